@@ -1,0 +1,8 @@
+// Package redispipe sends Redis commands and scripts of many goroutines in shared
+// round trips: while one pipeline is in flight the next one gathers. A caller
+// blocks until its own command has been answered.
+//
+// A [Script] is a .lua file beside its caller, loaded once per server and run by
+// its digest; a server that does not know it (restarted, failed over, a new
+// Cluster node) gets its text with the same call.
+package redispipe

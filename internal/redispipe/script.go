@@ -1,0 +1,47 @@
+package redispipe
+
+import (
+	"context"
+	"crypto/sha1"
+	"encoding/hex"
+	"io/fs"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// Script is a Lua script that runs by its SHA-1 digest.
+type Script struct {
+	Name   string // file name without .lua
+	Source string
+	digest string
+}
+
+// MustScript reads lua/<name>.lua from files, which is an embed.FS: a missing file
+// is a mistake in the program, so it panics.
+func MustScript(files fs.FS, name string) *Script {
+	source, err := fs.ReadFile(files, "lua/"+name+".lua")
+	if err != nil {
+		panic(err)
+	}
+	sum := sha1.Sum(source)
+	return &Script{Name: name, Source: string(source), digest: hex.EncodeToString(sum[:])}
+}
+
+func (s *Script) evalSha(ctx context.Context, keys []string, args []any) *redis.Cmd {
+	words := make([]any, 0, 3+len(keys)+len(args))
+	words = append(words, "evalsha", s.digest, len(keys))
+	for _, k := range keys {
+		words = append(words, k)
+	}
+	cmd := redis.NewCmd(ctx, append(words, args...)...)
+	if len(keys) > 0 {
+		cmd.SetFirstKeyPos(3)
+	}
+	return cmd
+}
+
+// sendSource turns the EVALSHA into the EVAL of the same call.
+func (s *Script) sendSource(cmd redis.Cmder) {
+	words := cmd.Args()
+	words[0], words[1] = "eval", s.Source
+}

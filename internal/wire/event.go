@@ -1,0 +1,101 @@
+package wire
+
+import (
+	"encoding/json"
+	"strconv"
+)
+
+// Event is a message from broker to client; which fields are there depends on Type.
+type Event struct {
+	Type      string          `json:"type"`
+	Ref       Ref             `json:"ref,omitzero"`
+	Client    string          `json:"client,omitempty"`
+	User      string          `json:"user,omitempty"`
+	Server    string          `json:"server,omitempty"`
+	Ping      int             `json:"ping,omitempty"` // seconds
+	Queued    *int            `json:"queued,omitempty"`
+	Channel   string          `json:"channel,omitempty"`
+	After     *int64          `json:"after,omitempty"`
+	ID        *int64          `json:"id,omitempty"`
+	Recovered *bool           `json:"recovered,omitempty"`
+	Data      json.RawMessage `json:"data,omitempty"`
+	Messages  *[]Stored       `json:"messages,omitempty"`
+	More      bool            `json:"more,omitempty"` // history: there are messages behind the last one
+	Code      string          `json:"code,omitempty"`
+	Message   string          `json:"message,omitempty"`
+	Reconnect *bool           `json:"reconnect,omitempty"`
+	AfterMS   int64           `json:"after_ms,omitempty"`
+}
+
+// Stored is one message of a history.
+type Stored struct {
+	ID   int64           `json:"id"`
+	Data json.RawMessage `json:"data"`
+}
+
+// Types of events.
+const (
+	TypeConnected    = "connected"
+	TypeSubscribed   = "subscribed"
+	TypeUnsubscribed = "unsubscribed"
+	TypePublished    = "published"
+	TypeMessage      = "message"
+	TypeGap          = "gap"
+	TypeAccepted     = "accepted"
+	TypeReply        = "reply"
+	TypeRefreshed    = "refreshed"
+	TypeError        = "error"
+	TypeClosing      = "closing"
+)
+
+// Encode is the Frame of e.
+func (e Event) Encode() Frame {
+	b, err := json.Marshal(e)
+	if err != nil { // only a RawMessage that is not JSON can do this, and those are checked on entry
+		b, _ = json.Marshal(Event{Type: TypeError, Ref: e.Ref, Code: string(BadRequest), Message: "the payload is not JSON"})
+	}
+	return NewFrame(b)
+}
+
+// EncodeMessage is the Frame of a message from a channel, or of the client queue when
+// channel is empty. data must be compact JSON.
+func EncodeMessage(channel string, id int64, data []byte) Frame {
+	b := make([]byte, maxHead, maxHead+64+len(channel)+len(data))
+	b = append(b, `{"type":"message",`...)
+	if channel != "" {
+		b = append(b, `"channel":`...)
+		b = appendString(b, channel)
+		b = append(b, ',')
+	}
+	b = append(b, `"id":`...)
+	b = strconv.AppendInt(b, id, 10)
+	b = append(b, `,"data":`...)
+	b = append(b, data...)
+	b = append(b, '}')
+	return seal(b)
+}
+
+// appendString appends s as a JSON string. Names hold no control characters and are
+// UTF-8, so only two characters need an escape.
+func appendString(dst []byte, s string) []byte {
+	dst = append(dst, '"')
+	for i := 0; i < len(s); i++ {
+		if s[i] == '"' || s[i] == '\\' {
+			dst = append(dst, '\\')
+		}
+		dst = append(dst, s[i])
+	}
+	return append(dst, '"')
+}
+
+// DecodeEvent reads one message from the broker.
+func DecodeEvent(raw []byte) (Event, error) {
+	var e Event
+	if err := json.Unmarshal(raw, &e); err != nil {
+		return Event{}, jsonError(err)
+	}
+	if e.Type == "" {
+		return e, Errorf(BadRequest, "type: missing")
+	}
+	return e, nil
+}

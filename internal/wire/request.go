@@ -1,0 +1,155 @@
+package wire
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"strconv"
+	"unicode/utf8"
+)
+
+// MaxDepth is how deep arrays and objects may be nested in what comes from outside.
+const MaxDepth = 64
+
+// Ref is the optional number by which a client recognises the answer to a message.
+type Ref struct {
+	Value int64
+	Set   bool
+}
+
+// UnmarshalJSON takes an integer or null.
+func (r *Ref) UnmarshalJSON(b []byte) error {
+	if string(b) == "null" {
+		*r = Ref{}
+		return nil
+	}
+	v, err := strconv.ParseInt(string(b), 10, 64)
+	if err != nil {
+		return Errorf(BadRequest, "ref: %.40s is not an integer", b)
+	}
+	*r = Ref{Value: v, Set: true}
+	return nil
+}
+
+// MarshalJSON writes the integer, or null.
+func (r Ref) MarshalJSON() ([]byte, error) {
+	if !r.Set {
+		return []byte("null"), nil
+	}
+	return strconv.AppendInt(nil, r.Value, 10), nil
+}
+
+// IsZero makes `omitzero` leave an unset ref out.
+func (r Ref) IsZero() bool { return !r.Set }
+
+// RefOf is a set Ref.
+func RefOf(v int64) Ref { return Ref{Value: v, Set: true} }
+
+// Request is a message from client to broker; which fields count depends on Type.
+type Request struct {
+	Type    string          `json:"type"`
+	Ref     Ref             `json:"ref,omitzero"`
+	Token   string          `json:"token,omitempty"`
+	Client  string          `json:"client,omitempty"`
+	User    string          `json:"user,omitempty"`
+	Ack     string          `json:"ack,omitempty"`
+	Channel string          `json:"channel,omitempty"`
+	After   *int64          `json:"after,omitempty"`
+	ID      int64           `json:"id,omitempty"`
+	Limit   int             `json:"limit,omitempty"`
+	Data    json.RawMessage `json:"data,omitempty"`
+}
+
+// Types of requests.
+const (
+	TypeConnect     = "connect"
+	TypeSubscribe   = "subscribe"
+	TypeUnsubscribe = "unsubscribe"
+	TypePublish     = "publish"
+	TypeAck         = "ack"
+	TypeHistory     = "history"
+	TypeRequest     = "request"
+	TypeRefresh     = "refresh"
+	TypePing        = "ping"
+	TypePong        = "pong"
+)
+
+// DecodeRequest reads one message. The error is an *Error that says what is wrong and
+// where. Request.Data aliases nothing of raw.
+func DecodeRequest(raw []byte) (Request, error) {
+	var req Request
+	if err := CheckText(raw); err != nil {
+		return req, err
+	}
+	if err := json.Unmarshal(raw, &req); err != nil {
+		return Request{}, jsonError(err)
+	}
+	if req.Type == "" {
+		return req, Errorf(BadRequest, "type: missing")
+	}
+	if req.After != nil && *req.After < 0 {
+		return req, Errorf(BadRequest, "after: %d is below zero", *req.After)
+	}
+	return req, nil
+}
+
+// CheckText refuses what is not UTF-8 or nests deeper than MaxDepth.
+func CheckText(raw []byte) error {
+	if !utf8.Valid(raw) {
+		return Errorf(BadRequest, "the message is not UTF-8")
+	}
+	depth, inString := 0, false
+	for i := 0; i < len(raw); i++ {
+		switch c := raw[i]; {
+		case inString && c == '\\':
+			i++
+		case c == '"':
+			inString = !inString
+		case inString:
+		case c == '{' || c == '[':
+			if depth++; depth > MaxDepth {
+				return Errorf(BadRequest, "byte %d: nested deeper than %d levels", i, MaxDepth)
+			}
+		case c == '}' || c == ']':
+			depth--
+		}
+	}
+	return nil
+}
+
+// CompactData checks a payload that a client or a backend sent and returns it without
+// insignificant white space (a line break would end a TCP line early). limit is in
+// bytes, of the payload as it came.
+func CompactData(data []byte, limit int) ([]byte, error) {
+	switch {
+	case len(data) == 0:
+		return nil, Errorf(BadRequest, "data: missing")
+	case len(data) > limit:
+		return nil, Errorf(TooLarge, "data: %d bytes, at most %d are allowed", len(data), limit)
+	}
+	if err := CheckText(data); err != nil {
+		return nil, err
+	}
+	var buf bytes.Buffer
+	buf.Grow(len(data))
+	if err := json.Compact(&buf, data); err != nil {
+		return nil, jsonError(err)
+	}
+	return buf.Bytes(), nil
+}
+
+func jsonError(err error) error {
+	if own, ok := errors.AsType[*Error](err); ok {
+		return own
+	}
+	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
+		return Errorf(BadRequest, "not JSON: byte %d: %s", syntax.Offset, syntax.Error())
+	}
+	if typ, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		if typ.Field == "" {
+			return Errorf(BadRequest, "a JSON object is expected, not %s", typ.Value)
+		}
+		return Errorf(BadRequest, "%s: %s does not fit, expected %s", typ.Field, typ.Value, typ.Type)
+	}
+	return Errorf(BadRequest, "not JSON: %s", err.Error())
+}

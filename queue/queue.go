@@ -1,0 +1,132 @@
+package queue
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+var (
+	// ErrStale is returned to whoever acts in a client's name with a generation that is not
+	// the current one: the client is bound elsewhere, nothing was changed.
+	ErrStale = errors.New("queue: stale generation")
+	// ErrTaken is returned when a client id belongs to another user, and that device is
+	// online or has messages waiting.
+	ErrTaken = errors.New("queue: the client belongs to another user")
+	// ErrUnknownClient is returned by a push to a user's device that is not known (any
+	// more) as that user's.
+	ErrUnknownClient = errors.New("queue: unknown client of the user")
+	// ErrFull is returned when a request list is at its cap.
+	ErrFull = errors.New("queue: full")
+)
+
+// Message is one stored message.
+type Message struct {
+	ID   int64  // position in its queue, below 2^53: (ms since 2020-01-01) × 4096 at least
+	Data []byte // JSON
+}
+
+// Appended is what AppendChannel did.
+type Appended struct {
+	ID        int64
+	Prev      int64    // the id before it in this queue, 0 when it is the first ever
+	Duplicate bool     // the key was seen before: ID is the first one's, nothing was stored
+	Servers   []string // members of ch_{channel}, read after storing
+}
+
+// ClientPush is one message to one client.
+type ClientPush struct {
+	Client string
+	User   string        // when set: only if the client is known as this user's, else ErrUnknownClient
+	Data   []byte        // compact JSON
+	TTL    time.Duration // how long the list must live at least. Zero means the default
+	Key    string        // idempotency key, empty for none
+}
+
+// ClientAppended is what AppendClient did.
+type ClientAppended struct {
+	ID         int64
+	Prev       int64 // the id before it, 0 when it is the first ever
+	Duplicate  bool
+	Server     string // owner in c_{client}, empty when the client is offline
+	Generation int64
+}
+
+// Page is a stretch of a queue.
+type Page struct {
+	Messages []Message
+	Floor    int64 // highest id that is gone without having been received; everything held is above
+	Last     int64 // last id ever assigned
+	// Complete: nothing between `after` and the first of Messages is missing. For a
+	// channel: after is 0 and nothing was ever trimmed, or it is the floor, the last id, or an id still
+	// held. When it is false Messages begin at the oldest that is held.
+	Complete bool
+	More     bool // there are messages behind the last of Messages
+}
+
+// Bound is the outcome of Bind.
+type Bound struct {
+	Generation int64  // of this binding, higher than any before
+	Server     string // who held the client until now, "" for nobody
+	User       string // whose the client was until now
+	Before     int64  // generation until now, 0 for none
+	Acked      int64  // highest id that the client acknowledged: the window begins behind it
+	Queued     int    // messages waiting
+}
+
+// Client is what c_{client} says.
+type Client struct {
+	User       string
+	Server     string // "" when offline
+	Generation int64
+	Since      time.Time // of the current binding, on the store's clock
+	Queued     int
+	Last       int64 // last id ever assigned in its queue
+}
+
+// Queue keeps what has not been received yet. Both implementations, [Redis] and [Memory],
+// keep this contract; the suite in conformance_test.go runs over both. All calls
+// are safe for concurrent use, and concurrent calls share round trips.
+type Queue interface {
+	// AppendChannel stores data (compact JSON) in the channel, caps it, and then reads who
+	// holds subscribers. With a key seen within KeyTTL it stores nothing and gives the first id.
+	AppendChannel(ctx context.Context, channel string, data []byte, key string) (Appended, error)
+	// ReadChannel is up to limit messages behind after, and never more than about
+	// MaxPageBytes (at least one). limit 0 reads the position only. When the page is not Complete it starts at
+	// the oldest message held.
+	ReadChannel(ctx context.Context, channel string, after int64, limit int) (Page, error)
+	// ChannelSize is the number of messages held.
+	ChannelSize(ctx context.Context, channel string) (int, error)
+	// TrimChannel is the janitor's: when the newest message is older than maxAge all go, else
+	// all but the newest maxCount. Both move the floor. It says how many went; with dryRun how many would go.
+	TrimChannel(ctx context.Context, channel string, maxAge time.Duration, maxCount int, dryRun bool) (int, error)
+
+	// Bind makes server the owner of client under a new generation and keeps user in the
+	// record. ErrTaken when the client is another user's, and online or with messages waiting; a free
+	// one starts over with an empty queue.
+	Bind(ctx context.Context, client, user, server string) (Bound, error)
+	// Refresh renews the record's TTL and asserts server as the owner, if the generation is still
+	// the current one, or if the record was lost: then it is made again with this generation. ErrStale otherwise.
+	Refresh(ctx context.Context, client, user, server string, generation int64) error
+	// Unbind ends the binding: the client is offline, its queue stays. ErrStale when the generation is not current.
+	Unbind(ctx context.Context, client string, generation int64) error
+	// Release is the janitor's Unbind: it takes the client from server if it is still the
+	// owner, and returns whose it is and the generation released. released is false when another owns it or nobody.
+	Release(ctx context.Context, client, server string) (user string, generation int64, released bool, err error)
+	// Client is the client's record; known is false when there is none.
+	Client(ctx context.Context, client string) (c Client, known bool, err error)
+
+	// AppendClient stores a message in the client's list, caps it (the floor moves), and
+	// returns the owner. A client never seen gets a record without user and owner, so that it finds the message.
+	AppendClient(ctx context.Context, push ClientPush) (ClientAppended, error)
+	// Window is up to limit messages behind after, all of them among the first MaxWindow of the
+	// list. ErrStale as above. Page.Floor above after means that messages were lost to the cap or the TTL;
+	// Page.Complete is false then.
+	Window(ctx context.Context, client string, generation, after int64, limit int) (Page, error)
+	// Ack removes everything up to id from the head of the list and says how many went.
+	// ErrStale as above.
+	Ack(ctx context.Context, client string, generation, id int64) (int, error)
+
+	// PushRequest appends a client request to qq_{n}. ErrFull at the cap.
+	PushRequest(ctx context.Context, n int, request []byte) error
+}

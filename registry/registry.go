@@ -1,0 +1,100 @@
+package registry
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+// ErrDead is returned when a server was declared dead: its id is never given back.
+var ErrDead = errors.New("registry: the server was declared dead")
+
+// ErrTooManyClients is returned when a user has MaxClients clients and none of them is offline.
+var ErrTooManyClients = errors.New("registry: too many clients of one user")
+
+// MaxClients is how many clients of one user are kept.
+const MaxClients = 64
+
+// Server is one broker process as it describes itself.
+type Server struct {
+	ID          string // fresh at every start
+	Host        string // host:port where other instances reach it
+	Version     string
+	StartedAt   time.Time // on the server's own clock, for people to read
+	LastActive  time.Time // on the store's clock
+	Connections int64
+	Users       int64
+	Channels    int64
+}
+
+// Binding is where a client of a user was seen last.
+type Binding struct {
+	Client     string
+	Server     string // empty when the client said goodbye: known, but offline
+	Generation int64  // of the client's fence; the higher one wins
+}
+
+// Registry says who is where. Both implementations, [Redis] and [Memory], keep this
+// contract; the suite in conformance_test.go runs over both. All calls are safe for
+// concurrent use, and concurrent calls share round trips.
+type Registry interface {
+	// Join announces a server: into s_list, and its first beat.
+	Join(ctx context.Context, s Server) error
+	// Beat renews the lease and the description. It fails with ErrDead once the server
+	// was declared dead, whether or not its lease is still there. A server whose lease ran out
+	// and that nobody declared dead comes back to life by its beat, in s_list too.
+	Beat(ctx context.Context, s Server) error
+	// Leave is the orderly end: lease, s_list, s_ch_ and s_c_ of the server go.
+	Leave(ctx context.Context, server string) error
+	// Servers are the live ones: in s_list, with a lease, sorted by id.
+	Servers(ctx context.Context) ([]Server, error)
+
+	// BindChannel says that server has at least one subscriber of channel: s_ch_, then
+	// ch_, then ch_list when the channel gained its first server. Repeating it is harmless. ErrDead
+	// when the server was declared dead.
+	BindChannel(ctx context.Context, server, channel string) error
+	// UnbindChannel takes it back: ch_, then ch_list when that was the last server (and
+	// back into it when another one came meanwhile), then s_ch_.
+	UnbindChannel(ctx context.Context, server, channel string) error
+	// ChannelServers are the servers in ch_{channel}, live or not, sorted.
+	ChannelServers(ctx context.Context, channel string) ([]string, error)
+	// Channels are up to about limit names from ch_list that begin with prefix, behind
+	// cursor ("" to begin); next is "" at the end. A name may come twice, one that is there the
+	// whole time comes at least once.
+	Channels(ctx context.Context, prefix, cursor string, limit int) (names []string, next string, err error)
+	// PruneChannel takes channel out of ch_list when no server holds it.
+	PruneChannel(ctx context.Context, channel string) (pruned bool, err error)
+
+	// HoldClient notes in s_c_ that server holds client, before anything is bound in its
+	// name, so that cleaning finds it. ErrDead when the server was declared dead.
+	HoldClient(ctx context.Context, server, client string) error
+	// DropClient takes the note back.
+	DropClient(ctx context.Context, server, client string) error
+
+	// BindUser puts b into u_{user}, unless a higher generation of the client is there, and
+	// renews the TTL. At MaxClients the offline entry with the lowest generation makes room; with
+	// none offline it is ErrTooManyClients.
+	BindUser(ctx context.Context, user string, b Binding) error
+	// ReleaseUser marks the client offline in u_{user} if the entry is still of this
+	// generation (compare-and-delete of the server's name: the client stays known).
+	ReleaseUser(ctx context.Context, user, client string, generation int64) error
+	// ForgetUser removes the client from u_{user} unless a higher generation is there.
+	ForgetUser(ctx context.Context, user, client string, generation int64) error
+	// User is every known client of the user, sorted by client; empty when there is none.
+	User(ctx context.Context, user string) ([]Binding, error)
+
+	// Listed are the ids in s_list, live or not, sorted.
+	Listed(ctx context.Context) ([]string, error)
+	// Lease says whether the server has one; its description is empty when not.
+	Lease(ctx context.Context, server string) (s Server, live bool, err error)
+	// Bury declares a server without a lease dead for a day (s_dead_). It is false when
+	// the lease is there after all. Burying twice is harmless.
+	Bury(ctx context.Context, server string) (buried bool, err error)
+	// Buried says whether the server was declared dead.
+	Buried(ctx context.Context, server string) (bool, error)
+	// HeldChannels and HeldClients are up to about n names of s_ch_ and s_c_.
+	HeldChannels(ctx context.Context, server string, n int) ([]string, error)
+	HeldClients(ctx context.Context, server string, n int) ([]string, error)
+	// Forget removes what is left of a server: s_ch_, s_c_, lease and s_list, in this order. The tombstone stays.
+	Forget(ctx context.Context, server string) error
+}
