@@ -1,0 +1,119 @@
+package redisurl
+
+import (
+	"cmp"
+	"context"
+	"crypto/tls"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/maintnotifications"
+)
+
+const (
+	timeout  = 2 * time.Second // of dialling, of one read and of one write, unless the URL sets it
+	poolSize = 16              // per node; callers share round trips, so few are busy at once
+)
+
+// Open makes a client for the Redis at rawURL and a Watch over its connections. It
+// does not connect: [Watch.Begin] or the first command does. The caller closes the
+// client. The error is one line, names the part of the URL that is wrong and never
+// holds user or password.
+//
+// The client repeats nothing on its own (MaxRetries -1), since a script that was cut
+// off may have run, and keeps to deadlines of contexts. A Cluster client still
+// repeats a pipeline that broke, except with commands whose NoRetry is true.
+func Open(rawURL string) (redis.UniversalClient, *Watch, error) {
+	t, err := parse(rawURL)
+	if err != nil {
+		return nil, nil, fmt.Errorf("Redis URL: %w", err)
+	}
+	w := newWatch()
+	switch t.kind {
+	case sentinel:
+		w.client, err = t.openSentinel(w.onConnect)
+	case cluster:
+		w.client, err = t.openCluster(w.onConnect)
+	default:
+		w.client, err = t.openSingle(w.onConnect)
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("Redis URL: %s", strings.TrimPrefix(err.Error(), "redis: "))
+	}
+	return w.client, w, nil
+}
+
+// Redact is rawURL without user, password and query, for a log.
+func Redact(rawURL string) string {
+	t, err := parse(rawURL)
+	if err != nil {
+		return "(malformed Redis URL)"
+	}
+	scheme, _, _ := strings.Cut(rawURL, "://")
+	return strings.TrimSuffix(scheme+"://"+strings.Join(t.hosts, ",")+"/"+t.path, "/")
+}
+
+type connectHook = func(context.Context, *redis.Conn) error
+
+func (t *target) openSingle(hook connectHook) (redis.UniversalClient, error) {
+	o, err := redis.ParseURL(t.inner())
+	if err != nil {
+		return nil, err
+	}
+	o.Username, o.Password, o.OnConnect = t.user, t.password, hook
+	o.MaxRetries, o.DialerRetries, o.ContextTimeoutEnabled = -1, 1, true
+	o.MaintNotificationsConfig = withoutNotifications()
+	setSizes(&o.PoolSize, &o.DialTimeout, &o.ReadTimeout, &o.WriteTimeout)
+	return redis.NewClient(o), nil
+}
+
+func (t *target) openSentinel(hook connectHook) (redis.UniversalClient, error) {
+	o, err := redis.ParseFailoverURL(t.inner())
+	if err != nil {
+		return nil, err
+	}
+	o.Username, o.Password, o.OnConnect = t.user, t.password, hook
+	o.SentinelUsername, o.SentinelPassword = t.sentinelUser, t.sentinelPassword
+	o.MaxRetries, o.DialerRetries, o.ContextTimeoutEnabled = -1, 1, true
+	verifyEachHost(o.TLSConfig)
+	setSizes(&o.PoolSize, &o.DialTimeout, &o.ReadTimeout, &o.WriteTimeout)
+	return redis.NewFailoverClient(o), nil
+}
+
+func (t *target) openCluster(hook connectHook) (redis.UniversalClient, error) {
+	o, err := redis.ParseClusterURL(t.inner())
+	if err != nil {
+		return nil, err
+	}
+	o.Username, o.Password, o.OnConnect = t.user, t.password, hook
+	o.MaxRetries, o.DialerRetries, o.ContextTimeoutEnabled = -1, 1, true
+	o.MaintNotificationsConfig = withoutNotifications()
+	if len(t.hosts) > 1 { // one name in the URL is the name that all nodes share
+		verifyEachHost(o.TLSConfig)
+	}
+	setSizes(&o.PoolSize, &o.DialTimeout, &o.ReadTimeout, &o.WriteTimeout)
+	return redis.NewClusterClient(o), nil
+}
+
+// setSizes fills in what the URL left open.
+func setSizes(pool *int, timeouts ...*time.Duration) {
+	*pool = cmp.Or(*pool, poolSize)
+	for _, t := range timeouts {
+		*t = cmp.Or(*t, timeout)
+	}
+}
+
+// verifyEachHost makes TLS compare each certificate with the address dialled, and not
+// with the first host of the URL.
+func verifyEachHost(c *tls.Config) {
+	if c != nil {
+		c.ServerName, c.MinVersion = "", tls.VersionTLS12
+	}
+}
+
+// withoutNotifications saves a command per connection that only Redis Enterprise knows.
+func withoutNotifications() *maintnotifications.Config {
+	return &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
+}

@@ -1,0 +1,187 @@
+package redisurl
+
+import (
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"go.uber.org/goleak"
+
+	"switchboard/internal/redistest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// begin opens url and has its Watch begun.
+func begin(t *testing.T, url string) (redis.UniversalClient, *Watch) {
+	t.Helper()
+	client, w, err := Open(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = client.Close() })
+	if err := w.Begin(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return client, w
+}
+
+// awaitNotice uses the client until the Watch tells of a new server, as a beat would.
+func awaitNotice(t *testing.T, client redis.UniversalClient, w *Watch) {
+	t.Helper()
+	beat := time.NewTicker(10 * time.Millisecond)
+	defer beat.Stop()
+	for {
+		select {
+		case <-w.Changed():
+			return
+		case <-beat.C:
+			_ = client.Set(t.Context(), "beat", "1", 0).Err() // fails while the server is away
+		case <-t.Context().Done():
+			t.Fatal("no notice")
+		}
+	}
+}
+
+// crowd makes many connections at once.
+func crowd(t *testing.T, client redis.UniversalClient) {
+	t.Helper()
+	var wg sync.WaitGroup
+	for range 4 * poolSize {
+		wg.Go(func() {
+			pipe := client.Pipeline()
+			pipe.Ping(t.Context())
+			if _, err := pipe.Exec(t.Context()); err != nil {
+				t.Error(err)
+			}
+			if err := client.Ping(t.Context()).Err(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+}
+
+func assertQuiet(t *testing.T, w *Watch) {
+	t.Helper()
+	select {
+	case <-w.Changed():
+		t.Fatal("a notice without a new server")
+	default:
+	}
+}
+
+func TestWatchRestart(t *testing.T) {
+	s := redistest.Start(t)
+	client, w := begin(t, s.URL())
+	crowd(t, client)
+	assertQuiet(t, w)
+	s.Kill()
+	if err := s.Restart(); err != nil {
+		t.Fatal(err)
+	}
+	awaitNotice(t, client, w)
+	crowd(t, client)
+	assertQuiet(t, w)
+}
+
+func TestWatchCluster(t *testing.T) {
+	c := redistest.StartCluster(t, 3)
+	client, w := begin(t, c.URL())
+	crowd(t, client)
+	assertQuiet(t, w)
+	// The node that holds the key that awaitNotice writes.
+	slot := c.Client(t).ClusterKeySlot(t.Context(), "beat").Val()
+	owner := c.Masters[int(slot)*len(c.Masters)/16384]
+	owner.Kill()
+	if err := owner.Restart(); err != nil {
+		t.Fatal(err)
+	}
+	awaitNotice(t, client, w)
+}
+
+func TestWatchWithoutInfo(t *testing.T) {
+	s := redistest.Start(t)
+	if err := s.Client(t).Do(t.Context(), "acl", "setuser", "tight", "on", ">pw", "~*", "+@all", "-info").Err(); err != nil {
+		t.Fatal(err)
+	}
+	client, w := begin(t, "redis://tight:pw@"+s.Addr)
+	crowd(t, client)
+	select {
+	case <-w.Changed():
+	default:
+		t.Fatal("connections that may be to another server went unnoticed")
+	}
+}
+
+func TestBeginTellsWhoIsAway(t *testing.T) {
+	s := redistest.Start(t)
+	s.Kill()
+	client, w, err := Open(s.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	if err := w.Begin(t.Context()); err == nil {
+		t.Fatal("connected to nobody")
+	}
+	if err := s.Restart(); err != nil {
+		t.Fatal(err)
+	}
+	beat := time.NewTicker(50 * time.Millisecond) // the pool dials again once a second
+	defer beat.Stop()
+	for w.Begin(t.Context()) != nil {
+		<-beat.C
+	}
+	assertQuiet(t, w)
+}
+
+func TestCheckPolicy(t *testing.T) {
+	s := redistest.Start(t)
+	admin := s.Client(t)
+	client, _ := begin(t, s.URL())
+	for policy, want := range map[string]error{"noeviction": nil, "allkeys-lru": ErrEvicts, "volatile-ttl": ErrEvicts} {
+		if err := admin.ConfigSet(t.Context(), "maxmemory-policy", policy).Err(); err != nil {
+			t.Fatal(err)
+		}
+		if err := CheckPolicy(t.Context(), client); !errors.Is(err, want) {
+			t.Errorf("%s: %v, want %v", policy, err, want)
+		}
+	}
+
+	for rights, want := range map[string]error{"-info": ErrEvicts, "-config": ErrEvicts, "-info -config": ErrPolicyUnknown} {
+		user := []any{"acl", "setuser", "tight", "reset", "on", ">pw", "~*", "+@all"}
+		for _, right := range strings.Fields(rights) {
+			user = append(user, right)
+		}
+		if err := errors.Join(admin.ConfigSet(t.Context(), "maxmemory-policy", "allkeys-lfu").Err(), admin.Do(t.Context(), user...).Err()); err != nil {
+			t.Fatal(err)
+		}
+		tight, _ := begin(t, "redis://tight:pw@"+s.Addr)
+		if err := CheckPolicy(t.Context(), tight); !errors.Is(err, want) {
+			t.Errorf("%s: %v, want %v", rights, err, want)
+		}
+	}
+
+	s.Kill()
+	if err := CheckPolicy(t.Context(), client); err == nil || errors.Is(err, ErrPolicyUnknown) || errors.Is(err, ErrEvicts) {
+		t.Errorf("nobody there: %v", err)
+	}
+}
+
+func TestCheckPolicyCluster(t *testing.T) {
+	c := redistest.StartCluster(t, 3)
+	client, _ := begin(t, c.URL())
+	if err := CheckPolicy(t.Context(), client); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Masters[1].Client(t).ConfigSet(t.Context(), "maxmemory-policy", "allkeys-random").Err(); err != nil {
+		t.Fatal(err)
+	}
+	if err := CheckPolicy(t.Context(), client); !errors.Is(err, ErrEvicts) {
+		t.Fatalf("one of three evicts: %v", err)
+	}
+}
