@@ -12,6 +12,9 @@ var ErrDead = errors.New("registry: the server was declared dead")
 // ErrTooManyClients is returned when a user has MaxClients clients and none of them is offline.
 var ErrTooManyClients = errors.New("registry: too many clients of one user")
 
+// ErrBadCursor is returned for a cursor that no page of channels can have ended with.
+var ErrBadCursor = errors.New("registry: not a cursor of the list of channels")
+
 // MaxClients is how many clients of one user are kept.
 const MaxClients = 64
 
@@ -20,8 +23,8 @@ type Server struct {
 	ID          string // fresh at every start
 	Host        string // host:port where other instances reach it
 	Version     string
-	StartedAt   time.Time // on the server's own clock, for people to read
-	LastActive  time.Time // on the store's clock
+	StartedAt   time.Time // on the server's own clock, for people to read; kept to the millisecond
+	LastActive  time.Time // on the store's clock; written by Join and Beat
 	Connections int64
 	Users       int64
 	Channels    int64
@@ -44,14 +47,16 @@ type Registry interface {
 	// was declared dead, whether or not its lease is still there. A server whose lease ran out
 	// and that nobody declared dead comes back to life by its beat, in s_list too.
 	Beat(ctx context.Context, s Server) error
-	// Leave is the orderly end: lease, s_list, s_ch_ and s_c_ of the server go.
+	// Leave is the orderly end: lease, s_ch_ and s_c_ of the server go, then it leaves s_list.
+	// It has unbound everything before; what it binds later nobody would clean.
 	Leave(ctx context.Context, server string) error
 	// Servers are the live ones: in s_list, with a lease, sorted by id.
 	Servers(ctx context.Context) ([]Server, error)
 
 	// BindChannel says that server has at least one subscriber of channel: s_ch_, then
-	// ch_, then ch_list when the channel gained its first server. Repeating it is harmless. ErrDead
-	// when the server was declared dead.
+	// ch_, then ch_list. Repeating it is harmless, and restores whichever of the three was lost. ErrDead
+	// when the server was declared dead. Calls for one server and channel must not overlap,
+	// those of UnbindChannel included.
 	BindChannel(ctx context.Context, server, channel string) error
 	// UnbindChannel takes it back: ch_, then ch_list when that was the last server (and
 	// back into it when another one came meanwhile), then s_ch_.
@@ -59,10 +64,12 @@ type Registry interface {
 	// ChannelServers are the servers in ch_{channel}, live or not, sorted.
 	ChannelServers(ctx context.Context, channel string) ([]string, error)
 	// Channels are up to about limit names from ch_list that begin with prefix, behind
-	// cursor ("" to begin); next is "" at the end. A name may come twice, one that is there the
-	// whole time comes at least once.
+	// cursor ("" to begin); next is "" at the end, and only there: a page may have no names. A
+	// name may come twice, one that is there the whole time comes at least once. ErrBadCursor
+	// when the store can tell that cursor is none of its own.
 	Channels(ctx context.Context, prefix, cursor string, limit int) (names []string, next string, err error)
-	// PruneChannel takes channel out of ch_list when no server holds it.
+	// PruneChannel takes channel out of ch_list when no server holds it; pruned is whether it
+	// was there.
 	PruneChannel(ctx context.Context, channel string) (pruned bool, err error)
 
 	// HoldClient notes in s_c_ that server holds client, before anything is bound in its
@@ -71,8 +78,8 @@ type Registry interface {
 	// DropClient takes the note back.
 	DropClient(ctx context.Context, server, client string) error
 
-	// BindUser puts b into u_{user}, unless a higher generation of the client is there, and
-	// renews the TTL. At MaxClients the offline entry with the lowest generation makes room; with
+	// BindUser puts b into u_{user} and renews the TTL. When a higher generation of the client
+	// is there it does neither, and that is no error. At MaxClients the offline entry with the lowest generation makes room; with
 	// none offline it is ErrTooManyClients.
 	BindUser(ctx context.Context, user string, b Binding) error
 	// ReleaseUser marks the client offline in u_{user} if the entry is still of this
@@ -92,7 +99,8 @@ type Registry interface {
 	Bury(ctx context.Context, server string) (buried bool, err error)
 	// Buried says whether the server was declared dead.
 	Buried(ctx context.Context, server string) (bool, error)
-	// HeldChannels and HeldClients are up to about n names of s_ch_ and s_c_.
+	// HeldChannels and HeldClients are up to n names of s_ch_ and s_c_, and none only when
+	// nothing is left: unbind or drop them and ask again.
 	HeldChannels(ctx context.Context, server string, n int) ([]string, error)
 	HeldClients(ctx context.Context, server string, n int) ([]string, error)
 	// Forget removes what is left of a server: s_ch_, s_c_, lease and s_list, in this order. The tombstone stays.

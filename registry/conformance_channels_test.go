@@ -1,0 +1,120 @@
+package registry
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"golang.org/x/sync/errgroup"
+)
+
+func testChannelServers(t *testing.T, s store) {
+	ctx := t.Context()
+	want(t, []string(nil))(s.ChannelServers(ctx, "news"))
+	ok(t, s.BindChannel(ctx, "b", "news"))
+	ok(t, s.BindChannel(ctx, "a", "news"))
+	ok(t, s.BindChannel(ctx, "a", "other"))
+	want(t, []string{"a", "b"})(s.ChannelServers(ctx, "news"))
+	want(t, []string{"news", "other"})(s.HeldChannels(ctx, "a", 10))
+	ok(t, s.UnbindChannel(ctx, "a", "news"))
+	want(t, []string{"b"})(s.ChannelServers(ctx, "news"))
+	want(t, []string{"other"})(s.HeldChannels(ctx, "a", 10))
+}
+
+func testRepeatedBinding(t *testing.T, s store) {
+	ctx := t.Context()
+	ok(t, s.UnbindChannel(ctx, "a", "news"))
+	ok(t, s.BindChannel(ctx, "a", "news"))
+	ok(t, s.BindChannel(ctx, "a", "news"))
+	want(t, []string{"a"})(s.ChannelServers(ctx, "news"))
+	ok(t, s.UnbindChannel(ctx, "a", "news"))
+	ok(t, s.UnbindChannel(ctx, "a", "news"))
+	want(t, []string(nil))(s.ChannelServers(ctx, "news"))
+	want(t, []string(nil))(allChannels(t, s, "", 10), nil)
+}
+
+func testListedWhileHeld(t *testing.T, s store) {
+	ctx := t.Context()
+	ok(t, s.BindChannel(ctx, "a", "news"))
+	ok(t, s.BindChannel(ctx, "b", "news"))
+	ok(t, s.UnbindChannel(ctx, "a", "news"))
+	want(t, []string{"news"})(allChannels(t, s, "", 10), nil)
+	ok(t, s.UnbindChannel(ctx, "b", "news"))
+	want(t, []string(nil))(allChannels(t, s, "", 10), nil)
+}
+
+func testChannelPages(t *testing.T, s store) {
+	ctx := t.Context()
+	var all, rooms []string
+	var group errgroup.Group
+	for i := range 300 {
+		name := fmt.Sprintf("%s-%d", []string{"room", "chat"}[i%2], i)
+		all = append(all, name)
+		if i%2 == 0 {
+			rooms = append(rooms, name)
+		}
+		group.Go(func() error { return s.BindChannel(ctx, "a", name) })
+	}
+	ok(t, group.Wait())
+	slices.Sort(all)
+	slices.Sort(rooms)
+	want(t, all)(allChannels(t, s, "", 7), nil)
+	want(t, rooms)(allChannels(t, s, "room-", 7), nil)
+	want(t, all)(allChannels(t, s, "", 0), nil)
+	names, next, err := s.Channels(ctx, "", "", 20)
+	ok(t, err)
+	if len(names) == 0 || len(names) > 40 || next == "" {
+		t.Errorf("the first page of about 20 has %d names, next %q", len(names), next)
+	}
+}
+
+func testPrefixIsLiteral(t *testing.T, s store) {
+	ctx := t.Context()
+	names := []string{`a*b`, `axb`, `a?b`, `a[x]b`, `a\b`, `a\*b`}
+	for _, name := range names {
+		ok(t, s.BindChannel(ctx, "a", name))
+	}
+	for prefix, matches := range map[string][]string{
+		`a*`: {`a*b`}, `a?`: {`a?b`}, `a[x]`: {`a[x]b`}, `a\`: {`a\*b`, `a\b`}, `a\*`: {`a\*b`}, `b`: nil,
+	} {
+		want(t, matches)(allChannels(t, s, prefix, 10), nil)
+	}
+}
+
+func testPruneInUse(t *testing.T, s store) {
+	ctx := t.Context()
+	ok(t, s.BindChannel(ctx, "a", "news"))
+	want(t, false)(s.PruneChannel(ctx, "news"))
+	want(t, []string{"news"})(allChannels(t, s, "", 10), nil)
+	ok(t, s.UnbindChannel(ctx, "a", "news"))
+	want(t, false)(s.PruneChannel(ctx, "news"))
+}
+
+// testConcurrentBinding: whatever the interleaving, a channel with a server is listed.
+func testConcurrentBinding(t *testing.T, s store) {
+	ctx := t.Context()
+	var group errgroup.Group
+	for i := range 8 {
+		server := fmt.Sprint("server-", i)
+		group.Go(func() error {
+			for range 20 {
+				if err := s.BindChannel(ctx, server, "news"); err != nil {
+					return err
+				}
+				if names, _, err := s.Channels(ctx, "", "", 10); i == 0 && (err != nil || len(names) != 1) {
+					return fmt.Errorf("bound, but the channels are %v, %v", names, err)
+				}
+				if i == 0 {
+					continue // stays bound, so the channel must stay listed
+				}
+				if err := s.UnbindChannel(ctx, server, "news"); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	ok(t, group.Wait())
+	want(t, []string{"server-0"})(s.ChannelServers(ctx, "news"))
+	want(t, []string{"news"})(allChannels(t, s, "", 10), nil)
+}

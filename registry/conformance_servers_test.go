@@ -1,0 +1,170 @@
+package registry
+
+import (
+	"testing"
+	"time"
+)
+
+// live are the ids of the live servers.
+func live(t *testing.T, r Registry) []string {
+	t.Helper()
+	servers, err := r.Servers(t.Context())
+	ok(t, err)
+	var ids []string
+	for _, s := range servers {
+		ids = append(ids, s.ID)
+	}
+	return ids
+}
+
+// bury lets the lease of a server that has joined run out and declares it dead.
+func bury(t *testing.T, s store, server string) {
+	t.Helper()
+	s.loseLease(server)
+	want(t, true)(s.Bury(t.Context(), server))
+}
+
+func testDescription(t *testing.T, s store) {
+	ctx := t.Context()
+	a := Server{ID: "a", Host: "10.0.0.1:7071", Version: "1.2", StartedAt: time.UnixMilli(1_700_000_000_123).UTC(),
+		Connections: 3, Users: 2, Channels: 1 << 40}
+	ok(t, s.Join(ctx, Server{ID: "b"}))
+	ok(t, s.Join(ctx, Server{ID: "a", Host: "10.0.0.9:1"}))
+	ok(t, s.Beat(ctx, a))
+
+	servers, err := s.Servers(ctx)
+	ok(t, err)
+	if len(servers) != 2 || servers[1].ID != "b" {
+		t.Fatalf("servers %v", servers)
+	}
+	got, alive, err := s.Lease(ctx, "a")
+	if err != nil || !alive || got != servers[0] {
+		t.Fatalf("lease %v, %v, %v; servers say %v", got, alive, err, servers[0])
+	}
+	if age := time.Since(got.LastActive); age < -time.Minute || age > time.Minute {
+		t.Errorf("last active at %v", got.LastActive)
+	}
+	got.LastActive = time.Time{}
+	if got != a {
+		t.Errorf("got %+v, want %+v", got, a)
+	}
+}
+
+func testLostLease(t *testing.T, s store) {
+	ctx := t.Context()
+	ok(t, s.Join(ctx, Server{ID: "a"}))
+	ok(t, s.Join(ctx, Server{ID: "b"}))
+	s.loseLease("a")
+	ok(t, s.Beat(ctx, Server{ID: "b"}))
+	want(t, []string{"a", "b"})(s.Listed(ctx))
+	want(t, []string{"b"})(live(t, s), nil)
+	if got, alive, err := s.Lease(ctx, "a"); got != (Server{}) || alive || err != nil {
+		t.Fatalf("lease %v, %v, %v", got, alive, err)
+	}
+}
+
+func testRevival(t *testing.T, s store) {
+	ctx := t.Context()
+	ok(t, s.Join(ctx, Server{ID: "a"}))
+	s.loseLease("a")
+	ok(t, s.Forget(ctx, "a")) // a failover that lost everything looks the same
+	ok(t, s.Beat(ctx, Server{ID: "a"}))
+	want(t, []string{"a"})(live(t, s), nil)
+	want(t, []string{"a"})(s.Listed(ctx))
+}
+
+func testLeave(t *testing.T, s store) {
+	ctx := t.Context()
+	ok(t, s.Join(ctx, Server{ID: "a"}))
+	ok(t, s.Join(ctx, Server{ID: "b"}))
+	ok(t, s.BindChannel(ctx, "a", "news"))
+	ok(t, s.HoldClient(ctx, "a", "phone"))
+	ok(t, s.Leave(ctx, "a"))
+	ok(t, s.Leave(ctx, "a"))
+	want(t, []string{"b"})(s.Listed(ctx))
+	want(t, []string(nil))(s.HeldChannels(ctx, "a", 10))
+	want(t, []string(nil))(s.HeldClients(ctx, "a", 10))
+	want(t, false)(s.Buried(ctx, "a"))
+	_, alive, err := s.Lease(ctx, "a")
+	want(t, false)(alive, err)
+}
+
+func testBuryLive(t *testing.T, s store) {
+	ctx := t.Context()
+	ok(t, s.Join(ctx, Server{ID: "a"}))
+	want(t, false)(s.Bury(ctx, "a"))
+	want(t, false)(s.Buried(ctx, "a"))
+	ok(t, s.BindChannel(ctx, "a", "news"))
+}
+
+func testBuried(t *testing.T, s store) {
+	ctx := t.Context()
+	ok(t, s.Join(ctx, Server{ID: "a"}))
+	bury(t, s, "a")
+	want(t, true)(s.Bury(ctx, "a"))
+	want(t, true)(s.Buried(ctx, "a"))
+	ok(t, s.Forget(ctx, "a"))
+
+	fails(t, s.Beat(ctx, Server{ID: "a"}), ErrDead)
+	fails(t, s.Join(ctx, Server{ID: "a"}), ErrDead)
+	fails(t, s.BindChannel(ctx, "a", "news"), ErrDead)
+	fails(t, s.HoldClient(ctx, "a", "phone"), ErrDead)
+	want(t, []string(nil))(s.Listed(ctx))
+	want(t, []string(nil))(s.ChannelServers(ctx, "news"))
+	want(t, []string(nil))(s.HeldChannels(ctx, "a", 10))
+	want(t, []string(nil))(s.HeldClients(ctx, "a", 10))
+}
+
+func testTombstoneEnds(t *testing.T, s store) {
+	ctx := t.Context()
+	want(t, true)(s.Bury(ctx, "a"))
+	s.loseTombstone("a")
+	want(t, false)(s.Buried(ctx, "a"))
+	ok(t, s.Join(ctx, Server{ID: "a"}))
+}
+
+func testCleaning(t *testing.T, s store) {
+	ctx := t.Context()
+	ok(t, s.Join(ctx, Server{ID: "a"}))
+	for _, channel := range []string{"x", "y", "z"} {
+		ok(t, s.BindChannel(ctx, "a", channel))
+	}
+	ok(t, s.BindChannel(ctx, "b", "y"))
+	ok(t, s.HoldClient(ctx, "a", "phone"))
+	bury(t, s, "a")
+
+	rounds := 0
+	for ; ; rounds++ {
+		channels, err := s.HeldChannels(ctx, "a", 2)
+		ok(t, err)
+		if len(channels) == 0 {
+			break
+		}
+		for _, channel := range channels {
+			ok(t, s.UnbindChannel(ctx, "a", channel))
+		}
+	}
+	if rounds != 2 {
+		t.Errorf("three channels in chunks of two took %d rounds", rounds)
+	}
+	want(t, []string{"phone"})(s.HeldClients(ctx, "a", 2))
+	ok(t, s.Forget(ctx, "a"))
+	want(t, []string(nil))(s.HeldClients(ctx, "a", 2))
+	want(t, []string(nil))(s.Listed(ctx))
+	want(t, []string{"y"})(allChannels(t, s, "", 10), nil)
+	want(t, []string{"b"})(s.ChannelServers(ctx, "y"))
+	want(t, true)(s.Buried(ctx, "a"))
+}
+
+func testHeldClients(t *testing.T, s store) {
+	ctx := t.Context()
+	ok(t, s.HoldClient(ctx, "a", "phone"))
+	ok(t, s.HoldClient(ctx, "a", "phone"))
+	ok(t, s.HoldClient(ctx, "a", "laptop"))
+	ok(t, s.HoldClient(ctx, "b", "tv"))
+	want(t, []string{"laptop", "phone"})(s.HeldClients(ctx, "a", 10))
+	ok(t, s.DropClient(ctx, "a", "phone"))
+	ok(t, s.DropClient(ctx, "a", "phone"))
+	want(t, []string{"laptop"})(s.HeldClients(ctx, "a", 10))
+	want(t, []string{"tv"})(s.HeldClients(ctx, "b", 10))
+}

@@ -1,0 +1,83 @@
+package registry
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+)
+
+// TestConformance is the contract of [Registry], for every implementation.
+func TestConformance(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		test func(t *testing.T, s store)
+	}{
+		{"a server describes itself", testDescription},
+		{"a server without a lease is listed but not live", testLostLease},
+		{"a beat brings back a server that nobody declared dead", testRevival},
+		{"a server that leaves is gone", testLeave},
+		{"a server with a lease is not buried", testBuryLive},
+		{"a buried server can do nothing more", testBuried},
+		{"a tombstone ends", testTombstoneEnds},
+		{"what a dead server held is found and cleaned", testCleaning},
+		{"held clients", testHeldClients},
+
+		{"channels have servers", testChannelServers},
+		{"binding and unbinding can be repeated", testRepeatedBinding},
+		{"a channel is listed while it has a server", testListedWhileHeld},
+		{"channels come in pages", testChannelPages},
+		{"a prefix is no pattern", testPrefixIsLiteral},
+		{"a channel in use is not pruned", testPruneInUse},
+		{"servers come and go at once", testConcurrentBinding},
+
+		{"a user has clients", testUserClients},
+		{"the higher generation wins", testGenerations},
+		{"neighbouring large generations differ", testLargeGenerations},
+		{"a full user loses the oldest offline client", testEviction},
+		{"users expire", testUserExpires},
+	} {
+		t.Run(c.name, func(t *testing.T) { eachStore(t, c.test) })
+	}
+}
+
+func ok(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func fails(t *testing.T, err, want error) {
+	t.Helper()
+	if !errors.Is(err, want) {
+		t.Fatalf("error %v, want %v", err, want)
+	}
+}
+
+// want takes what a call answered: want(t, true)(s.Buried(ctx, "a")). An empty slice is
+// as good as nil.
+func want[V any](t *testing.T, value V) func(V, error) {
+	return func(got V, err error) {
+		t.Helper()
+		if err != nil || fmt.Sprint(got) != fmt.Sprint(value) {
+			t.Fatalf("got %v, %v; want %v", got, err, value)
+		}
+	}
+}
+
+// allChannels follows the pages to the end.
+func allChannels(t *testing.T, r Registry, prefix string, limit int) []string {
+	t.Helper()
+	var all []string
+	for cursor := ""; ; {
+		names, next, err := r.Channels(t.Context(), prefix, cursor, limit)
+		ok(t, err)
+		all = append(all, names...)
+		if next == "" {
+			slices.Sort(all)
+			return slices.Compact(all)
+		}
+		cursor = next
+	}
+}

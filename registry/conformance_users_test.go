@@ -1,0 +1,95 @@
+package registry
+
+import (
+	"fmt"
+	"testing"
+)
+
+func testUserClients(t *testing.T, s store) {
+	ctx := t.Context()
+	want(t, []Binding(nil))(s.User(ctx, "ann"))
+	ok(t, s.BindUser(ctx, "ann", Binding{"phone", "a", 5}))
+	ok(t, s.BindUser(ctx, "ann", Binding{"laptop", "host:with:colons", 6}))
+	ok(t, s.BindUser(ctx, "bob", Binding{"phone", "a", 7}))
+	want(t, []Binding{{"laptop", "host:with:colons", 6}, {"phone", "a", 5}})(s.User(ctx, "ann"))
+
+	ok(t, s.ReleaseUser(ctx, "ann", "laptop", 6))
+	want(t, []Binding{{"laptop", "", 6}, {"phone", "a", 5}})(s.User(ctx, "ann"))
+	ok(t, s.ForgetUser(ctx, "ann", "laptop", 6))
+	ok(t, s.ForgetUser(ctx, "ann", "laptop", 6))
+	want(t, []Binding{{"phone", "a", 5}})(s.User(ctx, "ann"))
+	ok(t, s.ReleaseUser(ctx, "nobody", "phone", 1))
+	ok(t, s.ForgetUser(ctx, "nobody", "phone", 1))
+	want(t, []Binding(nil))(s.User(ctx, "nobody"))
+}
+
+func testGenerations(t *testing.T, s store) {
+	bound := Binding{"phone", "a", 5}
+	for _, c := range []struct {
+		name string
+		call func(user string) error
+		want []Binding
+	}{
+		{"bind older", func(u string) error { return s.BindUser(t.Context(), u, Binding{"phone", "b", 4}) }, []Binding{bound}},
+		{"bind equal", func(u string) error { return s.BindUser(t.Context(), u, Binding{"phone", "b", 5}) }, []Binding{{"phone", "b", 5}}},
+		{"bind newer", func(u string) error { return s.BindUser(t.Context(), u, Binding{"phone", "b", 10}) }, []Binding{{"phone", "b", 10}}},
+		{"release older", func(u string) error { return s.ReleaseUser(t.Context(), u, "phone", 4) }, []Binding{bound}},
+		{"release equal", func(u string) error { return s.ReleaseUser(t.Context(), u, "phone", 5) }, []Binding{{"phone", "", 5}}},
+		{"release newer", func(u string) error { return s.ReleaseUser(t.Context(), u, "phone", 6) }, []Binding{bound}},
+		{"forget older", func(u string) error { return s.ForgetUser(t.Context(), u, "phone", 4) }, []Binding{bound}},
+		{"forget equal", func(u string) error { return s.ForgetUser(t.Context(), u, "phone", 5) }, nil},
+		{"forget newer", func(u string) error { return s.ForgetUser(t.Context(), u, "phone", 10) }, nil},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			ok(t, s.BindUser(t.Context(), c.name, bound))
+			ok(t, c.call(c.name))
+			want(t, c.want)(s.User(t.Context(), c.name))
+		})
+	}
+}
+
+func testLargeGenerations(t *testing.T, s store) {
+	ctx := t.Context()
+	const top = 1<<53 - 1
+	ok(t, s.BindUser(ctx, "ann", Binding{"phone", "a", top}))
+	ok(t, s.BindUser(ctx, "ann", Binding{"phone", "b", top - 1}))
+	ok(t, s.ReleaseUser(ctx, "ann", "phone", top-1))
+	ok(t, s.ForgetUser(ctx, "ann", "phone", top-1))
+	want(t, []Binding{{"phone", "a", top}})(s.User(ctx, "ann"))
+	ok(t, s.ReleaseUser(ctx, "ann", "phone", top))
+	want(t, []Binding{{"phone", "", top}})(s.User(ctx, "ann"))
+}
+
+func testEviction(t *testing.T, s store) {
+	ctx := t.Context()
+	client := func(i int) string { return fmt.Sprintf("client-%02d", i) }
+	for i := range MaxClients {
+		ok(t, s.BindUser(ctx, "ann", Binding{client(i), "a", int64(100 + i)}))
+	}
+	fails(t, s.BindUser(ctx, "ann", Binding{"new", "a", 500}), ErrTooManyClients)
+	ok(t, s.BindUser(ctx, "ann", Binding{client(0), "b", 300})) // one it knows needs no room
+
+	ok(t, s.ReleaseUser(ctx, "ann", client(9), 109))
+	ok(t, s.ReleaseUser(ctx, "ann", client(7), 107)) // 7 has a lower generation, 3 is online
+	ok(t, s.BindUser(ctx, "ann", Binding{"new", "a", 500}))
+	bindings, err := s.User(ctx, "ann")
+	ok(t, err)
+	has := map[string]bool{}
+	for _, b := range bindings {
+		has[b.Client] = true
+	}
+	if len(bindings) != MaxClients || !has["new"] || !has[client(9)] || !has[client(3)] || has[client(7)] {
+		t.Fatalf("clients after the eviction: %v", bindings)
+	}
+}
+
+func testUserExpires(t *testing.T, s store) {
+	ctx := t.Context()
+	ok(t, s.BindUser(ctx, "ann", Binding{"phone", "a", 9}))
+	s.loseUser("ann")
+	want(t, []Binding(nil))(s.User(ctx, "ann"))
+	ok(t, s.ReleaseUser(ctx, "ann", "phone", 9))
+	want(t, []Binding(nil))(s.User(ctx, "ann"))
+	ok(t, s.BindUser(ctx, "ann", Binding{"phone", "b", 1})) // nothing is left of the fence
+	want(t, []Binding{{"phone", "b", 1}})(s.User(ctx, "ann"))
+}

@@ -1,0 +1,31 @@
+#!lua
+-- Puts a client into the clients of a user, unless a higher generation of it is there. A full user loses the
+-- offline client with the lowest generation; an entry that nobody can read counts as offline and lowest.
+-- KEYS[1] u_{user}
+-- ARGV[1] client
+-- ARGV[2] server
+-- ARGV[3] generation, integer below 2^53
+-- ARGV[4] TTL of the key, ms
+-- ARGV[5] most clients of one user
+-- returns 1 when it is there or outdated, 0 when the user is full and no client is offline
+-- cost O(1), for a new client of a full user O(clients)
+local held = redis.call('HGET', KEYS[1], ARGV[1])
+if held then
+  local generation = held:match(':(%d+)$')
+  if generation and tonumber(generation) > tonumber(ARGV[3]) then return 1 end
+elseif redis.call('HLEN', KEYS[1]) >= tonumber(ARGV[5]) then
+  local oldest, lowest
+  local entries = redis.call('HGETALL', KEYS[1])
+  for i = 1, #entries, 2 do
+    local server, generation = entries[i + 1]:match('^(.*):(%d+)$')
+    generation = tonumber(generation or -1)
+    if (server or '') == '' and (not lowest or generation < lowest) then
+      oldest, lowest = entries[i], generation
+    end
+  end
+  if not oldest then return 0 end
+  redis.call('HDEL', KEYS[1], oldest)
+end
+redis.call('HSET', KEYS[1], ARGV[1], ARGV[2] .. ':' .. ARGV[3])
+redis.call('PEXPIRE', KEYS[1], ARGV[4])
+return 1

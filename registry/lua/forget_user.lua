@@ -1,0 +1,11 @@
+#!lua flags=allow-oom
+-- Removes a client of a user, unless a higher generation of it is there.
+-- KEYS[1] u_{user}
+-- ARGV[1] client
+-- ARGV[2] generation, integer below 2^53
+-- returns how many clients were removed: 0 or 1
+-- cost O(1)
+local held = redis.call('HGET', KEYS[1], ARGV[1])
+local generation = held and held:match(':(%d+)$')
+if generation and tonumber(generation) > tonumber(ARGV[2]) then return 0 end
+return redis.call('HDEL', KEYS[1], ARGV[1])

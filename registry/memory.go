@@ -1,0 +1,82 @@
+package registry
+
+import (
+	"maps"
+	"slices"
+	"sync"
+	"time"
+)
+
+var _ Registry = (*Memory)(nil)
+
+// Memory is the registry of a broker that runs alone. Nothing outlives the process.
+type Memory struct {
+	opts Options
+
+	mu       sync.Mutex // guards the fields below
+	listed   map[string]struct{}
+	leases   map[string]lease
+	dead     map[string]time.Time // until when
+	held     sets                 // channels by server
+	clients  sets                 // clients by server
+	channels sets                 // servers by channel; its keys are ch_list
+	users    map[string]*user
+}
+
+// lease is a server's description and the time when it ends.
+type lease struct {
+	server Server
+	ends   time.Time
+}
+
+// user has the clients of one user, by client, until they expire together.
+type user struct {
+	clients map[string]Binding
+	ends    time.Time
+}
+
+// NewMemory returns an empty registry. opts have passed [Options.Validate].
+func NewMemory(opts Options) *Memory {
+	return &Memory{
+		opts:     opts.withDefaults(),
+		listed:   map[string]struct{}{},
+		leases:   map[string]lease{},
+		dead:     map[string]time.Time{},
+		held:     sets{},
+		clients:  sets{},
+		channels: sets{},
+		users:    map[string]*user{},
+	}
+}
+
+// sets are sets of names by key. As in Redis an empty set has no key.
+type sets map[string]map[string]struct{}
+
+func (s sets) add(key, name string) {
+	if s[key] == nil {
+		s[key] = map[string]struct{}{}
+	}
+	s[key][name] = struct{}{}
+}
+
+func (s sets) remove(key, name string) {
+	delete(s[key], name)
+	if len(s[key]) == 0 {
+		delete(s, key)
+	}
+}
+
+// some are up to n names of a set, sorted.
+func (s sets) some(key string, n int) []string {
+	var names []string
+	for name := range s[key] {
+		if len(names) == max(n, 1) {
+			break
+		}
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+func (s sets) sorted(key string) []string { return slices.Sorted(maps.Keys(s[key])) }

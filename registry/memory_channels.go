@@ -1,0 +1,90 @@
+package registry
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// BindChannel implements [Registry].
+func (m *Memory) BindChannel(_ context.Context, server, channel string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.buriedLocked(server) {
+		return fmt.Errorf("bind channel %s: %w", channel, ErrDead)
+	}
+	m.held.add(server, channel)
+	m.channels.add(channel, server)
+	return nil
+}
+
+// UnbindChannel implements [Registry].
+func (m *Memory) UnbindChannel(_ context.Context, server, channel string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.channels.remove(channel, server)
+	m.held.remove(server, channel)
+	return nil
+}
+
+// PruneChannel implements [Registry]. Here the list of channels cannot be wrong.
+func (m *Memory) PruneChannel(context.Context, string) (bool, error) { return false, nil }
+
+// ChannelServers implements [Registry].
+func (m *Memory) ChannelServers(_ context.Context, channel string) ([]string, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.channels.sorted(channel), nil
+}
+
+// Channels implements [Registry]. The cursor is the last name of the page before.
+func (m *Memory) Channels(_ context.Context, prefix, cursor string, limit int) ([]string, string, error) {
+	m.mu.Lock()
+	var names []string
+	for name := range m.channels {
+		if name > cursor && strings.HasPrefix(name, prefix) {
+			names = append(names, name)
+		}
+	}
+	m.mu.Unlock()
+	slices.Sort(names)
+	limit = max(limit, 1)
+	if len(names) <= limit {
+		return names, "", nil
+	}
+	return names[:limit], names[limit-1], nil
+}
+
+// HoldClient implements [Registry].
+func (m *Memory) HoldClient(_ context.Context, server, client string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.buriedLocked(server) {
+		return fmt.Errorf("hold client %s: %w", client, ErrDead)
+	}
+	m.clients.add(server, client)
+	return nil
+}
+
+// DropClient implements [Registry].
+func (m *Memory) DropClient(_ context.Context, server, client string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.clients.remove(server, client)
+	return nil
+}
+
+// HeldChannels implements [Registry].
+func (m *Memory) HeldChannels(_ context.Context, server string, n int) ([]string, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.held.some(server, n), nil
+}
+
+// HeldClients implements [Registry].
+func (m *Memory) HeldClients(_ context.Context, server string, n int) ([]string, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.clients.some(server, n), nil
+}

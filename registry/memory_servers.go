@@ -1,0 +1,117 @@
+package registry
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+)
+
+// Join implements [Registry].
+func (m *Memory) Join(_ context.Context, s Server) error {
+	if err := m.beat(s); err != nil {
+		return fmt.Errorf("join server %s: %w", s.ID, err)
+	}
+	return nil
+}
+
+// Beat implements [Registry].
+func (m *Memory) Beat(_ context.Context, s Server) error {
+	if err := m.beat(s); err != nil {
+		return fmt.Errorf("beat of server %s: %w", s.ID, err)
+	}
+	return nil
+}
+
+func (m *Memory) beat(s Server) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.buriedLocked(s.ID) {
+		return ErrDead
+	}
+	now := m.opts.Now()
+	s.StartedAt = time.UnixMilli(s.StartedAt.UnixMilli()).UTC()
+	s.LastActive = time.UnixMilli(now.UnixMilli()).UTC()
+	m.leases[s.ID] = lease{server: s, ends: now.Add(m.opts.Lease)}
+	m.listed[s.ID] = struct{}{}
+	return nil
+}
+
+// Leave implements [Registry].
+func (m *Memory) Leave(ctx context.Context, server string) error { return m.Forget(ctx, server) }
+
+// Forget implements [Registry].
+func (m *Memory) Forget(_ context.Context, server string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.held, server)
+	delete(m.clients, server)
+	delete(m.leases, server)
+	delete(m.listed, server)
+	return nil
+}
+
+// Servers implements [Registry].
+func (m *Memory) Servers(context.Context) ([]Server, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var live []Server
+	for _, id := range slices.Sorted(maps.Keys(m.listed)) {
+		if s, ok := m.leaseLocked(id); ok {
+			live = append(live, s)
+		}
+	}
+	return live, nil
+}
+
+// Listed implements [Registry].
+func (m *Memory) Listed(context.Context) ([]string, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.Sorted(maps.Keys(m.listed)), nil
+}
+
+// Lease implements [Registry].
+func (m *Memory) Lease(_ context.Context, server string) (Server, bool, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	s, live := m.leaseLocked(server)
+	return s, live, nil
+}
+
+// Bury implements [Registry].
+func (m *Memory) Bury(_ context.Context, server string) (bool, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if _, live := m.leaseLocked(server); live {
+		return false, nil
+	}
+	m.dead[server] = m.opts.Now().Add(m.opts.TombstoneTTL)
+	return true, nil
+}
+
+// Buried implements [Registry].
+func (m *Memory) Buried(_ context.Context, server string) (bool, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.buriedLocked(server), nil
+}
+
+func (m *Memory) leaseLocked(server string) (Server, bool) {
+	l, ok := m.leases[server]
+	if ok && !m.opts.Now().Before(l.ends) {
+		delete(m.leases, server)
+		return Server{}, false
+	}
+	return l.server, ok
+}
+
+func (m *Memory) buriedLocked(server string) bool {
+	until, ok := m.dead[server]
+	if ok && !m.opts.Now().Before(until) {
+		delete(m.dead, server)
+		return false
+	}
+	return ok
+}

@@ -1,0 +1,110 @@
+package registry
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+)
+
+// BindUser implements [Registry].
+func (m *Memory) BindUser(_ context.Context, name string, b Binding) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	u := m.userLocked(name)
+	if u == nil {
+		m.expireSomeLocked()
+		u = &user{clients: map[string]Binding{}}
+		m.users[name] = u
+	}
+	held, known := u.clients[b.Client]
+	if known && held.Generation > b.Generation {
+		return nil
+	}
+	if !known && len(u.clients) >= MaxClients && !u.evict() {
+		return fmt.Errorf("bind client %s of user %s: %w", b.Client, name, ErrTooManyClients)
+	}
+	u.clients[b.Client] = b
+	u.ends = m.opts.Now().Add(m.opts.UserTTL)
+	return nil
+}
+
+// ReleaseUser implements [Registry].
+func (m *Memory) ReleaseUser(_ context.Context, name, client string, generation int64) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if u := m.userLocked(name); u != nil {
+		if b, ok := u.clients[client]; ok && b.Generation == generation {
+			b.Server = ""
+			u.clients[client] = b
+		}
+	}
+	return nil
+}
+
+// ForgetUser implements [Registry].
+func (m *Memory) ForgetUser(_ context.Context, name, client string, generation int64) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	u := m.userLocked(name)
+	if u == nil || u.clients[client].Generation > generation {
+		return nil
+	}
+	delete(u.clients, client)
+	if len(u.clients) == 0 {
+		delete(m.users, name)
+	}
+	return nil
+}
+
+// User implements [Registry].
+func (m *Memory) User(_ context.Context, name string) ([]Binding, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	u := m.userLocked(name)
+	if u == nil {
+		return nil, nil
+	}
+	bindings := slices.Collect(maps.Values(u.clients))
+	sortBindings(bindings)
+	return bindings, nil
+}
+
+// evict removes the offline client with the lowest generation. It is false when none is
+// offline.
+func (u *user) evict() bool {
+	var oldest *Binding
+	for _, b := range u.clients {
+		if b.Server == "" && (oldest == nil || b.Generation < oldest.Generation) {
+			oldest = &b
+		}
+	}
+	if oldest == nil {
+		return false
+	}
+	delete(u.clients, oldest.Client)
+	return true
+}
+
+func (m *Memory) userLocked(name string) *user {
+	u := m.users[name]
+	if u != nil && !m.opts.Now().Before(u.ends) {
+		delete(m.users, name)
+		return nil
+	}
+	return u
+}
+
+// expireSomeLocked bounds the memory of users who never come back: each new user pays
+// for a look at a few others, in the random order of a map, so that the expired ones go
+// faster than new ones come.
+func (m *Memory) expireSomeLocked() {
+	const looks = 4
+	n := 0
+	for name := range m.users {
+		if n++; n > looks {
+			return
+		}
+		m.userLocked(name)
+	}
+}

@@ -1,0 +1,49 @@
+package registry
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// Options configures a registry.
+type Options struct {
+	// Prefix stands before every key in Redis, like "prod:". Zero means none.
+	Prefix string
+	// Lease is how long a server is believed alive after a beat. Zero means 10 s.
+	Lease time.Duration
+	// UserTTL is how long the clients of a user are known after the last of them was bound
+	// or refreshed. Zero means 150 min.
+	UserTTL time.Duration
+	// TombstoneTTL is how long a server stays declared dead. Zero means 24 h.
+	TombstoneTTL time.Duration
+	// Now is the clock of a [Memory]; [Redis] goes by its own. Zero means time.Now.
+	Now func() time.Time
+}
+
+// Validate names the first option that cannot be used.
+func (o Options) Validate() error {
+	if strings.ContainsAny(o.Prefix, "{}") {
+		return fmt.Errorf("registry: Prefix %q has a brace: all keys would share its Redis Cluster slot", o.Prefix)
+	}
+	for _, d := range []struct {
+		name  string
+		value time.Duration
+	}{{"Lease", o.Lease}, {"UserTTL", o.UserTTL}, {"TombstoneTTL", o.TombstoneTTL}} {
+		if d.value != 0 && d.value < time.Millisecond {
+			return fmt.Errorf("registry: %s %v is below 1 ms, the resolution of a TTL", d.name, d.value)
+		}
+	}
+	return nil
+}
+
+func (o Options) withDefaults() Options {
+	o.Lease = cmp.Or(o.Lease, 10*time.Second)
+	o.UserTTL = cmp.Or(o.UserTTL, 150*time.Minute)
+	o.TombstoneTTL = cmp.Or(o.TombstoneTTL, 24*time.Hour)
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	return o
+}

@@ -1,0 +1,77 @@
+package registry
+
+import (
+	"context"
+	"embed"
+	"slices"
+
+	"github.com/redis/go-redis/v9"
+
+	"switchboard/internal/redispipe"
+)
+
+//go:embed lua/*.lua
+var luaFiles embed.FS
+
+var (
+	beatScript          = redispipe.MustScript(luaFiles, "beat")
+	enlistScript        = redispipe.MustScript(luaFiles, "enlist")
+	holdScript          = redispipe.MustScript(luaFiles, "hold")
+	buryScript          = redispipe.MustScript(luaFiles, "bury")
+	unbindChannelScript = redispipe.MustScript(luaFiles, "unbind_channel")
+	bindUserScript      = redispipe.MustScript(luaFiles, "bind_user")
+	releaseUserScript   = redispipe.MustScript(luaFiles, "release_user")
+	forgetUserScript    = redispipe.MustScript(luaFiles, "forget_user")
+)
+
+var _ Registry = (*Redis)(nil)
+
+// Redis is the registry that instances share.
+type Redis struct {
+	pipe *redispipe.Pipe
+	opts Options
+	keys keys
+}
+
+// NewRedis returns a registry over pipe. opts have passed [Options.Validate].
+func NewRedis(pipe *redispipe.Pipe, opts Options) *Redis {
+	return &Redis{pipe: pipe, opts: opts.withDefaults(), keys: keys(opts.Prefix)}
+}
+
+// eval runs a script that answers with an integer.
+func (r *Redis) eval(ctx context.Context, script *redispipe.Script, keys []string, args ...any) (int64, error) {
+	answer, err := r.pipe.Eval(ctx, script, keys, args...)
+	if err != nil {
+		return 0, err
+	}
+	return answer.(int64), nil
+}
+
+// count runs a command that answers with an integer.
+func (r *Redis) count(ctx context.Context, args ...any) (int64, error) {
+	cmd := redis.NewIntCmd(ctx, args...)
+	if err := r.pipe.Do(ctx, cmd); err != nil {
+		return 0, err
+	}
+	return cmd.Val(), nil
+}
+
+// names runs a command that answers with names, and sorts them.
+func (r *Redis) names(ctx context.Context, args ...any) ([]string, error) {
+	cmd := redis.NewStringSliceCmd(ctx, args...)
+	if err := r.pipe.Do(ctx, cmd); err != nil {
+		return nil, err
+	}
+	names := cmd.Val()
+	slices.Sort(names)
+	return names, nil
+}
+
+// fields reads a hash.
+func (r *Redis) fields(ctx context.Context, key string) (map[string]string, error) {
+	cmd := redis.NewMapStringStringCmd(ctx, "hgetall", key)
+	if err := r.pipe.Do(ctx, cmd); err != nil {
+		return nil, err
+	}
+	return cmd.Val(), nil
+}

@@ -1,0 +1,143 @@
+package registry
+
+import (
+	"context"
+	"fmt"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// Join implements [Registry].
+func (r *Redis) Join(ctx context.Context, s Server) error {
+	if err := r.beat(ctx, s); err != nil {
+		return fmt.Errorf("join server %s: %w", s.ID, err)
+	}
+	return nil
+}
+
+// Beat implements [Registry].
+func (r *Redis) Beat(ctx context.Context, s Server) error {
+	if err := r.beat(ctx, s); err != nil {
+		return fmt.Errorf("beat of server %s: %w", s.ID, err)
+	}
+	return nil
+}
+
+// beat puts the server into s_list every time, not only after its lease was gone: a list
+// lost in a failover, or a beat cut off in the middle, would leave a server with a lease
+// that nobody sees. The lease comes first, for a server that was declared dead must not
+// get back into the list.
+func (r *Redis) beat(ctx context.Context, s Server) error {
+	alive, err := r.eval(ctx, beatScript, []string{r.keys.lease(s.ID), r.keys.tombstone(s.ID)},
+		r.opts.Lease.Milliseconds(), s.Host, s.Version, s.StartedAt.UnixMilli(),
+		s.Connections, s.Users, s.Channels)
+	if err != nil {
+		return err
+	}
+	if alive == 0 {
+		return ErrDead
+	}
+	_, err = r.eval(ctx, enlistScript, []string{r.keys.serverList()}, s.ID)
+	return err
+}
+
+// Leave implements [Registry].
+func (r *Redis) Leave(ctx context.Context, server string) error {
+	if err := r.remove(ctx, server); err != nil {
+		return fmt.Errorf("leave of server %s: %w", server, err)
+	}
+	return nil
+}
+
+// Forget implements [Registry].
+func (r *Redis) Forget(ctx context.Context, server string) error {
+	if err := r.remove(ctx, server); err != nil {
+		return fmt.Errorf("forget server %s: %w", server, err)
+	}
+	return nil
+}
+
+// remove leaves the list for last: as long as the server is in it, somebody will come
+// back for the sets.
+func (r *Redis) remove(ctx context.Context, server string) error {
+	if _, err := r.count(ctx, "unlink",
+		r.keys.heldChannels(server), r.keys.heldClients(server), r.keys.lease(server)); err != nil {
+		return err
+	}
+	_, err := r.count(ctx, "srem", r.keys.serverList(), server)
+	return err
+}
+
+// Servers implements [Registry].
+func (r *Redis) Servers(ctx context.Context) ([]Server, error) {
+	live, err := r.servers(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("servers: %w", err)
+	}
+	return live, nil
+}
+
+func (r *Redis) servers(ctx context.Context) ([]Server, error) {
+	ids, err := r.names(ctx, "smembers", r.keys.serverList())
+	if err != nil {
+		return nil, err
+	}
+	described := make([]map[string]string, len(ids))
+	group, ctx := errgroup.WithContext(ctx)
+	for i, id := range ids {
+		group.Go(func() (err error) {
+			described[i], err = r.fields(ctx, r.keys.lease(id))
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return nil, err
+	}
+	var live []Server
+	for i, fields := range described {
+		if len(fields) > 0 {
+			live = append(live, parseServer(ids[i], fields))
+		}
+	}
+	return live, nil
+}
+
+// Listed implements [Registry].
+func (r *Redis) Listed(ctx context.Context) ([]string, error) {
+	ids, err := r.names(ctx, "smembers", r.keys.serverList())
+	if err != nil {
+		return nil, fmt.Errorf("listed servers: %w", err)
+	}
+	return ids, nil
+}
+
+// Lease implements [Registry].
+func (r *Redis) Lease(ctx context.Context, server string) (Server, bool, error) {
+	fields, err := r.fields(ctx, r.keys.lease(server))
+	if err != nil {
+		return Server{}, false, fmt.Errorf("lease of server %s: %w", server, err)
+	}
+	if len(fields) == 0 {
+		return Server{}, false, nil
+	}
+	return parseServer(server, fields), true, nil
+}
+
+// Bury implements [Registry].
+func (r *Redis) Bury(ctx context.Context, server string) (bool, error) {
+	buried, err := r.eval(ctx, buryScript, []string{r.keys.tombstone(server), r.keys.lease(server)},
+		r.opts.TombstoneTTL.Milliseconds())
+	if err != nil {
+		return false, fmt.Errorf("bury server %s: %w", server, err)
+	}
+	return buried == 1, nil
+}
+
+// Buried implements [Registry].
+func (r *Redis) Buried(ctx context.Context, server string) (bool, error) {
+	n, err := r.count(ctx, "exists", r.keys.tombstone(server))
+	if err != nil {
+		return false, fmt.Errorf("tombstone of server %s: %w", server, err)
+	}
+	return n == 1, nil
+}

@@ -1,0 +1,171 @@
+package registry
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"switchboard/internal/redistest"
+)
+
+// interrupt runs something just before a command is sent: between two steps of one call.
+type interrupt struct {
+	command, key string
+	run          func()
+}
+
+func (i *interrupt) DialHook(next redis.DialHook) redis.DialHook          { return next }
+func (i *interrupt) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return next }
+func (i *interrupt) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, commands []redis.Cmder) error {
+		for _, c := range commands {
+			if i.run != nil && c.Name() == i.command && c.Args()[1] == i.key {
+				run := i.run
+				i.run = nil
+				run()
+			}
+		}
+		return next(ctx, commands)
+	}
+}
+
+// interrupted returns a registry that runs something just before it sends a command, and
+// an undisturbed one over the same keys.
+func interrupted(t *testing.T, command string, key func(keys) string, run func(calm *Redis)) (r, calm *Redis) {
+	calm = newRedis(single.Client(t))
+	client := single.Client(t)
+	client.AddHook(&interrupt{command: command, key: key(calm.keys), run: func() { run(calm) }})
+	r = newRedis(client)
+	r.keys = calm.keys
+	return r, calm
+}
+
+func TestUnbindingPutsBackAChannelBoundMeanwhile(t *testing.T) {
+	r, calm := interrupted(t, "srem", keys.channelList, func(calm *Redis) {
+		ok(t, calm.BindChannel(t.Context(), "b", "news"))
+	})
+	ok(t, r.BindChannel(t.Context(), "a", "news"))
+	ok(t, r.UnbindChannel(t.Context(), "a", "news"))
+	want(t, []string{"news"})(allChannels(t, calm, "", 10), nil)
+	want(t, []string{"b"})(calm.ChannelServers(t.Context(), "news"))
+}
+
+func TestBindingOfAServerBuriedMeanwhileIsTakenBack(t *testing.T) {
+	ctx := t.Context()
+	channel := func(k keys) string { return k.channel("news") }
+	r, calm := interrupted(t, "sadd", channel, func(calm *Redis) {
+		want(t, true)(calm.Bury(ctx, "a"))
+		ok(t, calm.UnbindChannel(ctx, "a", "news"))
+		ok(t, calm.Forget(ctx, "a"))
+	})
+	fails(t, r.BindChannel(ctx, "a", "news"), ErrDead)
+	want(t, []string(nil))(calm.ChannelServers(ctx, "news"))
+	want(t, []string(nil))(allChannels(t, calm, "", 10), nil)
+}
+
+func TestRepeatingRestoresWhatAFailoverLost(t *testing.T) {
+	ctx := t.Context()
+	client := single.Client(t)
+	r := newRedis(client)
+	announce := func() {
+		ok(t, r.Beat(ctx, Server{ID: "a"}))
+		ok(t, r.BindChannel(ctx, "a", "news"))
+	}
+	announce()
+	for _, key := range []string{
+		r.keys.serverList(), r.keys.lease("a"), r.keys.heldChannels("a"), r.keys.channel("news"), r.keys.channelList(),
+	} {
+		ok(t, client.Del(ctx, key).Err())
+		announce()
+		want(t, int64(1))(client.Exists(ctx, key).Result())
+	}
+}
+
+func TestPruneChannelTakesOutWhatACrashLeft(t *testing.T) {
+	client := single.Client(t)
+	r := newRedis(client)
+	ok(t, client.SAdd(t.Context(), r.keys.channelList(), "stale").Err())
+	want(t, true)(r.PruneChannel(t.Context(), "stale"))
+	want(t, false)(r.PruneChannel(t.Context(), "stale"))
+	want(t, []string(nil))(allChannels(t, r, "", 10), nil)
+}
+
+func TestPruneChannelNeverTakesOutAChannelInUse(t *testing.T) {
+	r, _ := interrupted(t, "srem", keys.channelList, func(*Redis) {
+		t.Error("the channel was out of the list for a moment")
+	})
+	ok(t, r.BindChannel(t.Context(), "a", "news"))
+	want(t, false)(r.PruneChannel(t.Context(), "news"))
+}
+
+func TestChannelsRefusesAForeignCursor(t *testing.T) {
+	_, _, err := newRedis(single.Client(t)).Channels(t.Context(), "", "news", 10)
+	fails(t, err, ErrBadCursor)
+}
+
+func TestEntriesOfOthersAreSkippedAndMakeRoom(t *testing.T) {
+	ctx := t.Context()
+	client := single.Client(t)
+	r := newRedis(client)
+	for i := range MaxClients - 1 {
+		ok(t, r.BindUser(ctx, "ann", Binding{string(rune('A' + i)), "a", 1}))
+	}
+	ok(t, client.HSet(ctx, r.keys.user("ann"), "odd", "no generation").Err())
+	bindings, err := r.User(ctx, "ann")
+	want(t, MaxClients-1)(len(bindings), err)
+	ok(t, r.BindUser(ctx, "ann", Binding{"new", "a", 2}))
+	want(t, false)(client.HExists(ctx, r.keys.user("ann"), "odd").Result())
+}
+
+// TestEveryKeyIsKnownAndBounded compares what a full life leaves in Redis with the table in doc.go.
+func TestEveryKeyIsKnownAndBounded(t *testing.T) {
+	ctx := t.Context()
+	client := single.Client(t)
+	r := newRedis(client)
+	ok(t, r.Join(ctx, Server{ID: "a"}))
+	ok(t, r.BindChannel(ctx, "a", "news"))
+	ok(t, r.HoldClient(ctx, "a", "phone"))
+	ok(t, r.BindUser(ctx, "ann", Binding{"phone", "a", 1}))
+	want(t, true)(r.Bury(ctx, "gone"))
+
+	o := r.opts
+	ttl := map[string]time.Duration{
+		"s_list": -1, "s_{a}": o.Lease, "s_ch_{a}": -1, "s_c_{a}": -1, "s_dead_{gone}": o.TombstoneTTL,
+		"u_{ann}": o.UserTTL, "ch_list": -1, "ch_{news}": -1,
+	}
+	found, err := client.Keys(ctx, string(r.keys)+"*").Result()
+	want(t, len(ttl))(len(found), err)
+	for name, most := range ttl {
+		got, err := client.PTTL(ctx, string(r.keys)+name).Result()
+		ok(t, err)
+		if (most < 0) != (got == -1) || got > most || got == 0 || got == -2 {
+			t.Errorf("%s has TTL %v, want up to %v", name, got, most)
+		}
+	}
+}
+
+// TestAFullRedisStillKeepsServersAlive: beats, burials and all that frees memory go on.
+func TestAFullRedisStillKeepsServersAlive(t *testing.T) {
+	ctx := t.Context()
+	client := redistest.Start(t).Client(t)
+	r := newRedis(client)
+	ok(t, r.BindChannel(ctx, "a", "news"))
+	ok(t, r.BindUser(ctx, "ann", Binding{"phone", "a", 1}))
+	ok(t, r.HoldClient(ctx, "a", "phone"))
+	ok(t, client.ConfigSet(ctx, "maxmemory", "1").Err())
+	ok(t, client.ScriptFlush(ctx).Err())
+
+	ok(t, r.Join(ctx, Server{ID: "a"}))
+	ok(t, r.Beat(ctx, Server{ID: "a"}))
+	want(t, true)(r.Bury(ctx, "gone"))
+	ok(t, r.ReleaseUser(ctx, "ann", "phone", 1))
+	ok(t, r.ForgetUser(ctx, "ann", "phone", 1))
+	ok(t, r.UnbindChannel(ctx, "a", "news"))
+	ok(t, r.DropClient(ctx, "a", "phone"))
+	if err := r.BindChannel(ctx, "a", "more"); err == nil {
+		t.Error("a full Redis took a binding: this test tests nothing")
+	}
+	ok(t, r.Forget(ctx, "a"))
+}
