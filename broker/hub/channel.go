@@ -1,0 +1,234 @@
+package hub
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+
+	"switchboard/internal/wire"
+	"switchboard/queue"
+)
+
+// maxEarly bounds how many messages wait for the one in front of them.
+const maxEarly = 64
+
+// Channel is one channel with subscribers on this server.
+type Channel struct {
+	Name string
+	hub  *Hub
+
+	refs int // guarded by hub.mu: subscriptions, and whoever is about to subscribe
+
+	bindMu sync.Mutex // held over the store calls that bind and unbind: neither overtakes the other
+	bound  atomic.Bool
+
+	tail atomic.Pointer[tail] // read by all, replaced under mu
+
+	mu       sync.Mutex             // guards the fields below
+	early    map[int64]earlyMessage // by the id in front: came before it did
+	dirty    bool                   // the store may hold more than the tail
+	draining bool                   // a drainer is queued or running
+
+	perLoop []local // by loop.Index
+}
+
+type earlyMessage struct {
+	id   int64
+	data []byte
+}
+
+// local is what one event loop knows of the channel. Only count and woken are touched
+// from elsewhere.
+type local struct {
+	subs  []*Subscription
+	count atomic.Int32
+	woken atomic.Bool // a wake task is posted and has not begun
+}
+
+// ready binds the channel in the registry and reads its position, once; after a
+// failure the next caller tries again.
+func (c *Channel) ready(ctx context.Context) error {
+	if c.bound.Load() {
+		return nil
+	}
+	c.bindMu.Lock()
+	defer c.bindMu.Unlock()
+	if c.bound.Load() {
+		return nil
+	}
+	// Bind before the first read: a push that does not see us yet is in what we read.
+	if err := c.hub.opts.Registry.BindChannel(ctx, c.hub.opts.ServerID(), c.Name); err != nil {
+		return err
+	}
+	page, err := c.hub.opts.Queue.ReadChannel(ctx, c.Name, 0, 0)
+	if err != nil {
+		return err
+	}
+	c.mu.Lock()
+	c.tail.Store(&tail{base: page.Last, last: page.Last})
+	c.mu.Unlock()
+	c.bound.Store(true)
+	c.MarkDirty() // a hint may have come between the read and this line
+	return nil
+}
+
+// Hint tells that message id follows prev in the channel's queue. data may be nil: then
+// the store is read.
+func (c *Channel) Hint(id, prev int64, data []byte) {
+	if !c.bound.Load() {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	t := c.tail.Load()
+	switch {
+	case id <= t.last: // repeated or late
+	case data == nil:
+		c.markDirtyLocked()
+	case prev == t.last:
+		c.extendLocked(t, []entry{{id, wire.EncodeMessage(c.Name, id, data)}})
+	case len(c.early) < maxEarly:
+		// Answers of one round trip are handed out to many goroutines, so neighbours
+		// often change places. The drainer looks again before it reads.
+		if c.early == nil {
+			c.early = make(map[int64]earlyMessage)
+		}
+		c.early[prev] = earlyMessage{id, data}
+		c.queueDrainLocked()
+	default:
+		c.markDirtyLocked()
+	}
+}
+
+// extendLocked makes t, with more behind it and whatever early message follows then,
+// the tail, and wakes the loops.
+func (c *Channel) extendLocked(t *tail, more []entry) {
+	last := t.last
+	if len(more) > 0 {
+		last = more[len(more)-1].id
+	}
+	for e, ok := c.early[last]; ok; e, ok = c.early[last] {
+		more = append(more, entry{e.id, wire.EncodeMessage(c.Name, e.id, e.data)})
+		last = e.id
+	}
+	for prev := range c.early {
+		if prev < last {
+			delete(c.early, prev)
+		}
+	}
+	c.tail.Store(t.extend(more))
+	c.wake()
+}
+
+// MarkDirty says that the store may hold more than the tail.
+func (c *Channel) MarkDirty() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.markDirtyLocked()
+}
+
+func (c *Channel) markDirtyLocked() {
+	c.dirty = true
+	c.queueDrainLocked()
+}
+
+func (c *Channel) queueDrainLocked() {
+	if !c.draining {
+		c.draining = true
+		c.hub.opts.Pool.Go(c.drain)
+	}
+}
+
+// drain reads one page behind the tail. If there is more, or the channel became dirty
+// meanwhile, it queues itself again behind all other work.
+func (c *Channel) drain() {
+	c.mu.Lock()
+	c.draining = c.dirty || len(c.early) > 0
+	if !c.draining { // the missing message came by itself
+		c.mu.Unlock()
+		return
+	}
+	c.dirty, c.early = false, nil // all stored before this read, so it brings them
+	from := c.tail.Load()
+	c.mu.Unlock()
+
+	ctx, cancel := c.hub.context()
+	defer cancel()
+	page, err := c.hub.opts.Queue.ReadChannel(ctx, c.Name, from.last, pageSize)
+
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.draining = false
+	if err != nil {
+		c.hub.opts.Logger.Warn().Err(err).Msg("drain failed; the next sweep tries again")
+		c.hub.failed.Store(true)
+		return
+	}
+	c.adoptLocked(from, page)
+	if c.dirty || page.More || len(c.early) > 0 {
+		c.markDirtyLocked()
+	}
+}
+
+// adoptLocked puts a page that was read behind from into the tail.
+func (c *Channel) adoptLocked(from *tail, page queue.Page) {
+	now := c.tail.Load()
+	if !page.Complete {
+		if now.last != from.last {
+			c.dirty = true // hints went on from there meanwhile: look again from the new end
+			return
+		}
+		// The tail's end is unknown to the store: trimmed away, or its last writes were lost.
+		// Start over at the oldest held; each subscriber finds its own gap when it follows.
+		now = &tail{base: page.Floor, last: page.Floor}
+	}
+	var more []entry
+	for _, m := range page.Messages {
+		if m.ID > now.last {
+			more = append(more, entry{m.ID, wire.EncodeMessage(c.Name, m.ID, m.Data)})
+		}
+	}
+	if len(more) > 0 || !page.Complete {
+		c.extendLocked(now, more)
+	}
+}
+
+// wake posts one task to every loop that has subscribers and no such task yet.
+func (c *Channel) wake() {
+	for i := range c.perLoop {
+		l := &c.perLoop[i]
+		if l.count.Load() > 0 && l.woken.CompareAndSwap(false, true) {
+			c.hub.opts.Loops[i].Post(func() { c.deliver(l) })
+		}
+	}
+}
+
+// deliver runs on the loop: every subscriber whose socket is not backed up gets all
+// frames behind its cursor in one write. Most are at the same cursor and share the bytes.
+func (c *Channel) deliver(l *local) {
+	l.woken.Store(false)
+	t := c.tail.Load()
+	var shared wire.Batch
+	sharedFrom := int64(-1)
+	for i := 0; i < len(l.subs); {
+		sub := l.subs[i]
+		switch {
+		case sub.lagging || sub.cursor >= t.last:
+		case sub.to.Backlogged():
+			sub.lag()
+		case sub.cursor == sharedFrom:
+			sub.write(&shared, t.last)
+		default:
+			entries, ok := t.after(sub.cursor)
+			if !ok || sharedFrom >= 0 || fitting(entries) < len(entries) {
+				sub.follow()
+				break
+			}
+			shared, sharedFrom = batchOf(entries), sub.cursor
+			sub.write(&shared, t.last)
+		}
+		if i < len(l.subs) && l.subs[i] == sub { // a failed write takes the subscription out
+			i++
+		}
+	}
+}

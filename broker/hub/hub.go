@@ -1,0 +1,327 @@
+package hub
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/rs/zerolog"
+	"golang.org/x/sync/singleflight"
+
+	"switchboard/broker/loop"
+	"switchboard/broker/work"
+	"switchboard/queue"
+)
+
+// Registry is what the hub needs of the registry.
+type Registry interface {
+	BindChannel(ctx context.Context, server, channel string) error
+	UnbindChannel(ctx context.Context, server, channel string) error
+}
+
+// Queue is what the hub needs of the queue.
+type Queue interface {
+	ReadChannel(ctx context.Context, channel string, after int64, limit int) (queue.Page, error)
+}
+
+// Options configures a Hub. All fields but Logger and Timeout are required.
+type Options struct {
+	Loops    []*loop.Loop
+	Pool     *work.Pool
+	Registry Registry
+	Queue    Queue
+	ServerID func() string // changes when the server was declared dead and came back
+	Timeout  time.Duration // of one call to the store. Zero means 5 s
+	Logger   zerolog.Logger
+}
+
+// Hub knows the channels that have subscribers on this server.
+type Hub struct {
+	opts    Options
+	reads   singleflight.Group
+	failed  atomic.Bool                  // a drain failed: the next tick marks everything dirty
+	lagging []map[*Subscription]struct{} // by loop.Index, each owned by its loop
+
+	mu       sync.Mutex // guards channels, and every Channel.refs
+	channels map[string]*Channel
+}
+
+// New returns a Hub without channels.
+func New(opts Options) *Hub {
+	if opts.Timeout == 0 {
+		opts.Timeout = 5 * time.Second
+	}
+	h := &Hub{opts: opts, channels: make(map[string]*Channel)}
+	for range opts.Loops {
+		h.lagging = append(h.lagging, make(map[*Subscription]struct{}))
+	}
+	return h
+}
+
+func (h *Hub) context() (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.Background(), h.opts.Timeout)
+}
+
+// Position is where a subscription begins.
+type Position struct {
+	Channel   *Channel
+	Cursor    int64
+	Recovered bool // nothing between `after` and now is missing
+}
+
+// Acquire prepares a subscription: the channel is bound to this server and its position
+// known. after is the last id that the subscriber has seen, nil for none. It calls the store, so
+// not from a loop. Every Position is given to Subscribe or to Release once.
+func (h *Hub) Acquire(ctx context.Context, name string, after *int64) (Position, error) {
+	c := h.hold(name)
+	pos := Position{Channel: c, Recovered: true}
+	err := c.ready(ctx)
+	if err == nil {
+		pos.Cursor = c.tail.Load().last
+		if after != nil {
+			pos.Cursor, pos.Recovered, err = c.recover(*after)
+		}
+	}
+	if err != nil {
+		h.Release(c)
+		return Position{}, err
+	}
+	return pos, nil
+}
+
+// recover is the cursor for a subscriber that has seen everything up to after.
+func (c *Channel) recover(after int64) (cursor int64, recovered bool, err error) {
+	if t := c.tail.Load(); after == t.last {
+		return after, true, nil
+	} else if _, ok := t.after(after); ok && after < t.last {
+		return after, true, nil
+	}
+	p, err := c.pageAfter(after)
+	if err != nil || p.complete {
+		return after, true, err
+	}
+	return p.floor, false, nil
+}
+
+func (h *Hub) hold(name string) *Channel {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	c := h.channels[name]
+	if c == nil {
+		c = &Channel{Name: name, hub: h, perLoop: make([]local, len(h.opts.Loops))}
+		c.tail.Store(new(tail))
+		h.channels[name] = c
+	}
+	c.refs++
+	return c
+}
+
+// Release gives back what Acquire held. The channel stays for a tick, so that a client
+// which comes back at once finds it.
+func (h *Hub) Release(c *Channel) {
+	h.mu.Lock()
+	c.refs--
+	h.mu.Unlock()
+}
+
+// Subscribe begins a subscription at pos. It runs on l, the subscriber's loop; the
+// caller then calls Start, when it has told the client.
+func (h *Hub) Subscribe(l *loop.Loop, to Subscriber, pos Position) *Subscription {
+	list := &pos.Channel.perLoop[l.Index]
+	s := &Subscription{Channel: pos.Channel, to: to, loop: l, cursor: pos.Cursor, index: int32(len(list.subs))}
+	s.lagging = true // until Start: deliver must not overtake the answer to the client
+	list.subs = append(list.subs, s)
+	list.count.Store(int32(len(list.subs)))
+	return s
+}
+
+// Start lets the messages behind the cursor flow.
+func (s *Subscription) Start() { s.follow() }
+
+// Unsubscribe ends a subscription, on its loop.
+func (h *Hub) Unsubscribe(s *Subscription) {
+	if s.closed {
+		return
+	}
+	s.closed = true
+	s.caughtUp()
+	list := &s.Channel.perLoop[s.loop.Index]
+	last := len(list.subs) - 1
+	list.subs[s.index] = list.subs[last]
+	list.subs[s.index].index = s.index
+	list.subs[last] = nil
+	list.subs = list.subs[:last]
+	list.count.Store(int32(last))
+	if last == 0 {
+		list.subs = nil
+	}
+	h.Release(s.Channel)
+}
+
+// Channel is the channel of that name if it has subscribers here, or nil.
+func (h *Hub) Channel(name string) *Channel {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.channels[name]
+}
+
+// Subscribers is how many subscriptions channel name has here.
+func (h *Hub) Subscribers(name string) int {
+	c := h.Channel(name)
+	if c == nil {
+		return 0
+	}
+	n := 0
+	for i := range c.perLoop {
+		n += int(c.perLoop[i].count.Load())
+	}
+	return n
+}
+
+// Len is how many channels are held.
+func (h *Hub) Len() int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return len(h.channels)
+}
+
+func (h *Hub) snapshot() []*Channel {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	list := make([]*Channel, 0, len(h.channels))
+	for _, c := range h.channels {
+		list = append(list, c)
+	}
+	return list
+}
+
+// MarkAllDirty makes every channel read the store again: hints may have been lost.
+func (h *Hub) MarkAllDirty() {
+	for _, c := range h.snapshot() {
+		if c.bound.Load() {
+			c.MarkDirty()
+		}
+	}
+}
+
+// Tick is the hub's housekeeping, once a second or so: channels nobody needs any more are
+// unbound, idle tails give their memory back, and whoever lags is given another chance.
+func (h *Hub) Tick() {
+	if h.failed.Swap(false) {
+		h.MarkAllDirty()
+	}
+	for _, c := range h.snapshot() {
+		c.shrink()
+		if h.unused(c) {
+			h.opts.Pool.Go(func() { h.unbind(c) })
+		}
+	}
+	for i, l := range h.opts.Loops {
+		l.Post(func() {
+			for s := range h.lagging[i] {
+				s.Resume()
+			}
+		})
+	}
+}
+
+func (h *Hub) unused(c *Channel) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return c.refs == 0
+}
+
+// shrink drops the tail's messages when none came since the last tick.
+func (c *Channel) shrink() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	t := c.tail.Load()
+	if len(t.entries) == 0 {
+		return
+	}
+	if t.idle {
+		c.tail.Store(t.emptied())
+		return
+	}
+	marked := *t
+	marked.idle = true
+	c.tail.Store(&marked)
+}
+
+// unbind takes an unused channel out of registry and hub. When the registry cannot be
+// reached the channel stays, and the next tick tries again.
+func (h *Hub) unbind(c *Channel) {
+	c.bindMu.Lock()
+	defer c.bindMu.Unlock()
+	if !h.unused(c) {
+		return
+	}
+	if c.bound.Load() {
+		ctx, cancel := h.context()
+		defer cancel()
+		if err := h.opts.Registry.UnbindChannel(ctx, h.opts.ServerID(), c.Name); err != nil {
+			h.opts.Logger.Warn().Err(err).Msg("unbind failed; the next tick tries again")
+			return
+		}
+		c.bound.Store(false) // whoever acquired it meanwhile binds anew, behind bindMu
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if c.refs == 0 && h.channels[c.Name] == c {
+		delete(h.channels, c.Name)
+	}
+}
+
+// Assert binds every channel again, under the server's id of now, and reads the store:
+// after the store or the server was believed dead. old is an id to take out, or empty.
+func (h *Hub) Assert(ctx context.Context, old string) error {
+	var wg sync.WaitGroup
+	var mu sync.Mutex
+	var failures []error
+	for _, c := range h.snapshot() {
+		wg.Add(1)
+		h.opts.Pool.Go(func() {
+			defer wg.Done()
+			if err := c.assert(ctx, old); err != nil {
+				mu.Lock()
+				failures = append(failures, err)
+				mu.Unlock()
+			}
+		})
+	}
+	wg.Wait()
+	return errors.Join(failures[:min(len(failures), 3)]...)
+}
+
+func (c *Channel) assert(ctx context.Context, old string) error {
+	c.bindMu.Lock()
+	defer c.bindMu.Unlock()
+	if !c.bound.Load() {
+		return nil
+	}
+	if old != "" {
+		if err := c.hub.opts.Registry.UnbindChannel(ctx, old, c.Name); err != nil {
+			return err
+		}
+	}
+	if err := c.hub.opts.Registry.BindChannel(ctx, c.hub.opts.ServerID(), c.Name); err != nil {
+		return err
+	}
+	c.MarkDirty()
+	return nil
+}
+
+// UnbindAll takes all channels out of the registry, at the end of the process.
+func (h *Hub) UnbindAll(ctx context.Context) {
+	var wg sync.WaitGroup
+	for _, c := range h.snapshot() {
+		wg.Add(1)
+		h.opts.Pool.Go(func() {
+			defer wg.Done()
+			_ = h.opts.Registry.UnbindChannel(ctx, h.opts.ServerID(), c.Name) // Leave and the janitor clean what stays
+		})
+	}
+	wg.Wait()
+}

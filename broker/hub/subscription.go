@@ -1,0 +1,180 @@
+package hub
+
+import (
+	"strconv"
+
+	"switchboard/broker/loop"
+	"switchboard/internal/wire"
+	"switchboard/queue"
+)
+
+// maxWrite bounds one write call of a subscriber that catches up, and with it what a
+// stalled socket can leave behind in memory.
+const maxWrite = 32 << 10
+
+// pageSize is how many messages one read of the store brings.
+const pageSize = 128
+
+// Subscriber is the connection behind a subscription. All methods are called on its loop.
+type Subscriber interface {
+	// Backlogged says that an earlier write has not gone out wholly.
+	Backlogged() bool
+	// Write sends a batch, which is not kept. It may close the connection.
+	Write(b *wire.Batch)
+	// Gap tells the client that what lies between after and id is gone.
+	Gap(channel string, after, id int64)
+}
+
+// Subscription is one subscriber's place in one channel: a cursor and nothing else.
+// It belongs to the subscriber's loop.
+type Subscription struct {
+	Channel *Channel
+	to      Subscriber
+	loop    *loop.Loop
+	cursor  int64 // the last id that was written, or skipped as a declared gap
+	index   int32 // in the loop's list
+	lagging bool  // not served by deliver: its socket is backed up, or it reads from the store
+	reading bool  // a read of the store is under way
+	seen    int64 // the tail's end when that read began
+	closed  bool
+}
+
+// Cursor is the last id that the subscriber was given.
+func (s *Subscription) Cursor() int64 { return s.cursor }
+
+func (s *Subscription) write(b *wire.Batch, last int64) {
+	s.cursor = last
+	s.to.Write(b)
+}
+
+// lag takes s out of the common delivery until its socket is writable again.
+func (s *Subscription) lag() {
+	if !s.lagging {
+		s.lagging = true
+		s.Channel.hub.lagging[s.loop.Index][s] = struct{}{}
+	}
+}
+
+func (s *Subscription) caughtUp() {
+	s.lagging = false
+	delete(s.Channel.hub.lagging[s.loop.Index], s)
+}
+
+// Resume continues a lagging subscription: the socket is writable, or the store is back.
+func (s *Subscription) Resume() {
+	if s.lagging && !s.reading {
+		s.follow()
+	}
+}
+
+// follow writes what lies behind the cursor: from the tail, else from the store.
+func (s *Subscription) follow() {
+	for !s.closed {
+		if s.to.Backlogged() {
+			s.lag()
+			return
+		}
+		entries, ok := s.Channel.tail.Load().after(s.cursor)
+		if !ok {
+			s.lag()
+			s.read()
+			return
+		}
+		if len(entries) == 0 {
+			s.caughtUp()
+			return
+		}
+		s.writeSome(entries)
+	}
+}
+
+// writeSome writes as many entries as fit one write call and returns the rest.
+func (s *Subscription) writeSome(entries []entry) []entry {
+	n := fitting(entries)
+	batch := batchOf(entries[:n])
+	s.write(&batch, entries[n-1].id)
+	return entries[n:]
+}
+
+// fitting is how many entries fit one write call, at least one.
+func fitting(entries []entry) int {
+	bytes := 0
+	for i, e := range entries {
+		if bytes += e.frame.Size(); bytes > maxWrite {
+			return max(i, 1)
+		}
+	}
+	return len(entries)
+}
+
+// page is a read of the store, encoded.
+type page struct {
+	entries  []entry
+	floor    int64
+	complete bool
+}
+
+// read fetches the page behind the cursor. Subscribers at the same place, as after the
+// fall of another server, share one read.
+func (s *Subscription) read() {
+	if s.reading {
+		return
+	}
+	s.reading, s.seen = true, s.Channel.tail.Load().last
+	c, cursor := s.Channel, s.cursor
+	c.hub.opts.Pool.Go(func() {
+		p, err := c.pageAfter(cursor)
+		s.loop.Post(func() {
+			s.reading = false
+			if err == nil && !s.closed {
+				s.adopt(p)
+			} // after an error the hub's tick resumes whoever lags
+		})
+	})
+}
+
+func (c *Channel) pageAfter(cursor int64) (page, error) {
+	key := c.Name + " " + strconv.FormatInt(cursor, 10)
+	v, err, _ := c.hub.reads.Do(key, func() (any, error) {
+		ctx, cancel := c.hub.context()
+		defer cancel()
+		p, err := c.hub.opts.Queue.ReadChannel(ctx, c.Name, cursor, pageSize)
+		return encodePage(c.Name, p), err
+	})
+	return v.(page), err
+}
+
+func encodePage(channel string, p queue.Page) page {
+	encoded := page{floor: p.Floor, complete: p.Complete}
+	for _, m := range p.Messages {
+		encoded.entries = append(encoded.entries, entry{m.ID, wire.EncodeMessage(channel, m.ID, m.Data)})
+	}
+	return encoded
+}
+
+// adopt writes a page that was read behind the cursor.
+func (s *Subscription) adopt(p page) {
+	if !p.complete {
+		s.to.Gap(s.Channel.Name, s.cursor, p.floor)
+		s.cursor = p.floor
+	}
+	nothing := p.complete && len(p.entries) == 0
+	for len(p.entries) > 0 && !s.closed && !s.to.Backlogged() {
+		p.entries = s.writeSome(p.entries)
+	}
+	switch {
+	case s.closed:
+	case nothing && s.Channel.tail.Load().last == s.seen:
+		s.caughtUp() // the tail claims more than the store has: its next drain finds that out
+	default:
+		s.follow()
+	}
+}
+
+func batchOf(entries []entry) wire.Batch {
+	list := make([]wire.Frame, len(entries))
+	for i, e := range entries {
+		list[i] = e.frame
+	}
+	return wire.Batch{Frames: list}
+}

@@ -1,0 +1,73 @@
+package hub
+
+import (
+	"sort"
+
+	"switchboard/internal/wire"
+)
+
+// The tail is a short ring: what a subscriber that keeps up needs, and a little more
+// for those who were briefly behind. Older messages come from the store.
+const (
+	maxTailMessages = 256
+	maxTailBytes    = 256 << 10
+)
+
+// entry is one message of a channel, encoded.
+type entry struct {
+	id    int64
+	frame wire.Frame
+}
+
+// tail is an unbroken run of a channel's newest messages. It is never changed: a new
+// message makes a new tail, which may share the array of the old one behind its end.
+type tail struct {
+	base    int64 // the id before the first entry
+	entries []entry
+	last    int64 // the id of the last entry, or base when there is none
+	bytes   int
+	idle    bool // nothing came since the last tick
+}
+
+// after are the entries behind cursor; ok is false when the run does not reach back
+// to it, so that something between would be missed.
+func (t *tail) after(cursor int64) (entries []entry, ok bool) {
+	switch {
+	case cursor >= t.last:
+		return nil, true
+	case cursor == t.base:
+		return t.entries, true
+	}
+	i := sort.Search(len(t.entries), func(i int) bool { return t.entries[i].id >= cursor })
+	if i == len(t.entries) || t.entries[i].id != cursor {
+		return nil, false
+	}
+	return t.entries[i+1:], true
+}
+
+// extend is t with more behind it, cut at the front to the ring's size.
+func (t *tail) extend(more []entry) *tail {
+	next := &tail{base: t.base, last: t.last, bytes: t.bytes}
+	next.entries = append(t.entries, more...) // beyond len(t.entries) nobody reads
+	for _, e := range more {
+		next.bytes += e.frame.Size()
+		next.last = e.id
+	}
+	drop := max(0, len(next.entries)-maxTailMessages)
+	bytes := next.bytes
+	for _, e := range next.entries[:drop] {
+		bytes -= e.frame.Size()
+	}
+	for bytes > maxTailBytes && drop < len(next.entries)-1 {
+		bytes -= next.entries[drop].frame.Size()
+		drop++
+	}
+	if drop > 0 {
+		next.base = next.entries[drop-1].id
+		next.entries, next.bytes = next.entries[drop:], bytes // append lets the dropped ones go when it moves
+	}
+	return next
+}
+
+// emptied is the position of t without its messages.
+func (t *tail) emptied() *tail { return &tail{base: t.last, last: t.last} }

@@ -1,0 +1,140 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"hash/maphash"
+	"sync"
+
+	"switchboard/internal/wire"
+	"switchboard/queue"
+	"switchboard/registry"
+)
+
+// binding is what this server holds in the store in a client's name.
+type binding struct {
+	client, user string
+	generation   int64
+	ackTo        int64 // acknowledged by the client, perhaps not yet in the store
+}
+
+// stripes serialise the store calls about one client: a binding and the end of the one
+// before it must not overtake each other in s_c_.
+type stripes struct {
+	seed  maphash.Seed
+	locks [1024]sync.Mutex
+}
+
+func (s *stripes) lock(client string) (unlock func()) {
+	mu := &s.locks[maphash.String(s.seed, client)%uint64(len(s.locks))]
+	mu.Lock()
+	return mu.Unlock
+}
+
+// bind makes this server the client's owner: first the note that lets the janitor find
+// it, then the fence, then the user's list of clients.
+func (m *Manager) bind(ctx context.Context, client, user string) (queue.Bound, error) {
+	defer m.stripes.lock(client)()
+	server := m.opts.ServerID()
+	if err := m.opts.Registry.HoldClient(ctx, server, client); err != nil {
+		return queue.Bound{}, err
+	}
+	bound, err := m.opts.Queue.Bind(ctx, client, user, server)
+	if err != nil { // the fence did not change
+		if here, e := m.isHere(ctx, client); e == nil && !here {
+			_ = m.opts.Registry.DropClient(ctx, server, client) // a note too many does no harm
+		}
+		return bound, err
+	}
+	if bound.User != "" && bound.User != user {
+		err = m.opts.Registry.ForgetUser(ctx, bound.User, client, bound.Before)
+	}
+	if err == nil && user != "" {
+		err = m.opts.Registry.BindUser(ctx, user, registry.Binding{Client: client, Server: server, Generation: bound.Generation})
+	}
+	if err != nil {
+		m.unbindLater(binding{client: client, user: user, generation: bound.Generation})
+	}
+	return bound, err
+}
+
+// unbindLater ends a binding in the pool; while the store is away it is kept for the next tick.
+func (m *Manager) unbindLater(b binding) {
+	m.opts.Pool.Go(func() {
+		ctx, cancel := m.context()
+		defer cancel()
+		if err := m.unbind(ctx, b); err != nil {
+			m.opts.Logger.Warn().Err(err).Msg("unbind failed; the next tick tries again")
+			m.mu.Lock()
+			m.unbinds = append(m.unbinds, b)
+			m.mu.Unlock()
+		}
+	})
+}
+
+// unbind is compare-and-delete by generation: a client that is bound anew, here or
+// elsewhere, stays so.
+func (m *Manager) unbind(ctx context.Context, b binding) error {
+	defer m.stripes.lock(b.client)()
+	if b.ackTo > 0 {
+		if _, err := m.opts.Queue.Ack(ctx, b.client, b.generation, b.ackTo); err != nil && !errors.Is(err, queue.ErrStale) {
+			return err
+		}
+	}
+	err := m.opts.Queue.Unbind(ctx, b.client, b.generation)
+	rebound := false
+	if errors.Is(err, queue.ErrStale) {
+		rebound, err = m.isHere(ctx, b.client)
+	}
+	if err == nil && b.user != "" {
+		err = m.opts.Registry.ReleaseUser(ctx, b.user, b.client, b.generation)
+	}
+	if err == nil && !rebound {
+		err = m.opts.Registry.DropClient(ctx, m.opts.ServerID(), b.client)
+	}
+	return err
+}
+
+// isHere says whether this server owns the client by now: then the note in s_c_ stays.
+func (m *Manager) isHere(ctx context.Context, client string) (bool, error) {
+	c, known, err := m.opts.Queue.Client(ctx, client)
+	return known && c.Server == m.opts.ServerID(), err
+}
+
+// assert renews a session's binding in the store, under the server's id of now.
+func (m *Manager) assert(ctx context.Context, b binding) error {
+	defer m.stripes.lock(b.client)()
+	server := m.opts.ServerID()
+	if err := m.opts.Registry.HoldClient(ctx, server, b.client); err != nil {
+		return err
+	}
+	err := m.opts.Queue.Refresh(ctx, b.client, b.user, server, b.generation)
+	if err == nil && b.user != "" {
+		err = m.opts.Registry.BindUser(ctx, b.user, registry.Binding{Client: b.client, Server: server, Generation: b.generation})
+	}
+	return err
+}
+
+// assertLater asserts a session in the pool. The session's queue is read again.
+func (s *Session) assertLater(done func()) {
+	b := binding{s.client, s.user, s.generation, 0}
+	s.m.opts.Pool.Go(func() {
+		defer done()
+		ctx, cancel := s.m.context()
+		defer cancel()
+		err := s.m.assert(ctx, b)
+		s.shard.loop.Post(func() {
+			switch {
+			case s.state != open:
+				s.m.unbindLater(b) // it ended while it was asserted
+			case errors.Is(err, queue.ErrStale):
+				s.close(wire.CloseSuperseded, "the client connected elsewhere", 0)
+			case err != nil:
+				s.m.opts.Logger.Warn().Err(err).Msg("binding not renewed")
+				s.m.assertFailed.Store(true)
+			default:
+				s.inboxDirty()
+			}
+		})
+	})
+}

@@ -1,0 +1,216 @@
+package session
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"hash/fnv"
+	"slices"
+	"time"
+
+	"switchboard/broker/hub"
+	"switchboard/internal/wire"
+	"switchboard/queue"
+)
+
+// maxHistory is the most messages of one history answer.
+const maxHistory = 256
+
+// follow begins a subscription at pos. The client has been told.
+func (s *Session) follow(pos hub.Position) {
+	sub := s.m.opts.Hub.Subscribe(s.shard.loop, s, pos)
+	s.subs = append(s.subs, sub)
+	sub.Start()
+}
+
+// subscribed is the index in s.subs, or -1.
+func (s *Session) subscribed(channel string) int {
+	return slices.IndexFunc(s.subs, func(sub *hub.Subscription) bool { return sub.Channel.Name == channel })
+}
+
+// channel checks the name of a channel that a client may use.
+func channel(req wire.Request) error {
+	if err := wire.CheckName("channel", req.Channel); err != nil {
+		return err
+	}
+	if wire.IsSystem(req.Channel) {
+		return wire.Errorf(wire.Forbidden, "channel %s: it is the system's own", req.Channel)
+	}
+	return nil
+}
+
+func (s *Session) subscribe(req wire.Request) {
+	if err := channel(req); err != nil {
+		s.refuse(req.Ref, err)
+		return
+	}
+	if s.subscribed(req.Channel) >= 0 {
+		s.refuse(req.Ref, wire.Errorf(wire.BadRequest, "channel %s: subscribed already", req.Channel))
+		return
+	}
+	if len(s.subs) > s.m.opts.MaxChannels { // one of them is everyone's
+		s.refuse(req.Ref, wire.Errorf(wire.RateLimited, "channel %s: the connection has %d channels, at most that many are allowed",
+			req.Channel, s.m.opts.MaxChannels))
+		return
+	}
+	call(s, func() (hub.Position, error) {
+		ctx, cancel := s.m.context()
+		defer cancel()
+		return s.m.opts.Hub.Acquire(ctx, req.Channel, req.After)
+	}, func(pos hub.Position, err error) {
+		switch {
+		case err != nil && s.state != closed:
+			s.refuse(req.Ref, err)
+		case err != nil:
+		case s.state == closed:
+			s.m.opts.Hub.Release(pos.Channel)
+		default:
+			answer := wire.Event{Type: wire.TypeSubscribed, Ref: req.Ref, Channel: req.Channel, ID: &pos.Cursor}
+			if req.After != nil {
+				answer.Recovered = &pos.Recovered
+			}
+			s.send(answer)
+			if s.state == closed {
+				s.m.opts.Hub.Release(pos.Channel)
+				return
+			}
+			s.follow(pos)
+		}
+	})
+}
+
+func (s *Session) unsubscribe(req wire.Request) {
+	if err := channel(req); err != nil {
+		s.refuse(req.Ref, err)
+		return
+	}
+	i := s.subscribed(req.Channel)
+	if i < 0 {
+		s.refuse(req.Ref, wire.Errorf(wire.NotFound, "channel %s: not subscribed", req.Channel))
+		return
+	}
+	s.m.opts.Hub.Unsubscribe(s.subs[i])
+	s.subs = slices.Delete(s.subs, i, i+1)
+	s.send(wire.Event{Type: wire.TypeUnsubscribed, Ref: req.Ref, Channel: req.Channel})
+}
+
+func (s *Session) publish(req wire.Request) {
+	err := channel(req)
+	if err == nil && !s.m.opts.MayPublish {
+		err = wire.Errorf(wire.Forbidden, "channel %s: clients may not publish here", req.Channel)
+	}
+	var data []byte
+	if err == nil {
+		data, err = wire.CompactData(req.Data, s.m.opts.MaxMessage)
+	}
+	if err != nil {
+		s.refuse(req.Ref, err)
+		return
+	}
+	call(s, func() (int64, error) {
+		ctx, cancel := s.m.context()
+		defer cancel()
+		return s.m.opts.Publish(ctx, req.Channel, data)
+	}, func(id int64, err error) {
+		s.answer(wire.Event{Type: wire.TypePublished, Ref: req.Ref, Channel: req.Channel, ID: &id}, err)
+	})
+}
+
+// answer sends e, or the refusal when there is an error, unless the session has ended.
+func (s *Session) answer(e wire.Event, err error) {
+	switch {
+	case s.state == closed:
+	case err != nil:
+		s.refuse(e.Ref, err)
+	default:
+		s.send(e)
+	}
+}
+
+func (s *Session) history(req wire.Request) {
+	err := channel(req)
+	if err == nil && (req.Limit < 0 || req.Limit > maxHistory) {
+		err = wire.Errorf(wire.BadRequest, "limit: %d is not within 1 and %d", req.Limit, maxHistory)
+	}
+	if err != nil {
+		s.refuse(req.Ref, err)
+		return
+	}
+	var after int64
+	if req.After != nil {
+		after = *req.After
+	}
+	call(s, func() (queue.Page, error) {
+		ctx, cancel := s.m.context()
+		defer cancel()
+		return s.m.opts.Queue.ReadChannel(ctx, req.Channel, after, cmp.Or(req.Limit, maxHistory))
+	}, func(page queue.Page, err error) {
+		stored := make([]wire.Stored, 0, len(page.Messages))
+		for _, m := range page.Messages {
+			stored = append(stored, wire.Stored{ID: m.ID, Data: m.Data})
+		}
+		s.answer(wire.Event{
+			Type: wire.TypeHistory, Ref: req.Ref, Channel: req.Channel,
+			Messages: &stored, More: page.More, Recovered: &page.Complete,
+		}, err)
+	})
+}
+
+// workerRequest is what a backend worker takes from qq_{N}.
+type workerRequest struct {
+	Ref     int64           `json:"ref"`
+	Client  string          `json:"client"`
+	User    string          `json:"user,omitempty"`
+	Server  string          `json:"server"`
+	Query   json.RawMessage `json:"query"`
+	Context requestContext  `json:"context"`
+	QueryAt int64           `json:"queryAt"` // ms since 1970, the server's clock
+}
+
+type requestContext struct {
+	Address string `json:"address"`
+}
+
+// request puts the client's question into the list of its user: one user's requests
+// stay in order.
+func (s *Session) request(req wire.Request) {
+	data, err := wire.CompactData(req.Data, s.m.opts.MaxMessage)
+	switch {
+	case !req.Ref.Set:
+		err = wire.Errorf(wire.BadRequest, "ref: missing; the reply could not be told from others")
+	case s.m.opts.RequestQueues == 0:
+		err = wire.Errorf(wire.Unavailable, "requests need a Redis that backend workers read")
+	}
+	if err != nil {
+		s.refuse(req.Ref, err)
+		return
+	}
+	encoded, err := json.Marshal(workerRequest{
+		Ref: req.Ref.Value, Client: s.client, User: s.user, Server: s.m.opts.ServerID(),
+		Query: data, Context: requestContext{s.addr}, QueryAt: time.Now().UnixMilli(),
+	})
+	if err != nil {
+		s.refuse(req.Ref, err)
+		return
+	}
+	call(s, func() (struct{}, error) {
+		ctx, cancel := s.m.context()
+		defer cancel()
+		return struct{}{}, s.m.opts.Queue.PushRequest(ctx, s.m.requestQueue(s), encoded)
+	}, func(_ struct{}, err error) {
+		s.answer(wire.Event{Type: wire.TypeAccepted, Ref: req.Ref}, requestError(err))
+	})
+}
+
+func requestError(err error) error {
+	if errors.Is(err, queue.ErrFull) {
+		return wire.Errorf(wire.RateLimited, "the request queue is full; try again later")
+	}
+	return err
+}
+
+func (m *Manager) requestQueue(s *Session) int {
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(cmp.Or(s.user, s.client)))
+	return int(h.Sum32() % uint32(m.opts.RequestQueues))
+}

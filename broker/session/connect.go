@@ -1,0 +1,176 @@
+package session
+
+import (
+	"crypto/rand"
+	"errors"
+	"time"
+
+	"switchboard/broker/hub"
+	"switchboard/internal/wire"
+	"switchboard/queue"
+	"switchboard/registry"
+)
+
+// connected is what connect found out.
+type connected struct {
+	identity Identity
+	bound    queue.Bound
+	all      hub.Position // of the channel that a push to everyone goes through
+}
+
+// connect binds the client to this server.
+func (s *Session) connect(req wire.Request) {
+	if s.state != fresh {
+		s.refuse(req.Ref, wire.Errorf(wire.BadRequest, "connect: the connection is %s's already", s.client))
+		return
+	}
+	if req.Ack != "" && req.Ack != "auto" && req.Ack != "client" {
+		s.refuse(req.Ref, wire.Errorf(wire.BadRequest, `ack: %.40q is neither "client" nor "auto"`, req.Ack))
+		return
+	}
+	s.state, s.auto = connecting, req.Ack == "auto"
+	if s.client = req.Client; s.client == "" {
+		s.client = "c-" + rand.Text()[:16]
+	}
+	call(s, func() (connected, error) { return s.m.connect(s, req) },
+		func(c connected, err error) { s.connected(req, c, err) })
+}
+
+// identify says who the client is, by its token or, where the broker is open, by its word.
+func (m *Manager) identify(req wire.Request) (Identity, error) {
+	if m.opts.Verify != nil {
+		if req.Token == "" {
+			return Identity{}, wire.Errorf(wire.Unauthorized, "token: missing")
+		}
+		return m.opts.Verify(req.Token)
+	}
+	if req.User == "" {
+		return Identity{}, nil
+	}
+	return Identity{User: req.User}, wire.CheckName("user", req.User)
+}
+
+// connect runs in the pool.
+func (m *Manager) connect(s *Session, req wire.Request) (c connected, err error) {
+	if err := wire.CheckName("client", s.client); err != nil {
+		return c, err
+	}
+	if c.identity, err = m.identify(req); err != nil {
+		return c, err
+	}
+	ctx, cancel := m.context()
+	defer cancel()
+	if c.all, err = m.opts.Hub.Acquire(ctx, wire.AllChannel, req.After); err != nil {
+		return c, err
+	}
+	if c.bound, err = m.bind(ctx, s.client, c.identity.User); err != nil {
+		m.opts.Hub.Release(c.all.Channel)
+		c.all.Channel = nil
+	}
+	return c, err
+}
+
+// connected finishes connect on the loop.
+func (s *Session) connected(req wire.Request, c connected, err error) {
+	if err != nil {
+		if s.state != closed {
+			s.connectFailed(req.Ref, err)
+		}
+		return
+	}
+	if s.state == closed { // the client went while we asked
+		s.m.opts.Hub.Release(c.all.Channel)
+		s.m.unbindLater(binding{s.client, c.identity.User, c.bound.Generation, 0})
+		return
+	}
+	s.state = open
+	s.user, s.generation = c.identity.User, c.bound.Generation
+	s.setExpiry(c.identity.Expires)
+	s.inbox.begin(c.bound.Acked)
+	if s.m.remember(s) {
+		s.welcome(req, c)
+	} else {
+		s.close(wire.CloseSuperseded, "the client connected elsewhere", 0)
+	}
+	if s.state == closed { // also when the first write failed
+		s.m.opts.Hub.Release(c.all.Channel)
+		return
+	}
+	s.follow(c.all)
+	s.inboxDirty()
+}
+
+// welcome tells the client that it is connected, and the server that it left.
+func (s *Session) welcome(req wire.Request, c connected) {
+	if c.bound.Server != "" && c.bound.Server != s.m.opts.ServerID() {
+		s.m.opts.Supersede(c.bound.Server, s.client, c.bound.Generation)
+	}
+	queued := c.bound.Queued
+	s.send(wire.Event{
+		Type: wire.TypeConnected, Ref: req.Ref, Client: s.client, User: s.user,
+		Server: s.m.opts.ServerID(), Ping: int(s.m.opts.Ping / time.Second), Queued: &queued,
+	})
+	if req.After != nil && !c.all.Recovered {
+		s.Gap(wire.AllChannel, *req.After, c.all.Cursor)
+	}
+}
+
+// connectFailed tells why and ends the connection.
+func (s *Session) connectFailed(ref wire.Ref, err error) {
+	refusal := s.m.refusal(bindError(s.client, err))
+	s.refuse(ref, refusal)
+	switch refusal.Code {
+	case wire.Unauthorized:
+		if errors.Is(err, ErrExpired) {
+			s.close(wire.CloseExpired, "the token ran out", 0)
+			return
+		}
+		s.close(wire.CloseUnauthorized, refusal.Message, 0)
+	case wire.Unavailable, wire.RateLimited:
+		s.close(wire.CloseOverloaded, refusal.Message, 1000)
+	default:
+		s.close(wire.CloseUnauthorized, refusal.Message, 0)
+	}
+}
+
+// ErrExpired is in the chain of Verify's error when the token was good once.
+var ErrExpired = errors.New("session: the token ran out")
+
+func bindError(client string, err error) error {
+	switch {
+	case errors.Is(err, ErrExpired):
+		return wire.Errorf(wire.Unauthorized, "token: it ran out")
+	case errors.Is(err, queue.ErrTaken):
+		return wire.Errorf(wire.Forbidden, "client %s: it belongs to another user, and is online or has messages waiting", client)
+	case errors.Is(err, registry.ErrTooManyClients):
+		return wire.Errorf(wire.RateLimited, "the user has %d clients online, at most that many are allowed", registry.MaxClients)
+	}
+	return err
+}
+
+func (s *Session) setExpiry(t time.Time) {
+	s.expires = 0
+	if !t.IsZero() {
+		s.expires = t.Unix()
+	}
+}
+
+// refresh takes a new token of the same user.
+func (s *Session) refresh(req wire.Request) {
+	if s.m.opts.Verify == nil {
+		s.refuse(req.Ref, wire.Errorf(wire.BadRequest, "refresh: this broker takes no tokens"))
+		return
+	}
+	call(s, func() (Identity, error) { return s.m.identify(req) }, func(id Identity, err error) {
+		switch {
+		case s.state == closed:
+		case err != nil:
+			s.refuse(req.Ref, bindError(s.client, err))
+		case id.User != s.user:
+			s.refuse(req.Ref, wire.Errorf(wire.Forbidden, "token: it is of user %s, the connection of %s", id.User, s.user))
+		default:
+			s.setExpiry(id.Expires)
+			s.send(wire.Event{Type: wire.TypeRefreshed, Ref: req.Ref})
+		}
+	})
+}

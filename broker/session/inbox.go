@@ -1,0 +1,195 @@
+package session
+
+import (
+	"errors"
+	"sort"
+
+	"switchboard/internal/wire"
+	"switchboard/queue"
+)
+
+// inbox is a session's place in its client queue. It belongs to the session's loop.
+type inbox struct {
+	sent    int64   // the last id that was written, or skipped as a declared gap
+	flight  []int64 // ids written and not acknowledged, ascending, at most queue.MaxWindow
+	ackTo   int64   // the client has acknowledged up to here
+	acked   int64   // the store knows up to here
+	dirty   bool    // the store may hold more
+	reading bool
+	acking  bool
+}
+
+func (in *inbox) begin(acked int64) { in.sent, in.acked, in.ackTo = acked, acked, acked }
+
+// settle forgets the ids up to id that were on the way.
+func (in *inbox) settle(id int64) {
+	n := sort.Search(len(in.flight), func(i int) bool { return in.flight[i] > id })
+	if in.flight = in.flight[n:]; len(in.flight) == 0 {
+		in.flight = nil
+	}
+}
+
+// hint tells that message id follows prev in the client's queue.
+func (s *Session) hint(id, prev int64, data []byte) {
+	in := &s.inbox
+	switch {
+	case s.state != open || id <= in.sent:
+	case prev == in.sent && data != nil && !in.dirty && !in.reading && s.inboxRoom():
+		s.inboxWrite([]queue.Message{{ID: id, Data: data}})
+		s.inboxWritten()
+	default:
+		s.inboxDirty()
+	}
+}
+
+func (s *Session) inboxRoom() bool {
+	return len(s.inbox.flight) < queue.MaxWindow && !s.conn.Backlogged()
+}
+
+// inboxDirty makes the store be read.
+func (s *Session) inboxDirty() {
+	s.inbox.dirty = true
+	s.inboxRead()
+}
+
+// inboxRead reads the window behind what was sent, if that is useful now.
+func (s *Session) inboxRead() {
+	in := &s.inbox
+	if s.state != open || !in.dirty || in.reading || !s.inboxRoom() {
+		return
+	}
+	in.dirty, in.reading = false, true
+	after, limit := in.sent, queue.MaxWindow-len(in.flight)
+	s.m.opts.Pool.Go(func() {
+		ctx, cancel := s.m.context()
+		defer cancel()
+		page, err := s.m.opts.Queue.Window(ctx, s.client, s.generation, after, limit)
+		s.shard.loop.Post(func() {
+			in.reading = false
+			s.inboxAdopt(page, err)
+		})
+	})
+}
+
+// inboxAdopt writes a page of the queue.
+func (s *Session) inboxAdopt(page queue.Page, err error) {
+	in := &s.inbox
+	switch {
+	case s.state != open:
+		return
+	case err != nil:
+		in.dirty = true // the next tick tries again
+		s.storeRefused(err)
+		return
+	}
+	if page.Floor > in.sent {
+		s.Gap("", in.sent, page.Floor)
+		in.sent = page.Floor
+		in.settle(page.Floor)
+	}
+	for len(page.Messages) > 0 && s.state == open && !s.conn.Backlogged() {
+		n := fitting(page.Messages)
+		s.inboxWrite(page.Messages[:n])
+		page.Messages = page.Messages[n:]
+	}
+	if len(page.Messages) > 0 || page.More {
+		in.dirty = true
+	}
+	s.inboxWritten()
+}
+
+// fitting is how many messages fit one write call, at least one.
+func fitting(messages []queue.Message) int {
+	const maxWrite = 32 << 10
+	bytes := 0
+	for i, m := range messages {
+		if bytes += len(m.Data); bytes > maxWrite {
+			return max(i, 1)
+		}
+	}
+	return len(messages)
+}
+
+func (s *Session) inboxWrite(messages []queue.Message) {
+	batch := wire.Batch{Frames: make([]wire.Frame, len(messages))}
+	for i, m := range messages {
+		batch.Frames[i] = wire.EncodeMessage("", m.ID, m.Data)
+		s.inbox.flight = append(s.inbox.flight, m.ID)
+		s.inbox.sent = m.ID
+	}
+	s.Write(&batch)
+}
+
+// inboxWritten goes on after a write: what went out wholly is received, where the client
+// asked for that, and there may be room for more.
+func (s *Session) inboxWritten() {
+	if s.state != open {
+		return
+	}
+	if s.auto && !s.conn.Backlogged() {
+		s.inboxAcked(s.inbox.sent)
+	}
+	s.inboxRead()
+}
+
+// ack is the client's acknowledgement of everything up to an id.
+func (s *Session) ack(req wire.Request) {
+	switch {
+	case s.state != open:
+		s.refuse(req.Ref, wire.Errorf(wire.BadRequest, "ack: connect comes first"))
+	case req.ID <= 0 || req.ID > s.inbox.sent:
+		s.refuse(req.Ref, wire.Errorf(wire.BadRequest, "id: %d was not sent on this connection", req.ID))
+	default:
+		s.inboxAcked(req.ID)
+		s.inboxRead()
+	}
+}
+
+func (s *Session) inboxAcked(id int64) {
+	s.inbox.ackTo = max(s.inbox.ackTo, id)
+	s.inbox.settle(id)
+	s.inboxFlush()
+}
+
+// inboxFlush tells the store, one call at a time: acknowledgements that come meanwhile
+// go together in the next.
+func (s *Session) inboxFlush() {
+	in := &s.inbox
+	if in.acking || in.ackTo <= in.acked {
+		return
+	}
+	in.acking = true
+	to := in.ackTo
+	s.m.opts.Pool.Go(func() {
+		ctx, cancel := s.m.context()
+		defer cancel()
+		_, err := s.m.opts.Queue.Ack(ctx, s.client, s.generation, to)
+		s.shard.loop.Post(func() {
+			in.acking = false
+			switch {
+			case s.state != open:
+			case err != nil:
+				s.storeRefused(err) // the next tick tries again
+			default:
+				in.acked = max(in.acked, to)
+				s.inboxFlush()
+			}
+		})
+	})
+}
+
+// inboxRetry takes up what failed.
+func (s *Session) inboxRetry() {
+	s.inboxFlush()
+	s.inboxRead()
+}
+
+// storeRefused acts on a failed call in the client's name: a stale generation means that
+// the client is elsewhere.
+func (s *Session) storeRefused(err error) {
+	if errors.Is(err, queue.ErrStale) {
+		s.close(wire.CloseSuperseded, "the client connected elsewhere", 0)
+		return
+	}
+	s.m.opts.Logger.Warn().Err(err).Msg("client queue: the next tick tries again")
+}

@@ -1,0 +1,221 @@
+package session
+
+import (
+	"context"
+	"encoding/json"
+	"hash/maphash"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"switchboard/broker/loop"
+	"switchboard/broker/transport"
+	"switchboard/internal/wire"
+)
+
+// Manager knows all sessions of the process.
+type Manager struct {
+	opts    Options
+	shards  []*shard // by loop.Index
+	stripes stripes
+	ticks   struct{ connect, ping, slow uint32 } // durations in ticks
+
+	count        atomic.Int64 // sessions, connected or not
+	draining     atomic.Bool
+	assertFailed atomic.Bool
+
+	mu      sync.Mutex          // guards the fields below
+	clients map[string]*Session // open sessions
+	users   map[string]int      // how many of them each user has
+	unbinds []binding           // failed, for the next tick
+}
+
+// New returns a Manager without sessions.
+func New(opts Options) *Manager {
+	m := &Manager{opts: opts.withDefaults(), clients: make(map[string]*Session), users: make(map[string]int)}
+	m.stripes.seed = maphash.MakeSeed()
+	m.ticks.connect = ticks(m.opts.ConnectTimeout)
+	m.ticks.ping = ticks(m.opts.Ping)
+	m.ticks.slow = ticks(m.opts.SlowAfter)
+	for _, l := range opts.Loops {
+		m.shards = append(m.shards, &shard{m: m, loop: l})
+	}
+	return m
+}
+
+// ticks rounds up: a limit is never enforced early.
+func ticks(d time.Duration) uint32 { return uint32((d + time.Second - 1) / time.Second) }
+
+func (m *Manager) context() (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.Background(), m.opts.Timeout)
+}
+
+// Accept is the door that both listeners end in (transport.Accept).
+func (m *Manager) Accept(l *loop.Loop, conn transport.Conn, hello transport.Hello) transport.Receiver {
+	sh := m.shards[l.Index]
+	s := &Session{m: m, shard: sh, conn: conn, addr: hello.Addr, heard: sh.now}
+	sh.add(s)
+	switch {
+	case m.draining.Load():
+		s.close(wire.CloseDraining, "", 0)
+	case hello.Token != "" || hello.Client != "":
+		s.handle(wire.Request{Type: wire.TypeConnect, Token: hello.Token, Client: hello.Client})
+	}
+	return s
+}
+
+// remember makes s the client's session here. It is false when a newer one is.
+func (m *Manager) remember(s *Session) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	old := m.clients[s.client]
+	if old != nil && old.generation > s.generation {
+		return false
+	}
+	m.clients[s.client] = s
+	if s.user != "" {
+		m.users[s.user]++
+	}
+	if old != nil {
+		m.leaveLocked(old)
+		old.shard.loop.Post(func() { old.close(wire.CloseSuperseded, "the client connected elsewhere", 0) })
+	}
+	return true
+}
+
+// forget takes s out, unless another session took its place.
+func (m *Manager) forget(s *Session) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.clients[s.client] == s {
+		delete(m.clients, s.client)
+		m.leaveLocked(s)
+	}
+}
+
+func (m *Manager) leaveLocked(s *Session) {
+	if s.user == "" {
+		return
+	}
+	if m.users[s.user]--; m.users[s.user] == 0 {
+		delete(m.users, s.user)
+	}
+}
+
+func (m *Manager) session(client string) *Session {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.clients[client]
+}
+
+// with runs f on the loop of the client's session; it is false when there is none here.
+func (m *Manager) with(client string, f func(*Session)) bool {
+	s := m.session(client)
+	if s == nil {
+		return false
+	}
+	s.shard.loop.Post(func() { f(s) })
+	return true
+}
+
+// Hint tells that message id follows prev in the client's queue; data may be nil.
+func (m *Manager) Hint(client string, id, prev int64, data []byte) {
+	m.with(client, func(s *Session) { s.hint(id, prev, data) })
+}
+
+// Supersede closes the client's session here if its generation is below.
+func (m *Manager) Supersede(client string, generation int64) {
+	m.with(client, func(s *Session) {
+		if s.generation < generation {
+			s.close(wire.CloseSuperseded, "the client connected elsewhere", 0)
+		}
+	})
+}
+
+// Disconnect closes the client's session, because the backend asked for it. It is false when there is none here.
+func (m *Manager) Disconnect(client string) bool {
+	return m.with(client, func(s *Session) { s.close(wire.CloseDisconnected, "", 0) })
+}
+
+// Reply answers a request of the client. It is false when the client is not here.
+func (m *Manager) Reply(client string, ref int64, data json.RawMessage) bool {
+	return m.with(client, func(s *Session) {
+		if s.state == open {
+			s.send(wire.Event{Type: wire.TypeReply, Ref: wire.RefOf(ref), Data: data})
+		}
+	})
+}
+
+// Counts are the connections, and the users among them.
+func (m *Manager) Counts() (connections, users int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return int(m.count.Load()), len(m.users)
+}
+
+// Tick is the housekeeping of all sessions. It must be called once a second.
+func (m *Manager) Tick() {
+	m.mu.Lock()
+	unbinds := m.unbinds
+	m.unbinds = nil
+	m.mu.Unlock()
+	for _, b := range unbinds {
+		m.unbindLater(b)
+	}
+	for _, sh := range m.shards {
+		sh.loop.Post(sh.tick)
+	}
+	if m.assertFailed.Swap(false) {
+		go m.Assert()
+	}
+}
+
+// each runs f on every open session, on its loop, and returns when all have run.
+func (m *Manager) each(f func(*Session)) {
+	var wg sync.WaitGroup
+	for _, sh := range m.shards {
+		wg.Add(1)
+		sh.loop.Post(func() {
+			defer wg.Done()
+			for i := len(sh.sessions) - 1; i >= 0; i-- {
+				f(sh.sessions[i])
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// MarkAllDirty makes every session read its queue again: hints may have been lost.
+func (m *Manager) MarkAllDirty() {
+	m.each(func(s *Session) { s.inboxDirty() })
+}
+
+// Assert binds every session again, under the server's id of now, and returns when all
+// have been tried: after the store or the server was believed dead.
+func (m *Manager) Assert() {
+	var wg sync.WaitGroup
+	m.each(func(s *Session) {
+		if s.state == open {
+			wg.Add(1)
+			s.assertLater(wg.Done)
+		}
+	})
+	wg.Wait()
+}
+
+// Drain turns new connections away and closes all sessions. Their clients come back
+// elsewhere, spread over window.
+func (m *Manager) Drain(window time.Duration) {
+	m.draining.Store(true)
+	m.each(func(s *Session) {
+		s.close(wire.CloseDraining, "", 1+rand.Int64N(max(1, window.Milliseconds())))
+	})
+}
+
+// Unbound says how many bindings of ended sessions are still in the store.
+func (m *Manager) Unbound() int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return len(m.unbinds)
+}

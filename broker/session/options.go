@@ -1,0 +1,112 @@
+package session
+
+import (
+	"cmp"
+	"context"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"switchboard/broker/hub"
+	"switchboard/broker/loop"
+	"switchboard/broker/work"
+	"switchboard/queue"
+	"switchboard/registry"
+)
+
+// Registry is what sessions need of the registry.
+type Registry interface {
+	HoldClient(ctx context.Context, server, client string) error
+	DropClient(ctx context.Context, server, client string) error
+	BindUser(ctx context.Context, user string, b registry.Binding) error
+	ReleaseUser(ctx context.Context, user, client string, generation int64) error
+	ForgetUser(ctx context.Context, user, client string, generation int64) error
+}
+
+// Queue is what sessions need of the queue.
+type Queue interface {
+	Bind(ctx context.Context, client, user, server string) (queue.Bound, error)
+	Refresh(ctx context.Context, client, user, server string, generation int64) error
+	Unbind(ctx context.Context, client string, generation int64) error
+	Client(ctx context.Context, client string) (queue.Client, bool, error)
+	Window(ctx context.Context, client string, generation, after int64, limit int) (queue.Page, error)
+	Ack(ctx context.Context, client string, generation, id int64) (int, error)
+	ReadChannel(ctx context.Context, channel string, after int64, limit int) (queue.Page, error)
+	PushRequest(ctx context.Context, n int, request []byte) error
+}
+
+// Identity is who a token says the client is.
+type Identity struct {
+	User    string
+	Expires time.Time // zero for never
+}
+
+// Options configures a Manager. Hub, Pool, Loops, Registry, Queue, ServerID and Publish
+// are required.
+type Options struct {
+	Hub      *hub.Hub
+	Pool     *work.Pool
+	Loops    []*loop.Loop
+	Registry Registry
+	Queue    Queue
+	ServerID func() string // changes when the server was declared dead and came back
+	// Publish stores a client's message to a channel and tells its subscribers.
+	Publish func(ctx context.Context, channel string, data []byte) (id int64, err error)
+	// Supersede tells another server that it lost a client to a newer generation.
+	Supersede func(server, client string, generation int64)
+	// Verify checks a token. Nil means the broker is open: a client says who it is.
+	Verify func(token string) (Identity, error)
+	// MayPublish lets clients publish to channels.
+	MayPublish bool
+	// RequestQueues is the number of qq_{N} lists. Zero means requests are refused: nobody
+	// could read them.
+	RequestQueues int
+	// MaxMessage is the most bytes of a payload. Zero means 64 KiB.
+	MaxMessage int
+	// MaxChannels is the most subscriptions of one connection. Zero means 128.
+	MaxChannels int
+	// Ping is the interval of signs of life. Zero means 25 s.
+	Ping time.Duration
+	// ConnectTimeout is how long a connection may go without connect. Zero means 10 s.
+	ConnectTimeout time.Duration
+	// SlowAfter is how long a socket may be backed up without a break. Zero means 60 s.
+	SlowAfter time.Duration
+	// Refresh is how often a binding is renewed in the store. Zero means 30 min.
+	Refresh time.Duration
+	// Timeout bounds the store calls of one message. Zero means 5 s.
+	Timeout time.Duration
+	// Logger is silent when zero. Payloads and tokens are never logged.
+	Logger zerolog.Logger
+	// Metrics counts; the zero value counts nothing.
+	Metrics Metrics
+}
+
+// Metrics are called on the loops.
+type Metrics struct {
+	Closed    func(reason string) // a session ended
+	Delivered func(messages int)  // written to sockets since the last call, once a second per loop
+	Gap       func()              // a client was told of a gap
+}
+
+func (o Options) withDefaults() Options {
+	o.MaxMessage = cmp.Or(o.MaxMessage, 64<<10)
+	o.MaxChannels = cmp.Or(o.MaxChannels, 128)
+	o.Ping = cmp.Or(o.Ping, 25*time.Second)
+	o.ConnectTimeout = cmp.Or(o.ConnectTimeout, 10*time.Second)
+	o.SlowAfter = cmp.Or(o.SlowAfter, time.Minute)
+	o.Refresh = cmp.Or(o.Refresh, 30*time.Minute)
+	o.Timeout = cmp.Or(o.Timeout, 5*time.Second)
+	if o.Supersede == nil {
+		o.Supersede = func(string, string, int64) {}
+	}
+	if o.Metrics.Closed == nil {
+		o.Metrics.Closed = func(string) {}
+	}
+	if o.Metrics.Delivered == nil {
+		o.Metrics.Delivered = func(int) {}
+	}
+	if o.Metrics.Gap == nil {
+		o.Metrics.Gap = func() {}
+	}
+	return o
+}

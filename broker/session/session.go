@@ -1,0 +1,267 @@
+package session
+
+import (
+	"encoding/json"
+	"errors"
+
+	"switchboard/broker/hub"
+	"switchboard/broker/transport"
+	"switchboard/internal/wire"
+)
+
+// maxWaiting is how many messages of a client wait for the store's answer to an earlier
+// one, or for its socket to take what it was sent.
+const maxWaiting = 64
+
+// state is how far a session has come.
+type state uint8
+
+const (
+	fresh      state = iota // no connect yet
+	connecting              // connect is under way
+	open
+	closed
+)
+
+// Session is one client's connection. It lives on its loop.
+type Session struct {
+	m     *Manager
+	shard *shard
+	conn  transport.Conn
+	addr  string
+
+	client, user string
+	generation   int64
+	expires      int64 // unix seconds, 0 for never
+
+	subs    []*hub.Subscription
+	waiting []wire.Request // come while busy
+	inbox   inbox
+
+	heard   uint32 // tick of the last sign of life
+	backlog uint32 // ticks that the socket has been backed up without a break
+	index   int32  // in shard.sessions
+	state   state
+	busy    bool // a call to the store is under way for a message of the client
+	pinged  bool // since heard
+	auto    bool // "ack":"auto"
+}
+
+// Receive is transport.Receiver's.
+func (s *Session) Receive(raw []byte) {
+	s.Heard()
+	if s.state == closed {
+		return
+	}
+	req, err := wire.DecodeRequest(raw)
+	if err != nil {
+		var partial struct{ Ref wire.Ref }
+		notJSON := json.Unmarshal(raw, &partial) != nil && !json.Valid(raw)
+		s.refuse(partial.Ref, err)
+		if notJSON {
+			s.close(wire.CloseBadRequest, "not a JSON object", 0)
+		}
+		return
+	}
+	s.handle(req)
+}
+
+// handle acts on a message at once, or lets it wait for its turn.
+func (s *Session) handle(req wire.Request) {
+	switch req.Type {
+	case wire.TypePong:
+		return
+	case wire.TypePing:
+		if !s.conn.Backlogged() { // answers must not pile up behind a client that does not read
+			s.send(wire.Event{Type: wire.TypePong, Ref: req.Ref})
+		}
+		return
+	case wire.TypeAck:
+		s.ack(req)
+		return
+	}
+	if !s.busy && !s.conn.Backlogged() {
+		s.start(req)
+		return
+	}
+	if len(s.waiting) == maxWaiting {
+		s.close(wire.CloseOverloaded, "too many messages without waiting for an answer", 1000)
+		return
+	}
+	s.waiting = append(s.waiting, req)
+}
+
+// start begins to act on a message whose turn it is.
+func (s *Session) start(req wire.Request) {
+	if s.state == fresh && req.Type != wire.TypeConnect {
+		s.refuse(req.Ref, wire.Errorf(wire.BadRequest, "%.40s: connect comes first", req.Type))
+		s.close(wire.CloseBadRequest, "connect comes first", 0)
+		return
+	}
+	switch req.Type {
+	case wire.TypeConnect:
+		s.connect(req)
+	case wire.TypeSubscribe:
+		s.subscribe(req)
+	case wire.TypeUnsubscribe:
+		s.unsubscribe(req)
+	case wire.TypePublish:
+		s.publish(req)
+	case wire.TypeHistory:
+		s.history(req)
+	case wire.TypeRequest:
+		s.request(req)
+	case wire.TypeRefresh:
+		s.refresh(req)
+	default:
+		s.refuse(req.Ref, wire.Errorf(wire.BadRequest, "type: %.40q is not known", req.Type))
+	}
+}
+
+// next takes up what waited.
+func (s *Session) next() {
+	for len(s.waiting) > 0 && !s.busy && s.state != closed && !s.conn.Backlogged() {
+		req := s.waiting[0]
+		s.waiting = s.waiting[1:]
+		if len(s.waiting) == 0 {
+			s.waiting = nil
+		}
+		s.start(req)
+	}
+}
+
+// call runs work in the pool and then, on the loop, finish with its result. Until then
+// further messages wait. finish is also called when the session has ended meanwhile.
+func call[T any](s *Session, work func() (T, error), finish func(T, error)) {
+	s.busy = true
+	s.m.opts.Pool.Go(func() {
+		result, err := work()
+		s.shard.loop.Post(func() {
+			s.busy = false
+			finish(result, err)
+			s.next()
+		})
+	})
+}
+
+// send writes one event.
+func (s *Session) send(e wire.Event) {
+	s.conn.Write(&wire.Batch{Frames: []wire.Frame{e.Encode()}})
+}
+
+// refuse answers a message with an error. What is no *wire.Error comes from the store.
+func (s *Session) refuse(ref wire.Ref, err error) {
+	refusal := s.m.refusal(err)
+	s.send(wire.Event{Type: wire.TypeError, Ref: ref, Code: string(refusal.Code), Message: refusal.Message})
+}
+
+// TooLarge is transport.Receiver's.
+func (s *Session) TooLarge() {
+	s.Heard()
+	s.refuse(wire.Ref{}, wire.Errorf(wire.TooLarge, "the message was skipped: at most %d bytes are allowed", s.m.opts.MaxMessage))
+}
+
+// Broken is transport.Receiver's.
+func (s *Session) Broken(string) { s.end(wire.CloseBadRequest) }
+
+// Heard is transport.Receiver's.
+func (s *Session) Heard() {
+	s.heard = s.shard.now
+	s.pinged = false
+}
+
+// Writable is transport.Receiver's.
+func (s *Session) Writable() {
+	s.backlog = 0
+	s.inboxWritten()
+	for i := 0; i < len(s.subs); i++ {
+		s.subs[i].Resume()
+	}
+	s.next()
+}
+
+// Closed is transport.Receiver's.
+func (s *Session) Closed() { s.end(wire.CloseGone) }
+
+// close tells the client why and ends the session.
+func (s *Session) close(reason wire.CloseReason, detail string, afterMS int64) {
+	if s.state == closed {
+		return
+	}
+	s.end(reason)
+	s.conn.Close(reason, detail, afterMS)
+}
+
+// end forgets the session: nothing refers to the connection any more when it returns.
+func (s *Session) end(reason wire.CloseReason) {
+	if s.state == closed {
+		return
+	}
+	bound := s.state == open
+	s.state = closed
+	for _, sub := range s.subs {
+		s.m.opts.Hub.Unsubscribe(sub)
+	}
+	s.subs, s.waiting = nil, nil
+	s.shard.remove(s)
+	s.m.opts.Metrics.Closed(string(reason))
+	if bound {
+		s.m.forget(s)
+		s.m.unbindLater(binding{s.client, s.user, s.generation, s.inbox.ackTo})
+	}
+}
+
+// Backlogged is hub.Subscriber's.
+func (s *Session) Backlogged() bool { return s.conn.Backlogged() }
+
+// Write is hub.Subscriber's.
+func (s *Session) Write(b *wire.Batch) {
+	s.shard.delivered += len(b.Frames)
+	s.conn.Write(b)
+}
+
+// Gap is hub.Subscriber's.
+func (s *Session) Gap(channel string, after, id int64) {
+	s.m.opts.Metrics.Gap()
+	s.send(wire.Event{Type: wire.TypeGap, Channel: channel, After: &after, ID: &id})
+}
+
+// tick is the session's housekeeping, once a second.
+func (s *Session) tick(now uint32, unix int64) {
+	o := &s.m.ticks
+	silent := now - s.heard
+	switch {
+	case s.state != open:
+		if silent >= o.connect {
+			s.close(wire.CloseBadRequest, "no connect in time", 0)
+		}
+		return
+	case s.expires != 0 && unix >= s.expires:
+		s.close(wire.CloseExpired, "the token ran out", 0)
+		return
+	case silent >= 2*o.ping:
+		s.close(wire.CloseIdle, "no sign of life", 0)
+		return
+	case silent >= o.ping && !s.pinged:
+		s.pinged = true
+		s.conn.Ping()
+	}
+	if s.state == closed { // by the write of the ping
+		return
+	}
+	if !s.conn.Backlogged() {
+		s.backlog = 0
+		s.inboxRetry()
+	} else if s.backlog++; s.backlog >= o.slow {
+		s.close(wire.CloseSlow, "unread for too long", 0)
+	}
+}
+
+// refusal turns an error into what a client or backend is told.
+func (m *Manager) refusal(err error) *wire.Error {
+	if own, ok := errors.AsType[*wire.Error](err); ok {
+		return own
+	}
+	m.opts.Logger.Warn().Err(err).Msg("store call failed")
+	return wire.Errorf(wire.Unavailable, "the store cannot be reached; try again later")
+}

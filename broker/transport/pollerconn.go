@@ -1,0 +1,197 @@
+package transport
+
+import (
+	"bytes"
+
+	"github.com/panjf2000/gnet/v2"
+	"golang.org/x/sys/unix"
+
+	"switchboard/internal/wire"
+)
+
+// state is how far a connection of the Poller has come.
+type state uint8
+
+const (
+	sniffing  state = iota // nothing read yet: a line, or the first byte of "GET"
+	upgrading              // reading the WebSocket handshake
+	lines                  // raw TCP
+	frames                 // WebSocket
+	lingering              // closed from here; the peer may still read why
+)
+
+// maxHandshake bounds the bytes of a WebSocket handshake.
+const maxHandshake = 8 << 10
+
+// pollerConn is one connection of the Poller. It lives on its loop.
+type pollerConn struct {
+	loop  *pollerLoop
+	conn  gnet.Conn // nil once closed: its descriptor may be somebody else's
+	to    Receiver  // nil before the handshake and after the end
+	ws    *assembly // a fragmented message under way
+	skip  int64     // bytes of a message over the limit that are still to come; -1: up to the line's end
+	state state
+}
+
+// read hands every whole message on; what is incomplete stays in gnet's buffer.
+func (c *pollerConn) read() {
+	for c.conn != nil {
+		buf, _ := c.conn.Peek(-1)
+		if len(buf) == 0 {
+			return
+		}
+		n := 0
+		switch c.state {
+		case sniffing:
+			c.sniff(buf[0])
+			continue
+		case upgrading:
+			n = c.upgrade(buf)
+		case lines:
+			n = c.readLine(buf)
+		case frames:
+			n = c.readFrame(buf)
+		case lingering:
+			n = len(buf)
+		}
+		if n == 0 || c.conn == nil {
+			return
+		}
+		_, _ = c.conn.Discard(n)
+	}
+}
+
+func (c *pollerConn) sniff(first byte) {
+	if first == 'G' {
+		c.state = upgrading
+		return
+	}
+	c.open(lines, Hello{})
+}
+
+// open makes the session.
+func (c *pollerConn) open(s state, hello Hello) {
+	c.state = s
+	c.loop.awaitNoMore(c)
+	hello.Addr = addrString(c.conn.RemoteAddr())
+	c.to = c.loop.poller.accept(c.loop.Loop, c, hello)
+}
+
+// readLine takes one line from buf and returns how many bytes that was; 0 means more
+// must come.
+func (c *pollerConn) readLine(buf []byte) int {
+	limit := c.loop.poller.limits.Message
+	end := bytes.IndexByte(buf, '\n')
+	switch {
+	case c.skip < 0 && end < 0:
+		return len(buf)
+	case c.skip < 0:
+		c.skip = 0
+		c.to.TooLarge()
+		return end + 1
+	case end < 0 && len(buf) > limit:
+		c.skip = -1
+		return len(buf)
+	case end < 0:
+		return 0
+	case end > limit:
+		c.to.TooLarge()
+		return end + 1
+	}
+	if line := bytes.TrimSpace(buf[:end]); len(line) > 0 {
+		c.to.Receive(line)
+	}
+	return end + 1
+}
+
+// Write is Conn's.
+func (c *pollerConn) Write(b *wire.Batch) {
+	if c.conn == nil || c.state == lingering {
+		return
+	}
+	if c.state == frames {
+		c.send(b.WebSocket())
+	} else {
+		c.send(b.Line())
+	}
+}
+
+// send writes p. gnet closes the connection within the call when the peer is gone.
+func (c *pollerConn) send(p []byte) {
+	if c.conn == nil {
+		return
+	}
+	_, _ = c.conn.Write(p)
+	if c.conn != nil && c.conn.OutboundBuffered() > 0 {
+		c.loop.backlog[c] = struct{}{}
+		c.loop.lagging.Store(int32(len(c.loop.backlog)))
+	}
+}
+
+// Backlogged is Conn's.
+func (c *pollerConn) Backlogged() bool { return c.conn != nil && c.conn.OutboundBuffered() > 0 }
+
+// Ping is Conn's: a ping frame, or a ping message on TCP.
+func (c *pollerConn) Ping() {
+	if c.state == frames {
+		c.send(pingFrame)
+	} else {
+		c.send(pingLine)
+	}
+}
+
+var (
+	pingFrame = []byte{0x89, 0}
+	pingLine  = wire.Event{Type: wire.TypePing}.Encode().Line()
+)
+
+// Close is Conn's. The write side is shut and the connection lingers until the peer has
+// read why: closing at once, with bytes of the peer unread, would reset the connection and take
+// the reason with it.
+func (c *pollerConn) Close(reason wire.CloseReason, detail string, afterMS int64) {
+	if c.conn == nil || c.state == lingering {
+		return
+	}
+	last := closing(reason, detail, afterMS)
+	if c.state == frames {
+		c.send(append(bytes.Clone(last.WebSocket()), closeFrame(reason.Status(), string(reason))...))
+	} else {
+		c.send(last.Line())
+	}
+	c.linger()
+}
+
+// linger ends the connection from this side.
+func (c *pollerConn) linger() {
+	c.to = nil
+	if c.conn == nil {
+		return
+	}
+	c.state = lingering
+	if c.conn.OutboundBuffered() > 0 {
+		c.drop() // it does not read: gnet sends what the socket takes at once
+		return
+	}
+	_ = unix.Shutdown(c.conn.Fd(), unix.SHUT_WR)
+	c.loop.await(c, lingerTime)
+}
+
+// drop closes the socket.
+func (c *pollerConn) drop() {
+	if c.conn != nil {
+		_ = c.conn.EventLoop().Close(c.conn) // ends in gone
+	}
+}
+
+// gone is called when gnet has let go of the connection.
+func (c *pollerConn) gone() {
+	c.conn = nil
+	to := c.to
+	c.to = nil
+	c.loop.awaitNoMore(c)
+	delete(c.loop.backlog, c)
+	c.loop.lagging.Store(int32(len(c.loop.backlog)))
+	if to != nil {
+		to.Closed()
+	}
+}

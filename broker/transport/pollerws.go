@@ -1,0 +1,240 @@
+package transport
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"unicode/utf8"
+
+	"github.com/gobwas/ws"
+)
+
+// Close codes of RFC 6455 §7.4.1 that the framing itself needs.
+const (
+	statusNormal      = 1000
+	statusProtocol    = 1002
+	statusUnsupported = 1003
+	statusNotUTF8     = 1007
+)
+
+// assembly is a message that comes in fragments.
+type assembly struct {
+	data []byte
+	over bool // too large: data is gone, and what comes is skipped
+}
+
+// upgrade answers the WebSocket handshake (RFC 6455 §4.2) once it is whole and returns its
+// length; 0 means more must come.
+func (c *pollerConn) upgrade(buf []byte) int {
+	end := bytes.Index(buf, []byte("\r\n\r\n"))
+	if end < 0 {
+		if len(buf) > maxHandshake {
+			c.refuse(http.StatusRequestHeaderFieldsTooLarge, "the handshake is too long")
+			return len(buf)
+		}
+		return 0
+	}
+	end += 4
+	var hello Hello
+	stream := &handshake{Reader: bytes.NewReader(buf[:end])}
+	if _, err := c.upgrader(&hello).Upgrade(stream); err != nil {
+		c.send(stream.Bytes()) // gobwas has written the refusal
+		c.linger()
+		return end
+	}
+	c.send(stream.Bytes())
+	if c.conn != nil {
+		c.open(frames, hello)
+	}
+	return end
+}
+
+// handshake lets gobwas read the request from the buffer and write its answer to memory.
+type handshake struct {
+	io.Reader
+	bytes.Buffer
+}
+
+func (h *handshake) Read(p []byte) (int, error) { return h.Reader.Read(p) }
+
+func (c *pollerConn) upgrader(hello *Hello) ws.Upgrader {
+	var host, origin string
+	return ws.Upgrader{
+		OnRequest: func(uri []byte) error {
+			u, err := url.ParseRequestURI(string(uri))
+			if err != nil || u.Path != "/ws" {
+				return ws.RejectConnectionError(ws.RejectionStatus(http.StatusNotFound),
+					ws.RejectionReason("WebSocket is at /ws"))
+			}
+			hello.Token, hello.Client = u.Query().Get("token"), u.Query().Get("client")
+			return nil
+		},
+		OnHost: func(h []byte) error {
+			host = string(h)
+			return nil
+		},
+		OnHeader: func(key, value []byte) error {
+			if bytes.EqualFold(key, []byte("Origin")) {
+				origin = string(value)
+			}
+			return nil
+		},
+		OnBeforeUpgrade: func() (ws.HandshakeHeader, error) {
+			if c.loop.poller.limits.Origin(origin, host) {
+				return nil, nil
+			}
+			return nil, ws.RejectConnectionError(ws.RejectionStatus(http.StatusForbidden),
+				ws.RejectionReason("origin "+origin+" is not allowed"))
+		},
+	}
+}
+
+// refuse answers with an HTTP error and ends the connection.
+func (c *pollerConn) refuse(status int, why string) {
+	c.send(fmt.Appendf(nil, "HTTP/1.1 %d %s\r\nConnection: close\r\n\r\n%s\n", status, http.StatusText(status), why))
+	c.linger()
+}
+
+// readFrame takes one frame from buf and returns how many bytes that was; 0 means more
+// must come.
+func (c *pollerConn) readFrame(buf []byte) int {
+	if c.skip > 0 {
+		n := min(c.skip, int64(len(buf)))
+		if c.skip -= n; c.skip == 0 && c.ws == nil {
+			c.to.TooLarge()
+		}
+		return int(n)
+	}
+	reader := bytes.NewReader(buf)
+	h, err := ws.ReadHeader(reader)
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return 0
+	}
+	if err == nil {
+		state := ws.StateServerSide
+		if c.ws != nil {
+			state = state.Set(ws.StateFragmented)
+		}
+		err = ws.CheckHeader(h, state)
+	}
+	if err == nil && !h.Masked {
+		err = ws.ErrProtocolMaskRequired
+	}
+	if err != nil {
+		c.fail(statusProtocol, err.Error())
+		return len(buf)
+	}
+	head := len(buf) - reader.Len()
+	if !h.OpCode.IsControl() && c.ws.tooLarge(h.Length, c.loop.poller.limits.Message) {
+		return c.skipFrame(h, head)
+	}
+	if int64(len(buf)-head) < h.Length {
+		return 0
+	}
+	payload := buf[head : head+int(h.Length)]
+	ws.Cipher(payload, h.Mask, 0)
+	c.frame(h, payload)
+	return head + int(h.Length)
+}
+
+// tooLarge says whether n more bytes make the message too large. There may be no assembly.
+func (a *assembly) tooLarge(n int64, limit int) bool {
+	if a == nil {
+		return n > int64(limit)
+	}
+	return a.over || int64(len(a.data))+n > int64(limit)
+}
+
+// skipFrame begins to skip the payload of a frame of a message that is too large. The
+// session hears of it behind the last byte of the last fragment.
+func (c *pollerConn) skipFrame(h ws.Header, head int) int {
+	c.skip = h.Length
+	c.ws = &assembly{over: true}
+	if h.Fin {
+		c.ws = nil
+	}
+	if c.skip == 0 && c.ws == nil {
+		c.to.TooLarge()
+	}
+	return head
+}
+
+// frame acts on a whole frame.
+func (c *pollerConn) frame(h ws.Header, payload []byte) {
+	switch h.OpCode {
+	case ws.OpPing:
+		c.to.Heard()
+		if !c.Backlogged() { // pongs must not pile up behind a peer that does not read
+			c.send(append([]byte{0x8a, byte(len(payload))}, payload...))
+		}
+	case ws.OpPong:
+		c.to.Heard()
+	case ws.OpClose:
+		c.closed(payload)
+	case ws.OpBinary:
+		c.fail(statusUnsupported, "messages are text frames")
+	case ws.OpText:
+		if !h.Fin {
+			c.ws = &assembly{data: bytes.Clone(payload)}
+			return
+		}
+		c.message(payload)
+	case ws.OpContinuation:
+		c.ws.data = append(c.ws.data, payload...)
+		if h.Fin {
+			whole := c.ws.data
+			c.ws = nil
+			c.message(whole)
+		}
+	}
+}
+
+func (c *pollerConn) message(data []byte) {
+	if !utf8.Valid(data) {
+		c.fail(statusNotUTF8, "a text frame is not UTF-8")
+		return
+	}
+	c.to.Receive(data)
+}
+
+// closed answers the peer's close frame (RFC 6455 §5.5.1) and ends the connection.
+func (c *pollerConn) closed(payload []byte) {
+	code := statusNormal
+	if len(payload) >= 2 {
+		code = int(binary.BigEndian.Uint16(payload))
+		if err := ws.CheckCloseFrameData(ws.StatusCode(code), string(payload[2:])); err != nil {
+			code = statusProtocol
+		}
+	} else if len(payload) == 1 {
+		code = statusProtocol
+	}
+	to := c.to
+	c.send(closeFrame(code, ""))
+	c.linger()
+	to.Closed()
+}
+
+// fail ends a connection that breaks the framing, with the RFC's own code.
+func (c *pollerConn) fail(status int, detail string) {
+	to := c.to
+	to.Broken(detail)
+	if c.conn == nil || c.state == lingering {
+		return
+	}
+	c.send(closeFrame(status, detail))
+	c.linger()
+	to.Closed()
+}
+
+// closeFrame is an unmasked close frame; a control frame has at most 125 bytes.
+func closeFrame(status int, reason string) []byte {
+	reason = reason[:min(len(reason), 123)]
+	frame := make([]byte, 0, 4+len(reason))
+	frame = append(frame, 0x88, byte(2+len(reason)))
+	frame = binary.BigEndian.AppendUint16(frame, uint16(status))
+	return append(frame, reason...)
+}

@@ -1,0 +1,90 @@
+package transport
+
+import (
+	"sync/atomic"
+
+	"switchboard/broker/loop"
+	"switchboard/internal/wire"
+)
+
+// Conn is a connection as its session sees it.
+type Conn interface {
+	// Write sends the frames of b; what the socket does not take is kept. b is not kept.
+	Write(b *wire.Batch)
+	// Backlogged says that something written before has not gone out.
+	Backlogged() bool
+	// Ping asks the peer for a sign of life.
+	Ping()
+	// Close says why, as far as the socket takes it, and ends the connection. Nothing is called
+	// on the Receiver afterwards. detail may be empty; afterMS is left out when 0.
+	Close(reason wire.CloseReason, detail string, afterMS int64)
+}
+
+// Receiver is the session behind a connection.
+type Receiver interface {
+	// Receive takes one message; its bytes are only good during the call.
+	Receive(message []byte)
+	// TooLarge tells of a message over the limit, which was skipped.
+	TooLarge()
+	// Broken tells that the peer does not speak the protocol of the transport.
+	Broken(detail string)
+	// Heard tells of a sign of life that is no message.
+	Heard()
+	// Writable tells that the backlog is gone.
+	Writable()
+	// Closed tells that the peer or the network ended the connection. It may come twice, and
+	// nothing else behind it.
+	Closed()
+}
+
+// Hello is what is known of a connection before its first message.
+type Hello struct {
+	Addr   string // remote host:port
+	Token  string // of the WebSocket URL
+	Client string // of the WebSocket URL
+}
+
+// Accept makes the session of a new connection, on its loop.
+type Accept func(l *loop.Loop, c Conn, hello Hello) Receiver
+
+// Limits are what both listeners allow.
+type Limits struct {
+	Message int // bytes of one message from a client
+	Gate    *Gate
+	// Origin says whether a browser page of that origin may connect to host.
+	Origin func(origin, host string) bool
+}
+
+// Gate counts the connections of the process against its limit. A process that runs out
+// of descriptors cannot accept, cannot reach Redis, and stops gnet's engine.
+type Gate struct {
+	limit int64
+	count atomic.Int64
+}
+
+// NewGate returns a Gate for limit connections.
+func NewGate(limit int) *Gate { return &Gate{limit: int64(limit)} }
+
+// Enter takes a place; false means there is none.
+func (g *Gate) Enter() bool {
+	if g.count.Add(1) <= g.limit {
+		return true
+	}
+	g.count.Add(-1)
+	return false
+}
+
+// Leave gives the place back.
+func (g *Gate) Leave() { g.count.Add(-1) }
+
+// closing is the message that tells why a connection ends.
+func closing(reason wire.CloseReason, detail string, afterMS int64) wire.Frame {
+	reconnect := reason.Reconnect()
+	return wire.Event{
+		Type: wire.TypeClosing, Code: string(reason), Message: detail,
+		Reconnect: &reconnect, AfterMS: afterMS,
+	}.Encode()
+}
+
+// overloadedMS is how long a client that found no place is asked to wait, in milliseconds.
+const overloadedMS = 5000
