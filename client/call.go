@@ -1,0 +1,176 @@
+package client
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"switchboard/internal/wire"
+)
+
+// call is one message that gets an answer.
+type call struct {
+	ref  int64
+	req  wire.Request
+	sub  *subscription // of a subscribe: what it is for
+	done chan struct{} // closed when answer or err is set
+
+	// guarded by Client.mu until done is closed
+	unattended bool // nobody waits: a subscription made again after a reconnect
+	sent       bool
+	answer     wire.Event
+	err        error
+}
+
+func (c *Client) refLocked() int64 {
+	c.nextRef++
+	return c.nextRef
+}
+
+// submitLocked registers a call and sends it, now or on the next connection.
+func (c *Client) submitLocked(req wire.Request) *call {
+	call := &call{ref: c.refLocked(), req: req, done: make(chan struct{})}
+	call.req.Ref = wire.RefOf(call.ref)
+	if c.stopped != nil {
+		c.resolveLocked(call, wire.Event{}, c.stopped)
+		return call
+	}
+	c.calls[call.ref] = call
+	if c.session != nil {
+		c.session.sendLocked(outgoing{req: call.req, call: call})
+	}
+	c.inbox.poke()
+	return call
+}
+
+// do submits a call and waits for its answer.
+func (c *Client) do(ctx context.Context, req wire.Request) (wire.Event, error) {
+	c.mu.Lock()
+	call := c.submitLocked(req)
+	c.mu.Unlock()
+	return c.await(ctx, call)
+}
+
+// await waits for an answer. A publish or a request that ctx takes away after it was sent
+// has an unknown outcome; a subscribe stays wanted.
+func (c *Client) await(ctx context.Context, call *call) (wire.Event, error) {
+	select {
+	case <-call.done:
+		return call.answer, call.err
+	case <-ctx.Done():
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.calls[call.ref] != call { // the answer came at the same moment
+		<-call.done
+		return call.answer, call.err
+	}
+	if call.req.Type == wire.TypeSubscribe {
+		call.unattended = true
+		return wire.Event{}, ctx.Err()
+	}
+	err := ctx.Err()
+	if call.sent && (call.req.Type == wire.TypePublish || call.req.Type == wire.TypeRequest) {
+		err = fmt.Errorf("%w: %w", ErrUnknownOutcome, err)
+	}
+	c.resolveLocked(call, wire.Event{}, err)
+	return wire.Event{}, err
+}
+
+func (c *Client) resolveLocked(call *call, answer wire.Event, err error) {
+	delete(c.calls, call.ref)
+	call.answer, call.err = answer, err
+	close(call.done)
+}
+
+// callsPending reports whether somebody waits for an answer that only reading can bring.
+func (c *Client) callsPending() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.calls) > 0
+}
+
+// answerType is what ends a call, by its type.
+var answerType = map[string]string{
+	wire.TypeSubscribe:   wire.TypeSubscribed,
+	wire.TypeUnsubscribe: wire.TypeUnsubscribed,
+	wire.TypePublish:     wire.TypePublished,
+	wire.TypeRequest:     wire.TypeReply,
+	wire.TypeHistory:     wire.TypeHistory,
+	wire.TypeRefresh:     wire.TypeRefreshed,
+	wire.TypePing:        wire.TypePong,
+}
+
+// answerLocked gives an answer to the call it belongs to.
+func (c *Client) answerLocked(ev wire.Event) {
+	call := c.calls[ev.Ref.Value]
+	if !ev.Ref.Set || call == nil || ev.Type != answerType[call.req.Type] {
+		return
+	}
+	switch ev.Type {
+	case wire.TypeSubscribed:
+		c.subscribedLocked(call, ev)
+	case wire.TypeRefreshed:
+		c.token.value, c.token.known = call.req.Token, true
+	}
+	c.resolveLocked(call, ev, nil)
+}
+
+// detach takes s out of force and decides what becomes of the calls that were on it: what
+// was not sent, and what may be repeated without harm, goes out again on the next
+// connection. It returns how long s was connected.
+func (c *Client) detach(s *session) time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if s.upSince.IsZero() {
+		return 0
+	}
+	c.session = nil
+	for _, sub := range c.subs {
+		sub.active = false
+	}
+	for _, call := range c.calls {
+		switch call.req.Type {
+		case wire.TypePublish:
+			if call.sent {
+				c.resolveLocked(call, wire.Event{}, fmt.Errorf("%w: the connection was lost", ErrUnknownOutcome))
+			}
+		case wire.TypeRequest: // its reply finds the new connection
+		case wire.TypeUnsubscribe: // a connection that is gone holds no subscription
+			c.resolveLocked(call, wire.Event{}, nil)
+		case wire.TypeSubscribe:
+			if call.sub.pending != call {
+				c.resolveLocked(call, wire.Event{}, errReplaced)
+			}
+			call.sent = false
+		default:
+			call.sent = false
+		}
+	}
+	return time.Since(s.upSince)
+}
+
+// resumeLocked sends on s what is wanted and what was not sent before, oldest first.
+func (c *Client) resumeLocked(s *session) {
+	for _, sub := range c.subs {
+		if sub.channel != wire.AllChannel && sub.pending == nil {
+			c.resubscribeLocked(sub)
+		}
+	}
+	var unsent []*call
+	for _, call := range c.calls {
+		if !call.sent {
+			unsent = append(unsent, call)
+		}
+	}
+	slices.SortFunc(unsent, func(a, b *call) int { return cmp.Compare(a.ref, b.ref) })
+	for _, call := range unsent {
+		if call.sub != nil {
+			call.req.After = call.sub.pos.after()
+		}
+		s.outbox = append(s.outbox, outgoing{req: call.req, call: call})
+	}
+	s.signal()
+}

@@ -1,0 +1,245 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"switchboard/internal/wire"
+)
+
+func TestCallsAreAnsweredByRef(t *testing.T) {
+	for _, tc := range []struct {
+		call                     func(ctx context.Context, c *Client) (any, error)
+		sends, first, last, want string
+	}{
+		{sends: wire.TypePublish, last: `{"type":"published","id":7}`, want: "7",
+			call: func(ctx context.Context, c *Client) (any, error) {
+				return c.Publish(ctx, "news", map[string]int{"n": 1})
+			}},
+		{sends: wire.TypeRequest, first: `{"type":"accepted"}`, last: `{"type":"reply","data":{"ok":1}}`, want: `{"ok":1}`,
+			call: func(ctx context.Context, c *Client) (any, error) {
+				raw, err := c.Request(ctx, "q")
+				return string(raw), err
+			}},
+		{sends: wire.TypeHistory, last: `{"type":"history","messages":[{"id":3,"data":1}],"more":true}`, want: "{[{3 [49]}] true}",
+			call: func(ctx context.Context, c *Client) (any, error) { return c.History(ctx, "news", 2, 1) }},
+		{sends: wire.TypeSubscribe, last: `{"type":"subscribed","channel":"news","id":9,"recovered":false}`, want: "{news 9 false}",
+			call: func(ctx context.Context, c *Client) (any, error) {
+				return c.Subscribe(ctx, "news", SubscribeOptions{After: new(int64(4))})
+			}},
+		{sends: wire.TypeRefresh, last: `{"type":"refreshed"}`, want: "<nil>",
+			call: func(ctx context.Context, c *Client) (any, error) { return nil, c.Refresh(ctx, "t2") }},
+		{sends: wire.TypePing, last: `{"type":"pong"}`, want: "<nil>",
+			call: func(ctx context.Context, c *Client) (any, error) { return nil, c.Ping(ctx) }},
+	} {
+		for _, refused := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s/refused=%t", tc.sends, refused), func(t *testing.T) {
+				enact(t, nil, func(s *stage) {
+					p, _ := s.accept()
+					var got any
+					var err error
+					done := make(chan struct{})
+					go func() { defer close(done); got, err = tc.call(s.Context(), s.client) }()
+					req := p.expect(tc.sends)
+					p.sendf(`{"type":"error","ref":%d,"code":"timeout"}`, req.Ref.Value+1)
+					if tc.first != "" {
+						p.answer(req, "%s", tc.first)
+					}
+					if refused {
+						p.answer(req, `{"type":"error","code":"forbidden","message":"no"}`)
+					} else {
+						p.answer(req, "%s", tc.last)
+					}
+					<-done
+					if refusal, ok := errors.AsType[*Error](err); refused && (!ok || refusal.Code != Forbidden) {
+						s.Fatalf("error %v, want forbidden", err)
+					}
+					if !refused && (err != nil || fmt.Sprint(got) != tc.want) {
+						s.Fatalf("got %v, %v; want %s", got, err, tc.want)
+					}
+				})
+			})
+		}
+	}
+}
+
+func TestPublishThatLostItsConnectionIsNotRepeated(t *testing.T) {
+	enact(t, nil, func(s *stage) {
+		p, _ := s.accept()
+		done := make(chan error)
+		go func() { _, err := s.client.Publish(s.Context(), "news", 1); done <- err }()
+		p.expect(wire.TypePublish)
+		p.drop()
+		if err := <-done; !errors.Is(err, ErrUnknownOutcome) {
+			s.Fatalf("error %v, want an unknown outcome", err)
+		}
+		p, _ = s.accept()
+		p.quiet()
+	})
+}
+
+func TestPublishWaitsForAConnection(t *testing.T) {
+	enact(t, nil, func(s *stage) {
+		done := make(chan error)
+		go func() { _, err := s.client.Publish(s.Context(), "news", 1); done <- err }()
+		p, _ := s.accept()
+		p.answer(p.expect(wire.TypePublish), `{"type":"published","id":1}`)
+		if err := <-done; err != nil {
+			s.Fatal(err)
+		}
+	})
+}
+
+func TestRequestStaysPendingOverAReconnect(t *testing.T) {
+	enact(t, nil, func(s *stage) {
+		p, _ := s.accept()
+		done := make(chan string)
+		go func() { raw, err := s.client.Request(s.Context(), 1); done <- fmt.Sprint(string(raw), err) }()
+		req := p.expect(wire.TypeRequest)
+		p.answer(req, `{"type":"accepted"}`)
+		p.drop()
+		p, _ = s.accept()
+		p.quiet()
+		p.answer(req, `{"type":"reply","data":42}`)
+		if got := <-done; got != "42<nil>" {
+			s.Fatal(got)
+		}
+	})
+}
+
+func TestRequestGivenUpHasAnUnknownOutcome(t *testing.T) {
+	enact(t, nil, func(s *stage) {
+		p, _ := s.accept()
+		ctx, cancel := context.WithTimeout(s.Context(), time.Minute)
+		defer cancel()
+		done := make(chan error)
+		go func() { _, err := s.client.Request(ctx, 1); done <- err }()
+		p.expect(wire.TypeRequest)
+		stop := keepAlive(p)
+		err := <-done
+		stop()
+		if !errors.Is(err, ErrUnknownOutcome) || !errors.Is(err, context.DeadlineExceeded) {
+			s.Fatal(err)
+		}
+	})
+}
+
+// keepAlive pings like an idle broker until stopped.
+func keepAlive(p *peer) (stop func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	go func() {
+		for pause(ctx, 25*time.Second) {
+			p.ping()
+		}
+	}()
+	return cancel
+}
+
+func TestHarmlessCallsAreRepeated(t *testing.T) {
+	enact(t, nil, func(s *stage) {
+		p, _ := s.accept()
+		done := make(chan error)
+		go func() { _, err := s.client.History(s.Context(), "news", 0, 0); done <- err }()
+		first := p.expect(wire.TypeHistory)
+		p.drop()
+		p, _ = s.accept()
+		again := p.expect(wire.TypeHistory)
+		if again.Ref != first.Ref {
+			s.Fatalf("ref %v became %v", first.Ref, again.Ref)
+		}
+		p.answer(again, `{"type":"history","messages":[]}`)
+		if err := <-done; err != nil {
+			s.Fatal(err)
+		}
+	})
+}
+
+func TestCallsEndWithRun(t *testing.T) {
+	enact(t, nil, func(s *stage) {
+		p, _ := s.accept()
+		done := make(chan error)
+		go func() { done <- s.client.Ping(s.Context()) }()
+		p.expect(wire.TypePing)
+		p.close(CloseSuperseded)
+		var closed *ClosedError
+		if err := <-done; !errors.Is(err, ErrStopped) || !errors.As(err, &closed) {
+			s.Fatalf("pending call: %v", err)
+		}
+		if err := <-s.result; !errors.As(err, &closed) || closed.Reason != CloseSuperseded {
+			s.Fatalf("Run: %v", err)
+		}
+		if err := s.client.Ping(s.Context()); !errors.Is(err, ErrStopped) {
+			s.Fatalf("call after the end: %v", err)
+		}
+		if err := s.client.Run(s.Context()); err == nil {
+			s.Fatal("a second Run began")
+		}
+	})
+}
+
+func TestCallbackMayCallWhileTheInboxIsFull(t *testing.T) {
+	big := make([]byte, inboxSoft/16)
+	for i := range big {
+		big[i] = '1'
+	}
+	published := make(chan error, 64)
+	change := func(s *stage, o *Options) {
+		o.OnMessage = func(m Message) {
+			_, err := s.client.Publish(s.Context(), "out", m.ID)
+			published <- err
+		}
+	}
+	enact(t, change, func(s *stage) {
+		p, _ := s.accept()
+		go func() {
+			for id := 1; id <= 32; id++ { // twice what may wait
+				p.sendf(`{"type":"message","channel":"$all","id":%d,"data":"%s"}`, id, big)
+			}
+		}()
+		for id := range int64(32) {
+			req := p.expect(wire.TypePublish)
+			go p.answer(req, `{"type":"published","id":%d}`, id)
+			if err := <-published; err != nil {
+				s.Fatal(err)
+			}
+		}
+	})
+}
+
+func TestReadingStopsWhileCallbacksAreBehind(t *testing.T) {
+	big := make([]byte, inboxSoft/16)
+	for i := range big {
+		big[i] = '1'
+	}
+	change := func(s *stage, o *Options) {
+		o.OnMessage = func(m Message) {
+			s.note("%d", m.ID)
+			pause(s.Context(), time.Hour) // far longer than silence would be allowed to last
+		}
+	}
+	enact(t, change, func(s *stage) {
+		p, _ := s.accept()
+		sent := make(chan int, 100)
+		go func() {
+			for id := 1; id <= 40; id++ {
+				p.sendf(`{"type":"message","channel":"$all","id":%d,"data":"%s"}`, id, big)
+				sent <- id
+			}
+		}()
+		synctest.Wait()
+		if n := len(sent); n < 15 || n > 18 {
+			s.Fatalf("%d messages were read with room for 16", n)
+		}
+		for id := 1; len(sent) < 40; id++ {
+			s.wantSeen(fmt.Sprintf("[%d]", id))
+			if len(s.peers) > 0 {
+				s.Fatal("its own slowness was taken for silence")
+			}
+			pause(s.Context(), time.Hour)
+		}
+	})
+}

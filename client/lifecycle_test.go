@@ -1,0 +1,230 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"switchboard/internal/wire"
+)
+
+func TestCloseReasons(t *testing.T) {
+	for reason, back := range map[CloseReason]bool{
+		CloseDraining: true, CloseSuperseded: false, CloseUnauthorized: false, CloseExpired: false, // no other token
+		CloseDisconnected: false, CloseBadRequest: false, CloseSlow: true, CloseIdle: true, CloseOverloaded: true,
+	} {
+		t.Run(string(reason), func(t *testing.T) {
+			enact(t, nil, func(s *stage) {
+				p, _ := s.accept()
+				p.close(reason)
+				if back {
+					s.accept()
+					return
+				}
+				err := <-s.result
+				if closed, ok := errors.AsType[*ClosedError](err); !ok || closed.Reason != reason || closed.Reconnect {
+					s.Fatalf("Run returned %v, want %s for good", err, reason)
+				}
+			})
+		})
+	}
+}
+
+func TestClosingMessageRulesOverTheTable(t *testing.T) {
+	enact(t, nil, func(s *stage) {
+		p, _ := s.accept()
+		p.send(`{"type":"closing","code":"superseded","reconnect":true}`)
+		p, _ = s.accept()
+		p.send(`{"type":"closing","code":"of a later version"}`)
+		p, _ = s.accept()
+		p.send(`{"type":"closing","code":"draining","reconnect":false}`)
+		if err := <-s.result; err == nil {
+			s.Fatal("Run returned nil, want draining")
+		}
+	})
+}
+
+func TestWaitsAsLongAsTheBrokerAsks(t *testing.T) {
+	enact(t, nil, func(s *stage) {
+		for _, tc := range []struct {
+			asked int64
+			want  time.Duration
+		}{{asked: 61_840, want: 61_840 * time.Millisecond}, {asked: 1 << 60, want: maxAfter}} {
+			p, _ := s.accept()
+			p.sendf(`{"type":"closing","code":"draining","reconnect":true,"after_ms":%d}`, tc.asked)
+			synctest.Wait()
+			start := time.Now()
+			s.peers <- <-s.peers
+			if waited := time.Since(start); waited != tc.want {
+				s.Fatalf("came back after %s, want %s", waited, tc.want)
+			}
+		}
+	})
+}
+
+func TestSilenceEndsAConnection(t *testing.T) {
+	enact(t, nil, func(s *stage) {
+		p, _ := s.accept()
+		start := time.Now()
+		for range 10 {
+			pause(s.Context(), 60*time.Second) // within 2.5 intervals
+			p.ping()
+			synctest.Wait()
+		}
+		if len(s.peers) > 0 {
+			s.Fatal("a ping did not count as a sign of life")
+		}
+		<-s.peers
+		alone := time.Since(start) - 600*time.Second
+		if alone < 62500*time.Millisecond || alone > 64*time.Second {
+			s.Fatalf("gave up after %s of silence, want 2.5 × 25 s and the backoff", alone)
+		}
+	})
+}
+
+func TestConnectThatIsNotAnswered(t *testing.T) {
+	enact(t, nil, func(s *stage) {
+		start := time.Now()
+		(<-s.peers).expect(wire.TypeConnect)
+		<-s.peers
+		if waited := time.Since(start); waited < connectTimeout || waited > connectTimeout+time.Second {
+			s.Fatalf("gave up after %s", waited)
+		}
+	})
+}
+
+func TestTCPPingIsAnswered(t *testing.T) {
+	enact(t, nil, func(s *stage) {
+		p, _ := s.accept()
+		p.send(`{"type":"ping"}`)
+		p.expect(wire.TypePong)
+	})
+}
+
+// tokens makes TokenSource count: t1, t2, …
+func tokens(s *stage, o *Options) {
+	n := 0
+	o.TokenSource = func(context.Context) (string, error) {
+		if n++; n == 1 {
+			return "", errors.New("not now")
+		}
+		return fmt.Sprintf("t%d", n-1), nil
+	}
+}
+
+func TestTokenIsAskedForAnewWhenItRanOut(t *testing.T) {
+	enact(t, tokens, func(s *stage) {
+		for i, tc := range []struct {
+			want string
+			end  func(p *peer)
+		}{
+			{want: "t1", end: func(p *peer) { p.drop() }},
+			{want: "t1", end: func(p *peer) { p.close(CloseExpired) }},
+			{want: "t2", end: func(p *peer) { p.close(CloseUnauthorized) }}, // it was good once
+			{want: "t3", end: func(p *peer) { p.drop() }},
+		} {
+			p, connect := s.accept()
+			if connect.Token != tc.want {
+				s.Fatalf("connection %d came with token %s, want %s", i, connect.Token, tc.want)
+			}
+			synctest.Wait()
+			tc.end(p)
+		}
+	})
+}
+
+func TestFreshTokenThatIsRefusedEndsRun(t *testing.T) {
+	enact(t, tokens, func(s *stage) {
+		p := <-s.peers
+		p.expect(wire.TypeConnect)
+		p.close(CloseUnauthorized)
+		if err := <-s.result; !final(err) {
+			s.Fatalf("Run returned %v", err)
+		}
+	})
+}
+
+func TestRefreshedTokenIsKept(t *testing.T) {
+	enact(t, tokens, func(s *stage) {
+		p, _ := s.accept()
+		done := make(chan error)
+		go func() { done <- s.client.Refresh(s.Context(), "mine") }()
+		p.answer(p.expect(wire.TypeRefresh), `{"type":"refreshed"}`)
+		if err := <-done; err != nil {
+			s.Fatal(err)
+		}
+		p.drop()
+		if _, connect := s.accept(); connect.Token != "mine" {
+			s.Fatalf("came back with token %s", connect.Token)
+		}
+	})
+}
+
+func TestRefusedConnect(t *testing.T) {
+	for code, reason := range map[ErrorCode]CloseReason{
+		Unauthorized: CloseUnauthorized, Forbidden: CloseUnauthorized, BadRequest: CloseBadRequest,
+		Unavailable: "", RateLimited: "",
+	} {
+		t.Run(string(code), func(t *testing.T) {
+			enact(t, nil, func(s *stage) {
+				p := <-s.peers
+				p.answer(p.expect(wire.TypeConnect), `{"type":"error","code":%q}`, code)
+				if reason == "" {
+					s.accept()
+					return
+				}
+				err := <-s.result
+				if closed, ok := errors.AsType[*ClosedError](err); !ok || closed.Reason != reason {
+					s.Fatalf("Run returned %v, want %s", err, reason)
+				}
+			})
+		})
+	}
+}
+
+func TestNextInstanceAfterAFailure(t *testing.T) {
+	change := func(s *stage, o *Options) {
+		s.down = true
+		o.URLs = append(o.URLs, o.URLs[0]+"1", o.URLs[0]+"2")
+		if o.URLs[0][:2] == "ws" {
+			o.URLs[1], o.URLs[2] = "ws://127.0.0.1:8081/ws", "ws://127.0.0.1:8082"
+		}
+	}
+	enact(t, change, func(s *stage) {
+		pause(s.Context(), 10*time.Minute)
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		for i := range len(s.dialled) - 3 {
+			if round := s.dialled[i : i+3]; s.dialled[i+3] != round[0] || round[0] == round[1] || slices.Contains(round[:2], round[2]) {
+				s.Fatalf("dialled %v", s.dialled)
+			}
+		}
+		if n := len(s.dialled); n < 30 || n > 200 {
+			s.Fatalf("dialled %d times in 10 min", n)
+		}
+	})
+}
+
+func TestStatesAreTold(t *testing.T) {
+	change := func(s *stage, o *Options) {
+		o.OnState = func(st State) { s.note("%s %s %s final=%t", st.Phase, st.Server, st.User, st.Final) }
+	}
+	enact(t, change, func(s *stage) {
+		p, _ := s.accept()
+		s.wantSeen("[connecting   final=false connected b1 alice final=false]")
+		p.close(CloseIdle)
+		p, _ = s.accept()
+		s.wantSeen("[closed   final=false connecting   final=false connected b1 alice final=false]")
+		p.queued(1)
+		p.expectAck(1)
+		s.end()
+		if err := <-s.result; err != nil {
+			s.Fatal(err)
+		}
+		s.wantSeen("[:1 closed   final=true]")
+	})
+}

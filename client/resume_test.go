@@ -1,0 +1,165 @@
+package client
+
+import (
+	"fmt"
+	"testing"
+
+	"switchboard/internal/wire"
+)
+
+func TestResumesEveryChannelFromTheLastIdSeen(t *testing.T) {
+	enact(t, nil, func(s *stage) {
+		p, connect := s.accept()
+		if connect.After != nil {
+			s.Fatalf("the first connect had a position: %d", *connect.After)
+		}
+		s.subscribed(p, 10)
+		for _, m := range []string{`"channel":"news","id":11`, `"channel":"$all","id":5`, `"channel":"news","id":12`, `"channel":"other","id":1`} {
+			p.sendf(`{"type":"message",%s,"data":1}`, m)
+		}
+		s.wantSeen("[news:11 $all:5 news:12]")
+		p.drop()
+
+		p, connect = s.accept()
+		if connect.After == nil || *connect.After != 5 || connect.Client != "phone" {
+			s.Fatalf("connected again with %+v, want after 5 as phone", connect)
+		}
+		req := p.expect(wire.TypeSubscribe)
+		if req.After == nil || *req.After != 12 {
+			s.Fatalf("subscribed again with %+v, want after 12", req)
+		}
+		p.sendf(`{"type":"message","channel":"news","id":14,"data":"before subscribed"}`)
+		p.answer(req, `{"type":"subscribed","channel":"news","id":12,"recovered":true}`)
+		for _, id := range []int{12, 13, 13, 14, 11} {
+			p.sendf(`{"type":"message","channel":"news","id":%d,"data":1}`, id)
+		}
+		s.wantSeen("[news:13 news:14]")
+		p.quiet()
+	})
+}
+
+func TestSubscribedWithoutMessagesResumesFromItsStart(t *testing.T) {
+	enact(t, nil, func(s *stage) {
+		p, _ := s.accept()
+		s.subscribed(p, 10)
+		p.drop()
+		p, _ = s.accept()
+		if req := p.expect(wire.TypeSubscribe); req.After == nil || *req.After != 10 {
+			s.Fatalf("subscribed again with %+v, want after 10", req)
+		}
+	})
+}
+
+func TestResetAfterAFailoverStartsTheFilterAgain(t *testing.T) {
+	enact(t, nil, func(s *stage) {
+		p, _ := s.accept()
+		s.subscribed(p, 10)
+		p.sendf(`{"type":"message","channel":"news","id":20,"data":1}`)
+		s.wantSeen("[news:20]")
+		p.drop()
+		p, _ = s.accept()
+		p.answer(p.expect(wire.TypeSubscribe), `{"type":"subscribed","channel":"news","id":15,"recovered":false}`)
+		p.sendf(`{"type":"message","channel":"news","id":15,"data":1}`)
+		p.sendf(`{"type":"message","channel":"news","id":16,"data":1}`)
+		s.wantSeen("[gap news:20-15 news:16]")
+		p.sendf(`{"type":"gap","channel":"news","after":16,"id":3}`)
+		p.sendf(`{"type":"message","channel":"news","id":4,"data":1}`)
+		s.wantSeen("[gap news:16-3 news:4]")
+		p.sendf(`{"type":"gap","channel":"$all","id":2}`)
+		p.sendf(`{"type":"message","channel":"$all","id":3,"data":1}`)
+		s.wantSeen("[gap $all:0-2 $all:3]")
+		p.drop()
+		p, connect := s.accept()
+		if *connect.After != 3 {
+			s.Fatalf("after %d on $all, want 3", *connect.After)
+		}
+		if req := p.expect(wire.TypeSubscribe); *req.After != 4 {
+			s.Fatalf("after %d, want 4", *req.After)
+		}
+	})
+}
+
+func TestConnectedTellsThePositionOfAll(t *testing.T) {
+	enact(t, nil, func(s *stage) {
+		p := <-s.peers
+		p.answer(p.expect(wire.TypeConnect), `{"type":"connected","client":"phone","id":8,"ping":25}`)
+		s.wantSeen("[]")
+		p.drop()
+		p = <-s.peers
+		req := p.expect(wire.TypeConnect)
+		if req.After == nil || *req.After != 8 {
+			s.Fatalf("connected again with %+v, want after 8", req)
+		}
+		p.answer(req, `{"type":"connected","client":"phone","id":6,"recovered":false,"ping":25}`)
+		p.sendf(`{"type":"message","channel":"$all","id":7,"data":1}`)
+		s.wantSeen("[gap $all:8-6 $all:7]")
+	})
+}
+
+func TestSubscribeSurvivesALostConnection(t *testing.T) {
+	enact(t, nil, func(s *stage) {
+		p, _ := s.accept()
+		done := make(chan string)
+		go func() {
+			got, err := s.client.Subscribe(s.Context(), "news", SubscribeOptions{After: new(int64(4))})
+			done <- fmt.Sprint(got, err)
+		}()
+		p.expect(wire.TypeSubscribe)
+		p.drop()
+		p, _ = s.accept()
+		req := p.expect(wire.TypeSubscribe)
+		p.quiet()
+		p.answer(req, `{"type":"subscribed","channel":"news","id":4,"recovered":true}`)
+		if got := <-done; got != "{news 4 true} <nil>" {
+			s.Fatal(got)
+		}
+		if got, err := s.client.Subscribe(s.Context(), "news", SubscribeOptions{}); err != nil || got.ID != 4 {
+			s.Fatalf("the second Subscribe got %+v, %v", got, err)
+		}
+		p.quiet()
+	})
+}
+
+func TestUnsubscribedStaysUnsubscribed(t *testing.T) {
+	enact(t, nil, func(s *stage) {
+		p, _ := s.accept()
+		s.subscribed(p, 1)
+		done := make(chan error)
+		go func() { done <- s.client.Unsubscribe(s.Context(), "news") }()
+		p.expect(wire.TypeUnsubscribe)
+		p.sendf(`{"type":"message","channel":"news","id":2,"data":1}`)
+		s.wantSeen("[]")
+		p.drop()
+		if err := <-done; err != nil {
+			s.Fatal(err)
+		}
+		p, _ = s.accept()
+		p.quiet()
+		if err := s.client.Unsubscribe(s.Context(), "news"); err != nil {
+			s.Fatal(err)
+		}
+		p.quiet()
+	})
+}
+
+func TestRefusedResubscription(t *testing.T) {
+	change := func(s *stage, o *Options) {
+		o.OnUnsubscribed = func(channel string, err *Error) { s.note("lost %s: %s", channel, err.Code) }
+	}
+	enact(t, change, func(s *stage) {
+		p, _ := s.accept()
+		s.subscribed(p, 1)
+		p.drop()
+		p, _ = s.accept()
+		p.answer(p.expect(wire.TypeSubscribe), `{"type":"error","code":"unavailable"}`)
+		again := p.expect(wire.TypeSubscribe)
+		if *again.After != 1 {
+			s.Fatalf("asked again from %d, want 1", *again.After)
+		}
+		p.answer(again, `{"type":"error","code":"forbidden"}`)
+		s.wantSeen("[lost news: forbidden]")
+		p.drop()
+		p, _ = s.accept()
+		p.quiet()
+	})
+}
