@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"switchboard/internal/wire"
 	"switchboard/queue"
@@ -28,6 +29,7 @@ type Channel struct {
 	early    map[int64]earlyMessage // by the id in front: came before it did
 	dirty    bool                   // the store may hold more than the tail
 	draining bool                   // a drainer is queued or running
+	since    time.Time              // when it was queued
 
 	perLoop []local // by loop.Index
 }
@@ -134,7 +136,7 @@ func (c *Channel) markDirtyLocked() {
 
 func (c *Channel) queueDrainLocked() {
 	if !c.draining {
-		c.draining = true
+		c.draining, c.since = true, time.Now()
 		c.hub.opts.Pool.Go(c.drain)
 	}
 }
@@ -165,6 +167,7 @@ func (c *Channel) drain() {
 		return
 	}
 	c.adoptLocked(from, page)
+	c.hub.opts.Drained(time.Since(c.since))
 	if c.dirty || page.More || len(c.early) > 0 {
 		c.markDirtyLocked()
 	}

@@ -26,7 +26,7 @@ type Queue interface {
 	ReadChannel(ctx context.Context, channel string, after int64, limit int) (queue.Page, error)
 }
 
-// Options configures a Hub. All fields but Logger and Timeout are required.
+// Options configures a Hub. All fields but Timeout, Logger and Drained are required.
 type Options struct {
 	Loops    []*loop.Loop
 	Pool     *work.Pool
@@ -35,6 +35,7 @@ type Options struct {
 	ServerID func() string // changes when the server was declared dead and came back
 	Timeout  time.Duration // of one call to the store. Zero means 5 s
 	Logger   zerolog.Logger
+	Drained  func(lag time.Duration) // from a channel becoming dirty to its page in the tail
 }
 
 // Hub knows the channels that have subscribers on this server.
@@ -52,6 +53,9 @@ type Hub struct {
 func New(opts Options) *Hub {
 	if opts.Timeout == 0 {
 		opts.Timeout = 5 * time.Second
+	}
+	if opts.Drained == nil {
+		opts.Drained = func(time.Duration) {}
 	}
 	h := &Hub{opts: opts, channels: make(map[string]*Channel)}
 	for range opts.Loops {

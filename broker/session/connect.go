@@ -1,8 +1,9 @@
 package session
 
 import (
-	"crypto/rand"
+	crand "crypto/rand"
 	"errors"
+	"math/rand/v2"
 	"time"
 
 	"switchboard/broker/hub"
@@ -30,7 +31,7 @@ func (s *Session) connect(req wire.Request) {
 	}
 	s.state, s.auto = connecting, req.Ack == "auto"
 	if s.client = req.Client; s.client == "" {
-		s.client = "c-" + rand.Text()[:16]
+		s.client = "c-" + crand.Text()[:16]
 	}
 	call(s, func() (connected, error) { return s.m.connect(s, req) },
 		func(c connected, err error) { s.connected(req, c, err) })
@@ -109,6 +110,7 @@ func (s *Session) welcome(req wire.Request, c connected) {
 	s.send(wire.Event{
 		Type: wire.TypeConnected, Ref: req.Ref, Client: s.client, User: s.user,
 		Server: s.m.opts.ServerID(), Ping: int(s.m.opts.Ping / time.Second), Queued: &queued,
+		ID: &c.all.Cursor, // where the client resumes what went to everyone
 	})
 	if req.After != nil && !c.all.Recovered {
 		s.Gap(wire.AllChannel, *req.After, c.all.Cursor)
@@ -127,7 +129,7 @@ func (s *Session) connectFailed(ref wire.Ref, err error) {
 		}
 		s.close(wire.CloseUnauthorized, refusal.Message, 0)
 	case wire.Unavailable, wire.RateLimited:
-		s.close(wire.CloseOverloaded, refusal.Message, 1000)
+		s.close(wire.CloseOverloaded, refusal.Message, 500+rand.Int64N(4500))
 	default:
 		s.close(wire.CloseUnauthorized, refusal.Message, 0)
 	}

@@ -81,6 +81,11 @@ func (w *Web) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 		http.Error(rw, "origin "+origin+" is not allowed", http.StatusForbidden)
 		return
 	}
+	if reserved(r.Context()) {
+		rw.Header().Set("Retry-After", "5")
+		http.Error(rw, "no room for another connection", http.StatusServiceUnavailable)
+		return
+	}
 	l := w.loops[w.next.Add(1)%uint32(len(w.loops))]
 	c := &webConn{loop: l.Loop}
 	opts := &websocket.AcceptOptions{

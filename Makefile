@@ -1,0 +1,35 @@
+# Two commands: `make run` starts a broker, `make test` checks everything.
+
+GO ?= go
+TOOL = $(GO) tool -modfile=tools.mod
+
+.PHONY: run build test check install-test-tools fuzz bench load clean
+
+run: ## a broker on 127.0.0.1:8080 (HTTP) and :7070 (TCP), in memory
+	$(GO) run ./cmd/broker
+
+build: ## bin/broker and bin/janitor
+	$(GO) build -trimpath -o bin/ ./cmd/...
+
+test: install-test-tools check ## formatting, vet, staticcheck, and all tests with the race detector
+	$(GO) test -race -timeout 20m ./...
+
+check:
+	@unformatted=$$(gofmt -l .); if [ -n "$$unformatted" ]; then echo "not gofmt-ed: $$unformatted"; exit 1; fi
+	$(GO) vet ./...
+	$(TOOL) staticcheck ./...
+
+install-test-tools: ## what the tests run against: redis-server, Node.js, Chromium, netcat (Debian, as root)
+	.ci/install
+
+fuzz: ## each decoder for 20 seconds
+	.ci/fuzz 20s
+
+bench: ## Go benchmarks of the hot paths
+	$(GO) test -run '^$$' -bench . -benchmem ./internal/... ./queue/... ./broker/...
+
+load: ## a load run against a broker of its own: connections, fan-out, memory and CPU
+	$(GO) run ./bench
+
+clean:
+	rm -rf bin

@@ -1,0 +1,124 @@
+package api
+
+import (
+	"encoding/json"
+	"net/http"
+
+	"switchboard/internal/wire"
+)
+
+func (a api) notify(w http.ResponseWriter, r *http.Request) {
+	var body struct {
+		Channels []string `json:"channels"`
+		Clients  []string `json:"clients"`
+	}
+	err := read(r, &body)
+	if n := len(body.Channels) + len(body.Clients); err == nil && (n == 0 || n > a.MaxBatch) {
+		err = wire.Errorf(wire.BadRequest, "channels and clients: %d names, between 1 and %d are allowed", n, a.MaxBatch)
+	}
+	for _, name := range body.Channels {
+		if err == nil {
+			err = wire.CheckName("channel", name)
+		}
+	}
+	for _, name := range body.Clients {
+		if err == nil {
+			err = wire.CheckName("client", name)
+		}
+	}
+	if err == nil {
+		err = a.Pusher.Notify(r.Context(), body.Channels, body.Clients)
+	}
+	if err != nil {
+		a.fail(w, err)
+		return
+	}
+	write(w, http.StatusOK, struct{}{})
+}
+
+func (a api) reply(w http.ResponseWriter, r *http.Request) {
+	var body struct {
+		Client string          `json:"client"`
+		Ref    wire.Ref        `json:"ref"`
+		Data   json.RawMessage `json:"data"`
+	}
+	err := read(r, &body)
+	if err == nil {
+		err = wire.CheckName("client", body.Client)
+	}
+	if err == nil && !body.Ref.Set {
+		err = wire.Errorf(wire.BadRequest, "ref: missing")
+	}
+	var data []byte
+	if err == nil {
+		data, err = wire.CompactData(body.Data, a.MaxMessage)
+	}
+	if err != nil {
+		a.fail(w, err)
+		return
+	}
+	c, _, err := a.Queue.Client(r.Context(), body.Client)
+	found := false
+	if err == nil && c.Server != "" && a.Cluster.Live(c.Server) {
+		found, err = a.Cluster.Reply(r.Context(), c.Server, body.Client, body.Ref.Value, data)
+	}
+	if err == nil && !found {
+		err = wire.Errorf(wire.NotFound, "client %s: not connected", body.Client)
+	}
+	if err != nil {
+		a.fail(w, err)
+		return
+	}
+	write(w, http.StatusOK, struct{}{})
+}
+
+func (a api) disconnectClient(w http.ResponseWriter, r *http.Request) {
+	client, err := named(r, "client")
+	if err != nil {
+		a.fail(w, err)
+		return
+	}
+	c, _, err := a.Queue.Client(r.Context(), client)
+	if err == nil {
+		var n int
+		if n, err = a.disconnect(r, c.Server, client); err == nil {
+			write(w, http.StatusOK, map[string]int{"disconnected": n})
+			return
+		}
+	}
+	a.fail(w, err)
+}
+
+func (a api) disconnectUser(w http.ResponseWriter, r *http.Request) {
+	user, err := named(r, "user")
+	if err != nil {
+		a.fail(w, err)
+		return
+	}
+	bindings, err := a.Registry.User(r.Context(), user)
+	total := 0
+	for _, b := range bindings {
+		n, e := a.disconnect(r, b.Server, b.Client)
+		if e != nil {
+			err = e // the others are disconnected all the same
+		}
+		total += n
+	}
+	if err != nil {
+		a.fail(w, err)
+		return
+	}
+	write(w, http.StatusOK, map[string]int{"disconnected": total})
+}
+
+// disconnect closes one client's connection, if its server lives.
+func (a api) disconnect(r *http.Request, server, client string) (int, error) {
+	if server == "" || !a.Cluster.Live(server) {
+		return 0, nil
+	}
+	closed, err := a.Cluster.Disconnect(r.Context(), server, client)
+	if err != nil || !closed {
+		return 0, err
+	}
+	return 1, nil
+}

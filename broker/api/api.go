@@ -1,0 +1,191 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+
+	"github.com/rs/zerolog"
+
+	"switchboard/broker/delivery"
+	"switchboard/queue"
+	"switchboard/registry"
+
+	"switchboard/internal/wire"
+)
+
+// Pusher stores messages and tells their owners.
+type Pusher interface {
+	ToChannel(ctx context.Context, channel string, p delivery.Payload) (delivery.ChannelResult, error)
+	ToClient(ctx context.Context, client, user string, p delivery.Payload) (delivery.ClientResult, error)
+	ToUser(ctx context.Context, user string, p delivery.Payload) ([]delivery.ClientResult, error)
+	Notify(ctx context.Context, channels, clients []string) error
+}
+
+// Registry is what the API reads of the registry.
+type Registry interface {
+	User(ctx context.Context, user string) ([]registry.Binding, error)
+	Channels(ctx context.Context, prefix, cursor string, limit int) ([]string, string, error)
+	ChannelServers(ctx context.Context, channel string) ([]string, error)
+}
+
+// Queue is what the API reads of the queue.
+type Queue interface {
+	Client(ctx context.Context, client string) (queue.Client, bool, error)
+	ReadChannel(ctx context.Context, channel string, after int64, limit int) (queue.Page, error)
+	ChannelSize(ctx context.Context, channel string) (int, error)
+}
+
+// Cluster is the instances as one: what must be asked of, or told to, the server that
+// holds a connection.
+type Cluster interface {
+	// Servers are the live ones.
+	Servers() []registry.Server
+	// Live says whether a server is among them.
+	Live(server string) bool
+	// Subscribers is how many each channel has over all servers. partial says that a
+	// server did not answer.
+	Subscribers(ctx context.Context, channels []string) (counts []int, partial bool)
+	// Disconnect closes the client's connection on server.
+	Disconnect(ctx context.Context, server, client string) (bool, error)
+	// Reply hands an answer to the client on server.
+	Reply(ctx context.Context, server, client string, ref int64, data json.RawMessage) (bool, error)
+}
+
+// Options configures an API. All fields but Logger are required.
+type Options struct {
+	Pusher     Pusher
+	Registry   Registry
+	Queue      Queue
+	Cluster    Cluster
+	Authorize  func(r *http.Request) error // checks the API key
+	MaxMessage int                         // bytes of one payload
+	MaxBatch   int                         // pushes of one batch, and targets of one push
+	Pushed     func(kind string, code string)
+	Logger     zerolog.Logger
+}
+
+// maxBody bounds a request's body: a batch of payloads of ordinary size.
+const maxBody = 16 << 20
+
+type api struct{ Options }
+
+// New returns the handler of /v1.
+func New(opts Options) http.Handler {
+	a := api{opts}
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST /v1/push", a.push)
+	mux.HandleFunc("POST /v1/push/batch", a.batch)
+	mux.HandleFunc("POST /v1/notify", a.notify)
+	mux.HandleFunc("POST /v1/reply", a.reply)
+	mux.HandleFunc("GET /v1/channels", a.channels)
+	mux.HandleFunc("GET /v1/channels/{channel}", a.channel)
+	mux.HandleFunc("GET /v1/channels/{channel}/history", a.history)
+	mux.HandleFunc("GET /v1/users/{user}", a.user)
+	mux.HandleFunc("POST /v1/users/query", a.query)
+	mux.HandleFunc("POST /v1/users/{user}/disconnect", a.disconnectUser)
+	mux.HandleFunc("POST /v1/clients/{client}/disconnect", a.disconnectClient)
+	mux.HandleFunc("GET /v1/servers", a.servers)
+	mux.HandleFunc("/", a.unknown)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if err := opts.Authorize(r); err != nil {
+			a.fail(w, wire.Errorf(wire.Unauthorized, "%s", err.Error()))
+			return
+		}
+		r.Body = http.MaxBytesReader(w, r.Body, maxBody)
+		mux.ServeHTTP(w, r)
+	})
+}
+
+func (a api) unknown(w http.ResponseWriter, r *http.Request) {
+	a.fail(w, wire.Errorf(wire.NotFound, "there is no %s %s", r.Method, r.URL.Path))
+}
+
+// read decodes the body into v, strictly.
+func read(r *http.Request, v any) error {
+	d := json.NewDecoder(r.Body)
+	d.DisallowUnknownFields()
+	if err := d.Decode(v); err != nil {
+		return bodyError(err)
+	}
+	if d.More() {
+		return wire.Errorf(wire.BadRequest, "byte %d: something follows the JSON object", d.InputOffset())
+	}
+	return nil
+}
+
+func bodyError(err error) error {
+	if large, ok := errors.AsType[*http.MaxBytesError](err); ok {
+		return wire.Errorf(wire.TooLarge, "the body is larger than %d bytes", large.Limit)
+	}
+	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
+		return wire.Errorf(wire.BadRequest, "not JSON: byte %d: %s", syntax.Offset, syntax.Error())
+	}
+	if typ, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		return wire.Errorf(wire.BadRequest, "%s: %s does not fit, expected %s", typ.Field, typ.Value, typ.Type)
+	}
+	return wire.Errorf(wire.BadRequest, "not the JSON object expected: %s", err.Error())
+}
+
+func write(w http.ResponseWriter, status int, v any) {
+	body, err := json.Marshal(v)
+	if err != nil { // a stored payload that is not JSON
+		status, body = http.StatusInternalServerError, []byte(`{"error":{"code":"unavailable","message":"a stored message is not JSON"}}`)
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_, _ = w.Write(append(body, '\n'))
+}
+
+// refusalBody is an error in an answer.
+type refusalBody struct {
+	Code    wire.ErrorCode `json:"code"`
+	Message string         `json:"message"`
+}
+
+// refusal is err as a backend is told: what is no *wire.Error comes from the store.
+func (a api) refusal(err error) *refusalBody {
+	if own, ok := errors.AsType[*wire.Error](err); ok {
+		return &refusalBody{own.Code, own.Message}
+	}
+	if errors.Is(err, registry.ErrBadCursor) {
+		return &refusalBody{wire.BadRequest, "cursor: it is not one that an earlier page gave"}
+	}
+	if errors.Is(err, context.Canceled) { // the caller went away
+		return &refusalBody{wire.Timeout, "the call was given up; what it asked may have been done"}
+	}
+	a.Logger.Warn().Err(err).Msg("store call failed")
+	if errors.Is(err, context.DeadlineExceeded) {
+		return &refusalBody{wire.Timeout, "the store did not answer in time; what was asked may have been done"}
+	}
+	return &refusalBody{wire.Unavailable, "the store cannot be reached; try again"}
+}
+
+func (a api) fail(w http.ResponseWriter, err error) {
+	refusal := a.refusal(err)
+	if refusal.Code == wire.Unavailable || refusal.Code == wire.RateLimited {
+		w.Header().Set("Retry-After", "1")
+	}
+	write(w, status(refusal.Code), map[string]any{"error": refusal})
+}
+
+func status(code wire.ErrorCode) int {
+	switch code {
+	case wire.BadRequest:
+		return http.StatusBadRequest
+	case wire.Unauthorized:
+		return http.StatusUnauthorized
+	case wire.Forbidden:
+		return http.StatusForbidden
+	case wire.NotFound:
+		return http.StatusNotFound
+	case wire.TooLarge:
+		return http.StatusRequestEntityTooLarge
+	case wire.RateLimited:
+		return http.StatusTooManyRequests
+	case wire.Timeout:
+		return http.StatusGatewayTimeout
+	}
+	return http.StatusServiceUnavailable
+}

@@ -1,0 +1,259 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"time"
+
+	"switchboard/broker/delivery"
+	"switchboard/internal/wire"
+)
+
+// maxTTL is the longest that a push may ask its queue to be kept.
+const maxTTL = 30 * 24 * time.Hour
+
+// pushRequest is the body of a push: exactly one kind of target.
+type pushRequest struct {
+	Channel  string          `json:"channel"`
+	Channels []string        `json:"channels"`
+	User     string          `json:"user"`
+	Users    []string        `json:"users"`
+	Client   string          `json:"client"`
+	Clients  []string        `json:"clients"`
+	All      bool            `json:"all"`
+	Data     json.RawMessage `json:"data"`
+	TTL      *float64        `json:"ttl"` // seconds
+	Key      string          `json:"key"`
+}
+
+// target is one receiver of a push.
+type target struct{ kind, name string }
+
+// result is what became of a push to one target.
+type result struct {
+	Channel   string          `json:"channel,omitempty"`
+	User      string          `json:"user,omitempty"`
+	Client    string          `json:"client,omitempty"`
+	All       bool            `json:"all,omitempty"`
+	ID        int64           `json:"id,omitempty"`
+	Servers   *int            `json:"servers,omitempty"`
+	Online    *bool           `json:"online,omitempty"`
+	Clients   *[]clientResult `json:"clients,omitempty"`
+	Duplicate bool            `json:"duplicate,omitempty"`
+	Error     *refusalBody    `json:"error,omitempty"`
+}
+
+type clientResult struct {
+	Client    string `json:"client"`
+	ID        int64  `json:"id"`
+	Online    bool   `json:"online"`
+	Duplicate bool   `json:"duplicate,omitempty"`
+}
+
+// pushed is the answer to one push.
+type pushed struct {
+	Results []result     `json:"results,omitempty"`
+	Error   *refusalBody `json:"error,omitempty"`
+}
+
+// plan is a push that was checked: nothing of it is stored yet.
+type plan struct {
+	targets []target
+	payload delivery.Payload
+}
+
+// check reads the targets and the payload; nothing is stored when it fails.
+func (a api) check(req pushRequest) (plan, error) {
+	targets, err := a.targets(req)
+	if err != nil {
+		return plan{}, err
+	}
+	p := plan{targets: targets}
+	if p.payload.Data, err = wire.CompactData(req.Data, a.MaxMessage); err != nil {
+		return plan{}, err
+	}
+	if req.Key != "" {
+		if err := wire.CheckName("key", req.Key); err != nil {
+			return plan{}, err
+		}
+		p.payload.Key = req.Key
+	}
+	if req.TTL != nil {
+		p.payload.TTL = time.Duration(*req.TTL * float64(time.Second))
+		switch kind := targets[0].kind; {
+		case kind != "user" && kind != "client":
+			return plan{}, wire.Errorf(wire.BadRequest, "ttl: only a push to users or clients has one")
+		case *req.TTL < 1 || *req.TTL > maxTTL.Seconds():
+			return plan{}, wire.Errorf(wire.BadRequest, "ttl: %g is not within 1 and %g seconds", *req.TTL, maxTTL.Seconds())
+		}
+	}
+	return p, nil
+}
+
+// targets is the one kind of target that req names.
+func (a api) targets(req pushRequest) ([]target, error) {
+	var kinds [][]target
+	for _, field := range []struct {
+		kind, one string
+		many      []string
+	}{{"channel", req.Channel, req.Channels}, {"user", req.User, req.Users}, {"client", req.Client, req.Clients}} {
+		if field.one != "" {
+			kinds = append(kinds, []target{{field.kind, field.one}})
+		}
+		if field.many != nil {
+			list := make([]target, len(field.many))
+			for i, name := range field.many {
+				list[i] = target{field.kind, name}
+			}
+			kinds = append(kinds, list)
+		}
+	}
+	if req.All {
+		kinds = append(kinds, []target{{"all", wire.AllChannel}})
+	}
+	switch {
+	case len(kinds) != 1:
+		return nil, wire.Errorf(wire.BadRequest,
+			"exactly one of channel, channels, user, users, client, clients and all is needed, not %d", len(kinds))
+	case len(kinds[0]) == 0:
+		return nil, wire.Errorf(wire.BadRequest, "the list of targets is empty")
+	case len(kinds[0]) > a.MaxBatch:
+		return nil, wire.Errorf(wire.TooLarge, "%d targets, at most %d are allowed", len(kinds[0]), a.MaxBatch)
+	}
+	return kinds[0], nil
+}
+
+// checkTarget says what is wrong with one target; the others are not concerned.
+func checkTarget(t target) error {
+	if t.kind == "all" {
+		return nil
+	}
+	if err := wire.CheckName(t.kind, t.name); err != nil {
+		return err
+	}
+	if t.kind == "channel" && wire.IsSystem(t.name) {
+		return wire.Errorf(wire.Forbidden, "channel %s: it is the system's own", t.name)
+	}
+	return nil
+}
+
+// deliver pushes to one target.
+func (a api) deliver(ctx context.Context, t target, p delivery.Payload) result {
+	r := result{All: t.kind == "all"}
+	switch t.kind {
+	case "channel":
+		r.Channel = t.name
+	case "user":
+		r.User = t.name
+	case "client":
+		r.Client = t.name
+	}
+	err := checkTarget(t)
+	if err == nil {
+		switch t.kind {
+		case "user":
+			err = a.deliverUser(ctx, &r, p)
+		case "client":
+			var c delivery.ClientResult
+			c, err = a.Pusher.ToClient(ctx, t.name, "", p)
+			r.ID, r.Duplicate, r.Online = c.ID, c.Duplicate, &c.Online
+		default:
+			var c delivery.ChannelResult
+			c, err = a.Pusher.ToChannel(ctx, t.name, p)
+			r.ID, r.Duplicate, r.Servers = c.ID, c.Duplicate, &c.Servers
+		}
+	}
+	code := "ok"
+	if err != nil {
+		r = result{Channel: r.Channel, User: r.User, Client: r.Client, All: r.All, Error: a.refusal(err)}
+		code = string(r.Error.Code)
+	}
+	a.Pushed(t.kind, code)
+	return r
+}
+
+func (a api) deliverUser(ctx context.Context, r *result, p delivery.Payload) error {
+	clients, err := a.Pusher.ToUser(ctx, r.User, p)
+	list := make([]clientResult, len(clients))
+	r.Duplicate = len(clients) > 0
+	for i, c := range clients {
+		list[i] = clientResult(c)
+		r.Duplicate = r.Duplicate && c.Duplicate
+	}
+	r.Clients = &list
+	return err
+}
+
+func (a api) push(w http.ResponseWriter, r *http.Request) {
+	var req pushRequest
+	err := read(r, &req)
+	var p plan
+	if err == nil {
+		p, err = a.check(req)
+	}
+	if err != nil {
+		a.fail(w, err)
+		return
+	}
+	if len(p.targets) == 1 { // the common case, without a goroutine
+		results := []result{a.deliver(r.Context(), p.targets[0], p.payload)}
+		a.answer(w, results)
+		return
+	}
+	var units delivery.Units
+	results := a.add(r.Context(), &units, p)
+	units.Run()
+	a.answer(w, results)
+}
+
+// add queues the targets of a plan; the results are there when units has run.
+func (a api) add(ctx context.Context, units *delivery.Units, p plan) []result {
+	results := make([]result, len(p.targets))
+	for i, t := range p.targets {
+		units.Add(t.kind+" "+t.name, func() { results[i] = a.deliver(ctx, t, p.payload) })
+	}
+	return results
+}
+
+// answer gives the results; when no target accepted the push it is the error of the first.
+func (a api) answer(w http.ResponseWriter, results []result) {
+	for _, r := range results {
+		if r.Error == nil {
+			write(w, http.StatusOK, pushed{Results: results})
+			return
+		}
+	}
+	first := results[0].Error
+	a.fail(w, &wire.Error{Code: first.Code, Message: first.Message})
+}
+
+func (a api) batch(w http.ResponseWriter, r *http.Request) {
+	var body struct {
+		Messages []json.RawMessage `json:"messages"`
+	}
+	if err := read(r, &body); err != nil {
+		a.fail(w, err)
+		return
+	}
+	if n := len(body.Messages); n == 0 || n > a.MaxBatch {
+		a.fail(w, wire.Errorf(wire.BadRequest, "messages: %d pushes, between 1 and %d are allowed", n, a.MaxBatch))
+		return
+	}
+	var units delivery.Units
+	answers := make([]pushed, len(body.Messages))
+	for i, raw := range body.Messages {
+		req, err := decodePush(raw)
+		var p plan
+		if err == nil {
+			p, err = a.check(req)
+		}
+		if err != nil {
+			answers[i].Error = a.refusal(err)
+			continue
+		}
+		answers[i].Results = a.add(r.Context(), &units, p)
+	}
+	units.Run()
+	write(w, http.StatusOK, map[string]any{"results": answers})
+}

@@ -1,0 +1,228 @@
+package api
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strconv"
+
+	"golang.org/x/sync/errgroup"
+
+	"switchboard/internal/wire"
+	"switchboard/registry"
+)
+
+const (
+	defaultPage = 100
+	maxPage     = 1000
+)
+
+// decodePush reads one push of a batch, strictly.
+func decodePush(raw []byte) (req pushRequest, err error) {
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&req); err != nil {
+		return req, bodyError(err)
+	}
+	return req, nil
+}
+
+// integer is a number of the query string.
+func integer(r *http.Request, name string, fallback, most int64) (int64, error) {
+	text := r.URL.Query().Get(name)
+	if text == "" {
+		return fallback, nil
+	}
+	v, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || v < 0 || v > most {
+		return 0, wire.Errorf(wire.BadRequest, "%s: %.40q is not a number within 0 and %d", name, text, most)
+	}
+	return v, nil
+}
+
+// named is the name in the path, checked.
+func named(r *http.Request, kind string) (string, error) {
+	name := r.PathValue(kind)
+	return name, wire.CheckName(kind, name)
+}
+
+func (a api) channels(w http.ResponseWriter, r *http.Request) {
+	limit, err := integer(r, "limit", defaultPage, maxPage)
+	if err != nil {
+		a.fail(w, err)
+		return
+	}
+	query := r.URL.Query()
+	names, next, err := a.Registry.Channels(r.Context(), query.Get("prefix"), query.Get("cursor"), int(max(limit, 1)))
+	if err != nil {
+		a.fail(w, err)
+		return
+	}
+	names = slices.DeleteFunc(names, wire.IsSystem)
+	type row struct {
+		Channel     string `json:"channel"`
+		Subscribers int    `json:"subscribers"`
+	}
+	rows := make([]row, len(names))
+	counts, partial := a.Cluster.Subscribers(r.Context(), names)
+	for i, name := range names {
+		rows[i] = row{name, counts[i]}
+	}
+	answer := map[string]any{"channels": rows}
+	if next != "" {
+		answer["cursor"] = next
+	}
+	if partial { // a server did not answer, so the numbers are a lower bound
+		answer["partial"] = true
+	}
+	write(w, http.StatusOK, answer)
+}
+
+func (a api) channel(w http.ResponseWriter, r *http.Request) {
+	name, err := named(r, "channel")
+	if err != nil {
+		a.fail(w, err)
+		return
+	}
+	servers, err1 := a.Registry.ChannelServers(r.Context(), name)
+	page, err2 := a.Queue.ReadChannel(r.Context(), name, 0, 0)
+	held, err3 := a.Queue.ChannelSize(r.Context(), name)
+	if err := cmp.Or(err1, err2, err3); err != nil {
+		a.fail(w, err)
+		return
+	}
+	servers = slices.DeleteFunc(servers, func(s string) bool { return !a.Cluster.Live(s) })
+	counts, partial := a.Cluster.Subscribers(r.Context(), []string{name})
+	answer := map[string]any{
+		"channel": name, "servers": len(servers), "subscribers": counts[0], "id": page.Last, "messages": held,
+	}
+	if partial {
+		answer["partial"] = true
+	}
+	write(w, http.StatusOK, answer)
+}
+
+func (a api) history(w http.ResponseWriter, r *http.Request) {
+	name, err := named(r, "channel")
+	after, err1 := integer(r, "after", 0, 1<<53)
+	limit, err2 := integer(r, "limit", defaultPage, maxPage)
+	if err := cmp.Or(err, err1, err2); err != nil {
+		a.fail(w, err)
+		return
+	}
+	page, err := a.Queue.ReadChannel(r.Context(), name, after, int(max(limit, 1)))
+	if err != nil {
+		a.fail(w, err)
+		return
+	}
+	messages := make([]wire.Stored, len(page.Messages))
+	for i, m := range page.Messages {
+		messages[i] = wire.Stored{ID: m.ID, Data: m.Data}
+	}
+	write(w, http.StatusOK, map[string]any{
+		"channel": name, "messages": messages, "recovered": page.Complete, "more": page.More,
+	})
+}
+
+// device is one client of a user.
+type device struct {
+	Client string `json:"client"`
+	Server string `json:"server,omitempty"`
+	Online bool   `json:"online"`
+	Since  int64  `json:"since,omitempty"` // ms since 1970
+	Queued int    `json:"queued"`
+}
+
+func (a api) user(w http.ResponseWriter, r *http.Request) {
+	user, err := named(r, "user")
+	if err != nil {
+		a.fail(w, err)
+		return
+	}
+	bindings, err := a.Registry.User(r.Context(), user)
+	if err != nil {
+		a.fail(w, err)
+		return
+	}
+	devices := make([]device, len(bindings))
+	group, ctx := errgroup.WithContext(r.Context())
+	for i, b := range bindings {
+		group.Go(func() error {
+			c, known, err := a.Queue.Client(ctx, b.Client)
+			if err != nil || !known || c.User != user {
+				return err
+			}
+			d := device{Client: b.Client, Server: c.Server, Online: a.Cluster.Live(c.Server), Queued: c.Queued}
+			if !c.Since.IsZero() {
+				d.Since = c.Since.UnixMilli()
+			}
+			devices[i] = d
+			return nil
+		})
+	}
+	if err := group.Wait(); err != nil {
+		a.fail(w, err)
+		return
+	}
+	devices = slices.DeleteFunc(devices, func(d device) bool { return d.Client == "" })
+	online := slices.ContainsFunc(devices, func(d device) bool { return d.Online })
+	write(w, http.StatusOK, map[string]any{"user": user, "online": online, "clients": devices})
+}
+
+func (a api) query(w http.ResponseWriter, r *http.Request) {
+	var body struct {
+		Users []string `json:"users"`
+	}
+	err := read(r, &body)
+	if err == nil && (len(body.Users) == 0 || len(body.Users) > maxPage) {
+		err = wire.Errorf(wire.BadRequest, "users: %d names, between 1 and %d are allowed", len(body.Users), maxPage)
+	}
+	if err != nil {
+		a.fail(w, err)
+		return
+	}
+	type row struct {
+		User   string `json:"user"`
+		Online bool   `json:"online"`
+	}
+	rows := make([]row, len(body.Users))
+	group, ctx := errgroup.WithContext(r.Context())
+	for i, user := range body.Users {
+		group.Go(func() error {
+			if err := wire.CheckName("user", user); err != nil {
+				return err
+			}
+			bindings, err := a.Registry.User(ctx, user)
+			rows[i] = row{user, slices.ContainsFunc(bindings, func(b registry.Binding) bool { return a.Cluster.Live(b.Server) })}
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		a.fail(w, err)
+		return
+	}
+	write(w, http.StatusOK, map[string]any{"users": rows})
+}
+
+func (a api) servers(w http.ResponseWriter, r *http.Request) {
+	type row struct {
+		Server      string `json:"server"`
+		Host        string `json:"host"`
+		Version     string `json:"version"`
+		StartedAt   int64  `json:"started_at"`  // ms since 1970
+		LastActive  int64  `json:"last_active"` // ms since 1970
+		Connections int64  `json:"connections"`
+		Users       int64  `json:"users"`
+		Channels    int64  `json:"channels"`
+	}
+	rows := []row{}
+	for _, s := range a.Cluster.Servers() {
+		rows = append(rows, row{
+			s.ID, s.Host, s.Version, s.StartedAt.UnixMilli(), s.LastActive.UnixMilli(),
+			s.Connections, s.Users, s.Channels,
+		})
+	}
+	write(w, http.StatusOK, map[string]any{"servers": rows})
+}

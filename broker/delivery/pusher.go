@@ -1,0 +1,213 @@
+package delivery
+
+import (
+	"context"
+	"errors"
+	"math"
+	"slices"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"switchboard/broker/peer"
+	"switchboard/queue"
+	"switchboard/registry"
+)
+
+// maxInline is the largest payload that travels in a hint; a larger one is read from
+// the store by each owner.
+const maxInline = 8 << 10
+
+// Registry is what pushing needs of the registry.
+type Registry interface {
+	User(ctx context.Context, user string) ([]registry.Binding, error)
+	ForgetUser(ctx context.Context, user, client string, generation int64) error
+	ChannelServers(ctx context.Context, channel string) ([]string, error)
+}
+
+// Queue is what pushing needs of the queue.
+type Queue interface {
+	AppendChannel(ctx context.Context, channel string, data []byte, key string) (queue.Appended, error)
+	AppendClient(ctx context.Context, push queue.ClientPush) (queue.ClientAppended, error)
+	Client(ctx context.Context, client string) (queue.Client, bool, error)
+}
+
+// Options configures a Pusher. All fields are required.
+type Options struct {
+	Registry Registry
+	Queue    Queue
+	Self     func() string                      // this server's id
+	Live     func(server string) bool           // has a lease, as far as we know
+	Local    func(h peer.Hint)                  // a hint for this server
+	Remote   func(server string, h peer.Hint)   // a hint for another one; it may be lost
+	Stored   func(kind string, d time.Duration) // a message was stored: "channel" or "client"
+}
+
+// Pusher stores messages and tells their owners.
+type Pusher struct{ opts Options }
+
+// New returns a Pusher.
+func New(opts Options) *Pusher { return &Pusher{opts} }
+
+// Payload is what a push carries, whoever it goes to.
+type Payload struct {
+	Data []byte        // compact JSON
+	TTL  time.Duration // client queues: how long to keep at least. Zero means the default
+	Key  string        // idempotency key, or empty
+}
+
+// ChannelResult is what became of a push to a channel.
+type ChannelResult struct {
+	ID        int64
+	Servers   int // live servers with subscribers
+	Duplicate bool
+}
+
+// ToChannel stores p in the channel and tells the servers that hold subscribers.
+func (p *Pusher) ToChannel(ctx context.Context, channel string, payload Payload) (ChannelResult, error) {
+	start := time.Now()
+	a, err := p.opts.Queue.AppendChannel(ctx, channel, payload.Data, payload.Key)
+	if err != nil {
+		return ChannelResult{}, err
+	}
+	p.opts.Stored("channel", time.Since(start))
+	result := ChannelResult{ID: a.ID, Duplicate: a.Duplicate}
+	hint := peer.Hint{Kind: peer.Channel, Name: channel, ID: a.ID, Prev: a.Prev, Data: inline(payload.Data)}
+	for _, server := range a.Servers {
+		if p.opts.Live(server) {
+			result.Servers++
+		}
+		if !a.Duplicate {
+			p.tell(server, hint)
+		}
+	}
+	return result, nil
+}
+
+func inline(data []byte) []byte {
+	if len(data) > maxInline {
+		return nil
+	}
+	return data
+}
+
+func (p *Pusher) tell(server string, h peer.Hint) {
+	if server == p.opts.Self() {
+		p.opts.Local(h)
+	} else {
+		p.opts.Remote(server, h)
+	}
+}
+
+// ClientResult is what became of a push to one client.
+type ClientResult struct {
+	Client    string
+	ID        int64
+	Online    bool
+	Duplicate bool
+}
+
+// ToClient stores p in the client's queue and tells its owner. When user is not empty the client
+// must be that user's.
+func (p *Pusher) ToClient(ctx context.Context, client, user string, payload Payload) (ClientResult, error) {
+	start := time.Now()
+	a, err := p.opts.Queue.AppendClient(ctx, queue.ClientPush{
+		Client: client, User: user, Data: payload.Data, TTL: payload.TTL, Key: payload.Key,
+	})
+	if err != nil {
+		return ClientResult{}, err
+	}
+	p.opts.Stored("client", time.Since(start))
+	if a.Server != "" && !a.Duplicate {
+		p.tell(a.Server, peer.Hint{Kind: peer.Client, Name: client, ID: a.ID, Prev: a.Prev, Data: inline(payload.Data)})
+	}
+	return ClientResult{
+		Client: client, ID: a.ID, Duplicate: a.Duplicate,
+		Online: a.Server != "" && p.opts.Live(a.Server),
+	}, nil
+}
+
+// ToUser stores p for every known client of the user; they share round trips. A client
+// that is not the user's any more is taken off the list.
+func (p *Pusher) ToUser(ctx context.Context, user string, payload Payload) ([]ClientResult, error) {
+	bindings, err := p.opts.Registry.User(ctx, user)
+	if err != nil {
+		return nil, err
+	}
+	results := make([]ClientResult, len(bindings))
+	group, ctx := errgroup.WithContext(ctx)
+	for i, b := range bindings {
+		group.Go(func() error {
+			r, err := p.ToClient(ctx, b.Client, user, payload)
+			if errors.Is(err, queue.ErrUnknownClient) {
+				return p.opts.Registry.ForgetUser(ctx, user, b.Client, b.Generation)
+			}
+			results[i] = r
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(results, func(r ClientResult) bool { return r.Client == "" }), nil
+}
+
+// Notify tells the owners that queues have something new: a backend wrote to the store itself.
+func (p *Pusher) Notify(ctx context.Context, channels, clients []string) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(256)
+	for _, channel := range channels {
+		group.Go(func() error {
+			servers, err := p.opts.Registry.ChannelServers(ctx, channel)
+			for _, server := range servers {
+				p.tell(server, peer.Hint{Kind: peer.Channel, Name: channel, ID: math.MaxInt64})
+			}
+			return err
+		})
+	}
+	for _, client := range clients {
+		group.Go(func() error {
+			c, _, err := p.opts.Queue.Client(ctx, client)
+			if c.Server != "" {
+				p.tell(c.Server, peer.Hint{Kind: peer.Client, Name: client, ID: math.MaxInt64})
+			}
+			return err
+		})
+	}
+	return group.Wait()
+}
+
+// Units runs pushes that came in one call: those to the same target one after the other, in
+// their order; different targets side by side, so that they share round trips.
+type Units struct {
+	order []string
+	byKey map[string][]func()
+}
+
+// Add queues f behind everything added for the same target.
+func (u *Units) Add(target string, f func()) {
+	if u.byKey == nil {
+		u.byKey = make(map[string][]func())
+	}
+	if _, ok := u.byKey[target]; !ok {
+		u.order = append(u.order, target)
+	}
+	u.byKey[target] = append(u.byKey[target], f)
+}
+
+// Run runs all and returns when all have run.
+func (u *Units) Run() {
+	var wg sync.WaitGroup
+	limit := make(chan struct{}, 256)
+	for _, target := range u.order {
+		limit <- struct{}{}
+		wg.Go(func() {
+			defer func() { <-limit }()
+			for _, f := range u.byKey[target] {
+				f()
+			}
+		})
+	}
+	wg.Wait()
+}

@@ -1,0 +1,128 @@
+package broker
+
+import (
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/pprof"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"switchboard/broker/api"
+	"switchboard/broker/transport"
+)
+
+// listen opens the HTTP ports and finds the address to advertise. The TCP port is opened
+// here too, and closed again, so that a port that is taken is a plain error at once.
+func (b *Broker) listen() (servers []*server, err error) {
+	defer func() {
+		if err != nil {
+			for _, s := range servers {
+				_ = s.listener.Close()
+			}
+		}
+	}()
+	main, err := b.newServer("http", b.opts.HTTP, b.mainHandler())
+	if err != nil {
+		return nil, err
+	}
+	servers = append(servers, main)
+	addrs := Addrs{HTTP: main.listener.Addr().String()}
+	link := main
+	if b.opts.Peer != "" && b.peers != nil {
+		mux := http.NewServeMux()
+		b.probes(mux)
+		mux.Handle("/peer/", b.peers.Handler())
+		if link, err = b.newServer("peer", b.opts.Peer, mux); err != nil {
+			return servers, err
+		}
+		servers = append(servers, link)
+		addrs.Peer = link.listener.Addr().String()
+	}
+	if b.poller != nil {
+		tcp, err := net.Listen("tcp", b.opts.TCP)
+		if err != nil {
+			return servers, fmt.Errorf("tcp: %w", err)
+		}
+		addrs.TCP = tcp.Addr().String()
+		if err := tcp.Close(); err != nil {
+			return servers, fmt.Errorf("tcp: %w", err)
+		}
+	}
+	b.addrs.Store(&addrs)
+	b.host, err = advertised(b.opts.Advertise, link.listener.Addr())
+	return servers, err
+}
+
+func (b *Broker) newServer(name, addr string, h http.Handler) (*server, error) {
+	l, err := net.Listen("tcp", addr)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	s := &server{listener: transport.Listener{Listener: l, Gate: b.gate, Reserve: transport.NewGate(apiReserve)}}
+	s.http = http.Server{
+		Handler: h, ConnContext: transport.ConnContext,
+		ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 30 * time.Second, IdleTimeout: 2 * time.Minute,
+		MaxHeaderBytes: 16 << 10,
+	}
+	return s, nil
+}
+
+// mainHandler is the HTTP port.
+func (b *Broker) mainHandler() http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle("/v1/", api.New(api.Options{
+		Pusher: b.pusher, Registry: b.opts.Registry, Queue: b.opts.Queue, Cluster: b,
+		Authorize: b.opts.Keys.Check, MaxMessage: b.opts.MaxMessage, MaxBatch: b.opts.MaxBatch,
+		Pushed: b.metrics.push, Logger: b.opts.Logger,
+	}))
+	mux.Handle("GET /ws", b.web)
+	b.probes(mux)
+	mux.Handle("GET /metrics", promhttp.HandlerFor(b.opts.Registerer, promhttp.HandlerOpts{}))
+	if b.peers != nil && b.opts.Peer == "" {
+		mux.Handle("/peer/", b.peers.Handler())
+	}
+	for path, h := range map[string]http.HandlerFunc{
+		"/debug/pprof/": pprof.Index, "/debug/pprof/cmdline": pprof.Cmdline, "/debug/pprof/profile": pprof.Profile,
+		"/debug/pprof/symbol": pprof.Symbol, "/debug/pprof/trace": pprof.Trace,
+	} {
+		mux.Handle(path, loopbackOnly(h))
+	}
+	return mux
+}
+
+// probes are what load balancers and the janitor ask.
+func (b *Broker) probes(mux *http.ServeMux) {
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
+		answer(w, http.StatusOK, map[string]any{"server": b.serverID(), "version": b.opts.Version})
+	})
+	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
+		if why := b.notReady(); why != "" {
+			w.Header().Set("Retry-After", "1")
+			answer(w, http.StatusServiceUnavailable, map[string]any{"ready": false, "reason": why})
+			return
+		}
+		answer(w, http.StatusOK, map[string]any{"ready": true})
+	})
+}
+
+func answer(w http.ResponseWriter, status int, v any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(v)
+}
+
+// loopbackOnly hides h from everybody but the machine itself. A request that a proxy on
+// the same machine passes on does not count as the machine's own.
+func loopbackOnly(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		host, _, _ := net.SplitHostPort(r.RemoteAddr)
+		if !isLoopback(host) || r.Header.Get("Forwarded") != "" || r.Header.Get("X-Forwarded-For") != "" {
+			http.NotFound(w, r)
+			return
+		}
+		h.ServeHTTP(w, r)
+	})
+}

@@ -1,0 +1,153 @@
+package broker
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"switchboard/registry"
+)
+
+// beatsPerLease: a lease outlives four beats that went wrong.
+const beatsPerLease = 5
+
+// newID is a server id that was never used before.
+func newID(name string) string {
+	return name + "-" + strings.ToLower(rand.Text()[:8])
+}
+
+// serverID is this server's id of now: it changes when the server was declared dead.
+func (b *Broker) serverID() string { return *b.id.Load() }
+
+// describe is this server as the others see it.
+func (b *Broker) describe() registry.Server {
+	connections, users := b.sessions.Counts()
+	return registry.Server{
+		ID: b.serverID(), Host: b.host, Version: b.opts.Version, StartedAt: b.started,
+		Connections: int64(connections), Users: int64(users), Channels: int64(b.hub.Len()),
+	}
+}
+
+// beatLoop keeps the lease until ctx ends.
+func (b *Broker) beatLoop(ctx context.Context) error {
+	tick := time.NewTicker(b.opts.Beat)
+	defer tick.Stop()
+	for {
+		b.beat(ctx)
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		case <-b.opts.StoreChanged:
+			b.opts.Logger.Warn().Msg("the store restarted or failed over; everything is asserted again")
+			b.asserted.Store(false)
+		}
+	}
+}
+
+// beat is one round: renew the lease, look who is there, and after any doubt about the
+// store assert again what this server holds.
+func (b *Broker) beat(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, 2*b.opts.Beat)
+	defer cancel()
+	old := b.serverID()
+	buried, err := b.renew(ctx)
+	if err == nil {
+		err = b.look(ctx)
+	}
+	if err != nil {
+		if b.asserted.Swap(false) || !b.complained.Swap(true) {
+			b.opts.Logger.Error().Err(err).Msg("the store cannot be reached; pushes are refused until it is back")
+		}
+		return
+	}
+	b.complained.Store(false)
+	b.renewed.Store(time.Since(b.started).Nanoseconds())
+	if !buried {
+		old = ""
+	}
+	if buried || !b.asserted.Load() {
+		b.assert(ctx, old)
+	}
+}
+
+// renew renews the lease. A server that was declared dead takes a new id: it never gets
+// the old one back.
+func (b *Broker) renew(ctx context.Context) (buried bool, err error) {
+	if !b.joined.Load() {
+		if err := b.opts.Registry.Join(ctx, b.describe()); err != nil {
+			return false, err
+		}
+		b.joined.Store(true)
+		b.opts.Logger.Info().Str("server", b.serverID()).Str("host", b.host).Msg("joined")
+		return false, nil
+	}
+	err = b.opts.Registry.Beat(ctx, b.describe())
+	if !errors.Is(err, registry.ErrDead) {
+		return false, err
+	}
+	old, id := b.serverID(), newID(b.opts.Name)
+	b.id.Store(&id)
+	b.opts.Logger.Warn().Str("old", old).Str("server", id).Msg("this server was declared dead; it goes on under a new id")
+	return true, b.opts.Registry.Join(ctx, b.describe())
+}
+
+// look notes who is alive.
+func (b *Broker) look(ctx context.Context) error {
+	servers, err := b.opts.Registry.Servers(ctx)
+	if err != nil {
+		return err
+	}
+	live := make(map[string]registry.Server, len(servers))
+	for _, s := range servers {
+		live[s.ID] = s
+	}
+	b.live.Store(&live)
+	if b.peers != nil {
+		b.peers.SetServers(servers)
+	}
+	return nil
+}
+
+// assert binds again all that this server holds, and reads every queue.
+func (b *Broker) assert(ctx context.Context, old string) {
+	b.asserted.Store(true)
+	if err := b.hub.Assert(ctx, old); err != nil {
+		b.opts.Logger.Warn().Err(err).Msg("channels not bound again; the next beat tries")
+		b.asserted.Store(false)
+	}
+	b.sessions.Assert()
+	b.hub.MarkAllDirty()
+}
+
+// Servers are the live ones (api.Cluster).
+func (b *Broker) Servers() []registry.Server {
+	live := *b.live.Load()
+	return slices.SortedFunc(maps.Values(live), func(x, y registry.Server) int { return strings.Compare(x.ID, y.ID) })
+}
+
+// Live says whether a server has a lease, as of the last beat (api.Cluster).
+func (b *Broker) Live(server string) bool {
+	_, ok := (*b.live.Load())[server]
+	return ok
+}
+
+// notReady says why this server cannot serve, or nothing.
+func (b *Broker) notReady() string {
+	age := time.Since(b.started) - time.Duration(b.renewed.Load())
+	switch {
+	case b.draining.Load():
+		return "draining"
+	case !b.joined.Load():
+		return "the store has not been reached yet"
+	case age > beatsPerLease*b.opts.Beat:
+		return "the lease ran out: the store has not been reached for " + age.Round(time.Second).String()
+	case !b.asserted.Load():
+		return "the store cannot be reached, or was not read again since"
+	}
+	return ""
+}

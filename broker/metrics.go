@@ -1,0 +1,86 @@
+package broker
+
+import (
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promauto"
+)
+
+// seconds are the buckets of all latencies: 50 µs to 6.5 s, each four times the last.
+var seconds = prometheus.ExponentialBucketsRange(50e-6, 6.5, 12)
+
+// metrics is what /metrics tells.
+type metrics struct {
+	pushes    *prometheus.CounterVec
+	stored    *prometheus.HistogramVec
+	delivered prometheus.Counter
+	gaps      prometheus.Counter
+	closes    *prometheus.CounterVec
+	drainLag  prometheus.Histogram
+	hints     *prometheus.CounterVec
+	sweeps    prometheus.Counter
+}
+
+func newMetrics(r prometheus.Registerer, b *Broker) *metrics {
+	auto := promauto.With(r)
+	r.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	auto.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "switchboard_connections", Help: "Client connections, connected or not yet.",
+	}, func() float64 { n, _ := b.sessions.Counts(); return float64(n) })
+	auto.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "switchboard_users", Help: "Users with a connection here.",
+	}, func() float64 { _, n := b.sessions.Counts(); return float64(n) })
+	auto.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "switchboard_channels", Help: "Channels with subscribers here.",
+	}, func() float64 { return float64(b.hub.Len()) })
+	auto.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "switchboard_jobs_queued", Help: "Store calls that wait for a worker.",
+	}, func() float64 { return float64(b.pool.Queued()) })
+	auto.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "switchboard_ready", Help: "1 when the store answers and the lease is held.",
+	}, func() float64 {
+		if b.notReady() == "" {
+			return 1
+		}
+		return 0
+	})
+	return &metrics{
+		pushes: auto.NewCounterVec(prometheus.CounterOpts{
+			Name: "switchboard_pushes_total", Help: "Pushes by kind of target and outcome.",
+		}, []string{"kind", "code"}),
+		stored: auto.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "switchboard_store_append_seconds", Help: "Time to store a message.", Buckets: seconds,
+		}, []string{"kind"}),
+		delivered: auto.NewCounter(prometheus.CounterOpts{
+			Name: "switchboard_deliveries_total", Help: "Messages written to sockets.",
+		}),
+		gaps: auto.NewCounter(prometheus.CounterOpts{
+			Name: "switchboard_gaps_total", Help: "Gaps that clients were told of.",
+		}),
+		closes: auto.NewCounterVec(prometheus.CounterOpts{
+			Name: "switchboard_closes_total", Help: "Ended connections by reason.",
+		}, []string{"reason"}),
+		drainLag: auto.NewHistogram(prometheus.HistogramOpts{
+			Name: "switchboard_drain_lag_seconds", Help: "From a channel becoming dirty until what it missed was read.", Buckets: seconds,
+		}),
+		hints: auto.NewCounterVec(prometheus.CounterOpts{
+			Name: "switchboard_hints_total", Help: "Hints between instances: sent, missed (not sendable) and received.",
+		}, []string{"what"}),
+		sweeps: auto.NewCounter(prometheus.CounterOpts{
+			Name: "switchboard_sweeps_total", Help: "Times that everything was read again because hints may have been lost.",
+		}),
+	}
+}
+
+func (m *metrics) push(kind, code string) { m.pushes.WithLabelValues(kind, code).Inc() }
+
+func (m *metrics) store(kind string, d time.Duration) {
+	m.stored.WithLabelValues(kind).Observe(d.Seconds())
+}
+
+func (m *metrics) hint(what string) func(int) {
+	c := m.hints.WithLabelValues(what)
+	return func(n int) { c.Add(float64(n)) }
+}

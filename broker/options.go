@@ -1,0 +1,158 @@
+package broker
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"net"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/rs/zerolog"
+
+	"switchboard/broker/auth"
+	"switchboard/queue"
+	"switchboard/registry"
+)
+
+// Options configures a Broker. Registry and Queue are required.
+type Options struct {
+	// Name begins the server's id, which is <name>-<random>. Zero means the host's name.
+	Name string
+	// Version is told to other instances.
+	Version string
+
+	// HTTP is the address of the API, of /ws and of the probes. Zero means 127.0.0.1:8080.
+	HTTP string
+	// TCP is the address of raw TCP and of WebSocket on the event loop. Zero means
+	// 127.0.0.1:7070; "off" means none.
+	TCP string
+	// Peer is an address of its own for the links between instances. Zero means that of HTTP.
+	Peer string
+	// Advertise is the host:port where other instances reach the links, or a go-sockaddr
+	// template for the host. Zero means the address that is listened on, or where that is
+	// unspecified a private interface's.
+	Advertise string
+
+	// Registry and Queue are the store. Shared says that other instances may share it;
+	// without, there are no peer links, and requests are refused.
+	Registry registry.Registry
+	Queue    queue.Queue
+	Shared   bool
+	// StoreChanged signals that the store restarted or failed over. Nil means never.
+	StoreChanged <-chan struct{}
+
+	// Keys are the API keys of /v1. Tokens verifies what clients connect with. Where both
+	// are empty the broker is open.
+	Keys   auth.Keys
+	Tokens *auth.Tokens
+	// PeerSecret is shared by all instances. Empty means that the links are open.
+	PeerSecret string
+	// Origins are the browser origins besides the own host.
+	Origins auth.Origins
+	// Insecure allows an open broker, or open peer links, on an address that is not loopback.
+	Insecure bool
+	// ClientPublish lets clients publish to channels. Zero means only where the broker is open.
+	ClientPublish bool
+
+	// MaxConnections is the most client connections of the process. Zero means the descriptor
+	// limit less what Redis, files and peers need.
+	MaxConnections int
+	// MaxMessage is the most bytes of one payload. Zero means 64 KiB.
+	MaxMessage int
+	// MaxChannels is the most subscriptions of one connection. Zero means 128.
+	MaxChannels int
+	// MaxBatch is the most pushes of one batch call. Zero means 1000.
+	MaxBatch int
+	// RequestQueues is how many qq_{N} lists requests are spread over. Zero means 16.
+	RequestQueues int
+	// Compression negotiates permessage-deflate on /ws.
+	Compression bool
+
+	// Beat is the interval of the lease's renewal. Zero means 2 s. The registry's lease is 5 × that.
+	Beat time.Duration
+	// Refresh is the interval at which each client's binding is renewed. Zero means 30 min.
+	Refresh time.Duration
+	// Ping is the interval of signs of life on a connection. Zero means 25 s.
+	Ping time.Duration
+	// ConnectTimeout is how long a connection may go without connect. Zero means 10 s.
+	ConnectTimeout time.Duration
+	// SlowAfter is how long a client may leave its socket unread. Zero means 60 s.
+	SlowAfter time.Duration
+	// DrainTime is over how long clients are asked to come back elsewhere when this server
+	// goes down. Zero means 10 s.
+	DrainTime time.Duration
+
+	// Logger is silent when zero.
+	Logger zerolog.Logger
+	// Registerer takes the metrics. Nil means a registry of the broker's own, served at /metrics.
+	Registerer *prometheus.Registry
+	// DropHints loses every hint to another instance: fault injection for tests and the
+	// fault ledger. Everything must still arrive, within the sweep.
+	DropHints bool
+}
+
+func (o Options) withDefaults() Options {
+	o.Name = cmp.Or(o.Name, "broker")
+	o.HTTP = cmp.Or(o.HTTP, "127.0.0.1:8080")
+	o.TCP = cmp.Or(o.TCP, "127.0.0.1:7070")
+	o.MaxMessage = cmp.Or(o.MaxMessage, 64<<10)
+	o.MaxChannels = cmp.Or(o.MaxChannels, 128)
+	o.MaxBatch = cmp.Or(o.MaxBatch, 1000)
+	o.RequestQueues = cmp.Or(o.RequestQueues, 16)
+	o.Beat = cmp.Or(o.Beat, 2*time.Second)
+	o.Refresh = cmp.Or(o.Refresh, 30*time.Minute)
+	o.Ping = cmp.Or(o.Ping, 25*time.Second)
+	o.ConnectTimeout = cmp.Or(o.ConnectTimeout, 10*time.Second)
+	o.SlowAfter = cmp.Or(o.SlowAfter, time.Minute)
+	o.DrainTime = cmp.Or(o.DrainTime, 10*time.Second)
+	o.MaxConnections = cmp.Or(o.MaxConnections, defaultConnections())
+	if o.Registerer == nil {
+		o.Registerer = prometheus.NewRegistry()
+	}
+	return o
+}
+
+// Open says whether anybody may push and connect.
+func (o Options) Open() bool { return o.Keys.Open() && (o.Tokens == nil || o.Tokens.Open()) }
+
+// Validate says what is wrong, by the names that the configuration uses.
+func (o Options) Validate() error {
+	var errs []error
+	if o.Registry == nil || o.Queue == nil {
+		errs = append(errs, errors.New("registry and queue: both are required"))
+	}
+	loopback := true
+	for _, a := range []struct{ name, addr string }{{"http", o.HTTP}, {"tcp", o.TCP}, {"peer", o.Peer}} {
+		if a.addr == "" || a.addr == "off" && a.name == "tcp" {
+			continue
+		}
+		host, _, err := net.SplitHostPort(a.addr)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("%s: %q is not host:port: %w", a.name, a.addr, err))
+			continue
+		}
+		loopback = loopback && isLoopback(host)
+	}
+	switch {
+	case loopback || o.Insecure:
+	case o.Keys.Open():
+		errs = append(errs, errors.New("auth.keys: no API key, so anybody who reaches this address may push; give keys, or --insecure"))
+	case o.Tokens == nil || o.Tokens.Open():
+		errs = append(errs, errors.New("auth: no token key, so clients may say who they are; give one, or --insecure"))
+	case o.Shared && o.PeerSecret == "":
+		errs = append(errs, errors.New("peer_secret: none, so anybody who reaches this address may act as an instance; give one, or --insecure"))
+	}
+	if o.MaxMessage < 0 || o.MaxChannels < 0 || o.MaxBatch < 0 || o.MaxConnections < 0 || o.RequestQueues < 0 {
+		errs = append(errs, errors.New("limits: none of them may be below zero"))
+	}
+	return errors.Join(errs...)
+}
+
+func isLoopback(host string) bool {
+	if host == "localhost" {
+		return true
+	}
+	ip := net.ParseIP(host)
+	return ip != nil && ip.IsLoopback()
+}

@@ -1,0 +1,57 @@
+package transport
+
+import (
+	"context"
+	"net"
+	"sync"
+)
+
+// Listener counts the connections of an HTTP listener against the same Gate as the
+// Poller's. A few more are let in, marked, so that the API answers when clients fill the process.
+type Listener struct {
+	net.Listener
+	Gate    *Gate
+	Reserve *Gate
+}
+
+// Accept implements net.Listener. A connection for which there is no place at all is closed.
+func (l Listener) Accept() (net.Conn, error) {
+	for {
+		c, err := l.Listener.Accept()
+		if err != nil {
+			return nil, err
+		}
+		for _, gate := range []*Gate{l.Gate, l.Reserve} {
+			if gate.Enter() {
+				return &gatedConn{Conn: c, gate: gate, reserved: gate == l.Reserve}, nil
+			}
+		}
+		_ = c.Close()
+	}
+}
+
+// gatedConn gives its place back when it is closed.
+type gatedConn struct {
+	net.Conn
+	gate     *Gate
+	reserved bool
+	leave    sync.Once
+}
+
+// Close implements net.Conn.
+func (c *gatedConn) Close() error {
+	c.leave.Do(c.gate.Leave)
+	return c.Conn.Close()
+}
+
+type reservedKey struct{}
+
+// ConnContext is an http.Server's: it remembers which connections are of the reserve.
+func ConnContext(ctx context.Context, c net.Conn) context.Context {
+	if g, ok := c.(*gatedConn); ok && g.reserved {
+		return context.WithValue(ctx, reservedKey{}, true)
+	}
+	return ctx
+}
+
+func reserved(ctx context.Context) bool { return ctx.Value(reservedKey{}) != nil }
