@@ -23,7 +23,7 @@ var (
 // Message is one stored message.
 type Message struct {
 	ID   int64  // position in its queue, below 2^53: (ms since 2020-01-01) × 4096 at least
-	Data []byte // JSON
+	Data []byte // JSON; shared, not to be modified
 }
 
 // Appended is what AppendChannel did.
@@ -61,7 +61,9 @@ type Page struct {
 	// channel: after is 0 and nothing was ever trimmed, or it is the floor, the last id, or an id still
 	// held. When it is false Messages begin at the oldest that is held.
 	Complete bool
-	More     bool // there are messages behind the last of Messages
+	// More: there are messages behind the last of Messages. Where other writers left many malformed
+	// members in a channel, it may be only those; the next page is then the empty end.
+	More bool
 }
 
 // Bound is the outcome of Bind.
@@ -88,12 +90,13 @@ type Client struct {
 // keep this contract; the suite in conformance_test.go runs over both. All calls
 // are safe for concurrent use, and concurrent calls share round trips.
 type Queue interface {
-	// AppendChannel stores data (compact JSON) in the channel, caps it, and then reads who
-	// holds subscribers. With a key seen within KeyTTL it stores nothing and gives the first id.
+	// AppendChannel stores data in the channel, caps it, and then reads who holds subscribers. With a
+	// key seen within KeyTTL it stores nothing and gives the first id. Data is the caller's to check, here
+	// and in AppendClient: what is not compact JSON is passed over by whoever reads it.
 	AppendChannel(ctx context.Context, channel string, data []byte, key string) (Appended, error)
 	// ReadChannel is up to limit messages behind after, and never more than about
-	// MaxPageBytes (at least one). limit 0 reads the position only. When the page is not Complete it starts at
-	// the oldest message held.
+	// MaxPageBytes (at least one). limit 0 reads the position only, and More says whether anything is
+	// behind after. When the page is not Complete it starts at the oldest message held.
 	ReadChannel(ctx context.Context, channel string, after int64, limit int) (Page, error)
 	// ChannelSize is the number of messages held.
 	ChannelSize(ctx context.Context, channel string) (int, error)
@@ -103,10 +106,12 @@ type Queue interface {
 
 	// Bind makes server the owner of client under a new generation and keeps user in the
 	// record. ErrTaken when the client is another user's, and online or with messages waiting; a free
-	// one starts over with an empty queue.
+	// one starts over with an empty queue. No user ("") is another user to a record that has one; a record
+	// without one takes any, and its queue with it.
 	Bind(ctx context.Context, client, user, server string) (Bound, error)
 	// Refresh renews the record's TTL and asserts server as the owner, if the generation is still
-	// the current one, or if the record was lost: then it is made again with this generation. ErrStale otherwise.
+	// the current one, or if the record was lost, or went back to an older generation in a failover: then it is
+	// made again with this generation. ErrStale when a higher one is current.
 	Refresh(ctx context.Context, client, user, server string, generation int64) error
 	// Unbind ends the binding: the client is offline, its queue stays. ErrStale when the generation is not current.
 	Unbind(ctx context.Context, client string, generation int64) error
@@ -121,10 +126,10 @@ type Queue interface {
 	AppendClient(ctx context.Context, push ClientPush) (ClientAppended, error)
 	// Window is up to limit messages behind after, all of them among the first MaxWindow of the
 	// list. ErrStale as above. Page.Floor above after means that messages were lost to the cap or the TTL;
-	// Page.Complete is false then.
+	// Page.Complete is false then. More without Messages: the whole window is on the way, read again after an Ack.
 	Window(ctx context.Context, client string, generation, after int64, limit int) (Page, error)
-	// Ack removes everything up to id from the head of the list and says how many went.
-	// ErrStale as above.
+	// Ack removes everything up to id from the head of the list and says how many went. An id
+	// never assigned counts as the last one. ErrStale as above.
 	Ack(ctx context.Context, client string, generation, id int64) (int, error)
 
 	// PushRequest appends a client request to qq_{n}. ErrFull at the cap.

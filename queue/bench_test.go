@@ -1,0 +1,123 @@
+package queue
+
+import (
+	"fmt"
+	"testing"
+
+	"switchboard/internal/redispipe"
+)
+
+// forStores runs a benchmark over memory and one redis-server.
+func forStores(b *testing.B, bench func(b *testing.B, q Queue)) {
+	b.Run("memory", func(b *testing.B) { bench(b, NewMemory(Options{}, nil)) })
+	b.Run("redis", func(b *testing.B) {
+		prefix := fmt.Sprintf("b%d:", prefixes.Add(1))
+		bench(b, NewRedis(redispipe.New(server.Client(b), redispipe.Options{}), Options{Prefix: prefix}))
+	})
+}
+
+var payload = []byte(`{"type":"chat","from":"alice","text":"a message of an ordinary size, about one hundred and twenty bytes long","n":1}`)
+
+func BenchmarkAppendChannel(b *testing.B) {
+	forStores(b, func(b *testing.B, q Queue) {
+		b.ReportAllocs()
+		for b.Loop() {
+			must(q.AppendChannel(b.Context(), "news", payload, ""))(b)
+		}
+	})
+}
+
+func BenchmarkAppendChannelParallel(b *testing.B) {
+	forStores(b, func(b *testing.B, q Queue) {
+		b.ReportAllocs()
+		b.SetParallelism(64)
+		b.RunParallel(func(pb *testing.PB) {
+			for pb.Next() {
+				if _, err := q.AppendChannel(b.Context(), "news", payload, ""); err != nil {
+					b.Error(err)
+					return
+				}
+			}
+		})
+	})
+}
+
+func BenchmarkAppendClient(b *testing.B) {
+	forStores(b, func(b *testing.B, q Queue) {
+		b.ReportAllocs()
+		for b.Loop() {
+			must(q.AppendClient(b.Context(), ClientPush{Client: "phone", Data: payload}))(b)
+		}
+	})
+}
+
+func BenchmarkAppendClientParallel(b *testing.B) {
+	forStores(b, func(b *testing.B, q Queue) {
+		b.ReportAllocs()
+		b.SetParallelism(64)
+		b.RunParallel(func(pb *testing.PB) {
+			for pb.Next() {
+				if _, err := q.AppendClient(b.Context(), ClientPush{Client: "phone", Data: payload}); err != nil {
+					b.Error(err)
+					return
+				}
+			}
+		})
+	})
+}
+
+// One op is a page of 256 messages.
+func BenchmarkReadChannel(b *testing.B) {
+	forStores(b, func(b *testing.B, q Queue) {
+		first := must(q.AppendChannel(b.Context(), "news", payload, ""))(b).ID
+		for range 1000 {
+			must(q.AppendChannel(b.Context(), "news", payload, ""))(b)
+		}
+		b.ReportAllocs()
+		for b.Loop() {
+			if p := must(q.ReadChannel(b.Context(), "news", first, 256))(b); len(p.Messages) != 256 {
+				b.Fatal(len(p.Messages))
+			}
+		}
+	})
+}
+
+// One op is a whole window.
+func BenchmarkWindow(b *testing.B) {
+	forStores(b, func(b *testing.B, q Queue) {
+		generation := must(q.Bind(b.Context(), "phone", "alice", "b1"))(b).Generation
+		for range MaxWindow {
+			must(q.AppendClient(b.Context(), ClientPush{Client: "phone", Data: payload}))(b)
+		}
+		b.ReportAllocs()
+		for b.Loop() {
+			if p := must(q.Window(b.Context(), "phone", generation, 0, MaxWindow))(b); len(p.Messages) != MaxWindow {
+				b.Fatal(len(p.Messages))
+			}
+		}
+	})
+}
+
+// One op is a message stored, read and acknowledged: what an attentive client costs.
+func BenchmarkAppendWindowAck(b *testing.B) {
+	forStores(b, func(b *testing.B, q Queue) {
+		generation := must(q.Bind(b.Context(), "phone", "alice", "b1"))(b).Generation
+		var acked int64
+		b.ReportAllocs()
+		for b.Loop() {
+			must(q.AppendClient(b.Context(), ClientPush{Client: "phone", Data: payload}))(b)
+			p := must(q.Window(b.Context(), "phone", generation, acked, MaxWindow))(b)
+			acked = p.Messages[0].ID
+			must(q.Ack(b.Context(), "phone", generation, acked))(b)
+		}
+	})
+}
+
+func BenchmarkDecodeMember(b *testing.B) {
+	member := EncodeMember(Message{ID: 735325130218700, Data: payload})
+	b.ReportAllocs()
+	b.SetBytes(int64(len(member)))
+	for b.Loop() {
+		must(DecodeMember(member))(b)
+	}
+}

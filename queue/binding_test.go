@@ -1,0 +1,221 @@
+package queue
+
+import "testing"
+
+func testBind(t *testing.T, open opener) {
+	f := open(t, Options{})
+	_, known, err := f.Client(t.Context(), "phone")
+	ok(t, err)
+	equal(t, "known before", known, false)
+
+	b := must(f.Bind(t.Context(), "phone", "alice", "b1"))(t)
+	equal(t, "bound", b, Bound{Generation: b.Generation})
+	if b.Generation < 1 || b.Generation > maxID {
+		t.Errorf("generation %d", b.Generation)
+	}
+	c, known, err := f.Client(t.Context(), "phone")
+	ok(t, err)
+	equal(t, "known", known, true)
+	equal(t, "since is set", c.Since.IsZero(), false)
+	c.Since = c.Since.Truncate(0)
+	equal(t, "client", c, Client{User: "alice", Server: "b1", Generation: b.Generation, Since: c.Since})
+
+	f.lapse(t, f.opts.RecordTTL, f.keys.record("phone"))
+	_, known, err = f.Client(t.Context(), "phone")
+	ok(t, err)
+	equal(t, "known after RecordTTL", known, false)
+}
+
+func testBindTakesOver(t *testing.T, open opener) {
+	f := open(t, Options{})
+	first := must(f.Bind(t.Context(), "phone", "alice", "b1"))(t)
+	ids := send(t, f, "phone", 3)
+	must(f.Ack(t.Context(), "phone", first.Generation, ids[0]))(t)
+	second := must(f.Bind(t.Context(), "phone", "alice", "b2"))(t)
+	if second.Generation <= first.Generation {
+		t.Errorf("generation %d follows %d", second.Generation, first.Generation)
+	}
+	equal(t, "bound", second, Bound{
+		Generation: second.Generation, Server: "b1", User: "alice", Before: first.Generation, Acked: ids[0], Queued: 2,
+	})
+}
+
+func testBindOfAnotherUser(t *testing.T, open opener) {
+	online := func(t *testing.T, f fixture, user string) { must(f.Bind(t.Context(), "phone", user, "b1"))(t) }
+	waiting := func(t *testing.T, f fixture, user string) {
+		b := must(f.Bind(t.Context(), "phone", user, "b1"))(t)
+		send(t, f, "phone", 1)
+		ok(t, f.Unbind(t.Context(), "phone", b.Generation))
+	}
+	free := func(t *testing.T, f fixture, user string) {
+		b := must(f.Bind(t.Context(), "phone", user, "b1"))(t)
+		ok(t, f.Unbind(t.Context(), "phone", b.Generation))
+	}
+	unknown := func(*testing.T, fixture, string) {}
+	pushedTo := func(t *testing.T, f fixture, _ string) { send(t, f, "phone", 1) }
+	for _, c := range []struct {
+		name       string
+		state      func(*testing.T, fixture, string)
+		user, next string
+		want       error
+	}{
+		{"unknown", unknown, "", "bob", nil},
+		{"online, same user", online, "alice", "alice", nil},
+		{"online, another", online, "alice", "bob", ErrTaken},
+		{"online, nobody takes it", online, "alice", "", ErrTaken},
+		{"online, was nobody's", online, "", "bob", nil},
+		{"online, nobody's stays so", online, "", "", nil},
+		{"waiting, same user", waiting, "alice", "alice", nil},
+		{"waiting, another", waiting, "alice", "bob", ErrTaken},
+		{"waiting, was nobody's", waiting, "", "bob", nil},
+		{"free, another", free, "alice", "bob", nil},
+		{"pushed to before its first bind", pushedTo, "", "bob", nil},
+	} {
+		f := open(t, Options{})
+		c.state(t, f, c.user)
+		before, known, err := f.Client(t.Context(), "phone")
+		ok(t, err)
+		_, err = f.Bind(t.Context(), "phone", c.next, "b2")
+		fails(t, c.name, err, c.want)
+		after, _, err := f.Client(t.Context(), "phone")
+		ok(t, err)
+		if c.want != nil {
+			equal(t, c.name+": the record", after, before)
+		} else {
+			equal(t, c.name+": user", after.User, c.next)
+			equal(t, c.name+": server", after.Server, "b2")
+			equal(t, c.name+": queued", known && after.Queued != before.Queued, false)
+		}
+	}
+}
+
+func testBindStartsOver(t *testing.T, open opener) {
+	f := open(t, Options{})
+	b := must(f.Bind(t.Context(), "phone", "alice", "b1"))(t)
+	ids := send(t, f, "phone", 3)
+	ok(t, f.Unbind(t.Context(), "phone", b.Generation))
+	f.lapse(t, f.opts.ClientTTL, f.keys.list("phone"))
+
+	b = must(f.Bind(t.Context(), "phone", "bob", "b1"))(t)
+	equal(t, "bound", b, Bound{Generation: b.Generation, User: "alice", Before: b.Before, Acked: ids[2]})
+	p := must(f.Window(t.Context(), "phone", b.Generation, b.Acked, 10))(t)
+	equal(t, "what alice missed is a gap to bob", !p.Complete, false)
+	equal(t, "floor", p.Floor, 0)
+	a := must(f.AppendClient(t.Context(), ClientPush{Client: "phone", User: "bob", Data: []byte("1")}))(t)
+	equal(t, "prev", a.Prev, ids[2])
+}
+
+func testRefresh(t *testing.T, open opener) {
+	f := open(t, Options{})
+	old := must(f.Bind(t.Context(), "phone", "alice", "b1"))(t)
+	now := must(f.Bind(t.Context(), "phone", "alice", "b1"))(t)
+	before, _, err := f.Client(t.Context(), "phone")
+	ok(t, err)
+	fails(t, "older", f.Refresh(t.Context(), "phone", "alice", "b0", old.Generation), ErrStale)
+	same, _, err := f.Client(t.Context(), "phone")
+	ok(t, err)
+	equal(t, "after a stale refresh", same, before)
+
+	ok(t, f.Refresh(t.Context(), "phone", "alice", "b2", now.Generation))
+	c, _, err := f.Client(t.Context(), "phone")
+	ok(t, err)
+	before.Server = "b2"
+	equal(t, "the server has a new id", c, before)
+}
+
+func testRefreshOfLostRecord(t *testing.T, open opener) {
+	for _, c := range []struct {
+		name string
+		then func(t *testing.T, f fixture)
+	}{
+		{"lost", func(*testing.T, fixture) {}},
+		{"lost and pushed to", func(t *testing.T, f fixture) { send(t, f, "phone", 1) }},
+	} {
+		f := open(t, Options{})
+		b := must(f.Bind(t.Context(), "phone", "alice", "b1"))(t)
+		f.lapse(t, f.opts.RecordTTL, f.keys.record("phone"))
+		c.then(t, f)
+		ok(t, f.Refresh(t.Context(), "phone", "alice", "b1", b.Generation))
+		got, known, err := f.Client(t.Context(), "phone")
+		ok(t, err)
+		equal(t, c.name+": known", known, true)
+		equal(t, c.name+": since is set", got.Since.IsZero(), false)
+		equal(t, c.name+": client", got, Client{
+			User: "alice", Server: "b1", Generation: b.Generation, Since: got.Since, Queued: got.Queued, Last: got.Last,
+		})
+	}
+	// A failover went back to the binding before this one.
+	f := open(t, Options{})
+	ok(t, f.Refresh(t.Context(), "phone", "alice", "b1", 1000))
+	ok(t, f.Refresh(t.Context(), "phone", "bob", "b2", 2000))
+	got, _, err := f.Client(t.Context(), "phone")
+	ok(t, err)
+	equal(t, "went back: client", got, Client{User: "bob", Server: "b2", Generation: 2000, Since: got.Since})
+}
+
+func testUnbind(t *testing.T, open opener) {
+	f := open(t, Options{})
+	old := must(f.Bind(t.Context(), "phone", "alice", "b1"))(t)
+	now := must(f.Bind(t.Context(), "phone", "alice", "b2"))(t)
+	send(t, f, "phone", 2)
+	fails(t, "older", f.Unbind(t.Context(), "phone", old.Generation), ErrStale)
+	ok(t, f.Unbind(t.Context(), "phone", now.Generation))
+	ok(t, f.Unbind(t.Context(), "phone", now.Generation)) // repeating it is harmless
+	c, known, err := f.Client(t.Context(), "phone")
+	ok(t, err)
+	equal(t, "known", known, true)
+	equal(t, "client", c, Client{
+		User: "alice", Generation: now.Generation, Since: c.Since, Queued: 2, Last: c.Last,
+	})
+	fails(t, "unknown", f.Unbind(t.Context(), "tablet", 1), ErrStale)
+}
+
+func testRelease(t *testing.T, open opener) {
+	f := open(t, Options{})
+	b := must(f.Bind(t.Context(), "phone", "alice", "b1"))(t)
+	for _, c := range []struct {
+		client, server string
+		released       bool
+	}{
+		{"phone", "b2", false},
+		{"tablet", "b1", false},
+		{"phone", "b1", true},
+		{"phone", "b1", false}, // nobody's by now
+	} {
+		user, generation, released, err := f.Release(t.Context(), c.client, c.server)
+		ok(t, err)
+		equal(t, c.client+" from "+c.server, released, c.released)
+		if released {
+			equal(t, "user", user, "alice")
+			equal(t, "generation", generation, b.Generation)
+		}
+	}
+	c, _, err := f.Client(t.Context(), "phone")
+	ok(t, err)
+	equal(t, "server", c.Server, "")
+	equal(t, "generation", c.Generation, b.Generation)
+}
+
+func testStaleGeneration(t *testing.T, open opener) {
+	f := open(t, Options{})
+	old := must(f.Bind(t.Context(), "phone", "alice", "b1"))(t)
+	now := must(f.Bind(t.Context(), "phone", "alice", "b2"))(t)
+	ids := send(t, f, "phone", 3)
+	before, _, err := f.Client(t.Context(), "phone")
+	ok(t, err)
+	for _, c := range []struct {
+		client     string
+		generation int64
+	}{{"phone", old.Generation}, {"phone", now.Generation + 1}, {"phone", 0}, {"tablet", now.Generation}} {
+		_, err := f.Window(t.Context(), c.client, c.generation, 0, 10)
+		fails(t, "window", err, ErrStale)
+		_, err = f.Ack(t.Context(), c.client, c.generation, ids[2])
+		fails(t, "ack", err, ErrStale)
+		fails(t, "unbind", f.Unbind(t.Context(), c.client, c.generation), ErrStale)
+	}
+	fails(t, "refresh", f.Refresh(t.Context(), "phone", "alice", "b1", old.Generation), ErrStale)
+	after, _, err := f.Client(t.Context(), "phone")
+	ok(t, err)
+	equal(t, "the record", after, before)
+	equal(t, "waiting", must(f.Window(t.Context(), "phone", now.Generation, 0, 10))(t).Last, ids[2])
+}

@@ -1,0 +1,139 @@
+package queue
+
+import (
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"switchboard/internal/redispipe"
+)
+
+// fixture is a store as the conformance suite sees it.
+type fixture struct {
+	Queue
+	opts Options
+	keys keys
+	// hold makes servers the ones with subscribers of channel.
+	hold func(t *testing.T, channel string, servers ...string)
+	// lapse makes keys expire, whose TTL is given.
+	lapse func(t *testing.T, ttl time.Duration, keys ...string)
+}
+
+// conformance is the suite; its parts stand in the files named after their duty.
+var conformance = []struct {
+	name string
+	test func(t *testing.T, open opener)
+}{
+	{"channel ids grow and chain", testChannelIDs},
+	{"concurrent channel appends chain", testConcurrentChannelAppends},
+	{"channel append reads the servers", testChannelServers},
+	{"channel idempotency", testChannelIdempotency},
+	{"channel capped by count", testChannelCountCap},
+	{"channel capped by bytes", testChannelByteCap},
+	{"channel recovery", testChannelRecovery},
+	{"channel pages by count", testChannelPagesByCount},
+	{"channel pages by bytes", testChannelPagesByBytes},
+	{"channel messages expire", testChannelExpiry},
+	{"trim by count", testTrimByCount},
+	{"trim by age", testTrimByAge},
+	{"bind", testBind},
+	{"bind takes over", testBindTakesOver},
+	{"bind of another user", testBindOfAnotherUser},
+	{"bind starts over", testBindStartsOver},
+	{"refresh", testRefresh},
+	{"refresh of a lost record", testRefreshOfLostRecord},
+	{"unbind", testUnbind},
+	{"release", testRelease},
+	{"stale generation", testStaleGeneration},
+	{"client append", testClientAppend},
+	{"concurrent client appends chain", testConcurrentClientAppends},
+	{"client append to a user", testClientAppendToUser},
+	{"client idempotency", testClientIdempotency},
+	{"client capped", testClientCap},
+	{"window", testWindow},
+	{"window by bytes", testWindowByBytes},
+	{"window ends", testWindowEnds},
+	{"ack", testAck},
+	{"client list expires", testClientListExpiry},
+	{"client list lives as long as asked for", testClientListTTL},
+	{"requests", testRequests},
+}
+
+// opener makes an empty store for one test.
+type opener func(t *testing.T, opts Options) fixture
+
+func TestConformance(t *testing.T) {
+	for _, store := range []struct {
+		name string
+		open opener
+	}{
+		{"memory", openMemory},
+		{"redis", openRedis},
+		{"cluster", openCluster},
+	} {
+		t.Run(store.name, func(t *testing.T) {
+			for _, c := range conformance {
+				t.Run(c.name, func(t *testing.T) { c.test(t, store.open) })
+			}
+		})
+	}
+}
+
+func openRedis(t *testing.T, opts Options) fixture { return overRedis(server.Client(t), opts) }
+
+func openCluster(t *testing.T, opts Options) fixture { return overRedis(cluster.Client(t), opts) }
+
+var prefixes atomic.Int64
+
+func overRedis(client redis.UniversalClient, opts Options) fixture {
+	opts.Prefix = fmt.Sprintf("t%d:", prefixes.Add(1))
+	r := NewRedis(redispipe.New(client, redispipe.Options{}), opts)
+	return fixture{
+		Queue: r, opts: r.opts, keys: r.keys,
+		hold: func(t *testing.T, channel string, servers ...string) {
+			t.Helper()
+			ok(t, client.SAdd(t.Context(), r.keys.channelServers(channel), servers).Err())
+		},
+		lapse: func(t *testing.T, _ time.Duration, keys ...string) {
+			t.Helper()
+			for _, key := range keys { // one by one: a Cluster has them in several slots
+				ok(t, client.Del(t.Context(), key).Err())
+			}
+		},
+	}
+}
+
+func openMemory(_ *testing.T, opts Options) fixture {
+	c := &clock{now: time.Date(2026, 11, 5, 12, 0, 0, 0, time.UTC)}
+	owners := make(map[string][]string)
+	opts.Now = c.Now
+	m := NewMemory(opts, func(channel string) []string { return owners[channel] })
+	return fixture{
+		Queue: m, opts: m.opts,
+		hold: func(_ *testing.T, channel string, servers ...string) { owners[channel] = servers },
+		// All keys of the same TTL end together here; no test has others at that moment.
+		lapse: func(_ *testing.T, ttl time.Duration, _ ...string) { c.advance(ttl) },
+	}
+}
+
+// clock is a time that tests move.
+type clock struct {
+	mu  sync.Mutex // guards the field below
+	now time.Time
+}
+
+func (c *clock) Now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.now
+}
+
+func (c *clock) advance(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.now = c.now.Add(d)
+}

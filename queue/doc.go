@@ -1,0 +1,44 @@
+// Package queue keeps what clients have not received yet: a zset per channel, a list per
+// client, and lists of client requests for the backend's workers. [Queue] is the contract;
+// [Redis] shares it between instances, [Memory] serves a single process.
+//
+// # Keys
+//
+// Braces are literal: they are hash tags, so that everything of one channel or one client
+// is in one slot of a Redis Cluster and one script moves it. Options.Prefix stands before
+// every key. Names must be free of braces.
+//
+//	key                      type    holds                                    bounded by
+//	mq_ch_{channel}          ZSET    <id>:<json>, score id                    append: ChannelCap 10,000, ChannelMaxBytes 8 MiB,
+//	                                                                          ChannelTTL 1 h; TrimChannel: what the janitor says
+//	mq_m_{channel}           HASH    last, floor, bytes                       MetaTTL 30 d after the last append or trim
+//	mq_k_{channel}:<key>     STRING  id stored under an idempotency key       KeyTTL 10 min
+//	c_{client}               HASH    user, server, generation, since, last,   RecordTTL 150 min after the last bind, refresh
+//	                                 acked, floor                             or append, and never less than its list
+//	mq_c_{client}            LIST    <id>:<json>, oldest at the head          ack, ClientCap 1000, ClientTTL 1 h or what a push asks for
+//	mq_kc_{client}:<key>     STRING  as mq_k_                                 KeyTTL 10 min
+//	qq_{N}                   LIST    client requests, oldest at the head      RequestCap 10,000, then ErrFull
+//
+// Read here, written by package registry: ch_{channel}, the servers with subscribers.
+// Further limits: a page holds about MaxPageBytes (at least one message), a window covers
+// the first MaxWindow messages of a client's list.
+//
+// # Ids
+//
+// The id of a message is its place in its queue: max(ms since 2020-01-01 UTC × 4096,
+// last + 1) on the store's clock. It grows strictly within a queue, 4096 of them fit in a
+// millisecond before they run ahead of the clock, it tells the message's age, and it is
+// exact in a double (2^53) until 2089. Generations of clients follow the same rule.
+//
+// The floor is the highest id that is gone without having been received; what is held is
+// above it. It moves when a cap or the janitor drops messages. When a whole queue expired
+// nothing runs at that moment, so whoever looks next finds no messages although ids were
+// given out, and takes the last of them as the floor.
+//
+// # Other writers
+//
+// A backend may write to Redis itself: ZADD mq_ch_{channel} <id> <id>:<json> or RPUSH
+// mq_c_{client} <id>:<json>, with ids above all that are there, and then notify. Members
+// that are no such thing are passed over in a channel, until a cap or the janitor takes
+// them, and removed from a client's list as soon as a window meets them.
+package queue

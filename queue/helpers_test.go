@@ -1,0 +1,74 @@
+package queue
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+)
+
+func ok(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// must unwraps a value and an error: must(f.Bind(…))(t). Nothing may stand beside a call
+// that gives several values, hence the second pair of parentheses.
+func must[T any](v T, err error) func(testing.TB) T {
+	return func(t testing.TB) T {
+		t.Helper()
+		ok(t, err)
+		return v
+	}
+}
+
+func equal[T comparable](t testing.TB, what string, got, want T) {
+	t.Helper()
+	if got != want {
+		t.Errorf("%s: got %v, want %v", what, got, want)
+	}
+}
+
+func fails(t testing.TB, what string, err, want error) {
+	t.Helper()
+	if !errors.Is(err, want) {
+		t.Errorf("%s: got error %v, want %v", what, err, want)
+	}
+}
+
+// push appends n messages to a channel, the payloads 1, 2, …, and returns their ids.
+func push(t testing.TB, q Queue, channel string, n int) []int64 {
+	t.Helper()
+	ids := make([]int64, n)
+	for i := range ids {
+		ids[i] = must(q.AppendChannel(t.Context(), channel, fmt.Append(nil, i+1), ""))(t).ID
+	}
+	return ids
+}
+
+// send does the same to a client.
+func send(t testing.TB, q Queue, client string, n int) []int64 {
+	t.Helper()
+	ids := make([]int64, n)
+	for i := range ids {
+		ids[i] = must(q.AppendClient(t.Context(), ClientPush{Client: client, Data: fmt.Append(nil, i+1)}))(t).ID
+	}
+	return ids
+}
+
+func idsOf(messages []Message) []int64 {
+	ids := make([]int64, len(messages))
+	for i, m := range messages {
+		ids[i] = m.ID
+	}
+	return ids
+}
+
+func wantIDs(t testing.TB, what string, p Page, want []int64) {
+	t.Helper()
+	if got := idsOf(p.Messages); !slices.Equal(got, want) {
+		t.Errorf("%s: got ids %v, want %v", what, got, want)
+	}
+}

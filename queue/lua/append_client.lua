@@ -1,0 +1,58 @@
+#!lua
+-- Stores one message for a client under the next id, drops the oldest while the list is
+-- over its cap, and returns the owner.
+-- KEYS[1] c_{client}
+-- KEYS[2] mq_c_{client}
+-- KEYS[3] mq_kc_{client}:<key>, left out without an idempotency key
+-- ARGV[1] data, compact JSON
+-- ARGV[2] user whose client it must be, empty for anybody's
+-- ARGV[3] cap, messages
+-- ARGV[4] TTL that the list must have at least, ms
+-- ARGV[5] TTL of the record, ms
+-- ARGV[6] TTL of the idempotency key, ms
+-- returns {id, id before it, duplicate 0 or 1, server, generation}; {} when the client is not the user's
+-- cost O(1 + messages dropped)
+
+local record = redis.call('HMGET', KEYS[1], 'user', 'server', 'generation', 'last', 'acked', 'floor')
+if ARGV[2] ~= '' and record[1] ~= ARGV[2] then
+	return {}
+end
+local server, generation = record[2] or '', record[3] or '0'
+if KEYS[3] then
+	local first = redis.call('GET', KEYS[3])
+	if first then
+		return {first, '0', 1, server, generation}
+	end
+end
+
+local function id_of(element)
+	local id = tonumber(string.match(element or '', '^(%d+):'))
+	return id and id <= 9007199254740991 and id or nil
+end
+
+local last, floor = tonumber(record[4] or 0), tonumber(record[6] or 0)
+local tail = redis.call('LINDEX', KEYS[2], -1)
+if tail then
+	last = math.max(last, id_of(tail) or 0) -- a backend that writes by itself leaves its id here only
+elseif last > math.max(tonumber(record[5] or 0), floor) then
+	floor = last -- the list expired
+end
+
+local now = redis.call('TIME')
+local ms = now[1] * 1000 + math.floor(now[2] / 1000)
+local id = string.format('%.0f', math.max((ms - 1577836800000) * 4096, last + 1))
+local ttl = math.max(tonumber(ARGV[4]), redis.call('PTTL', KEYS[2]))
+local surplus = redis.call('RPUSH', KEYS[2], id .. ':' .. ARGV[1]) - tonumber(ARGV[3])
+if surplus > 0 then
+	for _, oldest in ipairs(redis.call('LPOP', KEYS[2], surplus)) do
+		floor = math.min(math.max(floor, id_of(oldest) or 0), last)
+	end
+end
+
+redis.call('HSET', KEYS[1], 'last', id, 'floor', string.format('%.0f', floor))
+redis.call('PEXPIRE', KEYS[2], ttl)
+redis.call('PEXPIRE', KEYS[1], math.max(ttl, tonumber(ARGV[5])))
+if KEYS[3] then
+	redis.call('SET', KEYS[3], id, 'PX', ARGV[6])
+end
+return {id, string.format('%.0f', last), 0, server, generation}

@@ -1,0 +1,30 @@
+#!lua
+-- Makes a server the owner of a client under a new generation.
+-- KEYS[1] c_{client}
+-- KEYS[2] mq_c_{client}
+-- ARGV[1] user, empty for none
+-- ARGV[2] server
+-- ARGV[3] TTL of the record, ms
+-- returns {generation, server until now, user until now, generation until now, acked, messages waiting};
+-- {} when the client is another user's
+-- cost O(1)
+
+local record = redis.call('HMGET', KEYS[1], 'user', 'server', 'generation', 'acked', 'last')
+local user, server, before, acked = record[1] or '', record[2] or '', record[3] or '0', record[4] or '0'
+local queued = redis.call('LLEN', KEYS[2])
+if user ~= '' and user ~= ARGV[1] then
+	if server ~= '' or queued > 0 then
+		return {}
+	end
+	-- The device changed hands: what the former user missed is no gap to the new one.
+	-- Ids go on, since they must grow as long as the record lives.
+	acked = record[5] or '0'
+	redis.call('HSET', KEYS[1], 'acked', acked, 'floor', '0')
+end
+
+local now = redis.call('TIME')
+local ms = now[1] * 1000 + math.floor(now[2] / 1000)
+local generation = string.format('%.0f', math.max((ms - 1577836800000) * 4096, tonumber(before) + 1))
+redis.call('HSET', KEYS[1], 'user', ARGV[1], 'server', ARGV[2], 'generation', generation, 'since', string.format('%.0f', ms))
+redis.call('PEXPIRE', KEYS[1], math.max(tonumber(ARGV[3]), redis.call('PTTL', KEYS[2])))
+return {generation, server, user, before, acked, queued}

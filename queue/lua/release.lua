@@ -1,0 +1,13 @@
+#!lua flags=allow-oom
+-- Takes a client from a server that is gone.
+-- KEYS[1] c_{client}
+-- ARGV[1] server
+-- returns {user, generation}; {} when another server owns the client, or none
+-- cost O(1)
+
+local record = redis.call('HMGET', KEYS[1], 'server', 'user', 'generation')
+if record[1] ~= ARGV[1] then
+	return {}
+end
+redis.call('HSET', KEYS[1], 'server', '')
+return {record[2] or '', record[3] or '0'}

@@ -1,0 +1,64 @@
+package queue
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// maxID is the highest integer below which a double counts one by one.
+const maxID = 1<<53 - 1
+
+// epochMS is 2020-01-01 UTC, where ids begin, in Unix milliseconds. The scripts spell it out.
+const epochMS = 1577836800000
+
+// idsPerMS is how many ids fit in a millisecond.
+const idsPerMS = 4096
+
+var errMalformed = errors.New("not <id>:<json>")
+
+// nextID is the id, or generation, that follows last at a moment in Unix milliseconds.
+func nextID(nowMS, last int64) int64 {
+	return max((nowMS-epochMS)*idsPerMS, last+1)
+}
+
+// EncodeMember is a message as Redis holds it: <id>:<json>, the id so that equal
+// payloads stay two messages.
+func EncodeMember(m Message) string {
+	return strconv.FormatInt(m.ID, 10) + ":" + string(m.Data)
+}
+
+// DecodeMember reads what [EncodeMember] writes. The id must be positive, below 2^53 and
+// in its one spelling; the rest one JSON value without control characters, since transports put it
+// into lines as it is.
+func DecodeMember(member string) (Message, error) {
+	digits, data, found := strings.Cut(member, ":")
+	if !found {
+		return Message{}, fmt.Errorf("%w: no colon", errMalformed)
+	}
+	id, err := strconv.ParseInt(digits, 10, 64)
+	if err != nil || id < 1 || id > maxID || digits[0] == '0' || digits[0] == '+' {
+		return Message{}, fmt.Errorf("%w: bad id", errMalformed)
+	}
+	for i := range len(data) {
+		if data[i] < ' ' {
+			return Message{}, fmt.Errorf("%w: control character", errMalformed)
+		}
+	}
+	m := Message{ID: id, Data: []byte(data)}
+	if !json.Valid(m.Data) {
+		return Message{}, fmt.Errorf("%w: bad JSON", errMalformed)
+	}
+	return m, nil
+}
+
+// memberSize is len(EncodeMember(m)): what the byte limits count.
+func memberSize(m Message) int {
+	digits := 1
+	for id := m.ID; id > 9; id /= 10 {
+		digits++
+	}
+	return digits + 1 + len(m.Data)
+}

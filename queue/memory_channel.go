@@ -1,0 +1,130 @@
+package queue
+
+import (
+	"bytes"
+	"context"
+	"time"
+)
+
+// memoryChannel is mq_ch_ and mq_m_ in one.
+type memoryChannel struct {
+	messages            []Message
+	bytes               int64
+	last, floor         int64
+	expires, forgetting int64 // of the messages, and of the position; Unix ms
+}
+
+func (c *memoryChannel) expire(now int64) int64 {
+	if now >= c.expires {
+		c.drop(len(c.messages))
+	}
+	switch {
+	case len(c.messages) > 0:
+		return c.expires
+	case now < c.forgetting:
+		return c.forgetting
+	}
+	return 0
+}
+
+// drop removes n messages from the head.
+func (c *memoryChannel) drop(n int) {
+	if n == 0 {
+		return
+	}
+	for _, m := range c.messages[:n] {
+		c.bytes -= int64(memberSize(m))
+	}
+	c.floor = c.messages[n-1].ID
+	c.messages = dropHead(c.messages, n)
+}
+
+// AppendChannel implements [Queue].
+func (m *Memory) AppendChannel(_ context.Context, channel string, data []byte, key string) (Appended, error) {
+	a := m.appendChannel(channel, data, key)
+	if m.owners != nil { // outside the lock: owners has one of its own
+		a.Servers = m.owners(channel)
+	}
+	return a, nil
+}
+
+func (m *Memory) appendChannel(channel string, data []byte, key string) Appended {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	now := m.nowLocked()
+	if key != "" {
+		key = keys{}.channelKey(channel, key)
+		if id, found := m.duplicateLocked(key, now); found {
+			return Appended{ID: id, Duplicate: true}
+		}
+	}
+	c, found := m.channels.get(channel, now)
+	if !found {
+		c = &memoryChannel{}
+	}
+	a := Appended{ID: nextID(now, c.last), Prev: c.last}
+	message := Message{ID: a.ID, Data: bytes.Clone(data)}
+	c.messages = append(c.messages, message)
+	c.bytes += int64(memberSize(message))
+	c.last = a.ID
+	for n := len(c.messages); n > 1 && (n > m.opts.ChannelCap || c.bytes > m.opts.ChannelMaxBytes); n-- {
+		c.drop(1)
+	}
+	c.expires, c.forgetting = now+millis(m.opts.ChannelTTL), now+millis(m.opts.MetaTTL)
+	m.channels.put(channel, c, now)
+	if key != "" {
+		m.rememberLocked(key, a.ID, now)
+	}
+	return a
+}
+
+// ReadChannel implements [Queue].
+func (m *Memory) ReadChannel(_ context.Context, channel string, after int64, limit int) (Page, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	c, found := m.channels.get(channel, m.nowLocked())
+	if !found {
+		return Page{Complete: after == 0}, nil
+	}
+	rest := behind(c.messages, after)
+	held := len(rest) < len(c.messages) && c.messages[len(c.messages)-len(rest)-1].ID == after
+	p := Page{Floor: c.floor, Last: c.last, Complete: after == c.floor || after == c.last || held}
+	if !p.Complete {
+		rest = c.messages
+	}
+	p.Messages, p.More = page(rest, min(limit, maxPage))
+	return p, nil
+}
+
+// ChannelSize implements [Queue].
+func (m *Memory) ChannelSize(_ context.Context, channel string) (int, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	c, found := m.channels.get(channel, m.nowLocked())
+	if !found {
+		return 0, nil
+	}
+	return len(c.messages), nil
+}
+
+// TrimChannel implements [Queue].
+func (m *Memory) TrimChannel(_ context.Context, channel string, maxAge time.Duration, maxCount int, dryRun bool) (int, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	now := m.nowLocked()
+	c, found := m.channels.get(channel, now)
+	if !found {
+		return 0, nil
+	}
+	surplus := max(len(c.messages)-maxCount, 0)
+	if tooOld(c.last, now, maxAge) {
+		surplus = len(c.messages)
+	}
+	if surplus == 0 || dryRun {
+		return surplus, nil
+	}
+	c.drop(surplus)
+	c.forgetting = now + millis(m.opts.MetaTTL)
+	m.channels.put(channel, c, now)
+	return surplus, nil
+}

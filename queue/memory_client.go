@@ -1,0 +1,201 @@
+package queue
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"fmt"
+	"time"
+)
+
+// memoryClient is c_ and mq_c_ in one.
+type memoryClient struct {
+	user, server        string
+	generation, since   int64 // since in Unix ms, 0 when never bound
+	messages            []Message
+	last, acked, floor  int64
+	expires, forgetting int64 // of the messages, and of the record; Unix ms
+}
+
+func (c *memoryClient) expire(now int64) int64 {
+	if now >= c.expires && len(c.messages) > 0 {
+		c.messages, c.floor = nil, c.last
+	}
+	switch {
+	case len(c.messages) > 0:
+		return c.expires
+	case now < c.forgetting:
+		return c.forgetting
+	}
+	return 0
+}
+
+// keep renews the record, for no less than the messages live.
+func (c *memoryClient) keep(until int64) {
+	if len(c.messages) > 0 {
+		until = max(until, c.expires)
+	}
+	c.forgetting = until
+}
+
+// clientLocked is the record of a client, a new one when it is not known.
+func (m *Memory) clientLocked(client string, now int64) (c *memoryClient, known bool) {
+	if c, known = m.clients.get(client, now); known {
+		return c, true
+	}
+	return &memoryClient{}, false
+}
+
+// fencedLocked is the record of a client whose current generation is the given one.
+func (m *Memory) fencedLocked(client string, generation, now int64) (*memoryClient, error) {
+	c, known := m.clients.get(client, now)
+	if !known || c.generation != generation {
+		return nil, ErrStale
+	}
+	return c, nil
+}
+
+// Bind implements [Queue].
+func (m *Memory) Bind(_ context.Context, client, user, server string) (Bound, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	now := m.nowLocked()
+	c, _ := m.clientLocked(client, now)
+	if c.user != "" && c.user != user {
+		if c.server != "" || len(c.messages) > 0 {
+			return Bound{}, fmt.Errorf("bind client %s: %w", client, ErrTaken)
+		}
+		c.acked, c.floor = c.last, 0
+	}
+	b := Bound{
+		Generation: nextID(now, c.generation), Server: c.server, User: c.user,
+		Before: c.generation, Acked: c.acked, Queued: len(c.messages),
+	}
+	c.user, c.server, c.generation, c.since = user, server, b.Generation, now
+	c.keep(now + millis(m.opts.RecordTTL))
+	m.clients.put(client, c, now)
+	return b, nil
+}
+
+// Refresh implements [Queue].
+func (m *Memory) Refresh(_ context.Context, client, user, server string, generation int64) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	now := m.nowLocked()
+	c, _ := m.clientLocked(client, now)
+	if c.generation > generation {
+		return fmt.Errorf("refresh client %s: %w", client, ErrStale)
+	}
+	if c.generation != generation {
+		c.user, c.generation, c.since = user, generation, now
+	}
+	c.server = server
+	c.keep(now + millis(m.opts.RecordTTL))
+	m.clients.put(client, c, now)
+	return nil
+}
+
+// Unbind implements [Queue].
+func (m *Memory) Unbind(_ context.Context, client string, generation int64) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	c, err := m.fencedLocked(client, generation, m.nowLocked())
+	if err != nil {
+		return fmt.Errorf("unbind client %s: %w", client, err)
+	}
+	c.server = ""
+	return nil
+}
+
+// Release implements [Queue].
+func (m *Memory) Release(_ context.Context, client, server string) (user string, generation int64, released bool, err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	c, known := m.clients.get(client, m.nowLocked())
+	if !known || c.server != server {
+		return "", 0, false, nil
+	}
+	c.server = ""
+	return c.user, c.generation, true, nil
+}
+
+// Client implements [Queue].
+func (m *Memory) Client(_ context.Context, client string) (Client, bool, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	c, known := m.clients.get(client, m.nowLocked())
+	if !known {
+		return Client{}, false, nil
+	}
+	out := Client{User: c.user, Server: c.server, Generation: c.generation, Queued: len(c.messages), Last: c.last}
+	if c.since > 0 {
+		out.Since = time.UnixMilli(c.since)
+	}
+	return out, true, nil
+}
+
+// AppendClient implements [Queue].
+func (m *Memory) AppendClient(_ context.Context, push ClientPush) (ClientAppended, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	now := m.nowLocked()
+	c, _ := m.clientLocked(push.Client, now)
+	if push.User != "" && c.user != push.User {
+		return ClientAppended{}, fmt.Errorf("append to client %s: %w", push.Client, ErrUnknownClient)
+	}
+	a := ClientAppended{Server: c.server, Generation: c.generation}
+	key := push.Key
+	if key != "" {
+		key = keys{}.clientKey(push.Client, key)
+		if a.ID, a.Duplicate = m.duplicateLocked(key, now); a.Duplicate {
+			return a, nil
+		}
+	}
+	a.ID, a.Prev = nextID(now, c.last), c.last
+	expires := now + millis(cmp.Or(push.TTL, m.opts.ClientTTL))
+	if len(c.messages) > 0 {
+		expires = max(expires, c.expires)
+	}
+	c.messages = append(c.messages, Message{ID: a.ID, Data: bytes.Clone(push.Data)})
+	c.last, c.expires = a.ID, expires
+	if surplus := len(c.messages) - m.opts.ClientCap; surplus > 0 {
+		c.floor = c.messages[surplus-1].ID
+		c.messages = dropHead(c.messages, surplus)
+	}
+	c.keep(now + millis(m.opts.RecordTTL))
+	m.clients.put(push.Client, c, now)
+	if key != "" {
+		m.rememberLocked(key, a.ID, now)
+	}
+	return a, nil
+}
+
+// Window implements [Queue].
+func (m *Memory) Window(_ context.Context, client string, generation, after int64, limit int) (Page, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	c, err := m.fencedLocked(client, generation, m.nowLocked())
+	if err != nil {
+		return Page{}, fmt.Errorf("window of client %s: %w", client, err)
+	}
+	p := Page{Floor: c.floor, Last: c.last, Complete: after >= c.floor}
+	window := c.messages[:min(len(c.messages), MaxWindow)]
+	p.Messages, p.More = page(behind(window, after), limit)
+	p.More = p.More || len(c.messages) > len(window)
+	return p, nil
+}
+
+// Ack implements [Queue].
+func (m *Memory) Ack(_ context.Context, client string, generation, id int64) (int, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	c, err := m.fencedLocked(client, generation, m.nowLocked())
+	if err != nil {
+		return 0, fmt.Errorf("acknowledge %d of client %s: %w", id, client, err)
+	}
+	id = min(id, c.last) // an id from the future would hide messages that are yet to come
+	n := len(c.messages) - len(behind(c.messages, id))
+	c.messages = dropHead(c.messages, n)
+	c.acked = max(c.acked, id)
+	return n, nil
+}

@@ -1,0 +1,102 @@
+package queue
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+	"time"
+)
+
+const (
+	// MaxWindow is how many messages at the head of a client's list a window covers: as
+	// many as may be on the way unacknowledged.
+	MaxWindow = 256
+	// MaxPageBytes is about the most that one page holds.
+	MaxPageBytes = 1 << 20
+	// maxPage is the most messages that one script puts into a page, whatever the limit.
+	maxPage = 1024
+)
+
+// Options bounds the queues. All instances that share a Redis should have the same.
+type Options struct {
+	// Prefix stands before every key; braces are not allowed in it. Zero means none.
+	Prefix string
+	// ClientCap is the most messages that wait for one client; the oldest go first. Zero means 1000.
+	ClientCap int
+	// ClientTTL is how long a client's list lives after a push that asks for nothing else. Zero means 1 h.
+	ClientTTL time.Duration
+	// RecordTTL is how long a client is remembered after its last refresh. Zero means 150 min.
+	RecordTTL time.Duration
+	// ChannelCap is the most messages that a channel holds; the oldest go first. Zero means 10,000.
+	ChannelCap int
+	// ChannelMaxBytes is the most bytes that a channel holds; one larger message is held
+	// alone. Zero means 8 MiB.
+	ChannelMaxBytes int64
+	// ChannelTTL is how long a channel's messages live after the last push. Zero means 1 h.
+	ChannelTTL time.Duration
+	// MetaTTL is how long a channel's last id and floor are known after the last push.
+	// Zero means 30 days.
+	MetaTTL time.Duration
+	// KeyTTL is how long an idempotency key is known. Zero means 10 min.
+	KeyTTL time.Duration
+	// RequestCap is the most requests that wait in one list. Zero means 10,000.
+	RequestCap int
+	// Now is the clock of [Memory]; [Redis] has its own. Zero means time.Now.
+	Now func() time.Time
+}
+
+func (o Options) withDefaults() Options {
+	o.ClientCap = cmp.Or(o.ClientCap, 1000)
+	o.ClientTTL = cmp.Or(o.ClientTTL, time.Hour)
+	o.RecordTTL = cmp.Or(o.RecordTTL, 150*time.Minute)
+	o.ChannelCap = cmp.Or(o.ChannelCap, 10_000)
+	o.ChannelMaxBytes = cmp.Or(o.ChannelMaxBytes, 8<<20)
+	o.ChannelTTL = cmp.Or(o.ChannelTTL, time.Hour)
+	o.MetaTTL = cmp.Or(o.MetaTTL, 30*24*time.Hour)
+	o.KeyTTL = cmp.Or(o.KeyTTL, 10*time.Minute)
+	o.RequestCap = cmp.Or(o.RequestCap, 10_000)
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	return o
+}
+
+// Validate names the first option that cannot work. The constructors take options as
+// they are, so whoever reads them from outside calls it.
+func (o Options) Validate() error {
+	if strings.ContainsAny(o.Prefix, "{}") {
+		return fmt.Errorf("queue: Prefix %q: braces would move the hash tag of every key", o.Prefix)
+	}
+	d := o.withDefaults()
+	for _, c := range []struct {
+		name  string
+		value int64
+	}{
+		{"ClientCap", int64(d.ClientCap)},
+		{"ChannelCap", int64(d.ChannelCap)},
+		{"ChannelMaxBytes", d.ChannelMaxBytes},
+		{"RequestCap", int64(d.RequestCap)},
+	} {
+		if c.value < 1 {
+			return fmt.Errorf("queue: %s %d: must be positive", c.name, c.value)
+		}
+	}
+	for _, c := range []struct {
+		name  string
+		value time.Duration
+	}{
+		{"ClientTTL", d.ClientTTL},
+		{"RecordTTL", d.RecordTTL},
+		{"ChannelTTL", d.ChannelTTL},
+		{"MetaTTL", d.MetaTTL},
+		{"KeyTTL", d.KeyTTL},
+	} {
+		if c.value < time.Millisecond {
+			return fmt.Errorf("queue: %s %v: must be 1ms at least", c.name, c.value)
+		}
+	}
+	if d.MetaTTL < d.ChannelTTL {
+		return fmt.Errorf("queue: MetaTTL %v: must not be less than ChannelTTL %v", d.MetaTTL, d.ChannelTTL)
+	}
+	return nil
+}

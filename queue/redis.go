@@ -1,0 +1,104 @@
+package queue
+
+import (
+	"context"
+	"embed"
+	"fmt"
+	"strconv"
+	"time"
+
+	"switchboard/internal/redispipe"
+)
+
+//go:embed lua/*.lua
+var luaFiles embed.FS
+
+var (
+	appendChannelScript = redispipe.MustScript(luaFiles, "append_channel")
+	readChannelScript   = redispipe.MustScript(luaFiles, "read_channel")
+	trimChannelScript   = redispipe.MustScript(luaFiles, "trim_channel")
+	bindScript          = redispipe.MustScript(luaFiles, "bind")
+	refreshScript       = redispipe.MustScript(luaFiles, "refresh")
+	unbindScript        = redispipe.MustScript(luaFiles, "unbind")
+	releaseScript       = redispipe.MustScript(luaFiles, "release")
+	clientScript        = redispipe.MustScript(luaFiles, "client")
+	appendClientScript  = redispipe.MustScript(luaFiles, "append_client")
+	windowScript        = redispipe.MustScript(luaFiles, "window")
+	ackScript           = redispipe.MustScript(luaFiles, "ack")
+	pushRequestScript   = redispipe.MustScript(luaFiles, "push_request")
+)
+
+// Redis is the [Queue] that all instances share. Each call is one script in one slot, so
+// what a call checks still holds when it writes.
+type Redis struct {
+	pipe *redispipe.Pipe
+	opts Options
+	keys keys
+}
+
+var _ Queue = (*Redis)(nil)
+
+// NewRedis returns the queues behind pipe. opts must be valid.
+func NewRedis(pipe *redispipe.Pipe, opts Options) *Redis {
+	return &Redis{pipe: pipe, opts: opts.withDefaults(), keys: keys{opts.Prefix}}
+}
+
+// PushRequest implements [Queue].
+func (r *Redis) PushRequest(ctx context.Context, n int, request []byte) error {
+	stored, err := r.evalInt(ctx, pushRequestScript, []string{r.keys.requests(n)}, request, r.opts.RequestCap)
+	if err == nil && stored == 0 {
+		err = ErrFull
+	}
+	if err != nil {
+		return fmt.Errorf("push request to %d: %w", n, err)
+	}
+	return nil
+}
+
+// eval runs a script that returns an array.
+func (r *Redis) eval(ctx context.Context, s *redispipe.Script, keys []string, args ...any) (*reply, error) {
+	v, err := r.pipe.Eval(ctx, s, keys, args...)
+	if err != nil {
+		return nil, err
+	}
+	list, ok := v.([]any)
+	if !ok {
+		return nil, fmt.Errorf("unexpected reply of a script: %T is no array", v)
+	}
+	return &reply{rest: list}, nil
+}
+
+// evalInt runs a script that returns an integer.
+func (r *Redis) evalInt(ctx context.Context, s *redispipe.Script, keys []string, args ...any) (int64, error) {
+	v, err := r.pipe.Eval(ctx, s, keys, args...)
+	if err != nil {
+		return 0, err
+	}
+	n, ok := v.(int64)
+	if !ok {
+		return 0, fmt.Errorf("unexpected reply of a script: %T is no integer", v)
+	}
+	return n, nil
+}
+
+// millis is d as a script takes it. Zero would delete a key instead of letting it expire.
+func millis(d time.Duration) int64 { return max(d.Milliseconds(), 1) }
+
+// decimal is an id as a script compares it.
+func decimal(id int64) string { return strconv.FormatInt(id, 10) }
+
+// decode splits members into messages and those that are malformed.
+func decode(members []string) (messages []Message, malformed []string) {
+	if len(members) == 0 {
+		return nil, nil
+	}
+	messages = make([]Message, 0, len(members))
+	for _, member := range members {
+		if m, err := DecodeMember(member); err == nil {
+			messages = append(messages, m)
+		} else {
+			malformed = append(malformed, member)
+		}
+	}
+	return messages, malformed
+}

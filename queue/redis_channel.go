@@ -1,0 +1,88 @@
+package queue
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// trimChunk is how many messages one run of the trim script drops, so that it does not
+// hold Redis up: a thousand take about 2 ms.
+const trimChunk = 1000
+
+// AppendChannel implements [Queue].
+func (r *Redis) AppendChannel(ctx context.Context, channel string, data []byte, key string) (Appended, error) {
+	keys := []string{r.keys.channel(channel), r.keys.channelMeta(channel), r.keys.channelServers(channel)}
+	if key != "" {
+		keys = append(keys, r.keys.channelKey(channel, key))
+	}
+	reply, err := r.eval(ctx, appendChannelScript, keys, data, r.opts.ChannelCap, r.opts.ChannelMaxBytes,
+		millis(r.opts.ChannelTTL), millis(r.opts.MetaTTL), millis(r.opts.KeyTTL))
+	if err != nil {
+		return Appended{}, fmt.Errorf("append to channel %s: %w", channel, err)
+	}
+	a := Appended{ID: reply.integer(), Prev: reply.integer(), Duplicate: reply.integer() == 1, Servers: reply.texts()}
+	if reply.err != nil {
+		return Appended{}, fmt.Errorf("append to channel %s: %w", channel, reply.err)
+	}
+	return a, nil
+}
+
+// ReadChannel implements [Queue].
+func (r *Redis) ReadChannel(ctx context.Context, channel string, after int64, limit int) (Page, error) {
+	page, at, err := r.readChannel(ctx, channel, decimal(after), limit)
+	// Nothing but malformed members so far: to the caller an empty page would be the end.
+	for err == nil && limit > 0 && len(page.Messages) == 0 && page.More {
+		var next Page
+		next, at, err = r.readChannel(ctx, channel, at, limit)
+		page.Messages, page.More = next.Messages, next.More
+	}
+	if err != nil {
+		return Page{}, fmt.Errorf("read channel %s: %w", channel, err)
+	}
+	return page, nil
+}
+
+// readChannel is one run of the script; at is the score up to which it looked.
+func (r *Redis) readChannel(ctx context.Context, channel, after string, limit int) (page Page, at string, err error) {
+	reply, err := r.eval(ctx, readChannelScript, []string{r.keys.channel(channel), r.keys.channelMeta(channel)},
+		after, min(limit, maxPage), MaxPageBytes)
+	if err != nil {
+		return Page{}, "", err
+	}
+	page = Page{Floor: reply.integer(), Last: reply.integer(), Complete: reply.integer() == 1, More: reply.integer() == 1}
+	at = reply.text()
+	page.Messages, _ = decode(reply.texts())
+	return page, at, reply.err
+}
+
+// ChannelSize implements [Queue].
+func (r *Redis) ChannelSize(ctx context.Context, channel string) (int, error) {
+	cmd := redis.NewIntCmd(ctx, "zcard", r.keys.channel(channel))
+	if err := r.pipe.Do(ctx, cmd); err != nil {
+		return 0, fmt.Errorf("size of channel %s: %w", channel, err)
+	}
+	return int(cmd.Val()), nil
+}
+
+// TrimChannel implements [Queue].
+func (r *Redis) TrimChannel(ctx context.Context, channel string, maxAge time.Duration, maxCount int, dryRun bool) (int, error) {
+	dry := 0
+	if dryRun {
+		dry = 1
+	}
+	keys := []string{r.keys.channel(channel), r.keys.channelMeta(channel)}
+	for total := 0; ; {
+		n, err := r.evalInt(ctx, trimChannelScript, keys,
+			maxAge.Milliseconds(), maxCount, trimChunk, millis(r.opts.MetaTTL), dry)
+		if err != nil {
+			return total, fmt.Errorf("trim channel %s: %w", channel, err)
+		}
+		total += int(n)
+		if dryRun || n < trimChunk {
+			return total, nil
+		}
+	}
+}

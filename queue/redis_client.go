@@ -1,0 +1,164 @@
+package queue
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// Bind implements [Queue].
+func (r *Redis) Bind(ctx context.Context, client, user, server string) (Bound, error) {
+	reply, err := r.eval(ctx, bindScript, r.clientKeys(client), user, server, millis(r.opts.RecordTTL))
+	if err == nil && reply.empty() {
+		err = ErrTaken
+	}
+	if err != nil {
+		return Bound{}, fmt.Errorf("bind client %s: %w", client, err)
+	}
+	b := Bound{
+		Generation: reply.integer(), Server: reply.text(), User: reply.text(),
+		Before: reply.integer(), Acked: reply.integer(), Queued: int(reply.integer()),
+	}
+	if reply.err != nil {
+		return Bound{}, fmt.Errorf("bind client %s: %w", client, reply.err)
+	}
+	return b, nil
+}
+
+// Refresh implements [Queue].
+func (r *Redis) Refresh(ctx context.Context, client, user, server string, generation int64) error {
+	current, err := r.evalInt(ctx, refreshScript, r.clientKeys(client), user, server, decimal(generation), millis(r.opts.RecordTTL))
+	if err == nil && current == 0 {
+		err = ErrStale
+	}
+	if err != nil {
+		return fmt.Errorf("refresh client %s: %w", client, err)
+	}
+	return nil
+}
+
+// Unbind implements [Queue].
+func (r *Redis) Unbind(ctx context.Context, client string, generation int64) error {
+	current, err := r.evalInt(ctx, unbindScript, []string{r.keys.record(client)}, decimal(generation))
+	if err == nil && current == 0 {
+		err = ErrStale
+	}
+	if err != nil {
+		return fmt.Errorf("unbind client %s: %w", client, err)
+	}
+	return nil
+}
+
+// Release implements [Queue].
+func (r *Redis) Release(ctx context.Context, client, server string) (user string, generation int64, released bool, err error) {
+	reply, err := r.eval(ctx, releaseScript, []string{r.keys.record(client)}, server)
+	if err != nil {
+		return "", 0, false, fmt.Errorf("release client %s: %w", client, err)
+	}
+	if reply.empty() {
+		return "", 0, false, nil
+	}
+	user, generation = reply.text(), reply.integer()
+	if reply.err != nil {
+		return "", 0, false, fmt.Errorf("release client %s: %w", client, reply.err)
+	}
+	return user, generation, true, nil
+}
+
+// Client implements [Queue].
+func (r *Redis) Client(ctx context.Context, client string) (c Client, known bool, err error) {
+	reply, err := r.eval(ctx, clientScript, r.clientKeys(client))
+	if err != nil {
+		return Client{}, false, fmt.Errorf("look up client %s: %w", client, err)
+	}
+	if reply.empty() {
+		return Client{}, false, nil
+	}
+	c = Client{User: reply.text(), Server: reply.text(), Generation: reply.integer()}
+	if since := reply.integer(); since > 0 {
+		c.Since = time.UnixMilli(since)
+	}
+	c.Queued, c.Last = int(reply.integer()), reply.integer()
+	if reply.err != nil {
+		return Client{}, false, fmt.Errorf("look up client %s: %w", client, reply.err)
+	}
+	return c, true, nil
+}
+
+// AppendClient implements [Queue].
+func (r *Redis) AppendClient(ctx context.Context, push ClientPush) (ClientAppended, error) {
+	keys := r.clientKeys(push.Client)
+	if push.Key != "" {
+		keys = append(keys, r.keys.clientKey(push.Client, push.Key))
+	}
+	reply, err := r.eval(ctx, appendClientScript, keys, push.Data, push.User, r.opts.ClientCap,
+		millis(cmp.Or(push.TTL, r.opts.ClientTTL)), millis(r.opts.RecordTTL), millis(r.opts.KeyTTL))
+	if err == nil && reply.empty() {
+		err = ErrUnknownClient
+	}
+	if err != nil {
+		return ClientAppended{}, fmt.Errorf("append to client %s: %w", push.Client, err)
+	}
+	a := ClientAppended{
+		ID: reply.integer(), Prev: reply.integer(), Duplicate: reply.integer() == 1,
+		Server: reply.text(), Generation: reply.integer(),
+	}
+	if reply.err != nil {
+		return ClientAppended{}, fmt.Errorf("append to client %s: %w", push.Client, reply.err)
+	}
+	return a, nil
+}
+
+// Window implements [Queue].
+func (r *Redis) Window(ctx context.Context, client string, generation, after int64, limit int) (Page, error) {
+	for {
+		page, malformed, err := r.window(ctx, client, generation, after, limit)
+		for i := 0; err == nil && i < len(malformed); i++ {
+			err = r.pipe.Do(ctx, redis.NewIntCmd(ctx, "lrem", r.keys.list(client), 1, malformed[i]))
+		}
+		if err != nil {
+			return Page{}, fmt.Errorf("window of client %s: %w", client, err)
+		}
+		if len(malformed) == 0 || len(page.Messages) > 0 {
+			return page, nil
+		}
+	}
+}
+
+// window is one run of the script. What is malformed would stay in the window for good,
+// since nobody acknowledges it.
+func (r *Redis) window(ctx context.Context, client string, generation, after int64, limit int) (Page, []string, error) {
+	reply, err := r.eval(ctx, windowScript, r.clientKeys(client),
+		decimal(generation), decimal(after), limit, MaxWindow, MaxPageBytes)
+	if err == nil && reply.empty() {
+		err = ErrStale
+	}
+	if err != nil {
+		return Page{}, nil, err
+	}
+	page := Page{Floor: reply.integer(), Last: reply.integer(), More: reply.integer() == 1}
+	page.Complete = after >= page.Floor
+	var malformed []string
+	page.Messages, malformed = decode(reply.texts())
+	return page, malformed, reply.err
+}
+
+// Ack implements [Queue].
+func (r *Redis) Ack(ctx context.Context, client string, generation, id int64) (int, error) {
+	n, err := r.evalInt(ctx, ackScript, r.clientKeys(client), decimal(generation), decimal(id))
+	if err == nil && n < 0 {
+		err = ErrStale
+	}
+	if err != nil {
+		return 0, fmt.Errorf("acknowledge %d of client %s: %w", id, client, err)
+	}
+	return int(n), nil
+}
+
+// clientKeys are the two keys of a client, in the order of every script that takes both.
+func (r *Redis) clientKeys(client string) []string {
+	return []string{r.keys.record(client), r.keys.list(client)}
+}

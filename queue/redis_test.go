@@ -1,0 +1,195 @@
+package queue
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"switchboard/internal/redispipe"
+	"switchboard/internal/redistest"
+)
+
+// What only Redis has: TTLs of keys, other writers, a full memory.
+
+func TestRedisTTLs(t *testing.T) {
+	client := server.Client(t)
+	f := overRedis(client, Options{})
+	ttl := func(key string) time.Duration {
+		t.Helper()
+		return must(client.PTTL(t.Context(), key).Result())(t)
+	}
+	// A TTL was set a moment ago: it is at most what was asked for, and not much less.
+	want := func(key string, d time.Duration) {
+		t.Helper()
+		if got := ttl(key); got > d || got < d-time.Minute {
+			t.Errorf("%s lives %v, want %v", key, got, d)
+		}
+	}
+	must(f.AppendChannel(t.Context(), "news", []byte("1"), "k"))(t)
+	want(f.keys.channel("news"), time.Hour)
+	want(f.keys.channelMeta("news"), 30*24*time.Hour)
+	want(f.keys.channelKey("news", "k"), 10*time.Minute)
+
+	must(f.AppendClient(t.Context(), ClientPush{Client: "phone", Data: []byte("1"), Key: "k"}))(t)
+	want(f.keys.list("phone"), time.Hour)
+	want(f.keys.record("phone"), 150*time.Minute)
+	want(f.keys.clientKey("phone", "k"), 10*time.Minute)
+	must(f.AppendClient(t.Context(), ClientPush{Client: "phone", Data: []byte("1"), TTL: 24 * time.Hour}))(t)
+	send(t, f, "phone", 1)
+	want(f.keys.list("phone"), 24*time.Hour)
+	want(f.keys.record("phone"), 24*time.Hour)
+	g := bound(t, f, "phone")
+	want(f.keys.record("phone"), 24*time.Hour)
+	ok(t, f.Refresh(t.Context(), "phone", "alice", "b1", g))
+	want(f.keys.record("phone"), 24*time.Hour)
+
+	g = bound(t, f, "tablet")
+	want(f.keys.record("tablet"), 150*time.Minute)
+	ok(t, client.PExpire(t.Context(), f.keys.record("tablet"), 2*time.Minute).Err())
+	ok(t, f.Refresh(t.Context(), "tablet", "alice", "b1", g))
+	want(f.keys.record("tablet"), 150*time.Minute)
+
+	// A channel that somebody else wrote has no position until it is trimmed.
+	ok(t, client.ZAdd(t.Context(), f.keys.channel("foreign"), redis.Z{Score: 5, Member: "5:1"}).Err())
+	must(f.TrimChannel(t.Context(), "foreign", time.Hour, 10, false))(t)
+	want(f.keys.channelMeta("foreign"), 30*24*time.Hour)
+}
+
+func TestRedisIDsTellTheTime(t *testing.T) {
+	client := server.Client(t)
+	f := overRedis(client, Options{})
+	before := must(client.Time(t.Context()).Result())(t).UnixMilli()
+	channel := push(t, f, "news", 1)[0]
+	list := send(t, f, "phone", 1)[0]
+	generation := bound(t, f, "phone")
+	after := must(client.Time(t.Context()).Result())(t).UnixMilli()
+	for _, id := range []int64{channel, list, generation} {
+		if ms := id/idsPerMS + epochMS; ms < before || ms > after {
+			t.Errorf("id %d says %d, assigned between %d and %d", id, ms, before, after)
+		}
+	}
+}
+
+func TestRedisChannelWithOtherWriters(t *testing.T) {
+	client := server.Client(t)
+	f := overRedis(client, Options{})
+	ids := push(t, f, "news", 1)
+	key := f.keys.channel("news")
+	add := func(score float64, member string) {
+		t.Helper()
+		ok(t, client.ZAdd(t.Context(), key, redis.Z{Score: score, Member: member}).Err())
+	}
+	foreign := ids[0] + 1<<40 // ahead of the clock
+	add(float64(foreign), fmt.Sprintf(`%d:{"by":"backend"}`, foreign))
+	for i := range 2000 { // more than one run of the script passes over
+		add(float64(foreign+1)+float64(i), fmt.Sprintf("%d", i))
+	}
+	for i, member := range []string{"", ":", "x:1", "7:1", fmt.Sprintf("%d:{", foreign+3000), fmt.Sprintf("%d:\n1", foreign+3000)} {
+		add(float64(foreign+3000), member)
+		add(float64(foreign)+3000.5, fmt.Sprintf("half %d", i))
+	}
+	ok(t, client.Do(t.Context(), "ZADD", key, "-inf", "low", "+inf", "high", "-3", "-3:1").Err())
+
+	a := must(f.AppendChannel(t.Context(), "news", []byte("2"), ""))(t)
+	equal(t, "prev", a.Prev, foreign+3000)
+	equal(t, "id", a.ID, foreign+3001)
+	p := must(f.ReadChannel(t.Context(), "news", 0, 10))(t)
+	wantIDs(t, "a page ends early at thousands of malformed members", p, []int64{ids[0], foreign})
+	equal(t, "more", p.More, true)
+	p = must(f.ReadChannel(t.Context(), "news", foreign, 10))(t)
+	wantIDs(t, "behind them", p, []int64{a.ID})
+	equal(t, "more behind them", p.More, false)
+	must(f.TrimChannel(t.Context(), "news", time.Hour, 2, false))(t)
+	p = must(f.ReadChannel(t.Context(), "news", 0, 10))(t)
+	wantIDs(t, "trimmed", p, []int64{a.ID})
+	equal(t, "floor", p.Floor, foreign+3000)
+}
+
+func TestRedisChannelOfMalformedMembersOnly(t *testing.T) {
+	client := server.Client(t)
+	f := overRedis(client, Options{})
+	for i := range 3000 {
+		ok(t, client.ZAdd(t.Context(), f.keys.channel("news"), redis.Z{Score: float64(i), Member: fmt.Sprint("m", i)}).Err())
+	}
+	p := must(f.ReadChannel(t.Context(), "news", 0, 10))(t)
+	equal(t, "messages", len(p.Messages), 0)
+	equal(t, "more", p.More, false)
+	must(f.TrimChannel(t.Context(), "news", time.Hour, 10, false))(t)
+	equal(t, "size", must(f.ChannelSize(t.Context(), "news"))(t), 0)
+}
+
+func TestRedisListWithOtherWriters(t *testing.T) {
+	client := server.Client(t)
+	f := overRedis(client, Options{})
+	g := bound(t, f, "phone")
+	key := f.keys.list("phone")
+	for i := range MaxWindow + 50 {
+		ok(t, client.RPush(t.Context(), key, fmt.Sprintf("malformed %d", i), fmt.Sprintf("%d:{", i+1)).Err())
+	}
+	first := send(t, f, "phone", 1)
+	foreign := first[0] + 1<<40
+	ok(t, client.RPush(t.Context(), key, fmt.Sprintf("%d:2", foreign), "x", "99999999999999999999:3", fmt.Sprintf("%d:4", foreign+1)).Err())
+
+	c, _, err := f.Client(t.Context(), "phone")
+	ok(t, err)
+	equal(t, "last", c.Last, foreign+1)
+	p := must(f.Window(t.Context(), "phone", g, 0, 10))(t)
+	wantIDs(t, "window", p, []int64{first[0], foreign, foreign + 1})
+	next := must(f.AppendClient(t.Context(), ClientPush{Client: "phone", Data: []byte("5")}))(t)
+	equal(t, "id", next.ID, foreign+2)
+	equal(t, "prev", next.Prev, foreign+1)
+	must(f.Ack(t.Context(), "phone", g, foreign))(t)
+	p = must(f.Window(t.Context(), "phone", g, 0, 10))(t)
+	wantIDs(t, "acknowledged", p, []int64{foreign + 1, next.ID})
+	must(f.Ack(t.Context(), "phone", g, next.ID))(t)
+	equal(t, "left", must(client.LLen(t.Context(), key).Result())(t), 0)
+	equal(t, "complete", must(f.Window(t.Context(), "phone", g, next.ID, 10))(t).Complete, true)
+}
+
+// Other writers make the count of bytes drift; it must not eat all messages for good.
+func TestRedisChannelBytesHeal(t *testing.T) {
+	client := server.Client(t)
+	f := overRedis(client, Options{})
+	push(t, f, "news", 3)
+	for _, wrong := range []string{"1000000000", "-1000000000"} {
+		ok(t, client.HSet(t.Context(), f.keys.channelMeta("news"), "bytes", wrong).Err())
+		ids := push(t, f, "news", 3)
+		p := must(f.ReadChannel(t.Context(), "news", ids[0]-1, 10))(t)
+		wantIDs(t, "after "+wrong, Page{Messages: p.Messages[len(p.Messages)-3:]}, ids)
+	}
+	bytes := must(client.HGet(t.Context(), f.keys.channelMeta("news"), "bytes").Int64())(t)
+	if bytes < 0 {
+		t.Errorf("bytes %d", bytes)
+	}
+}
+
+// In a full Redis what frees memory, and reading, still works.
+func TestRedisFull(t *testing.T) {
+	client := redistest.Start(t).Client(t)
+	q := NewRedis(redispipe.New(client, redispipe.Options{}), Options{})
+	b := must(q.Bind(t.Context(), "phone", "alice", "b1"))(t)
+	ids := send(t, q, "phone", 3)
+	push(t, q, "news", 3)
+	ok(t, client.ConfigSet(t.Context(), "maxmemory", "1").Err())
+
+	for name, refused := range map[string]func() error{
+		"append to channel": func() error { _, err := q.AppendChannel(t.Context(), "news", []byte("1"), ""); return err },
+		"append to client":  func() error { _, err := q.AppendClient(t.Context(), ClientPush{Client: "phone"}); return err },
+		"push request":      func() error { return q.PushRequest(t.Context(), 0, []byte("1")) },
+	} {
+		if err := refused(); err == nil || !strings.Contains(err.Error(), "OOM") || !strings.HasPrefix(err.Error(), name) {
+			t.Errorf("%s: got error %v, want OOM", name, err)
+		}
+	}
+	equal(t, "window", len(must(q.Window(t.Context(), "phone", b.Generation, 0, 10))(t).Messages), 3)
+	equal(t, "ack", must(q.Ack(t.Context(), "phone", b.Generation, ids[1]))(t), 2)
+	equal(t, "page", len(must(q.ReadChannel(t.Context(), "news", 0, 10))(t).Messages), 3)
+	equal(t, "trim", must(q.TrimChannel(t.Context(), "news", time.Hour, 1, false))(t), 2)
+	_, _, known, err := q.Release(t.Context(), "phone", "b1")
+	ok(t, err)
+	equal(t, "release", known, true)
+	ok(t, q.Unbind(t.Context(), "phone", b.Generation))
+}

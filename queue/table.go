@@ -1,0 +1,97 @@
+package queue
+
+import "container/heap"
+
+// expiring is what a table holds.
+type expiring interface {
+	// expire drops what has ended by now and says when to look again, 0 when nothing is left.
+	expire(now int64) (next int64)
+}
+
+// table is a map whose entries end by themselves: when somebody looks, and in any case
+// soon after, a few with every call.
+type table[V expiring] struct {
+	nodes map[string]*node[V]
+	due   dueHeap[V]
+}
+
+// node is one entry. It is due no later than its value ends, and looked at again then:
+// a value that lives longer every time costs nothing until it is due.
+type node[V expiring] struct {
+	key   string
+	value V
+	due   int64 // Unix ms
+	index int   // in the heap
+}
+
+func newTable[V expiring]() table[V] { return table[V]{nodes: make(map[string]*node[V])} }
+
+// get is the entry as it is now.
+func (t *table[V]) get(key string, now int64) (value V, found bool) {
+	n := t.nodes[key]
+	if n == nil || n.value.expire(now) == 0 {
+		return value, false
+	}
+	return n.value, true
+}
+
+// put stores an entry. It is called after every change that may make it end earlier.
+func (t *table[V]) put(key string, value V, now int64) {
+	due := value.expire(now)
+	n := t.nodes[key]
+	if n == nil {
+		n = &node[V]{key: key, value: value, due: due}
+		t.nodes[key] = n
+		heap.Push(&t.due, n)
+		return
+	}
+	n.value = value
+	if due < n.due {
+		n.due = due
+		heap.Fix(&t.due, n.index)
+	}
+}
+
+// sweep looks at a few entries that are due. A call adds one entry at most, so the table
+// never holds many that have ended.
+func (t *table[V]) sweep(now int64) {
+	for range 4 {
+		if len(t.due) == 0 || t.due[0].due > now {
+			return
+		}
+		n := t.due[0]
+		if n.due = n.value.expire(now); n.due > 0 {
+			heap.Fix(&t.due, 0)
+			continue
+		}
+		heap.Pop(&t.due)
+		delete(t.nodes, n.key)
+	}
+}
+
+// dueHeap has the entry that is due first at its head.
+type dueHeap[V expiring] []*node[V]
+
+func (h dueHeap[V]) Len() int           { return len(h) }
+func (h dueHeap[V]) Less(i, j int) bool { return h[i].due < h[j].due }
+
+func (h dueHeap[V]) Swap(i, j int) {
+	h[i], h[j] = h[j], h[i]
+	h[i].index, h[j].index = i, j
+}
+
+// Push implements heap.Interface.
+func (h *dueHeap[V]) Push(x any) {
+	n := x.(*node[V])
+	n.index = len(*h)
+	*h = append(*h, n)
+}
+
+// Pop implements heap.Interface.
+func (h *dueHeap[V]) Pop() any {
+	last := len(*h) - 1
+	n := (*h)[last]
+	(*h)[last] = nil
+	*h = (*h)[:last]
+	return n
+}
