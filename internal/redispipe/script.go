@@ -27,7 +27,14 @@ func MustScript(files fs.FS, name string) *Script {
 	return &Script{Name: name, Source: string(source), digest: hex.EncodeToString(sum[:])}
 }
 
-func (s *Script) evalSha(ctx context.Context, keys []string, args []any) *redis.Cmd {
+// once is a script's call. A Cluster client sends a pipeline again when its connection
+// broke, also where retries are switched off; a script that appends must not run twice.
+type once struct{ *redis.Cmd }
+
+// NoRetry is part of redis.Cmder.
+func (once) NoRetry() bool { return true }
+
+func (s *Script) evalSha(ctx context.Context, keys []string, args []any) once {
 	words := make([]any, 0, 3+len(keys)+len(args))
 	words = append(words, "evalsha", s.digest, len(keys))
 	for _, k := range keys {
@@ -37,7 +44,7 @@ func (s *Script) evalSha(ctx context.Context, keys []string, args []any) *redis.
 	if len(keys) > 0 {
 		cmd.SetFirstKeyPos(3)
 	}
-	return cmd
+	return once{cmd}
 }
 
 // sendSource turns the EVALSHA into the EVAL of the same call.
