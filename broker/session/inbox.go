@@ -87,6 +87,10 @@ func (s *Session) inboxAdopt(page queue.Page, err error) {
 		in.sent = page.Floor
 		in.settle(page.Floor)
 	}
+	if len(page.Messages) == 0 && page.More {
+		in.dirty = true // all of the window is on the way: the next acknowledgement makes room
+		return
+	}
 	for len(page.Messages) > 0 && s.state == open && !s.conn.Backlogged() {
 		n := fitting(page.Messages)
 		s.inboxWrite(page.Messages[:n])
@@ -173,6 +177,7 @@ func (s *Session) inboxFlush() {
 			default:
 				in.acked = max(in.acked, to)
 				s.inboxFlush()
+				s.inboxRead()
 			}
 		})
 	})

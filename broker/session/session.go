@@ -1,6 +1,7 @@
 package session
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 
@@ -56,10 +57,10 @@ func (s *Session) Receive(raw []byte) {
 	req, err := wire.DecodeRequest(raw)
 	if err != nil {
 		var partial struct{ Ref wire.Ref }
-		notJSON := json.Unmarshal(raw, &partial) != nil && !json.Valid(raw)
+		_ = json.Unmarshal(raw, &partial) // for the ref, if it can be read
 		s.refuse(partial.Ref, err)
-		if notJSON {
-			s.close(wire.CloseBadRequest, "not a JSON object", 0)
+		if s.state == fresh || !bytes.HasPrefix(bytes.TrimSpace(raw), []byte{'{'}) || !json.Valid(raw) {
+			s.close(wire.CloseBadRequest, "not a JSON object of this protocol", 0)
 		}
 		return
 	}

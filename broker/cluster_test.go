@@ -1,0 +1,272 @@
+package broker_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"switchboard/broker"
+	"switchboard/internal/redistest"
+)
+
+const testBeat = 50 * time.Millisecond
+
+// three runs three brokers over one store, ready.
+func three(t *testing.T, s store, change func(*broker.Options)) []instance {
+	t.Helper()
+	list := make([]instance, 3)
+	for n := range list {
+		list[n] = start(t, s, func(o *broker.Options) {
+			o.Name, o.Beat = fmt.Sprint("b", n), testBeat
+			if change != nil {
+				change(o)
+			}
+		})
+	}
+	for _, i := range list {
+		i.ready(t, http.StatusOK)
+		eventually(t, "all three see each other", func() bool { return len(i.Servers()) == 3 })
+	}
+	return list
+}
+
+func TestAnyInstanceReachesEveryClient(t *testing.T) {
+	cluster := redistest.StartCluster(t, 3)
+	for name, client := range map[string]redis.UniversalClient{"one Redis": shared.Client(t), "a Cluster": cluster.Client(t)} {
+		t.Run(name, func(t *testing.T) {
+			s, _ := redisStore(t, client, testBeat)
+			brokers := three(t, s, nil)
+			var peers []*peer
+			for n, i := range brokers {
+				for way, dial := range ways {
+					p := dial(t, i)
+					p.connect(fmt.Sprintf("%d-%s", n, strings.ReplaceAll(way, " ", "-")), fmt.Sprint("user", n))
+					p.subscribe("news")
+					peers = append(peers, p)
+				}
+			}
+			for n, i := range brokers {
+				r := i.push(t, fmt.Sprintf(`{"channel":"news","data":%d}`, n))
+				if fmt.Sprint(r["servers"]) != "3" {
+					t.Fatalf("servers is %v, want 3", r["servers"])
+				}
+				for _, p := range peers {
+					p.expect(object{"type": "message", "channel": "news", "id": r["id"], "data": n})
+				}
+				i.push(t, `{"all":true,"data":"all"}`)
+				for _, p := range peers {
+					p.expect(object{"type": "message", "channel": "$all"})
+				}
+				for target := range brokers {
+					r := i.push(t, fmt.Sprintf(`{"user":"user%d","data":"you"}`, target))
+					if len(r["clients"].([]any)) != len(ways) {
+						t.Fatalf("user%d has %v, want one client per way in", target, r["clients"])
+					}
+					for _, p := range peers[target*len(ways) : (target+1)*len(ways)] {
+						p.expect(object{"type": "message", "channel": nil, "data": "you"})
+					}
+				}
+			}
+			_, ch := brokers[0].call(t, "GET", "/v1/channels/news", "")
+			if fmt.Sprintf("%v %v %v", ch["subscribers"], ch["servers"], ch["messages"]) != "9 3 3" {
+				t.Fatalf("the channel is %v", ch)
+			}
+			_, list := brokers[1].call(t, "GET", "/v1/channels?prefix=ne", "")
+			if fmt.Sprint(list["channels"]) != "[map[channel:news subscribers:9]]" {
+				t.Fatalf("the channels are %v", list)
+			}
+		})
+	}
+}
+
+func TestClientMovesBetweenInstances(t *testing.T) {
+	s, _ := redisStore(t, shared.Client(t), testBeat)
+	brokers := three(t, s, nil)
+	old := ways["tcp"](t, brokers[0])
+	old.connect("phone", "alice")
+	brokers[2].push(t, `{"user":"alice","data":1}`)
+	old.expect(object{"type": "message", "data": 1})
+
+	next := ways["tcp"](t, brokers[1])
+	next.connect("phone", "alice")
+	if heard := old.ends(); len(heard) != 1 || heard[0]["code"] != "superseded" {
+		t.Fatalf("the old session heard %v", heard)
+	}
+	next.expect(object{"type": "message", "data": 1}) // it was not acknowledged
+	brokers[0].push(t, `{"client":"phone","data":2}`)
+	last := next.expect(object{"type": "message", "data": 2})
+	next.say(`{"type":"ack","id":%v}`, last["id"])
+	eventually(t, "both are acknowledged, and the phone is on the second", func() bool {
+		_, u := brokers[2].call(t, "GET", "/v1/users/alice", "")
+		c := u["clients"].([]any)[0].(object)
+		return u["online"] == true && c["server"] == brokers[1].ID() && fmt.Sprint(c["queued"]) == "0"
+	})
+	status, r := brokers[2].call(t, "POST", "/v1/users/alice/disconnect", `{}`)
+	if status != 200 || fmt.Sprint(r["disconnected"]) != "1" {
+		t.Fatalf("disconnect: %d %v", status, r)
+	}
+	if heard := next.ends(); len(heard) != 1 || heard[0]["code"] != "disconnected" {
+		t.Fatalf("disconnected, heard %v", heard)
+	}
+}
+
+// TestHintsMayVanish loses every hint between the instances.
+func TestHintsMayVanish(t *testing.T) {
+	s, _ := redisStore(t, shared.Client(t), testBeat)
+	brokers := three(t, s, func(o *broker.Options) { o.DropHints = true })
+	p := ways["tcp"](t, brokers[0])
+	p.connect("phone", "")
+	p.subscribe("news")
+	for n := range 3 {
+		brokers[1].push(t, fmt.Sprintf(`{"channel":"news","data":%d}`, n))
+		p.expect(object{"type": "message", "channel": "news", "data": n})
+		brokers[2].push(t, fmt.Sprintf(`{"client":"phone","data":%d}`, n))
+		p.expect(object{"type": "message", "channel": nil, "data": n})
+	}
+}
+
+func TestBackendWritesTheStoreItself(t *testing.T) {
+	s, prefix := redisStore(t, shared.Client(t), testBeat)
+	brokers := three(t, s, nil)
+	p := ways["websocket on the loop"](t, brokers[0])
+	p.connect("phone", "")
+	p.subscribe("news")
+	at := id(t, brokers[0].push(t, `{"channel":"news","data":0}`)["id"])
+	p.expect(object{"type": "message", "id": at})
+
+	c := shared.Client(t)
+	if err := c.ZAdd(t.Context(), prefix+"mq_ch_{news}",
+		redis.Z{Score: float64(at + 1), Member: "not a member"},
+		redis.Z{Score: float64(at + 2), Member: fmt.Sprintf(`%d:{"by":"hand"}`, at+2)}).Err(); err != nil {
+		t.Fatal(err)
+	}
+	if status, r := brokers[1].call(t, "POST", "/v1/notify", `{"channels":["news"]}`); status != 200 {
+		t.Fatalf("notify: %d %v", status, r)
+	}
+	p.expect(object{"type": "message", "channel": "news", "id": at + 2})
+	next := id(t, brokers[2].push(t, `{"channel":"news","data":1}`)["id"])
+	if next <= at+2 {
+		t.Fatalf("id %d was given after %d", next, at+2)
+	}
+	p.expect(object{"type": "message", "id": next})
+
+	if err := c.RPush(t.Context(), prefix+"mq_c_{phone}", fmt.Sprintf(`%d:"list"`, at)).Err(); err != nil {
+		t.Fatal(err)
+	}
+	brokers[1].call(t, "POST", "/v1/notify", `{"clients":["phone"]}`)
+	p.expect(object{"type": "message", "channel": nil, "id": at, "data": "list"})
+}
+
+func TestRequestAndReply(t *testing.T) {
+	s, prefix := redisStore(t, shared.Client(t), testBeat)
+	brokers := three(t, s, func(o *broker.Options) { o.RequestQueues = 1 })
+	p := ways["tcp"](t, brokers[0])
+	p.connect("phone", "alice")
+	p.say(`{"type":"request","data":{"q":1}}`)
+	p.expect(object{"type": "error", "code": "bad_request"}) // no ref
+	p.say(`{"type":"request","data":{"q":1},"ref":7}`)
+	p.expect(object{"type": "accepted", "ref": 7})
+	raw, err := shared.Client(t).LPop(t.Context(), prefix+"qq_{0}").Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := decode(t, []byte(raw))
+	wanted := object{"ref": 7, "client": "phone", "user": "alice", "server": brokers[0].ID(), "query": "map[q:1]"}
+	for k, want := range wanted {
+		if fmt.Sprint(got[k]) != fmt.Sprint(want) {
+			t.Errorf("the worker got %s %v, want %v", k, got[k], want)
+		}
+	}
+	if got["queryAt"] == nil || got["context"] == nil {
+		t.Errorf("queryAt or context is missing in %v", got)
+	}
+	if status, r := brokers[2].call(t, "POST", "/v1/reply", `{"client":"phone","ref":7,"data":{"a":1}}`); status != 200 {
+		t.Fatalf("reply: %d %v", status, r)
+	}
+	p.expect(object{"type": "reply", "ref": 7, "data": "map[a:1]"})
+	if status, _ := brokers[2].call(t, "POST", "/v1/reply", `{"client":"nobody","ref":7,"data":1}`); status != 404 {
+		t.Fatalf("a reply to nobody is %d, want 404", status)
+	}
+}
+
+// TestDeclaredDead buries a server that is alive: it goes on under a new id, and its
+// client notices nothing.
+func TestDeclaredDead(t *testing.T) {
+	s, prefix := redisStore(t, shared.Client(t), testBeat)
+	brokers := three(t, s, nil)
+	p := ways["tcp"](t, brokers[0])
+	p.connect("phone", "alice")
+	p.subscribe("news")
+	old := brokers[0].ID()
+	c := shared.Client(t)
+	eventually(t, "the burial came between two beats", func() bool {
+		if err := c.Del(t.Context(), prefix+"s_{"+old+"}").Err(); err != nil {
+			t.Fatal(err)
+		}
+		buried, err := s.registry.Bury(t.Context(), old)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return buried
+	})
+	// The janitor's part, for the client and the channel.
+	if _, _, released, err := s.queue.Release(t.Context(), "phone", old); err != nil || !released {
+		t.Fatalf("release: %v %v", released, err)
+	}
+	if err := s.registry.Forget(t.Context(), old); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "it has a new id, and all is bound again", func() bool {
+		c, _, err := s.queue.Client(t.Context(), "phone")
+		servers, err2 := s.registry.ChannelServers(t.Context(), "news")
+		return err == nil && err2 == nil && brokers[0].ID() != old &&
+			c.Server == brokers[0].ID() && fmt.Sprint(servers) == fmt.Sprint([]string{brokers[0].ID()})
+	})
+	eventually(t, "the others know", func() bool { return brokers[1].Live(brokers[0].ID()) })
+	brokers[1].push(t, `{"channel":"news","data":1}`)
+	p.expect(object{"type": "message", "channel": "news", "data": 1})
+	r := brokers[1].push(t, `{"user":"alice","data":2}`)
+	if fmt.Sprint(r["clients"].([]any)[0].(object)["online"]) != "true" {
+		t.Fatalf("alice is offline: %v", r)
+	}
+	p.expect(object{"type": "message", "data": 2})
+}
+
+func TestGoingDownLeavesNothingBehind(t *testing.T) {
+	s, prefix := redisStore(t, shared.Client(t), testBeat)
+	brokers := three(t, s, nil)
+	var peers []*peer
+	for way, dial := range ways {
+		p := dial(t, brokers[0])
+		p.connect(strings.ReplaceAll(way, " ", "-"), "alice")
+		p.subscribe("news")
+		peers = append(peers, p)
+	}
+	gone := brokers[0].ID()
+	if err := brokers[0].stop(); err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range peers {
+		if heard := p.ends(); len(heard) != 1 || heard[0]["code"] != "draining" || heard[0]["after_ms"] == nil {
+			t.Fatalf("heard %v, want draining with after_ms", heard)
+		}
+	}
+	keys, err := shared.Client(t).Keys(context.Background(), prefix+"*").Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, k := range keys {
+		if strings.Contains(k, gone) || strings.Contains(k, "ch_{news}") && !strings.Contains(k, "mq_") {
+			t.Errorf("%s was left behind", k)
+		}
+	}
+	r := brokers[1].push(t, `{"user":"alice","data":1}`)
+	if n := len(r["clients"].([]any)); n != len(ways) {
+		t.Fatalf("%d clients of alice are known, want %d", n, len(ways))
+	}
+}

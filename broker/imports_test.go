@@ -1,0 +1,82 @@
+package broker_test
+
+import (
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// mayImport is who may import whom, of our own packages. What is not a key here may
+// import everything: commands, tests' helpers.
+var mayImport = map[string][]string{
+	"internal/wire":      {},
+	"internal/redispipe": {},
+	"internal/redisurl":  {},
+	"registry":           {"internal/redispipe"},
+	"queue":              {"internal/redispipe"},
+	"janitor":            {"registry", "queue"},
+	"client":             {"internal/wire"},
+	"bench":              {"client", "internal/wire", "bench/*"},
+	"configs":            {"broker", "broker/auth", "registry", "queue", "janitor"},
+	"broker":             {"internal/wire", "registry", "queue", "broker/*"},
+	"broker/loop":        {},
+	"broker/work":        {},
+	"broker/auth":        {"internal/wire"},
+	"broker/transport":   {"internal/wire", "broker/loop"},
+	"broker/hub":         {"internal/wire", "queue", "broker/loop", "broker/work"},
+	"broker/session":     {"internal/wire", "queue", "registry", "broker/hub", "broker/loop", "broker/work", "broker/transport"},
+	"broker/peer":        {"registry", "broker/auth"},
+	"broker/delivery":    {"queue", "registry", "broker/peer"},
+	"broker/api":         {"internal/wire", "queue", "registry", "broker/delivery"},
+}
+
+// TestImports parses the sources: `go list` would be cached after a violation.
+func TestImports(t *testing.T) {
+	seen := 0
+	err := filepath.WalkDir("..", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		dir, err := filepath.Rel("..", filepath.Dir(path))
+		if err != nil {
+			return err
+		}
+		allowed, known := mayImport[filepath.ToSlash(dir)]
+		if !known {
+			if top, _, _ := strings.Cut(dir, "/"); top != "cmd" && top != "internal" && top != "bench" {
+				t.Errorf("%s: the package is not in the table", dir)
+			}
+			return nil
+		}
+		seen++
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ImportsOnly)
+		if err != nil {
+			return err
+		}
+		for _, spec := range file.Imports {
+			ours, ok := strings.CutPrefix(strings.Trim(spec.Path.Value, `"`), "switchboard/")
+			if ok && !permitted(ours, allowed) {
+				t.Errorf("%s may not import %s", path, ours)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if seen < len(mayImport) {
+		t.Fatalf("only %d files were looked at", seen)
+	}
+}
+
+func permitted(pkg string, allowed []string) bool {
+	for _, a := range allowed {
+		if a == pkg || strings.HasSuffix(a, "/*") && strings.HasPrefix(pkg, strings.TrimSuffix(a, "*")) {
+			return true
+		}
+	}
+	return false
+}

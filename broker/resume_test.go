@@ -1,0 +1,230 @@
+package broker_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"switchboard/broker"
+	"switchboard/queue"
+)
+
+// id is a message id of a decoded object.
+func id(t *testing.T, v any) int64 {
+	t.Helper()
+	n, err := v.(json.Number).Int64()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+func TestSubscribeAfterBringsWhatWasMissed(t *testing.T) {
+	i := start(t, memoryStore(queue.Options{}), nil)
+	overAll(t, func(t *testing.T, dial func(instance) *peer) {
+		channel := strings.ReplaceAll(t.Name(), " ", "-")
+		var ids []int64
+		for n := range 700 { // several pages, and more than a tail
+			ids = append(ids, id(t, i.push(t, fmt.Sprintf(`{"channel":%q,"data":%d}`, channel, n))["id"]))
+		}
+		p := dial(i)
+		p.connect("c", "")
+		for _, from := range []int{-1, 0, 350, 698, 699} {
+			after := int64(0)
+			if from >= 0 {
+				after = ids[from]
+			}
+			p.say(`{"type":"subscribe","channel":%q,"after":%d,"ref":2}`, channel, after)
+			p.expect(object{"type": "subscribed", "recovered": true, "id": after})
+			for n := from + 1; n < len(ids); n++ {
+				p.expect(object{"type": "message", "id": ids[n], "data": n})
+			}
+			p.say(`{"type":"unsubscribe","channel":%q,"ref":3}`, channel)
+			p.expect(object{"type": "unsubscribed"})
+		}
+		p.say(`{"type":"subscribe","channel":%q,"after":%d,"ref":2}`, channel, ids[0]-1)
+		answer := p.expect(object{"type": "subscribed", "recovered": false}) // an id that was never given
+		if id(t, answer["id"]) >= ids[0] {
+			t.Fatalf("not recovered, and yet the position is %v: all that is held must follow", answer["id"])
+		}
+		p.expect(object{"type": "message", "id": ids[0]})
+	})
+}
+
+func TestTrimmedMessagesAreADeclaredGap(t *testing.T) {
+	i := start(t, memoryStore(queue.Options{ChannelCap: 10}), nil)
+	first := id(t, i.push(t, `{"channel":"a","data":0}`)["id"])
+	var last []int64
+	for n := range 20 {
+		last = append(last, id(t, i.push(t, fmt.Sprintf(`{"channel":"a","data":%d}`, n))["id"]))
+	}
+	overAll(t, func(t *testing.T, dial func(instance) *peer) {
+		p := dial(i)
+		p.connect("c", "")
+		p.say(`{"type":"subscribe","channel":"a","after":%d,"ref":2}`, first)
+		p.expect(object{"type": "subscribed", "recovered": false, "id": last[9]})
+		for _, want := range last[10:] {
+			p.expect(object{"type": "message", "id": want})
+		}
+	})
+}
+
+func TestEveryoneIsResumedByConnect(t *testing.T) {
+	i := start(t, memoryStore(queue.Options{}), nil)
+	overAll(t, func(t *testing.T, dial func(instance) *peer) {
+		p := dial(i)
+		at := p.connect("c", "")["id"]
+		p.close()
+		missed := i.push(t, `{"all":true,"data":1}`)["id"]
+		p = dial(i)
+		p.say(`{"type":"connect","client":"c","after":%v,"ref":1}`, at)
+		p.expect(object{"type": "connected"})
+		p.expect(object{"type": "message", "channel": "$all", "id": missed})
+	})
+}
+
+func TestClientQueueIsKeptUntilAcknowledged(t *testing.T) {
+	i := start(t, memoryStore(queue.Options{}), nil)
+	overAll(t, func(t *testing.T, dial func(instance) *peer) {
+		client := strings.ReplaceAll(t.Name(), " ", "-")
+		var ids []int64
+		for n := range 600 {
+			r := i.push(t, fmt.Sprintf(`{"client":%q,"data":%d}`, client, n))
+			if r["online"] != false {
+				t.Fatal("online before it connected")
+			}
+			ids = append(ids, id(t, r["id"]))
+		}
+		p := dial(i)
+		if got := p.connect(client, "")["queued"]; fmt.Sprint(got) != "600" {
+			t.Fatalf("queued is %v", got)
+		}
+		for n := range 256 {
+			p.expect(object{"type": "message", "id": ids[n]})
+		}
+		p.say(`{"type":"ping","ref":5}`)
+		p.expect(object{"type": "pong"}) // and no message 257: the window is full
+		p.say(`{"type":"ack","id":%d}`, ids[99])
+		for n := 256; n < 356; n++ {
+			p.expect(object{"type": "message", "id": ids[n]})
+		}
+		p.close()
+
+		p = dial(i) // what was sent and not acknowledged comes again
+		p.connect(client, "")
+		for n := 100; n < 356; n++ {
+			p.expect(object{"type": "message", "id": ids[n]})
+		}
+		for n := 356; n <= 600; n++ { // one by one to the end
+			p.say(`{"type":"ack","id":%d}`, ids[n-1])
+			if n < 600 {
+				p.expect(object{"type": "message", "id": ids[n]})
+			}
+		}
+		p.close()
+		eventually(t, "everything is acknowledged", func() bool {
+			p := dial(i)
+			defer p.close()
+			return fmt.Sprint(p.connect(client, "")["queued"]) == "0"
+		})
+	})
+}
+
+func TestAutomaticAcknowledgement(t *testing.T) {
+	i := start(t, memoryStore(queue.Options{}), nil)
+	overAll(t, func(t *testing.T, dial func(instance) *peer) {
+		client := strings.ReplaceAll(t.Name(), " ", "-")
+		for n := range 400 { // more than a window
+			i.push(t, fmt.Sprintf(`{"client":%q,"data":%d}`, client, n))
+		}
+		p := dial(i)
+		p.say(`{"type":"connect","client":%q,"user":%q,"ack":"auto","ref":1}`, client, client)
+		p.expect(object{"type": "connected", "queued": 400})
+		for n := range 400 {
+			p.expect(object{"type": "message", "data": n})
+		}
+		eventually(t, "what was written counts as received", func() bool {
+			_, u := i.call(t, "GET", "/v1/users/"+url.PathEscape(client), "")
+			return fmt.Sprint(u["clients"].([]any)[0].(object)["queued"]) == "0"
+		})
+	})
+}
+
+func TestClientQueueOverflowIsADeclaredGap(t *testing.T) {
+	i := start(t, memoryStore(queue.Options{ClientCap: 5}), nil)
+	overAll(t, func(t *testing.T, dial func(instance) *peer) {
+		client := strings.ReplaceAll(t.Name(), " ", "-")
+		var ids []int64
+		for n := range 8 {
+			ids = append(ids, id(t, i.push(t, fmt.Sprintf(`{"client":%q,"data":%d}`, client, n))["id"]))
+		}
+		p := dial(i)
+		p.connect(client, "")
+		p.expect(object{"type": "gap", "channel": nil, "id": ids[2]})
+		for _, want := range ids[3:] {
+			p.expect(object{"type": "message", "id": want})
+		}
+	})
+}
+
+// TestSlowClientCostsACursor has one client that does not read, beside one that does.
+func TestSlowClientCostsACursor(t *testing.T) {
+	i := start(t, memoryStore(queue.Options{}), nil)
+	for name, dial := range ways {
+		t.Run(name, func(t *testing.T) {
+			channel := strings.ReplaceAll(name, " ", "-")
+			slow, quick := dial(t, i), ways["tcp"](t, i)
+			slow.connect("slow", "")
+			quick.connect("quick", "")
+			slow.subscribe(channel)
+			quick.subscribe(channel)
+			payload := strings.Repeat("x", 20_000)
+			const messages = 500 // 10 MB: far more than socket buffers hold
+			for n := range messages {
+				i.push(t, fmt.Sprintf(`{"channel":%q,"data":[%d,%q]}`, channel, n, payload))
+				got := quick.expect(object{"type": "message"})
+				if fmt.Sprint(got["data"].([]any)[0]) != fmt.Sprint(n) {
+					t.Fatalf("the quick one got %v, want %d", got["data"].([]any)[0], n)
+				}
+			}
+			// The store holds 8 MiB: the slow one reads on from its cursor, with a declared gap.
+			n := 0
+			for n < messages {
+				got := slow.hear()
+				if got["type"] == "gap" {
+					continue
+				}
+				at := int(id(t, got["data"].([]any)[0]))
+				if at < n {
+					t.Fatalf("message %d came after %d", at, n-1)
+				}
+				n = at + 1
+			}
+		})
+	}
+}
+
+func TestSlowClientIsClosedInTheEnd(t *testing.T) {
+	i := start(t, memoryStore(queue.Options{}), func(o *broker.Options) { o.SlowAfter = time.Second })
+	c, err := net.Dial("tcp", i.TCP)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	fmt.Fprintln(c, `{"type":"connect","client":"slow"}`)
+	fmt.Fprintln(c, `{"type":"subscribe","channel":"a"}`)
+	eventually(t, "it is subscribed", func() bool {
+		_, ch := i.call(t, "GET", "/v1/channels/a", "")
+		return fmt.Sprint(ch["subscribers"]) == "1"
+	})
+	body := fmt.Sprintf(`{"channel":"a","data":%q}`, strings.Repeat("x", 60_000))
+	eventually(t, "it is gone", func() bool {
+		i.push(t, body)
+		_, ch := i.call(t, "GET", "/v1/channels/a", "")
+		return fmt.Sprint(ch["subscribers"]) == "0"
+	})
+}
