@@ -197,7 +197,9 @@ func (b *Broker) Run(ctx context.Context) error {
 	select {
 	case <-ctx.Done():
 		b.goDown(servers)
-	case <-failed.Done():
+	case <-failed.Done(): // a listener is gone: what hangs on it cannot be ended in order
+		b.leave()
+		return context.Cause(failed)
 	}
 	stop()
 	err = group.Wait()
@@ -230,8 +232,21 @@ func (b *Broker) goDown(servers []*server) {
 	for _, s := range servers {
 		s.shutdown(ctx)
 	}
-	b.pool.Wait()
-	b.hub.UnbindAll(ctx)
+	within(ctx, b.pool.Wait)
+	within(ctx, func() { b.hub.UnbindAll(ctx) })
+}
+
+// within waits for f, but not longer than ctx: with the store away there is no end to it.
+func within(ctx context.Context, f func()) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		f()
+	}()
+	select {
+	case <-done:
+	case <-ctx.Done():
+	}
 }
 
 // leave takes the server out of the registry. When that fails its lease runs out, and a

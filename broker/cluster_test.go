@@ -14,7 +14,7 @@ import (
 	"switchboard/internal/redistest"
 )
 
-const testBeat = 50 * time.Millisecond
+const testBeat = 200 * time.Millisecond
 
 // three runs three brokers over one store, ready.
 func three(t *testing.T, s store, change func(*broker.Options)) []instance {
@@ -248,13 +248,15 @@ func TestGoingDownLeavesNothingBehind(t *testing.T) {
 		peers = append(peers, p)
 	}
 	gone := brokers[0].ID()
-	if err := brokers[0].stop(); err != nil {
-		t.Fatal(err)
-	}
+	stopped := make(chan error)
+	go func() { stopped <- brokers[0].stop() }()
 	for _, p := range peers {
 		if heard := p.ends(); len(heard) != 1 || heard[0]["code"] != "draining" || heard[0]["after_ms"] == nil {
 			t.Fatalf("heard %v, want draining with after_ms", heard)
 		}
+	}
+	if err := <-stopped; err != nil {
+		t.Fatal(err)
 	}
 	keys, err := shared.Client(t).Keys(context.Background(), prefix+"*").Result()
 	if err != nil {

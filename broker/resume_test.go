@@ -125,6 +125,8 @@ func TestClientQueueIsKeptUntilAcknowledged(t *testing.T) {
 				p.expect(object{"type": "message", "id": ids[n]})
 			}
 		}
+		p.say(`{"type":"ping","ref":6}`)
+		p.expect(object{"type": "pong"}) // the last acknowledgement was read
 		p.close()
 		eventually(t, "everything is acknowledged", func() bool {
 			p := dial(i)
@@ -182,8 +184,8 @@ func TestSlowClientCostsACursor(t *testing.T) {
 			quick.connect("quick", "")
 			slow.subscribe(channel)
 			quick.subscribe(channel)
-			payload := strings.Repeat("x", 20_000)
-			const messages = 500 // 10 MB: far more than socket buffers hold
+			payload := strings.Repeat("x", 60_000)
+			const messages = 170 // 10 MB: far more than socket buffers hold
 			for n := range messages {
 				i.push(t, fmt.Sprintf(`{"channel":%q,"data":[%d,%q]}`, channel, n, payload))
 				got := quick.expect(object{"type": "message"})

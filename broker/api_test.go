@@ -1,0 +1,205 @@
+package broker_test
+
+import (
+	"crypto/ed25519"
+	"crypto/x509"
+	"encoding/pem"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/golang-jwt/jwt/v5"
+
+	"switchboard/broker"
+	"switchboard/broker/auth"
+	"switchboard/queue"
+)
+
+// TestAPI is the table of calls and their answers.
+func TestAPI(t *testing.T) {
+	i := start(t, memoryStore(queue.Options{}), func(o *broker.Options) { o.MaxMessage = 180; o.MaxBatch = 3 })
+	long := strings.Repeat("x", 200)
+	for _, row := range []struct {
+		method, path, body string
+		status             int
+		about              string // in the answer
+	}{
+		{"POST", "/v1/push", `{"channel":"a","data":1}`, 200, `id`},
+		{"POST", "/v1/push", `{"user":"nobody","data":1}`, 200, `clients:[]`},
+		{"POST", "/v1/push", `{"client":"never-seen","data":1}`, 200, `online:false`},
+		{"POST", "/v1/push", `{"all":true,"data":1}`, 200, `all:true`},
+		{"POST", "/v1/push", `{"channels":["a","b c"],"data":1}`, 200, `bad_request`},
+		{"POST", "/v1/push", `{"channel":"a"}`, 400, `data: missing`},
+		{"POST", "/v1/push", `{"data":1}`, 400, `exactly one of`},
+		{"POST", "/v1/push", `{"channel":"a","user":"b","data":1}`, 400, `exactly one of`},
+		{"POST", "/v1/push", `{"channels":[],"data":1}`, 400, `empty`},
+		{"POST", "/v1/push", `{"channels":["1","2","3","4"],"data":1}`, 413, `at most 3`},
+		{"POST", "/v1/push", `{"channel":"$all","data":1}`, 403, `system`},
+		{"POST", "/v1/push", `{"channel":"a","data":"` + long + `"}`, 413, `202 bytes`},
+		{"POST", "/v1/push", `{"channel":"a","data":1,"ttl":5}`, 400, `ttl`},
+		{"POST", "/v1/push", `{"client":"a","data":1,"ttl":0}`, 400, `ttl`},
+		{"POST", "/v1/push", `{"client":"a","data":1,"ttl":60}`, 200, `id`},
+		{"POST", "/v1/push", `{"channel":"a","data":1,"key":"a b"}`, 400, `key`},
+		{"POST", "/v1/push", `{"chanel":"a","data":1}`, 400, `chanel`},
+		{"POST", "/v1/push", `{"channel":7,"data":1}`, 400, `channel`},
+		{"POST", "/v1/push", `{"channel":"a","data":` + strings.Repeat("[", 80) + strings.Repeat("]", 80) + `}`, 400, `64 levels`},
+		{"POST", "/v1/push", "{\"channel\":\"a\",\"data\":\"\xff\"}", 400, `UTF-8`},
+		{"POST", "/v1/push", `not json`, 400, `byte 2`},
+		{"POST", "/v1/push", `{"channel":"a","data":1} x`, 400, `follows`},
+		{"POST", "/v1/push/batch", `{"messages":[{"channel":"a","data":1},{"chanel":"a"},{"user":"u","data":2}]}`, 200, `chanel`},
+		{"POST", "/v1/push/batch", `{"messages":[]}`, 400, `between 1 and 3`},
+		{"POST", "/v1/notify", `{}`, 400, `between 1 and 3`},
+		{"POST", "/v1/notify", `{"channels":["a b"]}`, 400, `byte 1`},
+		{"POST", "/v1/reply", `{"client":"a","data":1}`, 400, `ref`},
+		{"POST", "/v1/users/query", `{"users":["a","b"]}`, 200, `online:false`},
+		{"POST", "/v1/users/query", `{"users":[]}`, 400, `users`},
+		{"GET", "/v1/channels/a", "", 200, `messages:`},
+		{"GET", "/v1/channels/a%20b", "", 400, `byte 1`},
+		{"GET", "/v1/channels/a/history?limit=1", "", 200, `more:true`},
+		{"GET", "/v1/channels/a/history?limit=x", "", 400, `limit`},
+		{"GET", "/v1/users/nobody", "", 200, `online:false`},
+		{"GET", "/v1/servers", "", 200, `connections`},
+		{"GET", "/v1/nothing", "", 404, `/v1/nothing`},
+		{"GET", "/v1/push", "", 404, `GET /v1/push`},
+		{"GET", "/healthz", "", 200, i.ID()},
+		{"GET", "/readyz", "", 200, `ready:true`},
+	} {
+		status, answer := i.call(t, row.method, row.path, row.body)
+		if status != row.status || !strings.Contains(fmt.Sprint(answer), row.about) {
+			t.Errorf("%s %s %.60s: %d %v; want %d about %q", row.method, row.path, row.body, status, answer, row.status, row.about)
+		}
+	}
+}
+
+func TestBatchKeepsTheOrderOfATarget(t *testing.T) {
+	s, _ := redisStore(t, shared.Client(t), testBeat)
+	brokers := three(t, s, nil)
+	p := ways["tcp"](t, brokers[1])
+	p.connect("c", "")
+	p.subscribe("a")
+	var messages []string
+	for n := range 500 {
+		messages = append(messages, fmt.Sprintf(`{"channel":"a","data":%d},{"client":"other%d","data":1}`, n, n))
+	}
+	status, answer := brokers[0].call(t, "POST", "/v1/push/batch", `{"messages":[`+strings.Join(messages, ",")+`]}`)
+	if status != 200 || len(answer["results"].([]any)) != 1000 {
+		t.Fatalf("%d, %d results", status, len(answer["results"].([]any)))
+	}
+	for n := range 500 {
+		p.expect(object{"type": "message", "data": n})
+	}
+}
+
+func TestMetricsAndProfiles(t *testing.T) {
+	i := start(t, memoryStore(queue.Options{}), nil)
+	for path, want := range map[string]int{"/metrics": 200, "/debug/pprof/cmdline": 200} {
+		resp, err := http.Get("http://" + i.HTTP + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = resp.Body.Close()
+		if resp.StatusCode != want {
+			t.Errorf("%s is %d", path, resp.StatusCode)
+		}
+	}
+	req, _ := http.NewRequestWithContext(t.Context(), "GET", "http://"+i.HTTP+"/debug/pprof/cmdline", nil)
+	req.Header.Set("X-Forwarded-For", "203.0.113.7")
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = resp.Body.Close()
+	if resp.StatusCode != 404 {
+		t.Errorf("profiles through a proxy are %d, want 404", resp.StatusCode)
+	}
+}
+
+// TestDoors has API keys and tokens.
+func TestDoors(t *testing.T) {
+	public, private, err := ed25519.GenerateKey(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	der, err := x509.MarshalPKIXPublicKey(public)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tokens, err := auth.NewTokens(auth.Options{EdDSA: [][]byte{pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der})}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	keys, err := auth.NewKeys([]string{"backend-key-of-the-test"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	i := start(t, memoryStore(queue.Options{}), func(o *broker.Options) { o.Tokens, o.Keys = tokens, keys })
+	token := func(user string, expires time.Time) string {
+		s, err := jwt.NewWithClaims(jwt.SigningMethodEdDSA, jwt.MapClaims{"sub": user, "exp": expires.Unix()}).SignedString(private)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	if status, _ := i.call(t, "POST", "/v1/push", `{"channel":"a","data":1}`); status != 401 {
+		t.Errorf("a push without a key is %d", status)
+	}
+	if status, _ := i.call(t, "GET", "/healthz", ""); status != 200 {
+		t.Errorf("healthz is %d", status)
+	}
+	hour := time.Now().Add(time.Hour)
+	overAll(t, func(t *testing.T, dial func(instance) *peer) {
+		for name, row := range map[string]struct{ token, code string }{
+			"none":    {"", "unauthorized"},
+			"forged":  {token("alice", hour) + "x", "unauthorized"},
+			"expired": {token("alice", time.Now().Add(-time.Hour)), "expired"},
+		} {
+			p := dial(i)
+			p.say(`{"type":"connect","client":"c","user":"alice","token":%q,"ref":1}`, row.token)
+			heard := p.ends()
+			if len(heard) != 2 || heard[0]["code"] != "unauthorized" || heard[1]["code"] != row.code {
+				t.Errorf("%s token: heard %v", name, heard)
+			}
+		}
+		p := dial(i)
+		p.say(`{"type":"connect","client":"c","user":"mallory","token":%q,"ref":1}`, token("alice", hour))
+		p.expect(object{"type": "connected", "user": "alice"})
+		p.say(`{"type":"publish","channel":"a","data":1,"ref":2}`)
+		p.expect(object{"type": "error", "code": "forbidden"})
+		p.say(`{"type":"refresh","token":%q,"ref":3}`, token("bob", hour))
+		p.expect(object{"type": "error", "code": "forbidden"})
+		p.say(`{"type":"refresh","token":%q,"ref":4}`, token("alice", time.Now().Add(2*time.Second)))
+		p.expect(object{"type": "refreshed", "ref": 4})
+		if heard := p.ends(); len(heard) != 1 || heard[0]["code"] != "expired" {
+			t.Errorf("the token ran out on the connection: heard %v", heard)
+		}
+	})
+}
+
+// TestOpenOnlyOnLoopback is the table of what a broker refuses to be.
+func TestOpenOnlyOnLoopback(t *testing.T) {
+	keys, _ := auth.NewKeys([]string{"backend-key-of-the-test"})
+	tokens, _ := auth.NewTokens(auth.Options{HS256: [][]byte{[]byte(strings.Repeat("s", 32))}})
+	s := memoryStore(queue.Options{})
+	for _, row := range []struct {
+		name   string
+		change func(*broker.Options)
+		about  string
+	}{
+		{"no keys", func(o *broker.Options) { o.Tokens = tokens }, "auth.keys"},
+		{"no tokens", func(o *broker.Options) { o.Keys = keys }, "token"},
+		{"no peer secret", func(o *broker.Options) { o.Keys, o.Tokens, o.Shared = keys, tokens, true }, "peer_secret"},
+		{"all doors", func(o *broker.Options) { o.Keys, o.Tokens = keys, tokens }, ""},
+		{"insecure", func(o *broker.Options) { o.Insecure = true }, ""},
+		{"loopback", func(o *broker.Options) { o.HTTP, o.TCP = "127.0.0.1:0", "[::1]:0" }, ""},
+		{"bad address", func(o *broker.Options) { o.HTTP = "nonsense" }, "http"},
+	} {
+		o := broker.Options{Registry: s.registry, Queue: s.queue, HTTP: ":0", TCP: "0.0.0.0:0"}
+		row.change(&o)
+		_, err := broker.New(o)
+		if row.about == "" && err != nil || row.about != "" && (err == nil || !strings.Contains(err.Error(), row.about)) {
+			t.Errorf("%s: %v; want an error about %q", row.name, err, row.about)
+		}
+	}
+}

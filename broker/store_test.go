@@ -1,0 +1,225 @@
+package broker_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"switchboard/broker"
+	"switchboard/internal/redistest"
+	"switchboard/queue"
+)
+
+// lonely runs one broker on a Redis of its own.
+func lonely(t *testing.T, redisArgs ...string) (instance, *redistest.Server, *redis.Client) {
+	server := redistest.Start(t, redisArgs...)
+	client := server.Client(t)
+	s, _ := redisStore(t, client, testBeat)
+	i := start(t, s, func(o *broker.Options) { o.Beat = testBeat })
+	return i, server, client
+}
+
+// TestRedisGoesAndComesBack: connections stay, pushes are refused meanwhile, and
+// afterwards everything is as before, though Redis came back empty.
+func TestRedisGoesAndComesBack(t *testing.T) {
+	i, server, _ := lonely(t)
+	i.ready(t, http.StatusOK)
+	p := ways["tcp"](t, i)
+	p.connect("phone", "alice")
+	p.subscribe("news")
+	before := i.push(t, `{"channel":"news","data":1}`)
+	p.expect(object{"type": "message", "id": before["id"]})
+
+	server.Kill()
+	resp, err := http.Post("http://"+i.HTTP+"/v1/push", "application/json", strings.NewReader(`{"channel":"news","data":2}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = resp.Body.Close()
+	if resp.StatusCode != http.StatusServiceUnavailable && resp.StatusCode != http.StatusGatewayTimeout {
+		t.Fatalf("a push that cannot be stored is %d", resp.StatusCode)
+	}
+	i.ready(t, http.StatusServiceUnavailable)
+	p.say(`{"type":"publish","channel":"news","data":3,"ref":4}`)
+	p.expect(object{"type": "error", "ref": 4, "code": "unavailable"})
+
+	if err := server.Restart(); err != nil {
+		t.Fatal(err)
+	}
+	i.ready(t, http.StatusOK)
+	after := i.push(t, `{"channel":"news","data":5}`)
+	if fmt.Sprint(after["servers"]) != "1" {
+		t.Fatalf("servers is %v: the channel was not bound again", after["servers"])
+	}
+	got := p.hear()
+	if got["type"] == "gap" { // the store lost its past: told, and then everything that it holds
+		got = p.hear()
+	}
+	if fmt.Sprint(got["id"]) != fmt.Sprint(after["id"]) {
+		t.Fatalf("got %v, want message %v", got, after["id"])
+	}
+	eventually(t, "the user is known again", func() bool {
+		_, u := i.call(t, "GET", "/v1/users/alice", "")
+		return u["online"] == true
+	})
+	i.push(t, `{"user":"alice","data":6}`)
+	p.expect(object{"type": "message", "channel": nil, "data": 6})
+}
+
+func TestRedisIsAwayAtTheStart(t *testing.T) {
+	server := redistest.Start(t)
+	server.Kill()
+	s, _ := redisStore(t, server.Client(t), testBeat)
+	i := start(t, s, func(o *broker.Options) { o.Beat = testBeat })
+	i.ready(t, http.StatusServiceUnavailable)
+	if status, _ := i.call(t, "GET", "/healthz", ""); status != http.StatusOK {
+		t.Fatalf("healthz is %d: the process is alive", status)
+	}
+	p := ways["tcp"](t, i)
+	p.say(`{"type":"connect","client":"early","ref":1}`)
+	heard := p.ends()
+	if len(heard) != 2 || heard[0]["code"] != "unavailable" || heard[1]["code"] != "overloaded" || heard[1]["after_ms"] == nil {
+		t.Fatalf("heard %v, want unavailable and when to come back", heard)
+	}
+	if err := server.Restart(); err != nil {
+		t.Fatal(err)
+	}
+	i.ready(t, http.StatusOK)
+	ways["tcp"](t, i).connect("early", "")
+}
+
+// TestFullRedis: pushes are refused, acknowledgements still work.
+func TestFullRedis(t *testing.T) {
+	i, _, client := lonely(t, "--maxmemory-policy", "noeviction")
+	i.ready(t, http.StatusOK)
+	p := ways["tcp"](t, i)
+	p.connect("phone", "alice")
+	i.push(t, `{"client":"phone","data":1}`)
+	got := p.expect(object{"type": "message", "data": 1})
+	if err := client.ConfigSet(t.Context(), "maxmemory", "1").Err(); err != nil {
+		t.Fatal(err)
+	}
+	if status, answer := i.call(t, "POST", "/v1/push", `{"client":"phone","data":2}`); status != http.StatusServiceUnavailable {
+		t.Fatalf("a push to a full Redis is %d %v", status, answer)
+	}
+	p.say(`{"type":"ack","id":%v}`, got["id"])
+	eventually(t, "the acknowledgement went through", func() bool {
+		_, u := i.call(t, "GET", "/v1/users/alice", "")
+		return fmt.Sprint(u["clients"].([]any)[0].(object)["queued"]) == "0"
+	})
+	i.ready(t, http.StatusOK)
+	if err := client.ConfigSet(t.Context(), "maxmemory", "0").Err(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// blockingQueue lets a test stop a read of a channel in the middle.
+type blockingQueue struct {
+	queue.Queue
+	reading chan struct{} // one for each read that begins
+	proceed chan struct{} // one for each that may go on
+}
+
+func (q blockingQueue) ReadChannel(ctx context.Context, channel string, after int64, limit int) (queue.Page, error) {
+	page, err := q.Queue.ReadChannel(ctx, channel, after, limit)
+	if channel == "race" {
+		q.reading <- struct{}{}
+		<-q.proceed
+	}
+	return page, err
+}
+
+// TestBindBeforeTheFirstRead stores a message between the first read of a channel and
+// its end: the hint must not be lost.
+func TestBindBeforeTheFirstRead(t *testing.T) {
+	s := memoryStore(queue.Options{})
+	q := blockingQueue{s.queue, make(chan struct{}), make(chan struct{})}
+	s.queue = q
+	i := start(t, s, nil)
+	p := ways["tcp"](t, i)
+	p.connect("c", "")
+	p.say(`{"type":"subscribe","channel":"race","after":0,"ref":2}`)
+	<-q.reading // the position was read: nothing is there
+	r := i.push(t, `{"channel":"race","data":1}`)
+	if fmt.Sprint(r["servers"]) != "1" {
+		t.Fatal("the channel was read before it was bound: the pusher does not see the reader")
+	}
+	go func() { // from here on reads pass
+		for {
+			select {
+			case q.proceed <- struct{}{}:
+			case <-q.reading:
+			case <-t.Context().Done():
+				return
+			}
+		}
+	}()
+	p.expect(object{"type": "subscribed", "recovered": true})
+	p.expect(object{"type": "message", "id": r["id"]})
+}
+
+// TestIdempotentPush repeats pushes with a key, also at the same time.
+func TestIdempotentPush(t *testing.T) {
+	s, _ := redisStore(t, shared.Client(t), testBeat)
+	brokers := three(t, s, nil)
+	p := ways["tcp"](t, brokers[0])
+	p.connect("phone", "alice")
+	p.subscribe("news")
+	for n, target := range []string{`"channel":"news"`, `"user":"alice"`, `"client":"phone"`} {
+		body := fmt.Sprintf(`{%s,"key":"once-%d","data":1}`, target, n)
+		answers := make(chan object)
+		for n := range 9 {
+			go func() { answers <- brokers[n%3].push(t, body) }()
+		}
+		duplicates := 0
+		for range 9 {
+			if r := <-answers; r["duplicate"] == true {
+				duplicates++
+			}
+		}
+		if duplicates != 8 {
+			t.Errorf("%s: %d of 9 are duplicates, want 8", target, duplicates)
+		}
+		p.expect(object{"type": "message", "data": 1})
+	}
+	p.say(`{"type":"ping","ref":1}`)
+	p.expect(object{"type": "pong"})
+}
+
+func TestLimitOfConnections(t *testing.T) {
+	i := start(t, memoryStore(queue.Options{}), func(o *broker.Options) { o.MaxConnections = 2 })
+	for n := range 2 {
+		ways["tcp"](t, i).connect(fmt.Sprint("c", n), "")
+	}
+	p := ways["tcp"](t, i)
+	if heard := p.ends(); len(heard) != 1 || heard[0]["code"] != "overloaded" || heard[0]["after_ms"] == nil {
+		t.Fatalf("heard %v, want overloaded and when to come back", heard)
+	}
+	req, _ := http.NewRequestWithContext(t.Context(), "GET", "http://"+i.HTTP+"/ws", nil)
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = resp.Body.Close()
+	if resp.StatusCode != http.StatusServiceUnavailable || resp.Header.Get("Retry-After") == "" {
+		t.Fatalf("an upgrade with no room is %d", resp.StatusCode)
+	}
+	if status, _ := i.call(t, "GET", "/v1/servers", ""); status != http.StatusOK {
+		t.Fatalf("the API is %d when clients fill the process", status)
+	}
+}
+
+func TestIdleConnectionsArePingedAndClosed(t *testing.T) {
+	i := start(t, memoryStore(queue.Options{}), func(o *broker.Options) { o.Ping = time.Second })
+	p := ways["tcp"](t, i)
+	p.connect("silent", "")
+	heard := p.ends()
+	if len(heard) != 2 || heard[0]["type"] != "ping" || heard[1]["code"] != "idle" || heard[1]["reconnect"] != true {
+		t.Fatalf("heard %v, want a ping and then idle", heard)
+	}
+}
