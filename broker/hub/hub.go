@@ -135,7 +135,7 @@ func (h *Hub) Release(c *Channel) {
 func (h *Hub) Subscribe(l *loop.Loop, to Subscriber, pos Position) *Subscription {
 	list := &pos.Channel.perLoop[l.Index]
 	s := &Subscription{Channel: pos.Channel, to: to, loop: l, cursor: pos.Cursor, index: int32(len(list.subs))}
-	s.lagging = true // until Start: deliver must not overtake the answer to the client
+	s.lag() // until Start: deliver must not overtake the answer to the client
 	list.subs = append(list.subs, s)
 	list.count.Store(int32(len(list.subs)))
 	return s

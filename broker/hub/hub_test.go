@@ -1,0 +1,361 @@
+package hub
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"switchboard/broker/loop"
+	"switchboard/broker/work"
+	"switchboard/internal/wire"
+	"switchboard/queue"
+	"switchboard/registry"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// stage is a hub over the in-memory store, with one loop.
+type stage struct {
+	*Hub
+	t     *testing.T
+	loop  *loop.Loop
+	queue *watchedQueue
+	reg   registry.Registry
+	pool  *work.Pool
+}
+
+// watchedQueue counts the reads of a channel, and can refuse them.
+type watchedQueue struct {
+	queue.Queue
+	mu    sync.Mutex
+	reads int
+	fail  error
+}
+
+func (q *watchedQueue) ReadChannel(ctx context.Context, channel string, after int64, limit int) (queue.Page, error) {
+	q.mu.Lock()
+	q.reads++
+	fail := q.fail
+	q.mu.Unlock()
+	if fail != nil {
+		return queue.Page{}, fail
+	}
+	return q.Queue.ReadChannel(ctx, channel, after, limit)
+}
+
+func (q *watchedQueue) set(fail error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.fail = fail
+}
+
+func (q *watchedQueue) count() int {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.reads
+}
+
+func newStage(t *testing.T, o queue.Options) *stage {
+	g := loop.NewGoroutine(0)
+	stop := make(chan struct{})
+	var running sync.WaitGroup
+	running.Go(func() { g.Run(stop) })
+	t.Cleanup(func() { close(stop); running.Wait() })
+	reg := registry.NewMemory(registry.Options{})
+	s := &stage{t: t, loop: g.Loop, reg: reg, pool: work.New(8)}
+	s.queue = &watchedQueue{Queue: queue.NewMemory(o, nil)}
+	s.Hub = New(Options{
+		Loops: []*loop.Loop{g.Loop}, Pool: s.pool, Registry: reg, Queue: s.queue,
+		ServerID: func() string { return "me" },
+	})
+	return s
+}
+
+// settle returns when nothing is under way any more.
+func (s *stage) settle() {
+	for range 50 { // a task may queue a job, a job post a task
+		s.pool.Wait()
+		s.do(func() {})
+	}
+}
+
+// do runs f on the loop.
+func (s *stage) do(f func()) {
+	done := make(chan struct{})
+	s.loop.Post(func() { defer close(done); f() })
+	<-done
+}
+
+// append stores n messages without telling anybody.
+func (s *stage) append(channel string, n int) (list []queue.Appended) {
+	s.t.Helper()
+	for i := range n {
+		a, err := s.queue.AppendChannel(s.t.Context(), channel, fmt.Appendf(nil, "%d", i), "")
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		list = append(list, a)
+	}
+	return list
+}
+
+// reader is a connection that notes what it is sent.
+type reader struct {
+	ids     []int64
+	gaps    []int64 // the positions that gaps led to
+	stalled bool
+	writes  int
+}
+
+func (r *reader) Backlogged() bool          { return r.stalled }
+func (r *reader) Gap(_ string, _, id int64) { r.gaps = append(r.gaps, id) }
+func (r *reader) Write(b *wire.Batch) {
+	r.writes++
+	for _, f := range b.Frames {
+		e, err := wire.DecodeEvent(f.JSON())
+		if err != nil {
+			panic(err)
+		}
+		r.ids = append(r.ids, *e.ID)
+	}
+}
+
+// join subscribes a reader.
+func (s *stage) join(channel string, after *int64) (*reader, *Subscription, Position) {
+	s.t.Helper()
+	pos, err := s.Acquire(s.t.Context(), channel, after)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	r := &reader{}
+	var sub *Subscription
+	s.do(func() {
+		sub = s.Subscribe(s.loop, r, pos)
+		sub.Start()
+	})
+	s.settle()
+	return r, sub, pos
+}
+
+func (s *stage) expect(r *reader, want []queue.Appended, what string) {
+	s.t.Helper()
+	s.settle()
+	var ids []int64
+	for _, a := range want {
+		ids = append(ids, a.ID)
+	}
+	s.do(func() {
+		if !slices.Equal(r.ids, ids) {
+			s.t.Errorf("%s: got %d messages, want %d; got %.8v… want %.8v…", what, len(r.ids), len(ids), head(r.ids), head(ids))
+		}
+	})
+}
+
+func head(ids []int64) []int64 { return ids[:min(len(ids), 8)] }
+
+func hint(c *Channel, a queue.Appended) { c.Hint(a.ID, a.Prev, []byte("1")) }
+
+func TestHintsInAnyOrderGiveEachMessageOnce(t *testing.T) {
+	for name, order := range map[string][]int{
+		"in order":  {0, 1, 2, 3, 4},
+		"reversed":  {4, 3, 2, 1, 0},
+		"repeated":  {0, 0, 1, 1, 0, 2, 3, 2, 4, 4},
+		"shuffled":  {2, 0, 4, 1, 3},
+		"some lost": {0, 3},
+		"last only": {4},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newStage(t, queue.Options{})
+			r, _, _ := s.join("a", nil)
+			stored := s.append("a", 5)
+			for _, n := range order {
+				hint(s.Channel("a"), stored[n])
+			}
+			if name == "some lost" {
+				s.expect(r, stored, "the drain brings the lost ones, and those behind")
+				return
+			}
+			s.expect(r, stored, name)
+		})
+	}
+}
+
+func TestHintsInOrderNeedNoRead(t *testing.T) {
+	s := newStage(t, queue.Options{})
+	r, _, _ := s.join("a", nil)
+	before := s.queue.count()
+	stored := s.append("a", 100)
+	for _, a := range stored {
+		hint(s.Channel("a"), a)
+	}
+	s.expect(r, stored, "all")
+	if n := s.queue.count(); n != before {
+		t.Errorf("%d reads of the store, want none", n-before)
+	}
+}
+
+func TestStalledSubscriberKeepsOnlyItsCursor(t *testing.T) {
+	s := newStage(t, queue.Options{})
+	slow, sub, _ := s.join("a", nil)
+	quick, _, _ := s.join("a", nil)
+	s.do(func() { slow.stalled = true })
+	stored := s.append("a", 1000) // more than the tail holds
+	for _, a := range stored {
+		hint(s.Channel("a"), a)
+	}
+	s.expect(quick, stored, "the quick one")
+	s.do(func() {
+		if slow.writes != 0 {
+			t.Errorf("%d writes to a stalled socket", slow.writes)
+		}
+		slow.stalled = false
+		sub.Resume()
+	})
+	s.expect(slow, stored, "the slow one, once it reads")
+}
+
+func TestTrimmedBehindTheCursorIsAGap(t *testing.T) {
+	s := newStage(t, queue.Options{ChannelCap: 10})
+	r, sub, _ := s.join("a", nil)
+	s.do(func() { r.stalled = true })
+	stored := s.append("a", 500)
+	for _, a := range stored {
+		hint(s.Channel("a"), a)
+	}
+	s.settle()
+	s.do(func() { r.stalled = false; sub.Resume() })
+	s.settle()
+	s.do(func() {
+		if len(r.gaps) != 1 {
+			t.Fatalf("gaps %v, want one", r.gaps)
+		}
+		last := stored[len(stored)-1].ID
+		if r.ids[len(r.ids)-1] != last || !slices.IsSorted(r.ids) || r.ids[0] <= r.gaps[0] {
+			t.Errorf("behind the gap to %d came %v", r.gaps[0], r.ids)
+		}
+	})
+}
+
+// TestStoreThatLostItsPast is a failover: the store comes back without the last messages.
+func TestStoreThatLostItsPast(t *testing.T) {
+	s := newStage(t, queue.Options{})
+	r, _, _ := s.join("a", nil)
+	stored := s.append("a", 3)
+	for _, a := range stored {
+		hint(s.Channel("a"), a)
+	}
+	s.expect(r, stored, "before")
+	later := func() time.Time { return time.Now().Add(time.Minute) }
+	s.queue.Queue = queue.NewMemory(queue.Options{Now: later}, nil)
+	s.MarkAllDirty()
+	s.settle()
+	after := s.append("a", 1)
+	hint(s.Channel("a"), after[0])
+	s.settle()
+	s.do(func() {
+		if len(r.gaps) != 1 || r.ids[len(r.ids)-1] != after[0].ID {
+			t.Errorf("gaps %v, ids %v: the loss must be told, and what came later delivered", r.gaps, r.ids)
+		}
+	})
+}
+
+func TestStoreAwayAndBack(t *testing.T) {
+	s := newStage(t, queue.Options{})
+	r, _, _ := s.join("a", nil)
+	stored := s.append("a", 2)
+	s.queue.set(errors.New("away"))
+	hint(s.Channel("a"), stored[1]) // the one before is missing
+	s.settle()
+	s.queue.set(nil)
+	s.Tick()
+	s.expect(r, stored, "after the tick")
+}
+
+func TestUnusedChannelIsUnbound(t *testing.T) {
+	s := newStage(t, queue.Options{})
+	_, sub, _ := s.join("a", nil)
+	servers := func() []string {
+		list, err := s.reg.ChannelServers(t.Context(), "a")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return list
+	}
+	s.Tick()
+	s.settle()
+	if !slices.Equal(servers(), []string{"me"}) {
+		t.Fatalf("bound to %v with a subscriber", servers())
+	}
+	s.do(func() { s.Unsubscribe(sub) })
+	s.Tick()
+	s.settle()
+	if len(servers()) != 0 || s.Len() != 0 {
+		t.Fatalf("bound to %v, %d channels held, without a subscriber", servers(), s.Len())
+	}
+	r, _, _ := s.join("a", nil) // and bound again
+	stored := s.append("a", 1)
+	hint(s.Channel("a"), stored[0])
+	s.expect(r, stored, "after it was bound again")
+}
+
+func TestIdleTailGivesItsMemoryBack(t *testing.T) {
+	s := newStage(t, queue.Options{})
+	r, _, _ := s.join("a", nil)
+	stored := s.append("a", 10)
+	for _, a := range stored {
+		hint(s.Channel("a"), a)
+	}
+	s.expect(r, stored, "before")
+	s.Tick()
+	s.Tick()
+	if tail := s.Channel("a").tail.Load(); len(tail.entries) != 0 || tail.last != stored[9].ID {
+		t.Errorf("the idle tail holds %d messages up to %d", len(tail.entries), tail.last)
+	}
+	more := s.append("a", 1)
+	hint(s.Channel("a"), more[0])
+	s.expect(r, append(stored, more...), "after")
+}
+
+func TestAssertBindsUnderTheNewID(t *testing.T) {
+	s := newStage(t, queue.Options{})
+	s.join("a", nil)
+	id := "me"
+	s.opts.ServerID = func() string { return id }
+	id = "me-again"
+	if err := s.Assert(t.Context(), "me"); err != nil {
+		t.Fatal(err)
+	}
+	if list, _ := s.reg.ChannelServers(t.Context(), "a"); !slices.Equal(list, []string{"me-again"}) {
+		t.Errorf("bound to %v", list)
+	}
+	s.settle()
+}
+
+func TestTailIsBounded(t *testing.T) {
+	tl := &tail{}
+	for n := range int64(5000) {
+		tl = tl.extend([]entry{{n + 1, wire.NewFrame(make([]byte, 100+n%2000))}})
+	}
+	if len(tl.entries) > maxTailMessages || tl.bytes > maxTailBytes || tl.last != 5000 {
+		t.Errorf("%d messages, %d bytes, up to %d", len(tl.entries), tl.bytes, tl.last)
+	}
+	bytes := 0
+	for _, e := range tl.entries {
+		bytes += e.frame.Size()
+	}
+	if bytes != tl.bytes {
+		t.Errorf("%d bytes are counted, %d are held", tl.bytes, bytes)
+	}
+	if _, ok := tl.after(tl.base); !ok {
+		t.Error("the base is not a place to go on from")
+	}
+	if _, ok := tl.after(tl.base - 1); ok {
+		t.Error("a place before the base is")
+	}
+}
