@@ -1,0 +1,155 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"switchboard/cmd/internal/proctest"
+	"switchboard/internal/redistest"
+)
+
+// start runs a broker on free ports and gives the URL of its HTTP port.
+func start(t *testing.T, environ []string, args ...string) (*proctest.Process, string) {
+	t.Helper()
+	p := proctest.Start(t, environ, binary, append([]string{"--http=127.0.0.1:0", "--tcp=off"}, args...)...)
+	return p, fmt.Sprintf("http://%s", p.Await(t, "listening")["http"])
+}
+
+func get(t *testing.T, url string) (int, string) {
+	t.Helper()
+	response, err := http.Get(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return response.StatusCode, string(body)
+}
+
+// awaitStatus asks until the answer is code.
+func awaitStatus(t *testing.T, url string, code int) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		got, body := get(t, url)
+		if got == code {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			t.Fatalf("%s stays at %d %s", url, got, body)
+		case <-tick.C:
+		}
+	}
+}
+
+func TestAlone(t *testing.T) {
+	p, url := start(t, []string{"SWITCHBOARD_AUTH_KEY=" + secret})
+	if open := p.Await(t, "running alone: the store is in memory and nothing outlives this process; no API keys")["open"]; open != true {
+		t.Error("it does not say that it is open")
+	}
+	unknown := p.Await(t, "there are no such settings")
+	if fmt.Sprint(unknown["variables"]) != "[SWITCHBOARD_AUTH_KEY]" || strings.Contains(p.Log(), secret) {
+		t.Errorf("got %v", unknown)
+	}
+	awaitStatus(t, url+"/readyz", http.StatusOK)
+	if _, metrics := get(t, url+"/metrics"); !strings.Contains(metrics, "go_goroutines") || !strings.Contains(metrics, "switchboard_janitor_") {
+		t.Error("the runtime's or the inner janitor's metrics are missing")
+	}
+	p.Signal(t, syscall.SIGTERM)
+	if code := p.Wait(t); code != 0 {
+		t.Errorf("it ended with %d", code)
+	}
+}
+
+func TestWarnsOfWeakSecret(t *testing.T) {
+	p, _ := start(t, []string{"SWITCHBOARD_AUTH_HS256_SECRET=" + secret, "SWITCHBOARD_AUTH_KEYS=" + secret})
+	p.Await(t, "running alone")
+	p.Await(t, "an HS256 secret has less than 32 bytes")
+	if strings.Contains(p.Log(), secret) || strings.Contains(p.Log(), `"open"`) {
+		t.Error("the log tells a secret, or that it is open")
+	}
+}
+
+// TestRedisAway starts without Redis, lets it come, and looks that its place is clean at the end.
+func TestRedisAway(t *testing.T) {
+	server := redistest.Start(t, "--requirepass", secret)
+	server.Kill()
+	p, url := start(t, nil, "--redis", "redis://:"+secret+"@"+server.Addr, "--prefix=t:")
+	p.Await(t, "Redis does not answer")
+	if code, body := get(t, url+"/healthz"); code != http.StatusOK {
+		t.Errorf("/healthz: %d %s", code, body)
+	}
+	if code, body := get(t, url+"/readyz"); code != http.StatusServiceUnavailable {
+		t.Errorf("/readyz: %d %s", code, body)
+	}
+	if err := server.Restart(); err != nil {
+		t.Fatal(err)
+	}
+	p.Await(t, "Redis answers")
+	awaitStatus(t, url+"/readyz", http.StatusOK)
+	_, metrics := get(t, url+"/metrics")
+	for _, name := range []string{"switchboard_redis_seconds_count", "switchboard_redis_errors_total", "switchboard_redis_commands_total"} {
+		if !strings.Contains(metrics, name) {
+			t.Errorf("%s is missing", name)
+		}
+	}
+	if strings.Contains(metrics, "switchboard_redis_errors_total 0\n") {
+		t.Error("the failures before were not counted")
+	}
+	p.Signal(t, syscall.SIGINT)
+	if code := p.Wait(t); code != 0 {
+		t.Errorf("it ended with %d", code)
+	}
+	if strings.Contains(p.Log(), secret) {
+		t.Error("the password is in the log")
+	}
+}
+
+func TestRefusesRedisThatEvicts(t *testing.T) {
+	server := redistest.Start(t, "--maxmemory-policy", "allkeys-lru")
+	p, _ := start(t, nil, "--redis", server.URL())
+	if code := p.Wait(t); code != 1 {
+		t.Errorf("it ended with %d", code)
+	}
+	lines := strings.Split(strings.TrimSpace(p.Log()), "\n")
+	if last := lines[len(lines)-1]; !strings.HasPrefix(last, "broker: redis evicts keys: maxmemory-policy of "+server.Addr+" is allkeys-lru") {
+		t.Errorf("the last line is %q", last)
+	}
+}
+
+// TestSecondSignal has a call under way, for which the orderly end would wait.
+func TestSecondSignal(t *testing.T) {
+	p, url := start(t, nil, "--drain-time=1h")
+	conn, err := net.Dial("tcp", strings.TrimPrefix(url, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if _, err := io.WriteString(conn, "POST /v1/push HTTP/1.1\r\nHost: h\r\nContent-Length: 10\r\nExpect: 100-continue\r\n\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.ReadFull(conn, make([]byte, len("HTTP/1.1 100"))); err != nil { // it reads the body now
+		t.Fatal(err)
+	}
+	p.Signal(t, syscall.SIGTERM)
+	p.Await(t, "going down")
+	// The first signal is done with a moment after that line.
+	p.SignalUntilEnd(t, syscall.SIGTERM)
+	if code := p.Wait(t); code != -1 {
+		t.Errorf("it ended with %d, and not by the signal", code)
+	}
+}

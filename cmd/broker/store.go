@@ -1,0 +1,51 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"switchboard/broker"
+	"switchboard/cmd/internal/setup"
+	"switchboard/configs"
+	"switchboard/janitor"
+	"switchboard/queue"
+	"switchboard/registry"
+)
+
+// store is what stands behind the two interfaces.
+type store struct {
+	tend  func(context.Context) error // what it needs while the broker runs
+	close func()
+}
+
+// openStore puts the store into opts.
+func openStore(settings configs.Broker, opts *broker.Options) (store, error) {
+	if settings.Redis == "" {
+		return openMemory(settings, opts)
+	}
+	redis, err := setup.OpenRedis(string(settings.Redis), opts.Registerer, opts.Logger)
+	if err != nil {
+		return store{}, err
+	}
+	opts.Registry = registry.NewRedis(redis.Pipe, settings.Registry())
+	opts.Queue = queue.NewRedis(redis.Pipe, settings.Queue())
+	opts.Shared, opts.StoreChanged = true, redis.Watch.Changed()
+	return store{tend: redis.Settle, close: func() { _ = redis.Close() }}, nil
+}
+
+// openMemory has the janitor's rounds made in this process: nobody else can.
+func openMemory(settings configs.Broker, opts *broker.Options) (store, error) {
+	where := registry.NewMemory(settings.Registry())
+	waiting := queue.NewMemory(settings.Queue(), func(channel string) []string {
+		servers, _ := where.ChannelServers(context.Background(), channel) // memory does not fail
+		return servers
+	})
+	opts.Registry, opts.Queue = where, waiting
+	j, err := janitor.New(janitor.Options{
+		Registry: where, Queue: waiting, Logger: opts.Logger, Registerer: opts.Registerer,
+	})
+	if err != nil {
+		return store{}, fmt.Errorf("janitor: %w", err)
+	}
+	return store{tend: j.Run, close: func() {}}, nil
+}

@@ -1,0 +1,177 @@
+// Package proctest builds a command once and runs it as a process, for the tests of the
+// commands.
+package proctest
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// patience is how long a process may take for anything: it only ends tests that hang.
+const patience = time.Minute
+
+// Main builds the command in the current directory, runs the tests with its path and
+// gives their code.
+func Main(m *testing.M, binary *string) int {
+	dir, err := os.MkdirTemp("", "switchboard-cmd-")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(dir)
+	*binary = filepath.Join(dir, "command")
+	if out, err := exec.Command("go", "build", "-o", *binary, ".").CombinedOutput(); err != nil {
+		fmt.Fprintf(os.Stderr, "go build: %v\n%s", err, out)
+		return 1
+	}
+	return m.Run()
+}
+
+// Result is what a process left.
+type Result struct {
+	Code           int
+	Stdout, Stderr string
+}
+
+// Run waits for the end of a process with this environment and no other.
+func Run(t *testing.T, environ []string, binary string, args ...string) Result {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, binary, args...)
+	var stdout, stderr bytes.Buffer
+	cmd.Env, cmd.Stdout, cmd.Stderr = append([]string{}, environ...), &stdout, &stderr
+	err := cmd.Run()
+	if _, exited := errors.AsType[*exec.ExitError](err); err != nil && !exited || ctx.Err() != nil {
+		t.Fatalf("%v %v: %v\n%s", binary, args, err, &stderr)
+	}
+	return Result{cmd.ProcessState.ExitCode(), stdout.String(), stderr.String()}
+}
+
+// Process is one that runs and writes its log as JSON.
+type Process struct {
+	cmd   *exec.Cmd
+	lines chan string
+	ended chan struct{}
+
+	mu  sync.Mutex // guards log
+	log strings.Builder
+}
+
+// Start runs a process until the test ends at the latest.
+func Start(t *testing.T, environ []string, binary string, args ...string) *Process {
+	t.Helper()
+	p := &Process{
+		cmd:   exec.Command(binary, append(args, "--log-format=json")...),
+		lines: make(chan string, 10_000), ended: make(chan struct{}),
+	}
+	p.cmd.Env = append([]string{}, environ...)
+	stderr, err := p.cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go p.read(stderr)
+	t.Cleanup(func() {
+		_ = p.cmd.Process.Kill()
+		<-p.ended
+		if t.Failed() {
+			t.Logf("the process wrote:\n%s", p.Log())
+		}
+	})
+	return p
+}
+
+func (p *Process) read(stderr io.Reader) {
+	for lines := bufio.NewScanner(stderr); lines.Scan(); {
+		p.mu.Lock()
+		fmt.Fprintln(&p.log, lines.Text())
+		p.mu.Unlock()
+		p.lines <- lines.Text()
+	}
+	_ = p.cmd.Wait()
+	close(p.lines)
+	close(p.ended)
+}
+
+// Log is all that was written so far.
+func (p *Process) Log() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.log.String()
+}
+
+// Await reads on in the log until a message begins with prefix and gives its fields.
+func (p *Process) Await(t *testing.T, prefix string) map[string]any {
+	t.Helper()
+	timeout := time.After(patience)
+	for {
+		select {
+		case line, open := <-p.lines:
+			if !open {
+				t.Fatalf("it ended before it said %q", prefix)
+			}
+			var fields map[string]any
+			if json.Unmarshal([]byte(line), &fields) != nil {
+				continue
+			}
+			if message, _ := fields["message"].(string); strings.HasPrefix(message, prefix) {
+				return fields
+			}
+		case <-timeout:
+			t.Fatalf("it never said %q", prefix)
+		}
+	}
+}
+
+// Signal sends a signal.
+func (p *Process) Signal(t *testing.T, s syscall.Signal) {
+	t.Helper()
+	if err := p.cmd.Process.Signal(s); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// SignalUntilEnd repeats the signal until the process is gone.
+func (p *Process) SignalUntilEnd(t *testing.T, s syscall.Signal) {
+	t.Helper()
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		if err := p.cmd.Process.Signal(s); err != nil && !errors.Is(err, os.ErrProcessDone) {
+			t.Fatal(err)
+		}
+		select {
+		case <-p.ended:
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+// Wait waits for the end and gives the exit code, -1 for the end by a signal.
+func (p *Process) Wait(t *testing.T) int {
+	t.Helper()
+	select {
+	case <-p.ended:
+		return p.cmd.ProcessState.ExitCode()
+	case <-time.After(patience):
+		t.Fatal("it does not end")
+		return 0
+	}
+}

@@ -1,0 +1,53 @@
+package setup
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/rs/zerolog"
+
+	"switchboard/configs"
+)
+
+func TestExit(t *testing.T) {
+	_, usage := configs.LoadBroker([]string{"--nonsense"}, nil)
+	tests := []struct {
+		err            error
+		code           int
+		stdout, stderr string
+	}{
+		{nil, 0, "", ""},
+		{configs.ErrHelp, 0, "the help", ""},
+		{configs.ErrVersion, 0, "name " + Version() + "\n", ""},
+		{usage, 2, "", "name: unknown flag: --nonsense\nTry name --help.\n"},
+		{errors.Join(errors.New("one"), errors.New("two")), 1, "", "name: one; two\n"},
+	}
+	for _, tt := range tests {
+		var stdout, stderr bytes.Buffer
+		if code := Exit("name", "the help", tt.err, &stdout, &stderr); code != tt.code || stdout.String() != tt.stdout || stderr.String() != tt.stderr {
+			t.Errorf("%v: got %d, %q, %q", tt.err, code, &stdout, &stderr)
+		}
+	}
+}
+
+func TestLog(t *testing.T) {
+	for format, isJSON := range map[string]bool{"json": true, "auto": true, "console": false} { // no terminal here
+		var out bytes.Buffer
+		log, err := Log(&out, "warn", format)
+		if err != nil {
+			t.Fatal(err)
+		}
+		log.Info().Msg("not this")
+		log.Warn().Msg("this")
+		if json.Valid(out.Bytes()) != isJSON || strings.Count(out.String(), "\n") != 1 || !strings.Contains(out.String(), "this") {
+			t.Errorf("%s: %q", format, &out)
+		}
+	}
+	if _, err := Log(&bytes.Buffer{}, "loud", "json"); err == nil {
+		t.Error("there is no such level")
+	}
+	redisWords{zerolog.Nop()}.Printf(t.Context(), "%s", "harmless without a log")
+}

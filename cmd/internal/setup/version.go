@@ -1,0 +1,24 @@
+package setup
+
+import "runtime/debug"
+
+// Version is that of the module, or where it has none the revision that was built.
+func Version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "unknown"
+	}
+	if v := info.Main.Version; v != "" && v != "(devel)" {
+		return v
+	}
+	version := "devel"
+	for _, s := range info.Settings {
+		switch {
+		case s.Key == "vcs.revision":
+			version += "-" + s.Value[:min(12, len(s.Value))]
+		case s.Key == "vcs.modified" && s.Value == "true":
+			version += "-modified"
+		}
+	}
+	return version
+}

@@ -1,0 +1,87 @@
+// Command janitor frees in Redis what dead brokers held; see --help.
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"golang.org/x/sync/errgroup"
+
+	"switchboard/cmd/internal/setup"
+	"switchboard/configs"
+	"switchboard/internal/redisurl"
+	"switchboard/janitor"
+	"switchboard/queue"
+	"switchboard/registry"
+)
+
+func main() { os.Exit(run(os.Args[1:], os.Environ(), os.Stdout, os.Stderr)) }
+
+func run(args, environ []string, stdout, stderr io.Writer) int {
+	settings, err := configs.LoadJanitor(args, environ)
+	if err == nil {
+		ctx, stop := setup.UntilSignal()
+		defer stop()
+		err = serve(ctx, settings, stderr)
+	}
+	return setup.Exit("janitor", configs.JanitorHelp(), err, stdout, stderr)
+}
+
+// serve runs a janitor until ctx ends, or for one round.
+func serve(ctx context.Context, settings configs.Janitor, stderr io.Writer) error {
+	log, err := setup.Log(stderr, settings.LogLevel, settings.LogFormat)
+	if err != nil {
+		return err
+	}
+	metrics := prometheus.NewRegistry()
+	metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	redis, err := setup.OpenRedis(string(settings.Redis), metrics, log)
+	if err != nil {
+		return err
+	}
+	defer redis.Close()
+	opts := settings.Options()
+	opts.Registry = registry.NewRedis(redis.Pipe, settings.Registry())
+	opts.Queue = queue.NewRedis(redis.Pipe, settings.Queue())
+	opts.Logger, opts.Registerer = log, metrics
+	j, err := janitor.New(opts)
+	if err != nil {
+		return err
+	}
+	// A janitor loses nothing to eviction and can only help: it says so and works on.
+	tolerate := func(err error) error {
+		if errors.Is(err, redisurl.ErrEvicts) {
+			log.Warn().Err(err).Msg("brokers refuse this Redis")
+			return nil
+		}
+		return err
+	}
+	setup.WarnUnknown(log, settings.Unknown)
+	if settings.Once {
+		if err := tolerate(redis.Check(ctx)); err != nil {
+			return err
+		}
+		did, err := j.Once(ctx)
+		if err != nil {
+			return err
+		}
+		log.Info().EmbedObject(did).Msg("one round is complete")
+		return nil
+	}
+	probes, err := listen(settings.HTTP, redis, metrics)
+	if err != nil {
+		return err
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return probes.serve(ctx) })
+	group.Go(func() error { return tolerate(redis.Settle(ctx)) })
+	group.Go(func() error {
+		log.Info().Str("http", probes.addr()).Bool("dry_run", settings.DryRun).Msg("working")
+		return j.Run(ctx)
+	})
+	return group.Wait()
+}

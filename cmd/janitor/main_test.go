@@ -1,0 +1,115 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+
+	"switchboard/cmd/internal/proctest"
+	"switchboard/configs"
+	"switchboard/internal/redistest"
+)
+
+var binary string
+
+func TestMain(m *testing.M) { os.Exit(proctest.Main(m, &binary)) }
+
+const secret = "hunter2"
+
+func TestEndsAtOnce(t *testing.T) {
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	tests := []struct {
+		name string
+		args []string
+		env  []string
+		code int
+		want string
+	}{
+		{"unknown flag", []string{"--tcp=x"}, nil, 2, "janitor: unknown flag: --tcp\nTry janitor --help.\n"},
+		{"no Redis", nil, nil, 2, "janitor: --redis: missing"},
+		{"bad variable", nil, []string{"SWITCHBOARD_JANITOR_MAX_AGE=x"}, 1, "janitor: SWITCHBOARD_JANITOR_MAX_AGE: want a duration"},
+		{"bad Redis URL", []string{"--redis=redis://:" + secret + "@h:x"}, nil, 1, "janitor: Redis URL: host"},
+		{"port taken", []string{"--redis=redis://localhost", "--http", taken.Addr().String()}, nil, 1, "janitor: http: listen tcp"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			r := proctest.Run(t, tt.env, binary, tt.args...)
+			if r.Code != tt.code || !strings.Contains(r.Stderr, tt.want) || strings.Count(r.Stderr, "\n") != tt.code || strings.Contains(r.Stderr, secret) {
+				t.Errorf("%+v", r)
+			}
+		})
+	}
+	if r := proctest.Run(t, nil, binary, "--help"); r.Code != 0 || r.Stdout != configs.JanitorHelp() {
+		t.Errorf("%+v", r)
+	}
+}
+
+// orphan puts a channel into Redis that a server holds which nobody knows.
+func orphan(t *testing.T, server *redistest.Server) (left func() bool) {
+	t.Helper()
+	client, ctx := server.Client(t), t.Context()
+	if err := client.SAdd(ctx, "t:ch_list", "news").Err(); err != nil {
+		t.Fatal(err)
+	}
+	return func() bool {
+		n, err := client.Exists(ctx, "t:ch_list").Result()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n == 1
+	}
+}
+
+func TestOnce(t *testing.T) {
+	server := redistest.Start(t, "--maxmemory-policy", "allkeys-lru") // which it works with
+	left := orphan(t, server)
+	environ := []string{"SWITCHBOARD_REDIS=" + server.URL(), "SWITCHBOARD_PREFIX=t:", "SWITCHBOARD_LOG_FORMAT=json"}
+	r := proctest.Run(t, environ, binary, "--once", "--dry-run")
+	if r.Code != 0 || !left() || !strings.Contains(r.Stderr, `"dry_run":true`) || !strings.Contains(r.Stderr, "brokers refuse this Redis") {
+		t.Errorf("a dry run: %+v", r)
+	}
+	if r := proctest.Run(t, environ, binary, "--once"); r.Code != 0 || left() || !strings.Contains(r.Stderr, `"pruned":1`) {
+		t.Errorf("%+v", r)
+	}
+	server.Kill()
+	if r := proctest.Run(t, environ, binary, "--once"); r.Code != 1 || !strings.HasPrefix(r.Stderr, "janitor: connect to Redis: ") {
+		t.Errorf("without Redis: %+v", r)
+	}
+}
+
+func TestRuns(t *testing.T) {
+	server := redistest.Start(t)
+	p := proctest.Start(t, nil, binary, "--redis", server.URL(), "--prefix=t:", "--http=127.0.0.1:0", "--queues-every=10ms")
+	url := fmt.Sprintf("http://%s", p.Await(t, "working")["http"])
+	p.Await(t, "Redis answers")
+	left := orphan(t, server)
+	p.Await(t, "janitor: cleaned up")
+	if left() {
+		t.Error("it says so, and did not")
+	}
+	server.Kill()
+	for path, want := range map[string]int{"/healthz": 200, "/readyz": 503, "/metrics": 200} {
+		response, err := http.Get(url + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, err := io.ReadAll(response.Body)
+		_ = response.Body.Close()
+		if err != nil || response.StatusCode != want || path == "/metrics" && !strings.Contains(string(body), "switchboard_janitor_rounds_total") {
+			t.Errorf("%s: %d %s %v", path, response.StatusCode, body, err)
+		}
+	}
+	p.Signal(t, syscall.SIGTERM)
+	if code := p.Wait(t); code != 0 {
+		t.Errorf("it ended with %d", code)
+	}
+}

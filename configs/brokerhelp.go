@@ -1,0 +1,85 @@
+package configs
+
+import "strings"
+
+var levels = []string{"trace", "debug", "info", "warn", "error"}
+
+var logSettings = []about{
+	{key: "log_level", flag: true, arg: "LEVEL", choices: levels, text: "trace, debug, info, warn or error"},
+	{key: "log_format", flag: true, arg: "FORMAT", choices: []string{"auto", "json", "console"},
+		text: "json, console, or auto: console on a terminal, else json"},
+}
+
+// brokerProgram is in the order of the help. A test checks that it names every field.
+var brokerProgram = &program{
+	name:     "broker",
+	env:      envName,
+	owns:     func(name string) bool { return !strings.HasPrefix(name, janitorPrefix) },
+	defaults: DefaultBroker(),
+	intro: `broker holds client connections (WebSocket and raw TCP) and lets a backend reach
+any of them with one HTTP call. Without --redis it runs alone, in memory.`,
+	groups: []group{
+		{"Where it listens", []about{
+			{key: "http", flag: true, arg: "ADDRESS", text: "host:port of /ws, /v1, /healthz, /readyz and /metrics"},
+			{key: "tcp", flag: true, arg: "ADDRESS", text: "host:port of raw TCP (one JSON message per line) and WebSocket; off for none"},
+			{key: "peer", flag: true, arg: "ADDRESS", text: "host:port of its own for the links between instances", unset: "default as --http"},
+			{key: "advertise", flag: true, arg: "ADDRESS", text: "host:port where other instances reach the links, or a go-sockaddr template\nfor the host, like {{ GetPrivateIP }}",
+				unset: "default what is listened on, or a private interface"},
+			{key: "name", flag: true, arg: "NAME", text: "begins the id of this server, <name>-<random>", unset: "default the name of the host"},
+		}},
+		{"The store", []about{
+			{key: "redis", flag: true, arg: "URL", text: "redis://, redis-sentinel:// or redis-cluster:// (rediss for TLS), like\nredis://:password@host:6379/0; shared by all instances", unset: "default none: in memory"},
+			{key: "prefix", flag: true, arg: "TEXT", text: "stands before every key in Redis, like prod:", unset: "default none"},
+		}},
+		{"Who may connect", []about{
+			{key: "insecure", flag: true, text: "be open on an address that is not loopback, all the same", unset: "default no"},
+			{key: "auth.keys", text: "API keys of /v1; several allow rotation", unset: "default none: everybody may push"},
+			{key: "auth.keys_file", text: "a file with one key per line instead"},
+			{key: "auth.hs256_secret", text: "secret of the clients' tokens (JWT, HS256), 32 bytes at least", unset: "default none"},
+			{key: "auth.hs256_secret_file", text: "a file with one such secret per line instead"},
+			{key: "auth.rs256_keys_file", text: "PEM file with RSA public keys or certificates for tokens (RS256)"},
+			{key: "auth.eddsa_keys_file", text: "PEM file with Ed25519 public keys for tokens (EdDSA)"},
+			{key: "auth.leeway", zero: true, text: "how far the clock of whoever issues tokens may be off"},
+			{key: "auth.client_publish", text: "clients may publish to channels", unset: "default only while the broker is open"},
+			{key: "peer_secret", text: "shared by all instances, for the links between them", unset: "default none"},
+			{key: "peer_secret_file", text: "a file with it instead"},
+			{key: "origins", text: "web pages that may connect besides the own host, like *.example.com", unset: "default none"},
+		}},
+		{"Limits", []about{
+			{key: "max_connections", flag: true, zero: true, arg: "N", text: "the most client connections of this process", unset: "default what the descriptor limit allows"},
+			{key: "limits.message", text: "bytes of one payload"},
+			{key: "limits.channels", text: "subscriptions of one connection"},
+			{key: "limits.batch", text: "pushes in one batch call"},
+			{key: "limits.client_queue", text: "messages that wait for one client; the oldest go first"},
+			{key: "limits.channel_messages", text: "messages that a channel holds, until the janitor leaves the newest 1000"},
+			{key: "limits.channel_bytes", text: "bytes that a channel holds"},
+			{key: "limits.request_queue", text: "client requests that wait in one qq_ list"},
+			{key: "requests.queues", text: "how many qq_ lists client requests are spread over"},
+			{key: "compression", text: "negotiate permessage-deflate on /ws, for memory of each connection", unset: "default no"},
+		}},
+		{"Times", []about{
+			{key: "drain_time", flag: true, arg: "DURATION", text: "spreads the return of the clients when this server goes down"},
+			{key: "times.beat", text: "renewal of this server's lease, which lasts five of them"},
+			{key: "times.refresh", text: "renewal of each client's binding, which lasts five of them"},
+			{key: "times.ping", text: "signs of life on a connection"},
+			{key: "times.connect", text: "how long a connection may go without connect"},
+			{key: "times.slow", text: "how long a client may leave its socket unread"},
+			{key: "times.client_ttl", text: "how long messages wait for a client"},
+			{key: "times.channel_ttl", text: "how long a channel's messages are held after the last push, if no janitor\nempties the channel before, which it does after 30m"},
+		}},
+		{"Log", logSettings},
+	},
+	outro: `
+Examples
+  broker
+      alone, in memory, open, on 127.0.0.1:8080 and 127.0.0.1:7070
+  broker --redis redis://localhost:6379 --http 127.0.0.1:8081 --tcp 127.0.0.1:7071
+      a second instance on the same machine
+  SWITCHBOARD_PEER_SECRET_FILE=/run/secrets/peer broker --config production.yaml
+
+Exit codes
+  0  it was told to end (SIGTERM, SIGINT; a second one ends it at once), or printed this
+  1  it failed; the last line on stderr says why
+  2  the command line is wrong
+`,
+}

@@ -1,0 +1,72 @@
+package configs
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"reflect"
+
+	"github.com/spf13/pflag"
+)
+
+// flagText is the value of a flag, of the type that its setting has.
+type flagText struct {
+	setting *setting
+	value   any
+}
+
+// Set implements pflag.Value.
+func (f *flagText) Set(text string) (err error) {
+	f.value, err = f.setting.parse(text)
+	return err
+}
+
+// Type implements pflag.Value.
+func (f *flagText) Type() string { return f.setting.typ.String() }
+
+// String implements pflag.Value. Nothing prints it: the value may be a secret.
+func (f *flagText) String() string { return "" }
+
+// parseFlags also gives the path behind --config.
+func (p *program) parseFlags(settings []*setting, args []string) (flags *pflag.FlagSet, path string, err error) {
+	flags = pflag.NewFlagSet(p.name, pflag.ContinueOnError)
+	flags.SetOutput(io.Discard)
+	flags.StringVar(&path, "config", "", "")
+	help := flags.BoolP("help", "h", false, "")
+	version := flags.Bool("version", false, "")
+	for _, s := range settings {
+		if !s.flag {
+			continue
+		}
+		f := flags.VarPF(&flagText{setting: s}, s.flagName(), "", "")
+		if s.typ.Kind() == reflect.Bool {
+			f.NoOptDefVal = "true"
+		}
+	}
+	switch err := flags.Parse(args); {
+	case err != nil:
+		return nil, "", UsageError{flagError(err)}
+	case *help:
+		return nil, "", ErrHelp
+	case *version:
+		return nil, "", ErrVersion
+	case flags.NArg() > 0:
+		return nil, "", UsageError{errors.New("there is an argument that belongs to no flag (write --insecure=false for a no)")}
+	}
+	return flags, path, nil
+}
+
+// flagError keeps pflag's words, except that it would repeat the whole argument when only
+// one dash stands before it, and that may be -redis=redis://user:password@host.
+func flagError(err error) error {
+	if wrong, ok := errors.AsType[*pflag.NotExistError](err); ok && wrong.GetSpecifiedShortnames() != "" {
+		return fmt.Errorf("unknown flag: -%.1s; flags begin with two dashes", wrong.GetSpecifiedShortnames())
+	}
+	if wrong, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
+		return fmt.Errorf("--%s: %w", wrong.GetFlag().Name, wrong.Unwrap())
+	}
+	if _, ok := errors.AsType[*pflag.InvalidSyntaxError](err); ok {
+		return errors.New("an argument begins with dashes and is no flag")
+	}
+	return err
+}

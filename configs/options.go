@@ -1,0 +1,150 @@
+package configs
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"switchboard/broker"
+	"switchboard/broker/auth"
+	"switchboard/janitor"
+	"switchboard/queue"
+	"switchboard/registry"
+)
+
+// missed is how many renewals may be missed: leases and records live for that many intervals.
+const missed = 5
+
+// Options are the broker's, without the stores, the logger and the metrics. It reads the
+// files that the settings name.
+func (b Broker) Options() (broker.Options, error) {
+	keys, err := b.keys()
+	if err != nil {
+		return broker.Options{}, err
+	}
+	tokens, err := b.tokens()
+	if err != nil {
+		return broker.Options{}, err
+	}
+	peer := string(b.PeerSecret)
+	if b.PeerSecretFile != "" {
+		if peer, err = readOneSecret("peer_secret_file", b.PeerSecretFile); err != nil {
+			return broker.Options{}, err
+		}
+	}
+	origins := auth.Origins{Patterns: b.Origins}
+	if err := origins.Validate(); err != nil {
+		return broker.Options{}, fmt.Errorf("origins: %w", err)
+	}
+	return broker.Options{
+		Name: b.name(),
+		HTTP: b.HTTP, TCP: b.TCP, Peer: b.Peer, Advertise: b.Advertise,
+		Keys: keys, Tokens: tokens, PeerSecret: peer, Origins: origins,
+		Insecure: b.Insecure, ClientPublish: b.Auth.ClientPublish,
+		MaxConnections: b.MaxConnections, MaxMessage: b.Limits.Message,
+		MaxChannels: b.Limits.Channels, MaxBatch: b.Limits.Batch,
+		RequestQueues: b.Requests.Queues, Compression: b.Compression,
+		Beat: b.Times.Beat, Refresh: b.Times.Refresh, Ping: b.Times.Ping,
+		ConnectTimeout: b.Times.Connect, SlowAfter: b.Times.Slow, DrainTime: b.DrainTime,
+	}, nil
+}
+
+// name is what the server's id begins with.
+func (b Broker) name() string {
+	if b.Name != "" {
+		return b.Name
+	}
+	host, _ := os.Hostname() // without one the broker has a name of its own
+	host, _, _ = strings.Cut(host, ".")
+	return host
+}
+
+func (b Broker) keys() (auth.Keys, error) {
+	var plain []string
+	for _, key := range b.Auth.Keys {
+		plain = append(plain, string(key))
+	}
+	key := "auth.keys"
+	if b.Auth.KeysFile != "" {
+		key += "_file"
+		var err error
+		if plain, err = readSecrets(key, b.Auth.KeysFile); err != nil {
+			return auth.Keys{}, err
+		}
+	}
+	keys, err := auth.NewKeys(plain)
+	if err != nil {
+		return auth.Keys{}, fmt.Errorf("%s: %w", key, err)
+	}
+	return keys, nil
+}
+
+func (b Broker) tokens() (*auth.Tokens, error) {
+	opts := auth.Options{Leeway: b.Auth.Leeway}
+	if b.Auth.HS256Secret != "" {
+		opts.HS256 = [][]byte{[]byte(b.Auth.HS256Secret)}
+	}
+	if b.Auth.HS256SecretFile != "" {
+		secrets, err := readSecrets("auth.hs256_secret_file", b.Auth.HS256SecretFile)
+		if err != nil {
+			return nil, err
+		}
+		for _, secret := range secrets {
+			opts.HS256 = append(opts.HS256, []byte(secret))
+		}
+	}
+	for _, pem := range []struct {
+		key, path string
+		keys      *[][]byte
+	}{
+		{"auth.rs256_keys_file", b.Auth.RS256KeysFile, &opts.RS256},
+		{"auth.eddsa_keys_file", b.Auth.EdDSAKeysFile, &opts.EdDSA},
+	} {
+		if pem.path == "" {
+			continue
+		}
+		text, err := readFile(pem.key, pem.path)
+		if err != nil {
+			return nil, err
+		}
+		*pem.keys = [][]byte{text}
+	}
+	tokens, err := auth.NewTokens(opts)
+	if err != nil {
+		return nil, fmt.Errorf("auth: %w", err)
+	}
+	return tokens, nil
+}
+
+// Registry are the options of the broker's registry.
+func (b Broker) Registry() registry.Options {
+	return registry.Options{Prefix: b.Prefix, Lease: missed * b.Times.Beat, UserTTL: missed * b.Times.Refresh}
+}
+
+// Queue are the options of the broker's queue. What is remembered of a client or of a
+// channel must outlive its messages.
+func (b Broker) Queue() queue.Options {
+	return queue.Options{
+		Prefix:    b.Prefix,
+		ClientCap: b.Limits.ClientQueue, ClientTTL: b.Times.ClientTTL,
+		RecordTTL:  max(missed*b.Times.Refresh, b.Times.ClientTTL),
+		ChannelCap: b.Limits.ChannelMessages, ChannelMaxBytes: b.Limits.ChannelBytes, ChannelTTL: b.Times.ChannelTTL,
+		MetaTTL:    max(30*24*time.Hour, b.Times.ChannelTTL),
+		RequestCap: b.Limits.RequestQueue,
+	}
+}
+
+// Options are the janitor's, without the stores, the logger and the metrics.
+func (j Janitor) Options() janitor.Options {
+	return janitor.Options{
+		ServersEvery: j.ServersEvery, QueuesEvery: j.QueuesEvery,
+		MaxAge: j.MaxAge, MaxCount: j.MaxMessages, Patience: j.Patience, DryRun: j.DryRun,
+	}
+}
+
+// Registry are the options of the janitor's registry.
+func (j Janitor) Registry() registry.Options { return registry.Options{Prefix: j.Prefix} }
+
+// Queue are the options of the janitor's queue.
+func (j Janitor) Queue() queue.Options { return queue.Options{Prefix: j.Prefix} }

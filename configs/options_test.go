@@ -1,0 +1,268 @@
+package configs
+
+import (
+	"crypto/ed25519"
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/golang-jwt/jwt/v5"
+
+	"switchboard/broker"
+	"switchboard/broker/auth"
+	"switchboard/internal/redisurl"
+	"switchboard/queue"
+	"switchboard/registry"
+)
+
+// another is a value that is not the default's, as text.
+func another(t *testing.T, s *setting) string {
+	switch {
+	case strings.HasSuffix(s.key, "_keys_file"):
+		return write(t, "key.pem", publicKey(t))
+	case strings.HasSuffix(s.key, "_file"):
+		return write(t, "secret", hunter+"\n")
+	case s.typ == durationType:
+		return "7h"
+	case s.typ.Kind() == reflect.Bool:
+		return "true"
+	case s.typ.Kind() == reflect.Slice, s.typ.Kind() == reflect.String:
+		return hunter
+	}
+	return "77"
+}
+
+func publicKey(t *testing.T) string {
+	t.Helper()
+	public, _, err := ed25519.GenerateKey(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return publicPEM(t, public)
+}
+
+func publicPEM(t *testing.T, public any) string {
+	t.Helper()
+	der, err := x509.MarshalPKIXPublicKey(public)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der}))
+}
+
+// TestEverySettingArrives sets one after another and looks whether any Options differ.
+func TestEverySettingArrives(t *testing.T) {
+	all := func(b Broker) []any {
+		o, err := b.Options()
+		if err != nil {
+			t.Fatal(err)
+		}
+		open := o.Tokens.Open()
+		o.Tokens = nil // it holds functions, which are never equal
+		return []any{o, b.Registry(), b.Queue(), open}
+	}
+	for _, s := range brokerProgram.settings() {
+		if slices.Contains([]string{"redis", "log_level", "log_format", "auth.rs256_keys_file", "auth.leeway"}, s.key) {
+			continue // for the command itself, or with a test below
+		}
+		b, err := LoadBroker(nil, []string{envName(s.key) + "=" + another(t, s)})
+		if err != nil {
+			t.Errorf("%s: %v", s.key, err)
+			continue
+		}
+		if reflect.DeepEqual(all(b), all(DefaultBroker())) {
+			t.Errorf("%s changes nothing", s.key)
+		}
+	}
+	for _, s := range janitorProgram.settings() {
+		if slices.Contains([]string{"redis", "log_level", "log_format", "http", "once"}, s.key) {
+			continue
+		}
+		j, err := LoadJanitor([]string{"--redis", "redis://h"}, []string{janitorEnv(s.key) + "=" + another(t, s)})
+		if err != nil {
+			t.Errorf("%s: %v", s.key, err)
+			continue
+		}
+		d := DefaultJanitor()
+		if reflect.DeepEqual([]any{j.Options(), j.Registry(), j.Queue()}, []any{d.Options(), d.Registry(), d.Queue()}) {
+			t.Errorf("janitor: %s changes nothing", s.key)
+		}
+	}
+}
+
+func TestLeeway(t *testing.T) {
+	claims := jwt.RegisteredClaims{Subject: "alice", ExpiresAt: jwt.NewNumericDate(time.Now().Add(-time.Hour))}
+	token, err := jwt.NewWithClaims(jwt.SigningMethodHS256, claims).SignedString([]byte(hunter))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for leeway, want := range map[string]error{"10s": auth.ErrExpired, "2h": nil} {
+		b, err := LoadBroker(nil, []string{"SWITCHBOARD_AUTH_HS256_SECRET=" + hunter, "SWITCHBOARD_AUTH_LEEWAY=" + leeway})
+		if err != nil {
+			t.Fatal(err)
+		}
+		o, err := b.Options()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := o.Tokens.Verify(token); !errors.Is(err, want) {
+			t.Errorf("%s: got %v, want %v", leeway, err, want)
+		}
+	}
+}
+
+func TestRSAKey(t *testing.T) {
+	key, err := rsa.GenerateKey(rand.Reader, 2048)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := Broker{Auth: Auth{RS256KeysFile: write(t, "key.pem", publicPEM(t, &key.PublicKey))}}
+	if o, err := b.Options(); err != nil || o.Tokens.Open() {
+		t.Errorf("the key was not taken: %v", err)
+	}
+	b.Auth.RS256KeysFile = write(t, "key.pem", publicKey(t))
+	if _, err := b.Options(); err == nil || !strings.HasPrefix(err.Error(), "auth: RS256 key 1: ") {
+		t.Errorf("an Ed25519 key: %v", err)
+	}
+}
+
+func TestLifetimesFollow(t *testing.T) {
+	b, err := LoadBroker(nil, []string{"SWITCHBOARD_TIMES_BEAT=3s", "SWITCHBOARD_TIMES_REFRESH=10m", "SWITCHBOARD_TIMES_CLIENT_TTL=2h", "SWITCHBOARD_TIMES_CHANNEL_TTL=1000h"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, q := b.Registry(), b.Queue()
+	if r.Lease != 15*time.Second || r.UserTTL != 50*time.Minute {
+		t.Errorf("lease %v, users %v", r.Lease, r.UserTTL)
+	}
+	if q.RecordTTL != 2*time.Hour || q.MetaTTL != 1000*time.Hour {
+		t.Errorf("the record lives %v and the channel's %v: both must outlive the messages", q.RecordTTL, q.MetaTTL)
+	}
+}
+
+func TestSecretFiles(t *testing.T) {
+	tests := []struct{ variable, text, want string }{
+		{"AUTH_KEYS_FILE", "one\ntwo\n\n", ""},
+		{"AUTH_KEYS_FILE", "\n \n", "auth.keys_file: "},
+		{"AUTH_HS256_SECRET_FILE", hunter + "\n" + hunter + "x", ""},
+		{"AUTH_HS256_SECRET_FILE", "", "is empty"},
+		{"AUTH_HS256_SECRET_FILE", "\xff\xfe" + hunter, "is not text"},
+		{"AUTH_HS256_SECRET_FILE", "-----BEGIN PUBLIC KEY-----", "auth: HS256 secret 1 is a PEM file"},
+		{"AUTH_EDDSA_KEYS_FILE", hunter, "auth: EdDSA key 1: there is no PEM block"},
+		{"PEER_SECRET_FILE", hunter + "\r\n", ""},
+		{"PEER_SECRET_FILE", hunter + "\n" + hunter, "peer_secret_file: "},
+	}
+	for _, tt := range tests {
+		b, err := LoadBroker(nil, []string{envPrefix + tt.variable + "=" + write(t, "secret", tt.text)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		o, err := b.Options()
+		switch {
+		case tt.want == "" && err != nil:
+			t.Errorf("%s %q: %v", tt.variable, tt.text, err)
+		case tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), "hunter")):
+			t.Errorf("%s %q: got %v, want %q", tt.variable, tt.text, err, tt.want)
+		case o.PeerSecret != "" && o.PeerSecret != hunter:
+			t.Errorf("the line's end is in the secret %q", o.PeerSecret)
+		}
+	}
+	b := Broker{PeerSecretFile: "nowhere"}
+	if _, err := b.Options(); err == nil || err.Error() != "peer_secret_file: open nowhere: no such file or directory" {
+		t.Errorf("got %v", err)
+	}
+}
+
+// withStores completes o as the command does.
+func withStores(o broker.Options, b Broker) broker.Options {
+	memory := registry.NewMemory(b.Registry())
+	o.Registry = memory
+	o.Queue = queue.NewMemory(b.Queue(), nil)
+	o.Shared = b.Redis != ""
+	return o
+}
+
+func TestShippedBrokerFiles(t *testing.T) {
+	secret, pem := write(t, "secret", hunter), write(t, "key.pem", publicKey(t))
+	environ := []string{
+		"SWITCHBOARD_AUTH_KEYS_FILE=" + secret, "SWITCHBOARD_PEER_SECRET_FILE=" + secret,
+		"SWITCHBOARD_AUTH_EDDSA_KEYS_FILE=" + pem,
+	}
+	for name, scheme := range map[string]string{"development": "", "production": "redis://", "cluster": "redis-cluster://"} {
+		t.Run(name, func(t *testing.T) {
+			env := environ
+			if name == "development" {
+				env = nil
+			}
+			b, err := LoadBroker([]string{"--config", name + ".yaml"}, env)
+			if err != nil {
+				t.Fatal(err)
+			}
+			b.Auth.RS256KeysFile = "" // the same as the Ed25519 key, of which this test has one
+			o, err := b.Options()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := withStores(o, b).Validate(); err != nil {
+				t.Error(err)
+			}
+			checkRedis(t, b.Redis, scheme)
+			if name == "development" {
+				return
+			}
+			o.Keys, o.Tokens, o.PeerSecret = broker.Options{}.Keys, nil, ""
+			if withStores(o, b).Validate() == nil {
+				t.Error("it would be open")
+			}
+			if b.Insecure || len(b.Auth.Keys) > 0 || b.Auth.HS256Secret != "" || b.PeerSecret != "" {
+				t.Error("there is a secret in the file")
+			}
+		})
+	}
+}
+
+func checkRedis(t *testing.T, url Secret, scheme string) {
+	t.Helper()
+	if scheme == "" && url == "" {
+		return
+	}
+	if !strings.HasPrefix(string(url), scheme) || scheme == "" {
+		t.Errorf("Redis is %s, want %s", string(url), scheme)
+	}
+	client, _, err := redisurl.Open(string(url))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := client.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestShippedProductionNeedsItsFiles(t *testing.T) {
+	b, err := LoadBroker([]string{"--config", "production.yaml"}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.Options(); err == nil || !strings.HasPrefix(err.Error(), "auth.keys_file: ") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestShippedJanitorFile(t *testing.T) {
+	j, err := LoadJanitor([]string{"--config", "janitor.yaml"}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkRedis(t, j.Redis, "redis://")
+	b, err := LoadBroker([]string{"--config", "production.yaml"}, nil)
+	if err != nil || b.Prefix != j.Prefix || b.Redis != j.Redis {
+		t.Error("production.yaml and janitor.yaml look at different keys")
+	}
+}
