@@ -153,13 +153,10 @@ func (a api) refusal(err error) *refusalBody {
 		return &refusalBody{wire.BadRequest, "cursor: it is not one that an earlier page gave"}
 	}
 	if errors.Is(err, context.Canceled) { // the caller went away
-		return &refusalBody{wire.Timeout, "the call was given up; what it asked may have been done"}
+		return &refusalBody{wire.Timeout, "the call was given up"}
 	}
 	a.Logger.Warn().Err(err).Msg("store call failed")
-	if errors.Is(err, context.DeadlineExceeded) {
-		return &refusalBody{wire.Timeout, "the store did not answer in time; what was asked may have been done"}
-	}
-	return &refusalBody{wire.Unavailable, "the store cannot be reached; try again"}
+	return &refusalBody{wire.Unavailable, "the store cannot be reached; give a push a key, and try again: what was stored is not stored twice"}
 }
 
 func (a api) fail(w http.ResponseWriter, err error) {

@@ -138,8 +138,10 @@ func checkTarget(t target) error {
 	return nil
 }
 
-// deliver pushes to one target.
+// deliver pushes to one target. It goes on when the caller has gone away: what was stored
+// must be hinted.
 func (a api) deliver(ctx context.Context, t target, p delivery.Payload) result {
+	ctx = context.WithoutCancel(ctx)
 	r := result{All: t.kind == "all"}
 	switch t.kind {
 	case "channel":

@@ -73,20 +73,20 @@ func (p *Pusher) ToChannel(ctx context.Context, channel string, payload Payload)
 	}
 	p.opts.Stored("channel", time.Since(start))
 	result := ChannelResult{ID: a.ID, Duplicate: a.Duplicate}
-	hint := peer.Hint{Kind: peer.Channel, Name: channel, ID: a.ID, Prev: a.Prev, Data: inline(payload.Data)}
+	hint := peer.Hint{Kind: peer.Channel, Name: channel, ID: a.ID, Prev: a.Prev, Data: inline(payload.Data, a.Duplicate)}
 	for _, server := range a.Servers {
 		if p.opts.Live(server) {
 			result.Servers++
 		}
-		if !a.Duplicate {
-			p.tell(server, hint)
-		}
+		p.tell(server, hint)
 	}
 	return result, nil
 }
 
-func inline(data []byte) []byte {
-	if len(data) > maxInline {
+// inline is what travels in the hint. A duplicate is hinted too, since whoever stored it may
+// have died before the hint; but its predecessor is not known, so the owner reads.
+func inline(data []byte, duplicate bool) []byte {
+	if duplicate || len(data) > maxInline {
 		return nil
 	}
 	return data
@@ -119,8 +119,8 @@ func (p *Pusher) ToClient(ctx context.Context, client, user string, payload Payl
 		return ClientResult{}, err
 	}
 	p.opts.Stored("client", time.Since(start))
-	if a.Server != "" && !a.Duplicate {
-		p.tell(a.Server, peer.Hint{Kind: peer.Client, Name: client, ID: a.ID, Prev: a.Prev, Data: inline(payload.Data)})
+	if a.Server != "" {
+		p.tell(a.Server, peer.Hint{Kind: peer.Client, Name: client, ID: a.ID, Prev: a.Prev, Data: inline(payload.Data, a.Duplicate)})
 	}
 	return ClientResult{
 		Client: client, ID: a.ID, Duplicate: a.Duplicate,
@@ -136,7 +136,7 @@ func (p *Pusher) ToUser(ctx context.Context, user string, payload Payload) ([]Cl
 		return nil, err
 	}
 	results := make([]ClientResult, len(bindings))
-	group, ctx := errgroup.WithContext(ctx)
+	var group errgroup.Group // no call is given up because another failed: what it stored must be hinted
 	for i, b := range bindings {
 		group.Go(func() error {
 			r, err := p.ToClient(ctx, b.Client, user, payload)

@@ -13,8 +13,8 @@ const (
 	NotFound     ErrorCode = "not_found"    // no such user, client, channel or path
 	TooLarge     ErrorCode = "too_large"    // over a limit of size
 	RateLimited  ErrorCode = "rate_limited" // over a limit of number or rate; later it may pass
-	Unavailable  ErrorCode = "unavailable"  // the store cannot be reached: nothing was stored
-	Timeout      ErrorCode = "timeout"      // no answer in time: it may have been stored
+	Unavailable  ErrorCode = "unavailable"  // the store cannot be reached: nothing was acknowledged
+	Timeout      ErrorCode = "timeout"      // no answer in time: it may have been done
 )
 
 // Error is a refusal as client or backend sees it.
