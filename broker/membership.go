@@ -51,13 +51,16 @@ func (b *Broker) beatLoop(ctx context.Context) error {
 
 // beat is one round: renew the lease, look who is there, and after any doubt about the
 // store assert again what this server holds.
-func (b *Broker) beat(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, 2*b.opts.Beat)
+func (b *Broker) beat(running context.Context) {
+	ctx, cancel := context.WithTimeout(running, 2*b.opts.Beat)
 	defer cancel()
 	old := b.serverID()
 	buried, err := b.renew(ctx)
 	if err == nil {
 		err = b.look(ctx)
+	}
+	if running.Err() != nil {
+		return
 	}
 	if err != nil {
 		if b.asserted.Swap(false) || !b.complained.Swap(true) {

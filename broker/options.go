@@ -17,7 +17,7 @@ import (
 
 // Options configures a Broker. Registry and Queue are required.
 type Options struct {
-	// Name begins the server's id, which is <name>-<random>. Zero means the host's name.
+	// Name begins the server's id, which is <name>-<random>. Zero means "broker".
 	Name string
 	// Version is told to other instances.
 	Version string
