@@ -31,27 +31,13 @@ const patience = 20 * time.Second
 
 var shared *redistest.Server // for the tests that do not break it
 
-func TestMain(m *testing.M) {
-	dir, err := os.MkdirTemp("", "broker")
-	if err == nil {
-		shared, err = redistest.Launch(dir)
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-	code := m.Run()
-	shared.Kill()
-	_ = os.RemoveAll(dir)
-	if code == 0 {
-		if err := goleak.Find(goleak.IgnoreTopFunction("github.com/panjf2000/ants/v2.(*poolCommon).purgeStaleWorkers"),
-			goleak.IgnoreTopFunction("github.com/panjf2000/ants/v2.(*poolCommon).ticktock")); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			code = 1
-		}
-	}
-	os.Exit(code)
+// gnet's pool of workers, process-wide, stays.
+var staying = []goleak.Option{
+	goleak.IgnoreTopFunction("github.com/panjf2000/ants/v2.(*poolCommon).purgeStaleWorkers"),
+	goleak.IgnoreTopFunction("github.com/panjf2000/ants/v2.(*poolCommon).ticktock"),
 }
+
+func TestMain(m *testing.M) { os.Exit(redistest.Main(m, &shared, nil, staying...)) }
 
 // store is a registry and a queue, as several brokers may share them.
 type store struct {

@@ -3,13 +3,11 @@ package registry
 import (
 	"fmt"
 	"os"
-	"path/filepath"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/redis/go-redis/v9"
-	"go.uber.org/goleak"
 
 	"switchboard/internal/redispipe"
 	"switchboard/internal/redistest"
@@ -22,34 +20,7 @@ var (
 	prefixes atomic.Int64
 )
 
-func TestMain(m *testing.M) {
-	code, err := run(m)
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		code = 1
-	}
-	os.Exit(code)
-}
-
-func run(m *testing.M) (int, error) {
-	dir, err := os.MkdirTemp("", "registry")
-	if err != nil {
-		return 0, err
-	}
-	defer os.RemoveAll(dir)
-	if single, err = redistest.Launch(dir); err != nil {
-		return 0, err
-	}
-	defer single.Kill()
-	if cluster, err = redistest.LaunchCluster(filepath.Join(dir, "cluster"), 3); err != nil {
-		return 0, err
-	}
-	defer cluster.Kill()
-	code := m.Run()
-	single.Kill()
-	cluster.Kill()
-	return code, goleak.Find()
-}
+func TestMain(m *testing.M) { os.Exit(redistest.Main(m, &single, &cluster)) }
 
 // store is a registry under test, with what time does to it.
 type store struct {

@@ -1,0 +1,45 @@
+package redistest
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"go.uber.org/goleak"
+)
+
+// Main is a TestMain's body: it starts a server, and where cluster is not nil a Cluster of three
+// masters, for all tests of a package, and returns the exit code, which is not 0 either when
+// the tests leave a goroutine behind. Tests keep apart by a key prefix each.
+func Main(m *testing.M, server **Server, cluster **Cluster, leaks ...goleak.Option) int {
+	code, err := run(m, server, cluster)
+	if code == 0 && err == nil {
+		err = goleak.Find(leaks...)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return code
+}
+
+func run(m *testing.M, server **Server, cluster **Cluster) (code int, err error) {
+	dir, err := os.MkdirTemp("", "redistest-")
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	if *server, err = Launch(dir); err != nil {
+		return 0, err
+	}
+	defer (*server).Kill()
+	if cluster != nil {
+		if *cluster, err = LaunchCluster(filepath.Join(dir, "cluster"), 3); err != nil {
+			return 0, err
+		}
+		defer (*cluster).Kill()
+	}
+	return m.Run(), nil
+}
