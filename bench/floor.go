@@ -1,0 +1,102 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+
+	"switchboard/bench/swarm"
+)
+
+// floorCommand, as the first argument, makes this program the writer that the floor is
+// measured on.
+const floorCommand = "floor-writer"
+
+// measureFloor lets a process of its own write every message to every connection, one at a
+// time, and reads it with the same subscribers as the broker's run.
+func measureFloor(ctx context.Context, o options, p *progress) (_ *floorResult, err error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	p.stage("floor: bare write(2) to %d sockets", o.connections)
+	cmd := exec.CommandContext(ctx, self, floorCommand, fmt.Sprint(o.connections), fmt.Sprint(o.size), o.transport)
+	rounds, err := cmd.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	var log tailBuffer
+	cmd.Stderr = &log
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	answers := bufio.NewReader(out)
+	err = driveFloor(ctx, o, p, rounds, answers)
+	if err != nil {
+		_ = cmd.Process.Kill()
+	}
+	_ = rounds.Close() // tells it to report; when that fails its answer does too
+	var res floorResult
+	decodeErr := json.NewDecoder(answers).Decode(&res)
+	if waitErr := cmd.Wait(); err == nil && waitErr != nil {
+		err = fmt.Errorf("the writer: %w\n%s", waitErr, log.String())
+	}
+	if err == nil && decodeErr != nil {
+		err = fmt.Errorf("the writer's report: %w", decodeErr)
+	}
+	return &res, err
+}
+
+// driveFloor connects to the writer, and lets it write the next message when everybody
+// has the last.
+func driveFloor(ctx context.Context, o options, p *progress, rounds io.Writer, answers *bufio.Reader) (err error) {
+	addr, err := answers.ReadString('\n')
+	if err != nil {
+		return fmt.Errorf("the writer's address: %w", err)
+	}
+	manner := swarm.Silent
+	if manners[o.transport] == swarm.WebSocket {
+		manner = swarm.SilentFrames
+	}
+	s, err := swarm.New(swarm.Options{
+		Addr: strings.TrimSpace(addr), Manner: manner, Connections: o.connections,
+		Channels: o.channelNames()[:1], Payload: payload(o.size), Stall: o.stall,
+	})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	if err := s.Open(ctx, func() { p.show("floor: %d of %d connections", s.Ready(), o.connections) }); err != nil {
+		return err
+	}
+	ids := make([]int64, o.messages)
+	for i := range ids {
+		ids[i] = firstID + int64(i)
+		if _, err := rounds.Write([]byte{'\n'}); err != nil {
+			return fmt.Errorf("tell the writer: %w", err)
+		}
+		want := int64(i+1) * int64(o.connections)
+		err := s.Until(ctx, "receive", func() bool {
+			got, _ := s.Received()
+			p.show("floor: %d of %d messages", i, o.messages)
+			return got >= want
+		})
+		if err != nil {
+			return err
+		}
+	}
+	if wrong, faults := s.Verify([][]int64{ids}); wrong > 0 {
+		return fmt.Errorf("%d faults: %s", wrong, faults[0])
+	}
+	return nil
+}

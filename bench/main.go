@@ -1,0 +1,56 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/pflag"
+)
+
+func main() { os.Exit(command(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }
+
+// command is the program: 0 for a run that counts, 1 for one that does not, 2 for
+// arguments that are wrong.
+func command(args []string, stdin io.Reader, stdout io.Writer, stderr *os.File) int {
+	if len(args) > 0 && args[0] == floorCommand {
+		if err := floorWriter(args[1:], stdin, stdout); err != nil {
+			fmt.Fprintln(stderr, err)
+			return 1
+		}
+		return 0
+	}
+	o, err := parseOptions(args, stderr)
+	switch {
+	case errors.Is(err, pflag.ErrHelp):
+		return 0
+	case err != nil:
+		fmt.Fprintf(stderr, "bench: %v\n", err)
+		return 2
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	p := newProgress(stderr)
+	res, err := measure(ctx, o, p)
+	p.clear()
+	if err != nil {
+		res.Counts, res.Error = false, err.Error()
+	}
+	if o.json {
+		out := json.NewEncoder(stdout)
+		out.SetIndent("", "  ")
+		err = out.Encode(res)
+	} else {
+		res.table(stdout)
+		err = nil
+	}
+	if err != nil || !res.Counts {
+		return 1
+	}
+	return 0
+}

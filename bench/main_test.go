@@ -1,0 +1,166 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+)
+
+// program is the broker of all tests, built once.
+var program string
+
+func TestMain(m *testing.M) { os.Exit(testMain(m)) }
+
+func testMain(m *testing.M) int {
+	if len(os.Args) > 1 && os.Args[1] == floorCommand { // started by measureFloor
+		return command(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
+	}
+	dir, err := os.MkdirTemp("", "bench-test-")
+	if err == nil {
+		defer os.RemoveAll(dir)
+		program, err = buildBroker(context.Background(), dir)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	code := m.Run()
+	if err := goleak.Find(); err != nil && code == 0 {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return code
+}
+
+// bench runs the command and decodes what it prints.
+func bench(t *testing.T, args ...string) (result, int) {
+	t.Helper()
+	log, err := os.CreateTemp(t.TempDir(), "stderr")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.Close()
+	var out bytes.Buffer
+	code := command(append(args, "--json", "--broker", program), strings.NewReader(""), &out, log)
+	var r result
+	if err := json.Unmarshal(out.Bytes(), &r); err != nil {
+		said, _ := os.ReadFile(log.Name())
+		t.Fatalf("%v: %s\n%s", err, &out, said)
+	}
+	return r, code
+}
+
+// TestRun is a small run of each transport. Figures are not looked at, only that there are some.
+func TestRun(t *testing.T) {
+	for _, transport := range []string{"tcp", "ws", "http"} {
+		t.Run(transport, func(t *testing.T) {
+			t.Parallel()
+			r, code := bench(t, "-n", "50", "-m", "20", "--channels", "3", "--publishers", "2", "--transport", transport)
+			if code != 0 || !r.Counts || r.Wrong != 0 || r.Error != "" {
+				t.Fatalf("exit code %d: %+v", code, r)
+			}
+			if r.Floor.Writes != 50*20 {
+				t.Errorf("the floor has %d writes", r.Floor.Writes)
+			}
+			for i, p := range r.Phases {
+				// 20 pushes over channels of 17, 17 and 16 subscribers, 7, 7 and 6 each.
+				if p.Name != phases[i].name || p.Pushes != 20 || p.Deliveries != 7*17+7*17+6*16 {
+					t.Errorf("phase %+v", p)
+				}
+			}
+			if len(r.Phases) != len(phases) || r.Memory.Full <= r.Memory.Empty || r.Memory.Go == nil {
+				t.Errorf("something is missing: %+v, memory %+v", r, r.Memory)
+			}
+		})
+	}
+}
+
+// TestNoBroker checks that a run which cannot be tells why and fails.
+func TestNoBroker(t *testing.T) {
+	log, err := os.Open(os.DevNull)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.Close()
+	var out bytes.Buffer
+	code := command([]string{"-n", "1", "--floor=false", "--broker", "/bin/false"}, nil, &out, log)
+	if code != 1 || !strings.Contains(out.String(), "DOES NOT COUNT") || !strings.Contains(out.String(), "the broker ended: exit status 1") {
+		t.Errorf("exit code %d:\n%s", code, &out)
+	}
+}
+
+func TestOptions(t *testing.T) {
+	for _, tc := range []struct{ args, want string }{
+		{"--connections 0", "--connections: 0 is not within"},
+		{"--connections 100000000", "--connections: 100000000 is not within"},
+		{"--channels 11 -n 10", "--channels: 11 is not within 1 and 10"},
+		{"--transport udp", `"udp" is none of`},
+		{"--size 5", "--size: 5 is not within"},
+		{"--stall 0s", "--stall: 0s"},
+		{"--pid 1", "a running broker is named by"},
+		{"--url-http http://127.0.0.1:1 --pid 1", "a running broker is named by"},
+		{"--url-http 127.0.0.1:1 --url-tcp 127.0.0.1:2 --pid 1 --broker x", "--broker starts one"},
+		{"--nonsense", "unknown flag"},
+		{"word", "belongs to no flag"},
+	} {
+		if _, err := parseOptions(strings.Fields(tc.args), io.Discard); err == nil || !strings.Contains(err.Error(), tc.want) {
+			t.Errorf("%s: got %v, want %s", tc.args, err, tc.want)
+		}
+	}
+	o, err := parseOptions(strings.Fields("--url-http http://127.0.0.1:1/ --transport http --pid 1"), io.Discard)
+	if err != nil || o.urlHTTP != "127.0.0.1:1" || len(payload(o.size)) != 90 || !json.Valid(payload(o.size)) {
+		t.Errorf("%+v, %v", o, err)
+	}
+}
+
+// TestSettle plays readings; no time passes.
+func TestSettle(t *testing.T) {
+	for _, tc := range []struct {
+		name     string
+		readings []int64 // the last one goes on
+		want     int64
+		settled  bool
+	}{
+		{"steady", []int64{1000, 1000}, 1000, true},
+		{"steady after a while", []int64{1000, 2000, 3000, 3001}, 3001, true},
+		{"shrinking", []int64{3000, 2000, 1000, 1000}, 1000, true},
+		{"never", []int64{}, settleMost * 1000, false},
+	} {
+		n := int64(0)
+		read := func() (int64, error) {
+			defer func() { n++ }()
+			if len(tc.readings) == 0 {
+				return n * 1000, nil
+			}
+			return tc.readings[min(int(n), len(tc.readings)-1)], nil
+		}
+		wait := func(context.Context, time.Duration) error { return nil }
+		got, settled, err := settle(t.Context(), read, wait)
+		if got != tc.want || settled != tc.settled || err != nil {
+			t.Errorf("%s: got %d, %v, %v", tc.name, got, settled, err)
+		}
+	}
+}
+
+// TestOwnUsage reads this process with both eyes.
+func TestOwnUsage(t *testing.T) {
+	if size, err := residentOf(os.Getpid()); err != nil || size < 1<<20 {
+		t.Errorf("resident: %d, %v", size, err)
+	}
+	own, err1 := ownCPU()
+	other, err2 := cpuOf(os.Getpid())
+	if err1 != nil || err2 != nil || other+2*tick < own {
+		t.Errorf("getrusage says %v, and /proc later %v (%v, %v)", own, other, err1, err2)
+	}
+	if _, err := cpuOf(1 << 30); err == nil {
+		t.Error("a process that is not there has CPU")
+	}
+}

@@ -1,0 +1,84 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// sample is the counters at one moment.
+type sample struct {
+	at                      time.Time
+	server, redis, bench    time.Duration // CPU
+	pushes, received, reads int64
+}
+
+func (r *run) sample(ctx context.Context) (s sample, err error) {
+	if s.server, err = cpuOf(r.target.pid); err != nil {
+		return s, err
+	}
+	if s.bench, err = ownCPU(); err != nil {
+		return s, err
+	}
+	if r.redis != nil {
+		if s.redis, err = r.redis.cpu(ctx); err != nil {
+			return s, err
+		}
+	}
+	s.received, s.reads = r.swarm.Received()
+	if r.publishers != nil {
+		s.pushes = r.publishers.answered.Load()
+	}
+	s.at = time.Now()
+	return s, nil
+}
+
+// phases are the two ways to push.
+var phases = []struct {
+	name    string
+	inRound func(o options) int // pushes until everybody must have received them
+}{
+	{"one at a time", func(o options) int { return o.publishers }},
+	{"closed loop", func(o options) int { return o.messages }},
+}
+
+// phase pushes o.messages in rounds.
+func (r *run) phase(ctx context.Context, name string, inRound int) (phaseResult, error) {
+	before, err := r.sample(ctx)
+	if err != nil {
+		return phaseResult{}, err
+	}
+	for sent := 0; sent < r.opts.messages; {
+		n := min(inRound, r.opts.messages-sent)
+		if err := r.round(ctx, name, sent, n); err != nil {
+			return phaseResult{}, err
+		}
+		sent += n
+	}
+	after, err := r.sample(ctx)
+	if err != nil {
+		return phaseResult{}, err
+	}
+	return newPhaseResult(name, before, after, r.result.Floor), nil
+}
+
+// round pushes n messages and waits until each has been answered and has reached its
+// subscribers.
+func (r *run) round(ctx context.Context, name string, sent, n int) error {
+	for i := range n {
+		channel := (sent + i) % r.opts.channels
+		r.expected += int64(r.swarm.Subscribers(channel))
+		r.given++
+		r.publishers.jobs <- channel
+	}
+	err := r.swarm.Until(ctx, name, func() bool {
+		received, _ := r.swarm.Received()
+		answered := r.publishers.answered.Load()
+		r.progress.show("%s: %d of %d pushes, %d deliveries", name, answered-r.given+int64(sent+n), r.opts.messages, received)
+		return answered == r.given && received >= r.expected || r.publishers.failed() != nil
+	})
+	if failed := r.publishers.failed(); failed != nil {
+		return fmt.Errorf("%s: %w", name, failed)
+	}
+	return err
+}

@@ -1,0 +1,78 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// redisProbe looks at the Redis that the broker uses.
+type redisProbe struct{ client *redis.Client }
+
+func openRedis(ctx context.Context, url string) (*redisProbe, error) {
+	opts, err := redis.ParseURL(url)
+	if err != nil {
+		return nil, fmt.Errorf("--redis: %w", err)
+	}
+	p := &redisProbe{redis.NewClient(opts)}
+	if err := p.client.Ping(ctx).Err(); err != nil {
+		return nil, errors.Join(fmt.Errorf("redis at %s: %w", opts.Addr, err), p.client.Close())
+	}
+	return p, nil
+}
+
+// cpu is the user and system time of the server, all threads.
+func (p *redisProbe) cpu(ctx context.Context) (total time.Duration, err error) {
+	info, err := p.client.Info(ctx, "cpu").Result()
+	if err != nil {
+		return 0, fmt.Errorf("INFO cpu: %w", err)
+	}
+	lines := bufio.NewScanner(strings.NewReader(info))
+	found := 0
+	for lines.Scan() {
+		name, value, _ := strings.Cut(lines.Text(), ":")
+		if name != "used_cpu_sys" && name != "used_cpu_user" {
+			continue
+		}
+		seconds, err := strconv.ParseFloat(value, 64)
+		if err != nil {
+			return 0, fmt.Errorf("INFO cpu: %s: %w", name, err)
+		}
+		total += time.Duration(seconds * float64(time.Second))
+		found++
+	}
+	if found != 2 {
+		return 0, errors.New("INFO cpu does not tell used_cpu_sys and used_cpu_user")
+	}
+	return total, nil
+}
+
+// cleanTime bounds the removal of the run's keys.
+const cleanTime = time.Minute
+
+// close removes the keys with prefix, which is this run's alone, and disconnects.
+func (p *redisProbe) close(prefix string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), cleanTime) // also after an interrupt
+	defer cancel()
+	var errs []error
+	for cursor := uint64(0); ; {
+		keys, next, err := p.client.Scan(ctx, cursor, prefix+"*", 1000).Result()
+		if err == nil && len(keys) > 0 {
+			err = p.client.Unlink(ctx, keys...).Err()
+		}
+		if err != nil {
+			errs = append(errs, fmt.Errorf("remove the keys %s*: %w", prefix, err))
+			break
+		}
+		if cursor = next; cursor == 0 {
+			break
+		}
+	}
+	return errors.Join(append(errs, p.client.Close())...)
+}

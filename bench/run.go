@@ -1,0 +1,139 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"strings"
+
+	"switchboard/bench/swarm"
+)
+
+// run is one measurement, step by step.
+type run struct {
+	opts     options
+	progress *progress
+	id       string // of this run, in client ids and in the prefix of keys
+
+	target     *target
+	redis      *redisProbe // nil without Redis
+	swarm      *swarm.Swarm
+	publishers *publishers
+
+	given    int64 // pushes
+	expected int64 // deliveries
+	result   result
+}
+
+// measure does everything. The result is what was measured until then, also when there
+// is an error.
+func measure(ctx context.Context, o options, p *progress) (_ result, err error) {
+	r := &run{opts: o, progress: p, id: strings.ToLower(rand.Text()[:8]), result: newResult(o)}
+	if o.floor {
+		if r.result.Floor, err = measureFloor(ctx, o, p); err != nil {
+			return r.result, fmt.Errorf("floor: %w", err)
+		}
+	}
+	prefix := "bench-" + r.id + ":"
+	if o.redis != "" {
+		if r.redis, err = openRedis(ctx, o.redis); err != nil {
+			return r.result, err
+		}
+		defer func() { err = errors.Join(err, r.redis.close(prefix)) }()
+	}
+	p.stage("starting the broker")
+	if r.target, err = openTarget(ctx, o, prefix); err != nil {
+		return r.result, err
+	}
+	defer func() {
+		p.stage("ending the broker")
+		err = errors.Join(err, r.target.ended(), r.target.stop())
+	}()
+	err = r.subscribers(ctx)
+	return r.result, err
+}
+
+// subscribers measures connecting, idling and receiving.
+func (r *run) subscribers(ctx context.Context) (err error) {
+	r.swarm, err = swarm.New(swarm.Options{
+		Addr: r.target.swarmAddress(r.opts.transport), Manner: manners[r.opts.transport],
+		Connections: r.opts.connections, Channels: r.opts.channelNames(), Payload: payload(r.opts.size),
+		Client: "bench-" + r.id + "-", Stall: r.opts.stall,
+	})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, r.swarm.Close()) }()
+	if err := r.connect(ctx); err != nil {
+		return err
+	}
+	if r.publishers, err = newPublishers(ctx, r.opts, r.target.http, r.swarm.Wake); err != nil {
+		return err
+	}
+	defer r.publishers.close() // before the swarm, which it wakes
+	err = r.push(ctx)
+	r.result.Wrong, r.result.Faults = r.swarm.Verify(r.publishers.pushed())
+	r.result.Counts = err == nil && r.result.Wrong == 0
+	return err
+}
+
+// connect measures what a connection costs, in CPU to set up and in memory to hold.
+func (r *run) connect(ctx context.Context) error {
+	resident := func() (int64, error) { return residentOf(r.target.pid) }
+	n := float64(r.opts.connections)
+
+	r.progress.stage("waiting until the broker's memory is steady")
+	empty, settledBefore, err := settle(ctx, resident, r.swarm.Idle)
+	if err != nil {
+		return err
+	}
+	emptyGo, hasGo, err := readGoMemory(ctx, r.target.http)
+	if err != nil {
+		return err
+	}
+	before, err := r.sample(ctx)
+	if err != nil {
+		return err
+	}
+	err = r.swarm.Open(ctx, func() { r.progress.show("%d of %d connections", r.swarm.Ready(), r.opts.connections) })
+	if err != nil {
+		return err
+	}
+	after, err := r.sample(ctx)
+	if err != nil {
+		return err
+	}
+	r.result.Setup = newSetupResult(before, after, n)
+
+	r.progress.stage("waiting until the broker's memory is steady again")
+	full, settled, err := settle(ctx, resident, r.swarm.Idle)
+	if err != nil {
+		return err
+	}
+	r.result.Memory = &memoryResult{
+		Empty: empty, Full: full, Settled: settled && settledBefore, PerConnection: float64(full-empty) / n,
+	}
+	if fullGo, ok, err := readGoMemory(ctx, r.target.http); err != nil {
+		return err
+	} else if ok && hasGo {
+		r.result.Memory.Go = &goResult{
+			HeapPerConnection: (fullGo.heap - emptyGo.heap) / n, StacksPerConnection: (fullGo.stacks - emptyGo.stacks) / n,
+		}
+	}
+	return nil
+}
+
+// push runs the phases. In the end whatever is still under way must show itself.
+func (r *run) push(ctx context.Context) error {
+	for _, ph := range phases {
+		r.progress.stage("%s", ph.name)
+		res, err := r.phase(ctx, ph.name, ph.inRound(r.opts))
+		if err != nil {
+			return err
+		}
+		r.result.Phases = append(r.result.Phases, res)
+	}
+	r.progress.stage("looking for stray deliveries")
+	return r.swarm.Fence(ctx)
+}

@@ -1,0 +1,62 @@
+package swarm
+
+import (
+	"errors"
+	"fmt"
+	"net"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	// maxDialing is how many connections are on the way at once.
+	maxDialing = 128
+	// perAddress is how many connections share a source address. A loopback address has about
+	// 28,000 ports to give, those of a run before this one still waiting among them.
+	perAddress = 4096
+)
+
+// resolve is the one address behind host:port.
+func resolve(addr string) (to unix.Sockaddr, local bool, err error) {
+	tcp, err := net.ResolveTCPAddr("tcp4", addr)
+	if err != nil {
+		return nil, false, fmt.Errorf("address %s: %w", addr, err)
+	}
+	to4 := &unix.SockaddrInet4{Port: tcp.Port}
+	if n := copy(to4.Addr[:], tcp.IP.To4()); n != 4 {
+		return nil, false, fmt.Errorf("address %s: an IPv4 address is needed", addr)
+	}
+	return to4, tcp.IP.IsLoopback(), nil
+}
+
+// dial begins to connect subscriber i.
+func (s *Swarm) dial(i int) error {
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return fmt.Errorf("socket: %w", err)
+	}
+	c := &s.conns[i]
+	c.fd, c.state = int32(fd), dialing
+	s.dialing++
+	if err := unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1); err != nil {
+		return fmt.Errorf("TCP_NODELAY: %w", err)
+	}
+	if s.local {
+		// The port is chosen at connect, when the kernel knows that another target makes it free.
+		if err := unix.SetsockoptInt(fd, unix.IPPROTO_IP, unix.IP_BIND_ADDRESS_NO_PORT, 1); err != nil {
+			return fmt.Errorf("IP_BIND_ADDRESS_NO_PORT: %w", err)
+		}
+		from := &unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, byte(1 + i/perAddress%250)}}
+		if err := unix.Bind(fd, from); err != nil {
+			return fmt.Errorf("bind to %s: %w", net.IP(from.Addr[:]), err)
+		}
+	}
+	if err := unix.Connect(fd, s.target); err != nil && !errors.Is(err, unix.EINPROGRESS) {
+		return fmt.Errorf("connect to %s: %w", s.opts.Addr, err)
+	}
+	event := unix.EpollEvent{Events: unix.EPOLLOUT, Fd: int32(i)}
+	if err := unix.EpollCtl(s.epoll, unix.EPOLL_CTL_ADD, fd, &event); err != nil {
+		return fmt.Errorf("epoll_ctl: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,104 @@
+package swarm
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestLedger lets three subscribers of one channel receive what the columns say.
+func TestLedger(t *testing.T) {
+	for _, tc := range []struct {
+		name     string
+		received [3][]int64
+		pushed   []int64
+		faults   []string // a piece of each
+	}{
+		{name: "all well", received: [3][]int64{{1, 2, 5}, {1, 2, 5}, {1, 2, 5}}, pushed: []int64{2, 1, 5}},
+		{name: "nothing pushed", received: [3][]int64{}, pushed: nil},
+		{
+			name: "one lost", received: [3][]int64{{1, 2, 5}, {1, 5}, {1, 2, 5}}, pushed: []int64{1, 2, 5},
+			faults: []string{"s1: message 2 has id 5, others have 2", "s1: 2 messages instead of 3"},
+		},
+		{
+			name: "one lost at the end", received: [3][]int64{{1, 2}, {1}, {1, 2}}, pushed: []int64{1, 2},
+			faults: []string{"s1: 1 messages instead of 2"},
+		},
+		{
+			name: "one twice, first", received: [3][]int64{{1, 1, 2}, {1, 2}, {1, 2}}, pushed: []int64{1, 2},
+			faults: []string{"s0: message 2 has id 1, after 1", "s0: 3 messages instead of 2"},
+		},
+		{
+			name: "one twice, later", received: [3][]int64{{1, 2}, {1, 1, 2}, {1, 2}}, pushed: []int64{1, 2},
+			faults: []string{"s1: message 2 has id 1, others have 2", "s1: 3 messages instead of 2"},
+		},
+		{
+			name: "out of order, and as many", received: [3][]int64{{1, 2}, {1, 2}, {2, 1}}, pushed: []int64{1, 2},
+			faults: []string{"s2: message 1 has id 2, others have 1"},
+		},
+		{
+			name: "lost for all", received: [3][]int64{{1, 5}, {1, 5}, {1, 5}}, pushed: []int64{1, 2, 5},
+			faults: []string{"pushed with id 2 and delivered as 5", "s0: 2", "s1: 2", "s2: 2"},
+		},
+		{
+			name: "never pushed", received: [3][]int64{{1, 7}, {1, 7}, {1, 7}}, pushed: []int64{1},
+			faults: []string{"id 7 was delivered and never pushed", "s0: 2", "s1: 2", "s2: 2"},
+		},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			s := &Swarm{
+				opts: Options{Channels: []string{"c"}, Client: "s"}, conns: make([]conn, 3),
+				ledger: ledger{ids: make([][]int64, 1)},
+			}
+			for i, ids := range tc.received {
+				for _, id := range ids {
+					s.ledger.note(&s.conns[i].place, id, func() string { return s.client(i) })
+				}
+			}
+			wrong, faults := s.Verify([][]int64{tc.pushed})
+			if wrong != len(tc.faults) {
+				t.Fatalf("%d faults, want %d: %q", wrong, len(tc.faults), faults)
+			}
+			for i, want := range tc.faults {
+				if !matches(faults[i], want) {
+					t.Errorf("fault %d: %s; want %s", i, faults[i], want)
+				}
+			}
+		})
+	}
+}
+
+// matches looks for the two halves around the first ": " of want: between a client and what is
+// wrong with it stands more.
+func matches(got, want string) bool {
+	who, what, ok := strings.Cut(want, ": ")
+	return strings.Contains(got, who) && (!ok || strings.Contains(got, what))
+}
+
+func TestSubscribers(t *testing.T) {
+	s := &Swarm{opts: Options{Channels: make([]string, 3)}, conns: make([]conn, 11)}
+	for channel, want := range []int{4, 4, 3} {
+		if got := s.Subscribers(channel); got != want {
+			t.Errorf("channel %d has %d subscribers, want %d", channel, got, want)
+		}
+	}
+}
+
+func BenchmarkDeliver(b *testing.B) {
+	s, err := New(Options{Addr: "127.0.0.1:1", Connections: 1, Channels: []string{"bench-0"}, Payload: []byte(`{"text":"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"}`)})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer s.Close()
+	line := append(append(append([]byte{}, s.heads[0]...), "735325130218701"...), append(s.tail, '\n')...)
+	s.conns[0].state = ready
+	b.ReportAllocs()
+	for b.Loop() {
+		s.conns[0].place.seen = 0
+		if n, err := s.consume(0, line); n != len(line) || err != nil {
+			b.Fatal(n, err)
+		}
+	}
+	if s.ledger.wrong > 0 {
+		b.Fatal(s.ledger.faults)
+	}
+}

@@ -1,0 +1,209 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+)
+
+const (
+	readyTime = 20 * time.Second // for a broker to become ready
+	stopTime  = 20 * time.Second // for it to end when asked
+)
+
+// target is the broker under load.
+type target struct {
+	http, tcp string // host:port
+	pid       int
+
+	cmd  *exec.Cmd // nil for one that ran before
+	exit chan struct{}
+	log  tailBuffer
+	dir  string
+}
+
+// openTarget names the running broker, or builds and starts one.
+func openTarget(ctx context.Context, o options, prefix string) (*target, error) {
+	if o.pid != 0 {
+		t := &target{http: o.urlHTTP, tcp: o.urlTCP, pid: o.pid}
+		return t, t.awaitReady(ctx)
+	}
+	dir, err := os.MkdirTemp("", "switchboard-bench-")
+	if err != nil {
+		return nil, err
+	}
+	t := &target{dir: dir}
+	program := o.broker
+	if program == "" {
+		program, err = buildBroker(ctx, dir)
+	}
+	if err == nil {
+		err = t.start(program, o.redis, prefix)
+	}
+	if err == nil {
+		err = t.awaitReady(ctx)
+	}
+	if err != nil {
+		return nil, errors.Join(err, t.stop())
+	}
+	return t, nil
+}
+
+// buildBroker builds ./cmd/broker of this module.
+func buildBroker(ctx context.Context, dir string) (string, error) {
+	program := filepath.Join(dir, "broker")
+	out, err := exec.CommandContext(ctx, "go", "build", "-o", program, "switchboard/cmd/broker").CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("build the broker: %w\n%s", err, out)
+	}
+	return program, nil
+}
+
+// start runs the broker on free ports, with no settings but those of the run.
+func (t *target) start(program, redis, prefix string) (err error) {
+	if t.http, err = freeAddress(); err != nil {
+		return err
+	}
+	if t.tcp, err = freeAddress(); err != nil {
+		return err
+	}
+	args := []string{"--http", t.http, "--tcp", t.tcp, "--log-level", "warn", "--drain-time", "1s"}
+	if redis != "" {
+		args = append(args, "--redis", redis, "--prefix", prefix)
+	}
+	t.cmd = exec.Command(program, args...)
+	t.cmd.Stdout, t.cmd.Stderr = &t.log, &t.log
+	// A group of its own: an interrupt from the terminal is ours to pass on, after the sockets.
+	t.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	for _, v := range os.Environ() {
+		if !strings.HasPrefix(v, "SWITCHBOARD_") {
+			t.cmd.Env = append(t.cmd.Env, v)
+		}
+	}
+	if err := t.cmd.Start(); err != nil {
+		t.cmd = nil
+		return fmt.Errorf("start the broker: %w", err)
+	}
+	t.pid, t.exit = t.cmd.Process.Pid, make(chan struct{})
+	go func() {
+		_ = t.cmd.Wait()
+		close(t.exit)
+	}()
+	return nil
+}
+
+// awaitReady asks /readyz until it says yes.
+func (t *target) awaitReady(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, readyTime)
+	defer cancel()
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	for {
+		err := ready(ctx, client, t.http)
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-t.exit: // nil, and never, for a broker that is not ours
+			return t.ended()
+		case <-ctx.Done():
+			return fmt.Errorf("the broker at %s is not ready: %w", t.http, err)
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+}
+
+// ended is an error when a broker that we started is gone before its time.
+func (t *target) ended() error {
+	select {
+	case <-t.exit:
+		return fmt.Errorf("the broker ended: %v\n%s", t.cmd.ProcessState, t.log.String())
+	default:
+		return nil
+	}
+}
+
+func ready(ctx context.Context, client *http.Client, addr string) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+addr+"/readyz", nil)
+	if err != nil {
+		return err
+	}
+	resp, err := client.Do(req)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return errors.New(resp.Status)
+	}
+	return nil
+}
+
+// stop ends a broker that we started, and removes what was built.
+func (t *target) stop() error {
+	if t.cmd != nil {
+		_ = t.cmd.Process.Signal(syscall.SIGTERM)
+		select {
+		case <-t.exit:
+		case <-time.After(stopTime):
+			_ = t.cmd.Process.Kill()
+			<-t.exit
+		}
+	}
+	if t.dir != "" {
+		return os.RemoveAll(t.dir)
+	}
+	return nil
+}
+
+// swarmAddress is where subscribers of that transport connect.
+func (t *target) swarmAddress(transport string) string {
+	if transport == "http" {
+		return t.http
+	}
+	return t.tcp
+}
+
+func freeAddress() (string, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	return l.Addr().String(), l.Close()
+}
+
+// tailBuffer keeps the last lines of a log.
+type tailBuffer struct {
+	mu  sync.Mutex // guards buf
+	buf []byte
+}
+
+const tailSize = 4 << 10
+
+// Write implements io.Writer.
+func (b *tailBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.buf = append(b.buf, p...)
+	if over := len(b.buf) - tailSize; over > 0 {
+		b.buf = bytes.Clone(b.buf[over:])
+	}
+	return len(p), nil
+}
+
+// String is what is kept.
+func (b *tailBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return cmp.Or(string(b.buf), "(it logged nothing)")
+}

@@ -1,0 +1,150 @@
+package hub
+
+import (
+	"fmt"
+	"sync"
+	"testing"
+
+	"switchboard/broker/loop"
+	"switchboard/broker/work"
+	"switchboard/internal/wire"
+	"switchboard/queue"
+	"switchboard/registry"
+)
+
+// sink is a subscriber whose socket always takes everything. It belongs to its loop.
+type sink struct {
+	frames, bytes int
+	enough        int           // frames after which it says so
+	done          chan struct{} // one slot
+}
+
+func (s *sink) Backlogged() bool         { return false }
+func (s *sink) Gap(string, int64, int64) {}
+func (s *sink) Write(b *wire.Batch) {
+	s.bytes += len(b.Line())
+	if s.frames += len(b.Frames); s.frames == s.enough {
+		s.done <- struct{}{}
+	}
+}
+
+// field is a hub over goroutine loops, with the in-memory store.
+type field struct {
+	*Hub
+	loops []*loop.Loop
+	queue *queue.Memory
+}
+
+func newField(b *testing.B, loops int) *field {
+	pool := work.New(0)
+	f := &field{queue: queue.NewMemory(queue.Options{}, nil)}
+	stop := make(chan struct{})
+	var running sync.WaitGroup
+	for i := range loops {
+		g := loop.NewGoroutine(i)
+		f.loops = append(f.loops, g.Loop)
+		running.Go(func() { g.Run(stop) })
+	}
+	f.Hub = New(Options{
+		Loops: f.loops, Pool: pool, Queue: f.queue, Registry: registry.NewMemory(registry.Options{}),
+		ServerID: func() string { return "b1" },
+	})
+	b.Cleanup(func() {
+		pool.Wait()
+		close(stop)
+		running.Wait()
+	})
+	return f
+}
+
+// fence returns when every loop has done what was posted before.
+func (f *field) fence() {
+	var wg sync.WaitGroup
+	for _, l := range f.loops {
+		wg.Add(1)
+		l.Post(wg.Done)
+	}
+	wg.Wait()
+}
+
+// join subscribes s, behind after or from now on.
+func (f *field) join(b *testing.B, l *loop.Loop, s *sink, after *int64) *Subscription {
+	pos, err := f.Acquire(b.Context(), "news", after)
+	if err != nil {
+		b.Fatal(err)
+	}
+	started := make(chan *Subscription)
+	l.Post(func() {
+		sub := f.Subscribe(l, s, pos)
+		sub.Start()
+		started <- sub
+	})
+	return <-started
+}
+
+var data = []byte(`{"type":"chat","from":"alice","text":"a message of an ordinary size, about ninety bytes"}`)
+
+// crowd joins the benchmark's subscribers to a channel.
+func (f *field) crowd(b *testing.B) (*Channel, []*sink) {
+	sinks := make([]*sink, crowdSize)
+	for i := range sinks {
+		sinks[i] = &sink{}
+		f.join(b, f.loops[i%len(f.loops)], sinks[i], nil)
+	}
+	return f.Channel("news"), sinks
+}
+
+const crowdSize = 1000
+
+// BenchmarkHint is one message to 1,000 subscribers of one channel. The burst is how many messages
+// gather before the loops are waited for: with more than one, some share a write. It stays
+// within the tail's ring, behind which is only the store.
+func BenchmarkHint(b *testing.B) {
+	for _, loops := range []int{1, 2, 4} {
+		for _, burst := range []int64{1, 64} {
+			b.Run(fmt.Sprintf("loops=%d/burst=%d", loops, burst), func(b *testing.B) {
+				f := newField(b, loops)
+				c, sinks := f.crowd(b)
+				id := int64(0)
+				b.ReportAllocs()
+				for b.Loop() {
+					c.Hint(id+1, id, data)
+					if id++; id%burst == 0 {
+						f.fence()
+					}
+				}
+				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(id)/crowdSize, "ns/delivery")
+				f.fence()
+				for _, s := range sinks {
+					if s.frames != int(id) {
+						b.Fatalf("%d messages instead of %d", s.frames, id)
+					}
+				}
+			})
+		}
+	}
+}
+
+// BenchmarkCatchUp is one subscriber that missed 1,000 messages, which only the store has.
+func BenchmarkCatchUp(b *testing.B) {
+	const missed = 1000
+	f := newField(b, 1)
+	var first int64
+	for i := range missed + 1 {
+		a, err := f.queue.AppendChannel(b.Context(), "news", data, "")
+		if err != nil {
+			b.Fatal(err)
+		}
+		if i == 0 {
+			first = a.ID
+		}
+	}
+	done := make(chan struct{}, 1)
+	b.ReportAllocs()
+	for b.Loop() {
+		sub := f.join(b, f.loops[0], &sink{enough: missed, done: done}, &first)
+		<-done
+		f.loops[0].Post(func() { f.Unsubscribe(sub) })
+	}
+	f.fence()
+}
