@@ -5,36 +5,83 @@ package loop
 
 import "sync"
 
-// Loop is one event loop: a mailbox in front of a gnet loop, or of a goroutine.
+// maxSpare is the longest mailbox that is kept for the next run, in tasks: a burst must
+// not be remembered for ever.
+const maxSpare = 4096
+
+// Loop is a mailbox in front of a host: an event loop of gnet, or a goroutine. Before it has
+// one and after the host is gone, tasks run on a passing goroutine, so that none is ever lost:
+// somebody may wait for it.
 type Loop struct {
 	// Index is this loop's place among all loops of the process, for per-loop slices.
 	Index int
 
-	arm func(run func()) // makes run happen soon, once, on the loop
+	turn sync.Mutex // held while tasks run without a host
 
-	mu    sync.Mutex // guards the fields below
+	mu    sync.Mutex       // guards the fields below
+	host  func(run func()) // nil for none
 	tasks []func()
-	armed bool
+	armed bool     // a run is outstanding
 	spare []func() // the slice of the run before, to be used again
 }
 
-// New returns a Loop. arm must cause run to be called soon on the loop's own thread of
-// execution; it is called with at most one run outstanding, so order is kept even where
-// the loop underneath does not promise it.
-func New(index int, arm func(run func())) *Loop {
-	return &Loop{Index: index, arm: arm}
-}
+// New returns a Loop without a host.
+func New(index int) *Loop { return &Loop{Index: index} }
 
 // Post queues task behind all tasks posted before. It never blocks.
 func (l *Loop) Post(task func()) {
 	l.mu.Lock()
 	l.tasks = append(l.tasks, task)
-	arm := !l.armed
+	arm, host := !l.armed, l.host
 	l.armed = true
 	l.mu.Unlock()
 	if arm {
-		l.arm(l.run)
+		l.arm(host)
 	}
+}
+
+// Attach gives the loop a host, which must cause run to be called soon on its own thread of
+// execution, and never block. One run is outstanding at a time, so order is kept even where the
+// host does not promise it. Attach is called on that thread: when it returns no task runs elsewhere.
+func (l *Loop) Attach(host func(run func())) {
+	l.mu.Lock()
+	l.host = host
+	l.mu.Unlock()
+	l.turn.Lock() // a run without a host may be under way
+	defer l.turn.Unlock()
+}
+
+// Detach says that the host is gone, together with the run that it may have owed, and runs
+// what is queued. Nothing that belonged to the host's thread may be under way any more.
+func (l *Loop) Detach() {
+	l.mu.Lock()
+	l.host = nil
+	l.mu.Unlock()
+	l.turn.Lock()
+	defer l.turn.Unlock()
+	l.run()
+}
+
+func (l *Loop) arm(host func(run func())) {
+	if host == nil {
+		go l.runAlone()
+		return
+	}
+	host(l.run)
+}
+
+// runAlone is a run on a goroutine of its own, unless there is a host by now.
+func (l *Loop) runAlone() {
+	l.turn.Lock()
+	defer l.turn.Unlock()
+	l.mu.Lock()
+	host := l.host
+	l.mu.Unlock()
+	if host != nil {
+		host(l.run)
+		return
+	}
+	l.run()
 }
 
 // run executes what is queued now; what comes meanwhile waits for the next run, so that
@@ -43,53 +90,46 @@ func (l *Loop) run() {
 	l.mu.Lock()
 	tasks := l.tasks
 	l.tasks = l.spare[:0]
+	l.spare = nil
 	l.mu.Unlock()
 	for i, task := range tasks {
 		task()
 		tasks[i] = nil
 	}
 	l.mu.Lock()
-	if cap(tasks) <= 4096 { // a burst must not be remembered for ever
+	if cap(tasks) <= maxSpare {
 		l.spare = tasks
-	} else {
-		l.spare = nil
 	}
 	l.armed = len(l.tasks) > 0
-	again := l.armed
+	again, host := l.armed, l.host
 	l.mu.Unlock()
 	if again {
-		l.arm(l.run)
+		l.arm(host)
 	}
 }
 
 // Goroutine is a Loop on a goroutine of its own, for connections that no poller serves.
-type Goroutine struct {
-	*Loop
-	wake chan func()
-}
+type Goroutine struct{ *Loop }
 
-// NewGoroutine returns a Goroutine loop; nothing happens until Run.
-func NewGoroutine(index int) *Goroutine {
-	g := &Goroutine{wake: make(chan func(), 1)}
-	g.Loop = New(index, func(run func()) { g.wake <- run }) // one outstanding: never blocks
-	return g
-}
+// NewGoroutine returns a Goroutine loop, which is there while Run runs.
+func NewGoroutine(index int) Goroutine { return Goroutine{New(index)} }
 
 // Run executes tasks until stop is closed, then what is still queued.
-func (g *Goroutine) Run(stop <-chan struct{}) {
+func (g Goroutine) Run(stop <-chan struct{}) {
+	wake := make(chan func(), 1)
+	g.Attach(func(run func()) {
+		select {
+		case wake <- run:
+		default: // the one that waits takes everything
+		}
+	})
+	defer g.Detach()
 	for {
 		select {
-		case run := <-g.wake:
+		case run := <-wake:
 			run()
 		case <-stop:
-			for {
-				select {
-				case run := <-g.wake:
-					run()
-				default:
-					return
-				}
-			}
+			return
 		}
 	}
 }

@@ -47,8 +47,6 @@ type Poller struct {
 type pollerLoop struct {
 	*loop.Loop
 	poller *Poller
-	claim  sync.Mutex // held while gnet is set, and while tasks run without it
-	gnet   gnet.EventLoop
 
 	waiting map[*pollerConn]time.Time // in handshake or lingering: when to give up
 	backlog map[*pollerConn]struct{}
@@ -64,11 +62,10 @@ func NewPoller(n, first int, limits Limits, accept Accept, logger zerolog.Logger
 	}
 	for i := range n {
 		l := &pollerLoop{
-			poller:  p,
+			Loop: loop.New(first + i), poller: p,
 			waiting: make(map[*pollerConn]time.Time),
 			backlog: make(map[*pollerConn]struct{}),
 		}
-		l.Loop = loop.New(first+i, l.arm)
 		p.loops = append(p.loops, l)
 		p.free <- l
 	}
@@ -84,30 +81,16 @@ func (p *Poller) Loops() []*loop.Loop {
 	return list
 }
 
-// arm runs the mailbox on the gnet loop. A loop that never had a connection has no gnet
-// loop yet; claim keeps its first connection waiting until the run is over. After the engine's end
-// nobody is left whom a task could concern.
-func (l *pollerLoop) arm(run func()) {
-	l.claim.Lock()
-	g := l.gnet
-	l.claim.Unlock()
-	if g != nil {
+// attach makes g the host of the mailbox. A gnet loop shows itself with its first connection;
+// until then tasks run without it.
+func (l *pollerLoop) attach(g gnet.EventLoop) {
+	l.Attach(func(run func()) {
+		// An error means that the engine has ended: Detach makes up for the run.
 		_ = g.Execute(context.Background(), gnet.RunnableFunc(func(context.Context) error {
 			run()
 			return nil
 		}))
-		return
-	}
-	go func() {
-		l.claim.Lock()
-		if l.gnet == nil {
-			defer l.claim.Unlock()
-			run()
-			return
-		}
-		l.claim.Unlock()
-		l.arm(run)
-	}()
+	})
 }
 
 // Run listens on addr until ctx ends. It returns nil then, and an error when the engine
@@ -125,6 +108,7 @@ func (p *Poller) Run(ctx context.Context, addr string) error {
 	for n := 0; ; n++ {
 		select {
 		case err := <-done:
+			p.detach()
 			return errors.Join(fmt.Errorf("the TCP listener on %s ended", addr), err)
 		case <-ctx.Done():
 			<-p.booted
@@ -135,6 +119,7 @@ func (p *Poller) Run(ctx context.Context, addr string) error {
 				return fmt.Errorf("stop the TCP listener: %w", err)
 			}
 			<-done
+			p.detach()
 			return nil
 		case <-ticker.C:
 			for _, l := range p.loops {
@@ -146,6 +131,12 @@ func (p *Poller) Run(ctx context.Context, addr string) error {
 				}
 			}
 		}
+	}
+}
+
+func (p *Poller) detach() {
+	for _, l := range p.loops {
+		l.Detach()
 	}
 }
 
@@ -165,9 +156,7 @@ func (p *Poller) loopOf(g gnet.EventLoop) *pollerLoop {
 		return l.(*pollerLoop)
 	}
 	l := <-p.free
-	l.claim.Lock()
-	l.gnet = g
-	l.claim.Unlock()
+	l.attach(g)
 	p.byLoop.Store(g, l)
 	return l
 }

@@ -37,7 +37,7 @@ type Web struct {
 
 	limits Limits
 	accept Accept
-	loops  []*loop.Goroutine
+	loops  []loop.Goroutine
 	next   atomic.Uint32
 	conns  sync.WaitGroup
 }

@@ -1,0 +1,188 @@
+package loop
+
+import (
+	"runtime"
+	"slices"
+	"sync"
+	"testing"
+
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// manual is a host whose runs are called by the test.
+type manual struct{ runs []func() }
+
+func (m *manual) arm(run func()) { m.runs = append(m.runs, run) }
+
+func (m *manual) next(t *testing.T) {
+	t.Helper()
+	if len(m.runs) != 1 {
+		t.Fatalf("%d runs are outstanding, want 1", len(m.runs))
+	}
+	run := m.runs[0]
+	m.runs = nil
+	run()
+}
+
+func TestTasksRunInOrderOneRunAtATime(t *testing.T) {
+	host := &manual{}
+	l := New(0)
+	l.Attach(host.arm)
+	var got []int
+	for i := range 3 {
+		l.Post(func() { got = append(got, i) })
+	}
+	l.Post(func() {
+		l.Post(func() { got = append(got, 4) })
+		got = append(got, 3)
+	})
+	host.next(t)
+	if want := []int{0, 1, 2, 3}; !slices.Equal(got, want) {
+		t.Fatalf("the first run did %v, want %v: what a task posts waits for the next run", got, want)
+	}
+	host.next(t)
+	if want := []int{0, 1, 2, 3, 4}; !slices.Equal(got, want) {
+		t.Fatalf("the second run did %v, want %v", got, want)
+	}
+	if len(host.runs) != 0 {
+		t.Fatal("an empty mailbox armed its host")
+	}
+	l.Post(func() { got = append(got, 5) })
+	host.next(t)
+	if got[len(got)-1] != 5 {
+		t.Fatal("a loop that was idle did not run again")
+	}
+}
+
+// TestConcurrentPosts checks that each poster's tasks run in its order, never two at once,
+// and none is lost, while hosts come and go.
+func TestConcurrentPosts(t *testing.T) {
+	const posters, each = 8, 2000
+	l := NewGoroutine(0)
+	var (
+		next    [posters]int // without a lock: the race detector tells when two tasks run at once
+		done    sync.WaitGroup
+		posting sync.WaitGroup
+	)
+	done.Add(posters * each)
+	for p := range posters {
+		posting.Go(func() {
+			for i := range each {
+				l.Post(func() {
+					if next[p] != i {
+						t.Errorf("poster %d: task %d ran in place of %d", p, i, next[p])
+					}
+					next[p]++
+					done.Done()
+				})
+			}
+		})
+	}
+	for range 20 {
+		stop := make(chan struct{})
+		var host sync.WaitGroup
+		host.Go(func() { l.Run(stop) })
+		ran := make(chan struct{})
+		l.Post(func() { close(ran) })
+		<-ran
+		close(stop)
+		host.Wait()
+	}
+	posting.Wait()
+	done.Wait()
+}
+
+// TestWithoutHost posts from a task that runs while there is no host: it must neither be lost
+// nor wait for itself.
+func TestWithoutHost(t *testing.T) {
+	l := New(0)
+	first, second := make(chan struct{}), make(chan struct{})
+	l.Post(func() {
+		l.Post(func() { close(second) })
+		close(first)
+	})
+	<-first
+	<-second
+}
+
+func TestAttachWaitsForARunUnderWay(t *testing.T) {
+	l := New(0)
+	host := &manual{}
+	started, finish := make(chan struct{}), make(chan struct{})
+	finished, late := false, false
+	l.Post(func() {
+		close(started)
+		<-finish
+		finished = true
+	})
+	<-started
+	l.Post(func() { late = true })
+	attached := make(chan bool)
+	go func() {
+		l.Attach(host.arm)
+		attached <- finished
+	}()
+	for begun := false; !begun; runtime.Gosched() {
+		l.mu.Lock()
+		begun = l.host != nil
+		l.mu.Unlock()
+	}
+	close(finish)
+	if !<-attached {
+		t.Fatal("Attach returned while a task ran elsewhere")
+	}
+	if late {
+		t.Fatal("a task ran without the host that was there")
+	}
+	host.next(t)
+	if !late {
+		t.Fatal("a task was lost when the host came")
+	}
+}
+
+func TestDetachRunsWhatTheHostOwed(t *testing.T) {
+	l := New(0)
+	host := &manual{}
+	l.Attach(host.arm)
+	ran := 0
+	l.Post(func() { ran++ })
+	l.Detach()
+	if ran != 1 {
+		t.Fatal("the host took its last run with it")
+	}
+	again := make(chan struct{})
+	l.Post(func() { close(again) })
+	<-again
+	if len(host.runs) != 1 {
+		t.Fatal("a host that is gone was armed")
+	}
+}
+
+func TestBurstIsForgotten(t *testing.T) {
+	l := New(0)
+	host := &manual{}
+	l.Attach(host.arm)
+	for range maxSpare * 4 {
+		l.Post(func() {})
+	}
+	host.next(t)
+	if n := max(cap(l.spare), cap(l.tasks)); n > maxSpare {
+		t.Fatalf("room for %d tasks is kept, want at most %d", n, maxSpare)
+	}
+	l.Post(func() {})
+	host.next(t)
+	if cap(l.spare) == 0 {
+		t.Fatal("a small mailbox is not used again")
+	}
+}
+
+func BenchmarkPost(b *testing.B) {
+	l := New(0)
+	l.Attach(func(run func()) { run() })
+	b.ReportAllocs()
+	for b.Loop() {
+		l.Post(func() {})
+	}
+}
