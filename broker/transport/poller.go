@@ -1,10 +1,12 @@
 package transport
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"net"
+	"os"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -13,18 +15,24 @@ import (
 	"github.com/rs/zerolog"
 
 	"switchboard/broker/loop"
+	"switchboard/internal/wire"
 )
 
 const (
 	// handshakeTime is how long a connection may take to its first line or to the end of its
 	// WebSocket handshake.
 	handshakeTime = 10 * time.Second
-	// lingerTime is how long a closed connection may take to read why.
-	lingerTime = 3 * time.Second
+	// turnedAway is how many connections above the limit may take time to read why.
+	turnedAway = 64
 	// backlogTick is how often a backed-up socket is looked at: gnet does not tell when its
 	// buffer has gone out.
 	backlogTick = 25 * time.Millisecond
+	// expireTicks is how many of them pass between two looks at the deadlines: about a second.
+	expireTicks = 40
 )
+
+// errStopped is the end of an engine that nobody stopped and that does not say why.
+var errStopped = errors.New("the engine stopped by itself")
 
 // Poller is the gnet listener: TCP lines and WebSocket on one port.
 type Poller struct {
@@ -33,32 +41,26 @@ type Poller struct {
 	accept Accept
 	logger zerolog.Logger
 
-	free   chan *pollerLoop // loops that no gnet loop has claimed yet
-	loops  []*pollerLoop
-	byLoop sync.Map // gnet.EventLoop → *pollerLoop
+	handshakeTime time.Duration
+	lingerTime    time.Duration
 
+	free    chan *pollerLoop // loops that no gnet loop has claimed yet
+	loops   []*pollerLoop
+	byLoop  sync.Map // gnet.EventLoop → *pollerLoop
+	reserve *Gate    // of the connections that are turned away
+
+	booted   chan struct{} // closed when the two below are set
 	engine   gnet.Engine
-	booted   chan struct{}
+	addr     net.Addr
 	stopping atomic.Bool
-}
-
-// pollerLoop is one gnet loop and the connections on it. All but the counters belong to
-// the loop.
-type pollerLoop struct {
-	*loop.Loop
-	poller *Poller
-
-	waiting map[*pollerConn]time.Time // in handshake or lingering: when to give up
-	backlog map[*pollerConn]struct{}
-	lagging atomic.Int32 // len(backlog)
-	overdue atomic.Int32 // len(waiting)
 }
 
 // NewPoller returns a Poller with n loops, which take the indexes first, first+1, ….
 func NewPoller(n, first int, limits Limits, accept Accept, logger zerolog.Logger) *Poller {
 	p := &Poller{
 		limits: limits, accept: accept, logger: logger,
-		free: make(chan *pollerLoop, n), booted: make(chan struct{}),
+		handshakeTime: handshakeTime, lingerTime: lingerTime,
+		free: make(chan *pollerLoop, n), booted: make(chan struct{}), reserve: NewGate(turnedAway),
 	}
 	for i := range n {
 		l := &pollerLoop{
@@ -81,18 +83,6 @@ func (p *Poller) Loops() []*loop.Loop {
 	return list
 }
 
-// attach makes g the host of the mailbox. A gnet loop shows itself with its first connection;
-// until then tasks run without it.
-func (l *pollerLoop) attach(g gnet.EventLoop) {
-	l.Attach(func(run func()) {
-		// An error means that the engine has ended: Detach makes up for the run.
-		_ = g.Execute(context.Background(), gnet.RunnableFunc(func(context.Context) error {
-			run()
-			return nil
-		}))
-	})
-}
-
 // Run listens on addr until ctx ends. It returns nil then, and an error when the engine
 // could not start or stopped by itself.
 func (p *Poller) Run(ctx context.Context, addr string) error {
@@ -103,30 +93,37 @@ func (p *Poller) Run(ctx context.Context, addr string) error {
 			gnet.WithReadBufferCap(64<<10), gnet.WithWriteBufferCap(16<<10),
 			gnet.WithReuseAddr(true), gnet.WithLogger(gnetLogger{p.logger}))
 	}()
+	err := p.serve(ctx, done)
+	if err != nil {
+		err = fmt.Errorf("the TCP listener on %s ended: %w", addr, err)
+	}
+	for _, l := range p.loops {
+		l.Detach()
+	}
+	return err
+}
+
+// serve looks after the loops until ctx or the engine ends; done tells of the engine.
+func (p *Poller) serve(ctx context.Context, done <-chan error) error {
 	ticker := time.NewTicker(backlogTick)
 	defer ticker.Stop()
 	for n := 0; ; n++ {
 		select {
 		case err := <-done:
-			p.detach()
-			return errors.Join(fmt.Errorf("the TCP listener on %s ended", addr), err)
+			return cmp.Or(err, errStopped)
 		case <-ctx.Done():
-			<-p.booted
-			p.stopping.Store(true)
-			stop, cancel := context.WithTimeout(context.Background(), 10*time.Second)
-			defer cancel()
-			if err := p.engine.Stop(stop); err != nil {
-				return fmt.Errorf("stop the TCP listener: %w", err)
+			select {
+			case err := <-done: // it never started
+				return err
+			case <-p.booted:
+				return p.stop(done)
 			}
-			<-done
-			p.detach()
-			return nil
 		case <-ticker.C:
 			for _, l := range p.loops {
 				if l.lagging.Load() > 0 {
 					l.Post(l.resume)
 				}
-				if n%40 == 0 && l.overdue.Load() > 0 { // about once a second
+				if n%expireTicks == 0 && l.overdue.Load() > 0 {
 					l.Post(l.expire)
 				}
 			}
@@ -134,20 +131,46 @@ func (p *Poller) Run(ctx context.Context, addr string) error {
 	}
 }
 
-func (p *Poller) detach() {
-	for _, l := range p.loops {
-		l.Detach()
-	}
+// stop ends the engine. Engine.Stop itself looks only every half second whether it is over;
+// with a context that has ended it gives the order and returns.
+func (p *Poller) stop(done <-chan error) error {
+	p.stopping.Store(true)
+	ended, cancel := context.WithCancel(context.Background())
+	cancel()
+	_ = p.engine.Stop(ended)
+	return <-done
 }
 
 // Booted is closed when the port is open.
 func (p *Poller) Booted() <-chan struct{} { return p.booted }
 
-// OnBoot keeps the engine, for its end.
+// Addr is the address listened on; nil when the system does not tell. It is known
+// once the port is open.
+func (p *Poller) Addr() net.Addr { return p.addr }
+
+// OnBoot keeps what is known of the engine.
 func (p *Poller) OnBoot(e gnet.Engine) gnet.Action {
 	p.engine = e
+	p.addr = listenAddr(e)
 	close(p.booted)
 	return gnet.None
+}
+
+// listenAddr asks the system, because gnet knows only what it was asked to listen on, and
+// that may be port 0.
+func listenAddr(e gnet.Engine) net.Addr {
+	fd, err := e.Dup()
+	if err != nil {
+		return nil
+	}
+	file := os.NewFile(uintptr(fd), "listener")
+	defer file.Close()
+	l, err := net.FileListener(file)
+	if err != nil {
+		return nil
+	}
+	defer l.Close()
+	return l.Addr()
 }
 
 // loopOf is our loop for gnet's.
@@ -163,13 +186,25 @@ func (p *Poller) loopOf(g gnet.EventLoop) *pollerLoop {
 
 // OnOpen takes a new connection in, or turns it away above the limit.
 func (p *Poller) OnOpen(c gnet.Conn) ([]byte, gnet.Action) {
+	pc := &pollerConn{loop: p.loopOf(c.EventLoop()), conn: c}
 	if p.stopping.Load() || !p.limits.Gate.Enter() {
-		return closing("overloaded", "no room for another connection", overloadedMS).Line(), gnet.Close
+		return p.turnAway(pc)
 	}
-	l := p.loopOf(c.EventLoop())
-	pc := &pollerConn{loop: l, conn: c}
 	c.SetContext(pc)
-	l.await(pc, handshakeTime)
+	pc.loop.await(pc, p.handshakeTime)
+	return nil, gnet.None
+}
+
+// turnAway closes a connection that there is no room for. The first ones may linger, like
+// every connection that is closed from here.
+func (p *Poller) turnAway(pc *pollerConn) ([]byte, gnet.Action) {
+	const detail = "no room for another connection"
+	if !p.reserve.Enter() {
+		return closing(wire.CloseOverloaded, detail, overloadedMS).Line(), gnet.Close
+	}
+	pc.conn.SetContext(pc)
+	pc.reserved, pc.state = true, lines
+	pc.Close(wire.CloseOverloaded, detail, overloadedMS)
 	return nil, gnet.None
 }
 
@@ -190,42 +225,12 @@ func (p *Poller) OnClose(c gnet.Conn, _ error) gnet.Action {
 		return gnet.None
 	}
 	pc.gone()
-	p.limits.Gate.Leave()
+	if pc.reserved {
+		p.reserve.Leave()
+	} else {
+		p.limits.Gate.Leave()
+	}
 	return gnet.None
-}
-
-// resume tells the sessions whose backlog is gone.
-func (l *pollerLoop) resume() {
-	for pc := range l.backlog {
-		if pc.conn == nil || pc.conn.OutboundBuffered() == 0 {
-			delete(l.backlog, pc)
-			if pc.conn != nil && pc.to != nil {
-				pc.to.Writable()
-			}
-		}
-	}
-	l.lagging.Store(int32(len(l.backlog)))
-}
-
-// await gives pc until d from now to get out of its handshake, or out altogether.
-func (l *pollerLoop) await(pc *pollerConn, d time.Duration) {
-	l.waiting[pc] = time.Now().Add(d)
-	l.overdue.Store(int32(len(l.waiting)))
-}
-
-func (l *pollerLoop) awaitNoMore(pc *pollerConn) {
-	delete(l.waiting, pc)
-	l.overdue.Store(int32(len(l.waiting)))
-}
-
-// expire ends the connections whose time is up.
-func (l *pollerLoop) expire() {
-	now := time.Now()
-	for pc, deadline := range l.waiting {
-		if now.After(deadline) {
-			pc.drop()
-		}
-	}
 }
 
 // gnetLogger passes gnet's own log on. It is process-wide in gnet, so the last Poller's counts.

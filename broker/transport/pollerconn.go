@@ -31,6 +31,8 @@ type pollerConn struct {
 	ws    *assembly // a fragmented message under way
 	skip  int64     // bytes of a message over the limit that are still to come; -1: up to the line's end
 	state state
+
+	reserved bool // turned away: its place is one of the reserve
 }
 
 // read hands every whole message on; what is incomplete stays in gnet's buffer.
@@ -74,7 +76,14 @@ func (c *pollerConn) open(s state, hello Hello) {
 	c.state = s
 	c.loop.awaitNoMore(c)
 	hello.Addr = addrString(c.conn.RemoteAddr())
-	c.to = c.loop.poller.accept(c.loop.Loop, c, hello)
+	to := c.loop.poller.accept(c.loop.Loop, c, hello)
+	switch {
+	case c.state == lingering: // the session closed it at once
+	case c.conn == nil: // the peer went while the session wrote
+		to.Closed()
+	default:
+		c.to = to
+	}
 }
 
 // readLine takes one line from buf and returns how many bytes that was; 0 means more
@@ -106,9 +115,6 @@ func (c *pollerConn) readLine(buf []byte) int {
 
 // Write is Conn's.
 func (c *pollerConn) Write(b *wire.Batch) {
-	if c.conn == nil || c.state == lingering {
-		return
-	}
 	if c.state == frames {
 		c.send(b.WebSocket())
 	} else {
@@ -118,7 +124,7 @@ func (c *pollerConn) Write(b *wire.Batch) {
 
 // send writes p. gnet closes the connection within the call when the peer is gone.
 func (c *pollerConn) send(p []byte) {
-	if c.conn == nil {
+	if c.conn == nil || c.state == lingering {
 		return
 	}
 	_, _ = c.conn.Write(p)
@@ -149,7 +155,7 @@ var (
 // read why: closing at once, with bytes of the peer unread, would reset the connection and take
 // the reason with it.
 func (c *pollerConn) Close(reason wire.CloseReason, detail string, afterMS int64) {
-	if c.conn == nil || c.state == lingering {
+	if c.state == lingering {
 		return
 	}
 	last := closing(reason, detail, afterMS)
@@ -161,20 +167,22 @@ func (c *pollerConn) Close(reason wire.CloseReason, detail string, afterMS int64
 	c.linger()
 }
 
-// linger ends the connection from this side.
+// linger ends the connection from this side. What gnet still holds goes out first, as far as
+// the peer reads on; memory for that is bounded by what was written before it was Backlogged.
 func (c *pollerConn) linger() {
-	c.to = nil
+	c.to, c.ws = nil, nil
+	c.state = lingering
 	if c.conn == nil {
 		return
 	}
-	c.state = lingering
-	if c.conn.OutboundBuffered() > 0 {
-		c.drop() // it does not read: gnet sends what the socket takes at once
-		return
+	c.loop.await(c, c.loop.poller.lingerTime)
+	if c.conn.OutboundBuffered() == 0 {
+		c.shut()
 	}
-	_ = unix.Shutdown(c.conn.Fd(), unix.SHUT_WR)
-	c.loop.await(c, lingerTime)
 }
+
+// shut ends the write side: everything has gone out.
+func (c *pollerConn) shut() { _ = unix.Shutdown(c.conn.Fd(), unix.SHUT_WR) }
 
 // drop closes the socket.
 func (c *pollerConn) drop() {

@@ -19,6 +19,7 @@ const (
 	statusProtocol    = 1002
 	statusUnsupported = 1003
 	statusNotUTF8     = 1007
+	lastStatus        = 4999 // codes above have no meaning (§7.4.2)
 )
 
 // assembly is a message that comes in fragments.
@@ -41,14 +42,18 @@ func (c *pollerConn) upgrade(buf []byte) int {
 	end += 4
 	var hello Hello
 	stream := &handshake{Reader: bytes.NewReader(buf[:end])}
-	if _, err := c.upgrader(&hello).Upgrade(stream); err != nil {
+	_, err := c.upgrader(&hello).Upgrade(stream)
+	switch {
+	case err == nil:
+		c.send(stream.Bytes())
+		if c.conn != nil {
+			c.open(frames, hello)
+		}
+	case stream.Len() == 0: // not even a request line
+		c.refuse(http.StatusBadRequest, "not HTTP")
+	default:
 		c.send(stream.Bytes()) // gobwas has written the refusal
 		c.linger()
-		return end
-	}
-	c.send(stream.Bytes())
-	if c.conn != nil {
-		c.open(frames, hello)
 	}
 	return end
 }
@@ -128,6 +133,10 @@ func (c *pollerConn) readFrame(buf []byte) int {
 		c.fail(statusProtocol, err.Error())
 		return len(buf)
 	}
+	if h.OpCode == ws.OpBinary {
+		c.fail(statusUnsupported, "messages are text frames")
+		return len(buf)
+	}
 	head := len(buf) - reader.Len()
 	if !h.OpCode.IsControl() && c.ws.tooLarge(h.Length, c.loop.poller.limits.Message) {
 		return c.skipFrame(h, head)
@@ -175,8 +184,6 @@ func (c *pollerConn) frame(h ws.Header, payload []byte) {
 		c.to.Heard()
 	case ws.OpClose:
 		c.closed(payload)
-	case ws.OpBinary:
-		c.fail(statusUnsupported, "messages are text frames")
 	case ws.OpText:
 		if !h.Fin {
 			c.ws = &assembly{data: bytes.Clone(payload)}
@@ -203,31 +210,36 @@ func (c *pollerConn) message(data []byte) {
 
 // closed answers the peer's close frame (RFC 6455 §5.5.1) and ends the connection.
 func (c *pollerConn) closed(payload []byte) {
-	code := statusNormal
+	if len(payload) == 0 {
+		c.over(statusNormal, "")
+		return
+	}
+	code, reason := statusProtocol, ""
 	if len(payload) >= 2 {
-		code = int(binary.BigEndian.Uint16(payload))
-		if err := ws.CheckCloseFrameData(ws.StatusCode(code), string(payload[2:])); err != nil {
-			code = statusProtocol
-		}
-	} else if len(payload) == 1 {
+		code, reason = int(binary.BigEndian.Uint16(payload)), string(payload[2:])
+	}
+	switch {
+	case !utf8.ValidString(reason):
+		code = statusNotUTF8
+	case code > lastStatus || ws.CheckCloseFrameData(ws.StatusCode(code), "") != nil:
 		code = statusProtocol
 	}
-	to := c.to
-	c.send(closeFrame(code, ""))
-	c.linger()
-	to.Closed()
+	c.over(code, "")
 }
 
 // fail ends a connection that breaks the framing, with the RFC's own code.
 func (c *pollerConn) fail(status int, detail string) {
-	to := c.to
-	to.Broken(detail)
-	if c.conn == nil || c.state == lingering {
-		return
-	}
+	c.to.Broken(detail)
+	c.over(status, detail)
+}
+
+// over says the last word to a peer that has ended or broken the connection.
+func (c *pollerConn) over(status int, detail string) {
 	c.send(closeFrame(status, detail))
-	c.linger()
-	to.Closed()
+	if to := c.to; to != nil { // otherwise the session knows: it closed, or the write found the peer gone
+		c.linger()
+		to.Closed()
+	}
 }
 
 // closeFrame is an unmasked close frame; a control frame has at most 125 bytes.

@@ -2,6 +2,7 @@ package transport
 
 import (
 	"sync/atomic"
+	"time"
 
 	"switchboard/broker/loop"
 	"switchboard/internal/wire"
@@ -32,8 +33,8 @@ type Receiver interface {
 	Heard()
 	// Writable tells that the backlog is gone.
 	Writable()
-	// Closed tells that the peer or the network ended the connection. It may come twice, and
-	// nothing else behind it.
+	// Closed tells that the peer or the network ended the connection, or that it was Broken.
+	// Nothing comes behind it.
 	Closed()
 }
 
@@ -85,6 +86,9 @@ func closing(reason wire.CloseReason, detail string, afterMS int64) wire.Frame {
 		Reconnect: &reconnect, AfterMS: afterMS,
 	}.Encode()
 }
+
+// lingerTime is how long a closed connection may take to read why.
+const lingerTime = 3 * time.Second
 
 // overloadedMS is how long a client that found no place is asked to wait, in milliseconds.
 const overloadedMS = 5000

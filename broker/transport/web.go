@@ -14,37 +14,34 @@ import (
 	"github.com/coder/websocket"
 
 	"switchboard/broker/loop"
-	"switchboard/internal/wire"
 )
 
-const (
-	// bufferSize is that of a connection's reader and writer. net/http hands out 4 KiB each; with
-	// half a KiB an idle connection keeps 7 KB less, and larger messages pass the buffers by.
-	bufferSize = 512
-	// writeTimeout bounds one write to a socket that takes nothing, so that no goroutine
-	// stays for ever; the session closes slow connections earlier.
-	writeTimeout = 2 * time.Minute
-	// maxQueued is how many bytes wait for the writer before the connection counts as backed up.
-	maxQueued = 32 << 10
-	// closeTimeout bounds the writing of a close frame.
-	closeTimeout = 3 * time.Second
-)
+// bufferSize is that of a connection's reader and writer. net/http hands out 4 KiB each; with
+// half a KiB an idle connection keeps 7 KB less, and larger messages pass the buffers by.
+const bufferSize = 512
 
 // Web serves WebSocket connections behind net/http, each on a goroutine of its own; their
 // sessions live on a few goroutine loops.
 type Web struct {
 	Compress bool // negotiate permessage-deflate without context takeover
 
-	limits Limits
-	accept Accept
-	loops  []loop.Goroutine
-	next   atomic.Uint32
-	conns  sync.WaitGroup
+	limits     Limits
+	accept     Accept
+	lingerTime time.Duration
+	loops      []loop.Goroutine
+	next       atomic.Uint32
+	alive      context.Context // of all connections
+	cut        context.CancelFunc
+
+	mu       sync.Mutex // guards stopping, and conns against counting up after it
+	stopping bool
+	conns    sync.WaitGroup
 }
 
 // NewWeb returns a Web with n loops, which take the indexes first, first+1, ….
 func NewWeb(n, first int, limits Limits, accept Accept) *Web {
-	w := &Web{limits: limits, accept: accept}
+	w := &Web{limits: limits, accept: accept, lingerTime: lingerTime}
+	w.alive, w.cut = context.WithCancel(context.Background())
 	for i := range n {
 		w.loops = append(w.loops, loop.NewGoroutine(first+i))
 	}
@@ -60,8 +57,8 @@ func (w *Web) Loops() []*loop.Loop {
 	return list
 }
 
-// Run runs the loops until ctx ends and every connection is gone. The sessions must
-// have been closed by then, or soon be.
+// Run runs the loops until ctx ends and every connection is gone. The sessions should have
+// been closed by then: what is left after lingerTime is cut.
 func (w *Web) Run(ctx context.Context) error {
 	stop := make(chan struct{})
 	var loops sync.WaitGroup
@@ -69,10 +66,26 @@ func (w *Web) Run(ctx context.Context) error {
 		loops.Go(func() { l.Run(stop) })
 	}
 	<-ctx.Done()
+	w.mu.Lock()
+	w.stopping = true
+	w.mu.Unlock()
+	cut := time.AfterFunc(w.lingerTime, w.cut)
 	w.conns.Wait()
+	cut.Stop()
+	w.cut()
 	close(stop)
 	loops.Wait()
 	return nil
+}
+
+// enter counts a connection; it is false when Run is about to end.
+func (w *Web) enter() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !w.stopping {
+		w.conns.Add(1)
+	}
+	return !w.stopping
 }
 
 // ServeHTTP upgrades a request and returns; the connection goes on by itself.
@@ -81,221 +94,45 @@ func (w *Web) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 		http.Error(rw, "origin "+origin+" is not allowed", http.StatusForbidden)
 		return
 	}
-	if reserved(r.Context()) {
+	if reserved(r.Context()) || !w.enter() {
 		rw.Header().Set("Retry-After", "5")
 		http.Error(rw, "no room for another connection", http.StatusServiceUnavailable)
 		return
 	}
 	l := w.loops[w.next.Add(1)%uint32(len(w.loops))]
-	c := &webConn{loop: l.Loop}
+	c := &webConn{loop: l.Loop, lingerTime: w.lingerTime}
 	opts := &websocket.AcceptOptions{
 		InsecureSkipVerify: true, // checked above, by the rule that both listeners share
-		OnPingReceived:     func(context.Context, []byte) bool { c.heard(); return true },
+		OnPingReceived:     func(context.Context, []byte) bool { c.heard(); return !c.full() },
 		OnPongReceived:     func(context.Context, []byte) { c.heard() },
 	}
 	if w.Compress {
 		opts.CompressionMode = websocket.CompressionNoContextTakeover
 	}
-	ws, err := websocket.Accept(smallBuffers{rw}, r, opts)
+	var socket net.Conn
+	ws, err := websocket.Accept(smallBuffers{rw, &socket}, r, opts)
 	if err != nil {
+		w.conns.Done()
 		return // Accept has answered
 	}
 	ws.SetReadLimit(-1) // read skips what is too large
 	c.ws = ws
-	c.ctx, c.cancel = context.WithCancel(context.Background())
+	c.ctx, c.cancel = context.WithCancel(w.alive)
+	context.AfterFunc(c.ctx, func() { _ = socket.Close() }) // whatever the library waits for
 	hello := Hello{Addr: r.RemoteAddr, Token: r.URL.Query().Get("token"), Client: r.URL.Query().Get("client")}
-	w.conns.Add(1)
 	// A goroutine of its own lets net/http's handler go, with its stack and buffers.
 	go func() {
 		defer w.conns.Done()
-		l.Post(func() { c.to = w.accept(l.Loop, c, hello) })
+		l.Post(func() { c.open(w.accept(l.Loop, c, hello)) })
 		c.readLoop(w.limits.Message)
 	}()
 }
 
-// webConn is one connection of Web.
-type webConn struct {
-	loop   *loop.Loop
-	ws     *websocket.Conn
-	ctx    context.Context // ends with the connection
-	cancel context.CancelFunc
-	to     Receiver // belongs to the loop; nil after the end
-
-	mu      sync.Mutex // guards the fields below
-	queue   []wire.Frame
-	queued  int   // bytes in queue, and in the write under way
-	writing bool  // a writer is at work
-	lagged  bool  // Backlogged was true, so Writable is owed
-	last    *last // set once: what the writer ends with
+// smallBuffers hands out small buffers with a hijacked connection, which it notes.
+type smallBuffers struct {
+	http.ResponseWriter
+	socket *net.Conn
 }
-
-type last struct {
-	frame  wire.Frame
-	reason wire.CloseReason
-}
-
-// onLoop hands f to the session, if it is still there.
-func (c *webConn) onLoop(f func(Receiver)) {
-	c.loop.Post(func() {
-		if c.to != nil {
-			f(c.to)
-		}
-	})
-}
-
-func (c *webConn) heard() { c.onLoop(Receiver.Heard) }
-
-func (c *webConn) readLoop(limit int) {
-	defer c.cancel()
-	defer c.onLoop(func(to Receiver) {
-		c.to = nil
-		to.Closed()
-	})
-	defer func() { _ = c.ws.CloseNow() }()
-	turn := make(chan struct{}, 1)
-	for {
-		typ, r, err := c.ws.Reader(c.ctx)
-		if err != nil {
-			return
-		}
-		if typ != websocket.MessageText {
-			c.onLoop(func(to Receiver) { to.Broken("messages are text frames") })
-			_ = c.ws.Close(statusUnsupported, "messages are text frames")
-			return
-		}
-		message, err := io.ReadAll(io.LimitReader(r, int64(limit)+1))
-		if err == nil && len(message) > limit {
-			_, err = io.Copy(io.Discard, r)
-			message = nil
-		}
-		switch {
-		case err != nil:
-			return
-		case message == nil:
-			c.onLoop(Receiver.TooLarge)
-		default:
-			c.loop.Post(func() {
-				if c.to != nil {
-					c.to.Receive(message)
-				}
-				turn <- struct{}{}
-			})
-			<-turn // the session sets the pace
-		}
-	}
-}
-
-// Write is Conn's. It only queues; a writer goroutine is there while there is something to write.
-func (c *webConn) Write(b *wire.Batch) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.last != nil {
-		return
-	}
-	c.queue = append(c.queue, b.Frames...)
-	for _, f := range b.Frames {
-		c.queued += f.Size()
-	}
-	c.startLocked()
-}
-
-func (c *webConn) startLocked() {
-	if !c.writing {
-		c.writing = true
-		go c.writeLoop()
-	}
-}
-
-// Backlogged is Conn's.
-func (c *webConn) Backlogged() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.queued > maxQueued {
-		c.lagged = true
-	}
-	return c.queued > maxQueued
-}
-
-// Ping is Conn's. The pong is told by OnPongReceived, so nobody waits for it here.
-func (c *webConn) Ping() {
-	go func() {
-		ctx, cancel := context.WithTimeout(c.ctx, closeTimeout)
-		defer cancel()
-		_ = c.ws.Ping(ctx)
-	}()
-}
-
-// Close is Conn's.
-func (c *webConn) Close(reason wire.CloseReason, detail string, afterMS int64) {
-	c.to = nil
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.last == nil {
-		c.last = &last{closing(reason, detail, afterMS), reason}
-		if c.queued > maxQueued { // it does not read: why would it now
-			go func() { _ = c.ws.CloseNow() }()
-			return
-		}
-		c.startLocked()
-	}
-}
-
-// writeLoop writes until nothing is queued.
-func (c *webConn) writeLoop() {
-	var batch []wire.Frame
-	for {
-		c.mu.Lock()
-		for _, f := range batch {
-			c.queued -= f.Size()
-		}
-		batch, c.queue = c.queue, nil
-		end := c.last
-		if len(batch) == 0 {
-			if end == nil {
-				c.writing = false
-			}
-			owed := c.lagged
-			c.lagged = false
-			c.mu.Unlock()
-			if end != nil {
-				c.end(end)
-			} else if owed {
-				c.onLoop(Receiver.Writable)
-			}
-			return
-		}
-		c.mu.Unlock()
-		if err := c.writeAll(batch); err != nil {
-			_ = c.ws.CloseNow() // the reader ends, and tells the session
-			return
-		}
-	}
-}
-
-func (c *webConn) writeAll(batch []wire.Frame) error {
-	ctx, cancel := context.WithTimeout(c.ctx, writeTimeout)
-	defer cancel()
-	for _, f := range batch {
-		if err := c.ws.Write(ctx, websocket.MessageText, f.JSON()); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// end says why and closes. The status is the same word as in the message before it.
-func (c *webConn) end(l *last) {
-	ctx, cancel := context.WithTimeout(c.ctx, closeTimeout)
-	defer cancel()
-	if c.ws.Write(ctx, websocket.MessageText, l.frame.JSON()) != nil {
-		_ = c.ws.CloseNow()
-		return
-	}
-	_ = c.ws.Close(websocket.StatusCode(l.reason.Status()), string(l.reason)) // waits for the peer's, 5 s at most
-}
-
-// smallBuffers hands out small buffers with a hijacked connection.
-type smallBuffers struct{ http.ResponseWriter }
 
 // Hijack implements http.Hijacker.
 func (s smallBuffers) Hijack() (net.Conn, *bufio.ReadWriter, error) {
@@ -315,5 +152,6 @@ func (s smallBuffers) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	if _, err := r.Peek(n); err != nil { // what the client sent early must lie in the new buffer
 		return nil, nil, errors.Join(err, conn.Close())
 	}
+	*s.socket = conn
 	return conn, bufio.NewReadWriter(r, bufio.NewWriterSize(conn, bufferSize)), nil
 }

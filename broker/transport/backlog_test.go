@@ -1,0 +1,133 @@
+package transport
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/gobwas/ws"
+
+	"switchboard/internal/wire"
+)
+
+// unread is how many numbered messages the system's buffers between two sockets surely do
+// not take: 16 MiB.
+const unread = 1024
+
+// numbered is message i, of 16 KiB.
+func numbered(i int) string {
+	return fmt.Sprintf(`{"n":%d,"x":"%s"}`, i, strings.Repeat("x", 16<<10))
+}
+
+// kept is how many bytes the transport holds for the peer. It is called on the loop.
+func kept(c Conn) int {
+	switch c := c.(type) {
+	case *pollerConn:
+		return c.conn.OutboundBuffered()
+	case *webConn:
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		return c.queued
+	}
+	panic("unknown connection")
+}
+
+// TestBacklog has a session that writes whenever it is not backed up, as all do, to a peer
+// that begins to read only when it is. Nothing is lost, and what is kept for it stays small.
+func TestBacklog(t *testing.T) {
+	over(t, allWays, func(t *testing.T, w way) {
+		var written, most, stops int
+		stopped := make(chan struct{})
+		pump := func(s *session) {
+			for written < unread && !s.conn.Backlogged() {
+				s.conn.Write(frame(numbered(written)))
+				written++
+				most = max(most, kept(s.conn))
+			}
+			if written < unread {
+				if stops++; stops == 1 {
+					close(stopped)
+				}
+			}
+		}
+		p, s := w.serve(t, setup{react: func(s *session, e event) {
+			if e.what == "writable" {
+				pump(s)
+			}
+		}}).connect()
+		s.do(func() { pump(s) })
+		<-stopped
+		for i := range unread {
+			p.want(event{"message", numbered(i)})
+		}
+		p.write(p.message("I have read it all"))
+		for e := s.next(); e.what == "writable"; e = s.next() {
+		}
+		s.do(func() {
+			if bound := maxQueued + 2*len(numbered(0)); most > bound {
+				t.Errorf("%d bytes were kept, want at most %d", most, bound)
+			}
+			if s.conn.Backlogged() {
+				t.Error("the backlog does not end")
+			}
+		})
+	})
+}
+
+// TestPongsDoNotPileUp pings from a peer that reads nothing.
+func TestPongsDoNotPileUp(t *testing.T) {
+	over(t, socketWays, func(t *testing.T, w way) {
+		p, s := w.serve(t, setup{}).connect()
+		var before int
+		s.do(func() {
+			for i := range unread {
+				s.conn.Write(frame(numbered(i)))
+			}
+			if !s.conn.Backlogged() {
+				t.Error("the system took everything: nothing is tested")
+			}
+			before = kept(s.conn)
+		})
+		for range 1000 {
+			p.write(clientFrame(true, ws.OpPing, strings.Repeat("x", 125)))
+		}
+		p.write(p.message("there"))
+		for range 1000 {
+			s.want(event{"heard", ""})
+		}
+		s.want(event{"message", "there"})
+		s.do(func() {
+			if after := kept(s.conn); after > before {
+				t.Errorf("%d bytes were kept before the pings, and %d after", before, after)
+			}
+		})
+		for i := range unread {
+			p.want(event{"message", numbered(i)})
+		}
+	})
+}
+
+// TestCloseBehindABacklog says why also to a peer that has much to read before.
+func TestCloseBehindABacklog(t *testing.T) {
+	over(t, allWays, func(t *testing.T, w way) {
+		service := w.serve(t, setup{})
+		p, s := service.connect()
+		s.do(func() {
+			for i := range unread {
+				s.conn.Write(frame(numbered(i)))
+			}
+			if !s.conn.Backlogged() {
+				t.Error("the system took everything: nothing is tested")
+			}
+			s.conn.Close(wire.CloseSuperseded, "", 0)
+		})
+		p.write(p.message("still here"))
+		for i := range unread {
+			p.want(event{"message", numbered(i)})
+		}
+		p.wantClosing("superseded", 4002, "", 0)
+		_ = p.Close()
+		service.stop()
+		s.wantSilence()
+	})
+}

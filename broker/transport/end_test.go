@@ -1,0 +1,178 @@
+package transport
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gobwas/ws"
+
+	"switchboard/internal/wire"
+)
+
+func TestCloseSaysWhy(t *testing.T) {
+	over(t, allWays, func(t *testing.T, w way) {
+		service := w.serve(t, setup{})
+		for reason, status := range map[wire.CloseReason]int{
+			wire.CloseDraining: 4001, wire.CloseSuperseded: 4002, wire.CloseUnauthorized: 4003, wire.CloseExpired: 4004,
+			wire.CloseDisconnected: 4005, wire.CloseBadRequest: 4006, wire.CloseSlow: 4007, wire.CloseIdle: 4008,
+			wire.CloseOverloaded: 4009,
+		} {
+			p, s := service.connect()
+			s.do(func() {
+				s.conn.Write(frame(`{"before":true}`))
+				s.conn.Close(reason, "that is why", 1840)
+				s.conn.Write(frame(`{"behind":true}`)) // a closed connection takes nothing more
+				s.conn.Ping()
+				s.conn.Close(wire.CloseIdle, "twice", 0)
+			})
+			p.want(event{"message", `{"before":true}`})
+			p.wantClosing(string(reason), status, "that is why", 1840)
+		}
+	})
+}
+
+// TestCloseWhileThePeerSends closes with bytes of the peer unread, and more coming: the system
+// resets such a connection when it is closed at once.
+func TestCloseWhileThePeerSends(t *testing.T) {
+	over(t, allWays, func(t *testing.T, w way) {
+		service := w.serve(t, setup{react: func(s *session, e event) {
+			s.conn.Close(wire.CloseOverloaded, "too much", 0)
+		}})
+		p, s := service.connect()
+		flood := p.message(strings.Repeat("x", 1000))
+		for range 500 {
+			p.write(flood)
+		}
+		p.wantClosing("overloaded", 4009, "too much", 0)
+		_ = p.Close()
+		service.stop()
+		s.want(event{"message", strings.Repeat("x", 1000)})
+		s.wantSilence()
+	})
+}
+
+// TestCloseWithinAccept is what a session does that is not wanted at all.
+func TestCloseWithinAccept(t *testing.T) {
+	over(t, allWays, func(t *testing.T, w way) {
+		service := w.serve(t, setup{open: func(s *session) {
+			s.conn.Close(wire.CloseUnauthorized, "", 0)
+		}})
+		p, s := service.connect()
+		p.wantClosing("unauthorized", 4003, "", 0)
+		_ = p.Close()
+		service.stop()
+		s.wantSilence()
+	})
+}
+
+func TestThePeerEnds(t *testing.T) {
+	ends := map[string]func(p *peer){
+		"both sides": func(p *peer) { _ = p.Close() },
+		"its half":   func(p *peer) { _ = p.CloseWrite() },
+		"by a reset": func(p *peer) { _ = p.SetLinger(0); _ = p.Close() },
+		"in the middle of a message": func(p *peer) {
+			m := p.message(strings.Repeat("x", 1000))
+			p.write(m[:500])
+			_ = p.Close()
+		},
+		"in the middle of too large a message": func(p *peer) {
+			m := p.message(strings.Repeat("x", messageLimit*2))
+			p.write(m[:messageLimit+1000])
+			_ = p.Close()
+		},
+	}
+	over(t, allWays, func(t *testing.T, w way) {
+		for name, end := range ends {
+			t.Run(name, func(t *testing.T) {
+				service := w.serve(t, setup{})
+				p, s := service.connect()
+				p.write(p.message("last"))
+				s.want(event{"message", "last"})
+				end(p)
+				s.want(event{"closed", ""})
+				s.do(func() { // it may not know yet
+					s.conn.Write(frame(`{}`))
+					s.conn.Ping()
+					s.conn.Close(wire.CloseIdle, "", 0)
+				})
+				service.stop()
+				s.wantSilence()
+				if n := service.gate.count.Load(); n != 0 {
+					t.Errorf("%d places are still taken", n)
+				}
+			})
+		}
+	})
+}
+
+// TestThePeerIsGoneWithinAWrite has the broker find out by writing: gnet closes the connection
+// within the call.
+func TestThePeerIsGoneWithinAWrite(t *testing.T) {
+	over(t, allWays, func(t *testing.T, w way) {
+		p, s := w.serve(t, setup{}).connect()
+		reset := make(chan struct{})
+		s.loop.Post(func() { // holds the loop, so that nobody reads the end before
+			<-reset
+			for range 100 {
+				s.conn.Write(frame(`{"to":"nobody"}`))
+				s.conn.Ping()
+				s.conn.Backlogged()
+			}
+		})
+		_ = p.SetLinger(0)
+		_ = p.Close()
+		close(reset)
+		s.want(event{"closed", ""})
+	})
+}
+
+// TestTheServiceEnds with connections open: their sessions hear of it.
+func TestTheServiceEnds(t *testing.T) {
+	over(t, allWays, func(t *testing.T, w way) {
+		service := w.serve(t, setup{linger: time.Millisecond})
+		p, s := service.connect()
+		service.stop()
+		s.want(event{"closed", ""})
+		s.wantSilence()
+		if e := p.read(); e.what != "end" && e.what != "failure" {
+			t.Fatalf("the peer reads %v", e)
+		}
+		s.do(func() {}) // whoever waits for a task is not forgotten
+	})
+}
+
+func TestThePeerSaysClose(t *testing.T) {
+	p, s := pollWay.serve(t, setup{}).connect()
+	p.write(join(clientFrame(true, ws.OpClose, "\x0f\xa0bye"), p.message("behind")))
+	p.want(event{"close", "4000"}, event{"end", ""})
+	s.want(event{"closed", ""})
+	_ = p.Close()
+
+	p, s = webWay.serve(t, setup{}).connect()
+	p.write(join(clientFrame(true, ws.OpClose, "\x0f\xa0bye"), p.message("behind")))
+	p.want(event{"close", "4000 bye"})
+	s.want(event{"closed", ""})
+}
+
+// TestNobodyReadsWhy gives up on a peer that does not read after Close.
+func TestNobodyReadsWhy(t *testing.T) {
+	over(t, allWays, func(t *testing.T, w way) {
+		service := w.serve(t, setup{linger: 10 * time.Millisecond})
+		_, s := service.connect()
+		s.do(func() {
+			for i := range unread {
+				s.conn.Write(frame(numbered(i)))
+			}
+			if !s.conn.Backlogged() {
+				t.Error("the system took everything: nothing is tested")
+			}
+			s.conn.Close(wire.CloseSlow, "", 0)
+		})
+		service.stop() // returns when all connections are gone
+		s.wantSilence()
+		if n := service.gate.count.Load(); n != 0 {
+			t.Errorf("%d places are still taken", n)
+		}
+	})
+}

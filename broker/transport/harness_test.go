@@ -1,0 +1,227 @@
+package transport
+
+import (
+	"cmp"
+	"context"
+	"net"
+	"net/http"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+	"go.uber.org/goleak"
+
+	"switchboard/broker/loop"
+	"switchboard/internal/wire"
+)
+
+// patience is a safety net: a test that waits this long has failed.
+const patience = 20 * time.Second
+
+// messageLimit is the most bytes of a message in these tests.
+const messageLimit = 100 << 10
+
+// What is there already are the goroutines of gnet's pool, which it starts when it is loaded.
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m, goleak.IgnoreCurrent()) }
+
+// event is one call of a Receiver, or one thing that a peer reads.
+type event struct{ what, text string }
+
+// session is a Receiver that notes what it is told.
+type session struct {
+	t      *testing.T
+	loop   *loop.Loop
+	conn   Conn
+	hello  Hello
+	react  func(s *session, e event) // on the loop, with every event
+	events chan event
+}
+
+func (s *session) tell(what, text string) {
+	e := event{what, text}
+	select {
+	case s.events <- e:
+	default:
+		s.t.Errorf("nobody waits for all these events: %v", e)
+	}
+	if s.react != nil {
+		s.react(s, e)
+	}
+}
+
+func (s *session) Receive(message []byte) { s.tell("message", string(message)) }
+func (s *session) TooLarge()              { s.tell("too large", "") }
+func (s *session) Broken(string)          { s.tell("broken", "") }
+func (s *session) Heard()                 { s.tell("heard", "") }
+func (s *session) Writable()              { s.tell("writable", "") }
+func (s *session) Closed()                { s.tell("closed", "") }
+
+// do runs f on the session's loop.
+func (s *session) do(f func()) {
+	done := make(chan struct{})
+	s.loop.Post(func() {
+		f()
+		close(done)
+	})
+	<-done
+}
+
+func (s *session) next() event {
+	s.t.Helper()
+	select {
+	case e := <-s.events:
+		return e
+	case <-time.After(patience):
+		s.t.Fatal("the session is told nothing")
+		panic("unreachable")
+	}
+}
+
+func (s *session) want(events ...event) {
+	s.t.Helper()
+	for i, want := range events {
+		if got := s.next(); got != want {
+			s.t.Fatalf("event %d of the session: %.60v, want %.60v", i, got, want)
+		}
+	}
+}
+
+// wantSilence checks, when the service has stopped, that the session was told nothing else.
+func (s *session) wantSilence() {
+	s.t.Helper()
+	select {
+	case e := <-s.events:
+		s.t.Fatalf("the session is also told %.60v", e)
+	default:
+	}
+}
+
+// setup is what a test changes about a service.
+type setup struct {
+	room      int // connections; 0 for many
+	react     func(s *session, e event)
+	open      func(s *session) // within Accept
+	handshake time.Duration
+	linger    time.Duration
+	compress  bool
+}
+
+// service is a listener of one of the ways in, with its sessions.
+type service struct {
+	way
+	t        *testing.T
+	addr     string
+	sessions chan *session
+	gate     *Gate
+	stop     func() // ends it and waits; also at the end of the test
+}
+
+// way is one way in.
+type way struct {
+	name   string
+	framed bool // WebSocket
+	start  func(s *service, limits Limits, accept Accept, o setup) (stop func())
+}
+
+var (
+	lineWay    = way{"TCP lines on gnet", false, startPoller}
+	pollWay    = way{"WebSocket on gnet", true, startPoller}
+	webWay     = way{"WebSocket on net/http", true, startWeb}
+	allWays    = []way{lineWay, pollWay, webWay}
+	socketWays = []way{pollWay, webWay}
+)
+
+// over runs test once for each way.
+func over(t *testing.T, ways []way, test func(t *testing.T, w way)) {
+	for _, w := range ways {
+		t.Run(w.name, func(t *testing.T) { test(t, w) })
+	}
+}
+
+func (w way) serve(t *testing.T, o setup) *service {
+	t.Helper()
+	s := &service{way: w, t: t, sessions: make(chan *session, 1000), gate: NewGate(cmp.Or(o.room, 1000))}
+	limits := Limits{
+		Message: messageLimit, Gate: s.gate,
+		Origin: func(origin, host string) bool { return origin != "https://bad.example" && host == "broker.example" },
+	}
+	accept := func(l *loop.Loop, c Conn, h Hello) Receiver {
+		made := &session{t: t, loop: l, conn: c, hello: h, react: o.react, events: make(chan event, 4096)}
+		if o.open != nil {
+			o.open(made)
+		}
+		s.sessions <- made
+		return made
+	}
+	s.stop = sync.OnceFunc(w.start(s, limits, accept, o))
+	t.Cleanup(s.stop)
+	return s
+}
+
+func startPoller(s *service, limits Limits, accept Accept, o setup) func() {
+	p := NewPoller(1, 0, limits, accept, zerolog.New(zerolog.NewTestWriter(s.t)).Level(zerolog.WarnLevel))
+	p.handshakeTime = cmp.Or(o.handshake, patience)
+	p.lingerTime = cmp.Or(o.linger, patience)
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- p.Run(ctx, "127.0.0.1:0") }()
+	<-p.Booted()
+	s.addr = p.Addr().String()
+	return func() {
+		cancel()
+		if err := <-done; err != nil {
+			s.t.Error(err)
+		}
+	}
+}
+
+func startWeb(s *service, limits Limits, accept Accept, o setup) func() {
+	w := NewWeb(1, 0, limits, accept)
+	w.Compress = o.compress
+	w.lingerTime = cmp.Or(o.linger, patience)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.addr = l.Addr().String()
+	mux := http.NewServeMux()
+	mux.Handle("GET /ws", w)
+	server := http.Server{Handler: mux, ConnContext: ConnContext, ReadHeaderTimeout: o.handshake}
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() { _ = server.Serve(Listener{Listener: l, Gate: limits.Gate, Reserve: NewGate(1)}) })
+	running.Go(func() { _ = w.Run(ctx) })
+	return func() {
+		_ = server.Close()
+		cancel()
+		running.Wait()
+	}
+}
+
+// connect is a peer together with its session.
+func (s *service) connect() (*peer, *session) {
+	s.t.Helper()
+	p := s.dial()
+	p.handshake(wsPath)
+	if !s.framed { // the session comes with the first byte
+		p.write([]byte("\n"))
+	}
+	return p, s.session()
+}
+
+func (s *service) session() *session {
+	s.t.Helper()
+	select {
+	case made := <-s.sessions:
+		return made
+	case <-time.After(patience):
+		s.t.Fatal("no session was made")
+		panic("unreachable")
+	}
+}
+
+// frame is one message to write.
+func frame(text string) *wire.Batch {
+	return &wire.Batch{Frames: []wire.Frame{wire.NewFrame([]byte(text))}}
+}

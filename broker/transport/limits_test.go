@@ -1,0 +1,267 @@
+package transport
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"switchboard/broker/loop"
+)
+
+func TestGateOnTCP(t *testing.T) {
+	service := lineWay.serve(t, setup{room: 1})
+	first, _ := service.connect()
+	second := service.dial()
+	second.write([]byte(`{"type":"connect"}` + "\n")) // comes before or after the refusal
+	second.wantClosing("overloaded", 0, "no room for another connection", overloadedMS)
+	_ = second.Close()
+
+	_ = first.Close()
+	third, s := service.connect() // on the same loop as the first, so behind its end
+	third.write([]byte("x\n"))
+	s.want(event{"message", "x"})
+	service.stop()
+	if n := service.gate.count.Load(); n != 0 {
+		t.Errorf("%d places are still taken", n)
+	}
+}
+
+// TestTurnedAwayAboveTheReserve still tells those why who come when nobody may linger any more.
+func TestTurnedAwayAboveTheReserve(t *testing.T) {
+	service := lineWay.serve(t, setup{room: 1})
+	service.connect()
+	for range turnedAway + 5 {
+		p := service.dial()
+		if e := p.read(); !strings.Contains(e.text, `"overloaded"`) {
+			t.Fatalf("the peer reads %v", e)
+		}
+	}
+}
+
+func TestGateOnHTTP(t *testing.T) {
+	service := webWay.serve(t, setup{room: 1})
+	first, s := service.connect()
+	second := service.dial()
+	second.write([]byte(upgradeRequest(wsPath, "")))
+	if resp := second.response(); resp.StatusCode != http.StatusServiceUnavailable || resp.Header.Get("Retry-After") == "" {
+		t.Fatalf("above the limit: %s, Retry-After %q", resp.Status, resp.Header.Get("Retry-After"))
+	}
+	third := service.dial() // the reserve is taken by the second
+	third.want(event{"end", ""})
+
+	_ = first.Close()
+	s.want(event{"closed", ""}) // comes behind the return of the place
+	fourth, s := service.connect()
+	fourth.write(fourth.message("x"))
+	s.want(event{"message", "x"})
+}
+
+func TestHandshakeExpires(t *testing.T) {
+	for name, sent := range map[string]string{
+		"nothing":          "",
+		"half a handshake": "GET /ws HTTP/1.1\r\nHost: broker.example\r\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			service := lineWay.serve(t, setup{handshake: time.Nanosecond})
+			p := service.dial()
+			if sent != "" {
+				p.write([]byte(sent))
+			}
+			p.want(event{"end", ""})
+			service.stop()
+			if len(service.sessions) != 0 {
+				t.Error("a session was made")
+			}
+			if n := service.gate.count.Load(); n != 0 {
+				t.Errorf("%d places are still taken", n)
+			}
+		})
+	}
+}
+
+func TestHandshakeThatIsRefused(t *testing.T) {
+	tests := map[string]struct {
+		request     string
+		onTCP, http int // status
+	}{
+		"bad origin":    {upgradeRequest("/ws", "Origin: https://bad.example\r\n"), 403, 403},
+		"bad host":      {strings.Replace(upgradeRequest("/ws", "Origin: https://a.example\r\n"), "broker.example", "other", 1), 403, 403},
+		"wrong path":    {upgradeRequest("/other", ""), 404, 404},
+		"no upgrade":    {"GET /ws HTTP/1.1\r\nHost: broker.example\r\n\r\n", 400, 426},
+		"HTTP/1.0":      {"GET /ws HTTP/1.0\r\nHost: broker.example\r\n\r\n", 505, 426},
+		"no path":       {"GET\r\n\r\n", 400, 400},
+		"no header":     {"GET /ws HTTP/1.1\r\nHost\r\n\r\n", 400, 400},
+		"old version":   {strings.Replace(upgradeRequest("/ws", ""), ": 13", ": 8", 1), 426, 400},
+		"bad key":       {strings.Replace(upgradeRequest("/ws", ""), "dGhl", "", 1), 400, 400},
+		"without end":   {"GET /ws HTTP/1.1\r\nX: " + strings.Repeat("x", 2<<20), 431, 431},
+		"other scheme":  {upgradeRequest("ftp://x/y", ""), 404, 404},
+		"control bytes": {"GET /ws\x00 HTTP/1.1\r\nHost: broker.example\r\n\r\n", 404, 400},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			for w, status := range map[*way]int{&pollWay: test.onTCP, &webWay: test.http} {
+				service := w.serve(t, setup{})
+				p := service.dial()
+				go func() { _, _ = p.Write([]byte(test.request)) }()
+				if resp := p.response(); resp.StatusCode != status {
+					t.Errorf("%s: %s, want %d", w.name, resp.Status, status)
+				}
+				_ = p.Close()
+				service.stop()
+				if len(service.sessions) != 0 {
+					t.Errorf("%s: a session was made", w.name)
+				}
+			}
+		})
+	}
+}
+
+// TestOtherHTTPOnTCP shows that what does not begin with a G is a line: the session finds
+// that it is no JSON.
+func TestOtherHTTPOnTCP(t *testing.T) {
+	service := lineWay.serve(t, setup{})
+	p := service.dial()
+	p.write([]byte("POST /v1/push HTTP/1.1\r\nHost: x\r\n\r\n"))
+	service.session().want(event{"message", "POST /v1/push HTTP/1.1"}, event{"message", "Host: x"})
+}
+
+// TestHandshakeInPieces sends the handshake byte by byte, with a long token, and a message in
+// the same breath.
+func TestHandshakeInPieces(t *testing.T) {
+	over(t, socketWays, func(t *testing.T, w way) {
+		service := w.serve(t, setup{})
+		token := strings.Repeat("t", 6000)
+		for _, sizes := range [][]int{{1}, {1 << 30}} {
+			p := service.dial()
+			p.writeCut(join([]byte(upgradeRequest("/ws?token="+token, "")), p.message("early")), sizes...)
+			if resp := p.response(); resp.StatusCode != http.StatusSwitchingProtocols {
+				t.Fatalf("handshake: %s", resp.Status)
+			}
+			s := service.session()
+			s.want(event{"message", "early"})
+			if s.hello.Token != token {
+				t.Errorf("the token has %d bytes, want %d", len(s.hello.Token), len(token))
+			}
+		}
+	})
+}
+
+func TestPortIsTaken(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	for _, ctx := range []context.Context{t.Context(), ended} {
+		p := NewPoller(2, 0, Limits{}, nil, zerolog.Nop())
+		ran := make(chan struct{})
+		p.Loops()[1].Post(func() { close(ran) })
+		if err := p.Run(ctx, l.Addr().String()); err == nil || !strings.Contains(err.Error(), l.Addr().String()) {
+			t.Errorf("Run on a port that is taken: %v", err)
+		}
+		<-ran
+	}
+}
+
+func TestRunThatIsStoppedAtOnce(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for range 20 {
+		p := NewPoller(2, 0, Limits{}, nil, zerolog.Nop())
+		if err := p.Run(ctx, "127.0.0.1:0"); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestTasksWithoutConnections posts to loops that gnet has not shown yet, from tasks too, while
+// the first connections come.
+func TestTasksWithoutConnections(t *testing.T) {
+	const loops = 4
+	sessions := make(chan *session, loops)
+	p := NewPoller(loops, 3, Limits{Message: messageLimit, Gate: NewGate(loops)}, func(l *loop.Loop, c Conn, h Hello) Receiver {
+		s := &session{t: t, loop: l, conn: c, events: make(chan event, 10)}
+		sessions <- s
+		return s
+	}, zerolog.Nop())
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- p.Run(ctx, "127.0.0.1:0") }()
+	<-p.Booted()
+	var chain func(l *loop.Loop, n int, end chan struct{})
+	chain = func(l *loop.Loop, n int, end chan struct{}) {
+		l.Post(func() {
+			if n == 0 {
+				close(end)
+				return
+			}
+			chain(l, n-1, end)
+		})
+	}
+	var ends []chan struct{}
+	for i, l := range p.Loops() {
+		if l.Index != 3+i {
+			t.Errorf("loop %d has index %d", i, l.Index)
+		}
+		end := make(chan struct{})
+		ends = append(ends, end)
+		chain(l, 1000, end)
+	}
+	for range loops {
+		c, err := net.Dial("tcp", p.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		_, _ = io.WriteString(c, "hello\n")
+		(<-sessions).want(event{"message", "hello"})
+	}
+	for _, end := range ends {
+		<-end
+	}
+	cancel()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	for _, l := range p.Loops() {
+		end := make(chan struct{})
+		chain(l, 10, end)
+		<-end
+	}
+}
+
+func TestCompression(t *testing.T) {
+	service := webWay.serve(t, setup{compress: true})
+	p := service.dial()
+	p.write([]byte(upgradeRequest("/ws", "Sec-WebSocket-Extensions: permessage-deflate\r\n")))
+	resp := p.response()
+	if ext := resp.Header.Get("Sec-WebSocket-Extensions"); !strings.Contains(ext, "no_context_takeover") {
+		t.Errorf("negotiated %q, want no context takeover: a window for every connection costs too much", ext)
+	}
+}
+
+func TestHijackRefuses(t *testing.T) {
+	var socket net.Conn
+	if _, _, err := (smallBuffers{brokenHijacker{}, &socket}).Hijack(); !errors.Is(err, errBroken) {
+		t.Errorf("Hijack: %v", err)
+	}
+	if _, _, err := (smallBuffers{nil, &socket}).Hijack(); err == nil {
+		t.Error("Hijack of what cannot be upgraded succeeds")
+	}
+}
+
+var errBroken = errors.New("broken")
+
+type brokenHijacker struct{ http.ResponseWriter }
+
+func (brokenHijacker) Hijack() (net.Conn, *bufio.ReadWriter, error) { return nil, nil, errBroken }

@@ -1,0 +1,187 @@
+package transport
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gobwas/ws"
+)
+
+const wsPath = "/ws?token=abc&client=phone"
+
+// upgradeRequest is a WebSocket handshake (the key is that of RFC 6455 §1.3).
+func upgradeRequest(path, header string) string {
+	return "GET " + path + " HTTP/1.1\r\nHost: broker.example\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n" +
+		"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n" + header + "\r\n"
+}
+
+// peer is a client on a bare socket, so that a test can cut its bytes as it likes.
+type peer struct {
+	*net.TCPConn
+	t      *testing.T
+	framed bool
+	r      *bufio.Reader
+}
+
+func (s *service) dial() *peer {
+	s.t.Helper()
+	c, err := net.Dial("tcp", s.addr)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.t.Cleanup(func() { _ = c.Close() })
+	_ = c.SetDeadline(time.Now().Add(patience))
+	tcp := c.(*net.TCPConn)
+	_ = tcp.SetReadBuffer(64 << 10) // does not grow, so that tests know what the system takes
+	return &peer{TCPConn: tcp, t: s.t, framed: s.framed, r: bufio.NewReader(c)}
+}
+
+// handshake makes the connection a WebSocket, where it is one.
+func (p *peer) handshake(path string) {
+	p.t.Helper()
+	if !p.framed {
+		return
+	}
+	p.write([]byte(upgradeRequest(path, "")))
+	resp := p.response()
+	if resp.StatusCode != http.StatusSwitchingProtocols {
+		p.t.Fatalf("handshake: %s", resp.Status)
+	}
+	if got := resp.Header.Get("Sec-WebSocket-Accept"); got != "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=" {
+		p.t.Fatalf("handshake: Sec-WebSocket-Accept %q", got)
+	}
+}
+
+func (p *peer) response() *http.Response {
+	p.t.Helper()
+	resp, err := http.ReadResponse(p.r, nil)
+	if err != nil {
+		p.t.Fatalf("no HTTP response: %v", err)
+	}
+	return resp
+}
+
+func (p *peer) write(b []byte) {
+	p.t.Helper()
+	if _, err := p.Write(b); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// writeCut writes b in pieces of the given sizes, over and over.
+func (p *peer) writeCut(b []byte, sizes ...int) {
+	p.t.Helper()
+	for i := 0; len(b) > 0; i++ {
+		n := min(len(b), sizes[i%len(sizes)])
+		p.write(b[:n])
+		b = b[n:]
+	}
+}
+
+// message is text as this peer sends it.
+func (p *peer) message(text string) []byte {
+	if !p.framed {
+		return []byte(text + "\n")
+	}
+	return clientFrame(true, ws.OpText, text)
+}
+
+// clientFrame is a masked frame.
+func clientFrame(fin bool, op ws.OpCode, payload string) []byte {
+	f := ws.MaskFrameInPlaceWith(ws.NewFrame(op, fin, []byte(payload)), [4]byte{0xa5, 0x5a, 0x01, 0xff})
+	b, err := ws.CompileFrame(f)
+	if err != nil {
+		panic(err)
+	}
+	return b
+}
+
+// read is the next thing that comes: a message, ping, pong, close (its code and reason),
+// end or reset.
+func (p *peer) read() event {
+	if p.framed {
+		return p.readFrame()
+	}
+	line, err := p.r.ReadString('\n')
+	switch {
+	case err != nil:
+		return ending(err, line)
+	case line == `{"type":"ping"}`+"\n":
+		return event{"ping", ""}
+	}
+	return event{"message", strings.TrimSuffix(line, "\n")}
+}
+
+func (p *peer) readFrame() event {
+	h, err := ws.ReadHeader(p.r)
+	if err != nil {
+		return ending(err, "")
+	}
+	if err := ws.CheckHeader(h, ws.StateClientSide); err != nil || !h.Fin {
+		return event{"bad frame", fmt.Sprint(h, err)}
+	}
+	payload := make([]byte, h.Length)
+	if _, err := io.ReadFull(p.r, payload); err != nil {
+		return ending(err, "half a frame")
+	}
+	switch h.OpCode {
+	case ws.OpPing:
+		return event{"ping", string(payload)}
+	case ws.OpPong:
+		return event{"pong", string(payload)}
+	case ws.OpClose:
+		if len(payload) < 2 {
+			return event{"close", ""}
+		}
+		return event{"close", strings.TrimSpace(fmt.Sprintf("%d %s", binary.BigEndian.Uint16(payload), payload[2:]))}
+	}
+	return event{"message", string(payload)}
+}
+
+func ending(err error, rest string) event {
+	if errors.Is(err, io.EOF) {
+		return event{"end", rest}
+	}
+	return event{"failure", err.Error()}
+}
+
+func (p *peer) want(events ...event) {
+	p.t.Helper()
+	for i, want := range events {
+		if got := p.read(); got != want {
+			p.t.Fatalf("the peer reads %.80v as thing %d, want %.80v", got, i, want)
+		}
+	}
+}
+
+// wantClosing reads the closing message, the close code and the end.
+func (p *peer) wantClosing(code string, status int, detail string, afterMS int64) {
+	p.t.Helper()
+	e := p.read()
+	var got struct {
+		Type, Code, Message string
+		AfterMS             int64 `json:"after_ms"`
+	}
+	if err := json.Unmarshal([]byte(e.text), &got); err != nil || got.Type != "closing" || got.Code != code ||
+		got.Message != detail || got.AfterMS != afterMS {
+		p.t.Fatalf("the peer reads %v, want a closing message with %s, %q, %d", e, code, detail, afterMS)
+	}
+	if p.framed {
+		p.want(event{"close", fmt.Sprintf("%d %s", status, code)})
+		p.write(clientFrame(true, ws.OpClose, string(binary.BigEndian.AppendUint16(nil, uint16(status)))))
+	}
+	p.want(event{"end", ""})
+}
+
+// join puts bytes together.
+func join(parts ...[]byte) []byte { return bytes.Join(parts, nil) }

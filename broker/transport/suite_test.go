@@ -1,0 +1,174 @@
+package transport
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/gobwas/ws"
+
+	"switchboard/internal/wire"
+)
+
+func TestHello(t *testing.T) {
+	over(t, allWays, func(t *testing.T, w way) {
+		p, s := w.serve(t, setup{}).connect()
+		want := Hello{Addr: p.LocalAddr().String()}
+		if w.framed {
+			want.Token, want.Client = "abc", "phone"
+		}
+		if s.hello != want {
+			t.Errorf("hello is %+v, want %+v", s.hello, want)
+		}
+	})
+}
+
+func TestMessagesComeWholeAndInOrder(t *testing.T) {
+	cuts := map[string][]int{
+		"in one piece":  {1 << 30},
+		"in odd pieces": {1, 2, 3, 5, 7, 1000, 64 << 10},
+		"byte by byte":  {1},
+	}
+	over(t, allWays, func(t *testing.T, w way) {
+		service := w.serve(t, setup{})
+		for name, sizes := range cuts {
+			t.Run(name, func(t *testing.T) {
+				lengths := []int{2, 3, 125, 126, 127, 1000}
+				if len(sizes) > 1 || sizes[0] > 1 {
+					lengths = append(lengths, 65535, 65536, messageLimit-1, messageLimit, 2)
+				}
+				p, s := service.connect()
+				var all []byte
+				var want []event
+				for i, n := range lengths {
+					text := strings.Repeat(string(rune('a'+i)), n)
+					all = append(all, p.message(text)...)
+					want = append(want, event{"message", text})
+				}
+				p.writeCut(all, sizes...)
+				s.want(want...)
+			})
+		}
+	})
+}
+
+func TestLineEndings(t *testing.T) {
+	p, s := lineWay.serve(t, setup{}).connect()
+	p.write([]byte("a\r\n\n \t\r\n b \nc\n"))
+	s.want(event{"message", "a"}, event{"message", "b"}, event{"message", "c"})
+}
+
+func TestTooLargeIsSkipped(t *testing.T) {
+	over(t, allWays, func(t *testing.T, w way) {
+		p, s := w.serve(t, setup{}).connect()
+		for _, n := range []int{messageLimit + 1, messageLimit + 2, 1 << 20} {
+			for _, sizes := range [][]int{{1 << 30}, {1000, 70_000}} {
+				p.writeCut(join(p.message(strings.Repeat("x", n)), p.message("after")), sizes...)
+				s.want(event{"too large", ""}, event{"message", "after"})
+			}
+		}
+	})
+}
+
+func TestFragments(t *testing.T) {
+	half := strings.Repeat("x", messageLimit/2)
+	part := func(fin bool, op ws.OpCode, text string) []byte { return clientFrame(fin, op, text) }
+	ping := part(true, ws.OpPing, "")
+	tests := map[string]struct {
+		frames [][]byte
+		want   []event
+	}{
+		"three": {
+			[][]byte{part(false, ws.OpText, "a"), part(false, ws.OpContinuation, "b"), part(true, ws.OpContinuation, "c")},
+			[]event{{"message", "abc"}},
+		},
+		"empty ones": {
+			[][]byte{part(false, ws.OpText, ""), part(false, ws.OpContinuation, ""), part(true, ws.OpContinuation, "")},
+			[]event{{"message", ""}},
+		},
+		"a ping between": {
+			[][]byte{part(false, ws.OpText, "a"), ping, part(true, ws.OpContinuation, "b")},
+			[]event{{"heard", ""}, {"message", "ab"}},
+		},
+		"a character in two": {
+			[][]byte{part(false, ws.OpText, "\xc3"), part(true, ws.OpContinuation, "\xa9")},
+			[]event{{"message", "é"}},
+		},
+		"exactly the limit": {
+			[][]byte{part(false, ws.OpText, half), part(true, ws.OpContinuation, half)},
+			[]event{{"message", half + half}},
+		},
+		"too large by the last": {
+			[][]byte{part(false, ws.OpText, half), part(false, ws.OpContinuation, half), part(true, ws.OpContinuation, "x")},
+			[]event{{"too large", ""}},
+		},
+		"too large and an empty last": {
+			[][]byte{part(false, ws.OpText, half+half+"x"), ping, part(true, ws.OpContinuation, "")},
+			[]event{{"heard", ""}, {"too large", ""}},
+		},
+		"too large in the middle": {
+			[][]byte{
+				part(false, ws.OpText, half), part(false, ws.OpContinuation, half+"x"), ping,
+				part(false, ws.OpContinuation, half+half), part(true, ws.OpContinuation, "x"),
+			},
+			[]event{{"heard", ""}, {"too large", ""}},
+		},
+	}
+	over(t, socketWays, func(t *testing.T, w way) {
+		service := w.serve(t, setup{})
+		for name, test := range tests {
+			t.Run(name, func(t *testing.T) {
+				for _, sizes := range [][]int{{1 << 30}, {1, 2, 3, 60_000}} {
+					p, s := service.connect()
+					p.writeCut(join(join(test.frames...), p.message("after")), sizes...)
+					s.want(append(test.want[:len(test.want):len(test.want)], event{"message", "after"})...)
+				}
+			})
+		}
+	})
+}
+
+func TestWritesComeWholeAndInOrder(t *testing.T) {
+	over(t, allWays, func(t *testing.T, w way) {
+		p, s := w.serve(t, setup{}).connect()
+		var want []event
+		s.do(func() {
+			for i, n := range []int{10, 125, 126, 1000, 65535, 65536, 10} {
+				text := fmt.Sprintf(`{"n":%d,"x":"%s"}`, i, strings.Repeat("x", n-len(`{"n":0,"x":""}`)+4))
+				want = append(want, event{"message", text})
+				s.conn.Write(frame(text))
+			}
+			batch := &wire.Batch{}
+			for i := range 100 {
+				text := fmt.Sprintf(`{"batch":%d}`, i)
+				want = append(want, event{"message", text})
+				batch.Frames = append(batch.Frames, wire.NewFrame([]byte(text)))
+			}
+			s.conn.Write(batch)
+		})
+		p.want(want...)
+	})
+}
+
+func TestPing(t *testing.T) {
+	over(t, allWays, func(t *testing.T, w way) {
+		p, s := w.serve(t, setup{}).connect()
+		s.do(func() { s.conn.Ping() })
+		ping := p.read()
+		if ping.what != "ping" {
+			t.Fatalf("the peer reads %v, want a ping", ping)
+		}
+		if !w.framed {
+			return // the answer is a message like others
+		}
+		p.write(clientFrame(true, ws.OpPong, ping.text))
+		s.want(event{"heard", ""})
+		p.write(clientFrame(true, ws.OpPong, "nobody asked"))
+		s.want(event{"heard", ""})
+		for _, payload := range []string{"", "are you there", strings.Repeat("x", 125)} {
+			p.write(clientFrame(true, ws.OpPing, payload))
+			p.want(event{"pong", payload})
+			s.want(event{"heard", ""})
+		}
+	})
+}
