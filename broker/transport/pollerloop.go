@@ -1,10 +1,12 @@
 package transport
 
 import (
+	"bytes"
 	"context"
 	"sync/atomic"
 	"time"
 
+	"github.com/gobwas/ws"
 	"github.com/panjf2000/gnet/v2"
 
 	"switchboard/broker/loop"
@@ -18,6 +20,8 @@ type pollerLoop struct {
 
 	waiting map[*pollerConn]time.Time // in handshake or lingering: when to give up
 	backlog map[*pollerConn]struct{}
+	reader  bytes.Reader           // for the frame at hand
+	header  [ws.MaxHeaderSize]byte // scratch space for the same
 	lagging atomic.Int32 // len(backlog)
 	overdue atomic.Int32 // len(waiting)
 }

@@ -114,8 +114,9 @@ func (c *pollerConn) readFrame(buf []byte) int {
 		}
 		return int(n)
 	}
-	reader := bytes.NewReader(buf)
-	h, err := ws.ReadHeader(reader)
+	reader := &c.loop.reader
+	reader.Reset(buf)
+	h, err := ws.ReadHeaderBuffer(reader, c.loop.header[:])
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return 0
 	}
