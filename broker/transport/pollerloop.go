@@ -22,8 +22,8 @@ type pollerLoop struct {
 	backlog map[*pollerConn]struct{}
 	reader  bytes.Reader           // for the frame at hand
 	header  [ws.MaxHeaderSize]byte // scratch space for the same
-	lagging atomic.Int32 // len(backlog)
-	overdue atomic.Int32 // len(waiting)
+	lagging atomic.Int32           // len(backlog)
+	overdue atomic.Int32           // len(waiting)
 }
 
 // attach makes g the host of the mailbox. A gnet loop shows itself with its first connection;
