@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"bytes"
 	"encoding/json"
 	"strconv"
 )
@@ -48,13 +49,16 @@ const (
 	TypeClosing      = "closing"
 )
 
-// Encode is the Frame of e.
+// Encode is the Frame of e. Payloads stay as they are, but for white space.
 func (e Event) Encode() Frame {
-	b, err := json.Marshal(e)
-	if err != nil { // only a RawMessage that is not JSON can do this, and those are checked on entry
-		b, _ = json.Marshal(Event{Type: TypeError, Ref: e.Ref, Code: string(BadRequest), Message: "the payload is not JSON"})
+	var buf bytes.Buffer
+	buf.Write(make([]byte, maxHead))
+	encoder := json.NewEncoder(&buf)
+	encoder.SetEscapeHTML(false)  // markup would take six times its room
+	if encoder.Encode(e) != nil { // only a RawMessage that is not JSON can do this, and those are checked on entry
+		return Event{Type: TypeError, Ref: e.Ref, Code: string(BadRequest), Message: "the payload is not JSON"}.Encode()
 	}
-	return NewFrame(b)
+	return seal(bytes.TrimSuffix(buf.Bytes(), []byte("\n")))
 }
 
 // EncodeMessage is the Frame of a message from a channel, or of the client queue when

@@ -132,8 +132,8 @@ func CompactData(data []byte, limit int) ([]byte, error) {
 	}
 	var buf bytes.Buffer
 	buf.Grow(len(data))
-	if err := json.Compact(&buf, data); err != nil {
-		return nil, jsonError(err)
+	if json.Compact(&buf, data) != nil { // it does not say where
+		return nil, jsonError(json.Unmarshal(data, new(json.RawMessage)))
 	}
 	return buf.Bytes(), nil
 }
