@@ -52,9 +52,8 @@ type Broker struct {
 	peers    *peer.Links // nil without a shared store
 	metrics  *metrics
 
-	addrs    atomic.Pointer[Addrs]
-	serving  chan struct{} // closed when all ports are open
-	stopHTTP context.CancelFunc
+	addrs   atomic.Pointer[Addrs]
+	serving chan struct{} // closed when all ports are open
 }
 
 // Addrs are the addresses that a running Broker listens on.

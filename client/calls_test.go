@@ -202,10 +202,15 @@ func TestCallbackMayCallWhileTheInboxIsFull(t *testing.T) {
 		}()
 		for id := range int64(32) {
 			req := p.expect(wire.TypePublish)
-			go p.answer(req, `{"type":"published","id":%d}`, id)
+			answered := make(chan struct{})
+			go func() {
+				defer close(answered)
+				p.sendf(`{"type":"published","id":%d,"ref":%d}`, id, req.Ref.Value)
+			}()
 			if err := <-published; err != nil {
 				s.Fatal(err)
 			}
+			<-answered
 		}
 	})
 }

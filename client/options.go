@@ -103,9 +103,9 @@ func (o Options) withDefaults() Options {
 func (o Options) check() error {
 	switch {
 	case len(o.URLs) == 0:
-		return errors.New("URLs: at least one is needed")
+		return errors.New("no URLs: at least one is needed")
 	case o.Token != "" && o.TokenSource != nil:
-		return errors.New("Token, TokenSource: only one of them may be given")
+		return errors.New("both Token and TokenSource: only one of them may be given")
 	case o.BackoffMin < 0:
 		return fmt.Errorf("BackoffMin: %s is below zero", o.BackoffMin)
 	case o.BackoffMax < o.BackoffMin:

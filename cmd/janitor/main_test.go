@@ -37,7 +37,7 @@ func TestEndsAtOnce(t *testing.T) {
 		{"unknown flag", []string{"--tcp=x"}, nil, 2, "janitor: unknown flag: --tcp\nTry janitor --help.\n"},
 		{"no Redis", nil, nil, 2, "janitor: --redis: missing"},
 		{"bad variable", nil, []string{"SWITCHBOARD_JANITOR_MAX_AGE=x"}, 1, "janitor: SWITCHBOARD_JANITOR_MAX_AGE: want a duration"},
-		{"bad Redis URL", []string{"--redis=redis://:" + secret + "@h:x"}, nil, 1, "janitor: Redis URL: host"},
+		{"bad Redis URL", []string{"--redis=redis://:" + secret + "@h:x"}, nil, 1, "janitor: bad Redis URL: host"},
 		{"port taken", []string{"--redis=redis://localhost", "--http", taken.Addr().String()}, nil, 1, "janitor: http: listen tcp"},
 	}
 	for _, tt := range tests {

@@ -28,7 +28,7 @@ const (
 func Open(rawURL string) (redis.UniversalClient, *Watch, error) {
 	t, err := parse(rawURL)
 	if err != nil {
-		return nil, nil, fmt.Errorf("Redis URL: %w", err)
+		return nil, nil, fmt.Errorf("bad Redis URL: %w", err)
 	}
 	w := newWatch()
 	switch t.kind {
@@ -40,7 +40,7 @@ func Open(rawURL string) (redis.UniversalClient, *Watch, error) {
 		w.client, err = t.openSingle(w.onConnect)
 	}
 	if err != nil {
-		return nil, nil, fmt.Errorf("Redis URL: %s", strings.TrimPrefix(err.Error(), "redis: "))
+		return nil, nil, fmt.Errorf("bad Redis URL: %s", strings.TrimPrefix(err.Error(), "redis: "))
 	}
 	return w.client, w, nil
 }
