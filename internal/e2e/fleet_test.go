@@ -1,0 +1,57 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+
+	"switchboard/internal/redistest"
+)
+
+// instance is a broker that serves.
+type instance struct {
+	*process
+	id        string // of the server
+	http, tcp string // host:port
+}
+
+// fleet is what the story acts upon.
+type fleet struct {
+	redis   *redis.Client
+	brokers []*instance
+	janitor *process
+}
+
+// launch starts Redis, n brokers and a janitor. Leases are short, so that the death of a
+// broker is seen within seconds.
+func launch(ctx context.Context, t *testing.T, n int) *fleet {
+	t.Helper()
+	server := redistest.Start(t)
+	f := &fleet{redis: server.Client(t)}
+	for i := range n {
+		name := fmt.Sprintf("b%d", i)
+		f.brokers = append(f.brokers, &instance{process: start(t, name, command("broker",
+			"--name", name, "--redis", server.URL(), "--http", "127.0.0.1:0", "--tcp", "127.0.0.1:0",
+			"--log-format", "json"), nil)})
+	}
+	f.janitor = start(t, "janitor", command("janitor", "--redis", server.URL(),
+		"--servers-every", "300ms", "--queues-every", "300ms", "--log-format", "json"), nil)
+	for _, b := range f.brokers {
+		b.http = b.logged(ctx, t, "listening", "http")
+		b.tcp = b.logged(ctx, t, "listening", "tcp")
+		b.id = b.logged(ctx, t, "joined", "server")
+	}
+	return f
+}
+
+func command(name string, args ...string) *exec.Cmd {
+	cmd := exec.Command(filepath.Join(binaries, name), args...)
+	// Not the whole environment: it may hold settings of whoever runs the test.
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "SWITCHBOARD_TIMES_BEAT=400ms"}
+	return cmd
+}

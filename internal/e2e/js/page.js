@@ -1,0 +1,33 @@
+// The clients of one page. What they see goes back to the server that the page came from, in
+// batches, one after the other; its answer to GET /leave comes when they shall go.
+import { Session } from "./session.js";
+
+function open(url, on) {
+  const socket = new WebSocket(url);
+  socket.onopen = on.opened;
+  socket.onmessage = (m) => on.text(m.data);
+  socket.onclose = on.closed;
+  return { send: (text) => socket.send(text), close: () => socket.close() };
+}
+
+let events = [];
+let posting = false;
+
+async function report(event) {
+  events.push(event);
+  if (posting) {
+    return;
+  }
+  posting = true;
+  while (events.length > 0) {
+    const body = JSON.stringify(events);
+    events = [];
+    await fetch("/events", { method: "POST", body });
+  }
+  posting = false;
+}
+
+const plans = await (await fetch("/plans")).json();
+const sessions = plans.map((plan) => new Session(plan, open, report));
+await fetch("/leave");
+sessions.forEach((s) => s.leave());
