@@ -137,8 +137,18 @@ func (p *Pipe) exec(ctx context.Context, batch []*call) {
 	}
 	_, err := pipeline.Exec(ctx)
 	if p.opts.Observe != nil {
-		p.opts.Observe(time.Since(start), len(batch), connectionError(err))
+		p.opts.Observe(time.Since(start), len(batch), worst(err, batch))
 	}
+}
+
+// worst is the first error of the connection. The pipeline's own error is that of its first
+// command that failed, so what Redis refused can stand before a node of a Cluster that is gone.
+func worst(err error, batch []*call) error {
+	err = connectionError(err)
+	for i := 0; i < len(batch) && err == nil; i++ {
+		err = connectionError(batch[i].cmd.Err())
+	}
+	return err
 }
 
 // connectionError is err when it tells of the connection, nil when Redis itself answered.
