@@ -1,0 +1,145 @@
+package peer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/coder/websocket"
+	"github.com/rs/zerolog"
+)
+
+const (
+	heartbeat    = 250 * time.Millisecond
+	writeTimeout = 5 * time.Second
+	dialTimeout  = 5 * time.Second
+	minWait      = 100 * time.Millisecond
+	maxWait      = 2 * time.Second
+)
+
+var errNewID = errors.New("our own id changed")
+
+// link is the sending end of the link to one server.
+type link struct {
+	l        *Links
+	id, host string
+	log      zerolog.Logger
+	*outbox
+}
+
+func newLink(l *Links, id, host string) *link {
+	log := l.opts.Logger.With().Str("peer", id).Str("host", host).Logger()
+	return &link{l: l, id: id, host: host, log: log, outbox: newOutbox()}
+}
+
+// keep dials and serves the link, again and again, until ctx ends.
+func (k *link) keep(ctx context.Context) {
+	wait, failed := minWait, false
+	for {
+		self := k.l.opts.Self()
+		began := time.Now()
+		conn, err := k.dial(ctx, self)
+		if err == nil {
+			err = k.serve(ctx, conn, self)
+			failed = false
+		}
+		if ctx.Err() != nil {
+			return
+		}
+		if !failed { // of a row of failures the first is told
+			k.log.Warn().Err(err).Msg("peer link is down")
+		}
+		failed = true
+		if time.Since(began) > maxWait {
+			wait = minWait // it is not one that falls as soon as it is up
+		}
+		if !pause(ctx, wait/2+rand.N(wait/2)) {
+			return
+		}
+		wait = min(2*wait, maxWait)
+	}
+}
+
+// pause is false when ctx ended.
+func pause(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-timer.C:
+		return true
+	}
+}
+
+func (k *link) dial(ctx context.Context, self string) (*websocket.Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
+	defer cancel()
+	address := url.URL{Scheme: "ws", Host: k.host, Path: "/peer/link",
+		RawQuery: url.Values{"from": {self}, "to": {k.id}}.Encode()}
+	header := make(http.Header)
+	k.l.authorize(header)
+	conn, _, err := websocket.Dial(ctx, address.String(), &websocket.DialOptions{HTTPClient: k.l.client, HTTPHeader: header})
+	return conn, err
+}
+
+// serve writes batches until the link breaks, ctx ends or this server has a new id.
+func (k *link) serve(ctx context.Context, conn *websocket.Conn, self string) error {
+	defer conn.CloseNow()
+	ctx = conn.CloseRead(ctx) // nothing comes back; this notices the end of the link
+	k.open()
+	k.log.Debug().Msg("peer link is up")
+	defer func() { k.l.opts.Metrics.Missed(k.close()) }()
+
+	write := func(batch []byte) error {
+		ctx, cancel := context.WithTimeout(ctx, writeTimeout)
+		defer cancel()
+		return conn.Write(ctx, websocket.MessageBinary, batch)
+	}
+	var buf []byte
+	var hints []Hint
+	timer := time.NewTimer(heartbeat)
+	defer timer.Stop()
+	for beat := true; ; { // the first batch is written at once: it is what the receiver counts from
+		var number uint64
+		if hints, number = k.take(hints); beat || len(hints) > 0 {
+			var err error
+			if buf, err = k.flush(buf, number, hints, write); err != nil {
+				return fmt.Errorf("write: %w", err)
+			}
+			timer.Reset(heartbeat)
+		}
+		select {
+		case <-ctx.Done():
+			return errors.New("closed by the peer")
+		case <-k.wake:
+			beat = false
+		case <-timer.C:
+			beat = true
+		}
+		if k.l.opts.Self() != self {
+			return errNewID
+		}
+	}
+}
+
+// flush writes hints in batches, or one batch without any, and counts what became of them.
+func (k *link) flush(buf []byte, number uint64, hints []Hint, write func([]byte) error) ([]byte, error) {
+	for {
+		var n int
+		buf, n = appendBatch(buf[:0], number, hints)
+		if err := write(buf); err != nil {
+			k.l.opts.Metrics.Missed(len(hints))
+			return buf, err
+		}
+		k.l.opts.Metrics.Sent(n)
+		number, hints = number+uint64(n), hints[n:]
+		if len(hints) == 0 {
+			return buf, nil
+		}
+	}
+}

@@ -1,0 +1,257 @@
+package peer
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/coder/websocket"
+
+	"switchboard/registry"
+)
+
+// pair is two servers that know and hear each other.
+func pair(t *testing.T, change ...func(*Options)) (a, b *node) {
+	a, b = newNode(t, "a", change...).start(), newNode(t, "b", change...).start()
+	a.knows(b)
+	b.knows(a)
+	b.linked(a)
+	a.linked(b)
+	return a, b
+}
+
+func TestHintsInOrder(t *testing.T) {
+	a, b := pair(t, secret("between us"))
+	const n = 5000 // fits the queue, so none is dropped however slow the link is
+	for i := range int64(n) {
+		a.Send("b", Hint{Channel, "room", i, i - 1, []byte(fmt.Sprint("m", i))})
+	}
+	for i := range int64(n) {
+		h := <-b.hints
+		if h.Kind != Channel || h.Name != "room" || h.ID != i || h.Prev != i-1 || string(h.Data) != fmt.Sprint("m", i) {
+			t.Fatalf("hint %d is %+v", i, h)
+		}
+	}
+	if a.missed.Load() != 0 {
+		t.Errorf("missed %d", a.missed.Load())
+	}
+	if b.Lost() {
+		t.Error("all arrived, and something is lost")
+	}
+}
+
+func TestFlushInBatches(t *testing.T) {
+	a := newNode(t, "a")
+	defer a.http.Close()
+	k := newLink(a.Links, "b", "")
+	hints := make([]Hint, 1000)
+	for i := range hints {
+		hints[i] = Hint{Kind: Channel, Name: "room", ID: int64(i), Data: make([]byte, 200)}
+	}
+	next, batches := uint64(7), 0
+	_, err := k.flush(nil, next, hints, func(b []byte) error {
+		number, got, err := decodeBatch(b, nil)
+		if err != nil || number != next || len(got) == 0 {
+			t.Errorf("%d hints from %d, want from %d: %v", len(got), number, next, err)
+		}
+		next += uint64(len(got))
+		batches++
+		return nil
+	})
+	if err != nil || next != 1007 || batches != 4 || a.sent.Load() != 1000 {
+		t.Errorf("%d batches up to %d, %d sent: %v", batches, next, a.sent.Load(), err)
+	}
+
+	broken := errors.New("broken")
+	batches = 0
+	_, err = k.flush(nil, 0, hints, func(b []byte) error {
+		if batches++; batches == 3 {
+			return broken
+		}
+		return nil
+	})
+	if sent, missed := a.sent.Load()-1000, a.missed.Load(); !errors.Is(err, broken) || sent+missed != 1000 || sent == 0 || missed == 0 {
+		t.Errorf("%d sent, %d missed: %v", sent, missed, err)
+	}
+}
+
+func TestDropIsNoticed(t *testing.T) {
+	a, b := newNode(t, "a", func(o *Options) { o.Drop = true }).start(), newNode(t, "b").start()
+	a.knows(b)
+	a.await("peer link is up")
+	b.awaitLoss() // the new link
+	a.Send("b", Hint{Kind: Channel, Name: "room", ID: 1})
+	if a.sent.Load() != 1 || a.missed.Load() != 0 {
+		t.Errorf("%d sent, %d missed", a.sent.Load(), a.missed.Load())
+	}
+	b.awaitLoss()
+	select {
+	case h := <-b.hints:
+		t.Errorf("%v arrived", h)
+	default:
+	}
+}
+
+func TestCutAndReconnect(t *testing.T) {
+	a, b := pair(t)
+	b.cuts.cut() // the link from a to b
+	b.await("peer link ended")
+	if !b.Lost() {
+		t.Error("a cut link is no evidence")
+	}
+	a.await("peer link is down")
+	a.Send("b", Hint{Kind: Channel, Name: "room", ID: 1})
+	b.linked(a)
+	a.Send("b", Hint{Kind: Channel, Name: "room", ID: 2})
+	if h := <-b.hints; h.ID != 2 {
+		t.Errorf("got %v", h)
+	}
+	if a.missed.Load() != 1 {
+		t.Errorf("missed %d", a.missed.Load())
+	}
+}
+
+func TestServerStops(t *testing.T) {
+	a, b := pair(t)
+	b.stop()
+	a.await("peer link ended")
+	if !a.Lost() {
+		t.Error("a server that stopped is no evidence")
+	}
+	if line := a.await("peer link is down"); line.Level != "warn" || line.Peer != "b" {
+		t.Errorf("logged %+v", line)
+	}
+}
+
+func TestSetServersRemoves(t *testing.T) {
+	a, b := pair(t)
+	a.knows()
+	a.await("peer link ended") // the one from b
+	b.await("peer link ended")
+	a.Send("b", Hint{Kind: Channel, Name: "room"})
+	if a.missed.Load() != 1 {
+		t.Error("a hint to an unknown server is no miss")
+	}
+	a.SetServers([]registry.Server{{ID: "a", Host: a.host}, {ID: "", Host: b.host}})
+	if out := a.links(); len(out) != 0 {
+		t.Errorf("links to %v", out)
+	}
+}
+
+func TestNewOwnID(t *testing.T) {
+	a, b := pair(t)
+	a.id.Store("a2")
+	for b.await("peer link begins").From != "a2" { // the one from a may be in the log yet
+	}
+}
+
+func TestWrongSecret(t *testing.T) {
+	a, b := newNode(t, "a", secret("mine")).start(), newNode(t, "b", secret("yours")).start()
+	a.knows(b)
+	if line := a.await("peer link is down"); !strings.Contains(line.Error, "401") {
+		t.Errorf("logged %+v", line)
+	}
+	if err := a.Call(t.Context(), "b", "echo", nil, nil); err == nil || !strings.Contains(err.Error(), "401") {
+		t.Errorf("call: %v", err)
+	}
+}
+
+func TestOtherServerAtAddress(t *testing.T) {
+	a, b := newNode(t, "a").start(), newNode(t, "b").start()
+	a.SetServers([]registry.Server{{ID: "older", Host: b.host}})
+	if line := a.await("peer link is down"); !strings.Contains(line.Error, "421") {
+		t.Errorf("logged %+v", line)
+	}
+}
+
+func dialRaw(t *testing.T, n *node, query string) (*websocket.Conn, error) {
+	conn, _, err := websocket.Dial(t.Context(), "ws://"+n.host+"/peer/link"+query, &websocket.DialOptions{HTTPClient: n.client})
+	if err == nil {
+		t.Cleanup(func() { conn.CloseNow() })
+	}
+	return conn, err
+}
+
+func TestLinkRefusals(t *testing.T) {
+	b := newNode(t, "b").start()
+	for _, query := range []string{"", "?from=", "?from=" + strings.Repeat("x", maxID+1)} {
+		if _, err := dialRaw(t, b, query); err == nil || !strings.Contains(err.Error(), "400") {
+			t.Errorf("%.10q: %v", query, err)
+		}
+	}
+	for name, send := range map[string]func(*websocket.Conn) error{
+		"malformed": func(c *websocket.Conn) error {
+			return c.Write(t.Context(), websocket.MessageBinary, []byte{0, 0})
+		},
+		"text": func(c *websocket.Conn) error {
+			return c.Write(t.Context(), websocket.MessageText, []byte{0})
+		},
+	} {
+		conn, err := dialRaw(t, b, "?from=stranger")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := send(conn); err != nil {
+			t.Fatal(err)
+		}
+		if line := b.await("peer link closed"); line.Level != "warn" || line.From != "stranger" {
+			t.Errorf("%s: logged %+v", name, line)
+		}
+	}
+	conn, err := dialRaw(t, b, "?from=stranger")
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn.Write(t.Context(), websocket.MessageBinary, bytes.Repeat([]byte{0}, maxBatch+1)) // fails or not: it is refused while being sent
+	if line := b.await("peer link ended"); !strings.Contains(line.Error, "limit") {
+		t.Errorf("too large: logged %+v", line)
+	}
+}
+
+func TestStoppedRefusesLinks(t *testing.T) {
+	b := newNode(t, "b").start()
+	b.stop()
+	if _, err := dialRaw(t, b, "?from=stranger"); err != nil {
+		t.Fatal(err)
+	}
+	if line := b.await("peer link refused"); line.Error != errClosed.Error() {
+		t.Errorf("logged %+v", line)
+	}
+}
+
+// A server that reads nothing costs a bounded queue: Send goes on, and every hint is accounted for.
+func TestStuckReceiver(t *testing.T) {
+	accepted, release := make(chan struct{}), make(chan struct{})
+	stuck := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		conn, err := websocket.Accept(w, r, nil)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		close(accepted)
+		<-release
+		conn.CloseNow()
+	}))
+	defer stuck.Close()
+	defer close(release)
+	a := newNode(t, "a").start()
+	a.SetServers([]registry.Server{{ID: "stuck", Host: stuck.Listener.Addr().String()}})
+	<-accepted
+	a.await("peer link is up")
+	const n = 2048 // 128 MiB, more than sockets and queue hold
+	data := make([]byte, maxData)
+	for i := range int64(n) {
+		a.Send("stuck", Hint{Kind: Channel, Name: "room", ID: i, Data: data})
+	}
+	if a.missed.Load() == 0 {
+		t.Error("nothing overflowed")
+	}
+	a.stop()
+	if sent, missed := a.sent.Load(), a.missed.Load(); sent+missed != n || sent == n {
+		t.Errorf("%d sent and %d missed of %d", sent, missed, n)
+	}
+}

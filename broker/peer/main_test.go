@@ -1,0 +1,175 @@
+package peer
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"net"
+	"net/http/httptest"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/rs/zerolog"
+	"go.uber.org/goleak"
+
+	"switchboard/registry"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// node is one server on loopback: its Links, behind a listener whose connections can be cut.
+type node struct {
+	*Links
+	t    *testing.T
+	id   atomic.Value // string
+	host string
+	http *httptest.Server
+	cuts *cutListener
+
+	hints   chan Hint
+	batches chan struct{} // one slot: a batch came
+	logs    chan logLine
+	sent    atomic.Int64
+	missed  atomic.Int64
+	stop    func() // ends Run and waits
+}
+
+type logLine struct{ Level, Message, Peer, From, Error string }
+
+// Write is that of zerolog: what a node logs is the signal that tests wait for.
+func (n *node) Write(p []byte) (int, error) {
+	var line logLine
+	err := json.NewDecoder(bytes.NewReader(p)).Decode(&line)
+	n.logs <- line
+	return len(p), err
+}
+
+func newNode(t *testing.T, id string, change ...func(*Options)) *node {
+	n := &node{t: t, hints: make(chan Hint, 1<<16), batches: make(chan struct{}, 1), logs: make(chan logLine, 1<<12)}
+	n.id.Store(id)
+	opts := Options{
+		Self:   func() string { return n.id.Load().(string) },
+		Handle: func(h Hint) { n.hints <- h },
+		Logger: zerolog.New(n),
+		Metrics: Metrics{
+			Sent:   func(d int) { n.sent.Add(int64(d)) },
+			Missed: func(d int) { n.missed.Add(int64(d)) },
+			Received: func(int) {
+				select {
+				case n.batches <- struct{}{}:
+				default:
+				}
+			},
+		},
+	}
+	for _, f := range change {
+		f(&opts)
+	}
+	n.Links = New(opts)
+	n.http = httptest.NewUnstartedServer(n.Handler())
+	n.cuts = &cutListener{Listener: n.http.Listener}
+	n.http.Listener = n.cuts
+	n.host = n.cuts.Addr().String()
+	return n
+}
+
+// start serves, and runs until the test ends.
+func (n *node) start() *node {
+	n.http.Start()
+	stopped := make(chan error, 1)
+	ctx, cancel := context.WithCancel(context.Background())
+	go func() { stopped <- n.Run(ctx) }()
+	n.stop = sync.OnceFunc(func() {
+		cancel()
+		if err := <-stopped; err != nil {
+			n.t.Errorf("Run: %v", err)
+		}
+	})
+	n.t.Cleanup(func() {
+		n.stop()
+		n.http.Close()
+	})
+	return n
+}
+
+// knows tells n which servers are live, itself included.
+func (n *node) knows(others ...*node) {
+	live := []registry.Server{{ID: n.opts.Self(), Host: n.host}}
+	for _, o := range others {
+		live = append(live, registry.Server{ID: o.opts.Self(), Host: o.host})
+	}
+	n.SetServers(live)
+}
+
+// await is the next log line with this message.
+func (n *node) await(message string) logLine {
+	for line := range n.logs {
+		if line.Message == message {
+			return line
+		}
+	}
+	panic("the log is never closed")
+}
+
+// awaitLoss waits for a batch, a heartbeat for one, that makes n suspect a loss.
+func (n *node) awaitLoss() {
+	for range n.batches {
+		if n.Lost() {
+			return
+		}
+	}
+}
+
+// linked waits until from has a link to n, and takes notice of what it may have cost.
+func (n *node) linked(from *node) {
+	n.t.Helper()
+	from.await("peer link is up")
+	from.Send(n.opts.Self(), Hint{Kind: Client, Name: "linked"})
+	if h := <-n.hints; h.Name != "linked" {
+		n.t.Fatalf("got %v before the first hint", h)
+	}
+	if !n.Lost() {
+		n.t.Error("a new link is no evidence")
+	}
+}
+
+// cutListener remembers its connections.
+type cutListener struct {
+	net.Listener
+	mu    sync.Mutex
+	conns []net.Conn
+}
+
+func (l *cutListener) Accept() (net.Conn, error) {
+	c, err := l.Listener.Accept()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err == nil {
+		l.conns = append(l.conns, c)
+	}
+	return c, err
+}
+
+func (l *cutListener) cut() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, c := range l.conns {
+		c.Close()
+	}
+	l.conns = nil
+}
+
+// secret is a Check that lets secret in.
+func secret(want string) func(*Options) {
+	return func(o *Options) {
+		o.Secret = want
+		o.Check = func(given string) error {
+			if given != want {
+				return errors.New("not it")
+			}
+			return nil
+		}
+	}
+}
