@@ -73,6 +73,24 @@ func TestAPI(t *testing.T) {
 	}
 }
 
+// TestOtherPagesMayNotPush: an open broker is protected from the browser beside it.
+func TestOtherPagesMayNotPush(t *testing.T) {
+	i := start(t, memoryStore(queue.Options{}), nil)
+	req, err := http.NewRequestWithContext(t.Context(), "POST", "http://"+i.HTTP+"/v1/push", strings.NewReader(`{"all":true,"data":1}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Origin", "https://evil.example")
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = resp.Body.Close()
+	if resp.StatusCode != http.StatusForbidden {
+		t.Errorf("a page of another origin pushes: %d", resp.StatusCode)
+	}
+}
+
 func TestBatchKeepsTheOrderOfATarget(t *testing.T) {
 	s, _ := redisStore(t, shared.Client(t), testBeat)
 	brokers := three(t, s, nil)

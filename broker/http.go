@@ -90,6 +90,11 @@ func (b *Broker) mainHandler() http.Handler {
 	} {
 		mux.Handle(path, loopbackOnly(h))
 	}
+	if b.opts.Keys.Open() {
+		// Without keys the loopback address is the only lock, and a browser on this machine is
+		// inside it: pages of other origins must not push.
+		return http.NewCrossOriginProtection().Handler(mux)
+	}
 	return mux
 }
 
