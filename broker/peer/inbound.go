@@ -84,7 +84,7 @@ func (in *inbound) begin(from string, stop context.CancelFunc) (*source, error) 
 func (in *inbound) batch(s *source, number uint64, n int) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	if number != s.next {
+	if !s.begun || number != s.next {
 		in.evidence = true
 	}
 	s.begun, s.next, s.heard = true, number+uint64(n), in.now()
