@@ -1,12 +1,16 @@
 package transport
 
 import (
+	"errors"
+	"os"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/gobwas/ws"
+	"github.com/rs/zerolog"
 
+	"switchboard/broker/loop"
 	"switchboard/internal/wire"
 )
 
@@ -155,11 +159,11 @@ func TestThePeerSaysClose(t *testing.T) {
 	s.want(event{"closed", ""})
 }
 
-// TestNobodyReadsWhy gives up on a peer that does not read after Close.
+// TestNobodyReadsWhy gives up on a peer that does not read after Close, though it writes.
 func TestNobodyReadsWhy(t *testing.T) {
 	over(t, allWays, func(t *testing.T, w way) {
 		service := w.serve(t, setup{linger: 10 * time.Millisecond})
-		_, s := service.connect()
+		p, s := service.connect()
 		s.do(func() {
 			for i := range unread {
 				s.conn.Write(frame(numbered(i)))
@@ -169,10 +173,33 @@ func TestNobodyReadsWhy(t *testing.T) {
 			}
 			s.conn.Close(wire.CloseSlow, "", 0)
 		})
-		service.stop() // returns when all connections are gone
+		var err error
+		for err == nil {
+			_, err = p.Write(p.message("x"))
+		}
+		if errors.Is(err, os.ErrDeadlineExceeded) {
+			t.Error("the connection is kept")
+		}
+		service.stop()
 		s.wantSilence()
 		if n := service.gate.count.Load(); n != 0 {
 			t.Errorf("%d places are still taken", n)
 		}
 	})
+}
+
+// TestThePeerIsGoneWithinAccept has a session that writes at once, to nobody.
+func TestThePeerIsGoneWithinAccept(t *testing.T) {
+	s := &session{t: t, events: make(chan event, 10)}
+	p := NewPoller(1, 0, Limits{Message: 100}, func(_ *loop.Loop, c Conn, _ Hello) Receiver {
+		c.Write(frame("{}"))
+		return s
+	}, zerolog.Nop())
+	conn := &memoryConn{}
+	c := &pollerConn{loop: p.loops[0], conn: conn}
+	conn.onWrite = c.gone
+	conn.in.WriteString("first\n")
+	c.read()
+	s.want(event{"closed", ""})
+	s.wantSilence()
 }

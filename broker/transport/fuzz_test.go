@@ -24,14 +24,21 @@ import (
 type memoryConn struct {
 	gnet.Conn // nil: everything else panics
 	in, out   bytes.Buffer
+	onWrite   func() // nil for nothing
 }
 
-func (c *memoryConn) Peek(int) ([]byte, error)    { return c.in.Bytes(), nil }
-func (c *memoryConn) Discard(n int) (int, error)  { return len(c.in.Next(n)), nil }
-func (c *memoryConn) Write(p []byte) (int, error) { return c.out.Write(p) }
-func (c *memoryConn) OutboundBuffered() int       { return 0 }
-func (c *memoryConn) RemoteAddr() net.Addr        { return nil }
-func (c *memoryConn) Fd() int                     { return -1 }
+func (c *memoryConn) Peek(int) ([]byte, error)   { return c.in.Bytes(), nil }
+func (c *memoryConn) Discard(n int) (int, error) { return len(c.in.Next(n)), nil }
+func (c *memoryConn) OutboundBuffered() int      { return 0 }
+func (c *memoryConn) RemoteAddr() net.Addr       { return nil }
+func (c *memoryConn) Fd() int                    { return -1 }
+
+func (c *memoryConn) Write(p []byte) (int, error) {
+	if c.onWrite != nil {
+		c.onWrite()
+	}
+	return c.out.Write(p)
+}
 
 const fuzzLimit = 300
 

@@ -3,6 +3,7 @@ package transport
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"net"
 	"net/http"
 	"sync"
@@ -43,7 +44,7 @@ func (s *session) tell(what, text string) {
 	select {
 	case s.events <- e:
 	default:
-		s.t.Errorf("nobody waits for all these events: %v", e)
+		panic(fmt.Sprintf("nobody waits for all these events: %.60v", e))
 	}
 	if s.react != nil {
 		s.react(s, e)
@@ -147,7 +148,7 @@ func (w way) serve(t *testing.T, o setup) *service {
 		Origin: func(origin, host string) bool { return origin != "https://bad.example" && host == "broker.example" },
 	}
 	accept := func(l *loop.Loop, c Conn, h Hello) Receiver {
-		made := &session{t: t, loop: l, conn: c, hello: h, react: o.react, events: make(chan event, 4096)}
+		made := &session{loop: l, conn: c, hello: h, react: o.react, events: make(chan event, 4096)}
 		if o.open != nil {
 			o.open(made)
 		}
@@ -172,6 +173,11 @@ func startPoller(s *service, limits Limits, accept Accept, o setup) func() {
 		cancel()
 		if err := <-done; err != nil {
 			s.t.Error(err)
+		}
+		for _, l := range p.loops {
+			if len(l.waiting) > 0 || len(l.backlog) > 0 {
+				s.t.Error("a connection that is gone is not forgotten")
+			}
 		}
 	}
 }
@@ -199,6 +205,12 @@ func startWeb(s *service, limits Limits, accept Accept, o setup) func() {
 	}
 }
 
+// in is the same service within a subtest.
+func (s service) in(t *testing.T) *service {
+	s.t = t
+	return &s
+}
+
 // connect is a peer together with its session.
 func (s *service) connect() (*peer, *session) {
 	s.t.Helper()
@@ -214,6 +226,7 @@ func (s *service) session() *session {
 	s.t.Helper()
 	select {
 	case made := <-s.sessions:
+		made.t = s.t
 		return made
 	case <-time.After(patience):
 		s.t.Fatal("no session was made")

@@ -173,6 +173,20 @@ func TestPortIsTaken(t *testing.T) {
 	}
 }
 
+// TestTheEngineEnds by itself, as it does when it cannot accept: that is an error.
+func TestTheEngineEnds(t *testing.T) {
+	p := NewPoller(1, 0, Limits{Gate: NewGate(1)}, nil, zerolog.Nop())
+	done := make(chan error, 1)
+	go func() { done <- p.Run(t.Context(), "127.0.0.1:0") }()
+	<-p.Booted()
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	_ = p.engine.Stop(ended)
+	if err := <-done; !errors.Is(err, errStopped) {
+		t.Errorf("Run returns %v, want an error", err)
+	}
+}
+
 func TestRunThatIsStoppedAtOnce(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

@@ -84,7 +84,7 @@ func TestFramingErrors(t *testing.T) {
 				if size == 1 && len(test.sent) > 1000 {
 					continue
 				}
-				p, s := service.connect()
+				p, s := service.in(t).connect()
 				p.writeCut(join(p.message("before"), test.sent, p.message("behind")), size)
 				s.want(event{"message", "before"})
 				e := s.next()
@@ -120,7 +120,7 @@ func TestWebRefusesTheSame(t *testing.T) {
 		"not UTF-8": {clientFrame(true, ws.OpText, "\xff"), "1007 a text frame is not UTF-8"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p, s := service.connect()
+			p, s := service.in(t).connect()
 			p.write(test.sent)
 			p.want(event{"close", test.want})
 			_ = p.Close()

@@ -37,7 +37,7 @@ func TestMessagesComeWholeAndInOrder(t *testing.T) {
 				if len(sizes) > 1 || sizes[0] > 1 {
 					lengths = append(lengths, 65535, 65536, messageLimit-1, messageLimit, 2)
 				}
-				p, s := service.connect()
+				p, s := service.in(t).connect()
 				var all []byte
 				var want []event
 				for i, n := range lengths {
@@ -119,7 +119,7 @@ func TestFragments(t *testing.T) {
 		for name, test := range tests {
 			t.Run(name, func(t *testing.T) {
 				for _, sizes := range [][]int{{1 << 30}, {1, 2, 3, 60_000}} {
-					p, s := service.connect()
+					p, s := service.in(t).connect()
 					p.writeCut(join(join(test.frames...), p.message("after")), sizes...)
 					s.want(append(test.want[:len(test.want):len(test.want)], event{"message", "after"})...)
 				}
