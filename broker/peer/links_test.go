@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -89,10 +87,13 @@ func TestDropIsNoticed(t *testing.T) {
 		t.Errorf("%d sent, %d missed", a.sent.Load(), a.missed.Load())
 	}
 	b.awaitLoss()
-	select {
-	case h := <-b.hints:
-		t.Errorf("%v arrived", h)
-	default:
+	if len(b.hints) > 0 {
+		t.Errorf("%v arrived", <-b.hints)
+	}
+	for len(b.logs) > 0 {
+		if line := <-b.logs; line.Message == "peer link ended" {
+			t.Error("it took a new link to notice, not the next heartbeat")
+		}
 	}
 }
 
@@ -220,38 +221,5 @@ func TestStoppedRefusesLinks(t *testing.T) {
 	}
 	if line := b.await("peer link refused"); line.Error != errClosed.Error() {
 		t.Errorf("logged %+v", line)
-	}
-}
-
-// A server that reads nothing costs a bounded queue: Send goes on, and every hint is accounted for.
-func TestStuckReceiver(t *testing.T) {
-	accepted, release := make(chan struct{}), make(chan struct{})
-	stuck := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		conn, err := websocket.Accept(w, r, nil)
-		if err != nil {
-			t.Error(err)
-			return
-		}
-		close(accepted)
-		<-release
-		conn.CloseNow()
-	}))
-	defer stuck.Close()
-	defer close(release)
-	a := newNode(t, "a").start()
-	a.SetServers([]registry.Server{{ID: "stuck", Host: stuck.Listener.Addr().String()}})
-	<-accepted
-	a.await("peer link is up")
-	const n = 2048 // 128 MiB, more than sockets and queue hold
-	data := make([]byte, maxData)
-	for i := range int64(n) {
-		a.Send("stuck", Hint{Kind: Channel, Name: "room", ID: i, Data: data})
-	}
-	if a.missed.Load() == 0 {
-		t.Error("nothing overflowed")
-	}
-	a.stop()
-	if sent, missed := a.sent.Load(), a.missed.Load(); sent+missed != n || sent == n {
-		t.Errorf("%d sent and %d missed of %d", sent, missed, n)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net"
 	"net/http"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -39,50 +40,118 @@ func (p pipes) dial(context.Context, string, string) (net.Conn, error) {
 }
 
 func TestSilentLink(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		ended := make(chan struct{})
-		l := New(Options{Self: func() string { return "b" }, Handle: func(Hint) {}})
-		l.SetServers([]registry.Server{{ID: "a"}})
-		p := pipes{make(chan net.Conn), make(chan struct{})}
-		server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			l.Handler().ServeHTTP(w, r)
-			close(ended)
-		})}
-		served := make(chan error)
-		go func() { served <- server.Serve(p) }()
-		conn, _, err := websocket.Dial(t.Context(), "ws://b/peer/link?from=a",
-			&websocket.DialOptions{HTTPClient: &http.Client{Transport: &http.Transport{DialContext: p.dial}}})
-		if err != nil {
-			t.Fatal(err)
-		}
+	for name, speaks := range map[string]bool{"from the beginning": false, "after a batch": true} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { silentLink(t, speaks) })
+		})
+	}
+}
+
+func silentLink(t *testing.T, speaks bool) {
+	l := New(Options{Self: func() string { return "b" }, Handle: func(Hint) {}})
+	conn, ended := dialPipe(t, l, "a")
+	if speaks {
+		<-time.After(3 * time.Second)
 		if err := conn.Write(t.Context(), websocket.MessageBinary, []byte{0}); err != nil {
 			t.Fatal(err)
 		}
-		synctest.Wait()
-		heard := time.Now()
-		if !l.Lost() || l.Lost() {
-			t.Error("a new link is evidence, once")
+	}
+	synctest.Wait()
+	heard := time.Now()
+	if l.Lost() != speaks || l.Lost() {
+		t.Error("the first batch is evidence, once")
+	}
+	l.SetServers([]registry.Server{{ID: "a"}})
+	times := 0 // up to 9.5 s: at 10 s the link ends, which is evidence of its own
+	for range 19 {
+		<-time.After(500 * time.Millisecond)
+		if l.Lost() {
+			times++
 		}
-		times := 0 // up to 9.5 s: at 10 s the link ends, which is evidence of its own
-		for range 19 {
-			<-time.After(500 * time.Millisecond)
-			if l.Lost() {
-				times++
+	}
+	<-ended
+	if silent := time.Since(heard); silent != hangUpAfter {
+		t.Errorf("hung up on after %v", silent)
+	}
+	if times != 9 { // after 1.5, 2.5, …, 9.5 s
+		t.Errorf("lost was true %d times", times)
+	}
+}
+
+// A server that reads nothing costs a bounded queue: Send goes on, the link is given up, and
+// every hint is accounted for.
+func TestStuckReceiver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var sent, missed atomic.Int64
+		l := New(Options{Self: func() string { return "a" }, Metrics: Metrics{
+			Sent:   func(n int) { sent.Add(int64(n)) },
+			Missed: func(n int) { missed.Add(int64(n)) },
+		}})
+		hungUp := make(chan struct{})
+		p := servePipe(t, func(w http.ResponseWriter, r *http.Request) {
+			conn, err := websocket.Accept(w, r, nil)
+			if err != nil {
+				t.Error(err)
+				return
 			}
+			defer conn.CloseNow()
+			<-hungUp
+		})
+		l.client.Transport.(*http.Transport).DialContext = p.dial
+		l.SetServers([]registry.Server{{ID: "b", Host: "b:1"}})
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error)
+		go func() { done <- l.Run(ctx) }()
+		synctest.Wait() // in the first batch
+		const n = maxQueued + 1000
+		for range n {
+			l.Send("b", Hint{Kind: Channel, Name: "room"})
 		}
-		<-ended
-		if silent := time.Since(heard); silent != hangUpAfter {
-			t.Errorf("hung up on after %v", silent)
+		if missed.Load() != 1000 {
+			t.Errorf("%d of %d did not fit", missed.Load(), n)
 		}
-		if times != 9 { // after 1.5, 2.5, …, 9.5 s
-			t.Errorf("lost was true %d times", times)
+		<-time.After(writeTimeout)
+		synctest.Wait()
+		if sent.Load() != 0 || missed.Load() != n {
+			t.Errorf("%d sent, %d missed of %d", sent.Load(), missed.Load(), n)
 		}
-		conn.CloseNow()
+		close(hungUp)
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// dialPipe links a server called from to l, through pipes. ended is closed with the link.
+func dialPipe(t *testing.T, l *Links, from string) (conn *websocket.Conn, ended chan struct{}) {
+	ended = make(chan struct{})
+	p := servePipe(t, func(w http.ResponseWriter, r *http.Request) {
+		l.Handler().ServeHTTP(w, r)
+		close(ended)
+	})
+	conn, _, err := websocket.Dial(t.Context(), "ws://b/peer/link?from="+from,
+		&websocket.DialOptions{HTTPClient: &http.Client{Transport: &http.Transport{DialContext: p.dial}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.CloseNow() })
+	return conn, ended
+}
+
+// servePipe serves HTTP over pipes until the test ends.
+func servePipe(t *testing.T, handler http.HandlerFunc) pipes {
+	p := pipes{make(chan net.Conn), make(chan struct{})}
+	server := &http.Server{Handler: handler}
+	served := make(chan error)
+	go func() { served <- server.Serve(p) }()
+	t.Cleanup(func() {
 		close(p.done)
 		if err := <-served; !errors.Is(err, net.ErrClosed) {
 			t.Error(err)
 		}
 	})
+	return p
 }
 
 func TestBackoff(t *testing.T) {
