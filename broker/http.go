@@ -14,8 +14,7 @@ import (
 	"switchboard/broker/transport"
 )
 
-// listen opens the HTTP ports and finds the address to advertise. The TCP port is opened
-// here too, and closed again, so that a port that is taken is a plain error at once.
+// listen opens the HTTP ports and finds the address to advertise.
 func (b *Broker) listen() (servers []*server, err error) {
 	defer func() {
 		if err != nil {
@@ -29,7 +28,7 @@ func (b *Broker) listen() (servers []*server, err error) {
 		return nil, err
 	}
 	servers = append(servers, main)
-	addrs := Addrs{HTTP: main.listener.Addr().String()}
+	b.addrs = Addrs{HTTP: main.listener.Addr().String()}
 	link := main
 	if b.opts.Peer != "" && b.peers != nil {
 		mux := http.NewServeMux()
@@ -39,19 +38,8 @@ func (b *Broker) listen() (servers []*server, err error) {
 			return servers, err
 		}
 		servers = append(servers, link)
-		addrs.Peer = link.listener.Addr().String()
+		b.addrs.Peer = link.listener.Addr().String()
 	}
-	if b.poller != nil {
-		tcp, err := net.Listen("tcp", b.opts.TCP)
-		if err != nil {
-			return servers, fmt.Errorf("tcp: %w", err)
-		}
-		addrs.TCP = tcp.Addr().String()
-		if err := tcp.Close(); err != nil {
-			return servers, fmt.Errorf("tcp: %w", err)
-		}
-	}
-	b.addrs.Store(&addrs)
 	b.host, err = advertised(b.opts.Advertise, link.listener.Addr())
 	return servers, err
 }

@@ -119,13 +119,7 @@ func bodyError(err error) error {
 	if large, ok := errors.AsType[*http.MaxBytesError](err); ok {
 		return wire.Errorf(wire.TooLarge, "the body is larger than %d bytes", large.Limit)
 	}
-	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
-		return wire.Errorf(wire.BadRequest, "not JSON: byte %d: %s", syntax.Offset, syntax.Error())
-	}
-	if typ, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-		return wire.Errorf(wire.BadRequest, "%s: %s does not fit, expected %s", typ.Field, typ.Value, typ.Type)
-	}
-	return wire.Errorf(wire.BadRequest, "not the JSON object expected: %s", err.Error())
+	return wire.JSONError(err)
 }
 
 func write(w http.ResponseWriter, status int, v any) {

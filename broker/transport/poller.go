@@ -95,7 +95,7 @@ func (p *Poller) Run(ctx context.Context, addr string) error {
 	}()
 	err := p.serve(ctx, done)
 	if err != nil {
-		err = fmt.Errorf("the TCP listener on %s ended: %w", addr, err)
+		err = fmt.Errorf("listener on %s: %w", addr, err)
 	}
 	for _, l := range p.loops {
 		l.Detach()

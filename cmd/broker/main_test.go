@@ -45,7 +45,7 @@ func TestEndsAtOnce(t *testing.T) {
 		{"bad port", append(free, "--redis=redis://:"+secret+"@localhost:x"), nil, 1, "broker: bad Redis URL: host "},
 		{"bad Redis URL in the environment", free, []string{"SWITCHBOARD_REDIS=redis://a:" + secret + "%@h"}, 1, "broker: bad Redis URL: user and password"},
 		{"HTTP port taken", []string{"--tcp=off", "--http", taken.Addr().String()}, nil, 1, "broker: http: listen tcp " + taken.Addr().String()},
-		{"TCP port taken", []string{"--http=127.0.0.1:0", "--tcp", taken.Addr().String()}, nil, 1, "broker: tcp: listen tcp " + taken.Addr().String()},
+		{"TCP port taken", []string{"--http=127.0.0.1:0", "--tcp", taken.Addr().String()}, nil, 1, "broker: tcp: listener on " + taken.Addr().String()},
 		{"not an address", []string{"--http=8080"}, nil, 1, "broker: http: "},
 		{"open to everybody", []string{"--http=0.0.0.0:0", "--tcp=off"}, nil, 1, "broker: auth.keys: no API key"},
 		{"no such secret file", free, []string{"SWITCHBOARD_PEER_SECRET_FILE=/nowhere"}, 1, "broker: peer_secret_file: open /nowhere"},

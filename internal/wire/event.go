@@ -96,7 +96,7 @@ func appendString(dst []byte, s string) []byte {
 func DecodeEvent(raw []byte) (Event, error) {
 	var e Event
 	if err := json.Unmarshal(raw, &e); err != nil {
-		return Event{}, jsonError(err)
+		return Event{}, JSONError(err)
 	}
 	if e.Type == "" {
 		return e, Errorf(BadRequest, "type: missing")

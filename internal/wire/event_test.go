@@ -126,6 +126,12 @@ func TestFrameViews(t *testing.T) {
 		if head := len(f.WebSocket()) - n; n < 126 && head != 2 || n >= 126 && n < 65536 && head != 4 || n >= 65536 && head != 10 {
 			t.Errorf("%d bytes: the header has %d", n, head) // RFC 6455 §5.2: the shortest one
 		}
+		for _, view := range [][]byte{f.JSON(), f.Line(), f.WebSocket()} {
+			_ = append(view, "overwritten"...)
+		}
+		if string(f.Line()) != want+"\n" {
+			t.Errorf("%d bytes: appending to a view changed the frame", n)
+		}
 		if f.Size() < n {
 			t.Errorf("%d bytes: Size is %d", n, f.Size())
 		}

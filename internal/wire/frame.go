@@ -7,7 +7,8 @@ const maxHead = 10
 
 // Frame is one server message, encoded once for every framing: the WebSocket header,
 // the JSON and a line break lie in one buffer, and each framing is a view of it. It is
-// never changed after it was made, so all goroutines may share it.
+// never changed after it was made, so all goroutines may share it; the views have no room
+// behind them, so that appending to one copies.
 type Frame struct {
 	buf  []byte // header | JSON | '\n'
 	head uint8  // length of the header
@@ -38,17 +39,18 @@ func seal(b []byte) Frame {
 	}
 	start := maxHead - size
 	copy(b[start:], head[:size])
-	return Frame{buf: append(b, '\n')[start:], head: uint8(size)}
+	b = append(b, '\n')
+	return Frame{buf: b[start:len(b):len(b)], head: uint8(size)}
 }
 
 // JSON is the bare object.
-func (f Frame) JSON() []byte { return f.buf[f.head : len(f.buf)-1] }
+func (f Frame) JSON() []byte { return f.buf[f.head : len(f.buf)-1 : len(f.buf)-1] }
 
 // Line is the object as a line of raw TCP.
 func (f Frame) Line() []byte { return f.buf[f.head:] }
 
 // WebSocket is the object as a text frame from the server.
-func (f Frame) WebSocket() []byte { return f.buf[:len(f.buf)-1] }
+func (f Frame) WebSocket() []byte { return f.buf[: len(f.buf)-1 : len(f.buf)-1] }
 
 // Size is about how many bytes the message takes in memory and on the wire.
 func (f Frame) Size() int { return len(f.buf) }

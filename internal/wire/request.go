@@ -82,7 +82,7 @@ func DecodeRequest(raw []byte) (Request, error) {
 		return req, err
 	}
 	if err := json.Unmarshal(raw, &req); err != nil {
-		return Request{}, jsonError(err)
+		return Request{}, JSONError(err)
 	}
 	if req.Type == "" {
 		return req, Errorf(BadRequest, "type: missing")
@@ -133,12 +133,14 @@ func CompactData(data []byte, limit int) ([]byte, error) {
 	var buf bytes.Buffer
 	buf.Grow(len(data))
 	if json.Compact(&buf, data) != nil { // it does not say where
-		return nil, jsonError(json.Unmarshal(data, new(json.RawMessage)))
+		return nil, JSONError(json.Unmarshal(data, new(json.RawMessage)))
 	}
 	return buf.Bytes(), nil
 }
 
-func jsonError(err error) error {
+// JSONError says what is wrong with a JSON text, and where, as an *Error: err is
+// encoding/json's.
+func JSONError(err error) error {
 	if own, ok := errors.AsType[*Error](err); ok {
 		return own
 	}

@@ -1,0 +1,146 @@
+package hub
+
+import (
+	"context"
+	"errors"
+	"sync"
+)
+
+func (h *Hub) snapshot() []*Channel {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	list := make([]*Channel, 0, len(h.channels))
+	for _, c := range h.channels {
+		list = append(list, c)
+	}
+	return list
+}
+
+// MarkAllDirty makes every channel read the store again: hints may have been lost.
+func (h *Hub) MarkAllDirty() {
+	for _, c := range h.snapshot() {
+		if c.bound.Load() {
+			c.MarkDirty()
+		}
+	}
+}
+
+// Tick is the hub's housekeeping, once a second or so: channels nobody needs any more are
+// unbound, idle tails give their memory back, and whoever lags is given another chance.
+func (h *Hub) Tick() {
+	if h.failed.Swap(false) {
+		h.MarkAllDirty()
+	}
+	for _, c := range h.snapshot() {
+		c.shrink()
+		if h.unused(c) {
+			h.opts.Pool.Go(func() { h.unbind(c) })
+		}
+	}
+	for i, l := range h.opts.Loops {
+		l.Post(func() {
+			for s := range h.lagging[i] {
+				s.Resume()
+			}
+		})
+	}
+}
+
+func (h *Hub) unused(c *Channel) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return c.refs == 0
+}
+
+// shrink drops the tail's messages when none came since the last tick.
+func (c *Channel) shrink() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	t := c.tail.Load()
+	if len(t.entries) == 0 {
+		return
+	}
+	if t.idle {
+		c.tail.Store(t.emptied())
+		return
+	}
+	marked := *t
+	marked.idle = true
+	c.tail.Store(&marked)
+}
+
+// unbind takes an unused channel out of registry and hub. When the registry cannot be
+// reached the channel stays, and the next tick tries again.
+func (h *Hub) unbind(c *Channel) {
+	c.bindMu.Lock()
+	defer c.bindMu.Unlock()
+	if !h.unused(c) {
+		return
+	}
+	if c.bound.Load() {
+		ctx, cancel := h.context()
+		defer cancel()
+		if err := h.opts.Registry.UnbindChannel(ctx, h.opts.ServerID(), c.Name); err != nil {
+			h.opts.Logger.Warn().Err(err).Msg("unbind failed; the next tick tries again")
+			return
+		}
+		c.bound.Store(false) // whoever acquired it meanwhile binds anew, behind bindMu
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if c.refs == 0 && h.channels[c.Name] == c {
+		delete(h.channels, c.Name)
+	}
+}
+
+// Assert binds every channel again, under the server's id of now, and reads the store:
+// after the store or the server was believed dead. old is an id to take out, or empty.
+func (h *Hub) Assert(ctx context.Context, old string) error {
+	var wg sync.WaitGroup
+	var mu sync.Mutex
+	var failures []error
+	for _, c := range h.snapshot() {
+		wg.Add(1)
+		h.opts.Pool.Go(func() {
+			defer wg.Done()
+			if err := c.assert(ctx, old); err != nil {
+				mu.Lock()
+				failures = append(failures, err)
+				mu.Unlock()
+			}
+		})
+	}
+	wg.Wait()
+	return errors.Join(failures[:min(len(failures), 3)]...)
+}
+
+func (c *Channel) assert(ctx context.Context, old string) error {
+	c.bindMu.Lock()
+	defer c.bindMu.Unlock()
+	if !c.bound.Load() {
+		return nil
+	}
+	if old != "" {
+		if err := c.hub.opts.Registry.UnbindChannel(ctx, old, c.Name); err != nil {
+			return err
+		}
+	}
+	if err := c.hub.opts.Registry.BindChannel(ctx, c.hub.opts.ServerID(), c.Name); err != nil {
+		return err
+	}
+	c.MarkDirty()
+	return nil
+}
+
+// UnbindAll takes all channels out of the registry, at the end of the process.
+func (h *Hub) UnbindAll(ctx context.Context) {
+	var wg sync.WaitGroup
+	for _, c := range h.snapshot() {
+		wg.Add(1)
+		h.opts.Pool.Go(func() {
+			defer wg.Done()
+			_ = h.opts.Registry.UnbindChannel(ctx, h.opts.ServerID(), c.Name) // Leave and the janitor clean what stays
+		})
+	}
+	wg.Wait()
+}
