@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -30,8 +31,10 @@ type Broker struct {
 	live       atomic.Pointer[map[string]registry.Server]
 	renewed    atomic.Int64 // ns since started of the last successful beat
 	joined     atomic.Bool
-	asserted   atomic.Bool // what we hold was bound since the last doubt about the store
-	complained atomic.Bool // the store's absence is in the log
+	doubts     atomic.Int64 // times that the store may have forgotten what we hold
+	settled    atomic.Int64 // the doubt up to which all was bound again
+	asserting  atomic.Bool  // binding again is under way
+	complained atomic.Bool  // the store's absence is in the log
 	draining   atomic.Bool
 
 	pool     *work.Pool
@@ -43,6 +46,8 @@ type Broker struct {
 	pusher   *delivery.Pusher
 	peers    *peer.Links // nil without a shared store
 	metrics  *metrics
+
+	background sync.WaitGroup // what Run waits for besides its parts
 
 	addrs   Addrs         // complete, and not changed any more, once serving is closed
 	serving chan struct{} // closed when all ports are open
@@ -61,6 +66,7 @@ func New(opts Options) (*Broker, error) {
 	id := newID(opts.Name)
 	b.id.Store(&id)
 	b.live.Store(&map[string]registry.Server{})
+	b.doubts.Store(1) // nothing is bound yet
 	b.gate = transport.NewGate(opts.MaxConnections)
 	limits := transport.Limits{Message: opts.MaxMessage, Gate: b.gate, Origin: opts.Origins.Allowed}
 	// Sessions are made by the listeners, and need the listeners' loops: hence the indirection.

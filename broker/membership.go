@@ -15,6 +15,9 @@ import (
 // beatsPerLease: a lease outlives four beats that went wrong.
 const beatsPerLease = 5
 
+// assertTimeout bounds binding all channels again.
+const assertTimeout = 30 * time.Second
+
 // newID is a server id that was never used before.
 func newID(name string) string {
 	return name + "-" + strings.ToLower(rand.Text()[:8])
@@ -44,7 +47,7 @@ func (b *Broker) beatLoop(ctx context.Context) error {
 		case <-tick.C:
 		case <-b.opts.StoreChanged:
 			b.opts.Logger.Warn().Msg("the store restarted or failed over; everything is asserted again")
-			b.asserted.Store(false)
+			b.doubts.Add(1)
 		}
 	}
 }
@@ -63,18 +66,20 @@ func (b *Broker) beat(running context.Context) {
 		return
 	}
 	if err != nil {
-		if b.asserted.Swap(false) || !b.complained.Swap(true) {
+		b.doubts.Add(1)
+		if !b.complained.Swap(true) {
 			b.opts.Logger.Error().Err(err).Msg("the store cannot be reached; pushes are refused until it is back")
 		}
 		return
 	}
 	b.complained.Store(false)
 	b.renewed.Store(time.Since(b.started).Nanoseconds())
-	if !buried {
-		old = ""
-	}
-	if buried || !b.asserted.Load() {
-		b.assert(ctx, old)
+	switch doubts := b.doubts.Load(); {
+	case buried:
+		b.doubts.Add(1)
+		b.assert(running, old, doubts+1)
+	case b.settled.Load() != doubts:
+		b.assert(running, "", doubts)
 	}
 }
 
@@ -116,15 +121,25 @@ func (b *Broker) look(ctx context.Context) error {
 	return nil
 }
 
-// assert binds again all that this server holds, and reads every queue.
-func (b *Broker) assert(ctx context.Context, old string) {
-	b.asserted.Store(true)
-	if err := b.hub.Assert(ctx, old); err != nil {
-		b.opts.Logger.Warn().Err(err).Msg("channels not bound again; the next beat tries")
-		b.asserted.Store(false)
+// assert binds again all that this server holds, and reads every queue. Then the doubts up to
+// this one are settled; old is the id of before, if the server was declared dead. It goes on
+// beside the beats, which must not wait: with many clients it takes seconds.
+func (b *Broker) assert(running context.Context, old string, doubts int64) {
+	if b.asserting.Swap(true) {
+		return // a later beat finds the doubt unsettled
 	}
-	b.sessions.Assert()
-	b.hub.MarkAllDirty()
+	b.background.Go(func() {
+		defer b.asserting.Store(false)
+		ctx, cancel := context.WithTimeout(running, assertTimeout)
+		defer cancel()
+		if err := b.hub.Assert(ctx, old); err != nil {
+			b.opts.Logger.Warn().Err(err).Msg("channels not bound again; a later beat tries")
+			return
+		}
+		b.sessions.Assert()
+		b.hub.MarkAllDirty()
+		b.settled.Store(doubts)
+	})
 }
 
 // Servers are the live ones (api.Cluster).
@@ -149,8 +164,8 @@ func (b *Broker) notReady() string {
 		return "the store has not been reached yet"
 	case age > beatsPerLease*b.opts.Beat:
 		return "the lease ran out: the store has not been reached for " + age.Round(time.Second).String()
-	case !b.asserted.Load():
-		return "the store cannot be reached, or was not read again since"
+	case b.settled.Load() != b.doubts.Load():
+		return "the store cannot be reached, or what is held here was not bound again since"
 	}
 	return ""
 }

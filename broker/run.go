@@ -67,6 +67,7 @@ func (b *Broker) Run(ctx context.Context) error {
 	}
 	stop()
 	err = group.Wait()
+	b.background.Wait()
 	b.leave()
 	return err
 }
