@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -14,6 +15,9 @@ import (
 // masters, for all tests of a package, and returns the exit code, which is not 0 either when
 // the tests leave a goroutine behind. Tests keep apart by a key prefix each.
 func Main(m *testing.M, server **Server, cluster **Cluster, leaks ...goleak.Option) int {
+	if slices.Contains(os.Args, "-test.fuzzworker") {
+		return m.Run() // a decoder at work in a process of its own: no server of its own for that
+	}
 	code, err := run(m, server, cluster)
 	if code == 0 && err == nil {
 		err = goleak.Find(leaks...)
