@@ -3,8 +3,11 @@ package broker_test
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"net"
+	"net/http"
 	"net/url"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -225,4 +228,46 @@ func TestSlowClientIsClosedInTheEnd(t *testing.T) {
 		_, ch := i.call(t, "GET", "/v1/channels/a", "")
 		return fmt.Sprint(ch["subscribers"]) == "0"
 	})
+}
+
+// TestErrorsThatNobodyReads has clients that send nonsense and do not read the answers: they are
+// told to slow down, and do not fill the memory meanwhile.
+func TestErrorsThatNobodyReads(t *testing.T) {
+	for name, nonsense := range map[string]string{
+		"acks":    `{"type":"ack","id":1}`,
+		"unknown": `{"type":"dance"}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			i := start(t, memoryStore(queue.Options{}), nil)
+			c, err := net.Dial("tcp", i.TCP)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer c.Close()
+			_ = c.SetDeadline(time.Now().Add(patience))
+			fmt.Fprintln(c, `{"type":"connect"}`)
+			closed := func() bool {
+				resp, err := http.Get("http://" + i.HTTP + "/metrics")
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer resp.Body.Close()
+				text, err := io.ReadAll(resp.Body)
+				if err != nil {
+					t.Fatal(err)
+				}
+				return strings.Contains(string(text), `switchboard_closes_total{reason="overloaded"} 1`)
+			}
+			for !closed() { // until the socket's buffers, which grow, are full
+				if _, err := io.WriteString(c, strings.Repeat(nonsense+"\n", 5000)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			var stats runtime.MemStats
+			runtime.ReadMemStats(&stats)
+			if stats.HeapInuse > 100<<20 {
+				t.Errorf("%d MB of heap are in use", stats.HeapInuse>>20)
+			}
+		})
+	}
 }

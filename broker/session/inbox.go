@@ -140,9 +140,9 @@ func (s *Session) inboxWritten() {
 func (s *Session) ack(req wire.Request) {
 	switch {
 	case s.state != open:
-		s.refuse(req.Ref, wire.Errorf(wire.BadRequest, "ack: connect comes first"))
+		s.reject(req.Ref, wire.Errorf(wire.BadRequest, "ack: connect comes first"))
 	case req.ID <= 0 || req.ID > s.inbox.sent:
-		s.refuse(req.Ref, wire.Errorf(wire.BadRequest, "id: %d was not sent on this connection", req.ID))
+		s.reject(req.Ref, wire.Errorf(wire.BadRequest, "id: %d was not sent on this connection", req.ID))
 	default:
 		s.inboxAcked(req.ID)
 		s.inboxRead()

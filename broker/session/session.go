@@ -58,7 +58,7 @@ func (s *Session) Receive(raw []byte) {
 	if err != nil {
 		var partial struct{ Ref wire.Ref }
 		_ = json.Unmarshal(raw, &partial) // for the ref, if it can be read
-		s.refuse(partial.Ref, err)
+		s.reject(partial.Ref, err)
 		if s.state == fresh || !bytes.HasPrefix(bytes.TrimSpace(raw), []byte{'{'}) || !json.Valid(raw) {
 			s.close(wire.CloseBadRequest, "not a JSON object of this protocol", 0)
 		}
@@ -156,10 +156,20 @@ func (s *Session) refuse(ref wire.Ref, err error) {
 	s.send(wire.Event{Type: wire.TypeError, Ref: ref, Code: string(refusal.Code), Message: refusal.Message})
 }
 
+// reject refuses a message that did not wait for its turn. Such answers must not pile up behind a
+// client that sends and does not read.
+func (s *Session) reject(ref wire.Ref, err error) {
+	if s.conn.Backlogged() {
+		s.close(wire.CloseOverloaded, "errors are not read", 1000)
+		return
+	}
+	s.refuse(ref, err)
+}
+
 // TooLarge is transport.Receiver's.
 func (s *Session) TooLarge() {
 	s.Heard()
-	s.refuse(wire.Ref{}, wire.Errorf(wire.TooLarge, "the message was skipped: at most %d bytes are allowed", s.m.opts.MaxMessage))
+	s.reject(wire.Ref{}, wire.Errorf(wire.TooLarge, "the message was skipped: at most %d bytes are allowed", s.m.opts.MaxMessage))
 }
 
 // Broken is transport.Receiver's.
