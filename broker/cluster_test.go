@@ -11,7 +11,9 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"switchboard/broker"
+	"switchboard/internal/redispipe"
 	"switchboard/internal/redistest"
+	"switchboard/queue"
 )
 
 const testBeat = 200 * time.Millisecond
@@ -191,6 +193,44 @@ func TestRequestAndReply(t *testing.T) {
 	p.expect(object{"type": "reply", "ref": 7, "data": "map[a:1]"})
 	if status, _ := brokers[2].call(t, "POST", "/v1/reply", `{"client":"nobody","ref":7,"data":1}`); status != 404 {
 		t.Fatalf("a reply to nobody is %d, want 404", status)
+	}
+}
+
+func TestFullRequestQueue(t *testing.T) {
+	s, prefix := redisStore(t, shared.Client(t), testBeat)
+	s.queue = queue.NewRedis(redispipe.New(shared.Client(t), redispipe.Options{}), queue.Options{Prefix: prefix, RequestCap: 1})
+	i := start(t, s, func(o *broker.Options) { o.Beat, o.RequestQueues = testBeat, 1 })
+	i.ready(t, http.StatusOK)
+	p := ways["tcp"](t, i)
+	p.connect("phone", "alice")
+	p.say(`{"type":"request","data":1,"ref":7}`)
+	p.expect(object{"type": "accepted", "ref": 7})
+	p.say(`{"type":"request","data":1,"ref":8}`)
+	p.expect(object{"type": "error", "ref": 8, "code": "rate_limited"})
+}
+
+// TestPeerLinksOfTheirOwn has the links on an address of their own, behind a secret.
+func TestPeerLinksOfTheirOwn(t *testing.T) {
+	s, _ := redisStore(t, shared.Client(t), testBeat)
+	brokers := three(t, s, func(o *broker.Options) { o.Peer, o.PeerSecret = "127.0.0.1:0", "between instances" })
+	p := ways["tcp"](t, brokers[0])
+	p.connect("phone", "")
+	p.subscribe("news")
+	brokers[1].push(t, `{"channel":"news","data":1}`)
+	p.expect(object{"type": "message", "data": 1})
+	eventually(t, "a call goes over the links", func() bool {
+		_, ch := brokers[2].call(t, "GET", "/v1/channels/news", "")
+		return fmt.Sprint(ch["subscribers"]) == "1" && ch["partial"] == nil
+	})
+	for addr, want := range map[string]int{brokers[0].HTTP: http.StatusNotFound, brokers[0].Addrs.Peer: http.StatusUnauthorized} {
+		resp, err := http.Post("http://"+addr+"/peer/call/count", "application/json", strings.NewReader(`["news"]`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = resp.Body.Close()
+		if resp.StatusCode != want {
+			t.Errorf("a call without the secret to %s is %d, want %d", addr, resp.StatusCode, want)
+		}
 	}
 }
 
