@@ -8,10 +8,6 @@ import (
 	"switchboard/queue"
 )
 
-// maxWrite bounds one write call of a subscriber that catches up, and with it what a
-// stalled socket can leave behind in memory.
-const maxWrite = 32 << 10
-
 // pageSize is how many messages one read of the store brings.
 const pageSize = 128
 
@@ -38,9 +34,6 @@ type Subscription struct {
 	seen    int64 // the tail's end when that read began
 	closed  bool
 }
-
-// Cursor is the last id that the subscriber was given.
-func (s *Subscription) Cursor() int64 { return s.cursor }
 
 func (s *Subscription) write(b *wire.Batch, last int64) {
 	s.cursor = last
@@ -98,13 +91,7 @@ func (s *Subscription) writeSome(entries []entry) []entry {
 
 // fitting is how many entries fit one write call, at least one.
 func fitting(entries []entry) int {
-	bytes := 0
-	for i, e := range entries {
-		if bytes += e.frame.Size(); bytes > maxWrite {
-			return max(i, 1)
-		}
-	}
-	return len(entries)
+	return wire.Fitting(entries, func(e entry) int { return e.frame.Size() })
 }
 
 // page is a read of the store, encoded.

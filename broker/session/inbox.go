@@ -92,7 +92,7 @@ func (s *Session) inboxAdopt(page queue.Page, err error) {
 		return
 	}
 	for len(page.Messages) > 0 && s.state == open && !s.conn.Backlogged() {
-		n := fitting(page.Messages)
+		n := wire.Fitting(page.Messages, func(m queue.Message) int { return len(m.Data) })
 		s.inboxWrite(page.Messages[:n])
 		page.Messages = page.Messages[n:]
 	}
@@ -100,18 +100,6 @@ func (s *Session) inboxAdopt(page queue.Page, err error) {
 		in.dirty = true
 	}
 	s.inboxWritten()
-}
-
-// fitting is how many messages fit one write call, at least one.
-func fitting(messages []queue.Message) int {
-	const maxWrite = 32 << 10
-	bytes := 0
-	for i, m := range messages {
-		if bytes += len(m.Data); bytes > maxWrite {
-			return max(i, 1)
-		}
-	}
-	return len(messages)
 }
 
 func (s *Session) inboxWrite(messages []queue.Message) {

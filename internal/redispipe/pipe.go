@@ -51,9 +51,6 @@ func New(client redis.UniversalClient, opts Options) *Pipe {
 	return &Pipe{client: client, opts: opts}
 }
 
-// Client is the underlying client, for commands that must not share a round trip.
-func (p *Pipe) Client() redis.UniversalClient { return p.client }
-
 // Do sends cmd with whatever else is waiting and returns when it was answered. When
 // ctx ends first Do returns its error; the command may still be executed.
 func (p *Pipe) Do(ctx context.Context, cmd redis.Cmder) error {
