@@ -117,6 +117,7 @@ func (m *Manager) assert(ctx context.Context, b binding) error {
 
 // assertLater asserts a session in the pool. The session's queue is read again.
 func (s *Session) assertLater(done func()) {
+	s.unasserted = false
 	b := binding{s.client, s.user, s.generation, 0}
 	s.m.opts.Pool.Go(func() {
 		defer done()
@@ -130,8 +131,8 @@ func (s *Session) assertLater(done func()) {
 			case errors.Is(err, queue.ErrStale):
 				s.close(wire.CloseSuperseded, "the client connected elsewhere", 0)
 			case err != nil:
-				s.m.opts.Logger.Warn().Err(err).Msg("binding not renewed")
-				s.m.assertFailed.Store(true)
+				s.m.opts.Logger.Warn().Err(err).Msg("binding not renewed; the next tick tries again")
+				s.unasserted = true
 			default:
 				s.inboxDirty()
 			}

@@ -21,9 +21,8 @@ type Manager struct {
 	stripes stripes
 	ticks   struct{ connect, ping, slow uint32 } // durations in ticks
 
-	count        atomic.Int64 // sessions, connected or not
-	draining     atomic.Bool
-	assertFailed atomic.Bool
+	count    atomic.Int64 // sessions, connected or not
+	draining atomic.Bool
 
 	mu      sync.Mutex          // guards the fields below
 	clients map[string]*Session // open sessions
@@ -166,9 +165,6 @@ func (m *Manager) Tick() {
 	for _, sh := range m.shards {
 		sh.loop.Post(sh.tick)
 	}
-	if m.assertFailed.Swap(false) {
-		go m.Assert()
-	}
 }
 
 // each runs f on every open session, on its loop, and returns when all have run.
@@ -211,11 +207,4 @@ func (m *Manager) Drain(window time.Duration) {
 	m.each(func(s *Session) {
 		s.close(wire.CloseDraining, "", 1+rand.Int64N(max(1, window.Milliseconds())))
 	})
-}
-
-// Unbound says how many bindings of ended sessions are still in the store.
-func (m *Manager) Unbound() int {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return len(m.unbinds)
 }

@@ -46,6 +46,8 @@ type Session struct {
 	busy    bool // a call to the store is under way for a message of the client
 	pinged  bool // since heard
 	auto    bool // "ack":"auto"
+
+	unasserted bool // the binding could not be renewed: the next tick tries again
 }
 
 // Receive is transport.Receiver's.

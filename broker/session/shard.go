@@ -39,7 +39,7 @@ func (sh *shard) tick() {
 	for i := len(sh.sessions) - 1; i >= 0; i-- { // backwards: closing moves the last into the gap
 		s := sh.sessions[i]
 		s.tick(sh.now, unix)
-		if (uint32(i)+sh.now)%every == 0 && s.state == open {
+		if s.state == open && (s.unasserted || (uint32(i)+sh.now)%every == 0) {
 			s.assertLater(func() {})
 		}
 	}
