@@ -92,7 +92,7 @@ func (b *Broker) wire(loops []*loop.Loop) {
 	if o.Shared {
 		b.peers = peer.New(peer.Options{
 			Self: b.serverID, Secret: o.PeerSecret, Check: auth.NewPeerSecret(o.PeerSecret).Check,
-			Handle: b.hint, Drop: o.DropHints, Logger: o.Logger,
+			Handle: b.hint, Fault: peer.Fault(o.HintFault), Logger: o.Logger,
 			Metrics: peer.Metrics{
 				Sent: b.metrics.hint("sent"), Missed: b.metrics.hint("missed"), Received: b.metrics.hint("received"),
 			},

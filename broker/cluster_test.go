@@ -117,18 +117,29 @@ func TestClientMovesBetweenInstances(t *testing.T) {
 	}
 }
 
-// TestHintsMayVanish loses every hint between the instances.
+// TestHintsMayVanish, come twice and in any order.
 func TestHintsMayVanish(t *testing.T) {
-	s, _ := redisStore(t, shared.Client(t), testBeat)
-	brokers := three(t, s, func(o *broker.Options) { o.DropHints = true })
-	p := ways["tcp"](t, brokers[0])
-	p.connect("phone", "")
-	p.subscribe("news")
-	for n := range 3 {
-		brokers[1].push(t, fmt.Sprintf(`{"channel":"news","data":%d}`, n))
-		p.expect(object{"type": "message", "channel": "news", "data": n})
-		brokers[2].push(t, fmt.Sprintf(`{"client":"phone","data":%d}`, n))
-		p.expect(object{"type": "message", "channel": nil, "data": n})
+	for fault, n := range map[string]int{"drop": 3, "mangle": 100} {
+		t.Run(fault, func(t *testing.T) {
+			s, _ := redisStore(t, shared.Client(t), testBeat)
+			brokers := three(t, s, func(o *broker.Options) { o.HintFault = fault })
+			p := ways["tcp"](t, brokers[0])
+			p.connect("phone", "")
+			p.subscribe("news")
+			for i := range n {
+				brokers[1].push(t, fmt.Sprintf(`{"channel":"news","data":%d}`, i))
+				brokers[2].push(t, fmt.Sprintf(`{"client":"phone","data":%d}`, i))
+			}
+			next := map[any]int{}
+			for range 2 * n {
+				m := p.hear()
+				if queue := m["channel"]; fmt.Sprint(m["data"]) == fmt.Sprint(next[queue]) {
+					next[queue]++
+				} else {
+					t.Fatalf("%v came where %d is due", m, next[queue])
+				}
+			}
+		})
 	}
 }
 

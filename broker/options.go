@@ -11,6 +11,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"switchboard/broker/auth"
+	"switchboard/broker/peer"
 	"switchboard/queue"
 	"switchboard/registry"
 )
@@ -87,9 +88,10 @@ type Options struct {
 	Logger zerolog.Logger
 	// Registerer takes the metrics. Nil means a registry of the broker's own, served at /metrics.
 	Registerer *prometheus.Registry
-	// DropHints loses every hint to another instance: fault injection for tests and the
-	// fault ledger. Everything must still arrive, within the sweep.
-	DropHints bool
+	// HintFault is what this server does wrong with the hints between instances: "drop" loses
+	// all that it sends, "mangle" repeats and reorders those it gets. Everything must arrive all
+	// the same; for tests and the fault ledger. Zero means nothing.
+	HintFault string
 }
 
 func (o Options) withDefaults() Options {
@@ -145,6 +147,9 @@ func (o Options) Validate() error {
 	}
 	if o.MaxMessage < 0 || o.MaxChannels < 0 || o.MaxBatch < 0 || o.MaxConnections < 0 || o.RequestQueues < 0 {
 		errs = append(errs, errors.New("limits: none of them may be below zero"))
+	}
+	if fault := peer.Fault(o.HintFault); fault != "" && fault != peer.Drop && fault != peer.Mangle {
+		errs = append(errs, fmt.Errorf("faults.hints: %q is neither drop nor mangle", o.HintFault))
 	}
 	return errors.Join(errs...)
 }

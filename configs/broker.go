@@ -33,6 +33,7 @@ type Broker struct {
 	Times          Times    `koanf:"times"`
 	Requests       Requests `koanf:"requests"`
 	Compression    bool     `koanf:"compression"`
+	Faults         Faults   `koanf:"faults"`
 
 	// Unknown are the SWITCHBOARD_ variables that mean nothing: worth a warning.
 	Unknown []string `koanf:"-"`
@@ -75,6 +76,11 @@ type Times struct {
 // Requests are what clients ask the backend.
 type Requests struct {
 	Queues int `koanf:"queues"`
+}
+
+// Faults are what the broker does wrong on purpose, for tests.
+type Faults struct {
+	Hints string `koanf:"hints"`
 }
 
 const nameRunes = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_"

@@ -68,6 +68,9 @@ any of them with one HTTP call. Without --redis it runs alone, in memory.`,
 			{key: "times.channel_ttl", text: "how long a channel's messages are held after the last push, if no janitor\nempties the channel before, which it does after 30m"},
 		}},
 		{"Log", logSettings},
+		{"Faults, for tests", []about{
+			{key: "faults.hints", choices: []string{"drop", "mangle"}, text: "drop loses the hints to other instances, mangle repeats and reorders theirs", unset: "default none"},
+		}},
 	},
 	outro: `
 Examples

@@ -46,6 +46,7 @@ func (b Broker) Options() (broker.Options, error) {
 		MaxChannels: b.Limits.Channels, MaxBatch: b.Limits.Batch,
 		RequestQueues: b.Requests.Queues, Compression: b.Compression,
 		Beat: b.Times.Beat, Refresh: b.Times.Refresh, Ping: b.Times.Ping,
+		HintFault:      b.Faults.Hints,
 		ConnectTimeout: b.Times.Connect, SlowAfter: b.Times.Slow, DrainTime: b.DrainTime,
 	}, nil
 }

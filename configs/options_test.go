@@ -25,6 +25,8 @@ import (
 // another is a value that is not the default's, as text.
 func another(t *testing.T, s *setting) string {
 	switch {
+	case len(s.choices) > 0:
+		return s.choices[0]
 	case strings.HasSuffix(s.key, "_keys_file"):
 		return write(t, "key.pem", publicKey(t))
 	case strings.HasSuffix(s.key, "_file"):

@@ -106,13 +106,23 @@ func (l *Links) listen(ctx context.Context, conn *websocket.Conn, s *source) err
 		}
 		silence.Reset(hangUpAfter)
 		l.in.batch(s, number, len(decoded))
-		for _, h := range decoded {
-			l.opts.Handle(h)
-		}
+		l.handle(decoded)
 		l.opts.Metrics.Received(len(decoded))
 		clear(decoded)
 		if hints = decoded; cap(hints) > keepQueue {
 			hints = nil
 		}
+	}
+}
+
+func (l *Links) handle(hints []Hint) {
+	if l.opts.Fault == Mangle {
+		for i := 2*len(hints) - 1; i >= 0; i-- {
+			l.opts.Handle(hints[i%len(hints)])
+		}
+		return
+	}
+	for _, h := range hints {
+		l.opts.Handle(h)
 	}
 }

@@ -25,13 +25,22 @@ type Options struct {
 	// Handle is called for every hint received, in order for each sender's link. It must
 	// not block for long, and ignores kinds it does not know.
 	Handle func(Hint)
-	// Drop is for fault injection: hints count as sent and are never put on the wire.
-	Drop bool
+	// Fault is for fault injection. Zero means none.
+	Fault Fault
 	// Logger tells of links that come and go. Zero means silence.
 	Logger zerolog.Logger
 	// Metrics are told what becomes of hints.
 	Metrics Metrics
 }
+
+// Fault is what Links do wrong on purpose: tests and the fault ledger show that it changes nothing.
+type Fault string
+
+// The faults.
+const (
+	Drop   Fault = "drop"   // hints count as sent and are never put on the wire
+	Mangle Fault = "mangle" // each batch received is handled twice, back to front
+)
 
 // Metrics are functions that are told numbers of hints, zero included; each may be nil. They are called
 // concurrently and must not block.
@@ -144,9 +153,9 @@ func (l *Links) SetServers(live []registry.Server) {
 func (l *Links) Send(server string, h Hint) {
 	k := l.link(server)
 	switch {
-	case k == nil || !k.add(h, l.opts.Drop):
+	case k == nil || !k.add(h, l.opts.Fault == Drop):
 		l.opts.Metrics.Missed(1)
-	case l.opts.Drop:
+	case l.opts.Fault == Drop:
 		l.opts.Metrics.Sent(1)
 	}
 }

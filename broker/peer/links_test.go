@@ -78,7 +78,7 @@ func TestFlushInBatches(t *testing.T) {
 }
 
 func TestDropIsNoticed(t *testing.T) {
-	a, b := newNode(t, "a", func(o *Options) { o.Drop = true }).start(), newNode(t, "b").start()
+	a, b := newNode(t, "a", func(o *Options) { o.Fault = Drop }).start(), newNode(t, "b").start()
 	a.knows(b)
 	a.await("peer link is up")
 	b.awaitLoss() // the new link

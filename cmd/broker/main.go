@@ -71,6 +71,9 @@ func warn(opts broker.Options, settings configs.Broker) {
 	case opts.Open():
 		log.Warn().Bool("open", true).Msg(open)
 	}
+	if opts.HintFault != "" {
+		opts.Logger.Warn().Str("faults.hints", opts.HintFault).Msg("a fault is switched on; this is for tests only")
+	}
 	if opts.Tokens.Weak() {
 		opts.Logger.Warn().Msg("an HS256 secret has less than 32 bytes: whoever has a token may find it by trying")
 	}
