@@ -15,6 +15,11 @@ import (
 const (
 	timeout  = 2 * time.Second // of dialling, of one read and of one write, unless the URL sets it
 	poolSize = 16              // per node; callers share round trips, so few are busy at once
+
+	// relook is how old a Cluster client's view of who holds which slot gets. A master that
+	// died answers nobody with the address of its successor, so without a look the client
+	// would stay with it for the library's default, a minute.
+	relook = time.Second
 )
 
 // Open makes a client for the Redis at rawURL and a Watch over its connections. It
@@ -90,6 +95,7 @@ func (t *target) openCluster(hook connectHook) (redis.UniversalClient, error) {
 	o.Username, o.Password, o.OnConnect = t.user, t.password, hook
 	o.MaxRetries, o.DialerRetries, o.ContextTimeoutEnabled = -1, 1, true
 	o.MaintNotificationsConfig = withoutNotifications()
+	o.ClusterStateReloadInterval = relook
 	if len(t.hosts) > 1 { // one name in the URL is the name that all nodes share
 		verifyEachHost(o.TLSConfig)
 	}
