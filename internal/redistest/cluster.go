@@ -16,9 +16,13 @@ import (
 // slots is the number of hash slots of a Redis Cluster.
 const slots = 16384
 
-// Cluster is a running Redis Cluster of masters without replicas.
+// patience bounds how long several servers may take to find each other.
+const patience = 30 * time.Second
+
+// Cluster is a running Redis Cluster.
 type Cluster struct {
-	Masters []*Server
+	Masters  []*Server
+	Replicas []*Server // none, or one for each of Masters, in their order at the start
 }
 
 // StartCluster runs a Cluster of n masters for the length of the test.
@@ -34,77 +38,138 @@ func StartCluster(tb testing.TB, n int) *Cluster {
 
 // LaunchCluster is StartCluster without a test: the caller kills the Cluster.
 func LaunchCluster(dir string, n int) (*Cluster, error) {
+	return launchCluster(dir, n, 0)
+}
+
+// StartReplicatedCluster runs a Cluster of n masters with a replica each, which take over
+// within some seconds, for the length of the test.
+func StartReplicatedCluster(tb testing.TB, n int) *Cluster {
+	tb.Helper()
+	c, err := LaunchReplicatedCluster(tb.TempDir(), n)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(c.Kill)
+	return c
+}
+
+// LaunchReplicatedCluster is StartReplicatedCluster without a test: the caller kills the
+// Cluster. extra are further arguments of each server.
+func LaunchReplicatedCluster(dir string, n int, extra ...string) (*Cluster, error) {
+	return launchCluster(dir, n, n, append([]string{
+		"--cluster-node-timeout", "1500", "--cluster-replica-validity-factor", "0",
+		"--cluster-allow-replica-migration", "no", "--repl-diskless-sync-delay", "0",
+	}, extra...)...)
+}
+
+func launchCluster(dir string, masters, replicas int, extra ...string) (*Cluster, error) {
 	c := &Cluster{}
-	for i := range n {
-		busPort, err := freePort() // the default, port + 10000, may be beyond 65535
-		if err != nil {
-			return nil, err
-		}
-		home := filepath.Join(dir, fmt.Sprint(i))
-		if err := os.MkdirAll(home, 0o755); err != nil {
-			return nil, err
-		}
-		s, err := Launch(home, "--cluster-enabled", "yes", "--cluster-port", fmt.Sprint(busPort),
-			"--cluster-node-timeout", "2000")
+	for i := range masters + replicas {
+		s, err := launchNode(filepath.Join(dir, fmt.Sprint(i)), extra)
 		if err != nil {
 			c.Kill()
 			return nil, err
 		}
-		c.Masters = append(c.Masters, s)
+		if i < masters {
+			c.Masters = append(c.Masters, s)
+		} else {
+			c.Replicas = append(c.Replicas, s)
+		}
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	if err := c.join(ctx); err != nil {
+	err := c.join(ctx)
+	if err == nil {
+		err = c.replicate(ctx)
+	}
+	if err != nil {
 		c.Kill()
 		return nil, err
 	}
 	return c, nil
 }
 
-// join gives each master its slots, introduces them, and waits until all agree.
+func launchNode(dir string, extra []string) (*Server, error) {
+	busPort, err := freePort() // the default, port + 10000, may be beyond 65535
+	if err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, err
+	}
+	return Launch(dir, append([]string{
+		"--cluster-enabled", "yes", "--cluster-port", fmt.Sprint(busPort), "--cluster-node-timeout", "2000",
+	}, extra...)...)
+}
+
+// Nodes are all servers of the Cluster.
+func (c *Cluster) Nodes() []*Server { return slices.Concat(c.Masters, c.Replicas) }
+
+// join gives each master its slots, introduces all nodes, and waits until all agree.
 func (c *Cluster) join(ctx context.Context) error {
 	n := len(c.Masters)
-	for i, s := range c.Masters {
-		node := redis.NewClient(&redis.Options{Addr: s.Addr})
-		defer node.Close()
-		first := strings.Split(c.Masters[0].Addr, ":")
-		bus := c.Masters[0].args[slices.Index(c.Masters[0].args, "--cluster-port")+1]
-		for _, args := range [][]any{
-			{"cluster", "set-config-epoch", i + 1},
-			{"cluster", "addslotsrange", i * slots / n, (i+1)*slots/n - 1},
-			{"cluster", "meet", first[0], first[1], bus},
-		} {
-			if err := node.Do(ctx, args...).Err(); err != nil {
+	for i, s := range c.Nodes() {
+		commands := [][]any{{"cluster", "set-config-epoch", i + 1}} // possible only while it is alone
+		if i < n {
+			commands = append(commands, []any{"cluster", "addslotsrange", i * slots / n, (i+1)*slots/n - 1})
+		}
+		commands = append(commands, c.meet())
+		for _, args := range commands {
+			if err := s.do(ctx, args...).Err(); err != nil {
 				return fmt.Errorf("%v on %s: %w", args, s.Addr, err)
 			}
 		}
 	}
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	for _, s := range c.Masters {
-		node := redis.NewClient(&redis.Options{Addr: s.Addr})
-		defer node.Close()
-		for {
-			info, err := node.ClusterInfo(ctx).Result()
-			if err != nil {
-				return err
-			}
-			if strings.Contains(info, "cluster_state:ok") && strings.Contains(info, fmt.Sprintf("cluster_size:%d", n)) {
-				break
-			}
-			select {
-			case <-tick.C:
-			case <-ctx.Done():
-				return fmt.Errorf("the cluster did not form:\n%s", info)
-			}
+	for _, s := range c.Nodes() {
+		if err := until(ctx, "the cluster did not form", func() bool {
+			return s.field(ctx, "cluster_state", "cluster", "info") == "ok" &&
+				s.field(ctx, "cluster_size", "cluster", "info") == fmt.Sprint(n) &&
+				s.field(ctx, "cluster_known_nodes", "cluster", "info") == fmt.Sprint(len(c.Nodes()))
+		}); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-// Kill ends all masters.
+// meet is the command that introduces a node to the first one.
+func (c *Cluster) meet() []any {
+	first := c.Masters[0]
+	host, port, _ := strings.Cut(first.Addr, ":")
+	return []any{"cluster", "meet", host, port, first.args[slices.Index(first.args, "--cluster-port")+1]}
+}
+
+// replicate gives each master its replica and waits until these are in step, and until all
+// nodes know it: only then may a master fail.
+func (c *Cluster) replicate(ctx context.Context) error {
+	for i, s := range c.Replicas {
+		id, err := c.Masters[i].do(ctx, "cluster", "myid").Text()
+		if err != nil {
+			return err
+		}
+		if err := s.do(ctx, "cluster", "replicate", id).Err(); err != nil {
+			return fmt.Errorf("%s replicates %s: %w", s.Addr, c.Masters[i].Addr, err)
+		}
+	}
+	for _, s := range c.Replicas {
+		if err := until(ctx, s.Addr+" is not in step with its master", func() bool { return s.inStep(ctx) }); err != nil {
+			return err
+		}
+	}
+	for _, s := range c.Nodes() {
+		if err := until(ctx, s.Addr+" does not know all replicas", func() bool {
+			nodes, err := s.do(ctx, "cluster", "nodes").Text()
+			return err == nil && strings.Count(nodes, "slave ") == len(c.Replicas)
+		}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Kill ends all servers.
 func (c *Cluster) Kill() {
-	for _, s := range c.Masters {
+	for _, s := range c.Nodes() {
 		s.Kill()
 	}
 }
@@ -112,7 +177,7 @@ func (c *Cluster) Kill() {
 // URL is the address as configuration takes it.
 func (c *Cluster) URL() string {
 	var hosts []string
-	for _, s := range c.Masters {
+	for _, s := range c.Nodes() {
 		hosts = append(hosts, s.Addr)
 	}
 	return "redis-cluster://" + strings.Join(hosts, ",")
@@ -121,7 +186,7 @@ func (c *Cluster) URL() string {
 // Client is a connection to the Cluster for the length of the test.
 func (c *Cluster) Client(tb testing.TB) *redis.ClusterClient {
 	var addrs []string
-	for _, s := range c.Masters {
+	for _, s := range c.Nodes() {
 		addrs = append(addrs, s.Addr)
 	}
 	client := redis.NewClusterClient(&redis.ClusterOptions{Addrs: addrs, MaxRetries: -1, ContextTimeoutEnabled: true})

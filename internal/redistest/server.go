@@ -1,6 +1,7 @@
-// Package redistest starts real redis-server processes for tests: single servers and
-// Clusters, on free ports of the loopback interface, with their files in a directory
-// of the test, ended with the test.
+// Package redistest starts real redis-server processes for tests: single servers,
+// a master and its replica under Sentinels, and Clusters with and without replicas, on
+// free ports of the loopback interface, with their files in a directory of the test,
+// ended with the test.
 package redistest
 
 import (
@@ -13,16 +14,18 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 )
 
 // Server is one running redis-server.
 type Server struct {
-	Addr string // 127.0.0.1:port
-	cmd  *exec.Cmd
-	args []string
-	exit chan struct{} // closed when the process ended
+	Addr  string // 127.0.0.1:port
+	cmd   *exec.Cmd
+	args  []string
+	ready string        // what it logs when it is up
+	exit  chan struct{} // closed when the process ended
 }
 
 // Start runs a redis-server for the length of the test. extra are further arguments, like
@@ -45,7 +48,7 @@ func Launch(dir string, extra ...string) (*Server, error) {
 		if port, err = freePort(); err != nil {
 			return nil, err
 		}
-		s := &Server{Addr: fmt.Sprintf("127.0.0.1:%d", port)}
+		s := &Server{Addr: fmt.Sprintf("127.0.0.1:%d", port), ready: "Ready to accept connections"}
 		s.args = append([]string{
 			"--port", fmt.Sprint(port), "--bind", "127.0.0.1", "--dir", dir,
 			"--save", "", "--appendonly", "no", "--daemonize", "no",
@@ -58,7 +61,8 @@ func Launch(dir string, extra ...string) (*Server, error) {
 }
 
 // Restart starts the process again on the same port and waits until it accepts
-// connections. The server must not be running.
+// connections; with "--appendonly", "yes" it has its data again. The server must not be
+// running.
 func (s *Server) Restart() error {
 	cmd := exec.Command("redis-server", s.args...)
 	out, err := cmd.StdoutPipe()
@@ -73,7 +77,7 @@ func (s *Server) Restart() error {
 	var log strings.Builder
 	for lines.Scan() {
 		fmt.Fprintln(&log, lines.Text())
-		if strings.Contains(lines.Text(), "Ready to accept connections") {
+		if strings.Contains(lines.Text(), s.ready) {
 			s.cmd, s.exit = cmd, make(chan struct{})
 			go func(exit chan struct{}) {
 				_, _ = io.Copy(io.Discard, out)
@@ -103,6 +107,46 @@ func (s *Server) Client(tb testing.TB) *redis.Client {
 	c := redis.NewClient(&redis.Options{Addr: s.Addr, MaxRetries: -1, ContextTimeoutEnabled: true})
 	tb.Cleanup(func() { _ = c.Close() })
 	return c
+}
+
+// do runs one command on a connection of its own.
+func (s *Server) do(ctx context.Context, command ...any) *redis.Cmd {
+	node := redis.NewClient(&redis.Options{Addr: s.Addr, MaxRetries: -1, ContextTimeoutEnabled: true})
+	defer node.Close()
+	return node.Do(ctx, command...)
+}
+
+// field is one value of INFO or CLUSTER INFO, "" while the server does not answer.
+func (s *Server) field(ctx context.Context, name string, command ...any) string {
+	text, err := s.do(ctx, command...).Text()
+	if err != nil {
+		return ""
+	}
+	for line := range strings.Lines(text) {
+		if value, ok := strings.CutPrefix(line, name+":"); ok {
+			return strings.TrimSpace(value)
+		}
+	}
+	return ""
+}
+
+// inStep says whether s is a replica that has all its master had when it connected.
+func (s *Server) inStep(ctx context.Context) bool {
+	return s.field(ctx, "master_link_status", "info", "replication") == "up"
+}
+
+// until asks again and again until done; the error says what was waited for.
+func until(ctx context.Context, what string, done func() bool) error {
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for !done() {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return fmt.Errorf("%s: %w", what, ctx.Err())
+		}
+	}
+	return nil
 }
 
 func freePort() (int, error) {

@@ -1,0 +1,112 @@
+package redistest_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"switchboard/internal/redistest"
+	"switchboard/internal/redisurl"
+)
+
+// open is a client as the broker has it.
+func open(t *testing.T, url string) redis.UniversalClient {
+	t.Helper()
+	client, _, err := redisurl.Open(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = client.Close() })
+	return client
+}
+
+// replicated writes key and waits until a replica has it.
+func replicated(ctx context.Context, t *testing.T, node redis.Cmdable, key, value string) {
+	t.Helper()
+	pipe := node.Pipeline()
+	pipe.Set(ctx, key, value, 0)
+	wait := pipe.Do(ctx, "wait", 1, 1500)
+	if _, err := pipe.Exec(ctx); err != nil || wait.Val() != int64(1) {
+		t.Fatalf("on %v replicas: %v", wait.Val(), err)
+	}
+}
+
+// writable writes until somebody takes it.
+func writable(ctx context.Context, t *testing.T, client redis.UniversalClient, key, value string) {
+	t.Helper()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		err := client.Set(ctx, key, value, 0).Err()
+		if err == nil {
+			return
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			t.Fatal("nobody takes writes:", err)
+		}
+	}
+}
+
+func want(ctx context.Context, t *testing.T, client redis.UniversalClient, key, value string) {
+	t.Helper()
+	if got, err := client.Get(ctx, key).Result(); got != value {
+		t.Errorf("%s is %q (%v), want %q", key, got, err, value)
+	}
+}
+
+func TestSentinelsReplaceAKilledMaster(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	s := redistest.StartSentinel(t)
+	client := open(t, s.URL())
+	for _, round := range []string{"first", "second"} {
+		replicated(ctx, t, client, round, "before")
+		master, err := s.Master(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		master.Kill()
+		writable(ctx, t, client, "after", round)
+		want(ctx, t, client, round, "before")
+		if now, err := s.Master(ctx); err != nil || now == master {
+			t.Fatalf("the dead one is still master (%v)", err)
+		}
+		if err := s.Rejoin(ctx, master); err != nil {
+			t.Fatal(err)
+		}
+		if replica, err := s.Replica(ctx); replica != master {
+			t.Fatalf("the one that came back is no replica (%v)", err)
+		}
+	}
+}
+
+func TestReplicaReplacesAKilledMasterOfACluster(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	c := redistest.StartReplicatedCluster(t, 3)
+	client := open(t, c.URL())
+	slot := client.ClusterKeySlot(ctx, "key").Val()
+	victim := int(slot) * len(c.Masters) / 16384
+	replicated(ctx, t, c.Masters[victim].Client(t), "{key}", "before")
+	c.Masters[victim].Kill()
+	writable(ctx, t, client, "key", "after")
+	want(ctx, t, client, "{key}", "before")
+	if got, err := c.Replicas[victim].Client(t).Get(ctx, "key").Result(); got != "after" {
+		t.Errorf("it was not the replica that took the write: it holds %q (%v)", got, err)
+	}
+}
+
+func TestAppendOnlyFileOutlivesTheProcess(t *testing.T) {
+	s := redistest.Start(t, "--appendonly", "yes", "--appendfsync", "everysec")
+	client := open(t, s.URL())
+	writable(t.Context(), t, client, "key", "before")
+	s.Kill()
+	if err := s.Restart(); err != nil {
+		t.Fatal(err)
+	}
+	want(t.Context(), t, s.Client(t), "key", "before")
+}

@@ -1,0 +1,185 @@
+package redistest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+const (
+	// masterName is what the Sentinels call the master.
+	masterName = "mine"
+	sentinels  = 3
+	quorum     = 2
+)
+
+// Sentinel is a master and its replica under three Sentinels, which put the replica in the
+// master's place about two seconds after its death.
+type Sentinel struct {
+	Sentinels []*Server
+	nodes     []*Server // the two with data
+}
+
+// StartSentinel runs all five servers for the length of the test. extra are further
+// arguments of the two with data.
+func StartSentinel(tb testing.TB, extra ...string) *Sentinel {
+	tb.Helper()
+	s, err := LaunchSentinel(tb.TempDir(), extra...)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(s.Kill)
+	return s
+}
+
+// LaunchSentinel is StartSentinel without a test: the caller kills the servers.
+func LaunchSentinel(dir string, extra ...string) (*Sentinel, error) {
+	s := &Sentinel{}
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	if err := s.launch(ctx, dir, extra); err != nil {
+		s.Kill()
+		return nil, err
+	}
+	return s, nil
+}
+
+func (s *Sentinel) launch(ctx context.Context, dir string, extra []string) error {
+	extra = append([]string{"--repl-diskless-sync-delay", "0"}, extra...)
+	for i := range 2 {
+		if i == 1 {
+			extra = append(extra, "--replicaof", hostPort(s.nodes[0].Addr))
+		}
+		home := filepath.Join(dir, fmt.Sprint("data-", i))
+		if err := os.MkdirAll(home, 0o755); err != nil {
+			return err
+		}
+		node, err := Launch(home, extra...)
+		if err != nil {
+			return err
+		}
+		s.nodes = append(s.nodes, node)
+	}
+	if err := until(ctx, "the replica is not in step", func() bool { return s.nodes[1].inStep(ctx) }); err != nil {
+		return err
+	}
+	for i := range sentinels {
+		node, err := s.watch(filepath.Join(dir, fmt.Sprint("sentinel-", i)))
+		if err != nil {
+			return err
+		}
+		s.Sentinels = append(s.Sentinels, node)
+	}
+	return until(ctx, "the Sentinels did not find each other", func() bool { return s.agree(ctx) })
+}
+
+// watch starts one Sentinel in its own directory: it writes into its configuration.
+func (s *Sentinel) watch(dir string) (*Server, error) {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, err
+	}
+	port, err := freePort()
+	if err != nil {
+		return nil, err
+	}
+	conf := filepath.Join(dir, "sentinel.conf")
+	text := fmt.Sprintf(`port %d
+bind 127.0.0.1
+dir %s
+sentinel monitor %s %s %d
+sentinel down-after-milliseconds %[3]s 1000
+sentinel failover-timeout %[3]s 3000
+sentinel parallel-syncs %[3]s 1
+`, port, dir, masterName, hostPort(s.nodes[0].Addr), quorum)
+	if err := os.WriteFile(conf, []byte(text), 0o600); err != nil {
+		return nil, err
+	}
+	node := &Server{
+		Addr: fmt.Sprintf("127.0.0.1:%d", port), args: []string{conf, "--sentinel"},
+		ready: "+monitor master " + masterName,
+	}
+	return node, node.Restart()
+}
+
+// agree says whether each Sentinel knows the replica and the other Sentinels.
+func (s *Sentinel) agree(ctx context.Context) bool {
+	want := fmt.Sprintf("name=%s,status=ok,address=%s,slaves=1,sentinels=%d", masterName, s.nodes[0].Addr, sentinels)
+	for _, node := range s.Sentinels {
+		if node.field(ctx, "master0", "info", "sentinel") != want {
+			return false
+		}
+	}
+	return true
+}
+
+// Master is the server that a majority of the Sentinels has in this role, dead or alive.
+func (s *Sentinel) Master(ctx context.Context) (*Server, error) {
+	votes := map[string]int{}
+	for _, node := range s.Sentinels {
+		addr, err := node.do(ctx, "sentinel", "get-master-addr-by-name", masterName).StringSlice()
+		if err == nil {
+			votes[strings.Join(addr, ":")]++
+		}
+	}
+	for _, node := range s.nodes {
+		if votes[node.Addr] >= quorum {
+			return node, nil
+		}
+	}
+	return nil, fmt.Errorf("the Sentinels do not agree who is master: %v", votes)
+}
+
+// Replica is the other one.
+func (s *Sentinel) Replica(ctx context.Context) (*Server, error) {
+	master, err := s.Master(ctx)
+	for _, node := range s.nodes {
+		if err == nil && node != master {
+			return node, nil
+		}
+	}
+	return nil, err
+}
+
+// Rejoin starts the one that was killed again, as the replica of the other one, and waits
+// until it is in step. A master that just restarts would be taken for one by itself
+// until the Sentinels find the time to tell it otherwise.
+func (s *Sentinel) Rejoin(ctx context.Context, dead *Server) error {
+	master, err := s.Master(ctx)
+	switch {
+	case err != nil:
+		return err
+	case master == dead:
+		return errors.New("the Sentinels have not put another master in place yet")
+	}
+	if len(dead.args) > 1 && dead.args[len(dead.args)-2] == "--replicaof" {
+		dead.args = dead.args[:len(dead.args)-2]
+	}
+	dead.args = append(dead.args, "--replicaof", hostPort(master.Addr))
+	if err := dead.Restart(); err != nil {
+		return err
+	}
+	return until(ctx, "the replica is not in step", func() bool { return dead.inStep(ctx) })
+}
+
+// Kill ends all servers.
+func (s *Sentinel) Kill() {
+	for _, node := range append(s.Sentinels, s.nodes...) {
+		node.Kill()
+	}
+}
+
+// URL is the address as configuration takes it.
+func (s *Sentinel) URL() string {
+	var hosts []string
+	for _, node := range s.Sentinels {
+		hosts = append(hosts, node.Addr)
+	}
+	return "redis-sentinel://" + strings.Join(hosts, ",") + "/" + masterName
+}
+
+// hostPort is an address as Redis's own configuration has it.
+func hostPort(addr string) string { return strings.ReplaceAll(addr, ":", " ") }
