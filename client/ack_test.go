@@ -149,6 +149,26 @@ func TestGapOfTheClientQueue(t *testing.T) {
 	})
 }
 
+// TestGapBehindALaterMessage: what a failover lost is told when it is found out, and again at every
+// connect until something behind it is acknowledged.
+func TestGapBehindALaterMessage(t *testing.T) {
+	enact(t, nil, func(s *stage) {
+		p, _ := s.accept()
+		p.queued(9)
+		p.expectAck(9)
+		p.sendf(`{"type":"gap","after":5,"id":7}`)
+		s.wantSeen("[:9 gap :5-7]")
+		p.drop()
+		p, _ = s.accept()
+		p.sendf(`{"type":"gap","after":5,"id":7}`)
+		p.queued(8)
+		p.expectAck(9)
+		p.queued(11)
+		p.expectAck(11)
+		s.wantSeen("[:11]")
+	})
+}
+
 func TestMessageFromBeforeAResetIsNotAcknowledged(t *testing.T) {
 	enact(t, gated, func(s *stage) {
 		p, _ := s.accept()

@@ -21,18 +21,19 @@ type Client struct {
 	inbox     *inbox
 	delivered chan struct{} // closed when no callback runs any more
 
-	mu      sync.Mutex // guards the fields below
-	started bool
-	stopped error    // why Run has ended
-	session *session // the connection in force, from `connected` to its end
-	id      string   // the client id in force
-	token   token
-	nextRef int64
-	calls   map[int64]*call          // by ref
-	subs    map[string]*subscription // what is wanted, AllChannel included
-	queue   position                 // last id seen of the client queue
-	handled int64                    // last id of the client queue that OnMessage is done with
-	epoch   int                      // counts the resets of the client queue
+	mu       sync.Mutex // guards the fields below
+	started  bool
+	stopped  error    // why Run has ended
+	session  *session // the connection in force, from `connected` to its end
+	id       string   // the client id in force
+	token    token
+	nextRef  int64
+	calls    map[int64]*call          // by ref
+	subs     map[string]*subscription // what is wanted, AllChannel included
+	queue    position                 // last id seen of the client queue
+	handled  int64                    // last id of the client queue that OnMessage is done with
+	epoch    int                      // counts the resets of the client queue
+	queueGap Gap                      // the last one told of the client queue
 }
 
 // New makes a Client; nothing happens on the network before Run.

@@ -79,6 +79,6 @@ func (c *Client) done(it *item) bool {
 	if it.epoch != c.epoch {
 		return false
 	}
-	c.handled = it.message.ID
+	c.handled = max(c.handled, it.message.ID)
 	return true
 }

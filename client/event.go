@@ -108,7 +108,8 @@ func (c *Client) messageLocked(s *session, ev wire.Event, size int) {
 	c.inbox.put(item{message: m, size: size})
 }
 
-// gapLocked goes on from the id of the gap, be it lower than what was seen.
+// gapLocked goes on behind the gap: a later message may have come before it was told. An id below
+// After is a reset, from which everything comes again.
 func (c *Client) gapLocked(ev wire.Event) {
 	if ev.ID == nil {
 		return
@@ -126,9 +127,18 @@ func (c *Client) gapLocked(ev wire.Event) {
 	if ev.After != nil {
 		g.After = *ev.After
 	}
-	*pos = position{id: g.ID, known: true}
+	reset := g.ID < g.After
 	if ev.Channel == "" {
-		c.epoch++
+		switch {
+		case reset:
+			c.epoch, c.handled = c.epoch+1, 0
+		case g == c.queueGap:
+			return // told at an earlier connect
+		}
+		c.queueGap = g
+	}
+	if reset || g.ID > pos.id {
+		*pos = position{id: g.ID, known: true}
 	}
 	c.tellGapLocked(g)
 }

@@ -154,7 +154,7 @@ func (c *Client) startLocked(sub *subscription, asked *int64, ev wire.Event) {
 		return
 	}
 	sub.pos = position{id: *ev.ID, known: true}
-	if lost {
+	if lost && *ev.ID != *asked { // else the gap comes in its place among the messages
 		c.tellGapLocked(Gap{Channel: sub.channel, After: *asked, ID: *ev.ID})
 	}
 }

@@ -60,6 +60,12 @@ var conformance = []struct {
 	{"ack", testAck},
 	{"client list expires", testClientListExpiry},
 	{"client list lives as long as asked for", testClientListTTL},
+	{"confirm a channel's message", testConfirmChannel},
+	{"confirm in an empty store", testConfirmChannelOfEmptyStore},
+	{"confirm an expired channel's", testConfirmExpiredChannel},
+	{"confirm a client's message", testConfirmClient},
+	{"confirm a forgotten client's", testConfirmForgottenClient},
+	{"confirm an expired list's", testConfirmExpiredClient},
 	{"requests", testRequests},
 }
 

@@ -11,10 +11,10 @@
 //	key                      type    holds                                    bounded by
 //	mq_ch_{channel}          ZSET    <id>:<json>, score id                    append: ChannelCap 10,000, ChannelMaxBytes 8 MiB,
 //	                                                                          ChannelTTL 1 h; TrimChannel: what the janitor says
-//	mq_m_{channel}           HASH    last, floor, bytes                       MetaTTL 30 d after the last append or trim
+//	mq_m_{channel}           HASH    last, floor, bytes, lost, hole           MetaTTL 30 d after the last append or trim
 //	mq_k_{channel}:<key>     STRING  id stored under an idempotency key       KeyTTL 10 min
 //	c_{client}               HASH    user, server, generation, since, last,   RecordTTL 150 min after the last bind, refresh
-//	                                 acked, floor                             or append, and never less than its list
+//	                                 acked, floor, lost                       or append, and never less than its list
 //	mq_c_{client}            LIST    <id>:<json>, oldest at the head          ack, ClientCap 1000, ClientTTL 1 h or what a push asks for
 //	mq_kc_{client}:<key>     STRING  as mq_k_                                 KeyTTL 10 min
 //	qq_{N}                   LIST    client requests, oldest at the head      RequestCap 10,000, then ErrFull
@@ -34,6 +34,14 @@
 // above it. It moves when a cap or the janitor drops messages. When a whole queue expired
 // nothing runs at that moment, so whoever looks next finds no messages although ids were
 // given out, and takes the last of them as the floor.
+//
+// # Losses
+//
+// Redis replicates asynchronously: a failover, or a restart without a file, may lose what was
+// acknowledged. Whoever was told that a message is stored asks again afterwards (ConfirmChannel,
+// ConfirmClient). Where the store no longer knows it, a marker is appended: <id>:!<after>-<to>, an entry like
+// a message, which says that those with ids above after and up to to are lost. It reaches
+// every reader in its turn, those who come later too, as long as messages are held.
 //
 // # Other writers
 //

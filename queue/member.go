@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -32,7 +33,7 @@ func EncodeMember(m Message) string {
 
 // DecodeMember reads what [EncodeMember] writes. The id must be positive, below 2^53 and
 // in its one spelling; the rest one JSON value without control characters, since transports put it
-// into lines as it is.
+// into lines as it is; or a marker, see [Loss].
 func DecodeMember(member string) (Message, error) {
 	digits, data, found := strings.Cut(member, ":")
 	if !found {
@@ -48,11 +49,30 @@ func DecodeMember(member string) (Message, error) {
 		}
 	}
 	m := Message{ID: id, Data: []byte(data)}
-	if !json.Valid(m.Data) {
+	if _, _, lost := Loss(m.Data); !lost && !json.Valid(m.Data) {
 		return Message{}, fmt.Errorf("%w: bad JSON", errMalformed)
 	}
 	return m, nil
 }
+
+// Loss reads a marker, which stands in a queue like a message: those with ids above after, up to
+// and including to, were lost by the store although it had acknowledged them. lost is false for a message.
+func Loss(data []byte) (after, to int64, lost bool) {
+	text, found := bytes.CutPrefix(data, []byte("!"))
+	if !found {
+		return 0, 0, false
+	}
+	low, high, found := strings.Cut(string(text), "-")
+	after, err1 := strconv.ParseInt(low, 10, 64)
+	to, err2 := strconv.ParseInt(high, 10, 64)
+	if !found || err1 != nil || err2 != nil || after < 0 || to <= after || to > maxID {
+		return 0, 0, false
+	}
+	return after, to, true
+}
+
+// lossMarker is the payload that [Loss] reads.
+func lossMarker(after, to int64) []byte { return fmt.Appendf(nil, "!%d-%d", after, to) }
 
 // memberSize is len(EncodeMember(m)): what the byte limits count.
 func memberSize(m Message) int {

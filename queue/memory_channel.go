@@ -11,6 +11,7 @@ type memoryChannel struct {
 	messages            []Message
 	bytes               int64
 	last, floor         int64
+	lost, hole          int64 // the last lost id that a marker tells of, and its marker
 	expires, forgetting int64 // of the messages, and of the position; Unix ms
 }
 
@@ -87,8 +88,8 @@ func (m *Memory) ReadChannel(_ context.Context, channel string, after int64, lim
 		return Page{Complete: after == 0}, nil
 	}
 	rest := behind(c.messages, after)
-	held := len(rest) < len(c.messages) && c.messages[len(c.messages)-len(rest)-1].ID == after
-	p := Page{Floor: c.floor, Last: c.last, Complete: after == c.floor || after == c.last || held}
+	held := holds(c.messages, after)
+	p := Page{Floor: c.floor, Last: c.last, Hole: c.hole, Complete: after == c.floor || after == c.last || held}
 	if !p.Complete {
 		rest = c.messages
 	}

@@ -14,6 +14,7 @@ type memoryClient struct {
 	generation, since   int64 // since in Unix ms, 0 when never bound
 	messages            []Message
 	last, acked, floor  int64
+	lost                int64 // the last lost id that a marker tells of
 	expires, forgetting int64 // of the messages, and of the record; Unix ms
 }
 

@@ -52,11 +52,19 @@ type ClientAppended struct {
 	Generation int64
 }
 
+// Marker stands in a queue for messages that the store lost; see [Loss].
+type Marker struct {
+	ID, Prev int64    // as of a message
+	Data     []byte   // for [Loss]
+	Servers  []string // who should read it
+}
+
 // Page is a stretch of a queue.
 type Page struct {
-	Messages []Message
-	Floor    int64 // highest id that is gone without having been received; everything held is above
-	Last     int64 // last id ever assigned
+	Messages []Message // markers among them, see [Loss]
+	Hole     int64     // of a channel: id of the last marker ever, 0 for none
+	Floor    int64     // highest id that is gone without having been received; everything held is above
+	Last     int64     // last id ever assigned
 	// Complete: nothing between `after` and the first of Messages is missing. For a
 	// channel: after is 0 and nothing was ever trimmed, or it is the floor, the last id, or an id still
 	// held. When it is false Messages begin at the oldest that is held.
@@ -131,6 +139,13 @@ type Queue interface {
 	// Ack removes everything up to id from the head of the list and says how many went. An id
 	// never assigned counts as the last one. ErrStale as above.
 	Ack(ctx context.Context, client string, generation, id int64) (int, error)
+
+	// ConfirmChannel looks for a message that AppendChannel stored. It is nil when the store has it, or
+	// had it until it was trimmed or expired. When the store has lost it, a marker in the channel tells
+	// that from now on, and is returned by the first call that finds it so.
+	ConfirmChannel(ctx context.Context, channel string, id int64) (*Marker, error)
+	// ConfirmClient is the same for AppendClient; an acknowledged message is not lost.
+	ConfirmClient(ctx context.Context, client string, id int64) (*Marker, error)
 
 	// PushRequest appends a client request to qq_{n}. ErrFull at the cap.
 	PushRequest(ctx context.Context, n int, request []byte) error

@@ -14,18 +14,20 @@ import (
 var luaFiles embed.FS
 
 var (
-	appendChannelScript = redispipe.MustScript(luaFiles, "append_channel")
-	readChannelScript   = redispipe.MustScript(luaFiles, "read_channel")
-	trimChannelScript   = redispipe.MustScript(luaFiles, "trim_channel")
-	bindScript          = redispipe.MustScript(luaFiles, "bind")
-	refreshScript       = redispipe.MustScript(luaFiles, "refresh")
-	unbindScript        = redispipe.MustScript(luaFiles, "unbind")
-	releaseScript       = redispipe.MustScript(luaFiles, "release")
-	clientScript        = redispipe.MustScript(luaFiles, "client")
-	appendClientScript  = redispipe.MustScript(luaFiles, "append_client")
-	windowScript        = redispipe.MustScript(luaFiles, "window")
-	ackScript           = redispipe.MustScript(luaFiles, "ack")
-	pushRequestScript   = redispipe.MustScript(luaFiles, "push_request")
+	appendChannelScript  = redispipe.MustScript(luaFiles, "append_channel")
+	readChannelScript    = redispipe.MustScript(luaFiles, "read_channel")
+	trimChannelScript    = redispipe.MustScript(luaFiles, "trim_channel")
+	bindScript           = redispipe.MustScript(luaFiles, "bind")
+	refreshScript        = redispipe.MustScript(luaFiles, "refresh")
+	unbindScript         = redispipe.MustScript(luaFiles, "unbind")
+	releaseScript        = redispipe.MustScript(luaFiles, "release")
+	clientScript         = redispipe.MustScript(luaFiles, "client")
+	appendClientScript   = redispipe.MustScript(luaFiles, "append_client")
+	windowScript         = redispipe.MustScript(luaFiles, "window")
+	ackScript            = redispipe.MustScript(luaFiles, "ack")
+	confirmChannelScript = redispipe.MustScript(luaFiles, "confirm_channel")
+	confirmClientScript  = redispipe.MustScript(luaFiles, "confirm_client")
+	pushRequestScript    = redispipe.MustScript(luaFiles, "push_request")
 )
 
 // Redis is the [Queue] that all instances share. Each call is one script in one slot, so

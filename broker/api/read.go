@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"switchboard/internal/wire"
+	"switchboard/queue"
 	"switchboard/registry"
 )
 
@@ -117,9 +118,13 @@ func (a api) history(w http.ResponseWriter, r *http.Request) {
 		a.fail(w, err)
 		return
 	}
-	messages := make([]wire.Stored, len(page.Messages))
-	for i, m := range page.Messages {
-		messages[i] = wire.Stored{ID: m.ID, Data: m.Data}
+	messages := make([]wire.Stored, 0, len(page.Messages))
+	for _, m := range page.Messages {
+		if _, _, lost := queue.Loss(m.Data); lost {
+			page.Complete = false
+			continue
+		}
+		messages = append(messages, wire.Stored{ID: m.ID, Data: m.Data})
 	}
 	write(w, http.StatusOK, map[string]any{
 		"channel": name, "messages": messages, "recovered": page.Complete, "more": page.More,

@@ -67,7 +67,7 @@ func (c *Channel) ready(ctx context.Context) error {
 		return err
 	}
 	c.mu.Lock()
-	c.tail.Store(&tail{base: page.Last, last: page.Last})
+	c.tail.Store(&tail{base: page.Last, last: page.Last, hole: page.Hole})
 	c.mu.Unlock()
 	c.bound.Store(true)
 	c.MarkDirty() // a hint may have come between the read and this line
@@ -88,7 +88,7 @@ func (c *Channel) Hint(id, prev int64, data []byte) {
 	case data == nil:
 		c.markDirtyLocked()
 	case prev == t.last:
-		c.extendLocked(t, []entry{{id, wire.EncodeMessage(c.Name, id, data)}})
+		c.extendLocked(t, []entry{newEntry(c.Name, id, data)})
 	case len(c.early) < maxEarly:
 		// Answers of one round trip are handed out to many goroutines, so neighbours
 		// often change places. The drainer looks again before it reads.
@@ -110,7 +110,7 @@ func (c *Channel) extendLocked(t *tail, more []entry) {
 		last = more[len(more)-1].id
 	}
 	for e, ok := c.early[last]; ok; e, ok = c.early[last] {
-		more = append(more, entry{e.id, wire.EncodeMessage(c.Name, e.id, e.data)})
+		more = append(more, newEntry(c.Name, e.id, e.data))
 		last = e.id
 	}
 	for prev := range c.early {
@@ -183,16 +183,38 @@ func (c *Channel) adoptLocked(from *tail, page queue.Page) {
 		}
 		// The tail's end is unknown to the store: trimmed away, or its last writes were lost.
 		// Start over at the oldest held; each subscriber finds its own gap when it follows.
-		now = &tail{base: page.Floor, last: page.Floor}
+		now = &tail{base: page.Floor, last: page.Floor, hole: page.Hole}
 	}
 	var more []entry
 	for _, m := range page.Messages {
 		if m.ID > now.last {
-			more = append(more, entry{m.ID, wire.EncodeMessage(c.Name, m.ID, m.Data)})
+			more = append(more, newEntry(c.Name, m.ID, m.Data))
 		}
 	}
 	if len(more) > 0 || !page.Complete {
 		c.extendLocked(now, more)
+	}
+	if !page.Complete {
+		c.recheck()
+	}
+}
+
+// recheck has those subscribers read the store that have seen more than there is: they learn by a gap
+// that they start over, and not only when something new comes.
+func (c *Channel) recheck() {
+	for i := range c.perLoop {
+		l := &c.perLoop[i]
+		if l.count.Load() == 0 {
+			continue
+		}
+		c.hub.opts.Loops[i].Post(func() {
+			for _, sub := range l.subs {
+				if !sub.lagging && sub.cursor > c.tail.Load().last {
+					sub.lag()
+					sub.read()
+				}
+			}
+		})
 	}
 }
 

@@ -96,14 +96,13 @@ func (h *Hub) Acquire(ctx context.Context, name string, after *int64) (Position,
 
 // recover is the cursor for a subscriber that has seen everything up to after.
 func (c *Channel) recover(after int64) (cursor int64, recovered bool, err error) {
-	if t := c.tail.Load(); after == t.last {
-		return after, true, nil
-	} else if _, ok := t.after(after); ok && after < t.last {
-		return after, true, nil
+	t := c.tail.Load()
+	if _, ok := t.after(after); ok && after <= t.last {
+		return after, after >= t.hole, nil
 	}
 	p, err := c.pageAfter(after)
 	if err != nil || p.complete {
-		return after, true, err
+		return after, after >= p.hole, err
 	}
 	return p.floor, false, nil
 }

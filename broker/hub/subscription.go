@@ -98,6 +98,7 @@ func fitting(entries []entry) int {
 type page struct {
 	entries  []entry
 	floor    int64
+	hole     int64
 	complete bool
 }
 
@@ -132,9 +133,9 @@ func (c *Channel) pageAfter(cursor int64) (page, error) {
 }
 
 func encodePage(channel string, p queue.Page) page {
-	encoded := page{floor: p.Floor, complete: p.Complete}
+	encoded := page{floor: p.Floor, hole: p.Hole, complete: p.Complete}
 	for _, m := range p.Messages {
-		encoded.entries = append(encoded.entries, entry{m.ID, wire.EncodeMessage(channel, m.ID, m.Data)})
+		encoded.entries = append(encoded.entries, newEntry(channel, m.ID, m.Data))
 	}
 	return encoded
 }

@@ -4,6 +4,7 @@ import (
 	"sort"
 
 	"switchboard/internal/wire"
+	"switchboard/queue"
 )
 
 // The tail is a short ring: what a subscriber that keeps up needs, and a little more
@@ -13,10 +14,25 @@ const (
 	maxTailBytes    = 256 << 10
 )
 
-// entry is one message of a channel, encoded.
+// entry is one message of a channel, encoded; or the gap that stands there for lost ones.
 type entry struct {
 	id    int64
 	frame wire.Frame
+	hole  bool
+}
+
+func newEntry(channel string, id int64, data []byte) entry {
+	_, _, hole := queue.Loss(data)
+	return entry{id, Encode(channel, id, data), hole}
+}
+
+// Encode is what a client is sent for an entry of a queue: the message, or the gap that a marker
+// tells of.
+func Encode(channel string, id int64, data []byte) wire.Frame {
+	if after, to, lost := queue.Loss(data); lost {
+		return wire.Event{Type: wire.TypeGap, Channel: channel, After: &after, ID: &to}.Encode()
+	}
+	return wire.EncodeMessage(channel, id, data)
 }
 
 // tail is an unbroken run of a channel's newest messages. It is never changed: a new
@@ -26,7 +42,8 @@ type tail struct {
 	entries []entry
 	last    int64 // the id of the last entry, or base when there is none
 	bytes   int
-	idle    bool // nothing came since the last tick
+	hole    int64 // id of the last marker of a loss that is known
+	idle    bool  // nothing came since the last tick
 }
 
 // after are the entries behind cursor; ok is false when the run does not reach back
@@ -47,11 +64,14 @@ func (t *tail) after(cursor int64) (entries []entry, ok bool) {
 
 // extend is t with more behind it, cut at the front to the ring's size.
 func (t *tail) extend(more []entry) *tail {
-	next := &tail{base: t.base, last: t.last, bytes: t.bytes}
+	next := &tail{base: t.base, last: t.last, bytes: t.bytes, hole: t.hole}
 	next.entries = append(t.entries, more...) // beyond len(t.entries) nobody reads
 	for _, e := range more {
 		next.bytes += e.frame.Size()
 		next.last = e.id
+		if e.hole {
+			next.hole = e.id
+		}
 	}
 	drop := max(0, len(next.entries)-maxTailMessages)
 	bytes := next.bytes
@@ -70,4 +90,4 @@ func (t *tail) extend(more []entry) *tail {
 }
 
 // emptied is the position of t without its messages.
-func (t *tail) emptied() *tail { return &tail{base: t.last, last: t.last} }
+func (t *tail) emptied() *tail { return &tail{base: t.last, last: t.last, hole: t.hole} }

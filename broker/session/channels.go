@@ -147,6 +147,10 @@ func (s *Session) history(req wire.Request) {
 	}, func(page queue.Page, err error) {
 		stored := make([]wire.Stored, 0, len(page.Messages))
 		for _, m := range page.Messages {
+			if _, _, lost := queue.Loss(m.Data); lost {
+				page.Complete = false
+				continue
+			}
 			stored = append(stored, wire.Stored{ID: m.ID, Data: m.Data})
 		}
 		s.answer(wire.Event{

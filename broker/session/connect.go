@@ -112,7 +112,7 @@ func (s *Session) welcome(req wire.Request, c connected) {
 		Server: s.m.opts.ServerID(), Ping: int(s.m.opts.Ping / time.Second), Queued: &queued,
 		ID: &c.all.Cursor, // where the client resumes what went to everyone
 	})
-	if req.After != nil && !c.all.Recovered {
+	if req.After != nil && !c.all.Recovered && c.all.Cursor != *req.After { // else the gap comes in its place
 		s.Gap(wire.AllChannel, *req.After, c.all.Cursor)
 	}
 }

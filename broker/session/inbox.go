@@ -4,6 +4,7 @@ import (
 	"errors"
 	"sort"
 
+	"switchboard/broker/hub"
 	"switchboard/internal/wire"
 	"switchboard/queue"
 )
@@ -103,13 +104,23 @@ func (s *Session) inboxAdopt(page queue.Page, err error) {
 }
 
 func (s *Session) inboxWrite(messages []queue.Message) {
-	batch := wire.Batch{Frames: make([]wire.Frame, len(messages))}
-	for i, m := range messages {
-		batch.Frames[i] = wire.EncodeMessage("", m.ID, m.Data)
-		s.inbox.flight = append(s.inbox.flight, m.ID)
+	batch := wire.Batch{Frames: make([]wire.Frame, 0, len(messages))}
+	for _, m := range messages {
 		s.inbox.sent = m.ID
+		// Nobody acknowledges a gap: it goes with what is acknowledged behind it, and until then
+		// it is told at every connect. Of what the client has acknowledged nothing is lost to it.
+		_, to, gap := queue.Loss(m.Data)
+		if gap && to <= s.inbox.ackTo {
+			continue
+		}
+		batch.Frames = append(batch.Frames, hub.Encode("", m.ID, m.Data))
+		if !gap {
+			s.inbox.flight = append(s.inbox.flight, m.ID)
+		}
 	}
-	s.Write(&batch)
+	if len(batch.Frames) > 0 {
+		s.Write(&batch)
+	}
 }
 
 // inboxWritten goes on after a write: what went out wholly is received, where the client

@@ -6,11 +6,11 @@
 -- ARGV[1] after, an id
 -- ARGV[2] limit, messages
 -- ARGV[3] limit, bytes
--- returns {floor, last, complete 0 or 1, more 0 or 1, score up to which it looked, {member...}}
+-- returns {floor, last, hole, complete 0 or 1, more 0 or 1, score up to which it looked, {member...}}
 -- cost O(log n + limit + malformed members passed over, 1024 at most)
 
 local after = tonumber(ARGV[1])
-local meta = redis.call('HMGET', KEYS[2], 'last', 'floor')
+local meta = redis.call('HMGET', KEYS[2], 'last', 'floor', 'hole')
 local last, floor = tonumber(meta[1] or 0), tonumber(meta[2] or 0)
 if redis.call('EXISTS', KEYS[1]) == 0 then
 	floor = last
@@ -48,4 +48,4 @@ repeat
 	end
 until more == 1 or #chunk < 128
 
-return {string.format('%.0f', floor), string.format('%.0f', last), complete and 1 or 0, more, at, members}
+return {string.format('%.0f', floor), string.format('%.0f', last), meta[3] or '0', complete and 1 or 0, more, at, members}

@@ -1,0 +1,87 @@
+package hub
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"switchboard/queue"
+)
+
+// TestStoreThatLostItsPast is a failover: the store comes back without the last messages.
+func TestStoreThatLostItsPast(t *testing.T) {
+	s := newStage(t, queue.Options{})
+	r, _, _ := s.join("a", nil)
+	stored := s.append("a", 3)
+	for _, a := range stored {
+		hint(s.Channel("a"), a)
+	}
+	s.expect(r, stored, "before")
+	later := func() time.Time { return time.Now().Add(time.Minute) }
+	s.queue.Queue = queue.NewMemory(queue.Options{Now: later}, nil)
+	s.MarkAllDirty()
+	s.settle()
+	s.do(func() {
+		if len(r.gaps) != 1 || r.gaps[0] != 0 {
+			t.Errorf("gaps %v: the loss must be told at once", r.gaps)
+		}
+	})
+	after := s.append("a", 1)
+	hint(s.Channel("a"), after[0])
+	s.settle()
+	s.do(func() {
+		if len(r.gaps) != 1 || r.ids[len(r.ids)-1] != after[0].ID {
+			t.Errorf("gaps %v, ids %v: what came later must be delivered", r.gaps, r.ids)
+		}
+	})
+}
+
+// TestMarkerOfALoss: it comes in its turn, to those who follow and to those who resume.
+func TestMarkerOfALoss(t *testing.T) {
+	s := newStage(t, queue.Options{})
+	r, _, _ := s.join("a", nil)
+	stored := s.append("a", 3)
+	for _, a := range stored {
+		hint(s.Channel("a"), a)
+	}
+	lost := stored[2].ID + 1000
+	m, err := s.queue.ConfirmChannel(t.Context(), "a", lost)
+	if err != nil || m == nil {
+		t.Fatal(m, err)
+	}
+	s.Channel("a").Hint(m.ID, m.Prev, m.Data)
+	more := s.append("a", 1)
+	hint(s.Channel("a"), more[0])
+	want := []int64{stored[0].ID, stored[1].ID, stored[2].ID, -lost, more[0].ID}
+	check := func(r *reader, want []int64) {
+		t.Helper()
+		s.settle()
+		s.do(func() {
+			if !slices.Equal(r.ids, want) {
+				t.Errorf("got %v, want %v; the negative one is the gap", r.ids, want)
+			}
+		})
+	}
+	check(r, want)
+	for i := range 3 {
+		resumed, _, pos := s.join("a", &stored[i].ID)
+		check(resumed, want[i+1:])
+		if pos.Recovered {
+			t.Error("recovered, although something is missing")
+		}
+	}
+	resumed, _, pos := s.join("a", &more[0].ID)
+	check(resumed, nil)
+	if !pos.Recovered {
+		t.Error("not recovered, although nothing is missing behind it")
+	}
+	s.Tick() // the tail lets its messages go, so the next ones read the store
+	s.Tick()
+	for i := range 3 {
+		resumed, _, pos := s.join("a", &stored[i].ID)
+		check(resumed, want[i+1:])
+		if pos.Recovered {
+			t.Error("recovered from the store, although something is missing")
+		}
+	}
+}

@@ -1,0 +1,132 @@
+package queue
+
+import (
+	"fmt"
+	"testing"
+)
+
+// ahead of the last id is one that the store never gave out: to a confirmation, one that a failover took away.
+const ahead = 1000
+
+func testConfirmChannel(t *testing.T, open opener) {
+	f := open(t, Options{ChannelCap: 5})
+	f.hold(t, "news", "b1")
+	ids := push(t, f, "news", 7)
+	for _, id := range ids { // the first two are trimmed: no loss
+		if m := must(f.ConfirmChannel(t.Context(), "news", id))(t); m != nil {
+			t.Fatalf("%d is there, or was; got %+v", id, m)
+		}
+	}
+	last := ids[6]
+	lost := last + ahead
+	m := must(f.ConfirmChannel(t.Context(), "news", lost))(t)
+	if m == nil || m.ID <= lost || m.Prev != last || string(m.Data) != fmt.Sprintf("!%d-%d", last, lost) ||
+		len(m.Servers) != 1 || m.Servers[0] != "b1" {
+		t.Fatalf("got %+v for %d, which was lost behind %d", m, lost, last)
+	}
+	for _, id := range []int64{lost, lost - 1} {
+		if again := must(f.ConfirmChannel(t.Context(), "news", id))(t); again != nil {
+			t.Errorf("told twice: %+v", again)
+		}
+	}
+	more := push(t, f, "news", 1)
+	if more[0] <= m.ID {
+		t.Errorf("id %d behind the marker's %d", more[0], m.ID)
+	}
+	p := must(f.ReadChannel(t.Context(), "news", last, 10))(t)
+	wantIDs(t, "behind the last that is held", p, []int64{m.ID, more[0]})
+	equal(t, "hole", p.Hole, m.ID)
+	equal(t, "complete", p.Complete, true)
+	after, to, is := Loss(p.Messages[0].Data)
+	if !is || after != last || to != lost {
+		t.Errorf("the marker says %d, %d, %v", after, to, is)
+	}
+	// It is trimmed like a message.
+	push(t, f, "news", 5)
+	p = must(f.ReadChannel(t.Context(), "news", last, 10))(t)
+	equal(t, "complete once the marker is trimmed", p.Complete, false)
+}
+
+func testConfirmChannelOfEmptyStore(t *testing.T, open opener) {
+	f := open(t, Options{})
+	m := must(f.ConfirmChannel(t.Context(), "news", ahead))(t)
+	if m == nil || m.Prev != 0 || string(m.Data) != fmt.Sprintf("!0-%d", ahead) || len(m.Servers) != 0 {
+		t.Fatalf("got %+v", m)
+	}
+	wantIDs(t, "from the beginning", must(f.ReadChannel(t.Context(), "news", 0, 10))(t), []int64{m.ID})
+}
+
+func testConfirmExpiredChannel(t *testing.T, open opener) {
+	f := open(t, Options{})
+	ids := push(t, f, "news", 1)
+	f.lapse(t, f.opts.ChannelTTL, f.keys.channel("news"))
+	if m := must(f.ConfirmChannel(t.Context(), "news", ids[0]))(t); m != nil {
+		t.Errorf("expired is not lost: %+v", m)
+	}
+}
+
+func testConfirmClient(t *testing.T, open opener) {
+	f := open(t, Options{ClientCap: 100})
+	generation := bound(t, f, "phone")
+	ids := send(t, f, "phone", 103)
+	must(f.Ack(t.Context(), "phone", generation, ids[4]))(t)
+	for _, id := range ids { // dropped by the cap, acknowledged, held
+		if m := must(f.ConfirmClient(t.Context(), "phone", id))(t); m != nil {
+			t.Fatalf("%d is there, or was; got %+v", id, m)
+		}
+	}
+	last := ids[102]
+	lost := last + ahead
+	m := must(f.ConfirmClient(t.Context(), "phone", lost))(t)
+	if m == nil || m.ID <= lost || m.Prev != last || string(m.Data) != fmt.Sprintf("!%d-%d", last, lost) ||
+		len(m.Servers) != 1 {
+		t.Fatalf("got %+v for %d, which was lost behind %d", m, lost, last)
+	}
+	for _, id := range []int64{lost, lost - 1} {
+		if again := must(f.ConfirmClient(t.Context(), "phone", id))(t); again != nil {
+			t.Errorf("told twice: %+v", again)
+		}
+	}
+	more := send(t, f, "phone", 1)
+	must(f.Ack(t.Context(), "phone", generation, ids[90]))(t)
+	p := must(f.Window(t.Context(), "phone", generation, ids[101], 10))(t)
+	wantIDs(t, "behind the last but one", p, []int64{last, m.ID, more[0]})
+	equal(t, "removed with the marker", must(f.Ack(t.Context(), "phone", generation, m.ID))(t), 13)
+}
+
+// testConfirmForgottenClient is a store that came back empty.
+func testConfirmForgottenClient(t *testing.T, open opener) {
+	f := open(t, Options{})
+	m := must(f.ConfirmClient(t.Context(), "phone", ahead))(t)
+	if m == nil || len(m.Servers) != 0 || string(m.Data) != fmt.Sprintf("!0-%d", ahead) {
+		t.Fatalf("got %+v", m)
+	}
+	generation := bound(t, f, "phone")
+	wantIDs(t, "window", must(f.Window(t.Context(), "phone", generation, 0, 10))(t), []int64{m.ID})
+}
+
+func testConfirmExpiredClient(t *testing.T, open opener) {
+	f := open(t, Options{})
+	ids := send(t, f, "phone", 2)
+	f.lapse(t, f.opts.ClientTTL, f.keys.list("phone"))
+	for _, id := range ids {
+		if m := must(f.ConfirmClient(t.Context(), "phone", id))(t); m != nil {
+			t.Errorf("expired is not lost: %+v", m)
+		}
+	}
+}
+
+func TestLoss(t *testing.T) {
+	for data, want := range map[string]bool{
+		"!0-1": true, "!5-9007199254740991": true,
+		"": false, "!": false, "!1": false, "!1-": false, "!-1": false, "!1-1": false, "!2-1": false,
+		"!-1-2": false, "!a-2": false, "!1-9007199254740992": false, `"!1-2"`: false, "{}": false,
+	} {
+		if _, _, got := Loss([]byte(data)); got != want {
+			t.Errorf("%q: %v", data, got)
+		}
+	}
+	after, to, _ := Loss(lossMarker(7, 9))
+	equal(t, "after", after, 7)
+	equal(t, "to", to, 9)
+}

@@ -1,0 +1,42 @@
+#!lua
+-- Looks for a message that was acknowledged to a pusher. When the store has lost it, as in a failover,
+-- a marker is appended that tells every reader so, unless that was done for it or a later one.
+-- KEYS[1] mq_ch_{channel}
+-- KEYS[2] mq_m_{channel}
+-- KEYS[3] ch_{channel}
+-- ARGV[1] id of the message
+-- ARGV[2] TTL of the messages, ms
+-- ARGV[3] TTL of mq_m, ms
+-- returns {} when nothing is lost; {id of the marker, id before it, its payload, {server...}}
+-- cost O(log n), O(servers)
+
+local meta = redis.call('HMGET', KEYS[2], 'last', 'floor', 'bytes', 'lost')
+local last, floor, bytes = tonumber(meta[1] or 0), tonumber(meta[2] or 0), tonumber(meta[3] or 0)
+local id = tonumber(ARGV[1])
+if id <= floor or id <= tonumber(meta[4] or 0) or redis.call('ZCOUNT', KEYS[1], ARGV[1], ARGV[1]) > 0 then
+	return {}
+end
+if redis.call('ZCARD', KEYS[1]) == 0 then
+	if last >= id then
+		return {} -- it expired
+	end
+	floor, bytes = last, 0
+else
+	local newest = redis.call('ZRANGE', KEYS[1], '9007199254740991', '-inf', 'BYSCORE', 'REV', 'LIMIT', 0, 1, 'WITHSCORES')
+	last = math.max(last, math.floor(tonumber(newest[2] or 0)))
+end
+local below = redis.call('ZRANGE', KEYS[1], '(' .. ARGV[1], '-inf', 'BYSCORE', 'REV', 'LIMIT', 0, 1, 'WITHSCORES')
+local after = math.max(floor, math.floor(tonumber(below[2] or 0)))
+
+local now = redis.call('TIME')
+local ms = now[1] * 1000 + math.floor(now[2] / 1000)
+-- Above the lost id too, whose store may have had a faster clock: no id is given twice.
+local marker = string.format('%.0f', math.max((ms - 1577836800000) * 4096, last + 1, id + 1))
+local payload = '!' .. string.format('%.0f', after) .. '-' .. ARGV[1]
+local member = marker .. ':' .. payload
+redis.call('ZADD', KEYS[1], marker, member)
+redis.call('HSET', KEYS[2], 'last', marker, 'floor', string.format('%.0f', floor),
+	'bytes', string.format('%.0f', bytes + #member), 'lost', ARGV[1], 'hole', marker)
+redis.call('PEXPIRE', KEYS[1], ARGV[2])
+redis.call('PEXPIRE', KEYS[2], ARGV[3])
+return {marker, string.format('%.0f', last), payload, redis.call('SMEMBERS', KEYS[3])}

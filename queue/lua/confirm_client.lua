@@ -1,0 +1,54 @@
+#!lua
+-- Looks for a message that was acknowledged to a pusher. When the store has lost it, as in a failover,
+-- a marker is appended that tells the client so, unless that was done for it or a later one.
+-- KEYS[1] c_{client}
+-- KEYS[2] mq_c_{client}
+-- ARGV[1] id of the message
+-- ARGV[2] TTL that the list must have at least, ms
+-- ARGV[3] TTL of the record, ms
+-- returns {} when nothing is lost; {id of the marker, id before it, its payload, server}
+-- cost O(messages behind the id)
+
+local function id_of(element)
+	local id = tonumber(string.match(element or '', '^(%d+):'))
+	return id and id <= 9007199254740991 and id or nil
+end
+
+local record = redis.call('HMGET', KEYS[1], 'server', 'last', 'acked', 'floor', 'lost')
+local last, after = tonumber(record[2] or 0), math.max(tonumber(record[3] or 0), tonumber(record[4] or 0))
+local id = tonumber(ARGV[1])
+if id <= after or id <= tonumber(record[5] or 0) then
+	return {}
+end
+local held = redis.call('LLEN', KEYS[2])
+if held == 0 and last >= id then
+	return {} -- the list expired
+end
+local from = held - 1
+while from >= 0 do
+	local chunk = redis.call('LRANGE', KEYS[2], math.max(from - 63, 0), from)
+	for i = #chunk, 1, -1 do
+		local at = id_of(chunk[i]) or math.huge
+		last = math.max(last, at ~= math.huge and at or 0)
+		if at == id then
+			return {}
+		end
+		if at < id then
+			after, from = math.max(after, at), 0
+			break
+		end
+	end
+	from = from - 64
+end
+
+local now = redis.call('TIME')
+local ms = now[1] * 1000 + math.floor(now[2] / 1000)
+-- Above the lost id too, whose store may have had a faster clock: no id is given twice.
+local marker = string.format('%.0f', math.max((ms - 1577836800000) * 4096, last + 1, id + 1))
+local payload = '!' .. string.format('%.0f', after) .. '-' .. ARGV[1]
+local ttl = math.max(tonumber(ARGV[2]), redis.call('PTTL', KEYS[2]))
+redis.call('RPUSH', KEYS[2], marker .. ':' .. payload)
+redis.call('HSET', KEYS[1], 'last', marker, 'lost', ARGV[1])
+redis.call('PEXPIRE', KEYS[2], ttl)
+redis.call('PEXPIRE', KEYS[1], math.max(ttl, tonumber(ARGV[3])))
+return {marker, string.format('%.0f', last), payload, record[1] or ''}

@@ -1,0 +1,73 @@
+package queue
+
+import "context"
+
+// ConfirmChannel implements [Queue].
+func (m *Memory) ConfirmChannel(_ context.Context, channel string, id int64) (*Marker, error) {
+	marker := m.confirmChannel(channel, id)
+	if marker != nil && m.owners != nil { // outside the lock, as in AppendChannel
+		marker.Servers = m.owners(channel)
+	}
+	return marker, nil
+}
+
+func (m *Memory) confirmChannel(channel string, id int64) *Marker {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	now := m.nowLocked()
+	c, found := m.channels.get(channel, now)
+	if !found {
+		c = &memoryChannel{}
+	}
+	if id <= max(c.floor, c.lost) || holds(c.messages, id) || len(c.messages) == 0 && c.last >= id {
+		return nil
+	}
+	marker := &Marker{ID: nextID(now, max(c.last, id)), Prev: c.last}
+	marker.Data = lossMarker(max(c.floor, highestBelow(c.messages, id)), id)
+	message := Message{ID: marker.ID, Data: marker.Data}
+	c.messages = append(c.messages, message)
+	c.bytes += int64(memberSize(message))
+	c.last, c.lost, c.hole = marker.ID, id, marker.ID
+	c.expires, c.forgetting = now+millis(m.opts.ChannelTTL), now+millis(m.opts.MetaTTL)
+	m.channels.put(channel, c, now)
+	return marker
+}
+
+// ConfirmClient implements [Queue].
+func (m *Memory) ConfirmClient(_ context.Context, client string, id int64) (*Marker, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	now := m.nowLocked()
+	c, _ := m.clientLocked(client, now)
+	if id <= max(c.acked, c.floor, c.lost) || holds(c.messages, id) || len(c.messages) == 0 && c.last >= id {
+		return nil, nil
+	}
+	marker := &Marker{ID: nextID(now, max(c.last, id)), Prev: c.last}
+	if c.server != "" {
+		marker.Servers = []string{c.server}
+	}
+	marker.Data = lossMarker(max(c.acked, c.floor, highestBelow(c.messages, id)), id)
+	if len(c.messages) == 0 {
+		c.expires = 0
+	}
+	c.messages = append(c.messages, Message{ID: marker.ID, Data: marker.Data})
+	c.last, c.lost, c.expires = marker.ID, id, max(c.expires, now+millis(m.opts.ClientTTL))
+	c.keep(now + millis(m.opts.RecordTTL))
+	m.clients.put(client, c, now)
+	return marker, nil
+}
+
+// holds says whether messages, which are in order, have one with that id.
+func holds(messages []Message, id int64) bool {
+	rest := behind(messages, id)
+	return len(rest) < len(messages) && messages[len(messages)-len(rest)-1].ID == id
+}
+
+// highestBelow is the highest id below id, 0 when there is none.
+func highestBelow(messages []Message, id int64) int64 {
+	lower := messages[:len(messages)-len(behind(messages, id-1))]
+	if len(lower) == 0 {
+		return 0
+	}
+	return lower[len(lower)-1].ID
+}

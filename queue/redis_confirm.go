@@ -1,0 +1,41 @@
+package queue
+
+import (
+	"context"
+	"fmt"
+)
+
+// ConfirmChannel implements [Queue].
+func (r *Redis) ConfirmChannel(ctx context.Context, channel string, id int64) (*Marker, error) {
+	keys := []string{r.keys.channel(channel), r.keys.channelMeta(channel), r.keys.channelServers(channel)}
+	reply, err := r.eval(ctx, confirmChannelScript, keys, decimal(id), millis(r.opts.ChannelTTL), millis(r.opts.MetaTTL))
+	if err == nil && reply.empty() {
+		return nil, nil
+	}
+	if err == nil {
+		m := &Marker{ID: reply.integer(), Prev: reply.integer(), Data: []byte(reply.text()), Servers: reply.texts()}
+		if err = reply.err; err == nil {
+			return m, nil
+		}
+	}
+	return nil, fmt.Errorf("confirm %d of channel %s: %w", id, channel, err)
+}
+
+// ConfirmClient implements [Queue].
+func (r *Redis) ConfirmClient(ctx context.Context, client string, id int64) (*Marker, error) {
+	reply, err := r.eval(ctx, confirmClientScript, r.clientKeys(client),
+		decimal(id), millis(r.opts.ClientTTL), millis(r.opts.RecordTTL))
+	if err == nil && reply.empty() {
+		return nil, nil
+	}
+	if err == nil {
+		m := &Marker{ID: reply.integer(), Prev: reply.integer(), Data: []byte(reply.text())}
+		if server := reply.text(); server != "" {
+			m.Servers = []string{server}
+		}
+		if err = reply.err; err == nil {
+			return m, nil
+		}
+	}
+	return nil, fmt.Errorf("confirm %d of client %s: %w", id, client, err)
+}
