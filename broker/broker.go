@@ -106,6 +106,7 @@ func (b *Broker) wire(loops []*loop.Loop) {
 	b.pusher = delivery.New(delivery.Options{
 		Registry: o.Registry, Queue: o.Queue, Self: b.serverID, Live: b.Live,
 		Local: b.hint, Remote: b.tell, Stored: b.metrics.store,
+		Epoch: o.StoreEpoch, Lost: func() { b.doubts.Add(1) },
 	})
 	s := session.Options{
 		Hub: b.hub, Pool: b.pool, Loops: loops, Registry: o.Registry, Queue: o.Queue,

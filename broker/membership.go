@@ -80,6 +80,10 @@ func (b *Broker) beat(running context.Context) {
 		b.assert(running, old, doubts+1)
 	case b.settled.Load() != doubts:
 		b.assert(running, "", doubts)
+	default:
+		if err := b.pusher.Settle(ctx); err != nil {
+			b.opts.Logger.Warn().Err(err).Msg("owners not told of messages that may have been stored; the next beat tries")
+		}
 	}
 }
 
@@ -138,6 +142,15 @@ func (b *Broker) assert(running context.Context, old string, doubts int64) {
 		}
 		b.sessions.Assert()
 		b.hub.MarkAllDirty()
+		losses, err := b.pusher.Confirm(ctx)
+		if err != nil {
+			b.opts.Logger.Warn().Err(err).Msg("not everything confirmed that was stored before; a later beat tries")
+			return
+		}
+		if losses > 0 {
+			b.metrics.losses.Add(float64(losses))
+			b.opts.Logger.Error().Int("queues", losses).Msg("the store has lost messages that it had acknowledged; their receivers are told")
+		}
 		b.settled.Store(doubts)
 	})
 }

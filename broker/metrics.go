@@ -21,6 +21,7 @@ type metrics struct {
 	drainLag  prometheus.Histogram
 	hints     *prometheus.CounterVec
 	sweeps    prometheus.Counter
+	losses    prometheus.Counter
 }
 
 func newMetrics(r prometheus.Registerer, b *Broker) *metrics {
@@ -70,6 +71,9 @@ func newMetrics(r prometheus.Registerer, b *Broker) *metrics {
 		}, []string{"what"}),
 		sweeps: auto.NewCounter(prometheus.CounterOpts{
 			Name: "switchboard_sweeps_total", Help: "Times that everything was read again because hints may have been lost.",
+		}),
+		losses: auto.NewCounter(prometheus.CounterOpts{
+			Name: "switchboard_store_losses_total", Help: "Queues of which the store lost acknowledged messages; their receivers are told.",
 		}),
 	}
 }

@@ -42,6 +42,9 @@ type Options struct {
 	Shared   bool
 	// StoreChanged signals that the store restarted or failed over. Nil means never.
 	StoreChanged <-chan struct{}
+	// StoreEpoch is another number before the first write to a store that restarted or failed
+	// over. Nil means always the same.
+	StoreEpoch func() uint64
 
 	// Keys are the API keys of /v1. Tokens verifies what clients connect with. Where both
 	// are empty the broker is open.
@@ -109,6 +112,9 @@ func (o Options) withDefaults() Options {
 	o.SlowAfter = cmp.Or(o.SlowAfter, time.Minute)
 	o.DrainTime = cmp.Or(o.DrainTime, 10*time.Second)
 	o.MaxConnections = cmp.Or(o.MaxConnections, defaultConnections())
+	if o.StoreEpoch == nil {
+		o.StoreEpoch = func() uint64 { return 0 }
+	}
 	if o.Registerer == nil {
 		o.Registerer = prometheus.NewRegistry()
 	}

@@ -3,9 +3,12 @@ package queue
 import (
 	"context"
 	"embed"
+	"errors"
 	"fmt"
 	"strconv"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 
 	"switchboard/internal/redispipe"
 )
@@ -81,6 +84,16 @@ func (r *Redis) evalInt(ctx context.Context, s *redispipe.Script, keys []string,
 		return 0, fmt.Errorf("unexpected reply of a script: %T is no integer", v)
 	}
 	return n, nil
+}
+
+// Unsure says whether the call that failed with err may have been executed all the same: Redis did
+// not answer.
+func Unsure(err error) bool {
+	if err == nil || errors.Is(err, ErrUnknownClient) {
+		return false
+	}
+	_, answered := errors.AsType[redis.Error](err)
+	return !answered
 }
 
 // millis is d as a script takes it. Zero would delete a key instead of letting it expire.

@@ -30,6 +30,8 @@ type Registry interface {
 type Queue interface {
 	AppendChannel(ctx context.Context, channel string, data []byte, key string) (queue.Appended, error)
 	AppendClient(ctx context.Context, push queue.ClientPush) (queue.ClientAppended, error)
+	ConfirmChannel(ctx context.Context, channel string, id int64) (*queue.Marker, error)
+	ConfirmClient(ctx context.Context, client string, id int64) (*queue.Marker, error)
 	Client(ctx context.Context, client string) (queue.Client, bool, error)
 }
 
@@ -42,13 +44,18 @@ type Options struct {
 	Local    func(h peer.Hint)                  // a hint for this server
 	Remote   func(server string, h peer.Hint)   // a hint for another one; it may be lost
 	Stored   func(kind string, d time.Duration) // a message was stored: "channel" or "client"
+	Epoch    func() uint64                      // changes when the store may have lost messages
+	Lost     func()                             // it has, and Epoch did not say so
 }
 
 // Pusher stores messages and tells their owners.
-type Pusher struct{ opts Options }
+type Pusher struct {
+	opts    Options
+	witness *witness
+}
 
 // New returns a Pusher.
-func New(opts Options) *Pusher { return &Pusher{opts} }
+func New(opts Options) *Pusher { return &Pusher{opts, newWitness(opts.Epoch, opts.Lost)} }
 
 // Payload is what a push carries, whoever it goes to.
 type Payload struct {
@@ -69,8 +76,10 @@ func (p *Pusher) ToChannel(ctx context.Context, channel string, payload Payload)
 	start := time.Now()
 	a, err := p.opts.Queue.AppendChannel(ctx, channel, payload.Data, payload.Key)
 	if err != nil {
+		p.failed(place{peer.Channel, channel}, err)
 		return ChannelResult{}, err
 	}
+	p.stored(place{peer.Channel, channel}, a.ID, a.Prev, a.Duplicate)
 	p.opts.Stored("channel", time.Since(start))
 	result := ChannelResult{ID: a.ID, Duplicate: a.Duplicate}
 	hint := peer.Hint{Kind: peer.Channel, Name: channel, ID: a.ID, Prev: a.Prev, Data: inline(payload.Data, a.Duplicate)}
@@ -116,8 +125,10 @@ func (p *Pusher) ToClient(ctx context.Context, client, user string, payload Payl
 		Client: client, User: user, Data: payload.Data, TTL: payload.TTL, Key: payload.Key,
 	})
 	if err != nil {
+		p.failed(place{peer.Client, client}, err)
 		return ClientResult{}, err
 	}
+	p.stored(place{peer.Client, client}, a.ID, a.Prev, a.Duplicate)
 	p.opts.Stored("client", time.Since(start))
 	if a.Server != "" {
 		p.tell(a.Server, peer.Hint{Kind: peer.Client, Name: client, ID: a.ID, Prev: a.Prev, Data: inline(payload.Data, a.Duplicate)})

@@ -29,7 +29,7 @@ func openStore(settings configs.Broker, opts *broker.Options) (store, error) {
 	}
 	opts.Registry = registry.NewRedis(redis.Pipe, settings.Registry())
 	opts.Queue = queue.NewRedis(redis.Pipe, settings.Queue())
-	opts.Shared, opts.StoreChanged = true, redis.Watch.Changed()
+	opts.Shared, opts.StoreChanged, opts.StoreEpoch = true, redis.Watch.Changed(), redis.Watch.Epoch
 	return store{tend: redis.Settle, close: func() { _ = redis.Close() }}, nil
 }
 

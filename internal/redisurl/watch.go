@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -25,6 +26,8 @@ type Watch struct {
 	client  redis.UniversalClient
 	changed chan struct{} // one slot
 
+	epoch atomic.Uint64 // how many histories were seen
+
 	mu    sync.Mutex // guards the fields below
 	seen  map[string]bool
 	begun bool
@@ -36,6 +39,9 @@ func newWatch() *Watch {
 
 // Changed has something to receive after a notice; several in a row are one.
 func (w *Watch) Changed() <-chan struct{} { return w.changed }
+
+// Epoch is another number from before the first command to a Redis that was not known.
+func (w *Watch) Epoch() uint64 { return w.epoch.Load() }
 
 // Begin connects to every master, so that those there now are known, and from then on
 // new ones are noticed. It may be called until it succeeds.
@@ -78,6 +84,9 @@ func (w *Watch) saw(history string) {
 	w.mu.Lock()
 	known := w.seen[history] && history != ""
 	w.seen[history] = true
+	if !known {
+		w.epoch.Add(1)
+	}
 	notice := w.begun && !known
 	w.mu.Unlock()
 	if notice {

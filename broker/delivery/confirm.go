@@ -1,0 +1,92 @@
+package delivery
+
+import (
+	"context"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+
+	"switchboard/broker/peer"
+	"switchboard/queue"
+)
+
+// confirmAtOnce is how many queues are asked for side by side; they share round trips.
+const confirmAtOnce = 256
+
+// stored has the witness remember what the store acknowledged.
+func (p *Pusher) stored(at place, id, prev int64, duplicate bool) {
+	if duplicate {
+		prev = -1
+	}
+	p.witness.stored(at, id, prev)
+}
+
+// failed has the witness remember a call that may have stored something all the same.
+func (p *Pusher) failed(at place, err error) {
+	if queue.Unsure(err) {
+		p.witness.doubt(at)
+	}
+}
+
+// Confirm asks the store, after it failed over or restarted, for what it acknowledged to this server
+// in the last minutes. Where it has lost some, all readers of the queue are told. It says in how
+// many queues.
+func (p *Pusher) Confirm(ctx context.Context) (losses int, err error) {
+	var mu sync.Mutex // guards losses
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(confirmAtOnce)
+	for at, n := range p.witness.all() {
+		group.Go(func() error {
+			for _, id := range []int64{n.before, n.last} {
+				lost, err := p.confirm(ctx, at, id)
+				if err != nil {
+					return err
+				}
+				if lost {
+					mu.Lock()
+					losses++
+					mu.Unlock()
+				}
+			}
+			p.witness.confirmed(at, n.before)
+			return nil
+		})
+	}
+	err = group.Wait()
+	return losses, err
+}
+
+func (p *Pusher) confirm(ctx context.Context, at place, id int64) (lost bool, err error) {
+	if id == 0 {
+		return false, nil
+	}
+	ask := p.opts.Queue.ConfirmChannel
+	if at.kind == peer.Client {
+		ask = p.opts.Queue.ConfirmClient
+	}
+	marker, err := ask(ctx, at.name, id)
+	if err != nil || marker == nil {
+		return false, err
+	}
+	for _, server := range marker.Servers {
+		p.tell(server, peer.Hint{Kind: at.kind, Name: at.name, ID: marker.ID, Prev: marker.Prev, Data: marker.Data})
+	}
+	return true, nil
+}
+
+// Settle is for every beat that reached the store: owners are told of messages that may have been stored
+// by calls that broke off, and old notes are forgotten.
+func (p *Pusher) Settle(ctx context.Context) error {
+	p.witness.turn()
+	channels, clients := p.witness.takeUnsure()
+	err := p.Notify(ctx, channels, clients)
+	if err != nil {
+		for _, channel := range channels {
+			p.witness.doubt(place{peer.Channel, channel})
+		}
+		for _, client := range clients {
+			p.witness.doubt(place{peer.Client, client})
+		}
+	}
+	return err
+}

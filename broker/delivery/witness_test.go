@@ -1,0 +1,69 @@
+package delivery
+
+import (
+	"testing"
+
+	"switchboard/broker/peer"
+)
+
+func TestWitness(t *testing.T) {
+	news := place{peer.Channel, "news"}
+	type stored struct {
+		epoch    uint64
+		id, prev int64
+	}
+	for name, c := range map[string]struct {
+		stored []stored
+		want   note
+		lost   bool // it shows by itself
+	}{
+		"one":                               {[]stored{{1, 10, 9}}, note{10, 0, 1}, false},
+		"a row":                             {[]stored{{1, 10, 9}, {1, 11, 10}}, note{11, 0, 1}, false},
+		"others write in between":           {[]stored{{1, 10, 9}, {1, 15, 14}}, note{15, 0, 1}, false},
+		"answers overtake each other":       {[]stored{{1, 11, 10}, {1, 10, 9}, {1, 12, 11}}, note{12, 0, 1}, false},
+		"a duplicate says nothing":          {[]stored{{1, 11, 10}, {1, 10, -1}}, note{11, 0, 1}, false},
+		"another history":                   {[]stored{{1, 10, 9}, {2, 20, 19}}, note{20, 10, 2}, false},
+		"with a clock that is behind":       {[]stored{{1, 10, 9}, {2, 5, 4}}, note{5, 10, 2}, false},
+		"what was before stays":             {[]stored{{1, 10, 9}, {2, 20, 19}, {3, 30, 29}}, note{30, 10, 3}, false},
+		"an older one stands in front":      {[]stored{{1, 10, 9}, {1, 20, 8}}, note{20, 10, 1}, true},
+		"so it does in the next one's back": {[]stored{{1, 10, 9}, {1, 20, 8}, {1, 21, 20}}, note{21, 10, 1}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var epoch uint64
+			lost := false
+			w := newWitness(func() uint64 { return epoch }, func() { lost = true })
+			for _, s := range c.stored {
+				epoch = s.epoch
+				w.stored(news, s.id, s.prev)
+			}
+			if got := w.all()[news]; got != c.want || lost != c.lost {
+				t.Errorf("got %+v, lost %v; want %+v, %v", got, lost, c.want, c.lost)
+			}
+			w.confirmed(news, c.want.before)
+			if got := w.all()[news]; got.before != 0 {
+				t.Errorf("still %+v after it was confirmed", got)
+			}
+		})
+	}
+}
+
+func TestWitnessIsBounded(t *testing.T) {
+	w := newWitness(func() uint64 { return 0 }, func() {})
+	for n := range int64(maxNotes + 10) {
+		w.stored(place{peer.Client, string(rune(n))}, n+1, n)
+		w.doubt(place{peer.Client, string(rune(n))})
+	}
+	if len(w.recent) > maxNotes || len(w.unsure) > maxUnsure {
+		t.Errorf("%d notes, %d doubts", len(w.recent), len(w.unsure))
+	}
+	w.turned = w.turned.Add(-keepNotes)
+	w.turn()
+	if len(w.recent) != 0 || len(w.all()) == 0 {
+		t.Errorf("%d recent notes, %d in all: one turn must keep them", len(w.recent), len(w.all()))
+	}
+	w.turned = w.turned.Add(-keepNotes)
+	w.turn()
+	if len(w.all()) != 0 {
+		t.Errorf("%d notes after two turns", len(w.all()))
+	}
+}

@@ -1,0 +1,104 @@
+package broker_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"testing"
+
+	"switchboard/broker"
+	"switchboard/queue"
+)
+
+// TestStoreThatForgetsTellsGaps: Redis comes back empty. Whoever asks from then on, and from wherever,
+// is told what it had acknowledged.
+func TestStoreThatForgetsTellsGaps(t *testing.T) {
+	i, server, _ := lonely(t)
+	i.ready(t, http.StatusOK)
+	reader := ways["tcp"](t, i)
+	reader.connect("reader", "")
+	reader.subscribe("news")
+	first := i.push(t, `{"channel":"news","data":1}`)["id"]
+	last := i.push(t, `{"channel":"news","data":2}`)["id"]
+	reader.expect(object{"type": "message", "id": first})
+	reader.expect(object{"type": "message", "id": last})
+	away := i.push(t, `{"client":"away","data":1}`)["id"]
+	read := i.push(t, `{"client":"reader","data":1}`)["id"]
+	reader.expect(object{"type": "message", "channel": nil, "id": read})
+	reader.say(`{"type":"ack","id":%v}`, read)
+	reader.say(`{"type":"ping","ref":7}`) // the acknowledgement is with the broker
+	reader.expect(object{"type": "pong", "ref": 7})
+
+	server.Kill()
+	i.ready(t, http.StatusServiceUnavailable)
+	if err := server.Restart(); err != nil {
+		t.Fatal(err)
+	}
+	i.ready(t, http.StatusOK)
+
+	// The one who follows starts over, and has what it acknowledged.
+	reader.expect(object{"type": "gap", "channel": "news", "after": last, "id": 0})
+	reader.expect(object{"type": "gap", "channel": "news", "after": 0, "id": last})
+	next := i.push(t, `{"client":"reader","data":2}`)["id"]
+	reader.expect(object{"type": "message", "channel": nil, "id": next})
+
+	for _, after := range []any{0, first, last} {
+		t.Run(fmt.Sprint("after ", after), func(t *testing.T) {
+			p := ways["websocket on the loop"](t, i)
+			p.connect("other", "")
+			p.say(`{"type":"subscribe","channel":"news","after":%v,"ref":1}`, after)
+			p.expect(object{"type": "subscribed", "recovered": false})
+			if after != 0 {
+				return // the position that it is given is below all that it has seen
+			}
+			p.expect(object{"type": "gap", "channel": "news", "after": 0, "id": last})
+		})
+	}
+	for range 2 { // nothing behind it was acknowledged, so it is told again
+		p := ways["websocket on net/http"](t, i)
+		p.connect("away", "")
+		p.expect(object{"type": "gap", "channel": nil, "after": 0, "id": away})
+	}
+	_, h := i.call(t, "GET", "/v1/channels/news/history", "")
+	if h["recovered"] != false || len(h["messages"].([]any)) != 0 {
+		t.Errorf("history says %v", h)
+	}
+}
+
+// deafQueue stores messages, but loses the answers.
+type deafQueue struct{ queue.Queue }
+
+var errDeaf = errors.New("the connection broke")
+
+func (q deafQueue) AppendChannel(ctx context.Context, channel string, data []byte, key string) (queue.Appended, error) {
+	_, err := q.Queue.AppendChannel(ctx, channel, data, key)
+	return queue.Appended{}, errors.Join(err, errDeaf)
+}
+
+func (q deafQueue) AppendClient(ctx context.Context, push queue.ClientPush) (queue.ClientAppended, error) {
+	_, err := q.Queue.AppendClient(ctx, push)
+	return queue.ClientAppended{}, errors.Join(err, errDeaf)
+}
+
+// TestAnswerOfTheStoreIsLost: the push is refused, but if it was stored its receivers do not wait for
+// the next one to learn of it.
+func TestAnswerOfTheStoreIsLost(t *testing.T) {
+	s, _ := redisStore(t, shared.Client(t), testBeat)
+	i := start(t, s, func(o *broker.Options) { o.Beat = testBeat })
+	i.ready(t, http.StatusOK)
+	p := ways["tcp"](t, i)
+	p.connect("phone", "")
+	p.subscribe("news")
+	deaf := s
+	deaf.queue = deafQueue{s.queue}
+	j := start(t, deaf, func(o *broker.Options) { o.Beat = testBeat })
+	j.ready(t, http.StatusOK)
+	for _, target := range []string{"channel\":\"news", "client\":\"phone"} {
+		status, answer := j.call(t, "POST", "/v1/push", fmt.Sprintf(`{"%s","data":"maybe"}`, target))
+		if status != http.StatusServiceUnavailable {
+			t.Fatalf("%d %v", status, answer)
+		}
+		p.expect(object{"type": "message", "data": "maybe"})
+	}
+}
