@@ -18,7 +18,7 @@
 //	ghosts_test.go    clients that die with their broker
 //	streams_test.go   what is pushed, to whom, and again after a failure
 //	ledger_test.go    what was accepted, and what arrived
-//	keyspace_test.go  the table of keys, and the walk over Redis
+//	keyspace_test.go  what Redis holds in the end
 //
 // The clients' side of the protocol is js/session.js, for all but the Go clients.
 package e2e

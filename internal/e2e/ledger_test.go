@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"testing"
+
+	"switchboard/internal/bell"
 )
 
 // event is what a client saw, the same from JavaScript and from Go.
@@ -31,17 +33,17 @@ type place struct{ client, name string }
 
 // ledger holds what was accepted against what arrived.
 type ledger struct {
-	bell     // guards the fields below
-	expected map[place]bool
-	pushes   int                // accepted
-	accepted map[delivery]int64 // ids, as the answers to the pushes had them
-	arrived  map[delivery]int64
-	reached  map[place]int     // last n, by stream
-	lastID   map[place]int64   // by queue
-	server   map[string]string // by client: where it is connected
-	resumed  int               // messages that came twice, on two connections
-	left     int
-	problems []string
+	bell.Bell // guards the fields below
+	expected  map[place]bool
+	pushes    int                // accepted
+	accepted  map[delivery]int64 // ids, as the answers to the pushes had them
+	arrived   map[delivery]int64
+	reached   map[place]int     // last n, by stream
+	lastID    map[place]int64   // by queue
+	server    map[string]string // by client: where it is connected
+	resumed   int               // messages that came twice, on two connections
+	left      int
+	problems  []string
 }
 
 func newLedger(streams []stream) *ledger {
@@ -69,7 +71,7 @@ func (l *ledger) at(server string) (n int) {
 
 // accept notes with which ids, by client, message n of a stream was accepted.
 func (l *ledger) accept(stream string, n int, ids map[string]int64) {
-	l.change(func() {
+	l.Change(func() {
 		l.pushes++
 		for client, id := range ids {
 			l.accepted[delivery{client, stream, n}] = id
@@ -78,7 +80,7 @@ func (l *ledger) accept(stream string, n int, ids map[string]int64) {
 }
 
 func (l *ledger) complain(format string, args ...any) {
-	l.change(func() { l.complainLocked(format, args...) })
+	l.Change(func() { l.complainLocked(format, args...) })
 }
 
 func (l *ledger) complainLocked(format string, args ...any) {
@@ -87,7 +89,7 @@ func (l *ledger) complainLocked(format string, args ...any) {
 
 // see enters what a client saw.
 func (l *ledger) see(e event) {
-	l.change(func() {
+	l.Change(func() {
 		switch e.Event {
 		case "ready":
 			l.server[e.Client] = e.Server
@@ -130,9 +132,9 @@ func (l *ledger) messageLocked(e event) {
 // until waits for done; a complaint of anybody fails the test at once.
 func (l *ledger) until(ctx context.Context, t *testing.T, what string, done func() bool) {
 	t.Helper()
-	err := l.await(ctx, func() bool { return len(l.problems) > 0 || done() })
-	l.mu.Lock()
-	defer l.mu.Unlock()
+	err := l.Await(ctx, func() bool { return len(l.problems) > 0 || done() })
+	l.Lock()
+	defer l.Unlock()
 	if err == nil && len(l.problems) == 0 {
 		return
 	}
@@ -145,8 +147,8 @@ func (l *ledger) until(ctx context.Context, t *testing.T, what string, done func
 // settle compares ids: what arrived is what was accepted.
 func (l *ledger) settle(t *testing.T) {
 	t.Helper()
-	l.mu.Lock()
-	defer l.mu.Unlock()
+	l.Lock()
+	defer l.Unlock()
 	for d, id := range l.accepted {
 		if l.arrived[d] != id {
 			t.Errorf("%s of %s: the push was answered with id %d, it arrived with %d", d.stream, d.client, id, l.arrived[d])

@@ -6,6 +6,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"switchboard/internal/keytable"
 )
 
 // tooLong is the end of the story in any case; it takes a fraction of that.
@@ -29,7 +31,7 @@ func TestEveryMessageReachesEveryAddresseeOnceAlthoughABrokerIsKilled(t *testing
 	troupe := enter(ctx, t, cast, l)
 	everyoneIsUp := func() bool { return len(l.server) == len(cast) }
 	l.until(ctx, t, "all clients connect", everyoneIsUp)
-	if _, err := checkKeys(ctx, f.redis); err != nil {
+	if _, err := keytable.Check(ctx, f.redis); err != nil {
 		t.Error(err)
 	}
 	passed("all clients are connected")
@@ -50,7 +52,7 @@ func TestEveryMessageReachesEveryAddresseeOnceAlthoughABrokerIsKilled(t *testing
 	passed("%d pushes are %d messages; %d attempts failed, %d of them after the message was stored; %d messages came again to be acknowledged",
 		l.pushes, len(l.arrived), b.repeated.Load(), b.unanswered.Load(), l.resumed)
 
-	eventually(ctx, t, "acknowledged messages leave the lists", func() error { return emptied(ctx, f.redis, ofWaiting) })
+	eventually(ctx, t, "acknowledged messages leave the lists", func() error { return keytable.Emptied(ctx, f.redis, keytable.OfWaiting) })
 	buried(ctx, t, f, victim)
 	exorcised(ctx, t, f.redis)
 	passed("the janitor has buried the killed broker")
@@ -65,10 +67,10 @@ func TestEveryMessageReachesEveryAddresseeOnceAlthoughABrokerIsKilled(t *testing
 	}
 	passed("the brokers have left")
 
-	eventually(ctx, t, "what the servers held goes", func() error { return emptied(ctx, f.redis, ofServers) })
+	eventually(ctx, t, "what the servers held goes", func() error { return keytable.Emptied(ctx, f.redis, keytable.OfServers) })
 	f.janitor.end(ctx, t, syscall.SIGTERM)
 	nobodyOnline(ctx, t, f.redis, cast)
-	count, err := checkKeys(ctx, f.redis)
+	count, err := keytable.Check(ctx, f.redis)
 	if err != nil {
 		t.Error(err)
 	}
@@ -79,9 +81,9 @@ func TestEveryMessageReachesEveryAddresseeOnceAlthoughABrokerIsKilled(t *testing
 // were. Pushing goes on meanwhile.
 func kill(ctx context.Context, t *testing.T, l *ledger, victim *instance) int {
 	t.Helper()
-	l.mu.Lock()
+	l.Lock()
 	n, pushes := l.at(victim.id), l.pushes
-	l.mu.Unlock()
+	l.Unlock()
 	if n < castSize/4 {
 		t.Errorf("only %d clients are at the broker that is killed", n)
 	}

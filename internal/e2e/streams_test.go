@@ -207,7 +207,7 @@ func (b *backend) post(ctx context.Context, broker *instance, body []byte) (push
 	}
 	var answer struct{ Results []pushResult }
 	if err := json.Unmarshal(text, &answer); err != nil || resp.StatusCode != http.StatusOK || len(answer.Results) != 1 {
-		return pushResult{}, fmt.Errorf("%s: %s: %.300s", broker.name, resp.Status, text)
+		return pushResult{}, fmt.Errorf("%s: %s: %.300s", broker.Name, resp.Status, text)
 	}
 	return answer.Results[0], nil
 }

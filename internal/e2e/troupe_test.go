@@ -116,10 +116,7 @@ func (tr *troupe) exeunt(ctx context.Context, t *testing.T, n int) {
 	if err := tr.input.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if err := tr.node.await(ctx, func() bool { return tr.node.ended }); err != nil {
-		t.Fatalf("node: %v", err)
-	}
-	if code := tr.node.cmd.ProcessState.ExitCode(); code != 0 {
-		t.Errorf("node ended with %d, want 0", code)
+	if code, err := tr.node.Wait(ctx); err != nil || code != 0 {
+		t.Errorf("node ended with %d (%v), want 0", code, err)
 	}
 }

@@ -1,0 +1,154 @@
+// Package keytable is the design's table of the keys in Redis, for tests and measurements
+// that walk over a Redis: every key must be known, of its type, and bounded by somebody.
+package keytable
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"sync"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// Bound is what keeps a key from staying for ever.
+type Bound int
+
+const (
+	TTL    Bound = iota // Redis
+	Owner               // the server or, after its death, the janitor: gone when all have left
+	Capped              // the cap of what it holds
+)
+
+// Row is what the design says of some keys.
+type Row struct {
+	Keys  *regexp.Regexp
+	Type  string
+	Bound Bound
+}
+
+// like fits keys that match a pattern wholly.
+func like(pattern string) *regexp.Regexp { return regexp.MustCompile("^" + pattern + "$") }
+
+var (
+	leases      = Row{like(`s_\{.+\}`), "hash", TTL}
+	clientLists = Row{like(`mq_c_\{.+\}`), "list", TTL}
+)
+
+// Table is the one of the design, and the idempotency keys. The first row that fits counts.
+var Table = []Row{
+	{like(`s_list`), "set", Owner},
+	{like(`s_dead_\{.+\}`), "string", TTL},
+	{like(`s_ch_\{.+\}`), "set", Owner},
+	{like(`s_c_\{.+\}`), "set", Owner},
+	leases,
+	{like(`u_\{.+\}`), "hash", TTL},
+	{like(`c_\{.+\}`), "hash", TTL},
+	{like(`ch_list`), "set", Owner},
+	{like(`ch_p_\{.+\}:.+`), "hash", Owner},
+	{like(`ch_\{.+\}`), "set", Owner},
+	clientLists,
+	{like(`mq_ch_\{.+\}`), "zset", TTL},
+	{like(`mq_m_\{.+\}`), "hash", TTL},
+	{like(`mq_k_\{.+\}:.+`), "string", TTL},
+	{like(`mq_kc_\{.+\}:.+`), "string", TTL},
+	{like(`qq_\{\d+\}`), "list", Capped},
+}
+
+// OfServers are the rows that have no key when no server is left.
+func OfServers(r Row) bool { return r.Bound == Owner || r == leases }
+
+// OfWaiting is the row that has no key when every client has acknowledged all.
+func OfWaiting(r Row) bool { return r == clientLists }
+
+// rowOf is the row of a key, if there is one.
+func rowOf(key string) (Row, bool) {
+	for _, r := range Table {
+		if r.Keys.MatchString(key) {
+			return r, true
+		}
+	}
+	return Row{}, false
+}
+
+// Walk gives all keys, by row; those of no row are an error.
+func Walk(ctx context.Context, rdb redis.UniversalClient) (map[Row][]string, error) {
+	found := map[Row][]string{}
+	var unknown []string
+	var mu sync.Mutex // guards both: the masters of a Cluster are walked side by side
+	err := eachMaster(ctx, rdb, func(ctx context.Context, node *redis.Client) error {
+		keys := node.Scan(ctx, 0, "*", 1000).Iterator()
+		for keys.Next(ctx) {
+			mu.Lock()
+			if r, known := rowOf(keys.Val()); known {
+				found[r] = append(found[r], keys.Val())
+			} else {
+				unknown = append(unknown, keys.Val())
+			}
+			mu.Unlock()
+		}
+		return keys.Err()
+	})
+	if len(unknown) > 0 {
+		err = errors.Join(err, fmt.Errorf("keys that the table does not know: %.300q", unknown))
+	}
+	return found, err
+}
+
+func eachMaster(ctx context.Context, rdb redis.UniversalClient, do func(context.Context, *redis.Client) error) error {
+	switch c := rdb.(type) {
+	case *redis.ClusterClient:
+		return c.ForEachMaster(ctx, do)
+	case *redis.Client:
+		return do(ctx, c)
+	}
+	return fmt.Errorf("a %T cannot be walked", rdb)
+}
+
+// Check demands of every key the type and the bound that the table says. It returns how
+// many there are in each row.
+func Check(ctx context.Context, rdb redis.UniversalClient) (count map[string]int, err error) {
+	found, err := Walk(ctx, rdb)
+	count = map[string]int{}
+	for r, keys := range found {
+		count[r.Keys.String()] = len(keys)
+		err = errors.Join(err, r.check(ctx, rdb, keys))
+	}
+	return count, err
+}
+
+// check gives the first objection to some keys of the row.
+func (r Row) check(ctx context.Context, rdb redis.UniversalClient, keys []string) error {
+	pipe := rdb.Pipeline()
+	for _, key := range keys {
+		pipe.Type(ctx, key)
+		pipe.PTTL(ctx, key)
+	}
+	answers, err := pipe.Exec(ctx)
+	if err != nil {
+		return err
+	}
+	for i, key := range keys {
+		typ, left := answers[2*i].(*redis.StatusCmd).Val(), answers[2*i+1].(*redis.DurationCmd).Val()
+		switch {
+		case typ == "none": // it has gone since the walk saw it
+		case typ != r.Type:
+			return fmt.Errorf("%s is a %s, not a %s", key, typ, r.Type)
+		case r.Bound == TTL && left < 0:
+			return fmt.Errorf("%s has no TTL", key)
+		}
+	}
+	return nil
+}
+
+// Emptied says which rows have keys although none should.
+func Emptied(ctx context.Context, rdb redis.UniversalClient, none func(Row) bool) error {
+	found, err := Walk(ctx, rdb)
+	for r, keys := range found {
+		if none(r) {
+			err = errors.Join(err, fmt.Errorf("there are %d keys %s, like %s", len(keys), r.Keys, keys[0]))
+		}
+	}
+	return err
+}
