@@ -20,8 +20,10 @@ type Channel struct {
 
 	refs int // guarded by hub.mu: subscriptions, and whoever is about to subscribe
 
-	bindMu sync.Mutex // held over the store calls that bind and unbind: neither overtakes the other
-	bound  atomic.Bool
+	// binding has a place for one: who binds or unbinds, so that neither overtakes the other. It is no
+	// mutex because it is held over store calls: testing/synctest sees through the wait for it.
+	binding chan struct{}
+	bound   atomic.Bool
 
 	tail atomic.Pointer[tail] // read by all, replaced under mu
 
@@ -47,14 +49,19 @@ type local struct {
 	woken atomic.Bool // a wake task is posted and has not begun
 }
 
+// bindingTurn waits for the place in binding.
+func (c *Channel) bindingTurn() (done func()) {
+	c.binding <- struct{}{}
+	return func() { <-c.binding }
+}
+
 // ready binds the channel in the registry and reads its position, once; after a
 // failure the next caller tries again.
 func (c *Channel) ready(ctx context.Context) error {
 	if c.bound.Load() {
 		return nil
 	}
-	c.bindMu.Lock()
-	defer c.bindMu.Unlock()
+	defer c.bindingTurn()()
 	if c.bound.Load() {
 		return nil
 	}

@@ -72,8 +72,7 @@ func (c *Channel) shrink() {
 // unbind takes an unused channel out of registry and hub. When the registry cannot be
 // reached the channel stays, and the next tick tries again.
 func (h *Hub) unbind(c *Channel) {
-	c.bindMu.Lock()
-	defer c.bindMu.Unlock()
+	defer c.bindingTurn()()
 	if !h.unused(c) {
 		return
 	}
@@ -84,7 +83,7 @@ func (h *Hub) unbind(c *Channel) {
 			h.opts.Logger.Warn().Err(err).Msg("unbind failed; the next tick tries again")
 			return
 		}
-		c.bound.Store(false) // whoever acquired it meanwhile binds anew, behind bindMu
+		c.bound.Store(false) // whoever acquired it meanwhile binds anew, behind us
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -115,8 +114,7 @@ func (h *Hub) Assert(ctx context.Context, old string) error {
 }
 
 func (c *Channel) assert(ctx context.Context, old string) error {
-	c.bindMu.Lock()
-	defer c.bindMu.Unlock()
+	defer c.bindingTurn()()
 	if !c.bound.Load() {
 		return nil
 	}

@@ -112,7 +112,7 @@ func (h *Hub) hold(name string) *Channel {
 	defer h.mu.Unlock()
 	c := h.channels[name]
 	if c == nil {
-		c = &Channel{Name: name, hub: h, perLoop: make([]local, len(h.opts.Loops))}
+		c = &Channel{Name: name, hub: h, binding: make(chan struct{}, 1), perLoop: make([]local, len(h.opts.Loops))}
 		c.tail.Store(new(tail))
 		h.channels[name] = c
 	}

@@ -3,7 +3,6 @@ package session
 import (
 	"context"
 	"errors"
-	"hash/maphash"
 	"sync"
 
 	"switchboard/internal/wire"
@@ -18,23 +17,45 @@ type binding struct {
 	ackTo        int64 // acknowledged by the client, perhaps not yet in the store
 }
 
-// stripes serialise the store calls about one client: a binding and the end of the one
-// before it must not overtake each other in s_c_.
-type stripes struct {
-	seed  maphash.Seed
-	locks [1024]sync.Mutex
+// turns serialise the store calls about one client: a binding and the end of the one
+// before it must not overtake each other in s_c_. A turn is a place in a channel and not a
+// mutex: it is held over store calls, and testing/synctest sees through the wait for it.
+type turns struct {
+	mu      sync.Mutex // guards the field below and every turn.takers
+	clients map[string]*turn
 }
 
-func (s *stripes) lock(client string) (unlock func()) {
-	mu := &s.locks[maphash.String(s.seed, client)%uint64(len(s.locks))]
-	mu.Lock()
-	return mu.Unlock
+// turn is there while somebody holds it or waits for it.
+type turn struct {
+	place  chan struct{}
+	takers int
+}
+
+// take waits for the client's turn.
+func (t *turns) take(client string) (done func()) {
+	t.mu.Lock()
+	own := t.clients[client]
+	if own == nil {
+		own = &turn{place: make(chan struct{}, 1)}
+		t.clients[client] = own
+	}
+	own.takers++
+	t.mu.Unlock()
+	own.place <- struct{}{}
+	return func() {
+		<-own.place
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		if own.takers--; own.takers == 0 {
+			delete(t.clients, client)
+		}
+	}
 }
 
 // bind makes this server the client's owner: first the note that lets the janitor find
 // it, then the fence, then the user's list of clients.
 func (m *Manager) bind(ctx context.Context, client, user string) (queue.Bound, error) {
-	defer m.stripes.lock(client)()
+	defer m.turns.take(client)()
 	server := m.opts.ServerID()
 	if err := m.opts.Registry.HoldClient(ctx, server, client); err != nil {
 		return queue.Bound{}, err
@@ -75,7 +96,7 @@ func (m *Manager) unbindLater(b binding) {
 // unbind is compare-and-delete by generation: a client that is bound anew, here or
 // elsewhere, stays so.
 func (m *Manager) unbind(ctx context.Context, b binding) error {
-	defer m.stripes.lock(b.client)()
+	defer m.turns.take(b.client)()
 	if b.ackTo > 0 {
 		if _, err := m.opts.Queue.Ack(ctx, b.client, b.generation, b.ackTo); err != nil && !errors.Is(err, queue.ErrStale) {
 			return err
@@ -103,7 +124,7 @@ func (m *Manager) isHere(ctx context.Context, client string) (bool, error) {
 
 // assert renews a session's binding in the store, under the server's id of now.
 func (m *Manager) assert(ctx context.Context, b binding) error {
-	defer m.stripes.lock(b.client)()
+	defer m.turns.take(b.client)()
 	server := m.opts.ServerID()
 	if err := m.opts.Registry.HoldClient(ctx, server, b.client); err != nil {
 		return err

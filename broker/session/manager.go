@@ -3,7 +3,6 @@ package session
 import (
 	"context"
 	"encoding/json"
-	"hash/maphash"
 	"math/rand/v2"
 	"sync"
 	"sync/atomic"
@@ -16,10 +15,10 @@ import (
 
 // Manager knows all sessions of the process.
 type Manager struct {
-	opts    Options
-	shards  []*shard // by loop.Index
-	stripes stripes
-	ticks   struct{ connect, ping, slow uint32 } // durations in ticks
+	opts   Options
+	shards []*shard // by loop.Index
+	turns  turns
+	ticks  struct{ connect, ping, slow uint32 } // durations in ticks
 
 	count    atomic.Int64 // sessions, connected or not
 	draining atomic.Bool
@@ -33,7 +32,7 @@ type Manager struct {
 // New returns a Manager without sessions.
 func New(opts Options) *Manager {
 	m := &Manager{opts: opts.withDefaults(), clients: make(map[string]*Session), users: make(map[string]int)}
-	m.stripes.seed = maphash.MakeSeed()
+	m.turns.clients = make(map[string]*turn)
 	m.ticks.connect = ticks(m.opts.ConnectTimeout)
 	m.ticks.ping = ticks(m.opts.Ping)
 	m.ticks.slow = ticks(m.opts.SlowAfter)

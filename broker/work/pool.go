@@ -9,7 +9,8 @@ import (
 
 // Pool is a bounded set of workers that come and go with the work.
 type Pool struct {
-	size int
+	size  int
+	start func(worker func())
 
 	mu      sync.Mutex // guards the fields below
 	jobs    []func()
@@ -19,8 +20,12 @@ type Pool struct {
 
 // New returns a Pool of at most size workers. Zero means 256: jobs wait for the store most
 // of the time, and as many as wait together share its round trips.
-func New(size int) *Pool {
-	p := &Pool{size: cmp.Or(size, 256)}
+func New(size int) *Pool { return NewOn(size, func(worker func()) { go worker() }) }
+
+// NewOn is New with workers that run where start lets them, and when: a simulation decides
+// who is next. start must not wait for the worker.
+func NewOn(size int, start func(worker func())) *Pool {
+	p := &Pool{size: cmp.Or(size, 256), start: start}
 	p.idle.L = &p.mu
 	return p
 }
@@ -35,7 +40,7 @@ func (p *Pool) Go(job func()) {
 	}
 	p.mu.Unlock()
 	if start {
-		go p.worker()
+		p.start(p.worker)
 	}
 }
 
