@@ -46,6 +46,7 @@ type Broker struct {
 	pusher   *delivery.Pusher
 	peers    *peer.Links // nil without a shared store
 	metrics  *metrics
+	probe    *probe
 
 	background sync.WaitGroup // what Run waits for besides its parts
 
@@ -82,6 +83,7 @@ func New(opts Options) (*Broker, error) {
 		loops = append(loops, b.poller.Loops()...)
 	}
 	b.wire(loops)
+	b.probe = newProbe(b)
 	return b, nil
 }
 

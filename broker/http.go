@@ -92,7 +92,13 @@ func (b *Broker) probes(mux *http.ServeMux) {
 		answer(w, http.StatusOK, map[string]any{"server": b.serverID(), "version": b.opts.Version})
 	})
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
-		if why := b.notReady(); why != "" {
+		why := b.notReady()
+		if why == "" {
+			if err := b.probe.check(); err != nil {
+				why = "a message to this server itself did not arrive: " + err.Error()
+			}
+		}
+		if why != "" {
 			w.Header().Set("Retry-After", "1")
 			answer(w, http.StatusServiceUnavailable, map[string]any{"ready": false, "reason": why})
 			return

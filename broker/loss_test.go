@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"sync/atomic"
 	"testing"
 
 	"switchboard/broker"
@@ -67,18 +68,27 @@ func TestStoreThatForgetsTellsGaps(t *testing.T) {
 }
 
 // deafQueue stores messages, but loses the answers.
-type deafQueue struct{ queue.Queue }
+type deafQueue struct {
+	queue.Queue
+	deaf *atomic.Bool
+}
 
 var errDeaf = errors.New("the connection broke")
 
 func (q deafQueue) AppendChannel(ctx context.Context, channel string, data []byte, key string) (queue.Appended, error) {
-	_, err := q.Queue.AppendChannel(ctx, channel, data, key)
-	return queue.Appended{}, errors.Join(err, errDeaf)
+	a, err := q.Queue.AppendChannel(ctx, channel, data, key)
+	if q.deaf.Load() {
+		return queue.Appended{}, errDeaf
+	}
+	return a, err
 }
 
 func (q deafQueue) AppendClient(ctx context.Context, push queue.ClientPush) (queue.ClientAppended, error) {
-	_, err := q.Queue.AppendClient(ctx, push)
-	return queue.ClientAppended{}, errors.Join(err, errDeaf)
+	a, err := q.Queue.AppendClient(ctx, push)
+	if q.deaf.Load() {
+		return queue.ClientAppended{}, errDeaf
+	}
+	return a, err
 }
 
 // TestAnswerOfTheStoreIsLost: the push is refused, but if it was stored its receivers do not wait for
@@ -91,14 +101,46 @@ func TestAnswerOfTheStoreIsLost(t *testing.T) {
 	p.connect("phone", "")
 	p.subscribe("news")
 	deaf := s
-	deaf.queue = deafQueue{s.queue}
+	q := deafQueue{s.queue, new(atomic.Bool)}
+	deaf.queue = q
 	j := start(t, deaf, func(o *broker.Options) { o.Beat = testBeat })
 	j.ready(t, http.StatusOK)
+	q.deaf.Store(true)
 	for _, target := range []string{"channel\":\"news", "client\":\"phone"} {
 		status, answer := j.call(t, "POST", "/v1/push", fmt.Sprintf(`{"%s","data":"maybe"}`, target))
 		if status != http.StatusServiceUnavailable {
 			t.Fatalf("%d %v", status, answer)
 		}
 		p.expect(object{"type": "message", "data": "maybe"})
+	}
+}
+
+// TestBindingThatTheStoreForgot: to have no binding is not to be superseded.
+func TestBindingThatTheStoreForgot(t *testing.T) {
+	c := shared.Client(t)
+	s, prefix := redisStore(t, c, testBeat)
+	i := start(t, s, func(o *broker.Options) { o.Beat = testBeat })
+	i.ready(t, http.StatusOK)
+	p := ways["tcp"](t, i)
+	p.connect("phone", "alice")
+	first := i.push(t, `{"client":"phone","data":1}`)["id"]
+	p.expect(object{"type": "message", "id": first})
+	if err := c.Del(t.Context(), prefix+"c_{phone}").Err(); err != nil {
+		t.Fatal(err)
+	}
+	p.say(`{"type":"ack","id":%v}`, first)
+	eventually(t, "the binding is made again, and the acknowledgement arrives", func() bool {
+		_, u := i.call(t, "GET", "/v1/users/alice", "")
+		devices := u["clients"].([]any)
+		if len(devices) != 1 {
+			return false
+		}
+		device := devices[0].(object)
+		return device["online"] == true && fmt.Sprint(device["queued"]) == "0"
+	})
+	second := i.push(t, `{"user":"alice","data":2}`)
+	p.expect(object{"type": "message", "channel": nil, "data": 2})
+	if len(second["clients"].([]any)) != 1 {
+		t.Errorf("pushed to %v", second)
 	}
 }

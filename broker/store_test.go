@@ -113,10 +113,11 @@ func TestFullRedis(t *testing.T) {
 		_, u := i.call(t, "GET", "/v1/users/alice", "")
 		return fmt.Sprint(u["clients"].([]any)[0].(object)["queued"]) == "0"
 	})
-	i.ready(t, http.StatusOK)
+	i.ready(t, http.StatusServiceUnavailable) // it lives, but nothing can be pushed
 	if err := client.ConfigSet(t.Context(), "maxmemory", "0").Err(); err != nil {
 		t.Fatal(err)
 	}
+	i.ready(t, http.StatusOK)
 }
 
 // blockingQueue lets a test stop a read of a channel in the middle.

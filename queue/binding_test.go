@@ -167,7 +167,7 @@ func testUnbind(t *testing.T, open opener) {
 	equal(t, "client", c, Client{
 		User: "alice", Generation: now.Generation, Since: c.Since, Queued: 2, Last: c.Last,
 	})
-	fails(t, "unknown", f.Unbind(t.Context(), "tablet", 1), ErrStale)
+	fails(t, "unknown", f.Unbind(t.Context(), "tablet", 1), ErrForgotten)
 }
 
 func testRelease(t *testing.T, open opener) {
@@ -206,12 +206,18 @@ func testStaleGeneration(t *testing.T, open opener) {
 	for _, c := range []struct {
 		client     string
 		generation int64
-	}{{"phone", old.Generation}, {"phone", now.Generation + 1}, {"phone", 0}, {"tablet", now.Generation}} {
+		want       error
+	}{
+		{"phone", old.Generation, ErrStale},
+		{"phone", 0, ErrStale},
+		{"phone", now.Generation + 1, ErrForgotten},
+		{"tablet", now.Generation, ErrForgotten},
+	} {
 		_, err := f.Window(t.Context(), c.client, c.generation, 0, 10)
-		fails(t, "window", err, ErrStale)
+		fails(t, "window", err, c.want)
 		_, err = f.Ack(t.Context(), c.client, c.generation, ids[2])
-		fails(t, "ack", err, ErrStale)
-		fails(t, "unbind", f.Unbind(t.Context(), c.client, c.generation), ErrStale)
+		fails(t, "ack", err, c.want)
+		fails(t, "unbind", f.Unbind(t.Context(), c.client, c.generation), c.want)
 	}
 	fails(t, "refresh", f.Refresh(t.Context(), "phone", "alice", "b1", old.Generation), ErrStale)
 	after, _, err := f.Client(t.Context(), "phone")

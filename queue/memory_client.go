@@ -47,10 +47,14 @@ func (m *Memory) clientLocked(client string, now int64) (c *memoryClient, known 
 	return &memoryClient{}, false
 }
 
-// fencedLocked is the record of a client whose current generation is the given one.
+// fencedLocked is the record of a client whose current generation is the given one, else ErrStale or
+// ErrForgotten.
 func (m *Memory) fencedLocked(client string, generation, now int64) (*memoryClient, error) {
 	c, known := m.clients.get(client, now)
-	if !known || c.generation != generation {
+	switch {
+	case !known || c.generation < generation:
+		return nil, ErrForgotten
+	case c.generation > generation:
 		return nil, ErrStale
 	}
 	return c, nil

@@ -7,9 +7,12 @@ import (
 )
 
 var (
-	// ErrStale is returned to whoever acts in a client's name with a generation that is not
+	// ErrStale is returned to whoever acts in a client's name with a generation that is below
 	// the current one: the client is bound elsewhere, nothing was changed.
 	ErrStale = errors.New("queue: stale generation")
+	// ErrForgotten is returned when the current generation is below, or there is none: the store lost the
+	// binding, as in a failover, or it expired. Nothing was changed; Refresh makes it again.
+	ErrForgotten = errors.New("queue: the binding is forgotten")
 	// ErrTaken is returned when a client id belongs to another user, and that device is
 	// online or has messages waiting.
 	ErrTaken = errors.New("queue: the client belongs to another user")
@@ -121,7 +124,8 @@ type Queue interface {
 	// the current one, or if the record was lost, or went back to an older generation in a failover: then it is
 	// made again with this generation. ErrStale when a higher one is current.
 	Refresh(ctx context.Context, client, user, server string, generation int64) error
-	// Unbind ends the binding: the client is offline, its queue stays. ErrStale when the generation is not current.
+	// Unbind ends the binding: the client is offline, its queue stays. ErrStale and ErrForgotten when the generation
+	// is not current.
 	Unbind(ctx context.Context, client string, generation int64) error
 	// Release is the janitor's Unbind: it takes the client from server if it is still the
 	// owner, and returns whose it is and the generation released. released is false when another owns it or nobody.
@@ -133,11 +137,11 @@ type Queue interface {
 	// returns the owner. A client never seen gets a record without user and owner, so that it finds the message.
 	AppendClient(ctx context.Context, push ClientPush) (ClientAppended, error)
 	// Window is up to limit messages behind after, all of them among the first MaxWindow of the
-	// list. ErrStale as above. Page.Floor above after means that messages were lost to the cap or the TTL;
+	// list. ErrStale and ErrForgotten as above. Page.Floor above after means that messages were lost to the cap or the TTL;
 	// Page.Complete is false then. More without Messages: the whole window is on the way, read again after an Ack.
 	Window(ctx context.Context, client string, generation, after int64, limit int) (Page, error)
 	// Ack removes everything up to id from the head of the list and says how many went. An id
-	// never assigned counts as the last one. ErrStale as above.
+	// never assigned counts as the last one. ErrStale and ErrForgotten as above.
 	Ack(ctx context.Context, client string, generation, id int64) (int, error)
 
 	// ConfirmChannel looks for a message that AppendChannel stored. It is nil when the store has it, or

@@ -42,9 +42,9 @@ func (r *Redis) Refresh(ctx context.Context, client, user, server string, genera
 
 // Unbind implements [Queue].
 func (r *Redis) Unbind(ctx context.Context, client string, generation int64) error {
-	current, err := r.evalInt(ctx, unbindScript, []string{r.keys.record(client)}, decimal(generation))
-	if err == nil && current == 0 {
-		err = ErrStale
+	done, err := r.evalInt(ctx, unbindScript, []string{r.keys.record(client)}, decimal(generation))
+	if err == nil {
+		err = fence(done)
 	}
 	if err != nil {
 		return fmt.Errorf("unbind client %s: %w", client, err)
@@ -133,8 +133,8 @@ func (r *Redis) Window(ctx context.Context, client string, generation, after int
 func (r *Redis) window(ctx context.Context, client string, generation, after int64, limit int) (Page, []string, error) {
 	reply, err := r.eval(ctx, windowScript, r.clientKeys(client),
 		decimal(generation), decimal(after), limit, MaxWindow, MaxPageBytes)
-	if err == nil && reply.empty() {
-		err = ErrStale
+	if err == nil && len(reply.rest) == 1 {
+		err = fence(reply.integer())
 	}
 	if err != nil {
 		return Page{}, nil, err
@@ -149,13 +149,24 @@ func (r *Redis) window(ctx context.Context, client string, generation, after int
 // Ack implements [Queue].
 func (r *Redis) Ack(ctx context.Context, client string, generation, id int64) (int, error) {
 	n, err := r.evalInt(ctx, ackScript, r.clientKeys(client), decimal(generation), decimal(id))
-	if err == nil && n < 0 {
-		err = ErrStale
+	if err == nil {
+		err = fence(n)
 	}
 	if err != nil {
 		return 0, fmt.Errorf("acknowledge %d of client %s: %w", id, client, err)
 	}
 	return int(n), nil
+}
+
+// fence is the error that a fenced script returns as a negative number.
+func fence(result int64) error {
+	switch result {
+	case -1:
+		return ErrStale
+	case -2:
+		return ErrForgotten
+	}
+	return nil
 }
 
 // clientKeys are the two keys of a client, in the order of every script that takes both.

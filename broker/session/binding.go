@@ -98,13 +98,13 @@ func (m *Manager) unbindLater(b binding) {
 func (m *Manager) unbind(ctx context.Context, b binding) error {
 	defer m.turns.take(b.client)()
 	if b.ackTo > 0 {
-		if _, err := m.opts.Queue.Ack(ctx, b.client, b.generation, b.ackTo); err != nil && !errors.Is(err, queue.ErrStale) {
+		if _, err := m.opts.Queue.Ack(ctx, b.client, b.generation, b.ackTo); err != nil && !fenced(err) {
 			return err
 		}
 	}
 	err := m.opts.Queue.Unbind(ctx, b.client, b.generation)
 	rebound := false
-	if errors.Is(err, queue.ErrStale) {
+	if fenced(err) {
 		rebound, err = m.isHere(ctx, b.client)
 	}
 	if err == nil && b.user != "" {
@@ -114,6 +114,11 @@ func (m *Manager) unbind(ctx context.Context, b binding) error {
 		err = m.opts.Registry.DropClient(ctx, m.opts.ServerID(), b.client)
 	}
 	return err
+}
+
+// fenced says whether a call in a client's name was refused: the binding is another by now, or none.
+func fenced(err error) bool {
+	return errors.Is(err, queue.ErrStale) || errors.Is(err, queue.ErrForgotten)
 }
 
 // isHere says whether this server owns the client by now: then the note in s_c_ stays.

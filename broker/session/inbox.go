@@ -189,11 +189,14 @@ func (s *Session) inboxRetry() {
 }
 
 // storeRefused acts on a failed call in the client's name: a stale generation means that
-// the client is elsewhere.
+// the client is elsewhere, a forgotten one that the store lost it.
 func (s *Session) storeRefused(err error) {
-	if errors.Is(err, queue.ErrStale) {
+	switch {
+	case errors.Is(err, queue.ErrStale):
 		s.close(wire.CloseSuperseded, "the client connected elsewhere", 0)
 		return
+	case errors.Is(err, queue.ErrForgotten):
+		s.unasserted = true // the next tick makes the binding again, and then all is tried again
 	}
 	s.m.opts.Logger.Warn().Err(err).Msg("client queue: the next tick tries again")
 }

@@ -4,12 +4,13 @@
 -- KEYS[2] mq_c_{client}
 -- ARGV[1] generation
 -- ARGV[2] id up to which all is received
--- returns how many messages went, -1 when the generation is not the current one
+-- returns how many messages went; -1 when a higher generation is current, -2 when the store lost the record or
+-- knows an older generation only
 -- cost O(messages removed)
 
 local record = redis.call('HMGET', KEYS[1], 'generation', 'last', 'acked')
 if record[1] ~= ARGV[1] then
-	return -1
+	return tonumber(record[1] or 0) > tonumber(ARGV[1]) and -1 or -2
 end
 
 local function id_of(element)

@@ -2,11 +2,13 @@
 -- Ends a binding: the client is offline, its queue stays.
 -- KEYS[1] c_{client}
 -- ARGV[1] generation
--- returns 1, or 0 when the generation is not the current one
+-- returns 1; -1 when a higher generation is current, -2 when the store lost the record or knows an older
+-- generation only
 -- cost O(1)
 
-if redis.call('HGET', KEYS[1], 'generation') ~= ARGV[1] then
-	return 0
+local current = redis.call('HGET', KEYS[1], 'generation')
+if current ~= ARGV[1] then
+	return tonumber(current or 0) > tonumber(ARGV[1]) and -1 or -2
 end
 redis.call('HSET', KEYS[1], 'server', '')
 return 1

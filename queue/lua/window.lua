@@ -8,12 +8,13 @@
 -- ARGV[3] limit, messages
 -- ARGV[4] window, messages, a multiple of 32
 -- ARGV[5] limit, bytes
--- returns {floor, last, more 0 or 1, {element...}}; {} when the generation is not the current one
+-- returns {floor, last, more 0 or 1, {element...}}; {-1} when a higher generation is current, {-2} when the store
+-- lost the record or knows an older generation only
 -- cost O(window)
 
 local record = redis.call('HMGET', KEYS[1], 'generation', 'last', 'acked', 'floor')
 if record[1] ~= ARGV[1] then
-	return {}
+	return {tonumber(record[1] or 0) > tonumber(ARGV[1]) and -1 or -2}
 end
 
 local function id_of(element)

@@ -1,0 +1,68 @@
+package broker_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"switchboard/broker"
+	"switchboard/queue"
+)
+
+// brokenQueue can be written to, but no longer read.
+type brokenQueue struct {
+	queue.Queue
+	broken *atomic.Bool
+}
+
+func (q brokenQueue) ReadChannel(ctx context.Context, channel string, after int64, limit int) (queue.Page, error) {
+	if q.broken.Load() {
+		return queue.Page{}, errors.New("broken")
+	}
+	return q.Queue.ReadChannel(ctx, channel, after, limit)
+}
+
+// TestReadyMeansThatMessagesComeThrough: the lease and the writes alone are not enough.
+func TestReadyMeansThatMessagesComeThrough(t *testing.T) {
+	s, _ := redisStore(t, shared.Client(t), testBeat)
+	q := brokenQueue{s.queue, new(atomic.Bool)}
+	s.queue = q
+	i := start(t, s, func(o *broker.Options) { o.Beat = testBeat })
+	i.ready(t, http.StatusOK)
+	q.broken.Store(true)
+	i.ready(t, http.StatusServiceUnavailable)
+	_, answer := i.call(t, "GET", "/readyz", "")
+	if why, _ := answer["reason"].(string); !strings.Contains(why, "did not come through") {
+		t.Errorf("not ready because %q", why)
+	}
+	q.broken.Store(false)
+	i.ready(t, http.StatusOK)
+}
+
+// TestReadyMeansThatTheStoreKnowsTheServer: bindings that got lost unnoticed show in the probe, and are
+// made again.
+func TestReadyMeansThatTheStoreKnowsTheServer(t *testing.T) {
+	c := shared.Client(t)
+	s, prefix := redisStore(t, c, testBeat)
+	i := start(t, s, func(o *broker.Options) { o.Beat = testBeat })
+	i.ready(t, http.StatusOK)
+	p := ways["tcp"](t, i)
+	p.connect("phone", "")
+	p.subscribe("news")
+	keys, err := c.Keys(t.Context(), prefix+"ch_{*").Result()
+	if err != nil || len(keys) != 3 { // news, $all and the probe's
+		t.Fatalf("bound channels %q, %v", keys, err)
+	}
+	if err := c.Del(t.Context(), keys...).Err(); err != nil {
+		t.Fatal(err)
+	}
+	i.ready(t, http.StatusServiceUnavailable)
+	i.ready(t, http.StatusOK)
+	if r := i.push(t, `{"channel":"news","data":1}`); r["servers"] == nil {
+		t.Fatalf("%v", r)
+	}
+	p.expect(object{"type": "message", "channel": "news", "data": 1})
+}
