@@ -2,6 +2,9 @@
 // round trips: while one pipeline is in flight the next one gathers. A caller
 // blocks until its own command has been answered.
 //
+// A durable call is answered when a replica has what it wrote. Such calls share round
+// trips of their own, so that nobody else waits for replicas.
+//
 // A [Script] is a .lua file beside its caller, loaded once per server and run by
 // its digest; a server that does not know it (restarted, failed over, a new
 // Cluster node) gets its text with the same call.

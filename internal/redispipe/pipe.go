@@ -20,9 +20,15 @@ type Options struct {
 	// MaxInFlight is how many round trips may be under way at once: one keeps
 	// batches deepest, a second keeps one slow reply from holding everybody up.
 	// Zero means 2.
+	// Durable calls have as many for themselves, per node of a Cluster.
 	MaxInFlight int
-	// Observe, when not nil, is called after every round trip with its duration,
-	// its number of commands and the error of the connection (nil when Redis answered).
+	// ReplicaTimeout is how long a round trip of durable calls waits for a replica, beyond
+	// Timeout. It should be less than the client's ReadTimeout, which cuts it off. Zero
+	// means 1 s.
+	ReplicaTimeout time.Duration
+	// Observe, when not nil, is called after every round trip with its duration, its
+	// number of commands (the WAIT of durable ones counts) and the error of the connection
+	// (nil when Redis answered).
 	Observe func(d time.Duration, commands int, err error)
 }
 
@@ -34,6 +40,7 @@ type Pipe struct {
 	mu       sync.Mutex // guards the fields below
 	waiting  []*call
 	inFlight int
+	durable  map[node]*lane // those with something to do
 }
 
 type call struct {
@@ -48,7 +55,8 @@ func New(client redis.UniversalClient, opts Options) *Pipe {
 	opts.Timeout = cmp.Or(opts.Timeout, 3*time.Second)
 	opts.MaxBatch = cmp.Or(opts.MaxBatch, 512)
 	opts.MaxInFlight = cmp.Or(opts.MaxInFlight, 2)
-	return &Pipe{client: client, opts: opts}
+	opts.ReplicaTimeout = cmp.Or(opts.ReplicaTimeout, time.Second)
+	return &Pipe{client: client, opts: opts, durable: make(map[node]*lane)}
 }
 
 // Do sends cmd with whatever else is waiting and returns when it was answered. When

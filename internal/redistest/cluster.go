@@ -156,6 +156,11 @@ func (c *Cluster) replicate(ctx context.Context) error {
 			return err
 		}
 	}
+	for _, s := range c.Masters[:len(c.Replicas)] {
+		if err := until(ctx, "no replica follows "+s.Addr, func() bool { return s.followed(ctx) }); err != nil {
+			return err
+		}
+	}
 	for _, s := range c.Nodes() {
 		if err := until(ctx, s.Addr+" does not know all replicas", func() bool {
 			nodes, err := s.do(ctx, "cluster", "nodes").Text()

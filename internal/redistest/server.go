@@ -135,6 +135,18 @@ func (s *Server) inStep(ctx context.Context) bool {
 	return s.field(ctx, "master_link_status", "info", "replication") == "up"
 }
 
+// followed says whether a replica confirms what s writes: that begins up to a second after
+// the replica is in step. A library of functions is the one thing to write that is no key.
+func (s *Server) followed(ctx context.Context) bool {
+	node := redis.NewClient(&redis.Options{Addr: s.Addr, MaxRetries: -1, ContextTimeoutEnabled: true})
+	defer node.Close()
+	pipe := node.Pipeline()
+	pipe.FunctionFlush(ctx)
+	replicas := pipe.Do(ctx, "wait", 1, 1000)
+	_, err := pipe.Exec(ctx)
+	return err == nil && replicas.Val() != int64(0)
+}
+
 // until asks again and again until done; the error says what was waited for.
 func until(ctx context.Context, what string, done func() bool) error {
 	tick := time.NewTicker(20 * time.Millisecond)

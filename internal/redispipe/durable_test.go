@@ -1,0 +1,189 @@
+package redispipe
+
+import (
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"switchboard/internal/redistest"
+)
+
+const count = `return redis.call('INCR', KEYS[1])`
+
+// patient is a client that no answer of s comes too late for.
+func patient(t *testing.T, s *redistest.Server) *redis.Client {
+	client := redis.NewClient(&redis.Options{Addr: s.Addr, MaxRetries: -1, ReadTimeout: -1})
+	t.Cleanup(func() { _ = client.Close() })
+	return client
+}
+
+// blocked returns when a WAIT waits on s.
+func blocked(t *testing.T, s *redistest.Server) {
+	t.Helper()
+	client := s.Client(t)
+	for {
+		list, err := client.ClientList(t.Context()).Result()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(list) {
+			if strings.Contains(line, "flags=b ") && strings.Contains(line, "cmd=wait ") {
+				return
+			}
+		}
+	}
+}
+
+func TestDurable(t *testing.T) {
+	master := redistest.Start(t)
+	replica := redistest.StartReplica(t, master).Client(t)
+	seen := &trips{}
+	p := New(master.Client(t), Options{Observe: seen.observe})
+	s := script(t, count)
+	for want := range int64(50) {
+		if n, err := p.EvalDurable(t.Context(), s, []string{"n"}); n != want+1 || err != nil {
+			t.Fatalf("%v, %v; want %d", n, err, want+1)
+		}
+		if n, err := replica.Get(t.Context(), "n").Int64(); n != want+1 || err != nil {
+			t.Fatalf("the replica has %d, %v; want %d", n, err, want+1)
+		}
+	}
+	if sizes := seen.sizes(); len(sizes) != 51 || sizes[0] != 2 || sizes[1] != 2 {
+		t.Errorf("round trips of %v commands, want the text once more and a WAIT in each", sizes)
+	}
+	for left := 1; left > 0; { // the last lane goes after its last answer
+		p.mu.Lock()
+		left = len(p.durable)
+		p.mu.Unlock()
+	}
+}
+
+func TestDurableWithoutReplica(t *testing.T) {
+	for name, client := range map[string]redis.UniversalClient{"server": single.Client(t), "cluster": cluster.Client(t)} {
+		t.Run(name, func(t *testing.T) {
+			p := New(client, Options{ReplicaTimeout: time.Millisecond})
+			if n, err := p.EvalDurable(t.Context(), script(t, count), []string{prefix()}); n != int64(1) || !errors.Is(err, ErrNotReplicated) {
+				t.Errorf("%v, %v; want 1 that is not replicated", n, err)
+			}
+			_, err := p.EvalDurable(t.Context(), script(t, `return redis.error_reply('MINE no')`), []string{prefix()})
+			if err == nil || !strings.Contains(err.Error(), "MINE no") || errors.Is(err, ErrNotReplicated) {
+				t.Errorf("%v, want the script's own error", err)
+			}
+		})
+	}
+}
+
+// TestReplicaIsAway: durable calls wait for it, others do not wait for them.
+func TestReplicaIsAway(t *testing.T) {
+	master := redistest.Start(t)
+	replica := redistest.StartReplica(t, master)
+	p := New(patient(t, master), Options{ReplicaTimeout: time.Hour, MaxInFlight: 1})
+	s := script(t, count)
+	if _, err := p.EvalDurable(t.Context(), s, []string{"n"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := replica.Pause(); err != nil {
+		t.Fatal(err)
+	}
+	var calls sync.WaitGroup
+	call := func(keys ...string) {
+		for _, key := range keys {
+			calls.Go(func() {
+				if n, err := p.EvalDurable(t.Context(), s, []string{key}); n == nil || err != nil {
+					t.Errorf("%v, %v", n, err)
+				}
+			})
+		}
+	}
+	call("n")
+	blocked(t, master)
+	call("a", "b", "c") // these gather behind it
+	if n, err := p.Eval(t.Context(), s, []string{"other"}); n != int64(1) || err != nil {
+		t.Errorf("not durable: %v, %v", n, err)
+	}
+	if err := replica.Resume(); err != nil {
+		t.Fatal(err)
+	}
+	calls.Wait()
+	for _, key := range []string{"a", "b", "c"} {
+		if n, err := replica.Client(t).Get(t.Context(), key).Int(); n != 1 || err != nil {
+			t.Errorf("%s on the replica: %d, %v; want 1", key, n, err)
+		}
+	}
+}
+
+// TestDurableCallsShare one WAIT.
+func TestDurableCallsShare(t *testing.T) {
+	client := single.Client(t)
+	g := newGate(client)
+	seen := &trips{}
+	p := New(client, Options{MaxInFlight: 1, MaxBatch: 40, ReplicaTimeout: time.Millisecond, Observe: seen.observe})
+	s := script(t, count)
+	if err := single.Client(t).ScriptLoad(t.Context(), s.Source).Err(); err != nil {
+		t.Fatal(err)
+	}
+	key := prefix()
+	var calls sync.WaitGroup
+	call := func() { _, _ = p.EvalDurable(t.Context(), s, []string{key}) }
+	calls.Go(call)
+	<-g.arrived
+	for range 50 {
+		calls.Go(call)
+	}
+	for n := 0; n < 50; {
+		p.mu.Lock()
+		n = len(p.durable[client].waiting)
+		p.mu.Unlock()
+	}
+	g.release <- struct{}{}
+	g.one()
+	g.one()
+	calls.Wait()
+	seen.want(t, 2, 41, 11)
+	if n, err := single.Client(t).Get(t.Context(), key).Int(); n != 51 || err != nil {
+		t.Errorf("%d calls ran, %v; want 51", n, err)
+	}
+}
+
+// TestMasterChangesInTheWait: one that became a replica says so; of one that died nothing
+// is known, not even whether the script ran.
+func TestMasterChangesInTheWait(t *testing.T) {
+	for _, test := range []struct {
+		name   string
+		change func(s *redistest.Server) error
+		ran    bool
+	}{
+		{"replica", func(s *redistest.Server) error {
+			return s.Client(t).Do(t.Context(), "replicaof", "127.0.0.1", "1").Err()
+		}, true},
+		{"dead", func(s *redistest.Server) error { s.Kill(); return nil }, false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			master := redistest.Start(t)
+			p := New(patient(t, master), Options{ReplicaTimeout: time.Hour})
+			s := script(t, count)
+			if err := master.Client(t).ScriptLoad(t.Context(), s.Source).Err(); err != nil {
+				t.Fatal(err)
+			}
+			var calls sync.WaitGroup
+			calls.Go(func() {
+				n, err := p.EvalDurable(t.Context(), s, []string{"n"})
+				if err == nil || (n == int64(1)) != test.ran || errors.Is(err, ErrNotReplicated) != test.ran {
+					t.Errorf("%v, %v", n, err)
+				}
+			})
+			blocked(t, master)
+			if err := test.change(master); err != nil {
+				t.Fatal(err)
+			}
+			calls.Wait()
+			if n, err := p.EvalDurable(t.Context(), s, []string{"n"}); err == nil || errors.Is(err, ErrNotReplicated) {
+				t.Errorf("and then: %v, %v; want another error", n, err)
+			}
+		})
+	}
+}

@@ -1,0 +1,145 @@
+package redispipe
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"switchboard/internal/redistest"
+)
+
+// TestDurableInACluster goes to the node of each key, and each has its text sent once.
+func TestDurableInACluster(t *testing.T) {
+	own := redistest.StartReplicatedCluster(t, 3)
+	seen := &trips{}
+	p := New(own.Client(t), Options{Observe: seen.observe})
+	s := script(t, count)
+	for i := range 60 {
+		if n, err := p.EvalDurable(t.Context(), s, []string{fmt.Sprint("k", i)}); n != int64(1) || err != nil {
+			t.Fatalf("key %d: %v, %v; want 1", i, n, err)
+		}
+	}
+	held := int64(0)
+	for _, replica := range own.Replicas {
+		n, err := replica.Client(t).DBSize(t.Context()).Result()
+		if err != nil {
+			t.Fatal(err)
+		}
+		held += n
+	}
+	if held != 60 || len(seen.all) != 63 {
+		t.Errorf("the replicas hold %d keys after %d round trips, want 60 after 63", held, len(seen.all))
+	}
+}
+
+// moving is a slot on its way from one master to another.
+type moving struct {
+	*testing.T
+	from, to     *redistest.Server
+	fromID, toID string
+	slot         int64
+}
+
+func (m moving) on(s *redistest.Server, args ...any) {
+	m.Helper()
+	if err := s.Client(m).Do(m.Context(), append([]any{"cluster", "setslot", m.slot}, args...)...).Err(); err != nil {
+		m.Fatal(err)
+	}
+}
+
+func slotOf(t *testing.T, own *redistest.Cluster, key string) moving {
+	slot, err := own.Client(t).ClusterKeySlot(t.Context(), key).Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := moving{T: t, from: own.Masters[0], to: own.Masters[1], slot: slot}
+	if slot >= 8192 {
+		m.from, m.to = m.to, m.from
+	}
+	for s, id := range map[*redistest.Server]*string{m.from: &m.fromID, m.to: &m.toID} {
+		if *id, err = s.Client(t).Do(t.Context(), "cluster", "myid").Text(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return m
+}
+
+// TestDurableWhileASlotMoves: each call runs once, on the node that it was sent on to.
+func TestDurableWhileASlotMoves(t *testing.T) {
+	own := redistest.StartCluster(t, 2)
+	p := New(own.Client(t), Options{ReplicaTimeout: time.Millisecond})
+	s := script(t, count)
+	const key = "{moves}n"
+	incr := func(want int64) {
+		t.Helper()
+		if n, err := p.EvalDurable(t.Context(), s, []string{key}); n != want || !errors.Is(err, ErrNotReplicated) {
+			t.Errorf("%v, %v; want %d that is not replicated", n, err, want)
+		}
+	}
+	m := slotOf(t, own, key)
+	incr(1)
+	if err := own.Client(t).Del(t.Context(), key).Err(); err != nil {
+		t.Fatal(err)
+	}
+	m.on(m.to, "importing", m.fromID)
+	m.on(m.from, "migrating", m.toID)
+	incr(1) // ASK: a key that is not there is at the other node already
+	incr(2)
+	for _, node := range []*redistest.Server{m.to, m.from} {
+		m.on(node, "node", m.toID)
+	}
+	incr(3) // MOVED
+	incr(4)
+	if n, err := m.to.Client(t).Get(t.Context(), key).Int(); n != 4 || err != nil {
+		t.Errorf("%d, %v at the new node; want 4", n, err)
+	}
+}
+
+// TestRedirectsEnd where two nodes send a call back and forth.
+func TestRedirectsEnd(t *testing.T) {
+	own := redistest.StartCluster(t, 2)
+	seen := &trips{}
+	p := New(own.Client(t), Options{Observe: seen.observe})
+	m := slotOf(t, own, "n")
+	m.on(m.to, "node", m.toID) // without telling the other one
+	m.on(m.from, "migrating", m.toID)
+	m.on(m.to, "node", m.fromID)
+	_, err := p.EvalDurable(t.Context(), script(t, count), []string{"n"})
+	if _, ask := redis.IsAskError(err); !ask {
+		if _, moved := redis.IsMovedError(err); !moved {
+			t.Errorf("%v, want the Cluster's last answer", err)
+		}
+	}
+	if n := len(seen.all); n != 1+maxRedirects {
+		t.Errorf("%d round trips, want %d", n, 1+maxRedirects)
+	}
+}
+
+// TestDurableAfterAFailover: what was acknowledged is there, and calls find the new master.
+func TestDurableAfterAFailover(t *testing.T) {
+	own := redistest.StartReplicatedCluster(t, 3)
+	p := New(own.Client(t), Options{ReplicaTimeout: 200 * time.Millisecond})
+	s := script(t, count)
+	slot, err := own.Client(t).ClusterKeySlot(t.Context(), "n").Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for want := range int64(20) {
+		if n, err := p.EvalDurable(t.Context(), s, []string{"n"}); n != want+1 || err != nil {
+			t.Fatal(n, err)
+		}
+	}
+	own.Masters[slot*3/16384].Kill()
+	for {
+		n, err := p.EvalDurable(t.Context(), s, []string{"n"})
+		if err == nil || errors.Is(err, ErrNotReplicated) {
+			if n != int64(21) || err == nil {
+				t.Errorf("%v, %v; want 21, and no replica is left", n, err)
+			}
+			return
+		}
+	}
+}
