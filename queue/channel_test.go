@@ -153,23 +153,25 @@ func testChannelRecovery(t *testing.T, open opener) {
 		channel  string
 		after    int64
 		complete bool
+		from     int64
 		want     []int64
 	}{
-		{"nothing was ever there", whole, "empty", 0, true, nil},
-		{"an id in an empty channel", whole, "empty", 77, false, nil},
-		{"from the beginning", whole, "news", 0, true, held},
-		{"an id held", whole, "news", held[0], true, held[1:]},
-		{"the last id", whole, "news", held[2], true, nil},
-		{"an id never assigned, between", whole, "news", held[0] - 1, false, held},
-		{"an id ahead", whole, "news", held[2] + 1, false, held},
-		{"from the beginning, trimmed", capped, "news", 0, false, dropped[2:]},
-		{"below the floor", capped, "news", dropped[0], false, dropped[2:]},
-		{"the floor", capped, "news", dropped[1], true, dropped[2:]},
-		{"above the floor", capped, "news", dropped[2], true, dropped[3:]},
+		{"nothing was ever there", whole, "empty", 0, true, 0, nil},
+		{"an id in an empty channel", whole, "empty", 77, false, 0, nil},
+		{"from the beginning", whole, "news", 0, true, 0, held},
+		{"an id held", whole, "news", held[0], true, held[0], held[1:]},
+		{"the last id", whole, "news", held[2], true, held[2], nil},
+		{"an id never assigned, between", whole, "news", held[0] - 1, false, 0, held},
+		{"an id ahead", whole, "news", held[2] + 1, false, held[2], nil},
+		{"from the beginning, trimmed", capped, "news", 0, false, dropped[1], dropped[2:]},
+		{"below the floor", capped, "news", dropped[0], false, dropped[1], dropped[2:]},
+		{"the floor", capped, "news", dropped[1], true, dropped[1], dropped[2:]},
+		{"above the floor", capped, "news", dropped[2], true, dropped[2], dropped[3:]},
 	} {
 		p := must(c.store.ReadChannel(t.Context(), c.channel, c.after, 10))(t)
 		equal(t, c.name+": complete", p.Complete, c.complete)
 		equal(t, c.name+": more", p.More, false)
+		equal(t, c.name+": from", p.From, c.from)
 		wantIDs(t, c.name, p, c.want)
 
 		position := must(c.store.ReadChannel(t.Context(), c.channel, c.after, 0))(t)

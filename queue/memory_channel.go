@@ -90,8 +90,10 @@ func (m *Memory) ReadChannel(_ context.Context, channel string, after int64, lim
 	rest := behind(c.messages, after)
 	held := holds(c.messages, after)
 	p := Page{Floor: c.floor, Last: c.last, Hole: c.hole, Complete: after == c.floor || after == c.last || held}
+	p.From = after
 	if !p.Complete {
-		rest = c.messages
+		p.From = max(c.floor, highestBelow(c.messages, after))
+		rest = behind(c.messages, p.From)
 	}
 	p.Messages, p.More = page(rest, min(limit, maxPage))
 	return p, nil

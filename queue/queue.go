@@ -68,9 +68,11 @@ type Page struct {
 	Hole     int64     // of a channel: id of the last marker ever, 0 for none
 	Floor    int64     // highest id that is gone without having been received; everything held is above
 	Last     int64     // last id ever assigned
+	From     int64     // of a channel: the id behind which Messages begin, `after` when Complete
 	// Complete: nothing between `after` and the first of Messages is missing. For a
 	// channel: after is 0 and nothing was ever trimmed, or it is the floor, the last id, or an id still
-	// held. When it is false Messages begin at the oldest that is held.
+	// held. When it is false Messages begin at the oldest that is held, or, when after is above the floor (a
+	// store that lost its last writes does not know it), behind the nearest id below that is held.
 	Complete bool
 	// More: there are messages behind the last of Messages. Where other writers left many malformed
 	// members in a channel, it may be only those; the next page is then the empty end.
@@ -107,7 +109,7 @@ type Queue interface {
 	AppendChannel(ctx context.Context, channel string, data []byte, key string) (Appended, error)
 	// ReadChannel is up to limit messages behind after, and never more than about
 	// MaxPageBytes (at least one). limit 0 reads the position only, and More says whether anything is
-	// behind after. When the page is not Complete it starts at the oldest message held.
+	// behind after.
 	ReadChannel(ctx context.Context, channel string, after int64, limit int) (Page, error)
 	// ChannelSize is the number of messages held.
 	ChannelSize(ctx context.Context, channel string) (int, error)

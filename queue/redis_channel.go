@@ -52,7 +52,7 @@ func (r *Redis) readChannel(ctx context.Context, channel, after string, limit in
 	if err != nil {
 		return Page{}, "", err
 	}
-	page = Page{Floor: reply.integer(), Last: reply.integer(), Hole: reply.integer(), Complete: reply.integer() == 1, More: reply.integer() == 1}
+	page = Page{Floor: reply.integer(), Last: reply.integer(), Hole: reply.integer(), From: reply.integer(), Complete: reply.integer() == 1, More: reply.integer() == 1}
 	at = reply.text()
 	page.Messages, _ = decode(reply.texts())
 	return page, at, reply.err

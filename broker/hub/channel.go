@@ -189,8 +189,8 @@ func (c *Channel) adoptLocked(from *tail, page queue.Page) {
 			return
 		}
 		// The tail's end is unknown to the store: trimmed away, or its last writes were lost.
-		// Start over at the oldest held; each subscriber finds its own gap when it follows.
-		now = &tail{base: page.Floor, last: page.Floor, hole: page.Hole}
+		// Start over where the store says; each subscriber finds its own gap when it follows.
+		now = &tail{base: page.From, last: page.From, hole: page.Hole}
 	}
 	var more []entry
 	for _, m := range page.Messages {

@@ -104,7 +104,7 @@ func (c *Channel) recover(after int64) (cursor int64, recovered bool, err error)
 	if err != nil || p.complete {
 		return after, after >= p.hole, err
 	}
-	return p.floor, false, nil
+	return p.from, false, nil
 }
 
 func (h *Hub) hold(name string) *Channel {

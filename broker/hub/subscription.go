@@ -97,7 +97,7 @@ func fitting(entries []entry) int {
 // page is a read of the store, encoded.
 type page struct {
 	entries  []entry
-	floor    int64
+	from     int64
 	hole     int64
 	complete bool
 }
@@ -133,7 +133,7 @@ func (c *Channel) pageAfter(cursor int64) (page, error) {
 }
 
 func encodePage(channel string, p queue.Page) page {
-	encoded := page{floor: p.Floor, hole: p.Hole, complete: p.Complete}
+	encoded := page{from: p.From, hole: p.Hole, complete: p.Complete}
 	for _, m := range p.Messages {
 		encoded.entries = append(encoded.entries, newEntry(channel, m.ID, m.Data))
 	}
@@ -143,8 +143,8 @@ func encodePage(channel string, p queue.Page) page {
 // adopt writes a page that was read behind the cursor.
 func (s *Subscription) adopt(p page) {
 	if !p.complete {
-		s.to.Gap(s.Channel.Name, s.cursor, p.floor)
-		s.cursor = p.floor
+		s.to.Gap(s.Channel.Name, s.cursor, p.from)
+		s.cursor = p.from
 	}
 	nothing := p.complete && len(p.entries) == 0
 	for len(p.entries) > 0 && !s.closed && !s.to.Backlogged() {

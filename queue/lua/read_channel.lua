@@ -1,12 +1,12 @@
 #!lua flags=no-writes
--- Reads the position of a channel and a page of the messages behind an id, or from the
--- oldest when something between is missing.
+-- Reads the position of a channel and a page of the messages behind an id. Where that is no place
+-- to go on from, they begin behind the floor, or behind the nearest id below that is held.
 -- KEYS[1] mq_ch_{channel}
 -- KEYS[2] mq_m_{channel}
 -- ARGV[1] after, an id
 -- ARGV[2] limit, messages
 -- ARGV[3] limit, bytes
--- returns {floor, last, hole, complete 0 or 1, more 0 or 1, score up to which it looked, {member...}}
+-- returns {floor, last, hole, id behind which they begin, complete 0 or 1, more 0 or 1, score up to which it looked, {member...}}
 -- cost O(log n + limit + malformed members passed over, 1024 at most)
 
 local after = tonumber(ARGV[1])
@@ -20,7 +20,12 @@ else
 end
 
 local complete = after == floor or after == last or redis.call('ZCOUNT', KEYS[1], ARGV[1], ARGV[1]) > 0
-local at = complete and ARGV[1] or '0'
+local from, at = after, ARGV[1]
+if not complete then
+	local below = redis.call('ZRANGE', KEYS[1], '(' .. ARGV[1], '-inf', 'BYSCORE', 'REV', 'LIMIT', 0, 1, 'WITHSCORES')
+	from = math.max(floor, math.floor(tonumber(below[2] or 0)))
+	at = from == floor and '0' or below[2]
+end
 local limit, room = tonumber(ARGV[2]), tonumber(ARGV[3])
 local members, bytes, more = {}, 0, 0
 
@@ -48,4 +53,4 @@ repeat
 	end
 until more == 1 or #chunk < 128
 
-return {string.format('%.0f', floor), string.format('%.0f', last), meta[3] or '0', complete and 1 or 0, more, at, members}
+return {string.format('%.0f', floor), string.format('%.0f', last), meta[3] or '0', string.format('%.0f', from), complete and 1 or 0, more, at, members}
