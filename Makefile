@@ -3,7 +3,7 @@
 GO ?= go
 TOOL = $(GO) tool -modfile=tools.mod
 
-.PHONY: run build test check install-test-tools fuzz bench load clean
+.PHONY: run build test check install-test-tools fuzz bench load faults clean
 
 run: ## a broker on 127.0.0.1:8080 (HTTP) and :7070 (TCP), in memory
 	$(GO) run ./cmd/broker
@@ -30,6 +30,9 @@ bench: ## Go benchmarks of the hot paths
 
 load: ## a load run against a broker of its own: connections, fan-out, memory and CPU
 	$(GO) run ./bench
+
+faults: ## the fault ledger, some 10 minutes: what happens to messages while things break; writes bench/faults/LEDGER.md
+	$(GO) run ./bench/faults
 
 clean:
 	rm -rf bin

@@ -20,6 +20,7 @@ var mayImport = map[string][]string{
 	"janitor":            {"registry", "queue"},
 	"client":             {"internal/wire"},
 	"bench":              {"client", "internal/wire", "bench/*"},
+	"bench/faults":       {"client", "internal/keytable", "internal/proc", "internal/redistest", "internal/redisurl"},
 	"configs":            {"broker", "broker/auth", "registry", "queue", "janitor"},
 	"broker":             {"internal/wire", "registry", "queue", "broker/*"},
 	"broker/loop":        {},

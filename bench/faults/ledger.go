@@ -1,0 +1,199 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+)
+
+// ledger is a run.
+type ledger struct {
+	Date    string  `json:"date"`
+	Commit  string  `json:"commit"`
+	Machine string  `json:"machine"`
+	Go      string  `json:"go"`
+	Redis   string  `json:"redis"`
+	Seed    uint64  `json:"seed"`
+	Beat    string  `json:"beat"`
+	Lease   string  `json:"lease"`
+	Janitor string  `json:"janitor_every"`
+	Load    string  `json:"load"`
+	Seconds float64 `json:"seconds"`
+	Rows    []row   `json:"rows"`
+}
+
+func newLedger(ctx context.Context, r runner) *ledger {
+	return &ledger{
+		Date: time.Now().UTC().Format(time.DateOnly), Commit: commit(ctx), Machine: machine(), Go: runtime.Version(),
+		Redis: said(ctx, "redis-server", "--version"), Seed: r.seed, Beat: r.times.Beat.String(),
+		Lease: r.times.lease().String(), Janitor: r.times.servers().String(),
+		Load: fmt.Sprintf("%d clients, three devices of a user; %d channels with %g pushes a second each; %d users and %d single clients with %g each, and everyone with %g; every eighth message has %d KiB",
+			r.scale.Clients, r.scale.Rooms, r.scale.RoomRate, r.scale.UserStreams, r.scale.ClientStreams,
+			r.scale.OtherRate, r.scale.OtherRate, padded),
+	}
+}
+
+// said is the first line of what a program says.
+func said(ctx context.Context, name string, args ...string) string {
+	out, err := exec.CommandContext(ctx, name, args...).Output()
+	if err != nil {
+		return "unknown"
+	}
+	first, _, _ := strings.Cut(strings.TrimSpace(string(out)), "\n")
+	return first
+}
+
+func commit(ctx context.Context) string {
+	id := said(ctx, "git", "rev-parse", "--short=12", "HEAD")
+	if changed := said(ctx, "git", "status", "--porcelain", "--", ":!bench/faults/LEDGER.md", ":!bench/faults/ledger.json"); changed != "" {
+		id += " and changes"
+	}
+	return id
+}
+
+// machine is cores and memory.
+func machine() string {
+	memory := "unknown memory"
+	if text, err := os.ReadFile("/proc/meminfo"); err == nil {
+		var kib int
+		if _, err := fmt.Sscanf(string(text), "MemTotal: %d kB", &kib); err == nil {
+			memory = fmt.Sprintf("%d GiB", (kib+1<<19)>>20)
+		}
+	}
+	return fmt.Sprintf("%d cores, %s, %s/%s", runtime.NumCPU(), memory, runtime.GOOS, runtime.GOARCH)
+}
+
+// columns are the table's, with what each means.
+var columns = []struct {
+	name, means string
+	cell        func(row) string
+}{
+	{"fault", "what was done; below it is said at length", func(r row) string { return r.Fault }},
+	{"Redis", "its shape", func(r row) string { return r.Redis }},
+	{"acked", "addressee-messages of accepted pushes: a message to a channel with 40 confirmed subscribers is 40", func(r row) string { return fmt.Sprint(r.Acknowledged) }},
+	{"delivered", "of these, how many reached their addressee", func(r row) string { return fmt.Sprint(r.Delivered) }},
+	{"lost", "of these, how many did not, until long after the load had ended", func(r row) string { return fmt.Sprint(r.Lost) }},
+	{"dup", "how many reached an addressee a second time, behind the filter of the client library", func(r row) string { return fmt.Sprint(r.Duplicated) }},
+	{"disorder", "how many came behind a higher id of their queue, or a higher number of their publisher", func(r row) string { return fmt.Sprint(r.Disorder) }},
+	{"undeclared", "lost, and no gap that the client was told covers them", func(r row) string { return fmt.Sprint(r.Undeclared) }},
+	{"strange", "came to a wrong addressee, or under another id than was acknowledged", func(r row) string { return fmt.Sprint(r.Strange) }},
+	{"unnamed", "connected devices that the answer to a push to their user did not name: the backend was told", func(r row) string { return fmt.Sprint(r.Unnamed) }},
+	{"ghosts", "who or what was still online, bound or stored when lease, two rounds of the janitor and a margin had passed", func(r row) string { return fmt.Sprint(r.Ghosts) }},
+	{"gaps", "gaps that clients were told", func(r row) string { return fmt.Sprint(r.Gaps) }},
+	{"unacked", "delivered although the push was never accepted; allowed", func(r row) string { return fmt.Sprint(r.Unacknowledged) }},
+	{"refused", "attempts to push that failed and were made again, with the same key", func(r row) string { return fmt.Sprint(r.Refused) }},
+	{"no push", "the longest time in which no push was accepted", func(r row) string { return seconds(r.WithoutPush) }},
+	{"back p50", "time from the fault to the first message that was pushed after it, median over clients", func(r row) string { return seconds(r.RecoverP50) }},
+	{"back max", "the same, of the last client", func(r row) string { return seconds(r.RecoverMax) }},
+	{"silence", "the longest time between two messages of one client", func(r row) string { return seconds(r.Silence) }},
+	{"", "ok or RED", row.verdict},
+}
+
+// table is the ledger for a terminal.
+func (l *ledger) table() string {
+	var b strings.Builder
+	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	for _, c := range columns {
+		fmt.Fprint(w, c.name, "\t")
+	}
+	for _, r := range l.Rows {
+		fmt.Fprintln(w)
+		for _, c := range columns {
+			fmt.Fprint(w, c.cell(r), "\t")
+		}
+	}
+	fmt.Fprintln(w)
+	_ = w.Flush()
+	return b.String()
+}
+
+// explain says why a row is red.
+func (r row) explain() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s is RED: %s\n", r.Fault, strings.Join(r.Red, ", "))
+	for _, kind := range slices.Sorted(maps.Keys(r.Evidence)) {
+		for _, text := range r.Evidence[kind] {
+			fmt.Fprintf(&b, "  %s: %s\n", kind, text)
+		}
+	}
+	fmt.Fprintf(&b, "  refused: %v\n  logs: %s\n", r.Reasons, r.Logs)
+	return b.String()
+}
+
+// write puts LEDGER.md and ledger.json into dir.
+func (l *ledger) write(dir string) error {
+	encoded, err := json.MarshalIndent(l, "", "  ")
+	if err != nil {
+		return err
+	}
+	return errors.Join(
+		writeFile(filepath.Join(dir, "ledger.json"), string(encoded)+"\n"),
+		writeFile(filepath.Join(dir, "LEDGER.md"), l.markdown()),
+	)
+}
+
+func (l *ledger) markdown() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, `# Fault ledger
+
+What happened to messages while something was broken on purpose. Redis, brokers and the janitor are processes of
+their own; the program that pushes and the clients keep the accounts and ask no broker for any. Made by `+"`make faults`"+`,
+which writes this page anew and fails where a row is RED.
+
+%s · commit %s · seed %d · beat %s, lease %s, janitor every %s · %s · %s · %s · %.0f s
+
+Load: %s.
+
+`, l.Date, l.Commit, l.Seed, l.Beat, l.Lease, l.Janitor, l.Machine, l.Go, l.Redis, l.Seconds, l.Load)
+	for _, c := range columns {
+		fmt.Fprintf(&b, "| %s ", c.name)
+	}
+	b.WriteString("|\n" + strings.Repeat("|---", len(columns)) + "|\n")
+	for _, r := range l.Rows {
+		for _, c := range columns {
+			fmt.Fprintf(&b, "| %s ", c.cell(r))
+		}
+		b.WriteString("|\n")
+	}
+	b.WriteString("\n## Faults\n\nThe seed chooses victims and moments. Where Redis itself loses acknowledged writes (marked †), messages may be lost,\nbe pushed again under a new id and so come twice, and find fewer devices known, but each loss must be told to the client.\n\n")
+	for _, r := range l.Rows {
+		mark := ""
+		if r.MayLose {
+			mark = " †"
+		}
+		fmt.Fprintf(&b, "- **%s**%s: %s.\n", r.Fault, mark, r.Driven)
+	}
+	b.WriteString("\n## Columns\n\n")
+	for _, c := range columns {
+		name := c.name
+		if name == "" {
+			name = "the last"
+		}
+		fmt.Fprintf(&b, "- **%s**: %s.\n", name, c.means)
+	}
+	for _, r := range l.Rows {
+		if len(r.Red) > 0 {
+			b.WriteString("\n## Why it is red\n\n```\n")
+			break
+		}
+	}
+	for _, r := range l.Rows {
+		if len(r.Red) > 0 {
+			b.WriteString(r.explain())
+		}
+	}
+	if strings.Contains(b.String(), "## Why it is red") {
+		b.WriteString("```\n")
+	}
+	return b.String()
+}

@@ -1,0 +1,81 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"slices"
+	"syscall"
+	"time"
+
+	"github.com/spf13/pflag"
+)
+
+func main() { os.Exit(command(os.Args[1:], os.Stdout, os.Stderr)) }
+
+// command is the program: 0 when all rows are ok, 1 when one is red, 2 for arguments that
+// are wrong.
+func command(args []string, stdout, stderr io.Writer) int {
+	o, err := parseOptions(args, stderr)
+	switch {
+	case errors.Is(err, pflag.ErrHelp):
+		return 0
+	case err != nil:
+		fmt.Fprintf(stderr, "faults: %v\n", err)
+		return 2
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, o, stdout, stderr); err != nil {
+		fmt.Fprintf(stderr, "faults: %v\n", err)
+		return 1
+	}
+	return 0
+}
+
+var errRed = errors.New("there are red rows")
+
+// run plays the chosen scenarios and writes what came of them, red or not.
+func run(ctx context.Context, o options, stdout, stderr io.Writer) error {
+	chosen := o.scenarios()
+	if len(chosen) == 0 {
+		return errors.New("--only matches no scenario")
+	}
+	dir, err := os.MkdirTemp("", "switchboard-faults-")
+	if err != nil {
+		return err
+	}
+	r := o.runner()
+	r.dir, r.say = dir, func(format string, args ...any) { fmt.Fprintf(stderr, format+"\n", args...) }
+	shifted := slices.ContainsFunc(chosen, func(sc scenario) bool { return sc.wrongClock })
+	if r.programs, err = build(ctx, dir, shifted); err != nil {
+		return err
+	}
+	l := newLedger(ctx, r)
+	began := time.Now()
+	for _, sc := range chosen {
+		if ctx.Err() != nil {
+			break
+		}
+		l.Rows = append(l.Rows, r.run(ctx, sc))
+	}
+	l.Seconds = time.Since(began).Round(time.Second).Seconds()
+	fmt.Fprint(stdout, l.table())
+	if o.out != "" {
+		err = l.write(o.out)
+	}
+	kept := o.keepLogs
+	for _, row := range l.Rows {
+		if len(row.Red) > 0 {
+			fmt.Fprint(stdout, "\n", row.explain())
+			kept, err = true, errors.Join(err, errRed)
+		}
+	}
+	if !kept {
+		_ = removeDir(dir)
+	}
+	return errors.Join(err, ctx.Err())
+}

@@ -1,0 +1,72 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"regexp"
+	"time"
+
+	"github.com/spf13/pflag"
+)
+
+const (
+	fullBeat  = time.Second
+	shortBeat = 400 * time.Millisecond
+)
+
+// options are the flags.
+type options struct {
+	only     *regexp.Regexp // nil for all
+	short    bool
+	seed     uint64
+	keepLogs bool
+	out      string
+}
+
+func parseOptions(args []string, stderr io.Writer) (options, error) {
+	var o options
+	var only string
+	f := pflag.NewFlagSet("faults", pflag.ContinueOnError)
+	f.SetOutput(stderr)
+	f.SortFlags = false
+	f.StringVar(&only, "only", "", "regular expression: run the scenarios whose name it matches")
+	f.BoolVar(&o.short, "short", false, "fewer clients and shorter beats")
+	f.Uint64Var(&o.seed, "seed", 1, "what all random choices follow from")
+	f.BoolVar(&o.keepLogs, "keep-logs", false, "keep the logs of the processes of all rows, not only of red ones")
+	f.StringVar(&o.out, "out", "", "directory for LEDGER.md and ledger.json; zero means bench/faults for a whole run, and none for a part")
+	if err := f.Parse(args); err != nil {
+		return o, err
+	}
+	if f.NArg() > 0 {
+		return o, fmt.Errorf("%q belongs to no flag", f.Arg(0))
+	}
+	if only != "" {
+		var err error
+		if o.only, err = regexp.Compile(only); err != nil {
+			return o, fmt.Errorf("--only: %w", err)
+		}
+	}
+	if o.out == "" && o.only == nil && !o.short {
+		o.out = "bench/faults"
+	}
+	return o, nil
+}
+
+// runner gives size and times of the run.
+func (o options) runner() runner {
+	r := runner{seed: o.seed, keepLogs: o.keepLogs, scale: fullScale, times: times{fullBeat}}
+	if o.short {
+		r.scale, r.times = shortScale, times{shortBeat}
+	}
+	return r
+}
+
+// scenarios are those to be run.
+func (o options) scenarios() (chosen []scenario) {
+	for _, sc := range scenarios {
+		if o.only == nil || o.only.MatchString(sc.name) {
+			chosen = append(chosen, sc)
+		}
+	}
+	return chosen
+}

@@ -1,0 +1,142 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+)
+
+// payload is the data of every message.
+type payload struct {
+	Stream string `json:"stream"`
+	N      int    `json:"n"`
+	Pad    string `json:"pad,omitempty"`
+}
+
+// job is one push to be made.
+type job struct {
+	stream  stream
+	n       int
+	durable bool
+}
+
+func (j job) body() map[string]any {
+	pad := 0
+	if j.n%8 == 0 {
+		pad = padded << 10
+	}
+	body := map[string]any{
+		"data": payload{j.stream.name, j.n, strings.Repeat("x", pad)},
+		"key":  fmt.Sprintf("%s/%d", j.stream.name, j.n),
+	}
+	for k, v := range j.stream.target {
+		body[k] = v
+	}
+	if j.durable {
+		body["durable"] = true
+	}
+	return body
+}
+
+// answer is what the ledger needs of the answer to a push.
+type answer struct {
+	ID      int64
+	Clients []struct {
+		Client string
+		ID     int64
+	}
+	Error *struct{ Code string }
+}
+
+// ids are the ids by client: one for all of a channel, or each client's own.
+func (a answer) ids(s stream) map[string]int64 {
+	ids := map[string]int64{}
+	if a.ID != 0 {
+		for _, client := range s.to {
+			ids[client] = a.ID
+		}
+	}
+	for _, c := range a.Clients {
+		ids[c.Client] = c.ID
+	}
+	return ids
+}
+
+var errNoAnswer = errors.New("no answer")
+
+// refusal is an answer that is no acceptance; any other error is no answer.
+type refusal struct{ status int }
+
+func (r refusal) Error() string { return fmt.Sprint("status ", r.status) }
+
+type answers struct{ Results []answer }
+
+// post pushes the jobs in one call: alone, or as a batch.
+func (p *publisher) post(ctx context.Context, broker string, jobs []job) ([]answer, error) {
+	if len(jobs) == 1 {
+		var one answers
+		err := p.call(ctx, broker, "/v1/push", jobs[0].body(), &one)
+		if err == nil && len(one.Results) != 1 {
+			err = refusal{}
+		}
+		return one.Results, err
+	}
+	var messages []map[string]any
+	for _, j := range jobs {
+		messages = append(messages, j.body())
+	}
+	var many struct {
+		Results []struct {
+			Results []answer
+			Error   *struct{ Code string }
+		}
+	}
+	err := p.call(ctx, broker, "/v1/push/batch", map[string]any{"messages": messages}, &many)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]answer, len(jobs))
+	for i := range jobs {
+		switch {
+		case i >= len(many.Results):
+			return nil, refusal{}
+		case many.Results[i].Error != nil:
+			out[i].Error = many.Results[i].Error
+		case len(many.Results[i].Results) == 1:
+			out[i] = many.Results[i].Results[0]
+		default:
+			return nil, refusal{}
+		}
+	}
+	return out, nil
+}
+
+func (p *publisher) call(ctx context.Context, broker, path string, body, into any) error {
+	encoded, err := json.Marshal(body)
+	if err != nil {
+		return err
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+broker+path, bytes.NewReader(encoded))
+	if err != nil {
+		return err
+	}
+	req.Header.Set("Content-Type", "application/json")
+	resp, err := p.http.Do(req)
+	if err != nil {
+		return errNoAnswer
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		return errNoAnswer
+	}
+	if resp.StatusCode != http.StatusOK {
+		return refusal{resp.StatusCode}
+	}
+	return json.Unmarshal(text, into)
+}
