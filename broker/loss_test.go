@@ -75,8 +75,8 @@ type deafQueue struct {
 
 var errDeaf = errors.New("the connection broke")
 
-func (q deafQueue) AppendChannel(ctx context.Context, channel string, data []byte, key string) (queue.Appended, error) {
-	a, err := q.Queue.AppendChannel(ctx, channel, data, key)
+func (q deafQueue) AppendChannel(ctx context.Context, push queue.ChannelPush) (queue.Appended, error) {
+	a, err := q.Queue.AppendChannel(ctx, push)
 	if q.deaf.Load() {
 		return queue.Appended{}, errDeaf
 	}

@@ -11,6 +11,7 @@ import (
 
 	"switchboard/broker/hub"
 	"switchboard/internal/wire"
+	"switchboard/queue"
 )
 
 const (
@@ -64,7 +65,7 @@ func (p *probe) send(ctx context.Context) error {
 	if err := p.subscribe(ctx); err != nil {
 		return fmt.Errorf("subscribe to the probe's channel: %w", err)
 	}
-	sent, err := p.b.opts.Queue.AppendChannel(ctx, p.channel, []byte(`"probe"`), "")
+	sent, err := p.b.opts.Queue.AppendChannel(ctx, queue.ChannelPush{Channel: p.channel, Data: []byte(`"probe"`)})
 	if err != nil {
 		return err
 	}

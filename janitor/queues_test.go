@@ -4,13 +4,15 @@ import (
 	"fmt"
 	"testing"
 	"time"
+
+	"switchboard/queue"
 )
 
 // push stores n messages and returns their ids.
 func (w *world) push(channel string, n int) (ids []int64) {
 	w.Helper()
 	for i := range n {
-		a, err := w.queue.AppendChannel(w.Context(), channel, fmt.Appendf(nil, "%d", i), "")
+		a, err := w.queue.AppendChannel(w.Context(), queue.ChannelPush{Channel: channel, Data: fmt.Appendf(nil, "%d", i)})
 		w.ok(err)
 		ids = append(ids, a.ID)
 	}

@@ -22,7 +22,7 @@ func BenchmarkAppendChannel(b *testing.B) {
 	forStores(b, func(b *testing.B, q Queue) {
 		b.ReportAllocs()
 		for b.Loop() {
-			must(q.AppendChannel(b.Context(), "news", payload, ""))(b)
+			must(q.AppendChannel(b.Context(), ChannelPush{Channel: "news", Data: payload}))(b)
 		}
 	})
 }
@@ -33,7 +33,7 @@ func BenchmarkAppendChannelParallel(b *testing.B) {
 		b.SetParallelism(64)
 		b.RunParallel(func(pb *testing.PB) {
 			for pb.Next() {
-				if _, err := q.AppendChannel(b.Context(), "news", payload, ""); err != nil {
+				if _, err := q.AppendChannel(b.Context(), ChannelPush{Channel: "news", Data: payload}); err != nil {
 					b.Error(err)
 					return
 				}
@@ -69,9 +69,9 @@ func BenchmarkAppendClientParallel(b *testing.B) {
 // One op is a page of 256 messages.
 func BenchmarkReadChannel(b *testing.B) {
 	forStores(b, func(b *testing.B, q Queue) {
-		first := must(q.AppendChannel(b.Context(), "news", payload, ""))(b).ID
+		first := must(q.AppendChannel(b.Context(), ChannelPush{Channel: "news", Data: payload}))(b).ID
 		for range 1000 {
-			must(q.AppendChannel(b.Context(), "news", payload, ""))(b)
+			must(q.AppendChannel(b.Context(), ChannelPush{Channel: "news", Data: payload}))(b)
 		}
 		b.ReportAllocs()
 		for b.Loop() {

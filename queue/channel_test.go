@@ -13,7 +13,7 @@ func testChannelIDs(t *testing.T, open opener) {
 	f := open(t, Options{})
 	var last int64
 	for i := range 20 {
-		a := must(f.AppendChannel(t.Context(), "news", []byte(`{"same":true}`), ""))(t)
+		a := must(f.AppendChannel(t.Context(), ChannelPush{Channel: "news", Data: []byte(`{"same":true}`)}))(t)
 		equal(t, "prev", a.Prev, last)
 		if a.ID <= last || a.ID > maxID {
 			t.Fatalf("id %d follows %d", a.ID, last)
@@ -32,7 +32,7 @@ func testChannelIDs(t *testing.T, open opener) {
 func testConcurrentChannelAppends(t *testing.T, open opener) {
 	f := open(t, Options{})
 	chains(t, func() (id, prev int64, err error) {
-		a, err := f.AppendChannel(t.Context(), "news", []byte("1"), "")
+		a, err := f.AppendChannel(t.Context(), ChannelPush{Channel: "news", Data: []byte("1")})
 		return a.ID, a.Prev, err
 	})
 }
@@ -79,11 +79,11 @@ func sortedKeys(m map[int64]int64) []int64 {
 
 func testChannelServers(t *testing.T, open opener) {
 	f := open(t, Options{})
-	a := must(f.AppendChannel(t.Context(), "news", []byte("1"), ""))(t)
+	a := must(f.AppendChannel(t.Context(), ChannelPush{Channel: "news", Data: []byte("1")}))(t)
 	equal(t, "servers of nobody's", len(a.Servers), 0)
 	f.hold(t, "news", "b1", "b2")
 	for _, key := range []string{"", "k", "k"} {
-		a = must(f.AppendChannel(t.Context(), "news", []byte("1"), key))(t)
+		a = must(f.AppendChannel(t.Context(), ChannelPush{Channel: "news", Data: []byte("1"), Key: key}))(t)
 		slices.Sort(a.Servers)
 		if !slices.Equal(a.Servers, []string{"b1", "b2"}) {
 			t.Errorf("servers with key %q: %v", key, a.Servers)
@@ -93,20 +93,20 @@ func testChannelServers(t *testing.T, open opener) {
 
 func testChannelIdempotency(t *testing.T, open opener) {
 	f := open(t, Options{})
-	first := must(f.AppendChannel(t.Context(), "news", []byte("1"), "k"))(t)
+	first := must(f.AppendChannel(t.Context(), ChannelPush{Channel: "news", Data: []byte("1"), Key: "k"}))(t)
 	equal(t, "first is a duplicate", first.Duplicate, false)
-	again := must(f.AppendChannel(t.Context(), "news", []byte("2"), "k"))(t)
+	again := must(f.AppendChannel(t.Context(), ChannelPush{Channel: "news", Data: []byte("2"), Key: "k"}))(t)
 	equal(t, "second is a duplicate", again.Duplicate, true)
 	equal(t, "id of the duplicate", again.ID, first.ID)
 	equal(t, "prev of the duplicate", again.Prev, 0)
 	equal(t, "size", must(f.ChannelSize(t.Context(), "news"))(t), 1)
 
 	for _, other := range []struct{ channel, key string }{{"news", "k2"}, {"sport", "k"}} {
-		a := must(f.AppendChannel(t.Context(), other.channel, []byte("3"), other.key))(t)
+		a := must(f.AppendChannel(t.Context(), ChannelPush{Channel: other.channel, Data: []byte("3"), Key: other.key}))(t)
 		equal(t, fmt.Sprint(other), a.Duplicate, false)
 	}
 	f.lapse(t, f.opts.KeyTTL, f.keys.channelKey("news", "k"))
-	later := must(f.AppendChannel(t.Context(), "news", []byte("4"), "k"))(t)
+	later := must(f.AppendChannel(t.Context(), ChannelPush{Channel: "news", Data: []byte("4"), Key: "k"}))(t)
 	equal(t, "after KeyTTL", later.Duplicate, false)
 }
 
@@ -124,19 +124,19 @@ func testChannelByteCap(t *testing.T, open opener) {
 	f := open(t, Options{ChannelMaxBytes: 1000})
 	var ids []int64
 	for range 4 { // 300 and the id are 316 bytes: three of them fit
-		ids = append(ids, must(f.AppendChannel(t.Context(), "news", data(300), ""))(t).ID)
+		ids = append(ids, must(f.AppendChannel(t.Context(), ChannelPush{Channel: "news", Data: data(300)}))(t).ID)
 	}
 	p := must(f.ReadChannel(t.Context(), "news", 0, 10))(t)
 	wantIDs(t, "held", p, ids[1:])
 	equal(t, "floor", p.Floor, ids[0])
 
-	large := must(f.AppendChannel(t.Context(), "news", data(5000), ""))(t)
+	large := must(f.AppendChannel(t.Context(), ChannelPush{Channel: "news", Data: data(5000)}))(t)
 	p = must(f.ReadChannel(t.Context(), "news", 0, 10))(t)
 	wantIDs(t, "one above the cap stays alone", p, []int64{large.ID})
 	equal(t, "floor", p.Floor, ids[3])
 
-	small := must(f.AppendChannel(t.Context(), "news", data(300), ""))(t)
-	next := must(f.AppendChannel(t.Context(), "news", data(300), ""))(t)
+	small := must(f.AppendChannel(t.Context(), ChannelPush{Channel: "news", Data: data(300)}))(t)
+	next := must(f.AppendChannel(t.Context(), ChannelPush{Channel: "news", Data: data(300)}))(t)
 	p = must(f.ReadChannel(t.Context(), "news", 0, 10))(t)
 	wantIDs(t, "the large one makes room", p, []int64{small.ID, next.ID})
 }
@@ -211,7 +211,7 @@ func testChannelPagesByBytes(t *testing.T, open opener) {
 	double := append(append([]byte{'"'}, bytes.Repeat([]byte("x"), MaxPageBytes*2)...), '"')
 	var ids []int64
 	for _, data := range [][]byte{third, third, third, double, third} {
-		ids = append(ids, must(f.AppendChannel(t.Context(), "news", data, ""))(t).ID)
+		ids = append(ids, must(f.AppendChannel(t.Context(), ChannelPush{Channel: "news", Data: data}))(t).ID)
 	}
 	for _, c := range []struct {
 		after int64
@@ -241,7 +241,7 @@ func testChannelExpiry(t *testing.T, open opener) {
 	equal(t, "complete below", p.Complete, false)
 	equal(t, "complete at the end", must(f.ReadChannel(t.Context(), "news", ids[2], 10))(t).Complete, true)
 
-	a := must(f.AppendChannel(t.Context(), "news", []byte("4"), ""))(t)
+	a := must(f.AppendChannel(t.Context(), ChannelPush{Channel: "news", Data: []byte("4")}))(t)
 	equal(t, "prev", a.Prev, ids[2])
 	p = must(f.ReadChannel(t.Context(), "news", 0, 10))(t)
 	wantIDs(t, "after the next append", p, []int64{a.ID})
@@ -282,5 +282,5 @@ func testTrimByAge(t *testing.T, open opener) {
 	wantIDs(t, "nothing", p, nil)
 	equal(t, "floor", p.Floor, ids[2])
 	equal(t, "complete", p.Complete, true)
-	equal(t, "prev", must(f.AppendChannel(t.Context(), "news", []byte("4"), ""))(t).Prev, ids[2])
+	equal(t, "prev", must(f.AppendChannel(t.Context(), ChannelPush{Channel: "news", Data: []byte("4")}))(t).Prev, ids[2])
 }

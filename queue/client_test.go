@@ -75,7 +75,7 @@ func testClientIdempotency(t *testing.T, open opener) {
 	equal(t, "again", again, ClientAppended{ID: first.ID, Duplicate: true, Server: "b1", Generation: g})
 	wantIDs(t, "held", must(f.Window(t.Context(), "phone", g, 0, 10))(t), []int64{first.ID})
 	// The key of a channel of that name is another one.
-	equal(t, "channel", must(f.AppendChannel(t.Context(), "phone", []byte("1"), "k"))(t).Duplicate, false)
+	equal(t, "channel", must(f.AppendChannel(t.Context(), ChannelPush{Channel: "phone", Data: []byte("1"), Key: "k"}))(t).Duplicate, false)
 	f.lapse(t, f.opts.KeyTTL, f.keys.clientKey("phone", "k"))
 	equal(t, "after KeyTTL", must(f.AppendClient(t.Context(), push))(t).Duplicate, false)
 }

@@ -67,6 +67,7 @@ var conformance = []struct {
 	{"confirm a forgotten client's", testConfirmForgottenClient},
 	{"confirm an expired list's", testConfirmExpiredClient},
 	{"requests", testRequests},
+	{"durable", testDurable},
 }
 
 // opener makes an empty store for one test.
@@ -97,7 +98,7 @@ var prefixes atomic.Int64
 
 func overRedis(client redis.UniversalClient, opts Options) fixture {
 	opts.Prefix = fmt.Sprintf("t%d:", prefixes.Add(1))
-	r := NewRedis(redispipe.New(client, redispipe.Options{}), opts)
+	r := NewRedis(redispipe.New(client, redispipe.Options{ReplicaTimeout: time.Millisecond}), opts)
 	return fixture{
 		Queue: r, opts: r.opts, keys: r.keys,
 		hold: func(t *testing.T, channel string, servers ...string) {

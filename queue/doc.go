@@ -35,6 +35,13 @@
 // nothing runs at that moment, so whoever looks next finds no messages although ids were
 // given out, and takes the last of them as the floor.
 //
+// # Durable pushes
+//
+// A durable push returns when a replica has the message (WAIT 1 behind the script, on its
+// connection). When none has in time, and where there is none, the message is stored all
+// the same and ErrNotReplicated comes with it. The same push with the same key waits once more: the
+// script writes the key again, so that there is something to wait for.
+//
 // # Losses
 //
 // Redis replicates asynchronously: a failover, or a restart without a file, may lose what was

@@ -43,7 +43,7 @@ func push(t testing.TB, q Queue, channel string, n int) []int64 {
 	t.Helper()
 	ids := make([]int64, n)
 	for i := range ids {
-		ids[i] = must(q.AppendChannel(t.Context(), channel, fmt.Append(nil, i+1), ""))(t).ID
+		ids[i] = must(q.AppendChannel(t.Context(), ChannelPush{Channel: channel, Data: fmt.Append(nil, i+1)}))(t).ID
 	}
 	return ids
 }

@@ -3,6 +3,7 @@ package queue
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"time"
 )
 
@@ -41,10 +42,13 @@ func (c *memoryChannel) drop(n int) {
 }
 
 // AppendChannel implements [Queue].
-func (m *Memory) AppendChannel(_ context.Context, channel string, data []byte, key string) (Appended, error) {
-	a := m.appendChannel(channel, data, key)
+func (m *Memory) AppendChannel(_ context.Context, push ChannelPush) (Appended, error) {
+	if push.Durable {
+		return Appended{}, fmt.Errorf("append to channel %s: %w", push.Channel, ErrNoReplicas)
+	}
+	a := m.appendChannel(push.Channel, push.Data, push.Key)
 	if m.owners != nil { // outside the lock: owners has one of its own
-		a.Servers = m.owners(channel)
+		a.Servers = m.owners(push.Channel)
 	}
 	return a, nil
 }

@@ -141,6 +141,9 @@ func (m *Memory) Client(_ context.Context, client string) (Client, bool, error) 
 
 // AppendClient implements [Queue].
 func (m *Memory) AppendClient(_ context.Context, push ClientPush) (ClientAppended, error) {
+	if push.Durable {
+		return ClientAppended{}, fmt.Errorf("append to client %s: %w", push.Client, ErrNoReplicas)
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	now := m.nowLocked()

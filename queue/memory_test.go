@@ -13,7 +13,7 @@ func TestMemorySweeps(t *testing.T) {
 	const n = 500
 	for i := range n {
 		name := fmt.Sprint(i)
-		must(m.AppendChannel(t.Context(), name, []byte("1"), "k"))(t)
+		must(m.AppendChannel(t.Context(), ChannelPush{Channel: name, Data: []byte("1"), Key: "k"}))(t)
 		must(m.AppendClient(t.Context(), ClientPush{Client: name, Data: []byte("1"), Key: "k"}))(t)
 	}
 	held := func() (messages int) {
@@ -53,7 +53,7 @@ func TestMemorySweeps(t *testing.T) {
 func TestMemoryHasItsOwnCopies(t *testing.T) {
 	m := NewMemory(Options{ChannelCap: 5}, nil)
 	data := []byte("77")
-	must(m.AppendChannel(t.Context(), "news", data, ""))(t)
+	must(m.AppendChannel(t.Context(), ChannelPush{Channel: "news", Data: data}))(t)
 	copy(data, "xx")
 	push(t, m, "news", 4)
 	var pages []Page

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"time"
+
+	"switchboard/internal/redispipe"
 )
 
 var (
@@ -21,12 +23,26 @@ var (
 	ErrUnknownClient = errors.New("queue: unknown client of the user")
 	// ErrFull is returned when a request list is at its cap.
 	ErrFull = errors.New("queue: full")
+	// ErrNotReplicated is returned by a durable push that was stored, but that no replica
+	// confirmed in time. What is returned beside it is valid. Repeated with the same key it
+	// waits for a replica again.
+	ErrNotReplicated = redispipe.ErrNotReplicated
+	// ErrNoReplicas is returned by a durable push to [Memory], which stores nothing then.
+	ErrNoReplicas = errors.New("queue: in memory there are no replicas")
 )
 
 // Message is one stored message.
 type Message struct {
 	ID   int64  // position in its queue, below 2^53: (ms since 2020-01-01) × 4096 at least
 	Data []byte // JSON; shared, not to be modified
+}
+
+// ChannelPush is one message to one channel.
+type ChannelPush struct {
+	Channel string
+	Data    []byte // compact JSON
+	Key     string // idempotency key, empty for none
+	Durable bool   // return only when a replica has it, else ErrNotReplicated; see there
 }
 
 // Appended is what AppendChannel did.
@@ -44,6 +60,8 @@ type ClientPush struct {
 	Data   []byte        // compact JSON
 	TTL    time.Duration // how long the list must live at least. Zero means the default
 	Key    string        // idempotency key, empty for none
+
+	Durable bool // as of ChannelPush
 }
 
 // ClientAppended is what AppendClient did.
@@ -103,10 +121,10 @@ type Client struct {
 // keep this contract; the suite in conformance_test.go runs over both. All calls
 // are safe for concurrent use, and concurrent calls share round trips.
 type Queue interface {
-	// AppendChannel stores data in the channel, caps it, and then reads who holds subscribers. With a
+	// AppendChannel stores a message in the channel, caps it, and then reads who holds subscribers. With a
 	// key seen within KeyTTL it stores nothing and gives the first id. Data is the caller's to check, here
 	// and in AppendClient: what is not compact JSON is passed over by whoever reads it.
-	AppendChannel(ctx context.Context, channel string, data []byte, key string) (Appended, error)
+	AppendChannel(ctx context.Context, push ChannelPush) (Appended, error)
 	// ReadChannel is up to limit messages behind after, and never more than about
 	// MaxPageBytes (at least one). limit 0 reads the position only, and More says whether anything is
 	// behind after.

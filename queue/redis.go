@@ -66,6 +66,27 @@ func (r *Redis) eval(ctx context.Context, s *redispipe.Script, keys []string, ar
 	if err != nil {
 		return nil, err
 	}
+	return array(v)
+}
+
+// store is eval of a script that stores a message; its last argument, left out else, says that the
+// push is durable. unconfirmed is ErrNotReplicated then, if no replica has it yet.
+func (r *Redis) store(ctx context.Context, durable bool, s *redispipe.Script, keys []string, args ...any) (reply *reply, unconfirmed, err error) {
+	if !durable {
+		reply, err = r.eval(ctx, s, keys, args...)
+		return reply, nil, err
+	}
+	v, err := r.pipe.EvalDurable(ctx, s, keys, append(args, 1)...)
+	if errors.Is(err, ErrNotReplicated) {
+		unconfirmed = err
+	} else if err != nil {
+		return nil, nil, err
+	}
+	reply, err = array(v)
+	return reply, unconfirmed, err
+}
+
+func array(v any) (*reply, error) {
 	list, ok := v.([]any)
 	if !ok {
 		return nil, fmt.Errorf("unexpected reply of a script: %T is no array", v)
@@ -89,7 +110,7 @@ func (r *Redis) evalInt(ctx context.Context, s *redispipe.Script, keys []string,
 // Unsure says whether the call that failed with err may have been executed all the same: Redis did
 // not answer.
 func Unsure(err error) bool {
-	if err == nil || errors.Is(err, ErrUnknownClient) {
+	if err == nil || errors.Is(err, ErrUnknownClient) || errors.Is(err, ErrNoReplicas) {
 		return false
 	}
 	_, answered := errors.AsType[redis.Error](err)

@@ -13,19 +13,23 @@ import (
 const trimChunk = 1000
 
 // AppendChannel implements [Queue].
-func (r *Redis) AppendChannel(ctx context.Context, channel string, data []byte, key string) (Appended, error) {
+func (r *Redis) AppendChannel(ctx context.Context, push ChannelPush) (Appended, error) {
+	channel := push.Channel
 	keys := []string{r.keys.channel(channel), r.keys.channelMeta(channel), r.keys.channelServers(channel)}
-	if key != "" {
-		keys = append(keys, r.keys.channelKey(channel, key))
+	if push.Key != "" {
+		keys = append(keys, r.keys.channelKey(channel, push.Key))
 	}
-	reply, err := r.eval(ctx, appendChannelScript, keys, data, r.opts.ChannelCap, r.opts.ChannelMaxBytes,
-		millis(r.opts.ChannelTTL), millis(r.opts.MetaTTL), millis(r.opts.KeyTTL))
+	reply, unconfirmed, err := r.store(ctx, push.Durable, appendChannelScript, keys, push.Data,
+		r.opts.ChannelCap, r.opts.ChannelMaxBytes, millis(r.opts.ChannelTTL), millis(r.opts.MetaTTL), millis(r.opts.KeyTTL))
 	if err != nil {
 		return Appended{}, fmt.Errorf("append to channel %s: %w", channel, err)
 	}
 	a := Appended{ID: reply.integer(), Prev: reply.integer(), Duplicate: reply.integer() == 1, Servers: reply.texts()}
 	if reply.err != nil {
 		return Appended{}, fmt.Errorf("append to channel %s: %w", channel, reply.err)
+	}
+	if unconfirmed != nil {
+		return a, fmt.Errorf("append to channel %s: %w", channel, unconfirmed)
 	}
 	return a, nil
 }

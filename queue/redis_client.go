@@ -94,7 +94,7 @@ func (r *Redis) AppendClient(ctx context.Context, push ClientPush) (ClientAppend
 	if push.Key != "" {
 		keys = append(keys, r.keys.clientKey(push.Client, push.Key))
 	}
-	reply, err := r.eval(ctx, appendClientScript, keys, push.Data, push.User, r.opts.ClientCap,
+	reply, unconfirmed, err := r.store(ctx, push.Durable, appendClientScript, keys, push.Data, push.User, r.opts.ClientCap,
 		millis(cmp.Or(push.TTL, r.opts.ClientTTL)), millis(r.opts.RecordTTL), millis(r.opts.KeyTTL))
 	if err == nil && reply.empty() {
 		err = ErrUnknownClient
@@ -108,6 +108,9 @@ func (r *Redis) AppendClient(ctx context.Context, push ClientPush) (ClientAppend
 	}
 	if reply.err != nil {
 		return ClientAppended{}, fmt.Errorf("append to client %s: %w", push.Client, reply.err)
+	}
+	if unconfirmed != nil {
+		return a, fmt.Errorf("append to client %s: %w", push.Client, unconfirmed)
 	}
 	return a, nil
 }

@@ -28,7 +28,7 @@ func TestRedisTTLs(t *testing.T) {
 			t.Errorf("%s lives %v, want %v", key, got, d)
 		}
 	}
-	must(f.AppendChannel(t.Context(), "news", []byte("1"), "k"))(t)
+	must(f.AppendChannel(t.Context(), ChannelPush{Channel: "news", Data: []byte("1"), Key: "k"}))(t)
 	want(f.keys.channel("news"), time.Hour)
 	want(f.keys.channelMeta("news"), 30*24*time.Hour)
 	want(f.keys.channelKey("news", "k"), 10*time.Minute)
@@ -93,7 +93,7 @@ func TestRedisChannelWithOtherWriters(t *testing.T) {
 	}
 	ok(t, client.Do(t.Context(), "ZADD", key, "-inf", "low", "+inf", "high", "-3", "-3:1").Err())
 
-	a := must(f.AppendChannel(t.Context(), "news", []byte("2"), ""))(t)
+	a := must(f.AppendChannel(t.Context(), ChannelPush{Channel: "news", Data: []byte("2")}))(t)
 	equal(t, "prev", a.Prev, foreign+3000)
 	equal(t, "id", a.ID, foreign+3001)
 	p := must(f.ReadChannel(t.Context(), "news", 0, 10))(t)
@@ -176,9 +176,12 @@ func TestRedisFull(t *testing.T) {
 	ok(t, client.ConfigSet(t.Context(), "maxmemory", "1").Err())
 
 	for name, refused := range map[string]func() error{
-		"append to channel": func() error { _, err := q.AppendChannel(t.Context(), "news", []byte("1"), ""); return err },
-		"append to client":  func() error { _, err := q.AppendClient(t.Context(), ClientPush{Client: "phone"}); return err },
-		"push request":      func() error { return q.PushRequest(t.Context(), 0, []byte("1")) },
+		"append to channel": func() error {
+			_, err := q.AppendChannel(t.Context(), ChannelPush{Channel: "news", Data: []byte("1")})
+			return err
+		},
+		"append to client": func() error { _, err := q.AppendClient(t.Context(), ClientPush{Client: "phone"}); return err },
+		"push request":     func() error { return q.PushRequest(t.Context(), 0, []byte("1")) },
 	} {
 		if err := refused(); err == nil || !strings.Contains(err.Error(), "OOM") || !strings.HasPrefix(err.Error(), name) {
 			t.Errorf("%s: got error %v, want OOM", name, err)

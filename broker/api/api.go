@@ -146,6 +146,12 @@ func (a api) refusal(err error) *refusalBody {
 	if errors.Is(err, registry.ErrBadCursor) {
 		return &refusalBody{wire.BadRequest, "cursor: it is not one that an earlier page gave"}
 	}
+	if errors.Is(err, queue.ErrNoReplicas) {
+		return &refusalBody{wire.BadRequest, "durable: this broker keeps messages in memory, where there are no replicas"}
+	}
+	if errors.Is(err, queue.ErrNotReplicated) {
+		return &refusalBody{wire.Unavailable, "stored, but not confirmed by a replica in time; repeat it with the same key to wait for one again"}
+	}
 	if errors.Is(err, context.Canceled) { // the caller went away
 		return &refusalBody{wire.Timeout, "the call was given up"}
 	}

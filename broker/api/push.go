@@ -3,11 +3,13 @@ package api
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"time"
 
 	"switchboard/broker/delivery"
 	"switchboard/internal/wire"
+	"switchboard/queue"
 )
 
 // maxTTL is the longest that a push may ask its queue to be kept.
@@ -25,6 +27,7 @@ type pushRequest struct {
 	Data     json.RawMessage `json:"data"`
 	TTL      *float64        `json:"ttl"` // seconds
 	Key      string          `json:"key"`
+	Durable  bool            `json:"durable"`
 }
 
 // target is one receiver of a push.
@@ -69,7 +72,7 @@ func (a api) check(req pushRequest) (plan, error) {
 	if err != nil {
 		return plan{}, err
 	}
-	p := plan{targets: targets}
+	p := plan{targets: targets, payload: delivery.Payload{Durable: req.Durable}}
 	if p.payload.Data, err = wire.CompactData(req.Data, a.MaxMessage); err != nil {
 		return plan{}, err
 	}
@@ -139,10 +142,13 @@ func checkTarget(t target) error {
 }
 
 // deliver pushes to one target. It goes on when the caller has gone away: what was stored
-// must be hinted.
-func (a api) deliver(ctx context.Context, t target, p delivery.Payload) result {
+// must be hinted. unconfirmed says that a replica was waited for in vain. When that is so
+// before, nobody waits again, and this push is stored and not confirmed either.
+func (a api) deliver(ctx context.Context, t target, p delivery.Payload, before bool) (r result, unconfirmed bool) {
 	ctx = context.WithoutCancel(ctx)
-	r := result{All: t.kind == "all"}
+	wanted := p.Durable
+	p.Durable = wanted && !before
+	r = result{All: t.kind == "all"}
 	switch t.kind {
 	case "channel":
 		r.Channel = t.name
@@ -166,13 +172,16 @@ func (a api) deliver(ctx context.Context, t target, p delivery.Payload) result {
 			r.ID, r.Duplicate, r.Servers = c.ID, c.Duplicate, &c.Servers
 		}
 	}
+	if err == nil && wanted && before {
+		err = queue.ErrNotReplicated
+	}
 	code := "ok"
 	if err != nil {
 		r = result{Channel: r.Channel, User: r.User, Client: r.Client, All: r.All, Error: a.refusal(err)}
 		code = string(r.Error.Code)
 	}
 	a.Pushed(t.kind, code)
-	return r
+	return r, errors.Is(err, queue.ErrNotReplicated)
 }
 
 func (a api) deliverUser(ctx context.Context, r *result, p delivery.Payload) error {
@@ -199,8 +208,8 @@ func (a api) push(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if len(p.targets) == 1 { // the common case, without a goroutine
-		results := []result{a.deliver(r.Context(), p.targets[0], p.payload)}
-		a.answer(w, results)
+		only, _ := a.deliver(r.Context(), p.targets[0], p.payload, false)
+		a.answer(w, []result{only})
 		return
 	}
 	var units delivery.Units
@@ -213,7 +222,10 @@ func (a api) push(w http.ResponseWriter, r *http.Request) {
 func (a api) add(ctx context.Context, units *delivery.Units, p plan) []result {
 	results := make([]result, len(p.targets))
 	for i, t := range p.targets {
-		units.Add(t.kind+" "+t.name, func() { results[i] = a.deliver(ctx, t, p.payload) })
+		units.Add(t.kind+" "+t.name, func(before bool) (unconfirmed bool) {
+			results[i], unconfirmed = a.deliver(ctx, t, p.payload, before)
+			return unconfirmed
+		})
 	}
 	return results
 }

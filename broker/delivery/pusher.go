@@ -1,6 +1,7 @@
 package delivery
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"math"
@@ -28,7 +29,7 @@ type Registry interface {
 
 // Queue is what pushing needs of the queue.
 type Queue interface {
-	AppendChannel(ctx context.Context, channel string, data []byte, key string) (queue.Appended, error)
+	AppendChannel(ctx context.Context, push queue.ChannelPush) (queue.Appended, error)
 	AppendClient(ctx context.Context, push queue.ClientPush) (queue.ClientAppended, error)
 	ConfirmChannel(ctx context.Context, channel string, id int64) (*queue.Marker, error)
 	ConfirmClient(ctx context.Context, client string, id int64) (*queue.Marker, error)
@@ -62,6 +63,9 @@ type Payload struct {
 	Data []byte        // compact JSON
 	TTL  time.Duration // client queues: how long to keep at least. Zero means the default
 	Key  string        // idempotency key, or empty
+	// Durable: a replica must have it. Where none has in time it is stored, the owners are
+	// told, and the error is queue.ErrNotReplicated.
+	Durable bool
 }
 
 // ChannelResult is what became of a push to a channel.
@@ -74,8 +78,10 @@ type ChannelResult struct {
 // ToChannel stores p in the channel and tells the servers that hold subscribers.
 func (p *Pusher) ToChannel(ctx context.Context, channel string, payload Payload) (ChannelResult, error) {
 	start := time.Now()
-	a, err := p.opts.Queue.AppendChannel(ctx, channel, payload.Data, payload.Key)
-	if err != nil {
+	a, err := p.opts.Queue.AppendChannel(ctx, queue.ChannelPush{
+		Channel: channel, Data: payload.Data, Key: payload.Key, Durable: payload.Durable,
+	})
+	if err != nil && !errors.Is(err, queue.ErrNotReplicated) {
 		p.failed(place{peer.Channel, channel}, err)
 		return ChannelResult{}, err
 	}
@@ -89,7 +95,7 @@ func (p *Pusher) ToChannel(ctx context.Context, channel string, payload Payload)
 		}
 		p.tell(server, hint)
 	}
-	return result, nil
+	return result, err
 }
 
 // inline is what travels in the hint. A duplicate is hinted too, since whoever stored it may
@@ -122,9 +128,9 @@ type ClientResult struct {
 func (p *Pusher) ToClient(ctx context.Context, client, user string, payload Payload) (ClientResult, error) {
 	start := time.Now()
 	a, err := p.opts.Queue.AppendClient(ctx, queue.ClientPush{
-		Client: client, User: user, Data: payload.Data, TTL: payload.TTL, Key: payload.Key,
+		Client: client, User: user, Data: payload.Data, TTL: payload.TTL, Key: payload.Key, Durable: payload.Durable,
 	})
-	if err != nil {
+	if err != nil && !errors.Is(err, queue.ErrNotReplicated) {
 		p.failed(place{peer.Client, client}, err)
 		return ClientResult{}, err
 	}
@@ -136,7 +142,7 @@ func (p *Pusher) ToClient(ctx context.Context, client, user string, payload Payl
 	return ClientResult{
 		Client: client, ID: a.ID, Duplicate: a.Duplicate,
 		Online: a.Server != "" && p.opts.Live(a.Server),
-	}, nil
+	}, err
 }
 
 // ToUser stores p for every known client of the user; they share round trips. A client
@@ -147,7 +153,8 @@ func (p *Pusher) ToUser(ctx context.Context, user string, payload Payload) ([]Cl
 		return nil, err
 	}
 	results := make([]ClientResult, len(bindings))
-	var group errgroup.Group // no call is given up because another failed: what it stored must be hinted
+	unconfirmed := make([]error, len(bindings)) // another error comes first: that one is not even stored
+	var group errgroup.Group                    // no call is given up because another failed: what it stored must be hinted
 	for i, b := range bindings {
 		group.Go(func() error {
 			r, err := p.ToClient(ctx, b.Client, user, payload)
@@ -155,13 +162,17 @@ func (p *Pusher) ToUser(ctx context.Context, user string, payload Payload) ([]Cl
 				return p.opts.Registry.ForgetUser(ctx, user, b.Client, b.Generation)
 			}
 			results[i] = r
+			if errors.Is(err, queue.ErrNotReplicated) {
+				unconfirmed[i], err = err, nil
+			}
 			return err
 		})
 	}
 	if err := group.Wait(); err != nil {
 		return nil, err
 	}
-	return slices.DeleteFunc(results, func(r ClientResult) bool { return r.Client == "" }), nil
+	results = slices.DeleteFunc(results, func(r ClientResult) bool { return r.Client == "" })
+	return results, cmp.Or(unconfirmed...)
 }
 
 // Notify tells the owners that queues have something new: a backend wrote to the store itself.
@@ -193,13 +204,15 @@ func (p *Pusher) Notify(ctx context.Context, channels, clients []string) error {
 // their order; different targets side by side, so that they share round trips.
 type Units struct {
 	order []string
-	byKey map[string][]func()
+	byKey map[string][]func(unconfirmed bool) bool
 }
 
-// Add queues f behind everything added for the same target.
-func (u *Units) Add(target string, f func()) {
+// Add queues f behind everything added for the same target. f says whether it waited for a
+// replica in vain, and is told whether one before it did: a thousand that wait one after the
+// other would take a thousand times as long.
+func (u *Units) Add(target string, f func(unconfirmed bool) bool) {
 	if u.byKey == nil {
-		u.byKey = make(map[string][]func())
+		u.byKey = make(map[string][]func(bool) bool)
 	}
 	if _, ok := u.byKey[target]; !ok {
 		u.order = append(u.order, target)
@@ -215,8 +228,9 @@ func (u *Units) Run() {
 		limit <- struct{}{}
 		wg.Go(func() {
 			defer func() { <-limit }()
+			unconfirmed := false
 			for _, f := range u.byKey[target] {
-				f()
+				unconfirmed = f(unconfirmed) || unconfirmed
 			}
 		})
 	}

@@ -131,7 +131,7 @@ func BenchmarkCatchUp(b *testing.B) {
 	f := newField(b, 1)
 	var first int64
 	for i := range missed + 1 {
-		a, err := f.queue.AppendChannel(b.Context(), "news", data, "")
+		a, err := f.queue.AppendChannel(b.Context(), queue.ChannelPush{Channel: "news", Data: data})
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -95,7 +95,7 @@ func (s *stage) do(f func()) {
 func (s *stage) append(channel string, n int) (list []queue.Appended) {
 	s.t.Helper()
 	for i := range n {
-		a, err := s.queue.AppendChannel(s.t.Context(), channel, fmt.Appendf(nil, "%d", i), "")
+		a, err := s.queue.AppendChannel(s.t.Context(), queue.ChannelPush{Channel: channel, Data: fmt.Appendf(nil, "%d", i)})
 		if err != nil {
 			s.t.Fatal(err)
 		}

@@ -11,12 +11,17 @@
 -- ARGV[4] TTL of the messages, ms
 -- ARGV[5] TTL of mq_m, ms
 -- ARGV[6] TTL of the idempotency key, ms
+-- ARGV[7] 1 when the caller waits for replicas, left out else: a duplicate writes its idempotency
+--         key again then, since a WAIT covers what was written on its own connection
 -- returns {id, id before it, duplicate 0 or 1, {server...}}
 -- cost O(log n) for each message stored or dropped, O(servers)
 
 if KEYS[4] then
 	local first = redis.call('GET', KEYS[4])
 	if first then
+		if ARGV[7] then
+			redis.call('SET', KEYS[4], first, 'KEEPTTL')
+		end
 		return {first, '0', 1, redis.call('SMEMBERS', KEYS[3])}
 	end
 end

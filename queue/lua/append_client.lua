@@ -10,6 +10,8 @@
 -- ARGV[4] TTL that the list must have at least, ms
 -- ARGV[5] TTL of the record, ms
 -- ARGV[6] TTL of the idempotency key, ms
+-- ARGV[7] 1 when the caller waits for replicas, left out else: a duplicate writes its idempotency
+--         key again then, since a WAIT covers what was written on its own connection
 -- returns {id, id before it, duplicate 0 or 1, server, generation}; {} when the client is not the user's
 -- cost O(1 + messages dropped)
 
@@ -21,6 +23,9 @@ local server, generation = record[2] or '', record[3] or '0'
 if KEYS[3] then
 	local first = redis.call('GET', KEYS[3])
 	if first then
+		if ARGV[7] then
+			redis.call('SET', KEYS[3], first, 'KEEPTTL')
+		end
 		return {first, '0', 1, server, generation}
 	end
 end
