@@ -28,7 +28,8 @@
 // The id of a message is its place in its queue: max(ms since 2020-01-01 UTC × 4096,
 // last + 1) on the store's clock. It grows strictly within a queue, 4096 of them fit in a
 // millisecond before they run ahead of the clock, it tells the message's age, and it is
-// exact in a double (2^53) until 2089. Generations of clients follow the same rule.
+// exact in a double (2^53) until 2089. Generations of clients follow the same rule. Callers of
+// Redis bring along what its clock showed, so that one which takes over with a clock that is behind goes on from there.
 //
 // The floor is the highest id that is gone without having been received; what is held is
 // above it. It moves when a cap or the janitor drops messages. When a whole queue expired

@@ -39,6 +39,8 @@ type Redis struct {
 	pipe *redispipe.Pipe
 	opts Options
 	keys keys
+
+	horizon horizon
 }
 
 var _ Queue = (*Redis)(nil)

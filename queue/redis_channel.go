@@ -20,11 +20,13 @@ func (r *Redis) AppendChannel(ctx context.Context, push ChannelPush) (Appended, 
 		keys = append(keys, r.keys.channelKey(channel, push.Key))
 	}
 	reply, unconfirmed, err := r.store(ctx, push.Durable, appendChannelScript, keys, push.Data,
-		r.opts.ChannelCap, r.opts.ChannelMaxBytes, millis(r.opts.ChannelTTL), millis(r.opts.MetaTTL), millis(r.opts.KeyTTL))
+		r.opts.ChannelCap, r.opts.ChannelMaxBytes, millis(r.opts.ChannelTTL), millis(r.opts.MetaTTL), millis(r.opts.KeyTTL),
+		r.horizon.least())
 	if err != nil {
 		return Appended{}, fmt.Errorf("append to channel %s: %w", channel, err)
 	}
 	a := Appended{ID: reply.integer(), Prev: reply.integer(), Duplicate: reply.integer() == 1, Servers: reply.texts()}
+	r.horizon.read(reply.integer())
 	if reply.err != nil {
 		return Appended{}, fmt.Errorf("append to channel %s: %w", channel, reply.err)
 	}

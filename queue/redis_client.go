@@ -11,7 +11,7 @@ import (
 
 // Bind implements [Queue].
 func (r *Redis) Bind(ctx context.Context, client, user, server string) (Bound, error) {
-	reply, err := r.eval(ctx, bindScript, r.clientKeys(client), user, server, millis(r.opts.RecordTTL))
+	reply, err := r.eval(ctx, bindScript, r.clientKeys(client), user, server, millis(r.opts.RecordTTL), r.horizon.least())
 	if err == nil && reply.empty() {
 		err = ErrTaken
 	}
@@ -22,6 +22,7 @@ func (r *Redis) Bind(ctx context.Context, client, user, server string) (Bound, e
 		Generation: reply.integer(), Server: reply.text(), User: reply.text(),
 		Before: reply.integer(), Acked: reply.integer(), Queued: int(reply.integer()),
 	}
+	r.horizon.read(reply.integer())
 	if reply.err != nil {
 		return Bound{}, fmt.Errorf("bind client %s: %w", client, reply.err)
 	}
@@ -95,7 +96,7 @@ func (r *Redis) AppendClient(ctx context.Context, push ClientPush) (ClientAppend
 		keys = append(keys, r.keys.clientKey(push.Client, push.Key))
 	}
 	reply, unconfirmed, err := r.store(ctx, push.Durable, appendClientScript, keys, push.Data, push.User, r.opts.ClientCap,
-		millis(cmp.Or(push.TTL, r.opts.ClientTTL)), millis(r.opts.RecordTTL), millis(r.opts.KeyTTL))
+		millis(cmp.Or(push.TTL, r.opts.ClientTTL)), millis(r.opts.RecordTTL), millis(r.opts.KeyTTL), r.horizon.least())
 	if err == nil && reply.empty() {
 		err = ErrUnknownClient
 	}
@@ -106,6 +107,7 @@ func (r *Redis) AppendClient(ctx context.Context, push ClientPush) (ClientAppend
 		ID: reply.integer(), Prev: reply.integer(), Duplicate: reply.integer() == 1,
 		Server: reply.text(), Generation: reply.integer(),
 	}
+	r.horizon.read(reply.integer())
 	if reply.err != nil {
 		return ClientAppended{}, fmt.Errorf("append to client %s: %w", push.Client, reply.err)
 	}

@@ -8,7 +8,7 @@ import (
 // ConfirmChannel implements [Queue].
 func (r *Redis) ConfirmChannel(ctx context.Context, channel string, id int64) (*Marker, error) {
 	keys := []string{r.keys.channel(channel), r.keys.channelMeta(channel), r.keys.channelServers(channel)}
-	reply, err := r.eval(ctx, confirmChannelScript, keys, decimal(id), millis(r.opts.ChannelTTL), millis(r.opts.MetaTTL))
+	reply, err := r.eval(ctx, confirmChannelScript, keys, decimal(id), millis(r.opts.ChannelTTL), millis(r.opts.MetaTTL), r.horizon.least())
 	if err == nil && reply.empty() {
 		return nil, nil
 	}
@@ -24,7 +24,7 @@ func (r *Redis) ConfirmChannel(ctx context.Context, channel string, id int64) (*
 // ConfirmClient implements [Queue].
 func (r *Redis) ConfirmClient(ctx context.Context, client string, id int64) (*Marker, error) {
 	reply, err := r.eval(ctx, confirmClientScript, r.clientKeys(client),
-		decimal(id), millis(r.opts.ClientTTL), millis(r.opts.RecordTTL))
+		decimal(id), millis(r.opts.ClientTTL), millis(r.opts.RecordTTL), r.horizon.least())
 	if err == nil && reply.empty() {
 		return nil, nil
 	}

@@ -11,18 +11,19 @@
 -- ARGV[4] TTL of the messages, ms
 -- ARGV[5] TTL of mq_m, ms
 -- ARGV[6] TTL of the idempotency key, ms
--- ARGV[7] 1 when the caller waits for replicas, left out else: a duplicate writes its idempotency
+-- ARGV[7] what the clock must show at least, Unix ms
+-- ARGV[8] 1 when the caller waits for replicas, left out else: a duplicate writes its idempotency
 --         key again then, since a WAIT covers what was written on its own connection
--- returns {id, id before it, duplicate 0 or 1, {server...}}
+-- returns {id, id before it, duplicate 0 or 1, {server...}, what the clock shows, Unix ms, 0 for a duplicate}
 -- cost O(log n) for each message stored or dropped, O(servers)
 
 if KEYS[4] then
 	local first = redis.call('GET', KEYS[4])
 	if first then
-		if ARGV[7] then
+		if ARGV[8] then
 			redis.call('SET', KEYS[4], first, 'KEEPTTL')
 		end
-		return {first, '0', 1, redis.call('SMEMBERS', KEYS[3])}
+		return {first, '0', 1, redis.call('SMEMBERS', KEYS[3]), '0'}
 	end
 end
 
@@ -39,7 +40,7 @@ else
 end
 
 local now = redis.call('TIME')
-local ms = now[1] * 1000 + math.floor(now[2] / 1000)
+local ms = math.max(now[1] * 1000 + math.floor(now[2] / 1000), tonumber(ARGV[7]))
 local id = string.format('%.0f', math.max((ms - 1577836800000) * 4096, last + 1))
 local member = id .. ':' .. ARGV[1]
 redis.call('ZADD', KEYS[1], id, member)
@@ -63,4 +64,4 @@ redis.call('PEXPIRE', KEYS[2], ARGV[5])
 if KEYS[4] then
 	redis.call('SET', KEYS[4], id, 'PX', ARGV[6])
 end
-return {id, string.format('%.0f', last), 0, redis.call('SMEMBERS', KEYS[3])}
+return {id, string.format('%.0f', last), 0, redis.call('SMEMBERS', KEYS[3]), string.format('%.0f', ms)}

@@ -10,9 +10,11 @@
 -- ARGV[4] TTL that the list must have at least, ms
 -- ARGV[5] TTL of the record, ms
 -- ARGV[6] TTL of the idempotency key, ms
--- ARGV[7] 1 when the caller waits for replicas, left out else: a duplicate writes its idempotency
+-- ARGV[7] what the clock must show at least, Unix ms
+-- ARGV[8] 1 when the caller waits for replicas, left out else: a duplicate writes its idempotency
 --         key again then, since a WAIT covers what was written on its own connection
--- returns {id, id before it, duplicate 0 or 1, server, generation}; {} when the client is not the user's
+-- returns {id, id before it, duplicate 0 or 1, server, generation, what the clock shows, Unix ms, 0 for a
+-- duplicate}; {} when the client is not the user's
 -- cost O(1 + messages dropped)
 
 local record = redis.call('HMGET', KEYS[1], 'user', 'server', 'generation', 'last', 'acked', 'floor')
@@ -23,10 +25,10 @@ local server, generation = record[2] or '', record[3] or '0'
 if KEYS[3] then
 	local first = redis.call('GET', KEYS[3])
 	if first then
-		if ARGV[7] then
+		if ARGV[8] then
 			redis.call('SET', KEYS[3], first, 'KEEPTTL')
 		end
-		return {first, '0', 1, server, generation}
+		return {first, '0', 1, server, generation, '0'}
 	end
 end
 
@@ -44,7 +46,7 @@ elseif last > math.max(tonumber(record[5] or 0), floor) then
 end
 
 local now = redis.call('TIME')
-local ms = now[1] * 1000 + math.floor(now[2] / 1000)
+local ms = math.max(now[1] * 1000 + math.floor(now[2] / 1000), tonumber(ARGV[7]))
 local id = string.format('%.0f', math.max((ms - 1577836800000) * 4096, last + 1))
 local ttl = math.max(tonumber(ARGV[4]), redis.call('PTTL', KEYS[2]))
 local surplus = redis.call('RPUSH', KEYS[2], id .. ':' .. ARGV[1]) - tonumber(ARGV[3])
@@ -60,4 +62,4 @@ redis.call('PEXPIRE', KEYS[1], math.max(ttl, tonumber(ARGV[5])))
 if KEYS[3] then
 	redis.call('SET', KEYS[3], id, 'PX', ARGV[6])
 end
-return {id, string.format('%.0f', last), 0, server, generation}
+return {id, string.format('%.0f', last), 0, server, generation, string.format('%.0f', ms)}

@@ -5,7 +5,9 @@
 -- ARGV[1] user, empty for none
 -- ARGV[2] server
 -- ARGV[3] TTL of the record, ms
--- returns {generation, server until now, user until now, generation until now, acked, messages waiting};
+-- ARGV[4] what the clock must show at least, Unix ms
+-- returns {generation, server until now, user until now, generation until now, acked, messages waiting,
+-- what the clock shows, Unix ms};
 -- {} when the client is another user's
 -- cost O(1)
 
@@ -23,8 +25,8 @@ if user ~= '' and user ~= ARGV[1] then
 end
 
 local now = redis.call('TIME')
-local ms = now[1] * 1000 + math.floor(now[2] / 1000)
+local ms = math.max(now[1] * 1000 + math.floor(now[2] / 1000), tonumber(ARGV[4]))
 local generation = string.format('%.0f', math.max((ms - 1577836800000) * 4096, tonumber(before) + 1))
 redis.call('HSET', KEYS[1], 'user', ARGV[1], 'server', ARGV[2], 'generation', generation, 'since', string.format('%.0f', ms))
 redis.call('PEXPIRE', KEYS[1], math.max(tonumber(ARGV[3]), redis.call('PTTL', KEYS[2])))
-return {generation, server, user, before, acked, queued}
+return {generation, server, user, before, acked, queued, string.format('%.0f', ms)}

@@ -7,6 +7,7 @@
 -- ARGV[1] id of the message
 -- ARGV[2] TTL of the messages, ms
 -- ARGV[3] TTL of mq_m, ms
+-- ARGV[4] what the clock must show at least, Unix ms
 -- returns {} when nothing is lost; {id of the marker, id before it, its payload, {server...}}
 -- cost O(log n), O(servers)
 
@@ -29,8 +30,8 @@ local below = redis.call('ZRANGE', KEYS[1], '(' .. ARGV[1], '-inf', 'BYSCORE', '
 local after = math.max(floor, math.floor(tonumber(below[2] or 0)))
 
 local now = redis.call('TIME')
-local ms = now[1] * 1000 + math.floor(now[2] / 1000)
--- Above the lost id too, whose store may have had a faster clock: no id is given twice.
+local ms = math.max(now[1] * 1000 + math.floor(now[2] / 1000), tonumber(ARGV[4]))
+-- Above the lost id too: no id is given twice.
 local marker = string.format('%.0f', math.max((ms - 1577836800000) * 4096, last + 1, id + 1))
 local payload = '!' .. string.format('%.0f', after) .. '-' .. ARGV[1]
 local member = marker .. ':' .. payload
