@@ -224,3 +224,20 @@ func TestRowIsRed(t *testing.T) {
 		}
 	}
 }
+
+// TestLossMakesTheRowRed goes the way from an arrival that is missing to the verdict.
+func TestLossMakesTheRowRed(t *testing.T) {
+	p := newPage()
+	p.inject(p.now)
+	p.pushed(1, 2)
+	p.arrive(1)
+	s := &stage{book: p.book}
+	r := s.row(nil, time.Second)
+	if r.verdict() != "RED" || len(r.Evidence["undeclared"]) != 1 {
+		t.Errorf("%s: %v, %v", r.verdict(), r.Red, r.Evidence)
+	}
+	p.arrive(2)
+	if r := s.row(nil, time.Second); r.verdict() != "ok" {
+		t.Errorf("%s: %v", r.verdict(), r.Red)
+	}
+}

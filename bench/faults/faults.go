@@ -109,12 +109,23 @@ func killRedis(ctx context.Context, s *stage) error {
 }
 
 func killMaster(ctx context.Context, s *stage) error {
-	s.inject()
-	heal, err := s.store.killMaster(ctx, s.random.IntN(3))
+	p, err := s.store.pair(ctx, s.random.IntN(3))
 	if err != nil {
 		return err
 	}
-	if err := heal(ctx); err != nil {
+	if err := p.detach(ctx); err != nil {
+		return err
+	}
+	all := func(*actor) bool { return true }
+	s.each(idler, all, (*tap).hold)
+	if err := s.beats(ctx, 1); err != nil {
+		return err
+	}
+	s.inject()
+	p.master.Kill()
+	s.each(idler, all, (*tap).cut) // what they did not read is nowhere but in the store that died
+	s.each(idler, all, (*tap).flow)
+	if err := s.store.succeed(ctx, p); err != nil {
 		return fmt.Errorf("failover: %w", err)
 	}
 	s.say("another master serves, the dead one is its replica")

@@ -49,9 +49,15 @@ func (s *stage) haunt(ctx context.Context) error {
 			return fmt.Errorf("ghost %d: %w", i, err)
 		}
 	}
-	for _, b := range s.brokers {
-		if n, err := onlineDevices(ctx, b, "ghost"); n != ghostCount {
-			return fmt.Errorf("%s says that %d ghosts are online while %d are (%v)", b.name, n, ghostCount, err)
+	for _, b := range s.brokers { // who is alive, a broker knows as of its last beat
+		if err := retry(ctx, func() error {
+			n, err := onlineDevices(ctx, b, "ghost")
+			if err == nil && n != ghostCount {
+				err = fmt.Errorf("%s says that %d ghosts are online while %d are", b.name, n, ghostCount)
+			}
+			return err
+		}); err != nil {
+			return err
 		}
 	}
 	return nil

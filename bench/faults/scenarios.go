@@ -56,20 +56,20 @@ var scenarios = []scenario{
 		about: "Redis without a file is killed and comes back empty after 2 beats",
 	},
 	{
-		name: "Sentinel failover", redis: sentinel, fault: killMaster, mayLose: true,
-		about: "the master is killed, Sentinels promote its replica; it comes back as a replica",
+		name: "Sentinel failover", redis: sentinel, fault: killMaster, mayLose: true, special: idler, percent: 10,
+		about: "the replica loses touch with its master, which is killed a beat later; Sentinels promote the replica, the dead one comes back as its replica; 10 % of the clients read nothing in that beat, and are cut off with the kill",
 	},
 	{
-		name: "Sentinel failover, durable", redis: sentinel, fault: killMaster, durable: true,
-		about: "the same, and every push asks for durable",
+		name: "Sentinel failover, durable", redis: sentinel, fault: killMaster, durable: true, special: idler, percent: 10,
+		about: "as above, and every push asks for durable",
 	},
 	{
-		name: "Cluster failover", redis: cluster, fault: killMaster, mayLose: true,
-		about: "one of three masters is killed, its replica takes over; it comes back as a replica",
+		name: "Cluster failover", redis: cluster, fault: killMaster, mayLose: true, special: idler, percent: 10,
+		about: "the same with one of three masters, and no Sentinels: the nodes agree on the successor",
 	},
 	{
-		name: "Cluster failover, durable", redis: cluster, fault: killMaster, durable: true,
-		about: "the same, and every push asks for durable",
+		name: "Cluster failover, durable", redis: cluster, fault: killMaster, durable: true, special: idler, percent: 10,
+		about: "as above, and every push asks for durable",
 	},
 	{
 		name: "Redis link cut", redis: single, fault: cutRedisLink, redisLink: true,

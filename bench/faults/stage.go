@@ -69,7 +69,7 @@ func (s *stage) set(ctx context.Context, programs binaries) error {
 	if err != nil {
 		return err
 	}
-	env := environ("SWITCHBOARD_TIMES_BEAT="+s.times.Beat.String(), "GOMAXPROCS=2")
+	env := environ("SWITCHBOARD_TIMES_BEAT=" + s.times.Beat.String())
 	if s.scenario.hints != "" {
 		env = append(env, "SWITCHBOARD_FAULTS_HINTS="+s.scenario.hints)
 	}

@@ -86,30 +86,44 @@ func (s *store) kill() {
 	}
 }
 
-// killMaster kills a master without a word. heal waits until another has taken over, and
-// brings the dead one back as its replica.
-func (s *store) killMaster(ctx context.Context, which int) (heal func(context.Context) error, err error) {
+// pair is a master and the replica that takes over from it.
+type pair struct{ master, heir *redistest.Server }
+
+// pair gives one; which chooses among those of a Cluster.
+func (s *store) pair(ctx context.Context, which int) (p pair, err error) {
 	switch {
 	case s.sentinel != nil:
-		dead, err := s.sentinel.Master(ctx)
-		if err != nil {
-			return nil, err
+		if p.master, err = s.sentinel.Master(ctx); err == nil {
+			p.heir, err = s.sentinel.Replica(ctx)
 		}
-		dead.Kill()
-		return func(ctx context.Context) error {
-			return retry(ctx, func() error { return s.sentinel.Rejoin(ctx, dead) })
-		}, nil
+		return p, err
 	case s.cluster != nil:
-		dead, heir := s.cluster.Masters[which], s.cluster.Replicas[which]
-		dead.Kill()
-		return func(ctx context.Context) error {
-			if err := retry(ctx, func() error { return isMaster(ctx, heir) }); err != nil {
-				return err
-			}
-			return dead.Restart()
-		}, nil
+		return pair{s.cluster.Masters[which], s.cluster.Replicas[which]}, nil
 	}
-	return nil, errors.New("there is nobody to take over")
+	return p, errors.New("there is nobody to take over")
+}
+
+// detach has the replica fall behind: it loses its master, and has a password that the master
+// does not take. A replica that is merely stopped would not do: on its return it would find in its socket
+// all that the master had sent.
+func (p pair) detach(ctx context.Context) error {
+	node := redis.NewClient(&redis.Options{Addr: p.heir.Addr, MaxRetries: -1})
+	defer node.Close()
+	if err := node.ConfigSet(ctx, "masterauth", "wrong").Err(); err != nil {
+		return err
+	}
+	return node.Do(ctx, "client", "kill", "type", "master").Err()
+}
+
+// succeed waits until the heir is master, and starts the dead one again as its replica.
+func (s *store) succeed(ctx context.Context, p pair) error {
+	if err := retry(ctx, func() error { return isMaster(ctx, p.heir) }); err != nil {
+		return err
+	}
+	if s.sentinel == nil {
+		return p.master.Restart()
+	}
+	return retry(ctx, func() error { return s.sentinel.Rejoin(ctx, p.master) })
 }
 
 func isMaster(ctx context.Context, s *redistest.Server) error {

@@ -1,0 +1,67 @@
+package main
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// TestShortLedger plays some of the scenarios with few clients and short leases.
+func TestShortLedger(t *testing.T) {
+	ctx := t.Context()
+	o, err := parseOptions([]string{"--short"}, os.Stderr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := o.runner()
+	r.dir, r.say = t.TempDir(), t.Logf
+	if r.programs, err = build(ctx, r.dir, false); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{
+		"kill -9 broker", "freeze broker", "Sentinel failover, durable", "hints dropped", "rolling restart",
+	} {
+		t.Run(name, func(t *testing.T) {
+			result := r.run(ctx, named(t, name))
+			if len(result.Red) > 0 {
+				t.Error(result.explain())
+			}
+			if result.Delivered < 1000 { // else nothing was shown
+				t.Errorf("only %d messages were delivered", result.Delivered)
+			}
+			if t.Failed() {
+				showLogs(t, result.Logs)
+			}
+		})
+	}
+}
+
+func named(t *testing.T, name string) scenario {
+	t.Helper()
+	for _, sc := range scenarios {
+		if sc.name == name {
+			return sc
+		}
+	}
+	t.Fatalf("there is no scenario %q", name)
+	return scenario{}
+}
+
+// showLogs prints the ends of the logs of a scenario.
+func showLogs(t *testing.T, dir string) {
+	t.Helper()
+	files, err := os.ReadDir(dir)
+	if err != nil {
+		t.Log(err)
+	}
+	for _, f := range files {
+		text, err := os.ReadFile(dir + "/" + f.Name())
+		if err == nil && strings.HasSuffix(f.Name(), ".log") {
+			t.Logf("%s:\n%s", f.Name(), text[max(0, len(text)-4000):])
+		}
+	}
+}
