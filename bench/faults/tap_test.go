@@ -1,0 +1,88 @@
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net"
+	"testing"
+	"time"
+)
+
+// upstream is a listener that hands out its connections.
+func upstream(t *testing.T) (addr string, conns chan net.Conn) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	conns = make(chan net.Conn, 1)
+	go func() {
+		defer close(conns)
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			conns <- c
+		}
+	}()
+	t.Cleanup(func() { _ = l.Close() })
+	return l.Addr().String(), conns
+}
+
+func TestTapIsCutAndGoesElsewhere(t *testing.T) {
+	first, atFirst := upstream(t)
+	second, atSecond := upstream(t)
+	p, err := newTap([]string{first, second}, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.close()
+	for _, at := range []chan net.Conn{atFirst, atSecond, atFirst} {
+		near, err := net.Dial("tcp", p.addr())
+		if err != nil {
+			t.Fatal(err)
+		}
+		far := <-at
+		fmt.Fprintln(near, "hello")
+		if line, err := bufio.NewReader(far).ReadString('\n'); line != "hello\n" {
+			t.Fatalf("%q, %v", line, err)
+		}
+		p.cut()
+		if _, err := io.ReadAll(near); err == nil {
+			t.Error("the end was an orderly one")
+		}
+		_ = near.Close()
+		_ = far.Close()
+	}
+}
+
+func TestHeldTapLeavesTheSocketUnread(t *testing.T) {
+	addr, conns := upstream(t)
+	p, err := newTap([]string{addr}, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.close()
+	near, err := net.Dial("tcp", p.addr())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer near.Close()
+	far := <-conns
+	defer far.Close()
+	p.hold()
+	const size = 16 << 20 // more than a kernel holds for anybody
+	if err := far.SetWriteDeadline(time.Now().Add(200 * time.Millisecond)); err != nil {
+		t.Fatal(err)
+	}
+	sent, err := far.Write(make([]byte, size))
+	if err == nil {
+		t.Fatalf("all %d bytes were taken from a line that nobody reads", size)
+	}
+	p.flow()
+	if _, err := io.ReadFull(near, make([]byte, sent)); err != nil {
+		t.Errorf("%d bytes were sent: %v", sent, err)
+	}
+}
