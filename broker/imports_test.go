@@ -31,6 +31,7 @@ var mayImport = map[string][]string{
 	"broker/session":     {"internal/wire", "queue", "registry", "broker/hub", "broker/loop", "broker/work", "broker/transport"},
 	"broker/peer":        {"registry", "broker/auth"},
 	"broker/delivery":    {"queue", "registry", "broker/peer"},
+	"broker/sim":         {},
 	"broker/api":         {"internal/wire", "queue", "registry", "broker/delivery"},
 }
 

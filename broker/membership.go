@@ -90,16 +90,13 @@ func (b *Broker) beat(running context.Context) {
 // renew renews the lease. A server that was declared dead takes a new id: it never gets
 // the old one back.
 func (b *Broker) renew(ctx context.Context) (buried bool, err error) {
-	if !b.joined.Load() {
-		if err := b.opts.Registry.Join(ctx, b.describe()); err != nil {
-			return false, err
-		}
+	if b.joined.Load() {
+		err = b.opts.Registry.Beat(ctx, b.describe())
+	} else if err = b.opts.Registry.Join(ctx, b.describe()); err == nil {
 		b.joined.Store(true)
 		b.opts.Logger.Info().Str("server", b.serverID()).Str("host", b.host).Msg("joined")
-		return false, nil
 	}
-	err = b.opts.Registry.Beat(ctx, b.describe())
-	if !errors.Is(err, registry.ErrDead) {
+	if !errors.Is(err, registry.ErrDead) { // a Join may be told so too, when the answer of one before was lost
 		return false, err
 	}
 	old, id := b.serverID(), newID(b.opts.Name)

@@ -3,6 +3,7 @@ package broker_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"strings"
 	"sync/atomic"
@@ -10,6 +11,7 @@ import (
 
 	"switchboard/broker"
 	"switchboard/queue"
+	"switchboard/registry"
 )
 
 // brokenQueue can be written to, but no longer read.
@@ -65,4 +67,32 @@ func TestReadyMeansThatTheStoreKnowsTheServer(t *testing.T) {
 		t.Fatalf("%v", r)
 	}
 	p.expect(object{"type": "message", "channel": "news", "data": 1})
+}
+
+// deadAtBirth declares the first id dead that wants to join: the answer of a Join was lost, and a janitor
+// was faster than the next one.
+type deadAtBirth struct {
+	registry.Registry
+	first string
+}
+
+func (r *deadAtBirth) Join(ctx context.Context, s registry.Server) error {
+	if r.first == "" {
+		r.first = s.ID
+	}
+	if s.ID == r.first {
+		return fmt.Errorf("join server %s: %w", s.ID, registry.ErrDead)
+	}
+	return r.Registry.Join(ctx, s)
+}
+
+func TestServerThatDiedBeforeItJoinedTakesANewID(t *testing.T) {
+	s := memoryStore(queue.Options{})
+	r := &deadAtBirth{Registry: s.registry}
+	s.registry = r
+	i := start(t, s, func(o *broker.Options) { o.Beat = testBeat })
+	i.ready(t, http.StatusOK)
+	if i.ID() == r.first {
+		t.Error("it has the id of a dead server")
+	}
 }

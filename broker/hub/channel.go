@@ -23,6 +23,7 @@ type Channel struct {
 	// binding has a place for one: who binds or unbinds, so that neither overtakes the other. It is no
 	// mutex because it is held over store calls: testing/synctest sees through the wait for it.
 	binding chan struct{}
+	held    bool // guarded by binding: the registry may have us as a holder
 	bound   atomic.Bool
 
 	tail atomic.Pointer[tail] // read by all, replaced under mu
@@ -66,6 +67,7 @@ func (c *Channel) ready(ctx context.Context) error {
 		return nil
 	}
 	// Bind before the first read: a push that does not see us yet is in what we read.
+	c.held = true // also when it fails: the call may have been executed
 	if err := c.hub.opts.Registry.BindChannel(ctx, c.hub.opts.ServerID(), c.Name); err != nil {
 		return err
 	}

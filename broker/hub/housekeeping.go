@@ -52,6 +52,18 @@ func (h *Hub) unused(c *Channel) bool {
 	return c.refs == 0
 }
 
+// retire has whoever acquires c from now on bind it anew. It is false when somebody has it: also
+// while its unbinding is under way, nobody may take a channel for bound.
+func (h *Hub) retire(c *Channel) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if c.refs > 0 {
+		return false
+	}
+	c.bound.Store(false)
+	return true
+}
+
 // shrink drops the tail's messages when none came since the last tick.
 func (c *Channel) shrink() {
 	c.mu.Lock()
@@ -73,17 +85,17 @@ func (c *Channel) shrink() {
 // reached the channel stays, and the next tick tries again.
 func (h *Hub) unbind(c *Channel) {
 	defer c.bindingTurn()()
-	if !h.unused(c) {
+	if !h.retire(c) {
 		return
 	}
-	if c.bound.Load() {
+	if c.held {
 		ctx, cancel := h.context()
 		defer cancel()
 		if err := h.opts.Registry.UnbindChannel(ctx, h.opts.ServerID(), c.Name); err != nil {
 			h.opts.Logger.Warn().Err(err).Msg("unbind failed; the next tick tries again")
 			return
 		}
-		c.bound.Store(false) // whoever acquired it meanwhile binds anew, behind us
+		c.held = false
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()

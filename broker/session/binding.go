@@ -58,15 +58,15 @@ func (m *Manager) bind(ctx context.Context, client, user string) (queue.Bound, e
 	defer m.turns.take(client)()
 	server := m.opts.ServerID()
 	if err := m.opts.Registry.HoldClient(ctx, server, client); err != nil {
+		m.doubt(client)
 		return queue.Bound{}, err
 	}
 	bound, err := m.opts.Queue.Bind(ctx, client, user, server)
-	if err != nil { // the fence did not change
-		if here, e := m.isHere(ctx, client); e == nil && !here {
-			_ = m.opts.Registry.DropClient(ctx, server, client) // a note too many does no harm
-		}
+	if err != nil {
+		m.doubt(client)
 		return bound, err
 	}
+	m.arrives(client, bound.Generation)
 	if bound.User != "" && bound.User != user {
 		err = m.opts.Registry.ForgetUser(ctx, bound.User, client, bound.Before)
 	}

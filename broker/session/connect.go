@@ -73,6 +73,10 @@ func (m *Manager) connect(s *Session, req wire.Request) (c connected, err error)
 
 // connected finishes connect on the loop.
 func (s *Session) connected(req wire.Request, c connected, err error) {
+	if c.bound.Generation > 0 {
+		defer s.m.arrived(s.client, c.bound.Generation)
+		s.m.supersede(s.client, c.bound) // whatever becomes of s: the other one has lost the client
+	}
 	if err != nil {
 		if s.state != closed {
 			s.connectFailed(req.Ref, err)
@@ -101,11 +105,19 @@ func (s *Session) connected(req wire.Request, c connected, err error) {
 	s.inboxDirty()
 }
 
-// welcome tells the client that it is connected, and the server that it left.
-func (s *Session) welcome(req wire.Request, c connected) {
-	if c.bound.Server != "" && c.bound.Server != s.m.opts.ServerID() {
-		s.m.opts.Supersede(c.bound.Server, s.client, c.bound.Generation)
+// supersede tells the server that held the client until now.
+func (m *Manager) supersede(client string, bound queue.Bound) {
+	switch bound.Server {
+	case "":
+	case m.opts.ServerID():
+		m.Supersede(client, bound.Generation)
+	default:
+		m.opts.Supersede(bound.Server, client, bound.Generation)
 	}
+}
+
+// welcome tells the client that it is connected.
+func (s *Session) welcome(req wire.Request, c connected) {
 	queued := c.bound.Queued
 	s.send(wire.Event{
 		Type: wire.TypeConnected, Ref: req.Ref, Client: s.client, User: s.user,

@@ -1,0 +1,95 @@
+package session
+
+import "context"
+
+const (
+	// maxUnsure bounds the clients that are remembered after a bind that broke off.
+	maxUnsure = 1 << 12
+	// mostCleared is how many of them one tick looks at: after an outage, others need the store too.
+	mostCleared = 64
+)
+
+// doubt notes that a call to bind the client failed: it may have been executed all the same, and nobody
+// here holds what it bound.
+func (m *Manager) doubt(client string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if len(m.unsure) < maxUnsure {
+		m.unsure[client] = struct{}{}
+	}
+}
+
+// clearSome has the pool look at clients in doubt; what fails is in doubt again.
+func (m *Manager) clearSome() {
+	m.mu.Lock()
+	var clients []string
+	for client := range m.unsure {
+		if len(clients) == mostCleared {
+			break
+		}
+		clients = append(clients, client)
+		delete(m.unsure, client)
+	}
+	m.mu.Unlock()
+	for _, client := range clients {
+		m.opts.Pool.Go(func() {
+			ctx, cancel := m.context()
+			defer cancel()
+			if err := m.clear(ctx, client); err != nil {
+				m.opts.Logger.Warn().Err(err).Msg("a bind that broke off is not cleared; a later tick tries again")
+				m.doubt(client)
+			}
+		})
+	}
+}
+
+// clear takes back what a bind that broke off has left: the binding, if no session here has it, or the
+// note in s_c_.
+func (m *Manager) clear(ctx context.Context, client string) error {
+	left, err := m.leftover(ctx, client)
+	if err != nil || left.generation == 0 {
+		return err
+	}
+	m.Supersede(client, left.generation) // an older session here has lost the client to it
+	return m.unbind(ctx, left)
+}
+
+// leftover is a binding to this server that no session has, or none.
+func (m *Manager) leftover(ctx context.Context, client string) (binding, error) {
+	defer m.turns.take(client)() // no other bind of the client is under way
+	server := m.opts.ServerID()
+	c, known, err := m.opts.Queue.Client(ctx, client)
+	switch {
+	case err != nil:
+		return binding{}, err
+	case !known || c.Server != server:
+		return binding{}, m.opts.Registry.DropClient(ctx, server, client)
+	case m.has(client, c.Generation):
+		return binding{}, nil
+	}
+	return binding{client: client, user: c.User, generation: c.Generation}, nil
+}
+
+// has says whether a session here has the client under that generation, or is about to.
+func (m *Manager) has(client string, generation int64) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	s := m.clients[client]
+	return s != nil && s.generation == generation || m.arriving[client] == generation
+}
+
+// arrives notes a binding whose session is not open yet.
+func (m *Manager) arrives(client string, generation int64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.arriving[client] = generation
+}
+
+// arrived is the end of arrives, when the session is open, or is not going to be.
+func (m *Manager) arrived(client string, generation int64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.arriving[client] == generation {
+		delete(m.arriving, client)
+	}
+}

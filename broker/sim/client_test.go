@@ -1,0 +1,272 @@
+package sim
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"switchboard/broker/loop"
+	"switchboard/broker/transport"
+	"switchboard/internal/wire"
+)
+
+// client is a device: it resumes where it was, acknowledges, and may hold several connections at a
+// time, while it has given up on the older ones.
+type client struct {
+	w          *world
+	name, user string
+	auto       bool // "ack":"auto"
+	known      bool // it was told "connected" once
+
+	position map[string]int64   // by channel: what it gives as `after`
+	seen     map[int64]struct{} // of its own queue
+	told     map[int64]struct{} // declared lost, in its own queue
+	ackedTo  int64              // the highest id that it acknowledged
+}
+
+// life is how far a connection has come.
+type life uint8
+
+const (
+	dialing life = iota // connect was sent
+	open
+	ended // by either side, as the client sees it
+)
+
+// jam is what a socket takes.
+type jam uint8
+
+const (
+	flowing  jam = iota
+	stopping     // the next write is the first that stays
+	jammed
+)
+
+// conn is a connection, from the socket of the broker to the client that reads it.
+type conn struct {
+	client  *client
+	node    *node
+	loop    *loop.Loop
+	number  int
+	session transport.Receiver // nil when the broker knows of the end
+
+	life   life
+	reason wire.CloseReason // why the broker closed
+	jam    jam
+	unread []wire.Event
+
+	after   *int64                 // on $all, of connect
+	subs    map[string]*subscriber // what the client was told it has
+	asked   map[int64]request      // by ref
+	refs    int64
+	inbox   int64  // the last id of the client's queue that came
+	pending *int64 // the gap on $all that has to follow `connected` starts here
+}
+
+type request struct {
+	kind, channel string
+	after         *int64
+}
+
+// subscriber is one subscription as the client sees it.
+type subscriber struct{ cursor int64 }
+
+func (c *conn) String() string { return fmt.Sprintf("%s#%d@%s", c.client.name, c.number, c.node.slot) }
+
+// dial connects to n.
+func (cl *client) dial(n *node) *conn {
+	w := cl.w
+	w.dialed++
+	c := &conn{
+		client: cl, node: n, loop: n.loops[w.rng.IntN(len(n.loops))], number: w.dialed,
+		subs: map[string]*subscriber{}, asked: map[int64]request{},
+	}
+	w.conns = append(w.conns, c)
+	if at, ok := cl.position[wire.AllChannel]; ok && w.rng.IntN(4) > 0 {
+		c.after = &at
+	}
+	ack := "client"
+	if cl.auto {
+		ack = "auto"
+	}
+	w.log("%v dials, after %s", c, number(c.after))
+	c.session = n.sessions.Accept(c.loop, c, transport.Hello{})
+	c.say(wire.Request{Type: wire.TypeConnect, Client: cl.name, User: cl.user, After: c.after, Ack: ack})
+	return c
+}
+
+// say hands a message to the session.
+func (c *conn) say(r wire.Request) {
+	c.refs++
+	r.Ref = wire.RefOf(c.refs)
+	c.asked[c.refs] = request{r.Type, r.Channel, r.After}
+	raw, err := json.Marshal(r)
+	if err != nil {
+		panic(err)
+	}
+	c.session.Receive(raw)
+	c.client.w.settle()
+}
+
+func (c *conn) subscribe(channel string, after *int64) {
+	c.client.w.log("%v subscribes to %s after %s", c, channel, number(after))
+	c.say(wire.Request{Type: wire.TypeSubscribe, Channel: channel, After: after})
+}
+
+func (c *conn) unsubscribe(channel string) {
+	c.client.w.log("%v unsubscribes from %s", c, channel)
+	c.say(wire.Request{Type: wire.TypeUnsubscribe, Channel: channel})
+}
+
+// ack acknowledges what came on this connection up to id.
+func (c *conn) ack(id int64) {
+	c.client.w.log("%v acknowledges %d", c, id)
+	c.client.ackedTo = max(c.client.ackedTo, id)
+	c.say(wire.Request{Type: wire.TypeAck, ID: id})
+}
+
+// asking says whether an answer about the channel is outstanding.
+func (c *conn) asking(channel string) bool {
+	for _, r := range c.asked {
+		if r.channel == channel {
+			return true
+		}
+	}
+	return false
+}
+
+// leave ends the connection from the client's side. When it vanishes, the broker does not notice
+// until notice is called.
+func (c *conn) leave() {
+	c.client.w.log("%v is left by its client", c)
+	c.life, c.unread = ended, nil
+}
+
+// lost is the end of the broker's process.
+func (c *conn) lost() {
+	c.life, c.unread, c.session = ended, nil, nil
+}
+
+// notice tells the broker that the client is gone.
+func (c *conn) notice() {
+	c.client.w.log("%v: the broker notices the end", c)
+	session := c.session
+	c.session = nil
+	session.Closed()
+	c.client.w.settle()
+}
+
+// unjam lets the socket flow again.
+func (c *conn) unjam() {
+	c.client.w.log("%v is writable", c)
+	c.jam = flowing
+	events := c.unread
+	c.unread = nil
+	for _, e := range events {
+		c.receive(e)
+	}
+	if c.session != nil {
+		c.session.Writable()
+	}
+	c.client.w.settle()
+}
+
+// Write is transport.Conn's.
+func (c *conn) Write(b *wire.Batch) {
+	for _, f := range b.Frames {
+		e, err := wire.DecodeEvent(f.JSON())
+		switch {
+		case err != nil:
+			c.client.w.violate("%v is sent %s: %v", c, f.JSON(), err)
+		case c.session == nil && c.life == ended: // the broker has closed it itself
+		case c.jam == flowing:
+			c.receive(e)
+		default:
+			c.unread = append(c.unread, e)
+		}
+	}
+	if c.jam == stopping {
+		c.jam = jammed
+	}
+}
+
+// Backlogged is transport.Conn's.
+func (c *conn) Backlogged() bool { return c.jam == jammed }
+
+// Ping is transport.Conn's.
+func (c *conn) Ping() {}
+
+// Close is transport.Conn's.
+func (c *conn) Close(reason wire.CloseReason, detail string, _ int64) {
+	if c.node.dead { // the process is gone, only its ghost here says something
+		return
+	}
+	c.client.w.log("%v is closed: %s %s", c, reason, detail)
+	c.reason, c.life, c.unread, c.session = reason, ended, nil, nil
+}
+
+// newest says whether this is the client's latest connection.
+func (c *conn) newest() bool {
+	for _, d := range slices.Backward(c.client.w.conns) {
+		if d.client == c.client {
+			return d == c
+		}
+	}
+	return false
+}
+
+// moved notes the client's position in a channel.
+func (c *conn) moved(channel string, id int64) {
+	if c.newest() {
+		c.client.position[channel] = id
+	}
+}
+
+// receive is what the client does with an event.
+func (c *conn) receive(e wire.Event) {
+	w := c.client.w
+	w.heard(c, e)
+	if c.life == ended { // written into a socket that nobody reads: for "auto" that counts
+		if c.client.auto && e.Channel == "" && (e.Type == wire.TypeMessage || e.Type == wire.TypeGap) {
+			if e.Type == wire.TypeGap {
+				c.inboxGap(*e.After, *e.ID)
+			} else {
+				c.inboxMessage(*e.ID, e.Data)
+			}
+		}
+		return
+	}
+	var asked request
+	if e.Ref.Set {
+		asked = c.asked[e.Ref.Value]
+		delete(c.asked, e.Ref.Value)
+	}
+	if c.pending != nil && e.Type != wire.TypeGap {
+		w.violate("%v resumed $all after %d, is at another place and was told no gap", c, *c.pending)
+	}
+	switch e.Type {
+	case wire.TypeConnected:
+		c.life, c.client.known = open, true
+		c.begin(wire.AllChannel, *e.ID, c.after, nil)
+	case wire.TypeSubscribed:
+		c.begin(e.Channel, *e.ID, asked.after, e.Recovered)
+	case wire.TypeUnsubscribed:
+		delete(c.subs, e.Channel)
+	case wire.TypeMessage:
+		c.message(e.Channel, *e.ID, e.Data)
+	case wire.TypeGap:
+		c.gap(e.Channel, *e.After, *e.ID)
+	case wire.TypeError:
+		w.model.refused(c, asked, e)
+	case wire.TypePong:
+	default:
+		w.violate("%v is sent %s", c, e.Encode().JSON())
+	}
+}
+
+func number(n *int64) string {
+	if n == nil {
+		return "nothing"
+	}
+	return fmt.Sprint(*n)
+}

@@ -1,0 +1,287 @@
+package sim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sort"
+
+	"switchboard/internal/wire"
+	"switchboard/queue"
+	"switchboard/registry"
+)
+
+// model is what the stores must hold and have told, from what was executed.
+type model struct {
+	w        *world
+	channels map[string]*journal
+	clients  map[string]*journal
+	owners   map[string]record // by client, as of the last call about it
+	buried   map[string]bool   // servers
+}
+
+// journal is everything that ever was in a queue.
+type journal struct {
+	ids   []int64
+	data  map[int64]string
+	floor int64              // channels: what is not above it is gone
+	held  []int64            // clients: what the list holds
+	lost  map[int64]struct{} // clients: fell to the cap
+}
+
+func newModel(w *world) *model {
+	return &model{w, map[string]*journal{}, map[string]*journal{}, map[string]record{}, map[string]bool{}}
+}
+
+func journalOf(m map[string]*journal, name string) *journal {
+	j := m[name]
+	if j == nil {
+		j = &journal{data: map[int64]string{}, lost: map[int64]struct{}{}}
+		m[name] = j
+	}
+	return j
+}
+
+func (m *model) channel(name string) *journal { return journalOf(m.channels, name) }
+func (m *model) client(name string) *journal  { return journalOf(m.clients, name) }
+
+func (j *journal) add(messages []queue.Message) {
+	for _, message := range messages {
+		if message.ID > j.last() {
+			j.ids = append(j.ids, message.ID)
+			j.data[message.ID] = string(message.Data)
+		}
+	}
+}
+
+func (j *journal) last() int64 {
+	if len(j.ids) == 0 {
+		return 0
+	}
+	return j.ids[len(j.ids)-1]
+}
+
+// between are the ids above after, up to and including to.
+func (j *journal) between(after, to int64) []int64 {
+	from := sort.Search(len(j.ids), func(i int) bool { return j.ids[i] > after })
+	end := sort.Search(len(j.ids), func(i int) bool { return j.ids[i] > to })
+	return j.ids[from:max(from, end)]
+}
+
+// next is the first id above after, 0 for none.
+func (j *journal) next(after int64) int64 {
+	if rest := j.between(after, j.last()); len(rest) > 0 {
+		return rest[0]
+	}
+	return 0
+}
+
+// record is what the stores say of one client.
+type record struct {
+	queue.Client
+	held  []int64
+	entry registry.Binding // in u_{user}
+}
+
+func (r record) equal(o record) bool {
+	return r.Client == o.Client && slices.Equal(r.held, o.held) && r.entry == o.entry
+}
+
+// look reads what a call is about.
+func (m *model) look(a about) (r record) {
+	if a.client == "" {
+		return r
+	}
+	ctx := context.Background()
+	r.Client, _, _ = m.w.queue.Client(ctx, a.client)
+	page, err := m.w.queue.Window(ctx, a.client, r.Generation, 0, queue.MaxWindow)
+	if err == nil {
+		m.client(a.client).add(page.Messages)
+		for _, message := range page.Messages {
+			r.held = append(r.held, message.ID)
+		}
+	}
+	if user := m.w.clients[a.client].user; user != "" {
+		bindings, _ := m.w.registry.User(ctx, user)
+		for _, b := range bindings {
+			if b.Client == a.client {
+				r.entry = b
+			}
+		}
+	}
+	return r
+}
+
+// executed compares the stores with what a call may do.
+func (m *model) executed(c *call, before record) {
+	if c.about.channel != "" {
+		m.readChannel(c.about.channel)
+	}
+	if c.about.client != "" {
+		m.checkClient(c, before, m.look(c.about))
+	}
+	if c.stage != executed {
+		return
+	}
+	if server := c.about.server; server != "" && m.buried[server] && c.op != "Bury" && !errors.Is(c.err, registry.ErrDead) {
+		m.w.violate("%v was allowed, but the server was buried", c)
+	}
+	if buried, _ := c.value.(bool); c.op == "Bury" && buried {
+		m.buried[c.about.server] = true
+	}
+}
+
+func (m *model) readChannel(name string) {
+	j := m.channel(name)
+	page, _ := m.w.queue.ReadChannel(context.Background(), name, j.last(), 1024)
+	j.add(page.Messages)
+	j.floor = page.Floor
+}
+
+func (m *model) checkClient(c *call, before, after record) {
+	name, generation := c.about.client, c.about.generation
+	held := before.Generation
+	if c.op == "BindUser" || c.op == "ReleaseUser" || c.op == "ForgetUser" {
+		held = before.entry.Generation
+	}
+	if generation > 0 && generation < held && !before.equal(after) {
+		m.w.violate("%v: generation %d is stale, %d is current, and yet\n  %+v became\n  %+v", c, generation, held, before, after)
+	}
+	if after.Generation < before.Generation {
+		m.w.violate("%v: the generation of %s went back", c, name)
+	}
+	j := m.client(name)
+	for _, id := range before.held {
+		switch {
+		case slices.Contains(after.held, id):
+		case c.op == "Ack" && id <= m.w.clients[name].ackedTo:
+		case c.op == "AppendClient": // the cap
+			j.lost[id] = struct{}{}
+		default:
+			m.w.violate("%v took %d out of the list of %s, which has acknowledged up to %d", c, id, name, m.w.clients[name].ackedTo)
+		}
+	}
+	j.held = after.held
+}
+
+// begin is the start of a subscription at id, asked for after a position or from now on.
+func (c *conn) begin(channel string, id int64, after *int64, recovered *bool) {
+	w, j := c.client.w, c.client.w.model.channel(channel)
+	if c.subs[channel] != nil {
+		w.violate("%v is subscribed to %s twice", c, channel)
+	}
+	if id > j.last() {
+		w.violate("%v begins at %d of %s, which has nothing behind %d", c, id, channel, j.last())
+	}
+	c.subs[channel] = &subscriber{cursor: id}
+	switch {
+	case after == nil:
+		c.moved(channel, id)
+	case recovered == nil && id != *after: // connected: the gap follows
+		c.subs[channel].cursor, c.pending = *after, after
+	case recovered == nil:
+	case *recovered != (id == *after):
+		w.violate("%v asked for %s after %d and begins at %d; recovered is %v", c, channel, *after, id, *recovered)
+	case !*recovered:
+		c.missing(channel, *after, id)
+		c.moved(channel, id)
+	}
+}
+
+// missing checks that a declared gap is one, and hides nothing that is there.
+func (c *conn) missing(channel string, after, id int64) {
+	j := c.client.w.model.channel(channel)
+	gone := j.between(after, id)
+	if len(gone) == 0 {
+		c.client.w.violate("%v was told of a gap in %s from %d to %d, where nothing is missing", c, channel, after, id)
+	} else if gone[len(gone)-1] > j.floor {
+		c.client.w.violate("%v was told of a gap in %s from %d to %d, but the store has everything above %d", c, channel, after, id, j.floor)
+	}
+}
+
+func (c *conn) gap(channel string, after, id int64) {
+	w := c.client.w
+	if channel == "" {
+		c.inboxGap(after, id)
+		return
+	}
+	s := c.subs[channel]
+	c.pending = nil
+	if s == nil || s.cursor != after {
+		w.violate("%v was told of a gap in %s after %d, and is elsewhere: %+v", c, channel, after, s)
+		return
+	}
+	c.missing(channel, after, id)
+	s.cursor = id
+	c.moved(channel, id)
+}
+
+func (c *conn) message(channel string, id int64, data []byte) {
+	w := c.client.w
+	if channel == "" {
+		c.inboxMessage(id, data)
+		return
+	}
+	s, j := c.subs[channel], w.model.channel(channel)
+	switch {
+	case s == nil:
+		w.violate("%v is sent %d of %s without a subscription", c, id, channel)
+		return
+	case j.next(s.cursor) != id:
+		w.violate("%v is at %d of %s and is sent %d; %d is next", c, s.cursor, channel, id, j.next(s.cursor))
+	case j.data[id] != string(data):
+		w.violate("%v is sent %s as %d of %s, which is %s", c, data, id, channel, j.data[id])
+	}
+	s.cursor = id
+	c.moved(channel, id)
+}
+
+func (c *conn) inboxMessage(id int64, data []byte) {
+	w, cl := c.client.w, c.client
+	j := w.model.client(cl.name)
+	if id <= c.inbox {
+		w.violate("%v is sent %d after %d of its queue", c, id, c.inbox)
+	}
+	if stored, known := j.data[id]; !known || stored != string(data) {
+		w.violate("%v is sent %s as %d of its queue, which is %q", c, data, id, stored)
+	}
+	for _, skipped := range j.between(c.inbox, id-1) {
+		if skipped > cl.ackedTo {
+			w.violate("%v is sent %d of its queue, and was never sent %d", c, id, skipped)
+		}
+	}
+	c.inbox = id
+	cl.seen[id] = struct{}{}
+	if cl.auto {
+		cl.ackedTo = max(cl.ackedTo, id)
+	}
+}
+
+func (c *conn) inboxGap(after, id int64) {
+	w, j := c.client.w, c.client.w.model.client(c.client.name)
+	missing := 0
+	for _, gone := range j.between(after, id) {
+		if _, lost := j.lost[gone]; lost {
+			missing++
+			c.client.told[gone] = struct{}{}
+		} else if gone > c.client.ackedTo {
+			w.violate("%v was told of a gap in its queue from %d to %d, but the list has %d", c, after, id, gone)
+		}
+	}
+	if missing == 0 {
+		w.violate("%v was told of a gap in its queue from %d to %d, where nothing is missing", c, after, id)
+	}
+	if after < c.inbox {
+		w.violate("%v was told of a gap in its queue after %d, and had %d already", c, after, c.inbox)
+	}
+	c.inbox = id
+}
+
+// refused: an error is only right when the store was in trouble, or two requests crossed.
+func (m *model) refused(c *conn, asked request, e wire.Event) {
+	if e.Code == string(wire.Unavailable) && m.w.faulty() {
+		return
+	}
+	m.w.violate("%v asked to %s and was refused: %s %s", c, fmt.Sprint(asked), e.Code, e.Message)
+}

@@ -1,0 +1,112 @@
+package sim
+
+import (
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"switchboard/internal/wire"
+)
+
+// scripted plays a story instead of drawing one, in a calm world.
+func scripted(t *testing.T, story func(w *world)) {
+	t.Helper()
+	var w *world
+	synctest.Test(t, func(*testing.T) {
+		w = newWorld(0)
+		defer w.end()
+		story(w)
+	})
+	if w.broken != "" {
+		t.Errorf("%s\n\n%s", strings.Join(w.trace, "\n"), w.broken)
+	}
+}
+
+// until lets everything flow but calls of op, and returns the first of those when nothing else is left.
+func (w *world) until(op string) *call {
+	for range mostSteps {
+		var held *call
+		turns, calls := w.turnsDue(), w.callsDue()
+		switch {
+		case len(turns) > 0:
+			w.run(turns[0])
+			continue
+		case w.stopped():
+			return nil
+		}
+		moved := false
+		for _, c := range calls {
+			if c.op != op {
+				w.express(c)
+				moved = true
+				break
+			}
+			held = c
+		}
+		if !moved {
+			return held
+		}
+	}
+	return nil
+}
+
+// TestSubscribeWhileUnbinding: the last subscriber went, and while the registry is told so another comes.
+func TestSubscribeWhileUnbinding(t *testing.T) {
+	scripted(t, func(w *world) {
+		c := w.clients["c1"].dial(w.nodes[0])
+		w.flow()
+		c.subscribe("news", nil)
+		w.flow()
+		c.unsubscribe("news")
+		w.nodes[0].tick()
+		unbind := w.until("UnbindChannel")
+		c.subscribe("news", nil)
+		w.until("UnbindChannel")
+		if c.subs["news"] != nil {
+			w.violate("%v is subscribed, and the registry is about to forget that", c)
+		}
+		w.express(unbind)
+		w.flow()
+		w.push(w.nodes[1], "channel", "news")
+		w.flow()
+		w.checkComplete()
+		if c.subs["news"] == nil {
+			w.violate("%v is not subscribed", c)
+		}
+	})
+}
+
+// TestConnectThatBrokeOffSupersedes: a connection that ends while it is bound has taken the client from
+// the one before, which must hear of it.
+func TestConnectThatBrokeOffSupersedes(t *testing.T) {
+	scripted(t, func(w *world) {
+		cl := w.clients["c1"]
+		first := cl.dial(w.nodes[0])
+		w.flow()
+		second := cl.dial(w.nodes[1])
+		bind := w.until("Bind")
+		second.leave()
+		second.notice()
+		w.express(bind)
+		w.flow()
+		if first.reason != wire.CloseSuperseded {
+			w.violate("%v lost its client and is %q", first, first.reason)
+		}
+	})
+}
+
+// TestLostAnswerOfBindLeavesNobody: the client does not come back, and must not be online.
+func TestLostAnswerOfBindLeavesNobody(t *testing.T) {
+	for _, op := range []string{"HoldClient", "Bind", "BindUser", "BindChannel"} {
+		scripted(t, func(w *world) {
+			w.profile = shaky
+			w.clients["c1"].dial(w.nodes[0])
+			c := w.until(op)
+			w.execute(c)
+			w.fail(c, errLost)
+			w.flow()
+			w.disperse()
+			w.checkNobody()
+		})
+	}
+}
