@@ -1,0 +1,90 @@
+package delivery
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"switchboard/broker/peer"
+	"switchboard/queue"
+	"switchboard/registry"
+)
+
+// oneUser is a registry in which alice has two clients.
+type oneUser struct{ Registry }
+
+func (oneUser) User(context.Context, string) ([]registry.Binding, error) {
+	return []registry.Binding{{Client: "phone", Server: "me"}, {Client: "laptop", Server: "other"}}, nil
+}
+
+// failing stores everything, and fails as told.
+type failing struct {
+	Queue
+	channel, phone, laptop error
+	hinted                 chan struct{} // closed when the phone's owner is told: only then the laptop fails
+}
+
+func (f failing) AppendChannel(context.Context, queue.ChannelPush) (queue.Appended, error) {
+	return queue.Appended{ID: 2, Prev: 1, Servers: []string{"me", "other"}}, f.channel
+}
+
+func (f failing) AppendClient(_ context.Context, p queue.ClientPush) (queue.ClientAppended, error) {
+	if p.Client == "phone" {
+		return queue.ClientAppended{ID: 2, Prev: 1, Server: "me"}, f.phone
+	}
+	<-f.hinted
+	return queue.ClientAppended{ID: 3, Prev: 2, Server: "other"}, f.laptop
+}
+
+// TestUnconfirmedIsHinted: what no replica confirmed is stored, so its owners are told at once.
+func TestUnconfirmedIsHinted(t *testing.T) {
+	unconfirmed, broken := fmt.Errorf("append: %w", queue.ErrNotReplicated), errors.New("broken")
+	for _, test := range []struct {
+		name  string
+		queue failing
+		want  error
+		hints []string
+	}{
+		{"all is well", failing{}, nil, []string{"me news", "me phone", "other laptop", "other news"}},
+		{"not confirmed", failing{channel: unconfirmed, phone: unconfirmed}, queue.ErrNotReplicated,
+			[]string{"me news", "me phone", "other laptop", "other news"}},
+		{"one is not even stored", failing{channel: broken, phone: unconfirmed, laptop: broken}, broken, []string{"me phone"}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			hints := make(chan string, 4)
+			test.queue.hinted = make(chan struct{})
+			p := New(Options{
+				Registry: oneUser{}, Queue: test.queue,
+				Self: func() string { return "me" }, Live: func(string) bool { return true },
+				Local: func(h peer.Hint) {
+					hints <- "me " + h.Name
+					if h.Name == "phone" {
+						close(test.queue.hinted)
+					}
+				},
+				Remote: func(server string, h peer.Hint) { hints <- server + " " + h.Name },
+				Stored: func(string, time.Duration) {}, Epoch: func() uint64 { return 1 }, Lost: func() {},
+			})
+			if _, err := p.ToChannel(t.Context(), "news", Payload{Durable: true}); !errors.Is(err, test.want) {
+				t.Errorf("to the channel: %v, want %v", err, test.want)
+			}
+			if _, err := p.ToUser(t.Context(), "alice", Payload{Durable: true}); !errors.Is(err, test.want) {
+				t.Errorf("to the user: %v, want %v", err, test.want)
+			}
+			close(hints)
+			got := slices.Sorted(func(yield func(string) bool) {
+				for h := range hints {
+					if !yield(h) {
+						return
+					}
+				}
+			})
+			if !slices.Equal(got, test.hints) {
+				t.Errorf("hints to %v, want %v", got, test.hints)
+			}
+		})
+	}
+}
