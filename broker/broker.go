@@ -21,6 +21,9 @@ import (
 	"switchboard/registry"
 )
 
+// confirmTimeout bounds the call about one message that the store seems to have lost.
+const confirmTimeout = 5 * time.Second
+
 // Broker is one instance.
 type Broker struct {
 	opts    Options
@@ -104,6 +107,7 @@ func (b *Broker) wire(loops []*loop.Loop) {
 	b.hub = hub.New(hub.Options{
 		Loops: loops, Pool: b.pool, Registry: o.Registry, Queue: o.Queue, ServerID: b.serverID,
 		Logger: o.Logger, Drained: func(d time.Duration) { b.metrics.drainLag.Observe(d.Seconds()) },
+		Lost: func(channel string, id int64) { b.lost(peer.Channel, channel, id) },
 	})
 	b.pusher = delivery.New(delivery.Options{
 		Registry: o.Registry, Queue: o.Queue, Self: b.serverID, Live: b.Live,
@@ -113,6 +117,7 @@ func (b *Broker) wire(loops []*loop.Loop) {
 	s := session.Options{
 		Hub: b.hub, Pool: b.pool, Loops: loops, Registry: o.Registry, Queue: o.Queue,
 		ServerID: b.serverID, Publish: b.publish, Supersede: b.supersede,
+		Lost:       func(client string, id int64) { b.lost(peer.Client, client, id) },
 		MayPublish: o.ClientPublish || o.Open(),
 		MaxMessage: o.MaxMessage, MaxChannels: o.MaxChannels,
 		Ping: o.Ping, ConnectTimeout: o.ConnectTimeout, SlowAfter: o.SlowAfter, Refresh: o.Refresh,
@@ -140,6 +145,17 @@ func (b *Broker) publish(ctx context.Context, channel string, data []byte) (int6
 
 func (b *Broker) supersede(server, client string, generation int64) {
 	b.tell(server, peer.Hint{Kind: peer.Supersede, Name: client, ID: generation})
+}
+
+// lost is called by whoever sees that the store forgot a message: then all its readers must hear of it.
+func (b *Broker) lost(kind peer.Kind, name string, id int64) {
+	b.pool.Go(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), confirmTimeout)
+		defer cancel()
+		if err := b.pusher.ConfirmOne(ctx, kind, name, id); err != nil {
+			b.opts.Logger.Warn().Err(err).Msg("a loss is not told yet; the next assertion tries")
+		}
+	})
 }
 
 // verify is session.Options.Verify: why a token is bad is told to its owner, never logged.

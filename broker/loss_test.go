@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"switchboard/broker"
+	"switchboard/internal/redistest"
 	"switchboard/queue"
 )
 
@@ -142,5 +143,43 @@ func TestBindingThatTheStoreForgot(t *testing.T) {
 	p.expect(object{"type": "message", "channel": nil, "data": 2})
 	if len(second["clients"].([]any)) != 1 {
 		t.Errorf("pushed to %v", second)
+	}
+}
+
+// TestLossThatOnlyTheOwnerSaw: the broker that stored the messages is gone, but another one delivered them.
+func TestLossThatOnlyTheOwnerSaw(t *testing.T) {
+	server := redistest.Start(t)
+	s, _ := redisStore(t, server.Client(t), testBeat)
+	beat := func(o *broker.Options) { o.Beat = testBeat }
+	owner, pusher := start(t, s, beat), start(t, s, beat)
+	owner.ready(t, http.StatusOK)
+	pusher.ready(t, http.StatusOK)
+	p := ways["tcp"](t, owner)
+	p.connect("phone", "")
+	p.subscribe("news")
+	last := pusher.push(t, `{"channel":"news","data":1}`)["id"]
+	p.expect(object{"type": "message", "id": last})
+	unread := pusher.push(t, `{"client":"phone","data":1}`)["id"]
+	p.expect(object{"type": "message", "channel": nil, "id": unread})
+	if err := pusher.stop(); err != nil {
+		t.Fatal(err)
+	}
+	server.Kill()
+	owner.ready(t, http.StatusServiceUnavailable)
+	if err := server.Restart(); err != nil {
+		t.Fatal(err)
+	}
+	owner.ready(t, http.StatusOK)
+	gaps := map[string]bool{}
+	for len(gaps) < 3 { // one sets the follower back
+		e := p.hear()
+		gaps[fmt.Sprint(e["type"], " ", e["channel"], " ", e["after"], "-", e["id"])] = true
+	}
+	for _, want := range []string{
+		fmt.Sprintf("gap news %v-0", last), fmt.Sprintf("gap news 0-%v", last), fmt.Sprintf("gap <nil> 0-%v", unread),
+	} {
+		if !gaps[want] {
+			t.Errorf("no %q in %v", want, gaps)
+		}
 	}
 }

@@ -56,6 +56,15 @@ func (p *Pusher) Confirm(ctx context.Context) (losses int, err error) {
 	return losses, err
 }
 
+// ConfirmOne is Confirm for one message, which somebody else was told is stored. When it fails the
+// next Confirm asks.
+func (p *Pusher) ConfirmOne(ctx context.Context, kind peer.Kind, name string, id int64) error {
+	at := place{kind, name}
+	p.witness.stored(at, id, -1)
+	_, err := p.confirm(ctx, at, id)
+	return err
+}
+
 func (p *Pusher) confirm(ctx context.Context, at place, id int64) (lost bool, err error) {
 	if id == 0 {
 		return false, nil

@@ -193,6 +193,9 @@ func (c *Channel) adoptLocked(from *tail, page queue.Page) {
 		// The tail's end is unknown to the store: trimmed away, or its last writes were lost.
 		// Start over where the store says; each subscriber finds its own gap when it follows.
 		now = &tail{base: page.From, last: page.From, hole: page.Hole}
+		if from.last > page.Floor {
+			c.hub.opts.Lost(c.Name, from.last)
+		}
 	}
 	var more []entry
 	for _, m := range page.Messages {

@@ -25,7 +25,7 @@ type Queue interface {
 	ReadChannel(ctx context.Context, channel string, after int64, limit int) (queue.Page, error)
 }
 
-// Options configures a Hub. All fields but Timeout, Logger and Drained are required.
+// Options configures a Hub. All fields up to ServerID are required.
 type Options struct {
 	Loops    []*loop.Loop
 	Pool     *work.Pool
@@ -35,6 +35,8 @@ type Options struct {
 	Timeout  time.Duration // of one call to the store. Zero means 5 s
 	Logger   zerolog.Logger
 	Drained  func(lag time.Duration) // from a channel becoming dirty to its page in the tail
+	// Lost is told that the store does not know a message any more that it had.
+	Lost func(channel string, id int64)
 }
 
 // Hub knows the channels that have subscribers on this server.
@@ -55,6 +57,9 @@ func New(opts Options) *Hub {
 	}
 	if opts.Drained == nil {
 		opts.Drained = func(time.Duration) {}
+	}
+	if opts.Lost == nil {
+		opts.Lost = func(string, int64) {}
 	}
 	h := &Hub{opts: opts, channels: make(map[string]*Channel)}
 	for range opts.Loops {

@@ -67,6 +67,9 @@ func (s *Session) inboxRead() {
 		page, err := s.m.opts.Queue.Window(ctx, s.client, s.generation, after, limit)
 		s.shard.loop.Post(func() {
 			in.reading = false
+			if err == nil && page.Last < after {
+				s.m.opts.Lost(s.client, after)
+			}
 			s.inboxAdopt(page, err)
 		})
 	})

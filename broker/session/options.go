@@ -54,6 +54,9 @@ type Options struct {
 	Publish func(ctx context.Context, channel string, data []byte) (id int64, err error)
 	// Supersede tells another server that it lost a client to a newer generation.
 	Supersede func(server, client string, generation int64)
+	// Lost is told that the store does not know a message of the client any more that it had. Nil
+	// means that nobody cares.
+	Lost func(client string, id int64)
 	// Verify checks a token. Nil means the broker is open: a client says who it is.
 	Verify func(token string) (Identity, error)
 	// MayPublish lets clients publish to channels.
@@ -96,6 +99,9 @@ func (o Options) withDefaults() Options {
 	o.SlowAfter = cmp.Or(o.SlowAfter, time.Minute)
 	o.Refresh = cmp.Or(o.Refresh, 30*time.Minute)
 	o.Timeout = cmp.Or(o.Timeout, 5*time.Second)
+	if o.Lost == nil {
+		o.Lost = func(string, int64) {}
+	}
 	if o.Supersede == nil {
 		o.Supersede = func(string, string, int64) {}
 	}
