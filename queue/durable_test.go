@@ -121,14 +121,19 @@ func TestRedisDurableRetry(t *testing.T) {
 type pushers struct {
 	sync.WaitGroup
 	stop        chan struct{}
-	unconfirmed chan struct{} // closed when some push was not
+	many        chan struct{} // closed when 2000 pushes were acknowledged
+	unconfirmed chan struct{} // closed when one was not
 
-	mu    sync.Mutex         // guards acked
+	mu    sync.Mutex         // guards the fields below
 	acked map[string][]int64 // by channel
+	total int
 }
 
 func push64(t *testing.T, q Queue) *pushers {
-	p := &pushers{stop: make(chan struct{}), unconfirmed: make(chan struct{}), acked: make(map[string][]int64)}
+	p := &pushers{
+		stop: make(chan struct{}), many: make(chan struct{}), unconfirmed: make(chan struct{}),
+		acked: make(map[string][]int64),
+	}
 	var once sync.Once
 	for i := range 64 {
 		channel := fmt.Sprint("c", i%8)
@@ -139,6 +144,9 @@ func push64(t *testing.T, q Queue) *pushers {
 				case err == nil:
 					p.mu.Lock()
 					p.acked[channel] = append(p.acked[channel], a.ID)
+					if p.total++; p.total == 2000 {
+						close(p.many)
+					}
 					p.mu.Unlock()
 				case errors.Is(err, ErrNotReplicated):
 					once.Do(func() { close(p.unconfirmed) })
@@ -161,14 +169,7 @@ func TestRedisDurableOutlivesTheMaster(t *testing.T) {
 	replica := redistest.StartReplica(t, master)
 	q := NewRedis(redispipe.New(master.Client(t), redispipe.Options{ReplicaTimeout: 100 * time.Millisecond}), Options{})
 	p := push64(t, q)
-	for n := 0; n < 2000; {
-		p.mu.Lock()
-		n = 0
-		for _, ids := range p.acked {
-			n += len(ids)
-		}
-		p.mu.Unlock()
-	}
+	<-p.many
 	// Replication stops between two messages, and the master does not notice.
 	ok(t, replica.Client(t).ReplicaOf(t.Context(), "no", "one").Err())
 	<-p.unconfirmed
