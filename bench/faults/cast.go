@@ -17,6 +17,10 @@ const (
 	mover         // its connection is cut during the fault, and it goes elsewhere
 )
 
+func (r role) String() string {
+	return [...]string{"plain", "slow", "restless", "flappy", "idler", "mover"}[r]
+}
+
 // knock is the listener that a client connects to.
 type knock int
 
@@ -26,6 +30,10 @@ const (
 	wsHTTP       // WebSocket on the HTTP port
 	knocks
 )
+
+func (k knock) String() string {
+	return [...]string{"TCP", "WebSocket on TCP", "WebSocket on HTTP"}[k]
+}
 
 // member is one client: one device of a user.
 type member struct {
@@ -117,9 +125,24 @@ func newStreams(s scale, cast []member) (groups [][]stream, rate []float64) {
 			batch = nil
 		}
 	}
-	for i := range s.ClientStreams {
-		name := fmt.Sprintf("device-%d", i*s.Clients/s.ClientStreams)
-		add(s.OtherRate, stream{name: "only-" + name, target: map[string]any{"client": name}, to: []string{name}})
+	for _, m := range singled(s, cast) {
+		add(s.OtherRate, stream{name: "only-" + m.client, target: map[string]any{"client": m.client}, to: []string{m.client}})
 	}
 	return groups, rate
+}
+
+// singled are the clients that are pushed to by name: first those whose lines are cut, who
+// put resending and its filter to the test.
+func singled(s scale, cast []member) []member {
+	var cut, others []member
+	for i, m := range cast {
+		switch {
+		case m.tapped():
+			cut = append(cut, m)
+		case i%devices == 1:
+			others = append(others, m)
+		}
+	}
+	all := slices.Concat(cut, others)
+	return all[:min(s.ClientStreams, len(all))]
 }

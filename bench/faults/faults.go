@@ -67,7 +67,7 @@ func freezeBroker(ctx context.Context, s *stage) error {
 	if err := b.proc.Signal(syscall.SIGSTOP); err != nil {
 		return err
 	}
-	moved := s.each(mover, func(a *actor) bool { return a.at() == b.id }, (*tap).cut)
+	moved := s.each(mover, func(a *actor) bool { return a.at() == b.id }, cutNow)
 	s.say("%d clients go elsewhere", moved)
 	if err := s.exorcise(ctx); err != nil {
 		return err
@@ -123,7 +123,7 @@ func killMaster(ctx context.Context, s *stage) error {
 	}
 	s.inject()
 	p.master.Kill()
-	s.each(idler, all, (*tap).cut) // what they did not read is nowhere but in the store that died
+	s.each(idler, all, cutNow) // what they did not read is nowhere but in the store that died
 	s.each(idler, all, (*tap).flow)
 	if err := s.store.succeed(ctx, p); err != nil {
 		return fmt.Errorf("failover: %w", err)
@@ -217,7 +217,7 @@ func flap(ctx context.Context, s *stage) error {
 	s.inject()
 	end := time.Now().Add(10 * s.times.Beat)
 	for time.Now().Before(end) { // about a tenth of them each tenth of a second
-		s.each(flappy, func(*actor) bool { return s.random.IntN(10) == 0 }, (*tap).cut)
+		s.each(flappy, func(*actor) bool { return s.random.IntN(10) == 0 }, cutAny(s.random))
 		if !pause(ctx, 100*time.Millisecond) {
 			return ctx.Err()
 		}

@@ -26,14 +26,23 @@ func (g *ghost) vanish() {
 	<-g.ended
 }
 
+// cursed are those that will be ghosts.
+func (s *stage) cursed() (cast []member) {
+	if s.scenario.ghosts {
+		for i := range ghostCount {
+			cast = append(cast, member{
+				client: fmt.Sprintf("ghost-%d", i), user: "ghost", channels: []string{"ghost-town"}, knock: knock(i % int(knocks)),
+			})
+		}
+	}
+	return cast
+}
+
 // haunt connects the ghosts to the victim.
 func (s *stage) haunt(ctx context.Context) error {
-	if !s.scenario.ghosts {
-		return nil
-	}
-	for i := range ghostCount {
+	for _, m := range s.cursed() {
 		c, err := client.New(client.Options{
-			URLs: []string{rawTCP.url(s.victim().tcp)}, Client: fmt.Sprintf("ghost-%d", i), User: "ghost",
+			URLs: []string{m.knock.url(m.knock.addr(s.victim()))}, Client: m.client, User: m.user,
 		})
 		if err != nil {
 			return err
@@ -45,15 +54,15 @@ func (s *stage) haunt(ctx context.Context) error {
 			defer close(g.ended)
 			_ = c.Run(running)
 		}()
-		if _, err := c.Subscribe(ctx, "ghost-town", client.SubscribeOptions{}); err != nil {
-			return fmt.Errorf("ghost %d: %w", i, err)
+		if _, err := c.Subscribe(ctx, m.channels[0], client.SubscribeOptions{}); err != nil {
+			return fmt.Errorf("%s: %w", m.client, err)
 		}
 	}
 	for _, b := range s.brokers { // who is alive, a broker knows as of its last beat
 		if err := retry(ctx, func() error {
 			n, err := onlineDevices(ctx, b, "ghost")
-			if err == nil && n != ghostCount {
-				err = fmt.Errorf("%s says that %d ghosts are online while %d are", b.name, n, ghostCount)
+			if err == nil && n != len(s.ghosts) {
+				err = fmt.Errorf("%s says that %d ghosts are online while %d are", b.name, n, len(s.ghosts))
 			}
 			return err
 		}); err != nil {

@@ -82,6 +82,7 @@ func (s *stage) stillOnline(ctx context.Context, cast []member) (left int, what 
 
 // stillBound counts bindings in Redis.
 func (s *stage) stillBound(ctx context.Context, cast []member) (left int, what string, err error) {
+	cast = append(slices.Clone(cast), s.cursed()...)
 	found := func(format string, args ...any) {
 		left++
 		what = fmt.Sprintf(format, args...)

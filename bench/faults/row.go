@@ -21,6 +21,7 @@ type row struct {
 	Evidence evidence         `json:"evidence,omitempty"`
 	Reasons  map[string]int   `json:"refusals,omitempty"`
 	Logs     string           `json:"logs,omitempty"`
+	Slowest  string           `json:"slowest"` // the client of recover_max
 	Millis   map[string]int64 `json:"ms"`
 }
 

@@ -127,7 +127,7 @@ func (s *stage) restless(ctx context.Context) {
 	random := rand.New(rand.NewPCG(s.seed, 1))
 	tenth := 100 * time.Millisecond
 	for pause(ctx, tenth) {
-		s.each(restless, func(*actor) bool { return random.IntN(int(restlessFor/tenth)) == 0 }, (*tap).cut)
+		s.each(restless, func(*actor) bool { return random.IntN(int(restlessFor/tenth)) == 0 }, cutAny(random))
 	}
 }
 
@@ -145,6 +145,7 @@ func (s *stage) settle(ctx context.Context) {
 			return
 		}
 	}
+	s.autopsy(ctx)
 	s.say("drained in %.1f s", time.Since(began).Seconds())
 	pause(ctx, lateComers)
 }
@@ -156,6 +157,11 @@ func (s *stage) row(err error, took time.Duration) row {
 		Fault: s.scenario.name, Redis: string(s.scenario.redis), Driven: s.scenario.about, MayLose: s.scenario.mayLose,
 		counts: c, pauses: s.book.pauses(), Ghosts: s.book.ghosts, Pushes: len(s.book.pushes),
 		Seconds: took.Round(100 * time.Millisecond).Seconds(), Reasons: s.book.refused,
+	}
+	for _, m := range s.cast {
+		if m.client == r.pauses.Slowest {
+			r.Slowest = fmt.Sprintf("%s, %v over %v", m.client, m.role, m.knock)
+		}
 	}
 	if err != nil {
 		r.Failure = err.Error()

@@ -24,6 +24,7 @@ type stage struct {
 	peerLinks []*link // in front of each broker's address for the others
 	brokers   []*instance
 	janitor   *janitor
+	cast      []member
 	actors    []*actor
 	ghosts    []*ghost
 	book      *book
@@ -120,6 +121,7 @@ func (s *stage) enter(ctx context.Context, cast []member) error {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
 	var entering errgroup.Group
+	s.cast = cast
 	for i, m := range cast {
 		a, err := newActor(m, i, s.book, s.brokers)
 		if err != nil {

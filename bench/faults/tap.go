@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"io"
+	"math/rand/v2"
 	"net"
 	"sync"
 	"syscall"
@@ -18,6 +20,16 @@ const (
 	tapBuffer  = 8 << 10
 )
 
+// cutting is when a line is cut.
+type cutting int
+
+const (
+	now         cutting = iota + 1 // with nothing on its way, most likely
+	afterNext                      // when the next message has reached the client, whose acknowledgement is lost
+	insteadNext                    // in place of the next message, which the broker has written
+	cuttings    = 3
+)
+
 // tap is the line of one client: it can be cut, and it can stop being read. A new connection
 // goes to the next broker that takes it.
 type tap struct {
@@ -29,6 +41,7 @@ type tap struct {
 	next   int
 	conns  map[net.Conn]bool
 	held   chan struct{} // closed when reading goes on; nil while it does
+	due    cutting       // with the next message; zero for none
 	closed bool
 }
 
@@ -68,11 +81,11 @@ func (t *tap) join(near net.Conn) {
 	defer t.drop(near, far)
 	done := make(chan struct{}, 2)
 	t.wg.Go(func() {
-		t.copy(far, near, false)
+		t.copyUp(far, near)
 		done <- struct{}{}
 	})
 	t.wg.Go(func() {
-		t.copy(near, far, true)
+		t.copyDown(near, far)
 		done <- struct{}{}
 	})
 	<-done
@@ -105,23 +118,35 @@ func narrow(_, _ string, raw syscall.RawConn) error {
 	return err
 }
 
-// copy moves bytes; where held counts it stops reading while the tap is held.
-func (t *tap) copy(to, from net.Conn, mayHold bool) {
+// copyUp moves bytes to the broker.
+func (t *tap) copyUp(far, near net.Conn) {
+	_, _ = io.Copy(far, near)
+}
+
+// copyDown moves bytes to the client, while they are to be read.
+func (t *tap) copyDown(near, far net.Conn) {
 	buf := make([]byte, 4<<10)
 	for {
-		if mayHold {
-			t.mu.Lock()
-			held := t.held
-			t.mu.Unlock()
-			if held != nil {
-				<-held
-			}
+		t.mu.Lock()
+		held := t.held
+		t.mu.Unlock()
+		if held != nil {
+			<-held
 		}
-		n, err := from.Read(buf)
-		if n > 0 {
-			if _, err := to.Write(buf[:n]); err != nil {
-				return
-			}
+		n, err := far.Read(buf)
+		if err != nil {
+			return
+		}
+		t.mu.Lock()
+		due := t.due
+		t.due = 0
+		t.mu.Unlock()
+		if due != insteadNext {
+			_, err = near.Write(buf[:n])
+		}
+		if due != 0 {
+			reset(far) // and near ends in order, so that the client reads what it got
+			return
 		}
 		if err != nil {
 			return
@@ -146,16 +171,33 @@ func (t *tap) drop(conns ...net.Conn) {
 	}
 }
 
-// cut resets all connections; the next one goes to another broker.
-func (t *tap) cut() {
+// cut ends all connections, now or with the next message; the next one goes to another broker.
+func (t *tap) cut(when cutting) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for c := range t.conns {
-		if tcp, ok := c.(*net.TCPConn); ok {
-			_ = tcp.SetLinger(0)
-		}
-		_ = c.Close()
+	if when != now {
+		t.due = when
+		return
 	}
+	for c := range t.conns {
+		reset(c)
+	}
+}
+
+// reset ends a connection so that the other side sees an error, and none of what waits.
+func reset(c net.Conn) {
+	if tcp, ok := c.(*net.TCPConn); ok {
+		_ = tcp.SetLinger(0)
+	}
+	_ = c.Close()
+}
+
+// cutNow cuts the line of a client.
+func cutNow(t *tap) { t.cut(now) }
+
+// cutAny cuts it in one way or another.
+func cutAny(random *rand.Rand) func(*tap) {
+	return func(t *tap) { t.cut(cutting(1 + random.IntN(cuttings))) }
 }
 
 // hold stops reading what the broker sends, flow goes on with it.
@@ -183,6 +225,6 @@ func (t *tap) close() {
 	t.closed = true
 	t.mu.Unlock()
 	t.flow()
-	t.cut()
+	t.cut(now)
 	t.wg.Wait()
 }

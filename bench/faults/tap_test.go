@@ -49,9 +49,41 @@ func TestTapIsCutAndGoesElsewhere(t *testing.T) {
 		if line, err := bufio.NewReader(far).ReadString('\n'); line != "hello\n" {
 			t.Fatalf("%q, %v", line, err)
 		}
-		p.cut()
+		p.cut(now)
 		if _, err := io.ReadAll(near); err == nil {
 			t.Error("the end was an orderly one")
+		}
+		_ = near.Close()
+		_ = far.Close()
+	}
+}
+
+func TestTapIsCutWithAMessage(t *testing.T) {
+	addr, conns := upstream(t)
+	p, err := newTap([]string{addr}, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.close()
+	for when, want := range map[cutting]string{afterNext: "one two", insteadNext: "one "} {
+		near, err := net.Dial("tcp", p.addr())
+		if err != nil {
+			t.Fatal(err)
+		}
+		far := <-conns
+		fmt.Fprint(far, "one ")
+		got := make([]byte, len("one "))
+		if _, err := io.ReadFull(near, got); err != nil {
+			t.Fatal(err)
+		}
+		p.cut(when)
+		fmt.Fprint(far, "two")
+		rest, err := io.ReadAll(near)
+		if text := string(got) + string(rest); text != want || err != nil {
+			t.Errorf("cut %d: the client got %q (%v), want %q", when, text, err, want)
+		}
+		if _, err := far.Read(got); err == nil {
+			t.Error("the broker's side is still there")
 		}
 		_ = near.Close()
 		_ = far.Close()

@@ -84,7 +84,10 @@ func (b *book) settleLocked(p *push, c *counts, found evidence) {
 // when says a time as the story has it: seconds behind the fault.
 func (b *book) when(at time.Time) string {
 	if b.injected.IsZero() {
-		return "before the fault"
+		return "without a fault"
+	}
+	if at.Before(b.injected) {
+		return b.injected.Sub(at).Round(time.Millisecond).String() + " before the fault"
 	}
 	return at.Sub(b.injected).Round(time.Millisecond).String() + " after the fault"
 }
@@ -99,6 +102,7 @@ type pauses struct {
 	RecoverP50  time.Duration // fault to the first message pushed after it, over clients
 	RecoverMax  time.Duration
 	Silence     time.Duration // the longest between two messages of one client
+	Slowest     string        // the client that took RecoverMax
 	Unrecovered int           // clients that got no such message at all
 }
 
@@ -107,9 +111,11 @@ func (b *book) pauses() pauses {
 	defer b.mu.Unlock()
 	p := pauses{WithoutPush: b.longest, Silence: b.silence}
 	var all []time.Duration
-	for _, s := range b.seats {
+	for client, s := range b.seats {
 		if s.recovered > 0 {
-			all = append(all, s.recovered)
+			if all = append(all, s.recovered); s.recovered == slices.Max(all) {
+				p.Slowest = client
+			}
 		} else {
 			p.Unrecovered++
 		}
