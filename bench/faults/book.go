@@ -43,8 +43,8 @@ func (g gap) covers(queue string, id int64, acked time.Time) bool {
 
 // seat is what one client has seen.
 type seat struct {
-	since     time.Time // when all that it follows was confirmed
-	got       map[item]int64
+	since     time.Time        // when all that it follows was confirmed
+	got       map[item][]int64 // the ids that it came with; more than one is one too many
 	lastID    map[string]int64 // by queue
 	lastN     map[string]int   // by stream
 	gaps      []gap
@@ -62,16 +62,15 @@ type book struct {
 	accepted map[item]bool
 	refused  map[string]int // attempts that failed, by reason
 
-	injected   time.Time // zero before the fault
-	lastAck    time.Time
-	longest    time.Duration // without an accepted push
-	silence    time.Duration // the longest between two messages of one client
-	closed     bool          // the load is over: silence no longer counts
-	duplicated int
-	disorder   int
-	strange    int
-	ghosts     int
-	evidence   evidence
+	injected time.Time // zero before the fault
+	lastAck  time.Time
+	longest  time.Duration // without an accepted push
+	silence  time.Duration // the longest between two messages of one client
+	closed   bool          // the load is over: silence no longer counts
+	disorder int
+	strange  int
+	ghosts   int
+	evidence evidence
 }
 
 // evidence is the first few cases of each kind, in words.
@@ -97,7 +96,7 @@ func (b *book) confirm(client string, at time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.seats[client] = &seat{
-		since: at, arrived: at, got: map[item]int64{}, lastID: map[string]int64{}, lastN: map[string]int{},
+		since: at, arrived: at, got: map[item][]int64{}, lastID: map[string]int64{}, lastN: map[string]int{},
 	}
 }
 
@@ -161,9 +160,9 @@ func (b *book) message(client, queue string, id int64, it item, at time.Time) {
 	} else if !b.injected.IsZero() && s.recovered == 0 && first.After(b.injected) {
 		s.recovered = at.Sub(b.injected)
 	}
-	if before, twice := s.got[it]; twice {
-		b.duplicated++
-		b.evidence.add("duplicated", "%s got %v in %q twice, with id %d and %d", client, it, queue, before, id)
+	s.got[it] = append(s.got[it], id)
+	if len(s.got[it]) > 1 { // count says what that is
+		s.lastID[queue] = max(s.lastID[queue], id)
 		return
 	}
 	if id <= s.lastID[queue] || it.n < s.lastN[it.stream] {
@@ -171,7 +170,7 @@ func (b *book) message(client, queue string, id int64, it item, at time.Time) {
 		b.evidence.add("disorder", "%s got %v in %q with id %d behind id %d and number %d",
 			client, it, queue, id, s.lastID[queue], s.lastN[it.stream])
 	}
-	s.got[it], s.lastID[queue], s.lastN[it.stream] = id, id, it.n
+	s.lastID[queue], s.lastN[it.stream] = id, it.n
 }
 
 // gap notes what a client was told to be gone; the queue goes on from its id.

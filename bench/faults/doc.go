@@ -8,8 +8,8 @@
 // through package client, three devices of each user, and pushes over plain HTTP all the
 // while. Then the fault comes and goes, the load ends, what is on its way arrives, all leave.
 // A row is RED, and the exit code 1, where an acknowledged message was lost, came twice, out of order,
-// or anybody is taken for connected who is not. Where Redis itself loses acknowledged writes by its nature,
-// losses are counted but must have been told to the client as a gap.
+// or anybody is taken for connected who is not. Where Redis itself loses its last writes by its nature,
+// losses are counted but must have been told to the client as a gap; durable pushes are not lost even there.
 //
 // The accounts are the program's own. Publishers enter what was acknowledged and when it was tried
 // first, callbacks of the clients enter what arrived and which gaps were told, and in the end the

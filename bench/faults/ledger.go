@@ -83,7 +83,8 @@ var columns = []struct {
 	{"acked", "addressee-messages of accepted pushes: a message to a channel with 40 confirmed subscribers is 40", func(r row) string { return fmt.Sprint(r.Acknowledged) }},
 	{"delivered", "of these, how many reached their addressee", func(r row) string { return fmt.Sprint(r.Delivered) }},
 	{"lost", "of these, how many did not, until long after the load had ended", func(r row) string { return fmt.Sprint(r.Lost) }},
-	{"dup", "how many reached an addressee a second time, behind the filter of the client library", func(r row) string { return fmt.Sprint(r.Duplicated) }},
+	{"dup", "how many reached an addressee a second time under the same id, behind the filter of the client library", func(r row) string { return fmt.Sprint(r.Duplicated) }},
+	{"again", "how many reached an addressee also under an id that was never acknowledged: from an attempt that was refused, and that Redis then forgot", func(r row) string { return fmt.Sprint(r.Again) }},
 	{"disorder", "how many came behind a higher id of their queue, or a higher number of their publisher", func(r row) string { return fmt.Sprint(r.Disorder) }},
 	{"undeclared", "lost, and no gap that the client was told covers them", func(r row) string { return fmt.Sprint(r.Undeclared) }},
 	{"strange", "came to a wrong addressee, or under another id than was acknowledged", func(r row) string { return fmt.Sprint(r.Strange) }},
@@ -165,10 +166,10 @@ Load: %s.
 		}
 		b.WriteString("|\n")
 	}
-	b.WriteString("\n## Faults\n\nThe seed chooses victims and moments. Where Redis itself loses acknowledged writes (marked †), messages may be lost,\nbe pushed again under a new id and so come twice, and find fewer devices known, but each loss must be told to the client.\n\n")
+	b.WriteString("\n## Faults\n\nThe seed chooses victims and moments. Where Redis itself loses its last writes (marked †) a push that was refused and made\nagain may arrive twice, since Redis forgot that it had stored it; and unless the pushes were durable, messages may be lost and\ndevices unknown for a moment, but each loss must be told to the client. Everywhere else all these are red.\n\n")
 	for _, r := range l.Rows {
 		mark := ""
-		if r.MayLose {
+		if r.Forgets {
 			mark = " †"
 		}
 		fmt.Fprintf(&b, "- **%s**%s: %s.\n", r.Fault, mark, r.Driven)

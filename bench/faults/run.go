@@ -154,7 +154,7 @@ func (s *stage) settle(ctx context.Context) {
 func (s *stage) row(err error, took time.Duration) row {
 	c, found := s.book.count()
 	r := row{
-		Fault: s.scenario.name, Redis: string(s.scenario.redis), Driven: s.scenario.about, MayLose: s.scenario.mayLose,
+		Fault: s.scenario.name, Redis: string(s.scenario.redis), Driven: s.scenario.about, Forgets: s.scenario.forgets,
 		counts: c, pauses: s.book.pauses(), Ghosts: s.book.ghosts, Pushes: len(s.book.pushes),
 		Seconds: took.Round(100 * time.Millisecond).Seconds(), Reasons: s.book.refused,
 	}
@@ -166,7 +166,7 @@ func (s *stage) row(err error, took time.Duration) row {
 	if err != nil {
 		r.Failure = err.Error()
 	}
-	if r.Red = r.objections(s.scenario.mayLose); len(r.Red) > 0 {
+	if r.Red = r.objections(s.scenario.tolerance()); len(r.Red) > 0 {
 		r.Evidence = found
 	}
 	r.Millis = map[string]int64{

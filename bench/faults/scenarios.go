@@ -18,7 +18,12 @@ type scenario struct {
 	wrongClock bool   // the victim's wall clock is wrong
 	special    role   // of some clients
 	percent    int    // of the clients have it
-	mayLose    bool   // Redis itself loses acknowledged writes under this fault, by its nature
+	forgets    bool   // Redis loses its last writes under this fault, by its nature
+}
+
+// tolerance is what Redis does to the row.
+func (sc scenario) tolerance() tolerance {
+	return tolerance{forgets: sc.forgets, loses: sc.forgets && !sc.durable}
 }
 
 // scenarios are the ledger. The victim is a broker, of a choice that the seed makes.
@@ -52,23 +57,23 @@ var scenarios = []scenario{
 		about: "Redis with appendfsync everysec is killed and started again after 2 beats; the append-only file has all that was written",
 	},
 	{
-		name: "kill -9 Redis, no AOF", redis: single, fault: killRedis, mayLose: true,
+		name: "kill -9 Redis, no AOF", redis: single, fault: killRedis, forgets: true,
 		about: "Redis without a file is killed and comes back empty after 2 beats",
 	},
 	{
-		name: "Sentinel failover", redis: sentinel, fault: killMaster, mayLose: true, special: idler, percent: 10,
+		name: "Sentinel failover", redis: sentinel, fault: killMaster, forgets: true, special: idler, percent: 10,
 		about: "the replica loses touch with its master, which is killed a beat later; Sentinels promote the replica, the dead one comes back as its replica; 10 % of the clients read nothing in that beat, and are cut off with the kill",
 	},
 	{
-		name: "Sentinel failover, durable", redis: sentinel, fault: killMaster, durable: true, special: idler, percent: 10,
+		name: "Sentinel failover, durable", redis: sentinel, fault: killMaster, durable: true, forgets: true, special: idler, percent: 10,
 		about: "as above, and every push asks for durable",
 	},
 	{
-		name: "Cluster failover", redis: cluster, fault: killMaster, mayLose: true, special: idler, percent: 10,
+		name: "Cluster failover", redis: cluster, fault: killMaster, forgets: true, special: idler, percent: 10,
 		about: "the same with one of three masters, and no Sentinels: the nodes agree on the successor",
 	},
 	{
-		name: "Cluster failover, durable", redis: cluster, fault: killMaster, durable: true, special: idler, percent: 10,
+		name: "Cluster failover, durable", redis: cluster, fault: killMaster, durable: true, forgets: true, special: idler, percent: 10,
 		about: "as above, and every push asks for durable",
 	},
 	{

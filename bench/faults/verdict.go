@@ -11,7 +11,8 @@ type counts struct {
 	Acknowledged   int `json:"acknowledged"`   // confirmed addressees of accepted pushes
 	Delivered      int `json:"delivered"`      // of these, what arrived
 	Lost           int `json:"lost"`           // of these, what did not
-	Duplicated     int `json:"duplicated"`     // what arrived a second time, behind the client's filter
+	Duplicated     int `json:"duplicated"`     // what arrived a second time under the same id, behind the client's filter
+	Again          int `json:"again"`          // what arrived also under an id that was never acknowledged: an attempt that was refused
 	Disorder       int `json:"disorder"`       // what arrived behind a higher id or number
 	Undeclared     int `json:"undeclared"`     // lost, and no gap told of it
 	Strange        int `json:"strange"`        // to a wrong addressee, under another id than acknowledged, or never pushed
@@ -25,7 +26,7 @@ type counts struct {
 func (b *book) count() (counts, evidence) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	c := counts{Duplicated: b.duplicated, Disorder: b.disorder, Strange: b.strange}
+	c := counts{Disorder: b.disorder, Strange: b.strange}
 	found := evidence{}
 	for kind, cases := range b.evidence {
 		found[kind] = slices.Clone(cases)
@@ -33,11 +34,20 @@ func (b *book) count() (counts, evidence) {
 	for i := range b.pushes {
 		b.settleLocked(&b.pushes[i], &c, found)
 	}
-	for _, s := range b.seats {
+	for client, s := range b.seats {
 		c.Gaps += len(s.gaps)
-		for it := range s.got {
+		for it, ids := range s.got {
 			if !b.accepted[it] {
 				c.Unacknowledged++
+			}
+			different := slices.Compact(slices.Sorted(slices.Values(ids)))
+			if n := len(ids) - len(different); n > 0 {
+				c.Duplicated += n
+				found.add("duplicated", "%s got %v with ids %v", client, it, ids)
+			}
+			if n := len(different) - 1; n > 0 {
+				c.Again += n
+				found.add("again", "%s got %v with ids %v", client, it, ids)
 			}
 		}
 	}
@@ -61,14 +71,14 @@ func (b *book) settleLocked(p *push, c *counts, found evidence) {
 			continue
 		}
 		c.Acknowledged++
-		got, arrived := s.got[p.item]
+		got := s.got[p.item]
 		switch {
-		case arrived && got == id:
+		case slices.Contains(got, id):
 			c.Delivered++
-		case arrived:
+		case len(got) > 0:
 			c.Delivered++
 			c.Strange++
-			found.add("strange", "%v was acknowledged for %s with id %d and arrived with %d", p.item, client, id, got)
+			found.add("strange", "%v was acknowledged for %s with id %d and arrived with %v", p.item, client, id, got)
 		default:
 			c.Lost++
 			if s.declared(p.queue, id, p.acked) {
