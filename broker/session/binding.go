@@ -58,12 +58,12 @@ func (m *Manager) bind(ctx context.Context, client, user string) (queue.Bound, e
 	defer m.turns.take(client)()
 	server := m.opts.ServerID()
 	if err := m.opts.Registry.HoldClient(ctx, server, client); err != nil {
-		m.doubt(client)
+		m.doubt(client, server)
 		return queue.Bound{}, err
 	}
 	bound, err := m.opts.Queue.Bind(ctx, client, user, server)
 	if err != nil {
-		m.doubt(client)
+		m.doubt(client, server)
 		return bound, err
 	}
 	m.arrives(client, bound.Generation)

@@ -15,6 +15,7 @@ import (
 // connected is what connect found out.
 type connected struct {
 	identity Identity
+	server   string // the id under which it was bound, or an older one
 	bound    queue.Bound
 	all      hub.Position // of the channel that a push to everyone goes through
 }
@@ -64,6 +65,7 @@ func (m *Manager) connect(s *Session, req wire.Request) (c connected, err error)
 	if c.all, err = m.opts.Hub.Acquire(ctx, wire.AllChannel, req.After); err != nil {
 		return c, err
 	}
+	c.server = m.opts.ServerID()
 	if c.bound, err = m.bind(ctx, s.client, c.identity.User); err != nil {
 		m.opts.Hub.Release(c.all.Channel)
 		c.all.Channel = nil
@@ -102,6 +104,9 @@ func (s *Session) connected(req wire.Request, c connected, err error) {
 		return
 	}
 	s.follow(c.all)
+	if c.server != s.m.opts.ServerID() { // declared dead meanwhile: the assertion has passed over s
+		s.assertLater(func() {})
+	}
 	s.inboxDirty()
 }
 

@@ -11,33 +11,33 @@ const (
 
 // doubt notes that a call to bind the client failed: it may have been executed all the same, and nobody
 // here holds what it bound.
-func (m *Manager) doubt(client string) {
+func (m *Manager) doubt(client, server string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if len(m.unsure) < maxUnsure {
-		m.unsure[client] = struct{}{}
+		m.unsure[client] = server
 	}
 }
 
 // clearSome has the pool look at clients in doubt; what fails is in doubt again.
 func (m *Manager) clearSome() {
 	m.mu.Lock()
-	var clients []string
-	for client := range m.unsure {
-		if len(clients) == mostCleared {
+	some := make(map[string]string)
+	for client, server := range m.unsure {
+		if len(some) == mostCleared {
 			break
 		}
-		clients = append(clients, client)
+		some[client] = server
 		delete(m.unsure, client)
 	}
 	m.mu.Unlock()
-	for _, client := range clients {
+	for client, server := range some {
 		m.opts.Pool.Go(func() {
 			ctx, cancel := m.context()
 			defer cancel()
-			if err := m.clear(ctx, client); err != nil {
+			if err := m.clear(ctx, client, server); err != nil {
 				m.opts.Logger.Warn().Err(err).Msg("a bind that broke off is not cleared; a later tick tries again")
-				m.doubt(client)
+				m.doubt(client, server)
 			}
 		})
 	}
@@ -45,8 +45,8 @@ func (m *Manager) clearSome() {
 
 // clear takes back what a bind that broke off has left: the binding, if no session here has it, or the
 // note in s_c_.
-func (m *Manager) clear(ctx context.Context, client string) error {
-	left, err := m.leftover(ctx, client)
+func (m *Manager) clear(ctx context.Context, client, server string) error {
+	left, err := m.leftover(ctx, client, server)
 	if err != nil || left.generation == 0 {
 		return err
 	}
@@ -54,10 +54,9 @@ func (m *Manager) clear(ctx context.Context, client string) error {
 	return m.unbind(ctx, left)
 }
 
-// leftover is a binding to this server that no session has, or none.
-func (m *Manager) leftover(ctx context.Context, client string) (binding, error) {
+// leftover is a binding to server, which is this one's id of now or of before, that no session has; or none.
+func (m *Manager) leftover(ctx context.Context, client, server string) (binding, error) {
 	defer m.turns.take(client)() // no other bind of the client is under way
-	server := m.opts.ServerID()
 	c, known, err := m.opts.Queue.Client(ctx, client)
 	switch {
 	case err != nil:

@@ -133,6 +133,17 @@ func (w *world) execute(c *call) {
 	w.model.executed(c, before)
 	if c.orphan && c.stage == executed {
 		w.drop(c)
+		if c.node != nil && c.node.dead {
+			w.deafen()
+		}
+	}
+}
+
+// deafen is what the links notice of a broker that died: they miss its heartbeats and sweep, for longer
+// than its last calls are under way.
+func (w *world) deafen() {
+	for _, n := range w.nodes {
+		n.deaf = true
 	}
 }
 

@@ -55,6 +55,7 @@ type conn struct {
 	jam    jam
 	unread []wire.Event
 
+	binds   int                    // of the client, when it dialled
 	after   *int64                 // on $all, of connect
 	subs    map[string]*subscriber // what the client was told it has
 	asked   map[int64]request      // by ref
@@ -79,7 +80,7 @@ func (cl *client) dial(n *node) *conn {
 	w.dialed++
 	c := &conn{
 		client: cl, node: n, loop: n.loops[w.rng.IntN(len(n.loops))], number: w.dialed,
-		subs: map[string]*subscriber{}, asked: map[int64]request{},
+		subs: map[string]*subscriber{}, asked: map[int64]request{}, binds: w.model.binds[cl.name],
 	}
 	w.conns = append(w.conns, c)
 	if at, ok := cl.position[wire.AllChannel]; ok && w.rng.IntN(4) > 0 {
@@ -202,6 +203,9 @@ func (c *conn) Close(reason wire.CloseReason, detail string, _ int64) {
 		return
 	}
 	c.client.w.log("%v is closed: %s %s", c, reason, detail)
+	if reason == wire.CloseSuperseded && c.client.w.model.binds[c.client.name] < c.binds+2 {
+		c.client.w.violate("%v is closed as superseded, and nobody else was bound since it dialled", c)
+	}
 	c.reason, c.life, c.unread, c.session = reason, ended, nil, nil
 }
 

@@ -58,21 +58,21 @@ func (w *world) heal() {
 	}
 	w.settle()
 	w.flow()
-	if w.profile >= lossy {
-		w.sweepAll()
-	}
+	w.sweepDeaf()
 	if w.faulty() {
-		for range 4 {
+		for range refreshEvery/time.Second + 1 { // as long as it takes to renew every binding
 			w.pass()
 		}
-		w.sweepAll()
 	}
 }
 
-func (w *world) sweepAll() {
+// sweepDeaf has those sweep that lost a hint. To the others everything has to come without.
+func (w *world) sweepDeaf() {
 	for _, n := range w.nodes {
-		w.log("%s sweeps", n.slot)
-		n.sweep()
+		if n.deaf {
+			w.log("%s sweeps", n.slot)
+			n.sweep()
+		}
 	}
 	w.flow()
 }

@@ -17,8 +17,8 @@ type model struct {
 	w        *world
 	channels map[string]*journal
 	clients  map[string]*journal
-	owners   map[string]record // by client, as of the last call about it
-	buried   map[string]bool   // servers
+	buried   map[string]bool // servers
+	binds    map[string]int  // how often each client was bound
 }
 
 // journal is everything that ever was in a queue.
@@ -31,7 +31,7 @@ type journal struct {
 }
 
 func newModel(w *world) *model {
-	return &model{w, map[string]*journal{}, map[string]*journal{}, map[string]record{}, map[string]bool{}}
+	return &model{w, map[string]*journal{}, map[string]*journal{}, map[string]bool{}, map[string]int{}}
 }
 
 func journalOf(m map[string]*journal, name string) *journal {
@@ -126,6 +126,9 @@ func (m *model) executed(c *call, before record) {
 	}
 	if server := c.about.server; server != "" && m.buried[server] && c.op != "Bury" && !errors.Is(c.err, registry.ErrDead) {
 		m.w.violate("%v was allowed, but the server was buried", c)
+	}
+	if c.op == "Bind" && c.err == nil {
+		m.binds[c.about.client]++
 	}
 	if buried, _ := c.value.(bool); c.op == "Bury" && buried {
 		m.buried[c.about.server] = true

@@ -19,6 +19,7 @@ import (
 
 const (
 	beatEvery    = 2 * time.Second
+	refreshEvery = 7 * time.Second
 	loopsPerNode = 2
 )
 
@@ -77,7 +78,7 @@ func (w *world) newNode(slot string) *node {
 		Supersede: func(server, client string, generation int64) {
 			n.tell(server, peer.Hint{Kind: peer.Supersede, Name: client, ID: generation})
 		},
-		Ping: time.Hour, ConnectTimeout: time.Hour, SlowAfter: time.Hour, Refresh: 7 * time.Second,
+		Ping: time.Hour, ConnectTimeout: time.Hour, SlowAfter: time.Hour, Refresh: refreshEvery,
 	})
 	return n
 }
@@ -237,4 +238,5 @@ func (n *node) crash() {
 	}
 	n.w.bringToRest(n)
 	n.w.nodes = slices.DeleteFunc(n.w.nodes, func(m *node) bool { return m == n })
+	n.w.deafen()
 }

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"switchboard/internal/wire"
 )
@@ -92,6 +93,27 @@ func TestConnectThatBrokeOffSupersedes(t *testing.T) {
 		if first.reason != wire.CloseSuperseded {
 			w.violate("%v lost its client and is %q", first, first.reason)
 		}
+	})
+}
+
+// TestBindDuringBurial: the server is declared dead, finds out and asserts all that it holds while a client
+// is being bound under the old id.
+func TestBindDuringBurial(t *testing.T) {
+	scripted(t, func(w *world) {
+		n := w.nodes[0]
+		time.Sleep(11 * time.Second) // no beat: the lease runs out
+		w.clients["c1"].dial(n)
+		bind := w.until("Bind")
+		if buried, _ := w.registry.Bury(t.Context(), n.serverID()); !buried {
+			w.violate("it has a lease")
+		}
+		n.startBeat()
+		w.until("Bind")
+		w.express(bind)
+		w.flow()
+		w.push(w.nodes[1], "client", "c1")
+		w.flow()
+		w.checkComplete()
 	})
 }
 
