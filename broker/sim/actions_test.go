@@ -182,7 +182,7 @@ func (w *world) stepClient() {
 	case c.life == ended:
 		c.notice()
 	case c.jam != flowing:
-		if w.one(2) {
+		if w.one(3) {
 			c.unjam()
 		}
 	case c.life == dialing:
@@ -207,7 +207,7 @@ func (w *world) connsOf(cl *client) (mine []*conn) {
 // stepConn has a client do something with an open connection.
 func (w *world) stepConn(c *conn) {
 	channel := pick(w, channelNames)
-	switch w.rng.IntN(12) {
+	switch w.rng.IntN(13) {
 	case 0, 1, 2, 3, 4:
 		if c.asking(channel) {
 			return
@@ -221,7 +221,7 @@ func (w *world) stepConn(c *conn) {
 		if ids := w.model.client(c.client.name).between(c.client.ackedTo, c.inbox); len(ids) > 0 && !c.client.auto {
 			c.ack(pick(w, ids))
 		}
-	case 9:
+	case 9, 10:
 		c.jam = jam(1 + w.rng.IntN(2))
 		w.log("%v takes no more (%d)", c, c.jam)
 	default:

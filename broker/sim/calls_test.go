@@ -49,8 +49,10 @@ type call struct {
 
 // about is the queue, or what else, a call is about.
 type about struct {
-	channel, client, user, server string
-	generation                    int64 // in whose name, 0 for nobody's
+	channel, client, user string
+	server                string // in the registry, which knows the dead
+	owner                 string // in the queue, which does not
+	generation            int64  // in whose name, 0 for nobody's
 }
 
 type result struct {

@@ -228,9 +228,10 @@ func (w *world) checkNobody() {
 	}
 	for _, name := range w.names {
 		r := w.model.look(about{client: name})
-		_, live, _ := w.registry.Lease(ctx, r.entry.Server) // an entry whose server has none is not online, whatever it says
-		if r.Server != "" || live {
-			w.violate("nobody is left, and %s is online: %+v", name, r)
+		// An entry whose server has no lease is not online, whatever it says.
+		_, live, _ := w.registry.Lease(ctx, r.entry.Server)
+		if live || r.Server != "" && r.Server != w.model.late[name] {
+			w.violate("nobody is left, and %s is at %s, its user's entry at %s", name, r.Server, r.entry.Server)
 		}
 	}
 	for _, slot := range w.slots {

@@ -17,8 +17,9 @@ type model struct {
 	w        *world
 	channels map[string]*journal
 	clients  map[string]*journal
-	buried   map[string]bool // servers
-	binds    map[string]int  // how often each client was bound
+	buried   map[string]bool   // servers
+	binds    map[string]int    // how often each client was bound
+	late     map[string]string // clients by the server that they were bound to when it was buried already
 }
 
 // journal is everything that ever was in a queue.
@@ -31,7 +32,7 @@ type journal struct {
 }
 
 func newModel(w *world) *model {
-	return &model{w, map[string]*journal{}, map[string]*journal{}, map[string]bool{}, map[string]int{}}
+	return &model{w, map[string]*journal{}, map[string]*journal{}, map[string]bool{}, map[string]int{}, map[string]string{}}
 }
 
 func journalOf(m map[string]*journal, name string) *journal {
@@ -129,6 +130,9 @@ func (m *model) executed(c *call, before record) {
 	}
 	if c.op == "Bind" && c.err == nil {
 		m.binds[c.about.client]++
+		if m.buried[c.about.owner] {
+			m.late[c.about.client] = c.about.owner
+		}
 	}
 	if buried, _ := c.value.(bool); c.op == "Bury" && buried {
 		m.buried[c.about.server] = true

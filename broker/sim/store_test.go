@@ -104,7 +104,7 @@ func (s *store) User(ctx context.Context, user string) ([]registry.Binding, erro
 }
 
 func (s *store) Bind(ctx context.Context, client, user, server string) (queue.Bound, error) {
-	return ask(ctx, s, "Bind", about{client: client}, func(ctx context.Context) (queue.Bound, error) {
+	return ask(ctx, s, "Bind", about{client: client, owner: server}, func(ctx context.Context) (queue.Bound, error) {
 		return s.w.queue.Bind(ctx, client, user, server)
 	}, client, user, server)
 }
