@@ -51,6 +51,7 @@ func (w *world) step() {
 		n.startBeat()
 	})
 	add(2, w.faulty(), w.stepTrouble)
+	add(1, !w.faulty(), w.rest)
 	sum := 0
 	for _, c := range choices {
 		sum += c.weight
@@ -74,7 +75,11 @@ func (w *world) callsDue() []*call {
 }
 
 func (w *world) stepCall() {
-	c := pick(w, w.callsDue())
+	due := w.callsDue()
+	if fast := slices.DeleteFunc(slices.Clone(due), func(c *call) bool { return c.slow }); len(fast) > 0 && !w.one(12) {
+		due = fast
+	}
+	c := pick(w, due)
 	switch {
 	case w.away && c.stage != between && w.rng.IntN(8) > 0:
 		if !c.orphan && c.stage == waiting && (c.node == nil || c.node.up()) {
@@ -164,9 +169,9 @@ func (w *world) clean(round func()) {
 func (w *world) stepClient() {
 	cl := w.clients[pick(w, w.names)]
 	mine := w.connsOf(cl)
-	if len(mine) == 0 || w.one(12) && len(mine) < 3 {
+	if len(mine) == 0 || w.one(8) && len(mine) < 3 {
 		// What a broker binds that has never joined, and then crashes, nobody cleans: /readyz keeps clients away.
-		if n := pick(w, w.live()); n.joined.Load() {
+		if n := pick(w, w.live()); n.joined.Load() && cl.mayDial(n) {
 			cl.dial(n)
 		}
 		return

@@ -39,6 +39,8 @@ type call struct {
 	deadline time.Time
 
 	stage  stage
+	drawn  bool // whether it is slow
+	slow   bool // other calls overtake it
 	orphan bool // nobody waits for the answer
 	do     func() (any, error)
 	goOn   chan struct{} // ends the stage between
@@ -111,6 +113,11 @@ func callerOutside() string {
 // parked are the calls that wait for something, in order of their names.
 func (w *world) parked() []*call {
 	slices.SortFunc(w.calls, (*call).compare)
+	for _, c := range w.calls {
+		if !c.drawn {
+			c.drawn, c.slow = true, w.one(6)
+		}
+	}
 	return slices.Clone(w.calls)
 }
 
@@ -131,6 +138,7 @@ func (w *world) execute(c *call) {
 		}()
 	}
 	synctest.Wait()
+	c.drawn = c.stage != between // that is a step of its own
 	w.log("execute %v%s", c, outcome(c))
 	w.model.executed(c, before)
 	if c.orphan && c.stage == executed {

@@ -51,18 +51,27 @@ func (w *world) heal() {
 	for _, n := range w.nodes {
 		n.paused, n.mute = false, false
 	}
+	w.rest()
+	if w.faulty() {
+		for range refreshEvery/time.Second + 1 { // as long as it takes to renew every binding
+			w.pass()
+		}
+	}
+}
+
+// rest lets everything arrive, without a tick. In calm and lossy runs nothing may be missing then.
+func (w *world) rest() {
+	w.log("all comes to rest")
 	for _, c := range w.conns {
-		if c.jam != flowing && c.life != ended {
+		if c.jam != flowing && c.life != ended && c.node.up() {
 			c.unjam()
 		}
 	}
 	w.settle()
 	w.flow()
 	w.sweepDeaf()
-	if w.faulty() {
-		for range refreshEvery/time.Second + 1 { // as long as it takes to renew every binding
-			w.pass()
-		}
+	if !w.faulty() {
+		w.checkComplete()
 	}
 }
 
@@ -90,7 +99,7 @@ func (w *world) pass() {
 
 // finish is the end of a run: everything arrives, and then nobody is left.
 func (w *world) finish() {
-	steps := []func(){w.heal, w.checkComplete}
+	steps := []func(){w.heal, w.checkComplete, w.pushAll, w.checkComplete}
 	if w.seed%3 > 0 { // else everyone leaves as it is, and those who were refused do not come back
 		steps = append(steps, w.reunite, w.checkComplete, w.checkReceived)
 	}
@@ -104,6 +113,12 @@ func (w *world) finish() {
 
 // checkComplete: whoever is connected has everything, and is connected once.
 func (w *world) checkComplete() {
+	for _, name := range w.names {
+		bound := w.model.bound[name]
+		if len(bound) > 0 && !slices.ContainsFunc(bound, func(c *conn) bool { return c.reason != wire.CloseSuperseded }) {
+			w.violate("%v are all closed as superseded, and were bound last", bound)
+		}
+	}
 	owners := map[string]*conn{}
 	for _, c := range w.conns {
 		if c.session == nil {
@@ -135,6 +150,18 @@ func (w *world) checkComplete() {
 			w.violate("%v has its queue up to %d, and there is %d", c, c.inbox, held[len(held)-1])
 		}
 	}
+}
+
+// pushAll: after trouble it is not enough that the past has arrived.
+func (w *world) pushAll() {
+	w.log("pushes after the trouble")
+	for _, channel := range append(channelNames, wire.AllChannel) {
+		w.push(pick(w, w.nodes), "channel", channel)
+	}
+	for _, name := range w.names {
+		w.push(pick(w, w.nodes), "client", name)
+	}
+	w.flow()
 }
 
 // reunite connects every client, follows every channel and acknowledges everything.

@@ -17,9 +17,9 @@ type model struct {
 	w        *world
 	channels map[string]*journal
 	clients  map[string]*journal
-	buried   map[string]bool   // servers
-	binds    map[string]int    // how often each client was bound
-	late     map[string]string // clients by the server that they were bound to when it was buried already
+	buried   map[string]bool    // servers
+	bound    map[string][]*conn // by client: who may be the one that was bound last
+	late     map[string]string  // clients by the server that they were bound to when it was buried already
 }
 
 // journal is everything that ever was in a queue.
@@ -32,7 +32,7 @@ type journal struct {
 }
 
 func newModel(w *world) *model {
-	return &model{w, map[string]*journal{}, map[string]*journal{}, map[string]bool{}, map[string]int{}, map[string]string{}}
+	return &model{w, map[string]*journal{}, map[string]*journal{}, map[string]bool{}, map[string][]*conn{}, map[string]string{}}
 }
 
 func journalOf(m map[string]*journal, name string) *journal {
@@ -129,10 +129,16 @@ func (m *model) executed(c *call, before record) {
 		m.w.violate("%v was allowed, but the server was buried", c)
 	}
 	if c.op == "Bind" && c.err == nil {
-		m.binds[c.about.client]++
-		if m.buried[c.about.owner] {
-			m.late[c.about.client] = c.about.owner
+		candidates := slices.DeleteFunc(slices.Clone(m.w.conns), func(d *conn) bool {
+			return d.client.name != c.about.client || d.node != c.node || d.welcome || d.bound || d.reason != ""
+		})
+		if len(candidates) == 1 {
+			candidates[0].bound = true
 		}
+		m.bound[c.about.client] = candidates
+	}
+	if (c.op == "Bind" || c.op == "Refresh") && c.err == nil && m.buried[c.about.owner] {
+		m.late[c.about.client] = c.about.owner
 	}
 	if buried, _ := c.value.(bool); c.op == "Bury" && buried {
 		m.buried[c.about.server] = true
@@ -157,6 +163,13 @@ func (m *model) checkClient(c *call, before, after record) {
 	}
 	if after.Generation < before.Generation {
 		m.w.violate("%v: the generation of %s went back", c, name)
+	}
+	if c.op == "Release" && before.Server != c.about.owner && !before.equal(after) {
+		m.w.violate("%v took %s from %s", c, name, before.Server)
+	}
+	if held, _ := m.w.registry.HeldClients(context.Background(), after.Server, 100); after.Server != "" && !m.buried[after.Server] &&
+		!slices.Contains(held, name) {
+		m.w.violate("%v: %s is at %s, and no note lets the janitor find it", c, name, after.Server)
 	}
 	j := m.client(name)
 	for _, id := range before.held {

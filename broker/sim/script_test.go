@@ -117,6 +117,31 @@ func TestBindDuringBurial(t *testing.T) {
 	})
 }
 
+// TestBurialIsNotNoticed by the clients: the server goes on under a new id, without a tick.
+func TestBurialIsNotNoticed(t *testing.T) {
+	scripted(t, func(w *world) {
+		n := w.nodes[0]
+		c := w.clients["c1"].dial(n)
+		w.flow()
+		c.subscribe("news", nil)
+		w.flow()
+		time.Sleep(11 * time.Second) // no beat: the lease runs out
+		for range 3 {
+			w.clean(func() { _, _ = w.janitor.ServersRound(backgroundContext) })
+			w.flow()
+			time.Sleep(31 * time.Second) // longer than the janitor spares who answers
+		}
+		old := n.serverID()
+		n.startBeat()
+		w.flow()
+		w.pushAll()
+		w.checkComplete()
+		if n.serverID() == old || !w.model.buried[old] || c.life != open {
+			w.violate("%s was %s, %v is open: %v", n.serverID(), old, c, c.life == open)
+		}
+	})
+}
+
 // TestLostAnswerOfBindLeavesNobody: the client does not come back, and must not be online.
 func TestLostAnswerOfBindLeavesNobody(t *testing.T) {
 	for _, op := range []string{"HoldClient", "Bind", "BindUser", "BindChannel"} {

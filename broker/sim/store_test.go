@@ -110,7 +110,7 @@ func (s *store) Bind(ctx context.Context, client, user, server string) (queue.Bo
 }
 
 func (s *store) Refresh(ctx context.Context, client, user, server string, generation int64) error {
-	return tell(ctx, s, "Refresh", about{client: client, generation: generation}, func(ctx context.Context) error {
+	return tell(ctx, s, "Refresh", about{client: client, owner: server, generation: generation}, func(ctx context.Context) error {
 		return s.w.queue.Refresh(ctx, client, user, server, generation)
 	}, client, user, server, generation)
 }
@@ -231,7 +231,7 @@ func (s *store) Release(ctx context.Context, client, server string) (user string
 		generation int64
 		released   bool
 	}
-	r, err := ask(ctx, s, "Release", about{client: client}, func(ctx context.Context) (release, error) {
+	r, err := ask(ctx, s, "Release", about{client: client, owner: server}, func(ctx context.Context) (release, error) {
 		user, generation, released, err := s.w.queue.Release(ctx, client, server)
 		return release{user, generation, released}, err
 	}, client, server)
