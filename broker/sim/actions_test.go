@@ -27,10 +27,12 @@ type choice struct {
 // step draws one step.
 func (w *world) step() {
 	var choices []choice
+	kinds := 0
 	add := func(weight int, possible bool, do func()) {
 		if possible {
-			choices = append(choices, choice{weight, do})
+			choices = append(choices, choice{weight * w.swarm[kinds], do})
 		}
+		kinds++
 	}
 	turns, hops, up := w.turnsDue(), len(w.hops) > 0, len(w.live()) > 0
 	add(30, len(w.callsDue()) > 0, w.stepCall)

@@ -115,7 +115,7 @@ func (w *world) parked() []*call {
 	slices.SortFunc(w.calls, (*call).compare)
 	for _, c := range w.calls {
 		if !c.drawn {
-			c.drawn, c.slow = true, w.one(6)
+			c.drawn, c.slow = true, w.one(6) || c.stage == between && w.one(2)
 		}
 	}
 	return slices.Clone(w.calls)

@@ -142,6 +142,44 @@ func TestBurialIsNotNoticed(t *testing.T) {
 	})
 }
 
+// TestSubscribeDuringPush: either the pusher sees the new owner, or the new owner's first read sees the message.
+func TestSubscribeDuringPush(t *testing.T) {
+	scripted(t, func(w *world) {
+		c := w.clients["c1"].dial(w.nodes[0])
+		w.flow()
+		w.push(w.nodes[1], "channel", "news")
+		push := w.until("AppendChannel")
+		w.execute(push)
+		c.subscribe("news", new(int64))
+		w.until("AppendChannel")
+		w.express(push)
+		w.flow()
+		w.checkComplete()
+	})
+}
+
+// TestReleaseOfAClientThatMoved: the janitor has seen it at a dead server, and meanwhile it is elsewhere.
+func TestReleaseOfAClientThatMoved(t *testing.T) {
+	scripted(t, func(w *world) {
+		w.clients["c1"].dial(w.nodes[0])
+		w.flow()
+		w.nodes[0].crash()
+		time.Sleep(11 * time.Second)
+		w.node("b2").startBeat()
+		w.flow()
+		for range 2 {
+			w.clean(func() { _, _ = w.janitor.ServersRound(backgroundContext) })
+			w.until("Release")
+		}
+		release := w.until("Release")
+		w.clients["c1"].dial(w.node("b2"))
+		w.until("Release")
+		w.express(release)
+		w.flow()
+		w.checkComplete()
+	})
+}
+
 // TestLostAnswerOfBindLeavesNobody: the client does not come back, and must not be online.
 func TestLostAnswerOfBindLeavesNobody(t *testing.T) {
 	for _, op := range []string{"HoldClient", "Bind", "BindUser", "BindChannel"} {
