@@ -22,7 +22,7 @@ type stage uint8
 
 const (
 	waiting  stage = iota // sent, nothing has happened
-	between               // appended; the owners have not been read
+	between               // before or behind the reading of owners
 	executed              // its answer is on the way
 )
 
@@ -160,20 +160,26 @@ func (w *world) deafen() {
 func outcome(c *call) string {
 	switch {
 	case c.stage == between:
-		return " (the owners are read later)"
+		return " (half)"
 	case c.err != nil:
 		return ": " + c.err.Error()
 	}
 	return ""
 }
 
-// owners is queue.NewMemory's: called after an append, on the goroutine of the call.
+// owners is queue.NewMemory's: called after an append, on the goroutine of the call. It parks on both sides
+// of the reading, so that the order of the two shows.
 func (w *world) owners(channel string) []string {
 	c := w.executing
+	c.pause()
+	servers, _ := w.registry.ChannelServers(context.Background(), channel)
+	c.pause()
+	return servers
+}
+
+func (c *call) pause() {
 	c.stage = between
 	<-c.goOn
-	servers, _ := w.registry.ChannelServers(context.Background(), channel)
-	return servers
 }
 
 // reply delivers the answer of an executed call.

@@ -268,8 +268,9 @@ func (w *world) end() {
 	w.calls = nil
 	w.mu.Unlock()
 	for _, c := range calls {
-		if c.stage == between {
+		for c.stage == between {
 			c.goOn <- struct{}{}
+			synctest.Wait()
 		}
 		if !c.orphan {
 			c.answer <- result{nil, errDead}
