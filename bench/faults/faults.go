@@ -132,6 +132,28 @@ func killMaster(ctx context.Context, s *stage) error {
 	return s.beats(ctx, 4)
 }
 
+func freezeMaster(ctx context.Context, s *stage) error {
+	p, err := s.store.pair(ctx, 0)
+	if err != nil {
+		return err
+	}
+	s.inject()
+	if err := p.master.Pause(); err != nil {
+		return err
+	}
+	if err := retry(ctx, func() error { return isMaster(ctx, p.heir) }); err != nil {
+		return fmt.Errorf("failover: %w", err)
+	}
+	if err := s.beats(ctx, 3); err != nil {
+		return err
+	}
+	if err := p.master.Resume(); err != nil {
+		return err
+	}
+	s.say("another master serves, the old one goes on")
+	return s.beats(ctx, 6)
+}
+
 func cutRedisLink(ctx context.Context, s *stage) error {
 	s.inject()
 	s.redisLink.cut()

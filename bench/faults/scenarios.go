@@ -69,6 +69,14 @@ var scenarios = []scenario{
 		about: "as above, and every push asks for durable",
 	},
 	{
+		name: "Sentinel failover, slow clock", redis: unequal, fault: killMaster, forgets: true, special: idler, percent: 10,
+		about: "the same without durable, to a replica whose wall clock is 10 minutes behind",
+	},
+	{
+		name: "freeze master", redis: sentinel, fault: freezeMaster, forgets: true,
+		about: "the master is stopped (SIGSTOP), Sentinels promote its replica; then it goes on and is made a replica",
+	},
+	{
 		name: "Cluster failover", redis: cluster, fault: killMaster, forgets: true, special: idler, percent: 10,
 		about: "the same with one of three masters, and no Sentinels: the nodes agree on the successor",
 	},

@@ -20,6 +20,7 @@ const (
 	single   topology = "single"
 	aof      topology = "single, AOF"
 	sentinel topology = "Sentinel"
+	unequal  topology = "Sentinel, slow clock"
 	cluster  topology = "Cluster 3+3"
 )
 
@@ -37,8 +38,14 @@ func launchStore(t topology, dir string) (*store, error) {
 	s := &store{}
 	var err error
 	switch dir = filepath.Join(dir, "redis"); t {
-	case sentinel:
-		if s.sentinel, err = redistest.LaunchSentinel(dir); err == nil {
+	case sentinel, unequal:
+		var env []string
+		if t == unequal {
+			if env, err = slowClock(dir); err != nil {
+				break
+			}
+		}
+		if s.sentinel, err = redistest.LaunchUnequal(dir, env); err == nil {
 			s.url = s.sentinel.URL()
 		}
 	case cluster:

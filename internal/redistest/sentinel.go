@@ -38,27 +38,33 @@ func StartSentinel(tb testing.TB, extra ...string) *Sentinel {
 
 // LaunchSentinel is StartSentinel without a test: the caller kills the servers.
 func LaunchSentinel(dir string, extra ...string) (*Sentinel, error) {
+	return LaunchUnequal(dir, nil, extra...)
+}
+
+// LaunchUnequal is LaunchSentinel with a replica that has env in its environment.
+func LaunchUnequal(dir string, env []string, extra ...string) (*Sentinel, error) {
 	s := &Sentinel{}
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	if err := s.launch(ctx, dir, extra); err != nil {
+	if err := s.launch(ctx, dir, env, extra); err != nil {
 		s.Kill()
 		return nil, err
 	}
 	return s, nil
 }
 
-func (s *Sentinel) launch(ctx context.Context, dir string, extra []string) error {
+func (s *Sentinel) launch(ctx context.Context, dir string, env, extra []string) error {
 	extra = append([]string{"--repl-diskless-sync-delay", "0"}, extra...)
+	var own []string
 	for i := range 2 {
 		if i == 1 {
-			extra = append(extra, "--replicaof", hostPort(s.nodes[0].Addr))
+			own, extra = env, append(extra, "--replicaof", hostPort(s.nodes[0].Addr))
 		}
 		home := filepath.Join(dir, fmt.Sprint("data-", i))
 		if err := os.MkdirAll(home, 0o755); err != nil {
 			return err
 		}
-		node, err := Launch(home, extra...)
+		node, err := launch(home, own, extra)
 		if err != nil {
 			return err
 		}

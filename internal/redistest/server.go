@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"os"
 	"os/exec"
 	"strings"
 	"testing"
@@ -24,6 +25,7 @@ type Server struct {
 	Addr  string // 127.0.0.1:port
 	cmd   *exec.Cmd
 	args  []string
+	env   []string      // beside our own
 	ready string        // what it logs when it is up
 	exit  chan struct{} // closed when the process ended
 }
@@ -41,14 +43,16 @@ func Start(tb testing.TB, extra ...string) *Server {
 }
 
 // Launch is Start without a test: the caller kills the server.
-func Launch(dir string, extra ...string) (*Server, error) {
+func Launch(dir string, extra ...string) (*Server, error) { return launch(dir, nil, extra) }
+
+func launch(dir string, env, extra []string) (*Server, error) {
 	var err error
 	for range 5 { // somebody else may take the port between the look and the start
 		var port int
 		if port, err = freePort(); err != nil {
 			return nil, err
 		}
-		s := &Server{Addr: fmt.Sprintf("127.0.0.1:%d", port), ready: "Ready to accept connections"}
+		s := &Server{Addr: fmt.Sprintf("127.0.0.1:%d", port), env: env, ready: "Ready to accept connections"}
 		s.args = append([]string{
 			"--port", fmt.Sprint(port), "--bind", "127.0.0.1", "--dir", dir,
 			"--save", "", "--appendonly", "no", "--daemonize", "no",
@@ -65,6 +69,9 @@ func Launch(dir string, extra ...string) (*Server, error) {
 // running.
 func (s *Server) Restart() error {
 	cmd := exec.Command("redis-server", s.args...)
+	if s.env != nil {
+		cmd.Env = append(os.Environ(), s.env...)
+	}
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		return err
