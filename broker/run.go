@@ -15,8 +15,12 @@ import (
 // second that a silent link is given, everything is read again within the sweep's 2 s.
 const sweepTick = 500 * time.Millisecond
 
-// Run serves until ctx ends, then goes down in order: new connections are turned away, the
-// clients are told where to come back, bindings are taken out of the store, calls under way
+// unbindTime is how long a broker that goes down keeps its ports open, at most: with the store away
+// there is no end to the unbinding.
+const unbindTime = 10 * time.Second
+
+// Run serves until ctx ends, then goes down in order: the clients are told when to come back
+// elsewhere, new ones too, their bindings are taken out of the store, calls under way
 // end, and the server leaves the registry. It returns nil then, and an error when a
 // port could not be opened or a listener failed.
 func (b *Broker) Run(ctx context.Context) error {
@@ -79,6 +83,11 @@ func (b *Broker) goDown(servers []*server) {
 	ctx, cancel := context.WithTimeout(context.Background(), b.opts.DrainTime+5*time.Second)
 	defer cancel()
 	b.sessions.Drain(b.opts.DrainTime)
+	// Until their bindings are out of the store the ports stay open: a balancer hears from the probes
+	// that it should go elsewhere, and a client that comes all the same hears when.
+	unbinding, enough := context.WithTimeout(ctx, min(b.opts.DrainTime, unbindTime))
+	within(unbinding, b.pool.Wait)
+	enough()
 	for _, s := range servers {
 		s.shutdown(ctx)
 	}

@@ -20,8 +20,8 @@ type Manager struct {
 	turns  turns
 	ticks  struct{ connect, ping, slow uint32 } // durations in ticks
 
-	count    atomic.Int64 // sessions, connected or not
-	draining atomic.Bool
+	count atomic.Int64 // sessions, connected or not
+	drain atomic.Int64 // ms over which clients come back elsewhere; 0 while nobody has to
 
 	mu      sync.Mutex          // guards the fields below
 	clients map[string]*Session // open sessions
@@ -59,8 +59,8 @@ func (m *Manager) Accept(l *loop.Loop, conn transport.Conn, hello transport.Hell
 	s := &Session{m: m, shard: sh, conn: conn, addr: hello.Addr, heard: sh.now}
 	sh.add(s)
 	switch {
-	case m.draining.Load():
-		s.close(wire.CloseDraining, "", 0)
+	case m.drain.Load() > 0:
+		s.leave()
 	case hello.Token != "" || hello.Client != "":
 		s.handle(wire.Request{Type: wire.TypeConnect, Token: hello.Token, Client: hello.Client})
 	}
@@ -204,11 +204,12 @@ func (m *Manager) Assert() {
 	wg.Wait()
 }
 
-// Drain turns new connections away and closes all sessions. Their clients come back
-// elsewhere, spread over window.
+// Drain closes all sessions, and from now on every new one. Their clients come back elsewhere, spread over
+// window: also those that were turned away, which else would all be back at once, where the others go.
 func (m *Manager) Drain(window time.Duration) {
-	m.draining.Store(true)
-	m.each(func(s *Session) {
-		s.close(wire.CloseDraining, "", 1+rand.Int64N(max(1, window.Milliseconds())))
-	})
+	m.drain.Store(max(1, window.Milliseconds()))
+	m.each((*Session).leave)
 }
+
+// leave sends the client elsewhere.
+func (s *Session) leave() { s.close(wire.CloseDraining, "", 1+rand.Int64N(s.m.drain.Load())) }
