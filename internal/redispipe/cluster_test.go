@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -14,7 +15,7 @@ import (
 func TestClusterForgetsScripts(t *testing.T) {
 	client := cluster.Client(t)
 	seen := &trips{}
-	p := New(client, Options{MaxInFlight: 1, Observe: seen.observe})
+	p := New(client, Options{Timeout: time.Minute, MaxInFlight: 1, Observe: seen.observe})
 	pre := prefix()
 	s := script(t, `return redis.call('INCR', KEYS[1])`)
 	flush := func(node *redistest.Server) {
@@ -43,7 +44,7 @@ func TestClusterForgetsScripts(t *testing.T) {
 func TestASlotMoves(t *testing.T) {
 	own := redistest.StartCluster(t, 2)
 	client := own.Client(t)
-	p := New(client, Options{})
+	p := New(client, Options{Timeout: time.Minute})
 	s := script(t, `return redis.call('INCR', KEYS[1])`)
 	const key = "{moves}n"
 	slot, err := client.ClusterKeySlot(t.Context(), key).Result()
@@ -105,7 +106,7 @@ func TestOneMasterIsGone(t *testing.T) {
 
 	g := newGate(client)
 	seen := &trips{}
-	p := New(client, Options{MaxInFlight: 1, Observe: seen.observe})
+	p := New(client, Options{Timeout: time.Minute, MaxInFlight: 1, Observe: seen.observe})
 	calls := &caller{t: t, pipe: p}
 	calls.Go(func() { _, _ = incr(t.Context(), p, keys[0]) })
 	<-g.arrived
