@@ -99,10 +99,16 @@ func (b *Broker) renew(ctx context.Context) (buried bool, err error) {
 	if !errors.Is(err, registry.ErrDead) { // a Join may be told so too, when the answer of one before was lost
 		return false, err
 	}
-	old, id := b.serverID(), newID(b.opts.Name)
-	b.id.Store(&id)
-	b.opts.Logger.Warn().Str("old", old).Str("server", id).Msg("this server was declared dead; it goes on under a new id")
-	return true, b.opts.Registry.Join(ctx, b.describe())
+	// The id is used when the store lists it, and not before: what an unknown server binds nobody cleans.
+	next := b.describe()
+	next.ID = newID(b.opts.Name)
+	if err := b.opts.Registry.Join(ctx, next); err != nil {
+		return false, err // the next beat finds the tombstone again
+	}
+	b.opts.Logger.Warn().Str("old", b.serverID()).Str("server", next.ID).Msg("this server was declared dead; it goes on under a new id")
+	b.id.Store(&next.ID)
+	b.joined.Store(true)
+	return true, nil
 }
 
 // look notes who is alive.

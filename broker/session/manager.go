@@ -28,15 +28,15 @@ type Manager struct {
 	users   map[string]int      // how many of them each user has
 	unbinds []binding           // failed, for the next tick
 
-	arriving map[string]int64  // generation of a client that was bound and whose session is not open yet
-	unsure   map[string]string // clients whose bind broke off, and to which server, for the next tick
+	arriving map[string]int64     // generation of a client that was bound and whose session is not open yet
+	unsure   map[attempt]struct{} // binds that broke off, for the next tick
 }
 
 // New returns a Manager without sessions.
 func New(opts Options) *Manager {
 	m := &Manager{opts: opts.withDefaults(), clients: make(map[string]*Session), users: make(map[string]int)}
 	m.turns.clients = make(map[string]*turn)
-	m.arriving, m.unsure = make(map[string]int64), make(map[string]string)
+	m.arriving, m.unsure = make(map[string]int64), make(map[attempt]struct{})
 	m.ticks.connect = ticks(m.opts.ConnectTimeout)
 	m.ticks.ping = ticks(m.opts.Ping)
 	m.ticks.slow = ticks(m.opts.SlowAfter)

@@ -3,11 +3,14 @@ package session
 import "context"
 
 const (
-	// maxUnsure bounds the clients that are remembered after a bind that broke off.
+	// maxUnsure bounds the binds that broke off and are remembered.
 	maxUnsure = 1 << 12
 	// mostCleared is how many of them one tick looks at: after an outage, others need the store too.
 	mostCleared = 64
 )
+
+// attempt is a bind: server is this one's id at the time.
+type attempt struct{ client, server string }
 
 // doubt notes that a call to bind the client failed: it may have been executed all the same, and nobody
 // here holds what it bound.
@@ -15,29 +18,29 @@ func (m *Manager) doubt(client, server string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if len(m.unsure) < maxUnsure {
-		m.unsure[client] = server
+		m.unsure[attempt{client, server}] = struct{}{}
 	}
 }
 
-// clearSome has the pool look at clients in doubt; what fails is in doubt again.
+// clearSome has the pool look at what is in doubt; what fails is in doubt again.
 func (m *Manager) clearSome() {
 	m.mu.Lock()
-	some := make(map[string]string)
-	for client, server := range m.unsure {
+	var some []attempt
+	for a := range m.unsure {
 		if len(some) == mostCleared {
 			break
 		}
-		some[client] = server
-		delete(m.unsure, client)
+		some = append(some, a)
+		delete(m.unsure, a)
 	}
 	m.mu.Unlock()
-	for client, server := range some {
+	for _, a := range some {
 		m.opts.Pool.Go(func() {
 			ctx, cancel := m.context()
 			defer cancel()
-			if err := m.clear(ctx, client, server); err != nil {
+			if err := m.clear(ctx, a); err != nil {
 				m.opts.Logger.Warn().Err(err).Msg("a bind that broke off is not cleared; a later tick tries again")
-				m.doubt(client, server)
+				m.doubt(a.client, a.server)
 			}
 		})
 	}
@@ -45,28 +48,28 @@ func (m *Manager) clearSome() {
 
 // clear takes back what a bind that broke off has left: the binding, if no session here has it, or the
 // note in s_c_.
-func (m *Manager) clear(ctx context.Context, client, server string) error {
-	left, err := m.leftover(ctx, client, server)
+func (m *Manager) clear(ctx context.Context, a attempt) error {
+	left, err := m.leftover(ctx, a)
 	if err != nil || left.generation == 0 {
 		return err
 	}
-	m.Supersede(client, left.generation) // an older session here has lost the client to it
+	m.Supersede(a.client, left.generation) // an older session here has lost the client to it
 	return m.unbind(ctx, left)
 }
 
-// leftover is a binding to server, which is this one's id of now or of before, that no session has; or none.
-func (m *Manager) leftover(ctx context.Context, client, server string) (binding, error) {
-	defer m.turns.take(client)() // no other bind of the client is under way
-	c, known, err := m.opts.Queue.Client(ctx, client)
+// leftover is the binding that an attempt made and no session has, or none.
+func (m *Manager) leftover(ctx context.Context, a attempt) (binding, error) {
+	defer m.turns.take(a.client)() // no other bind of the client is under way
+	c, known, err := m.opts.Queue.Client(ctx, a.client)
 	switch {
 	case err != nil:
 		return binding{}, err
-	case !known || c.Server != server:
-		return binding{}, m.opts.Registry.DropClient(ctx, server, client)
-	case m.has(client, c.Generation):
+	case !known || c.Server != a.server:
+		return binding{}, m.opts.Registry.DropClient(ctx, a.server, a.client)
+	case m.has(a.client, c.Generation):
 		return binding{}, nil
 	}
-	return binding{client: client, user: c.User, generation: c.Generation}, nil
+	return binding{client: a.client, user: c.User, generation: c.Generation}, nil
 }
 
 // has says whether a session here has the client under that generation, or is about to.

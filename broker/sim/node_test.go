@@ -51,7 +51,8 @@ type node struct {
 func (w *world) newNode(slot string) *node {
 	n := &node{w: w, slot: slot, turns: make([]func(), loopsPerNode)}
 	n.store = &store{w: w, node: n, who: slot}
-	n.takeID()
+	id := n.newID()
+	n.id.Store(&id)
 	n.doubts.Store(1)
 	for i := range loopsPerNode {
 		l := loop.New(i)
@@ -85,11 +86,10 @@ func (w *world) newNode(slot string) *node {
 
 func (n *node) serverID() string { return *n.id.Load() }
 
-// takeID gives the node an id that was never used before.
-func (n *node) takeID() {
+// newID is an id that was never used before.
+func (n *node) newID() string {
 	n.w.ids[n.slot]++
-	id := serverName(n.slot, n.w.ids[n.slot])
-	n.id.Store(&id)
+	return serverName(n.slot, n.w.ids[n.slot])
 }
 
 func serverName(slot string, number int) string { return fmt.Sprintf("%s.%d", slot, number) }
@@ -174,8 +174,13 @@ func (n *node) renew(ctx context.Context) (buried bool, err error) {
 	if !errors.Is(err, registry.ErrDead) {
 		return false, err
 	}
-	n.takeID()
-	return true, n.store.Join(ctx, registry.Server{ID: n.serverID(), Host: n.slot})
+	next := n.newID()
+	if err := n.store.Join(ctx, registry.Server{ID: next, Host: n.slot}); err != nil {
+		return false, err
+	}
+	n.id.Store(&next)
+	n.joined.Store(true)
+	return true, nil
 }
 
 // assert is Broker.assert.

@@ -37,8 +37,8 @@ func TestSimulation(t *testing.T) {
 	for seed := first; seed < last; seed++ {
 		w := simulate(t, seed)
 		if w.broken != "" {
-			t.Fatalf("%s\n\nseed %d (%v): %s\ngo test ./broker/sim -run TestSimulation -seed=%d",
-				strings.Join(w.trace, "\n"), seed, w.profile, w.broken, seed)
+			t.Fatalf("%s\n\nseed %d (%v): %s\ngo test ./broker/sim -run TestSimulation -seed=%d -steps=%d",
+				strings.Join(w.trace, "\n"), seed, w.profile, w.broken, seed, *steps)
 		}
 		if *oneSeed >= 0 {
 			t.Log(strings.Join(w.trace, "\n"))
