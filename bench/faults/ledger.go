@@ -35,7 +35,7 @@ type ledger struct {
 func newLedger(ctx context.Context, r runner) *ledger {
 	return &ledger{
 		Date: time.Now().UTC().Format(time.DateOnly), Commit: commit(ctx), Machine: machine(), Go: runtime.Version(),
-		Redis: said(ctx, "redis-server", "--version"), Seed: r.seed, Beat: r.times.Beat.String(),
+		Redis: redisVersion(ctx), Seed: r.seed, Beat: r.times.Beat.String(),
 		Lease: r.times.lease().String(), Janitor: r.times.servers().String(),
 		Load: fmt.Sprintf("%d clients, three devices of a user; %d channels with %g pushes a second each; %d users and %d single clients with %g each, and everyone with %g; every eighth message has %d KiB",
 			r.scale.Clients, r.scale.Rooms, r.scale.RoomRate, r.scale.UserStreams, r.scale.ClientStreams,
@@ -51,6 +51,16 @@ func said(ctx context.Context, name string, args ...string) string {
 	}
 	first, _, _ := strings.Cut(strings.TrimSpace(string(out)), "\n")
 	return first
+}
+
+// redisVersion is the version alone, without the build.
+func redisVersion(ctx context.Context) string {
+	for field := range strings.FieldsSeq(said(ctx, "redis-server", "--version")) {
+		if version, ok := strings.CutPrefix(field, "v="); ok {
+			return version
+		}
+	}
+	return "unknown"
 }
 
 func commit(ctx context.Context) string {
@@ -127,7 +137,7 @@ func (r row) explain() string {
 			fmt.Fprintf(&b, "  %s: %s\n", kind, text)
 		}
 	}
-	fmt.Fprintf(&b, "  refused: %v\n  logs: %s\n", r.Reasons, r.Logs)
+	fmt.Fprintf(&b, "  refused: %v\n", r.Reasons)
 	return b.String()
 }
 
@@ -151,7 +161,7 @@ What happened to messages while something was broken on purpose. Redis, brokers 
 their own; the program that pushes and the clients keep the accounts and ask no broker for any. Made by `+"`make faults`"+`,
 which writes this page anew and fails where a row is RED.
 
-%s · commit %s · seed %d · beat %s, lease %s, janitor every %s · %s · %s · %s · %.0f s
+%s · commit %s · seed %d · beat %s, lease %s, janitor every %s · %s · %s · Redis %s · %.0f s
 
 Load: %s.
 

@@ -70,7 +70,7 @@ func run(ctx context.Context, o options, stdout, stderr io.Writer) error {
 	kept := o.keepLogs
 	for _, row := range l.Rows {
 		if len(row.Red) > 0 {
-			fmt.Fprint(stdout, "\n", row.explain())
+			fmt.Fprintf(stdout, "\n%s  logs: %s\n", row.explain(), row.Logs)
 			kept, err = true, errors.Join(err, errRed)
 		}
 	}

@@ -20,7 +20,7 @@ type row struct {
 	Red      []string         `json:"red,omitempty"` // why, empty for ok
 	Evidence evidence         `json:"evidence,omitempty"`
 	Reasons  map[string]int   `json:"refusals,omitempty"`
-	Logs     string           `json:"logs,omitempty"`
+	Logs     string           `json:"-"`       // the directory of the kept logs, on this machine
 	Slowest  string           `json:"slowest"` // the client of recover_max
 	Millis   map[string]int64 `json:"ms"`
 }
