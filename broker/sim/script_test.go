@@ -162,6 +162,32 @@ func TestSubscribeDuringPush(t *testing.T) {
 	}
 }
 
+// TestLostAnswerOfAPush: it is stored and not acknowledged; the owners hear of it with the next beat.
+func TestLostAnswerOfAPush(t *testing.T) {
+	for target, op := range map[string]string{wire.AllChannel: "AppendChannel", "c1": "AppendClient"} {
+		scripted(t, func(w *world) {
+			w.profile = shaky
+			w.clients["c1"].dial(w.nodes[0])
+			w.flow()
+			w.nodes[1].startBeat() // the first one asserts
+			w.flow()
+			if op == "AppendChannel" {
+				w.push(w.nodes[1], "channel", target)
+			} else {
+				w.push(w.nodes[1], "client", target)
+			}
+			c := w.until(op)
+			for c.stage != executed {
+				w.execute(c)
+			}
+			w.fail(c, errLost)
+			w.nodes[1].startBeat()
+			w.flow()
+			w.checkComplete()
+		})
+	}
+}
+
 // TestReleaseOfAClientThatMoved: the janitor has seen it at a dead server, and meanwhile it is elsewhere.
 func TestReleaseOfAClientThatMoved(t *testing.T) {
 	scripted(t, func(w *world) {
