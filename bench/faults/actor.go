@@ -83,10 +83,14 @@ func (a *actor) start(ctx context.Context) {
 	}()
 }
 
-// ready subscribes, and confirms when all is answered.
+// ready subscribes, and confirms when all is answered. A refusal, as on a machine that is busy with
+// hundreds of clients at once, is no reason to give up.
 func (a *actor) ready(ctx context.Context) error {
 	for _, channel := range a.channels {
-		if _, err := a.client.Subscribe(ctx, channel, client.SubscribeOptions{}); err != nil {
+		if err := retry(ctx, func() error {
+			_, err := a.client.Subscribe(ctx, channel, client.SubscribeOptions{})
+			return err
+		}); err != nil {
 			return fmt.Errorf("%s: %w", a.member.client, err)
 		}
 	}
