@@ -153,6 +153,10 @@ func (s *Session) history(req wire.Request) {
 			}
 			stored = append(stored, wire.Stored{ID: m.ID, Data: m.Data})
 		}
+		// One write's worth, as of all that goes to a socket: what it does not take stays in memory.
+		n := wire.Fitting(stored, func(m wire.Stored) int { return len(m.Data) })
+		page.More = page.More || n < len(stored)
+		stored = stored[:n]
 		s.answer(wire.Event{
 			Type: wire.TypeHistory, Ref: req.Ref, Channel: req.Channel,
 			Messages: &stored, More: page.More, Recovered: &page.Complete,

@@ -144,7 +144,7 @@ func (m *Manager) Disconnect(client string) bool {
 func (m *Manager) Reply(client string, ref int64, data json.RawMessage) bool {
 	return m.with(client, func(s *Session) {
 		if s.state == open {
-			s.send(wire.Event{Type: wire.TypeReply, Ref: wire.RefOf(ref), Data: data})
+			s.reply(wire.Event{Type: wire.TypeReply, Ref: wire.RefOf(ref), Data: data})
 		}
 	})
 }

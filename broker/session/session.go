@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"slices"
 
 	"switchboard/broker/hub"
 	"switchboard/broker/transport"
@@ -13,6 +14,10 @@ import (
 // maxWaiting is how many messages of a client wait for the store's answer to an earlier
 // one, or for its socket to take what it was sent.
 const maxWaiting = 64
+
+// maxReplies is how many bytes of workers' replies are written behind a backlog. A worker replies when
+// it likes, so nothing else bounds what piles up behind a client that does not read.
+const maxReplies = 64 << 10
 
 // state is how far a session has come.
 type state uint8
@@ -41,6 +46,7 @@ type Session struct {
 
 	heard   uint32 // tick of the last sign of life
 	backlog uint32 // ticks that the socket has been backed up without a break
+	replied int32  // bytes of replies written behind the backlog
 	index   int32  // in shard.sessions
 	state   state
 	busy    bool // a call to the store is under way for a message of the client
@@ -75,15 +81,17 @@ func (s *Session) handle(req wire.Request) {
 	case wire.TypePong:
 		return
 	case wire.TypePing:
-		if !s.conn.Backlogged() { // answers must not pile up behind a client that does not read
-			s.send(wire.Event{Type: wire.TypePong, Ref: req.Ref})
+		if !s.conn.Backlogged() {
+			s.pong(req)
+			return
 		}
-		return
+		// One answer is owed: they must not pile up behind a client that does not read.
+		s.waiting = slices.DeleteFunc(s.waiting, func(r wire.Request) bool { return r.Type == wire.TypePing })
 	case wire.TypeAck:
 		s.ack(req)
 		return
 	}
-	if !s.busy && !s.conn.Backlogged() {
+	if req.Type != wire.TypePing && !s.busy && !s.conn.Backlogged() {
 		s.start(req)
 		return
 	}
@@ -102,6 +110,8 @@ func (s *Session) start(req wire.Request) {
 		return
 	}
 	switch req.Type {
+	case wire.TypePing:
+		s.pong(req)
 	case wire.TypeConnect:
 		s.connect(req)
 	case wire.TypeSubscribe:
@@ -147,6 +157,8 @@ func call[T any](s *Session, work func() (T, error), finish func(T, error)) {
 	})
 }
 
+func (s *Session) pong(req wire.Request) { s.send(wire.Event{Type: wire.TypePong, Ref: req.Ref}) }
+
 // send writes one event.
 func (s *Session) send(e wire.Event) {
 	s.conn.Write(&wire.Batch{Frames: []wire.Frame{e.Encode()}})
@@ -168,6 +180,18 @@ func (s *Session) reject(ref wire.Ref, err error) {
 	s.refuse(ref, err)
 }
 
+// reply hands a worker's answer on.
+func (s *Session) reply(e wire.Event) {
+	if s.conn.Backlogged() {
+		before := s.replied
+		if s.replied += int32(len(e.Data)); before > 0 && s.replied > maxReplies {
+			s.close(wire.CloseOverloaded, "replies are not read", 1000)
+			return
+		}
+	}
+	s.send(e)
+}
+
 // TooLarge is transport.Receiver's.
 func (s *Session) TooLarge() {
 	s.Heard()
@@ -185,7 +209,8 @@ func (s *Session) Heard() {
 
 // Writable is transport.Receiver's.
 func (s *Session) Writable() {
-	s.backlog = 0
+	s.Heard() // it reads, though its answer to a ping may still be behind much else
+	s.backlog, s.replied = 0, 0
 	s.inboxWritten()
 	for i := 0; i < len(s.subs); i++ {
 		s.subs[i].Resume()

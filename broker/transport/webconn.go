@@ -14,9 +14,6 @@ import (
 )
 
 const (
-	// writeTimeout bounds one write to a socket that takes nothing, so that no goroutine
-	// stays for ever; the session closes slow connections earlier.
-	writeTimeout = 2 * time.Minute
 	// pingTimeout bounds the writing of a ping frame and the wait for its pong.
 	pingTimeout = 3 * time.Second
 	// maxQueued is how many bytes wait for the writer before the connection counts as backed up.
@@ -211,11 +208,10 @@ func (c *webConn) writeLoop() {
 	}
 }
 
+// writeAll waits as long as the peer takes nothing: the session knows how long that may be.
 func (c *webConn) writeAll(batch []wire.Frame) error {
-	ctx, cancel := context.WithTimeout(c.ctx, writeTimeout)
-	defer cancel()
 	for _, f := range batch {
-		if err := c.ws.Write(ctx, websocket.MessageText, f.JSON()); err != nil {
+		if err := c.ws.Write(c.ctx, websocket.MessageText, f.JSON()); err != nil {
 			return err
 		}
 	}

@@ -1,0 +1,233 @@
+package session_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"switchboard/broker/hub"
+	"switchboard/broker/loop"
+	"switchboard/broker/session"
+	"switchboard/broker/transport"
+	"switchboard/broker/work"
+	"switchboard/internal/wire"
+	"switchboard/queue"
+	"switchboard/registry"
+)
+
+// What is there already are the goroutines of gnet's pool, which it starts when it is loaded.
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m, goleak.IgnoreCurrent()) }
+
+// socket is a connection whose peer reads when the test says so.
+type socket struct {
+	backlogged bool
+	written    []wire.Event
+	bytes      int
+	pings      int
+	closed     wire.CloseReason
+	afterMS    int64
+}
+
+func (s *socket) Write(b *wire.Batch) {
+	for _, f := range b.Frames {
+		e, err := wire.DecodeEvent(f.JSON())
+		if err != nil {
+			panic(err)
+		}
+		s.written = append(s.written, e)
+		s.bytes += f.Size()
+	}
+}
+func (s *socket) Backlogged() bool { return s.backlogged }
+func (s *socket) Ping()            { s.pings++ }
+func (s *socket) Close(reason wire.CloseReason, _ string, afterMS int64) {
+	s.closed, s.afterMS = reason, afterMS
+}
+
+// desk is one session of a manager, with a store in memory. Nothing ticks but by the test's hand.
+type desk struct {
+	*session.Manager
+	t     *testing.T
+	loop  *loop.Loop
+	pool  *work.Pool
+	queue queue.Queue
+	sock  *socket
+	to    transport.Receiver
+}
+
+func newDesk(t *testing.T, o session.Options) *desk {
+	d := &desk{t: t, loop: loop.New(0), pool: work.New(8), queue: queue.NewMemory(queue.Options{}, nil), sock: new(socket)}
+	reg, self := registry.NewMemory(registry.Options{}), func() string { return "me" }
+	o.Loops, o.Pool, o.Queue, o.Registry, o.ServerID = []*loop.Loop{d.loop}, d.pool, d.queue, reg, self
+	o.Hub = hub.New(hub.Options{Loops: o.Loops, Pool: d.pool, Registry: reg, Queue: d.queue, ServerID: self})
+	d.Manager = session.New(o)
+	d.do(func() { d.to = d.Accept(d.loop, d.sock, transport.Hello{Client: "phone"}) })
+	d.settle()
+	d.do(func() {
+		if len(d.sock.written) == 0 || d.sock.written[0].Type != wire.TypeConnected {
+			t.Fatalf("not connected: %v", d.sock.written)
+		}
+		d.sock.written, d.sock.bytes = nil, 0
+	})
+	return d
+}
+
+// do runs f on the loop.
+func (d *desk) do(f func()) {
+	done := make(chan struct{})
+	d.loop.Post(func() { defer close(done); f() })
+	<-done
+}
+
+// settle returns when nothing is under way: each call to the store may follow one before.
+func (d *desk) settle() {
+	for range 5 {
+		d.pool.Wait()
+		d.do(func() {})
+	}
+}
+
+func (d *desk) tick(n int) {
+	for range n {
+		d.Tick()
+		d.settle()
+	}
+}
+
+func (d *desk) backlog(full bool) { d.do(func() { d.sock.backlogged = full }) }
+
+// drained is the peer reading everything, and then nothing again.
+func (d *desk) drained() {
+	d.do(func() {
+		d.sock.backlogged = false
+		d.to.Writable()
+		d.sock.backlogged = true
+	})
+	d.settle()
+}
+
+func (d *desk) say(format string, args ...any) {
+	d.do(func() { d.to.Receive(fmt.Appendf(nil, format, args...)) })
+	d.settle()
+}
+
+func (d *desk) want(reason wire.CloseReason) {
+	d.t.Helper()
+	d.do(func() {
+		if d.sock.closed != reason {
+			d.t.Errorf("closed as %q, want %q", d.sock.closed, reason)
+		}
+	})
+}
+
+// TestSlowIsClosedOnlyAfterSlowAfter: who drains its backlog now and then has all the time again.
+func TestSlowIsClosedOnlyAfterSlowAfter(t *testing.T) {
+	d := newDesk(t, session.Options{SlowAfter: 5 * time.Second, Ping: time.Hour})
+	d.backlog(true)
+	for range 10 {
+		d.tick(4)
+		d.want("")
+		d.drained()
+	}
+	d.tick(4)
+	d.want("")
+	d.tick(1)
+	d.want(wire.CloseSlow)
+}
+
+// TestBacklogThatDrainsIsASignOfLife: the answer to the ping is behind what the client has yet to read.
+func TestBacklogThatDrainsIsASignOfLife(t *testing.T) {
+	d := newDesk(t, session.Options{SlowAfter: time.Hour, Ping: 2 * time.Second})
+	d.backlog(true)
+	for range 10 {
+		d.tick(3)
+		d.want("")
+		d.drained()
+	}
+	d.tick(4)
+	d.want(wire.CloseIdle)
+}
+
+// TestPingBehindABacklog is answered in the end, and once: not all that came meanwhile.
+func TestPingBehindABacklog(t *testing.T) {
+	d := newDesk(t, session.Options{})
+	d.backlog(true)
+	for n := range 1000 {
+		d.do(func() { d.to.Receive(fmt.Appendf(nil, `{"type":"ping","ref":%d}`, n)) })
+	}
+	d.say(`{"type":"history","channel":"a","ref":5000}`)
+	d.want("")
+	d.do(func() {
+		if len(d.sock.written) > 0 {
+			t.Errorf("written behind a backlog: %v", d.sock.written)
+		}
+	})
+	d.backlog(false)
+	d.do(d.to.Writable)
+	d.settle()
+	d.do(func() {
+		w := d.sock.written
+		if len(w) != 2 || w[0].Type != "pong" || w[0].Ref.Value != 999 || w[1].Type != "history" {
+			t.Errorf("answered with %v, want the pong to the last ping and the history", w)
+		}
+	})
+}
+
+// TestRepliesThatNobodyReads do not pile up.
+func TestRepliesThatNobodyReads(t *testing.T) {
+	d := newDesk(t, session.Options{})
+	reply := []byte(`"` + strings.Repeat("x", 10<<10) + `"`)
+	for n := range 20 { // as long as it reads there may be any number
+		d.Reply("phone", int64(n), reply)
+	}
+	d.backlog(true)
+	for range 3 {
+		for n := range 6 {
+			d.Reply("phone", int64(n), reply)
+		}
+		d.drained()
+	}
+	d.want("")
+	d.do(func() { d.sock.bytes = 0 })
+	for n := range 100 {
+		d.Reply("phone", int64(n), reply)
+	}
+	d.settle()
+	d.want(wire.CloseOverloaded)
+	d.do(func() {
+		if d.sock.bytes > 80<<10 || d.sock.afterMS == 0 {
+			t.Errorf("%d bytes are kept, to come back after %d ms", d.sock.bytes, d.sock.afterMS)
+		}
+	})
+}
+
+// TestHistoryIsOneWrite: it comes in pages that a connection may leave unread.
+func TestHistoryIsOneWrite(t *testing.T) {
+	d := newDesk(t, session.Options{})
+	const messages = 40
+	for n := range messages {
+		push := queue.ChannelPush{Channel: "a", Data: fmt.Appendf(nil, `"%d%s"`, n, strings.Repeat("x", 4<<10))}
+		if _, err := d.queue.AppendChannel(t.Context(), push); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var got, after int64
+	for more := true; more; {
+		d.say(`{"type":"history","channel":"a","after":%d}`, after)
+		d.do(func() {
+			page := d.sock.written[len(d.sock.written)-1]
+			list := *page.Messages
+			got, after, more = got+int64(len(list)), list[len(list)-1].ID, page.More
+			if d.sock.bytes > 40<<10 {
+				t.Errorf("%d bytes in one answer", d.sock.bytes)
+			}
+			d.sock.bytes = 0
+		})
+	}
+	if got != messages {
+		t.Errorf("%d messages in all pages, want %d", got, messages)
+	}
+}
