@@ -41,6 +41,8 @@ type Options struct {
 	KeyTTL time.Duration
 	// RequestCap is the most requests that wait in one list. Zero means 10,000.
 	RequestCap int
+	// Fresh says that the Redis may have taken another's place in the last minutes. Zero means never.
+	Fresh func() bool
 	// Now is the clock of [Memory]; [Redis] has its own. Zero means time.Now.
 	Now func() time.Time
 }
@@ -55,6 +57,9 @@ func (o Options) withDefaults() Options {
 	o.MetaTTL = cmp.Or(o.MetaTTL, 30*24*time.Hour)
 	o.KeyTTL = cmp.Or(o.KeyTTL, 10*time.Minute)
 	o.RequestCap = cmp.Or(o.RequestCap, 10_000)
+	if o.Fresh == nil {
+		o.Fresh = func() bool { return false }
+	}
 	if o.Now == nil {
 		o.Now = time.Now
 	}

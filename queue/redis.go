@@ -122,6 +122,14 @@ func Unsure(err error) bool {
 // millis is d as a script takes it. Zero would delete a key instead of letting it expire.
 func millis(d time.Duration) int64 { return max(d.Milliseconds(), 1) }
 
+// flag is a bool as a script compares it.
+func flag(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
 // decimal is an id as a script compares it.
 func decimal(id int64) string { return strconv.FormatInt(id, 10) }
 

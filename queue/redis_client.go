@@ -96,7 +96,8 @@ func (r *Redis) AppendClient(ctx context.Context, push ClientPush) (ClientAppend
 		keys = append(keys, r.keys.clientKey(push.Client, push.Key))
 	}
 	reply, unconfirmed, err := r.store(ctx, push.Durable, appendClientScript, keys, push.Data, push.User, r.opts.ClientCap,
-		millis(cmp.Or(push.TTL, r.opts.ClientTTL)), millis(r.opts.RecordTTL), millis(r.opts.KeyTTL), r.horizon.least())
+		millis(cmp.Or(push.TTL, r.opts.ClientTTL)), millis(r.opts.RecordTTL), millis(r.opts.KeyTTL),
+		r.horizon.least(), flag(r.opts.Fresh()))
 	if err == nil && reply.empty() {
 		err = ErrUnknownClient
 	}

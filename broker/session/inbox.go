@@ -107,23 +107,17 @@ func (s *Session) inboxAdopt(page queue.Page, err error) {
 }
 
 func (s *Session) inboxWrite(messages []queue.Message) {
-	batch := wire.Batch{Frames: make([]wire.Frame, 0, len(messages))}
-	for _, m := range messages {
+	batch := wire.Batch{Frames: make([]wire.Frame, len(messages))}
+	for i, m := range messages {
+		batch.Frames[i] = hub.Encode("", m.ID, m.Data)
 		s.inbox.sent = m.ID
 		// Nobody acknowledges a gap: it goes with what is acknowledged behind it, and until then
-		// it is told at every connect. Of what the client has acknowledged nothing is lost to it.
-		_, to, gap := queue.Loss(m.Data)
-		if gap && to <= s.inbox.ackTo {
-			continue
-		}
-		batch.Frames = append(batch.Frames, hub.Encode("", m.ID, m.Data))
-		if !gap {
+		// it is told at every connect.
+		if _, _, gap := queue.Loss(m.Data); !gap {
 			s.inbox.flight = append(s.inbox.flight, m.ID)
 		}
 	}
-	if len(batch.Frames) > 0 {
-		s.Write(&batch)
-	}
+	s.Write(&batch)
 }
 
 // inboxWritten goes on after a write: what went out wholly is received, where the client

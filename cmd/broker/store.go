@@ -28,7 +28,9 @@ func openStore(settings configs.Broker, opts *broker.Options) (store, error) {
 		return store{}, err
 	}
 	opts.Registry = registry.NewRedis(redis.Pipe, settings.Registry())
-	opts.Queue = queue.NewRedis(redis.Pipe, settings.Queue())
+	waiting := settings.Queue()
+	waiting.Fresh = redis.Watch.Fresh
+	opts.Queue = queue.NewRedis(redis.Pipe, waiting)
 	opts.Shared, opts.StoreChanged, opts.StoreEpoch = true, redis.Watch.Changed(), redis.Watch.Epoch
 	return store{tend: redis.Settle, close: func() { _ = redis.Close() }}, nil
 }

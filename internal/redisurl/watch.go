@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -26,7 +27,8 @@ type Watch struct {
 	client  redis.UniversalClient
 	changed chan struct{} // one slot
 
-	epoch atomic.Uint64 // how many histories were seen
+	epoch atomic.Uint64             // how many histories were seen
+	metAt atomic.Pointer[time.Time] // when the last of them was, nil before begun
 
 	mu    sync.Mutex // guards the fields below
 	seen  map[string]bool
@@ -42,6 +44,12 @@ func (w *Watch) Changed() <-chan struct{} { return w.changed }
 
 // Epoch is another number from before the first command to a Redis that was not known.
 func (w *Watch) Epoch() uint64 { return w.epoch.Load() }
+
+// Fresh says that a Redis which was not known has been met in the last two minutes, and after Begin.
+func (w *Watch) Fresh() bool {
+	at := w.metAt.Load()
+	return at != nil && time.Since(*at) < 2*time.Minute
+}
 
 // Begin connects to every master, so that those there now are known, and from then on
 // new ones are noticed. It may be called until it succeeds.
@@ -90,6 +98,7 @@ func (w *Watch) saw(history string) {
 	notice := w.begun && !known
 	w.mu.Unlock()
 	if notice {
+		w.metAt.Store(new(time.Now()))
 		select {
 		case w.changed <- struct{}{}:
 		default:

@@ -11,7 +11,8 @@
 -- ARGV[5] TTL of the record, ms
 -- ARGV[6] TTL of the idempotency key, ms
 -- ARGV[7] what the clock must show at least, Unix ms
--- ARGV[8] 1 when the caller waits for replicas, left out else: a duplicate writes its idempotency
+-- ARGV[8] 1 when this Redis may have taken another's place lately, else 0
+-- ARGV[9] 1 when the caller waits for replicas, left out else: a duplicate writes its idempotency
 --         key again then, since a WAIT covers what was written on its own connection
 -- returns {id, id before it, duplicate 0 or 1, server, generation, what the clock shows, Unix ms, 0 for a
 -- duplicate}; {} when the client is not the user's
@@ -25,7 +26,7 @@ local server, generation = record[2] or '', record[3] or '0'
 if KEYS[3] then
 	local first = redis.call('GET', KEYS[3])
 	if first then
-		if ARGV[8] then
+		if ARGV[9] then
 			redis.call('SET', KEYS[3], first, 'KEEPTTL')
 		end
 		return {first, '0', 1, server, generation, '0'}
@@ -57,6 +58,15 @@ if surplus > 0 then
 end
 
 redis.call('HSET', KEYS[1], 'last', id, 'floor', string.format('%.0f', floor))
+if ARGV[8] == '1' then
+	-- The first message in a history of its own: between it and the last one this store never had any. An
+	-- acknowledgement of it says nothing of those that the store before may have had there.
+	local info = redis.pcall('INFO', 'replication')
+	local history = type(info) == 'string' and string.match(info, 'master_replid:(%x+)')
+	if history and history ~= redis.call('HGET', KEYS[1], 'history') then
+		redis.call('HSET', KEYS[1], 'history', history, 'cut', string.format('%.0f', last), 'cut_to', id)
+	end
+end
 redis.call('PEXPIRE', KEYS[2], ttl)
 redis.call('PEXPIRE', KEYS[1], math.max(ttl, tonumber(ARGV[5])))
 if KEYS[3] then

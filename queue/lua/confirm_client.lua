@@ -15,14 +15,18 @@ local function id_of(element)
 	return id and id <= 9007199254740991 and id or nil
 end
 
-local record = redis.call('HMGET', KEYS[1], 'server', 'last', 'acked', 'floor', 'lost')
+local record = redis.call('HMGET', KEYS[1], 'server', 'last', 'acked', 'floor', 'lost', 'cut', 'cut_to')
 local last, after = tonumber(record[2] or 0), math.max(tonumber(record[3] or 0), tonumber(record[4] or 0))
 local id = tonumber(ARGV[1])
-if id <= after or id <= tonumber(record[5] or 0) then
+local cut = id > tonumber(record[6] or 0) and id < tonumber(record[7] or 0)
+if id <= tonumber(record[5] or 0) or (id <= after and not cut) then
 	return {}
 end
 local held = redis.call('LLEN', KEYS[2])
-if held == 0 and last >= id then
+if cut then
+	after, last = tonumber(record[6]), math.max(last, id_of(redis.call('LINDEX', KEYS[2], -1)) or 0)
+	held = 0
+elseif held == 0 and last >= id then
 	return {} -- the list expired
 end
 local from = held - 1

@@ -1,0 +1,47 @@
+package queue
+
+import (
+	"testing"
+
+	"switchboard/internal/redispipe"
+	"switchboard/internal/redistest"
+)
+
+// TestAcknowledgedBehindALoss: a client that acknowledged what came after a failover has not thereby
+// acknowledged what was lost in it.
+func TestAcknowledgedBehindALoss(t *testing.T) {
+	master := redistest.Start(t)
+	heir := redistest.StartReplica(t, master)
+	fresh := false
+	opts := Options{Fresh: func() bool { return fresh }}
+	before := NewRedis(redispipe.New(master.Client(t), redispipe.Options{}), opts)
+	after := NewRedis(redispipe.New(heir.Client(t), redispipe.Options{}), opts)
+
+	generation := must(before.Bind(t.Context(), "phone", "", "b1"))(t).Generation
+	kept := must(before.AppendClient(t.Context(), ClientPush{Client: "phone", Data: []byte("1"), Durable: true}))(t).ID
+	must(before.Ack(t.Context(), "phone", generation, kept))(t)
+	// From here on they have histories of their own.
+	ok(t, heir.Client(t).Do(t.Context(), "replicaof", "no", "one").Err())
+	lost := send(t, before, "phone", 2)
+	master.Kill()
+
+	fresh = true
+	found := send(t, after, "phone", 3)
+	must(after.Ack(t.Context(), "phone", generation, found[2]))(t)
+	for _, id := range append(found, kept) {
+		if m := must(after.ConfirmClient(t.Context(), "phone", id))(t); m != nil {
+			t.Errorf("%d was acknowledged: %+v", id, m)
+		}
+	}
+	m := must(after.ConfirmClient(t.Context(), "phone", lost[1]))(t)
+	if m == nil {
+		t.Fatal("the loss is not found")
+	}
+	from, to, _ := Loss(m.Data)
+	equal(t, "from", from, kept)
+	equal(t, "to", to, lost[1])
+	equal(t, "the marker stands behind", m.Prev, found[2])
+	if again := must(after.ConfirmClient(t.Context(), "phone", lost[0]))(t); again != nil {
+		t.Errorf("told twice: %+v", again)
+	}
+}
