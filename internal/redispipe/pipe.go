@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -47,6 +49,7 @@ type call struct {
 	cmd    redis.Cmder
 	script *Script // nil for a plain command
 	done   chan struct{}
+	gone   atomic.Bool // the caller no longer waits: what was not sent by then never is
 }
 
 // New returns a Pipe over client. The client must not retry by itself (MaxRetries
@@ -60,7 +63,7 @@ func New(client redis.UniversalClient, opts Options) *Pipe {
 }
 
 // Do sends cmd with whatever else is waiting and returns when it was answered. When
-// ctx ends first Do returns its error; the command may still be executed.
+// ctx ends first Do returns its error; the command may still be executed if it was sent by then.
 func (p *Pipe) Do(ctx context.Context, cmd redis.Cmder) error {
 	return p.enqueue(ctx, &call{cmd: cmd, done: make(chan struct{})})
 }
@@ -92,6 +95,7 @@ func (p *Pipe) enqueue(ctx context.Context, c *call) error {
 	case <-c.done:
 		return c.cmd.Err()
 	case <-ctx.Done():
+		c.gone.Store(true)
 		return ctx.Err()
 	}
 }
@@ -110,7 +114,10 @@ func (p *Pipe) drain() {
 		batch := p.waiting[:n:n]
 		p.waiting = p.waiting[n:]
 		p.mu.Unlock()
-		p.roundTrip(batch)
+		// What somebody gave up on in an outage must not come true behind what he did instead.
+		if batch = slices.DeleteFunc(batch, func(c *call) bool { return c.gone.Load() }); len(batch) > 0 {
+			p.roundTrip(batch)
+		}
 	}
 }
 

@@ -287,3 +287,34 @@ func TestScriptIsMissing(t *testing.T) {
 	}()
 	MustScript(fstest.MapFS{}, "x")
 }
+
+// TestGivenUpBeforeItWasSent: what waits behind a slow round trip and is given up is never executed.
+func TestGivenUpBeforeItWasSent(t *testing.T) {
+	client := single.Client(t)
+	g := newGate(client)
+	p := New(client, Options{MaxInFlight: 1})
+	pre := prefix()
+	calls := &caller{t: t, pipe: p}
+	calls.Go(func() { _, _ = incr(t.Context(), p, pre+"first") })
+	<-g.arrived
+	ctx, giveUp := context.WithCancel(t.Context())
+	given := make(chan error)
+	calls.later(1, func() {
+		_, err := incr(ctx, p, pre+"given up")
+		given <- err
+	})
+	calls.later(2, func() { _, _ = incr(t.Context(), p, pre+"last") })
+	giveUp()
+	if err := <-given; !errors.Is(err, context.Canceled) {
+		t.Errorf("%v, want canceled", err)
+	}
+	g.release <- struct{}{}
+	g.one()
+	calls.Wait()
+	plain := single.Client(t)
+	for key, want := range map[string]int64{"first": 1, "given up": 0, "last": 1} {
+		if n := plain.Exists(t.Context(), pre+key).Val(); n != want {
+			t.Errorf("%s was executed %d times, want %d", key, n, want)
+		}
+	}
+}
