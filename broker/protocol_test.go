@@ -158,3 +158,20 @@ func TestNewSessionSupersedesTheOld(t *testing.T) {
 		})
 	})
 }
+
+// TestOvertakenAttempt: a connect that was stuck on its way does not take the client back from the connection
+// that its program made instead.
+func TestOvertakenAttempt(t *testing.T) {
+	overAll(t, func(t *testing.T, dial func(instance) *peer) {
+		i := start(t, memoryStore(queue.Options{}), nil)
+		now, late := dial(i), dial(i)
+		now.say(`{"type":"connect","client":"phone","instance":"app","attempt":2}`)
+		now.expect(object{"type": "connected"})
+		late.say(`{"type":"connect","client":"phone","instance":"app","attempt":1}`)
+		if heard := late.ends(); len(heard) != 1 || heard[0]["code"] != "superseded" {
+			t.Fatalf("the late one heard %v", heard)
+		}
+		i.push(t, `{"client":"phone","data":1}`)
+		now.expect(object{"type": "message", "data": 1})
+	})
+}

@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	crand "crypto/rand"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -21,7 +22,10 @@ type Client struct {
 	inbox     *inbox
 	delivered chan struct{} // closed when no callback runs any more
 
+	instance string // tells this Client from others under the same client id
+
 	mu       sync.Mutex // guards the fields below
+	attempt  int64      // counts the connects
 	started  bool
 	stopped  error    // why Run has ended
 	session  *session // the connection in force, from `connected` to its end
@@ -47,6 +51,7 @@ func New(opts Options) (*Client, error) {
 		netDial:   (&net.Dialer{}).DialContext,
 		inbox:     newInbox(),
 		delivered: make(chan struct{}),
+		instance:  crand.Text()[:8],
 		id:        opts.Client,
 		token:     token{value: opts.Token},
 		calls:     map[int64]*call{},

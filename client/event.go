@@ -18,6 +18,8 @@ func (c *Client) greet(s *session, token string) {
 	if c.opts.AutoAck {
 		req.Ack = "auto"
 	}
+	c.attempt++
+	req.Instance, req.Attempt = c.instance, c.attempt
 	s.connectRef = c.refLocked()
 	req.Ref = wire.RefOf(s.connectRef)
 	s.sendLocked(outgoing{req: req})

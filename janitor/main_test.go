@@ -113,7 +113,7 @@ func (w *world) client(server, client, user string) {
 	w.Helper()
 	ctx := w.Context()
 	w.ok(w.registry.HoldClient(ctx, server, client))
-	b, err := w.queue.Bind(ctx, client, user, server)
+	b, err := w.queue.Bind(ctx, queue.Claim{Client: client, User: user, Server: server})
 	w.ok(err)
 	if user != "" {
 		w.ok(w.registry.BindUser(ctx, user, registry.Binding{Client: client, Server: server, Generation: b.Generation}))

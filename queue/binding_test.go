@@ -8,7 +8,7 @@ func testBind(t *testing.T, open opener) {
 	ok(t, err)
 	equal(t, "known before", known, false)
 
-	b := must(f.Bind(t.Context(), "phone", "alice", "b1"))(t)
+	b := must(f.Bind(t.Context(), Claim{Client: "phone", User: "alice", Server: "b1"}))(t)
 	equal(t, "bound", b, Bound{Generation: b.Generation})
 	if b.Generation < 1 || b.Generation > maxID {
 		t.Errorf("generation %d", b.Generation)
@@ -28,10 +28,10 @@ func testBind(t *testing.T, open opener) {
 
 func testBindTakesOver(t *testing.T, open opener) {
 	f := open(t, Options{})
-	first := must(f.Bind(t.Context(), "phone", "alice", "b1"))(t)
+	first := must(f.Bind(t.Context(), Claim{Client: "phone", User: "alice", Server: "b1"}))(t)
 	ids := send(t, f, "phone", 3)
 	must(f.Ack(t.Context(), "phone", first.Generation, ids[0]))(t)
-	second := must(f.Bind(t.Context(), "phone", "alice", "b2"))(t)
+	second := must(f.Bind(t.Context(), Claim{Client: "phone", User: "alice", Server: "b2"}))(t)
 	if second.Generation <= first.Generation {
 		t.Errorf("generation %d follows %d", second.Generation, first.Generation)
 	}
@@ -40,15 +40,46 @@ func testBindTakesOver(t *testing.T, open opener) {
 	})
 }
 
+func testBindOvertaken(t *testing.T, open opener) {
+	f := open(t, Options{})
+	claim := func(instance string, attempt int64, server string) (Bound, error) {
+		return f.Bind(t.Context(), Claim{Client: "phone", Server: server, Instance: instance, Attempt: attempt})
+	}
+	second := must(claim("app", 2, "b2"))(t)
+	_, err := claim("app", 1, "b1")
+	fails(t, "an earlier attempt that comes late", err, ErrStale)
+	c, _, err := f.Client(t.Context(), "phone")
+	ok(t, err)
+	equal(t, "server", c.Server, "b2")
+	equal(t, "generation", c.Generation, second.Generation)
+	for _, later := range []struct {
+		instance string
+		attempt  int64
+	}{
+		{"app", 2}, {"app", 3},
+		{"app started again", 1},
+		{"", 0},    // it does not say
+		{"app", 1}, // behind which nothing is known
+	} {
+		bound, err := claim(later.instance, later.attempt, "b3")
+		ok(t, err)
+		if bound.Generation <= second.Generation {
+			t.Errorf("%+v: generation %d behind %d", later, bound.Generation, second.Generation)
+		}
+	}
+}
+
 func testBindOfAnotherUser(t *testing.T, open opener) {
-	online := func(t *testing.T, f fixture, user string) { must(f.Bind(t.Context(), "phone", user, "b1"))(t) }
+	online := func(t *testing.T, f fixture, user string) {
+		must(f.Bind(t.Context(), Claim{Client: "phone", User: user, Server: "b1"}))(t)
+	}
 	waiting := func(t *testing.T, f fixture, user string) {
-		b := must(f.Bind(t.Context(), "phone", user, "b1"))(t)
+		b := must(f.Bind(t.Context(), Claim{Client: "phone", User: user, Server: "b1"}))(t)
 		send(t, f, "phone", 1)
 		ok(t, f.Unbind(t.Context(), "phone", b.Generation))
 	}
 	free := func(t *testing.T, f fixture, user string) {
-		b := must(f.Bind(t.Context(), "phone", user, "b1"))(t)
+		b := must(f.Bind(t.Context(), Claim{Client: "phone", User: user, Server: "b1"}))(t)
 		ok(t, f.Unbind(t.Context(), "phone", b.Generation))
 	}
 	unknown := func(*testing.T, fixture, string) {}
@@ -75,7 +106,7 @@ func testBindOfAnotherUser(t *testing.T, open opener) {
 		c.state(t, f, c.user)
 		before, known, err := f.Client(t.Context(), "phone")
 		ok(t, err)
-		_, err = f.Bind(t.Context(), "phone", c.next, "b2")
+		_, err = f.Bind(t.Context(), Claim{Client: "phone", User: c.next, Server: "b2"})
 		fails(t, c.name, err, c.want)
 		after, _, err := f.Client(t.Context(), "phone")
 		ok(t, err)
@@ -91,12 +122,12 @@ func testBindOfAnotherUser(t *testing.T, open opener) {
 
 func testBindStartsOver(t *testing.T, open opener) {
 	f := open(t, Options{})
-	b := must(f.Bind(t.Context(), "phone", "alice", "b1"))(t)
+	b := must(f.Bind(t.Context(), Claim{Client: "phone", User: "alice", Server: "b1"}))(t)
 	ids := send(t, f, "phone", 3)
 	ok(t, f.Unbind(t.Context(), "phone", b.Generation))
 	f.lapse(t, f.opts.ClientTTL, f.keys.list("phone"))
 
-	b = must(f.Bind(t.Context(), "phone", "bob", "b1"))(t)
+	b = must(f.Bind(t.Context(), Claim{Client: "phone", User: "bob", Server: "b1"}))(t)
 	equal(t, "bound", b, Bound{Generation: b.Generation, User: "alice", Before: b.Before, Acked: ids[2]})
 	p := must(f.Window(t.Context(), "phone", b.Generation, b.Acked, 10))(t)
 	equal(t, "what alice missed is a gap to bob", !p.Complete, false)
@@ -107,8 +138,8 @@ func testBindStartsOver(t *testing.T, open opener) {
 
 func testRefresh(t *testing.T, open opener) {
 	f := open(t, Options{})
-	old := must(f.Bind(t.Context(), "phone", "alice", "b1"))(t)
-	now := must(f.Bind(t.Context(), "phone", "alice", "b1"))(t)
+	old := must(f.Bind(t.Context(), Claim{Client: "phone", User: "alice", Server: "b1"}))(t)
+	now := must(f.Bind(t.Context(), Claim{Client: "phone", User: "alice", Server: "b1"}))(t)
 	before, _, err := f.Client(t.Context(), "phone")
 	ok(t, err)
 	fails(t, "older", f.Refresh(t.Context(), "phone", "alice", "b0", old.Generation), ErrStale)
@@ -132,7 +163,7 @@ func testRefreshOfLostRecord(t *testing.T, open opener) {
 		{"lost and pushed to", func(t *testing.T, f fixture) { send(t, f, "phone", 1) }},
 	} {
 		f := open(t, Options{})
-		b := must(f.Bind(t.Context(), "phone", "alice", "b1"))(t)
+		b := must(f.Bind(t.Context(), Claim{Client: "phone", User: "alice", Server: "b1"}))(t)
 		f.lapse(t, f.opts.RecordTTL, f.keys.record("phone"))
 		c.then(t, f)
 		ok(t, f.Refresh(t.Context(), "phone", "alice", "b1", b.Generation))
@@ -155,8 +186,8 @@ func testRefreshOfLostRecord(t *testing.T, open opener) {
 
 func testUnbind(t *testing.T, open opener) {
 	f := open(t, Options{})
-	old := must(f.Bind(t.Context(), "phone", "alice", "b1"))(t)
-	now := must(f.Bind(t.Context(), "phone", "alice", "b2"))(t)
+	old := must(f.Bind(t.Context(), Claim{Client: "phone", User: "alice", Server: "b1"}))(t)
+	now := must(f.Bind(t.Context(), Claim{Client: "phone", User: "alice", Server: "b2"}))(t)
 	send(t, f, "phone", 2)
 	fails(t, "older", f.Unbind(t.Context(), "phone", old.Generation), ErrStale)
 	ok(t, f.Unbind(t.Context(), "phone", now.Generation))
@@ -172,7 +203,7 @@ func testUnbind(t *testing.T, open opener) {
 
 func testRelease(t *testing.T, open opener) {
 	f := open(t, Options{})
-	b := must(f.Bind(t.Context(), "phone", "alice", "b1"))(t)
+	b := must(f.Bind(t.Context(), Claim{Client: "phone", User: "alice", Server: "b1"}))(t)
 	for _, c := range []struct {
 		client, server string
 		released       bool
@@ -198,8 +229,8 @@ func testRelease(t *testing.T, open opener) {
 
 func testStaleGeneration(t *testing.T, open opener) {
 	f := open(t, Options{})
-	old := must(f.Bind(t.Context(), "phone", "alice", "b1"))(t)
-	now := must(f.Bind(t.Context(), "phone", "alice", "b2"))(t)
+	old := must(f.Bind(t.Context(), Claim{Client: "phone", User: "alice", Server: "b1"}))(t)
+	now := must(f.Bind(t.Context(), Claim{Client: "phone", User: "alice", Server: "b2"}))(t)
 	ids := send(t, f, "phone", 3)
 	before, _, err := f.Client(t.Context(), "phone")
 	ok(t, err)

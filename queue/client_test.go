@@ -9,7 +9,7 @@ import (
 // bound is a client that is online, with its generation.
 func bound(t *testing.T, f fixture, client string) int64 {
 	t.Helper()
-	return must(f.Bind(t.Context(), client, "alice", "b1"))(t).Generation
+	return must(f.Bind(t.Context(), Claim{Client: client, User: "alice", Server: "b1"}))(t).Generation
 }
 
 func testClientAppend(t *testing.T, open opener) {
@@ -180,7 +180,7 @@ func testAck(t *testing.T, open opener) {
 	} {
 		equal(t, c.name, must(f.Ack(t.Context(), "phone", g, c.id))(t), c.want)
 	}
-	equal(t, "acked", must(f.Bind(t.Context(), "phone", "alice", "b1"))(t).Acked, ids[49])
+	equal(t, "acked", must(f.Bind(t.Context(), Claim{Client: "phone", User: "alice", Server: "b1"}))(t).Acked, ids[49])
 	next := send(t, f, "phone", 1)
 	g = bound(t, f, "phone")
 	p := must(f.Window(t.Context(), "phone", g, ids[49], 10))(t)

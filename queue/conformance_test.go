@@ -42,6 +42,7 @@ var conformance = []struct {
 	{"trim by age", testTrimByAge},
 	{"bind", testBind},
 	{"bind takes over", testBindTakesOver},
+	{"bind of an attempt that was overtaken", testBindOvertaken},
 	{"bind of another user", testBindOfAnotherUser},
 	{"bind starts over", testBindStartsOver},
 	{"refresh", testRefresh},

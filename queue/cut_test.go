@@ -17,7 +17,7 @@ func TestAcknowledgedBehindALoss(t *testing.T) {
 	before := NewRedis(redispipe.New(master.Client(t), redispipe.Options{}), opts)
 	after := NewRedis(redispipe.New(heir.Client(t), redispipe.Options{}), opts)
 
-	generation := must(before.Bind(t.Context(), "phone", "", "b1"))(t).Generation
+	generation := must(before.Bind(t.Context(), Claim{Client: "phone", User: "", Server: "b1"}))(t).Generation
 	kept := must(before.AppendClient(t.Context(), ClientPush{Client: "phone", Data: []byte("1"), Durable: true}))(t).ID
 	must(before.Ack(t.Context(), "phone", generation, kept))(t)
 	// From here on they have histories of their own.

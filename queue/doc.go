@@ -14,7 +14,8 @@
 //	mq_m_{channel}           HASH    last, floor, bytes, lost, hole           MetaTTL 30 d after the last append or trim
 //	mq_k_{channel}:<key>     STRING  id stored under an idempotency key       KeyTTL 10 min
 //	c_{client}               HASH    user, server, generation, since, last,   RecordTTL 150 min after the last bind, refresh
-//	                                 acked, floor, lost                       or append, and never less than its list
+//	                                 acked, floor, lost, history, cut,        or append, and never less than its list
+//	                                 cut_to, instance, attempt
 //	mq_c_{client}            LIST    <id>:<json>, oldest at the head          ack, ClientCap 1000, ClientTTL 1 h or what a push asks for
 //	mq_kc_{client}:<key>     STRING  as mq_k_                                 KeyTTL 10 min
 //	qq_{N}                   LIST    client requests, oldest at the head      RequestCap 10,000, then ErrFull

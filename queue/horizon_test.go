@@ -32,7 +32,7 @@ func TestRedisWithAClockBehind(t *testing.T) {
 	for what, id := range map[string]int64{
 		"another channel's id": push(t, f, "sport", 1)[0],
 		"a client's id":        send(t, f, "phone", 1)[0],
-		"a generation":         must(f.Bind(t.Context(), "tablet", "", "b1"))(t).Generation,
+		"a generation":         must(f.Bind(t.Context(), Claim{Client: "tablet", User: "", Server: "b1"}))(t).Generation,
 		"a marker's id":        must(f.ConfirmChannel(t.Context(), "news", first+1))(t).ID,
 		"a client marker's id": must(f.ConfirmClient(t.Context(), "tv", 1))(t).ID,
 	} {

@@ -11,6 +11,8 @@ import (
 // memoryClient is c_ and mq_c_ in one.
 type memoryClient struct {
 	user, server        string
+	instance            string // of the client, and the attempt that bound it
+	attempt             int64
 	generation, since   int64 // since in Unix ms, 0 when never bound
 	messages            []Message
 	last, acked, floor  int64
@@ -61,11 +63,15 @@ func (m *Memory) fencedLocked(client string, generation, now int64) (*memoryClie
 }
 
 // Bind implements [Queue].
-func (m *Memory) Bind(_ context.Context, client, user, server string) (Bound, error) {
+func (m *Memory) Bind(_ context.Context, claim Claim) (Bound, error) {
+	client, user := claim.Client, claim.User
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	now := m.nowLocked()
 	c, _ := m.clientLocked(client, now)
+	if claim.Instance != "" && c.instance == claim.Instance && c.attempt > claim.Attempt {
+		return Bound{}, fmt.Errorf("bind client %s: %w", client, ErrStale)
+	}
 	if c.user != "" && c.user != user {
 		if c.server != "" || len(c.messages) > 0 {
 			return Bound{}, fmt.Errorf("bind client %s: %w", client, ErrTaken)
@@ -76,7 +82,8 @@ func (m *Memory) Bind(_ context.Context, client, user, server string) (Bound, er
 		Generation: nextID(now, c.generation), Server: c.server, User: c.user,
 		Before: c.generation, Acked: c.acked, Queued: len(c.messages),
 	}
-	c.user, c.server, c.generation, c.since = user, server, b.Generation, now
+	c.user, c.server, c.generation, c.since = user, claim.Server, b.Generation, now
+	c.instance, c.attempt = claim.Instance, claim.Attempt
 	c.keep(now + millis(m.opts.RecordTTL))
 	m.clients.put(client, c, now)
 	return b, nil

@@ -97,6 +97,15 @@ type Page struct {
 	More bool
 }
 
+// Claim is what Bind binds.
+type Claim struct {
+	Client, User, Server string // User is "" for none
+	// Instance is one run of the client's program, and Attempt grows with each of its connects: so one that
+	// was overtaken on the way does not take the client back. "" for a client that does not say.
+	Instance string
+	Attempt  int64
+}
+
 // Bound is the outcome of Bind.
 type Bound struct {
 	Generation int64  // of this binding, higher than any before
@@ -138,8 +147,9 @@ type Queue interface {
 	// Bind makes server the owner of client under a new generation and keeps user in the
 	// record. ErrTaken when the client is another user's, and online or with messages waiting; a free
 	// one starts over with an empty queue. No user ("") is another user to a record that has one; a record
-	// without one takes any, and its queue with it.
-	Bind(ctx context.Context, client, user, server string) (Bound, error)
+	// without one takes any, and its queue with it. ErrStale when the same instance of the client was bound by a
+	// later attempt.
+	Bind(ctx context.Context, claim Claim) (Bound, error)
 	// Refresh renews the record's TTL and asserts server as the owner, if the generation is still
 	// the current one, or if the record was lost, or went back to an older generation in a failover: then it is
 	// made again with this generation. ErrStale when a higher one is current.

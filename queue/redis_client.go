@@ -10,10 +10,16 @@ import (
 )
 
 // Bind implements [Queue].
-func (r *Redis) Bind(ctx context.Context, client, user, server string) (Bound, error) {
-	reply, err := r.eval(ctx, bindScript, r.clientKeys(client), user, server, millis(r.opts.RecordTTL), r.horizon.least())
-	if err == nil && reply.empty() {
+func (r *Redis) Bind(ctx context.Context, c Claim) (Bound, error) {
+	client := c.Client
+	reply, err := r.eval(ctx, bindScript, r.clientKeys(client), c.User, c.Server, millis(r.opts.RecordTTL), r.horizon.least(),
+		c.Instance, decimal(c.Attempt))
+	switch {
+	case err != nil:
+	case reply.empty():
 		err = ErrTaken
+	case len(reply.rest) == 1:
+		err = fence(reply.integer())
 	}
 	if err != nil {
 		return Bound{}, fmt.Errorf("bind client %s: %w", client, err)

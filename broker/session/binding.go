@@ -54,14 +54,16 @@ func (t *turns) take(client string) (done func()) {
 
 // bind makes this server the client's owner: first the note that lets the janitor find
 // it, then the fence, then the user's list of clients.
-func (m *Manager) bind(ctx context.Context, client, user string) (queue.Bound, error) {
+func (m *Manager) bind(ctx context.Context, claim queue.Claim) (queue.Bound, error) {
+	client, user := claim.Client, claim.User
 	defer m.turns.take(client)()
 	server := m.opts.ServerID()
+	claim.Server = server
 	if err := m.opts.Registry.HoldClient(ctx, server, client); err != nil {
 		m.doubt(client, server)
 		return queue.Bound{}, err
 	}
-	bound, err := m.opts.Queue.Bind(ctx, client, user, server)
+	bound, err := m.opts.Queue.Bind(ctx, claim)
 	if err != nil {
 		m.doubt(client, server)
 		return bound, err

@@ -57,6 +57,14 @@ func (m *Manager) connect(s *Session, req wire.Request) (c connected, err error)
 	if err := wire.CheckName("client", s.client); err != nil {
 		return c, err
 	}
+	if req.Instance != "" {
+		if err := wire.CheckName("instance", req.Instance); err != nil {
+			return c, err
+		}
+	}
+	if req.Attempt < 0 {
+		return c, wire.Errorf(wire.BadRequest, "attempt: %d is below zero", req.Attempt)
+	}
 	if c.identity, err = m.identify(req); err != nil {
 		return c, err
 	}
@@ -66,7 +74,9 @@ func (m *Manager) connect(s *Session, req wire.Request) (c connected, err error)
 		return c, err
 	}
 	c.server = m.opts.ServerID()
-	if c.bound, err = m.bind(ctx, s.client, c.identity.User); err != nil {
+	if c.bound, err = m.bind(ctx, queue.Claim{
+		Client: s.client, User: c.identity.User, Instance: req.Instance, Attempt: req.Attempt,
+	}); err != nil {
 		m.opts.Hub.Release(c.all.Channel)
 		c.all.Channel = nil
 	}
@@ -136,6 +146,10 @@ func (s *Session) welcome(req wire.Request, c connected) {
 
 // connectFailed tells why and ends the connection.
 func (s *Session) connectFailed(ref wire.Ref, err error) {
+	if errors.Is(err, queue.ErrStale) { // a later attempt of the client was faster
+		s.close(wire.CloseSuperseded, "the client connected elsewhere", 0)
+		return
+	}
 	refusal := s.m.refusal(bindError(s.client, err))
 	s.refuse(ref, refusal)
 	switch refusal.Code {

@@ -25,7 +25,7 @@ type Registry interface {
 
 // Queue is what sessions need of the queue.
 type Queue interface {
-	Bind(ctx context.Context, client, user, server string) (queue.Bound, error)
+	Bind(ctx context.Context, claim queue.Claim) (queue.Bound, error)
 	Refresh(ctx context.Context, client, user, server string, generation int64) error
 	Unbind(ctx context.Context, client string, generation int64) error
 	Client(ctx context.Context, client string) (queue.Client, bool, error)

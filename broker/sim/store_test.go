@@ -103,10 +103,10 @@ func (s *store) User(ctx context.Context, user string) ([]registry.Binding, erro
 	return ask(ctx, s, "User", about{}, func(ctx context.Context) ([]registry.Binding, error) { return s.w.registry.User(ctx, user) }, user)
 }
 
-func (s *store) Bind(ctx context.Context, client, user, server string) (queue.Bound, error) {
-	return ask(ctx, s, "Bind", about{client: client, owner: server}, func(ctx context.Context) (queue.Bound, error) {
-		return s.w.queue.Bind(ctx, client, user, server)
-	}, client, user, server)
+func (s *store) Bind(ctx context.Context, c queue.Claim) (queue.Bound, error) {
+	return ask(ctx, s, "Bind", about{client: c.Client, owner: c.Server}, func(ctx context.Context) (queue.Bound, error) {
+		return s.w.queue.Bind(ctx, c)
+	}, c.Client, c.User, c.Server)
 }
 
 func (s *store) Refresh(ctx context.Context, client, user, server string, generation int64) error {

@@ -47,17 +47,19 @@ func RefOf(v int64) Ref { return Ref{Value: v, Set: true} }
 
 // Request is a message from client to broker; which fields count depends on Type.
 type Request struct {
-	Type    string          `json:"type"`
-	Ref     Ref             `json:"ref,omitzero"`
-	Token   string          `json:"token,omitempty"`
-	Client  string          `json:"client,omitempty"`
-	User    string          `json:"user,omitempty"`
-	Ack     string          `json:"ack,omitempty"`
-	Channel string          `json:"channel,omitempty"`
-	After   *int64          `json:"after,omitempty"`
-	ID      int64           `json:"id,omitempty"`
-	Limit   int             `json:"limit,omitempty"`
-	Data    json.RawMessage `json:"data,omitempty"`
+	Type     string          `json:"type"`
+	Ref      Ref             `json:"ref,omitzero"`
+	Token    string          `json:"token,omitempty"`
+	Client   string          `json:"client,omitempty"`
+	User     string          `json:"user,omitempty"`
+	Ack      string          `json:"ack,omitempty"`
+	Instance string          `json:"instance,omitempty"`
+	Attempt  int64           `json:"attempt,omitempty"`
+	Channel  string          `json:"channel,omitempty"`
+	After    *int64          `json:"after,omitempty"`
+	ID       int64           `json:"id,omitempty"`
+	Limit    int             `json:"limit,omitempty"`
+	Data     json.RawMessage `json:"data,omitempty"`
 }
 
 // Types of requests.

@@ -6,14 +6,19 @@
 -- ARGV[2] server
 -- ARGV[3] TTL of the record, ms
 -- ARGV[4] what the clock must show at least, Unix ms
+-- ARGV[5] instance of the client, empty when it does not say
+-- ARGV[6] attempt of that instance, a number that grows
 -- returns {generation, server until now, user until now, generation until now, acked, messages waiting,
--- what the clock shows, Unix ms};
+-- what the clock shows, Unix ms}; {-1} when a later attempt of the same instance bound it already;
 -- {} when the client is another user's
 -- cost O(1)
 
-local record = redis.call('HMGET', KEYS[1], 'user', 'server', 'generation', 'acked', 'last')
+local record = redis.call('HMGET', KEYS[1], 'user', 'server', 'generation', 'acked', 'last', 'instance', 'attempt')
 local user, server, before, acked = record[1] or '', record[2] or '', record[3] or '0', record[4] or '0'
 local queued = redis.call('LLEN', KEYS[2])
+if ARGV[5] ~= '' and record[6] == ARGV[5] and tonumber(record[7] or 0) > tonumber(ARGV[6]) then
+	return {-1}
+end
 if user ~= '' and user ~= ARGV[1] then
 	if server ~= '' or queued > 0 then
 		return {}
@@ -28,5 +33,10 @@ local now = redis.call('TIME')
 local ms = math.max(now[1] * 1000 + math.floor(now[2] / 1000), tonumber(ARGV[4]))
 local generation = string.format('%.0f', math.max((ms - 1577836800000) * 4096, tonumber(before) + 1))
 redis.call('HSET', KEYS[1], 'user', ARGV[1], 'server', ARGV[2], 'generation', generation, 'since', string.format('%.0f', ms))
+if ARGV[5] ~= '' then
+	redis.call('HSET', KEYS[1], 'instance', ARGV[5], 'attempt', ARGV[6])
+elseif record[6] then
+	redis.call('HDEL', KEYS[1], 'instance', 'attempt')
+end
 redis.call('PEXPIRE', KEYS[1], math.max(tonumber(ARGV[3]), redis.call('PTTL', KEYS[2])))
 return {generation, server, user, before, acked, queued, string.format('%.0f', ms)}

@@ -19,6 +19,7 @@ export class Session {
     this.leaving = false;
     this.after = new Map(); // channel -> last id seen
     this.seen = new Map(); // queue -> ids seen; "" is the client queue
+    this.instance = Math.random().toString(36).slice(2, 10); // so that no attempt takes the client back from a later one
     this.connect();
   }
 
@@ -30,6 +31,7 @@ export class Session {
     this.link = this.open(url, {
       opened: () => this.send({
         type: "connect", ref: 1, client: this.plan.client, user: this.plan.user, after: this.after.get("$all"),
+        instance: this.instance, attempt: this.conn,
       }),
       text: (text) => this.receive(JSON.parse(text)),
       closed: () => this.closed(),
