@@ -54,6 +54,12 @@ local payload = '!' .. string.format('%.0f', after) .. '-' .. ARGV[1]
 local ttl = math.max(tonumber(ARGV[2]), redis.call('PTTL', KEYS[2]))
 redis.call('RPUSH', KEYS[2], marker .. ':' .. payload)
 redis.call('HSET', KEYS[1], 'last', marker, 'lost', ARGV[1])
+-- The marker may be the first entry in this history: as append_client notes it of a message.
+local info = redis.pcall('INFO', 'replication')
+local history = type(info) == 'string' and string.match(info, 'master_replid:(%x+)')
+if history and history ~= redis.call('HGET', KEYS[1], 'history') then
+	redis.call('HSET', KEYS[1], 'history', history, 'cut', string.format('%.0f', last), 'cut_to', marker)
+end
 redis.call('PEXPIRE', KEYS[2], ttl)
 redis.call('PEXPIRE', KEYS[1], math.max(ttl, tonumber(ARGV[3])))
 return {marker, string.format('%.0f', last), payload, record[1] or ''}
