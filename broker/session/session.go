@@ -91,7 +91,7 @@ func (s *Session) handle(req wire.Request) {
 		s.ack(req)
 		return
 	}
-	if req.Type != wire.TypePing && !s.busy && !s.conn.Backlogged() {
+	if req.Type != wire.TypePing && !s.busy && len(s.waiting) == 0 && !s.conn.Backlogged() {
 		s.start(req)
 		return
 	}

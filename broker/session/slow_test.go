@@ -231,3 +231,20 @@ func TestHistoryIsOneWrite(t *testing.T) {
 		t.Errorf("%d messages in all pages, want %d", got, messages)
 	}
 }
+
+// TestMessagesKeepTheirTurn: between the end of a backlog and the word of it another message comes, which
+// must not overtake those that wait.
+func TestMessagesKeepTheirTurn(t *testing.T) {
+	d := newDesk(t, session.Options{})
+	d.backlog(true)
+	d.say(`{"type":"history","channel":"a","ref":1}`)
+	d.backlog(false)
+	d.say(`{"type":"history","channel":"a","ref":2}`)
+	d.do(d.to.Writable)
+	d.settle()
+	d.do(func() {
+		if len(d.sock.written) != 2 || d.sock.written[0].Ref.Value != 1 || d.sock.written[1].Ref.Value != 2 {
+			t.Errorf("answered: %v", d.sock.written)
+		}
+	})
+}
