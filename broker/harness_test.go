@@ -197,28 +197,35 @@ type peer struct {
 
 // ways are the three ways in.
 var ways = map[string]func(t *testing.T, i instance) *peer{
-	"tcp": func(t *testing.T, i instance) *peer {
-		c, err := net.Dial("tcp", i.TCP)
-		if err != nil {
-			t.Fatal(err)
-		}
-		_ = c.SetDeadline(time.Now().Add(patience))
-		r := bufio.NewReader(c)
-		return (&peer{
-			t:     t,
-			write: func(s string) error { _, err := io.WriteString(c, s+"\n"); return err },
-			read:  func() ([]byte, error) { return r.ReadBytes('\n') },
-			close: func() { _ = c.Close() },
-		}).forTest()
-	},
+	"tcp":                   func(t *testing.T, i instance) *peer { return dialLines(t, net.Dialer{}, i.TCP) },
 	"websocket on the loop": func(t *testing.T, i instance) *peer { return dialWS(t, "ws://"+i.TCP+"/ws") },
 	"websocket on net/http": func(t *testing.T, i instance) *peer { return dialWS(t, "ws://"+i.HTTP+"/ws") },
 }
 
-func dialWS(t *testing.T, url string) *peer {
+func dialLines(t *testing.T, d net.Dialer, addr string) *peer {
+	t.Helper()
+	c, err := d.Dial("tcp", addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = c.SetDeadline(time.Now().Add(patience))
+	r := bufio.NewReader(c)
+	return (&peer{
+		t:     t,
+		write: func(s string) error { _, err := io.WriteString(c, s+"\n"); return err },
+		read:  func() ([]byte, error) { return r.ReadBytes('\n') },
+		close: func() { _ = c.Close() },
+	}).forTest()
+}
+
+func dialWS(t *testing.T, url string) *peer { return dialWSBy(t, net.Dialer{}, url) }
+
+func dialWSBy(t *testing.T, d net.Dialer, url string) *peer {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
-	c, _, err := websocket.Dial(ctx, url, nil)
+	c, _, err := websocket.Dial(ctx, url, &websocket.DialOptions{
+		HTTPClient: &http.Client{Transport: &http.Transport{DialContext: d.DialContext}},
+	})
 	if err != nil {
 		cancel()
 		t.Fatal(err)
