@@ -27,6 +27,16 @@ func (p *peer) expectIDs(ids []int64) {
 	}
 }
 
+// leaves ends the connection and waits until the store knows, with all that the client acknowledged.
+func (p *peer) leaves(s store, client string) {
+	p.t.Helper()
+	p.close()
+	eventually(p.t, client+" is offline", func() bool {
+		c, _, err := s.queue.Client(p.t.Context(), client)
+		return err == nil && c.Server == ""
+	})
+}
+
 func (p *peer) expectGap(after, to int64) {
 	p.t.Helper()
 	p.expect(object{"type": "gap", "channel": nil, "after": after, "id": to})
@@ -35,7 +45,8 @@ func (p *peer) expectGap(after, to int64) {
 // TestOverflowOfAClientThatDoesNotAcknowledge: what it has got is no gap on its connection, what it could
 // not be given is one; and at the next connect so is what it had got without saying so.
 func TestOverflowOfAClientThatDoesNotAcknowledge(t *testing.T) {
-	i := start(t, memoryStore(queue.Options{ClientCap: 300}), nil)
+	s := memoryStore(queue.Options{ClientCap: 300})
+	i := start(t, s, nil)
 	overAll(t, func(t *testing.T, dial func(instance) *peer) {
 		client := strings.ReplaceAll(t.Name(), " ", "-")
 		p := dial(i)
@@ -45,7 +56,7 @@ func TestOverflowOfAClientThatDoesNotAcknowledge(t *testing.T) {
 		p.say(`{"type":"ack","id":%d}`, ids[9])
 		p.expectGap(ids[queue.MaxWindow-1], ids[299])
 		p.expectIDs(ids[300 : 300+queue.MaxWindow]) // the lost ones are not on the way any more
-		p.close()
+		p.leaves(s, client)
 
 		p = dial(i)
 		p.connect(client, "")
@@ -53,7 +64,7 @@ func TestOverflowOfAClientThatDoesNotAcknowledge(t *testing.T) {
 		p.expectIDs(ids[300 : 300+queue.MaxWindow])
 		p.say(`{"type":"ack","id":%d}`, ids[399])
 		p.expectIDs(ids[300+queue.MaxWindow:])
-		p.close()
+		p.leaves(s, client)
 
 		more := i.fill(t, client, 250, `"data":1`) // offline: 200 + 250, of which 300 are held
 		waiting := append(ids[400:], more...)
@@ -120,12 +131,12 @@ func TestExpiryOfAClientQueue(t *testing.T) {
 		hours.Add(10) // online: what it has got is not missing
 		p.say(`{"type":"ack","id":%d}`, ids[99])
 		p.expectGap(ids[queue.MaxWindow-1], ids[queue.MaxWindow+1])
-		p.close()
+		p.leaves(s, client)
 
 		p = dial(i) // of what is gone it may have what it did not acknowledge: nobody knows
 		p.connect(client, "")
 		p.expectGap(ids[99], ids[queue.MaxWindow+1])
-		p.close()
+		p.leaves(s, client)
 
 		for name, order := range map[string][2]string{"the longer last": {plain, ttl}, "the longer first": {ttl, plain}} {
 			ids := append(i.fill(t, client, 2, order[0]), i.fill(t, client, 2, order[1])...)
@@ -144,18 +155,12 @@ func TestExpiryOfAClientQueue(t *testing.T) {
 				p.expectIDs(ids[1:])
 			}
 			p.say(`{"type":"ack","id":%d}`, ids[0])
-			p.say(`{"type":"ping","ref":3}`)
-			p.expect(object{"type": "pong"})
-			p.close()
-			eventually(t, "the acknowledgement is with the store", func() bool {
-				c, _, err := s.queue.Client(t.Context(), client)
-				return err == nil && c.Queued == 3
-			})
+			p.leaves(s, client)
 			hours.Add(1)
 			p = dial(i)
 			p.connect(client, "")
 			p.expectGap(ids[0], ids[3])
-			p.close()
+			p.leaves(s, client)
 		}
 	})
 }
