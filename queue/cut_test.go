@@ -1,7 +1,11 @@
 package queue
 
 import (
+	"context"
+	"sync/atomic"
 	"testing"
+
+	"github.com/redis/go-redis/v9"
 
 	"switchboard/internal/redispipe"
 	"switchboard/internal/redistest"
@@ -17,10 +21,15 @@ func TestAcknowledgedBehindALoss(t *testing.T) {
 func acknowledgedBehindALoss(t *testing.T, first bool) {
 	master := redistest.Start(t)
 	heir := redistest.StartReplica(t, master)
-	fresh := false
-	opts := Options{Fresh: func() bool { return fresh }}
+	var fresh atomic.Bool // which shows with the first connection, not before
+	opts := Options{Fresh: fresh.Load}
 	before := NewRedis(redispipe.New(master.Client(t), redispipe.Options{}), opts)
-	after := NewRedis(redispipe.New(heir.Client(t), redispipe.Options{}), opts)
+	client := redis.NewClient(&redis.Options{Addr: heir.Addr, MaxRetries: -1, OnConnect: func(context.Context, *redis.Conn) error {
+		fresh.Store(true)
+		return nil
+	}})
+	t.Cleanup(func() { _ = client.Close() })
+	after := NewRedis(redispipe.New(client, redispipe.Options{}), opts)
 
 	generation := must(before.Bind(t.Context(), Claim{Client: "phone", User: "", Server: "b1"}))(t).Generation
 	kept := must(before.AppendClient(t.Context(), ClientPush{Client: "phone", Data: []byte("1"), Durable: true}))(t).ID
@@ -30,7 +39,6 @@ func acknowledgedBehindALoss(t *testing.T, first bool) {
 	lost := send(t, before, "phone", 3)
 	master.Kill()
 
-	fresh = true
 	if first {
 		// Another server knows of the first loss only, and its marker comes before all new messages.
 		if m := must(after.ConfirmClient(t.Context(), "phone", lost[0]))(t); m == nil {

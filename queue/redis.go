@@ -122,12 +122,16 @@ func Unsure(err error) bool {
 // millis is d as a script takes it. Zero would delete a key instead of letting it expire.
 func millis(d time.Duration) int64 { return max(d.Milliseconds(), 1) }
 
-// flag is a bool as a script compares it.
-func flag(b bool) int {
-	if b {
-		return 1
+// fresh is Options.Fresh as a script compares it. It is asked when the command is written, since the
+// connection that the command waited for may be the one that met another Redis.
+type fresh func() bool
+
+// MarshalBinary implements [encoding.BinaryMarshaler], which go-redis calls when it writes.
+func (f fresh) MarshalBinary() ([]byte, error) {
+	if f() {
+		return []byte("1"), nil
 	}
-	return 0
+	return []byte("0"), nil
 }
 
 // decimal is an id as a script compares it.

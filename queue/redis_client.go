@@ -103,7 +103,7 @@ func (r *Redis) AppendClient(ctx context.Context, push ClientPush) (ClientAppend
 	}
 	reply, unconfirmed, err := r.store(ctx, push.Durable, appendClientScript, keys, push.Data, push.User, r.opts.ClientCap,
 		millis(cmp.Or(push.TTL, r.opts.ClientTTL)), millis(r.opts.RecordTTL), millis(r.opts.KeyTTL),
-		r.horizon.least(), flag(r.opts.Fresh()))
+		r.horizon.least(), fresh(r.opts.Fresh))
 	if err == nil && reply.empty() {
 		err = ErrUnknownClient
 	}
