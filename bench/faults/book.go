@@ -173,7 +173,8 @@ func (b *book) message(client, queue string, id int64, it item, at time.Time) {
 	s.lastID[queue], s.lastN[it.stream] = id, it.n
 }
 
-// gap notes what a client was told to be gone; the queue goes on from its id.
+// gap notes what a client was told to be gone. Only a reset takes the queue back to its id: any other
+// may be told late, among messages that are further on.
 func (b *book) gap(client string, g gap) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -182,5 +183,9 @@ func (b *book) gap(client string, g gap) {
 		return
 	}
 	s.gaps = append(s.gaps, g)
-	s.lastID[g.queue] = g.id
+	if g.id < g.after {
+		s.lastID[g.queue] = g.id
+	} else {
+		s.lastID[g.queue] = max(s.lastID[g.queue], g.id)
+	}
 }

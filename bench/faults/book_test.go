@@ -126,6 +126,15 @@ func TestEachColumnCounts(t *testing.T) {
 			},
 			counts{Acknowledged: 2, Delivered: 2, Disorder: 1},
 		},
+		"ids go back after a gap that is told late": {
+			func(p *page) {
+				p.pushed(1, 3, 4)
+				p.arrive(1, 3)
+				p.told(0, 10)
+				p.message("a", "room", 20, item{"s", 4}, p.tick())
+			},
+			counts{Acknowledged: 3, Delivered: 3, Disorder: 1, Strange: 1, Gaps: 1},
+		},
 		"ids go back after a reset": {
 			func(p *page) {
 				p.pushed(1, 2)
