@@ -64,12 +64,8 @@ func driveFloor(ctx context.Context, o options, p *progress, rounds io.Writer, a
 	if err != nil {
 		return fmt.Errorf("the writer's address: %w", err)
 	}
-	manner := swarm.Silent
-	if manners[o.transport] == swarm.WebSocket {
-		manner = swarm.SilentFrames
-	}
 	s, err := swarm.New(swarm.Options{
-		Addr: strings.TrimSpace(addr), Manner: manner, Connections: o.connections,
+		Addr: strings.TrimSpace(addr), Dialect: &swarm.Silent{Switchboard: swarm.Switchboard{Path: paths[o.transport]}}, Connections: o.connections,
 		Channels: o.channelNames()[:1], Payload: payload(o.size), Stall: o.stall,
 	})
 	if err != nil {

@@ -10,8 +10,6 @@ import (
 
 	"github.com/spf13/pflag"
 	"golang.org/x/sys/unix"
-
-	"switchboard/bench/swarm"
 )
 
 // spare is how many descriptors a process needs for other things than subscribers: HTTP,
@@ -33,8 +31,8 @@ type options struct {
 	stall     time.Duration
 }
 
-// manners are the values of --transport.
-var manners = map[string]swarm.Manner{"tcp": swarm.Lines, "ws": swarm.WebSocket, "http": swarm.WebSocket}
+// paths are the values of --transport, and where each has its WebSocket.
+var paths = map[string]string{"tcp": "", "ws": "/ws", "http": "/ws"}
 
 func parseOptions(args []string, stderr io.Writer) (options, error) {
 	var o options
@@ -81,7 +79,7 @@ func (o *options) check() error {
 			errs = append(errs, fmt.Errorf("--%s: %d is not within %d and %d", n.name, n.value, n.min, n.max))
 		}
 	}
-	if _, ok := manners[o.transport]; !ok {
+	if _, ok := paths[o.transport]; !ok {
 		errs = append(errs, fmt.Errorf("--transport: %q is none of tcp, ws, http", o.transport))
 	}
 	if o.stall <= 0 {

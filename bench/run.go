@@ -56,8 +56,9 @@ func measure(ctx context.Context, o options, p *progress) (_ result, err error) 
 
 // subscribers measures connecting, idling and receiving.
 func (r *run) subscribers(ctx context.Context) (err error) {
+	addr := r.target.swarmAddress(r.opts.transport)
 	r.swarm, err = swarm.New(swarm.Options{
-		Addr: r.target.swarmAddress(r.opts.transport), Manner: manners[r.opts.transport],
+		Addr: addr, Dialect: &swarm.Switchboard{Addr: addr, Path: paths[r.opts.transport]},
 		Connections: r.opts.connections, Channels: r.opts.channelNames(), Payload: payload(r.opts.size),
 		Client: "bench-" + r.id + "-", Stall: r.opts.stall,
 	})

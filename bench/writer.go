@@ -9,7 +9,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"switchboard/bench/swarm"
 	"switchboard/internal/wire"
 )
 
@@ -42,7 +41,7 @@ func floorWriter(args []string, in io.Reader, out io.Writer) error {
 		}
 	}
 	message := wire.Frame.Line
-	if manners[args[2]] == swarm.WebSocket {
+	if paths[args[2]] != "" {
 		message = wire.Frame.WebSocket
 	}
 	before, err := ownCPU()

@@ -9,8 +9,6 @@ import (
 
 	"github.com/gobwas/ws"
 	"golang.org/x/sys/unix"
-
-	"switchboard/internal/wire"
 )
 
 // state is how far a connection has come.
@@ -20,16 +18,18 @@ const (
 	unopened  state = iota
 	dialing         // the kernel has not told how connect went
 	upgrading       // the WebSocket handshake is not answered
-	greeting        // connect and subscribe are not answered
+	greeting        // the subscription is not confirmed
 	ready
 )
 
 // conn is one subscriber.
 type conn struct {
-	rest  []byte // an incomplete message; mostly empty
-	place place
-	fd    int32
-	state state
+	rest     []byte // an incomplete message; mostly empty
+	position int64  // in the server's numbering
+	place    place
+	fd       int32
+	state    state
+	step     uint8 // of the dialect
 }
 
 func (s *Swarm) client(i int) string { return s.opts.Client + strconv.Itoa(i) }
@@ -48,39 +48,22 @@ func (s *Swarm) dialled(i int) error {
 		err = unix.Errno(code)
 	}
 	if err != nil {
-		return fmt.Errorf("connect to %s: %w", s.opts.Addr, err)
+		return fmt.Errorf("connect to %s: %w", s.target(i).name, err)
 	}
 	event := unix.EpollEvent{Events: unix.EPOLLIN, Fd: int32(i)}
 	if err := unix.EpollCtl(s.epoll, unix.EPOLL_CTL_MOD, int(c.fd), &event); err != nil {
 		return fmt.Errorf("epoll_ctl: %w", err)
 	}
-	switch s.opts.Manner {
-	case Silent, SilentFrames:
-		s.isReady(c)
-		return nil
-	case WebSocket:
+	if request := s.dialect.Upgrade(Link{s, i}); request != nil {
 		c.state = upgrading
-		return s.write(c, s.upgrade)
+		return s.write(c, request)
 	}
 	return s.greet(i)
 }
 
-// greet sends connect and subscribe in one write.
 func (s *Swarm) greet(i int) error {
-	c := &s.conns[i]
-	c.state = greeting
-	var out []byte
-	for _, r := range []wire.Request{
-		{Type: wire.TypeConnect, Ref: wire.RefOf(1), Client: s.client(i)},
-		{Type: wire.TypeSubscribe, Ref: wire.RefOf(2), Channel: s.opts.Channels[c.place.channel]},
-	} {
-		encoded, err := s.encode(r)
-		if err != nil {
-			return err
-		}
-		out = append(out, encoded...)
-	}
-	return s.write(c, out)
+	s.conns[i].state = greeting
+	return s.dialect.Greet(Link{s, i})
 }
 
 func (s *Swarm) isReady(c *conn) {
@@ -135,7 +118,7 @@ func (s *Swarm) consume(i int, data []byte) (used int, err error) {
 			}
 			continue
 		}
-		u, n, err := s.next(data[used:])
+		u, n, err := s.dialect.Cut(data[used:])
 		if n == 0 || err != nil {
 			return used, err
 		}
@@ -148,63 +131,38 @@ func (s *Swarm) consume(i int, data []byte) (used int, err error) {
 }
 
 // take acts on one message.
-func (s *Swarm) take(i int, u unit) error {
-	c := &s.conns[i]
-	switch u.op {
-	case opText:
-		if id, ok := messageID(u.body, s.heads[c.place.channel], s.tail); ok {
-			s.deliver(i, id)
-			return nil
-		}
-		return s.event(i, u.body)
+func (s *Swarm) take(i int, u Unit) error {
+	switch u.Op {
+	case OpText:
+		return s.dialect.Read(Link{s, i}, u.Body)
 	case opPing:
-		pong, err := ws.CompileFrame(ws.MaskFrameInPlace(ws.NewPongFrame(bytes.Clone(u.body))))
+		pong, err := ws.CompileFrame(ws.MaskFrameInPlace(ws.NewPongFrame(bytes.Clone(u.Body))))
 		if err != nil {
 			return err
 		}
-		return s.write(c, pong)
+		return s.write(&s.conns[i], pong)
 	case opPong:
 		return nil
 	case opClose:
-		return fmt.Errorf("closed by the server: %s", closeText(u.body))
+		return fmt.Errorf("closed by the server: %s", closeText(u.Body))
 	}
-	return fmt.Errorf("a frame has opcode %#x", u.op)
+	return fmt.Errorf("a frame has opcode %#x", u.Op)
 }
 
-func (s *Swarm) deliver(i int, id int64) {
+// message enters a message into the ledger: under the server's position where all carry the same payload,
+// under its own number else.
+func (s *Swarm) message(i int, payload []byte, position int64) {
 	s.received++
+	id, ok := position, bytes.Equal(payload, s.opts.Payload)
+	if s.opts.Payload == nil {
+		var at int64
+		if id, at, ok = parsePayload(payload); ok && at > 0 && s.opts.Latency != nil {
+			s.opts.Latency(Now() - at)
+		}
+	}
+	if !ok {
+		s.ledger.fault("%s: a message that was not pushed: %.120q", s.who(i), payload)
+		return
+	}
 	s.ledger.note(&s.conns[i].place, id, func() string { return s.who(i) })
-}
-
-// event acts on what is not an ordinary message of the channel.
-func (s *Swarm) event(i int, body []byte) error {
-	c := &s.conns[i]
-	e, err := wire.DecodeEvent(body)
-	if err != nil {
-		return fmt.Errorf("%.80q: %w", body, err)
-	}
-	switch e.Type {
-	case wire.TypeConnected:
-		return nil
-	case wire.TypePing:
-		return s.write(c, s.pong)
-	case wire.TypePong:
-		s.pongs++
-		return nil
-	case wire.TypeSubscribed:
-		if c.state != greeting {
-			return errors.New("a second answer to one subscribe")
-		}
-		s.isReady(c)
-		return nil
-	case wire.TypeMessage:
-		if e.ID != nil && e.Channel == s.opts.Channels[c.place.channel] && bytes.Equal(e.Data, s.opts.Payload) {
-			s.deliver(i, *e.ID) // the same in another notation
-			return nil
-		}
-		s.received++
-		s.ledger.fault("%s: a message that was not pushed: %.120q", s.who(i), body)
-		return nil
-	}
-	return fmt.Errorf("the server sent %.200s", body)
 }

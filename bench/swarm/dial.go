@@ -8,26 +8,46 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-const (
-	// maxDialing is how many connections are on the way at once.
-	maxDialing = 128
-	// perAddress is how many connections share a source address. A loopback address has about
-	// 28,000 ports to give, those of a run before this one still waiting among them.
-	perAddress = 4096
-)
+// perAddress is how many connections share a source address. A loopback address has about
+// 28,000 ports to give, those of a run before this one still waiting among them.
+const perAddress = 4096
+
+// target is where a subscriber connects.
+type target struct {
+	addr  unix.Sockaddr
+	name  string
+	local bool // on the loopback interface
+}
+
+func resolveAll(opts Options) (targets []target, err error) {
+	addrs := opts.Addrs
+	if len(addrs) == 0 {
+		addrs = []string{opts.Addr}
+	}
+	for _, addr := range addrs {
+		t, err := resolve(addr)
+		if err != nil {
+			return nil, err
+		}
+		targets = append(targets, t)
+	}
+	return targets, nil
+}
 
 // resolve is the one address behind host:port.
-func resolve(addr string) (to unix.Sockaddr, local bool, err error) {
+func resolve(addr string) (target, error) {
 	tcp, err := net.ResolveTCPAddr("tcp4", addr)
 	if err != nil {
-		return nil, false, fmt.Errorf("address %s: %w", addr, err)
+		return target{}, fmt.Errorf("address %s: %w", addr, err)
 	}
 	to4 := &unix.SockaddrInet4{Port: tcp.Port}
 	if n := copy(to4.Addr[:], tcp.IP.To4()); n != 4 {
-		return nil, false, fmt.Errorf("address %s: an IPv4 address is needed", addr)
+		return target{}, fmt.Errorf("address %s: an IPv4 address is needed", addr)
 	}
-	return to4, tcp.IP.IsLoopback(), nil
+	return target{to4, addr, tcp.IP.IsLoopback()}, nil
 }
+
+func (s *Swarm) target(i int) *target { return &s.targets[i%len(s.targets)] }
 
 // dial begins to connect subscriber i.
 func (s *Swarm) dial(i int) error {
@@ -41,7 +61,8 @@ func (s *Swarm) dial(i int) error {
 	if err := unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1); err != nil {
 		return fmt.Errorf("TCP_NODELAY: %w", err)
 	}
-	if s.local {
+	to := s.target(i)
+	if to.local {
 		// The port is chosen at connect, when the kernel knows that another target makes it free.
 		if err := unix.SetsockoptInt(fd, unix.IPPROTO_IP, unix.IP_BIND_ADDRESS_NO_PORT, 1); err != nil {
 			return fmt.Errorf("IP_BIND_ADDRESS_NO_PORT: %w", err)
@@ -51,8 +72,8 @@ func (s *Swarm) dial(i int) error {
 			return fmt.Errorf("bind to %s: %w", net.IP(from.Addr[:]), err)
 		}
 	}
-	if err := unix.Connect(fd, s.target); err != nil && !errors.Is(err, unix.EINPROGRESS) {
-		return fmt.Errorf("connect to %s: %w", s.opts.Addr, err)
+	if err := unix.Connect(fd, to.addr); err != nil && !errors.Is(err, unix.EINPROGRESS) {
+		return fmt.Errorf("connect to %s: %w", to.name, err)
 	}
 	event := unix.EpollEvent{Events: unix.EPOLLOUT, Fd: int32(i)}
 	if err := unix.EpollCtl(s.epoll, unix.EPOLL_CTL_ADD, fd, &event); err != nil {

@@ -3,12 +3,7 @@ package swarm
 import (
 	"bytes"
 	"encoding/binary"
-	"encoding/json"
 	"fmt"
-
-	"github.com/gobwas/ws"
-
-	"switchboard/internal/wire"
 )
 
 // The key and the answer to it are the example of RFC 6455 §1.3; every connection may use
@@ -18,10 +13,15 @@ const (
 	socketAccept = "s3pPLMBiTxaQ9kYGzzhZRbK+xOo="
 )
 
-// upgradeRequest opens a WebSocket at path.
-func upgradeRequest(addr, path string) []byte {
-	return fmt.Appendf(nil, "GET %s HTTP/1.1\r\nHost: %s\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"+
-		"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: %s\r\n\r\n", path, addr, socketKey)
+// Upgrade is the request that opens a WebSocket at path, with further headers, each
+// "Name: value".
+func Upgrade(addr, path string, headers ...string) []byte {
+	request := fmt.Appendf(nil, "GET %s HTTP/1.1\r\nHost: %s\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"+
+		"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: %s\r\n", path, addr, socketKey)
+	for _, h := range headers {
+		request = append(append(request, h...), "\r\n"...)
+	}
+	return append(request, "\r\n"...)
 }
 
 // upgraded reads the answer to the handshake and then greets; 0 means more must come.
@@ -38,18 +38,6 @@ func (s *Swarm) upgraded(i int, data []byte) (used int, err error) {
 		return 0, fmt.Errorf("the WebSocket handshake was answered with %.300q", data)
 	}
 	return end + 4, s.greet(i)
-}
-
-// encode is r as it goes out on this swarm's connections.
-func (s *Swarm) encode(r wire.Request) ([]byte, error) {
-	body, err := json.Marshal(r)
-	if err != nil {
-		return nil, err
-	}
-	if s.opts.Manner == WebSocket {
-		return ws.CompileFrame(ws.MaskFrameInPlace(ws.NewTextFrame(body)))
-	}
-	return append(body, '\n'), nil
 }
 
 // closeText is the code and reason of a close frame.

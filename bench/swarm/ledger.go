@@ -13,6 +13,8 @@ type ledger struct {
 	ids    [][]int64 // by channel: as whoever came first saw them
 	faults []string  // the first maxFaults
 	wrong  int       // all faults
+	// writers is how many publish to one channel at a time, see Options.Writers: between them no order is promised.
+	writers int64
 }
 
 // place is one subscriber's position.
@@ -30,7 +32,7 @@ func (l *ledger) note(p *place, id int64, who func() string) {
 	case n < len(ids) && ids[n] != id:
 		p.astray = true
 		l.fault("%s: message %d has id %d, others have %d there", who(), n+1, id, ids[n])
-	case n == len(ids) && n > 0 && id <= ids[n-1]:
+	case n == len(ids) && n > 0 && id <= ids[n-1] && l.writers <= 1:
 		p.astray = true
 		l.fault("%s: message %d has id %d, after %d", who(), n+1, id, ids[n-1])
 	case n == len(ids):
@@ -48,7 +50,8 @@ func (l *ledger) fault(format string, args ...any) {
 // settle checks a channel's ledger against the ids that were pushed to it, in any order.
 func (l *ledger) settle(name string, channel int, pushed []int64) {
 	want := slices.Sorted(slices.Values(pushed))
-	got := l.ids[channel]
+	l.inOrder(name, l.ids[channel])
+	got := slices.Sorted(slices.Values(l.ids[channel]))
 	for i := range max(len(got), len(want)) {
 		switch {
 		case i >= len(got):
@@ -61,5 +64,21 @@ func (l *ledger) settle(name string, channel int, pushed []int64) {
 			l.fault("channel %s: message %d was pushed with id %d and delivered as %d", name, i+1, want[i], got[i])
 			return
 		}
+	}
+}
+
+// inOrder checks that the messages of each writer came as he wrote them.
+func (l *ledger) inOrder(name string, ids []int64) {
+	if l.writers <= 1 {
+		return // checked at each message
+	}
+	last := make([]int64, l.writers)
+	for i, id := range ids {
+		w := id % l.writers
+		if id <= last[w] {
+			l.fault("channel %s: message %d has id %d, after %d of the same publisher", name, i+1, id, last[w])
+			return
+		}
+		last[w] = id
 	}
 }

@@ -47,7 +47,7 @@ func TestLedger(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			s := &Swarm{
 				opts: Options{Channels: []string{"c"}, Client: "s"}, conns: make([]conn, 3),
-				ledger: ledger{ids: make([][]int64, 1)},
+				ledger: ledger{ids: make([][]int64, 1), writers: 1},
 			}
 			for i, ids := range tc.received {
 				for _, id := range ids {
@@ -83,13 +83,37 @@ func TestSubscribers(t *testing.T) {
 	}
 }
 
+// TestWriters checks what two publishers of one channel may do to each other, and what one may not to himself.
+func TestWriters(t *testing.T) {
+	for name, tc := range map[string]struct {
+		received, pushed []int64
+		fault            string
+	}{
+		"between each other": {received: []int64{2, 1, 4, 3, 5}, pushed: []int64{1, 3, 5, 2, 4}},
+		"own order":          {received: []int64{1, 5, 3}, pushed: []int64{1, 3, 5}, fault: "id 3, after 5 of the same publisher"},
+		"twice":              {received: []int64{1, 2, 1}, pushed: []int64{1, 2}, fault: "id 1, after 1"},
+		"lost":               {received: []int64{2, 3}, pushed: []int64{1, 2, 3}, fault: "pushed with id 1"},
+	} {
+		l := ledger{ids: make([][]int64, 1), writers: 2}
+		var p place
+		for _, id := range tc.received {
+			l.note(&p, id, func() string { return "" })
+		}
+		l.settle("c", 0, tc.pushed)
+		if got := strings.Join(l.faults, "\n"); !strings.Contains(got, tc.fault) || tc.fault == "" && got != "" {
+			t.Errorf("%s: got %q, want %q", name, got, tc.fault)
+		}
+	}
+}
+
 func BenchmarkDeliver(b *testing.B) {
-	s, err := New(Options{Addr: "127.0.0.1:1", Connections: 1, Channels: []string{"bench-0"}, Payload: []byte(`{"text":"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"}`)})
+	s, err := New(Options{Addr: "127.0.0.1:1", Dialect: &Switchboard{}, Connections: 1, Channels: []string{"bench-0"}})
 	if err != nil {
 		b.Fatal(err)
 	}
 	defer s.Close()
-	line := append(append(append([]byte{}, s.heads[0]...), "735325130218701"...), append(s.tail, '\n')...)
+	line := append(messageHead("bench-0"), `735325130218701,"data":`...)
+	line = append(AppendPayload(line, 1, 0), "}\n"...)
 	s.conns[0].state = ready
 	b.ReportAllocs()
 	for b.Loop() {

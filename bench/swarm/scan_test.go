@@ -15,26 +15,26 @@ func TestNext(t *testing.T) {
 	framed := func(s string) string { return string(wire.NewFrame([]byte(s)).WebSocket()) }
 	for _, tc := range []struct {
 		name string
-		next func([]byte) (unit, int, error)
+		next func([]byte) (Unit, int, error)
 		in   string
-		want []unit
+		want []Unit
 		rest int
 		err  error
 	}{
-		{name: "lines", next: nextLine, in: "a\n\nbc\n", want: []unit{{opText, []byte("a")}, {opText, nil}, {opText, []byte("bc")}}},
-		{name: "half a line", next: nextLine, in: "a\nbc", want: []unit{{opText, []byte("a")}}, rest: 2},
-		{name: "endless line", next: nextLine, in: strings.Repeat("x", maxMessage+1), err: errLong, rest: maxMessage + 1},
+		{name: "lines", next: CutLine, in: "a\n\nbc\n", want: []Unit{{OpText, []byte("a")}, {OpText, nil}, {OpText, []byte("bc")}}},
+		{name: "half a line", next: CutLine, in: "a\nbc", want: []Unit{{OpText, []byte("a")}}, rest: 2},
+		{name: "endless line", next: CutLine, in: strings.Repeat("x", maxMessage+1), err: errLong, rest: maxMessage + 1},
 		{
-			name: "frames of each length", next: nextFrame, in: framed("a") + framed(long) + framed(longer),
-			want: []unit{{opText, []byte("a")}, {opText, []byte(long)}, {opText, []byte(longer)}},
+			name: "frames of each length", next: CutFrame, in: framed("a") + framed(long) + framed(longer),
+			want: []Unit{{OpText, []byte("a")}, {OpText, []byte(long)}, {OpText, []byte(longer)}},
 		},
-		{name: "ping and close", next: nextFrame, in: "\x89\x01z\x88\x00", want: []unit{{opPing, []byte("z")}, {opClose, nil}}},
-		{name: "half a header", next: nextFrame, in: framed(long)[:3], rest: 3},
-		{name: "half a body", next: nextFrame, in: framed(long)[:100], rest: 100},
-		{name: "fragment", next: nextFrame, in: "\x01\x01a", err: errFragmented, rest: 3},
-		{name: "continuation", next: nextFrame, in: "\x80\x01a", err: errFragmented, rest: 3},
-		{name: "masked", next: nextFrame, in: "\x81\x81abcde", err: errMasked, rest: 7},
-		{name: "huge", next: nextFrame, in: "\x81\x7f\xff\xff\xff\xff\xff\xff\xff\xff", err: errLong, rest: 10},
+		{name: "ping and close", next: CutFrame, in: "\x89\x01z\x88\x00", want: []Unit{{opPing, []byte("z")}, {opClose, nil}}},
+		{name: "half a header", next: CutFrame, in: framed(long)[:3], rest: 3},
+		{name: "half a body", next: CutFrame, in: framed(long)[:100], rest: 100},
+		{name: "fragment", next: CutFrame, in: "\x01\x01a", err: errFragmented, rest: 3},
+		{name: "continuation", next: CutFrame, in: "\x80\x01a", err: errFragmented, rest: 3},
+		{name: "masked", next: CutFrame, in: "\x81\x81abcde", err: errMasked, rest: 7},
+		{name: "huge", next: CutFrame, in: "\x81\x7f\xff\xff\xff\xff\xff\xff\xff\xff", err: errLong, rest: 10},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			got, rest, err := all(tc.next, []byte(tc.in))
@@ -46,52 +46,33 @@ func TestNext(t *testing.T) {
 			}
 		})
 	}
-	if _, _, err := nextFrame([]byte("\xc1\x00")); err == nil {
+	if _, _, err := CutFrame([]byte("\xc1\x00")); err == nil {
 		t.Error("reserved bits were let through")
 	}
 }
 
 // all takes units until one is incomplete or wrong.
-func all(next func([]byte) (unit, int, error), data []byte) (units []unit, rest []byte, err error) {
+func all(next func([]byte) (Unit, int, error), data []byte) (units []Unit, rest []byte, err error) {
 	for {
 		u, n, err := next(data)
 		if n == 0 || err != nil {
 			return units, data, err
 		}
-		units = append(units, unit{u.op, bytes.Clone(u.body)})
+		units = append(units, Unit{u.Op, bytes.Clone(u.Body)})
 		data = data[n:]
 	}
 }
 
-func same(a, b []unit) bool {
+func same(a, b []Unit) bool {
 	if len(a) != len(b) {
 		return false
 	}
 	for i := range a {
-		if a[i].op != b[i].op || !bytes.Equal(a[i].body, b[i].body) {
+		if a[i].Op != b[i].Op || !bytes.Equal(a[i].Body, b[i].Body) {
 			return false
 		}
 	}
 	return true
-}
-
-func TestMessageID(t *testing.T) {
-	head, tail := []byte(`{"channel":"c","id":`), []byte(`,"data":1}`)
-	for in, want := range map[string]int64{
-		`{"channel":"c","id":735325130218701,"data":1}`:     735325130218701,
-		`{"channel":"c","id":0,"data":1}`:                   0,
-		`{"channel":"c","id":,"data":1}`:                    -1,
-		`{"channel":"c","id":5,"data":2}`:                   -1,
-		`{"channel":"c","id":5,"data":1} `:                  -1,
-		`{"channel":"d","id":5,"data":1}`:                   -1,
-		`{"channel":"c","id":-5,"data":1}`:                  -1,
-		`{"channel":"c","id":9999999999999999999,"data":1}`: -1,
-	} {
-		id, ok := messageID([]byte(in), head, tail)
-		if ok != (want >= 0) || ok && id != want {
-			t.Errorf("%s: got %d, %v, want %d", in, id, ok, want)
-		}
-	}
 }
 
 // FuzzNext gives the scanners any bytes, whole and in two pieces: what they find must not depend on
@@ -101,15 +82,15 @@ func FuzzNext(f *testing.F) {
 	f.Add(append(wire.NewFrame([]byte(`{"a":1}`)).WebSocket(), 0x89, 0, 0x88, 2, 3, 232), 5, true)
 	f.Add(wire.NewFrame(bytes.Repeat([]byte("x"), 200)).WebSocket(), 3, true)
 	f.Fuzz(func(t *testing.T, data []byte, cut int, frames bool) {
-		next := nextLine
+		next := CutLine
 		if frames {
-			next = nextFrame
+			next = CutFrame
 		}
 		whole, wholeRest, wholeErr := all(next, data)
 		cut = min(max(cut, 0), len(data))
 		pieces, rest, err := all(next, data[:cut])
 		if err == nil {
-			var more []unit
+			var more []Unit
 			more, rest, err = all(next, append(bytes.Clone(rest), data[cut:]...))
 			pieces = append(pieces, more...)
 			if (err == nil) != (wholeErr == nil) || !bytes.Equal(rest, wholeRest) || !same(pieces, whole) {

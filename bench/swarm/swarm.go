@@ -9,19 +9,6 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
-
-	"switchboard/internal/wire"
-)
-
-// Manner is how a connection speaks.
-type Manner uint8
-
-// The manners.
-const (
-	Lines        Manner = iota // raw TCP, one message a line
-	WebSocket                  // one message a text frame, after a handshake
-	Silent                     // lines come; nothing is sent, a connection is ready once it stands
-	SilentFrames               // as Silent, with text frames
 )
 
 const (
@@ -30,16 +17,25 @@ const (
 	pollTime   = 50 * time.Millisecond // how often conditions are looked at while nothing comes
 )
 
-// Options configures a Swarm. Addr, Connections, Channels and Payload are required.
+// Options configures a Swarm. Addr, Dialect, Connections and Channels are required.
 type Options struct {
-	Addr        string // host:port
-	Manner      Manner
-	Path        string        // of a WebSocket. Zero means /ws
-	Connections int           // subscriber i follows Channels[i % len(Channels)]
-	Channels    []string      // names
-	Payload     []byte        // compact JSON: what every message must carry
-	Client      string        // client ids are this and a number
-	Stall       time.Duration // without anything new for so long, waiting fails. Zero means 10 s
+	Addr        string   // host:port
+	Addrs       []string // instead of Addr: subscriber i connects to Addrs[i % len(Addrs)]
+	Dialect     Dialect
+	Connections int      // subscriber i follows Channels[i % len(Channels)]
+	Channels    []string // names
+	Client      string   // client ids are this and a number
+
+	// Payload is what every message carries, compact JSON; the ledger then holds the server's
+	// positions. Zero means numbered payloads (AppendPayload), and a ledger of those numbers.
+	Payload []byte
+	// Writers is how many publishers write to one channel at the same time: publisher w the numbers that leave
+	// the rest w. Its own messages must come in order. Zero means 1.
+	Writers int64
+	// Latency takes the time since a message was to be sent, ns. Zero means that nobody asks.
+	Latency func(ns int64)
+	Dialing int           // connections on the way at once. Zero means 128
+	Stall   time.Duration // without anything new for so long, waiting fails. Zero means 10 s
 }
 
 // Swarm is many subscribers. It belongs to one goroutine, but for Wake.
@@ -47,22 +43,17 @@ type Swarm struct {
 	opts    Options
 	epoll   int
 	eventfd int
-	target  unix.Sockaddr
-	local   bool // the target is on the loopback interface
+	targets []target
 
 	conns  []conn
 	opened int  // conns that have a socket
 	open   bool // Open was called
 	ledger ledger
-	next   func(buf []byte) (unit, int, error)
 
-	buf     []byte
-	events  []unix.EpollEvent
-	heads   [][]byte // by channel: what a message begins with
-	tail    []byte   // what a message ends with
-	upgrade []byte
-	ping    []byte // the message; frames of WebSocket are answered one by one
-	pong    []byte
+	dialect  Dialect
+	reopened bool // all were connected before
+	buf      []byte
+	events   []unix.EpollEvent
 
 	dialing  int // between socket and ready
 	ready    int
@@ -74,22 +65,18 @@ type Swarm struct {
 
 // New prepares a Swarm; nothing is connected until Open.
 func New(opts Options) (*Swarm, error) {
-	opts.Path = cmp.Or(opts.Path, "/ws")
+	opts.Dialing = cmp.Or(opts.Dialing, 128)
 	opts.Stall = cmp.Or(opts.Stall, 10*time.Second)
 	s := &Swarm{
-		opts: opts, next: nextLine, conns: make([]conn, opts.Connections),
-		ledger: ledger{ids: make([][]int64, len(opts.Channels))},
+		opts: opts, dialect: opts.Dialect, conns: make([]conn, opts.Connections),
+		ledger: ledger{ids: make([][]int64, len(opts.Channels)), writers: max(1, opts.Writers)},
 		buf:    make([]byte, bufferSize+maxMessage), events: make([]unix.EpollEvent, maxEvents),
-		upgrade: upgradeRequest(opts.Addr, opts.Path),
 	}
 	for i := range s.conns {
 		s.conns[i] = conn{fd: -1, place: place{channel: int32(i % len(opts.Channels))}}
 	}
-	if err := s.phrases(); err != nil {
-		return nil, err
-	}
 	var err error
-	if s.target, s.local, err = resolve(opts.Addr); err != nil {
+	if s.targets, err = resolveAll(opts); err != nil {
 		return nil, err
 	}
 	if s.epoll, err = unix.EpollCreate1(unix.EPOLL_CLOEXEC); err != nil {
@@ -102,25 +89,6 @@ func New(opts Options) (*Swarm, error) {
 		return nil, errors.Join(fmt.Errorf("eventfd: %w", err), unix.Close(s.epoll))
 	}
 	return s, nil
-}
-
-// phrases prepares what is sent and compared again and again.
-func (s *Swarm) phrases() (err error) {
-	for _, name := range s.opts.Channels {
-		whole := wire.EncodeMessage(name, 0, s.opts.Payload).JSON()
-		s.tail = fmt.Appendf(nil, `,"data":%s}`, s.opts.Payload)
-		s.heads = append(s.heads, whole[:len(whole)-len(s.tail)-len("0")])
-	}
-	if s.ping, err = s.encode(wire.Request{Type: wire.TypePing}); err != nil {
-		return err
-	}
-	if s.pong, err = s.encode(wire.Request{Type: wire.TypePong}); err != nil {
-		return err
-	}
-	if s.opts.Manner == WebSocket || s.opts.Manner == SilentFrames {
-		s.next = nextFrame
-	}
-	return nil
 }
 
 // Open connects and subscribes everybody, a limited number at a time: a full backlog
@@ -167,7 +135,7 @@ func (s *Swarm) turn(ctx context.Context, d time.Duration) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	for s.open && s.opened < len(s.conns) && s.dialing < maxDialing {
+	for s.open && s.opened < len(s.conns) && s.dialing < s.opts.Dialing {
 		if err := s.dial(s.opened); err != nil {
 			return fmt.Errorf("%s: %w", s.who(s.opened), err)
 		}
@@ -228,7 +196,7 @@ func (s *Swarm) Subscribers(channel int) int {
 func (s *Swarm) Fence(ctx context.Context) error {
 	want := s.pongs
 	for i := range s.conns {
-		if err := s.write(&s.conns[i], s.ping); err != nil {
+		if err := s.write(&s.conns[i], s.dialect.Ping()); err != nil {
 			return fmt.Errorf("%s: %w", s.who(i), err)
 		}
 		want++
@@ -249,6 +217,26 @@ func (s *Swarm) Verify(pushed [][]int64) (wrong int, faults []string) {
 		}
 	}
 	return s.ledger.wrong, s.ledger.faults
+}
+
+// Cut closes all sockets, as a network that breaks does.
+func (s *Swarm) Cut() error {
+	var errs []error
+	for i := range s.conns {
+		c := &s.conns[i]
+		if c.fd >= 0 {
+			errs = append(errs, unix.Close(int(c.fd)))
+		}
+		c.fd, c.state, c.step, c.rest = -1, unopened, 0, c.rest[:0]
+	}
+	s.open, s.opened, s.ready, s.dialing = false, 0, 0, 0
+	return errors.Join(errs...)
+}
+
+// Reopen is Open after Cut: everybody resumes at his position.
+func (s *Swarm) Reopen(ctx context.Context, progress func()) error {
+	s.reopened = true
+	return s.Open(ctx, progress)
 }
 
 // Close closes the sockets.

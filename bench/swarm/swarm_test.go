@@ -39,6 +39,9 @@ func serve(t *testing.T, script func(c net.Conn)) (addr string) {
 }
 
 func open(t *testing.T, opts Options) (*Swarm, error) {
+	if opts.Dialect == nil {
+		opts.Dialect = &Switchboard{}
+	}
 	opts.Connections, opts.Channels, opts.Payload = 1, []string{"news"}, []byte(`{"n":1}`)
 	s, err := New(opts)
 	if err != nil {
@@ -52,31 +55,34 @@ func open(t *testing.T, opts Options) (*Swarm, error) {
 	return s, s.Open(t.Context(), func() {})
 }
 
+// silent are the servers to which nothing is said, of lines and of frames.
+func silent(path string) *Silent { return &Silent{Switchboard{Path: path}} }
+
 // TestRefused checks that whatever a server does wrong is told with the connection that met it.
 func TestRefused(t *testing.T) {
 	greeting := wire.Event{Type: wire.TypeSubscribed}.Encode()
 	for name, tc := range map[string]struct {
-		manner Manner
-		answer []byte
-		want   string
+		dialect Dialect
+		answer  []byte
+		want    string
 	}{
 		"end":                {answer: nil, want: "unexpected EOF"},
 		"error":              {answer: wire.Event{Type: wire.TypeError, Code: "overloaded"}.Encode().Line(), want: "overloaded"},
 		"not JSON":           {answer: []byte("hello\n"), want: "not JSON"},
-		"a refused upgrade":  {manner: WebSocket, answer: []byte("HTTP/1.1 403 Forbidden\r\n\r\n"), want: "403 Forbidden"},
+		"a refused upgrade":  {dialect: &Switchboard{Path: "/ws"}, answer: []byte("HTTP/1.1 403 Forbidden\r\n\r\n"), want: "403 Forbidden"},
 		"subscribed twice":   {answer: append(greeting.Line(), greeting.Line()...), want: "second answer"},
-		"a binary frame":     {manner: SilentFrames, answer: []byte("\x82\x00"), want: "opcode 0x2"},
-		"a close frame":      {manner: SilentFrames, answer: []byte("\x88\x04\x0f\xa1by"), want: `4001 "by"`},
+		"a binary frame":     {dialect: silent("/"), answer: []byte("\x82\x00"), want: "opcode 0x2"},
+		"a close frame":      {dialect: silent("/"), answer: []byte("\x88\x04\x0f\xa1by"), want: `4001 "by"`},
 		"a gap of the queue": {answer: append(greeting.Line(), wire.Event{Type: wire.TypeGap}.Encode().Line()...), want: "gap"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			addr := serve(t, func(c net.Conn) {
-				if tc.manner != SilentFrames {
+				if _, ok := tc.dialect.(*Silent); !ok {
 					_, _ = c.Read(make([]byte, 1000))
 				}
 				_, _ = c.Write(tc.answer)
 			})
-			s, err := open(t, Options{Addr: addr, Manner: tc.manner})
+			s, err := open(t, Options{Addr: addr, Dialect: tc.dialect})
 			if err == nil {
 				err = s.Until(t.Context(), "wait", func() bool { return false })
 			}
@@ -95,7 +101,7 @@ func TestChanged(t *testing.T) {
 		fmt.Fprintf(c, "%s", wire.EncodeMessage("news", 9, []byte(`{"n":2}`)).Line())
 		_, _ = c.Read(make([]byte, 1)) // until the other side is done
 	})
-	s, err := open(t, Options{Addr: addr, Manner: Silent})
+	s, err := open(t, Options{Addr: addr, Dialect: silent("")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -111,7 +117,7 @@ func TestChanged(t *testing.T) {
 // TestCut checks a message that comes in two reads, for each framing.
 func TestCut(t *testing.T) {
 	frame := wire.EncodeMessage("news", 5, []byte(`{"n":1}`))
-	for manner, message := range map[Manner][]byte{Silent: frame.Line(), SilentFrames: frame.WebSocket()} {
+	for path, message := range map[string][]byte{"": frame.Line(), "/": frame.WebSocket()} {
 		for _, cut := range []int{1, 20, len(message) - 1} {
 			more := make(chan struct{})
 			addr := serve(t, func(c net.Conn) {
@@ -120,7 +126,7 @@ func TestCut(t *testing.T) {
 				_, _ = c.Write(message[cut:])
 				_, _ = c.Read(make([]byte, 1)) // until the other side is done
 			})
-			s, err := open(t, Options{Addr: addr, Manner: manner})
+			s, err := open(t, Options{Addr: addr, Dialect: silent(path)})
 			if err == nil {
 				err = s.Until(t.Context(), "receive a piece", func() bool { return len(s.conns[0].rest) == cut })
 			}
@@ -141,7 +147,7 @@ func TestCut(t *testing.T) {
 // TestStall checks that silence ends a wait, and says how far it was.
 func TestStall(t *testing.T) {
 	addr := serve(t, func(c net.Conn) { _, _ = c.Read(make([]byte, 1)) })
-	s, err := open(t, Options{Addr: addr, Manner: Silent, Stall: time.Nanosecond})
+	s, err := open(t, Options{Addr: addr, Dialect: silent(""), Stall: time.Nanosecond})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -154,7 +160,7 @@ func TestStall(t *testing.T) {
 // TestWake checks that a condition is looked at again when somebody asks for it.
 func TestWake(t *testing.T) {
 	addr := serve(t, func(c net.Conn) { _, _ = c.Read(make([]byte, 1)) })
-	s, err := open(t, Options{Addr: addr, Manner: Silent})
+	s, err := open(t, Options{Addr: addr, Dialect: silent("")})
 	if err != nil {
 		t.Fatal(err)
 	}
