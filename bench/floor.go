@@ -11,7 +11,9 @@ import (
 	"os/exec"
 	"strings"
 
+	"switchboard/bench/progress"
 	"switchboard/bench/swarm"
+	"switchboard/bench/system"
 )
 
 // floorCommand, as the first argument, makes this program the writer that the floor is
@@ -20,13 +22,17 @@ const floorCommand = "floor-writer"
 
 // measureFloor lets a process of its own write every message to every connection, one at a
 // time, and reads it with the same subscribers as the broker's run.
-func measureFloor(ctx context.Context, o options, p *progress) (_ *floorResult, err error) {
+func measureFloor(ctx context.Context, o options, p *progress.Line) (_ *system.FloorReport, err error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
-	p.stage("floor: bare write(2) to %d sockets", o.connections)
-	cmd := exec.CommandContext(ctx, self, floorCommand, fmt.Sprint(o.connections), fmt.Sprint(o.size), o.transport)
+	p.Stage("floor: bare write(2) to %d sockets", o.connections)
+	framing := "lines"
+	if paths[o.transport] != "" {
+		framing = "frames"
+	}
+	cmd := exec.CommandContext(ctx, self, floorCommand, fmt.Sprint(o.connections), framing, o.channelNames()[0])
 	rounds, err := cmd.StdinPipe()
 	if err != nil {
 		return nil, err
@@ -46,7 +52,7 @@ func measureFloor(ctx context.Context, o options, p *progress) (_ *floorResult, 
 		_ = cmd.Process.Kill()
 	}
 	_ = rounds.Close() // tells it to report; when that fails its answer does too
-	var res floorResult
+	var res system.FloorReport
 	decodeErr := json.NewDecoder(answers).Decode(&res)
 	if waitErr := cmd.Wait(); err == nil && waitErr != nil {
 		err = fmt.Errorf("the writer: %w\n%s", waitErr, log.String())
@@ -59,7 +65,7 @@ func measureFloor(ctx context.Context, o options, p *progress) (_ *floorResult, 
 
 // driveFloor connects to the writer, and lets it write the next message when everybody
 // has the last.
-func driveFloor(ctx context.Context, o options, p *progress, rounds io.Writer, answers *bufio.Reader) (err error) {
+func driveFloor(ctx context.Context, o options, p *progress.Line, rounds io.Writer, answers *bufio.Reader) (err error) {
 	addr, err := answers.ReadString('\n')
 	if err != nil {
 		return fmt.Errorf("the writer's address: %w", err)
@@ -72,19 +78,19 @@ func driveFloor(ctx context.Context, o options, p *progress, rounds io.Writer, a
 		return err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
-	if err := s.Open(ctx, func() { p.show("floor: %d of %d connections", s.Ready(), o.connections) }); err != nil {
+	if err := s.Open(ctx, func() { p.Show("floor: %d of %d connections", s.Ready(), o.connections) }); err != nil {
 		return err
 	}
-	ids := make([]int64, o.messages)
+	ids, line := make([]int64, o.messages), append(payload(o.size), '\n')
 	for i := range ids {
-		ids[i] = firstID + int64(i)
-		if _, err := rounds.Write([]byte{'\n'}); err != nil {
+		ids[i] = system.FirstID + int64(i)
+		if _, err := rounds.Write(line); err != nil {
 			return fmt.Errorf("tell the writer: %w", err)
 		}
 		want := int64(i+1) * int64(o.connections)
 		err := s.Until(ctx, "receive", func() bool {
 			got, _ := s.Received()
-			p.show("floor: %d of %d messages", i, o.messages)
+			p.Show("floor: %d of %d messages", i, o.messages)
 			return got >= want
 		})
 		if err != nil {

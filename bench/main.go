@@ -11,6 +11,9 @@ import (
 	"syscall"
 
 	"github.com/spf13/pflag"
+
+	"switchboard/bench/progress"
+	"switchboard/bench/system"
 )
 
 func main() { os.Exit(command(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }
@@ -19,7 +22,7 @@ func main() { os.Exit(command(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }
 // arguments that are wrong.
 func command(args []string, stdin io.Reader, stdout io.Writer, stderr *os.File) int {
 	if len(args) > 0 && args[0] == floorCommand {
-		if err := floorWriter(args[1:], stdin, stdout); err != nil {
+		if err := system.FloorWriter(args[1:], stdin, stdout); err != nil {
 			fmt.Fprintln(stderr, err)
 			return 1
 		}
@@ -35,9 +38,9 @@ func command(args []string, stdin io.Reader, stdout io.Writer, stderr *os.File) 
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	p := newProgress(stderr)
+	p := progress.New(stderr)
 	res, err := measure(ctx, o, p)
-	p.clear()
+	p.Clear()
 	if err != nil {
 		res.Counts, res.Error = false, err.Error()
 	}

@@ -9,7 +9,6 @@ import (
 	"os"
 	"strings"
 	"testing"
-	"time"
 
 	"go.uber.org/goleak"
 )
@@ -118,49 +117,5 @@ func TestOptions(t *testing.T) {
 	o, err := parseOptions(strings.Fields("--url-http http://127.0.0.1:1/ --transport http --pid 1"), io.Discard)
 	if err != nil || o.urlHTTP != "127.0.0.1:1" || len(payload(o.size)) != 90 || !json.Valid(payload(o.size)) {
 		t.Errorf("%+v, %v", o, err)
-	}
-}
-
-// TestSettle plays readings; no time passes.
-func TestSettle(t *testing.T) {
-	for _, tc := range []struct {
-		name     string
-		readings []int64 // the last one goes on
-		want     int64
-		settled  bool
-	}{
-		{"steady", []int64{1000, 1000}, 1000, true},
-		{"steady after a while", []int64{1000, 2000, 3000, 3001}, 3001, true},
-		{"shrinking", []int64{3000, 2000, 1000, 1000}, 1000, true},
-		{"never", []int64{}, settleMost * 1000, false},
-	} {
-		n := int64(0)
-		read := func() (int64, error) {
-			defer func() { n++ }()
-			if len(tc.readings) == 0 {
-				return n * 1000, nil
-			}
-			return tc.readings[min(int(n), len(tc.readings)-1)], nil
-		}
-		wait := func(context.Context, time.Duration) error { return nil }
-		got, settled, err := settle(t.Context(), read, wait)
-		if got != tc.want || settled != tc.settled || err != nil {
-			t.Errorf("%s: got %d, %v, %v", tc.name, got, settled, err)
-		}
-	}
-}
-
-// TestOwnUsage reads this process with both eyes.
-func TestOwnUsage(t *testing.T) {
-	if size, err := residentOf(os.Getpid()); err != nil || size < 1<<20 {
-		t.Errorf("resident: %d, %v", size, err)
-	}
-	own, err1 := ownCPU()
-	other, err2 := cpuOf(os.Getpid())
-	if err1 != nil || err2 != nil || other+2*tick < own {
-		t.Errorf("getrusage says %v, and /proc later %v (%v, %v)", own, other, err1, err2)
-	}
-	if _, err := cpuOf(1 << 30); err == nil {
-		t.Error("a process that is not there has CPU")
 	}
 }

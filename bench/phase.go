@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"time"
+
+	"switchboard/bench/usage"
 )
 
 // sample is the counters at one moment.
@@ -14,10 +16,10 @@ type sample struct {
 }
 
 func (r *run) sample(ctx context.Context) (s sample, err error) {
-	if s.server, err = cpuOf(r.target.pid); err != nil {
+	if s.server, err = usage.CPU(r.target.pid); err != nil {
 		return s, err
 	}
-	if s.bench, err = ownCPU(); err != nil {
+	if s.bench, err = usage.OwnCPU(); err != nil {
 		return s, err
 	}
 	if r.redis != nil {
@@ -74,7 +76,7 @@ func (r *run) round(ctx context.Context, name string, sent, n int) error {
 	err := r.swarm.Until(ctx, name, func() bool {
 		received, _ := r.swarm.Received()
 		answered := r.publishers.answered.Load()
-		r.progress.show("%s: %d of %d pushes, %d deliveries", name, answered-r.given+int64(sent+n), r.opts.messages, received)
+		r.progress.Show("%s: %d of %d pushes, %d deliveries", name, answered-r.given+int64(sent+n), r.opts.messages, received)
 		return answered == r.given && received >= r.expected || r.publishers.failed() != nil
 	})
 	if failed := r.publishers.failed(); failed != nil {

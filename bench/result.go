@@ -5,6 +5,8 @@ import (
 	"runtime"
 	"strings"
 	"time"
+
+	"switchboard/bench/system"
 )
 
 // result is what a run found; as JSON it is for programs. Times per thing are
@@ -19,21 +21,15 @@ type result struct {
 	CPUs        int    `json:"cpus"`
 	LoadBefore  string `json:"load_average_before"` // of 1, 5 and 15 minutes: what else the machine did
 
-	Floor  *floorResult  `json:"floor,omitempty"`
-	Setup  *setupResult  `json:"setup,omitempty"`
-	Memory *memoryResult `json:"memory,omitempty"`
-	Phases []phaseResult `json:"phases,omitempty"`
+	Floor  *system.FloorReport `json:"floor,omitempty"`
+	Setup  *setupResult        `json:"setup,omitempty"`
+	Memory *memoryResult       `json:"memory,omitempty"`
+	Phases []phaseResult       `json:"phases,omitempty"`
 
 	Counts bool     `json:"counts"` // everybody received everything exactly once, in order
 	Wrong  int      `json:"wrong"`
 	Faults []string `json:"faults,omitempty"` // the first of the wrong ones
 	Error  string   `json:"error,omitempty"`
-}
-
-type floorResult struct {
-	Connections int     `json:"connections"`
-	Writes      int64   `json:"writes"`
-	CPUPerWrite float64 `json:"cpu_us_per_write"`
 }
 
 type setupResult struct {
@@ -92,7 +88,7 @@ func newSetupResult(before, after sample, n float64) *setupResult {
 	}
 }
 
-func newPhaseResult(name string, before, after sample, floor *floorResult) phaseResult {
+func newPhaseResult(name string, before, after sample, floor *system.FloorReport) phaseResult {
 	pushes, deliveries := after.pushes-before.pushes, after.received-before.received
 	server := micros(after.server - before.server)
 	p := phaseResult{

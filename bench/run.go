@@ -7,13 +7,15 @@ import (
 	"fmt"
 	"strings"
 
+	"switchboard/bench/progress"
 	"switchboard/bench/swarm"
+	"switchboard/bench/usage"
 )
 
 // run is one measurement, step by step.
 type run struct {
 	opts     options
-	progress *progress
+	progress *progress.Line
 	id       string // of this run, in client ids and in the prefix of keys
 
 	target     *target
@@ -28,7 +30,7 @@ type run struct {
 
 // measure does everything. The result is what was measured until then, also when there
 // is an error.
-func measure(ctx context.Context, o options, p *progress) (_ result, err error) {
+func measure(ctx context.Context, o options, p *progress.Line) (_ result, err error) {
 	r := &run{opts: o, progress: p, id: strings.ToLower(rand.Text()[:8]), result: newResult(o)}
 	if o.floor {
 		if r.result.Floor, err = measureFloor(ctx, o, p); err != nil {
@@ -42,12 +44,12 @@ func measure(ctx context.Context, o options, p *progress) (_ result, err error) 
 		}
 		defer func() { err = errors.Join(err, r.redis.close(prefix)) }()
 	}
-	p.stage("starting the broker")
+	p.Stage("starting the broker")
 	if r.target, err = openTarget(ctx, o, prefix); err != nil {
 		return r.result, err
 	}
 	defer func() {
-		p.stage("ending the broker")
+		p.Stage("ending the broker")
 		err = errors.Join(err, r.target.ended(), r.target.stop())
 	}()
 	err = r.subscribers(ctx)
@@ -81,11 +83,11 @@ func (r *run) subscribers(ctx context.Context) (err error) {
 
 // connect measures what a connection costs, in CPU to set up and in memory to hold.
 func (r *run) connect(ctx context.Context) error {
-	resident := func() (int64, error) { return residentOf(r.target.pid) }
+	resident := func() (int64, error) { return usage.Resident(r.target.pid) }
 	n := float64(r.opts.connections)
 
-	r.progress.stage("waiting until the broker's memory is steady")
-	empty, settledBefore, err := settle(ctx, resident, r.swarm.Idle)
+	r.progress.Stage("waiting until the broker's memory is steady")
+	empty, settledBefore, err := usage.Settle(ctx, resident, r.swarm.Idle)
 	if err != nil {
 		return err
 	}
@@ -97,7 +99,7 @@ func (r *run) connect(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	err = r.swarm.Open(ctx, func() { r.progress.show("%d of %d connections", r.swarm.Ready(), r.opts.connections) })
+	err = r.swarm.Open(ctx, func() { r.progress.Show("%d of %d connections", r.swarm.Ready(), r.opts.connections) })
 	if err != nil {
 		return err
 	}
@@ -107,8 +109,8 @@ func (r *run) connect(ctx context.Context) error {
 	}
 	r.result.Setup = newSetupResult(before, after, n)
 
-	r.progress.stage("waiting until the broker's memory is steady again")
-	full, settled, err := settle(ctx, resident, r.swarm.Idle)
+	r.progress.Stage("waiting until the broker's memory is steady again")
+	full, settled, err := usage.Settle(ctx, resident, r.swarm.Idle)
 	if err != nil {
 		return err
 	}
@@ -128,13 +130,13 @@ func (r *run) connect(ctx context.Context) error {
 // push runs the phases. In the end whatever is still under way must show itself.
 func (r *run) push(ctx context.Context) error {
 	for _, ph := range phases {
-		r.progress.stage("%s", ph.name)
+		r.progress.Stage("%s", ph.name)
 		res, err := r.phase(ctx, ph.name, ph.inRound(r.opts))
 		if err != nil {
 			return err
 		}
 		r.result.Phases = append(r.result.Phases, res)
 	}
-	r.progress.stage("looking for stray deliveries")
+	r.progress.Stage("looking for stray deliveries")
 	return r.swarm.Fence(ctx)
 }

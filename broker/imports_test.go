@@ -21,7 +21,7 @@ var mayImport = map[string][]string{
 	"client":             {"internal/wire"},
 	"bench":              {"client", "internal/wire", "bench/*"},
 	"bench/swarm":        {"internal/wire"},
-	"bench/system":       {"internal/proc", "internal/wire", "bench/swarm"},
+	"bench/system":       {"internal/proc", "internal/wire", "bench/swarm", "bench/usage"},
 	"bench/suite":        {"internal/proc", "internal/redistest", "bench/*"},
 	"bench/faults":       {"client", "internal/keytable", "internal/proc", "internal/redistest", "internal/redisurl"},
 	"configs":            {"broker", "broker/auth", "registry", "queue", "janitor"},

@@ -117,6 +117,9 @@ func (p *Process) Logged(ctx context.Context, message, field string) (string, er
 	return value, nil
 }
 
+// PID is the process id.
+func (p *Process) PID() int { return p.cmd.Process.Pid }
+
 // Signal sends a signal.
 func (p *Process) Signal(sig syscall.Signal) error {
 	if err := p.cmd.Process.Signal(sig); err != nil {

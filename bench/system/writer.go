@@ -1,6 +1,7 @@
-package main
+package system
 
 import (
+	"bufio"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -9,21 +10,29 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"switchboard/bench/usage"
 	"switchboard/internal/wire"
 )
 
-// firstID makes the floor's ids as long as a broker's, and so the messages.
-const firstID = 1_000_000_000_000_000
+// FirstID makes the floor's ids as long as a broker's, and so the messages.
+const FirstID = 1_000_000_000_000_000
 
-// floorWriter is the writer's process. It prints its address, takes connections, writes the next
-// message to all of them for every byte of in, and at the end prints what that cost.
-func floorWriter(args []string, in io.Reader, out io.Writer) error {
+// FloorReport is what the writer's process found, CPU as it sees its own.
+type FloorReport struct {
+	Connections int     `json:"connections"`
+	Writes      int64   `json:"writes"`
+	CPUPerWrite float64 `json:"cpu_us_per_write"`
+}
+
+// FloorWriter is the writer's process. It prints its address, takes connections, writes a message with each
+// line of in as its payload to all of them, and at the end prints what that cost. args are the number of
+// connections, "lines" or "frames", and the name of the channel.
+func FloorWriter(args []string, in io.Reader, out io.Writer) error {
 	if len(args) != 3 {
-		return errors.New("the writer takes connections, size and transport")
+		return errors.New("the writer takes connections, framing and channel")
 	}
-	connections, err1 := strconv.Atoi(args[0])
-	size, err2 := strconv.Atoi(args[1])
-	if err := errors.Join(err1, err2); err != nil {
+	connections, err := strconv.Atoi(args[0])
+	if err != nil {
 		return err
 	}
 	listener, addr, err := listenRaw()
@@ -41,33 +50,27 @@ func floorWriter(args []string, in io.Reader, out io.Writer) error {
 		}
 	}
 	message := wire.Frame.Line
-	if paths[args[2]] != "" {
+	if args[1] == "frames" {
 		message = wire.Frame.WebSocket
 	}
-	before, err := ownCPU()
+	before, err := usage.OwnCPU()
 	if err != nil {
 		return err
 	}
 	rounds := int64(0)
-	for token := make([]byte, 1); ; rounds++ {
-		if _, err := io.ReadFull(in, token); err == io.EOF {
-			break
-		} else if err != nil {
-			return err
-		}
-		p := message(wire.EncodeMessage("bench-0", firstID+rounds, payload(size)))
-		if err := writeAll(sockets, p); err != nil {
+	lines := bufio.NewScanner(in)
+	for ; lines.Scan(); rounds++ {
+		if err := writeAll(sockets, message(wire.EncodeMessage(args[2], FirstID+rounds, lines.Bytes()))); err != nil {
 			return err
 		}
 	}
-	after, err := ownCPU()
-	if err != nil {
+	after, err := usage.OwnCPU()
+	if err := errors.Join(err, lines.Err()); err != nil {
 		return err
 	}
-	writes := rounds * int64(connections)
-	return json.NewEncoder(out).Encode(floorResult{
-		Connections: connections, Writes: writes, CPUPerWrite: micros(after-before) / float64(max(1, writes)),
-	})
+	r := FloorReport{Connections: connections, Writes: rounds * int64(connections)}
+	r.CPUPerWrite = float64((after - before).Microseconds()) / float64(max(1, r.Writes))
+	return json.NewEncoder(out).Encode(r)
 }
 
 // writeAll is what is measured.

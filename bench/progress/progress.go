@@ -1,0 +1,47 @@
+// Package progress tells whoever waits for a measurement how far it is.
+package progress
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Line is one line that tells how far the run is. Where it does not go to a terminal
+// it becomes a line every few seconds.
+type Line struct {
+	to    io.Writer
+	every time.Duration
+	last  time.Time
+	start string // of a line
+	end   string
+}
+
+// New makes the line on f.
+func New(f *os.File) *Line {
+	if _, err := unix.IoctlGetTermios(int(f.Fd()), unix.TCGETS); err == nil {
+		return &Line{to: f, every: 200 * time.Millisecond, start: "\r\x1b[K"}
+	}
+	return &Line{to: f, every: 5 * time.Second, end: "\n"}
+}
+
+// Stage says what begins.
+func (p *Line) Stage(format string, args ...any) { p.print(time.Now(), format, args) }
+
+// Show says how far it is, unless it just did.
+func (p *Line) Show(format string, args ...any) {
+	if now := time.Now(); now.Sub(p.last) >= p.every {
+		p.print(now, format, args)
+	}
+}
+
+func (p *Line) print(now time.Time, format string, args []any) {
+	p.last = now
+	fmt.Fprintf(p.to, p.start+format+p.end, args...)
+}
+
+// Clear takes the line away.
+func (p *Line) Clear() { fmt.Fprint(p.to, p.start) }

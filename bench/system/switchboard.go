@@ -1,0 +1,245 @@
+package system
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"switchboard/bench/swarm"
+	"switchboard/internal/proc"
+)
+
+// Switchboard is this project's broker, with its defaults but for the ports, the log and the drain.
+type Switchboard struct {
+	Program string // see BuildBroker
+	// Queue delivers through the queue of each client instead of a channel: channel names are client ids.
+	Queue bool
+}
+
+const (
+	readyTime = 20 * time.Second // for a server to become ready
+	stopTime  = 20 * time.Second // for it to end when asked
+)
+
+// BuildBroker builds ./cmd/broker of this module into dir.
+func BuildBroker(ctx context.Context, dir string) (program string, err error) {
+	program = filepath.Join(dir, "broker")
+	out, err := exec.CommandContext(ctx, "go", "build", "-o", program, "switchboard/cmd/broker").CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("build the broker: %w\n%s", err, out)
+	}
+	return program, nil
+}
+
+// Name implements [System].
+func (b *Switchboard) Name() string { return "switchboard" }
+
+// Start runs s.Instances brokers.
+func (b *Switchboard) Start(ctx context.Context, s Setup) (Running, error) {
+	r := &switchboard{queue: b.Queue, transport: s.Transport}
+	for i := range max(1, s.Instances) {
+		in, err := startInstance(ctx, b.Program, fmt.Sprint("bench-", i), s)
+		if err != nil {
+			return nil, errors.Join(err, r.Stop())
+		}
+		r.instances = append(r.instances, in)
+	}
+	return r, nil
+}
+
+// instance is one broker process.
+type instance struct {
+	process   *proc.Process
+	http, tcp string // host:port
+}
+
+func startInstance(ctx context.Context, program, name string, s Setup) (_ *instance, err error) {
+	in := &instance{}
+	if in.http, err = FreeAddress(); err != nil {
+		return nil, err
+	}
+	if in.tcp, err = FreeAddress(); err != nil {
+		return nil, err
+	}
+	cmd := exec.Command(program, "--name", name, "--http", in.http, "--tcp", in.tcp, "--log-level", "warn", "--drain-time", "10ms")
+	if s.Redis != "" {
+		cmd.Args = append(cmd.Args, "--redis", "redis://"+s.Redis)
+	}
+	for _, v := range os.Environ() {
+		if !strings.HasPrefix(v, "SWITCHBOARD_") {
+			cmd.Env = append(cmd.Env, v)
+		}
+	}
+	cmd.Env = append(cmd.Env, "SWITCHBOARD_PEER_SECRET=bench")
+	if in.process, err = proc.Start(name, cmd, nil); err != nil {
+		return nil, err
+	}
+	if err := in.await(ctx); err != nil {
+		in.process.Kill()
+		return nil, fmt.Errorf("the broker at %s is not ready: %w\n%s", in.http, err, in.process.Tail(10))
+	}
+	return in, nil
+}
+
+// await asks /readyz until it says yes.
+func (in *instance) await(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, readyTime)
+	defer cancel()
+	return Await(ctx, func() error {
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+in.http+"/readyz", nil)
+		if err != nil {
+			return err
+		}
+		client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+		resp, err := client.Do(req)
+		if err != nil {
+			return err
+		}
+		defer resp.Body.Close()
+		if resp.StatusCode != http.StatusOK {
+			return errors.New(resp.Status)
+		}
+		return nil
+	})
+}
+
+// Await tries until it goes well or ctx ends.
+func Await(ctx context.Context, try func() error) error {
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		err := try()
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return err
+		}
+	}
+}
+
+// FreeAddress is a port of 127.0.0.1 that nobody listens on.
+func FreeAddress() (string, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	return l.Addr().String(), l.Close()
+}
+
+// switchboard is the running brokers.
+type switchboard struct {
+	instances []*instance
+	queue     bool
+	transport string
+}
+
+func (r *switchboard) PIDs() (pids []int) {
+	for _, in := range r.instances {
+		pids = append(pids, in.process.PID())
+	}
+	return pids
+}
+
+func (r *switchboard) Addr() string { return r.Addrs()[0] }
+
+func (r *switchboard) Addrs() (addrs []string) {
+	for _, in := range r.instances {
+		if r.transport == "http" {
+			addrs = append(addrs, in.http)
+		} else {
+			addrs = append(addrs, in.tcp)
+		}
+	}
+	return addrs
+}
+
+func (r *switchboard) Dialect() swarm.Dialect {
+	d := &swarm.Switchboard{Addr: r.Addr(), Queue: r.queue}
+	if r.transport != "tcp" {
+		d.Path = "/ws"
+	}
+	return d
+}
+
+// Publisher pushes to the first instance.
+func (r *switchboard) Publisher() (Publisher, error) {
+	conn, err := DialHTTP(r.instances[0].http)
+	if err != nil {
+		return nil, err
+	}
+	p := &pusher{conn: conn, target: `{"channel":"`}
+	if r.queue {
+		p.target = `{"client":"`
+	}
+	return p, nil
+}
+
+// Stop ends the processes as an operator would.
+func (r *switchboard) Stop() error {
+	ctx, cancel := context.WithTimeout(context.Background(), stopTime)
+	defer cancel()
+	var errs []error
+	for _, in := range r.instances {
+		errs = append(errs, in.process.Signal(syscall.SIGTERM))
+	}
+	for _, in := range r.instances {
+		if _, err := in.process.Wait(ctx); err != nil {
+			errs = append(errs, err)
+			in.process.Kill()
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// pusher is one backend connection.
+type pusher struct {
+	conn   *HTTPConn
+	target string // the beginning of a push
+	body   []byte
+}
+
+const jsonHeader = "Content-Type: application/json\r\n"
+
+func (p *pusher) one(dst []byte, channel string, data []byte) []byte {
+	dst = append(append(dst, p.target...), channel...)
+	return append(append(append(dst, `","data":`...), data...), '}')
+}
+
+func (p *pusher) Publish(ctx context.Context, channel string, data []byte) error {
+	p.body = p.one(p.body[:0], channel, data)
+	answer, err := p.conn.Post(ctx, "/v1/push", jsonHeader, p.body)
+	if err == nil && !bytes.Contains(answer, []byte(`"id":`)) {
+		err = fmt.Errorf("the answer has no id: %.300s", answer)
+	}
+	return err
+}
+
+func (p *pusher) PublishBatch(ctx context.Context, channels []string, data [][]byte) error {
+	p.body = append(p.body[:0], `{"messages":[`...)
+	for i, channel := range channels {
+		if i > 0 {
+			p.body = append(p.body, ',')
+		}
+		p.body = p.one(p.body, channel, data[i])
+	}
+	p.body = append(p.body, "]}"...)
+	answer, err := p.conn.Post(ctx, "/v1/push/batch", jsonHeader, p.body)
+	if n := bytes.Count(answer, []byte(`"id":`)); err == nil && n != len(channels) {
+		err = fmt.Errorf("%d of %d pushes were accepted: %.300s", n, len(channels), answer)
+	}
+	return err
+}
+
+func (p *pusher) Close() error { return p.conn.Close() }
