@@ -22,6 +22,7 @@ var mayImport = map[string][]string{
 	"bench":              {"client", "internal/wire", "bench/*"},
 	"bench/swarm":        {"internal/wire"},
 	"bench/system":       {"internal/proc", "internal/wire", "bench/swarm", "bench/usage"},
+	"bench/report":       {},
 	"bench/suite":        {"internal/proc", "internal/redistest", "bench/*"},
 	"bench/faults":       {"client", "internal/keytable", "internal/proc", "internal/redistest", "internal/redisurl"},
 	"configs":            {"broker", "broker/auth", "registry", "queue", "janitor"},
