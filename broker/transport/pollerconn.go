@@ -127,7 +127,12 @@ func (c *pollerConn) send(p []byte) {
 	if c.conn == nil || c.state == lingering {
 		return
 	}
-	_, _ = c.conn.Write(p)
+	if c.conn.OutboundBuffered() == 0 {
+		if p = p[rawWrite(c.conn.Fd(), p):]; len(p) == 0 {
+			return
+		}
+	}
+	_, _ = c.conn.Write(p) // keeps what the socket does not take, or finds the error
 	if c.conn != nil && c.conn.OutboundBuffered() > 0 {
 		c.loop.backlog[c] = struct{}{}
 		c.loop.lagging.Store(int32(len(c.loop.backlog)))
