@@ -2,6 +2,7 @@ package hub
 
 import (
 	"context"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -12,6 +13,10 @@ import (
 
 // maxEarly bounds how many messages wait for the one in front of them.
 const maxEarly = 64
+
+// writesPerTurn is how many subscribers a loop serves before others get the processor, about 300 µs:
+// the writes do not give it away by themselves.
+const writesPerTurn = 64
 
 // Channel is one channel with subscribers on this server.
 type Channel struct {
@@ -243,11 +248,15 @@ func (c *Channel) wake() {
 // deliver runs on the loop: every subscriber whose socket is not backed up gets all
 // frames behind its cursor in one write. Most are at the same cursor and share the bytes.
 func (c *Channel) deliver(l *local) {
+	runtime.Gosched() // who stores the next message gets his turn first, and they go out together
 	l.woken.Store(false)
 	t := c.tail.Load()
 	var shared wire.Batch
 	sharedFrom := int64(-1)
-	for i := 0; i < len(l.subs); {
+	for i, n := 0, 1; i < len(l.subs); n++ {
+		if n%writesPerTurn == 0 {
+			runtime.Gosched()
+		}
 		sub := l.subs[i]
 		switch {
 		case sub.lagging || sub.cursor >= t.last:
