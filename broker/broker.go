@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -77,7 +76,7 @@ func New(opts Options) (*Broker, error) {
 	accept := func(l *loop.Loop, c transport.Conn, h transport.Hello) transport.Receiver {
 		return b.sessions.Accept(l, c, h)
 	}
-	n := runtime.GOMAXPROCS(0)
+	n := opts.Loops
 	b.web = transport.NewWeb(n, 0, limits, accept)
 	b.web.Compress = opts.Compression
 	loops := b.web.Loops()

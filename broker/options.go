@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"runtime"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -59,6 +60,8 @@ type Options struct {
 	// ClientPublish lets clients publish to channels. Zero means only where the broker is open.
 	ClientPublish bool
 
+	// Loops is how many event loops each listener has. Zero means GOMAXPROCS.
+	Loops int
 	// MaxConnections is the most client connections of the process. Zero means the descriptor
 	// limit less what Redis, files and peers need.
 	MaxConnections int
@@ -111,6 +114,7 @@ func (o Options) withDefaults() Options {
 	o.ConnectTimeout = cmp.Or(o.ConnectTimeout, 10*time.Second)
 	o.SlowAfter = cmp.Or(o.SlowAfter, time.Minute)
 	o.DrainTime = cmp.Or(o.DrainTime, 10*time.Second)
+	o.Loops = cmp.Or(o.Loops, runtime.GOMAXPROCS(0))
 	o.MaxConnections = cmp.Or(o.MaxConnections, defaultConnections())
 	if o.StoreEpoch == nil {
 		o.StoreEpoch = func() uint64 { return 0 }

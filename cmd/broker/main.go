@@ -17,17 +17,18 @@ import (
 func main() { os.Exit(run(os.Args[1:], os.Environ(), os.Stdout, os.Stderr)) }
 
 func run(args, environ []string, stdout, stderr io.Writer) int {
+	loops := processors()
 	settings, err := configs.LoadBroker(args, environ)
 	if err == nil {
 		ctx, stop := setup.UntilSignal()
 		defer stop()
-		err = serve(ctx, settings, stderr)
+		err = serve(ctx, settings, loops, stderr)
 	}
 	return setup.Exit("broker", configs.BrokerHelp(), err, stdout, stderr)
 }
 
 // serve runs a broker until ctx ends.
-func serve(ctx context.Context, settings configs.Broker, stderr io.Writer) error {
+func serve(ctx context.Context, settings configs.Broker, loops int, stderr io.Writer) error {
 	opts, err := settings.Options()
 	if err != nil {
 		return err
@@ -35,6 +36,7 @@ func serve(ctx context.Context, settings configs.Broker, stderr io.Writer) error
 	if opts.Logger, err = setup.Log(stderr, settings.LogLevel, settings.LogFormat); err != nil {
 		return err
 	}
+	opts.Loops = loops
 	opts.Version, opts.Registerer = setup.Version(), prometheus.NewRegistry()
 	store, err := openStore(settings, &opts)
 	if err != nil {
