@@ -1,0 +1,53 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"regexp"
+
+	"switchboard/bench/system"
+)
+
+// contender is a system as one row of a table.
+type contender struct {
+	name      string
+	system    system.System
+	transport string
+	redis     bool // it keeps its messages in a Redis of its own
+	most      int  // connections; 0 for any number
+}
+
+// floorCommand, as the first argument, makes this program the floor's writer.
+const floorCommand = "floor-writer"
+
+// contenders are all, by name.
+func contenders(broker string) map[string]contender {
+	self, err := os.Executable()
+	if err != nil {
+		self = os.Args[0]
+	}
+	all := map[string]contender{}
+	for _, c := range []contender{
+		{name: "floor", system: &system.Floor{Command: []string{self, floorCommand}, Channel: channelName(0)}, transport: "tcp"},
+		{name: "switchboard tcp", system: &system.Switchboard{Program: broker}, transport: "tcp", redis: true},
+		{name: "switchboard ws", system: &system.Switchboard{Program: broker}, transport: "ws", redis: true},
+		{name: "switchboard http", system: &system.Switchboard{Program: broker}, transport: "http", redis: true},
+		{name: "switchboard tcp queue", system: &system.Switchboard{Program: broker, Queue: true}, transport: "tcp", redis: true},
+	} {
+		all[c.name] = c
+	}
+	return all
+}
+
+// channelName is the name of a channel, and of the client that follows it where each has one.
+func channelName(i int) string { return fmt.Sprint("bench-", i) }
+
+// chosen are the scenarios that only matches, all for nil.
+func chosen(only *regexp.Regexp) (some []scenario) {
+	for _, sc := range scenarios {
+		if only == nil || only.MatchString(sc.id) || sc.also != "" && only.MatchString(sc.also) {
+			some = append(some, sc)
+		}
+	}
+	return some
+}

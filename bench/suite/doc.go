@@ -1,0 +1,18 @@
+// Command suite measures this project's broker beside its peers and the floor program, in one run on
+// one machine, round after round over all of them, and writes the report.
+//
+//	go run ./bench/suite                    some 25 minutes; writes bench/REPORT.md, bench/report.json, bench/plots
+//	go run ./bench/suite --quick            under five; prints the table
+//	go run ./bench/suite --only 'herd|idle' only these scenarios
+//
+// The scenarios are a table in scenarios.go. Each measurement starts the server anew, with a Redis of its own where it uses
+// one, connects the subscribers (bench/swarm), pushes, and stops it. CPU is user and system time of the server's
+// processes, and is the figure to compare: throughput suffers from the load generator's share of the same cores.
+//
+// Every delivery is checked. A measurement with a message lost, repeated, changed or out of order does not count, and the
+// report names it.
+//
+// How is pushed: "one at a time", the next when everybody has the last; "closed loop", each publisher when its
+// last was answered (and, the same bound for all, no further ahead of the subscribers than the scenario's window); "open
+// loop", at fixed moments, whatever the server does: a latency counts from the moment at which a message was to be sent.
+package main

@@ -1,0 +1,118 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"regexp"
+	"syscall"
+
+	"github.com/spf13/pflag"
+
+	"switchboard/bench/progress"
+	"switchboard/bench/system"
+)
+
+func main() { os.Exit(command(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }
+
+// options are the flags.
+type options struct {
+	quick, json bool
+	only        *regexp.Regexp
+	rounds      int
+	out         string
+}
+
+func parseOptions(args []string, stderr io.Writer) (o options, err error) {
+	f := pflag.NewFlagSet("suite", pflag.ContinueOnError)
+	f.SetOutput(stderr)
+	f.SortFlags = false
+	only := ""
+	f.BoolVar(&o.quick, "quick", false, "smaller and fewer, under five minutes; the table is printed, and nothing written unless --out says where")
+	f.StringVar(&only, "only", "", "regular expression: the scenarios whose ids it matches")
+	f.IntVar(&o.rounds, "rounds", 0, "how often each is measured; zero means 5, and 2 with --quick")
+	f.StringVar(&o.out, "out", "", "folder of the report; zero means bench")
+	f.BoolVar(&o.json, "json", false, "print the figures as JSON, and write no report")
+	if err := f.Parse(args); err != nil {
+		return o, err
+	}
+	if f.NArg() > 0 {
+		return o, fmt.Errorf("%q belongs to no flag", f.Arg(0))
+	}
+	if only != "" {
+		if o.only, err = regexp.Compile(only); err != nil {
+			return o, fmt.Errorf("--only: %w", err)
+		}
+	}
+	if len(chosen(o.only)) == 0 {
+		return o, fmt.Errorf("--only: %s matches no scenario", only)
+	}
+	if o.rounds < 0 {
+		return o, fmt.Errorf("--rounds: %d is no number of rounds", o.rounds)
+	}
+	if o.rounds == 0 {
+		o.rounds = map[bool]int{false: 5, true: 2}[o.quick]
+	}
+	if !o.quick {
+		o.out = cmp.Or(o.out, "bench")
+	}
+	return o, nil
+}
+
+// command is the program: 0 when all measurements counted, 1 when some did not, 2 for arguments that are wrong.
+func command(args []string, stdin io.Reader, stdout io.Writer, stderr *os.File) int {
+	if len(args) > 0 && args[0] == floorCommand {
+		if err := system.FloorWriter(args[1:], stdin, stdout); err != nil {
+			fmt.Fprintln(stderr, err)
+			return 1
+		}
+		return 0
+	}
+	o, err := parseOptions(args, stderr)
+	switch {
+	case errors.Is(err, pflag.ErrHelp):
+		return 0
+	case err != nil:
+		fmt.Fprintf(stderr, "suite: %v\n", err)
+		return 2
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := runSuite(ctx, o, stdout, stderr); err != nil {
+		fmt.Fprintf(stderr, "suite: %v\n", err)
+		return 1
+	}
+	return 0
+}
+
+func runSuite(ctx context.Context, o options, stdout io.Writer, stderr *os.File) (err error) {
+	dir, err := os.MkdirTemp("", "suite-")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	s := &suite{scenarios: chosen(o.only), rounds: o.rounds, quick: o.quick, progress: progress.New(stderr)}
+	if err := s.build(ctx, dir); err != nil {
+		return err
+	}
+	err = s.run(ctx)
+	s.progress.Clear()
+	if err != nil {
+		return err
+	}
+	r := s.report()
+	out := json.NewEncoder(stdout)
+	out.SetIndent("", " ")
+	if err := out.Encode(r); err != nil {
+		return err
+	}
+	if len(r.Invalid) > 0 {
+		return fmt.Errorf("%d measurements did not count; the first: %s", len(r.Invalid), r.Invalid[0])
+	}
+	return nil
+}

@@ -1,0 +1,236 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"switchboard/bench/usage"
+)
+
+// with opens publishers for the length of do.
+func (t *trial) with(do func(p *publishers) error) (err error) {
+	p, err := t.publishers()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, p.close()) }()
+	return do(p)
+}
+
+// measureFanOut is what a connection holds while it is idle, and then what a delivery costs when each is
+// a write of its own.
+func measureFanOut(ctx context.Context, t *trial) error {
+	if err := t.idle(ctx); err != nil {
+		return err
+	}
+	return t.with(func(p *publishers) error {
+		before, err := t.sample()
+		if err != nil {
+			return err
+		}
+		if err := p.oneAtATime(ctx, t.size.pushes); err != nil {
+			return err
+		}
+		return t.deliveries(before)
+	})
+}
+
+// idle opens the connections and measures the memory that they take.
+func (t *trial) idle(ctx context.Context) error {
+	empty, emptyStore, err := t.memory(ctx)
+	if err != nil {
+		return err
+	}
+	if err := t.open(ctx); err != nil {
+		return err
+	}
+	full, fullStore, err := t.memory(ctx)
+	if err != nil || t.contender.name == "floor" {
+		return err
+	}
+	n := float64(t.size.connections)
+	t.figures = append(t.figures, figure{t.scenario.also, "rss_bytes_per_conn", 0, float64(full-empty) / n})
+	if t.redis != nil {
+		t.figures = append(t.figures, figure{t.scenario.also, "redis_bytes_per_conn", 0, (fullStore - emptyStore) / n})
+	}
+	return nil
+}
+
+// memory is that of the server once it is steady, and that of its Redis.
+func (t *trial) memory(ctx context.Context) (server int64, store float64, err error) {
+	t.show("waiting until the memory is steady")
+	if t.contender.name == "floor" {
+		return 0, 0, nil
+	}
+	if server, _, err = usage.Settle(ctx, t.resident, t.swarm.Idle); err != nil {
+		return 0, 0, err
+	}
+	if t.redis != nil {
+		store, err = t.redis.info(ctx, "memory", "used_memory")
+	}
+	return server, store, err
+}
+
+// deliveries notes what each delivery since before cost.
+func (t *trial) deliveries(before sample) error {
+	now, err := t.sample()
+	if err != nil {
+		return err
+	}
+	spent := now.since(before)
+	t.found("cpu_us_per_delivery", micros(spent.server+spent.redis, spent.received))
+	t.found("deliveries_per_s", float64(spent.received)/now.at.Sub(before.at).Seconds())
+	if t.redis != nil {
+		t.found("redis_us_per_delivery", micros(spent.redis, spent.received))
+	}
+	return nil
+}
+
+// measureBusyChannel is many publishers on one channel, so that a server can write several messages at once.
+func measureBusyChannel(ctx context.Context, t *trial) error {
+	return t.closedLoop(ctx, func(before sample, _ int64) error { return t.deliveries(before) })
+}
+
+// measureSingle is a message to one subscriber at a time.
+func measureSingle(ctx context.Context, t *trial) error {
+	return t.closedLoop(ctx, t.pushes)
+}
+
+// measureInstances is a push to one channel whose subscribers are spread over several brokers.
+func measureInstances(ctx context.Context, t *trial) error {
+	return t.closedLoop(ctx, t.pushes)
+}
+
+// closedLoop measures a closed loop, behind one push to each channel: the server has then made what it makes once.
+func (t *trial) closedLoop(ctx context.Context, found func(before sample, pushes int64) error) error {
+	if err := t.open(ctx); err != nil {
+		return err
+	}
+	return t.with(func(p *publishers) error {
+		if err := p.each(ctx, true); err != nil {
+			return err
+		}
+		before, err := t.sample()
+		if err != nil {
+			return err
+		}
+		pushes, err := p.loop(ctx, t.size.time)
+		if err != nil {
+			return err
+		}
+		return found(before, pushes)
+	})
+}
+
+// pushes notes what each push since before cost.
+func (t *trial) pushes(before sample, pushes int64) error {
+	now, err := t.sample()
+	if err != nil {
+		return err
+	}
+	spent := now.since(before)
+	t.found("cpu_us_per_push", micros(spent.server+spent.redis, pushes))
+	t.found("pushes_per_s", float64(pushes)/now.at.Sub(before.at).Seconds())
+	if t.redis != nil {
+		t.found("redis_us_per_push", micros(spent.redis, pushes))
+	}
+	return nil
+}
+
+// measureBeat is what a broker does in a second in which nobody says anything: within the first interval of
+// the heartbeats, that is its own beat and nothing else.
+func measureBeat(ctx context.Context, t *trial) error {
+	if err := t.open(ctx); err != nil {
+		return err
+	}
+	if err := t.quiet(ctx); err != nil {
+		return err
+	}
+	spent, _, err := t.rest(ctx)
+	if err != nil {
+		return err
+	}
+	t.found("cpu_ms_per_s", milliseconds(spent.server)/t.size.time.Seconds())
+	t.found("redis_ms_per_s", milliseconds(spent.redis)/t.size.time.Seconds())
+	return nil
+}
+
+// measureIdleCPU is what connections cost that say nothing but their signs of life.
+func measureIdleCPU(ctx context.Context, t *trial) error {
+	if err := t.open(ctx); err != nil {
+		return err
+	}
+	if err := t.quiet(ctx); err != nil {
+		return err
+	}
+	spent, commands, err := t.rest(ctx)
+	if err != nil {
+		return err
+	}
+	perMinute := time.Minute.Seconds() / t.size.time.Seconds()
+	t.found("cpu_ms_per_min", milliseconds(spent.server)*perMinute)
+	if t.redis != nil {
+		t.found("redis_commands_per_conn_min", commands*perMinute/float64(t.size.connections))
+	}
+	return nil
+}
+
+func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
+
+// rest lets the time of the scenario pass, and says what it cost.
+func (t *trial) rest(ctx context.Context) (spent sample, commands float64, err error) {
+	count := func() (n float64, err error) {
+		if t.redis != nil {
+			n, err = t.redis.info(ctx, "stats", "total_commands_processed")
+		}
+		return n, err
+	}
+	t.show("resting for %v", t.size.time)
+	first, err := count()
+	if err != nil {
+		return spent, 0, err
+	}
+	before, err := t.sample()
+	if err != nil {
+		return spent, 0, err
+	}
+	if err := t.swarm.Idle(ctx, t.size.time); err != nil {
+		return spent, 0, err
+	}
+	now, err := t.sample()
+	if err != nil {
+		return spent, 0, err
+	}
+	last, err := count()
+	return now.since(before), last - first, err
+}
+
+const (
+	quietTime  = 200 * time.Millisecond
+	quietCPU   = quietTime / 20
+	quietTimes = 100 // looks
+)
+
+// quiet waits until server and store have nothing left to do.
+func (t *trial) quiet(ctx context.Context) error {
+	t.show("waiting until the server is quiet")
+	before, err := t.sample()
+	if err != nil {
+		return err
+	}
+	for range quietTimes {
+		if err := t.swarm.Idle(ctx, quietTime); err != nil {
+			return err
+		}
+		now, err := t.sample()
+		if err != nil {
+			return err
+		}
+		if spent := now.since(before); spent.server+spent.redis < quietCPU {
+			return nil
+		}
+		before = now
+	}
+	return errors.New("the server does not become quiet")
+}

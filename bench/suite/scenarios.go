@@ -1,0 +1,98 @@
+package main
+
+import (
+	"context"
+	"time"
+)
+
+// scenario is one kind of work, and who does it.
+type scenario struct {
+	id      string
+	also    string   // id of what is measured on the way, with the same connections
+	systems []string // contenders
+	xs      []int    // of a curve: a measurement each
+	quickXs []int
+	size    size // in a whole run
+	quick   size // in a quick one
+	measure func(ctx context.Context, t *trial) error
+}
+
+// size is how much.
+type size struct {
+	connections, channels, publishers int
+
+	batch  int           // pushes in one call; 0 for single ones
+	pushes int           // one at a time
+	time   time.Duration // of a loop, or of a rest
+	window int           // pushes that may be ahead of the subscribers
+}
+
+// scenarios are run in this order in each round: latency needs the rates of single.
+var scenarios = []scenario{
+	{
+		id: "fanout-10k", also: "idle",
+		systems: []string{"floor", "switchboard tcp", "switchboard ws", "switchboard http", "nchan", "mosquitto", "centrifuge", "socket.io"},
+		size:    size{connections: 10_000, channels: 1, publishers: 1, pushes: 100},
+		quick:   size{connections: 2_000, channels: 1, publishers: 1, pushes: 100},
+		measure: measureFanOut,
+	},
+	{
+		id:      "fanout-1k-16p",
+		systems: []string{"switchboard tcp", "switchboard ws", "nchan", "mosquitto", "centrifuge", "socket.io"},
+		size:    size{connections: 1_000, channels: 1, publishers: 16, time: 3 * time.Second, window: 256},
+		quick:   size{connections: 1_000, channels: 1, publishers: 16, time: time.Second, window: 256},
+		measure: measureBusyChannel,
+	},
+	{
+		id:      "single-10k",
+		systems: []string{"switchboard tcp", "switchboard tcp queue", "nchan", "mosquitto", "centrifuge", "socket.io"},
+		size:    size{connections: 10_000, channels: 10_000, publishers: 32, time: 3 * time.Second, window: 2_000},
+		quick:   size{connections: 2_000, channels: 2_000, publishers: 32, time: time.Second, window: 2_000},
+		measure: measureSingle,
+	},
+	{
+		id:      "batch-100",
+		systems: []string{"switchboard tcp", "switchboard tcp queue"},
+		size:    size{connections: 10_000, channels: 10_000, publishers: 32, batch: 100, time: 3 * time.Second, window: 10_000},
+		quick:   size{connections: 2_000, channels: 2_000, publishers: 16, batch: 100, time: time.Second, window: 10_000},
+		measure: measureSingle,
+	},
+	{
+		id:      "latency",
+		systems: []string{"switchboard tcp", "nchan", "mosquitto", "centrifuge"},
+		size:    size{connections: 10_000, channels: 10_000, publishers: 32, time: 6 * time.Second},
+		quick:   size{connections: 2_000, channels: 2_000, publishers: 32, time: 2 * time.Second},
+		measure: measureLatency,
+	},
+	{
+		id:      "herd",
+		systems: []string{"switchboard tcp", "switchboard ws", "centrifuge"},
+		size:    size{connections: 15_000, channels: 15_000, publishers: 32, window: 2_000},
+		quick:   size{connections: 3_000, channels: 3_000, publishers: 32, window: 2_000},
+		measure: measureHerd,
+	},
+	{
+		id:      "instances",
+		systems: []string{"switchboard tcp"},
+		xs:      []int{1, 2, 4, 8}, quickXs: []int{1, 4},
+		size:    size{connections: 1_000, channels: 1, publishers: 4, time: 2 * time.Second, window: 256},
+		quick:   size{connections: 1_000, channels: 1, publishers: 4, time: time.Second, window: 256},
+		measure: measureInstances,
+	},
+	{
+		id:      "beat",
+		systems: []string{"switchboard tcp"},
+		xs:      []int{1_000, 5_000, 10_000, 15_000}, quickXs: []int{1_000},
+		size:    size{channels: 1, time: 6 * time.Second},
+		quick:   size{channels: 1, time: 4 * time.Second},
+		measure: measureBeat,
+	},
+	{
+		id:      "idle-cpu",
+		systems: []string{"switchboard tcp", "switchboard ws", "centrifuge"},
+		// One interval of the heartbeats: whatever moment it begins at, each connection has one.
+		size:    size{connections: 15_000, channels: 1, time: 25 * time.Second},
+		quick:   size{connections: 2_000, channels: 1, time: 25 * time.Second},
+		measure: measureIdleCPU,
+	},
+}
