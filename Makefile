@@ -3,7 +3,7 @@
 GO ?= go
 TOOL = $(GO) tool -modfile=tools.mod
 
-.PHONY: run build test check install-test-tools fuzz bench load faults clean
+.PHONY: run build test check install-test-tools fuzz microbench bench bench-quick load faults clean
 
 run: ## a broker on 127.0.0.1:8080 (HTTP) and :7070 (TCP), in memory
 	$(GO) run ./cmd/broker
@@ -25,8 +25,14 @@ install-test-tools: ## what the tests run against: redis-server, Node.js, Chromi
 fuzz: ## each decoder for 20 seconds
 	.ci/fuzz 20s
 
-bench: ## Go benchmarks of the hot paths
+microbench: ## Go benchmarks of the hot paths
 	$(GO) test -run '^$$' -bench . -benchmem ./internal/... ./queue/... ./broker/...
+
+bench: ## beside the peers and the floor, some 25 minutes; writes bench/REPORT.md, bench/report.json and bench/plots
+	$(GO) run ./bench/suite
+
+bench-quick: ## the same, smaller and fewer, in under five minutes; prints the table
+	$(GO) run ./bench/suite --quick
 
 load: ## a load run against a broker of its own: connections, fan-out, memory and CPU
 	$(GO) run ./bench

@@ -19,6 +19,7 @@ type suite struct {
 	contenders map[string]contender
 	rounds     int
 	quick      bool
+	stall      time.Duration // without anything new for so long, a measurement fails. Zero means 10 s
 	progress   *progress.Line
 
 	absent  map[string]string // by system: why it cannot be had
@@ -88,7 +89,7 @@ func (s *suite) run(ctx context.Context) error {
 func (s *suite) step(ctx context.Context, st step, round, steps int) error {
 	t := &trial{
 		scenario: st.scenario, contender: st.contender, size: st.scenario.size, x: st.x, rate: s.openRate(),
-		progress: s.progress, histogram: newHistogram(),
+		progress: s.progress, stall: s.stall, histogram: newHistogram(),
 	}
 	if s.quick {
 		t.size = st.scenario.quick

@@ -23,6 +23,7 @@ type trial struct {
 	x         int     // on the curve
 	rate      float64 // of an open loop, pushes a second
 	progress  *progress.Line
+	stall     time.Duration
 	label     string // of the progress line
 
 	redis   *store // nil without
@@ -91,7 +92,7 @@ func (t *trial) instances() int {
 func (t *trial) subscribers(ctx context.Context) (err error) {
 	opts := swarm.Options{
 		Addr: t.running.Addr(), Dialect: t.running.Dialect(), Connections: t.size.connections,
-		Client: "bench-", Writers: t.writers(), Latency: t.latency,
+		Client: "bench-", Writers: t.writers(), Latency: t.latency, Stall: t.stall,
 	}
 	if spread, ok := t.running.(system.Spread); ok {
 		opts.Addrs = spread.Addrs()

@@ -1,0 +1,259 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"switchboard/bench/progress"
+	"switchboard/bench/report"
+	"switchboard/bench/system"
+)
+
+// program is the broker of all tests, built once.
+var program string
+
+func TestMain(m *testing.M) { os.Exit(testMain(m)) }
+
+func testMain(m *testing.M) int {
+	if len(os.Args) > 1 && os.Args[1] == floorCommand { // started by system.Floor
+		return command(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
+	}
+	dir, err := os.MkdirTemp("", "suite-test-")
+	if err == nil {
+		defer os.RemoveAll(dir)
+		program, err = system.BuildBroker(context.Background(), dir)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	code := m.Run()
+	if err := goleak.Find(); err != nil && code == 0 {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return code
+}
+
+// tiny is a suite of one round over one small scenario.
+func tiny(t *testing.T, id string, change func(*size)) *suite {
+	t.Helper()
+	log, err := os.CreateTemp(t.TempDir(), "progress")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = log.Close() })
+	all := chosen(regexp.MustCompile("^" + id + "$"))
+	if len(all) != 1 {
+		t.Fatalf("%d scenarios are %s", len(all), id)
+	}
+	sc := all[0]
+	sc.size.connections, sc.size.channels = min(sc.size.connections, 20), min(sc.size.channels, 20)
+	sc.size.publishers, sc.size.pushes, sc.size.batch = min(sc.size.publishers, 3), min(sc.size.pushes, 5), min(sc.size.batch, 10)
+	sc.size.time = 200 * time.Millisecond
+	if change != nil {
+		change(&sc.size)
+	}
+	sc.xs = sc.xs[:min(len(sc.xs), 2)]
+	if id == "beat" {
+		sc.xs = []int{10, 20}
+	}
+	own := contenders(program)
+	sc.systems = slices.DeleteFunc(slices.Clone(sc.systems), func(name string) bool {
+		return name != "floor" && !strings.HasPrefix(name, "switchboard")
+	})
+	return &suite{scenarios: []scenario{sc}, contenders: own, rounds: 1, progress: progress.New(log)}
+}
+
+// TestScenarios runs each scenario, small, with all of ours that take part. Figures are not looked at, only that they are there.
+func TestScenarios(t *testing.T) {
+	for id, metrics := range map[string][]string{
+		"fanout-10k":    {"cpu_us_per_delivery", "deliveries_per_s"},
+		"fanout-1k-16p": {"cpu_us_per_delivery", "redis_us_per_delivery", "deliveries_per_s"},
+		"single-10k":    {"cpu_us_per_push", "redis_us_per_push", "pushes_per_s"},
+		"batch-100":     {"cpu_us_per_push", "redis_us_per_push", "pushes_per_s"},
+		"latency":       {"latency_us", "rate_per_s"},
+		"herd":          {"cpu_us_per_conn", "redis_us_per_conn", "redis_commands_per_conn", "seconds"},
+		"instances":     {"cpu_us_per_push", "redis_us_per_push"},
+		"beat":          {"cpu_ms_per_s", "redis_ms_per_s"},
+		"idle-cpu":      {"cpu_ms_per_min", "redis_commands_per_conn_min"},
+	} {
+		t.Run(id, func(t *testing.T) {
+			t.Parallel()
+			s := tiny(t, id, nil)
+			s.rate = 200
+			if err := s.run(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			r := s.report()
+			for _, why := range r.Invalid {
+				t.Error(why)
+			}
+			sc := s.scenarios[0]
+			for _, name := range sc.systems {
+				for _, metric := range metrics {
+					if !found(r, id, name, metric) {
+						t.Errorf("there is no %s of %s", metric, name)
+					}
+				}
+				if sc.also != "" && name != "floor" && !found(r, sc.also, name, "rss_bytes_per_conn") {
+					t.Errorf("there is no memory of %s", name)
+				}
+			}
+		})
+	}
+}
+
+func found(r report.Run, scenario, name, metric string) bool {
+	return slices.ContainsFunc(r.Results, func(res report.Result) bool {
+		return res.Scenario == scenario && res.System == name && res.Metric == metric && len(res.Values) == 1
+	})
+}
+
+// TestDoesNotCount lets publishers do to one message what a bad server does, and looks for the name of it.
+func TestDoesNotCount(t *testing.T) {
+	for _, tc := range []struct {
+		scenario, fault, want string
+	}{
+		{"single-10k", "lose", "nothing came"},
+		{"single-10k", "repeat", "out of order"},
+		{"single-10k", "change", "a message that was not pushed"},
+		{"fanout-1k-16p", "repeat", "out of order"},
+		{"fanout-1k-16p", "swap", "of the same publisher"},
+		{"fanout-10k", "repeat", "out of order"},
+		{"instances", "swap", "of the same publisher"},
+		{"herd", "lose", "nothing came"},
+	} {
+		t.Run(tc.scenario+" "+tc.fault, func(t *testing.T) {
+			t.Parallel()
+			s := tiny(t, tc.scenario, nil)
+			s.stall = 500 * time.Millisecond
+			c := s.contenders["switchboard tcp"]
+			c.system = faulty{c.system, tc.fault}
+			s.contenders = map[string]contender{c.name: c}
+			s.scenarios[0].xs = s.scenarios[0].xs[:min(1, len(s.scenarios[0].xs))]
+			if err := s.run(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			r := s.report()
+			if len(r.Results) > 0 || len(r.Invalid) != 1 || !strings.Contains(r.Invalid[0], tc.want) || !strings.Contains(r.Invalid[0], tc.scenario) {
+				t.Errorf("it counts: %v, or is not told as %q: %q", r.Results, tc.want, r.Invalid)
+			}
+		})
+	}
+}
+
+// faulty is a system to which each publisher pushes one message wrongly.
+type faulty struct {
+	system.System
+	fault string
+}
+
+func (f faulty) Start(ctx context.Context, s system.Setup) (system.Running, error) {
+	r, err := f.System.Start(ctx, s)
+	return faultyRunning{r, f.fault}, err
+}
+
+type faultyRunning struct {
+	system.Running
+	fault string
+}
+
+func (r faultyRunning) Publisher() (system.Publisher, error) {
+	p, err := r.Running.Publisher()
+	return &faultyPublisher{Publisher: p, fault: r.fault}, err
+}
+
+type faultyPublisher struct {
+	system.Publisher
+	fault string
+	calls int
+	held  []byte
+}
+
+// Publish does it to the fifth message.
+func (p *faultyPublisher) Publish(ctx context.Context, channel string, data []byte) error {
+	p.calls++
+	switch {
+	case p.calls == 5 && p.fault == "lose":
+		return nil
+	case p.calls == 5 && p.fault == "change":
+		data = bytes.Replace(data, []byte("a"), []byte("b"), 1)
+	case p.calls == 5 && p.fault == "repeat":
+		if err := p.Publisher.Publish(ctx, channel, data); err != nil {
+			return err
+		}
+	case p.calls == 5 && p.fault == "swap":
+		p.held = bytes.Clone(data)
+		return nil
+	case p.calls == 6 && p.fault == "swap":
+		if err := p.Publisher.Publish(ctx, channel, data); err != nil {
+			return err
+		}
+		data = p.held
+	}
+	return p.Publisher.Publish(ctx, channel, data)
+}
+
+// absent cannot be had.
+type absent struct{ starts int }
+
+func (a *absent) Name() string { return "absent" }
+
+func (a *absent) Start(context.Context, system.Setup) (system.Running, error) {
+	a.starts++
+	return nil, fmt.Errorf("no such program")
+}
+
+func TestAbsent(t *testing.T) {
+	s := tiny(t, "herd", nil)
+	a := &absent{}
+	s.contenders = map[string]contender{"centrifuge": {name: "centrifuge", system: a}}
+	s.scenarios[0].systems, s.rounds = []string{"centrifuge"}, 3
+	if err := s.run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	r := s.report()
+	if len(r.Invalid) != 1 || !strings.Contains(r.Invalid[0], "centrifuge: not measured: no such program") || a.starts != 1 {
+		t.Errorf("%d starts, %q", a.starts, r.Invalid)
+	}
+}
+
+func TestOptions(t *testing.T) {
+	for _, tc := range []struct{ args, want string }{
+		{"--only (", "--only"},
+		{"--only nothing-like-this", "matches no scenario"},
+		{"--rounds -1", "no number of rounds"},
+		{"--nonsense", "unknown flag"},
+		{"word", "belongs to no flag"},
+	} {
+		if _, err := parseOptions(strings.Fields(tc.args), io.Discard); err == nil || !strings.Contains(err.Error(), tc.want) {
+			t.Errorf("%s: got %v, want %s", tc.args, err, tc.want)
+		}
+	}
+	for args, want := range map[string]options{
+		"":                       {rounds: 5, out: "bench"},
+		"--quick":                {rounds: 2, quick: true},
+		"--quick --out x":        {rounds: 2, quick: true, out: "x"},
+		"--rounds 1 --json":      {rounds: 1, out: "bench", json: true},
+		"--only herd --rounds 9": {rounds: 9, out: "bench"},
+	} {
+		o, err := parseOptions(strings.Fields(args), io.Discard)
+		if o.only = nil; err != nil || o != want {
+			t.Errorf("%s: got %+v, %v", args, o, err)
+		}
+	}
+	if got := chosen(regexp.MustCompile("^idle$")); len(got) != 1 || got[0].id != "fanout-10k" {
+		t.Errorf("idle is measured with %v", got)
+	}
+}
