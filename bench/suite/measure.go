@@ -97,9 +97,25 @@ func measureSingle(ctx context.Context, t *trial) error {
 	return t.closedLoop(ctx, t.pushes)
 }
 
-// measureInstances is a push to one channel whose subscribers are spread over several brokers.
+// measureInstances is a push to one channel whose subscribers are spread over several brokers, one at a time: in a
+// loop it would show how many messages are gathered for one write, which falls when more processes share the cores.
 func measureInstances(ctx context.Context, t *trial) error {
-	return t.closedLoop(ctx, t.pushes)
+	if err := t.open(ctx); err != nil {
+		return err
+	}
+	return t.with(func(p *publishers) error {
+		if err := p.each(ctx, true); err != nil {
+			return err
+		}
+		before, err := t.sample()
+		if err != nil {
+			return err
+		}
+		if err := p.oneAtATime(ctx, t.size.pushes); err != nil {
+			return err
+		}
+		return t.pushes(before, int64(t.size.pushes))
+	})
 }
 
 // closedLoop measures a closed loop, behind one push to each channel: the server has then made what it makes once.

@@ -75,8 +75,8 @@ var scenarios = []scenario{
 		id:      "instances",
 		systems: []string{"switchboard tcp"},
 		xs:      []int{1, 2, 4, 8}, quickXs: []int{1, 4},
-		size:    size{connections: 1_000, channels: 1, publishers: 4, time: 2 * time.Second, window: 256},
-		quick:   size{connections: 1_000, channels: 1, publishers: 4, time: time.Second, window: 256},
+		size:    size{connections: 1_000, channels: 1, publishers: 1, pushes: 300, window: 1},
+		quick:   size{connections: 1_000, channels: 1, publishers: 1, pushes: 100, window: 1},
 		measure: measureInstances,
 	},
 	{
