@@ -3,7 +3,7 @@
 GO ?= go
 TOOL = $(GO) tool -modfile=tools.mod
 
-.PHONY: run build test check install-test-tools fuzz microbench bench bench-quick load faults clean
+.PHONY: run build test check install-test-tools fuzz microbench bench bench-quick bench-million load faults clean
 
 run: ## a broker on 127.0.0.1:8080 (HTTP) and :7070 (TCP), in memory
 	$(GO) run ./cmd/broker
@@ -33,6 +33,9 @@ bench: ## beside the peers and the floor, some 25 minutes; writes bench/REPORT.m
 
 bench-quick: ## the same, smaller and fewer, in under five minutes; prints the table
 	$(GO) run ./bench/suite --quick
+
+bench-million: ## a million connections on this machine, some ten minutes and 20 GiB; prints what they took
+	$(GO) run ./bench/million
 
 load: ## a load run against a broker of its own: connections, fan-out, memory and CPU
 	$(GO) run ./bench

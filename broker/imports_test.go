@@ -20,6 +20,7 @@ var mayImport = map[string][]string{
 	"janitor":            {"registry", "queue"},
 	"client":             {"internal/wire"},
 	"bench":              {"client", "internal/wire", "bench/*"},
+	"bench/million":      {"bench/*", "internal/redistest"},
 	"bench/swarm":        {"internal/wire"},
 	"bench/system":       {"internal/proc", "internal/wire", "bench/swarm", "bench/usage"},
 	"bench/report":       {},

@@ -5,19 +5,22 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
 )
 
 // Line is one line that tells how far the run is. Where it does not go to a terminal
-// it becomes a line every few seconds.
+// it becomes a line every few seconds. It may be used from anywhere.
 type Line struct {
-	to    io.Writer
 	every time.Duration
-	last  time.Time
 	start string // of a line
 	end   string
+
+	mu   sync.Mutex // guards the fields below
+	to   io.Writer
+	last time.Time
 }
 
 // New makes the line on f.
@@ -29,19 +32,29 @@ func New(f *os.File) *Line {
 }
 
 // Stage says what begins.
-func (p *Line) Stage(format string, args ...any) { p.print(time.Now(), format, args) }
+func (p *Line) Stage(format string, args ...any) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.printLocked(time.Now(), format, args)
+}
 
 // Show says how far it is, unless it just did.
 func (p *Line) Show(format string, args ...any) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	if now := time.Now(); now.Sub(p.last) >= p.every {
-		p.print(now, format, args)
+		p.printLocked(now, format, args)
 	}
 }
 
-func (p *Line) print(now time.Time, format string, args []any) {
+func (p *Line) printLocked(now time.Time, format string, args []any) {
 	p.last = now
 	fmt.Fprintf(p.to, p.start+format+p.end, args...)
 }
 
 // Clear takes the line away.
-func (p *Line) Clear() { fmt.Fprint(p.to, p.start) }
+func (p *Line) Clear() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	fmt.Fprint(p.to, p.start)
+}

@@ -81,6 +81,7 @@ func (t *trial) deliveries(before sample) error {
 	spent := now.since(before)
 	t.found("cpu_us_per_delivery", micros(spent.server+spent.redis, spent.received))
 	t.found("deliveries_per_s", float64(spent.received)/now.at.Sub(before.at).Seconds())
+	t.found("generator_us_per_delivery", micros(spent.own, spent.received))
 	if t.redis != nil {
 		t.found("redis_us_per_delivery", micros(spent.redis, spent.received))
 	}
@@ -148,6 +149,7 @@ func (t *trial) pushes(before sample, pushes int64) error {
 	spent := now.since(before)
 	t.found("cpu_us_per_push", micros(spent.server+spent.redis, pushes))
 	t.found("pushes_per_s", float64(pushes)/now.at.Sub(before.at).Seconds())
+	t.found("generator_us_per_push", micros(spent.own, pushes))
 	if t.redis != nil {
 		t.found("redis_us_per_push", micros(spent.redis, pushes))
 	}

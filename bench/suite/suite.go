@@ -89,7 +89,7 @@ func (s *suite) run(ctx context.Context) error {
 func (s *suite) step(ctx context.Context, st step, round, steps int) error {
 	t := &trial{
 		scenario: st.scenario, contender: st.contender, size: st.scenario.size, x: st.x, rate: s.openRate(),
-		progress: s.progress, stall: s.stall, histogram: newHistogram(),
+		progress: s.progress, stall: s.stall, begun: s.begun, histogram: newHistogram(),
 	}
 	if s.quick {
 		t.size = st.scenario.quick
@@ -103,9 +103,7 @@ func (s *suite) step(ctx context.Context, st step, round, steps int) error {
 	if st.x != 0 {
 		name = fmt.Sprintf("%s at %d", name, st.x)
 	}
-	t.label = fmt.Sprintf("%v, round %d of %d, step %d of %d: %s",
-		time.Since(s.begun).Round(time.Second), round+1, s.rounds, s.done, steps, name)
-	s.progress.Stage("%s", t.label)
+	t.label = fmt.Sprintf("round %d of %d, step %d of %d: %s", round+1, s.rounds, s.done, steps, name)
 	switch err := t.run(ctx); {
 	case ctx.Err() != nil:
 		return ctx.Err()

@@ -24,7 +24,8 @@ type trial struct {
 	rate      float64 // of an open loop, pushes a second
 	progress  *progress.Line
 	stall     time.Duration
-	label     string // of the progress line
+	label     string    // of the progress line
+	begun     time.Time // of the suite
 
 	redis   *store // nil without
 	running system.Running
@@ -126,7 +127,7 @@ func (t *trial) writers() int64 {
 }
 
 func (t *trial) show(format string, args ...any) {
-	t.progress.Show("%s: %s", t.label, fmt.Sprintf(format, args...))
+	t.progress.Show("%v, %s: %s", time.Since(t.begun).Round(time.Second), t.label, fmt.Sprintf(format, args...))
 }
 
 // found notes a figure of this scenario.
@@ -155,6 +156,7 @@ func (t *trial) resident() (sum int64, err error) {
 type sample struct {
 	at            time.Time
 	server, redis time.Duration // CPU
+	own           time.Duration // of this process, which shares the cores
 	received      int64
 }
 
@@ -171,6 +173,9 @@ func (t *trial) sample() (s sample, err error) {
 			return s, err
 		}
 	}
+	if s.own, err = usage.OwnCPU(); err != nil {
+		return s, err
+	}
 	s.received, _ = t.swarm.Received()
 	s.at = time.Now()
 	return s, nil
@@ -179,6 +184,7 @@ func (t *trial) sample() (s sample, err error) {
 // since is what happened between two samples.
 func (s sample) since(before sample) sample {
 	s.server, s.redis, s.received = s.server-before.server, s.redis-before.redis, s.received-before.received
+	s.own -= before.own
 	return s
 }
 

@@ -20,7 +20,8 @@ import (
 
 // Switchboard is this project's broker, with its defaults but for the ports, the log and the drain.
 type Switchboard struct {
-	Program string // see BuildBroker
+	Program string   // see BuildBroker
+	Env     []string // of the process, beside our own; "SWITCHBOARD_…=" for other settings than the defaults
 	// Queue delivers through the queue of each client instead of a channel: channel names are client ids.
 	Queue bool
 }
@@ -47,7 +48,7 @@ func (b *Switchboard) Name() string { return "switchboard" }
 func (b *Switchboard) Start(ctx context.Context, s Setup) (Running, error) {
 	r := &switchboard{queue: b.Queue, transport: s.Transport}
 	for i := range max(1, s.Instances) {
-		in, err := startInstance(ctx, b.Program, fmt.Sprint("bench-", i), s)
+		in, err := b.startInstance(ctx, fmt.Sprint("bench-", i), s)
 		if err != nil {
 			return nil, errors.Join(err, r.Stop())
 		}
@@ -62,7 +63,7 @@ type instance struct {
 	http, tcp string // host:port
 }
 
-func startInstance(ctx context.Context, program, name string, s Setup) (_ *instance, err error) {
+func (b *Switchboard) startInstance(ctx context.Context, name string, s Setup) (_ *instance, err error) {
 	in := &instance{}
 	if in.http, err = FreeAddress(); err != nil {
 		return nil, err
@@ -70,7 +71,7 @@ func startInstance(ctx context.Context, program, name string, s Setup) (_ *insta
 	if in.tcp, err = FreeAddress(); err != nil {
 		return nil, err
 	}
-	cmd := exec.Command(program, "--name", name, "--http", in.http, "--tcp", in.tcp, "--log-level", "warn", "--drain-time", "10ms")
+	cmd := exec.Command(b.Program, "--name", name, "--http", in.http, "--tcp", in.tcp, "--log-level", "warn", "--drain-time", "10ms")
 	if s.Redis != "" {
 		cmd.Args = append(cmd.Args, "--redis", "redis://"+s.Redis)
 	}
@@ -79,7 +80,7 @@ func startInstance(ctx context.Context, program, name string, s Setup) (_ *insta
 			cmd.Env = append(cmd.Env, v)
 		}
 	}
-	cmd.Env = append(cmd.Env, "SWITCHBOARD_PEER_SECRET=bench")
+	cmd.Env = append(append(cmd.Env, "SWITCHBOARD_PEER_SECRET=bench"), b.Env...)
 	if in.process, err = proc.Start(name, cmd, nil); err != nil {
 		return nil, err
 	}

@@ -1,0 +1,161 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"switchboard/bench/progress"
+	"switchboard/bench/swarm"
+	"switchboard/bench/system"
+	"switchboard/internal/redistest"
+)
+
+// opening is how many processes of subscribers connect at once.
+const opening = 2
+
+// run is one measurement.
+type run struct {
+	opts     options
+	progress *progress.Line
+	redis    *redistest.Server
+	brokers  system.Running
+	crowds   []*crowd
+}
+
+// measure does everything, and prints what it found.
+func measure(ctx context.Context, o options, p *progress.Line, out io.Writer) (err error) {
+	dir, err := os.MkdirTemp("", "million-")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	r := &run{opts: o, progress: p}
+	defer r.end()
+	if err := r.start(ctx, dir); err != nil {
+		return err
+	}
+	empty, err := r.sample()
+	if err != nil {
+		return err
+	}
+	if err := r.open(ctx); err != nil {
+		return err
+	}
+	full, err := r.sample()
+	if err != nil {
+		return err
+	}
+	times, err := r.push(ctx)
+	if err != nil {
+		return err
+	}
+	pushed, err := r.sample()
+	if err != nil {
+		return err
+	}
+	p.Stage("checking what everybody received")
+	for _, c := range r.crowds {
+		if err := c.finish(); err != nil {
+			return err
+		}
+	}
+	p.Clear()
+	table(out, o, len(r.crowds), [3]sample{empty, full, pushed}, times)
+	return nil
+}
+
+// start builds and runs the brokers.
+func (r *run) start(ctx context.Context, dir string) error {
+	r.progress.Stage("building the broker")
+	program, err := system.BuildBroker(ctx, dir)
+	if err != nil {
+		return err
+	}
+	if r.redis, err = redistest.Launch(dir, "--maxmemory-policy", "noeviction"); err != nil {
+		return err
+	}
+	n := (r.opts.connections + r.opts.perBroker - 1) / r.opts.perBroker
+	r.progress.Stage("starting %d brokers", n)
+	b := &system.Switchboard{Program: program, Env: []string{"SWITCHBOARD_TIMES_PING=1h"}}
+	r.brokers, err = b.Start(ctx, system.Setup{
+		Dir: dir, History: true, Redis: r.redis.Addr, Clients: r.opts.perBroker, Transport: r.opts.transport, Instances: n,
+	})
+	return err
+}
+
+// open connects the subscribers, some processes at a time.
+func (r *run) open(ctx context.Context) error {
+	addrs := r.brokers.(system.Spread).Addrs()
+	left := r.opts.connections
+	for i, addr := range addrs {
+		n := min(left, r.opts.perBroker)
+		left -= n
+		r.crowds = append(r.crowds, newCrowd(addr, r.opts.transport, n, fmt.Sprintf("m%d-", i)))
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(opening)
+	for i, c := range r.crowds {
+		group.Go(func() error {
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			r.progress.Stage("connecting crowd %d of %d", i+1, len(r.crowds))
+			return c.open()
+		})
+	}
+	return group.Wait()
+}
+
+// push lets one message after the other reach everybody, and says how long each took.
+func (r *run) push(ctx context.Context) (times []time.Duration, err error) {
+	publisher, err := r.brokers.Publisher()
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, publisher.Close()) }()
+	for i := range r.opts.pushes {
+		r.progress.Stage("push %d of %d", i+1, r.opts.pushes)
+		for _, c := range r.crowds {
+			if err := c.await(); err != nil {
+				return times, err
+			}
+		}
+		begun := time.Now()
+		if err := publisher.Publish(ctx, channel, swarm.AppendPayload(nil, int64(i+1), 0)); err != nil {
+			return times, err
+		}
+		for _, c := range r.crowds {
+			if err := c.hear("received"); err != nil {
+				return times, err
+			}
+		}
+		times = append(times, time.Since(begun))
+	}
+	return times, nil
+}
+
+// end kills what is left: nobody is interested in the leave-taking of a million.
+func (r *run) end() {
+	r.progress.Stage("ending")
+	if r.brokers != nil {
+		for _, pid := range r.brokers.PIDs() {
+			if p, err := os.FindProcess(pid); err == nil {
+				_ = p.Kill()
+			}
+		}
+		_ = r.brokers.Stop() // they are gone
+	}
+	for _, c := range r.crowds {
+		c.kill()
+	}
+	if r.redis != nil {
+		r.redis.Kill()
+	}
+	r.progress.Clear()
+}

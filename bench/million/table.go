@@ -1,0 +1,114 @@
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"strings"
+	"time"
+
+	"switchboard/bench/usage"
+)
+
+// sample is what is in use at one moment.
+type sample struct {
+	at                                      time.Time
+	brokers, subscribers, redis, everything int64         // bytes
+	brokerCPU, subscriberCPU, redisCPU      time.Duration // since the start
+}
+
+func (r *run) sample() (s sample, err error) {
+	s.at = time.Now()
+	if s.brokers, s.brokerCPU, err = sum(r.brokers.PIDs()); err != nil {
+		return s, err
+	}
+	if s.redis, s.redisCPU, err = sum([]int{r.redis.PID()}); err != nil {
+		return s, err
+	}
+	var pids []int
+	for _, c := range r.crowds {
+		pids = append(pids, c.cmd.Process.Pid)
+	}
+	if s.subscribers, s.subscriberCPU, err = sum(pids); err != nil {
+		return s, err
+	}
+	s.everything, err = inUse()
+	return s, err
+}
+
+func sum(pids []int) (size int64, cpu time.Duration, err error) {
+	for _, pid := range pids {
+		n, err := usage.Resident(pid)
+		if err != nil {
+			return 0, 0, err
+		}
+		d, err := usage.CPU(pid)
+		if err != nil {
+			return 0, 0, err
+		}
+		size, cpu = size+n, cpu+d
+	}
+	return size, cpu, nil
+}
+
+// inUse is the machine's memory that is not available, with the kernel's share for the sockets.
+func inUse() (int64, error) {
+	info, err := os.Open("/proc/meminfo")
+	if err != nil {
+		return 0, err
+	}
+	defer info.Close()
+	var total, available int64
+	for lines := bufio.NewScanner(info); lines.Scan(); {
+		_, _ = fmt.Sscanf(lines.Text(), "MemTotal: %d kB", &total)         // another line matches neither
+		_, _ = fmt.Sscanf(lines.Text(), "MemAvailable: %d kB", &available) // see above
+	}
+	return (total - available) << 10, nil
+}
+
+// table prints the samples taken with nobody connected, with all, and behind the pushes.
+func table(out io.Writer, o options, brokers int, s [3]sample, times []time.Duration) {
+	empty, full, pushed := s[0], s[1], s[2]
+	n := int64(o.connections)
+	gib := func(b int64) string { return fmt.Sprintf("%.2f GiB", float64(b)/(1<<30)) }
+	each := func(b int64) string { return fmt.Sprintf("%.2f KB", float64(b)/1000/float64(n)) }
+	micros := func(d time.Duration, n int64) string {
+		return fmt.Sprintf("%.1f µs", float64(d)/float64(time.Microsecond)/float64(n))
+	}
+	fmt.Fprintf(out, "%s connections (%s), %d brokers, one Redis, as many processes of subscribers, on one machine of %d cores\n\n",
+		thousands(n), o.transport, brokers, runtime.NumCPU())
+	fmt.Fprint(out, "| memory | in all | grown with the connections | per connection |\n|---|---|---|---|\n")
+	for _, row := range []struct {
+		name         string
+		empty, whole int64
+	}{
+		{"brokers, RSS", empty.brokers, full.brokers},
+		{"Redis, RSS", empty.redis, full.redis},
+		{"subscribers, RSS", empty.subscribers, full.subscribers},
+		{"the machine, kernel included", empty.everything, full.everything},
+	} {
+		fmt.Fprintf(out, "| %s | %s | %s | %s |\n", row.name, gib(row.whole), gib(row.whole-row.empty), each(row.whole-row.empty))
+	}
+	fmt.Fprint(out, "\n| | time | CPU of the brokers | of Redis | of the subscribers |\n|---|---|---|---|---|\n")
+	fmt.Fprintf(out, "| connect and subscribe, each | %s (all: %v) | %s | %s | %s |\n", micros(full.at.Sub(empty.at), n),
+		full.at.Sub(empty.at).Round(time.Second), micros(full.brokerCPU-empty.brokerCPU, n),
+		micros(full.redisCPU-empty.redisCPU, n), micros(full.subscriberCPU-empty.subscriberCPU, n))
+	deliveries := n * int64(len(times))
+	fmt.Fprintf(out, "| a push, per delivery | | %s | %s | %s |\n", micros(pushed.brokerCPU-full.brokerCPU, deliveries),
+		micros(pushed.redisCPU-full.redisCPU, deliveries), micros(pushed.subscriberCPU-full.subscriberCPU, deliveries))
+	var all []string
+	for _, d := range times {
+		all = append(all, d.Round(time.Millisecond).String())
+	}
+	fmt.Fprintf(out, "\nFrom a push until the last of all has it: %s.\n", strings.Join(all, ", "))
+}
+
+// thousands is n with commas.
+func thousands(n int64) string {
+	if n < 1000 {
+		return fmt.Sprint(n)
+	}
+	return fmt.Sprintf("%s,%03d", thousands(n/1000), n%1000)
+}
