@@ -56,8 +56,8 @@ func parseOptions(args []string, stderr io.Writer) (o options, err error) {
 	return o, nil
 }
 
-// spare is how many descriptors a broker needs beside its clients: Redis, files, two links for each other broker.
-const spare = 1_000
+// spare is how many descriptors a broker does not give to clients: those for Redis, files, links, the API.
+const spare = 1_500
 
 // mostPerProcess is what the descriptor limit allows.
 func mostPerProcess() int {
