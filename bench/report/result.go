@@ -1,4 +1,3 @@
-// Package report turns the figures of the benchmark suite into Markdown and plots.
 package report
 
 import "time"

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"switchboard/bench/progress"
+	"switchboard/bench/report"
 	"switchboard/bench/system"
 )
 
@@ -106,13 +107,25 @@ func runSuite(ctx context.Context, o options, stdout io.Writer, stderr *os.File)
 		return err
 	}
 	r := s.report()
-	out := json.NewEncoder(stdout)
-	out.SetIndent("", " ")
-	if err := out.Encode(r); err != nil {
+	if err := o.tell(r, stdout); err != nil {
 		return err
 	}
 	if len(r.Invalid) > 0 {
 		return fmt.Errorf("%d measurements did not count; the first: %s", len(r.Invalid), r.Invalid[0])
 	}
 	return nil
+}
+
+// tell prints what was found, and writes the report where one is wanted.
+func (o options) tell(r report.Run, stdout io.Writer) error {
+	if o.json {
+		out := json.NewEncoder(stdout)
+		out.SetIndent("", " ")
+		return out.Encode(r)
+	}
+	report.Table(stdout, r)
+	if o.out == "" {
+		return nil
+	}
+	return report.Write(o.out, r)
 }

@@ -1,0 +1,163 @@
+package report
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+)
+
+const (
+	linesHigh = 420
+	linesLeft = 84
+	linesEnd  = plotWidth - 40
+	// lineFactor is from what ratio of the highest to the lowest point on the axis is logarithmic.
+	lineFactor = 30
+)
+
+// curvePlot draws a line for each system.
+func (r Run) curvePlot(s scenario) (plot, bool) {
+	m := metricOf(s.id, s.curve.metric)
+	xs := r.xs(s.id, m.id)
+	if len(xs) < 2 {
+		return plot{}, false
+	}
+	least, most := math.Inf(1), 0.0
+	var systems []string
+	for _, system := range r.systems(s.id) {
+		for _, x := range xs {
+			if f, ok := summary(r.values(s.id, system, m.id, x)); ok {
+				least, most = math.Min(least, f.least*m.unit.scale), math.Max(most, f.most*m.unit.scale)
+				if !slices.Contains(systems, system) {
+					systems = append(systems, system)
+				}
+			}
+		}
+	}
+	c := newCanvas(plotWidth, linesHigh, s.title)
+	top := c.legend(systems)
+	y := newScale(least, most, lineFactor, linesHigh-66, top)
+	x := newXAxis(s.curve, xs)
+	c.axes(s.curve, x, y, xs, top)
+	for _, system := range systems {
+		c.curve(r, s, m, system, xs, x, y)
+	}
+	return plot{fmt.Sprintf("plots/%s.svg", s.id), s.title, c.end()}, true
+}
+
+// xAxis places the points of a curve.
+type xAxis struct {
+	curve *curve
+	scale scale
+}
+
+func newXAxis(c *curve, xs []float64) xAxis {
+	a := xAxis{curve: c, scale: scale{from: linesLeft, to: linesEnd}}
+	a.scale.high = a.position(xs[len(xs)-1])
+	if c.percentile {
+		a.scale.low = a.position(xs[0])
+	}
+	return a
+}
+
+// position is the value on the axis: for a percentile how many nines it has.
+func (a xAxis) position(x float64) float64 {
+	if a.curve.percentile {
+		return -math.Log10(math.Max(1e-9, 1-x/100))
+	}
+	return x
+}
+
+func (a xAxis) at(x float64) float64 { return a.scale.at(a.position(x)) }
+
+// axes draws grid, numbers and titles.
+func (c *canvas) axes(cv *curve, x xAxis, y scale, xs []float64, top float64) {
+	bottom := y.from
+	for _, v := range y.ticks {
+		c.line(linesLeft, y.at(v), linesEnd, y.at(v), "grid")
+		c.text(linesLeft-8, y.at(v)+4.5, "soft", "end", tick(v))
+	}
+	last := math.Inf(-1)
+	for _, v := range xs {
+		label := tick(v)
+		if cv.percentile {
+			label = fmt.Sprintf("%g", v)
+		}
+		c.line(x.at(v), top, x.at(v), bottom, "grid")
+		if half := wide(label) / 2; x.at(v)-half > last {
+			c.text(x.at(v), bottom+18, "soft", "middle", label)
+			last = x.at(v) + half + 6
+		}
+	}
+	c.line(linesLeft, bottom, linesEnd, bottom, "axis")
+	c.line(linesLeft, top, linesLeft, bottom, "axis")
+	c.text((linesLeft+linesEnd)/2, bottom+44, "soft", "middle", cv.x)
+	title := cv.y
+	if y.log {
+		title += " (logarithmic)"
+	}
+	c.add(`<text transform="translate(20 %.1f) rotate(-90)" class="soft" text-anchor="middle">%s</text>`, (top+bottom)/2, escape(title))
+}
+
+// legend names the lines, in as many rows as they need, and returns where the plot may begin.
+func (c *canvas) legend(systems []string) (top float64) {
+	x, y := float64(linesLeft), 50.0
+	for _, system := range systems {
+		if w := 40 + wide(system); x+w > linesEnd && x > linesLeft {
+			x, y = linesLeft, y+22
+		}
+		c.add(`<path d="M%.1f %.1fh24" class="line c%d"%s/>`, x, y-4, colour(system), dash(system))
+		class := ""
+		if ours(system) {
+			class = "bold"
+		}
+		c.text(x+30, y, class, "start", system)
+		x += 56 + wide(system)
+	}
+	return y + 22
+}
+
+// curve draws the medians as a line, and the ranges across it.
+func (c *canvas) curve(r Run, s scenario, m metric, system string, xs []float64, x xAxis, y scale) {
+	var path strings.Builder
+	k := colour(system)
+	for _, v := range xs {
+		f, ok := summary(r.values(s.id, system, m.id, v))
+		if !ok {
+			continue
+		}
+		verb := "L"
+		if path.Len() == 0 {
+			verb = "M"
+		}
+		px, py := x.at(v), y.at(f.median*m.unit.scale)
+		fmt.Fprintf(&path, "%s%.1f %.1f", verb, px, py)
+		if f.least < f.most {
+			c.add(`<path d="M%.1f %.1fV%.1f" class="c%d" stroke-width="1.5" opacity=".6"/>`,
+				px, y.at(f.least*m.unit.scale), y.at(f.most*m.unit.scale), k)
+		}
+		c.add(`<circle cx="%.1f" cy="%.1f" r="4" class="d%d"/>`, px, py, k)
+	}
+	c.add(`<path d="%s" class="line c%d"%s/>`, path.String(), k, dash(system))
+}
+
+// colour is the same for a system in all plots.
+func colour(system string) int {
+	if ours(system) {
+		return 0
+	}
+	if i := slices.Index([]string{"centrifuge", "nchan", "mosquitto", "socket.io"}, system); i >= 0 {
+		return i + 1
+	}
+	return 5
+}
+
+// dash tells the ways into ours apart, which have one colour.
+func dash(system string) string {
+	for way, pattern := range map[string]string{"switchboard ws": "7 4", "switchboard http": "2 4", "switchboard tcp queue": "12 4 2 4"} {
+		if system == way {
+			return fmt.Sprintf(` stroke-dasharray="%s"`, pattern)
+		}
+	}
+	return ""
+}

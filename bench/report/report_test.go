@@ -1,0 +1,208 @@
+package report
+
+import (
+	"bytes"
+	"encoding/xml"
+	"errors"
+	"flag"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+// sample is a small run: a peer is ahead in one scenario, one is absent, a target is missed.
+func sample() Run {
+	r := Run{
+		Commit: "0123456789ab", Machine: "2 × a processor, 24 GiB, Linux 6", Go: "go1.26", Redis: "7.0.15",
+		Date: "2026-11-21T11:30:00Z", Took: 24*time.Minute + 3*time.Second, Rounds: 3,
+		Invalid: []string{
+			"mosquitto: not measured: it is not installed",
+			"herd, centrifuge, round 2: 3 deliveries were lost, repeated, changed or out of order: x | y\nz",
+		},
+		Versions: map[string]string{"nchan": "1.3.6", "switchboard tcp": "0123456789ab"},
+		Notes:    map[string]string{"nchan": "one worker, messages in memory", "switchboard tcp": "as it comes, Redis without AOF"},
+	}
+	add := func(scenario, system, metric string, x float64, values ...float64) {
+		r.Results = append(r.Results, Result{scenario, system, metric, x, values})
+	}
+	add("fanout-10k", "floor", "cpu_us_per_delivery", 0, 5, 5.2, 5.1)
+	add("fanout-10k", "switchboard tcp", "cpu_us_per_delivery", 0, 5.5, 6.24, 5.1)
+	add("fanout-10k", "nchan", "cpu_us_per_delivery", 0, 6.5, 6.9, 6.7)
+	add("fanout-10k", "switchboard tcp", "redis_us_per_delivery", 0, 0.01, 0.011, 0.009)
+	add("idle", "switchboard tcp", "rss_bytes_per_conn", 0, 1190, 1210, 1180)
+	add("idle", "switchboard http", "rss_bytes_per_conn", 0, 12_000, 12_100, 12_010)
+	add("idle", "nchan", "rss_bytes_per_conn", 0, 10_400, 10_500, 10_390)
+	add("idle", "centrifuge", "rss_bytes_per_conn", 0, 47_400, 47_500, 47_300)
+	add("single-10k", "switchboard tcp", "cpu_us_per_push", 0, 44, 45, 60)
+	add("single-10k", "nchan", "cpu_us_per_push", 0, 27, 28) // it failed once
+	for i, p := range []float64{50, 90, 99, 99.9, 99.99} {
+		v := float64(int(100) << i)
+		add("latency", "switchboard tcp", "latency_us", p, v, v*1.1, v*0.9)
+		add("latency", "centrifuge", "latency_us", p, v*2, v*2, v*4)
+	}
+	for i, x := range []float64{1, 2, 4, 8} {
+		v := 100 + 8*float64(i)
+		add("instances", "switchboard tcp", "cpu_us_per_push", x, v, v, v+10)
+	}
+	add("instances", "switchboard tcp", "pushes_per_s", 1, 1000, 1100, 900)
+	add("new <work>", "switchboard tcp", "things", 0, 1, 2, 3)
+	return r
+}
+
+// TestGolden compares all that is written. Run it with -update to accept a change, and look at the plots.
+func TestGolden(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.MkdirAll(filepath.Join(dir, "plots"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "plots", "old.svg"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := Write(dir, sample()); err != nil {
+		t.Fatal(err)
+	}
+	var table bytes.Buffer
+	quick := sample()
+	quick.Quick = true
+	Table(&table, quick)
+	if err := os.WriteFile(filepath.Join(dir, "table.txt"), table.Bytes(), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if *update {
+		if err := errors.Join(os.RemoveAll("testdata"), os.CopyFS("testdata", os.DirFS(dir))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, got := files(t, "testdata"), files(t, dir)
+	for name, text := range got {
+		if want[name] != text {
+			t.Errorf("%s differs from testdata; it is\n%s", name, text)
+		}
+	}
+	if len(want) != len(got) {
+		t.Errorf("%d files, want %d", len(got), len(want))
+	}
+}
+
+func files(t *testing.T, dir string) map[string]string {
+	all := map[string]string{}
+	err := filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		name, _ := filepath.Rel(dir, path)
+		all[name] = string(text)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// TestPlotsAreXML checks that names with special characters make no other elements.
+func TestPlotsAreXML(t *testing.T) {
+	r := sample()
+	r.Results = append(r.Results, Result{"idle", `"<b>&`, "rss_bytes_per_conn", 0, []float64{1}})
+	for _, s := range r.known() {
+		for _, p := range r.plots(s) {
+			for d := xml.NewDecoder(bytes.NewReader(p.svg)); ; {
+				token, err := d.Token()
+				if errors.Is(err, io.EOF) {
+					break
+				}
+				if e, ok := token.(xml.StartElement); err != nil || ok && e.Name.Local == "b" {
+					t.Fatalf("%s: %v, %v", p.file, token, err)
+				}
+			}
+		}
+	}
+}
+
+func TestNothingMeasured(t *testing.T) {
+	dir := t.TempDir()
+	if err := Write(dir, Run{}); err != nil {
+		t.Fatal(err)
+	}
+	text := files(t, dir)["REPORT.md"]
+	if n := strings.Count(text, "not measured: the scenario was not run"); n != len(Targets) {
+		t.Errorf("%d of %d targets are said not to be measured:\n%s", n, len(Targets), text)
+	}
+	if !strings.Contains(text, "Nowhere in this run.") {
+		t.Errorf("something was lost:\n%s", text)
+	}
+}
+
+func TestJudge(t *testing.T) {
+	r := sample()
+	for _, tc := range []struct {
+		target Target
+		met    bool
+		median float64
+	}{
+		{Target{Scenario: "idle", System: "switchboard tcp", Metric: "rss_bytes_per_conn", Bar: 1190}, true, 1190},
+		{Target{Scenario: "idle", System: "switchboard tcp", Metric: "rss_bytes_per_conn", Bar: 1189}, false, 1190},
+		{Target{Scenario: "instances", System: "switchboard tcp", Metric: "pushes_per_s", X: 1, Bar: 999, AtLeast: true}, true, 1000},
+		{Target{Scenario: "instances", System: "switchboard tcp", Metric: "pushes_per_s", X: 1, Bar: 1001, AtLeast: true}, false, 1000},
+		// Round by round 0.5, 0.55 and 0.225: the ratio of the medians would be the first as well, of the means another.
+		{Target{Scenario: "latency", System: "switchboard tcp", Metric: "latency_us", X: 50, Over: "centrifuge", Bar: 0.5}, true, 0.5},
+		{Target{Scenario: "fanout-10k", System: "switchboard tcp", Metric: "cpu_us_per_delivery", Over: "floor", Bar: 1.15}, true, 1.1},
+		{Target{Scenario: "instances", System: "switchboard tcp", Metric: "cpu_us_per_push", X: 8, OverX: 1, Bar: 1.2}, false, 1.24},
+		// Not as many rounds: of the medians.
+		{Target{Scenario: "single-10k", System: "nchan", Metric: "cpu_us_per_push", Over: "switchboard tcp", Bar: 1}, true, 27.5 / 45},
+	} {
+		v := r.hold(tc.target)
+		if !v.measured || v.met != tc.met || v.figure.median-tc.median > 1e-9 || tc.median-v.figure.median > 1e-9 {
+			t.Errorf("%+v: got %+v", tc, v)
+		}
+	}
+	for system, want := range map[string]string{
+		"mosquitto": "mosquitto: not measured: it is not installed", "socket.io": "socket.io was not in this run",
+	} {
+		v := r.hold(Target{Scenario: "idle", System: "switchboard tcp", Metric: "rss_bytes_per_conn", Over: system, Bar: 1})
+		if v.measured || v.why != want {
+			t.Errorf("%s: got %+v", system, v)
+		}
+	}
+}
+
+func TestNumber(t *testing.T) {
+	for v, want := range map[float64]string{
+		0: "0", 0.00004: "4e-05", 0.0123: "0.012", 0.4567: "0.46", 1.149: "1.15", 12.34: "12.3", 99.96: "100", 999.4: "999",
+		999.6: "1,000", 2_345_678: "2,345,678", -1500: "-1,500",
+	} {
+		if got := number(v); got != want {
+			t.Errorf("%v is %s, want %s", v, got, want)
+		}
+	}
+}
+
+func TestScale(t *testing.T) {
+	for _, tc := range []struct {
+		least, most float64
+		log         bool
+		low, high   float64
+		ticks       int
+	}{
+		{3, 9, false, 0, 10, 6},
+		{1, 31, true, 1, 50, 6},
+		{0.6, 4000, true, 0.5, 5000, 13},
+		{0.3, 40_000, true, 0.2, 50_000, 5},
+		{0, 0, false, 0, 1, 2},
+		{5.1, 6.9, false, 0, 8, 5},
+	} {
+		s := newScale(tc.least, tc.most, 30, 100, 200)
+		if s.log != tc.log || s.low-tc.low > 1e-9 || s.high-tc.high > 1e-9 || len(s.ticks) != tc.ticks {
+			t.Errorf("%v to %v: got %+v", tc.least, tc.most, s)
+		}
+		if a, b := s.at(s.low), s.at(s.high); a != 100 || b < 199.999 || b > 200.001 {
+			t.Errorf("%v to %v: it reaches from %v to %v", tc.least, tc.most, a, b)
+		}
+	}
+}

@@ -1,0 +1,58 @@
+package report
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+// Write writes REPORT.md, report.json and plots/*.svg into dir. Plots of an earlier run are removed.
+func Write(dir string, r Run) error {
+	if err := write(dir, r); err != nil {
+		return fmt.Errorf("write the report: %w", err)
+	}
+	return nil
+}
+
+func write(dir string, r Run) error {
+	folder := filepath.Join(dir, "plots")
+	if err := os.RemoveAll(folder); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		return err
+	}
+	plots := map[string][]plot{}
+	for _, s := range r.known() {
+		plots[s.id] = r.plots(s)
+		for _, p := range plots[s.id] {
+			if err := os.WriteFile(filepath.Join(dir, p.file), p.svg, 0o644); err != nil {
+				return err
+			}
+		}
+	}
+	raw, err := json.MarshalIndent(r, "", " ")
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(dir, "report.json"), append(raw, '\n'), 0o644); err != nil {
+		return err
+	}
+	var text bytes.Buffer
+	markdown(&text, r, plots)
+	return os.WriteFile(filepath.Join(dir, "REPORT.md"), text.Bytes(), 0o644)
+}
+
+// Read reads what Write wrote as report.json.
+func Read(dir string) (r Run, err error) {
+	raw, err := os.ReadFile(filepath.Join(dir, "report.json"))
+	if err != nil {
+		return r, err
+	}
+	if err := json.Unmarshal(raw, &r); err != nil {
+		return r, fmt.Errorf("report.json: %w", err)
+	}
+	return r, nil
+}
