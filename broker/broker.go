@@ -82,6 +82,7 @@ func New(opts Options) (*Broker, error) {
 	loops := b.web.Loops()
 	if opts.TCP != "off" {
 		b.poller = transport.NewPoller(n, n, limits, accept, opts.Logger)
+		b.web.Poller = b.poller
 		loops = append(loops, b.poller.Loops()...)
 	}
 	b.wire(loops)

@@ -35,6 +35,7 @@ var shared *redistest.Server // for the tests that do not break it
 var staying = []goleak.Option{
 	goleak.IgnoreTopFunction("github.com/panjf2000/ants/v2.(*poolCommon).purgeStaleWorkers"),
 	goleak.IgnoreTopFunction("github.com/panjf2000/ants/v2.(*poolCommon).ticktock"),
+	goleak.IgnoreAnyFunction("github.com/panjf2000/ants/v2.(*goWorker).run.func1"),
 }
 
 func TestMain(m *testing.M) { os.Exit(redistest.Main(m, &shared, nil, staying...)) }

@@ -73,7 +73,7 @@ type Options struct {
 	MaxBatch int
 	// RequestQueues is how many qq_{N} lists requests are spread over. Zero means 16.
 	RequestQueues int
-	// Compression negotiates permessage-deflate on /ws.
+	// Compression negotiates permessage-deflate on /ws. Such a connection stays with net/http, on a goroutine of its own.
 	Compression bool
 
 	// Beat is the interval of the lease's renewal. Zero means 2 s. The registry's lease is 5 × that.

@@ -23,8 +23,11 @@ const patience = 20 * time.Second
 // messageLimit is the most bytes of a message in these tests.
 const messageLimit = 100 << 10
 
-// What is there already are the goroutines of gnet's pool, which it starts when it is loaded.
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m, goleak.IgnoreCurrent()) }
+// What is there already are the goroutines of gnet's pool, which it starts when it is loaded. Its workers stay for a
+// while when they have nothing to do.
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(m, goleak.IgnoreCurrent(), goleak.IgnoreAnyFunction("github.com/panjf2000/ants/v2.(*goWorker).run.func1"))
+}
 
 // event is one call of a Receiver, or one thing that a peer reads.
 type event struct{ what, text string }
@@ -129,8 +132,9 @@ var (
 	lineWay    = way{"TCP lines on gnet", false, startPoller}
 	pollWay    = way{"WebSocket on gnet", true, startPoller}
 	webWay     = way{"WebSocket on net/http", true, startWeb}
-	allWays    = []way{lineWay, pollWay, webWay}
-	socketWays = []way{pollWay, webWay}
+	handedWay  = way{"WebSocket handed over by net/http", true, startHanded}
+	allWays    = []way{lineWay, pollWay, webWay, handedWay}
+	socketWays = []way{pollWay, webWay, handedWay}
 )
 
 // over runs test once for each way.
@@ -161,6 +165,12 @@ func (w way) serve(t *testing.T, o setup) *service {
 }
 
 func startPoller(s *service, limits Limits, accept Accept, o setup) func() {
+	p, stop := runPoller(s, limits, accept, o)
+	s.addr = p.Addr().String()
+	return stop
+}
+
+func runPoller(s *service, limits Limits, accept Accept, o setup) (*Poller, func()) {
 	p := NewPoller(1, 0, limits, accept, zerolog.New(zerolog.NewTestWriter(s.t)).Level(zerolog.WarnLevel))
 	p.handshakeTime = cmp.Or(o.handshake, patience)
 	p.lingerTime = cmp.Or(o.linger, patience)
@@ -168,8 +178,7 @@ func startPoller(s *service, limits Limits, accept Accept, o setup) func() {
 	done := make(chan error, 1)
 	go func() { done <- p.Run(ctx, "127.0.0.1:0") }()
 	<-p.Booted()
-	s.addr = p.Addr().String()
-	return func() {
+	return p, func() {
 		cancel()
 		if err := <-done; err != nil {
 			s.t.Error(err)
@@ -183,7 +192,22 @@ func startPoller(s *service, limits Limits, accept Accept, o setup) func() {
 }
 
 func startWeb(s *service, limits Limits, accept Accept, o setup) func() {
-	w := NewWeb(1, 0, limits, accept)
+	return serveWeb(s, NewWeb(1, 0, limits, accept), limits, o)
+}
+
+// startHanded is a Web whose connections all go on in a Poller.
+func startHanded(s *service, limits Limits, accept Accept, o setup) func() {
+	p, stop := runPoller(s, limits, accept, o)
+	w := NewWeb(1, 1, limits, func(*loop.Loop, Conn, Hello) Receiver { panic("a connection was not handed over") })
+	w.Poller = p
+	end := serveWeb(s, w, limits, o)
+	return func() {
+		stop()
+		end()
+	}
+}
+
+func serveWeb(s *service, w *Web, limits Limits, o setup) func() {
 	w.Compress = o.compress
 	w.lingerTime = cmp.Or(o.linger, patience)
 	l, err := net.Listen("tcp", "127.0.0.1:0")

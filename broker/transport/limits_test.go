@@ -47,21 +47,24 @@ func TestTurnedAwayAboveTheReserve(t *testing.T) {
 }
 
 func TestGateOnHTTP(t *testing.T) {
-	service := webWay.serve(t, setup{room: 1})
-	first, s := service.connect()
-	second := service.dial()
-	second.write([]byte(upgradeRequest(wsPath, "")))
-	if resp := second.response(); resp.StatusCode != http.StatusServiceUnavailable || resp.Header.Get("Retry-After") == "" {
-		t.Fatalf("above the limit: %s, Retry-After %q", resp.Status, resp.Header.Get("Retry-After"))
-	}
-	third := service.dial() // the reserve is taken by the second
-	third.want(event{"end", ""})
+	over(t, []way{webWay, handedWay}, func(t *testing.T, w way) {
+		service := w.serve(t, setup{room: 1})
+		first, s := service.connect()
+		second := service.dial()
+		second.write([]byte(upgradeRequest(wsPath, "")))
+		if resp := second.response(); resp.StatusCode != http.StatusServiceUnavailable || resp.Header.Get("Retry-After") == "" {
+			t.Fatalf("above the limit: %s, Retry-After %q", resp.Status, resp.Header.Get("Retry-After"))
+		}
+		third := service.dial() // the reserve is taken by the second
+		third.want(event{"end", ""})
 
-	_ = first.Close()
-	s.want(event{"closed", ""}) // comes behind the return of the place
-	fourth, s := service.connect()
-	fourth.write(fourth.message("x"))
-	s.want(event{"message", "x"})
+		_ = first.Close()
+		s.want(event{"closed", ""})
+		s.do(func() {}) // behind the return of the place
+		fourth, s := service.connect()
+		fourth.write(fourth.message("x"))
+		s.want(event{"message", "x"})
+	})
 }
 
 func TestHandshakeExpires(t *testing.T) {
@@ -107,7 +110,7 @@ func TestHandshakeThatIsRefused(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			for w, status := range map[*way]int{&pollWay: test.onTCP, &webWay: test.http} {
+			for w, status := range map[*way]int{&pollWay: test.onTCP, &webWay: test.http, &handedWay: test.http} {
 				service := w.serve(t, setup{})
 				p := service.dial()
 				go func() { _, _ = p.Write([]byte(test.request)) }()

@@ -44,14 +44,18 @@ func (c *gatedConn) Close() error {
 	return c.Conn.Close()
 }
 
-type reservedKey struct{}
+type placeKey struct{}
 
-// ConnContext is an http.Server's: it remembers which connections are of the reserve.
+// ConnContext is an http.Server's: it remembers what place a connection has.
 func ConnContext(ctx context.Context, c net.Conn) context.Context {
-	if g, ok := c.(*gatedConn); ok && g.reserved {
-		return context.WithValue(ctx, reservedKey{}, true)
+	if g, ok := c.(*gatedConn); ok {
+		return context.WithValue(ctx, placeKey{}, g)
 	}
 	return ctx
 }
 
-func reserved(ctx context.Context) bool { return ctx.Value(reservedKey{}) != nil }
+// placeOf is the connection of a request, or nil when it did not come through a Listener, or has TLS.
+func placeOf(ctx context.Context) *gatedConn {
+	g, _ := ctx.Value(placeKey{}).(*gatedConn)
+	return g
+}

@@ -49,6 +49,10 @@ type Poller struct {
 	byLoop  sync.Map // gnet.EventLoop → *pollerLoop
 	reserve *Gate    // of the connections that are turned away
 
+	handing sync.RWMutex  // held by what is handed over; then stop, which waits for it
+	hands   chan struct{} // a place for each
+
+	boot     sync.Once
 	booted   chan struct{} // closed when the two below are set
 	engine   gnet.Engine
 	addr     net.Addr
@@ -61,6 +65,7 @@ func NewPoller(n, first int, limits Limits, accept Accept, logger zerolog.Logger
 		limits: limits, accept: accept, logger: logger,
 		handshakeTime: handshakeTime, lingerTime: lingerTime,
 		free: make(chan *pollerLoop, n), booted: make(chan struct{}), reserve: NewGate(turnedAway),
+		hands: make(chan struct{}, maxHandOvers),
 	}
 	for i := range n {
 		l := &pollerLoop{
@@ -91,7 +96,7 @@ func (p *Poller) Run(ctx context.Context, addr string) error {
 		done <- gnet.Run(p, "tcp://"+addr,
 			gnet.WithNumEventLoop(len(p.loops)), gnet.WithLoadBalancing(gnet.LeastConnections),
 			gnet.WithReadBufferCap(64<<10), gnet.WithWriteBufferCap(16<<10),
-			gnet.WithReuseAddr(true), gnet.WithLogger(gnetLogger{p.logger}))
+			gnet.WithReuseAddr(true), gnet.WithTicker(true), gnet.WithLogger(gnetLogger{p.logger}))
 	}()
 	err := p.serve(ctx, done)
 	if err != nil {
@@ -134,7 +139,9 @@ func (p *Poller) serve(ctx context.Context, done <-chan error) error {
 // stop ends the engine. Engine.Stop itself looks only every half second whether it is over;
 // with a context that has ended it gives the order and returns.
 func (p *Poller) stop(done <-chan error) error {
+	p.handing.Lock()
 	p.stopping.Store(true)
+	p.handing.Unlock()
 	ended, cancel := context.WithCancel(context.Background())
 	cancel()
 	_ = p.engine.Stop(ended)
@@ -152,8 +159,13 @@ func (p *Poller) Addr() net.Addr { return p.addr }
 func (p *Poller) OnBoot(e gnet.Engine) gnet.Action {
 	p.engine = e
 	p.addr = listenAddr(e)
-	close(p.booted)
 	return gnet.None
+}
+
+// OnTick comes first when the engine knows all its loops, which OnBoot does not wait for.
+func (p *Poller) OnTick() (time.Duration, gnet.Action) {
+	p.boot.Do(func() { close(p.booted) })
+	return 24 * time.Hour, gnet.None
 }
 
 // listenAddr asks the system, because gnet knows only what it was asked to listen on, and
@@ -186,6 +198,10 @@ func (p *Poller) loopOf(g gnet.EventLoop) *pollerLoop {
 
 // OnOpen takes a new connection in, or turns it away above the limit.
 func (p *Poller) OnOpen(c gnet.Conn) ([]byte, gnet.Action) {
+	if pc, ok := c.Context().(*pollerConn); ok {
+		pc.takeUp(c)
+		return nil, gnet.None
+	}
 	pc := &pollerConn{loop: p.loopOf(c.EventLoop()), conn: c}
 	if p.stopping.Load() || !p.limits.Gate.Enter() {
 		return p.turnAway(pc)

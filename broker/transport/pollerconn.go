@@ -32,13 +32,14 @@ type pollerConn struct {
 	skip  int64     // bytes of a message over the limit that are still to come; -1: up to the line's end
 	state state
 
-	reserved bool // turned away: its place is one of the reserve
+	handed   *handedOver // from net/http, as long as something of it is unread
+	reserved bool        // turned away: its place is one of the reserve
 }
 
 // read hands every whole message on; what is incomplete stays in gnet's buffer.
 func (c *pollerConn) read() {
 	for c.conn != nil {
-		buf, _ := c.conn.Peek(-1)
+		buf := c.unread()
 		if len(buf) == 0 {
 			return
 		}
@@ -59,7 +60,7 @@ func (c *pollerConn) read() {
 		if n == 0 || c.conn == nil {
 			return
 		}
-		_, _ = c.conn.Discard(n)
+		c.discard(n)
 	}
 }
 

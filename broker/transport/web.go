@@ -20,10 +20,11 @@ import (
 // half a KiB an idle connection keeps 7 KB less, and larger messages pass the buffers by.
 const bufferSize = 512
 
-// Web serves WebSocket connections behind net/http, each on a goroutine of its own; their
-// sessions live on a few goroutine loops.
+// Web serves WebSocket connections behind net/http. Those that it does not hand over have a goroutine each;
+// their sessions live on a few goroutine loops.
 type Web struct {
-	Compress bool // negotiate permessage-deflate without context takeover
+	Compress bool    // negotiate permessage-deflate without context takeover
+	Poller   *Poller // takes what needs neither TLS nor compression; nil for none
 
 	limits     Limits
 	accept     Accept
@@ -94,9 +95,16 @@ func (w *Web) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 		http.Error(rw, "origin "+origin+" is not allowed", http.StatusForbidden)
 		return
 	}
-	if reserved(r.Context()) || !w.enter() {
-		rw.Header().Set("Retry-After", "5")
-		http.Error(rw, "no room for another connection", http.StatusServiceUnavailable)
+	place := placeOf(r.Context())
+	if place != nil && place.reserved {
+		noRoom(rw)
+		return
+	}
+	if w.handOver(rw, r, place) {
+		return
+	}
+	if !w.enter() {
+		noRoom(rw)
 		return
 	}
 	l := w.loops[w.next.Add(1)%uint32(len(w.loops))]
@@ -119,13 +127,18 @@ func (w *Web) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	c.ws = ws
 	c.ctx, c.cancel = context.WithCancel(w.alive)
 	context.AfterFunc(c.ctx, func() { _ = socket.Close() }) // whatever the library waits for
-	hello := Hello{Addr: r.RemoteAddr, Token: r.URL.Query().Get("token"), Client: r.URL.Query().Get("client")}
+	hello := helloOf(r)
 	// A goroutine of its own lets net/http's handler go, with its stack and buffers.
 	go func() {
 		defer w.conns.Done()
 		l.Post(func() { c.open(w.accept(l.Loop, c, hello)) })
 		c.readLoop(w.limits.Message)
 	}()
+}
+
+func noRoom(rw http.ResponseWriter) {
+	rw.Header().Set("Retry-After", "5")
+	http.Error(rw, "no room for another connection", http.StatusServiceUnavailable)
 }
 
 // smallBuffers hands out small buffers with a hijacked connection, which it notes.
