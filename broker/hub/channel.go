@@ -216,6 +216,23 @@ func (c *Channel) adoptLocked(from *tail, page queue.Page) {
 	}
 }
 
+// reachBack puts what was read behind after in front of the tail, if the two meet: whoever
+// resumes from there needs the store no more. Of a crowd that comes back at once only the first ask it.
+func (c *Channel) reachBack(after int64, p page) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	t := c.tail.Load()
+	for i, e := range p.entries {
+		if e.id == t.base {
+			if next, ok := t.preceded(after, p.entries[:i+1]); ok {
+				next.hole = max(t.hole, p.hole)
+				c.tail.Store(next)
+			}
+			return
+		}
+	}
+}
+
 // recheck has those subscribers read the store that have seen more than there is: they learn by a gap
 // that they start over, and not only when something new comes.
 func (c *Channel) recheck() {

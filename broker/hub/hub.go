@@ -106,10 +106,34 @@ func (c *Channel) recover(after int64) (cursor int64, recovered bool, err error)
 		return after, after >= t.hole, nil
 	}
 	p, err := c.pageAfter(after)
-	if err != nil || p.complete {
-		return after, after >= p.hole, err
+	if err != nil {
+		return 0, false, err
 	}
-	return p.from, false, nil
+	if !p.complete {
+		return p.from, false, nil
+	}
+	c.reachBack(after, p)
+	return after, after >= p.hole, nil
+}
+
+// Try is Acquire without the store; it is false where the store must be asked.
+func (h *Hub) Try(name string, after *int64) (Position, bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	c := h.channels[name]
+	if c == nil || !c.bound.Load() {
+		return Position{}, false
+	}
+	t := c.tail.Load()
+	pos := Position{Channel: c, Cursor: t.last, Recovered: true}
+	if after != nil {
+		if _, ok := t.after(*after); !ok || *after > t.last {
+			return Position{}, false
+		}
+		pos.Cursor, pos.Recovered = *after, *after >= t.hole
+	}
+	c.refs++
+	return pos, true
 }
 
 func (h *Hub) hold(name string) *Channel {

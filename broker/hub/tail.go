@@ -1,6 +1,7 @@
 package hub
 
 import (
+	"slices"
 	"sort"
 
 	"switchboard/internal/wire"
@@ -87,6 +88,16 @@ func (t *tail) extend(more []entry) *tail {
 		next.entries, next.bytes = next.entries[drop:], bytes // append lets the dropped ones go when it moves
 	}
 	return next
+}
+
+// preceded is t with those in front of it that lie between base and its own base; ok is false when they do not fit.
+func (t *tail) preceded(base int64, earlier []entry) (next *tail, ok bool) {
+	next = &tail{base: base, last: t.last, bytes: t.bytes, hole: t.hole}
+	for _, e := range earlier {
+		next.bytes += e.frame.Size()
+	}
+	next.entries = slices.Concat(earlier, t.entries)
+	return next, len(next.entries) <= maxTailMessages && next.bytes <= maxTailBytes
 }
 
 // emptied is the position of t without its messages.

@@ -53,6 +53,10 @@ func (s *Session) subscribe(req wire.Request) {
 			req.Channel, s.m.opts.MaxChannels))
 		return
 	}
+	if pos, ok := s.m.opts.Hub.Try(req.Channel, req.After); ok {
+		s.enter(req, pos)
+		return
+	}
 	call(s, func() (hub.Position, error) {
 		ctx, cancel := s.m.context()
 		defer cancel()
@@ -65,18 +69,23 @@ func (s *Session) subscribe(req wire.Request) {
 		case s.state == closed:
 			s.m.opts.Hub.Release(pos.Channel)
 		default:
-			answer := wire.Event{Type: wire.TypeSubscribed, Ref: req.Ref, Channel: req.Channel, ID: &pos.Cursor}
-			if req.After != nil {
-				answer.Recovered = &pos.Recovered
-			}
-			s.send(answer)
-			if s.state == closed {
-				s.m.opts.Hub.Release(pos.Channel)
-				return
-			}
-			s.follow(pos)
+			s.enter(req, pos)
 		}
 	})
+}
+
+// enter tells the client where its subscription begins, and begins it.
+func (s *Session) enter(req wire.Request, pos hub.Position) {
+	answer := wire.Event{Type: wire.TypeSubscribed, Ref: req.Ref, Channel: req.Channel, ID: &pos.Cursor}
+	if req.After != nil {
+		answer.Recovered = &pos.Recovered
+	}
+	s.send(answer)
+	if s.state == closed {
+		s.m.opts.Hub.Release(pos.Channel)
+		return
+	}
+	s.follow(pos)
 }
 
 func (s *Session) unsubscribe(req wire.Request) {
