@@ -123,6 +123,7 @@ func (s *Session) inboxWrite(messages []queue.Message) {
 // inboxWritten goes on after a write: what went out wholly is received, where the client
 // asked for that, and there may be room for more.
 func (s *Session) inboxWritten() {
+	s.shard.flush(s)
 	if s.state != open {
 		return
 	}

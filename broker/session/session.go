@@ -151,8 +151,10 @@ func call[T any](s *Session, work func() (T, error), finish func(T, error)) {
 		result, err := work()
 		s.shard.loop.Post(func() {
 			s.busy = false
-			finish(result, err)
-			s.next()
+			s.together(func() {
+				finish(result, err)
+				s.next()
+			})
 		})
 	})
 }
@@ -161,7 +163,7 @@ func (s *Session) pong(req wire.Request) { s.send(wire.Event{Type: wire.TypePong
 
 // send writes one event.
 func (s *Session) send(e wire.Event) {
-	s.conn.Write(&wire.Batch{Frames: []wire.Frame{e.Encode()}})
+	s.put(&wire.Batch{Frames: []wire.Frame{e.Encode()}})
 }
 
 // refuse answers a message with an error. What is no *wire.Error comes from the store.
@@ -223,6 +225,7 @@ func (s *Session) Closed() { s.end(wire.CloseGone) }
 
 // close tells the client why and ends the session.
 func (s *Session) close(reason wire.CloseReason, detail string, afterMS int64) {
+	s.shard.flush(s)
 	if s.state == closed {
 		return
 	}
@@ -255,7 +258,7 @@ func (s *Session) Backlogged() bool { return s.conn.Backlogged() }
 // Write is hub.Subscriber's.
 func (s *Session) Write(b *wire.Batch) {
 	s.shard.delivered += len(b.Frames)
-	s.conn.Write(b)
+	s.put(b)
 }
 
 // Gap is hub.Subscriber's.

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"switchboard/broker/loop"
+	"switchboard/internal/wire"
 )
 
 // shard is the sessions of one loop. All of it belongs to the loop.
@@ -13,6 +14,10 @@ type shard struct {
 	sessions  []*Session
 	now       uint32 // ticks since the start, one a second
 	delivered int    // messages since the last tick
+
+	gathering *Session     // whose writes wait for the end of its task, or nil
+	gathered  []wire.Frame // what it has written
+	bytes     int          // of that
 }
 
 func (sh *shard) add(s *Session) {

@@ -26,12 +26,14 @@ type socket struct {
 	backlogged bool
 	written    []wire.Event
 	bytes      int
+	writes     int
 	pings      int
 	closed     wire.CloseReason
 	afterMS    int64
 }
 
 func (s *socket) Write(b *wire.Batch) {
+	s.writes++
 	for _, f := range b.Frames {
 		e, err := wire.DecodeEvent(f.JSON())
 		if err != nil {

@@ -1,0 +1,70 @@
+package session_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"switchboard/broker/session"
+	"switchboard/broker/transport"
+	"switchboard/internal/wire"
+	"switchboard/queue"
+)
+
+// resume connects another client, which asks for what it missed in the same breath.
+func (d *desk) resume(client string, after int64) *socket {
+	sock := new(socket)
+	d.do(func() {
+		to := d.Accept(d.loop, sock, transport.Hello{})
+		to.Receive(fmt.Appendf(nil, `{"type":"connect","client":"%s"}`, client))
+		to.Receive(fmt.Appendf(nil, `{"type":"subscribe","channel":"news","after":%d}`, after))
+	})
+	d.settle()
+	return sock
+}
+
+// store appends n messages of some size to the channel and returns the first one's id.
+func (d *desk) store(n, size int) (first int64) {
+	data := []byte(`"` + strings.Repeat("a", size) + `"`)
+	for range n {
+		a, err := d.queue.AppendChannel(d.t.Context(), queue.ChannelPush{Channel: "news", Data: data})
+		if err != nil {
+			d.t.Fatal(err)
+		}
+		if first == 0 {
+			first = a.ID
+		}
+	}
+	return first
+}
+
+func TestResumingIsOneWrite(t *testing.T) {
+	d := newDesk(t, session.Options{})
+	first := d.store(11, 90)
+	d.say(`{"type":"subscribe","channel":"news","after":%d}`, first) // from now on the tail has it
+	sock := d.resume("tablet", first)
+	d.do(func() {
+		if len(sock.written) != 12 || sock.written[0].Type != wire.TypeConnected || sock.written[1].Type != wire.TypeSubscribed {
+			t.Errorf("got %d messages, want connected, subscribed and the ten that were missed", len(sock.written))
+		}
+		if sock.writes != 1 {
+			t.Errorf("%d writes, want 1", sock.writes)
+		}
+	})
+}
+
+// TestMuchIsNotKeptBack: what is more than a socket should take unasked is written at once.
+func TestMuchIsNotKeptBack(t *testing.T) {
+	d := newDesk(t, session.Options{})
+	first := d.store(11, 10<<10)
+	d.say(`{"type":"subscribe","channel":"news","after":%d}`, first)
+	sock := d.resume("tablet", first)
+	d.do(func() {
+		if len(sock.written) != 12 {
+			t.Errorf("got %d messages, want 12", len(sock.written))
+		}
+		if sock.writes != 5 { // the answers, then three messages of 10 KiB each fit one write
+			t.Errorf("%d writes, want 5", sock.writes)
+		}
+	})
+}
