@@ -44,8 +44,8 @@ type step struct {
 	x         int
 }
 
-// steps are those of a round.
-func (s *suite) steps() (all []step) {
+// steps are those of a round. Each round another system is the first of its scenario.
+func (s *suite) steps(round int) (all []step) {
 	for i := range s.scenarios {
 		sc := &s.scenarios[i]
 		xs := sc.xs
@@ -58,9 +58,10 @@ func (s *suite) steps() (all []step) {
 		if len(xs) == 0 {
 			xs = []int{0}
 		}
-		for _, name := range sc.systems {
+		for j := range sc.systems {
+			c, ok := s.contenders[sc.systems[(j+round)%len(sc.systems)]]
 			for _, x := range xs {
-				if c, ok := s.contenders[name]; ok {
+				if ok {
 					all = append(all, step{sc, c, x})
 				}
 			}
@@ -73,8 +74,8 @@ func (s *suite) steps() (all []step) {
 // at some time hits all of them.
 func (s *suite) run(ctx context.Context) error {
 	s.begun, s.absent, s.results = time.Now(), map[string]string{}, map[key][]float64{}
-	steps := s.steps()
 	for round := range s.rounds {
+		steps := s.steps(round)
 		for _, st := range steps {
 			s.done++
 			if _, ok := s.absent[st.contender.name]; ok {
