@@ -229,6 +229,36 @@ func TestAbsent(t *testing.T) {
 	}
 }
 
+// TestTell writes a report where one is wanted, and nothing else.
+func TestTell(t *testing.T) {
+	r := report.Run{Results: []report.Result{{Scenario: "herd", System: "switchboard tcp", Metric: "cpu_us_per_conn", Values: []float64{60}}}}
+	dir := t.TempDir()
+	for _, tc := range []struct {
+		opts    options
+		written bool
+	}{{options{out: dir, json: true}, false}, {options{quick: true}, false}, {options{out: dir}, true}} {
+		var out bytes.Buffer
+		if err := tc.opts.tell(r, &out); err != nil || !strings.Contains(out.String(), "switchboard tcp") {
+			t.Errorf("%+v: %v, %s", tc.opts, err, &out)
+		}
+		if _, err := report.Read(dir); (err == nil) != tc.written {
+			t.Errorf("%+v: a report: %v", tc.opts, err)
+		}
+	}
+}
+
+func TestOurs(t *testing.T) {
+	for text, want := range map[string]bool{
+		"herd, centrifuge, round 1: one was lost":      false,
+		"nchan: not measured: no such program":         false,
+		"herd, switchboard tcp, round 1: one was lost": true,
+	} {
+		if err := ours([]string{text}); (err != nil) != want {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+}
+
 func TestOptions(t *testing.T) {
 	for _, tc := range []struct{ args, want string }{
 		{"--only (", "--only"},
