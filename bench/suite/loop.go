@@ -51,8 +51,9 @@ func (p *publishers) each(ctx context.Context, connected bool) error {
 	return p.start(ctx, once)()
 }
 
-// oneAtATime pushes so often, the next when everybody has the last.
-func (p *publishers) oneAtATime(ctx context.Context, pushes int) (err error) {
+// oneAtATime pushes as often as the scenario says, the next when everybody has the last, but begins none when its
+// time is over. It returns how many that were.
+func (p *publishers) oneAtATime(ctx context.Context) (pushes int64, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	t := p.t
@@ -66,11 +67,12 @@ func (p *publishers) oneAtATime(ctx context.Context, pushes int) (err error) {
 		return nil
 	})
 	start, perPush := t.received(), int64(t.size.connections)
-	for i := range pushes {
+	for end := time.Now().Add(t.size.time); pushes < int64(t.size.pushes) && (pushes == 0 || time.Now().Before(end)); {
 		turn <- struct{}{}
+		pushes++
 		err = t.swarm.Until(ctx, "receive", func() bool {
-			t.show("%d of %d pushes", i, pushes)
-			return t.received()-start >= int64(i+1)*perPush || p.stopped.Load()
+			t.show("%d of %d pushes", pushes, t.size.pushes)
+			return t.received()-start >= pushes*perPush || p.stopped.Load()
 		})
 		if err != nil || p.stopped.Load() {
 			cancel()
@@ -78,7 +80,7 @@ func (p *publishers) oneAtATime(ctx context.Context, pushes int) (err error) {
 		}
 	}
 	close(turn)
-	return errors.Join(err, join())
+	return pushes, errors.Join(err, join())
 }
 
 // openLoop pushes at a fixed rate for d, and returns when all has arrived. What is to be sent in the first

@@ -29,7 +29,7 @@ func measureFanOut(ctx context.Context, t *trial) error {
 		if err != nil {
 			return err
 		}
-		if err := p.oneAtATime(ctx, t.size.pushes); err != nil {
+		if _, err := p.oneAtATime(ctx); err != nil {
 			return err
 		}
 		return t.deliveries(before)
@@ -112,10 +112,11 @@ func measureInstances(ctx context.Context, t *trial) error {
 		if err != nil {
 			return err
 		}
-		if err := p.oneAtATime(ctx, t.size.pushes); err != nil {
+		pushes, err := p.oneAtATime(ctx)
+		if err != nil {
 			return err
 		}
-		return t.pushes(before, int64(t.size.pushes))
+		return t.pushes(before, pushes)
 	})
 }
 

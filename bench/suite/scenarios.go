@@ -22,8 +22,8 @@ type size struct {
 	connections, channels, publishers int
 
 	batch  int           // pushes in one call; 0 for single ones
-	pushes int           // one at a time
-	time   time.Duration // of a loop, or of a rest
+	pushes int           // one at a time, at most
+	time   time.Duration // of a loop, or of a rest; behind it no push begins
 	window int           // pushes that may be ahead of the subscribers
 }
 
@@ -32,8 +32,8 @@ var scenarios = []scenario{
 	{
 		id: "fanout-10k", also: "idle",
 		systems: []string{"floor", "switchboard tcp", "switchboard ws", "switchboard http", "nchan", "mosquitto", "centrifuge", "socket.io"},
-		size:    size{connections: 10_000, channels: 1, publishers: 1, pushes: 100},
-		quick:   size{connections: 2_000, channels: 1, publishers: 1, pushes: 100},
+		size:    size{connections: 10_000, channels: 1, publishers: 1, pushes: 100, time: 8 * time.Second},
+		quick:   size{connections: 2_000, channels: 1, publishers: 1, pushes: 100, time: 8 * time.Second},
 		measure: measureFanOut,
 	},
 	{
@@ -75,8 +75,8 @@ var scenarios = []scenario{
 		id:      "instances",
 		systems: []string{"switchboard tcp"},
 		xs:      []int{1, 2, 4, 8}, quickXs: []int{1, 4},
-		size:    size{connections: 1_000, channels: 1, publishers: 1, pushes: 300, window: 1},
-		quick:   size{connections: 1_000, channels: 1, publishers: 1, pushes: 100, window: 1},
+		size:    size{connections: 1_000, channels: 1, publishers: 1, pushes: 300, time: 8 * time.Second, window: 1},
+		quick:   size{connections: 1_000, channels: 1, publishers: 1, pushes: 100, time: 4 * time.Second, window: 1},
 		measure: measureInstances,
 	},
 	{

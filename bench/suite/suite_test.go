@@ -60,7 +60,9 @@ func tiny(t *testing.T, id string, change func(*size)) *suite {
 	sc := all[0]
 	sc.size.connections, sc.size.channels = min(sc.size.connections, 20), min(sc.size.channels, 20)
 	sc.size.publishers, sc.size.pushes, sc.size.batch = min(sc.size.publishers, 3), min(sc.size.pushes, 6), min(sc.size.batch, 10)
-	sc.size.time = 200 * time.Millisecond
+	if sc.size.time = 200 * time.Millisecond; sc.size.pushes > 0 {
+		sc.size.time = time.Minute // all of them
+	}
 	if change != nil {
 		change(&sc.size)
 	}
