@@ -11,14 +11,17 @@
 //	key                      type    holds                                    bounded by
 //	mq_ch_{channel}          ZSET    <id>:<json>, score id                    append: ChannelCap 10,000, ChannelMaxBytes 8 MiB,
 //	                                                                          ChannelTTL 1 h; TrimChannel: what the janitor says
-//	mq_m_{channel}           HASH    last, floor, bytes, lost, hole           MetaTTL 30 d after the last append or trim
+//	mq_m_{channel}           HASH    last, floor, bytes, lost, hole, until    MetaTTL 30 d after the last append or trim
 //	mq_k_{channel}:<key>     STRING  id stored under an idempotency key       KeyTTL 10 min
 //	c_{client}               HASH    user, server, generation, since, last,   RecordTTL 150 min after the last bind, refresh
 //	                                 acked, floor, lost, history, cut,        or append, and never less than its list
-//	                                 cut_to, instance, attempt
+//	                                 cut_to, instance, attempt, until
 //	mq_c_{client}            LIST    <id>:<json>, oldest at the head          ack, ClientCap 1000, ClientTTL 1 h or what a push asks for
 //	mq_kc_{client}:<key>     STRING  as mq_k_                                 KeyTTL 10 min
 //	qq_{N}                   LIST    client requests, oldest at the head      RequestCap 10,000, then ErrFull
+//
+// Messages, positions and records live as long as said at least, and up to an eighth longer: until is when they expire
+// at the earliest, and an append renews them only when that is nearer than it should be.
 //
 // Read here, written by package registry: ch_{channel}, the servers with subscribers.
 // Further limits: a page holds about MaxPageBytes (at least one message), a window covers

@@ -23,7 +23,8 @@ type Options struct {
 	Prefix string
 	// ClientCap is the most messages that wait for one client; the oldest go first. Zero means 1000.
 	ClientCap int
-	// ClientTTL is how long a client's list lives after a push that asks for nothing else. Zero means 1 h.
+	// ClientTTL is how long a client's list lives after a push that asks for nothing else. This and the
+	// TTLs below but KeyTTL are kept at least; see the package's doc. Zero means 1 h.
 	ClientTTL time.Duration
 	// RecordTTL is how long a client is remembered after its last refresh. Zero means 150 min.
 	RecordTTL time.Duration

@@ -8,7 +8,8 @@
 -- knows an older generation only
 -- cost O(messages removed)
 
-local record = redis.call('HMGET', KEYS[1], 'generation', 'last', 'acked')
+local call = redis.call
+local record = call('HMGET', KEYS[1], 'generation', 'last', 'acked')
 if record[1] ~= ARGV[1] then
 	return tonumber(record[1] or 0) > tonumber(ARGV[1]) and -1 or -2
 end
@@ -18,13 +19,18 @@ local function id_of(element)
 	return id and id <= 9007199254740991 and id or nil
 end
 
+local chunk = call('LRANGE', KEYS[2], '0', '15')
+local tail = #chunk < 16 and chunk[#chunk] or call('LINDEX', KEYS[2], '-1')
+local newest, last = id_of(tail) or 0, tonumber(record[2] or 0)
+if newest > last then
+	last = newest -- a backend that writes by itself leaves its id here only
+	call('HSET', KEYS[1], 'last', last)
+end
 -- An id from the future would hide messages that are yet to come.
-local last = math.max(tonumber(record[2] or 0), id_of(redis.call('LINDEX', KEYS[2], -1)) or 0)
 local id = math.min(tonumber(ARGV[2]), last)
-local removed, done = 0, 0
-repeat
-	local chunk = redis.call('LRANGE', KEYS[2], 0, 15)
-	done = 0
+local removed = 0
+while true do
+	local done = 0
 	for _, element in ipairs(chunk) do
 		local held = id_of(element)
 		if held and held > id then
@@ -34,10 +40,15 @@ repeat
 		removed = removed + (held and 1 or 0)
 	end
 	if done > 0 then
-		redis.call('LTRIM', KEYS[2], done, -1)
+		call('LTRIM', KEYS[2], done, '-1')
 	end
-until done < 16
+	if done < 16 then
+		break
+	end
+	chunk = call('LRANGE', KEYS[2], '0', '15')
+end
 
-redis.call('HSET', KEYS[1], 'last', string.format('%.0f', last),
-	'acked', string.format('%.0f', math.max(tonumber(record[3] or 0), id)))
+if id > tonumber(record[3] or -1) then
+	call('HSET', KEYS[1], 'acked', string.format('%d', id))
+end
 return removed

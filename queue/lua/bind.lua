@@ -32,7 +32,7 @@ end
 local now = redis.call('TIME')
 local ms = math.max(now[1] * 1000 + math.floor(now[2] / 1000), tonumber(ARGV[4]))
 local generation = string.format('%.0f', math.max((ms - 1577836800000) * 4096, tonumber(before) + 1))
-redis.call('HSET', KEYS[1], 'user', ARGV[1], 'server', ARGV[2], 'generation', generation, 'since', string.format('%.0f', ms))
+redis.call('HSET', KEYS[1], 'user', ARGV[1], 'server', ARGV[2], 'generation', generation, 'since', string.format('%.0f', ms), 'until', '0')
 if ARGV[5] ~= '' then
 	redis.call('HSET', KEYS[1], 'instance', ARGV[5], 'attempt', ARGV[6])
 elseif record[6] then

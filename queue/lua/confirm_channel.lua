@@ -37,7 +37,7 @@ local payload = '!' .. string.format('%.0f', after) .. '-' .. ARGV[1]
 local member = marker .. ':' .. payload
 redis.call('ZADD', KEYS[1], marker, member)
 redis.call('HSET', KEYS[2], 'last', marker, 'floor', string.format('%.0f', floor),
-	'bytes', string.format('%.0f', bytes + #member), 'lost', ARGV[1], 'hole', marker)
+	'bytes', string.format('%.0f', bytes + #member), 'lost', ARGV[1], 'hole', marker, 'until', '0')
 redis.call('PEXPIRE', KEYS[1], ARGV[2])
 redis.call('PEXPIRE', KEYS[2], ARGV[3])
 return {marker, string.format('%.0f', last), payload, redis.call('SMEMBERS', KEYS[3])}

@@ -53,7 +53,7 @@ local marker = string.format('%.0f', math.max((ms - 1577836800000) * 4096, last 
 local payload = '!' .. string.format('%.0f', after) .. '-' .. ARGV[1]
 local ttl = math.max(tonumber(ARGV[2]), redis.call('PTTL', KEYS[2]))
 redis.call('RPUSH', KEYS[2], marker .. ':' .. payload)
-redis.call('HSET', KEYS[1], 'last', marker, 'lost', ARGV[1])
+redis.call('HSET', KEYS[1], 'last', marker, 'lost', ARGV[1], 'until', '0')
 -- The marker may be the first entry in this history: as append_client notes it of a message.
 local info = redis.pcall('INFO', 'replication')
 local history = type(info) == 'string' and string.match(info, 'master_replid:(%x+)')

@@ -20,6 +20,6 @@ if current ~= ARGV[3] then
 	redis.call('HSET', KEYS[1], 'user', ARGV[1], 'generation', ARGV[3],
 		'since', string.format('%.0f', now[1] * 1000 + math.floor(now[2] / 1000)))
 end
-redis.call('HSET', KEYS[1], 'server', ARGV[2])
+redis.call('HSET', KEYS[1], 'server', ARGV[2], 'until', '0')
 redis.call('PEXPIRE', KEYS[1], math.max(tonumber(ARGV[4]), redis.call('PTTL', KEYS[2])))
 return 1

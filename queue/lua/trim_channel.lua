@@ -41,6 +41,6 @@ else
 	floor = math.min(math.max(floor, tonumber(oldest[#oldest])), last)
 end
 redis.call('HSET', KEYS[2], 'last', string.format('%.0f', last), 'floor', string.format('%.0f', floor),
-	'bytes', string.format('%.0f', math.max(bytes, 0)))
+	'bytes', string.format('%.0f', math.max(bytes, 0)), 'until', '0')
 redis.call('PEXPIRE', KEYS[2], ARGV[4])
 return surplus
