@@ -31,11 +31,21 @@ type Redis struct {
 	pipe *redispipe.Pipe
 	opts Options
 	keys keys
+
+	holding, dropping gather // of clients
 }
 
 // NewRedis returns a registry over pipe. opts have passed [Options.Validate].
 func NewRedis(pipe *redispipe.Pipe, opts Options) *Redis {
-	return &Redis{pipe: pipe, opts: opts.withDefaults(), keys: keys(opts.Prefix)}
+	r := &Redis{pipe: pipe, opts: opts.withDefaults(), keys: keys(opts.Prefix)}
+	r.holding.call = func(ctx context.Context, server string, clients []string) error {
+		return r.hold(ctx, r.keys.heldClients(server), server, clients...)
+	}
+	r.dropping.call = func(ctx context.Context, server string, clients []string) error {
+		_, err := r.count(ctx, append([]any{"srem", r.keys.heldClients(server)}, anys(clients)...)...)
+		return err
+	}
+	return r
 }
 
 // eval runs a script that answers with an integer.

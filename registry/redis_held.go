@@ -7,7 +7,7 @@ import (
 
 // HoldClient implements [Registry].
 func (r *Redis) HoldClient(ctx context.Context, server, client string) error {
-	if err := r.hold(ctx, r.keys.heldClients(server), server, client); err != nil {
+	if err := r.holding.do(ctx, server, client); err != nil {
 		return fmt.Errorf("hold client %s: %w", client, err)
 	}
 	return nil
@@ -15,7 +15,7 @@ func (r *Redis) HoldClient(ctx context.Context, server, client string) error {
 
 // DropClient implements [Registry].
 func (r *Redis) DropClient(ctx context.Context, server, client string) error {
-	if _, err := r.count(ctx, "srem", r.keys.heldClients(server), client); err != nil {
+	if err := r.dropping.do(ctx, server, client); err != nil {
 		return fmt.Errorf("drop client %s: %w", client, err)
 	}
 	return nil
@@ -39,12 +39,20 @@ func (r *Redis) HeldClients(ctx context.Context, server string, n int) ([]string
 	return clients, nil
 }
 
-func (r *Redis) hold(ctx context.Context, key, server, name string) error {
-	alive, err := r.eval(ctx, holdScript, []string{key, r.keys.tombstone(server)}, name)
+func (r *Redis) hold(ctx context.Context, key, server string, names ...string) error {
+	alive, err := r.eval(ctx, holdScript, []string{key, r.keys.tombstone(server)}, anys(names)...)
 	if err == nil && alive == 0 {
 		err = ErrDead
 	}
 	return err
+}
+
+func anys(names []string) []any {
+	list := make([]any, len(names))
+	for i, name := range names {
+		list[i] = name
+	}
+	return list
 }
 
 // someOf draws at random instead of scanning: a scan of a set that shrank may answer
