@@ -36,7 +36,7 @@ func testBindTakesOver(t *testing.T, open opener) {
 		t.Errorf("generation %d follows %d", second.Generation, first.Generation)
 	}
 	equal(t, "bound", second, Bound{
-		Generation: second.Generation, Server: "b1", User: "alice", Before: first.Generation, Acked: ids[0], Queued: 2,
+		Generation: second.Generation, Server: "b1", User: "alice", Before: first.Generation, Acked: ids[0], Queued: 2, Last: ids[2],
 	})
 }
 
@@ -128,7 +128,7 @@ func testBindStartsOver(t *testing.T, open opener) {
 	f.lapse(t, f.opts.ClientTTL, f.keys.list("phone"))
 
 	b = must(f.Bind(t.Context(), Claim{Client: "phone", User: "bob", Server: "b1"}))(t)
-	equal(t, "bound", b, Bound{Generation: b.Generation, User: "alice", Before: b.Before, Acked: ids[2]})
+	equal(t, "bound", b, Bound{Generation: b.Generation, User: "alice", Before: b.Before, Acked: ids[2], Last: ids[2]})
 	p := must(f.Window(t.Context(), "phone", b.Generation, b.Acked, 10))(t)
 	equal(t, "what alice missed is a gap to bob", !p.Complete, false)
 	equal(t, "floor", p.Floor, 0)

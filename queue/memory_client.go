@@ -80,7 +80,7 @@ func (m *Memory) Bind(_ context.Context, claim Claim) (Bound, error) {
 	}
 	b := Bound{
 		Generation: nextID(now, c.generation), Server: c.server, User: c.user,
-		Before: c.generation, Acked: c.acked, Queued: len(c.messages),
+		Before: c.generation, Acked: c.acked, Queued: len(c.messages), Last: c.last,
 	}
 	c.user, c.server, c.generation, c.since = user, claim.Server, b.Generation, now
 	c.instance, c.attempt = claim.Instance, claim.Attempt

@@ -114,6 +114,7 @@ type Bound struct {
 	Before     int64  // generation until now, 0 for none
 	Acked      int64  // highest id that the client acknowledged: the window begins behind it
 	Queued     int    // messages waiting
+	Last       int64  // last id ever assigned in its queue
 }
 
 // Client is what c_{client} says.

@@ -26,7 +26,7 @@ func (r *Redis) Bind(ctx context.Context, c Claim) (Bound, error) {
 	}
 	b := Bound{
 		Generation: reply.integer(), Server: reply.text(), User: reply.text(),
-		Before: reply.integer(), Acked: reply.integer(), Queued: int(reply.integer()),
+		Before: reply.integer(), Acked: reply.integer(), Queued: int(reply.integer()), Last: reply.integer(),
 	}
 	r.horizon.read(reply.integer())
 	if reply.err != nil {

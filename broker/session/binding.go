@@ -54,21 +54,23 @@ func (t *turns) take(client string) (done func()) {
 
 // bind makes this server the client's owner: first the note that lets the janitor find
 // it, then the fence, then the user's list of clients.
-func (m *Manager) bind(ctx context.Context, claim queue.Claim) (queue.Bound, error) {
+func (m *Manager) bind(ctx context.Context, claim queue.Claim) (queue.Bound, *arrival, error) {
 	client, user := claim.Client, claim.User
 	defer m.turns.take(client)()
 	server := m.opts.ServerID()
 	claim.Server = server
 	if err := m.opts.Registry.HoldClient(ctx, server, client); err != nil {
 		m.doubt(client, server)
-		return queue.Bound{}, err
+		return queue.Bound{}, nil, err
 	}
+	a := m.arrives(client)
 	bound, err := m.opts.Queue.Bind(ctx, claim)
 	if err != nil {
+		m.arrived(client, a)
 		m.doubt(client, server)
-		return bound, err
+		return bound, nil, err
 	}
-	m.arrives(client, bound.Generation)
+	m.bound(a, bound.Generation)
 	if bound.User != "" && bound.User != user {
 		err = m.opts.Registry.ForgetUser(ctx, bound.User, client, bound.Before)
 	}
@@ -78,7 +80,7 @@ func (m *Manager) bind(ctx context.Context, claim queue.Claim) (queue.Bound, err
 	if err != nil {
 		m.unbindLater(binding{client: client, user: user, generation: bound.Generation})
 	}
-	return bound, err
+	return bound, a, err
 }
 
 // unbindLater ends a binding in the pool; while the store is away it is kept for the next tick.
@@ -99,6 +101,9 @@ func (m *Manager) unbindLater(b binding) {
 // elsewhere, stays so.
 func (m *Manager) unbind(ctx context.Context, b binding) error {
 	defer m.turns.take(b.client)()
+	if m.replaced(b) {
+		return nil
+	}
 	if b.ackTo > 0 {
 		if _, err := m.opts.Queue.Ack(ctx, b.client, b.generation, b.ackTo); err != nil && !fenced(err) {
 			return err
@@ -116,6 +121,14 @@ func (m *Manager) unbind(ctx context.Context, b binding) error {
 		err = m.opts.Registry.DropClient(ctx, m.opts.ServerID(), b.client)
 	}
 	return err
+}
+
+// replaced says whether a later session here has all that b has bound: then nothing is left of b in the store.
+func (m *Manager) replaced(b binding) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	s := m.clients[b.client]
+	return s != nil && s.generation > b.generation && s.user == b.user
 }
 
 // fenced says whether a call in a client's name was refused: the binding is another by now, or none.

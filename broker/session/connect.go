@@ -17,6 +17,7 @@ type connected struct {
 	identity Identity
 	server   string // the id under which it was bound, or an older one
 	bound    queue.Bound
+	arrival  *arrival     // nil when it was not bound
 	all      hub.Position // of the channel that a push to everyone goes through
 }
 
@@ -74,7 +75,7 @@ func (m *Manager) connect(s *Session, req wire.Request) (c connected, err error)
 		return c, err
 	}
 	c.server = m.opts.ServerID()
-	if c.bound, err = m.bind(ctx, queue.Claim{
+	if c.bound, c.arrival, err = m.bind(ctx, queue.Claim{
 		Client: s.client, User: c.identity.User, Instance: req.Instance, Attempt: req.Attempt,
 	}); err != nil {
 		m.opts.Hub.Release(c.all.Channel)
@@ -85,8 +86,8 @@ func (m *Manager) connect(s *Session, req wire.Request) (c connected, err error)
 
 // connected finishes connect on the loop.
 func (s *Session) connected(req wire.Request, c connected, err error) {
-	if c.bound.Generation > 0 {
-		defer s.m.arrived(s.client, c.bound.Generation)
+	if c.arrival != nil {
+		defer s.m.arrived(s.client, c.arrival)
 		s.m.supersede(s.client, c.bound) // whatever becomes of s: the other one has lost the client
 	}
 	if err != nil {
@@ -117,7 +118,9 @@ func (s *Session) connected(req wire.Request, c connected, err error) {
 	if c.server != s.m.opts.ServerID() { // declared dead meanwhile: the assertion has passed over s
 		s.assertLater(func() {})
 	}
-	s.inboxDirty()
+	if s.m.mustRead(c) {
+		s.inboxDirty()
+	}
 }
 
 // supersede tells the server that held the client until now.

@@ -22,6 +22,14 @@ type inbox struct {
 
 func (in *inbox) begin(acked int64) { in.sent, in.acked, in.ackTo = acked, acked, acked }
 
+// owed is what the client has acknowledged and the store may not know, or 0.
+func (in *inbox) owed() int64 {
+	if in.ackTo > in.acked {
+		return in.ackTo
+	}
+	return 0
+}
+
 // settle forgets the ids up to id that were on the way.
 func (in *inbox) settle(id int64) {
 	n := sort.Search(len(in.flight), func(i int) bool { return in.flight[i] > id })

@@ -28,7 +28,7 @@ type Manager struct {
 	users   map[string]int      // how many of them each user has
 	unbinds []binding           // failed, for the next tick
 
-	arriving map[string]int64     // generation of a client that was bound and whose session is not open yet
+	arriving map[string]*arrival
 	unsure   map[attempt]struct{} // binds that broke off, for the next tick
 }
 
@@ -36,7 +36,7 @@ type Manager struct {
 func New(opts Options) *Manager {
 	m := &Manager{opts: opts.withDefaults(), clients: make(map[string]*Session), users: make(map[string]int)}
 	m.turns.clients = make(map[string]*turn)
-	m.arriving, m.unsure = make(map[string]int64), make(map[attempt]struct{})
+	m.arriving, m.unsure = make(map[string]*arrival), make(map[attempt]struct{})
 	m.ticks.connect = ticks(m.opts.ConnectTimeout)
 	m.ticks.ping = ticks(m.opts.Ping)
 	m.ticks.slow = ticks(m.opts.SlowAfter)
@@ -123,11 +123,13 @@ func (m *Manager) with(client string, f func(*Session)) bool {
 
 // Hint tells that message id follows prev in the client's queue; data may be nil.
 func (m *Manager) Hint(client string, id, prev int64, data []byte) {
+	m.missed(client)
 	m.with(client, func(s *Session) { s.hint(id, prev, data) })
 }
 
 // Supersede closes the client's session here if its generation is below.
 func (m *Manager) Supersede(client string, generation int64) {
+	m.missed(client)
 	m.with(client, func(s *Session) {
 		if s.generation < generation {
 			s.close(wire.CloseSuperseded, "the client connected elsewhere", 0)
@@ -188,12 +190,14 @@ func (m *Manager) each(f func(*Session)) {
 
 // MarkAllDirty makes every session read its queue again: hints may have been lost.
 func (m *Manager) MarkAllDirty() {
+	m.allMissed()
 	m.each(func(s *Session) { s.inboxDirty() })
 }
 
 // Assert binds every session again, under the server's id of now, and returns when all
 // have been tried: after the store or the server was believed dead.
 func (m *Manager) Assert() {
+	m.allMissed() // who reads learns whether the store has forgotten him
 	var wg sync.WaitGroup
 	m.each(func(s *Session) {
 		if s.state == open {

@@ -248,7 +248,7 @@ func (s *Session) end(reason wire.CloseReason) {
 	s.m.opts.Metrics.Closed(string(reason))
 	if bound {
 		s.m.forget(s)
-		s.m.unbindLater(binding{s.client, s.user, s.generation, s.inbox.ackTo})
+		s.m.unbindLater(binding{s.client, s.user, s.generation, s.inbox.owed()})
 	}
 }
 

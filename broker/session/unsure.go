@@ -71,27 +71,3 @@ func (m *Manager) leftover(ctx context.Context, a attempt) (binding, error) {
 	}
 	return binding{client: a.client, user: c.User, generation: c.Generation}, nil
 }
-
-// has says whether a session here has the client under that generation, or is about to.
-func (m *Manager) has(client string, generation int64) bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	s := m.clients[client]
-	return s != nil && s.generation == generation || m.arriving[client] == generation
-}
-
-// arrives notes a binding whose session is not open yet.
-func (m *Manager) arrives(client string, generation int64) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.arriving[client] = generation
-}
-
-// arrived is the end of arrives, when the session is open, or is not going to be.
-func (m *Manager) arrived(client string, generation int64) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.arriving[client] == generation {
-		delete(m.arriving, client)
-	}
-}

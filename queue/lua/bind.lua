@@ -9,7 +9,7 @@
 -- ARGV[5] instance of the client, empty when it does not say
 -- ARGV[6] attempt of that instance, a number that grows
 -- returns {generation, server until now, user until now, generation until now, acked, messages waiting,
--- what the clock shows, Unix ms}; {-1} when a later attempt of the same instance bound it already;
+-- last id ever assigned, what the clock shows, Unix ms}; {-1} when a later attempt of the same instance bound it already;
 -- {} when the client is another user's
 -- cost O(1)
 
@@ -39,4 +39,4 @@ elseif record[6] then
 	redis.call('HDEL', KEYS[1], 'instance', 'attempt')
 end
 redis.call('PEXPIRE', KEYS[1], math.max(tonumber(ARGV[3]), redis.call('PTTL', KEYS[2])))
-return {generation, server, user, before, acked, queued, string.format('%.0f', ms)}
+return {generation, server, user, before, acked, queued, record[5] or '0', string.format('%.0f', ms)}
