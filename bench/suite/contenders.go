@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"regexp"
 
 	"switchboard/bench/system"
@@ -33,6 +34,11 @@ func contenders(broker string) map[string]contender {
 		{name: "switchboard ws", system: &system.Switchboard{Program: broker}, transport: "ws", redis: true},
 		{name: "switchboard http", system: &system.Switchboard{Program: broker}, transport: "http", redis: true},
 		{name: "switchboard tcp queue", system: &system.Switchboard{Program: broker, Queue: true}, transport: "tcp", redis: true},
+		{name: "nchan", system: &system.Nchan{}},
+		{name: "mosquitto", system: &system.Mosquitto{QoS: 1}},
+		{name: "mosquitto qos 0", system: &system.Mosquitto{}},
+		{name: "centrifuge", system: &system.Centrifuge{Dir: filepath.Dir(broker)}, redis: true},
+		{name: "socket.io", system: &system.SocketIO{}, redis: true},
 	} {
 		all[c.name] = c
 	}

@@ -9,6 +9,11 @@
 // one, connects the subscribers (bench/swarm), pushes, and stops it. CPU is user and system time of the server's
 // processes, and is the figure to compare: throughput suffers from the load generator's share of the same cores.
 //
+// The peers are nchan and mosquitto from the distribution, and two small servers in bench/peers: one on the centrifuge library,
+// a Go module of its own, and one on socket.io. What is missing of them is installed, where that is possible (Debian packages
+// as root, npm, the Go module proxy), and named; a peer that cannot be had is told in the report, and the rest goes on. How each is
+// configured stands beside it in bench/system, in its method Notes, and in the report.
+//
 // Every delivery is checked. A measurement with a message lost, repeated, changed or out of order does not count, and the
 // report names it.
 //

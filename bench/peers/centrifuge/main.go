@@ -1,0 +1,102 @@
+// Command centrifuge is a small server on the centrifuge library, to be measured beside this project's broker:
+// subscribers speak its JSON protocol over WebSocket, a backend publishes with HTTP POST. Messages go through Redis,
+// and are kept there so that a client recovers what it missed.
+//
+//	centrifuge --addr 127.0.0.1:8000 --redis 127.0.0.1:6379
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"log"
+	"net/http"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/centrifugal/centrifuge"
+)
+
+// What is kept of a channel; this project's broker keeps the same.
+const (
+	historySize = 10_000
+	historyTime = time.Hour
+)
+
+func main() {
+	addr := flag.String("addr", "127.0.0.1:8000", "host:port to listen on")
+	redis := flag.String("redis", "", "host:port of the Redis; empty means in memory")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
+	defer stop()
+	if err := run(ctx, *addr, *redis); err != nil {
+		log.Fatal(err)
+	}
+}
+
+func run(ctx context.Context, addr, redis string) error {
+	node, err := newNode(redis)
+	if err != nil {
+		return err
+	}
+	if err := node.Run(); err != nil {
+		return fmt.Errorf("run the node: %w", err)
+	}
+	mux := http.NewServeMux()
+	mux.Handle("/connection/websocket", authenticated(centrifuge.NewWebsocketHandler(node, centrifuge.WebsocketConfig{
+		UseWriteBufferPool: true, // else each connection would hold a write buffer
+	})))
+	mux.HandleFunc("POST /publish/{channel}", func(w http.ResponseWriter, r *http.Request) { publish(node, w, r) })
+	mux.HandleFunc("POST /publish", func(w http.ResponseWriter, r *http.Request) { publishBatch(node, w, r) })
+	server := &http.Server{Addr: addr, Handler: mux}
+	failed := make(chan error, 1)
+	go func() { failed <- server.ListenAndServe() }()
+	select {
+	case err = <-failed:
+	case <-ctx.Done():
+		// The load has ended: nobody waits for an orderly end of his connection.
+		err = server.Close()
+	}
+	if errors.Is(err, http.ErrServerClosed) {
+		err = nil
+	}
+	return err
+}
+
+// newNode is the library as it comes, with history and recovery. Everybody may do everything.
+func newNode(redis string) (*centrifuge.Node, error) {
+	node, err := centrifuge.New(centrifuge.Config{
+		LogLevel:   centrifuge.LogLevelError,
+		LogHandler: func(e centrifuge.LogEntry) { log.Println(e.Message, e.Fields) },
+	})
+	if err != nil {
+		return nil, err
+	}
+	node.OnConnect(func(client *centrifuge.Client) {
+		client.OnSubscribe(func(_ centrifuge.SubscribeEvent, answer centrifuge.SubscribeCallback) {
+			answer(centrifuge.SubscribeReply{Options: centrifuge.SubscribeOptions{EnableRecovery: true}}, nil)
+		})
+	})
+	if redis == "" {
+		return node, nil
+	}
+	shard, err := centrifuge.NewRedisShard(node, centrifuge.RedisShardConfig{Address: redis})
+	if err != nil {
+		return nil, fmt.Errorf("connect to Redis at %s: %w", redis, err)
+	}
+	broker, err := centrifuge.NewRedisBroker(node, centrifuge.RedisBrokerConfig{Shards: []*centrifuge.RedisShard{shard}})
+	if err != nil {
+		return nil, err
+	}
+	node.SetBroker(broker)
+	return node, nil
+}
+
+// authenticated makes everybody the anonymous user.
+func authenticated(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h.ServeHTTP(w, r.WithContext(centrifuge.SetCredentials(r.Context(), &centrifuge.Credentials{})))
+	})
+}

@@ -1,0 +1,54 @@
+package main
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"strconv"
+
+	"github.com/centrifugal/centrifuge"
+	"golang.org/x/sync/errgroup"
+)
+
+// publish takes one message as the body, and answers with its place in the channel.
+func publish(node *centrifuge.Node, w http.ResponseWriter, r *http.Request) {
+	data, err := io.ReadAll(r.Body)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	result, err := node.Publish(r.PathValue("channel"), data, centrifuge.WithHistory(historySize, historyTime))
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	_, _ = io.WriteString(w, `{"offset":`+strconv.FormatUint(result.Offset, 10)+`}`) // the caller is gone then
+}
+
+// message is one of a batch.
+type message struct {
+	Channel string          `json:"channel"`
+	Data    json.RawMessage `json:"data"`
+}
+
+// publishBatch takes a list of messages. The library has no call for several channels: they are published at
+// the same time, which it makes pipelines of, and so in no order.
+func publishBatch(node *centrifuge.Node, w http.ResponseWriter, r *http.Request) {
+	var batch []message
+	if err := json.NewDecoder(r.Body).Decode(&batch); err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	var group errgroup.Group
+	for _, m := range batch {
+		group.Go(func() error {
+			_, err := node.Publish(m.Channel, m.Data, centrifuge.WithHistory(historySize, historyTime))
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	_, _ = io.WriteString(w, `{"published":`+strconv.Itoa(len(batch))+`}`) // as above
+}

@@ -1,0 +1,96 @@
+package system
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+
+	"switchboard/bench/swarm"
+)
+
+// centrifugeVersion is that in bench/peers/centrifuge/go.mod.
+const centrifugeVersion = "v0.38.0"
+
+// Centrifuge is a small server on the centrifuge library, in bench/peers/centrifuge: a module of its own.
+type Centrifuge struct {
+	Dir string    // exists; the server is built into it once
+	Log io.Writer // told what is built. Zero means standard error
+}
+
+// Name implements [System].
+func (*Centrifuge) Name() string { return "centrifuge" }
+
+// Version is that of the library.
+func (*Centrifuge) Version() string { return centrifugeVersion }
+
+// Notes says how it is configured.
+func (*Centrifuge) Notes() string {
+	return "the library's defaults but for a pool of write buffers, which saves memory; JSON over WebSocket, Redis broker with a " +
+		"history of 10,000 messages per channel for an hour, recovery and positioning on, presence off, a ping every 25 s; publishers " +
+		"by POST with keep-alive to net/http, answered when Redis has the message"
+}
+
+// build makes the server unless that was done.
+func (c *Centrifuge) build(ctx context.Context) (binary string, err error) {
+	binary = filepath.Join(c.Dir, "centrifuge")
+	if _, err := os.Stat(binary); err == nil {
+		return binary, nil
+	}
+	source, err := moduleFile(ctx, "bench", "peers", "centrifuge")
+	if err != nil {
+		return "", err
+	}
+	say(c.Log, "building a server on centrifuge %s", centrifugeVersion)
+	return binary, output(exec.CommandContext(ctx, "go", "build", "-C", source, "-mod=readonly", "-o", binary, "."))
+}
+
+// Start implements [System].
+func (c *Centrifuge) Start(ctx context.Context, s Setup) (Running, error) {
+	binary, err := c.build(ctx)
+	if err != nil {
+		return nil, err
+	}
+	addr, err := FreeAddress()
+	if err != nil {
+		return nil, err
+	}
+	p, err := startPeer(ctx, c.Name(), addr, exec.Command(binary, "--addr", addr, "--redis", s.Redis))
+	if err != nil {
+		return nil, err
+	}
+	return &centrifuge{p}, nil
+}
+
+type centrifuge struct{ *peer }
+
+func (r *centrifuge) Dialect() swarm.Dialect { return &swarm.Centrifuge{Addr: r.addr} }
+
+func (r *centrifuge) Publisher() (Publisher, error) {
+	conn, err := DialHTTP(r.addr)
+	if err != nil {
+		return nil, err
+	}
+	return &centrifugePublisher{poster: poster{HTTPConn: conn, path: "/publish/"}}, nil
+}
+
+type centrifugePublisher struct {
+	poster
+	body []byte
+}
+
+// PublishBatch sends a list, whose messages the server publishes at the same time.
+func (p *centrifugePublisher) PublishBatch(ctx context.Context, channels []string, data [][]byte) error {
+	p.body = append(p.body[:0], '[')
+	for i, channel := range channels {
+		if i > 0 {
+			p.body = append(p.body, ',')
+		}
+		p.body = fmt.Appendf(p.body, `{"channel":%q,"data":%s}`, channel, data[i])
+	}
+	p.body = append(p.body, ']')
+	_, err := p.Post(ctx, "/publish", jsonHeader, p.body)
+	return err
+}

@@ -1,0 +1,97 @@
+package system
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+
+	"switchboard/bench/swarm"
+)
+
+// socketIOVersion is what bench/peers/socketio/package.json says.
+const socketIOVersion = "4.8.4, redis-adapter 8.3.0"
+
+// SocketIO is a small server on socket.io with its Redis adapter, in bench/peers/socketio.
+type SocketIO struct {
+	Log io.Writer // told what is installed. Zero means standard error
+}
+
+// Name implements [System].
+func (*SocketIO) Name() string { return "socket.io" }
+
+// Version is that of the packages.
+func (*SocketIO) Version() string { return socketIOVersion }
+
+// Notes says how it is configured.
+func (*SocketIO) Notes() string {
+	return "one Node.js process, WebSocket only, no compression, a ping every 25 s, a room for each channel; the Redis adapter keeps " +
+		"nothing, so that who is away misses what is sent; publishers by POST with keep-alive, answered when the message was " +
+		"given to the sockets and to Redis, neither of which is awaited"
+}
+
+// Start implements [System].
+func (c *SocketIO) Start(ctx context.Context, s Setup) (Running, error) {
+	dir, err := c.install(ctx)
+	if err != nil {
+		return nil, err
+	}
+	node, err := program("node")
+	if err != nil {
+		return nil, err
+	}
+	addr, err := FreeAddress()
+	if err != nil {
+		return nil, err
+	}
+	host, port, err := net.SplitHostPort(addr)
+	if err != nil {
+		return nil, err
+	}
+	cmd := exec.Command(node, filepath.Join(dir, "server.js"), host, port)
+	if s.Redis != "" {
+		cmd.Args = append(cmd.Args, "redis://"+s.Redis)
+	}
+	cmd.Env = append(os.Environ(), "NODE_ENV=production")
+	p, err := startPeer(ctx, c.Name(), addr, cmd)
+	if err != nil {
+		return nil, err
+	}
+	return &socketIO{p}, nil
+}
+
+// install gets Node.js and the npm packages unless they are there.
+func (c *SocketIO) install(ctx context.Context) (dir string, err error) {
+	dir, err = moduleFile(ctx, "bench", "peers", "socketio")
+	if err != nil {
+		return "", err
+	}
+	_, node := program("node")
+	_, npm := program("npm")
+	if errors.Join(node, npm) != nil {
+		if err := installDebian(ctx, c.Log, "nodejs", "npm"); err != nil {
+			return "", err
+		}
+	}
+	// npm writes this last.
+	if _, err := os.Stat(filepath.Join(dir, "node_modules", ".package-lock.json")); err == nil {
+		return dir, nil
+	}
+	say(c.Log, "installing the npm packages of %s", dir)
+	return dir, output(exec.CommandContext(ctx, "npm", "ci", "--silent", "--no-audit", "--no-fund", "--prefix", dir))
+}
+
+type socketIO struct{ *peer }
+
+func (r *socketIO) Dialect() swarm.Dialect { return &swarm.SocketIO{Addr: r.addr} }
+
+func (r *socketIO) Publisher() (Publisher, error) {
+	conn, err := DialHTTP(r.addr)
+	if err != nil {
+		return nil, err
+	}
+	return &poster{HTTPConn: conn, path: "/publish/"}, nil
+}
