@@ -49,6 +49,7 @@ func serve(ctx context.Context, settings configs.Broker, loops int, stderr io.Wr
 	}
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return b.Run(ctx) })
+	group.Go(func() error { return tendMemory(ctx) })
 	group.Go(func() error {
 		// What there is to warn of comes when the ports are open: a broker that
 		// cannot start says only why.
