@@ -9,6 +9,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -16,6 +17,7 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 
 	"github.com/spf13/pflag"
 	"golang.org/x/sys/unix"
@@ -31,8 +33,12 @@ func main() { os.Exit(command(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }
 // options are the flags.
 type options struct {
 	connections, perBroker, pushes int
-	transport                      string
+	transport, out                 string
+	time                           time.Duration
 }
+
+// brokers is how many that needs.
+func (o options) brokers() int { return (o.connections + o.perBroker - 1) / o.perBroker }
 
 func parseOptions(args []string, stderr io.Writer) (o options, err error) {
 	f := pflag.NewFlagSet("million", pflag.ContinueOnError)
@@ -41,6 +47,8 @@ func parseOptions(args []string, stderr io.Writer) (o options, err error) {
 	f.IntVarP(&o.connections, "connections", "n", 1_000_000, "subscribers in all, each a connection with a client id of its own")
 	f.IntVar(&o.perBroker, "per-broker", mostPerProcess(), "subscribers of one broker, and of one process of them")
 	f.IntVar(&o.pushes, "pushes", 5, "pushes that reach all, one at a time")
+	f.StringVar(&o.out, "out", "", "also write what is printed into this file")
+	f.DurationVar(&o.time, "time", 8*time.Minute, "the run ends after so long")
 	f.StringVar(&o.transport, "transport", "tcp", "tcp or ws")
 	if err := f.Parse(args); err != nil {
 		return o, err
@@ -82,7 +90,7 @@ func command(args []string, stdin io.Reader, stdout io.Writer, stderr *os.File) 
 			return 0
 		}
 		if err == nil {
-			err = measure(ctx, o, progress.New(stderr), stdout)
+			err = o.run(ctx, progress.New(stderr), stdout)
 		}
 	}
 	if err != nil {
@@ -90,4 +98,19 @@ func command(args []string, stdin io.Reader, stdout io.Writer, stderr *os.File) 
 		return 1
 	}
 	return 0
+}
+
+// run measures, prints, and writes the file.
+func (o options) run(ctx context.Context, p *progress.Line, stdout io.Writer) error {
+	var text bytes.Buffer
+	if err := measure(ctx, o, p, &text); err != nil {
+		return err
+	}
+	if o.out != "" {
+		if err := os.WriteFile(o.out, text.Bytes(), 0o644); err != nil {
+			return err
+		}
+	}
+	_, err := stdout.Write(text.Bytes())
+	return err
 }

@@ -3,10 +3,13 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 
@@ -28,11 +31,14 @@ func TestMeasure(t *testing.T) {
 	}
 	defer log.Close()
 	var out bytes.Buffer
-	o := options{connections: 50, perBroker: 20, pushes: 2, transport: "ws"}
-	if err := measure(t.Context(), o, progress.New(log), &out); err != nil {
+	o := options{connections: 50, perBroker: 20, pushes: 2, transport: "ws", time: time.Minute, out: filepath.Join(t.TempDir(), "MILLION.md")}
+	if err := o.run(t.Context(), progress.New(log), &out); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"50 connections (ws), 3 brokers", "| brokers, RSS | 0.", "has it: "} {
+	if written, err := os.ReadFile(o.out); err != nil || !bytes.Equal(written, out.Bytes()) {
+		t.Errorf("the file differs from what was printed: %v", err)
+	}
+	for _, want := range []string{"50 connections (ws), 3 brokers", "| kernel: sockets", "| brokers, RSS | 0.", "has it: "} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("there is no %q in:\n%s", want, &out)
 		}
@@ -53,6 +59,24 @@ func TestRefused(t *testing.T) {
 	cancel()
 	if err := subscribers(ctx, []string{"127.0.0.1:1", "tcp", "1", "c"}, strings.NewReader(""), io.Discard); err == nil {
 		t.Error("subscribers of nobody are content")
+	}
+}
+
+// TestMemory checks that neither a run that is too big begins, nor one goes on with little left.
+func TestMemory(t *testing.T) {
+	err := measure(t.Context(), options{connections: 1 << 40, perBroker: 1 << 20}, nil, io.Discard)
+	if !errors.Is(err, errMemory) {
+		t.Errorf("got %v", err)
+	}
+	left := []int64{reserve, reserve - 1}
+	ctx, cancel := context.WithCancelCause(t.Context())
+	watch(ctx, cancel, func() (int64, error) {
+		free := left[0]
+		left = left[1:]
+		return free, nil
+	})
+	if err := context.Cause(ctx); !errors.Is(err, errMemory) || len(left) > 0 {
+		t.Errorf("got %v", err)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -30,6 +31,21 @@ type run struct {
 
 // measure does everything, and prints what it found.
 func measure(ctx context.Context, o options, p *progress.Line, out io.Writer) (err error) {
+	if err := room(o); err != nil {
+		return err
+	}
+	ctx, done := context.WithTimeout(ctx, o.time)
+	defer done()
+	ctx, cancel := context.WithCancelCause(ctx)
+	var watching sync.WaitGroup
+	watching.Go(func() { watch(ctx, cancel, func() (int64, error) { return meminfo("MemAvailable") }) })
+	defer func() {
+		if err != nil && ctx.Err() != nil {
+			err = fmt.Errorf("%w: %w", context.Cause(ctx), err)
+		}
+		cancel(nil)
+		watching.Wait()
+	}()
 	dir, err := os.MkdirTemp("", "million-")
 	if err != nil {
 		return err
@@ -80,7 +96,7 @@ func (r *run) start(ctx context.Context, dir string) error {
 	if r.redis, err = redistest.Launch(dir, "--maxmemory-policy", "noeviction"); err != nil {
 		return err
 	}
-	n := (r.opts.connections + r.opts.perBroker - 1) / r.opts.perBroker
+	n := r.opts.brokers()
 	r.progress.Stage("starting %d brokers", n)
 	b := &system.Switchboard{Program: program, Env: []string{"SWITCHBOARD_TIMES_PING=1h"}}
 	r.brokers, err = b.Start(ctx, system.Setup{

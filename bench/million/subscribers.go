@@ -60,6 +60,9 @@ func serve(ctx context.Context, s *swarm.Swarm, orders <-chan struct{}, connecti
 		select {
 		case _, more := <-orders:
 			if !more {
+				if err := s.Idle(ctx, strayTime); err != nil {
+					return err
+				}
 				if wrong, faults := s.Verify([][]int64{pushed}); wrong > 0 {
 					return fmt.Errorf("%d deliveries were lost, repeated, changed or out of order: %s", wrong, faults[0])
 				}
@@ -79,6 +82,9 @@ func serve(ctx context.Context, s *swarm.Swarm, orders <-chan struct{}, connecti
 		}
 	}
 }
+
+// strayTime is how long a delivery too many may take to show itself in the end.
+const strayTime = 300 * time.Millisecond
 
 // stallTime is how long nothing may come: the brokers share two cores with all subscribers.
 const stallTime = 2 * time.Minute

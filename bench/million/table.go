@@ -1,11 +1,10 @@
 package main
 
 import (
-	"bufio"
 	"fmt"
 	"io"
-	"os"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 
@@ -14,9 +13,9 @@ import (
 
 // sample is what is in use at one moment.
 type sample struct {
-	at                                      time.Time
-	brokers, subscribers, redis, everything int64         // bytes
-	brokerCPU, subscriberCPU, redisCPU      time.Duration // since the start
+	at                                              time.Time
+	brokers, subscribers, redis, everything, kernel int64         // bytes
+	brokerCPU, subscriberCPU, redisCPU              time.Duration // since the start
 }
 
 func (r *run) sample() (s sample, err error) {
@@ -34,7 +33,10 @@ func (r *run) sample() (s sample, err error) {
 	if s.subscribers, s.subscriberCPU, err = sum(pids); err != nil {
 		return s, err
 	}
-	s.everything, err = inUse()
+	if s.everything, err = inUse(); err != nil {
+		return s, err
+	}
+	s.kernel, err = meminfo("Slab")
 	return s, err
 }
 
@@ -55,30 +57,29 @@ func sum(pids []int) (size int64, cpu time.Duration, err error) {
 
 // inUse is the machine's memory that is not available, with the kernel's share for the sockets.
 func inUse() (int64, error) {
-	info, err := os.Open("/proc/meminfo")
+	total, err := meminfo("MemTotal")
 	if err != nil {
 		return 0, err
 	}
-	defer info.Close()
-	var total, available int64
-	for lines := bufio.NewScanner(info); lines.Scan(); {
-		_, _ = fmt.Sscanf(lines.Text(), "MemTotal: %d kB", &total)         // another line matches neither
-		_, _ = fmt.Sscanf(lines.Text(), "MemAvailable: %d kB", &available) // see above
-	}
-	return (total - available) << 10, nil
+	available, err := meminfo("MemAvailable")
+	return total - available, err
 }
+
+func gib(b int64) string { return fmt.Sprintf("%.2f GiB", float64(b)/(1<<30)) }
 
 // table prints the samples taken with nobody connected, with all, and behind the pushes.
 func table(out io.Writer, o options, brokers int, s [3]sample, times []time.Duration) {
 	empty, full, pushed := s[0], s[1], s[2]
 	n := int64(o.connections)
-	gib := func(b int64) string { return fmt.Sprintf("%.2f GiB", float64(b)/(1<<30)) }
 	each := func(b int64) string { return fmt.Sprintf("%.2f KB", float64(b)/1000/float64(n)) }
 	micros := func(d time.Duration, n int64) string {
 		return fmt.Sprintf("%.1f µs", float64(d)/float64(time.Microsecond)/float64(n))
 	}
-	fmt.Fprintf(out, "%s connections (%s), %d brokers, one Redis, as many processes of subscribers, on one machine of %d cores\n\n",
-		thousands(n), o.transport, brokers, runtime.NumCPU())
+	fmt.Fprintf(out, "# %s connections on one machine\n\n", thousands(n))
+	fmt.Fprintf(out, "Written by `make bench-million`, %s. [What is measured, and how](million/main.go).\n\n", time.Now().UTC().Format(time.DateOnly))
+	fmt.Fprintf(out, "In short: %s connections (%s), %d brokers, one Redis; one push reaches all of them, each exactly once, within %v, for %s a connection on the whole machine, both ends of it.\n\n",
+		thousands(n), o.transport, brokers, middle(times).Round(time.Millisecond), each(full.everything-empty.everything))
+	fmt.Fprintf(out, "%d cores; as many processes of subscribers as brokers. The kernel, as it was: %s.\n\n", runtime.NumCPU(), limits())
 	fmt.Fprint(out, "| memory | in all | grown with the connections | per connection |\n|---|---|---|---|\n")
 	for _, row := range []struct {
 		name         string
@@ -87,7 +88,8 @@ func table(out io.Writer, o options, brokers int, s [3]sample, times []time.Dura
 		{"brokers, RSS", empty.brokers, full.brokers},
 		{"Redis, RSS", empty.redis, full.redis},
 		{"subscribers, RSS", empty.subscribers, full.subscribers},
-		{"the machine, kernel included", empty.everything, full.everything},
+		{"kernel: sockets, files, epoll (slabs)", empty.kernel, full.kernel},
+		{"the machine, all of it", empty.everything, full.everything},
 	} {
 		fmt.Fprintf(out, "| %s | %s | %s | %s |\n", row.name, gib(row.whole), gib(row.whole-row.empty), each(row.whole-row.empty))
 	}
@@ -102,7 +104,17 @@ func table(out io.Writer, o options, brokers int, s [3]sample, times []time.Dura
 	for _, d := range times {
 		all = append(all, d.Round(time.Millisecond).String())
 	}
+	inAll := func(a, b time.Duration) time.Duration {
+		return ((a - b) / time.Duration(len(times))).Round(10 * time.Millisecond)
+	}
+	fmt.Fprintf(out, "| a push, in all | %v (median) | %v | %v | %v |\n", middle(times).Round(time.Millisecond), inAll(pushed.brokerCPU, full.brokerCPU),
+		inAll(pushed.redisCPU, full.redisCPU), inAll(pushed.subscriberCPU, full.subscriberCPU))
 	fmt.Fprintf(out, "\nFrom a push until the last of all has it: %s.\n", strings.Join(all, ", "))
+}
+
+// middle is the median.
+func middle(times []time.Duration) time.Duration {
+	return slices.Sorted(slices.Values(times))[len(times)/2]
 }
 
 // thousands is n with commas.
