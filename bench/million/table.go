@@ -16,6 +16,7 @@ type sample struct {
 	at                                              time.Time
 	brokers, subscribers, redis, everything, kernel int64         // bytes
 	brokerCPU, subscriberCPU, redisCPU              time.Duration // since the start
+	took                                            time.Duration // of a difference
 }
 
 func (r *run) sample() (s sample, err error) {
@@ -68,17 +69,14 @@ func inUse() (int64, error) {
 func gib(b int64) string { return fmt.Sprintf("%.2f GiB", float64(b)/(1<<30)) }
 
 // table prints the samples taken with nobody connected, with all, and behind the pushes.
-func table(out io.Writer, o options, brokers int, s [3]sample, times []time.Duration) {
-	empty, full, pushed := s[0], s[1], s[2]
+func table(out io.Writer, o options, brokers int, s [3]sample, pushes []time.Duration) {
+	empty, full := s[0], s[1]
 	n := int64(o.connections)
 	each := func(b int64) string { return fmt.Sprintf("%.2f KB", float64(b)/1000/float64(n)) }
-	micros := func(d time.Duration, n int64) string {
-		return fmt.Sprintf("%.1f µs", float64(d)/float64(time.Microsecond)/float64(n))
-	}
 	fmt.Fprintf(out, "# %s connections on one machine\n\n", thousands(n))
 	fmt.Fprintf(out, "Written by `make bench-million`, %s. [What is measured, and how](million/main.go).\n\n", time.Now().UTC().Format(time.DateOnly))
 	fmt.Fprintf(out, "In short: %s connections (%s), %d brokers, one Redis; one push reaches all of them, each exactly once, within %v, for %s a connection on the whole machine, both ends of it.\n\n",
-		thousands(n), o.transport, brokers, middle(times).Round(time.Millisecond), each(full.everything-empty.everything))
+		thousands(n), o.transport, brokers, middle(pushes).Round(time.Millisecond), each(full.everything-empty.everything))
 	fmt.Fprintf(out, "%d cores; as many processes of subscribers as brokers. The kernel, as it was: %s.\n\n", runtime.NumCPU(), limits())
 	fmt.Fprint(out, "| memory | in all | grown with the connections | per connection |\n|---|---|---|---|\n")
 	for _, row := range []struct {
@@ -93,23 +91,35 @@ func table(out io.Writer, o options, brokers int, s [3]sample, times []time.Dura
 	} {
 		fmt.Fprintf(out, "| %s | %s | %s | %s |\n", row.name, gib(row.whole), gib(row.whole-row.empty), each(row.whole-row.empty))
 	}
+	costs(out, n, s, pushes)
+}
+
+// costs prints times.
+func costs(out io.Writer, n int64, s [3]sample, pushes []time.Duration) {
+	opened, pushed := s[1].since(s[0]), s[2].since(s[1])
 	fmt.Fprint(out, "\n| | time | CPU of the brokers | of Redis | of the subscribers |\n|---|---|---|---|---|\n")
-	fmt.Fprintf(out, "| connect and subscribe, each | %s (all: %v) | %s | %s | %s |\n", micros(full.at.Sub(empty.at), n),
-		full.at.Sub(empty.at).Round(time.Second), micros(full.brokerCPU-empty.brokerCPU, n),
-		micros(full.redisCPU-empty.redisCPU, n), micros(full.subscriberCPU-empty.subscriberCPU, n))
-	deliveries := n * int64(len(times))
-	fmt.Fprintf(out, "| a push, per delivery | | %s | %s | %s |\n", micros(pushed.brokerCPU-full.brokerCPU, deliveries),
-		micros(pushed.redisCPU-full.redisCPU, deliveries), micros(pushed.subscriberCPU-full.subscriberCPU, deliveries))
+	line := func(what, elapsed string, spent sample, n int64, show func(time.Duration) string) {
+		cost := func(d time.Duration) string { return show(d / time.Duration(n)) }
+		fmt.Fprintf(out, "| %s | %s | %s | %s | %s |\n", what, elapsed, cost(spent.brokerCPU), cost(spent.redisCPU), cost(spent.subscriberCPU))
+	}
+	micros := func(d time.Duration) string { return fmt.Sprintf("%.2f µs", float64(d)/float64(time.Microsecond)) }
+	whole := func(d time.Duration) string { return d.Round(10 * time.Millisecond).String() }
+	line("all connect and subscribe", whole(opened.took), opened, 1, whole)
+	line("each of them", micros(opened.took/time.Duration(n)), opened, n, micros)
+	line("a push to all", whole(middle(pushes))+" (median)", pushed, int64(len(pushes)), whole)
+	line("each delivery", micros(middle(pushes)/time.Duration(n)), pushed, n*int64(len(pushes)), micros)
 	var all []string
-	for _, d := range times {
+	for _, d := range pushes {
 		all = append(all, d.Round(time.Millisecond).String())
 	}
-	inAll := func(a, b time.Duration) time.Duration {
-		return ((a - b) / time.Duration(len(times))).Round(10 * time.Millisecond)
-	}
-	fmt.Fprintf(out, "| a push, in all | %v (median) | %v | %v | %v |\n", middle(times).Round(time.Millisecond), inAll(pushed.brokerCPU, full.brokerCPU),
-		inAll(pushed.redisCPU, full.redisCPU), inAll(pushed.subscriberCPU, full.subscriberCPU))
 	fmt.Fprintf(out, "\nFrom a push until the last of all has it: %s.\n", strings.Join(all, ", "))
+}
+
+// since is what was spent between two samples.
+func (s sample) since(before sample) sample {
+	s.took = s.at.Sub(before.at)
+	s.brokerCPU, s.subscriberCPU, s.redisCPU = s.brokerCPU-before.brokerCPU, s.subscriberCPU-before.subscriberCPU, s.redisCPU-before.redisCPU
+	return s
 }
 
 // middle is the median.
