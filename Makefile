@@ -34,7 +34,7 @@ bench: ## beside the peers and the floor, some 25 minutes; writes bench/REPORT.m
 bench-quick: ## the same, smaller and fewer, in under five minutes; prints the table
 	$(GO) run ./bench/suite --quick
 
-bench-million: ## a million connections on this machine, some five minutes and 12 GiB; writes bench/MILLION.md
+bench-million: ## a million connections on this machine, some five minutes and 14 GiB; writes bench/MILLION.md
 	$(GO) run ./bench/million --out bench/MILLION.md
 
 load: ## a load run against a broker of its own: connections, fan-out, memory and CPU

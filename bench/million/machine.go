@@ -13,9 +13,9 @@ import (
 )
 
 const (
-	// connectionNeeds is the memory of a connection: 8.2 KB the kernel's for both ends, the rest that of broker, Redis
+	// connectionNeeds is the memory of a connection: 9.6 KB the kernel's for both ends, the rest that of broker, Redis
 	// and subscriber.
-	connectionNeeds = 12 << 10
+	connectionNeeds = 13 << 10
 	// processNeeds is that of a broker, and of a process of subscribers, with nobody connected.
 	processNeeds = 20 << 20
 	// reserve is what must stay free: below it the run ends.
@@ -43,9 +43,22 @@ func meminfo(name string) (int64, error) {
 	return 0, fmt.Errorf("/proc/meminfo does not tell %s", name)
 }
 
+// unused is the memory that nobody holds: free, or files that can be read again. MemAvailable would be too much: it
+// takes the inodes of open sockets for a cache that can be given back.
+func unused() (sum int64, err error) {
+	for _, name := range []string{"MemFree", "Buffers", "Cached"} {
+		n, err := meminfo(name)
+		if err != nil {
+			return 0, err
+		}
+		sum += n
+	}
+	return sum, nil
+}
+
 // room refuses what the machine has no memory for.
 func room(o options) error {
-	available, err := meminfo("MemAvailable")
+	available, err := unused()
 	if err != nil {
 		return err
 	}

@@ -38,7 +38,7 @@ func measure(ctx context.Context, o options, p *progress.Line, out io.Writer) (e
 	defer done()
 	ctx, cancel := context.WithCancelCause(ctx)
 	var watching sync.WaitGroup
-	watching.Go(func() { watch(ctx, cancel, func() (int64, error) { return meminfo("MemAvailable") }) })
+	watching.Go(func() { watch(ctx, cancel, unused) })
 	defer func() {
 		if err != nil && ctx.Err() != nil {
 			err = fmt.Errorf("%w: %w", context.Cause(ctx), err)

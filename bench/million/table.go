@@ -56,14 +56,14 @@ func sum(pids []int) (size int64, cpu time.Duration, err error) {
 	return size, cpu, nil
 }
 
-// inUse is the machine's memory that is not available, with the kernel's share for the sockets.
+// inUse is the machine's memory that somebody holds, the kernel among them.
 func inUse() (int64, error) {
 	total, err := meminfo("MemTotal")
 	if err != nil {
 		return 0, err
 	}
-	available, err := meminfo("MemAvailable")
-	return total - available, err
+	rest, err := unused()
+	return total - rest, err
 }
 
 func gib(b int64) string { return fmt.Sprintf("%.2f GiB", float64(b)/(1<<30)) }

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// markdown writes the report. plots are the files of the scenarios, relative to it.
-func markdown(w io.Writer, r Run, plots map[string][]plot) {
+// markdown writes the report. plots are the files of the scenarios, relative to it, million what that run found.
+func markdown(w io.Writer, r Run, plots map[string][]plot, million string) {
 	p := func(format string, args ...any) { fmt.Fprintf(w, format+"\n", args...) }
 	p("# Beside its peers\n")
 	p("Written by `make bench`. Commit %s, %s, %s, Redis %s, on %s. %s, %s.\n",
@@ -26,7 +26,10 @@ func markdown(w io.Writer, r Run, plots map[string][]plot) {
 	}
 	grid(w, targetHead, rows)
 	p("\nRatios are taken round by round; the figure itself stands in parentheses. A curve is flat when its last point is at most %g times its first.", flat)
-	p("A million connections are a run of their own: [MILLION.md](MILLION.md), by `make bench-million`.\n")
+	if million == "" {
+		million = "it was not measured."
+	}
+	p("A million connections are a run of their own, `make bench-million`: %s [All figures](MILLION.md).\n", million)
 	p("## Where we lose\n")
 	if losses := r.losses(); len(losses) > 0 {
 		for _, text := range losses {

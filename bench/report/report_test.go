@@ -63,6 +63,10 @@ func TestGolden(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "plots", "old.svg"), nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
+	found := "# A million\n\nIn short: 20 connections, done.\n\nMore.\n"
+	if err := os.WriteFile(filepath.Join(dir, "MILLION.md"), []byte(found), 0o644); err != nil {
+		t.Fatal(err)
+	}
 	if err := Write(dir, sample()); err != nil {
 		t.Fatal(err)
 	}

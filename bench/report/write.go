@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 )
 
 // Write writes REPORT.md, report.json and plots/*.svg into dir. Plots of an earlier run are removed.
@@ -41,8 +42,22 @@ func write(dir string, r Run) error {
 		return err
 	}
 	var text bytes.Buffer
-	markdown(&text, r, plots)
+	markdown(&text, r, plots, million(dir))
 	return os.WriteFile(filepath.Join(dir, "REPORT.md"), text.Bytes(), 0o644)
+}
+
+// million is what the run of a million connections has found, where it has left a report; "" else.
+func million(dir string) string {
+	text, err := os.ReadFile(filepath.Join(dir, "MILLION.md"))
+	if err != nil {
+		return ""
+	}
+	for line := range strings.Lines(string(text)) {
+		if found, ok := strings.CutPrefix(line, "In short: "); ok {
+			return strings.TrimSpace(found)
+		}
+	}
+	return ""
 }
 
 // Read reads what Write wrote as report.json.
