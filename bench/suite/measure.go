@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"time"
 
 	"switchboard/bench/usage"
 )
@@ -98,28 +97,6 @@ func measureSingle(ctx context.Context, t *trial) error {
 	return t.closedLoop(ctx, t.pushes)
 }
 
-// measureInstances is a push to one channel whose subscribers are spread over several brokers, one at a time: in a
-// loop it would show how many messages are gathered for one write, which falls when more processes share the cores.
-func measureInstances(ctx context.Context, t *trial) error {
-	if err := t.open(ctx); err != nil {
-		return err
-	}
-	return t.with(func(p *publishers) error {
-		if err := p.each(ctx, true); err != nil {
-			return err
-		}
-		before, err := t.sample()
-		if err != nil {
-			return err
-		}
-		pushes, err := p.oneAtATime(ctx)
-		if err != nil {
-			return err
-		}
-		return t.pushes(before, pushes)
-	})
-}
-
 // closedLoop measures a closed loop, behind one push to each channel: the server has then made what it makes once.
 func (t *trial) closedLoop(ctx context.Context, found func(before sample, pushes int64) error) error {
 	if err := t.open(ctx); err != nil {
@@ -155,101 +132,4 @@ func (t *trial) pushes(before sample, pushes int64) error {
 		t.found("redis_us_per_push", micros(spent.redis, pushes))
 	}
 	return nil
-}
-
-// measureBeat is what a broker does in a second in which nobody says anything: within the first interval of
-// the heartbeats, that is its own beat and nothing else.
-func measureBeat(ctx context.Context, t *trial) error {
-	if err := t.open(ctx); err != nil {
-		return err
-	}
-	if err := t.quiet(ctx); err != nil {
-		return err
-	}
-	spent, _, err := t.rest(ctx)
-	if err != nil {
-		return err
-	}
-	t.found("cpu_ms_per_s", milliseconds(spent.server)/t.size.time.Seconds())
-	t.found("redis_ms_per_s", milliseconds(spent.redis)/t.size.time.Seconds())
-	return nil
-}
-
-// measureIdleCPU is what connections cost that say nothing but their signs of life.
-func measureIdleCPU(ctx context.Context, t *trial) error {
-	if err := t.open(ctx); err != nil {
-		return err
-	}
-	if err := t.quiet(ctx); err != nil {
-		return err
-	}
-	spent, commands, err := t.rest(ctx)
-	if err != nil {
-		return err
-	}
-	perMinute := time.Minute.Seconds() / t.size.time.Seconds()
-	t.found("cpu_ms_per_min", milliseconds(spent.server)*perMinute)
-	if t.redis != nil {
-		t.found("redis_commands_per_conn_min", commands*perMinute/float64(t.size.connections))
-	}
-	return nil
-}
-
-func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
-
-// rest lets the time of the scenario pass, and says what it cost.
-func (t *trial) rest(ctx context.Context) (spent sample, commands float64, err error) {
-	count := func() (n float64, err error) {
-		if t.redis != nil {
-			n, err = t.redis.info(ctx, "stats", "total_commands_processed")
-		}
-		return n, err
-	}
-	t.show("resting for %v", t.size.time)
-	first, err := count()
-	if err != nil {
-		return spent, 0, err
-	}
-	before, err := t.sample()
-	if err != nil {
-		return spent, 0, err
-	}
-	if err := t.swarm.Idle(ctx, t.size.time); err != nil {
-		return spent, 0, err
-	}
-	now, err := t.sample()
-	if err != nil {
-		return spent, 0, err
-	}
-	last, err := count()
-	return now.since(before), last - first, err
-}
-
-const (
-	quietTime  = 200 * time.Millisecond
-	quietCPU   = quietTime / 20
-	quietTimes = 100 // looks
-)
-
-// quiet waits until server and store have nothing left to do.
-func (t *trial) quiet(ctx context.Context) error {
-	t.show("waiting until the server is quiet")
-	before, err := t.sample()
-	if err != nil {
-		return err
-	}
-	for range quietTimes {
-		if err := t.swarm.Idle(ctx, quietTime); err != nil {
-			return err
-		}
-		now, err := t.sample()
-		if err != nil {
-			return err
-		}
-		if spent := now.since(before); spent.server+spent.redis < quietCPU {
-			return nil
-		}
-		before = now
-	}
-	return errors.New("the server does not become quiet")
 }
