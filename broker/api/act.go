@@ -12,7 +12,7 @@ func (a api) notify(w http.ResponseWriter, r *http.Request) {
 		Channels []string `json:"channels"`
 		Clients  []string `json:"clients"`
 	}
-	err := read(r, &body)
+	err := read(r.Body, &body)
 	if n := len(body.Channels) + len(body.Clients); err == nil && (n == 0 || n > a.MaxBatch) {
 		err = wire.Errorf(wire.BadRequest, "channels and clients: %d names, between 1 and %d are allowed", n, a.MaxBatch)
 	}
@@ -42,7 +42,7 @@ func (a api) reply(w http.ResponseWriter, r *http.Request) {
 		Ref    wire.Ref        `json:"ref"`
 		Data   json.RawMessage `json:"data"`
 	}
-	err := read(r, &body)
+	err := read(r.Body, &body)
 	if err == nil {
 		err = wire.CheckName("client", body.Client)
 	}

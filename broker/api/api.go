@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"net/http"
 
 	"github.com/rs/zerolog"
@@ -103,8 +104,8 @@ func (a api) unknown(w http.ResponseWriter, r *http.Request) {
 }
 
 // read decodes the body into v, strictly.
-func read(r *http.Request, v any) error {
-	d := json.NewDecoder(r.Body)
+func read(body io.Reader, v any) error {
+	d := json.NewDecoder(body)
 	d.DisallowUnknownFields()
 	if err := d.Decode(v); err != nil {
 		return bodyError(err)
@@ -127,9 +128,13 @@ func write(w http.ResponseWriter, status int, v any) {
 	if err != nil { // a stored payload that is not JSON
 		status, body = http.StatusInternalServerError, []byte(`{"error":{"code":"unavailable","message":"a stored message is not JSON"}}`)
 	}
+	send(w, status, append(body, '\n'))
+}
+
+func send(w http.ResponseWriter, status int, body []byte) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_, _ = w.Write(append(body, '\n'))
+	_, _ = w.Write(body)
 }
 
 // refusalBody is an error in an answer.

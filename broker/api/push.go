@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"net/http"
 	"time"
 
@@ -141,11 +142,10 @@ func checkTarget(t target) error {
 	return nil
 }
 
-// deliver pushes to one target. It goes on when the caller has gone away: what was stored
+// deliver pushes to one target. ctx must not end when the caller has gone away: what was stored
 // must be hinted. unconfirmed says that a replica was waited for in vain. When that is so
 // before, nobody waits again, and this push is stored and not confirmed either.
 func (a api) deliver(ctx context.Context, t target, p delivery.Payload, before bool) (r result, unconfirmed bool) {
-	ctx = context.WithoutCancel(ctx)
 	wanted := p.Durable
 	p.Durable = wanted && !before
 	r = result{All: t.kind == "all"}
@@ -197,8 +197,14 @@ func (a api) deliverUser(ctx context.Context, r *result, p delivery.Payload) err
 }
 
 func (a api) push(w http.ResponseWriter, r *http.Request) {
-	var req pushRequest
-	err := read(r, &req)
+	text, again, free := slurp(r.Body)
+	defer free() // what is stored was copied
+	req, plain := plainPush(text)
+	var err error
+	if !plain {
+		req = pushRequest{}
+		err = read(again, &req)
+	}
 	var p plan
 	if err == nil {
 		p, err = a.check(req)
@@ -207,13 +213,14 @@ func (a api) push(w http.ResponseWriter, r *http.Request) {
 		a.fail(w, err)
 		return
 	}
+	ctx := context.WithoutCancel(r.Context())
 	if len(p.targets) == 1 { // the common case, without a goroutine
-		only, _ := a.deliver(r.Context(), p.targets[0], p.payload, false)
+		only, _ := a.deliver(ctx, p.targets[0], p.payload, false)
 		a.answer(w, []result{only})
 		return
 	}
 	var units delivery.Units
-	results := a.add(r.Context(), &units, p)
+	results := a.add(ctx, &units, p)
 	units.Run()
 	a.answer(w, results)
 }
@@ -234,7 +241,7 @@ func (a api) add(ctx context.Context, units *delivery.Units, p plan) []result {
 func (a api) answer(w http.ResponseWriter, results []result) {
 	for _, r := range results {
 		if r.Error == nil {
-			write(w, http.StatusOK, pushed{Results: results})
+			writeResults(w, results)
 			return
 		}
 	}
@@ -243,31 +250,71 @@ func (a api) answer(w http.ResponseWriter, results []result) {
 }
 
 func (a api) batch(w http.ResponseWriter, r *http.Request) {
-	var body struct {
-		Messages []json.RawMessage `json:"messages"`
-	}
-	if err := read(r, &body); err != nil {
+	text, again, free := slurp(r.Body)
+	defer free()
+	requests, err := a.readBatch(text, again)
+	if err != nil {
 		a.fail(w, err)
 		return
 	}
-	if n := len(body.Messages); n == 0 || n > a.MaxBatch {
-		a.fail(w, wire.Errorf(wire.BadRequest, "messages: %d pushes, between 1 and %d are allowed", n, a.MaxBatch))
-		return
-	}
 	var units delivery.Units
-	answers := make([]pushed, len(body.Messages))
-	for i, raw := range body.Messages {
-		req, err := decodePush(raw)
+	ctx := context.WithoutCancel(r.Context())
+	answers := make([]pushed, len(requests))
+	for i, req := range requests {
+		err := req.err
 		var p plan
 		if err == nil {
-			p, err = a.check(req)
+			p, err = a.check(req.pushRequest)
 		}
 		if err != nil {
 			answers[i].Error = a.refusal(err)
 			continue
 		}
-		answers[i].Results = a.add(r.Context(), &units, p)
+		answers[i].Results = a.add(ctx, &units, p)
 	}
 	units.Run()
-	write(w, http.StatusOK, map[string]any{"results": answers})
+	writeAnswers(w, answers)
+}
+
+// batched is one push of a batch, or what is wrong with it alone.
+type batched struct {
+	pushRequest
+	err error
+}
+
+// readBatch reads the body of a batch; again is the same body as text.
+func (a api) readBatch(text []byte, again io.Reader) ([]batched, error) {
+	messages, plain := plainBatch(text)
+	if plain {
+		if requests, ok := decodePushes(messages, false); ok && len(messages) <= a.MaxBatch {
+			return requests, nil
+		}
+	}
+	var body struct {
+		Messages []json.RawMessage `json:"messages"`
+	}
+	if err := read(again, &body); err != nil {
+		return nil, err
+	}
+	if n := len(body.Messages); n == 0 || n > a.MaxBatch {
+		return nil, wire.Errorf(wire.BadRequest, "messages: %d pushes, between 1 and %d are allowed", n, a.MaxBatch)
+	}
+	requests, _ := decodePushes(body.Messages, true)
+	return requests, nil
+}
+
+// decodePushes reads each push. Where not all are known to be valid JSON, ok is false if one is not.
+func decodePushes[Text ~[]byte](messages []Text, valid bool) (requests []batched, ok bool) {
+	requests = make([]batched, len(messages))
+	for i, text := range messages {
+		r := &requests[i]
+		if r.pushRequest, ok = plainPush(text); ok {
+			continue
+		}
+		if !valid && !json.Valid(text) {
+			return nil, false
+		}
+		r.pushRequest, r.err = decodePush(text)
+	}
+	return requests, true
 }

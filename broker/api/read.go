@@ -180,7 +180,7 @@ func (a api) query(w http.ResponseWriter, r *http.Request) {
 	var body struct {
 		Users []string `json:"users"`
 	}
-	err := read(r, &body)
+	err := read(r.Body, &body)
 	if err == nil && (len(body.Users) == 0 || len(body.Users) > maxPage) {
 		err = wire.Errorf(wire.BadRequest, "users: %d names, between 1 and %d are allowed", len(body.Users), maxPage)
 	}

@@ -1,0 +1,149 @@
+package api
+
+import (
+	"bytes"
+	"encoding/json"
+	"reflect"
+	"strings"
+	"testing"
+)
+
+var pushes = []string{
+	`{"channel":"news","data":{"title":"hi"}}`,
+	" {\n\"client\" : \"phone\" ,\t\"data\" : [1, 2 ] } \n",
+	`{"user":"alice","data":null}`,
+	`{"channel":"","data":1}`,
+	`{"channel":"a}b","data":"x\"}"}`,
+	`{"channel":"news","data":1,"ttl":5}`,
+	`{"channel":"news","data":1,"data":2}`,
+	`{"channel":"news","data":{"a":1},"channel":"sports"}`,
+	`{"channel":"a","channel":"b"}`,
+	`{"Channel":"news","data":1}`,
+	`{"data":1,"channel":"news"}`,
+	`{"channel":"\u006eews","data":1}`,
+	`{"channel":"n` + "\xff" + `ws","data":1}`,
+	`{"channel":"näws","data":1}`,
+	`{"channel":"news","data":}`,
+	`{"channel":"news","data":1`,
+	`{"channel":"news","data":1}}`,
+	`{"channel":"news","data":1} {}`,
+	`{"channel":"news","data":1}1`,
+	`{"channel":"news"}`, `{"channel":7,"data":1}`, `{"all":true,"data":1}`, `{}`, ``, `1`, `null`,
+}
+
+// long is how encoding/json reads a push alone.
+func long(text []byte) (req pushRequest, err error) {
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	if err = d.Decode(&req); err == nil && d.More() {
+		err = bytes.ErrTooLarge // any
+	}
+	return req, err
+}
+
+// Whatever is read the short way is what encoding/json reads.
+func comparePush(t *testing.T, text []byte) (plain bool) {
+	t.Helper()
+	got, ok := plainPush(text)
+	if !ok {
+		return false
+	}
+	want, err := long(text)
+	if err != nil {
+		t.Errorf("%q is taken, encoding/json says %v", text, err)
+	} else if !reflect.DeepEqual(got, want) {
+		t.Errorf("%q: got %+v, want %+v", text, got, want)
+	}
+	return true
+}
+
+func TestPlainPush(t *testing.T) {
+	for i, text := range pushes {
+		if plain := comparePush(t, []byte(text)); plain != (i < 5) {
+			t.Errorf("%q: taken: %v", text, plain)
+		}
+	}
+}
+
+func compareBatch(t *testing.T, text []byte) (plain bool) {
+	t.Helper()
+	got, ok := plainBatch(text)
+	if !ok {
+		return false
+	}
+	for _, m := range got {
+		if !json.Valid(m) {
+			return false // then the whole body goes the long way
+		}
+	}
+	var want struct {
+		Messages []json.RawMessage `json:"messages"`
+	}
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&want); err != nil || d.More() {
+		t.Fatalf("%q is taken, encoding/json says %v", text, err)
+	}
+	if len(got) != len(want.Messages) {
+		t.Fatalf("%q: got %d messages, want %d", text, len(got), len(want.Messages))
+	}
+	for i := range got {
+		if !bytes.Equal(got[i], want.Messages[i]) {
+			t.Errorf("%q: message %d is %q, want %q", text, i, got[i], want.Messages[i])
+		}
+	}
+	return true
+}
+
+func TestPlainBatch(t *testing.T) {
+	for text, plain := range map[string]bool{
+		`{"messages":[{"channel":"news","data":1}]}`:                         true,
+		" { \"messages\" : [ {\"a\":\"}\\\"\"} ,\n{\"b\":{\"c\":[{}]}} ] } ": true,
+		`{"messages":[{},{}]}`:                                               true,
+		`{"messages":[]}`:                                                    false,
+		`{"messages":[1]}`:                                                   false,
+		`{"messages":[{},]}`:                                                 false,
+		`{"messages":[{}],"more":1}`:                                         false,
+		`{"messages":[{}]}}`:                                                 false,
+		`{"messages":[{}]`:                                                   false,
+		`{"messages":[{"a":]}]}`:                                             false,
+		`{"messages":[{"a":1}{"b":2}]`:                                       false,
+		`{"Messages":[{}]}`:                                                  false,
+		``:                                                                   false,
+	} {
+		if got := compareBatch(t, []byte(text)); got != plain {
+			t.Errorf("%q: taken: %v", text, got)
+		}
+	}
+}
+
+func FuzzPlain(f *testing.F) {
+	for _, text := range pushes {
+		f.Add([]byte(text))
+		f.Add([]byte(`{"messages":[` + text + `,` + text + `]}`))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		comparePush(t, text)
+		compareBatch(t, text)
+	})
+}
+
+func BenchmarkPlainPush(b *testing.B) {
+	text := []byte(`{"channel":"news","data":{"n":1,"text":"` + strings.Repeat("x", 70) + `"}}`)
+	b.Run("plain", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			if _, ok := plainPush(text); !ok {
+				b.Fatal("not taken")
+			}
+		}
+	})
+	b.Run("long", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			if _, err := long(text); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}
