@@ -19,9 +19,8 @@ func (r *Redis) AppendChannel(ctx context.Context, push ChannelPush) (Appended, 
 	if push.Key != "" {
 		keys = append(keys, r.keys.channelKey(channel, push.Key))
 	}
-	reply, unconfirmed, err := r.store(ctx, push.Durable, appendChannelScript, keys, push.Data,
-		r.opts.ChannelCap, r.opts.ChannelMaxBytes, millis(r.opts.ChannelTTL), millis(r.opts.MetaTTL), millis(r.opts.KeyTTL),
-		r.horizon.least())
+	args := append(append(make([]any, 0, 8), push.Data), r.channelBounds...)
+	reply, unconfirmed, err := r.store(ctx, push.Durable, appendChannelScript, keys, append(args, r.horizon.least())...)
 	if err != nil {
 		return Appended{}, fmt.Errorf("append to channel %s: %w", channel, err)
 	}

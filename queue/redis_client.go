@@ -1,7 +1,6 @@
 package queue
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -101,9 +100,12 @@ func (r *Redis) AppendClient(ctx context.Context, push ClientPush) (ClientAppend
 	if push.Key != "" {
 		keys = append(keys, r.keys.clientKey(push.Client, push.Key))
 	}
-	reply, unconfirmed, err := r.store(ctx, push.Durable, appendClientScript, keys, push.Data, push.User, r.opts.ClientCap,
-		millis(cmp.Or(push.TTL, r.opts.ClientTTL)), millis(r.opts.RecordTTL), millis(r.opts.KeyTTL),
-		r.horizon.least(), fresh(r.opts.Fresh))
+	args := append(append(make([]any, 0, 9), push.Data, push.User), r.clientBounds...)
+	if push.TTL != 0 {
+		args[3] = millis(push.TTL)
+	}
+	args = append(args, r.horizon.least(), fresh(r.opts.Fresh))
+	reply, unconfirmed, err := r.store(ctx, push.Durable, appendClientScript, keys, args...)
 	if err == nil && reply.empty() {
 		err = ErrUnknownClient
 	}
