@@ -28,7 +28,7 @@ fuzz: ## each decoder for 20 seconds
 microbench: ## Go benchmarks of the hot paths
 	$(GO) test -run '^$$' -bench . -benchmem ./internal/... ./queue/... ./broker/...
 
-bench: ## beside the peers and the floor, some 25 minutes; writes bench/REPORT.md, bench/report.json and bench/plots
+bench: ## beside the peers and the floor, some 30 minutes; writes bench/REPORT.md, bench/report.json and bench/plots
 	$(GO) run ./bench/suite
 
 bench-quick: ## the same, smaller and fewer, in under five minutes; prints the table

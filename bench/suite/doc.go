@@ -1,7 +1,7 @@
 // Command suite measures this project's broker beside its peers and the floor program, in one run on
 // one machine, round after round over all of them, and writes the report.
 //
-//	go run ./bench/suite                    some 25 minutes; writes bench/REPORT.md, bench/report.json, bench/plots
+//	go run ./bench/suite                    some 30 minutes; writes bench/REPORT.md, bench/report.json, bench/plots
 //	go run ./bench/suite --quick            under five; prints the table
 //	go run ./bench/suite --only 'herd|idle' only these scenarios
 //
