@@ -25,9 +25,7 @@ type run struct {
 	opts     options
 	progress *progress.Line
 	redis    *redistest.Server
-	setup    system.Setup
-	program  string
-	brokers  []system.Running // nil where not started yet, like crowds
+	brokers  system.Running
 	crowds   []*crowd
 }
 
@@ -91,43 +89,49 @@ func measure(ctx context.Context, o options, p *progress.Line, out io.Writer) (e
 	return nil
 }
 
-// start builds the broker and starts Redis.
+// start builds and runs the brokers. All of them come before the first client: when one joins, all others read the queues
+// of all their clients once, which with thousands of clients each is more work than anything else here.
 func (r *run) start(ctx context.Context, dir string) (err error) {
 	r.progress.Stage("building the broker")
-	if r.program, err = system.BuildBroker(ctx, dir); err != nil {
+	program, err := system.BuildBroker(ctx, dir)
+	if err != nil {
 		return err
 	}
 	if r.redis, err = redistest.Launch(dir, "--maxmemory-policy", "noeviction"); err != nil {
 		return err
 	}
-	r.setup = system.Setup{Dir: dir, History: true, Redis: r.redis.Addr, Clients: r.opts.perBroker, Transport: r.opts.transport}
 	n := r.opts.brokers()
-	r.brokers, r.crowds = make([]system.Running, n), make([]*crowd, n)
-	return nil
+	r.progress.Stage("starting %d brokers", n)
+	b := &system.Switchboard{Program: program, Env: environment}
+	r.brokers, err = b.Start(ctx, system.Setup{
+		Dir: dir, History: true, Redis: r.redis.Addr, Clients: r.opts.perBroker, Transport: r.opts.transport, Instances: n,
+	})
+	return err
 }
 
 // environment is what brokers are told here and not elsewhere. One processor each: 55 of them look for work on two
-// cores, and with one take a third less. The time to say connect is for subscribers that wait for a processor.
+// cores (each tells each other four times a second that it lives), and with one they take a third less. The time to say
+// connect is for subscribers that wait for a processor.
 var environment = []string{"SWITCHBOARD_TIMES_PING=1h", "SWITCHBOARD_TIMES_CONNECT=2m", "GOMAXPROCS=1"}
 
-// open starts brokers and connects their subscribers, some at a time. Not all brokers first: each has a link to each other,
-// and 55 of them say four times a second on 2,970 links that they live, for half of the machine.
+// open connects the subscribers, some processes at a time.
 func (r *run) open(ctx context.Context) error {
+	addrs := r.brokers.(system.Spread).Addrs()
+	left := r.opts.connections
+	for i, addr := range addrs {
+		n := min(left, r.opts.perBroker)
+		left -= n
+		r.crowds = append(r.crowds, newCrowd(addr, r.opts.transport, n, fmt.Sprintf("m%d-", i)))
+	}
 	group, until := errgroup.WithContext(ctx)
 	group.SetLimit(opening)
-	for i := range r.brokers {
-		group.Go(func() (err error) {
+	for i, c := range r.crowds {
+		group.Go(func() error {
 			if until.Err() != nil {
 				return until.Err()
 			}
 			r.progress.Stage("connecting crowd %d of %d", i+1, len(r.crowds))
-			b := &system.Switchboard{Program: r.program, Env: environment}
-			if r.brokers[i], err = b.Start(ctx, r.setup); err != nil {
-				return err
-			}
-			n := min(r.opts.connections-i*r.opts.perBroker, r.opts.perBroker)
-			r.crowds[i] = newCrowd(r.brokers[i].Addr(), r.opts.transport, n, fmt.Sprintf("m%d-", i))
-			return r.crowds[i].open(ctx) // not until: the others go on living when all are open
+			return c.open(ctx) // not until: the others go on living when all are open
 		})
 	}
 	return group.Wait()
@@ -135,7 +139,7 @@ func (r *run) open(ctx context.Context) error {
 
 // push lets one message after the other reach everybody, and says how long each took.
 func (r *run) push(ctx context.Context) (times []time.Duration, err error) {
-	publisher, err := r.brokers[0].Publisher()
+	publisher, err := r.brokers.Publisher()
 	if err != nil {
 		return nil, err
 	}
@@ -164,21 +168,16 @@ func (r *run) push(ctx context.Context) (times []time.Duration, err error) {
 // end kills what is left: nobody is interested in the leave-taking of a million.
 func (r *run) end() {
 	r.progress.Stage("ending")
-	for _, b := range r.brokers {
-		if b == nil {
-			continue
-		}
-		for _, pid := range b.PIDs() {
+	if r.brokers != nil {
+		for _, pid := range r.brokers.PIDs() {
 			if p, err := os.FindProcess(pid); err == nil {
 				_ = p.Kill()
 			}
 		}
-		_ = b.Stop() // it is gone
+		_ = r.brokers.Stop() // they are gone
 	}
 	for _, c := range r.crowds {
-		if c != nil {
-			c.kill()
-		}
+		c.kill()
 	}
 	if r.redis != nil {
 		r.redis.Kill()

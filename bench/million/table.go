@@ -21,14 +21,12 @@ type sample struct {
 
 func (r *run) sample() (s sample, err error) {
 	s.at = time.Now()
-	var brokers, pids []int
-	for i, b := range r.brokers {
-		if b != nil {
-			brokers, pids = append(brokers, b.PIDs()...), append(pids, r.crowds[i].cmd.Process.Pid)
-		}
-	}
-	if s.brokers, s.brokerCPU, err = sum(brokers); err != nil {
+	if s.brokers, s.brokerCPU, err = sum(r.brokers.PIDs()); err != nil {
 		return s, err
+	}
+	var pids []int
+	for _, c := range r.crowds {
+		pids = append(pids, c.cmd.Process.Pid)
 	}
 	if s.redis, s.redisCPU, err = sum([]int{r.redis.PID()}); err != nil {
 		return s, err
