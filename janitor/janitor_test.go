@@ -65,7 +65,7 @@ func TestRunTriesAgain(t *testing.T) {
 		var log bytes.Buffer
 		var calls int
 		j := w.janitor(func(o *Options) {
-			o.Registry, o.Logger, o.QueuesEvery = away{w.registry, &calls}, zerolog.New(&log), time.Hour
+			o.Registry, o.Logger, o.QueuesEvery = away{w.registry, &calls}, zerolog.New(zerolog.SyncWriter(&log)), time.Hour
 		})
 		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 		defer cancel()
