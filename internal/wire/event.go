@@ -51,6 +51,14 @@ const (
 
 // Encode is the Frame of e. Payloads stay as they are, but for white space.
 func (e Event) Encode() Frame {
+	if e.simple() {
+		return seal(e.append(make([]byte, maxHead, maxHead+192)))
+	}
+	return e.marshal()
+}
+
+// marshal is Encode by encoding/json.
+func (e Event) marshal() Frame {
 	var buf bytes.Buffer
 	buf.Write(make([]byte, maxHead))
 	encoder := json.NewEncoder(&buf)

@@ -83,8 +83,11 @@ func DecodeRequest(raw []byte) (Request, error) {
 	if err := CheckText(raw); err != nil {
 		return req, err
 	}
-	if err := json.Unmarshal(raw, &req); err != nil {
-		return Request{}, JSONError(err)
+	if !req.scan(raw) {
+		req = Request{}
+		if err := json.Unmarshal(raw, &req); err != nil {
+			return Request{}, JSONError(err)
+		}
 	}
 	if req.Type == "" {
 		return req, Errorf(BadRequest, "type: missing")
