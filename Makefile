@@ -13,6 +13,7 @@ build: ## bin/broker and bin/janitor
 
 test: install-test-tools check ## formatting, vet, staticcheck, and all tests with the race detector
 	$(GO) test -race -timeout 20m ./...
+	$(GO) test -run '^TestAllocs$$' ./internal/... ./broker/... # not under the race detector, which allocates as well
 
 check:
 	@unformatted=$$(gofmt -l .); if [ -n "$$unformatted" ]; then echo "not gofmt-ed: $$unformatted"; exit 1; fi

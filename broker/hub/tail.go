@@ -31,9 +31,14 @@ func newEntry(channel string, id int64, data []byte) entry {
 // tells of.
 func Encode(channel string, id int64, data []byte) wire.Frame {
 	if after, to, lost := queue.Loss(data); lost {
-		return wire.Event{Type: wire.TypeGap, Channel: channel, After: &after, ID: &to}.Encode()
+		return encodeGap(channel, after, to)
 	}
 	return wire.EncodeMessage(channel, id, data)
+}
+
+// encodeGap is by itself because the numbers it points to are allocated.
+func encodeGap(channel string, after, to int64) wire.Frame {
+	return wire.Event{Type: wire.TypeGap, Channel: channel, After: &after, ID: &to}.Encode()
 }
 
 // tail is an unbroken run of a channel's newest messages. It is never changed: a new

@@ -84,9 +84,9 @@ func DecodeRequest(raw []byte) (Request, error) {
 		return req, err
 	}
 	if !req.scan(raw) {
-		req = Request{}
-		if err := json.Unmarshal(raw, &req); err != nil {
-			return Request{}, JSONError(err)
+		var err error
+		if req, err = unmarshal(raw); err != nil {
+			return Request{}, err
 		}
 	}
 	if req.Type == "" {
@@ -94,6 +94,14 @@ func DecodeRequest(raw []byte) (Request, error) {
 	}
 	if req.After != nil && *req.After < 0 {
 		return req, Errorf(BadRequest, "after: %d is below zero", *req.After)
+	}
+	return req, nil
+}
+
+// unmarshal is by itself because what encoding/json fills is allocated.
+func unmarshal(raw []byte) (req Request, err error) {
+	if err := json.Unmarshal(raw, &req); err != nil {
+		return Request{}, JSONError(err)
 	}
 	return req, nil
 }

@@ -14,7 +14,7 @@ func FuzzScan(f *testing.F) {
 		`{"type":"subscribe","ref":2,"channel":"news","after":0} `, ` { "type" : "ack" , "id" : 17 } `,
 		`{"type":"ping"}`, `{"Type":"ping"}`, `{"type":"ping","type":"pong"}`, `{"ref":null}`, `{"ref":01}`, `{"ref":-1}`,
 		`{"ref":1e3}`, `{"ref":1.0}`, `{"after":null}`, `{"id":99999999999999999999}`, `{"type":"a\u0062"}`, `{}`, `{"type":"x"}}`,
-		`{"type":"publish","data":{"a":[1]}}`, `{"type":"x",}`, `{"type":"é","channel":""}`, `{"limit":3}`,
+		`{"type":"publish","data":{"a":[1]}}`, `{"type":"x",}`, "{\"type\":\"é\",\"channel\":\"\x7f\"}", `{"limit":3}`,
 	} {
 		f.Add([]byte(seed))
 	}

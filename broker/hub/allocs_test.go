@@ -1,0 +1,73 @@
+package hub
+
+import (
+	"context"
+	"testing"
+
+	"switchboard/broker/loop"
+	"switchboard/broker/work"
+	"switchboard/internal/allocs"
+	"switchboard/queue"
+	"switchboard/registry"
+)
+
+// crowded is a hub whose one loop runs when it is told to, with subscribers that take everything.
+type crowded struct {
+	*Channel
+	run  func() // what the loop owes, or nil
+	last int64
+}
+
+func newCrowded(n int) *crowded {
+	c := new(crowded)
+	l := loop.New(0)
+	l.Attach(func(run func()) { c.run = run })
+	h := New(Options{
+		Loops: []*loop.Loop{l}, Pool: work.New(0), Queue: queue.NewMemory(queue.Options{}, nil),
+		Registry: registry.NewMemory(registry.Options{}), ServerID: func() string { return "me" },
+	})
+	for range n {
+		pos, err := h.Acquire(context.Background(), "news", nil)
+		if err != nil {
+			panic(err)
+		}
+		h.Subscribe(l, &sink{}, pos).Start()
+	}
+	h.opts.Pool.Wait()
+	c.Channel = h.Channel("news")
+	return c
+}
+
+// hint is n messages, and then the loop's turn.
+func (c *crowded) hint(n int) {
+	for range n {
+		c.Hint(c.last+1, c.last, data)
+		c.last++
+	}
+	for c.run != nil {
+		run := c.run
+		c.run = nil
+		run()
+	}
+}
+
+func hot() []allocs.Case {
+	few, many := newCrowded(10), newCrowded(1000)
+	full := new(tail)
+	for i := range maxTailMessages {
+		full = full.extend([]entry{newEntry("news", int64(i+1), data)})
+	}
+	one := []entry{newEntry("news", 1000, data)}
+	deliver := func(c *crowded, n int) func() { return func() { c.hint(n) } }
+	return []allocs.Case{
+		allocs.Of("extend the tail", 1, func() { full = full.extend(one) }),
+		allocs.Of("encode an entry", 1, func() { newEntry("news", 1, data) }),
+		// Nothing for each delivery: a message, the tail twice, the task, and the list of frames to write.
+		allocs.Of("a message to 10", 6, deliver(few, 1)),
+		allocs.Of("a message to 1000", 6, deliver(many, 1)),
+		allocs.Of("16 messages to 1000", 37, deliver(many, 16)),
+	}
+}
+
+func TestAllocs(t *testing.T)   { allocs.Test(t, hot()) }
+func BenchmarkHot(b *testing.B) { allocs.Bench(b, hot()) }
