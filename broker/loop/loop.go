@@ -17,6 +17,7 @@ type Loop struct {
 	Index int
 
 	turn sync.Mutex // held while tasks run without a host
+	owed func()     // run, allocated once
 
 	mu    sync.Mutex       // guards the fields below
 	host  func(run func()) // nil for none
@@ -26,7 +27,11 @@ type Loop struct {
 }
 
 // New returns a Loop without a host.
-func New(index int) *Loop { return &Loop{Index: index} }
+func New(index int) *Loop {
+	l := &Loop{Index: index}
+	l.owed = l.run
+	return l
+}
 
 // Post queues task behind all tasks posted before. It never blocks.
 func (l *Loop) Post(task func()) {
@@ -67,7 +72,7 @@ func (l *Loop) arm(host func(run func())) {
 		go l.runAlone()
 		return
 	}
-	host(l.run)
+	host(l.owed)
 }
 
 // runAlone is a run on a goroutine of its own, unless there is a host by now.
@@ -78,7 +83,7 @@ func (l *Loop) runAlone() {
 	host := l.host
 	l.mu.Unlock()
 	if host != nil {
-		host(l.run)
+		host(l.owed)
 		return
 	}
 	l.run()

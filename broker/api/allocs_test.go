@@ -1,0 +1,66 @@
+package api
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net/http"
+	"net/url"
+	"testing"
+
+	"switchboard/broker/delivery"
+	"switchboard/internal/allocs"
+)
+
+// accepting takes every push.
+type accepting struct{ Pusher }
+
+func (accepting) ToChannel(context.Context, string, delivery.Payload) (delivery.ChannelResult, error) {
+	return delivery.ChannelResult{ID: 735325130218600, Servers: 2}, nil
+}
+
+// answer is a ResponseWriter that keeps nothing.
+type answer struct {
+	header http.Header
+	status int
+}
+
+func (a *answer) Header() http.Header         { return a.header }
+func (a *answer) Write(p []byte) (int, error) { return len(p), nil }
+func (a *answer) WriteHeader(status int)      { a.status = status }
+
+func hot() []allocs.Case {
+	h := New(Options{
+		Pusher: accepting{}, Authorize: func(*http.Request) error { return nil },
+		MaxMessage: 1 << 16, MaxBatch: 1000, Pushed: func(string, string) {},
+	})
+	post := func(path string, body []byte) func() {
+		u, reader, w := &url.URL{Path: path}, bytes.NewReader(nil), &answer{header: make(http.Header)}
+		return func() {
+			reader.Reset(body)
+			w.status = 0
+			h.ServeHTTP(w, &http.Request{
+				Method: http.MethodPost, URL: u, Host: "127.0.0.1", Header: http.Header{}, Body: io.NopCloser(reader), ContentLength: int64(len(body)),
+			})
+			if w.status != http.StatusOK {
+				panic(w.status)
+			}
+		}
+	}
+	one := []byte(`{"channel":"news","data":{"text":"a message of an ordinary size, about ninety bytes"}}`)
+	hundred := []byte(`{"messages":[` + string(bytes.Join(repeat(one, 100), []byte(","))) + `]}`)
+	return []allocs.Case{
+		allocs.Of("push", 23, post("/v1/push", one)),
+		allocs.Of("batch of 100", 2160, post("/v1/push/batch", hundred)),
+	}
+}
+
+func repeat(p []byte, n int) (list [][]byte) {
+	for range n {
+		list = append(list, p)
+	}
+	return list
+}
+
+func TestAllocs(t *testing.T)   { allocs.Test(t, hot()) }
+func BenchmarkHot(b *testing.B) { allocs.Bench(b, hot()) }

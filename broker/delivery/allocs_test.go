@@ -1,0 +1,45 @@
+package delivery
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"switchboard/broker/peer"
+	"switchboard/internal/allocs"
+	"switchboard/queue"
+)
+
+// stored answers at once.
+type stored struct {
+	Queue
+	servers []string
+	last    int64
+}
+
+func (s *stored) AppendChannel(context.Context, queue.ChannelPush) (queue.Appended, error) {
+	s.last++
+	return queue.Appended{ID: s.last, Prev: s.last - 1, Servers: s.servers}, nil
+}
+
+func (s *stored) AppendClient(context.Context, queue.ClientPush) (queue.ClientAppended, error) {
+	s.last++
+	return queue.ClientAppended{ID: s.last, Prev: s.last - 1, Server: s.servers[0]}, nil
+}
+
+func hot() []allocs.Case {
+	p := New(Options{
+		Queue: &stored{servers: []string{"me", "other"}},
+		Self:  func() string { return "me" }, Live: func(string) bool { return true },
+		Local: func(peer.Hint) {}, Remote: func(string, peer.Hint) {},
+		Stored: func(string, time.Duration) {}, Epoch: func() uint64 { return 1 }, Lost: func() {},
+	})
+	payload := Payload{Data: []byte(`{"text":"hi"}`)}
+	return []allocs.Case{
+		allocs.Of("push to a channel", 0, func() { _, _ = p.ToChannel(context.Background(), "news", payload) }),
+		allocs.Of("push to a client", 0, func() { _, _ = p.ToClient(context.Background(), "phone", "", payload) }),
+	}
+}
+
+func TestAllocs(t *testing.T)   { allocs.Test(t, hot()) }
+func BenchmarkHot(b *testing.B) { allocs.Bench(b, hot()) }

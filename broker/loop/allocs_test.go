@@ -1,0 +1,18 @@
+package loop
+
+import (
+	"testing"
+
+	"switchboard/internal/allocs"
+)
+
+func hot() []allocs.Case {
+	l, task := New(0), func() {}
+	l.Attach(func(run func()) { run() })
+	return []allocs.Case{
+		allocs.Of("a task posted and run", 0, func() { l.Post(task) }),
+	}
+}
+
+func TestAllocs(t *testing.T)   { allocs.Test(t, hot()) }
+func BenchmarkHot(b *testing.B) { allocs.Bench(b, hot()) }
