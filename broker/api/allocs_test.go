@@ -50,8 +50,8 @@ func hot() []allocs.Case {
 	one := []byte(`{"channel":"news","data":{"text":"a message of an ordinary size, about ninety bytes"}}`)
 	hundred := []byte(`{"messages":[` + string(bytes.Join(repeat(one, 100), []byte(","))) + `]}`)
 	return []allocs.Case{
-		allocs.Of("push", 23, post("/v1/push", one)),
-		allocs.Of("batch of 100", 2160, post("/v1/push/batch", hundred)),
+		allocs.Of("push", 14, post("/v1/push", one)),
+		allocs.Of("batch of 100", 840, post("/v1/push/batch", hundred)),
 	}
 }
 
