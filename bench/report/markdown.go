@@ -28,8 +28,10 @@ func markdown(w io.Writer, r Run, plots map[string][]plot, million string) {
 	p("\nRatios are taken round by round; the figure itself stands in parentheses. A curve is flat when its last point is at most %g times its first.", flat)
 	if million == "" {
 		million = "it was not measured."
+	} else {
+		million += " [All figures](MILLION.md)."
 	}
-	p("A million connections are a run of their own, `make bench-million`: %s [All figures](MILLION.md).\n", million)
+	p("A million connections are a run of their own, `make bench-million`: %s\n", million)
 	p("## Where we lose\n")
 	if losses := r.losses(); len(losses) > 0 {
 		for _, text := range losses {
