@@ -116,7 +116,7 @@ func (s *Session) connected(req wire.Request, c connected, err error) {
 	}
 	s.follow(c.all)
 	if c.server != s.m.opts.ServerID() { // declared dead meanwhile: the assertion has passed over s
-		s.assertLater(func() {})
+		s.assertLater(true, func() {})
 	}
 	if s.m.mustRead(c) {
 		s.inboxDirty()

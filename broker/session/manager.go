@@ -202,7 +202,7 @@ func (m *Manager) Assert() {
 	m.each(func(s *Session) {
 		if s.state == open {
 			wg.Add(1)
-			s.assertLater(wg.Done)
+			s.assertLater(true, wg.Done)
 		}
 	})
 	wg.Wait()

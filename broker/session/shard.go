@@ -45,7 +45,7 @@ func (sh *shard) tick() {
 		s := sh.sessions[i]
 		s.tick(sh.now, unix)
 		if s.state == open && (s.unasserted || (uint32(i)+sh.now)%every == 0) {
-			s.assertLater(func() {})
+			s.assertLater(s.unasserted, func() {})
 		}
 	}
 	if sh.delivered > 0 {

@@ -24,11 +24,11 @@ const (
 	handshakeTime = 10 * time.Second
 	// turnedAway is how many connections above the limit may take time to read why.
 	turnedAway = 64
-	// backlogTick is how often a backed-up socket is looked at: gnet does not tell when its
+	// backlogTick is how often a backed-up socket is looked at, while there is one: gnet does not tell when its
 	// buffer has gone out.
 	backlogTick = 25 * time.Millisecond
-	// expireTicks is how many of them pass between two looks at the deadlines: about a second.
-	expireTicks = 40
+	// expireTick is how often the deadlines are looked at.
+	expireTick = time.Second
 )
 
 // errStopped is the end of an engine that nobody stopped and that does not say why.
@@ -49,6 +49,8 @@ type Poller struct {
 	byLoop  sync.Map // gnet.EventLoop → *pollerLoop
 	reserve *Gate    // of the connections that are turned away
 
+	lagging chan struct{} // has something when a loop that had no backlog has one
+
 	handing sync.RWMutex  // held by what is handed over; then stop, which waits for it
 	hands   chan struct{} // a place for each
 
@@ -65,7 +67,7 @@ func NewPoller(n, first int, limits Limits, accept Accept, logger zerolog.Logger
 		limits: limits, accept: accept, logger: logger,
 		handshakeTime: handshakeTime, lingerTime: lingerTime,
 		free: make(chan *pollerLoop, n), booted: make(chan struct{}), reserve: NewGate(turnedAway),
-		hands: make(chan struct{}, maxHandOvers),
+		hands: make(chan struct{}, maxHandOvers), lagging: make(chan struct{}, 1),
 	}
 	for i := range n {
 		l := &pollerLoop{
@@ -110,9 +112,11 @@ func (p *Poller) Run(ctx context.Context, addr string) error {
 
 // serve looks after the loops until ctx or the engine ends; done tells of the engine.
 func (p *Poller) serve(ctx context.Context, done <-chan error) error {
-	ticker := time.NewTicker(backlogTick)
-	defer ticker.Stop()
-	for n := 0; ; n++ {
+	expire := time.NewTicker(expireTick)
+	defer expire.Stop()
+	resume := time.NewTicker(backlogTick)
+	defer resume.Stop()
+	for resuming := true; ; {
 		select {
 		case err := <-done:
 			return cmp.Or(err, errStopped)
@@ -123,12 +127,25 @@ func (p *Poller) serve(ctx context.Context, done <-chan error) error {
 			case <-p.booted:
 				return p.stop(done)
 			}
-		case <-ticker.C:
+		case <-p.lagging:
+			if !resuming { // else the tick would be put off
+				resuming = true
+				resume.Reset(backlogTick)
+			}
+		case <-resume.C:
+			resuming = false
 			for _, l := range p.loops {
 				if l.lagging.Load() > 0 {
+					resuming = true
 					l.Post(l.resume)
 				}
-				if n%expireTicks == 0 && l.overdue.Load() > 0 {
+			}
+			if !resuming {
+				resume.Stop() // until a loop says that it has a backlog
+			}
+		case <-expire.C:
+			for _, l := range p.loops {
+				if l.overdue.Load() > 0 {
 					l.Post(l.expire)
 				}
 			}

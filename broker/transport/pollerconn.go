@@ -135,8 +135,7 @@ func (c *pollerConn) send(p []byte) {
 	}
 	_, _ = c.conn.Write(p) // keeps what the socket does not take, or finds the error
 	if c.conn != nil && c.conn.OutboundBuffered() > 0 {
-		c.loop.backlog[c] = struct{}{}
-		c.loop.lagging.Store(int32(len(c.loop.backlog)))
+		c.loop.lag(c)
 	}
 }
 

@@ -38,6 +38,18 @@ func (l *pollerLoop) attach(g gnet.EventLoop) {
 	})
 }
 
+// lag notes that pc is backed up.
+func (l *pollerLoop) lag(pc *pollerConn) {
+	l.backlog[pc] = struct{}{}
+	l.lagging.Store(int32(len(l.backlog)))
+	if len(l.backlog) == 1 {
+		select {
+		case l.poller.lagging <- struct{}{}:
+		default: // it is said already
+		}
+	}
+}
+
 // resume goes on where a backlog is gone.
 func (l *pollerLoop) resume() {
 	for pc := range l.backlog {
