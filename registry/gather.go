@@ -2,6 +2,9 @@ package registry
 
 import (
 	"context"
+	"errors"
+	"maps"
+	"slices"
 	"sync"
 )
 
@@ -9,7 +12,8 @@ import (
 const maxGathered = 256
 
 // gather makes one call of those that come while another is under way. When thousands of clients come
-// or go at once, noting each for itself was a tenth of what that cost server and Redis.
+// or go at once, noting each for itself was a tenth of what that cost server and Redis. An error of the call
+// is that of all its names, unless it is an each.
 type gather struct {
 	call func(ctx context.Context, server string, names []string) error
 
@@ -37,10 +41,11 @@ func (g *gather) do(ctx context.Context, server, name string) error {
 		b.names = append(b.names, name)
 		g.mu.Unlock()
 		<-b.done
-		return b.err
+		return b.errOf(name)
 	case b != nil: // of another server, as after a death, or full
 		g.mu.Unlock()
-		return g.call(ctx, server, []string{name})
+		alone := gathered{err: g.call(ctx, server, []string{name})}
+		return alone.errOf(name)
 	}
 	b = &gathered{ctx: ctx, server: server, names: []string{name}, turn: make(chan struct{}), done: make(chan struct{})}
 	if g.busy {
@@ -54,6 +59,13 @@ func (g *gather) do(ctx context.Context, server, name string) error {
 	b.err = g.call(b.ctx, b.server, b.names)
 	g.pass()
 	close(b.done)
+	return b.errOf(name)
+}
+
+func (b *gathered) errOf(name string) error {
+	if failed, ok := b.err.(each); ok {
+		return failed[name]
+	}
 	return b.err
 }
 
@@ -67,4 +79,30 @@ func (g *gather) pass() {
 	}
 	close(g.next.turn)
 	g.next = nil
+}
+
+// each is the error of a call of which some names failed, by name. In a Cluster one node can be away.
+type each map[string]error
+
+// Error implements error.
+func (e each) Error() string { return errors.Join(slices.Collect(maps.Values(e))...).Error() }
+
+// Unwrap are the errors, for [errors.Is].
+func (e each) Unwrap() []error { return slices.Collect(maps.Values(e)) }
+
+// add notes err, if there is one, for names.
+func (e each) add(names []string, err error) {
+	for _, name := range names {
+		if err != nil {
+			e[name] = err
+		}
+	}
+}
+
+// orNil is e, or nil when nothing failed.
+func (e each) orNil() error {
+	if len(e) == 0 {
+		return nil
+	}
+	return e
 }

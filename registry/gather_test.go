@@ -86,3 +86,25 @@ func TestGatherIsBounded(t *testing.T) {
 		}
 	})
 }
+
+// TestGatherTellsEachItsOwn: what failed for some is no error of the others.
+func TestGatherTellsEachItsOwn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		wrong, open := errors.New("wrong"), make(chan struct{})
+		g := gather{call: func(context.Context, string, []string) error {
+			<-open
+			return each{"bad": wrong}
+		}}
+		var all sync.WaitGroup
+		for _, name := range []string{"alone", "good", "bad"} {
+			all.Go(func() {
+				if err := g.do(t.Context(), "me", name); (err != nil) != (name == "bad") {
+					t.Errorf("%s got %v", name, err)
+				}
+			})
+			synctest.Wait()
+		}
+		close(open)
+		all.Wait()
+	})
+}

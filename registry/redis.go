@@ -14,14 +14,13 @@ import (
 var luaFiles embed.FS
 
 var (
-	beatScript          = redispipe.MustScript(luaFiles, "beat")
-	enlistScript        = redispipe.MustScript(luaFiles, "enlist")
-	holdScript          = redispipe.MustScript(luaFiles, "hold")
-	buryScript          = redispipe.MustScript(luaFiles, "bury")
-	unbindChannelScript = redispipe.MustScript(luaFiles, "unbind_channel")
-	bindUserScript      = redispipe.MustScript(luaFiles, "bind_user")
-	releaseUserScript   = redispipe.MustScript(luaFiles, "release_user")
-	forgetUserScript    = redispipe.MustScript(luaFiles, "forget_user")
+	beatScript        = redispipe.MustScript(luaFiles, "beat")
+	enlistScript      = redispipe.MustScript(luaFiles, "enlist")
+	holdScript        = redispipe.MustScript(luaFiles, "hold")
+	buryScript        = redispipe.MustScript(luaFiles, "bury")
+	bindUserScript    = redispipe.MustScript(luaFiles, "bind_user")
+	releaseUserScript = redispipe.MustScript(luaFiles, "release_user")
+	forgetUserScript  = redispipe.MustScript(luaFiles, "forget_user")
 )
 
 var _ Registry = (*Redis)(nil)
@@ -32,7 +31,8 @@ type Redis struct {
 	opts Options
 	keys keys
 
-	holding, dropping gather // of clients
+	holding, dropping  gather // of clients
+	binding, unbinding gather // of channels
 }
 
 // NewRedis returns a registry over pipe. opts have passed [Options.Validate].
@@ -45,6 +45,7 @@ func NewRedis(pipe *redispipe.Pipe, opts Options) *Redis {
 		_, err := r.count(ctx, append([]any{"srem", r.keys.heldClients(server)}, anys(clients)...)...)
 		return err
 	}
+	r.binding.call, r.unbinding.call = r.bindChannels, r.unbindChannels
 	return r
 }
 

@@ -2,89 +2,11 @@ package registry
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strconv"
 
 	"github.com/redis/go-redis/v9"
 )
-
-// BindChannel implements [Registry].
-//
-// All steps run every time, although ch_list changes only with a channel's first server:
-// a first server that died before the last step, or a failover, may have left the channel
-// out of the list, and the second server would find nothing to do.
-//
-// The tombstone is checked before and after. A server that was suspended between the note
-// and the binding may have been buried and cleaned meanwhile, so that nobody would ever
-// take the binding back: it does so itself. One that is buried after the second check has
-// its note in s_ch_ still.
-func (r *Redis) BindChannel(ctx context.Context, server, channel string) error {
-	if err := r.bindChannel(ctx, server, channel); err != nil {
-		return fmt.Errorf("bind channel %s: %w", channel, err)
-	}
-	return nil
-}
-
-func (r *Redis) bindChannel(ctx context.Context, server, channel string) error {
-	if err := r.hold(ctx, r.keys.heldChannels(server), server, channel); err != nil {
-		return err
-	}
-	if _, err := r.count(ctx, "sadd", r.keys.channel(channel), server); err != nil {
-		return err
-	}
-	if _, err := r.count(ctx, "sadd", r.keys.channelList(), channel); err != nil {
-		return err
-	}
-	buried, err := r.count(ctx, "exists", r.keys.tombstone(server))
-	if err != nil {
-		return err
-	}
-	if buried == 1 {
-		return errors.Join(ErrDead, r.unbindChannel(ctx, server, channel))
-	}
-	return nil
-}
-
-// UnbindChannel implements [Registry].
-func (r *Redis) UnbindChannel(ctx context.Context, server, channel string) error {
-	if err := r.unbindChannel(ctx, server, channel); err != nil {
-		return fmt.Errorf("unbind channel %s: %w", channel, err)
-	}
-	return nil
-}
-
-func (r *Redis) unbindChannel(ctx context.Context, server, channel string) error {
-	left, err := r.eval(ctx, unbindChannelScript, []string{r.keys.channel(channel)}, server)
-	if err != nil {
-		return err
-	}
-	if left == 0 {
-		if _, err := r.delist(ctx, channel); err != nil {
-			return err
-		}
-	}
-	_, err = r.count(ctx, "srem", r.keys.heldChannels(server), channel)
-	return err
-}
-
-// delist takes a channel without servers out of ch_list, and puts it back when one came
-// meanwhile: that server may have added it just before it was taken out.
-func (r *Redis) delist(ctx context.Context, channel string) (bool, error) {
-	removed, err := r.count(ctx, "srem", r.keys.channelList(), channel)
-	if err != nil {
-		return false, err
-	}
-	held, err := r.count(ctx, "exists", r.keys.channel(channel))
-	if err != nil {
-		return false, err
-	}
-	if held == 1 {
-		_, err = r.eval(ctx, enlistScript, []string{r.keys.channelList()}, channel)
-		return false, err
-	}
-	return removed == 1, nil
-}
 
 // PruneChannel implements [Registry].
 func (r *Redis) PruneChannel(ctx context.Context, channel string) (bool, error) {
@@ -101,7 +23,8 @@ func (r *Redis) pruneChannel(ctx context.Context, channel string) (bool, error) 
 	if err != nil || held == 1 {
 		return false, err
 	}
-	return r.delist(ctx, channel)
+	gone, err := r.delist(ctx, channel)
+	return gone == 1, err
 }
 
 // ChannelServers implements [Registry].

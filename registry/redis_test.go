@@ -2,6 +2,7 @@ package registry
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"time"
 
@@ -62,6 +63,46 @@ func TestBindingOfAServerBuriedMeanwhileIsTakenBack(t *testing.T) {
 	})
 	fails(t, r.BindChannel(ctx, "a", "news"), ErrDead)
 	want(t, []string(nil))(calm.ChannelServers(ctx, "news"))
+	want(t, []string(nil))(allChannels(t, calm, "", 10), nil)
+}
+
+// TestOneChannelThatFailsLeavesTheOthers: bound together, each has its own answer.
+func TestOneChannelThatFailsLeavesTheOthers(t *testing.T) {
+	ctx := t.Context()
+	client := single.Client(t)
+	r := newRedis(client)
+	ok(t, client.Set(ctx, r.keys.channel("odd"), "no set", 0).Err())
+	failed, is := r.bindChannels(ctx, "a", []string{"x", "odd", "y"}).(each)
+	if !is || len(failed) != 1 || failed["odd"] == nil {
+		t.Errorf("failed are %v", failed)
+	}
+	want(t, []string{"a"})(r.ChannelServers(ctx, "y"))
+	want(t, []string{"x", "y"})(allChannels(t, r, "", 10), nil)
+	want(t, []string{"odd", "x", "y"})(r.HeldChannels(ctx, "a", 10))
+	failed, is = r.unbindChannels(ctx, "a", []string{"x", "odd", "y"}).(each)
+	if !is || len(failed) != 1 || failed["odd"] == nil {
+		t.Errorf("failed are %v", failed)
+	}
+	want(t, []string{"odd"})(r.HeldChannels(ctx, "a", 10))
+	want(t, []string(nil))(allChannels(t, r, "", 10), nil)
+	want(t, []string(nil))(r.ChannelServers(ctx, "x"))
+}
+
+// TestOfABuriedServerAllAreTakenBack: as one, so many.
+func TestOfABuriedServerAllAreTakenBack(t *testing.T) {
+	ctx := t.Context()
+	r, calm := interrupted(t, "sadd", func(k keys) string { return k.channel("y") }, func(calm *Redis) {
+		want(t, true)(calm.Bury(ctx, "a"))
+		ok(t, calm.unbindChannels(ctx, "a", []string{"x", "y"}))
+		ok(t, calm.Forget(ctx, "a"))
+	})
+	failed, is := r.bindChannels(ctx, "a", []string{"x", "y"}).(each)
+	if !is || !errors.Is(failed["x"], ErrDead) || !errors.Is(failed["y"], ErrDead) {
+		t.Errorf("failed are %v", failed)
+	}
+	for _, channel := range []string{"x", "y"} {
+		want(t, []string(nil))(calm.ChannelServers(ctx, channel))
+	}
 	want(t, []string(nil))(allChannels(t, calm, "", 10), nil)
 }
 

@@ -1,7 +1,6 @@
 package hub
 
 import (
-	"context"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -34,6 +33,7 @@ type Channel struct {
 	tail atomic.Pointer[tail] // read by all, replaced under mu
 
 	mu       sync.Mutex             // guards the fields below
+	missed   bool                   // something was told of the channel while it was not bound
 	early    map[int64]earlyMessage // by the id in front: came before it did
 	dirty    bool                   // the store may hold more than the tail
 	draining bool                   // a drainer is queued or running
@@ -61,43 +61,15 @@ func (c *Channel) bindingTurn() (done func()) {
 	return func() { <-c.binding }
 }
 
-// ready binds the channel in the registry and reads its position, once; after a
-// failure the next caller tries again.
-func (c *Channel) ready(ctx context.Context) error {
-	if c.bound.Load() {
-		return nil
-	}
-	defer c.bindingTurn()()
-	if c.bound.Load() {
-		return nil
-	}
-	// Bind before the first read: a push that does not see us yet is in what we read.
-	c.held = true // also when it fails: the call may have been executed
-	if err := c.hub.opts.Registry.BindChannel(ctx, c.hub.opts.ServerID(), c.Name); err != nil {
-		return err
-	}
-	page, err := c.hub.opts.Queue.ReadChannel(ctx, c.Name, 0, 0)
-	if err != nil {
-		return err
-	}
-	c.mu.Lock()
-	c.tail.Store(&tail{base: page.Last, last: page.Last, hole: page.Hole})
-	c.mu.Unlock()
-	c.bound.Store(true)
-	c.MarkDirty() // a hint may have come between the read and this line
-	return nil
-}
-
 // Hint tells that message id follows prev in the channel's queue. data may be nil: then
 // the store is read.
 func (c *Channel) Hint(id, prev int64, data []byte) {
-	if !c.bound.Load() {
-		return
-	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	t := c.tail.Load()
 	switch {
+	case !c.bound.Load():
+		c.missed = true
 	case id <= t.last: // repeated or late
 	case data == nil:
 		c.markDirtyLocked()
@@ -144,6 +116,10 @@ func (c *Channel) MarkDirty() {
 }
 
 func (c *Channel) markDirtyLocked() {
+	if !c.bound.Load() {
+		c.missed = true
+		return
+	}
 	c.dirty = true
 	c.queueDrainLocked()
 }

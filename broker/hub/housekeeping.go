@@ -19,9 +19,7 @@ func (h *Hub) snapshot() []*Channel {
 // MarkAllDirty makes every channel read the store again: hints may have been lost.
 func (h *Hub) MarkAllDirty() {
 	for _, c := range h.snapshot() {
-		if c.bound.Load() {
-			c.MarkDirty()
-		}
+		c.MarkDirty()
 	}
 }
 

@@ -84,36 +84,12 @@ type Position struct {
 // not from a loop. Every Position is given to Subscribe or to Release once.
 func (h *Hub) Acquire(ctx context.Context, name string, after *int64) (Position, error) {
 	c := h.hold(name)
-	pos := Position{Channel: c, Recovered: true}
-	err := c.ready(ctx)
-	if err == nil {
-		pos.Cursor = c.tail.Load().last
-		if after != nil {
-			pos.Cursor, pos.Recovered, err = c.recover(*after)
-		}
-	}
+	pos, err := c.position(ctx, after)
 	if err != nil {
 		h.Release(c)
 		return Position{}, err
 	}
 	return pos, nil
-}
-
-// recover is the cursor for a subscriber that has seen everything up to after.
-func (c *Channel) recover(after int64) (cursor int64, recovered bool, err error) {
-	t := c.tail.Load()
-	if _, ok := t.after(after); ok && after <= t.last {
-		return after, after >= t.hole, nil
-	}
-	p, err := c.pageAfter(after)
-	if err != nil {
-		return 0, false, err
-	}
-	if !p.complete {
-		return p.from, false, nil
-	}
-	c.reachBack(after, p)
-	return after, after >= p.hole, nil
 }
 
 // Try is Acquire without the store; it is false where the store must be asked.

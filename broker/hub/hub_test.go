@@ -35,17 +35,23 @@ type watchedQueue struct {
 	mu    sync.Mutex
 	reads int
 	fail  error
+	then  func() // runs once, when a channel has been read, and nobody has the answer yet
 }
 
 func (q *watchedQueue) ReadChannel(ctx context.Context, channel string, after int64, limit int) (queue.Page, error) {
 	q.mu.Lock()
 	q.reads++
-	fail := q.fail
+	fail, then := q.fail, q.then
+	q.then = nil
 	q.mu.Unlock()
 	if fail != nil {
 		return queue.Page{}, fail
 	}
-	return q.Queue.ReadChannel(ctx, channel, after, limit)
+	page, err := q.Queue.ReadChannel(ctx, channel, after, limit)
+	if then != nil {
+		then()
+	}
+	return page, err
 }
 
 func (q *watchedQueue) set(fail error) {

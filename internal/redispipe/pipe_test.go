@@ -318,3 +318,37 @@ func TestGivenUpBeforeItWasSent(t *testing.T) {
 		}
 	}
 }
+
+// TestDoAll: each command has its own answer, and the error is that of the first that failed.
+func TestDoAll(t *testing.T) {
+	for name, client := range map[string]redis.UniversalClient{"single": single.Client(t), "cluster": cluster.Client(t)} {
+		t.Run(name, func(t *testing.T) {
+			trips := make(chan trip, 1)
+			p := New(client, Options{Observe: func(_ time.Duration, n int, err error) { trips <- trip{n, err} }})
+			pre := prefix()
+			var cmds []redis.Cmder
+			for i := range 50 {
+				cmds = append(cmds, redis.NewIntCmd(t.Context(), "incrby", fmt.Sprint(pre, i), i))
+			}
+			cmds = append(cmds, redis.NewIntCmd(t.Context(), "incrby", pre+"0", "x"))
+			err := p.DoAll(t.Context(), cmds)
+			if err == nil || !errors.Is(cmds[50].Err(), err) {
+				t.Errorf("got %v, and the last command %v", err, cmds[50].Err())
+			}
+			for i, cmd := range cmds[:50] {
+				if got, err := cmd.(*redis.IntCmd).Result(); err != nil || got != int64(i) {
+					t.Errorf("command %d: %d, %v", i, got, err)
+				}
+			}
+			if seen := <-trips; seen != (trip{51, nil}) {
+				t.Errorf("observed %v", seen)
+			}
+			gone, cancel := context.WithCancel(t.Context())
+			cancel()
+			late := redis.NewIntCmd(gone, "incr", pre+"late")
+			if err := p.DoAll(gone, []redis.Cmder{late}); !errors.Is(err, context.Canceled) || !errors.Is(late.Err(), context.Canceled) {
+				t.Errorf("got %v and %v of a context that had ended", err, late.Err())
+			}
+		})
+	}
+}
