@@ -21,7 +21,8 @@
 //	qq_{N}                   LIST    client requests, oldest at the head      RequestCap 10,000, then ErrFull
 //
 // Messages, positions and records live as long as said at least, and up to an eighth longer: until is when they expire
-// at the earliest, and an append renews them only when that is nearer than it should be.
+// at the earliest, and an append renews them only when that is nearer than it should be. A record that is refreshed
+// lives twice as long, so that most refreshes need only look.
 //
 // Read here, written by package registry: ch_{channel}, the servers with subscribers.
 // Further limits: a page holds about MaxPageBytes (at least one message), a window covers

@@ -13,9 +13,11 @@
 -- {} when the client is another user's
 -- cost O(1)
 
-local record = redis.call('HMGET', KEYS[1], 'user', 'server', 'generation', 'acked', 'last', 'instance', 'attempt')
+local call = redis.call
+-- until is when the record expires at the earliest: see append_client. A client that comes back soon renews nothing.
+local record = call('HMGET', KEYS[1], 'user', 'server', 'generation', 'acked', 'last', 'instance', 'attempt', 'until')
 local user, server, before, acked = record[1] or '', record[2] or '', record[3] or '0', record[4] or '0'
-local queued = redis.call('LLEN', KEYS[2])
+local queued = call('LLEN', KEYS[2])
 if ARGV[5] ~= '' and record[6] == ARGV[5] and tonumber(record[7] or 0) > tonumber(ARGV[6]) then
 	return {-1}
 end
@@ -26,17 +28,33 @@ if user ~= '' and user ~= ARGV[1] then
 	-- The device changed hands: what the former user missed is no gap to the new one.
 	-- Ids go on, since they must grow as long as the record lives.
 	acked = record[5] or '0'
-	redis.call('HSET', KEYS[1], 'acked', acked, 'floor', '0')
+	call('HSET', KEYS[1], 'acked', acked, 'floor', '0')
 end
 
-local now = redis.call('TIME')
+local now = call('TIME')
 local ms = math.max(now[1] * 1000 + math.floor(now[2] / 1000), tonumber(ARGV[4]))
 local generation = string.format('%.0f', math.max((ms - 1577836800000) * 4096, tonumber(before) + 1))
-redis.call('HSET', KEYS[1], 'user', ARGV[1], 'server', ARGV[2], 'generation', generation, 'since', string.format('%.0f', ms), 'until', '0')
-if ARGV[5] ~= '' then
-	redis.call('HSET', KEYS[1], 'instance', ARGV[5], 'attempt', ARGV[6])
-elseif record[6] then
-	redis.call('HDEL', KEYS[1], 'instance', 'attempt')
+local fields = {'user', ARGV[1], 'server', ARGV[2], 'generation', generation, 'since', string.format('%.0f', ms)}
+local function also(name, value)
+	fields[#fields + 1], fields[#fields + 2] = name, value
 end
-redis.call('PEXPIRE', KEYS[1], math.max(tonumber(ARGV[3]), redis.call('PTTL', KEYS[2])))
+if ARGV[5] ~= '' then
+	also('instance', ARGV[5])
+	also('attempt', ARGV[6])
+elseif record[6] then
+	call('HDEL', KEYS[1], 'instance', 'attempt')
+end
+local needed = tonumber(ARGV[3])
+if queued > 0 then
+	needed = math.max(needed, call('PTTL', KEYS[2]))
+end
+local renew = tonumber(record[8] or 0) < ms + needed
+if renew then
+	needed = needed + math.floor(ARGV[3] / 8)
+	also('until', string.format('%.0f', ms + needed))
+end
+call('HSET', KEYS[1], unpack(fields))
+if renew then
+	call('PEXPIRE', KEYS[1], needed)
+end
 return {generation, server, user, before, acked, queued, record[5] or '0', string.format('%.0f', ms)}

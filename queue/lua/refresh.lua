@@ -1,5 +1,5 @@
 #!lua
--- Renews a client's record and asserts its owner. A record that was lost, or that went
+-- Renews a client's record for twice its TTL and asserts its owner. A record that was lost, or that went
 -- back to an older binding in a failover, is made again: generations only grow, so the
 -- higher one is the later one.
 -- KEYS[1] c_{client}
@@ -8,6 +8,7 @@
 -- ARGV[2] server
 -- ARGV[3] generation
 -- ARGV[4] TTL of the record, ms
+-- ARGV[5] what the clock must show at least, Unix ms
 -- returns 1, or 0 when the generation is stale
 -- cost O(1)
 
@@ -15,11 +16,14 @@ local current = redis.call('HGET', KEYS[1], 'generation') or '0'
 if tonumber(current) > tonumber(ARGV[3]) then
 	return 0
 end
-if current ~= ARGV[3] then
-	local now = redis.call('TIME')
-	redis.call('HSET', KEYS[1], 'user', ARGV[1], 'generation', ARGV[3],
-		'since', string.format('%.0f', now[1] * 1000 + math.floor(now[2] / 1000)))
+local ttl = 2 * ARGV[4]
+if current == ARGV[3] then
+	redis.call('HSET', KEYS[1], 'server', ARGV[2], 'until', string.format('%.0f', ARGV[5] + ttl))
+	redis.call('PEXPIRE', KEYS[1], string.format('%.0f', ttl), 'GT') -- a list may need it for longer
+	return 1
 end
-redis.call('HSET', KEYS[1], 'server', ARGV[2], 'until', '0')
-redis.call('PEXPIRE', KEYS[1], math.max(tonumber(ARGV[4]), redis.call('PTTL', KEYS[2])))
+local now = redis.call('TIME')
+redis.call('HSET', KEYS[1], 'user', ARGV[1], 'generation', ARGV[3], 'server', ARGV[2], 'until', '0',
+	'since', string.format('%.0f', now[1] * 1000 + math.floor(now[2] / 1000)))
+redis.call('PEXPIRE', KEYS[1], math.max(ttl, redis.call('PTTL', KEYS[2])))
 return 1
