@@ -96,7 +96,8 @@ func (p *probe) subscribe(ctx context.Context) error {
 	l := p.b.web.Loops()[0]
 	begun := make(chan *hub.Subscription, 1)
 	l.Post(func() {
-		sub := p.b.hub.Subscribe(l, p, position)
+		sub := new(hub.Subscription)
+		p.b.hub.Subscribe(sub, l, p, position)
 		sub.Start()
 		begun <- sub
 	})

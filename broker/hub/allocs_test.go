@@ -31,7 +31,9 @@ func newCrowded(n int) *crowded {
 		if err != nil {
 			panic(err)
 		}
-		h.Subscribe(l, &sink{}, pos).Start()
+		sub := new(Subscription)
+		h.Subscribe(sub, l, &sink{}, pos)
+		sub.Start()
 	}
 	h.opts.Pool.Wait()
 	c.Channel = h.Channel("news")

@@ -75,7 +75,8 @@ func (f *field) join(b *testing.B, l *loop.Loop, s *sink, after *int64) *Subscri
 	}
 	started := make(chan *Subscription)
 	l.Post(func() {
-		sub := f.Subscribe(l, s, pos)
+		sub := new(Subscription)
+		f.Subscribe(sub, l, s, pos)
 		sub.Start()
 		started <- sub
 	})

@@ -133,28 +133,26 @@ func (h *Hub) Release(c *Channel) {
 	h.mu.Unlock()
 }
 
-// Subscribe begins a subscription at pos. It runs on l, the subscriber's loop; the
+// Subscribe begins a subscription at pos in s, which is vacant. It runs on l, the subscriber's loop; the
 // caller then calls Start, when it has told the client.
-func (h *Hub) Subscribe(l *loop.Loop, to Subscriber, pos Position) *Subscription {
+func (h *Hub) Subscribe(s *Subscription, l *loop.Loop, to Subscriber, pos Position) {
 	list := &pos.Channel.perLoop[l.Index]
-	s := &Subscription{Channel: pos.Channel, to: to, loop: l, cursor: pos.Cursor, index: int32(len(list.subs))}
+	*s = Subscription{Channel: pos.Channel, to: to, loop: uint16(l.Index), cursor: pos.Cursor, index: int32(len(list.subs))}
 	s.lag() // until Start: deliver must not overtake the answer to the client
 	list.subs = append(list.subs, s)
 	list.count.Store(int32(len(list.subs)))
-	return s
 }
 
 // Start lets the messages behind the cursor flow.
 func (s *Subscription) Start() { s.follow() }
 
-// Unsubscribe ends a subscription, on its loop.
+// Unsubscribe ends a subscription, on its loop. One that is over, or never began, is left alone.
 func (h *Hub) Unsubscribe(s *Subscription) {
-	if s.closed {
+	if !s.Active() {
 		return
 	}
-	s.closed = true
 	s.caughtUp()
-	list := &s.Channel.perLoop[s.loop.Index]
+	list := &s.Channel.perLoop[s.loop]
 	last := len(list.subs) - 1
 	list.subs[s.index] = list.subs[last]
 	list.subs[s.index].index = s.index
@@ -164,6 +162,7 @@ func (h *Hub) Unsubscribe(s *Subscription) {
 	if last == 0 {
 		list.subs = nil
 	}
+	s.index = ended
 	h.Release(s.Channel)
 }
 

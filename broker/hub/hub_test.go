@@ -142,9 +142,9 @@ func (s *stage) join(channel string, after *int64) (*reader, *Subscription, Posi
 		s.t.Fatal(err)
 	}
 	r := &reader{}
-	var sub *Subscription
+	sub := new(Subscription)
 	s.do(func() {
-		sub = s.Subscribe(s.loop, r, pos)
+		s.Subscribe(sub, s.loop, r, pos)
 		sub.Start()
 	})
 	s.settle()

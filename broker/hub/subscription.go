@@ -3,7 +3,6 @@ package hub
 import (
 	"strconv"
 
-	"switchboard/broker/loop"
 	"switchboard/internal/wire"
 	"switchboard/queue"
 )
@@ -22,18 +21,26 @@ type Subscriber interface {
 }
 
 // Subscription is one subscriber's place in one channel: a cursor and nothing else.
-// It belongs to the subscriber's loop.
+// It belongs to the subscriber's loop. Its 40 bytes are meant to lie within those of the subscriber: an object
+// of its own, among others that soon die, costs more than its size.
 type Subscription struct {
 	Channel *Channel
 	to      Subscriber
-	loop    *loop.Loop
-	cursor  int64 // the last id that was written, or skipped as a declared gap
-	index   int32 // in the loop's list
-	lagging bool  // not served by deliver: its socket is backed up, or it reads from the store
-	reading bool  // a read of the store is under way
-	seen    int64 // the tail's end when that read began
-	closed  bool
+	cursor  int64  // the last id that was written, or skipped as a declared gap
+	index   int32  // in the loop's list; ended for none
+	loop    uint16 // loop.Index
+	lagging bool   // not served by deliver: its socket is backed up, or it reads from the store
+	reading bool   // a read of the store is under way
 }
+
+// ended is the index of a subscription that is over.
+const ended = -1
+
+// Active says whether s has begun and is not over.
+func (s *Subscription) Active() bool { return s.Channel != nil && s.index != ended }
+
+// Vacant says whether s may be used for another subscription: nothing refers to it.
+func (s *Subscription) Vacant() bool { return !s.Active() && !s.reading }
 
 func (s *Subscription) write(b *wire.Batch, last int64) {
 	s.cursor = last
@@ -44,13 +51,13 @@ func (s *Subscription) write(b *wire.Batch, last int64) {
 func (s *Subscription) lag() {
 	if !s.lagging {
 		s.lagging = true
-		s.Channel.hub.lagging[s.loop.Index][s] = struct{}{}
+		s.Channel.hub.lagging[s.loop][s] = struct{}{}
 	}
 }
 
 func (s *Subscription) caughtUp() {
 	s.lagging = false
-	delete(s.Channel.hub.lagging[s.loop.Index], s)
+	delete(s.Channel.hub.lagging[s.loop], s)
 }
 
 // Resume continues a lagging subscription: the socket is writable, or the store is back.
@@ -62,7 +69,7 @@ func (s *Subscription) Resume() {
 
 // follow writes what lies behind the cursor: from the tail, else from the store.
 func (s *Subscription) follow() {
-	for !s.closed {
+	for s.Active() {
 		if s.to.Backlogged() {
 			s.lag()
 			return
@@ -108,14 +115,14 @@ func (s *Subscription) read() {
 	if s.reading {
 		return
 	}
-	s.reading, s.seen = true, s.Channel.tail.Load().last
-	c, cursor := s.Channel, s.cursor
+	s.reading = true
+	c, cursor, end := s.Channel, s.cursor, s.Channel.tail.Load().last
 	c.hub.opts.Pool.Go(func() {
 		p, err := c.pageAfter(cursor)
-		s.loop.Post(func() {
+		c.hub.opts.Loops[s.loop].Post(func() {
 			s.reading = false
-			if err == nil && !s.closed {
-				s.adopt(p)
+			if err == nil && s.Active() {
+				s.adopt(p, end)
 			} // after an error the hub's tick resumes whoever lags
 		})
 	})
@@ -140,19 +147,19 @@ func encodePage(channel string, p queue.Page) page {
 	return encoded
 }
 
-// adopt writes a page that was read behind the cursor.
-func (s *Subscription) adopt(p page) {
+// adopt writes a page that was read behind the cursor. end is where the tail ended when that read began.
+func (s *Subscription) adopt(p page, end int64) {
 	if !p.complete {
 		s.to.Gap(s.Channel.Name, s.cursor, p.from)
 		s.cursor = p.from
 	}
 	nothing := p.complete && len(p.entries) == 0
-	for len(p.entries) > 0 && !s.closed && !s.to.Backlogged() {
+	for len(p.entries) > 0 && s.Active() && !s.to.Backlogged() {
 		p.entries = s.writeSome(p.entries)
 	}
 	switch {
-	case s.closed:
-	case nothing && s.Channel.tail.Load().last == s.seen:
+	case !s.Active():
+	case nothing && s.Channel.tail.Load().last == end:
 		s.caughtUp() // the tail claims more than the store has: its next drain finds that out
 	default:
 		s.follow()

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"hash/fnv"
-	"slices"
 	"time"
 
 	"switchboard/broker/hub"
@@ -15,18 +14,6 @@ import (
 
 // maxHistory is the most messages of one history answer.
 const maxHistory = 256
-
-// follow begins a subscription at pos. The client has been told.
-func (s *Session) follow(pos hub.Position) {
-	sub := s.m.opts.Hub.Subscribe(s.shard.loop, s, pos)
-	s.subs = append(s.subs, sub)
-	sub.Start()
-}
-
-// subscribed is the index in s.subs, or -1.
-func (s *Session) subscribed(channel string) int {
-	return slices.IndexFunc(s.subs, func(sub *hub.Subscription) bool { return sub.Channel.Name == channel })
-}
 
 // channel checks the name of a channel that a client may use.
 func channel(req wire.Request) error {
@@ -44,11 +31,11 @@ func (s *Session) subscribe(req wire.Request) {
 		s.refuse(req.Ref, err)
 		return
 	}
-	if s.subscribed(req.Channel) >= 0 {
+	if s.subscribed(req.Channel) != nil {
 		s.refuse(req.Ref, wire.Errorf(wire.BadRequest, "channel %s: subscribed already", req.Channel))
 		return
 	}
-	if len(s.subs) > s.m.opts.MaxChannels { // one of them is everyone's
+	if s.channels() >= s.m.opts.MaxChannels {
 		s.refuse(req.Ref, wire.Errorf(wire.RateLimited, "channel %s: the connection has %d channels, at most that many are allowed",
 			req.Channel, s.m.opts.MaxChannels))
 		return
@@ -85,7 +72,7 @@ func (s *Session) enter(req wire.Request, pos hub.Position) {
 		s.m.opts.Hub.Release(pos.Channel)
 		return
 	}
-	s.follow(pos)
+	s.follow(s.place(), pos)
 }
 
 func (s *Session) unsubscribe(req wire.Request) {
@@ -93,13 +80,12 @@ func (s *Session) unsubscribe(req wire.Request) {
 		s.refuse(req.Ref, err)
 		return
 	}
-	i := s.subscribed(req.Channel)
-	if i < 0 {
+	sub := s.subscribed(req.Channel)
+	if sub == nil {
 		s.refuse(req.Ref, wire.Errorf(wire.NotFound, "channel %s: not subscribed", req.Channel))
 		return
 	}
-	s.m.opts.Hub.Unsubscribe(s.subs[i])
-	s.subs = slices.Delete(s.subs, i, i+1)
+	s.unfollow(sub)
 	s.send(wire.Event{Type: wire.TypeUnsubscribed, Ref: req.Ref, Channel: req.Channel})
 }
 
@@ -204,7 +190,7 @@ func (s *Session) request(req wire.Request) {
 	}
 	encoded, err := json.Marshal(workerRequest{
 		Ref: req.Ref.Value, Client: s.client, User: s.user, Server: s.m.opts.ServerID(),
-		Query: data, Context: requestContext{s.addr}, QueryAt: time.Now().UnixMilli(),
+		Query: data, Context: requestContext{s.conn.RemoteAddr()}, QueryAt: time.Now().UnixMilli(),
 	})
 	if err != nil {
 		s.refuse(req.Ref, err)

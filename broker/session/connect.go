@@ -3,6 +3,7 @@ package session
 import (
 	crand "crypto/rand"
 	"errors"
+	"math"
 	"math/rand/v2"
 	"time"
 
@@ -31,7 +32,7 @@ func (s *Session) connect(req wire.Request) {
 		s.refuse(req.Ref, wire.Errorf(wire.BadRequest, `ack: %.40q is neither "client" nor "auto"`, req.Ack))
 		return
 	}
-	s.state, s.auto = connecting, req.Ack == "auto"
+	s.state, s.inbox.auto = connecting, req.Ack == "auto"
 	if s.client = req.Client; s.client == "" {
 		s.client = "c-" + crand.Text()[:16]
 	}
@@ -114,7 +115,7 @@ func (s *Session) connected(req wire.Request, c connected, err error) {
 		s.m.opts.Hub.Release(c.all.Channel)
 		return
 	}
-	s.follow(c.all)
+	s.follow(&s.all, c.all)
 	if c.server != s.m.opts.ServerID() { // declared dead meanwhile: the assertion has passed over s
 		s.assertLater(true, func() {})
 	}
@@ -187,7 +188,7 @@ func bindError(client string, err error) error {
 func (s *Session) setExpiry(t time.Time) {
 	s.expires = 0
 	if !t.IsZero() {
-		s.expires = t.Unix()
+		s.expires = uint32(min(max(1, t.Unix()), math.MaxUint32)) // up to the year 2106
 	}
 }
 

@@ -18,6 +18,7 @@ type inbox struct {
 	dirty   bool    // the store may hold more
 	reading bool
 	acking  bool
+	auto    bool // "ack":"auto"
 }
 
 func (in *inbox) begin(acked int64) { in.sent, in.acked, in.ackTo = acked, acked, acked }
@@ -135,7 +136,7 @@ func (s *Session) inboxWritten() {
 	if s.state != open {
 		return
 	}
-	if s.auto && !s.conn.Backlogged() {
+	if s.inbox.auto && !s.conn.Backlogged() {
 		s.inboxAcked(s.inbox.sent)
 	}
 	s.inboxRead()

@@ -56,7 +56,7 @@ func (m *Manager) context() (context.Context, context.CancelFunc) {
 // Accept is the door that both listeners end in (transport.Accept).
 func (m *Manager) Accept(l *loop.Loop, conn transport.Conn, hello transport.Hello) transport.Receiver {
 	sh := m.shards[l.Index]
-	s := &Session{m: m, shard: sh, conn: conn, addr: hello.Addr, heard: sh.now}
+	s := &Session{shard: sh, conn: conn, heard: sh.now}
 	sh.add(s)
 	switch {
 	case m.drain.Load() > 0:

@@ -29,31 +29,59 @@ const (
 	closed
 )
 
-// Session is one client's connection. It lives on its loop.
+// Session is one client's connection. It lives on its loop. Most sessions are idle, so what that takes has no room to
+// spare: 224 bytes, with two subscriptions in them. (With 10,000 connections each took 1.42 KB of memory, now 1.2. The
+// allocator has room for exactly 224, and little that soon dies is that long and leaves holes.)
 type Session struct {
-	m     *Manager
-	shard *shard
-	conn  transport.Conn
-	addr  string
+	*shard // s.m is its Manager
+	conn   transport.Conn
 
 	client, user string
 	generation   int64
-	expires      int64 // unix seconds, 0 for never
 
-	subs    []*hub.Subscription
-	waiting []wire.Request // come while busy
-	inbox   inbox
+	all, first hub.Subscription // to everyone's channel; and to the first of its own
+	inbox      inbox
+	extra      *extra // nil at rest
 
+	expires uint32 // unix seconds, 0 for never
 	heard   uint32 // tick of the last sign of life
-	backlog uint32 // ticks that the socket has been backed up without a break
-	replied int32  // bytes of replies written behind the backlog
 	index   int32  // in shard.sessions
 	state   state
 	busy    bool // a call to the store is under way for a message of the client
 	pinged  bool // since heard
-	auto    bool // "ack":"auto"
 
 	unasserted bool // the binding could not be renewed: the next tick tries again
+}
+
+// extra is what an idle session of one channel does without.
+type extra struct {
+	more    []*hub.Subscription // to other channels than the first
+	waiting []wire.Request      // come while busy
+	backlog uint32              // ticks that the socket has been backed up without a break
+	replied int32               // bytes of replies written behind the backlog
+}
+
+// need is s.extra, to be changed.
+func (s *Session) need() *extra {
+	if s.extra == nil {
+		s.extra = new(extra)
+	}
+	return s.extra
+}
+
+// spare lets s.extra go when there is nothing in it.
+func (s *Session) spare() {
+	if e := s.extra; e != nil && len(e.more) == 0 && len(e.waiting) == 0 && e.backlog == 0 && e.replied == 0 {
+		s.extra = nil
+	}
+}
+
+// waiting is how many messages wait for their turn.
+func (s *Session) waiting() int {
+	if s.extra == nil {
+		return 0
+	}
+	return len(s.extra.waiting)
 }
 
 // Receive is transport.Receiver's.
@@ -86,20 +114,22 @@ func (s *Session) handle(req wire.Request) {
 			return
 		}
 		// One answer is owed: they must not pile up behind a client that does not read.
-		s.waiting = slices.DeleteFunc(s.waiting, func(r wire.Request) bool { return r.Type == wire.TypePing })
+		e := s.need()
+		e.waiting = slices.DeleteFunc(e.waiting, func(r wire.Request) bool { return r.Type == wire.TypePing })
 	case wire.TypeAck:
 		s.ack(req)
 		return
 	}
-	if req.Type != wire.TypePing && !s.busy && len(s.waiting) == 0 && !s.conn.Backlogged() {
+	if req.Type != wire.TypePing && !s.busy && s.waiting() == 0 && !s.conn.Backlogged() {
 		s.start(req)
 		return
 	}
-	if len(s.waiting) == maxWaiting {
+	if s.waiting() == maxWaiting {
 		s.close(wire.CloseOverloaded, "too many messages without waiting for an answer", 1000)
 		return
 	}
-	s.waiting = append(s.waiting, req)
+	e := s.need()
+	e.waiting = append(e.waiting, req)
 }
 
 // start begins to act on a message whose turn it is.
@@ -133,11 +163,12 @@ func (s *Session) start(req wire.Request) {
 
 // next takes up what waited.
 func (s *Session) next() {
-	for len(s.waiting) > 0 && !s.busy && s.state != closed && !s.conn.Backlogged() {
-		req := s.waiting[0]
-		s.waiting = s.waiting[1:]
-		if len(s.waiting) == 0 {
-			s.waiting = nil
+	for s.waiting() > 0 && !s.busy && s.state != closed && !s.conn.Backlogged() {
+		e := s.extra
+		req := e.waiting[0]
+		if e.waiting = e.waiting[1:]; len(e.waiting) == 0 {
+			e.waiting = nil
+			s.spare()
 		}
 		s.start(req)
 	}
@@ -185,8 +216,9 @@ func (s *Session) reject(ref wire.Ref, err error) {
 // reply hands a worker's answer on.
 func (s *Session) reply(e wire.Event) {
 	if s.conn.Backlogged() {
-		before := s.replied
-		if s.replied += int32(len(e.Data)); before > 0 && s.replied > maxReplies {
+		x := s.need()
+		before := x.replied
+		if x.replied += int32(len(e.Data)); before > 0 && x.replied > maxReplies {
 			s.close(wire.CloseOverloaded, "replies are not read", 1000)
 			return
 		}
@@ -212,10 +244,10 @@ func (s *Session) Heard() {
 // Writable is transport.Receiver's.
 func (s *Session) Writable() {
 	s.Heard() // it reads, though its answer to a ping may still be behind much else
-	s.backlog, s.replied = 0, 0
+	s.caughtUp()
 	s.inboxWritten()
-	for i := 0; i < len(s.subs); i++ {
-		s.subs[i].Resume()
+	for sub := range s.subs() {
+		sub.Resume()
 	}
 	s.next()
 }
@@ -240,10 +272,10 @@ func (s *Session) end(reason wire.CloseReason) {
 	}
 	bound := s.state == open
 	s.state = closed
-	for _, sub := range s.subs {
+	for sub := range s.subs() {
 		s.m.opts.Hub.Unsubscribe(sub)
 	}
-	s.subs, s.waiting = nil, nil
+	s.extra = nil
 	s.shard.remove(s)
 	s.m.opts.Metrics.Closed(string(reason))
 	if bound {
@@ -277,7 +309,7 @@ func (s *Session) tick(now uint32, unix int64) {
 			s.close(wire.CloseBadRequest, "no connect in time", 0)
 		}
 		return
-	case s.expires != 0 && unix >= s.expires:
+	case s.expires != 0 && unix >= int64(s.expires):
 		s.close(wire.CloseExpired, "the token ran out", 0)
 		return
 	case silent >= 2*o.ping:
@@ -291,10 +323,20 @@ func (s *Session) tick(now uint32, unix int64) {
 		return
 	}
 	if !s.conn.Backlogged() {
-		s.backlog = 0
+		s.caughtUp()
 		s.inboxRetry()
-	} else if s.backlog++; s.backlog >= o.slow {
+	} else if e := s.need(); e.backlog+1 >= o.slow {
 		s.close(wire.CloseSlow, "unread for too long", 0)
+	} else {
+		e.backlog++
+	}
+}
+
+// caughtUp begins anew to count what happens behind a backlog.
+func (s *Session) caughtUp() {
+	if s.extra != nil {
+		s.extra.backlog, s.extra.replied = 0, 0
+		s.spare()
 	}
 }
 

@@ -46,8 +46,9 @@ func (s *socket) Write(b *wire.Batch) {
 		s.bytes += f.Size()
 	}
 }
-func (s *socket) Backlogged() bool { return s.backlogged }
-func (s *socket) Ping()            { s.pings++ }
+func (s *socket) Backlogged() bool   { return s.backlogged }
+func (s *socket) Ping()              { s.pings++ }
+func (s *socket) RemoteAddr() string { return "192.0.2.1:1" }
 func (s *socket) Close(reason wire.CloseReason, _ string, afterMS int64) {
 	s.closed, s.afterMS = reason, afterMS
 }

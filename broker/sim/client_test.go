@@ -216,6 +216,9 @@ func (c *conn) Backlogged() bool { return c.jam == jammed }
 // Ping is transport.Conn's.
 func (c *conn) Ping() {}
 
+// RemoteAddr is transport.Conn's.
+func (c *conn) RemoteAddr() string { return "" }
+
 // Close is transport.Conn's.
 func (c *conn) Close(reason wire.CloseReason, detail string, _ int64) {
 	if c.node.dead { // the process is gone, only its ghost here says something

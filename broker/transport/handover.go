@@ -65,7 +65,7 @@ func upgradable(r *http.Request) bool {
 
 func helloOf(r *http.Request) Hello {
 	q := r.URL.Query()
-	return Hello{Addr: r.RemoteAddr, Token: q.Get("token"), Client: q.Get("client")}
+	return Hello{Token: q.Get("token"), Client: q.Get("client")}
 }
 
 // takes says whether a connection of net/http can go on here. Its place must count in the same gate. And gnet puts the

@@ -38,6 +38,7 @@ type session struct {
 	loop   *loop.Loop
 	conn   Conn
 	hello  Hello
+	peer   string                    // the remote address
 	react  func(s *session, e event) // on the loop, with every event
 	events chan event
 }
@@ -152,7 +153,7 @@ func (w way) serve(t *testing.T, o setup) *service {
 		Origin: func(origin, host string) bool { return origin != "https://bad.example" && host == "broker.example" },
 	}
 	accept := func(l *loop.Loop, c Conn, h Hello) Receiver {
-		made := &session{loop: l, conn: c, hello: h, react: o.react, events: make(chan event, 4096)}
+		made := &session{loop: l, conn: c, hello: h, peer: c.RemoteAddr(), react: o.react, events: make(chan event, 4096)}
 		if o.open != nil {
 			o.open(made)
 		}

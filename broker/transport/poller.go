@@ -274,11 +274,3 @@ func (g gnetLogger) Infof(f string, a ...any)  { g.Debug().Msgf(f, a...) }
 func (g gnetLogger) Warnf(f string, a ...any)  { g.Warn().Msgf(f, a...) }
 func (g gnetLogger) Errorf(f string, a ...any) { g.Error().Msgf(f, a...) }
 func (g gnetLogger) Fatalf(f string, a ...any) { g.Error().Msgf(f, a...) }
-
-// addrString is the remote address while the connection is open.
-func addrString(a net.Addr) string {
-	if a == nil {
-		return ""
-	}
-	return a.String()
-}

@@ -76,7 +76,6 @@ func (c *pollerConn) sniff(first byte) {
 func (c *pollerConn) open(s state, hello Hello) {
 	c.state = s
 	c.loop.awaitNoMore(c)
-	hello.Addr = addrString(c.conn.RemoteAddr())
 	to := c.loop.poller.accept(c.loop.Loop, c, hello)
 	switch {
 	case c.state == lingering: // the session closed it at once
@@ -149,6 +148,14 @@ func (c *pollerConn) Ping() {
 	} else {
 		c.send(pingLine)
 	}
+}
+
+// RemoteAddr is Conn's.
+func (c *pollerConn) RemoteAddr() string {
+	if c.conn == nil || c.conn.RemoteAddr() == nil {
+		return ""
+	}
+	return c.conn.RemoteAddr().String()
 }
 
 var (

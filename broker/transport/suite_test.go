@@ -13,12 +13,15 @@ import (
 func TestHello(t *testing.T) {
 	over(t, allWays, func(t *testing.T, w way) {
 		p, s := w.serve(t, setup{}).connect()
-		want := Hello{Addr: p.LocalAddr().String()}
+		var want Hello
 		if w.framed {
 			want.Token, want.Client = "abc", "phone"
 		}
 		if s.hello != want {
 			t.Errorf("hello is %+v, want %+v", s.hello, want)
+		}
+		if s.peer != p.LocalAddr().String() {
+			t.Errorf("the remote address is %q, want %v", s.peer, p.LocalAddr())
 		}
 	})
 }

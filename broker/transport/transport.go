@@ -16,6 +16,8 @@ type Conn interface {
 	Backlogged() bool
 	// Ping asks the peer for a sign of life.
 	Ping()
+	// RemoteAddr is the peer's host:port, while the connection is open.
+	RemoteAddr() string
 	// Close says why, as far as the socket takes it, and ends the connection. Nothing is called
 	// on the Receiver afterwards. detail may be empty; afterMS is left out when 0.
 	Close(reason wire.CloseReason, detail string, afterMS int64)
@@ -40,7 +42,6 @@ type Receiver interface {
 
 // Hello is what is known of a connection before its first message.
 type Hello struct {
-	Addr   string // remote host:port
 	Token  string // of the WebSocket URL
 	Client string // of the WebSocket URL
 }

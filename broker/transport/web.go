@@ -108,7 +108,7 @@ func (w *Web) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 		return
 	}
 	l := w.loops[w.next.Add(1)%uint32(len(w.loops))]
-	c := &webConn{loop: l.Loop, lingerTime: w.lingerTime}
+	c := &webConn{loop: l.Loop, lingerTime: w.lingerTime, addr: r.RemoteAddr}
 	opts := &websocket.AcceptOptions{
 		InsecureSkipVerify: true, // checked above, by the rule that both listeners share
 		OnPingReceived:     func(context.Context, []byte) bool { c.heard(); return !c.full() },

@@ -27,6 +27,7 @@ type webConn struct {
 	ctx        context.Context // ends with the connection
 	cancel     context.CancelFunc
 	lingerTime time.Duration
+	addr       string   // the peer's
 	to         Receiver // belongs to the loop; nil after the end
 
 	mu      sync.Mutex // guards the fields below
@@ -163,6 +164,9 @@ func (c *webConn) Ping() {
 		_ = c.ws.Ping(ctx)
 	}()
 }
+
+// RemoteAddr is Conn's.
+func (c *webConn) RemoteAddr() string { return c.addr }
 
 // Close is Conn's. What is queued goes out before, as far as the peer reads on.
 func (c *webConn) Close(reason wire.CloseReason, detail string, afterMS int64) {
