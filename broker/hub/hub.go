@@ -46,6 +46,8 @@ type Hub struct {
 	failed  atomic.Bool                  // a drain failed: the next tick marks everything dirty
 	lagging []map[*Subscription]struct{} // by loop.Index, each owned by its loop
 
+	deadlines *work.Deadlines
+
 	mu       sync.Mutex // guards channels, and every Channel.refs
 	channels map[string]*Channel
 }
@@ -61,16 +63,15 @@ func New(opts Options) *Hub {
 	if opts.Lost == nil {
 		opts.Lost = func(string, int64) {}
 	}
-	h := &Hub{opts: opts, channels: make(map[string]*Channel)}
+	h := &Hub{opts: opts, channels: make(map[string]*Channel), deadlines: work.NewDeadlines(opts.Timeout)}
 	for range opts.Loops {
 		h.lagging = append(h.lagging, make(map[*Subscription]struct{}))
 	}
 	return h
 }
 
-func (h *Hub) context() (context.Context, context.CancelFunc) {
-	return context.WithTimeout(context.Background(), h.opts.Timeout)
-}
+// context bounds one call. It is shared, and ends by itself.
+func (h *Hub) context() (ctx context.Context, done func()) { return h.deadlines.Context(), func() {} }
 
 // Position is where a subscription begins.
 type Position struct {

@@ -20,6 +20,7 @@ type connected struct {
 	bound    queue.Bound
 	arrival  *arrival     // nil when it was not bound
 	all      hub.Position // of the channel that a push to everyone goes through
+	ahead    *hub.Channel // what the client subscribes to next, held until it does; or nil
 }
 
 // connect binds the client to this server.
@@ -36,8 +37,21 @@ func (s *Session) connect(req wire.Request) {
 	if s.client = req.Client; s.client == "" {
 		s.client = "c-" + crand.Text()[:16]
 	}
-	call(s, func() (connected, error) { return s.m.connect(s, req) },
-		func(c connected, err error) { s.connected(req, c, err) })
+	w := s.shard.wishes(s)
+	call(s, func() (connected, error) {
+		c, err := s.m.connect(s, req)
+		if err == nil {
+			c.ahead = s.m.prepare(w)
+		}
+		return c, err
+	}, func(c connected, err error) {
+		s.shard.wished(s)
+		s.connected(req, c, err)
+		if c.ahead != nil {
+			s.next() // finds the channel ready, and its answer goes out with this one
+			s.m.opts.Hub.Release(c.ahead)
+		}
+	})
 }
 
 // identify says who the client is, by its token or, where the broker is open, by its word.

@@ -10,6 +10,7 @@ import (
 
 	"switchboard/broker/loop"
 	"switchboard/broker/transport"
+	"switchboard/broker/work"
 	"switchboard/internal/wire"
 )
 
@@ -18,7 +19,9 @@ type Manager struct {
 	opts   Options
 	shards []*shard // by loop.Index
 	turns  turns
-	ticks  struct{ connect, ping, slow uint32 } // durations in ticks
+
+	deadlines *work.Deadlines
+	ticks     struct{ connect, ping, slow uint32 } // durations in ticks
 
 	count atomic.Int64 // sessions, connected or not
 	drain atomic.Int64 // ms over which clients come back elsewhere; 0 while nobody has to
@@ -35,6 +38,7 @@ type Manager struct {
 // New returns a Manager without sessions.
 func New(opts Options) *Manager {
 	m := &Manager{opts: opts.withDefaults(), clients: make(map[string]*Session), users: make(map[string]int)}
+	m.deadlines = work.NewDeadlines(m.opts.Timeout)
 	m.turns.clients = make(map[string]*turn)
 	m.arriving, m.unsure = make(map[string]*arrival), make(map[attempt]struct{})
 	m.ticks.connect = ticks(m.opts.ConnectTimeout)
@@ -49,8 +53,9 @@ func New(opts Options) *Manager {
 // ticks rounds up: a limit is never enforced early.
 func ticks(d time.Duration) uint32 { return uint32((d + time.Second - 1) / time.Second) }
 
-func (m *Manager) context() (context.Context, context.CancelFunc) {
-	return context.WithTimeout(context.Background(), m.opts.Timeout)
+// context bounds the store calls of one message. It is shared, and ends by itself.
+func (m *Manager) context() (ctx context.Context, done func()) {
+	return m.deadlines.Context(), func() {}
 }
 
 // Accept is the door that both listeners end in (transport.Accept).

@@ -128,6 +128,9 @@ func (s *Session) handle(req wire.Request) {
 		s.close(wire.CloseOverloaded, "too many messages without waiting for an answer", 1000)
 		return
 	}
+	if s.state == connecting && s.waiting() == 0 {
+		s.wish(req)
+	}
 	e := s.need()
 	e.waiting = append(e.waiting, req)
 }

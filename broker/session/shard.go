@@ -15,6 +15,8 @@ type shard struct {
 	now       uint32 // ticks since the start, one a second
 	delivered int    // messages since the last tick
 
+	wishing map[*Session]*wish // those that are being connected
+
 	gathering *Session     // whose writes wait for the end of its task, or nil
 	gathered  []wire.Frame // what it has written
 	bytes     int          // of that

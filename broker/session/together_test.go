@@ -53,6 +53,34 @@ func TestResumingIsOneWrite(t *testing.T) {
 	})
 }
 
+// TestResumingAChannelOfOnesOwnIsOneWrite: nobody here has the channel yet, so the store is asked for it behind the binding.
+func TestResumingAChannelOfOnesOwnIsOneWrite(t *testing.T) {
+	d := newDesk(t, session.Options{})
+	first := d.store(11, 90)
+	hold := make(chan struct{}) // all workers, until both messages have come
+	for range 8 {
+		d.pool.Go(func() { <-hold })
+	}
+	sock := new(socket)
+	d.do(func() {
+		to := d.Accept(d.loop, sock, transport.Hello{})
+		to.Receive([]byte(`{"type":"connect","client":"tablet"}`))
+		to.Receive(fmt.Appendf(nil, `{"type":"subscribe","channel":"news","after":%d}`, first))
+		to.Receive([]byte(`{"type":"subscribe","channel":"$all"}`)) // refused as ever
+	})
+	close(hold)
+	d.settle()
+	d.do(func() {
+		if len(sock.written) != 13 || sock.written[0].Type != wire.TypeConnected || sock.written[1].Type != wire.TypeSubscribed ||
+			sock.written[12].Type != wire.TypeError {
+			t.Errorf("got %v", sock.written)
+		}
+		if sock.writes != 1 {
+			t.Errorf("%d writes, want 1", sock.writes)
+		}
+	})
+}
+
 // TestMuchIsNotKeptBack: what is more than a socket should take unasked is written at once.
 func TestMuchIsNotKeptBack(t *testing.T) {
 	d := newDesk(t, session.Options{})

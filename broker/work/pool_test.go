@@ -5,6 +5,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"go.uber.org/goleak"
 )
@@ -104,6 +106,42 @@ func TestConcurrentGo(t *testing.T) {
 	if ran.Load() != 8000 {
 		t.Fatalf("%d jobs ran of 8000", ran.Load())
 	}
+}
+
+// TestWorkersLinger: who comes soon finds a worker, and when nobody comes they leave.
+func TestWorkersLinger(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := New(4)
+		started, alive := 0, atomic.Int64{}
+		p.start = func(worker func()) {
+			started++
+			alive.Add(1)
+			go func() { defer alive.Add(-1); worker() }()
+		}
+		burst := func() {
+			for range 8 {
+				p.Go(func() { time.Sleep(time.Millisecond) })
+			}
+			p.Wait()
+		}
+		for range 50 {
+			burst()
+			time.Sleep(linger / 2)
+		}
+		if started != 4 {
+			t.Errorf("%d workers were started for 50 bursts, want 4", started)
+		}
+		time.Sleep(3 * linger)
+		synctest.Wait()
+		if n := alive.Load(); n != 0 || p.waiting != 0 || p.called != 0 || p.running != 0 {
+			t.Errorf("%d workers are left: %d wait, %d are called, %d run", n, p.waiting, p.called, p.running)
+		}
+		burst()
+		if started != 8 {
+			t.Errorf("%d workers were started, want 8", started)
+		}
+		time.Sleep(3 * linger)
+	})
 }
 
 func BenchmarkGo(b *testing.B) {
