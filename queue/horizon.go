@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"strconv"
 	"sync"
 	"time"
 )
@@ -28,6 +29,9 @@ func (h *horizon) leastLocked() int64 {
 	}
 	return h.ms + time.Since(h.at).Milliseconds()
 }
+
+// MarshalBinary implements [encoding.BinaryMarshaler]: what least gives when a command is written.
+func (h *horizon) MarshalBinary() ([]byte, error) { return strconv.AppendInt(nil, h.least(), 10), nil }
 
 // read takes a reading.
 func (h *horizon) read(ms int64) {

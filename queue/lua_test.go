@@ -9,7 +9,7 @@ import (
 
 var (
 	luaShebang = regexp.MustCompile(`^#!lua( flags=(allow-oom|no-writes))?$`)
-	luaInput   = regexp.MustCompile(`(?:KEYS|ARGV)\[\d+\]`)
+	luaInput   = regexp.MustCompile(`(?:KEYS|ARGV)\[(?:\w\+)?\w+\]`) // of a script over many targets KEYS[k+1], ARGV[7+i]
 )
 
 // A script's header is its contract: it names all inputs that the body uses, and no other.

@@ -47,6 +47,15 @@ func (m *Memory) PushRequest(_ context.Context, n int, request []byte) error {
 	return nil
 }
 
+// each makes one call after the other.
+func each[P, T any](ctx context.Context, pushes []P, one func(context.Context, P) (T, error)) []Outcome[T] {
+	out := make([]Outcome[T], len(pushes))
+	for i, push := range pushes {
+		out[i].Value, out[i].Err = one(ctx, push)
+	}
+	return out
+}
+
 // nowLocked is the time in Unix milliseconds. Every call asks for it once, and thereby
 // does its share of the sweeping.
 func (m *Memory) nowLocked() int64 {

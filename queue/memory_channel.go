@@ -53,6 +53,11 @@ func (m *Memory) AppendChannel(_ context.Context, push ChannelPush) (Appended, e
 	return a, nil
 }
 
+// AppendChannels implements [Queue].
+func (m *Memory) AppendChannels(ctx context.Context, pushes []ChannelPush) []Outcome[Appended] {
+	return each(ctx, pushes, m.AppendChannel)
+}
+
 func (m *Memory) appendChannel(channel string, data []byte, key string) Appended {
 	m.mu.Lock()
 	defer m.mu.Unlock()

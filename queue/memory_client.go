@@ -185,6 +185,11 @@ func (m *Memory) AppendClient(_ context.Context, push ClientPush) (ClientAppende
 	return a, nil
 }
 
+// AppendClients implements [Queue].
+func (m *Memory) AppendClients(ctx context.Context, pushes []ClientPush) []Outcome[ClientAppended] {
+	return each(ctx, pushes, m.AppendClient)
+}
+
 // Window implements [Queue].
 func (m *Memory) Window(_ context.Context, client string, generation, after int64, limit int) (Page, error) {
 	m.mu.Lock()

@@ -73,6 +73,12 @@ type ClientAppended struct {
 	Generation int64
 }
 
+// Outcome is what one of several calls would have returned that are made at once.
+type Outcome[T any] struct {
+	Value T
+	Err   error
+}
+
 // Marker stands in a queue for messages that the store lost; see [Loss].
 type Marker struct {
 	ID, Prev int64    // as of a message
@@ -135,6 +141,9 @@ type Queue interface {
 	// key seen within KeyTTL it stores nothing and gives the first id. Data is the caller's to check, here
 	// and in AppendClient: what is not compact JSON is passed over by whoever reads it.
 	AppendChannel(ctx context.Context, push ChannelPush) (Appended, error)
+	// AppendChannels is AppendChannel for each push, in as few round trips as can be. What is wrong with one does not
+	// concern the others. They happen in no particular order.
+	AppendChannels(ctx context.Context, pushes []ChannelPush) []Outcome[Appended]
 	// ReadChannel is up to limit messages behind after, and never more than about
 	// MaxPageBytes (at least one). limit 0 reads the position only, and More says whether anything is
 	// behind after.
@@ -167,6 +176,8 @@ type Queue interface {
 	// AppendClient stores a message in the client's list, caps it (the floor moves), and
 	// returns the owner. A client never seen gets a record without user and owner, so that it finds the message.
 	AppendClient(ctx context.Context, push ClientPush) (ClientAppended, error)
+	// AppendClients is to AppendClient what AppendChannels is to AppendChannel.
+	AppendClients(ctx context.Context, pushes []ClientPush) []Outcome[ClientAppended]
 	// Window is up to limit messages behind after, all of them among the first MaxWindow of the
 	// list. ErrStale and ErrForgotten as above. Page.Floor above after means that messages were lost to the cap or the TTL;
 	// Page.Complete is false then. More without Messages: the whole window is on the way, read again after an Ack.

@@ -40,9 +40,8 @@ type Redis struct {
 	opts Options
 	keys keys
 
-	// Caps and TTLs in the order of append_channel, and in that of append_client; a push may ask for another TTL
-	// there. Made once: as numbers they were 5 of 26 allocations of each append.
-	channelBounds, clientBounds []any
+	// Of appends: each script without and with waiting for replicas.
+	appendChannel, appendClient [2]*redispipe.Group
 
 	horizon horizon
 }
@@ -52,14 +51,27 @@ var _ Queue = (*Redis)(nil)
 // NewRedis returns the queues behind pipe. opts must be valid.
 func NewRedis(pipe *redispipe.Pipe, opts Options) *Redis {
 	opts = opts.withDefaults()
+	r := &Redis{pipe: pipe, opts: opts, keys: keys{opts.Prefix}}
 	ttl := func(d time.Duration) any { return decimal(millis(d)) }
-	return &Redis{
-		pipe: pipe, opts: opts, keys: keys{opts.Prefix},
-		channelBounds: []any{
+	for i, durable := range []any{"0", "1"} {
+		r.appendChannel[i] = &redispipe.Group{Script: appendChannelScript, Durable: i == 1, Shared: []any{
 			strconv.Itoa(opts.ChannelCap), decimal(opts.ChannelMaxBytes), ttl(opts.ChannelTTL), ttl(opts.MetaTTL), ttl(opts.KeyTTL),
-		},
-		clientBounds: []any{strconv.Itoa(opts.ClientCap), ttl(opts.ClientTTL), ttl(opts.RecordTTL), ttl(opts.KeyTTL)},
+			&r.horizon, durable,
+		}}
+		r.appendClient[i] = &redispipe.Group{Script: appendClientScript, Durable: i == 1, Shared: []any{
+			strconv.Itoa(opts.ClientCap), ttl(opts.ClientTTL), ttl(opts.RecordTTL), ttl(opts.KeyTTL),
+			&r.horizon, durable, fresh(opts.Fresh),
+		}}
 	}
+	return r
+}
+
+// group is the one of a push.
+func group(groups [2]*redispipe.Group, durable bool) *redispipe.Group {
+	if durable {
+		return groups[1]
+	}
+	return groups[0]
 }
 
 // PushRequest implements [Queue].
@@ -81,23 +93,6 @@ func (r *Redis) eval(ctx context.Context, s *redispipe.Script, keys []string, ar
 		return nil, err
 	}
 	return array(v)
-}
-
-// store is eval of a script that stores a message; its last argument, left out else, says that the
-// push is durable. unconfirmed is ErrNotReplicated then, if no replica has it yet.
-func (r *Redis) store(ctx context.Context, durable bool, s *redispipe.Script, keys []string, args ...any) (reply *reply, unconfirmed, err error) {
-	if !durable {
-		reply, err = r.eval(ctx, s, keys, args...)
-		return reply, nil, err
-	}
-	v, err := r.pipe.EvalDurable(ctx, s, keys, append(args, 1)...)
-	if errors.Is(err, ErrNotReplicated) {
-		unconfirmed = err
-	} else if err != nil {
-		return nil, nil, err
-	}
-	reply, err = array(v)
-	return reply, unconfirmed, err
 }
 
 func array(v any) (*reply, error) {

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"switchboard/internal/redispipe"
 )
 
 // trimChunk is how many messages one run of the trim script drops, so that it does not
@@ -14,25 +16,25 @@ const trimChunk = 1000
 
 // AppendChannel implements [Queue].
 func (r *Redis) AppendChannel(ctx context.Context, push ChannelPush) (Appended, error) {
-	channel := push.Channel
-	keys := []string{r.keys.channel(channel), r.keys.channelMeta(channel), r.keys.channelServers(channel)}
-	if push.Key != "" {
-		keys = append(keys, r.keys.channelKey(channel, push.Key))
+	o := r.AppendChannels(ctx, []ChannelPush{push})[0]
+	return o.Value, o.Err
+}
+
+// AppendChannels implements [Queue].
+func (r *Redis) AppendChannels(ctx context.Context, pushes []ChannelPush) []Outcome[Appended] {
+	targets := make([]redispipe.Target, len(pushes))
+	for i, push := range pushes {
+		keys := []string{r.keys.channel(push.Channel), r.keys.channelMeta(push.Channel), r.keys.channelServers(push.Channel)}
+		if push.Key != "" {
+			keys = append(keys, r.keys.channelKey(push.Channel, push.Key))
+		}
+		targets[i] = redispipe.Target{Group: group(r.appendChannel, push.Durable), Keys: keys, Args: []any{push.Data}}
 	}
-	args := append(append(make([]any, 0, 8), push.Data), r.channelBounds...)
-	reply, unconfirmed, err := r.store(ctx, push.Durable, appendChannelScript, keys, append(args, r.horizon.least())...)
-	if err != nil {
-		return Appended{}, fmt.Errorf("append to channel %s: %w", channel, err)
-	}
-	a := Appended{ID: reply.integer(), Prev: reply.integer(), Duplicate: reply.integer() == 1, Servers: reply.texts()}
-	r.horizon.read(reply.integer())
-	if reply.err != nil {
-		return Appended{}, fmt.Errorf("append to channel %s: %w", channel, reply.err)
-	}
-	if unconfirmed != nil {
-		return a, fmt.Errorf("append to channel %s: %w", channel, unconfirmed)
-	}
-	return a, nil
+	return outcomes(r, ctx, targets, func(l *line) (a Appended, clock int64) {
+		a.ID, a.Prev, a.Duplicate, clock = l.integer(), l.integer(), l.integer() == 1, l.integer()
+		a.Servers = l.rest()
+		return a, clock
+	}, func(i int, err error) error { return fmt.Errorf("append to channel %s: %w", pushes[i].Channel, err) })
 }
 
 // ReadChannel implements [Queue].

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"switchboard/internal/redispipe"
 )
 
 // Bind implements [Queue].
@@ -118,34 +120,33 @@ func (r *Redis) Client(ctx context.Context, client string) (c Client, known bool
 
 // AppendClient implements [Queue].
 func (r *Redis) AppendClient(ctx context.Context, push ClientPush) (ClientAppended, error) {
-	keys := r.clientKeys(push.Client)
-	if push.Key != "" {
-		keys = append(keys, r.keys.clientKey(push.Client, push.Key))
+	o := r.AppendClients(ctx, []ClientPush{push})[0]
+	return o.Value, o.Err
+}
+
+// AppendClients implements [Queue].
+func (r *Redis) AppendClients(ctx context.Context, pushes []ClientPush) []Outcome[ClientAppended] {
+	targets := make([]redispipe.Target, len(pushes))
+	for i, push := range pushes {
+		keys := r.clientKeys(push.Client)
+		if push.Key != "" {
+			keys = append(keys, r.keys.clientKey(push.Client, push.Key))
+		}
+		ttl := ""
+		if push.TTL != 0 {
+			ttl = decimal(millis(push.TTL))
+		}
+		targets[i] = redispipe.Target{Group: group(r.appendClient, push.Durable), Keys: keys, Args: []any{push.Data, push.User, ttl}}
 	}
-	args := append(append(make([]any, 0, 9), push.Data, push.User), r.clientBounds...)
-	if push.TTL != 0 {
-		args[3] = millis(push.TTL)
-	}
-	args = append(args, r.horizon.least(), fresh(r.opts.Fresh))
-	reply, unconfirmed, err := r.store(ctx, push.Durable, appendClientScript, keys, args...)
-	if err == nil && reply.empty() {
-		err = ErrUnknownClient
-	}
-	if err != nil {
-		return ClientAppended{}, fmt.Errorf("append to client %s: %w", push.Client, err)
-	}
-	a := ClientAppended{
-		ID: reply.integer(), Prev: reply.integer(), Duplicate: reply.integer() == 1,
-		Server: reply.text(), Generation: reply.integer(),
-	}
-	r.horizon.read(reply.integer())
-	if reply.err != nil {
-		return ClientAppended{}, fmt.Errorf("append to client %s: %w", push.Client, reply.err)
-	}
-	if unconfirmed != nil {
-		return a, fmt.Errorf("append to client %s: %w", push.Client, unconfirmed)
-	}
-	return a, nil
+	return outcomes(r, ctx, targets, func(l *line) (a ClientAppended, clock int64) {
+		if l.empty() {
+			l.err = ErrUnknownClient
+			return a, 0
+		}
+		a.ID, a.Prev, a.Duplicate, clock = l.integer(), l.integer(), l.integer() == 1, l.integer()
+		a.Generation, a.Server = l.integer(), l.text()
+		return a, clock
+	}, func(i int, err error) error { return fmt.Errorf("append to client %s: %w", pushes[i].Client, err) })
 }
 
 // Window implements [Queue].

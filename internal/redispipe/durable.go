@@ -19,45 +19,25 @@ type node interface{ Pipeline() redis.Pipeliner }
 // lane is what goes to one node and ends in a WAIT there. Such round trips have slots of
 // their own: a replica that is away holds up neither other calls nor other nodes.
 type lane struct {
-	waiting  []*durableCall
+	waiting  []*call
 	inFlight int
 }
 
-type durableCall struct {
-	call
-	key       string // its slot says which node of a Cluster it is for
-	asking    bool   // the node has the slot only by half yet
-	redirects int
-	err       error // the outcome beside that of cmd
-}
-
-// EvalDurable runs script as Eval does and then waits until at least one replica has
-// what it wrote, by a WAIT on the same connection. When none has after
-// Options.ReplicaTimeout, with a Redis without replicas always, the value is valid all
-// the same and the error is ErrNotReplicated. keys must not be empty.
-//
-// A WAIT covers what was written on its connection. A script that found its work done
-// already must write something nevertheless, or the answer may be about nothing.
-func (p *Pipe) EvalDurable(ctx context.Context, script *Script, keys []string, args ...any) (any, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err
+// sendDurable has targets sent to the nodes that they are on.
+func (p *Pipe) sendDurable(ctx context.Context, calls []*call) {
+	nodes := make(map[node][]*call, 1)
+	for _, c := range calls {
+		to, err := p.master(ctx, c.target.Keys[0])
+		if err != nil {
+			c.err = err
+			c.answered()
+			continue
+		}
+		nodes[to] = append(nodes[to], c)
 	}
-	cmd := script.evalSha(ctx, keys, args)
-	c := &durableCall{call: call{cmd: cmd, script: script, done: make(chan struct{})}, key: keys[0]}
-	to, err := p.master(ctx, c.key)
-	if err != nil {
-		return nil, err
+	for to, calls := range nodes {
+		p.enqueueDurable(to, calls...)
 	}
-	p.enqueueDurable(to, c)
-	select {
-	case <-c.done:
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-	if err := cmd.Err(); err != nil {
-		return nil, err
-	}
-	return cmd.Val(), c.err
 }
 
 // master is the node that key is on, as far as we know.
@@ -71,7 +51,7 @@ func (p *Pipe) master(ctx context.Context, key string) (node, error) {
 	return cluster.MasterForKey(ctx, key)
 }
 
-func (p *Pipe) enqueueDurable(to node, c *durableCall) {
+func (p *Pipe) enqueueDurable(to node, calls ...*call) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	l := p.durable[to]
@@ -79,7 +59,7 @@ func (p *Pipe) enqueueDurable(to node, c *durableCall) {
 		l = &lane{}
 		p.durable[to] = l
 	}
-	l.waiting = append(l.waiting, c)
+	l.waiting = append(l.waiting, calls...)
 	if l.inFlight < p.opts.MaxInFlight {
 		l.inFlight++
 		go p.drainDurable(to, l)
@@ -103,28 +83,26 @@ func (p *Pipe) drainDurable(to node, l *lane) {
 		batch := l.waiting[:n:n]
 		l.waiting = l.waiting[n:]
 		p.mu.Unlock()
-		p.durableTrip(to, batch)
+		if batch = wanted(batch); len(batch) > 0 {
+			p.durableTrip(to, batch)
+		}
 	}
 }
 
-func (p *Pipe) durableTrip(to node, batch []*durableCall) {
-	p.execDurable(to, batch)
-	var unknown, astray []*durableCall
-	for _, c := range batch {
-		if isNoScript(c.cmd.Err()) {
-			c.cmd.SetErr(nil)
-			c.script.sendSource(c.cmd)
-			unknown = append(unknown, c)
-		}
+func (p *Pipe) durableTrip(to node, batch []*call) {
+	ctx, cancel := context.WithTimeout(context.Background(), p.opts.Timeout+p.opts.ReplicaTimeout)
+	defer cancel()
+	commands := gather(ctx, batch, p.opts.MaxGroup)
+	p.execDurable(ctx, to, commands)
+	if unknown := unknownScripts(commands); len(unknown) > 0 {
+		p.execDurable(ctx, to, unknown)
 	}
-	if len(unknown) > 0 {
-		p.execDurable(to, unknown)
-	}
-	for _, c := range batch {
+	var astray []*command
+	for _, c := range commands {
 		if p.misdirected(c) {
 			astray = append(astray, c)
 		} else {
-			close(c.done)
+			c.answer()
 		}
 	}
 	if len(astray) > 0 {
@@ -133,13 +111,11 @@ func (p *Pipe) durableTrip(to node, batch []*durableCall) {
 }
 
 // execDurable is one pipeline with a WAIT at its end.
-func (p *Pipe) execDurable(to node, batch []*durableCall) {
-	ctx, cancel := context.WithTimeout(context.Background(), p.opts.Timeout+p.opts.ReplicaTimeout)
-	defer cancel()
+func (p *Pipe) execDurable(ctx context.Context, to node, commands []*command) {
 	start := time.Now()
 	pipeline := to.Pipeline()
-	for _, c := range batch {
-		if c.asking {
+	for _, c := range commands {
+		if c.calls[0].asking {
 			_ = pipeline.Process(ctx, redis.NewStatusCmd(ctx, "asking"))
 		}
 		_ = pipeline.Process(ctx, c.cmd)
@@ -154,11 +130,12 @@ func (p *Pipe) execDurable(to node, batch []*durableCall) {
 	case replicas.Val() > 0:
 		outcome = nil
 	}
-	calls := make([]*call, len(batch))
-	for i, c := range batch {
-		c.err, calls[i] = outcome, &c.call
+	for _, c := range commands {
+		for _, call := range c.calls {
+			call.unconfirmed = outcome
+		}
 	}
 	if p.opts.Observe != nil {
-		p.opts.Observe(time.Since(start), len(batch)+1, worst(err, calls))
+		p.opts.Observe(time.Since(start), len(commands)+1, worst(err, commands))
 	}
 }

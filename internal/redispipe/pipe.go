@@ -4,10 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"slices"
-	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -24,13 +21,17 @@ type Options struct {
 	// Zero means 2.
 	// Durable calls have as many for themselves, per node of a Cluster.
 	MaxInFlight int
+	// MaxGroup is the most targets that one run of a Group's script works through: others wait for Redis
+	// meanwhile. Zero means 64, which take about a millisecond to append to. In a Cluster it is one, since
+	// a script's keys have to be in one slot.
+	MaxGroup int
 	// ReplicaTimeout is how long a round trip of durable calls waits for a replica, beyond
 	// Timeout. It should be less than the client's ReadTimeout, which cuts it off. Zero
 	// means 1 s.
 	ReplicaTimeout time.Duration
 	// Observe, when not nil, is called after every round trip with its duration, its
-	// number of commands (the WAIT of durable ones counts) and the error of the connection
-	// (nil when Redis answered).
+	// number of commands (a group is one, the WAIT of durable ones counts) and the error of the
+	// connection (nil when Redis answered).
 	Observe func(d time.Duration, commands int, err error)
 }
 
@@ -45,19 +46,16 @@ type Pipe struct {
 	durable  map[node]*lane // those with something to do
 }
 
-type call struct {
-	cmd    redis.Cmder
-	script *Script // nil for a plain command
-	done   chan struct{}
-	gone   atomic.Bool // the caller no longer waits: what was not sent by then never is
-}
-
 // New returns a Pipe over client. The client must not retry by itself (MaxRetries
 // -1): a script that was cut off by a time-out may have run.
 func New(client redis.UniversalClient, opts Options) *Pipe {
 	opts.Timeout = cmp.Or(opts.Timeout, 3*time.Second)
 	opts.MaxBatch = cmp.Or(opts.MaxBatch, 512)
 	opts.MaxInFlight = cmp.Or(opts.MaxInFlight, 2)
+	opts.MaxGroup = cmp.Or(opts.MaxGroup, 64)
+	if _, ok := client.(*redis.ClusterClient); ok {
+		opts.MaxGroup = 1
+	}
 	opts.ReplicaTimeout = cmp.Or(opts.ReplicaTimeout, time.Second)
 	return &Pipe{client: client, opts: opts, durable: make(map[node]*lane)}
 }
@@ -65,24 +63,40 @@ func New(client redis.UniversalClient, opts Options) *Pipe {
 // Do sends cmd with whatever else is waiting and returns when it was answered. When
 // ctx ends first Do returns its error; the command may still be executed if it was sent by then.
 func (p *Pipe) Do(ctx context.Context, cmd redis.Cmder) error {
-	return p.enqueue(ctx, &call{cmd: cmd, done: make(chan struct{})})
+	return p.alone(ctx, cmd, nil)
 }
 
 // Eval runs script as Do runs a command.
 func (p *Pipe) Eval(ctx context.Context, script *Script, keys []string, args ...any) (any, error) {
 	cmd := script.evalSha(ctx, keys, args)
-	if err := p.enqueue(ctx, &call{cmd: cmd, script: script, done: make(chan struct{})}); err != nil {
+	if err := p.alone(ctx, cmd, script); err != nil {
 		return nil, err
 	}
 	return cmd.Val(), nil
 }
 
-func (p *Pipe) enqueue(ctx context.Context, c *call) error {
+// alone sends what is a command by itself.
+func (p *Pipe) alone(ctx context.Context, cmd redis.Cmder, script *Script) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
+	c := &struct {
+		call
+		ticket
+	}{call: call{cmd: cmd, script: script}}
+	c.ticket.expect(1)
+	c.call.ticket = &c.ticket
+	p.enqueue(&c.call)
+	if err := c.wait(ctx); err != nil {
+		return err
+	}
+	return c.err
+}
+
+// enqueue has calls sent with the next round trips, those of one caller together.
+func (p *Pipe) enqueue(calls ...*call) {
 	p.mu.Lock()
-	p.waiting = append(p.waiting, c)
+	p.waiting = append(p.waiting, calls...)
 	start := p.inFlight < p.opts.MaxInFlight
 	if start {
 		p.inFlight++
@@ -90,17 +104,6 @@ func (p *Pipe) enqueue(ctx context.Context, c *call) error {
 	p.mu.Unlock()
 	if start {
 		go p.drain()
-	}
-	if ctx.Done() == nil { // a push: a select would take two locks more, 7 % of a batch
-		<-c.done
-		return c.cmd.Err()
-	}
-	select {
-	case <-c.done:
-		return c.cmd.Err()
-	case <-ctx.Done():
-		c.gone.Store(true)
-		return ctx.Err()
 	}
 }
 
@@ -118,8 +121,7 @@ func (p *Pipe) drain() {
 		batch := p.waiting[:n:n]
 		p.waiting = p.waiting[n:]
 		p.mu.Unlock()
-		// What somebody gave up on in an outage must not come true behind what he did instead.
-		if batch = slices.DeleteFunc(batch, func(c *call) bool { return c.gone.Load() }); len(batch) > 0 {
+		if batch = wanted(batch); len(batch) > 0 {
 			p.roundTrip(batch)
 		}
 	}
@@ -128,41 +130,34 @@ func (p *Pipe) drain() {
 func (p *Pipe) roundTrip(batch []*call) {
 	ctx, cancel := context.WithTimeout(context.Background(), p.opts.Timeout)
 	defer cancel()
-	p.exec(ctx, batch)
-	var unknown []*call
-	for _, c := range batch {
-		if c.script != nil && isNoScript(c.cmd.Err()) {
-			c.cmd.SetErr(nil)
-			c.script.sendSource(c.cmd)
-			unknown = append(unknown, c)
-		}
-	}
-	if len(unknown) > 0 {
+	commands := gather(ctx, batch, p.opts.MaxGroup)
+	p.exec(ctx, commands)
+	if unknown := unknownScripts(commands); len(unknown) > 0 {
 		p.exec(ctx, unknown)
 	}
-	for _, c := range batch {
-		close(c.done)
+	for _, c := range commands {
+		c.answer()
 	}
 }
 
-func (p *Pipe) exec(ctx context.Context, batch []*call) {
+func (p *Pipe) exec(ctx context.Context, commands []*command) {
 	start := time.Now()
 	pipeline := p.client.Pipeline()
-	for _, c := range batch {
+	for _, c := range commands {
 		_ = pipeline.Process(ctx, c.cmd) // only queues; each command keeps its own error
 	}
 	_, err := pipeline.Exec(ctx)
 	if p.opts.Observe != nil {
-		p.opts.Observe(time.Since(start), len(batch), worst(err, batch))
+		p.opts.Observe(time.Since(start), len(commands), worst(err, commands))
 	}
 }
 
 // worst is the first error of the connection. The pipeline's own error is that of its first
 // command that failed, so what Redis refused can stand before a node of a Cluster that is gone.
-func worst(err error, batch []*call) error {
+func worst(err error, commands []*command) error {
 	err = connectionError(err)
-	for i := 0; i < len(batch) && err == nil; i++ {
-		err = connectionError(batch[i].cmd.Err())
+	for i := 0; i < len(commands) && err == nil; i++ {
+		err = connectionError(commands[i].cmd.Err())
 	}
 	return err
 }
@@ -176,8 +171,4 @@ func connectionError(err error) error {
 		return nil
 	}
 	return err
-}
-
-func isNoScript(err error) bool {
-	return err != nil && strings.HasPrefix(err.Error(), "NOSCRIPT")
 }

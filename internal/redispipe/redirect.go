@@ -21,8 +21,8 @@ const (
 )
 
 // misdirected says whether c was not executed, and may be elsewhere.
-func (p *Pipe) misdirected(c *durableCall) bool {
-	if _, ok := p.client.(*redis.ClusterClient); !ok || c.redirects == maxRedirects {
+func (p *Pipe) misdirected(c *command) bool {
+	if _, ok := p.client.(*redis.ClusterClient); !ok || c.calls[0].redirects == maxRedirects {
 		return false
 	}
 	err := c.cmd.Err()
@@ -40,33 +40,32 @@ func neverConnected(err error) bool {
 
 // redirect sends calls to where the Cluster has their keys now. It is asked once for all
 // of them, since a node that is gone sends everybody here.
-func (p *Pipe) redirect(calls []*durableCall) {
+func (p *Pipe) redirect(commands []*command) {
 	var wait time.Duration
-	for _, c := range calls {
-		if c.redirects > 0 {
-			wait = max(wait, firstBackoff<<(2*(c.redirects-1)))
+	for _, c := range commands {
+		if n := c.calls[0].redirects; n > 0 {
+			wait = max(wait, firstBackoff<<(2*(n-1)))
 		}
 	}
 	time.Sleep(wait)
 	ctx, cancel := context.WithTimeout(context.Background(), p.opts.Timeout)
 	defer cancel()
 	nodes := p.nodes(ctx)
-	for _, c := range calls {
-		to, err := p.next(ctx, nodes, c)
+	for _, c := range commands {
+		only := c.calls[0] // there are no groups of several in a Cluster
+		to, err := p.next(ctx, nodes, c.cmd.Err(), only)
 		if err != nil {
-			close(c.done) // with the error that it has
+			c.answer() // with the error that it has
 			continue
 		}
-		c.cmd.SetErr(nil)
-		c.redirects++
-		p.enqueueDurable(to, c)
+		only.redirects++
+		p.enqueueDurable(to, only)
 	}
 }
 
-// next is where c goes: to the node that the answer named, else to the one that the
+// next is where a call goes that came back with err: to the node that the answer named, else to the one that the
 // fresh state of the Cluster gives.
-func (p *Pipe) next(ctx context.Context, nodes map[string]node, c *durableCall) (node, error) {
-	err := c.cmd.Err()
+func (p *Pipe) next(ctx context.Context, nodes map[string]node, err error, c *call) (node, error) {
 	addr, ask := redis.IsAskError(err)
 	if !ask {
 		addr, _ = redis.IsMovedError(err)
@@ -76,7 +75,7 @@ func (p *Pipe) next(ctx context.Context, nodes map[string]node, c *durableCall) 
 		return to, nil
 	}
 	c.asking = false
-	return p.master(ctx, c.key)
+	return p.master(ctx, c.target.Keys[0])
 }
 
 // nodes asks the Cluster for its state and returns its nodes by address.

@@ -5,6 +5,7 @@ import (
 	"crypto/sha1"
 	"encoding/hex"
 	"io/fs"
+	"strings"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -45,6 +46,10 @@ func (s *Script) evalSha(ctx context.Context, keys []string, args []any) once {
 		cmd.SetFirstKeyPos(3)
 	}
 	return once{cmd}
+}
+
+func isNoScript(err error) bool {
+	return err != nil && strings.HasPrefix(err.Error(), "NOSCRIPT")
 }
 
 // sendSource turns the EVALSHA into the EVAL of the same call.
