@@ -18,9 +18,7 @@ import (
 
 // Pusher stores messages and tells their owners.
 type Pusher interface {
-	ToChannel(ctx context.Context, channel string, p delivery.Payload) (delivery.ChannelResult, error)
-	ToClient(ctx context.Context, client, user string, p delivery.Payload) (delivery.ClientResult, error)
-	ToUser(ctx context.Context, user string, p delivery.Payload) ([]delivery.ClientResult, error)
+	Many(ctx context.Context, pushes []delivery.Push)
 	Notify(ctx context.Context, channels, clients []string) error
 }
 

@@ -3,14 +3,12 @@ package api
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"io"
 	"net/http"
 	"time"
 
 	"switchboard/broker/delivery"
 	"switchboard/internal/wire"
-	"switchboard/queue"
 )
 
 // maxTTL is the longest that a push may ask its queue to be kept.
@@ -33,6 +31,9 @@ type pushRequest struct {
 
 // target is one receiver of a push.
 type target struct{ kind, name string }
+
+// kinds says what the store has to do with a target.
+var kinds = map[string]delivery.Kind{"channel": delivery.Channel, "all": delivery.Channel, "client": delivery.Client, "user": delivery.User}
 
 // result is what became of a push to one target.
 type result struct {
@@ -142,50 +143,67 @@ func checkTarget(t target) error {
 	return nil
 }
 
-// deliver pushes to one target. ctx must not end when the caller has gone away: what was stored
-// must be hinted. unconfirmed says that a replica was waited for in vain. When that is so
-// before, nobody waits again, and this push is stored and not confirmed either.
-func (a api) deliver(ctx context.Context, t target, p delivery.Payload, before bool) (r result, unconfirmed bool) {
-	wanted := p.Durable
-	p.Durable = wanted && !before
-	r = result{All: t.kind == "all"}
-	switch t.kind {
-	case "channel":
-		r.Channel = t.name
-	case "user":
-		r.User = t.name
-	case "client":
-		r.Client = t.name
-	}
-	err := checkTarget(t)
-	if err == nil {
-		switch t.kind {
-		case "user":
-			err = a.deliverUser(ctx, &r, p)
-		case "client":
-			var c delivery.ClientResult
-			c, err = a.Pusher.ToClient(ctx, t.name, "", p)
-			r.ID, r.Duplicate, r.Online = c.ID, c.Duplicate, &c.Online
-		default:
-			var c delivery.ChannelResult
-			c, err = a.Pusher.ToChannel(ctx, t.name, p)
-			r.ID, r.Duplicate, r.Servers = c.ID, c.Duplicate, &c.Servers
-		}
-	}
-	if err == nil && wanted && before {
-		err = queue.ErrNotReplicated
-	}
-	code := "ok"
-	if err != nil {
-		r = result{Channel: r.Channel, User: r.User, Client: r.Client, All: r.All, Error: a.refusal(err)}
-		code = string(r.Error.Code)
-	}
-	a.Pushed(t.kind, code)
-	return r, errors.Is(err, queue.ErrNotReplicated)
+// outbox is what one call pushes, and the answers to it.
+type outbox struct {
+	pushes  []delivery.Push
+	kinds   []string  // of pushes
+	results []*result // of pushes
 }
 
-func (a api) deliverUser(ctx context.Context, r *result, p delivery.Payload) error {
-	clients, err := a.Pusher.ToUser(ctx, r.User, p)
+// add puts the targets of a plan into the box; the results are there when it was delivered.
+func (a api) add(box *outbox, p plan) []result {
+	results := make([]result, len(p.targets))
+	for i, t := range p.targets {
+		r := &results[i]
+		switch t.kind {
+		case "channel":
+			r.Channel = t.name
+		case "user":
+			r.User = t.name
+		case "client":
+			r.Client = t.name
+		case "all":
+			r.All = true
+		}
+		if err := checkTarget(t); err != nil {
+			a.refuse(r, t.kind, err)
+			continue
+		}
+		box.pushes = append(box.pushes, delivery.Push{Kind: kinds[t.kind], Name: t.name, Payload: p.payload})
+		box.kinds, box.results = append(box.kinds, t.kind), append(box.results, r)
+	}
+	return results
+}
+
+func (a api) refuse(r *result, kind string, err error) {
+	r.Error = a.refusal(err)
+	a.Pushed(kind, string(r.Error.Code))
+}
+
+// deliver pushes what is in the box. ctx must not end when the caller has gone away: what was stored must be hinted.
+func (a api) deliver(ctx context.Context, box *outbox) {
+	if len(box.pushes) > 0 {
+		a.Pusher.Many(ctx, box.pushes)
+	}
+	for i := range box.pushes {
+		p, r := &box.pushes[i], box.results[i]
+		if p.Err != nil {
+			a.refuse(r, box.kinds[i], p.Err)
+			continue
+		}
+		switch p.Kind {
+		case delivery.Channel:
+			r.ID, r.Duplicate, r.Servers = p.Channel.ID, p.Channel.Duplicate, &p.Channel.Servers
+		case delivery.Client:
+			r.ID, r.Duplicate, r.Online = p.Client.ID, p.Client.Duplicate, &p.Client.Online
+		case delivery.User:
+			r.setClients(p.Clients)
+		}
+		a.Pushed(box.kinds[i], "ok")
+	}
+}
+
+func (r *result) setClients(clients []delivery.ClientResult) {
 	list := make([]clientResult, len(clients))
 	r.Duplicate = len(clients) > 0
 	for i, c := range clients {
@@ -193,7 +211,6 @@ func (a api) deliverUser(ctx context.Context, r *result, p delivery.Payload) err
 		r.Duplicate = r.Duplicate && c.Duplicate
 	}
 	r.Clients = &list
-	return err
 }
 
 func (a api) push(w http.ResponseWriter, r *http.Request) {
@@ -213,28 +230,10 @@ func (a api) push(w http.ResponseWriter, r *http.Request) {
 		a.fail(w, err)
 		return
 	}
-	ctx := context.WithoutCancel(r.Context())
-	if len(p.targets) == 1 { // the common case, without a goroutine
-		only, _ := a.deliver(ctx, p.targets[0], p.payload, false)
-		a.answer(w, []result{only})
-		return
-	}
-	var units delivery.Units
-	results := a.add(ctx, &units, p)
-	units.Run()
+	var box outbox
+	results := a.add(&box, p)
+	a.deliver(context.WithoutCancel(r.Context()), &box)
 	a.answer(w, results)
-}
-
-// add queues the targets of a plan; the results are there when units has run.
-func (a api) add(ctx context.Context, units *delivery.Units, p plan) []result {
-	results := make([]result, len(p.targets))
-	for i, t := range p.targets {
-		units.Add(t.kind+" "+t.name, func(before bool) (unconfirmed bool) {
-			results[i], unconfirmed = a.deliver(ctx, t, p.payload, before)
-			return unconfirmed
-		})
-	}
-	return results
 }
 
 // answer gives the results; when no target accepted the push it is the error of the first.
@@ -257,8 +256,7 @@ func (a api) batch(w http.ResponseWriter, r *http.Request) {
 		a.fail(w, err)
 		return
 	}
-	var units delivery.Units
-	ctx := context.WithoutCancel(r.Context())
+	var box outbox
 	answers := make([]pushed, len(requests))
 	for i, req := range requests {
 		err := req.err
@@ -270,9 +268,9 @@ func (a api) batch(w http.ResponseWriter, r *http.Request) {
 			answers[i].Error = a.refusal(err)
 			continue
 		}
-		answers[i].Results = a.add(ctx, &units, p)
+		answers[i].Results = a.add(&box, p)
 	}
-	units.Run()
+	a.deliver(context.WithoutCancel(r.Context()), &box)
 	writeAnswers(w, answers)
 }
 

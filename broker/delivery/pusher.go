@@ -5,8 +5,6 @@ import (
 	"context"
 	"errors"
 	"math"
-	"slices"
-	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -31,6 +29,8 @@ type Registry interface {
 type Queue interface {
 	AppendChannel(ctx context.Context, push queue.ChannelPush) (queue.Appended, error)
 	AppendClient(ctx context.Context, push queue.ClientPush) (queue.ClientAppended, error)
+	AppendChannels(ctx context.Context, pushes []queue.ChannelPush) []queue.Outcome[queue.Appended]
+	AppendClients(ctx context.Context, pushes []queue.ClientPush) []queue.Outcome[queue.ClientAppended]
 	ConfirmChannel(ctx context.Context, channel string, id int64) (*queue.Marker, error)
 	ConfirmClient(ctx context.Context, client string, id int64) (*queue.Marker, error)
 	Client(ctx context.Context, client string) (queue.Client, bool, error)
@@ -75,18 +75,25 @@ type ChannelResult struct {
 	Duplicate bool
 }
 
-// ToChannel stores p in the channel and tells the servers that hold subscribers.
+// ToChannel stores payload in the channel and tells the servers that hold subscribers.
 func (p *Pusher) ToChannel(ctx context.Context, channel string, payload Payload) (ChannelResult, error) {
 	start := time.Now()
-	a, err := p.opts.Queue.AppendChannel(ctx, queue.ChannelPush{
-		Channel: channel, Data: payload.Data, Key: payload.Key, Durable: payload.Durable,
-	})
+	a, err := p.opts.Queue.AppendChannel(ctx, channelPush(channel, payload))
+	return p.inChannel(channel, payload, a, err, time.Since(start))
+}
+
+func channelPush(channel string, p Payload) queue.ChannelPush {
+	return queue.ChannelPush{Channel: channel, Data: p.Data, Key: p.Key, Durable: p.Durable}
+}
+
+// inChannel goes on with what the store said of a push after so long.
+func (p *Pusher) inChannel(channel string, payload Payload, a queue.Appended, err error, took time.Duration) (ChannelResult, error) {
 	if err != nil && !errors.Is(err, queue.ErrNotReplicated) {
 		p.failed(place{peer.Channel, channel}, err)
 		return ChannelResult{}, err
 	}
 	p.stored(place{peer.Channel, channel}, a.ID, a.Prev, a.Duplicate)
-	p.opts.Stored("channel", time.Since(start))
+	p.opts.Stored("channel", took)
 	result := ChannelResult{ID: a.ID, Duplicate: a.Duplicate}
 	hint := peer.Hint{Kind: peer.Channel, Name: channel, ID: a.ID, Prev: a.Prev, Data: inline(payload.Data, a.Duplicate)}
 	for _, server := range a.Servers {
@@ -123,19 +130,25 @@ type ClientResult struct {
 	Duplicate bool
 }
 
-// ToClient stores p in the client's queue and tells its owner. When user is not empty the client
+// ToClient stores payload in the client's queue and tells its owner. When user is not empty the client
 // must be that user's.
 func (p *Pusher) ToClient(ctx context.Context, client, user string, payload Payload) (ClientResult, error) {
 	start := time.Now()
-	a, err := p.opts.Queue.AppendClient(ctx, queue.ClientPush{
-		Client: client, User: user, Data: payload.Data, TTL: payload.TTL, Key: payload.Key, Durable: payload.Durable,
-	})
+	a, err := p.opts.Queue.AppendClient(ctx, clientPush(client, user, payload))
+	return p.inClient(client, payload, a, err, time.Since(start))
+}
+
+func clientPush(client, user string, p Payload) queue.ClientPush {
+	return queue.ClientPush{Client: client, User: user, Data: p.Data, TTL: p.TTL, Key: p.Key, Durable: p.Durable}
+}
+
+func (p *Pusher) inClient(client string, payload Payload, a queue.ClientAppended, err error, took time.Duration) (ClientResult, error) {
 	if err != nil && !errors.Is(err, queue.ErrNotReplicated) {
 		p.failed(place{peer.Client, client}, err)
 		return ClientResult{}, err
 	}
 	p.stored(place{peer.Client, client}, a.ID, a.Prev, a.Duplicate)
-	p.opts.Stored("client", time.Since(start))
+	p.opts.Stored("client", took)
 	if a.Server != "" {
 		p.tell(a.Server, peer.Hint{Kind: peer.Client, Name: client, ID: a.ID, Prev: a.Prev, Data: inline(payload.Data, a.Duplicate)})
 	}
@@ -145,34 +158,38 @@ func (p *Pusher) ToClient(ctx context.Context, client, user string, payload Payl
 	}, err
 }
 
-// ToUser stores p for every known client of the user; they share round trips. A client
+// ToUser stores payload for every known client of the user, in shared round trips. A client
 // that is not the user's any more is taken off the list.
 func (p *Pusher) ToUser(ctx context.Context, user string, payload Payload) ([]ClientResult, error) {
 	bindings, err := p.opts.Registry.User(ctx, user)
 	if err != nil {
 		return nil, err
 	}
-	results := make([]ClientResult, len(bindings))
-	unconfirmed := make([]error, len(bindings)) // another error comes first: that one is not even stored
-	var group errgroup.Group                    // no call is given up because another failed: what it stored must be hinted
+	start := time.Now()
+	pushes := make([]queue.ClientPush, len(bindings))
 	for i, b := range bindings {
-		group.Go(func() error {
-			r, err := p.ToClient(ctx, b.Client, user, payload)
-			if errors.Is(err, queue.ErrUnknownClient) {
-				return p.opts.Registry.ForgetUser(ctx, user, b.Client, b.Generation)
-			}
-			results[i] = r
-			if errors.Is(err, queue.ErrNotReplicated) {
-				unconfirmed[i], err = err, nil
-			}
-			return err
-		})
+		pushes[i] = clientPush(b.Client, user, payload)
 	}
-	if err := group.Wait(); err != nil {
-		return nil, err
+	results := make([]ClientResult, 0, len(bindings))
+	var failed, unconfirmed error // who failed comes first: that one is not even stored
+	for i, o := range p.opts.Queue.AppendClients(ctx, pushes) {
+		b := bindings[i]
+		r, err := p.inClient(b.Client, payload, o.Value, o.Err, time.Since(start))
+		switch {
+		case errors.Is(err, queue.ErrUnknownClient):
+			failed = cmp.Or(failed, p.opts.Registry.ForgetUser(ctx, user, b.Client, b.Generation))
+			continue
+		case errors.Is(err, queue.ErrNotReplicated):
+			unconfirmed = cmp.Or(unconfirmed, err)
+		case err != nil:
+			failed = cmp.Or(failed, err)
+		}
+		results = append(results, r)
 	}
-	results = slices.DeleteFunc(results, func(r ClientResult) bool { return r.Client == "" })
-	return results, cmp.Or(unconfirmed...)
+	if failed != nil {
+		return nil, failed
+	}
+	return results, unconfirmed
 }
 
 // Notify tells the owners that queues have something new: a backend wrote to the store itself.
@@ -198,41 +215,4 @@ func (p *Pusher) Notify(ctx context.Context, channels, clients []string) error {
 		})
 	}
 	return group.Wait()
-}
-
-// Units runs pushes that came in one call: those to the same target one after the other, in
-// their order; different targets side by side, so that they share round trips.
-type Units struct {
-	order []string
-	byKey map[string][]func(unconfirmed bool) bool
-}
-
-// Add queues f behind everything added for the same target. f says whether it waited for a
-// replica in vain, and is told whether one before it did: a thousand that wait one after the
-// other would take a thousand times as long.
-func (u *Units) Add(target string, f func(unconfirmed bool) bool) {
-	if u.byKey == nil {
-		u.byKey = make(map[string][]func(bool) bool)
-	}
-	if _, ok := u.byKey[target]; !ok {
-		u.order = append(u.order, target)
-	}
-	u.byKey[target] = append(u.byKey[target], f)
-}
-
-// Run runs all and returns when all have run.
-func (u *Units) Run() {
-	var wg sync.WaitGroup
-	limit := make(chan struct{}, 256)
-	for _, target := range u.order {
-		limit <- struct{}{}
-		wg.Go(func() {
-			defer func() { <-limit }()
-			unconfirmed := false
-			for _, f := range u.byKey[target] {
-				unconfirmed = f(unconfirmed) || unconfirmed
-			}
-		})
-	}
-	wg.Wait()
 }

@@ -1,0 +1,172 @@
+package delivery
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"switchboard/queue"
+)
+
+// Kind is what a push goes to.
+type Kind uint8
+
+// The kinds of targets.
+const (
+	Channel Kind = iota
+	Client
+	User
+)
+
+// Push is one of several that came in one call, and what became of it.
+type Push struct {
+	Kind Kind
+	Name string
+	Payload
+
+	Channel ChannelResult  // of a push to a channel
+	Client  ClientResult   // of a push to a client
+	Clients []ClientResult // of a push to a user
+	Err     error          // with queue.ErrNotReplicated the result is valid
+
+	chain *chain
+}
+
+// chain is what pushes to the same target have in common.
+type chain struct {
+	length      int
+	unconfirmed bool // a replica was waited for in vain
+}
+
+// Many runs pushes that came in one call: those to the same target one after the other, in their order;
+// different targets side by side. All that are first to their targets are stored together, then all that are second, and so
+// on: a goroutine for each target was a sixth of a batch, most of it stacks that grow.
+//
+// Behind a push that waited for a replica in vain nobody waits at the same target: a thousand that wait one after the
+// other would take a thousand times as long. Those are stored, and not confirmed either.
+func (p *Pusher) Many(ctx context.Context, pushes []Push) {
+	for _, wave := range waves(pushes) {
+		p.wave(ctx, wave)
+	}
+}
+
+func waves(pushes []Push) (waves [][]*Push) {
+	if len(pushes) == 1 {
+		pushes[0].chain = &chain{}
+		return [][]*Push{{&pushes[0]}}
+	}
+	type target struct {
+		kind Kind
+		name string
+	}
+	chains := make([]chain, len(pushes)) // at most
+	byTarget := make(map[target]*chain, len(pushes))
+	for i := range pushes {
+		push := &pushes[i]
+		at := target{push.Kind, push.Name}
+		c := byTarget[at]
+		if c == nil {
+			c = &chains[len(byTarget)]
+			byTarget[at] = c
+		}
+		if c.length == len(waves) {
+			waves = append(waves, make([]*Push, 0, len(pushes)-i))
+		}
+		waves[c.length] = append(waves[c.length], push)
+		push.chain = c
+		c.length++
+	}
+	return waves
+}
+
+// wave runs pushes to different targets.
+func (p *Pusher) wave(ctx context.Context, wave []*Push) {
+	var channels, clients, users []*Push
+	for _, push := range wave {
+		switch push.Kind {
+		case Channel:
+			channels = append(channels, push)
+		case Client:
+			clients = append(clients, push)
+		case User:
+			users = append(users, push)
+		}
+	}
+	var others sync.WaitGroup
+	if len(users) > 0 {
+		others.Go(func() { p.toUsers(ctx, users) })
+	}
+	if len(clients) > 0 && len(channels) > 0 {
+		others.Go(func() { p.toClients(ctx, clients) })
+	} else if len(clients) > 0 {
+		p.toClients(ctx, clients)
+	}
+	if len(channels) > 0 {
+		p.toChannels(ctx, channels)
+	}
+	others.Wait()
+}
+
+func (p *Pusher) toChannels(ctx context.Context, pushes []*Push) {
+	start := time.Now()
+	list := make([]queue.ChannelPush, len(pushes))
+	for i, push := range pushes {
+		list[i] = channelPush(push.Name, push.payload())
+	}
+	outcomes := p.opts.Queue.AppendChannels(ctx, list)
+	took := time.Since(start)
+	for i, push := range pushes {
+		var err error
+		push.Channel, err = p.inChannel(push.Name, push.Payload, outcomes[i].Value, outcomes[i].Err, took)
+		push.end(err)
+	}
+}
+
+func (p *Pusher) toClients(ctx context.Context, pushes []*Push) {
+	start := time.Now()
+	list := make([]queue.ClientPush, len(pushes))
+	for i, push := range pushes {
+		list[i] = clientPush(push.Name, "", push.payload())
+	}
+	outcomes := p.opts.Queue.AppendClients(ctx, list)
+	took := time.Since(start)
+	for i, push := range pushes {
+		var err error
+		push.Client, err = p.inClient(push.Name, push.Payload, outcomes[i].Value, outcomes[i].Err, took)
+		push.end(err)
+	}
+}
+
+// toUsers asks for the clients of each user by itself.
+func (p *Pusher) toUsers(ctx context.Context, pushes []*Push) {
+	var group errgroup.Group
+	group.SetLimit(256)
+	for _, push := range pushes {
+		group.Go(func() error {
+			var err error
+			push.Clients, err = p.ToUser(ctx, push.Name, push.payload())
+			push.end(err)
+			return nil
+		})
+	}
+	_ = group.Wait()
+}
+
+// payload is what is stored: nobody waits for a replica behind one who did in vain.
+func (push *Push) payload() Payload {
+	p := push.Payload
+	p.Durable = p.Durable && !push.chain.unconfirmed
+	return p
+}
+
+func (push *Push) end(err error) {
+	if err == nil && push.Durable && push.chain.unconfirmed {
+		err = queue.ErrNotReplicated
+	}
+	if push.Err = err; errors.Is(err, queue.ErrNotReplicated) {
+		push.chain.unconfirmed = true
+	}
+}
