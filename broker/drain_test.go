@@ -146,6 +146,23 @@ func (q heldQueue) AppendClient(ctx context.Context, push queue.ClientPush) (que
 	return q.Queue.AppendClient(ctx, push)
 }
 
+func (q heldQueue) AppendChannels(ctx context.Context, pushes []queue.ChannelPush) []queue.Outcome[queue.Appended] {
+	return one(ctx, pushes, q.AppendChannel)
+}
+
+func (q heldQueue) AppendClients(ctx context.Context, pushes []queue.ClientPush) []queue.Outcome[queue.ClientAppended] {
+	return one(ctx, pushes, q.AppendClient)
+}
+
+// one makes one call after the other.
+func one[P, T any](ctx context.Context, pushes []P, call func(context.Context, P) (T, error)) []queue.Outcome[T] {
+	out := make([]queue.Outcome[T], len(pushes))
+	for i, push := range pushes {
+		out[i].Value, out[i].Err = call(ctx, push)
+	}
+	return out
+}
+
 // TestWhoComesDuringTheDrain: while the broker has something to do it says at its ports that it goes, and
 // those whom it turns away do not come back as one wall.
 func TestWhoComesDuringTheDrain(t *testing.T) {

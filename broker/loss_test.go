@@ -102,6 +102,14 @@ func (q deafQueue) AppendClient(ctx context.Context, push queue.ClientPush) (que
 	return a, err
 }
 
+func (q deafQueue) AppendChannels(ctx context.Context, pushes []queue.ChannelPush) []queue.Outcome[queue.Appended] {
+	return one(ctx, pushes, q.AppendChannel)
+}
+
+func (q deafQueue) AppendClients(ctx context.Context, pushes []queue.ClientPush) []queue.Outcome[queue.ClientAppended] {
+	return one(ctx, pushes, q.AppendClient)
+}
+
 // TestAnswerOfTheStoreIsLost: the push is refused, but if it was stored its receivers do not wait for
 // the next one to learn of it.
 func TestAnswerOfTheStoreIsLost(t *testing.T) {

@@ -143,15 +143,8 @@ func checkTarget(t target) error {
 	return nil
 }
 
-// outbox is what one call pushes, and the answers to it.
-type outbox struct {
-	pushes  []delivery.Push
-	kinds   []string  // of pushes
-	results []*result // of pushes
-}
-
-// add puts the targets of a plan into the box; the results are there when it was delivered.
-func (a api) add(box *outbox, p plan) []result {
+// add appends a push for each target of a plan, but for those that are refused. The results are without the rest yet.
+func (a api) add(pushes []delivery.Push, p plan) ([]delivery.Push, []result) {
 	results := make([]result, len(p.targets))
 	for i, t := range p.targets {
 		r := &results[i]
@@ -166,29 +159,50 @@ func (a api) add(box *outbox, p plan) []result {
 			r.All = true
 		}
 		if err := checkTarget(t); err != nil {
-			a.refuse(r, t.kind, err)
+			a.refuse(r, err)
 			continue
 		}
-		box.pushes = append(box.pushes, delivery.Push{Kind: kinds[t.kind], Name: t.name, Payload: p.payload})
-		box.kinds, box.results = append(box.kinds, t.kind), append(box.results, r)
+		pushes = append(pushes, delivery.Push{Kind: kinds[t.kind], Name: t.name, Payload: p.payload})
 	}
-	return results
+	return pushes, results
 }
 
-func (a api) refuse(r *result, kind string, err error) {
+func (a api) refuse(r *result, err error) {
 	r.Error = a.refusal(err)
-	a.Pushed(kind, string(r.Error.Code))
+	a.Pushed(r.kind(), string(r.Error.Code))
 }
 
-// deliver pushes what is in the box. ctx must not end when the caller has gone away: what was stored must be hinted.
-func (a api) deliver(ctx context.Context, box *outbox) {
-	if len(box.pushes) > 0 {
-		a.Pusher.Many(ctx, box.pushes)
+// kind is that of the target.
+func (r *result) kind() string {
+	switch {
+	case r.All:
+		return "all"
+	case r.Channel != "":
+		return "channel"
+	case r.User != "":
+		return "user"
 	}
-	for i := range box.pushes {
-		p, r := &box.pushes[i], box.results[i]
+	return "client"
+}
+
+// deliver stores pushes and has their receivers told, which does not end when the caller has gone away.
+func (a api) deliver(ctx context.Context, pushes []delivery.Push) {
+	if len(pushes) > 0 {
+		a.Pusher.Many(context.WithoutCancel(ctx), pushes)
+	}
+}
+
+// finish completes results by the pushes that add made with them, and returns those behind.
+func (a api) finish(results []result, pushes []delivery.Push) []delivery.Push {
+	for i := range results {
+		r := &results[i]
+		if r.Error != nil {
+			continue
+		}
+		p := &pushes[0]
+		pushes = pushes[1:]
 		if p.Err != nil {
-			a.refuse(r, box.kinds[i], p.Err)
+			a.refuse(r, p.Err)
 			continue
 		}
 		switch p.Kind {
@@ -199,8 +213,9 @@ func (a api) deliver(ctx context.Context, box *outbox) {
 		case delivery.User:
 			r.setClients(p.Clients)
 		}
-		a.Pushed(box.kinds[i], "ok")
+		a.Pushed(r.kind(), "ok")
 	}
+	return pushes
 }
 
 func (r *result) setClients(clients []delivery.ClientResult) {
@@ -230,9 +245,9 @@ func (a api) push(w http.ResponseWriter, r *http.Request) {
 		a.fail(w, err)
 		return
 	}
-	var box outbox
-	results := a.add(&box, p)
-	a.deliver(context.WithoutCancel(r.Context()), &box)
+	pushes, results := a.add(make([]delivery.Push, 0, len(p.targets)), p)
+	a.deliver(r.Context(), pushes)
+	a.finish(results, pushes)
 	a.answer(w, results)
 }
 
@@ -256,7 +271,7 @@ func (a api) batch(w http.ResponseWriter, r *http.Request) {
 		a.fail(w, err)
 		return
 	}
-	var box outbox
+	pushes := make([]delivery.Push, 0, len(requests))
 	answers := make([]pushed, len(requests))
 	for i, req := range requests {
 		err := req.err
@@ -268,9 +283,12 @@ func (a api) batch(w http.ResponseWriter, r *http.Request) {
 			answers[i].Error = a.refusal(err)
 			continue
 		}
-		answers[i].Results = a.add(&box, p)
+		pushes, answers[i].Results = a.add(pushes, p)
 	}
-	a.deliver(context.WithoutCancel(r.Context()), &box)
+	a.deliver(r.Context(), pushes)
+	for rest, i := pushes, 0; i < len(answers); i++ {
+		rest = a.finish(answers[i].Results, rest)
+	}
 	writeAnswers(w, answers)
 }
 

@@ -24,19 +24,21 @@ func (oneUser) User(context.Context, string) ([]registry.Binding, error) {
 type failing struct {
 	Queue
 	channel, phone, laptop error
-	hinted                 chan struct{} // closed when the phone's owner is told: only then the laptop fails
 }
 
 func (f failing) AppendChannel(context.Context, queue.ChannelPush) (queue.Appended, error) {
 	return queue.Appended{ID: 2, Prev: 1, Servers: []string{"me", "other"}}, f.channel
 }
 
-func (f failing) AppendClient(_ context.Context, p queue.ClientPush) (queue.ClientAppended, error) {
-	if p.Client == "phone" {
-		return queue.ClientAppended{ID: 2, Prev: 1, Server: "me"}, f.phone
+func (f failing) AppendClients(_ context.Context, pushes []queue.ClientPush) []queue.Outcome[queue.ClientAppended] {
+	out := make([]queue.Outcome[queue.ClientAppended], len(pushes))
+	for i, p := range pushes {
+		out[i] = queue.Outcome[queue.ClientAppended]{Value: queue.ClientAppended{ID: 3, Prev: 2, Server: "other"}, Err: f.laptop}
+		if p.Client == "phone" {
+			out[i] = queue.Outcome[queue.ClientAppended]{Value: queue.ClientAppended{ID: 2, Prev: 1, Server: "me"}, Err: f.phone}
+		}
 	}
-	<-f.hinted
-	return queue.ClientAppended{ID: 3, Prev: 2, Server: "other"}, f.laptop
+	return out
 }
 
 // TestUnconfirmedIsHinted: what no replica confirmed is stored, so its owners are told at once.
@@ -55,16 +57,10 @@ func TestUnconfirmedIsHinted(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			hints := make(chan string, 4)
-			test.queue.hinted = make(chan struct{})
 			p := New(Options{
 				Registry: oneUser{}, Queue: test.queue,
 				Self: func() string { return "me" }, Live: func(string) bool { return true },
-				Local: func(h peer.Hint) {
-					hints <- "me " + h.Name
-					if h.Name == "phone" {
-						close(test.queue.hinted)
-					}
-				},
+				Local:  func(h peer.Hint) { hints <- "me " + h.Name },
 				Remote: func(server string, h peer.Hint) { hints <- server + " " + h.Name },
 				Stored: func(string, time.Duration) {}, Epoch: func() uint64 { return 1 }, Lost: func() {},
 			})

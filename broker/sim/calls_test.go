@@ -96,7 +96,10 @@ func callerOutside() string {
 	frames := runtime.CallersFrames(pcs[:runtime.Callers(3, pcs[:])])
 	for {
 		f, more := frames.Next()
-		if f.Function == "runtime.goexit" { // all of it is ours: the membership loop
+		switch {
+		case strings.Contains(f.Function, "/sim.together"):
+			return "together"
+		case f.Function == "runtime.goexit": // all of it is ours: the membership loop
 			return "beat"
 		}
 		if !strings.Contains(f.Function, "/sim.") {

@@ -15,6 +15,7 @@ type push struct {
 	target  string
 	must    []string // clients that it has to reach
 	behind  int64    // acknowledged before it began, in the same channel
+	after   *push    // in front of it in the same batch, to the same target
 	done    bool
 	checked bool
 	id      int64
@@ -26,25 +27,7 @@ func (p *push) data() string   { return fmt.Sprint(p.number) }
 
 // push begins a push over n.
 func (w *world) push(n *node, kind, target string) {
-	p := &push{number: len(w.pushes) + 1, kind: kind, target: target}
-	w.log("%v over %s", p, n.slot)
-	switch kind {
-	case "channel":
-		for _, q := range w.pushes {
-			if q.target == target && q.checked && q.err == nil {
-				p.behind = max(p.behind, q.id)
-			}
-		}
-	case "client":
-		p.must = []string{target}
-	case "user":
-		for _, name := range w.names {
-			if cl := w.clients[name]; cl.user == target && cl.known {
-				p.must = append(p.must, name)
-			}
-		}
-	}
-	w.pushes = append(w.pushes, p)
+	p := w.newPush(n, kind, target)
 	go func() {
 		ctx, cancel := context.WithTimeout(context.Background(), callTime)
 		defer cancel()
@@ -64,6 +47,55 @@ func (w *world) push(n *node, kind, target string) {
 	w.settle()
 }
 
+var kinds = map[string]delivery.Kind{"channel": delivery.Channel, "client": delivery.Client, "user": delivery.User}
+
+// batch begins several pushes in one call over n; targets are kind and name.
+func (w *world) batch(n *node, targets ...[2]string) {
+	mine := make([]*push, len(targets))
+	pushes := make([]delivery.Push, len(targets))
+	last := make(map[[2]string]*push)
+	for i, target := range targets {
+		p := w.newPush(n, target[0], target[1])
+		p.after = last[target]
+		mine[i], last[target] = p, p
+		pushes[i] = delivery.Push{Kind: kinds[p.kind], Name: p.target, Payload: delivery.Payload{Data: []byte(p.data())}}
+	}
+	go func() {
+		ctx, cancel := context.WithTimeout(context.Background(), callTime)
+		defer cancel()
+		n.pusher.Many(ctx, pushes)
+		for i, p := range mine {
+			p.err, p.done = pushes[i].Err, true
+			p.id = max(pushes[i].Channel.ID, pushes[i].Client.ID)
+		}
+	}()
+	w.settle()
+}
+
+// newPush notes a push and what it must bring about.
+func (w *world) newPush(n *node, kind, target string) *push {
+	p := &push{number: len(w.pushes) + 1, kind: kind, target: target}
+	w.log("%v over %s", p, n.slot)
+	switch kind {
+	case "channel":
+		for _, q := range w.pushes {
+			if q.target == target && q.checked && q.err == nil {
+				p.behind = max(p.behind, q.id)
+			}
+		}
+	case "client":
+		p.must = []string{target}
+	case "user":
+		for _, name := range w.names {
+			if cl := w.clients[name]; cl.user == target && cl.known {
+				p.must = append(p.must, name)
+			}
+		}
+	}
+	w.pushes = append(w.pushes, p)
+	return p
+}
+
 // checkPushes looks at those that ended in this step: nothing is acknowledged that is not stored.
 func (w *world) checkPushes() {
 	for _, p := range w.pushes {
@@ -71,6 +103,9 @@ func (w *world) checkPushes() {
 			continue
 		}
 		p.checked = true
+		if p.err == nil && p.after != nil && p.after.err == nil && p.id != 0 && p.id <= p.after.id {
+			w.violate("%v has id %d, and %v in front of it %d", p, p.id, p.after, p.after.id)
+		}
 		switch {
 		case p.err != nil:
 			w.log("%v failed: %v", p, p.err)
@@ -103,9 +138,18 @@ func (j *journal) has(data string) bool {
 	return false
 }
 
-// draw chooses a push.
+// draw chooses a push, or a batch.
 func (w *world) drawPush() {
 	n := pick(w, w.live())
+	if w.one(6) {
+		some := [][2]string{{"channel", pick(w, channelNames)}, {"client", pick(w, w.names)}, {"user", "ann"}}
+		targets := make([][2]string, 2+w.rng.IntN(4))
+		for i := range targets {
+			targets[i] = pick(w, some)
+		}
+		w.batch(n, targets...)
+		return
+	}
 	switch w.rng.IntN(8) {
 	case 0:
 		w.push(n, "channel", wire.AllChannel)

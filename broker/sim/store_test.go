@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync"
 	"time"
 
 	"switchboard/queue"
@@ -159,6 +160,25 @@ func (s *store) AppendClient(ctx context.Context, push queue.ClientPush) (queue.
 	return ask(ctx, s, "AppendClient", about{client: push.Client}, func(ctx context.Context) (queue.ClientAppended, error) {
 		return s.w.queue.AppendClient(ctx, push)
 	}, push.Client, string(push.Data))
+}
+
+func (s *store) AppendChannels(ctx context.Context, pushes []queue.ChannelPush) []queue.Outcome[queue.Appended] {
+	return together(ctx, pushes, s.AppendChannel)
+}
+
+func (s *store) AppendClients(ctx context.Context, pushes []queue.ClientPush) []queue.Outcome[queue.ClientAppended] {
+	return together(ctx, pushes, s.AppendClient)
+}
+
+// together has each call park by itself, since each may fail alone and in any order.
+func together[P, T any](ctx context.Context, pushes []P, one func(context.Context, P) (T, error)) []queue.Outcome[T] {
+	out := make([]queue.Outcome[T], len(pushes))
+	var calls sync.WaitGroup
+	for i, push := range pushes {
+		calls.Go(func() { out[i].Value, out[i].Err = one(ctx, push) })
+	}
+	calls.Wait()
+	return out
 }
 
 func (s *store) ConfirmChannel(ctx context.Context, channel string, id int64) (*queue.Marker, error) {
