@@ -32,6 +32,8 @@ var conformance = []struct {
 	{"concurrent channel appends chain", testConcurrentChannelAppends},
 	{"channel append reads the servers", testChannelServers},
 	{"channel idempotency", testChannelIdempotency},
+	{"many channel appends", testManyChannelAppends},
+	{"many client appends", testManyClientAppends},
 	{"channel capped by count", testChannelCountCap},
 	{"channel capped by bytes", testChannelByteCap},
 	{"channel recovery", testChannelRecovery},

@@ -12,7 +12,28 @@ import (
 	"switchboard/internal/redistest"
 )
 
-const count = `return redis.call('INCR', KEYS[1])`
+// count works through a group: it counts each key up.
+const count = `
+local counts = {}
+for i, key in ipairs(KEYS) do
+	counts[i] = redis.call('INCR', key)
+end
+return counts`
+
+// durably runs a group's script for one key, and waits for a replica.
+func durably(t *testing.T, p *Pipe, g *Group, key string) (any, error) {
+	t.Helper()
+	answers, err := p.EvalEach(t.Context(), Target{Group: g, Keys: []string{key}})
+	if err != nil {
+		return nil, err
+	}
+	return answers[0].Value, answers[0].Err
+}
+
+// durable is a group of calls that wait for a replica.
+func durable(t *testing.T, source string) *Group {
+	return &Group{Script: script(t, source), Durable: true}
+}
 
 // patient is a client that no answer of s comes too late for.
 func patient(t *testing.T, s *redistest.Server) *redis.Client {
@@ -43,9 +64,9 @@ func TestDurable(t *testing.T) {
 	replica := redistest.StartReplica(t, master).Client(t)
 	seen := &trips{}
 	p := New(master.Client(t), Options{Observe: seen.observe})
-	s := script(t, count)
+	s := durable(t, count)
 	for want := range int64(50) {
-		if n, err := p.EvalDurable(t.Context(), s, []string{"n"}); n != want+1 || err != nil {
+		if n, err := durably(t, p, s, "n"); n != want+1 || err != nil {
 			t.Fatalf("%v, %v; want %d", n, err, want+1)
 		}
 		if n, err := replica.Get(t.Context(), "n").Int64(); n != want+1 || err != nil {
@@ -66,10 +87,10 @@ func TestDurableWithoutReplica(t *testing.T) {
 	for name, client := range map[string]redis.UniversalClient{"server": single.Client(t), "cluster": cluster.Client(t)} {
 		t.Run(name, func(t *testing.T) {
 			p := New(client, Options{ReplicaTimeout: time.Millisecond})
-			if n, err := p.EvalDurable(t.Context(), script(t, count), []string{prefix()}); n != int64(1) || !errors.Is(err, ErrNotReplicated) {
+			if n, err := durably(t, p, durable(t, count), prefix()); n != int64(1) || !errors.Is(err, ErrNotReplicated) {
 				t.Errorf("%v, %v; want 1 that is not replicated", n, err)
 			}
-			_, err := p.EvalDurable(t.Context(), script(t, `return redis.error_reply('MINE no')`), []string{prefix()})
+			_, err := durably(t, p, durable(t, `return redis.error_reply('MINE no')`), prefix())
 			if err == nil || !strings.Contains(err.Error(), "MINE no") || errors.Is(err, ErrNotReplicated) {
 				t.Errorf("%v, want the script's own error", err)
 			}
@@ -82,8 +103,8 @@ func TestReplicaIsAway(t *testing.T) {
 	master := redistest.Start(t)
 	replica := redistest.StartReplica(t, master)
 	p := New(patient(t, master), Options{ReplicaTimeout: time.Hour, MaxInFlight: 1})
-	s := script(t, count)
-	if _, err := p.EvalDurable(t.Context(), s, []string{"n"}); err != nil {
+	s := durable(t, count)
+	if _, err := durably(t, p, s, "n"); err != nil {
 		t.Fatal(err)
 	}
 	if err := replica.Pause(); err != nil {
@@ -93,7 +114,7 @@ func TestReplicaIsAway(t *testing.T) {
 	call := func(keys ...string) {
 		for _, key := range keys {
 			calls.Go(func() {
-				if n, err := p.EvalDurable(t.Context(), s, []string{key}); n == nil || err != nil {
+				if n, err := durably(t, p, s, key); n == nil || err != nil {
 					t.Errorf("%v, %v", n, err)
 				}
 			})
@@ -102,7 +123,7 @@ func TestReplicaIsAway(t *testing.T) {
 	call("n")
 	blocked(t, master)
 	call("a", "b", "c") // these gather behind it
-	if n, err := p.Eval(t.Context(), s, []string{"other"}); n != int64(1) || err != nil {
+	if n, err := p.Eval(t.Context(), script(t, `return redis.call('INCR', KEYS[1])`), []string{"other"}); n != int64(1) || err != nil {
 		t.Errorf("not durable: %v, %v", n, err)
 	}
 	if err := replica.Resume(); err != nil {
@@ -121,14 +142,14 @@ func TestDurableCallsShare(t *testing.T) {
 	client := single.Client(t)
 	g := newGate(client)
 	seen := &trips{}
-	p := New(client, Options{MaxInFlight: 1, MaxBatch: 40, ReplicaTimeout: time.Millisecond, Observe: seen.observe})
-	s := script(t, count)
-	if err := single.Client(t).ScriptLoad(t.Context(), s.Source).Err(); err != nil {
+	p := New(client, Options{MaxInFlight: 1, MaxBatch: 40, MaxGroup: 16, ReplicaTimeout: time.Millisecond, Observe: seen.observe})
+	s := durable(t, count)
+	if err := single.Client(t).ScriptLoad(t.Context(), s.Script.Source).Err(); err != nil {
 		t.Fatal(err)
 	}
 	key := prefix()
 	var calls sync.WaitGroup
-	call := func() { _, _ = p.EvalDurable(t.Context(), s, []string{key}) }
+	call := func() { _, _ = durably(t, p, s, key) }
 	calls.Go(call)
 	<-g.arrived
 	for range 50 {
@@ -143,7 +164,7 @@ func TestDurableCallsShare(t *testing.T) {
 	g.one()
 	g.one()
 	calls.Wait()
-	seen.want(t, 2, 41, 11)
+	seen.want(t, 2, 4, 2) // 16, 16, 8 and a WAIT
 	if n, err := single.Client(t).Get(t.Context(), key).Int(); n != 51 || err != nil {
 		t.Errorf("%d calls ran, %v; want 51", n, err)
 	}
@@ -165,13 +186,13 @@ func TestMasterChangesInTheWait(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			master := redistest.Start(t)
 			p := New(patient(t, master), Options{ReplicaTimeout: time.Hour})
-			s := script(t, count)
-			if err := master.Client(t).ScriptLoad(t.Context(), s.Source).Err(); err != nil {
+			s := durable(t, count)
+			if err := master.Client(t).ScriptLoad(t.Context(), s.Script.Source).Err(); err != nil {
 				t.Fatal(err)
 			}
 			var calls sync.WaitGroup
 			calls.Go(func() {
-				n, err := p.EvalDurable(t.Context(), s, []string{"n"})
+				n, err := durably(t, p, s, "n")
 				if err == nil || (n == int64(1)) != test.ran || errors.Is(err, ErrNotReplicated) != test.ran {
 					t.Errorf("%v, %v", n, err)
 				}
@@ -181,7 +202,7 @@ func TestMasterChangesInTheWait(t *testing.T) {
 				t.Fatal(err)
 			}
 			calls.Wait()
-			if n, err := p.EvalDurable(t.Context(), s, []string{"n"}); err == nil || errors.Is(err, ErrNotReplicated) {
+			if n, err := durably(t, p, s, "n"); err == nil || errors.Is(err, ErrNotReplicated) {
 				t.Errorf("and then: %v, %v; want another error", n, err)
 			}
 		})

@@ -16,9 +16,9 @@ func TestDurableInACluster(t *testing.T) {
 	own := redistest.StartReplicatedCluster(t, 3)
 	seen := &trips{}
 	p := New(own.Client(t), Options{Observe: seen.observe})
-	s := script(t, count)
+	s := durable(t, count)
 	for i := range 60 {
-		if n, err := p.EvalDurable(t.Context(), s, []string{fmt.Sprint("k", i)}); n != int64(1) || err != nil {
+		if n, err := durably(t, p, s, fmt.Sprint("k", i)); n != int64(1) || err != nil {
 			t.Fatalf("key %d: %v, %v; want 1", i, n, err)
 		}
 	}
@@ -71,11 +71,11 @@ func slotOf(t *testing.T, own *redistest.Cluster, key string) moving {
 func TestDurableWhileASlotMoves(t *testing.T) {
 	own := redistest.StartCluster(t, 2)
 	p := New(own.Client(t), Options{ReplicaTimeout: time.Millisecond})
-	s := script(t, count)
+	s := durable(t, count)
 	const key = "{moves}n"
 	incr := func(want int64) {
 		t.Helper()
-		if n, err := p.EvalDurable(t.Context(), s, []string{key}); n != want || !errors.Is(err, ErrNotReplicated) {
+		if n, err := durably(t, p, s, key); n != want || !errors.Is(err, ErrNotReplicated) {
 			t.Errorf("%v, %v; want %d that is not replicated", n, err, want)
 		}
 	}
@@ -107,7 +107,7 @@ func TestRedirectsEnd(t *testing.T) {
 	m.on(m.to, "node", m.toID) // without telling the other one
 	m.on(m.from, "migrating", m.toID)
 	m.on(m.to, "node", m.fromID)
-	_, err := p.EvalDurable(t.Context(), script(t, count), []string{"n"})
+	_, err := durably(t, p, durable(t, count), "n")
 	if _, ask := redis.IsAskError(err); !ask {
 		if _, moved := redis.IsMovedError(err); !moved {
 			t.Errorf("%v, want the Cluster's last answer", err)
@@ -122,19 +122,19 @@ func TestRedirectsEnd(t *testing.T) {
 func TestDurableAfterAFailover(t *testing.T) {
 	own := redistest.StartReplicatedCluster(t, 3)
 	p := New(own.Client(t), Options{ReplicaTimeout: 200 * time.Millisecond})
-	s := script(t, count)
+	s := durable(t, count)
 	slot, err := own.Client(t).ClusterKeySlot(t.Context(), "n").Result()
 	if err != nil {
 		t.Fatal(err)
 	}
 	for want := range int64(20) {
-		if n, err := p.EvalDurable(t.Context(), s, []string{"n"}); n != want+1 || err != nil {
+		if n, err := durably(t, p, s, "n"); n != want+1 || err != nil {
 			t.Fatal(n, err)
 		}
 	}
 	own.Masters[slot*3/16384].Kill()
 	for {
-		n, err := p.EvalDurable(t.Context(), s, []string{"n"})
+		n, err := durably(t, p, s, "n")
 		if err == nil || errors.Is(err, ErrNotReplicated) {
 			if n != int64(21) || err == nil {
 				t.Errorf("%v, %v; want 21, and no replica is left", n, err)

@@ -1,0 +1,162 @@
+package redispipe
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// add is a group whose targets add a number to their first key, and fail by themselves.
+func add(t *testing.T) *Group {
+	return &Group{Shared: []any{"1000"}, Script: script(t, `
+local sums = {}
+for i = 1, #ARGV - 1 do
+	sums[i] = redis.pcall('INCRBY', KEYS[1 + (i - 1) * #KEYS / (#ARGV - 1)], ARGV[1] + ARGV[1 + i])
+end
+return sums`)}
+}
+
+func to(g *Group, n int, keys ...string) Target { return Target{Group: g, Keys: keys, Args: []any{n}} }
+
+// TestGroupsGather: targets of waiting calls share runs of their script, with those of the same kind and up to
+// MaxGroup; each call has its own answer, and its own error.
+func TestGroupsGather(t *testing.T) {
+	client := single.Client(t)
+	g := newGate(client)
+	seen := &trips{}
+	p := New(client, Options{MaxInFlight: 1, MaxGroup: 3, Observe: seen.observe})
+	sum, other, pre := add(t), add(t), prefix()
+	plain := single.Client(t)
+	for _, err := range []error{plain.ScriptLoad(t.Context(), sum.Script.Source).Err(), plain.LPush(t.Context(), pre+"list", "x").Err()} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	calls := &caller{t: t, pipe: p}
+	calls.Go(func() { _, _ = incr(t.Context(), p, pre+"first") })
+	<-g.arrived
+	targets := []Target{
+		to(sum, 1, pre+"a"), to(sum, 2, pre+"b"), to(sum, 3, pre+"a"), to(sum, 4, pre+"list"), to(sum, 5, pre+"a"),
+		to(sum, 6, pre+"c", pre+"not used"), to(other, 7, pre+"c"),
+	}
+	want := []int64{1001, 1002, 2004, 0, 3009, 1006, 2013}
+	calls.later(len(targets)+1, func() {
+		answers, err := p.EvalEach(t.Context(), append(targets, to(sum, 8, pre+"list"))...)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		for i, n := range append(want, 0) {
+			if n == 0 {
+				if err := answers[i].Err; err == nil || !strings.HasPrefix(err.Error(), "WRONGTYPE") || connectionError(err) != nil {
+					t.Errorf("target %d: %v, want Redis to refuse it", i, err)
+				}
+			} else if answers[i].Value != n || answers[i].Err != nil {
+				t.Errorf("target %d: %v, %v; want %d", i, answers[i].Value, answers[i].Err, n)
+			}
+		}
+	})
+	calls.later(len(targets)+2, func() { _, _ = incr(t.Context(), p, pre+"first") })
+	g.release <- struct{}{}
+	g.one()
+	calls.Wait()
+	seen.want(t, 1, 5) // two runs of three, one with other keys, one of another group, and the plain command
+}
+
+// TestGroupsOfManyCallers: callers who wait for one round trip share a run in the next.
+func TestGroupsOfManyCallers(t *testing.T) {
+	client := single.Client(t)
+	g := newGate(client)
+	seen := &trips{}
+	p := New(client, Options{MaxInFlight: 1, Observe: seen.observe})
+	sum, key := add(t), prefix()
+	if err := single.Client(t).ScriptFlush(t.Context()).Err(); err != nil {
+		t.Fatal(err)
+	}
+	calls := &caller{t: t, pipe: p}
+	calls.Go(func() { _, _ = incr(t.Context(), p, key) })
+	<-g.arrived
+	ctx, giveUp := context.WithCancel(t.Context())
+	for i := range 100 {
+		calls.later(i+1, func() {
+			ctx := ctx
+			if i%10 > 0 {
+				ctx = t.Context()
+			}
+			if _, err := p.EvalEach(ctx, to(sum, 0, key)); (err != nil) != (i%10 == 0) {
+				t.Error(i, err)
+			}
+		})
+	}
+	giveUp()
+	for left := 1; left > 0; { // they have seen it
+		left = 0
+		p.mu.Lock()
+		for i, c := range p.waiting {
+			if i%10 == 0 && !c.gone.Load() {
+				left++
+			}
+		}
+		p.mu.Unlock()
+	}
+	g.release <- struct{}{}
+	g.one()
+	g.one()
+	calls.Wait()
+	seen.want(t, 1, 2, 2) // 64 and 26, and once more with the text
+	if n, err := single.Client(t).Get(t.Context(), key).Int(); n != 90_001 || err != nil {
+		t.Errorf("%d, %v; want 90 targets, each once, and none of those that were given up", n, err)
+	}
+}
+
+// TestGroupsFail as a whole: each target has the error.
+func TestGroupsFail(t *testing.T) {
+	for name, c := range map[string]struct{ source, want string }{
+		"refused":  {`return redis.error_reply('OOM no')`, "OOM no"},
+		"short":    {`return {1}`, "1 values for 2 targets"},
+		"no array": {`return 'x'`, "0 values for 2 targets"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p, g := New(single.Client(t), Options{}), &Group{Script: script(t, c.source)}
+			answers, err := p.EvalEach(t.Context(), to(g, 1, "a"), to(g, 1, "b"))
+			if err != nil || len(answers) != 2 {
+				t.Fatal(answers, err)
+			}
+			for _, a := range answers {
+				if a.Err == nil || !strings.Contains(a.Err.Error(), c.want) {
+					t.Errorf("%v, want %s", a.Err, c.want)
+				}
+			}
+		})
+	}
+	p := New(single.Client(t), Options{})
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := p.EvalEach(ctx, to(add(t), 1, "a")); !errors.Is(err, context.Canceled) {
+		t.Errorf("%v, want the context's error", err)
+	}
+}
+
+// TestGroupsInACluster are of one target, since a script's keys are in one slot.
+func TestGroupsInACluster(t *testing.T) {
+	for _, wait := range []bool{false, true} {
+		p := New(cluster.Client(t), Options{ReplicaTimeout: 1})
+		sum, pre := add(t), prefix()
+		sum.Durable = wait
+		targets := make([]Target, 100)
+		for i := range targets {
+			targets[i] = to(sum, i, fmt.Sprint(pre, i))
+		}
+		answers, err := p.EvalEach(t.Context(), targets...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, a := range answers {
+			if a.Value != int64(1000+i) || errors.Is(a.Err, ErrNotReplicated) != wait || a.Err != nil && !wait {
+				t.Errorf("target %d: %v, %v; want %d", i, a.Value, a.Err, 1000+i)
+			}
+		}
+	}
+}

@@ -1,0 +1,165 @@
+package queue
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+
+	"switchboard/internal/redispipe"
+	"switchboard/internal/redistest"
+)
+
+// several is more than one run of a script takes.
+const several = 150
+
+func testManyChannelAppends(t *testing.T, open opener) {
+	f := open(t, Options{})
+	f.hold(t, "c1", "b1", "b2")
+	old := must(f.AppendChannel(t.Context(), ChannelPush{Channel: "c7", Data: []byte("0"), Key: "k"}))(t)
+	var last [several]int64
+	last[7] = old.ID
+	for round := range 3 {
+		pushes := make([]ChannelPush, several)
+		for i := range pushes {
+			pushes[i] = ChannelPush{Channel: fmt.Sprint("c", i), Data: fmt.Append(nil, round), Durable: i == 9}
+			if i%2 == 1 {
+				pushes[i].Key = fmt.Sprint("k", i, round)
+			}
+		}
+		pushes[7].Key = "k"
+		for i, o := range f.AppendChannels(t.Context(), pushes) {
+			switch {
+			case i == 7:
+				ok(t, o.Err)
+				equal(t, "duplicate", fmt.Sprint(o.Value), fmt.Sprint(Appended{ID: old.ID, Duplicate: true}))
+				continue
+			case i == 9:
+				if !errors.Is(o.Err, ErrNotReplicated) && !errors.Is(o.Err, ErrNoReplicas) {
+					t.Errorf("durable: %v", o.Err)
+				}
+			default:
+				ok(t, o.Err)
+			}
+			equal(t, "prev", o.Value.Prev, last[i])
+			if o.Err == nil && o.Value.ID <= last[i] || o.Value.Duplicate {
+				t.Errorf("%s: %+v behind %d", pushes[i].Channel, o.Value, last[i])
+			}
+			last[i] = o.Value.ID
+			slices.Sort(o.Value.Servers)
+			if want := i == 1; want != slices.Equal(o.Value.Servers, []string{"b1", "b2"}) || !want && o.Value.Servers != nil {
+				t.Errorf("%s: servers %v", pushes[i].Channel, o.Value.Servers)
+			}
+		}
+	}
+	p := must(f.ReadChannel(t.Context(), "c149", 0, 10))(t)
+	equal(t, "last", p.Last, last[149])
+	equal(t, "messages", fmt.Sprintf("%s %s %s", p.Messages[0].Data, p.Messages[1].Data, p.Messages[2].Data), "0 1 2")
+	equal(t, "none", len(f.AppendChannels(t.Context(), nil)), 0)
+}
+
+func testManyClientAppends(t *testing.T, open opener) {
+	f := open(t, Options{})
+	g := bound(t, f, "p1") // of alice
+	old := must(f.AppendClient(t.Context(), ClientPush{Client: "p7", Data: []byte("0"), Key: "k"}))(t)
+	var last [several]int64
+	last[7] = old.ID
+	for round := range 3 {
+		pushes := make([]ClientPush, several)
+		for i := range pushes {
+			pushes[i] = ClientPush{Client: fmt.Sprint("p", i), Data: fmt.Append(nil, round)}
+			if i%2 == 1 {
+				pushes[i].Key = fmt.Sprint("k", i, round)
+			}
+		}
+		pushes[1].User, pushes[3].User, pushes[7].Key = "alice", "alice", "k"
+		for i, o := range f.AppendClients(t.Context(), pushes) {
+			want := ClientAppended{ID: o.Value.ID, Prev: last[i]}
+			switch i {
+			case 1:
+				want.Server, want.Generation = "b1", g
+			case 3:
+				fails(t, "another user's", o.Err, ErrUnknownClient)
+				equal(t, "another user's", o.Value, ClientAppended{})
+				continue
+			case 7:
+				want = ClientAppended{ID: old.ID, Duplicate: true}
+			}
+			ok(t, o.Err)
+			equal(t, pushes[i].Client, o.Value, want)
+			if o.Value.ID <= last[i] && i != 7 {
+				t.Errorf("%s: %+v behind %d", pushes[i].Client, o.Value, last[i])
+			}
+			last[i] = o.Value.ID
+		}
+	}
+	g = bound(t, f, "p148")
+	p := must(f.Window(t.Context(), "p148", g, 0, 10))(t)
+	equal(t, "messages", fmt.Sprintf("%s %s %s", p.Messages[0].Data, p.Messages[1].Data, p.Messages[2].Data), "0 1 2")
+	equal(t, "last", p.Last, last[148])
+}
+
+// TestRedisManyWithOneWrong: somebody else's key stands where a queue should be, or another's message in the way; that
+// is the matter of its own queue alone, also in the middle of one run of the script.
+func TestRedisManyWithOneWrong(t *testing.T) {
+	for name, client := range map[string]redis.UniversalClient{"server": server.Client(t), "cluster": cluster.Client(t)} {
+		t.Run(name, func(t *testing.T) {
+			f := overRedis(client, Options{})
+			ok(t, client.Set(t.Context(), f.keys.channel("c1"), "x", 0).Err())
+			ok(t, client.HSet(t.Context(), f.keys.channelMeta("c2"), "last", "much").Err())
+			ok(t, client.Set(t.Context(), f.keys.list("p1"), "x", 0).Err())
+			ok(t, client.HSet(t.Context(), f.keys.record("p2"), "last", "much").Err())
+			for i, o := range f.AppendChannels(t.Context(), channelPushes("c0", "c1", "c2", "c3")) {
+				wrong(t, fmt.Sprint("channel ", i), o.Err, map[int]string{1: "WRONGTYPE", 2: "ERR"}[i])
+				equal(t, "stored", o.Value.ID > 0, o.Err == nil)
+			}
+			for i, o := range f.AppendClients(t.Context(), clientPushes("p0", "p1", "p2", "p3")) {
+				wrong(t, fmt.Sprint("client ", i), o.Err, map[int]string{1: "WRONGTYPE", 2: "ERR"}[i])
+				equal(t, "stored", o.Value.ID > 0, o.Err == nil)
+			}
+		})
+	}
+}
+
+// wrong checks an error that Redis gave: it did not break off.
+func wrong(t *testing.T, what string, err error, want string) {
+	t.Helper()
+	switch {
+	case want == "":
+		if err != nil {
+			t.Errorf("%s: %v", what, err)
+		}
+	case err == nil || !strings.Contains(err.Error(), want) || Unsure(err):
+		t.Errorf("%s: %v (unsure: %v), want %s", what, err, Unsure(err), want)
+	}
+}
+
+func channelPushes(names ...string) (pushes []ChannelPush) {
+	for _, name := range names {
+		pushes = append(pushes, ChannelPush{Channel: name, Data: []byte("1")})
+	}
+	return pushes
+}
+
+func clientPushes(names ...string) (pushes []ClientPush) {
+	for _, name := range names {
+		pushes = append(pushes, ClientPush{Client: name, Data: []byte("1")})
+	}
+	return pushes
+}
+
+// TestRedisManyInAFullOne: all are refused.
+func TestRedisManyInAFullOne(t *testing.T) {
+	client := redistest.Start(t).Client(t)
+	q := NewRedis(redispipe.New(client, redispipe.Options{}), Options{})
+	ok(t, client.ConfigSet(t.Context(), "maxmemory", "1").Err())
+	for _, o := range q.AppendChannels(t.Context(), channelPushes("a", "b")) {
+		wrong(t, "channel", o.Err, "OOM")
+	}
+	for _, o := range q.AppendClients(t.Context(), clientPushes("a", "b")) {
+		wrong(t, "client", o.Err, "OOM")
+	}
+}
