@@ -97,7 +97,7 @@ func (p *Pipe) durableTrip(to node, batch []*call) {
 	if unknown := unknownScripts(commands); len(unknown) > 0 {
 		p.execDurable(ctx, to, unknown)
 	}
-	var astray []*command
+	var astray []command
 	for _, c := range commands {
 		if p.misdirected(c) {
 			astray = append(astray, c)
@@ -111,7 +111,7 @@ func (p *Pipe) durableTrip(to node, batch []*call) {
 }
 
 // execDurable is one pipeline with a WAIT at its end.
-func (p *Pipe) execDurable(ctx context.Context, to node, commands []*command) {
+func (p *Pipe) execDurable(ctx context.Context, to node, commands []command) {
 	start := time.Now()
 	pipeline := to.Pipeline()
 	for _, c := range commands {

@@ -3,6 +3,7 @@ package redispipe
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -90,27 +91,31 @@ type command struct {
 }
 
 // gather makes a command of each call by itself, and of up to most targets of a group that have as many keys.
-func gather(ctx context.Context, batch []*call, most int) []*command {
-	commands := make([]*command, 0, len(batch))
-	var open []*command // that take more; a few, since few groups come together
+func gather(ctx context.Context, batch []*call, most int) []command {
+	commands := make([]command, 0, len(batch)) // grows no further: open points into it
+	var open []*command                        // that take more; a few, since few groups come together
 next:
 	for i, c := range batch {
-		if c.cmd != nil {
-			commands = append(commands, &command{c.cmd, batch[i : i+1]})
+		if c.cmd != nil || most == 1 {
+			commands = append(commands, command{c.cmd, batch[i : i+1]})
 			continue
 		}
-		for _, o := range open {
-			if first := o.calls[0].target; first.Group == c.target.Group && len(first.Keys) == len(c.target.Keys) && len(o.calls) < most {
-				o.calls = append(o.calls, c)
-				continue next
+		for at, o := range open {
+			if first := &o.calls[0].target; first.Group != c.target.Group || len(first.Keys) != len(c.target.Keys) {
+				continue
 			}
+			if o.calls = append(o.calls, c); len(o.calls) == most {
+				open = slices.Delete(open, at, at+1)
+			}
+			continue next
 		}
-		one := &command{calls: append(make([]*call, 0, min(most, len(batch)-i)), c)}
-		commands = append(commands, one)
-		open = append(open, one)
+		commands = append(commands, command{calls: append(make([]*call, 0, min(most, len(batch)-i)), c)})
+		open = append(open, &commands[len(commands)-1])
 	}
-	for _, c := range open {
-		c.write(ctx)
+	for i := range commands {
+		if c := &commands[i]; c.cmd == nil {
+			c.write(ctx)
+		}
 	}
 	return commands
 }
@@ -136,7 +141,7 @@ func (c *command) write(ctx context.Context) {
 }
 
 // unknownScripts are the commands whose scripts Redis does not know, now with the text.
-func unknownScripts(commands []*command) (unknown []*command) {
+func unknownScripts(commands []command) (unknown []command) {
 	for _, c := range commands {
 		if script := c.calls[0].script; script != nil && isNoScript(c.cmd.Err()) {
 			c.cmd.SetErr(nil)

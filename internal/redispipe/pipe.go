@@ -140,7 +140,7 @@ func (p *Pipe) roundTrip(batch []*call) {
 	}
 }
 
-func (p *Pipe) exec(ctx context.Context, commands []*command) {
+func (p *Pipe) exec(ctx context.Context, commands []command) {
 	start := time.Now()
 	pipeline := p.client.Pipeline()
 	for _, c := range commands {
@@ -154,7 +154,7 @@ func (p *Pipe) exec(ctx context.Context, commands []*command) {
 
 // worst is the first error of the connection. The pipeline's own error is that of its first
 // command that failed, so what Redis refused can stand before a node of a Cluster that is gone.
-func worst(err error, commands []*command) error {
+func worst(err error, commands []command) error {
 	err = connectionError(err)
 	for i := 0; i < len(commands) && err == nil; i++ {
 		err = connectionError(commands[i].cmd.Err())

@@ -21,7 +21,7 @@ const (
 )
 
 // misdirected says whether c was not executed, and may be elsewhere.
-func (p *Pipe) misdirected(c *command) bool {
+func (p *Pipe) misdirected(c command) bool {
 	if _, ok := p.client.(*redis.ClusterClient); !ok || c.calls[0].redirects == maxRedirects {
 		return false
 	}
@@ -40,7 +40,7 @@ func neverConnected(err error) bool {
 
 // redirect sends calls to where the Cluster has their keys now. It is asked once for all
 // of them, since a node that is gone sends everybody here.
-func (p *Pipe) redirect(commands []*command) {
+func (p *Pipe) redirect(commands []command) {
 	var wait time.Duration
 	for _, c := range commands {
 		if n := c.calls[0].redirects; n > 0 {
