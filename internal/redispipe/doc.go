@@ -2,6 +2,9 @@
 // round trips: while one pipeline is in flight the next one gathers. A caller
 // blocks until its own command has been answered.
 //
+// A [Group] is a script that works through many targets: those of concurrent calls are one
+// run. In a Cluster each is a run of its own.
+//
 // A durable call is answered when a replica has what it wrote. Such calls share round
 // trips of their own, so that nobody else waits for replicas.
 //
