@@ -184,7 +184,8 @@ func (w *world) hash() uint64 {
 }
 
 // settle lets everything go on that needs no decision. Workers start one by one, in the order in which
-// they were asked for: who comes first to a client's turn must not be the scheduler's choice.
+// they were asked for, and each at a time of its own: who comes first to a client's turn, or to the end of his
+// patience, must not be the scheduler's choice.
 func (w *world) settle() {
 	for {
 		synctest.Wait()
@@ -192,6 +193,7 @@ func (w *world) settle() {
 		if start == nil {
 			return
 		}
+		time.Sleep(time.Nanosecond)
 		go start()
 	}
 }
