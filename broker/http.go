@@ -11,7 +11,15 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"switchboard/broker/api"
+	"switchboard/broker/keepalive"
 	"switchboard/broker/transport"
+)
+
+// What a caller may take: from a request's first byte to the end of its head and of its body, and between two.
+const (
+	headTimeout = 10 * time.Second
+	readTimeout = 30 * time.Second
+	idleTimeout = 2 * time.Minute
 )
 
 // listen opens the HTTP ports and finds the address to advertise.
@@ -23,10 +31,12 @@ func (b *Broker) listen() (servers []*server, err error) {
 			}
 		}
 	}()
-	main, err := b.newServer("http", b.opts.HTTP, b.mainHandler())
+	h, taken := b.mainHandler()
+	main, err := b.newServer("http", b.opts.HTTP, h)
 	if err != nil {
 		return nil, err
 	}
+	main.taken = taken
 	servers = append(servers, main)
 	b.addrs = Addrs{HTTP: main.listener.Addr().String()}
 	link := main
@@ -52,20 +62,30 @@ func (b *Broker) newServer(name, addr string, h http.Handler) (*server, error) {
 	s := &server{listener: transport.Listener{Listener: l, Gate: b.gate, Reserve: transport.NewGate(apiReserve)}}
 	s.http = http.Server{
 		Handler: h, ConnContext: transport.ConnContext,
-		ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 30 * time.Second, IdleTimeout: 2 * time.Minute,
+		ReadHeaderTimeout: headTimeout, ReadTimeout: readTimeout, IdleTimeout: idleTimeout,
 		MaxHeaderBytes: 16 << 10,
 	}
 	return s, nil
 }
 
-// mainHandler is the HTTP port.
-func (b *Broker) mainHandler() http.Handler {
+// mainHandler is the HTTP port. taken has the connections that push again and again.
+func (b *Broker) mainHandler() (h http.Handler, taken *keepalive.Server) {
 	mux := http.NewServeMux()
-	mux.Handle("/v1/", api.New(api.Options{
+	var calls *api.API
+	taken = keepalive.New(keepalive.Options{
+		Paths: []string{api.PathPush, api.PathBatch}, MaxBody: api.MaxBody,
+		Answer: func(path, authorization string, body, dst []byte) (int, bool, []byte) {
+			a := calls.Push(path, authorization, body, dst)
+			return a.Status, a.RetryAfter, a.Body
+		},
+		Idle: idleTimeout, ReadHead: headTimeout, Read: readTimeout, Logger: b.opts.Logger,
+	})
+	calls = api.New(api.Options{
 		Pusher: b.pusher, Registry: b.opts.Registry, Queue: b.opts.Queue, Cluster: b,
 		Authorize: b.opts.Keys.Check, MaxMessage: b.opts.MaxMessage, MaxBatch: b.opts.MaxBatch,
-		Pushed: b.metrics.push, Logger: b.opts.Logger,
-	}))
+		Pushed: b.metrics.push, Pushing: taken.Take, Logger: b.opts.Logger,
+	})
+	mux.Handle("/v1/", calls)
 	mux.Handle("GET /ws", b.web)
 	b.probes(mux)
 	mux.Handle("GET /metrics", promhttp.HandlerFor(b.opts.Registerer, promhttp.HandlerOpts{}))
@@ -81,9 +101,9 @@ func (b *Broker) mainHandler() http.Handler {
 	if b.opts.Keys.Open() {
 		// Without keys the loopback address is the only lock, and a browser on this machine is
 		// inside it: pages of other origins must not push.
-		return http.NewCrossOriginProtection().Handler(mux)
+		return http.NewCrossOriginProtection().Handler(mux), taken
 	}
-	return mux
+	return mux, taken
 }
 
 // probes are what load balancers and the janitor ask.

@@ -37,6 +37,7 @@ var mayImport = map[string][]string{
 	"broker/peer":        {"registry", "broker/auth"},
 	"broker/delivery":    {"queue", "registry", "broker/peer"},
 	"broker/sim":         {},
+	"broker/keepalive":   {},
 	"broker/api":         {"internal/wire", "queue", "registry", "broker/delivery"},
 }
 

@@ -6,9 +6,12 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
+
+	"switchboard/broker/keepalive"
 )
 
 // sweepTick is how often the links are asked whether hints may have been lost. With the
@@ -159,18 +162,28 @@ func (b *Broker) sweepLoop(ctx context.Context) error {
 type server struct {
 	http     http.Server
 	listener net.Listener
+	taken    *keepalive.Server // nil for none
 }
 
 func (s *server) serve(ctx context.Context) error {
 	defer context.AfterFunc(ctx, func() { _ = s.http.Close() })()
+	if s.taken != nil {
+		var returned sync.WaitGroup
+		returned.Go(func() { _ = s.http.Serve(s.taken.Returned()) }) // ends with the other, or with Close
+		defer returned.Wait()
+		defer s.taken.Close()
+	}
 	if err := s.http.Serve(s.listener); !errors.Is(err, http.ErrServerClosed) {
 		return fmt.Errorf("the HTTP listener on %s ended: %w", s.listener.Addr(), err)
 	}
 	return nil
 }
 
-// shutdown stops accepting and waits for the calls under way.
+// shutdown stops accepting and waits for the calls under way. What was taken over comes first: a part of it may come back.
 func (s *server) shutdown(ctx context.Context) {
+	if s.taken != nil {
+		s.taken.Shutdown(ctx)
+	}
 	if s.http.Shutdown(ctx) != nil {
 		_ = s.http.Close()
 	}

@@ -33,7 +33,7 @@ func (a *answer) WriteHeader(status int)      { a.status = status }
 
 func hot() []allocs.Case {
 	h := New(Options{
-		Pusher: accepting{}, Authorize: func(*http.Request) error { return nil },
+		Pusher: accepting{}, Authorize: func(string) error { return nil },
 		MaxMessage: 1 << 16, MaxBatch: 1000, Pushed: func(string, string) {},
 	})
 	post := func(path string, body []byte) func() {

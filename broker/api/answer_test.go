@@ -2,7 +2,6 @@ package api
 
 import (
 	"encoding/json"
-	"net/http/httptest"
 	"testing"
 )
 
@@ -40,15 +39,11 @@ func TestAnswers(t *testing.T) {
 			t.Errorf("%+v: written without encoding/json: %v", p, ok)
 		}
 		if p.Error == nil {
-			w := httptest.NewRecorder()
-			writeResults(w, p.Results)
-			same(w.Body.Bytes(), p)
+			same(accepted(p.Results, nil).Body, p)
 		}
 	}
 	for _, n := range []int{1, plain, len(list)} {
-		w := httptest.NewRecorder()
-		writeAnswers(w, list[:n])
-		same(w.Body.Bytes(), map[string]any{"results": list[:n]})
+		same(answered(list[:n], nil).Body, map[string]any{"results": list[:n]})
 	}
 }
 

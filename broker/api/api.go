@@ -52,30 +52,38 @@ type Cluster interface {
 	Reply(ctx context.Context, server, client string, ref int64, data json.RawMessage) (bool, error)
 }
 
-// Options configures an API. All fields but Logger are required.
+// Options configures an API. All fields but Logger and Pushing are required.
 type Options struct {
 	Pusher     Pusher
 	Registry   Registry
 	Queue      Queue
 	Cluster    Cluster
-	Authorize  func(r *http.Request) error // checks the API key
-	MaxMessage int                         // bytes of one payload
-	MaxBatch   int                         // pushes of one batch, and targets of one push
+	Authorize  func(authorization string) error // checks the API key, given the header's value
+	MaxMessage int                              // bytes of one payload
+	MaxBatch   int                              // pushes of one batch, and targets of one push
 	Pushed     func(kind string, code string)
-	Logger     zerolog.Logger
+	// Pushing is told of a push over net/http that was accepted, when its answer is written. Zero means nobody.
+	Pushing func(w http.ResponseWriter, r *http.Request)
+	Logger  zerolog.Logger
 }
 
-// maxBody bounds a request's body: a batch of payloads of ordinary size.
-const maxBody = 16 << 20
+// MaxBody bounds a request's body: a batch of payloads of ordinary size.
+const MaxBody = 16 << 20
 
 type api struct{ Options }
 
-// New returns the handler of /v1.
-func New(opts Options) http.Handler {
+// API is the handler of /v1, and the same pushes without net/http: see Push.
+type API struct {
+	api
+	http.Handler
+}
+
+// New returns an API.
+func New(opts Options) *API {
 	a := api{opts}
 	mux := http.NewServeMux()
-	mux.HandleFunc("POST /v1/push", a.push)
-	mux.HandleFunc("POST /v1/push/batch", a.batch)
+	mux.HandleFunc("POST "+PathPush, a.over(a.push))
+	mux.HandleFunc("POST "+PathBatch, a.over(a.batch))
 	mux.HandleFunc("POST /v1/notify", a.notify)
 	mux.HandleFunc("POST /v1/reply", a.reply)
 	mux.HandleFunc("GET /v1/channels", a.channels)
@@ -87,14 +95,21 @@ func New(opts Options) http.Handler {
 	mux.HandleFunc("POST /v1/clients/{client}/disconnect", a.disconnectClient)
 	mux.HandleFunc("GET /v1/servers", a.servers)
 	mux.HandleFunc("/", a.unknown)
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if err := opts.Authorize(r); err != nil {
-			a.fail(w, wire.Errorf(wire.Unauthorized, "%s", err.Error()))
+	return &API{a, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if err := a.authorize(r.Header.Get("Authorization")); err != nil {
+			a.fail(w, err)
 			return
 		}
-		r.Body = http.MaxBytesReader(w, r.Body, maxBody)
+		r.Body = http.MaxBytesReader(w, r.Body, MaxBody)
 		mux.ServeHTTP(w, r)
-	})
+	})}
+}
+
+func (a api) authorize(authorization string) error {
+	if err := a.Authorize(authorization); err != nil {
+		return wire.Errorf(wire.Unauthorized, "%s", err.Error())
+	}
+	return nil
 }
 
 func (a api) unknown(w http.ResponseWriter, r *http.Request) {
@@ -121,19 +136,7 @@ func bodyError(err error) error {
 	return wire.JSONError(err)
 }
 
-func write(w http.ResponseWriter, status int, v any) {
-	body, err := json.Marshal(v)
-	if err != nil { // a stored payload that is not JSON
-		status, body = http.StatusInternalServerError, []byte(`{"error":{"code":"unavailable","message":"a stored message is not JSON"}}`)
-	}
-	send(w, status, append(body, '\n'))
-}
-
-func send(w http.ResponseWriter, status int, body []byte) {
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(status)
-	_, _ = w.Write(body)
-}
+func write(w http.ResponseWriter, status int, v any) { encoded(status, v).send(w) }
 
 // refusalBody is an error in an answer.
 type refusalBody struct {
@@ -162,12 +165,14 @@ func (a api) refusal(err error) *refusalBody {
 	return &refusalBody{wire.Unavailable, "the store cannot be reached; give a push a key, and try again: what was stored is not stored twice"}
 }
 
-func (a api) fail(w http.ResponseWriter, err error) {
+func (a api) fail(w http.ResponseWriter, err error) { a.failed(err).send(w) }
+
+// failed is the answer to a call that failed.
+func (a api) failed(err error) Answer {
 	refusal := a.refusal(err)
-	if refusal.Code == wire.Unavailable || refusal.Code == wire.RateLimited {
-		w.Header().Set("Retry-After", "1")
-	}
-	write(w, status(refusal.Code), map[string]any{"error": refusal})
+	answer := encoded(status(refusal.Code), map[string]any{"error": refusal})
+	answer.RetryAfter = refusal.Code == wire.Unavailable || refusal.Code == wire.RateLimited
+	return answer
 }
 
 func status(code wire.ErrorCode) int {

@@ -3,8 +3,6 @@ package api
 import (
 	"context"
 	"encoding/json"
-	"io"
-	"net/http"
 	"time"
 
 	"switchboard/broker/delivery"
@@ -188,7 +186,7 @@ func (r *result) kind() string {
 // deliver stores pushes and has their receivers told, which does not end when the caller has gone away.
 func (a api) deliver(ctx context.Context, pushes []delivery.Push) {
 	if len(pushes) > 0 {
-		a.Pusher.Many(context.WithoutCancel(ctx), pushes)
+		a.Pusher.Many(ctx, pushes)
 	}
 }
 
@@ -228,48 +226,43 @@ func (r *result) setClients(clients []delivery.ClientResult) {
 	r.Clients = &list
 }
 
-func (a api) push(w http.ResponseWriter, r *http.Request) {
-	text, again, free := slurp(r.Body)
-	defer free() // what is stored was copied
-	req, plain := plainPush(text)
+// push answers PathPush. What is stored of b is copied.
+func (a api) push(ctx context.Context, b body, dst []byte) Answer {
+	req, plain := plainPush(b.whole())
 	var err error
 	if !plain {
 		req = pushRequest{}
-		err = read(again, &req)
+		err = read(b.reader(), &req)
 	}
 	var p plan
 	if err == nil {
 		p, err = a.check(req)
 	}
 	if err != nil {
-		a.fail(w, err)
-		return
+		return a.failed(err)
 	}
 	pushes, results := a.add(make([]delivery.Push, 0, len(p.targets)), p)
-	a.deliver(r.Context(), pushes)
+	a.deliver(ctx, pushes)
 	a.finish(results, pushes)
-	a.answer(w, results)
+	return a.answer(results, dst)
 }
 
 // answer gives the results; when no target accepted the push it is the error of the first.
-func (a api) answer(w http.ResponseWriter, results []result) {
+func (a api) answer(results []result, dst []byte) Answer {
 	for _, r := range results {
 		if r.Error == nil {
-			writeResults(w, results)
-			return
+			return accepted(results, dst)
 		}
 	}
 	first := results[0].Error
-	a.fail(w, &wire.Error{Code: first.Code, Message: first.Message})
+	return a.failed(&wire.Error{Code: first.Code, Message: first.Message})
 }
 
-func (a api) batch(w http.ResponseWriter, r *http.Request) {
-	text, again, free := slurp(r.Body)
-	defer free()
-	requests, err := a.readBatch(text, again)
+// batch answers PathBatch.
+func (a api) batch(ctx context.Context, b body, dst []byte) Answer {
+	requests, err := a.readBatch(b)
 	if err != nil {
-		a.fail(w, err)
-		return
+		return a.failed(err)
 	}
 	pushes := make([]delivery.Push, 0, len(requests))
 	answers := make([]pushed, len(requests))
@@ -285,11 +278,11 @@ func (a api) batch(w http.ResponseWriter, r *http.Request) {
 		}
 		pushes, answers[i].Results = a.add(pushes, p)
 	}
-	a.deliver(r.Context(), pushes)
+	a.deliver(ctx, pushes)
 	for rest, i := pushes, 0; i < len(answers); i++ {
 		rest = a.finish(answers[i].Results, rest)
 	}
-	writeAnswers(w, answers)
+	return answered(answers, dst)
 }
 
 // batched is one push of a batch, or what is wrong with it alone.
@@ -298,24 +291,24 @@ type batched struct {
 	err error
 }
 
-// readBatch reads the body of a batch; again is the same body as text.
-func (a api) readBatch(text []byte, again io.Reader) ([]batched, error) {
-	messages, plain := plainBatch(text)
+// readBatch reads the body of a batch.
+func (a api) readBatch(b body) ([]batched, error) {
+	messages, plain := plainBatch(b.whole())
 	if plain {
 		if requests, ok := decodePushes(messages, false); ok && len(messages) <= a.MaxBatch {
 			return requests, nil
 		}
 	}
-	var body struct {
+	var long struct {
 		Messages []json.RawMessage `json:"messages"`
 	}
-	if err := read(again, &body); err != nil {
+	if err := read(b.reader(), &long); err != nil {
 		return nil, err
 	}
-	if n := len(body.Messages); n == 0 || n > a.MaxBatch {
+	if n := len(long.Messages); n == 0 || n > a.MaxBatch {
 		return nil, wire.Errorf(wire.BadRequest, "messages: %d pushes, between 1 and %d are allowed", n, a.MaxBatch)
 	}
-	requests, _ := decodePushes(body.Messages, true)
+	requests, _ := decodePushes(long.Messages, true)
 	return requests, nil
 }
 

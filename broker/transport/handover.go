@@ -69,7 +69,8 @@ func helloOf(r *http.Request) Hello {
 }
 
 // takes says whether a connection of net/http can go on here. Its place must count in the same gate. And gnet puts the
-// zone of an address, when the connection ends, among its buffers: Go's are not ours to give.
+// zone of an address, when the connection ends, among its buffers: Go's are not ours to give. Nor can what Unread
+// left be given, which is more than a handshake.
 func (p *Poller) takes(c *gatedConn) bool {
 	select {
 	case <-p.booted:
@@ -77,7 +78,7 @@ func (p *Poller) takes(c *gatedConn) bool {
 		return false
 	}
 	tcp, ok := c.Conn.(*net.TCPConn)
-	return ok && c.gate == p.limits.Gate && zoneless(tcp.LocalAddr()) && zoneless(tcp.RemoteAddr())
+	return ok && len(c.unread) == 0 && c.gate == p.limits.Gate && zoneless(tcp.LocalAddr()) && zoneless(tcp.RemoteAddr())
 }
 
 func zoneless(a net.Addr) bool {

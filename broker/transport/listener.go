@@ -35,8 +35,24 @@ type gatedConn struct {
 	net.Conn
 	gate     *Gate
 	reserved bool
+	unread   []byte // read already, by whoever had the connection before
 	leave    sync.Once
 }
+
+// Read implements net.Conn.
+func (c *gatedConn) Read(p []byte) (int, error) {
+	if len(c.unread) == 0 {
+		return c.Conn.Read(p)
+	}
+	n := copy(p, c.unread)
+	if c.unread = c.unread[n:]; len(c.unread) == 0 {
+		c.unread = nil
+	}
+	return n, nil
+}
+
+// Unread gives p, which it keeps, to the next calls of Read.
+func (c *gatedConn) Unread(p []byte) { c.unread = p }
 
 // Close implements net.Conn.
 func (c *gatedConn) Close() error {

@@ -1,0 +1,66 @@
+package api
+
+import (
+	"bytes"
+	"context"
+	"net/http"
+	"strconv"
+	"sync"
+)
+
+// A push comes in by net/http, or by whoever reads HTTP in its place and calls Push. Both end in api.push and api.batch.
+
+// The calls that Push answers.
+const (
+	PathPush  = "/v1/push"
+	PathBatch = "/v1/push/batch"
+)
+
+// Push answers POST path, one of the above, given the value of the header Authorization and the body, of which nothing
+// is kept. The answer's body is behind dst, or newly made.
+func (a *API) Push(path, authorization string, text, dst []byte) Answer {
+	if err := a.authorize(authorization); err != nil {
+		return a.failed(err)
+	}
+	if path == PathBatch {
+		return a.batch(context.Background(), body{text: text}, dst)
+	}
+	return a.push(context.Background(), body{text: text}, dst)
+}
+
+// maxKept is the largest buffer that is kept for the next call.
+const maxKept = 64 << 10
+
+// buffers are those of a call over net/http.
+type buffers struct {
+	body   bytes.Buffer
+	answer []byte
+}
+
+var spare = sync.Pool{New: func() any { return new(buffers) }}
+
+func (b *buffers) free() {
+	if b.body.Cap() <= maxKept && cap(b.answer) <= maxKept {
+		spare.Put(b)
+	}
+}
+
+// over is the handler of a call.
+func (a api) over(call func(context.Context, body, []byte) Answer) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		b := spare.Get().(*buffers)
+		defer b.free()
+		b.body.Reset()
+		_, err := b.body.ReadFrom(r.Body)
+		// What was stored must be hinted: so the call goes on when the caller has gone away.
+		answer := call(context.WithoutCancel(r.Context()), body{b.body.Bytes(), err}, b.answer[:0])
+		b.answer = answer.Body
+		if answer.Status == http.StatusOK && a.Pushing != nil {
+			w.Header().Set("Content-Length", strconv.Itoa(len(answer.Body))) // so that the answer is complete
+			answer.send(w)
+			a.Pushing(w, r)
+			return
+		}
+		answer.send(w)
+	}
+}
