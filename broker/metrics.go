@@ -14,7 +14,9 @@ var seconds = prometheus.ExponentialBucketsRange(50e-6, 6.5, 12)
 // metrics is what /metrics tells.
 type metrics struct {
 	pushes    *prometheus.CounterVec
+	accepted  map[string]prometheus.Counter // of pushes, by kind
 	stored    *prometheus.HistogramVec
+	storedBy  map[string]prometheus.Observer // by kind
 	delivered prometheus.Counter
 	gaps      prometheus.Counter
 	closes    *prometheus.CounterVec
@@ -47,7 +49,8 @@ func newMetrics(r prometheus.Registerer, b *Broker) *metrics {
 		}
 		return 0
 	})
-	return &metrics{
+	m := &metrics{
+		accepted: make(map[string]prometheus.Counter), storedBy: make(map[string]prometheus.Observer),
 		pushes: auto.NewCounterVec(prometheus.CounterOpts{
 			Name: "switchboard_pushes_total", Help: "Pushes by kind of target and outcome.",
 		}, []string{"kind", "code"}),
@@ -76,13 +79,29 @@ func newMetrics(r prometheus.Registerer, b *Broker) *metrics {
 			Name: "switchboard_store_losses_total", Help: "Queues of which the store lost acknowledged messages; their receivers are told.",
 		}),
 	}
+	for _, kind := range []string{"channel", "user", "client", "all"} {
+		m.accepted[kind] = m.pushes.WithLabelValues(kind, "ok")
+	}
+	for _, kind := range storedKinds {
+		m.storedBy[kind] = m.stored.WithLabelValues(kind)
+	}
+	return m
 }
 
-func (m *metrics) push(kind, code string) { m.pushes.WithLabelValues(kind, code).Inc() }
+// storedKinds are the kinds of queues.
+var storedKinds = []string{"channel", "client"}
 
-func (m *metrics) store(kind string, d time.Duration) {
-	m.stored.WithLabelValues(kind).Observe(d.Seconds())
+// push is called for each: the counters of those that are accepted were looked up before.
+func (m *metrics) push(kind, code string) {
+	if c := m.accepted[kind]; c != nil && code == "ok" {
+		c.Inc()
+		return
+	}
+	m.pushes.WithLabelValues(kind, code).Inc()
 }
+
+// store is called for each push, with one of storedKinds.
+func (m *metrics) store(kind string, d time.Duration) { m.storedBy[kind].Observe(d.Seconds()) }
 
 func (m *metrics) hint(what string) func(int) {
 	c := m.hints.WithLabelValues(what)

@@ -13,6 +13,8 @@ const (
 	bufferSize = 2 << 10  // of a connection at first
 	maxKept    = 64 << 10 // of the buffers that it keeps for the next request
 	lingerTime = 500 * time.Millisecond
+
+	lastCallTime = 50 * time.Millisecond
 )
 
 // conn is a connection taken over; it belongs to the goroutine of serve.
@@ -128,12 +130,12 @@ func (c *conn) until(t time.Time) {
 	c.deadline = t
 	_ = c.SetReadDeadline(t)
 	if c.server.draining.Load() {
-		_ = c.SetReadDeadline(past)
+		c.lastCall()
 	}
 }
 
-// past is a deadline that ends a read at once.
-var past = time.Unix(1, 0)
+// lastCall ends reading soon: a request that is on its way is still answered.
+func (c *conn) lastCall() { _ = c.SetReadDeadline(time.Now().Add(lastCallTime)) }
 
 // answer answers the request that in goes on with.
 func (c *conn) answer(h head) step {

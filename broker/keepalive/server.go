@@ -69,7 +69,7 @@ func (s *Server) Take(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	s.conns[c] = struct{}{}
 	if s.draining.Load() { // since enter
-		_ = c.SetReadDeadline(past)
+		c.lastCall()
 	}
 	s.mu.Unlock()
 	go func() {
@@ -140,10 +140,10 @@ func (s *Server) leave(c *conn, back bool) {
 	}
 }
 
-// Shutdown takes over no connection any more, and ends those that were: the idle ones at once, others when they are
+// Shutdown takes over no connection any more, and ends those that were: the idle ones soon, others when they are
 // answered. What has only half come goes back to net/http. After ctx it is Close.
 func (s *Server) Shutdown(ctx context.Context) {
-	s.drain(func(c *conn) { _ = c.SetReadDeadline(past) })
+	s.drain((*conn).lastCall)
 	gone := make(chan struct{})
 	go func() {
 		defer close(gone)

@@ -1,0 +1,244 @@
+package keepalive
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestManyCalls: all but the first push of a connection are answered here, and whatever else comes in between is net/http's.
+func TestManyCalls(t *testing.T) {
+	s := start(t, nil)
+	client := &http.Client{Transport: &http.Transport{MaxConnsPerHost: 1}, Timeout: patience}
+	defer client.CloseIdleConnections()
+	call := func(method, path, body, want string) {
+		t.Helper()
+		r, err := http.NewRequest(method, "http://"+s.addr+path, strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Authorization", "Bearer "+body[:min(3, len(body))])
+		resp, err := client.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		if got, err := io.ReadAll(resp.Body); err != nil || string(got) != want {
+			t.Fatalf("%s %s: %.100q, %v; want %.100q", method, path, got, err, want)
+		}
+	}
+	for round := range 5 {
+		for _, path := range []string{"/v1/push", "/v1/push/batch"} {
+			for _, body := range []string{"one", "two", fmt.Sprint(round), strings.Repeat("large", 100<<10)} {
+				call("POST", path, body, fmt.Sprintf("%s \"Bearer %s\" %s\n", path, body[:min(3, len(body))], body))
+			}
+		}
+		call("GET", "/v1/other", "", "GET /v1/other\n")
+		call("POST", "/v1/other", "xyz", "POST /v1/other\n")
+	}
+	if got := s.taken.Load(); got != 5*7 {
+		t.Errorf("%d of %d pushes were answered here, want all but the first of each round", got, s.pushes.Load())
+	}
+}
+
+// TestAsNetHTTP: whatever comes behind a push is answered as by net/http alone.
+func TestAsNetHTTP(t *testing.T) {
+	ours := start(t, nil)
+	theirs := start(t, func(_ *site, o *Options) { o.Paths = nil }) // takes nothing
+	rest := []string{
+		request("two") + request("three"),
+		request("two") + "GET /x HTTP/1.1\r\nHost: here\r\n\r\n" + request("three"),
+		request("two") + "\r\n\r\n" + request("three"),
+		request("two") + "\r\nGET /x HTTP/1.1\r\nHost: here\r\n\r\n",
+		request("unavailable") + request("three"),
+		request(""),
+		request(strings.Repeat("x", 1<<20)) + request("three"),
+		request(strings.Repeat("x", 1<<20+1)),
+		"POST /v1/push HTTP/1.1\r\nHost: here\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n0\r\n\r\n" + request("three"),
+		"POST /v1/push HTTP/1.1\r\nHost: here\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\nab",
+		"POST /v1/push HTTP/1.1\r\nHost: here\r\nConnection: close\r\nContent-Length: 2\r\n\r\nab" + request("three"),
+		"POST /v1/push HTTP/1.0\r\nHost: here\r\nContent-Length: 2\r\n\r\nab" + request("three"),
+		"GET /x HTTP/1.1\r\nHost: here\r\n\r\n" + strings.Repeat(request("pipelined"), 300),
+		"GET /x HTTP/1.1\r\nHost: here\r\nX: " + strings.Repeat("x", 9<<10) + "\r\n\r\n" + request("three"),
+	}
+	for _, row := range heads {
+		if strings.HasSuffix(row.text, "\r\n\r\n") {
+			rest = append(rest, row.text+"ab"+request("three"))
+		}
+	}
+	for _, text := range rest {
+		got, want := ours.conversation(t, text), theirs.conversation(t, text)
+		if got != want {
+			t.Errorf("behind a push, %.200q:\n%.2000s\nwith net/http alone:\n%.2000s", text, got, want)
+		}
+	}
+	if theirs.taken.Load() != 0 || ours.taken.Load() == 0 {
+		t.Errorf("answered here: %d and %d", ours.taken.Load(), theirs.taken.Load())
+	}
+}
+
+// conversation is what a connection answers to a push and to text behind it.
+func (s *site) conversation(t *testing.T, text string) string {
+	t.Helper()
+	l := s.takenOver(t)
+	go func() { // who answers may end before all is read
+		_, _ = io.WriteString(l, text)
+		_ = l.Conn.(interface{ CloseWrite() error }).CloseWrite()
+	}()
+	var b strings.Builder
+	for {
+		r, body, err := l.answer()
+		if err != nil {
+			return b.String()
+		}
+		if r.Header.Get("Date") == "" && r.StatusCode < 400 && r.StatusCode > 199 {
+			t.Errorf("no date behind %.100q", text)
+		}
+		r.Header.Del("Date")
+		fmt.Fprintf(&b, "%s %s close: %v length: %d %v\n%.300s\n", r.Proto, r.Status, r.Close, r.ContentLength, r.Header, body)
+	}
+}
+
+// TestPipelined: the answers to what is sent at once come in its order, wherever it is cut.
+func TestPipelined(t *testing.T) {
+	s := start(t, nil)
+	l := s.takenOver(t)
+	const n = 500
+	var all bytes.Buffer
+	for i := range n {
+		all.WriteString(request(fmt.Sprint("number ", i)))
+		if i%100 == 50 {
+			fmt.Fprintf(&all, "GET /between/%d HTTP/1.1\r\nHost: here\r\n\r\n", i)
+		}
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for size := 1; all.Len() > 0; size = size%700 + 13 {
+			_, _ = l.Write(all.Next(size))
+		}
+	}()
+	for i := range n {
+		l.expect(fmt.Sprint("number ", i, "\n"))
+		if i%100 == 50 {
+			l.expect(fmt.Sprint("GET /between/", i, "\n"))
+		}
+	}
+	<-done
+	if got := s.taken.Load(); got != n-n/100 {
+		t.Errorf("%d of %d were answered here", got, n)
+	}
+}
+
+// TestByteByByte: a request may come in any pieces.
+func TestByteByByte(t *testing.T) {
+	s := start(t, nil)
+	l := s.takenOver(t)
+	for range 2 {
+		for _, c := range request("slowly") {
+			l.send(string(c))
+		}
+		l.expect("slowly")
+	}
+	if s.taken.Load() != 2 {
+		t.Errorf("%d were answered here", s.taken.Load())
+	}
+}
+
+// TestTooSlow: neither half a request nor none holds a connection.
+func TestTooSlow(t *testing.T) {
+	whole := request("a body")
+	for name, row := range map[string]struct {
+		text  string
+		limit func(*Options) *time.Duration
+	}{
+		"idle":      {"", func(o *Options) *time.Duration { return &o.Idle }},
+		"half head": {whole[:30], func(o *Options) *time.Duration { return &o.ReadHead }},
+		"half body": {whole[:len(whole)-3], func(o *Options) *time.Duration { return &o.Read }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := start(t, func(_ *site, o *Options) { *row.limit(o) = time.Millisecond })
+			l := s.takenOver(t)
+			if row.text != "" {
+				l.send(row.text)
+			}
+			l.ends()
+			s.count(t, 0)
+		})
+	}
+}
+
+// TestNotTaken: after these requests the connection stays with net/http.
+func TestNotTaken(t *testing.T) {
+	s := start(t, nil)
+	for name, head := range map[string]string{
+		"another path":   "POST /v1/other HTTP/1.1\r\nHost: here\r\n",
+		"a query":        "POST /v1/push?a=b HTTP/1.1\r\nHost: here\r\n",
+		"of a browser":   "POST /v1/push HTTP/1.1\r\nHost: here\r\nSec-Fetch-Site: same-origin\r\n",
+		"of a page":      "POST /v1/push HTTP/1.1\r\nHost: here\r\nOrigin: http://here\r\n",
+		"odd connection": "POST /v1/push HTTP/1.1\r\nHost: here\r\nConnection: keep-alive, x\r\n",
+	} {
+		l := s.dial(t)
+		for range 2 {
+			l.send(head + "Content-Length: 2\r\n\r\nab")
+			if r := l.expect(""); r.StatusCode != http.StatusOK {
+				t.Errorf("%s: %s", name, r.Status)
+			}
+		}
+	}
+	if s.taken.Load() != 0 {
+		t.Errorf("%d were answered here", s.taken.Load())
+	}
+}
+
+// TestPanic: one call that fails ends its connection, and no other.
+func TestPanic(t *testing.T) {
+	s := start(t, nil)
+	l, beside := s.takenOver(t), s.takenOver(t)
+	s.during = func() { panic("on purpose") }
+	l.send(request("bad"))
+	l.ends()
+	s.count(t, 1)
+	s.during = func() {}
+	beside.send(request("good"))
+	beside.expect("good")
+}
+
+// TestHeaders: an answer says as much as net/http's.
+func TestHeaders(t *testing.T) {
+	s := start(t, nil)
+	l := s.takenOver(t)
+	l.send(request("unavailable"))
+	r := l.expect("unavailable")
+	if _, err := http.ParseTime(r.Header.Get("Date")); err != nil {
+		t.Error(err)
+	}
+	r.Header.Del("Date")
+	want := http.Header{"Content-Type": {"application/json"}, "Retry-After": {"1"}, "Content-Length": {fmt.Sprint(r.ContentLength)}}
+	if r.Status != "503 Service Unavailable" || !maps.EqualFunc(r.Header, want, func(a, b []string) bool { return fmt.Sprint(a) == fmt.Sprint(b) }) {
+		t.Errorf("%s %v", r.Status, r.Header)
+	}
+}
+
+func TestCurl(t *testing.T) {
+	curl, err := exec.LookPath("curl")
+	if err != nil {
+		t.Logf("no curl here: %v", err)
+		return
+	}
+	s := start(t, nil)
+	url := "http://" + s.addr + "/v1/push"
+	out, err := exec.CommandContext(within(t), curl, "-s", url, "-d", "one", "--next", "-s", url, "-d", "two", "--next", "-s", url+"/x", "--next", "-s", url, "-d", "three").CombinedOutput()
+	if want := "/v1/push \"\" one\n/v1/push \"\" two\nGET /v1/push/x\n/v1/push \"\" three\n"; err != nil || string(out) != want {
+		t.Errorf("%s, %v; want %s", out, err, want)
+	}
+	if s.taken.Load() != 1 {
+		t.Errorf("%d were answered here", s.taken.Load())
+	}
+}
