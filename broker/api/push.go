@@ -183,7 +183,7 @@ func (r *result) kind() string {
 	return "client"
 }
 
-// deliver stores pushes and has their receivers told, which does not end when the caller has gone away.
+// deliver stores pushes and has their receivers told. ctx must not end when the caller has gone away.
 func (a api) deliver(ctx context.Context, pushes []delivery.Push) {
 	if len(pushes) > 0 {
 		a.Pusher.Many(ctx, pushes)
