@@ -37,6 +37,7 @@ type Channel struct {
 	early    map[int64]earlyMessage // by the id in front: came before it did
 	dirty    bool                   // the store may hold more than the tail
 	draining bool                   // a drainer is queued or running
+	warm     bool                   // in hub.warm
 	since    time.Time              // when it was queued
 
 	perLoop []local // by loop.Index
@@ -104,7 +105,7 @@ func (c *Channel) extendLocked(t *tail, more []entry) {
 			delete(c.early, prev)
 		}
 	}
-	c.tail.Store(t.extend(more))
+	c.setTailLocked(t.extend(more))
 	c.wake()
 }
 
@@ -202,7 +203,7 @@ func (c *Channel) reachBack(after int64, p page) {
 		if e.id == t.base {
 			if next, ok := t.preceded(after, p.entries[:i+1]); ok {
 				next.hole = max(t.hole, p.hole)
-				c.tail.Store(next)
+				c.setTailLocked(next)
 			}
 			return
 		}

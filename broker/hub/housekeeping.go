@@ -3,6 +3,9 @@ package hub
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
+	"strings"
 	"sync"
 )
 
@@ -24,30 +27,56 @@ func (h *Hub) MarkAllDirty() {
 }
 
 // Tick is the hub's housekeeping, once a second or so: channels nobody needs any more are
-// unbound, idle tails give their memory back, and whoever lags is given another chance.
+// unbound, idle tails give their memory back, and whoever lags is given another chance. It looks at these alone, and not
+// at channels at rest.
 func (h *Hub) Tick() {
 	if h.failed.Swap(false) {
 		h.MarkAllDirty()
 	}
-	for _, c := range h.snapshot() {
-		c.shrink()
-		if h.unused(c) {
-			h.opts.Pool.Go(func() { h.unbind(c) })
-		}
+	h.cool()
+	for _, c := range h.noOnes() {
+		h.opts.Pool.Go(func() { h.unbind(c) })
 	}
 	for i, l := range h.opts.Loops {
-		l.Post(func() {
-			for s := range h.lagging[i] {
-				s.Resume()
-			}
-		})
+		if late := &h.lagging[i]; late.count.Load() > 0 {
+			l.Post(func() {
+				for s := range late.list {
+					s.Resume()
+				}
+			})
+		}
 	}
 }
 
-func (h *Hub) unused(c *Channel) bool {
+// noOnes are the channels that nobody needs.
+func (h *Hub) noOnes() []*Channel {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return c.refs == 0
+	return slices.SortedFunc(maps.Keys(h.unused), func(x, y *Channel) int { return strings.Compare(x.Name, y.Name) })
+}
+
+// cool shrinks the tails that have messages.
+func (h *Hub) cool() {
+	h.warming.Lock()
+	list := h.warm
+	h.warm = nil
+	h.warming.Unlock()
+	list = slices.DeleteFunc(list, func(c *Channel) bool { return !c.shrink() })
+	h.warming.Lock()
+	h.warm = append(list, h.warm...)
+	h.warming.Unlock()
+}
+
+// setTailLocked makes t the tail.
+func (c *Channel) setTailLocked(t *tail) {
+	c.tail.Store(t)
+	if c.warm || len(t.entries) == 0 {
+		return
+	}
+	c.warm = true
+	c.hub.warming.Lock()
+	defer c.hub.warming.Unlock()
+	c.hub.warm = append(c.hub.warm, c)
 }
 
 // retire has whoever acquires c from now on bind it anew. It is false when somebody has it: also
@@ -62,21 +91,20 @@ func (h *Hub) retire(c *Channel) bool {
 	return true
 }
 
-// shrink drops the tail's messages when none came since the last tick.
-func (c *Channel) shrink() {
+// shrink drops the tail's messages when none came since the last tick, and says whether there are some left.
+func (c *Channel) shrink() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	t := c.tail.Load()
-	if len(t.entries) == 0 {
-		return
-	}
-	if t.idle {
+	if t.idle || len(t.entries) == 0 {
+		c.warm = false
 		c.tail.Store(t.emptied())
-		return
+		return false
 	}
 	marked := *t
 	marked.idle = true
 	c.tail.Store(&marked)
+	return true
 }
 
 // unbind takes an unused channel out of registry and hub. When the registry cannot be
@@ -99,6 +127,7 @@ func (h *Hub) unbind(c *Channel) {
 	defer h.mu.Unlock()
 	if c.refs == 0 && h.channels[c.Name] == c {
 		delete(h.channels, c.Name)
+		delete(h.unused, c)
 	}
 }
 

@@ -43,13 +43,23 @@ type Options struct {
 type Hub struct {
 	opts    Options
 	reads   singleflight.Group
-	failed  atomic.Bool                  // a drain failed: the next tick marks everything dirty
-	lagging []map[*Subscription]struct{} // by loop.Index, each owned by its loop
+	failed  atomic.Bool // a drain failed: the next tick marks everything dirty
+	lagging []laggards  // by loop.Index
 
 	deadlines *work.Deadlines
 
-	mu       sync.Mutex // guards channels, and every Channel.refs
+	mu       sync.Mutex // guards the fields below, and every Channel.refs
 	channels map[string]*Channel
+	unused   map[*Channel]struct{} // those of channels without refs
+
+	warming sync.Mutex // guards warm
+	warm    []*Channel // whose tail has messages, for the tick to drop
+}
+
+// laggards are the subscriptions of one loop that deliver passes over.
+type laggards struct {
+	list  map[*Subscription]struct{} // owned by the loop
+	count atomic.Int32               // of list
 }
 
 // New returns a Hub without channels.
@@ -63,9 +73,13 @@ func New(opts Options) *Hub {
 	if opts.Lost == nil {
 		opts.Lost = func(string, int64) {}
 	}
-	h := &Hub{opts: opts, channels: make(map[string]*Channel), deadlines: work.NewDeadlines(opts.Timeout)}
-	for range opts.Loops {
-		h.lagging = append(h.lagging, make(map[*Subscription]struct{}))
+	h := &Hub{
+		opts: opts, channels: make(map[string]*Channel), unused: make(map[*Channel]struct{}),
+		deadlines: work.NewDeadlines(opts.Timeout),
+	}
+	h.lagging = make([]laggards, len(opts.Loops))
+	for i := range h.lagging {
+		h.lagging[i].list = make(map[*Subscription]struct{})
 	}
 	return h
 }
@@ -109,7 +123,7 @@ func (h *Hub) Try(name string, after *int64) (Position, bool) {
 		}
 		pos.Cursor, pos.Recovered = *after, *after >= t.hole
 	}
-	c.refs++
+	h.useLocked(c)
 	return pos, true
 }
 
@@ -122,15 +136,23 @@ func (h *Hub) hold(name string) *Channel {
 		c.tail.Store(new(tail))
 		h.channels[name] = c
 	}
-	c.refs++
+	h.useLocked(c)
 	return c
+}
+
+func (h *Hub) useLocked(c *Channel) {
+	if c.refs++; c.refs == 1 {
+		delete(h.unused, c)
+	}
 }
 
 // Release gives back what Acquire held. The channel stays for a tick, so that a client
 // which comes back at once finds it.
 func (h *Hub) Release(c *Channel) {
 	h.mu.Lock()
-	c.refs--
+	if c.refs--; c.refs == 0 {
+		h.unused[c] = struct{}{}
+	}
 	h.mu.Unlock()
 }
 

@@ -51,13 +51,17 @@ func (s *Subscription) write(b *wire.Batch, last int64) {
 func (s *Subscription) lag() {
 	if !s.lagging {
 		s.lagging = true
-		s.Channel.hub.lagging[s.loop][s] = struct{}{}
+		l := &s.Channel.hub.lagging[s.loop]
+		l.list[s] = struct{}{}
+		l.count.Store(int32(len(l.list)))
 	}
 }
 
 func (s *Subscription) caughtUp() {
 	s.lagging = false
-	delete(s.Channel.hub.lagging[s.loop], s)
+	l := &s.Channel.hub.lagging[s.loop]
+	delete(l.list, s)
+	l.count.Store(int32(len(l.list)))
 }
 
 // Resume continues a lagging subscription: the socket is writable, or the store is back.

@@ -175,6 +175,7 @@ func (s *Session) assertLater(missed bool, done func()) {
 			case err != nil:
 				s.m.opts.Logger.Warn().Err(err).Msg("binding not renewed; the next tick tries again")
 				s.unasserted = true
+				s.soon()
 			case missed:
 				s.inboxDirty()
 			}

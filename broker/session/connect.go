@@ -204,6 +204,7 @@ func (s *Session) setExpiry(t time.Time) {
 	if !t.IsZero() {
 		s.expires = uint32(min(max(1, t.Unix()), math.MaxUint32)) // up to the year 2106
 	}
+	s.look(s.due(s.m.now.Load(), time.Now().Unix()))
 }
 
 // refresh takes a new token of the same user.

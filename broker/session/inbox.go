@@ -65,7 +65,11 @@ func (s *Session) inboxDirty() {
 // inboxRead reads the window behind what was sent, if that is useful now.
 func (s *Session) inboxRead() {
 	in := &s.inbox
-	if s.state != open || !in.dirty || in.reading || !s.inboxRoom() {
+	if s.state != open || !in.dirty {
+		return
+	}
+	if in.reading || !s.inboxRoom() {
+		s.soon()
 		return
 	}
 	in.dirty, in.reading = false, true
@@ -101,6 +105,7 @@ func (s *Session) inboxAdopt(page queue.Page, err error) {
 		in.settle(page.Floor)
 	}
 	if len(page.Messages) == 0 && page.More {
+		s.soon()
 		in.dirty = true // all of the window is on the way: the next acknowledgement makes room
 		return
 	}
@@ -205,5 +210,6 @@ func (s *Session) storeRefused(err error) {
 	case errors.Is(err, queue.ErrForgotten):
 		s.unasserted = true // the next tick makes the binding again, and then all is tried again
 	}
+	s.soon()
 	s.m.opts.Logger.Warn().Err(err).Msg("client queue: the next tick tries again")
 }

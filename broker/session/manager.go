@@ -23,8 +23,10 @@ type Manager struct {
 	deadlines *work.Deadlines
 	ticks     struct{ connect, ping, slow uint32 } // durations in ticks
 
-	count atomic.Int64 // sessions, connected or not
-	drain atomic.Int64 // ms over which clients come back elsewhere; 0 while nobody has to
+	now   atomic.Uint32 // ticks since the start, one a second
+	unix  int64         // seconds at the last tick, whose caller alone reads and writes it
+	count atomic.Int64  // sessions, connected or not
+	drain atomic.Int64  // ms over which clients come back elsewhere; 0 while nobody has to
 
 	mu      sync.Mutex          // guards the fields below
 	clients map[string]*Session // open sessions
@@ -44,11 +46,15 @@ func New(opts Options) *Manager {
 	m.ticks.connect = ticks(m.opts.ConnectTimeout)
 	m.ticks.ping = ticks(m.opts.Ping)
 	m.ticks.slow = ticks(m.opts.SlowAfter)
+	m.unix = time.Now().Unix()
 	for _, l := range opts.Loops {
-		m.shards = append(m.shards, &shard{m: m, loop: l})
+		m.shards = append(m.shards, newShard(m, l))
 	}
 	return m
 }
+
+// maxTick is how many seconds may lie between two ticks. With more the process did not run.
+const maxTick = 3
 
 // ticks rounds up: a limit is never enforced early.
 func ticks(d time.Duration) uint32 { return uint32((d + time.Second - 1) / time.Second) }
@@ -61,8 +67,9 @@ func (m *Manager) context() (ctx context.Context, done func()) {
 // Accept is the door that both listeners end in (transport.Accept).
 func (m *Manager) Accept(l *loop.Loop, conn transport.Conn, hello transport.Hello) transport.Receiver {
 	sh := m.shards[l.Index]
-	s := &Session{shard: sh, conn: conn, heard: sh.now}
+	s := &Session{shard: sh, conn: conn, heard: m.now.Load()}
 	sh.add(s)
+	s.look(s.heard + m.ticks.connect)
 	switch {
 	case m.drain.Load() > 0:
 		s.leave()
@@ -173,8 +180,16 @@ func (m *Manager) Tick() {
 		m.unbindLater(b)
 	}
 	m.clearSome()
+	now, unix := m.now.Add(1), time.Now().Unix()
+	slept := unix-m.unix > maxTick // or the clock was set: who expires by it was looked for too late
+	m.unix = unix
 	for _, sh := range m.shards {
-		sh.loop.Post(sh.tick)
+		if slept {
+			sh.loop.Post(sh.lookAtAll)
+		}
+		if slept || now >= sh.next.Load() {
+			sh.loop.Post(sh.tick)
+		}
 	}
 }
 

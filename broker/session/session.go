@@ -2,6 +2,7 @@ package session
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"slices"
@@ -57,7 +58,7 @@ type Session struct {
 type extra struct {
 	more    []*hub.Subscription // to other channels than the first
 	waiting []wire.Request      // come while busy
-	backlog uint32              // ticks that the socket has been backed up without a break
+	backlog uint32              // the tick that found the socket backed up, without a break since, or 0
 	replied int32               // bytes of replies written behind the backlog
 }
 
@@ -240,7 +241,7 @@ func (s *Session) Broken(string) { s.end(wire.CloseBadRequest) }
 
 // Heard is transport.Receiver's.
 func (s *Session) Heard() {
-	s.heard = s.shard.now
+	s.heard = s.m.now.Load()
 	s.pinged = false
 }
 
@@ -292,6 +293,9 @@ func (s *Session) Backlogged() bool { return s.conn.Backlogged() }
 
 // Write is hub.Subscriber's.
 func (s *Session) Write(b *wire.Batch) {
+	if sh := s.shard; sh.delivered == 0 {
+		sh.wake(s.m.now.Load() + 1) // the metrics are told
+	}
 	s.shard.delivered += len(b.Frames)
 	s.put(b)
 }
@@ -302,7 +306,7 @@ func (s *Session) Gap(channel string, after, id int64) {
 	s.send(wire.Event{Type: wire.TypeGap, Channel: channel, After: &after, ID: &id})
 }
 
-// tick is the session's housekeeping, once a second.
+// tick is the session's housekeeping, when due says so.
 func (s *Session) tick(now uint32, unix int64) {
 	o := &s.m.ticks
 	silent := now - s.heard
@@ -325,13 +329,18 @@ func (s *Session) tick(now uint32, unix int64) {
 	if s.state == closed { // by the write of the ping
 		return
 	}
-	if !s.conn.Backlogged() {
+	if s.conn.Backlogged() {
+		e := s.need()
+		if e.backlog = cmp.Or(e.backlog, now); now+1-e.backlog >= o.slow {
+			s.close(wire.CloseSlow, "unread for too long", 0)
+			return
+		}
+	} else {
 		s.caughtUp()
 		s.inboxRetry()
-	} else if e := s.need(); e.backlog+1 >= o.slow {
-		s.close(wire.CloseSlow, "unread for too long", 0)
-	} else {
-		e.backlog++
+	}
+	if s.unasserted {
+		s.assertLater(true, func() {})
 	}
 }
 

@@ -1,19 +1,23 @@
 package session
 
 import (
+	"math"
+	"sync/atomic"
 	"time"
 
 	"switchboard/broker/loop"
 	"switchboard/internal/wire"
 )
 
-// shard is the sessions of one loop. All of it belongs to the loop.
+// shard is the sessions of one loop. All but next belongs to the loop.
 type shard struct {
 	m         *Manager
 	loop      *loop.Loop
 	sessions  []*Session
-	now       uint32 // ticks since the start, one a second
-	delivered int    // messages since the last tick
+	due       []uint32      // of each of them: the tick at which it is looked at
+	next      atomic.Uint32 // the first tick at which something is due; only the loop sets it
+	renewal   renewal
+	delivered int // messages since the last tick
 
 	wishing map[*Session]*wish // those that are being connected
 
@@ -22,36 +26,100 @@ type shard struct {
 	bytes     int          // of that
 }
 
+// never is a tick that does not come.
+const never = math.MaxUint32
+
+func newShard(m *Manager, l *loop.Loop) *shard {
+	sh := &shard{m: m, loop: l}
+	sh.next.Store(never)
+	return sh
+}
+
 func (sh *shard) add(s *Session) {
 	s.index = int32(len(sh.sessions))
 	sh.sessions = append(sh.sessions, s)
+	sh.due = append(sh.due, never)
 	sh.m.count.Add(1)
+	if s.index == 0 {
+		sh.renewal.begin(s.heard)
+	}
 }
 
 func (sh *shard) remove(s *Session) {
 	last := len(sh.sessions) - 1
-	sh.sessions[s.index] = sh.sessions[last]
+	sh.sessions[s.index], sh.due[s.index] = sh.sessions[last], sh.due[last]
 	sh.sessions[s.index].index = s.index
 	sh.sessions[last] = nil
-	sh.sessions = sh.sessions[:last]
+	sh.sessions, sh.due = sh.sessions[:last], sh.due[:last]
 	sh.m.count.Add(-1)
 }
 
-// tick walks all sessions: a pointer and a few comparisons each, less than a timer costs.
-// One in every refresh interval has its binding renewed, so that renewal never comes in a burst.
+// wake has the shard tick at that tick, if not before.
+func (sh *shard) wake(at uint32) {
+	if at < sh.next.Load() {
+		sh.next.Store(at)
+	}
+}
+
+// look has s looked at at that tick, if not before.
+func (s *Session) look(at uint32) {
+	sh := s.shard
+	if s.state != closed && at < sh.due[s.index] {
+		sh.due[s.index] = at
+		sh.wake(at)
+	}
+}
+
+// soon has s looked at by the next tick.
+func (s *Session) soon() { s.look(s.m.now.Load() + 1) }
+
+// lookAtAll has the next tick pass nobody over.
+func (sh *shard) lookAtAll() {
+	clear(sh.due)
+	sh.wake(0)
+}
+
+// tick looks at the sessions that are due, and finds them by their numbers alone: a look at each of 15,000, and at
+// whether its socket is backed up, took 2 ms a second. A loop with nothing due is not even woken, which costs 0.3 to
+// 1 ms.
 func (sh *shard) tick() {
-	sh.now++
-	unix := time.Now().Unix()
-	every := max(1, uint32(sh.m.opts.Refresh/time.Second))
+	now, unix := sh.m.now.Load(), time.Now().Unix()
+	next := uint32(never)
+	sh.next.Store(never)                         // whoever is due sooner than he is told below wakes by himself
 	for i := len(sh.sessions) - 1; i >= 0; i-- { // backwards: closing moves the last into the gap
-		s := sh.sessions[i]
-		s.tick(sh.now, unix)
-		if s.state == open && (s.unasserted || (uint32(i)+sh.now)%every == 0) {
-			s.assertLater(s.unasserted, func() {})
+		if sh.due[i] <= now {
+			s := sh.sessions[i]
+			sh.due[i] = never
+			s.tick(now, unix)
+			s.look(s.due(now, unix))
+			continue
 		}
+		next = min(next, sh.due[i])
+	}
+	sh.wake(next)
+	if len(sh.sessions) > 0 {
+		sh.wake(sh.renew(now))
 	}
 	if sh.delivered > 0 {
 		sh.m.opts.Metrics.Delivered(sh.delivered)
 		sh.delivered = 0
 	}
+}
+
+// due is the tick at which s must be looked at, as things are.
+func (s *Session) due(now uint32, unix int64) uint32 {
+	o := &s.m.ticks
+	at := s.heard + o.ping
+	switch {
+	case s.state != open:
+		return s.heard + o.connect
+	case s.unasserted || s.extra != nil && s.extra.backlog > 0 || s.inbox.dirty || s.inbox.owed() > 0:
+		return now + 1
+	case s.pinged:
+		at += o.ping
+	}
+	if s.expires != 0 {
+		at = min(at, now+uint32(min(max(int64(s.expires)-unix, 1), int64(o.ping))))
+	}
+	return at
 }

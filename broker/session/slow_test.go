@@ -23,6 +23,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m, goleak.IgnoreCurrent()) }
 
 // socket is a connection whose peer reads when the test says so.
 type socket struct {
+	full       bool // the next write stays behind
 	backlogged bool
 	written    []wire.Event
 	bytes      int
@@ -34,6 +35,7 @@ type socket struct {
 }
 
 func (s *socket) Write(b *wire.Batch) {
+	s.backlogged = s.backlogged || s.full
 	if s.writes++; s.blind {
 		return
 	}
@@ -65,12 +67,17 @@ type desk struct {
 }
 
 func newDesk(t *testing.T, o session.Options) *desk {
-	d := &desk{t: t, loop: loop.New(0), pool: work.New(8), queue: queue.NewMemory(queue.Options{}, nil), sock: new(socket)}
+	return newDeskOn(t, o, func(q queue.Queue) queue.Queue { return q })
+}
+
+// newDeskOn is newDesk with something between the manager and the queue.
+func newDeskOn(t *testing.T, o session.Options, over func(queue.Queue) queue.Queue) *desk {
+	d := &desk{t: t, loop: loop.New(0), pool: work.New(8), queue: over(queue.NewMemory(queue.Options{}, nil)), sock: new(socket)}
 	reg, self := registry.NewMemory(registry.Options{}), func() string { return "me" }
 	o.Loops, o.Pool, o.Queue, o.Registry, o.ServerID = []*loop.Loop{d.loop}, d.pool, d.queue, reg, self
 	o.Hub = hub.New(hub.Options{Loops: o.Loops, Pool: d.pool, Registry: reg, Queue: d.queue, ServerID: self})
 	d.Manager = session.New(o)
-	d.do(func() { d.to = d.Accept(d.loop, d.sock, transport.Hello{Client: "phone"}) })
+	d.do(func() { d.to = d.Accept(d.loop, d.sock, transport.Hello{Client: "phone", Token: "t"}) })
 	d.settle()
 	d.do(func() {
 		if len(d.sock.written) == 0 || d.sock.written[0].Type != wire.TypeConnected {
@@ -103,15 +110,30 @@ func (d *desk) tick(n int) {
 	}
 }
 
-func (d *desk) backlog(full bool) { d.do(func() { d.sock.backlogged = full }) }
+// backlog has the peer read everything, or leave the answer to a ping unread.
+func (d *desk) backlog(full bool) {
+	d.do(func() { d.sock.full, d.sock.backlogged = full, false })
+	if full {
+		d.pong()
+	}
+}
+
+// pong has something written that is not looked at.
+func (d *desk) pong() {
+	d.do(func() {
+		d.sock.blind = true
+		d.to.Receive([]byte(`{"type":"ping"}`))
+		d.sock.blind = false
+	})
+}
 
 // drained is the peer reading everything, and then nothing again.
 func (d *desk) drained() {
 	d.do(func() {
-		d.sock.backlogged = false
+		d.sock.full, d.sock.backlogged = false, false
 		d.to.Writable()
-		d.sock.backlogged = true
 	})
+	d.backlog(true)
 	d.settle()
 }
 

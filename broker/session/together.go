@@ -26,11 +26,18 @@ func (s *Session) put(b *wire.Batch) {
 	}
 	if sh.gathering != s || sh.bytes+size > maxGathered {
 		sh.flush(s)
-		s.conn.Write(b)
+		s.write(b)
 		return
 	}
 	sh.gathered = append(sh.gathered, b.Frames...)
 	sh.bytes += size
+}
+
+// write hands b to the connection. While a socket is backed up each tick counts.
+func (s *Session) write(b *wire.Batch) {
+	if s.conn.Write(b); s.conn.Backlogged() {
+		s.soon()
+	}
 }
 
 // flush writes what was gathered for s.
@@ -40,7 +47,7 @@ func (sh *shard) flush(s *Session) {
 	}
 	b := wire.Batch{Frames: sh.gathered}
 	sh.gathered, sh.bytes = nil, 0 // the write may end the session, which writes again
-	s.conn.Write(&b)
+	s.write(&b)
 	if sh.gathered == nil {
 		clear(b.Frames)
 		sh.gathered = b.Frames[:0]
