@@ -43,6 +43,8 @@ type Redis struct {
 	// Of appends: each script without and with waiting for replicas.
 	appendChannel, appendClient [2]*redispipe.Group
 
+	bind, read *redispipe.Group
+
 	horizon horizon
 }
 
@@ -53,6 +55,8 @@ func NewRedis(pipe *redispipe.Pipe, opts Options) *Redis {
 	opts = opts.withDefaults()
 	r := &Redis{pipe: pipe, opts: opts, keys: keys{opts.Prefix}}
 	ttl := func(d time.Duration) any { return decimal(millis(d)) }
+	r.bind = &redispipe.Group{Script: bindScript, Shared: []any{ttl(opts.RecordTTL), &r.horizon}}
+	r.read = &redispipe.Group{Script: readChannelScript, Shared: []any{strconv.Itoa(MaxPageBytes)}}
 	for i, durable := range []any{"0", "1"} {
 		r.appendChannel[i] = &redispipe.Group{Script: appendChannelScript, Durable: i == 1, Shared: []any{
 			strconv.Itoa(opts.ChannelCap), decimal(opts.ChannelMaxBytes), ttl(opts.ChannelTTL), ttl(opts.MetaTTL), ttl(opts.KeyTTL),

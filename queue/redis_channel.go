@@ -52,17 +52,38 @@ func (r *Redis) ReadChannel(ctx context.Context, channel string, after int64, li
 	return page, nil
 }
 
-// readChannel is one run of the script; at is the score up to which it looked.
+// readChannel is one answer of the script; at is the score up to which it looked.
 func (r *Redis) readChannel(ctx context.Context, channel, after string, limit int) (page Page, at string, err error) {
-	reply, err := r.eval(ctx, readChannelScript, []string{r.keys.channel(channel), r.keys.channelMeta(channel)},
-		after, min(limit, maxPage), MaxPageBytes)
-	if err != nil {
-		return Page{}, "", err
+	target := redispipe.Target{
+		Group: r.read, Keys: []string{r.keys.channel(channel), r.keys.channelMeta(channel)}, Args: []any{after, min(limit, maxPage)},
 	}
-	page = Page{Floor: reply.integer(), Last: reply.integer(), Hole: reply.integer(), From: reply.integer(), Complete: reply.integer() == 1, More: reply.integer() == 1}
-	at = reply.text()
-	page.Messages, _ = decode(reply.texts())
-	return page, at, reply.err
+	for {
+		answers, err := r.pipe.EvalEach(ctx, target)
+		if err == nil {
+			err = answers[0].Err
+		}
+		if err != nil {
+			return Page{}, "", err
+		}
+		if answers[0].Value == "" {
+			continue // others in the same run had so much that this one was left out
+		}
+		list, _ := answers[0].Value.([]any)
+		return pageOf(list)
+	}
+}
+
+// pageOf takes an answer of read_channel apart.
+func pageOf(list []any) (page Page, at string, err error) {
+	texts := make([]string, max(1, len(list)))
+	for i := range list {
+		texts[i], _ = list[i].(string)
+	}
+	l := line{left: texts[0]}
+	page = Page{Floor: l.integer(), Last: l.integer(), Hole: l.integer(), From: l.integer(), Complete: l.integer() == 1, More: l.integer() == 1}
+	at = l.text()
+	page.Messages, _ = decode(texts[1:])
+	return page, at, l.err
 }
 
 // ChannelSize implements [Queue].

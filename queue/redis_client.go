@@ -11,30 +11,22 @@ import (
 	"switchboard/internal/redispipe"
 )
 
-// Bind implements [Queue].
+// Bind implements [Queue]. Those that come at once share a run of the script.
 func (r *Redis) Bind(ctx context.Context, c Claim) (Bound, error) {
-	client := c.Client
-	reply, err := r.eval(ctx, bindScript, r.clientKeys(client), c.User, c.Server, millis(r.opts.RecordTTL), r.horizon.least(),
-		c.Instance, decimal(c.Attempt))
-	switch {
-	case err != nil:
-	case reply.empty():
-		err = ErrTaken
-	case len(reply.rest) == 1:
-		err = fence(reply.integer())
-	}
-	if err != nil {
-		return Bound{}, fmt.Errorf("bind client %s: %w", client, err)
-	}
-	b := Bound{
-		Generation: reply.integer(), Server: reply.text(), User: reply.text(),
-		Before: reply.integer(), Acked: reply.integer(), Queued: int(reply.integer()), Last: reply.integer(),
-	}
-	r.horizon.read(reply.integer())
-	if reply.err != nil {
-		return Bound{}, fmt.Errorf("bind client %s: %w", client, reply.err)
-	}
-	return b, nil
+	target := redispipe.Target{Group: r.bind, Keys: r.clientKeys(c.Client), Args: []any{c.User, c.Server, c.Instance, decimal(c.Attempt)}}
+	o := outcomes(r, ctx, []redispipe.Target{target}, func(l *line) (b Bound, clock int64) {
+		switch l.left {
+		case "":
+			l.err = ErrTaken
+		case "-1":
+			l.err = ErrStale
+		}
+		b.Generation, b.Before, b.Acked, b.Queued, b.Last = l.integer(), l.integer(), l.integer(), int(l.integer()), l.integer()
+		clock = l.integer()
+		b.Server, b.User = l.text(), l.text()
+		return b, clock
+	}, func(_ int, err error) error { return fmt.Errorf("bind client %s: %w", c.Client, err) })[0]
+	return o.Value, o.Err
 }
 
 // Refresh implements [Queue]. Mostly there is nothing to do, and to see that takes one command of Redis instead of

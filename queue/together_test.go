@@ -1,0 +1,90 @@
+package queue
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"switchboard/internal/redispipe"
+)
+
+// TestRedisTogether: calls that come at once share a run of their script, and each has its own answer.
+func TestRedisTogether(t *testing.T) {
+	client := server.Client(t)
+	f := overRedis(client, Options{})
+	const n = 60
+	name := func(i int) string { return fmt.Sprint("x", i) }
+	last := make([]int64, n)
+	for i := range n {
+		last[i] = push(t, f, name(i), 2)[1]
+	}
+	must(f.Bind(t.Context(), Claim{Client: name(3), User: "other", Server: "b0"}))(t)
+	ok(t, client.Set(t.Context(), f.keys.record(name(5)), "no hash", 0).Err())
+	ok(t, client.Del(t.Context(), f.keys.channel(name(7))).Err())
+	ok(t, client.Set(t.Context(), f.keys.channel(name(7)), "no zset", 0).Err())
+	var all sync.WaitGroup
+	for i := range n {
+		all.Go(func() {
+			b, err := f.Bind(t.Context(), Claim{Client: name(i), User: name(i), Server: "b1", Instance: "run", Attempt: int64(i)})
+			switch i {
+			case 3:
+				fails(t, "another's", err, ErrTaken)
+			case 5:
+				if err == nil || !strings.Contains(err.Error(), "WRONGTYPE") {
+					t.Errorf("bound what is no record: %v", err)
+				}
+			default:
+				if c, _, e := f.Client(t.Context(), name(i)); err != nil || e != nil || c.User != name(i) || c.Generation != b.Generation {
+					t.Errorf("%s is %+v after %+v, %v, %v", name(i), c, b, err, e)
+				}
+			}
+		})
+		all.Go(func() {
+			p, err := f.ReadChannel(t.Context(), name(i), 0, 10)
+			switch {
+			case i == 7 && (err == nil || !strings.Contains(err.Error(), "WRONGTYPE")):
+				t.Errorf("read what is no channel: %v", err)
+			case i != 7 && (err != nil || len(p.Messages) != 2 || p.Last != last[i]):
+				t.Errorf("%s is %+v, %v", name(i), p, err)
+			}
+		})
+	}
+	all.Wait()
+}
+
+// TestRedisMuchTogether: a run of the script reads little more than two pages may have, and the others have their turn
+// in the next.
+func TestRedisMuchTogether(t *testing.T) {
+	f := overRedis(server.Client(t), Options{})
+	r := f.Queue.(*Redis)
+	const n = 8
+	name := func(i int) string { return fmt.Sprint("x", i) }
+	data := []byte(`"` + strings.Repeat("a", 60<<10) + `"`)
+	var targets []redispipe.Target
+	for i := range n {
+		for range 20 {
+			must(f.AppendChannel(t.Context(), ChannelPush{Channel: name(i), Data: data}))(t)
+		}
+		targets = append(targets, redispipe.Target{
+			Group: r.read, Keys: []string{f.keys.channel(name(i)), f.keys.channelMeta(name(i))}, Args: []any{"0", 100},
+		})
+	}
+	left := 0
+	for _, a := range must(r.pipe.EvalEach(t.Context(), targets...))(t) {
+		if a.Value == "" {
+			left++
+		}
+	}
+	equal(t, "left out", left, n-2)
+	var all sync.WaitGroup
+	for i := range n {
+		all.Go(func() {
+			p, err := f.ReadChannel(t.Context(), name(i), 0, 100)
+			if err != nil || len(p.Messages) != 17 || !p.More {
+				t.Errorf("%d messages, more %v, %v", len(p.Messages), p.More, err)
+			}
+		})
+	}
+	all.Wait()
+}
