@@ -11,10 +11,15 @@
 // begins with the number of hints that were ever addressed to this receiver before it: those
 // dropped while there was no link, or while the queue was full, are counted too. A receiver
 // that counted otherwise has missed some, and [Links.Lost] says so. A sender that has nothing
-// to say repeats its number four times a second; one that is silent, or has no link at all, may
-// be losing hints unseen, and counts as losing them. So while all is well nobody
-// needs to look whether a message was stored without a hint, and otherwise it is known within
-// a second and a half that somebody must.
+// to say repeats its number: four times a second for 5 s after the last hint, and also when it dropped one, and
+// every 2 s at rest. One that is silent, or has no link at all, may be losing hints unseen, and counts as losing
+// them. So while all is well nobody needs to look whether a message was stored without a hint, and otherwise it is known
+// within a second and a half that somebody must.
+//
+// Behind a rest it may be 5.5 s, if the first hint is lost on the way: on a network that swallows what is written without
+// an error, or with a sender that is stopped between storing a message and sending its hint. That is the price of links
+// that cost little: n instances have n² of them, and 55 that beat four times a second took most of a core. A hint
+// that the sender drops itself is told as fast as ever.
 //
 // The number in the first batch of a link is not compared with anything: what was dropped
 // before it, nobody can tell. It counts as a loss, and so does the end of a link.
@@ -37,8 +42,8 @@
 //	data of a hint          64 KiB; longer data is left out
 //	batch                   about 64 KiB written, at most 1 MiB read
 //	hints queued per link   16,384 and 8 MiB, and as many being written
-//	heartbeat               250 ms
-//	link is deaf after      1 s without a batch; it is hung up on after 10 s
+//	heartbeat               250 ms for 5 s after a hint, then 2 s
+//	link is deaf after      1 s without a batch, at rest 5 s; it is hung up on after 10 s
 //	one write, one dial     5 s
 //	wait between dials      100 ms to 2 s, each between half and the whole of it
 //	inbound links           4,096

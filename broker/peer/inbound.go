@@ -8,8 +8,9 @@ import (
 )
 
 const (
-	deafAfter  = time.Second // without a batch; four heartbeats
-	deafEvery  = time.Second // how often Lost says so
+	deafAfter  = time.Second     // without a batch on a link in use; four heartbeats
+	restDeaf   = 5 * time.Second // the same of a link at rest
+	deafEvery  = time.Second     // how often Lost says so
 	maxInbound = 4096
 )
 
@@ -38,6 +39,7 @@ type source struct {
 
 	// All are guarded by inbound.mu.
 	heard time.Time // the last batch, or the beginning
+	used  time.Time // the last hint, arrived or missed
 	begun bool      // a batch has come
 	next  uint64    // the number that the next one should have
 }
@@ -84,10 +86,23 @@ func (in *inbound) begin(from string, stop context.CancelFunc) (*source, error) 
 func (in *inbound) batch(s *source, number uint64, n int) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
+	s.heard = in.now()
+	if n > 0 || s.begun && number != s.next {
+		s.used = s.heard
+	}
 	if !s.begun || number != s.next {
 		in.evidence = true
 	}
-	s.begun, s.next, s.heard = true, number+uint64(n), in.now()
+	s.begun, s.next = true, number+uint64(n)
+}
+
+// patience is how long s may be silent: what its sender promised with the last batch. The sender takes a link for in
+// use a little longer than we do, as it counts from the same hint.
+func (s *source) patience() time.Duration {
+	if s.heard.Sub(s.used) < inUse-2*heartbeat {
+		return deafAfter
+	}
+	return restDeaf
 }
 
 func (in *inbound) end(from string, s *source) {
@@ -115,7 +130,7 @@ func (in *inbound) lost() bool {
 // deafLocked reports whether a live server cannot be heard.
 func (in *inbound) deafLocked(now time.Time) bool {
 	for id := range in.live {
-		if s := in.sources[id]; s == nil || now.Sub(s.heard) > deafAfter {
+		if s := in.sources[id]; s == nil || now.Sub(s.heard) > s.patience() {
 			return true
 		}
 	}

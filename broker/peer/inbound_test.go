@@ -69,20 +69,32 @@ func TestLostByFirstNumberZero(t *testing.T) {
 }
 
 func TestLostByDeafness(t *testing.T) {
+	for name, c := range map[string]struct {
+		hints    int // in the last batch
+		patience time.Duration
+	}{
+		"in use":  {1, time.Second},
+		"at rest": {0, 5 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) { lostByDeafness(t, c.hints, c.patience) })
+	}
+}
+
+func lostByDeafness(t *testing.T, hints int, patience time.Duration) {
 	in, now := clocked()
 	if in.lost() {
 		t.Error("alone, and something is lost")
 	}
 	in.setLive(map[string]bool{"a": true})
 	s, _ := in.mustBegin(t, "a")
-	in.batch(s, 0, 0)
+	in.batch(s, 0, hints)
 	in.lost()
 	for _, step := range []struct {
 		name  string
 		after time.Duration
 		lost  bool
 	}{
-		{"silent for a second", time.Second, false},
+		{"silent as long as it may be", patience, false},
 		{"for longer", time.Millisecond, true},
 		{"told just now", 999 * time.Millisecond, false},
 		{"a second later", time.Millisecond, true},
@@ -95,7 +107,7 @@ func TestLostByDeafness(t *testing.T) {
 		}
 	}
 	*now = now.Add(time.Minute)
-	if in.batch(s, 0, 0); in.lost() {
+	if in.batch(s, uint64(hints), 0); in.lost() {
 		t.Error("it is heard again, nothing is missing, and something is lost")
 	}
 	in.setLive(map[string]bool{"a": true, "b": true})
@@ -103,9 +115,34 @@ func TestLostByDeafness(t *testing.T) {
 		t.Error("a live server without a link is not missed")
 	}
 	*now = now.Add(time.Minute)
-	in.batch(s, 0, 0)
+	in.batch(s, uint64(hints), 0)
 	if in.setLive(map[string]bool{"a": true}); in.lost() {
 		t.Error("a server that is gone is missed")
+	}
+}
+
+// TestPatience follows what a sender promises: it beats quickly for 5 s behind a hint, or one that it dropped.
+func TestPatience(t *testing.T) {
+	in, now := clocked()
+	s, _ := in.mustBegin(t, "a")
+	for _, step := range []struct {
+		name   string
+		after  time.Duration
+		number uint64
+		n      int
+		want   time.Duration
+	}{
+		{"the first batch, whatever its number", 0, 3, 0, restDeaf},
+		{"a hint", time.Second, 3, 1, deafAfter},
+		{"heartbeat", 4 * time.Second, 4, 0, deafAfter},
+		{"the last quick one, perhaps", 500 * time.Millisecond, 4, 0, restDeaf},
+		{"at rest", 2 * time.Second, 4, 0, restDeaf},
+		{"one is missing", 2 * time.Second, 5, 0, deafAfter},
+	} {
+		*now = now.Add(step.after)
+		if in.batch(s, step.number, step.n); s.patience() != step.want {
+			t.Errorf("%s: it may be silent for %v, want %v", step.name, s.patience(), step.want)
+		}
 	}
 }
 

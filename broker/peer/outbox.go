@@ -35,12 +35,15 @@ func (o *outbox) add(h Hint, discard bool) bool {
 	defer o.mu.Unlock()
 	number := o.addressed
 	o.addressed++
-	if !o.up || discard {
-		return o.up
+	if !o.up {
+		return false
 	}
 	select {
 	case o.wake <- struct{}{}:
 	default:
+	}
+	if discard {
+		return true
 	}
 	cost := h.cost()
 	o.holed = o.holed || len(h.Name) > maxName || len(o.hints) >= maxQueued || o.bytes+cost > maxQueuedBytes

@@ -73,8 +73,72 @@ func silentLink(t *testing.T, speaks bool) {
 	if silent := time.Since(heard); silent != hangUpAfter {
 		t.Errorf("hung up on after %v", silent)
 	}
-	if times != 9 { // after 1.5, 2.5, …, 9.5 s
+	if times != 5 { // after 5.5, 6.5, …, 9.5 s
 		t.Errorf("lost was true %d times", times)
+	}
+}
+
+// TestHeartbeats: a link at rest beats every 2 s, and four times a second for 5 s behind a hint, also one that was dropped.
+func TestHeartbeats(t *testing.T) {
+	for _, fault := range []Fault{"", Drop} {
+		t.Run("fault "+string(fault), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { heartbeats(t, fault) })
+		})
+	}
+}
+
+func heartbeats(t *testing.T, fault Fault) {
+	l := New(Options{Self: func() string { return "a" }, Fault: fault})
+	var count, last atomic.Uint64
+	p := servePipe(t, func(w http.ResponseWriter, r *http.Request) {
+		conn, err := websocket.Accept(w, r, nil)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer conn.CloseNow()
+		for {
+			_, batch, err := conn.Read(r.Context())
+			if err != nil {
+				return
+			}
+			number, hints, err := decodeBatch(batch, nil)
+			if err != nil {
+				t.Error(err)
+			}
+			count.Add(1)
+			last.Store(number + uint64(len(hints)))
+		}
+	})
+	l.client.Transport.(*http.Transport).DialContext = p.dial
+	l.SetServers([]registry.Server{{ID: "b", Host: "b:1"}})
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error)
+	go func() { done <- l.Run(ctx) }()
+	batches := func(d time.Duration) uint64 {
+		before := count.Load()
+		<-time.After(d)
+		synctest.Wait()
+		return count.Load() - before
+	}
+	batches(5 * time.Second)
+	if n := batches(20 * time.Second); n != 10 {
+		t.Errorf("%d batches in 20 s at rest", n)
+	}
+	l.Send("b", Hint{Kind: Channel, Name: "room"})
+	if batches(heartbeat * 3 / 2); last.Load() != 1 {
+		t.Errorf("the receiver was told of %d hints, want 1", last.Load())
+	}
+	if n := batches(4 * time.Second); n < 15 || n > 16 {
+		t.Errorf("%d batches in 4 s behind a hint", n)
+	}
+	batches(5 * time.Second)
+	if n := batches(20 * time.Second); n != 10 {
+		t.Errorf("%d batches in 20 s at rest again", n)
+	}
+	cancel()
+	if err := <-done; err != nil {
+		t.Error(err)
 	}
 }
 
