@@ -3,6 +3,7 @@ package keepalive
 import (
 	"context"
 	"fmt"
+	"io"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -143,4 +144,26 @@ func TestClose(t *testing.T) {
 	release()
 	<-done
 	s.count(t, 0)
+}
+
+// TestShutdownTooLate: a request that comes behind the last answer is not acted upon, and does not take the answer away.
+func TestShutdownTooLate(t *testing.T) {
+	s := start(t, nil)
+	l := s.takenOver(t)
+	entered, release := s.hold(t)
+	l.send(request("last"))
+	<-entered
+	s.drain((*conn).lastCall)
+	l.send(request("too late"))
+	release()
+	l.expect("last")
+	if err := l.Conn.(interface{ CloseWrite() error }).CloseWrite(); err != nil {
+		t.Fatal(err)
+	}
+	if text, err := io.ReadAll(l.r); len(text) > 0 || err != nil { // a reset is an error
+		t.Errorf("%q, %v", text, err)
+	}
+	if n := s.pushes.Load(); n != 2 {
+		t.Errorf("%d pushes were acted upon", n)
+	}
 }
