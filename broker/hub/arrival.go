@@ -23,7 +23,7 @@ func (c *Channel) position(ctx context.Context, after *int64) (Position, error) 
 
 // ready binds the channel in the registry and reads it, once; after a failure the next caller tries again. Who
 // binds it learns his own position by the same read; known is false for all others. Of 15,000 that come back, each to
-// a channel of its own, each asks the store for its channel once: it were three times with a read
+// a channel of its own, each asks the store for its channel once: it was three times, with a read
 // for the tail's end, one for what was missed, and one in case that a hint had come meanwhile.
 func (c *Channel) ready(ctx context.Context, after *int64) (pos Position, known bool, err error) {
 	if c.bound.Load() {
