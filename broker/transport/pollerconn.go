@@ -23,17 +23,17 @@ const (
 // maxHandshake bounds the bytes of a WebSocket handshake.
 const maxHandshake = 8 << 10
 
-// pollerConn is one connection of the Poller. It lives on its loop.
+// pollerConn is one connection of the Poller. It lives on its loop. Each takes 64 bytes, for which the allocator has
+// room; the next length is 80.
 type pollerConn struct {
-	loop  *pollerLoop
-	conn  gnet.Conn // nil once closed: its descriptor may be somebody else's
-	to    Receiver  // nil before the handshake and after the end
-	ws    *assembly // a fragmented message under way
-	skip  int64     // bytes of a message over the limit that are still to come; -1: up to the line's end
-	state state
+	loop   *pollerLoop
+	conn   gnet.Conn   // nil once closed: its descriptor may be somebody else's
+	to     Receiver    // nil before the handshake and after the end
+	part   *assembly   // a message that comes in fragments, or is too large, is under way
+	handed *handedOver // from net/http, as long as something of it is unread
 
-	handed   *handedOver // from net/http, as long as something of it is unread
-	reserved bool        // turned away: its place is one of the reserve
+	state    state
+	reserved bool // turned away: its place is one of the reserve
 }
 
 // read hands every whole message on; what is incomplete stays in gnet's buffer.
@@ -92,14 +92,14 @@ func (c *pollerConn) readLine(buf []byte) int {
 	limit := c.loop.poller.limits.Message
 	end := bytes.IndexByte(buf, '\n')
 	switch {
-	case c.skip < 0 && end < 0:
+	case c.part != nil && end < 0:
 		return len(buf)
-	case c.skip < 0:
-		c.skip = 0
+	case c.part != nil:
+		c.part = nil
 		c.to.TooLarge()
 		return end + 1
 	case end < 0 && len(buf) > limit:
-		c.skip = -1
+		c.part = &assembly{over: true}
 		return len(buf)
 	case end < 0:
 		return 0
@@ -182,7 +182,7 @@ func (c *pollerConn) Close(reason wire.CloseReason, detail string, afterMS int64
 // linger ends the connection from this side. What gnet still holds goes out first, as far as
 // the peer reads on; memory for that is bounded by what was written before it was Backlogged.
 func (c *pollerConn) linger() {
-	c.to, c.ws = nil, nil
+	c.to, c.part = nil, nil
 	c.state = lingering
 	if c.conn == nil {
 		return

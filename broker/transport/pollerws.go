@@ -22,10 +22,12 @@ const (
 	lastStatus        = 4999 // codes above have no meaning (§7.4.2)
 )
 
-// assembly is a message that comes in fragments.
+// assembly is a message that comes in fragments, or is too large.
 type assembly struct {
 	data []byte
-	over bool // too large: data is gone, and what comes is skipped
+	over bool  // too large: data is gone, and what comes is skipped
+	skip int64 // bytes of the frame at hand that are still to be skipped; a line is skipped up to its end
+	last bool  // that frame is the message's last
 }
 
 // upgrade answers the WebSocket handshake (RFC 6455 §4.2) once it is whole and returns its
@@ -107,10 +109,10 @@ func (c *pollerConn) refuse(status int, why string) {
 // readFrame takes one frame from buf and returns how many bytes that was; 0 means more
 // must come.
 func (c *pollerConn) readFrame(buf []byte) int {
-	if c.skip > 0 {
-		n := min(c.skip, int64(len(buf)))
-		if c.skip -= n; c.skip == 0 && c.ws == nil {
-			c.to.TooLarge()
+	if a := c.part; a != nil && a.skip > 0 {
+		n := min(a.skip, int64(len(buf)))
+		if a.skip -= n; a.skip == 0 {
+			c.skipped()
 		}
 		return int(n)
 	}
@@ -122,7 +124,7 @@ func (c *pollerConn) readFrame(buf []byte) int {
 	}
 	if err == nil {
 		state := ws.StateServerSide
-		if c.ws != nil {
+		if c.part != nil {
 			state = state.Set(ws.StateFragmented)
 		}
 		err = ws.CheckHeader(h, state)
@@ -139,7 +141,7 @@ func (c *pollerConn) readFrame(buf []byte) int {
 		return len(buf)
 	}
 	head := len(buf) - reader.Len()
-	if !h.OpCode.IsControl() && c.ws.tooLarge(h.Length, c.loop.poller.limits.Message) {
+	if !h.OpCode.IsControl() && c.part.tooLarge(h.Length, c.loop.poller.limits.Message) {
 		return c.skipFrame(h, head)
 	}
 	if int64(len(buf)-head) < h.Length {
@@ -162,15 +164,19 @@ func (a *assembly) tooLarge(n int64, limit int) bool {
 // skipFrame begins to skip the payload of a frame of a message that is too large. The
 // session hears of it behind the last byte of the last fragment.
 func (c *pollerConn) skipFrame(h ws.Header, head int) int {
-	c.skip = h.Length
-	c.ws = &assembly{over: true}
-	if h.Fin {
-		c.ws = nil
-	}
-	if c.skip == 0 && c.ws == nil {
-		c.to.TooLarge()
+	c.part = &assembly{over: true, skip: h.Length, last: h.Fin}
+	if h.Length == 0 {
+		c.skipped()
 	}
 	return head
+}
+
+// skipped is the end of a frame that was skipped.
+func (c *pollerConn) skipped() {
+	if c.part.last {
+		c.part = nil
+		c.to.TooLarge()
+	}
 }
 
 // frame acts on a whole frame.
@@ -187,15 +193,15 @@ func (c *pollerConn) frame(h ws.Header, payload []byte) {
 		c.closed(payload)
 	case ws.OpText:
 		if !h.Fin {
-			c.ws = &assembly{data: bytes.Clone(payload)}
+			c.part = &assembly{data: bytes.Clone(payload)}
 			return
 		}
 		c.message(payload)
 	case ws.OpContinuation:
-		c.ws.data = append(c.ws.data, payload...)
+		c.part.data = append(c.part.data, payload...)
 		if h.Fin {
-			whole := c.ws.data
-			c.ws = nil
+			whole := c.part.data
+			c.part = nil
 			c.message(whole)
 		}
 	}
