@@ -67,6 +67,6 @@ func (m *Manager) allMissed() {
 func (m *Manager) has(client string, generation int64) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	s, a := m.clients[client], m.arriving[client]
+	s, a := m.clients.get(client), m.arriving[client]
 	return s != nil && s.generation == generation || a != nil && a.generation == generation
 }

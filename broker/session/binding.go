@@ -127,7 +127,7 @@ func (m *Manager) unbind(ctx context.Context, b binding) error {
 func (m *Manager) replaced(b binding) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	s := m.clients[b.client]
+	s := m.clients.get(b.client)
 	return s != nil && s.generation > b.generation && s.user == b.user
 }
 

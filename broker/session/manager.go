@@ -28,10 +28,10 @@ type Manager struct {
 	count atomic.Int64  // sessions, connected or not
 	drain atomic.Int64  // ms over which clients come back elsewhere; 0 while nobody has to
 
-	mu      sync.Mutex          // guards the fields below
-	clients map[string]*Session // open sessions
-	users   map[string]int      // how many of them each user has
-	unbinds []binding           // failed, for the next tick
+	mu      sync.Mutex     // guards the fields below
+	clients roster         // open sessions
+	users   map[string]int // how many of them each user has
+	unbinds []binding      // failed, for the next tick
 
 	arriving map[string]*arrival
 	unsure   map[attempt]struct{} // binds that broke off, for the next tick
@@ -39,7 +39,7 @@ type Manager struct {
 
 // New returns a Manager without sessions.
 func New(opts Options) *Manager {
-	m := &Manager{opts: opts.withDefaults(), clients: make(map[string]*Session), users: make(map[string]int)}
+	m := &Manager{opts: opts.withDefaults(), clients: newRoster(), users: make(map[string]int)}
 	m.deadlines = work.NewDeadlines(m.opts.Timeout)
 	m.turns.clients = make(map[string]*turn)
 	m.arriving, m.unsure = make(map[string]*arrival), make(map[attempt]struct{})
@@ -83,11 +83,11 @@ func (m *Manager) Accept(l *loop.Loop, conn transport.Conn, hello transport.Hell
 func (m *Manager) remember(s *Session) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	old := m.clients[s.client]
+	old := m.clients.get(s.client)
 	if old != nil && old.generation > s.generation {
 		return false
 	}
-	m.clients[s.client] = s
+	m.clients.put(s)
 	if s.user != "" {
 		m.users[s.user]++
 	}
@@ -102,8 +102,8 @@ func (m *Manager) remember(s *Session) bool {
 func (m *Manager) forget(s *Session) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.clients[s.client] == s {
-		delete(m.clients, s.client)
+	if m.clients.get(s.client) == s {
+		m.clients.remove(s.client)
 		m.leaveLocked(s)
 	}
 }
@@ -120,7 +120,7 @@ func (m *Manager) leaveLocked(s *Session) {
 func (m *Manager) session(client string) *Session {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.clients[client]
+	return m.clients.get(client)
 }
 
 // with runs f on the loop of the client's session; it is false when there is none here.
