@@ -2,6 +2,7 @@ package queue
 
 import (
 	"fmt"
+	"sync/atomic"
 	"testing"
 
 	"switchboard/internal/redispipe"
@@ -36,6 +37,29 @@ func BenchmarkAppendChannelParallel(b *testing.B) {
 				if _, err := q.AppendChannel(b.Context(), ChannelPush{Channel: "news", Data: payload}); err != nil {
 					b.Error(err)
 					return
+				}
+			}
+		})
+	})
+}
+
+// One op is a batch of a hundred channels.
+func BenchmarkAppendChannels(b *testing.B) {
+	forStores(b, func(b *testing.B, q Queue) {
+		var caller atomic.Int64
+		b.ReportAllocs()
+		b.SetParallelism(8)
+		b.RunParallel(func(pb *testing.PB) {
+			pushes := make([]ChannelPush, 100)
+			for i := range pushes {
+				pushes[i] = ChannelPush{Channel: fmt.Sprint("c", caller.Add(1)), Data: payload}
+			}
+			for pb.Next() {
+				for _, o := range q.AppendChannels(b.Context(), pushes) {
+					if o.Err != nil {
+						b.Error(o.Err)
+						return
+					}
 				}
 			}
 		})
