@@ -11,8 +11,8 @@ import (
 )
 
 // line reads what a script returned for one of many targets: fields with a newline between, from front to back. The
-// first that is not what the script's header says makes err, and all that follow are zero. As one string it is one
-// allocation here, where an array was seven.
+// first that is not what the script's header says makes err, and all that follow are zero. As one string it
+// needs no array and no boxed numbers here.
 type line struct {
 	left string
 	done bool

@@ -43,7 +43,7 @@ type chain struct {
 
 // Many runs pushes that came in one call: those to the same target one after the other, in their order;
 // different targets side by side. All that are first to their targets are stored together, then all that are second, and so
-// on: a goroutine for each target was a sixth of a batch, most of it stacks that grow.
+// on: a goroutine for each target would wait by itself, on a stack that has to grow first.
 //
 // Behind a push that waited for a replica in vain nobody waits at the same target: a thousand that wait one after the
 // other would take a thousand times as long. Those are stored, and not confirmed either.
