@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"switchboard/registry"
@@ -56,11 +57,11 @@ func TestDrainGivesUpWhenTheStoreIsAway(t *testing.T) {
 // late is a registry whose first census misses everybody.
 type late struct {
 	registry.Registry
-	calls *int
+	calls *atomic.Int64
 }
 
 func (l late) Listed(ctx context.Context) ([]string, error) {
-	if *l.calls++; *l.calls == 1 {
+	if l.calls.Add(1) == 1 {
 		return nil, nil
 	}
 	return l.Registry.Listed(ctx)
@@ -71,7 +72,7 @@ func TestServerThatJoinsDuringTheRoundIsNoOrphan(t *testing.T) {
 	w.server("new", 3, 0)
 	w.server("newer", 3, 0)
 	w.loseLease("new") // listed, and again without a lease
-	var calls int
+	var calls atomic.Int64
 	j := w.janitor(func(o *Options) { o.Registry = late{w.registry, &calls} })
 	want(w, "did", w.round(j.QueuesRound), Report{})
 	want(w, "c0", w.channelServers("c0"), []string{"new", "newer"})

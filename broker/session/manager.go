@@ -24,7 +24,6 @@ type Manager struct {
 	ticks     struct{ connect, ping, slow uint32 } // durations in ticks
 
 	now   atomic.Uint32 // ticks since the start, one a second
-	unix  int64         // seconds at the last tick, whose caller alone reads and writes it
 	count atomic.Int64  // sessions, connected or not
 	drain atomic.Int64  // ms over which clients come back elsewhere; 0 while nobody has to
 
@@ -32,6 +31,7 @@ type Manager struct {
 	clients roster         // open sessions
 	users   map[string]int // how many of them each user has
 	unbinds []binding      // failed, for the next tick
+	unix    int64          // seconds at the last tick
 
 	arriving map[string]*arrival
 	unsure   map[attempt]struct{} // binds that broke off, for the next tick
@@ -175,14 +175,14 @@ func (m *Manager) Tick() {
 	m.mu.Lock()
 	unbinds := m.unbinds
 	m.unbinds = nil
+	now, unix := m.now.Add(1), time.Now().Unix()
+	slept := unix-m.unix > maxTick // or the clock was set: who expires by it was looked for too late
+	m.unix = unix
 	m.mu.Unlock()
 	for _, b := range unbinds {
 		m.unbindLater(b)
 	}
 	m.clearSome()
-	now, unix := m.now.Add(1), time.Now().Unix()
-	slept := unix-m.unix > maxTick // or the clock was set: who expires by it was looked for too late
-	m.unix = unix
 	for _, sh := range m.shards {
 		if slept {
 			sh.loop.Post(sh.lookAtAll)
