@@ -8,7 +8,10 @@ import (
 
 // simple says that append can encode e: payloads are left to encoding/json, which also takes their white
 // space out.
-func (e *Event) simple() bool { return e.Data == nil && e.Messages == nil }
+func (e *Event) simple() bool {
+	return e.Data == nil && e.Messages == nil && e.Info == nil && e.Clients == nil && e.Count == nil && e.Users == nil &&
+		e.Next == "" && e.Joined == nil && e.Left == nil
+}
 
 // append is the JSON of a simple event, the same as encoding/json's. `connected` takes 0.35 instead of 2.5 µs, and
 // one allocation instead of five.

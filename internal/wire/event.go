@@ -26,6 +26,21 @@ type Event struct {
 	Message   string          `json:"message,omitempty"`
 	Reconnect *bool           `json:"reconnect,omitempty"`
 	AfterMS   int64           `json:"after_ms,omitempty"`
+	Info      json.RawMessage `json:"info,omitempty"`    // join: what its token or its connect says of the client
+	Clients   *[]Member       `json:"clients,omitempty"` // presence: who is there
+	Next      string          `json:"next,omitempty"`    // presence: the cursor of the next page
+	Count     *int            `json:"count,omitempty"`   // presence: clients
+	Users     *int            `json:"users,omitempty"`   // presence: different users among them
+	Joined    []Member        `json:"joined,omitempty"`  // presence, of a large channel: since it was last told
+	Left      []Member        `json:"left,omitempty"`    // likewise
+}
+
+// Member is one client in a channel.
+type Member struct {
+	Client string          `json:"client"`
+	User   string          `json:"user,omitempty"`
+	Info   json.RawMessage `json:"info,omitempty"`
+	Since  int64           `json:"since,omitempty"` // ms since 1970, on the store's clock
 }
 
 // Stored is one message of a history.
@@ -42,6 +57,8 @@ const (
 	TypePublished    = "published"
 	TypeMessage      = "message"
 	TypeGap          = "gap"
+	TypeJoin         = "join"
+	TypeLeave        = "leave"
 	TypeAccepted     = "accepted"
 	TypeReply        = "reply"
 	TypeRefreshed    = "refreshed"

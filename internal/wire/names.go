@@ -13,6 +13,9 @@ const MaxName = 200
 // to all goes through.
 const AllChannel = "$all"
 
+// UserChannel stands before the name of a user in the system channel of his coming and going.
+const UserChannel = "$user:"
+
 // CheckName says what is wrong with name; kind ("channel", "user", "client") stands
 // in the message. 1 to 200 bytes of UTF-8, no control characters, no white space, no
 // braces: braces would move the Redis Cluster hash tag.

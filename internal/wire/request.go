@@ -59,6 +59,9 @@ type Request struct {
 	After    *int64          `json:"after,omitempty"`
 	ID       int64           `json:"id,omitempty"`
 	Limit    int             `json:"limit,omitempty"`
+	Presence bool            `json:"presence,omitempty"`
+	Cursor   string          `json:"cursor,omitempty"`
+	Info     json.RawMessage `json:"info,omitempty"`
 	Data     json.RawMessage `json:"data,omitempty"`
 }
 
@@ -70,6 +73,7 @@ const (
 	TypePublish     = "publish"
 	TypeAck         = "ack"
 	TypeHistory     = "history"
+	TypePresence    = "presence" // the answer has the same type
 	TypeRequest     = "request"
 	TypeRefresh     = "refresh"
 	TypePing        = "ping"
@@ -149,6 +153,26 @@ func CompactData(data []byte, limit int) ([]byte, error) {
 		return nil, JSONError(json.Unmarshal(data, new(json.RawMessage)))
 	}
 	return buf.Bytes(), nil
+}
+
+// MaxInfo is the most bytes that the others in a channel are told of a client.
+const MaxInfo = 1 << 10
+
+// CompactInfo checks what a client or its token says of it to the others in a channel: a JSON object, or nothing.
+func CompactInfo(info []byte) ([]byte, error) {
+	if len(info) == 0 || string(info) == "null" {
+		return nil, nil
+	}
+	compact, err := CompactData(info, MaxInfo)
+	switch {
+	case len(info) > MaxInfo:
+		return nil, Errorf(TooLarge, "info: %d bytes, at most %d are allowed", len(info), MaxInfo)
+	case err != nil:
+		return nil, Errorf(BadRequest, "info: %s", JSONError(err).Error())
+	case compact[0] != '{':
+		return nil, Errorf(BadRequest, "info: it is no JSON object")
+	}
+	return compact, nil
 }
 
 // JSONError says what is wrong with a JSON text, and where, as an *Error: err is
