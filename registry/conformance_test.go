@@ -31,6 +31,13 @@ func TestConformance(t *testing.T) {
 		{"a channel in use is not pruned", testPruneInUse},
 		{"servers come and go at once", testConcurrentBinding},
 
+		{"a roster has members", testRoster},
+		{"an older connection does not count", testRosterGenerations},
+		{"a roster of nobody is none", testEmptyRoster},
+		{"changes name who watches", testWatchers},
+		{"a dead server's roster goes with its channels", testPresenceOfBuried},
+		{"rosters come in pages", testRosterPages},
+
 		{"a user has clients", testUserClients},
 		{"the higher generation wins", testGenerations},
 		{"neighbouring large generations differ", testLargeGenerations},

@@ -37,6 +37,7 @@ func parseServer(id string, fields map[string]string) Server {
 		Connections: number("connections"),
 		Users:       number("users"),
 		Channels:    number("channels"),
+		Watching:    number("watching"),
 	}
 }
 

@@ -28,3 +28,12 @@ func (p keys) channelList() string { return string(p) + "ch_list" }
 
 // channel is a SET of servers. Each member is owned by that server, after its burial by the janitor.
 func (p keys) channel(channel string) string { return string(p) + "ch_{" + channel + "}" }
+
+// roster is a HASH from client to `<since, ms>:<generation>:<json>`, and the version: the members that server has in
+// channel. Owned by the server, after its burial by the janitor.
+func (p keys) roster(channel, server string) string {
+	return string(p) + "ch_p_{" + channel + "}:" + server
+}
+
+// watchers is a SET of the servers that follow the channel's presence. Owned as channel.
+func (p keys) watchers(channel string) string { return string(p) + "ch_pw_{" + channel + "}" }

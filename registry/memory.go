@@ -20,6 +20,9 @@ type Memory struct {
 	held     sets                 // channels by server
 	clients  sets                 // clients by server
 	channels sets                 // servers by channel; its keys are ch_list
+	watchers sets                 // servers by channel
+	rosters  map[rosterKey]*roster
+	version  int64 // of the roster that was changed last
 	users    map[string]*user
 }
 
@@ -45,6 +48,8 @@ func NewMemory(opts Options) *Memory {
 		held:     sets{},
 		clients:  sets{},
 		channels: sets{},
+		watchers: sets{},
+		rosters:  map[rosterKey]*roster{},
 		users:    map[string]*user{},
 	}
 }

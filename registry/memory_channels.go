@@ -24,6 +24,8 @@ func (m *Memory) UnbindChannel(_ context.Context, server, channel string) error 
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.channels.remove(channel, server)
+	m.watchers.remove(channel, server)
+	delete(m.rosters, rosterKey{channel, server})
 	m.held.remove(server, channel)
 	return nil
 }

@@ -18,6 +18,7 @@ var (
 	enlistScript      = redispipe.MustScript(luaFiles, "enlist")
 	holdScript        = redispipe.MustScript(luaFiles, "hold")
 	buryScript        = redispipe.MustScript(luaFiles, "bury")
+	presenceScript    = redispipe.MustScript(luaFiles, "presence")
 	bindUserScript    = redispipe.MustScript(luaFiles, "bind_user")
 	releaseUserScript = redispipe.MustScript(luaFiles, "release_user")
 	forgetUserScript  = redispipe.MustScript(luaFiles, "forget_user")

@@ -58,6 +58,10 @@ func (r *Redis) unbindChannels(ctx context.Context, server string, channels []st
 	failed := make(each)
 	var vacant []string
 	channels = r.forEach(ctx, failed, channels, nil, "srem", server)
+	if err := r.dropPresence(ctx, server, channels); err != nil {
+		failed.add(channels, err)
+		return failed
+	}
 	channels = r.forEach(ctx, failed, channels, func(channel string, servers int64) {
 		if servers == 0 {
 			vacant = append(vacant, channel)

@@ -30,7 +30,7 @@ func (r *Redis) Beat(ctx context.Context, s Server) error {
 func (r *Redis) beat(ctx context.Context, s Server) error {
 	alive, err := r.eval(ctx, beatScript, []string{r.keys.lease(s.ID), r.keys.tombstone(s.ID)},
 		r.opts.Lease.Milliseconds(), s.Host, s.Version, s.StartedAt.UnixMilli(),
-		s.Connections, s.Users, s.Channels)
+		s.Connections, s.Users, s.Channels, s.Watching)
 	if err != nil {
 		return err
 	}

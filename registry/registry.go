@@ -28,6 +28,7 @@ type Server struct {
 	Connections int64
 	Users       int64
 	Channels    int64
+	Watching    int64 // users that its clients follow
 }
 
 // Binding is where a client of a user was seen last.
@@ -41,6 +42,8 @@ type Binding struct {
 // contract; the suite in conformance_test.go runs over both. All calls are safe for
 // concurrent use, and concurrent calls share round trips.
 type Registry interface {
+	Presence
+
 	// Join announces a server: into s_list, and its first beat.
 	Join(ctx context.Context, s Server) error
 	// Beat renews the lease and the description. It fails with ErrDead once the server

@@ -47,6 +47,7 @@ var Table = []Row{
 	{like(`c_\{.+\}`), "hash", TTL},
 	{like(`ch_list`), "set", Owner},
 	{like(`ch_p_\{.+\}:.+`), "hash", Owner},
+	{like(`ch_pw_\{.+\}`), "set", Owner},
 	{like(`ch_\{.+\}`), "set", Owner},
 	clientLists,
 	{like(`mq_ch_\{.+\}`), "zset", TTL},
@@ -54,6 +55,12 @@ var Table = []Row{
 	{like(`mq_k_\{.+\}:.+`), "string", TTL},
 	{like(`mq_kc_\{.+\}:.+`), "string", TTL},
 	{like(`qq_\{\d+\}`), "list", Capped},
+	{like(`ev_due_\{ev\d+\}`), "zset", TTL},
+	{like(`ev_told_\{ev\d+\}`), "hash", TTL},
+	{like(`ev_watch_\{ev\d+\}`), "hash", TTL},
+	{like(`ev_out_\{ev\d+\}`), "list", TTL},
+	{like(`ev_dead_\{ev\d+\}`), "list", TTL},
+	{like(`ev_m_\{ev\d+\}`), "hash", TTL},
 }
 
 // OfServers are the rows that have no key when no server is left.

@@ -9,6 +9,7 @@
 -- ARGV[5] connections
 -- ARGV[6] users
 -- ARGV[7] channels
+-- ARGV[8] watching, users
 -- returns 1, or 0 when the server was declared dead
 -- cost O(1)
 if redis.call('EXISTS', KEYS[2]) == 1 then return 0 end
@@ -16,6 +17,6 @@ local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 redis.call('HSET', KEYS[1],
   'host', ARGV[2], 'version', ARGV[3], 'started_at', ARGV[4], 'last_active', string.format('%.0f', now),
-  'connections', ARGV[5], 'users', ARGV[6], 'channels', ARGV[7])
+  'connections', ARGV[5], 'users', ARGV[6], 'channels', ARGV[7], 'watching', ARGV[8])
 redis.call('PEXPIRE', KEYS[1], ARGV[1])
 return 1

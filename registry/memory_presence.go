@@ -1,0 +1,116 @@
+package registry
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+var _ Presence = (*Memory)(nil)
+
+type rosterKey struct{ channel, server string }
+
+// roster is the members that a server has in a channel, by client.
+type roster struct {
+	version int64
+	members map[string]Member
+}
+
+// ChangePresence implements [Presence].
+func (m *Memory) ChangePresence(_ context.Context, server, channel string, change PresenceChange) (PresenceChanged, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	key := rosterKey{channel, server}
+	r := m.rosters[key]
+	if r == nil {
+		r = &roster{members: map[string]Member{}}
+	}
+	changed := PresenceChanged{Prev: r.version, Version: r.version, Watchers: m.watchers.sorted(channel)}
+	for _, member := range change.Join {
+		member.Since = m.opts.Now()
+		if held, known := r.members[member.Client]; known {
+			if held.Generation > member.Generation {
+				continue
+			}
+			member.Since = held.Since
+		}
+		r.members[member.Client] = member
+	}
+	for _, member := range change.Leave {
+		if r.members[member.Client].Generation <= member.Generation {
+			delete(r.members, member.Client)
+		}
+	}
+	if len(r.members) == 0 {
+		delete(m.rosters, key)
+		changed.Version = 0
+		return changed, nil
+	}
+	m.version++ // of all rosters, so that one that was empty meanwhile does not repeat itself
+	r.version = m.version
+	m.rosters[key] = r
+	changed.Version = r.version
+	return changed, nil
+}
+
+// Roster implements [Presence].
+func (m *Memory) Roster(_ context.Context, server, channel string) (Roster, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	r := m.rosters[rosterKey{channel, server}]
+	if r == nil {
+		return Roster{}, nil
+	}
+	members := slices.Collect(maps.Values(r.members))
+	sortMembers(members)
+	return Roster{r.version, members}, nil
+}
+
+// RosterPage implements [Presence]. The cursor is the last client of the page before.
+func (m *Memory) RosterPage(ctx context.Context, server, channel, cursor string, limit int) ([]Member, string, error) {
+	all, _ := m.Roster(ctx, server, channel)
+	members := all.Members
+	from, found := slices.BinarySearchFunc(members, cursor, func(m Member, c string) int { return strings.Compare(m.Client, c) })
+	if found {
+		from++
+	}
+	members = members[from:]
+	if limit = max(limit, 1); len(members) <= limit {
+		return members, "", nil
+	}
+	return members[:limit], members[limit-1].Client, nil
+}
+
+// RosterSizes implements [Presence].
+func (m *Memory) RosterSizes(_ context.Context, channel string, servers []string) ([]int, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	sizes := make([]int, len(servers))
+	for i, server := range servers {
+		if r := m.rosters[rosterKey{channel, server}]; r != nil {
+			sizes[i] = len(r.members)
+		}
+	}
+	return sizes, nil
+}
+
+// WatchPresence implements [Presence].
+func (m *Memory) WatchPresence(_ context.Context, server, channel string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.buriedLocked(server) {
+		return fmt.Errorf("watch channel %s: %w", channel, ErrDead)
+	}
+	m.watchers.add(channel, server)
+	return nil
+}
+
+// UnwatchPresence implements [Presence].
+func (m *Memory) UnwatchPresence(_ context.Context, server, channel string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.watchers.remove(channel, server)
+	return nil
+}

@@ -1,0 +1,156 @@
+package registry
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/redis/go-redis/v9"
+	"golang.org/x/sync/errgroup"
+)
+
+var _ Presence = (*Redis)(nil)
+
+// ChangePresence implements [Presence].
+func (r *Redis) ChangePresence(ctx context.Context, server, channel string, change PresenceChange) (PresenceChanged, error) {
+	changed, err := r.changePresence(ctx, server, channel, change)
+	if err != nil {
+		return PresenceChanged{}, fmt.Errorf("presence of channel %s: %w", channel, err)
+	}
+	return changed, nil
+}
+
+func (r *Redis) changePresence(ctx context.Context, server, channel string, change PresenceChange) (c PresenceChanged, err error) {
+	args := append(make([]any, 0, 1+3*len(change.Join)+2*len(change.Leave)), len(change.Join))
+	for _, m := range change.Join {
+		text, err := describeMember(m)
+		if err != nil {
+			return c, fmt.Errorf("client %s: %w", m.Client, err)
+		}
+		args = append(args, m.Client, m.Generation, text)
+	}
+	for _, m := range change.Leave {
+		args = append(args, m.Client, m.Generation)
+	}
+	answer, err := r.pipe.Eval(ctx, presenceScript, []string{r.keys.roster(channel, server), r.keys.watchers(channel)}, args...)
+	if err != nil {
+		return c, err
+	}
+	fields := answer.([]any)
+	c.Prev, err = strconv.ParseInt(fields[0].(string), 10, 64)
+	if err == nil {
+		c.Version, err = strconv.ParseInt(fields[1].(string), 10, 64)
+	}
+	if err != nil {
+		return c, err
+	}
+	for _, name := range fields[2].([]any) {
+		c.Watchers = append(c.Watchers, name.(string))
+	}
+	slices.Sort(c.Watchers)
+	return c, nil
+}
+
+// Roster implements [Presence]. Entries that nobody here has written are left out.
+func (r *Redis) Roster(ctx context.Context, server, channel string) (Roster, error) {
+	fields, err := r.fields(ctx, r.keys.roster(channel, server))
+	if err != nil {
+		return Roster{}, fmt.Errorf("roster of channel %s: %w", channel, err)
+	}
+	var roster Roster
+	roster.Version, _ = strconv.ParseInt(fields[versionField], 10, 64)
+	for client, value := range fields {
+		if m, ok := parseMember(client, value); ok && client != versionField {
+			roster.Members = append(roster.Members, m)
+		}
+	}
+	sortMembers(roster.Members)
+	return roster, nil
+}
+
+// RosterPage implements [Presence]. The cursor is that of HSCAN.
+func (r *Redis) RosterPage(ctx context.Context, server, channel, cursor string, limit int) ([]Member, string, error) {
+	members, next, err := r.scanRoster(ctx, server, channel, cursor, limit)
+	if err != nil {
+		return nil, "", fmt.Errorf("roster of channel %s: %w", channel, err)
+	}
+	return members, next, nil
+}
+
+func (r *Redis) scanRoster(ctx context.Context, server, channel, cursor string, limit int) (members []Member, next string, err error) {
+	var position uint64
+	if cursor != "" {
+		if position, err = strconv.ParseUint(cursor, 10, 64); err != nil {
+			return nil, "", ErrBadCursor
+		}
+	}
+	cmd := redis.NewScanCmd(ctx, nil, "hscan", r.keys.roster(channel, server), position, "count", max(limit, 1))
+	if err := r.pipe.Do(ctx, cmd); err != nil {
+		return nil, "", err
+	}
+	fields, position := cmd.Val()
+	for i := 0; i+1 < len(fields); i += 2 {
+		if m, ok := parseMember(fields[i], fields[i+1]); ok && fields[i] != versionField {
+			members = append(members, m)
+		}
+	}
+	sortMembers(members)
+	if position != 0 {
+		next = strconv.FormatUint(position, 10)
+	}
+	return members, next, nil
+}
+
+// RosterSizes implements [Presence].
+func (r *Redis) RosterSizes(ctx context.Context, channel string, servers []string) ([]int, error) {
+	sizes := make([]int, len(servers))
+	group, ctx := errgroup.WithContext(ctx)
+	for i, server := range servers {
+		group.Go(func() error {
+			n, err := r.count(ctx, "hlen", r.keys.roster(channel, server))
+			sizes[i] = int(max(n-1, 0)) // one field is the version
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return nil, fmt.Errorf("presence of channel %s: %w", channel, err)
+	}
+	return sizes, nil
+}
+
+// WatchPresence implements [Presence]. The tombstone is looked for behind it, as in BindChannel: a server that was
+// suspended, buried and cleaned meanwhile takes its name out itself.
+func (r *Redis) WatchPresence(ctx context.Context, server, channel string) error {
+	_, err := r.count(ctx, "sadd", r.keys.watchers(channel), server)
+	var buried int64
+	if err == nil {
+		buried, err = r.count(ctx, "exists", r.keys.tombstone(server))
+	}
+	if err == nil && buried == 1 {
+		err = errors.Join(ErrDead, r.UnwatchPresence(ctx, server, channel))
+	}
+	if err != nil {
+		return fmt.Errorf("watch channel %s: %w", channel, err)
+	}
+	return nil
+}
+
+// UnwatchPresence implements [Presence].
+func (r *Redis) UnwatchPresence(ctx context.Context, server, channel string) error {
+	if _, err := r.count(ctx, "srem", r.keys.watchers(channel), server); err != nil {
+		return fmt.Errorf("unwatch channel %s: %w", channel, err)
+	}
+	return nil
+}
+
+// dropPresence removes what server had in the channels.
+func (r *Redis) dropPresence(ctx context.Context, server string, channels []string) error {
+	cmds := make([]redis.Cmder, 0, 2*len(channels))
+	for _, channel := range channels {
+		cmds = append(cmds, redis.NewIntCmd(ctx, "unlink", r.keys.roster(channel, server)),
+			redis.NewIntCmd(ctx, "srem", r.keys.watchers(channel), server))
+	}
+	return r.pipe.DoAll(ctx, cmds)
+}
