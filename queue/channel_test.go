@@ -119,6 +119,34 @@ func testChannelCountCap(t *testing.T, open opener) {
 	equal(t, "last", p.Last, ids[4])
 }
 
+// testChannelOwnBounds has pushes that bring a cap and a TTL of their own.
+func testChannelOwnBounds(t *testing.T, open opener) {
+	f := open(t, Options{ChannelCap: 4})
+	say := func(channel string, cap int, ttl time.Duration) int64 {
+		return must(f.AppendChannel(t.Context(), ChannelPush{Channel: channel, Data: []byte("1"), Cap: cap, TTL: ttl}))(t).ID
+	}
+	ids := push(t, f, "news", 3)
+	newest := say("news", 2, 0)
+	p := must(f.ReadChannel(t.Context(), "news", 0, 10))(t)
+	wantIDs(t, "held under a lower cap", p, []int64{ids[2], newest})
+	equal(t, "floor", p.Floor, ids[1])
+	for range 5 {
+		say("news", 100, 0)
+	}
+	p = must(f.ReadChannel(t.Context(), "news", 0, 10))(t)
+	equal(t, "held under a higher cap", len(p.Messages), 4)
+
+	last := say("brief", 0, f.opts.ChannelTTL/4)
+	f.lapse(t, f.opts.ChannelTTL/3, f.keys.channel("brief"))
+	p = must(f.ReadChannel(t.Context(), "brief", 0, 10))(t)
+	wantIDs(t, "expired", p, nil)
+	equal(t, "last", p.Last, last)
+	long := say("long", 0, 2*f.opts.ChannelTTL)
+	f.lapse(t, f.opts.ChannelTTL*3/2, f.keys.channel("news"))
+	p = must(f.ReadChannel(t.Context(), "long", 0, 10))(t)
+	wantIDs(t, "kept longer", p, []int64{long})
+}
+
 func testChannelByteCap(t *testing.T, open opener) {
 	data := func(size int) []byte { return append(append([]byte{'"'}, bytes.Repeat([]byte("x"), size-2)...), '"') }
 	f := open(t, Options{ChannelMaxBytes: 1000})

@@ -180,6 +180,10 @@ func testAck(t *testing.T, open opener) {
 	} {
 		equal(t, c.name, must(f.Ack(t.Context(), "phone", g, c.id))(t), c.want)
 	}
+	record, known, err := f.Client(t.Context(), "phone")
+	ok(t, err)
+	equal(t, "known", known, true)
+	equal(t, "acked in the record", record.Acked, ids[49])
 	equal(t, "acked", must(f.Bind(t.Context(), Claim{Client: "phone", User: "alice", Server: "b1"}))(t).Acked, ids[49])
 	next := send(t, f, "phone", 1)
 	g = bound(t, f, "phone")

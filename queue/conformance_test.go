@@ -36,6 +36,7 @@ var conformance = []struct {
 	{"many client appends", testManyClientAppends},
 	{"channel capped by count", testChannelCountCap},
 	{"channel capped by bytes", testChannelByteCap},
+	{"channel with bounds of its own", testChannelOwnBounds},
 	{"channel recovery", testChannelRecovery},
 	{"channel pages by count", testChannelPagesByCount},
 	{"channel pages by bytes", testChannelPagesByBytes},

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // maxID is the highest integer below which a double counts one by one.
@@ -19,6 +20,9 @@ const epochMS = 1577836800000
 const idsPerMS = 4096
 
 var errMalformed = errors.New("not <id>:<json>")
+
+// IDAt is the lowest id that a queue gives at that moment, unless it is ahead of the clock.
+func IDAt(t time.Time) int64 { return max(0, (t.UnixMilli()-epochMS)*idsPerMS) }
 
 // nextID is the id, or generation, that follows last at a moment in Unix milliseconds.
 func nextID(nowMS, last int64) int64 {

@@ -2,6 +2,7 @@ package queue
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -46,7 +47,7 @@ func (m *Memory) AppendChannel(_ context.Context, push ChannelPush) (Appended, e
 	if push.Durable {
 		return Appended{}, fmt.Errorf("append to channel %s: %w", push.Channel, ErrNoReplicas)
 	}
-	a := m.appendChannel(push.Channel, push.Data, push.Key)
+	a := m.appendChannel(push)
 	if m.owners != nil { // outside the lock: owners has one of its own
 		a.Servers = m.owners(push.Channel)
 	}
@@ -58,7 +59,10 @@ func (m *Memory) AppendChannels(ctx context.Context, pushes []ChannelPush) []Out
 	return each(ctx, pushes, m.AppendChannel)
 }
 
-func (m *Memory) appendChannel(channel string, data []byte, key string) Appended {
+func (m *Memory) appendChannel(push ChannelPush) Appended {
+	channel, key := push.Channel, push.Key
+	limit := min(cmp.Or(push.Cap, m.opts.ChannelCap), m.opts.ChannelCap)
+	ttl := min(cmp.Or(push.TTL, m.opts.ChannelTTL), m.opts.MetaTTL)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	now := m.nowLocked()
@@ -73,14 +77,14 @@ func (m *Memory) appendChannel(channel string, data []byte, key string) Appended
 		c = &memoryChannel{}
 	}
 	a := Appended{ID: nextID(now, c.last), Prev: c.last}
-	message := Message{ID: a.ID, Data: bytes.Clone(data)}
+	message := Message{ID: a.ID, Data: bytes.Clone(push.Data)}
 	c.messages = append(c.messages, message)
 	c.bytes += int64(memberSize(message))
 	c.last = a.ID
-	for n := len(c.messages); n > 1 && (n > m.opts.ChannelCap || c.bytes > m.opts.ChannelMaxBytes); n-- {
+	for n := len(c.messages); n > 1 && (n > limit || c.bytes > m.opts.ChannelMaxBytes); n-- {
 		c.drop(1)
 	}
-	c.expires, c.forgetting = now+millis(m.opts.ChannelTTL), now+millis(m.opts.MetaTTL)
+	c.expires, c.forgetting = now+millis(ttl), now+millis(m.opts.MetaTTL)
 	m.channels.put(channel, c, now)
 	if key != "" {
 		m.rememberLocked(key, a.ID, now)

@@ -43,6 +43,9 @@ type ChannelPush struct {
 	Data    []byte // compact JSON
 	Key     string // idempotency key, empty for none
 	Durable bool   // return only when a replica has it, else ErrNotReplicated; see there
+	// Cap and TTL take the place of ChannelCap, below it, and of ChannelTTL, up to MetaTTL. Zero means those.
+	Cap int
+	TTL time.Duration
 }
 
 // Appended is what AppendChannel did.
@@ -131,6 +134,7 @@ type Client struct {
 	Since      time.Time // of the current binding, on the store's clock
 	Queued     int
 	Last       int64 // last id ever assigned in its queue
+	Acked      int64 // highest id that the client acknowledged, whichever the session
 }
 
 // Queue keeps what has not been received yet. Both implementations, [Redis] and [Memory],

@@ -1,11 +1,13 @@
 package queue
 
 import (
+	"cmp"
 	"context"
 	"embed"
 	"errors"
 	"fmt"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -42,6 +44,7 @@ type Redis struct {
 
 	// Of appends: each script without and with waiting for replicas.
 	appendChannel, appendClient [2]*redispipe.Group
+	bounded                     sync.Map // [2]*redispipe.Group by bounds: of pushes that bring their own
 
 	bind, read *redispipe.Group
 
@@ -57,17 +60,46 @@ func NewRedis(pipe *redispipe.Pipe, opts Options) *Redis {
 	ttl := func(d time.Duration) any { return decimal(millis(d)) }
 	r.bind = &redispipe.Group{Script: bindScript, Shared: []any{ttl(opts.RecordTTL), &r.horizon}}
 	r.read = &redispipe.Group{Script: readChannelScript, Shared: []any{strconv.Itoa(MaxPageBytes)}}
+	r.appendChannel = r.channelAppends(bounds{opts.ChannelCap, opts.ChannelTTL})
 	for i, durable := range []any{"0", "1"} {
-		r.appendChannel[i] = &redispipe.Group{Script: appendChannelScript, Durable: i == 1, Shared: []any{
-			strconv.Itoa(opts.ChannelCap), decimal(opts.ChannelMaxBytes), ttl(opts.ChannelTTL), ttl(opts.MetaTTL), ttl(opts.KeyTTL),
-			&r.horizon, durable,
-		}}
 		r.appendClient[i] = &redispipe.Group{Script: appendClientScript, Durable: i == 1, Shared: []any{
 			strconv.Itoa(opts.ClientCap), ttl(opts.ClientTTL), ttl(opts.RecordTTL), ttl(opts.KeyTTL),
 			&r.horizon, durable, fresh(opts.Fresh),
 		}}
 	}
 	return r
+}
+
+// bounds are those of a channel that differ by namespace.
+type bounds struct {
+	cap int
+	ttl time.Duration
+}
+
+func (r *Redis) channelAppends(b bounds) (groups [2]*redispipe.Group) {
+	ttl := func(d time.Duration) any { return decimal(millis(d)) }
+	for i, durable := range []any{"0", "1"} {
+		groups[i] = &redispipe.Group{Script: appendChannelScript, Durable: i == 1, Shared: []any{
+			strconv.Itoa(b.cap), decimal(r.opts.ChannelMaxBytes), ttl(b.ttl), ttl(r.opts.MetaTTL), ttl(r.opts.KeyTTL), &r.horizon, durable,
+		}}
+	}
+	return groups
+}
+
+// channelGroups are those of a push. There are as many as namespaces have different bounds.
+func (r *Redis) channelGroups(push ChannelPush) [2]*redispipe.Group {
+	if push.Cap == 0 && push.TTL == 0 {
+		return r.appendChannel
+	}
+	b := bounds{
+		min(cmp.Or(push.Cap, r.opts.ChannelCap), r.opts.ChannelCap),
+		min(cmp.Or(push.TTL, r.opts.ChannelTTL), r.opts.MetaTTL),
+	}
+	groups, found := r.bounded.Load(b)
+	if !found {
+		groups, _ = r.bounded.LoadOrStore(b, r.channelAppends(b))
+	}
+	return groups.([2]*redispipe.Group)
 }
 
 // group is the one of a push.

@@ -28,7 +28,7 @@ func (r *Redis) AppendChannels(ctx context.Context, pushes []ChannelPush) []Outc
 		if push.Key != "" {
 			keys = append(keys, r.keys.channelKey(push.Channel, push.Key))
 		}
-		targets[i] = redispipe.Target{Group: group(r.appendChannel, push.Durable), Keys: keys, Args: []any{push.Data}}
+		targets[i] = redispipe.Target{Group: group(r.channelGroups(push), push.Durable), Keys: keys, Args: []any{push.Data}}
 	}
 	return outcomes(r, ctx, targets, func(l *line) (a Appended, clock int64) {
 		a.ID, a.Prev, a.Duplicate, clock = l.integer(), l.integer(), l.integer() == 1, l.integer()

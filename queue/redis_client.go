@@ -103,7 +103,7 @@ func (r *Redis) Client(ctx context.Context, client string) (c Client, known bool
 	if since := reply.integer(); since > 0 {
 		c.Since = time.UnixMilli(since)
 	}
-	c.Queued, c.Last = int(reply.integer()), reply.integer()
+	c.Queued, c.Last, c.Acked = int(reply.integer()), reply.integer(), reply.integer()
 	if reply.err != nil {
 		return Client{}, false, fmt.Errorf("look up client %s: %w", client, reply.err)
 	}

@@ -34,6 +34,11 @@ func TestRedisTTLs(t *testing.T) {
 	want(f.keys.channelMeta("news"), 30*24*time.Hour)
 	want(f.keys.channelKey("news", "k"), 10*time.Minute)
 
+	must(f.AppendChannel(t.Context(), ChannelPush{Channel: "long", Data: []byte("1"), TTL: 24 * time.Hour}))(t)
+	want(f.keys.channel("long"), 24*time.Hour)
+	must(f.AppendChannel(t.Context(), ChannelPush{Channel: "longest", Data: []byte("1"), TTL: 1000 * time.Hour}))(t)
+	want(f.keys.channel("longest"), 30*24*time.Hour)
+
 	must(f.AppendClient(t.Context(), ClientPush{Client: "phone", Data: []byte("1"), Key: "k"}))(t)
 	want(f.keys.list("phone"), time.Hour)
 	want(f.keys.record("phone"), 150*time.Minute)

@@ -114,7 +114,7 @@ func (p *Pusher) toChannels(ctx context.Context, pushes []*Push) {
 	start := time.Now()
 	list := make([]queue.ChannelPush, len(pushes))
 	for i, push := range pushes {
-		list[i] = channelPush(push.Name, push.payload())
+		list[i] = p.channelPush(push.Name, push.payload())
 	}
 	outcomes := p.opts.Queue.AppendChannels(ctx, list)
 	took := time.Since(start)

@@ -36,7 +36,7 @@ type Queue interface {
 	Client(ctx context.Context, client string) (queue.Client, bool, error)
 }
 
-// Options configures a Pusher. All fields are required.
+// Options configures a Pusher. All fields but Keep are required.
 type Options struct {
 	Registry Registry
 	Queue    Queue
@@ -47,6 +47,9 @@ type Options struct {
 	Stored   func(kind string, d time.Duration) // a message was stored: "channel" or "client"
 	Epoch    func() uint64                      // changes when the store may have lost messages
 	Lost     func()                             // it has, and Epoch did not say so
+	// Keep is how much of a channel is kept: messages, and how long after the last one; zeros for as much as
+	// of any. Nil means that for all.
+	Keep func(channel string) (messages int, age time.Duration)
 }
 
 // Pusher stores messages and tells their owners.
@@ -78,12 +81,16 @@ type ChannelResult struct {
 // ToChannel stores payload in the channel and tells the servers that hold subscribers.
 func (p *Pusher) ToChannel(ctx context.Context, channel string, payload Payload) (ChannelResult, error) {
 	start := time.Now()
-	a, err := p.opts.Queue.AppendChannel(ctx, channelPush(channel, payload))
+	a, err := p.opts.Queue.AppendChannel(ctx, p.channelPush(channel, payload))
 	return p.inChannel(channel, payload, a, err, time.Since(start))
 }
 
-func channelPush(channel string, p Payload) queue.ChannelPush {
-	return queue.ChannelPush{Channel: channel, Data: p.Data, Key: p.Key, Durable: p.Durable}
+func (p *Pusher) channelPush(channel string, payload Payload) queue.ChannelPush {
+	push := queue.ChannelPush{Channel: channel, Data: payload.Data, Key: payload.Key, Durable: payload.Durable}
+	if p.opts.Keep != nil {
+		push.Cap, push.TTL = p.opts.Keep(channel)
+	}
+	return push
 }
 
 // inChannel goes on with what the store said of a push after so long.
