@@ -1,0 +1,275 @@
+package namespace
+
+import (
+	"strings"
+	"testing"
+)
+
+// words is how the tables say who may do what: subscribe, publish, presence, history.
+func words(s *Set, who Subject, channel string) string {
+	var may []string
+	for _, do := range Actions {
+		ok, _ := s.Decide(who, do, channel)
+		if ok != s.Allows(who, do, channel) {
+			may = append(may, "contradictory")
+		}
+		if ok {
+			may = append(may, do.String())
+		}
+	}
+	return strings.Join(may, " ")
+}
+
+func mustGrant(tb testing.TB, pairs ...string) Grants {
+	tb.Helper()
+	var g Grants
+	for i := 0; i < len(pairs); i += 2 {
+		if err := g.Add(pairs[i], pairs[i+1]); err != nil {
+			tb.Fatal(err)
+		}
+	}
+	return g
+}
+
+func mustSet(tb testing.TB, rules ...Rule) *Set {
+	tb.Helper()
+	s, err := New(rules)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return s
+}
+
+const everything = "subscribe publish presence history"
+
+// TestEveryWord has each word alone in each place.
+func TestEveryWord(t *testing.T) {
+	subjects := map[string]Subject{
+		"without a user":    {},
+		"bob":               {User: "bob"},
+		"alice":             {User: "alice"},
+		"alice with grants": {User: "alice", Grants: mustGrant(t, "room:*", "*")},
+		"the backend":       {Backend: true},
+	}
+	for _, c := range []struct {
+		who  Who
+		fits string // besides the backend
+	}{
+		{Nobody, ""},
+		{Anyone, "without a user, bob, alice, alice with grants"},
+		{Users, "bob, alice, alice with grants"},
+		{Named, "alice, alice with grants"},
+		{Grant, "alice with grants"},
+		{Named | Grant, "alice, alice with grants"},
+		{Users | Grant, "bob, alice, alice with grants"},
+	} {
+		for _, do := range Actions {
+			r := Rule{Name: "room:{user}"}
+			switch do {
+			case Subscribe:
+				r.Subscribe = c.who
+			case Publish:
+				r.Publish = c.who
+			case Presence:
+				r.Presence = c.who
+			case History:
+				r.History = c.who
+			}
+			s := mustSet(t, r)
+			for name, subject := range subjects {
+				want := ""
+				if name == "the backend" {
+					want = everything
+				} else if strings.Contains(", "+c.fits+",", ", "+name+",") {
+					want = do.String()
+				}
+				if got := words(s, subject, "room:alice"); got != want {
+					t.Errorf("%s for %s: %s may %q, want %q", do, c.who, name, got, want)
+				}
+			}
+		}
+	}
+}
+
+func TestLongestPrefix(t *testing.T) {
+	s := mustSet(t,
+		Rule{Name: "*", Subscribe: Anyone},
+		Rule{Name: "chat:*", Publish: Anyone},
+		Rule{Name: "chat:eu:*", Presence: Anyone},
+		Rule{Name: "chat:eu:staff", History: Anyone},
+		Rule{Name: "chat", Subscribe: Anyone, Publish: Anyone},
+		Rule{Name: "inbox:{user}", Subscribe: Named},
+	)
+	for channel, want := range map[string]string{
+		"news":                "subscribe",
+		"chatroom:1":          "subscribe",
+		"chat":                "subscribe publish",
+		"chat:1":              "publish",
+		"chat:1:2:3":          "publish",
+		"chat::":              "publish",
+		"chat:eu":             "publish",
+		"chat:eu:1":           "presence",
+		"chat:eu:staff":       "history",
+		"chat:eu:staff:1":     "presence",
+		"chat:eu:Staff":       "presence",
+		"Chat:1":              "subscribe",
+		":":                   "subscribe",
+		"inbox:alice":         "subscribe",
+		"inbox:alice:x":       "",
+		"inbox:Alice":         "",
+		"inbox:al":            "",
+		"inbox::alice":        "",
+		"a" + ":b:chat:1":     "subscribe",
+		"chat:eu:staff\u200b": "presence", // a zero width space is no white space: it is just another name
+	} {
+		if got := words(s, Subject{User: "alice"}, channel); got != want {
+			t.Errorf("%s: %q, want %q", channel, got, want)
+		}
+	}
+}
+
+func TestNothingFits(t *testing.T) {
+	for name, s := range map[string]*Set{"some": mustSet(t, Rule{Name: "chat:*", Subscribe: Anyone}), "none at all": mustSet(t)} {
+		for _, who := range []Subject{{}, {User: "alice", Grants: mustGrant(t, "*", "*")}, {Backend: true}} {
+			if got := words(s, who, "news"); got != "" {
+				t.Errorf("%s: %+v may %q on a closed channel", name, who, got)
+			}
+		}
+	}
+}
+
+func TestDefaults(t *testing.T) {
+	alice, nobody, backend := Subject{User: "alice"}, Subject{}, Subject{Backend: true}
+	for _, c := range []struct {
+		name string
+		set  *Set
+		who  Subject
+		want string
+	}{
+		{"open", Open(), nobody, everything},
+		{"open", Open(), alice, everything},
+		{"keys", Keyed(false), alice, "subscribe presence history"},
+		{"keys, a grant", Keyed(false), Subject{User: "alice", Grants: mustGrant(t, "*", "*")}, "subscribe presence history"},
+		{"keys, no user", Keyed(false), nobody, ""},
+		{"keys, clients publish", Keyed(true), alice, everything},
+		{"keys, clients publish, no user", Keyed(true), nobody, ""},
+		{"keys, backend", Keyed(false), backend, everything},
+	} {
+		if got := words(c.set, c.who, "news"); got != c.want {
+			t.Errorf("%s: %q, want %q", c.name, got, c.want)
+		}
+		if got := words(c.set, c.who, "$all"); got != "" {
+			t.Errorf("%s: %q on the system's own", c.name, got)
+		}
+	}
+}
+
+// TestNameTricks: alice may have all of chat:1, of what is hers, and what lies behind team:.
+func TestNameTricks(t *testing.T) {
+	s := mustSet(t,
+		Rule{Name: "chat:*", Subscribe: Grant},
+		Rule{Name: "team:*", Subscribe: Grant},
+		Rule{Name: "inbox:{user}", Subscribe: Named},
+		Rule{Name: "*", Publish: Anyone},
+	)
+	alice := Subject{User: "alice", Grants: mustGrant(t, "chat:1", "sub", "team:*", "sub")}
+	for _, channel := range []string{"chat:1", "inbox:alice", "team:a", "team:a:b", "team:..", "team::"} {
+		if ok, why := s.Decide(alice, Subscribe, channel); !ok {
+			t.Errorf("%s: %s", channel, why)
+		}
+	}
+	for name, channel := range map[string]string{
+		"Cyrillic a":             "inbox:\u0430lice",
+		"full width":             "inbox:ａlice",
+		"combining mark":         "inbox:alice\u0301",
+		"zero width joiner":      "inbox:al\u200dice",
+		"right to left mark":     "inbox:alice\u200f",
+		"another case":           "inbox:ALICE",
+		"case in the prefix":     "Chat:1",
+		"dots":                   "chat:1/../2",
+		"dots as a name":         "chat:..",
+		"a path":                 "chat:2/../1",
+		"percent":                "chat:%31",
+		"more behind":            "chat:1:2",
+		"less":                   "chat:",
+		"the prefix alone":       "team:",
+		"no colon":               "team",
+		"named for nobody":       "inbox:",
+		"a colon behind":         "inbox:alice:",
+		"a colon behind a grant": "chat:1:",
+		"a pattern":              "team:*",
+		"all":                    "*",
+		"a star inside":          "team:a*b",
+		"the placeholder":        "inbox:{user}",
+		"braces":                 "chat:{1}",
+		"a NUL":                  "chat:1\x00",
+		"a line":                 "chat:1\n",
+		"a space":                "chat:1 ",
+		"no break space":         "chat:\u00a01",
+		"line separator":         "chat:1\u2028",
+		"not UTF-8":              "chat:1\xff",
+		"overlong":               "chat:" + strings.Repeat("1", 200),
+		"empty":                  "",
+		"the system's":           "$all",
+		"behind a dollar":        "$team:a",
+	} {
+		if ok, why := s.Decide(alice, Subscribe, channel); ok || why == "" {
+			t.Errorf("%s: %q is open: %s", name, channel, why)
+		}
+	}
+	for _, user := range []string{"", "*", "{user}", "alice:x", "alice*", ":", ".."} {
+		for _, channel := range []string{"inbox:", "inbox:alice", "inbox:*"} {
+			if ok, why := s.Decide(Subject{User: user}, Subscribe, channel); ok {
+				t.Errorf("%q may read %s: %s", user, channel, why)
+			}
+		}
+	}
+}
+
+func TestWhy(t *testing.T) {
+	s := mustSet(t, Rule{Name: "chat:*", Subscribe: Users, Publish: Grant}, Rule{Name: "inbox:{user}", Subscribe: Named | Grant, History: Named, NoPresence: true})
+	for _, c := range []struct {
+		who     Subject
+		do      Action
+		channel string
+		want    string
+	}{
+		{Subject{User: "bob"}, Subscribe, "chat:1", "namespace chat:*: subscribe is open to users"},
+		{Subject{}, Subscribe, "chat:1", "namespace chat:*: subscribe is open to users, and the client has no user"},
+		{Subject{User: "bob"}, Publish, "chat:1", "namespace chat:*: publish is open to grant, and no grant of the token fits"},
+		{Subject{User: "bob"}, Presence, "chat:1", "namespace chat:*: presence is open to nobody but the backend"},
+		{Subject{User: "bob"}, Subscribe, "inbox:bob", "namespace inbox:{user}: subscribe is open to named"},
+		{Subject{User: "bob"}, Subscribe, "inbox:al", "namespace inbox:{user}: subscribe is open to named or grant, and no grant of the token fits"},
+		{Subject{User: "bob"}, History, "inbox:al", "namespace inbox:{user}: history is open to named, which is al"},
+		{Subject{Backend: true}, Presence, "inbox:al", "namespace inbox:{user}: presence is off"},
+		{Subject{Backend: true}, Publish, "chat:1", "namespace chat:*: the backend may"},
+		{Subject{}, Subscribe, "news", "no namespace fits the name, so the channel is closed"},
+		{Subject{}, Subscribe, "a b", `channel: character ' ' at byte 1 of the name is not allowed`},
+	} {
+		if _, why := s.Decide(c.who, c.do, c.channel); why != c.want {
+			t.Errorf("%s by %q of %s: %q, want %q", c.do, c.who.User, c.channel, why, c.want)
+		}
+	}
+}
+
+func TestFor(t *testing.T) {
+	s := mustSet(t, Rule{Name: "chat:*", Message: 7, PublishRate: 2.5}, Rule{Name: "slow:*", PublishRate: 0.1})
+	if r := s.For("chat:1"); r == nil || r.Message != 7 || r.Burst() != 3 {
+		t.Errorf("got %+v", r)
+	}
+	if r := s.For("slow:1"); r == nil || r.Burst() != 1 {
+		t.Errorf("got %+v", r)
+	}
+	if s.For("news") != nil || !s.Configured() || Open().Configured() || Keyed(true).For("x") == nil {
+		t.Error("the closed has a rule, or a default has none")
+	}
+}
+
+func BenchmarkDecide(b *testing.B) {
+	s := mustSet(b, Rule{Name: "chat:*", Subscribe: Users}, Rule{Name: "inbox:{user}", Subscribe: Named})
+	for b.Loop() {
+		if !s.Allows(Subject{User: "alice"}, Subscribe, "inbox:alice") {
+			b.Fatal("it is hers")
+		}
+	}
+}

@@ -1,0 +1,62 @@
+package namespace
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Who is a set of those for whom an action is open. The zero value is nobody, so that what a namespace
+// does not mention is closed.
+type Who uint8
+
+// The words of a rule.
+const (
+	Nobody Who = 0         // the backend only
+	Anyone Who = 1 << iota // also who connected without a token
+	Users                  // whoever is a user
+	Grant                  // whoever's token grants the action on the channel
+	Named                  // the user whose name stands in the channel's, as in inbox:{user}
+)
+
+var whoWords = []struct {
+	word string
+	who  Who
+}{{"anyone", Anyone}, {"users", Users}, {"named", Named}, {"grant", Grant}}
+
+// ParseWho reads the words of a rule; whoever fits one of them fits.
+func ParseWho(words ...string) (Who, error) {
+	var sum Who
+	nobody := false
+next:
+	for _, word := range words {
+		if word == "nobody" {
+			nobody = true
+			continue
+		}
+		for _, known := range whoWords {
+			if known.word == word {
+				sum |= known.who
+				continue next
+			}
+		}
+		return 0, fmt.Errorf("%.20q is none of anyone, users, grant, named and nobody", word)
+	}
+	if len(words) == 0 || nobody && sum != 0 {
+		return 0, fmt.Errorf("want anyone, users, grant, named or nobody, or several of the first four")
+	}
+	return sum, nil
+}
+
+// String is the words, as a person would join them.
+func (w Who) String() string {
+	var words []string
+	for _, known := range whoWords {
+		if w&known.who != 0 {
+			words = append(words, known.word)
+		}
+	}
+	if len(words) == 0 {
+		return "nobody"
+	}
+	return strings.Join(words, " or ")
+}
