@@ -11,6 +11,7 @@ import (
 
 	"switchboard/broker/loop"
 	"switchboard/broker/work"
+	"switchboard/internal/wire"
 	"switchboard/queue"
 )
 
@@ -146,6 +147,33 @@ func (h *Hub) useLocked(c *Channel) {
 	}
 }
 
+// Hold keeps the channel as it is, bound or not, until release is called.
+func (h *Hub) Hold(name string) (release func()) {
+	c := h.hold(name)
+	return func() { h.Release(c) }
+}
+
+// Visit shows every subscriber of a channel here, each on its loop, and returns when all were seen. It is not
+// called from a loop.
+func (h *Hub) Visit(name string, see func(Subscriber)) {
+	c := h.Channel(name)
+	if c == nil {
+		return
+	}
+	var wg sync.WaitGroup
+	for i := range c.perLoop {
+		l := &c.perLoop[i]
+		wg.Add(1)
+		h.opts.Loops[i].Post(func() {
+			defer wg.Done()
+			for _, sub := range l.subs {
+				see(sub.to)
+			}
+		})
+	}
+	wg.Wait()
+}
+
 // Release gives back what Acquire held. The channel stays for a tick, so that a client
 // which comes back at once finds it.
 func (h *Hub) Release(c *Channel) {
@@ -207,6 +235,18 @@ func (h *Hub) Subscribers(name string) int {
 		n += int(c.perLoop[i].count.Load())
 	}
 	return n
+}
+
+// Names are the channels held, but for everyone's and what else is the system's own.
+func (h *Hub) Names() (names []string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for name := range h.channels {
+		if !wire.IsSystem(name) {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // Len is how many channels are held.

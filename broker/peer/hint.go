@@ -13,6 +13,8 @@ const (
 	Channel   Kind = iota + 1 // a message is in a channel
 	Client                    // a message is in a client's queue
 	Supersede                 // a client is bound elsewhere
+	Presence                  // a server's roster of a channel has changed
+	User                      // a client of a user has come or gone
 )
 
 const (
@@ -28,7 +30,7 @@ type Hint struct {
 	// Name is the channel's or the client's.
 	Name string
 	// ID of the message, which follows Prev in the queue of Name. For Supersede it is the
-	// generation that the client has elsewhere.
+	// generation that the client has elsewhere, for Presence a version of the roster, which Data names.
 	ID, Prev int64
 	// Data is the message itself when it is small, else nil. It must not change after Send.
 	Data []byte

@@ -1,0 +1,134 @@
+package presence
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"switchboard/registry"
+)
+
+// crowd is the union of the rosters: a client that moves from one server to another may be in two for a moment.
+type crowd struct {
+	large int // above so many clients changes are told together
+
+	clients map[string]present
+	users   map[string]int // clients of each
+
+	joined, left []registry.Member // by the change under way
+
+	moment int64 // grows with each change
+
+	together  bool // changes are kept to be told together
+	newcomers map[string]registry.Member
+	departed  map[string]registry.Member
+}
+
+type present struct {
+	member registry.Member
+	times  int // rosters that name it
+}
+
+func newCrowd(large int) crowd {
+	return crowd{
+		large: large, clients: map[string]present{}, users: map[string]int{},
+		newcomers: map[string]registry.Member{}, departed: map[string]registry.Member{},
+	}
+}
+
+// begin begins a change.
+func (c *crowd) begin() { c.joined, c.left = nil, nil }
+
+func (c *crowd) add(m registry.Member) {
+	p, known := c.clients[m.Client]
+	if known {
+		p.times++
+		c.clients[m.Client] = p
+		c.change(p.member, m)
+		return
+	}
+	c.clients[m.Client] = present{m, 1}
+	c.users[m.User]++
+	c.joined = append(c.joined, m)
+}
+
+func (c *crowd) remove(m registry.Member) {
+	p := c.clients[m.Client]
+	if p.times--; p.times > 0 {
+		c.clients[m.Client] = p
+		return
+	}
+	delete(c.clients, m.Client)
+	if c.users[p.member.User]--; c.users[p.member.User] == 0 {
+		delete(c.users, p.member.User)
+	}
+	c.left = append(c.left, p.member)
+}
+
+// change is a client that says something else of itself than it did. As another user it has left and joined.
+func (c *crowd) change(before, now registry.Member) {
+	p := c.clients[now.Client]
+	if p.member.User == now.User {
+		p.member = now
+		c.clients[now.Client] = p
+		return
+	}
+	times := p.times
+	p.times = 1
+	c.clients[now.Client] = p
+	c.remove(before)
+	c.add(now)
+	c.clients[now.Client] = present{now, times}
+}
+
+// count is how many clients there are, and of how many users; a client without a user counts as a client only.
+func (c *crowd) count() (clients, users int) {
+	users = len(c.users)
+	if c.users[""] > 0 {
+		users--
+	}
+	return len(c.clients), users
+}
+
+// keep keeps the change under way to be told together with others. It is false when it shall be told at once.
+func (c *crowd) keep() bool {
+	if !c.together && len(c.clients) <= c.large {
+		return false
+	}
+	c.together = true
+	for _, m := range c.left {
+		if _, ok := c.newcomers[m.Client]; ok {
+			delete(c.newcomers, m.Client)
+		} else {
+			c.departed[m.Client] = m
+		}
+	}
+	for _, m := range c.joined {
+		if before, ok := c.departed[m.Client]; ok && before.User == m.User {
+			delete(c.departed, m.Client)
+		} else {
+			c.newcomers[m.Client] = m
+		}
+	}
+	return true
+}
+
+// kept gives and forgets what was kept.
+func (c *crowd) kept() (joined, left []registry.Member) {
+	joined = slices.Collect(maps.Values(c.newcomers))
+	left = slices.Collect(maps.Values(c.departed))
+	clear(c.newcomers)
+	clear(c.departed)
+	c.together = len(c.clients) > c.large
+	return joined, left
+}
+
+// members are all, by client.
+func (c *crowd) members() []registry.Member {
+	list := make([]registry.Member, 0, len(c.clients))
+	for _, p := range c.clients {
+		list = append(list, p.member)
+	}
+	slices.SortFunc(list, func(a, b registry.Member) int { return strings.Compare(a.Client, b.Client) })
+	return list
+}

@@ -1,0 +1,236 @@
+package presence
+
+import (
+	"encoding/json"
+	"slices"
+	"sync/atomic"
+
+	"switchboard/broker/loop"
+	"switchboard/internal/wire"
+	"switchboard/registry"
+)
+
+// maxTold is the most clients that are named when changes are told together.
+const maxTold = 100
+
+// Listener is the connection behind a subscription. All methods are called on its loop.
+type Listener interface {
+	// Client is who it is: nobody is told of his own coming.
+	Client() string
+	// Backlogged says that an earlier write has not gone out wholly.
+	Backlogged() bool
+	// Write sends a batch, which is not kept. It may close the connection.
+	Write(b *wire.Batch)
+}
+
+// Subscription is one connection that is told who comes and goes. It belongs to the connection's loop.
+type Subscription struct {
+	about  subject
+	list   *listeners
+	to     Listener
+	loop   *loop.Loop
+	index  int
+	told   int64 // what came up to here it knows
+	behind bool  // its socket was backed up: it is told what is, instead of what has changed
+}
+
+// subject is what one is told of: a channel, or a user.
+type subject interface {
+	// state is what is, and the moment up to which it tells.
+	state() (event wire.Event, moment int64)
+	// opening is the state where a connection is told it before anything happens.
+	opening() (event wire.Event, moment int64, ok bool)
+	// moment is that of now.
+	moment() int64
+	release()
+}
+
+// listeners are the subscriptions of one loop. Only count is touched from elsewhere.
+type listeners struct {
+	subs  []*Subscription
+	count atomic.Int32
+}
+
+// listen begins to tell to of what happens behind this. It runs on l.
+func listen(about subject, list *listeners, l *loop.Loop, to Listener) *Subscription {
+	s := &Subscription{about: about, list: list, to: to, loop: l, index: len(list.subs), told: about.moment()}
+	list.subs = append(list.subs, s)
+	list.count.Store(int32(len(list.subs)))
+	return s
+}
+
+// Start tells a connection that follows a user that he is online, if he is. The caller has told it that it follows.
+func (s *Subscription) Start() {
+	if event, moment, ok := s.about.opening(); ok {
+		s.told = moment
+		s.to.Write(&wire.Batch{Frames: []wire.Frame{event.Encode()}})
+	}
+}
+
+// Close ends it, on its loop.
+func (s *Subscription) Close() {
+	list := s.list
+	last := len(list.subs) - 1
+	list.subs[s.index] = list.subs[last]
+	list.subs[s.index].index = s.index
+	list.subs[last] = nil
+	list.subs = list.subs[:last]
+	list.count.Store(int32(last))
+	s.about.release()
+}
+
+// Resume tells a connection that was behind what is: its socket is writable again.
+func (s *Subscription) Resume() {
+	if !s.behind || s.to.Backlogged() {
+		return
+	}
+	s.behind = false
+	event, moment := s.about.state()
+	s.told = moment
+	s.to.Write(&wire.Batch{Frames: []wire.Frame{event.Encode()}})
+}
+
+// Listen begins to tell to of what happens behind this. It runs on l, the connection's loop, and takes over what Watch held.
+func (v *View) Listen(l *loop.Loop, to Listener) *Subscription {
+	return listen(v, &v.perLoop[l.Index], l, to)
+}
+
+func (v *View) state() (wire.Event, int64) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.snapshot(), v.crowd.moment
+}
+
+func (v *View) opening() (event wire.Event, moment int64, ok bool) { return }
+
+func (v *View) moment() int64 {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.crowd.moment
+}
+
+func (v *View) release() { v.p.Release(v) }
+
+// snapshot is who is there; of a large channel only how many.
+func (v *View) snapshot() wire.Event {
+	clients, users := v.crowd.count()
+	event := wire.Event{Type: wire.TypePresence, Channel: v.channel, Count: &clients, Users: &users}
+	if clients <= v.crowd.large {
+		list := WireMembers(v.crowd.members())
+		event.Clients = &list
+	}
+	return event
+}
+
+// tell lets everybody know of the change under way, at once or together with others.
+func (v *View) tell() {
+	joined, left := v.crowd.joined, v.crowd.left
+	if len(joined)+len(left) == 0 {
+		return
+	}
+	v.crowd.moment++
+	if v.crowd.keep() {
+		return
+	}
+	news := make([]news, 0, len(joined)+len(left))
+	for _, m := range left {
+		news = append(news, v.news(wire.TypeLeave, m, nil))
+	}
+	for _, m := range joined {
+		news = append(news, v.news(wire.TypeJoin, m, m.Info))
+	}
+	v.post(news)
+}
+
+// tellTogether tells what was kept.
+func (v *View) tellTogether() {
+	if !v.crowd.together {
+		return
+	}
+	joined, left := v.crowd.kept()
+	if len(joined)+len(left) == 0 {
+		return
+	}
+	clients, users := v.crowd.count()
+	event := wire.Event{Type: wire.TypePresence, Channel: v.channel, Count: &clients, Users: &users}
+	if len(joined)+len(left) <= maxTold {
+		event.Joined, event.Left = WireMembers(joined), WireMembers(left)
+	}
+	v.post([]news{{frame: event.Encode()}})
+}
+
+// news is something to tell.
+type news struct {
+	frame wire.Frame
+	about string // the client, empty for several
+}
+
+func (v *View) news(kind string, m registry.Member, info json.RawMessage) news {
+	return news{wire.Event{Type: kind, Channel: v.channel, User: m.User, Client: m.Client, Info: info}.Encode(), m.Client}
+}
+
+func (v *View) post(list []news) { v.perLoop.post(v.p.opts.Loops, list, v.crowd.moment) }
+
+// audience is the listeners, by loop.Index.
+type audience []listeners
+
+// post has every loop with listeners tell them.
+func (a audience) post(loops []*loop.Loop, list []news, moment int64) {
+	for i := range a {
+		l := &a[i]
+		if l.count.Load() > 0 {
+			loops[i].Post(func() { l.deliver(list, moment) })
+		}
+	}
+}
+
+// deliver runs on the loop.
+func (l *listeners) deliver(list []news, moment int64) {
+	shared := batchOf(list, "")
+	for i := 0; i < len(l.subs); {
+		s := l.subs[i]
+		switch {
+		case s.behind || s.told >= moment:
+		case s.to.Backlogged():
+			s.behind = true
+		default:
+			s.told = moment
+			l.write(s, list, &shared)
+		}
+		if i < len(l.subs) && l.subs[i] == s { // a failed write takes the subscription out
+			i++
+		}
+	}
+}
+
+func (l *listeners) write(s *Subscription, list []news, shared *wire.Batch) {
+	client := s.to.Client()
+	if !slices.ContainsFunc(list, func(n news) bool { return n.about == client }) {
+		s.to.Write(shared)
+	} else if own := batchOf(list, client); len(own.Frames) > 0 {
+		s.to.Write(&own)
+	}
+}
+
+// batchOf is the news that are not about client.
+func batchOf(list []news, client string) wire.Batch {
+	frames := make([]wire.Frame, 0, len(list))
+	for _, n := range list {
+		if client == "" || n.about != client {
+			frames = append(frames, n.frame)
+		}
+	}
+	return wire.Batch{Frames: frames}
+}
+
+// WireMembers are members as a client is told them.
+func WireMembers(members []registry.Member) []wire.Member {
+	list := make([]wire.Member, len(members))
+	for i, m := range members {
+		list[i] = wire.Member{Client: m.Client, User: m.User, Info: m.Info}
+		if !m.Since.IsZero() {
+			list[i].Since = m.Since.UnixMilli()
+		}
+	}
+	return list
+}

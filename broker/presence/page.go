@@ -1,0 +1,124 @@
+package presence
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"golang.org/x/sync/errgroup"
+
+	"switchboard/registry"
+)
+
+// countPage is how many members one call reads that only counts.
+const countPage = 1000
+
+// Page is some of a channel's clients, and how many there are. Only servers with a lease at this moment count.
+type Page struct {
+	Members []registry.Member
+	Next    string // the cursor of the next page, empty at the end
+	Count   int    // clients in the channel
+	Users   int    // different users among them; with a cursor they are not counted again, and it is -1
+}
+
+// Page reads who is in a channel, about limit clients behind cursor ("" to begin). A client that moves from one server
+// to another meanwhile may be in two pages. registry.ErrBadCursor for a cursor that no page had.
+func (p *Presence) Page(ctx context.Context, channel, cursor string, limit int) (Page, error) {
+	servers, err := p.leased(ctx, channel)
+	if err != nil {
+		return Page{}, err
+	}
+	sizes, err := p.opts.Store.RosterSizes(ctx, channel, servers)
+	if err != nil {
+		return Page{}, err
+	}
+	page := Page{Users: -1}
+	for _, n := range sizes {
+		page.Count += n
+	}
+	if cursor == "" {
+		if page.Users, err = p.countUsers(ctx, channel, servers); err != nil {
+			return Page{}, err
+		}
+	}
+	page.Members, page.Next, err = p.members(ctx, channel, servers, cursor, limit)
+	return page, err
+}
+
+// leased are the servers of the channel that have a lease, in order.
+func (p *Presence) leased(ctx context.Context, channel string) ([]string, error) {
+	servers, err := p.opts.Store.ChannelServers(ctx, channel)
+	if err != nil {
+		return nil, err
+	}
+	live := make([]bool, len(servers))
+	group, ctx := errgroup.WithContext(ctx)
+	for i, server := range servers {
+		group.Go(func() (err error) {
+			_, live[i], err = p.opts.Store.Lease(ctx, server)
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return nil, err
+	}
+	i := -1
+	return slices.DeleteFunc(servers, func(string) bool { i++; return !live[i] }), nil
+}
+
+func (p *Presence) countUsers(ctx context.Context, channel string, servers []string) (int, error) {
+	users := map[string]struct{}{}
+	for _, server := range servers {
+		for cursor, more := "", true; more; more = cursor != "" {
+			members, next, err := p.opts.Store.RosterPage(ctx, server, channel, cursor, countPage)
+			if err != nil {
+				return 0, err
+			}
+			for _, m := range members {
+				if m.User != "" {
+					users[m.User] = struct{}{}
+				}
+			}
+			cursor = next
+		}
+	}
+	return len(users), nil
+}
+
+// members are a page. Its cursor is `<the roster's cursor>@<server>`.
+func (p *Presence) members(ctx context.Context, channel string, servers []string, cursor string, limit int) (list []registry.Member, next string, err error) {
+	if limit <= 0 {
+		return nil, "", nil
+	}
+	within, at, found := strings.Cut(cursor, "@")
+	if cursor != "" && !found {
+		return nil, "", registry.ErrBadCursor
+	}
+	for i, server := range servers {
+		if server < at {
+			continue
+		}
+		if server > at {
+			within = ""
+		}
+		for {
+			members, rest, err := p.opts.Store.RosterPage(ctx, server, channel, within, limit-len(list))
+			if err != nil {
+				return nil, "", err
+			}
+			list = append(list, members...)
+			if len(list) < limit && rest != "" {
+				within = rest
+				continue
+			}
+			if rest != "" {
+				return list, rest + "@" + server, nil
+			}
+			break
+		}
+		if len(list) >= limit && i+1 < len(servers) {
+			return list, "@" + servers[i+1], nil
+		}
+	}
+	return list, "", nil
+}

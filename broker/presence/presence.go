@@ -1,0 +1,168 @@
+package presence
+
+import (
+	"cmp"
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"switchboard/broker/loop"
+	"switchboard/broker/peer"
+	"switchboard/broker/work"
+	"switchboard/registry"
+)
+
+// Store is what presence needs of the registry.
+type Store interface {
+	ChangePresence(ctx context.Context, server, channel string, change registry.PresenceChange) (registry.PresenceChanged, error)
+	Roster(ctx context.Context, server, channel string) (registry.Roster, error)
+	WatchPresence(ctx context.Context, server, channel string) error
+	UnwatchPresence(ctx context.Context, server, channel string) error
+	ChannelServers(ctx context.Context, channel string) ([]string, error)
+	RosterPage(ctx context.Context, server, channel, cursor string, limit int) ([]registry.Member, string, error)
+	RosterSizes(ctx context.Context, channel string, servers []string) ([]int, error)
+	Lease(ctx context.Context, server string) (registry.Server, bool, error)
+	User(ctx context.Context, user string) ([]registry.Binding, error)
+	UnbindChannel(ctx context.Context, server, channel string) error
+	Buried(ctx context.Context, server string) (bool, error)
+}
+
+// Options configures a Presence. All fields up to Members are required.
+type Options struct {
+	Store    Store
+	Pool     *work.Pool
+	Loops    []*loop.Loop
+	ServerID func() string                          // changes when the server was declared dead and came back
+	Leased   func() bool                            // this server's lease cannot have ended
+	Tell     func(server string, h peer.Hint)       // a hint for another server; it may be lost
+	Hold     func(channel string) func()            // keeps the channel bound until what it returns is called
+	Members  func(channel string) []registry.Member // those on this server; not called from a loop
+	// Large is the number of clients above which a channel's changes are told together, once a second. Zero means 200.
+	Large int
+	// Grace is how many seconds a user may be away without being called offline. Zero means 5.
+	Grace   int
+	Timeout time.Duration // of one call to the store. Zero means 5 s
+	Logger  zerolog.Logger
+}
+
+// Presence is one server's part in who is where.
+type Presence struct {
+	opts Options
+	live atomic.Pointer[map[string]bool]
+
+	mu      sync.Mutex // guards the fields below
+	rosters map[string]*writing
+	views   map[string]*View
+	users   map[string]*UserView
+}
+
+// New returns a Presence of nobody.
+func New(opts Options) *Presence {
+	opts.Large = cmp.Or(opts.Large, 200)
+	opts.Grace = cmp.Or(opts.Grace, 5)
+	opts.Timeout = cmp.Or(opts.Timeout, 5*time.Second)
+	p := &Presence{opts: opts, rosters: map[string]*writing{}, views: map[string]*View{}, users: map[string]*UserView{}}
+	p.live.Store(&map[string]bool{})
+	return p
+}
+
+func (p *Presence) context() (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.Background(), p.opts.Timeout)
+}
+
+// SetLive says which servers have a lease, this one among them.
+func (p *Presence) SetLive(live map[string]bool) {
+	before := *p.live.Swap(&live)
+	var born []string
+	for id := range live {
+		if !before[id] {
+			born = append(born, id)
+		}
+	}
+	died := false
+	for id := range before {
+		died = died || !live[id]
+	}
+	if !died && len(born) == 0 {
+		return
+	}
+	for _, v := range p.allViews() {
+		v.dropDead()
+		v.suspect(born...)
+	}
+	for _, v := range p.allUsers() {
+		v.suspect()
+	}
+}
+
+func (p *Presence) isLive(server string) bool { return (*p.live.Load())[server] }
+
+// Missed says that hints may have been lost: all that is followed is read again.
+func (p *Presence) Missed() {
+	for _, v := range p.allViews() {
+		v.suspectAll()
+	}
+	for _, v := range p.allUsers() {
+		v.suspect()
+	}
+}
+
+// Assert writes again what the store should know of the channels with clients here, and reads what is followed: the store, or
+// this server, was believed dead. It does not wait for it.
+func (p *Presence) Assert(channels []string) {
+	p.mu.Lock()
+	for _, channel := range channels {
+		p.writingLocked(channel).whole = true
+	}
+	p.mu.Unlock()
+	for _, v := range p.allViews() {
+		v.rebind()
+	}
+	for _, v := range p.allUsers() {
+		v.suspect()
+	}
+}
+
+// Tick is the housekeeping, once a second: what failed is tried again, large channels are told of, and views that nobody
+// needs are given up.
+func (p *Presence) Tick() {
+	p.retry()
+	for _, v := range p.allViews() {
+		v.tick()
+	}
+	for _, v := range p.allUsers() {
+		v.tick()
+	}
+}
+
+// Hint takes another server's hint that a roster has changed.
+func (p *Presence) Hint(h peer.Hint) {
+	u, ok := decode(h)
+	if !ok {
+		p.Missed() // whatever it was
+		return
+	}
+	p.apply(h.Name, u)
+}
+
+func (p *Presence) apply(channel string, u update) {
+	p.mu.Lock()
+	v := p.views[channel]
+	p.mu.Unlock()
+	if v != nil {
+		v.apply(u)
+	}
+}
+
+func (p *Presence) allViews() []*View {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	views := make([]*View, 0, len(p.views))
+	for _, v := range p.views {
+		views = append(views, v)
+	}
+	return views
+}

@@ -1,0 +1,176 @@
+package presence
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"testing/synctest"
+
+	"switchboard/registry"
+)
+
+// TestRandom has clients come, go, move and return on three servers, while hints are lost, the store fails and servers
+// die: in the end every watcher knows the truth, and was never told twice the same.
+func TestRandom(t *testing.T) {
+	for seed := range uint64(150) {
+		for _, large := range []int{1000, 3} {
+			t.Run(fmt.Sprintf("seed %d, large %d", seed, large), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) { random(t, seed, large) })
+			})
+		}
+	}
+}
+
+func random(t *testing.T, seed uint64, large int) {
+	w := newWorld(t, seed, large, "a", "b", "c")
+	names := []string{"a", "b", "c"}
+	place := map[string]string{} // where a client is
+	generation := map[string]int64{}
+	next := int64(0)
+	watchers := []*watcher{w.nodes["a"].watch("x"), w.nodes["b"].watch("yy")}
+	for range 60 {
+		n := w.nodes[names[w.draw(3)]]
+		client := fmt.Sprint("client-", w.draw(6))
+		switch w.draw(14) {
+		case 0, 1, 2, 3, 4: // comes, or moves
+			if !w.live[n.id] {
+				break
+			}
+			next++
+			before, old := place[client], generation[client]
+			n.join(client, fmt.Sprint("user-", w.draw(2)), next)
+			place[client], generation[client] = n.id, next
+			if before != "" {
+				w.nodes[before].leave(client, old)
+			}
+		case 5, 6, 7: // goes
+			if at := place[client]; at != "" {
+				w.nodes[at].leave(client, generation[client])
+				delete(place, client)
+			}
+		case 8:
+			n.refuse(1+w.draw(3), w.draw(2) == 0)
+		case 9:
+			w.hear(w.draw(2) == 0)
+		case 10: // the lease runs out, or comes back
+			if n.id != "a" { // whose watcher would not be told
+				if w.live[n.id] {
+					delete(w.live, n.id)
+				} else {
+					w.live[n.id] = true
+				}
+				w.look()
+			}
+		case 11:
+			n.Assert([]string{room})
+		case 12:
+			w.dawdle()
+		case 13:
+			w.hear(false)
+			for _, n := range w.nodes {
+				n.refuse(0, false)
+			}
+			w.settle()
+			watchers[0].believes(w.truth())
+		}
+	}
+	w.hear(false)
+	for _, n := range w.nodes {
+		n.refuse(0, false)
+		w.live[n.id] = true
+	}
+	w.look()
+	w.settle()
+	truth := w.truth()
+	for _, o := range watchers {
+		o.believes(truth)
+		if large == 3 && len(truth) > 3 && o.count != len(truth) {
+			t.Errorf("%s was told of %d clients, there are %d", o.name, o.count, len(truth))
+		}
+	}
+	var stored []string
+	for _, id := range names {
+		r, err := w.store.Roster(t.Context(), id, room)
+		w.check(err)
+		for _, m := range r.Members {
+			stored = append(stored, m.Client)
+		}
+	}
+	slices.Sort(stored)
+	if fmt.Sprint(slices.Compact(stored)) != fmt.Sprint(truth) {
+		t.Errorf("the store has %v; there are %v", stored, truth)
+	}
+}
+
+// TestDeath: what a server had is gone for all with its lease, once, and comes back with it.
+func TestDeath(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 0, 0, "a", "b")
+		w.nodes["b"].join("phone", "bob", 1)
+		w.nodes["b"].join("pad", "bob", 1)
+		w.nodes["a"].join("tv", "eve", 1)
+		w.settle()
+		o := w.nodes["a"].watch("x")
+		o.believes([]string{"pad", "phone", "tv"})
+		delete(w.live, "b")
+		w.look()
+		w.pass()
+		o.believes([]string{"tv"})
+		w.nodes["b"].leave("pad", 1) // it was suspended, and goes on
+		w.live["b"] = true
+		w.look()
+		w.settle()
+		o.believes([]string{"phone", "tv"})
+	})
+}
+
+// TestBacklog: who was backed up is told who is there, instead of what has changed.
+func TestBacklog(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 0, 0, "a")
+		o := w.nodes["a"].watch("x")
+		o.full = true
+		w.nodes["a"].join("phone", "bob", 1)
+		w.nodes["a"].join("pad", "bob", 1)
+		w.settle()
+		o.believes(nil)
+		o.full = false
+		done := make(chan struct{})
+		o.sub.loop.Post(func() { o.sub.Resume(); close(done) })
+		<-done
+		o.believes([]string{"pad", "phone"})
+		if o.count != 2 {
+			t.Errorf("told of %d clients", o.count)
+		}
+		w.nodes["a"].leave("pad", 1)
+		w.settle()
+		o.believes([]string{"phone"})
+	})
+}
+
+// TestNobodyFollows: the last watcher's end takes the server's name out of the store.
+func TestNobodyFollows(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 0, 0, "a")
+		watching := func() []string {
+			c, err := w.store.ChangePresence(t.Context(), "a", room, registry.PresenceChange{Leave: []registry.Member{{Client: "nobody"}}})
+			w.check(err)
+			return c.Watchers
+		}
+		o := w.nodes["a"].watch("x")
+		if got := watching(); len(got) != 1 {
+			t.Fatalf("watching are %v", got)
+		}
+		done := make(chan struct{})
+		o.sub.loop.Post(func() { o.sub.Close(); close(done) })
+		<-done
+		w.settle()
+		if got := watching(); len(got) != 0 {
+			t.Errorf("still watching are %v", got)
+		}
+		if views := w.nodes["a"].allViews(); len(views) != 0 {
+			t.Errorf("%d views are left", len(views))
+		}
+		w.nodes["a"].watch("y").believes(nil)
+	})
+}

@@ -1,0 +1,65 @@
+package presence
+
+import (
+	"encoding/json"
+
+	"switchboard/broker/peer"
+	"switchboard/registry"
+)
+
+// maxInline is the largest change that travels in a hint; a larger one is read from the store.
+const maxInline = 8 << 10
+
+// update is a change of one server's roster, from version prev to version.
+type update struct {
+	server        string
+	prev, version int64
+	known         bool // what has changed; else it must be read
+	change        registry.PresenceChange
+}
+
+// body is an update on its way.
+type body struct {
+	Server string   `json:"s"`
+	Join   []person `json:"j,omitempty"`
+	Leave  []person `json:"l,omitempty"`
+}
+
+type person struct {
+	Client     string          `json:"c"`
+	Generation int64           `json:"g"`
+	User       string          `json:"u,omitempty"`
+	Info       json.RawMessage `json:"i,omitempty"`
+}
+
+// encode makes the hint that tells of u.
+func (u update) encode(channel string) (peer.Hint, error) {
+	b := body{Server: u.server}
+	for _, m := range u.change.Join {
+		b.Join = append(b.Join, person{m.Client, m.Generation, m.User, m.Info})
+	}
+	for _, m := range u.change.Leave {
+		b.Leave = append(b.Leave, person{Client: m.Client, Generation: m.Generation})
+	}
+	data, err := json.Marshal(b)
+	if !u.known || len(data) > maxInline {
+		data, err = json.Marshal(body{Server: u.server})
+	}
+	return peer.Hint{Kind: peer.Presence, Name: channel, ID: u.version, Prev: u.prev, Data: data}, err
+}
+
+// decode reads what encode made.
+func decode(h peer.Hint) (update, bool) {
+	var b body
+	if json.Unmarshal(h.Data, &b) != nil || b.Server == "" {
+		return update{}, false
+	}
+	u := update{server: b.Server, prev: h.Prev, version: h.ID, known: len(b.Join)+len(b.Leave) > 0}
+	for _, m := range b.Join {
+		u.change.Join = append(u.change.Join, registry.Member{Client: m.Client, User: m.User, Info: m.Info, Generation: m.Generation})
+	}
+	for _, m := range b.Leave {
+		u.change.Leave = append(u.change.Leave, registry.Member{Client: m.Client, Generation: m.Generation})
+	}
+	return u, true
+}

@@ -1,0 +1,109 @@
+package presence
+
+import (
+	"testing"
+	"testing/synctest"
+
+	"switchboard/registry"
+)
+
+// follow has a connection follow bob.
+func (n *node) follow(name string) *watcher {
+	n.w.t.Helper()
+	v, err := n.WatchUser(n.w.t.Context(), "bob")
+	n.w.check(err)
+	o := &watcher{t: n.w.t, name: name, knows: map[string]bool{}, count: -1}
+	l := n.loops[0]
+	done := make(chan struct{})
+	l.Post(func() {
+		o.sub = v.Listen(l, o)
+		o.sub.Start()
+		close(done)
+	})
+	<-done
+	return o
+}
+
+// bind says where bob's client is; no server means that it said goodbye.
+func (w *world) bind(client, server string, generation int64) {
+	w.t.Helper()
+	w.check(w.store.BindUser(w.t.Context(), "bob", registry.Binding{Client: client, Server: server, Generation: generation}))
+	for _, n := range w.nodes {
+		n.UserChanged("bob")
+	}
+}
+
+// seconds lets n of them pass.
+func (w *world) seconds(n int) {
+	for range n {
+		w.pass()
+		for _, n := range w.nodes {
+			n.Tick()
+		}
+	}
+	w.pass()
+}
+
+// TestUser: the first client anywhere makes the user online, the last one's end offline when the grace is over.
+func TestUser(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 0, 0, "a", "b")
+		o := w.nodes["a"].follow("x")
+		online := func(want bool) {
+			t.Helper()
+			if o.knows[""] != want { // the event names the user only
+				t.Fatalf("told that bob is online: %v, want %v", o.knows[""], want)
+			}
+		}
+		online(false)
+		w.bind("phone", "b", 1)
+		w.seconds(0)
+		online(true)
+		w.bind("tv", "a", 2)
+		w.bind("phone", "", 3)
+		w.seconds(10)
+		online(true)
+		w.bind("tv", "", 4)
+		w.seconds(3)
+		online(true)
+		w.bind("tv", "b", 5) // a reconnect is no event
+		w.seconds(10)
+		online(true)
+		delete(w.live, "b")
+		w.look()
+		w.seconds(3)
+		online(true)
+		w.seconds(4)
+		online(false)
+		w.live["b"] = true
+		w.look()
+		w.seconds(0)
+		online(true)
+		late := w.nodes["b"].follow("y")
+		if !late.knows[""] {
+			t.Error("who begins to follow an online user is not told so")
+		}
+	})
+}
+
+// TestYouth: a new view finds out by itself what happens before the others know that somebody follows.
+func TestYouth(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 0, 0, "a", "b")
+		o := w.nodes["a"].follow("x")
+		w.check(w.store.BindUser(t.Context(), "bob", registry.Binding{Client: "phone", Server: "b", Generation: 1}))
+		w.seconds(2)
+		if !o.knows[""] {
+			t.Error("bob came, and nobody was told")
+		}
+		if n := w.nodes["a"].Watching(); n != 1 {
+			t.Errorf("%d users are followed", n)
+		}
+		done := make(chan struct{})
+		o.sub.loop.Post(func() { o.sub.Close(); close(done) })
+		<-done
+		if n := w.nodes["a"].Watching(); n != 0 {
+			t.Errorf("%d users are followed when nobody does", n)
+		}
+	})
+}

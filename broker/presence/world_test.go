@@ -1,0 +1,318 @@
+package presence
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"switchboard/broker/loop"
+	"switchboard/broker/peer"
+	"switchboard/broker/work"
+	"switchboard/internal/wire"
+	"switchboard/registry"
+)
+
+const room = "room"
+
+// world is some servers over one store.
+type world struct {
+	t     *testing.T
+	store *registry.Memory
+	rng   *rand.Rand
+	live  map[string]bool
+	nodes map[string]*node
+
+	mu   sync.Mutex // guards deaf, and rng while others run
+	deaf bool       // hints are lost
+}
+
+// node is one server. What it holds is only changed between rounds.
+type node struct {
+	*Presence
+	w     *world
+	id    string
+	loops []*loop.Loop
+
+	mu      sync.Mutex // guards the fields below
+	here    map[string]registry.Member
+	refused int  // calls to the store that shall fail
+	after   bool // they fail after they were carried out
+}
+
+var errAway = errors.New("the store is away")
+
+func newWorld(t *testing.T, seed uint64, large int, names ...string) *world {
+	w := &world{t: t, store: registry.NewMemory(registry.Options{}), rng: rand.New(rand.NewPCG(seed, 1)), live: map[string]bool{}, nodes: map[string]*node{}}
+	for _, id := range names {
+		n := &node{w: w, id: id, loops: []*loop.Loop{loop.New(0), loop.New(1)}, here: map[string]registry.Member{}}
+		n.Presence = New(Options{
+			Store: faulty{w.store, n}, Pool: work.New(4), Loops: n.loops, ServerID: func() string { return id },
+			Leased: func() bool { return true }, Tell: w.tell, Members: n.members, Large: large,
+			Hold: func(string) func() { return func() {} },
+		})
+		w.nodes[id] = n
+		w.live[id] = true
+		w.check(w.store.BindChannel(t.Context(), id, room))
+	}
+	w.look()
+	return w
+}
+
+func (w *world) check(err error) {
+	w.t.Helper()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// look tells everybody who is alive.
+func (w *world) look() {
+	for _, n := range w.nodes {
+		live := map[string]bool{}
+		for id := range w.live {
+			live[id] = true
+		}
+		n.SetLive(live)
+	}
+}
+
+func (w *world) tell(server string, h peer.Hint) {
+	w.mu.Lock()
+	deaf := w.deaf
+	w.mu.Unlock()
+	w.dawdle()
+	if n := w.nodes[server]; n != nil && !deaf {
+		n.Hint(h)
+	}
+}
+
+// dawdle lets others go first, or not, on the clock of the test.
+func (w *world) dawdle() {
+	w.mu.Lock()
+	d := time.Duration(w.rng.IntN(4)) * time.Millisecond
+	w.mu.Unlock()
+	time.Sleep(d)
+}
+
+func (n *node) members(string) []registry.Member {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	var list []registry.Member
+	for _, m := range n.here {
+		list = append(list, m)
+	}
+	return list
+}
+
+// join has a client come, in place of an older connection that it may have here.
+func (n *node) join(client, user string, generation int64) {
+	m := registry.Member{Client: client, User: user, Generation: generation}
+	n.mu.Lock()
+	n.here[client] = m
+	n.mu.Unlock()
+	n.Join(room, m)
+}
+
+func (n *node) leave(client string, generation int64) {
+	n.mu.Lock()
+	if n.here[client].Generation == generation {
+		delete(n.here, client)
+	}
+	n.mu.Unlock()
+	n.Leave(room, client, generation)
+}
+
+// refuse lets the next k calls of the server to the store fail.
+func (n *node) refuse(k int, after bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.refused, n.after = k, after
+}
+
+// faulty is the store as one server reaches it.
+type faulty struct {
+	*registry.Memory
+	n *node
+}
+
+func (f faulty) fails() (before, after bool) {
+	f.n.mu.Lock()
+	defer f.n.mu.Unlock()
+	if f.n.refused == 0 {
+		return false, false
+	}
+	f.n.refused--
+	return !f.n.after, f.n.after
+}
+
+func (f faulty) ChangePresence(ctx context.Context, server, channel string, c registry.PresenceChange) (registry.PresenceChanged, error) {
+	before, after := f.fails()
+	if before {
+		return registry.PresenceChanged{}, errAway
+	}
+	f.n.w.dawdle()
+	changed, err := f.Memory.ChangePresence(ctx, server, channel, c)
+	f.n.w.dawdle()
+	if after {
+		return registry.PresenceChanged{}, errAway
+	}
+	return changed, err
+}
+
+func (f faulty) Roster(ctx context.Context, server, channel string) (registry.Roster, error) {
+	if before, after := f.fails(); before || after {
+		return registry.Roster{}, errAway
+	}
+	f.n.w.dawdle()
+	defer f.n.w.dawdle()
+	return f.Memory.Roster(ctx, server, channel)
+}
+
+// draw is a number below n.
+func (w *world) draw(n int) int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.rng.IntN(n)
+}
+
+// hear ends or begins the loss of hints; what was missed shows, as it does on the links.
+func (w *world) hear(deaf bool) {
+	w.mu.Lock()
+	was := w.deaf
+	w.deaf = deaf
+	w.mu.Unlock()
+	if was && !deaf {
+		for _, n := range w.nodes {
+			n.Missed()
+		}
+	}
+}
+
+// settle lets everything happen that is under way, and then what a second does.
+func (w *world) settle() {
+	for range 3 {
+		w.pass()
+		for _, n := range w.nodes {
+			n.Tick()
+		}
+	}
+	w.pass()
+}
+
+// pass lets everything happen that is under way.
+func (w *world) pass() {
+	time.Sleep(time.Second)
+	synctest.Wait()
+}
+
+// truth is who is on live servers.
+func (w *world) truth() []string {
+	var list []string
+	for id, n := range w.nodes {
+		if w.live[id] {
+			for client := range n.here {
+				list = append(list, client)
+			}
+		}
+	}
+	slices.Sort(list)
+	return slices.Compact(list)
+}
+
+// watcher is a connection that believes what it is told.
+type watcher struct {
+	t     *testing.T
+	name  string
+	knows map[string]bool
+	count int // what it was told together, else -1
+	full  bool
+	sub   *Subscription
+}
+
+// watch has a connection follow the room from now on. Nothing is under way.
+func (n *node) watch(name string) *watcher {
+	n.w.t.Helper()
+	v, err := n.Watch(n.w.t.Context(), room)
+	n.w.check(err)
+	o := &watcher{t: n.w.t, name: name, knows: map[string]bool{}, count: -1}
+	l := n.loops[len(name)%2]
+	done := make(chan struct{})
+	l.Post(func() {
+		o.sub = v.Listen(l, o)
+		v.mu.Lock()
+		for _, m := range v.crowd.members() {
+			o.knows[m.Client] = true
+		}
+		v.mu.Unlock()
+		close(done)
+	})
+	<-done
+	return o
+}
+
+func (o *watcher) Client() string   { return o.name }
+func (o *watcher) Backlogged() bool { return o.full }
+
+func (o *watcher) Write(b *wire.Batch) {
+	for _, f := range b.Frames {
+		e, err := wire.DecodeEvent(f.JSON())
+		if err != nil {
+			o.t.Errorf("%s: %v", f.JSON(), err)
+		}
+		switch e.Type {
+		case wire.TypeJoin:
+			o.come(e.Client)
+		case wire.TypeLeave:
+			o.go_(e.Client)
+		case wire.TypePresence:
+			o.count = *e.Count
+			if e.Clients != nil {
+				clear(o.knows)
+				for _, m := range *e.Clients {
+					o.knows[m.Client] = true
+				}
+			}
+			for _, m := range e.Left {
+				o.go_(m.Client)
+			}
+			for _, m := range e.Joined {
+				o.come(m.Client)
+			}
+		default:
+			o.t.Errorf("told %s", f.JSON())
+		}
+	}
+}
+
+func (o *watcher) come(client string) {
+	if o.knows[client] {
+		o.t.Errorf("%s is told twice that %s came", o.name, client)
+	}
+	o.knows[client] = true
+}
+
+func (o *watcher) go_(client string) {
+	if !o.knows[client] {
+		o.t.Errorf("%s is told that %s went, who was not there", o.name, client)
+	}
+	delete(o.knows, client)
+}
+
+// believes compares what the watcher was told with the truth.
+func (o *watcher) believes(truth []string) {
+	o.t.Helper()
+	var list []string
+	for client := range o.knows {
+		list = append(list, client)
+	}
+	slices.Sort(list)
+	if fmt.Sprint(list) != fmt.Sprint(truth) {
+		o.t.Errorf("%s was told that there are %v; there are %v", o.name, list, truth)
+	}
+}
