@@ -1,0 +1,85 @@
+package truth
+
+import (
+	"fmt"
+	"os"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"switchboard/internal/redispipe"
+	"switchboard/internal/redistest"
+	"switchboard/queue"
+	"switchboard/registry"
+)
+
+// The servers of all tests, started once; every test has a prefix of its own.
+var (
+	server   *redistest.Server
+	cluster  *redistest.Cluster
+	prefixes atomic.Int64
+)
+
+func TestMain(m *testing.M) { os.Exit(redistest.Main(m, &server, &cluster)) }
+
+// world is both stores of a test.
+type world struct {
+	*testing.T
+	registry.Registry
+	queue     queue.Queue
+	loseLease func(server string)
+}
+
+func eachWorld(t *testing.T, test func(w *world)) {
+	t.Run("memory", func(t *testing.T) {
+		now := time.Now()
+		r := registry.NewMemory(registry.Options{Now: func() time.Time { return now }})
+		lose := func(lost string) {
+			live, err := r.Servers(t.Context())
+			ok(t, err)
+			now = now.Add(10 * time.Second) // all leases end; the others get theirs again
+			for _, s := range live {
+				if s.ID != lost {
+					ok(t, r.Beat(t.Context(), s))
+				}
+			}
+		}
+		test(&world{t, r, queue.NewMemory(queue.Options{}, nil), lose})
+	})
+	t.Run("redis", func(t *testing.T) { test(overRedis(t, server.Client(t))) })
+	t.Run("cluster", func(t *testing.T) { test(overRedis(t, cluster.Client(t))) })
+}
+
+func overRedis(t *testing.T, client redis.UniversalClient) *world {
+	prefix := fmt.Sprintf("t%d:", prefixes.Add(1))
+	pipe := redispipe.New(client, redispipe.Options{})
+	return &world{
+		t, registry.NewRedis(pipe, registry.Options{Prefix: prefix}), queue.NewRedis(pipe, queue.Options{Prefix: prefix}),
+		func(server string) { ok(t, client.Del(t.Context(), prefix+"s_{"+server+"}").Err()) },
+	}
+}
+
+func ok(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (w *world) join(servers ...string) {
+	w.Helper()
+	for _, server := range servers {
+		ok(w.T, w.Join(w.Context(), registry.Server{ID: server, Host: server + ":1"}))
+	}
+}
+
+// bind makes server the owner of a client of the user.
+func (w *world) bind(user, client, server string) (generation int64) {
+	w.Helper()
+	b, err := w.queue.Bind(w.Context(), queue.Claim{Client: client, User: user, Server: server})
+	ok(w.T, err)
+	ok(w.T, w.BindUser(w.Context(), user, registry.Binding{Client: client, Server: server, Generation: b.Generation}))
+	return b.Generation
+}
