@@ -20,4 +20,10 @@
 // Each channel in ch_list is trimmed; servers that are neither listed nor leased go
 // out of ch_{channel} (a binding that a failover brought back, or a goodbye cut
 // short); a channel that no server holds goes out of ch_list.
+//
+// # Events
+//
+// Where there is an endpoint for events, the janitor makes and sends them: it looks at what is due, sends what was
+// made, and now and then looks for what nobody noted; see package events. What it frees itself is noted by the registry
+// that it is given.
 package janitor

@@ -13,6 +13,7 @@ import (
 	"github.com/rs/zerolog"
 	"golang.org/x/sync/errgroup"
 
+	"switchboard/events"
 	"switchboard/registry"
 )
 
@@ -48,17 +49,32 @@ type Registry interface {
 	Channels
 }
 
+// Events is what is told to the backend: [events.Dispatcher].
+type Events interface {
+	DueRound(ctx context.Context) (events.Report, error)
+	SendRound(ctx context.Context) (events.Report, error)
+	SweepRound(ctx context.Context) (events.Report, error)
+}
+
 // Options configures a Janitor.
 type Options struct {
 	// Registry is who is where. It must be set.
 	Registry Registry
 	// Queue is what has not been received yet. It must be set.
 	Queue Queue
+	// Events are made and sent here, beside what else janitors serve. What this janitor frees makes events only if
+	// Registry notes it: switchboard/events/noting. Zero means none.
+	Events Events
 
 	// ServersEvery is the time between two rounds over the servers. Zero means 3 s.
 	ServersEvery time.Duration
 	// QueuesEvery is the time between two rounds over the channels. Zero means 5 min.
 	QueuesEvery time.Duration
+	// EventsEvery is the time between two rounds over what is due, and between two over what is to be sent. Zero
+	// means 500 ms.
+	EventsEvery time.Duration
+	// SweepEvery is the time between two looks for what nobody noted; each looks at a part. Zero means 10 s.
+	SweepEvery time.Duration
 	// MaxAge is how old the newest message of a channel gets before all of them go. Zero means 30 min.
 	MaxAge time.Duration
 	// MaxCount is how many messages a channel keeps. Zero means 1000.
@@ -98,6 +114,8 @@ type Janitor struct {
 func New(opts Options) (*Janitor, error) {
 	opts.ServersEvery = cmp.Or(opts.ServersEvery, 3*time.Second)
 	opts.QueuesEvery = cmp.Or(opts.QueuesEvery, 5*time.Minute)
+	opts.EventsEvery = cmp.Or(opts.EventsEvery, 500*time.Millisecond)
+	opts.SweepEvery = cmp.Or(opts.SweepEvery, 10*time.Second)
 	opts.MaxAge = cmp.Or(opts.MaxAge, 30*time.Minute)
 	opts.MaxCount = cmp.Or(opts.MaxCount, 1000)
 	opts.Patience = cmp.Or(opts.Patience, time.Minute)
@@ -111,6 +129,8 @@ func New(opts Options) (*Janitor, error) {
 		return nil, errors.New("janitor: Registry and Queue must be set")
 	case min(opts.ServersEvery, opts.QueuesEvery, opts.MaxAge, opts.Patience) < 0:
 		return nil, errors.New("janitor: ServersEvery, QueuesEvery, MaxAge and Patience must not be negative")
+	case min(opts.EventsEvery, opts.SweepEvery) < 0:
+		return nil, errors.New("janitor: EventsEvery and SweepEvery must not be negative")
 	case min(opts.MaxCount, opts.Chunk, opts.Parallel) < 0:
 		return nil, errors.New("janitor: MaxCount, Chunk and Parallel must not be negative")
 	}
@@ -121,12 +141,15 @@ func New(opts Options) (*Janitor, error) {
 	return j, nil
 }
 
-// Run makes both kinds of rounds until ctx ends, and then returns nil. A round that
+// Run makes all kinds of rounds until ctx ends, and then returns nil. A round that
 // fails is logged; the next one tries again.
 func (j *Janitor) Run(ctx context.Context) error {
 	var g errgroup.Group
 	g.Go(func() error { return j.loop(ctx, servers, j.opts.ServersEvery, j.ServersRound) })
 	g.Go(func() error { return j.loop(ctx, queues, j.opts.QueuesEvery, j.QueuesRound) })
+	for _, r := range j.eventRounds() {
+		g.Go(func() error { return j.loop(ctx, r.kind, r.every, r.round) })
+	}
 	return g.Wait()
 }
 
@@ -146,7 +169,7 @@ func (j *Janitor) loop(ctx context.Context, kind string, every time.Duration, ro
 			j.opts.Logger.Warn().Err(err).Str("round", kind).Msg("janitor: the round was not complete")
 		}
 		if !did.Empty() {
-			j.opts.Logger.Info().Str("round", kind).EmbedObject(did).Msg("janitor: cleaned up")
+			j.opts.Logger.WithLevel(levelOf(kind)).Str("round", kind).EmbedObject(did).Msg("janitor: cleaned up")
 		}
 		timer.Reset(every - every/10 + rand.N(every/5+1))
 	}
@@ -171,5 +194,10 @@ func (j *Janitor) Once(ctx context.Context) (Report, error) {
 		did, errs = did.plus(more), append(errs, err)
 	}
 	more, err := j.QueuesRound(ctx)
-	return did.plus(more), errors.Join(append(errs, err)...)
+	did, errs = did.plus(more), append(errs, err)
+	for _, r := range j.eventRounds() {
+		more, err := r.round(ctx)
+		did, errs = did.plus(more), append(errs, err)
+	}
+	return did, errors.Join(errs...)
 }

@@ -10,6 +10,9 @@ import (
 const (
 	servers = "servers"
 	queues  = "queues"
+	due     = "due"
+	send    = "send"
+	sweep   = "sweep"
 )
 
 type metrics struct {

@@ -16,6 +16,9 @@ type Report struct {
 	Orphans   int // servers that nobody knows, taken out of channels
 	Trimmed   int // messages
 	Pruned    int // channels without servers taken out of the list
+	Told      int // events made
+	Sent      int // events that the backend has taken
+	Dead      int // events that were given up
 	DryRun    bool
 }
 
@@ -26,7 +29,8 @@ func (r Report) plus(o Report) Report {
 	return Report{
 		Suspected: r.Suspected + o.Suspected, Buried: r.Buried + o.Buried, Forgotten: r.Forgotten + o.Forgotten,
 		Channels: r.Channels + o.Channels, Clients: r.Clients + o.Clients, Orphans: r.Orphans + o.Orphans,
-		Trimmed: r.Trimmed + o.Trimmed, Pruned: r.Pruned + o.Pruned, DryRun: r.DryRun,
+		Trimmed: r.Trimmed + o.Trimmed, Pruned: r.Pruned + o.Pruned,
+		Told: r.Told + o.Told, Sent: r.Sent + o.Sent, Dead: r.Dead + o.Dead, DryRun: r.DryRun,
 	}
 }
 
@@ -39,6 +43,7 @@ func (r Report) MarshalZerologObject(e *zerolog.Event) {
 		{"suspected", r.Suspected}, {"buried", r.Buried}, {"forgotten", r.Forgotten},
 		{"channels", r.Channels}, {"clients", r.Clients}, {"orphans", r.Orphans},
 		{"trimmed", r.Trimmed}, {"pruned", r.Pruned},
+		{"told", r.Told}, {"sent", r.Sent}, {"dead", r.Dead},
 	} {
 		if f.count != 0 {
 			e.Int(f.name, f.count)
@@ -51,13 +56,14 @@ func (r Report) MarshalZerologObject(e *zerolog.Event) {
 
 // tally is a Report in the making, counted by many goroutines.
 type tally struct {
-	suspected, buried, forgotten, channels, clients, orphans, trimmed, pruned atomic.Int64
+	suspected, buried, forgotten, channels, clients, orphans, trimmed, pruned, told, sent, dead atomic.Int64
 }
 
 func (t *tally) report(dryRun bool) Report {
 	return Report{
 		Suspected: int(t.suspected.Load()), Buried: int(t.buried.Load()), Forgotten: int(t.forgotten.Load()),
 		Channels: int(t.channels.Load()), Clients: int(t.clients.Load()), Orphans: int(t.orphans.Load()),
-		Trimmed: int(t.trimmed.Load()), Pruned: int(t.pruned.Load()), DryRun: dryRun,
+		Trimmed: int(t.trimmed.Load()), Pruned: int(t.pruned.Load()),
+		Told: int(t.told.Load()), Sent: int(t.sent.Load()), Dead: int(t.dead.Load()), DryRun: dryRun,
 	}
 }
