@@ -2,8 +2,6 @@ package broker
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -13,10 +11,10 @@ import (
 	"switchboard/broker/hub"
 	"switchboard/broker/loop"
 	"switchboard/broker/peer"
+	"switchboard/broker/presence"
 	"switchboard/broker/session"
 	"switchboard/broker/transport"
 	"switchboard/broker/work"
-	"switchboard/internal/wire"
 	"switchboard/registry"
 )
 
@@ -32,6 +30,7 @@ type Broker struct {
 	id         atomic.Pointer[string]
 	live       atomic.Pointer[map[string]registry.Server]
 	renewed    atomic.Int64 // ns since started of the last successful beat
+	renewing   atomic.Int64 // ns since started, when the last successful renewal of the lease began
 	joined     atomic.Bool
 	doubts     atomic.Int64 // times that the store may have forgotten what we hold
 	settled    atomic.Int64 // the doubt up to which all was bound again
@@ -46,8 +45,10 @@ type Broker struct {
 	hub      *hub.Hub
 	sessions *session.Manager
 	pusher   *delivery.Pusher
+	presence *presence.Presence
 	peers    *peer.Links // nil without a shared store
 	metrics  *metrics
+	doors    doors
 	probe    *probe
 
 	background sync.WaitGroup // what Run waits for besides its parts
@@ -93,6 +94,7 @@ func New(opts Options) (*Broker, error) {
 // wire makes the parts and ties them together.
 func (b *Broker) wire(loops []*loop.Loop) {
 	o := b.opts
+	b.doors.hang(o)
 	b.metrics = newMetrics(o.Registerer, b)
 	if o.Shared {
 		b.peers = peer.New(peer.Options{
@@ -112,13 +114,19 @@ func (b *Broker) wire(loops []*loop.Loop) {
 	b.pusher = delivery.New(delivery.Options{
 		Registry: o.Registry, Queue: o.Queue, Self: b.serverID, Live: b.Live,
 		Local: b.hint, Remote: b.tell, Stored: b.metrics.store,
-		Epoch: o.StoreEpoch, Lost: func() { b.doubts.Add(1) },
+		Keep: b.keep, Epoch: o.StoreEpoch, Lost: func() { b.doubts.Add(1) },
+	})
+	b.presence = presence.New(presence.Options{
+		Store: o.Registry, Pool: b.pool, Loops: loops, ServerID: b.serverID, Leased: b.leased, Tell: b.tell,
+		Hold: b.hub.Hold, Members: func(channel string) []registry.Member { return b.sessions.Members(channel) },
+		Large: o.LargeChannel, Logger: o.Logger,
 	})
 	s := session.Options{
 		Hub: b.hub, Pool: b.pool, Loops: loops, Registry: o.Registry, Queue: o.Queue,
 		ServerID: b.serverID, Publish: b.publish, Supersede: b.supersede,
-		Lost:       func(client string, id int64) { b.lost(peer.Client, client, id) },
-		MayPublish: o.ClientPublish || o.Open(),
+		Lost:     func(client string, id int64) { b.lost(peer.Client, client, id) },
+		Presence: b.presence, UserChanged: b.userChanged,
+		Namespaces: b.doors.namespaces.Load, Anonymous: o.Anonymous,
 		MaxMessage: o.MaxMessage, MaxChannels: o.MaxChannels,
 		Ping: o.Ping, ConnectTimeout: o.ConnectTimeout, SlowAfter: o.SlowAfter, Refresh: o.Refresh,
 		Logger: o.Logger,
@@ -126,9 +134,10 @@ func (b *Broker) wire(loops []*loop.Loop) {
 			Closed:    func(reason string) { b.metrics.closes.WithLabelValues(reason).Inc() },
 			Delivered: func(n int) { b.metrics.delivered.Add(float64(n)) },
 			Gap:       b.metrics.gaps.Inc,
+			Refused:   func(what string) { b.metrics.refusals.WithLabelValues(what).Inc() },
 		},
 	}
-	if o.Tokens != nil && !o.Tokens.Open() {
+	if !o.Tokens.Open() {
 		s.Verify = b.verify
 	}
 	if o.Shared {
@@ -156,18 +165,6 @@ func (b *Broker) lost(kind peer.Kind, name string, id int64) {
 			b.opts.Logger.Warn().Err(err).Msg("a loss is not told yet; the next assertion tries")
 		}
 	})
-}
-
-// verify is session.Options.Verify: why a token is bad is told to its owner, never logged.
-func (b *Broker) verify(token string) (session.Identity, error) {
-	claims, err := b.opts.Tokens.Verify(token)
-	switch {
-	case errors.Is(err, auth.ErrExpired):
-		return session.Identity{}, fmt.Errorf("%w: %w", session.ErrExpired, err)
-	case err != nil:
-		return session.Identity{}, wire.Errorf(wire.Unauthorized, "token: %s", err.Error())
-	}
-	return session.Identity{User: claims.User, Expires: claims.Expires}, nil
 }
 
 // Addrs are the addresses listened on; it waits until all ports are open, or ctx ends.

@@ -55,6 +55,10 @@ func (b *Broker) hint(h peer.Hint) {
 		b.sessions.Hint(h.Name, h.ID, h.Prev, h.Data)
 	case peer.Supersede:
 		b.sessions.Supersede(h.Name, h.ID)
+	case peer.Presence:
+		b.presence.Hint(h)
+	case peer.User:
+		b.presence.UserChanged(h.Name)
 	}
 }
 
@@ -62,6 +66,16 @@ func (b *Broker) hint(h peer.Hint) {
 func (b *Broker) tell(server string, h peer.Hint) {
 	if b.peers != nil {
 		b.peers.Send(server, h)
+	}
+}
+
+// userChanged tells whoever follows the user that a client of his has come or gone.
+func (b *Broker) userChanged(user string) {
+	b.presence.UserChanged(user)
+	for id, s := range *b.live.Load() {
+		if s.Watching > 0 && id != b.serverID() {
+			b.tell(id, peer.Hint{Kind: peer.User, Name: user})
+		}
 	}
 }
 

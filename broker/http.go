@@ -81,8 +81,9 @@ func (b *Broker) mainHandler() (h http.Handler, taken *keepalive.Server) {
 		Idle: idleTimeout, ReadHead: headTimeout, Read: readTimeout, Logger: b.opts.Logger,
 	})
 	calls = api.New(api.Options{
-		Pusher: b.pusher, Registry: b.opts.Registry, Queue: b.opts.Queue, Cluster: b,
-		Authorize: b.opts.Keys.Check, MaxMessage: b.opts.MaxMessage, MaxBatch: b.opts.MaxBatch,
+		Pusher: b.pusher, Registry: b.opts.Registry, Queue: b.opts.Queue, Cluster: b, Presence: b.presence,
+		Authorize: b.authorize, Namespaces: b.doors.namespaces.Load,
+		MaxMessage: b.opts.MaxMessage, MaxBatch: b.opts.MaxBatch,
 		Pushed: b.metrics.push, Pushing: taken.Take, Logger: b.opts.Logger,
 	})
 	mux.Handle("/v1/", calls)

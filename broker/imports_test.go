@@ -17,7 +17,11 @@ var mayImport = map[string][]string{
 	"internal/redisurl":  {},
 	"registry":           {"internal/redispipe"},
 	"queue":              {"internal/redispipe"},
-	"janitor":            {"registry", "queue"},
+	"webhook":            {},                                // receivers import it: it knows nothing of the broker
+	"events":             {"internal/redispipe", "webhook"}, // what the endpoint's answers mean is said there
+	"events/noting":      {"registry", "events"},
+	"events/truth":       {"registry", "queue"},
+	"janitor":            {"registry", "queue", "events"}, // it serves the events' rounds
 	"client":             {"internal/wire"},
 	"bench":              {"client", "internal/wire", "bench/*"},
 	"bench/million":      {"bench/*", "internal/redistest"},
@@ -26,19 +30,21 @@ var mayImport = map[string][]string{
 	"bench/report":       {},
 	"bench/suite":        {"internal/proc", "internal/redistest", "bench/*"},
 	"bench/faults":       {"client", "internal/keytable", "internal/proc", "internal/redistest", "internal/redisurl"},
-	"configs":            {"broker", "broker/auth", "registry", "queue", "janitor"},
+	"configs":            {"broker", "broker/auth", "broker/namespace", "registry", "queue", "janitor", "events", "webhook"},
 	"broker":             {"internal/wire", "registry", "queue", "broker/*"},
 	"broker/loop":        {},
 	"broker/work":        {},
-	"broker/auth":        {"internal/wire"},
+	"broker/namespace":   {"internal/wire"},
+	"broker/auth":        {"internal/wire", "broker/namespace"},
 	"broker/transport":   {"internal/wire", "broker/loop"},
 	"broker/hub":         {"internal/wire", "queue", "broker/loop", "broker/work"},
-	"broker/session":     {"internal/wire", "queue", "registry", "broker/hub", "broker/loop", "broker/work", "broker/transport"},
+	"broker/session":     {"internal/wire", "queue", "registry", "broker/hub", "broker/loop", "broker/namespace", "broker/presence", "broker/work", "broker/transport"},
 	"broker/peer":        {"registry", "broker/auth"},
 	"broker/delivery":    {"queue", "registry", "broker/peer"},
 	"broker/sim":         {},
 	"broker/keepalive":   {},
-	"broker/api":         {"internal/wire", "queue", "registry", "broker/delivery"},
+	"broker/api":         {"internal/wire", "queue", "registry", "broker/delivery", "broker/namespace", "broker/presence"},
+	"broker/presence":    {"internal/wire", "registry", "broker/loop", "broker/peer", "broker/work"},
 }
 
 // TestImports parses the sources: `go list` would be cached after a violation.

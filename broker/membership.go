@@ -32,6 +32,7 @@ func (b *Broker) describe() registry.Server {
 	return registry.Server{
 		ID: b.serverID(), Host: b.host, Version: b.opts.Version, StartedAt: b.started,
 		Connections: int64(connections), Users: int64(users), Channels: int64(b.hub.Len()),
+		Watching: int64(b.presence.Watching()),
 	}
 }
 
@@ -57,9 +58,10 @@ func (b *Broker) beatLoop(ctx context.Context) error {
 func (b *Broker) beat(running context.Context) {
 	ctx, cancel := context.WithTimeout(running, 2*b.opts.Beat)
 	defer cancel()
-	old := b.serverID()
+	old, began := b.serverID(), time.Since(b.started)
 	buried, err := b.renew(ctx)
 	if err == nil {
+		b.renewing.Store(began.Nanoseconds())
 		err = b.look(ctx)
 	}
 	if running.Err() != nil {
@@ -122,6 +124,7 @@ func (b *Broker) look(ctx context.Context) error {
 		live[s.ID] = s
 	}
 	b.live.Store(&live)
+	b.presence.SetLive(leased(live))
 	if b.peers != nil {
 		b.peers.SetServers(servers)
 	}
@@ -144,6 +147,7 @@ func (b *Broker) assert(running context.Context, old string, doubts int64) {
 			return
 		}
 		b.sessions.Assert()
+		b.presence.Assert(b.hub.Names())
 		b.hub.MarkAllDirty()
 		losses, err := b.pusher.Confirm(ctx)
 		if err != nil {
@@ -156,6 +160,19 @@ func (b *Broker) assert(running context.Context, old string, doubts int64) {
 		}
 		b.settled.Store(doubts)
 	})
+}
+
+func leased(servers map[string]registry.Server) map[string]bool {
+	ids := make(map[string]bool, len(servers))
+	for id := range servers {
+		ids[id] = true
+	}
+	return ids
+}
+
+// leased says whether this server's lease cannot have ended: it was renewed so lately.
+func (b *Broker) leased() bool {
+	return b.joined.Load() && time.Since(b.started)-time.Duration(b.renewing.Load()) < beatsPerLease*b.opts.Beat
 }
 
 // Servers are the live ones (api.Cluster).
@@ -183,5 +200,5 @@ func (b *Broker) notReady() string {
 	case b.settled.Load() != b.doubts.Load():
 		return "the store cannot be reached, or what is held here was not bound again since"
 	}
-	return ""
+	return b.doors.tokens.Load().Unready()
 }

@@ -24,6 +24,9 @@ type metrics struct {
 	hints     *prometheus.CounterVec
 	sweeps    prometheus.Counter
 	losses    prometheus.Counter
+	refusals  *prometheus.CounterVec
+	tokens    *prometheus.CounterVec
+	fetches   *prometheus.CounterVec
 }
 
 func newMetrics(r prometheus.Registerer, b *Broker) *metrics {
@@ -49,6 +52,14 @@ func newMetrics(r prometheus.Registerer, b *Broker) *metrics {
 		}
 		return 0
 	})
+	if remote := b.opts.Tokens.Remote(); remote != nil {
+		auto.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "switchboard_token_keys", Help: "Fetched keys for tokens that are known.",
+		}, func() float64 { n, _ := remote.Keys(); return float64(n) })
+		auto.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "switchboard_token_keys_age_seconds", Help: "Time since the keys for tokens were fetched; 0 when they never were.",
+		}, func() float64 { _, age := remote.Keys(); return age.Seconds() })
+	}
 	m := &metrics{
 		accepted: make(map[string]prometheus.Counter), storedBy: make(map[string]prometheus.Observer),
 		pushes: auto.NewCounterVec(prometheus.CounterOpts{
@@ -78,6 +89,15 @@ func newMetrics(r prometheus.Registerer, b *Broker) *metrics {
 		losses: auto.NewCounter(prometheus.CounterOpts{
 			Name: "switchboard_store_losses_total", Help: "Queues of which the store lost acknowledged messages; their receivers are told.",
 		}),
+		refusals: auto.NewCounterVec(prometheus.CounterOpts{
+			Name: "switchboard_refusals_total", Help: "What clients were not allowed to do on a channel, or too often.",
+		}, []string{"what"}),
+		tokens: auto.NewCounterVec(prometheus.CounterOpts{
+			Name: "switchboard_tokens_total", Help: "Tokens of clients by outcome: ok, expired, bad, and unready while their keys cannot be fetched.",
+		}, []string{"outcome"}),
+		fetches: auto.NewCounterVec(prometheus.CounterOpts{
+			Name: "switchboard_token_key_fetches_total", Help: "Times that the keys for tokens were fetched, by outcome: ok and failed.",
+		}, []string{"outcome"}),
 	}
 	for _, kind := range []string{"channel", "user", "client", "all"} {
 		m.accepted[kind] = m.pushes.WithLabelValues(kind, "ok")
@@ -102,6 +122,15 @@ func (m *metrics) push(kind, code string) {
 
 // store is called for each push, with one of storedKinds.
 func (m *metrics) store(kind string, d time.Duration) { m.storedBy[kind].Observe(d.Seconds()) }
+func (m *metrics) token(outcome string)               { m.tokens.WithLabelValues(outcome).Inc() }
+
+func (m *metrics) fetched(ok bool) {
+	outcome := "failed"
+	if ok {
+		outcome = "ok"
+	}
+	m.fetches.WithLabelValues(outcome).Inc()
+}
 
 func (m *metrics) hint(what string) func(int) {
 	c := m.hints.WithLabelValues(what)

@@ -12,6 +12,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"switchboard/broker/auth"
+	"switchboard/broker/namespace"
 	"switchboard/broker/peer"
 	"switchboard/queue"
 	"switchboard/registry"
@@ -51,13 +52,20 @@ type Options struct {
 	// are empty the broker is open.
 	Keys   auth.Keys
 	Tokens *auth.Tokens
+	// Anonymous lets clients connect without a token where tokens are verified. They are no users, and
+	// may do what a namespace opens to anyone.
+	Anonymous bool
+	// Namespaces says who may do what on channels. Nil means everything for everybody where the broker is
+	// open, and else that users may subscribe and see who is there and what was said.
+	Namespaces *namespace.Set
 	// PeerSecret is shared by all instances. Empty means that the links are open.
 	PeerSecret string
 	// Origins are the browser origins besides the own host.
 	Origins auth.Origins
 	// Insecure allows an open broker, or open peer links, on an address that is not loopback.
 	Insecure bool
-	// ClientPublish lets clients publish to channels. Zero means only where the broker is open.
+	// ClientPublish lets users publish to channels where there are no namespaces. Zero means only where the
+	// broker is open.
 	ClientPublish bool
 
 	// Loops is how many event loops each listener has. Zero means GOMAXPROCS.
@@ -69,6 +77,9 @@ type Options struct {
 	MaxMessage int
 	// MaxChannels is the most subscriptions of one connection. Zero means 128.
 	MaxChannels int
+	// LargeChannel is the number of clients above which what changes in a channel's presence is told together, once a
+	// second. Zero means 200.
+	LargeChannel int
 	// MaxBatch is the most pushes of one batch call. Zero means 1000.
 	MaxBatch int
 	// RequestQueues is how many qq_{N} lists requests are spread over. Zero means 16.
@@ -126,7 +137,18 @@ func (o Options) withDefaults() Options {
 }
 
 // Open says whether anybody may push and connect.
-func (o Options) Open() bool { return o.Keys.Open() && (o.Tokens == nil || o.Tokens.Open()) }
+func (o Options) Open() bool { return o.Keys.Open() && o.Tokens.Open() }
+
+// Rules are the namespaces configured, or what stands in their place.
+func (o Options) Rules() *namespace.Set {
+	switch {
+	case o.Namespaces != nil:
+		return o.Namespaces
+	case o.Open():
+		return namespace.Open()
+	}
+	return namespace.Keyed(o.ClientPublish)
+}
 
 // Validate says what is wrong, by the names that the configuration uses.
 func (o Options) Validate() error {
@@ -150,12 +172,12 @@ func (o Options) Validate() error {
 	case loopback || o.Insecure:
 	case o.Keys.Open():
 		errs = append(errs, errors.New("auth.keys: no API key, so anybody who reaches this address may push; give keys, or --insecure"))
-	case o.Tokens == nil || o.Tokens.Open():
+	case o.Tokens.Open():
 		errs = append(errs, errors.New("auth: no token key, so clients may say who they are; give one, or --insecure"))
 	case o.Shared && o.PeerSecret == "":
 		errs = append(errs, errors.New("peer_secret: none, so anybody who reaches this address may act as an instance; give one, or --insecure"))
 	}
-	if o.MaxMessage < 0 || o.MaxChannels < 0 || o.MaxBatch < 0 || o.MaxConnections < 0 || o.RequestQueues < 0 {
+	if o.MaxMessage < 0 || o.MaxChannels < 0 || o.LargeChannel < 0 || o.MaxBatch < 0 || o.MaxConnections < 0 || o.RequestQueues < 0 {
 		errs = append(errs, errors.New("limits: none of them may be below zero"))
 	}
 	if fault := peer.Fault(o.HintFault); fault != "" && fault != peer.Drop && fault != peer.Mangle {

@@ -60,6 +60,7 @@ func (b *Broker) Run(ctx context.Context) error {
 		group.Go(func() error { return b.peers.Run(parts) })
 		group.Go(func() error { return b.sweepLoop(parts) })
 	}
+	group.Go(func() error { return b.fetchKeys(parts) })
 	group.Go(func() error { return b.beatLoop(parts) })
 	group.Go(func() error { return b.tickLoop(parts) })
 	b.opts.Logger.Info().Str("http", b.addrs.HTTP).Str("tcp", b.addrs.TCP).Str("peer", b.addrs.Peer).
@@ -136,6 +137,7 @@ func (b *Broker) tickLoop(ctx context.Context) error {
 		case <-tick.C:
 			b.hub.Tick()
 			b.sessions.Tick()
+			b.presence.Tick()
 		}
 	}
 }
@@ -153,6 +155,7 @@ func (b *Broker) sweepLoop(ctx context.Context) error {
 				b.metrics.sweeps.Inc()
 				b.hub.MarkAllDirty()
 				b.sessions.MarkAllDirty()
+				b.presence.Missed()
 			}
 		}
 	}

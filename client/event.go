@@ -58,6 +58,12 @@ func (c *Client) streamLocked(s *session, ev wire.Event, size int) {
 		c.messageLocked(s, ev, size)
 	case wire.TypeGap:
 		c.gapLocked(ev)
+	case wire.TypeUnsubscribed:
+		if ev.Ref.Set {
+			c.answerLocked(ev)
+			return
+		}
+		c.expelledLocked(ev)
 	default:
 		c.answerLocked(ev)
 	}

@@ -44,7 +44,7 @@ type Options struct {
 	// OnState is called when a connection is tried, is up, or is gone. Zero means that
 	// nobody needs to know.
 	OnState func(State)
-	// OnUnsubscribed is called when the broker refuses, after a reconnect, a channel that
+	// OnUnsubscribed is called when the broker refuses, after a reconnect or under a new token, a channel that
 	// was subscribed. Zero means that the log alone says so.
 	OnUnsubscribed func(channel string, err *Error)
 

@@ -163,3 +163,20 @@ func TestRefusedResubscription(t *testing.T) {
 		p.quiet()
 	})
 }
+
+// TestExpelled: the broker says on its own that a channel is not allowed any more.
+func TestExpelled(t *testing.T) {
+	change := func(s *stage, o *Options) {
+		o.OnUnsubscribed = func(channel string, err *Error) { s.note("lost %s: %s", channel, err.Code) }
+	}
+	enact(t, change, func(s *stage) {
+		p, _ := s.accept()
+		s.subscribed(p, 1)
+		p.sendf(`{"type":"unsubscribed","channel":"other","code":"forbidden","message":"no"}`)
+		p.sendf(`{"type":"unsubscribed","channel":"news","code":"forbidden","message":"no"}`)
+		s.wantSeen("[lost news: forbidden]")
+		p.drop()
+		p, _ = s.accept()
+		p.quiet()
+	})
+}

@@ -175,10 +175,24 @@ func (c *Client) refuseLocked(ctx context.Context, s *session, call *call, err *
 		s.wg.Go(func() { s.retry(ctx, again, after) })
 		return
 	}
-	delete(c.subs, sub.channel)
 	if !kept {
+		delete(c.subs, sub.channel)
 		return
 	}
+	c.lostLocked(sub, err)
+}
+
+// expelledLocked is the broker's word that a channel is not allowed any more. A subscribe for it that is under way
+// has an answer of its own.
+func (c *Client) expelledLocked(ev wire.Event) {
+	if sub := c.subs[ev.Channel]; sub != nil && sub.active && sub.pending == nil {
+		c.lostLocked(sub, wire.Errorf(wire.ErrorCode(ev.Code), "%s", ev.Message))
+	}
+}
+
+// lostLocked gives up a channel that the broker refuses.
+func (c *Client) lostLocked(sub *subscription, err *Error) {
+	delete(c.subs, sub.channel)
 	c.opts.Logger.Warn().Err(err).Str("channel", sub.channel).Msg("subscription lost")
 	if c.opts.OnUnsubscribed != nil {
 		c.inbox.put(item{do: func() { c.opts.OnUnsubscribed(sub.channel, err) }})

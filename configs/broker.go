@@ -26,6 +26,7 @@ type Broker struct {
 	LogFormat      string        `koanf:"log_format"`
 
 	Auth           Auth     `koanf:"auth"`
+	Namespaces     Document `koanf:"namespaces"`
 	PeerSecret     Secret   `koanf:"peer_secret"`
 	PeerSecretFile string   `koanf:"peer_secret_file"`
 	Origins        []string `koanf:"origins"`
@@ -33,6 +34,7 @@ type Broker struct {
 	Times          Times    `koanf:"times"`
 	Requests       Requests `koanf:"requests"`
 	Compression    bool     `koanf:"compression"`
+	Webhooks       Webhooks `koanf:"webhooks"`
 	Faults         Faults   `koanf:"faults"`
 
 	// Unknown are the SWITCHBOARD_ variables that mean nothing: worth a warning.
@@ -47,7 +49,15 @@ type Auth struct {
 	HS256SecretFile string        `koanf:"hs256_secret_file"`
 	RS256KeysFile   string        `koanf:"rs256_keys_file"`
 	EdDSAKeysFile   string        `koanf:"eddsa_keys_file"`
+	TokenKeys       Document      `koanf:"token_keys"`
+	JWKSURL         string        `koanf:"jwks_url"`
+	JWKSRefresh     time.Duration `koanf:"jwks_refresh"`
+	JWKSGrace       time.Duration `koanf:"jwks_grace"`
+	JWKSStale       time.Duration `koanf:"jwks_stale"`
+	Audience        []string      `koanf:"audience"`
+	Issuer          []string      `koanf:"issuer"`
 	Leeway          time.Duration `koanf:"leeway"`
+	Anonymous       bool          `koanf:"anonymous"`
 	ClientPublish   bool          `koanf:"client_publish"`
 }
 
@@ -55,6 +65,7 @@ type Auth struct {
 type Limits struct {
 	Message         int   `koanf:"message"` // bytes
 	Channels        int   `koanf:"channels"`
+	Presence        int   `koanf:"presence"`
 	Batch           int   `koanf:"batch"`
 	ClientQueue     int   `koanf:"client_queue"`
 	ChannelMessages int   `koanf:"channel_messages"`
@@ -93,9 +104,11 @@ func DefaultBroker() Broker {
 		DrainTime: 10 * time.Second,
 		LogLevel:  "info",
 		LogFormat: "auto",
-		Auth:      Auth{Leeway: 10 * time.Second},
+		Auth: Auth{
+			Leeway: 10 * time.Second, JWKSRefresh: 10 * time.Minute, JWKSGrace: 10 * time.Minute, JWKSStale: 24 * time.Hour,
+		},
 		Limits: Limits{
-			Message: 64 << 10, Channels: 128, Batch: 1000,
+			Message: 64 << 10, Channels: 128, Presence: 200, Batch: 1000,
 			ClientQueue: 1000, ChannelMessages: 10_000, ChannelBytes: 8 << 20, RequestQueue: 10_000,
 		},
 		Times: Times{
@@ -103,6 +116,7 @@ func DefaultBroker() Broker {
 			Connect: 10 * time.Second, Slow: time.Minute, ClientTTL: time.Hour, ChannelTTL: time.Hour,
 		},
 		Requests: Requests{Queues: 16},
+		Webhooks: defaultWebhooks(),
 	}
 }
 
@@ -133,9 +147,15 @@ func (b Broker) validate() error {
 			return errors.New(pair.names + ": both are given, keep one")
 		}
 	}
+	if b.Namespaces != "" && b.Auth.ClientPublish {
+		return errors.New("auth.client_publish: the namespaces say who may publish; leave it out")
+	}
 	// The id that it begins stands in Redis between colons, and in a URL.
 	if strings.ContainsFunc(b.Name, func(r rune) bool { return !strings.ContainsRune(nameRunes, r) }) {
 		return fmt.Errorf("name: %q: only letters, digits, dots, dashes and _ are allowed", b.Name)
+	}
+	if err := b.Webhooks.validate(); err != nil {
+		return err
 	}
 	if err := b.Registry().Validate(); err != nil {
 		return err

@@ -33,14 +33,24 @@ any of them with one HTTP call. Without --redis it runs alone, in memory.`,
 		}},
 		{"Who may connect", []about{
 			{key: "insecure", flag: true, text: "be open on an address that is not loopback, all the same", unset: "default no"},
-			{key: "auth.keys", text: "API keys of /v1; several allow rotation", unset: "default none: everybody may push"},
+			{key: "auth.keys", text: "API keys of /v1, as broker key prints them, or as they are; several allow rotation", unset: "default none: everybody may push"},
 			{key: "auth.keys_file", text: "a file with one key per line instead"},
 			{key: "auth.hs256_secret", text: "secret of the clients' tokens (JWT, HS256), 32 bytes at least", unset: "default none"},
 			{key: "auth.hs256_secret_file", text: "a file with one such secret per line instead"},
 			{key: "auth.rs256_keys_file", text: "PEM file with RSA public keys or certificates for tokens (RS256)"},
 			{key: "auth.eddsa_keys_file", text: "PEM file with Ed25519 public keys for tokens (EdDSA)"},
+			{key: "auth.token_keys", document: documentOf(tokenKeys), text: "keys that tokens name (kid): a section of\nNAME: {alg: HS256 or RS256 or ES256 or EdDSA ..., file: PATH}", unset: "default none"},
+			{key: "auth.jwks_url", text: "where the issuer of tokens publishes its keys (JWK set), https", unset: "default none"},
+			{key: "auth.jwks_refresh", text: "how often they are fetched; also when a token names one that is not known"},
+			{key: "auth.jwks_grace", text: "how long a key is good that is not published any more"},
+			{key: "auth.jwks_stale", text: "how long the keys are good when they cannot be fetched any more"},
+			{key: "auth.audience", text: "who this broker is to the issuer: one of these must be in a token's aud", unset: "default aud is not looked at"},
+			{key: "auth.issuer", text: "whose tokens are taken: one of these must be a token's iss", unset: "default iss is not looked at"},
 			{key: "auth.leeway", zero: true, text: "how far the clock of whoever issues tokens may be off"},
-			{key: "auth.client_publish", text: "clients may publish to channels", unset: "default only while the broker is open"},
+			{key: "auth.anonymous", text: "clients may connect without a token; they are no users", unset: "default no"},
+			{key: "auth.client_publish", text: "users may publish to channels, where there are no namespaces", unset: "default only while the broker is open"},
+			{key: "namespaces", document: documentOf(namespaces), text: "who may do what on channels: a section of NAME: {subscribe: WHO, publish: WHO,\npresence: WHO or off, history: WHO, history_messages: N, history_age: DURATION,\nmessage: BYTES, publish_rate: N}. NAME is news, chat:*, inbox:{user} or *; WHO is\nanyone, users, named, grant or nobody, or a list. See docs/doors.md",
+				unset: "default users may subscribe and see, the backend publishes"},
 			{key: "peer_secret", text: "shared by all instances, for the links between them", unset: "default none"},
 			{key: "peer_secret_file", text: "a file with it instead"},
 			{key: "origins", text: "web pages that may connect besides the own host, like *.example.com", unset: "default none"},
@@ -49,6 +59,7 @@ any of them with one HTTP call. Without --redis it runs alone, in memory.`,
 			{key: "max_connections", flag: true, zero: true, arg: "N", text: "the most client connections of this process", unset: "default what the descriptor limit allows"},
 			{key: "limits.message", text: "bytes of one payload"},
 			{key: "limits.channels", text: "subscriptions of one connection"},
+			{key: "limits.presence", text: "clients of a channel above which presence tells its changes together,\nonce a second"},
 			{key: "limits.batch", text: "pushes in one batch call"},
 			{key: "limits.client_queue", text: "messages that wait for one client; the oldest go first"},
 			{key: "limits.channel_messages", text: "messages that a channel holds, until the janitor leaves the newest 1000"},
@@ -67,6 +78,7 @@ any of them with one HTTP call. Without --redis it runs alone, in memory.`,
 			{key: "times.client_ttl", text: "how long messages wait for a client"},
 			{key: "times.channel_ttl", text: "how long a channel's messages are held after the last push, if no janitor\nempties the channel before, which it does after 30m"},
 		}},
+		webhookGroup,
 		{"Log", logSettings},
 		{"Faults, for tests", []about{
 			{key: "faults.hints", choices: []string{"drop", "mangle"}, text: "drop loses the hints to other instances, mangle repeats and reorders theirs", unset: "default none"},
@@ -79,6 +91,13 @@ Examples
   broker --redis redis://localhost:6379 --http 127.0.0.1:8081 --tcp 127.0.0.1:7071
       a second instance on the same machine
   SWITCHBOARD_PEER_SECRET_FILE=/run/secrets/peer broker --config production.yaml
+
+Other commands
+  broker check   tells what a client may do on a channel, and why; see broker check --help
+  broker key     makes an API key; see broker key --help
+
+Signals
+  SIGHUP reads API keys, token keys and namespaces again; connections stay
 
 Exit codes
   0  it was told to end (SIGTERM, SIGINT; a second one ends it at once), or printed this

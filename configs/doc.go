@@ -10,7 +10,7 @@
 //	redis              SWITCHBOARD_REDIS               the same, shared                   --redis
 //	auth.keys          SWITCHBOARD_AUTH_KEYS                                              none
 //
-// An empty variable is as good as none. Lists are separated by commas there. Only what
+// An empty variable is as good as none. Lists are separated by commas there, and a [Document] is YAML. Only what
 // [Broker] and [Janitor] name is a setting; anything else in the file is an error.
 //
 // Secrets have a type of their own, [Secret], which no format verb and no encoder prints, and

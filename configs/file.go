@@ -46,7 +46,7 @@ func (s strict) Unmarshal(text []byte) (map[string]any, error) {
 	if err != nil {
 		return nil, syntaxError(err)
 	}
-	return values, nil
+	return values, s.documents(document.Content[0], values)
 }
 
 // syntaxError is one line. Where YAML's words hold a piece of the file (the name of an
@@ -74,6 +74,11 @@ func (s strict) check(node *yamlv3.Node, section string) error {
 		switch {
 		case strings.Contains(name.Value, ".") || !known && !isSection:
 			return fmt.Errorf("line %d: unknown key %s", name.Line, key)
+		case known && setting.document != nil && value.ShortTag() == "!!null": // likewise
+		case known && setting.document != nil:
+			if err := setting.document(value); err != nil {
+				return err
+			}
 		case isSection && value.ShortTag() == "!!null": // all of it is commented out
 		case isSection:
 			if err := s.check(value, key+"."); err != nil {
@@ -88,11 +93,14 @@ func (s strict) check(node *yamlv3.Node, section string) error {
 	return nil
 }
 
+// placed is an error that says where in the file it is.
+type placed struct{ error }
+
 func at(node *yamlv3.Node, key, problem string) error {
 	if key == "" {
-		return fmt.Errorf("line %d: %s", node.Line, problem)
+		return placed{fmt.Errorf("line %d: %s", node.Line, problem)}
 	}
-	return fmt.Errorf("line %d: %s: %s", node.Line, key, problem)
+	return placed{fmt.Errorf("line %d: %s: %s", node.Line, key, problem)}
 }
 
 // checkNode says what is wrong with a value; it repeats the value only where it was to be
@@ -109,6 +117,9 @@ func (s *setting) checkNode(node *yamlv3.Node) error {
 		for _, item := range node.Content {
 			if item.ShortTag() != "!!str" {
 				return errors.New("want a list of texts; put what looks like a number in quotes")
+			}
+			if err := s.chosen(item.Value); err != nil {
+				return err
 			}
 		}
 		return nil

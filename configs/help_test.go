@@ -11,7 +11,7 @@ func TestHelp(t *testing.T) {
 		flags      string
 	}{
 		{"broker", BrokerHelp(), "config http tcp peer advertise name redis prefix insecure log-level log-format max-connections drain-time version help"},
-		{"janitor", JanitorHelp(), "config redis prefix once dry-run http servers-every queues-every max-age max-messages log-level log-format version help"},
+		{"janitor", JanitorHelp(), "config redis prefix once dry-run dead-letters retry http servers-every queues-every max-age max-messages log-level log-format version help"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

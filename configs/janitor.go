@@ -19,6 +19,11 @@ type Janitor struct {
 	MaxMessages  int           `koanf:"max_messages"`
 	Patience     time.Duration `koanf:"patience"`
 
+	DeadLetters bool `koanf:"dead_letters"`
+	Retry       bool `koanf:"retry"`
+
+	Webhooks Webhooks `koanf:"webhooks"`
+
 	LogLevel  string `koanf:"log_level"`
 	LogFormat string `koanf:"log_format"`
 
@@ -34,6 +39,7 @@ func DefaultJanitor() Janitor {
 		MaxAge:       30 * time.Minute,
 		MaxMessages:  1000,
 		Patience:     time.Minute,
+		Webhooks:     defaultWebhooks(),
 		LogLevel:     "info",
 		LogFormat:    "auto",
 	}
@@ -49,6 +55,12 @@ func LoadJanitor(args, environ []string) (Janitor, error) {
 	j.Unknown = unknown
 	if j.Redis == "" {
 		return j, UsageError{errors.New("--redis: missing, there is nothing to clean without it")}
+	}
+	if j.Retry && !j.DeadLetters {
+		return j, UsageError{errors.New("--retry: belongs to --dead-letters")}
+	}
+	if err := j.Webhooks.validate(); err != nil {
+		return j, err
 	}
 	return j, j.Registry().Validate()
 }

@@ -229,3 +229,47 @@ func TestEveryFieldIsDescribed(t *testing.T) {
 		}
 	}
 }
+
+func TestWebhooks(t *testing.T) {
+	secrets := write(t, "secrets", hunter+"\nold\n")
+	const yaml = "webhooks:\n  url: https://h/x\n  events: [user_offline, message_undelivered]\n  max_age: 1h\n"
+	b, err := LoadBroker([]string{"--config", write(t, "b.yaml", yaml)}, []string{"SWITCHBOARD_WEBHOOKS_SECRETS_FILE=" + secrets})
+	if err != nil {
+		t.Fatal(err)
+	}
+	j, err := LoadJanitor([]string{"--redis", "redis://h", "--config", write(t, "j.yaml", yaml)},
+		[]string{"SWITCHBOARD_WEBHOOKS_SECRETS_FILE=" + secrets, "SWITCHBOARD_JANITOR_WEBHOOKS_URL=x"})
+	if err != nil || !slices.Equal(j.Unknown, []string{"SWITCHBOARD_JANITOR_WEBHOOKS_URL"}) {
+		t.Fatal(err, j.Unknown)
+	}
+	if !reflect.DeepEqual(b.Webhooks, j.Webhooks) {
+		t.Errorf("one file, two meanings: %+v and %+v", b.Webhooks, j.Webhooks)
+	}
+	sender, err := j.Webhooks.Sender()
+	if err != nil || sender.URL != "https://h/x" || !slices.Equal(sender.Secrets, []string{hunter, "old"}) || sender.Timeout != 10*time.Second {
+		t.Errorf("%v, %v", sender.Timeout, err)
+	}
+	if d := j.Webhooks.Dispatcher(); len(d.Wanted) != 2 || d.MaxAge != time.Hour || d.Batch != 100 || !j.Webhooks.Enabled() {
+		t.Errorf("%+v", d)
+	}
+	if w := DefaultBroker().Webhooks; w.Enabled() || w.Kinds() != nil {
+		t.Error("without a URL something is told")
+	}
+	for _, tt := range []struct{ yaml, want string }{
+		{"webhooks: {events: [user_online, user_left]}", `webhooks.events: want user_online, user_offline, channel_occupied, channel_vacated or message_undelivered, got "user_left"`},
+		{"webhooks: {secrets: [a], secrets_file: b}", "webhooks.secrets and webhooks.secrets_file: both are given"},
+		{"webhooks: {batch: 0}", "webhooks.batch: want more than zero"},
+	} {
+		_, err := LoadBroker([]string{"--config", write(t, "b.yaml", tt.yaml)}, nil)
+		_, same := LoadJanitor([]string{"--redis", "redis://h", "--config", write(t, "j.yaml", tt.yaml)}, nil)
+		if err == nil || !strings.Contains(err.Error(), tt.want) || same == nil || !strings.Contains(same.Error(), tt.want) {
+			t.Errorf("%s: %v and %v", tt.yaml, err, same)
+		}
+	}
+	if _, err := LoadJanitor([]string{"--redis", "redis://h", "--retry"}, nil); err == nil || err.Error() != "--retry: belongs to --dead-letters" {
+		t.Errorf("got %v", err)
+	}
+	if text := fmt.Sprintf("%v %+v %#v", b, b, b); strings.Contains(text, "h/x") {
+		t.Error("the URL can be printed")
+	}
+}

@@ -37,13 +37,18 @@ func (b Broker) Options() (broker.Options, error) {
 	if err := origins.Validate(); err != nil {
 		return broker.Options{}, fmt.Errorf("origins: %w", err)
 	}
+	spaces, err := b.namespaces()
+	if err != nil {
+		return broker.Options{}, err
+	}
 	return broker.Options{
 		Name: b.name(),
 		HTTP: b.HTTP, TCP: b.TCP, Peer: b.Peer, Advertise: b.Advertise,
 		Keys: keys, Tokens: tokens, PeerSecret: peer, Origins: origins,
+		Namespaces: spaces, Anonymous: b.Auth.Anonymous,
 		Insecure: b.Insecure, ClientPublish: b.Auth.ClientPublish,
 		MaxConnections: b.MaxConnections, MaxMessage: b.Limits.Message,
-		MaxChannels: b.Limits.Channels, MaxBatch: b.Limits.Batch,
+		MaxChannels: b.Limits.Channels, MaxBatch: b.Limits.Batch, LargeChannel: b.Limits.Presence,
 		RequestQueues: b.Requests.Queues, Compression: b.Compression,
 		Beat: b.Times.Beat, Refresh: b.Times.Refresh, Ping: b.Times.Ping,
 		HintFault:      b.Faults.Hints,
@@ -82,7 +87,14 @@ func (b Broker) keys() (auth.Keys, error) {
 }
 
 func (b Broker) tokens() (*auth.Tokens, error) {
-	opts := auth.Options{Leeway: b.Auth.Leeway}
+	opts := auth.Options{Leeway: b.Auth.Leeway, Audiences: b.Auth.Audience, Issuers: b.Auth.Issuer}
+	var err error
+	if opts.Named, err = b.Auth.namedKeys(); err != nil {
+		return nil, err
+	}
+	if opts.Remote, err = b.Auth.remote(); err != nil {
+		return nil, err
+	}
 	if b.Auth.HS256Secret != "" {
 		opts.HS256 = [][]byte{[]byte(b.Auth.HS256Secret)}
 	}

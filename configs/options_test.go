@@ -25,6 +25,12 @@ import (
 // another is a value that is not the default's, as text.
 func another(t *testing.T, s *setting) string {
 	switch {
+	case s.key == "namespaces":
+		return `{"chat.v2:*": {subscribe: users}}`
+	case s.key == "auth.token_keys":
+		return "a: {alg: HS256, file: " + write(t, "secret", hunter) + "}"
+	case s.key == "auth.jwks_url":
+		return "https://issuer.example/keys"
 	case len(s.choices) > 0:
 		return s.choices[0]
 	case strings.HasSuffix(s.key, "_keys_file"):
@@ -59,6 +65,16 @@ func publicPEM(t *testing.T, public any) string {
 	return string(pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der}))
 }
 
+// eventOptions are all that the webhooks' settings make.
+func eventOptions(t *testing.T, w Webhooks) []any {
+	t.Helper()
+	sender, err := w.Sender()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return []any{sender, w.Dispatcher(), w.Enabled()}
+}
+
 // TestEverySettingArrives sets one after another and looks whether any Options differ.
 func TestEverySettingArrives(t *testing.T) {
 	all := func(b Broker) []any {
@@ -68,10 +84,11 @@ func TestEverySettingArrives(t *testing.T) {
 		}
 		open := o.Tokens.Open()
 		o.Tokens = nil // it holds functions, which are never equal
-		return []any{o, b.Registry(), b.Queue(), open}
+		return []any{o, b.Registry(), b.Queue(), open, b.EventStore(), eventOptions(t, b.Webhooks)}
 	}
 	for _, s := range brokerProgram.settings() {
-		if slices.Contains([]string{"redis", "log_level", "log_format", "auth.rs256_keys_file", "auth.leeway"}, s.key) {
+		if slices.Contains([]string{"redis", "log_level", "log_format", "auth.rs256_keys_file", "auth.leeway",
+			"auth.jwks_refresh", "auth.jwks_grace", "auth.jwks_stale", "auth.audience", "auth.issuer"}, s.key) {
 			continue // for the command itself, or with a test below
 		}
 		b, err := LoadBroker(nil, []string{envName(s.key) + "=" + another(t, s)})
@@ -84,7 +101,7 @@ func TestEverySettingArrives(t *testing.T) {
 		}
 	}
 	for _, s := range janitorProgram.settings() {
-		if slices.Contains([]string{"redis", "log_level", "log_format", "http", "once"}, s.key) {
+		if slices.Contains([]string{"redis", "log_level", "log_format", "http", "once", "dead_letters", "retry"}, s.key) {
 			continue
 		}
 		j, err := LoadJanitor([]string{"--redis", "redis://h"}, []string{janitorEnv(s.key) + "=" + another(t, s)})
@@ -93,7 +110,10 @@ func TestEverySettingArrives(t *testing.T) {
 			continue
 		}
 		d := DefaultJanitor()
-		if reflect.DeepEqual([]any{j.Options(), j.Registry(), j.Queue()}, []any{d.Options(), d.Registry(), d.Queue()}) {
+		all := func(j Janitor) []any {
+			return []any{j.Options(), j.Registry(), j.Queue(), j.EventStore(), eventOptions(t, j.Webhooks)}
+		}
+		if reflect.DeepEqual(all(j), all(d)) {
 			t.Errorf("janitor: %s changes nothing", s.key)
 		}
 	}

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	yamlv3 "go.yaml.in/yaml/v3"
 )
 
 // about describes one setting to a person.
@@ -20,6 +22,16 @@ type about struct {
 	zero    bool     // 0 means something of its own
 	choices []string // all that is allowed; nil means anything
 	unset   string   // what happens when it is not given and has no default
+
+	document func(*yamlv3.Node) error // checks a [Document]
+}
+
+// documentOf is the check of a Document by what reads it.
+func documentOf[T any](read func(*yamlv3.Node) (T, error)) func(*yamlv3.Node) error {
+	return func(node *yamlv3.Node) error {
+		_, err := read(node)
+		return err
+	}
 }
 
 // setting is a field of Broker or Janitor.
@@ -55,6 +67,12 @@ func fields(v reflect.Value, prefix string) map[string]reflect.Value {
 // error does not repeat what may be a secret.
 func (s *setting) parse(text string) (any, error) {
 	switch {
+	case s.document != nil:
+		node, err := Document(text).node()
+		if err == nil && node != nil {
+			err = s.document(node)
+		}
+		return text, err
 	case s.typ == durationType:
 		return s.parseDuration(text)
 	case s.typ.Kind() == reflect.Bool:
@@ -70,14 +88,21 @@ func (s *setting) parse(text string) (any, error) {
 				list = append(list, part)
 			}
 		}
-		return list, nil
+		return list, s.chosen(list...)
 	case s.typ.Kind() == reflect.String:
-		if s.choices != nil && !slices.Contains(s.choices, text) {
-			return nil, fmt.Errorf("want %s, got %q", orList(s.choices), text)
-		}
-		return text, nil
+		return text, s.chosen(text)
 	}
 	return s.parseNumber(text)
+}
+
+// chosen checks texts where only some are allowed.
+func (s *setting) chosen(texts ...string) error {
+	for _, text := range texts {
+		if s.choices != nil && !slices.Contains(s.choices, text) {
+			return fmt.Errorf("want %s, got %q", orList(s.choices), text)
+		}
+	}
+	return nil
 }
 
 func (s *setting) parseDuration(text string) (any, error) {

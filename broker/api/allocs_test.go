@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"switchboard/broker/delivery"
+	"switchboard/broker/namespace"
 	"switchboard/internal/allocs"
 )
 
@@ -32,8 +33,9 @@ func (a *answer) Write(p []byte) (int, error) { return len(p), nil }
 func (a *answer) WriteHeader(status int)      { a.status = status }
 
 func hot() []allocs.Case {
+	open := namespace.Open()
 	h := New(Options{
-		Pusher: accepting{}, Authorize: func(string) error { return nil },
+		Pusher: accepting{}, Authorize: func(string, string) error { return nil }, Namespaces: func() *namespace.Set { return open },
 		MaxMessage: 1 << 16, MaxBatch: 1000, Pushed: func(string, string) {},
 	})
 	post := func(path string, body []byte) func() {

@@ -10,6 +10,8 @@ import (
 	"github.com/rs/zerolog"
 
 	"switchboard/broker/delivery"
+	"switchboard/broker/namespace"
+	"switchboard/broker/presence"
 	"switchboard/queue"
 	"switchboard/registry"
 
@@ -36,6 +38,11 @@ type Queue interface {
 	ChannelSize(ctx context.Context, channel string) (int, error)
 }
 
+// Presence says who is in the channels.
+type Presence interface {
+	Page(ctx context.Context, channel, cursor string, limit int) (presence.Page, error)
+}
+
 // Cluster is the instances as one: what must be asked of, or told to, the server that
 // holds a connection.
 type Cluster interface {
@@ -54,13 +61,16 @@ type Cluster interface {
 
 // Options configures an API. All fields but Logger and Pushing are required.
 type Options struct {
-	Pusher     Pusher
-	Registry   Registry
-	Queue      Queue
-	Cluster    Cluster
-	Authorize  func(authorization string) error // checks the API key, given the header's value
-	MaxMessage int                              // bytes of one payload
-	MaxBatch   int                              // pushes of one batch, and targets of one push
+	Pusher   Pusher
+	Registry Registry
+	Queue    Queue
+	Cluster  Cluster
+	Presence Presence
+	// Authorize checks the API key, given the value of the header, and that it has the scope.
+	Authorize  func(authorization, scope string) error
+	Namespaces func() *namespace.Set // those of now
+	MaxMessage int                   // bytes of one payload
+	MaxBatch   int                   // pushes of one batch, and targets of one push
 	Pushed     func(kind string, code string)
 	// Pushing is told of a push over net/http that was accepted, when its answer is written. Zero means nobody.
 	Pushing func(w http.ResponseWriter, r *http.Request)
@@ -82,34 +92,56 @@ type API struct {
 func New(opts Options) *API {
 	a := api{opts}
 	mux := http.NewServeMux()
-	mux.HandleFunc("POST "+PathPush, a.over(a.push))
-	mux.HandleFunc("POST "+PathBatch, a.over(a.batch))
-	mux.HandleFunc("POST /v1/notify", a.notify)
-	mux.HandleFunc("POST /v1/reply", a.reply)
-	mux.HandleFunc("GET /v1/channels", a.channels)
-	mux.HandleFunc("GET /v1/channels/{channel}", a.channel)
-	mux.HandleFunc("GET /v1/channels/{channel}/history", a.history)
-	mux.HandleFunc("GET /v1/users/{user}", a.user)
-	mux.HandleFunc("POST /v1/users/query", a.query)
-	mux.HandleFunc("POST /v1/users/{user}/disconnect", a.disconnectUser)
-	mux.HandleFunc("POST /v1/clients/{client}/disconnect", a.disconnectClient)
-	mux.HandleFunc("GET /v1/servers", a.servers)
-	mux.HandleFunc("/", a.unknown)
-	return &API{a, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if err := a.authorize(r.Header.Get("Authorization")); err != nil {
+	for _, c := range a.calls() {
+		mux.HandleFunc(c.pattern, a.guarded(c))
+	}
+	mux.HandleFunc("/", a.guarded(call{handle: a.unknown}))
+	return &API{a, mux}
+}
+
+// call is one call of the API, and what an API key needs for it.
+type call struct {
+	pattern string
+	scope   string // "" for any key
+	handle  http.HandlerFunc
+}
+
+// The scopes, as the keys have them: what tells clients something, what asks, and what interferes.
+const (
+	scopePush  = "push"
+	scopeRead  = "read"
+	scopeAdmin = "admin"
+)
+
+// calls is all of /v1.
+func (a api) calls() []call {
+	return []call{
+		{"POST " + PathPush, scopePush, a.over(a.push)},
+		{"POST " + PathBatch, scopePush, a.over(a.batch)},
+		{"POST /v1/notify", scopePush, a.notify},
+		{"POST /v1/reply", scopePush, a.reply},
+		{"GET /v1/channels", scopeRead, a.channels},
+		{"GET /v1/channels/{channel}", scopeRead, a.channel},
+		{"GET /v1/channels/{channel}/history", scopeRead, a.history},
+		{"GET /v1/channels/{channel}/presence", scopeRead, a.presence},
+		{"GET /v1/users/{user}", scopeRead, a.user},
+		{"POST /v1/users/query", scopeRead, a.query},
+		{"GET /v1/servers", scopeRead, a.servers},
+		{"POST /v1/users/{user}/disconnect", scopeAdmin, a.disconnectUser},
+		{"POST /v1/clients/{client}/disconnect", scopeAdmin, a.disconnectClient},
+	}
+}
+
+// guarded is the handler of a call behind the check of the API key.
+func (a api) guarded(c call) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if err := a.Authorize(r.Header.Get("Authorization"), c.scope); err != nil {
 			a.fail(w, err)
 			return
 		}
 		r.Body = http.MaxBytesReader(w, r.Body, MaxBody)
-		mux.ServeHTTP(w, r)
-	})}
-}
-
-func (a api) authorize(authorization string) error {
-	if err := a.Authorize(authorization); err != nil {
-		return wire.Errorf(wire.Unauthorized, "%s", err.Error())
+		c.handle(w, r)
 	}
-	return nil
 }
 
 func (a api) unknown(w http.ResponseWriter, r *http.Request) {

@@ -19,7 +19,7 @@ const (
 // Push answers POST path, one of the above, given the value of the header Authorization and the body, of which nothing
 // is kept. The answer's body is behind dst, or newly made.
 func (a *API) Push(path, authorization string, text, dst []byte) Answer {
-	if err := a.authorize(authorization); err != nil {
+	if err := a.Authorize(authorization, scopePush); err != nil {
 		return a.failed(err)
 	}
 	if path == PathBatch {

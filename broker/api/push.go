@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"switchboard/broker/delivery"
+	"switchboard/broker/namespace"
 	"switchboard/internal/wire"
 )
 
@@ -127,8 +128,8 @@ func (a api) targets(req pushRequest) ([]target, error) {
 	return kinds[0], nil
 }
 
-// checkTarget says what is wrong with one target; the others are not concerned.
-func checkTarget(t target) error {
+// checkTarget says what is wrong with one target; the others are not concerned. size is of the payload, in bytes.
+func (a api) checkTarget(t target, size int) error {
 	if t.kind == "all" {
 		return nil
 	}
@@ -137,6 +138,30 @@ func checkTarget(t target) error {
 	}
 	if t.kind == "channel" && wire.IsSystem(t.name) {
 		return wire.Errorf(wire.Forbidden, "channel %s: it is the system's own", t.name)
+	}
+	if t.kind != "channel" {
+		return nil
+	}
+	if err := a.may(namespace.Publish, t.name); err != nil {
+		return err
+	}
+	if r := a.Namespaces().For(t.name); r != nil && r.Message > 0 && size > r.Message {
+		return wire.Errorf(wire.TooLarge, "data: %d bytes, at most %d are allowed to channel %s", size, r.Message, t.name)
+	}
+	return nil
+}
+
+// may says whether the backend may do that on the channel: it may wherever a namespace fits. A channel that none fits is
+// closed to clients, so what was pushed there would reach nobody.
+func (a api) may(do namespace.Action, channel string) error {
+	set := a.Namespaces()
+	if !set.Configured() {
+		return nil
+	}
+	backend := namespace.Subject{Backend: true}
+	if !set.Allows(backend, do, channel) {
+		_, why := set.Decide(backend, do, channel)
+		return wire.Errorf(wire.Forbidden, "channel %s: %s", channel, why)
 	}
 	return nil
 }
@@ -156,7 +181,7 @@ func (a api) add(pushes []delivery.Push, p plan) ([]delivery.Push, []result) {
 		case "all":
 			r.All = true
 		}
-		if err := checkTarget(t); err != nil {
+		if err := a.checkTarget(t, len(p.payload.Data)); err != nil {
 			a.refuse(r, err)
 			continue
 		}

@@ -10,6 +10,8 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"switchboard/broker/namespace"
+	"switchboard/broker/presence"
 	"switchboard/internal/wire"
 	"switchboard/queue"
 	"switchboard/registry"
@@ -109,6 +111,9 @@ func (a api) history(w http.ResponseWriter, r *http.Request) {
 	name, err := named(r, "channel")
 	after, err1 := integer(r, "after", 0, 1<<53)
 	limit, err2 := integer(r, "limit", defaultPage, maxPage)
+	if err == nil {
+		err = a.may(namespace.History, name)
+	}
 	if err := cmp.Or(err, err1, err2); err != nil {
 		a.fail(w, err)
 		return
@@ -209,6 +214,32 @@ func (a api) query(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	write(w, http.StatusOK, map[string]any{"users": rows})
+}
+
+// presence is who is in a channel, in pages; limit=0 is how many only.
+func (a api) presence(w http.ResponseWriter, r *http.Request) {
+	name, err := named(r, "channel")
+	limit, err1 := integer(r, "limit", defaultPage, maxPage)
+	if err == nil {
+		err = a.may(namespace.Presence, name)
+	}
+	if err := cmp.Or(err, err1); err != nil {
+		a.fail(w, err)
+		return
+	}
+	page, err := a.Presence.Page(r.Context(), name, r.URL.Query().Get("cursor"), int(limit))
+	if err != nil {
+		a.fail(w, err)
+		return
+	}
+	answer := map[string]any{"channel": name, "count": page.Count, "clients": presence.WireMembers(page.Members)}
+	if page.Users >= 0 {
+		answer["users"] = page.Users
+	}
+	if page.Next != "" {
+		answer["next"] = page.Next
+	}
+	write(w, http.StatusOK, answer)
 }
 
 func (a api) servers(w http.ResponseWriter, r *http.Request) {

@@ -1,9 +1,13 @@
 package auth
 
 import (
+	"crypto/rand"
 	"crypto/sha256"
 	"crypto/subtle"
+	"encoding/base64"
+	"encoding/hex"
 	"fmt"
+	"slices"
 	"strings"
 
 	"switchboard/internal/wire"
@@ -19,31 +23,124 @@ func (d digest) equal(other digest) bool {
 	return subtle.ConstantTimeCompare(d[:], other[:]) == 1
 }
 
+// The scopes of API keys. ScopeAdmin includes the others.
+const (
+	ScopePush  = "push"  // tell clients something
+	ScopeRead  = "read"  // ask who is there, and what was said
+	ScopeAdmin = "admin" // everything
+)
+
+var scopes = []string{ScopePush, ScopeRead, ScopeAdmin}
+
+// hashed begins an entry that holds a key's digest in the place of the key.
+const hashed = "sha256:"
+
+// KeyPrefix begins every key that NewKey makes, so that a key which strayed into a repository or a log
+// is recognised, also by programs that look for such.
+const KeyPrefix = "swb_"
+
 // Keys are the API keys of the HTTP API. The zero value has none and lets everybody in.
 type Keys struct {
-	digests []digest
+	list []apiKey
 }
 
-// NewKeys takes the keys as configured; several of them make rotation possible. An
-// empty or padded one is an error: it comes from an unset variable or a line break
-// in a secret file.
-func NewKeys(keys []string) (Keys, error) {
+type apiKey struct {
+	name   string // for people
+	digest digest
+	scopes []string
+	plain  bool // it was configured as it is
+}
+
+// NewKeys takes the entries as configured; several of them make rotation possible. An entry is
+//
+//	sha256:<64 hex digits> push+read billing
+//
+// the digest of a key, its scopes and, if wanted, a name; or a key as it is, which has all scopes. An
+// empty or padded one is an error: it comes from an unset variable or a line break in a secret file.
+//
+// The digest is SHA-256 and not a slow one like bcrypt: that is made for passwords, which can be guessed. A
+// key from NewKey has 256 random bits, so no digest of it is ever inverted by trying, and a slow one would take
+// milliseconds of every call, for anybody who sends any key.
+func NewKeys(entries []string) (Keys, error) {
 	var k Keys
-	for i, key := range keys {
-		if key == "" || strings.TrimSpace(key) != key {
-			return Keys{}, fmt.Errorf("API key %d of %d is empty or has white space around it", i+1, len(keys))
+	for i, entry := range entries {
+		if entry == "" || strings.TrimSpace(entry) != entry {
+			return Keys{}, fmt.Errorf("API key %d of %d is empty or has white space around it", i+1, len(entries))
 		}
-		k.digests = append(k.digests, digestOf(key))
+		key, err := parseKey(entry)
+		if err != nil {
+			return Keys{}, fmt.Errorf("API key %d of %d: %w", i+1, len(entries), err)
+		}
+		if key.name == "" {
+			key.name = fmt.Sprintf("%d of %d", i+1, len(entries))
+		}
+		k.list = append(k.list, key)
 	}
 	return k, nil
 }
 
-// Open reports whether no keys are configured, so that everybody may call.
-func (k Keys) Open() bool { return len(k.digests) == 0 }
+func parseKey(entry string) (apiKey, error) {
+	if !strings.HasPrefix(entry, hashed) {
+		return apiKey{digest: digestOf(entry), scopes: []string{ScopeAdmin}, plain: true}, nil
+	}
+	fields := strings.Fields(entry)
+	if len(fields) < 2 || len(fields) > 3 {
+		return apiKey{}, fmt.Errorf("want %s, a space and the scopes, like push+read, and perhaps a name", hashed+"…")
+	}
+	key := apiKey{scopes: strings.Split(fields[1], "+")}
+	sum, err := hex.DecodeString(strings.TrimPrefix(fields[0], hashed))
+	if err != nil || len(sum) != len(key.digest) {
+		return apiKey{}, fmt.Errorf("behind %s stand 64 hex digits", hashed)
+	}
+	copy(key.digest[:], sum)
+	if err := CheckScopes(key.scopes); err != nil {
+		return apiKey{}, err
+	}
+	if len(fields) == 3 {
+		key.name = fields[2]
+	}
+	return key, nil
+}
 
-// Check is nil when authorization, the value of that header, is "Bearer <key>" with one of the keys, or
-// when the API is open. Otherwise it is a *wire.Error with code unauthorized.
-func (k Keys) Check(authorization string) error {
+// CheckScopes names the first word that is no scope.
+func CheckScopes(words []string) error {
+	for _, word := range words {
+		if !slices.Contains(scopes, word) {
+			return fmt.Errorf("%.20q is no scope: %s", word, strings.Join(scopes, ", "))
+		}
+	}
+	return nil
+}
+
+// NewKey makes a key, and the beginning of its entry.
+func NewKey() (key, entry string) {
+	random := make([]byte, 32)
+	_, _ = rand.Read(random) // it does not fail
+	key = KeyPrefix + base64.RawURLEncoding.EncodeToString(random)
+	return key, EntryOf(key)
+}
+
+// EntryOf is the beginning of a key's entry.
+func EntryOf(key string) string {
+	sum := digestOf(key)
+	return hashed + hex.EncodeToString(sum[:])
+}
+
+// Open reports whether no keys are configured, so that everybody may call.
+func (k Keys) Open() bool { return len(k.list) == 0 }
+
+// Len is how many keys there are.
+func (k Keys) Len() int { return len(k.list) }
+
+// Plain reports whether a key was configured as it is. Worth a warning in the log.
+func (k Keys) Plain() bool {
+	return slices.ContainsFunc(k.list, func(key apiKey) bool { return key.plain })
+}
+
+// Check is nil when authorization, the value of that header, is "Bearer <key>" with one of the keys and that has
+// the scope, or when the API is open. An empty scope is had by every key. Otherwise it is a *wire.Error with
+// code unauthorized or forbidden.
+func (k Keys) Check(authorization, scope string) error {
 	if k.Open() {
 		return nil
 	}
@@ -52,36 +149,21 @@ func (k Keys) Check(authorization string) error {
 	if !strings.EqualFold(scheme, "Bearer") || strings.TrimSpace(key) == "" {
 		return wire.Errorf(wire.Unauthorized, "this call needs the header Authorization: Bearer <key>")
 	}
-	given, known := digestOf(strings.TrimSpace(key)), false
-	for _, d := range k.digests {
-		known = d.equal(given) || known // all are compared, whichever fits
+	given := digestOf(strings.TrimSpace(key))
+	var found *apiKey
+	may := scope == ""
+	for i := range k.list { // all are compared, whichever fits
+		if one := &k.list[i]; one.digest.equal(given) {
+			found = one
+			may = may || slices.Contains(one.scopes, scope) || slices.Contains(one.scopes, ScopeAdmin)
+		}
 	}
-	if !known {
+	switch {
+	case found == nil:
 		return wire.Errorf(wire.Unauthorized, "unknown API key")
-	}
-	return nil
-}
-
-// PeerSecret is what instances show each other. The zero value is none and is equal
-// to everything.
-type PeerSecret struct {
-	digest digest
-	set    bool
-}
-
-// NewPeerSecret keeps secret; an empty one is none.
-func NewPeerSecret(secret string) PeerSecret {
-	return PeerSecret{digest: digestOf(secret), set: secret != ""}
-}
-
-// Open reports whether no secret is configured, so that every peer is let in.
-func (s PeerSecret) Open() bool { return !s.set }
-
-// Check is nil when given is the secret, or when none is configured. Otherwise it
-// is a *wire.Error with code unauthorized.
-func (s PeerSecret) Check(given string) error {
-	if s.set && !s.digest.equal(digestOf(given)) {
-		return wire.Errorf(wire.Unauthorized, "the peer's secret is not ours")
+	case !may:
+		return wire.Errorf(wire.Forbidden, "the API key %s has the scope %s, and this call needs %s",
+			found.name, strings.Join(found.scopes, "+"), scope)
 	}
 	return nil
 }

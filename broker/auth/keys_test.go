@@ -28,7 +28,7 @@ func TestKeysCheck(t *testing.T) {
 		{"Basic new-key", false},
 		{"", false},
 	} {
-		err := keys.Check(c.header)
+		err := keys.Check(c.header, ScopeAdmin)
 		if (err == nil) != c.want {
 			t.Errorf("%q: %v", c.header, err)
 		}
@@ -46,12 +46,93 @@ func TestKeysCheck(t *testing.T) {
 
 func TestKeysOpen(t *testing.T) {
 	var none Keys
-	if err := none.Check(""); err != nil || !none.Open() {
+	if err := none.Check("", ScopeAdmin); err != nil || !none.Open() {
 		t.Errorf("open %v, %v", none.Open(), err)
 	}
 	for _, bad := range []string{"", " key", "key\n"} {
 		if _, err := NewKeys([]string{"key", bad}); err == nil {
 			t.Errorf("%q passes as a key", bad)
+		}
+	}
+}
+
+func TestKeysWithScopes(t *testing.T) {
+	made := map[string]string{} // by the scopes
+	var entries []string
+	for _, scopes := range []string{"push", "read", "push+read", "admin", "admin+push"} {
+		key, entry := NewKey()
+		made[scopes] = key
+		entries = append(entries, entry+" "+scopes+" the-"+scopes)
+	}
+	plain := "a-key-as-it-is"
+	made["plain"] = plain
+	keys, err := NewKeys(append(entries, plain))
+	if err != nil || !keys.Plain() || keys.Len() != 6 {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{
+		"push": "push", "read": "read", "push+read": "push read", "admin": "push read admin", "admin+push": "push read admin",
+		"plain": "push read admin",
+	} {
+		for _, scope := range scopes {
+			r := "Bearer " + made[name]
+			err := keys.Check(r, scope)
+			if may := strings.Contains(want, scope); may != (err == nil) {
+				t.Errorf("%s for %s: %v", name, scope, err)
+			}
+			if refusal, ok := errors.AsType[*wire.Error](err); err != nil && (!ok || refusal.Code != wire.Forbidden || strings.Contains(err.Error(), made[name])) {
+				t.Errorf("%s for %s: %v", name, scope, err)
+			}
+			if err := keys.Check(r, ""); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+	}
+	for _, entry := range entries { // who has read the configuration has no key
+		r := "Bearer " + strings.Fields(entry)[0]
+		if keys.Check(r, "") == nil {
+			t.Error("a digest passes as a key")
+		}
+	}
+}
+
+func TestBadEntries(t *testing.T) {
+	_, entry := NewKey()
+	for given, want := range map[string]string{
+		"sha256:":                          "the scopes",
+		entry:                              "the scopes",
+		entry + " push a name":             "the scopes",
+		entry + " write":                   `"write" is no scope`,
+		entry + " push,read":               `"push,read" is no scope`,
+		entry + " push+":                   `"" is no scope`,
+		entry[:len(entry)-2] + " push":     "64 hex digits",
+		"sha256:" + "swb_x push":           "64 hex digits",
+		strings.ToUpper(entry[7:]) + " a ": "white space",
+	} {
+		_, err := NewKeys([]string{"fine", given})
+		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "API key 2 of 2") {
+			t.Errorf("%q: %v", given, err)
+		}
+		if err != nil && strings.Contains(err.Error(), entry[7:]) {
+			t.Errorf("the error repeats the digest: %v", err)
+		}
+	}
+}
+
+func TestNewKey(t *testing.T) {
+	a, entry := NewKey()
+	b, _ := NewKey()
+	if a == b || len(a) != len(KeyPrefix)+43 || !strings.HasPrefix(a, KeyPrefix) || strings.Contains(entry, a) {
+		t.Errorf("%s, %s", a, entry)
+	}
+	keys, err := NewKeys([]string{entry + " admin"})
+	if err != nil || keys.Plain() {
+		t.Fatal(err)
+	}
+	for key, want := range map[string]bool{a: true, b: false, a + "x": false, a[:len(a)-1]: false, strings.ToLower(a) + "-": false} {
+		r := "Bearer " + key
+		if (keys.Check(r, "push") == nil) != want {
+			t.Errorf("%s: not %v", key, want)
 		}
 	}
 }

@@ -2,77 +2,39 @@ package auth
 
 import (
 	"bytes"
-	"crypto/ed25519"
-	"crypto/rsa"
 	"crypto/x509"
 	"encoding/pem"
 	"errors"
 	"fmt"
 	"strings"
-
-	"github.com/golang-jwt/jwt/v5"
 )
 
-// minRSA is the shortest RSA key accepted, in bits (RFC 7518 §3.3).
-const minRSA = 2048
-
-func (t *Tokens) readKeys(opts Options) error {
-	for i, secret := range opts.HS256 {
-		if len(secret) == 0 {
-			return fmt.Errorf("HS256 secret %d is empty", i+1)
-		}
-		if bytes.Contains(secret, []byte("-----BEGIN ")) {
-			// Whoever may read the public key could sign with it.
-			return fmt.Errorf("HS256 secret %d is a PEM file: it belongs to RS256 or EdDSA", i+1)
-		}
-		t.weak = t.weak || len(secret) < MinSecret
-		t.add(jwt.SigningMethodHS256, secret)
+// checkSecret says what is wrong with an HS256 secret.
+func checkSecret(secret []byte) error {
+	if len(secret) == 0 {
+		return errors.New("is empty")
 	}
-	for i, text := range opts.RS256 {
-		keys, err := publicKeys[*rsa.PublicKey](text)
-		if err != nil {
-			return fmt.Errorf("RS256 key %d: %w", i+1, err)
-		}
-		for _, key := range keys {
-			if key.N.BitLen() < minRSA {
-				return fmt.Errorf("RS256 key %d has %d bits, at least %d are needed", i+1, key.N.BitLen(), minRSA)
-			}
-			t.add(jwt.SigningMethodRS256, key)
-		}
-	}
-	for i, text := range opts.EdDSA {
-		keys, err := publicKeys[ed25519.PublicKey](text)
-		if err != nil {
-			return fmt.Errorf("EdDSA key %d: %w", i+1, err)
-		}
-		for _, key := range keys {
-			t.add(jwt.SigningMethodEdDSA, key)
-		}
+	if bytes.Contains(secret, []byte("-----BEGIN ")) {
+		// Whoever may read the public key could sign with it.
+		return errors.New("is a PEM file: it belongs to RS256 or EdDSA")
 	}
 	return nil
 }
 
-func (t *Tokens) add(method jwt.SigningMethod, key jwt.VerificationKey) {
-	set := t.keys[method.Alg()]
-	set.Keys = append(set.Keys, key)
-	t.keys[method.Alg()] = set
-}
-
-// publicKeys are the keys of all PEM blocks in text, each of which must hold a K.
-func publicKeys[K any](text []byte) ([]K, error) {
-	var keys []K
+// publicKeys are the keys of all PEM blocks in text, each of which must serve alg.
+func publicKeys(alg string, text []byte) ([]any, error) {
+	var keys []any
 	for {
 		var block *pem.Block
 		if block, text = pem.Decode(text); block == nil {
 			break
 		}
-		parsed, err := publicKey(block)
+		key, err := publicKey(block)
 		if err != nil {
 			return nil, err
 		}
-		key, ok := parsed.(K)
-		if !ok {
-			return nil, fmt.Errorf("the PEM block holds a %T", parsed)
+		if err := fit(alg, key); err != nil {
+			return nil, err
 		}
 		keys = append(keys, key)
 	}

@@ -1,14 +1,18 @@
 package auth
 
 import (
+	"crypto/ecdsa"
 	"crypto/ed25519"
+	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/rsa"
 	"crypto/x509"
 	"encoding/base64"
 	"encoding/pem"
 	"errors"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -25,11 +29,24 @@ var (
 type signers struct {
 	rsa, otherRSA       *rsa.PrivateKey
 	ed                  ed25519.PrivateKey
+	ec, ec384           *ecdsa.PrivateKey
 	rsaPEM, otherRSAPEM []byte
-	edPEM               []byte
+	edPEM, ecPEM        []byte
 }
 
+// newSigners are made once: RSA keys take a while.
 func newSigners(tb testing.TB) signers {
+	tb.Helper()
+	once.Do(func() { made = makeSigners(tb) })
+	return made
+}
+
+var (
+	once sync.Once
+	made signers
+)
+
+func makeSigners(tb testing.TB) signers {
 	tb.Helper()
 	var s signers
 	var err error
@@ -44,6 +61,13 @@ func newSigners(tb testing.TB) signers {
 		tb.Fatal(err)
 	}
 	s.ed = private
+	if s.ec, err = ecdsa.GenerateKey(elliptic.P256(), rand.Reader); err != nil {
+		tb.Fatal(err)
+	}
+	if s.ec384, err = ecdsa.GenerateKey(elliptic.P384(), rand.Reader); err != nil {
+		tb.Fatal(err)
+	}
+	s.ecPEM = pemOf(tb, &s.ec.PublicKey)
 	s.rsaPEM, s.otherRSAPEM = pemOf(tb, &s.rsa.PublicKey), pemOf(tb, &s.otherRSA.PublicKey)
 	s.edPEM = pemOf(tb, public)
 	return s
@@ -60,7 +84,17 @@ func pemOf(tb testing.TB, public any) []byte {
 
 func sign(tb testing.TB, method jwt.SigningMethod, key any, claims jwt.MapClaims) string {
 	tb.Helper()
-	token, err := jwt.NewWithClaims(method, claims).SignedString(key)
+	return signAs(tb, "", method, key, claims)
+}
+
+// signAs names the key in the header.
+func signAs(tb testing.TB, kid string, method jwt.SigningMethod, key any, claims jwt.Claims) string {
+	tb.Helper()
+	unsigned := jwt.NewWithClaims(method, claims)
+	if kid != "" {
+		unsigned.Header["kid"] = kid
+	}
+	token, err := unsigned.SignedString(key)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -117,7 +151,7 @@ func TestVerifyKeys(t *testing.T) {
 	s := newSigners(t)
 	all := Options{
 		HS256: [][]byte{secret, older},
-		RS256: [][]byte{append(s.otherRSAPEM, s.rsaPEM...)},
+		RS256: [][]byte{slices.Concat(s.otherRSAPEM, s.rsaPEM)},
 		EdDSA: [][]byte{s.edPEM},
 	}
 	claims := jwt.MapClaims{"sub": "alice"}
@@ -223,6 +257,7 @@ func FuzzVerify(f *testing.F) {
 	f.Add(good)
 	f.Add(sign(f, jwt.SigningMethodNone, jwt.UnsafeAllowNoneSignatureType, jwt.MapClaims{"sub": "alice"}))
 	f.Add(sign(f, jwt.SigningMethodHS256, secret, nil))
+	f.Add(signAs(f, "no such key", jwt.SigningMethodHS256, older, jwt.MapClaims{"sub": "alice"}))
 	f.Add("e30.bnVsbA.")
 	f.Add("..")
 	f.Fuzz(func(t *testing.T, token string) {

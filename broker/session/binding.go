@@ -73,9 +73,11 @@ func (m *Manager) bind(ctx context.Context, claim queue.Claim) (queue.Bound, *ar
 	m.bound(a, bound.Generation)
 	if bound.User != "" && bound.User != user {
 		err = m.opts.Registry.ForgetUser(ctx, bound.User, client, bound.Before)
+		m.opts.UserChanged(bound.User)
 	}
 	if err == nil && user != "" {
 		err = m.opts.Registry.BindUser(ctx, user, registry.Binding{Client: client, Server: server, Generation: bound.Generation})
+		m.opts.UserChanged(user)
 	}
 	if err != nil {
 		m.unbindLater(binding{client: client, user: user, generation: bound.Generation})
@@ -116,6 +118,7 @@ func (m *Manager) unbind(ctx context.Context, b binding) error {
 	}
 	if err == nil && b.user != "" {
 		err = m.opts.Registry.ReleaseUser(ctx, b.user, b.client, b.generation)
+		m.opts.UserChanged(b.user)
 	}
 	if err == nil && !rebound {
 		err = m.opts.Registry.DropClient(ctx, m.opts.ServerID(), b.client)

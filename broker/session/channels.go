@@ -5,9 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"hash/fnv"
+	"strings"
 	"time"
 
 	"switchboard/broker/hub"
+	"switchboard/broker/namespace"
+	"switchboard/broker/presence"
 	"switchboard/internal/wire"
 	"switchboard/queue"
 )
@@ -27,7 +30,11 @@ func channel(req wire.Request) error {
 }
 
 func (s *Session) subscribe(req wire.Request) {
-	if err := channel(req); err != nil {
+	if user, ok := strings.CutPrefix(req.Channel, wire.UserChannel); ok {
+		s.followUser(req, user)
+		return
+	}
+	if err := s.mayEnter(req); err != nil {
 		s.refuse(req.Ref, err)
 		return
 	}
@@ -40,42 +47,99 @@ func (s *Session) subscribe(req wire.Request) {
 			req.Channel, s.m.opts.MaxChannels))
 		return
 	}
-	if pos, ok := s.m.opts.Hub.Try(req.Channel, req.After); ok {
-		s.enter(req, pos)
-		return
-	}
-	call(s, func() (hub.Position, error) {
-		ctx, cancel := s.m.context()
-		defer cancel()
-		return s.m.opts.Hub.Acquire(ctx, req.Channel, req.After)
-	}, func(pos hub.Position, err error) {
-		switch {
-		case err != nil && s.state != closed:
-			s.refuse(req.Ref, err)
-		case err != nil:
-		case s.state == closed:
-			s.m.opts.Hub.Release(pos.Channel)
-		default:
-			s.enter(req, pos)
+	prying := s.m.prying(s.subject(), req.Channel, req.After)
+	if !prying && !req.Presence {
+		if pos, ok := s.m.opts.Hub.Try(req.Channel, req.After); ok {
+			s.enter(req, entrance{pos: pos})
+			return
 		}
+	}
+	call(s, func() (entrance, error) { return s.m.prepareEntrance(req, prying) }, func(e entrance, err error) {
+		if err == nil && s.state != closed {
+			err = s.mayEnter(req) // the namespaces may be others by now
+		}
+		switch {
+		case err == nil && s.state != closed:
+			s.enter(req, e)
+			return
+		case s.state != closed:
+			s.refuse(req.Ref, err)
+		}
+		s.m.giveBack(e)
 	})
 }
 
+// mayEnter says whether the client may subscribe as it wants to.
+func (s *Session) mayEnter(req wire.Request) error {
+	if err := channel(req); err != nil {
+		return err
+	}
+	if err := s.may(namespace.Subscribe, req.Channel); err != nil || !req.Presence {
+		return err
+	}
+	return s.may(namespace.Presence, req.Channel)
+}
+
+// entrance is a place in a channel, and a view of those who are there for who wants to be told.
+type entrance struct {
+	pos  hub.Position
+	view *presence.View
+}
+
+// prepareEntrance asks the store, in the pool. The view is there before the client is told that it has subscribed, so that it is
+// told of everything behind that.
+func (m *Manager) prepareEntrance(req wire.Request, prying bool) (e entrance, err error) {
+	ctx, cancel := m.context()
+	defer cancel()
+	if prying {
+		e.pos, err = m.acquireRecent(req.Channel, req.After)
+	} else {
+		e.pos, err = m.opts.Hub.Acquire(ctx, req.Channel, req.After)
+	}
+	if err == nil && req.Presence && m.opts.Presence != nil {
+		e.view, err = m.opts.Presence.Watch(ctx, req.Channel)
+	}
+	return e, err
+}
+
+// giveBack is the end of an entrance that was not taken.
+func (m *Manager) giveBack(e entrance) {
+	if e.pos.Channel != nil {
+		m.opts.Hub.Release(e.pos.Channel)
+	}
+	if e.view != nil {
+		m.opts.Presence.Release(e.view)
+	}
+}
+
 // enter tells the client where its subscription begins, and begins it.
-func (s *Session) enter(req wire.Request, pos hub.Position) {
+func (s *Session) enter(req wire.Request, e entrance) {
+	pos := e.pos
 	answer := wire.Event{Type: wire.TypeSubscribed, Ref: req.Ref, Channel: req.Channel, ID: &pos.Cursor}
 	if req.After != nil {
 		answer.Recovered = &pos.Recovered
 	}
 	s.send(answer)
 	if s.state == closed {
-		s.m.opts.Hub.Release(pos.Channel)
+		s.m.giveBack(e)
 		return
 	}
 	s.follow(s.place(), pos)
+	switch {
+	case e.view == nil:
+	case s.state == closed: // by the write of what was missed
+		s.m.opts.Presence.Release(e.view)
+	default:
+		s.tellOf(req.Channel, e.view.Listen(s.shard.loop, s))
+	}
 }
 
 func (s *Session) unsubscribe(req wire.Request) {
+	if i := s.followedAt(req.Channel); i >= 0 && strings.HasPrefix(req.Channel, wire.UserChannel) {
+		s.untold(i)
+		s.send(wire.Event{Type: wire.TypeUnsubscribed, Ref: req.Ref, Channel: req.Channel})
+		return
+	}
 	if err := channel(req); err != nil {
 		s.refuse(req.Ref, err)
 		return
@@ -91,12 +155,15 @@ func (s *Session) unsubscribe(req wire.Request) {
 
 func (s *Session) publish(req wire.Request) {
 	err := channel(req)
-	if err == nil && !s.m.opts.MayPublish {
-		err = wire.Errorf(wire.Forbidden, "channel %s: clients may not publish here", req.Channel)
+	if err == nil {
+		err = s.may(namespace.Publish, req.Channel)
 	}
 	var data []byte
 	if err == nil {
-		data, err = wire.CompactData(req.Data, s.m.opts.MaxMessage)
+		rule := s.m.opts.Namespaces().For(req.Channel)
+		if data, err = wire.CompactData(req.Data, s.m.maxMessage(rule)); err == nil {
+			err = s.pace(rule, req.Channel)
+		}
 	}
 	if err != nil {
 		s.refuse(req.Ref, err)
@@ -109,6 +176,14 @@ func (s *Session) publish(req wire.Request) {
 	}, func(id int64, err error) {
 		s.answer(wire.Event{Type: wire.TypePublished, Ref: req.Ref, Channel: req.Channel, ID: &id}, err)
 	})
+}
+
+// maxMessage is the most bytes of a payload to a channel with that rule.
+func (m *Manager) maxMessage(r *namespace.Rule) int {
+	if r == nil || r.Message == 0 {
+		return m.opts.MaxMessage
+	}
+	return min(r.Message, m.opts.MaxMessage)
 }
 
 // answer sends e, or the refusal when there is an error, unless the session has ended.
@@ -124,6 +199,9 @@ func (s *Session) answer(e wire.Event, err error) {
 
 func (s *Session) history(req wire.Request) {
 	err := channel(req)
+	if err == nil {
+		err = s.may(namespace.History, req.Channel)
+	}
 	if err == nil && (req.Limit < 0 || req.Limit > maxHistory) {
 		err = wire.Errorf(wire.BadRequest, "limit: %d is not within 1 and %d", req.Limit, maxHistory)
 	}

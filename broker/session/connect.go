@@ -3,7 +3,6 @@ package session
 import (
 	crand "crypto/rand"
 	"errors"
-	"math"
 	"math/rand/v2"
 	"time"
 
@@ -41,7 +40,7 @@ func (s *Session) connect(req wire.Request) {
 	call(s, func() (connected, error) {
 		c, err := s.m.connect(s, req)
 		if err == nil {
-			c.ahead = s.m.prepare(w)
+			c.ahead = s.m.prepare(w, c.identity)
 		}
 		return c, err
 	}, func(c connected, err error) {
@@ -57,15 +56,21 @@ func (s *Session) connect(req wire.Request) {
 // identify says who the client is, by its token or, where the broker is open, by its word.
 func (m *Manager) identify(req wire.Request) (Identity, error) {
 	if m.opts.Verify != nil {
-		if req.Token == "" {
+		switch {
+		case req.Token != "":
+			return m.opts.Verify(req.Token)
+		case !m.opts.Anonymous || req.Type != wire.TypeConnect:
 			return Identity{}, wire.Errorf(wire.Unauthorized, "token: missing")
+		case req.User != "":
+			return Identity{}, wire.Errorf(wire.Unauthorized, "token: missing; without one nobody is a user")
 		}
-		return m.opts.Verify(req.Token)
-	}
-	if req.User == "" {
 		return Identity{}, nil
 	}
-	return Identity{User: req.User}, wire.CheckName("user", req.User)
+	info, err := wire.CompactInfo(req.Info)
+	if err != nil || req.User == "" {
+		return Identity{Info: info}, err
+	}
+	return Identity{User: req.User, Info: info}, wire.CheckName("user", req.User)
 }
 
 // connect runs in the pool.
@@ -118,7 +123,7 @@ func (s *Session) connected(req wire.Request, c connected, err error) {
 	}
 	s.state = open
 	s.user, s.generation = c.identity.User, c.bound.Generation
-	s.setExpiry(c.identity.Expires)
+	s.admit(c.identity)
 	s.inbox.begin(c.bound.Acked)
 	if s.m.remember(s) {
 		s.welcome(req, c)
@@ -199,15 +204,7 @@ func bindError(client string, err error) error {
 	return err
 }
 
-func (s *Session) setExpiry(t time.Time) {
-	s.expires = 0
-	if !t.IsZero() {
-		s.expires = uint32(min(max(1, t.Unix()), math.MaxUint32)) // up to the year 2106
-	}
-	s.look(s.due(s.m.now.Load(), time.Now().Unix()))
-}
-
-// refresh takes a new token of the same user.
+// refresh takes a new token of the same user. What that allows less than the one before ends.
 func (s *Session) refresh(req wire.Request) {
 	if s.m.opts.Verify == nil {
 		s.refuse(req.Ref, wire.Errorf(wire.BadRequest, "refresh: this broker takes no tokens"))
@@ -221,8 +218,9 @@ func (s *Session) refresh(req wire.Request) {
 		case id.User != s.user:
 			s.refuse(req.Ref, wire.Errorf(wire.Forbidden, "token: it is of user %s, the connection of %s", id.User, s.user))
 		default:
-			s.setExpiry(id.Expires)
+			s.admit(id)
 			s.send(wire.Event{Type: wire.TypeRefreshed, Ref: req.Ref})
+			s.recheck()
 		}
 	})
 }

@@ -3,12 +3,15 @@ package session
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"time"
 
 	"github.com/rs/zerolog"
 
 	"switchboard/broker/hub"
 	"switchboard/broker/loop"
+	"switchboard/broker/namespace"
+	"switchboard/broker/presence"
 	"switchboard/broker/work"
 	"switchboard/queue"
 	"switchboard/registry"
@@ -35,10 +38,12 @@ type Queue interface {
 	PushRequest(ctx context.Context, n int, request []byte) error
 }
 
-// Identity is who a token says the client is.
+// Identity is who a token says the client is, and what it gives him.
 type Identity struct {
 	User    string
-	Expires time.Time // zero for never
+	Expires time.Time       // zero for never
+	Info    json.RawMessage // goes with his presence; nil for none
+	Grants  namespace.Grants
 }
 
 // Options configures a Manager. Hub, Pool, Loops, Registry, Queue, ServerID and Publish
@@ -59,8 +64,14 @@ type Options struct {
 	Lost func(client string, id int64)
 	// Verify checks a token. Nil means the broker is open: a client says who it is.
 	Verify func(token string) (Identity, error)
-	// MayPublish lets clients publish to channels.
-	MayPublish bool
+	// Anonymous lets clients connect without a token where one would be verified: they are no users.
+	Anonymous bool
+	// Namespaces says who may do what on channels, at the moment. Nil means that everybody may do everything.
+	Namespaces func() *namespace.Set
+	// Presence is told who comes and goes in the channels, and tells it. Nil means that nobody is.
+	Presence *presence.Presence
+	// UserChanged is told that a client of the user has come or gone. Nil means that nobody cares.
+	UserChanged func(user string)
 	// RequestQueues is the number of qq_{N} lists. Zero means requests are refused: nobody
 	// could read them.
 	RequestQueues int
@@ -89,6 +100,7 @@ type Metrics struct {
 	Closed    func(reason string) // a session ended
 	Delivered func(messages int)  // written to sockets since the last call, once a second per loop
 	Gap       func()              // a client was told of a gap
+	Refused   func(what string)   // a client was not allowed to do that, or too often
 }
 
 func (o Options) withDefaults() Options {
@@ -102,6 +114,9 @@ func (o Options) withDefaults() Options {
 	if o.Lost == nil {
 		o.Lost = func(string, int64) {}
 	}
+	if o.UserChanged == nil {
+		o.UserChanged = func(string) {}
+	}
 	if o.Supersede == nil {
 		o.Supersede = func(string, string, int64) {}
 	}
@@ -110,6 +125,13 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Metrics.Delivered == nil {
 		o.Metrics.Delivered = func(int) {}
+	}
+	if o.Namespaces == nil {
+		all := namespace.Open()
+		o.Namespaces = func() *namespace.Set { return all }
+	}
+	if o.Metrics.Refused == nil {
+		o.Metrics.Refused = func(string) {}
 	}
 	if o.Metrics.Gap == nil {
 		o.Metrics.Gap = func() {}

@@ -58,8 +58,10 @@ type Session struct {
 type extra struct {
 	more    []*hub.Subscription // to other channels than the first
 	waiting []wire.Request      // come while busy
+	pass    *pass               // what the token gives besides the user and its end, and what was used; nil for nothing
 	backlog uint32              // the tick that found the socket backed up, without a break since, or 0
 	replied int32               // bytes of replies written behind the backlog
+	told    []told              // of whose coming and going it is told
 }
 
 // need is s.extra, to be changed.
@@ -72,7 +74,8 @@ func (s *Session) need() *extra {
 
 // spare lets s.extra go when there is nothing in it.
 func (s *Session) spare() {
-	if e := s.extra; e != nil && len(e.more) == 0 && len(e.waiting) == 0 && e.backlog == 0 && e.replied == 0 {
+	if e := s.extra; e != nil && len(e.more) == 0 && len(e.waiting) == 0 && e.pass == nil && len(e.told) == 0 &&
+		e.backlog == 0 && e.replied == 0 {
 		s.extra = nil
 	}
 }
@@ -156,6 +159,8 @@ func (s *Session) start(req wire.Request) {
 		s.publish(req)
 	case wire.TypeHistory:
 		s.history(req)
+	case wire.TypePresence:
+		s.presence(req)
 	case wire.TypeRequest:
 		s.request(req)
 	case wire.TypeRefresh:
@@ -253,6 +258,9 @@ func (s *Session) Writable() {
 	for sub := range s.subs() {
 		sub.Resume()
 	}
+	for i := 0; i < len(s.followed()); i++ {
+		s.followed()[i].sub.Resume()
+	}
 	s.next()
 }
 
@@ -277,7 +285,11 @@ func (s *Session) end(reason wire.CloseReason) {
 	bound := s.state == open
 	s.state = closed
 	for sub := range s.subs() {
+		s.goOut(sub)
 		s.m.opts.Hub.Unsubscribe(sub)
+	}
+	for len(s.followed()) > 0 {
+		s.untold(0)
 	}
 	s.extra = nil
 	s.shard.remove(s)

@@ -1,6 +1,7 @@
 package session_test
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -67,24 +68,37 @@ type desk struct {
 }
 
 func newDesk(t *testing.T, o session.Options) *desk {
-	return newDeskOn(t, o, func(q queue.Queue) queue.Queue { return q })
+	return newDeskOn(t, o, plain)
 }
+
+func plain(q queue.Queue) queue.Queue { return q }
 
 // newDeskOn is newDesk with something between the manager and the queue.
 func newDeskOn(t *testing.T, o session.Options, over func(queue.Queue) queue.Queue) *desk {
-	d := &desk{t: t, loop: loop.New(0), pool: work.New(8), queue: over(queue.NewMemory(queue.Options{}, nil)), sock: new(socket)}
-	reg, self := registry.NewMemory(registry.Options{}), func() string { return "me" }
-	o.Loops, o.Pool, o.Queue, o.Registry, o.ServerID = []*loop.Loop{d.loop}, d.pool, d.queue, reg, self
-	o.Hub = hub.New(hub.Options{Loops: o.Loops, Pool: d.pool, Registry: reg, Queue: d.queue, ServerID: self})
-	d.Manager = session.New(o)
-	d.do(func() { d.to = d.Accept(d.loop, d.sock, transport.Hello{Client: "phone", Token: "t"}) })
-	d.settle()
+	d := greeted(t, o, over, transport.Hello{Client: "phone", Token: "t"})
 	d.do(func() {
 		if len(d.sock.written) == 0 || d.sock.written[0].Type != wire.TypeConnected {
 			t.Fatalf("not connected: %v", d.sock.written)
 		}
 		d.sock.written, d.sock.bytes = nil, 0
 	})
+	return d
+}
+
+// greeted is a session of which no more is known than hello.
+func greeted(t *testing.T, o session.Options, over func(queue.Queue) queue.Queue, hello transport.Hello) *desk {
+	pool := work.NewOn(8, func(worker func()) { go worker() }) // whose workers go home at once, as a synctest bubble needs it
+	d := &desk{t: t, loop: loop.New(0), pool: pool, queue: over(queue.NewMemory(queue.Options{}, nil)), sock: new(socket)}
+	reg, self := registry.NewMemory(registry.Options{}), func() string { return "me" }
+	o.Loops, o.Pool, o.Queue, o.Registry, o.ServerID = []*loop.Loop{d.loop}, d.pool, d.queue, reg, self
+	o.Hub = hub.New(hub.Options{Loops: o.Loops, Pool: d.pool, Registry: reg, Queue: d.queue, ServerID: self})
+	o.Publish = func(ctx context.Context, channel string, data []byte) (int64, error) {
+		a, err := d.queue.AppendChannel(ctx, queue.ChannelPush{Channel: channel, Data: data})
+		return a.ID, err
+	}
+	d.Manager = session.New(o)
+	d.do(func() { d.to = d.Accept(d.loop, d.sock, hello) })
+	d.settle()
 	return d
 }
 

@@ -55,11 +55,16 @@ func (s *Session) place() *hub.Subscription {
 // follow begins a subscription at pos in sub. The client has been told.
 func (s *Session) follow(sub *hub.Subscription, pos hub.Position) {
 	s.m.opts.Hub.Subscribe(sub, s.shard.loop, s, pos)
+	s.comeIn(sub)
 	sub.Start()
 }
 
 // unfollow ends a subscription.
 func (s *Session) unfollow(sub *hub.Subscription) {
+	if i := s.followedAt(sub.Channel.Name); i >= 0 {
+		s.untold(i)
+	}
+	s.goOut(sub)
 	s.m.opts.Hub.Unsubscribe(sub)
 	if e := s.extra; e != nil {
 		e.more = slices.DeleteFunc(e.more, func(other *hub.Subscription) bool { return other == sub })

@@ -4,6 +4,7 @@ import (
 	"sync/atomic"
 
 	"switchboard/broker/hub"
+	"switchboard/broker/namespace"
 	"switchboard/internal/wire"
 )
 
@@ -38,9 +39,13 @@ func (s *Session) wish(req wire.Request) {
 
 // prepare readies the channel of a wish, in the pool: who holds it can subscribe without the store. subscribe looks
 // at everything again, and when something failed here, too.
-func (m *Manager) prepare(w *wish) *hub.Channel {
+func (m *Manager) prepare(w *wish, id Identity) *hub.Channel {
 	req := w.Load()
 	if req == nil {
+		return nil
+	}
+	who := namespace.Subject{User: id.User, Grants: id.Grants}
+	if !m.opts.Namespaces().Allows(who, namespace.Subscribe, req.Channel) || m.prying(who, req.Channel, req.After) {
 		return nil
 	}
 	ctx, done := m.context()

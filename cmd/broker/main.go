@@ -5,6 +5,8 @@ import (
 	"context"
 	"io"
 	"os"
+	"os/signal"
+	"syscall"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/errgroup"
@@ -14,21 +16,39 @@ import (
 	"switchboard/configs"
 )
 
-func main() { os.Exit(run(os.Args[1:], os.Environ(), os.Stdout, os.Stderr)) }
+func main() { os.Exit(run(os.Args[1:], os.Environ(), os.Stdin, os.Stdout, os.Stderr)) }
 
-func run(args, environ []string, stdout, stderr io.Writer) int {
+func run(args, environ []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	if len(args) > 0 {
+		switch args[0] {
+		case "check":
+			return check(args[1:], environ, stdin, stdout, stderr)
+		case "key":
+			return key(args[1:], stdin, stdout, stderr)
+		}
+	}
 	loops := processors()
 	settings, err := configs.LoadBroker(args, environ)
 	if err == nil {
 		ctx, stop := setup.UntilSignal()
 		defer stop()
-		err = serve(ctx, settings, loops, stderr)
+		load := func() (broker.Options, error) {
+			again, err := configs.LoadBroker(args, environ)
+			if err != nil {
+				return broker.Options{}, err
+			}
+			return again.Options()
+		}
+		err = serve(ctx, settings, load, loops, stderr)
 	}
 	return setup.Exit("broker", configs.BrokerHelp(), err, stdout, stderr)
 }
 
-// serve runs a broker until ctx ends.
-func serve(ctx context.Context, settings configs.Broker, loops int, stderr io.Writer) error {
+// serve runs a broker until ctx ends. load reads the settings again.
+func serve(ctx context.Context, settings configs.Broker, load func() (broker.Options, error), loops int, stderr io.Writer) error {
+	hangups := make(chan os.Signal, 1) // one is enough: the settings are read when it is taken
+	signal.Notify(hangups, syscall.SIGHUP)
+	defer signal.Stop(hangups)
 	opts, err := settings.Options()
 	if err != nil {
 		return err
@@ -50,6 +70,7 @@ func serve(ctx context.Context, settings configs.Broker, loops int, stderr io.Wr
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return b.Run(ctx) })
 	group.Go(func() error { return tendMemory(ctx) })
+	group.Go(func() error { return reloadLoop(ctx, hangups, load, b, opts.Logger) })
 	group.Go(func() error {
 		// What there is to warn of comes when the ports are open: a broker that
 		// cannot start says only why.
@@ -79,6 +100,9 @@ func warn(opts broker.Options, settings configs.Broker) {
 	}
 	if opts.Tokens.Weak() {
 		opts.Logger.Warn().Msg("an HS256 secret has less than 32 bytes: whoever has a token may find it by trying")
+	}
+	if opts.Keys.Plain() {
+		opts.Logger.Warn().Msg("an API key is configured as it is, and may do everything: broker key --stdin makes an entry that does not tell it")
 	}
 	setup.WarnUnknown(opts.Logger, settings.Unknown)
 }

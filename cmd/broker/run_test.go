@@ -2,10 +2,12 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"syscall"
 	"testing"
@@ -13,6 +15,7 @@ import (
 
 	"switchboard/cmd/internal/proctest"
 	"switchboard/internal/redistest"
+	"switchboard/webhook"
 )
 
 // start runs a broker on free ports and gives the URL of its HTTP port.
@@ -72,6 +75,52 @@ func TestAlone(t *testing.T) {
 	p.Signal(t, syscall.SIGTERM)
 	if code := p.Wait(t); code != 0 {
 		t.Errorf("it ended with %d", code)
+	}
+}
+
+// TestAloneTells: a broker without Redis makes and sends events itself.
+func TestAloneTells(t *testing.T) {
+	told := make(chan string, 10)
+	backend := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err == nil {
+			err = webhook.Verify([]string{secret}, r.Header, body, 0)
+		}
+		var delivery struct{ Events []struct{ Type, User string } }
+		if err == nil {
+			err = json.Unmarshal(body, &delivery)
+		}
+		if err != nil {
+			t.Error(err)
+		}
+		for _, e := range delivery.Events {
+			told <- e.Type + " " + e.User
+		}
+	}))
+	defer backend.Close()
+	p := proctest.Start(t, []string{"SWITCHBOARD_WEBHOOKS_URL=" + backend.URL, "SWITCHBOARD_WEBHOOKS_SECRETS=" + secret},
+		binary, "--http=127.0.0.1:0", "--tcp=127.0.0.1:0")
+	conn, err := net.Dial("tcp", fmt.Sprint(p.Await(t, "listening")["tcp"]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if _, err := io.WriteString(conn, `{"type":"connect","client":"phone","user":"ann"}`+"\n"); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"user_online ann", "user_offline ann"} {
+		select {
+		case got := <-told:
+			if got != want {
+				t.Errorf("told %q, want %q", got, want)
+			}
+		case <-time.After(time.Minute):
+			t.Fatalf("%q is not told", want)
+		}
+		_ = conn.Close()
+	}
+	if strings.Contains(p.Log(), secret) {
+		t.Error("the secret is in the log")
 	}
 }
 

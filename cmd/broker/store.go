@@ -7,6 +7,7 @@ import (
 	"switchboard/broker"
 	"switchboard/cmd/internal/setup"
 	"switchboard/configs"
+	"switchboard/events"
 	"switchboard/janitor"
 	"switchboard/queue"
 	"switchboard/registry"
@@ -27,7 +28,9 @@ func openStore(settings configs.Broker, opts *broker.Options) (store, error) {
 	if err != nil {
 		return store{}, err
 	}
-	opts.Registry = registry.NewRedis(redis.Pipe, settings.Registry())
+	happened := events.NewRedis(redis.Pipe, settings.EventStore())
+	where := registry.NewRedis(redis.Pipe, settings.Registry())
+	opts.Registry = setup.Noting(settings.Webhooks, happened, where, opts.Logger)
 	waiting := settings.Queue()
 	waiting.Fresh = redis.Watch.Fresh
 	opts.Queue = queue.NewRedis(redis.Pipe, waiting)
@@ -42,12 +45,19 @@ func openMemory(settings configs.Broker, opts *broker.Options) (store, error) {
 		servers, _ := where.ChannelServers(context.Background(), channel) // memory does not fail
 		return servers
 	})
-	opts.Registry, opts.Queue = where, waiting
-	j, err := janitor.New(janitor.Options{
-		Registry: where, Queue: waiting, Logger: opts.Logger, Registerer: opts.Registerer,
-	})
+	happened := events.NewMemory(settings.EventStore())
+	opts.Registry, opts.Queue = setup.Noting(settings.Webhooks, happened, where, opts.Logger), waiting
+	rounds := janitor.Options{Registry: opts.Registry, Queue: waiting, Logger: opts.Logger, Registerer: opts.Registerer}
+	dispatcher, end, err := setup.Events(settings.Webhooks, happened, where, waiting, opts.Logger, opts.Registerer)
+	if err != nil {
+		return store{}, err
+	}
+	if dispatcher != nil {
+		rounds.Events = dispatcher
+	}
+	j, err := janitor.New(rounds)
 	if err != nil {
 		return store{}, fmt.Errorf("janitor: %w", err)
 	}
-	return store{tend: j.Run, close: func() {}}, nil
+	return store{tend: j.Run, close: end}, nil
 }

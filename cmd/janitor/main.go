@@ -1,4 +1,4 @@
-// Command janitor frees in Redis what dead brokers held; see --help.
+// Command janitor frees in Redis what dead brokers held, and tells the backend what happened; see --help.
 package main
 
 import (
@@ -13,6 +13,7 @@ import (
 
 	"switchboard/cmd/internal/setup"
 	"switchboard/configs"
+	"switchboard/events"
 	"switchboard/internal/redisurl"
 	"switchboard/janitor"
 	"switchboard/queue"
@@ -26,13 +27,13 @@ func run(args, environ []string, stdout, stderr io.Writer) int {
 	if err == nil {
 		ctx, stop := setup.UntilSignal()
 		defer stop()
-		err = serve(ctx, settings, stderr)
+		err = serve(ctx, settings, stdout, stderr)
 	}
 	return setup.Exit("janitor", configs.JanitorHelp(), err, stdout, stderr)
 }
 
-// serve runs a janitor until ctx ends, or for one round.
-func serve(ctx context.Context, settings configs.Janitor, stderr io.Writer) error {
+// serve runs a janitor until ctx ends, or for one round, or does what it is asked for.
+func serve(ctx context.Context, settings configs.Janitor, stdout, stderr io.Writer) error {
 	log, err := setup.Log(stderr, settings.LogLevel, settings.LogFormat)
 	if err != nil {
 		return err
@@ -44,10 +45,22 @@ func serve(ctx context.Context, settings configs.Janitor, stderr io.Writer) erro
 		return err
 	}
 	defer redis.Close()
+	happened := events.NewRedis(redis.Pipe, settings.EventStore())
+	if settings.DeadLetters {
+		return deadLetters(ctx, happened, settings.Retry, stdout, log)
+	}
 	opts := settings.Options()
-	opts.Registry = registry.NewRedis(redis.Pipe, settings.Registry())
-	opts.Queue = queue.NewRedis(redis.Pipe, settings.Queue())
+	where, waiting := registry.NewRedis(redis.Pipe, settings.Registry()), queue.NewRedis(redis.Pipe, settings.Queue())
+	opts.Registry, opts.Queue = setup.Noting(settings.Webhooks, happened, where, log), waiting
 	opts.Logger, opts.Registerer = log, metrics
+	dispatcher, end, err := setup.Events(settings.Webhooks, happened, where, waiting, log, metrics)
+	if err != nil {
+		return err
+	}
+	defer end()
+	if dispatcher != nil {
+		opts.Events = dispatcher
+	}
 	j, err := janitor.New(opts)
 	if err != nil {
 		return err
@@ -80,7 +93,7 @@ func serve(ctx context.Context, settings configs.Janitor, stderr io.Writer) erro
 	group.Go(func() error { return probes.serve(ctx) })
 	group.Go(func() error { return tolerate(redis.Settle(ctx)) })
 	group.Go(func() error {
-		log.Info().Str("http", probes.addr()).Bool("dry_run", settings.DryRun).Msg("working")
+		log.Info().Str("http", probes.addr()).Bool("dry_run", settings.DryRun).Bool("events", dispatcher != nil).Msg("working")
 		return j.Run(ctx)
 	})
 	return group.Wait()

@@ -1,0 +1,86 @@
+package api
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"switchboard/broker/namespace"
+	"switchboard/internal/wire"
+)
+
+// TestScopes is what a key needs for each call. A call that is missing here is a call that nobody thought about.
+func TestScopes(t *testing.T) {
+	want := map[string]string{
+		"POST /v1/push": "push", "POST /v1/push/batch": "push", "POST /v1/notify": "push", "POST /v1/reply": "push",
+		"GET /v1/channels": "read", "GET /v1/channels/{channel}": "read", "GET /v1/channels/{channel}/history": "read",
+		"GET /v1/channels/{channel}/presence": "read",
+		"GET /v1/users/{user}":                "read", "POST /v1/users/query": "read", "GET /v1/servers": "read",
+		"POST /v1/users/{user}/disconnect": "admin", "POST /v1/clients/{client}/disconnect": "admin",
+	}
+	var asked []string
+	h := New(Options{Authorize: func(_, scope string) error {
+		asked = append(asked, scope)
+		return wire.Errorf(wire.Forbidden, "not with this key")
+	}})
+	for _, c := range (api{}).calls() {
+		if c.scope == "" || c.scope != want[c.pattern] {
+			t.Errorf("%s needs %q, want %q", c.pattern, c.scope, want[c.pattern])
+		}
+		delete(want, c.pattern)
+		method, path, _ := strings.Cut(c.pattern, " ")
+		w := httptest.NewRecorder()
+		asked = nil
+		h.ServeHTTP(w, httptest.NewRequest(method, strings.NewReplacer("{", "", "}", "").Replace(path), strings.NewReader("{}")))
+		if w.Code != http.StatusForbidden || len(asked) != 1 || asked[0] != c.scope {
+			t.Errorf("%s: %d, asked for %q", c.pattern, w.Code, asked)
+		}
+	}
+	if len(want) > 0 {
+		t.Errorf("missing: %v", want)
+	}
+	for _, c := range []struct{ method, path string }{{"GET", "/v1/push"}, {"POST", "/v1/nothing"}, {"GET", "/v1/"}} {
+		asked = nil
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, httptest.NewRequest(c.method, c.path, nil))
+		if w.Code != http.StatusForbidden || len(asked) != 1 || asked[0] != "" {
+			t.Errorf("%s %s: %d, asked for %q", c.method, c.path, w.Code, asked)
+		}
+	}
+}
+
+func TestNamespacesBindTheBackend(t *testing.T) {
+	set, err := namespace.New([]namespace.Rule{{Name: "chat:*", Message: 5}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := New(Options{
+		Pusher: accepting{}, MaxMessage: 100, MaxBatch: 10, Pushed: func(string, string) {},
+		Authorize: func(string, string) error { return nil }, Namespaces: func() *namespace.Set { return set },
+	})
+	for body, want := range map[string]string{
+		`{"channel":"chat:1","data":12345}`:       `200 "id"`,
+		`{"channel":"chat:1","data":123456}`:      `413 at most 5`,
+		`{"channel":"news","data":1}`:             `403 no namespace fits`,
+		`{"channel":"chat:","data":1}`:            `403 nothing stands behind`,
+		`{"channel":"chat:*","data":1}`:           `403 is a pattern`,
+		`{"channels":["news","chat:1"],"data":1}`: `200 no namespace fits`,
+		`{"all":true,"data":1234567}`:             `200 "id"`,
+		`{"channel":"$all","data":1}`:             `403 the system's own`,
+		`{"channel":"chat:\u0031","data":1}`:      `200 "id"`,
+		`{"channel":"Chat:1","data":1}`:           `403 no namespace fits`,
+	} {
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, httptest.NewRequest("POST", "/v1/push", strings.NewReader(body)))
+		code, text, _ := strings.Cut(want, " ")
+		if http.StatusText(w.Code) == "" || !strings.Contains(w.Body.String(), text) || code != strings.TrimSpace(w.Result().Status[:3]) {
+			t.Errorf("%s: %d %s, want %s", body, w.Code, w.Body, want)
+		}
+	}
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, httptest.NewRequest("GET", "/v1/channels/news/history", nil))
+	if w.Code != http.StatusForbidden {
+		t.Errorf("history of a closed channel: %d", w.Code)
+	}
+}

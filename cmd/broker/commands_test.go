@@ -1,0 +1,197 @@
+package main
+
+import (
+	"bytes"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/golang-jwt/jwt/v5"
+
+	"switchboard/configs"
+)
+
+const tokenSecret = "hunter2-hunter2-hunter2-hunter2-hunter2"
+
+const rulesFile = `
+auth: {hs256_secret: ` + tokenSecret + `}
+namespaces:
+  "chat:*": {subscribe: users, publish: grant, publish_rate: 5}
+  "inbox:{user}": {subscribe: named, presence: off}
+`
+
+func file(t *testing.T, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "b.yaml")
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func sign(t *testing.T, claims jwt.MapClaims) string {
+	t.Helper()
+	text, err := jwt.NewWithClaims(jwt.SigningMethodHS256, claims).SignedString([]byte(tokenSecret))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+// command runs a command within this process.
+func command(stdin string, environ []string, args ...string) (code int, stdout, stderr string) {
+	var out, failed bytes.Buffer
+	code = run(args, environ, strings.NewReader(stdin), &out, &failed)
+	return code, out.String(), failed.String()
+}
+
+func TestCheck(t *testing.T) {
+	path := file(t, rulesFile)
+	_, out, _ := command("", nil, "check", "--config", path, "--user", "alice", "--channel", "chat:1")
+	if want := `user alice, channel chat:1
+  connect    yes  with a good token whose sub is the user; give it as --token to have its grants count
+  subscribe  yes  namespace chat:*: subscribe is open to users
+  publish    no   namespace chat:*: publish is open to grant, and no grant of the token fits
+  presence   no   namespace chat:*: presence is open to nobody but the backend
+  history    no   namespace chat:*: history is open to nobody but the backend
+  limits          5 messages a second from a connection
+`; out != want {
+		t.Errorf("got %s", out)
+	}
+	granted := sign(t, jwt.MapClaims{"sub": "alice", "exp": 4000000000, "channels": map[string]string{"chat:*": "pub"}})
+	keyed := []string{"SWITCHBOARD_AUTH_HS256_SECRET=" + tokenSecret}
+	for name, c := range map[string]struct {
+		environ []string
+		stdin   string
+		args    []string
+		code    int
+		want    string
+	}{
+		"a grant":               {nil, "", []string{"--config", path, "--channel", "chat:1", "--token", granted}, 0, "publish    yes  namespace chat:*: publish is open to grant\n"},
+		"until when":            {nil, "", []string{"--config", path, "--channel", "chat:1", "--token", granted}, 0, "connect    yes  the token is good until 2096-10-02T07:06:50Z\n"}, // and the leeway
+		"a token on stdin":      {nil, granted + "\n", []string{"--config", path, "--channel", "chat:1", "--token", "-", "--user", "alice"}, 0, "publish    yes"},
+		"nobody":                {nil, "", []string{"--config", path, "--channel", "chat:1"}, 0, "connect    no   a token is needed\n  subscribe  no   namespace chat:*: subscribe is open to users, and the client has no user\n"},
+		"presence that is off":  {nil, "", []string{"--config", path, "--channel", "inbox:alice", "--user", "alice"}, 0, "presence   no   namespace inbox:{user}: presence is off\n"},
+		"nothing fits":          {nil, "", []string{"--config", path, "--channel", "news", "--user", "alice"}, 0, "subscribe  no   no namespace fits the name"},
+		"a name that is none":   {nil, "", []string{"--config", path, "--channel", "a b", "--user", "alice"}, 0, "subscribe  no   channel: character ' '"},
+		"the system's own":      {nil, "", []string{"--channel", "$all"}, 0, "subscribe  no   it is the system's own"},
+		"nothing is configured": {nil, "", []string{"--channel", "news"}, 0, "publish    yes  no keys and no namespaces are configured: publish is open to anyone\n"},
+		"only keys":             {keyed, "", []string{"--channel", "news", "--user", "bob"}, 0, "publish    no   no namespaces are configured: publish is open to nobody but the backend\n"},
+		"anonymous":             {append(keyed, "SWITCHBOARD_AUTH_ANONYMOUS=true"), "", []string{"--channel", "news"}, 0, "connect    yes  auth.anonymous"},
+		"another's token":       {nil, "", []string{"--config", path, "--channel", "chat:1", "--user", "bob", "--token", granted}, 1, "broker check: token: it is of user alice, not of bob\n"},
+		"expired":               {nil, "", []string{"--config", path, "--channel", "chat:1", "--token", sign(t, jwt.MapClaims{"sub": "a", "exp": 1})}, 1, "broker check: token: the token has expired\n"},
+		"forged":                {nil, "", []string{"--config", path, "--channel", "chat:1", "--token", granted + "x"}, 1, "broker check: token: bad token"},
+		"a token for nothing":   {nil, "", []string{"--channel", "chat:1", "--token", granted}, 1, "no token keys are configured"},
+		"keys away":             {[]string{"SWITCHBOARD_AUTH_JWKS_URL=http://127.0.0.1:1/"}, "", []string{"--channel", "a", "--token", granted}, 1, "broker check: auth.jwks_url: fetch keys: "},
+		"a bad file":            {nil, "", []string{"--config", file(t, "namespaces: {x: 1}\n"), "--channel", "x"}, 1, "line 1: namespaces.x"},
+		"no channel":            {nil, "", []string{"--user", "alice"}, 2, "--channel: missing"},
+		"an unknown flag":       {nil, "", []string{"--chanel", "x"}, 2, "unknown flag: --chanel"},
+		"help":                  {nil, "", []string{"--help"}, 0, configs.CheckHelp},
+	} {
+		code, stdout, stderr := command(c.stdin, c.environ, append([]string{"check"}, c.args...)...)
+		if code != c.code || !strings.Contains(stdout+stderr, c.want) || (code == 0) != (stderr == "") {
+			t.Errorf("%s: %d\n%s%s", name, code, stdout, stderr)
+		}
+		if strings.Contains(stdout+stderr, granted) || strings.Contains(stdout+stderr, tokenSecret) {
+			t.Errorf("%s: it tells a secret", name)
+		}
+	}
+}
+
+func TestKeyCommand(t *testing.T) {
+	code, out, _ := command("", nil, "key", "--scopes", "push,read", "--name", "billing")
+	fields := strings.Fields(out)
+	if code != 0 || len(fields) != 6 || fields[0] != "key:" || !strings.HasPrefix(fields[1], "swb_") || fields[4] != "push+read" || fields[5] != "billing" {
+		t.Fatalf("%d %s", code, out)
+	}
+	entry := strings.TrimPrefix(strings.Split(out, "\n")[1], "entry: ")
+	if code, out, _ := command(fields[1]+"\n", nil, "key", "--stdin", "--scopes", "push,read", "--name", "billing"); code != 0 || out != "entry: "+entry+"\n" {
+		t.Errorf("%d %s, want %s", code, out, entry)
+	}
+	b, err := configs.LoadBroker(nil, []string{"SWITCHBOARD_AUTH_KEYS=" + entry + ",other-key-as-it-is"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	o, err := b.Options()
+	if err != nil || o.Keys.Len() != 2 {
+		t.Fatalf("%v", err)
+	}
+	for scope, ok := range map[string]bool{"push": true, "read": true, "admin": false} {
+		if (o.Keys.Check("Bearer "+fields[1], scope) == nil) != ok {
+			t.Errorf("%s: not %v", scope, ok)
+		}
+	}
+	for _, c := range []struct {
+		args []string
+		code int
+		want string
+	}{
+		{[]string{"--scopes", "write"}, 1, `"write" is no scope`},
+		{[]string{"--scopes", ""}, 2, "--scopes: missing"},
+		{[]string{"--name", "a b"}, 2, "--name"},
+		{[]string{"--stdin"}, 1, "no key on the standard input"},
+		{[]string{"swb_x"}, 2, "belongs to no flag"},
+		{[]string{"-h"}, 0, configs.KeyHelp},
+	} {
+		if code, stdout, stderr := command("", nil, append([]string{"key"}, c.args...)...); code != c.code || !strings.Contains(stdout+stderr, c.want) {
+			t.Errorf("%v: %d %s%s", c.args, code, stdout, stderr)
+		}
+	}
+}
+
+// TestReloadBySignal has a key come and go while a broker runs.
+func TestReloadBySignal(t *testing.T) {
+	keysFile := filepath.Join(t.TempDir(), "keys")
+	write := func(text string) {
+		t.Helper()
+		if err := os.WriteFile(keysFile, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("first\n")
+	p, url := start(t, []string{"SWITCHBOARD_AUTH_KEYS_FILE=" + keysFile})
+	status := func(key string) int {
+		t.Helper()
+		r, err := http.NewRequestWithContext(t.Context(), "GET", url+"/v1/servers", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Authorization", "Bearer "+key)
+		response, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		response.Body.Close()
+		return response.StatusCode
+	}
+	p.Await(t, "an API key is configured as it is")
+	if status("first") != 200 || status("second") != 401 {
+		t.Fatal("the first key does not fit, or the second does already")
+	}
+	write("first\nsecond\n")
+	p.Signal(t, syscall.SIGHUP)
+	p.Await(t, "API keys, token keys and namespaces are reloaded")
+	if status("first") != 200 || status("second") != 200 {
+		t.Error("not both keys fit while they rotate")
+	}
+	for _, bad := range []string{"", " \n", "sha256:x push\n"} {
+		write(bad)
+		p.Signal(t, syscall.SIGHUP)
+		p.Await(t, "not reloaded")
+		if status("second") != 200 {
+			t.Errorf("%q: the keys are gone", bad)
+		}
+	}
+	write("second\n")
+	p.Signal(t, syscall.SIGHUP)
+	p.Await(t, "API keys, token keys and namespaces are reloaded")
+	if status("first") != 401 || status("second") != 200 {
+		t.Error("the first key still fits")
+	}
+	if strings.Contains(p.Log(), "second\n") || strings.Contains(p.Log(), `"second"`) {
+		t.Error("the log tells a key")
+	}
+}

@@ -1,0 +1,86 @@
+package configs
+
+import (
+	"fmt"
+	"strings"
+
+	yamlv3 "go.yaml.in/yaml/v3"
+
+	"switchboard/broker/namespace"
+)
+
+// namespaces reads
+//
+//	"chat:*":
+//	  subscribe: grant
+//	  publish: [named, grant]
+//
+// and checks each by itself, so that an error has its line.
+func namespaces(node *yamlv3.Node) (*namespace.Set, error) {
+	var rules []namespace.Rule
+	err := each(node, "namespaces", func(name string, value *yamlv3.Node) error {
+		r := namespace.Rule{Name: name}
+		key := "namespaces." + name
+		if err := each(value, key, func(name string, value *yamlv3.Node) error { return readRule(&r, name, value) }); err != nil {
+			return err
+		}
+		if _, err := namespace.New([]namespace.Rule{r}); err != nil {
+			return fmt.Errorf("%s", strings.TrimPrefix(err.Error(), name+": "))
+		}
+		rules = append(rules, r)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	set, err := namespace.New(rules)
+	if err != nil {
+		return nil, at(node, "namespaces", err.Error())
+	}
+	return set, nil
+}
+
+func readRule(r *namespace.Rule, name string, value *yamlv3.Node) (err error) {
+	switch name {
+	case "subscribe":
+		r.Subscribe, err = who(value)
+	case "publish":
+		r.Publish, err = who(value)
+	case "history":
+		r.History, err = who(value)
+	case "presence":
+		if value.Value == "off" || value.Value == "false" {
+			r.NoPresence = true
+			return nil
+		}
+		r.Presence, err = who(value)
+	case "history_messages":
+		r.HistoryMessages, err = whole(value)
+	case "history_age":
+		r.HistoryAge, err = duration(value)
+	case "message":
+		r.Message, err = whole(value)
+	case "publish_rate":
+		r.PublishRate, err = positive(value)
+	default:
+		return unknownKey("subscribe", "publish", "presence", "history", "history_messages", "history_age", "message", "publish_rate")
+	}
+	return err
+}
+
+func who(node *yamlv3.Node) (namespace.Who, error) {
+	words, err := listOrText(node)
+	if err != nil {
+		return namespace.Nobody, err
+	}
+	return namespace.ParseWho(words...)
+}
+
+// namespaces are those configured, or nil.
+func (b Broker) namespaces() (*namespace.Set, error) {
+	node, err := b.Namespaces.node()
+	if err != nil || node == nil {
+		return nil, err
+	}
+	return namespaces(node)
+}

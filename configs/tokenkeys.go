@@ -1,0 +1,80 @@
+package configs
+
+import (
+	"errors"
+	"fmt"
+
+	yamlv3 "go.yaml.in/yaml/v3"
+
+	"switchboard/broker/auth"
+)
+
+// tokenKey is an entry of auth.token_keys.
+type tokenKey struct{ id, alg, file string }
+
+// tokenKeys reads
+//
+//	"2026-05": {alg: RS256, file: /run/secrets/token_key.pem}
+func tokenKeys(node *yamlv3.Node) (keys []tokenKey, err error) {
+	const section = "auth.token_keys"
+	err = each(node, section, func(id string, value *yamlv3.Node) error {
+		k := tokenKey{id: id}
+		err := each(value, section+"."+id, func(name string, value *yamlv3.Node) (err error) {
+			switch name {
+			case "alg":
+				k.alg, err = text(value)
+			case "file":
+				k.file, err = text(value)
+			default:
+				return unknownKey("alg", "file")
+			}
+			return err
+		})
+		if err == nil && (k.alg == "" || k.file == "") {
+			err = errors.New("alg and file: both are needed")
+		}
+		keys = append(keys, k)
+		return err
+	})
+	return keys, err
+}
+
+// namedKeys reads the files of auth.token_keys.
+func (a Auth) namedKeys() ([]auth.NamedKey, error) {
+	node, err := a.TokenKeys.node()
+	if err != nil || node == nil {
+		return nil, err
+	}
+	entries, err := tokenKeys(node)
+	if err != nil {
+		return nil, err
+	}
+	var named []auth.NamedKey
+	for _, entry := range entries {
+		key := "auth.token_keys." + entry.id
+		var content []byte
+		if entry.alg == "HS256" {
+			secret, err := readOneSecret(key, entry.file)
+			if err != nil {
+				return nil, err
+			}
+			content = []byte(secret)
+		} else if content, err = readFile(key, entry.file); err != nil {
+			return nil, err
+		}
+		named = append(named, auth.NamedKey{ID: entry.id, Alg: entry.alg, Text: content})
+	}
+	return named, nil
+}
+
+// remote is the key set that is fetched, or nil.
+func (a Auth) remote() (*auth.Remote, error) {
+	if a.JWKSURL == "" {
+		return nil, nil
+	}
+	r, err := auth.NewRemote(auth.RemoteOptions{URL: a.JWKSURL, Every: a.JWKSRefresh, Grace: a.JWKSGrace, Stale: a.JWKSStale})
+	if err != nil {
+		return nil, fmt.Errorf("auth.jwks_url: %w", err)
+	}
+	return r, nil
+}

@@ -1,0 +1,152 @@
+package e2e
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"sync"
+	"syscall"
+	"testing"
+
+	"switchboard/internal/keytable"
+	"switchboard/internal/redistest"
+	"switchboard/webhook"
+)
+
+// mailbox is the endpoint of a backend. It verifies, drops repeats, and keeps what is told of each user and channel, in order.
+type mailbox struct {
+	url string
+
+	mu   sync.Mutex // guards the fields below
+	ids  map[string]bool
+	told map[string][]string
+}
+
+func openMailbox(t *testing.T) *mailbox {
+	m := &mailbox{ids: map[string]bool{}, told: map[string][]string{}}
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err == nil {
+			err = webhook.Verify([]string{"hooked"}, r.Header, body, 0)
+		}
+		var delivery struct {
+			Events []struct{ ID, Type, User, Channel string }
+		}
+		if err == nil {
+			err = json.Unmarshal(body, &delivery)
+		}
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		for _, e := range delivery.Events {
+			if !m.ids[e.ID] {
+				m.ids[e.ID] = true
+				m.told[e.User+e.Channel] = append(m.told[e.User+e.Channel], e.Type)
+			}
+		}
+	}))
+	t.Cleanup(s.Close)
+	m.url = s.URL
+	return m
+}
+
+// want waits until this, and no more, is told of somebody.
+func (m *mailbox) want(ctx context.Context, t *testing.T, of string, want ...string) {
+	t.Helper()
+	eventually(ctx, t, "what is told of "+of, func() error {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		if got := m.told[of]; !slices.Equal(got, want) {
+			return fmt.Errorf("got %v, want %v", got, want)
+		}
+		return nil
+	})
+}
+
+// device connects a client, which subscribes to the channel of its user.
+func device(ctx context.Context, t *testing.T, b *instance, user, client string) net.Conn {
+	t.Helper()
+	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", b.tcp)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	deadline, _ := ctx.Deadline()
+	_ = conn.SetDeadline(deadline)
+	fmt.Fprintf(conn, `{"type":"connect","client":%q,"user":%q}`+"\n", client, user)
+	fmt.Fprintf(conn, `{"type":"subscribe","channel":"of-%s"}`+"\n", user)
+	lines := bufio.NewScanner(conn)
+	for _, want := range []string{"connected", "subscribed"} {
+		var answer struct{ Type string }
+		if !lines.Scan() || json.Unmarshal(lines.Bytes(), &answer) != nil || answer.Type != want {
+			t.Fatalf("%s was told %q (%v), want %s", client, lines.Bytes(), lines.Err(), want)
+		}
+	}
+	return conn
+}
+
+// TestTheBackendHearsOnceWhoCameAndWentAlthoughABrokerAndAJanitorAreKilled has users on two brokers and kills one of them,
+// and the janitor before it can say so.
+func TestTheBackendHearsOnceWhoCameAndWentAlthoughABrokerAndAJanitorAreKilled(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), tooLong)
+	defer cancel()
+	m := openMailbox(t)
+	server := redistest.Start(t)
+	hooked := func(name string, args ...string) *process {
+		cmd := command(name, append(args, "--redis", server.URL(), "--log-format", "json")...)
+		cmd.Env = append(cmd.Env, "SWITCHBOARD_WEBHOOKS_URL="+m.url, "SWITCHBOARD_WEBHOOKS_SECRETS=hooked", "SWITCHBOARD_WEBHOOKS_TIMEOUT=1s")
+		return start(t, name, cmd, nil)
+	}
+	var brokers [2]*instance
+	for i := range brokers {
+		b := &instance{process: hooked("broker", "--name", fmt.Sprint("b", i), "--http", "127.0.0.1:0", "--tcp", "127.0.0.1:0")}
+		b.tcp = b.logged(ctx, t, "listening", "tcp")
+		b.id = b.logged(ctx, t, "joined", "server")
+		brokers[i] = b
+	}
+	janitor := hooked("janitor", "--servers-every", "300ms")
+
+	device(ctx, t, brokers[0], "moving", "m1")
+	device(ctx, t, brokers[0], "twofold", "t1")
+	device(ctx, t, brokers[1], "twofold", "t2")
+	device(ctx, t, brokers[0], "lost", "l1")
+	leaving := device(ctx, t, brokers[1], "leaving", "v1")
+	for _, user := range []string{"moving", "twofold", "lost", "leaving"} {
+		m.want(ctx, t, user, "user_online")
+		m.want(ctx, t, "of-"+user, "channel_occupied")
+	}
+	device(ctx, t, brokers[1], "moving", "m1") // takes the client over
+	_ = leaving.Close()
+	m.want(ctx, t, "leaving", "user_online", "user_offline")
+	m.want(ctx, t, "of-leaving", "channel_occupied", "channel_vacated")
+
+	brokers[0].end(ctx, t, syscall.SIGKILL)
+	eventually(ctx, t, "the killed broker is buried", func() error {
+		if n := server.Client(t).Exists(ctx, "s_dead_{"+brokers[0].id+"}").Val(); n != 1 {
+			return fmt.Errorf("it is not")
+		}
+		return nil
+	})
+	janitor.end(ctx, t, syscall.SIGKILL) // within the grace
+	hooked("janitor", "--servers-every", "300ms")
+	m.want(ctx, t, "lost", "user_online", "user_offline")
+	m.want(ctx, t, "of-lost", "channel_occupied", "channel_vacated")
+
+	brokers[1].end(ctx, t, syscall.SIGTERM)
+	for _, user := range []string{"moving", "twofold", "lost", "leaving"} {
+		m.want(ctx, t, user, "user_online", "user_offline")
+		m.want(ctx, t, "of-"+user, "channel_occupied", "channel_vacated")
+	}
+	if _, err := keytable.Check(ctx, server.Client(t)); err != nil {
+		t.Error(err)
+	}
+}
