@@ -21,6 +21,8 @@ func testUserClients(t *testing.T, s store) {
 	ok(t, s.ReleaseUser(ctx, "nobody", "phone", 1))
 	ok(t, s.ForgetUser(ctx, "nobody", "phone", 1))
 	want(t, []Binding(nil))(s.User(ctx, "nobody"))
+	want(t, [][]Binding{{{"phone", "a", 5}}, nil, {{"phone", "a", 7}}, {{"phone", "a", 5}}})(s.Users(ctx, []string{"ann", "nobody", "bob", "ann"}))
+	want(t, [][]Binding{})(s.Users(ctx, nil))
 }
 
 func testGenerations(t *testing.T, s store) {

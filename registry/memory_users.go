@@ -70,6 +70,15 @@ func (m *Memory) User(_ context.Context, name string) ([]Binding, error) {
 	return bindings, nil
 }
 
+// Users implements [Registry].
+func (m *Memory) Users(ctx context.Context, users []string) ([][]Binding, error) {
+	found := make([][]Binding, len(users))
+	for i, user := range users {
+		found[i], _ = m.User(ctx, user)
+	}
+	return found, nil
+}
+
 // evict removes the offline client with the lowest generation. It is false when none is
 // offline.
 func (u *user) evict() bool {

@@ -3,6 +3,8 @@ package registry
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -41,6 +43,36 @@ func interrupted(t *testing.T, command string, key func(keys) string, run func(c
 	r = newRedis(client)
 	r.keys = calm.keys
 	return r, calm
+}
+
+// trips counts what is sent together.
+type trips []int
+
+func (*trips) DialHook(next redis.DialHook) redis.DialHook          { return next }
+func (*trips) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return next }
+func (n *trips) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, commands []redis.Cmder) error {
+		*n = append(*n, len(commands))
+		return next(ctx, commands)
+	}
+}
+
+func TestAThousandUsersAreOneRoundTrip(t *testing.T) {
+	var n trips
+	client := single.Client(t)
+	client.AddHook(&n)
+	users := make([]string, 1000)
+	for i := range users {
+		users[i] = fmt.Sprint("user-", i)
+	}
+	r := newRedis(client)
+	_, err := r.User(t.Context(), "somebody") // connects
+	ok(t, err)
+	n = nil
+	found, err := r.Users(t.Context(), users)
+	if err != nil || len(found) != 1000 || !slices.Equal(n, []int{1000}) {
+		t.Errorf("%d users, %v, sent together: %v", len(found), err, n)
+	}
 }
 
 func TestUnbindingPutsBackAChannelBoundMeanwhile(t *testing.T) {

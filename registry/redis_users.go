@@ -5,6 +5,8 @@ import (
 	"context"
 	"fmt"
 	"slices"
+
+	"github.com/redis/go-redis/v9"
 )
 
 // BindUser implements [Registry].
@@ -42,6 +44,26 @@ func (r *Redis) User(ctx context.Context, user string) ([]Binding, error) {
 	if err != nil {
 		return nil, fmt.Errorf("clients of user %s: %w", user, err)
 	}
+	return bindingsOf(fields), nil
+}
+
+// Users implements [Registry].
+func (r *Redis) Users(ctx context.Context, users []string) ([][]Binding, error) {
+	cmds := make([]redis.Cmder, len(users))
+	for i, user := range users {
+		cmds[i] = redis.NewMapStringStringCmd(ctx, "hgetall", r.keys.user(user))
+	}
+	if err := r.pipe.DoAll(ctx, cmds); err != nil {
+		return nil, fmt.Errorf("clients of %d users: %w", len(users), err)
+	}
+	found := make([][]Binding, len(users))
+	for i, cmd := range cmds {
+		found[i] = bindingsOf(cmd.(*redis.MapStringStringCmd).Val())
+	}
+	return found, nil
+}
+
+func bindingsOf(fields map[string]string) []Binding {
 	var bindings []Binding
 	for client, value := range fields {
 		if b, ok := parseBinding(client, value); ok {
@@ -49,7 +71,7 @@ func (r *Redis) User(ctx context.Context, user string) ([]Binding, error) {
 		}
 	}
 	sortBindings(bindings)
-	return bindings, nil
+	return bindings
 }
 
 func sortBindings(bindings []Binding) {

@@ -92,6 +92,8 @@ type Registry interface {
 	ForgetUser(ctx context.Context, user, client string, generation int64) error
 	// User is every known client of the user, sorted by client; empty when there is none.
 	User(ctx context.Context, user string) ([]Binding, error)
+	// Users is User of each of them, in one round trip to each node of the store.
+	Users(ctx context.Context, users []string) ([][]Binding, error)
 
 	// Listed are the ids in s_list, live or not, sorted.
 	Listed(ctx context.Context) ([]string, error)

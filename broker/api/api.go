@@ -27,6 +27,7 @@ type Pusher interface {
 // Registry is what the API reads of the registry.
 type Registry interface {
 	User(ctx context.Context, user string) ([]registry.Binding, error)
+	Users(ctx context.Context, users []string) ([][]registry.Binding, error)
 	Channels(ctx context.Context, prefix, cursor string, limit int) ([]string, string, error)
 	ChannelServers(ctx context.Context, channel string) ([]string, error)
 }

@@ -197,21 +197,20 @@ func (a api) query(w http.ResponseWriter, r *http.Request) {
 		User   string `json:"user"`
 		Online bool   `json:"online"`
 	}
-	rows := make([]row, len(body.Users))
-	group, ctx := errgroup.WithContext(r.Context())
-	for i, user := range body.Users {
-		group.Go(func() error {
-			if err := wire.CheckName("user", user); err != nil {
-				return err
-			}
-			bindings, err := a.Registry.User(ctx, user)
-			rows[i] = row{user, slices.ContainsFunc(bindings, func(b registry.Binding) bool { return a.Cluster.Live(b.Server) })}
-			return err
-		})
+	for _, user := range body.Users {
+		if err := wire.CheckName("user", user); err != nil {
+			a.fail(w, err)
+			return
+		}
 	}
-	if err := group.Wait(); err != nil {
+	found, err := a.Registry.Users(r.Context(), body.Users)
+	if err != nil {
 		a.fail(w, err)
 		return
+	}
+	rows := make([]row, len(body.Users))
+	for i, bindings := range found {
+		rows[i] = row{body.Users[i], slices.ContainsFunc(bindings, func(b registry.Binding) bool { return a.Cluster.Live(b.Server) })}
 	}
 	write(w, http.StatusOK, map[string]any{"users": rows})
 }
