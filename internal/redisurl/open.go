@@ -30,8 +30,15 @@ const (
 // The client repeats nothing on its own (MaxRetries -1), since a script that was cut
 // off may have run, and keeps to deadlines of contexts. A Cluster client still
 // repeats a pipeline that broke, except with commands whose NoRetry is true.
-func Open(rawURL string) (redis.UniversalClient, *Watch, error) {
+func Open(rawURL string) (redis.UniversalClient, *Watch, error) { return OpenTLS(rawURL, nil) }
+
+// OpenTLS is Open with certificates: config is asked for every connection when it is dialled, and takes the place of what
+// the URL says of TLS. Nil means the system's authorities, and no certificate to show.
+func OpenTLS(rawURL string, config func() *tls.Config) (redis.UniversalClient, *Watch, error) {
 	t, err := parse(rawURL)
+	if err == nil && config != nil {
+		err = t.setTLS(config)
+	}
 	if err != nil {
 		return nil, nil, fmt.Errorf("bad Redis URL: %w", err)
 	}
@@ -71,6 +78,7 @@ func (t *target) openSingle(hook connectHook) (redis.UniversalClient, error) {
 	o.MaxRetries, o.DialerRetries, o.ContextTimeoutEnabled = -1, 1, true
 	o.MaintNotificationsConfig = withoutNotifications()
 	setSizes(&o.PoolSize, &o.DialTimeout, &o.ReadTimeout, &o.WriteTimeout)
+	o.Dialer = t.dialer(o.DialTimeout)
 	return redis.NewClient(o), nil
 }
 
@@ -84,6 +92,7 @@ func (t *target) openSentinel(hook connectHook) (redis.UniversalClient, error) {
 	o.MaxRetries, o.DialerRetries, o.ContextTimeoutEnabled = -1, 1, true
 	verifyEachHost(o.TLSConfig)
 	setSizes(&o.PoolSize, &o.DialTimeout, &o.ReadTimeout, &o.WriteTimeout)
+	o.Dialer = t.dialer(o.DialTimeout)
 	return redis.NewFailoverClient(o), nil
 }
 
@@ -100,6 +109,7 @@ func (t *target) openCluster(hook connectHook) (redis.UniversalClient, error) {
 		verifyEachHost(o.TLSConfig)
 	}
 	setSizes(&o.PoolSize, &o.DialTimeout, &o.ReadTimeout, &o.WriteTimeout)
+	o.Dialer = t.dialer(o.DialTimeout)
 	return redis.NewClusterClient(o), nil
 }
 

@@ -1,6 +1,7 @@
 package redisurl
 
 import (
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -45,6 +46,8 @@ type target struct {
 	query          url.Values
 
 	sentinelUser, sentinelPassword string
+
+	config func() *tls.Config // of connections; nil for what the library makes of the URL
 }
 
 // parse takes raw apart by hand, since net/url refuses some lists of hosts and repeats

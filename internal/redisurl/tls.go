@@ -1,0 +1,41 @@
+package redisurl
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"net"
+	"time"
+)
+
+// setTLS has connections made with config.
+func (t *target) setTLS(config func() *tls.Config) error {
+	switch {
+	case !t.tls:
+		return errors.New("scheme: there are certificates for it and it is in the clear, want rediss:// or the like")
+	case t.query.Has("skip_verify"):
+		return errors.New("query: skip_verify makes no sense beside certificates")
+	}
+	t.config = config
+	return nil
+}
+
+// dialer is nil where the library knows how to dial: then it verifies by the system's authorities. A host is compared with its
+// own certificate; in a Cluster of one host in the URL that is the name that all nodes share.
+func (t *target) dialer(timeout time.Duration) func(context.Context, string, string) (net.Conn, error) {
+	if t.config == nil {
+		return nil
+	}
+	shared := ""
+	if t.kind == cluster && len(t.hosts) == 1 {
+		shared, _, _ = net.SplitHostPort(t.hosts[0])
+	}
+	return func(ctx context.Context, network, addr string) (net.Conn, error) {
+		config := t.config()
+		if config.ServerName == "" {
+			config.ServerName = shared
+		}
+		d := tls.Dialer{NetDialer: &net.Dialer{Timeout: timeout, KeepAlive: 5 * time.Minute}, Config: config}
+		return d.DialContext(ctx, network, addr)
+	}
+}

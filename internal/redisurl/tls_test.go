@@ -1,0 +1,71 @@
+package redisurl
+
+import (
+	"crypto/tls"
+	"fmt"
+	"net"
+	"strings"
+	"testing"
+
+	"github.com/rs/zerolog"
+
+	"switchboard/internal/certfile"
+	"switchboard/internal/certtest"
+	"switchboard/internal/redistest"
+)
+
+// TestTLS: a Redis that wants certificates, whose authority the system does not know.
+func TestTLS(t *testing.T) {
+	ours, theirs := certtest.New(t), certtest.New(t)
+	server, client, stranger := ours.Pair(), ours.Pair(), theirs.Pair()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	port := l.Addr().(*net.TCPAddr).Port
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	redistest.Start(t, "--tls-port", fmt.Sprint(port), "--tls-cert-file", server.Cert, "--tls-key-file", server.Key,
+		"--tls-ca-cert-file", ours.File, "--tls-auth-clients", "yes")
+	url := fmt.Sprintf("rediss://127.0.0.1:%d", port)
+	ping := func(o *certfile.Options) error {
+		var config func() *tls.Config
+		if o != nil {
+			files, err := certfile.Open(*o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			config = func() *tls.Config { return files.Fresh(zerolog.Nop()) }
+		}
+		c, _, err := OpenTLS(url, config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		return c.Ping(t.Context()).Err()
+	}
+	if err := ping(&certfile.Options{Cert: client.Cert, Key: client.Key, CA: ours.File}); err != nil {
+		t.Errorf("with a certificate: %v", err)
+	}
+	for name, o := range map[string]*certfile.Options{
+		"nothing named":        nil,
+		"no certificate":       {CA: ours.File},
+		"a stranger's":         {Cert: stranger.Cert, Key: stranger.Key, CA: ours.File},
+		"a stranger's Redis":   {Cert: client.Cert, Key: client.Key, CA: theirs.File},
+		"the Redis of another": {Cert: client.Cert, Key: client.Key, CA: ours.File, Name: "redis.example"},
+	} {
+		if ping(o) == nil {
+			t.Errorf("%s: it was let in", name)
+		}
+	}
+}
+
+func TestTLSInTheClear(t *testing.T) {
+	config := func() *tls.Config { return &tls.Config{} }
+	for url, want := range map[string]string{"redis://a": "scheme:", "redis-cluster://a": "scheme:", "rediss://a?skip_verify=true": "query:"} {
+		if _, _, err := OpenTLS(url, config); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", url, err)
+		}
+	}
+}
