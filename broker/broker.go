@@ -8,6 +8,7 @@ import (
 
 	"switchboard/broker/auth"
 	"switchboard/broker/delivery"
+	"switchboard/broker/hook"
 	"switchboard/broker/hub"
 	"switchboard/broker/loop"
 	"switchboard/broker/peer"
@@ -49,6 +50,9 @@ type Broker struct {
 	peers    *peer.Links // nil without a shared store
 	metrics  *metrics
 	doors    doors
+	hooks    *hook.Hooks                              // nil for none
+	asking   *work.Pool                               // where they are asked; nil without
+	mute     struct{ connect, subscribe atomic.Bool } // the hook did not answer, and that is in the log
 	probe    *probe
 
 	background sync.WaitGroup // what Run waits for besides its parts
@@ -68,6 +72,14 @@ func New(opts Options) (*Broker, error) {
 	}
 	b := &Broker{opts: opts, started: time.Now(), pool: work.New(0), serving: make(chan struct{})}
 	id := newID(opts.Name)
+	if o := opts.Hooks; o.Enabled() {
+		o.Agent = "switchboard/" + opts.Version
+		hooks, err := hook.New(o)
+		if err != nil {
+			return nil, err
+		}
+		b.hooks, b.asking = hooks, work.New(hooks.Concurrency())
+	}
 	b.id.Store(&id)
 	b.live.Store(&map[string]registry.Server{})
 	b.doubts.Store(1) // nothing is bound yet
@@ -98,7 +110,7 @@ func (b *Broker) wire(loops []*loop.Loop) {
 	b.metrics = newMetrics(o.Registerer, b)
 	if o.Shared {
 		b.peers = peer.New(peer.Options{
-			Self: b.serverID, Secret: o.PeerSecret, Check: auth.NewPeerSecret(o.PeerSecret).Check,
+			TLS: b.linkTLS(), Self: b.serverID, Secret: o.PeerSecret, Check: auth.NewPeerSecret(o.PeerSecret).Check,
 			Handle: b.hint, Fault: peer.Fault(o.HintFault), Logger: o.Logger,
 			Metrics: peer.Metrics{
 				Sent: b.metrics.hint("sent"), Missed: b.metrics.hint("missed"), Received: b.metrics.hint("received"),
@@ -140,6 +152,7 @@ func (b *Broker) wire(loops []*loop.Loop) {
 	if !o.Tokens.Open() {
 		s.Verify = b.verify
 	}
+	s.Say = b.say()
 	if o.Shared {
 		s.RequestQueues = o.RequestQueues
 	}

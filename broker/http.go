@@ -59,11 +59,12 @@ func (b *Broker) newServer(name, addr string, h http.Handler) (*server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	s := &server{listener: transport.Listener{Listener: l, Gate: b.gate, Reserve: transport.NewGate(apiReserve)}}
+	gated := transport.Listener{Listener: l, Gate: b.gate, Reserve: transport.NewGate(apiReserve)}
+	s := &server{listener: b.encrypted(name, gated)}
 	s.http = http.Server{
 		Handler: h, ConnContext: transport.ConnContext,
 		ReadHeaderTimeout: headTimeout, ReadTimeout: readTimeout, IdleTimeout: idleTimeout,
-		MaxHeaderBytes: 16 << 10,
+		MaxHeaderBytes: 16 << 10, ErrorLog: b.httpWords(),
 	}
 	return s, nil
 }

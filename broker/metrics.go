@@ -6,6 +6,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promauto"
+
+	"switchboard/internal/certfile"
 )
 
 // seconds are the buckets of all latencies: 50 µs to 6.5 s, each four times the last.
@@ -27,6 +29,7 @@ type metrics struct {
 	refusals  *prometheus.CounterVec
 	tokens    *prometheus.CounterVec
 	fetches   *prometheus.CounterVec
+	hooks     *prometheus.CounterVec
 }
 
 func newMetrics(r prometheus.Registerer, b *Broker) *metrics {
@@ -59,6 +62,14 @@ func newMetrics(r prometheus.Registerer, b *Broker) *metrics {
 		auto.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "switchboard_token_keys_age_seconds", Help: "Time since the keys for tokens were fetched; 0 when they never were.",
 		}, func() float64 { _, age := remote.Keys(); return age.Seconds() })
+	}
+	for port, files := range map[string]*certfile.Files{"http": b.opts.TLS, "peer": b.opts.PeerTLS} {
+		if files != nil {
+			auto.NewGaugeFunc(prometheus.GaugeOpts{
+				Name: "switchboard_certificate_not_after_seconds", Help: "When the certificate in use runs out, in Unix time.",
+				ConstLabels: prometheus.Labels{"port": port},
+			}, func() float64 { return float64(files.NotAfter().Unix()) })
+		}
 	}
 	m := &metrics{
 		accepted: make(map[string]prometheus.Counter), storedBy: make(map[string]prometheus.Observer),
@@ -95,6 +106,9 @@ func newMetrics(r prometheus.Registerer, b *Broker) *metrics {
 		tokens: auto.NewCounterVec(prometheus.CounterOpts{
 			Name: "switchboard_tokens_total", Help: "Tokens of clients by outcome: ok, expired, bad, and unready while their keys cannot be fetched.",
 		}, []string{"outcome"}),
+		hooks: auto.NewCounterVec(prometheus.CounterOpts{
+			Name: "switchboard_hooks_total", Help: "Questions to the backend by outcome: allowed, denied, and late, failed and malformed, which are unavailable to the client.",
+		}, []string{"hook", "outcome"}),
 		fetches: auto.NewCounterVec(prometheus.CounterOpts{
 			Name: "switchboard_token_key_fetches_total", Help: "Times that the keys for tokens were fetched, by outcome: ok and failed.",
 		}, []string{"outcome"}),

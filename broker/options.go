@@ -12,8 +12,10 @@ import (
 	"github.com/rs/zerolog"
 
 	"switchboard/broker/auth"
+	"switchboard/broker/hook"
 	"switchboard/broker/namespace"
 	"switchboard/broker/peer"
+	"switchboard/internal/certfile"
 	"switchboard/queue"
 	"switchboard/registry"
 )
@@ -58,6 +60,11 @@ type Options struct {
 	// Namespaces says who may do what on channels. Nil means everything for everybody where the broker is
 	// open, and else that users may subscribe and see who is there and what was said.
 	Namespaces *namespace.Set
+	// Hooks are where the backend is asked whether clients may connect and subscribe. Zero means that it is not.
+	Hooks hook.Options
+	// TLS is the certificate of the HTTP port, PeerTLS that of the links, which show it to each other. Nil means in the
+	// clear. The TCP port is always in the clear.
+	TLS, PeerTLS *certfile.Files
 	// PeerSecret is shared by all instances. Empty means that the links are open.
 	PeerSecret string
 	// Origins are the browser origins besides the own host.
@@ -176,6 +183,9 @@ func (o Options) Validate() error {
 		errs = append(errs, errors.New("auth: no token key, so clients may say who they are; give one, or --insecure"))
 	case o.Shared && o.PeerSecret == "":
 		errs = append(errs, errors.New("peer_secret: none, so anybody who reaches this address may act as an instance; give one, or --insecure"))
+	}
+	if o.Shared && o.Peer == "" && (o.TLS != nil || o.PeerTLS != nil) {
+		errs = append(errs, errors.New("peer: with TLS the links between instances need an address of their own"))
 	}
 	if o.MaxMessage < 0 || o.MaxChannels < 0 || o.LargeChannel < 0 || o.MaxBatch < 0 || o.MaxConnections < 0 || o.RequestQueues < 0 {
 		errs = append(errs, errors.New("limits: none of them may be below zero"))

@@ -60,6 +60,9 @@ func (b *Broker) Run(ctx context.Context) error {
 		group.Go(func() error { return b.peers.Run(parts) })
 		group.Go(func() error { return b.sweepLoop(parts) })
 	}
+	for _, files := range b.certificates() {
+		group.Go(func() error { return files.Run(parts, b.opts.Logger) })
+	}
 	group.Go(func() error { return b.fetchKeys(parts) })
 	group.Go(func() error { return b.beatLoop(parts) })
 	group.Go(func() error { return b.tickLoop(parts) })
@@ -76,6 +79,9 @@ func (b *Broker) Run(ctx context.Context) error {
 	stop()
 	err = group.Wait()
 	b.background.Wait()
+	if b.hooks != nil {
+		b.hooks.Close()
+	}
 	b.leave()
 	return err
 }
@@ -90,13 +96,21 @@ func (b *Broker) goDown(servers []*server) {
 	// Until their bindings are out of the store the ports stay open: a balancer hears from the probes
 	// that it should go elsewhere, and a client that comes all the same hears when.
 	unbinding, enough := context.WithTimeout(ctx, min(b.opts.DrainTime, unbindTime))
-	within(unbinding, b.pool.Wait)
+	within(unbinding, b.finish)
 	enough()
 	for _, s := range servers {
 		s.shutdown(ctx)
 	}
-	within(ctx, b.pool.Wait)
+	within(ctx, b.finish)
 	within(ctx, func() { b.hub.UnbindAll(ctx) })
+}
+
+// finish waits for the jobs of both pools: who is let in late is unbound at once.
+func (b *Broker) finish() {
+	if b.asking != nil {
+		b.asking.Wait()
+	}
+	b.pool.Wait()
 }
 
 // within waits for f, but not longer than ctx: with the store away there is no end to it.

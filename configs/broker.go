@@ -16,8 +16,9 @@ type Broker struct {
 	Advertise string `koanf:"advertise"`
 	Name      string `koanf:"name"`
 
-	Redis  Secret `koanf:"redis"` // the URL may hold a password
-	Prefix string `koanf:"prefix"`
+	Redis    Secret   `koanf:"redis"` // the URL may hold a password
+	RedisTLS RedisTLS `koanf:"redis_tls"`
+	Prefix   string   `koanf:"prefix"`
 
 	Insecure       bool          `koanf:"insecure"`
 	MaxConnections int           `koanf:"max_connections"`
@@ -35,6 +36,9 @@ type Broker struct {
 	Requests       Requests `koanf:"requests"`
 	Compression    bool     `koanf:"compression"`
 	Webhooks       Webhooks `koanf:"webhooks"`
+	Hooks          Hooks    `koanf:"hooks"`
+	TLS            TLS      `koanf:"tls"`
+	PeerTLS        PeerTLS  `koanf:"peer_tls"`
 	Faults         Faults   `koanf:"faults"`
 
 	// Unknown are the SWITCHBOARD_ variables that mean nothing: worth a warning.
@@ -117,6 +121,7 @@ func DefaultBroker() Broker {
 		},
 		Requests: Requests{Queues: 16},
 		Webhooks: defaultWebhooks(),
+		Hooks:    defaultHooks(),
 	}
 }
 
@@ -154,7 +159,7 @@ func (b Broker) validate() error {
 	if strings.ContainsFunc(b.Name, func(r rune) bool { return !strings.ContainsRune(nameRunes, r) }) {
 		return fmt.Errorf("name: %q: only letters, digits, dots, dashes and _ are allowed", b.Name)
 	}
-	if err := b.Webhooks.validate(); err != nil {
+	if err := errors.Join(b.Webhooks.validate(), b.Hooks.validate()); err != nil {
 		return err
 	}
 	if err := b.Registry().Validate(); err != nil {

@@ -26,12 +26,14 @@ any of them with one HTTP call. Without --redis it runs alone, in memory.`,
 			{key: "advertise", flag: true, arg: "ADDRESS", text: "host:port where other instances reach the links, or a go-sockaddr template\nfor the host, like {{ GetPrivateIP }}",
 				unset: "default what is listened on, or a private interface"},
 			{key: "name", flag: true, arg: "NAME", text: "begins the id of this server, <name>-<random>", unset: "default the name of the host"},
+			{key: "tls.cert_file", text: "PEM file of the certificate of the HTTP port; the TCP port has none", unset: "default none: in the clear"},
+			{key: "tls.key_file", text: "PEM file of its key"},
 		}},
-		{"The store", []about{
+		{"The store", append([]about{
 			{key: "redis", flag: true, arg: "URL", text: "redis://, redis-sentinel:// or redis-cluster:// (rediss for TLS), like\nredis://:password@host:6379/0; shared by all instances", unset: "default none: in memory"},
 			{key: "prefix", flag: true, arg: "TEXT", text: "stands before every key in Redis, like prod:", unset: "default none"},
-		}},
-		{"Who may connect", []about{
+		}, redisTLSSettings...)},
+		{"Who may connect", append([]about{
 			{key: "insecure", flag: true, text: "be open on an address that is not loopback, all the same", unset: "default no"},
 			{key: "auth.keys", text: "API keys of /v1, as broker key prints them, or as they are; several allow rotation", unset: "default none: everybody may push"},
 			{key: "auth.keys_file", text: "a file with one key per line instead"},
@@ -54,7 +56,8 @@ any of them with one HTTP call. Without --redis it runs alone, in memory.`,
 			{key: "peer_secret", text: "shared by all instances, for the links between them", unset: "default none"},
 			{key: "peer_secret_file", text: "a file with it instead"},
 			{key: "origins", text: "web pages that may connect besides the own host, like *.example.com", unset: "default none"},
-		}},
+		}, peerTLSSettings...)},
+		hookGroup,
 		{"Limits", []about{
 			{key: "max_connections", flag: true, zero: true, arg: "N", text: "the most client connections of this process", unset: "default what the descriptor limit allows"},
 			{key: "limits.message", text: "bytes of one payload"},

@@ -7,9 +7,11 @@ import (
 
 // Janitor is what the janitor is told.
 type Janitor struct {
-	Redis  Secret `koanf:"redis"` // the URL may hold a password
-	Prefix string `koanf:"prefix"`
-	HTTP   string `koanf:"http"`
+	Redis    Secret   `koanf:"redis"` // the URL may hold a password
+	RedisTLS RedisTLS `koanf:"redis_tls"`
+	PeerTLS  PeerTLS  `koanf:"peer_tls"`
+	Prefix   string   `koanf:"prefix"`
+	HTTP     string   `koanf:"http"`
 
 	Once         bool          `koanf:"once"`
 	DryRun       bool          `koanf:"dry_run"`

@@ -7,12 +7,16 @@ import (
 
 const janitorPrefix = envPrefix + "JANITOR_"
 
-// shared are the settings that mean the same to both programs, with those of the webhooks, so that one environment
+// shared are the settings that mean the same to both programs, with the sections below, so that one environment
 // serves both. The others must not meet: the broker's port is not the janitor's.
-var shared = []string{"redis", "prefix", "log_level", "log_format"}
+var (
+	shared         = []string{"redis", "prefix", "log_level", "log_format"}
+	sharedSections = []string{"webhooks", "redis_tls", "peer_tls"}
+)
 
 func janitorEnv(key string) string {
-	if slices.Contains(shared, key) || strings.HasPrefix(key, "webhooks.") {
+	section, _, _ := strings.Cut(key, ".")
+	if slices.Contains(shared, key) || slices.Contains(sharedSections, section) {
 		return envName(key)
 	}
 	return janitorPrefix + strings.TrimPrefix(envName(key), envPrefix)
@@ -26,11 +30,11 @@ var janitorProgram = &program{
 	intro: `janitor frees in Redis what dead brokers held, trims the channels' queues, and tells
 the backend what happened. One is enough, several do no harm.`,
 	groups: []group{
-		{"The store", []about{
+		{"The store", append([]about{
 			{key: "redis", flag: true, arg: "URL", text: "the Redis of the brokers: redis://, redis-sentinel:// or redis-cluster://\n(rediss for TLS), like redis://:password@host:6379/0", unset: "required"},
 			{key: "prefix", flag: true, arg: "TEXT", text: "stands before every key in Redis, as at the brokers", unset: "default none"},
-		}},
-		{"What it does", []about{
+		}, redisTLSSettings...)},
+		{"What it does", append([]about{
 			{key: "once", flag: true, text: "one round of each kind, then end", unset: "default no"},
 			{key: "dry_run", flag: true, text: "only say what would be done", unset: "default no"},
 			{key: "servers_every", flag: true, arg: "DURATION", text: "time between two looks at the servers"},
@@ -38,7 +42,7 @@ the backend what happened. One is enough, several do no harm.`,
 			{key: "max_age", flag: true, arg: "DURATION", text: "a channel whose newest message is older is emptied"},
 			{key: "max_messages", flag: true, arg: "N", text: "messages that a channel keeps"},
 			{key: "patience", text: "how long a server without a lease is spared because it answers"},
-		}},
+		}, peerTLSSettings...)},
 		webhookGroup,
 		{"Events that could not be delivered", []about{
 			{key: "dead_letters", flag: true, text: "print them, one JSON object per line, then end", unset: "default no"},

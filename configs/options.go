@@ -41,7 +41,20 @@ func (b Broker) Options() (broker.Options, error) {
 	if err != nil {
 		return broker.Options{}, err
 	}
+	hooks, err := b.Hooks.options()
+	if err != nil {
+		return broker.Options{}, err
+	}
+	certificate, err := b.TLS.files()
+	if err != nil {
+		return broker.Options{}, err
+	}
+	link, err := b.PeerTLS.Files()
+	if err != nil {
+		return broker.Options{}, err
+	}
 	return broker.Options{
+		Hooks: hooks, TLS: certificate, PeerTLS: link,
 		Name: b.name(),
 		HTTP: b.HTTP, TCP: b.TCP, Peer: b.Peer, Advertise: b.Advertise,
 		Keys: keys, Tokens: tokens, PeerSecret: peer, Origins: origins,

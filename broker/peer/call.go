@@ -52,7 +52,7 @@ func (l *Links) call(ctx context.Context, server, name string, in, out any) erro
 	}
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	address := url.URL{Scheme: "http", Host: k.host, Path: "/peer/call/" + name,
+	address := url.URL{Scheme: l.scheme("http"), Host: k.host, Path: "/peer/call/" + name,
 		RawQuery: url.Values{"to": {server}}.Encode()}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, address.String(), bytes.NewReader(body))
 	if err != nil {

@@ -81,7 +81,7 @@ func pause(ctx context.Context, d time.Duration) bool {
 func (k *link) dial(ctx context.Context, self string) (*websocket.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
-	address := url.URL{Scheme: "ws", Host: k.host, Path: "/peer/link",
+	address := url.URL{Scheme: k.l.scheme("ws"), Host: k.host, Path: "/peer/link",
 		RawQuery: url.Values{"from": {self}, "to": {k.id}}.Encode()}
 	header := make(http.Header)
 	k.l.authorize(header)

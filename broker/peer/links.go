@@ -2,6 +2,7 @@ package peer
 
 import (
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"net"
 	"net/http"
@@ -19,6 +20,8 @@ type Options struct {
 	Self func() string
 	// Secret is shown to other servers as Authorization: Bearer. Zero means none is.
 	Secret string
+	// TLS is the configuration of each link and call when it is dialled. Zero means in the clear.
+	TLS func() *tls.Config
 	// Check is nil for the secret that others must show, and must compare in constant
 	// time, as auth.PeerSecret does. Zero means that everybody is let in.
 	Check func(given string) error
@@ -72,8 +75,12 @@ func New(opts Options) *Links {
 			*f = func(int) {}
 		}
 	}
+	dialer := net.Dialer{Timeout: dialTimeout}
 	transport := &http.Transport{ // no proxy: the others are neighbours
-		DialContext:         (&net.Dialer{Timeout: dialTimeout}).DialContext,
+		DialContext: dialer.DialContext,
+		DialTLSContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
+			return (&tls.Dialer{NetDialer: &dialer, Config: opts.TLS()}).DialContext(ctx, network, addr)
+		},
 		MaxIdleConnsPerHost: 8,
 		IdleConnTimeout:     time.Minute,
 		DisableCompression:  true,
@@ -164,6 +171,14 @@ func (l *Links) Send(server string, h Hint) {
 // everything must be looked at once. While some live server cannot be heard it is true once a
 // second. Call it every half second.
 func (l *Links) Lost() bool { return l.in.lost() }
+
+// scheme is that of a URL, of http or ws.
+func (l *Links) scheme(plain string) string {
+	if l.opts.TLS != nil {
+		return plain + "s"
+	}
+	return plain
+}
 
 func (l *Links) link(server string) *link {
 	l.mu.RLock()

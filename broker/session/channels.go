@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"switchboard/broker/hook"
 	"switchboard/broker/hub"
 	"switchboard/broker/namespace"
 	"switchboard/broker/presence"
@@ -48,13 +49,19 @@ func (s *Session) subscribe(req wire.Request) {
 		return
 	}
 	prying := s.m.prying(s.subject(), req.Channel, req.After)
-	if !prying && !req.Presence {
+	q := s.question(s.m.opts.Say.Subscribe, hook.Subscribe, req.Channel)
+	if !prying && !req.Presence && q == nil {
 		if pos, ok := s.m.opts.Hub.Try(req.Channel, req.After); ok {
 			s.enter(req, entrance{pos: pos})
 			return
 		}
 	}
-	call(s, func() (entrance, error) { return s.m.prepareEntrance(req, prying) }, func(e entrance, err error) {
+	callIn(s.m.asking(q), s, func() (entrance, error) {
+		if err := s.m.maySubscribe(q); err != nil {
+			return entrance{}, err
+		}
+		return s.m.prepareEntrance(req, prying)
+	}, func(e entrance, err error) {
 		if err == nil && s.state != closed {
 			err = s.mayEnter(req) // the namespaces may be others by now
 		}

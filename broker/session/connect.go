@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"switchboard/broker/hook"
 	"switchboard/broker/hub"
 	"switchboard/internal/wire"
 	"switchboard/queue"
@@ -36,9 +37,9 @@ func (s *Session) connect(req wire.Request) {
 	if s.client = req.Client; s.client == "" {
 		s.client = "c-" + crand.Text()[:16]
 	}
-	w := s.shard.wishes(s)
-	call(s, func() (connected, error) {
-		c, err := s.m.connect(s, req)
+	w, q := s.shard.wishes(s), s.question(s.m.opts.Say.Connect, hook.Connect, "")
+	callIn(s.m.asking(q), s, func() (connected, error) {
+		c, err := s.m.connect(s, req, w, q)
 		if err == nil {
 			c.ahead = s.m.prepare(w, c.identity)
 		}
@@ -73,8 +74,8 @@ func (m *Manager) identify(req wire.Request) (Identity, error) {
 	return Identity{User: req.User, Info: info}, wire.CheckName("user", req.User)
 }
 
-// connect runs in the pool.
-func (m *Manager) connect(s *Session, req wire.Request) (c connected, err error) {
+// connect runs in the pool. The backend is asked behind the token, which costs it nothing, and before anything is bound.
+func (m *Manager) connect(s *Session, req wire.Request, w *wish, q *hook.Question) (c connected, err error) {
 	if err := wire.CheckName("client", s.client); err != nil {
 		return c, err
 	}
@@ -88,6 +89,11 @@ func (m *Manager) connect(s *Session, req wire.Request) (c connected, err error)
 	}
 	if c.identity, err = m.identify(req); err != nil {
 		return c, err
+	}
+	if q != nil {
+		if c.identity, err = m.letIn(c.identity, w, q); err != nil {
+			return c, err
+		}
 	}
 	ctx, cancel := m.context()
 	defer cancel()
@@ -210,7 +216,15 @@ func (s *Session) refresh(req wire.Request) {
 		s.refuse(req.Ref, wire.Errorf(wire.BadRequest, "refresh: this broker takes no tokens"))
 		return
 	}
-	call(s, func() (Identity, error) { return s.m.identify(req) }, func(id Identity, err error) {
+	q := s.question(s.m.opts.Say.Connect, hook.Connect, "")
+	callIn(s.m.asking(q), s, func() (Identity, error) {
+		id, err := s.m.identify(req)
+		if err != nil || q == nil || id.User != q.User { // the last is refused below
+			return id, err
+		}
+		q.Refresh = true
+		return s.m.letIn(id, new(wish), q)
+	}, func(id Identity, err error) {
 		switch {
 		case s.state == closed:
 		case err != nil:

@@ -64,6 +64,8 @@ type Options struct {
 	Lost func(client string, id int64)
 	// Verify checks a token. Nil means the broker is open: a client says who it is.
 	Verify func(token string) (Identity, error)
+	// Say asks the backend. Zero means that it has none.
+	Say Say
 	// Anonymous lets clients connect without a token where one would be verified: they are no users.
 	Anonymous bool
 	// Namespaces says who may do what on channels, at the moment. Nil means that everybody may do everything.

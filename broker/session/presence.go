@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 
+	"switchboard/broker/hook"
 	"switchboard/broker/hub"
 	"switchboard/broker/namespace"
 	"switchboard/broker/presence"
@@ -94,11 +95,9 @@ func (s *Session) Client() string { return s.client }
 // followUser is subscribe to the coming and going of a user.
 func (s *Session) followUser(req wire.Request, user string) {
 	p := s.m.opts.Presence
-	err := wire.CheckName("user", user)
+	err := s.mayFollow(req.Channel, user)
 	switch {
 	case err != nil:
-	case p == nil || !s.m.opts.Namespaces().MayFollow(s.subject(), user):
-		err = wire.Errorf(wire.Forbidden, "channel %s: not allowed to subscribe", req.Channel)
 	case s.followedAt(req.Channel) >= 0:
 		err = wire.Errorf(wire.BadRequest, "channel %s: subscribed already", req.Channel)
 	case s.channels()+len(s.followed()) >= s.m.opts.MaxChannels:
@@ -109,17 +108,28 @@ func (s *Session) followUser(req wire.Request, user string) {
 		s.refuse(req.Ref, err)
 		return
 	}
-	call(s, func() (*presence.UserView, error) {
+	q := s.question(s.m.opts.Say.Subscribe, hook.Subscribe, req.Channel)
+	callIn(s.m.asking(q), s, func() (*presence.UserView, error) {
+		if err := s.m.maySubscribe(q); err != nil {
+			return nil, err
+		}
 		ctx, cancel := s.m.context()
 		defer cancel()
 		return p.WatchUser(ctx, user)
 	}, func(v *presence.UserView, err error) {
+		var forbidden error
+		if err == nil && s.state != closed {
+			forbidden = s.mayFollow(req.Channel, user) // the namespaces may be others by now
+		}
 		switch {
 		case err != nil && s.state != closed:
 			s.refuse(req.Ref, err)
 		case err != nil:
 		case s.state == closed:
 			p.ReleaseUser(v)
+		case forbidden != nil:
+			p.ReleaseUser(v)
+			s.refuse(req.Ref, forbidden)
 		default:
 			s.send(wire.Event{Type: wire.TypeSubscribed, Ref: req.Ref, Channel: req.Channel})
 			if s.state == closed {
@@ -129,6 +139,17 @@ func (s *Session) followUser(req wire.Request, user string) {
 			s.tellOf(req.Channel, v.Listen(s.shard.loop, s))
 		}
 	})
+}
+
+// mayFollow says whether the client may be told of the coming and going of a user.
+func (s *Session) mayFollow(channel, user string) error {
+	if err := wire.CheckName("user", user); err != nil {
+		return err
+	}
+	if s.m.opts.Presence == nil || !s.m.opts.Namespaces().MayFollow(s.subject(), user) {
+		return wire.Errorf(wire.Forbidden, "channel %s: not allowed to subscribe", channel)
+	}
+	return nil
 }
 
 // presence answers who is in a channel, on all servers.

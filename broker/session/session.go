@@ -9,6 +9,7 @@ import (
 
 	"switchboard/broker/hub"
 	"switchboard/broker/transport"
+	"switchboard/broker/work"
 	"switchboard/internal/wire"
 )
 
@@ -186,8 +187,13 @@ func (s *Session) next() {
 // call runs work in the pool and then, on the loop, finish with its result. Until then
 // further messages wait. finish is also called when the session has ended meanwhile.
 func call[T any](s *Session, work func() (T, error), finish func(T, error)) {
+	callIn(s.m.opts.Pool, s, work, finish)
+}
+
+// callIn is call in a given pool.
+func callIn[T any](pool *work.Pool, s *Session, work func() (T, error), finish func(T, error)) {
 	s.busy = true
-	s.m.opts.Pool.Go(func() {
+	pool.Go(func() {
 		result, err := work()
 		s.shard.loop.Post(func() {
 			s.busy = false
@@ -283,6 +289,9 @@ func (s *Session) end(reason wire.CloseReason) {
 		return
 	}
 	bound := s.state == open
+	if w := s.shard.wishing[s]; w != nil {
+		w.gone.Store(true)
+	}
 	s.state = closed
 	for sub := range s.subs() {
 		s.goOut(sub)

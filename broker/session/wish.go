@@ -11,7 +11,10 @@ import (
 // wish is the subscription that a client has asked for while it is being connected, if that comes next. A client that
 // comes back sends both in one write. The same job then readies the channel behind the binding, and
 // both are answered in one write: of 15,000 that come back, an eighth of what each cost were the two.
-type wish = atomic.Pointer[wire.Request]
+type wish struct {
+	atomic.Pointer[wire.Request]
+	gone atomic.Bool // the client is, before it was connected
+}
 
 // wishes notes that s is being connected.
 func (sh *shard) wishes(s *Session) *wish {
@@ -38,10 +41,10 @@ func (s *Session) wish(req wire.Request) {
 }
 
 // prepare readies the channel of a wish, in the pool: who holds it can subscribe without the store. subscribe looks
-// at everything again, and when something failed here, too.
+// at everything again, and when something failed here, too. Where the backend has a say nothing is readied: it comes first.
 func (m *Manager) prepare(w *wish, id Identity) *hub.Channel {
 	req := w.Load()
-	if req == nil {
+	if req == nil || m.opts.Say.Subscribe != nil {
 		return nil
 	}
 	who := namespace.Subject{User: id.User, Grants: id.Grants}

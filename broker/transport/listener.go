@@ -2,6 +2,7 @@ package transport
 
 import (
 	"context"
+	"crypto/tls"
 	"net"
 	"sync"
 )
@@ -62,15 +63,21 @@ func (c *gatedConn) Close() error {
 
 type placeKey struct{}
 
-// ConnContext is an http.Server's: it remembers what place a connection has.
+// ConnContext is an http.Server's: it remembers what place a connection has. Of one with TLS that is a copy without the
+// connection: nobody may go on with the socket below it.
 func ConnContext(ctx context.Context, c net.Conn) context.Context {
+	if encrypted, ok := c.(*tls.Conn); ok {
+		if g, ok := encrypted.NetConn().(*gatedConn); ok {
+			return context.WithValue(ctx, placeKey{}, &gatedConn{reserved: g.reserved})
+		}
+	}
 	if g, ok := c.(*gatedConn); ok {
 		return context.WithValue(ctx, placeKey{}, g)
 	}
 	return ctx
 }
 
-// placeOf is the connection of a request, or nil when it did not come through a Listener, or has TLS.
+// placeOf is the connection of a request, or nil when it did not come through a Listener.
 func placeOf(ctx context.Context) *gatedConn {
 	g, _ := ctx.Value(placeKey{}).(*gatedConn)
 	return g

@@ -24,7 +24,7 @@ func openStore(settings configs.Broker, opts *broker.Options) (store, error) {
 	if settings.Redis == "" {
 		return openMemory(settings, opts)
 	}
-	redis, err := setup.OpenRedis(string(settings.Redis), opts.Registerer, opts.Logger)
+	redis, err := setup.OpenRedis(string(settings.Redis), settings.RedisTLS, opts.Registerer, opts.Logger)
 	if err != nil {
 		return store{}, err
 	}

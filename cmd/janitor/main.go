@@ -3,6 +3,7 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"io"
 	"os"
@@ -40,7 +41,7 @@ func serve(ctx context.Context, settings configs.Janitor, stdout, stderr io.Writ
 	}
 	metrics := prometheus.NewRegistry()
 	metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	redis, err := setup.OpenRedis(string(settings.Redis), metrics, log)
+	redis, err := setup.OpenRedis(string(settings.Redis), settings.RedisTLS, metrics, log)
 	if err != nil {
 		return err
 	}
@@ -50,6 +51,13 @@ func serve(ctx context.Context, settings configs.Janitor, stdout, stderr io.Writ
 		return deadLetters(ctx, happened, settings.Retry, stdout, log)
 	}
 	opts := settings.Options()
+	links, err := settings.PeerTLS.Files()
+	if err != nil {
+		return err
+	}
+	if links != nil { // then the brokers answer nobody else
+		opts.Probe = janitor.HealthzTLS(func() *tls.Config { return links.Fresh(log) })
+	}
 	where, waiting := registry.NewRedis(redis.Pipe, settings.Registry()), queue.NewRedis(redis.Pipe, settings.Queue())
 	opts.Registry, opts.Queue = setup.Noting(settings.Webhooks, happened, where, log), waiting
 	opts.Logger, opts.Registerer = log, metrics

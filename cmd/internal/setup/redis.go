@@ -10,6 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/rs/zerolog"
 
+	"switchboard/configs"
 	"switchboard/internal/redispipe"
 	"switchboard/internal/redisurl"
 )
@@ -35,9 +36,13 @@ type Redis struct {
 }
 
 // OpenRedis does not connect yet; the error is about the URL. Round trips are
-// measured in r.
-func OpenRedis(url string, r prometheus.Registerer, log zerolog.Logger) (*Redis, error) {
-	client, watch, err := redisurl.Open(url)
+// measured in r. The certificate files are looked at whenever a connection is made.
+func OpenRedis(url string, files configs.RedisTLS, r prometheus.Registerer, log zerolog.Logger) (*Redis, error) {
+	config, err := files.Dial(log)
+	if err != nil {
+		return nil, err
+	}
+	client, watch, err := redisurl.OpenTLS(url, config)
 	if err != nil {
 		return nil, err
 	}

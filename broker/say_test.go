@@ -1,0 +1,315 @@
+package broker_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/golang-jwt/jwt/v5"
+
+	"switchboard/broker"
+	"switchboard/broker/hook"
+	"switchboard/broker/namespace"
+	"switchboard/queue"
+	"switchboard/webhook"
+)
+
+// backend is asked by a broker; answer decides, and may be changed. "hang" and "fail" are what they say.
+type backend struct {
+	*httptest.Server
+	asked  chan hook.Question
+	answer atomic.Pointer[func(hook.Question) string]
+}
+
+func (b *backend) decide(answer func(hook.Question) string) { b.answer.Store(&answer) }
+
+func newBackend(t *testing.T) *backend {
+	t.Helper()
+	b := &backend{asked: make(chan hook.Question, 1000)}
+	b.decide(func(hook.Question) string { return `{"allow":true}` })
+	b.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err == nil {
+			err = webhook.Verify([]string{"shared"}, r.Header, body, 0)
+		}
+		var q hook.Question
+		if err == nil {
+			err = json.Unmarshal(body, &q)
+		}
+		if err != nil {
+			t.Error(err)
+		}
+		b.asked <- q
+		switch text := (*b.answer.Load())(q); text {
+		case "hang":
+			<-r.Context().Done()
+		case "fail":
+			w.WriteHeader(http.StatusInternalServerError)
+		default:
+			_, _ = io.WriteString(w, text)
+		}
+	}))
+	t.Cleanup(b.Close)
+	return b
+}
+
+func (b *backend) hooks() hook.Options {
+	return hook.Options{Connect: b.URL, Subscribe: b.URL, Secrets: []string{"shared"}, Timeout: 5 * time.Second}
+}
+
+func TestBackendLetsIn(t *testing.T) {
+	b := newBackend(t)
+	b.decide(func(q hook.Question) string {
+		if q.Hook == hook.Connect {
+			return `{"allow":true,"user":"alice","info":{"name":"Alice"}}`
+		}
+		return fmt.Sprintf(`{"allow":%v,"reason":"members only"}`, q.Channel == "open")
+	})
+	i := start(t, memoryStore(queue.Options{}), func(o *broker.Options) { o.Hooks = b.hooks() })
+	overAll(t, func(t *testing.T, dial func(instance) *peer) {
+		p := dial(i)
+		// Both in one go: what a client wishes while it is being connected waits for the backend, too.
+		p.say(`{"type":"connect","client":"phone","info":{"name":"?"},"ref":1}`)
+		p.say(`{"type":"subscribe","channel":"closed","ref":2}`)
+		p.say(`{"type":"subscribe","channel":"open","presence":true,"ref":3}`)
+		p.say(`{"type":"subscribe","channel":"$user:bob","ref":4}`)
+		p.expect(object{"type": "connected", "user": "alice", "ref": 1})
+		p.expect(object{"type": "error", "code": "forbidden", "message": "channel closed: not allowed to subscribe: members only", "ref": 2})
+		p.expect(object{"type": "subscribed", "channel": "open", "ref": 3})
+		p.expect(object{"type": "error", "code": "forbidden", "ref": 4})
+		for _, want := range []hook.Question{
+			{Hook: hook.Connect, Client: "phone", Info: json.RawMessage(`{"name":"?"}`)},
+			{Hook: hook.Subscribe, Client: "phone", User: "alice", Info: json.RawMessage(`{"name":"Alice"}`), Channel: "closed"},
+			{Hook: hook.Subscribe, Client: "phone", User: "alice", Info: json.RawMessage(`{"name":"Alice"}`), Channel: "open"},
+			{Hook: hook.Subscribe, Client: "phone", User: "alice", Info: json.RawMessage(`{"name":"Alice"}`), Channel: "$user:bob"},
+		} {
+			got := <-b.asked
+			if !strings.HasPrefix(got.Address, "127.0.0.1:") {
+				t.Errorf("address %q", got.Address)
+			}
+			if got.Address = ""; string(got.Info) != string(want.Info) || got.Hook != want.Hook ||
+				got.Client != want.Client || got.User != want.User || got.Channel != want.Channel {
+				t.Errorf("asked %+v, want %+v", got, want)
+			}
+		}
+		eventually(t, "the backend's info is shown", func() bool {
+			p.say(`{"type":"presence","channel":"open","ref":5}`)
+			return strings.Contains(fmt.Sprint(p.expect(object{"type": "presence", "ref": 5})["clients"]), "Alice")
+		})
+		p.close()
+		eventually(t, "the client is gone", func() bool {
+			_, answer := i.call(t, "GET", "/v1/channels/open", "")
+			return fmt.Sprint(answer["subscribers"]) == "0"
+		})
+	})
+	if _, answer := i.call(t, "GET", "/v1/channels/closed", ""); fmt.Sprint(answer["servers"]) != "0" && fmt.Sprint(answer["servers"]) != "[]" {
+		t.Errorf("a channel that nobody may follow is held: %v", answer)
+	}
+}
+
+// TestNoAnswerLetsNobodyIn: the doors are closed while the backend is away, and open when it is back.
+func TestNoAnswerLetsNobodyIn(t *testing.T) {
+	b := newBackend(t)
+	i := start(t, memoryStore(queue.Options{}), func(o *broker.Options) { o.Hooks = b.hooks() })
+	settled := dialWS(t, "ws://"+i.TCP+"/ws")
+	settled.connect("settled", "")
+	b.decide(func(hook.Question) string { return `no JSON` })
+	p := dialLines(t, dialer, i.TCP)
+	p.say(`{"type":"connect","client":"phone","ref":1}`)
+	p.expect(object{"type": "error", "code": "unavailable", "ref": 1})
+	last := p.ends()
+	if len(last) != 1 || last[0]["code"] != "overloaded" || last[0]["reconnect"] != true || last[0]["after_ms"] == nil {
+		t.Errorf("the end: %v", last)
+	}
+	settled.say(`{"type":"subscribe","channel":"news","ref":2}`)
+	settled.expect(object{"type": "error", "code": "unavailable", "ref": 2})
+	b.decide(func(hook.Question) string { return `{"allow":true}` })
+	settled.subscribe("news")
+	dialLines(t, dialer, i.TCP).connect("phone", "")
+	b.decide(func(hook.Question) string { return `{"allow":false}` })
+	p = dialLines(t, dialer, i.TCP)
+	p.say(`{"type":"connect","client":"tab","ref":1}`)
+	p.expect(object{"type": "error", "code": "forbidden", "ref": 1})
+	if last := p.ends(); len(last) != 1 || last[0]["code"] != "unauthorized" || last[0]["reconnect"] != false {
+		t.Errorf("the end: %v", last)
+	}
+	text := metricsOf(t, i)
+	for _, want := range []string{
+		`switchboard_hooks_total{hook="connect",outcome="allowed"} 2`, `switchboard_hooks_total{hook="connect",outcome="denied"} 1`,
+		`switchboard_hooks_total{hook="connect",outcome="malformed"} 1`, `switchboard_hooks_total{hook="subscribe",outcome="malformed"} 1`,
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%s is not in the metrics", want)
+		}
+	}
+}
+
+// TestFailsClosed: whatever the backend does but to allow, nobody is connected or subscribed, and who was connected stays.
+func TestFailsClosed(t *testing.T) {
+	for name, tt := range map[string]struct {
+		answer, code, end string
+		reconnect         bool
+	}{
+		"denied":    {`{"allow":false,"reason":"no"}`, "forbidden", "unauthorized", false},
+		"late":      {"hang", "unavailable", "overloaded", true},
+		"failed":    {"fail", "unavailable", "overloaded", true},
+		"malformed": {`{"allow":"yes"}`, "unavailable", "overloaded", true},
+		"away":      {"", "unavailable", "overloaded", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBackend(t)
+			i := start(t, memoryStore(queue.Options{}), func(o *broker.Options) {
+				guarded(t)(o)
+				o.Hooks = b.hooks()
+				o.Hooks.Timeout = 700 * time.Millisecond
+			})
+			settled := dialLines(t, dialer, i.TCP)
+			alice := signed(t, jwt.MapClaims{"sub": "alice"})
+			settled.say(`{"type":"connect","client":"settled","token":%q}`, alice)
+			settled.expect(object{"type": "connected"})
+			if b.decide(func(hook.Question) string { return tt.answer }); tt.answer == "" {
+				b.Close()
+			}
+			p := dialLines(t, dialer, i.TCP)
+			p.say(`{"type":"connect","client":"phone","token":%q,"ref":1}`, signed(t, jwt.MapClaims{"sub": "bob"}))
+			p.expect(object{"type": "error", "code": tt.code, "ref": 1})
+			if last := p.ends(); len(last) != 1 || last[0]["code"] != tt.end || last[0]["reconnect"] != tt.reconnect {
+				t.Errorf("the end: %v", last)
+			}
+			settled.say(`{"type":"subscribe","channel":"chat:1","ref":2}`)
+			settled.expect(object{"type": "error", "code": tt.code, "ref": 2})
+			settled.say(`{"type":"subscribe","channel":"$user:alice","ref":3}`)
+			settled.expect(object{"type": "error", "code": tt.code, "ref": 3})
+			settled.say(`{"type":"refresh","token":%q,"ref":4}`, alice)
+			settled.expect(object{"type": "error", "code": tt.code, "ref": 4})
+			for path, want := range map[string]string{"users/bob": `"online":false`, "channels/chat:1": `"subscribers":0`, "users/alice": `"online":true`} {
+				if _, body := i.as(t, "key", "GET", "/v1/"+path, ""); !strings.Contains(body, want) {
+					t.Errorf("%s: %s", path, body)
+				}
+			}
+			settled.say(`{"type":"publish","channel":"chat:1","data":1,"ref":5}`) // it is still there
+			settled.expect(object{"type": "error", "code": "forbidden", "ref": 5})
+		})
+	}
+}
+
+// TestBackendAndTokens: a bad token asks nobody, the backend cannot make somebody of a user whom the token does not name, and a refresh
+// asks again.
+func TestBackendAndTokens(t *testing.T) {
+	b := newBackend(t)
+	i := start(t, memoryStore(queue.Options{}), func(o *broker.Options) {
+		guarded(t)(o)
+		o.Hooks = b.hooks()
+	})
+	p := dialWS(t, "ws://"+i.HTTP+"/ws?token=bad&client=phone")
+	p.ends()
+	b.decide(func(hook.Question) string { return `{"allow":true,"user":"root"}` })
+	alice := signed(t, jwt.MapClaims{"sub": "alice", "info": map[string]any{"n": 1}})
+	p = dialWS(t, "ws://"+i.HTTP+"/ws?client=phone&token="+alice)
+	p.expect(object{"type": "error", "code": "unavailable"})
+	if q := <-b.asked; q.User != "alice" || string(q.Info) != `{"n":1}` || q.Client != "phone" {
+		t.Errorf("asked %+v", q)
+	}
+	if len(b.asked) != 0 {
+		t.Error("a bad token was asked about")
+	}
+	b.decide(func(q hook.Question) string { return fmt.Sprintf(`{"allow":%v}`, !q.Refresh) })
+	p = dialWS(t, "ws://"+i.HTTP+"/ws?client=phone&token="+alice)
+	p.expect(object{"type": "connected", "user": "alice"})
+	p.say(`{"type":"refresh","token":%q,"ref":2}`, alice)
+	p.expect(object{"type": "error", "code": "forbidden", "ref": 2})
+	p.say(`{"type":"subscribe","channel":"admin","ref":3}`) // no namespace has it
+	p.expect(object{"type": "error", "code": "forbidden", "ref": 3})
+	<-b.asked
+	<-b.asked
+	if len(b.asked) != 0 {
+		t.Error("the backend was asked about what the namespaces refuse")
+	}
+}
+
+// TestBackendHangs: whoever waits for it holds up nobody who needs the store.
+func TestBackendHangs(t *testing.T) {
+	b := newBackend(t)
+	hang := make(chan struct{})
+	release := sync.OnceFunc(func() { close(hang) })
+	defer release()
+	i := start(t, memoryStore(queue.Options{}), func(o *broker.Options) {
+		o.Hooks = b.hooks()
+		o.Hooks.Concurrency, o.Hooks.Timeout = 2, time.Minute
+	})
+	settled := dialWS(t, "ws://"+i.TCP+"/ws")
+	settled.connect("settled", "")
+	<-b.asked
+	b.decide(func(hook.Question) string { <-hang; return `{"allow":true}` })
+	var waiting []*peer
+	for n := range 300 { // more than the pool of the store's calls has workers
+		p := dialLines(t, dialer, i.TCP)
+		p.say(`{"type":"connect","client":"c%d","ref":1}`, n)
+		waiting = append(waiting, p)
+	}
+	<-b.asked
+	<-b.asked
+	settled.say(`{"type":"publish","channel":"news","data":1,"ref":7}`)
+	settled.expect(object{"type": "published", "ref": 7})
+	if len(b.asked) != 0 {
+		t.Error("more is asked at once than is allowed")
+	}
+	release()
+	for _, p := range waiting {
+		p.expect(object{"type": "connected"})
+	}
+}
+
+// TestGoingDownWaits for the backend's answer: who is let in would be bound behind the end.
+func TestGoingDownWaits(t *testing.T) {
+	b := newBackend(t)
+	hang := make(chan struct{})
+	release := sync.OnceFunc(func() { close(hang) })
+	defer release()
+	i := start(t, memoryStore(queue.Options{}), func(o *broker.Options) { o.Hooks = b.hooks() })
+	p := dialLines(t, dialer, i.TCP)
+	p.connect("phone", "")
+	<-b.asked
+	b.decide(func(hook.Question) string { <-hang; return `{"allow":true}` })
+	p.say(`{"type":"subscribe","channel":"news"}`)
+	<-b.asked
+	ended := make(chan error, 1)
+	go func() { ended <- i.stop() }()
+	p.ends()
+	select {
+	case err := <-ended:
+		t.Errorf("it ended with a question under way, %v", err)
+	case <-time.After(200 * time.Millisecond): // long enough for an end that does not wait
+		release()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestFollowingWhileAsked: namespaces that come while the backend is asked about a user count.
+func TestFollowingWhileAsked(t *testing.T) {
+	b := newBackend(t)
+	hang := make(chan struct{})
+	release := sync.OnceFunc(func() { close(hang) })
+	defer release()
+	i := start(t, memoryStore(queue.Options{}), func(o *broker.Options) { o.Hooks = b.hooks() })
+	p := dialLines(t, dialer, i.TCP)
+	p.connect("phone", "alice")
+	<-b.asked
+	b.decide(func(hook.Question) string { <-hang; return `{"allow":true}` })
+	p.say(`{"type":"subscribe","channel":"$user:bob","ref":2}`)
+	<-b.asked
+	if err := i.Reload(broker.Options{Namespaces: rules(t, namespace.Rule{Name: "a", Subscribe: namespace.Anyone})}); err != nil {
+		t.Fatal(err)
+	}
+	release()
+	p.expect(object{"type": "error", "code": "forbidden", "ref": 2})
+}

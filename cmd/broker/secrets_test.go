@@ -1,0 +1,98 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/coder/websocket"
+	"github.com/golang-jwt/jwt/v5"
+
+	"switchboard/internal/redistest"
+)
+
+// TestSecretsAreNotTold gives a broker every secret that there is, makes it talk, and looks for them in all that it says.
+func TestSecretsAreNotTold(t *testing.T) {
+	word := func(name string) string { return "hunter2-" + name + "-0123456789abcdef0123456789abcdef" }
+	redis := redistest.Start(t, "--requirepass", word("redis"))
+	dir := t.TempDir()
+	file := func(name string) string {
+		t.Helper()
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(word(name)+"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	environ := []string{
+		"SWITCHBOARD_LOG_LEVEL=trace", "SWITCHBOARD_INSECURE=true",
+		"SWITCHBOARD_REDIS=redis://:" + word("redis") + "@" + redis.Addr,
+		"SWITCHBOARD_AUTH_KEYS=" + word("key"), "SWITCHBOARD_AUTH_HS256_SECRET=" + word("token"),
+		"SWITCHBOARD_PEER_SECRET_FILE=" + file("peer"),
+		"SWITCHBOARD_WEBHOOKS_URL=http://user:" + word("webhook") + "@127.0.0.1:1/" + word("webhook-path"),
+		"SWITCHBOARD_WEBHOOKS_SECRETS=" + word("webhook-secret"),
+		// Nobody listens at port 1: every question fails, and is told of.
+		"SWITCHBOARD_HOOKS_CONNECT=http://user:" + word("hook") + "@127.0.0.1:1/?key=" + word("hook-path"),
+		"SWITCHBOARD_HOOKS_SECRETS_FILE=" + file("hook-secret"),
+	}
+	p, url := start(t, environ)
+	p.Await(t, "Redis answers")
+	awaitStatus(t, url+"/readyz", http.StatusOK)
+	var said strings.Builder
+	for _, path := range []string{
+		"/metrics", "/readyz", "/healthz", "/v1/servers", "/v1/" + word("nowhere"), "/debug/pprof/cmdline", "/ws?token=" + word("given"),
+	} {
+		for _, key := range []string{"", word("key"), word("wrong")} {
+			request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url+path, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			request.Header.Set("Authorization", "Bearer "+key)
+			response, err := http.DefaultClient.Do(request)
+			if err != nil {
+				t.Fatal(err)
+			}
+			body, err := io.ReadAll(response.Body)
+			if err != nil {
+				t.Fatal(err)
+			}
+			fmt.Fprintf(&said, "%s %v\n%s\n", response.Status, response.Header, body)
+			response.Body.Close()
+		}
+	}
+	askToConnect(t, url, word("token"))
+	p.Await(t, "the backend does not say who may come in")
+	p.Signal(t, syscall.SIGHUP)
+	p.Await(t, "API keys, token keys and namespaces are reloaded")
+	redis.Kill()
+	awaitStatus(t, url+"/readyz", http.StatusServiceUnavailable)
+	said.WriteString(p.Log())
+	for part := range strings.SplitSeq(said.String(), "hunter2-") {
+		told, _, secret := strings.Cut(part, "-0123456789abcdef")
+		if secret && told != "nowhere" { // a path that was asked for may be repeated
+			t.Errorf("%s is told", told)
+		}
+	}
+}
+
+// askToConnect connects with a good token, which is where the backend is asked.
+func askToConnect(t *testing.T, url, secret string) {
+	t.Helper()
+	token, err := jwt.NewWithClaims(jwt.SigningMethodHS256, jwt.MapClaims{"sub": "alice"}).SignedString([]byte(secret))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, _, err := websocket.Dial(t.Context(), "ws"+strings.TrimPrefix(url, "http")+"/ws?token="+token, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.CloseNow()
+	if _, text, err := c.Read(t.Context()); err != nil || !strings.Contains(string(text), "unavailable") {
+		t.Errorf("%s, %v", text, err)
+	}
+}

@@ -1,0 +1,57 @@
+package configs
+
+import (
+	"errors"
+	"time"
+
+	"switchboard/broker/hook"
+)
+
+// Hooks are where the backend is asked who may come in.
+type Hooks struct {
+	Connect     Secret        `koanf:"connect"` // the URLs may hold a token
+	Subscribe   Secret        `koanf:"subscribe"`
+	Secrets     []Secret      `koanf:"secrets"`
+	SecretsFile string        `koanf:"secrets_file"`
+	Timeout     time.Duration `koanf:"timeout"`
+	Concurrency int           `koanf:"concurrency"`
+}
+
+func defaultHooks() Hooks { return Hooks{Timeout: 2 * time.Second, Concurrency: 64} }
+
+var hookGroup = group{"The backend's say", []about{
+	{key: "hooks.connect", text: "URL that is asked whether a client may connect, see docs/doors.md", unset: "default none: it is not asked"},
+	{key: "hooks.subscribe", text: "URL that is asked whether a client may subscribe", unset: "default none: it is not asked"},
+	{key: "hooks.secrets", text: "each signs every question; several allow rotation", unset: "required with either"},
+	{key: "hooks.secrets_file", text: "a file with one per line instead"},
+	{key: "hooks.timeout", text: "how long a client waits for the answer; without one it is not let in"},
+	{key: "hooks.concurrency", text: "the most questions at once"},
+}}
+
+func (h Hooks) validate() error {
+	switch {
+	case len(h.Secrets) > 0 && h.SecretsFile != "":
+		return errors.New("hooks.secrets and hooks.secrets_file: both are given, keep one")
+	case h.Timeout > maxHookTimeout:
+		return errors.New("hooks.timeout: more than 5s would keep clients waiting that nobody will answer")
+	}
+	return nil
+}
+
+// maxHookTimeout leaves time for the rest of a connect within times.connect.
+const maxHookTimeout = 5 * time.Second
+
+// options reads the file that the settings name.
+func (h Hooks) options() (hook.Options, error) {
+	o := hook.Options{Connect: string(h.Connect), Subscribe: string(h.Subscribe), Timeout: h.Timeout, Concurrency: h.Concurrency}
+	for _, secret := range h.Secrets {
+		o.Secrets = append(o.Secrets, string(secret))
+	}
+	if h.SecretsFile != "" {
+		var err error
+		if o.Secrets, err = readSecrets("hooks.secrets_file", h.SecretsFile); err != nil {
+			return hook.Options{}, err
+		}
+	}
+	return o, nil
+}

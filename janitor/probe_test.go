@@ -1,0 +1,41 @@
+package janitor
+
+import (
+	"crypto/tls"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"switchboard/internal/certfile"
+	"switchboard/internal/certtest"
+)
+
+// TestHealthzTLS asks a server that wants certificates, as the links' port does.
+func TestHealthzTLS(t *testing.T) {
+	ours, theirs := certtest.New(t), certtest.New(t)
+	open := func(a *certtest.Authority) *certfile.Files {
+		t.Helper()
+		pair := a.Pair("instance")
+		f, err := certfile.Open(certfile.Options{Cert: pair.Cert, Key: pair.Key, CA: a.File, Name: "instance"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return f
+	}
+	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, `{"server":"b1"}`)
+	}))
+	s.Listener = tls.NewListener(s.Listener, open(ours).Mutual())
+	s.Start()
+	defer s.Close()
+	host := strings.TrimPrefix(s.URL, "http://")
+	probe := HealthzTLS(open(ours).Client)
+	if !probe(t.Context(), host, "b1") || probe(t.Context(), host, "b2") {
+		t.Error("it is b1, and not b2")
+	}
+	if HealthzTLS(open(theirs).Client)(t.Context(), host, "b1") || Healthz(t.Context(), host, "b1") {
+		t.Error("a stranger was answered")
+	}
+}
