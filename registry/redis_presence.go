@@ -6,9 +6,12 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/redis/go-redis/v9"
 	"golang.org/x/sync/errgroup"
+
+	"switchboard/internal/redispipe"
 )
 
 var _ Presence = (*Redis)(nil)
@@ -22,35 +25,40 @@ func (r *Redis) ChangePresence(ctx context.Context, server, channel string, chan
 	return changed, nil
 }
 
+// changes is the script for those that come at once, in one run.
+var changes = redispipe.Group{Script: presenceScript}
+
 func (r *Redis) changePresence(ctx context.Context, server, channel string, change PresenceChange) (c PresenceChanged, err error) {
-	args := append(make([]any, 0, 1+3*len(change.Join)+2*len(change.Leave)), len(change.Join))
+	var join, leave strings.Builder // neither names nor JSON have newlines
 	for _, m := range change.Join {
 		text, err := describeMember(m)
 		if err != nil {
 			return c, fmt.Errorf("client %s: %w", m.Client, err)
 		}
-		args = append(args, m.Client, m.Generation, text)
+		fmt.Fprintf(&join, "%s\n%d\n%s\n", m.Client, m.Generation, text)
 	}
 	for _, m := range change.Leave {
-		args = append(args, m.Client, m.Generation)
+		fmt.Fprintf(&leave, "%s\n%d\n", m.Client, m.Generation)
 	}
-	answer, err := r.pipe.Eval(ctx, presenceScript, []string{r.keys.roster(channel, server), r.keys.watchers(channel)}, args...)
+	answers, err := r.pipe.EvalEach(ctx, redispipe.Target{
+		Group: &changes, Keys: []string{r.keys.roster(channel, server), r.keys.watchers(channel)}, Args: []any{join.String(), leave.String()},
+	})
 	if err != nil {
 		return c, err
 	}
-	fields := answer.([]any)
-	c.Prev, err = strconv.ParseInt(fields[0].(string), 10, 64)
+	if answers[0].Err != nil {
+		return c, answers[0].Err
+	}
+	fields := strings.Split(answers[0].Value.(string), "\n")
+	c.Prev, err = strconv.ParseInt(fields[0], 10, 64)
 	if err == nil {
-		c.Version, err = strconv.ParseInt(fields[1].(string), 10, 64)
+		c.Version, err = strconv.ParseInt(fields[1], 10, 64)
 	}
-	if err != nil {
-		return c, err
+	if len(fields) > 2 {
+		c.Watchers = fields[2:]
+		slices.Sort(c.Watchers)
 	}
-	for _, name := range fields[2].([]any) {
-		c.Watchers = append(c.Watchers, name.(string))
-	}
-	slices.Sort(c.Watchers)
-	return c, nil
+	return c, err
 }
 
 // Roster implements [Presence]. Entries that nobody here has written are left out.

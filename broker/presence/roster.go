@@ -59,12 +59,6 @@ func (p *Presence) writingLocked(channel string) *writing {
 func (p *Presence) write(channel string, w *writing) {
 	p.mu.Lock()
 	changes, whole := w.changes, w.whole
-	if len(changes) == 0 && !whole {
-		delete(p.rosters, channel)
-		p.mu.Unlock()
-		w.release()
-		return
-	}
 	w.changes, w.whole = map[string]change{}, false
 	p.mu.Unlock()
 
@@ -72,7 +66,12 @@ func (p *Presence) write(channel string, w *writing) {
 
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if err == nil {
+	switch {
+	case err == nil && len(w.changes) == 0 && !w.whole:
+		delete(p.rosters, channel)
+		w.release()
+		return
+	case err == nil:
 		p.opts.Pool.Go(func() { p.write(channel, w) })
 		return
 	}

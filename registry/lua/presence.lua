@@ -1,41 +1,62 @@
 #!lua flags=allow-oom
--- Writes a change of the members that a server has in a channel, in a full Redis too: there are no more of them than
+-- Writes changes of the members that servers have in channels, in a full Redis too: there are no more of them than
 -- connections.
--- KEYS[1] ch_p_{channel}:<server>
--- KEYS[2] ch_pw_{channel}
--- ARGV[1] how many join; behind it client, generation and description of each, then client and generation of those
---         that leave
--- returns {version before, version now, {server that watches...}}; a version is a decimal string, '0' of nobody
+-- Of each channel:
+-- KEYS[k+1] ch_p_{channel}:<server>
+-- KEYS[k+2] ch_pw_{channel}
+-- ARGV[a+1] who joins: client, generation and description of each, a newline behind every one
+-- ARGV[a+2] who leaves: client and generation of each, likewise
+-- returns for each, with newlines between: version before, version now, the servers that watch; a version is '0' of
+--         nobody; or its error
 -- cost O(members changed + watching servers)
-local call = redis.call
-local version = call('HGET', KEYS[1], ' version') or '0'
-local watchers = call('SMEMBERS', KEYS[2])
+local call, format, max = redis.call, string.format, math.max
 local now = call('TIME')
 local ms = now[1] * 1000 + math.floor(now[2] / 1000)
-local since, last = string.format('%d', ms), 1 + 3 * ARGV[1]
--- held gives since when a client is there, or nothing when a younger connection of it is.
-local function held(client, generation)
-  local value = call('HGET', KEYS[1], client) or ''
-  local from, youngest = value:match('^(%d+):(%d+):')
-  if tonumber(youngest or 0) > tonumber(generation) then return end
-  return from or since
+local since = format('%d', ms)
+
+local function change(k, a)
+	local roster, names, generations, texts = KEYS[k+1], {' version'}, {}, {}
+	local function note(client, generation, text)
+		names[#names + 1] = client
+		generations[#names], texts[#names] = tonumber(generation), text
+	end
+	for client, generation, text in ARGV[a+1]:gmatch('([^\n]*)\n([^\n]*)\n([^\n]*)\n') do
+		note(client, generation, text)
+	end
+	for client, generation in ARGV[a+2]:gmatch('([^\n]*)\n([^\n]*)\n') do
+		note(client, generation)
+	end
+	local held = call('HMGET', roster, unpack(names))
+	local version = held[1] or '0'
+	local following = format('%d', max((ms - 1577836800000) * 4096, tonumber(version) + 1))
+	local here, gone = {' version', following}, {}
+	for i = 2, #names do
+		local from, youngest = (held[i] or ''):match('^(%d+):(%d+):')
+		if tonumber(youngest or 0) > generations[i] then
+			-- a younger connection of the client is there
+		elseif texts[i] then
+			here[#here + 1], here[#here + 2] = names[i], format('%s:%.0f:%s', from or since, generations[i], texts[i])
+		elseif held[i] then
+			gone[#gone + 1] = names[i]
+		end
+	end
+	if #gone > 0 then
+		call('HDEL', roster, unpack(gone))
+	end
+	local watchers = call('SMEMBERS', KEYS[k+2])
+	-- Nobody but the version is left, or nobody was ever here.
+	if #here == 2 and call('HLEN', roster) == (held[1] and 1 or 0) then
+		call('DEL', roster)
+		return table.concat({version, '0', unpack(watchers)}, '\n')
+	end
+	call('HSET', roster, unpack(here))
+	return table.concat({version, following, unpack(watchers)}, '\n')
 end
-for i = 2, last, 3 do
-  local from = held(ARGV[i], ARGV[i + 1])
-  if from then
-    call('HSET', KEYS[1], ARGV[i], from .. ':' .. ARGV[i + 1] .. ':' .. ARGV[i + 2])
-  end
+
+-- What is wrong with one channel is that one's own.
+local replies = {}
+for i = 1, #KEYS / 2 do
+	local done, reply = pcall(change, 2 * i - 2, 2 * i - 2)
+	replies[i] = (done or type(reply) == 'table') and reply or redis.error_reply('ERR ' .. reply)
 end
-for i = last + 1, #ARGV, 2 do
-  if held(ARGV[i], ARGV[i + 1]) then
-    call('HDEL', KEYS[1], ARGV[i])
-  end
-end
--- Nobody but the version is left, or nobody was ever here.
-if call('HLEN', KEYS[1]) - call('HEXISTS', KEYS[1], ' version') == 0 then
-  call('DEL', KEYS[1])
-  return {version, '0', watchers}
-end
-local following = string.format('%d', math.max((ms - 1577836800000) * 4096, tonumber(version) + 1))
-call('HSET', KEYS[1], ' version', following)
-return {version, following, watchers}
+return replies
