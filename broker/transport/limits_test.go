@@ -18,14 +18,16 @@ import (
 
 func TestGateOnTCP(t *testing.T) {
 	service := lineWay.serve(t, setup{room: 1})
-	first, _ := service.connect()
+	first, s := service.connect()
 	second := service.dial()
 	second.write([]byte(`{"type":"connect"}` + "\n")) // comes before or after the refusal
 	second.wantClosing("overloaded", 0, "no room for another connection", overloadedMS)
 	_ = second.Close()
 
 	_ = first.Close()
-	third, s := service.connect() // on the same loop as the first, so behind its end
+	s.want(event{"closed", ""})
+	s.do(func() {}) // behind the return of the place
+	third, s := service.connect()
 	third.write([]byte("x\n"))
 	s.want(event{"message", "x"})
 	service.stop()
