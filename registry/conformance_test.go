@@ -42,6 +42,7 @@ func TestConformance(t *testing.T) {
 		{"the higher generation wins", testGenerations},
 		{"neighbouring large generations differ", testLargeGenerations},
 		{"a full user loses the oldest offline client", testEviction},
+		{"a user has too many clients online", testMaxOnline},
 		{"users expire", testUserExpires},
 	} {
 		t.Run(c.name, func(t *testing.T) { eachStore(t, c.test) })

@@ -85,6 +85,34 @@ func testEviction(t *testing.T, s store) {
 	}
 }
 
+// testMaxOnline has a user with more clients than may be online.
+func testMaxOnline(t *testing.T, s store) {
+	switch r := s.Registry.(type) {
+	case *Memory:
+		r.opts.MaxOnline = 2
+	case *Redis:
+		r.opts.MaxOnline = 2
+	}
+	ctx := t.Context()
+	bind := func(client, server string, generation int64) error {
+		return s.BindUser(ctx, "ann", Binding{client, server, generation})
+	}
+	for i, client := range []string{"a", "b", "c"} { // as many as there are may be known
+		ok(t, bind(client, "x", int64(10+i)))
+		ok(t, s.ReleaseUser(ctx, "ann", client, int64(10+i)))
+	}
+	ok(t, bind("a", "x", 20))
+	ok(t, bind("b", "x", 21))
+	fails(t, bind("c", "x", 22), ErrTooManyClients) // known, and offline
+	fails(t, bind("d", "x", 23), ErrTooManyClients) // not known
+	ok(t, bind("a", "y", 24))                       // online already
+	ok(t, bind("a", "x", 20))                       // outdated, which is no error
+	ok(t, s.ReleaseUser(ctx, "ann", "b", 21))
+	ok(t, bind("c", "x", 25))
+	fails(t, bind("b", "x", 26), ErrTooManyClients)
+	want(t, []Binding{{"a", "y", 24}, {"b", "", 21}, {"c", "x", 25}})(s.User(ctx, "ann"))
+}
+
 func testUserExpires(t *testing.T, s store) {
 	ctx := t.Context()
 	ok(t, s.BindUser(ctx, "ann", Binding{"phone", "a", 9}))

@@ -21,7 +21,8 @@ func (m *Memory) BindUser(_ context.Context, name string, b Binding) error {
 	if known && held.Generation > b.Generation {
 		return nil
 	}
-	if !known && len(u.clients) >= MaxClients && !u.evict() {
+	if held.Server == "" && m.opts.MaxOnline > 0 && u.online() >= m.opts.MaxOnline ||
+		!known && len(u.clients) >= MaxClients && !u.evict() {
 		return fmt.Errorf("bind client %s of user %s: %w", b.Client, name, ErrTooManyClients)
 	}
 	u.clients[b.Client] = b
@@ -93,6 +94,16 @@ func (u *user) evict() bool {
 	}
 	delete(u.clients, oldest.Client)
 	return true
+}
+
+// online is how many of the clients are.
+func (u *user) online() (n int) {
+	for _, b := range u.clients {
+		if b.Server != "" {
+			n++
+		}
+	}
+	return n
 }
 
 func (m *Memory) userLocked(name string) *user {

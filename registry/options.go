@@ -16,6 +16,8 @@ type Options struct {
 	// UserTTL is how long the clients of a user are known after the last of them was bound
 	// or refreshed. Zero means 150 min.
 	UserTTL time.Duration
+	// MaxOnline is how many clients of one user may be online at once. Zero means MaxClients, as do more.
+	MaxOnline int
 	// TombstoneTTL is how long a server stays declared dead. Zero means 24 h.
 	TombstoneTTL time.Duration
 	// Now is the clock of a [Memory]; [Redis] goes by its own. Zero means time.Now.

@@ -12,7 +12,7 @@ import (
 // BindUser implements [Registry].
 func (r *Redis) BindUser(ctx context.Context, user string, b Binding) error {
 	bound, err := r.eval(ctx, bindUserScript, []string{r.keys.user(user)},
-		b.Client, b.Server, b.Generation, r.opts.UserTTL.Milliseconds(), MaxClients)
+		b.Client, b.Server, b.Generation, r.opts.UserTTL.Milliseconds(), MaxClients, r.opts.MaxOnline)
 	if err == nil && bound == 0 {
 		err = ErrTooManyClients
 	}

@@ -9,7 +9,8 @@ import (
 // ErrDead is returned when a server was declared dead: its id is never given back.
 var ErrDead = errors.New("registry: the server was declared dead")
 
-// ErrTooManyClients is returned when a user has MaxClients clients and none of them is offline.
+// ErrTooManyClients is returned when a user has MaxClients clients and none of them is offline, or Options.MaxOnline clients
+// that are online.
 var ErrTooManyClients = errors.New("registry: too many clients of one user")
 
 // ErrBadCursor is returned for a cursor that no page of channels can have ended with.
@@ -83,7 +84,7 @@ type Registry interface {
 
 	// BindUser puts b into u_{user} and renews the TTL. When a higher generation of the client
 	// is there it does neither, and that is no error. At MaxClients the offline entry with the lowest generation makes room; with
-	// none offline it is ErrTooManyClients.
+	// none offline it is ErrTooManyClients, and with Options.MaxOnline others online.
 	BindUser(ctx context.Context, user string, b Binding) error
 	// ReleaseUser marks the client offline in u_{user} if the entry is still of this
 	// generation (compare-and-delete of the server's name: the client stays known).
