@@ -17,6 +17,9 @@ const reserve = 1000
 // apiReserve is how many HTTP connections are let in when clients have filled the process.
 const apiReserve = 256
 
+// awayReserve is how many HTTP connections over a limit of addresses may read why at once.
+const awayReserve = 64
+
 // defaultConnections is the descriptor limit less the reserve.
 func defaultConnections() int {
 	var limit unix.Rlimit

@@ -10,6 +10,7 @@ import (
 	"switchboard/broker/delivery"
 	"switchboard/broker/hook"
 	"switchboard/broker/hub"
+	"switchboard/broker/limit"
 	"switchboard/broker/loop"
 	"switchboard/broker/peer"
 	"switchboard/broker/presence"
@@ -43,6 +44,7 @@ type Broker struct {
 	poller   *transport.Poller // nil when there is no TCP listener
 	web      *transport.Web
 	gate     *transport.Gate
+	places   *limit.Addresses
 	hub      *hub.Hub
 	sessions *session.Manager
 	pusher   *delivery.Pusher
@@ -84,7 +86,11 @@ func New(opts Options) (*Broker, error) {
 	b.live.Store(&map[string]registry.Server{})
 	b.doubts.Store(1) // nothing is bound yet
 	b.gate = transport.NewGate(opts.MaxConnections)
-	limits := transport.Limits{Message: opts.MaxMessage, Gate: b.gate, Origin: opts.Origins.Allowed}
+	b.places = limit.NewAddresses(limit.AddressOptions{
+		Connections: opts.AddressConnections, Rate: opts.AddressRate, Proxies: opts.Proxies,
+		Refused: func(what string) { b.metrics.refusals.WithLabelValues(what).Inc() },
+	})
+	limits := transport.Limits{Message: opts.MaxMessage, Gate: b.gate, Addresses: b.places, Origin: opts.Origins.Allowed}
 	// Sessions are made by the listeners, and need the listeners' loops: hence the indirection.
 	accept := func(l *loop.Loop, c transport.Conn, h transport.Hello) transport.Receiver {
 		return b.sessions.Accept(l, c, h)
@@ -106,6 +112,7 @@ func New(opts Options) (*Broker, error) {
 // wire makes the parts and ties them together.
 func (b *Broker) wire(loops []*loop.Loop) {
 	o := b.opts
+	b.doors.pushes = limit.PerSecond(o.PushRate)
 	b.doors.hang(o)
 	b.metrics = newMetrics(o.Registerer, b)
 	if o.Shared {
@@ -139,7 +146,7 @@ func (b *Broker) wire(loops []*loop.Loop) {
 		Lost:     func(client string, id int64) { b.lost(peer.Client, client, id) },
 		Presence: b.presence, UserChanged: b.userChanged,
 		Namespaces: b.doors.namespaces.Load, Anonymous: o.Anonymous,
-		MaxMessage: o.MaxMessage, MaxChannels: o.MaxChannels,
+		MaxMessage: o.MaxMessage, MaxChannels: o.MaxChannels, MessageRate: o.MessageRate, ByteRate: o.ByteRate,
 		Ping: o.Ping, ConnectTimeout: o.ConnectTimeout, SlowAfter: o.SlowAfter, Refresh: o.Refresh,
 		Logger: o.Logger,
 		Metrics: session.Metrics{

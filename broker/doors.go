@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"switchboard/broker/auth"
+	"switchboard/broker/limit"
 	"switchboard/broker/namespace"
 	"switchboard/broker/session"
 	"switchboard/internal/wire"
@@ -19,12 +20,31 @@ type doors struct {
 	keys       atomic.Pointer[auth.Keys]
 	tokens     atomic.Pointer[auth.Tokens]
 	namespaces atomic.Pointer[namespace.Set]
+	pushes     limit.Rate // of each API key
+	pushed     atomic.Pointer[map[auth.KeyID]*limit.Shared]
 }
 
 func (d *doors) hang(o Options) {
 	d.keys.Store(&o.Keys)
 	d.tokens.Store(o.Tokens)
 	d.namespaces.Store(o.Rules())
+	d.hangPushed(o.Keys)
+}
+
+// hangPushed gives each API key a bucket, or the one that it had.
+func (d *doors) hangPushed(keys auth.Keys) {
+	if d.pushes.None() {
+		return
+	}
+	next, before := map[auth.KeyID]*limit.Shared{}, d.pushed.Load()
+	for _, id := range keys.IDs() {
+		if before != nil && (*before)[id] != nil {
+			next[id] = (*before)[id]
+		} else {
+			next[id] = limit.NewShared(d.pushes)
+		}
+	}
+	d.pushed.Store(&next)
 }
 
 // Reload takes the keys, tokens and namespaces of o in the place of those before; nothing else of it counts.
@@ -44,9 +64,13 @@ func (b *Broker) Reload(o Options) error {
 	return nil
 }
 
-// authorize checks the API key of a call.
-func (b *Broker) authorize(authorization, scope string) error {
-	return b.doors.keys.Load().Check(authorization, scope)
+// authorize checks the API key of a call, and gives what it may push.
+func (b *Broker) authorize(authorization, scope string) (*limit.Shared, error) {
+	id, err := b.doors.keys.Load().Find(authorization, scope)
+	if pushed := b.doors.pushed.Load(); pushed != nil && err == nil {
+		return (*pushed)[id], nil
+	}
+	return nil, err
 }
 
 // keep is what a channel's namespace keeps of it.

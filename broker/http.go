@@ -12,6 +12,7 @@ import (
 
 	"switchboard/broker/api"
 	"switchboard/broker/keepalive"
+	"switchboard/broker/limit"
 	"switchboard/broker/transport"
 )
 
@@ -32,7 +33,7 @@ func (b *Broker) listen() (servers []*server, err error) {
 		}
 	}()
 	h, taken := b.mainHandler()
-	main, err := b.newServer("http", b.opts.HTTP, h)
+	main, err := b.newServer("http", b.opts.HTTP, h, b.places)
 	if err != nil {
 		return nil, err
 	}
@@ -44,7 +45,7 @@ func (b *Broker) listen() (servers []*server, err error) {
 		mux := http.NewServeMux()
 		b.probes(mux)
 		mux.Handle("/peer/", b.peers.Handler())
-		if link, err = b.newServer("peer", b.opts.Peer, mux); err != nil {
+		if link, err = b.newServer("peer", b.opts.Peer, mux, nil); err != nil {
 			return servers, err
 		}
 		servers = append(servers, link)
@@ -54,12 +55,15 @@ func (b *Broker) listen() (servers []*server, err error) {
 	return servers, err
 }
 
-func (b *Broker) newServer(name, addr string, h http.Handler) (*server, error) {
+func (b *Broker) newServer(name, addr string, h http.Handler, places *limit.Addresses) (*server, error) {
 	l, err := net.Listen("tcp", addr)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	gated := transport.Listener{Listener: l, Gate: b.gate, Reserve: transport.NewGate(apiReserve)}
+	gated := transport.Listener{Listener: l, Gate: b.gate, Reserve: transport.NewGate(apiReserve), Addresses: places}
+	if b.opts.TLS == nil { // in plain text nobody there would understand why
+		gated.Away = transport.NewGate(awayReserve)
+	}
 	s := &server{listener: b.encrypted(name, gated)}
 	s.http = http.Server{
 		Handler: h, ConnContext: transport.ConnContext,
@@ -75,7 +79,7 @@ func (b *Broker) mainHandler() (h http.Handler, taken *keepalive.Server) {
 	var calls *api.API
 	taken = keepalive.New(keepalive.Options{
 		Paths: []string{api.PathPush, api.PathBatch}, MaxBody: api.MaxBody,
-		Answer: func(path, authorization string, body, dst []byte) (int, bool, []byte) {
+		Answer: func(path, authorization string, body, dst []byte) (int, int, []byte) {
 			a := calls.Push(path, authorization, body, dst)
 			return a.Status, a.RetryAfter, a.Body
 		},

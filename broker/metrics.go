@@ -101,7 +101,7 @@ func newMetrics(r prometheus.Registerer, b *Broker) *metrics {
 			Name: "switchboard_store_losses_total", Help: "Queues of which the store lost acknowledged messages; their receivers are told.",
 		}),
 		refusals: auto.NewCounterVec(prometheus.CounterOpts{
-			Name: "switchboard_refusals_total", Help: "What clients were not allowed to do on a channel, or too often.",
+			Name: "switchboard_refusals_total", Help: "What clients were not allowed to do on a channel, or more than the limits allow, by action or limit.",
 		}, []string{"what"}),
 		tokens: auto.NewCounterVec(prometheus.CounterOpts{
 			Name: "switchboard_tokens_total", Help: "Tokens of clients by outcome: ok, expired, bad, and unready while their keys cannot be fetched.",

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/netip"
 	"runtime"
 	"time"
 
@@ -87,6 +88,15 @@ type Options struct {
 	// LargeChannel is the number of clients above which what changes in a channel's presence is told together, once a
 	// second. Zero means 200.
 	LargeChannel int
+	// MessageRate is the most messages a second from one connection, ByteRate the most bytes. Zero means any number.
+	MessageRate, ByteRate int
+	// PushRate is the most pushes a second with one API key; each target of a push is one. Zero means any number.
+	PushRate int
+	// AddressConnections is the most connections from one address, and AddressRate the most new ones a second; of IPv6
+	// all of a /64 are one address. Zero means any number.
+	AddressConnections, AddressRate int
+	// Proxies connect for others: they are not limited by address, and X-Forwarded-For is believed of them alone.
+	Proxies []netip.Prefix
 	// MaxBatch is the most pushes of one batch call. Zero means 1000.
 	MaxBatch int
 	// RequestQueues is how many qq_{N} lists requests are spread over. Zero means 16.
@@ -187,7 +197,9 @@ func (o Options) Validate() error {
 	if o.Shared && o.Peer == "" && (o.TLS != nil || o.PeerTLS != nil) {
 		errs = append(errs, errors.New("peer: with TLS the links between instances need an address of their own"))
 	}
-	if o.MaxMessage < 0 || o.MaxChannels < 0 || o.LargeChannel < 0 || o.MaxBatch < 0 || o.MaxConnections < 0 || o.RequestQueues < 0 {
+	least := min(o.MaxMessage, o.MaxChannels, o.LargeChannel, o.MaxBatch, o.MaxConnections, o.RequestQueues,
+		o.MessageRate, o.ByteRate, o.PushRate, o.AddressConnections, o.AddressRate)
+	if least < 0 {
 		errs = append(errs, errors.New("limits: none of them may be below zero"))
 	}
 	if fault := peer.Fault(o.HintFault); fault != "" && fault != peer.Drop && fault != peer.Mangle {

@@ -75,6 +75,15 @@ type Limits struct {
 	ChannelMessages int   `koanf:"channel_messages"`
 	ChannelBytes    int64 `koanf:"channel_bytes"`
 	RequestQueue    int   `koanf:"request_queue"`
+
+	// A second, and 0 for any number, as of the connections.
+	MessageRate        int      `koanf:"message_rate"` // of a connection
+	ByteRate           int      `koanf:"byte_rate"`    // of a connection
+	UserConnections    int      `koanf:"user_connections"`
+	AddressConnections int      `koanf:"address_connections"`
+	AddressRate        int      `koanf:"address_rate"` // connects
+	Proxies            []string `koanf:"proxies"`
+	PushRate           int      `koanf:"push_rate"` // of an API key
 }
 
 // Times are intervals and lifetimes.
@@ -114,6 +123,7 @@ func DefaultBroker() Broker {
 		Limits: Limits{
 			Message: 64 << 10, Channels: 128, Presence: 200, Batch: 1000,
 			ClientQueue: 1000, ChannelMessages: 10_000, ChannelBytes: 8 << 20, RequestQueue: 10_000,
+			MessageRate: 500, ByteRate: 2 << 20,
 		},
 		Times: Times{
 			Beat: 2 * time.Second, Refresh: 30 * time.Minute, Ping: 25 * time.Second,

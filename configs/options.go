@@ -8,6 +8,7 @@ import (
 
 	"switchboard/broker"
 	"switchboard/broker/auth"
+	"switchboard/broker/limit"
 	"switchboard/janitor"
 	"switchboard/queue"
 	"switchboard/registry"
@@ -37,6 +38,10 @@ func (b Broker) Options() (broker.Options, error) {
 	if err := origins.Validate(); err != nil {
 		return broker.Options{}, fmt.Errorf("origins: %w", err)
 	}
+	proxies, err := limit.Networks(b.Limits.Proxies)
+	if err != nil {
+		return broker.Options{}, fmt.Errorf("limits.proxies: %w", err)
+	}
 	spaces, err := b.namespaces()
 	if err != nil {
 		return broker.Options{}, err
@@ -62,6 +67,8 @@ func (b Broker) Options() (broker.Options, error) {
 		Insecure: b.Insecure, ClientPublish: b.Auth.ClientPublish,
 		MaxConnections: b.MaxConnections, MaxMessage: b.Limits.Message,
 		MaxChannels: b.Limits.Channels, MaxBatch: b.Limits.Batch, LargeChannel: b.Limits.Presence,
+		MessageRate: b.Limits.MessageRate, ByteRate: b.Limits.ByteRate, PushRate: b.Limits.PushRate,
+		AddressConnections: b.Limits.AddressConnections, AddressRate: b.Limits.AddressRate, Proxies: proxies,
 		RequestQueues: b.Requests.Queues, Compression: b.Compression,
 		Beat: b.Times.Beat, Refresh: b.Times.Refresh, Ping: b.Times.Ping,
 		HintFault:      b.Faults.Hints,
@@ -145,7 +152,9 @@ func (b Broker) tokens() (*auth.Tokens, error) {
 
 // Registry are the options of the broker's registry.
 func (b Broker) Registry() registry.Options {
-	return registry.Options{Prefix: b.Prefix, Lease: missed * b.Times.Beat, UserTTL: missed * b.Times.Refresh}
+	return registry.Options{
+		Prefix: b.Prefix, Lease: missed * b.Times.Beat, UserTTL: missed * b.Times.Refresh, MaxOnline: b.Limits.UserConnections,
+	}
 }
 
 // Queue are the options of the broker's queue. What is remembered of a client or of a

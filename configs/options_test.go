@@ -29,6 +29,8 @@ func another(t *testing.T, s *setting) string {
 		return `{"chat.v2:*": {subscribe: users}}`
 	case s.key == "auth.token_keys":
 		return "a: {alg: HS256, file: " + write(t, "secret", hunter) + "}"
+	case s.key == "limits.proxies":
+		return "10.0.0.0/8"
 	case s.key == "auth.jwks_url":
 		return "https://issuer.example/keys"
 	case len(s.choices) > 0:

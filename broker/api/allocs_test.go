@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"switchboard/broker/delivery"
+	"switchboard/broker/limit"
 	"switchboard/broker/namespace"
 	"switchboard/internal/allocs"
 )
@@ -35,7 +36,7 @@ func (a *answer) WriteHeader(status int)      { a.status = status }
 func hot() []allocs.Case {
 	open := namespace.Open()
 	h := New(Options{
-		Pusher: accepting{}, Authorize: func(string, string) error { return nil }, Namespaces: func() *namespace.Set { return open },
+		Pusher: accepting{}, Authorize: func(string, string) (*limit.Shared, error) { return nil, nil }, Namespaces: func() *namespace.Set { return open },
 		MaxMessage: 1 << 16, MaxBatch: 1000, Pushed: func(string, string) {},
 	})
 	post := func(path string, body []byte) func() {

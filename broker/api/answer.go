@@ -10,7 +10,7 @@ import (
 // Answer is what a call is answered with.
 type Answer struct {
 	Status     int
-	RetryAfter bool   // in a second
+	RetryAfter int    // seconds; 0 for no such header
 	Body       []byte // JSON, and a line feed
 }
 
@@ -26,8 +26,8 @@ func encoded(status int, v any) Answer {
 // send gives the answer by net/http.
 func (a Answer) send(w http.ResponseWriter) {
 	w.Header().Set("Content-Type", "application/json")
-	if a.RetryAfter {
-		w.Header().Set("Retry-After", "1")
+	if a.RetryAfter > 0 {
+		w.Header().Set("Retry-After", strconv.Itoa(a.RetryAfter))
 	}
 	w.WriteHeader(a.Status)
 	_, _ = w.Write(a.Body)

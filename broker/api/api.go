@@ -10,6 +10,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"switchboard/broker/delivery"
+	"switchboard/broker/limit"
 	"switchboard/broker/namespace"
 	"switchboard/broker/presence"
 	"switchboard/queue"
@@ -67,8 +68,9 @@ type Options struct {
 	Queue    Queue
 	Cluster  Cluster
 	Presence Presence
-	// Authorize checks the API key, given the value of the header, and that it has the scope.
-	Authorize  func(authorization, scope string) error
+	// Authorize checks the API key, given the value of the header, and that it has the scope. It gives what the key may
+	// push; nil for any number.
+	Authorize  func(authorization, scope string) (*limit.Shared, error)
 	Namespaces func() *namespace.Set // those of now
 	MaxMessage int                   // bytes of one payload
 	MaxBatch   int                   // pushes of one batch, and targets of one push
@@ -105,6 +107,7 @@ type call struct {
 	pattern string
 	scope   string // "" for any key
 	handle  http.HandlerFunc
+	push    pushCall // in the place of handle
 }
 
 // The scopes, as the keys have them: what tells clients something, what asks, and what interferes.
@@ -117,30 +120,35 @@ const (
 // calls is all of /v1.
 func (a api) calls() []call {
 	return []call{
-		{"POST " + PathPush, scopePush, a.over(a.push)},
-		{"POST " + PathBatch, scopePush, a.over(a.batch)},
-		{"POST /v1/notify", scopePush, a.notify},
-		{"POST /v1/reply", scopePush, a.reply},
-		{"GET /v1/channels", scopeRead, a.channels},
-		{"GET /v1/channels/{channel}", scopeRead, a.channel},
-		{"GET /v1/channels/{channel}/history", scopeRead, a.history},
-		{"GET /v1/channels/{channel}/presence", scopeRead, a.presence},
-		{"GET /v1/users/{user}", scopeRead, a.user},
-		{"POST /v1/users/query", scopeRead, a.query},
-		{"GET /v1/servers", scopeRead, a.servers},
-		{"POST /v1/users/{user}/disconnect", scopeAdmin, a.disconnectUser},
-		{"POST /v1/clients/{client}/disconnect", scopeAdmin, a.disconnectClient},
+		{"POST " + PathPush, scopePush, nil, a.push},
+		{"POST " + PathBatch, scopePush, nil, a.batch},
+		{"POST /v1/notify", scopePush, a.notify, nil},
+		{"POST /v1/reply", scopePush, a.reply, nil},
+		{"GET /v1/channels", scopeRead, a.channels, nil},
+		{"GET /v1/channels/{channel}", scopeRead, a.channel, nil},
+		{"GET /v1/channels/{channel}/history", scopeRead, a.history, nil},
+		{"GET /v1/channels/{channel}/presence", scopeRead, a.presence, nil},
+		{"GET /v1/users/{user}", scopeRead, a.user, nil},
+		{"POST /v1/users/query", scopeRead, a.query, nil},
+		{"GET /v1/servers", scopeRead, a.servers, nil},
+		{"POST /v1/users/{user}/disconnect", scopeAdmin, a.disconnectUser, nil},
+		{"POST /v1/clients/{client}/disconnect", scopeAdmin, a.disconnectClient, nil},
 	}
 }
 
 // guarded is the handler of a call behind the check of the API key.
 func (a api) guarded(c call) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		if err := a.Authorize(r.Header.Get("Authorization"), c.scope); err != nil {
+		by, err := a.Authorize(r.Header.Get("Authorization"), c.scope)
+		if err != nil {
 			a.fail(w, err)
 			return
 		}
 		r.Body = http.MaxBytesReader(w, r.Body, MaxBody)
+		if c.push != nil {
+			a.over(w, r, c.push, by)
+			return
+		}
 		c.handle(w, r)
 	}
 }
@@ -204,7 +212,12 @@ func (a api) fail(w http.ResponseWriter, err error) { a.failed(err).send(w) }
 func (a api) failed(err error) Answer {
 	refusal := a.refusal(err)
 	answer := encoded(status(refusal.Code), map[string]any{"error": refusal})
-	answer.RetryAfter = refusal.Code == wire.Unavailable || refusal.Code == wire.RateLimited
+	if refusal.Code == wire.Unavailable || refusal.Code == wire.RateLimited {
+		answer.RetryAfter = 1
+	}
+	if own, ok := errors.AsType[*wire.Error](err); ok && own.After > 0 {
+		answer.RetryAfter = limit.Seconds(own.After)
+	}
 	return answer
 }
 

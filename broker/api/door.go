@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"strconv"
 	"sync"
+
+	"switchboard/broker/limit"
 )
 
 // A push comes in by net/http, or by whoever reads HTTP in its place and calls Push. Both end in api.push and api.batch.
@@ -19,13 +21,14 @@ const (
 // Push answers POST path, one of the above, given the value of the header Authorization and the body, of which nothing
 // is kept. The answer's body is behind dst, or newly made.
 func (a *API) Push(path, authorization string, text, dst []byte) Answer {
-	if err := a.Authorize(authorization, scopePush); err != nil {
+	by, err := a.Authorize(authorization, scopePush)
+	if err != nil {
 		return a.failed(err)
 	}
 	if path == PathBatch {
-		return a.batch(context.Background(), body{text: text}, dst)
+		return a.batch(context.Background(), body{text: text}, dst, by)
 	}
-	return a.push(context.Background(), body{text: text}, dst)
+	return a.push(context.Background(), body{text: text}, dst, by)
 }
 
 // maxKept is the largest buffer that is kept for the next call.
@@ -45,22 +48,23 @@ func (b *buffers) free() {
 	}
 }
 
-// over is the handler of a call.
-func (a api) over(call func(context.Context, body, []byte) Answer) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		b := spare.Get().(*buffers)
-		defer b.free()
-		b.body.Reset()
-		_, err := b.body.ReadFrom(r.Body)
-		// What was stored must be hinted: so the call goes on when the caller has gone away.
-		answer := call(context.WithoutCancel(r.Context()), body{b.body.Bytes(), err}, b.answer[:0])
-		b.answer = answer.Body
-		if answer.Status == http.StatusOK && a.Pushing != nil {
-			w.Header().Set("Content-Length", strconv.Itoa(len(answer.Body))) // so that the answer is complete
-			answer.send(w)
-			a.Pushing(w, r)
-			return
-		}
+// pushCall answers a push; the last is what its API key may push.
+type pushCall func(context.Context, body, []byte, *limit.Shared) Answer
+
+// over answers a call over net/http.
+func (a api) over(w http.ResponseWriter, r *http.Request, call pushCall, by *limit.Shared) {
+	b := spare.Get().(*buffers)
+	defer b.free()
+	b.body.Reset()
+	_, err := b.body.ReadFrom(r.Body)
+	// What was stored must be hinted: so the call goes on when the caller has gone away.
+	answer := call(context.WithoutCancel(r.Context()), body{b.body.Bytes(), err}, b.answer[:0], by)
+	b.answer = answer.Body
+	if answer.Status == http.StatusOK && a.Pushing != nil {
+		w.Header().Set("Content-Length", strconv.Itoa(len(answer.Body))) // so that the answer is complete
 		answer.send(w)
+		a.Pushing(w, r)
+		return
 	}
+	answer.send(w)
 }

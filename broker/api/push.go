@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"switchboard/broker/delivery"
+	"switchboard/broker/limit"
 	"switchboard/broker/namespace"
 	"switchboard/internal/wire"
 )
@@ -252,7 +253,7 @@ func (r *result) setClients(clients []delivery.ClientResult) {
 }
 
 // push answers PathPush. What is stored of b is copied.
-func (a api) push(ctx context.Context, b body, dst []byte) Answer {
+func (a api) push(ctx context.Context, b body, dst []byte, by *limit.Shared) Answer {
 	req, plain := plainPush(b.whole())
 	var err error
 	if !plain {
@@ -267,6 +268,9 @@ func (a api) push(ctx context.Context, b body, dst []byte) Answer {
 		return a.failed(err)
 	}
 	pushes, results := a.add(make([]delivery.Push, 0, len(p.targets)), p)
+	if err := a.spend(by, pushes); err != nil {
+		return a.failed(err)
+	}
 	a.deliver(ctx, pushes)
 	a.finish(results, pushes)
 	return a.answer(results, dst)
@@ -284,7 +288,7 @@ func (a api) answer(results []result, dst []byte) Answer {
 }
 
 // batch answers PathBatch.
-func (a api) batch(ctx context.Context, b body, dst []byte) Answer {
+func (a api) batch(ctx context.Context, b body, dst []byte, by *limit.Shared) Answer {
 	requests, err := a.readBatch(b)
 	if err != nil {
 		return a.failed(err)
@@ -302,6 +306,9 @@ func (a api) batch(ctx context.Context, b body, dst []byte) Answer {
 			continue
 		}
 		pushes, answers[i].Results = a.add(pushes, p)
+	}
+	if err := a.spend(by, pushes); err != nil {
+		return a.failed(err)
 	}
 	a.deliver(ctx, pushes)
 	for rest, i := pushes, 0; i < len(answers); i++ {

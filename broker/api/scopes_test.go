@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"switchboard/broker/limit"
 	"switchboard/broker/namespace"
 	"switchboard/internal/wire"
 )
@@ -20,9 +21,9 @@ func TestScopes(t *testing.T) {
 		"POST /v1/users/{user}/disconnect": "admin", "POST /v1/clients/{client}/disconnect": "admin",
 	}
 	var asked []string
-	h := New(Options{Authorize: func(_, scope string) error {
+	h := New(Options{Authorize: func(_, scope string) (*limit.Shared, error) {
 		asked = append(asked, scope)
-		return wire.Errorf(wire.Forbidden, "not with this key")
+		return nil, wire.Errorf(wire.Forbidden, "not with this key")
 	}})
 	for _, c := range (api{}).calls() {
 		if c.scope == "" || c.scope != want[c.pattern] {
@@ -57,7 +58,7 @@ func TestNamespacesBindTheBackend(t *testing.T) {
 	}
 	h := New(Options{
 		Pusher: accepting{}, MaxMessage: 100, MaxBatch: 10, Pushed: func(string, string) {},
-		Authorize: func(string, string) error { return nil }, Namespaces: func() *namespace.Set { return set },
+		Authorize: func(string, string) (*limit.Shared, error) { return nil, nil }, Namespaces: func() *namespace.Set { return set },
 	})
 	for body, want := range map[string]string{
 		`{"channel":"chat:1","data":12345}`:       `200 "id"`,

@@ -137,17 +137,35 @@ func (k Keys) Plain() bool {
 	return slices.ContainsFunc(k.list, func(key apiKey) bool { return key.plain })
 }
 
-// Check is nil when authorization, the value of that header, is "Bearer <key>" with one of the keys and that has
-// the scope, or when the API is open. An empty scope is had by every key. Otherwise it is a *wire.Error with
-// code unauthorized or forbidden.
+// KeyID tells API keys apart, over a reload as well. It is zero where there are none.
+type KeyID [sha256.Size]byte
+
+// IDs are those of all keys.
+func (k Keys) IDs() []KeyID {
+	ids := make([]KeyID, len(k.list))
+	for i, key := range k.list {
+		ids[i] = KeyID(key.digest)
+	}
+	return ids
+}
+
+// Check is Find, for who does not ask which key it is.
 func (k Keys) Check(authorization, scope string) error {
+	_, err := k.Find(authorization, scope)
+	return err
+}
+
+// Find says which key a call is made with. The error is nil when authorization, the value of that header, is
+// "Bearer <key>" with one of the keys and that has the scope, or when the API is open. An empty scope is had by every
+// key. Otherwise it is a *wire.Error with code unauthorized or forbidden.
+func (k Keys) Find(authorization, scope string) (KeyID, error) {
 	if k.Open() {
-		return nil
+		return KeyID{}, nil
 	}
 	// RFC 9110 §11.1: the scheme is case-insensitive.
 	scheme, key, _ := strings.Cut(authorization, " ")
 	if !strings.EqualFold(scheme, "Bearer") || strings.TrimSpace(key) == "" {
-		return wire.Errorf(wire.Unauthorized, "this call needs the header Authorization: Bearer <key>")
+		return KeyID{}, wire.Errorf(wire.Unauthorized, "this call needs the header Authorization: Bearer <key>")
 	}
 	given := digestOf(strings.TrimSpace(key))
 	var found *apiKey
@@ -160,10 +178,10 @@ func (k Keys) Check(authorization, scope string) error {
 	}
 	switch {
 	case found == nil:
-		return wire.Errorf(wire.Unauthorized, "unknown API key")
+		return KeyID{}, wire.Errorf(wire.Unauthorized, "unknown API key")
 	case !may:
-		return wire.Errorf(wire.Forbidden, "the API key %s has the scope %s, and this call needs %s",
+		return KeyID{}, wire.Errorf(wire.Forbidden, "the API key %s has the scope %s, and this call needs %s",
 			found.name, strings.Join(found.scopes, "+"), scope)
 	}
-	return nil
+	return KeyID(given), nil
 }

@@ -30,8 +30,8 @@ func (r *repeating) SetReadDeadline(t time.Time) error { return nil }
 
 func hot() []allocs.Case {
 	s := New(Options{Paths: paths, MaxBody: 1 << 20, Idle: time.Minute, ReadHead: time.Minute, Read: time.Minute,
-		Answer: func(path, authorization string, body, dst []byte) (int, bool, []byte) {
-			return http.StatusOK, false, append(dst, body...)
+		Answer: func(path, authorization string, body, dst []byte) (int, int, []byte) {
+			return http.StatusOK, 0, append(dst, body...)
 		}})
 	turns := func(text string) func() {
 		c := &conn{Conn: &repeating{text: text}, server: s, now: time.Now()}

@@ -7,7 +7,7 @@ import (
 )
 
 // appendHead appends the head of an answer, as net/http would write it.
-func appendHead(dst []byte, status int, later bool, length int, date []byte, last bool) []byte {
+func appendHead(dst []byte, status, later, length int, date []byte, last bool) []byte {
 	if status == http.StatusOK {
 		dst = append(dst, "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"...)
 	} else {
@@ -15,8 +15,8 @@ func appendHead(dst []byte, status int, later bool, length int, date []byte, las
 		dst = append(append(dst, ' '), http.StatusText(status)...)
 		dst = append(dst, "\r\nContent-Type: application/json\r\n"...)
 	}
-	if later {
-		dst = append(dst, "Retry-After: 1\r\n"...)
+	if later > 0 {
+		dst = append(strconv.AppendInt(append(dst, "Retry-After: "...), int64(later), 10), "\r\n"...)
 	}
 	if last {
 		dst = append(dst, "Connection: close\r\n"...)

@@ -66,7 +66,7 @@ func start(t *testing.T, change func(*site, *Options)) *site {
 	t.Helper()
 	s := &site{during: func() {}}
 	o := Options{Paths: paths, MaxBody: 1 << 20, Idle: time.Minute, ReadHead: time.Minute, Read: time.Minute}
-	o.Answer = func(path, authorization string, body, dst []byte) (int, bool, []byte) {
+	o.Answer = func(path, authorization string, body, dst []byte) (int, int, []byte) {
 		s.taken.Add(1)
 		return s.answer(path, authorization, body, dst)
 	}
@@ -84,8 +84,8 @@ func start(t *testing.T, change func(*site, *Options)) *site {
 			}
 			status, later, answer := s.answer(path, r.Header.Get("Authorization"), body, nil)
 			w.Header().Set("Content-Type", "application/json")
-			if later {
-				w.Header().Set("Retry-After", "1")
+			if later > 0 {
+				w.Header().Set("Retry-After", fmt.Sprint(later))
 			}
 			w.Header().Set("Content-Length", fmt.Sprint(len(answer)))
 			w.WriteHeader(status)
@@ -113,12 +113,12 @@ func start(t *testing.T, change func(*site, *Options)) *site {
 }
 
 // answer is that to a push; a body that names a status is answered with it.
-func (s *site) answer(path, authorization string, body, dst []byte) (status int, later bool, answer []byte) {
+func (s *site) answer(path, authorization string, body, dst []byte) (status, later int, answer []byte) {
 	s.pushes.Add(1)
 	s.during()
 	status = http.StatusOK
 	if string(body) == "unavailable" {
-		status, later = http.StatusServiceUnavailable, true
+		status, later = http.StatusServiceUnavailable, 1
 	}
 	return status, later, fmt.Appendf(dst, "%s %q %s\n", path, authorization, body)
 }

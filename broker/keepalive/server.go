@@ -16,8 +16,8 @@ import (
 type Options struct {
 	Paths []string // those that Answer knows
 	// Answer answers POST path. authorization is the header's value. Nothing of body may be kept. The answer, in
-	// JSON, is appended to dst or newly made; later asks the caller to come back in a second.
-	Answer  func(path, authorization string, body, dst []byte) (status int, later bool, answer []byte)
+	// JSON, is appended to dst or newly made; later, if above 0, asks the caller to come back after so many seconds.
+	Answer  func(path, authorization string, body, dst []byte) (status, later int, answer []byte)
 	MaxBody int // bytes; what is longer is for net/http to refuse
 
 	Idle     time.Duration // between two requests; up to an eighth less

@@ -44,6 +44,7 @@ func (s *Session) subscribe(req wire.Request) {
 		return
 	}
 	if s.channels() >= s.m.opts.MaxChannels {
+		s.m.opts.Metrics.Refused("channels")
 		s.refuse(req.Ref, wire.Errorf(wire.RateLimited, "channel %s: the connection has %d channels, at most that many are allowed",
 			req.Channel, s.m.opts.MaxChannels))
 		return

@@ -34,6 +34,7 @@ func (s *Session) connect(req wire.Request) {
 		return
 	}
 	s.state, s.inbox.auto = connecting, req.Ack == "auto"
+	s.Heard()
 	if s.client = req.Client; s.client == "" {
 		s.client = "c-" + crand.Text()[:16]
 	}
@@ -180,6 +181,9 @@ func (s *Session) connectFailed(ref wire.Ref, err error) {
 		return
 	}
 	refusal := s.m.refusal(bindError(s.client, err))
+	if errors.Is(err, registry.ErrTooManyClients) {
+		s.m.opts.Metrics.Refused("user_connections")
+	}
 	s.refuse(ref, refusal)
 	switch refusal.Code {
 	case wire.Unauthorized:
@@ -205,7 +209,7 @@ func bindError(client string, err error) error {
 	case errors.Is(err, queue.ErrTaken):
 		return wire.Errorf(wire.Forbidden, "client %s: it belongs to another user, and is online or has messages waiting", client)
 	case errors.Is(err, registry.ErrTooManyClients):
-		return wire.Errorf(wire.RateLimited, "the user has %d clients online, at most that many are allowed", registry.MaxClients)
+		return wire.Errorf(wire.RateLimited, "the user has as many clients online as are allowed")
 	}
 	return err
 }

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"switchboard/broker/limit"
 	"switchboard/broker/loop"
 	"switchboard/broker/transport"
 	"switchboard/broker/work"
@@ -22,6 +23,9 @@ type Manager struct {
 
 	deadlines *work.Deadlines
 	ticks     struct{ connect, ping, slow uint32 } // durations in ticks
+	messages  limit.Rate                           // of a connection
+	bytes     limit.Rate                           // of the same
+	began     time.Time
 
 	now   atomic.Uint32 // ticks since the start, one a second
 	count atomic.Int64  // sessions, connected or not
@@ -46,7 +50,9 @@ func New(opts Options) *Manager {
 	m.ticks.connect = ticks(m.opts.ConnectTimeout)
 	m.ticks.ping = ticks(m.opts.Ping)
 	m.ticks.slow = ticks(m.opts.SlowAfter)
-	m.unix = time.Now().Unix()
+	m.messages, m.bytes = limit.PerSecond(opts.MessageRate), limit.PerSecond(opts.ByteRate)
+	m.began = time.Now()
+	m.unix = m.began.Unix()
 	for _, l := range opts.Loops {
 		m.shards = append(m.shards, newShard(m, l))
 	}

@@ -81,6 +81,9 @@ type Options struct {
 	MaxMessage int
 	// MaxChannels is the most subscriptions of one connection. Zero means 128.
 	MaxChannels int
+	// MessageRate is the most messages a second from one connection, and ByteRate the most bytes, both with a burst of
+	// four seconds' worth. Acknowledgements and pongs are no messages. Zero means any number.
+	MessageRate, ByteRate int
 	// Ping is the interval of signs of life. Zero means 25 s.
 	Ping time.Duration
 	// ConnectTimeout is how long a connection may go without connect. Zero means 10 s.

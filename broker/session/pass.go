@@ -7,9 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/time/rate"
-
 	"switchboard/broker/hub"
+	"switchboard/broker/limit"
 	"switchboard/broker/namespace"
 	"switchboard/internal/wire"
 	"switchboard/queue"
@@ -20,7 +19,7 @@ import (
 type pass struct {
 	info   json.RawMessage
 	grants namespace.Grants
-	paces  map[*namespace.Rule]*rate.Limiter // of the namespaces that the client publishes to, if they limit the rate
+	paces  map[*namespace.Rule]limit.Bucket // of the namespaces that the client publishes to, if they limit the rate
 }
 
 func (s *Session) pass() *pass {
@@ -85,14 +84,12 @@ func (s *Session) pace(r *namespace.Rule, channel string) error {
 		e.pass = new(pass)
 	}
 	if e.pass.paces == nil {
-		e.pass.paces = make(map[*namespace.Rule]*rate.Limiter)
+		e.pass.paces = make(map[*namespace.Rule]limit.Bucket)
 	}
-	limiter := e.pass.paces[r]
-	if limiter == nil {
-		limiter = rate.NewLimiter(rate.Limit(r.PublishRate), r.Burst())
-		e.pass.paces[r] = limiter
-	}
-	if limiter.AllowN(time.Now(), 1) {
+	bucket := e.pass.paces[r]
+	wait := bucket.Take(limit.New(r.PublishRate, r.Burst()), 1, s.m.since())
+	e.pass.paces[r] = bucket
+	if wait == 0 {
 		return nil
 	}
 	s.m.opts.Metrics.Refused("publish_rate")

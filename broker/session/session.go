@@ -60,6 +60,7 @@ type extra struct {
 	more    []*hub.Subscription // to other channels than the first
 	waiting []wire.Request      // come while busy
 	pass    *pass               // what the token gives besides the user and its end, and what was used; nil for nothing
+	pace    *pace               // what was used of its rates; nil for who sends no more than now and then
 	backlog uint32              // the tick that found the socket backed up, without a break since, or 0
 	replied int32               // bytes of replies written behind the backlog
 	told    []told              // of whose coming and going it is told
@@ -75,7 +76,7 @@ func (s *Session) need() *extra {
 
 // spare lets s.extra go when there is nothing in it.
 func (s *Session) spare() {
-	if e := s.extra; e != nil && len(e.more) == 0 && len(e.waiting) == 0 && e.pass == nil && len(e.told) == 0 &&
+	if e := s.extra; e != nil && len(e.more) == 0 && len(e.waiting) == 0 && e.pass == nil && e.pace == nil && len(e.told) == 0 &&
 		e.backlog == 0 && e.replied == 0 {
 		s.extra = nil
 	}
@@ -91,6 +92,7 @@ func (s *Session) waiting() int {
 
 // Receive is transport.Receiver's.
 func (s *Session) Receive(raw []byte) {
+	often := s.heardNow()
 	s.Heard()
 	if s.state == closed {
 		return
@@ -99,7 +101,13 @@ func (s *Session) Receive(raw []byte) {
 	if err != nil {
 		var partial struct{ Ref wire.Ref }
 		_ = json.Unmarshal(raw, &partial) // for the ref, if it can be read
-		s.reject(partial.Ref, err)
+		req = wire.Request{Ref: partial.Ref}
+	}
+	if !s.paced(req, len(raw), often) {
+		return
+	}
+	if err != nil {
+		s.reject(req.Ref, err)
 		if s.state == fresh || !bytes.HasPrefix(bytes.TrimSpace(raw), []byte{'{'}) || !json.Valid(raw) {
 			s.close(wire.CloseBadRequest, "not a JSON object of this protocol", 0)
 		}
@@ -110,6 +118,10 @@ func (s *Session) Receive(raw []byte) {
 
 // handle acts on a message at once, or lets it wait for its turn.
 func (s *Session) handle(req wire.Request) {
+	if s.state == fresh && req.Type != wire.TypeConnect {
+		s.start(req) // refuses it
+		return
+	}
 	switch req.Type {
 	case wire.TypePong:
 		return
@@ -243,15 +255,25 @@ func (s *Session) reply(e wire.Event) {
 
 // TooLarge is transport.Receiver's.
 func (s *Session) TooLarge() {
+	often := s.heardNow()
 	s.Heard()
+	if s.state == closed || !s.paced(wire.Request{}, s.m.opts.MaxMessage, often) {
+		return
+	}
 	s.reject(wire.Ref{}, wire.Errorf(wire.TooLarge, "the message was skipped: at most %d bytes are allowed", s.m.opts.MaxMessage))
+	if s.state == fresh {
+		s.close(wire.CloseBadRequest, "connect comes first", 0)
+	}
 }
 
 // Broken is transport.Receiver's.
 func (s *Session) Broken(string) { s.end(wire.CloseBadRequest) }
 
-// Heard is transport.Receiver's.
+// Heard is transport.Receiver's. The time for connect is not made longer by anything else.
 func (s *Session) Heard() {
+	if s.state == fresh {
+		return
+	}
 	s.heard = s.m.now.Load()
 	s.pinged = false
 }
@@ -363,6 +385,7 @@ func (s *Session) tick(now uint32, unix int64) {
 	if s.unasserted {
 		s.assertLater(true, func() {})
 	}
+	s.calm()
 }
 
 // caughtUp begins anew to count what happens behind a backlog.

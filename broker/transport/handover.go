@@ -10,6 +10,8 @@ import (
 
 	"github.com/gobwas/ws"
 	"github.com/panjf2000/gnet/v2"
+
+	"switchboard/broker/limit"
 )
 
 // maxHandOvers is how many connections are handed over at once: each has two descriptors until its new loop
@@ -26,8 +28,8 @@ type handedOver struct {
 // handOver upgrades a request and gives its connection to the Poller. With 15,000 connections that is 2.5 KB for each
 // instead of 14.5, and 143 µs of CPU to connect and subscribe instead of 224; a delivery is one write of a loop. It is
 // false, and nothing has happened, where that cannot be: with TLS, with compression, and for handshakes that the
-// library refuses better.
-func (w *Web) handOver(rw http.ResponseWriter, r *http.Request, place *gatedConn) bool {
+// library refuses better. address is that of a connection of a proxy.
+func (w *Web) handOver(rw http.ResponseWriter, r *http.Request, place *gatedConn, address limit.Place) bool {
 	if w.Poller == nil || place == nil || !w.Poller.takes(place) || !upgradable(r) {
 		return false
 	}
@@ -36,12 +38,16 @@ func (w *Web) handOver(rw http.ResponseWriter, r *http.Request, place *gatedConn
 	}
 	conn, buffered, _, err := ws.HTTPUpgrader{}.Upgrade(r, rw)
 	if err != nil {
+		w.limits.Addresses.Leave(address)
 		if conn != nil {
 			_ = conn.Close()
 		}
 		return true // it is answered, or the client is gone
 	}
 	early, _ := buffered.Reader.Peek(buffered.Reader.Buffered())
+	if address != 0 { // it goes with the connection from here on; that of the proxy itself is not counted
+		place.address = address
+	}
 	if err := w.Poller.adopt(place, helloOf(r), early); err != nil {
 		_ = place.Close()
 	}
@@ -96,7 +102,7 @@ func (p *Poller) adopt(place *gatedConn, hello Hello, early []byte) error {
 	}
 	p.hands <- struct{}{}
 	defer func() { <-p.hands }()
-	c := &pollerConn{handed: &handedOver{poller: p, hello: hello}}
+	c := &pollerConn{handed: &handedOver{poller: p, hello: hello}, address: place.address}
 	c.handed.early.Write(early)
 	ctx := gnet.NewNetConnContext(gnet.NewContext(context.Background(), c), place.Conn)
 	done, err := p.engine.Register(ctx) // closes place.Conn, whose descriptor it has copied

@@ -5,6 +5,8 @@ import (
 	"crypto/tls"
 	"net"
 	"sync"
+
+	"switchboard/broker/limit"
 )
 
 // Listener counts the connections of an HTTP listener against the same Gate as the
@@ -13,6 +15,9 @@ type Listener struct {
 	net.Listener
 	Gate    *Gate
 	Reserve *Gate
+
+	Addresses *limit.Addresses // nil limits none
+	Away      *Gate            // of those that Addresses refuses and that may read why; nil for none
 }
 
 // Accept implements net.Listener. A connection for which there is no place at all is closed.
@@ -22,22 +27,40 @@ func (l Listener) Accept() (net.Conn, error) {
 		if err != nil {
 			return nil, err
 		}
+		address, refusal := l.enter(c)
+		if refusal != nil {
+			l.turnAway(c, refusal)
+			continue
+		}
 		for _, gate := range []*Gate{l.Gate, l.Reserve} {
 			if gate.Enter() {
-				return &gatedConn{Conn: c, gate: gate, reserved: gate == l.Reserve}, nil
+				return &gatedConn{
+					Conn: c, gate: gate, reserved: gate == l.Reserve, addresses: l.Addresses, address: address,
+				}, nil
 			}
 		}
+		l.Addresses.Leave(address)
 		_ = c.Close()
 	}
+}
+
+// enter counts the address of a connection.
+func (l Listener) enter(c net.Conn) (limit.Place, *limit.Refusal) {
+	if l.Addresses == nil {
+		return 0, nil
+	}
+	return l.Addresses.Enter(addressOf(c.RemoteAddr()))
 }
 
 // gatedConn gives its place back when it is closed.
 type gatedConn struct {
 	net.Conn
-	gate     *Gate
-	reserved bool
-	unread   []byte // read already, by whoever had the connection before
-	leave    sync.Once
+	gate      *Gate
+	addresses *limit.Addresses
+	unread    []byte // read already, by whoever had the connection before
+	leave     sync.Once
+	address   limit.Place
+	reserved  bool
 }
 
 // Read implements net.Conn.
@@ -57,7 +80,10 @@ func (c *gatedConn) Unread(p []byte) { c.unread = p }
 
 // Close implements net.Conn.
 func (c *gatedConn) Close() error {
-	c.leave.Do(c.gate.Leave)
+	c.leave.Do(func() {
+		c.gate.Leave()
+		c.addresses.Leave(c.address)
+	})
 	return c.Conn.Close()
 }
 

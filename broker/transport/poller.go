@@ -14,6 +14,7 @@ import (
 	"github.com/panjf2000/gnet/v2"
 	"github.com/rs/zerolog"
 
+	"switchboard/broker/limit"
 	"switchboard/broker/loop"
 	"switchboard/internal/wire"
 )
@@ -221,7 +222,14 @@ func (p *Poller) OnOpen(c gnet.Conn) ([]byte, gnet.Action) {
 	}
 	pc := &pollerConn{loop: p.loopOf(c.EventLoop()), conn: c}
 	if p.stopping.Load() || !p.limits.Gate.Enter() {
-		return p.turnAway(pc)
+		return p.turnAway(pc, "no room for another connection", overloadedMS)
+	}
+	if a := p.limits.Addresses; a != nil {
+		var refusal *limit.Refusal
+		if pc.address, refusal = a.Enter(addressOf(c.RemoteAddr())); refusal != nil {
+			p.limits.Gate.Leave()
+			return p.turnAway(pc, refusal.Detail, max(1000, refusal.Wait.Milliseconds()))
+		}
 	}
 	c.SetContext(pc)
 	pc.loop.await(pc, p.handshakeTime)
@@ -230,14 +238,13 @@ func (p *Poller) OnOpen(c gnet.Conn) ([]byte, gnet.Action) {
 
 // turnAway closes a connection that there is no room for. The first ones may linger, like
 // every connection that is closed from here.
-func (p *Poller) turnAway(pc *pollerConn) ([]byte, gnet.Action) {
-	const detail = "no room for another connection"
+func (p *Poller) turnAway(pc *pollerConn, detail string, afterMS int64) ([]byte, gnet.Action) {
 	if !p.reserve.Enter() {
-		return closing(wire.CloseOverloaded, detail, overloadedMS).Line(), gnet.Close
+		return closing(wire.CloseOverloaded, detail, afterMS).Line(), gnet.Close
 	}
 	pc.conn.SetContext(pc)
 	pc.reserved, pc.state = true, lines
-	pc.Close(wire.CloseOverloaded, detail, overloadedMS)
+	pc.Close(wire.CloseOverloaded, detail, afterMS)
 	return nil, gnet.None
 }
 
@@ -262,6 +269,7 @@ func (p *Poller) OnClose(c gnet.Conn, _ error) gnet.Action {
 		p.reserve.Leave()
 	} else {
 		p.limits.Gate.Leave()
+		p.limits.Addresses.Leave(pc.address)
 	}
 	return gnet.None
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/panjf2000/gnet/v2"
 	"golang.org/x/sys/unix"
 
+	"switchboard/broker/limit"
 	"switchboard/internal/wire"
 )
 
@@ -33,7 +34,8 @@ type pollerConn struct {
 	handed *handedOver // from net/http, as long as something of it is unread
 
 	state    state
-	reserved bool // turned away: its place is one of the reserve
+	reserved bool        // turned away: its place is one of the reserve
+	address  limit.Place // among the addresses
 }
 
 // read hands every whole message on; what is incomplete stays in gnet's buffer.

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"strconv"
 	"unicode/utf8"
 
 	"github.com/gobwas/ws"
@@ -70,6 +71,7 @@ func (h *handshake) Read(p []byte) (int, error) { return h.Reader.Read(p) }
 
 func (c *pollerConn) upgrader(hello *Hello) ws.Upgrader {
 	var host, origin string
+	var forwarded []string
 	return ws.Upgrader{
 		OnRequest: func(uri []byte) error {
 			u, err := url.ParseRequestURI(string(uri))
@@ -88,16 +90,37 @@ func (c *pollerConn) upgrader(hello *Hello) ws.Upgrader {
 			if bytes.EqualFold(key, []byte("Origin")) {
 				origin = string(value)
 			}
+			if c.loop.poller.limits.Addresses != nil && bytes.EqualFold(key, []byte("X-Forwarded-For")) {
+				forwarded = append(forwarded, string(value))
+			}
 			return nil
 		},
 		OnBeforeUpgrade: func() (ws.HandshakeHeader, error) {
 			if c.loop.poller.limits.Origin(origin, host) {
-				return nil, nil
+				return nil, c.enterForwarded(forwarded)
 			}
 			return nil, ws.RejectConnectionError(ws.RejectionStatus(http.StatusForbidden),
 				ws.RejectionReason("origin "+origin+" is not allowed"))
 		},
 	}
+}
+
+// enterForwarded counts the connection for whom a proxy names; others count already.
+func (c *pollerConn) enterForwarded(values []string) error {
+	a := c.loop.poller.limits.Addresses
+	if a == nil {
+		return nil
+	}
+	place, refusal := a.Enter(a.Forwarded(addressOf(c.conn.RemoteAddr()), values))
+	if refusal != nil {
+		after := http.Header{"Retry-After": {strconv.Itoa(refusal.Seconds())}}
+		return ws.RejectConnectionError(ws.RejectionStatus(http.StatusTooManyRequests),
+			ws.RejectionReason(refusal.Detail), ws.RejectionHeader(ws.HandshakeHeaderHTTP(after)))
+	}
+	if place != 0 {
+		c.address = place
+	}
+	return nil
 }
 
 // refuse answers with an HTTP error and ends the connection.

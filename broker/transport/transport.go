@@ -4,6 +4,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"switchboard/broker/limit"
 	"switchboard/broker/loop"
 	"switchboard/internal/wire"
 )
@@ -53,6 +54,8 @@ type Accept func(l *loop.Loop, c Conn, hello Hello) Receiver
 type Limits struct {
 	Message int // bytes of one message from a client
 	Gate    *Gate
+	// Addresses counts the connections of each. Nil limits none.
+	Addresses *limit.Addresses
 	// Origin says whether a browser page of that origin may connect to host.
 	Origin func(origin, host string) bool
 }

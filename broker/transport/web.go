@@ -100,10 +100,16 @@ func (w *Web) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 		noRoom(rw)
 		return
 	}
-	if w.handOver(rw, r, place) {
+	address, refusal := w.limits.enterForwarded(r)
+	if refusal != nil {
+		tooMany(rw, refusal)
+		return
+	}
+	if w.handOver(rw, r, place, address) {
 		return
 	}
 	if !w.enter() {
+		w.limits.Addresses.Leave(address)
 		noRoom(rw)
 		return
 	}
@@ -120,6 +126,7 @@ func (w *Web) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	var socket net.Conn
 	ws, err := websocket.Accept(smallBuffers{rw, &socket}, r, opts)
 	if err != nil {
+		w.limits.Addresses.Leave(address)
 		w.conns.Done()
 		return // Accept has answered
 	}
@@ -131,6 +138,7 @@ func (w *Web) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	// A goroutine of its own lets net/http's handler go, with its stack and buffers.
 	go func() {
 		defer w.conns.Done()
+		defer w.limits.Addresses.Leave(address)
 		l.Post(func() { c.open(w.accept(l.Loop, c, hello)) })
 		c.readLoop(w.limits.Message)
 	}()

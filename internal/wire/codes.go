@@ -1,6 +1,9 @@
 package wire
 
-import "fmt"
+import (
+	"fmt"
+	"time"
+)
 
 // ErrorCode says why one message or one HTTP call was refused.
 type ErrorCode string
@@ -21,6 +24,7 @@ const (
 type Error struct {
 	Code    ErrorCode
 	Message string
+	After   time.Duration // with RateLimited: when it may pass; 0 where that is not known
 }
 
 func (e *Error) Error() string { return string(e.Code) + ": " + e.Message }

@@ -1,0 +1,85 @@
+package api
+
+import (
+	"fmt"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"switchboard/broker/limit"
+	"switchboard/broker/namespace"
+	"switchboard/internal/wire"
+)
+
+// TestPushRate spends what an API key may push, by both ways in.
+func TestPushRate(t *testing.T) {
+	one := `{"channel":"news","data":1}`
+	batch := func(n int) string { return `{"messages":[` + strings.Repeat(one+",", n-1) + one + `]}` }
+	type call struct {
+		after      time.Duration
+		key        string
+		path, body string
+		status     int
+		retry      string
+	}
+	const ms = time.Millisecond
+	for name, calls := range map[string][]call{
+		"pushes": {
+			{0, "a", PathPush, one, 200, ""}, {0, "a", PathPush, one, 200, ""}, {0, "a", PathPush, one, 200, ""}, {0, "a", PathPush, one, 200, ""},
+			{0, "a", PathPush, one, 429, "1"}, {0, "b", PathPush, one, 200, ""},
+			{999 * ms, "a", PathPush, one, 429, "1"}, {1 * ms, "a", PathPush, one, 200, ""}, {0, "a", PathPush, one, 429, "1"},
+		},
+		"each of a batch": {{0, "a", PathBatch, batch(4), 200, ""}, {0, "a", PathPush, one, 429, "1"}, {0, "a", PathBatch, batch(2), 429, "1"}},
+		"a large batch": {
+			{0, "a", PathBatch, batch(10), 200, ""}, {0, "a", PathPush, one, 429, "7"},
+			{6999 * ms, "a", PathPush, one, 429, "1"}, {1 * ms, "a", PathPush, one, 200, ""},
+		},
+		"each target": {
+			{0, "a", PathPush, `{"clients":["1","2","3","4"],"data":1}`, 200, ""}, {0, "a", PathPush, `{"client":"1","data":1}`, 429, "1"},
+			{0, "a", PathPush, `{"all":true,"data":1}`, 429, "1"}, {0, "a", PathPush, `{"user":"x","data":1}`, 429, "1"},
+		},
+		"what is refused costs nothing": {
+			{0, "a", PathPush, `{"channel":"$all","data":1}`, 403, ""}, {0, "a", PathPush, `{"channel":"news"}`, 400, ""},
+			{0, "a", PathBatch, batch(4), 200, ""}, {0, "a", PathPush, `{"channel":"$all","data":1}`, 403, ""},
+		},
+		"without a limit": {{0, "none", PathBatch, batch(1000), 200, ""}, {0, "none", PathBatch, batch(1000), 200, ""}},
+	} {
+		for _, kept := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, kept alive %v", name, kept), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					buckets := map[string]*limit.Shared{"a": limit.NewShared(limit.PerSecond(1)), "b": limit.NewShared(limit.PerSecond(1))}
+					refused, open := 0, namespace.Open()
+					h := New(Options{
+						Pusher: accepting{}, MaxMessage: 100, MaxBatch: 1000, Namespaces: func() *namespace.Set { return open },
+						Authorize: func(key, _ string) (*limit.Shared, error) { return buckets[key], nil },
+						Pushed: func(_, code string) {
+							if code == string(wire.RateLimited) {
+								refused++
+							}
+						},
+					})
+					for i, c := range calls {
+						<-time.After(c.after)
+						before, retry, text, status := refused, "", "", 0
+						if kept {
+							a := h.Push(c.path, c.key, []byte(c.body), nil)
+							if status, text = a.Status, string(a.Body); a.RetryAfter > 0 {
+								retry = fmt.Sprint(a.RetryAfter)
+							}
+						} else {
+							w, r := httptest.NewRecorder(), httptest.NewRequest("POST", c.path, strings.NewReader(c.body))
+							r.Header.Set("Authorization", c.key)
+							h.ServeHTTP(w, r)
+							status, text, retry = w.Code, w.Body.String(), w.Header().Get("Retry-After")
+						}
+						if status != c.status || retry != c.retry || (status == 429) != (strings.Contains(text, "rate_limited") && refused > before) {
+							t.Errorf("call %d: %d %q %s, counted %d; want %d %q", i, status, retry, text, refused-before, c.status, c.retry)
+						}
+					}
+				})
+			})
+		}
+	}
+}
