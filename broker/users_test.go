@@ -3,8 +3,11 @@ package broker_test
 import (
 	"fmt"
 	"testing"
+	"time"
 
+	"switchboard/broker"
 	"switchboard/queue"
+	"switchboard/registry"
 )
 
 // TestDeviceOfAnotherUser: a client id belongs to the user it was last used by, until that one is
@@ -79,4 +82,38 @@ func TestUserKnowsItsDevices(t *testing.T) {
 	phone = ways["tcp"](t, i)
 	phone.connect("phone", "alice")
 	phone.expect(object{"type": "message", "data": 1})
+}
+
+// TestOnlineWithTheLease: whether a user is online follows the leases of this moment, not those of the last beat.
+func TestOnlineWithTheLease(t *testing.T) {
+	s, _ := redisStore(t, shared.Client(t), time.Minute)
+	i := start(t, s, func(o *broker.Options) { o.Beat = time.Minute })
+	i.ready(t, 200)
+	other, ctx := registry.Server{ID: "other"}, t.Context()
+	is := func(online bool, when string) {
+		t.Helper()
+		status, answer := i.call(t, "POST", "/v1/users/query", `{"users":["alice","nobody"]}`)
+		if want := fmt.Sprintf(`[map[online:%t user:alice] map[online:false user:nobody]]`, online); status != 200 || fmt.Sprint(answer["users"]) != want {
+			t.Errorf("%s the answer is %d, %v, want %s", when, status, answer["users"], want)
+		}
+		status, answer = i.call(t, "GET", "/v1/users/alice", "")
+		if status != 200 || answer["online"] != online {
+			t.Errorf("%s alice is %v, want online %t", when, answer, online)
+		}
+	}
+	fence, err := s.queue.Bind(ctx, queue.Claim{Client: "phone", User: "alice", Server: other.ID})
+	if err == nil {
+		err = s.registry.BindUser(ctx, "alice", registry.Binding{Client: "phone", Server: other.ID, Generation: fence.Generation})
+	}
+	if err == nil {
+		err = s.registry.Join(ctx, other)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	is(true, "with a lease")
+	if err := s.registry.Leave(ctx, other.ID); err != nil {
+		t.Fatal(err)
+	}
+	is(false, "without it")
 }

@@ -43,6 +43,8 @@ type Queue interface {
 // Presence says who is in the channels.
 type Presence interface {
 	Page(ctx context.Context, channel, cursor string, limit int) (presence.Page, error)
+	// Leased says which of the servers have a lease at this moment.
+	Leased(ctx context.Context, servers []string) (map[string]bool, error)
 }
 
 // Cluster is the instances as one: what must be asked of, or told to, the server that

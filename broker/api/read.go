@@ -3,6 +3,7 @@ package api
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"encoding/json"
 	"net/http"
 	"slices"
@@ -164,7 +165,7 @@ func (a api) user(w http.ResponseWriter, r *http.Request) {
 			if err != nil || !known || c.User != user {
 				return err
 			}
-			d := device{Client: b.Client, Server: c.Server, Online: a.Cluster.Live(c.Server), Queued: c.Queued}
+			d := device{Client: b.Client, Server: c.Server, Queued: c.Queued}
 			if !c.Since.IsZero() {
 				d.Since = c.Since.UnixMilli()
 			}
@@ -172,9 +173,17 @@ func (a api) user(w http.ResponseWriter, r *http.Request) {
 			return nil
 		})
 	}
-	if err := group.Wait(); err != nil {
+	err = group.Wait()
+	var leased map[string]bool
+	if err == nil {
+		leased, err = leasedOf(r.Context(), a, devices, func(d device) string { return d.Server })
+	}
+	if err != nil {
 		a.fail(w, err)
 		return
+	}
+	for i := range devices {
+		devices[i].Online = leased[devices[i].Server]
 	}
 	devices = slices.DeleteFunc(devices, func(d device) bool { return d.Client == "" })
 	online := slices.ContainsFunc(devices, func(d device) bool { return d.Online })
@@ -204,13 +213,17 @@ func (a api) query(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	found, err := a.Registry.Users(r.Context(), body.Users)
+	var leased map[string]bool
+	if err == nil {
+		leased, err = leasedOf(r.Context(), a, slices.Concat(found...), func(b registry.Binding) string { return b.Server })
+	}
 	if err != nil {
 		a.fail(w, err)
 		return
 	}
 	rows := make([]row, len(body.Users))
 	for i, bindings := range found {
-		rows[i] = row{body.Users[i], slices.ContainsFunc(bindings, func(b registry.Binding) bool { return a.Cluster.Live(b.Server) })}
+		rows[i] = row{body.Users[i], slices.ContainsFunc(bindings, func(b registry.Binding) bool { return leased[b.Server] })}
 	}
 	write(w, http.StatusOK, map[string]any{"users": rows})
 }
@@ -260,4 +273,16 @@ func (a api) servers(w http.ResponseWriter, r *http.Request) {
 		})
 	}
 	write(w, http.StatusOK, map[string]any{"servers": rows})
+}
+
+// leasedOf says which servers of these have a lease at this moment: with it what a killed server held is offline, in any answer.
+func leasedOf[T any](ctx context.Context, a api, held []T, server func(T) string) (map[string]bool, error) {
+	var servers []string
+	for _, h := range held {
+		if s := server(h); s != "" {
+			servers = append(servers, s)
+		}
+	}
+	slices.Sort(servers)
+	return a.Presence.Leased(ctx, slices.Compact(servers))
 }

@@ -51,6 +51,15 @@ func (p *Presence) leased(ctx context.Context, channel string) ([]string, error)
 	if err != nil {
 		return nil, err
 	}
+	live, err := p.Leased(ctx, servers)
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(servers, func(s string) bool { return !live[s] }), nil
+}
+
+// Leased says which of the servers have a lease at this moment, and not as of this server's last beat.
+func (p *Presence) Leased(ctx context.Context, servers []string) (map[string]bool, error) {
 	live := make([]bool, len(servers))
 	group, ctx := errgroup.WithContext(ctx)
 	for i, server := range servers {
@@ -62,8 +71,11 @@ func (p *Presence) leased(ctx context.Context, channel string) ([]string, error)
 	if err := group.Wait(); err != nil {
 		return nil, err
 	}
-	i := -1
-	return slices.DeleteFunc(servers, func(string) bool { i++; return !live[i] }), nil
+	leased := make(map[string]bool, len(servers))
+	for i, server := range servers {
+		leased[server] = live[i]
+	}
+	return leased, nil
 }
 
 func (p *Presence) countUsers(ctx context.Context, channel string, servers []string) (int, error) {
