@@ -115,11 +115,11 @@ func (p *Presence) store(channel string, changes map[string]change, whole bool) 
 		}
 		p.tell(channel, update{server, changed.Prev, changed.Version, !whole, part}, changed.Watchers)
 	}
-	if p.opts.Leased() {
+	if p.opts.Leased() && p.opts.ServerID() == server {
 		return nil
 	}
-	// A server that was suspended meanwhile may have been declared dead and cleaned: nobody else would
-	// ever take back what it has just written.
+	// A server that was suspended meanwhile may have been declared dead and cleaned, and may have another name by now: nobody
+	// else would ever take back what it has just written.
 	buried, err := p.opts.Store.Buried(ctx, server)
 	if err == nil && buried {
 		err = p.opts.Store.UnbindChannel(ctx, server, channel)

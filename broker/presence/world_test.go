@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -36,10 +37,12 @@ type world struct {
 type node struct {
 	*Presence
 	w     *world
-	id    string
 	loops []*loop.Loop
 
 	mu      sync.Mutex // guards the fields below
+	id      string     // changed by the test alone, which reads it without the lock
+	lapsed  bool       // its lease has ended, and it has not renewed it
+	stopped chan struct{}
 	here    map[string]registry.Member
 	refused int  // calls to the store that shall fail
 	after   bool // they fail after they were carried out
@@ -52,8 +55,8 @@ func newWorld(t *testing.T, seed uint64, large int, names ...string) *world {
 	for _, id := range names {
 		n := &node{w: w, id: id, loops: []*loop.Loop{loop.New(0), loop.New(1)}, here: map[string]registry.Member{}}
 		n.Presence = New(Options{
-			Store: faulty{w.store, n}, Pool: work.New(4), Loops: n.loops, ServerID: func() string { return id },
-			Leased: func() bool { return true }, Tell: w.tell, Members: n.members, Large: large,
+			Store: faulty{w.store, n}, Pool: work.New(4), Loops: n.loops, ServerID: n.name, Leased: n.leased,
+			Tell: n.tell, Members: n.members, Large: large,
 			Hold: func(string) func() { return func() {} },
 		})
 		w.nodes[id] = n
@@ -74,11 +77,9 @@ func (w *world) check(err error) {
 // look tells everybody who is alive.
 func (w *world) look() {
 	for _, n := range w.nodes {
-		live := map[string]bool{}
-		for id := range w.live {
-			live[id] = true
+		if n.stopped == nil {
+			n.SetLive(maps.Clone(w.live))
 		}
-		n.SetLive(live)
 	}
 }
 
@@ -87,8 +88,41 @@ func (w *world) tell(server string, h peer.Hint) {
 	deaf := w.deaf
 	w.mu.Unlock()
 	w.dawdle()
-	if n := w.nodes[server]; n != nil && !deaf {
-		n.Hint(h)
+	for _, n := range w.nodes {
+		if !deaf && n.name() == server {
+			go func() { // it waits in the socket of a server that is stopped
+				n.goesOn()
+				n.Hint(h)
+			}()
+		}
+	}
+}
+
+// tell is a server's part of it.
+func (n *node) tell(server string, h peer.Hint) {
+	n.goesOn()
+	n.w.tell(server, h)
+}
+
+func (n *node) name() string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.id
+}
+
+func (n *node) leased() bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return !n.lapsed
+}
+
+// goesOn waits while the server is stopped.
+func (n *node) goesOn() {
+	n.mu.Lock()
+	stopped := n.stopped
+	n.mu.Unlock()
+	if stopped != nil {
+		<-stopped
 	}
 }
 
@@ -142,6 +176,7 @@ type faulty struct {
 }
 
 func (f faulty) fails() (before, after bool) {
+	f.n.goesOn()
 	f.n.mu.Lock()
 	defer f.n.mu.Unlock()
 	if f.n.refused == 0 {
@@ -159,6 +194,7 @@ func (f faulty) ChangePresence(ctx context.Context, server, channel string, c re
 	f.n.w.dawdle()
 	changed, err := f.Memory.ChangePresence(ctx, server, channel, c)
 	f.n.w.dawdle()
+	f.n.goesOn()
 	if after {
 		return registry.PresenceChanged{}, errAway
 	}
@@ -170,6 +206,7 @@ func (f faulty) Roster(ctx context.Context, server, channel string) (registry.Ro
 		return registry.Roster{}, errAway
 	}
 	f.n.w.dawdle()
+	defer f.n.goesOn()
 	defer f.n.w.dawdle()
 	return f.Memory.Roster(ctx, server, channel)
 }
@@ -189,7 +226,9 @@ func (w *world) hear(deaf bool) {
 	w.mu.Unlock()
 	if was && !deaf {
 		for _, n := range w.nodes {
-			n.Missed()
+			if n.stopped == nil {
+				n.Missed()
+			}
 		}
 	}
 }
@@ -199,7 +238,9 @@ func (w *world) settle() {
 	for range 3 {
 		w.pass()
 		for _, n := range w.nodes {
-			n.Tick()
+			if n.stopped == nil {
+				n.Tick()
+			}
 		}
 	}
 	w.pass()
@@ -214,8 +255,8 @@ func (w *world) pass() {
 // truth is who is on live servers.
 func (w *world) truth() []string {
 	var list []string
-	for id, n := range w.nodes {
-		if w.live[id] {
+	for _, n := range w.nodes {
+		if w.live[n.id] {
 			for client := range n.here {
 				list = append(list, client)
 			}

@@ -1,0 +1,201 @@
+package presence
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"testing/synctest"
+
+	"switchboard/registry"
+)
+
+// TestBurials has servers stop in the middle of what they do, for so long that their leases end or that they are declared dead
+// and cleaned; then they go on, as themselves or under another name. Watchers at all of them are told of each coming and
+// going once, and of those that are dead nothing stays in the store.
+func TestBurials(t *testing.T) {
+	for seed := range uint64(200) {
+		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { burials(t, seed) })
+		})
+	}
+}
+
+// cemetery is a world in which servers stop.
+type cemetery struct {
+	*world
+	place map[string]registry.Member // where a client was seen last; User is the server
+	last  int64                      // generation, and names
+	owed  map[*node][]func()         // what stopped servers find when they go on
+	dead  []string
+}
+
+func burials(t *testing.T, seed uint64) {
+	w := newWorld(t, seed, 1000, "a", "b", "c")
+	c := &cemetery{world: w, place: map[string]registry.Member{}, owed: map[*node][]func(){}}
+	names := []string{"a", "b", "c"}
+	watchers := map[string]*watcher{}
+	for _, name := range names {
+		watchers[name] = w.nodes[name].watch("watcher of " + name)
+	}
+	for range 60 {
+		name := names[w.draw(3)]
+		n, client := w.nodes[name], fmt.Sprint("client-", w.draw(6))
+		switch w.draw(12) {
+		case 0, 1, 2, 3:
+			c.comes(client, name)
+		case 4, 5:
+			c.goes(client)
+		case 6:
+			if n.stopped == nil {
+				n.mu.Lock()
+				n.stopped = make(chan struct{})
+				n.mu.Unlock()
+			}
+		case 7:
+			c.lapse(n)
+		case 8:
+			c.bury(n)
+		case 9:
+			c.resume(n)
+		case 10:
+			w.dawdle()
+		case 11:
+			w.settle()
+			for _, name := range names {
+				if c.told(w.nodes[name]) {
+					watchers[name].believes(w.truth())
+				}
+			}
+		}
+	}
+	for _, name := range names {
+		c.resume(w.nodes[name])
+	}
+	w.settle()
+	truth := w.truth()
+	for _, name := range names {
+		watchers[name].believes(truth)
+	}
+	var stored []string
+	for _, name := range names {
+		stored = append(stored, c.stored(w.nodes[name].id)...)
+	}
+	slices.Sort(stored)
+	if fmt.Sprint(slices.Compact(stored)) != fmt.Sprint(truth) {
+		t.Errorf("the store has %v; there are %v", stored, truth)
+	}
+	for _, id := range c.dead {
+		if left := c.stored(id); len(left) > 0 {
+			t.Errorf("of %s, which was declared dead, the store has %v", id, left)
+		}
+	}
+}
+
+// told says whether a server's watchers should know all: it goes on, and so do the others, as far as they have a lease.
+func (c *cemetery) told(n *node) bool {
+	for _, other := range c.nodes {
+		if other.stopped != nil && (other == n || !other.lapsed) {
+			return false
+		}
+	}
+	return true
+}
+
+func (c *cemetery) stored(id string) (clients []string) {
+	r, err := c.store.Roster(c.t.Context(), id, room)
+	c.check(err)
+	for _, m := range r.Members {
+		clients = append(clients, m.Client)
+	}
+	return clients
+}
+
+// comes has a client connect, from wherever it was.
+func (c *cemetery) comes(client, name string) {
+	n := c.nodes[name]
+	if n.stopped != nil {
+		return
+	}
+	before, was := c.place[client]
+	c.last++
+	n.join(client, "user", c.last)
+	c.place[client] = registry.Member{User: name, Generation: c.last}
+	if was {
+		c.ends(client, before)
+	}
+}
+
+func (c *cemetery) goes(client string) {
+	if at, here := c.place[client]; here {
+		delete(c.place, client)
+		c.ends(client, at)
+	}
+}
+
+// ends is the end of a connection, which a stopped server sees when it goes on.
+func (c *cemetery) ends(client string, at registry.Member) {
+	n := c.nodes[at.User]
+	leave := func() { n.leave(client, at.Generation) }
+	if n.stopped != nil {
+		c.owed[n] = append(c.owed[n], leave)
+		return
+	}
+	leave()
+}
+
+// lapse ends the lease of a server that is stopped.
+func (c *cemetery) lapse(n *node) {
+	if n.stopped == nil || n.lapsed {
+		return
+	}
+	n.mu.Lock()
+	n.lapsed = true
+	n.mu.Unlock()
+	delete(c.live, n.id)
+	c.look()
+}
+
+// bury declares one without a lease dead, and cleans what it held.
+func (c *cemetery) bury(n *node) {
+	if !n.lapsed || slices.Contains(c.dead, n.id) {
+		return
+	}
+	_, err := c.store.Bury(c.t.Context(), n.id)
+	c.check(err)
+	c.check(c.store.UnbindChannel(c.t.Context(), n.id, room))
+	c.dead = append(c.dead, n.id)
+}
+
+// resume lets a server go on: what was under way first, or its next beat.
+func (c *cemetery) resume(n *node) {
+	if n.stopped == nil {
+		return
+	}
+	close(n.stopped)
+	n.mu.Lock()
+	n.stopped = nil
+	n.mu.Unlock()
+	for _, leave := range c.owed[n] {
+		leave()
+	}
+	delete(c.owed, n)
+	if c.draw(2) == 0 {
+		c.dawdle()
+	}
+	old, ctx := n.id, c.t.Context()
+	buried := slices.Contains(c.dead, old)
+	n.mu.Lock()
+	if n.lapsed = false; buried {
+		c.last++
+		n.id = fmt.Sprint(old, "-", c.last)
+	}
+	n.mu.Unlock()
+	c.live[n.id] = true
+	c.look()
+	n.Missed() // the links were silent
+	if buried {
+		c.check(c.store.UnbindChannel(ctx, old, room))
+		c.check(c.store.BindChannel(ctx, n.id, room))
+		n.Assert([]string{room})
+	}
+}
