@@ -1,7 +1,6 @@
 package presence
 
 import (
-	"maps"
 	"slices"
 	"strings"
 
@@ -19,9 +18,9 @@ type crowd struct {
 
 	moment int64 // grows with each change
 
-	together  bool // changes are kept to be told together
-	newcomers map[string]registry.Member
-	departed  map[string]registry.Member
+	together bool              // changes are kept to be told together
+	steps    map[string][]step // by client: those
+	first    int64             // moment of the first of them
 }
 
 type present struct {
@@ -30,10 +29,7 @@ type present struct {
 }
 
 func newCrowd(large int) crowd {
-	return crowd{
-		large: large, clients: map[string]present{}, users: map[string]int{},
-		newcomers: map[string]registry.Member{}, departed: map[string]registry.Member{},
-	}
+	return crowd{large: large, clients: map[string]present{}, users: map[string]int{}, steps: map[string][]step{}}
 }
 
 // begin begins a change.
@@ -96,31 +92,24 @@ func (c *crowd) keep() bool {
 		return false
 	}
 	c.together = true
+	if len(c.steps) == 0 {
+		c.first = c.moment
+	}
 	for _, m := range c.left {
-		if _, ok := c.newcomers[m.Client]; ok {
-			delete(c.newcomers, m.Client)
-		} else {
-			c.departed[m.Client] = m
-		}
+		c.steps[m.Client] = append(c.steps[m.Client], step{c.moment, m, false})
 	}
 	for _, m := range c.joined {
-		if before, ok := c.departed[m.Client]; ok && before.User == m.User {
-			delete(c.departed, m.Client)
-		} else {
-			c.newcomers[m.Client] = m
-		}
+		c.steps[m.Client] = append(c.steps[m.Client], step{c.moment, m, true})
 	}
 	return true
 }
 
 // kept gives and forgets what was kept.
-func (c *crowd) kept() (joined, left []registry.Member) {
-	joined = slices.Collect(maps.Values(c.newcomers))
-	left = slices.Collect(maps.Values(c.departed))
-	clear(c.newcomers)
-	clear(c.departed)
+func (c *crowd) kept() (steps map[string][]step, first int64) {
+	steps, first = c.steps, c.first
+	c.steps = map[string][]step{}
 	c.together = len(c.clients) > c.large
-	return joined, left
+	return steps, first
 }
 
 // members are all, by client.

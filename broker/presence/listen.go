@@ -10,9 +10,6 @@ import (
 	"switchboard/registry"
 )
 
-// maxTold is the most clients that are named when changes are told together.
-const maxTold = 100
-
 // Listener is the connection behind a subscription. All methods are called on its loop.
 type Listener interface {
 	// Client is who it is: nobody is told of his own coming.
@@ -147,26 +144,33 @@ func (v *View) tellTogether() {
 	if !v.crowd.together {
 		return
 	}
-	joined, left := v.crowd.kept()
-	if len(joined)+len(left) == 0 {
+	steps, first := v.crowd.kept()
+	if len(steps) == 0 {
 		return
 	}
 	clients, users := v.crowd.count()
-	event := wire.Event{Type: wire.TypePresence, Channel: v.channel, Count: &clients, Users: &users}
-	if len(joined)+len(left) <= maxTold {
-		event.Joined, event.Left = WireMembers(joined), WireMembers(left)
-	}
-	v.post([]news{{frame: event.Encode()}})
+	t := &together{wire.Event{Type: wire.TypePresence, Channel: v.channel, Count: &clients, Users: &users}, first, steps}
+	v.post([]news{{frame: t.frame(first-1, ""), together: t}})
 }
 
 // news is something to tell.
 type news struct {
-	frame wire.Frame
-	about string // the client, empty for several
+	frame    wire.Frame // for most; empty for nothing
+	about    string     // the client, empty for several
+	together *together  // these
+}
+
+// special says whether somebody must be told something else, or nothing.
+func (n news) special(told int64, self string) bool {
+	if n.together != nil {
+		return n.together.special(told, self)
+	}
+	return n.about == self
 }
 
 func (v *View) news(kind string, m registry.Member, info json.RawMessage) news {
-	return news{wire.Event{Type: kind, Channel: v.channel, User: m.User, Client: m.Client, Info: info}.Encode(), m.Client}
+	event := wire.Event{Type: kind, Channel: v.channel, User: m.User, Client: m.Client, Info: info}
+	return news{frame: event.Encode(), about: m.Client}
 }
 
 func (v *View) post(list []news) { v.perLoop.post(v.p.opts.Loops, list, v.crowd.moment) }
@@ -186,7 +190,12 @@ func (a audience) post(loops []*loop.Loop, list []news, moment int64) {
 
 // deliver runs on the loop.
 func (l *listeners) deliver(list []news, moment int64) {
-	shared := batchOf(list, "")
+	var shared wire.Batch
+	for _, n := range list {
+		if n.frame.Size() > 0 {
+			shared.Frames = append(shared.Frames, n.frame)
+		}
+	}
 	for i := 0; i < len(l.subs); {
 		s := l.subs[i]
 		switch {
@@ -194,8 +203,9 @@ func (l *listeners) deliver(list []news, moment int64) {
 		case s.to.Backlogged():
 			s.behind = true
 		default:
+			told := s.told
 			s.told = moment
-			l.write(s, list, &shared)
+			l.write(s, list, told, &shared)
 		}
 		if i < len(l.subs) && l.subs[i] == s { // a failed write takes the subscription out
 			i++
@@ -203,24 +213,34 @@ func (l *listeners) deliver(list []news, moment int64) {
 	}
 }
 
-func (l *listeners) write(s *Subscription, list []news, shared *wire.Batch) {
-	client := s.to.Client()
-	if !slices.ContainsFunc(list, func(n news) bool { return n.about == client }) {
+// write tells one subscription, which knew all up to told.
+func (l *listeners) write(s *Subscription, list []news, told int64, shared *wire.Batch) {
+	self := s.to.Client()
+	if slices.ContainsFunc(list, func(n news) bool { return n.special(told, self) }) {
+		shared = ownBatch(list, told, self)
+	}
+	if len(shared.Frames) > 0 {
 		s.to.Write(shared)
-	} else if own := batchOf(list, client); len(own.Frames) > 0 {
-		s.to.Write(&own)
 	}
 }
 
-// batchOf is the news that are not about client.
-func batchOf(list []news, client string) wire.Batch {
-	frames := make([]wire.Frame, 0, len(list))
+// ownBatch is the news for somebody who must not be told all of it.
+func ownBatch(list []news, told int64, self string) *wire.Batch {
+	var own wire.Batch
 	for _, n := range list {
-		if client == "" || n.about != client {
-			frames = append(frames, n.frame)
+		frame := n.frame
+		switch {
+		case !n.special(told, self):
+		case n.together != nil:
+			frame = n.together.frame(told, self)
+		default:
+			continue
+		}
+		if frame.Size() > 0 {
+			own.Frames = append(own.Frames, frame)
 		}
 	}
-	return wire.Batch{Frames: frames}
+	return &own
 }
 
 // WireMembers are members as a client is told them.

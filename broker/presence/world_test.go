@@ -271,30 +271,52 @@ type watcher struct {
 	t     *testing.T
 	name  string
 	knows map[string]bool
-	count int // what it was told together, else -1
-	full  bool
+	count int  // what it was told together, else -1
+	full  bool // belongs to the loop, as the rest, while anything is under way
+	waked bool // it is being told what it missed
+	view  *View
 	sub   *Subscription
 }
 
-// watch has a connection follow the room from now on. Nothing is under way.
+// watch has a connection follow the room from now on.
 func (n *node) watch(name string) *watcher {
 	n.w.t.Helper()
 	v, err := n.Watch(n.w.t.Context(), room)
 	n.w.check(err)
-	o := &watcher{t: n.w.t, name: name, knows: map[string]bool{}, count: -1}
+	o := &watcher{t: n.w.t, name: name, view: v, count: -1}
 	l := n.loops[len(name)%2]
 	done := make(chan struct{})
 	l.Post(func() {
 		o.sub = v.Listen(l, o)
-		v.mu.Lock()
-		for _, m := range v.crowd.members() {
-			o.knows[m.Client] = true
-		}
-		v.mu.Unlock()
+		o.read()
 		close(done)
 	})
 	<-done
 	return o
+}
+
+// read learns who is there.
+func (o *watcher) read() {
+	o.view.mu.Lock()
+	defer o.view.mu.Unlock()
+	o.knows = map[string]bool{}
+	for _, m := range o.view.crowd.members() {
+		o.knows[m.Client] = true
+	}
+	delete(o.knows, o.name)
+	o.sub.told = o.view.crowd.moment
+}
+
+// block has its socket be backed up, or not.
+func (o *watcher) block(full bool) {
+	done := make(chan struct{})
+	o.sub.loop.Post(func() {
+		o.full, o.waked = full, !full
+		o.sub.Resume()
+		o.waked = false
+		close(done)
+	})
+	<-done
 }
 
 func (o *watcher) Client() string   { return o.name }
@@ -318,6 +340,11 @@ func (o *watcher) Write(b *wire.Batch) {
 				for _, m := range *e.Clients {
 					o.knows[m.Client] = true
 				}
+				delete(o.knows, o.name)
+			} else if o.waked {
+				o.read()
+			} else if len(e.Joined)+len(e.Left) == 0 {
+				o.t.Errorf("%s is told %s", o.name, f.JSON())
 			}
 			for _, m := range e.Left {
 				o.go_(m.Client)
@@ -332,7 +359,7 @@ func (o *watcher) Write(b *wire.Batch) {
 }
 
 func (o *watcher) come(client string) {
-	if o.knows[client] {
+	if o.knows[client] || client == o.name {
 		o.t.Errorf("%s is told twice that %s came", o.name, client)
 	}
 	o.knows[client] = true
@@ -353,6 +380,7 @@ func (o *watcher) believes(truth []string) {
 		list = append(list, client)
 	}
 	slices.Sort(list)
+	truth = slices.DeleteFunc(slices.Clone(truth), func(client string) bool { return client == o.name })
 	if fmt.Sprint(list) != fmt.Sprint(truth) {
 		o.t.Errorf("%s was told that there are %v; there are %v", o.name, list, truth)
 	}
