@@ -171,10 +171,22 @@ func (c *cemetery) resume(n *node) {
 	if n.stopped == nil {
 		return
 	}
+	n.link.Lock()
 	close(n.stopped)
 	n.mu.Lock()
-	n.stopped = nil
+	waiting := n.waiting
+	n.waiting, n.stopped = nil, nil
 	n.mu.Unlock()
+	if c.draw(2) == 0 { // as a link does that mangles
+		slices.Reverse(waiting)
+		waiting = slices.Concat(waiting, waiting)
+	}
+	go func() {
+		defer n.link.Unlock()
+		for _, h := range waiting {
+			n.Hint(h)
+		}
+	}()
 	for _, leave := range c.owed[n] {
 		leave()
 	}

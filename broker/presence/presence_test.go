@@ -180,3 +180,55 @@ func TestNobodyFollows(t *testing.T) {
 		w.nodes["a"].watch("y").believes(nil)
 	})
 }
+
+// TestBackToFront: somebody who came and left is not there because the hints of it are mixed up, nor because one
+// came before the roster was read and the other did not come at all.
+func TestBackToFront(t *testing.T) {
+	phone := []registry.Member{{Client: "phone", Generation: 1}}
+	came := update{server: "b", prev: 0, version: 7, known: true, change: registry.PresenceChange{Join: phone}}
+	went := update{server: "b", prev: 7, version: 0, known: true, change: registry.PresenceChange{Leave: phone}}
+	for name, hints := range map[string][]update{
+		"twice, back to front": {went, came, went, came},
+		"late":                 {came},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t, 0, 0, "a", "b")
+				o := w.nodes["a"].watch("x")
+				for _, u := range hints {
+					w.nodes["a"].apply(room, u)
+				}
+				w.pass()
+				o.believes(nil)
+				w.nodes["b"].join("pad", "bob", 2)
+				w.pass()
+				o.believes([]string{"pad"})
+			})
+		})
+	}
+}
+
+// TestNotOfItself: a client of a large channel is not told of itself, nor of what it knew when it subscribed, in the middle of
+// what is told together.
+func TestNotOfItself(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 0, 1, "a")
+		a := w.nodes["a"]
+		for i, client := range []string{"tv", "pad", "phone"} {
+			a.join(client, "bob", int64(i))
+		}
+		w.settle()
+		before, phone := a.watch("x"), a.watch("phone")
+		a.leave("phone", 2)
+		a.leave("pad", 1)
+		w.pass()
+		between := a.watch("y")
+		between.believes([]string{"tv"})
+		a.join("phone", "bob", 3)
+		a.join("pad", "bob", 4)
+		w.settle()
+		for _, o := range []*watcher{before, phone, between} {
+			o.believes([]string{"pad", "phone", "tv"})
+		}
+	})
+}

@@ -2,6 +2,7 @@ package presence
 
 import (
 	"context"
+	"math"
 
 	"switchboard/registry"
 )
@@ -133,6 +134,9 @@ func (v *View) adopt(server string, held registry.Roster) {
 	r := v.rosters[server]
 	if r == nil {
 		r = &roster{}
+	}
+	if v.seen[server] = held.Version; held.Version == 0 {
+		v.seen[server] = math.MaxInt64 // a change from before the reading would seem to be the first
 	}
 	v.change(server, held.Version, difference(membersOf(r), held.Members))
 	for _, u := range v.during {

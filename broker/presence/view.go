@@ -2,6 +2,7 @@ package presence
 
 import (
 	"context"
+	"maps"
 	"sync"
 
 	"switchboard/registry"
@@ -27,12 +28,13 @@ type View struct {
 
 	mu       sync.Mutex // guards the fields below
 	rosters  map[string]*roster
-	suspects map[string]bool // servers whose roster must be read
-	all      bool            // all rosters must be read
-	again    bool            // the watch must be repeated: the store may have lost it
-	reading  bool            // a reader is queued or running
-	record   bool            // the store is being read
-	during   []update        // come since then
+	seen     map[string]int64 // by live server: versions up to here say nothing new, also when nobody is left in the roster
+	suspects map[string]bool  // servers whose roster must be read
+	all      bool             // all rosters must be read
+	again    bool             // the watch must be repeated: the store may have lost it
+	reading  bool             // a reader is queued or running
+	record   bool             // the store is being read
+	during   []update         // come since then
 	crowd    crowd
 
 	perLoop audience
@@ -62,7 +64,7 @@ func (p *Presence) hold(channel string) *View {
 	if v == nil {
 		v = &View{
 			p: p, channel: channel, binding: make(chan struct{}, 1),
-			rosters: map[string]*roster{}, suspects: map[string]bool{},
+			rosters: map[string]*roster{}, seen: map[string]int64{}, suspects: map[string]bool{},
 			perLoop: make(audience, len(p.opts.Loops)), crowd: newCrowd(p.opts.Large),
 		}
 		p.views[channel] = v
@@ -162,17 +164,20 @@ func (v *View) apply(u update) {
 }
 
 func (v *View) applyLocked(u update) {
-	if !v.p.isLive(u.server) { // it is read when it is
-		return
-	}
-	have := int64(0)
-	r := v.rosters[u.server]
-	if r != nil {
+	have, seen := int64(0), v.seen[u.server]
+	if r := v.rosters[u.server]; r != nil {
 		have = r.version
 	}
+	if have == unknown {
+		return // it is being read
+	}
+	v.seen[u.server] = max(seen, u.prev, u.version)
+	if !v.p.isLive(u.server) {
+		return // it is read when it is
+	}
+	// Who is said to be the first in an empty roster may have left again before it was read, unless we wrote it ourselves.
 	switch {
-	case have == unknown:
-	case u.known && u.prev == have:
+	case u.known && u.prev == have && (have != 0 || u.version == 0 || u.version > seen || u.server == v.p.opts.ServerID()):
 		v.change(u.server, u.version, u.change)
 	case u.version != 0 && u.version <= have, u.version == 0 && have == 0: // late
 	default:
@@ -246,6 +251,7 @@ func (v *View) rebind() {
 func (v *View) dropDead() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
+	maps.DeleteFunc(v.seen, func(server string, _ int64) bool { return !v.p.isLive(server) })
 	for server, r := range v.rosters {
 		if !v.p.isLive(server) {
 			v.change(server, 0, registry.PresenceChange{Leave: membersOf(r)})

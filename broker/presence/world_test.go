@@ -39,9 +39,12 @@ type node struct {
 	w     *world
 	loops []*loop.Loop
 
+	link sync.Mutex // held while hints are handed on
+
 	mu      sync.Mutex // guards the fields below
-	id      string     // changed by the test alone, which reads it without the lock
-	lapsed  bool       // its lease has ended, and it has not renewed it
+	waiting []peer.Hint
+	id      string // changed by the test alone, which reads it without the lock
+	lapsed  bool   // its lease has ended, and it has not renewed it
 	stopped chan struct{}
 	here    map[string]registry.Member
 	refused int  // calls to the store that shall fail
@@ -90,11 +93,23 @@ func (w *world) tell(server string, h peer.Hint) {
 	w.dawdle()
 	for _, n := range w.nodes {
 		if !deaf && n.name() == server {
-			go func() { // it waits in the socket of a server that is stopped
-				n.goesOn()
-				n.Hint(h)
-			}()
+			n.hint(h)
 		}
+	}
+}
+
+// hint hands on a hint, which waits in the socket of a server that is stopped.
+func (n *node) hint(h peer.Hint) {
+	n.link.Lock()
+	defer n.link.Unlock()
+	n.mu.Lock()
+	stopped := n.stopped != nil
+	if stopped {
+		n.waiting = append(n.waiting, h)
+	}
+	n.mu.Unlock()
+	if !stopped {
+		n.Hint(h)
 	}
 }
 
