@@ -30,7 +30,7 @@ var mayImport = map[string][]string{
 	"bench/system":       {"internal/proc", "internal/wire", "bench/swarm", "bench/usage"},
 	"bench/report":       {},
 	"bench/suite":        {"internal/proc", "internal/redistest", "bench/*"},
-	"bench/faults":       {"client", "internal/keytable", "internal/proc", "internal/redistest", "internal/redisurl"},
+	"bench/faults":       {"client", "internal/keytable", "internal/proc", "internal/redistest", "internal/redisurl", "internal/wire"},
 	"configs":            {"broker", "broker/auth", "broker/hook", "internal/certfile", "broker/limit", "broker/namespace", "registry", "queue", "janitor", "events", "webhook"},
 	"broker":             {"internal/wire", "internal/certfile", "registry", "queue", "broker/*"},
 	"broker/loop":        {},

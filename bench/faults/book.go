@@ -70,6 +70,8 @@ type book struct {
 	disorder int
 	strange  int
 	ghosts   int
+	missing  int // of presence
+	phantoms int // likewise
 	evidence evidence
 }
 

@@ -233,6 +233,9 @@ func TestRowIsRed(t *testing.T) {
 		"strange":         {row{counts: counts{Strange: 1}}, []tolerance{kept, durable, forgot}},
 		"unnamed":         {row{counts: counts{Unnamed: 1}}, []tolerance{kept, durable}},
 		"ghosts":          {row{Ghosts: 1}, []tolerance{kept, durable, forgot}},
+		"told twice":      {row{ToldTwice: 1}, []tolerance{kept, durable, forgot}},
+		"missing":         {row{Missing: 1}, []tolerance{kept, durable, forgot}},
+		"phantoms":        {row{Phantoms: 1}, []tolerance{kept, durable, forgot}},
 		"never recovered": {row{pauses: pauses{Unrecovered: 1}}, []tolerance{kept, durable, forgot}},
 		"broken":          {row{Failure: "the broker did not start"}, []tolerance{kept, durable, forgot}},
 	} {
@@ -251,7 +254,7 @@ func TestLossMakesTheRowRed(t *testing.T) {
 	p.inject(p.now)
 	p.pushed(1, 2)
 	p.arrive(1)
-	s := &stage{book: p.book}
+	s := &stage{book: p.book, roster: newAttendance()}
 	r := s.row(nil, time.Second)
 	if r.verdict() != "RED" || len(r.Evidence["undeclared"]) != 1 {
 		t.Errorf("%s: %v, %v", r.verdict(), r.Red, r.Evidence)

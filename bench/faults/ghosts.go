@@ -13,7 +13,11 @@ import (
 
 // ghostCount is how many clients die with the victim, where the scenario has them: nobody
 // but lease and janitor will say that they are gone.
-const ghostCount = 5
+const (
+	ghostCount = 5
+	ghostTown  = "ghost-town"
+	ghostUser  = "ghost"
+)
 
 // ghost is a client of the victim that vanishes and never comes back.
 type ghost struct {
@@ -31,7 +35,7 @@ func (s *stage) cursed() (cast []member) {
 	if s.scenario.ghosts {
 		for i := range ghostCount {
 			cast = append(cast, member{
-				client: fmt.Sprintf("ghost-%d", i), user: "ghost", channels: []string{"ghost-town"}, knock: knock(i % int(knocks)),
+				client: fmt.Sprintf("ghost-%d", i), user: ghostUser, channels: []string{ghostTown}, knock: knock(i % int(knocks)),
 			})
 		}
 	}
@@ -41,26 +45,13 @@ func (s *stage) cursed() (cast []member) {
 // haunt connects the ghosts to the victim.
 func (s *stage) haunt(ctx context.Context) error {
 	for _, m := range s.cursed() {
-		c, err := client.New(client.Options{
-			URLs: []string{m.knock.url(m.knock.addr(s.victim()))}, Client: m.client, User: m.user,
-		})
-		if err != nil {
+		if err := s.summon(ctx, m, s.victim()); err != nil {
 			return err
-		}
-		running, leave := context.WithCancel(context.WithoutCancel(ctx))
-		g := &ghost{leave: leave, ended: make(chan struct{})}
-		s.ghosts = append(s.ghosts, g)
-		go func() {
-			defer close(g.ended)
-			_ = c.Run(running)
-		}()
-		if _, err := c.Subscribe(ctx, m.channels[0], client.SubscribeOptions{}); err != nil {
-			return fmt.Errorf("%s: %w", m.client, err)
 		}
 	}
 	for _, b := range s.brokers { // who is alive, a broker knows as of its last beat
 		if err := retry(ctx, func() error {
-			n, err := onlineDevices(ctx, b, "ghost")
+			n, err := onlineDevices(ctx, b, ghostUser)
 			if err == nil && n != len(s.ghosts) {
 				err = fmt.Errorf("%s says that %d ghosts are online while %d are", b.name, n, len(s.ghosts))
 			}
@@ -72,15 +63,35 @@ func (s *stage) haunt(ctx context.Context) error {
 	return nil
 }
 
+// summon connects a client that goes to this broker and to no other.
+func (s *stage) summon(ctx context.Context, m member, to *instance) error {
+	c, err := client.New(client.Options{URLs: []string{m.knock.url(m.knock.addr(to))}, Client: m.client, User: m.user})
+	if err != nil {
+		return err
+	}
+	running, leave := context.WithCancel(context.WithoutCancel(ctx))
+	g := &ghost{leave: leave, ended: make(chan struct{})}
+	s.ghosts = append(s.ghosts, g)
+	go func() {
+		defer close(g.ended)
+		_ = c.Run(running)
+	}()
+	if _, err := c.Subscribe(ctx, m.channels[0], client.SubscribeOptions{}); err != nil {
+		return fmt.Errorf("%s: %w", m.client, err)
+	}
+	return nil
+}
+
 // exorcise has the ghosts vanish with their broker, and demands that the others say so
 // within the bound.
 func (s *stage) exorcise(ctx context.Context) error {
 	for _, g := range s.ghosts {
 		g.vanish()
 	}
-	return s.within(ctx, "ghosts", s.times.bound(), func(ctx context.Context) (left int, what string, err error) {
+	began := time.Now()
+	if err := s.within(ctx, "ghosts", s.times.bound(), func(ctx context.Context) (left int, what string, err error) {
 		for _, b := range s.survivors() {
-			n, err := onlineDevices(ctx, b, "ghost")
+			n, err := onlineDevices(ctx, b, ghostUser)
 			if err != nil {
 				return 0, "", err
 			}
@@ -89,7 +100,10 @@ func (s *stage) exorcise(ctx context.Context) error {
 			}
 		}
 		return left, what, nil
-	})
+	}); err != nil {
+		return err
+	}
+	return s.attend(ctx, "when the ghosts were gone", s.times.bound()-time.Since(began), s.untold)
 }
 
 // within asks again and again until nothing is left, and after the bound enters what is

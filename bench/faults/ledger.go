@@ -30,6 +30,8 @@ type ledger struct {
 	Load    string  `json:"load"`
 	Seconds float64 `json:"seconds"`
 	Rows    []row   `json:"rows"`
+
+	Kills *killSeries `json:"presence_after_kill,omitempty"`
 }
 
 func newLedger(ctx context.Context, r runner) *ledger {
@@ -100,6 +102,10 @@ var columns = []struct {
 	{"strange", "came to a wrong addressee, or under another id than was acknowledged", func(r row) string { return fmt.Sprint(r.Strange) }},
 	{"unnamed", "connected devices that the answer to a push to their user did not name: the backend was told", func(r row) string { return fmt.Sprint(r.Unnamed) }},
 	{"ghosts", "who or what was still online, bound or stored when lease, two rounds of the janitor and a margin had passed", func(r row) string { return fmt.Sprint(r.Ghosts) }},
+	{"told", "who came and went, as watchers were told, one at each broker that follows all channels and some users", func(r row) string { return fmt.Sprint(r.Told) }},
+	{"twice", "how many of these came who was there, or went who was not, or were the watcher's own", func(r row) string { return fmt.Sprint(r.ToldTwice) }},
+	{"missing", "who was there when all was quiet, and not by what a watcher had been told, or a broker answered", func(r row) string { return fmt.Sprint(r.Missing) }},
+	{"phantoms", "who was not, and by one of these was; and who died with a broker and was there after the time of the ghosts", func(r row) string { return fmt.Sprint(r.Phantoms) }},
 	{"gaps", "gaps that clients were told", func(r row) string { return fmt.Sprint(r.Gaps) }},
 	{"unacked", "delivered although the push was never accepted; allowed", func(r row) string { return fmt.Sprint(r.Unacknowledged) }},
 	{"refused", "attempts to push that failed and were made again, with the same key", func(r row) string { return fmt.Sprint(r.Refused) }},
@@ -130,14 +136,17 @@ func (l *ledger) table() string {
 
 // explain says why a row is red.
 func (r row) explain() string {
+	return explain(r.Fault, r.Red, r.Evidence) + fmt.Sprintf("  refused: %v\n", r.Reasons)
+}
+
+func explain(what string, red []string, found evidence) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s is RED: %s\n", r.Fault, strings.Join(r.Red, ", "))
-	for _, kind := range slices.Sorted(maps.Keys(r.Evidence)) {
-		for _, text := range r.Evidence[kind] {
+	fmt.Fprintf(&b, "%s is RED: %s\n", what, strings.Join(red, ", "))
+	for _, kind := range slices.Sorted(maps.Keys(found)) {
+		for _, text := range found[kind] {
 			fmt.Fprintf(&b, "  %s: %s\n", kind, text)
 		}
 	}
-	fmt.Fprintf(&b, "  refused: %v\n", r.Reasons)
 	return b.String()
 }
 
@@ -175,6 +184,9 @@ Load: %s.
 			fmt.Fprintf(&b, "| %s ", c.cell(r))
 		}
 		b.WriteString("|\n")
+	}
+	if l.Kills != nil {
+		b.WriteString(l.Kills.markdown())
 	}
 	b.WriteString("\n## Faults\n\nThe seed chooses victims and moments. Where Redis itself loses its last writes (marked †) a push that was refused and made\nagain may arrive twice, since Redis forgot that it had stored it; and unless the pushes were durable, messages may be lost and\ndevices unknown for a moment, but each loss must be told to the client. Everywhere else all these are red.\n\n")
 	for _, r := range l.Rows {

@@ -12,7 +12,7 @@ func TestPageShowsWhatIsRed(t *testing.T) {
 	p := newPage()
 	p.inject(p.now)
 	p.pushed(1)
-	s := &stage{book: p.book, scenario: scenario{name: "silence", about: "nothing is said", redis: single}}
+	s := &stage{book: p.book, roster: newAttendance(), scenario: scenario{name: "silence", about: "nothing is said", redis: single}}
 	l := &ledger{Rows: []row{s.row(errors.New("it broke"), time.Second)}}
 	l.Rows[0].Logs = filepath.Join(t.TempDir(), "here")
 	text := l.markdown()

@@ -41,7 +41,8 @@ var errRed = errors.New("there are red rows")
 // run plays the chosen scenarios and writes what came of them, red or not.
 func run(ctx context.Context, o options, stdout, stderr io.Writer) error {
 	chosen := o.scenarios()
-	if len(chosen) == 0 {
+	plan, kills := o.kills()
+	if len(chosen) == 0 && !kills {
 		return errors.New("--only matches no scenario")
 	}
 	dir, err := os.MkdirTemp("", "switchboard-faults-")
@@ -62,6 +63,9 @@ func run(ctx context.Context, o options, stdout, stderr io.Writer) error {
 		}
 		l.Rows = append(l.Rows, r.run(ctx, sc))
 	}
+	if kills && ctx.Err() == nil {
+		l.Kills = r.kills(ctx, plan)
+	}
 	l.Seconds = time.Since(began).Round(time.Second).Seconds()
 	fmt.Fprint(stdout, l.table())
 	if o.out != "" {
@@ -71,6 +75,13 @@ func run(ctx context.Context, o options, stdout, stderr io.Writer) error {
 	for _, row := range l.Rows {
 		if len(row.Red) > 0 {
 			fmt.Fprintf(stdout, "\n%s  logs: %s\n", row.explain(), row.Logs)
+			kept, err = true, errors.Join(err, errRed)
+		}
+	}
+	if l.Kills != nil {
+		fmt.Fprint(stdout, l.Kills.markdown())
+		if len(l.Kills.Red) > 0 {
+			fmt.Fprintf(stdout, "\nlogs: %s\n", l.Kills.logs)
 			kept, err = true, errors.Join(err, errRed)
 		}
 	}

@@ -38,6 +38,13 @@ func TestShortLedger(t *testing.T) {
 			}
 		})
 	}
+	t.Run(killsName, func(t *testing.T) {
+		plan, _ := o.kills()
+		if result := r.kills(ctx, plan); len(result.Red) > 0 {
+			t.Error(result.explain())
+			showLogs(t, result.logs)
+		}
+	})
 }
 
 func named(t *testing.T, name string) scenario {

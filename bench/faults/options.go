@@ -29,7 +29,7 @@ func parseOptions(args []string, stderr io.Writer) (options, error) {
 	f := pflag.NewFlagSet("faults", pflag.ContinueOnError)
 	f.SetOutput(stderr)
 	f.SortFlags = false
-	f.StringVar(&only, "only", "", "regular expression: run the scenarios whose name it matches")
+	f.StringVar(&only, "only", "", "regular expression: run the scenarios whose name it matches; the series of kills is \"presence after kill -9\"")
 	f.BoolVar(&o.short, "short", false, "fewer clients and shorter beats")
 	f.Uint64Var(&o.seed, "seed", 1, "what all random choices follow from")
 	f.BoolVar(&o.keepLogs, "keep-logs", false, "keep the logs of the processes of all rows, not only of red ones")
@@ -50,6 +50,15 @@ func parseOptions(args []string, stderr io.Writer) (options, error) {
 		o.out = "bench/faults"
 	}
 	return o, nil
+}
+
+// kills says whether the series is to be played, and which.
+func (o options) kills() (series, bool) {
+	plan := fullSeries
+	if o.short {
+		plan = shortSeries
+	}
+	return plan, o.only == nil || o.only.MatchString(killsName)
 }
 
 // runner gives size and times of the run.

@@ -11,18 +11,22 @@ type row struct {
 	Redis  string `json:"redis"`
 	Driven string `json:"fault_is"` // what the fault does
 	counts
-	Ghosts   int `json:"ghosts"`
-	Pushes   int `json:"pushes"`
-	pauses   `json:"-"`
-	Seconds  float64          `json:"seconds"`
-	Forgets  bool             `json:"redis_forgets"` // its last writes, by its nature
-	Failure  string           `json:"failure,omitempty"`
-	Red      []string         `json:"red,omitempty"` // why, empty for ok
-	Evidence evidence         `json:"evidence,omitempty"`
-	Reasons  map[string]int   `json:"refusals,omitempty"`
-	Logs     string           `json:"-"`       // the directory of the kept logs, on this machine
-	Slowest  string           `json:"slowest"` // the client of recover_max
-	Millis   map[string]int64 `json:"ms"`
+	Ghosts    int `json:"ghosts"`
+	Told      int `json:"told"`
+	ToldTwice int `json:"told_twice"`
+	Missing   int `json:"missing"`
+	Phantoms  int `json:"phantoms"`
+	Pushes    int `json:"pushes"`
+	pauses    `json:"-"`
+	Seconds   float64          `json:"seconds"`
+	Forgets   bool             `json:"redis_forgets"` // its last writes, by its nature
+	Failure   string           `json:"failure,omitempty"`
+	Red       []string         `json:"red,omitempty"` // why, empty for ok
+	Evidence  evidence         `json:"evidence,omitempty"`
+	Reasons   map[string]int   `json:"refusals,omitempty"`
+	Logs      string           `json:"-"`       // the directory of the kept logs, on this machine
+	Slowest   string           `json:"slowest"` // the client of recover_max
+	Millis    map[string]int64 `json:"ms"`
 }
 
 // tolerance is what a row may show without being red, for reasons that lie in Redis.
@@ -52,6 +56,9 @@ func (r row) objections(t tolerance) (why []string) {
 	check(false, r.Strange, "strange")
 	check(t.loses, r.Unnamed, "unnamed")
 	check(false, r.Ghosts, "ghosts")
+	check(false, r.ToldTwice, "comings and goings told twice")
+	check(false, r.Missing, "missing from presence")
+	check(false, r.Phantoms, "phantoms in presence")
 	check(false, r.Unrecovered, "clients that got nothing after the fault")
 	return why
 }

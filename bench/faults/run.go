@@ -36,7 +36,7 @@ func (r *runner) run(ctx context.Context, sc scenario) row {
 		seed = seed*1_000_003 + uint64(c)
 	}
 	s := &stage{
-		scenario: sc, times: r.times, seed: seed, random: rand.New(rand.NewPCG(seed, 0)), book: newBook(),
+		scenario: sc, times: r.times, seed: seed, random: rand.New(rand.NewPCG(seed, 0)), book: newBook(), roster: newAttendance(),
 		dir: filepath.Join(r.dir, strings.NewReplacer(" ", "-", ",", "").Replace(sc.name)),
 	}
 	s.say = func(format string, args ...any) {
@@ -68,7 +68,7 @@ func (r *runner) play(ctx context.Context, s *stage) error {
 		return fmt.Errorf("the start: %w", err)
 	}
 	cast := newCast(r.scale, s.scenario.special, s.scenario.percent)
-	if err := s.enter(ctx, cast); err != nil {
+	if err := s.enter(ctx, r.scale, cast); err != nil {
 		return fmt.Errorf("the clients: %w", err)
 	}
 	s.say("%d clients follow all", s.book.confirmed())
@@ -76,7 +76,14 @@ func (r *runner) play(ctx context.Context, s *stage) error {
 		return err
 	}
 	s.settle(ctx)
+	if err := s.allTrue(ctx, "when all had come back", cast); err != nil {
+		return err
+	}
 	s.exeunt()
+	if err := s.allTrue(ctx, "when all had left", nil); err != nil {
+		return err
+	}
+	s.close()
 	return s.remains(ctx, cast)
 }
 
@@ -155,8 +162,12 @@ func (s *stage) row(err error, took time.Duration) row {
 	c, found := s.book.count()
 	r := row{
 		Fault: s.scenario.name, Redis: string(s.scenario.redis), Driven: s.scenario.about, Forgets: s.scenario.forgets,
-		counts: c, pauses: s.book.pauses(), Ghosts: s.book.ghosts, Pushes: len(s.book.pushes),
+		counts: c, pauses: s.book.pauses(), Ghosts: s.book.ghosts, Missing: s.book.missing, Phantoms: s.book.phantoms, Pushes: len(s.book.pushes),
 		Seconds: took.Round(100 * time.Millisecond).Seconds(), Reasons: s.book.refused,
+	}
+	r.Told, r.ToldTwice = s.roster.counted()
+	for kind, cases := range s.roster.evidence {
+		found[kind] = cases
 	}
 	for _, m := range s.cast {
 		if m.client == r.pauses.Slowest {

@@ -27,7 +27,9 @@ type stage struct {
 	cast      []member
 	actors    []*actor
 	ghosts    []*ghost
+	watchers  []*watcher
 	book      *book
+	roster    *attendance
 	failures  []error
 	say       func(format string, args ...any)
 }
@@ -98,11 +100,7 @@ func (s *stage) set(ctx context.Context, programs binaries) error {
 	if err := s.janitor.start(); err != nil {
 		return err
 	}
-	var starting errgroup.Group
-	for _, b := range s.brokers {
-		starting.Go(func() error { return b.start(ctx) })
-	}
-	return starting.Wait()
+	return startAll(ctx, s.brokers)
 }
 
 // linkPeers gives a broker an address of its own for the others, behind a proxy.
@@ -116,10 +114,13 @@ func (s *stage) linkPeers(b *instance, peer string) error {
 	return nil
 }
 
-// enter connects all clients and waits until each follows all that it is to follow.
-func (s *stage) enter(ctx context.Context, cast []member) error {
+// enter connects all clients and waits until each follows all that it is to follow, and who follows presence knows of it.
+func (s *stage) enter(ctx context.Context, scale scale, cast []member) error {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
+	if err := s.open(ctx, scale); err != nil {
+		return err
+	}
 	var entering errgroup.Group
 	s.cast = cast
 	for i, m := range cast {
@@ -134,7 +135,10 @@ func (s *stage) enter(ctx context.Context, cast []member) error {
 	if err := entering.Wait(); err != nil {
 		return err
 	}
-	return s.haunt(ctx)
+	if err := s.haunt(ctx); err != nil {
+		return err
+	}
+	return s.certain(ctx, s.truth(append(s.cursed(), cast...)))
 }
 
 // exeunt has all clients leave.
@@ -158,6 +162,7 @@ func (s *stage) exeunt() {
 // strike ends whatever still runs.
 func (s *stage) strike() {
 	s.exeunt()
+	s.close()
 	for _, g := range s.ghosts {
 		g.vanish()
 	}
