@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"io"
+
+	"switchboard/internal/wire"
 )
 
 // Most pushes look alike: {"channel":"news","data":…}, and so do most batches. Reading those without encoding/json
@@ -84,8 +86,8 @@ func plainPush(text []byte) (req pushRequest, ok bool) {
 }
 
 // plainBatch cuts {"messages":[…]} into its elements, all of them objects, which may still be no JSON
-// inside; ok is false for all other texts.
-func plainBatch(text []byte) (messages [][]byte, ok bool) {
+// inside; ok is false for all other texts, and for those with more than most.
+func plainBatch(text []byte, most int) (messages [][]byte, ok bool) {
 	rest, ok := skip(text, '{')
 	if !ok {
 		return nil, false
@@ -103,7 +105,7 @@ func plainBatch(text []byte) (messages [][]byte, ok bool) {
 	for {
 		rest = bytes.TrimLeft(rest, space)
 		n := objectEnd(rest)
-		if n == 0 {
+		if n == 0 || len(messages) == most {
 			return nil, false
 		}
 		messages, rest = append(messages, rest[:n]), rest[n:]
@@ -116,6 +118,35 @@ func plainBatch(text []byte) (messages [][]byte, ok bool) {
 		}
 		return messages, ok && len(bytes.TrimLeft(rest, space)) == 0
 	}
+}
+
+// messageList is the messages of a batch. Reading ends behind as many as are allowed: a body of 16 MiB has room for five
+// million empty ones, which took 2.7 GB and most of a minute before they were counted.
+type messageList struct {
+	most  int
+	items []json.RawMessage
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (l *messageList) UnmarshalJSON(text []byte) error {
+	if l.items = nil; string(text) == "null" {
+		return nil
+	}
+	d := json.NewDecoder(bytes.NewReader(text))
+	if t, err := d.Token(); err != nil || t != json.Delim('[') {
+		return wire.Errorf(wire.BadRequest, "messages: they are no list")
+	}
+	for d.More() {
+		if len(l.items) == l.most {
+			return wire.Errorf(wire.BadRequest, "messages: more than %d pushes", l.most)
+		}
+		var item json.RawMessage
+		if err := d.Decode(&item); err != nil {
+			return err
+		}
+		l.items = append(l.items, item)
+	}
+	return nil
 }
 
 // objectEnd is the length of the object that text begins with, 0 where there is none.

@@ -3,6 +3,7 @@ package api
 import (
 	"bytes"
 	"encoding/json"
+	"math"
 	"reflect"
 	"strings"
 	"testing"
@@ -67,7 +68,7 @@ func TestPlainPush(t *testing.T) {
 
 func compareBatch(t *testing.T, text []byte) (plain bool) {
 	t.Helper()
-	got, ok := plainBatch(text)
+	got, ok := plainBatch(text, math.MaxInt)
 	if !ok {
 		return false
 	}

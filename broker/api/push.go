@@ -325,22 +325,22 @@ type batched struct {
 
 // readBatch reads the body of a batch.
 func (a api) readBatch(b body) ([]batched, error) {
-	messages, plain := plainBatch(b.whole())
+	messages, plain := plainBatch(b.whole(), a.MaxBatch)
 	if plain {
-		if requests, ok := decodePushes(messages, false); ok && len(messages) <= a.MaxBatch {
+		if requests, ok := decodePushes(messages, false); ok {
 			return requests, nil
 		}
 	}
-	var long struct {
-		Messages []json.RawMessage `json:"messages"`
-	}
+	long := struct {
+		Messages messageList `json:"messages"`
+	}{messageList{most: a.MaxBatch}}
 	if err := read(b.reader(), &long); err != nil {
 		return nil, err
 	}
-	if n := len(long.Messages); n == 0 || n > a.MaxBatch {
-		return nil, wire.Errorf(wire.BadRequest, "messages: %d pushes, between 1 and %d are allowed", n, a.MaxBatch)
+	if len(long.Messages.items) == 0 {
+		return nil, wire.Errorf(wire.BadRequest, "messages: none, between 1 and %d are allowed", a.MaxBatch)
 	}
-	requests, _ := decodePushes(long.Messages, true)
+	requests, _ := decodePushes(long.Messages.items, true)
 	return requests, nil
 }
 
