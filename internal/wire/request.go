@@ -185,10 +185,10 @@ func JSONError(err error) error {
 		return Errorf(BadRequest, "not JSON: byte %d: %s", syntax.Offset, syntax.Error())
 	}
 	if typ, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-		if typ.Field == "" {
-			return Errorf(BadRequest, "a JSON object is expected, not %s", typ.Value)
+		if typ.Field == "" { // the value may be a number of any length
+			return Errorf(BadRequest, "a JSON object is expected, not %.40s", typ.Value)
 		}
-		return Errorf(BadRequest, "%s: %s does not fit, expected %s", typ.Field, typ.Value, typ.Type)
+		return Errorf(BadRequest, "%s: %.40s does not fit, expected %s", typ.Field, typ.Value, typ.Type)
 	}
-	return Errorf(BadRequest, "not JSON: %s", err.Error())
+	return Errorf(BadRequest, "not JSON: %.200s", err.Error()) // it may repeat the name of a field
 }

@@ -75,6 +75,7 @@ func TestDecodeRequestRefuses(t *testing.T) {
 		"channel object":   {`{"type":"subscribe","channel":{}}`, "channel: object does not fit, expected string"},
 		"id text":          {`{"type":"ack","id":"1"}`, "id: string does not fit, expected int64"},
 		"id fraction":      {`{"type":"ack","id":1.5}`, "id: number 1.5 does not fit, expected int64"},
+		"id far too large": {`{"type":"ack","id":` + strings.Repeat("9", 1000) + `}`, "id: number " + strings.Repeat("9", 33) + " does not fit, expected int64"},
 		"id too large":     {`{"type":"ack","id":9223372036854775808}`, "id: number 9223372036854775808 does not fit, expected int64"},
 		"after text":       {`{"type":"subscribe","after":"x"}`, "after: string does not fit, expected int64"},
 		"after below zero": {`{"type":"subscribe","after":-1}`, "after: -1 is below zero"},
