@@ -20,6 +20,7 @@ const (
 	statusProtocol    = 1002
 	statusUnsupported = 1003
 	statusNotUTF8     = 1007
+	statusTooBig      = 1009
 	lastStatus        = 4999 // codes above have no meaning (§7.4.2)
 )
 
