@@ -90,7 +90,9 @@ func New(opts Options) (*Broker, error) {
 		Connections: opts.AddressConnections, Rate: opts.AddressRate, Proxies: opts.Proxies,
 		Refused: func(what string) { b.metrics.refusals.WithLabelValues(what).Inc() },
 	})
-	limits := transport.Limits{Message: opts.MaxMessage, Gate: b.gate, Addresses: b.places, Origin: opts.Origins.Allowed}
+	limits := transport.Limits{
+		Message: opts.MaxMessage, Gate: b.gate, Addresses: b.places, Handshake: opts.ConnectTimeout, Origin: opts.Origins.Allowed,
+	}
 	// Sessions are made by the listeners, and need the listeners' loops: hence the indirection.
 	accept := func(l *loop.Loop, c transport.Conn, h transport.Hello) transport.Receiver {
 		return b.sessions.Accept(l, c, h)

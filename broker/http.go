@@ -16,9 +16,9 @@ import (
 	"switchboard/broker/transport"
 )
 
-// What a caller may take: from a request's first byte to the end of its head and of its body, and between two.
+// What a caller may take: from a request's first byte to the end of its body, and between two. For the head of a request,
+// which may be a WebSocket's handshake, that is ConnectTimeout.
 const (
-	headTimeout = 10 * time.Second
 	readTimeout = 30 * time.Second
 	idleTimeout = 2 * time.Minute
 )
@@ -67,7 +67,7 @@ func (b *Broker) newServer(name, addr string, h http.Handler, places *limit.Addr
 	s := &server{listener: b.encrypted(name, gated)}
 	s.http = http.Server{
 		Handler: h, ConnContext: transport.ConnContext,
-		ReadHeaderTimeout: headTimeout, ReadTimeout: readTimeout, IdleTimeout: idleTimeout,
+		ReadHeaderTimeout: b.opts.ConnectTimeout, ReadTimeout: readTimeout, IdleTimeout: idleTimeout,
 		MaxHeaderBytes: 16 << 10, ErrorLog: b.httpWords(),
 	}
 	return s, nil
@@ -83,7 +83,7 @@ func (b *Broker) mainHandler() (h http.Handler, taken *keepalive.Server) {
 			a := calls.Push(path, authorization, body, dst)
 			return a.Status, a.RetryAfter, a.Body
 		},
-		Idle: idleTimeout, ReadHead: headTimeout, Read: readTimeout, Logger: b.opts.Logger,
+		Idle: idleTimeout, ReadHead: b.opts.ConnectTimeout, Read: readTimeout, Logger: b.opts.Logger,
 	})
 	calls = api.New(api.Options{
 		Pusher: b.pusher, Registry: b.opts.Registry, Queue: b.opts.Queue, Cluster: b, Presence: b.presence,

@@ -110,7 +110,8 @@ type Options struct {
 	Refresh time.Duration
 	// Ping is the interval of signs of life on a connection. Zero means 25 s.
 	Ping time.Duration
-	// ConnectTimeout is how long a connection may go without connect. Zero means 10 s.
+	// ConnectTimeout is how long a connection may go without connect, and how long its handshake, or the head of any
+	// request, may take before. Zero means 10 s.
 	ConnectTimeout time.Duration
 	// SlowAfter is how long a client may leave its socket unread. Zero means 60 s.
 	SlowAfter time.Duration

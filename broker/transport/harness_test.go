@@ -173,7 +173,7 @@ func startPoller(s *service, limits Limits, accept Accept, o setup) func() {
 
 func runPoller(s *service, limits Limits, accept Accept, o setup) (*Poller, func()) {
 	p := NewPoller(1, 0, limits, accept, zerolog.New(zerolog.NewTestWriter(s.t)).Level(zerolog.WarnLevel))
-	p.handshakeTime = cmp.Or(o.handshake, patience)
+	p.limits.Handshake = cmp.Or(o.handshake, patience)
 	p.lingerTime = cmp.Or(o.linger, patience)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)

@@ -20,9 +20,6 @@ import (
 )
 
 const (
-	// handshakeTime is how long a connection may take to its first line or to the end of its
-	// WebSocket handshake.
-	handshakeTime = 10 * time.Second
 	// turnedAway is how many connections above the limit may take time to read why.
 	turnedAway = 64
 	// backlogTick is how often a backed-up socket is looked at, while there is one: gnet does not tell when its
@@ -42,8 +39,7 @@ type Poller struct {
 	accept Accept
 	logger zerolog.Logger
 
-	handshakeTime time.Duration
-	lingerTime    time.Duration
+	lingerTime time.Duration
 
 	free    chan *pollerLoop // loops that no gnet loop has claimed yet
 	loops   []*pollerLoop
@@ -66,8 +62,8 @@ type Poller struct {
 func NewPoller(n, first int, limits Limits, accept Accept, logger zerolog.Logger) *Poller {
 	p := &Poller{
 		limits: limits, accept: accept, logger: logger,
-		handshakeTime: handshakeTime, lingerTime: lingerTime,
-		free: make(chan *pollerLoop, n), booted: make(chan struct{}), reserve: NewGate(turnedAway),
+		lingerTime: lingerTime,
+		free:       make(chan *pollerLoop, n), booted: make(chan struct{}), reserve: NewGate(turnedAway),
 		hands: make(chan struct{}, maxHandOvers), lagging: make(chan struct{}, 1),
 	}
 	for i := range n {
@@ -232,7 +228,7 @@ func (p *Poller) OnOpen(c gnet.Conn) ([]byte, gnet.Action) {
 		}
 	}
 	c.SetContext(pc)
-	pc.loop.await(pc, p.handshakeTime)
+	pc.loop.await(pc, p.limits.Handshake)
 	return nil, gnet.None
 }
 

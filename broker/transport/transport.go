@@ -56,6 +56,8 @@ type Limits struct {
 	Gate    *Gate
 	// Addresses counts the connections of each. Nil limits none.
 	Addresses *limit.Addresses
+	// Handshake is how long a connection may take to its first line, or to the end of its WebSocket handshake.
+	Handshake time.Duration
 	// Origin says whether a browser page of that origin may connect to host.
 	Origin func(origin, host string) bool
 }
