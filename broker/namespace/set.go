@@ -184,7 +184,7 @@ func (s *Set) fits(who Subject, r *Rule, open Who, do Action, channel string) Wh
 		return Users
 	case open&Named != 0 && who.User != "" && channel[len(r.prefix):] == who.User:
 		return Named
-	case open&Grant != 0 && who.Grants.allow(do, channel):
+	case open&Grant != 0 && who.User != "" && who.Grants.allow(do, channel): // grants are a user's
 		return Grant
 	}
 	return Nobody
