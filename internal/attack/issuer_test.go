@@ -1,0 +1,83 @@
+package attack
+
+import (
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/json"
+	"encoding/pem"
+	"fmt"
+	"maps"
+	"testing"
+	"time"
+
+	"github.com/golang-jwt/jwt/v5"
+)
+
+// Names of the issuer's keys, as tokens have them in kid.
+const (
+	kidHMAC    = "shared"
+	kidRSA     = "public"
+	kidLeaving = "leaving" // it is revoked
+)
+
+// issuer is who signs the users' tokens.
+type issuer struct {
+	shared, leaving []byte
+	rsa             *rsa.PrivateKey
+	rsaPEM          []byte // the public key
+}
+
+func newIssuer(t *testing.T) *issuer {
+	t.Helper()
+	key, err := rsa.GenerateKey(rand.Reader, 2048)
+	if err != nil {
+		t.Fatal(err)
+	}
+	der, err := x509.MarshalPKIXPublicKey(&key.PublicKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &issuer{
+		shared: []byte(rand.Text() + rand.Text()), leaving: []byte(rand.Text() + rand.Text()),
+		rsa: key, rsaPEM: pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der}),
+	}
+}
+
+// claims are those of a good token of user for an hour, with others in their place; nil takes one out.
+func claims(user string, others map[string]any) string {
+	c := map[string]any{"sub": user, "iss": "login", "aud": "broker", "exp": time.Now().Add(time.Hour).Unix()}
+	maps.Copy(c, others)
+	maps.DeleteFunc(c, func(_ string, v any) bool { return v == nil })
+	text, err := json.Marshal(c)
+	if err != nil {
+		panic(err) // of a table in this package
+	}
+	return string(text)
+}
+
+// header is that of an ordinary token.
+func header(alg, kid string) string { return fmt.Sprintf(`{"typ":"JWT","alg":%q,"kid":%q}`, alg, kid) }
+
+func encode(text string) string { return base64.RawURLEncoding.EncodeToString([]byte(text)) }
+
+// seal signs any header and payload.
+func seal(header, payload string, method jwt.SigningMethod, key any) string {
+	unsigned := encode(header) + "." + encode(payload)
+	signature, err := method.Sign(unsigned, key)
+	if err != nil {
+		panic(err) // of a table in this package
+	}
+	return unsigned + "." + base64.RawURLEncoding.EncodeToString(signature)
+}
+
+// token is a good one.
+func (i *issuer) token(user string) string {
+	return seal(header("HS256", kidHMAC), claims(user, nil), jwt.SigningMethodHS256, i.shared)
+}
+
+// with is one with other claims.
+func (i *issuer) with(user string, others map[string]any) string {
+	return seal(header("HS256", kidHMAC), claims(user, others), jwt.SigningMethodHS256, i.shared)
+}

@@ -1,0 +1,40 @@
+package attack
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"switchboard/internal/redistest"
+)
+
+var (
+	redisServer *redistest.Server
+	// brokerPath is the broker, built without the race detector, which would multiply its memory.
+	brokerPath string
+)
+
+func TestMain(m *testing.M) { os.Exit(run(m)) }
+
+func run(m *testing.M) int {
+	flag.Parse()
+	if err := flag.Set("test.parallel", "3"); err != nil { // they wait rather than work
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	dir, err := os.MkdirTemp("", "switchboard-attack-")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(dir)
+	brokerPath = filepath.Join(dir, "broker")
+	if out, err := exec.Command("go", "build", "-o", brokerPath, "switchboard/cmd/broker").CombinedOutput(); err != nil {
+		fmt.Fprintf(os.Stderr, "go build: %v\n%s", err, out)
+		return 1
+	}
+	return redistest.Main(m, &redisServer, nil)
+}
