@@ -22,6 +22,7 @@ var attacks = []struct {
 	{"JSON bombs from users", bombsFromUsers},
 	{"JSON bombs in calls", bombsInCalls},
 	{"endless messages", endlessMessages},
+	{"too many messages", tooManyMessages},
 	{"small fragments", smallFragments},
 	{"control frames", controlFrames},
 	{"broken frames", brokenFrames},
@@ -39,7 +40,7 @@ var sieges = []struct {
 }
 
 func TestTheBrokerStands(t *testing.T) {
-	s := begin(t)
+	s := begin(t, newIssuer(t), "", "")
 	t.Run("while", func(t *testing.T) {
 		for _, a := range sieges {
 			t.Run(a.name, func(t *testing.T) {

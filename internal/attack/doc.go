@@ -10,5 +10,6 @@
 //	crowd_test.go       the well-behaved; member_test.go, way_test.go: one of them, and how they come in
 //	assailant_test.go   an attacker's connection, and how the broker ends it
 //	attacks_test.go     the table of the attacks
+//	crowded_test.go     those that need a broker with other settings
 //	forged_test.go …    the attacks, by kind
 package attack

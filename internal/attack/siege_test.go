@@ -31,12 +31,13 @@ type siege struct {
 	comer atomic.Int32 // counts newcomers
 }
 
-func begin(t *testing.T) *siege {
+// begin starts a broker with more settings, at the top and in auth.
+func begin(t *testing.T, i *issuer, more, auth string) *siege {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	t.Cleanup(cancel)
-	s := &siege{ctx: ctx, issuer: newIssuer(t)}
-	s.victim = startVictim(ctx, t, s.issuer)
+	s := &siege{ctx: ctx, issuer: i}
+	s.victim = startVictim(ctx, t, i, more, auth)
 	s.crowd = gather(ctx, t, s.victim, s.issuer)
 	return s
 }

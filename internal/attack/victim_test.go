@@ -24,11 +24,13 @@ import (
 // long enough for ten thousand to be begun on a busy machine.
 const settings = `
 compression: true
+%[3]s
 auth:
   keys_file: %[1]s/api_keys
   audience: [broker]
   issuer: [login]
   leeway: 0s
+%[4]s
   rs256_keys_file: %[1]s/public.pem
   token_keys:
     shared: {alg: HS256, file: %[1]s/shared}
@@ -48,14 +50,15 @@ const leavingKey = "    leaving: {alg: HS256, file: %s/leaving}"
 type victim struct {
 	*proc.Process
 	dir       string
-	key       string // of the API
-	http, tcp string // host:port
+	more      [2]string // settings, at the top and in auth
+	key       string    // of the API
+	http, tcp string    // host:port
 	client    *http.Client
 }
 
-func startVictim(ctx context.Context, t *testing.T, i *issuer) *victim {
+func startVictim(ctx context.Context, t *testing.T, i *issuer, more, auth string) *victim {
 	t.Helper()
-	v := &victim{dir: t.TempDir(), key: "the backend's " + rand.Text(), client: &http.Client{Transport: &http.Transport{}}}
+	v := &victim{dir: t.TempDir(), more: [2]string{more, auth}, key: "the backend's " + rand.Text(), client: &http.Client{Transport: &http.Transport{}}}
 	v.key = strings.ReplaceAll(v.key, " ", "-")
 	for name, content := range map[string][]byte{
 		"api_keys": []byte(v.key), "shared": i.shared, "leaving": i.leaving, "public.pem": i.rsaPEM,
@@ -105,7 +108,7 @@ func (v *victim) configure(t *testing.T, leaving bool) {
 	if leaving {
 		key = fmt.Sprintf(leavingKey, v.dir)
 	}
-	v.write(t, "broker.yaml", fmt.Appendf(nil, settings, v.dir, key))
+	v.write(t, "broker.yaml", fmt.Appendf(nil, settings, v.dir, key, v.more[0], v.more[1]))
 }
 
 // reload has the broker read its settings again.
