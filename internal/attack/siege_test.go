@@ -36,6 +36,9 @@ func begin(t *testing.T, i *issuer, more, auth string) *siege {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	t.Cleanup(cancel)
+	if err := redisServer.Client(t).FlushAll(ctx).Err(); err != nil { // what the last crowd has not acknowledged
+		t.Fatal(err)
+	}
 	s := &siege{ctx: ctx, issuer: i}
 	s.victim = startVictim(ctx, t, i, more, auth)
 	s.crowd = gather(ctx, t, s.victim, s.issuer)
