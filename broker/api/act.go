@@ -9,8 +9,8 @@ import (
 
 func (a api) notify(w http.ResponseWriter, r *http.Request) {
 	var body struct {
-		Channels []string `json:"channels"`
-		Clients  []string `json:"clients"`
+		Channels names `json:"channels"`
+		Clients  names `json:"clients"`
 	}
 	err := read(r.Body, &body)
 	if n := len(body.Channels) + len(body.Clients); err == nil && (n == 0 || n > a.MaxBatch) {

@@ -149,6 +149,30 @@ func (l *messageList) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
+// names is a list of which no more is read than any limit allows.
+type names []string
+
+// maxNames is that. A body of 16 MiB has room for more than five million, which took half a gigabyte before they were counted.
+const maxNames = 1 << 16
+
+// UnmarshalJSON implements json.Unmarshaler. What is wrong with text otherwise is for encoding/json to say.
+func (n *names) UnmarshalJSON(text []byte) error {
+	quoted, commas := false, 0
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case quoted && c == '\\':
+			i++
+		case c == '"':
+			quoted = !quoted
+		case c == ',' && !quoted:
+			if commas++; commas == maxNames {
+				return wire.Errorf(wire.TooLarge, "more than %d names", maxNames)
+			}
+		}
+	}
+	return json.Unmarshal(text, (*[]string)(n))
+}
+
 // objectEnd is the length of the object that text begins with, 0 where there is none.
 func objectEnd(text []byte) int {
 	if len(text) == 0 || text[0] != '{' {

@@ -17,11 +17,11 @@ const maxTTL = 30 * 24 * time.Hour
 // pushRequest is the body of a push: exactly one kind of target.
 type pushRequest struct {
 	Channel  string          `json:"channel"`
-	Channels []string        `json:"channels"`
+	Channels names           `json:"channels"`
 	User     string          `json:"user"`
-	Users    []string        `json:"users"`
+	Users    names           `json:"users"`
 	Client   string          `json:"client"`
-	Clients  []string        `json:"clients"`
+	Clients  names           `json:"clients"`
 	All      bool            `json:"all"`
 	Data     json.RawMessage `json:"data"`
 	TTL      *float64        `json:"ttl"` // seconds

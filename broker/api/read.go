@@ -192,7 +192,7 @@ func (a api) user(w http.ResponseWriter, r *http.Request) {
 
 func (a api) query(w http.ResponseWriter, r *http.Request) {
 	var body struct {
-		Users []string `json:"users"`
+		Users names `json:"users"`
 	}
 	err := read(r.Body, &body)
 	if err == nil && (len(body.Users) == 0 || len(body.Users) > maxPage) {

@@ -126,6 +126,8 @@ func bombsInCalls(t *testing.T, s *siege) {
 		{"a ttl of ages", "/v1/push", `{"user":"bombs","ttl":1e300,"data":1}`, http.StatusBadRequest},
 		{"a ttl below zero", "/v1/push", `{"user":"bombs","ttl":-1,"data":1}`, http.StatusBadRequest},
 		{"two million channels", "/v1/push", `{"channels":[` + strings.Repeat(`"room:a",`, 1_500_000) + `"room:a"],"data":1}`, http.StatusRequestEntityTooLarge},
+		{"five million names", "/v1/push", `{"users":[` + strings.Repeat(`"",`, 5_000_000) + `""],"data":1}`, http.StatusRequestEntityTooLarge},
+		{"five million users", "/v1/users/query", `{"users":[` + strings.Repeat(`"",`, 5_000_000) + `""]}`, http.StatusRequestEntityTooLarge},
 		{"two kinds of target", "/v1/push", `{"channel":"room:a","user":"b","data":1}`, http.StatusBadRequest},
 		{"no body", "/v1/push", "", http.StatusBadRequest},
 		{"a body without an end", "/v1/push", strings.Repeat(" ", most+1), http.StatusRequestEntityTooLarge},
