@@ -21,6 +21,9 @@ type fixture struct {
 	hold func(t *testing.T, channel string, servers ...string)
 	// lapse makes keys expire, whose TTL is given.
 	lapse func(t *testing.T, ttl time.Duration, keys ...string)
+	// own makes clients the user's, as the registry has them.
+	own func(t *testing.T, user string, clients ...string)
+	rdb redis.UniversalClient // nil over memory
 }
 
 // conformance is the suite; its parts stand in the files named after their duty.
@@ -62,6 +65,15 @@ var conformance = []struct {
 	{"window by bytes", testWindowByBytes},
 	{"window ends", testWindowEnds},
 	{"ack", testAck},
+	{"first acknowledgement withdraws", testFirst},
+	{"first acknowledgement, with keys", testFirstByKey},
+	{"first acknowledgement, repeated", testFirstRepeated},
+	{"first acknowledgement, twice", testFirstTwice},
+	{"first acknowledgement, beyond the cap", testFirstBeyondTheCap},
+	{"first acknowledgement, of what was not received", testFirstUnreceived},
+	{"first acknowledgement, at the end", testFirstAtTheEnd},
+	{"first acknowledgement, of a former user", testFirstOfAFormerUser},
+	{"first acknowledgement, at random", testFirstAtRandom},
 	{"client list expires", testClientListExpiry},
 	{"client list lives as long as asked for", testClientListTTL},
 	{"confirm a channel's message", testConfirmChannel},
@@ -104,10 +116,16 @@ func overRedis(client redis.UniversalClient, opts Options) fixture {
 	opts.Prefix = fmt.Sprintf("t%d:", prefixes.Add(1))
 	r := NewRedis(redispipe.New(client, redispipe.Options{ReplicaTimeout: time.Millisecond}), opts)
 	return fixture{
-		Queue: r, opts: r.opts, keys: r.keys,
+		Queue: r, opts: r.opts, keys: r.keys, rdb: client,
 		hold: func(t *testing.T, channel string, servers ...string) {
 			t.Helper()
 			ok(t, client.SAdd(t.Context(), r.keys.channelServers(channel), servers).Err())
+		},
+		own: func(t *testing.T, user string, clients ...string) {
+			t.Helper()
+			for _, c := range clients {
+				ok(t, client.HSet(t.Context(), r.keys.userClients(user), c, "b1:1").Err())
+			}
 		},
 		lapse: func(t *testing.T, _ time.Duration, keys ...string) {
 			t.Helper()
@@ -126,6 +144,7 @@ func openMemory(_ *testing.T, opts Options) fixture {
 	return fixture{
 		Queue: m, opts: m.opts,
 		hold: func(_ *testing.T, channel string, servers ...string) { owners[channel] = servers },
+		own:  func(*testing.T, string, ...string) {}, // groups know their members
 		// All keys of the same TTL end together here; no test has others at that moment.
 		lapse: func(_ *testing.T, ttl time.Duration, _ ...string) { c.advance(ttl) },
 	}

@@ -15,16 +15,17 @@
 //	mq_k_{channel}:<key>     STRING  id stored under an idempotency key       KeyTTL 10 min
 //	c_{client}               HASH    user, server, generation, since, last,   RecordTTL 150 min after the last bind, refresh
 //	                                 acked, floor, lost, history, cut,        or append, and never less than its list
-//	                                 cut_to, instance, attempt, until
+//	                                 cut_to, instance, attempt, until, first
 //	mq_c_{client}            LIST    <id>:<json>, oldest at the head          ack, ClientCap 1000, ClientTTL 1 h or what a push asks for
 //	mq_kc_{client}:<key>     STRING  as mq_k_                                 KeyTTL 10 min
+//	mq_f_{client}            ZSET    group, score id; <id> where withdrawn    ack, 2 × ClientCap, TTL of the record
 //	qq_{N}                   LIST    client requests, oldest at the head      RequestCap 10,000, then ErrFull
 //
 // Messages, positions and records live as long as said at least, and up to an eighth longer: until is when they expire
 // at the earliest, and an append renews them only when that is nearer than it should be. A record that is refreshed
 // lives twice as long, so that most refreshes need only look.
 //
-// Read here, written by package registry: ch_{channel}, the servers with subscribers.
+// Read here, written by package registry: ch_{channel}, the servers with subscribers, and u_{user}, the clients of a user.
 // Further limits: a page holds about MaxPageBytes (at least one message), a window covers
 // the first MaxWindow messages of a client's list.
 //
@@ -40,6 +41,18 @@
 // above it. It moves when a cap or the janitor drops messages. When a whole queue expired
 // nothing runs at that moment, so whoever looks next finds no messages although ids were
 // given out, and takes the last of them as the floor.
+//
+// # The first acknowledgement
+//
+// A message that goes to all clients of a user may be of a group, of which only the first acknowledgement counts
+// (ClientPush.First). It is stored with its group, in one script: in mq_f_{client} the group has the message's id, and
+// the record's first is the lowest of those ids. So an acknowledgement of others costs nothing more, and one behind
+// first looks for the groups whose messages the client has received, has them taken out of the lists of the user's other
+// clients, in their slots, and then forgets the groups. (What the cap dropped or what expired here it has not received: such
+// groups go without effect.) Whoever is killed in between leaves all of them to the client's next
+// acknowledgement or bind. What was withdrawn is no gap: the floor stays, and when a list is emptied by it, the record's acked
+// becomes last. Its id stays in mq_f_{client} until the client acknowledges a later one, so that ConfirmClient does
+// not take it for lost.
 //
 // # Durable pushes
 //

@@ -2,7 +2,7 @@ package queue
 
 import "strconv"
 
-// keys spells every key of this package. All but channelServers belong to it.
+// keys spells every key of this package. All but channelServers and userClients belong to it.
 type keys struct{ prefix string }
 
 // channel is the ZSET of a channel's messages.
@@ -22,6 +22,13 @@ func (k keys) record(client string) string { return k.prefix + "c_{" + client + 
 
 // list is the LIST of a client's messages.
 func (k keys) list(client string) string { return k.prefix + "mq_c_{" + client + "}" }
+
+// firsts is the ZSET of groups by the id that a client has of each, see ClientPush.First. Where the message was withdrawn
+// its id stands in the place of the group.
+func (k keys) firsts(client string) string { return k.prefix + "mq_f_{" + client + "}" }
+
+// userClients is the HASH of a user's clients. Package registry owns it.
+func (k keys) userClients(user string) string { return k.prefix + "u_{" + user + "}" }
 
 // clientKey is the STRING with the id stored in the list under an idempotency key.
 func (k keys) clientKey(client, key string) string { return k.prefix + "mq_kc_{" + client + "}:" + key }

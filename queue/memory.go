@@ -17,6 +17,7 @@ type Memory struct {
 	mu       sync.Mutex // guards the fields below
 	channels table[*memoryChannel]
 	clients  table[*memoryClient]
+	groups   table[*memoryGroup]
 	seen     table[*seenKey] // by the name that the idempotency key has in Redis
 	requests map[int][][]byte
 }
@@ -31,6 +32,7 @@ func NewMemory(opts Options, owners func(channel string) []string) *Memory {
 		owners:   owners,
 		channels: newTable[*memoryChannel](),
 		clients:  newTable[*memoryClient](),
+		groups:   newTable[*memoryGroup](),
 		seen:     newTable[*seenKey](),
 		requests: make(map[int][][]byte),
 	}
@@ -62,6 +64,7 @@ func (m *Memory) nowLocked() int64 {
 	now := m.opts.Now().UnixMilli()
 	m.channels.sweep(now)
 	m.clients.sweep(now)
+	m.groups.sweep(now)
 	m.seen.sweep(now)
 	return now
 }

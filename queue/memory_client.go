@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -16,7 +17,9 @@ type memoryClient struct {
 	generation, since   int64 // since in Unix ms, 0 when never bound
 	messages            []Message
 	last, acked, floor  int64
-	lost                int64 // the last lost id that a marker tells of
+	lost                int64     // the last lost id that a marker tells of
+	firsts              []firstOf // ascending
+	withdrawn           []int64
 	expires, forgetting int64 // of the messages, and of the record; Unix ms
 }
 
@@ -76,11 +79,12 @@ func (m *Memory) Bind(_ context.Context, claim Claim) (Bound, error) {
 		if c.server != "" || len(c.messages) > 0 {
 			return Bound{}, fmt.Errorf("bind client %s: %w", client, ErrTaken)
 		}
-		c.acked, c.floor = c.last, 0
+		c.acked, c.floor, c.firsts = c.last, 0, nil
 	}
 	b := Bound{
 		Generation: nextID(now, c.generation), Server: c.server, User: c.user,
 		Before: c.generation, Acked: c.acked, Queued: len(c.messages), Last: c.last,
+		Owes: len(c.firsts) > 0 && c.firsts[0].id <= c.acked,
 	}
 	c.user, c.server, c.generation, c.since = user, claim.Server, b.Generation, now
 	c.instance, c.attempt = claim.Instance, claim.Attempt
@@ -163,6 +167,11 @@ func (m *Memory) AppendClient(_ context.Context, push ClientPush) (ClientAppende
 	if key != "" {
 		key = keys{}.clientKey(push.Client, key)
 		if a.ID, a.Duplicate = m.duplicateLocked(key, now); a.Duplicate {
+			if push.First != "" && a.ID <= c.acked {
+				// Acknowledged, and the push is repeated, for it has not reached all: those that it reaches now are
+				// withdrawn by the next acknowledgement or bind.
+				m.joinLocked(push.Client, c, push.First, a.ID, now)
+			}
 			return a, nil
 		}
 	}
@@ -179,6 +188,9 @@ func (m *Memory) AppendClient(_ context.Context, push ClientPush) (ClientAppende
 	}
 	c.keep(now + millis(m.opts.RecordTTL))
 	m.clients.put(push.Client, c, now)
+	if push.First != "" {
+		m.joinLocked(push.Client, c, push.First, a.ID, now)
+	}
 	if key != "" {
 		m.rememberLocked(key, a.ID, now)
 	}
@@ -209,13 +221,21 @@ func (m *Memory) Window(_ context.Context, client string, generation, after int6
 func (m *Memory) Ack(_ context.Context, client string, generation, id int64) (int, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	c, err := m.fencedLocked(client, generation, m.nowLocked())
+	now := m.nowLocked()
+	c, err := m.fencedLocked(client, generation, now)
 	if err != nil {
 		return 0, fmt.Errorf("acknowledge %d of client %s: %w", id, client, err)
 	}
 	id = min(id, c.last) // an id from the future would hide messages that are yet to come
+	// Nobody has received what the cap dropped, or what expired, before it was acknowledged.
+	c.firsts = slices.DeleteFunc(c.firsts, func(f firstOf) bool { return f.id > c.acked && f.id <= c.floor })
 	n := len(c.messages) - len(behind(c.messages, id))
 	c.messages = dropHead(c.messages, n)
-	c.acked = max(c.acked, id)
+	if c.acked = max(c.acked, id); n > 0 && len(c.messages) == 0 {
+		c.acked = c.last // what is missing behind it was withdrawn
+	}
+	if len(c.firsts) > 0 || len(c.withdrawn) > 0 {
+		m.ackedFirstLocked(client, c, id, now)
+	}
 	return n, nil
 }

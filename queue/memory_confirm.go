@@ -1,6 +1,9 @@
 package queue
 
-import "context"
+import (
+	"context"
+	"slices"
+)
 
 // ConfirmChannel implements [Queue].
 func (m *Memory) ConfirmChannel(_ context.Context, channel string, id int64) (*Marker, error) {
@@ -39,7 +42,7 @@ func (m *Memory) ConfirmClient(_ context.Context, client string, id int64) (*Mar
 	defer m.mu.Unlock()
 	now := m.nowLocked()
 	c, _ := m.clientLocked(client, now)
-	if id <= max(c.acked, c.floor, c.lost) || holds(c.messages, id) || len(c.messages) == 0 && c.last >= id {
+	if id <= max(c.acked, c.floor, c.lost) || slices.Contains(c.withdrawn, id) || holds(c.messages, id) || len(c.messages) == 0 && c.last >= id {
 		return nil, nil
 	}
 	marker := &Marker{ID: nextID(now, max(c.last, id)), Prev: c.last}

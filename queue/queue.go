@@ -65,6 +65,11 @@ type ClientPush struct {
 	Key    string        // idempotency key, empty for none
 
 	Durable bool // as of ChannelPush
+
+	// First names a group, for a message that several clients of a user get and of which only the first
+	// acknowledgement counts: that one withdraws it from the others' queues, see Ack. It must not begin with a
+	// digit, and be the same in all of them. Empty for none.
+	First string
 }
 
 // ClientAppended is what AppendClient did.
@@ -124,6 +129,9 @@ type Bound struct {
 	Acked      int64  // highest id that the client acknowledged: the window begins behind it
 	Queued     int    // messages waiting
 	Last       int64  // last id ever assigned in its queue
+	// Owes: messages with First were acknowledged, and nobody has said that all others are withdrawn. An Ack of Acked
+	// does it.
+	Owes bool
 }
 
 // Client is what c_{client} says.
@@ -187,7 +195,9 @@ type Queue interface {
 	// Page.Complete is false then. More without Messages: the whole window is on the way, read again after an Ack.
 	Window(ctx context.Context, client string, generation, after int64, limit int) (Page, error)
 	// Ack removes everything up to id from the head of the list and says how many went. An id
-	// never assigned counts as the last one. ErrStale and ErrForgotten as above.
+	// never assigned counts as the last one. ErrStale and ErrForgotten as above. Messages with First among those are
+	// withdrawn from the queues of the user's other clients: taken out, where they are still waiting, and neither lost nor a
+	// gap there. An error may mean that this is not done yet; the same call again does it, and so does any later one.
 	Ack(ctx context.Context, client string, generation, id int64) (int, error)
 
 	// ConfirmChannel looks for a message that AppendChannel stored. It is nil when the store has it, or

@@ -6,6 +6,7 @@ import (
 	"embed"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -32,6 +33,8 @@ var (
 	ackScript            = redispipe.MustScript(luaFiles, "ack")
 	confirmChannelScript = redispipe.MustScript(luaFiles, "confirm_channel")
 	confirmClientScript  = redispipe.MustScript(luaFiles, "confirm_client")
+	forgetScript         = redispipe.MustScript(luaFiles, "forget")
+	withdrawScript       = redispipe.MustScript(luaFiles, "withdraw")
 	pushRequestScript    = redispipe.MustScript(luaFiles, "push_request")
 )
 
@@ -44,9 +47,10 @@ type Redis struct {
 
 	// Of appends: each script without and with waiting for replicas.
 	appendChannel, appendClient [2]*redispipe.Group
-	bounded                     sync.Map // [2]*redispipe.Group by bounds: of pushes that bring their own
+	appendFirst                 [2]*redispipe.Group // to clients, of pushes with First
+	bounded                     sync.Map            // [2]*redispipe.Group by bounds: of pushes that bring their own
 
-	bind, read *redispipe.Group
+	bind, read, withdraw *redispipe.Group
 
 	horizon horizon
 }
@@ -60,12 +64,15 @@ func NewRedis(pipe *redispipe.Pipe, opts Options) *Redis {
 	ttl := func(d time.Duration) any { return decimal(millis(d)) }
 	r.bind = &redispipe.Group{Script: bindScript, Shared: []any{ttl(opts.RecordTTL), &r.horizon}}
 	r.read = &redispipe.Group{Script: readChannelScript, Shared: []any{strconv.Itoa(MaxPageBytes)}}
+	r.withdraw = &redispipe.Group{Script: withdrawScript}
 	r.appendChannel = r.channelAppends(bounds{opts.ChannelCap, opts.ChannelTTL})
 	for i, durable := range []any{"0", "1"} {
-		r.appendClient[i] = &redispipe.Group{Script: appendClientScript, Durable: i == 1, Shared: []any{
+		shared := []any{
 			strconv.Itoa(opts.ClientCap), ttl(opts.ClientTTL), ttl(opts.RecordTTL), ttl(opts.KeyTTL),
 			&r.horizon, durable, fresh(opts.Fresh),
-		}}
+		}
+		r.appendClient[i] = &redispipe.Group{Script: appendClientScript, Durable: i == 1, Shared: append(slices.Clone(shared), "3")}
+		r.appendFirst[i] = &redispipe.Group{Script: appendClientScript, Durable: i == 1, Shared: append(shared, "4")}
 	}
 	return r
 }

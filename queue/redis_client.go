@@ -23,6 +23,7 @@ func (r *Redis) Bind(ctx context.Context, c Claim) (Bound, error) {
 		}
 		b.Generation, b.Before, b.Acked, b.Queued, b.Last = l.integer(), l.integer(), l.integer(), int(l.integer()), l.integer()
 		clock = l.integer()
+		b.Owes = l.integer() == 1
 		b.Server, b.User = l.text(), l.text()
 		return b, clock
 	}, func(_ int, err error) error { return fmt.Errorf("bind client %s: %w", c.Client, err) })[0]
@@ -129,6 +130,10 @@ func (r *Redis) AppendClients(ctx context.Context, pushes []ClientPush) []Outcom
 			ttl = decimal(millis(push.TTL))
 		}
 		targets[i] = redispipe.Target{Group: group(r.appendClient, push.Durable), Keys: keys, Args: []any{push.Data, push.User, ttl}}
+		if push.First != "" {
+			t := &targets[i]
+			t.Group, t.Keys, t.Args = group(r.appendFirst, push.Durable), append(keys, r.keys.firsts(push.Client)), append(t.Args, push.First)
+		}
 	}
 	return outcomes(r, ctx, targets, func(l *line) (a ClientAppended, clock int64) {
 		if l.empty() {
@@ -177,7 +182,11 @@ func (r *Redis) window(ctx context.Context, client string, generation, after int
 
 // Ack implements [Queue].
 func (r *Redis) Ack(ctx context.Context, client string, generation, id int64) (int, error) {
-	n, err := r.evalInt(ctx, ackScript, r.clientKeys(client), decimal(generation), decimal(id))
+	answer, err := r.pipe.Eval(ctx, ackScript, r.clientKeys(client), decimal(generation), decimal(id))
+	n, usual := answer.(int64)
+	if err == nil && !usual {
+		n, err = r.ackFirst(ctx, client, generation, id)
+	}
 	if err == nil {
 		err = fence(n)
 	}

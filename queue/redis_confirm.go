@@ -23,7 +23,7 @@ func (r *Redis) ConfirmChannel(ctx context.Context, channel string, id int64) (*
 
 // ConfirmClient implements [Queue].
 func (r *Redis) ConfirmClient(ctx context.Context, client string, id int64) (*Marker, error) {
-	reply, err := r.eval(ctx, confirmClientScript, r.clientKeys(client),
+	reply, err := r.eval(ctx, confirmClientScript, append(r.clientKeys(client), r.keys.firsts(client)),
 		decimal(id), millis(r.opts.ClientTTL), millis(r.opts.RecordTTL), r.horizon.least())
 	if err == nil && reply.empty() {
 		return nil, nil

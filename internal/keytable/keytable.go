@@ -54,6 +54,7 @@ var Table = []Row{
 	{like(`mq_m_\{.+\}`), "hash", TTL},
 	{like(`mq_k_\{.+\}:.+`), "string", TTL},
 	{like(`mq_kc_\{.+\}:.+`), "string", TTL},
+	{like(`mq_f_\{.+\}`), "zset", TTL},
 	{like(`qq_\{\d+\}`), "list", Capped},
 	{like(`ev_due_\{ev\d+\}`), "zset", TTL},
 	{like(`ev_told_\{ev\d+\}`), "hash", TTL},

@@ -11,7 +11,8 @@
 -- ARGV[1] TTL of the records, ms; they may live an eighth longer
 -- ARGV[2] what the clock must show at least, Unix ms
 -- returns for each, with newlines between: generation, generation until now, acked, messages waiting, last id ever
---         assigned, what the clock shows (Unix ms), server until now, user until now; -1 when a later attempt of the
+--         assigned, what the clock shows (Unix ms), 1 when first pushes were acknowledged and may not be withdrawn from the
+--         user's other clients yet, else 0, server until now, user until now; -1 when a later attempt of the
 --         same instance bound it already; '' when the client is another user's; or its error
 -- cost O(clients)
 
@@ -22,7 +23,8 @@ local ms = max(now[1] * 1000 + math.floor(now[2] / 1000), tonumber(ARGV[2]))
 
 local function bind(k, a)
 	-- until is when the record expires at the earliest: see append_client. A client that comes back soon renews nothing.
-	local record = call('HMGET', KEYS[k+1], 'user', 'server', 'generation', 'acked', 'last', 'instance', 'attempt', 'until')
+	local record = call('HMGET', KEYS[k+1], 'user', 'server', 'generation', 'acked', 'last', 'instance', 'attempt', 'until',
+		'first')
 	local user, server, before, acked = record[1] or '', record[2] or '', record[3] or '0', record[4] or '0'
 	local queued = call('LLEN', KEYS[k+2])
 	if ARGV[a+3] ~= '' and record[6] == ARGV[a+3] and tonumber(record[7] or 0) > tonumber(ARGV[a+4]) then
@@ -36,6 +38,8 @@ local function bind(k, a)
 		-- Ids go on, since they must grow as long as the record lives.
 		acked = record[5] or '0'
 		call('HSET', KEYS[k+1], 'acked', acked, 'floor', '0')
+		call('HDEL', KEYS[k+1], 'first')
+		record[9] = nil
 	end
 
 	local generation = format('%d', max((ms - 1577836800000) * 4096, tonumber(before) + 1))
@@ -62,7 +66,8 @@ local function bind(k, a)
 	if renew then
 		call('PEXPIRE', KEYS[k+1], needed)
 	end
-	return format('%s\n%s\n%s\n%d\n%s\n%d\n%s\n%s', generation, before, acked, queued, record[5] or '0', ms, server, user)
+	local owes = record[9] and tonumber(record[9]) <= tonumber(acked) and 1 or 0
+	return format('%s\n%s\n%s\n%d\n%s\n%d\n%d\n%s\n%s', generation, before, acked, queued, record[5] or '0', ms, owes, server, user)
 end
 
 -- What is wrong with one client is that one's own.

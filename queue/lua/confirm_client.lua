@@ -3,6 +3,7 @@
 -- a marker is appended that tells the client so, unless that was done for it or a later one.
 -- KEYS[1] c_{client}
 -- KEYS[2] mq_c_{client}
+-- KEYS[3] mq_f_{client}
 -- ARGV[1] id of the message
 -- ARGV[2] TTL that the list must have at least, ms
 -- ARGV[3] TTL of the record, ms
@@ -21,6 +22,9 @@ local id = tonumber(ARGV[1])
 local cut = id > tonumber(record[6] or 0) and id < tonumber(record[7] or 0)
 if id <= tonumber(record[5] or 0) or (id <= after and not cut) then
 	return {}
+end
+if redis.call('ZSCORE', KEYS[3], ARGV[1]) then
+	return {} -- withdrawn
 end
 local held = redis.call('LLEN', KEYS[2])
 if cut then
