@@ -135,7 +135,7 @@ func (b *Broker) wire(loops []*loop.Loop) {
 	b.pusher = delivery.New(delivery.Options{
 		Registry: o.Registry, Queue: o.Queue, Self: b.serverID, Live: b.Live,
 		Local: b.hint, Remote: b.tell, Stored: b.metrics.store,
-		Keep: b.keep, Epoch: o.StoreEpoch, Lost: func() { b.doubts.Add(1) },
+		Keep: b.keep, Watch: o.Watch, Epoch: o.StoreEpoch, Lost: func() { b.doubts.Add(1) },
 	})
 	b.presence = presence.New(presence.Options{
 		Store: o.Registry, Pool: b.pool, Loops: loops, ServerID: b.serverID, Leased: b.leased, Tell: b.tell,

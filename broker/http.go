@@ -88,7 +88,7 @@ func (b *Broker) mainHandler() (h http.Handler, taken *keepalive.Server) {
 	calls = api.New(api.Options{
 		Pusher: b.pusher, Registry: b.opts.Registry, Queue: b.opts.Queue, Cluster: b, Presence: b.presence,
 		Authorize: b.authorize, Namespaces: b.doors.namespaces.Load,
-		MaxMessage: b.opts.MaxMessage, MaxBatch: b.opts.MaxBatch,
+		MaxMessage: b.opts.MaxMessage, MaxBatch: b.opts.MaxBatch, Notifies: b.opts.Watch != nil,
 		Pushed: b.metrics.push, Pushing: taken.Take, Logger: b.opts.Logger,
 	})
 	mux.Handle("/v1/", calls)

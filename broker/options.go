@@ -2,6 +2,7 @@ package broker
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -13,6 +14,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"switchboard/broker/auth"
+	"switchboard/broker/delivery"
 	"switchboard/broker/hook"
 	"switchboard/broker/namespace"
 	"switchboard/broker/peer"
@@ -50,6 +52,10 @@ type Options struct {
 	// StoreEpoch is another number before the first write to a store that restarted or failed
 	// over. Nil means always the same.
 	StoreEpoch func() uint64
+
+	// Watch has the backend told of a push with notify_after that nobody acknowledges in time. Nil means that such
+	// pushes are refused.
+	Watch func(ctx context.Context, w delivery.Watched) error
 
 	// Keys are the API keys of /v1. Tokens verifies what clients connect with. Where both
 	// are empty the broker is open.

@@ -1,9 +1,7 @@
 package main
 
 import (
-	"fmt"
 	"slices"
-	"strings"
 	"time"
 )
 
@@ -87,21 +85,10 @@ func (b *book) settleLocked(p *push, c *counts, found evidence) {
 				continue
 			}
 			c.Undeclared++
-			found.add("undeclared", "%v, acknowledged %s for %s in %q with id %d, which saw up to %d of it and was told of gaps: %s",
-				p.item, b.when(p.acked), client, p.queue, id, s.lastID[p.queue], b.gapsOf(s, p.queue))
+			found.add("undeclared", "%v, acknowledged %s for %s in %q with id %d, which saw up to %d of it and was told of %d gaps",
+				p.item, b.when(p.acked), client, p.queue, id, s.lastID[p.queue], len(s.gaps))
 		}
 	}
-}
-
-// gapsOf says which gaps of a queue a client was told, and when.
-func (b *book) gapsOf(s *seat, queue string) string {
-	var told []string
-	for _, g := range s.gaps {
-		if g.queue == queue {
-			told = append(told, fmt.Sprintf("%d to %d %s", g.after, g.id, b.when(g.at)))
-		}
-	}
-	return strings.Join(told, ", ")
 }
 
 // when says a time as the story has it: seconds behind the fault.

@@ -76,6 +76,7 @@ type Options struct {
 	Namespaces func() *namespace.Set // those of now
 	MaxMessage int                   // bytes of one payload
 	MaxBatch   int                   // pushes of one batch, and targets of one push
+	Notifies   bool                  // a push may have notify_after
 	Pushed     func(kind string, code string)
 	// Pushing is told of a push over net/http that was accepted, when its answer is written. Zero means nobody.
 	Pushing func(w http.ResponseWriter, r *http.Request)
@@ -200,6 +201,10 @@ func (a api) refusal(err error) *refusalBody {
 	}
 	if errors.Is(err, queue.ErrNotReplicated) {
 		return &refusalBody{wire.Unavailable, "stored, but not confirmed by a replica in time; repeat it with the same key to wait for one again"}
+	}
+	if errors.Is(err, delivery.ErrUnwatched) {
+		a.Logger.Warn().Err(err).Msg("a push with notify_after is not watched")
+		return &refusalBody{wire.Unavailable, "stored, but not noted for notify_after; repeat it with the same key, and it is not stored twice"}
 	}
 	if errors.Is(err, context.Canceled) { // the caller went away
 		return &refusalBody{wire.Timeout, "the call was given up"}

@@ -13,8 +13,13 @@ var pushes = []string{
 	`{"channel":"news","data":{"title":"hi"}}`,
 	" {\n\"client\" : \"phone\" ,\t\"data\" : [1, 2 ] } \n",
 	`{"user":"alice","data":null}`,
+	`{"client":"phone","data":{"first":true,"notify_after":3}}`,
 	`{"channel":"","data":1}`,
 	`{"channel":"a}b","data":"x\"}"}`,
+	`{"user":"alice","data":1,"notify_after":30}`,
+	`{"user":"alice","notify_after":0.5,"first":true,"data":{"a":1}}`,
+	`{"user":"alice","data":{"a":1},"first":true,"notify_after":30,"key":"k"}`,
+	`{"users":["alice"],"data":1,"first":"yes"}`,
 	`{"channel":"news","data":1,"ttl":5}`,
 	`{"channel":"news","data":1,"data":2}`,
 	`{"channel":"news","data":{"a":1},"channel":"sports"}`,
@@ -60,7 +65,7 @@ func comparePush(t *testing.T, text []byte) (plain bool) {
 
 func TestPlainPush(t *testing.T) {
 	for i, text := range pushes {
-		if plain := comparePush(t, []byte(text)); plain != (i < 5) {
+		if plain := comparePush(t, []byte(text)); plain != (i < 6) {
 			t.Errorf("%q: taken: %v", text, plain)
 		}
 	}

@@ -11,6 +11,10 @@ import (
 	"switchboard/internal/wire"
 )
 
+// maxNotifyAfter is the longest that a push may give its receivers to acknowledge it: what a device has acknowledged is
+// known as long as its record is, which by default is 150 min after it has gone.
+const maxNotifyAfter = time.Hour
+
 // maxTTL is the longest that a push may ask its queue to be kept.
 const maxTTL = 30 * 24 * time.Hour
 
@@ -27,6 +31,9 @@ type pushRequest struct {
 	TTL      *float64        `json:"ttl"` // seconds
 	Key      string          `json:"key"`
 	Durable  bool            `json:"durable"`
+
+	NotifyAfter *float64 `json:"notify_after"` // seconds
+	First       bool     `json:"first"`
 }
 
 // target is one receiver of a push.
@@ -92,6 +99,20 @@ func (a api) check(req pushRequest) (plan, error) {
 		case *req.TTL < 1 || *req.TTL > maxTTL.Seconds():
 			return plan{}, wire.Errorf(wire.BadRequest, "ttl: %g is not within 1 and %g seconds", *req.TTL, maxTTL.Seconds())
 		}
+	}
+	if req.NotifyAfter != nil {
+		p.payload.NotifyAfter = time.Duration(*req.NotifyAfter * float64(time.Second))
+		switch kind := targets[0].kind; {
+		case kind != "user" && kind != "client":
+			return plan{}, wire.Errorf(wire.BadRequest, "notify_after: only a push to users or clients has one: what goes to channels is not acknowledged")
+		case *req.NotifyAfter < 1 || *req.NotifyAfter > maxNotifyAfter.Seconds():
+			return plan{}, wire.Errorf(wire.BadRequest, "notify_after: %g is not within 1 and %g seconds", *req.NotifyAfter, maxNotifyAfter.Seconds())
+		case !a.Notifies:
+			return plan{}, wire.Errorf(wire.BadRequest, "notify_after: this broker tells nobody of undelivered messages; see webhooks.url and webhooks.events")
+		}
+	}
+	if p.payload.First = req.First; req.First && targets[0].kind != "user" {
+		return plan{}, wire.Errorf(wire.BadRequest, "first: only a push to users has it: it is among the devices of one user")
 	}
 	return p, nil
 }

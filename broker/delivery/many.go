@@ -138,6 +138,7 @@ func (p *Pusher) toClients(ctx context.Context, pushes []*Push) {
 		push.Client, err = p.inClient(push.Name, push.Payload, outcomes[i].Value, outcomes[i].Err, took)
 		push.end(err)
 	}
+	p.watchClients(ctx, pushes)
 }
 
 // toUsers asks for the clients of each user by itself.

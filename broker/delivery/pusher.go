@@ -36,7 +36,7 @@ type Queue interface {
 	Client(ctx context.Context, client string) (queue.Client, bool, error)
 }
 
-// Options configures a Pusher. All fields but Keep are required.
+// Options configures a Pusher. All fields but Keep and Watch are required.
 type Options struct {
 	Registry Registry
 	Queue    Queue
@@ -50,6 +50,9 @@ type Options struct {
 	// Keep is how much of a channel is kept: messages, and how long after the last one; zeros for as much as
 	// of any. Nil means that for all.
 	Keep func(channel string) (messages int, age time.Duration)
+	// Watch has the backend told of a message that nobody acknowledges in time. Calls about the same ids are one. Nil means
+	// that there is nobody to tell: no push may ask for it.
+	Watch func(ctx context.Context, w Watched) error
 }
 
 // Pusher stores messages and tells their owners.
@@ -66,6 +69,10 @@ type Payload struct {
 	Data []byte        // compact JSON
 	TTL  time.Duration // client queues: how long to keep at least. Zero means the default
 	Key  string        // idempotency key, or empty
+	// NotifyAfter is how long the clients have to acknowledge it, before the backend is told. Zero means for ever.
+	NotifyAfter time.Duration
+	// First: of all clients of a user, the first acknowledgement counts and withdraws it from the others' queues.
+	First bool
 	// Durable: a replica must have it. Where none has in time it is stored, the owners are
 	// told, and the error is queue.ErrNotReplicated.
 	Durable bool
@@ -138,7 +145,7 @@ type ClientResult struct {
 }
 
 // ToClient stores payload in the client's queue and tells its owner. When user is not empty the client
-// must be that user's.
+// must be that user's. Nobody watches over it: Many does.
 func (p *Pusher) ToClient(ctx context.Context, client, user string, payload Payload) (ClientResult, error) {
 	start := time.Now()
 	a, err := p.opts.Queue.AppendClient(ctx, clientPush(client, user, payload))
@@ -174,8 +181,13 @@ func (p *Pusher) ToUser(ctx context.Context, user string, payload Payload) ([]Cl
 	}
 	start := time.Now()
 	pushes := make([]queue.ClientPush, len(bindings))
+	group := ""
+	if payload.First && (len(bindings) > 1 || payload.Key != "") { // with a key it may be repeated when there are more
+		group = groupOf(user, payload.Key)
+	}
 	for i, b := range bindings {
 		pushes[i] = clientPush(b.Client, user, payload)
+		pushes[i].First = group
 	}
 	results := make([]ClientResult, 0, len(bindings))
 	var failed, unconfirmed error // who failed comes first: that one is not even stored
@@ -195,6 +207,9 @@ func (p *Pusher) ToUser(ctx context.Context, user string, payload Payload) ([]Cl
 	}
 	if failed != nil {
 		return nil, failed
+	}
+	if err := p.watch(ctx, user, results, payload); err != nil {
+		return results, err
 	}
 	return results, unconfirmed
 }

@@ -82,6 +82,12 @@ func (m *Manager) bind(ctx context.Context, claim queue.Claim) (queue.Bound, *ar
 	if err != nil {
 		m.unbindLater(binding{client: client, user: user, generation: bound.Generation})
 	}
+	if bound.Owes {
+		// A server was killed, or the store away, between an acknowledgement and what it withdraws from the others.
+		if _, err := m.opts.Queue.Ack(ctx, client, bound.Generation, bound.Acked); err != nil {
+			m.opts.Logger.Warn().Err(err).Msg("nothing is withdrawn yet; the client's next acknowledgement tries again")
+		}
+	}
 	return bound, a, err
 }
 

@@ -15,7 +15,8 @@
 //
 // After every step the model is compared with the stores and with what the clients were sent: no id
 // skipped or repeated on a connection, no gap that nothing is missing in, nothing out of a list that was not
-// acknowledged, no change by a stale generation. In the end everything is healed and flows, and the
+// acknowledged (by the client, or by another of the user, where the push said that one is enough), no change by a stale
+// generation. In the end everything is healed and flows, and the
 // model asks for completeness; then all leave, and nothing may remain.
 //
 // Seeds have one of four characters, see [profile]: in calm ones nothing fails and nothing may need a sweep

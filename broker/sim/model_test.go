@@ -29,6 +29,7 @@ type journal struct {
 	floor int64              // channels: what is not above it is gone
 	held  []int64            // clients: what the list holds
 	lost  map[int64]struct{} // clients: fell to the cap
+	gone  map[int64]struct{} // clients: withdrawn, for another client of the user has acknowledged it
 }
 
 func newModel(w *world) *model {
@@ -38,7 +39,7 @@ func newModel(w *world) *model {
 func journalOf(m map[string]*journal, name string) *journal {
 	j := m[name]
 	if j == nil {
-		j = &journal{data: map[int64]string{}, lost: map[int64]struct{}{}}
+		j = &journal{data: map[int64]string{}, lost: map[int64]struct{}{}, gone: map[int64]struct{}{}}
 		m[name] = j
 	}
 	return j
@@ -121,6 +122,9 @@ func (m *model) executed(c *call, before record) {
 	}
 	if c.about.client != "" {
 		m.checkClient(c, before, m.look(c.about))
+	}
+	if c.op == "Ack" {
+		m.checkWithdrawn(c)
 	}
 	if c.stage != executed {
 		return
@@ -267,7 +271,7 @@ func (c *conn) inboxMessage(id int64, data []byte) {
 		w.violate("%v is sent %s as %d of its queue, which is %q", c, data, id, stored)
 	}
 	for _, skipped := range j.between(c.inbox, id-1) {
-		if skipped > cl.ackedTo {
+		if _, gone := j.gone[skipped]; skipped > cl.ackedTo && !gone {
 			w.violate("%v is sent %d of its queue, and was never sent %d", c, id, skipped)
 		}
 	}
@@ -285,7 +289,7 @@ func (c *conn) inboxGap(after, id int64) {
 		if _, lost := j.lost[gone]; lost {
 			missing++
 			c.client.told[gone] = struct{}{}
-		} else if gone > c.client.ackedTo {
+		} else if _, withdrawn := j.gone[gone]; gone > c.client.ackedTo && !withdrawn {
 			w.violate("%v was told of a gap in its queue from %d to %d, but the list has %d", c, after, id, gone)
 		}
 	}

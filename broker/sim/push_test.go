@@ -12,6 +12,7 @@ import (
 type push struct {
 	number  int
 	kind    string // channel, user or client
+	first   bool   // to a user: the first acknowledgement withdraws it from the others
 	target  string
 	must    []string // clients that it has to reach
 	behind  int64    // acknowledged before it began, in the same channel
@@ -28,10 +29,14 @@ func (p *push) data() string   { return fmt.Sprint(p.number) }
 // push begins a push over n.
 func (w *world) push(n *node, kind, target string) {
 	p := w.newPush(n, kind, target)
+	if kind == "user" && w.one(2) {
+		p.first = true
+		w.log("%v is the first's that acknowledges it", p)
+	}
 	go func() {
 		ctx, cancel := context.WithTimeout(context.Background(), callTime)
 		defer cancel()
-		payload := delivery.Payload{Data: []byte(p.data())}
+		payload := delivery.Payload{Data: []byte(p.data()), First: p.first}
 		switch kind {
 		case "channel":
 			var r delivery.ChannelResult
@@ -158,6 +163,6 @@ func (w *world) drawPush() {
 	case 4, 5:
 		w.push(n, "client", pick(w, w.names))
 	default:
-		w.push(n, "user", pick(w, []string{"ann", "ben"}))
+		w.push(n, "user", pick(w, []string{"ann", "ann", "ben"}))
 	}
 }

@@ -100,11 +100,12 @@ func newWorld(seed uint64) *world {
 	for i := range 2 + w.rng.IntN(2) {
 		w.slots = append(w.slots, fmt.Sprintf("b%d", i+1))
 	}
+	users := []string{"ann", "ben", pick(w, []string{"", "ann"}), "ann"}
 	for i := range 3 + w.rng.IntN(2) {
 		name := fmt.Sprintf("c%d", i+1)
 		w.names = append(w.names, name)
 		w.clients[name] = &client{
-			w: w, name: name, user: []string{"ann", "ben", ""}[i%3], auto: i == 3,
+			w: w, name: name, user: users[i], auto: i == 3,
 			position: map[string]int64{}, seen: map[int64]struct{}{}, told: map[int64]struct{}{},
 		}
 	}

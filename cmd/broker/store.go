@@ -31,6 +31,7 @@ func openStore(settings configs.Broker, opts *broker.Options) (store, error) {
 	happened := events.NewRedis(redis.Pipe, settings.EventStore())
 	where := registry.NewRedis(redis.Pipe, settings.Registry())
 	opts.Registry = setup.Noting(settings.Webhooks, happened, where, opts.Logger)
+	opts.Watch = setup.Watch(settings.Webhooks, happened)
 	waiting := settings.Queue()
 	waiting.Fresh = redis.Watch.Fresh
 	opts.Queue = queue.NewRedis(redis.Pipe, waiting)
@@ -47,6 +48,7 @@ func openMemory(settings configs.Broker, opts *broker.Options) (store, error) {
 	})
 	happened := events.NewMemory(settings.EventStore())
 	opts.Registry, opts.Queue = setup.Noting(settings.Webhooks, happened, where, opts.Logger), waiting
+	opts.Watch = setup.Watch(settings.Webhooks, happened)
 	rounds := janitor.Options{Registry: opts.Registry, Queue: waiting, Logger: opts.Logger, Registerer: opts.Registerer}
 	dispatcher, end, err := setup.Events(settings.Webhooks, happened, where, waiting, opts.Logger, opts.Registerer)
 	if err != nil {

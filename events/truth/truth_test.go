@@ -193,3 +193,27 @@ func TestUndelivered(t *testing.T) {
 		}
 	})
 }
+
+// What a device has acknowledged for all of the user's counts as received by those from which it was withdrawn.
+func TestWithdrawnIsAcknowledged(t *testing.T) {
+	eachWorld(t, func(w *world) {
+		w.join("a")
+		generation := w.bind("ann", "phone", "a")
+		w.bind("ann", "tab", "a")
+		ids := map[string]int64{}
+		for _, client := range []string{"phone", "tab"} {
+			a, err := w.queue.AppendClient(w.Context(), queue.ClientPush{Client: client, User: "ann", Data: []byte("1"), First: "g"})
+			ok(w.T, err)
+			ids[client] = a.ID
+		}
+		for _, acknowledged := range []bool{false, true} {
+			for client, id := range ids {
+				if got, err := New(w, w.queue).Acknowledged(w.Context(), client, id); got != acknowledged || err != nil {
+					w.Errorf("%d of %s is acknowledged: %v, %v, want %v", id, client, got, err, acknowledged)
+				}
+			}
+			_, err := w.queue.Ack(w.Context(), "phone", generation, ids["phone"])
+			ok(w.T, err)
+		}
+	})
+}

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"slices"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -146,6 +147,80 @@ func TestTheBackendHearsOnceWhoCameAndWentAlthoughABrokerAndAJanitorAreKilled(t 
 		m.want(ctx, t, user, "user_online", "user_offline")
 		m.want(ctx, t, "of-"+user, "channel_occupied", "channel_vacated")
 	}
+	if _, err := keytable.Check(ctx, server.Client(t)); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestTheBackendHearsOfWhatNobodyAcknowledged: of what the first device has taken from the others, nothing is told.
+func TestTheBackendHearsOfWhatNobodyAcknowledged(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), tooLong)
+	defer cancel()
+	m := openMailbox(t)
+	server := redistest.Start(t)
+	hooked := func(name string, args ...string) *process {
+		cmd := command(name, append(args, "--redis", server.URL(), "--log-format", "json")...)
+		cmd.Env = append(cmd.Env, "SWITCHBOARD_WEBHOOKS_URL="+m.url, "SWITCHBOARD_WEBHOOKS_SECRETS=hooked",
+			"SWITCHBOARD_WEBHOOKS_EVENTS=message_undelivered")
+		return start(t, name, cmd, nil)
+	}
+	b := &instance{process: hooked("broker", "--http", "127.0.0.1:0", "--tcp", "127.0.0.1:0")}
+	b.http, b.tcp = b.logged(ctx, t, "listening", "http"), b.logged(ctx, t, "listening", "tcp")
+	b.id = b.logged(ctx, t, "joined", "server")
+	phone := device(ctx, t, b, "quick", "phone")
+	device(ctx, t, b, "quick", "tablet")
+	device(ctx, t, b, "slow", "laptop")
+
+	push := func(body string) (clients map[string]int64) {
+		t.Helper()
+		resp, err := http.Post("http://"+b.http+"/v1/push", "application/json", strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		var answer struct {
+			Results []struct {
+				Clients []struct {
+					Client string
+					ID     int64
+				}
+			}
+		}
+		if err := json.NewDecoder(resp.Body).Decode(&answer); err != nil || resp.StatusCode != http.StatusOK {
+			t.Fatalf("push %s: %d %v", body, resp.StatusCode, err)
+		}
+		clients = map[string]int64{}
+		for _, c := range answer.Results[0].Clients {
+			clients[c.Client] = c.ID
+		}
+		return clients
+	}
+	quick := push(`{"user":"quick","data":"ring","first":true,"notify_after":2}`)
+	lines := bufio.NewScanner(phone)
+	for lines.Scan() && !strings.Contains(lines.Text(), `"ring"`) { // what was not sent is not acknowledged
+	}
+	fmt.Fprintf(phone, `{"type":"ack","id":%d}`+"\n", quick["phone"])
+	push(`{"user":"slow","data":"ring","first":true,"notify_after":2}`)
+	push(`{"user":"nobody","data":"ring","notify_after":2}`)
+	eventually(ctx, t, "the message is withdrawn from the tablet", func() error {
+		if n := server.Client(t).LLen(ctx, "mq_c_{tablet}").Val(); n != 0 {
+			return fmt.Errorf("%d are waiting", n)
+		}
+		return nil
+	})
+	b.end(ctx, t, syscall.SIGKILL) // it is the janitor's to say
+	hooked("janitor", "--servers-every", "300ms")
+	m.want(ctx, t, "slow", "message_undelivered")
+	m.want(ctx, t, "nobody", "message_undelivered")
+	eventually(ctx, t, "all was looked at", func() error {
+		for shard := range 16 {
+			if n := server.Client(t).ZCard(ctx, fmt.Sprintf("ev_due_{ev%d}", shard)).Val(); n != 0 {
+				return fmt.Errorf("%d are due in shard %d", n, shard)
+			}
+		}
+		return nil
+	})
+	m.want(ctx, t, "quick")
 	if _, err := keytable.Check(ctx, server.Client(t)); err != nil {
 		t.Error(err)
 	}

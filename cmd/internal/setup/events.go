@@ -1,9 +1,13 @@
 package setup
 
 import (
+	"context"
+	"slices"
+
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/rs/zerolog"
 
+	"switchboard/broker/delivery"
 	"switchboard/configs"
 	"switchboard/events"
 	"switchboard/events/noting"
@@ -19,6 +23,23 @@ func Noting(settings configs.Webhooks, store events.Store, r registry.Registry, 
 		return r
 	}
 	return noting.New(r, events.NewRecorder(store, settings.Kinds()), log)
+}
+
+// Watch notes in store what pushes with notify_after ask for. It is nil where nobody would be told: without an endpoint, or
+// when such events are not wanted.
+func Watch(settings configs.Webhooks, store events.Store) func(context.Context, delivery.Watched) error {
+	wanted := settings.Kinds()
+	if !settings.Enabled() || wanted != nil && !slices.Contains(wanted, events.MessageUndelivered) {
+		return nil
+	}
+	recorder := events.NewRecorder(store, wanted)
+	return func(ctx context.Context, w delivery.Watched) error {
+		d := events.Delivery{User: w.User, Data: w.Data, Key: w.Key, After: w.After}
+		for _, c := range w.Clients {
+			d.Clients = append(d.Clients, events.Place{Client: c.Client, ID: c.ID})
+		}
+		return recorder.WatchDelivery(ctx, d)
+	}
 }
 
 // Events makes and sends what store has, by what r and q say. It is nil when the settings name no endpoint; close ends

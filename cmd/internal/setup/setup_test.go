@@ -6,10 +6,13 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rs/zerolog"
 
+	"switchboard/broker/delivery"
 	"switchboard/configs"
+	"switchboard/events"
 )
 
 func TestExit(t *testing.T) {
@@ -50,4 +53,38 @@ func TestLog(t *testing.T) {
 		t.Error("there is no such level")
 	}
 	redisWords{zerolog.Nop()}.Printf(t.Context(), "%s", "harmless without a log")
+}
+
+// TestWatch: nobody is told without an endpoint, or when such events are not wanted.
+func TestWatch(t *testing.T) {
+	url := configs.Webhooks{URL: "http://127.0.0.1:9000/"}
+	store := events.NewMemory(events.StoreOptions{})
+	if Watch(configs.Webhooks{}, store) != nil {
+		t.Error("without an endpoint")
+	}
+	if url.Events = []string{string(events.UserOnline)}; Watch(url, store) != nil {
+		t.Error("only of users")
+	}
+	url.Events = append(url.Events, string(events.MessageUndelivered))
+	watch := Watch(url, store)
+	if watch == nil {
+		t.Fatal("nobody is told of messages")
+	}
+	d := delivery.Watched{User: "ann", Clients: []delivery.ClientResult{{Client: "phone", ID: 7}}, Data: []byte("1"), After: time.Nanosecond}
+	if err := watch(t.Context(), d); err != nil {
+		t.Fatal(err)
+	}
+	var records []string
+	for shard := range events.Shards {
+		claims, err := store.Claim(t.Context(), shard, 2, time.Minute)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range claims {
+			records = append(records, string(c.Record))
+		}
+	}
+	if len(records) != 1 || !strings.Contains(records[0], `"user":"ann","clients":[{"client":"phone","id":7}],"data":1`) {
+		t.Errorf("noted %s", records)
+	}
 }

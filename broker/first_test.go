@@ -1,0 +1,206 @@
+package broker_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"switchboard/broker"
+	"switchboard/broker/delivery"
+	"switchboard/queue"
+)
+
+// TestFirst: the first of a user's devices that acknowledges a message takes it from the others, wherever they are.
+func TestFirst(t *testing.T) {
+	overRedis, _ := redisStore(t, shared.Client(t), testBeat)
+	for name, s := range map[string]store{"memory": memoryStore(queue.Options{}), "redis": overRedis} {
+		t.Run(name, func(t *testing.T) {
+			here := start(t, s, nil)
+			there := here
+			if s.shared {
+				there = start(t, s, nil)
+			}
+			phone, tablet, laptop := ways["tcp"](t, here), ways["websocket on the loop"](t, there), ways["tcp"](t, there)
+			phone.connect("phone", "alice")
+			tablet.connect("tablet", "alice")
+			laptop.connect("laptop", "alice")
+			laptop.close()
+
+			r := here.push(t, `{"user":"alice","data":"ring","first":true}`)
+			if n := len(r["clients"].([]any)); n != 3 {
+				t.Fatalf("it went to %d devices", n)
+			}
+			there.push(t, `{"user":"alice","data":"mail"}`)
+			ring := phone.expect(object{"type": "message", "data": "ring"})
+			tablet.expect(object{"type": "message", "data": "ring"})
+			phone.expect(object{"type": "message", "data": "mail"})
+			tablet.expect(object{"type": "message", "data": "mail"})
+			phone.say(`{"type":"ack","id":%v}`, ring["id"])
+			one := "map[laptop:1 phone:1 tablet:1]"
+			eventually(t, one, func() bool {
+				_, u := here.call(t, "GET", "/v1/users/alice", "")
+				queued := map[any]any{}
+				for _, c := range u["clients"].([]any) {
+					queued[c.(object)["client"]] = c.(object)["queued"]
+				}
+				return fmt.Sprint(queued) == one
+			})
+
+			laptop = ways["tcp"](t, here)
+			laptop.connect("laptop", "alice")
+			laptop.expect(object{"type": "message", "data": "mail"})
+			tablet.close()
+			tablet = ways["tcp"](t, here)
+			tablet.connect("tablet", "alice")
+			mail := tablet.expect(object{"type": "message", "data": "mail"})
+			tablet.say(`{"type":"ack","id":%v}`, mail["id"])
+			here.push(t, `{"user":"alice","data":"more","first":true}`)
+			for _, device := range []*peer{phone, laptop, tablet} {
+				device.expect(object{"type": "message", "data": "more"})
+			}
+		})
+	}
+}
+
+// TestFirstReachesOthersLater: when a push is repeated with its key, devices that it reaches only now are no exception.
+func TestFirstReachesOthersLater(t *testing.T) {
+	overRedis, _ := redisStore(t, shared.Client(t), testBeat)
+	for name, s := range map[string]store{"memory": memoryStore(queue.Options{}), "redis": overRedis} {
+		t.Run(name, func(t *testing.T) {
+			i := start(t, s, nil)
+			queued := func(client string, want int) {
+				t.Helper()
+				eventually(t, fmt.Sprint(want, " waiting for ", client), func() bool {
+					_, u := i.call(t, "GET", "/v1/users/alice", "")
+					return slices.ContainsFunc(u["clients"].([]any), func(c any) bool {
+						return c.(object)["client"] == client && fmt.Sprint(c.(object)["queued"]) == fmt.Sprint(want)
+					})
+				})
+			}
+			phone := ways["tcp"](t, i)
+			phone.connect("phone", "alice")
+			one, two := `{"user":"alice","data":1,"first":true,"key":"one"}`, `{"user":"alice","data":2,"first":true,"key":"two"}`
+			i.push(t, one)
+			phone.say(`{"type":"ack","id":%v}`, phone.expect(object{"type": "message", "data": 1})["id"])
+			queued("phone", 0)
+			i.push(t, two)
+			second := phone.expect(object{"type": "message", "data": 2})
+
+			laptop := ways["tcp"](t, i)
+			laptop.connect("laptop", "alice")
+			laptop.close()
+			i.push(t, one)
+			i.push(t, two)
+			queued("laptop", 2)
+			phone.close()
+			phone = ways["tcp"](t, i)
+			phone.connect("phone", "alice") // which is enough for what it has acknowledged
+			queued("laptop", 1)
+			phone.say(`{"type":"ack","id":%v}`, phone.expect(object{"type": "message", "data": 2, "id": second["id"]})["id"])
+			queued("laptop", 0)
+		})
+	}
+}
+
+// watching notes what a broker has watched.
+type watching struct {
+	mu   sync.Mutex // guards the fields below
+	seen []string
+	err  error
+}
+
+func (w *watching) watch(_ context.Context, d delivery.Watched) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var clients []string
+	for _, c := range d.Clients {
+		if c.ID == 0 {
+			return errors.New("no id")
+		}
+		clients = append(clients, c.Client)
+	}
+	slices.Sort(clients)
+	w.seen = append(w.seen, fmt.Sprintf("%s %v %s %s %v", d.User, clients, d.Data, d.Key, d.After))
+	return w.err
+}
+
+// take is what was seen since, in any order, and what calls are answered with from now on.
+func (w *watching) take(err error) []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	seen := w.seen
+	w.seen, w.err = nil, err
+	slices.Sort(seen)
+	return seen
+}
+
+// TestNotifyAfter: what a push asks for is noted before it is answered, over net/http and on a connection that pushes again.
+func TestNotifyAfter(t *testing.T) {
+	w := &watching{}
+	i := start(t, memoryStore(queue.Options{}), func(o *broker.Options) { o.Watch = w.watch })
+	for _, client := range []string{"phone", "laptop"} {
+		ways["tcp"](t, i).connect(client, "alice")
+	}
+	c := i.caller(t)
+	for n := range 3 { // the first of them over net/http
+		check := func(want ...string) {
+			t.Helper()
+			if got := w.take(nil); !slices.Equal(got, want) {
+				t.Errorf("call %d: watched %q, want %q", n, got, want)
+			}
+		}
+		push := func(status int, about, body string) {
+			t.Helper()
+			c.want(status, about, "POST", "/v1/push", "", body)
+		}
+		push(200, `"phone"`, `{"user":"alice","data":1,"notify_after":30}`)
+		check("alice [laptop phone] 1  30s")
+		push(200, `"id"`, `{"client":"phone","data":{"a":1},"notify_after":1.5}`)
+		check(` [phone] {"a":1}  1.5s`)
+		push(200, `"clients":[]`, `{"user":"nobody","data":2,"notify_after":3600,"key":"k"}`)
+		check("nobody [] 2 k 1h0m0s")
+		push(200, `"phone"`, `{"user":"alice","data":1}`)
+		push(200, `"id"`, `{"channel":"news","data":1}`)
+		check()
+		push(400, "only a push to users or clients", `{"channel":"news","data":1,"notify_after":30}`)
+		push(400, "only a push to users or clients", `{"all":true,"data":1,"notify_after":30}`)
+		push(400, "0.5 is not within 1 and 3600", `{"user":"alice","data":1,"notify_after":0.5}`)
+		push(400, "not within", `{"user":"alice","data":1,"notify_after":3601}`)
+		push(400, "notify_after", `{"user":"alice","data":1,"notify_after":"30"}`)
+		push(400, "first: only a push to users", `{"client":"phone","data":1,"first":true}`)
+		push(400, "first: only a push to users", `{"channel":"news","data":1,"first":true}`)
+		check()
+		c.want(200, `"duplicate"`, "POST", "/v1/push/batch", "", fmt.Sprintf(`{"messages":[
+			{"client":"phone","data":1,"notify_after":1,"key":"b%[1]d"},{"client":"phone","data":1,"notify_after":1,"key":"b%[1]d"},
+			{"users":["alice","bob"],"data":2,"notify_after":2,"first":true},{"client":"phone","data":1}]}`, n))
+		check(fmt.Sprintf(" [phone] 1 b%d 1s", n), fmt.Sprintf(" [phone] 1 b%d 1s", n), "alice [laptop phone] 2  2s", "bob [] 2  2s")
+
+		w.take(errors.New("full"))
+		key := fmt.Sprintf(`"key":"x%d"`, n)
+		push(503, "stored, but not noted", `{"user":"alice","data":1,"notify_after":30,`+key+`}`)
+		push(503, "stored, but not noted", `{"client":"phone","data":1,"notify_after":30,`+strings.Replace(key, "x", "y", 1)+`}`)
+		if seen := w.take(nil); len(seen) != 2 {
+			t.Errorf("watched %q", seen)
+		}
+		push(200, `"duplicate":true`, `{"user":"alice","data":1,"notify_after":30,`+key+`}`)
+		check(fmt.Sprintf("alice [laptop phone] 1 x%d 30s", n))
+	}
+}
+
+// TestNotifyAfterWithoutAnybodyToTell is refused, and nothing is stored.
+func TestNotifyAfterWithoutAnybodyToTell(t *testing.T) {
+	i := start(t, memoryStore(queue.Options{}), nil)
+	p := ways["tcp"](t, i)
+	p.connect("phone", "alice")
+	c := i.caller(t)
+	for range 3 {
+		c.want(400, "webhooks.url", "POST", "/v1/push", "", `{"user":"alice","data":1,"notify_after":30}`)
+		c.want(400, "webhooks.url", "POST", "/v1/push", "", `{"client":"phone","data":1,"notify_after":30}`)
+	}
+	i.push(t, `{"user":"alice","data":2}`)
+	p.expect(object{"type": "message", "data": 2})
+}
