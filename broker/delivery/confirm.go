@@ -2,6 +2,7 @@ package delivery
 
 import (
 	"context"
+	"slices"
 	"sync"
 
 	"golang.org/x/sync/errgroup"
@@ -37,7 +38,7 @@ func (p *Pusher) Confirm(ctx context.Context) (losses int, err error) {
 	group.SetLimit(confirmAtOnce)
 	for at, n := range p.witness.all() {
 		group.Go(func() error {
-			for _, id := range []int64{n.before, n.last} {
+			for _, id := range append(slices.Clone(n.before), n.last) {
 				lost, err := p.confirm(ctx, at, id)
 				if err != nil {
 					return err
@@ -77,6 +78,7 @@ func (p *Pusher) confirm(ctx context.Context, at place, id int64) (lost bool, er
 	if err != nil || marker == nil {
 		return false, err
 	}
+	p.witness.stored(at, marker.ID, -1) // the next failover may lose it
 	for _, server := range marker.Servers {
 		p.tell(server, peer.Hint{Kind: at.kind, Name: at.name, ID: marker.ID, Prev: marker.Prev, Data: marker.Data})
 	}

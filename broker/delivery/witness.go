@@ -1,6 +1,7 @@
 package delivery
 
 import (
+	"slices"
 	"sync"
 	"time"
 
@@ -15,6 +16,8 @@ const (
 	maxNotes = 1 << 17
 	// maxUnsure bounds the queues to which a call broke off.
 	maxUnsure = 1 << 12
+	// maxBefore bounds the histories of one queue.
+	maxBefore = 8
 )
 
 // place is one queue: a channel's or a client's.
@@ -26,8 +29,17 @@ type place struct {
 // note is what the store has acknowledged in one queue.
 type note struct {
 	last   int64
-	before int64  // the last one of an earlier history of the store, 0 for none
-	epoch  uint64 // the history that last is of
+	before []int64 // the last ones of earlier histories of the store that were not asked for yet, the earliest first
+	epoch  uint64  // the history that last is of
+}
+
+// end begins another history with id.
+func (n *note) end(id int64) {
+	if len(n.before) == maxBefore {
+		n.before = n.before[:maxBefore-1] // a store that changes that often cannot be asked in between
+	}
+	n.before = append(slices.Clip(n.before), n.last) // copies of the note share what was there
+	n.last = id
 }
 
 // witness remembers which messages the store has acknowledged. Redis may lose those in a failover, and
@@ -63,11 +75,11 @@ func (w *witness) stored(p place, id, prev int64) {
 			return
 		}
 		n = note{last: id}
-	case n.before == 0 && n.epoch != epoch:
-		n.before, n.last = n.last, id
-	case n.before == 0 && prev >= 0 && prev < n.last && id > n.last:
+	case n.epoch != epoch:
+		n.end(id)
+	case prev >= 0 && prev < n.last && id > n.last:
 		// In front of id stands an older one than was acknowledged already.
-		n.before, n.last = n.last, id
+		n.end(id)
 		w.lost()
 	default: // answers overtake each other
 		n.last = max(n.last, id)
@@ -114,17 +126,18 @@ func (w *witness) all() map[place]note {
 	return notes
 }
 
-// confirmed forgets what was asked of an earlier history.
-func (w *witness) confirmed(p place, before int64) {
+// confirmed forgets what was asked of earlier histories. What came meanwhile stays.
+func (w *witness) confirmed(p place, before []int64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if n, known := w.recent[p]; known && n.before == before {
-		n.before = 0
-		w.recent[p] = n
-	}
-	if n, known := w.older[p]; known && n.before == before {
-		n.before = 0
-		w.older[p] = n
+	for _, notes := range []map[place]note{w.recent, w.older} {
+		n, known := notes[p]
+		if known && len(before) > 0 && len(n.before) >= len(before) && slices.Equal(n.before[:len(before)], before) {
+			if n.before = n.before[len(before):]; len(n.before) == 0 {
+				n.before = nil
+			}
+			notes[p] = n
+		}
 	}
 }
 

@@ -1,6 +1,7 @@
 package delivery
 
 import (
+	"reflect"
 	"testing"
 
 	"switchboard/broker/peer"
@@ -17,16 +18,17 @@ func TestWitness(t *testing.T) {
 		want   note
 		lost   bool // it shows by itself
 	}{
-		"one":                               {[]stored{{1, 10, 9}}, note{10, 0, 1}, false},
-		"a row":                             {[]stored{{1, 10, 9}, {1, 11, 10}}, note{11, 0, 1}, false},
-		"others write in between":           {[]stored{{1, 10, 9}, {1, 15, 14}}, note{15, 0, 1}, false},
-		"answers overtake each other":       {[]stored{{1, 11, 10}, {1, 10, 9}, {1, 12, 11}}, note{12, 0, 1}, false},
-		"a duplicate says nothing":          {[]stored{{1, 11, 10}, {1, 10, -1}}, note{11, 0, 1}, false},
-		"another history":                   {[]stored{{1, 10, 9}, {2, 20, 19}}, note{20, 10, 2}, false},
-		"with a clock that is behind":       {[]stored{{1, 10, 9}, {2, 5, 4}}, note{5, 10, 2}, false},
-		"what was before stays":             {[]stored{{1, 10, 9}, {2, 20, 19}, {3, 30, 29}}, note{30, 10, 3}, false},
-		"an older one stands in front":      {[]stored{{1, 10, 9}, {1, 20, 8}}, note{20, 10, 1}, true},
-		"so it does in the next one's back": {[]stored{{1, 10, 9}, {1, 20, 8}, {1, 21, 20}}, note{21, 10, 1}, true},
+		"one":                               {[]stored{{1, 10, 9}}, note{10, nil, 1}, false},
+		"a row":                             {[]stored{{1, 10, 9}, {1, 11, 10}}, note{11, nil, 1}, false},
+		"others write in between":           {[]stored{{1, 10, 9}, {1, 15, 14}}, note{15, nil, 1}, false},
+		"answers overtake each other":       {[]stored{{1, 11, 10}, {1, 10, 9}, {1, 12, 11}}, note{12, nil, 1}, false},
+		"a duplicate says nothing":          {[]stored{{1, 11, 10}, {1, 10, -1}}, note{11, nil, 1}, false},
+		"another history":                   {[]stored{{1, 10, 9}, {2, 20, 19}}, note{20, []int64{10}, 2}, false},
+		"with a clock that is behind":       {[]stored{{1, 10, 9}, {2, 5, 4}}, note{5, []int64{10}, 2}, false},
+		"what was before stays":             {[]stored{{1, 10, 9}, {2, 20, 19}, {3, 30, 29}}, note{30, []int64{10, 20}, 3}, false},
+		"one after the other":               {[]stored{{1, 10, 9}, {1, 20, 8}, {1, 30, 15}}, note{30, []int64{10, 20}, 1}, true},
+		"an older one stands in front":      {[]stored{{1, 10, 9}, {1, 20, 8}}, note{20, []int64{10}, 1}, true},
+		"so it does in the next one's back": {[]stored{{1, 10, 9}, {1, 20, 8}, {1, 21, 20}}, note{21, []int64{10}, 1}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var epoch uint64
@@ -36,14 +38,35 @@ func TestWitness(t *testing.T) {
 				epoch = s.epoch
 				w.stored(news, s.id, s.prev)
 			}
-			if got := w.all()[news]; got != c.want || lost != c.lost {
+			if got := w.all()[news]; !reflect.DeepEqual(got, c.want) || lost != c.lost {
 				t.Errorf("got %+v, lost %v; want %+v, %v", got, lost, c.want, c.lost)
 			}
 			w.confirmed(news, c.want.before)
-			if got := w.all()[news]; got.before != 0 {
+			if got := w.all()[news]; got.before != nil || got.last != c.want.last {
 				t.Errorf("still %+v after it was confirmed", got)
 			}
 		})
+	}
+}
+
+func TestWhatComesWhileOneAsks(t *testing.T) {
+	news := place{peer.Channel, "news"}
+	epoch := uint64(1)
+	w := newWitness(func() uint64 { return epoch }, func() {})
+	for ; epoch <= 3; epoch++ {
+		w.stored(news, int64(10*epoch), 0)
+	}
+	asked := w.all()[news].before
+	w.stored(news, 40, 0)
+	w.confirmed(news, asked)
+	if got := w.all()[news]; !reflect.DeepEqual(got, note{40, []int64{30}, 4}) {
+		t.Errorf("asked for %v: %+v", asked, got)
+	}
+	for ; epoch < 100; epoch++ {
+		w.stored(news, int64(10*epoch), 0)
+	}
+	if n := len(w.all()[news].before); n != maxBefore {
+		t.Errorf("%d histories are remembered", n)
 	}
 }
 
