@@ -24,12 +24,7 @@ func acknowledgedBehindALoss(t *testing.T, first bool) {
 	var fresh atomic.Bool // which shows with the first connection, not before
 	opts := Options{Fresh: fresh.Load}
 	before := NewRedis(redispipe.New(master.Client(t), redispipe.Options{}), opts)
-	client := redis.NewClient(&redis.Options{Addr: heir.Addr, MaxRetries: -1, OnConnect: func(context.Context, *redis.Conn) error {
-		fresh.Store(true)
-		return nil
-	}})
-	t.Cleanup(func() { _ = client.Close() })
-	after := NewRedis(redispipe.New(client, redispipe.Options{}), opts)
+	after := successor(t, heir, &fresh)
 
 	generation := must(before.Bind(t.Context(), Claim{Client: "phone", User: "", Server: "b1"}))(t).Generation
 	kept := must(before.AppendClient(t.Context(), ClientPush{Client: "phone", Data: []byte("1"), Durable: true}))(t).ID
@@ -62,5 +57,70 @@ func acknowledgedBehindALoss(t *testing.T, first bool) {
 	equal(t, "the marker stands behind", m.Prev, found[2])
 	if again := must(after.ConfirmClient(t.Context(), "phone", lost[1]))(t); again != nil {
 		t.Errorf("told twice: %+v", again)
+	}
+}
+
+// successor is the queue over a Redis that takes another's place, which shows with the first connection, not before.
+func successor(t *testing.T, heir *redistest.Server, fresh *atomic.Bool) *Redis {
+	client := redis.NewClient(&redis.Options{Addr: heir.Addr, MaxRetries: -1, OnConnect: func(context.Context, *redis.Conn) error {
+		fresh.Store(true)
+		return nil
+	}})
+	t.Cleanup(func() { _ = client.Close() })
+	return NewRedis(redispipe.New(client, redispipe.Options{}), Options{Fresh: fresh.Load})
+}
+
+// TestAcknowledgedBehindTwoLosses: nobody had the time to ask between two failovers.
+func TestAcknowledgedBehindTwoLosses(t *testing.T) {
+	t.Run("the first is asked for first", func(t *testing.T) { acknowledgedBehindTwoLosses(t, 0, 1) })
+	t.Run("the second is asked for first", func(t *testing.T) { acknowledgedBehindTwoLosses(t, 1, 0) })
+}
+
+func acknowledgedBehindTwoLosses(t *testing.T, order ...int) {
+	servers := []*redistest.Server{redistest.Start(t)}
+	servers = append(servers, redistest.StartReplica(t, servers[0]))
+	push := func(q *Redis) int64 {
+		return must(q.AppendClient(t.Context(), ClientPush{Client: "phone", Data: []byte("1"), Durable: true}))(t).ID
+	}
+	var fresh atomic.Bool
+	first := NewRedis(redispipe.New(servers[0].Client(t), redispipe.Options{}), Options{Fresh: fresh.Load})
+	generation := must(first.Bind(t.Context(), Claim{Client: "phone", Server: "b1"}))(t).Generation
+	kept := []int64{push(first)}
+	must(first.Ack(t.Context(), "phone", generation, kept[0]))(t)
+	ok(t, servers[1].Client(t).Do(t.Context(), "replicaof", "no", "one").Err())
+	lost := send(t, first, "phone", 2)
+	servers[0].Kill()
+
+	servers = append(servers, redistest.StartReplica(t, servers[1]))
+	second := successor(t, servers[1], &fresh)
+	kept = append(kept, push(second))
+	must(second.Ack(t.Context(), "phone", generation, kept[1]))(t)
+	kept = append(kept, push(second)) // behind which a replica has the acknowledgement, too
+	ok(t, servers[2].Client(t).Do(t.Context(), "replicaof", "no", "one").Err())
+	lost = append(lost, send(t, second, "phone", 2)...)
+	servers[1].Kill()
+
+	third := successor(t, servers[2], &fresh)
+	kept = append(kept, send(t, third, "phone", 1)...)
+	must(third.Ack(t.Context(), "phone", generation, kept[3]))(t)
+	for _, id := range kept {
+		if m := must(third.ConfirmClient(t.Context(), "phone", id))(t); m != nil {
+			t.Errorf("%d was acknowledged: %+v", id, m)
+		}
+	}
+	for _, i := range order {
+		last := lost[2*i+1]
+		m := must(third.ConfirmClient(t.Context(), "phone", last))(t)
+		if m == nil {
+			t.Fatalf("loss %d is not found", i+1)
+		}
+		from, to, _ := Loss(m.Data)
+		equal(t, "from", from, kept[2*i])
+		equal(t, "to", to, last)
+	}
+	for _, id := range lost {
+		if again := must(third.ConfirmClient(t.Context(), "phone", id))(t); again != nil {
+			t.Errorf("told twice: %+v", again)
+		}
 	}
 }

@@ -111,8 +111,10 @@ local function append(i)
 		-- acknowledgement of it says nothing of those that the store before may have had there.
 		local info = redis.pcall('INFO', 'replication')
 		local history = type(info) == 'string' and string.match(info, 'master_replid:(%x+)')
-		if history and history ~= call('HGET', at, 'history') then
-			call('HSET', at, 'history', history, 'cut', last, 'cut_to', id)
+		local held = call('HMGET', at, 'history', 'cut', 'cut_to', 'lost')
+		if history and history ~= held[1] then
+			call('HSET', at, 'history', history, 'cut', last, 'cut_to', id,
+				'older_cut', held[2] or '0', 'older_cut_to', held[3] or '0', 'older_lost', held[4] or '0')
 		end
 	end
 	if not tail then

@@ -16,11 +16,19 @@ local function id_of(element)
 	return id and id <= 9007199254740991 and id or nil
 end
 
-local record = redis.call('HMGET', KEYS[1], 'server', 'last', 'acked', 'floor', 'lost', 'cut', 'cut_to')
+local record = redis.call('HMGET', KEYS[1], 'server', 'last', 'acked', 'floor', 'lost', 'cut', 'cut_to', 'older_cut', 'older_cut_to', 'older_lost')
 local last, after = tonumber(record[2] or 0), math.max(tonumber(record[3] or 0), tonumber(record[4] or 0))
 local id = tonumber(ARGV[1])
-local cut = id > tonumber(record[6] or 0) and id < tonumber(record[7] or 0)
-if id <= tonumber(record[5] or 0) or (id <= after and not cut) then
+local function between(i)
+	return id > tonumber(record[i] or 0) and id < tonumber(record[i+1] or 0) and tonumber(record[i])
+end
+-- cut is set where the id lies between two that this store had one after the other: it never had that one, whatever was
+-- acknowledged behind it. Two failovers may follow each other before anybody asks for what the first one lost.
+local told, cut = 'lost', between(6)
+if not cut and between(8) then
+	told, cut = 'older_lost', between(8)
+end
+if id <= tonumber(told == 'lost' and record[5] or record[10] or 0) or (id <= after and not cut) then
 	return {}
 end
 if redis.call('ZSCORE', KEYS[3], ARGV[1]) then
@@ -28,7 +36,7 @@ if redis.call('ZSCORE', KEYS[3], ARGV[1]) then
 end
 local held = redis.call('LLEN', KEYS[2])
 if cut then
-	after, last = tonumber(record[6]), math.max(last, id_of(redis.call('LINDEX', KEYS[2], -1)) or 0)
+	after, last = cut, math.max(last, id_of(redis.call('LINDEX', KEYS[2], -1)) or 0)
 	held = 0
 elseif held == 0 and last >= id then
 	return {} -- the list expired
@@ -57,12 +65,14 @@ local marker = string.format('%.0f', math.max((ms - 1577836800000) * 4096, last 
 local payload = '!' .. string.format('%.0f', after) .. '-' .. ARGV[1]
 local ttl = math.max(tonumber(ARGV[2]), redis.call('PTTL', KEYS[2]))
 redis.call('RPUSH', KEYS[2], marker .. ':' .. payload)
-redis.call('HSET', KEYS[1], 'last', marker, 'lost', ARGV[1], 'until', '0')
+redis.call('HSET', KEYS[1], 'last', marker, told, ARGV[1], 'until', '0')
 -- The marker may be the first entry in this history: as append_client notes it of a message.
 local info = redis.pcall('INFO', 'replication')
 local history = type(info) == 'string' and string.match(info, 'master_replid:(%x+)')
-if history and history ~= redis.call('HGET', KEYS[1], 'history') then
-	redis.call('HSET', KEYS[1], 'history', history, 'cut', string.format('%.0f', last), 'cut_to', marker)
+local known = redis.call('HGET', KEYS[1], 'history')
+if history and history ~= known then
+	redis.call('HSET', KEYS[1], 'history', history, 'cut', string.format('%.0f', last), 'cut_to', marker,
+		'older_cut', record[6] or '0', 'older_cut_to', record[7] or '0', 'older_lost', record[5] or '0')
 end
 redis.call('PEXPIRE', KEYS[2], ttl)
 redis.call('PEXPIRE', KEYS[1], math.max(ttl, tonumber(ARGV[3])))
