@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"time"
 )
 
 // clientsOf are the members' clients, with their users and infos.
@@ -57,6 +58,7 @@ func testRoster(t *testing.T, s store) {
 	if !after.Members[0].Since.Equal(before.Members[0].Since) {
 		t.Error("who is there already came in anew")
 	}
+	want(t, []time.Time{after.Members[0].Since, after.Members[1].Since})(second.Since, nil)
 	want(t, []int{2, 1, 0})(s.RosterSizes(t.Context(), "news", []string{"a", "b", "c"}))
 }
 

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 )
 
 var _ Presence = (*Memory)(nil)
@@ -27,8 +28,10 @@ func (m *Memory) ChangePresence(_ context.Context, server, channel string, chang
 	if r == nil {
 		r = &roster{members: map[string]Member{}}
 	}
-	changed := PresenceChanged{Prev: r.version, Version: r.version, Watchers: m.watchers.sorted(channel)}
-	for _, member := range change.Join {
+	changed := PresenceChanged{
+		Prev: r.version, Version: r.version, Since: make([]time.Time, len(change.Join)), Watchers: m.watchers.sorted(channel),
+	}
+	for i, member := range change.Join {
 		member.Since = m.opts.Now()
 		if held, known := r.members[member.Client]; known {
 			if held.Generation > member.Generation {
@@ -37,6 +40,7 @@ func (m *Memory) ChangePresence(_ context.Context, server, channel string, chang
 			member.Since = held.Since
 		}
 		r.members[member.Client] = member
+		changed.Since[i] = member.Since
 	}
 	for _, member := range change.Leave {
 		if r.members[member.Client].Generation <= member.Generation {

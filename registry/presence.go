@@ -30,8 +30,9 @@ type PresenceChange struct {
 // PresenceChanged is how the store took a change. Who follows the roster has missed something
 // when Prev is not the version that he knows.
 type PresenceChanged struct {
-	Prev, Version int64    // of the roster, before and now; 0 when nobody is in it
-	Watchers      []string // servers that follow the channel's presence, sorted
+	Prev, Version int64       // of the roster, before and now; 0 when nobody is in it
+	Since         []time.Time // when each of Join came in, in their order; zero for one that did not count
+	Watchers      []string    // servers that follow the channel's presence, sorted
 }
 
 // Roster is the members that one server has in a channel, sorted by client.

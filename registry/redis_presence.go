@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 	"golang.org/x/sync/errgroup"
@@ -50,15 +51,23 @@ func (r *Redis) changePresence(ctx context.Context, server, channel string, chan
 		return c, answers[0].Err
 	}
 	fields := strings.Split(answers[0].Value.(string), "\n")
-	c.Prev, err = strconv.ParseInt(fields[0], 10, 64)
-	if err == nil {
-		c.Version, err = strconv.ParseInt(fields[1], 10, 64)
+	numbers := make([]int64, 2+len(change.Join))
+	for i := range numbers {
+		if numbers[i], err = strconv.ParseInt(fields[i], 10, 64); err != nil {
+			return c, err
+		}
 	}
-	if len(fields) > 2 {
-		c.Watchers = fields[2:]
+	c.Prev, c.Version, c.Since = numbers[0], numbers[1], make([]time.Time, len(change.Join))
+	for i, ms := range numbers[2:] {
+		if ms != 0 {
+			c.Since[i] = time.UnixMilli(ms).UTC()
+		}
+	}
+	if rest := fields[len(numbers):]; len(rest) > 0 {
+		c.Watchers = rest
 		slices.Sort(c.Watchers)
 	}
-	return c, err
+	return c, nil
 }
 
 // Roster implements [Presence]. Entries that nobody here has written are left out.

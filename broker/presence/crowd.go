@@ -112,6 +112,25 @@ func (c *crowd) kept() (steps map[string][]step, first int64) {
 	return steps, first
 }
 
+// behind are the first clients behind a name, in order, at most limit; more says that there are others. limit is above zero.
+func (c *crowd) behind(after string, limit int) (list []registry.Member, more bool) {
+	byClient := func(a, b registry.Member) int { return strings.Compare(a.Client, b.Client) }
+	n := 0
+	for client, p := range c.clients {
+		if client <= after {
+			continue
+		}
+		n++
+		// Of a large crowd only what may be in the page is sorted, half of it each time.
+		if list = append(list, p.member); len(list) > 2*limit {
+			slices.SortFunc(list, byClient)
+			list = list[:limit]
+		}
+	}
+	slices.SortFunc(list, byClient)
+	return list[:min(len(list), limit)], n > limit
+}
+
 // members are all, by client.
 func (c *crowd) members() []registry.Member {
 	list := make([]registry.Member, 0, len(c.clients))

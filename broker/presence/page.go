@@ -51,6 +51,11 @@ func (p *Presence) leased(ctx context.Context, channel string) ([]string, error)
 	if err != nil {
 		return nil, err
 	}
+	return p.withLease(ctx, servers)
+}
+
+// withLease leaves those of servers that have one.
+func (p *Presence) withLease(ctx context.Context, servers []string) ([]string, error) {
 	live, err := p.Leased(ctx, servers)
 	if err != nil {
 		return nil, err
@@ -76,6 +81,66 @@ func (p *Presence) Leased(ctx context.Context, servers []string) (map[string]boo
 		leased[server] = live[i]
 	}
 	return leased, nil
+}
+
+// Lapse is what comes before Page: servers without a lease at this moment are given up now, and not with the next beat.
+func (s *Subscription) Lapse(ctx context.Context) error {
+	v, ok := s.about.(*View)
+	if !ok {
+		return nil
+	}
+	return v.lapse(ctx)
+}
+
+// Page is Presence.Page for somebody who is told who comes and goes, from what he is told: he has missed nobody who is not in a
+// page and was not told of either. It is called on the loop. What is being told to him may already be in a page.
+func (s *Subscription) Page(cursor string, limit int) (Page, error) {
+	after, ok := strings.CutPrefix(cursor, followed)
+	v, isView := s.about.(*View)
+	if !isView || cursor != "" && !ok {
+		return Page{}, registry.ErrBadCursor
+	}
+	return v.page(after, limit), nil
+}
+
+// followed begins the cursors of those pages; the last client follows.
+const followed = "behind:"
+
+func (v *View) page(after string, limit int) Page {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	page := Page{Users: -1}
+	var users int
+	if page.Count, users = v.crowd.count(); after == "" {
+		page.Users = users
+	}
+	if limit <= 0 {
+		return page
+	}
+	more := false
+	if page.Members, more = v.crowd.behind(after, limit); more {
+		page.Next = followed + page.Members[limit-1].Client
+	}
+	return page
+}
+
+// lapse gives up the servers that have no lease any more, except this one, which knows better.
+func (v *View) lapse(ctx context.Context) error {
+	self := v.p.opts.ServerID()
+	var servers []string
+	v.mu.Lock()
+	for server := range v.rosters {
+		if server != self {
+			servers = append(servers, server)
+		}
+	}
+	v.mu.Unlock()
+	leased, err := v.p.withLease(ctx, slices.Clone(servers))
+	if err != nil || len(leased) == len(servers) {
+		return err
+	}
+	v.p.giveUp(slices.DeleteFunc(servers, func(server string) bool { return slices.Contains(leased, server) }))
+	return nil
 }
 
 func (p *Presence) countUsers(ctx context.Context, channel string, servers []string) (int, error) {

@@ -3,6 +3,7 @@ package presence
 import (
 	"cmp"
 	"context"
+	"maps"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -92,6 +93,26 @@ func (p *Presence) SetLive(live map[string]bool) {
 	for _, v := range p.allViews() {
 		v.dropDead()
 		v.suspect(born...)
+	}
+	for _, v := range p.allUsers() {
+		v.suspect()
+	}
+}
+
+// giveUp takes servers for dead until SetLive says that they are not.
+func (p *Presence) giveUp(servers []string) {
+	for {
+		before := p.live.Load()
+		after := maps.Clone(*before)
+		for _, id := range servers {
+			delete(after, id)
+		}
+		if p.live.CompareAndSwap(before, &after) {
+			break
+		}
+	}
+	for _, v := range p.allViews() {
+		v.dropDead()
 	}
 	for _, v := range p.allUsers() {
 		v.suspect()

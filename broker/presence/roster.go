@@ -113,6 +113,9 @@ func (p *Presence) store(channel string, changes map[string]change, whole bool) 
 		if err != nil {
 			return err
 		}
+		for i, since := range changed.Since {
+			part.Join[i].Since = since
+		}
 		p.tell(channel, update{server, changed.Prev, changed.Version, !whole, part}, changed.Watchers)
 	}
 	if p.opts.Leased() && p.opts.ServerID() == server {

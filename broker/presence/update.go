@@ -2,6 +2,7 @@ package presence
 
 import (
 	"encoding/json"
+	"time"
 
 	"switchboard/broker/peer"
 	"switchboard/registry"
@@ -27,6 +28,7 @@ type body struct {
 
 type person struct {
 	Client     string          `json:"c"`
+	Since      int64           `json:"t,omitempty"` // ms since 1970
 	Generation int64           `json:"g"`
 	User       string          `json:"u,omitempty"`
 	Info       json.RawMessage `json:"i,omitempty"`
@@ -36,7 +38,7 @@ type person struct {
 func (u update) encode(channel string) (peer.Hint, error) {
 	b := body{Server: u.server}
 	for _, m := range u.change.Join {
-		b.Join = append(b.Join, person{m.Client, m.Generation, m.User, m.Info})
+		b.Join = append(b.Join, person{m.Client, m.Since.UnixMilli(), m.Generation, m.User, m.Info})
 	}
 	for _, m := range u.change.Leave {
 		b.Leave = append(b.Leave, person{Client: m.Client, Generation: m.Generation})
@@ -56,7 +58,9 @@ func decode(h peer.Hint) (update, bool) {
 	}
 	u := update{server: b.Server, prev: h.Prev, version: h.ID, known: len(b.Join)+len(b.Leave) > 0}
 	for _, m := range b.Join {
-		u.change.Join = append(u.change.Join, registry.Member{Client: m.Client, User: m.User, Info: m.Info, Generation: m.Generation})
+		u.change.Join = append(u.change.Join, registry.Member{
+			Client: m.Client, User: m.User, Info: m.Info, Since: time.UnixMilli(m.Since).UTC(), Generation: m.Generation,
+		})
 	}
 	for _, m := range b.Leave {
 		u.change.Leave = append(u.change.Leave, registry.Member{Client: m.Client, Generation: m.Generation})

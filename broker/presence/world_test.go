@@ -226,6 +226,11 @@ func (f faulty) Roster(ctx context.Context, server, channel string) (registry.Ro
 	return f.Memory.Roster(ctx, server, channel)
 }
 
+// Lease is the world's; it is asked by the test alone.
+func (f faulty) Lease(_ context.Context, server string) (registry.Server, bool, error) {
+	return registry.Server{}, f.n.w.live[server], nil
+}
+
 // draw is a number below n.
 func (w *world) draw(n int) int {
 	w.mu.Lock()

@@ -169,19 +169,38 @@ func (s *Session) presence(req wire.Request) {
 		s.refuse(req.Ref, err)
 		return
 	}
-	call(s, func() (presence.Page, error) {
+	limit, i := cmp.Or(req.Limit, maxPresence), s.followedAt(req.Channel)
+	if i < 0 {
+		call(s, func() (presence.Page, error) {
+			ctx, cancel := s.m.context()
+			defer cancel()
+			return s.m.opts.Presence.Page(ctx, req.Channel, req.Cursor, limit)
+		}, func(page presence.Page, err error) { s.page(req, page, err) })
+		return
+	}
+	sub := s.followed()[i].sub
+	call(s, func() (struct{}, error) {
 		ctx, cancel := s.m.context()
 		defer cancel()
-		return s.m.opts.Presence.Page(ctx, req.Channel, req.Cursor, cmp.Or(req.Limit, maxPresence))
-	}, func(page presence.Page, err error) {
-		clients := presence.WireMembers(page.Members)
-		e := wire.Event{Type: wire.TypePresence, Ref: req.Ref, Channel: req.Channel, Clients: &clients, Next: page.Next, Count: &page.Count}
-		if page.Users >= 0 {
-			e.Users = &page.Users
+		return struct{}{}, sub.Lapse(ctx)
+	}, func(_ struct{}, err error) {
+		var page presence.Page
+		if err == nil {
+			page, err = sub.Page(req.Cursor, limit)
 		}
-		if errors.Is(err, registry.ErrBadCursor) {
-			err = wire.Errorf(wire.BadRequest, "cursor: it is not one that an earlier page gave")
-		}
-		s.answer(e, err)
+		s.page(req, page, err)
 	})
+}
+
+// page answers with who is in a channel.
+func (s *Session) page(req wire.Request, page presence.Page, err error) {
+	clients := presence.WireMembers(page.Members)
+	e := wire.Event{Type: wire.TypePresence, Ref: req.Ref, Channel: req.Channel, Clients: &clients, Next: page.Next, Count: &page.Count}
+	if page.Users >= 0 {
+		e.Users = &page.Users
+	}
+	if errors.Is(err, registry.ErrBadCursor) {
+		err = wire.Errorf(wire.BadRequest, "cursor: it is not one that an earlier page gave")
+	}
+	s.answer(e, err)
 }

@@ -6,8 +6,8 @@
 -- KEYS[k+2] ch_pw_{channel}
 -- ARGV[a+1] who joins: client, generation and description of each, a newline behind every one
 -- ARGV[a+2] who leaves: client and generation of each, likewise
--- returns for each, with newlines between: version before, version now, the servers that watch; a version is '0' of
---         nobody; or its error
+-- returns for each, with newlines between: version before, version now, since when each of those who join is there (Unix ms,
+--         0 for one that did not count), the servers that watch; a version is '0' of nobody; or its error
 -- cost O(members changed + watching servers)
 local call, format, max = redis.call, string.format, math.max
 local now = call('TIME')
@@ -29,12 +29,14 @@ local function change(k, a)
 	local held = call('HMGET', roster, unpack(names))
 	local version = held[1] or '0'
 	local following = format('%d', max((ms - 1577836800000) * 4096, tonumber(version) + 1))
-	local here, gone = {' version', following}, {}
+	local here, gone, answer = {' version', following}, {}, {version, following}
 	for i = 2, #names do
 		local from, youngest = (held[i] or ''):match('^(%d+):(%d+):')
 		if tonumber(youngest or 0) > generations[i] then
-			-- a younger connection of the client is there
+			-- A younger connection of the client is there.
+			answer[#answer + 1] = texts[i] and '0'
 		elseif texts[i] then
+			answer[#answer + 1] = from or since
 			here[#here + 1], here[#here + 2] = names[i], format('%s:%.0f:%s', from or since, generations[i], texts[i])
 		elseif held[i] then
 			gone[#gone + 1] = names[i]
@@ -47,10 +49,14 @@ local function change(k, a)
 	-- Nobody but the version is left, or nobody was ever here.
 	if #here == 2 and call('HLEN', roster) == (held[1] and 1 or 0) then
 		call('DEL', roster)
-		return table.concat({version, '0', unpack(watchers)}, '\n')
+		answer[2] = '0'
+	else
+		call('HSET', roster, unpack(here))
 	end
-	call('HSET', roster, unpack(here))
-	return table.concat({version, following, unpack(watchers)}, '\n')
+	for _, server in ipairs(watchers) do
+		answer[#answer + 1] = server
+	end
+	return table.concat(answer, '\n')
 end
 
 -- What is wrong with one channel is that one's own.

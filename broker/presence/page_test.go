@@ -1,0 +1,81 @@
+package presence
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+
+	"switchboard/registry"
+)
+
+// asks is a page as the watcher is answered it.
+func (o *watcher) asks(cursor string, limit int) (page Page, err error) {
+	o.t.Helper()
+	if err := o.sub.Lapse(o.t.Context()); err != nil {
+		o.t.Fatal(err)
+	}
+	done := make(chan struct{})
+	o.sub.loop.Post(func() { page, err = o.sub.Page(cursor, limit); close(done) })
+	<-done
+	return page, err
+}
+
+// TestPageOfWhoFollows: whoever is not in a page, because his server's lease has ended, is told of when he comes back
+// elsewhere, though the server was not yet taken for dead.
+func TestPageOfWhoFollows(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 0, 0, "a", "b", "c")
+		w.nodes["b"].join("phone", "bob", 1)
+		w.settle()
+		o := w.nodes["a"].watch("x")
+		if page, err := o.asks("", 10); err != nil || page.Count != 1 || page.Members[0].Since.IsZero() {
+			t.Fatalf("%+v, %v", page, err)
+		}
+		delete(w.live, "b")
+		if page, err := o.asks("", 10); err != nil || page.Count != 0 || len(page.Members) != 0 {
+			t.Errorf("behind the lease: %+v, %v", page, err)
+		}
+		o.believes(nil)
+		w.nodes["c"].join("phone", "bob", 2)
+		w.settle()
+		o.believes([]string{"phone"})
+		w.look()
+		w.settle()
+		o.believes([]string{"phone"})
+		w.live["b"] = true
+		w.look()
+		w.settle()
+		o.believes([]string{"phone"})
+	})
+}
+
+func TestPages(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 0, 0, "a", "b")
+		for i := range 7 {
+			w.nodes[[]string{"a", "b"}[i%2]].join(fmt.Sprint("client-", i), fmt.Sprint("user-", i%3), 1)
+		}
+		w.settle()
+		o := w.nodes["a"].watch("x")
+		var found []string
+		for cursor, users := "", 3; ; users = -1 {
+			page, err := o.asks(cursor, 2)
+			if err != nil || page.Count != 7 || page.Users != users || len(page.Members) > 2 {
+				t.Fatalf("%+v, %v", page, err)
+			}
+			for _, m := range page.Members {
+				found = append(found, m.Client)
+			}
+			if cursor = page.Next; cursor == "" {
+				break
+			}
+		}
+		if fmt.Sprint(found) != "[client-0 client-1 client-2 client-3 client-4 client-5 client-6]" {
+			t.Errorf("found %v", found)
+		}
+		if _, err := o.asks("0@b", 2); !errors.Is(err, registry.ErrBadCursor) {
+			t.Errorf("another cursor: %v", err)
+		}
+	})
+}
