@@ -34,8 +34,10 @@ func (b *backend) ask(_ context.Context, q hook.Question) (hook.Answer, error) {
 // allows the question that is under way, and waits for what comes of it.
 func (b *backend) allows(d *desk) {
 	b.said <- nil
-	b.pool.Wait()
-	d.settle()
+	for range 2 { // what waited behind it may need the pool as well
+		b.pool.Wait()
+		d.settle()
+	}
 }
 
 // binds counts how often a client was bound.
