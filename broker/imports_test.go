@@ -13,12 +13,13 @@ import (
 // import everything: commands, tests' helpers.
 var mayImport = map[string][]string{
 	"internal/wire":      {},
+	"internal/backend":   {},
 	"internal/redispipe": {},
 	"internal/certfile":  {},
 	"internal/redisurl":  {},
 	"registry":           {"internal/redispipe"},
 	"queue":              {"internal/redispipe"},
-	"webhook":            {},                                // receivers import it: it knows nothing of the broker
+	"webhook":            {"internal/backend"},              // receivers import it: it knows nothing of the broker
 	"events":             {"internal/redispipe", "webhook"}, // what the endpoint's answers mean is said there
 	"events/noting":      {"registry", "events"},
 	"events/truth":       {"registry", "queue"},
@@ -40,7 +41,7 @@ var mayImport = map[string][]string{
 	"broker/limit":       {},
 	"broker/transport":   {"internal/wire", "broker/limit", "broker/loop"},
 	"broker/hub":         {"internal/wire", "queue", "broker/loop", "broker/work"},
-	"broker/hook":        {"internal/wire", "webhook"}, // it signs as the webhooks do
+	"broker/hook":        {"internal/backend", "internal/wire", "webhook"}, // it signs as the webhooks do
 	"broker/session":     {"internal/wire", "queue", "registry", "broker/hook", "broker/hub", "broker/limit", "broker/loop", "broker/namespace", "broker/presence", "broker/work", "broker/transport"},
 	"broker/peer":        {"registry", "broker/auth"},
 	"broker/delivery":    {"queue", "registry", "broker/peer"},

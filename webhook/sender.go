@@ -9,9 +9,9 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/url"
-	"strings"
 	"time"
+
+	"switchboard/internal/backend"
 )
 
 const (
@@ -47,10 +47,10 @@ type Sender struct {
 func New(opts Options) (*Sender, error) {
 	opts.Timeout = cmp.Or(opts.Timeout, 10*time.Second)
 	opts.Agent = cmp.Or(opts.Agent, "switchboard")
-	u, err := url.Parse(opts.URL)
+	if err := backend.CheckURL(opts.URL); err != nil {
+		return nil, fmt.Errorf("webhook: URL: %w", err)
+	}
 	switch {
-	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
-		return nil, errors.New("webhook: URL: want http:// or https:// and a host")
 	case opts.Timeout < 0:
 		return nil, errors.New("webhook: Timeout must not be negative")
 	case len(opts.Secrets) == 0:
@@ -58,24 +58,10 @@ func New(opts Options) (*Sender, error) {
 	case len(opts.Secrets) > maxSecrets:
 		return nil, fmt.Errorf("webhook: %d secrets, at most %d are allowed", len(opts.Secrets), maxSecrets)
 	}
-	for i, secret := range opts.Secrets {
-		if secret == "" || strings.TrimSpace(secret) != secret {
-			return nil, fmt.Errorf("webhook: secret %d of %d is empty or has white space around it", i+1, len(opts.Secrets))
-		}
+	if err := backend.CheckSecrets(opts.Secrets); err != nil {
+		return nil, fmt.Errorf("webhook: %w", err)
 	}
-	config := opts.TLS.Clone()
-	if config == nil {
-		config = &tls.Config{}
-	}
-	config.MinVersion = max(config.MinVersion, tls.VersionTLS12)
-	transport := http.DefaultTransport.(*http.Transport).Clone()
-	transport.TLSClientConfig = config
-	transport.MaxIdleConnsPerHost = connections
-	transport.MaxResponseHeaderBytes = maxAnswer
-	return &Sender{opts: opts, client: http.Client{
-		Transport:     transport,
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}}, nil
+	return &Sender{opts: opts, client: backend.NewClient(backend.NewTransport(opts.TLS, connections, maxAnswer))}, nil
 }
 
 // Timeout is how long Send takes at most.
@@ -89,14 +75,14 @@ func (s *Sender) Send(ctx context.Context, events [][]byte) error {
 	body := bytes.Join([][]byte{[]byte(`{"events":[`), bytes.Join(events, []byte{','}), []byte("]}")}, nil)
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, s.opts.URL, bytes.NewReader(body))
 	if err != nil {
-		return withoutURL(err)
+		return backend.WithoutURL(err)
 	}
 	request.Header.Set("Content-Type", "application/json")
 	request.Header.Set("User-Agent", s.opts.Agent)
 	Sign(s.opts.Secrets, request.Header, body, time.Now())
 	response, err := s.client.Do(request)
 	if err != nil {
-		return withoutURL(err)
+		return backend.WithoutURL(err)
 	}
 	defer response.Body.Close()
 	_, _ = io.Copy(io.Discard, io.LimitReader(response.Body, maxAnswer)) // what is in it changes nothing
@@ -105,11 +91,3 @@ func (s *Sender) Send(ctx context.Context, events [][]byte) error {
 
 // Close gives up the idle connections.
 func (s *Sender) Close() { s.client.CloseIdleConnections() }
-
-// withoutURL leaves out what may be a secret.
-func withoutURL(err error) error {
-	if wrapped, ok := errors.AsType[*url.Error](err); ok {
-		err = wrapped.Err
-	}
-	return fmt.Errorf("no answer: %w", err)
-}

@@ -10,11 +10,11 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/url"
 	"strings"
 	"time"
 	"unicode"
 
+	"switchboard/internal/backend"
 	"switchboard/internal/wire"
 	"switchboard/webhook"
 )
@@ -98,8 +98,8 @@ func New(o Options) (*Hooks, error) {
 	o.Concurrency = cmp.Or(o.Concurrency, 64)
 	o.Agent = cmp.Or(o.Agent, "switchboard")
 	for name, text := range map[string]string{"connect": o.Connect, "subscribe": o.Subscribe} {
-		if u, err := url.Parse(text); text != "" && (err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "") {
-			return nil, fmt.Errorf("hooks.%s: want http:// or https:// and a host", name)
+		if err := backend.CheckURL(text); text != "" && err != nil {
+			return nil, fmt.Errorf("hooks.%s: %w", name, err)
 		}
 	}
 	switch {
@@ -108,25 +108,12 @@ func New(o Options) (*Hooks, error) {
 	case len(o.Secrets) == 0:
 		return nil, errors.New("hooks.secrets: none, so the backend could not tell who asks")
 	}
-	for i, secret := range o.Secrets {
-		if secret == "" || strings.TrimSpace(secret) != secret {
-			return nil, fmt.Errorf("hooks.secrets: secret %d of %d is empty or has white space around it", i+1, len(o.Secrets))
-		}
+	if err := backend.CheckSecrets(o.Secrets); err != nil {
+		return nil, fmt.Errorf("hooks.secrets: %w", err)
 	}
-	config := o.TLS.Clone()
-	if config == nil {
-		config = &tls.Config{}
-	}
-	config.MinVersion = max(config.MinVersion, tls.VersionTLS12)
-	transport := http.DefaultTransport.(*http.Transport).Clone()
-	transport.TLSClientConfig = config
-	transport.MaxConnsPerHost, transport.MaxIdleConnsPerHost = o.Concurrency, o.Concurrency
-	transport.MaxIdleConns = 2 * o.Concurrency
-	transport.MaxResponseHeaderBytes = maxAnswer
-	return &Hooks{opts: o, client: http.Client{
-		Transport:     transport,
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}}, nil
+	transport := backend.NewTransport(o.TLS, o.Concurrency, maxAnswer)
+	transport.MaxConnsPerHost, transport.MaxIdleConns = o.Concurrency, 2*o.Concurrency
+	return &Hooks{opts: o, client: backend.NewClient(transport)}, nil
 }
 
 // Concurrency is how many questions there may be at once.
@@ -154,7 +141,7 @@ func (h *Hooks) Ask(ctx context.Context, q Question) (Answer, Outcome, error) {
 	case err != nil && ctx.Err() != nil:
 		return Answer{}, Late, errors.New("no answer in time")
 	case err != nil:
-		return Answer{}, Failed, withoutURL(err)
+		return Answer{}, Failed, backend.WithoutURL(err)
 	case status != http.StatusOK:
 		return Answer{}, Failed, fmt.Errorf("the answer was %d", status)
 	}
@@ -240,12 +227,4 @@ func shown(reason string) string {
 		clean = strings.ToValidUTF8(clean[:maxReason], "") + "…"
 	}
 	return strings.TrimSpace(clean)
-}
-
-// withoutURL leaves out what may be a secret.
-func withoutURL(err error) error {
-	if wrapped, ok := errors.AsType[*url.Error](err); ok {
-		err = wrapped.Err
-	}
-	return fmt.Errorf("no answer: %w", err)
 }
