@@ -43,15 +43,8 @@ const maxHookTimeout = 5 * time.Second
 
 // options reads the file that the settings name.
 func (h Hooks) options() (hook.Options, error) {
-	o := hook.Options{Connect: string(h.Connect), Subscribe: string(h.Subscribe), Timeout: h.Timeout, Concurrency: h.Concurrency}
-	for _, secret := range h.Secrets {
-		o.Secrets = append(o.Secrets, string(secret))
-	}
-	if h.SecretsFile != "" {
-		var err error
-		if o.Secrets, err = readSecrets("hooks.secrets_file", h.SecretsFile); err != nil {
-			return hook.Options{}, err
-		}
-	}
-	return o, nil
+	secrets, err := secretsOf("hooks.secrets", h.Secrets, h.SecretsFile)
+	return hook.Options{
+		Connect: string(h.Connect), Subscribe: string(h.Subscribe), Secrets: secrets, Timeout: h.Timeout, Concurrency: h.Concurrency,
+	}, err
 }

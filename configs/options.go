@@ -87,20 +87,16 @@ func (b Broker) name() string {
 }
 
 func (b Broker) keys() (auth.Keys, error) {
-	var plain []string
-	for _, key := range b.Auth.Keys {
-		plain = append(plain, string(key))
-	}
-	key := "auth.keys"
-	if b.Auth.KeysFile != "" {
-		key += "_file"
-		var err error
-		if plain, err = readSecrets(key, b.Auth.KeysFile); err != nil {
-			return auth.Keys{}, err
-		}
+	plain, err := secretsOf("auth.keys", b.Auth.Keys, b.Auth.KeysFile)
+	if err != nil {
+		return auth.Keys{}, err
 	}
 	keys, err := auth.NewKeys(plain)
 	if err != nil {
+		key := "auth.keys"
+		if b.Auth.KeysFile != "" {
+			key += "_file"
+		}
 		return auth.Keys{}, fmt.Errorf("%s: %w", key, err)
 	}
 	return keys, nil

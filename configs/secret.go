@@ -53,6 +53,17 @@ func readSecrets(key, path string) ([]string, error) {
 	return secrets, nil
 }
 
+// secretsOf are those of the setting key, or the lines of path, its twin with _file, where that is given.
+func secretsOf(key string, given []Secret, path string) (secrets []string, err error) {
+	if path != "" {
+		return readSecrets(key+"_file", path)
+	}
+	for _, secret := range given {
+		secrets = append(secrets, string(secret))
+	}
+	return secrets, nil
+}
+
 // readOneSecret is for where two make no sense.
 func readOneSecret(key, path string) (string, error) {
 	secrets, err := readSecrets(key, path)

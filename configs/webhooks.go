@@ -64,17 +64,8 @@ func (w Webhooks) Kinds() (wanted []events.Kind) {
 
 // Sender are the options of who sends. It reads the file that the settings name.
 func (w Webhooks) Sender() (webhook.Options, error) {
-	o := webhook.Options{URL: string(w.URL), Timeout: w.Timeout}
-	for _, secret := range w.Secrets {
-		o.Secrets = append(o.Secrets, string(secret))
-	}
-	if w.SecretsFile != "" {
-		var err error
-		if o.Secrets, err = readSecrets("webhooks.secrets_file", w.SecretsFile); err != nil {
-			return webhook.Options{}, err
-		}
-	}
-	return o, nil
+	secrets, err := secretsOf("webhooks.secrets", w.Secrets, w.SecretsFile)
+	return webhook.Options{URL: string(w.URL), Secrets: secrets, Timeout: w.Timeout}, err
 }
 
 // Dispatcher are the options of who makes events, without the store, the truth, the sender, the logger and the metrics.
