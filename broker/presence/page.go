@@ -51,16 +51,8 @@ func (p *Presence) leased(ctx context.Context, channel string) ([]string, error)
 	if err != nil {
 		return nil, err
 	}
-	return p.withLease(ctx, servers)
-}
-
-// withLease leaves those of servers that have one.
-func (p *Presence) withLease(ctx context.Context, servers []string) ([]string, error) {
 	live, err := p.Leased(ctx, servers)
-	if err != nil {
-		return nil, err
-	}
-	return slices.DeleteFunc(servers, func(s string) bool { return !live[s] }), nil
+	return slices.DeleteFunc(servers, func(s string) bool { return !live[s] }), err
 }
 
 // Leased says which of the servers have a lease at this moment, and not as of this server's last beat.
@@ -135,11 +127,13 @@ func (v *View) lapse(ctx context.Context) error {
 		}
 	}
 	v.mu.Unlock()
-	leased, err := v.p.withLease(ctx, slices.Clone(servers))
-	if err != nil || len(leased) == len(servers) {
+	live, err := v.p.Leased(ctx, servers)
+	if err != nil {
 		return err
 	}
-	v.p.giveUp(slices.DeleteFunc(servers, func(server string) bool { return slices.Contains(leased, server) }))
+	if servers = slices.DeleteFunc(servers, func(s string) bool { return live[s] }); len(servers) > 0 {
+		v.p.giveUp(servers)
+	}
 	return nil
 }
 

@@ -90,6 +90,11 @@ func (p *Presence) SetLive(live map[string]bool) {
 	if !died && len(born) == 0 {
 		return
 	}
+	p.liveChanged(born)
+}
+
+// liveChanged has what is followed take over which servers are there; born are new among them.
+func (p *Presence) liveChanged(born []string) {
 	for _, v := range p.allViews() {
 		v.dropDead()
 		v.suspect(born...)
@@ -108,14 +113,9 @@ func (p *Presence) giveUp(servers []string) {
 			delete(after, id)
 		}
 		if p.live.CompareAndSwap(before, &after) {
-			break
+			p.liveChanged(nil)
+			return
 		}
-	}
-	for _, v := range p.allViews() {
-		v.dropDead()
-	}
-	for _, v := range p.allUsers() {
-		v.suspect()
 	}
 }
 
