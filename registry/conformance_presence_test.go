@@ -18,9 +18,9 @@ func clientsOf(members []Member) []string {
 
 func change(t *testing.T, s store, server string, c PresenceChange) PresenceChanged {
 	t.Helper()
-	changed, err := s.ChangePresence(t.Context(), server, "news", c)
-	ok(t, err)
-	return changed
+	o := s.ChangePresence(t.Context(), server, []RosterChange{{"news", c}})[0]
+	ok(t, o.Err)
+	return o.PresenceChanged
 }
 
 func gone(clients ...string) (members []Member) {

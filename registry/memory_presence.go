@@ -20,9 +20,17 @@ type roster struct {
 }
 
 // ChangePresence implements [Presence].
-func (m *Memory) ChangePresence(_ context.Context, server, channel string, change PresenceChange) (PresenceChanged, error) {
+func (m *Memory) ChangePresence(_ context.Context, server string, changes []RosterChange) []RosterOutcome {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	out := make([]RosterOutcome, len(changes))
+	for i, c := range changes {
+		out[i].PresenceChanged = m.changeRosterLocked(server, c.Channel, c.PresenceChange)
+	}
+	return out
+}
+
+func (m *Memory) changeRosterLocked(server, channel string, change PresenceChange) PresenceChanged {
 	key := rosterKey{channel, server}
 	r := m.rosters[key]
 	if r == nil {
@@ -50,13 +58,13 @@ func (m *Memory) ChangePresence(_ context.Context, server, channel string, chang
 	if len(r.members) == 0 {
 		delete(m.rosters, key)
 		changed.Version = 0
-		return changed, nil
+		return changed
 	}
 	m.version++ // of all rosters, so that one that was empty meanwhile does not repeat itself
 	r.version = m.version
 	m.rosters[key] = r
 	changed.Version = r.version
-	return changed, nil
+	return changed
 }
 
 // Roster implements [Presence].

@@ -27,6 +27,18 @@ type PresenceChange struct {
 	Leave []Member // by Client and Generation
 }
 
+// RosterChange is a change of the roster of one channel.
+type RosterChange struct {
+	Channel string
+	PresenceChange
+}
+
+// RosterOutcome is what became of a RosterChange.
+type RosterOutcome struct {
+	PresenceChanged
+	Err error
+}
+
 // PresenceChanged is how the store took a change. Who follows the roster has missed something
 // when Prev is not the version that he knows.
 type PresenceChanged struct {
@@ -45,9 +57,10 @@ type Roster struct {
 // writes one, and does not overlap its calls for one channel. UnbindChannel removes what the server had here, so that
 // nothing else need be cleaned. Both registries implement it.
 type Presence interface {
-	// ChangePresence writes a change of server's roster. A client that is there already keeps its Since, one with a
-	// higher Generation stays as it is. The version grows also with a change of nothing, unless nobody is there.
-	ChangePresence(ctx context.Context, server, channel string, change PresenceChange) (PresenceChanged, error)
+	// ChangePresence writes changes of server's rosters, one for each channel, and tells the outcomes in their order. A
+	// client that is there already keeps its Since, one with a higher Generation stays as it is. The version grows also
+	// with a change of nothing, unless nobody is there.
+	ChangePresence(ctx context.Context, server string, changes []RosterChange) []RosterOutcome
 	// Roster is whom server has in the channel. Who watches before he reads sees every later change.
 	Roster(ctx context.Context, server, channel string) (Roster, error)
 	// RosterPage is about limit members behind cursor ("" to begin); next is "" at the end, and only there. One
@@ -70,7 +83,13 @@ type description struct {
 	Info json.RawMessage `json:"info,omitempty"`
 }
 
+// undescribed is the description of a client without a user and an info.
+const undescribed = "{}"
+
 func describeMember(m Member) ([]byte, error) {
+	if m.User == "" && len(m.Info) == 0 {
+		return []byte(undescribed), nil
+	}
 	return json.Marshal(description{m.User, m.Info})
 }
 

@@ -17,47 +17,71 @@ import (
 
 var _ Presence = (*Redis)(nil)
 
-// ChangePresence implements [Presence].
-func (r *Redis) ChangePresence(ctx context.Context, server, channel string, change PresenceChange) (PresenceChanged, error) {
-	changed, err := r.changePresence(ctx, server, channel, change)
-	if err != nil {
-		return PresenceChanged{}, fmt.Errorf("presence of channel %s: %w", channel, err)
-	}
-	return changed, nil
-}
-
 // changes is the script for those that come at once, in one run.
 var changes = redispipe.Group{Script: presenceScript}
 
-func (r *Redis) changePresence(ctx context.Context, server, channel string, change PresenceChange) (c PresenceChanged, err error) {
-	var join, leave strings.Builder // neither names nor JSON have newlines
-	for _, m := range change.Join {
+// ChangePresence implements [Presence].
+func (r *Redis) ChangePresence(ctx context.Context, server string, list []RosterChange) []RosterOutcome {
+	out := make([]RosterOutcome, len(list))
+	targets, at := make([]redispipe.Target, 0, len(list)), make([]int, 0, len(list))
+	for i, c := range list {
+		join, leave, err := describeChange(c.PresenceChange)
+		if err != nil {
+			out[i].Err = fmt.Errorf("presence of channel %s: %w", c.Channel, err)
+			continue
+		}
+		keys := []string{r.keys.roster(c.Channel, server), r.keys.watchers(c.Channel)}
+		targets, at = append(targets, redispipe.Target{Group: &changes, Keys: keys, Args: []any{join, leave}}), append(at, i)
+	}
+	answers, err := r.pipe.EvalEach(ctx, targets...)
+	for k, i := range at {
+		failed := err
+		if failed == nil {
+			failed = answers[k].Err
+		}
+		if failed == nil {
+			out[i].PresenceChanged, failed = parseChanged(answers[k].Value, len(list[i].Join))
+		}
+		if failed != nil {
+			out[i].Err = fmt.Errorf("presence of channel %s: %w", list[i].Channel, failed)
+		}
+	}
+	return out
+}
+
+// describeChange is a change as the script takes it. Neither names nor JSON have newlines.
+func describeChange(c PresenceChange) (join, leave []byte, err error) {
+	join, leave = []byte{}, []byte{}
+	for _, m := range c.Join {
 		text, err := describeMember(m)
 		if err != nil {
-			return c, fmt.Errorf("client %s: %w", m.Client, err)
+			return nil, nil, fmt.Errorf("client %s: %w", m.Client, err)
 		}
-		fmt.Fprintf(&join, "%s\n%d\n%s\n", m.Client, m.Generation, text)
+		join = append(append(join, m.Client...), '\n')
+		join = append(strconv.AppendInt(join, m.Generation, 10), '\n')
+		join = append(append(join, text...), '\n')
 	}
-	for _, m := range change.Leave {
-		fmt.Fprintf(&leave, "%s\n%d\n", m.Client, m.Generation)
+	for _, m := range c.Leave {
+		leave = append(append(leave, m.Client...), '\n')
+		leave = append(strconv.AppendInt(leave, m.Generation, 10), '\n')
 	}
-	answers, err := r.pipe.EvalEach(ctx, redispipe.Target{
-		Group: &changes, Keys: []string{r.keys.roster(channel, server), r.keys.watchers(channel)}, Args: []any{join.String(), leave.String()},
-	})
-	if err != nil {
-		return c, err
+	return join, leave, nil
+}
+
+// parseChanged reads the script's answer about a change with so many that join.
+func parseChanged(answer any, joining int) (c PresenceChanged, err error) {
+	text, _ := answer.(string)
+	fields := strings.Split(text, "\n")
+	if len(fields) < 2+joining {
+		return c, fmt.Errorf("unexpected reply of a script: %q", text)
 	}
-	if answers[0].Err != nil {
-		return c, answers[0].Err
-	}
-	fields := strings.Split(answers[0].Value.(string), "\n")
-	numbers := make([]int64, 2+len(change.Join))
+	numbers := make([]int64, 2+joining)
 	for i := range numbers {
 		if numbers[i], err = strconv.ParseInt(fields[i], 10, 64); err != nil {
 			return c, err
 		}
 	}
-	c.Prev, c.Version, c.Since = numbers[0], numbers[1], make([]time.Time, len(change.Join))
+	c.Prev, c.Version, c.Since = numbers[0], numbers[1], make([]time.Time, joining)
 	for i, ms := range numbers[2:] {
 		if ms != 0 {
 			c.Since[i] = time.UnixMilli(ms).UTC()

@@ -76,17 +76,13 @@ func burials(t *testing.T, seed uint64) {
 	for _, name := range names {
 		watchers[name].believes(truth)
 	}
-	var stored []string
-	for _, name := range names {
-		stored = append(stored, c.stored(w.nodes[name].id)...)
-	}
-	slices.Sort(stored)
-	if fmt.Sprint(slices.Compact(stored)) != fmt.Sprint(truth) {
-		t.Errorf("the store has %v; there are %v", stored, truth)
-	}
-	for _, id := range c.dead {
-		if left := c.stored(id); len(left) > 0 {
-			t.Errorf("of %s, which was declared dead, the store has %v", id, left)
+	ids := []string{w.nodes["a"].id, w.nodes["b"].id, w.nodes["c"].id}
+	for _, r := range rooms {
+		if stored := w.stored(r, ids...); !slices.Equal(stored, truth) {
+			t.Errorf("%s: the store has %v; there are %v", r, stored, truth)
+		}
+		if left := w.stored(r, c.dead...); len(left) > 0 {
+			t.Errorf("%s: of %v, which were declared dead, the store has %v", r, c.dead, left)
 		}
 	}
 }
@@ -99,15 +95,6 @@ func (c *cemetery) told(n *node) bool {
 		}
 	}
 	return true
-}
-
-func (c *cemetery) stored(id string) (clients []string) {
-	r, err := c.store.Roster(c.t.Context(), id, room)
-	c.check(err)
-	for _, m := range r.Members {
-		clients = append(clients, m.Client)
-	}
-	return clients
 }
 
 // comes has a client connect, from wherever it was.
@@ -162,7 +149,9 @@ func (c *cemetery) bury(n *node) {
 	}
 	_, err := c.store.Bury(c.t.Context(), n.id)
 	c.check(err)
-	c.check(c.store.UnbindChannel(c.t.Context(), n.id, room))
+	for _, r := range rooms {
+		c.check(c.store.UnbindChannel(c.t.Context(), n.id, r))
+	}
 	c.dead = append(c.dead, n.id)
 }
 
@@ -206,8 +195,10 @@ func (c *cemetery) resume(n *node) {
 	c.look()
 	n.Missed() // the links were silent
 	if buried {
-		c.check(c.store.UnbindChannel(ctx, old, room))
-		c.check(c.store.BindChannel(ctx, n.id, room))
-		n.Assert([]string{room})
+		for _, r := range rooms {
+			c.check(c.store.UnbindChannel(ctx, old, r))
+			c.check(c.store.BindChannel(ctx, n.id, r))
+		}
+		n.Assert(rooms)
 	}
 }

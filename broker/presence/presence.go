@@ -18,7 +18,7 @@ import (
 
 // Store is what presence needs of the registry.
 type Store interface {
-	ChangePresence(ctx context.Context, server, channel string, change registry.PresenceChange) (registry.PresenceChanged, error)
+	ChangePresence(ctx context.Context, server string, changes []registry.RosterChange) []registry.RosterOutcome
 	Roster(ctx context.Context, server, channel string) (registry.Roster, error)
 	WatchPresence(ctx context.Context, server, channel string) error
 	UnwatchPresence(ctx context.Context, server, channel string) error
@@ -56,6 +56,8 @@ type Presence struct {
 
 	mu      sync.Mutex // guards the fields below
 	rosters map[string]*writing
+	due     []*writing // rosters to be written, in the order they came; none twice
+	writer  bool       // a job writes them, or has just done so
 	views   map[string]*View
 	users   map[string]*UserView
 }
@@ -136,7 +138,8 @@ func (p *Presence) Missed() {
 func (p *Presence) Assert(channels []string) {
 	p.mu.Lock()
 	for _, channel := range channels {
-		p.writingLocked(channel).whole = true
+		w := p.writingLocked(channel)
+		w.whole, w.changes = true, nil
 	}
 	p.mu.Unlock()
 	for _, v := range p.allViews() {

@@ -159,9 +159,10 @@ func TestNobodyFollows(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 0, 0, "a")
 		watching := func() []string {
-			c, err := w.store.ChangePresence(t.Context(), "a", room, registry.PresenceChange{Leave: []registry.Member{{Client: "nobody"}}})
-			w.check(err)
-			return c.Watchers
+			nothing := registry.PresenceChange{Leave: []registry.Member{{Client: "nobody"}}}
+			o := w.store.ChangePresence(t.Context(), "a", []registry.RosterChange{{Channel: room, PresenceChange: nothing}})[0]
+			w.check(o.Err)
+			return o.Watchers
 		}
 		o := w.nodes["a"].watch("x")
 		if got := watching(); len(got) != 1 {

@@ -2,24 +2,33 @@ package presence
 
 import (
 	"bytes"
-	"maps"
+	"context"
+	"sync"
+	"time"
 
 	"switchboard/registry"
 )
 
-// maxChange is the most members of one call to the store.
-const maxChange = 512
+const (
+	// maxChange is the most members of one channel in one call to the store, and how many a call with many channels
+	// gathers.
+	maxChange = 512
+	// gatherTime lies between two calls, so that the second has something to gather: the first of many is written at
+	// once, and nobody needs to hear of the others sooner than that.
+	gatherTime = 10 * time.Millisecond
+)
 
 // writing is the roster of one channel on this server while it differs from the store's. One call at a time is
 // under way, and what comes meanwhile goes with the next.
 type writing struct {
-	changes map[string]change // by client
-	whole   bool              // the store may have anything
-	failed  bool              // the next tick tries again
-	release func()            // of the channel, which must stay bound meanwhile
+	channel string
+	changes []change // as they came; none while whole is set
+	whole   bool     // the store may have anything
+	failed  bool     // the next tick tries again
+	release func()   // of the channel, which must stay bound meanwhile
 }
 
-// change is what has become of a client: the last that was said of its youngest connection.
+// change is what has become of a client.
 type change struct {
 	member registry.Member
 	here   bool
@@ -36,98 +45,198 @@ func (p *Presence) Leave(channel, client string, generation int64) {
 func (p *Presence) note(channel string, c change) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.writingLocked(channel).note(c)
-}
-
-func (w *writing) note(c change) {
-	if before, ok := w.changes[c.member.Client]; !ok || before.member.Generation <= c.member.Generation {
-		w.changes[c.member.Client] = c
+	if w := p.writingLocked(channel); !w.whole { // else it is among those that are here, or is not
+		w.changes = append(w.changes, c)
 	}
 }
 
 func (p *Presence) writingLocked(channel string) *writing {
 	w := p.rosters[channel]
 	if w == nil {
-		w = &writing{changes: map[string]change{}, release: p.opts.Hold(channel)}
+		w = &writing{channel: channel, release: p.opts.Hold(channel)}
 		p.rosters[channel] = w
-		p.opts.Pool.Go(func() { p.write(channel, w) })
+		p.dueLocked(w)
 	}
 	return w
 }
 
-// write brings the store up to date, and comes again, behind all other work, for what was noted meanwhile.
-func (p *Presence) write(channel string, w *writing) {
+// dueLocked has a roster written, with those of other channels that are due by then: of 15,000 clients that come back
+// at once, each into its own channel, a job for each roster was a tenth of what they cost.
+func (p *Presence) dueLocked(w *writing) {
+	p.due = append(p.due, w)
+	if !p.writer {
+		p.writer = true
+		p.opts.Pool.Go(p.writeSome)
+	}
+}
+
+// writeSome brings the store up to date about some of what is due.
+func (p *Presence) writeSome() {
 	p.mu.Lock()
-	changes, whole := w.changes, w.whole
-	w.changes, w.whole = map[string]change{}, false
+	batch := p.takeLocked()
 	p.mu.Unlock()
 
-	err := p.store(channel, changes, whole)
+	if len(batch) > 0 {
+		p.store(batch)
+	}
 
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	switch {
-	case err == nil && len(w.changes) == 0 && !w.whole:
-		delete(p.rosters, channel)
-		w.release()
-		return
-	case err == nil:
-		p.opts.Pool.Go(func() { p.write(channel, w) })
+	p.writtenLocked(batch)
+	if len(p.due) > maxChange {
+		p.opts.Pool.Go(p.writeSome)
 		return
 	}
-	p.opts.Logger.Warn().Err(err).Msg("presence not written; the next tick tries again")
-	w.whole, w.failed = true, true // some of it may have been written
+	time.AfterFunc(gatherTime, p.writeMore)
+}
+
+// writeMore ends the time in which changes gather.
+func (p *Presence) writeMore() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.writer = len(p.due) > 0; p.writer {
+		p.opts.Pool.Go(p.writeSome)
+		return
+	}
+	p.due = nil
+}
+
+// writeWhole writes a roster of which the store may have anything. It is read first, so it goes alone.
+func (p *Presence) writeWhole(w *writing) {
+	p.mu.Lock()
+	w.whole, w.changes = false, nil
+	p.mu.Unlock()
+	batch := []*written{{w: w, whole: true}}
+	p.store(batch)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.writtenLocked(batch)
+}
+
+// takeLocked takes as many of those that are due as go together, and lets those go that go alone.
+func (p *Presence) takeLocked() (batch []*written) {
+	for members := 0; members < maxChange && len(p.due) > 0; {
+		w := p.due[0]
+		if len(batch) > 0 && members+len(w.changes) > maxChange {
+			break // it would keep the others waiting
+		}
+		p.due[0] = nil
+		p.due = p.due[1:]
+		if w.whole {
+			p.opts.Pool.Go(func() { p.writeWhole(w) })
+			continue
+		}
+		batch = append(batch, &written{w: w, changes: w.changes})
+		members += len(w.changes)
+		w.changes = nil
+	}
+	return batch
+}
+
+// writtenLocked is the end of a call.
+func (p *Presence) writtenLocked(batch []*written) {
+	var failed error
+	for _, b := range batch {
+		switch w := b.w; {
+		case b.err != nil:
+			failed = b.err
+			w.whole, w.failed, w.changes = true, true, nil // some of it may have been written
+		case len(w.changes) > 0 || w.whole:
+			p.dueLocked(w)
+		default:
+			delete(p.rosters, w.channel)
+			w.release()
+		}
+	}
+	if failed != nil {
+		p.opts.Logger.Warn().Err(failed).Msg("presence not written; the next tick tries again")
+	}
 }
 
 // retry takes up what failed.
 func (p *Presence) retry() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for channel, w := range p.rosters {
+	for _, w := range p.rosters {
 		if w.failed {
 			w.failed = false
-			p.opts.Pool.Go(func() { p.write(channel, w) })
+			p.dueLocked(w)
 		}
 	}
 }
 
-func (p *Presence) store(channel string, changes map[string]change, whole bool) error {
+// written is a roster under way to the store.
+type written struct {
+	w       *writing
+	changes []change
+	whole   bool                    // instead of changes
+	left    registry.PresenceChange // not written yet
+	err     error
+}
+
+// store writes what is left of each.
+func (p *Presence) store(batch []*written) {
 	ctx, cancel := p.context()
 	defer cancel()
 	server := p.opts.ServerID()
-	var c registry.PresenceChange
-	if whole {
-		held, err := p.opts.Store.Roster(ctx, server, channel)
-		if err != nil {
-			return err
+	for _, b := range batch {
+		if !b.whole {
+			b.left = sorted(b.changes)
+			continue
 		}
-		c = difference(held.Members, p.opts.Members(channel)) // changes are older than this
-	} else {
-		c = sorted(changes)
+		var held registry.Roster
+		if held, b.err = p.opts.Store.Roster(ctx, server, b.w.channel); b.err == nil {
+			b.left = difference(held.Members, p.opts.Members(b.w.channel)) // all that was noted is older than this
+		}
 	}
 	// Behind a call that broke off the store may have what nobody was told, so all is read again by those who follow.
-	for once := whole; once || len(c.Join)+len(c.Leave) > 0; once = false {
-		var part registry.PresenceChange
-		part, c = first(c)
-		changed, err := p.opts.Store.ChangePresence(ctx, server, channel, part)
-		if err != nil {
-			return err
-		}
-		for i, since := range changed.Since {
-			part.Join[i].Since = since
-		}
-		p.tell(channel, update{server, changed.Prev, changed.Version, !whole, part}, changed.Watchers)
+	for once := true; p.storeParts(ctx, server, batch, once); once = false {
 	}
 	if p.opts.Leased() && p.opts.ServerID() == server {
-		return nil
+		return
 	}
 	// A server that was suspended meanwhile may have been declared dead and cleaned, and may have another name by now: nobody
 	// else would ever take back what it has just written.
 	buried, err := p.opts.Store.Buried(ctx, server)
-	if err == nil && buried {
-		err = p.opts.Store.UnbindChannel(ctx, server, channel)
+	var wg sync.WaitGroup
+	for _, b := range batch {
+		switch {
+		case b.err != nil:
+		case err != nil:
+			b.err = err
+		case buried: // at once, so that they share their round trips
+			wg.Go(func() { b.err = p.opts.Store.UnbindChannel(ctx, server, b.w.channel) })
+		}
 	}
-	return err
+	wg.Wait()
+}
+
+// storeParts writes the next part of each, if only one that changes nothing where the whole was read, and says whether there
+// was any.
+func (p *Presence) storeParts(ctx context.Context, server string, batch []*written, once bool) bool {
+	var parts []registry.RosterChange
+	var of []*written
+	for _, b := range batch {
+		if b.err == nil && (len(b.left.Join)+len(b.left.Leave) > 0 || b.whole && once) {
+			c := registry.RosterChange{Channel: b.w.channel}
+			c.PresenceChange, b.left = first(b.left)
+			parts, of = append(parts, c), append(of, b)
+		}
+	}
+	if len(parts) == 0 {
+		return false
+	}
+	for i, o := range p.opts.Store.ChangePresence(ctx, server, parts) {
+		if of[i].err = o.Err; o.Err != nil {
+			continue
+		}
+		part := parts[i].PresenceChange
+		for k, since := range o.Since {
+			part.Join[k].Since = since
+		}
+		p.tell(parts[i].Channel, update{server, o.Prev, o.Version, !of[i].whole, part}, o.Watchers)
+	}
+	return true
 }
 
 // tell lets those who follow the channel know, here first.
@@ -148,9 +257,12 @@ func (p *Presence) tell(channel string, u update, watchers []string) {
 	}
 }
 
-// sorted are changes as the store takes them.
-func sorted(changes map[string]change) (c registry.PresenceChange) {
-	for ch := range maps.Values(changes) {
+// sorted are changes as the store takes them: of each client the last that was said of its youngest connection.
+func sorted(changes []change) (c registry.PresenceChange) {
+	if len(changes) > 1 {
+		changes = youngest(changes)
+	}
+	for _, ch := range changes {
 		if ch.here {
 			c.Join = append(c.Join, ch.member)
 		} else {
@@ -158,6 +270,22 @@ func sorted(changes map[string]change) (c registry.PresenceChange) {
 		}
 	}
 	return c
+}
+
+func youngest(changes []change) []change {
+	at := make(map[string]int, len(changes)) // by client
+	kept := changes[:0]
+	for _, ch := range changes {
+		i, known := at[ch.member.Client]
+		switch {
+		case !known:
+			at[ch.member.Client] = len(kept)
+			kept = append(kept, ch)
+		case kept[i].member.Generation <= ch.member.Generation:
+			kept[i] = ch
+		}
+	}
+	return kept
 }
 
 // difference is what makes held the same as here.

@@ -19,6 +19,9 @@ import (
 
 const room = "room"
 
+// rooms are where everybody is who is in the room, so that changes of more than one go together.
+var rooms = []string{room, "side", "back"}
+
 // world is some servers over one store.
 type world struct {
 	t     *testing.T
@@ -47,6 +50,7 @@ type node struct {
 	here    map[string]registry.Member
 	refused int  // calls to the store that shall fail
 	after   bool // they fail after they were carried out
+	calls   int  // that changed rosters
 }
 
 var errAway = errors.New("the store is away")
@@ -62,7 +66,9 @@ func newWorld(t *testing.T, seed uint64, large int, names ...string) *world {
 		})
 		w.nodes[id] = n
 		w.live[id] = true
-		w.check(w.store.BindChannel(t.Context(), id, room))
+		for _, r := range rooms {
+			w.check(w.store.BindChannel(t.Context(), id, r))
+		}
 	}
 	w.look()
 	return w
@@ -163,7 +169,9 @@ func (n *node) join(client, user string, generation int64) {
 	n.mu.Lock()
 	n.here[client] = m
 	n.mu.Unlock()
-	n.Join(room, m)
+	for _, r := range rooms {
+		n.Join(r, m)
+	}
 }
 
 func (n *node) leave(client string, generation int64) {
@@ -172,7 +180,9 @@ func (n *node) leave(client string, generation int64) {
 		delete(n.here, client)
 	}
 	n.mu.Unlock()
-	n.Leave(room, client, generation)
+	for _, r := range rooms {
+		n.Leave(r, client, generation)
+	}
 }
 
 // refuse lets the next k calls of the server to the store fail.
@@ -199,19 +209,29 @@ func (f faulty) fails() (before, after bool) {
 	return !f.n.after, f.n.after
 }
 
-func (f faulty) ChangePresence(ctx context.Context, server, channel string, c registry.PresenceChange) (registry.PresenceChanged, error) {
+// ChangePresence fails as a whole, or for a channel here and there.
+func (f faulty) ChangePresence(ctx context.Context, server string, list []registry.RosterChange) []registry.RosterOutcome {
+	f.n.mu.Lock()
+	f.n.calls++
+	f.n.mu.Unlock()
+	out := make([]registry.RosterOutcome, len(list))
 	before, after := f.fails()
 	if before {
-		return registry.PresenceChanged{}, errAway
+		for i := range out {
+			out[i].Err = errAway
+		}
+		return out
 	}
 	f.n.w.dawdle()
-	changed, err := f.Memory.ChangePresence(ctx, server, channel, c)
+	out = f.Memory.ChangePresence(ctx, server, list)
 	f.n.w.dawdle()
 	f.n.goesOn()
-	if after {
-		return registry.PresenceChanged{}, errAway
+	for i := range out {
+		if after && (len(out) == 1 || f.n.w.draw(2) == 0) {
+			out[i] = registry.RosterOutcome{Err: errAway}
+		}
 	}
-	return changed, err
+	return out
 }
 
 func (f faulty) Roster(ctx context.Context, server, channel string) (registry.Roster, error) {
@@ -268,6 +288,19 @@ func (w *world) settle() {
 func (w *world) pass() {
 	time.Sleep(time.Second)
 	synctest.Wait()
+}
+
+// stored is whom the store has in a channel, of the servers with those ids.
+func (w *world) stored(channel string, ids ...string) (clients []string) {
+	for _, id := range ids {
+		r, err := w.store.Roster(w.t.Context(), id, channel)
+		w.check(err)
+		for _, m := range r.Members {
+			clients = append(clients, m.Client)
+		}
+	}
+	slices.Sort(clients)
+	return slices.Compact(clients)
 }
 
 // truth is who is on live servers.

@@ -1,0 +1,90 @@
+package presence
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"testing/synctest"
+
+	"switchboard/registry"
+)
+
+// TestManyChannels: the changes of channels that come at once go together, each channel's in its order, and what fails
+// is written by the next tick.
+func TestManyChannels(t *testing.T) {
+	const channels = 2000
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 0, 0, "a")
+		n := w.nodes["a"]
+		name := func(i int) string { return fmt.Sprint("own-", i) }
+		wants := func(when string, client string) {
+			t.Helper()
+			for i := range channels {
+				if got := w.stored(name(i), "a"); fmt.Sprint(got) != "["+client+"]" {
+					t.Fatalf("%s %s holds %v, want %s", when, name(i), got, client)
+				}
+			}
+		}
+		calls := func(when string, most int) {
+			t.Helper()
+			n.mu.Lock()
+			defer n.mu.Unlock()
+			if n.calls > most {
+				t.Errorf("%s: %d calls to the store, want %d at most", when, n.calls, most)
+			}
+			n.calls = 0
+		}
+		n.here["phone"] = registry.Member{Client: "phone", Generation: 1}
+		for i := range channels {
+			n.Join(name(i), n.here["phone"])
+		}
+		w.pass()
+		wants("at first", "phone")
+		calls("at first", channels/maxChange+2)
+
+		n.refuse(3, true)
+		delete(n.here, "phone")
+		n.here["pad"] = registry.Member{Client: "pad", Generation: 2}
+		for i := range channels {
+			n.Join(name(i), n.here["pad"])
+			n.Leave(name(i), "phone", 1)
+			n.Join(name(i), registry.Member{Client: "pad", Generation: 1}) // says nothing behind the younger
+		}
+		w.pass()
+		calls("when some failed", 3*channels/maxChange+2)
+		w.settle()
+		wants("when some failed", "pad")
+		for i := range channels {
+			r, err := w.store.Roster(t.Context(), "a", name(i))
+			if w.check(err); r.Members[0].Generation != 2 {
+				t.Fatalf("%s has an older connection: %v", name(i), r.Members)
+			}
+		}
+		if len(n.rosters)+len(n.due) != 0 || n.writer {
+			t.Errorf("left to write: %d rosters, %d due", len(n.rosters), len(n.due))
+		}
+	})
+}
+
+// TestLargeChange goes in several calls, and does not take others with it that would wait for them.
+func TestLargeChange(t *testing.T) {
+	const clients = 3*maxChange + 1
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 0, 0, "a")
+		n := w.nodes["a"]
+		for i := range clients {
+			n.Join("large", registry.Member{Client: fmt.Sprintf("c-%04d", i), Generation: 1})
+			n.Join(fmt.Sprint("small-", i%3), registry.Member{Client: "x", Generation: int64(i)})
+		}
+		w.pass()
+		got := w.stored("large", "a")
+		if len(got) != clients || !slices.IsSorted(got) {
+			t.Errorf("large holds %d clients, want %d", len(got), clients)
+		}
+		for i := range 3 {
+			if got := w.stored(fmt.Sprint("small-", i), "a"); fmt.Sprint(got) != "[x]" {
+				t.Errorf("small-%d holds %v", i, got)
+			}
+		}
+	})
+}
