@@ -148,6 +148,7 @@ func (s *Session) connected(req wire.Request, c connected, err error) {
 	if s.m.mustRead(c) {
 		s.inboxDirty()
 	}
+	s.rest()
 }
 
 // supersede tells the server that held the client until now.

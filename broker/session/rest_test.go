@@ -14,7 +14,8 @@ import (
 	"switchboard/queue"
 )
 
-// TestNothingWakesALoopAtRest but what is due: the end of the time for a connect, and the ping.
+// TestNothingWakesALoopAtRest but what is due: the end of the time for a connect, and the ping. At the former nobody
+// is looked at who has connected.
 func TestNothingWakesALoopAtRest(t *testing.T) {
 	d := newDesk(t, session.Options{Ping: 25 * time.Second, SlowAfter: time.Hour, Refresh: time.Hour})
 	var runs, at []int
@@ -23,14 +24,21 @@ func TestNothingWakesALoopAtRest(t *testing.T) {
 		run()
 	})
 	d.Tick() // the one behind the connect
+	looks, looked := d.sock.looks, []int(nil)
 	for tick := range 24 {
 		n := len(runs)
 		if d.Tick(); len(runs) > n {
 			at = append(at, 2+tick)
 		}
+		if d.sock.looks > looks {
+			looks, looked = d.sock.looks, append(looked, 2+tick)
+		}
 	}
 	if fmt.Sprint(at) != "[10 25]" || d.sock.pings != 1 {
 		t.Errorf("the loop ran at the ticks %v, and there were %d pings; want 10 and 25, and one", at, d.sock.pings)
+	}
+	if fmt.Sprint(looked) != "[25]" {
+		t.Errorf("the session was looked at at the ticks %v, want 25", looked)
 	}
 }
 

@@ -31,6 +31,7 @@ type socket struct {
 	writes     int
 	blind      bool // does not look at what is written
 	pings      int
+	looks      int // whether it is backed up
 	closed     wire.CloseReason
 	afterMS    int64
 }
@@ -49,7 +50,7 @@ func (s *socket) Write(b *wire.Batch) {
 		s.bytes += f.Size()
 	}
 }
-func (s *socket) Backlogged() bool   { return s.backlogged }
+func (s *socket) Backlogged() bool   { s.looks++; return s.backlogged }
 func (s *socket) Ping()              { s.pings++ }
 func (s *socket) RemoteAddr() string { return "192.0.2.1:1" }
 func (s *socket) Close(reason wire.CloseReason, _ string, afterMS int64) {
