@@ -108,7 +108,7 @@ var catalog = []scenario{
 	},
 	{
 		id: "beat", title: "An idle second as connections grow",
-		text: "Between two signs of life of its clients a broker has only its own beat to keep.",
+		text: "Between two signs of life of its clients, once what connecting has caused is over, a broker has only its own beat to keep.",
 		metrics: []metric{
 			{id: "cpu_ms_per_s", name: "server CPU per second", unit: millis},
 			{id: "redis_ms_per_s", name: "Redis CPU per second", unit: millis},
