@@ -112,6 +112,13 @@ func (m *Memory) ReadChannel(_ context.Context, channel string, after int64, lim
 	return p, nil
 }
 
+// ReadChannels implements [Queue].
+func (m *Memory) ReadChannels(ctx context.Context, reads []ChannelRead) []Outcome[Page] {
+	return each(ctx, reads, func(ctx context.Context, c ChannelRead) (Page, error) {
+		return m.ReadChannel(ctx, c.Channel, c.After, c.Limit)
+	})
+}
+
 // ChannelSize implements [Queue].
 func (m *Memory) ChannelSize(_ context.Context, channel string) (int, error) {
 	m.mu.Lock()

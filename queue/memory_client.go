@@ -93,6 +93,11 @@ func (m *Memory) Bind(_ context.Context, claim Claim) (Bound, error) {
 	return b, nil
 }
 
+// BindClients implements [Queue].
+func (m *Memory) BindClients(ctx context.Context, claims []Claim) []Outcome[Bound] {
+	return each(ctx, claims, m.Bind)
+}
+
 // Refresh implements [Queue].
 func (m *Memory) Refresh(_ context.Context, client, user, server string, generation int64) error {
 	m.mu.Lock()

@@ -111,6 +111,13 @@ type Page struct {
 	More bool
 }
 
+// ChannelRead is what ReadChannel is asked.
+type ChannelRead struct {
+	Channel string
+	After   int64
+	Limit   int
+}
+
 // Claim is what Bind binds.
 type Claim struct {
 	Client, User, Server string // User is "" for none
@@ -160,6 +167,8 @@ type Queue interface {
 	// MaxPageBytes (at least one). limit 0 reads the position only, and More says whether anything is
 	// behind after.
 	ReadChannel(ctx context.Context, channel string, after int64, limit int) (Page, error)
+	// ReadChannels is ReadChannel for each of them, likewise.
+	ReadChannels(ctx context.Context, reads []ChannelRead) []Outcome[Page]
 	// ChannelSize is the number of messages held.
 	ChannelSize(ctx context.Context, channel string) (int, error)
 	// TrimChannel is the janitor's: when the newest message is older than maxAge all go, else
@@ -172,6 +181,8 @@ type Queue interface {
 	// without one takes any, and its queue with it. ErrStale when the same instance of the client was bound by a
 	// later attempt.
 	Bind(ctx context.Context, claim Claim) (Bound, error)
+	// BindClients is Bind for each claim, of different clients, likewise.
+	BindClients(ctx context.Context, claims []Claim) []Outcome[Bound]
 	// Refresh renews the record's TTL and asserts server as the owner, if the generation is still
 	// the current one, or if the record was lost, or went back to an older generation in a failover: then it is
 	// made again with this generation. ErrStale when a higher one is current.

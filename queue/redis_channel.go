@@ -39,38 +39,63 @@ func (r *Redis) AppendChannels(ctx context.Context, pushes []ChannelPush) []Outc
 
 // ReadChannel implements [Queue].
 func (r *Redis) ReadChannel(ctx context.Context, channel string, after int64, limit int) (Page, error) {
-	page, at, err := r.readChannel(ctx, channel, decimal(after), limit)
-	// Nothing but malformed members so far: to the caller an empty page would be the end.
-	for err == nil && limit > 0 && len(page.Messages) == 0 && page.More {
-		var next Page
-		next, at, err = r.readChannel(ctx, channel, at, limit)
-		page.Messages, page.More = next.Messages, next.More
-	}
-	if err != nil {
-		return Page{}, fmt.Errorf("read channel %s: %w", channel, err)
-	}
-	return page, nil
+	o := r.ReadChannels(ctx, []ChannelRead{{channel, after, limit}})[0]
+	return o.Value, o.Err
 }
 
-// readChannel is one answer of the script; at is the score up to which it looked.
-func (r *Redis) readChannel(ctx context.Context, channel, after string, limit int) (page Page, at string, err error) {
-	target := redispipe.Target{
-		Group: r.read, Keys: []string{r.keys.channel(channel), r.keys.channelMeta(channel)}, Args: []any{after, min(limit, maxPage)},
+// ReadChannels implements [Queue].
+func (r *Redis) ReadChannels(ctx context.Context, reads []ChannelRead) []Outcome[Page] {
+	targets := make([]redispipe.Target, len(reads))
+	for i, c := range reads {
+		targets[i] = r.reading(c, decimal(c.After))
 	}
-	for {
-		answers, err := r.pipe.EvalEach(ctx, target)
-		if err == nil {
-			err = answers[0].Err
+	out := make([]Outcome[Page], len(reads))
+	answers, err := r.pipe.EvalEach(ctx, targets...)
+	for i, c := range reads {
+		o := &out[i]
+		if o.Err = err; err == nil {
+			o.Value, o.Err = r.readOn(ctx, c, answers[i])
 		}
+		if o.Err != nil {
+			*o = Outcome[Page]{Err: fmt.Errorf("read channel %s: %w", c.Channel, o.Err)}
+		}
+	}
+	return out
+}
+
+func (r *Redis) reading(c ChannelRead, after string) redispipe.Target {
+	return redispipe.Target{
+		Group: r.read, Keys: []string{r.keys.channel(c.Channel), r.keys.channelMeta(c.Channel)}, Args: []any{after, min(c.Limit, maxPage)},
+	}
+}
+
+// readOn is the page that begins with an answer of the script. Where that holds nothing but malformed members, it goes on: to
+// the caller an empty page would be the end.
+func (r *Redis) readOn(ctx context.Context, c ChannelRead, first redispipe.Answer) (Page, error) {
+	page, at, err := r.settle(ctx, c, decimal(c.After), first)
+	for err == nil && c.Limit > 0 && len(page.Messages) == 0 && page.More {
+		var next Page
+		next, at, err = r.settle(ctx, c, at, redispipe.Answer{Value: ""})
+		page.Messages, page.More = next.Messages, next.More
+	}
+	return page, err
+}
+
+// settle takes an answer of the script apart, or asks again where there is none: others in the same run may have had so much
+// that this one was left out. at is the score up to which it looked.
+func (r *Redis) settle(ctx context.Context, c ChannelRead, after string, a redispipe.Answer) (page Page, at string, err error) {
+	for a.Err == nil && a.Value == "" {
+		answers, err := r.pipe.EvalEach(ctx, r.reading(c, after))
 		if err != nil {
 			return Page{}, "", err
 		}
-		if answers[0].Value == "" {
-			continue // others in the same run had so much that this one was left out
-		}
-		list, _ := answers[0].Value.([]any)
-		return pageOf(list)
+		a = answers[0]
 	}
+	if a.Err != nil {
+		return Page{}, "", a.Err
+	}
+	list, _ := a.Value.([]any)
+	return pageOf(list)
 }
 
 // pageOf takes an answer of read_channel apart.

@@ -13,8 +13,17 @@ import (
 
 // Bind implements [Queue]. Those that come at once share a run of the script.
 func (r *Redis) Bind(ctx context.Context, c Claim) (Bound, error) {
-	target := redispipe.Target{Group: r.bind, Keys: r.clientKeys(c.Client), Args: []any{c.User, c.Server, c.Instance, decimal(c.Attempt)}}
-	o := outcomes(r, ctx, []redispipe.Target{target}, func(l *line) (b Bound, clock int64) {
+	o := r.BindClients(ctx, []Claim{c})[0]
+	return o.Value, o.Err
+}
+
+// BindClients implements [Queue].
+func (r *Redis) BindClients(ctx context.Context, claims []Claim) []Outcome[Bound] {
+	targets := make([]redispipe.Target, len(claims))
+	for i, c := range claims {
+		targets[i] = redispipe.Target{Group: r.bind, Keys: r.clientKeys(c.Client), Args: []any{c.User, c.Server, c.Instance, decimal(c.Attempt)}}
+	}
+	return outcomes(r, ctx, targets, func(l *line) (b Bound, clock int64) {
 		switch l.left {
 		case "":
 			l.err = ErrTaken
@@ -26,8 +35,7 @@ func (r *Redis) Bind(ctx context.Context, c Claim) (Bound, error) {
 		b.Owes = l.integer() == 1
 		b.Server, b.User = l.text(), l.text()
 		return b, clock
-	}, func(_ int, err error) error { return fmt.Errorf("bind client %s: %w", c.Client, err) })[0]
-	return o.Value, o.Err
+	}, func(i int, err error) error { return fmt.Errorf("bind client %s: %w", claims[i].Client, err) })
 }
 
 // Refresh implements [Queue]. Mostly there is nothing to do, and to see that takes one command of Redis instead of

@@ -91,7 +91,9 @@ func testMaxOnline(t *testing.T, s store) {
 	case *Memory:
 		r.opts.MaxOnline = 2
 	case *Redis:
-		r.opts.MaxOnline = 2
+		opts := r.opts
+		opts.MaxOnline = 2
+		s.Registry = NewRedis(r.pipe, opts)
 	}
 	ctx := t.Context()
 	bind := func(client, server string, generation int64) error {

@@ -19,6 +19,15 @@ func (m *Memory) BindChannel(_ context.Context, server, channel string) error {
 	return nil
 }
 
+// BindChannels implements [Registry].
+func (m *Memory) BindChannels(ctx context.Context, server string, channels []string) []error {
+	errs := make([]error, len(channels))
+	for i, channel := range channels {
+		errs[i] = m.BindChannel(ctx, server, channel)
+	}
+	return errs
+}
+
 // UnbindChannel implements [Registry].
 func (m *Memory) UnbindChannel(_ context.Context, server, channel string) error {
 	m.mu.Lock()
@@ -66,6 +75,16 @@ func (m *Memory) HoldClient(_ context.Context, server, client string) error {
 		return fmt.Errorf("hold client %s: %w", client, ErrDead)
 	}
 	m.clients.add(server, client)
+	return nil
+}
+
+// HoldClients implements [Registry].
+func (m *Memory) HoldClients(ctx context.Context, server string, clients []string) error {
+	for _, client := range clients {
+		if err := m.HoldClient(ctx, server, client); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 

@@ -30,6 +30,15 @@ func (m *Memory) BindUser(_ context.Context, name string, b Binding) error {
 	return nil
 }
 
+// BindUsers implements [Registry].
+func (m *Memory) BindUsers(ctx context.Context, list []UserBinding) []error {
+	errs := make([]error, len(list))
+	for i, b := range list {
+		errs[i] = m.BindUser(ctx, b.User, b.Binding)
+	}
+	return errs
+}
+
 // ReleaseUser implements [Registry].
 func (m *Memory) ReleaseUser(_ context.Context, name, client string, generation int64) error {
 	m.mu.Lock()

@@ -34,6 +34,7 @@ type Redis struct {
 
 	holding, dropping  gather // of clients
 	binding, unbinding gather // of channels
+	bindUsers          *redispipe.Group
 }
 
 // NewRedis returns a registry over pipe. opts have passed [Options.Validate].
@@ -46,6 +47,7 @@ func NewRedis(pipe *redispipe.Pipe, opts Options) *Redis {
 		_, err := r.count(ctx, append([]any{"srem", r.keys.heldClients(server)}, anys(clients)...)...)
 		return err
 	}
+	r.bindUsers = &redispipe.Group{Script: bindUserScript, Shared: []any{r.opts.UserTTL.Milliseconds(), MaxClients, r.opts.MaxOnline}}
 	r.binding.call, r.unbinding.call = r.bindChannels, r.unbindChannels
 	return r
 }

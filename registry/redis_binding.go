@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -14,6 +15,22 @@ func (r *Redis) BindChannel(ctx context.Context, server, channel string) error {
 		return fmt.Errorf("bind channel %s: %w", channel, err)
 	}
 	return nil
+}
+
+// BindChannels implements [Registry].
+func (r *Redis) BindChannels(ctx context.Context, server string, channels []string) []error {
+	errs := make([]error, 0, len(channels))
+	for some := range slices.Chunk(channels, maxGathered) {
+		all := gathered{err: r.bindChannels(ctx, server, some)}
+		for _, channel := range some {
+			err := all.errOf(channel)
+			if err != nil {
+				err = fmt.Errorf("bind channel %s: %w", channel, err)
+			}
+			errs = append(errs, err)
+		}
+	}
+	return errs
 }
 
 // UnbindChannel implements [Registry].

@@ -3,12 +3,23 @@ package registry
 import (
 	"context"
 	"fmt"
+	"slices"
 )
 
 // HoldClient implements [Registry].
 func (r *Redis) HoldClient(ctx context.Context, server, client string) error {
 	if err := r.holding.do(ctx, server, client); err != nil {
 		return fmt.Errorf("hold client %s: %w", client, err)
+	}
+	return nil
+}
+
+// HoldClients implements [Registry].
+func (r *Redis) HoldClients(ctx context.Context, server string, clients []string) error {
+	for some := range slices.Chunk(clients, maxGathered) {
+		if err := r.hold(ctx, r.keys.heldClients(server), server, some...); err != nil {
+			return fmt.Errorf("hold %d clients: %w", len(clients), err)
+		}
 	}
 	return nil
 }

@@ -5,21 +5,41 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 
 	"github.com/redis/go-redis/v9"
+
+	"switchboard/internal/redispipe"
 )
 
 // BindUser implements [Registry].
 func (r *Redis) BindUser(ctx context.Context, user string, b Binding) error {
-	bound, err := r.eval(ctx, bindUserScript, []string{r.keys.user(user)},
-		b.Client, b.Server, b.Generation, r.opts.UserTTL.Milliseconds(), MaxClients, r.opts.MaxOnline)
-	if err == nil && bound == 0 {
-		err = ErrTooManyClients
+	return r.BindUsers(ctx, []UserBinding{{user, b}})[0]
+}
+
+// BindUsers implements [Registry].
+func (r *Redis) BindUsers(ctx context.Context, list []UserBinding) []error {
+	targets := make([]redispipe.Target, len(list))
+	for i, b := range list {
+		targets[i] = redispipe.Target{
+			Group: r.bindUsers, Keys: []string{r.keys.user(b.User)}, Args: []any{b.Client, b.Server, strconv.FormatInt(b.Generation, 10)},
+		}
 	}
-	if err != nil {
-		return fmt.Errorf("bind client %s of user %s: %w", b.Client, user, err)
+	answers, err := r.pipe.EvalEach(ctx, targets...)
+	errs := make([]error, len(list))
+	for i, b := range list {
+		failed := err
+		if failed == nil {
+			failed = answers[i].Err
+		}
+		if failed == nil && answers[i].Value != int64(1) {
+			failed = ErrTooManyClients
+		}
+		if failed != nil {
+			errs[i] = fmt.Errorf("bind client %s of user %s: %w", b.Client, b.User, failed)
+		}
 	}
-	return nil
+	return errs
 }
 
 // ReleaseUser implements [Registry].

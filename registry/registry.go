@@ -39,6 +39,12 @@ type Binding struct {
 	Generation int64  // of the client's fence; the higher one wins
 }
 
+// UserBinding is a client of a user.
+type UserBinding struct {
+	User string
+	Binding
+}
+
 // Registry says who is where. Both implementations, [Redis] and [Memory], keep this
 // contract; the suite in conformance_test.go runs over both. All calls are safe for
 // concurrent use, and concurrent calls share round trips.
@@ -62,6 +68,8 @@ type Registry interface {
 	// when the server was declared dead. Calls for one server and channel must not overlap,
 	// those of UnbindChannel included.
 	BindChannel(ctx context.Context, server, channel string) error
+	// BindChannels is BindChannel for each of them, with the errors in their order.
+	BindChannels(ctx context.Context, server string, channels []string) []error
 	// UnbindChannel takes it back: ch_, then ch_list when that was the last server (and
 	// back into it when another one came meanwhile), then s_ch_.
 	UnbindChannel(ctx context.Context, server, channel string) error
@@ -79,6 +87,8 @@ type Registry interface {
 	// HoldClient notes in s_c_ that server holds client, before anything is bound in its
 	// name, so that cleaning finds it. ErrDead when the server was declared dead.
 	HoldClient(ctx context.Context, server, client string) error
+	// HoldClients is HoldClient for all of them. After an error some may be noted.
+	HoldClients(ctx context.Context, server string, clients []string) error
 	// DropClient takes the note back.
 	DropClient(ctx context.Context, server, client string) error
 
@@ -86,6 +96,8 @@ type Registry interface {
 	// is there it does neither, and that is no error. At MaxClients the offline entry with the lowest generation makes room; with
 	// none offline it is ErrTooManyClients, and with Options.MaxOnline others online.
 	BindUser(ctx context.Context, user string, b Binding) error
+	// BindUsers is BindUser for each of them, with the errors in their order.
+	BindUsers(ctx context.Context, list []UserBinding) []error
 	// ReleaseUser marks the client offline in u_{user} if the entry is still of this
 	// generation (compare-and-delete of the server's name: the client stays known).
 	ReleaseUser(ctx context.Context, user, client string, generation int64) error

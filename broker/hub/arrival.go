@@ -40,11 +40,8 @@ func (c *Channel) ready(ctx context.Context, after *int64) (pos Position, known 
 	if err := c.hub.opts.Registry.BindChannel(ctx, c.hub.opts.ServerID(), c.Name); err != nil {
 		return pos, false, err
 	}
-	from, limit := int64(0), 0
-	if after != nil {
-		from, limit = *after, pageSize
-	}
-	page, err := c.hub.opts.Queue.ReadChannel(ctx, c.Name, from, limit)
+	read := c.firstRead(after)
+	page, err := c.hub.opts.Queue.ReadChannel(ctx, read.Channel, read.After, read.Limit)
 	if err != nil {
 		return pos, false, err
 	}
@@ -55,7 +52,15 @@ func (c *Channel) ready(ctx context.Context, after *int64) (pos Position, known 
 	if !page.Complete {
 		return Position{Channel: c, Cursor: page.From}, true, nil
 	}
-	return Position{Channel: c, Cursor: from, Recovered: from >= page.Hole}, true, nil
+	return Position{Channel: c, Cursor: *after, Recovered: *after >= page.Hole}, true, nil
+}
+
+// firstRead is what is read of a channel that is bound for somebody who has seen everything up to after.
+func (c *Channel) firstRead(after *int64) queue.ChannelRead {
+	if after == nil {
+		return queue.ChannelRead{Channel: c.Name}
+	}
+	return queue.ChannelRead{Channel: c.Name, After: *after, Limit: pageSize}
 }
 
 // expect has the hints count that come before the channel is bound.

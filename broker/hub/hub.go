@@ -18,12 +18,14 @@ import (
 // Registry is what the hub needs of the registry.
 type Registry interface {
 	BindChannel(ctx context.Context, server, channel string) error
+	BindChannels(ctx context.Context, server string, channels []string) []error
 	UnbindChannel(ctx context.Context, server, channel string) error
 }
 
 // Queue is what the hub needs of the queue.
 type Queue interface {
 	ReadChannel(ctx context.Context, channel string, after int64, limit int) (queue.Page, error)
+	ReadChannels(ctx context.Context, reads []queue.ChannelRead) []queue.Outcome[queue.Page]
 }
 
 // Options configures a Hub. All fields up to ServerID are required.

@@ -36,59 +36,135 @@ func (t *turns) take(client string) (done func()) {
 	t.mu.Lock()
 	own := t.clients[client]
 	if own == nil {
-		own = &turn{place: make(chan struct{}, 1)}
-		t.clients[client] = own
+		own = t.newLocked(client)
 	}
 	own.takers++
 	t.mu.Unlock()
 	own.place <- struct{}{}
-	return func() {
-		<-own.place
-		t.mu.Lock()
-		defer t.mu.Unlock()
-		if own.takers--; own.takers == 0 {
-			delete(t.clients, client)
+	return func() { t.done(client, own) }
+}
+
+// try takes it if nobody has it, or waits for it.
+func (t *turns) try(client string) (done func(), ok bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.clients[client] != nil {
+		return nil, false
+	}
+	own := t.newLocked(client)
+	own.takers++
+	own.place <- struct{}{}
+	return func() { t.done(client, own) }, true
+}
+
+func (t *turns) newLocked(client string) *turn {
+	own := &turn{place: make(chan struct{}, 1)}
+	t.clients[client] = own
+	return own
+}
+
+func (t *turns) done(client string, own *turn) {
+	<-own.place
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if own.takers--; own.takers == 0 {
+		delete(t.clients, client)
+	}
+}
+
+// outcome is what became of a claim. It has an arrival if the client was bound.
+type outcome struct {
+	bound   queue.Bound
+	arrival *arrival
+	err     error
+}
+
+// bind makes this server the owner of different clients, whose turns the caller has: first the note that lets the janitor find
+// them, then the fence, then the user's list of clients.
+func (m *Manager) bind(ctx context.Context, claims []queue.Claim) []outcome {
+	server, out, clients := m.opts.ServerID(), make([]outcome, len(claims)), make([]string, len(claims))
+	for i := range claims {
+		claims[i].Server = server
+		clients[i] = claims[i].Client
+	}
+	if err := m.opts.Registry.HoldClients(ctx, server, clients); err != nil {
+		for i, client := range clients {
+			m.doubt(client, server)
+			out[i].err = err
+		}
+		return out
+	}
+	for i, client := range clients {
+		out[i].arrival = m.arrives(client)
+	}
+	for i, o := range m.opts.Queue.BindClients(ctx, claims) {
+		if o.Err != nil {
+			m.arrived(clients[i], out[i].arrival)
+			m.doubt(clients[i], server)
+			out[i] = outcome{o.Value, nil, o.Err}
+			continue
+		}
+		m.bound(out[i].arrival, o.Value.Generation)
+		out[i].bound = o.Value
+	}
+	m.forgetFormer(ctx, claims, out)
+	m.bindUsers(ctx, claims, out)
+	m.payOwed(ctx, claims, out)
+	return out
+}
+
+// forgetFormer takes clients that changed hands from their former users.
+func (m *Manager) forgetFormer(ctx context.Context, claims []queue.Claim, out []outcome) {
+	var calls sync.WaitGroup
+	for i := range out {
+		o, user := &out[i], claims[i].User
+		if former := o.bound.User; o.err == nil && former != "" && former != user {
+			calls.Go(func() {
+				o.err = m.opts.Registry.ForgetUser(ctx, former, claims[i].Client, o.bound.Before)
+				m.opts.UserChanged(former)
+			})
+		}
+	}
+	calls.Wait()
+}
+
+// bindUsers puts clients that are bound into their users' lists. Those of whom that, or the step before, failed are unbound.
+func (m *Manager) bindUsers(ctx context.Context, claims []queue.Claim, out []outcome) {
+	var list []registry.UserBinding
+	var at []int
+	for i, o := range out {
+		if c := claims[i]; o.err == nil && c.User != "" {
+			b := registry.Binding{Client: c.Client, Server: c.Server, Generation: o.bound.Generation}
+			list, at = append(list, registry.UserBinding{User: c.User, Binding: b}), append(at, i)
+		}
+	}
+	if len(list) > 0 {
+		for k, err := range m.opts.Registry.BindUsers(ctx, list) {
+			out[at[k]].err = err
+			m.opts.UserChanged(list[k].User)
+		}
+	}
+	for i, o := range out {
+		if c := claims[i]; o.err != nil && o.arrival != nil {
+			m.unbindLater(binding{client: c.Client, user: c.User, generation: o.bound.Generation})
 		}
 	}
 }
 
-// bind makes this server the client's owner: first the note that lets the janitor find
-// it, then the fence, then the user's list of clients.
-func (m *Manager) bind(ctx context.Context, claim queue.Claim) (queue.Bound, *arrival, error) {
-	client, user := claim.Client, claim.User
-	defer m.turns.take(client)()
-	server := m.opts.ServerID()
-	claim.Server = server
-	if err := m.opts.Registry.HoldClient(ctx, server, client); err != nil {
-		m.doubt(client, server)
-		return queue.Bound{}, nil, err
-	}
-	a := m.arrives(client)
-	bound, err := m.opts.Queue.Bind(ctx, claim)
-	if err != nil {
-		m.arrived(client, a)
-		m.doubt(client, server)
-		return bound, nil, err
-	}
-	m.bound(a, bound.Generation)
-	if bound.User != "" && bound.User != user {
-		err = m.opts.Registry.ForgetUser(ctx, bound.User, client, bound.Before)
-		m.opts.UserChanged(bound.User)
-	}
-	if err == nil && user != "" {
-		err = m.opts.Registry.BindUser(ctx, user, registry.Binding{Client: client, Server: server, Generation: bound.Generation})
-		m.opts.UserChanged(user)
-	}
-	if err != nil {
-		m.unbindLater(binding{client: client, user: user, generation: bound.Generation})
-	}
-	if bound.Owes {
-		// A server was killed, or the store away, between an acknowledgement and what it withdraws from the others.
-		if _, err := m.opts.Queue.Ack(ctx, client, bound.Generation, bound.Acked); err != nil {
-			m.opts.Logger.Warn().Err(err).Msg("nothing is withdrawn yet; the client's next acknowledgement tries again")
+// payOwed withdraws what should be: a server was killed, or the store away, between an acknowledgement and what it withdraws
+// from the others.
+func (m *Manager) payOwed(ctx context.Context, claims []queue.Claim, out []outcome) {
+	var calls sync.WaitGroup
+	for i, o := range out {
+		if o.arrival != nil && o.bound.Owes {
+			calls.Go(func() {
+				if _, err := m.opts.Queue.Ack(ctx, claims[i].Client, o.bound.Generation, o.bound.Acked); err != nil {
+					m.opts.Logger.Warn().Err(err).Msg("nothing is withdrawn yet; the client's next acknowledgement tries again")
+				}
+			})
 		}
 	}
-	return bound, a, err
+	calls.Wait()
 }
 
 // unbindLater ends a binding in the pool; while the store is away it is kept for the next tick.

@@ -38,21 +38,14 @@ func (s *Session) connect(req wire.Request) {
 	if s.client = req.Client; s.client == "" {
 		s.client = "c-" + crand.Text()[:16]
 	}
-	w, q := s.shard.wishes(s), s.question(s.m.opts.Say.Connect, hook.Connect, "")
-	callIn(s.m.asking(q), s, func() (connected, error) {
-		c, err := s.m.connect(s, req, w, q)
-		if err == nil {
-			c.ahead = s.m.prepare(w, c.identity)
-		}
-		return c, err
-	}, func(c connected, err error) {
-		s.shard.wished(s)
-		s.connected(req, c, err)
-		if c.ahead != nil {
-			s.next() // finds the channel ready, and its answer goes out with this one
-			s.m.opts.Hub.Release(c.ahead)
-		}
-	})
+	n := &newcomer{s: s, req: req, wish: s.shard.wishes(s)}
+	q := s.question(s.m.opts.Say.Connect, hook.Connect, "")
+	s.busy = true
+	if q == nil && s.m.opts.Verify == nil { // nothing that takes long
+		s.m.admitted(n, nil)
+		return
+	}
+	s.m.asking(q).Go(func() { s.m.admitted(n, q) })
 }
 
 // identify says who the client is, by its token or, where the broker is open, by its word.
@@ -75,40 +68,33 @@ func (m *Manager) identify(req wire.Request) (Identity, error) {
 	return Identity{User: req.User, Info: info}, wire.CheckName("user", req.User)
 }
 
-// connect runs in the pool. The backend is asked behind the token, which costs it nothing, and before anything is bound.
-func (m *Manager) connect(s *Session, req wire.Request, w *wish, q *hook.Question) (c connected, err error) {
-	if err := wire.CheckName("client", s.client); err != nil {
-		return c, err
+// admitted has a newcomer received, if he may come in. The backend is asked behind the token, which costs it nothing, and
+// before anything is bound.
+func (m *Manager) admitted(n *newcomer, q *hook.Question) {
+	if n.c.identity, n.err = m.checked(n.s.client, n.req); n.err == nil && q != nil {
+		n.c.identity, n.err = m.letIn(n.c.identity, n.wish, q)
+	}
+	if n.err != nil {
+		m.answer([]*newcomer{n})
+		return
+	}
+	m.receive(n)
+}
+
+// checked says who wants to connect, if he asks as he should.
+func (m *Manager) checked(client string, req wire.Request) (Identity, error) {
+	if err := wire.CheckName("client", client); err != nil {
+		return Identity{}, err
 	}
 	if req.Instance != "" {
 		if err := wire.CheckName("instance", req.Instance); err != nil {
-			return c, err
+			return Identity{}, err
 		}
 	}
 	if req.Attempt < 0 {
-		return c, wire.Errorf(wire.BadRequest, "attempt: %d is below zero", req.Attempt)
+		return Identity{}, wire.Errorf(wire.BadRequest, "attempt: %d is below zero", req.Attempt)
 	}
-	if c.identity, err = m.identify(req); err != nil {
-		return c, err
-	}
-	if q != nil {
-		if c.identity, err = m.letIn(c.identity, w, q); err != nil {
-			return c, err
-		}
-	}
-	ctx, cancel := m.context()
-	defer cancel()
-	if c.all, err = m.opts.Hub.Acquire(ctx, wire.AllChannel, req.After); err != nil {
-		return c, err
-	}
-	c.server = m.opts.ServerID()
-	if c.bound, c.arrival, err = m.bind(ctx, queue.Claim{
-		Client: s.client, User: c.identity.User, Instance: req.Instance, Attempt: req.Attempt,
-	}); err != nil {
-		m.opts.Hub.Release(c.all.Channel)
-		c.all.Channel = nil
-	}
-	return c, err
+	return m.identify(req)
 }
 
 // connected finishes connect on the loop.

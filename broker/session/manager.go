@@ -31,6 +31,8 @@ type Manager struct {
 	count atomic.Int64  // sessions, connected or not
 	drain atomic.Int64  // ms over which clients come back elsewhere; 0 while nobody has to
 
+	reception reception
+
 	mu      sync.Mutex     // guards the fields below
 	clients roster         // open sessions
 	users   map[string]int // how many of them each user has

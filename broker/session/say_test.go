@@ -46,9 +46,9 @@ type binds struct {
 	n atomic.Int64
 }
 
-func (q *binds) Bind(ctx context.Context, c queue.Claim) (queue.Bound, error) {
-	q.n.Add(1)
-	return q.Queue.Bind(ctx, c)
+func (q *binds) BindClients(ctx context.Context, claims []queue.Claim) []queue.Outcome[queue.Bound] {
+	q.n.Add(int64(len(claims)))
+	return q.Queue.BindClients(ctx, claims)
 }
 
 // TestGoneWhileAsked: who went before the backend answered is not bound, since he may be connected elsewhere by then.

@@ -3,8 +3,6 @@ package session
 import (
 	"sync/atomic"
 
-	"switchboard/broker/hub"
-	"switchboard/broker/namespace"
 	"switchboard/internal/wire"
 )
 
@@ -38,24 +36,4 @@ func (s *Session) wish(req wire.Request) {
 	if w := s.shard.wishing[s]; w != nil && req.Type == wire.TypeSubscribe && channel(req) == nil {
 		w.Store(&req)
 	}
-}
-
-// prepare readies the channel of a wish, in the pool: who holds it can subscribe without the store. subscribe looks
-// at everything again, and when something failed here, too. Where the backend has a say nothing is readied: it comes first.
-func (m *Manager) prepare(w *wish, id Identity) *hub.Channel {
-	req := w.Load()
-	if req == nil || m.opts.Say.Subscribe != nil {
-		return nil
-	}
-	who := namespace.Subject{User: id.User, Grants: id.Grants}
-	if !m.opts.Namespaces().Allows(who, namespace.Subscribe, req.Channel) || m.prying(who, req.Channel, req.After) {
-		return nil
-	}
-	ctx, done := m.context()
-	defer done()
-	pos, err := m.opts.Hub.Acquire(ctx, req.Channel, req.After)
-	if err != nil {
-		return nil
-	}
-	return pos.Channel
 }

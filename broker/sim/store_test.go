@@ -2,6 +2,7 @@ package sim
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -58,6 +59,12 @@ func (s *store) BindChannel(ctx context.Context, server, channel string) error {
 	}, server, channel)
 }
 
+func (s *store) BindChannels(ctx context.Context, server string, channels []string) []error {
+	return errorsOf(together(ctx, channels, func(ctx context.Context, channel string) (struct{}, error) {
+		return struct{}{}, s.BindChannel(ctx, server, channel)
+	}))
+}
+
 func (s *store) UnbindChannel(ctx context.Context, server, channel string) error {
 	return tell(ctx, s, "UnbindChannel", about{channel: channel}, func(ctx context.Context) error {
 		return s.w.registry.UnbindChannel(ctx, server, channel)
@@ -76,6 +83,12 @@ func (s *store) HoldClient(ctx context.Context, server, client string) error {
 	}, server, client)
 }
 
+func (s *store) HoldClients(ctx context.Context, server string, clients []string) error {
+	return errors.Join(errorsOf(together(ctx, clients, func(ctx context.Context, client string) (struct{}, error) {
+		return struct{}{}, s.HoldClient(ctx, server, client)
+	}))...)
+}
+
 func (s *store) DropClient(ctx context.Context, server, client string) error {
 	return tell(ctx, s, "DropClient", about{client: client}, func(ctx context.Context) error {
 		return s.w.registry.DropClient(ctx, server, client)
@@ -86,6 +99,12 @@ func (s *store) BindUser(ctx context.Context, user string, b registry.Binding) e
 	return tell(ctx, s, "BindUser", about{user: user, client: b.Client, generation: b.Generation}, func(ctx context.Context) error {
 		return s.w.registry.BindUser(ctx, user, b)
 	}, user, b.Client, b.Server, b.Generation)
+}
+
+func (s *store) BindUsers(ctx context.Context, list []registry.UserBinding) []error {
+	return errorsOf(together(ctx, list, func(ctx context.Context, b registry.UserBinding) (struct{}, error) {
+		return struct{}{}, s.BindUser(ctx, b.User, b.Binding)
+	}))
 }
 
 func (s *store) ReleaseUser(ctx context.Context, user, client string, generation int64) error {
@@ -108,6 +127,10 @@ func (s *store) Bind(ctx context.Context, c queue.Claim) (queue.Bound, error) {
 	return ask(ctx, s, "Bind", about{client: c.Client, owner: c.Server}, func(ctx context.Context) (queue.Bound, error) {
 		return s.w.queue.Bind(ctx, c)
 	}, c.Client, c.User, c.Server)
+}
+
+func (s *store) BindClients(ctx context.Context, claims []queue.Claim) []queue.Outcome[queue.Bound] {
+	return together(ctx, claims, s.Bind)
 }
 
 func (s *store) Refresh(ctx context.Context, client, user, server string, generation int64) error {
@@ -148,6 +171,12 @@ func (s *store) ReadChannel(ctx context.Context, channel string, after int64, li
 	}, channel, after, limit)
 }
 
+func (s *store) ReadChannels(ctx context.Context, reads []queue.ChannelRead) []queue.Outcome[queue.Page] {
+	return together(ctx, reads, func(ctx context.Context, c queue.ChannelRead) (queue.Page, error) {
+		return s.ReadChannel(ctx, c.Channel, c.After, c.Limit)
+	})
+}
+
 func (s *store) PushRequest(context.Context, int, []byte) error { panic("sim: nobody requests") }
 
 func (s *store) AppendChannel(ctx context.Context, push queue.ChannelPush) (queue.Appended, error) {
@@ -179,6 +208,14 @@ func together[P, T any](ctx context.Context, pushes []P, one func(context.Contex
 	}
 	calls.Wait()
 	return out
+}
+
+func errorsOf(outcomes []queue.Outcome[struct{}]) []error {
+	errs := make([]error, len(outcomes))
+	for i, o := range outcomes {
+		errs[i] = o.Err
+	}
+	return errs
 }
 
 func (s *store) ConfirmChannel(ctx context.Context, channel string, id int64) (*queue.Marker, error) {

@@ -6,6 +6,7 @@ package noting
 import (
 	"context"
 	"errors"
+	"sync"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -53,6 +54,26 @@ func (r *Registry) ForgetUser(ctx context.Context, user, client string, generati
 // BindChannel implements [registry.Registry].
 func (r *Registry) BindChannel(ctx context.Context, server, channel string) error {
 	return r.channel(ctx, channel, r.Registry.BindChannel(ctx, server, channel))
+}
+
+// BindUsers implements [registry.Registry].
+func (r *Registry) BindUsers(ctx context.Context, list []registry.UserBinding) []error {
+	return eachOf(r.Registry.BindUsers(ctx, list), func(i int, err error) error { return r.user(ctx, list[i].User, err) })
+}
+
+// BindChannels implements [registry.Registry].
+func (r *Registry) BindChannels(ctx context.Context, server string, channels []string) []error {
+	return eachOf(r.Registry.BindChannels(ctx, server, channels), func(i int, err error) error { return r.channel(ctx, channels[i], err) })
+}
+
+// eachOf notes all at once: concurrent notes share round trips.
+func eachOf(errs []error, note func(i int, err error) error) []error {
+	var wg sync.WaitGroup
+	for i := range errs {
+		wg.Go(func() { errs[i] = note(i, errs[i]) })
+	}
+	wg.Wait()
+	return errs
 }
 
 // UnbindChannel implements [registry.Registry].

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/rs/zerolog"
@@ -17,16 +18,21 @@ import (
 
 // book is a recorder that remembers what it was told, or fails.
 type book struct {
+	mu    sync.Mutex // guards notes
 	notes []string
 	err   error
 }
 
 func (b *book) UserChanged(_ context.Context, user string) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	b.notes = append(b.notes, "user "+user)
 	return b.err
 }
 
 func (b *book) ChannelChanged(_ context.Context, channel string) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	b.notes = append(b.notes, "channel "+channel)
 	return b.err
 }
