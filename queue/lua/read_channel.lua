@@ -20,7 +20,18 @@ local function read(k, a)
 	local after, limit = tonumber(ARGV[a+1]), tonumber(ARGV[a+2])
 	local meta = call('HMGET', KEYS[k+2], 'last', 'floor', 'hole')
 	local last, floor = tonumber(meta[1] or 0), tonumber(meta[2] or 0)
-	local newest = call('ZREVRANGE', KEYS[k+1], '0', '0', 'WITHSCORES')[2]
+	-- In chunks, so that a page of large messages does not copy thousands of them. The first begins with the id itself:
+	-- whether that is held needs no call of its own. Nor does the newest, where the chunk reaches to the end.
+	local size = math.min(64, limit + 2)
+	local at, chunk, newest = ARGV[a+1], nil, nil
+	local function begin()
+		return call('ZRANGE', KEYS[k+1], at, '+inf', 'BYSCORE', 'LIMIT', 0, size, 'WITHSCORES')
+	end
+	if limit > 0 then
+		chunk = begin()
+		newest = #chunk < 2 * size and chunk[#chunk]
+	end
+	newest = newest or call('ZREVRANGE', KEYS[k+1], '0', '0', 'WITHSCORES')[2]
 	local empty = not newest
 	if empty then
 		floor = last
@@ -31,13 +42,11 @@ local function read(k, a)
 		last = math.max(last, math.floor(tonumber(newest or 0)))
 	end
 
-	-- In chunks, so that a page of large messages does not copy thousands of them. The first begins with the id itself:
-	-- whether that is held needs no call of its own.
-	local size = math.min(64, limit + 2)
-	local at, chunk = ARGV[a+1], {}
 	local complete = after == floor or after == last
-	if not empty and after ~= last then
-		chunk = call('ZRANGE', KEYS[k+1], at, '+inf', 'BYSCORE', 'LIMIT', 0, size, 'WITHSCORES')
+	if empty or after == last then
+		chunk = {}
+	else
+		chunk = chunk or begin()
 		complete = complete or tonumber(chunk[2] or -1) == after
 	end
 	local from = after
