@@ -33,6 +33,17 @@ func (q cutQueue) Ack(ctx context.Context, client string, generation, id int64) 
 	return q.Queue.Ack(ctx, client, generation, id)
 }
 
+func (q cutQueue) Acks(ctx context.Context, acks []queue.Ack) []queue.Outcome[int] {
+	if !q.others.Load() {
+		return q.Queue.Acks(ctx, acks)
+	}
+	out := make([]queue.Outcome[int], len(acks))
+	for i := range out {
+		out[i].Err = errDeaf
+	}
+	return out
+}
+
 func (q cutQueue) Refresh(ctx context.Context, client, user, server string, generation int64) error {
 	if q.others.Load() {
 		return errDeaf

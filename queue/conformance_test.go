@@ -65,6 +65,7 @@ var conformance = []struct {
 	{"window by bytes", testWindowByBytes},
 	{"window ends", testWindowEnds},
 	{"ack", testAck},
+	{"many acks", testManyAcks},
 	{"first acknowledgement withdraws", testFirst},
 	{"first acknowledgement, with keys", testFirstByKey},
 	{"first acknowledgement, repeated", testFirstRepeated},

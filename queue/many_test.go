@@ -102,6 +102,61 @@ func testManyClientAppends(t *testing.T, open opener) {
 	equal(t, "last", p.Last, last[148])
 }
 
+// Several have more than their only message, or less, or of a group, or are not the client's any more.
+func testManyAcks(t *testing.T, open opener) {
+	f := open(t, Options{})
+	const stale, forgotten, two, half, first, ahead = 3, 4, 5, 6, 7, 8
+	g := devices(t, f, "p7", "laptop")
+	acks, want := make([]Ack, several), make([]int, several)
+	ids := make([][]int64, several)
+	for i := range acks {
+		client, n := fmt.Sprint("p", i), 1
+		generation := g[client]
+		if i != first {
+			generation = bound(t, f, client)
+		}
+		switch i {
+		case two, half:
+			n = 2
+		case first:
+			firsts := sendFirst(t, f, "g", client, "laptop")
+			acks[i], want[i] = Ack{client, generation, firsts[client]}, 1
+			continue
+		}
+		ids[i] = send(t, f, client, n)
+		acks[i], want[i] = Ack{client, generation, ids[i][n-1]}, n
+	}
+	bound(t, f, "p3")
+	acks[forgotten].Generation++
+	acks[half].ID, want[half] = ids[half][0], 1
+	acks[ahead].ID = maxID
+	for range 2 { // the second time there is nothing to do
+		for i, o := range f.Acks(t.Context(), acks) {
+			switch i {
+			case stale:
+				fails(t, "of an earlier connection", o.Err, ErrStale)
+			case forgotten:
+				fails(t, "of a connection to come", o.Err, ErrForgotten)
+			default:
+				ok(t, o.Err)
+				equal(t, acks[i].Client, o.Value, want[i])
+			}
+		}
+		clear(want)
+	}
+	for i, a := range acks {
+		left := map[int]int{forgotten: 1, half: 1}[i]
+		if i != stale && i != forgotten {
+			c, _, err := f.Client(t.Context(), a.Client)
+			ok(t, err)
+			equal(t, a.Client+" has left", c.Queued, left)
+			equal(t, a.Client+" acknowledged", c.Acked, min(a.ID, c.Last))
+		}
+	}
+	waiting(t, f, "withdrawn", "laptop", g["laptop"], 0)
+	equal(t, "none", len(f.Acks(t.Context(), nil)), 0)
+}
+
 // TestRedisManyWithOneWrong: somebody else's key stands where a queue should be, or another's message in the way; that
 // is the matter of its own queue alone, also in the middle of one run of the script.
 func TestRedisManyWithOneWrong(t *testing.T) {
@@ -119,6 +174,14 @@ func TestRedisManyWithOneWrong(t *testing.T) {
 			for i, o := range f.AppendClients(t.Context(), clientPushes("p0", "p1", "p2", "p3")) {
 				wrong(t, fmt.Sprint("client ", i), o.Err, map[int]string{1: "WRONGTYPE", 2: "ERR"}[i])
 				equal(t, "stored", o.Value.ID > 0, o.Err == nil)
+			}
+			ok(t, client.HSet(t.Context(), f.keys.record("p1"), "generation", 1).Err())
+			for i, o := range f.Acks(t.Context(), []Ack{{"p0", 0, 1}, {"p1", 1, 1}, {"p3", 0, 1}}) {
+				if i == 1 {
+					wrong(t, "acknowledgement", o.Err, "WRONGTYPE")
+				} else {
+					fails(t, "acknowledgement", o.Err, ErrForgotten)
+				}
 			}
 		})
 	}

@@ -244,3 +244,8 @@ func (m *Memory) Ack(_ context.Context, client string, generation, id int64) (in
 	}
 	return n, nil
 }
+
+// Acks implements [Queue].
+func (m *Memory) Acks(ctx context.Context, acks []Ack) []Outcome[int] {
+	return each(ctx, acks, func(ctx context.Context, a Ack) (int, error) { return m.Ack(ctx, a.Client, a.Generation, a.ID) })
+}

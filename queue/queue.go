@@ -81,6 +81,12 @@ type ClientAppended struct {
 	Generation int64
 }
 
+// Ack is an acknowledgement in a client's name.
+type Ack struct {
+	Client         string
+	Generation, ID int64
+}
+
 // Outcome is what one of several calls would have returned that are made at once.
 type Outcome[T any] struct {
 	Value T
@@ -210,6 +216,8 @@ type Queue interface {
 	// withdrawn from the queues of the user's other clients: taken out, where they are still waiting, and neither lost nor a
 	// gap there. An error may mean that this is not done yet; the same call again does it, and so does any later one.
 	Ack(ctx context.Context, client string, generation, id int64) (int, error)
+	// Acks is to Ack what AppendChannels is to AppendChannel.
+	Acks(ctx context.Context, acks []Ack) []Outcome[int]
 
 	// ConfirmChannel looks for a message that AppendChannel stored. It is nil when the store has it, or
 	// had it until it was trimmed or expired. When the store has lost it, a marker in the channel tells

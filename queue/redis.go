@@ -50,7 +50,7 @@ type Redis struct {
 	appendFirst                 [2]*redispipe.Group // to clients, of pushes with First
 	bounded                     sync.Map            // [2]*redispipe.Group by bounds: of pushes that bring their own
 
-	bind, read, withdraw *redispipe.Group
+	bind, read, ack, withdraw *redispipe.Group
 
 	horizon horizon
 }
@@ -64,6 +64,7 @@ func NewRedis(pipe *redispipe.Pipe, opts Options) *Redis {
 	ttl := func(d time.Duration) any { return decimal(millis(d)) }
 	r.bind = &redispipe.Group{Script: bindScript, Shared: []any{ttl(opts.RecordTTL), &r.horizon}}
 	r.read = &redispipe.Group{Script: readChannelScript, Shared: []any{strconv.Itoa(MaxPageBytes)}}
+	r.ack = &redispipe.Group{Script: ackScript}
 	r.withdraw = &redispipe.Group{Script: withdrawScript}
 	r.appendChannel = r.channelAppends(bounds{opts.ChannelCap, opts.ChannelTTL})
 	for i, durable := range []any{"0", "1"} {

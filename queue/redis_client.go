@@ -188,22 +188,6 @@ func (r *Redis) window(ctx context.Context, client string, generation, after int
 	return page, malformed, reply.err
 }
 
-// Ack implements [Queue].
-func (r *Redis) Ack(ctx context.Context, client string, generation, id int64) (int, error) {
-	answer, err := r.pipe.Eval(ctx, ackScript, r.clientKeys(client), decimal(generation), decimal(id))
-	n, usual := answer.(int64)
-	if err == nil && !usual {
-		n, err = r.ackFirst(ctx, client, generation, id)
-	}
-	if err == nil {
-		err = fence(n)
-	}
-	if err != nil {
-		return 0, fmt.Errorf("acknowledge %d of client %s: %w", id, client, err)
-	}
-	return int(n), nil
-}
-
 // fence is the error that a fenced script returns as a negative number.
 func fence(result int64) error {
 	switch result {

@@ -11,13 +11,19 @@ import (
 // ackFirst is Ack where some of the messages may be of groups: what those put into the queues of the user's other clients is
 // withdrawn, and then the groups are forgotten here. When it breaks off in between, the groups are found again by the next
 // acknowledgement, the same one repeated for instance, and by Bind, which says so.
-func (r *Redis) ackFirst(ctx context.Context, client string, generation, id int64) (removed int64, err error) {
-	record, firsts := r.keys.record(client), r.keys.firsts(client)
-	answer, err := r.pipe.Eval(ctx, ackScript, append(r.clientKeys(client), firsts), decimal(generation), decimal(id))
-	if n, refused := answer.(int64); err != nil || refused {
-		return n, err
+func (r *Redis) ackFirst(ctx context.Context, a Ack) (removed int64, err error) {
+	record, firsts := r.keys.record(a.Client), r.keys.firsts(a.Client)
+	answers, err := r.pipe.EvalEach(ctx, r.acknowledgement(a, append(r.clientKeys(a.Client), firsts)))
+	if err == nil {
+		err = answers[0].Err
 	}
-	acked, err := array(answer)
+	if err != nil {
+		return 0, err
+	}
+	if n, refused := answers[0].Value.(int64); refused {
+		return n, nil
+	}
+	acked, err := array(answers[0].Value)
 	if err != nil {
 		return 0, err
 	}
@@ -27,7 +33,7 @@ func (r *Redis) ackFirst(ctx context.Context, client string, generation, id int6
 		groups = append(groups, acked.text())
 	}
 	if err = acked.err; err == nil {
-		err = r.withdrawOthers(ctx, user, client, groups)
+		err = r.withdrawOthers(ctx, user, a.Client, groups)
 	}
 	if err == nil {
 		_, err = r.eval(ctx, forgetScript, []string{record, firsts}, to)

@@ -166,32 +166,28 @@ func (s *Session) inboxAcked(id int64) {
 	s.inboxFlush()
 }
 
-// inboxFlush tells the store, one call at a time: acknowledgements that come meanwhile
+// inboxFlush has the store told, one call at a time: acknowledgements that come meanwhile
 // go together in the next.
 func (s *Session) inboxFlush() {
-	in := &s.inbox
-	if in.acking || in.ackTo <= in.acked {
-		return
+	if in := &s.inbox; !in.acking && in.ackTo > in.acked {
+		in.acking = true
+		s.shard.tellAck(s)
 	}
-	in.acking = true
-	to := in.ackTo
-	s.m.opts.Pool.Go(func() {
-		ctx, cancel := s.m.context()
-		defer cancel()
-		_, err := s.m.opts.Queue.Ack(ctx, s.client, s.generation, to)
-		s.shard.loop.Post(func() {
-			in.acking = false
-			switch {
-			case s.state != open:
-			case err != nil:
-				s.storeRefused(err) // the next tick tries again
-			default:
-				in.acked = max(in.acked, to)
-				s.inboxFlush()
-				s.inboxRead()
-			}
-		})
-	})
+}
+
+// inboxFlushed goes on when the store was told of the acknowledgement of id.
+func (s *Session) inboxFlushed(id int64, err error) {
+	in := &s.inbox
+	in.acking = false
+	switch {
+	case s.state != open:
+	case err != nil:
+		s.storeRefused(err) // the next tick tries again
+	default:
+		in.acked = max(in.acked, id)
+		s.inboxFlush()
+		s.inboxRead()
+	}
 }
 
 // inboxRetry takes up what failed.

@@ -36,6 +36,7 @@ type Queue interface {
 	Client(ctx context.Context, client string) (queue.Client, bool, error)
 	Window(ctx context.Context, client string, generation, after int64, limit int) (queue.Page, error)
 	Ack(ctx context.Context, client string, generation, id int64) (int, error)
+	Acks(ctx context.Context, acks []queue.Ack) []queue.Outcome[int]
 	ReadChannel(ctx context.Context, channel string, after int64, limit int) (queue.Page, error)
 	PushRequest(ctx context.Context, n int, request []byte) error
 }

@@ -18,6 +18,7 @@ type shard struct {
 	next      atomic.Uint32 // the first tick at which something is due; only the loop sets it
 	renewal   renewal
 	delivered int // messages since the last tick
+	acks      acks
 
 	wishing map[*Session]*wish // those that are being connected
 

@@ -165,6 +165,10 @@ func (s *store) Ack(ctx context.Context, client string, generation, id int64) (i
 	}, client, generation, id)
 }
 
+func (s *store) Acks(ctx context.Context, acks []queue.Ack) []queue.Outcome[int] {
+	return together(ctx, acks, func(ctx context.Context, a queue.Ack) (int, error) { return s.Ack(ctx, a.Client, a.Generation, a.ID) })
+}
+
 func (s *store) ReadChannel(ctx context.Context, channel string, after int64, limit int) (queue.Page, error) {
 	return ask(ctx, s, "ReadChannel", about{channel: channel}, func(ctx context.Context) (queue.Page, error) {
 		return s.w.queue.ReadChannel(ctx, channel, after, limit)
