@@ -38,7 +38,7 @@ func (a Answer) send(w http.ResponseWriter) {
 func accepted(results []result, dst []byte) Answer {
 	body, ok := appendPushed(dst, results)
 	if !ok {
-		return encoded(http.StatusOK, pushed{Results: results})
+		return encoded(http.StatusOK, pushed{Results: slices.Clone(results)}) // only what goes there is allocated
 	}
 	return Answer{Status: http.StatusOK, Body: append(body, '\n')}
 }
@@ -64,11 +64,11 @@ func appendPushed(dst []byte, results []result) (_ []byte, ok bool) {
 		return dst, false
 	}
 	dst = append(dst, `{"results":[`...)
-	for i, r := range results {
+	for i := range results {
 		if i > 0 {
 			dst = append(dst, ',')
 		}
-		if dst, ok = appendResult(dst, r); !ok {
+		if dst, ok = appendResult(dst, &results[i]); !ok {
 			return dst, false
 		}
 	}
@@ -76,7 +76,7 @@ func appendPushed(dst []byte, results []result) (_ []byte, ok bool) {
 }
 
 // appendResult appends the result of a push to a channel or a client.
-func appendResult(dst []byte, r result) (_ []byte, ok bool) {
+func appendResult(dst []byte, r *result) (_ []byte, ok bool) {
 	switch {
 	case r.Error != nil || r.Clients != nil || r.User != "" || r.All || r.ID == 0:
 		return dst, false

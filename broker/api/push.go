@@ -1,6 +1,7 @@
 package api
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"time"
@@ -38,9 +39,6 @@ type pushRequest struct {
 
 // target is one receiver of a push.
 type target struct{ kind, name string }
-
-// kinds says what the store has to do with a target.
-var kinds = map[string]delivery.Kind{"channel": delivery.Channel, "all": delivery.Channel, "client": delivery.Client, "user": delivery.User}
 
 // result is what became of a push to one target.
 type result struct {
@@ -192,24 +190,30 @@ func (a api) may(do namespace.Action, channel string) error {
 func (a api) add(pushes []delivery.Push, p plan) ([]delivery.Push, []result) {
 	results := make([]result, len(p.targets))
 	for i, t := range p.targets {
-		r := &results[i]
-		switch t.kind {
-		case "channel":
-			r.Channel = t.name
-		case "user":
-			r.User = t.name
-		case "client":
-			r.Client = t.name
-		case "all":
-			r.All = true
-		}
-		if err := a.checkTarget(t, len(p.payload.Data)); err != nil {
-			a.refuse(r, err)
-			continue
-		}
-		pushes = append(pushes, delivery.Push{Kind: kinds[t.kind], Name: t.name, Payload: p.payload})
+		pushes, _ = a.addOne(pushes, t, p.payload, results[i:i+1])
 	}
 	return pushes, results
+}
+
+// addOne is add for one target, with room for the result.
+func (a api) addOne(pushes []delivery.Push, t target, payload delivery.Payload, results []result) ([]delivery.Push, []result) {
+	r := &results[0]
+	kind := delivery.Channel
+	switch t.kind {
+	case "channel":
+		r.Channel = t.name
+	case "user":
+		r.User, kind = t.name, delivery.User
+	case "client":
+		r.Client, kind = t.name, delivery.Client
+	case "all":
+		r.All = true
+	}
+	if err := a.checkTarget(t, len(payload.Data)); err != nil {
+		a.refuse(r, err)
+		return pushes, results
+	}
+	return append(pushes, delivery.Push{Kind: kind, Name: t.name, Payload: payload}), results
 }
 
 func (a api) refuse(r *result, err error) {
@@ -275,20 +279,25 @@ func (r *result) setClients(clients []delivery.ClientResult) {
 
 // push answers PathPush. What is stored of b is copied.
 func (a api) push(ctx context.Context, b body, dst []byte, by *limit.Shared) Answer {
-	req, plain := plainPush(b.whole())
-	var err error
-	if !plain {
-		req = pushRequest{}
-		err = read(b.reader(), &req)
+	var pushes []delivery.Push
+	var results []result
+	if one, rest, plain := plainPush(b.whole()); plain && len(trimLeft(rest)) == 0 {
+		data, err := a.data(one)
+		if err != nil {
+			return a.failed(err)
+		}
+		pushes, results = a.addOne(make([]delivery.Push, 0, 1), one.target, delivery.Payload{Data: data}, new([1]result)[:])
+	} else {
+		var req pushRequest
+		if err := read(b.reader(), &req); err != nil {
+			return a.failed(err)
+		}
+		p, err := a.check(req)
+		if err != nil {
+			return a.failed(err)
+		}
+		pushes, results = a.add(make([]delivery.Push, 0, len(p.targets)), p)
 	}
-	var p plan
-	if err == nil {
-		p, err = a.check(req)
-	}
-	if err != nil {
-		return a.failed(err)
-	}
-	pushes, results := a.add(make([]delivery.Push, 0, len(p.targets)), p)
 	if err := a.spend(by, pushes); err != nil {
 		return a.failed(err)
 	}
@@ -297,10 +306,18 @@ func (a api) push(ctx context.Context, b body, dst []byte, by *limit.Shared) Ans
 	return a.answer(results, dst)
 }
 
+// data is a copy of the payload of a plain push.
+func (a api) data(p onePush) ([]byte, error) {
+	if !p.compact || len(p.data) > a.MaxMessage {
+		return wire.CompactData(p.data, a.MaxMessage)
+	}
+	return bytes.Clone(p.data), nil
+}
+
 // answer gives the results; when no target accepted the push it is the error of the first.
 func (a api) answer(results []result, dst []byte) Answer {
-	for _, r := range results {
-		if r.Error == nil {
+	for i := range results {
+		if results[i].Error == nil {
 			return accepted(results, dst)
 		}
 	}
@@ -316,17 +333,24 @@ func (a api) batch(ctx context.Context, b body, dst []byte, by *limit.Shared) An
 	}
 	pushes := make([]delivery.Push, 0, len(requests))
 	answers := make([]pushed, len(requests))
-	for i, req := range requests {
-		err := req.err
-		var p plan
-		if err == nil {
-			p, err = a.check(req.pushRequest)
+	ones := make([]result, len(requests)) // of the plain ones
+	for i := range requests {
+		req := &requests[i]
+		var err error
+		if req.plain() {
+			var data []byte
+			if data, err = a.data(req.onePush); err == nil {
+				pushes, answers[i].Results = a.addOne(pushes, req.target, delivery.Payload{Data: data}, ones[i:i+1:i+1])
+			}
+		} else if err = req.err; err == nil {
+			var p plan
+			if p, err = a.check(*req.long); err == nil {
+				pushes, answers[i].Results = a.add(pushes, p)
+			}
 		}
 		if err != nil {
 			answers[i].Error = a.refusal(err)
-			continue
 		}
-		pushes, answers[i].Results = a.add(pushes, p)
 	}
 	if err := a.spend(by, pushes); err != nil {
 		return a.failed(err)
@@ -338,19 +362,19 @@ func (a api) batch(ctx context.Context, b body, dst []byte, by *limit.Shared) An
 	return answered(answers, dst)
 }
 
-// batched is one push of a batch, or what is wrong with it alone.
+// batched is one push of a batch: a plain one, or another, or what is wrong with it alone.
 type batched struct {
-	pushRequest
-	err error
+	onePush
+	long *pushRequest
+	err  error
 }
+
+func (b *batched) plain() bool { return b.long == nil && b.err == nil }
 
 // readBatch reads the body of a batch.
 func (a api) readBatch(b body) ([]batched, error) {
-	messages, plain := plainBatch(b.whole(), a.MaxBatch)
-	if plain {
-		if requests, ok := decodePushes(messages, false); ok {
-			return requests, nil
-		}
+	if requests, plain := plainBatch(b.whole(), a.MaxBatch); plain {
+		return requests, nil
 	}
 	long := struct {
 		Messages messageList `json:"messages"`
@@ -361,22 +385,15 @@ func (a api) readBatch(b body) ([]batched, error) {
 	if len(long.Messages.items) == 0 {
 		return nil, wire.Errorf(wire.BadRequest, "messages: none, between 1 and %d are allowed", a.MaxBatch)
 	}
-	requests, _ := decodePushes(long.Messages.items, true)
+	requests := make([]batched, len(long.Messages.items))
+	for i, text := range long.Messages.items {
+		requests[i] = longPush(text)
+	}
 	return requests, nil
 }
 
-// decodePushes reads each push. Where not all are known to be valid JSON, ok is false if one is not.
-func decodePushes[Text ~[]byte](messages []Text, valid bool) (requests []batched, ok bool) {
-	requests = make([]batched, len(messages))
-	for i, text := range messages {
-		r := &requests[i]
-		if r.pushRequest, ok = plainPush(text); ok {
-			continue
-		}
-		if !valid && !json.Valid(text) {
-			return nil, false
-		}
-		r.pushRequest, r.err = decodePush(text)
-	}
-	return requests, true
+// longPush reads a push that is JSON.
+func longPush(text []byte) batched {
+	req, err := decodePush(text)
+	return batched{long: &req, err: err}
 }

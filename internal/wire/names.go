@@ -20,6 +20,9 @@ const UserChannel = "$user:"
 // in the message. 1 to 200 bytes of UTF-8, no control characters, no white space, no
 // braces: braces would move the Redis Cluster hash tag.
 func CheckName(kind, name string) error {
+	if len(name) > 0 && len(name) <= MaxName && plainName(name) {
+		return nil
+	}
 	switch {
 	case name == "":
 		return Errorf(BadRequest, "%s: the name is empty", kind)
@@ -34,6 +37,16 @@ func CheckName(kind, name string) error {
 		}
 	}
 	return nil
+}
+
+// plainName says that name is of printable ASCII, and has no braces.
+func plainName(name string) bool {
+	for i := range len(name) {
+		if c := name[i]; c <= ' ' || c > '~' || c == '{' || c == '}' {
+			return false
+		}
+	}
+	return true
 }
 
 // IsSystem reports whether channel is one of the system's own.

@@ -144,6 +144,17 @@ func CompactData(data []byte, limit int) ([]byte, error) {
 	case len(data) > limit:
 		return nil, Errorf(TooLarge, "data: %d bytes, at most %d are allowed", len(data), limit)
 	}
+	if n, compact, ok := ScanValue(data); ok && n == len(data) {
+		if compact {
+			return bytes.Clone(data), nil
+		}
+		return AppendCompact(make([]byte, 0, n), data), nil
+	}
+	return compactData(data)
+}
+
+// compactData is CompactData by encoding/json, which says what is wrong; it also takes white space around the value.
+func compactData(data []byte) ([]byte, error) {
 	if err := CheckText(data); err != nil {
 		return nil, err
 	}

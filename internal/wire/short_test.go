@@ -1,8 +1,10 @@
 package wire
 
 import (
+	"bytes"
 	"encoding/json"
 	"reflect"
+	"strings"
 	"testing"
 )
 
@@ -42,6 +44,35 @@ func TestScanTakesTheOrdinary(t *testing.T) {
 			t.Errorf("%s is left to encoding/json", raw)
 		}
 	}
+}
+
+func FuzzScanValue(f *testing.F) {
+	for _, seed := range []string{
+		`{"a":1,"b":[true,false,null,-0.5e+7,"x"],"c":{},"d":[]}`, "{ \"a\" :\t[ 1 ,\r\n{ } , [ ] ] }\n", `"\u00e9\n\"\\é"`, "\"\xff\"", `"\u00g0"`, `"\x"`, "\"\n\"",
+		`1`, `-`, `01`, `1.`, `1e`, `-0`, `tru`, `nullx`, `[1,]`, `[,1]`, `{"a":1,}`, `{,}`, `{"a"}`, `{a:1}`, `[1}`, `{"a":1]`, `[1 2]`, `"`, `"\`, ``, ` `, `1 2`, "\xff",
+		strings.Repeat("[", MaxDepth) + strings.Repeat("]", MaxDepth), strings.Repeat(`{"a":`, MaxDepth) + "1" + strings.Repeat("}", MaxDepth),
+		strings.Repeat("[", MaxDepth+1) + strings.Repeat("]", MaxDepth+1), strings.Repeat("[{\"a\":", MaxDepth/2) + "1" + strings.Repeat("}]", MaxDepth/2),
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		n, compact, ok := ScanValue(text)
+		want, err := compactData(text[:n])
+		switch {
+		case !ok:
+			if _, err = compactData(text); err == nil && !bytes.ContainsAny(text[:1], " \t\r\n") {
+				t.Fatalf("%q is a value", text)
+			}
+			return
+		case err != nil:
+			t.Fatalf("%q was taken of %q, although %v", text[:n], text, err)
+		case compact != bytes.Equal(want, text[:n]), string(AppendCompact(nil, text[:n])) != string(want):
+			t.Fatalf("%q, compact: %v, is %q; want %q", text[:n], compact, AppendCompact(nil, text[:n]), want)
+		}
+		if _, err := compactData(text); err == nil && len(bytes.TrimSpace(text[n:])) > 0 {
+			t.Fatalf("only %q was taken of %q", text[:n], text)
+		}
+	})
 }
 
 func FuzzAppend(f *testing.F) {
