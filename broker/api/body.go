@@ -137,35 +137,6 @@ func oneOfBatch(text []byte) (m batched, rest []byte, ok bool) {
 	return longPush(text[:n]), text[n:], true
 }
 
-// messageList is the messages of a batch. Reading ends behind as many as are allowed: a body of 16 MiB has room for five
-// million empty ones, which took 2.7 GB and most of a minute before they were counted.
-type messageList struct {
-	most  int
-	items []json.RawMessage
-}
-
-// UnmarshalJSON implements json.Unmarshaler.
-func (l *messageList) UnmarshalJSON(text []byte) error {
-	if l.items = nil; string(text) == "null" {
-		return nil
-	}
-	d := json.NewDecoder(bytes.NewReader(text))
-	if t, err := d.Token(); err != nil || t != json.Delim('[') {
-		return wire.Errorf(wire.BadRequest, "messages: they are no list")
-	}
-	for d.More() {
-		if len(l.items) == l.most {
-			return wire.Errorf(wire.BadRequest, "messages: more than %d pushes", l.most)
-		}
-		var item json.RawMessage
-		if err := d.Decode(&item); err != nil {
-			return err
-		}
-		l.items = append(l.items, item)
-	}
-	return nil
-}
-
 // names is a list of which no more is read than any limit allows.
 type names []string
 

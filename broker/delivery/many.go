@@ -3,6 +3,8 @@ package delivery
 import (
 	"context"
 	"errors"
+	"hash/maphash"
+	"math/bits"
 	"sync"
 	"time"
 
@@ -48,38 +50,74 @@ type chain struct {
 // Behind a push that waited for a replica in vain nobody waits at the same target: a thousand that wait one after the
 // other would take a thousand times as long. Those are stored, and not confirmed either.
 func (p *Pusher) Many(ctx context.Context, pushes []Push) {
+	if len(pushes) == 1 {
+		p.one(ctx, &pushes[0])
+		return
+	}
 	for _, wave := range waves(pushes) {
 		p.wave(ctx, wave)
 	}
 }
 
+// one is Many for a push that came alone.
+func (p *Pusher) one(ctx context.Context, push *Push) {
+	switch push.Kind {
+	case Channel:
+		push.Channel, push.Err = p.ToChannel(ctx, push.Name, push.Payload)
+	case Client:
+		push.Client, push.Err = p.ToClient(ctx, push.Name, "", push.Payload)
+		p.watchClients(ctx, []*Push{push})
+	case User:
+		push.Clients, push.Err = p.ToUser(ctx, push.Name, push.Payload)
+	}
+}
+
 func waves(pushes []Push) (waves [][]*Push) {
-	if len(pushes) == 1 {
-		pushes[0].chain = &chain{}
-		return [][]*Push{{&pushes[0]}}
-	}
-	type target struct {
-		kind Kind
-		name string
-	}
-	chains := make([]chain, len(pushes)) // at most
-	byTarget := make(map[target]*chain, len(pushes))
+	chains := make([]chain, 0, len(pushes)) // at most
+	targets := newTargets(pushes)
 	for i := range pushes {
 		push := &pushes[i]
-		at := target{push.Kind, push.Name}
-		c := byTarget[at]
-		if c == nil {
-			c = &chains[len(byTarget)]
-			byTarget[at] = c
+		if first := targets.first(i); first < i {
+			push.chain = pushes[first].chain
+		} else {
+			chains = append(chains, chain{})
+			push.chain = &chains[len(chains)-1]
 		}
+		c := push.chain
 		if c.length == len(waves) {
 			waves = append(waves, make([]*Push, 0, len(pushes)-i))
 		}
 		waves[c.length] = append(waves[c.length], push)
-		push.chain = c
 		c.length++
 	}
 	return waves
+}
+
+// targets finds the first push to the same target. It is a hash table of numbers, with open addressing: a map of a hundred
+// takes 8 KB, this one 1.
+type targets struct {
+	pushes []Push
+	seed   maphash.Seed
+	slots  []int32 // a push's number and 1, or 0; their count is a power of two
+}
+
+func newTargets(pushes []Push) targets {
+	return targets{pushes, maphash.MakeSeed(), make([]int32, 1<<bits.Len(uint(2*len(pushes))))}
+}
+
+// first is the number of that push, which is i where none before it has the target.
+func (t *targets) first(i int) int {
+	p, mask := &t.pushes[i], len(t.slots)-1
+	for at := int(maphash.String(t.seed, p.Name)) & mask; ; at = (at + 1) & mask {
+		slot := &t.slots[at]
+		if *slot == 0 {
+			*slot = int32(i + 1)
+			return i
+		}
+		if other := &t.pushes[*slot-1]; other.Kind == p.Kind && other.Name == p.Name {
+			return int(*slot - 1)
+		}
+	}
 }
 
 // wave runs pushes to different targets.

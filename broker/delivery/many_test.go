@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
+	"reflect"
 	"slices"
 	"testing"
 	"time"
@@ -45,6 +47,11 @@ func (l *ledger) AppendClients(context.Context, []queue.ClientPush) []queue.Outc
 	return nil
 }
 
+func (l *ledger) AppendChannel(ctx context.Context, push queue.ChannelPush) (queue.Appended, error) {
+	o := l.AppendChannels(ctx, []queue.ChannelPush{push})[0]
+	return o.Value, o.Err
+}
+
 // TestMany: each target's first pushes go together, then the second ones; one that fails holds up nobody, and behind one
 // that waited for a replica in vain nobody waits at that target.
 func TestMany(t *testing.T) {
@@ -73,6 +80,70 @@ func TestMany(t *testing.T) {
 		r := pushes[i]
 		if bad := i == 2; (r.Err == nil) != confirmed || errors.Is(r.Err, queue.ErrNotReplicated) == (confirmed || bad) || (r.Channel.ID == 0) != bad {
 			t.Errorf("push %d: %+v, %v", i, r.Channel, r.Err)
+		}
+	}
+}
+
+// TestWaves: pushes to one target stand in as many waves, in their order, and each wave has a target once.
+func TestWaves(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	for n := range 200 {
+		pushes := make([]Push, n)
+		for i := range pushes {
+			pushes[i] = Push{Kind: Kind(random.IntN(3)), Name: fmt.Sprint(random.IntN(1 + n/4)), Payload: Payload{Data: fmt.Append(nil, i)}}
+		}
+		type target struct {
+			kind Kind
+			name string
+		}
+		before := map[target]int{}
+		want := make([][]string, n)
+		for _, p := range pushes {
+			at := target{p.Kind, p.Name}
+			want[before[at]] = append(want[before[at]], string(p.Data))
+			before[at]++
+		}
+		want = slices.DeleteFunc(want, func(wave []string) bool { return wave == nil })
+		var got [][]string
+		chains := map[*chain]target{}
+		for _, wave := range waves(pushes) {
+			var list []string
+			for _, p := range wave {
+				list = append(list, string(p.Data))
+				at := target{p.Kind, p.Name}
+				if other, known := chains[p.chain]; known && other != at {
+					t.Fatalf("%v and %v are one chain", at, other)
+				}
+				chains[p.chain] = at
+			}
+			got = append(got, list)
+		}
+		if !reflect.DeepEqual(got, want) && n > 0 || len(chains) != len(before) {
+			t.Fatalf("got %v in %d chains, want %v in %d", got, len(chains), want, len(before))
+		}
+	}
+}
+
+// TestManyOfOne: a push alone fares as among others.
+func TestManyOfOne(t *testing.T) {
+	l := &ledger{t: t}
+	p := New(Options{
+		Queue: l, Self: func() string { return "me" }, Live: func(string) bool { return true },
+		Local: func(peer.Hint) {}, Remote: func(string, peer.Hint) {},
+		Stored: func(string, time.Duration) {}, Epoch: func() uint64 { return 1 }, Lost: func() {},
+	})
+	for data, want := range map[string]struct {
+		durable, fails, unconfirmed bool
+	}{"1": {}, "bad": {fails: true}, "2": {durable: true, unconfirmed: true}} {
+		push := Push{Kind: Channel, Name: "a", Payload: Payload{Data: []byte(data), Durable: want.durable}}
+		alone := []Push{push}
+		among := []Push{push, {Kind: Channel, Name: "b", Payload: Payload{Data: []byte("x")}}}
+		p.Many(t.Context(), alone)
+		p.Many(t.Context(), among)
+		for _, got := range []Push{alone[0], among[0]} {
+			if (got.Err != nil) != (want.fails || want.unconfirmed) || errors.Is(got.Err, queue.ErrNotReplicated) != want.unconfirmed || (got.Channel.ID == 0) != want.fails {
+				t.Errorf("%s: %+v, %v", data, got.Channel, got.Err)
+			}
 		}
 	}
 }

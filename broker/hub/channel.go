@@ -1,21 +1,15 @@
 package hub
 
 import (
-	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"switchboard/internal/wire"
 	"switchboard/queue"
 )
 
 // maxEarly bounds how many messages wait for the one in front of them.
 const maxEarly = 64
-
-// writesPerTurn is how many subscribers a loop serves before others get the processor, about 300 µs:
-// the writes do not give it away by themselves.
-const writesPerTurn = 64
 
 // Channel is one channel with subscribers on this server.
 type Channel struct {
@@ -234,41 +228,7 @@ func (c *Channel) wake() {
 	for i := range c.perLoop {
 		l := &c.perLoop[i]
 		if l.count.Load() > 0 && l.woken.CompareAndSwap(false, true) {
-			c.hub.opts.Loops[i].Post(func() { c.deliver(l) })
-		}
-	}
-}
-
-// deliver runs on the loop: every subscriber whose socket is not backed up gets all
-// frames behind its cursor in one write. Most are at the same cursor and share the bytes.
-func (c *Channel) deliver(l *local) {
-	runtime.Gosched() // who stores the next message gets his turn first, and they go out together
-	l.woken.Store(false)
-	t := c.tail.Load()
-	var shared wire.Batch
-	sharedFrom := int64(-1)
-	for i, n := 0, 1; i < len(l.subs); n++ {
-		if n%writesPerTurn == 0 {
-			runtime.Gosched()
-		}
-		sub := l.subs[i]
-		switch {
-		case sub.lagging || sub.cursor >= t.last:
-		case sub.to.Backlogged():
-			sub.lag()
-		case sub.cursor == sharedFrom:
-			sub.write(&shared, t.last)
-		default:
-			entries, ok := t.after(sub.cursor)
-			if !ok || sharedFrom >= 0 || fitting(entries) < len(entries) {
-				sub.follow()
-				break
-			}
-			shared, sharedFrom = batchOf(entries), sub.cursor
-			sub.write(&shared, t.last)
-		}
-		if i < len(l.subs) && l.subs[i] == sub { // a failed write takes the subscription out
-			i++
+			c.hub.opts.Loops[i].Give(c)
 		}
 	}
 }

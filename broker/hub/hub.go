@@ -48,6 +48,7 @@ type Hub struct {
 	reads   singleflight.Group
 	failed  atomic.Bool // a drain failed: the next tick marks everything dirty
 	lagging []laggards  // by loop.Index
+	scratch []scratch   // the same; each owned by its loop
 
 	deadlines *work.Deadlines
 
@@ -80,7 +81,7 @@ func New(opts Options) *Hub {
 		opts: opts, channels: make(map[string]*Channel), unused: make(map[*Channel]struct{}),
 		deadlines: work.NewDeadlines(opts.Timeout),
 	}
-	h.lagging = make([]laggards, len(opts.Loops))
+	h.lagging, h.scratch = make([]laggards, len(opts.Loops)), make([]scratch, len(opts.Loops))
 	for i := range h.lagging {
 		h.lagging[i].list = make(map[*Subscription]struct{})
 	}

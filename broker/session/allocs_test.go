@@ -18,7 +18,7 @@ func TestAllocs(t *testing.T) {
 	ping := []byte(`{"type":"ping","ref":7}`)
 	allocs.Test(t, []allocs.Case{
 		// The message, the list of frames, two tasks in one, the batch, and now and then the list of what is on the way.
-		allocs.Of("a message to a client", 5, func() {
+		allocs.Of("a message to a client", 2, func() {
 			d.Hint("phone", last+1, last, data)
 			last++
 			owed()

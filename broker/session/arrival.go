@@ -54,6 +54,16 @@ func (m *Manager) missed(client string) {
 	}
 }
 
+// told is missed, and the client's session, or nil.
+func (m *Manager) told(client string) *Session {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if a := m.arriving[client]; a != nil {
+		a.missed = true
+	}
+	return m.clients.get(client)
+}
+
 // allMissed has everyone who arrives read his queue.
 func (m *Manager) allMissed() {
 	m.mu.Lock()

@@ -121,9 +121,9 @@ func (s *Session) inboxAdopt(page queue.Page, err error) {
 }
 
 func (s *Session) inboxWrite(messages []queue.Message) {
-	batch := wire.Batch{Frames: make([]wire.Frame, len(messages))}
-	for i, m := range messages {
-		batch.Frames[i] = hub.Encode("", m.ID, m.Data)
+	batch := s.shard.takeBatch()
+	for _, m := range messages {
+		batch.Frames = append(batch.Frames, hub.Encode("", m.ID, m.Data))
 		s.inbox.sent = m.ID
 		// Nobody acknowledges a gap: it goes with what is acknowledged behind it, and until then
 		// it is told at every connect.
@@ -131,7 +131,8 @@ func (s *Session) inboxWrite(messages []queue.Message) {
 			s.inbox.flight = append(s.inbox.flight, m.ID)
 		}
 	}
-	s.Write(&batch)
+	s.Write(batch)
+	s.shard.keepBatch(batch)
 }
 
 // inboxWritten goes on after a write: what went out wholly is received, where the client

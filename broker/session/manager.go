@@ -143,9 +143,20 @@ func (m *Manager) with(client string, f func(*Session)) bool {
 
 // Hint tells that message id follows prev in the client's queue; data may be nil.
 func (m *Manager) Hint(client string, id, prev int64, data []byte) {
-	m.missed(client)
-	m.with(client, func(s *Session) { s.hint(id, prev, data) })
+	if s := m.told(client); s != nil {
+		s.shard.loop.Give(&hinted{s, id, prev, data})
+	}
 }
+
+// hinted is a hint on its way to the session's loop.
+type hinted struct {
+	s        *Session
+	id, prev int64
+	data     []byte
+}
+
+// Run is loop.Task's.
+func (h *hinted) Run(*loop.Loop) { h.s.hint(h.id, h.prev, h.data) }
 
 // Supersede closes the client's session here if its generation is below.
 func (m *Manager) Supersede(client string, generation int64) {

@@ -22,6 +22,8 @@ type shard struct {
 
 	wishing map[*Session]*wish // those that are being connected
 
+	spare *wire.Batch // an empty one, of which the next write allocates nothing, or nil
+
 	gathering *Session     // whose writes wait for the end of its task, or nil
 	gathered  []wire.Frame // what it has written
 	bytes     int          // of that
@@ -53,6 +55,22 @@ func (sh *shard) remove(s *Session) {
 	sh.sessions[last] = nil
 	sh.sessions, sh.due = sh.sessions[:last], sh.due[:last]
 	sh.m.count.Add(-1)
+}
+
+// takeBatch is an empty batch, which keepBatch takes back when it is written.
+func (sh *shard) takeBatch() *wire.Batch {
+	b := sh.spare
+	if b == nil {
+		return new(wire.Batch)
+	}
+	sh.spare = nil
+	return b
+}
+
+func (sh *shard) keepBatch(b *wire.Batch) {
+	clear(b.Frames)
+	*b = wire.Batch{Frames: b.Frames[:0]}
+	sh.spare = b
 }
 
 // wake has the shard tick at that tick, if not before.

@@ -31,11 +31,17 @@ type pollerLoop struct {
 func (l *pollerLoop) attach(g gnet.EventLoop) {
 	l.Attach(func(run func()) {
 		// An error means that the engine has ended: Detach makes up for the run.
-		_ = g.Execute(context.Background(), gnet.RunnableFunc(func(context.Context) error {
-			run()
-			return nil
-		}))
+		_ = g.Execute(context.Background(), owed(run))
 	})
+}
+
+// owed is a run as gnet wants it.
+type owed func()
+
+// Run is gnet.Runnable's.
+func (run owed) Run(context.Context) error {
+	run()
+	return nil
 }
 
 // lag notes that pc is backed up.
