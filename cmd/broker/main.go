@@ -16,7 +16,10 @@ import (
 	"switchboard/configs"
 )
 
-func main() { os.Exit(run(os.Args[1:], os.Environ(), os.Stdin, os.Stdout, os.Stderr)) }
+func main() {
+	coarseTimers()
+	os.Exit(run(os.Args[1:], os.Environ(), os.Stdin, os.Stdout, os.Stderr))
+}
 
 func run(args, environ []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	if len(args) > 0 {

@@ -109,6 +109,9 @@ func (p *Process) read(stderr io.Reader) {
 	close(p.ended)
 }
 
+// PID is the id of the process.
+func (p *Process) PID() int { return p.cmd.Process.Pid }
+
 // Log is all that was written so far.
 func (p *Process) Log() string {
 	p.mu.Lock()

@@ -1,0 +1,54 @@
+package main
+
+import (
+	"os"
+	"runtime"
+	"strconv"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	// timerSlack is by how much the kernel may wake a thread of this process too late. An event loop that waits for
+	// its sockets keeps its place in the Go runtime for 10 ms, and so long a thread of the runtime (sysmon) looks every
+	// 20 µs whether the place is wanted by anybody, so with every loop that is woken now and then for ever. That was
+	// 15 to 45 % of the CPU of a broker with 125 subscribers and 50 to 130 pushes a second. Two looks are enough.
+	//
+	// With two processors, at the system's 50 µs / 5 ms: a push to 1,000 subscribers 6.9 / 5.8 ms of CPU over one broker and
+	// 17 / 7.9 ms over 8 on a busy machine; 32 publishers on 10,000 channels 94 / 83 µs a push, in batches of 100
+	// 58 / 47 µs; 16 publishers on one channel 0.45 / 0.36 µs a delivery. Latencies at a fixed rate are no worse. (1 ms
+	// saved half as much.)
+	timerSlack = 5 * time.Millisecond
+	// systemSlack is what the kernel gives a process that nobody has given another (PR_SET_TIMERSLACK in prctl(2)).
+	systemSlack = 50 * time.Microsecond
+	// slackMarker in the environment is the id of the process that has begun anew. Where the slack were forgotten by
+	// then, it would else begin for ever.
+	slackMarker = "_SWITCHBOARD_TIMER_SLACK"
+)
+
+// coarseTimers begins this process anew, with the same id, with timerSlack: a thread has the slack of the one that made
+// it, and the runtime's are made before ours. Whoever has set another slack (TimerSlackNSec in a systemd unit, say) has
+// decided himself; and with GOMAXPROCS set there may be no places to spare, so that the look after 20 µs is needed.
+// When it cannot be done the process goes on as it is.
+func coarseTimers() {
+	pid := strconv.Itoa(os.Getpid())
+	if os.Getenv("GOMAXPROCS") != "" || os.Getenv(slackMarker) == pid {
+		return
+	}
+	program, err := os.Executable() // and not /proc/self/exe, whose name the process would have
+	if err != nil {
+		return
+	}
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	if now, err := unix.PrctlRetInt(unix.PR_GET_TIMERSLACK, 0, 0, 0, 0); err != nil || time.Duration(now) != systemSlack {
+		return
+	}
+	if unix.Prctl(unix.PR_SET_TIMERSLACK, uintptr(timerSlack), 0, 0, 0) != nil {
+		return
+	}
+	_ = syscall.Exec(program, os.Args, append(os.Environ(), slackMarker+"="+pid))
+	_ = unix.Prctl(unix.PR_SET_TIMERSLACK, uintptr(systemSlack), 0, 0, 0)
+}
