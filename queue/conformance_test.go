@@ -61,6 +61,8 @@ var conformance = []struct {
 	{"client append to a user", testClientAppendToUser},
 	{"client idempotency", testClientIdempotency},
 	{"client capped", testClientCap},
+	{"many are bound", testManyBound},
+	{"many channels are read", testManyReads},
 	{"window", testWindow},
 	{"window by bytes", testWindowByBytes},
 	{"window ends", testWindowEnds},

@@ -226,3 +226,48 @@ func TestRedisManyInAFullOne(t *testing.T) {
 		wrong(t, "client", o.Err, "OOM")
 	}
 }
+
+func testManyBound(t *testing.T, open opener) {
+	f := open(t, Options{})
+	must(f.Bind(t.Context(), Claim{Client: "c7", User: "another", Server: "b0"}))(t)
+	claims := make([]Claim, several)
+	for i := range claims {
+		claims[i] = Claim{Client: fmt.Sprint("c", i), User: fmt.Sprint("u", i), Server: "b1"}
+	}
+	for i, o := range f.BindClients(t.Context(), claims) {
+		if i == 7 {
+			if !errors.Is(o.Err, ErrTaken) {
+				t.Errorf("got %v of a client that is another user's", o.Err)
+			}
+			continue
+		}
+		ok(t, o.Err)
+		c, _, err := f.Client(t.Context(), claims[i].Client)
+		ok(t, err)
+		if c.Generation != o.Value.Generation || c.User != claims[i].User || c.Server != "b1" {
+			t.Errorf("%s is %+v, bound as %+v", claims[i].Client, c, o.Value)
+		}
+	}
+}
+
+func testManyReads(t *testing.T, open opener) {
+	f := open(t, Options{})
+	large := fmt.Sprintf("%q", strings.Repeat("a", MaxPageBytes/8)) // so that the pages of all are more than one answer holds
+	reads := make([]ChannelRead, several)
+	for i := range reads {
+		reads[i] = ChannelRead{Channel: fmt.Sprint("c", i), Limit: i % 4}
+		for range i % 3 {
+			data := []byte("1")
+			if i%10 == 0 {
+				data = []byte(large)
+			}
+			must(f.AppendChannel(t.Context(), ChannelPush{Channel: reads[i].Channel, Data: data}))(t)
+		}
+	}
+	for i, o := range f.ReadChannels(t.Context(), reads) {
+		ok(t, o.Err)
+		alone := must(f.ReadChannel(t.Context(), reads[i].Channel, 0, reads[i].Limit))(t)
+		equal(t, reads[i].Channel, fmt.Sprint(o.Value), fmt.Sprint(alone))
+		equal(t, reads[i].Channel+": messages", len(o.Value.Messages), min(i%3, i%4))
+	}
+}

@@ -117,6 +117,27 @@ func TestRedisChannelWithOtherWriters(t *testing.T) {
 	equal(t, "floor", p.Floor, foreign+3000)
 }
 
+// TestRedisEndOfAForeignChannel: where a backend alone writes, nothing but the messages tells where the channel ends.
+func TestRedisEndOfAForeignChannel(t *testing.T) {
+	client := server.Client(t)
+	f := overRedis(client, Options{})
+	const n = 200
+	for i := range n {
+		ok(t, client.ZAdd(t.Context(), f.keys.channel("news"), redis.Z{Score: float64(1 + i), Member: fmt.Sprintf("%d:0", 1+i)}).Err())
+	}
+	for _, c := range []struct {
+		after int64
+		limit int
+		got   int
+	}{{0, 0, 0}, {0, 1, 1}, {0, 61, 61}, {0, n, n}, {5, 62, 62}, {n - 3, 1, 1}, {n - 3, 2, 2}, {n - 3, 10, 3}, {n, 10, 0}, {n, 0, 0}, {n + 7, 10, 0}} {
+		p := must(f.ReadChannel(t.Context(), "news", c.after, c.limit))(t)
+		what := fmt.Sprintf("%d behind %d", c.limit, c.after)
+		equal(t, what+": last", p.Last, int64(n))
+		equal(t, what+": messages", len(p.Messages), c.got)
+		equal(t, what+": more", p.More, min(c.after, n)+int64(c.got) < n)
+	}
+}
+
 func TestRedisChannelOfMalformedMembersOnly(t *testing.T) {
 	client := server.Client(t)
 	f := overRedis(client, Options{})

@@ -31,6 +31,8 @@ func TestConformance(t *testing.T) {
 		{"a channel in use is not pruned", testPruneInUse},
 		{"servers come and go at once", testConcurrentBinding},
 
+		{"many come at once", testManyAtOnce},
+
 		{"a roster has members", testRoster},
 		{"an older connection does not count", testRosterGenerations},
 		{"a roster of nobody is none", testEmptyRoster},
