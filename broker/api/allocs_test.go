@@ -65,9 +65,9 @@ func hot() []allocs.Case {
 	}
 	return []allocs.Case{
 		allocs.Of("push", 9, post("/v1/push", one)),
-		allocs.Of("batch of 100", 210, post("/v1/push/batch", hundred)),
+		allocs.Of("batch of 100", 206, post("/v1/push/batch", hundred)),
 		allocs.Of("push, read elsewhere", 3, pass(PathPush, one)),
-		allocs.Of("batch of 100, read elsewhere", 204, pass(PathBatch, hundred)),
+		allocs.Of("batch of 100, read elsewhere", 200, pass(PathBatch, hundred)),
 	}
 }
 

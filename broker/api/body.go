@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"io"
+	"slices"
 
 	"switchboard/internal/wire"
 )
@@ -91,9 +92,10 @@ func plainField(text []byte, before byte) (key, rest []byte, ok bool) {
 	return key, rest, ok
 }
 
-// plainBatch reads {"messages":[…]} with objects in it, most of them plain pushes; ok is false for all other texts, and for
-// those with more than most.
-func plainBatch(text []byte, most int) (messages []batched, ok bool) {
+// plainBatch reads {"messages":[…]} with objects in it, most of them plain pushes, behind dst, which is empty; ok is false for
+// all other texts, and for those with more than most.
+func plainBatch(dst []batched, text []byte, most int) (messages []batched, ok bool) {
+	messages = dst
 	key, rest, ok := plainField(text, '{')
 	if !ok || string(key) != "messages" {
 		return nil, false
@@ -109,8 +111,8 @@ func plainBatch(text []byte, most int) (messages []batched, ok bool) {
 		if m, rest, ok = oneOfBatch(rest); !ok {
 			return nil, false
 		}
-		if messages == nil { // others are about as long
-			messages = make([]batched, 0, min(most, 1+len(rest)/max(1, len(text)-len(rest)-len(`{"messages":[`))))
+		if len(messages) == 0 { // others are about as long
+			messages = slices.Grow(messages, min(most, 1+len(rest)/max(1, len(text)-len(rest)-len(`{"messages":[`))))
 		}
 		messages = append(messages, m)
 		if next, ok := skip(rest, ','); ok {

@@ -7,6 +7,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"switchboard/broker/delivery"
 )
 
 var pushes = []string{
@@ -87,7 +89,7 @@ func TestPlainPush(t *testing.T) {
 
 func compareBatch(t *testing.T, text []byte) (plain bool) {
 	t.Helper()
-	got, ok := plainBatch(text, math.MaxInt)
+	got, ok := plainBatch(nil, text, math.MaxInt)
 	if !ok {
 		return false
 	}
@@ -133,6 +135,33 @@ func TestPlainBatch(t *testing.T) {
 	} {
 		if got := compareBatch(t, []byte(text)); got != plain {
 			t.Errorf("%q: taken: %v", text, got)
+		}
+	}
+}
+
+// TestBatchSpace: nothing of one batch is left to the next.
+func TestBatchSpace(t *testing.T) {
+	s := new(batchSpace)
+	for _, n := range []int{3, 2, 5, 1} {
+		requests := append(s.requests[:0], make([]batched, n)...)
+		s.grow(requests)
+		if len(s.pushes) != 0 || cap(s.pushes) < n || len(s.answers) != n || len(s.ones) != n {
+			t.Fatalf("room for %d of %d pushes, %d answers, %d results", cap(s.pushes), n, len(s.answers), len(s.ones))
+		}
+		for i := range n {
+			if s.answers[i].Results != nil || s.answers[i].Error != nil || !reflect.DeepEqual(s.ones[i], result{}) {
+				t.Fatalf("answer %d of %d: %+v, %+v", i, n, s.answers[i], s.ones[i])
+			}
+			requests[i].name = "news"
+			s.answers[i] = pushed{s.ones[i : i+1], new(refusalBody)}
+			s.ones[i].Channel = "news"
+			_ = append(s.pushes[:i], delivery.Push{Name: "news"})
+		}
+		s.free()
+		for i := range n {
+			if !reflect.DeepEqual(s.requests[i], batched{}) || !reflect.DeepEqual(s.pushes[:n][i], delivery.Push{}) {
+				t.Fatalf("kept of %d: %+v, %+v", n, s.requests[i], s.pushes[:n][i])
+			}
 		}
 	}
 }
