@@ -1,6 +1,7 @@
 package keepalive
 
 import (
+	"bytes"
 	"errors"
 	"net"
 	"net/http"
@@ -10,9 +11,10 @@ import (
 )
 
 const (
-	bufferSize = 2 << 10  // of a connection at first
-	maxKept    = 64 << 10 // of the buffers that it keeps for the next request
-	lingerTime = 500 * time.Millisecond
+	bufferSize  = 2 << 10  // of a connection at first
+	maxKept     = 64 << 10 // of the buffers that it keeps for the next request
+	maxKeptHead = 512      // of the head that the next is compared with
+	lingerTime  = 500 * time.Millisecond
 
 	lastCallTime = 50 * time.Millisecond
 )
@@ -32,6 +34,9 @@ type conn struct {
 
 	body, out     []byte // of the last answer, for the next
 	authorization string // of the last request
+
+	last  []byte // the head of the last request
+	means head   // what it said, but for the authorization
 }
 
 // serve answers requests until the connection ends or goes back.
@@ -61,7 +66,7 @@ const (
 // turn answers a request, or reads a piece of one.
 func (c *conn) turn() step {
 	c.skipEmptyLines()
-	h, v := readHead(c.in[c.at:], c.server.opts.Paths)
+	h, v := c.head()
 	switch unread := len(c.in) - c.at; {
 	case v == other, h.length > c.server.opts.MaxBody:
 		return back
@@ -77,6 +82,26 @@ func (c *conn) turn() step {
 		}
 		return end
 	}
+}
+
+// head reads the head of a request. Most are the same as the one before, byte for byte: to see that saves 0.1 us or more of
+// the 0.3 that a request takes here.
+func (c *conn) head() (head, verdict) {
+	text := c.in[c.at:]
+	if len(c.last) > 0 && bytes.HasPrefix(text, c.last) {
+		return c.means, plain
+	}
+	h, v := readHead(text, c.server.opts.Paths)
+	if v == plain {
+		if string(h.authorization) != c.authorization {
+			c.authorization = string(h.authorization)
+		}
+		if c.last = c.last[:0]; h.size <= maxKeptHead {
+			c.last, c.means = append(c.last, text[:h.size]...), h
+			c.means.authorization = nil // it is in text
+		}
+	}
+	return h, v
 }
 
 // skipEmptyLines does, behind the body of a request, as net/http: RFC 9112 §2.2 asks for it.
@@ -140,9 +165,6 @@ func (c *conn) lastCall() { _ = c.SetReadDeadline(time.Now().Add(lastCallTime)) 
 // answer answers the request that in goes on with.
 func (c *conn) answer(h head) step {
 	text := c.in[c.at+h.size:][:h.length]
-	if string(h.authorization) != c.authorization {
-		c.authorization = string(h.authorization)
-	}
 	status, later, body := c.server.opts.Answer(h.path, c.authorization, text, c.body[:0])
 	c.at, c.skipped = c.at+h.size+h.length, 0
 	c.began = c.now
