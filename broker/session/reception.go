@@ -67,7 +67,13 @@ func (m *Manager) receiveSome() {
 // bindTogether binds newcomers and answers them. Who would keep the others waiting goes alone.
 func (m *Manager) bindTogether(some []*newcomer) {
 	together := make([]*newcomer, 0, len(some))
+	var gone []*newcomer // while the store was slow: nobody shall wait for theirs
 	for _, n := range some {
+		if n.wish.gone.Load() {
+			n.err = errGone
+			gone = append(gone, n)
+			continue
+		}
 		var ok bool
 		if n.c.all, ok = m.opts.Hub.Try(wire.AllChannel, n.req.After); ok {
 			if n.done, ok = m.turns.try(n.s.client); !ok {
@@ -80,6 +86,7 @@ func (m *Manager) bindTogether(some []*newcomer) {
 			m.opts.Pool.Go(func() { m.bindAlone(n) })
 		}
 	}
+	m.answer(gone)
 	ctx, cancel := m.context()
 	defer cancel()
 	m.bindAll(ctx, together)

@@ -136,3 +136,25 @@ func TestComeTogetherInVain(t *testing.T) {
 		}
 	})
 }
+
+// TestGoneWhileOthersComeIn: who goes before it is his turn is not bound.
+func TestGoneWhileOthersComeIn(t *testing.T) {
+	d, g := gated(t)
+	d.arrive("first")
+	<-g.arrived
+	d.do(func() {
+		to := d.Accept(d.loop, new(socket), transport.Hello{})
+		to.Receive([]byte(`{"type":"connect","client":"gone"}`))
+		to.Closed()
+	})
+	d.arrive("last")
+	g.open <- nil
+	if got := <-g.arrived; !slices.Equal(got, []string{"last"}) {
+		t.Errorf("bound are %v", got)
+	}
+	g.open <- nil
+	d.settle()
+	if n, _ := d.Counts(); n != 3 { // the desk's own, and two
+		t.Errorf("%d connections, want 3", n)
+	}
+}

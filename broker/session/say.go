@@ -42,7 +42,7 @@ func (m *Manager) asking(q *hook.Question) *work.Pool {
 }
 
 // errGone is told to nobody.
-var errGone = errors.New("session: the client went while the backend was asked")
+var errGone = errors.New("session: the client went before it was bound")
 
 // letIn asks whether the client may connect, and as whom. Who has gone is not asked about, nor bound: meanwhile he
 // may be connected elsewhere, and would lose that connection to this one.
