@@ -91,6 +91,9 @@ func TestComeTogether(t *testing.T) {
 	if got := <-g.arrived; !slices.Equal(got, []string{"tab-7"}) {
 		t.Fatalf("bound behind them are %v", got)
 	}
+	for told := false; !told; { // else he is closed before he is told anything, and his channel is not bound yet
+		d.do(func() { told = len(socks[7].written) > 0 })
+	}
 	g.open <- nil
 	d.settle()
 	d.do(func() {
