@@ -93,6 +93,7 @@ func (b *Broker) goDown(servers []*server) {
 	ctx, cancel := context.WithTimeout(context.Background(), b.opts.DrainTime+5*time.Second)
 	defer cancel()
 	b.sessions.Drain(b.opts.DrainTime)
+	b.presence.Hurry()
 	// Until their bindings are out of the store the ports stay open: a balancer hears from the probes
 	// that it should go elsewhere, and a client that comes all the same hears when.
 	unbinding, enough := context.WithTimeout(ctx, min(b.opts.DrainTime, unbindTime))

@@ -56,8 +56,10 @@ type Presence struct {
 
 	mu      sync.Mutex // guards the fields below
 	rosters map[string]*writing
-	due     []*writing // rosters to be written, in the order they came; none twice
-	writer  bool       // a job writes them, or has just done so
+	due     []*writing  // rosters to be written, in the order they came; none twice
+	writer  bool        // a job writes them, or has just done so
+	pause   *time.Timer // behind a job, while it has just done so
+	hurry   bool        // there is no pause any more
 	views   map[string]*View
 	users   map[string]*UserView
 }

@@ -80,17 +80,33 @@ func (p *Presence) writeSome() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.writtenLocked(batch)
-	if len(p.due) > maxChange {
-		p.opts.Pool.Go(p.writeSome)
+	if p.hurry || len(p.due) > maxChange {
+		p.writeMoreLocked()
 		return
 	}
-	time.AfterFunc(gatherTime, p.writeMore)
+	p.pause = time.AfterFunc(gatherTime, func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		if p.pause != nil { // else Hurry was quicker
+			p.writeMoreLocked()
+		}
+	})
 }
 
-// writeMore ends the time in which changes gather.
-func (p *Presence) writeMore() {
+// Hurry ends the gathering of changes for good: who waits for the pool from now on waits for all that were noted before.
+func (p *Presence) Hurry() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.hurry = true
+	if p.pause != nil {
+		p.pause.Stop()
+		p.writeMoreLocked()
+	}
+}
+
+// writeMoreLocked goes on with what has become due.
+func (p *Presence) writeMoreLocked() {
+	p.pause = nil
 	if p.writer = len(p.due) > 0; p.writer {
 		p.opts.Pool.Go(p.writeSome)
 		return

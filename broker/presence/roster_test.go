@@ -88,3 +88,31 @@ func TestLargeChange(t *testing.T) {
 		}
 	})
 }
+
+// TestHurry: who waits for the pool then waits for the changes that are gathered, and for those that come behind.
+func TestHurry(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 0, 0, "a")
+		n := w.nodes["a"]
+		join := func(client string) {
+			n.Join("room", registry.Member{Client: client, Generation: 1})
+			n.opts.Pool.Wait()
+		}
+		holds := func(want ...string) {
+			t.Helper()
+			if got := w.stored("room", "a"); !slices.Equal(got, want) {
+				t.Errorf("the store has %v, want %v", got, want)
+			}
+		}
+		join("phone")
+		join("pad")
+		holds("phone")
+		n.Hurry()
+		n.opts.Pool.Wait()
+		holds("pad", "phone")
+		join("tv")
+		join("watch")
+		holds("pad", "phone", "tv", "watch")
+		w.pass() // until the workers have gone home
+	})
+}
