@@ -33,7 +33,7 @@ var scenarios = []scenario{
 		id: "fanout-10k", also: "idle",
 		systems: []string{"floor", "switchboard tcp", "switchboard ws", "switchboard http", "nchan", "mosquitto", "mosquitto qos 0", "centrifuge", "socket.io"},
 		size:    size{connections: 10_000, channels: 1, publishers: 1, pushes: 100, time: 5 * time.Second},
-		quick:   size{connections: 2_000, channels: 1, publishers: 1, pushes: 100, time: 5 * time.Second},
+		quick:   size{connections: 2_000, channels: 1, publishers: 1, pushes: 60, time: 3 * time.Second},
 		measure: measureFanOut,
 	},
 	{
