@@ -33,7 +33,8 @@ func (a api) batchIn(ctx context.Context, space *batchSpace, b body, dst []byte,
 		if req.plain() {
 			var data []byte
 			if data, err = a.data(req.onePush); err == nil {
-				pushes, answers[i].Results = a.addOne(pushes, req.target, delivery.Payload{Data: data}, ones[i:i+1:i+1])
+				answers[i].Results = ones[i : i+1 : i+1]
+				pushes = a.addOne(pushes, req.target, delivery.Payload{Data: data}, &ones[i])
 			}
 		} else if err = req.err; err == nil {
 			var p plan

@@ -190,14 +190,13 @@ func (a api) may(do namespace.Action, channel string) error {
 func (a api) add(pushes []delivery.Push, p plan) ([]delivery.Push, []result) {
 	results := make([]result, len(p.targets))
 	for i, t := range p.targets {
-		pushes, _ = a.addOne(pushes, t, p.payload, results[i:i+1])
+		pushes = a.addOne(pushes, t, p.payload, &results[i])
 	}
 	return pushes, results
 }
 
-// addOne is add for one target, with room for the result.
-func (a api) addOne(pushes []delivery.Push, t target, payload delivery.Payload, results []result) ([]delivery.Push, []result) {
-	r := &results[0]
+// addOne is add for one target, whose result is r.
+func (a api) addOne(pushes []delivery.Push, t target, payload delivery.Payload, r *result) []delivery.Push {
 	kind := delivery.Channel
 	switch t.kind {
 	case "channel":
@@ -211,9 +210,9 @@ func (a api) addOne(pushes []delivery.Push, t target, payload delivery.Payload, 
 	}
 	if err := a.checkTarget(t, len(payload.Data)); err != nil {
 		a.refuse(r, err)
-		return pushes, results
+		return pushes
 	}
-	return append(pushes, delivery.Push{Kind: kind, Name: t.name, Payload: payload}), results
+	return append(pushes, delivery.Push{Kind: kind, Name: t.name, Payload: payload})
 }
 
 func (a api) refuse(r *result, err error) {
@@ -286,7 +285,8 @@ func (a api) push(ctx context.Context, b body, dst []byte, by *limit.Shared) Ans
 		if err != nil {
 			return a.failed(err)
 		}
-		pushes, results = a.addOne(make([]delivery.Push, 0, 1), one.target, delivery.Payload{Data: data}, new([1]result)[:])
+		results = make([]result, 1)
+		pushes = a.addOne(make([]delivery.Push, 0, 1), one.target, delivery.Payload{Data: data}, &results[0])
 	} else {
 		var req pushRequest
 		if err := read(b.reader(), &req); err != nil {
