@@ -44,17 +44,8 @@ func (m *Manager) mustRead(c connected) bool {
 	return c.arrival.missed || c.bound.Queued > 0 || c.bound.Last > c.bound.Acked
 }
 
-// missed notes that something was told of a client for which there may be no session yet: it reads its
-// queue when there is, and learns it then.
-func (m *Manager) missed(client string) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if a := m.arriving[client]; a != nil {
-		a.missed = true
-	}
-}
-
-// told is missed, and the client's session, or nil.
+// told notes that something was told of a client for which there may be no session yet: it reads its
+// queue when there is, and learns it then. It is the client's session, or nil.
 func (m *Manager) told(client string) *Session {
 	m.mu.Lock()
 	defer m.mu.Unlock()

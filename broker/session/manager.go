@@ -160,8 +160,11 @@ func (h *hinted) Run(*loop.Loop) { h.s.hint(h.id, h.prev, h.data) }
 
 // Supersede closes the client's session here if its generation is below.
 func (m *Manager) Supersede(client string, generation int64) {
-	m.missed(client)
-	m.with(client, func(s *Session) {
+	s := m.told(client)
+	if s == nil {
+		return
+	}
+	s.shard.loop.Post(func() {
 		if s.generation < generation {
 			s.close(wire.CloseSuperseded, "the client connected elsewhere", 0)
 		}
