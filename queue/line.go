@@ -63,14 +63,9 @@ func (l *line) fail(format string, args ...any) {
 func outcomes[T any](r *Redis, ctx context.Context, targets []redispipe.Target,
 	read func(*line) (value T, clock int64), wrap func(i int, err error) error) []Outcome[T] {
 	out := make([]Outcome[T], len(targets))
-	answers, err := r.pipe.EvalEach(ctx, targets...)
-	for i := range out {
-		if err != nil {
-			out[i].Err = wrap(i, err)
-			continue
-		}
-		if out[i].Err = answers[i].Err; out[i].Err == nil || errors.Is(out[i].Err, ErrNotReplicated) {
-			text, _ := answers[i].Value.(string)
+	for i, answer := range r.pipe.EvalEach(ctx, targets...) {
+		if out[i].Err = answer.Err; out[i].Err == nil || errors.Is(out[i].Err, ErrNotReplicated) {
+			text, _ := answer.Value.(string)
 			l := &line{left: text}
 			value, clock := read(l)
 			r.horizon.read(clock)

@@ -21,9 +21,9 @@ func (r *Redis) Acks(ctx context.Context, acks []Ack) []Outcome[int] {
 	for i, a := range acks {
 		targets[i] = r.acknowledgement(a, r.clientKeys(a.Client))
 	}
-	answers, err := r.pipe.EvalEach(ctx, targets...)
 	var firsts sync.WaitGroup
-	for i, a := range acks {
+	for i, answer := range r.pipe.EvalEach(ctx, targets...) {
+		a := acks[i]
 		end := func(removed int64, err error) {
 			if err == nil {
 				err = fence(removed)
@@ -34,17 +34,10 @@ func (r *Redis) Acks(ctx context.Context, acks []Ack) []Outcome[int] {
 			}
 			out[i].Value = int(removed)
 		}
-		switch {
-		case err != nil:
-			end(0, err)
-		case answers[i].Err != nil:
-			end(0, answers[i].Err)
-		default:
-			if removed, usual := answers[i].Value.(int64); usual {
-				end(removed, nil)
-			} else {
-				firsts.Go(func() { end(r.ackFirst(ctx, a)) })
-			}
+		if removed, usual := answer.Value.(int64); usual || answer.Err != nil {
+			end(removed, answer.Err)
+		} else {
+			firsts.Go(func() { end(r.ackFirst(ctx, a)) })
 		}
 	}
 	firsts.Wait()

@@ -50,13 +50,9 @@ func (r *Redis) ReadChannels(ctx context.Context, reads []ChannelRead) []Outcome
 		targets[i] = r.reading(c, decimal(c.After))
 	}
 	out := make([]Outcome[Page], len(reads))
-	answers, err := r.pipe.EvalEach(ctx, targets...)
-	for i, c := range reads {
-		o := &out[i]
-		if o.Err = err; err == nil {
-			o.Value, o.Err = r.readOn(ctx, c, answers[i])
-		}
-		if o.Err != nil {
+	for i, answer := range r.pipe.EvalEach(ctx, targets...) {
+		c, o := reads[i], &out[i]
+		if o.Value, o.Err = r.readOn(ctx, c, answer); o.Err != nil {
 			*o = Outcome[Page]{Err: fmt.Errorf("read channel %s: %w", c.Channel, o.Err)}
 		}
 	}
@@ -85,11 +81,7 @@ func (r *Redis) readOn(ctx context.Context, c ChannelRead, first redispipe.Answe
 // that this one was left out. at is the score up to which it looked.
 func (r *Redis) settle(ctx context.Context, c ChannelRead, after string, a redispipe.Answer) (page Page, at string, err error) {
 	for a.Err == nil && a.Value == "" {
-		answers, err := r.pipe.EvalEach(ctx, r.reading(c, after))
-		if err != nil {
-			return Page{}, "", err
-		}
-		a = answers[0]
+		a = r.pipe.EvalEach(ctx, r.reading(c, after))[0]
 	}
 	if a.Err != nil {
 		return Page{}, "", a.Err

@@ -13,17 +13,11 @@ import (
 // acknowledgement, the same one repeated for instance, and by Bind, which says so.
 func (r *Redis) ackFirst(ctx context.Context, a Ack) (removed int64, err error) {
 	record, firsts := r.keys.record(a.Client), r.keys.firsts(a.Client)
-	answers, err := r.pipe.EvalEach(ctx, r.acknowledgement(a, append(r.clientKeys(a.Client), firsts)))
-	if err == nil {
-		err = answers[0].Err
+	answer := r.pipe.EvalEach(ctx, r.acknowledgement(a, append(r.clientKeys(a.Client), firsts)))[0]
+	if n, refused := answer.Value.(int64); refused || answer.Err != nil {
+		return n, answer.Err
 	}
-	if err != nil {
-		return 0, err
-	}
-	if n, refused := answers[0].Value.(int64); refused {
-		return n, nil
-	}
-	acked, err := array(answers[0].Value)
+	acked, err := array(answer.Value)
 	if err != nil {
 		return 0, err
 	}
@@ -61,9 +55,10 @@ func (r *Redis) withdrawOthers(ctx context.Context, user, client string, groups 
 			targets = append(targets, redispipe.Target{Group: r.withdraw, Keys: keys, Args: []any{group}})
 		}
 	}
-	answers, err := r.pipe.EvalEach(ctx, targets...)
-	for i := 0; err == nil && i < len(answers); i++ {
-		err = answers[i].Err
+	for _, answer := range r.pipe.EvalEach(ctx, targets...) {
+		if answer.Err != nil {
+			return answer.Err
+		}
 	}
-	return err
+	return nil
 }

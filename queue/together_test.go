@@ -71,7 +71,10 @@ func TestRedisMuchTogether(t *testing.T) {
 		})
 	}
 	left := 0
-	for _, a := range must(r.pipe.EvalEach(t.Context(), targets...))(t) {
+	for _, a := range r.pipe.EvalEach(t.Context(), targets...) {
+		if a.Err != nil {
+			t.Fatal(a.Err)
+		}
 		if a.Value == "" {
 			left++
 		}

@@ -33,14 +33,10 @@ func (r *Redis) ChangePresence(ctx context.Context, server string, list []Roster
 		keys := []string{r.keys.roster(c.Channel, server), r.keys.watchers(c.Channel)}
 		targets, at = append(targets, redispipe.Target{Group: &changes, Keys: keys, Args: []any{join, leave}}), append(at, i)
 	}
-	answers, err := r.pipe.EvalEach(ctx, targets...)
-	for k, i := range at {
-		failed := err
+	for k, answer := range r.pipe.EvalEach(ctx, targets...) {
+		i, failed := at[k], answer.Err
 		if failed == nil {
-			failed = answers[k].Err
-		}
-		if failed == nil {
-			out[i].PresenceChanged, failed = parseChanged(answers[k].Value, len(list[i].Join))
+			out[i].PresenceChanged, failed = parseChanged(answer.Value, len(list[i].Join))
 		}
 		if failed != nil {
 			out[i].Err = fmt.Errorf("presence of channel %s: %w", list[i].Channel, failed)

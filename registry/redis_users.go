@@ -25,14 +25,10 @@ func (r *Redis) BindUsers(ctx context.Context, list []UserBinding) []error {
 			Group: r.bindUsers, Keys: []string{r.keys.user(b.User)}, Args: []any{b.Client, b.Server, strconv.FormatInt(b.Generation, 10)},
 		}
 	}
-	answers, err := r.pipe.EvalEach(ctx, targets...)
 	errs := make([]error, len(list))
-	for i, b := range list {
-		failed := err
-		if failed == nil {
-			failed = answers[i].Err
-		}
-		if failed == nil && answers[i].Value != int64(1) {
+	for i, answer := range r.pipe.EvalEach(ctx, targets...) {
+		b, failed := list[i], answer.Err
+		if failed == nil && answer.Value != int64(1) {
 			failed = ErrTooManyClients
 		}
 		if failed != nil {

@@ -132,8 +132,8 @@ func oneOfBatch(text []byte) (m batched, rest []byte, ok bool) {
 		return m, rest, true
 	}
 	text = trimLeft(text)
-	n := objectEnd(text)
-	if n == 0 || !json.Valid(text[:n]) {
+	n, _, ok := wire.ScanValue(text)
+	if !ok || text[0] != '{' {
 		return m, nil, false
 	}
 	return longPush(text[:n]), text[n:], true
@@ -161,30 +161,6 @@ func (n *names) UnmarshalJSON(text []byte) error {
 		}
 	}
 	return json.Unmarshal(text, (*[]string)(n))
-}
-
-// objectEnd is the length of the object that text begins with, 0 where there is none.
-func objectEnd(text []byte) int {
-	if len(text) == 0 || text[0] != '{' {
-		return 0
-	}
-	depth, quoted := 0, false
-	for i := 0; i < len(text); i++ {
-		switch c := text[i]; {
-		case quoted && c == '\\':
-			i++
-		case c == '"':
-			quoted = !quoted
-		case quoted:
-		case c == '{':
-			depth++
-		case c == '}':
-			if depth--; depth == 0 {
-				return i + 1
-			}
-		}
-	}
-	return 0
 }
 
 // trimLeft takes white space (RFC 8259 §2) away.

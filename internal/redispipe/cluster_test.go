@@ -120,7 +120,7 @@ func TestOneMasterIsGone(t *testing.T) {
 	// A Redis error comes first: it must not hide the connection's.
 	calls.later(4, func() { _ = p.Do(t.Context(), redis.NewStatusCmd(t.Context(), "hget", keys[0], "x")) })
 	p.mu.Lock()
-	p.waiting[0], p.waiting[3] = p.waiting[3], p.waiting[0]
+	p.plain.waiting[0], p.plain.waiting[3] = p.plain.waiting[3], p.plain.waiting[0]
 	p.mu.Unlock()
 	g.release <- struct{}{}
 	g.one()

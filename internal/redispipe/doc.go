@@ -1,6 +1,7 @@
 // Package redispipe sends Redis commands and scripts of many goroutines in shared
-// round trips: while one pipeline is in flight the next one gathers. A caller
-// blocks until its own command has been answered.
+// round trips: those who call at the same time go together, and while as many pipelines
+// are in flight as may be the next one gathers. A caller blocks until its own command has
+// been answered.
 //
 // A [Group] is a script that works through many targets: those of concurrent calls are one
 // run. In a Cluster each is a run of its own.

@@ -16,13 +16,6 @@ var ErrNotReplicated = errors.New("redispipe: not confirmed by a replica in time
 // node is one Redis server: all of a single one or of Sentinel's, one of a Cluster.
 type node interface{ Pipeline() redis.Pipeliner }
 
-// lane is what goes to one node and ends in a WAIT there. Such round trips have slots of
-// their own: a replica that is away holds up neither other calls nor other nodes.
-type lane struct {
-	waiting  []*call
-	inFlight int
-}
-
 // sendDurable has targets sent to the nodes that they are on.
 func (p *Pipe) sendDurable(ctx context.Context, calls []*call) {
 	nodes := make(map[node][]*call, 1)
@@ -56,36 +49,11 @@ func (p *Pipe) enqueueDurable(to node, calls ...*call) {
 	defer p.mu.Unlock()
 	l := p.durable[to]
 	if l == nil {
-		l = &lane{}
+		l = &lane{to: to}
 		p.durable[to] = l
 	}
-	l.waiting = append(l.waiting, calls...)
-	if l.inFlight < p.opts.MaxInFlight {
-		l.inFlight++
-		go p.drainDurable(to, l)
-	}
-}
-
-// drainDurable runs round trips until nothing waits; then the lane goes, since nodes come
-// and go, too.
-func (p *Pipe) drainDurable(to node, l *lane) {
-	for {
-		p.mu.Lock()
-		n := min(len(l.waiting), p.opts.MaxBatch)
-		if n == 0 {
-			l.waiting = nil
-			if l.inFlight--; l.inFlight == 0 {
-				delete(p.durable, to)
-			}
-			p.mu.Unlock()
-			return
-		}
-		batch := l.waiting[:n:n]
-		l.waiting = l.waiting[n:]
-		p.mu.Unlock()
-		if batch = wanted(batch); len(batch) > 0 {
-			p.durableTrip(to, batch)
-		}
+	if l.join(calls, p.opts.MaxInFlight) {
+		go p.drain(l)
 	}
 }
 

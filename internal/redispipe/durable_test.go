@@ -23,11 +23,8 @@ return counts`
 // durably runs a group's script for one key, and waits for a replica.
 func durably(t *testing.T, p *Pipe, g *Group, key string) (any, error) {
 	t.Helper()
-	answers, err := p.EvalEach(t.Context(), Target{Group: g, Keys: []string{key}})
-	if err != nil {
-		return nil, err
-	}
-	return answers[0].Value, answers[0].Err
+	answer := p.EvalEach(t.Context(), Target{Group: g, Keys: []string{key}})[0]
+	return answer.Value, answer.Err
 }
 
 // durable is a group of calls that wait for a replica.

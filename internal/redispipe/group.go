@@ -45,10 +45,11 @@ type Answer struct {
 }
 
 // EvalEach runs the scripts of all targets, in no particular order, and returns when each has its answer. When ctx ends
-// first it returns ctx's error; targets that were not sent by then never are, others may still be executed.
-func (p *Pipe) EvalEach(ctx context.Context, targets ...Target) ([]Answer, error) {
+// first that is ctx's error for all; targets that were not sent by then never are, others may still be executed.
+func (p *Pipe) EvalEach(ctx context.Context, targets ...Target) []Answer {
+	answers := make([]Answer, len(targets))
 	if err := ctx.Err(); err != nil || len(targets) == 0 {
-		return nil, err
+		return fail(answers, err)
 	}
 	own := &struct {
 		ticket
@@ -66,16 +67,15 @@ func (p *Pipe) EvalEach(ctx context.Context, targets ...Target) ([]Answer, error
 			batch = append(batch, c)
 		}
 	}
-	if len(batch) > 0 {
-		p.enqueue(batch...)
-	}
 	if len(durable) > 0 {
 		p.sendDurable(ctx, durable)
 	}
-	if err := own.wait(ctx); err != nil {
-		return nil, err
+	if len(batch) > 0 { // last: it may take a round trip
+		p.enqueue(ctx, batch...)
 	}
-	answers := make([]Answer, len(targets))
+	if err := own.wait(ctx); err != nil {
+		return fail(answers, err)
+	}
 	for i := range own.calls {
 		c := &own.calls[i]
 		answers[i] = Answer{c.value, c.err}
@@ -83,7 +83,15 @@ func (p *Pipe) EvalEach(ctx context.Context, targets ...Target) ([]Answer, error
 			answers[i].Err = c.unconfirmed
 		}
 	}
-	return answers, nil
+	return answers
+}
+
+// fail gives each answer the same error.
+func fail(answers []Answer, err error) []Answer {
+	for i := range answers {
+		answers[i].Err = err
+	}
+	return answers
 }
 
 // command is what is sent for one call, or for several targets of a group.

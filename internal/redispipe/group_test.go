@@ -43,11 +43,7 @@ func TestGroupsGather(t *testing.T) {
 	}
 	want := []int64{1001, 1002, 2004, 0, 3009, 1006, 2013}
 	calls.later(len(targets)+1, func() {
-		answers, err := p.EvalEach(t.Context(), append(targets, to(sum, 8, pre+"list"))...)
-		if err != nil {
-			t.Error(err)
-			return
-		}
+		answers := p.EvalEach(t.Context(), append(targets, to(sum, 8, pre+"list"))...)
 		for i, n := range append(want, 0) {
 			if n == 0 {
 				if err := answers[i].Err; err == nil || !strings.HasPrefix(err.Error(), "WRONGTYPE") || connectionError(err) != nil {
@@ -85,7 +81,7 @@ func TestGroupsOfManyCallers(t *testing.T) {
 			if i%10 > 0 {
 				ctx = t.Context()
 			}
-			if _, err := p.EvalEach(ctx, to(sum, 0, key)); (err != nil) != (i%10 == 0) {
+			if err := p.EvalEach(ctx, to(sum, 0, key))[0].Err; (err != nil) != (i%10 == 0) {
 				t.Error(i, err)
 			}
 		})
@@ -94,7 +90,7 @@ func TestGroupsOfManyCallers(t *testing.T) {
 	for left := 1; left > 0; { // they have seen it
 		left = 0
 		p.mu.Lock()
-		for i, c := range p.waiting {
+		for i, c := range p.plain.waiting {
 			if i%10 == 0 && !c.gone.Load() {
 				left++
 			}
@@ -120,11 +116,7 @@ func TestGroupsFail(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			p, g := New(single.Client(t), Options{}), &Group{Script: script(t, c.source)}
-			answers, err := p.EvalEach(t.Context(), to(g, 1, "a"), to(g, 1, "b"))
-			if err != nil || len(answers) != 2 {
-				t.Fatal(answers, err)
-			}
-			for _, a := range answers {
+			for _, a := range p.EvalEach(t.Context(), to(g, 1, "a"), to(g, 1, "b")) {
 				if a.Err == nil || !strings.Contains(a.Err.Error(), c.want) {
 					t.Errorf("%v, want %s", a.Err, c.want)
 				}
@@ -134,8 +126,14 @@ func TestGroupsFail(t *testing.T) {
 	p := New(single.Client(t), Options{})
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := p.EvalEach(ctx, to(add(t), 1, "a")); !errors.Is(err, context.Canceled) {
-		t.Errorf("%v, want the context's error", err)
+	answers := p.EvalEach(ctx, to(add(t), 1, "a"), to(add(t), 1, "b"))
+	for _, a := range answers {
+		if !errors.Is(a.Err, context.Canceled) {
+			t.Errorf("%v, want the context's error", a.Err)
+		}
+	}
+	if len(answers) != 2 {
+		t.Error(len(answers), "answers for two targets")
 	}
 }
 
@@ -149,11 +147,7 @@ func TestGroupsInACluster(t *testing.T) {
 		for i := range targets {
 			targets[i] = to(sum, i, fmt.Sprint(pre, i))
 		}
-		answers, err := p.EvalEach(t.Context(), targets...)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for i, a := range answers {
+		for i, a := range p.EvalEach(t.Context(), targets...) {
 			if a.Value != int64(1000+i) || errors.Is(a.Err, ErrNotReplicated) != wait || a.Err != nil && !wait {
 				t.Errorf("target %d: %v, %v; want %d", i, a.Value, a.Err, 1000+i)
 			}

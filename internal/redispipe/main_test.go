@@ -103,7 +103,7 @@ func (c *caller) later(queued int, call func()) {
 	c.Go(call)
 	for n := -1; n != queued; {
 		c.pipe.mu.Lock()
-		n = len(c.pipe.waiting)
+		n = len(c.pipe.plain.waiting)
 		c.pipe.mu.Unlock()
 		runtime.Gosched()
 	}

@@ -16,9 +16,8 @@ type Options struct {
 	Timeout time.Duration
 	// MaxBatch is the most commands in one round trip. Zero means 512.
 	MaxBatch int
-	// MaxInFlight is how many round trips may be under way at once: one keeps
-	// batches deepest, a second keeps one slow reply from holding everybody up.
-	// Zero means 2.
+	// MaxInFlight is how many round trips may be under way at once: with few, what came a moment too
+	// late for one waits for the end of it; with many the batches are smaller. Zero means 8.
 	// Durable calls have as many for themselves, per node of a Cluster.
 	MaxInFlight int
 	// MaxGroup is the most targets that one run of a Group's script works through: others wait for Redis
@@ -40,10 +39,9 @@ type Pipe struct {
 	client redis.UniversalClient
 	opts   Options
 
-	mu       sync.Mutex // guards the fields below
-	waiting  []*call
-	inFlight int
-	durable  map[node]*lane // those with something to do
+	mu      sync.Mutex // guards the lanes
+	plain   lane
+	durable map[node]*lane // those with something to do
 }
 
 // New returns a Pipe over client. The client must not retry by itself (MaxRetries
@@ -51,7 +49,7 @@ type Pipe struct {
 func New(client redis.UniversalClient, opts Options) *Pipe {
 	opts.Timeout = cmp.Or(opts.Timeout, 3*time.Second)
 	opts.MaxBatch = cmp.Or(opts.MaxBatch, 512)
-	opts.MaxInFlight = cmp.Or(opts.MaxInFlight, 2)
+	opts.MaxInFlight = cmp.Or(opts.MaxInFlight, 8)
 	opts.MaxGroup = cmp.Or(opts.MaxGroup, 64)
 	if _, ok := client.(*redis.ClusterClient); ok {
 		opts.MaxGroup = 1
@@ -86,44 +84,24 @@ func (p *Pipe) alone(ctx context.Context, cmd redis.Cmder, script *Script) error
 	}{call: call{cmd: cmd, script: script}}
 	c.ticket.expect(1)
 	c.call.ticket = &c.ticket
-	p.enqueue(&c.call)
+	p.enqueue(ctx, &c.call)
 	if err := c.wait(ctx); err != nil {
 		return err
 	}
 	return c.err
 }
 
-// enqueue has calls sent with the next round trips, those of one caller together.
-func (p *Pipe) enqueue(calls ...*call) {
+// enqueue has calls sent with the next round trips, those of one caller together. It may run one before it returns if the
+// caller has to wait in any case, which he has when ctx never ends.
+func (p *Pipe) enqueue(ctx context.Context, calls ...*call) {
 	p.mu.Lock()
-	p.waiting = append(p.waiting, calls...)
-	start := p.inFlight < p.opts.MaxInFlight
-	if start {
-		p.inFlight++
-	}
+	start := p.plain.join(calls, p.opts.MaxInFlight)
 	p.mu.Unlock()
-	if start {
-		go p.drain()
-	}
-}
-
-// drain runs round trips until nothing waits.
-func (p *Pipe) drain() {
-	for {
-		p.mu.Lock()
-		n := min(len(p.waiting), p.opts.MaxBatch)
-		if n == 0 {
-			p.waiting = nil
-			p.inFlight--
-			p.mu.Unlock()
-			return
-		}
-		batch := p.waiting[:n:n]
-		p.waiting = p.waiting[n:]
-		p.mu.Unlock()
-		if batch = wanted(batch); len(batch) > 0 {
-			p.roundTrip(batch)
-		}
+	switch {
+	case start && ctx.Done() == nil:
+		p.lead(&p.plain)
+	case start:
+		go p.drain(&p.plain)
 	}
 }
 

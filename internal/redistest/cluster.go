@@ -115,7 +115,7 @@ func (c *Cluster) join(ctx context.Context) error {
 		}
 		commands = append(commands, c.meet())
 		for _, args := range commands {
-			if err := s.do(ctx, args...).Err(); err != nil {
+			if err := s.Do(ctx, args...).Err(); err != nil {
 				return fmt.Errorf("%v on %s: %w", args, s.Addr, err)
 			}
 		}
@@ -143,11 +143,11 @@ func (c *Cluster) meet() []any {
 // nodes know it: only then may a master fail.
 func (c *Cluster) replicate(ctx context.Context) error {
 	for i, s := range c.Replicas {
-		id, err := c.Masters[i].do(ctx, "cluster", "myid").Text()
+		id, err := c.Masters[i].Do(ctx, "cluster", "myid").Text()
 		if err != nil {
 			return err
 		}
-		if err := s.do(ctx, "cluster", "replicate", id).Err(); err != nil {
+		if err := s.Do(ctx, "cluster", "replicate", id).Err(); err != nil {
 			return fmt.Errorf("%s replicates %s: %w", s.Addr, c.Masters[i].Addr, err)
 		}
 	}
@@ -163,7 +163,7 @@ func (c *Cluster) replicate(ctx context.Context) error {
 	}
 	for _, s := range c.Nodes() {
 		if err := until(ctx, s.Addr+" does not know all replicas", func() bool {
-			nodes, err := s.do(ctx, "cluster", "nodes").Text()
+			nodes, err := s.Do(ctx, "cluster", "nodes").Text()
 			return err == nil && strings.Count(nodes, "slave ") == len(c.Replicas)
 		}); err != nil {
 			return err

@@ -12,7 +12,7 @@ func StartReplica(tb testing.TB, master *Server, extra ...string) *Server {
 	tb.Helper()
 	ctx, cancel := context.WithTimeout(tb.Context(), patience)
 	defer cancel()
-	if err := master.do(ctx, "config", "set", "repl-diskless-sync-delay", "0").Err(); err != nil {
+	if err := master.Do(ctx, "config", "set", "repl-diskless-sync-delay", "0").Err(); err != nil {
 		tb.Fatal(err)
 	}
 	s := Start(tb, append([]string{"--replicaof", hostPort(master.Addr)}, extra...)...)

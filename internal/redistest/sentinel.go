@@ -2,7 +2,6 @@ package redistest
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -105,7 +104,7 @@ sentinel parallel-syncs %[3]s 1
 		return nil, err
 	}
 	node := &Server{
-		Addr: fmt.Sprintf("127.0.0.1:%d", port), args: []string{conf, "--sentinel"},
+		Addr: fmt.Sprintf("127.0.0.1:%d", port), args: []string{conf, "--sentinel"}, dir: dir,
 		ready: "+monitor master " + masterName,
 	}
 	return node, node.Restart()
@@ -124,13 +123,7 @@ func (s *Sentinel) agree(ctx context.Context) bool {
 
 // Master is the server that a majority of the Sentinels has in this role, dead or alive.
 func (s *Sentinel) Master(ctx context.Context) (*Server, error) {
-	votes := map[string]int{}
-	for _, node := range s.Sentinels {
-		addr, err := node.do(ctx, "sentinel", "get-master-addr-by-name", masterName).StringSlice()
-		if err == nil {
-			votes[strings.Join(addr, ":")]++
-		}
-	}
+	votes := s.votes(ctx)
 	for _, node := range s.nodes {
 		if votes[node.Addr] >= quorum {
 			return node, nil
@@ -139,27 +132,43 @@ func (s *Sentinel) Master(ctx context.Context) (*Server, error) {
 	return nil, fmt.Errorf("the Sentinels do not agree who is master: %v", votes)
 }
 
+// votes is how many Sentinels name each address as the master's.
+func (s *Sentinel) votes(ctx context.Context) map[string]int {
+	votes := map[string]int{}
+	for _, node := range s.Sentinels {
+		addr, err := node.Do(ctx, "sentinel", "get-master-addr-by-name", masterName).StringSlice()
+		if err == nil {
+			votes[strings.Join(addr, ":")]++
+		}
+	}
+	return votes
+}
+
 // Replica is the other one.
 func (s *Sentinel) Replica(ctx context.Context) (*Server, error) {
 	master, err := s.Master(ctx)
-	for _, node := range s.nodes {
-		if err == nil && node != master {
-			return node, nil
-		}
+	if err != nil {
+		return nil, err
 	}
-	return nil, err
+	return s.other(master), nil
 }
 
-// Rejoin starts the one that was killed again, as the replica of the other one, and waits
-// until it is in step. A master that just restarts would be taken for one by itself
-// until the Sentinels find the time to tell it otherwise.
+func (s *Sentinel) other(than *Server) *Server {
+	if s.nodes[0] == than {
+		return s.nodes[1]
+	}
+	return s.nodes[0]
+}
+
+// Rejoin waits until all Sentinels name the other one as master (a client may hear of it from the first of them), starts
+// the one that was killed again, as its replica, and waits until it is in step. A master that just restarts would be
+// taken for one by itself until the Sentinels find the time to tell it otherwise.
 func (s *Sentinel) Rejoin(ctx context.Context, dead *Server) error {
-	master, err := s.Master(ctx)
-	switch {
-	case err != nil:
+	master := s.other(dead)
+	if err := until(ctx, "the Sentinels did not all put "+master.Addr+" in place", func() bool {
+		return s.votes(ctx)[master.Addr] == sentinels
+	}); err != nil {
 		return err
-	case master == dead:
-		return errors.New("the Sentinels have not put another master in place yet")
 	}
 	if len(dead.args) > 1 && dead.args[len(dead.args)-2] == "--replicaof" {
 		dead.args = dead.args[:len(dead.args)-2]

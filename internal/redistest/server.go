@@ -13,6 +13,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -20,12 +21,16 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
+// logFile has what a server wrote over all its lives, for who asks why a test failed.
+const logFile = "redis.log"
+
 // Server is one running redis-server.
 type Server struct {
 	Addr  string // 127.0.0.1:port
 	cmd   *exec.Cmd
 	args  []string
 	env   []string      // beside our own
+	dir   string        // what it logs goes to logFile there
 	ready string        // what it logs when it is up
 	exit  chan struct{} // closed when the process ended
 }
@@ -52,7 +57,7 @@ func launch(dir string, env, extra []string) (*Server, error) {
 		if port, err = freePort(); err != nil {
 			return nil, err
 		}
-		s := &Server{Addr: fmt.Sprintf("127.0.0.1:%d", port), env: env, ready: "Ready to accept connections"}
+		s := &Server{Addr: fmt.Sprintf("127.0.0.1:%d", port), env: env, dir: dir, ready: "Ready to accept connections"}
 		s.args = append([]string{
 			"--port", fmt.Sprint(port), "--bind", "127.0.0.1", "--dir", dir,
 			"--save", "", "--appendonly", "no", "--daemonize", "no",
@@ -77,24 +82,30 @@ func (s *Server) Restart() error {
 		return err
 	}
 	cmd.Stderr = cmd.Stdout
+	file, err := os.OpenFile(filepath.Join(s.dir, logFile), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
 	if err := cmd.Start(); err != nil {
+		_ = file.Close()
 		return fmt.Errorf("start redis-server (Debian package redis-server): %w", err)
 	}
-	lines := bufio.NewScanner(out)
 	var log strings.Builder
+	logged := io.TeeReader(out, file)
+	lines := bufio.NewScanner(io.TeeReader(logged, &log))
 	for lines.Scan() {
-		fmt.Fprintln(&log, lines.Text())
 		if strings.Contains(lines.Text(), s.ready) {
 			s.cmd, s.exit = cmd, make(chan struct{})
 			go func(exit chan struct{}) {
-				_, _ = io.Copy(io.Discard, out)
+				_, _ = io.Copy(io.Discard, logged)
 				_ = cmd.Wait()
+				_ = file.Close()
 				close(exit)
 			}(s.exit)
 			return nil
 		}
 	}
-	return errors.Join(fmt.Errorf("redis-server on %s did not start:\n%s", s.Addr, &log), cmd.Wait())
+	return errors.Join(fmt.Errorf("redis-server on %s did not start:\n%s", s.Addr, &log), cmd.Wait(), file.Close())
 }
 
 // Kill ends the process with SIGKILL and waits for its end. Killing twice is harmless.
@@ -116,8 +127,8 @@ func (s *Server) Client(tb testing.TB) *redis.Client {
 	return c
 }
 
-// do runs one command on a connection of its own.
-func (s *Server) do(ctx context.Context, command ...any) *redis.Cmd {
+// Do runs one command on a connection of its own.
+func (s *Server) Do(ctx context.Context, command ...any) *redis.Cmd {
 	node := redis.NewClient(&redis.Options{Addr: s.Addr, MaxRetries: -1, ContextTimeoutEnabled: true})
 	defer node.Close()
 	return node.Do(ctx, command...)
@@ -125,7 +136,7 @@ func (s *Server) do(ctx context.Context, command ...any) *redis.Cmd {
 
 // field is one value of INFO or CLUSTER INFO, "" while the server does not answer.
 func (s *Server) field(ctx context.Context, name string, command ...any) string {
-	text, err := s.do(ctx, command...).Text()
+	text, err := s.Do(ctx, command...).Text()
 	if err != nil {
 		return ""
 	}

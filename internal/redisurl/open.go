@@ -14,7 +14,7 @@ import (
 
 const (
 	timeout  = 2 * time.Second // of dialling, of one read and of one write, unless the URL sets it
-	poolSize = 16              // per node; callers share round trips, so few are busy at once
+	poolSize = 32              // per node: a redispipe.Pipe has eight round trips under way and eight durable ones at most
 
 	// relook is how old a Cluster client's view of who holds which slot gets. A master that
 	// died answers nobody with the address of its successor, so without a look the client
