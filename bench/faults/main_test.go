@@ -1,7 +1,9 @@
 package main
 
 import (
+	"io/fs"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -58,17 +60,18 @@ func named(t *testing.T, name string) scenario {
 	return scenario{}
 }
 
-// showLogs prints the ends of the logs of a scenario.
+// showLogs prints the ends of the logs of a scenario, those of Redis among them.
 func showLogs(t *testing.T, dir string) {
 	t.Helper()
-	files, err := os.ReadDir(dir)
+	err := fs.WalkDir(os.DirFS(dir), ".", func(name string, _ fs.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(name, ".log") {
+			return err
+		}
+		text, err := os.ReadFile(filepath.Join(dir, name))
+		t.Logf("%s:\n%s", name, text[max(0, len(text)-4000):])
+		return err
+	})
 	if err != nil {
 		t.Log(err)
-	}
-	for _, f := range files {
-		text, err := os.ReadFile(dir + "/" + f.Name())
-		if err == nil && strings.HasSuffix(f.Name(), ".log") {
-			t.Logf("%s:\n%s", f.Name(), text[max(0, len(text)-4000):])
-		}
 	}
 }

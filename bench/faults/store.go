@@ -114,29 +114,30 @@ func (s *store) pair(ctx context.Context, which int) (p pair, err error) {
 // does not take. A replica that is merely stopped would not do: on its return it would find in its socket
 // all that the master had sent.
 func (p pair) detach(ctx context.Context) error {
-	node := redis.NewClient(&redis.Options{Addr: p.heir.Addr, MaxRetries: -1})
-	defer node.Close()
-	if err := node.ConfigSet(ctx, "masterauth", "wrong").Err(); err != nil {
+	if err := p.heir.Do(ctx, "config", "set", "masterauth", "wrong").Err(); err != nil {
 		return err
 	}
-	return node.Do(ctx, "client", "kill", "type", "master").Err()
+	return p.heir.Do(ctx, "client", "kill", "type", "master").Err()
 }
 
-// succeed waits until the heir is master, and starts the dead one again as its replica.
+// succeed waits until the heir is master, and starts the dead one again as its replica. The heir
+// gives up the password of detach: should it become a replica again, as when the machine
+// stalls for the second after which Sentinels replace a master, it must find its master.
 func (s *store) succeed(ctx context.Context, p pair) error {
 	if err := retry(ctx, func() error { return isMaster(ctx, p.heir) }); err != nil {
+		return err
+	}
+	if err := p.heir.Do(ctx, "config", "set", "masterauth", "").Err(); err != nil {
 		return err
 	}
 	if s.sentinel == nil {
 		return p.master.Restart()
 	}
-	return retry(ctx, func() error { return s.sentinel.Rejoin(ctx, p.master) })
+	return s.sentinel.Rejoin(ctx, p.master)
 }
 
 func isMaster(ctx context.Context, s *redistest.Server) error {
-	node := redis.NewClient(&redis.Options{Addr: s.Addr, MaxRetries: -1})
-	defer node.Close()
-	answer, err := node.Do(ctx, "role").Slice()
+	answer, err := s.Do(ctx, "role").Slice()
 	if err == nil && (len(answer) == 0 || answer[0] != "master") {
 		err = fmt.Errorf("%s is no master yet", s.Addr)
 	}

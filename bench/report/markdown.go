@@ -18,6 +18,9 @@ func markdown(w io.Writer, r Run, plots map[string][]plot, million string) {
 	if r.Quick {
 		p("%s\n", quickNote)
 	}
+	if len(r.Stolen) > 0 {
+		p("The machine's host took %s %% of its processors meanwhile, round by round: the more, the dearer everything is.\n", r.stolen())
+	}
 	p("%s\n", method)
 	p("## Targets\n")
 	var rows [][]string
@@ -46,6 +49,15 @@ func markdown(w io.Writer, r Run, plots map[string][]plot, million string) {
 	}
 	invalid(w, r)
 	configured(w, r)
+}
+
+// stolen is what the host took in each round.
+func (r Run) stolen() string {
+	var all []string
+	for _, percent := range r.Stolen {
+		all = append(all, fmt.Sprintf("%.1f", percent))
+	}
+	return strings.Join(all, ", ")
 }
 
 const method = "Each figure is the median over the rounds, with [least – most]. In a round every system is measured in turn, started anew each time, " +

@@ -19,7 +19,7 @@ var update = flag.Bool("update", false, "write the golden files anew")
 func sample() Run {
 	r := Run{
 		Commit: "0123456789ab", Machine: "2 × a processor, 24 GiB, Linux 6", Go: "go1.26", Redis: "7.0.15",
-		Date: "2026-11-21T11:30:00Z", Took: 24*time.Minute + 3*time.Second, Rounds: 3,
+		Date: "2026-11-21T11:30:00Z", Took: 24*time.Minute + 3*time.Second, Rounds: 3, Stolen: []float64{0.31, 22.64, 4},
 		Invalid: []string{
 			"mosquitto: not measured: it is not installed",
 			"herd, centrifuge, round 2: 3 deliveries were lost, repeated, changed or out of order: x | y\nz",

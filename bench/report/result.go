@@ -21,6 +21,7 @@ type Run struct {
 	Took     time.Duration     `json:"took_ns"`
 	Rounds   int               `json:"rounds"`
 	Quick    bool              `json:"quick"`
+	Stolen   []float64         `json:"stolen_percent,omitempty"` // by round: what the host took of the processors
 	Results  []Result          `json:"results"`
 	Invalid  []string          `json:"invalid,omitempty"`  // measurements that did not count, and why
 	Versions map[string]string `json:"versions,omitempty"` // by system

@@ -17,6 +17,9 @@
 // Every delivery is checked. A measurement with a message lost, repeated, changed or out of order does not count, and the
 // report names it.
 //
+// The processors may be those of a host that runs others on them, too. What it takes (steal in /proc/stat) stands in the
+// report, round by round.
+//
 // How is pushed: "one at a time", the next when everybody has the last; "closed loop", each publisher when its
 // last was answered (and, the same bound for all, no further ahead of the subscribers than the scenario's window); "open
 // loop", at fixed moments, whatever the server does: a latency counts from the moment at which a message was to be sent.

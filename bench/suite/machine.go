@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"strings"
 
+	"github.com/prometheus/procfs"
 	"golang.org/x/sys/unix"
 
 	"switchboard/bench/report"
@@ -26,6 +27,36 @@ func describe(r *report.Run) {
 		}
 	}
 	r.Machine = fmt.Sprintf("%d × %s, %s, Linux %s", runtime.NumCPU(), processor(), memory(), kernel())
+}
+
+// processorTime is what the machine's processors have done since it started, in seconds.
+type processorTime struct {
+	stolen float64 // something here wanted to run, and the host ran something of its own
+	all    float64
+}
+
+// processors reads /proc/stat. Where there is none, nothing was stolen.
+func processors() processorTime {
+	proc, err := procfs.NewDefaultFS()
+	if err != nil {
+		return processorTime{}
+	}
+	stat, err := proc.Stat()
+	if err != nil {
+		return processorTime{}
+	}
+	cpu := stat.CPUTotal // Guest is in User, GuestNice in Nice
+	return processorTime{
+		cpu.Steal, cpu.User + cpu.Nice + cpu.System + cpu.Idle + cpu.Iowait + cpu.IRQ + cpu.SoftIRQ + cpu.Steal,
+	}
+}
+
+// stolenSince is a share of the time, in percent.
+func (p processorTime) stolenSince(before processorTime) float64 {
+	if p.all <= before.all {
+		return 0
+	}
+	return 100 * (p.stolen - before.stolen) / (p.all - before.all)
 }
 
 // output is what a command says in one line, "" when it fails.

@@ -27,6 +27,7 @@ type suite struct {
 	results map[key][]float64
 	order   []key // of results
 	invalid []string
+	stolen  []float64 // percent of the processors, by round
 	begun   time.Time
 	done    int // measurements
 }
@@ -75,7 +76,7 @@ func (s *suite) steps(round int) (all []step) {
 func (s *suite) run(ctx context.Context) error {
 	s.begun, s.absent, s.results = time.Now(), map[string]string{}, map[key][]float64{}
 	for round := range s.rounds {
-		steps := s.steps(round)
+		steps, before := s.steps(round), processors()
 		for _, st := range steps {
 			s.done++
 			if _, ok := s.absent[st.contender.name]; ok {
@@ -85,6 +86,7 @@ func (s *suite) run(ctx context.Context) error {
 				return err
 			}
 		}
+		s.stolen = append(s.stolen, processors().stolenSince(before))
 	}
 	return nil
 }
@@ -148,7 +150,7 @@ func (s *suite) openRate() float64 {
 // report is the outcome.
 func (s *suite) report() report.Run {
 	r := report.Run{
-		Date: s.begun.UTC().Format(time.RFC3339), Took: time.Since(s.begun), Rounds: s.rounds, Quick: s.quick, Invalid: s.invalid,
+		Date: s.begun.UTC().Format(time.RFC3339), Took: time.Since(s.begun), Rounds: s.rounds, Quick: s.quick, Invalid: s.invalid, Stolen: s.stolen,
 		Versions: map[string]string{}, Notes: map[string]string{},
 	}
 	describe(&r)

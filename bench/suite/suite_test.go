@@ -101,6 +101,9 @@ func TestScenarios(t *testing.T) {
 			for _, why := range r.Invalid {
 				t.Error(why)
 			}
+			if len(r.Stolen) != s.rounds {
+				t.Errorf("what the host took is told of %d rounds, and there were %d", len(r.Stolen), s.rounds)
+			}
 			sc := s.scenarios[0]
 			for _, name := range sc.systems {
 				for _, metric := range metrics {
@@ -289,5 +292,19 @@ func TestOptions(t *testing.T) {
 	}
 	if got := chosen(regexp.MustCompile("^idle$")); len(got) != 1 || got[0].id != "fanout-10k" {
 		t.Errorf("idle is measured with %v", got)
+	}
+}
+
+// TestProcessors: the share is that of all processors' time between two readings, and the machine has such a clock.
+func TestProcessors(t *testing.T) {
+	before, after := processorTime{stolen: 10, all: 1000}, processorTime{stolen: 35, all: 1100}
+	if got := after.stolenSince(before); got != 25 {
+		t.Errorf("%g %%, want 25", got)
+	}
+	if got := before.stolenSince(before); got != 0 {
+		t.Errorf("%g %% of no time", got)
+	}
+	if now := processors(); now.all <= 0 || now.stolen > now.all {
+		t.Errorf("the machine has %+v", now)
 	}
 }
