@@ -74,9 +74,7 @@ func (c *call) compare(d *call) int {
 func (w *world) park(ctx context.Context, c *call) (any, error) {
 	c.from = callerOutside()
 	c.goOn, c.answer = make(chan struct{}), make(chan result, 1)
-	if c.deadline, _ = ctx.Deadline(); !c.deadline.IsZero() && !time.Now().Before(c.deadline) {
-		return nil, context.DeadlineExceeded
-	}
+	c.deadline, _ = ctx.Deadline()
 	w.mu.Lock()
 	if w.over || c.node != nil && c.node.dead {
 		w.mu.Unlock()
@@ -84,7 +82,11 @@ func (w *world) park(ctx context.Context, c *call) (any, error) {
 	}
 	w.arrivals++
 	c.arrival = w.arrivals
-	w.calls = append(w.calls, c)
+	if !c.deadline.IsZero() && !time.Now().Before(c.deadline) {
+		w.late = append(w.late, c)
+	} else {
+		w.calls = append(w.calls, c)
+	}
 	w.mu.Unlock()
 	r := <-c.answer
 	return r.value, r.err

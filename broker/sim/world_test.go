@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"context"
 	"fmt"
 	"hash/fnv"
 	"math/rand/v2"
@@ -65,6 +66,7 @@ type world struct {
 
 	mu    sync.Mutex // guards the fields below, node.turns, node.starts and node.dead
 	calls []*call
+	late  []*call // asked for when the caller's time was over
 	hops  []hop
 	over  bool
 }
@@ -186,10 +188,15 @@ func (w *world) hash() uint64 {
 
 // settle lets everything go on that needs no decision. Workers start one by one, in the order in which
 // they were asked for, and each at a time of its own: who comes first to a client's turn, or to the end of his
-// patience, must not be the scheduler's choice.
+// patience, must not be the scheduler's choice. Nor must it be who tells first that his time is over, of those
+// who waited for each other.
 func (w *world) settle() {
 	for {
 		synctest.Wait()
+		if c := w.nextLate(); c != nil {
+			c.answer <- result{nil, context.DeadlineExceeded}
+			continue
+		}
 		start := w.nextStart()
 		if start == nil {
 			return
@@ -197,6 +204,17 @@ func (w *world) settle() {
 		time.Sleep(time.Nanosecond)
 		go start()
 	}
+}
+
+func (w *world) nextLate() *call {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(w.late) == 0 {
+		return nil
+	}
+	c := slices.MinFunc(w.late, (*call).compare)
+	w.late = slices.DeleteFunc(w.late, func(d *call) bool { return d == c })
+	return c
 }
 
 func (w *world) nextStart() func() {
@@ -267,8 +285,8 @@ func (w *world) end() {
 	w.flushNews()
 	w.mu.Lock()
 	w.over = true
-	calls := w.calls
-	w.calls = nil
+	calls := slices.Concat(w.calls, w.late)
+	w.calls, w.late = nil, nil
 	w.mu.Unlock()
 	for _, c := range calls {
 		for c.stage == between {
