@@ -1,6 +1,11 @@
 package session
 
-import "context"
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+)
 
 const (
 	// maxUnsure bounds the binds that broke off and are remembered.
@@ -11,6 +16,10 @@ const (
 
 // attempt is a bind: server is this one's id at the time.
 type attempt struct{ client, server string }
+
+func (a attempt) compare(b attempt) int {
+	return cmp.Or(strings.Compare(a.client, b.client), strings.Compare(a.server, b.server))
+}
 
 // doubt notes that a call to bind the client failed: it may have been executed all the same, and nobody
 // here holds what it bound.
@@ -34,6 +43,7 @@ func (m *Manager) clearSome() {
 		delete(m.unsure, a)
 	}
 	m.mu.Unlock()
+	slices.SortFunc(some, attempt.compare) // a simulation that runs again meets them in the same order
 	for _, a := range some {
 		m.opts.Pool.Go(func() {
 			ctx, cancel := m.context()

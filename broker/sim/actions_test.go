@@ -220,6 +220,9 @@ func (w *world) stepConn(c *conn) {
 			return
 		}
 		if c.subs[channel] == nil {
+			if !c.maySubscribe(channel) {
+				return
+			}
 			c.subscribe(channel, c.client.resume(channel))
 		} else if w.one(5) {
 			c.unsubscribe(channel)

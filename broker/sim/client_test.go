@@ -126,6 +126,14 @@ func (c *conn) say(r wire.Request) {
 	c.client.w.settle()
 }
 
+// maySubscribe rules out what would make a run depend on the scheduler, as mayDial does: who waits until another
+// has bound the channel goes on together with him, and which of the two tells their loop first would be open.
+func (c *conn) maySubscribe(channel string) bool {
+	return !slices.ContainsFunc(c.client.w.conns, func(d *conn) bool {
+		return d.loop == c.loop && d.life == open && d.asking(channel)
+	})
+}
+
 func (c *conn) subscribe(channel string, after *int64) {
 	c.client.w.log("%v subscribes to %s after %s", c, channel, number(after))
 	c.say(wire.Request{Type: wire.TypeSubscribe, Channel: channel, After: after})
