@@ -174,8 +174,18 @@ func (b *Broker) publish(ctx context.Context, channel string, data []byte) (int6
 	return r.ID, err
 }
 
+// supersede is session.Options.Supersede.
 func (b *Broker) supersede(server, client string, generation int64) {
-	b.tell(server, peer.Hint{Kind: peer.Supersede, Name: client, ID: generation})
+	h := peer.Hint{Kind: peer.Supersede, Name: client, ID: generation}
+	if server != "" {
+		b.tell(server, h)
+		return
+	}
+	for id := range *b.live.Load() {
+		if id != b.serverID() {
+			b.tell(id, h)
+		}
+	}
 }
 
 // lost is called by whoever sees that the store forgot a message: then all its readers must hear of it.

@@ -60,7 +60,8 @@ type Options struct {
 	ServerID func() string // changes when the server was declared dead and came back
 	// Publish stores a client's message to a channel and tells its subscribers.
 	Publish func(ctx context.Context, channel string, data []byte) (id int64, err error)
-	// Supersede tells another server that it lost a client to a newer generation.
+	// Supersede tells another server that it lost a client to a newer generation. Where nobody knows which one
+	// that is, server is empty, and all are told.
 	Supersede func(server, client string, generation int64)
 	// Lost is told that the store does not know a message of the client any more that it had. Nil
 	// means that nobody cares.

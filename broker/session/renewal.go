@@ -21,13 +21,16 @@ type renewal struct {
 
 func (r *renewal) begin(now uint32) { *r = renewal{at: now, last: now} }
 
+// refresh is the interval of renewals in ticks.
+func (sh *shard) refresh() uint32 { return max(1, uint32(sh.m.opts.Refresh/time.Second)) }
+
 // renew renews the bindings of a group, if it is time, and returns when the next is due.
 func (sh *shard) renew(now uint32) (next uint32) {
 	r, n := &sh.renewal, len(sh.sessions)
 	if now < r.at {
 		return r.at
 	}
-	every := max(1, uint32(sh.m.opts.Refresh/time.Second))
+	every := sh.refresh()
 	r.part += uint64(n) * uint64(now-r.last)
 	group := min(r.part/uint64(every), uint64(n))
 	r.part %= uint64(every)

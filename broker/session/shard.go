@@ -45,6 +45,7 @@ func (sh *shard) add(s *Session) {
 	sh.m.count.Add(1)
 	if s.index == 0 {
 		sh.renewal.begin(s.heard)
+		sh.wake(s.heard + min(sh.refresh(), renewEvery)) // nothing else may be due for longer
 	}
 }
 

@@ -57,27 +57,33 @@ func (m *Manager) clearSome() {
 }
 
 // clear takes back what a bind that broke off has left: the binding, if no session here has it, or the
-// note in s_c_.
+// note in s_c_. And it tells whoever lost the client to that binding: his name was in the answer that did not come.
 func (m *Manager) clear(ctx context.Context, a attempt) error {
-	left, err := m.leftover(ctx, a)
-	if err != nil || left.generation == 0 {
+	left, last, err := m.leftover(ctx, a)
+	if err != nil {
 		return err
 	}
-	m.Supersede(a.client, left.generation) // an older session here has lost the client to it
+	if last > 0 {
+		m.Supersede(a.client, last)
+		m.opts.Supersede("", a.client, last)
+	}
+	if left.generation == 0 {
+		return nil
+	}
 	return m.unbind(ctx, left)
 }
 
-// leftover is the binding that an attempt made and no session has, or none.
-func (m *Manager) leftover(ctx context.Context, a attempt) (binding, error) {
+// leftover is the binding that an attempt made and no session has, or none, and the generation of the client's last one.
+func (m *Manager) leftover(ctx context.Context, a attempt) (left binding, last int64, err error) {
 	defer m.turns.take(a.client)() // no other bind of the client is under way
 	c, known, err := m.opts.Queue.Client(ctx, a.client)
 	switch {
 	case err != nil:
-		return binding{}, err
+		return binding{}, 0, err
 	case !known || c.Server != a.server:
-		return binding{}, m.opts.Registry.DropClient(ctx, a.server, a.client)
-	case m.has(a.client, c.Generation):
-		return binding{}, nil
+		err = m.opts.Registry.DropClient(ctx, a.server, a.client)
+	case !m.has(a.client, c.Generation):
+		left = binding{client: a.client, user: c.User, generation: c.Generation}
 	}
-	return binding{client: a.client, user: c.User, generation: c.Generation}, nil
+	return left, c.Generation, err
 }

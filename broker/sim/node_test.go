@@ -76,10 +76,8 @@ func (w *world) newNode(slot string) *node {
 	})
 	n.sessions = session.New(session.Options{
 		Hub: n.hub, Pool: n.pool, Loops: n.loops, Registry: n.store, Queue: n.store, ServerID: n.serverID,
-		Supersede: func(server, client string, generation int64) {
-			n.tell(server, peer.Hint{Kind: peer.Supersede, Name: client, ID: generation})
-		},
-		Ping: time.Hour, ConnectTimeout: time.Hour, SlowAfter: time.Hour, Refresh: refreshEvery,
+		Supersede: n.supersede,
+		Ping:      time.Hour, ConnectTimeout: time.Hour, SlowAfter: time.Hour, Refresh: refreshEvery,
 	})
 	return n
 }
@@ -126,6 +124,20 @@ func (n *node) tell(server string, h peer.Hint) {
 	defer n.w.mu.Unlock()
 	if !n.dead {
 		n.w.hops = append(n.w.hops, hop{n.slot, server, h})
+	}
+}
+
+// supersede is Broker.supersede.
+func (n *node) supersede(server, client string, generation int64) {
+	h := peer.Hint{Kind: peer.Supersede, Name: client, ID: generation}
+	if server != "" {
+		n.tell(server, h)
+		return
+	}
+	for _, other := range n.w.nodes {
+		if other != n {
+			n.tell(other.serverID(), h)
+		}
 	}
 }
 

@@ -210,6 +210,32 @@ func TestReleaseOfAClientThatMoved(t *testing.T) {
 	})
 }
 
+// TestLostAnswerOfBindSupersedes: a client has moved, and its new server has not heard so. Whether it comes back there or
+// not, the old server must not go on for long as if it had the client.
+func TestLostAnswerOfBindSupersedes(t *testing.T) {
+	for _, again := range []bool{false, true} {
+		scripted(t, func(w *world) {
+			w.profile = shaky
+			first := w.clients["c1"].dial(w.nodes[0])
+			w.flow()
+			w.clients["c1"].dial(w.nodes[1])
+			bind := w.until("Bind")
+			w.execute(bind)
+			w.fail(bind, errLost)
+			w.flow()
+			if again {
+				w.clients["c1"].dial(w.nodes[1])
+				w.flow()
+			}
+			w.nodes[1].tick()
+			w.flow()
+			if first.reason != wire.CloseSuperseded {
+				w.violate("%v lost its client and is %q", first, first.reason)
+			}
+		})
+	}
+}
+
 // TestLostAnswerOfBindLeavesNobody: the client does not come back, and must not be online.
 func TestLostAnswerOfBindLeavesNobody(t *testing.T) {
 	for _, op := range []string{"HoldClient", "Bind", "BindUser", "BindChannel"} {
