@@ -44,11 +44,15 @@ func (q cutQueue) Acks(ctx context.Context, acks []queue.Ack) []queue.Outcome[in
 	return out
 }
 
-func (q cutQueue) Refresh(ctx context.Context, client, user, server string, generation int64) error {
-	if q.others.Load() {
-		return errDeaf
+func (q cutQueue) RefreshClients(ctx context.Context, server string, list []queue.Held) []error {
+	if !q.others.Load() {
+		return q.Queue.RefreshClients(ctx, server, list)
 	}
-	return q.Queue.Refresh(ctx, client, user, server, generation)
+	errs := make([]error, len(list))
+	for i := range errs {
+		errs[i] = errDeaf
+	}
+	return errs
 }
 
 func (q cutQueue) Unbind(ctx context.Context, client string, generation int64) error {

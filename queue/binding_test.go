@@ -154,6 +154,28 @@ func testRefresh(t *testing.T, open opener) {
 	equal(t, "the server has a new id", c, before)
 }
 
+// testRefreshMany: each fares as it would alone.
+func testRefreshMany(t *testing.T, open opener) {
+	f := open(t, Options{})
+	phone := must(f.Bind(t.Context(), Claim{Client: "phone", User: "alice", Server: "b1"}))(t)
+	tablet := must(f.Bind(t.Context(), Claim{Client: "tablet", Server: "b1"}))(t)
+	ok(t, f.Refresh(t.Context(), "tablet", "", "b1", tablet.Generation)) // Redis need not touch it again
+	old := must(f.Bind(t.Context(), Claim{Client: "watch", Server: "b1"}))(t)
+	must(f.Bind(t.Context(), Claim{Client: "watch", Server: "b2"}))(t)
+	errs := f.RefreshClients(t.Context(), "b1", []Held{
+		{"phone", "alice", phone.Generation}, {"tablet", "", tablet.Generation},
+		{"tv", "bob", 1000}, {"watch", "", old.Generation},
+	})
+	equal(t, "answers", len(errs), 4)
+	for _, err := range errs[:3] {
+		ok(t, err)
+	}
+	fails(t, "older", errs[3], ErrStale)
+	tv, _, err := f.Client(t.Context(), "tv")
+	ok(t, err)
+	equal(t, "a lost record", tv, Client{User: "bob", Server: "b1", Generation: 1000, Since: tv.Since})
+}
+
 func testRefreshOfLostRecord(t *testing.T, open opener) {
 	for _, c := range []struct {
 		name string

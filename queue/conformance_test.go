@@ -52,6 +52,7 @@ var conformance = []struct {
 	{"bind of another user", testBindOfAnotherUser},
 	{"bind starts over", testBindStartsOver},
 	{"refresh", testRefresh},
+	{"refresh of many", testRefreshMany},
 	{"refresh of a lost record", testRefreshOfLostRecord},
 	{"unbind", testUnbind},
 	{"release", testRelease},

@@ -116,6 +116,15 @@ func (m *Memory) Refresh(_ context.Context, client, user, server string, generat
 	return nil
 }
 
+// RefreshClients implements [Queue].
+func (m *Memory) RefreshClients(ctx context.Context, server string, list []Held) []error {
+	errs := make([]error, len(list))
+	for i, h := range list {
+		errs[i] = m.Refresh(ctx, h.Client, h.User, server, h.Generation)
+	}
+	return errs
+}
+
 // Unbind implements [Queue].
 func (m *Memory) Unbind(_ context.Context, client string, generation int64) error {
 	m.mu.Lock()

@@ -133,6 +133,12 @@ type Claim struct {
 	Attempt  int64
 }
 
+// Held is a client that a server has.
+type Held struct {
+	Client, User string // User is "" for none
+	Generation   int64  // of its binding
+}
+
 // Bound is the outcome of Bind.
 type Bound struct {
 	Generation int64  // of this binding, higher than any before
@@ -193,6 +199,8 @@ type Queue interface {
 	// the current one, or if the record was lost, or went back to an older generation in a failover: then it is
 	// made again with this generation. ErrStale when a higher one is current.
 	Refresh(ctx context.Context, client, user, server string, generation int64) error
+	// RefreshClients is Refresh for each of list, of different clients that server has.
+	RefreshClients(ctx context.Context, server string, list []Held) []error
 	// Unbind ends the binding: the client is offline, its queue stays. ErrStale and ErrForgotten when the generation
 	// is not current.
 	Unbind(ctx context.Context, client string, generation int64) error

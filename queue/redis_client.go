@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -38,24 +39,42 @@ func (r *Redis) BindClients(ctx context.Context, claims []Claim) []Outcome[Bound
 	}, func(i int, err error) error { return fmt.Errorf("bind client %s: %w", claims[i].Client, err) })
 }
 
-// Refresh implements [Queue]. Mostly there is nothing to do, and to see that takes one command of Redis instead of
-// five: a record that was renewed lives twice its TTL, so each is renewed once in some five refreshes.
+// Refresh implements [Queue].
 func (r *Redis) Refresh(ctx context.Context, client, user, server string, generation int64) error {
-	now := r.horizon.least()
-	cmd := redis.NewSliceCmd(ctx, "hmget", r.keys.record(client), "generation", "server", "until")
-	err := r.pipe.Do(ctx, cmd)
-	if err == nil && r.lasts(cmd.Val(), server, generation, now) {
-		return nil
+	return r.RefreshClients(ctx, server, []Held{{client, user, generation}})[0]
+}
+
+// RefreshClients implements [Queue]. Mostly there is nothing to do, and to see that takes one command of Redis instead of
+// five: a record that was renewed lives twice its TTL, so each is renewed once in some five refreshes.
+func (r *Redis) RefreshClients(ctx context.Context, server string, list []Held) []error {
+	now, errs := r.horizon.least(), make([]error, len(list))
+	cmds := make([]redis.Cmder, len(list))
+	for i, h := range list {
+		cmds[i] = redis.NewSliceCmd(ctx, "hmget", r.keys.record(h.Client), "generation", "server", "until")
 	}
-	current := int64(0)
-	if err == nil {
-		current, err = r.evalInt(ctx, refreshScript, r.clientKeys(client), user, server, decimal(generation), millis(r.opts.RecordTTL), now)
+	_ = r.pipe.DoAll(ctx, cmds) // each has its own error
+	var calls sync.WaitGroup
+	for i, h := range list {
+		record, err := cmds[i].(*redis.SliceCmd).Result()
+		switch {
+		case err != nil:
+			errs[i] = fmt.Errorf("refresh client %s: %w", h.Client, err)
+		case !r.lasts(record, server, h.Generation, now):
+			calls.Go(func() { errs[i] = r.renew(ctx, server, h, now) })
+		}
 	}
+	calls.Wait()
+	return errs
+}
+
+// renew is Refresh of a record that does not last.
+func (r *Redis) renew(ctx context.Context, server string, h Held, now int64) error {
+	current, err := r.evalInt(ctx, refreshScript, r.clientKeys(h.Client), h.User, server, decimal(h.Generation), millis(r.opts.RecordTTL), now)
 	if err == nil && current == 0 {
 		err = ErrStale
 	}
 	if err != nil {
-		return fmt.Errorf("refresh client %s: %w", client, err)
+		return fmt.Errorf("refresh client %s: %w", h.Client, err)
 	}
 	return nil
 }

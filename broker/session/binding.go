@@ -5,7 +5,6 @@ import (
 	"errors"
 	"sync"
 
-	"switchboard/internal/wire"
 	"switchboard/queue"
 	"switchboard/registry"
 )
@@ -225,45 +224,4 @@ func fenced(err error) bool {
 func (m *Manager) isHere(ctx context.Context, client string) (bool, error) {
 	c, known, err := m.opts.Queue.Client(ctx, client)
 	return known && c.Server == m.opts.ServerID(), err
-}
-
-// assert renews a session's binding in the store, under the server's id of now.
-func (m *Manager) assert(ctx context.Context, b binding) error {
-	defer m.turns.take(b.client)()
-	server := m.opts.ServerID()
-	if err := m.opts.Registry.HoldClient(ctx, server, b.client); err != nil {
-		return err
-	}
-	err := m.opts.Queue.Refresh(ctx, b.client, b.user, server, b.generation)
-	if err == nil && b.user != "" {
-		err = m.opts.Registry.BindUser(ctx, b.user, registry.Binding{Client: b.client, Server: server, Generation: b.generation})
-	}
-	return err
-}
-
-// assertLater asserts a session in the pool. Its queue is read again where it may have missed something; a renewal
-// in its turn does not, and asks Redis 2 times instead of 3.
-func (s *Session) assertLater(missed bool, done func()) {
-	s.unasserted = false
-	b := binding{s.client, s.user, s.generation, 0}
-	s.m.opts.Pool.Go(func() {
-		defer done()
-		ctx, cancel := s.m.context()
-		defer cancel()
-		err := s.m.assert(ctx, b)
-		s.shard.loop.Post(func() {
-			switch {
-			case s.state != open:
-				s.m.unbindLater(b) // it ended while it was asserted
-			case errors.Is(err, queue.ErrStale):
-				s.close(wire.CloseSuperseded, "the client connected elsewhere", 0)
-			case err != nil:
-				s.m.opts.Logger.Warn().Err(err).Msg("binding not renewed; the next tick tries again")
-				s.unasserted = true
-				s.soon()
-			case missed:
-				s.inboxDirty()
-			}
-		})
-	})
 }

@@ -129,7 +129,7 @@ func (s *Session) connected(req wire.Request, c connected, err error) {
 	}
 	s.follow(&s.all, c.all)
 	if c.server != s.m.opts.ServerID() { // declared dead meanwhile: the assertion has passed over s
-		s.assertLater(true, func() {})
+		s.assertLater()
 	}
 	if s.m.mustRead(c) {
 		s.inboxDirty()

@@ -241,12 +241,13 @@ func (m *Manager) MarkAllDirty() {
 func (m *Manager) Assert() {
 	m.allMissed() // who reads learns whether the store has forgotten him
 	var wg sync.WaitGroup
-	m.each(func(s *Session) {
-		if s.state == open {
-			wg.Add(1)
-			s.assertLater(true, wg.Done)
-		}
-	})
+	for _, sh := range m.shards {
+		wg.Add(1)
+		sh.loop.Post(func() {
+			defer wg.Done()
+			sh.assertOpen(&wg)
+		})
+	}
 	wg.Wait()
 }
 

@@ -19,10 +19,8 @@ import (
 
 // Registry is what sessions need of the registry.
 type Registry interface {
-	HoldClient(ctx context.Context, server, client string) error
 	HoldClients(ctx context.Context, server string, clients []string) error
 	DropClient(ctx context.Context, server, client string) error
-	BindUser(ctx context.Context, user string, b registry.Binding) error
 	BindUsers(ctx context.Context, list []registry.UserBinding) []error
 	ReleaseUser(ctx context.Context, user, client string, generation int64) error
 	ForgetUser(ctx context.Context, user, client string, generation int64) error
@@ -31,7 +29,7 @@ type Registry interface {
 // Queue is what sessions need of the queue.
 type Queue interface {
 	BindClients(ctx context.Context, claims []queue.Claim) []queue.Outcome[queue.Bound]
-	Refresh(ctx context.Context, client, user, server string, generation int64) error
+	RefreshClients(ctx context.Context, server string, list []queue.Held) []error
 	Unbind(ctx context.Context, client string, generation int64) error
 	Client(ctx context.Context, client string) (queue.Client, bool, error)
 	Window(ctx context.Context, client string, generation, after int64, limit int) (queue.Page, error)

@@ -1,10 +1,12 @@
 package session
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 const (
-	// renewGroup is how many bindings are renewed together, about: they share round trips to the store, and a
-	// renewal in company costs a fifth of one by itself.
+	// renewGroup is how many bindings are renewed together, about.
 	renewGroup = 64
 	// renewEvery is the most ticks between two groups, however few sessions there are.
 	renewEvery = 60
@@ -34,11 +36,15 @@ func (sh *shard) renew(now uint32) (next uint32) {
 	r.part += uint64(n) * uint64(now-r.last)
 	group := min(r.part/uint64(every), uint64(n))
 	r.part %= uint64(every)
+	var some []*Session
 	for range group {
 		r.turn = (r.turn + 1) % n
 		if s := sh.sessions[r.turn]; s.state == open {
-			s.assertLater(false, func() {})
+			some = append(some, s)
 		}
+	}
+	for some := range slices.Chunk(some, maxAsserted) {
+		sh.assertLater(some, false, func() {})
 	}
 	wait := uint64(every) * renewGroup / uint64(n)
 	r.last, r.at = now, now+uint32(max(1, min(wait, renewEvery, uint64(every))))

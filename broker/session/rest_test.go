@@ -46,14 +46,18 @@ func TestNothingWakesALoopAtRest(t *testing.T) {
 type refreshes struct {
 	queue.Queue
 	mu    sync.Mutex
+	calls int
 	count map[string]int
 }
 
-func (q *refreshes) Refresh(ctx context.Context, client, user, server string, generation int64) error {
+func (q *refreshes) RefreshClients(ctx context.Context, server string, list []queue.Held) []error {
 	q.mu.Lock()
-	q.count[client]++
+	q.calls++
+	for _, h := range list {
+		q.count[h.Client]++
+	}
 	q.mu.Unlock()
-	return q.Queue.Refresh(ctx, client, user, server, generation)
+	return q.Queue.RefreshClients(ctx, server, list)
 }
 
 // take is how many there were since the last call.
@@ -88,6 +92,7 @@ func TestRenewals(t *testing.T) {
 	}
 	counting.take(all)
 	clear(all)
+	counting.calls = 0
 	groups, most := 0, 0
 	for range 3 * interval {
 		d.tick(1)
@@ -95,8 +100,8 @@ func TestRenewals(t *testing.T) {
 			groups, most = groups+1, max(most, n)
 		}
 	}
-	if groups < 10 || groups > 20 || most > 80 {
-		t.Errorf("%d groups, one of %d", groups, most)
+	if groups < 10 || groups > 20 || most > 80 || counting.calls != groups {
+		t.Errorf("%d groups, one of %d, in %d calls of the store; want one for each", groups, most, counting.calls)
 	}
 	for client, n := range all {
 		if n < 2 || n > 4 {

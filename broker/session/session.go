@@ -328,7 +328,7 @@ func (s *Session) tick(now uint32, unix int64) {
 		s.inboxRetry()
 	}
 	if s.unasserted {
-		s.assertLater(true, func() {})
+		s.assertLater()
 	}
 	s.calm()
 }

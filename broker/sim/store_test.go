@@ -139,6 +139,12 @@ func (s *store) Refresh(ctx context.Context, client, user, server string, genera
 	}, client, user, server, generation)
 }
 
+func (s *store) RefreshClients(ctx context.Context, server string, list []queue.Held) []error {
+	return errorsOf(together(ctx, list, func(ctx context.Context, h queue.Held) (struct{}, error) {
+		return struct{}{}, s.Refresh(ctx, h.Client, h.User, server, h.Generation)
+	}))
+}
+
 func (s *store) Unbind(ctx context.Context, client string, generation int64) error {
 	return tell(ctx, s, "Unbind", about{client: client, generation: generation}, func(ctx context.Context) error {
 		return s.w.queue.Unbind(ctx, client, generation)
