@@ -50,7 +50,7 @@ type Redis struct {
 	appendFirst                 [2]*redispipe.Group // to clients, of pushes with First
 	bounded                     sync.Map            // [2]*redispipe.Group by bounds: of pushes that bring their own
 
-	bind, read, ack, withdraw *redispipe.Group
+	bind, refresh, read, ack, withdraw *redispipe.Group
 
 	horizon horizon
 }
@@ -63,6 +63,7 @@ func NewRedis(pipe *redispipe.Pipe, opts Options) *Redis {
 	r := &Redis{pipe: pipe, opts: opts, keys: keys{opts.Prefix}}
 	ttl := func(d time.Duration) any { return decimal(millis(d)) }
 	r.bind = &redispipe.Group{Script: bindScript, Shared: []any{ttl(opts.RecordTTL), &r.horizon}}
+	r.refresh = &redispipe.Group{Script: refreshScript, Shared: []any{ttl(opts.RecordTTL), &r.horizon}}
 	r.read = &redispipe.Group{Script: readChannelScript, Shared: []any{strconv.Itoa(MaxPageBytes)}}
 	r.ack = &redispipe.Group{Script: ackScript}
 	r.withdraw = &redispipe.Group{Script: withdrawScript}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"strconv"
-	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -53,30 +52,33 @@ func (r *Redis) RefreshClients(ctx context.Context, server string, list []Held) 
 		cmds[i] = redis.NewSliceCmd(ctx, "hmget", r.keys.record(h.Client), "generation", "server", "until")
 	}
 	_ = r.pipe.DoAll(ctx, cmds) // each has its own error
-	var calls sync.WaitGroup
+	var targets []redispipe.Target
+	var of []int
 	for i, h := range list {
 		record, err := cmds[i].(*redis.SliceCmd).Result()
 		switch {
 		case err != nil:
 			errs[i] = fmt.Errorf("refresh client %s: %w", h.Client, err)
 		case !r.lasts(record, server, h.Generation, now):
-			calls.Go(func() { errs[i] = r.renew(ctx, server, h, now) })
+			of = append(of, i)
+			targets = append(targets, redispipe.Target{
+				Group: r.refresh, Keys: r.clientKeys(h.Client), Args: []any{h.User, server, decimal(h.Generation)},
+			})
 		}
 	}
-	calls.Wait()
+	if len(targets) == 0 {
+		return errs
+	}
+	for k, answer := range r.pipe.EvalEach(ctx, targets...) {
+		err := answer.Err
+		if err == nil && answer.Value != int64(1) {
+			err = ErrStale
+		}
+		if err != nil {
+			errs[of[k]] = fmt.Errorf("refresh client %s: %w", list[of[k]].Client, err)
+		}
+	}
 	return errs
-}
-
-// renew is Refresh of a record that does not last.
-func (r *Redis) renew(ctx context.Context, server string, h Held, now int64) error {
-	current, err := r.evalInt(ctx, refreshScript, r.clientKeys(h.Client), h.User, server, decimal(h.Generation), millis(r.opts.RecordTTL), now)
-	if err == nil && current == 0 {
-		err = ErrStale
-	}
-	if err != nil {
-		return fmt.Errorf("refresh client %s: %w", h.Client, err)
-	}
-	return nil
 }
 
 // lasts says whether a record is as Refresh would leave it, and for as long as it has to be. now is the store's
