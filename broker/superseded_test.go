@@ -177,3 +177,41 @@ func TestSuperseded(t *testing.T) {
 		})
 	}
 }
+
+// lostBinds is a queue whose answers to binds are lost on the way.
+type lostBinds struct{ queue.Queue }
+
+func (q lostBinds) BindClients(ctx context.Context, claims []queue.Claim) []queue.Outcome[queue.Bound] {
+	out := q.Queue.BindClients(ctx, claims)
+	for i := range out {
+		out[i] = queue.Outcome[queue.Bound]{Err: errDeaf}
+	}
+	return out
+}
+
+// TestSupersededByALostAnswer: the new broker does not hear whose the client was, and the old one can learn it by a hint only.
+func TestSupersededByALostAnswer(t *testing.T) {
+	s, _ := redisStore(t, shared.Client(t), testBeat)
+	whole := s.queue
+	q := cutQueue{whole, new(atomic.Bool), new(atomic.Bool)}
+	s.queue = q
+	a := start(t, s, func(o *broker.Options) { o.Beat = testBeat })
+	s.queue = lostBinds{whole}
+	b := start(t, s, func(o *broker.Options) { o.Beat = testBeat })
+	a.ready(t, http.StatusOK)
+	b.ready(t, http.StatusOK)
+	eventually(t, "they see each other", func() bool { return a.Live(b.ID()) && b.Live(a.ID()) })
+
+	old := ways["tcp"](t, a)
+	old.connect("phone", "alice")
+	q.window.Store(true)
+	q.others.Store(true)
+	next := ways["tcp"](t, b)
+	next.say(`{"type":"connect","ref":1,"client":"phone","user":"alice"}`)
+	if heard := next.ends(); len(heard) != 2 || heard[0]["code"] != "unavailable" || heard[1]["code"] != "overloaded" {
+		t.Errorf("the new session heard %v", heard)
+	}
+	if heard := old.ends(); len(heard) != 1 || heard[0]["code"] != "superseded" {
+		t.Errorf("the old session heard %v", heard)
+	}
+}
