@@ -73,11 +73,7 @@ func TestDurable(t *testing.T) {
 	if sizes := seen.sizes(); len(sizes) != 51 || sizes[0] != 2 || sizes[1] != 2 {
 		t.Errorf("round trips of %v commands, want the text once more and a WAIT in each", sizes)
 	}
-	for left := 1; left > 0; { // the last lane goes after its last answer
-		p.mu.Lock()
-		left = len(p.durable)
-		p.mu.Unlock()
-	}
+	until(p, func() bool { return len(p.durable) == 0 }) // the last lane goes after its last answer
 }
 
 func TestDurableWithoutReplica(t *testing.T) {
@@ -152,11 +148,7 @@ func TestDurableCallsShare(t *testing.T) {
 	for range 50 {
 		calls.Go(call)
 	}
-	for n := 0; n < 50; {
-		p.mu.Lock()
-		n = len(p.durable[client].waiting)
-		p.mu.Unlock()
-	}
+	until(p, func() bool { return len(p.durable[client].waiting) == 50 })
 	g.release <- struct{}{}
 	g.one()
 	g.one()

@@ -87,16 +87,14 @@ func TestGroupsOfManyCallers(t *testing.T) {
 		})
 	}
 	giveUp()
-	for left := 1; left > 0; { // they have seen it
-		left = 0
-		p.mu.Lock()
+	until(p, func() bool { // they have seen it
 		for i, c := range p.plain.waiting {
 			if i%10 == 0 && !c.gone.Load() {
-				left++
+				return false
 			}
 		}
-		p.mu.Unlock()
-	}
+		return true
+	})
 	g.release <- struct{}{}
 	g.one()
 	g.one()

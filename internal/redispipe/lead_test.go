@@ -3,7 +3,6 @@ package redispipe
 import (
 	"context"
 	"fmt"
-	"runtime"
 	"testing"
 )
 
@@ -44,14 +43,7 @@ func TestLeadEnds(t *testing.T) {
 }
 
 // idle returns when the places of all round trips have been given back, which is a little after the last answer.
-func idle(p *Pipe) {
-	for n := -1; n != 0; {
-		p.mu.Lock()
-		n = p.plain.inFlight
-		p.mu.Unlock()
-		runtime.Gosched()
-	}
-}
+func idle(p *Pipe) { until(p, func() bool { return p.plain.inFlight == 0 }) }
 
 // TestLeadOfMany: who wants more than one round trip has room for gets all of it.
 func TestLeadOfMany(t *testing.T) {

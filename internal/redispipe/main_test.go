@@ -101,10 +101,17 @@ type caller struct {
 // later makes one call; queued is how many calls wait for a round trip then.
 func (c *caller) later(queued int, call func()) {
 	c.Go(call)
-	for n := -1; n != queued; {
-		c.pipe.mu.Lock()
-		n = len(c.pipe.plain.waiting)
-		c.pipe.mu.Unlock()
+	until(c.pipe, func() bool { return len(c.pipe.plain.waiting) == queued })
+}
+
+// until returns when what it looks at, under the lock of p, is so.
+func until(p *Pipe, so func() bool) {
+	look := func() bool {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		return so()
+	}
+	for !look() {
 		runtime.Gosched()
 	}
 }
