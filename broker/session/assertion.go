@@ -22,15 +22,23 @@ type assertion struct {
 	err  error
 }
 
-// assertLater has the pool renew the bindings of some of the shard's sessions. Their queues are read again where they may
+// assertLater has the pool renew the bindings of some of the shard's sessions, one group after the other: what waits for
+// the store meanwhile is no more with many sessions than with few. Their queues are read again where they may
 // have missed something; a renewal in its turn does not. done is called for each.
 func (sh *shard) assertLater(some []*Session, missed bool, done func()) {
+	if len(some) == 0 {
+		return
+	}
 	list := make([]*assertion, len(some))
 	for i, s := range some {
 		s.unasserted = false
 		list[i] = &assertion{s: s, b: binding{s.client, s.user, s.generation, 0}}
 	}
-	sh.m.opts.Pool.Go(func() { sh.assertTogether(list, missed, done) })
+	sh.m.opts.Pool.Go(func() {
+		for group := range slices.Chunk(list, maxAsserted) {
+			sh.assertTogether(group, missed, done)
+		}
+	})
 }
 
 // assertLater is the shard's for s alone.
@@ -121,7 +129,7 @@ func (s *Session) asserted(b binding, missed bool, err error) {
 	}
 }
 
-// assertOpen is assertLater for all that are open, in groups. Each counts in wg until it has been tried.
+// assertOpen is assertLater for all that are open. Each counts in wg until it has been tried.
 func (sh *shard) assertOpen(wg *sync.WaitGroup) {
 	var all []*Session
 	for _, s := range sh.sessions {
@@ -129,8 +137,6 @@ func (sh *shard) assertOpen(wg *sync.WaitGroup) {
 			all = append(all, s)
 		}
 	}
-	for some := range slices.Chunk(all, maxAsserted) {
-		wg.Add(len(some))
-		sh.assertLater(some, true, wg.Done)
-	}
+	wg.Add(len(all))
+	sh.assertLater(all, true, wg.Done)
 }

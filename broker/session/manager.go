@@ -217,14 +217,21 @@ func (m *Manager) Tick() {
 
 // each runs f on every open session, on its loop, and returns when all have run.
 func (m *Manager) each(f func(*Session)) {
+	m.eachShard(func(sh *shard) {
+		for i := len(sh.sessions) - 1; i >= 0; i-- {
+			f(sh.sessions[i])
+		}
+	})
+}
+
+// eachShard runs f on every shard, on its loop, and returns when all have run.
+func (m *Manager) eachShard(f func(*shard)) {
 	var wg sync.WaitGroup
 	for _, sh := range m.shards {
 		wg.Add(1)
 		sh.loop.Post(func() {
 			defer wg.Done()
-			for i := len(sh.sessions) - 1; i >= 0; i-- {
-				f(sh.sessions[i])
-			}
+			f(sh)
 		})
 	}
 	wg.Wait()
@@ -241,13 +248,7 @@ func (m *Manager) MarkAllDirty() {
 func (m *Manager) Assert() {
 	m.allMissed() // who reads learns whether the store has forgotten him
 	var wg sync.WaitGroup
-	for _, sh := range m.shards {
-		wg.Add(1)
-		sh.loop.Post(func() {
-			defer wg.Done()
-			sh.assertOpen(&wg)
-		})
-	}
+	m.eachShard(func(sh *shard) { sh.assertOpen(&wg) })
 	wg.Wait()
 }
 

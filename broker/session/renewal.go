@@ -1,9 +1,6 @@
 package session
 
-import (
-	"slices"
-	"time"
-)
+import "time"
 
 const (
 	// renewGroup is how many bindings are renewed together, about.
@@ -43,9 +40,7 @@ func (sh *shard) renew(now uint32) (next uint32) {
 			some = append(some, s)
 		}
 	}
-	for some := range slices.Chunk(some, maxAsserted) {
-		sh.assertLater(some, false, func() {})
-	}
+	sh.assertLater(some, false, func() {})
 	wait := uint64(every) * renewGroup / uint64(n)
 	r.last, r.at = now, now+uint32(max(1, min(wait, renewEvery, uint64(every))))
 	return r.at
