@@ -82,7 +82,7 @@ func (m *Manager) Accept(l *loop.Loop, conn transport.Conn, hello transport.Hell
 	case m.drain.Load() > 0:
 		s.leave()
 	case hello.Token != "" || hello.Client != "":
-		s.handle(wire.Request{Type: wire.TypeConnect, Token: hello.Token, Client: hello.Client})
+		s.handle(wire.Request{Type: wire.TypeConnect, Token: hello.Token, Client: hello.Client}, 0)
 	}
 	return s
 }

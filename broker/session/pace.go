@@ -20,15 +20,15 @@ func (m *Manager) since() time.Duration { return time.Since(m.began) }
 // heardNow says whether the client was heard in this second already.
 func (s *Session) heardNow() bool { return s.heard == s.m.now.Load() }
 
-// paced takes a message of size bytes of what the connection may send. When it is false the client was told, and who sends
-// on regardless is closed. often is heardNow, before the message came.
-func (s *Session) paced(req wire.Request, size int, often bool) bool {
+// paced takes a message of size bytes of what the connection may send. When it is false the client
+// was told. A client that sends on regardless is closed. It comes before Heard, for the same message.
+func (s *Session) paced(req wire.Request, size int) bool {
 	m := s.m
 	if m.messages.None() && m.bytes.None() || s.state == fresh { // which takes one message, or closes
 		return true
 	}
 	if s.extra == nil || s.extra.pace == nil {
-		if s.within(req, size, often) {
+		if s.within(req, size) {
 			return true
 		}
 		s.need().pace = new(pace)
@@ -40,7 +40,7 @@ func (s *Session) paced(req wire.Request, size int, often bool) bool {
 			return false
 		}
 	}
-	if wait := p.bytes.Take(m.bytes, size, now); wait > 0 {
+	if wait := p.take(m, size, now); wait > 0 {
 		s.tooMuch(p, req.Ref, "byte_rate", m.opts.ByteRate, "bytes", wait)
 		return false
 	}
@@ -48,18 +48,62 @@ func (s *Session) paced(req wire.Request, size int, often bool) bool {
 	return true
 }
 
-// within says that a message of who has no pace needs none: one in a second, of not more bytes than one may send in it; or the
-// subscription that comes with connect.
-func (s *Session) within(req wire.Request, size int, often bool) bool {
+// take takes size bytes, or says how long it is until there are any.
+func (p *pace) take(m *Manager, size int, now time.Duration) (wait time.Duration) {
+	if size == 0 {
+		return 0
+	}
+	return p.bytes.Take(m.bytes, size, now)
+}
+
+// pacedControl takes frames that carry no message, size bytes of payload together. No error answers
+// them: a client that goes on sending too many is closed. It comes before Heard, for the same frames.
+func (s *Session) pacedControl(frames, size int) bool {
+	m := s.m
+	if m.messages.None() && m.bytes.None() {
+		return true
+	}
+	if s.extra == nil || s.extra.pace == nil {
+		if s.state != fresh && frames == 1 && s.within(wire.Request{}, size) {
+			return true
+		}
+		s.need().pace = new(pace)
+	}
+	p, now := s.extra.pace, m.since()
+	wait := p.messages.Take(m.messages, frames, now)
+	if wait == 0 {
+		wait = p.take(m, size, now)
+	}
+	if wait == 0 {
+		p.refused = max(0, p.refused-1)
+		return true
+	}
+	m.opts.Metrics.Refused("control_rate")
+	if p.refused++; p.refused > maxWaiting {
+		s.close(wire.CloseOverloaded, "it sends more control frames than it may, and goes on", max(1000, wait.Milliseconds()))
+	}
+	return false
+}
+
+// within says that a message needs no pace yet: it is the only one in this second and has not more
+// bytes than one may send in it, or it is the subscription that comes with connect.
+func (s *Session) within(req wire.Request, size int) bool {
 	if s.m.opts.ByteRate > 0 && size > s.m.opts.ByteRate {
 		return false
 	}
-	return !often || s.state == connecting && req.Type == wire.TypeSubscribe && s.waiting() == 0
+	return !s.heardNow() || s.state == connecting && req.Type == wire.TypeSubscribe && s.waiting() == 0
 }
 
-// owed says that a message is only the answer to what the broker sent: who is sent much must be able to say so.
+// owed says that a message answers what the broker sent, which the client must be able to do however
+// much that was. The same answer once more is a message like any other.
 func (s *Session) owed(req wire.Request) bool {
-	return req.Type == wire.TypePong || req.Type == wire.TypeAck && s.state == open && req.ID > 0 && req.ID <= s.inbox.sent
+	switch req.Type {
+	case wire.TypePong:
+		return s.pinged
+	case wire.TypeAck:
+		return s.state == open && req.ID > s.inbox.ackTo && req.ID <= s.inbox.sent
+	}
+	return false
 }
 
 // tooMuch refuses a message.

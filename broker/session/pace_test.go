@@ -63,16 +63,20 @@ func TestRates(t *testing.T) {
 	}
 }
 
-// TestTooLargeIsPaid: what was skipped had to be read.
+// TestTooLargeIsPaid: what was skipped had to be read. The transport tells of its bytes as they come.
 func TestTooLargeIsPaid(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDesk(t, session.Options{MaxMessage: 1000, ByteRate: 1000})
-		for _, want := range []string{"too_large", "too_large", "too_large", "too_large", "rate_limited"} {
-			d.do(d.to.TooLarge)
-			if e := d.hears(); len(e) != 1 || e[0].Code != want {
-				t.Fatalf("%+v, want %s", e, want)
+		for range 4 {
+			d.do(func() {
+				d.to.Control(0, 1000)
+				d.to.TooLarge()
+			})
+			if e := d.hears(); len(e) != 1 || e[0].Code != "too_large" {
+				t.Fatalf("%+v, want too_large", e)
 			}
 		}
+		d.answers("error", "rate_limited", "bytes a second", `{"type":"ping"}`)
 	})
 }
 
@@ -109,18 +113,109 @@ func TestAcknowledgementsAreNoMessages(t *testing.T) {
 		d.Hint("phone", 7, 0, []byte(`1`))
 		d.settle()
 		d.hears()
-		for range 100 {
-			d.say(`{"type":"ack","id":7}`)
-			d.say(`{"type":"pong"}`)
+		for id := int64(8); id < 100; id++ {
+			d.Hint("phone", id, id-1, []byte(`1`))
+			d.settle()
+			d.hears()
+			d.say(`{"type":"ack","id":%d}`, id)
 		}
+		d.tick(30)
+		d.say(`{"type":"pong"}`) // the broker has asked for it
 		if e := d.hears(); len(e) > 0 {
 			t.Fatalf("answered with %+v", e[0])
 		}
 		for i := range 5 {
-			d.say(`{"type":"ack","id":8}`)
+			d.say(`{"type":"ack","id":100}`)
 			if e := d.hears(); len(e) != 1 || (e[0].Code == "rate_limited") != (i == 4) {
 				t.Fatalf("%d: %+v", i, e)
 			}
+		}
+	})
+}
+
+// TestAnswersTwiceAreMessages: one pong answers one ping, and an id is acknowledged once.
+func TestAnswersTwiceAreMessages(t *testing.T) {
+	for _, again := range []string{`{"type":"pong"}`, `{"type":"ack","id":7}`} {
+		synctest.Test(t, func(t *testing.T) {
+			d := newDesk(t, session.Options{MessageRate: 1})
+			d.Hint("phone", 7, 0, []byte(`1`))
+			d.settle()
+			d.say(`{"type":"ack","id":7}`)
+			d.hears()
+			for range 4 {
+				d.say("%s", again)
+			}
+			if e := d.hears(); len(e) > 0 {
+				t.Fatalf("%s is answered with %+v", again, e[0])
+			}
+			d.say("%s", again)
+			if e := d.hears(); len(e) != 1 || e[0].Code != "rate_limited" {
+				t.Fatalf("%s is answered with %+v, want rate_limited", again, e)
+			}
+		})
+	}
+}
+
+// TestControlFramesArePaced also before connect: a client that goes on is closed, one that sends some
+// now and then is not, and a ping above the rate gets no pong.
+func TestControlFramesArePaced(t *testing.T) {
+	for name, hello := range map[string]transport.Hello{"before connect": {}, "after": {Client: "phone", Token: "t"}} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				o, refused := refusals(session.Options{MessageRate: 2, ConnectTimeout: time.Hour})
+				d := greeted(t, o, plain, hello)
+				control := func(want bool) {
+					t.Helper()
+					var taken bool
+					d.do(func() { taken = d.to.Control(1, 0) })
+					if taken != want {
+						t.Fatalf("a frame is taken: %v, want %v", taken, want)
+					}
+				}
+				for range 100 {
+					<-time.After(4 * time.Second)
+					d.tick(4)
+					for range 8 {
+						control(true)
+					}
+				}
+				for taken := true; taken; {
+					d.do(func() { taken = d.to.Control(1, 0) })
+				}
+				for i := range 100 { // twice what is allowed
+					<-time.After(500 * time.Millisecond)
+					control(true)
+					control(false)
+					if d.want(""); refused["control_rate"] != i+2 {
+						t.Fatalf("counted %v", refused)
+					}
+				}
+				for range 64 {
+					control(false)
+				}
+				d.want(wire.CloseOverloaded)
+			})
+		})
+	}
+}
+
+// TestFloodOfControlFrames: a flood of them is closed although some pass at all times.
+func TestFloodOfControlFrames(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDesk(t, session.Options{MessageRate: 500})
+		frames := 0
+		for closed := false; !closed; frames += 10 {
+			<-time.After(time.Millisecond) // 10,000 a second
+			d.do(func() {
+				for range 10 {
+					d.to.Control(1, 0)
+				}
+				closed = d.sock.closed != ""
+			})
+		}
+		d.want(wire.CloseOverloaded)
+		if frames > 2_300 {
+			t.Errorf("closed after %d frames, want no more than the burst of 2,000 and a few", frames)
 		}
 	})
 }
@@ -177,11 +272,11 @@ func TestPaceIsOnlyOfTheBusy(t *testing.T) {
 func TestNothingHoldsOffTheEndOfTheTimeToConnect(t *testing.T) {
 	d := greeted(t, session.Options{ConnectTimeout: 10 * time.Second}, plain, transport.Hello{})
 	for range 9 {
-		d.do(d.to.Heard)
+		d.do(func() { d.to.Control(1, 0) })
 		d.tick(1)
 		d.want("")
 	}
-	d.do(d.to.Heard)
+	d.do(func() { d.to.Control(1, 0) })
 	d.tick(1)
 	d.want(wire.CloseBadRequest)
 	for _, say := range []string{`{"type":"pong"}`, `{"type":"ping"}`, `{"type":"ack","id":1}`} {

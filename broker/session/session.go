@@ -20,6 +20,21 @@ const maxWaiting = 64
 // it likes, so nothing else bounds what piles up behind a client that does not read.
 const maxReplies = 64 << 10
 
+// maxWaitingBytes bounds them together. One message may always wait.
+const maxWaitingBytes = 128 << 10
+
+// line is the messages of a client that wait for their turn.
+type line struct {
+	list  []waiting
+	bytes int // of all of them, as they came
+}
+
+// waiting is one of them.
+type waiting struct {
+	req  wire.Request
+	size int
+}
+
 // state is how far a session has come.
 type state uint8
 
@@ -57,7 +72,7 @@ type Session struct {
 // extra is what an idle session of one channel does without.
 type extra struct {
 	more    []*hub.Subscription // to other channels than the first
-	waiting []wire.Request      // come while busy
+	waiting *line               // come while busy; nil for none
 	pass    *pass               // what the token gives besides the user and its end, and what was used; nil for nothing
 	pace    *pace               // what was used of its rates; nil for who sends no more than now and then
 	backlog uint32              // the tick that found the socket backed up, without a break since, or 0
@@ -75,7 +90,7 @@ func (s *Session) need() *extra {
 
 // spare lets s.extra go when there is nothing in it.
 func (s *Session) spare() {
-	if e := s.extra; e != nil && len(e.more) == 0 && len(e.waiting) == 0 && e.pass == nil && e.pace == nil && len(e.told) == 0 &&
+	if e := s.extra; e != nil && len(e.more) == 0 && e.waiting == nil && e.pass == nil && e.pace == nil && len(e.told) == 0 &&
 		e.backlog == 0 && e.replied == 0 {
 		s.extra = nil
 	}
@@ -83,16 +98,14 @@ func (s *Session) spare() {
 
 // waiting is how many messages wait for their turn.
 func (s *Session) waiting() int {
-	if s.extra == nil {
+	if s.extra == nil || s.extra.waiting == nil {
 		return 0
 	}
-	return len(s.extra.waiting)
+	return len(s.extra.waiting.list)
 }
 
 // Receive is transport.Receiver's.
 func (s *Session) Receive(raw []byte) {
-	often := s.heardNow()
-	s.Heard()
 	if s.state == closed {
 		return
 	}
@@ -102,7 +115,9 @@ func (s *Session) Receive(raw []byte) {
 		_ = json.Unmarshal(raw, &partial) // for the ref, if it can be read
 		req = wire.Request{Ref: partial.Ref}
 	}
-	if !s.paced(req, len(raw), often) {
+	paced := s.paced(req, len(raw))
+	s.Heard()
+	if !paced {
 		return
 	}
 	if err != nil {
@@ -112,43 +127,64 @@ func (s *Session) Receive(raw []byte) {
 		}
 		return
 	}
-	s.handle(req)
+	s.handle(req, len(raw))
 }
 
-// handle acts on a message at once, or lets it wait for its turn.
-func (s *Session) handle(req wire.Request) {
+// handle acts on a message of size bytes at once, or lets it wait for its turn. A ping and an
+// acknowledgement overtake others, except those that came with connect.
+func (s *Session) handle(req wire.Request, size int) {
 	if s.state == fresh && req.Type != wire.TypeConnect {
 		s.start(req) // refuses it
 		return
 	}
-	switch req.Type {
-	case wire.TypePong:
-		return
-	case wire.TypePing:
-		if !s.conn.Backlogged() {
-			s.pong(req)
-			return
-		}
-		// One answer is owed: they must not pile up behind a client that does not read.
-		e := s.need()
-		e.waiting = slices.DeleteFunc(e.waiting, func(r wire.Request) bool { return r.Type == wire.TypePing })
-	case wire.TypeAck:
-		s.ack(req)
-		return
-	}
-	if req.Type != wire.TypePing && !s.busy && s.waiting() == 0 && !s.conn.Backlogged() {
+	ping, ack := req.Type == wire.TypePing, req.Type == wire.TypeAck
+	switch backlogged := s.conn.Backlogged(); {
+	case req.Type == wire.TypePong:
+	case ack && s.state == open, ping && s.state == open && !backlogged:
 		s.start(req)
+	case !ping && !s.busy && s.waiting() == 0 && !backlogged:
+		s.start(req)
+	default:
+		s.wait(req, size)
+	}
+}
+
+// wait puts a message at the end of those that wait for their turn.
+func (s *Session) wait(req wire.Request, size int) {
+	e := s.need()
+	if e.waiting == nil {
+		e.waiting = new(line)
+	}
+	l := e.waiting
+	if req.Type == wire.TypePing { // one answer is owed: they must not pile up for a client that does not read
+		l.dropPings()
+	}
+	if n := len(l.list); n == maxWaiting || n > 0 && l.bytes+size > maxWaitingBytes {
+		s.close(wire.CloseOverloaded, "too much was sent without waiting for an answer", 1000)
 		return
 	}
-	if s.waiting() == maxWaiting {
-		s.close(wire.CloseOverloaded, "too many messages without waiting for an answer", 1000)
-		return
-	}
-	if s.state == connecting && s.waiting() == 0 {
+	if s.state == connecting && !slices.ContainsFunc(l.list, func(w waiting) bool { return w.req.Type != wire.TypeAck }) {
 		s.wish(req)
 	}
-	e := s.need()
-	e.waiting = append(e.waiting, req)
+	l.list = append(l.list, waiting{req, size})
+	l.bytes += size
+}
+
+func (l *line) dropPings() {
+	l.list = slices.DeleteFunc(l.list, func(w waiting) bool {
+		ping := w.req.Type == wire.TypePing
+		if ping {
+			l.bytes -= w.size
+		}
+		return ping
+	})
+}
+
+// take removes the first message, which there must be.
+func (l *line) take() wire.Request {
+	w := l.list[0]
+	l.list, l.bytes = l.list[1:], l.bytes-w.size
+	return w.req
 }
 
 // start begins to act on a message whose turn it is.
@@ -161,6 +197,8 @@ func (s *Session) start(req wire.Request) {
 	switch req.Type {
 	case wire.TypePing:
 		s.pong(req)
+	case wire.TypeAck:
+		s.ack(req)
 	case wire.TypeConnect:
 		s.connect(req)
 	case wire.TypeSubscribe:
@@ -185,10 +223,9 @@ func (s *Session) start(req wire.Request) {
 // next takes up what waited.
 func (s *Session) next() {
 	for s.waiting() > 0 && !s.busy && s.state != closed && !s.conn.Backlogged() {
-		e := s.extra
-		req := e.waiting[0]
-		if e.waiting = e.waiting[1:]; len(e.waiting) == 0 {
-			e.waiting = nil
+		req := s.extra.waiting.take()
+		if s.waiting() == 0 {
+			s.extra.waiting = nil
 			s.spare()
 		}
 		s.start(req)
@@ -218,12 +255,16 @@ func callIn[T any](pool *work.Pool, s *Session, work func() (T, error), finish f
 
 // TooLarge is transport.Receiver's.
 func (s *Session) TooLarge() {
-	often := s.heardNow()
+	paced := s.state != closed && s.paced(wire.Request{}, 0) // Control has counted the bytes
 	s.Heard()
-	if s.state == closed || !s.paced(wire.Request{}, s.m.opts.MaxMessage, often) {
+	if !paced {
 		return
 	}
-	s.reject(wire.Ref{}, wire.Errorf(wire.TooLarge, "the message was skipped: at most %d bytes are allowed", s.m.opts.MaxMessage))
+	limit := s.m.opts.MaxMessage
+	if s.state == fresh {
+		limit = min(limit, transport.MaxFirst)
+	}
+	s.reject(wire.Ref{}, wire.Errorf(wire.TooLarge, "the message was skipped: at most %d bytes are allowed", limit))
 	if s.state == fresh {
 		s.close(wire.CloseBadRequest, "connect comes first", 0)
 	}
@@ -232,7 +273,14 @@ func (s *Session) TooLarge() {
 // Broken is transport.Receiver's.
 func (s *Session) Broken(string) { s.end(wire.CloseBadRequest) }
 
-// Heard is transport.Receiver's. The time for connect is not made longer by anything else.
+// Control implements transport.Receiver.
+func (s *Session) Control(frames, size int) bool {
+	paced := s.state != closed && s.pacedControl(frames, size)
+	s.Heard()
+	return paced
+}
+
+// Heard notes a sign of life. The time for connect is not made longer by anything else.
 func (s *Session) Heard() {
 	if s.state == fresh {
 		return

@@ -92,11 +92,11 @@ func TestPongsDoNotPileUp(t *testing.T) {
 			p.write(clientFrame(true, ws.OpPing, strings.Repeat("x", 125)))
 		}
 		p.write(p.message("there"))
-		for range 1000 {
-			s.want(event{"heard", ""})
-		}
 		s.want(event{"message", "there"})
 		s.do(func() {
+			if s.control < 1000 || s.control > 1001 { // a library reads ahead
+				t.Errorf("%d pings are counted, want 1000", s.control)
+			}
 			if after := kept(s.conn); after > before {
 				t.Errorf("%d bytes were kept before the pings, and %d after", before, after)
 			}

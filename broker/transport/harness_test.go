@@ -41,6 +41,9 @@ type session struct {
 	peer   string                    // the remote address
 	react  func(s *session, e event) // on the loop, with every event
 	events chan event
+
+	control int  // frames without a message
+	refuse  bool // says that they are too many
 }
 
 func (s *session) tell(what, text string) {
@@ -58,9 +61,9 @@ func (s *session) tell(what, text string) {
 func (s *session) Receive(message []byte) { s.tell("message", string(message)) }
 func (s *session) TooLarge()              { s.tell("too large", "") }
 func (s *session) Broken(string)          { s.tell("broken", "") }
-func (s *session) Heard()                 { s.tell("heard", "") }
 func (s *session) Writable()              { s.tell("writable", "") }
 func (s *session) Closed()                { s.tell("closed", "") }
+func (s *session) Control(n, _ int) bool  { s.control += n; return !s.refuse }
 
 // do runs f on the session's loop.
 func (s *session) do(f func()) {
@@ -110,6 +113,7 @@ type setup struct {
 	handshake time.Duration
 	linger    time.Duration
 	compress  bool
+	first     int // bytes of the first message; 0 for as many as of any
 }
 
 // service is a listener of one of the ways in, with its sessions.
@@ -149,7 +153,7 @@ func (w way) serve(t *testing.T, o setup) *service {
 	t.Helper()
 	s := &service{way: w, t: t, sessions: make(chan *session, 1000), gate: NewGate(cmp.Or(o.room, 1000))}
 	limits := Limits{
-		Message: messageLimit, Gate: s.gate,
+		Message: messageLimit, First: o.first, Gate: s.gate,
 		Origin: func(origin, host string) bool { return origin != "https://bad.example" && host == "broker.example" },
 	}
 	accept := func(l *loop.Loop, c Conn, h Hello) Receiver {

@@ -271,10 +271,10 @@ func TestCompression(t *testing.T) {
 
 func TestHijackRefuses(t *testing.T) {
 	var socket net.Conn
-	if _, _, err := (smallBuffers{brokenHijacker{}, &socket}).Hijack(); !errors.Is(err, errBroken) {
+	if _, _, err := (smallBuffers{brokenHijacker{}, &socket, new(frameCounter)}).Hijack(); !errors.Is(err, errBroken) {
 		t.Errorf("Hijack: %v", err)
 	}
-	if _, _, err := (smallBuffers{nil, &socket}).Hijack(); err == nil {
+	if _, _, err := (smallBuffers{nil, &socket, new(frameCounter)}).Hijack(); err == nil {
 		t.Error("Hijack of what cannot be upgraded succeeds")
 	}
 }

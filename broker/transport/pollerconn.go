@@ -35,6 +35,7 @@ type pollerConn struct {
 
 	state    state
 	reserved bool        // turned away: its place is one of the reserve
+	known    bool        // has sent its first message, or a URL that stands for it
 	address  limit.Place // among the addresses
 }
 
@@ -76,7 +77,7 @@ func (c *pollerConn) sniff(first byte) {
 
 // open makes the session.
 func (c *pollerConn) open(s state, hello Hello) {
-	c.state = s
+	c.state, c.known = s, hello.connects()
 	c.loop.awaitNoMore(c)
 	to := c.loop.poller.accept(c.loop.Loop, c, hello)
 	switch {
@@ -91,28 +92,50 @@ func (c *pollerConn) open(s state, hello Hello) {
 // readLine takes one line from buf and returns how many bytes that was; 0 means more
 // must come.
 func (c *pollerConn) readLine(buf []byte) int {
-	limit := c.loop.poller.limits.Message
+	limit := c.limit()
 	end := bytes.IndexByte(buf, '\n')
 	switch {
 	case c.part != nil && end < 0:
+		c.to.Control(1, len(buf))
 		return len(buf)
 	case c.part != nil:
 		c.part = nil
-		c.to.TooLarge()
+		c.tooLarge()
 		return end + 1
 	case end < 0 && len(buf) > limit:
 		c.part = &assembly{over: true}
+		c.to.Control(1, len(buf))
 		return len(buf)
 	case end < 0:
 		return 0
 	case end > limit:
-		c.to.TooLarge()
+		c.to.Control(1, end)
+		c.tooLarge()
 		return end + 1
 	}
 	if line := bytes.TrimSpace(buf[:end]); len(line) > 0 {
-		c.to.Receive(line)
+		c.receive(line)
+	} else {
+		c.to.Control(1, end+1)
 	}
 	return end + 1
+}
+
+// limit returns the most bytes of the next message.
+func (c *pollerConn) limit() int { return c.loop.poller.limits.message(!c.known) }
+
+// receive hands a message on.
+func (c *pollerConn) receive(message []byte) {
+	c.known = true
+	c.to.Receive(message)
+}
+
+// tooLarge tells of a message that was skipped.
+func (c *pollerConn) tooLarge() {
+	c.known = true
+	if c.to != nil { // the session may have closed the connection at one of its pieces
+		c.to.TooLarge()
+	}
 }
 
 // Write is Conn's.

@@ -135,7 +135,9 @@ func (c *pollerConn) refuse(status int, why string) {
 func (c *pollerConn) readFrame(buf []byte) int {
 	if a := c.part; a != nil && a.skip > 0 {
 		n := min(a.skip, int64(len(buf)))
-		if a.skip -= n; a.skip == 0 {
+		a.skip -= n
+		c.to.Control(1, int(n))
+		if a.skip == 0 && c.part != nil {
 			c.skipped()
 		}
 		return int(n)
@@ -165,7 +167,7 @@ func (c *pollerConn) readFrame(buf []byte) int {
 		return len(buf)
 	}
 	head := len(buf) - reader.Len()
-	if !h.OpCode.IsControl() && c.part.tooLarge(h.Length, c.loop.poller.limits.Message) {
+	if !h.OpCode.IsControl() && c.part.tooLarge(h.Length, c.limit()) {
 		return c.skipFrame(h, head)
 	}
 	if int64(len(buf)-head) < h.Length {
@@ -189,7 +191,10 @@ func (a *assembly) tooLarge(n int64, limit int) bool {
 // session hears of it behind the last byte of the last fragment.
 func (c *pollerConn) skipFrame(h ws.Header, head int) int {
 	c.part = &assembly{over: true, skip: h.Length, last: h.Fin}
-	if h.Length == 0 {
+	if h.Length > 0 {
+		return head
+	}
+	if c.to.Control(1, 0); c.part != nil {
 		c.skipped()
 	}
 	return head
@@ -199,7 +204,7 @@ func (c *pollerConn) skipFrame(h ws.Header, head int) int {
 func (c *pollerConn) skipped() {
 	if c.part.last {
 		c.part = nil
-		c.to.TooLarge()
+		c.tooLarge()
 	}
 }
 
@@ -207,17 +212,18 @@ func (c *pollerConn) skipped() {
 func (c *pollerConn) frame(h ws.Header, payload []byte) {
 	switch h.OpCode {
 	case ws.OpPing:
-		c.to.Heard()
-		if !c.Backlogged() { // pongs must not pile up behind a peer that does not read
+		// Pongs must not pile up for a peer that does not read.
+		if c.to.Control(1, len(payload)) && !c.Backlogged() {
 			c.send(append([]byte{0x8a, byte(len(payload))}, payload...))
 		}
 	case ws.OpPong:
-		c.to.Heard()
+		c.to.Control(1, len(payload))
 	case ws.OpClose:
 		c.closed(payload)
 	case ws.OpText:
 		if !h.Fin {
 			c.part = &assembly{data: bytes.Clone(payload)}
+			c.to.Control(1, 0) // the bytes count with the whole message
 			return
 		}
 		c.message(payload)
@@ -227,7 +233,9 @@ func (c *pollerConn) frame(h ws.Header, payload []byte) {
 			whole := c.part.data
 			c.part = nil
 			c.message(whole)
+			return
 		}
+		c.to.Control(1, 0)
 	}
 }
 
@@ -236,7 +244,7 @@ func (c *pollerConn) message(data []byte) {
 		c.fail(statusNotUTF8, "a text frame is not UTF-8")
 		return
 	}
-	c.to.Receive(data)
+	c.receive(data)
 }
 
 // closed answers the peer's close frame (RFC 6455 §5.5.1) and ends the connection.

@@ -91,7 +91,7 @@ func TestFragments(t *testing.T) {
 		},
 		"a ping between": {
 			[][]byte{part(false, ws.OpText, "a"), ping, part(true, ws.OpContinuation, "b")},
-			[]event{{"heard", ""}, {"message", "ab"}},
+			[]event{{"message", "ab"}},
 		},
 		"a character in two": {
 			[][]byte{part(false, ws.OpText, "\xc3"), part(true, ws.OpContinuation, "\xa9")},
@@ -107,14 +107,14 @@ func TestFragments(t *testing.T) {
 		},
 		"too large and an empty last": {
 			[][]byte{part(false, ws.OpText, half+half+"x"), ping, part(true, ws.OpContinuation, "")},
-			[]event{{"heard", ""}, {"too large", ""}},
+			[]event{{"too large", ""}},
 		},
 		"too large in the middle": {
 			[][]byte{
 				part(false, ws.OpText, half), part(false, ws.OpContinuation, half+"x"), ping,
 				part(false, ws.OpContinuation, half+half), part(true, ws.OpContinuation, "x"),
 			},
-			[]event{{"heard", ""}, {"too large", ""}},
+			[]event{{"too large", ""}},
 		},
 	}
 	over(t, socketWays, func(t *testing.T, w way) {
@@ -165,13 +165,78 @@ func TestPing(t *testing.T) {
 			return // the answer is a message like others
 		}
 		p.write(clientFrame(true, ws.OpPong, ping.text))
-		s.want(event{"heard", ""})
-		p.write(clientFrame(true, ws.OpPong, "nobody asked"))
-		s.want(event{"heard", ""})
+		p.write(clientFrame(true, ws.OpPong, "not asked for"))
 		for _, payload := range []string{"", "are you there", strings.Repeat("x", 125)} {
 			p.write(clientFrame(true, ws.OpPing, payload))
 			p.want(event{"pong", payload})
-			s.want(event{"heard", ""})
 		}
+		s.do(func() {
+			if s.control != 5 {
+				t.Errorf("the session is told of %d control frames, want 5", s.control)
+			}
+			s.refuse = true
+		})
+		p.write(join(clientFrame(true, ws.OpPing, "one too many"), p.message("after")))
+		s.want(event{"message", "after"})
+		s.do(func() { s.conn.Write(frame("no pong came before")) })
+		p.want(event{"message", "no pong came before"})
+	})
+}
+
+// TestEveryFrameIsCounted also where a library reads the frames: what is no message costs its sender
+// a place in the rates, and no frame comes for nothing.
+func TestEveryFrameIsCounted(t *testing.T) {
+	const frames = 1000
+	empty := func(fin bool, op ws.OpCode) []byte { return clientFrame(fin, op, "") }
+	over(t, socketWays, func(t *testing.T, w way) {
+		for _, o := range []setup{{}, {compress: true}} {
+			service := w.serve(t, o)
+			p, s := service.connect()
+			all := empty(false, ws.OpText)
+			for range frames {
+				all = append(all, empty(false, ws.OpContinuation)...)
+			}
+			p.writeCut(all, 1, 70, 5000) // before the message is whole
+			p.write(join(empty(true, ws.OpContinuation), p.message("next")))
+			s.want(event{"message", ""}, event{"message", "next"})
+			s.do(func() {
+				// A library reads ahead: the next message may be counted before it is known as one.
+				if n := s.control - frames - 1; n != 0 && (w.name != webWay.name || n != 1) {
+					t.Errorf("%d frames are counted besides the messages, want %d", s.control, 1+frames)
+				}
+			})
+		}
+	})
+	p, s := lineWay.serve(t, setup{}).connect() // which sends one
+	p.write([]byte(strings.Repeat("\n", frames-1) + "x\n"))
+	s.want(event{"message", "x"})
+	s.do(func() {
+		if s.control != frames {
+			t.Errorf("%d empty lines are counted, want %d", s.control, frames)
+		}
+	})
+}
+
+// TestFirstMessageIsShort: a stranger gets less memory than a client that has connected.
+func TestFirstMessageIsShort(t *testing.T) {
+	over(t, allWays, func(t *testing.T, w way) {
+		service := w.serve(t, setup{first: 1000})
+		connect := func() (*peer, *session) {
+			p := service.dial()
+			p.handshake("/ws") // without a token, which would stand for connect
+			if !w.framed {
+				p.write([]byte("\n"))
+			}
+			return p, service.session()
+		}
+		for _, n := range []int{1001, 1 << 16} {
+			p, s := connect()
+			long := p.message(strings.Repeat("x", n))
+			p.write(join(long, long, p.message("after")))
+			s.want(event{"too large", ""}, event{"message", strings.Repeat("x", n)}, event{"message", "after"})
+		}
+		p, s := connect()
+		p.write(p.message(strings.Repeat("x", 1000)))
+		s.want(event{"message", strings.Repeat("x", 1000)})
 	})
 }

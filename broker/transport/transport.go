@@ -32,8 +32,10 @@ type Receiver interface {
 	TooLarge()
 	// Broken tells that the peer does not speak the protocol of the transport.
 	Broken(detail string)
-	// Heard tells of a sign of life that is no message.
-	Heard()
+	// Control tells of frames that carry no message: pings, pongs, fragments before the last one,
+	// empty lines, and pieces of a message that is skipped. size is their payload in bytes. It is
+	// false when the client sends more of them than it may, and then a ping gets no pong.
+	Control(frames, size int) bool
 	// Writable tells that the backlog is gone.
 	Writable()
 	// Closed tells that the peer or the network ended the connection, or that it was Broken.
@@ -41,11 +43,18 @@ type Receiver interface {
 	Closed()
 }
 
+// MaxFirst is what the broker sets Limits.First to: all that a stranger can make it keep. There is
+// room for a token of 8 KiB.
+const MaxFirst = 16 << 10
+
 // Hello is what is known of a connection before its first message.
 type Hello struct {
 	Token  string // of the WebSocket URL
 	Client string // of the WebSocket URL
 }
+
+// connects says whether the URL stands for the connect message.
+func (h Hello) connects() bool { return h.Token != "" || h.Client != "" }
 
 // Accept makes the session of a new connection, on its loop.
 type Accept func(l *loop.Loop, c Conn, hello Hello) Receiver
@@ -53,6 +62,7 @@ type Accept func(l *loop.Loop, c Conn, hello Hello) Receiver
 // Limits are what both listeners allow.
 type Limits struct {
 	Message int // bytes of one message from a client
+	First   int // bytes of a message before connect; zero means Message
 	Gate    *Gate
 	// Addresses counts the connections of each. Nil limits none.
 	Addresses *limit.Addresses
@@ -60,6 +70,14 @@ type Limits struct {
 	Handshake time.Duration
 	// Origin says whether a browser page of that origin may connect to host.
 	Origin func(origin, host string) bool
+}
+
+// message returns the most bytes of the next message of a connection.
+func (l Limits) message(first bool) int {
+	if first && l.First > 0 {
+		return min(l.Message, l.First)
+	}
+	return l.Message
 }
 
 // Gate counts the connections of the process against its limit. A process that runs out

@@ -117,14 +117,15 @@ func (w *Web) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	c := &webConn{loop: l.Loop, lingerTime: w.lingerTime, addr: r.RemoteAddr}
 	opts := &websocket.AcceptOptions{
 		InsecureSkipVerify: true, // checked above, by the rule that both listeners share
-		OnPingReceived:     func(context.Context, []byte) bool { c.heard(); return !c.full() },
-		OnPongReceived:     func(context.Context, []byte) { c.heard() },
+		OnPingReceived:     func(context.Context, []byte) bool { return c.control() && !c.full() },
+		OnPongReceived:     func(context.Context, []byte) { c.control() },
 	}
 	if w.Compress {
 		opts.CompressionMode = websocket.CompressionNoContextTakeover
 	}
 	var socket net.Conn
-	ws, err := websocket.Accept(smallBuffers{rw, &socket}, r, opts)
+	c.frames = &frameCounter{report: func() { c.control() }}
+	ws, err := websocket.Accept(smallBuffers{rw, &socket, c.frames}, r, opts)
 	if err != nil {
 		w.limits.Addresses.Leave(address)
 		w.conns.Done()
@@ -140,7 +141,7 @@ func (w *Web) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 		defer w.conns.Done()
 		defer w.limits.Addresses.Leave(address)
 		l.Post(func() { c.open(w.accept(l.Loop, c, hello)) })
-		c.readLoop(w.limits.Message)
+		c.readLoop(w.limits, hello)
 	}()
 }
 
@@ -149,10 +150,12 @@ func noRoom(rw http.ResponseWriter) {
 	http.Error(rw, "no room for another connection", http.StatusServiceUnavailable)
 }
 
-// smallBuffers hands out small buffers with a hijacked connection, which it notes.
+// smallBuffers hands out small buffers with a hijacked connection, which it notes, and has the
+// frames counted that are read from it.
 type smallBuffers struct {
 	http.ResponseWriter
 	socket *net.Conn
+	frames *frameCounter
 }
 
 // Hijack implements http.Hijacker.
@@ -170,9 +173,11 @@ func (s smallBuffers) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	}
 	n := rw.Reader.Buffered()
 	r := bufio.NewReaderSize(io.MultiReader(io.LimitReader(rw.Reader, int64(n)), conn), max(bufferSize, n))
-	if _, err := r.Peek(n); err != nil { // what the client sent early must lie in the new buffer
+	early, err := r.Peek(n) // what the client sent early must lie in the new buffer
+	if err != nil {
 		return nil, nil, errors.Join(err, conn.Close())
 	}
-	*s.socket = conn
-	return conn, bufio.NewReadWriter(r, bufio.NewWriterSize(conn, bufferSize)), nil
+	s.frames.scan(early)
+	s.frames.Conn, *s.socket = conn, conn
+	return s.frames, bufio.NewReadWriter(r, bufio.NewWriterSize(conn, bufferSize)), nil
 }

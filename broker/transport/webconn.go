@@ -28,6 +28,7 @@ const (
 type webConn struct {
 	loop       *loop.Loop
 	ws         *websocket.Conn
+	frames     *frameCounter
 	ctx        context.Context // ends with the connection
 	cancel     context.CancelFunc
 	lingerTime time.Duration
@@ -65,9 +66,18 @@ func (c *webConn) onLoop(f func(Receiver)) {
 	})
 }
 
-func (c *webConn) heard() { c.onLoop(Receiver.Heard) }
+// control tells the session of the frames that were read and are not counted yet. It waits for the
+// session, which sets the pace. It must not be called on the loop.
+func (c *webConn) control() bool {
+	turn := make(chan bool, 1)
+	c.loop.Post(func() {
+		n := c.frames.take()
+		turn <- c.to != nil && (n == 0 || c.to.Control(n, 0))
+	})
+	return <-turn
+}
 
-func (c *webConn) readLoop(limit int) {
+func (c *webConn) readLoop(limits Limits, hello Hello) {
 	defer c.cancel()
 	defer c.onLoop(func(to Receiver) {
 		c.to = nil
@@ -75,7 +85,8 @@ func (c *webConn) readLoop(limit int) {
 	})
 	defer func() { _ = c.ws.CloseNow() }()
 	turn := make(chan struct{}, 1)
-	for {
+	for first := !hello.connects(); ; first = false {
+		limit := limits.message(first)
 		typ, r, err := c.ws.Reader(c.ctx)
 		if err != nil {
 			return
@@ -84,9 +95,10 @@ func (c *webConn) readLoop(limit int) {
 			c.fail(statusUnsupported, "messages are text frames")
 			return
 		}
+		c.frames.message()
 		message, err := io.ReadAll(io.LimitReader(r, int64(limit)+1))
 		if err == nil && len(message) > limit {
-			err = skip(r, int64(limit)*maxSkip)
+			err = c.skip(r, int64(limits.Message)*maxSkip)
 			message = nil
 		}
 		switch {
@@ -102,6 +114,9 @@ func (c *webConn) readLoop(limit int) {
 			return
 		default:
 			c.loop.Post(func() {
+				if n := c.frames.take(); n > 0 && c.to != nil {
+					c.to.Control(n, 0)
+				}
 				if c.to != nil {
 					c.to.Receive(message)
 				}
@@ -116,8 +131,9 @@ func (c *webConn) readLoop(limit int) {
 var errEndless = errors.New("too much to skip")
 
 // skip reads the rest of a message, but no more than most bytes.
-func skip(r io.Reader, most int64) error {
+func (c *webConn) skip(r io.Reader, most int64) error {
 	n, err := io.Copy(io.Discard, io.LimitReader(r, most))
+	c.onLoop(func(to Receiver) { to.Control(c.frames.take(), int(n)) })
 	if err == nil && n == most {
 		err = errEndless
 	}

@@ -15,12 +15,12 @@ func endlessMessages(t *testing.T, s *siege) {
 	for _, e := range entrances {
 		a := s.known(t, e, "mallory")
 		if !e.frames {
-			for range 8 {
+			for range 4 {
 				a.raw(chunk)
 			}
 			a.raw("\n")
 		} else if e.extensions == "" {
-			a.raw(string(ws.MustCompileFrame(ws.MaskFrame(ws.NewTextFrame(make([]byte, 8<<20))))))
+			a.raw(string(ws.MustCompileFrame(ws.MaskFrame(ws.NewTextFrame(make([]byte, 4<<20))))))
 		} else {
 			a.raw(string(ws.MustCompileFrame(ws.MaskFrame(ws.NewTextFrame(make([]byte, 512<<10))))))
 		}
@@ -41,7 +41,8 @@ func endlessMessages(t *testing.T, s *siege) {
 	}
 }
 
-// smallFragments cuts a message into as many frames as it has bytes, and empty ones without end between.
+// smallFragments cuts a message into as many frames as it has bytes, with empty ones and pings between:
+// odd, and allowed.
 func smallFragments(t *testing.T, s *siege) {
 	const text = `{"type":"ping"}`
 	for _, e := range entrances[1:] {
@@ -52,7 +53,7 @@ func smallFragments(t *testing.T, s *siege) {
 		}
 		put(ws.OpText, false, "")
 		for _, c := range []byte(text) {
-			for range 2_000 {
+			for range 20 {
 				put(ws.OpContinuation, false, "")
 			}
 			put(ws.OpPing, true, "are you there?")
@@ -90,32 +91,59 @@ func (s *siege) overlongFragments(t *testing.T, e entrance) {
 	_ = a.Close()
 }
 
-// controlFrames floods the broker with pings whose answers it does not read, and then reads them after all.
+// controlFrames floods the broker with frames that carry no message, before connect and after it.
+// Such a connection must not go on for as long as it likes.
 func controlFrames(t *testing.T, s *siege) {
-	for _, e := range entrances[1:] {
-		a := s.known(t, e, "mallory")
-		ping := ws.MustCompileFrame(ws.MaskFrame(ws.NewPingFrame(bytes.Repeat([]byte("p"), 125))))
-		sent := make(chan struct{})
-		go func() {
-			defer close(sent)
-			for range 100 {
-				a.raw(string(bytes.Repeat(ping, 200)))
+	mask := func(f ws.Frame) []byte { return ws.MustCompileFrame(ws.MaskFrame(f)) }
+	kinds := map[string][]byte{
+		"ping":     mask(ws.NewPingFrame(bytes.Repeat([]byte("p"), 125))),
+		"pong":     mask(ws.NewPongFrame(nil)),
+		"fragment": mask(ws.NewFrame(ws.OpContinuation, false, nil)),
+		"line":     []byte("\n"),
+		"JSON":     []byte(`{"type":"pong"}` + "\n"),
+	}
+	for name, frame := range kinds {
+		for _, e := range entrances {
+			if e.frames != (name != "line" && name != "JSON") {
+				continue
 			}
-			a.say(`{"type":"ping","ref":7}`)
-		}()
-		for { // as fast as it comes: a peer that reads nothing gets no pongs, and is read from no more
-			e, word, err := a.read()
-			if word != "" || err != nil {
-				t.Errorf("told %q (%v)", word, err)
-				break
-			}
-			if e.Type == "pong" && e.Ref == 7 {
-				break
+			for _, known := range []bool{true, false} {
+				if name == "JSON" && !known {
+					continue // it is answered with the end of the connection
+				}
+				a := s.enter(t, e, "")
+				if known {
+					a.say(connectAs(fmt.Sprintf("flood-%d", s.comer.Add(1)), s.token("mallory")))
+					a.until(t, "connected")
+				}
+				if name == "fragment" {
+					a.frame(ws.NewFrame(ws.OpText, false, nil))
+				}
+				a.flood(frame)
+				if got, want := a.last(), e.closing("", "overloaded", 4009); got != want {
+					t.Errorf("a flood of %ss, %s, connected: %v: told %q at last, want %q", name, e.name, known, got, want)
+				}
 			}
 		}
-		_ = a.Close()
-		<-sent
 	}
+}
+
+// flood sends what is many times over the rates, and goes on until it is cut off.
+func (a *assailant) flood(frame []byte) {
+	go func() {
+		for range 100 {
+			a.raw(string(bytes.Repeat(frame, 500)))
+		}
+	}()
+}
+
+// last is the end of a verdict, without what was said of single messages.
+func (a *assailant) last() string {
+	words := strings.Fields(a.verdict())
+	for len(words) > 0 && strings.HasPrefix(words[0], "error:rate_limited") {
+		words = words[1:]
+	}
+	return strings.Join(words, " ")
 }
 
 // brokenFrames are what RFC 6455 forbids.

@@ -69,6 +69,9 @@ func bombsFromStrangers(t *testing.T, s *siege) {
 			a := s.enter(t, e, "")
 			a.say(b.text)
 			want := e.closing(malformed, "bad_request", 4006)
+			if len(b.text) > 16<<10 { // the limit of a message before connect
+				want = e.closing("error:too_large", "bad_request", 4006)
+			}
 			if b.stranger == notText && e.frames {
 				want = "1007"
 			}
