@@ -58,6 +58,32 @@ func TestPresence(t *testing.T) {
 	})
 }
 
+// TestPresenceAddedLater by a second subscribe: the subscription goes on, with joins and leaves.
+func TestPresenceAddedLater(t *testing.T) {
+	i := start(t, memoryStore(queue.Options{}), nil)
+	n := 0
+	overAll(t, func(t *testing.T, dial func(instance) *peer) {
+		n++
+		room := fmt.Sprint("room-", n)
+		tab := dial(i)
+		tab.connect("tab", "")
+		tab.subscribe(room)
+		for range 2 {
+			tab.say(`{"type":"subscribe","channel":%q,"presence":true,"ref":2}`, room)
+			tab.expect(object{"type": "subscribed", "channel": room, "ref": 2})
+		}
+		phone := dial(i)
+		phone.connect("phone", "")
+		phone.subscribe(room)
+		tab.expect(object{"type": "join", "channel": room, "client": "phone"})
+		phone.say(`{"type":"subscribe","channel":%q,"ref":3}`, room) // is no second join
+		phone.expect(object{"type": "subscribed", "ref": 3})
+		phone.close()
+		tab.expect(object{"type": "leave", "channel": room, "client": "phone"})
+		tab.close()
+	})
+}
+
 // TestFollowUser: the first device anywhere makes a user online, and the last one that is gone for the grace offline.
 func TestFollowUser(t *testing.T) {
 	i := start(t, memoryStore(queue.Options{}), nil)

@@ -58,11 +58,15 @@ func TestAnswers(t *testing.T) {
 		{`{"type":"subscribe","channel":"a","after":-1,"ref":7}`, "error", "bad_request", "after"},
 		{`{"type":"subscribe","channel":5,"ref":7}`, "error", "bad_request", "channel"},
 		{`{"type":"subscribe","channel":"a","ref":7}`, "subscribed", ok, ""},
-		{`{"type":"subscribe","channel":"a","ref":7}`, "error", "bad_request", "already"},
+		{`{"type":"subscribe","channel":"a","ref":7}`, "subscribed", ok, ""}, // again
 		{`{"type":"subscribe","channel":"b","ref":7,"unknown":true}`, "subscribed", ok, ""},
 		{`{"type":"subscribe","channel":"c","ref":7}`, "error", "rate_limited", "2 channels"},
-		{`{"type":"unsubscribe","channel":"c","ref":7}`, "error", "not_found", "c"},
+		{`{"type":"unsubscribe","channel":"c","ref":7}`, "unsubscribed", ok, ""}, // it was refused
 		{`{"type":"unsubscribe","channel":"b","ref":7}`, "unsubscribed", ok, ""},
+		{`{"type":"unsubscribe","channel":"b","ref":7}`, "unsubscribed", ok, ""}, // again
+		{`{"type":"unsubscribe","channel":"$user:alice","ref":7}`, "unsubscribed", ok, ""},
+		{`{"type":"unsubscribe","channel":"$user:","ref":7}`, "error", "bad_request", "user"},
+		{`{"type":"unsubscribe","channel":"$all","ref":7}`, "error", "forbidden", "system"},
 		{`{"type":"publish","channel":"z","ref":7}`, "error", "bad_request", "data"},
 		{`{"type":"publish","channel":"z","data":"` + strings.Repeat("x", 950) + `","ref":7}`, "published", ok, ""},
 		{`{"type":"history","channel":"z","ref":7}`, "history", ok, ""},

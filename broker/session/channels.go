@@ -39,8 +39,8 @@ func (s *Session) subscribe(req wire.Request) {
 		s.refuse(req.Ref, err)
 		return
 	}
-	if s.subscribed(req.Channel) != nil {
-		s.refuse(req.Ref, wire.Errorf(wire.BadRequest, "channel %s: subscribed already", req.Channel))
+	if sub := s.subscribed(req.Channel); sub != nil {
+		s.subscribeAgain(req, sub)
 		return
 	}
 	if s.channels() >= s.m.opts.MaxChannels {
@@ -142,23 +142,29 @@ func (s *Session) enter(req wire.Request, e entrance) {
 	}
 }
 
+// unsubscribe ends a subscription. It is answered alike where there is none, so that it can be repeated.
 func (s *Session) unsubscribe(req wire.Request) {
 	if i := s.followedAt(req.Channel); i >= 0 && strings.HasPrefix(req.Channel, wire.UserChannel) {
 		s.untold(i)
 		s.send(wire.Event{Type: wire.TypeUnsubscribed, Ref: req.Ref, Channel: req.Channel})
 		return
 	}
-	if err := channel(req); err != nil {
+	if err := unsubscribable(req.Channel); err != nil {
 		s.refuse(req.Ref, err)
 		return
 	}
-	sub := s.subscribed(req.Channel)
-	if sub == nil {
-		s.refuse(req.Ref, wire.Errorf(wire.NotFound, "channel %s: not subscribed", req.Channel))
-		return
+	if sub := s.subscribed(req.Channel); sub != nil {
+		s.unfollow(sub)
 	}
-	s.unfollow(sub)
 	s.send(wire.Event{Type: wire.TypeUnsubscribed, Ref: req.Ref, Channel: req.Channel})
+}
+
+// unsubscribable says what is wrong with the name of a channel that a client may follow.
+func unsubscribable(name string) error {
+	if user, ok := strings.CutPrefix(name, wire.UserChannel); ok {
+		return wire.CheckName("user", user)
+	}
+	return channel(wire.Request{Channel: name})
 }
 
 func (s *Session) publish(req wire.Request) {

@@ -84,3 +84,41 @@ func TestWaitingMessagesAreBoundedByBytes(t *testing.T) {
 		})
 	}
 }
+
+// TestSubscribeAgain goes on from where the subscription is: nothing comes twice, and it is one place
+// of the channels that are allowed.
+func TestSubscribeAgain(t *testing.T) {
+	d := newDesk(t, session.Options{MaxChannels: 1})
+	publish := func() int64 {
+		t.Helper()
+		d.say(`{"type":"publish","channel":"news","data":1}`)
+		for _, e := range d.hears() {
+			if e.Type == wire.TypePublished {
+				return *e.ID
+			}
+		}
+		t.Fatal("not published")
+		return 0
+	}
+	d.say(`{"type":"subscribe","channel":"news"}`)
+	d.hears()
+	first := publish()
+	d.hub.Channel("news").MarkDirty()
+	d.settle()
+	if got := types(d.hears()); got != "message" {
+		t.Fatalf("got %q", got)
+	}
+	for _, after := range []string{"", `,"after":0`} {
+		d.say(`{"type":"subscribe","channel":"news"%s}`, after)
+		e := d.hears()
+		if len(e) != 1 || e[0].Type != wire.TypeSubscribed || e[0].ID == nil || *e[0].ID == 0 || e[0].Recovered != nil {
+			t.Fatalf("again%s: %+v, want subscribed with the position alone", after, e)
+		}
+	}
+	d.answers("unsubscribed", "", "", `{"type":"unsubscribe","channel":"news"}`)
+	d.answers("unsubscribed", "", "", `{"type":"unsubscribe","channel":"news"}`)
+	d.say(`{"type":"subscribe","channel":"news","after":0}`)
+	if e := d.hears(); types(e) != "subscribed message" || *e[1].ID != first { // a new subscription, which has missed it
+		t.Fatalf("%+v", e)
+	}
+}

@@ -152,8 +152,8 @@ func TestLessByRefresh(t *testing.T) {
 	if events[0].Type != "refreshed" || len(gone) != 2 || !gone["b:1"] || !gone["b:2"] {
 		t.Errorf("got %+v", events)
 	}
-	d.answers("error", "not_found", "", `{"type":"unsubscribe","channel":"b:1"}`)
-	d.answers("unsubscribed", "", "", `{"type":"unsubscribe","channel":"a:1"}`)
+	d.answers("error", "forbidden", "", `{"type":"subscribe","channel":"b:1"}`)
+	d.answers("subscribed", "", "", `{"type":"subscribe","channel":"a:1"}`) // it goes on
 }
 
 func TestLessByReload(t *testing.T) {

@@ -99,7 +99,8 @@ func (s *Session) followUser(req wire.Request, user string) {
 	switch {
 	case err != nil:
 	case s.followedAt(req.Channel) >= 0:
-		err = wire.Errorf(wire.BadRequest, "channel %s: subscribed already", req.Channel)
+		s.send(wire.Event{Type: wire.TypeSubscribed, Ref: req.Ref, Channel: req.Channel})
+		return
 	case s.channels()+len(s.followed()) >= s.m.opts.MaxChannels:
 		err = wire.Errorf(wire.RateLimited, "channel %s: the connection has %d channels, at most that many are allowed",
 			req.Channel, s.m.opts.MaxChannels)

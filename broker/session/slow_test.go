@@ -64,6 +64,7 @@ type desk struct {
 	loop  *loop.Loop
 	pool  *work.Pool
 	queue queue.Queue
+	hub   *hub.Hub
 	sock  *socket
 	to    transport.Receiver
 }
@@ -93,6 +94,7 @@ func greeted(t *testing.T, o session.Options, over func(queue.Queue) queue.Queue
 	reg, self := registry.NewMemory(registry.Options{}), func() string { return "me" }
 	o.Loops, o.Pool, o.Queue, o.Registry, o.ServerID = []*loop.Loop{d.loop}, d.pool, d.queue, reg, self
 	o.Hub = hub.New(hub.Options{Loops: o.Loops, Pool: d.pool, Registry: reg, Queue: d.queue, ServerID: self})
+	d.hub = o.Hub
 	o.Publish = func(ctx context.Context, channel string, data []byte) (int64, error) {
 		a, err := d.queue.AppendChannel(ctx, queue.ChannelPush{Channel: channel, Data: data})
 		return a.ID, err
