@@ -210,7 +210,7 @@ func (a api) refusal(err error) *refusalBody {
 		return &refusalBody{wire.Timeout, "the call was given up"}
 	}
 	a.Logger.Warn().Err(err).Msg("store call failed")
-	return &refusalBody{wire.Unavailable, "the store cannot be reached; give a push a key, and try again: what was stored is not stored twice"}
+	return &refusalBody{wire.Unavailable, "the store cannot be reached; try again later. A push may have been stored: with a key it is not stored twice"}
 }
 
 func (a api) fail(w http.ResponseWriter, err error) { a.failed(err).send(w) }
