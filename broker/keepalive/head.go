@@ -35,7 +35,7 @@ func readHead(text []byte, paths []string) (h head, v verdict) {
 	}
 	end := bytes.Index(text[:min(len(text), maxHead)], []byte("\r\n\r\n"))
 	if end < 0 {
-		if len(text) >= maxHead {
+		if len(text) >= maxHead || bareLF(text) {
 			return head{}, other
 		}
 		return head{}, partial
@@ -50,6 +50,21 @@ func readHead(text []byte, paths []string) (h head, v verdict) {
 		return head{}, other
 	}
 	return h, plain
+}
+
+// bareLF reports whether a line of text ends in LF alone. net/http accepts that as the end of a line
+// and of a head (RFC 9112 §2.2), so waiting for CR LF CR LF might never end.
+func bareLF(text []byte) bool {
+	for {
+		end := bytes.IndexByte(text, '\n')
+		if end < 0 {
+			return false
+		}
+		if end == 0 || text[end-1] != '\r' {
+			return true
+		}
+		text = text[end+1:]
+	}
 }
 
 // target takes the rest of the first line.

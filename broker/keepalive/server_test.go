@@ -151,6 +151,21 @@ func TestByteByByte(t *testing.T) {
 	}
 }
 
+// TestBareLF: a head that ends in LF alone is answered as by net/http. The client waits for the answer
+// before it sends anything else.
+func TestBareLF(t *testing.T) {
+	s := start(t, nil)
+	for _, head := range []string{
+		"POST /v1/push HTTP/1.1\nHost: here\nContent-Length: 2\n\n",
+		"POST /v1/push HTTP/1.1\r\nHost: here\r\nContent-Length: 2\r\n\n",
+		"POST /v1/push HTTP/1.1\r\nHost: here\r\nContent-Length: 2\n\r\n",
+	} {
+		l := s.takenOver(t)
+		l.send(head + "ab")
+		l.expect("ab")
+	}
+}
+
 // TestTooSlow: neither half a request nor none holds a connection.
 func TestTooSlow(t *testing.T) {
 	whole := request("a body")
