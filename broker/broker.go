@@ -91,7 +91,8 @@ func New(opts Options) (*Broker, error) {
 		Refused: func(what string) { b.metrics.refusals.WithLabelValues(what).Inc() },
 	})
 	limits := transport.Limits{
-		Message: opts.MaxMessage, First: transport.MaxFirst, Gate: b.gate, Addresses: b.places, Handshake: opts.ConnectTimeout, Origin: opts.Origins.Allowed,
+		Message: opts.MaxMessage, First: transport.MaxFirst, Gate: b.gate, Addresses: b.places, Handshake: opts.ConnectTimeout,
+		Host: opts.refuseHost(), Origin: opts.Origins.Allowed,
 	}
 	// Sessions are made by the listeners, and need the listeners' loops: hence the indirection.
 	accept := func(l *loop.Loop, c transport.Conn, h transport.Hello) transport.Receiver {

@@ -17,8 +17,8 @@ import (
 var halfOpen = []string{
 	"",
 	`{"type":"conn`,
-	"GET /ws HTTP/1.1\r\nHost: x\r\n",
-	"GET /ws HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n" +
+	"GET /ws HTTP/1.1\r\nHost: localhost\r\n",
+	"GET /ws HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n" +
 		"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n",
 }
 

@@ -107,9 +107,9 @@ func (b *Broker) mainHandler() (h http.Handler, taken *keepalive.Server) {
 	if b.opts.Keys.Open() {
 		// Without keys the loopback address is the only lock, and a browser on this machine is
 		// inside it: pages of other origins must not push.
-		return http.NewCrossOriginProtection().Handler(mux), taken
+		return b.opts.knownHosts(http.NewCrossOriginProtection().Handler(mux)), taken
 	}
-	return mux, taken
+	return b.opts.knownHosts(mux), taken
 }
 
 // probes are what load balancers and the janitor ask.

@@ -34,7 +34,7 @@ func (i instance) caller(t *testing.T) *caller {
 }
 
 func (c *caller) call(method, path, headers, body string) (*http.Response, string, error) {
-	_, err := fmt.Fprintf(c.c, "%s %s HTTP/1.1\r\nHost: here\r\n%sContent-Length: %d\r\n\r\n%s", method, path, headers, len(body), body)
+	_, err := fmt.Fprintf(c.c, "%s %s HTTP/1.1\r\nHost: localhost\r\n%sContent-Length: %d\r\n\r\n%s", method, path, headers, len(body), body)
 	if err != nil {
 		return nil, "", err
 	}

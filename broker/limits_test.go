@@ -173,7 +173,7 @@ func asks(t *testing.T, port, path string) string {
 	}
 	defer c.Close()
 	_ = c.SetDeadline(time.Now().Add(patience))
-	_, _ = io.WriteString(c, "GET "+path+" HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+	_, _ = io.WriteString(c, "GET "+path+" HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
 	text, err := io.ReadAll(c)
 	if err != nil {
 		t.Fatal(err)
@@ -190,7 +190,7 @@ func answers(t *testing.T, port string) bool {
 	}
 	defer c.Close()
 	_ = c.SetDeadline(time.Now().Add(patience))
-	_, _ = io.WriteString(c, "GET /ws?client=late HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"+
+	_, _ = io.WriteString(c, "GET /ws?client=late HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"+
 		"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n")
 	line, _ := bufio.NewReader(c).ReadString('\n')
 	return strings.Contains(line, "101")

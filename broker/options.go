@@ -74,6 +74,8 @@ type Options struct {
 	TLS, PeerTLS *certfile.Files
 	// PeerSecret is shared by all instances. Empty means that the links are open.
 	PeerSecret string
+	// Hosts are the names under which clients reach the broker while it is open.
+	Hosts auth.Hosts
 	// Origins are the browser origins besides the own host.
 	Origins auth.Origins
 	// Insecure allows an open broker, or open peer links, on an address that is not loopback.

@@ -30,6 +30,7 @@ type Broker struct {
 	Namespaces     Document `koanf:"namespaces"`
 	PeerSecret     Secret   `koanf:"peer_secret"`
 	PeerSecretFile string   `koanf:"peer_secret_file"`
+	Hosts          []string `koanf:"hosts"`
 	Origins        []string `koanf:"origins"`
 	Limits         Limits   `koanf:"limits"`
 	Times          Times    `koanf:"times"`

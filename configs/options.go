@@ -38,6 +38,10 @@ func (b Broker) Options() (broker.Options, error) {
 	if err := origins.Validate(); err != nil {
 		return broker.Options{}, fmt.Errorf("origins: %w", err)
 	}
+	hosts := auth.Hosts{Patterns: b.Hosts}
+	if err := hosts.Validate(); err != nil {
+		return broker.Options{}, fmt.Errorf("hosts: %w", err)
+	}
 	proxies, err := limit.Networks(b.Limits.Proxies)
 	if err != nil {
 		return broker.Options{}, fmt.Errorf("limits.proxies: %w", err)
@@ -62,7 +66,7 @@ func (b Broker) Options() (broker.Options, error) {
 		Hooks: hooks, TLS: certificate, PeerTLS: link,
 		Name: b.name(),
 		HTTP: b.HTTP, TCP: b.TCP, Peer: b.Peer, Advertise: b.Advertise,
-		Keys: keys, Tokens: tokens, PeerSecret: peer, Origins: origins,
+		Keys: keys, Tokens: tokens, PeerSecret: peer, Hosts: hosts, Origins: origins,
 		Namespaces: spaces, Anonymous: b.Auth.Anonymous,
 		Insecure: b.Insecure, ClientPublish: b.Auth.ClientPublish,
 		MaxConnections: b.MaxConnections, MaxMessage: b.Limits.Message,

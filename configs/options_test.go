@@ -35,6 +35,8 @@ func another(t *testing.T, s *setting) string {
 		return "https://issuer.example/keys"
 	case len(s.choices) > 0:
 		return s.choices[0]
+	case s.key == "hosts":
+		return "push.example.com"
 	case strings.HasSuffix(s.key, "_keys_file"):
 		return write(t, "key.pem", publicKey(t))
 	case strings.HasSuffix(s.key, "_file"):

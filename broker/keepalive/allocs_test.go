@@ -34,7 +34,7 @@ func hot() []allocs.Case {
 			return http.StatusOK, 0, append(dst, body...)
 		}})
 	turns := func(text string) func() {
-		c := &conn{Conn: &repeating{text: text}, server: s, now: time.Now()}
+		c := &conn{Conn: &repeating{text: text}, server: s, host: "here", now: time.Now()}
 		return func() {
 			for range 2 { // it is read, and answered
 				if c.turn() != goOn {

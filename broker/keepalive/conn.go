@@ -34,6 +34,7 @@ type conn struct {
 
 	body, out     []byte // of the last answer, for the next
 	authorization string // of the last request
+	host          string // of the request with which the connection was taken over
 
 	last  []byte // the head of the last request
 	means head   // what it said, but for the authorization
@@ -92,13 +93,16 @@ func (c *conn) head() (head, verdict) {
 		return c.means, plain
 	}
 	h, v := readHead(text, c.server.opts.Paths)
+	if v == plain && string(h.host) != c.host { // net/http knows which are allowed
+		return head{}, other
+	}
 	if v == plain {
 		if string(h.authorization) != c.authorization {
 			c.authorization = string(h.authorization)
 		}
 		if c.last = c.last[:0]; h.size <= maxKeptHead {
 			c.last, c.means = append(c.last, text[:h.size]...), h
-			c.means.authorization = nil // it is in text
+			c.means.host, c.means.authorization = nil, nil // they are in text
 		}
 	}
 	return h, v

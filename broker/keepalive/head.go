@@ -13,6 +13,7 @@ const maxDigits = 9
 // head is that of a plain request.
 type head struct {
 	path          string // one of the known
+	host          []byte // the header's value
 	authorization []byte // the header's value; empty without one
 	size          int    // bytes of the head itself
 	length        int    // bytes of the body
@@ -113,7 +114,7 @@ func (h *head) means(name, value []byte, seen *fields) (ok bool) {
 	switch {
 	case is(name, "host"):
 		ok = !seen.host && plainHost(value)
-		seen.host = true
+		seen.host, h.host = true, value
 	case is(name, "content-length"):
 		ok = !seen.length
 		seen.length = true

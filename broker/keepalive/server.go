@@ -65,7 +65,7 @@ func (s *Server) Take(w http.ResponseWriter, r *http.Request) {
 		s.served.Done()
 		return
 	}
-	c.server = s
+	c.server, c.host = s, r.Host
 	s.mu.Lock()
 	s.conns[c] = struct{}{}
 	if s.draining.Load() { // since enter

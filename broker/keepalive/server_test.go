@@ -151,6 +151,20 @@ func TestByteByByte(t *testing.T) {
 	}
 }
 
+// TestAnotherHost: a request to another Host goes back to net/http, where it is decided which are answered.
+func TestAnotherHost(t *testing.T) {
+	s := start(t, nil)
+	l := s.takenOver(t)
+	another := strings.Replace(request("another"), "here", "there", 1)
+	for _, text := range []string{request("the same"), another, another, request("back")} {
+		l.send(text)
+		l.expect("")
+	}
+	if got := s.taken.Load(); got != 2 { // the first, and the second to the other Host
+		t.Errorf("%d were answered here, want 2", got)
+	}
+}
+
 // TestBareLF: a head that ends in LF alone is answered as by net/http. The client waits for the answer
 // before it sends anything else.
 func TestBareLF(t *testing.T) {

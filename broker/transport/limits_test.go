@@ -129,13 +129,21 @@ func TestHandshakeThatIsRefused(t *testing.T) {
 	}
 }
 
-// TestOtherHTTPOnTCP shows that what does not begin with a G is a line: the session finds
-// that it is no JSON.
+// TestOtherHTTPOnTCP: a request of another method than GET is refused, and no line of it reaches a session.
 func TestOtherHTTPOnTCP(t *testing.T) {
-	service := lineWay.serve(t, setup{})
-	p := service.dial()
-	p.write([]byte("POST /v1/push HTTP/1.1\r\nHost: x\r\n\r\n"))
-	service.session().want(event{"message", "POST /v1/push HTTP/1.1"}, event{"message", "Host: x"})
+	for _, method := range []string{"POST", "OPTIONS", "PUT", "DELETE", "HEAD", "CONNECT"} {
+		service := lineWay.serve(t, setup{})
+		p := service.dial()
+		p.write([]byte(method + " / HTTP/1.1\r\nHost: x\r\n\r\n{\"type\":\"connect\"}\n"))
+		if resp := p.response(); resp.StatusCode != http.StatusBadRequest {
+			t.Errorf("%s: %s", method, resp.Status)
+		}
+		_ = p.Close()
+		service.stop()
+		if len(service.sessions) != 0 {
+			t.Errorf("%s: a session was made", method)
+		}
+	}
 }
 
 // TestHandshakeInPieces sends the handshake byte by byte, with a long token, and a message in

@@ -2,6 +2,7 @@ package transport
 
 import (
 	"bytes"
+	"net/http"
 
 	"github.com/panjf2000/gnet/v2"
 	"golang.org/x/sys/unix"
@@ -67,12 +68,18 @@ func (c *pollerConn) read() {
 	}
 }
 
+// sniff tells what a connection speaks by its first byte. No JSON begins with a capital letter: that is another method
+// of HTTP than GET. A web page can have its visitor's browser send such a request, with lines of its own in the
+// body, so none of it reaches a session.
 func (c *pollerConn) sniff(first byte) {
-	if first == 'G' {
+	switch {
+	case first == 'G':
 		c.state = upgrading
-		return
+	case first >= 'A' && first <= 'Z':
+		c.refuse(http.StatusBadRequest, "this port takes JSON lines, and WebSocket at GET /ws; calls belong to the HTTP port")
+	default:
+		c.open(lines, Hello{})
 	}
-	c.open(lines, Hello{})
 }
 
 // open makes the session.

@@ -85,6 +85,11 @@ func (c *pollerConn) upgrader(hello *Hello) ws.Upgrader {
 		},
 		OnHost: func(h []byte) error {
 			host = string(h)
+			if allowed := c.loop.poller.limits.Host; allowed != nil {
+				if refusal := allowed(host); refusal != "" {
+					return ws.RejectConnectionError(ws.RejectionStatus(http.StatusForbidden), ws.RejectionReason(refusal))
+				}
+			}
 			return nil
 		},
 		OnHeader: func(key, value []byte) error {

@@ -49,6 +49,7 @@ func TestEndsAtOnce(t *testing.T) {
 		{"not an address", []string{"--http=8080"}, nil, 1, "broker: http: "},
 		{"open to everybody", []string{"--http=0.0.0.0:0", "--tcp=off"}, nil, 1, "broker: auth.keys: no API key"},
 		{"no such secret file", free, []string{"SWITCHBOARD_PEER_SECRET_FILE=/nowhere"}, 1, "broker: peer_secret_file: open /nowhere"},
+		{"a host with a port", free, []string{"SWITCHBOARD_HOSTS=h:80"}, 1, "broker: hosts: pattern"},
 		{"webhooks without a secret", free, []string{"SWITCHBOARD_WEBHOOKS_URL=https://h/" + secret}, 1, "broker: webhook: a secret is missing"},
 		{"two things wrong", []string{"--http=8080", "--tcp=x"}, nil, 1, "; tcp: "},
 	}

@@ -1,0 +1,189 @@
+package attack
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"switchboard/internal/proc"
+)
+
+// openBroker runs a broker without keys, in memory, until the test ends.
+func openBroker(t *testing.T, environ []string, args ...string) (httpPort, tcpPort string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	cmd := exec.Command(brokerPath, append([]string{
+		"--http", "127.0.0.1:0", "--tcp", "127.0.0.1:0", "--drain-time", "1ms", "--log-format", "json",
+	}, args...)...)
+	cmd.Env = append(environ, "PATH="+os.Getenv("PATH"))
+	p, err := proc.Start("broker", cmd, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(p.Kill)
+	for field, address := range map[string]*string{"http": &httpPort, "tcp": &tcpPort} {
+		if *address, err = p.Logged(ctx, "listening", field); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return httpPort, tcpPort
+}
+
+// browser is a connection that a web page has its visitor's browser make.
+type browser struct {
+	net.Conn
+	in *bufio.Reader
+}
+
+func visit(t *testing.T, address string) browser {
+	t.Helper()
+	conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	_ = conn.SetDeadline(time.Now().Add(hangUp))
+	return browser{conn, bufio.NewReader(conn)}
+}
+
+// ask sends a request whose head goes on with more, and returns the status and the body of the answer.
+func (b browser) ask(t *testing.T, method, path, host, more, body string) (status int, answer string) {
+	t.Helper()
+	_, err := fmt.Fprintf(b, "%s %s HTTP/1.1\r\nHost: %s\r\nContent-Length: %d\r\n%s\r\n%s", method, path, host, len(body), more, body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := http.ReadResponse(b.in, nil)
+	if err != nil {
+		t.Fatalf("%s %s to %s: %v", method, path, host, err)
+	}
+	if response.StatusCode == http.StatusSwitchingProtocols {
+		return response.StatusCode, ""
+	}
+	text, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return response.StatusCode, string(text)
+}
+
+const (
+	push    = `{"channel":"news","data":"from another page"}`
+	upgrade = "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n" +
+		"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n"
+)
+
+// TestRebinding has a page whose name resolves to the broker's address. For the browser its scripts are of the broker's origin, so
+// it sends neither an Origin that differs nor Sec-Fetch-Site: cross-site.
+func TestRebinding(t *testing.T) {
+	t.Parallel()
+	for name, row := range map[string]struct {
+		args             []string
+		environ          []string
+		refused, allowed []string
+	}{
+		"on this machine": {
+			refused: []string{"evil.example", "evil.example:8080", "192.168.1.5:8080", "localhost.evil.example", "127.0.0.1.evil.example"},
+			allowed: []string{"localhost", "localhost:8080", "127.0.0.1:8080", "[::1]:8080"},
+		},
+		"with a name of its own": {
+			environ: []string{"SWITCHBOARD_HOSTS=push.example,*.internal.example"},
+			refused: []string{"evil.example", "10.0.0.1", "push.example.evil.example"},
+			allowed: []string{"localhost", "push.example:443", "a.internal.example"},
+		},
+		"in the network": {
+			args: []string{"--insecure"}, refused: []string{"evil.example", "broker:8080"},
+			allowed: []string{"localhost", "192.168.1.5:8080", "[fd00::1]:8080"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			onHTTP, onTCP := openBroker(t, row.environ, row.args...)
+			for _, host := range row.refused {
+				rebound(t, onHTTP, onTCP, host)
+			}
+			for _, host := range row.allowed {
+				own := "Origin: http://" + host + "\r\nSec-Fetch-Site: same-origin\r\n"
+				if status, body := visit(t, onHTTP).ask(t, "POST", "/v1/push", host, own, push); status != http.StatusOK {
+					t.Errorf("%s: %d %s", host, status, body)
+				}
+				for _, port := range []string{onHTTP, onTCP} {
+					if status, body := visit(t, port).ask(t, "GET", "/ws?client=tab", host, own+upgrade, ""); status != http.StatusSwitchingProtocols {
+						t.Errorf("%s: %d %s", host, status, body)
+					}
+				}
+			}
+		})
+	}
+}
+
+// rebound demands that a page of host gets nothing out of either port.
+func rebound(t *testing.T, onHTTP, onTCP, host string) {
+	t.Helper()
+	refused := func(what string, status int, body string) {
+		t.Helper()
+		if status != http.StatusForbidden || !strings.Contains(body, "setting hosts") {
+			t.Errorf("%s, %s: %d %s", host, what, status, body)
+		}
+	}
+	own := "Origin: http://" + host + "\r\nSec-Fetch-Site: same-origin\r\n"
+	for _, path := range []string{
+		"/v1/servers", "/v1/channels/news", "/v1/users/alice", "/healthz", "/readyz", "/metrics", "/debug/pprof/cmdline", "/", "/nowhere",
+	} {
+		status, body := visit(t, onHTTP).ask(t, "GET", path, host, "", "")
+		refused(path, status, body)
+	}
+	status, body := visit(t, onHTTP).ask(t, "POST", "/v1/push", host, own, push)
+	refused("a push", status, body)
+	for _, port := range []string{onHTTP, onTCP} {
+		status, body = visit(t, port).ask(t, "GET", "/ws?client=tab", host, own+upgrade, "")
+		refused("a WebSocket", status, body)
+	}
+	b := visit(t, onHTTP) // as a proxy on this machine would, which keeps a connection for all its visitors
+	for range 3 {
+		for range 3 {
+			if status, body := b.ask(t, "POST", "/v1/push", "127.0.0.1", "", push); status != http.StatusOK {
+				t.Fatalf("a push of this machine: %d %s", status, body)
+			}
+		}
+		status, body := b.ask(t, "POST", "/v1/push", host, "", push)
+		refused("a push behind others", status, body)
+	}
+}
+
+// TestCrossProtocol has a page post to the TCP port. The lines of the body are messages, if the broker acts on them.
+func TestCrossProtocol(t *testing.T) {
+	t.Parallel()
+	onHTTP, onTCP := openBroker(t, nil)
+	lines := `{"type":"connect","client":"page","user":"mallory"}` + "\n" + `{"type":"publish","channel":"news","data":"from another page"}` + "\n"
+	for _, method := range []string{"POST", "PUT", "OPTIONS", "DELETE", "HEAD", "PATCH", "QUERY"} {
+		b := visit(t, onTCP)
+		_, err := fmt.Fprintf(b, "%s / HTTP/1.1\r\nHost: 127.0.0.1:7070\r\nOrigin: http://evil.example\r\n"+
+			"Content-Type: text/plain\r\nContent-Length: %d\r\n\r\n%s", method, len(lines), lines)
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer, err := io.ReadAll(b.in) // up to the end of the connection
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.HasPrefix(string(answer), "HTTP/1.1 400 ") || strings.Contains(string(answer), `"type"`) {
+			t.Errorf("%s: %s", method, answer)
+		}
+	}
+	if _, body := visit(t, onHTTP).ask(t, "GET", "/v1/users/mallory", "localhost", "", ""); !strings.Contains(body, `"online":false`) {
+		t.Errorf("mallory: %s", body)
+	}
+	if _, body := visit(t, onHTTP).ask(t, "GET", "/v1/channels/news", "localhost", "", ""); !strings.Contains(body, `"messages":0`) {
+		t.Errorf("news: %s", body)
+	}
+}
