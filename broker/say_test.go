@@ -37,7 +37,7 @@ func newBackend(t *testing.T) *backend {
 	b.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
 		if err == nil {
-			err = webhook.Verify([]string{"shared"}, r.Header, body, 0)
+			err = webhook.Verify([]string{"shared with the backend"}, r.Header, body, 0)
 		}
 		var q hook.Question
 		if err == nil {
@@ -61,7 +61,7 @@ func newBackend(t *testing.T) *backend {
 }
 
 func (b *backend) hooks() hook.Options {
-	return hook.Options{Connect: b.URL, Subscribe: b.URL, Secrets: []string{"shared"}, Timeout: 5 * time.Second}
+	return hook.Options{Connect: b.URL, Subscribe: b.URL, Secrets: []string{"shared with the backend"}, Timeout: 5 * time.Second}
 }
 
 func TestBackendLetsIn(t *testing.T) {

@@ -14,6 +14,8 @@ import (
 	"switchboard/webhook"
 )
 
+const signing = "the deliveries are signed"
+
 // fakeTruth is what a test says is so.
 type fakeTruth struct {
 	mu    sync.Mutex // guards the fields below
@@ -107,7 +109,7 @@ func (e *endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		return // the sender was killed in the middle
 	}
-	if err := webhook.Verify([]string{"secret"}, r.Header, body, 0); err != nil {
+	if err := webhook.Verify([]string{signing}, r.Header, body, 0); err != nil {
 		e.t.Error(err)
 	}
 	var delivery struct{ Events []got }
@@ -195,7 +197,7 @@ func newStage(t *testing.T, open opener, change func(*Options)) *stage {
 // another is a second dispatcher over the same store, to the same endpoint.
 func (s *stage) another(change func(*Options)) *Dispatcher {
 	s.t.Helper()
-	sender, err := webhook.New(webhook.Options{URL: s.endpoint.url, Secrets: []string{"secret"}, Timeout: 10 * time.Second})
+	sender, err := webhook.New(webhook.Options{URL: s.endpoint.url, Secrets: []string{signing}, Timeout: 10 * time.Second})
 	ok(s.t, err)
 	s.t.Cleanup(sender.Close)
 	opts := Options{Store: s.Store, Truth: s.truth, Sender: sender}

@@ -15,7 +15,10 @@ import (
 	"time"
 )
 
-const secret = "hunter2"
+const (
+	secret   = "hunter2-hunter2-hunter2"
+	formerly = "the secret before" // while it is changed
+)
 
 // delivery is one POST that a receiver got.
 type delivery struct {
@@ -52,7 +55,7 @@ func sender(t *testing.T, opts Options) *Sender {
 
 func TestSend(t *testing.T) {
 	url, got := receiver(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusAccepted) })
-	s := sender(t, Options{URL: url + "/hooks?key=1", Secrets: []string{"old", secret}, Agent: "switchboard/7"})
+	s := sender(t, Options{URL: url + "/hooks?key=1", Secrets: []string{formerly, secret}, Agent: "switchboard/7"})
 	ok(t, s.Send(t.Context(), [][]byte{[]byte(`{"id":"1"}`), []byte(`{"id":"2"}`)}))
 	d := <-got
 	if d.body != `{"events":[{"id":"1"},{"id":"2"}]}` {
@@ -61,7 +64,7 @@ func TestSend(t *testing.T) {
 	if d.header.Get("Content-Type") != "application/json" || d.header.Get("User-Agent") != "switchboard/7" {
 		t.Errorf("header %v", d.header)
 	}
-	for _, one := range []string{"old", secret} {
+	for _, one := range []string{formerly, secret} {
 		if err := Verify([]string{one}, d.header, []byte(d.body), 0); err != nil {
 			t.Errorf("by %s: %v", one, err)
 		}
@@ -175,15 +178,17 @@ func TestBadOptions(t *testing.T) {
 		opts Options
 		want string
 	}{
-		{Options{Secrets: []string{"s"}}, "URL"},
-		{Options{URL: "ftp://" + secret, Secrets: []string{"s"}}, "URL"},
-		{Options{URL: "/" + secret, Secrets: []string{"s"}}, "URL"},
-		{Options{URL: "http://h:x" + secret, Secrets: []string{"s"}}, "URL"},
+		{Options{Secrets: []string{secret}}, "URL"},
+		{Options{URL: "ftp://" + secret, Secrets: []string{secret}}, "URL"},
+		{Options{URL: "/" + secret, Secrets: []string{secret}}, "URL"},
+		{Options{URL: "http://h:x" + secret, Secrets: []string{secret}}, "URL"},
+		{Options{URL: "http://h", Secrets: []string{secret}}, "the scheme must be https"},
+		{Options{URL: "http://10.0.0.1:80", Secrets: []string{secret}}, "the scheme must be https"},
 		{Options{URL: "https://h"}, "secret"},
-		{Options{URL: "https://h", Secrets: []string{"s", ""}}, "secret 2 of 2 is empty"},
+		{Options{URL: "https://h", Secrets: []string{secret, secret[:15]}}, "secret 2 of 2: the secret has less than 16 bytes"},
 		{Options{URL: "https://h", Secrets: []string{secret + "\n"}}, "secret 1 of 1"},
 		{Options{URL: "https://h", Secrets: make([]string, 9)}, "9 secrets"},
-		{Options{URL: "https://h", Secrets: []string{"s"}, Timeout: -1}, "Timeout"},
+		{Options{URL: "https://h", Secrets: []string{secret}, Timeout: -1}, "Timeout"},
 	} {
 		if _, err := New(tt.opts); err == nil || !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), secret) {
 			t.Errorf("%+v: %v, want %q", tt.opts, err, tt.want)

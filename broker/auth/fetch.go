@@ -8,7 +8,6 @@ import (
 	"io"
 	"maps"
 	"math/rand/v2"
-	"net"
 	"net/http"
 	"net/url"
 	"time"
@@ -19,7 +18,6 @@ import (
 const (
 	fetchTimeout = 5 * time.Second
 	maxKeySet    = 1 << 20 // bytes
-	maxRedirects = 3
 )
 
 // Run fetches the set until ctx ends: every interval, and when a token names a key that is missed. fetched is told
@@ -163,17 +161,4 @@ func carry[K comparable](before, after map[K]held, now time.Time, grace time.Dur
 			after[name] = h
 		}
 	}
-}
-
-// trusted says whether nobody between us and u can change what it says.
-func trusted(u *url.URL) bool {
-	ip := net.ParseIP(u.Hostname())
-	return u.Scheme == "https" || u.Scheme == "http" && (u.Hostname() == "localhost" || ip != nil && ip.IsLoopback())
-}
-
-func onlyTrusted(request *http.Request, via []*http.Request) error {
-	if len(via) > maxRedirects || !trusted(request.URL) {
-		return errors.New("it redirects too often, or to where the keys could be changed on their way")
-	}
-	return nil
 }

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/golang-jwt/jwt/v5"
+
+	"switchboard/internal/backend"
 )
 
 const (
@@ -35,7 +37,7 @@ type RemoteOptions struct {
 	Grace time.Duration
 	// Stale is how long the keys are good when the set cannot be fetched any more. Zero means 24 h.
 	Stale time.Duration
-	// Transport makes the calls. Nil means http.DefaultTransport.
+	// Transport makes the calls. Nil means one that checks where redirects lead.
 	Transport http.RoundTripper
 	// Now is the clock. Zero means time.Now.
 	Now func() time.Time
@@ -74,7 +76,7 @@ func NewRemote(opts RemoteOptions) (*Remote, error) {
 	switch {
 	case err != nil || u.Host == "":
 		return nil, errors.New("it is no URL") // which may hold a password
-	case !trusted(u):
+	case !backend.Trusted(u):
 		return nil, errors.New("the scheme must be https: who can change the keys on their way can be anybody")
 	case opts.Stale < opts.Every:
 		return nil, fmt.Errorf("keys that are good for %v cannot be fetched every %v only", opts.Stale, opts.Every)
@@ -82,8 +84,12 @@ func NewRemote(opts RemoteOptions) (*Remote, error) {
 	if opts.Now == nil {
 		opts.Now = time.Now
 	}
+	transport := opts.Transport
+	if transport == nil {
+		transport = newFetchTransport(u)
+	}
 	return &Remote{
-		opts: opts, client: &http.Client{Transport: opts.Transport, CheckRedirect: onlyTrusted},
+		opts: opts, client: &http.Client{Transport: transport, CheckRedirect: checkRedirect},
 		asked: make(chan struct{}, 1), waiting: make(chan struct{}, askers),
 		named: map[keyID]held{}, unnamed: map[string]map[[sha256.Size]byte]held{},
 	}, nil

@@ -69,7 +69,7 @@ func TestNodeExample(t *testing.T) {
 			t.Errorf("%s: %s, %+v", channel, outcome, a)
 		}
 	}
-	if _, outcome := ask("another", Question{Hook: Connect}); outcome != Failed {
+	if _, outcome := ask("another secret than that", Question{Hook: Connect}); outcome != Failed {
 		t.Errorf("under another secret: %s", outcome)
 	}
 }

@@ -18,13 +18,16 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-const secret = "hunter2"
+const (
+	secret   = "hunter2-hunter2-hunter2"
+	formerly = "the secret before" // while it is changed
+)
 
 func hooks(t *testing.T, answer http.HandlerFunc, change ...func(*Options)) *Hooks {
 	t.Helper()
 	s := httptest.NewServer(answer)
 	t.Cleanup(s.Close)
-	o := Options{Connect: s.URL + "/connect?key=" + secret, Subscribe: s.URL + "/subscribe", Secrets: []string{"old", secret}, Timeout: 10 * time.Second}
+	o := Options{Connect: s.URL + "/connect?key=" + secret, Subscribe: s.URL + "/subscribe", Secrets: []string{formerly, secret}, Timeout: 10 * time.Second}
 	for _, f := range change {
 		f(&o)
 	}
@@ -42,7 +45,7 @@ func TestQuestion(t *testing.T) {
 		if err != nil {
 			t.Error(err)
 		}
-		for _, s := range []string{"old", secret} {
+		for _, s := range []string{formerly, secret} {
 			if err := webhook.Verify([]string{s}, r.Header, body, 0); err != nil {
 				t.Errorf("%s: %v", s, err)
 			}
@@ -169,11 +172,13 @@ func TestConnectionsAreKept(t *testing.T) {
 
 func TestNew(t *testing.T) {
 	for want, o := range map[string]Options{
-		"hooks.connect":    {Connect: "ftp://" + secret, Secrets: []string{"s"}},
-		"hooks.subscribe":  {Subscribe: "http://", Secrets: []string{"s"}},
-		"hooks.secrets: n": {Connect: "http://a"},
-		"white space":      {Connect: "http://a", Secrets: []string{" " + secret}},
-		"below zero":       {Connect: "http://a", Secrets: []string{"s"}, Timeout: -1},
+		"hooks.connect":    {Connect: "ftp://" + secret, Secrets: []string{secret}},
+		"hooks.subscribe":  {Subscribe: "http://", Secrets: []string{secret}},
+		"must be https":    {Connect: "http://a", Secrets: []string{secret}},
+		"hooks.secrets: n": {Connect: "https://a"},
+		"white space":      {Connect: "https://a", Secrets: []string{" " + secret}},
+		"than 16 bytes":    {Connect: "https://a", Secrets: []string{secret, secret[:15]}},
+		"below zero":       {Connect: "http://127.0.0.1", Secrets: []string{secret}, Timeout: -1},
 	} {
 		if _, err := New(o); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), secret) {
 			t.Errorf("%s: %v", want, err)

@@ -84,7 +84,7 @@ func TestAloneTells(t *testing.T) {
 	backend := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
 		if err == nil {
-			err = webhook.Verify([]string{secret}, r.Header, body, 0)
+			err = webhook.Verify([]string{tokenSecret}, r.Header, body, 0)
 		}
 		var delivery struct{ Events []struct{ Type, User string } }
 		if err == nil {
@@ -98,7 +98,7 @@ func TestAloneTells(t *testing.T) {
 		}
 	}))
 	defer backend.Close()
-	p := proctest.Start(t, []string{"SWITCHBOARD_WEBHOOKS_URL=" + backend.URL, "SWITCHBOARD_WEBHOOKS_SECRETS=" + secret},
+	p := proctest.Start(t, []string{"SWITCHBOARD_WEBHOOKS_URL=" + backend.URL, "SWITCHBOARD_WEBHOOKS_SECRETS=" + tokenSecret},
 		binary, "--http=127.0.0.1:0", "--tcp=127.0.0.1:0")
 	conn, err := net.Dial("tcp", fmt.Sprint(p.Await(t, "listening")["tcp"]))
 	if err != nil {

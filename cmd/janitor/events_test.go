@@ -37,7 +37,7 @@ func backend(t *testing.T) (url string, deliveries <-chan delivery) {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
 		if err == nil {
-			err = webhook.Verify([]string{secret}, r.Header, body, 0)
+			err = webhook.Verify([]string{signing}, r.Header, body, 0)
 		}
 		var d struct{ Events []event }
 		if err == nil {
@@ -117,7 +117,7 @@ func (b *brokers) disconnect(user string) {
 func environ(server *redistest.Server, url string) []string {
 	return []string{
 		"SWITCHBOARD_REDIS=" + server.URL(), "SWITCHBOARD_PREFIX=t:",
-		"SWITCHBOARD_WEBHOOKS_URL=" + url + "/?token=" + secret, "SWITCHBOARD_WEBHOOKS_SECRETS=" + secret,
+		"SWITCHBOARD_WEBHOOKS_URL=" + url + "/?token=" + secret, "SWITCHBOARD_WEBHOOKS_SECRETS=" + signing,
 		"SWITCHBOARD_WEBHOOKS_TIMEOUT=1s",
 	}
 }
@@ -236,7 +236,8 @@ func TestDeadLetters(t *testing.T) {
 func TestBadWebhooks(t *testing.T) {
 	for want, env := range map[string][]string{
 		"webhook: a secret is missing":                {"SWITCHBOARD_WEBHOOKS_URL=https://h/" + secret},
-		"webhook: URL: want http":                     {"SWITCHBOARD_WEBHOOKS_URL=" + secret, "SWITCHBOARD_WEBHOOKS_SECRETS=x"},
+		"webhook: URL: want https":                    {"SWITCHBOARD_WEBHOOKS_URL=" + secret, "SWITCHBOARD_WEBHOOKS_SECRETS=" + signing},
+		"webhook: URL: the scheme must be":            {"SWITCHBOARD_WEBHOOKS_URL=http://h/" + secret, "SWITCHBOARD_WEBHOOKS_SECRETS=" + signing},
 		"SWITCHBOARD_WEBHOOKS_EVENTS: want":           {"SWITCHBOARD_WEBHOOKS_EVENTS=user_online,user_left"},
 		"webhooks.secrets_file: open nowhere: no":     {"SWITCHBOARD_WEBHOOKS_URL=https://h", "SWITCHBOARD_WEBHOOKS_SECRETS_FILE=nowhere"},
 		"webhooks.secrets and webhooks.secrets_file:": {"SWITCHBOARD_WEBHOOKS_SECRETS=" + secret, "SWITCHBOARD_WEBHOOKS_SECRETS_FILE=x"},

@@ -19,7 +19,10 @@ var binary string
 
 func TestMain(m *testing.M) { os.Exit(proctest.Main(m, &binary)) }
 
-const secret = "hunter2"
+const (
+	secret  = "hunter2"
+	signing = secret + " signs the webhooks"
+)
 
 func TestEndsAtOnce(t *testing.T) {
 	taken, err := net.Listen("tcp", "127.0.0.1:0")

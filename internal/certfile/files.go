@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/rs/zerolog"
+
+	"switchboard/internal/tlsconfig"
 )
 
 // Options names the files. Cert and Key are both there or neither; one of Cert and CA must be.
@@ -138,10 +140,10 @@ func (f *Files) NotAfter() time.Time {
 
 // Server is the configuration of a listener; every handshake takes the files of then.
 func (f *Files) Server() *tls.Config {
-	return &tls.Config{
-		MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}, // a WebSocket takes its connection over
+	return tlsconfig.Strict(&tls.Config{
+		NextProtos:     []string{"http/1.1"}, // a WebSocket takes its connection over
 		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return f.good.Load().cert, nil },
-	}
+	})
 }
 
 // Mutual is Server that lets in only who shows a certificate of the authorities in CA, which must be named.
@@ -149,11 +151,11 @@ func (f *Files) Mutual() *tls.Config {
 	config := f.Server()
 	config.GetConfigForClient = func(*tls.ClientHelloInfo) (*tls.Config, error) {
 		s := f.good.Load()
-		return &tls.Config{
-			MinVersion: tls.VersionTLS12, NextProtos: config.NextProtos, SessionTicketsDisabled: true,
+		return tlsconfig.Strict(&tls.Config{
+			NextProtos: config.NextProtos, SessionTicketsDisabled: true,
 			Certificates: []tls.Certificate{*s.cert},
 			ClientAuth:   tls.RequireAndVerifyClientCert, ClientCAs: s.pool,
-		}, nil
+		}), nil
 	}
 	return config
 }
@@ -161,7 +163,7 @@ func (f *Files) Mutual() *tls.Config {
 // Client is the configuration of one connection that is about to be dialled.
 func (f *Files) Client() *tls.Config {
 	s := f.good.Load()
-	config := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: f.opts.Name, RootCAs: s.pool}
+	config := tlsconfig.Strict(&tls.Config{ServerName: f.opts.Name, RootCAs: s.pool})
 	if s.cert != nil {
 		config.Certificates = []tls.Certificate{*s.cert}
 	}

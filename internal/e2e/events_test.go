@@ -20,6 +20,8 @@ import (
 	"switchboard/webhook"
 )
 
+const hookSecret = "the webhooks are signed"
+
 // mailbox is the endpoint of a backend. It verifies, drops repeats, and keeps what is told of each user and channel, in order.
 type mailbox struct {
 	url string
@@ -34,7 +36,7 @@ func openMailbox(t *testing.T) *mailbox {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
 		if err == nil {
-			err = webhook.Verify([]string{"hooked"}, r.Header, body, 0)
+			err = webhook.Verify([]string{hookSecret}, r.Header, body, 0)
 		}
 		var delivery struct {
 			Events []struct{ ID, Type, User, Channel string }
@@ -104,7 +106,7 @@ func TestTheBackendHearsOnceWhoCameAndWentAlthoughABrokerAndAJanitorAreKilled(t 
 	server := redistest.Start(t)
 	hooked := func(name string, args ...string) *process {
 		cmd := command(name, append(args, "--redis", server.URL(), "--log-format", "json")...)
-		cmd.Env = append(cmd.Env, "SWITCHBOARD_WEBHOOKS_URL="+m.url, "SWITCHBOARD_WEBHOOKS_SECRETS=hooked", "SWITCHBOARD_WEBHOOKS_TIMEOUT=1s")
+		cmd.Env = append(cmd.Env, "SWITCHBOARD_WEBHOOKS_URL="+m.url, "SWITCHBOARD_WEBHOOKS_SECRETS="+hookSecret, "SWITCHBOARD_WEBHOOKS_TIMEOUT=1s")
 		return start(t, name, cmd, nil)
 	}
 	var brokers [2]*instance
@@ -160,7 +162,7 @@ func TestTheBackendHearsOfWhatNobodyAcknowledged(t *testing.T) {
 	server := redistest.Start(t)
 	hooked := func(name string, args ...string) *process {
 		cmd := command(name, append(args, "--redis", server.URL(), "--log-format", "json")...)
-		cmd.Env = append(cmd.Env, "SWITCHBOARD_WEBHOOKS_URL="+m.url, "SWITCHBOARD_WEBHOOKS_SECRETS=hooked",
+		cmd.Env = append(cmd.Env, "SWITCHBOARD_WEBHOOKS_URL="+m.url, "SWITCHBOARD_WEBHOOKS_SECRETS="+hookSecret,
 			"SWITCHBOARD_WEBHOOKS_EVENTS=message_undelivered")
 		return start(t, name, cmd, nil)
 	}

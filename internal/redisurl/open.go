@@ -74,7 +74,7 @@ func (t *target) openSingle(hook connectHook) (redis.UniversalClient, error) {
 	if err != nil {
 		return nil, err
 	}
-	o.Username, o.Password, o.OnConnect = t.user, t.password, hook
+	o.Username, o.Password, o.OnConnect, o.TLSConfig = t.user, t.password, hook, strict(o.TLSConfig)
 	o.MaxRetries, o.DialerRetries, o.ContextTimeoutEnabled = -1, 1, true
 	o.MaintNotificationsConfig = withoutNotifications()
 	setSizes(&o.PoolSize, &o.DialTimeout, &o.ReadTimeout, &o.WriteTimeout)
@@ -87,7 +87,7 @@ func (t *target) openSentinel(hook connectHook) (redis.UniversalClient, error) {
 	if err != nil {
 		return nil, err
 	}
-	o.Username, o.Password, o.OnConnect = t.user, t.password, hook
+	o.Username, o.Password, o.OnConnect, o.TLSConfig = t.user, t.password, hook, strict(o.TLSConfig)
 	o.SentinelUsername, o.SentinelPassword = t.sentinelUser, t.sentinelPassword
 	o.MaxRetries, o.DialerRetries, o.ContextTimeoutEnabled = -1, 1, true
 	verifyEachHost(o.TLSConfig)
@@ -101,7 +101,7 @@ func (t *target) openCluster(hook connectHook) (redis.UniversalClient, error) {
 	if err != nil {
 		return nil, err
 	}
-	o.Username, o.Password, o.OnConnect = t.user, t.password, hook
+	o.Username, o.Password, o.OnConnect, o.TLSConfig = t.user, t.password, hook, strict(o.TLSConfig)
 	o.MaxRetries, o.DialerRetries, o.ContextTimeoutEnabled = -1, 1, true
 	o.MaintNotificationsConfig = withoutNotifications()
 	o.ClusterStateReloadInterval = relook
@@ -125,7 +125,7 @@ func setSizes(pool *int, timeouts ...*time.Duration) {
 // with the first host of the URL.
 func verifyEachHost(c *tls.Config) {
 	if c != nil {
-		c.ServerName, c.MinVersion = "", tls.VersionTLS12
+		c.ServerName = ""
 	}
 }
 

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"net"
 	"time"
+
+	"switchboard/internal/tlsconfig"
 )
 
 // setTLS has connections made with config.
@@ -20,6 +22,14 @@ func (t *target) setTLS(config func() *tls.Config) error {
 	return nil
 }
 
+// strict returns what tlsconfig.Strict makes of the library's configuration. Nil, for a connection in the clear, stays nil.
+func strict(config *tls.Config) *tls.Config {
+	if config == nil {
+		return nil
+	}
+	return tlsconfig.Strict(config)
+}
+
 // dialer is nil where the library knows how to dial: then it verifies by the system's authorities. A host is compared with its
 // own certificate; in a Cluster of one host in the URL that is the name that all nodes share.
 func (t *target) dialer(timeout time.Duration) func(context.Context, string, string) (net.Conn, error) {
@@ -31,7 +41,7 @@ func (t *target) dialer(timeout time.Duration) func(context.Context, string, str
 		shared, _, _ = net.SplitHostPort(t.hosts[0])
 	}
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
-		config := t.config()
+		config := tlsconfig.Strict(t.config())
 		if config.ServerName == "" {
 			config.ServerName = shared
 		}
