@@ -157,7 +157,7 @@ func TestDoors(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	keys, err := auth.NewKeys([]string{"backend-key-of-the-test"})
+	keys, err := auth.NewKeys([]string{"plain:backend-key-of-the-test"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -206,7 +206,7 @@ func TestDoors(t *testing.T) {
 
 // TestOpenOnlyOnLoopback is the table of what a broker refuses to be.
 func TestOpenOnlyOnLoopback(t *testing.T) {
-	keys, _ := auth.NewKeys([]string{"backend-key-of-the-test"})
+	keys, _ := auth.NewKeys([]string{"plain:backend-key-of-the-test"})
 	tokens, _ := auth.NewTokens(auth.Options{HS256: [][]byte{[]byte(strings.Repeat("s", 32))}})
 	s := memoryStore(queue.Options{})
 	for _, row := range []struct {

@@ -39,8 +39,20 @@ func tokens(t *testing.T, o auth.Options) *auth.Tokens {
 	return verified
 }
 
+// API keys of the tests.
+const (
+	keyOne = "the-first-key-of-the-tests"
+	keyTwo = "the-second-key-of-the-tests"
+)
+
+// keys takes API keys as they are, or entries.
 func keys(t *testing.T, entries ...string) auth.Keys {
 	t.Helper()
+	for i, entry := range entries {
+		if !strings.HasPrefix(entry, "sha256:") {
+			entries[i] = "plain:" + entry
+		}
+	}
 	k, err := auth.NewKeys(entries)
 	if err != nil {
 		t.Fatal(err)
@@ -59,7 +71,7 @@ func rules(t *testing.T, list ...namespace.Rule) *namespace.Set {
 
 func guarded(t *testing.T) func(*broker.Options) {
 	return func(o *broker.Options) {
-		o.Keys, o.Tokens = keys(t, "key"), tokens(t, auth.Options{HS256: [][]byte{doorSecret}})
+		o.Keys, o.Tokens = keys(t, keyOne), tokens(t, auth.Options{HS256: [][]byte{doorSecret}})
 		o.Namespaces = rules(t,
 			namespace.Rule{Name: "chat:*", Subscribe: namespace.Users, Publish: namespace.Grant, History: namespace.Users, HistoryMessages: 2},
 			namespace.Rule{Name: "inbox:{user}", Subscribe: namespace.Named},
@@ -99,7 +111,7 @@ func TestTokenOpensChannels(t *testing.T) {
 		p.expect(object{"type": "error", "code": "forbidden"})
 		p.say(`{"type":"publish","channel":"chat:2","data":1}`)
 		p.expect(object{"type": "error", "code": "forbidden"})
-		if status, body := i.as(t, "key", "POST", "/v1/push", `{"channel":"inbox:alice","data":"hi"}`); status != 200 {
+		if status, body := i.as(t, keyOne, "POST", "/v1/push", `{"channel":"inbox:alice","data":"hi"}`); status != 200 {
 			t.Fatal(status, body)
 		}
 		p.expect(object{"type": "message", "channel": "inbox:alice", "data": "hi"})
@@ -118,11 +130,11 @@ func TestTokenOpensChannels(t *testing.T) {
 func TestNamespaceKeepsLess(t *testing.T) {
 	i := start(t, memoryStore(queue.Options{}), guarded(t))
 	for range 5 {
-		if status, body := i.as(t, "key", "POST", "/v1/push", `{"channel":"chat:1","data":1}`); status != 200 {
+		if status, body := i.as(t, keyOne, "POST", "/v1/push", `{"channel":"chat:1","data":1}`); status != 200 {
 			t.Fatal(status, body)
 		}
 	}
-	_, body := i.as(t, "key", "GET", "/v1/channels/chat:1", "")
+	_, body := i.as(t, keyOne, "GET", "/v1/channels/chat:1", "")
 	if !strings.Contains(body, `"messages":2`) {
 		t.Errorf("got %s", body)
 	}
@@ -148,7 +160,7 @@ func TestReload(t *testing.T) {
 			t.Errorf("%s: the broker is open now", name)
 		}
 	}
-	if status, _ := i.as(t, "key", "GET", "/v1/servers", ""); status != 200 {
+	if status, _ := i.as(t, keyOne, "GET", "/v1/servers", ""); status != 200 {
 		t.Errorf("what could not be reloaded changed something: %d", status)
 	}
 	if err := i.Reload(next); err != nil {
@@ -161,7 +173,7 @@ func TestReload(t *testing.T) {
 		key, method, path string
 		status            int
 	}{
-		{"key", "GET", "/v1/servers", 401}, {made, "GET", "/v1/servers", 200}, {made, "POST", "/v1/push", 403},
+		{keyOne, "GET", "/v1/servers", 401}, {made, "GET", "/v1/servers", 200}, {made, "POST", "/v1/push", 403},
 		{made, "POST", "/v1/users/alice/disconnect", 403},
 	} {
 		if status, body := i.as(t, c.key, c.method, c.path, `{"user":"alice","data":1}`); status != c.status {
@@ -189,7 +201,7 @@ func TestKeysAreFetched(t *testing.T) {
 		t.Fatal(err)
 	}
 	i := start(t, memoryStore(queue.Options{}), func(o *broker.Options) {
-		o.Keys, o.Tokens = keys(t, "key"), tokens(t, auth.Options{Remote: remote})
+		o.Keys, o.Tokens = keys(t, keyOne), tokens(t, auth.Options{Remote: remote})
 	})
 	i.ready(t, http.StatusServiceUnavailable)
 	// RFC 8037, appendix A: a key and what it signs.
@@ -204,7 +216,7 @@ func TestKeysAreFetched(t *testing.T) {
 	q := ways["tcp"](t, i)
 	q.say(`{"type":"connect","token":%q}`, text)
 	q.expect(object{"type": "connected", "user": "alice"})
-	_, metrics := i.as(t, "key", "GET", "/metrics", "")
+	_, metrics := i.as(t, keyOne, "GET", "/metrics", "")
 	for _, want := range []string{`switchboard_token_keys 1`, `switchboard_tokens_total{outcome="ok"} 1`, `switchboard_tokens_total{outcome="unready"} 1`, `switchboard_token_key_fetches_total{outcome="ok"}`} {
 		if !strings.Contains(metrics, want) {
 			t.Errorf("%s is not in the metrics", want)

@@ -65,7 +65,7 @@ const aPush = `{"channel":"a","data":1}`
 // TestEachPushIsAuthorised: a connection that has pushed may not do more than any other.
 func TestEachPushIsAuthorised(t *testing.T) {
 	i := start(t, memoryStore(queue.Options{}), func(o *broker.Options) {
-		keys, err := auth.NewKeys([]string{"one", "two"})
+		keys, err := auth.NewKeys([]string{"plain:" + keyOne, "plain:" + keyTwo})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -73,14 +73,14 @@ func TestEachPushIsAuthorised(t *testing.T) {
 	})
 	c := i.caller(t)
 	for range 3 {
-		c.want(200, `"id"`, "POST", "/v1/push", "Authorization: Bearer one\r\n", aPush)
-		c.want(200, `"id"`, "POST", "/v1/push", "authorization: bearer  two \r\n", aPush)
+		c.want(200, `"id"`, "POST", "/v1/push", "Authorization: Bearer "+keyOne+"\r\n", aPush)
+		c.want(200, `"id"`, "POST", "/v1/push", "authorization: bearer  "+keyTwo+" \r\n", aPush)
 		c.want(401, "unknown API key", "POST", "/v1/push", "Authorization: Bearer three\r\n", aPush)
 		c.want(401, "needs the header", "POST", "/v1/push", "", aPush)
-		c.want(200, `"id"`, "POST", "/v1/push/batch", "Authorization: Bearer one\r\n", `{"messages":[`+aPush+`]}`)
+		c.want(200, `"id"`, "POST", "/v1/push/batch", "Authorization: Bearer "+keyOne+"\r\n", `{"messages":[`+aPush+`]}`)
 		c.want(401, "needs the header", "POST", "/v1/push/batch", "", `{"messages":[`+aPush+`]}`)
 		c.want(401, "needs the header", "GET", "/v1/channels/a", "", "")
-		c.want(200, `"messages"`, "GET", "/v1/channels/a", "Authorization: Bearer one\r\n", "")
+		c.want(200, `"messages"`, "GET", "/v1/channels/a", "Authorization: Bearer "+keyOne+"\r\n", "")
 	}
 }
 

@@ -25,7 +25,7 @@ import (
 
 // TestPushRate has a backend that uses up its rate with one call, on a connection that is kept alive.
 func TestPushRate(t *testing.T) {
-	entries := keys(t, "one", "two")
+	entries := keys(t, keyOne, keyTwo)
 	i := start(t, memoryStore(queue.Options{}), func(o *broker.Options) {
 		o.Keys, o.Tokens, o.PushRate = entries, tokens(t, auth.Options{HS256: [][]byte{doorSecret}}), 1
 	})
@@ -50,23 +50,23 @@ func TestPushRate(t *testing.T) {
 			t.Fatalf("key %s: %d %s, Retry-After %d, want %d", key, resp.StatusCode, text, after, want)
 		}
 	}
-	push("one", http.StatusOK) // from here on without net/http
+	push(keyOne, http.StatusOK) // from here on without net/http
 	body := `{"messages":[` + strings.Repeat(`{"channel":"news","data":1},`, 999) + `{"channel":"news","data":1}]}`
-	if status, text := i.as(t, "one", "POST", "/v1/push/batch", body); status != http.StatusOK {
+	if status, text := i.as(t, keyOne, "POST", "/v1/push/batch", body); status != http.StatusOK {
 		t.Fatal(status, text)
 	}
 	for range 3 {
-		push("one", http.StatusTooManyRequests)
+		push(keyOne, http.StatusTooManyRequests)
 	}
-	push("two", http.StatusOK)
+	push(keyTwo, http.StatusOK)
 	if err := i.Reload(broker.Options{Keys: entries, Tokens: tokens(t, auth.Options{HS256: [][]byte{doorSecret}})}); err != nil {
 		t.Fatal(err)
 	}
-	push("one", http.StatusTooManyRequests) // also behind a reload
-	if status, text := i.as(t, "one", "GET", "/v1/servers", ""); status != http.StatusOK {
+	push(keyOne, http.StatusTooManyRequests) // also behind a reload
+	if status, text := i.as(t, keyOne, "GET", "/v1/servers", ""); status != http.StatusOK {
 		t.Errorf("asking is no push: %d %s", status, text)
 	}
-	_, metrics := i.as(t, "one", "GET", "/metrics", "")
+	_, metrics := i.as(t, keyOne, "GET", "/metrics", "")
 	if want := `switchboard_pushes_total{code="rate_limited",kind="channel"} 4`; !strings.Contains(metrics, want) {
 		t.Errorf("%s is not in the metrics", want)
 	}

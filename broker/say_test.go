@@ -190,7 +190,7 @@ func TestFailsClosed(t *testing.T) {
 			settled.say(`{"type":"refresh","token":%q,"ref":4}`, alice)
 			settled.expect(object{"type": "error", "code": tt.code, "ref": 4})
 			for path, want := range map[string]string{"users/bob": `"online":false`, "channels/chat:1": `"subscribers":0`, "users/alice": `"online":true`} {
-				if _, body := i.as(t, "key", "GET", "/v1/"+path, ""); !strings.Contains(body, want) {
+				if _, body := i.as(t, keyOne, "GET", "/v1/"+path, ""); !strings.Contains(body, want) {
 					t.Errorf("%s: %s", path, body)
 				}
 			}

@@ -63,7 +63,7 @@ type Key struct {
 
 // KeyHelp is what `broker key --help` prints.
 const KeyHelp = `broker key makes an API key: the key for the backend, which is shown once, and the entry for auth.keys
-or for a line of auth.keys_file, which holds its digest only.
+or for a line of auth.keys_file, which holds its digest only. A line there that begins with # is a comment.
 
 Usage: broker key [flags]
 

@@ -137,7 +137,8 @@ func TestTokenSettings(t *testing.T) {
 		"auth: {token_keys: {a: {alg: HS256, file: /nowhere}}}": "auth.token_keys.a: open /nowhere",
 		"auth: {token_keys: {a: {alg: RS256, file: /nowhere}}}": "auth.token_keys.a: open /nowhere",
 		"auth: {token_keys: {a: {alg: none, file: /dev/null}}}": `auth: key "a": "none" is no algorithm`,
-		"auth: {keys: ['sha256:" + hunter + " push']}":          "auth.keys: API key 1 of 1: behind sha256: stand 64 hex digits",
+		"auth: {keys: ['sha256:" + hunter + " push']}":          "auth.keys: entry 1 of 1: behind sha256: stand 64 hex digits",
+		"auth: {keys: [" + hunter + "]}":                        "auth.keys: entry 1 of 1: want the entry that `broker key` prints",
 	} {
 		b, err := LoadBroker([]string{"--config", write(t, "b.yaml", file)}, nil)
 		if err != nil {

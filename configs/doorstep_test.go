@@ -1,6 +1,7 @@
 package configs
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -11,7 +12,7 @@ import (
 )
 
 func TestHookSettings(t *testing.T) {
-	file := write(t, "secrets", "one\ntwo\n")
+	file := write(t, "secrets", "# while it is changed\n"+hunter+"\n\n  "+hunter+"2\n")
 	b, err := LoadBroker(nil, []string{
 		"SWITCHBOARD_HOOKS_CONNECT=https://a/?key=" + hunter, "SWITCHBOARD_HOOKS_SECRETS_FILE=" + file, "SWITCHBOARD_HOOKS_TIMEOUT=3s",
 	})
@@ -23,7 +24,7 @@ func TestHookSettings(t *testing.T) {
 		t.Fatal(err)
 	}
 	h := o.Hooks
-	if h.Connect != "https://a/?key="+hunter || h.Subscribe != "" || len(h.Secrets) != 2 || h.Timeout != 3*time.Second || h.Concurrency != 64 || !h.Enabled() {
+	if h.Connect != "https://a/?key="+hunter || h.Subscribe != "" || !slices.Equal(h.Secrets, []string{hunter, hunter + "2"}) || h.Timeout != 3*time.Second || h.Concurrency != 64 || !h.Enabled() {
 		t.Error("the settings are not the options")
 	}
 	for want, environ := range map[string][]string{

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"switchboard/broker/hook"
+	"switchboard/internal/backend"
 )
 
 // Hooks are where the backend is asked who may come in.
@@ -20,10 +21,10 @@ type Hooks struct {
 func defaultHooks() Hooks { return Hooks{Timeout: 2 * time.Second, Concurrency: 64} }
 
 var hookGroup = group{"The backend's say", []about{
-	{key: "hooks.connect", text: "URL that is asked whether a client may connect, see docs/doors.md", unset: "default none: it is not asked"},
-	{key: "hooks.subscribe", text: "URL that is asked whether a client may subscribe", unset: "default none: it is not asked"},
-	{key: "hooks.secrets", text: "each signs every question; several allow rotation", unset: "required with either"},
-	{key: "hooks.secrets_file", text: "a file with one per line instead"},
+	{key: "hooks.connect", text: "https URL (http on the loopback address) that is asked whether a client may connect,\nsee docs/doors.md", unset: "default none: it is not asked"},
+	{key: "hooks.subscribe", text: "https URL that is asked whether a client may subscribe, likewise", unset: "default none: it is not asked"},
+	{key: "hooks.secrets", text: "each signs every question, 16 bytes at least; several allow rotation", unset: "required with either"},
+	{key: "hooks.secrets_file", text: "a file with one per line instead; # begins a comment"},
 	{key: "hooks.timeout", text: "how long a client waits for the answer; without one it is not let in"},
 	{key: "hooks.concurrency", text: "the most questions at once"},
 }}
@@ -43,7 +44,7 @@ const maxHookTimeout = 5 * time.Second
 
 // options reads the file that the settings name.
 func (h Hooks) options() (hook.Options, error) {
-	secrets, err := secretsOf("hooks.secrets", h.Secrets, h.SecretsFile)
+	secrets, err := secretsOf("hooks.secrets", h.Secrets, h.SecretsFile, backend.CheckSecret)
 	return hook.Options{
 		Connect: string(h.Connect), Subscribe: string(h.Subscribe), Secrets: secrets, Timeout: h.Timeout, Concurrency: h.Concurrency,
 	}, err

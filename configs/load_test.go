@@ -231,7 +231,7 @@ func TestEveryFieldIsDescribed(t *testing.T) {
 }
 
 func TestWebhooks(t *testing.T) {
-	secrets := write(t, "secrets", hunter+"\nold\n")
+	secrets := write(t, "secrets", hunter+"\n# before:\nthe secret before\n")
 	const yaml = "webhooks:\n  url: https://h/x\n  events: [user_offline, message_undelivered]\n  max_age: 1h\n"
 	b, err := LoadBroker([]string{"--config", write(t, "b.yaml", yaml)}, []string{"SWITCHBOARD_WEBHOOKS_SECRETS_FILE=" + secrets})
 	if err != nil {
@@ -246,7 +246,7 @@ func TestWebhooks(t *testing.T) {
 		t.Errorf("one file, two meanings: %+v and %+v", b.Webhooks, j.Webhooks)
 	}
 	sender, err := j.Webhooks.Sender()
-	if err != nil || sender.URL != "https://h/x" || !slices.Equal(sender.Secrets, []string{hunter, "old"}) || sender.Timeout != 10*time.Second {
+	if err != nil || sender.URL != "https://h/x" || !slices.Equal(sender.Secrets, []string{hunter, "the secret before"}) || sender.Timeout != 10*time.Second {
 		t.Errorf("%v, %v", sender.Timeout, err)
 	}
 	if d := j.Webhooks.Dispatcher(); len(d.Wanted) != 2 || d.MaxAge != time.Hour || d.Batch != 100 || !j.Webhooks.Enabled() {

@@ -30,7 +30,7 @@ func (b Broker) Options() (broker.Options, error) {
 	}
 	peer := string(b.PeerSecret)
 	if b.PeerSecretFile != "" {
-		if peer, err = readOneSecret("peer_secret_file", b.PeerSecretFile); err != nil {
+		if peer, err = readOneSecret("peer_secret_file", b.PeerSecretFile, anySecret); err != nil {
 			return broker.Options{}, err
 		}
 	}
@@ -91,19 +91,11 @@ func (b Broker) name() string {
 }
 
 func (b Broker) keys() (auth.Keys, error) {
-	plain, err := secretsOf("auth.keys", b.Auth.Keys, b.Auth.KeysFile)
+	entries, err := secretsOf("auth.keys", b.Auth.Keys, b.Auth.KeysFile, auth.CheckEntry)
 	if err != nil {
 		return auth.Keys{}, err
 	}
-	keys, err := auth.NewKeys(plain)
-	if err != nil {
-		key := "auth.keys"
-		if b.Auth.KeysFile != "" {
-			key += "_file"
-		}
-		return auth.Keys{}, fmt.Errorf("%s: %w", key, err)
-	}
-	return keys, nil
+	return auth.NewKeys(entries)
 }
 
 func (b Broker) tokens() (*auth.Tokens, error) {
@@ -115,17 +107,16 @@ func (b Broker) tokens() (*auth.Tokens, error) {
 	if opts.Remote, err = b.Auth.remote(); err != nil {
 		return nil, err
 	}
+	var given []Secret
 	if b.Auth.HS256Secret != "" {
-		opts.HS256 = [][]byte{[]byte(b.Auth.HS256Secret)}
+		given = []Secret{b.Auth.HS256Secret}
 	}
-	if b.Auth.HS256SecretFile != "" {
-		secrets, err := readSecrets("auth.hs256_secret_file", b.Auth.HS256SecretFile)
-		if err != nil {
-			return nil, err
-		}
-		for _, secret := range secrets {
-			opts.HS256 = append(opts.HS256, []byte(secret))
-		}
+	secrets, err := secretsOf("auth.hs256_secret", given, b.Auth.HS256SecretFile, tokenSecret)
+	if err != nil {
+		return nil, err
+	}
+	for _, secret := range secrets {
+		opts.HS256 = append(opts.HS256, []byte(secret))
 	}
 	for _, pem := range []struct {
 		key, path string

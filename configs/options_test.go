@@ -35,10 +35,14 @@ func another(t *testing.T, s *setting) string {
 		return "https://issuer.example/keys"
 	case len(s.choices) > 0:
 		return s.choices[0]
-	case s.key == "hosts":
-		return "push.example.com"
 	case strings.HasSuffix(s.key, "_keys_file"):
 		return write(t, "key.pem", publicKey(t))
+	case s.key == "auth.keys":
+		return "plain:" + hunter
+	case s.key == "auth.keys_file":
+		return write(t, "keys", "# backend\nplain:"+hunter+"\n")
+	case s.key == "hosts":
+		return "push.example.com"
 	case strings.HasSuffix(s.key, "_file"):
 		return write(t, "secret", hunter+"\n")
 	case s.key == "hooks.timeout":
@@ -177,14 +181,22 @@ func TestLifetimesFollow(t *testing.T) {
 
 func TestSecretFiles(t *testing.T) {
 	tests := []struct{ variable, text, want string }{
-		{"AUTH_KEYS_FILE", "one\ntwo\n\n", ""},
+		{"AUTH_KEYS_FILE", "# of the shop\n\nplain:" + hunter + "\n  # of the forum\nplain:" + hunter + "x push forum\r\n\n", ""},
 		{"AUTH_KEYS_FILE", "\n \n", "auth.keys_file: "},
+		{"AUTH_KEYS_FILE", "# nothing\n", "is empty"},
+		{"AUTH_KEYS_FILE", "# one\nplain:" + hunter + "\n\n" + hunter + "\n", "/secret: line 4: want the entry that `broker key` prints (sha256:…), or plain:<key>"},
+		{"AUTH_KEYS_FILE", "SHA256:" + strings.Repeat("ab", 32) + " push\n", "/secret: line 1: sha256: is written in lower case"},
+		{"AUTH_KEYS_FILE", "x", "line 1: want the entry"},
+		{"AUTH_KEYS_FILE", "plain:hunter2", "line 1: behind plain: stands a key of 16 bytes"},
 		{"AUTH_HS256_SECRET_FILE", hunter + "\n" + hunter + "x", ""},
 		{"AUTH_HS256_SECRET_FILE", "", "is empty"},
+		{"AUTH_HS256_SECRET_FILE", hunter + "\n#" + hunter + "\n" + hunter[:31], "line 3: the secret has less than 32 bytes"},
+		{"HOOKS_SECRETS_FILE", "# one\n" + hunter[:15], "/secret: line 2: the secret has less than 16 bytes"},
 		{"AUTH_HS256_SECRET_FILE", "\xff\xfe" + hunter, "is not text"},
-		{"AUTH_HS256_SECRET_FILE", "-----BEGIN PUBLIC KEY-----", "auth: HS256 secret 1 is a PEM file"},
+		{"AUTH_HS256_SECRET_FILE", "-----BEGIN PUBLIC KEY-----", "line 1: the secret is a PEM file"},
 		{"AUTH_EDDSA_KEYS_FILE", hunter, "auth: EdDSA key 1: there is no PEM block"},
 		{"PEER_SECRET_FILE", hunter + "\r\n", ""},
+		{"PEER_SECRET_FILE", "# on all instances\n\n" + hunter + "\n", ""},
 		{"PEER_SECRET_FILE", hunter + "\n" + hunter, "peer_secret_file: "},
 	}
 	for _, tt := range tests {
@@ -218,9 +230,9 @@ func withStores(o broker.Options, b Broker) broker.Options {
 }
 
 func TestShippedBrokerFiles(t *testing.T) {
-	secret, pem := write(t, "secret", hunter), write(t, "key.pem", publicKey(t))
+	secret, keys, pem := write(t, "secret", hunter), write(t, "keys", "plain:"+hunter), write(t, "key.pem", publicKey(t))
 	environ := []string{
-		"SWITCHBOARD_AUTH_KEYS_FILE=" + secret, "SWITCHBOARD_PEER_SECRET_FILE=" + secret,
+		"SWITCHBOARD_AUTH_KEYS_FILE=" + keys, "SWITCHBOARD_PEER_SECRET_FILE=" + secret,
 		"SWITCHBOARD_AUTH_EDDSA_KEYS_FILE=" + pem,
 	}
 	for name, scheme := range map[string]string{"development": "", "production": "redis://", "cluster": "redis-cluster://"} {

@@ -39,13 +39,18 @@ func tokenKeys(node *yamlv3.Node) (keys []tokenKey, err error) {
 	return keys, err
 }
 
-// namedKeys reads the files of auth.token_keys.
-func (a Auth) namedKeys() ([]auth.NamedKey, error) {
+// tokenKeys returns the entries of auth.token_keys.
+func (a Auth) tokenKeys() ([]tokenKey, error) {
 	node, err := a.TokenKeys.node()
 	if err != nil || node == nil {
 		return nil, err
 	}
-	entries, err := tokenKeys(node)
+	return tokenKeys(node)
+}
+
+// namedKeys reads the files of auth.token_keys.
+func (a Auth) namedKeys() ([]auth.NamedKey, error) {
+	entries, err := a.tokenKeys()
 	if err != nil {
 		return nil, err
 	}
@@ -54,7 +59,7 @@ func (a Auth) namedKeys() ([]auth.NamedKey, error) {
 		key := "auth.token_keys." + entry.id
 		var content []byte
 		if entry.alg == "HS256" {
-			secret, err := readOneSecret(key, entry.file)
+			secret, err := readOneSecret(key, entry.file, tokenSecret)
 			if err != nil {
 				return nil, err
 			}
@@ -65,6 +70,21 @@ func (a Auth) namedKeys() ([]auth.NamedKey, error) {
 		named = append(named, auth.NamedKey{ID: entry.id, Alg: entry.alg, Text: content})
 	}
 	return named, nil
+}
+
+// Unchecked names the settings without which fetched keys verify tokens that are meant for others: an issuer signs for
+// all its services with the same keys.
+func (a Auth) Unchecked() (missing []string) {
+	if a.JWKSURL == "" {
+		return nil
+	}
+	if len(a.Audience) == 0 {
+		missing = append(missing, "auth.audience")
+	}
+	if len(a.Issuer) == 0 {
+		missing = append(missing, "auth.issuer")
+	}
+	return missing
 }
 
 // remote is the key set that is fetched, or nil.

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"switchboard/events"
+	"switchboard/internal/backend"
 	"switchboard/webhook"
 )
 
@@ -34,9 +35,9 @@ func kinds() []string {
 }
 
 var webhookGroup = group{"Events for the backend", []about{
-	{key: "webhooks.url", text: "where events are posted; brokers and janitors need it", unset: "default none: nothing is told"},
-	{key: "webhooks.secrets", text: "each signs every delivery; several allow rotation", unset: "required where events are sent from"},
-	{key: "webhooks.secrets_file", text: "a file with one per line instead"},
+	{key: "webhooks.url", text: "where events are posted, https (http on the loopback address); brokers and janitors need it", unset: "default none: nothing is told"},
+	{key: "webhooks.secrets", text: "each signs every delivery, 16 bytes at least; several allow rotation", unset: "required where events are sent from"},
+	{key: "webhooks.secrets_file", text: "a file with one per line instead; # begins a comment"},
 	{key: "webhooks.events", choices: kinds(), unset: "default all",
 		text: "which: user_online, user_offline, channel_occupied, channel_vacated,\nmessage_undelivered; the same at brokers and janitors"},
 	{key: "webhooks.batch", text: "the most events in one delivery"},
@@ -64,7 +65,7 @@ func (w Webhooks) Kinds() (wanted []events.Kind) {
 
 // Sender are the options of who sends. It reads the file that the settings name.
 func (w Webhooks) Sender() (webhook.Options, error) {
-	secrets, err := secretsOf("webhooks.secrets", w.Secrets, w.SecretsFile)
+	secrets, err := secretsOf("webhooks.secrets", w.Secrets, w.SecretsFile, backend.CheckSecret)
 	return webhook.Options{URL: string(w.URL), Secrets: secrets, Timeout: w.Timeout}, err
 }
 

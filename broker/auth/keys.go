@@ -6,6 +6,7 @@ import (
 	"crypto/subtle"
 	"encoding/base64"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -32,8 +33,14 @@ const (
 
 var scopes = []string{ScopePush, ScopeRead, ScopeAdmin}
 
-// hashed begins an entry that holds a key's digest in the place of the key.
-const hashed = "sha256:"
+// The forms of an entry: a key's digest, or the key itself.
+const (
+	hashedForm = "sha256:"
+	plainForm  = "plain:"
+)
+
+// MinKey is the least length of an API key, in bytes.
+const MinKey = 16
 
 // KeyPrefix begins every key that NewKey makes, so that a key which strayed into a repository or a log
 // is recognised, also by programs that look for such.
@@ -51,12 +58,14 @@ type apiKey struct {
 	plain  bool // it was configured as it is
 }
 
-// NewKeys takes the entries as configured; several of them make rotation possible. An entry is
+// NewKeys takes the entries as configured; several of them make rotation possible. An entry is the digest of a key or the
+// key itself, its scopes and, if wanted, a name:
 //
 //	sha256:<64 hex digits> push+read billing
+//	plain:<key of 16 bytes or more> push+read billing
 //
-// the digest of a key, its scopes and, if wanted, a name; or a key as it is, which has all scopes. An
-// empty or padded one is an error: it comes from an unset variable or a line break in a secret file.
+// A plain entry without scopes has all of them. Anything else is an error, so that a comment or half of a
+// line never becomes a key.
 //
 // The digest is SHA-256 and not a slow one like bcrypt: that is made for passwords, which can be guessed. A
 // key from NewKey has 256 random bits, so no digest of it is ever inverted by trying, and a slow one would take
@@ -64,9 +73,6 @@ type apiKey struct {
 func NewKeys(entries []string) (Keys, error) {
 	var k Keys
 	for i, entry := range entries {
-		if entry == "" || strings.TrimSpace(entry) != entry {
-			return Keys{}, fmt.Errorf("API key %d of %d is empty or has white space around it", i+1, len(entries))
-		}
 		key, err := parseKey(entry)
 		if err != nil {
 			return Keys{}, fmt.Errorf("API key %d of %d: %w", i+1, len(entries), err)
@@ -79,27 +85,69 @@ func NewKeys(entries []string) (Keys, error) {
 	return k, nil
 }
 
-func parseKey(entry string) (apiKey, error) {
-	if !strings.HasPrefix(entry, hashed) {
-		return apiKey{digest: digestOf(entry), scopes: []string{ScopeAdmin}, plain: true}, nil
+// CheckEntry says what is wrong with an entry, without repeating it.
+func CheckEntry(entry string) error {
+	_, err := parseKey(entry)
+	return err
+}
+
+// parseKey reads an entry. Its errors repeat nothing that may be a key or a digest.
+func parseKey(entry string) (key apiKey, err error) {
+	if entry == "" || strings.TrimSpace(entry) != entry {
+		return apiKey{}, errors.New("it is empty or has white space around it")
 	}
 	fields := strings.Fields(entry)
-	if len(fields) < 2 || len(fields) > 3 {
-		return apiKey{}, fmt.Errorf("want %s, a space and the scopes, like push+read, and perhaps a name", hashed+"…")
+	form, text, _ := strings.Cut(fields[0], ":")
+	switch form += ":"; form {
+	case hashedForm:
+		err = key.hashed(text, len(fields))
+	case plainForm:
+		err = key.unhashed(text)
+	default:
+		for _, right := range []string{hashedForm, plainForm} {
+			if strings.EqualFold(form, right) {
+				return apiKey{}, fmt.Errorf("%s is written in lower case", right)
+			}
+		}
+		return apiKey{}, errors.New("want the entry that `broker key` prints (sha256:…), or plain:<key> and the scopes")
 	}
-	key := apiKey{scopes: strings.Split(fields[1], "+")}
-	sum, err := hex.DecodeString(strings.TrimPrefix(fields[0], hashed))
-	if err != nil || len(sum) != len(key.digest) {
-		return apiKey{}, fmt.Errorf("behind %s stand 64 hex digits", hashed)
-	}
-	copy(key.digest[:], sum)
-	if err := CheckScopes(key.scopes); err != nil {
+	switch {
+	case err != nil:
 		return apiKey{}, err
+	case len(fields) > 3:
+		return apiKey{}, errors.New("behind the scopes stands at most a name, of one word")
+	case len(fields) > 1:
+		key.scopes = strings.Split(fields[1], "+")
+	}
+	if CheckScopes(key.scopes) != nil { // whose error repeats the word, which may be half of a key
+		return apiKey{}, fmt.Errorf("the second word is not made of scopes (%s), joined by +", strings.Join(scopes, ", "))
 	}
 	if len(fields) == 3 {
 		key.name = fields[2]
 	}
 	return key, nil
+}
+
+// hashed takes the digest of an entry that has that many fields.
+func (k *apiKey) hashed(text string, fields int) error {
+	sum, err := hex.DecodeString(text)
+	switch {
+	case fields < 2:
+		return fmt.Errorf("want %s, a space and the scopes, like push+read, and perhaps a name", hashedForm+"…")
+	case err != nil || len(sum) != len(k.digest):
+		return fmt.Errorf("behind %s stand 64 hex digits", hashedForm)
+	}
+	copy(k.digest[:], sum)
+	return nil
+}
+
+// unhashed takes the key of an entry.
+func (k *apiKey) unhashed(text string) error {
+	if len(text) < MinKey {
+		return fmt.Errorf("behind %s stands a key of %d bytes at least", plainForm, MinKey)
+	}
+	k.digest, k.scopes, k.plain = digestOf(text), []string{ScopeAdmin}, true
+	return nil
 }
 
 // CheckScopes names the first word that is no scope.
@@ -123,7 +171,7 @@ func NewKey() (key, entry string) {
 // EntryOf is the beginning of a key's entry.
 func EntryOf(key string) string {
 	sum := digestOf(key)
-	return hashed + hex.EncodeToString(sum[:])
+	return hashedForm + hex.EncodeToString(sum[:])
 }
 
 // Open reports whether no keys are configured, so that everybody may call.

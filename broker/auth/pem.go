@@ -9,14 +9,18 @@ import (
 	"strings"
 )
 
-// checkSecret says what is wrong with an HS256 secret.
-func checkSecret(secret []byte) error {
+// CheckSecret says what is wrong with an HS256 secret. The error begins with a verb and does not
+// repeat the secret.
+func CheckSecret(secret []byte) error {
 	if len(secret) == 0 {
 		return errors.New("is empty")
 	}
 	if bytes.Contains(secret, []byte("-----BEGIN ")) {
 		// Whoever may read the public key could sign with it.
 		return errors.New("is a PEM file: it belongs to RS256 or EdDSA")
+	}
+	if len(secret) < MinSecret { // whoever has a token may find out a short one by trying
+		return fmt.Errorf("has less than %d bytes (RFC 7518 §3.2)", MinSecret)
 	}
 	return nil
 }

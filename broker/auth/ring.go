@@ -17,13 +17,12 @@ type ring struct {
 	named   map[keyID]jwt.VerificationKey
 	known   map[string]bool                   // kids of named
 	unnamed map[string]jwt.VerificationKeySet // by alg; tried in turn
-	weak    bool                              // an HS256 secret is short
 }
 
 func newRing(opts Options) (ring, error) {
-	r := ring{map[keyID]jwt.VerificationKey{}, map[string]bool{}, map[string]jwt.VerificationKeySet{}, false}
+	r := ring{map[keyID]jwt.VerificationKey{}, map[string]bool{}, map[string]jwt.VerificationKeySet{}}
 	for i, secret := range opts.HS256 {
-		if err := checkSecret(secret); err != nil {
+		if err := CheckSecret(secret); err != nil {
 			return r, fmt.Errorf("HS256 secret %d %w", i+1, err)
 		}
 		r.add(verifier{alg: hs256, key: secret})
@@ -57,7 +56,7 @@ func (r *ring) addNamed(key NamedKey) error {
 	case r.known[key.ID]:
 		return errors.New("there are two of that name")
 	case key.Alg == hs256:
-		if err := checkSecret(key.Text); err != nil {
+		if err := CheckSecret(key.Text); err != nil {
 			return fmt.Errorf("the secret %w", err)
 		}
 		r.add(verifier{key.ID, hs256, key.Text})
@@ -76,9 +75,6 @@ func (r *ring) addNamed(key NamedKey) error {
 }
 
 func (r *ring) add(v verifier) {
-	if secret, ok := v.key.([]byte); ok && len(secret) < MinSecret {
-		r.weak = true
-	}
 	if v.id != "" {
 		r.named[keyID{v.id, v.alg}], r.known[v.id] = v.key, true
 		return

@@ -30,7 +30,7 @@ var (
 const (
 	// MaxToken is the longest token looked at, in bytes.
 	MaxToken = 8 << 10
-	// MinSecret is how long an HS256 secret should be, in bytes (RFC 7518 §3.2).
+	// MinSecret is the least length of an HS256 secret, in bytes (RFC 7518 §3.2).
 	MinSecret = 32
 
 	maxKeyID = 200
@@ -47,7 +47,7 @@ type NamedKey struct {
 // Options configures Tokens. Each list may hold several keys, so that a new one can
 // be rolled out before the old one goes.
 type Options struct {
-	// HS256 are shared secrets without a name, tried in turn. Zero means none.
+	// HS256 are shared secrets without a name, of MinSecret bytes or more, tried in turn. Zero means none.
 	HS256 [][]byte
 	// RS256 are RSA public keys of 2048 bits at least, in PEM (a public key or a
 	// certificate; one entry may hold several blocks), without a name. Zero means none.
@@ -118,10 +118,6 @@ func NewTokens(opts Options) (*Tokens, error) {
 func (t *Tokens) Open() bool {
 	return t == nil || len(t.ring.named)+len(t.ring.unnamed) == 0 && t.remote == nil
 }
-
-// Weak reports whether an HS256 secret is shorter than MinSecret, so that whoever has
-// one token can hope to find it out by trying. Worth a warning in the log.
-func (t *Tokens) Weak() bool { return t != nil && t.ring.weak }
 
 // Remote is the key set that is fetched, or nil.
 func (t *Tokens) Remote() *Remote {

@@ -235,16 +235,24 @@ func TestNewTokensRefusesKeys(t *testing.T) {
 	}
 }
 
-func TestOpenAndWeak(t *testing.T) {
+func TestOpen(t *testing.T) {
 	if !mustTokens(t, Options{}).Open() {
 		t.Error("no keys: not open")
 	}
-	strong := mustTokens(t, Options{HS256: [][]byte{secret}})
-	if strong.Open() || strong.Weak() {
-		t.Error("a good secret is called open or weak")
+	if mustTokens(t, Options{HS256: [][]byte{secret}}).Open() {
+		t.Error("with a key: open")
 	}
-	if !mustTokens(t, Options{HS256: [][]byte{secret, []byte("hunter2")}}).Weak() {
-		t.Error("a short secret is not called weak")
+}
+
+func TestShortSecret(t *testing.T) {
+	short := secret[:MinSecret-1]
+	for _, opts := range []Options{
+		{HS256: [][]byte{secret, short}},
+		{Named: []NamedKey{{ID: "a", Alg: hs256, Text: short}}},
+	} {
+		if _, err := NewTokens(opts); err == nil || !strings.Contains(err.Error(), "less than 32 bytes") || strings.Contains(err.Error(), string(short)) {
+			t.Errorf("%v", err)
+		}
 	}
 }
 

@@ -32,6 +32,9 @@ func makeKey(asked configs.Key, stdin io.Reader, stdout io.Writer) error {
 		if line = strings.TrimSpace(line); err != nil && !errors.Is(err, io.EOF) || line == "" {
 			return errors.New("--stdin: there is no key on the standard input")
 		}
+		if len(line) < auth.MinKey {
+			return fmt.Errorf("--stdin: the key has less than %d bytes, so its digest tells it to everybody who tries", auth.MinKey)
+		}
 		entry = auth.EntryOf(line)
 	} else {
 		var made string

@@ -35,20 +35,14 @@ func run(args, environ []string, stdin io.Reader, stdout, stderr io.Writer) int 
 	if err == nil {
 		ctx, stop := setup.UntilSignal()
 		defer stop()
-		load := func() (broker.Options, error) {
-			again, err := configs.LoadBroker(args, environ)
-			if err != nil {
-				return broker.Options{}, err
-			}
-			return again.Options()
-		}
+		load := func() (configs.Broker, error) { return configs.LoadBroker(args, environ) }
 		err = serve(ctx, settings, load, loops, stderr)
 	}
 	return setup.Exit("broker", configs.BrokerHelp(), err, stdout, stderr)
 }
 
 // serve runs a broker until ctx ends. load reads the settings again.
-func serve(ctx context.Context, settings configs.Broker, load func() (broker.Options, error), loops int, stderr io.Writer) error {
+func serve(ctx context.Context, settings configs.Broker, load func() (configs.Broker, error), loops int, stderr io.Writer) error {
 	hangups := make(chan os.Signal, 1) // one is enough: the settings are read when it is taken
 	signal.Notify(hangups, syscall.SIGHUP)
 	defer signal.Stop(hangups)
@@ -73,7 +67,7 @@ func serve(ctx context.Context, settings configs.Broker, load func() (broker.Opt
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return b.Run(ctx) })
 	group.Go(func() error { return tendMemory(ctx) })
-	group.Go(func() error { return reloadLoop(ctx, hangups, load, b, opts.Logger) })
+	group.Go(func() error { return reloadLoop(ctx, hangups, load, b, opts) })
 	group.Go(func() error {
 		// What there is to warn of comes when the ports are open: a broker that
 		// cannot start says only why.
@@ -86,7 +80,7 @@ func serve(ctx context.Context, settings configs.Broker, load func() (broker.Opt
 	return group.Wait()
 }
 
-// warn says what the operator may not have meant.
+// warn says what the operator may not have meant, at the start and after each reload.
 func warn(opts broker.Options, settings configs.Broker) {
 	const alone = "running alone: the store is in memory and nothing outlives this process"
 	const open = "no API keys and no token keys: whoever reaches this broker may push, and be anybody"
@@ -101,11 +95,13 @@ func warn(opts broker.Options, settings configs.Broker) {
 	if opts.HintFault != "" {
 		opts.Logger.Warn().Str("faults.hints", opts.HintFault).Msg("a fault is switched on; this is for tests only")
 	}
-	if opts.Tokens.Weak() {
-		opts.Logger.Warn().Msg("an HS256 secret has less than 32 bytes: whoever has a token may find it by trying")
-	}
 	if opts.Keys.Plain() {
-		opts.Logger.Warn().Msg("an API key is configured as it is, and may do everything: broker key --stdin makes an entry that does not tell it")
+		opts.Logger.Warn().Msg("an API key is configured as it is: broker key --stdin makes an entry that does not tell it")
 	}
+	if unchecked := settings.Auth.Unchecked(); len(unchecked) > 0 {
+		opts.Logger.Warn().Strs("missing", unchecked).
+			Msg("auth.jwks_url without these takes tokens that its issuer signed for other services")
+	}
+	setup.WarnExposed(opts.Logger, settings.ExposedFiles())
 	setup.WarnUnknown(opts.Logger, settings.Unknown)
 }

@@ -49,7 +49,11 @@ func TestEndsAtOnce(t *testing.T) {
 		{"not an address", []string{"--http=8080"}, nil, 1, "broker: http: "},
 		{"open to everybody", []string{"--http=0.0.0.0:0", "--tcp=off"}, nil, 1, "broker: auth.keys: no API key"},
 		{"no such secret file", free, []string{"SWITCHBOARD_PEER_SECRET_FILE=/nowhere"}, 1, "broker: peer_secret_file: open /nowhere"},
+		{"a plain key", free, []string{"SWITCHBOARD_AUTH_KEYS=" + secret}, 1, "broker: auth.keys: entry 1 of 1: want the entry that `broker key` prints (sha256:…), or plain:<key>"},
+		{"a short token secret", free, []string{"SWITCHBOARD_AUTH_HS256_SECRET=" + secret}, 1, "broker: auth.hs256_secret: entry 1 of 1: the secret has less than 32 bytes"},
+		{"a hook in the clear", free, []string{"SWITCHBOARD_HOOKS_CONNECT=http://h/" + secret}, 1, "broker: hooks.connect: the scheme must be https"},
 		{"a host with a port", free, []string{"SWITCHBOARD_HOSTS=h:80"}, 1, "broker: hosts: pattern"},
+		{"webhooks in the clear", free, []string{"SWITCHBOARD_WEBHOOKS_URL=http://h/" + secret}, 1, "broker: webhook: URL: the scheme must be https"},
 		{"webhooks without a secret", free, []string{"SWITCHBOARD_WEBHOOKS_URL=https://h/" + secret}, 1, "broker: webhook: a secret is missing"},
 		{"two things wrong", []string{"--http=8080", "--tcp=x"}, nil, 1, "; tcp: "},
 	}

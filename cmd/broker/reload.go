@@ -4,20 +4,24 @@ import (
 	"context"
 	"os"
 
-	"github.com/rs/zerolog"
-
 	"switchboard/broker"
+	"switchboard/configs"
 )
 
-// reloadLoop reads the settings again at every signal. What is wrong is told, and changes nothing.
-func reloadLoop(ctx context.Context, signals <-chan os.Signal, load func() (broker.Options, error), b *broker.Broker, log zerolog.Logger) error {
+// reloadLoop reads the settings again at every signal. first are those of the start. What is wrong is told, and changes nothing.
+func reloadLoop(ctx context.Context, signals <-chan os.Signal, load func() (configs.Broker, error), b *broker.Broker, first broker.Options) error {
+	log := first.Logger
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-signals:
 		}
-		opts, err := load()
+		settings, err := load()
+		var opts broker.Options
+		if err == nil {
+			opts, err = settings.Options()
+		}
 		if err == nil {
 			err = b.Reload(opts)
 		}
@@ -26,5 +30,7 @@ func reloadLoop(ctx context.Context, signals <-chan os.Signal, load func() (brok
 			continue
 		}
 		log.Info().Int("api_keys", opts.Keys.Len()).Msg("API keys, token keys and namespaces are reloaded; other settings need a restart")
+		opts.Logger, opts.Shared = first.Logger, first.Shared
+		warn(opts, settings)
 	}
 }

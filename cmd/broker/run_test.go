@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"syscall"
 	"testing"
@@ -124,11 +125,34 @@ func TestAloneTells(t *testing.T) {
 	}
 }
 
-func TestWarnsOfWeakSecret(t *testing.T) {
-	p, _ := start(t, []string{"SWITCHBOARD_AUTH_HS256_SECRET=" + secret, "SWITCHBOARD_AUTH_KEYS=" + secret})
-	p.Await(t, "running alone")
-	p.Await(t, "an HS256 secret has less than 32 bytes")
-	if strings.Contains(p.Log(), secret) || strings.Contains(p.Log(), `"open"`) {
+// TestWarnsAlsoAfterReload: what the operator may not have meant is in the log at the start, and after each reload.
+func TestWarnsAlsoAfterReload(t *testing.T) {
+	keys, hooks := file(t, "# everybody may read this\nplain:"+tokenSecret+"\n"), file(t, tokenSecret)
+	for _, path := range []string{keys, hooks} {
+		if err := os.Chmod(path, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p, _ := start(t, []string{
+		"SWITCHBOARD_AUTH_KEYS_FILE=" + keys, "SWITCHBOARD_HOOKS_SECRETS_FILE=" + hooks,
+		"SWITCHBOARD_AUTH_JWKS_URL=http://127.0.0.1:1/", "SWITCHBOARD_AUTH_AUDIENCE=chat",
+	})
+	warned := func() {
+		t.Helper()
+		p.Await(t, "running alone")
+		p.Await(t, "an API key is configured as it is")
+		if missing := p.Await(t, "auth.jwks_url without these")["missing"]; fmt.Sprint(missing) != "[auth.issuer]" {
+			t.Errorf("missing: %v", missing)
+		}
+		if files := p.Await(t, "everybody on this machine may read")["files"]; fmt.Sprint(files) != fmt.Sprint([]string{keys, hooks}) {
+			t.Errorf("files: %v", files)
+		}
+	}
+	warned()
+	p.Signal(t, syscall.SIGHUP)
+	p.Await(t, "API keys, token keys and namespaces are reloaded")
+	warned()
+	if strings.Contains(p.Log(), tokenSecret) || strings.Contains(p.Log(), `"open"`) {
 		t.Error("the log tells a secret, or that it is open")
 	}
 }

@@ -32,7 +32,7 @@ func TestSecretsAreNotTold(t *testing.T) {
 	environ := []string{
 		"SWITCHBOARD_LOG_LEVEL=trace", "SWITCHBOARD_INSECURE=true",
 		"SWITCHBOARD_REDIS=redis://:" + word("redis") + "@" + redis.Addr,
-		"SWITCHBOARD_AUTH_KEYS=" + word("key"), "SWITCHBOARD_AUTH_HS256_SECRET=" + word("token"),
+		"SWITCHBOARD_AUTH_KEYS=plain:" + word("key"), "SWITCHBOARD_AUTH_HS256_SECRET=" + word("token"),
 		"SWITCHBOARD_PEER_SECRET_FILE=" + file("peer"),
 		"SWITCHBOARD_WEBHOOKS_URL=http://user:" + word("webhook") + "@127.0.0.1:1/" + word("webhook-path"),
 		"SWITCHBOARD_WEBHOOKS_SECRETS=" + word("webhook-secret"),

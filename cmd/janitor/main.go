@@ -82,6 +82,7 @@ func serve(ctx context.Context, settings configs.Janitor, stdout, stderr io.Writ
 		return err
 	}
 	setup.WarnUnknown(log, settings.Unknown)
+	setup.WarnExposed(log, settings.ExposedFiles())
 	if settings.Once {
 		if err := tolerate(redis.Check(ctx)); err != nil {
 			return err

@@ -61,7 +61,7 @@ func startVictim(ctx context.Context, t *testing.T, i *issuer, more, auth string
 	v := &victim{dir: t.TempDir(), more: [2]string{more, auth}, key: "the backend's " + rand.Text(), client: &http.Client{Transport: &http.Transport{}}}
 	v.key = strings.ReplaceAll(v.key, " ", "-")
 	for name, content := range map[string][]byte{
-		"api_keys": []byte(v.key), "shared": i.shared, "leaving": i.leaving, "public.pem": i.rsaPEM,
+		"api_keys": []byte("# the backend\nplain:" + v.key), "shared": i.shared, "leaving": i.leaving, "public.pem": i.rsaPEM,
 	} {
 		v.write(t, name, content)
 	}

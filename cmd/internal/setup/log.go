@@ -47,6 +47,13 @@ func (r redisWords) Printf(_ context.Context, format string, args ...any) {
 	r.log.Debug().Str("from", "go-redis").Msgf(format, args...)
 }
 
+// WarnExposed names the files with secrets that every user of the machine may read.
+func WarnExposed(log zerolog.Logger, files []string) {
+	if len(files) > 0 {
+		log.Warn().Strs("files", files).Msg("everybody on this machine may read these files with secrets; chmod o-r")
+	}
+}
+
 // WarnUnknown names the variables that look like settings and are none.
 func WarnUnknown(log zerolog.Logger, names []string) {
 	if len(names) > 0 {
