@@ -172,3 +172,22 @@ func TestOpen(t *testing.T) {
 		}
 	}
 }
+
+// TestSuites: a client that offers only suites with CBC is refused, with certificates of its own or without.
+func TestSuites(t *testing.T) {
+	ca := certtest.New(t)
+	pair := ca.Pair()
+	files, err := Open(Options{Cert: pair.Cert, Key: pair.Key, CA: ca.File})
+	ok(t, err)
+	for name, server := range map[string]*tls.Config{"Server": files.Server(), "Mutual": files.Mutual()} {
+		weak, good := files.Client(), files.Client()
+		weak.MaxVersion, weak.CipherSuites = tls.VersionTLS12, []uint16{tls.TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA}
+		good.MaxVersion = tls.VersionTLS12
+		if _, _, err := meet(t, server, weak); err == nil {
+			t.Errorf("%s: a suite with CBC is agreed on", name)
+		}
+		if _, serverErr, clientErr := meet(t, server, good); serverErr != nil || clientErr != nil {
+			t.Errorf("%s: %v, %v", name, serverErr, clientErr)
+		}
+	}
+}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/redis/go-redis/v9"
 	"github.com/rs/zerolog"
 
 	"switchboard/internal/certfile"
@@ -67,5 +68,20 @@ func TestTLSInTheClear(t *testing.T) {
 		if _, _, err := OpenTLS(url, config); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", url, err)
 		}
+	}
+}
+
+// TestSuites: also without certificates of its own a client is strict about TLS.
+func TestSuites(t *testing.T) {
+	for url, encrypted := range map[string]bool{"redis://h": false, "rediss://h": true} {
+		client, _, err := Open(url)
+		if err != nil {
+			t.Fatal(err)
+		}
+		config := client.(*redis.Client).Options().TLSConfig
+		if (config != nil) != encrypted || encrypted && (len(config.CipherSuites) == 0 || config.MinVersion != tls.VersionTLS12) {
+			t.Errorf("%s: %+v", url, config)
+		}
+		_ = client.Close()
 	}
 }

@@ -1,0 +1,31 @@
+package tlsconfig
+
+import (
+	"crypto/tls"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestStrict(t *testing.T) {
+	if c := Strict(nil); c.MinVersion != tls.VersionTLS12 || len(c.CipherSuites) == 0 {
+		t.Errorf("%+v", c)
+	}
+	given := &tls.Config{ServerName: "a", MinVersion: tls.VersionTLS13}
+	if c := Strict(given); c.ServerName != "a" || c.MinVersion != tls.VersionTLS13 || given.CipherSuites != nil {
+		t.Errorf("%+v of %+v", c, given)
+	}
+}
+
+// TestSuites: of what Go knows, exactly the suites of TLS 1.2 with ECDHE and an AEAD are offered.
+func TestSuites(t *testing.T) {
+	for _, s := range slices.Concat(tls.CipherSuites(), tls.InsecureCipherSuites()) {
+		if slices.Contains(s.SupportedVersions, tls.VersionTLS13) {
+			continue
+		}
+		sound := strings.Contains(s.Name, "_ECDHE_") && (strings.Contains(s.Name, "_GCM_") || strings.Contains(s.Name, "_POLY1305_"))
+		if slices.Contains(aead, s.ID) != sound {
+			t.Errorf("%s: not %v", s.Name, sound)
+		}
+	}
+}
