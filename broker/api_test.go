@@ -71,7 +71,7 @@ func TestAPI(t *testing.T) {
 		{"GET", "/v1/users/nobody", "", 200, `online:false`},
 		{"GET", "/v1/servers", "", 200, `connections`},
 		{"GET", "/v1/nothing", "", 404, `/v1/nothing`},
-		{"GET", "/v1/push", "", 404, `GET /v1/push`},
+		{"GET", "/v1/push", "", 405, `GET /v1/push`},
 		{"GET", "/healthz", "", 200, i.ID()},
 		{"GET", "/readyz", "", 200, `ready:true`},
 	} {

@@ -86,6 +86,7 @@ func New(opts Options) (*Broker, error) {
 	b.live.Store(&map[string]registry.Server{})
 	b.doubts.Store(1) // nothing is bound yet
 	b.gate = transport.NewGate(opts.MaxConnections)
+	b.gate.Evicted = b.evicted
 	b.places = limit.NewAddresses(limit.AddressOptions{
 		Connections: opts.AddressConnections, Rate: opts.AddressRate, Proxies: opts.Proxies,
 		Refused: func(what string) { b.metrics.refusals.WithLabelValues(what).Inc() },
@@ -168,6 +169,9 @@ func (b *Broker) wire(loops []*loop.Loop) {
 	}
 	b.sessions = session.New(s)
 }
+
+// evicted counts an HTTP connection without an API key that gave its place to another.
+func (b *Broker) evicted() { b.metrics.refusals.WithLabelValues("place").Inc() }
 
 // publish is a client's push to a channel.
 func (b *Broker) publish(ctx context.Context, channel string, data []byte) (int64, error) {

@@ -3,6 +3,7 @@ package broker
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/http/pprof"
@@ -22,6 +23,10 @@ const (
 	readTimeout = 30 * time.Second
 	idleTimeout = 2 * time.Minute
 )
+
+// writeTimeout is how long a caller may take to read an answer. A connection that is taken over, as a
+// WebSocket's, has other rules.
+const writeTimeout = 30 * time.Second
 
 // listen opens the HTTP ports and finds the address to advertise.
 func (b *Broker) listen() (servers []*server, err error) {
@@ -60,14 +65,17 @@ func (b *Broker) newServer(name, addr string, h http.Handler, places *limit.Addr
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	gated := transport.Listener{Listener: l, Gate: b.gate, Reserve: transport.NewGate(apiReserve), Addresses: places}
+	reserve := transport.NewGate(apiReserve)
+	reserve.Evicted = b.evicted
+	gated := transport.Listener{Listener: l, Gate: b.gate, Reserve: reserve, Addresses: places}
 	if b.opts.TLS == nil { // in plain text nobody there would understand why
 		gated.Away = transport.NewGate(awayReserve)
 	}
 	s := &server{listener: b.encrypted(name, gated)}
 	s.http = http.Server{
-		Handler: h, ConnContext: transport.ConnContext,
+		Handler: transport.OneAtATime(h), ConnContext: transport.ConnContext, ConnState: transport.ConnState,
 		ReadHeaderTimeout: b.opts.ConnectTimeout, ReadTimeout: readTimeout, IdleTimeout: idleTimeout,
+		WriteTimeout:   writeTimeout,
 		MaxHeaderBytes: 16 << 10, ErrorLog: b.httpWords(),
 	}
 	return s, nil
@@ -83,15 +91,22 @@ func (b *Broker) mainHandler() (h http.Handler, taken *keepalive.Server) {
 			a := calls.Push(path, authorization, body, dst)
 			return a.Status, a.RetryAfter, a.Body
 		},
-		Idle: idleTimeout, ReadHead: b.opts.ConnectTimeout, Read: readTimeout, Logger: b.opts.Logger,
+		Idle: idleTimeout, ReadHead: b.opts.ConnectTimeout, Read: readTimeout, Write: writeTimeout, Logger: b.opts.Logger,
 	})
-	calls = api.New(api.Options{
+	o := api.Options{
 		Pusher: b.pusher, Registry: b.opts.Registry, Queue: b.opts.Queue, Cluster: b, Presence: b.presence,
 		Authorize: b.authorize, Namespaces: b.doors.namespaces.Load,
-		MaxMessage: b.opts.MaxMessage, MaxBatch: b.opts.MaxBatch, Notifies: b.opts.Watch != nil,
-		Pushed: b.metrics.push, Pushing: taken.Take, Logger: b.opts.Logger,
-	})
+		MaxMessage: b.opts.MaxMessage, MaxBatch: b.opts.MaxBatch, MaxTargets: b.opts.MaxTargets,
+		Notifies: b.opts.Watch != nil, WriteTimeout: writeTimeout,
+		Admitted: transport.Known, Pushed: b.metrics.push, Logger: b.opts.Logger,
+	}
+	if !b.opts.NoFastPush {
+		o.Pushing = taken.Take
+	}
+	calls = api.New(o)
 	mux.Handle("/v1/", calls)
+	mux.Handle("/v1", calls)
+	mux.HandleFunc("GET /{$}", help)
 	mux.Handle("GET /ws", b.web)
 	b.probes(mux)
 	mux.Handle("GET /metrics", promhttp.HandlerFor(b.opts.Registerer, promhttp.HandlerOpts{}))
@@ -131,6 +146,13 @@ func (b *Broker) probes(mux *http.ServeMux) {
 		}
 		answer(w, http.StatusOK, map[string]any{"ready": true})
 	})
+}
+
+// help answers a person who tries the port.
+func help(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	_, _ = io.WriteString(w, "This is Switchboard, a broker of client connections: /ws is for clients (WebSocket), "+
+		"/v1 for backends (JSON), /healthz, /readyz and /metrics for operators; see docs/protocol.md of its source.\n")
 }
 
 func answer(w http.ResponseWriter, status int, v any) {

@@ -107,6 +107,11 @@ type Options struct {
 	Proxies []netip.Prefix
 	// MaxBatch is the most pushes of one batch call. Zero means 1000.
 	MaxBatch int
+	// MaxTargets is the most targets of one call, over all its pushes. Zero means 10,000.
+	MaxTargets int
+	// NoFastPush leaves the pushes of a connection that has pushed to net/http. Zero means that they are
+	// read without it, at about half the cost.
+	NoFastPush bool
 	// RequestQueues is how many qq_{N} lists requests are spread over. Zero means 16.
 	RequestQueues int
 	// Compression negotiates permessage-deflate on /ws. Such a connection stays with net/http, on a goroutine of its own.
@@ -144,6 +149,7 @@ func (o Options) withDefaults() Options {
 	o.MaxMessage = cmp.Or(o.MaxMessage, 64<<10)
 	o.MaxChannels = cmp.Or(o.MaxChannels, 128)
 	o.MaxBatch = cmp.Or(o.MaxBatch, 1000)
+	o.MaxTargets = cmp.Or(o.MaxTargets, 10_000)
 	o.RequestQueues = cmp.Or(o.RequestQueues, 16)
 	o.Beat = cmp.Or(o.Beat, 2*time.Second)
 	o.Refresh = cmp.Or(o.Refresh, 30*time.Minute)
@@ -206,7 +212,7 @@ func (o Options) Validate() error {
 	if o.Shared && o.Peer == "" && (o.TLS != nil || o.PeerTLS != nil) {
 		errs = append(errs, errors.New("peer: with TLS the links between instances need an address of their own"))
 	}
-	least := min(o.MaxMessage, o.MaxChannels, o.LargeChannel, o.MaxBatch, o.MaxConnections, o.RequestQueues,
+	least := min(o.MaxMessage, o.MaxChannels, o.LargeChannel, o.MaxBatch, o.MaxTargets, o.MaxConnections, o.RequestQueues,
 		o.MessageRate, o.ByteRate, o.PushRate, o.AddressConnections, o.AddressRate)
 	if least < 0 {
 		errs = append(errs, errors.New("limits: none of them may be below zero"))

@@ -36,6 +36,7 @@ type Broker struct {
 	Times          Times    `koanf:"times"`
 	Requests       Requests `koanf:"requests"`
 	Compression    bool     `koanf:"compression"`
+	FastPush       bool     `koanf:"fast_push"`
 	Webhooks       Webhooks `koanf:"webhooks"`
 	Hooks          Hooks    `koanf:"hooks"`
 	TLS            TLS      `koanf:"tls"`
@@ -72,6 +73,7 @@ type Limits struct {
 	Channels        int   `koanf:"channels"`
 	Presence        int   `koanf:"presence"`
 	Batch           int   `koanf:"batch"`
+	Targets         int   `koanf:"targets"`
 	ClientQueue     int   `koanf:"client_queue"`
 	ChannelMessages int   `koanf:"channel_messages"`
 	ChannelBytes    int64 `koanf:"channel_bytes"`
@@ -122,7 +124,7 @@ func DefaultBroker() Broker {
 			Leeway: 10 * time.Second, JWKSRefresh: 10 * time.Minute, JWKSGrace: 10 * time.Minute, JWKSStale: 24 * time.Hour,
 		},
 		Limits: Limits{
-			Message: 64 << 10, Channels: 128, Presence: 200, Batch: 1000,
+			Message: 64 << 10, Channels: 128, Presence: 200, Batch: 1000, Targets: 10_000,
 			ClientQueue: 1000, ChannelMessages: 10_000, ChannelBytes: 8 << 20, RequestQueue: 10_000,
 			MessageRate: 500, ByteRate: 2 << 20,
 		},
@@ -131,6 +133,7 @@ func DefaultBroker() Broker {
 			Connect: 10 * time.Second, Slow: time.Minute, ClientTTL: time.Hour, ChannelTTL: time.Hour,
 		},
 		Requests: Requests{Queues: 16},
+		FastPush: true,
 		Webhooks: defaultWebhooks(),
 		Hooks:    defaultHooks(),
 	}

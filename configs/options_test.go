@@ -49,6 +49,8 @@ func another(t *testing.T, s *setting) string {
 		return "4s"
 	case s.typ == durationType:
 		return "7h"
+	case s.key == "fast_push":
+		return "false"
 	case s.typ.Kind() == reflect.Bool:
 		return "true"
 	case s.typ.Kind() == reflect.Slice, s.typ.Kind() == reflect.String:

@@ -4,8 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"io"
 	"net/http"
+	"time"
 
 	"github.com/rs/zerolog"
 
@@ -63,7 +63,7 @@ type Cluster interface {
 	Reply(ctx context.Context, server, client string, ref int64, data json.RawMessage) (bool, error)
 }
 
-// Options configures an API. All fields but Logger and Pushing are required.
+// Options configures an API. All fields but Admitted, Pushing, WriteTimeout and Logger are required.
 type Options struct {
 	Pusher   Pusher
 	Registry Registry
@@ -76,8 +76,15 @@ type Options struct {
 	Namespaces func() *namespace.Set // those of now
 	MaxMessage int                   // bytes of one payload
 	MaxBatch   int                   // pushes of one batch, and targets of one push
+	MaxTargets int                   // of one call, over all its pushes
 	Notifies   bool                  // a push may have notify_after
 	Pushed     func(kind string, code string)
+	// Admitted is called for each call over net/http whose API key is good, before it is answered. Nil means
+	// that nothing is called.
+	Admitted func(w http.ResponseWriter, r *http.Request)
+	// WriteTimeout is how long an answer over net/http may take from when it begins. Zero means as long
+	// as the http.Server gives it, which counts from the head of the request.
+	WriteTimeout time.Duration
 	// Pushing is told of a push over net/http that was accepted, when its answer is written. Zero means nobody.
 	Pushing func(w http.ResponseWriter, r *http.Request)
 	Logger  zerolog.Logger
@@ -98,10 +105,12 @@ type API struct {
 func New(opts Options) *API {
 	a := api{opts}
 	mux := http.NewServeMux()
+	known := http.NewServeMux()
 	for _, c := range a.calls() {
 		mux.HandleFunc(c.pattern, a.guarded(c))
+		known.HandleFunc(c.pattern, func(http.ResponseWriter, *http.Request) {})
 	}
-	mux.HandleFunc("/", a.guarded(call{handle: a.unknown}))
+	mux.HandleFunc("/", a.guarded(call{handle: a.unknown(known)}))
 	return &API{a, mux}
 }
 
@@ -147,6 +156,9 @@ func (a api) guarded(c call) http.HandlerFunc {
 			a.fail(w, err)
 			return
 		}
+		if a.Admitted != nil {
+			a.Admitted(w, r)
+		}
 		r.Body = http.MaxBytesReader(w, r.Body, MaxBody)
 		if c.push != nil {
 			a.over(w, r, c.push, by)
@@ -156,31 +168,49 @@ func (a api) guarded(c call) http.HandlerFunc {
 	}
 }
 
-func (a api) unknown(w http.ResponseWriter, r *http.Request) {
-	a.fail(w, wire.Errorf(wire.NotFound, "there is no %s %s", r.Method, r.URL.Path))
+// unknown answers calls that known does not have: a path, or a method of a path.
+func (a api) unknown(known *http.ServeMux) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		refused := muxRefusal{header: make(http.Header)}
+		h, _ := known.Handler(r)
+		h.ServeHTTP(&refused, r)
+		if refused.status != http.StatusMethodNotAllowed {
+			a.fail(w, wire.Errorf(wire.NotFound, "there is no %.20s %.200s", r.Method, r.URL.Path))
+			return
+		}
+		allowed := refused.header.Get("Allow")
+		w.Header().Set("Allow", allowed)
+		answer := a.failed(wire.Errorf(wire.BadRequest, "%.20s %.200s: the method must be %s", r.Method, r.URL.Path, allowed))
+		answer.Status = refused.status
+		a.send(w, answer)
+	}
 }
 
-// read decodes the body into v, strictly.
-func read(body io.Reader, v any) error {
-	d := json.NewDecoder(body)
-	d.DisallowUnknownFields()
-	if err := d.Decode(v); err != nil {
-		return bodyError(err)
-	}
-	if d.More() {
-		return wire.Errorf(wire.BadRequest, "byte %d: something follows the JSON object", d.InputOffset())
-	}
-	return nil
+// muxRefusal keeps how an http.ServeMux refuses a request.
+type muxRefusal struct {
+	header http.Header
+	status int
 }
 
-func bodyError(err error) error {
-	if large, ok := errors.AsType[*http.MaxBytesError](err); ok {
-		return wire.Errorf(wire.TooLarge, "the body is larger than %d bytes", large.Limit)
+// Header implements http.ResponseWriter.
+func (r *muxRefusal) Header() http.Header { return r.header }
+
+// Write implements http.ResponseWriter.
+func (r *muxRefusal) Write(p []byte) (int, error) { return len(p), nil }
+
+// WriteHeader implements http.ResponseWriter.
+func (r *muxRefusal) WriteHeader(status int) { r.status = status }
+
+// send gives an answer by net/http.
+func (a api) send(w http.ResponseWriter, answer Answer) {
+	if a.WriteTimeout > 0 {
+		// An error means that w is none of a server's.
+		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(a.WriteTimeout))
 	}
-	return wire.JSONError(err)
+	answer.send(w)
 }
 
-func write(w http.ResponseWriter, status int, v any) { encoded(status, v).send(w) }
+func (a api) write(w http.ResponseWriter, status int, v any) { a.send(w, encoded(status, v)) }
 
 // refusalBody is an error in an answer.
 type refusalBody struct {
@@ -213,7 +243,7 @@ func (a api) refusal(err error) *refusalBody {
 	return &refusalBody{wire.Unavailable, "the store cannot be reached; try again later. A push may have been stored: with a key it is not stored twice"}
 }
 
-func (a api) fail(w http.ResponseWriter, err error) { a.failed(err).send(w) }
+func (a api) fail(w http.ResponseWriter, err error) { a.send(w, a.failed(err)) }
 
 // failed is the answer to a call that failed.
 func (a api) failed(err error) Answer {

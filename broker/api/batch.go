@@ -36,7 +36,9 @@ func (a api) batchIn(ctx context.Context, space *batchSpace, b body, dst []byte,
 				answers[i].Results = ones[i : i+1 : i+1]
 				pushes = a.addOne(pushes, req.target, delivery.Payload{Data: data}, &ones[i])
 			}
-		} else if err = req.err; err == nil {
+		} else if err = req.err; err != nil {
+			err = inMessage(i, err)
+		} else {
 			var p plan
 			if p, err = a.check(*req.long); err == nil {
 				pushes, answers[i].Results = a.add(pushes, p)
@@ -101,8 +103,8 @@ func (b *batched) plain() bool { return b.long == nil && b.err == nil }
 
 // readBatch reads the body of a batch behind dst, which is empty.
 func (a api) readBatch(b body, dst []batched) ([]batched, error) {
-	if requests, plain := plainBatch(dst, b.whole(), a.MaxBatch); plain {
-		return requests, nil
+	if requests, plain, err := plainBatch(dst, b.whole(), a.MaxBatch, a.MaxTargets); plain {
+		return requests, err
 	}
 	long := struct {
 		Messages messageList `json:"messages"`
@@ -113,8 +115,13 @@ func (a api) readBatch(b body, dst []batched) ([]batched, error) {
 	if len(long.Messages.items) == 0 {
 		return nil, wire.Errorf(wire.BadRequest, "messages: none, between 1 and %d are allowed", a.MaxBatch)
 	}
-	for _, text := range long.Messages.items {
-		dst = append(dst, longPush(text))
+	targets := tally{most: a.MaxTargets}
+	for i, text := range long.Messages.items {
+		m := longPush(text)
+		if err := targets.add(i, &m); err != nil {
+			return nil, err
+		}
+		dst = append(dst, m)
 	}
 	return dst, nil
 }

@@ -93,23 +93,28 @@ func plainField(text []byte, before byte) (key, rest []byte, ok bool) {
 }
 
 // plainBatch reads {"messages":[…]} with objects in it, most of them plain pushes, behind dst, which is empty; ok is false for
-// all other texts, and for those with more than most.
-func plainBatch(dst []batched, text []byte, most int) (messages []batched, ok bool) {
+// all other texts, and for those with more than most. Reading ends where there are more targets than
+// mostTargets; then err says so, and ok is true.
+func plainBatch(dst []batched, text []byte, most, mostTargets int) (messages []batched, ok bool, err error) {
 	messages = dst
+	targets := tally{most: mostTargets}
 	key, rest, ok := plainField(text, '{')
 	if !ok || string(key) != "messages" {
-		return nil, false
+		return nil, false, nil
 	}
 	if rest, ok = skip(rest, '['); !ok {
-		return nil, false
+		return nil, false, nil
 	}
 	for {
 		if len(messages) == most {
-			return nil, false
+			return nil, false, nil
 		}
 		var m batched
 		if m, rest, ok = oneOfBatch(rest); !ok {
-			return nil, false
+			return nil, false, nil
+		}
+		if err := targets.add(len(messages), &m); err != nil {
+			return nil, true, err
 		}
 		if len(messages) == 0 { // others are about as long
 			messages = slices.Grow(messages, min(most, 1+len(rest)/max(1, len(text)-len(rest)-len(`{"messages":[`))))
@@ -122,7 +127,7 @@ func plainBatch(dst []batched, text []byte, most int) (messages []batched, ok bo
 		if rest, ok = skip(rest, ']'); ok {
 			rest, ok = skip(rest, '}')
 		}
-		return messages, ok && len(trimLeft(rest)) == 0
+		return messages, ok && len(trimLeft(rest)) == 0, nil
 	}
 }
 

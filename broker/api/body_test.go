@@ -89,7 +89,7 @@ func TestPlainPush(t *testing.T) {
 
 func compareBatch(t *testing.T, text []byte) (plain bool) {
 	t.Helper()
-	got, ok := plainBatch(nil, text, math.MaxInt)
+	got, ok, _ := plainBatch(nil, text, math.MaxInt, math.MaxInt)
 	if !ok {
 		return false
 	}

@@ -62,9 +62,9 @@ func (a api) over(w http.ResponseWriter, r *http.Request, call pushCall, by *lim
 	b.answer = answer.Body
 	if answer.Status == http.StatusOK && a.Pushing != nil {
 		w.Header().Set("Content-Length", strconv.Itoa(len(answer.Body))) // so that the answer is complete
-		answer.send(w)
+		a.send(w, answer)
 		a.Pushing(w, r)
 		return
 	}
-	answer.send(w)
+	a.send(w, answer)
 }

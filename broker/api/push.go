@@ -142,8 +142,8 @@ func (a api) targets(req pushRequest) ([]target, error) {
 			"exactly one of channel, channels, user, users, client, clients and all is needed, not %d", len(kinds))
 	case len(kinds[0]) == 0:
 		return nil, wire.Errorf(wire.BadRequest, "the list of targets is empty")
-	case len(kinds[0]) > a.MaxBatch:
-		return nil, wire.Errorf(wire.TooLarge, "%d targets, at most %d are allowed", len(kinds[0]), a.MaxBatch)
+	case len(kinds[0]) > min(a.MaxBatch, a.MaxTargets):
+		return nil, wire.Errorf(wire.TooLarge, "%d targets, at most %d are allowed", len(kinds[0]), min(a.MaxBatch, a.MaxTargets))
 	}
 	return kinds[0], nil
 }

@@ -1,10 +1,8 @@
 package api
 
 import (
-	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"net/http"
 	"slices"
 	"strconv"
@@ -23,25 +21,15 @@ const (
 	maxPage     = 1000
 )
 
-// decodePush reads one push of a batch, strictly.
-func decodePush(raw []byte) (req pushRequest, err error) {
-	d := json.NewDecoder(bytes.NewReader(raw))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&req); err != nil {
-		return req, bodyError(err)
-	}
-	return req, nil
-}
-
 // integer is a number of the query string.
-func integer(r *http.Request, name string, fallback, most int64) (int64, error) {
+func integer(r *http.Request, name string, fallback, least, most int64) (int64, error) {
 	text := r.URL.Query().Get(name)
 	if text == "" {
 		return fallback, nil
 	}
 	v, err := strconv.ParseInt(text, 10, 64)
-	if err != nil || v < 0 || v > most {
-		return 0, wire.Errorf(wire.BadRequest, "%s: %.40q is not a number within 0 and %d", name, text, most)
+	if err != nil || v < least || v > most {
+		return 0, wire.Errorf(wire.BadRequest, "%s: %.40q is not a number within %d and %d", name, text, least, most)
 	}
 	return v, nil
 }
@@ -53,13 +41,13 @@ func named(r *http.Request, kind string) (string, error) {
 }
 
 func (a api) channels(w http.ResponseWriter, r *http.Request) {
-	limit, err := integer(r, "limit", defaultPage, maxPage)
+	limit, err := integer(r, "limit", defaultPage, 1, maxPage)
 	if err != nil {
 		a.fail(w, err)
 		return
 	}
 	query := r.URL.Query()
-	names, next, err := a.Registry.Channels(r.Context(), query.Get("prefix"), query.Get("cursor"), int(max(limit, 1)))
+	names, next, err := a.Registry.Channels(r.Context(), query.Get("prefix"), query.Get("cursor"), int(limit))
 	if err != nil {
 		a.fail(w, err)
 		return
@@ -81,7 +69,7 @@ func (a api) channels(w http.ResponseWriter, r *http.Request) {
 	if partial { // a server did not answer, so the numbers are a lower bound
 		answer["partial"] = true
 	}
-	write(w, http.StatusOK, answer)
+	a.write(w, http.StatusOK, answer)
 }
 
 func (a api) channel(w http.ResponseWriter, r *http.Request) {
@@ -105,13 +93,13 @@ func (a api) channel(w http.ResponseWriter, r *http.Request) {
 	if partial {
 		answer["partial"] = true
 	}
-	write(w, http.StatusOK, answer)
+	a.write(w, http.StatusOK, answer)
 }
 
 func (a api) history(w http.ResponseWriter, r *http.Request) {
 	name, err := named(r, "channel")
-	after, err1 := integer(r, "after", 0, 1<<53)
-	limit, err2 := integer(r, "limit", defaultPage, maxPage)
+	after, err1 := integer(r, "after", 0, 0, 1<<53)
+	limit, err2 := integer(r, "limit", defaultPage, 1, maxPage)
 	if err == nil {
 		err = a.may(namespace.History, name)
 	}
@@ -119,7 +107,7 @@ func (a api) history(w http.ResponseWriter, r *http.Request) {
 		a.fail(w, err)
 		return
 	}
-	page, err := a.Queue.ReadChannel(r.Context(), name, after, int(max(limit, 1)))
+	page, err := a.Queue.ReadChannel(r.Context(), name, after, int(limit))
 	if err != nil {
 		a.fail(w, err)
 		return
@@ -132,7 +120,7 @@ func (a api) history(w http.ResponseWriter, r *http.Request) {
 		}
 		messages = append(messages, wire.Stored{ID: m.ID, Data: m.Data})
 	}
-	write(w, http.StatusOK, map[string]any{
+	a.write(w, http.StatusOK, map[string]any{
 		"channel": name, "messages": messages, "recovered": page.Complete, "more": page.More,
 	})
 }
@@ -187,7 +175,7 @@ func (a api) user(w http.ResponseWriter, r *http.Request) {
 	}
 	devices = slices.DeleteFunc(devices, func(d device) bool { return d.Client == "" })
 	online := slices.ContainsFunc(devices, func(d device) bool { return d.Online })
-	write(w, http.StatusOK, map[string]any{"user": user, "online": online, "clients": devices})
+	a.write(w, http.StatusOK, map[string]any{"user": user, "online": online, "clients": devices})
 }
 
 func (a api) query(w http.ResponseWriter, r *http.Request) {
@@ -225,13 +213,13 @@ func (a api) query(w http.ResponseWriter, r *http.Request) {
 	for i, bindings := range found {
 		rows[i] = row{body.Users[i], slices.ContainsFunc(bindings, func(b registry.Binding) bool { return leased[b.Server] })}
 	}
-	write(w, http.StatusOK, map[string]any{"users": rows})
+	a.write(w, http.StatusOK, map[string]any{"users": rows})
 }
 
 // presence is who is in a channel, in pages; limit=0 is how many only.
 func (a api) presence(w http.ResponseWriter, r *http.Request) {
 	name, err := named(r, "channel")
-	limit, err1 := integer(r, "limit", defaultPage, maxPage)
+	limit, err1 := integer(r, "limit", defaultPage, 0, maxPage) // 0 counts only
 	if err == nil {
 		err = a.may(namespace.Presence, name)
 	}
@@ -251,7 +239,7 @@ func (a api) presence(w http.ResponseWriter, r *http.Request) {
 	if page.Next != "" {
 		answer["next"] = page.Next
 	}
-	write(w, http.StatusOK, answer)
+	a.write(w, http.StatusOK, answer)
 }
 
 func (a api) servers(w http.ResponseWriter, r *http.Request) {
@@ -272,7 +260,7 @@ func (a api) servers(w http.ResponseWriter, r *http.Request) {
 			s.Connections, s.Users, s.Channels,
 		})
 	}
-	write(w, http.StatusOK, map[string]any{"servers": rows})
+	a.write(w, http.StatusOK, map[string]any{"servers": rows})
 }
 
 // leasedOf says which servers of these have a lease at this moment: with it what a killed server held is offline, in any answer.

@@ -57,7 +57,7 @@ func TestNamespacesBindTheBackend(t *testing.T) {
 		t.Fatal(err)
 	}
 	h := New(Options{
-		Pusher: accepting{}, MaxMessage: 100, MaxBatch: 10, Pushed: func(string, string) {},
+		Pusher: accepting{}, MaxMessage: 100, MaxBatch: 10, MaxTargets: 10, Pushed: func(string, string) {},
 		Authorize: func(string, string) (*limit.Shared, error) { return nil, nil }, Namespaces: func() *namespace.Set { return set },
 	})
 	for body, want := range map[string]string{

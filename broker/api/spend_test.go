@@ -52,7 +52,7 @@ func TestPushRate(t *testing.T) {
 					buckets := map[string]*limit.Shared{"a": limit.NewShared(limit.PerSecond(1)), "b": limit.NewShared(limit.PerSecond(1))}
 					refused, open := 0, namespace.Open()
 					h := New(Options{
-						Pusher: accepting{}, MaxMessage: 100, MaxBatch: 1000, Namespaces: func() *namespace.Set { return open },
+						Pusher: accepting{}, MaxMessage: 100, MaxBatch: 1000, MaxTargets: 10_000, Namespaces: func() *namespace.Set { return open },
 						Authorize: func(key, _ string) (*limit.Shared, error) { return buckets[key], nil },
 						Pushed: func(_, code string) {
 							if code == string(wire.RateLimited) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"hash/maphash"
 	"math/bits"
+	"slices"
 	"sync"
 	"time"
 
@@ -55,9 +56,15 @@ func (p *Pusher) Many(ctx context.Context, pushes []Push) {
 		return
 	}
 	for _, wave := range waves(pushes) {
-		p.wave(ctx, wave)
+		for slice := range slices.Chunk(wave, sliceSize) {
+			p.wave(ctx, slice)
+		}
 	}
 }
+
+// sliceSize is how many pushes of one call are on their way to the store at once. Other calls get their
+// turn in between, and what is needed for them meanwhile is bounded, however large the call is.
+const sliceSize = 1000
 
 // one is Many for a push that came alone.
 func (p *Pusher) one(ctx context.Context, push *Push) {
@@ -83,11 +90,42 @@ func waves(pushes []Push) (waves [][]*Push) {
 			chains = append(chains, chain{})
 			push.chain = &chains[len(chains)-1]
 		}
-		c := push.chain
-		if c.length == len(waves) {
-			waves = append(waves, make([]*Push, 0, len(pushes)-i))
-		}
-		waves[c.length] = append(waves[c.length], push)
+		push.chain.length++
+	}
+	if len(chains) == len(pushes) {
+		return append(waves, pointers(pushes))
+	}
+	return byTurn(pushes, chains)
+}
+
+func pointers(pushes []Push) []*Push {
+	list := make([]*Push, len(pushes))
+	for i := range pushes {
+		list[i] = &pushes[i]
+	}
+	return list
+}
+
+// byTurn puts the pushes that are n-th to their targets into wave n. All waves share one array: each with
+// one of its own for as many as are left would take the square of their number, where all have one target.
+func byTurn(pushes []Push, chains []chain) [][]*Push {
+	longest := 0
+	for i := range chains {
+		longest = max(longest, chains[i].length)
+	}
+	sizes := make([]int, longest+1)
+	for i := range chains {
+		sizes[chains[i].length]++ // that end there
+		chains[i].length = 0      // counted once more below
+	}
+	waves, rest := make([][]*Push, longest), make([]*Push, len(pushes))
+	for n, size := 0, len(chains); n < longest; n++ {
+		waves[n], rest = rest[:0:size], rest[size:]
+		size -= sizes[n+1]
+	}
+	for i := range pushes {
+		c := pushes[i].chain
+		waves[c.length] = append(waves[c.length], &pushes[i])
 		c.length++
 	}
 	return waves

@@ -25,11 +25,12 @@ func (r *repeating) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-func (r *repeating) Write(p []byte) (int, error)       { return len(p), nil }
-func (r *repeating) SetReadDeadline(t time.Time) error { return nil }
+func (r *repeating) Write(p []byte) (int, error)      { return len(p), nil }
+func (r *repeating) SetReadDeadline(time.Time) error  { return nil }
+func (r *repeating) SetWriteDeadline(time.Time) error { return nil }
 
 func hot() []allocs.Case {
-	s := New(Options{Paths: paths, MaxBody: 1 << 20, Idle: time.Minute, ReadHead: time.Minute, Read: time.Minute,
+	s := New(Options{Paths: paths, MaxBody: 1 << 20, Idle: time.Minute, ReadHead: time.Minute, Read: time.Minute, Write: time.Minute,
 		Answer: func(path, authorization string, body, dst []byte) (int, int, []byte) {
 			return http.StatusOK, 0, append(dst, body...)
 		}})

@@ -31,6 +31,7 @@ type conn struct {
 	now      time.Time // when something came last
 	began    time.Time // when the first byte came of what is not answered
 	deadline time.Time // of reading
+	writable time.Time // the deadline of writing
 
 	body, out     []byte // of the last answer, for the next
 	authorization string // of the last request
@@ -163,6 +164,16 @@ func (c *conn) until(t time.Time) {
 	}
 }
 
+// untilWritten sets the deadline of the next answer. It counts from when the answer is there, since the
+// store may have taken long; as with reading, an eighth is left to chance.
+func (c *conn) untilWritten() {
+	limit := c.server.opts.Write
+	if until := time.Now().Add(limit); until.Sub(c.writable) > limit/8 {
+		c.writable = until
+		_ = c.SetWriteDeadline(until)
+	}
+}
+
 // lastCall ends reading soon: a request that is on its way is still answered.
 func (c *conn) lastCall() { _ = c.SetReadDeadline(time.Now().Add(lastCallTime)) }
 
@@ -174,6 +185,7 @@ func (c *conn) answer(h head) step {
 	c.began = c.now
 	last := c.at == len(c.in) && c.server.draining.Load()
 	c.out = append(appendHead(c.out[:0], status, later, len(body), c.server.date(c.now), last), body...)
+	c.untilWritten()
 	_, err := c.Write(c.out)
 	if c.body = body; cap(body) > maxKept {
 		c.body, c.out = nil, nil

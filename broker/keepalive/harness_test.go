@@ -65,7 +65,7 @@ type site struct {
 func start(t *testing.T, change func(*site, *Options)) *site {
 	t.Helper()
 	s := &site{during: func() {}}
-	o := Options{Paths: paths, MaxBody: 1 << 20, Idle: time.Minute, ReadHead: time.Minute, Read: time.Minute}
+	o := Options{Paths: paths, MaxBody: 1 << 20, Idle: time.Minute, ReadHead: time.Minute, Read: time.Minute, Write: time.Minute}
 	o.Answer = func(path, authorization string, body, dst []byte) (int, int, []byte) {
 		s.taken.Add(1)
 		return s.answer(path, authorization, body, dst)

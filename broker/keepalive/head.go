@@ -127,20 +127,39 @@ func (h *head) means(name, value []byte, seen *fields) (ok bool) {
 	case is(name, "connection"):
 		ok = is(value, "keep-alive")
 	default:
-		ok = !meaningful(name)
+		ok = harmless(name)
 	}
 	return ok
 }
 
-// meaningful says whether net/http, or a handler there, would act upon a header; those not named here change nothing.
-func meaningful[Text ~[]byte | ~string](name Text) bool {
-	for _, special := range []string{"transfer-encoding", "trailer", "te", "expect", "upgrade", "proxy-connection", "http2-settings", "origin"} {
-		if is(name, special) {
-			return true
-		}
+// harmless says whether a header changes nothing about a push. Any header that is not named here is for
+// net/http, and for the handlers there: some mean something to them, and others may one day.
+func harmless[Text ~[]byte | ~string](name Text) bool {
+	if len(name) == 0 {
+		return false
 	}
-	// Of browsers, for the protection from pages of other origins.
-	return len(name) >= 4 && is(name[:4], "sec-")
+	switch name[0] {
+	case 'u', 'U':
+		return is(name, "user-agent")
+	case 'c', 'C':
+		return is(name, "content-type")
+	case 'a', 'A':
+		return is(name, "accept") || is(name, "accept-encoding") || is(name, "accept-language") || is(name, "accept-charset")
+	case 't', 'T':
+		return is(name, "traceparent")
+	}
+	return false
+}
+
+// allowed says whether a push with that header, which net/http has read, is one for this package.
+func allowed(name, value string) bool {
+	switch {
+	case is(name, "connection"):
+		return is(value, "keep-alive")
+	case is(name, "authorization"), is(name, "content-length"):
+		return true
+	}
+	return harmless(name)
 }
 
 // is compares name with one in lower case; letters of ASCII have no case.

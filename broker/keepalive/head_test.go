@@ -19,7 +19,7 @@ var heads = []struct {
 	{"POST /v1/push HTTP/1.1\r\nHost: a:1\r\nContent-Length: 2\r\n\r\n{}", plain},
 	{"POST /v1/push/batch HTTP/1.1\r\nhost:[::1]:8\r\nCONTENT-LENGTH:\t2 \r\n\r\n{}", plain},
 	{"POST /v1/push HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer key\r\nContent-Length: 0\r\n\r\n", plain},
-	{"POST /v1/push HTTP/1.1\r\nHost: a\r\nConnection: Keep-Alive\r\nX-Any: \r\nContent-Length: 007\r\n\r\n", plain},
+	{"POST /v1/push HTTP/1.1\r\nHost: a\r\nConnection: Keep-Alive\r\nAccept: \r\nContent-Length: 007\r\n\r\n", plain},
 	{"", partial},
 	{"POST", partial},
 	{"POST /v1/push HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n", partial},

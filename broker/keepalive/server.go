@@ -23,6 +23,7 @@ type Options struct {
 	Idle     time.Duration // between two requests; up to an eighth less
 	ReadHead time.Duration // from a request's first byte to the end of its head
 	Read     time.Duration // to the end of its body
+	Write    time.Duration // until an answer is in the socket's buffer; up to an eighth less
 
 	Logger zerolog.Logger
 }
@@ -113,8 +114,7 @@ func takeOver(w http.ResponseWriter) *conn {
 // plain says whether r looked as readHead wants them.
 func (s *Server) plain(r *http.Request) bool {
 	for name, values := range r.Header {
-		odd := func(value string) bool { return meaningful(name) || is(name, "connection") && !is(value, "keep-alive") }
-		if slices.ContainsFunc(values, odd) {
+		if slices.ContainsFunc(values, func(value string) bool { return !allowed(name, value) }) {
 			return false
 		}
 	}
@@ -131,7 +131,7 @@ func (s *Server) leave(c *conn, back bool) {
 		_ = c.Close()
 		return
 	}
-	_ = c.SetReadDeadline(time.Time{})
+	_ = c.SetDeadline(time.Time{})
 	c.Unread(c.in[c.at:])
 	select {
 	case s.back <- c.Conn:

@@ -60,7 +60,7 @@ func TestWhatIsNotHandedOver(t *testing.T) {
 	if !zoneless(plain) || zoneless(zoned) || zoneless(nil) {
 		t.Error("zones are not seen")
 	}
-	if p.takes(&gatedConn{Conn: new(net.TCPConn), gate: p.limits.Gate}) {
+	if p.takes(&gatedConn{Conn: new(net.TCPConn), place: &place{gate: p.limits.Gate}}) {
 		t.Error("a Poller that does not run takes connections")
 	}
 }

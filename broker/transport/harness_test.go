@@ -222,7 +222,7 @@ func serveWeb(s *service, w *Web, limits Limits, o setup) func() {
 	s.addr = l.Addr().String()
 	mux := http.NewServeMux()
 	mux.Handle("GET /ws", w)
-	server := http.Server{Handler: mux, ConnContext: ConnContext, ReadHeaderTimeout: o.handshake}
+	server := http.Server{Handler: mux, ConnContext: ConnContext, ConnState: ConnState, ReadHeaderTimeout: o.handshake}
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() { _ = server.Serve(Listener{Listener: l, Gate: limits.Gate, Reserve: NewGate(1)}) })

@@ -54,11 +54,17 @@ func TestGateOnHTTP(t *testing.T) {
 		first, s := service.connect()
 		second := service.dial()
 		second.write([]byte(upgradeRequest(wsPath, "")))
-		if resp := second.response(); resp.StatusCode != http.StatusServiceUnavailable || resp.Header.Get("Retry-After") == "" {
+		resp := second.response()
+		if resp.StatusCode != http.StatusServiceUnavailable || resp.Header.Get("Retry-After") == "" {
 			t.Fatalf("above the limit: %s, Retry-After %q", resp.Status, resp.Header.Get("Retry-After"))
 		}
-		third := service.dial() // the reserve is taken by the second
-		third.want(event{"end", ""})
+		_, _ = io.Copy(io.Discard, resp.Body)
+		third := service.dial() // takes the only place of the reserve from the second
+		second.want(event{"end", ""})
+		third.write([]byte(upgradeRequest(wsPath, "")))
+		if resp := third.response(); resp.StatusCode != http.StatusServiceUnavailable {
+			t.Fatalf("above the limit, later: %s", resp.Status)
+		}
 
 		_ = first.Close()
 		s.want(event{"closed", ""})

@@ -4,7 +4,8 @@ import (
 	"context"
 	"crypto/tls"
 	"net"
-	"sync"
+	"net/http"
+	"sync/atomic"
 
 	"switchboard/broker/limit"
 )
@@ -35,7 +36,7 @@ func (l Listener) Accept() (net.Conn, error) {
 		for _, gate := range []*Gate{l.Gate, l.Reserve} {
 			if gate.Enter() {
 				return &gatedConn{
-					Conn: c, gate: gate, reserved: gate == l.Reserve, addresses: l.Addresses, address: address,
+					Conn: c, place: newPlace(gate, c, gate == l.Reserve), addresses: l.Addresses, address: address,
 				}, nil
 			}
 		}
@@ -55,18 +56,21 @@ func (l Listener) enter(c net.Conn) (limit.Place, *limit.Refusal) {
 // gatedConn gives its place back when it is closed.
 type gatedConn struct {
 	net.Conn
-	gate      *Gate
+	*place
 	addresses *limit.Addresses
 	unread    []byte // read already, by whoever had the connection before
-	leave     sync.Once
+	closed    atomic.Bool
 	address   limit.Place
-	reserved  bool
 }
 
 // Read implements net.Conn.
 func (c *gatedConn) Read(p []byte) (int, error) {
 	if len(c.unread) == 0 {
-		return c.Conn.Read(p)
+		n, err := c.Conn.Read(p)
+		if n > 0 {
+			c.reads.Add(1)
+		}
+		return n, err
 	}
 	n := copy(p, c.unread)
 	if c.unread = c.unread[n:]; len(c.unread) == 0 {
@@ -80,10 +84,10 @@ func (c *gatedConn) Unread(p []byte) { c.unread = p }
 
 // Close implements net.Conn.
 func (c *gatedConn) Close() error {
-	c.leave.Do(func() {
-		c.gate.Leave()
+	if !c.closed.Swap(true) {
+		c.leave()
 		c.addresses.Leave(c.address)
-	})
+	}
 	return c.Conn.Close()
 }
 
@@ -94,7 +98,7 @@ type placeKey struct{}
 func ConnContext(ctx context.Context, c net.Conn) context.Context {
 	if encrypted, ok := c.(*tls.Conn); ok {
 		if g, ok := encrypted.NetConn().(*gatedConn); ok {
-			return context.WithValue(ctx, placeKey{}, &gatedConn{reserved: g.reserved})
+			return context.WithValue(ctx, placeKey{}, &gatedConn{place: g.place})
 		}
 	}
 	if g, ok := c.(*gatedConn); ok {
@@ -107,4 +111,39 @@ func ConnContext(ctx context.Context, c net.Conn) context.Context {
 func placeOf(ctx context.Context) *gatedConn {
 	g, _ := ctx.Value(placeKey{}).(*gatedConn)
 	return g
+}
+
+// ConnState is an http.Server's: what a handler has taken over is a stranger no more.
+func ConnState(c net.Conn, state http.ConnState) {
+	if encrypted, ok := c.(*tls.Conn); ok {
+		c = encrypted.NetConn()
+	}
+	if g, ok := c.(*gatedConn); ok && state == http.StateHijacked {
+		g.settle()
+	}
+}
+
+// OneAtATime serves strangers, who may ask for probes and for little else, one request at a time. A
+// request that came together with the one before it is answered, and the connection ends: health
+// checks wait for an answer before they ask again. So it is for every request in a place of the reserve.
+// Known lifts both.
+func OneAtATime(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if p := placeOf(r.Context()); p != nil && !p.known && (p.crowds() || p.reserved) {
+			w.Header().Set("Connection", "close")
+		}
+		h.ServeHTTP(w, r)
+	})
+}
+
+// Known is called by the handler of a request that presented a valid API key, before it answers. The
+// connection keeps its place from then on.
+func Known(w http.ResponseWriter, r *http.Request) {
+	p := placeOf(r.Context())
+	if p == nil || p.known {
+		return
+	}
+	p.known = true
+	p.settle()
+	w.Header().Del("Connection")
 }

@@ -1,7 +1,6 @@
 package transport
 
 import (
-	"sync/atomic"
 	"time"
 
 	"switchboard/broker/limit"
@@ -82,28 +81,6 @@ func (l Limits) message(first bool) int {
 	}
 	return l.Message
 }
-
-// Gate counts the connections of the process against its limit. A process that runs out
-// of descriptors cannot accept, cannot reach Redis, and stops gnet's engine.
-type Gate struct {
-	limit int64
-	count atomic.Int64
-}
-
-// NewGate returns a Gate for limit connections.
-func NewGate(limit int) *Gate { return &Gate{limit: int64(limit)} }
-
-// Enter takes a place; false means there is none.
-func (g *Gate) Enter() bool {
-	if g.count.Add(1) <= g.limit {
-		return true
-	}
-	g.count.Add(-1)
-	return false
-}
-
-// Leave gives the place back.
-func (g *Gate) Leave() { g.count.Add(-1) }
 
 // closing is the message that tells why a connection ends.
 func closing(reason wire.CloseReason, detail string, afterMS int64) wire.Frame {

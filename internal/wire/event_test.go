@@ -72,7 +72,7 @@ func TestDecodeEventRefuses(t *testing.T) {
 		`{`:                       "not JSON: byte 1",
 		`[]`:                      "a JSON object is expected, not array",
 		`{}`:                      "type: missing",
-		`{"type":"x","id":"7"}`:   "id: string does not fit, expected int64",
+		`{"type":"x","id":"7"}`:   "id: string does not fit, expected an integer, at byte 20",
 		`{"type":"x","ref":true}`: "ref: true is not an integer",
 	} {
 		_, err := DecodeEvent([]byte(raw))

@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"reflect"
 	"strconv"
+	"strings"
 	"unicode/utf8"
 )
 
@@ -199,7 +201,27 @@ func JSONError(err error) error {
 		if typ.Field == "" { // the value may be a number of any length
 			return Errorf(BadRequest, "a JSON object is expected, not %.40s", typ.Value)
 		}
-		return Errorf(BadRequest, "%s: %.40s does not fit, expected %s", typ.Field, typ.Value, typ.Type)
+		return Errorf(BadRequest, "%s: %.40s does not fit, expected %s, at byte %d", typ.Field, typ.Value, kindOf(typ.Type), typ.Offset)
 	}
-	return Errorf(BadRequest, "not JSON: %.200s", err.Error()) // it may repeat the name of a field
+	if field, ok := strings.CutPrefix(err.Error(), "json: unknown field "); ok { // it has no type of its own
+		return Errorf(BadRequest, "unknown field %.200s", field)
+	}
+	return Errorf(BadRequest, "not JSON: %.200s", err.Error())
+}
+
+// kindOf names what a field takes in the words of JSON.
+func kindOf(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.String:
+		return "a string"
+	case reflect.Bool:
+		return "true or false"
+	case reflect.Slice, reflect.Array:
+		return "a list"
+	case reflect.Struct, reflect.Map:
+		return "an object"
+	case reflect.Float32, reflect.Float64:
+		return "a number"
+	}
+	return "an integer"
 }
