@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"reflect"
+	"runtime"
 	"slices"
 	"testing"
 	"time"
@@ -145,5 +146,51 @@ func TestManyOfOne(t *testing.T) {
 				t.Errorf("%s: %+v, %v", data, got.Channel, got.Err)
 			}
 		}
+	}
+}
+
+// TestSlices: a large call goes to the store in pieces, in order, and a replica that was waited for in vain is
+// waited for once all the same.
+func TestSlices(t *testing.T) {
+	l := &ledger{t: t}
+	p := New(Options{
+		Queue: l, Self: func() string { return "me" }, Live: func(string) bool { return true },
+		Local: func(peer.Hint) {}, Remote: func(string, peer.Hint) {},
+		Stored: func(string, time.Duration) {}, Epoch: func() uint64 { return 1 }, Lost: func() {},
+	})
+	const channels = 2*sliceSize + 5
+	var pushes []Push
+	var want []string
+	for turn := range 2 {
+		for n := range channels {
+			pushes = append(pushes, Push{Kind: Channel, Name: fmt.Sprint(n), Payload: Payload{Data: fmt.Append(nil, turn), Durable: true}})
+			size := min(sliceSize, channels-n/sliceSize*sliceSize)
+			want = append(want, fmt.Sprintf("%d %d %d %v", size, n, turn, turn == 0))
+		}
+	}
+	p.Many(t.Context(), pushes)
+	if !slices.Equal(l.waves, want) {
+		t.Errorf("%d pushes were stored, want %d in order: %.500q", len(l.waves), len(want), l.waves)
+	}
+	for i, push := range pushes {
+		if push.Channel.ID != int64(i+1) || !errors.Is(push.Err, queue.ErrNotReplicated) {
+			t.Fatalf("push %d: %+v, %v", i, push.Channel, push.Err)
+		}
+	}
+}
+
+// TestWavesTakeLittle: also when all pushes have one target. Waves with room for all that are left took the square
+// of their number: 400 MB of 10,000.
+func TestWavesTakeLittle(t *testing.T) {
+	pushes := make([]Push, 10_000)
+	for i := range pushes {
+		pushes[i].Name = "news"
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	list := waves(pushes)
+	runtime.ReadMemStats(&after)
+	if took := after.TotalAlloc - before.TotalAlloc; took > uint64(200*len(pushes)) || len(list) != len(pushes) {
+		t.Errorf("%d bytes for %d pushes in %d waves", took, len(pushes), len(list))
 	}
 }

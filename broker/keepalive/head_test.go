@@ -124,6 +124,11 @@ func compare(t *testing.T, text []byte) {
 	if r.Header.Get("Authorization") != string(h.authorization) || len(r.Header["Authorization"]) > 1 {
 		t.Errorf("%q: authorization %q, not %q", text, r.Header["Authorization"], h.authorization)
 	}
+	for name := range r.Header { // the two must agree, or a connection would go to and fro
+		if value := r.Header.Get(name); !allowed(name, value) {
+			t.Errorf("%q: %s: %s is not allowed", text, name, value)
+		}
+	}
 	if err := http.NewCrossOriginProtection().Check(r); err != nil || r.Header.Get("Expect") != "" || r.Header.Get("Upgrade") != "" {
 		t.Errorf("%q: %v, expects %q, upgrades to %q", text, err, r.Header.Get("Expect"), r.Header.Get("Upgrade"))
 	}

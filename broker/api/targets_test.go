@@ -1,0 +1,193 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"runtime"
+	"strings"
+	"testing"
+
+	"switchboard/broker/delivery"
+	"switchboard/broker/limit"
+	"switchboard/broker/namespace"
+)
+
+// counting takes every push, and counts them.
+type counting struct {
+	Pusher
+	pushes int
+}
+
+func (c *counting) Many(ctx context.Context, pushes []delivery.Push) {
+	c.pushes += len(pushes)
+	accepting{}.Many(ctx, pushes)
+}
+
+// opened is an API that anybody may call.
+func opened(p Pusher, change func(*Options)) *API {
+	open := namespace.Open()
+	o := Options{
+		Pusher: p, Namespaces: func() *namespace.Set { return open }, Pushed: func(string, string) {},
+		Authorize:  func(string, string) (*limit.Shared, error) { return nil, nil },
+		MaxMessage: 1 << 16, MaxBatch: 1000, MaxTargets: 10_000,
+	}
+	if change != nil {
+		change(&o)
+	}
+	return New(o)
+}
+
+// batchOf is a batch of pushes with so many targets each; 0 is a plain push to one.
+func batchOf(targets ...int) []byte {
+	var items []string
+	for i, n := range targets {
+		if n == 0 {
+			items = append(items, fmt.Sprintf(`{"channel":"c-%d","data":1}`, i))
+			continue
+		}
+		names := make([]string, n)
+		for k := range names {
+			names[k] = fmt.Sprintf(`"c-%d-%d"`, i, k)
+		}
+		items = append(items, `{"channels":[`+strings.Join(names, ",")+`],"data":1}`)
+	}
+	return []byte(`{"messages":[` + strings.Join(items, ",") + `]}`)
+}
+
+// TestTargets: the targets of all pushes of a call are bounded together; over it nothing is pushed.
+func TestTargets(t *testing.T) {
+	const most = 10
+	for name, row := range map[string]struct {
+		path, body string
+		status     int
+		about      string
+		pushed     int
+	}{
+		"as many as may be":    {PathBatch, string(batchOf(4, 0, 5)), 200, `"c-2-4"`, most},
+		"one more":             {PathBatch, string(batchOf(4, 0, 6)), 413, "messages[2]: up to here the call has 11 targets, at most 10 are allowed (limits.targets)", 0},
+		"plain ones":           {PathBatch, string(batchOf(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)), 413, "messages[10]: up to here", 0},
+		"wrong ones count":     {PathBatch, `{"messages":[{"channels":["a","b","c","d","e","f"]},{"users":["1","2","3","4","5"]}]}`, 413, "messages[1]: up to here", 0},
+		"the long way":         {PathBatch, `{"messages":[{"channel":"\u0061","data":1},1],"messages":` + string(batchOf(4, 7)[len(`{"messages":`):]), 413, "messages[1]: up to here", 0},
+		"of one push":          {PathPush, `{"clients":["1","2","3","4","5","6","7","8","9","10","11"],"data":1}`, 413, "11 targets, at most 10 are allowed", 0},
+		"of one push, as many": {PathPush, `{"clients":["1","2","3","4","5","6","7","8","9","10"],"data":1}`, 200, "10", most},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := new(counting)
+			answer := opened(p, func(o *Options) { o.MaxTargets = most }).Push(row.path, "", []byte(row.body), nil)
+			if answer.Status != row.status || !strings.Contains(string(answer.Body), row.about) || p.pushes != row.pushed {
+				t.Errorf("%d %.300s, %d pushed; want %d about %q, %d", answer.Status, answer.Body, p.pushes, row.status, row.about, row.pushed)
+			}
+			if row.status == 413 && !strings.Contains(string(answer.Body), `"code":"too_large"`) {
+				t.Errorf("the code of %s", answer.Body)
+			}
+		})
+	}
+}
+
+// TestMillionTargets: a call of 1000 × 1000 targets is refused before it has taken much memory. Reading all
+// of them took 2 GB.
+func TestMillionTargets(t *testing.T) {
+	targets := make([]int, 1000)
+	for i := range targets {
+		targets[i] = 1000
+	}
+	million := batchOf(targets...)
+	h := opened(new(counting), nil)
+	var answer Answer
+	took := allocated(func() { answer = h.Push(PathBatch, "", million, nil) })
+	if answer.Status != http.StatusRequestEntityTooLarge || !strings.Contains(string(answer.Body), "messages[10]: up to here the call has 11000 targets") {
+		t.Errorf("%d %.300s", answer.Status, answer.Body)
+	}
+	if took > uint64(len(million))/4 {
+		t.Errorf("it took %d KB to refuse %d KB", took>>10, len(million)>>10)
+	}
+	full := batchOf(targets[:10]...)
+	answer = h.Push(PathBatch, "", full, nil)
+	var results struct{ Results []pushed }
+	if err := json.Unmarshal(answer.Body, &results); err != nil || answer.Status != http.StatusOK || len(results.Results) != 10 {
+		t.Fatalf("as many as are allowed: %d %.300s, %v", answer.Status, answer.Body, err)
+	}
+	for i, r := range results.Results {
+		for k, one := range r.Results {
+			if one.Channel != fmt.Sprintf("c-%d-%d", i, k) || one.Error != nil {
+				t.Fatalf("result %d of push %d is %+v", k, i, one)
+			}
+		}
+	}
+}
+
+// allocated is how many bytes f allocates.
+func allocated(f func()) uint64 {
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	f()
+	runtime.ReadMemStats(&after)
+	return after.TotalAlloc - before.TotalAlloc
+}
+
+// TestWrongBodies says what is wrong, and where.
+func TestWrongBodies(t *testing.T) {
+	h := opened(accepting{}, nil)
+	for _, row := range []struct{ path, body, want string }{
+		{PathPush, `{"chanel":"news","data":1}`, `unknown field "chanel"`},
+		{PathBatch, `{"mesages":[]}`, `unknown field "mesages"`},
+		{PathBatch, `{"messages":[{"channel":"a","data":1},{"channel":"a","data":1},{},{"chanel":"b","data":1}]}`, `messages[3]: unknown field "chanel"`},
+		{PathBatch, `{"messages":[{"channel":"a","data":1},{"ttl":"x"}]}`, `messages[1]: ttl: string does not fit, expected a number, at byte 10`},
+		{PathPush, ``, `the body is empty, a JSON object is expected`},
+		{PathPush, `{"channel":"news","data":1`, `not JSON: it ends early, behind byte 26`},
+		{PathPush, `{"channel":"news" "data":1}`, `not JSON: byte 19: invalid character`},
+		{PathPush, `{"channel":7,"data":1}`, `channel: number does not fit, expected a string, at byte 12`},
+		{PathPush, `{"channels":"a","data":1}`, `channels: string does not fit, expected a list, at byte `},
+		{PathPush, `{"all":1,"data":1}`, `all: number does not fit, expected true or false, at byte 8`},
+		{PathPush, `["news"]`, `a JSON object is expected, not array`},
+		{PathPush, `{"channel":"news","data":1} {}`, `byte 29: something follows the JSON object`},
+		{PathBatch, `{"messages":[{"channel":"a","data":}]}`, `not JSON: byte 36: invalid character`},
+		{"/v1/users/query", `{"user":["a"]}`, `unknown field "user"`},
+		{"/v1/notify", `{"clients":[1]}`, `clients: number does not fit, expected a string, at byte `},
+	} {
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, httptest.NewRequest("POST", row.path, strings.NewReader(row.body)))
+		quoted, _ := json.Marshal(row.want)
+		if !strings.Contains(w.Body.String(), string(quoted[1:len(quoted)-1])) || !strings.Contains(w.Body.String(), "bad_request") {
+			t.Errorf("%s %s: %d %s, want %s", row.path, row.body, w.Code, w.Body, row.want)
+		}
+	}
+}
+
+// TestWrongCalls: a path or a method that is not there is told so in JSON.
+func TestWrongCalls(t *testing.T) {
+	h := opened(accepting{}, nil)
+	for _, row := range []struct {
+		method, path string
+		status       int
+		allow, about string
+	}{
+		{"GET", "/v1/push", 405, "POST", "GET /v1/push: the method must be POST"},
+		{"DELETE", "/v1/channels/a", 405, "GET, HEAD", "DELETE /v1/channels/a: the method must be GET, HEAD"},
+		{"PUT", "/v1/users/query", 405, "GET, HEAD, POST", "PUT /v1/users/query"},
+		{"GET", "/v1/clients/a/disconnect", 405, "POST", ""},
+		{"POST", "/v1/pushes", 404, "", "there is no POST /v1/pushes"},
+		{"GET", "/v1/", 404, "", "there is no GET /v1/"},
+		{"GET", "/v1", 404, "", "there is no GET /v1"},
+		{"GET", "/v1/channels?limit=0", 400, "", `limit: \"0\" is not a number within 1 and 1000`},
+		{"GET", "/v1/channels?limit=1001", 400, "", `limit: \"1001\" is not a number within 1 and 1000`},
+		{"GET", "/v1/channels/a/history?limit=0", 400, "", `limit: \"0\" is not a number within 1 and 1000`},
+		{"GET", "/v1/channels/a/history?limit=-1", 400, "", "within 1 and 1000"},
+		{"GET", "/v1/channels/a/history?limit=1001", 400, "", "within 1 and 1000"},
+		{"GET", "/v1/channels/a/presence?limit=-1", 400, "", "within 0 and 1000"},
+		{"GET", "/v1/channels/a/presence?limit=1001", 400, "", "within 0 and 1000"},
+	} {
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, httptest.NewRequest(row.method, row.path, nil))
+		var body struct {
+			Error struct{ Code, Message string }
+		}
+		err := json.Unmarshal(w.Body.Bytes(), &body)
+		if err != nil || w.Code != row.status || w.Header().Get("Allow") != row.allow || !strings.Contains(w.Body.String(), row.about) || body.Error.Code == "" {
+			t.Errorf("%s %s: %d, Allow %q, %s; want %d, %q, %q", row.method, row.path, w.Code, w.Header().Get("Allow"), w.Body, row.status, row.allow, row.about)
+		}
+	}
+}
