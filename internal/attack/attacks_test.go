@@ -21,6 +21,8 @@ var attacks = []struct {
 	{"JSON bombs from strangers", bombsFromStrangers},
 	{"JSON bombs from users", bombsFromUsers},
 	{"JSON bombs in calls", bombsInCalls},
+	{"a million targets", millionTargets},
+	{"pipelined probes", pipelinedProbes},
 	{"endless messages", endlessMessages},
 	{"too many messages", tooManyMessages},
 	{"small fragments", smallFragments},
@@ -37,6 +39,7 @@ var sieges = []struct {
 }{
 	{"half-open connections", halfOpen},
 	{"slow loris", slowLoris},
+	{"unread answers", unreadAnswers},
 }
 
 func TestTheBrokerStands(t *testing.T) {

@@ -24,6 +24,7 @@ const (
 func TestTheBrokerStandsWhileItIsFull(t *testing.T) {
 	s := begin(t, newIssuer(t), fmt.Sprintf("max_connections: %d\nlimits: {address_connections: %d}", places, ofAddress), "")
 	t.Run("from everywhere", func(t *testing.T) { everyPlace(t, s) })
+	t.Run("by strangers", func(t *testing.T) { strangersEverywhere(t, s) })
 	t.Run("from one address", func(t *testing.T) { oneAddress(t, s) })
 	s.end(t)
 }
