@@ -98,7 +98,7 @@ func (b *Broker) mainHandler() (h http.Handler, taken *keepalive.Server) {
 		Authorize: b.authorize, Namespaces: b.doors.namespaces.Load,
 		MaxMessage: b.opts.MaxMessage, MaxBatch: b.opts.MaxBatch, MaxTargets: b.opts.MaxTargets,
 		Notifies: b.opts.Watch != nil, WriteTimeout: writeTimeout,
-		Admitted: transport.Known, Pushed: b.metrics.push, Logger: b.opts.Logger,
+		Authenticated: transport.Authenticated, Pushed: b.metrics.push, Logger: b.opts.Logger,
 	}
 	if !b.opts.NoFastPush {
 		o.Pushing = taken.Take

@@ -63,7 +63,7 @@ type Cluster interface {
 	Reply(ctx context.Context, server, client string, ref int64, data json.RawMessage) (bool, error)
 }
 
-// Options configures an API. All fields but Admitted, Pushing, WriteTimeout and Logger are required.
+// Options configures an API. All fields but Authenticated, Pushing, WriteTimeout and Logger are required.
 type Options struct {
 	Pusher   Pusher
 	Registry Registry
@@ -79,9 +79,9 @@ type Options struct {
 	MaxTargets int                   // of one call, over all its pushes
 	Notifies   bool                  // a push may have notify_after
 	Pushed     func(kind string, code string)
-	// Admitted is called for each call over net/http whose API key is good, before it is answered. Nil means
-	// that nothing is called.
-	Admitted func(w http.ResponseWriter, r *http.Request)
+	// Authenticated is called for each call over net/http that has a valid API key, before it is
+	// answered. Nil means that nothing is called.
+	Authenticated func(w http.ResponseWriter, r *http.Request)
 	// WriteTimeout is how long an answer over net/http may take from when it begins. Zero means as long
 	// as the http.Server gives it, which counts from the head of the request.
 	WriteTimeout time.Duration
@@ -156,8 +156,8 @@ func (a api) guarded(c call) http.HandlerFunc {
 			a.fail(w, err)
 			return
 		}
-		if a.Admitted != nil {
-			a.Admitted(w, r)
+		if a.Authenticated != nil {
+			a.Authenticated(w, r)
 		}
 		r.Body = http.MaxBytesReader(w, r.Body, MaxBody)
 		if c.push != nil {

@@ -10,21 +10,21 @@ import (
 // Gate counts the connections of the process against its limit. A process that runs out
 // of descriptors cannot accept, cannot reach Redis, and stops gnet's engine.
 //
-// Some of its places may be held by strangers: HTTP connections that have neither presented an API
-// key nor become a WebSocket or a link. When the Gate is full, the oldest stranger gives way to the
-// newcomer. A peer that proves itself at once therefore always gets in, and peers that only hold
-// connections open displace each other: to displace a backend they would have to open as many
-// connections as there are places in the time that its first request takes to arrive.
+// An HTTP connection is provisional until it presents an API key, or becomes a WebSocket or a link.
+// When the Gate is full, Enter closes the oldest provisional connection and takes its place. A
+// backend that sends its key at once therefore always gets in, and peers that only hold connections
+// open displace each other: to displace a backend they would have to open as many connections as
+// there are places, in the time that its first request takes to arrive.
 type Gate struct {
-	// Evicted is called for each stranger that gave way. Nil means that it is not counted. It is set
-	// before the Gate is used.
+	// Evicted is called for each connection that was closed to make room. Nil means that nothing is
+	// called. It is set before the Gate is used.
 	Evicted func()
 
 	limit int64
 	count atomic.Int64
 
-	mu        sync.Mutex // guards strangers, and the mark of each place
-	strangers list.List  // of *place, the oldest first
+	mu          sync.Mutex // guards provisional, and the element of each place
+	provisional list.List  // of *place, the oldest first
 }
 
 // NewGate returns a Gate for limit connections.
@@ -42,8 +42,8 @@ func (g *Gate) Enter() bool {
 // Leave gives the place back.
 func (g *Gate) Leave() { g.count.Add(-1) }
 
-// evict closes the oldest stranger, whose place is the caller's from then on; false means that there
-// is none.
+// evict closes the oldest provisional connection. Its place is the caller's from then on; false
+// means that there is no such connection.
 func (g *Gate) evict() bool {
 	if !g.closeOldest() {
 		return false
@@ -59,9 +59,9 @@ func (g *Gate) evict() bool {
 func (g *Gate) closeOldest() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	for oldest := g.strangers.Front(); oldest != nil; oldest = g.strangers.Front() {
-		p := g.strangers.Remove(oldest).(*place)
-		p.stranger = nil
+	for oldest := g.provisional.Front(); oldest != nil; oldest = g.provisional.Front() {
+		p := g.provisional.Remove(oldest).(*place)
+		p.element = nil
 		if !p.left.Swap(true) { // else it gives its place back at this moment
 			_ = p.conn.Close()
 			return true
@@ -75,31 +75,31 @@ func (g *Gate) closeOldest() bool {
 type place struct {
 	gate     *Gate
 	conn     net.Conn // the socket itself
-	reserved bool     // of the gate for which clients are turned away
+	reserved bool     // it is in Listener.Reserve
 	left     atomic.Bool
-	stranger *list.Element // in gate.strangers, which guards it; nil after settle
+	element  *list.Element // in gate.provisional; nil after settle; gate.mu guards it
 
 	reads  atomic.Int64 // reads of the socket that brought something
-	served int64        // reads, as of the last request; belongs to the goroutine that serves it
-	known  bool         // an API key was presented; belongs to that goroutine, too
+	served int64        // reads as of the last request; belongs to the goroutine that serves it
+	keyed  bool         // an API key was presented; belongs to that goroutine, too
 }
 
-// newPlace makes the place of a stranger. The caller has entered the gate.
+// newPlace returns the place of a provisional connection. The caller has entered the gate.
 func newPlace(g *Gate, c net.Conn, reserved bool) *place {
 	p := &place{gate: g, conn: c, reserved: reserved}
 	g.mu.Lock()
-	p.stranger = g.strangers.PushBack(p)
+	p.element = g.provisional.PushBack(p)
 	g.mu.Unlock()
 	return p
 }
 
-// settle means that the connection does not give way any more.
+// settle ends the provisional state: the connection is not closed to make room any more.
 func (p *place) settle() {
 	p.gate.mu.Lock()
 	defer p.gate.mu.Unlock()
-	if p.stranger != nil {
-		p.gate.strangers.Remove(p.stranger)
-		p.stranger = nil
+	if p.element != nil {
+		p.gate.provisional.Remove(p.element)
+		p.element = nil
 	}
 }
 
@@ -111,11 +111,11 @@ func (p *place) leave() {
 	}
 }
 
-// crowds is called at the beginning of each request. It says whether the request came together with
-// the one before it: then the peer does not wait for answers.
-func (p *place) crowds() bool {
+// pipelined is called at the beginning of each request. It reports whether the request arrived in the
+// same read as the one before it, so that the peer cannot have waited for that answer.
+func (p *place) pipelined() bool {
 	reads := p.reads.Load()
-	crowds := reads == p.served
+	pipelined := reads == p.served
 	p.served = reads
-	return crowds
+	return pipelined
 }

@@ -21,7 +21,7 @@ func keyed(t *testing.T) (addr string, gate *Gate) {
 		t.Fatal(err)
 	}
 	mux := http.NewServeMux()
-	mux.HandleFunc("/key", Known)
+	mux.HandleFunc("/key", Authenticated)
 	mux.HandleFunc("/", func(http.ResponseWriter, *http.Request) {})
 	server := http.Server{Handler: OneAtATime(mux), ConnContext: ConnContext, ConnState: ConnState}
 	gate = NewGate(3)
@@ -30,8 +30,8 @@ func keyed(t *testing.T) (addr string, gate *Gate) {
 	t.Cleanup(func() {
 		_ = server.Close()
 		running.Wait()
-		if n := gate.count.Load(); n != 0 || gate.strangers.Len() != 0 {
-			t.Errorf("%d places are still taken, %d by strangers", n, gate.strangers.Len())
+		if n := gate.count.Load(); n != 0 || gate.provisional.Len() != 0 {
+			t.Errorf("%d places are still taken, %d provisional", n, gate.provisional.Len())
 		}
 	})
 	return l.Addr().String(), gate
@@ -84,8 +84,8 @@ func (v visitor) ends() {
 	}
 }
 
-// TestStrangersGiveWay: when all places are taken, the oldest connection without a key ends, and none with one.
-func TestStrangersGiveWay(t *testing.T) {
+// TestOldestProvisionalGivesWay: when all places are taken, the oldest connection without a key ends, and none with one.
+func TestOldestProvisionalGivesWay(t *testing.T) {
 	addr, gate := keyed(t)
 	evicted := make(chan struct{}, 100)
 	gate.Evicted = func() { evicted <- struct{}{} }
@@ -125,8 +125,8 @@ func TestStrangersGiveWay(t *testing.T) {
 	}
 }
 
-// TestPipelinedStrangers: requests that come together are one too many, unless an API key came with the first.
-func TestPipelinedStrangers(t *testing.T) {
+// TestPipelined: requests that come together are one too many, unless an API key came with the first.
+func TestPipelined(t *testing.T) {
 	addr, _ := keyed(t)
 	probe := visit(t, addr)
 	for range 50 { // a load balancer that keeps its connection
@@ -150,8 +150,8 @@ func TestPipelinedStrangers(t *testing.T) {
 	}
 }
 
-// TestEvictedAtTheHandOver: a place is given back once, whoever closes the connection.
-func TestEvictedAtTheHandOver(t *testing.T) {
+// TestEvictedOnce: a place is given back once, also when the connection ends as it is evicted.
+func TestEvictedOnce(t *testing.T) {
 	for range 200 {
 		g := NewGate(1)
 		one, other := net.Pipe()

@@ -113,7 +113,7 @@ func placeOf(ctx context.Context) *gatedConn {
 	return g
 }
 
-// ConnState is an http.Server's: what a handler has taken over is a stranger no more.
+// ConnState is an http.Server's: a connection that a handler has taken over keeps its place.
 func ConnState(c net.Conn, state http.ConnState) {
 	if encrypted, ok := c.(*tls.Conn); ok {
 		c = encrypted.NetConn()
@@ -123,27 +123,27 @@ func ConnState(c net.Conn, state http.ConnState) {
 	}
 }
 
-// OneAtATime serves strangers, who may ask for probes and for little else, one request at a time. A
-// request that came together with the one before it is answered, and the connection ends: health
-// checks wait for an answer before they ask again. So it is for every request in a place of the reserve.
-// Known lifts both.
+// OneAtATime returns a handler that ends a connection without an API key after a request that was
+// pipelined: it is answered, with Connection: close. Health checks wait for an answer before they ask
+// again, so they may keep their connection. In a place of the reserve every such answer is the last.
+// Authenticated lifts both.
 func OneAtATime(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if p := placeOf(r.Context()); p != nil && !p.known && (p.crowds() || p.reserved) {
+		if p := placeOf(r.Context()); p != nil && !p.keyed && (p.pipelined() || p.reserved) {
 			w.Header().Set("Connection", "close")
 		}
 		h.ServeHTTP(w, r)
 	})
 }
 
-// Known is called by the handler of a request that presented a valid API key, before it answers. The
-// connection keeps its place from then on.
-func Known(w http.ResponseWriter, r *http.Request) {
+// Authenticated marks the connection of a request that presented a valid API key: it keeps its place
+// from then on. A handler calls it before it answers.
+func Authenticated(w http.ResponseWriter, r *http.Request) {
 	p := placeOf(r.Context())
-	if p == nil || p.known {
+	if p == nil || p.keyed {
 		return
 	}
-	p.known = true
+	p.keyed = true
 	p.settle()
 	w.Header().Del("Connection")
 }

@@ -79,7 +79,7 @@ func unreadAnswers(t *testing.T, s *siege) {
 				defer a.Close()
 				for {
 					if _, err := io.WriteString(a, request); errors.Is(err, os.ErrDeadlineExceeded) {
-						t.Error("an answer that nobody reads is waited for")
+						t.Error("the broker waits without end for an answer to be read")
 						return
 					} else if err != nil {
 						return
