@@ -100,7 +100,7 @@ func TestWriteDeadlineIsRenewed(t *testing.T) {
 	for n := range 5 {
 		s.mu.Lock()
 		for c := range s.conns {
-			c.writable = time.Time{} // as if the time of the last one had run out
+			c.armed = time.Time{} // as if the time of the last one had run out
 			_ = c.SetWriteDeadline(time.Now().Add(-time.Second))
 		}
 		s.mu.Unlock()

@@ -31,7 +31,7 @@ type conn struct {
 	now      time.Time // when something came last
 	began    time.Time // when the first byte came of what is not answered
 	deadline time.Time // of reading
-	writable time.Time // the deadline of writing
+	armed    time.Time // when the deadline of writing was set
 
 	body, out     []byte // of the last answer, for the next
 	authorization string // of the last request
@@ -168,9 +168,9 @@ func (c *conn) until(t time.Time) {
 // store may have taken long; as with reading, an eighth is left to chance.
 func (c *conn) untilWritten() {
 	limit := c.server.opts.Write
-	if until := time.Now().Add(limit); until.Sub(c.writable) > limit/8 {
-		c.writable = until
-		_ = c.SetWriteDeadline(until)
+	if time.Since(c.armed) > limit/8 {
+		c.armed = time.Now()
+		_ = c.SetWriteDeadline(c.armed.Add(limit))
 	}
 }
 
