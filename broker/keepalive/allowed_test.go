@@ -108,3 +108,16 @@ func TestWriteDeadlineIsRenewed(t *testing.T) {
 		l.expect(fmt.Sprint("answer ", n))
 	}
 }
+
+// TestNoDeadlineGoesBack: net/http sets its own.
+func TestNoDeadlineGoesBack(t *testing.T) {
+	s := start(t, nil)
+	l := s.takenOver(t)
+	s.mu.Lock()
+	for c := range s.conns {
+		_ = c.SetWriteDeadline(time.Now().Add(-time.Second))
+	}
+	s.mu.Unlock()
+	l.send("GET /back HTTP/1.1\r\nHost: here\r\n\r\n")
+	l.expect("GET /back")
+}

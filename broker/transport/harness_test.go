@@ -113,6 +113,7 @@ type setup struct {
 	handshake time.Duration
 	linger    time.Duration
 	compress  bool
+	answer    time.Duration // what the http.Server gives an answer; 0 for any time
 	first     int // bytes of the first message; 0 for as many as of any
 }
 
@@ -222,7 +223,7 @@ func serveWeb(s *service, w *Web, limits Limits, o setup) func() {
 	s.addr = l.Addr().String()
 	mux := http.NewServeMux()
 	mux.Handle("GET /ws", w)
-	server := http.Server{Handler: mux, ConnContext: ConnContext, ConnState: ConnState, ReadHeaderTimeout: o.handshake}
+	server := http.Server{Handler: mux, ConnContext: ConnContext, ConnState: ConnState, ReadHeaderTimeout: o.handshake, WriteTimeout: o.answer}
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() { _ = server.Serve(Listener{Listener: l, Gate: limits.Gate, Reserve: NewGate(1)}) })
