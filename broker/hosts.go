@@ -10,14 +10,15 @@ import (
 	"switchboard/internal/wire"
 )
 
-// openHTTP reports whether something on the HTTP port is open: /v1 without API keys, /ws without token keys.
+// openHTTP reports whether something on the HTTP port is open: /v1 without API keys, /ws without
+// token keys.
 func (o Options) openHTTP() bool { return o.Keys.Open() || o.Tokens.Open() }
 
 // openTCP reports whether the TCP port is open, where only clients connect.
 func (o Options) openTCP() bool { return o.Tokens.Open() }
 
-// hosts are Hosts, the names that the broker listens on, and the one that it advertises: other instances and the janitor
-// call that. An Insecure broker is also reached under its addresses.
+// hosts are Hosts, the names that the broker listens on, and the one that it advertises: other
+// instances and the janitor call that. An Insecure broker is also reached under its addresses.
 func (o Options) hosts() auth.Hosts {
 	names := slices.Clone(o.Hosts.Patterns)
 	for _, address := range []string{o.HTTP, o.TCP, o.Advertise} {

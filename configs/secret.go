@@ -33,9 +33,10 @@ func readFile(key, path string) ([]byte, error) {
 	return text, nil
 }
 
-// readSecrets returns the lines of a file, so that two of them make rotation possible. It skips blank lines and
-// comments, which begin with #. check says what is wrong with a secret, and repeats nothing of it; the error
-// names the file and the line. An empty file is an error: it is named so that the broker is not open.
+// readSecrets returns the lines of a file, so that two of them make rotation possible. It skips
+// blank lines and comments, which begin with #. check says what is wrong with a secret, and repeats
+// nothing of it; the error names the file and the line. An empty file is an error: it is named so
+// that the broker is not open.
 func readSecrets(key, path string, check func(string) error) ([]string, error) {
 	text, err := readFile(key, path)
 	if err != nil {
@@ -62,8 +63,8 @@ func readSecrets(key, path string, check func(string) error) ([]string, error) {
 	return secrets, nil
 }
 
-// secretsOf returns those of the setting key, or the lines of path, its twin with _file, where that is given. The error
-// about one of the setting names its number.
+// secretsOf returns those of the setting key, or the lines of path, its twin with _file, where that
+// is given. The error about one of the setting names its number.
 func secretsOf(key string, given []Secret, path string, check func(string) error) (secrets []string, err error) {
 	if path != "" {
 		return readSecrets(key+"_file", path, check)
@@ -100,7 +101,8 @@ func tokenSecret(secret string) error {
 // anySecret accepts every secret that is not empty.
 func anySecret(string) error { return nil }
 
-// ExposedFiles returns the files with secrets, private keys among them, that every user of the machine may read.
+// ExposedFiles returns the files with secrets, private keys among them, that every user of the
+// machine may read.
 func (b Broker) ExposedFiles() []string {
 	paths := []string{
 		b.Auth.KeysFile, b.Auth.HS256SecretFile, b.PeerSecretFile, b.Webhooks.SecretsFile, b.Hooks.SecretsFile,

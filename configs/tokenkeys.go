@@ -72,8 +72,8 @@ func (a Auth) namedKeys() ([]auth.NamedKey, error) {
 	return named, nil
 }
 
-// Unchecked names the settings without which fetched keys verify tokens that are meant for others: an issuer signs for
-// all its services with the same keys.
+// Unchecked names the settings without which fetched keys verify tokens that are meant for others:
+// an issuer signs for all its services with the same keys.
 func (a Auth) Unchecked() (missing []string) {
 	if a.JWKSURL == "" {
 		return nil

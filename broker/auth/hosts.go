@@ -7,15 +7,18 @@ import (
 	"strings"
 )
 
-// Hosts are the names in a URL under which clients may reach an open broker. A web page can have its own name
-// resolve to the address of a broker inside its visitor's network (DNS rebinding). Its scripts are then of the
-// broker's origin for the browser, and only the header Host tells. An address cannot be rebound, since no name is looked up.
+// Hosts are the names in a URL under which clients may reach an open broker. A web page can have
+// its own name resolve to the address of a broker inside its visitor's network (DNS rebinding). Its
+// scripts are then of the broker's origin for the browser, and only the header Host tells. An
+// address cannot be rebound, since no name is looked up.
 //
 // Loopback addresses and localhost are always allowed.
 type Hosts struct {
-	// Patterns are matched without regard to case and port, `*` as in path.Match: "push.example.com", "*.example.com".
+	// Patterns are matched without regard to case and port, `*` as in path.Match:
+	// "push.example.com", "*.example.com".
 	Patterns []string
-	// Addresses allows every IP address, for a broker that does not listen on the loopback address alone.
+	// Addresses allows every IP address, for a broker that does not listen on the loopback address
+	// alone.
 	Addresses bool
 }
 

@@ -58,14 +58,14 @@ type apiKey struct {
 	plain  bool // it was configured as it is
 }
 
-// NewKeys takes the entries as configured; several of them make rotation possible. An entry is the digest of a key or the
-// key itself, its scopes and, if wanted, a name:
+// NewKeys takes the entries as configured; several of them make rotation possible. An entry is the
+// digest of a key or the key itself, its scopes and, if wanted, a name:
 //
 //	sha256:<64 hex digits> push+read billing
 //	plain:<key of 16 bytes or more> push+read billing
 //
-// A plain entry without scopes has all of them. Anything else is an error, so that a comment or half of a
-// line never becomes a key.
+// A plain entry without scopes has all of them. Anything else is an error, so that a comment or
+// half of a line never becomes a key.
 //
 // The digest is SHA-256 and not a slow one like bcrypt: that is made for passwords, which can be guessed. A
 // key from NewKey has 256 random bits, so no digest of it is ever inverted by trying, and a slow one would take

@@ -20,8 +20,8 @@ const (
 	fetchHeader  = 64 << 10 // bytes of an answer's header
 )
 
-// checkRedirect is an http.Client's. A redirect must not lead to where the keys can be changed on their way, and never
-// from https to http.
+// checkRedirect is an http.Client's. A redirect must not lead to where the keys can be changed on
+// their way, and never from https to http.
 func checkRedirect(request *http.Request, via []*http.Request) error {
 	switch from, to := via[0].URL, request.URL; {
 	case len(via) > maxRedirects:
@@ -37,9 +37,10 @@ func checkRedirect(request *http.Request, via []*http.Request) error {
 // errInside is returned for an issuer that would have the broker call this machine or its network.
 var errInside = errors.New("it redirects to an address inside this network")
 
-// newFetchTransport connects to the host of configured wherever that is: the operator named it. Of other hosts, to which
-// it may redirect, the address must be public. That is checked when the name is resolved, since a name can
-// resolve to any address. An issuer on the loopback address is part of this machine, and may redirect anywhere.
+// newFetchTransport connects to the host of configured wherever that is: the operator named it. Of
+// other hosts, to which it may redirect, the address must be public. That is checked when the name
+// is resolved, since a name can resolve to any address. An issuer on the loopback address is part
+// of this machine, and may redirect anywhere.
 func newFetchTransport(configured *url.URL) *http.Transport {
 	t := backend.NewTransport(nil, 1, fetchHeader)
 	if backend.Loopback(configured) {
@@ -78,7 +79,8 @@ func onlyPublic(_, address string, _ syscall.RawConn) error {
 	return nil
 }
 
-// inside reports whether u names, as it stands, an address that is not public. A name may still resolve to one.
+// inside reports whether u names, as it stands, an address that is not public. A name may still
+// resolve to one.
 func inside(u *url.URL) bool {
 	address, err := netip.ParseAddr(u.Hostname())
 	return backend.Loopback(u) || err == nil && !publicAddress(address)

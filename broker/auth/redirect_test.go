@@ -14,7 +14,8 @@ import (
 	"testing"
 )
 
-// issuerAt answers for example.com, which its certificate is for, and redirects by its path: /to?<URL>.
+// issuerAt answers for example.com, which its certificate is for, and redirects by its path:
+// /to?<URL>.
 func issuerAt(t *testing.T) (r *Remote, redirect func(to string)) {
 	t.Helper()
 	var to atomic.Pointer[string]

@@ -47,7 +47,8 @@ type NamedKey struct {
 // Options configures Tokens. Each list may hold several keys, so that a new one can
 // be rolled out before the old one goes.
 type Options struct {
-	// HS256 are shared secrets without a name, of MinSecret bytes or more, tried in turn. Zero means none.
+	// HS256 are shared secrets without a name, of MinSecret bytes or more, tried in turn. Zero
+	// means none.
 	HS256 [][]byte
 	// RS256 are RSA public keys of 2048 bits at least, in PEM (a public key or a
 	// certificate; one entry may hold several blocks), without a name. Zero means none.

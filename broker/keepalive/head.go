@@ -53,8 +53,8 @@ func readHead(text []byte, paths []string) (h head, v verdict) {
 	return h, plain
 }
 
-// bareLF reports whether a line of text ends in LF alone. net/http accepts that as the end of a line
-// and of a head (RFC 9112 §2.2), so waiting for CR LF CR LF might never end.
+// bareLF reports whether a line of text ends in LF alone. net/http accepts that as the end of a
+// line and of a head (RFC 9112 §2.2), so waiting for CR LF CR LF might never end.
 func bareLF(text []byte) bool {
 	for {
 		end := bytes.IndexByte(text, '\n')

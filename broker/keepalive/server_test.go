@@ -151,7 +151,8 @@ func TestByteByByte(t *testing.T) {
 	}
 }
 
-// TestAnotherHost: a request to another Host goes back to net/http, where it is decided which are answered.
+// TestAnotherHost: a request to another Host goes back to net/http, where it is decided which are
+// answered.
 func TestAnotherHost(t *testing.T) {
 	s := start(t, nil)
 	l := s.takenOver(t)
@@ -165,8 +166,8 @@ func TestAnotherHost(t *testing.T) {
 	}
 }
 
-// TestBareLF: a head that ends in LF alone is answered as by net/http. The client waits for the answer
-// before it sends anything else.
+// TestBareLF: a head that ends in LF alone is answered as by net/http. The client waits for the
+// answer before it sends anything else.
 func TestBareLF(t *testing.T) {
 	s := start(t, nil)
 	for _, head := range []string{

@@ -135,7 +135,8 @@ func TestHandshakeThatIsRefused(t *testing.T) {
 	}
 }
 
-// TestOtherHTTPOnTCP: a request of another method than GET is refused, and no line of it reaches a session.
+// TestOtherHTTPOnTCP: a request of another method than GET is refused, and no line of it reaches a
+// session.
 func TestOtherHTTPOnTCP(t *testing.T) {
 	for _, method := range []string{"POST", "OPTIONS", "PUT", "DELETE", "HEAD", "CONNECT"} {
 		service := lineWay.serve(t, setup{})

@@ -68,9 +68,9 @@ func (c *pollerConn) read() {
 	}
 }
 
-// sniff tells what a connection speaks by its first byte. No JSON begins with a capital letter: that is another method
-// of HTTP than GET. A web page can have its visitor's browser send such a request, with lines of its own in the
-// body, so none of it reaches a session.
+// sniff tells what a connection speaks by its first byte. No JSON begins with a capital letter:
+// that is another method of HTTP than GET. A web page can have its visitor's browser send such a
+// request, with lines of its own in the body, so none of it reaches a session.
 func (c *pollerConn) sniff(first byte) {
 	switch {
 	case first == 'G':

@@ -67,8 +67,8 @@ type Limits struct {
 	Addresses *limit.Addresses
 	// Handshake is how long a connection may take to its first line, or to the end of its WebSocket handshake.
 	Handshake time.Duration
-	// Host says why a WebSocket handshake on the Poller's port with that Host is refused; empty when it is
-	// not. Nil refuses none. On net/http's port a handler has checked it before.
+	// Host says why a WebSocket handshake on the Poller's port with that Host is refused; empty
+	// when it is not. Nil refuses none. On net/http's port a handler has checked it before.
 	Host func(host string) (refusal string)
 	// Origin says whether a browser page of that origin may connect to host.
 	Origin func(origin, host string) bool

@@ -8,7 +8,8 @@ import (
 	"switchboard/configs"
 )
 
-// reloadLoop reads the settings again at every signal. first are those of the start. What is wrong is told, and changes nothing.
+// reloadLoop reads the settings again at every signal. first are those of the start. What is wrong
+// is told, and changes nothing.
 func reloadLoop(ctx context.Context, signals <-chan os.Signal, load func() (configs.Broker, error), b *broker.Broker, first broker.Options) error {
 	log := first.Logger
 	for {

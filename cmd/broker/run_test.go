@@ -125,7 +125,8 @@ func TestAloneTells(t *testing.T) {
 	}
 }
 
-// TestWarnsAlsoAfterReload: what the operator may not have meant is in the log at the start, and after each reload.
+// TestWarnsAlsoAfterReload: what the operator may not have meant is in the log at the start, and
+// after each reload.
 func TestWarnsAlsoAfterReload(t *testing.T) {
 	keys, hooks := file(t, "# everybody may read this\nplain:"+tokenSecret+"\n"), file(t, tokenSecret)
 	for _, path := range []string{keys, hooks} {

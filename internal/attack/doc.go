@@ -11,6 +11,7 @@
 //	assailant_test.go   an attacker's connection, and how the broker ends it
 //	attacks_test.go     the table of the attacks
 //	crowded_test.go     those that need a broker with other settings
-//	rebinding_test.go   those on a broker that is open; tls_test.go: those on TLS and on what the broker calls
+//	rebinding_test.go   those by web pages, on a broker that is open
+//	tls_test.go         those on TLS, and on what the broker calls
 //	forged_test.go …    the attacks, by kind
 package attack

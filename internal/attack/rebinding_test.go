@@ -55,7 +55,8 @@ func visit(t *testing.T, address string) browser {
 	return browser{conn, bufio.NewReader(conn)}
 }
 
-// ask sends a request whose head goes on with more, and returns the status and the body of the answer.
+// ask sends a request whose head goes on with more, and returns the status and the body of the
+// answer.
 func (b browser) ask(t *testing.T, method, path, host, more, body string) (status int, answer string) {
 	t.Helper()
 	_, err := fmt.Fprintf(b, "%s %s HTTP/1.1\r\nHost: %s\r\nContent-Length: %d\r\n%s\r\n%s", method, path, host, len(body), more, body)
@@ -82,8 +83,9 @@ const (
 		"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n"
 )
 
-// TestRebinding has a page whose name resolves to the broker's address. For the browser its scripts are of the broker's origin, so
-// it sends neither an Origin that differs nor Sec-Fetch-Site: cross-site.
+// TestRebinding has a page whose name resolves to the broker's address. For the browser its scripts
+// are of the broker's origin, so it sends neither an Origin that differs nor Sec-Fetch-Site:
+// cross-site.
 func TestRebinding(t *testing.T) {
 	t.Parallel()
 	for name, row := range map[string]struct {
@@ -160,7 +162,8 @@ func rebound(t *testing.T, onHTTP, onTCP, host string) {
 	}
 }
 
-// TestCrossProtocol has a page post to the TCP port. The lines of the body are messages, if the broker acts on them.
+// TestCrossProtocol has a page post to the TCP port. The lines of the body are messages, if the
+// broker acts on them.
 func TestCrossProtocol(t *testing.T) {
 	t.Parallel()
 	onHTTP, onTCP := openBroker(t, nil)

@@ -55,8 +55,8 @@ func TestWeakSuites(t *testing.T) {
 	}
 }
 
-// TestIssuerRedirectsInside has the publisher of token keys redirect to a service of the broker's machine, which
-// trusts everybody there.
+// TestIssuerRedirectsInside has the publisher of token keys redirect to a service of the broker's
+// machine, which trusts everybody there.
 func TestIssuerRedirectsInside(t *testing.T) {
 	t.Parallel()
 	ca := certtest.New(t)

@@ -28,7 +28,8 @@ func CheckURL(text string) error {
 	return nil
 }
 
-// Trusted reports whether nobody on the way to u can read or change a call: it is https, or http to this machine.
+// Trusted reports whether nobody on the way to u can read or change a call: it is https, or http to
+// this machine.
 func Trusted(u *url.URL) bool { return u.Scheme == "https" || u.Scheme == "http" && Loopback(u) }
 
 // Loopback reports whether u names this machine.
@@ -58,8 +59,8 @@ func CheckSecrets(secrets []string) error {
 	return nil
 }
 
-// NewTransport speaks TLS as tlsconfig.Strict allows, whatever config, which may be nil, says. It keeps connections, and reads
-// maxHeader bytes of an answer's header at most.
+// NewTransport speaks TLS as tlsconfig.Strict allows, whatever config, which may be nil, says. It
+// keeps connections, and reads maxHeader bytes of an answer's header at most.
 func NewTransport(config *tls.Config, connections int, maxHeader int64) *http.Transport {
 	config = tlsconfig.Strict(config)
 	t := http.DefaultTransport.(*http.Transport).Clone()

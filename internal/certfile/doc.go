@@ -5,6 +5,6 @@
 // and between the two they do not fit together. The files are compared by what is in them, since neither a time nor
 // an inode tells when a symbolic link on the way to them is turned, as Kubernetes does.
 //
-// Below TLS 1.2 nothing is spoken, and TLS 1.2 only with AEAD suites. Sessions are not resumed where clients show certificates: each is verified by the
-// authorities of now.
+// Below TLS 1.2 nothing is spoken, and TLS 1.2 only with AEAD suites. Sessions are not resumed
+// where clients show certificates: each is verified by the authorities of now.
 package certfile

@@ -173,7 +173,8 @@ func TestOpen(t *testing.T) {
 	}
 }
 
-// TestSuites: a client that offers only suites with CBC is refused, with certificates of its own or without.
+// TestSuites: a client that offers only suites with CBC is refused, with certificates of its own or
+// without.
 func TestSuites(t *testing.T) {
 	ca := certtest.New(t)
 	pair := ca.Pair()

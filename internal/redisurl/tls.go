@@ -22,7 +22,8 @@ func (t *target) setTLS(config func() *tls.Config) error {
 	return nil
 }
 
-// strict returns what tlsconfig.Strict makes of the library's configuration. Nil, for a connection in the clear, stays nil.
+// strict returns what tlsconfig.Strict makes of the library's configuration. Nil, for a connection
+// in the clear, stays nil.
 func strict(config *tls.Config) *tls.Config {
 	if config == nil {
 		return nil
