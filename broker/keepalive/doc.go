@@ -5,8 +5,8 @@
 //
 // Each connection begins with net/http. When it has answered a call there that this package answers as well, the
 // connection is taken over (Server.Take), and a goroutine of its own reads on. It knows one plain form of a request:
-// POST of a known path in HTTP/1.1 with a Content-Length, and no headers but a few that change nothing; the
-// Host must be that of the call before, which net/http's handler has allowed. At the first byte of
+// POST of a known path in HTTP/1.1 with a Content-Length, and no headers but a few that change nothing;
+// the Host must be that of the call before, which net/http's handler has allowed. At the first byte of
 // anything else, right or wrong, the connection goes back to net/http, with what was read of it (Server.Returned): so that
 // there is one place that judges requests, and this package cannot disagree with it about where one ends.
 package keepalive

@@ -114,7 +114,7 @@ type setup struct {
 	linger    time.Duration
 	compress  bool
 	answer    time.Duration // what the http.Server gives an answer; 0 for any time
-	first     int // bytes of the first message; 0 for as many as of any
+	first     int           // bytes of the first message; 0 for as many as of any
 }
 
 // service is a listener of one of the ways in, with its sessions.
