@@ -165,7 +165,7 @@ func (b *Broker) wire(loops []*loop.Loop) {
 	}
 	s.Say = b.say()
 	if o.Shared {
-		s.RequestQueues = o.RequestQueues
+		s.RequestQueues, s.RequestsFrom, s.RequestRate = o.RequestQueues, o.RequestsFrom, o.RequestRate
 	}
 	b.sessions = session.New(s)
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"switchboard/broker"
+	"switchboard/broker/namespace"
 	"switchboard/internal/redispipe"
 	"switchboard/internal/redistest"
 	"switchboard/queue"
@@ -177,7 +178,7 @@ func TestBackendWritesTheStoreItself(t *testing.T) {
 
 func TestRequestAndReply(t *testing.T) {
 	s, prefix := redisStore(t, shared.Client(t), testBeat)
-	brokers := three(t, s, func(o *broker.Options) { o.RequestQueues = 1 })
+	brokers := three(t, s, func(o *broker.Options) { o.RequestQueues, o.RequestsFrom = 1, namespace.Anyone })
 	p := ways["tcp"](t, brokers[0])
 	p.connect("phone", "alice")
 	p.say(`{"type":"request","data":{"q":1}}`)
@@ -210,7 +211,7 @@ func TestRequestAndReply(t *testing.T) {
 func TestFullRequestQueue(t *testing.T) {
 	s, prefix := redisStore(t, shared.Client(t), testBeat)
 	s.queue = queue.NewRedis(redispipe.New(shared.Client(t), redispipe.Options{}), queue.Options{Prefix: prefix, RequestCap: 1})
-	i := start(t, s, func(o *broker.Options) { o.Beat, o.RequestQueues = testBeat, 1 })
+	i := start(t, s, func(o *broker.Options) { o.Beat, o.RequestQueues, o.RequestsFrom = testBeat, 1, namespace.Anyone })
 	i.ready(t, http.StatusOK)
 	p := ways["tcp"](t, i)
 	p.connect("phone", "alice")

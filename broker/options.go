@@ -114,6 +114,10 @@ type Options struct {
 	NoFastPush bool
 	// RequestQueues is how many qq_{N} lists requests are spread over. Zero means 16.
 	RequestQueues int
+	// RequestsFrom says whose clients may send requests: namespace.Anyone, Users, or Nobody, which is zero.
+	RequestsFrom namespace.Who
+	// RequestRate is the most requests a second from one connection. Zero means any number.
+	RequestRate int
 	// Compression negotiates permessage-deflate on /ws. Such a connection stays with net/http, on a goroutine of its own.
 	Compression bool
 
@@ -213,7 +217,7 @@ func (o Options) Validate() error {
 		errs = append(errs, errors.New("peer: with TLS the links between instances need an address of their own"))
 	}
 	least := min(o.MaxMessage, o.MaxChannels, o.LargeChannel, o.MaxBatch, o.MaxTargets, o.MaxConnections, o.RequestQueues,
-		o.MessageRate, o.ByteRate, o.PushRate, o.AddressConnections, o.AddressRate)
+		o.MessageRate, o.ByteRate, o.PushRate, o.AddressConnections, o.AddressRate, o.RequestRate)
 	if least < 0 {
 		errs = append(errs, errors.New("limits: none of them may be below zero"))
 	}

@@ -79,9 +79,14 @@ type Limits struct {
 	ChannelBytes    int64 `koanf:"channel_bytes"`
 	RequestQueue    int   `koanf:"request_queue"`
 
+	RequestBytes      int64 `koanf:"request_bytes"`
+	RequestShare      int   `koanf:"request_share"`
+	RequestShareBytes int64 `koanf:"request_share_bytes"`
+
 	// A second, and 0 for any number, as of the connections.
 	MessageRate        int      `koanf:"message_rate"` // of a connection
 	ByteRate           int      `koanf:"byte_rate"`    // of a connection
+	NewChannels        int      `koanf:"new_channels"` // of a connection, a minute
 	UserConnections    int      `koanf:"user_connections"`
 	AddressConnections int      `koanf:"address_connections"`
 	AddressRate        int      `koanf:"address_rate"` // connects
@@ -98,11 +103,16 @@ type Times struct {
 	Slow       time.Duration `koanf:"slow"`
 	ClientTTL  time.Duration `koanf:"client_ttl"`
 	ChannelTTL time.Duration `koanf:"channel_ttl"`
+
+	PositionTTL time.Duration `koanf:"position_ttl"`
+	RequestTTL  time.Duration `koanf:"request_ttl"`
 }
 
 // Requests are what clients ask the backend.
 type Requests struct {
-	Queues int `koanf:"queues"`
+	Queues int    `koanf:"queues"`
+	Allow  string `koanf:"allow"`
+	Rate   int    `koanf:"rate"` // of a connection, a second
 }
 
 // Faults are what the broker does wrong on purpose, for tests.
@@ -126,13 +136,15 @@ func DefaultBroker() Broker {
 		Limits: Limits{
 			Message: 64 << 10, Channels: 128, Presence: 200, Batch: 1000, Targets: 10_000,
 			ClientQueue: 1000, ChannelMessages: 10_000, ChannelBytes: 8 << 20, RequestQueue: 10_000,
-			MessageRate: 500, ByteRate: 2 << 20,
+			RequestBytes: 8 << 20, RequestShare: 100, RequestShareBytes: 1 << 20,
+			MessageRate: 500, ByteRate: 2 << 20, NewChannels: 60,
 		},
 		Times: Times{
 			Beat: 2 * time.Second, Refresh: 30 * time.Minute, Ping: 25 * time.Second,
 			Connect: 10 * time.Second, Slow: time.Minute, ClientTTL: time.Hour, ChannelTTL: time.Hour,
+			PositionTTL: 6 * time.Hour, RequestTTL: time.Hour,
 		},
-		Requests: Requests{Queues: 16},
+		Requests: Requests{Queues: 16, Allow: "users", Rate: 10},
 		FastPush: true,
 		Webhooks: defaultWebhooks(),
 		Hooks:    defaultHooks(),

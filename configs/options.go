@@ -1,14 +1,15 @@
 package configs
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"strings"
-	"time"
 
 	"switchboard/broker"
 	"switchboard/broker/auth"
 	"switchboard/broker/limit"
+	"switchboard/broker/namespace"
 	"switchboard/janitor"
 	"switchboard/queue"
 	"switchboard/registry"
@@ -50,6 +51,10 @@ func (b Broker) Options() (broker.Options, error) {
 	if err != nil {
 		return broker.Options{}, err
 	}
+	requestsFrom, err := namespace.ParseWho(cmp.Or(b.Requests.Allow, "users"))
+	if err != nil {
+		return broker.Options{}, fmt.Errorf("requests.allow: %w", err)
+	}
 	hooks, err := b.Hooks.options()
 	if err != nil {
 		return broker.Options{}, err
@@ -73,7 +78,8 @@ func (b Broker) Options() (broker.Options, error) {
 		MaxChannels: b.Limits.Channels, MaxBatch: b.Limits.Batch, MaxTargets: b.Limits.Targets, LargeChannel: b.Limits.Presence,
 		MessageRate: b.Limits.MessageRate, ByteRate: b.Limits.ByteRate, PushRate: b.Limits.PushRate,
 		AddressConnections: b.Limits.AddressConnections, AddressRate: b.Limits.AddressRate, Proxies: proxies,
-		RequestQueues: b.Requests.Queues, Compression: b.Compression, NoFastPush: !b.FastPush,
+		RequestQueues: b.Requests.Queues, RequestsFrom: requestsFrom, RequestRate: b.Requests.Rate,
+		Compression: b.Compression, NoFastPush: !b.FastPush,
 		Beat: b.Times.Beat, Refresh: b.Times.Refresh, Ping: b.Times.Ping,
 		HintFault:      b.Faults.Hints,
 		ConnectTimeout: b.Times.Connect, SlowAfter: b.Times.Slow, DrainTime: b.DrainTime,
@@ -156,8 +162,10 @@ func (b Broker) Queue() queue.Options {
 		ClientCap: b.Limits.ClientQueue, ClientTTL: b.Times.ClientTTL,
 		RecordTTL:  max(missed*b.Times.Refresh, b.Times.ClientTTL),
 		ChannelCap: b.Limits.ChannelMessages, ChannelMaxBytes: b.Limits.ChannelBytes, ChannelTTL: b.Times.ChannelTTL,
-		MetaTTL:    max(30*24*time.Hour, b.Times.ChannelTTL),
-		RequestCap: b.Limits.RequestQueue,
+		MetaTTL:    b.Times.PositionTTL,
+		RequestCap: b.Limits.RequestQueue, RequestBytes: b.Limits.RequestBytes,
+		RequestShare: b.Limits.RequestShare, RequestShareBytes: b.Limits.RequestShareBytes,
+		RequestTTL: b.Times.RequestTTL,
 	}
 }
 

@@ -220,12 +220,3 @@ func testClientListTTL(t *testing.T, open opener) {
 	p := must(f.Window(t.Context(), "phone", g, 0, 10))(t)
 	equal(t, "held by list and record", len(p.Messages), 2)
 }
-
-func testRequests(t *testing.T, open opener) {
-	f := open(t, Options{RequestCap: 2})
-	for range 2 {
-		ok(t, f.PushRequest(t.Context(), 0, []byte(`{"ref":1}`)))
-	}
-	fails(t, "at the cap", f.PushRequest(t.Context(), 0, []byte(`{"ref":1}`)), ErrFull)
-	ok(t, f.PushRequest(t.Context(), 1, []byte(`{"ref":1}`)))
-}

@@ -1,7 +1,9 @@
 package queue
 
 import (
+	"errors"
 	"fmt"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -23,7 +25,9 @@ type fixture struct {
 	lapse func(t *testing.T, ttl time.Duration, keys ...string)
 	// own makes clients the user's, as the registry has them.
 	own func(t *testing.T, user string, clients ...string)
-	rdb redis.UniversalClient // nil over memory
+	// work takes up to n requests from the head of a list, as a backend's worker does.
+	work func(t *testing.T, list, n int) []string
+	rdb  redis.UniversalClient // nil over memory
 }
 
 // conformance is the suite; its parts stand in the files named after their duty.
@@ -87,6 +91,10 @@ var conformance = []struct {
 	{"confirm a forgotten client's", testConfirmForgottenClient},
 	{"confirm an expired list's", testConfirmExpiredClient},
 	{"requests", testRequests},
+	{"requests by bytes", testRequestBytes},
+	{"requests of one sender", testRequestShare},
+	{"requests that workers take", testRequestsTaken},
+	{"requests expire", testRequestsExpire},
 	{"durable", testDurable},
 }
 
@@ -131,6 +139,14 @@ func overRedis(client redis.UniversalClient, opts Options) fixture {
 				ok(t, client.HSet(t.Context(), r.keys.userClients(user), c, "b1:1").Err())
 			}
 		},
+		work: func(t *testing.T, list, n int) []string {
+			t.Helper()
+			taken, err := client.LPopCount(t.Context(), r.keys.requests(list), n).Result()
+			if !errors.Is(err, redis.Nil) {
+				ok(t, err)
+			}
+			return taken
+		},
 		lapse: func(t *testing.T, _ time.Duration, keys ...string) {
 			t.Helper()
 			for _, key := range keys { // one by one: a Cluster has them in several slots
@@ -149,6 +165,18 @@ func openMemory(_ *testing.T, opts Options) fixture {
 		Queue: m, opts: m.opts,
 		hold: func(_ *testing.T, channel string, servers ...string) { owners[channel] = servers },
 		own:  func(*testing.T, string, ...string) {}, // groups know their members
+		work: func(_ *testing.T, list, n int) (taken []string) {
+			l, found := m.requests.get(strconv.Itoa(list), c.Now().UnixMilli())
+			if !found {
+				return nil
+			}
+			n = min(n, len(l.waiting))
+			for _, r := range l.waiting[:n] {
+				taken = append(taken, string(r.Data))
+			}
+			l.waiting = l.waiting[n:]
+			return taken
+		},
 		// All keys of the same TTL end together here; no test has others at that moment.
 		lapse: func(_ *testing.T, ttl time.Duration, _ ...string) { c.advance(ttl) },
 	}

@@ -20,7 +20,11 @@
 //	mq_c_{client}            LIST    <id>:<json>, oldest at the head          ack, ClientCap 1000, ClientTTL 1 h or what a push asks for
 //	mq_kc_{client}:<key>     STRING  as mq_k_                                 KeyTTL 10 min
 //	mq_f_{client}            ZSET    group, score id; <id> where withdrawn    ack, 2 × ClientCap, TTL of the record
-//	qq_{N}                   LIST    client requests, oldest at the head      RequestCap 10,000, then ErrFull
+//	qq_{N}                   LIST    client requests, oldest at the head      RequestCap 10,000 and RequestBytes 8 MiB, of one sender
+//	                                                                          RequestShare 100 and RequestShareBytes 1 MiB, then
+//	                                                                          ErrFull; RequestTTL 1 h after the last push
+//	qq_o_{N}                 LIST    <bytes> <sender> of each of qq_{N}        as qq_{N}
+//	qq_s_{N}                 HASH    bytes; n <sender>, b <sender>             as qq_{N}
 //
 // Messages, positions and records live as long as said at least, and up to an eighth longer: until is when they expire
 // at the earliest, and an append renews them only when that is nearer than it should be. A record that is refreshed

@@ -35,3 +35,9 @@ func (k keys) clientKey(client, key string) string { return k.prefix + "mq_kc_{"
 
 // requests is the LIST of client requests that workers take from.
 func (k keys) requests(n int) string { return k.prefix + "qq_{" + strconv.Itoa(n) + "}" }
+
+// requestLedger is the LIST with the size and the sender of each request, in their order.
+func (k keys) requestLedger(n int) string { return k.prefix + "qq_o_{" + strconv.Itoa(n) + "}" }
+
+// requestSums is the HASH with the bytes of the requests, and the requests and bytes of each sender.
+func (k keys) requestSums(n int) string { return k.prefix + "qq_s_{" + strconv.Itoa(n) + "}" }

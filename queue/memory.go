@@ -2,7 +2,6 @@ package queue
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"sort"
 	"sync"
@@ -18,8 +17,8 @@ type Memory struct {
 	channels table[*memoryChannel]
 	clients  table[*memoryClient]
 	groups   table[*memoryGroup]
-	seen     table[*seenKey] // by the name that the idempotency key has in Redis
-	requests map[int][][]byte
+	seen     table[*seenKey]        // by the name that the idempotency key has in Redis
+	requests table[*memoryRequests] // by N
 }
 
 var _ Queue = (*Memory)(nil)
@@ -34,19 +33,8 @@ func NewMemory(opts Options, owners func(channel string) []string) *Memory {
 		clients:  newTable[*memoryClient](),
 		groups:   newTable[*memoryGroup](),
 		seen:     newTable[*seenKey](),
-		requests: make(map[int][][]byte),
+		requests: newTable[*memoryRequests](),
 	}
-}
-
-// PushRequest implements [Queue].
-func (m *Memory) PushRequest(_ context.Context, n int, request []byte) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if len(m.requests[n]) >= m.opts.RequestCap {
-		return fmt.Errorf("push request to %d: %w", n, ErrFull)
-	}
-	m.requests[n] = append(m.requests[n], slices.Clone(request))
-	return nil
 }
 
 // each makes one call after the other.
@@ -66,6 +54,7 @@ func (m *Memory) nowLocked() int64 {
 	m.clients.sweep(now)
 	m.groups.sweep(now)
 	m.seen.sweep(now)
+	m.requests.sweep(now)
 	return now
 }
 

@@ -42,6 +42,15 @@ type Options struct {
 	KeyTTL time.Duration
 	// RequestCap is the most requests that wait in one list. Zero means 10,000.
 	RequestCap int
+	// RequestBytes is the most bytes that wait in one list. Zero means 8 MiB. A larger request is taken alone,
+	// here and below.
+	RequestBytes int64
+	// RequestShare is the most requests of one sender that wait in one list. Zero means 100.
+	RequestShare int
+	// RequestShareBytes is the most bytes of one sender that wait in one list. Zero means 1 MiB.
+	RequestShareBytes int64
+	// RequestTTL is how long a list lives after the last push. Zero means 1 h.
+	RequestTTL time.Duration
 	// Fresh says that the Redis may have taken another's place in the last minutes. Zero means never.
 	Fresh func() bool
 	// Now is the clock of [Memory]; [Redis] has its own. Zero means time.Now.
@@ -58,6 +67,10 @@ func (o Options) withDefaults() Options {
 	o.MetaTTL = cmp.Or(o.MetaTTL, 30*24*time.Hour)
 	o.KeyTTL = cmp.Or(o.KeyTTL, 10*time.Minute)
 	o.RequestCap = cmp.Or(o.RequestCap, 10_000)
+	o.RequestBytes = cmp.Or(o.RequestBytes, 8<<20)
+	o.RequestShare = cmp.Or(o.RequestShare, 100)
+	o.RequestShareBytes = cmp.Or(o.RequestShareBytes, 1<<20)
+	o.RequestTTL = cmp.Or(o.RequestTTL, time.Hour)
 	if o.Fresh == nil {
 		o.Fresh = func() bool { return false }
 	}
@@ -82,6 +95,9 @@ func (o Options) Validate() error {
 		{"ChannelCap", int64(d.ChannelCap)},
 		{"ChannelMaxBytes", d.ChannelMaxBytes},
 		{"RequestCap", int64(d.RequestCap)},
+		{"RequestBytes", d.RequestBytes},
+		{"RequestShare", int64(d.RequestShare)},
+		{"RequestShareBytes", d.RequestShareBytes},
 	} {
 		if c.value < 1 {
 			return fmt.Errorf("queue: %s %d: must be positive", c.name, c.value)
@@ -96,6 +112,7 @@ func (o Options) Validate() error {
 		{"ChannelTTL", d.ChannelTTL},
 		{"MetaTTL", d.MetaTTL},
 		{"KeyTTL", d.KeyTTL},
+		{"RequestTTL", d.RequestTTL},
 	} {
 		if c.value < time.Millisecond {
 			return fmt.Errorf("queue: %s %v: must be 1ms at least", c.name, c.value)

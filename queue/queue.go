@@ -21,8 +21,6 @@ var (
 	// ErrUnknownClient is returned by a push to a user's device that is not known (any
 	// more) as that user's.
 	ErrUnknownClient = errors.New("queue: unknown client of the user")
-	// ErrFull is returned when a request list is at its cap.
-	ErrFull = errors.New("queue: full")
 	// ErrNotReplicated is returned by a durable push that was stored, but that no replica
 	// confirmed in time. What is returned beside it is valid. Repeated with the same key it
 	// waits for a replica again.
@@ -234,6 +232,7 @@ type Queue interface {
 	// ConfirmClient is the same for AppendClient; an acknowledged message is not lost.
 	ConfirmClient(ctx context.Context, client string, id int64) (*Marker, error)
 
-	// PushRequest appends a client request to qq_{n}. ErrFull at the cap.
-	PushRequest(ctx context.Context, n int, request []byte) error
+	// PushRequest appends a client request to qq_{List}, for workers that pop it from the head. The list expires
+	// RequestTTL after the last push. ErrFull, in one of its kinds, when the list or the sender's share has no room.
+	PushRequest(ctx context.Context, request Request) error
 }

@@ -120,10 +120,14 @@ func group(groups [2]*redispipe.Group, durable bool) *redispipe.Group {
 }
 
 // PushRequest implements [Queue].
-func (r *Redis) PushRequest(ctx context.Context, n int, request []byte) error {
-	stored, err := r.evalInt(ctx, pushRequestScript, []string{r.keys.requests(n)}, request, r.opts.RequestCap)
-	if err == nil && stored == 0 {
-		err = ErrFull
+func (r *Redis) PushRequest(ctx context.Context, request Request) error {
+	n, o := request.List, r.opts
+	refusedBy, err := r.evalInt(ctx, pushRequestScript,
+		[]string{r.keys.requests(n), r.keys.requestLedger(n), r.keys.requestSums(n)},
+		request.Data, senderDigest(request.Sender),
+		o.RequestCap, o.RequestBytes, o.RequestShare, o.RequestShareBytes, millis(o.RequestTTL))
+	if err == nil {
+		err = requestRefusal(refusedBy)
 	}
 	if err != nil {
 		return fmt.Errorf("push request to %d: %w", n, err)

@@ -253,7 +253,7 @@ func TestRedisFull(t *testing.T) {
 			return err
 		},
 		"append to client": func() error { _, err := q.AppendClient(t.Context(), ClientPush{Client: "phone"}); return err },
-		"push request":     func() error { return q.PushRequest(t.Context(), 0, []byte("1")) },
+		"push request":     func() error { return q.PushRequest(t.Context(), Request{Data: []byte("1")}) },
 	} {
 		if err := refused(); err == nil || !strings.Contains(err.Error(), "OOM") || !strings.HasPrefix(err.Error(), name) {
 			t.Errorf("%s: got error %v, want OOM", name, err)

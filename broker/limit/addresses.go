@@ -181,6 +181,9 @@ func (a *Addresses) proxy(addr netip.Addr) bool {
 	return slices.ContainsFunc(a.opts.Proxies, func(p netip.Prefix) bool { return p.Contains(addr) })
 }
 
+// Network is the address, or of IPv6 the /64, that counts as one address.
+func Network(addr netip.Addr) netip.Addr { return network(addr) }
+
 // network is what is counted as one address.
 func network(addr netip.Addr) netip.Addr {
 	if addr = addr.Unmap().WithZone(""); addr.Is4() {

@@ -2,11 +2,7 @@ package session
 
 import (
 	"cmp"
-	"encoding/json"
-	"errors"
-	"hash/fnv"
 	"strings"
-	"time"
 
 	"switchboard/broker/hook"
 	"switchboard/broker/hub"
@@ -249,63 +245,4 @@ func (s *Session) history(req wire.Request) {
 			Messages: &stored, More: page.More, Recovered: &page.Complete,
 		}, err)
 	})
-}
-
-// workerRequest is what a backend worker takes from qq_{N}.
-type workerRequest struct {
-	Ref     int64           `json:"ref"`
-	Client  string          `json:"client"`
-	User    string          `json:"user,omitempty"`
-	Server  string          `json:"server"`
-	Query   json.RawMessage `json:"query"`
-	Context requestContext  `json:"context"`
-	QueryAt int64           `json:"queryAt"` // ms since 1970, the server's clock
-}
-
-type requestContext struct {
-	Address string `json:"address"`
-}
-
-// request puts the client's question into the list of its user: one user's requests
-// stay in order.
-func (s *Session) request(req wire.Request) {
-	data, err := wire.CompactData(req.Data, s.m.opts.MaxMessage)
-	switch {
-	case !req.Ref.Set:
-		err = wire.Errorf(wire.BadRequest, "ref: missing; the reply could not be told from others")
-	case s.m.opts.RequestQueues == 0:
-		err = wire.Errorf(wire.Unavailable, "requests need a Redis that backend workers read")
-	}
-	if err != nil {
-		s.refuse(req.Ref, err)
-		return
-	}
-	encoded, err := json.Marshal(workerRequest{
-		Ref: req.Ref.Value, Client: s.client, User: s.user, Server: s.m.opts.ServerID(),
-		Query: data, Context: requestContext{s.conn.RemoteAddr()}, QueryAt: time.Now().UnixMilli(),
-	})
-	if err != nil {
-		s.refuse(req.Ref, err)
-		return
-	}
-	call(s, func() (struct{}, error) {
-		ctx, cancel := s.m.context()
-		defer cancel()
-		return struct{}{}, s.m.opts.Queue.PushRequest(ctx, s.m.requestQueue(s), encoded)
-	}, func(_ struct{}, err error) {
-		s.answer(wire.Event{Type: wire.TypeAccepted, Ref: req.Ref}, requestError(err))
-	})
-}
-
-func requestError(err error) error {
-	if errors.Is(err, queue.ErrFull) {
-		return wire.Errorf(wire.RateLimited, "the request queue is full; try again later")
-	}
-	return err
-}
-
-func (m *Manager) requestQueue(s *Session) int {
-	h := fnv.New32a()
-	_, _ = h.Write([]byte(cmp.Or(s.user, s.client)))
-	return int(h.Sum32() % uint32(m.opts.RequestQueues))
 }

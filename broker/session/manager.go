@@ -25,6 +25,7 @@ type Manager struct {
 	ticks     struct{ connect, ping, slow uint32 } // durations in ticks
 	messages  limit.Rate                           // of a connection
 	bytes     limit.Rate                           // of the same
+	requests  limit.Rate                           // of the same
 	began     time.Time
 
 	now   atomic.Uint32 // ticks since the start, one a second
@@ -53,6 +54,7 @@ func New(opts Options) *Manager {
 	m.ticks.ping = ticks(m.opts.Ping)
 	m.ticks.slow = ticks(m.opts.SlowAfter)
 	m.messages, m.bytes = limit.PerSecond(opts.MessageRate), limit.PerSecond(opts.ByteRate)
+	m.requests = limit.PerSecond(opts.RequestRate)
 	m.began = time.Now()
 	m.unix = m.began.Unix()
 	for _, l := range opts.Loops {

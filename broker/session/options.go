@@ -36,7 +36,7 @@ type Queue interface {
 	Ack(ctx context.Context, client string, generation, id int64) (int, error)
 	Acks(ctx context.Context, acks []queue.Ack) []queue.Outcome[int]
 	ReadChannel(ctx context.Context, channel string, after int64, limit int) (queue.Page, error)
-	PushRequest(ctx context.Context, n int, request []byte) error
+	PushRequest(ctx context.Context, request queue.Request) error
 }
 
 // Identity is who a token says the client is, and what it gives him.
@@ -79,6 +79,11 @@ type Options struct {
 	// RequestQueues is the number of qq_{N} lists. Zero means requests are refused: nobody
 	// could read them.
 	RequestQueues int
+	// RequestsFrom says whose clients may send requests: namespace.Anyone, Users, or Nobody, which is zero.
+	RequestsFrom namespace.Who
+	// RequestRate is the most requests a second from one connection, with a burst of four seconds' worth. Zero means
+	// any number.
+	RequestRate int
 	// MaxMessage is the most bytes of a payload. Zero means 64 KiB.
 	MaxMessage int
 	// MaxChannels is the most subscriptions of one connection. Zero means 128.

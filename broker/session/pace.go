@@ -12,6 +12,22 @@ import (
 type pace struct {
 	messages, bytes limit.Bucket
 	refused         int // messages in a row
+
+	requests limit.Bucket
+}
+
+// used is s.extra.pace, to be changed.
+func (s *Session) used() *pace {
+	e := s.need()
+	if e.pace == nil {
+		e.pace = new(pace)
+	}
+	return e.pace
+}
+
+// full says that the buckets are as good as new ones.
+func (p *pace) full(now time.Duration) bool {
+	return p.messages.Full(now) && p.bytes.Full(now) && p.requests.Full(now)
 }
 
 // since is the clock of all buckets.
@@ -123,7 +139,7 @@ func (s *Session) calm() {
 	if e == nil || e.pace == nil {
 		return
 	}
-	if now := s.m.since(); e.pace.messages.Full(now) && e.pace.bytes.Full(now) {
+	if e.pace.full(s.m.since()) {
 		e.pace = nil
 		s.spare()
 	}

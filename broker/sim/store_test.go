@@ -187,7 +187,7 @@ func (s *store) ReadChannels(ctx context.Context, reads []queue.ChannelRead) []q
 	})
 }
 
-func (s *store) PushRequest(context.Context, int, []byte) error { panic("sim: nobody requests") }
+func (s *store) PushRequest(context.Context, queue.Request) error { panic("sim: nobody requests") }
 
 func (s *store) AppendChannel(ctx context.Context, push queue.ChannelPush) (queue.Appended, error) {
 	return ask(ctx, s, "AppendChannel", about{channel: push.Channel}, func(ctx context.Context) (queue.Appended, error) {

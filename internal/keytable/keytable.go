@@ -16,9 +16,8 @@ import (
 type Bound int
 
 const (
-	TTL    Bound = iota // Redis
-	Owner               // the server or, after its death, the janitor: gone when all have left
-	Capped              // the cap of what it holds
+	TTL   Bound = iota // Redis
+	Owner              // the server or, after its death, the janitor: gone when all have left
 )
 
 // Row is what the design says of some keys.
@@ -55,7 +54,9 @@ var Table = []Row{
 	{like(`mq_k_\{.+\}:.+`), "string", TTL},
 	{like(`mq_kc_\{.+\}:.+`), "string", TTL},
 	{like(`mq_f_\{.+\}`), "zset", TTL},
-	{like(`qq_\{\d+\}`), "list", Capped},
+	{like(`qq_\{\d+\}`), "list", TTL},
+	{like(`qq_o_\{\d+\}`), "list", TTL},
+	{like(`qq_s_\{\d+\}`), "hash", TTL},
 	{like(`ev_due_\{ev\d+\}`), "zset", TTL},
 	{like(`ev_told_\{ev\d+\}`), "hash", TTL},
 	{like(`ev_watch_\{ev\d+\}`), "hash", TTL},

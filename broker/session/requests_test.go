@@ -1,0 +1,161 @@
+package session_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"switchboard/broker/namespace"
+	"switchboard/broker/session"
+	"switchboard/broker/transport"
+	"switchboard/queue"
+)
+
+// asked is a queue that notes the requests, and refuses them with err.
+type asked struct {
+	queue.Queue
+	got []queue.Request
+	err error
+}
+
+func (a *asked) PushRequest(_ context.Context, r queue.Request) error {
+	a.got = append(a.got, r)
+	return a.err
+}
+
+// asking is a desk whose client may send requests.
+func asking(t *testing.T, o session.Options, connect string) (*desk, *asked) {
+	var a *asked
+	if o.RequestQueues == 0 {
+		o.RequestQueues = 16
+	}
+	d := greeted(t, o, func(q queue.Queue) queue.Queue { a = &asked{Queue: q}; return a }, transport.Hello{})
+	d.say("%s", connect)
+	if e := d.hears(); len(e) != 1 || e[0].Type != "connected" {
+		t.Fatalf("connect is answered with %+v", e)
+	}
+	return d, a
+}
+
+const (
+	asAlice   = `{"type":"connect","client":"phone","user":"alice"}`
+	anonymous = `{"type":"connect","client":"phone"}`
+	aRequest  = `{"type":"request","ref":1,"data":1}`
+)
+
+func TestWhoMayRequest(t *testing.T) {
+	for _, c := range []struct {
+		from    namespace.Who
+		connect string
+		want    string // in the error, empty for none
+	}{
+		{namespace.Nobody, asAlice, "open to nobody"},
+		{namespace.Nobody, anonymous, "open to nobody"},
+		{namespace.Users, asAlice, ""},
+		{namespace.Users, anonymous, "open to users, and the client has no user"},
+		{namespace.Anyone, asAlice, ""},
+		{namespace.Anyone, anonymous, ""},
+	} {
+		t.Run(fmt.Sprintf("%s %s", c.from, c.connect), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				o, refused := refusals(session.Options{RequestsFrom: c.from})
+				d, a := asking(t, o, c.connect)
+				d.say(aRequest)
+				e := d.hears()
+				switch {
+				case len(e) != 1:
+					t.Fatalf("answered with %+v", e)
+				case c.want == "" && (e[0].Type != "accepted" || len(a.got) != 1):
+					t.Errorf("answered with %+v, stored %v", e[0], a.got)
+				case c.want != "" && (e[0].Code != "forbidden" || !strings.Contains(e[0].Message, c.want) || refused["requests"] != 1 || len(a.got) > 0):
+					t.Errorf("answered with %+v, counted %v, stored %v", e[0], refused, a.got)
+				}
+			})
+		})
+	}
+}
+
+// TestRequestList: the list and the share are the user's, and of clients without a user not for the client to choose.
+func TestRequestList(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		of := func(connect string) queue.Request {
+			d, a := asking(t, session.Options{RequestsFrom: namespace.Anyone}, connect)
+			d.say(aRequest)
+			if len(a.got) != 1 {
+				t.Fatalf("%s: stored %v", connect, a.got)
+			}
+			return a.got[0]
+		}
+		lists := map[int]bool{}
+		for i := range 40 {
+			user := fmt.Sprint("user-", i)
+			one := of(fmt.Sprintf(`{"type":"connect","client":"phone-%d","user":%q}`, i, user))
+			other := of(fmt.Sprintf(`{"type":"connect","client":"laptop-%d","user":%q}`, i, user))
+			if one.List != other.List || one.Sender != "user "+user || other.Sender != one.Sender {
+				t.Errorf("%+v and %+v of the same user", one, other)
+			}
+			lists[one.List] = true
+			if r := of(fmt.Sprintf(`{"type":"connect","client":"phone-%d"}`, i)); r.List != 0 || r.Sender != "address 192.0.2.1" {
+				t.Errorf("%+v of a client without a user", r)
+			}
+		}
+		if len(lists) < 8 {
+			t.Errorf("40 users have %d lists", len(lists))
+		}
+	})
+}
+
+func TestRequestRate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o, refused := refusals(session.Options{RequestsFrom: namespace.Users, RequestRate: 2})
+		d, a := asking(t, o, asAlice)
+		for i := range 9 {
+			d.say(aRequest)
+			e := d.hears()
+			if len(e) != 1 || (e[0].Code == "rate_limited") != (i == 8) ||
+				i == 8 && !strings.Contains(e[0].Message, "more than 2 requests a second; try again in 500 ms") {
+				t.Fatalf("request %d: %+v", i, e)
+			}
+		}
+		if refused["request_rate"] != 1 || len(a.got) != 8 {
+			t.Errorf("counted %v, stored %d", refused, len(a.got))
+		}
+		<-time.After(500 * time.Millisecond)
+		d.say(aRequest)
+		if e := d.hears(); len(e) != 1 || e[0].Type != "accepted" {
+			t.Errorf("half a second later: %+v", e)
+		}
+		d.say(`{"type":"ping"}`) // other messages have a rate of their own
+		if e := d.hears(); len(e) != 1 || e[0].Type != "pong" {
+			t.Errorf("answered with %+v", e)
+		}
+	})
+}
+
+func TestFullRequestLists(t *testing.T) {
+	for err, want := range map[error]string{
+		queue.ErrRequestCap: "request_queue", queue.ErrRequestBytes: "request_bytes",
+		queue.ErrRequestShare: "request_share", queue.ErrRequestShareBytes: "request_share_bytes",
+		errors.New("away"): "",
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			o, refused := refusals(session.Options{RequestsFrom: namespace.Users})
+			d, a := asking(t, o, asAlice)
+			a.err = fmt.Errorf("push: %w", err)
+			d.say(aRequest)
+			e := d.hears()
+			switch {
+			case len(e) != 1:
+				t.Fatalf("answered with %+v", e)
+			case want == "" && e[0].Code != "unavailable":
+				t.Errorf("%v: answered with %+v", err, e[0])
+			case want != "" && (e[0].Code != "rate_limited" || !strings.Contains(e[0].Message, "(limits."+want+")") || refused[want] != 1):
+				t.Errorf("%v: answered with %+v, counted %v", err, e[0], refused)
+			}
+		})
+	}
+}
