@@ -131,7 +131,8 @@ func (b *Broker) wire(loops []*loop.Loop) {
 	}
 	b.hub = hub.New(hub.Options{
 		Loops: loops, Pool: b.pool, Registry: o.Registry, Queue: o.Queue, ServerID: b.serverID,
-		Logger: o.Logger, Drained: func(d time.Duration) { b.metrics.drainLag.Observe(d.Seconds()) },
+		KeepEvery: o.PositionTTL / 4,
+		Logger:    o.Logger, Drained: func(d time.Duration) { b.metrics.drainLag.Observe(d.Seconds()) },
 		Lost: func(channel string, id int64) { b.lost(peer.Channel, channel, id) },
 	})
 	b.pusher = delivery.New(delivery.Options{
@@ -151,6 +152,7 @@ func (b *Broker) wire(loops []*loop.Loop) {
 		Presence: b.presence, UserChanged: b.userChanged,
 		Namespaces: b.doors.namespaces.Load, Anonymous: o.Anonymous,
 		MaxMessage: o.MaxMessage, MaxChannels: o.MaxChannels, MessageRate: o.MessageRate, ByteRate: o.ByteRate,
+		NewChannels: o.NewChannels,
 		Ping: o.Ping, ConnectTimeout: o.ConnectTimeout, SlowAfter: o.SlowAfter, Refresh: o.Refresh,
 		Logger: o.Logger,
 		Metrics: session.Metrics{
@@ -174,9 +176,9 @@ func (b *Broker) wire(loops []*loop.Loop) {
 func (b *Broker) evicted() { b.metrics.refusals.WithLabelValues("place").Inc() }
 
 // publish is a client's push to a channel.
-func (b *Broker) publish(ctx context.Context, channel string, data []byte) (int64, error) {
-	r, err := b.pusher.ToChannel(ctx, channel, delivery.Payload{Data: data})
-	return r.ID, err
+func (b *Broker) publish(ctx context.Context, channel string, data []byte, known bool) (session.Published, error) {
+	r, err := b.pusher.ToChannel(ctx, channel, delivery.Payload{Data: data, Known: known})
+	return session.Published{ID: r.ID, New: r.New}, err
 }
 
 // supersede is session.Options.Supersede.

@@ -98,6 +98,8 @@ type Options struct {
 	LargeChannel int
 	// MessageRate is the most messages a second from one connection, ByteRate the most bytes. Zero means any number.
 	MessageRate, ByteRate int
+	// NewChannels is the most channels a minute that one connection may bring into being. Zero means any number.
+	NewChannels int
 	// PushRate is the most pushes a second with one API key; each target of a push is one. Zero means any number.
 	PushRate int
 	// AddressConnections is the most connections from one address, and AddressRate the most new ones a second; of IPv6
@@ -121,6 +123,9 @@ type Options struct {
 	// Compression negotiates permessage-deflate on /ws. Such a connection stays with net/http, on a goroutine of its own.
 	Compression bool
 
+	// PositionTTL is for how long the queue knows the position of a channel without messages. Those of channels with
+	// subscribers here are kept. Zero means 6 h.
+	PositionTTL time.Duration
 	// Beat is the interval of the lease's renewal. Zero means 2 s. The registry's lease is 5 × that.
 	Beat time.Duration
 	// Refresh is the interval at which each client's binding is renewed. Zero means 30 min.
@@ -155,6 +160,7 @@ func (o Options) withDefaults() Options {
 	o.MaxBatch = cmp.Or(o.MaxBatch, 1000)
 	o.MaxTargets = cmp.Or(o.MaxTargets, 10_000)
 	o.RequestQueues = cmp.Or(o.RequestQueues, 16)
+	o.PositionTTL = cmp.Or(o.PositionTTL, 6*time.Hour)
 	o.Beat = cmp.Or(o.Beat, 2*time.Second)
 	o.Refresh = cmp.Or(o.Refresh, 30*time.Minute)
 	o.Ping = cmp.Or(o.Ping, 25*time.Second)
@@ -217,7 +223,7 @@ func (o Options) Validate() error {
 		errs = append(errs, errors.New("peer: with TLS the links between instances need an address of their own"))
 	}
 	least := min(o.MaxMessage, o.MaxChannels, o.LargeChannel, o.MaxBatch, o.MaxTargets, o.MaxConnections, o.RequestQueues,
-		o.MessageRate, o.ByteRate, o.PushRate, o.AddressConnections, o.AddressRate, o.RequestRate)
+		o.MessageRate, o.ByteRate, o.PushRate, o.AddressConnections, o.AddressRate, o.RequestRate, o.NewChannels)
 	if least < 0 {
 		errs = append(errs, errors.New("limits: none of them may be below zero"))
 	}

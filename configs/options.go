@@ -77,6 +77,7 @@ func (b Broker) Options() (broker.Options, error) {
 		MaxConnections: b.MaxConnections, MaxMessage: b.Limits.Message,
 		MaxChannels: b.Limits.Channels, MaxBatch: b.Limits.Batch, MaxTargets: b.Limits.Targets, LargeChannel: b.Limits.Presence,
 		MessageRate: b.Limits.MessageRate, ByteRate: b.Limits.ByteRate, PushRate: b.Limits.PushRate,
+		NewChannels: b.Limits.NewChannels, PositionTTL: b.Times.PositionTTL,
 		AddressConnections: b.Limits.AddressConnections, AddressRate: b.Limits.AddressRate, Proxies: proxies,
 		RequestQueues: b.Requests.Queues, RequestsFrom: requestsFrom, RequestRate: b.Requests.Rate,
 		Compression: b.Compression, NoFastPush: !b.FastPush,

@@ -176,8 +176,8 @@ func TestLifetimesFollow(t *testing.T) {
 	if r.Lease != 15*time.Second || r.UserTTL != 50*time.Minute {
 		t.Errorf("lease %v, users %v", r.Lease, r.UserTTL)
 	}
-	if q.RecordTTL != 2*time.Hour || q.MetaTTL != 1000*time.Hour {
-		t.Errorf("the record lives %v and the channel's %v: both must outlive the messages", q.RecordTTL, q.MetaTTL)
+	if q.RecordTTL != 2*time.Hour || q.ChannelTTL != 1000*time.Hour || q.MetaTTL != 6*time.Hour {
+		t.Errorf("the record lives %v, and the position %v after the messages", q.RecordTTL, q.MetaTTL)
 	}
 }
 

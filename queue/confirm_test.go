@@ -3,6 +3,7 @@ package queue
 import (
 	"fmt"
 	"testing"
+	"time"
 )
 
 // ahead of the last id is one that the store never gave out: to a confirmation, one that a failover took away.
@@ -49,11 +50,15 @@ func testConfirmChannel(t *testing.T, open opener) {
 
 func testConfirmChannelOfEmptyStore(t *testing.T, open opener) {
 	f := open(t, Options{})
-	m := must(f.ConfirmChannel(t.Context(), "news", ahead))(t)
-	if m == nil || m.Prev != 0 || string(m.Data) != fmt.Sprintf("!0-%d", ahead) || len(m.Servers) != 0 {
+	id := push(t, f, "other", 1)[0] + 1
+	m := must(f.ConfirmChannel(t.Context(), "news", id))(t)
+	if m == nil || m.Prev != 0 || string(m.Data) != fmt.Sprintf("!0-%d", id) || len(m.Servers) != 0 {
 		t.Fatalf("got %+v", m)
 	}
 	wantIDs(t, "from the beginning", must(f.ReadChannel(t.Context(), "news", 0, 10))(t), []int64{m.ID})
+	if m := must(f.ConfirmChannel(t.Context(), "old", id-8*time.Hour.Milliseconds()*idsPerMS))(t); m != nil {
+		t.Errorf("what would be forgotten by now is not lost: %+v", m)
+	}
 }
 
 func testConfirmExpiredChannel(t *testing.T, open opener) {

@@ -11,7 +11,7 @@
 //	key                      type    holds                                    bounded by
 //	mq_ch_{channel}          ZSET    <id>:<json>, score id                    append: ChannelCap 10,000, ChannelMaxBytes 8 MiB,
 //	                                                                          ChannelTTL 1 h; TrimChannel: what the janitor says
-//	mq_m_{channel}           HASH    last, floor, bytes, lost, hole, until    MetaTTL 30 d after the last append or trim
+//	mq_m_{channel}           HASH    last, floor, bytes, lost, hole, until    MetaTTL 6 h after the messages, and after KeepPositions
 //	mq_k_{channel}:<key>     STRING  id stored under an idempotency key       KeyTTL 10 min
 //	c_{client}               HASH    user, server, generation, since, last,   RecordTTL 150 min after the last bind, refresh
 //	                                 acked, floor, lost, history, cut,        or append, and never less than its list

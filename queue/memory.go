@@ -87,11 +87,11 @@ func behind(messages []Message, after int64) []Message {
 }
 
 // page copies what fits a page from the head of messages.
-func page(messages []Message, limit int) (taken []Message, more bool) {
+func page(messages []Message, limit, room int) (taken []Message, more bool) {
 	bytes := 0
 	for i, m := range messages {
 		bytes += memberSize(m)
-		if i == limit || i > 0 && bytes > MaxPageBytes {
+		if i == limit || i > 0 && bytes > room {
 			return slices.Clone(messages[:i]), true
 		}
 	}

@@ -47,7 +47,10 @@ func (m *Memory) AppendChannel(_ context.Context, push ChannelPush) (Appended, e
 	if push.Durable {
 		return Appended{}, fmt.Errorf("append to channel %s: %w", push.Channel, ErrNoReplicas)
 	}
-	a := m.appendChannel(push)
+	a, err := m.appendChannel(push)
+	if err != nil {
+		return Appended{}, fmt.Errorf("append to channel %s: %w", push.Channel, err)
+	}
 	if m.owners != nil { // outside the lock: owners has one of its own
 		a.Servers = m.owners(push.Channel)
 	}
@@ -59,20 +62,23 @@ func (m *Memory) AppendChannels(ctx context.Context, pushes []ChannelPush) []Out
 	return each(ctx, pushes, m.AppendChannel)
 }
 
-func (m *Memory) appendChannel(push ChannelPush) Appended {
+func (m *Memory) appendChannel(push ChannelPush) (Appended, error) {
 	channel, key := push.Channel, push.Key
 	limit := min(cmp.Or(push.Cap, m.opts.ChannelCap), m.opts.ChannelCap)
-	ttl := min(cmp.Or(push.TTL, m.opts.ChannelTTL), m.opts.MetaTTL)
+	ttl := min(cmp.Or(push.TTL, m.opts.ChannelTTL), max(m.opts.ChannelTTL, MaxChannelTTL))
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	now := m.nowLocked()
 	if key != "" {
 		key = keys{}.channelKey(channel, key)
 		if id, found := m.duplicateLocked(key, now); found {
-			return Appended{ID: id, Duplicate: true}
+			return Appended{ID: id, Duplicate: true}, nil
 		}
 	}
 	c, found := m.channels.get(channel, now)
+	if !found && push.Known {
+		return Appended{}, ErrNewChannel
+	}
 	if !found {
 		c = &memoryChannel{}
 	}
@@ -84,21 +90,26 @@ func (m *Memory) appendChannel(push ChannelPush) Appended {
 	for n := len(c.messages); n > 1 && (n > limit || c.bytes > m.opts.ChannelMaxBytes); n-- {
 		c.drop(1)
 	}
-	c.expires, c.forgetting = now+millis(ttl), now+millis(m.opts.MetaTTL)
+	c.expires, c.forgetting = now+millis(ttl), now+millis(ttl+m.opts.MetaTTL)
 	m.channels.put(channel, c, now)
 	if key != "" {
 		m.rememberLocked(key, a.ID, now)
 	}
-	return a
+	return a, nil
 }
 
 // ReadChannel implements [Queue].
 func (m *Memory) ReadChannel(_ context.Context, channel string, after int64, limit int) (Page, error) {
+	return m.readChannel(ChannelRead{Channel: channel, After: after, Limit: limit}), nil
+}
+
+func (m *Memory) readChannel(read ChannelRead) Page {
+	after := read.After
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	c, found := m.channels.get(channel, m.nowLocked())
+	c, found := m.channels.get(read.Channel, m.nowLocked())
 	if !found {
-		return Page{Complete: after == 0}, nil
+		return Page{Complete: after == 0}
 	}
 	rest := behind(c.messages, after)
 	held := holds(c.messages, after)
@@ -108,15 +119,27 @@ func (m *Memory) ReadChannel(_ context.Context, channel string, after int64, lim
 		p.From = max(c.floor, highestBelow(c.messages, after))
 		rest = behind(c.messages, p.From)
 	}
-	p.Messages, p.More = page(rest, min(limit, maxPage))
-	return p, nil
+	p.Messages, p.More = page(rest, min(read.Limit, maxPage), cmp.Or(read.Bytes, MaxPageBytes))
+	return p
 }
 
 // ReadChannels implements [Queue].
 func (m *Memory) ReadChannels(ctx context.Context, reads []ChannelRead) []Outcome[Page] {
-	return each(ctx, reads, func(ctx context.Context, c ChannelRead) (Page, error) {
-		return m.ReadChannel(ctx, c.Channel, c.After, c.Limit)
-	})
+	return each(ctx, reads, func(_ context.Context, c ChannelRead) (Page, error) { return m.readChannel(c), nil })
+}
+
+// KeepPositions implements [Queue].
+func (m *Memory) KeepPositions(_ context.Context, channels []string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	now := m.nowLocked()
+	for _, channel := range channels {
+		if c, found := m.channels.get(channel, now); found {
+			c.forgetting = max(c.forgetting, now+millis(m.opts.MetaTTL))
+			m.channels.put(channel, c, now)
+		}
+	}
+	return nil
 }
 
 // ChannelSize implements [Queue].
@@ -147,7 +170,7 @@ func (m *Memory) TrimChannel(_ context.Context, channel string, maxAge time.Dura
 		return surplus, nil
 	}
 	c.drop(surplus)
-	c.forgetting = now + millis(m.opts.MetaTTL)
+	c.forgetting = max(c.forgetting, now+millis(m.opts.MetaTTL))
 	m.channels.put(channel, c, now)
 	return surplus, nil
 }

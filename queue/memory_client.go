@@ -226,7 +226,7 @@ func (m *Memory) Window(_ context.Context, client string, generation, after int6
 	}
 	p := Page{Floor: c.floor, Last: c.last, Complete: after >= c.floor}
 	window := c.messages[:min(len(c.messages), MaxWindow)]
-	p.Messages, p.More = page(behind(window, after), limit)
+	p.Messages, p.More = page(behind(window, after), limit, MaxPageBytes)
 	p.More = p.More || len(c.messages) > len(window)
 	return p, nil
 }

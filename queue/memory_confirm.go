@@ -22,6 +22,9 @@ func (m *Memory) confirmChannel(channel string, id int64) *Marker {
 	if !found {
 		c = &memoryChannel{}
 	}
+	if tooOld(id, now, m.opts.ChannelTTL+m.opts.MetaTTL) {
+		return nil // it would be forgotten by now, lost or not
+	}
 	if id <= max(c.floor, c.lost) || holds(c.messages, id) || len(c.messages) == 0 && c.last >= id {
 		return nil
 	}
@@ -31,7 +34,7 @@ func (m *Memory) confirmChannel(channel string, id int64) *Marker {
 	c.messages = append(c.messages, message)
 	c.bytes += int64(memberSize(message))
 	c.last, c.lost, c.hole = marker.ID, id, marker.ID
-	c.expires, c.forgetting = now+millis(m.opts.ChannelTTL), now+millis(m.opts.MetaTTL)
+	c.expires, c.forgetting = now+millis(m.opts.ChannelTTL), now+millis(m.opts.ChannelTTL+m.opts.MetaTTL)
 	m.channels.put(channel, c, now)
 	return marker
 }

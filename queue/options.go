@@ -13,6 +13,8 @@ const (
 	MaxWindow = 256
 	// MaxPageBytes is about the most that one page holds.
 	MaxPageBytes = 1 << 20
+	// MaxChannelTTL is the longest that a push may have a channel's messages live, where ChannelTTL is not longer.
+	MaxChannelTTL = 30 * 24 * time.Hour
 	// maxPage is the most messages that one script puts into a page, whatever the limit.
 	maxPage = 1024
 )
@@ -35,8 +37,8 @@ type Options struct {
 	ChannelMaxBytes int64
 	// ChannelTTL is how long a channel's messages live after the last push. Zero means 1 h.
 	ChannelTTL time.Duration
-	// MetaTTL is how long a channel's last id and floor are known after the last push.
-	// Zero means 30 days.
+	// MetaTTL is how long a channel's last id and floor are known after its messages expired or were trimmed, and
+	// after the last KeepPositions. Zero means 6 h.
 	MetaTTL time.Duration
 	// KeyTTL is how long an idempotency key is known. Zero means 10 min.
 	KeyTTL time.Duration
@@ -64,7 +66,7 @@ func (o Options) withDefaults() Options {
 	o.ChannelCap = cmp.Or(o.ChannelCap, 10_000)
 	o.ChannelMaxBytes = cmp.Or(o.ChannelMaxBytes, 8<<20)
 	o.ChannelTTL = cmp.Or(o.ChannelTTL, time.Hour)
-	o.MetaTTL = cmp.Or(o.MetaTTL, 30*24*time.Hour)
+	o.MetaTTL = cmp.Or(o.MetaTTL, 6*time.Hour)
 	o.KeyTTL = cmp.Or(o.KeyTTL, 10*time.Minute)
 	o.RequestCap = cmp.Or(o.RequestCap, 10_000)
 	o.RequestBytes = cmp.Or(o.RequestBytes, 8<<20)
@@ -117,9 +119,6 @@ func (o Options) Validate() error {
 		if c.value < time.Millisecond {
 			return fmt.Errorf("queue: %s %v: must be 1ms at least", c.name, c.value)
 		}
-	}
-	if d.MetaTTL < d.ChannelTTL {
-		return fmt.Errorf("queue: MetaTTL %v: must not be less than ChannelTTL %v", d.MetaTTL, d.ChannelTTL)
 	}
 	return nil
 }

@@ -22,8 +22,11 @@ func TestOptionsValidate(t *testing.T) {
 		{"ClientTTL", Options{ClientTTL: time.Microsecond}},
 		{"RecordTTL", Options{RecordTTL: -time.Hour}},
 		{"ChannelTTL", Options{ChannelTTL: -1}},
-		{"MetaTTL", Options{MetaTTL: time.Minute}},
-		{"MetaTTL", Options{ChannelTTL: 1000 * time.Hour}},
+		{"MetaTTL", Options{MetaTTL: -time.Minute}},
+		{"RequestBytes", Options{RequestBytes: -1}},
+		{"RequestShare", Options{RequestShare: -1}},
+		{"RequestShareBytes", Options{RequestShareBytes: -1}},
+		{"RequestTTL", Options{RequestTTL: -1}},
 		{"KeyTTL", Options{KeyTTL: -1}},
 	} {
 		err := c.opts.Validate()

@@ -21,6 +21,8 @@ var (
 	// ErrUnknownClient is returned by a push to a user's device that is not known (any
 	// more) as that user's.
 	ErrUnknownClient = errors.New("queue: unknown client of the user")
+	// ErrNewChannel is returned by a push with Known to a channel without messages and position.
+	ErrNewChannel = errors.New("queue: the channel is new")
 	// ErrNotReplicated is returned by a durable push that was stored, but that no replica
 	// confirmed in time. What is returned beside it is valid. Repeated with the same key it
 	// waits for a replica again.
@@ -41,15 +43,17 @@ type ChannelPush struct {
 	Data    []byte // compact JSON
 	Key     string // idempotency key, empty for none
 	Durable bool   // return only when a replica has it, else ErrNotReplicated; see there
-	// Cap and TTL take the place of ChannelCap, below it, and of ChannelTTL, up to MetaTTL. Zero means those.
+	// Cap and TTL take the place of ChannelCap, below it, and of ChannelTTL, up to MaxChannelTTL. Zero means those.
 	Cap int
 	TTL time.Duration
+	// Known stores nothing where that would bring the channel into being: ErrNewChannel. Not with Durable.
+	Known bool
 }
 
 // Appended is what AppendChannel did.
 type Appended struct {
 	ID        int64
-	Prev      int64    // the id before it in this queue, 0 when it is the first ever
+	Prev      int64    // the id before it in this queue, 0 when none is known: the channel is new, or forgotten
 	Duplicate bool     // the key was seen before: ID is the first one's, nothing was stored
 	Servers   []string // members of ch_{channel}, read after storing
 }
@@ -120,6 +124,7 @@ type ChannelRead struct {
 	Channel string
 	After   int64
 	Limit   int
+	Bytes   int // about the most in the page, at least one message. Zero means MaxPageBytes, which is the most
 }
 
 // Claim is what Bind binds.
@@ -179,6 +184,9 @@ type Queue interface {
 	ReadChannel(ctx context.Context, channel string, after int64, limit int) (Page, error)
 	// ReadChannels is ReadChannel for each of them, likewise.
 	ReadChannels(ctx context.Context, reads []ChannelRead) []Outcome[Page]
+	// KeepPositions has the positions of channels known for MetaTTL from now, where they are known: those that have
+	// readers. After that a reader's position is told to be incomplete.
+	KeepPositions(ctx context.Context, channels []string) error
 	// ChannelSize is the number of messages held.
 	ChannelSize(ctx context.Context, channel string) (int, error)
 	// TrimChannel is the janitor's: when the newest message is older than maxAge all go, else

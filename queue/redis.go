@@ -46,9 +46,10 @@ type Redis struct {
 	keys keys
 
 	// Of appends: each script without and with waiting for replicas.
-	appendChannel, appendClient [2]*redispipe.Group
-	appendFirst                 [2]*redispipe.Group // to clients, of pushes with First
-	bounded                     sync.Map            // [2]*redispipe.Group by bounds: of pushes that bring their own
+	appendClient  [2]*redispipe.Group
+	appendFirst   [2]*redispipe.Group // to clients, of pushes with First
+	appendChannel [3]*redispipe.Group // the last is of pushes with Known
+	bounded       sync.Map            // [3]*redispipe.Group by bounds: of pushes that bring their own
 
 	bind, refresh, read, ack, withdraw *redispipe.Group
 
@@ -85,30 +86,42 @@ type bounds struct {
 	ttl time.Duration
 }
 
-func (r *Redis) channelAppends(b bounds) (groups [2]*redispipe.Group) {
+func (r *Redis) channelAppends(b bounds) (groups [3]*redispipe.Group) {
 	ttl := func(d time.Duration) any { return decimal(millis(d)) }
-	for i, durable := range []any{"0", "1"} {
+	for i, kind := range []any{"0", "1", "2"} {
 		groups[i] = &redispipe.Group{Script: appendChannelScript, Durable: i == 1, Shared: []any{
-			strconv.Itoa(b.cap), decimal(r.opts.ChannelMaxBytes), ttl(b.ttl), ttl(r.opts.MetaTTL), ttl(r.opts.KeyTTL), &r.horizon, durable,
+			strconv.Itoa(b.cap), decimal(r.opts.ChannelMaxBytes), ttl(b.ttl), ttl(b.ttl + r.opts.MetaTTL), ttl(r.opts.KeyTTL), &r.horizon, kind,
 		}}
 	}
 	return groups
 }
 
-// channelGroups are those of a push. There are as many as namespaces have different bounds.
-func (r *Redis) channelGroups(push ChannelPush) [2]*redispipe.Group {
+// channelGroup is the group of a push.
+func (r *Redis) channelGroup(push ChannelPush) *redispipe.Group {
+	groups := r.channelGroups(push)
+	switch {
+	case push.Durable:
+		return groups[1]
+	case push.Known:
+		return groups[2]
+	}
+	return groups[0]
+}
+
+// channelGroups are those of pushes with the same bounds. There are as many as namespaces have different ones.
+func (r *Redis) channelGroups(push ChannelPush) [3]*redispipe.Group {
 	if push.Cap == 0 && push.TTL == 0 {
 		return r.appendChannel
 	}
 	b := bounds{
 		min(cmp.Or(push.Cap, r.opts.ChannelCap), r.opts.ChannelCap),
-		min(cmp.Or(push.TTL, r.opts.ChannelTTL), r.opts.MetaTTL),
+		min(cmp.Or(push.TTL, r.opts.ChannelTTL), max(r.opts.ChannelTTL, MaxChannelTTL)),
 	}
 	groups, found := r.bounded.Load(b)
 	if !found {
 		groups, _ = r.bounded.LoadOrStore(b, r.channelAppends(b))
 	}
-	return groups.([2]*redispipe.Group)
+	return groups.([3]*redispipe.Group)
 }
 
 // group is the one of a push.
@@ -168,7 +181,7 @@ func (r *Redis) evalInt(ctx context.Context, s *redispipe.Script, keys []string,
 // Unsure says whether the call that failed with err may have been executed all the same: Redis did
 // not answer.
 func Unsure(err error) bool {
-	if err == nil || errors.Is(err, ErrUnknownClient) || errors.Is(err, ErrNoReplicas) {
+	if err == nil || errors.Is(err, ErrUnknownClient) || errors.Is(err, ErrNoReplicas) || errors.Is(err, ErrNewChannel) {
 		return false
 	}
 	_, answered := errors.AsType[redis.Error](err)

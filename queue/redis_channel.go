@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -28,18 +29,24 @@ func (r *Redis) AppendChannels(ctx context.Context, pushes []ChannelPush) []Outc
 		if push.Key != "" {
 			keys = append(keys, r.keys.channelKey(push.Channel, push.Key))
 		}
-		targets[i] = redispipe.Target{Group: group(r.channelGroups(push), push.Durable), Keys: keys, Args: []any{push.Data}}
+		targets[i] = redispipe.Target{Group: r.channelGroup(push), Keys: keys, Args: []any{push.Data}}
 	}
-	return outcomes(r, ctx, targets, func(l *line) (a Appended, clock int64) {
+	out := outcomes(r, ctx, targets, func(l *line) (a Appended, clock int64) {
 		a.ID, a.Prev, a.Duplicate, clock = l.integer(), l.integer(), l.integer() == 1, l.integer()
 		a.Servers = l.rest()
 		return a, clock
 	}, func(i int, err error) error { return fmt.Errorf("append to channel %s: %w", pushes[i].Channel, err) })
+	for i, o := range out {
+		if o.Err == nil && o.Value.ID == 0 {
+			out[i].Err = fmt.Errorf("append to channel %s: %w", pushes[i].Channel, ErrNewChannel)
+		}
+	}
+	return out
 }
 
 // ReadChannel implements [Queue].
 func (r *Redis) ReadChannel(ctx context.Context, channel string, after int64, limit int) (Page, error) {
-	o := r.ReadChannels(ctx, []ChannelRead{{channel, after, limit}})[0]
+	o := r.ReadChannels(ctx, []ChannelRead{{Channel: channel, After: after, Limit: limit}})[0]
 	return o.Value, o.Err
 }
 
@@ -61,7 +68,8 @@ func (r *Redis) ReadChannels(ctx context.Context, reads []ChannelRead) []Outcome
 
 func (r *Redis) reading(c ChannelRead, after string) redispipe.Target {
 	return redispipe.Target{
-		Group: r.read, Keys: []string{r.keys.channel(c.Channel), r.keys.channelMeta(c.Channel)}, Args: []any{after, min(c.Limit, maxPage)},
+		Group: r.read, Keys: []string{r.keys.channel(c.Channel), r.keys.channelMeta(c.Channel)},
+		Args: []any{after, min(c.Limit, maxPage), cmp.Or(c.Bytes, MaxPageBytes)},
 	}
 }
 
@@ -101,6 +109,18 @@ func pageOf(list []any) (page Page, at string, err error) {
 	at = l.text()
 	page.Messages, _ = decode(texts[1:])
 	return page, at, l.err
+}
+
+// KeepPositions implements [Queue].
+func (r *Redis) KeepPositions(ctx context.Context, channels []string) error {
+	cmds := make([]redis.Cmder, len(channels))
+	for i, channel := range channels {
+		cmds[i] = redis.NewBoolCmd(ctx, "pexpire", r.keys.channelMeta(channel), millis(r.opts.MetaTTL), "gt")
+	}
+	if err := r.pipe.DoAll(ctx, cmds); err != nil {
+		return fmt.Errorf("keep the positions of %d channels: %w", len(channels), err)
+	}
+	return nil
 }
 
 // ChannelSize implements [Queue].

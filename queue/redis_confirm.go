@@ -8,7 +8,7 @@ import (
 // ConfirmChannel implements [Queue].
 func (r *Redis) ConfirmChannel(ctx context.Context, channel string, id int64) (*Marker, error) {
 	keys := []string{r.keys.channel(channel), r.keys.channelMeta(channel), r.keys.channelServers(channel)}
-	reply, err := r.eval(ctx, confirmChannelScript, keys, decimal(id), millis(r.opts.ChannelTTL), millis(r.opts.MetaTTL), r.horizon.least())
+	reply, err := r.eval(ctx, confirmChannelScript, keys, decimal(id), millis(r.opts.ChannelTTL), millis(r.opts.ChannelTTL+r.opts.MetaTTL), r.horizon.least())
 	if err == nil && reply.empty() {
 		return nil, nil
 	}

@@ -31,11 +31,12 @@ func TestRedisTTLs(t *testing.T) {
 	}
 	must(f.AppendChannel(t.Context(), ChannelPush{Channel: "news", Data: []byte("1"), Key: "k"}))(t)
 	want(f.keys.channel("news"), time.Hour)
-	want(f.keys.channelMeta("news"), 30*24*time.Hour)
+	want(f.keys.channelMeta("news"), 7*time.Hour)
 	want(f.keys.channelKey("news", "k"), 10*time.Minute)
 
 	must(f.AppendChannel(t.Context(), ChannelPush{Channel: "long", Data: []byte("1"), TTL: 24 * time.Hour}))(t)
 	want(f.keys.channel("long"), 24*time.Hour)
+	want(f.keys.channelMeta("long"), 30*time.Hour)
 	must(f.AppendChannel(t.Context(), ChannelPush{Channel: "longest", Data: []byte("1"), TTL: 1000 * time.Hour}))(t)
 	want(f.keys.channel("longest"), 30*24*time.Hour)
 
@@ -64,7 +65,7 @@ func TestRedisTTLs(t *testing.T) {
 	// A channel that somebody else wrote has no position until it is trimmed.
 	ok(t, client.ZAdd(t.Context(), f.keys.channel("foreign"), redis.Z{Score: 5, Member: "5:1"}).Err())
 	must(f.TrimChannel(t.Context(), "foreign", time.Hour, 10, false))(t)
-	want(f.keys.channelMeta("foreign"), 30*24*time.Hour)
+	want(f.keys.channelMeta("foreign"), 6*time.Hour)
 }
 
 func TestRedisIDsTellTheTime(t *testing.T) {
@@ -210,7 +211,7 @@ func TestRedisRenewal(t *testing.T) {
 		asked, another time.Duration
 	}{
 		{func() { push(t, f, "news", 1) }, f.keys.channel("news"), f.keys.channelMeta("news"), time.Hour, time.Hour},
-		{func() { push(t, f, "news", 1) }, f.keys.channelMeta("news"), f.keys.channelMeta("news"), time.Hour, 30 * 24 * time.Hour},
+		{func() { push(t, f, "news", 1) }, f.keys.channelMeta("news"), f.keys.channelMeta("news"), time.Hour, 7 * time.Hour},
 		{func() { send(t, f, "phone", 1) }, phone, phone, 150 * time.Minute, 150 * time.Minute},
 		{func() { ok(t, f.Refresh(t.Context(), "phone", "alice", "b1", generation)) }, phone, phone, 150 * time.Minute, 300 * time.Minute},
 		{func() { generation = bound(t, f, "phone") }, phone, phone, 150 * time.Minute, 150 * time.Minute},

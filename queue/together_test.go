@@ -67,7 +67,7 @@ func TestRedisMuchTogether(t *testing.T) {
 			must(f.AppendChannel(t.Context(), ChannelPush{Channel: name(i), Data: data}))(t)
 		}
 		targets = append(targets, redispipe.Target{
-			Group: r.read, Keys: []string{f.keys.channel(name(i)), f.keys.channelMeta(name(i))}, Args: []any{"0", 100},
+			Group: r.read, Keys: []string{f.keys.channel(name(i)), f.keys.channelMeta(name(i))}, Args: []any{"0", 100, MaxPageBytes},
 		})
 	}
 	left := 0

@@ -76,6 +76,8 @@ type Payload struct {
 	// Durable: a replica must have it. Where none has in time it is stored, the owners are
 	// told, and the error is queue.ErrNotReplicated.
 	Durable bool
+	// Known stores nothing where that would bring a channel into being: queue.ErrNewChannel.
+	Known bool
 }
 
 // ChannelResult is what became of a push to a channel.
@@ -83,6 +85,7 @@ type ChannelResult struct {
 	ID        int64
 	Servers   int // live servers with subscribers
 	Duplicate bool
+	New       bool // it brought the channel into being
 }
 
 // ToChannel stores payload in the channel and tells the servers that hold subscribers.
@@ -93,7 +96,7 @@ func (p *Pusher) ToChannel(ctx context.Context, channel string, payload Payload)
 }
 
 func (p *Pusher) channelPush(channel string, payload Payload) queue.ChannelPush {
-	push := queue.ChannelPush{Channel: channel, Data: payload.Data, Key: payload.Key, Durable: payload.Durable}
+	push := queue.ChannelPush{Channel: channel, Data: payload.Data, Key: payload.Key, Durable: payload.Durable, Known: payload.Known}
 	if p.opts.Keep != nil {
 		push.Cap, push.TTL = p.opts.Keep(channel)
 	}
@@ -108,7 +111,7 @@ func (p *Pusher) inChannel(channel string, payload Payload, a queue.Appended, er
 	}
 	p.stored(place{peer.Channel, channel}, a.ID, a.Prev, a.Duplicate)
 	p.opts.Stored("channel", took)
-	result := ChannelResult{ID: a.ID, Duplicate: a.Duplicate}
+	result := ChannelResult{ID: a.ID, Duplicate: a.Duplicate, New: a.Prev == 0 && !a.Duplicate}
 	hint := peer.Hint{Kind: peer.Channel, Name: channel, ID: a.ID, Prev: a.Prev, Data: inline(payload.Data, a.Duplicate)}
 	for _, server := range a.Servers {
 		if p.opts.Live(server) {

@@ -76,6 +76,9 @@ func (c *Channel) begin(t *tail) {
 	defer c.mu.Unlock()
 	c.tail.Store(t)
 	c.bound.Store(true)
+	if t.last > 0 && c.hub.opts.KeepEvery > 0 {
+		c.hub.keeping.add(c)
+	}
 	if c.missed {
 		c.markDirtyLocked()
 	}

@@ -34,6 +34,7 @@ func (h *Hub) Tick() {
 		h.MarkAllDirty()
 	}
 	h.cool()
+	h.keep()
 	for _, c := range h.noOnes() {
 		h.opts.Pool.Go(func() { h.unbind(c) })
 	}

@@ -26,6 +26,7 @@ type Registry interface {
 type Queue interface {
 	ReadChannel(ctx context.Context, channel string, after int64, limit int) (queue.Page, error)
 	ReadChannels(ctx context.Context, reads []queue.ChannelRead) []queue.Outcome[queue.Page]
+	KeepPositions(ctx context.Context, channels []string) error
 }
 
 // Options configures a Hub. All fields up to ServerID are required.
@@ -36,6 +37,8 @@ type Options struct {
 	Queue    Queue
 	ServerID func() string // changes when the server was declared dead and came back
 	Timeout  time.Duration // of one call to the store. Zero means 5 s
+	// KeepEvery is how often the store is told that the channels here have readers. Zero means never.
+	KeepEvery time.Duration
 	Logger   zerolog.Logger
 	Drained  func(lag time.Duration) // from a channel becoming dirty to its page in the tail
 	// Lost is told that the store does not know a message any more that it had.
@@ -51,6 +54,7 @@ type Hub struct {
 	scratch []scratch   // the same; each owned by its loop
 
 	deadlines *work.Deadlines
+	keeping   keeping
 
 	mu       sync.Mutex // guards the fields below, and every Channel.refs
 	channels map[string]*Channel
@@ -80,6 +84,7 @@ func New(opts Options) *Hub {
 	h := &Hub{
 		opts: opts, channels: make(map[string]*Channel), unused: make(map[*Channel]struct{}),
 		deadlines: work.NewDeadlines(opts.Timeout),
+		keeping:   keeping{all: time.Now(), soon: time.Now()},
 	}
 	h.lagging, h.scratch = make([]laggards, len(opts.Loops)), make([]scratch, len(opts.Loops))
 	for i := range h.lagging {

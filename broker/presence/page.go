@@ -10,15 +10,12 @@ import (
 	"switchboard/registry"
 )
 
-// countPage is how many members one call reads that only counts.
-const countPage = 1000
-
 // Page is some of a channel's clients, and how many there are. Only servers with a lease at this moment count.
 type Page struct {
 	Members []registry.Member
 	Next    string // the cursor of the next page, empty at the end
 	Count   int    // clients in the channel
-	Users   int    // different users among them; with a cursor they are not counted again, and it is -1
+	Users   int    // different users, a second ago at most; with a cursor they are not counted again, and it is -1
 }
 
 // Page reads who is in a channel, about limit clients behind cursor ("" to begin). A client that moves from one server
@@ -135,25 +132,6 @@ func (v *View) lapse(ctx context.Context) error {
 		v.p.giveUp(servers)
 	}
 	return nil
-}
-
-func (p *Presence) countUsers(ctx context.Context, channel string, servers []string) (int, error) {
-	users := map[string]struct{}{}
-	for _, server := range servers {
-		for cursor, more := "", true; more; more = cursor != "" {
-			members, next, err := p.opts.Store.RosterPage(ctx, server, channel, cursor, countPage)
-			if err != nil {
-				return 0, err
-			}
-			for _, m := range members {
-				if m.User != "" {
-					users[m.User] = struct{}{}
-				}
-			}
-			cursor = next
-		}
-	}
-	return len(users), nil
 }
 
 // members are a page. Its cursor is `<the roster's cursor>@<server>`.

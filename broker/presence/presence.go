@@ -54,6 +54,8 @@ type Presence struct {
 	opts Options
 	live atomic.Pointer[map[string]bool]
 
+	counts userCounts
+
 	mu      sync.Mutex // guards the fields below
 	rosters map[string]*writing
 	due     []*writing  // rosters to be written, in the order they came; none twice

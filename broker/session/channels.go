@@ -2,6 +2,7 @@ package session
 
 import (
 	"cmp"
+	"errors"
 	"strings"
 
 	"switchboard/broker/hook"
@@ -14,6 +15,9 @@ import (
 
 // maxHistory is the most messages of one history answer.
 const maxHistory = 256
+
+// historyBytes is how much is read for it, a little more than one write takes: with each message comes its id.
+const historyBytes = 36 << 10
 
 // channel checks the name of a channel that a client may use.
 func channel(req wire.Request) error {
@@ -44,6 +48,13 @@ func (s *Session) subscribe(req wire.Request) {
 		s.refuse(req.Ref, wire.Errorf(wire.RateLimited, "channel %s: the connection has %d channels, at most that many are allowed",
 			req.Channel, s.m.opts.MaxChannels))
 		return
+	}
+	if !s.m.channels.None() && s.m.opts.Hub.Channel(req.Channel) == nil {
+		if s.mayBring() > 0 {
+			s.refuse(req.Ref, s.tooManyNew(req.Channel))
+			return
+		}
+		s.brought()
 	}
 	prying := s.m.prying(s.subject(), req.Channel, req.After)
 	q := s.question(s.m.opts.Say.Subscribe, hook.Subscribe, req.Channel)
@@ -179,12 +190,20 @@ func (s *Session) publish(req wire.Request) {
 		s.refuse(req.Ref, err)
 		return
 	}
-	call(s, func() (int64, error) {
+	known := s.mayBring() > 0
+	call(s, func() (Published, error) {
 		ctx, cancel := s.m.context()
 		defer cancel()
-		return s.m.opts.Publish(ctx, req.Channel, data)
-	}, func(id int64, err error) {
-		s.answer(wire.Event{Type: wire.TypePublished, Ref: req.Ref, Channel: req.Channel, ID: &id}, err)
+		return s.m.opts.Publish(ctx, req.Channel, data, known)
+	}, func(p Published, err error) {
+		switch {
+		case s.state == closed:
+		case errors.Is(err, queue.ErrNewChannel):
+			err = s.tooManyNew(req.Channel)
+		case err == nil && p.New:
+			s.brought()
+		}
+		s.answer(wire.Event{Type: wire.TypePublished, Ref: req.Ref, Channel: req.Channel, ID: &p.ID}, err)
 	})
 }
 
@@ -226,7 +245,10 @@ func (s *Session) history(req wire.Request) {
 	call(s, func() (queue.Page, error) {
 		ctx, cancel := s.m.context()
 		defer cancel()
-		return s.m.opts.Queue.ReadChannel(ctx, req.Channel, after, cmp.Or(req.Limit, maxHistory))
+		o := s.m.opts.Queue.ReadChannels(ctx, []queue.ChannelRead{{
+			Channel: req.Channel, After: after, Limit: cmp.Or(req.Limit, maxHistory), Bytes: historyBytes,
+		}})[0]
+		return o.Value, o.Err
 	}, func(page queue.Page, err error) {
 		stored := make([]wire.Stored, 0, len(page.Messages))
 		for _, m := range page.Messages {
@@ -240,6 +262,7 @@ func (s *Session) history(req wire.Request) {
 		n := wire.Fitting(stored, func(m wire.Stored) int { return len(m.Data) })
 		page.More = page.More || n < len(stored)
 		stored = stored[:n]
+		s.charge(stored)
 		s.answer(wire.Event{
 			Type: wire.TypeHistory, Ref: req.Ref, Channel: req.Channel,
 			Messages: &stored, More: page.More, Recovered: &page.Complete,

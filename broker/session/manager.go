@@ -26,6 +26,7 @@ type Manager struct {
 	messages  limit.Rate                           // of a connection
 	bytes     limit.Rate                           // of the same
 	requests  limit.Rate                           // of the same
+	channels  limit.Rate                           // that the same may bring into being
 	began     time.Time
 
 	now   atomic.Uint32 // ticks since the start, one a second
@@ -55,6 +56,9 @@ func New(opts Options) *Manager {
 	m.ticks.slow = ticks(m.opts.SlowAfter)
 	m.messages, m.bytes = limit.PerSecond(opts.MessageRate), limit.PerSecond(opts.ByteRate)
 	m.requests = limit.PerSecond(opts.RequestRate)
+	if n := opts.NewChannels; n > 0 {
+		m.channels = limit.New(float64(n)/60, max(n, m.opts.MaxChannels))
+	}
 	m.began = time.Now()
 	m.unix = m.began.Unix()
 	for _, l := range opts.Loops {

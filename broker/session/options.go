@@ -36,6 +36,7 @@ type Queue interface {
 	Ack(ctx context.Context, client string, generation, id int64) (int, error)
 	Acks(ctx context.Context, acks []queue.Ack) []queue.Outcome[int]
 	ReadChannel(ctx context.Context, channel string, after int64, limit int) (queue.Page, error)
+	ReadChannels(ctx context.Context, reads []queue.ChannelRead) []queue.Outcome[queue.Page]
 	PushRequest(ctx context.Context, request queue.Request) error
 }
 
@@ -47,6 +48,12 @@ type Identity struct {
 	Grants  namespace.Grants
 }
 
+// Published is what Publish did.
+type Published struct {
+	ID  int64
+	New bool // it brought the channel into being
+}
+
 // Options configures a Manager. Hub, Pool, Loops, Registry, Queue, ServerID and Publish
 // are required.
 type Options struct {
@@ -56,8 +63,9 @@ type Options struct {
 	Registry Registry
 	Queue    Queue
 	ServerID func() string // changes when the server was declared dead and came back
-	// Publish stores a client's message to a channel and tells its subscribers.
-	Publish func(ctx context.Context, channel string, data []byte) (id int64, err error)
+	// Publish stores a client's message to a channel and tells its subscribers. With known it stores nothing where
+	// that would bring the channel into being: queue.ErrNewChannel.
+	Publish func(ctx context.Context, channel string, data []byte, known bool) (Published, error)
 	// Supersede tells another server that it lost a client to a newer generation. Where nobody knows which one
 	// that is, server is empty, and all are told.
 	Supersede func(server, client string, generation int64)
@@ -91,6 +99,9 @@ type Options struct {
 	// MessageRate is the most messages a second from one connection, and ByteRate the most bytes, both with a burst of
 	// four seconds' worth. Acknowledgements and pongs are no messages. Zero means any number.
 	MessageRate, ByteRate int
+	// NewChannels is the most channels a minute that one connection may bring into being, with a burst of as many, or of
+	// MaxChannels if that is more. Zero means any number.
+	NewChannels int
 	// Ping is the interval of signs of life. Zero means 25 s.
 	Ping time.Duration
 	// ConnectTimeout is how long a connection may go without connect. Zero means 10 s.

@@ -14,6 +14,7 @@ type pace struct {
 	refused         int // messages in a row
 
 	requests limit.Bucket
+	channels limit.Bucket // brought into being
 }
 
 // used is s.extra.pace, to be changed.
@@ -27,7 +28,7 @@ func (s *Session) used() *pace {
 
 // full says that the buckets are as good as new ones.
 func (p *pace) full(now time.Duration) bool {
-	return p.messages.Full(now) && p.bytes.Full(now) && p.requests.Full(now)
+	return p.messages.Full(now) && p.bytes.Full(now) && p.requests.Full(now) && p.channels.Full(now)
 }
 
 // since is the clock of all buckets.
@@ -51,7 +52,7 @@ func (s *Session) paced(req wire.Request, size int) bool {
 	}
 	p, now := s.extra.pace, m.since()
 	if !s.owed(req) {
-		if wait := p.messages.Take(m.messages, 1, now); wait > 0 {
+		if wait := p.messages.Take(m.messages, weight(req), now); wait > 0 {
 			s.tooMuch(p, req.Ref, "message_rate", m.opts.MessageRate, "messages", wait)
 			return false
 		}
@@ -107,7 +108,7 @@ func (s *Session) within(req wire.Request, size int) bool {
 	if s.m.opts.ByteRate > 0 && size > s.m.opts.ByteRate {
 		return false
 	}
-	return !s.heardNow() || s.state == connecting && req.Type == wire.TypeSubscribe && s.waiting() == 0
+	return !s.heardNow() && weight(req) == 1 || s.state == connecting && req.Type == wire.TypeSubscribe && s.waiting() == 0
 }
 
 // owed says that a message answers what the broker sent, which the client must be able to do however

@@ -203,5 +203,6 @@ func (s *Session) page(req wire.Request, page presence.Page, err error) {
 	if errors.Is(err, registry.ErrBadCursor) {
 		err = wire.Errorf(wire.BadRequest, "cursor: it is not one that an earlier page gave")
 	}
+	s.chargeMembers(page.Members)
 	s.answer(e, err)
 }

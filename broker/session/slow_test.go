@@ -95,9 +95,9 @@ func greeted(t *testing.T, o session.Options, over func(queue.Queue) queue.Queue
 	o.Loops, o.Pool, o.Queue, o.Registry, o.ServerID = []*loop.Loop{d.loop}, d.pool, d.queue, reg, self
 	o.Hub = hub.New(hub.Options{Loops: o.Loops, Pool: d.pool, Registry: reg, Queue: d.queue, ServerID: self})
 	d.hub = o.Hub
-	o.Publish = func(ctx context.Context, channel string, data []byte) (int64, error) {
-		a, err := d.queue.AppendChannel(ctx, queue.ChannelPush{Channel: channel, Data: data})
-		return a.ID, err
+	o.Publish = func(ctx context.Context, channel string, data []byte, known bool) (session.Published, error) {
+		a, err := d.queue.AppendChannel(ctx, queue.ChannelPush{Channel: channel, Data: data, Known: known})
+		return session.Published{ID: a.ID, New: a.Prev == 0}, err
 	}
 	d.Manager = session.New(o)
 	d.do(func() { d.to = d.Accept(d.loop, d.sock, hello) })

@@ -11,13 +11,14 @@
 -- ARGV[1] cap, messages
 -- ARGV[2] cap, bytes
 -- ARGV[3] TTL of the messages, ms; they live so long at least, and an eighth longer at most
--- ARGV[4] TTL of mq_m, ms; likewise, with an eighth of ARGV[3]
+-- ARGV[4] TTL of mq_m, ms, more than ARGV[3]; likewise, with an eighth of ARGV[3]
 -- ARGV[5] TTL of the idempotency keys, ms
 -- ARGV[6] what the clock must show at least, Unix ms
--- ARGV[7] 1 when the callers wait for replicas, else 0: a duplicate writes its idempotency
---         key again then, since a WAIT covers what was written on its own connection
+-- ARGV[7] 1 when the callers wait for replicas: a duplicate writes its idempotency key again
+--         then, since a WAIT covers what was written on its own connection. 2 when nothing is to be stored in a
+--         channel that has no messages and no position. Else 0
 -- returns for each, with newlines between: id, id before it, duplicate 0 or 1, what the clock shows (Unix ms), the
---         servers; or its error
+--         servers; or its error. The id is 0 where nothing was stored, see ARGV[7]
 -- cost O(log n) for each message stored or dropped, O(servers)
 
 local call, format, max = redis.call, string.format, math.max
@@ -47,6 +48,9 @@ local function append(i)
 	local last, floor, bytes = tonumber(meta[1] or 0), tonumber(meta[2] or 0), tonumber(meta[3] or 0)
 	local newest = call('ZREVRANGE', messages, '0', '0', 'WITHSCORES')[2]
 	local empty, alone = not newest, true -- alone: nobody else wrote
+	if empty and not meta[1] and ARGV[7] == '2' then
+		return format('0\n0\n0\n%d\n', ms)
+	end
 	if empty then
 		-- Never written, or the messages expired: then all of them are below the floor.
 		floor, bytes = last, 0

@@ -6,7 +6,7 @@
 -- KEYS[3] ch_{channel}
 -- ARGV[1] id of the message
 -- ARGV[2] TTL of the messages, ms
--- ARGV[3] TTL of mq_m, ms
+-- ARGV[3] TTL of mq_m, ms, more than ARGV[2]. What is older would be forgotten by now, lost or not
 -- ARGV[4] what the clock must show at least, Unix ms
 -- returns {} when nothing is lost; {id of the marker, id before it, its payload, {server...}}
 -- cost O(log n), O(servers)
@@ -14,6 +14,11 @@
 local meta = redis.call('HMGET', KEYS[2], 'last', 'floor', 'bytes', 'lost')
 local last, floor, bytes = tonumber(meta[1] or 0), tonumber(meta[2] or 0), tonumber(meta[3] or 0)
 local id = tonumber(ARGV[1])
+local now = redis.call('TIME')
+local ms = math.max(now[1] * 1000 + math.floor(now[2] / 1000), tonumber(ARGV[4]))
+if ms - 1577836800000 - math.floor(id / 4096) > tonumber(ARGV[3]) then
+	return {}
+end
 if id <= floor or id <= tonumber(meta[4] or 0) or redis.call('ZCOUNT', KEYS[1], ARGV[1], ARGV[1]) > 0 then
 	return {}
 end
@@ -29,8 +34,6 @@ end
 local below = redis.call('ZRANGE', KEYS[1], '(' .. ARGV[1], '-inf', 'BYSCORE', 'REV', 'LIMIT', 0, 1, 'WITHSCORES')
 local after = math.max(floor, math.floor(tonumber(below[2] or 0)))
 
-local now = redis.call('TIME')
-local ms = math.max(now[1] * 1000 + math.floor(now[2] / 1000), tonumber(ARGV[4]))
 -- Above the lost id too: no id is given twice.
 local marker = string.format('%.0f', math.max((ms - 1577836800000) * 4096, last + 1, id + 1))
 local payload = '!' .. string.format('%.0f', after) .. '-' .. ARGV[1]

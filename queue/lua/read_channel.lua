@@ -6,23 +6,25 @@
 -- KEYS[k+2] mq_m_{channel}
 -- ARGV[a+1] after, an id
 -- ARGV[a+2] limit, messages
+-- ARGV[a+3] limit, bytes; at least one message is read
 -- For all:
--- ARGV[1] limit, bytes of a page
+-- ARGV[1] limit, bytes of any page, and about of all of them
 -- returns for each {line, member...}, or its error, or '' when the pages before were of so many bytes together: then
 --         it was not read. In the line, with newlines between: floor, last, hole, id behind which the members begin,
 --         complete 0 or 1, more 0 or 1, score up to which it looked
 -- cost O(log n + limit + malformed members passed over, 1024 at most) for each
 
 local call, format = redis.call, string.format
-local room, total = tonumber(ARGV[1]), 0
+local most, total = tonumber(ARGV[1]), 0
 
 local function read(k, a)
-	local after, limit = tonumber(ARGV[a+1]), tonumber(ARGV[a+2])
+	local after, limit, room = tonumber(ARGV[a+1]), tonumber(ARGV[a+2]), math.min(most, tonumber(ARGV[a+3]))
 	local meta = call('HMGET', KEYS[k+2], 'last', 'floor', 'hole')
 	local last, floor = tonumber(meta[1] or 0), tonumber(meta[2] or 0)
-	-- In chunks, so that a page of large messages does not copy thousands of them. The first begins with the id itself:
+	-- In chunks, so that a page of large messages does not copy thousands of them; the first of a small page is small,
+	-- in which a few large messages may be all. It begins with the id itself:
 	-- whether that is held needs no call of its own. Nor does the newest, where the chunk reaches to the end.
-	local size = math.min(64, limit + 2)
+	local size = math.min(room < 65536 and 16 or 64, limit + 2)
 	local at, chunk, newest = ARGV[a+1], nil, nil
 	local function begin()
 		return call('ZRANGE', KEYS[k+1], at, '+inf', 'BYSCORE', 'LIMIT', 0, size, 'WITHSCORES')
@@ -58,7 +60,7 @@ local function read(k, a)
 	end
 
 	local members, bytes, more = {''}, 0, 0 -- the line comes first, when it is known
-	local scanned, most, above = 0, limit + 1024, complete and after or -1
+	local scanned, farthest, above = 0, limit + 1024, complete and after or -1
 	while true do
 		for i = 1, #chunk, 2 do
 			local member, score = chunk[i], chunk[i + 1]
@@ -78,7 +80,7 @@ local function read(k, a)
 		if more == 1 or #chunk < 2 * size then
 			break
 		end
-		if scanned > most then
+		if scanned > farthest then
 			more = 1
 			break
 		end
@@ -95,8 +97,8 @@ end
 local replies = {}
 for i = 1, #KEYS / 2 do
 	local done, reply = true, ''
-	if total < room then
-		done, reply = pcall(read, 2 * i - 2, 2 * i - 1)
+	if total < most then
+		done, reply = pcall(read, 2 * i - 2, 3 * i - 2)
 	end
 	replies[i] = (done or type(reply) == 'table') and reply or redis.error_reply('ERR ' .. reply)
 end

@@ -6,7 +6,7 @@
 -- ARGV[1] age, ms
 -- ARGV[2] how many to keep, messages
 -- ARGV[3] most to drop in this call when some are kept, messages
--- ARGV[4] TTL of mq_m, ms
+-- ARGV[4] TTL of mq_m, ms, unless it has more
 -- ARGV[5] dry run, 1 or 0
 -- returns how many went, or in a dry run would go
 -- cost O(1) for all, O(log n) for each message when some are kept
@@ -42,5 +42,7 @@ else
 end
 redis.call('HSET', KEYS[2], 'last', string.format('%.0f', last), 'floor', string.format('%.0f', floor),
 	'bytes', string.format('%.0f', math.max(bytes, 0)), 'until', '0')
-redis.call('PEXPIRE', KEYS[2], ARGV[4])
+if redis.call('PTTL', KEYS[2]) < tonumber(ARGV[4]) then
+	redis.call('PEXPIRE', KEYS[2], ARGV[4])
+end
 return surplus

@@ -1,0 +1,116 @@
+package presence
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"time"
+)
+
+const (
+	// countPage is how many members one call reads that only counts.
+	countPage = 1000
+	// countFor is how long a count of users is good for others that ask. To count them all rosters of the channel are
+	// read, which may be a thousand times what a page of one client takes.
+	countFor = time.Second
+	// maxCounts bounds the counts that are remembered.
+	maxCounts = 1024
+)
+
+// userCounts are counts of the users in channels, each good for countFor.
+type userCounts struct {
+	mu     sync.Mutex // guards the field below
+	counts map[string]*userCount
+}
+
+// userCount is one count, finished or under way.
+type userCount struct {
+	done  chan struct{} // closed when the fields below are there
+	users int
+	err   error
+	ends  time.Time
+}
+
+// countUsers is how many different users the channel has on the servers, a second ago at most.
+func (p *Presence) countUsers(ctx context.Context, channel string, servers []string) (int, error) {
+	c, mine := p.counts.begin(channel + "\n" + strings.Join(servers, "\n")) // neither has newlines
+	if mine {
+		p.count(c, channel, servers) // not in the pool, whose workers may all be waiting here
+	}
+	select {
+	case <-c.done:
+		return c.users, c.err
+	case <-ctx.Done():
+		return 0, ctx.Err()
+	}
+}
+
+// begin is the count for a key. When mine is true the caller has to make it.
+func (u *userCounts) begin(key string) (c *userCount, mine bool) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	now := time.Now()
+	if c := u.counts[key]; c != nil && !c.over(now) {
+		return c, false
+	}
+	if len(u.counts) >= maxCounts {
+		u.forgetLocked(now)
+	}
+	if u.counts == nil {
+		u.counts = map[string]*userCount{}
+	}
+	c = &userCount{done: make(chan struct{})}
+	u.counts[key] = c
+	return c, true
+}
+
+// forgetLocked drops the counts that are over, or all of them where none is.
+func (u *userCounts) forgetLocked(now time.Time) {
+	for key, c := range u.counts {
+		if c.over(now) {
+			delete(u.counts, key)
+		}
+	}
+	if len(u.counts) >= maxCounts {
+		clear(u.counts)
+	}
+}
+
+// over says that a finished count is not good any more.
+func (c *userCount) over(now time.Time) bool {
+	select {
+	case <-c.done:
+		return c.err != nil || !now.Before(c.ends)
+	default:
+		return false
+	}
+}
+
+// count makes a count, for all that wait for it, so that none of their contexts ends it.
+func (p *Presence) count(c *userCount, channel string, servers []string) {
+	ctx, cancel := p.context()
+	defer cancel()
+	c.users, c.err = p.readUsers(ctx, channel, servers)
+	c.ends = time.Now().Add(countFor)
+	close(c.done)
+}
+
+// readUsers reads the rosters.
+func (p *Presence) readUsers(ctx context.Context, channel string, servers []string) (int, error) {
+	users := map[string]struct{}{}
+	for _, server := range servers {
+		for cursor, more := "", true; more; more = cursor != "" {
+			members, next, err := p.opts.Store.RosterPage(ctx, server, channel, cursor, countPage)
+			if err != nil {
+				return 0, err
+			}
+			for _, m := range members {
+				if m.User != "" {
+					users[m.User] = struct{}{}
+				}
+			}
+			cursor = next
+		}
+	}
+	return len(users), nil
+}

@@ -1,0 +1,113 @@
+package queue
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+// testNewChannel: a push that must not bring a channel into being stores nothing in a new one.
+func testNewChannel(t *testing.T, open opener) {
+	f := open(t, Options{})
+	known := ChannelPush{Channel: "news", Data: []byte("1"), Known: true}
+	_, err := f.AppendChannel(t.Context(), known)
+	fails(t, "new", err, ErrNewChannel)
+	equal(t, "held", must(f.ChannelSize(t.Context(), "news"))(t), 0)
+	if f.rdb != nil {
+		equal(t, "keys", must(f.rdb.Exists(t.Context(), f.keys.channelMeta("news")).Result())(t), 0)
+	}
+	equal(t, "before the first", must(f.AppendChannel(t.Context(), ChannelPush{Channel: "news", Data: []byte("1")}))(t).Prev, 0)
+	known.Cap = 5 // bounds of its own have groups of their own
+	if a := must(f.AppendChannel(t.Context(), known))(t); a.Prev == 0 || a.ID <= a.Prev {
+		t.Errorf("the second is %+v", a)
+	}
+	f.lapse(t, f.opts.ChannelTTL, f.keys.channel("news"))
+	if a := must(f.AppendChannel(t.Context(), known))(t); a.Prev == 0 {
+		t.Errorf("with a position and no messages: %+v", a)
+	}
+	outs := f.AppendChannels(t.Context(), []ChannelPush{known, {Channel: "other", Data: []byte("1"), Known: true}})
+	ok(t, outs[0].Err)
+	fails(t, "new, among others", outs[1].Err, ErrNewChannel)
+}
+
+// testForgottenChannel: when the position is gone a reader that comes back is told that it may have missed something,
+// and ids go on growing.
+func testForgottenChannel(t *testing.T, open opener) {
+	f := open(t, Options{MetaTTL: 2 * time.Hour})
+	ids := push(t, f, "news", 3)
+	f.lapse(t, f.opts.ChannelTTL, f.keys.channel("news"))
+	p := must(f.ReadChannel(t.Context(), "news", ids[2], 10))(t)
+	equal(t, "complete while it is known", p.Complete, true)
+	if f.rdb != nil {
+		lives := must(f.rdb.PTTL(t.Context(), f.keys.channelMeta("news")).Result())(t)
+		if lives < 3*time.Hour-time.Minute || lives > 3*time.Hour+time.Hour/8 {
+			t.Errorf("the position lives %v after a push", lives)
+		}
+	}
+	f.lapse(t, f.opts.ChannelTTL/8+f.opts.MetaTTL, f.keys.channelMeta("news"))
+	for _, after := range ids {
+		p := must(f.ReadChannel(t.Context(), "news", after, 10))(t)
+		if p.Complete || p.From != 0 || p.Last != 0 || len(p.Messages) > 0 {
+			t.Errorf("after %d: %+v", after, p)
+		}
+	}
+	next := push(t, f, "news", 2)
+	if next[0] <= ids[2] {
+		t.Errorf("the next id is %d, the last was %d", next[0], ids[2])
+	}
+	for _, after := range ids {
+		p := must(f.ReadChannel(t.Context(), "news", after, 10))(t)
+		wantIDs(t, "what is held", p, next)
+		equal(t, "complete", p.Complete, false)
+	}
+}
+
+// testKeptChannel: the position of a channel with readers stays known, and a trim does not shorten its life.
+func testKeptChannel(t *testing.T, open opener) {
+	f := open(t, Options{MetaTTL: 2 * time.Hour})
+	last := push(t, f, "news", 1)[0]
+	f.lapse(t, f.opts.ChannelTTL, f.keys.channel("news"))
+	if f.rdb != nil {
+		ok(t, f.rdb.PExpire(t.Context(), f.keys.channelMeta("news"), time.Minute).Err())
+	} else {
+		f.lapse(t, f.opts.MetaTTL-time.Minute)
+	}
+	ok(t, f.KeepPositions(t.Context(), []string{"news", "never"}))
+	if f.rdb != nil {
+		lives := must(f.rdb.PTTL(t.Context(), f.keys.channelMeta("news")).Result())(t)
+		if lives < f.opts.MetaTTL-time.Minute {
+			t.Errorf("the position lives %v", lives)
+		}
+		equal(t, "of a channel that never was", must(f.rdb.Exists(t.Context(), f.keys.channelMeta("never")).Result())(t), 0)
+	} else {
+		f.lapse(t, f.opts.MetaTTL-time.Minute)
+	}
+	equal(t, "complete", must(f.ReadChannel(t.Context(), "news", last, 10))(t).Complete, true)
+
+	push(t, f, "trimmed", 3)
+	equal(t, "trimmed", must(f.TrimChannel(t.Context(), "trimmed", -time.Hour, 10, false))(t), 3)
+	if f.rdb != nil {
+		lives := must(f.rdb.PTTL(t.Context(), f.keys.channelMeta("trimmed")).Result())(t)
+		if lives < 3*time.Hour-time.Minute {
+			t.Errorf("the position lives %v after the trim", lives)
+		}
+	}
+}
+
+func testChannelPageOfSoManyBytes(t *testing.T, open opener) {
+	f := open(t, Options{})
+	payload := []byte(`"` + strings.Repeat("x", 1000) + `"`)
+	var ids []int64
+	for range 40 {
+		ids = append(ids, must(f.AppendChannel(t.Context(), ChannelPush{Channel: "news", Data: payload}))(t).ID)
+	}
+	for _, c := range []struct{ bytes, limit, want int }{{1, 40, 1}, {5200, 40, 5}, {5200, 3, 3}, {25_000, 40, 24}, {0, 40, 40}, {4 * MaxPageBytes, 40, 40}} {
+		o := f.ReadChannels(t.Context(), []ChannelRead{{Channel: "news", After: ids[0] - 1, Limit: c.limit, Bytes: c.bytes}})[0]
+		ok(t, o.Err)
+		wantIDs(t, "from the beginning", o.Value, ids[:c.want])
+		equal(t, "more", o.Value.More, c.want < len(ids))
+	}
+	o := f.ReadChannels(t.Context(), []ChannelRead{{Channel: "news", After: ids[37], Limit: 40, Bytes: 5200}})[0]
+	wantIDs(t, "the last", o.Value, ids[38:])
+	equal(t, "more", o.Value.More, false)
+}
