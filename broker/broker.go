@@ -153,7 +153,7 @@ func (b *Broker) wire(loops []*loop.Loop) {
 		Namespaces: b.doors.namespaces.Load, Anonymous: o.Anonymous,
 		MaxMessage: o.MaxMessage, MaxChannels: o.MaxChannels, MessageRate: o.MessageRate, ByteRate: o.ByteRate,
 		NewChannels: o.NewChannels,
-		Ping: o.Ping, ConnectTimeout: o.ConnectTimeout, SlowAfter: o.SlowAfter, Refresh: o.Refresh,
+		Ping:        o.Ping, ConnectTimeout: o.ConnectTimeout, SlowAfter: o.SlowAfter, Refresh: o.Refresh,
 		Logger: o.Logger,
 		Metrics: session.Metrics{
 			Closed:    func(reason string) { b.metrics.closes.WithLabelValues(reason).Inc() },

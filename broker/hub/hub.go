@@ -39,8 +39,8 @@ type Options struct {
 	Timeout  time.Duration // of one call to the store. Zero means 5 s
 	// KeepEvery is how often the store is told that the channels here have readers. Zero means never.
 	KeepEvery time.Duration
-	Logger   zerolog.Logger
-	Drained  func(lag time.Duration) // from a channel becoming dirty to its page in the tail
+	Logger    zerolog.Logger
+	Drained   func(lag time.Duration) // from a channel becoming dirty to its page in the tail
 	// Lost is told that the store does not know a message any more that it had.
 	Lost func(channel string, id int64)
 }

@@ -187,7 +187,9 @@ func (s *store) ReadChannels(ctx context.Context, reads []queue.ChannelRead) []q
 	})
 }
 
-func (s *store) KeepPositions(context.Context, []string) error { panic("sim: no position is forgotten") }
+func (s *store) KeepPositions(context.Context, []string) error {
+	panic("sim: no position is forgotten")
+}
 
 func (s *store) PushRequest(context.Context, queue.Request) error { panic("sim: nobody requests") }
 
