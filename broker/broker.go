@@ -131,8 +131,8 @@ func (b *Broker) wire(loops []*loop.Loop) {
 	}
 	b.hub = hub.New(hub.Options{
 		Loops: loops, Pool: b.pool, Registry: o.Registry, Queue: o.Queue, ServerID: b.serverID,
-		KeepEvery: o.PositionTTL / 4,
-		Logger:    o.Logger, Drained: func(d time.Duration) { b.metrics.drainLag.Observe(d.Seconds()) },
+		PositionTTL: o.PositionTTL,
+		Logger:      o.Logger, Drained: func(d time.Duration) { b.metrics.drainLag.Observe(d.Seconds()) },
 		Lost: func(channel string, id int64) { b.lost(peer.Channel, channel, id) },
 	})
 	b.pusher = delivery.New(delivery.Options{

@@ -107,13 +107,14 @@ func (m *Memory) readChannel(read ChannelRead) Page {
 	after := read.After
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	c, found := m.channels.get(read.Channel, m.nowLocked())
+	now := m.nowLocked()
+	c, found := m.channels.get(read.Channel, now)
 	if !found {
-		return Page{Complete: after == 0}
+		return Page{Complete: after == 0, Clock: now}
 	}
 	rest := behind(c.messages, after)
 	held := holds(c.messages, after)
-	p := Page{Floor: c.floor, Last: c.last, Hole: c.hole, Complete: after == c.floor || after == c.last || held}
+	p := Page{Clock: now, Floor: c.floor, Last: c.last, Hole: c.hole, Complete: after == c.floor || after == c.last || held}
 	p.From = after
 	if !p.Complete {
 		p.From = max(c.floor, highestBelow(c.messages, after))

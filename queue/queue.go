@@ -109,6 +109,7 @@ type Page struct {
 	Floor    int64     // highest id that is gone without having been received; everything held is above
 	Last     int64     // last id ever assigned
 	From     int64     // of a channel: the id behind which Messages begin, `after` when Complete
+	Clock    int64     // of a channel: what the store's clock showed, Unix ms
 	// Complete: nothing between `after` and the first of Messages is missing. For a
 	// channel: after is 0 and nothing was ever trimmed, or it is the floor, the last id, or an id still
 	// held. When it is false Messages begin at the oldest that is held, or, when after is above the floor (a

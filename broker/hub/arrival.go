@@ -45,6 +45,7 @@ func (c *Channel) ready(ctx context.Context, after *int64) (pos Position, known 
 	if err != nil {
 		return pos, false, err
 	}
+	c.hub.clock.read(page.Clock)
 	c.begin(firstTail(c.Name, page))
 	if after == nil {
 		return Position{Channel: c, Cursor: page.Last, Recovered: true}, true, nil
@@ -76,7 +77,7 @@ func (c *Channel) begin(t *tail) {
 	defer c.mu.Unlock()
 	c.tail.Store(t)
 	c.bound.Store(true)
-	if t.last > 0 && c.hub.opts.KeepEvery > 0 {
+	if t.last > 0 && c.hub.opts.PositionTTL > 0 {
 		c.hub.keeping.add(c)
 	}
 	if c.missed {

@@ -151,6 +151,7 @@ func (c *Channel) drain() {
 		c.hub.failed.Store(true)
 		return
 	}
+	c.hub.clock.read(page.Clock)
 	c.adoptLocked(from, page)
 	c.hub.opts.Drained(time.Since(c.since))
 	if c.dirty || page.More || len(c.early) > 0 {

@@ -37,10 +37,11 @@ type Options struct {
 	Queue    Queue
 	ServerID func() string // changes when the server was declared dead and came back
 	Timeout  time.Duration // of one call to the store. Zero means 5 s
-	// KeepEvery is how often the store is told that the channels here have readers. Zero means never.
-	KeepEvery time.Duration
-	Logger    zerolog.Logger
-	Drained   func(lag time.Duration) // from a channel becoming dirty to its page in the tail
+	// PositionTTL is for how long the store knows the position of a channel without messages; those of the channels
+	// here are kept. Zero means for ever.
+	PositionTTL time.Duration
+	Logger      zerolog.Logger
+	Drained     func(lag time.Duration) // from a channel becoming dirty to its page in the tail
 	// Lost is told that the store does not know a message any more that it had.
 	Lost func(channel string, id int64)
 }
@@ -55,6 +56,7 @@ type Hub struct {
 
 	deadlines *work.Deadlines
 	keeping   keeping
+	clock     storeClock
 
 	mu       sync.Mutex // guards the fields below, and every Channel.refs
 	channels map[string]*Channel
@@ -100,7 +102,8 @@ func (h *Hub) context() (ctx context.Context, done func()) { return h.deadlines.
 type Position struct {
 	Channel   *Channel
 	Cursor    int64
-	Recovered bool // nothing between `after` and now is missing
+	Recovered bool  // nothing between `after` and now is missing
+	ID        int64 // what the client is told, and comes back with: Cursor, unless the channel is empty
 }
 
 // Acquire prepares a subscription: the channel is bound to this server and its position
@@ -113,6 +116,7 @@ func (h *Hub) Acquire(ctx context.Context, name string, after *int64) (Position,
 		h.Release(c)
 		return Position{}, err
 	}
+	pos.ID = h.told(c, pos.Cursor)
 	return pos, nil
 }
 
@@ -132,6 +136,7 @@ func (h *Hub) Try(name string, after *int64) (Position, bool) {
 		}
 		pos.Cursor, pos.Recovered = *after, *after >= t.hole
 	}
+	pos.ID = h.told(c, pos.Cursor)
 	h.useLocked(c)
 	return pos, true
 }

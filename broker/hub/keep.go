@@ -31,7 +31,7 @@ func (k *keeping) add(c *Channel) {
 
 // keep begins to keep positions if that is due.
 func (h *Hub) keep() {
-	every, k, now := h.opts.KeepEvery, &h.keeping, time.Now()
+	every, k, now := h.opts.PositionTTL/4, &h.keeping, time.Now()
 	if every == 0 {
 		return
 	}

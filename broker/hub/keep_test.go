@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"switchboard/broker/work"
+	"switchboard/internal/wire"
 	"switchboard/queue"
 	"switchboard/registry"
 )
@@ -50,7 +51,7 @@ func TestPositionsAreKept(t *testing.T) {
 		pool := work.NewOn(2, func(worker func()) { go worker() })
 		h := New(Options{
 			Pool: pool, Registry: registry.NewMemory(registry.Options{}), Queue: k,
-			ServerID: func() string { return "me" }, KeepEvery: time.Hour,
+			ServerID: func() string { return "me" }, PositionTTL: 4 * time.Hour,
 		})
 		tick := func(after time.Duration, want ...string) {
 			t.Helper()
@@ -97,5 +98,70 @@ func TestPositionsAreKept(t *testing.T) {
 		tick(time.Hour, slices.Concat(many[:1], many[2:])...)
 		tick(time.Minute)
 		tick(time.Hour, slices.Concat(many[:1], many[2:])...)
+	})
+}
+
+// TestVacantChannel: a client that saw a channel empty comes back with the moment at which it did, and not with a 0 that would
+// be good for ever.
+func TestVacantChannel(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		<-time.After(27 * 365 * 24 * time.Hour) // the bubble begins in 2000, and ids in 2020
+		q := queue.NewMemory(queue.Options{MetaTTL: 4 * time.Hour}, nil)
+		h := New(Options{
+			Pool: work.NewOn(1, func(worker func()) { go worker() }), Registry: registry.NewMemory(registry.Options{}), Queue: q,
+			ServerID: func() string { return "me" }, PositionTTL: 4 * time.Hour,
+		})
+		enter := func(name string, after *int64) Position {
+			t.Helper()
+			pos, err := h.Acquire(t.Context(), name, h.Seen(after))
+			if err != nil {
+				t.Fatal(err)
+			}
+			return pos
+		}
+		leave := func(pos Position) {
+			h.Release(pos.Channel)
+			h.Tick()
+			synctest.Wait()
+		}
+		push := func(name string) int64 {
+			t.Helper()
+			a, err := q.AppendChannel(t.Context(), queue.ChannelPush{Channel: name, Data: []byte("1")})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return a.ID
+		}
+		first := enter("room", nil)
+		told := first.ID
+		if told == 0 || first.Cursor != 0 || told >= queue.IDAt(time.Now()) {
+			t.Fatalf("position %+v", first)
+		}
+		if again, ok := h.Try("room", h.Seen(&told)); !ok || again.Cursor != 0 || !again.Recovered || again.ID != told {
+			t.Errorf("back at once: %+v, %v", again, ok)
+		} else {
+			h.Release(again.Channel)
+		}
+		leave(first)
+
+		<-time.After(3 * time.Hour)
+		id := push("room") // while it is away
+		back := enter("room", &told)
+		if !back.Recovered || back.Cursor != 0 || id <= told {
+			t.Errorf("back to message %d: %+v", id, back)
+		}
+		leave(back)
+		leave(enter("other", nil)) // the clock is read
+
+		<-time.After(6 * time.Hour) // the message is gone, and that there was one
+		leave(enter("other", nil))
+		if late := enter("room", &told); late.Recovered {
+			t.Errorf("back when all is forgotten: %+v", late)
+		} else if late.ID == 0 || late.ID <= told {
+			t.Errorf("what it is told then: %+v", late)
+		}
+		if all := enter(wire.AllChannel, nil); all.ID != 0 {
+			t.Errorf("everyone's channel is never forgotten while a server runs: %+v", all)
+		}
 	})
 }

@@ -81,6 +81,7 @@ func (h *Hub) bindAll(ctx context.Context, wants []Want, ready []*Channel, fresh
 			ready[i] = nil
 			continue
 		}
+		h.clock.read(o.Value.Clock)
 		ready[i].begin(firstTail(ready[i].Name, o.Value))
 	}
 }

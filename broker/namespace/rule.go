@@ -10,8 +10,8 @@ import (
 )
 
 // MinHistoryAge and MaxHistoryAge bound how long a namespace may keep its messages. Below, a message could be gone
-// before a broker has looked whether the store still has it, or a client come back; the store forgets a
-// channel's position when that is 30 days old.
+// before a broker has looked whether the store still has it, or a client come back; above, the store would
+// shorten it (queue.MaxChannelTTL).
 const (
 	MinHistoryAge = 5 * time.Minute
 	MaxHistoryAge = 30 * 24 * time.Hour

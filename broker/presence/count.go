@@ -2,6 +2,7 @@ package presence
 
 import (
 	"context"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -31,9 +32,14 @@ type userCount struct {
 	ends  time.Time
 }
 
-// countUsers is how many different users the channel has on the servers, a second ago at most.
-func (p *Presence) countUsers(ctx context.Context, channel string, servers []string) (int, error) {
-	c, mine := p.counts.begin(channel + "\n" + strings.Join(servers, "\n")) // neither has newlines
+// countUsers is how many different users the channel has on the servers, a second ago at most. Of a channel that is not
+// large it is counted anew when the number of clients has changed.
+func (p *Presence) countUsers(ctx context.Context, channel string, servers []string, clients int) (int, error) {
+	key := channel + "\n" + strings.Join(servers, "\n") // neither has newlines
+	if clients <= p.opts.Large {
+		key += "\n" + strconv.Itoa(clients)
+	}
+	c, mine := p.counts.begin(key)
 	if mine {
 		p.count(c, channel, servers) // not in the pool, whose workers may all be waiting here
 	}

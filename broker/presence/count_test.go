@@ -30,7 +30,7 @@ func TestPagesReadLittle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const size = 500
 		store := &counted{Memory: registry.NewMemory(registry.Options{Lease: time.Hour})}
-		p := New(Options{Store: store, Pool: work.New(1), ServerID: func() string { return "me" }})
+		p := New(Options{Store: store, Pool: work.NewOn(1, func(worker func()) { go worker() }), ServerID: func() string { return "me" }})
 		if err := store.Beat(t.Context(), registry.Server{ID: "me"}); err != nil {
 			t.Fatal(err)
 		}
@@ -67,6 +67,11 @@ func TestPagesReadLittle(t *testing.T) {
 		ask(room, size+2, size/2) // the users are those of a moment ago
 		<-time.After(countFor)
 		ask(room, size+2, size/2+1)
+
+		join("small", 0, 2)
+		ask("small", 2, 1)
+		join("small", 2, 4)
+		ask("small", 4, 2) // of which all are read at once
 
 		for i := range 2 * maxCounts { // counts that nobody asks for again do not stay
 			channel := fmt.Sprint("room-", i)

@@ -34,7 +34,7 @@ func (p *Presence) Page(ctx context.Context, channel, cursor string, limit int) 
 		page.Count += n
 	}
 	if cursor == "" {
-		if page.Users, err = p.countUsers(ctx, channel, servers); err != nil {
+		if page.Users, err = p.countUsers(ctx, channel, servers, page.Count); err != nil {
 			return Page{}, err
 		}
 	}

@@ -35,6 +35,7 @@ func (s *Session) subscribe(req wire.Request) {
 		s.followUser(req, user)
 		return
 	}
+	req.After = s.m.opts.Hub.Seen(req.After)
 	if err := s.mayEnter(req); err != nil {
 		s.refuse(req.Ref, err)
 		return
@@ -130,7 +131,7 @@ func (m *Manager) giveBack(e entrance) {
 // enter tells the client where its subscription begins, and begins it.
 func (s *Session) enter(req wire.Request, e entrance) {
 	pos := e.pos
-	answer := wire.Event{Type: wire.TypeSubscribed, Ref: req.Ref, Channel: req.Channel, ID: &pos.Cursor}
+	answer := wire.Event{Type: wire.TypeSubscribed, Ref: req.Ref, Channel: req.Channel, ID: &pos.ID}
 	if req.After != nil {
 		answer.Recovered = &pos.Recovered
 	}
@@ -239,8 +240,8 @@ func (s *Session) history(req wire.Request) {
 		return
 	}
 	var after int64
-	if req.After != nil {
-		after = *req.After
+	if seen := s.m.opts.Hub.Seen(req.After); seen != nil {
+		after = *seen
 	}
 	call(s, func() (queue.Page, error) {
 		ctx, cancel := s.m.context()

@@ -11,11 +11,13 @@
 -- ARGV[1] limit, bytes of any page, and about of all of them
 -- returns for each {line, member...}, or its error, or '' when the pages before were of so many bytes together: then
 --         it was not read. In the line, with newlines between: floor, last, hole, id behind which the members begin,
---         complete 0 or 1, more 0 or 1, score up to which it looked
+--         complete 0 or 1, more 0 or 1, what the clock shows (Unix ms), score up to which it looked
 -- cost O(log n + limit + malformed members passed over, 1024 at most) for each
 
 local call, format = redis.call, string.format
 local most, total = tonumber(ARGV[1]), 0
+local now = call('TIME')
+local ms = now[1] * 1000 + math.floor(now[2] / 1000)
 
 local function read(k, a)
 	local after, limit, room = tonumber(ARGV[a+1]), tonumber(ARGV[a+2]), math.min(most, tonumber(ARGV[a+3]))
@@ -89,7 +91,7 @@ local function read(k, a)
 	end
 
 	total = total + bytes
-	members[1] = format('%.0f\n%.0f\n%s\n%.0f\n%d\n%d\n%s', floor, last, meta[3] or '0', from, complete and 1 or 0, more, at)
+	members[1] = format('%.0f\n%.0f\n%s\n%.0f\n%d\n%d\n%d\n%s', floor, last, meta[3] or '0', from, complete and 1 or 0, more, ms, at)
 	return members
 end
 

@@ -1,0 +1,71 @@
+package hub
+
+import (
+	"sync"
+	"time"
+
+	"switchboard/internal/wire"
+	"switchboard/queue"
+)
+
+// A channel where the store knows of no message has the position 0. A client that is told 0 and comes back with it could be
+// anyone who ever saw the channel empty: what was said since may have been forgotten, and nothing would tell. So what such a
+// client is told is the moment instead, as an id that no message gets, and it is worth 0 only for as long as the store
+// remembers every message.
+const (
+	// vacancy is the last id of a millisecond, which only the 4096th message in it would get.
+	vacancy = idsPerMS - 1
+	// idsPerMS is how many ids fit in a millisecond.
+	idsPerMS = 4096
+	// vacancyMargin sets the moment back: it must be below the id of any message that comes, whatever the clocks of
+	// several stores show.
+	vacancyMargin = 10 * time.Minute
+)
+
+// storeClock is what the store's clock showed at the last read.
+type storeClock struct {
+	mu sync.Mutex // guards the fields below
+	ms int64      // Unix ms, 0 before the first reading
+	at time.Time
+}
+
+func (c *storeClock) read(ms int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if ms > c.ms {
+		c.ms, c.at = ms, time.Now()
+	}
+}
+
+// times are the last reading, and what the clock shows by now; ok is false before the first reading.
+func (c *storeClock) times() (last, now time.Time, ok bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	last = time.UnixMilli(c.ms)
+	return last, last.Add(time.Since(c.at)), c.ms > 0
+}
+
+// told is the id that a subscriber which begins at cursor is told.
+func (h *Hub) told(c *Channel, cursor int64) int64 {
+	if cursor != 0 || h.opts.PositionTTL == 0 || wire.IsSystem(c.Name) || c.tail.Load().last != 0 {
+		return cursor
+	}
+	// The moment of the last reading, and not of now: what came since may not be known here.
+	last, _, ok := h.clock.times()
+	if !ok {
+		return cursor
+	}
+	return queue.IDAt(last.Add(-vacancyMargin)) | vacancy
+}
+
+// Seen is what after stands for, the id that a client says it has seen last: 0 for a moment when the channel was empty, if the
+// store has forgotten nothing since. An older moment stays as it is, and no position is known by that id.
+func (h *Hub) Seen(after *int64) *int64 {
+	if after == nil || *after&vacancy != vacancy || h.opts.PositionTTL == 0 {
+		return after
+	}
+	if _, now, ok := h.clock.times(); !ok || *after < queue.IDAt(now.Add(-h.opts.PositionTTL)) {
+		return after
+	}
+	return new(int64)
+}
