@@ -185,6 +185,9 @@ func (b Broker) validate() error {
 	if strings.ContainsFunc(b.Name, func(r rune) bool { return !strings.ContainsRune(nameRunes, r) }) {
 		return fmt.Errorf("name: %q: only letters, digits, dots, dashes and _ are allowed", b.Name)
 	}
+	if b.Times.PositionTTL < time.Hour { // shorter than what a failover or a bad night of a client takes
+		return fmt.Errorf("times.position_ttl: %v: want 1h at least", b.Times.PositionTTL)
+	}
 	if err := errors.Join(b.Webhooks.validate(), b.Hooks.validate()); err != nil {
 		return err
 	}

@@ -81,6 +81,8 @@ func TestBadFile(t *testing.T) {
 		{"zero", "limits: {message: 0}\n", "limits.message: want more than zero"},
 		{"below zero", "max_connections: -1\n", "max_connections: want more than zero"},
 		{"number for a duration", "times: {beat: 2}\n", "times.beat: want a duration like 2s"},
+		{"position forgotten too soon", "times: {position_ttl: 30m}\n", "times.position_ttl: 30m0s: want 1h at least"},
+		{"requests of others", "requests: {allow: grant}\n", `requests.allow: want anyone, users or nobody, got "grant"`},
 		{"zero duration", "drain_time: 0s\n", "drain_time: want more than zero"},
 		{"text for yes or no", "insecure: \"yes\"\n", "insecure: want true or false"},
 		{"number for text", "peer_secret: 31337\n", "peer_secret: want text; put"},
