@@ -49,7 +49,7 @@ func TestSubscribeAfterBringsWhatWasMissed(t *testing.T) {
 			p.say(`{"type":"unsubscribe","channel":%q,"ref":3}`, channel)
 			p.expect(object{"type": "unsubscribed"})
 		}
-		p.say(`{"type":"subscribe","channel":%q,"after":%d,"ref":2}`, channel, ids[0]-1)
+		p.say(`{"type":"subscribe","channel":%q,"after":%d,"ref":2}`, channel, ids[0]-2)
 		answer := p.expect(object{"type": "subscribed", "recovered": false}) // an id that was never given
 		if id(t, answer["id"]) >= ids[0] {
 			t.Fatalf("not recovered, and yet the position is %v: all that is held must follow", answer["id"])

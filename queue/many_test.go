@@ -267,6 +267,7 @@ func testManyReads(t *testing.T, open opener) {
 	for i, o := range f.ReadChannels(t.Context(), reads) {
 		ok(t, o.Err)
 		alone := must(f.ReadChannel(t.Context(), reads[i].Channel, 0, reads[i].Limit))(t)
+		o.Value.Clock, alone.Clock = 0, 0 // they were read at different moments
 		equal(t, reads[i].Channel, fmt.Sprint(o.Value), fmt.Sprint(alone))
 		equal(t, reads[i].Channel+": messages", len(o.Value.Messages), min(i%3, i%4))
 	}
