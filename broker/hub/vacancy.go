@@ -58,6 +58,9 @@ func (h *Hub) told(c *Channel, cursor int64) int64 {
 	return queue.IDAt(last.Add(-vacancyMargin)) | vacancy
 }
 
+// Told is the position of the subscription as the client is told it.
+func (s *Subscription) Told() int64 { return s.Channel.hub.told(s.Channel, s.cursor) }
+
 // Seen is what after stands for, the id that a client says it has seen last: 0 for a moment when the channel was empty, if the
 // store has forgotten nothing since. An older moment stays as it is, and no position is known by that id.
 func (h *Hub) Seen(after *int64) *int64 {
