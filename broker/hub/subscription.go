@@ -39,9 +39,6 @@ const ended = -1
 // Active says whether s has begun and is not over.
 func (s *Subscription) Active() bool { return s.Channel != nil && s.index != ended }
 
-// Cursor returns the last id that was written, or skipped as a declared gap.
-func (s *Subscription) Cursor() int64 { return s.cursor }
-
 // Vacant says whether s may be used for another subscription: nothing refers to it.
 func (s *Subscription) Vacant() bool { return !s.Active() && !s.reading }
 

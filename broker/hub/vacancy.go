@@ -58,7 +58,8 @@ func (h *Hub) told(c *Channel, cursor int64) int64 {
 	return queue.IDAt(last.Add(-vacancyMargin)) | vacancy
 }
 
-// Told is the position of the subscription as the client is told it.
+// Told returns the position to tell the client: the last id that was written, or skipped as a declared gap, and in an
+// empty channel the moment.
 func (s *Subscription) Told() int64 { return s.Channel.hub.told(s.Channel, s.cursor) }
 
 // Seen is what after stands for, the id that a client says it has seen last: 0 for a moment when the channel was empty, if the
