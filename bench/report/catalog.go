@@ -37,6 +37,8 @@ var (
 	redisPush   = metric{id: "redis_us_per_push", name: "of it Redis", unit: micros, neutral: true}
 	generator   = metric{id: "generator_us_per_delivery", name: "the generator's own", unit: micros, neutral: true}
 	generatorOf = metric{id: "generator_us_per_push", name: "the generator's own", unit: micros, neutral: true}
+	latency     = metric{id: "latency_us", name: "latency", unit: micros}
+	openRate    = metric{id: "rate_per_s", name: "rate, pushes per second", unit: plain, neutral: true}
 )
 
 var catalog = []scenario{
@@ -61,7 +63,8 @@ var catalog = []scenario{
 	},
 	{
 		id: "single-10k", title: "10,000 subscribers with a channel each, 32 publishers",
-		text:    "A closed loop of single pushes. “Queue” is the queue of a client, in which a message waits until it is acknowledged, in place of a channel.",
+		text: "A closed loop of single pushes. “Queue” is the queue of a client, in which a message waits until it is acknowledged, in place of a channel. " +
+			"Centrifuge keeps a history, from which a client recovers, in Redis, and “centrifuge memory” in its own memory.",
 		metrics: []metric{perPush, redisPush, pushes, generatorOf},
 	},
 	{
@@ -73,11 +76,15 @@ var catalog = []scenario{
 		id: "latency", title: "Latency at a fixed rate",
 		text: "Pushes at fixed moments, half as many a second as centrifuge can take, whatever the server does. " +
 			"The time from the moment at which a message was to be sent until a subscriber has it.",
-		metrics: []metric{
-			{id: "latency_us", name: "latency", unit: micros},
-			{id: "rate_per_s", name: "rate, pushes per second", unit: plain, neutral: true},
-		},
-		curve: &curve{metric: "latency_us", x: "percentile of the deliveries", y: "latency, µs", percentile: true},
+		metrics: []metric{latency, perPush, redisPush, generatorOf, openRate},
+		curve:   &curve{metric: "latency_us", x: "percentile of the deliveries", y: "latency, µs", percentile: true},
+	},
+	{
+		id: "latency-2k", title: "Latency at a moderate load",
+		text: "The same at 2,000 pushes a second, to 10,000 subscribers with a channel each: a rate at which no server here is busy. " +
+			"CPU per push includes what a server does for its connections meanwhile.",
+		metrics: []metric{latency, perPush, redisPush, generatorOf, openRate},
+		curve:   &curve{metric: "latency_us", x: "percentile of the deliveries", y: "latency, µs", percentile: true},
 	},
 	{
 		id: "herd", title: "15,000 clients come back at once",
@@ -99,7 +106,8 @@ var catalog = []scenario{
 	},
 	{
 		id: "instances", title: "A push to one channel as brokers are added",
-		text: "1,000 subscribers of one channel, spread over the brokers; one push at a time. What brokers and Redis cost at rest is taken off.",
+		text: "1,000 subscribers of one channel, spread over the brokers; one push at a time. What brokers and Redis cost at rest is taken off. " +
+			"Only Redis can be shared: the broker in memory has no part in this.",
 		metrics: []metric{
 			{id: "cpu_us_per_push", name: "CPU per push, all brokers and Redis", unit: micros},
 			redisPush, {id: "rest_ms_per_s", name: "taken off: CPU per second at rest", unit: millis, neutral: true}, pushes, generatorOf,
@@ -124,6 +132,13 @@ func ours(system string) bool { return strings.HasPrefix(system, "switchboard") 
 
 // peer says whether a system is somebody else's.
 func peer(system string) bool { return !ours(system) && system != floorSystem }
+
+// inMemory says whether a system keeps its messages in the memory of its own process, for that
+// process alone, and not in Redis.
+func inMemory(system string) bool {
+	words := strings.Fields(system)
+	return slices.Contains(words, "memory") || len(words) > 0 && (words[0] == "nchan" || words[0] == "mosquitto")
+}
 
 // known is the catalog with what else the run holds behind it, without what it does not hold.
 func (r Run) known() (found []scenario) {

@@ -141,23 +141,29 @@ func (c *canvas) curve(r Run, s scenario, m metric, system string, xs []float64,
 	c.add(`<path d="%s" class="line c%d"%s/>`, path.String(), k, dash(system))
 }
 
-// colour is the same for a system in all plots.
+// colour is the same for a system in all plots, and for its variants.
 func colour(system string) int {
 	if ours(system) {
 		return 0
 	}
-	if i := slices.Index([]string{"centrifuge", "nchan", "mosquitto", "socket.io"}, system); i >= 0 {
+	name, _, _ := strings.Cut(system, " ")
+	if i := slices.Index([]string{"centrifuge", "nchan", "mosquitto", "socket.io"}, name); i >= 0 {
 		return i + 1
 	}
 	return 5
 }
 
-// dash tells the ways into ours apart, which have one colour.
+// dashes tell the variants of a system apart, which have one colour.
+var dashes = map[string]string{
+	"switchboard ws": "7 4", "switchboard http": "2 4", "switchboard tcp queue": "12 4 2 4",
+	"switchboard memory": "4 3", "switchboard memory queue": "4 3 1 3",
+	"centrifuge memory": "4 3", "mosquitto qos 0": "2 4",
+}
+
+// dash is that of a variant as an attribute, "" for a system of one variant.
 func dash(system string) string {
-	for way, pattern := range map[string]string{"switchboard ws": "7 4", "switchboard http": "2 4", "switchboard tcp queue": "12 4 2 4"} {
-		if system == way {
-			return fmt.Sprintf(` stroke-dasharray="%s"`, pattern)
-		}
+	if pattern, ok := dashes[system]; ok {
+		return fmt.Sprintf(` stroke-dasharray="%s"`, pattern)
 	}
 	return ""
 }

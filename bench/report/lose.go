@@ -5,27 +5,35 @@ import (
 	"slices"
 )
 
-// losses says in words where a peer is better than a row of ours, and which targets were missed.
-func (r Run) losses() (texts []string) {
+// losses says in words where a peer is better than a row of ours. In like both keep their
+// messages in the same place, in memory or in Redis; in unlike they do not.
+func (r Run) losses() (like, unlike []string) {
 	for _, s := range r.known() {
 		for _, m := range s.metrics {
 			if m.neutral {
 				continue
 			}
 			for _, x := range r.xs(s.id, m.id) {
-				texts = append(texts, r.lossesAt(s, m, x)...)
+				like = append(like, r.lossesAt(s, m, x, true)...)
+				unlike = append(unlike, r.lossesAt(s, m, x, false)...)
 			}
 		}
 	}
+	return like, unlike
+}
+
+// missed says which targets were missed.
+func (r Run) missed() (texts []string) {
 	for _, v := range r.judge() {
 		if v.measured && !v.met {
-			texts = append(texts, fmt.Sprintf("Target missed: %s: %s, where %s was wanted.", v.Work, v.figure.in(v.unit), v.bar()))
+			texts = append(texts, fmt.Sprintf("%s: %s, where %s was wanted.", v.Work, v.figure.in(v.unit), v.bar()))
 		}
 	}
 	return texts
 }
 
-func (r Run) lossesAt(s scenario, m metric, x float64) (texts []string) {
+// lossesAt are those at one point: to peers of the same kind of store, or to those of the other.
+func (r Run) lossesAt(s scenario, m metric, x float64, like bool) (texts []string) {
 	for _, system := range r.systems(s.id) {
 		own, ok := summary(r.values(s.id, system, m.id, x))
 		if !ok || !ours(system) {
@@ -33,8 +41,10 @@ func (r Run) lossesAt(s scenario, m metric, x float64) (texts []string) {
 		}
 		var better []string
 		for _, other := range r.systems(s.id) {
-			f, ok := summary(r.values(s.id, other, m.id, x))
-			if ok && peer(other) && m.better(f.median, own.median) {
+			if !peer(other) || like != (inMemory(other) == inMemory(system)) {
+				continue
+			}
+			if f, ok := summary(r.values(s.id, other, m.id, x)); ok && m.better(f.median, own.median) {
 				better = append(better, fmt.Sprintf("%s has %s", other, f.in(m.unit)))
 			}
 		}

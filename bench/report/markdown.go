@@ -35,20 +35,38 @@ func markdown(w io.Writer, r Run, plots map[string][]plot, million string) {
 		million += " [All figures](MILLION.md)."
 	}
 	p("A million connections are a run of their own, `make bench-million`: %s\n", million)
-	p("## Where we lose\n")
-	if losses := r.losses(); len(losses) > 0 {
-		for _, text := range losses {
-			p("- %s", text)
-		}
-	} else {
-		p("Nowhere in this run.")
-	}
-	p("")
+	lost(w, r)
 	for _, s := range r.known() {
 		section(w, r, s, plots[s.id])
 	}
 	invalid(w, r)
 	configured(w, r)
+}
+
+// lost tells where peers are better, like beside like first, and which targets were missed.
+func lost(w io.Writer, r Run) {
+	fmt.Fprint(w, "## Where we lose\n\n")
+	like, unlike := r.losses()
+	if len(like)+len(unlike)+len(r.missed()) == 0 {
+		fmt.Fprint(w, "Nowhere in this run.\n\n")
+	}
+	for _, group := range []struct {
+		head  string
+		texts []string
+	}{
+		{"Both keep their messages in memory, or both in Redis:", like},
+		{"One keeps its messages in Redis and the other in the memory of one process:", unlike},
+		{"Targets missed:", r.missed()},
+	} {
+		if len(group.texts) == 0 {
+			continue
+		}
+		fmt.Fprintf(w, "%s\n\n", group.head)
+		for _, text := range group.texts {
+			fmt.Fprintf(w, "- %s\n", text)
+		}
+		fmt.Fprintln(w)
+	}
 }
 
 // stolen is what the host took in each round.
@@ -63,7 +81,9 @@ func (r Run) stolen() string {
 const method = "Each figure is the median over the rounds, with [least – most]. In a round every system is measured in turn, started anew each time, " +
 	"server, load generator and Redis sharing the machine; so CPU time of the server's processes is the figure to compare, and " +
 	"throughput depends on the generator's share as well. Every delivery is checked: a measurement with a message lost, repeated, changed or " +
-	"out of order does not count. KB are 1,000 bytes. [What is measured, and how](suite/doc.go)."
+	"out of order does not count. KB are 1,000 bytes. “Memory” in a name: the messages are in the memory of that one process, as those of " +
+	"nchan and mosquitto are; the other systems use Redis. “× ours” is to the row of ours that keeps its messages in the same kind of place. " +
+	"[What is measured, and how](suite/doc.go)."
 
 // section is one scenario.
 func section(w io.Writer, r Run, s scenario, plots []plot) {

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -39,11 +40,22 @@ func sample() Run {
 	add("idle", "nchan", "rss_bytes_per_conn", 0, 10_400, 10_500, 10_390)
 	add("idle", "centrifuge", "rss_bytes_per_conn", 0, 47_400, 47_500, 47_300)
 	add("single-10k", "switchboard tcp", "cpu_us_per_push", 0, 44, 45, 60)
+	add("single-10k", "switchboard memory", "cpu_us_per_push", 0, 29, 30, 31)
 	add("single-10k", "nchan", "cpu_us_per_push", 0, 27, 28) // it failed once
+	add("single-10k", "centrifuge", "cpu_us_per_push", 0, 80, 90, 100)
+	add("single-10k", "centrifuge memory", "cpu_us_per_push", 0, 25, 35, 45)
 	for i, p := range []float64{50, 90, 99, 99.9, 99.99} {
 		v := float64(int(100) << i)
 		add("latency", "switchboard tcp", "latency_us", p, v, v*1.1, v*0.9)
 		add("latency", "centrifuge", "latency_us", p, v*2, v*2, v*4)
+	}
+	for i, system := range []string{"switchboard tcp", "switchboard memory", "nchan", "centrifuge memory"} {
+		for _, p := range []float64{50, 99} {
+			v := p * float64(5-i)
+			add("latency-2k", system, "latency_us", p, v, v+1, v+2)
+		}
+		add("latency-2k", system, "cpu_us_per_push", 0, 100-10*float64(i))
+		add("latency-2k", system, "rate_per_s", 0, 2_000)
 	}
 	for i, x := range []float64{1, 2, 4, 8} {
 		v := 100 + 8*float64(i)
@@ -172,6 +184,50 @@ func TestJudge(t *testing.T) {
 		v := r.hold(Target{Scenario: "idle", System: "switchboard tcp", Metric: "rss_bytes_per_conn", Over: system, Bar: 1})
 		if v.measured || v.why != want {
 			t.Errorf("%s: got %+v", system, v)
+		}
+	}
+}
+
+// TestLikeBesideLike: a peer in memory is set against our row in memory, one over Redis against that over Redis.
+func TestLikeBesideLike(t *testing.T) {
+	r := sample()
+	for system, want := range map[string]string{
+		"nchan": "switchboard memory", "mosquitto qos 0": "switchboard memory", "centrifuge memory": "switchboard memory",
+		"centrifuge": "switchboard tcp", "socket.io": "switchboard tcp", "floor": "switchboard tcp",
+		"switchboard tcp queue": "switchboard tcp", "switchboard memory queue": "switchboard memory",
+	} {
+		if got := r.reference("single-10k", system); got != want {
+			t.Errorf("%s is set against %q, want %q", system, got, want)
+		}
+	}
+	if got := r.reference("idle", "nchan"); got != "switchboard tcp" { // it has no row in memory
+		t.Errorf("nchan is set against %q", got)
+	}
+	like, unlike := r.losses()
+	for _, tc := range []struct {
+		texts []string
+		want  string
+	}{
+		{like, "CPU per push: switchboard memory has 30.0 µs; nchan has 27.5 µs."},
+		{unlike, "CPU per push: switchboard tcp has 45.0 µs; centrifuge memory has 35.0 µs and nchan has 27.5 µs."},
+	} {
+		found := func(text string) bool { return strings.HasSuffix(text, tc.want) }
+		if !slices.ContainsFunc(tc.texts, found) {
+			t.Errorf("nothing says %q: %q", tc.want, tc.texts)
+		}
+	}
+}
+
+// TestMissing: what went wrong with a variant of a system is not told of the system.
+func TestMissing(t *testing.T) {
+	r := Run{Invalid: []string{"herd, switchboard memory queue, round 1: x", "herd, switchboard memory, round 2: y", "beat, centrifuge at 5, round 1: z"}}
+	for _, tc := range []struct{ scenario, system, want string }{
+		{"herd", "switchboard memory", r.Invalid[1]},
+		{"beat", "centrifuge", r.Invalid[2]},
+		{"herd", "switchboard", "the scenario was not run"},
+	} {
+		if got := r.missing(tc.scenario, tc.system); got != tc.want {
+			t.Errorf("%s, %s: got %q, want %q", tc.scenario, tc.system, got, tc.want)
 		}
 	}
 }

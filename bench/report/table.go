@@ -81,14 +81,19 @@ func (r Run) rows(s scenario) [][]string {
 	return rows
 }
 
-// reference is the row of ours that others are set against.
-func (r Run) reference(scenario string) string {
-	for _, system := range r.systems(scenario) {
-		if ours(system) {
-			return system
+// reference is the row of ours that a system is set against: the first that keeps its messages
+// in the same place, in memory or in Redis, or else the first.
+func (r Run) reference(scenario, system string) (first string) {
+	for _, own := range r.systems(scenario) {
+		switch {
+		case !ours(own):
+		case inMemory(own) == inMemory(system):
+			return own
+		case first == "":
+			first = own
 		}
 	}
-	return ""
+	return first
 }
 
 // cellsOf are a figure and, unless neither way is better, its ratio to ours.
@@ -102,7 +107,7 @@ func (r Run) cellsOf(s scenario, system string, m metric, x float64) []string {
 	if m.neutral {
 		return []string{text}
 	}
-	if own := r.reference(s.id); own == system && ok {
+	if own := r.reference(s.id, system); own == system && ok {
 		against = "1"
 	} else if q, ok := ratio(values, r.values(s.id, own, m.id, x)); ok {
 		against = number(q.median)

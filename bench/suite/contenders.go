@@ -14,7 +14,7 @@ type contender struct {
 	name      string
 	system    system.System
 	transport string
-	redis     bool // it keeps its messages in a Redis of its own
+	redis     bool // it keeps its messages in a Redis of its own, else in the memory of its process
 	most      int  // connections; 0 for any number
 }
 
@@ -34,10 +34,13 @@ func contenders(broker string) map[string]contender {
 		{name: "switchboard ws", system: &system.Switchboard{Program: broker}, transport: "ws", redis: true},
 		{name: "switchboard http", system: &system.Switchboard{Program: broker}, transport: "http", redis: true},
 		{name: "switchboard tcp queue", system: &system.Switchboard{Program: broker, Queue: true}, transport: "tcp", redis: true},
+		{name: "switchboard memory", system: &system.Switchboard{Program: broker}, transport: "tcp"},
+		{name: "switchboard memory queue", system: &system.Switchboard{Program: broker, Queue: true}, transport: "tcp"},
 		{name: "nchan", system: &system.Nchan{}},
 		{name: "mosquitto", system: &system.Mosquitto{QoS: 1}},
 		{name: "mosquitto qos 0", system: &system.Mosquitto{}},
 		{name: "centrifuge", system: &system.Centrifuge{Dir: filepath.Dir(broker)}, redis: true},
+		{name: "centrifuge memory", system: &system.Centrifuge{Dir: filepath.Dir(broker), Memory: true}},
 		{name: "socket.io", system: &system.SocketIO{}, redis: true},
 	} {
 		all[c.name] = c

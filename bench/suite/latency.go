@@ -24,7 +24,8 @@ func (t *trial) latency(ns int64) {
 	_ = t.histogram.RecordValue(min(max(ns, shortest), longest)) // within the range there is no error
 }
 
-// measureLatency pushes at a rate that is the same for all.
+// measureLatency pushes at a rate that is the same for all. CPU per push includes what the server
+// does meanwhile for its connections: at a moderate rate a larger share than in a closed loop.
 func measureLatency(ctx context.Context, t *trial) error {
 	if err := t.open(ctx); err != nil {
 		return err
@@ -33,7 +34,15 @@ func measureLatency(ctx context.Context, t *trial) error {
 		if err := p.each(ctx, true); err != nil {
 			return err
 		}
-		if _, err := p.openLoop(ctx, t.rate, warmTime+t.size.time); err != nil {
+		before, err := t.sample()
+		if err != nil {
+			return err
+		}
+		pushes, err := p.openLoop(ctx, t.rate, warmTime+t.size.time)
+		if err != nil {
+			return err
+		}
+		if err := t.cost(before, pushes); err != nil {
 			return err
 		}
 		for _, q := range percentiles {

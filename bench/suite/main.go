@@ -48,7 +48,7 @@ func parseOptions(args []string, stderr io.Writer) (o options, err error) {
 	only := ""
 	f.BoolVar(&o.quick, "quick", false, "smaller and fewer, under five minutes; the table is printed, and nothing written unless --out says where")
 	f.StringVar(&only, "only", "", "regular expression: the scenarios whose ids it matches")
-	f.IntVar(&o.rounds, "rounds", 0, "how often each is measured; zero means 5, and 2 with --quick")
+	f.IntVar(&o.rounds, "rounds", 0, "how often each is measured; zero means 4, and 2 with --quick")
 	f.StringVar(&o.out, "out", "", "folder of the report; zero means bench")
 	f.BoolVar(&o.json, "json", false, "print the figures as JSON, and write no report")
 	if err := f.Parse(args); err != nil {
@@ -69,7 +69,7 @@ func parseOptions(args []string, stderr io.Writer) (o options, err error) {
 		return o, fmt.Errorf("--rounds: %d is no number of rounds", o.rounds)
 	}
 	if o.rounds == 0 {
-		o.rounds = map[bool]int{false: 5, true: 2}[o.quick]
+		o.rounds = map[bool]int{false: 4, true: 2}[o.quick]
 	}
 	if !o.quick {
 		o.out = cmp.Or(o.out, "bench")

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"time"
 
 	"switchboard/bench/usage"
 )
@@ -118,15 +119,20 @@ func (t *trial) closedLoop(ctx context.Context, found func(before sample, pushes
 	})
 }
 
-// pushes notes what each push since before cost.
+// pushes notes what each push since before cost, and how many there were in a second.
 func (t *trial) pushes(before sample, pushes int64) error {
+	t.found("pushes_per_s", float64(pushes)/time.Since(before.at).Seconds())
+	return t.cost(before, pushes)
+}
+
+// cost notes what each push since before cost.
+func (t *trial) cost(before sample, pushes int64) error {
 	now, err := t.sample()
 	if err != nil {
 		return err
 	}
 	spent := now.since(before)
 	t.found("cpu_us_per_push", micros(spent.server+spent.redis, pushes))
-	t.found("pushes_per_s", float64(pushes)/now.at.Sub(before.at).Seconds())
 	t.found("generator_us_per_push", micros(spent.own, pushes))
 	if t.redis != nil {
 		t.found("redis_us_per_push", micros(spent.redis, pushes))

@@ -49,9 +49,12 @@ type step struct {
 func (s *suite) steps(round int) (all []step) {
 	for i := range s.scenarios {
 		sc := &s.scenarios[i]
-		xs := sc.xs
+		xs, systems := sc.xs, sc.systems
 		if s.quick {
 			xs = sc.quickXs
+			if sc.quickly != nil {
+				systems = sc.quickly
+			}
 		}
 		if s.quick && sc.quick == (size{}) {
 			continue
@@ -59,8 +62,8 @@ func (s *suite) steps(round int) (all []step) {
 		if len(xs) == 0 {
 			xs = []int{0}
 		}
-		for j := range sc.systems {
-			c, ok := s.contenders[sc.systems[(j+round)%len(sc.systems)]]
+		for j := range systems {
+			c, ok := s.contenders[systems[(j+round)%len(systems)]]
 			for _, x := range xs {
 				if ok {
 					all = append(all, step{sc, c, x})
@@ -103,6 +106,7 @@ func (s *suite) step(ctx context.Context, st step, round, steps int) error {
 	if st.scenario.id == "beat" {
 		t.size.connections = st.x
 	}
+	t.rate = cmp.Or(t.size.rate, t.rate)
 	t.size.connections = min(t.size.connections, cmp.Or(st.contender.most, t.size.connections))
 	t.size.channels = min(t.size.channels, t.size.connections)
 	name := fmt.Sprintf("%s, %s", st.scenario.id, st.contender.name)

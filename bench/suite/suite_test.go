@@ -84,7 +84,8 @@ func TestScenarios(t *testing.T) {
 		"fanout-1k-16p": {"cpu_us_per_delivery", "redis_us_per_delivery", "deliveries_per_s"},
 		"single-10k":    {"cpu_us_per_push", "redis_us_per_push", "pushes_per_s"},
 		"batch-100":     {"cpu_us_per_push", "redis_us_per_push", "pushes_per_s"},
-		"latency":       {"latency_us", "rate_per_s"},
+		"latency":       {"latency_us", "rate_per_s", "cpu_us_per_push"},
+		"latency-2k":    {"latency_us", "rate_per_s", "cpu_us_per_push", "redis_us_per_push"},
 		"herd":          {"cpu_us_per_conn", "redis_us_per_conn", "redis_commands_per_conn", "seconds"},
 		"instances":     {"cpu_us_per_push", "redis_us_per_push"},
 		"beat":          {"cpu_ms_per_s", "redis_ms_per_s"},
@@ -107,8 +108,8 @@ func TestScenarios(t *testing.T) {
 			sc := s.scenarios[0]
 			for _, name := range sc.systems {
 				for _, metric := range metrics {
-					if !found(r, id, name, metric) {
-						t.Errorf("there is no %s of %s", metric, name)
+					if want := has(s.contenders[name], metric); found(r, id, name, metric) != want {
+						t.Errorf("there is a %s of %s: %v, want %v", metric, name, !want, want)
 					}
 				}
 				if sc.also != "" && name != "floor" && !found(r, sc.also, name, "rss_bytes_per_conn") {
@@ -117,6 +118,11 @@ func TestScenarios(t *testing.T) {
 			}
 		})
 	}
+}
+
+// has says whether a contender has a figure: those of Redis only with one.
+func has(c contender, metric string) bool {
+	return c.redis || !strings.HasPrefix(metric, "redis_")
 }
 
 func found(r report.Run, scenario, name, metric string) bool {
@@ -279,7 +285,7 @@ func TestOptions(t *testing.T) {
 		}
 	}
 	for args, want := range map[string]options{
-		"":                       {rounds: 5, out: "bench"},
+		"":                       {rounds: 4, out: "bench"},
 		"--quick":                {rounds: 2, quick: true},
 		"--quick --out x":        {rounds: 2, quick: true, out: "x"},
 		"--rounds 1 --json":      {rounds: 1, out: "bench", json: true},
@@ -306,5 +312,47 @@ func TestProcessors(t *testing.T) {
 	}
 	if now := processors(); now.all <= 0 || now.stolen > now.all {
 		t.Errorf("the machine has %+v", now)
+	}
+}
+
+// TestSteps: each system of a scenario is a contender, a quick run measures only those it names, and the
+// broker in memory takes part wherever one broker is enough.
+func TestSteps(t *testing.T) {
+	all := contenders(program)
+	for _, sc := range scenarios {
+		for _, name := range slices.Concat(sc.systems, sc.quickly) {
+			if _, ok := all[name]; !ok || !slices.Contains(sc.systems, name) {
+				t.Errorf("%s: %s does not take part", sc.id, name)
+			}
+		}
+		if got := slices.Contains(sc.systems, "switchboard memory"); got != (sc.id != "instances") {
+			t.Errorf("%s: the broker in memory takes part: %v", sc.id, got)
+		}
+	}
+	sc := scenario{id: "x", systems: []string{"floor", "nchan", "mosquitto"}, quickly: []string{"floor", "nchan"}, quick: size{connections: 1}}
+	for _, quick := range []bool{false, true} {
+		s := suite{scenarios: []scenario{sc}, contenders: all, quick: quick}
+		var names []string
+		for _, st := range s.steps(1) {
+			names = append(names, st.contender.name)
+		}
+		want := map[bool]string{false: "nchan mosquitto floor", true: "nchan floor"}[quick]
+		if got := strings.Join(names, " "); got != want {
+			t.Errorf("quick %v: %s, want %s", quick, got, want)
+		}
+	}
+}
+
+// TestRate: a scenario with a rate of its own is not measured at that of the run.
+func TestRate(t *testing.T) {
+	s := tiny(t, "latency-2k", func(size *size) { size.rate = 300 })
+	s.rate = 200
+	if err := s.run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for _, res := range s.report().Results {
+		if res.Metric == "rate_per_s" && !slices.Equal(res.Values, []float64{300}) {
+			t.Errorf("%s: %v", res.System, res.Values)
+		}
 	}
 }

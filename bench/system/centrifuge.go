@@ -16,8 +16,9 @@ const centrifugeVersion = "v0.38.0"
 
 // Centrifuge is a small server on the centrifuge library, in bench/peers/centrifuge: a module of its own.
 type Centrifuge struct {
-	Dir string    // exists; the server is built into it once
-	Log io.Writer // told what is built. Zero means standard error
+	Dir    string    // exists; the server is built into it once
+	Memory bool      // the history is in the memory of the process and not in Redis
+	Log    io.Writer // told what is built. Zero means standard error
 }
 
 // Name implements [System].
@@ -27,10 +28,14 @@ func (*Centrifuge) Name() string { return "centrifuge" }
 func (*Centrifuge) Version() string { return centrifugeVersion }
 
 // Notes says how it is configured.
-func (*Centrifuge) Notes() string {
-	return "the library's defaults but for a pool of write buffers, which saves memory; JSON over WebSocket, Redis broker with a " +
-		"history of 10,000 messages per channel for an hour, recovery and positioning on, presence off, a ping every 25 s; publishers " +
-		"by POST with keep-alive to net/http, answered when Redis has the message"
+func (c *Centrifuge) Notes() string {
+	broker, answered := "Redis", "Redis has the message"
+	if c.Memory {
+		broker, answered = "memory", "the message is stored in memory"
+	}
+	return "the library's defaults but for a pool of write buffers, which saves memory; JSON over WebSocket, " + broker +
+		" broker with a history of 10,000 messages per channel for an hour, recovery and positioning on, presence off, " +
+		"a ping every 25 s; publishers by POST with keep-alive to net/http, answered when " + answered
 }
 
 // build makes the server unless that was done.
@@ -57,7 +62,11 @@ func (c *Centrifuge) Start(ctx context.Context, s Setup) (Running, error) {
 	if err != nil {
 		return nil, err
 	}
-	p, err := startPeer(ctx, c.Name(), addr, exec.Command(binary, "--addr", addr, "--redis", s.Redis))
+	redis := s.Redis
+	if c.Memory {
+		redis = ""
+	}
+	p, err := startPeer(ctx, c.Name(), addr, exec.Command(binary, "--addr", addr, "--redis", redis))
 	if err != nil {
 		return nil, err
 	}
