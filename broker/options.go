@@ -50,7 +50,7 @@ type Options struct {
 	// StoreChanged signals that the store restarted or failed over. Nil means never.
 	StoreChanged <-chan struct{}
 	// StoreEpoch is another number before the first write to a store that restarted or failed
-	// over. Nil means always the same.
+	// over. Nil means always the same; without Shared, that the store loses nothing while this process lives.
 	StoreEpoch func() uint64
 
 	// Watch has the backend told of a push with notify_after that nobody acknowledges in time. Nil means that such
@@ -169,7 +169,7 @@ func (o Options) withDefaults() Options {
 	o.DrainTime = cmp.Or(o.DrainTime, 10*time.Second)
 	o.Loops = cmp.Or(o.Loops, runtime.GOMAXPROCS(0))
 	o.MaxConnections = cmp.Or(o.MaxConnections, defaultConnections())
-	if o.StoreEpoch == nil {
+	if o.StoreEpoch == nil && o.Shared {
 		o.StoreEpoch = func() uint64 { return 0 }
 	}
 	if o.Registerer == nil {

@@ -1,7 +1,6 @@
 package registry
 
 import (
-	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -19,8 +18,8 @@ type Memory struct {
 	dead     map[string]time.Time // until when
 	held     sets                 // channels by server
 	clients  sets                 // clients by server
-	channels sets                 // servers by channel; its keys are ch_list
-	watchers sets                 // servers by channel
+	channels lists                // servers by channel; its keys are ch_list
+	watchers lists                // servers by channel
 	rosters  map[rosterKey]*roster
 	version  int64 // of the roster that was changed last
 	users    map[string]*user
@@ -47,8 +46,8 @@ func NewMemory(opts Options) *Memory {
 		dead:     map[string]time.Time{},
 		held:     sets{},
 		clients:  sets{},
-		channels: sets{},
-		watchers: sets{},
+		channels: lists{},
+		watchers: lists{},
 		rosters:  map[rosterKey]*roster{},
 		users:    map[string]*user{},
 	}
@@ -84,4 +83,29 @@ func (s sets) some(key string, n int) []string {
 	return names
 }
 
-func (s sets) sorted(key string) []string { return slices.Sorted(maps.Keys(s[key])) }
+// lists are small sets of names by key, each sorted and never modified: a change makes a new list. So
+// a list can be given away as it is. Each push looks up the servers of a channel. To collect and sort
+// the keys of a map took ten times as long and made 4 allocations: 4 % of what a push costs in all.
+type lists map[string][]string
+
+func (l lists) add(key, name string) {
+	old := l[key]
+	if i, found := slices.BinarySearch(old, name); !found {
+		l[key] = slices.Concat(old[:i], []string{name}, old[i:])
+	}
+}
+
+// remove leaves no key for an empty list, as in Redis.
+func (l lists) remove(key, name string) {
+	old := l[key]
+	i, found := slices.BinarySearch(old, name)
+	switch {
+	case found && len(old) == 1:
+		delete(l, key)
+	case found:
+		l[key] = slices.Concat(old[:i], old[i+1:])
+	}
+}
+
+// sorted is the list of key, nil for none. It must not be changed.
+func (l lists) sorted(key string) []string { return slices.Clip(l[key]) }

@@ -14,8 +14,11 @@ import (
 // confirmAtOnce is how many queues are asked for side by side; they share round trips.
 const confirmAtOnce = 256
 
-// stored has the witness remember what the store acknowledged.
+// stored has the witness remember what the store acknowledged, if the store may lose it.
 func (p *Pusher) stored(at place, id, prev int64, duplicate bool) {
+	if p.opts.Epoch == nil {
+		return
+	}
 	if duplicate {
 		prev = -1
 	}

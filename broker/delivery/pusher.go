@@ -36,7 +36,7 @@ type Queue interface {
 	Client(ctx context.Context, client string) (queue.Client, bool, error)
 }
 
-// Options configures a Pusher. All fields but Keep and Watch are required.
+// Options configures a Pusher. All fields but Epoch, Keep and Watch are required.
 type Options struct {
 	Registry Registry
 	Queue    Queue
@@ -45,7 +45,7 @@ type Options struct {
 	Local    func(h peer.Hint)                  // a hint for this server
 	Remote   func(server string, h peer.Hint)   // a hint for another one; it may be lost
 	Stored   func(kind string, d time.Duration) // a message was stored: "channel" or "client"
-	Epoch    func() uint64                      // changes when the store may have lost messages
+	Epoch    func() uint64                      // changes when the store may have lost messages; nil for one that cannot
 	Lost     func()                             // it has, and Epoch did not say so
 	// Keep is how much of a channel is kept: messages, and how long after the last one; zeros for as much as
 	// of any. Nil means that for all.

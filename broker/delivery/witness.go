@@ -55,7 +55,11 @@ type witness struct {
 	unsure        map[place]struct{}
 }
 
+// newWitness returns one that has seen nothing. A nil epoch means always the same.
 func newWitness(epoch func() uint64, lost func()) *witness {
+	if epoch == nil {
+		epoch = func() uint64 { return 0 }
+	}
 	return &witness{epoch: epoch, lost: lost, recent: map[place]note{}, turned: time.Now(), unsure: map[place]struct{}{}}
 }
 

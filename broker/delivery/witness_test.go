@@ -3,6 +3,7 @@ package delivery
 import (
 	"reflect"
 	"testing"
+	"time"
 
 	"switchboard/broker/peer"
 )
@@ -46,6 +47,22 @@ func TestWitness(t *testing.T) {
 				t.Errorf("still %+v after it was confirmed", got)
 			}
 		})
+	}
+}
+
+// TestNothingToWitness: of a store that loses nothing, nothing is remembered.
+func TestNothingToWitness(t *testing.T) {
+	for name, epoch := range map[string]func() uint64{"none": nil, "one": func() uint64 { return 1 }} {
+		p := New(Options{
+			Queue: &stored{servers: []string{"me"}}, Epoch: epoch, Stored: func(string, time.Duration) {},
+			Self: func() string { return "me" }, Live: func(string) bool { return true }, Local: func(peer.Hint) {},
+		})
+		if _, err := p.ToChannel(t.Context(), "news", Payload{}); err != nil {
+			t.Fatal(err)
+		}
+		if got := len(p.witness.all()); (got == 0) != (epoch == nil) {
+			t.Errorf("epoch %s: %d notes", name, got)
+		}
 	}
 }
 
