@@ -68,8 +68,10 @@ func (b *Switchboard) startInstance(ctx context.Context, name string, s Setup) (
 	if in.http, err = FreeAddress(); err != nil {
 		return nil, err
 	}
-	if in.tcp, err = FreeAddress(); err != nil {
-		return nil, err
+	for in.tcp == "" || in.tcp == in.http { // the kernel may give the same port again
+		if in.tcp, err = FreeAddress(); err != nil {
+			return nil, err
+		}
 	}
 	cmd := exec.Command(b.Program, "--name", name, "--http", in.http, "--tcp", in.tcp, "--log-level", "warn", "--drain-time", "10ms")
 	if s.Redis != "" {
