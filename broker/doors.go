@@ -96,7 +96,7 @@ func (b *Broker) verify(token string) (session.Identity, error) {
 		return session.Identity{}, wire.Errorf(wire.Unauthorized, "token: %s", err.Error())
 	}
 	b.metrics.token("ok")
-	return session.Identity{User: claims.User, Expires: claims.Expires, Info: claims.Info, Grants: claims.Grants}, nil
+	return session.Identity{User: claims.User, Client: claims.Client, Expires: claims.Expires, Info: claims.Info, Grants: claims.Grants}, nil
 }
 
 // fetchKeys keeps the keys of tokens that are fetched, until ctx ends.

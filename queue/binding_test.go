@@ -36,7 +36,7 @@ func testBindTakesOver(t *testing.T, open opener) {
 		t.Errorf("generation %d follows %d", second.Generation, first.Generation)
 	}
 	equal(t, "bound", second, Bound{
-		Generation: second.Generation, Server: "b1", User: "alice", Before: first.Generation, Acked: ids[0], Queued: 2, Last: ids[2],
+		Generation: second.Generation, Server: "b1", Before: first.Generation, Acked: ids[0], Queued: 2, Last: ids[2],
 	})
 }
 
@@ -69,71 +69,93 @@ func testBindOvertaken(t *testing.T, open opener) {
 	}
 }
 
-func testBindOfAnotherUser(t *testing.T, open opener) {
-	online := func(t *testing.T, f fixture, user string) {
-		must(f.Bind(t.Context(), Claim{Client: "phone", User: user, Server: "b1"}))(t)
+func testBindBySecret(t *testing.T, open opener) {
+	own, other := HashSecret("the client's own"), HashSecret("a guess")
+	online := func(t *testing.T, f fixture, c Claim) {
+		c.Client, c.Server = "tab", "b1"
+		must(f.Bind(t.Context(), c))(t)
 	}
-	waiting := func(t *testing.T, f fixture, user string) {
-		b := must(f.Bind(t.Context(), Claim{Client: "phone", User: user, Server: "b1"}))(t)
-		send(t, f, "phone", 1)
-		ok(t, f.Unbind(t.Context(), "phone", b.Generation))
+	offline := func(t *testing.T, f fixture, c Claim) {
+		c.Client, c.Server = "tab", "b1"
+		b := must(f.Bind(t.Context(), c))(t)
+		ok(t, f.Unbind(t.Context(), "tab", b.Generation))
 	}
-	free := func(t *testing.T, f fixture, user string) {
-		b := must(f.Bind(t.Context(), Claim{Client: "phone", User: user, Server: "b1"}))(t)
-		ok(t, f.Unbind(t.Context(), "phone", b.Generation))
+	waiting := func(t *testing.T, f fixture, c Claim) {
+		offline(t, f, c)
+		send(t, f, "tab", 1)
 	}
-	unknown := func(*testing.T, fixture, string) {}
-	pushedTo := func(t *testing.T, f fixture, _ string) { send(t, f, "phone", 1) }
+	renewed := func(t *testing.T, f fixture, c Claim) { // the store has lost the record
+		ok(t, f.Refresh(t.Context(), "b1", Held{Client: "tab", User: c.User, Generation: 1000, Secret: c.Secret}))
+	}
+	unknown := func(*testing.T, fixture, Claim) {}
+	pushedTo := func(t *testing.T, f fixture, _ Claim) { send(t, f, "tab", 1) }
 	for _, c := range []struct {
-		name       string
-		state      func(*testing.T, fixture, string)
-		user, next string
-		want       error
+		name   string
+		state  func(*testing.T, fixture, Claim)
+		former Claim
+		secret SecretHash
+		want   error
 	}{
-		{"unknown", unknown, "", "bob", nil},
-		{"online, same user", online, "alice", "alice", nil},
-		{"online, another", online, "alice", "bob", ErrTaken},
-		{"online, nobody takes it", online, "alice", "", ErrTaken},
-		{"online, was nobody's", online, "", "bob", nil},
-		{"online, nobody's stays so", online, "", "", nil},
-		{"waiting, same user", waiting, "alice", "alice", nil},
-		{"waiting, another", waiting, "alice", "bob", ErrTaken},
-		{"waiting, was nobody's", waiting, "", "bob", nil},
-		{"free, another", free, "alice", "bob", nil},
-		{"pushed to before its first bind", pushedTo, "", "bob", nil},
+		{"unknown", unknown, Claim{}, own, nil},
+		{"pushed to before its first bind", pushedTo, Claim{}, own, nil},
+		{"online, its own", online, Claim{Secret: own}, own, nil},
+		{"online, another", online, Claim{Secret: own}, other, ErrSecret},
+		{"offline, its own", offline, Claim{Secret: own}, own, nil},
+		{"offline, another", offline, Claim{Secret: own}, other, ErrSecret},
+		{"waiting, its own", waiting, Claim{Secret: own}, own, nil},
+		{"waiting, another", waiting, Claim{Secret: own}, other, ErrSecret},
+		{"renewed, its own", renewed, Claim{Secret: own}, own, nil},
+		{"renewed, another", renewed, Claim{Secret: own}, other, ErrSecret},
+		{"left to a user by an older version", offline, Claim{User: "alice"}, SecretHash{}, ErrSecret},
 	} {
 		f := open(t, Options{})
-		c.state(t, f, c.user)
-		before, known, err := f.Client(t.Context(), "phone")
+		c.state(t, f, c.former)
+		before, _, err := f.Client(t.Context(), "tab")
 		ok(t, err)
-		_, err = f.Bind(t.Context(), Claim{Client: "phone", User: c.next, Server: "b2"})
+		_, err = f.Bind(t.Context(), Claim{Client: "tab", Server: "b2", Secret: c.secret})
 		fails(t, c.name, err, c.want)
-		after, _, err := f.Client(t.Context(), "phone")
+		after, _, err := f.Client(t.Context(), "tab")
 		ok(t, err)
 		if c.want != nil {
 			equal(t, c.name+": the record", after, before)
 		} else {
-			equal(t, c.name+": user", after.User, c.next)
 			equal(t, c.name+": server", after.Server, "b2")
-			equal(t, c.name+": queued", known && after.Queued != before.Queued, false)
+			equal(t, c.name+": queued", after.Queued, before.Queued)
 		}
 	}
 }
 
-func testBindStartsOver(t *testing.T, open opener) {
-	f := open(t, Options{})
-	b := must(f.Bind(t.Context(), Claim{Client: "phone", User: "alice", Server: "b1"}))(t)
-	ids := send(t, f, "phone", 3)
-	ok(t, f.Unbind(t.Context(), "phone", b.Generation))
-	f.lapse(t, f.opts.ClientTTL, f.keys.list("phone"))
+// TestRedisBindWithoutHash: an older version kept none.
+func TestRedisBindWithoutHash(t *testing.T) {
+	client := server.Client(t)
+	f := overRedis(client, Options{})
+	must(f.Bind(t.Context(), Claim{Client: "tab", Server: "b1"}))(t)
+	ok(t, client.HDel(t.Context(), f.keys.record("tab"), "secret").Err())
+	_, err := f.Bind(t.Context(), Claim{Client: "tab", Server: "b2", Secret: HashSecret("a guess")})
+	fails(t, "no hash", err, ErrSecret)
+}
 
-	b = must(f.Bind(t.Context(), Claim{Client: "phone", User: "bob", Server: "b1"}))(t)
-	equal(t, "bound", b, Bound{Generation: b.Generation, User: "alice", Before: b.Before, Acked: ids[2], Last: ids[2]})
-	p := must(f.Window(t.Context(), "phone", b.Generation, b.Acked, 10))(t)
-	equal(t, "what alice missed is a gap to bob", !p.Complete, false)
-	equal(t, "floor", p.Floor, 0)
-	a := must(f.AppendClient(t.Context(), ClientPush{Client: "phone", User: "bob", Data: []byte("1")}))(t)
-	equal(t, "prev", a.Prev, ids[2])
+// testBindByName: an older version may have left the id of a user's client to another, with messages. The name wins.
+func testBindByName(t *testing.T, open opener) {
+	for _, former := range []string{"bob", ""} {
+		f := open(t, Options{})
+		b := must(f.Bind(t.Context(), Claim{Client: "alice/phone", User: former, Server: "b1"}))(t)
+		ids := send(t, f, "alice/phone", 3)
+		b = must(f.Bind(t.Context(), Claim{Client: "alice/phone", User: "alice", Server: "b2"}))(t)
+		equal(t, "bound", b, Bound{
+			Generation: b.Generation, Server: "b1", Before: b.Before, Acked: ids[2], Last: ids[2],
+		})
+		p := must(f.Window(t.Context(), "alice/phone", b.Generation, b.Acked, 10))(t)
+		equal(t, "messages of the former user", len(p.Messages), 0)
+		equal(t, "what that one missed is a gap", !p.Complete, false)
+		equal(t, "floor", p.Floor, 0)
+		a := must(f.AppendClient(t.Context(), ClientPush{Client: "alice/phone", User: "alice", Data: []byte("1")}))(t)
+		equal(t, "prev", a.Prev, ids[2])
+	}
+	f := open(t, Options{})
+	ids := send(t, f, "alice/phone", 1) // before the first bind
+	b := must(f.Bind(t.Context(), Claim{Client: "alice/phone", User: "alice", Server: "b1"}))(t)
+	equal(t, "pushed to first", b, Bound{Generation: b.Generation, Queued: 1, Last: ids[0]})
 }
 
 func testRefresh(t *testing.T, open opener) {
@@ -142,12 +164,12 @@ func testRefresh(t *testing.T, open opener) {
 	now := must(f.Bind(t.Context(), Claim{Client: "phone", User: "alice", Server: "b1"}))(t)
 	before, _, err := f.Client(t.Context(), "phone")
 	ok(t, err)
-	fails(t, "older", f.Refresh(t.Context(), "phone", "alice", "b0", old.Generation), ErrStale)
+	fails(t, "older", f.Refresh(t.Context(), "b0", Held{Client: "phone", User: "alice", Generation: old.Generation}), ErrStale)
 	same, _, err := f.Client(t.Context(), "phone")
 	ok(t, err)
 	equal(t, "after a stale refresh", same, before)
 
-	ok(t, f.Refresh(t.Context(), "phone", "alice", "b2", now.Generation))
+	ok(t, f.Refresh(t.Context(), "b2", Held{Client: "phone", User: "alice", Generation: now.Generation}))
 	c, _, err := f.Client(t.Context(), "phone")
 	ok(t, err)
 	before.Server = "b2"
@@ -159,12 +181,12 @@ func testRefreshMany(t *testing.T, open opener) {
 	f := open(t, Options{})
 	phone := must(f.Bind(t.Context(), Claim{Client: "phone", User: "alice", Server: "b1"}))(t)
 	tablet := must(f.Bind(t.Context(), Claim{Client: "tablet", Server: "b1"}))(t)
-	ok(t, f.Refresh(t.Context(), "tablet", "", "b1", tablet.Generation)) // Redis need not touch it again
+	ok(t, f.Refresh(t.Context(), "b1", Held{Client: "tablet", Generation: tablet.Generation})) // Redis need not touch it again
 	old := must(f.Bind(t.Context(), Claim{Client: "watch", Server: "b1"}))(t)
 	must(f.Bind(t.Context(), Claim{Client: "watch", Server: "b2"}))(t)
 	errs := f.RefreshClients(t.Context(), "b1", []Held{
-		{"phone", "alice", phone.Generation}, {"tablet", "", tablet.Generation},
-		{"tv", "bob", 1000}, {"watch", "", old.Generation},
+		{Client: "phone", User: "alice", Generation: phone.Generation}, {Client: "tablet", Generation: tablet.Generation},
+		{Client: "tv", User: "bob", Generation: 1000}, {Client: "watch", Generation: old.Generation},
 	})
 	equal(t, "answers", len(errs), 4)
 	for _, err := range errs[:3] {
@@ -188,7 +210,7 @@ func testRefreshOfLostRecord(t *testing.T, open opener) {
 		b := must(f.Bind(t.Context(), Claim{Client: "phone", User: "alice", Server: "b1"}))(t)
 		f.lapse(t, f.opts.RecordTTL, f.keys.record("phone"))
 		c.then(t, f)
-		ok(t, f.Refresh(t.Context(), "phone", "alice", "b1", b.Generation))
+		ok(t, f.Refresh(t.Context(), "b1", Held{Client: "phone", User: "alice", Generation: b.Generation}))
 		got, known, err := f.Client(t.Context(), "phone")
 		ok(t, err)
 		equal(t, c.name+": known", known, true)
@@ -199,8 +221,8 @@ func testRefreshOfLostRecord(t *testing.T, open opener) {
 	}
 	// A failover went back to the binding before this one.
 	f := open(t, Options{})
-	ok(t, f.Refresh(t.Context(), "phone", "alice", "b1", 1000))
-	ok(t, f.Refresh(t.Context(), "phone", "bob", "b2", 2000))
+	ok(t, f.Refresh(t.Context(), "b1", Held{Client: "phone", User: "alice", Generation: 1000}))
+	ok(t, f.Refresh(t.Context(), "b2", Held{Client: "phone", User: "bob", Generation: 2000}))
 	got, _, err := f.Client(t.Context(), "phone")
 	ok(t, err)
 	equal(t, "went back: client", got, Client{User: "bob", Server: "b2", Generation: 2000, Since: got.Since})
@@ -272,7 +294,7 @@ func testStaleGeneration(t *testing.T, open opener) {
 		fails(t, "ack", err, c.want)
 		fails(t, "unbind", f.Unbind(t.Context(), c.client, c.generation), c.want)
 	}
-	fails(t, "refresh", f.Refresh(t.Context(), "phone", "alice", "b1", old.Generation), ErrStale)
+	fails(t, "refresh", f.Refresh(t.Context(), "b1", Held{Client: "phone", User: "alice", Generation: old.Generation}), ErrStale)
 	after, _, err := f.Client(t.Context(), "phone")
 	ok(t, err)
 	equal(t, "the record", after, before)

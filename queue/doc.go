@@ -16,7 +16,7 @@
 //	c_{client}               HASH    user, server, generation, since, last,   RecordTTL 150 min after the last bind, refresh
 //	                                 acked, floor, lost, history, cut,        or append, and never less than its list
 //	                                 cut_to, older_cut, older_cut_to, older_lost,
-//	                                 instance, attempt, until, first
+//	                                 instance, attempt, until, first, secret
 //	mq_c_{client}            LIST    <id>:<json>, oldest at the head          ack, ClientCap 1000, ClientTTL 1 h or what a push asks for
 //	mq_kc_{client}:<key>     STRING  as mq_k_                                 KeyTTL 10 min
 //	mq_f_{client}            ZSET    group, score id; <id> where withdrawn    ack, 2 × ClientCap, TTL of the record

@@ -229,16 +229,17 @@ func TestRedisManyInAFullOne(t *testing.T) {
 
 func testManyBound(t *testing.T, open opener) {
 	f := open(t, Options{})
-	must(f.Bind(t.Context(), Claim{Client: "c7", User: "another", Server: "b0"}))(t)
+	must(f.Bind(t.Context(), Claim{Client: "c7", Server: "b0", Secret: HashSecret("the client's own")}))(t)
 	claims := make([]Claim, several)
 	for i := range claims {
 		claims[i] = Claim{Client: fmt.Sprint("c", i), User: fmt.Sprint("u", i), Server: "b1"}
+		if i%7 == 0 {
+			claims[i].User = ""
+		}
 	}
 	for i, o := range f.BindClients(t.Context(), claims) {
 		if i == 7 {
-			if !errors.Is(o.Err, ErrTaken) {
-				t.Errorf("got %v of a client that is another user's", o.Err)
-			}
+			fails(t, "another secret", o.Err, ErrSecret)
 			continue
 		}
 		ok(t, o.Err)

@@ -12,6 +12,7 @@ import (
 // memoryClient is c_ and mq_c_ in one.
 type memoryClient struct {
 	user, server        string
+	secret              SecretHash // of a client without a user
 	instance            string // of the client, and the attempt that bound it
 	attempt             int64
 	generation, since   int64 // since in Unix ms, 0 when never bound
@@ -72,22 +73,23 @@ func (m *Memory) Bind(_ context.Context, claim Claim) (Bound, error) {
 	defer m.mu.Unlock()
 	now := m.nowLocked()
 	c, _ := m.clientLocked(client, now)
+	bound := c.generation > 0 // else a push came first, and the record is of no one yet
+	if bound && user == "" && (c.user != "" || c.secret != claim.Secret) {
+		return Bound{}, fmt.Errorf("bind client %s: %w", client, ErrSecret)
+	}
 	if claim.Instance != "" && c.instance == claim.Instance && c.attempt > claim.Attempt {
 		return Bound{}, fmt.Errorf("bind client %s: %w", client, ErrStale)
 	}
-	if c.user != "" && c.user != user {
-		if c.server != "" || len(c.messages) > 0 {
-			return Bound{}, fmt.Errorf("bind client %s: %w", client, ErrTaken)
-		}
-		c.acked, c.floor, c.firsts = c.last, 0, nil
+	if bound && c.user != user {
+		c.acked, c.floor, c.firsts, c.withdrawn, c.messages = c.last, 0, nil, nil, nil
 	}
 	b := Bound{
-		Generation: nextID(now, c.generation), Server: c.server, User: c.user,
+		Generation: nextID(now, c.generation), Server: c.server,
 		Before: c.generation, Acked: c.acked, Queued: len(c.messages), Last: c.last,
 		Owes: len(c.firsts) > 0 && c.firsts[0].id <= c.acked,
 	}
 	c.user, c.server, c.generation, c.since = user, claim.Server, b.Generation, now
-	c.instance, c.attempt = claim.Instance, claim.Attempt
+	c.instance, c.attempt, c.secret = claim.Instance, claim.Attempt, claim.Secret
 	c.keep(now + millis(m.opts.RecordTTL))
 	m.clients.put(client, c, now)
 	return b, nil
@@ -99,20 +101,20 @@ func (m *Memory) BindClients(ctx context.Context, claims []Claim) []Outcome[Boun
 }
 
 // Refresh implements [Queue].
-func (m *Memory) Refresh(_ context.Context, client, user, server string, generation int64) error {
+func (m *Memory) Refresh(_ context.Context, server string, held Held) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	now := m.nowLocked()
-	c, _ := m.clientLocked(client, now)
-	if c.generation > generation {
-		return fmt.Errorf("refresh client %s: %w", client, ErrStale)
+	c, _ := m.clientLocked(held.Client, now)
+	if c.generation > held.Generation {
+		return fmt.Errorf("refresh client %s: %w", held.Client, ErrStale)
 	}
-	if c.generation != generation {
-		c.user, c.generation, c.since = user, generation, now
+	if c.generation != held.Generation {
+		c.user, c.secret, c.generation, c.since = held.User, held.Secret, held.Generation, now
 	}
 	c.server = server
 	c.keep(now + millis(m.opts.RecordTTL))
-	m.clients.put(client, c, now)
+	m.clients.put(held.Client, c, now)
 	return nil
 }
 
@@ -120,7 +122,7 @@ func (m *Memory) Refresh(_ context.Context, client, user, server string, generat
 func (m *Memory) RefreshClients(ctx context.Context, server string, list []Held) []error {
 	errs := make([]error, len(list))
 	for i, h := range list {
-		errs[i] = m.Refresh(ctx, h.Client, h.User, server, h.Generation)
+		errs[i] = m.Refresh(ctx, server, h)
 	}
 	return errs
 }

@@ -2,6 +2,7 @@ package queue
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"time"
 
@@ -15,9 +16,9 @@ var (
 	// ErrForgotten is returned when the current generation is below, or there is none: the store lost the
 	// binding, as in a failover, or it expired. Nothing was changed; Refresh makes it again.
 	ErrForgotten = errors.New("queue: the binding is forgotten")
-	// ErrTaken is returned when a client id belongs to another user, and that device is
-	// online or has messages waiting.
-	ErrTaken = errors.New("queue: the client belongs to another user")
+	// ErrSecret is returned when a client without a user does not present the secret of the
+	// client that has that id.
+	ErrSecret = errors.New("queue: the secret is not that of the client")
 	// ErrUnknownClient is returned by a push to a user's device that is not known (any
 	// more) as that user's.
 	ErrUnknownClient = errors.New("queue: unknown client of the user")
@@ -135,23 +136,35 @@ type Claim struct {
 	// was overtaken on the way does not take the client back. "" for a client that does not say.
 	Instance string
 	Attempt  int64
+	// Secret is presented by a client without a user. It is not read with a user.
+	Secret SecretHash
+}
+
+// SecretHash is what the store keeps of a secret: the first half of its SHA-256. Secrets have 128 random bits,
+// so there is nothing to try out, and a slow hash would only cost every connect.
+type SecretHash [sha256.Size / 2]byte
+
+// HashSecret returns what the store keeps of secret.
+func HashSecret(secret string) SecretHash {
+	sum := sha256.Sum256([]byte(secret))
+	return SecretHash(sum[:sha256.Size/2])
 }
 
 // Held is a client that a server has.
 type Held struct {
 	Client, User string // User is "" for none
 	Generation   int64  // of its binding
+	Secret       SecretHash
 }
 
 // Bound is the outcome of Bind.
 type Bound struct {
 	Generation int64  // of this binding, higher than any before
 	Server     string // who held the client until now, "" for nobody
-	User       string // whose the client was until now
 	Before     int64  // generation until now, 0 for none
 	Acked      int64  // highest id that the client acknowledged: the window begins behind it
 	Queued     int    // messages waiting
-	Last       int64  // last id ever assigned in its queue
+	Last       int64  // last id ever assigned in its queue, also by another writer
 	// Owes: messages with First were acknowledged, and nobody has said that all others are withdrawn. An Ack of Acked
 	// does it.
 	Owes bool
@@ -194,18 +207,18 @@ type Queue interface {
 	// all but the newest maxCount. Both move the floor. It says how many went; with dryRun how many would go.
 	TrimChannel(ctx context.Context, channel string, maxAge time.Duration, maxCount int, dryRun bool) (int, error)
 
-	// Bind makes server the owner of client under a new generation and keeps user in the
-	// record. ErrTaken when the client is another user's, and online or with messages waiting; a free
-	// one starts over with an empty queue. No user ("") is another user to a record that has one; a record
-	// without one takes any, and its queue with it. ErrStale when the same instance of the client was bound by a
-	// later attempt.
+	// Bind makes server the owner of client under a new generation and keeps user in the record. The name of a
+	// client with a user begins with that, so the record can only be that user's; one that an older version left to
+	// another user starts over with an empty queue. A client without a user is bound when its id is new, or was
+	// pushed to and never bound, or with the secret that it had; else ErrSecret. ErrStale when the same instance of the
+	// client was bound by a later attempt.
 	Bind(ctx context.Context, claim Claim) (Bound, error)
 	// BindClients is Bind for each claim, of different clients, likewise.
 	BindClients(ctx context.Context, claims []Claim) []Outcome[Bound]
 	// Refresh renews the record's TTL and asserts server as the owner, if the generation is still
 	// the current one, or if the record was lost, or went back to an older generation in a failover: then it is
-	// made again with this generation. ErrStale when a higher one is current.
-	Refresh(ctx context.Context, client, user, server string, generation int64) error
+	// made again with this generation, and with the secret. ErrStale when a higher one is current.
+	Refresh(ctx context.Context, server string, held Held) error
 	// RefreshClients is Refresh for each of list, of different clients that server has.
 	RefreshClients(ctx context.Context, server string, list []Held) []error
 	// Unbind ends the binding: the client is offline, its queue stays. ErrStale and ErrForgotten when the generation

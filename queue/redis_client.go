@@ -2,6 +2,7 @@ package queue
 
 import (
 	"context"
+	"encoding/hex"
 	"fmt"
 	"strconv"
 	"time"
@@ -21,26 +22,34 @@ func (r *Redis) Bind(ctx context.Context, c Claim) (Bound, error) {
 func (r *Redis) BindClients(ctx context.Context, claims []Claim) []Outcome[Bound] {
 	targets := make([]redispipe.Target, len(claims))
 	for i, c := range claims {
-		targets[i] = redispipe.Target{Group: r.bind, Keys: r.clientKeys(c.Client), Args: []any{c.User, c.Server, c.Instance, decimal(c.Attempt)}}
+		targets[i] = redispipe.Target{Group: r.bind, Keys: r.clientKeys(c.Client), Args: []any{c.User, c.Server, c.Instance, decimal(c.Attempt), kept(c.User, c.Secret)}}
 	}
 	return outcomes(r, ctx, targets, func(l *line) (b Bound, clock int64) {
 		switch l.left {
 		case "":
-			l.err = ErrTaken
+			l.err = ErrSecret
 		case "-1":
 			l.err = ErrStale
 		}
 		b.Generation, b.Before, b.Acked, b.Queued, b.Last = l.integer(), l.integer(), l.integer(), int(l.integer()), l.integer()
 		clock = l.integer()
 		b.Owes = l.integer() == 1
-		b.Server, b.User = l.text(), l.text()
+		b.Server = l.text()
 		return b, clock
 	}, func(i int, err error) error { return fmt.Errorf("bind client %s: %w", claims[i].Client, err) })
 }
 
+// kept is what the record keeps of a secret: hexadecimal, so that it can be read; nothing with a user.
+func kept(user string, secret SecretHash) string {
+	if user != "" {
+		return ""
+	}
+	return hex.EncodeToString(secret[:])
+}
+
 // Refresh implements [Queue].
-func (r *Redis) Refresh(ctx context.Context, client, user, server string, generation int64) error {
-	return r.RefreshClients(ctx, server, []Held{{client, user, generation}})[0]
+func (r *Redis) Refresh(ctx context.Context, server string, held Held) error {
+	return r.RefreshClients(ctx, server, []Held{held})[0]
 }
 
 // RefreshClients implements [Queue]. Mostly there is nothing to do, and to see that takes one command of Redis instead of
@@ -62,7 +71,7 @@ func (r *Redis) RefreshClients(ctx context.Context, server string, list []Held) 
 		case !r.lasts(record, server, h.Generation, now):
 			of = append(of, i)
 			targets = append(targets, redispipe.Target{
-				Group: r.refresh, Keys: r.clientKeys(h.Client), Args: []any{h.User, server, decimal(h.Generation)},
+				Group: r.refresh, Keys: r.clientKeys(h.Client), Args: []any{h.User, server, decimal(h.Generation), kept(h.User, h.Secret)},
 			})
 		}
 	}

@@ -19,23 +19,27 @@ func TestRedisTogether(t *testing.T) {
 	for i := range n {
 		last[i] = push(t, f, name(i), 2)[1]
 	}
-	must(f.Bind(t.Context(), Claim{Client: name(3), User: "other", Server: "b0"}))(t)
+	must(f.Bind(t.Context(), Claim{Client: name(3), Server: "b0", Secret: HashSecret("the client's own")}))(t)
 	ok(t, client.Set(t.Context(), f.keys.record(name(5)), "no hash", 0).Err())
 	ok(t, client.Del(t.Context(), f.keys.channel(name(7))).Err())
 	ok(t, client.Set(t.Context(), f.keys.channel(name(7)), "no zset", 0).Err())
 	var all sync.WaitGroup
 	for i := range n {
 		all.Go(func() {
-			b, err := f.Bind(t.Context(), Claim{Client: name(i), User: name(i), Server: "b1", Instance: "run", Attempt: int64(i)})
+			user := name(i)
+			if i%3 == 0 {
+				user = ""
+			}
+			b, err := f.Bind(t.Context(), Claim{Client: name(i), User: user, Server: "b1", Instance: "run", Attempt: int64(i)})
 			switch i {
 			case 3:
-				fails(t, "another's", err, ErrTaken)
+				fails(t, "another secret", err, ErrSecret)
 			case 5:
 				if err == nil || !strings.Contains(err.Error(), "WRONGTYPE") {
 					t.Errorf("bound what is no record: %v", err)
 				}
 			default:
-				if c, _, e := f.Client(t.Context(), name(i)); err != nil || e != nil || c.User != name(i) || c.Generation != b.Generation {
+				if c, _, e := f.Client(t.Context(), name(i)); err != nil || e != nil || c.User != user || c.Generation != b.Generation {
 					t.Errorf("%s is %+v after %+v, %v, %v", name(i), c, b, err, e)
 				}
 			}

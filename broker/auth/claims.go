@@ -25,6 +25,7 @@ const lastDate = 253402300799
 // claims of one name, and SUB for sub, while whoever issued the token may have checked the other.
 type claims struct {
 	jwt.RegisteredClaims
+	client string // "" when it is not there
 	info   json.RawMessage
 	grants namespace.Grants
 }
@@ -42,6 +43,7 @@ func (c *claims) UnmarshalJSON(text []byte) error {
 		"exp":      func(raw json.RawMessage) error { return date(raw, &c.ExpiresAt) },
 		"nbf":      func(raw json.RawMessage) error { return date(raw, &c.NotBefore) },
 		"iat":      func(raw json.RawMessage) error { return date(raw, &c.IssuedAt) },
+		"client":   c.readClient,
 		"info":     c.readInfo,
 		"channels": c.readChannels,
 	} {
@@ -68,6 +70,16 @@ func date(raw json.RawMessage, into **jwt.NumericDate) error {
 	}
 	*into = jwt.NewNumericDate(time.UnixMilli(int64(seconds * 1000)))
 	return nil
+}
+
+func (c *claims) readClient(raw json.RawMessage) error {
+	if err := literal(raw, &c.client); err != nil {
+		return err
+	}
+	if strings.ContainsRune(c.client, '\uFFFD') { // as of sub
+		return errors.New("it is not valid Unicode")
+	}
+	return wire.CheckClientPart(c.client)
 }
 
 func (c *claims) readInfo(raw json.RawMessage) error {

@@ -72,6 +72,8 @@ type Options struct {
 // Claims is what a good token says.
 type Claims struct {
 	User string // sub
+	// Client is the part of the client's id that the token fixes; "" when it leaves that open.
+	Client string
 	// Expires is when Verify begins to refuse the token, which is exp and the leeway;
 	// zero when the token has no end.
 	Expires time.Time
@@ -167,7 +169,7 @@ func (t *Tokens) Verify(token string) (Claims, error) {
 	if err := t.check(&c); err != nil {
 		return Claims{}, fmt.Errorf("%w: %w", ErrBadToken, err)
 	}
-	verified := Claims{User: c.Subject, Info: c.info, Grants: c.grants}
+	verified := Claims{User: c.Subject, Client: c.client, Info: c.info, Grants: c.grants}
 	if c.ExpiresAt != nil {
 		verified.Expires = c.ExpiresAt.Add(t.opts.Leeway)
 	}

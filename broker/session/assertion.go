@@ -16,10 +16,11 @@ const maxAsserted = 256
 
 // assertion is a session whose binding is renewed.
 type assertion struct {
-	s    *Session
-	b    binding
-	turn func() // gives the client's turn back
-	err  error
+	s      *Session
+	b      binding
+	secret queue.SecretHash
+	turn   func() // gives the client's turn back
+	err    error
 }
 
 // assertLater has the pool renew the bindings of some of the shard's sessions, one group after the other: what waits for
@@ -32,7 +33,7 @@ func (sh *shard) assertLater(some []*Session, missed bool, done func()) {
 	list := make([]*assertion, len(some))
 	for i, s := range some {
 		s.unasserted = false
-		list[i] = &assertion{s: s, b: binding{s.client, s.user, s.generation, 0}}
+		list[i] = &assertion{s: s, b: binding{s.client, s.generation, 0}, secret: s.secret}
 	}
 	sh.m.opts.Pool.Go(func() {
 		for group := range slices.Chunk(list, maxAsserted) {
@@ -89,7 +90,7 @@ func (m *Manager) assert(ctx context.Context, list []*assertion) {
 	server, clients, held := m.opts.ServerID(), make([]string, len(list)), make([]queue.Held, len(list))
 	for i, a := range list {
 		clients[i] = a.b.client
-		held[i] = queue.Held{Client: a.b.client, User: a.b.user, Generation: a.b.generation}
+		held[i] = queue.Held{Client: a.b.client, User: wire.UserOf(a.b.client), Generation: a.b.generation, Secret: a.secret}
 	}
 	if err := m.opts.Registry.HoldClients(ctx, server, clients); err != nil {
 		for _, a := range list {
@@ -101,9 +102,9 @@ func (m *Manager) assert(ctx context.Context, list []*assertion) {
 	var of []*assertion
 	for i, err := range m.opts.Queue.RefreshClients(ctx, server, held) {
 		a := list[i]
-		if a.err = err; err == nil && a.b.user != "" {
+		if a.err = err; err == nil && held[i].User != "" {
 			b := registry.Binding{Client: a.b.client, Server: server, Generation: a.b.generation}
-			users, of = append(users, registry.UserBinding{User: a.b.user, Binding: b}), append(of, a)
+			users, of = append(users, registry.UserBinding{User: held[i].User, Binding: b}), append(of, a)
 		}
 	}
 	if len(users) > 0 {

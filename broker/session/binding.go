@@ -5,15 +5,16 @@ import (
 	"errors"
 	"sync"
 
+	"switchboard/internal/wire"
 	"switchboard/queue"
 	"switchboard/registry"
 )
 
 // binding is what this server holds in the store in a client's name.
 type binding struct {
-	client, user string
-	generation   int64
-	ackTo        int64 // acknowledged by the client, perhaps not yet in the store
+	client     string
+	generation int64
+	ackTo      int64 // acknowledged by the client, perhaps not yet in the store
 }
 
 // turns serialise the store calls about one client: a binding and the end of the one
@@ -99,35 +100,34 @@ func (m *Manager) bind(ctx context.Context, claims []queue.Claim) []outcome {
 	for i, o := range m.opts.Queue.BindClients(ctx, claims) {
 		if o.Err != nil {
 			m.arrived(clients[i], out[i].arrival)
-			m.doubt(clients[i], server)
+			m.unheld(ctx, clients[i], server, o.Err)
 			out[i] = outcome{o.Value, nil, o.Err}
 			continue
 		}
 		m.bound(out[i].arrival, o.Value.Generation)
 		out[i].bound = o.Value
 	}
-	m.forgetFormer(ctx, claims, out)
 	m.bindUsers(ctx, claims, out)
 	m.payOwed(ctx, claims, out)
 	return out
 }
 
-// forgetFormer takes clients that changed hands from their former users.
-func (m *Manager) forgetFormer(ctx context.Context, claims []queue.Claim, out []outcome) {
-	var calls sync.WaitGroup
-	for i := range out {
-		o, user := &out[i], claims[i].User
-		if former := o.bound.User; o.err == nil && former != "" && former != user {
-			calls.Go(func() {
-				o.err = m.opts.Registry.ForgetUser(ctx, former, claims[i].Client, o.bound.Before)
-				m.opts.UserChanged(former)
-			})
+// unheld takes back the note of a client whose bind failed. Where the secret was refused nothing is bound, and the
+// note stays only if this server has the client that the id belongs to.
+func (m *Manager) unheld(ctx context.Context, client, server string, failed error) {
+	if errors.Is(failed, queue.ErrSecret) {
+		here, err := m.isHere(ctx, client)
+		if err == nil && !here {
+			err = m.opts.Registry.DropClient(ctx, server, client)
+		}
+		if err == nil {
+			return
 		}
 	}
-	calls.Wait()
+	m.doubt(client, server)
 }
 
-// bindUsers puts clients that are bound into their users' lists. Those of whom that, or the step before, failed are unbound.
+// bindUsers puts clients that are bound into their users' lists. Those of whom that failed are unbound.
 func (m *Manager) bindUsers(ctx context.Context, claims []queue.Claim, out []outcome) {
 	var list []registry.UserBinding
 	var at []int
@@ -145,7 +145,7 @@ func (m *Manager) bindUsers(ctx context.Context, claims []queue.Claim, out []out
 	}
 	for i, o := range out {
 		if c := claims[i]; o.err != nil && o.arrival != nil {
-			m.unbindLater(binding{client: c.Client, user: c.User, generation: o.bound.Generation})
+			m.unbindLater(binding{client: c.Client, generation: o.bound.Generation})
 		}
 	}
 }
@@ -197,9 +197,9 @@ func (m *Manager) unbind(ctx context.Context, b binding) error {
 	if fenced(err) {
 		rebound, err = m.isHere(ctx, b.client)
 	}
-	if err == nil && b.user != "" {
-		err = m.opts.Registry.ReleaseUser(ctx, b.user, b.client, b.generation)
-		m.opts.UserChanged(b.user)
+	if user := wire.UserOf(b.client); err == nil && user != "" {
+		err = m.opts.Registry.ReleaseUser(ctx, user, b.client, b.generation)
+		m.opts.UserChanged(user)
 	}
 	if err == nil && !rebound {
 		err = m.opts.Registry.DropClient(ctx, m.opts.ServerID(), b.client)
@@ -212,7 +212,7 @@ func (m *Manager) replaced(b binding) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	s := m.clients.get(b.client)
-	return s != nil && s.generation > b.generation && s.user == b.user
+	return s != nil && s.generation > b.generation
 }
 
 // fenced says whether a call in a client's name was refused: the binding is another by now, or none.

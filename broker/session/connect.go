@@ -1,7 +1,6 @@
 package session
 
 import (
-	crand "crypto/rand"
 	"errors"
 	"math/rand/v2"
 	"time"
@@ -35,9 +34,6 @@ func (s *Session) connect(req wire.Request) {
 	}
 	s.state, s.inbox.auto = connecting, req.Ack == "auto"
 	s.Heard()
-	if s.client = req.Client; s.client == "" {
-		s.client = "c-" + crand.Text()[:16]
-	}
 	n := &newcomer{s: s, req: req, wish: s.shard.wishes(s)}
 	q := s.question(s.m.opts.Say.Connect, hook.Connect, "")
 	s.busy = true
@@ -71,8 +67,8 @@ func (m *Manager) identify(req wire.Request) (Identity, error) {
 // admitted has a newcomer received, if he may come in. The backend is asked behind the token, which costs it nothing, and
 // before anything is bound.
 func (m *Manager) admitted(n *newcomer, q *hook.Question) {
-	if n.c.identity, n.err = m.checked(n.s.client, n.req); n.err == nil && q != nil {
-		n.c.identity, n.err = m.letIn(n.c.identity, n.wish, q)
+	if n.c.identity, n.err = m.checked(n.req); n.err == nil {
+		n.err = m.name(n, q)
 	}
 	if n.err != nil {
 		m.answer([]*newcomer{n})
@@ -82,9 +78,11 @@ func (m *Manager) admitted(n *newcomer, q *hook.Question) {
 }
 
 // checked says who wants to connect, if he asks as he should.
-func (m *Manager) checked(client string, req wire.Request) (Identity, error) {
-	if err := wire.CheckName("client", client); err != nil {
-		return Identity{}, err
+func (m *Manager) checked(req wire.Request) (Identity, error) {
+	if req.Secret != "" {
+		if err := wire.CheckSecret(req.Secret); err != nil {
+			return Identity{}, err
+		}
 	}
 	if req.Instance != "" {
 		if err := wire.CheckName("instance", req.Instance); err != nil {
@@ -98,10 +96,11 @@ func (m *Manager) checked(client string, req wire.Request) (Identity, error) {
 }
 
 // connected finishes connect on the loop.
-func (s *Session) connected(req wire.Request, c connected, err error) {
+func (s *Session) connected(n *newcomer) {
+	req, c, err := n.req, n.c, n.err
 	if c.arrival != nil {
-		defer s.m.arrived(s.client, c.arrival)
-		s.m.supersede(s.client, c.bound) // whatever becomes of s: the other one has lost the client
+		defer s.m.arrived(n.client, c.arrival)
+		s.m.supersede(n.client, c.bound) // whatever becomes of s: the other one has lost the client
 	}
 	if err != nil {
 		if s.state != closed {
@@ -111,15 +110,15 @@ func (s *Session) connected(req wire.Request, c connected, err error) {
 	}
 	if s.state == closed { // the client went while we asked
 		s.m.opts.Hub.Release(c.all.Channel)
-		s.m.unbindLater(binding{s.client, c.identity.User, c.bound.Generation, 0})
+		s.m.unbindLater(binding{n.client, c.bound.Generation, 0})
 		return
 	}
 	s.state = open
-	s.user, s.generation = c.identity.User, c.bound.Generation
+	s.client, s.secret, s.generation = n.client, n.hash, c.bound.Generation
 	s.admit(c.identity)
-	s.inbox.begin(c.bound.Acked)
+	s.inbox.begin(c.bound)
 	if s.m.remember(s) {
-		s.welcome(req, c)
+		s.welcome(n)
 	} else {
 		s.close(wire.CloseSuperseded, "the client connected elsewhere", 0)
 	}
@@ -149,10 +148,11 @@ func (m *Manager) supersede(client string, bound queue.Bound) {
 }
 
 // welcome tells the client that it is connected.
-func (s *Session) welcome(req wire.Request, c connected) {
+func (s *Session) welcome(n *newcomer) {
+	req, c := n.req, n.c
 	queued := c.bound.Queued
 	s.send(wire.Event{
-		Type: wire.TypeConnected, Ref: req.Ref, Client: s.client, User: s.user,
+		Type: wire.TypeConnected, Ref: req.Ref, Client: s.client, User: s.user(), Secret: n.secret,
 		Server: s.m.opts.ServerID(), Ping: int(s.m.opts.Ping / time.Second), Queued: &queued,
 		ID: &c.all.Cursor, // where the client resumes what went to everyone
 	})
@@ -167,7 +167,7 @@ func (s *Session) connectFailed(ref wire.Ref, err error) {
 		s.close(wire.CloseSuperseded, "the client connected elsewhere", 0)
 		return
 	}
-	refusal := s.m.refusal(bindError(s.client, err))
+	refusal := s.m.refusal(bindError(err))
 	if errors.Is(err, registry.ErrTooManyClients) {
 		s.m.opts.Metrics.Refused("user_connections")
 	}
@@ -189,12 +189,10 @@ func (s *Session) connectFailed(ref wire.Ref, err error) {
 // ErrExpired is in the chain of Verify's error when the token was good once.
 var ErrExpired = errors.New("session: the token ran out")
 
-func bindError(client string, err error) error {
+func bindError(err error) error {
 	switch {
 	case errors.Is(err, ErrExpired):
 		return wire.Errorf(wire.Unauthorized, "token: it ran out")
-	case errors.Is(err, queue.ErrTaken):
-		return wire.Errorf(wire.Forbidden, "client %s: it belongs to another user, and is online or has messages waiting", client)
 	case errors.Is(err, registry.ErrTooManyClients):
 		return wire.Errorf(wire.RateLimited, "the user has as many clients online as are allowed")
 	}
@@ -219,9 +217,11 @@ func (s *Session) refresh(req wire.Request) {
 		switch {
 		case s.state == closed:
 		case err != nil:
-			s.refuse(req.Ref, bindError(s.client, err))
-		case id.User != s.user:
-			s.refuse(req.Ref, wire.Errorf(wire.Forbidden, "token: it is of user %s, the connection of %s", id.User, s.user))
+			s.refuse(req.Ref, bindError(err))
+		case id.User != s.user():
+			s.refuse(req.Ref, wire.Errorf(wire.Forbidden, "token: it is of user %s, the connection of %s", id.User, s.user()))
+		case id.Client != "" && id.Client != wire.ClientPart(s.client):
+			s.refuse(req.Ref, wire.Errorf(wire.Forbidden, "token: it is of client %s, the connection of %s", id.Client, s.client))
 		default:
 			s.admit(id)
 			s.send(wire.Event{Type: wire.TypeRefreshed, Ref: req.Ref})

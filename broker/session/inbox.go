@@ -13,19 +13,20 @@ import (
 type inbox struct {
 	sent    int64   // the last id that was written, or skipped as a declared gap
 	flight  []int64 // ids written and not acknowledged, ascending, at most queue.MaxWindow
+	last    int64   // the last id that the queue had assigned when the client was bound
 	ackTo   int64   // the client has acknowledged up to here
-	acked   int64   // the store knows up to here
+	unsaved bool    // the store does not know that yet
 	dirty   bool    // the store may hold more
 	reading bool
 	acking  bool
 	auto    bool // "ack":"auto"
 }
 
-func (in *inbox) begin(acked int64) { in.sent, in.acked, in.ackTo = acked, acked, acked }
+func (in *inbox) begin(b queue.Bound) { in.sent, in.ackTo, in.last = b.Acked, b.Acked, b.Last }
 
 // owed is what the client has acknowledged and the store may not know, or 0.
 func (in *inbox) owed() int64 {
-	if in.ackTo > in.acked {
+	if in.unsaved {
 		return in.ackTo
 	}
 	return 0
@@ -109,6 +110,9 @@ func (s *Session) inboxAdopt(page queue.Page, err error) {
 		in.dirty = true // all of the window is on the way: the next acknowledgement makes room
 		return
 	}
+	for len(page.Messages) > 0 && page.Messages[0].ID <= in.sent { // acknowledged while they were read
+		page.Messages = page.Messages[1:]
+	}
 	for len(page.Messages) > 0 && s.state == open && !s.conn.Backlogged() {
 		n := wire.Fitting(page.Messages, func(m queue.Message) int { return len(m.Data) })
 		s.inboxWrite(page.Messages[:n])
@@ -148,29 +152,34 @@ func (s *Session) inboxWritten() {
 	s.inboxRead()
 }
 
-// ack is the client's acknowledgement of everything up to an id.
+// ack is the client's acknowledgement of everything up to an id, also of what came on an earlier connection: that is
+// not sent again.
 func (s *Session) ack(req wire.Request) {
 	switch {
 	case s.state != open:
 		s.reject(req.Ref, wire.Errorf(wire.BadRequest, "ack: connect comes first"))
-	case req.ID <= 0 || req.ID > s.inbox.sent:
-		s.reject(req.Ref, wire.Errorf(wire.BadRequest, "id: %d was not sent on this connection", req.ID))
+	case req.ID <= 0 || req.ID > max(s.inbox.sent, s.inbox.last):
+		s.reject(req.Ref, wire.Errorf(wire.BadRequest, "id: %d was not assigned yet", req.ID))
 	default:
+		s.inbox.sent = max(s.inbox.sent, req.ID)
 		s.inboxAcked(req.ID)
 		s.inboxRead()
 	}
 }
 
 func (s *Session) inboxAcked(id int64) {
-	s.inbox.ackTo = max(s.inbox.ackTo, id)
-	s.inbox.settle(id)
+	in := &s.inbox
+	if id > in.ackTo {
+		in.ackTo, in.unsaved = id, true
+	}
+	in.settle(id)
 	s.inboxFlush()
 }
 
 // inboxFlush has the store told, one call at a time: acknowledgements that come meanwhile
 // go together in the next.
 func (s *Session) inboxFlush() {
-	if in := &s.inbox; !in.acking && in.ackTo > in.acked {
+	if in := &s.inbox; !in.acking && in.unsaved {
 		in.acking = true
 		s.shard.tellAck(s)
 	}
@@ -185,7 +194,7 @@ func (s *Session) inboxFlushed(id int64, err error) {
 	case err != nil:
 		s.storeRefused(err) // the next tick tries again
 	default:
-		in.acked = max(in.acked, id)
+		in.unsaved = in.ackTo > id
 		s.inboxFlush()
 		s.inboxRead()
 	}

@@ -87,8 +87,8 @@ func (m *Manager) Accept(l *loop.Loop, conn transport.Conn, hello transport.Hell
 	switch {
 	case m.drain.Load() > 0:
 		s.leave()
-	case hello.Token != "" || hello.Client != "":
-		s.handle(wire.Request{Type: wire.TypeConnect, Token: hello.Token, Client: hello.Client}, 0)
+	case hello != (transport.Hello{}):
+		s.handle(wire.Request{Type: wire.TypeConnect, Token: hello.Token, Client: hello.Client, Secret: hello.Secret}, 0)
 	}
 	return s
 }
@@ -102,8 +102,8 @@ func (m *Manager) remember(s *Session) bool {
 		return false
 	}
 	m.clients.put(s)
-	if s.user != "" {
-		m.users[s.user]++
+	if user := s.user(); user != "" {
+		m.users[user]++
 	}
 	if old != nil {
 		m.leaveLocked(old)
@@ -123,11 +123,12 @@ func (m *Manager) forget(s *Session) {
 }
 
 func (m *Manager) leaveLocked(s *Session) {
-	if s.user == "" {
+	user := s.user()
+	if user == "" {
 		return
 	}
-	if m.users[s.user]--; m.users[s.user] == 0 {
-		delete(m.users, s.user)
+	if m.users[user]--; m.users[user] == 0 {
+		delete(m.users, user)
 	}
 }
 

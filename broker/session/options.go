@@ -23,7 +23,6 @@ type Registry interface {
 	DropClient(ctx context.Context, server, client string) error
 	BindUsers(ctx context.Context, list []registry.UserBinding) []error
 	ReleaseUser(ctx context.Context, user, client string, generation int64) error
-	ForgetUser(ctx context.Context, user, client string, generation int64) error
 }
 
 // Queue is what sessions need of the queue.
@@ -43,6 +42,7 @@ type Queue interface {
 // Identity is who a token says the client is, and what it gives him.
 type Identity struct {
 	User    string
+	Client  string          // the part of the id that the client chooses, where the token fixes it
 	Expires time.Time       // zero for never
 	Info    json.RawMessage // goes with his presence; nil for none
 	Grants  namespace.Grants

@@ -62,7 +62,7 @@ func (s *Session) may(do namespace.Action, channel string) error {
 
 // subject is who the client is to the namespaces.
 func (s *Session) subject() namespace.Subject {
-	who := namespace.Subject{User: s.user}
+	who := namespace.Subject{User: s.user()}
 	if p := s.pass(); p != nil {
 		who.Grants = p.grants
 	}

@@ -48,7 +48,7 @@ func (s *Session) untold(i int) {
 
 // member is the session as the others in a channel see it.
 func (s *Session) member() registry.Member {
-	m := registry.Member{Client: s.client, User: s.user, Generation: s.generation}
+	m := registry.Member{Client: s.client, User: s.user(), Generation: s.generation}
 	if p := s.pass(); p != nil {
 		m.Info = p.info
 	}

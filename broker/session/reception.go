@@ -2,6 +2,8 @@ package session
 
 import (
 	"context"
+	crand "crypto/rand"
+	"errors"
 	"sync"
 
 	"switchboard/broker/hub"
@@ -15,12 +17,15 @@ const maxReceived = 256
 
 // newcomer is a client that is being connected.
 type newcomer struct {
-	s    *Session
-	req  wire.Request
-	wish *wish
-	c    connected
-	err  error
-	done func() // of the client's turn
+	s      *Session
+	req    wire.Request
+	client string           // the id that it is to have
+	secret string           // "" with a user
+	hash   queue.SecretHash // of the secret
+	wish   *wish
+	c      connected
+	err    error
+	done   func() // of the client's turn
 }
 
 // reception binds those who come while others are being bound together: one job, and as many calls to the store as
@@ -76,7 +81,7 @@ func (m *Manager) bindTogether(some []*newcomer) {
 		}
 		var ok bool
 		if n.c.all, ok = m.opts.Hub.Try(wire.AllChannel, n.req.After); ok {
-			if n.done, ok = m.turns.try(n.s.client); !ok {
+			if n.done, ok = m.turns.try(n.client); !ok {
 				m.opts.Hub.Release(n.c.all.Channel)
 			}
 		}
@@ -100,23 +105,30 @@ func (m *Manager) bindAlone(n *newcomer) {
 		m.answer([]*newcomer{n})
 		return
 	}
-	n.done = m.turns.take(n.s.client)
+	n.done = m.turns.take(n.client)
 	m.bindAll(ctx, []*newcomer{n})
 }
 
-// bindAll binds newcomers whose turns are taken, and answers them.
+// bindAll binds newcomers whose turns are taken, and answers them. One that asked for an id whose secret it does
+// not have gets another id, in a second call to the store.
 func (m *Manager) bindAll(ctx context.Context, list []*newcomer) {
 	if len(list) == 0 {
 		return
 	}
-	server, claims := m.opts.ServerID(), make([]queue.Claim, len(list))
-	for i, n := range list {
-		claims[i] = queue.Claim{Client: n.s.client, User: n.c.identity.User, Instance: n.req.Instance, Attempt: n.req.Attempt}
+	m.claim(ctx, list)
+	var others []*newcomer
+	for _, n := range list {
+		if errors.Is(n.err, queue.ErrSecret) {
+			n.client = drawn()
+			n.present(crand.Text())
+			n.done = m.turns.take(n.client)
+			others = append(others, n)
+		}
 	}
-	for i, o := range m.bind(ctx, claims) {
-		n := list[i]
-		n.done()
-		n.c.server, n.c.bound, n.c.arrival, n.err = server, o.bound, o.arrival, o.err
+	if len(others) > 0 {
+		m.claim(ctx, others)
+	}
+	for _, n := range list {
 		if n.err != nil {
 			m.opts.Hub.Release(n.c.all.Channel)
 			n.c.all.Channel = nil
@@ -124,6 +136,21 @@ func (m *Manager) bindAll(ctx context.Context, list []*newcomer) {
 	}
 	m.prepare(ctx, list)
 	m.answer(list)
+}
+
+// claim binds newcomers under the ids that they are to have, and gives their turns back.
+func (m *Manager) claim(ctx context.Context, list []*newcomer) {
+	server, claims := m.opts.ServerID(), make([]queue.Claim, len(list))
+	for i, n := range list {
+		claims[i] = queue.Claim{
+			Client: n.client, User: n.c.identity.User, Instance: n.req.Instance, Attempt: n.req.Attempt, Secret: n.hash,
+		}
+	}
+	for i, o := range m.bind(ctx, claims) {
+		n := list[i]
+		n.done()
+		n.c.server, n.c.bound, n.c.arrival, n.err = server, o.bound, o.arrival, o.err
+	}
 }
 
 // prepare readies the channels of wishes: who holds one can subscribe without the store. subscribe looks at everything
@@ -171,7 +198,7 @@ func (s *Session) received(n *newcomer) {
 	s.busy = false
 	s.together(func() {
 		s.shard.wished(s)
-		s.connected(n.req, n.c, n.err)
+		s.connected(n)
 		if n.c.ahead != nil {
 			s.next() // finds the channel ready, and its answer goes out with this one
 			s.m.opts.Hub.Release(n.c.ahead)

@@ -43,7 +43,7 @@ func (s *Session) request(req wire.Request) {
 		return
 	}
 	encoded, err := json.Marshal(workerRequest{
-		Ref: req.Ref.Value, Client: s.client, User: s.user, Server: s.m.opts.ServerID(),
+		Ref: req.Ref.Value, Client: s.client, User: s.user(), Server: s.m.opts.ServerID(),
 		Query: data, Context: requestContext{s.conn.RemoteAddr()}, QueryAt: time.Now().UnixMilli(),
 	})
 	if err != nil {
@@ -67,7 +67,7 @@ func (s *Session) mayRequest(req wire.Request) error {
 	switch {
 	case s.m.opts.RequestQueues == 0:
 		return wire.Errorf(wire.Unavailable, "requests need a Redis that backend workers read")
-	case from&namespace.Anyone != 0 || from&namespace.Users != 0 && s.user != "":
+	case from&namespace.Anyone != 0 || from&namespace.Users != 0 && s.user() != "":
 	case from == namespace.Nobody:
 		s.m.opts.Metrics.Refused("requests")
 		return wire.Errorf(wire.Forbidden, "request: not allowed: requests are open to nobody")
@@ -103,12 +103,12 @@ const anonymousList = 0
 // requests stay in order, and so do those of a client without a user: it chooses its id, so the id decides neither on
 // the list, which it could fill then, nor on the share, of which it could have many.
 func (s *Session) requestList() (list int, sender string) {
-	if s.user == "" {
+	if s.user() == "" {
 		return anonymousList, "address " + s.network()
 	}
 	h := fnv.New32a()
-	_, _ = h.Write([]byte(s.user))
-	return int(h.Sum32() % uint32(s.m.opts.RequestQueues)), "user " + s.user
+	_, _ = h.Write([]byte(s.user()))
+	return int(h.Sum32() % uint32(s.m.opts.RequestQueues)), "user " + s.user()
 }
 
 // network is the peer's address as limits count it, without the port.

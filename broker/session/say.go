@@ -25,7 +25,7 @@ func (s *Session) question(ask func(context.Context, hook.Question) (hook.Answer
 		return nil
 	}
 	q := &hook.Question{
-		Hook: k, Client: s.client, User: s.user, Address: s.conn.RemoteAddr(), Channel: channel, Since: time.Now(),
+		Hook: k, Client: s.client, User: s.user(), Address: s.conn.RemoteAddr(), Channel: channel, Since: time.Now(),
 	}
 	if p := s.pass(); p != nil {
 		q.Info = p.info

@@ -10,6 +10,7 @@ import (
 	"switchboard/broker/transport"
 	"switchboard/broker/work"
 	"switchboard/internal/wire"
+	"switchboard/queue"
 )
 
 // maxWaiting is how many messages of a client wait for the store's answer to an earlier
@@ -52,8 +53,9 @@ type Session struct {
 	*shard // s.m is its Manager
 	conn   transport.Conn
 
-	client, user string
-	generation   int64
+	client     string // its id, which begins with the user
+	generation int64
+	secret     queue.SecretHash // of a client without a user, to renew a record that the store has lost
 
 	all, first hub.Subscription // to everyone's channel; and to the first of its own
 	inbox      inbox
@@ -338,7 +340,7 @@ func (s *Session) end(reason wire.CloseReason) {
 	s.m.opts.Metrics.Closed(string(reason))
 	if bound {
 		s.m.forget(s)
-		s.m.unbindLater(binding{s.client, s.user, s.generation, s.inbox.owed()})
+		s.m.unbindLater(binding{s.client, s.generation, s.inbox.owed()})
 	}
 }
 

@@ -83,7 +83,7 @@ func (m *Manager) leftover(ctx context.Context, a attempt) (left binding, last i
 	case !known || c.Server != a.server:
 		err = m.opts.Registry.DropClient(ctx, a.server, a.client)
 	case !m.has(a.client, c.Generation):
-		left = binding{client: a.client, user: c.User, generation: c.Generation}
+		left = binding{client: a.client, generation: c.Generation}
 	}
 	return left, c.Generation, err
 }

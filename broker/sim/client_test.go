@@ -14,7 +14,7 @@ import (
 // time, while it has given up on the older ones.
 type client struct {
 	w          *world
-	name, user string
+	name, user string // its id, and whose it is
 	auto       bool // "ack":"auto"
 	known      bool // it was told "connected" once
 
@@ -109,8 +109,18 @@ func (cl *client) dial(n *node) *conn {
 	}
 	w.log("%v dials, after %s", c, number(c.after))
 	c.session = n.sessions.Accept(c.loop, c, transport.Hello{})
-	c.say(wire.Request{Type: wire.TypeConnect, Client: cl.name, User: cl.user, After: c.after, Ack: ack})
+	c.say(wire.Request{
+		Type: wire.TypeConnect, Client: wire.ClientPart(cl.name), User: cl.user, Secret: cl.secret(), After: c.after, Ack: ack,
+	})
 	return c
+}
+
+// secret is by what a client without a user gets its id again.
+func (cl *client) secret() string {
+	if cl.user != "" {
+		return ""
+	}
+	return "the secret of " + cl.name
 }
 
 // say hands a message to the session.
@@ -281,6 +291,9 @@ func (c *conn) receive(e wire.Event) {
 	switch e.Type {
 	case wire.TypeConnected:
 		c.life, c.welcome, c.client.known = open, true, true
+		if e.Client != c.client.name || e.User != c.client.user || e.Secret != c.client.secret() {
+			w.violate("%v is told that it is %s of %s by secret %s", c, e.Client, e.User, e.Secret)
+		}
 		c.begin(wire.AllChannel, *e.ID, c.after, nil)
 	case wire.TypeSubscribed:
 		c.begin(e.Channel, *e.ID, asked.after, e.Recovered)

@@ -133,15 +133,15 @@ func (s *store) BindClients(ctx context.Context, claims []queue.Claim) []queue.O
 	return together(ctx, claims, s.Bind)
 }
 
-func (s *store) Refresh(ctx context.Context, client, user, server string, generation int64) error {
-	return tell(ctx, s, "Refresh", about{client: client, owner: server, generation: generation}, func(ctx context.Context) error {
-		return s.w.queue.Refresh(ctx, client, user, server, generation)
-	}, client, user, server, generation)
+func (s *store) Refresh(ctx context.Context, server string, h queue.Held) error {
+	return tell(ctx, s, "Refresh", about{client: h.Client, owner: server, generation: h.Generation}, func(ctx context.Context) error {
+		return s.w.queue.Refresh(ctx, server, h)
+	}, h.Client, h.User, server, h.Generation)
 }
 
 func (s *store) RefreshClients(ctx context.Context, server string, list []queue.Held) []error {
 	return errorsOf(together(ctx, list, func(ctx context.Context, h queue.Held) (struct{}, error) {
-		return struct{}{}, s.Refresh(ctx, h.Client, h.User, server, h.Generation)
+		return struct{}{}, s.Refresh(ctx, server, h)
 	}))
 }
 

@@ -104,7 +104,7 @@ func newWorld(seed uint64) *world {
 	}
 	users := []string{"ann", "ben", pick(w, []string{"", "ann"}), "ann"}
 	for i := range 3 + w.rng.IntN(2) {
-		name := fmt.Sprintf("c%d", i+1)
+		name := wire.ClientID(users[i], fmt.Sprintf("c%d", i+1))
 		w.names = append(w.names, name)
 		w.clients[name] = &client{
 			w: w, name: name, user: users[i], auto: i == 3,

@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"net"
 	"net/http"
+	"net/url"
 	"strings"
 
 	"github.com/gobwas/ws"
@@ -48,7 +49,7 @@ func (w *Web) handOver(rw http.ResponseWriter, r *http.Request, place *gatedConn
 	if address != 0 { // it goes with the connection from here on; that of the proxy itself is not counted
 		place.address = address
 	}
-	if err := w.Poller.adopt(place, helloOf(r), early); err != nil {
+	if err := w.Poller.adopt(place, helloOf(r.URL), early); err != nil {
 		_ = place.Close()
 	}
 	return true
@@ -69,9 +70,10 @@ func upgradable(r *http.Request) bool {
 	return err == nil && len(key) == 16
 }
 
-func helloOf(r *http.Request) Hello {
-	q := r.URL.Query()
-	return Hello{Token: q.Get("token"), Client: q.Get("client")}
+// helloOf reads the query of a WebSocket URL.
+func helloOf(u *url.URL) Hello {
+	q := u.Query()
+	return Hello{Token: q.Get("token"), Client: q.Get("client"), Secret: q.Get("secret")}
 }
 
 // takes says whether a connection of net/http can go on here. Its place must count in the same gate. And gnet puts the

@@ -80,7 +80,7 @@ func (c *pollerConn) upgrader(hello *Hello) ws.Upgrader {
 				return ws.RejectConnectionError(ws.RejectionStatus(http.StatusNotFound),
 					ws.RejectionReason("WebSocket is at /ws"))
 			}
-			hello.Token, hello.Client = u.Query().Get("token"), u.Query().Get("client")
+			*hello = helloOf(u)
 			return nil
 		},
 		OnHost: func(h []byte) error {

@@ -50,6 +50,7 @@ const MaxFirst = 16 << 10
 type Hello struct {
 	Token  string // of the WebSocket URL
 	Client string // of the WebSocket URL
+	Secret string // of the WebSocket URL
 }
 
 // connects says whether the URL stands for the connect message.

@@ -135,7 +135,7 @@ func (w *Web) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	c.ws = ws
 	c.ctx, c.cancel = context.WithCancel(w.alive)
 	context.AfterFunc(c.ctx, func() { _ = socket.Close() }) // whatever the library waits for
-	hello := helloOf(r)
+	hello := helloOf(r.URL)
 	// A goroutine of its own lets net/http's handler go, with its stack and buffers.
 	go func() {
 		defer w.conns.Done()

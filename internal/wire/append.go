@@ -23,6 +23,7 @@ func (e *Event) append(b []byte) []byte {
 	}
 	b = appendField(b, `,"client":`, e.Client)
 	b = appendField(b, `,"user":`, e.User)
+	b = appendField(b, `,"secret":`, e.Secret)
 	b = appendField(b, `,"server":`, e.Server)
 	if e.Ping != 0 {
 		b = strconv.AppendInt(append(b, `,"ping":`...), int64(e.Ping), 10)

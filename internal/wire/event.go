@@ -12,6 +12,7 @@ type Event struct {
 	Ref       Ref             `json:"ref,omitzero"`
 	Client    string          `json:"client,omitempty"`
 	User      string          `json:"user,omitempty"`
+	Secret    string          `json:"secret,omitempty"` // connected: by which a client without a user gets its id again
 	Server    string          `json:"server,omitempty"`
 	Ping      int             `json:"ping,omitempty"` // seconds
 	Queued    *int            `json:"queued,omitempty"`

@@ -54,6 +54,7 @@ type Request struct {
 	Token    string          `json:"token,omitempty"`
 	Client   string          `json:"client,omitempty"`
 	User     string          `json:"user,omitempty"`
+	Secret   string          `json:"secret,omitempty"`
 	Ack      string          `json:"ack,omitempty"`
 	Instance string          `json:"instance,omitempty"`
 	Attempt  int64           `json:"attempt,omitempty"`

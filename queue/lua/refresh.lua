@@ -8,6 +8,7 @@
 -- ARGV[a+1] user, empty for none
 -- ARGV[a+2] server
 -- ARGV[a+3] generation
+-- ARGV[a+4] hash of the secret of a client without a user, empty with one
 -- For all:
 -- ARGV[1] TTL of the records, ms
 -- ARGV[2] what the clock must show at least, Unix ms
@@ -30,6 +31,9 @@ local function refresh(k, a)
 	end
 	call('HSET', KEYS[k+1], 'user', ARGV[a+1], 'generation', ARGV[a+3], 'server', ARGV[a+2], 'until', '0',
 		'since', format('%.0f', now[1] * 1000 + math.floor(now[2] / 1000)))
+	if ARGV[a+4] ~= '' then
+		call('HSET', KEYS[k+1], 'secret', ARGV[a+4])
+	end
 	call('PEXPIRE', KEYS[k+1], math.max(ttl, call('PTTL', KEYS[k+2])))
 	return 1
 end
@@ -37,7 +41,7 @@ end
 -- What is wrong with one client is that one's own.
 local replies = {}
 for i = 1, #KEYS / 2 do
-	local done, reply = pcall(refresh, 2 * i - 2, 3 * i - 1)
+	local done, reply = pcall(refresh, 2 * i - 2, 4 * i - 2)
 	replies[i] = (done or type(reply) == 'table') and reply or redis.error_reply('ERR ' .. reply)
 end
 return replies
