@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	crand "crypto/rand"
 	"errors"
@@ -29,7 +30,8 @@ type Client struct {
 	started  bool
 	stopped  error    // why Run has ended
 	session  *session // the connection in force, from `connected` to its end
-	id       string   // the client id in force
+	id       string   // the client id in force, "" before the first `connected`
+	secret   string   // by which a client without a user gets that id again
 	token    token
 	nextRef  int64
 	calls    map[int64]*call          // by ref
@@ -52,7 +54,7 @@ func New(opts Options) (*Client, error) {
 		inbox:     newInbox(),
 		delivered: make(chan struct{}),
 		instance:  crand.Text()[:8],
-		id:        opts.Client,
+		secret:    cmp.Or(opts.Secret, crand.Text()), // drawn here, so that an answer that is lost does not cost the id
 		token:     token{value: opts.Token},
 		calls:     map[int64]*call{},
 		// A reply can outlive the process that asked for it and reach the next one under the
@@ -69,6 +71,18 @@ func New(opts Options) (*Client, error) {
 		c.endpoints = append(c.endpoints, e)
 	}
 	return c, nil
+}
+
+// Identity returns the client id in force, user included, and the secret by which a client without
+// a user gets that id again. Give both to the next Options if the queue shall outlive the
+// process. The id is "" before the first connection, and secret is "" for a client with a user.
+func (c *Client) Identity() (client, secret string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if wire.UserOf(c.id) == "" {
+		secret = c.secret
+	}
+	return c.id, secret
 }
 
 // Run connects, and connects again, until ctx ends (it returns nil) or the broker says

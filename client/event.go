@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -12,8 +13,12 @@ func (c *Client) greet(s *session, token string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	req := wire.Request{
-		Type: wire.TypeConnect, Token: token, Client: c.id, User: c.opts.User,
-		After: c.subs[wire.AllChannel].pos.after(),
+		Type: wire.TypeConnect, Token: token, User: c.opts.User, After: c.subs[wire.AllChannel].pos.after(),
+		// Without the user, which another token may have changed.
+		Client: wire.ClientPart(cmp.Or(c.id, c.opts.Client)),
+	}
+	if token == "" && c.opts.User == "" {
+		req.Secret = c.secret
 	}
 	if c.opts.AutoAck {
 		req.Ack = "auto"
@@ -80,9 +85,13 @@ func (c *Client) connectedLocked(s *session, ev wire.Event) {
 	s.timer.Stop()
 	s.touch()
 	c.session, c.token.used = s, true
-	if ev.Client != "" {
+	if ev.Client != "" && ev.Client != c.id {
+		if c.id != "" { // another queue, whose ids say nothing about those before
+			c.epoch, c.handled, c.queue, c.queueGap = c.epoch+1, 0, position{}, Gap{}
+		}
 		c.id = ev.Client
 	}
+	c.secret = cmp.Or(ev.Secret, c.secret)
 	c.announce(State{Phase: Connected, URL: s.url, Client: c.id, User: ev.User, Server: ev.Server})
 	all := c.subs[wire.AllChannel]
 	all.active = true

@@ -20,9 +20,13 @@ type Options struct {
 	// URLs are the instances: ws://host/ws, wss://host/ws or tcp://host:port. The first
 	// one is drawn at random, a failure moves on to the next. Zero means an error.
 	URLs []string
-	// Client is the id of this device, stable over reconnects. Zero means that the broker
-	// gives one, which is then kept.
+	// Client is the id of this device, stable over reconnects. The broker puts the user and a '/'
+	// before it; the part behind that has no '/'. Zero means that the broker gives one, which is
+	// then kept.
 	Client string
+	// Secret proves that Client is this client's own, where it has no user: 16 to 200 bytes,
+	// the same as before. Without it the broker gives another id. Zero means one that is drawn.
+	Secret string
 	// User is who the client says it is, where the broker is open. Zero means nobody, or
 	// whoever the token names.
 	User string
@@ -86,7 +90,7 @@ const (
 type State struct {
 	Phase   Phase
 	URL     string
-	Client  string        // connected: the id in force
+	Client  string        // connected: the id in force, user included
 	User    string        // connected
 	Server  string        // connected: the instance that answered
 	Err     error         // closed: a *ClosedError where the broker gave a reason
@@ -112,7 +116,12 @@ func (o Options) check() error {
 		return fmt.Errorf("BackoffMax: %s is below BackoffMin %s", o.BackoffMax, o.BackoffMin)
 	}
 	if o.Client != "" {
-		if err := wire.CheckName("client", o.Client); err != nil {
+		if err := wire.CheckClientID(o.Client); err != nil {
+			return err
+		}
+	}
+	if o.Secret != "" {
+		if err := wire.CheckSecret(o.Secret); err != nil {
 			return err
 		}
 	}
@@ -134,8 +143,8 @@ func parseEndpoint(raw string) (endpoint, error) {
 		return endpoint{}, errors.New("URLs: one of them is not a URL")
 	}
 	switch {
-	case u.User != nil || u.Query().Has("token"):
-		return endpoint{}, errors.New("URLs: a URL ends up in logs, give secrets in Token")
+	case u.User != nil || u.Query().Has("token") || u.Query().Has("secret"):
+		return endpoint{}, errors.New("URLs: a URL ends up in logs, give secrets in Token and Secret")
 	case u.Hostname() == "":
 		return endpoint{}, fmt.Errorf("URLs: %s: the host is missing", raw)
 	}

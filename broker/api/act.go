@@ -23,7 +23,7 @@ func (a api) notify(w http.ResponseWriter, r *http.Request) {
 	}
 	for _, name := range body.Clients {
 		if err == nil {
-			err = wire.CheckName("client", name)
+			err = wire.CheckClientID(name)
 		}
 	}
 	if err == nil {
@@ -44,7 +44,7 @@ func (a api) reply(w http.ResponseWriter, r *http.Request) {
 	}
 	err := read(r.Body, &body)
 	if err == nil {
-		err = wire.CheckName("client", body.Client)
+		err = wire.CheckClientID(body.Client)
 	}
 	if err == nil && !body.Ref.Set {
 		err = wire.Errorf(wire.BadRequest, "ref: missing")
@@ -73,8 +73,8 @@ func (a api) reply(w http.ResponseWriter, r *http.Request) {
 }
 
 func (a api) disconnectClient(w http.ResponseWriter, r *http.Request) {
-	client, err := named(r, "client")
-	if err != nil {
+	client := wire.ClientID(r.PathValue("user"), r.PathValue("client"))
+	if err := wire.CheckClientID(client); err != nil {
 		a.fail(w, err)
 		return
 	}

@@ -144,7 +144,8 @@ func (a api) calls() []call {
 		{"POST /v1/users/query", scopeRead, a.query, nil},
 		{"GET /v1/servers", scopeRead, a.servers, nil},
 		{"POST /v1/users/{user}/disconnect", scopeAdmin, a.disconnectUser, nil},
-		{"POST /v1/clients/{client}/disconnect", scopeAdmin, a.disconnectClient, nil},
+		{"POST /v1/clients/{client}/disconnect", scopeAdmin, a.disconnectClient, nil}, // {client}: alice%2Fphone
+		{"POST /v1/clients/{user}/{client}/disconnect", scopeAdmin, a.disconnectClient, nil},
 	}
 }
 

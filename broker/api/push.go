@@ -153,6 +153,9 @@ func (a api) checkTarget(t target, size int) error {
 	if t.kind == "all" {
 		return nil
 	}
+	if t.kind == "client" {
+		return wire.CheckClientID(t.name)
+	}
 	if err := wire.CheckName(t.kind, t.name); err != nil {
 		return err
 	}

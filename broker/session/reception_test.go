@@ -54,7 +54,7 @@ func (d *desk) arrive(clients ...string) (socks []*socket) {
 		socks = append(socks, sock)
 		d.do(func() {
 			to := d.Accept(d.loop, sock, transport.Hello{})
-			to.Receive(fmt.Appendf(nil, `{"type":"connect","client":"%s"}`, client))
+			to.Receive(fmt.Appendf(nil, `{"type":"connect","client":"%s","secret":"one that all here have"}`, client))
 			to.Receive(fmt.Appendf(nil, `{"type":"subscribe","channel":"own-%s","after":0}`, client))
 		})
 	}

@@ -21,6 +21,7 @@ type client struct {
 	position map[string]int64   // by channel: what it gives as `after`
 	seen     map[int64]struct{} // of its own queue
 	told     map[int64]struct{} // declared lost, in its own queue
+	received int64              // the highest of them
 	ackedTo  int64              // the highest id that it acknowledged
 }
 
@@ -112,6 +113,9 @@ func (cl *client) dial(n *node) *conn {
 	c.say(wire.Request{
 		Type: wire.TypeConnect, Client: wire.ClientPart(cl.name), User: cl.user, Secret: cl.secret(), After: c.after, Ack: ack,
 	})
+	if cl.received > cl.ackedTo && !cl.auto && w.one(2) { // what came on an earlier connection
+		c.ack(cl.received)
+	}
 	return c
 }
 
@@ -154,7 +158,7 @@ func (c *conn) unsubscribe(channel string) {
 	c.say(wire.Request{Type: wire.TypeUnsubscribe, Channel: channel})
 }
 
-// ack acknowledges what came on this connection up to id.
+// ack acknowledges what came up to id.
 func (c *conn) ack(id int64) {
 	c.client.w.log("%v acknowledges %d", c, id)
 	c.client.ackedTo = max(c.client.ackedTo, id)

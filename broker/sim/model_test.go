@@ -277,6 +277,7 @@ func (c *conn) inboxMessage(id int64, data []byte) {
 	}
 	c.inbox = id
 	cl.seen[id] = struct{}{}
+	cl.received = max(cl.received, id)
 	if cl.auto {
 		cl.ackedTo = max(cl.ackedTo, id)
 	}

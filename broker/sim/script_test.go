@@ -54,7 +54,7 @@ func (w *world) until(op string) *call {
 // TestSubscribeWhileUnbinding: the last subscriber went, and while the registry is told so another comes.
 func TestSubscribeWhileUnbinding(t *testing.T) {
 	scripted(t, func(w *world) {
-		c := w.clients["c1"].dial(w.nodes[0])
+		c := w.clients["ann/c1"].dial(w.nodes[0])
 		w.flow()
 		c.subscribe("news", nil)
 		w.flow()
@@ -81,7 +81,7 @@ func TestSubscribeWhileUnbinding(t *testing.T) {
 // the one before, which must hear of it.
 func TestConnectThatBrokeOffSupersedes(t *testing.T) {
 	scripted(t, func(w *world) {
-		cl := w.clients["c1"]
+		cl := w.clients["ann/c1"]
 		first := cl.dial(w.nodes[0])
 		w.flow()
 		second := cl.dial(w.nodes[1])
@@ -102,7 +102,7 @@ func TestBindDuringBurial(t *testing.T) {
 	scripted(t, func(w *world) {
 		n := w.nodes[0]
 		time.Sleep(11 * time.Second) // no beat: the lease runs out
-		w.clients["c1"].dial(n)
+		w.clients["ann/c1"].dial(n)
 		bind := w.until("Bind")
 		if buried, _ := w.registry.Bury(t.Context(), n.serverID()); !buried {
 			w.violate("it has a lease")
@@ -111,7 +111,7 @@ func TestBindDuringBurial(t *testing.T) {
 		w.until("Bind")
 		w.express(bind)
 		w.flow()
-		w.push(w.nodes[1], "client", "c1")
+		w.push(w.nodes[1], "client", "ann/c1")
 		w.flow()
 		w.checkComplete()
 	})
@@ -121,7 +121,7 @@ func TestBindDuringBurial(t *testing.T) {
 func TestBurialIsNotNoticed(t *testing.T) {
 	scripted(t, func(w *world) {
 		n := w.nodes[0]
-		c := w.clients["c1"].dial(n)
+		c := w.clients["ann/c1"].dial(n)
 		w.flow()
 		c.subscribe("news", nil)
 		w.flow()
@@ -146,7 +146,7 @@ func TestBurialIsNotNoticed(t *testing.T) {
 func TestSubscribeDuringPush(t *testing.T) {
 	for _, halves := range []int{1, 2} {
 		scripted(t, func(w *world) {
-			c := w.clients["c1"].dial(w.nodes[0])
+			c := w.clients["ann/c1"].dial(w.nodes[0])
 			w.flow()
 			w.push(w.nodes[1], "channel", "news")
 			push := w.until("AppendChannel")
@@ -164,10 +164,10 @@ func TestSubscribeDuringPush(t *testing.T) {
 
 // TestLostAnswerOfAPush: it is stored and not acknowledged; the owners hear of it with the next beat.
 func TestLostAnswerOfAPush(t *testing.T) {
-	for target, op := range map[string]string{wire.AllChannel: "AppendChannel", "c1": "AppendClient"} {
+	for target, op := range map[string]string{wire.AllChannel: "AppendChannel", "ann/c1": "AppendClient"} {
 		scripted(t, func(w *world) {
 			w.profile = shaky
-			w.clients["c1"].dial(w.nodes[0])
+			w.clients["ann/c1"].dial(w.nodes[0])
 			w.flow()
 			w.nodes[1].startBeat() // the first one asserts
 			w.flow()
@@ -191,7 +191,7 @@ func TestLostAnswerOfAPush(t *testing.T) {
 // TestReleaseOfAClientThatMoved: the janitor has seen it at a dead server, and meanwhile it is elsewhere.
 func TestReleaseOfAClientThatMoved(t *testing.T) {
 	scripted(t, func(w *world) {
-		w.clients["c1"].dial(w.nodes[0])
+		w.clients["ann/c1"].dial(w.nodes[0])
 		w.flow()
 		w.nodes[0].crash()
 		time.Sleep(11 * time.Second)
@@ -202,7 +202,7 @@ func TestReleaseOfAClientThatMoved(t *testing.T) {
 			w.until("Release")
 		}
 		release := w.until("Release")
-		w.clients["c1"].dial(w.node("b2"))
+		w.clients["ann/c1"].dial(w.node("b2"))
 		w.until("Release")
 		w.express(release)
 		w.flow()
@@ -216,15 +216,15 @@ func TestLostAnswerOfBindSupersedes(t *testing.T) {
 	for _, again := range []bool{false, true} {
 		scripted(t, func(w *world) {
 			w.profile = shaky
-			first := w.clients["c1"].dial(w.nodes[0])
+			first := w.clients["ann/c1"].dial(w.nodes[0])
 			w.flow()
-			w.clients["c1"].dial(w.nodes[1])
+			w.clients["ann/c1"].dial(w.nodes[1])
 			bind := w.until("Bind")
 			w.execute(bind)
 			w.fail(bind, errLost)
 			w.flow()
 			if again {
-				w.clients["c1"].dial(w.nodes[1])
+				w.clients["ann/c1"].dial(w.nodes[1])
 				w.flow()
 			}
 			w.nodes[1].tick()
@@ -241,7 +241,7 @@ func TestLostAnswerOfBindLeavesNobody(t *testing.T) {
 	for _, op := range []string{"HoldClient", "Bind", "BindUser", "BindChannel"} {
 		scripted(t, func(w *world) {
 			w.profile = shaky
-			w.clients["c1"].dial(w.nodes[0])
+			w.clients["ann/c1"].dial(w.nodes[0])
 			c := w.until(op)
 			w.execute(c)
 			w.fail(c, errLost)
