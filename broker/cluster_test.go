@@ -48,7 +48,7 @@ func TestAnyInstanceReachesEveryClient(t *testing.T) {
 			for n, i := range brokers {
 				for way, dial := range ways {
 					p := dial(t, i)
-					p.connect(fmt.Sprintf("%d-%s", n, strings.ReplaceAll(way, " ", "-")), fmt.Sprint("user", n))
+					p.connect(fmt.Sprintf("%d-%s", n, dashed(way)), fmt.Sprint("user", n))
 					p.subscribe("news")
 					peers = append(peers, p)
 				}
@@ -101,7 +101,7 @@ func TestClientMovesBetweenInstances(t *testing.T) {
 		t.Fatalf("the old session heard %v", heard)
 	}
 	next.expect(object{"type": "message", "data": 1}) // it was not acknowledged
-	brokers[0].push(t, `{"client":"phone","data":2}`)
+	brokers[0].push(t, `{"client":"alice/phone","data":2}`)
 	last := next.expect(object{"type": "message", "data": 2})
 	next.say(`{"type":"ack","id":%v}`, last["id"])
 	eventually(t, "both are acknowledged, and the phone is on the second", func() bool {
@@ -190,7 +190,7 @@ func TestRequestAndReply(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := decode(t, []byte(raw))
-	wanted := object{"ref": 7, "client": "phone", "user": "alice", "server": brokers[0].ID(), "query": "map[q:1]"}
+	wanted := object{"ref": 7, "client": "alice/phone", "user": "alice", "server": brokers[0].ID(), "query": "map[q:1]"}
 	for k, want := range wanted {
 		if fmt.Sprint(got[k]) != fmt.Sprint(want) {
 			t.Errorf("the worker got %s %v, want %v", k, got[k], want)
@@ -199,7 +199,7 @@ func TestRequestAndReply(t *testing.T) {
 	if got["queryAt"] == nil || got["context"] == nil {
 		t.Errorf("queryAt or context is missing in %v", got)
 	}
-	if status, r := brokers[2].call(t, "POST", "/v1/reply", `{"client":"phone","ref":7,"data":{"a":1}}`); status != 200 {
+	if status, r := brokers[2].call(t, "POST", "/v1/reply", `{"client":"alice/phone","ref":7,"data":{"a":1}}`); status != 200 {
 		t.Fatalf("reply: %d %v", status, r)
 	}
 	p.expect(object{"type": "reply", "ref": 7, "data": "map[a:1]"})
@@ -267,14 +267,14 @@ func TestDeclaredDead(t *testing.T) {
 		return buried
 	})
 	// The janitor's part, for the client and the channel.
-	if _, _, released, err := s.queue.Release(t.Context(), "phone", old); err != nil || !released {
+	if _, _, released, err := s.queue.Release(t.Context(), "alice/phone", old); err != nil || !released {
 		t.Fatalf("release: %v %v", released, err)
 	}
 	if err := s.registry.Forget(t.Context(), old); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, "it has a new id, and all is bound again", func() bool {
-		c, _, err := s.queue.Client(t.Context(), "phone")
+		c, _, err := s.queue.Client(t.Context(), "alice/phone")
 		servers, err2 := s.registry.ChannelServers(t.Context(), "news")
 		return err == nil && err2 == nil && brokers[0].ID() != old &&
 			c.Server == brokers[0].ID() && fmt.Sprint(servers) == fmt.Sprint([]string{brokers[0].ID()})
@@ -295,7 +295,7 @@ func TestGoingDownLeavesNothingBehind(t *testing.T) {
 	var peers []*peer
 	for way, dial := range ways {
 		p := dial(t, brokers[0])
-		p.connect(strings.ReplaceAll(way, " ", "-"), "alice")
+		p.connect(dashed(way), "alice")
 		p.subscribe("news")
 		peers = append(peers, p)
 	}

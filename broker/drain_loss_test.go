@@ -69,7 +69,8 @@ func (m *mover) follow(conn net.Conn, seen map[string]int64, last bool) error {
 	if id := seen["news"]; id > 0 {
 		after = fmt.Sprintf(`,"after":%d`, id)
 	}
-	fmt.Fprintf(conn, "{\"type\":\"connect\",\"client\":%q}\n{\"type\":\"subscribe\",\"channel\":\"news\"%s}\n", m.name, after)
+	fmt.Fprintf(conn, "{\"type\":\"connect\",\"client\":%q,\"secret\":%q}\n{\"type\":\"subscribe\",\"channel\":\"news\"%s}\n",
+		m.name, secretOf(m.name), after)
 	for r := bufio.NewReader(conn); ; {
 		raw, err := r.ReadBytes('\n')
 		if err != nil {

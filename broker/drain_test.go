@@ -208,10 +208,10 @@ func TestPushUnderWayWhenTheDrainBegins(t *testing.T) {
 		stored int
 	}{
 		"to a channel":         {`{"channel":"news","data":1}`, nil, 200, 1},
-		"to a client":          {`{"client":"phone","data":1}`, nil, 200, 1},
+		"to a client":          {`{"client":"alice/phone","data":1}`, nil, 200, 1},
 		"to a user":            {`{"user":"alice","data":1}`, nil, 200, 1},
 		"to a channel, failed": {`{"channel":"news","data":1}`, errDeaf, 503, 0},
-		"to a client, failed":  {`{"client":"phone","data":1}`, errDeaf, 503, 0},
+		"to a client, failed":  {`{"client":"alice/phone","data":1}`, errDeaf, 503, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, _ := redisStore(t, shared.Client(t), testBeat)
@@ -263,7 +263,7 @@ func TestPushUnderWayWhenTheDrainBegins(t *testing.T) {
 			if err != nil || resp.StatusCode != c.status {
 				t.Fatalf("the answer is %d %s (%v), want %d", resp.StatusCode, raw, err, c.status)
 			}
-			record, _, err := s.queue.Client(t.Context(), "phone")
+			record, _, err := s.queue.Client(t.Context(), "alice/phone")
 			if err != nil {
 				t.Fatal(err)
 			}

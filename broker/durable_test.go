@@ -32,7 +32,7 @@ func TestDurablePushes(t *testing.T) {
 	batch := func(n int) []string {
 		t.Helper()
 		var messages []string
-		for _, target := range []string{`"channel":"news"`, `"user":"alice"`, `"client":"phone"`, `"all":true`} {
+		for _, target := range []string{`"channel":"news"`, `"user":"alice"`, `"client":"alice/phone"`, `"all":true`} {
 			messages = append(messages, fmt.Sprintf(`{%s,"data":%d,"key":"k%d-%d","durable":true}`, target, n, n, len(messages)))
 		}
 		status, answer := i.call(t, "POST", "/v1/push/batch", `{"messages":[`+strings.Join(messages, ",")+`]}`)

@@ -40,7 +40,7 @@ func TestFirst(t *testing.T) {
 			phone.expect(object{"type": "message", "data": "mail"})
 			tablet.expect(object{"type": "message", "data": "mail"})
 			phone.say(`{"type":"ack","id":%v}`, ring["id"])
-			one := "map[laptop:1 phone:1 tablet:1]"
+			one := "map[alice/laptop:1 alice/phone:1 alice/tablet:1]"
 			eventually(t, one, func() bool {
 				_, u := here.call(t, "GET", "/v1/users/alice", "")
 				queued := map[any]any{}
@@ -86,7 +86,7 @@ func TestFirstReachesOthersLater(t *testing.T) {
 			one, two := `{"user":"alice","data":1,"first":true,"key":"one"}`, `{"user":"alice","data":2,"first":true,"key":"two"}`
 			i.push(t, one)
 			phone.say(`{"type":"ack","id":%v}`, phone.expect(object{"type": "message", "data": 1})["id"])
-			queued("phone", 0)
+			queued("alice/phone", 0)
 			i.push(t, two)
 			second := phone.expect(object{"type": "message", "data": 2})
 
@@ -95,13 +95,13 @@ func TestFirstReachesOthersLater(t *testing.T) {
 			laptop.close()
 			i.push(t, one)
 			i.push(t, two)
-			queued("laptop", 2)
+			queued("alice/laptop", 2)
 			phone.close()
 			phone = ways["tcp"](t, i)
 			phone.connect("phone", "alice") // which is enough for what it has acknowledged
-			queued("laptop", 1)
+			queued("alice/laptop", 1)
 			phone.say(`{"type":"ack","id":%v}`, phone.expect(object{"type": "message", "data": 2, "id": second["id"]})["id"])
-			queued("laptop", 0)
+			queued("alice/laptop", 0)
 		})
 	}
 }
@@ -157,13 +157,13 @@ func TestNotifyAfter(t *testing.T) {
 			t.Helper()
 			c.want(status, about, "POST", "/v1/push", "", body)
 		}
-		push(200, `"phone"`, `{"user":"alice","data":1,"notify_after":30}`)
-		check("alice [laptop phone] 1  30s")
-		push(200, `"id"`, `{"client":"phone","data":{"a":1},"notify_after":1.5}`)
-		check(` [phone] {"a":1}  1.5s`)
+		push(200, `"alice/phone"`, `{"user":"alice","data":1,"notify_after":30}`)
+		check("alice [alice/laptop alice/phone] 1  30s")
+		push(200, `"id"`, `{"client":"alice/phone","data":{"a":1},"notify_after":1.5}`)
+		check(` [alice/phone] {"a":1}  1.5s`)
 		push(200, `"clients":[]`, `{"user":"nobody","data":2,"notify_after":3600,"key":"k"}`)
 		check("nobody [] 2 k 1h0m0s")
-		push(200, `"phone"`, `{"user":"alice","data":1}`)
+		push(200, `"alice/phone"`, `{"user":"alice","data":1}`)
 		push(200, `"id"`, `{"channel":"news","data":1}`)
 		check()
 		push(400, "only a push to users or clients", `{"channel":"news","data":1,"notify_after":30}`)
@@ -171,23 +171,23 @@ func TestNotifyAfter(t *testing.T) {
 		push(400, "0.5 is not within 1 and 3600", `{"user":"alice","data":1,"notify_after":0.5}`)
 		push(400, "not within", `{"user":"alice","data":1,"notify_after":3601}`)
 		push(400, "notify_after", `{"user":"alice","data":1,"notify_after":"30"}`)
-		push(400, "first: only a push to users", `{"client":"phone","data":1,"first":true}`)
+		push(400, "first: only a push to users", `{"client":"alice/phone","data":1,"first":true}`)
 		push(400, "first: only a push to users", `{"channel":"news","data":1,"first":true}`)
 		check()
 		c.want(200, `"duplicate"`, "POST", "/v1/push/batch", "", fmt.Sprintf(`{"messages":[
-			{"client":"phone","data":1,"notify_after":1,"key":"b%[1]d"},{"client":"phone","data":1,"notify_after":1,"key":"b%[1]d"},
-			{"users":["alice","bob"],"data":2,"notify_after":2,"first":true},{"client":"phone","data":1}]}`, n))
-		check(fmt.Sprintf(" [phone] 1 b%d 1s", n), fmt.Sprintf(" [phone] 1 b%d 1s", n), "alice [laptop phone] 2  2s", "bob [] 2  2s")
+			{"client":"alice/phone","data":1,"notify_after":1,"key":"b%[1]d"},{"client":"alice/phone","data":1,"notify_after":1,"key":"b%[1]d"},
+			{"users":["alice","bob"],"data":2,"notify_after":2,"first":true},{"client":"alice/phone","data":1}]}`, n))
+		check(fmt.Sprintf(" [alice/phone] 1 b%d 1s", n), fmt.Sprintf(" [alice/phone] 1 b%d 1s", n), "alice [alice/laptop alice/phone] 2  2s", "bob [] 2  2s")
 
 		w.take(errors.New("full"))
 		key := fmt.Sprintf(`"key":"x%d"`, n)
 		push(503, "stored, but not noted", `{"user":"alice","data":1,"notify_after":30,`+key+`}`)
-		push(503, "stored, but not noted", `{"client":"phone","data":1,"notify_after":30,`+strings.Replace(key, "x", "y", 1)+`}`)
+		push(503, "stored, but not noted", `{"client":"alice/phone","data":1,"notify_after":30,`+strings.Replace(key, "x", "y", 1)+`}`)
 		if seen := w.take(nil); len(seen) != 2 {
 			t.Errorf("watched %q", seen)
 		}
 		push(200, `"duplicate":true`, `{"user":"alice","data":1,"notify_after":30,`+key+`}`)
-		check(fmt.Sprintf("alice [laptop phone] 1 x%d 30s", n))
+		check(fmt.Sprintf("alice [alice/laptop alice/phone] 1 x%d 30s", n))
 	}
 }
 
@@ -199,7 +199,7 @@ func TestNotifyAfterWithoutAnybodyToTell(t *testing.T) {
 	c := i.caller(t)
 	for range 3 {
 		c.want(400, "webhooks.url", "POST", "/v1/push", "", `{"user":"alice","data":1,"notify_after":30}`)
-		c.want(400, "webhooks.url", "POST", "/v1/push", "", `{"client":"phone","data":1,"notify_after":30}`)
+		c.want(400, "webhooks.url", "POST", "/v1/push", "", `{"client":"alice/phone","data":1,"notify_after":30}`)
 	}
 	i.push(t, `{"user":"alice","data":2}`)
 	p.expect(object{"type": "message", "data": 2})

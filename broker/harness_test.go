@@ -22,6 +22,7 @@ import (
 	"switchboard/broker"
 	"switchboard/internal/redispipe"
 	"switchboard/internal/redistest"
+	"switchboard/internal/wire"
 	"switchboard/queue"
 	"switchboard/registry"
 )
@@ -303,11 +304,17 @@ func (p *peer) ends() (last []object) {
 	}
 }
 
+// dashed makes the name of a test, or of a way in, one that a client may have.
+func dashed(name string) string { return strings.NewReplacer(" ", "-", "/", "-").Replace(name) }
+
+// secretOf is by what the tests' clients without a user get their ids again.
+func secretOf(client string) string { return "the secret of client " + client }
+
 // connect says who the client is and returns the answer.
 func (p *peer) connect(client, user string) object {
 	p.t.Helper()
-	p.say(`{"type":"connect","client":%q,"user":%q,"ref":1}`, client, user)
-	return p.expect(object{"type": "connected", "client": client, "ref": 1})
+	p.say(`{"type":"connect","client":%q,"user":%q,"secret":%q,"ref":1}`, client, user, secretOf(client))
+	return p.expect(object{"type": "connected", "client": wire.ClientID(user, client), "ref": 1})
 }
 
 // subscribe follows a channel from now on.

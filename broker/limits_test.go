@@ -83,19 +83,19 @@ func TestUserConnections(t *testing.T) {
 	overAll(t, func(t *testing.T, dial func(instance) *peer) {
 		user := t.Name() // and each has clients of his own
 		one, two := dial(i), dial(i)
-		one.connect("one-"+user, user)
-		two.connect("two-"+user, user)
+		one.connect("one", user)
+		two.connect("two", user)
 		three := dial(i)
-		three.say(`{"type":"connect","client":%q,"user":%q}`, "three-"+user, user)
+		three.say(`{"type":"connect","client":%q,"user":%q}`, "three", user)
 		three.expect(object{"type": "error", "code": "rate_limited"})
 		three.expect(object{"type": "closing", "code": "overloaded", "reconnect": true})
 		again := dial(i) // the same client is none more
-		again.connect("one-"+user, user)
+		again.connect("one", user)
 		two.close()
 		eventually(t, "the place of who has gone is free", func() bool {
 			four := dial(i)
 			defer four.close()
-			four.say(`{"type":"connect","client":%q,"user":%q}`, "four-"+user, user)
+			four.say(`{"type":"connect","client":%q,"user":%q}`, "four", user)
 			return four.hear()["type"] == "connected"
 		})
 	})

@@ -142,7 +142,7 @@ func TestBindingThatTheStoreForgot(t *testing.T) {
 	i.ready(t, http.StatusOK)
 	p := ways["tcp"](t, i)
 	p.connect("phone", "alice")
-	first := i.push(t, `{"client":"phone","data":1}`)["id"]
+	first := i.push(t, `{"client":"alice/phone","data":1}`)["id"]
 	p.expect(object{"type": "message", "id": first})
 	if err := c.Del(t.Context(), prefix+"c_{phone}").Err(); err != nil {
 		t.Fatal(err)

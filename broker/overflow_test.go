@@ -48,7 +48,7 @@ func TestOverflowOfAClientThatDoesNotAcknowledge(t *testing.T) {
 	s := memoryStore(queue.Options{ClientCap: 300})
 	i := start(t, s, nil)
 	overAll(t, func(t *testing.T, dial func(instance) *peer) {
-		client := strings.ReplaceAll(t.Name(), " ", "-")
+		client := dashed(t.Name())
 		p := dial(i)
 		p.connect(client, "")
 		ids := i.fill(t, client, queue.MaxWindow+344, `"data":1`) // 300 of them held
@@ -79,7 +79,7 @@ func TestOverflowOfAClientThatDoesNotAcknowledge(t *testing.T) {
 func TestOverflowOfAStalledClient(t *testing.T) {
 	i := start(t, memoryStore(queue.Options{ClientCap: 5}), nil)
 	overAll(t, func(t *testing.T, dial func(instance) *peer) {
-		client := strings.ReplaceAll(t.Name(), " ", "-")
+		client := dashed(t.Name())
 		p := dial(i)
 		p.connect(client, "")
 		ids := i.fill(t, client, 170, fmt.Sprintf(`"data":%q`, strings.Repeat("x", 60_000))) // 10 MB: more than socket buffers hold
@@ -123,7 +123,7 @@ func TestExpiryOfAClientQueue(t *testing.T) {
 	i := start(t, s, nil)
 	const plain, ttl = `"data":1`, `"data":1,"ttl":7200`
 	overAll(t, func(t *testing.T, dial func(instance) *peer) {
-		client := strings.ReplaceAll(t.Name(), " ", "-")
+		client := dashed(t.Name())
 		p := dial(i)
 		p.connect(client, "")
 		ids := i.fill(t, client, queue.MaxWindow+2, plain)

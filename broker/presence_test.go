@@ -32,7 +32,7 @@ func TestPresence(t *testing.T) {
 		phone.say(`{"type":"connect","client":"phone","user":"bob","info":{"mood":"fine"},"ref":1}`)
 		phone.expect(object{"type": "connected"})
 		phone.subscribe(room)
-		tab.expect(object{"type": "join", "channel": room, "client": "phone", "user": "bob", "info": map[string]any{"mood": "fine"}})
+		tab.expect(object{"type": "join", "channel": room, "client": "bob/phone", "user": "bob", "info": map[string]any{"mood": "fine"}})
 
 		there := func(names ...any) func() bool {
 			return func() bool {
@@ -44,13 +44,13 @@ func TestPresence(t *testing.T) {
 				return fmt.Sprint(body["count"]) == fmt.Sprint(len(names)) && len(clients) == len(names)
 			}
 		}
-		eventually(t, "both are there", there("tab", "phone"))
+		eventually(t, "both are there", there("alice/tab", "bob/phone"))
 		phone.say(`{"type":"presence","channel":%q,"ref":3}`, room)
 		phone.expect(object{"type": "presence", "channel": room, "ref": 3, "count": 2, "users": 2})
 
 		phone.close()
-		tab.expect(object{"type": "leave", "channel": room, "client": "phone", "user": "bob"})
-		eventually(t, "one is there", there("tab"))
+		tab.expect(object{"type": "leave", "channel": room, "client": "bob/phone", "user": "bob"})
+		eventually(t, "one is there", there("alice/tab"))
 		tab.say(`{"type":"unsubscribe","channel":%q,"ref":4}`, room)
 		tab.expect(object{"type": "unsubscribed", "ref": 4})
 		eventually(t, "nobody is there", there())

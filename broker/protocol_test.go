@@ -2,6 +2,7 @@ package broker_test
 
 import (
 	"fmt"
+	"net/url"
 	"strings"
 	"testing"
 
@@ -17,7 +18,7 @@ func TestEveryKindOfPushArrives(t *testing.T) {
 		p.subscribe("news")
 		sent := i.push(t, `{"channel":"news","data":{"n": 1}}`)
 		p.expect(object{"type": "message", "channel": "news", "id": sent["id"], "data": "map[n:1]"})
-		sent = i.push(t, `{"client":"phone","data":[2]}`)
+		sent = i.push(t, `{"client":"alice/phone","data":[2]}`)
 		p.expect(object{"type": "message", "channel": nil, "id": sent["id"], "data": "[2]"})
 		i.push(t, `{"user":"alice","data":"three"}`)
 		last := p.expect(object{"type": "message", "channel": nil, "data": "three"})
@@ -132,8 +133,8 @@ func TestMessagesBeforeTheAnswerToConnectWait(t *testing.T) {
 func TestConnectInTheURL(t *testing.T) {
 	i := start(t, memoryStore(queue.Options{}), nil)
 	for _, addr := range []string{i.HTTP, i.TCP} {
-		p := dialWS(t, "ws://"+addr+"/ws?client=tab-1")
-		p.expect(object{"type": "connected", "client": "tab-1"})
+		p := dialWS(t, "ws://"+addr+"/ws?client=tab-1&secret="+url.QueryEscape(secretOf("tab-1")))
+		p.expect(object{"type": "connected", "client": "tab-1", "secret": secretOf("tab-1")})
 	}
 }
 
@@ -169,13 +170,13 @@ func TestOvertakenAttempt(t *testing.T) {
 	overAll(t, func(t *testing.T, dial func(instance) *peer) {
 		i := start(t, memoryStore(queue.Options{}), nil)
 		now, late := dial(i), dial(i)
-		now.say(`{"type":"connect","client":"phone","instance":"app","attempt":2}`)
+		now.say(`{"type":"connect","client":"phone","user":"alice","instance":"app","attempt":2}`)
 		now.expect(object{"type": "connected"})
-		late.say(`{"type":"connect","client":"phone","instance":"app","attempt":1}`)
+		late.say(`{"type":"connect","client":"phone","user":"alice","instance":"app","attempt":1}`)
 		if heard := late.ends(); len(heard) != 1 || heard[0]["code"] != "superseded" {
 			t.Fatalf("the late one heard %v", heard)
 		}
-		i.push(t, `{"client":"phone","data":1}`)
+		i.push(t, `{"client":"alice/phone","data":1}`)
 		now.expect(object{"type": "message", "data": 1})
 	})
 }

@@ -93,7 +93,8 @@ func TestEveryoneIsResumedByConnect(t *testing.T) {
 func TestClientQueueIsKeptUntilAcknowledged(t *testing.T) {
 	i := start(t, memoryStore(queue.Options{}), nil)
 	overAll(t, func(t *testing.T, dial func(instance) *peer) {
-		client := strings.ReplaceAll(t.Name(), " ", "-")
+		user := dashed(t.Name())
+		client := user + "/tab"
 		var ids []int64
 		for n := range 600 {
 			r := i.push(t, fmt.Sprintf(`{"client":%q,"data":%d}`, client, n))
@@ -103,7 +104,7 @@ func TestClientQueueIsKeptUntilAcknowledged(t *testing.T) {
 			ids = append(ids, id(t, r["id"]))
 		}
 		p := dial(i)
-		if got := p.connect(client, client)["queued"]; fmt.Sprint(got) != "600" {
+		if got := p.connect("tab", user)["queued"]; fmt.Sprint(got) != "600" {
 			t.Fatalf("queued is %v", got)
 		}
 		for n := range 256 {
@@ -118,7 +119,7 @@ func TestClientQueueIsKeptUntilAcknowledged(t *testing.T) {
 		p.close()
 
 		p = dial(i) // what was sent and not acknowledged comes again
-		p.connect(client, client)
+		p.connect("tab", user)
 		for n := 100; n < 356; n++ {
 			p.expect(object{"type": "message", "id": ids[n]})
 		}
@@ -129,7 +130,7 @@ func TestClientQueueIsKeptUntilAcknowledged(t *testing.T) {
 			}
 		}
 		eventually(t, "everything is acknowledged", func() bool {
-			_, u := i.call(t, "GET", "/v1/users/"+url.PathEscape(client), "")
+			_, u := i.call(t, "GET", "/v1/users/"+url.PathEscape(user), "")
 			return fmt.Sprint(u["clients"].([]any)[0].(object)["queued"]) == "0"
 		})
 	})
@@ -138,27 +139,55 @@ func TestClientQueueIsKeptUntilAcknowledged(t *testing.T) {
 func TestAutomaticAcknowledgement(t *testing.T) {
 	i := start(t, memoryStore(queue.Options{}), nil)
 	overAll(t, func(t *testing.T, dial func(instance) *peer) {
-		client := strings.ReplaceAll(t.Name(), " ", "-")
+		user := dashed(t.Name())
+		client := user + "/tab"
 		for n := range 400 { // more than a window
 			i.push(t, fmt.Sprintf(`{"client":%q,"data":%d}`, client, n))
 		}
 		p := dial(i)
-		p.say(`{"type":"connect","client":%q,"user":%q,"ack":"auto","ref":1}`, client, client)
+		p.say(`{"type":"connect","client":%q,"user":%q,"ack":"auto","ref":1}`, "tab", user)
 		p.expect(object{"type": "connected", "queued": 400})
 		for n := range 400 {
 			p.expect(object{"type": "message", "data": n})
 		}
 		eventually(t, "what was written counts as received", func() bool {
-			_, u := i.call(t, "GET", "/v1/users/"+url.PathEscape(client), "")
+			_, u := i.call(t, "GET", "/v1/users/"+url.PathEscape(user), "")
 			return fmt.Sprint(u["clients"].([]any)[0].(object)["queued"]) == "0"
 		})
 	})
 }
 
+// TestAcknowledgeWhatCameEarlier: a client acknowledges, with the connect in one write, what it has from an earlier
+// connection; that does not come again. An id that was never assigned is refused, and takes nothing.
+func TestAcknowledgeWhatCameEarlier(t *testing.T) {
+	overRedis, _ := redisStore(t, shared.Client(t), testBeat)
+	for name, s := range map[string]store{"memory": memoryStore(queue.Options{}), "redis": overRedis} {
+		t.Run(name, func(t *testing.T) {
+			i := start(t, s, nil)
+			ids := i.fill(t, "phone", 5, `"data":1`)
+			p := ways["tcp"](t, i)
+			p.connect("phone", "")
+			p.expectIDs(ids)
+			p.close()
+			again := ways["tcp"](t, i)
+			again.say(`{"type":"connect","client":"phone","secret":%q}`+"\n"+`{"type":"ack","id":%d}`+"\n"+`{"type":"ack","id":%d,"ref":7}`,
+				secretOf("phone"), ids[2], ids[4]+1)
+			again.expect(object{"type": "connected", "queued": 5})
+			again.expect(object{"type": "error", "code": "bad_request", "ref": 7})
+			again.expectIDs(ids[3:])
+			again.say(`{"type":"ack","id":%d}`, ids[4])
+			eventually(t, "everything is acknowledged", func() bool {
+				c, _, err := s.queue.Client(t.Context(), "phone")
+				return err == nil && c.Queued == 0
+			})
+		})
+	}
+}
+
 func TestClientQueueOverflowIsADeclaredGap(t *testing.T) {
 	i := start(t, memoryStore(queue.Options{ClientCap: 5}), nil)
 	overAll(t, func(t *testing.T, dial func(instance) *peer) {
-		client := strings.ReplaceAll(t.Name(), " ", "-")
+		client := dashed(t.Name())
 		var ids []int64
 		for n := range 8 {
 			ids = append(ids, id(t, i.push(t, fmt.Sprintf(`{"client":%q,"data":%d}`, client, n))["id"]))

@@ -86,9 +86,9 @@ func TestBackendLetsIn(t *testing.T) {
 		p.expect(object{"type": "error", "code": "forbidden", "ref": 4})
 		for _, want := range []hook.Question{
 			{Hook: hook.Connect, Client: "phone", Info: json.RawMessage(`{"name":"?"}`)},
-			{Hook: hook.Subscribe, Client: "phone", User: "alice", Info: json.RawMessage(`{"name":"Alice"}`), Channel: "closed"},
-			{Hook: hook.Subscribe, Client: "phone", User: "alice", Info: json.RawMessage(`{"name":"Alice"}`), Channel: "open"},
-			{Hook: hook.Subscribe, Client: "phone", User: "alice", Info: json.RawMessage(`{"name":"Alice"}`), Channel: "$user:bob"},
+			{Hook: hook.Subscribe, Client: "alice/phone", User: "alice", Info: json.RawMessage(`{"name":"Alice"}`), Channel: "closed"},
+			{Hook: hook.Subscribe, Client: "alice/phone", User: "alice", Info: json.RawMessage(`{"name":"Alice"}`), Channel: "open"},
+			{Hook: hook.Subscribe, Client: "alice/phone", User: "alice", Info: json.RawMessage(`{"name":"Alice"}`), Channel: "$user:bob"},
 		} {
 			got := <-b.asked
 			if !strings.HasPrefix(got.Address, "127.0.0.1:") {
@@ -214,7 +214,7 @@ func TestBackendAndTokens(t *testing.T) {
 	alice := signed(t, jwt.MapClaims{"sub": "alice", "info": map[string]any{"n": 1}})
 	p = dialWS(t, "ws://"+i.HTTP+"/ws?client=phone&token="+alice)
 	p.expect(object{"type": "error", "code": "unavailable"})
-	if q := <-b.asked; q.User != "alice" || string(q.Info) != `{"n":1}` || q.Client != "phone" {
+	if q := <-b.asked; q.User != "alice" || string(q.Info) != `{"n":1}` || q.Client != "alice/phone" {
 		t.Errorf("asked %+v", q)
 	}
 	if len(b.asked) != 0 {

@@ -100,12 +100,12 @@ func TestFullRedis(t *testing.T) {
 	i.ready(t, http.StatusOK)
 	p := ways["tcp"](t, i)
 	p.connect("phone", "alice")
-	i.push(t, `{"client":"phone","data":1}`)
+	i.push(t, `{"client":"alice/phone","data":1}`)
 	got := p.expect(object{"type": "message", "data": 1})
 	if err := client.ConfigSet(t.Context(), "maxmemory", "1").Err(); err != nil {
 		t.Fatal(err)
 	}
-	if status, answer := i.call(t, "POST", "/v1/push", `{"client":"phone","data":2}`); status != http.StatusServiceUnavailable {
+	if status, answer := i.call(t, "POST", "/v1/push", `{"client":"alice/phone","data":2}`); status != http.StatusServiceUnavailable {
 		t.Fatalf("a push to a full Redis is %d %v", status, answer)
 	}
 	p.say(`{"type":"ack","id":%v}`, got["id"])
@@ -172,7 +172,7 @@ func TestIdempotentPush(t *testing.T) {
 	p := ways["tcp"](t, brokers[0])
 	p.connect("phone", "alice")
 	p.subscribe("news")
-	for n, target := range []string{`"channel":"news"`, `"user":"alice"`, `"client":"phone"`} {
+	for n, target := range []string{`"channel":"news"`, `"user":"alice"`, `"client":"alice/phone"`} {
 		body := fmt.Sprintf(`{%s,"key":"once-%d","data":1}`, target, n)
 		answers := make(chan string)
 		for n := range 9 {

@@ -121,14 +121,14 @@ func TestSuperseded(t *testing.T) {
 			old.connect("phone", "alice")
 			var ids []any
 			for n := range 5 {
-				ids = append(ids, b.push(t, fmt.Sprintf(`{"client":"phone","data":%d}`, n))["id"])
+				ids = append(ids, b.push(t, fmt.Sprintf(`{"client":"alice/phone","data":%d}`, n))["id"])
 			}
 			for _, id := range ids {
 				old.expect(object{"type": "message", "id": id})
 			}
 			old.say(`{"type":"ack","id":%v}`, ids[1])
 			eventually(t, "two are acknowledged", func() bool {
-				c, _, err := s.queue.Client(t.Context(), "phone")
+				c, _, err := s.queue.Client(t.Context(), "alice/phone")
 				return err == nil && c.Queued == 3
 			})
 
@@ -155,17 +155,17 @@ func TestSuperseded(t *testing.T) {
 			q.window.Store(false)
 			q.others.Store(false)
 			eventually(t, "the old broker lets go", func() bool {
-				held, err := rdb.SIsMember(t.Context(), prefix+"s_c_{"+a.ID()+"}", "phone").Result()
+				held, err := rdb.SIsMember(t.Context(), prefix+"s_c_{"+a.ID()+"}", "alice/phone").Result()
 				return err == nil && !held
 			})
 			if after := phoneKeys(t, rdb, prefix); after != before {
 				t.Errorf("the store holds\n%s\nand before the end of the old session it was\n%s", after, before)
 			}
-			record, _, err := s.queue.Client(t.Context(), "phone")
+			record, _, err := s.queue.Client(t.Context(), "alice/phone")
 			if err != nil || record.Server != b.ID() || record.Queued != 3 {
 				t.Errorf("the phone is on %q with %d messages waiting (%v), want %q with 3", record.Server, record.Queued, err, b.ID())
 			}
-			held, err := rdb.SIsMember(t.Context(), prefix+"s_c_{"+b.ID()+"}", "phone").Result()
+			held, err := rdb.SIsMember(t.Context(), prefix+"s_c_{"+b.ID()+"}", "alice/phone").Result()
 			if err != nil || !held {
 				t.Errorf("the new broker has not noted that it holds the phone (%v)", err)
 			}

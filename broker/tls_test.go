@@ -142,7 +142,7 @@ func TestMutualLinks(t *testing.T) {
 	}
 	// A call goes over the link alone: no sweep repairs it.
 	eventually(t, "the call is answered", func() bool {
-		_, answer := a.call(t, "POST", "/v1/clients/phone/disconnect", "")
+		_, answer := a.call(t, "POST", "/v1/clients/alice/phone/disconnect", "")
 		return fmt.Sprint(answer["disconnected"]) == "1"
 	})
 	stranger := theirs.Pair("instance")

@@ -10,52 +10,51 @@ import (
 	"switchboard/registry"
 )
 
-// TestDeviceOfAnotherUser: a client id belongs to the user it was last used by, until that one is
-// offline with nothing waiting.
-func TestDeviceOfAnotherUser(t *testing.T) {
+// TestSameDeviceOfTwoUsers: the name of a device says whose it is, so that of another user is another client, and the
+// queue of one who is offline stays, empty or not.
+func TestSameDeviceOfTwoUsers(t *testing.T) {
 	i := start(t, memoryStore(queue.Options{}), nil)
 	overAll(t, func(t *testing.T, dial func(instance) *peer) {
-		alice := dial(i)
+		alice, bob := dial(i), dial(i)
 		alice.connect("tab", "alice")
-		offline := func(p *peer, user string) {
-			p.close()
-			eventually(t, user+" is offline", func() bool {
-				_, u := i.call(t, "GET", "/v1/users/"+user, "")
-				return u["online"] == false
-			})
-		}
-		refused := func(why string) {
-			t.Helper()
-			bob := dial(i)
-			bob.say(`{"type":"connect","client":"tab","user":"bob","ref":1}`)
-			if heard := bob.ends(); len(heard) != 2 || heard[0]["code"] != "forbidden" {
-				t.Fatalf("bob takes alice's tab %s: heard %v", why, heard)
+		bob.connect("tab", "bob")
+		alice.say(`{"type":"ping","ref":1}`)
+		alice.expect(object{"type": "pong"})
+		alice.close()
+		eventually(t, "alice is offline", func() bool {
+			_, u := i.call(t, "GET", "/v1/users/alice", "")
+			return u["online"] == false
+		})
+		for _, full := range []string{"alice/tab", "bob/alice/tab"} {
+			again := dial(i)
+			again.say(`{"type":"connect","client":%q,"user":"bob","ref":1}`, full)
+			if heard := again.ends(); len(heard) != 2 || heard[0]["code"] != "bad_request" {
+				t.Fatalf("bob asks for %s and heard %v", full, heard)
 			}
 		}
-		refused("while she is online")
-		offline(alice, "alice")
 		i.push(t, `{"user":"alice","data":"for alice"}`)
-		refused("while a message waits for her")
-
-		alice = dial(i)
-		alice.connect("tab", "alice")
-		got := alice.expect(object{"type": "message", "data": "for alice"})
-		alice.say(`{"type":"ack","id":%v}`, got["id"])
-		alice.say(`{"type":"ping","ref":2}`)
-		alice.expect(object{"type": "pong"})
-		offline(alice, "alice")
-		bob := dial(i)
-		bob.connect("tab", "bob")
-		if r := i.push(t, `{"user":"alice","data":1}`); len(r["clients"].([]any)) != 0 {
-			t.Fatalf("alice is reached on %v, which is bob's by now", r["clients"])
-		}
 		i.push(t, `{"user":"bob","data":2}`)
-		got = bob.expect(object{"type": "message", "data": 2})
-		bob.say(`{"type":"ack","id":%v}`, got["id"])
-		bob.say(`{"type":"ping","ref":2}`)
+		bob.acknowledges(2)
+		alice = dial(i)
+		alice.say(`{"type":"connect","client":"alice/tab","user":"alice","ref":1}`) // as it was told
+		alice.expect(object{"type": "connected", "client": "alice/tab", "user": "alice", "secret": nil, "queued": 1})
+		alice.acknowledges("for alice")
+		bob.say(`{"type":"ping","ref":1}`)
 		bob.expect(object{"type": "pong"})
-		offline(bob, "bob")
+		for path, want := range map[string]string{"alice%2Ftab": "1", "bob/tab": "1", "tab": "0"} {
+			if _, answer := i.call(t, "POST", "/v1/clients/"+path+"/disconnect", ""); fmt.Sprint(answer["disconnected"]) != want {
+				t.Errorf("disconnecting %s: %v, want %s", path, answer, want)
+			}
+		}
 	})
+}
+
+func (p *peer) acknowledges(data any) {
+	p.t.Helper()
+	got := p.expect(object{"type": "message", "data": data})
+	p.say(`{"type":"ack","id":%v}`, got["id"])
+	p.say(`{"type":"ping","ref":2}`)
+	p.expect(object{"type": "pong"})
 }
 
 // TestUserKnowsItsDevices: all of them, the offline ones too.
@@ -65,7 +64,7 @@ func TestUserKnowsItsDevices(t *testing.T) {
 	phone.connect("phone", "alice")
 	laptop.connect("laptop", "alice")
 	phone.close()
-	want := "map[laptop:true phone:false]"
+	want := "map[alice/laptop:true alice/phone:false]"
 	eventually(t, want, func() bool {
 		_, u := i.call(t, "GET", "/v1/users/alice", "")
 		online := map[any]any{}
@@ -101,9 +100,9 @@ func TestOnlineWithTheLease(t *testing.T) {
 			t.Errorf("%s alice is %v, want online %t", when, answer, online)
 		}
 	}
-	fence, err := s.queue.Bind(ctx, queue.Claim{Client: "phone", User: "alice", Server: other.ID})
+	fence, err := s.queue.Bind(ctx, queue.Claim{Client: "alice/phone", User: "alice", Server: other.ID})
 	if err == nil {
-		err = s.registry.BindUser(ctx, "alice", registry.Binding{Client: "phone", Server: other.ID, Generation: fence.Generation})
+		err = s.registry.BindUser(ctx, "alice", registry.Binding{Client: "alice/phone", Server: other.ID, Generation: fence.Generation})
 	}
 	if err == nil {
 		err = s.registry.Join(ctx, other)

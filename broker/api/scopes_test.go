@@ -19,6 +19,7 @@ func TestScopes(t *testing.T) {
 		"GET /v1/channels/{channel}/presence": "read",
 		"GET /v1/users/{user}":                "read", "POST /v1/users/query": "read", "GET /v1/servers": "read",
 		"POST /v1/users/{user}/disconnect": "admin", "POST /v1/clients/{client}/disconnect": "admin",
+		"POST /v1/clients/{user}/{client}/disconnect": "admin",
 	}
 	var asked []string
 	h := New(Options{Authorize: func(_, scope string) (*limit.Shared, error) {

@@ -15,8 +15,8 @@ import (
 type client struct {
 	w          *world
 	name, user string // its id, and whose it is
-	auto       bool // "ack":"auto"
-	known      bool // it was told "connected" once
+	auto       bool   // "ack":"auto"
+	known      bool   // it was told "connected" once
 
 	position map[string]int64   // by channel: what it gives as `after`
 	seen     map[int64]struct{} // of its own queue
