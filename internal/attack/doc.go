@@ -10,6 +10,7 @@
 //	crowd_test.go       the well-behaved; member_test.go, way_test.go: one of them, and how they come in
 //	assailant_test.go   an attacker's connection, and how the broker ends it
 //	attacks_test.go     the table of the attacks
+//	identity_test.go    thieves of client ids, and a broker that lets in who has no token
 //	crowded_test.go     those that need a broker with other settings
 //	rebinding_test.go   those by web pages, on a broker that is open
 //	tls_test.go         those on TLS, and on what the broker calls

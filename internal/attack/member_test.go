@@ -18,6 +18,7 @@ type member struct {
 // event is what the broker says.
 type event struct {
 	Type, Channel, Code, Message string
+	Client, Secret               string
 	ID, Ref                      int64
 	Data                         json.RawMessage
 }

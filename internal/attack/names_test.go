@@ -151,17 +151,23 @@ func calledNames(t *testing.T, s *siege) {
 }
 
 // stolenDevices connects under the client ids of the crowd: whose connections it would end, and whose messages it
-// would get.
+// would get. Without their users before them these are mallory's own.
 func stolenDevices(t *testing.T, s *siege) {
 	thief := seal(header("HS256", kidHMAC), claims("mallory", nil), jwt.SigningMethodHS256, s.shared)
 	for _, e := range entrances {
 		for _, m := range s.crowd.members {
 			for _, more := range []string{``, `,"instance":"x","attempt":9007199254740991`, `,"after":0,"ack":"auto"`, `,"user":"` + m.name + `"`} {
 				a := s.enter(t, e, "")
-				a.say(fmt.Sprintf(`{"type":"connect","client":%q,"token":%q%s}`, m.name, thief, more))
-				if got, want := a.refusal(), e.closing("error:forbidden", "unauthorized", 4003); got != want {
+				a.say(fmt.Sprintf(`{"type":"connect","client":"%[1]s/%[1]s","token":%[2]q%[3]s}`, m.name, thief, more))
+				if got, want := a.refusal(), e.closing(malformed, "unauthorized", 4003); got != want {
 					t.Errorf("%s: as %s, with %q: told %q, want %q", e.name, m.name, more, got, want)
 				}
+				a = s.enter(t, e, "")
+				a.say(fmt.Sprintf(`{"type":"connect","client":%q,"token":%q%s}`, m.name, thief, more))
+				if got := a.until(t, "connected").Client; got != "mallory/"+m.name {
+					t.Errorf("%s: as %s, with %q: became %s", e.name, m.name, more, got)
+				}
+				_ = a.Close()
 			}
 		}
 	}

@@ -50,7 +50,7 @@ func newCast(brokers []*instance) []member {
 	var cast []member
 	for i := range castSize {
 		m := member{
-			Client: fmt.Sprintf("device-%d", i), User: userOf(i / 3),
+			Client: fmt.Sprintf("%s/device-%d", userOf(i/3), i), User: userOf(i / 3),
 			Channels: []string{roomOf(i), roomOf(i/3 + 5)}, AckEvery: 1 + i%7,
 			kind: kindOf(i),
 		}

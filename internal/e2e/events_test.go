@@ -201,11 +201,11 @@ func TestTheBackendHearsOfWhatNobodyAcknowledged(t *testing.T) {
 	lines := bufio.NewScanner(phone)
 	for lines.Scan() && !strings.Contains(lines.Text(), `"ring"`) { // what was not sent is not acknowledged
 	}
-	fmt.Fprintf(phone, `{"type":"ack","id":%d}`+"\n", quick["phone"])
+	fmt.Fprintf(phone, `{"type":"ack","id":%d}`+"\n", quick["quick/phone"])
 	push(`{"user":"slow","data":"ring","first":true,"notify_after":2}`)
 	push(`{"user":"nobody","data":"ring","notify_after":2}`)
 	eventually(ctx, t, "the message is withdrawn from the tablet", func() error {
-		if n := server.Client(t).LLen(ctx, "mq_c_{tablet}").Val(); n != 0 {
+		if n := server.Client(t).LLen(ctx, "mq_c_{quick/tablet}").Val(); n != 0 {
 			return fmt.Errorf("%d are waiting", n)
 		}
 		return nil

@@ -46,7 +46,7 @@ func exorcised(ctx context.Context, t *testing.T, rdb *redis.Client) {
 	t.Helper()
 	users := rdb.HGetAll(ctx, "u_{ghost}").Val()
 	for i := range ghosts {
-		client := fmt.Sprintf("ghost-%d", i)
+		client := fmt.Sprintf("ghost/ghost-%d", i)
 		if at := users[client]; !strings.HasPrefix(at, ":") {
 			t.Errorf("the user of %s has it at %q, want it offline", client, at)
 		}
