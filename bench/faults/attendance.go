@@ -74,7 +74,7 @@ func (a *attendance) hear(r roll, name string, in bool, at time.Time) {
 	defer a.mu.Unlock()
 	a.told++
 	p := a.rolls[r]
-	if p == nil || name == label(r.watcher, r.watcher) {
+	if p == nil || name == ownLabel(r.watcher) {
 		a.twice++
 		a.evidence.add("told twice", "%s is told of %s in %s, which is none of its business", r.watcher, name, r.channel)
 		return

@@ -31,7 +31,7 @@ func (l *lobby) reads(names ...string) { l.book.page(l.roll(), names) }
 func (l *lobby) hears(events ...string) (again bool) {
 	for _, e := range events {
 		kind := map[byte]string{'+': wire.TypeJoin, '-': wire.TypeLeave}[e[0]]
-		l.says(wire.Event{Type: kind, Channel: "room", User: "u", Client: e[1:]})
+		l.says(wire.Event{Type: kind, Channel: "room", User: "u", Client: "u/" + e[1:]})
 	}
 	return false
 }
@@ -44,7 +44,7 @@ func (l *lobby) says(ev wire.Event) (again bool) {
 func TestAttendance(t *testing.T) {
 	members := func(clients ...string) (list []wire.Member) {
 		for _, c := range clients {
-			list = append(list, wire.Member{User: "u", Client: c})
+			list = append(list, wire.Member{User: "u", Client: "u/" + c})
 		}
 		return list
 	}
@@ -62,11 +62,11 @@ func TestAttendance(t *testing.T) {
 		"the page is behind what it was": {func(l *lobby) { l.hears("+b", "-a"); l.reads("u/a") }, []string{"u/b"}, 0},
 		"itself": {func(l *lobby) {
 			l.reads()
-			l.says(wire.Event{Type: wire.TypeJoin, Channel: "room", User: "w", Client: "w"})
+			l.says(wire.Event{Type: wire.TypeJoin, Channel: "room", User: "w", Client: "w/w"})
 		}, []string{}, 1},
 		"of another room": {func(l *lobby) {
 			l.reads()
-			l.says(wire.Event{Type: wire.TypeJoin, Channel: "bar", User: "u", Client: "a"})
+			l.says(wire.Event{Type: wire.TypeJoin, Channel: "bar", User: "u", Client: "u/a"})
 		}, []string{}, 1},
 		"told together": {func(l *lobby) {
 			l.reads("u/a", "u/b")
@@ -79,7 +79,7 @@ func TestAttendance(t *testing.T) {
 		}, []string{"u/b", "u/c"}, 2},
 		"told all": {func(l *lobby) {
 			l.reads("u/a", "u/b")
-			l.says(wire.Event{Type: wire.TypePresence, Channel: "room", Clients: &[]wire.Member{{User: "u", Client: "c"}, {User: "w", Client: "w"}}})
+			l.says(wire.Event{Type: wire.TypePresence, Channel: "room", Clients: &[]wire.Member{{User: "u", Client: "u/c"}, {User: "w", Client: "w/w"}}})
 			l.hears("-c")
 		}, []string{}, 0},
 		"told how many": {func(l *lobby) {

@@ -66,7 +66,7 @@ func newCast(s scale, special role, percent int) []member {
 	var cast []member
 	for i := range s.Clients {
 		m := member{
-			client: fmt.Sprintf("device-%d", i), user: fmt.Sprintf("user-%d", i/devices),
+			client: fmt.Sprintf("user-%d/device-%d", i/devices, i), user: fmt.Sprintf("user-%d", i/devices),
 			channels: []string{room(s, i), room(s, i/devices+s.Rooms/2), hall}, knock: knock(i % int(knocks)),
 		}
 		slices.Sort(m.channels)

@@ -35,7 +35,7 @@ func (s *stage) cursed() (cast []member) {
 	if s.scenario.ghosts {
 		for i := range ghostCount {
 			cast = append(cast, member{
-				client: fmt.Sprintf("ghost-%d", i), user: ghostUser, channels: []string{ghostTown}, knock: knock(i % int(knocks)),
+				client: fmt.Sprintf("%s/ghost-%d", ghostUser, i), user: ghostUser, channels: []string{ghostTown}, knock: knock(i % int(knocks)),
 			})
 		}
 	}

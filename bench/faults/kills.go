@@ -121,7 +121,7 @@ func (s *stage) killRound(ctx context.Context, round int, victims []*instance, r
 	for _, b := range victims {
 		for i := range ghostCount {
 			m := member{
-				client: fmt.Sprintf("inmate-%s-%d-%d", b.name, round, i), user: inmate(b), channels: []string{cell(b)},
+				client: fmt.Sprintf("%s/inmate-%s-%d-%d", inmate(b), b.name, round, i), user: inmate(b), channels: []string{cell(b)},
 				knock: knock(i % int(knocks)),
 			}
 			s.cast = append(s.cast, m)

@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -46,7 +47,7 @@ func newWatcher(name string, at *instance, channels []string, book *attendance) 
 }
 
 // label is the watcher as others see it in a channel.
-func (w *watcher) label() string { return label(w.name, w.name) }
+func (w *watcher) label() string { return ownLabel(w.name) }
 
 // start lets it watch until end is called; it returns at once.
 func (w *watcher) start(ctx context.Context) {
@@ -273,13 +274,11 @@ func (w *watcher) others(names []string) []string {
 	return slices.DeleteFunc(names, func(name string) bool { return name == w.label() })
 }
 
-// label is a client of a user, or the user alone.
-func label(user, client string) string {
-	if client == "" {
-		return user
-	}
-	return user + "/" + client
-}
+// ownLabel is that of a watcher: its client is named like its user.
+func ownLabel(watcher string) string { return wire.ClientID(watcher, watcher) }
+
+// label is the id of a client, or the user alone.
+func label(user, client string) string { return cmp.Or(client, user) }
 
 func labels(members *[]wire.Member) (names []string) {
 	if members != nil {

@@ -42,7 +42,9 @@ func (d *Switchboard) Upgrade(Link) []byte {
 
 // Greet sends connect and subscribe in one write.
 func (d *Switchboard) Greet(l Link) error {
-	connect := wire.Request{Type: wire.TypeConnect, Ref: wire.RefOf(1), Client: l.Client()}
+	connect := wire.Request{
+		Type: wire.TypeConnect, Ref: wire.RefOf(1), Client: l.Client(), Secret: "the secret of " + l.Client(), // the same when it comes back
+	}
 	if d.Queue {
 		connect.Ack = "auto"
 		return l.Send(d.encode(connect))
