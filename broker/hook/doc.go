@@ -2,8 +2,8 @@
 //
 // # A question
 //
-//	{"hook":"connect","client":"phone","user":"alice","address":"192.0.2.7:51312","info":{…}}
-//	{"hook":"subscribe","client":"phone","user":"alice","address":"192.0.2.7:51312","info":{…},"channel":"chat:42"}
+//	{"hook":"connect","client":"alice/phone","user":"alice","address":"192.0.2.7:51312","info":{…}}
+//	{"hook":"subscribe","client":"alice/phone","user":"alice","address":"192.0.2.7:51312","info":{…},"channel":"chat:42"}
 //
 // It is signed as webhooks are. A refreshed token asks connect again, with "refresh":true.
 //

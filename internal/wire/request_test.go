@@ -159,6 +159,40 @@ func TestCompactDataRefuses(t *testing.T) {
 	}
 }
 
+func TestClientIDs(t *testing.T) {
+	long := strings.Repeat("x", MaxName)
+	for _, c := range []struct{ user, client, id string }{
+		{"", "tab", "tab"}, {"alice", "phone", "alice/phone"}, {"a/b", "c", "a/b/c"}, {"a/", "c", "a//c"}, {"/", "c", "//c"},
+		{long, long, long + "/" + long},
+	} {
+		id := ClientID(c.user, c.client)
+		if id != c.id || UserOf(id) != c.user || ClientPart(id) != c.client || CheckClientID(id) != nil {
+			t.Errorf("%s of %s is %s, of %s: %v", c.client, c.user, id, UserOf(id), CheckClientID(id))
+		}
+	}
+	for _, id := range []string{"", "/", "/phone", "alice/", "a b", "a b/c", "a/b c", "{a}/b", long + "x", long + "x/c", "u/" + long + "x"} {
+		if own, ok := errors.AsType[*Error](CheckClientID(id)); !ok || own.Code != BadRequest {
+			t.Errorf("%.20q is an id", id)
+		}
+	}
+	if err := CheckClientPart("alice/phone"); err == nil || !strings.Contains(err.Error(), "client: '/' at byte 5") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestCheckSecret(t *testing.T) {
+	for secret, good := range map[string]bool{
+		"sixteen bytes...": true, strings.Repeat("é", 8): true, strings.Repeat("x", 200): true,
+		"": false, "fifteen bytes..": false, strings.Repeat("x", 201): false,
+		"sixteen bytes..\n": false, "sixteen bytes..\xff": false, "sixteen bytes..\u202e": false,
+	} {
+		err := CheckSecret(secret)
+		if good != (err == nil) || err != nil && secret != "" && strings.Contains(err.Error(), secret) {
+			t.Errorf("%.20q: %v", secret, err)
+		}
+	}
+}
+
 func TestCheckName(t *testing.T) {
 	for _, name := range []string{"a", "$all", "news/sport:1", "Zürich", "日本", `"quoted\"`, strings.Repeat("x", MaxName), "<&>", "\u200d"} {
 		if err := CheckName("channel", name); err != nil {

@@ -39,6 +39,8 @@ func (r *Request) field(key []byte, s *scanner) (ok bool) {
 		r.Client, ok = s.string()
 	case "user":
 		r.User, ok = s.string()
+	case "secret":
+		r.Secret, ok = s.string()
 	case "ack":
 		r.Ack, ok = s.string()
 	case "instance":

@@ -80,7 +80,7 @@ func FuzzAppend(f *testing.F) {
 	f.Add("closing", int64(-1), "", "", int64(0), false, 0, "")
 	f.Fuzz(func(t *testing.T, typ string, ref int64, client, user string, id int64, flag bool, number int, message string) {
 		for _, e := range []Event{
-			{Type: typ, Ref: RefOf(ref), Client: client, User: user, Server: message, Ping: number, Queued: &number, ID: &id},
+			{Type: typ, Ref: RefOf(ref), Client: client, User: user, Secret: user, Server: message, Ping: number, Queued: &number, ID: &id},
 			{Type: typ, Channel: client, After: &ref, ID: &id, Recovered: &flag, More: flag},
 			{Type: typ, Code: user, Message: message, Reconnect: &flag, AfterMS: id},
 		} {
