@@ -1,6 +1,9 @@
 package queue
 
-import "testing"
+import (
+	"fmt"
+	"testing"
+)
 
 func testBind(t *testing.T, open opener) {
 	f := open(t, Options{})
@@ -133,6 +136,21 @@ func TestRedisBindWithoutHash(t *testing.T) {
 	ok(t, client.HDel(t.Context(), f.keys.record("tab"), "secret").Err())
 	_, err := f.Bind(t.Context(), Claim{Client: "tab", Server: "b2", Secret: HashSecret("a guess")})
 	fails(t, "no hash", err, ErrSecret)
+}
+
+// TestRedisBindKnowsOtherWriters: the last id that was assigned may stand in the list only, and is one that a client
+// may acknowledge.
+func TestRedisBindKnowsOtherWriters(t *testing.T) {
+	client := server.Client(t)
+	f := overRedis(client, Options{})
+	ids := send(t, f, "tab", 1)
+	ok(t, client.RPush(t.Context(), f.keys.list("tab"), fmt.Sprint(ids[0]+5, ":1"), "malformed").Err())
+	ok(t, client.RPop(t.Context(), f.keys.list("tab")).Err())
+	b := must(f.Bind(t.Context(), Claim{Client: "tab", Server: "b1"}))(t)
+	equal(t, "last", b.Last, ids[0]+5)
+	ok(t, client.RPush(t.Context(), f.keys.list("tab"), "malformed").Err())
+	b = must(f.Bind(t.Context(), Claim{Client: "tab", Server: "b1"}))(t)
+	equal(t, "last behind what is malformed", b.Last, ids[0])
 }
 
 // testBindByName: an older version may have left the id of a user's client to another, with messages. The name wins.

@@ -13,7 +13,7 @@ import (
 type memoryClient struct {
 	user, server        string
 	secret              SecretHash // of a client without a user
-	instance            string // of the client, and the attempt that bound it
+	instance            string     // of the client, and the attempt that bound it
 	attempt             int64
 	generation, since   int64 // since in Unix ms, 0 when never bound
 	messages            []Message

@@ -213,7 +213,9 @@ func TestRedisRenewal(t *testing.T) {
 		{func() { push(t, f, "news", 1) }, f.keys.channel("news"), f.keys.channelMeta("news"), time.Hour, time.Hour},
 		{func() { push(t, f, "news", 1) }, f.keys.channelMeta("news"), f.keys.channelMeta("news"), time.Hour, 7 * time.Hour},
 		{func() { send(t, f, "phone", 1) }, phone, phone, 150 * time.Minute, 150 * time.Minute},
-		{func() { ok(t, f.Refresh(t.Context(), "b1", Held{Client: "phone", User: "alice", Generation: generation})) }, phone, phone, 150 * time.Minute, 300 * time.Minute},
+		{func() {
+			ok(t, f.Refresh(t.Context(), "b1", Held{Client: "phone", User: "alice", Generation: generation}))
+		}, phone, phone, 150 * time.Minute, 300 * time.Minute},
 		{func() { generation = bound(t, f, "phone") }, phone, phone, 150 * time.Minute, 150 * time.Minute},
 	} {
 		for _, renewed := range []bool{false, true} {
