@@ -42,6 +42,41 @@ func testChangedEndsClaim(t *testing.T, open opener) {
 	equal(t, "due", f.due(t, 3), []string{"u:ann"})
 }
 
+func testManyChanged(t *testing.T, open opener) {
+	f := open(t)
+	const n = 1000 // more of a shard than go together
+	equal(t, "told", f.changed(t, "u:0", true), true)
+	var changes []Change
+	for i := range n {
+		changes = append(changes, Change{3 + i%2, fmt.Sprint("u:", i)}, Change{3, "u:0"})
+	}
+	for _, err := range f.Store.Changed(t.Context(), Grace, changes...) {
+		ok(t, err)
+	}
+	equal(t, "nothing noted", len(f.Store.Changed(t.Context(), Grace)), 0)
+	for shard, want := range map[int]int{3: n/2 - 1, 4: n / 2} {
+		claims, err := f.Claim(t.Context(), shard, 2*n, hold)
+		ok(t, err)
+		equal(t, fmt.Sprint("due in shard ", shard), len(claims), want)
+	}
+	f.pass(t, Grace)
+	equal(t, "due after the grace", f.due(t, 3), []string{"u:0"})
+}
+
+func testManyChangedFull(t *testing.T, open opener) {
+	f := open(t)
+	f.bound(bounds{due: 2})
+	ok(t, f.Changed(t.Context(), 3, "u:ann", 0))
+	errs := f.Store.Changed(t.Context(), 0, Change{3, "u:bob"}, Change{3, "u:cat"}, Change{4, "u:dan"}, Change{3, "u:ann"}, Change{3, "u:bob"})
+	for i, want := range []error{nil, ErrFull, nil, nil, nil} {
+		fails(t, fmt.Sprint("change ", i), errs[i], want)
+	}
+	due := f.due(t, 3)
+	slices.Sort(due)
+	equal(t, "due", due, []string{"u:ann", "u:bob"})
+	equal(t, "due in the other shard", f.due(t, 4), []string{"u:dan"})
+}
+
 func testDueFull(t *testing.T, open opener) {
 	f := open(t)
 	f.bound(bounds{due: 2, watchBytes: 100})

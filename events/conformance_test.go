@@ -17,6 +17,8 @@ func TestConformance(t *testing.T) {
 		{"a change is due at once", testChangedNow},
 		{"a change of who is told present is due after the grace", testChangedLater},
 		{"a change ends a claim", testChangedEndsClaim},
+		{"many changes are noted in one call", testManyChanged},
+		{"of many changes those are noted for which there is room", testManyChangedFull},
 		{"the due list is bounded", testDueFull},
 		{"a claim ends by itself, and its holder is fenced", testClaimEnds},
 		{"what is told is told once", testToldOnce},

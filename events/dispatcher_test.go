@@ -95,7 +95,7 @@ func testSeenBySeveral(t *testing.T, open opener) {
 		for _, d := range append(others, s.Dispatcher) {
 			all.Go(func() {
 				for range 10 {
-					if err := d.UserChanged(t.Context(), "ann"); err != nil {
+					if err := d.UsersChanged(t.Context(), "ann")[0]; err != nil {
 						t.Error(err)
 					}
 					if _, err := d.DueRound(t.Context()); err != nil {
@@ -161,8 +161,8 @@ func testWanted(t *testing.T, open opener) {
 	s.rounds()
 	s.told("what is wanted", "user_offline ann")
 	var none *Recorder
-	ok(t, none.UserChanged(t.Context(), "ann"))
-	ok(t, none.ChannelChanged(t.Context(), "ann"))
+	ok(t, none.UsersChanged(t.Context(), "ann")[0])
+	ok(t, none.ChannelsChanged(t.Context(), "ann")[0])
 	ok(t, none.WatchDelivery(t.Context(), Delivery{}))
 }
 
@@ -281,7 +281,7 @@ func testMany(t *testing.T, open opener) {
 		name := fmt.Sprintf("user-%d", i)
 		s.truth.set("u:"+name, true)
 		all.Go(func() {
-			if err := s.UserChanged(t.Context(), name); err != nil {
+			if err := s.UsersChanged(t.Context(), name)[0]; err != nil {
 				t.Error(err)
 			}
 		})

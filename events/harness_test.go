@@ -213,13 +213,13 @@ func (s *stage) another(change func(*Options)) *Dispatcher {
 func (s *stage) user(name string, online bool) {
 	s.t.Helper()
 	s.truth.set(userSort+name, online)
-	ok(s.t, s.UserChanged(s.t.Context(), name))
+	ok(s.t, s.UsersChanged(s.t.Context(), name)[0])
 }
 
 func (s *stage) channel(name string, occupied bool) {
 	s.t.Helper()
 	s.truth.set(channelSort+name, occupied)
-	ok(s.t, s.ChannelChanged(s.t.Context(), name))
+	ok(s.t, s.ChannelsChanged(s.t.Context(), name)[0])
 }
 
 // rounds makes one of each kind, and says what was done.

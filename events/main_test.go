@@ -1,6 +1,7 @@
 package events
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -34,6 +35,11 @@ type fixture struct {
 	keys  keys
 
 	givenUp int // by events that were told in this test
+}
+
+// Changed notes one entry.
+func (f *fixture) Changed(ctx context.Context, shard int, entry string, grace time.Duration) error {
+	return f.Store.Changed(ctx, grace, Change{shard, entry})[0]
 }
 
 type opener func(t *testing.T) *fixture

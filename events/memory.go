@@ -69,7 +69,15 @@ func (m *Memory) lock(shard int) (s *memoryShard, now int64, unlock func()) {
 }
 
 // Changed implements [Store].
-func (m *Memory) Changed(_ context.Context, shard int, entry string, grace time.Duration) error {
+func (m *Memory) Changed(_ context.Context, grace time.Duration, changes ...Change) []error {
+	errs := make([]error, len(changes))
+	for i, c := range changes {
+		errs[i] = m.changed(c.Shard, c.Entry, grace)
+	}
+	return errs
+}
+
+func (m *Memory) changed(shard int, entry string, grace time.Duration) error {
 	s, at, unlock := m.lock(shard)
 	defer unlock()
 	if s.told[entry] {

@@ -33,21 +33,36 @@ func (r *Recorder) wants(kinds ...Kind) bool {
 	return r != nil && slices.ContainsFunc(kinds, func(k Kind) bool { return slices.Contains(r.wanted, k) })
 }
 
-// UserChanged is called when a client of user was bound, here or again, or is no more, after the registry knows.
-func (r *Recorder) UserChanged(ctx context.Context, user string) error {
+// UsersChanged is called when a client of each of the users was bound, here or again, or is no more, after the registry
+// knows. The errors are in the order of the users.
+func (r *Recorder) UsersChanged(ctx context.Context, users ...string) []error {
 	if !r.wants(UserOnline, UserOffline) {
-		return nil
+		return make([]error, len(users))
 	}
-	return r.store.Changed(ctx, shardOf(userSort, user), userSort+user, Grace)
+	changes := make([]Change, len(users))
+	for i, user := range users {
+		changes[i] = Change{shardOf(userSort, user), userSort + user}
+	}
+	return r.store.Changed(ctx, Grace, changes...)
 }
 
-// ChannelChanged is called when a server was bound to a channel, or unbound, after the registry knows. The
-// system's own channels ($…) are nobody's business.
-func (r *Recorder) ChannelChanged(ctx context.Context, channel string) error {
-	if !r.wants(ChannelOccupied, ChannelVacated) || strings.HasPrefix(channel, "$") {
-		return nil
+// ChannelsChanged is called when a server was bound to each of the channels, or unbound, after the registry knows. The
+// errors are in the order of the channels. The system's own channels ($…) are not noted.
+func (r *Recorder) ChannelsChanged(ctx context.Context, channels ...string) []error {
+	errs := make([]error, len(channels))
+	if !r.wants(ChannelOccupied, ChannelVacated) {
+		return errs
 	}
-	return r.store.Changed(ctx, shardOf(channelSort, channel), channelSort+channel, Grace)
+	changes, of := make([]Change, 0, len(channels)), make([]int, 0, len(channels))
+	for i, channel := range channels {
+		if !strings.HasPrefix(channel, "$") {
+			changes, of = append(changes, Change{shardOf(channelSort, channel), channelSort + channel}), append(of, i)
+		}
+	}
+	for k, err := range r.store.Changed(ctx, Grace, changes...) {
+		errs[of[k]] = err
+	}
+	return errs
 }
 
 // Delivery is a message that should be acknowledged in time.

@@ -26,17 +26,21 @@ var (
 
 var _ Store = (*Redis)(nil)
 
-// Redis is the [Store] that processes share. Each call is one script in one slot.
+// Redis is the [Store] that processes share. Each call is one script in one slot, and Changed one for each shard.
 type Redis struct {
 	pipe   *redispipe.Pipe
 	bounds bounds
 	keys   keys
 	ttl    int64 // Retention, ms
+
+	changed *redispipe.Group
 }
 
 // NewRedis returns a store behind pipe. opts have passed [StoreOptions.Validate].
 func NewRedis(pipe *redispipe.Pipe, opts StoreOptions) *Redis {
-	return &Redis{pipe: pipe, bounds: defaultBounds, keys: keys(opts.Prefix), ttl: Retention.Milliseconds()}
+	r := &Redis{pipe: pipe, bounds: defaultBounds, keys: keys(opts.Prefix), ttl: Retention.Milliseconds()}
+	r.changed = &redispipe.Group{Script: changedScript, Shared: []any{&r.bounds.due, r.ttl}}
+	return r
 }
 
 // eval runs a script that answers with an integer.

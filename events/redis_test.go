@@ -138,6 +138,12 @@ func TestRepliesThatAreNone(t *testing.T) {
 		}
 		ok(t, client.Del(ctx, c.key).Err())
 	}
+	ok(t, client.Set(ctx, f.keys.told(3), "not ours", time.Minute).Err())
+	errs := f.Store.Changed(ctx, 0, Change{3, "u:x"}, Change{4, "u:y"})
+	if errs[0] == nil || errs[1] != nil {
+		t.Errorf("changes in a shard whose key is not ours, and in another: %v", errs)
+	}
+	ok(t, client.Del(ctx, f.keys.told(3)).Err())
 	ok(t, client.RPush(ctx, f.keys.out(3), "no place").Err())
 	if _, err := f.Take(ctx, 3, 1, hold); err == nil {
 		t.Error("an element that is no event: no error")

@@ -29,12 +29,15 @@ func (d *Dispatcher) sweep(ctx context.Context, shard int) (did Report, err erro
 		q.ask(entry)
 	}
 	truth, err := q.answer(ctx, d.opts.Truth)
+	var gone []Change
 	for entry, present := range truth {
-		if present {
-			continue
+		if !present {
+			gone = append(gone, Change{shard, entry})
 		}
-		if err := d.opts.Store.Changed(ctx, shard, entry, Grace); err != nil {
-			return did, err
+	}
+	for _, failed := range d.opts.Store.Changed(ctx, Grace, gone...) {
+		if failed != nil {
+			return did, failed
 		}
 		did.Checked++
 	}

@@ -85,10 +85,10 @@ func TestDeadServersAreTold(t *testing.T) {
 		w.server("alive", 1, 0)
 		w.client("alive", "second", "u1")
 		for _, user := range []string{"u0", "u1"} {
-			w.ok(d.UserChanged(w.Context(), user))
+			w.ok(d.UsersChanged(w.Context(), user)[0])
 		}
 		for _, channel := range []string{"c0", "c1"} {
-			w.ok(d.ChannelChanged(w.Context(), channel))
+			w.ok(d.ChannelsChanged(w.Context(), channel)[0])
 		}
 		j := w.janitor(notes(w, d))
 		did, err := j.Once(w.Context())
@@ -115,7 +115,7 @@ func TestOrphansAreTold(t *testing.T) {
 	w := memoryWorld(t)
 	d, b := w.tells()
 	w.server("gone", 1, 0)
-	w.ok(d.ChannelChanged(w.Context(), "c0"))
+	w.ok(d.ChannelsChanged(w.Context(), "c0")[0])
 	j := w.janitor(notes(w, d))
 	_, err := j.Once(w.Context())
 	w.ok(err)
@@ -133,7 +133,7 @@ func TestRunTells(t *testing.T) {
 		w := memoryWorld(t)
 		d, b := w.tells()
 		w.server("a", 0, 1)
-		w.ok(d.UserChanged(t.Context(), "u0"))
+		w.ok(d.UsersChanged(t.Context(), "u0")[0])
 		var log bytes.Buffer
 		j := w.janitor(func(o *Options) { o.Events, o.Logger = d, zerolog.New(zerolog.SyncWriter(&log)) })
 		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
@@ -155,7 +155,7 @@ func TestDryRunTellsNothing(t *testing.T) {
 	w := memoryWorld(t)
 	d, b := w.tells()
 	w.server("a", 0, 1)
-	w.ok(d.UserChanged(t.Context(), "u0"))
+	w.ok(d.UsersChanged(t.Context(), "u0")[0])
 	did, err := w.janitor(func(o *Options) { o.Events, o.DryRun = d, true }).Once(t.Context())
 	w.ok(err)
 	want(w, "did", did, Report{DryRun: true})
@@ -167,8 +167,8 @@ type deaf struct{}
 
 var errDeaf = errors.New("the store of events is away")
 
-func (deaf) UserChanged(context.Context, string) error    { return errDeaf }
-func (deaf) ChannelChanged(context.Context, string) error { return errDeaf }
+func (deaf) UsersChanged(context.Context, ...string) []error    { return []error{errDeaf} }
+func (deaf) ChannelsChanged(context.Context, ...string) []error { return []error{errDeaf} }
 
 // TestFreedWhenItIsNoted: a client stays with the dead server until it is noted that his user has lost it.
 func TestFreedWhenItIsNoted(t *testing.T) {

@@ -104,13 +104,13 @@ func (b *brokers) ok(err error) {
 func (b *brokers) connect(user string) {
 	b.Helper()
 	b.ok(b.registry.BindUser(b.Context(), user, registry.Binding{Client: user + "-phone", Server: "a", Generation: 1}))
-	b.ok(b.UserChanged(b.Context(), user))
+	b.ok(b.UsersChanged(b.Context(), user)[0])
 }
 
 func (b *brokers) disconnect(user string) {
 	b.Helper()
 	b.ok(b.registry.ReleaseUser(b.Context(), user, user+"-phone", 1))
-	b.ok(b.UserChanged(b.Context(), user))
+	b.ok(b.UsersChanged(b.Context(), user)[0])
 }
 
 // environ is that of a janitor which posts to url.

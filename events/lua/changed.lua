@@ -1,23 +1,46 @@
 #!lua
--- Notes that an entry changed: it is to be looked at now, or later when it is told present.
--- KEYS[1] ev_due_{evN}
--- KEYS[2] ev_told_{evN}
--- ARGV[1] entry, u:<user> or c:<channel>
--- ARGV[2] grace of who is told present, ms
--- ARGV[3] cap of the due list, entries
--- ARGV[4] retention, ms
--- returns 1, or 0 when the due list is full
--- cost O(log entries)
+-- Notes that entries changed: each is to be looked at now, or later when it is told present.
+-- Of each shard:
+-- KEYS[k+1] ev_due_{evN}
+-- KEYS[k+2] ev_told_{evN}
+-- ARGV[a+1] grace of an entry that is told present, ms
+-- ARGV[a+2] entries, u:<user> or c:<channel>, with newlines between
+-- For all:
+-- ARGV[1] cap of a due list, entries
+-- ARGV[2] retention, ms
+-- returns for each shard a digit for every entry: 1, or 0 when the due list is full; or its error
+-- cost O(entries × log due list)
 
 local call = redis.call
-if call('ZCARD', KEYS[1]) >= tonumber(ARGV[3]) and not call('ZSCORE', KEYS[1], ARGV[1]) then
-	return 0
-end
+local cap, retention = tonumber(ARGV[1]), ARGV[2]
 local now = call('TIME')
 local ms = now[1] * 1000 + math.floor(now[2] / 1000)
-if call('HEXISTS', KEYS[2], ARGV[1]) == 1 then
-	ms = ms + tonumber(ARGV[2])
+
+local function note(k, a)
+	local due, entries, noted = KEYS[k+1], {}, {}
+	for entry in string.gmatch(ARGV[a+2], '[^\n]+') do
+		entries[#entries + 1] = entry
+	end
+	local told = call('HMGET', KEYS[k+2], unpack(entries))
+	local soon, later = string.format('%d', ms), string.format('%d', ms + tonumber(ARGV[a+1]))
+	local room = cap - call('ZCARD', due)
+	for i, entry in ipairs(entries) do
+		-- An entry that is listed already needs no room.
+		if room <= 0 and not call('ZSCORE', due, entry) then
+			noted[i] = '0'
+		else
+			room = room - call('ZADD', due, told[i] and later or soon, entry)
+			noted[i] = '1'
+		end
+	end
+	call('PEXPIRE', due, retention)
+	return table.concat(noted)
 end
-call('ZADD', KEYS[1], string.format('%d', ms), ARGV[1])
-call('PEXPIRE', KEYS[1], ARGV[4])
-return 1
+
+-- What is wrong with the keys of one shard is no reason to note nothing in the others.
+local replies = {}
+for i = 1, #KEYS / 2 do
+	local done, reply = pcall(note, 2 * i - 2, 2 * i)
+	replies[i] = (done or type(reply) == 'table') and reply or redis.error_reply('ERR ' .. reply)
+end
+return replies

@@ -6,7 +6,6 @@ package noting
 import (
 	"context"
 	"errors"
-	"sync"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -17,8 +16,8 @@ import (
 
 // Recorder is what is needed of [events.Recorder].
 type Recorder interface {
-	UserChanged(ctx context.Context, user string) error
-	ChannelChanged(ctx context.Context, channel string) error
+	UsersChanged(ctx context.Context, users ...string) []error
+	ChannelsChanged(ctx context.Context, channels ...string) []error
 }
 
 // Registry passes every call on, and notes what may have changed. A call fails when its change could not be noted;
@@ -58,22 +57,16 @@ func (r *Registry) BindChannel(ctx context.Context, server, channel string) erro
 
 // BindUsers implements [registry.Registry].
 func (r *Registry) BindUsers(ctx context.Context, list []registry.UserBinding) []error {
-	return eachOf(r.Registry.BindUsers(ctx, list), func(i int, err error) error { return r.user(ctx, list[i].User, err) })
+	users := make([]string, len(list))
+	for i, b := range list {
+		users[i] = b.User
+	}
+	return r.note(ctx, r.recorder.UsersChanged, users, r.Registry.BindUsers(ctx, list))
 }
 
 // BindChannels implements [registry.Registry].
 func (r *Registry) BindChannels(ctx context.Context, server string, channels []string) []error {
-	return eachOf(r.Registry.BindChannels(ctx, server, channels), func(i int, err error) error { return r.channel(ctx, channels[i], err) })
-}
-
-// eachOf notes all at once: concurrent notes share round trips.
-func eachOf(errs []error, note func(i int, err error) error) []error {
-	var wg sync.WaitGroup
-	for i := range errs {
-		wg.Go(func() { errs[i] = note(i, errs[i]) })
-	}
-	wg.Wait()
-	return errs
+	return r.note(ctx, r.recorder.ChannelsChanged, channels, r.Registry.BindChannels(ctx, server, channels))
 }
 
 // UnbindChannel implements [registry.Registry].
@@ -82,23 +75,30 @@ func (r *Registry) UnbindChannel(ctx context.Context, server, channel string) er
 }
 
 func (r *Registry) user(ctx context.Context, user string, err error) error {
-	if err != nil {
-		return err
-	}
-	return r.noted(r.recorder.UserChanged(ctx, user))
+	return r.note(ctx, r.recorder.UsersChanged, []string{user}, []error{err})[0]
 }
 
 func (r *Registry) channel(ctx context.Context, channel string, err error) error {
-	if err != nil {
-		return err
-	}
-	return r.noted(r.recorder.ChannelChanged(ctx, channel))
+	return r.note(ctx, r.recorder.ChannelsChanged, []string{channel}, []error{err})[0]
 }
 
-func (r *Registry) noted(err error) error {
-	if errors.Is(err, events.ErrFull) {
-		r.log.Error().Err(err).Msg("what happens is not noted for the backend; is there a janitor?")
-		return nil
+// note has changed note the names whose call did not fail, in one call, and adds to errs what could not be noted.
+func (r *Registry) note(ctx context.Context, changed func(context.Context, ...string) []error, names []string, errs []error) []error {
+	done, of := make([]string, 0, len(names)), make([]int, 0, len(names))
+	for i, err := range errs {
+		if err == nil {
+			done, of = append(done, names[i]), append(of, i)
+		}
 	}
-	return err
+	if len(done) == 0 {
+		return errs
+	}
+	for k, err := range changed(ctx, done...) {
+		if errors.Is(err, events.ErrFull) {
+			r.log.Error().Err(err).Msg("what happens is not noted for the backend; is there a janitor?")
+			continue
+		}
+		errs[of[k]] = err
+	}
+	return errs
 }

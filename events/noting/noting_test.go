@@ -23,18 +23,22 @@ type book struct {
 	err   error
 }
 
-func (b *book) UserChanged(_ context.Context, user string) error {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.notes = append(b.notes, "user "+user)
-	return b.err
+func (b *book) UsersChanged(_ context.Context, users ...string) []error {
+	return b.note("user ", users)
 }
 
-func (b *book) ChannelChanged(_ context.Context, channel string) error {
+func (b *book) ChannelsChanged(_ context.Context, channels ...string) []error {
+	return b.note("channel ", channels)
+}
+
+func (b *book) note(kind string, names []string) []error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.notes = append(b.notes, "channel "+channel)
-	return b.err
+	errs := make([]error, len(names))
+	for i, name := range names {
+		b.notes, errs[i] = append(b.notes, kind+name), b.err
+	}
+	return errs
 }
 
 // broken is a registry that does nothing.
@@ -87,6 +91,48 @@ func TestNothingNotedOfWhatFailed(t *testing.T) {
 	if len(b.notes) > 0 {
 		t.Errorf("noted %v", b.notes)
 	}
+}
+
+// TestManyNoted: of many calls those that went well are noted, and each has its own error.
+func TestManyNoted(t *testing.T) {
+	b := &book{}
+	r := New(some{registry.NewMemory(registry.Options{})}, b, zerolog.Nop())
+	bind := func() (errs []error) {
+		list := make([]registry.UserBinding, 3)
+		for i, user := range []string{"ann", "bob", "cat"} {
+			list[i] = registry.UserBinding{User: user, Binding: registry.Binding{Client: user + "-phone", Server: "a", Generation: 1}}
+		}
+		return append(r.BindUsers(t.Context(), list), r.BindChannels(t.Context(), "a", []string{"news", "chat", "jobs"})...)
+	}
+	for i, err := range bind() {
+		if failed := i%3 == 1; errors.Is(err, errBroken) != failed || (err != nil) != failed {
+			t.Errorf("call %d: %v", i, err)
+		}
+	}
+	if want := []string{"user ann", "user cat", "channel news", "channel jobs"}; !slices.Equal(b.notes, want) {
+		t.Errorf("noted %v, want %v", b.notes, want)
+	}
+	b.err = errors.New("away")
+	for i, err := range bind() {
+		if failed := i%3 == 1; errors.Is(err, errBroken) != failed || errors.Is(err, b.err) == failed {
+			t.Errorf("call %d that cannot be noted: %v", i, err)
+		}
+	}
+}
+
+// some is a registry in which the second call of many fails.
+type some struct{ registry.Registry }
+
+func (s some) BindUsers(ctx context.Context, list []registry.UserBinding) []error {
+	errs := s.Registry.BindUsers(ctx, list)
+	errs[1] = errBroken
+	return errs
+}
+
+func (s some) BindChannels(ctx context.Context, server string, channels []string) []error {
+	errs := s.Registry.BindChannels(ctx, server, channels)
+	errs[1] = errBroken
+	return errs
 }
 
 func TestNotNoted(t *testing.T) {
