@@ -41,6 +41,7 @@ type Broker struct {
 	Hooks          Hooks    `koanf:"hooks"`
 	TLS            TLS      `koanf:"tls"`
 	PeerTLS        PeerTLS  `koanf:"peer_tls"`
+	Runtime        Runtime  `koanf:"runtime"`
 	Faults         Faults   `koanf:"faults"`
 
 	// Unknown are the SWITCHBOARD_ variables that mean nothing: worth a warning.
@@ -148,6 +149,7 @@ func DefaultBroker() Broker {
 		FastPush: true,
 		Webhooks: defaultWebhooks(),
 		Hooks:    defaultHooks(),
+		Runtime:  defaultRuntime(),
 	}
 }
 
@@ -188,7 +190,7 @@ func (b Broker) validate() error {
 	if b.Times.PositionTTL < time.Hour { // shorter than what a failover or a bad night of a client takes
 		return fmt.Errorf("times.position_ttl: %v: want 1h at least", b.Times.PositionTTL)
 	}
-	if err := errors.Join(b.Webhooks.validate(), b.Hooks.validate()); err != nil {
+	if err := errors.Join(b.Webhooks.validate(), b.Hooks.validate(), b.Runtime.validate()); err != nil {
 		return err
 	}
 	if err := b.Registry().Validate(); err != nil {

@@ -101,6 +101,7 @@ any of them with one HTTP call. Without --redis it runs alone, in memory.`,
 		}},
 		webhookGroup,
 		{"Log", logSettings},
+		runtimeGroup,
 		{"Faults, for tests", []about{
 			{key: "faults.hints", choices: []string{"drop", "mangle"}, text: "drop loses the hints to other instances, mangle repeats and reorders theirs", unset: "default none"},
 		}},

@@ -125,7 +125,7 @@ func (s *setting) checkNode(node *yamlv3.Node) error {
 		return nil
 	case node.Kind != yamlv3.ScalarNode:
 		return errors.New("want one value, not a list or a section")
-	case kind == reflect.String && tag != "!!str":
+	case kind == reflect.String && tag != "!!str" && !(s.number && tag == "!!int"):
 		return errors.New("want text; put what looks like a number in quotes")
 	case kind == reflect.Bool && tag != "!!bool":
 		return errors.New("want true or false")

@@ -20,6 +20,7 @@ type about struct {
 	text    string
 	flag    bool
 	zero    bool     // 0 means something of its own
+	number  bool     // the text may be a number
 	choices []string // all that is allowed; nil means anything
 	unset   string   // what happens when it is not given and has no default
 

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"runtime"
 	"syscall"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -16,10 +17,7 @@ import (
 	"switchboard/configs"
 )
 
-func main() {
-	coarseTimers()
-	os.Exit(run(os.Args[1:], os.Environ(), os.Stdin, os.Stdout, os.Stderr))
-}
+func main() { os.Exit(run(os.Args[1:], os.Environ(), os.Stdin, os.Stdout, os.Stderr)) }
 
 func run(args, environ []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	if len(args) > 0 {
@@ -30,19 +28,26 @@ func run(args, environ []string, stdin io.Reader, stdout, stderr io.Writer) int 
 			return key(args[1:], stdin, stdout, stderr)
 		}
 	}
-	loops := processors()
 	settings, err := configs.LoadBroker(args, environ)
+	var spare int
 	if err == nil {
+		spare, err = settings.Runtime.Spare()
+	}
+	if err == nil {
+		coarseTimers(settings.Runtime.TimerSlack, args)
+		places := newProcessors(spare, lookAround(), runtime.GOMAXPROCS)
 		ctx, stop := setup.UntilSignal()
 		defer stop()
 		load := func() (configs.Broker, error) { return configs.LoadBroker(args, environ) }
-		err = serve(ctx, settings, load, loops, stderr)
+		err = serve(ctx, settings, load, places, stderr)
 	}
 	return setup.Exit("broker", configs.BrokerHelp(), err, stdout, stderr)
 }
 
 // serve runs a broker until ctx ends. load reads the settings again.
-func serve(ctx context.Context, settings configs.Broker, load func() (configs.Broker, error), loops int, stderr io.Writer) error {
+func serve(
+	ctx context.Context, settings configs.Broker, load func() (configs.Broker, error), places *processors, stderr io.Writer,
+) error {
 	hangups := make(chan os.Signal, 1) // one is enough: the settings are read when it is taken
 	signal.Notify(hangups, syscall.SIGHUP)
 	defer signal.Stop(hangups)
@@ -53,7 +58,7 @@ func serve(ctx context.Context, settings configs.Broker, load func() (configs.Br
 	if opts.Logger, err = setup.Log(stderr, settings.LogLevel, settings.LogFormat); err != nil {
 		return err
 	}
-	opts.Loops = loops
+	opts.Loops = places.loops
 	opts.Version, opts.Registerer = setup.Version(), prometheus.NewRegistry()
 	store, err := openStore(settings, &opts)
 	if err != nil {
@@ -67,6 +72,7 @@ func serve(ctx context.Context, settings configs.Broker, load func() (configs.Br
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return b.Run(ctx) })
 	group.Go(func() error { return tendMemory(ctx) })
+	group.Go(func() error { return places.follow(ctx, opts.Logger) })
 	group.Go(func() error { return reloadLoop(ctx, hangups, load, b, opts) })
 	group.Go(func() error {
 		// What there is to warn of comes when the ports are open: a broker that

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -12,6 +13,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"switchboard/cmd/internal/proctest"
 )
 
 // begunAnew says whether a process that serves by now had begun anew before, and its timer slack, if the system tells us.
@@ -34,11 +37,40 @@ func begunAnew(t *testing.T, environ ...string) (anew bool, slack time.Duration)
 }
 
 func TestCoarseTimers(t *testing.T) {
-	if anew, slack := begunAnew(t); !anew || slack != timerSlack && slack != 0 {
-		t.Errorf("begun anew: %v, and the slack is %v; want %v", anew, slack, timerSlack)
+	const setting = "SWITCHBOARD_RUNTIME_TIMER_SLACK="
+	for _, c := range []struct {
+		name    string
+		environ []string
+		anew    bool
+		slack   time.Duration
+	}{
+		{"the default", nil, true, 5 * time.Millisecond},
+		{"a setting", []string{setting + "2ms"}, true, 2 * time.Millisecond},
+		{"off", []string{setting + "0"}, false, systemSlack},
+		{"GOMAXPROCS", []string{"GOMAXPROCS=2"}, false, systemSlack},
+	} {
+		if anew, slack := begunAnew(t, c.environ...); anew != c.anew || slack != c.slack && slack != 0 {
+			t.Errorf("%s: begun anew: %v, and the slack is %v; want %v, %v", c.name, anew, slack, c.anew, c.slack)
+		}
 	}
-	if anew, slack := begunAnew(t, "GOMAXPROCS=2"); anew || slack != systemSlack && slack != 0 {
-		t.Errorf("with GOMAXPROCS: begun anew: %v, and the slack is %v; want %v", anew, slack, systemSlack)
+}
+
+// TestConfigurationFromAPipe is read, although it can be read only once.
+func TestConfigurationFromAPipe(t *testing.T) {
+	pipe := filepath.Join(t.TempDir(), "b.yaml")
+	if err := unix.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	written := make(chan error, 1)
+	for _, args := range [][]string{{"--config", pipe}, {"--log-level=info", "--config=" + pipe, "--insecure"}} {
+		go func() { written <- os.WriteFile(pipe, []byte("http: 127.0.0.1:0\ntcp: \"off\"\nname: piped\n"), 0) }()
+		p := proctest.Start(t, nil, binary, args...)
+		if err := <-written; err != nil {
+			t.Fatal(err)
+		}
+		if id := fmt.Sprint(p.Await(t, "joined")["server"]); !strings.HasPrefix(id, "piped-") {
+			t.Errorf("the server is %s", id)
+		}
 	}
 }
 
@@ -64,7 +96,7 @@ func TestSlackOfSomebodyElse(t *testing.T) {
 func TestSlackIsSetOnce(t *testing.T) {
 	t.Setenv("GOMAXPROCS", "")
 	t.Setenv(slackMarker, fmt.Sprint(os.Getpid()))
-	coarseTimers() // else the test would begin anew
+	coarseTimers(5*time.Millisecond, nil) // else the test would begin anew
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	if now, err := unix.PrctlRetInt(unix.PR_GET_TIMERSLACK, 0, 0, 0, 0); err != nil || time.Duration(now) != systemSlack {

@@ -2,4 +2,6 @@
 
 package main
 
-func coarseTimers() {}
+import "time"
+
+func coarseTimers(time.Duration, []string) {}

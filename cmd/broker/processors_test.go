@@ -1,0 +1,130 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"runtime"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"switchboard/configs"
+)
+
+// fakeMachine changes while the broker runs.
+type fakeMachine struct {
+	machine
+	procs int   // GOMAXPROCS
+	sets  []int // what it was set to
+}
+
+func (f *fakeMachine) look() machine { return f.machine }
+
+func (f *fakeMachine) set(n int) (before int) {
+	before = f.procs
+	if n > 0 {
+		f.procs, f.sets = n, append(f.sets, n)
+	}
+	return before
+}
+
+func TestProcessorsAtTheStart(t *testing.T) {
+	t.Setenv("GOMAXPROCS", "")
+	for _, c := range []struct {
+		cpus          int
+		quota         float64
+		spare         int
+		loops, places int
+	}{
+		{cpus: 4, spare: configs.AutoSpare, loops: 4, places: 8},
+		{cpus: 1, spare: configs.AutoSpare, loops: 1, places: 2},
+		{cpus: 64, quota: 4, spare: configs.AutoSpare, loops: 3, places: 4},
+		{cpus: 64, quota: 2.5, spare: configs.AutoSpare, loops: 2, places: 3},
+		{cpus: 64, quota: 0.5, spare: configs.AutoSpare, loops: 1, places: 2},
+		{cpus: 2, quota: 8, spare: configs.AutoSpare, loops: 1, places: 2},
+		{cpus: 1, quota: 0.5, spare: configs.AutoSpare, loops: 1, places: 2}, // one for all that is no loop
+		{cpus: 4, spare: 1, loops: 4, places: 5},
+		{cpus: 64, quota: 4, spare: 2, loops: 4, places: 6},
+		{cpus: 4, spare: 0, loops: 3, places: 4},
+	} {
+		f := &fakeMachine{machine: machine{c.cpus, c.quota}, procs: c.cpus}
+		p := newProcessors(c.spare, f.look, f.set)
+		if p.loops != c.loops || f.procs != c.places {
+			t.Errorf("%d processors, quota %v, %d spare: %d loops and %d places, want %d and %d",
+				c.cpus, c.quota, c.spare, p.loops, f.procs, c.loops, c.places)
+		}
+	}
+}
+
+// TestProcessorsFollow: a quota and an affinity mask that change while the broker runs.
+func TestProcessorsFollow(t *testing.T) {
+	t.Setenv("GOMAXPROCS", "")
+	f := &fakeMachine{machine: machine{cpus: 8, quota: 4}, procs: 8}
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		p := newProcessors(configs.AutoSpare, f.look, f.set)
+		var log strings.Builder
+		done := make(chan error, 1)
+		go func() { done <- p.follow(ctx, zerolog.New(&log)) }()
+		for _, c := range []struct {
+			machine
+			places int
+		}{
+			{machine{8, 4}, 4},
+			{machine{8, 6}, 6},
+			{machine{8, 0}, 16},
+			{machine{3, 0}, 6},
+			{machine{8, 1}, 4}, // three loops, and one place beside them
+		} {
+			f.machine = c.machine
+			<-time.After(processorsTick)
+			synctest.Wait()
+			if f.procs != c.places {
+				t.Errorf("%+v: %d places, want %d", c.machine, f.procs, c.places)
+			}
+		}
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+		if n := strings.Count(log.String(), "follows the CPU quota"); n != 4 {
+			t.Errorf("%d lines for 4 changes: %s", n, &log)
+		}
+	})
+	if want := "[4 6 16 6 4]"; fmt.Sprint(f.sets) != want { // each stops the world
+		t.Errorf("GOMAXPROCS was set to %v, want %v", f.sets, want)
+	}
+}
+
+func TestTheOperatorDecidesOnProcessors(t *testing.T) {
+	t.Setenv("GOMAXPROCS", "3")
+	f := &fakeMachine{machine: machine{cpus: 8}, procs: 3}
+	p := newProcessors(configs.AutoSpare, f.look, f.set)
+	if err := p.follow(t.Context(), zerolog.Nop()); err != nil || t.Context().Err() != nil { // it returns at once
+		t.Error(err)
+	}
+	if p.loops != 3 || len(f.sets) > 0 {
+		t.Errorf("%d loops, and GOMAXPROCS was set to %v", p.loops, f.sets)
+	}
+}
+
+// TestSparePlacesAreASetting of a process.
+func TestSparePlacesAreASetting(t *testing.T) {
+	cpus := lookAround()().share()
+	for setting, want := range map[string]int{"off": max(2, cpus), "3": cpus + 3} {
+		_, url := start(t, []string{"SWITCHBOARD_RUNTIME_SPARE_PROCS=" + setting})
+		_, metrics := get(t, url+"/metrics")
+		if line := fmt.Sprintf("\ngo_sched_gomaxprocs_threads %d\n", want); !strings.Contains(metrics, line) {
+			t.Errorf("%s: GOMAXPROCS is not %d", setting, want)
+		}
+	}
+	_, url := start(t, []string{"SWITCHBOARD_RUNTIME_SPARE_PROCS=off", fmt.Sprint("GOMAXPROCS=", runtime.NumCPU()+5)})
+	code, metrics := get(t, url+"/metrics")
+	if line := fmt.Sprintf("\ngo_sched_gomaxprocs_threads %d\n", runtime.NumCPU()+5); code != http.StatusOK || !strings.Contains(metrics, line) {
+		t.Error("GOMAXPROCS in the environment does not decide")
+	}
+}
