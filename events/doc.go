@@ -6,7 +6,8 @@
 //
 // # The way of an event
 //
-// Behind each change of a user in the registry, whatever it was and whoever made it, [Recorder.UsersChanged] is
+// Behind each change of a user in the registry, whatever it was and whoever made it,
+// [Recorder.UsersChanged] is
 // called: package noting does so, and brokers and janitors know nothing of it. That puts the user on the due
 // list: for now if the backend believes him offline, in [Grace] if it believes him online, so that a reconnect
 // is no event. [Dispatcher.DueRound] claims what is due, asks the registry for the truth, and settles: one

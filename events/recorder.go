@@ -33,8 +33,8 @@ func (r *Recorder) wants(kinds ...Kind) bool {
 	return r != nil && slices.ContainsFunc(kinds, func(k Kind) bool { return slices.Contains(r.wanted, k) })
 }
 
-// UsersChanged is called when a client of each of the users was bound, here or again, or is no more, after the registry
-// knows. The errors are in the order of the users.
+// UsersChanged is called when a client of each of the users was bound, here or again, or is no
+// more, after the registry knows. The errors are in the order of the users.
 func (r *Recorder) UsersChanged(ctx context.Context, users ...string) []error {
 	if !r.wants(UserOnline, UserOffline) {
 		return make([]error, len(users))
@@ -46,8 +46,9 @@ func (r *Recorder) UsersChanged(ctx context.Context, users ...string) []error {
 	return r.store.Changed(ctx, Grace, changes...)
 }
 
-// ChannelsChanged is called when a server was bound to each of the channels, or unbound, after the registry knows. The
-// errors are in the order of the channels. The system's own channels ($…) are not noted.
+// ChannelsChanged is called when a server was bound to each of the channels, or unbound, after the
+// registry knows. The errors are in the order of the channels. The system's own channels ($…) are
+// not noted.
 func (r *Recorder) ChannelsChanged(ctx context.Context, channels ...string) []error {
 	errs := make([]error, len(channels))
 	if !r.wants(ChannelOccupied, ChannelVacated) {

@@ -26,7 +26,8 @@ var (
 
 var _ Store = (*Redis)(nil)
 
-// Redis is the [Store] that processes share. Each call is one script in one slot, and Changed one for each shard.
+// Redis is the [Store] that processes share. Each call is one script in one slot, and Changed one
+// for each shard.
 type Redis struct {
 	pipe   *redispipe.Pipe
 	bounds bounds

@@ -16,21 +16,22 @@ import (
 
 var errReply = errors.New("unexpected reply of a script")
 
-// maxNoted is the most entries of a shard in one run of the script: others wait for Redis meanwhile.
+// maxNoted is the most entries of a shard in one run of the script: others wait for Redis
+// meanwhile.
 const maxNoted = 256
 
-// noting is the changes in one shard that go together.
-type noting struct {
+// shardChanges is the changes in one shard that go together.
+type shardChanges struct {
 	shard   int
 	of      []int // their places in the caller's list
 	entries strings.Builder
 }
 
-// Changed implements [Store]. Without a Cluster those of all shards, and of concurrent calls, share a run of the
-// script. Of 256 clients that bind at once, each with a channel, the notes are two runs instead of 512, and in a Cluster
-// one for each shard.
+// Changed implements [Store]. Without a Cluster those of all shards, and of concurrent calls, share
+// a run of the script. Of 256 clients that bind at once, each with a channel, the notes are two
+// runs instead of 512, and in a Cluster one for each shard.
 func (r *Redis) Changed(ctx context.Context, grace time.Duration, changes ...Change) []error {
-	batches := together(changes)
+	batches := byShard(changes)
 	targets := make([]redispipe.Target, len(batches))
 	for i, b := range batches {
 		targets[i] = redispipe.Target{
@@ -55,13 +56,13 @@ func (r *Redis) Changed(ctx context.Context, grace time.Duration, changes ...Cha
 	return errs
 }
 
-// together groups changes by shard. No name has a newline.
-func together(changes []Change) (batches []*noting) {
-	var open [Shards]*noting
+// byShard groups changes. No name has a newline.
+func byShard(changes []Change) (batches []*shardChanges) {
+	var open [Shards]*shardChanges
 	for i, c := range changes {
 		b := open[c.Shard]
 		if b == nil || len(b.of) == maxNoted {
-			b = &noting{shard: c.Shard}
+			b = &shardChanges{shard: c.Shard}
 			open[c.Shard], batches = b, append(batches, b)
 		} else {
 			b.entries.WriteByte('\n')

@@ -76,8 +76,9 @@ type DeadLetter struct {
 // Store keeps what is to be looked at and what is to be told. Both implementations, [Redis] and [Memory], keep
 // this contract; the suite in conformance_test.go runs over both. All calls are safe for concurrent use.
 type Store interface {
-	// Changed has each entry looked at: now, or after grace when it is told present. An earlier appointment, or claim,
-	// is replaced. The errors are in the order of the changes, ErrFull when the list has no room.
+	// Changed has each entry looked at: now, or after grace when it is told present. An earlier
+	// appointment, or claim, is replaced. The errors are in the order of the changes, ErrFull when
+	// the list has no room.
 	Changed(ctx context.Context, grace time.Duration, changes ...Change) []error
 	// Watch keeps record and has entry looked at after that time, unless it is watched already. ErrFull likewise.
 	Watch(ctx context.Context, shard int, entry string, record []byte, after time.Duration) error

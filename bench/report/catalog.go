@@ -97,6 +97,18 @@ var catalog = []scenario{
 		},
 	},
 	{
+		id: "herd-webhooks", title: "15,000 users come back at once, webhooks off and on",
+		text: "The same, but each client is a user. With webhooks on, each bind is noted for the backend, and a janitor finds out " +
+			"what to tell it and sends that; what the janitor does until each client is served counts as the server's.",
+		metrics: []metric{
+			{id: "cpu_us_per_conn", name: "server CPU per client", unit: micros, plot: true},
+			{id: "janitor_us_per_conn", name: "of it the janitor", unit: micros, neutral: true},
+			{id: "redis_us_per_conn", name: "Redis CPU per client", unit: micros},
+			{id: "redis_commands_per_conn", name: "Redis commands per client", unit: plain},
+			{id: "seconds", name: "until all are served", unit: second},
+		},
+	},
+	{
 		id: "idle-cpu", title: "15,000 connections left alone",
 		text: "Nothing but signs of life, every 25 s each.",
 		metrics: []metric{

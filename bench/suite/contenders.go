@@ -36,6 +36,8 @@ func contenders(broker string) map[string]contender {
 		{name: "switchboard tcp queue", system: &system.Switchboard{Program: broker, Queue: true}, transport: "tcp", redis: true},
 		{name: "switchboard memory", system: &system.Switchboard{Program: broker}, transport: "tcp"},
 		{name: "switchboard memory queue", system: &system.Switchboard{Program: broker, Queue: true}, transport: "tcp"},
+		{name: "switchboard tcp users", system: &system.Users{Switchboard: system.Switchboard{Program: broker}}, transport: "tcp", redis: true},
+		{name: "switchboard tcp webhooks", system: &system.Users{Switchboard: system.Switchboard{Program: broker}, Webhooks: true}, transport: "tcp", redis: true},
 		{name: "nchan", system: &system.Nchan{}},
 		{name: "mosquitto", system: &system.Mosquitto{QoS: 1}},
 		{name: "mosquitto qos 0", system: &system.Mosquitto{}},

@@ -15,6 +15,9 @@ func measureHerd(ctx context.Context, t *trial) error {
 		if err := p.each(ctx, true); err != nil {
 			return err
 		}
+		if err := t.awaitEvents(ctx); err != nil {
+			return err
+		}
 		t.show("cutting everybody off")
 		if err := t.swarm.Cut(); err != nil {
 			return err
@@ -42,6 +45,10 @@ func (t *trial) comeBack(ctx context.Context) error {
 			return err
 		}
 	}
+	janitor, err := t.janitor()
+	if err != nil {
+		return err
+	}
 	before, err := t.sample()
 	if err != nil {
 		return err
@@ -55,6 +62,9 @@ func (t *trial) comeBack(ctx context.Context) error {
 	}
 	now, err := t.sample()
 	if err != nil {
+		return err
+	}
+	if err := t.foundJanitor(janitor); err != nil {
 		return err
 	}
 	spent := now.since(before)

@@ -90,6 +90,12 @@ var scenarios = []scenario{
 		measure: measureHerd,
 	},
 	{
+		id:      "herd-webhooks",
+		systems: []string{"switchboard tcp users", "switchboard tcp webhooks"},
+		size:    size{connections: 15_000, channels: 15_000, publishers: 32, window: 2_000},
+		measure: measureHerd,
+	},
+	{
 		id:      "instances",
 		systems: []string{"switchboard tcp"},
 		xs:      []int{1, 2, 4, 8}, quickXs: []int{1, 4},

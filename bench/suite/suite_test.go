@@ -87,6 +87,7 @@ func TestScenarios(t *testing.T) {
 		"latency":       {"latency_us", "rate_per_s", "cpu_us_per_push"},
 		"latency-2k":    {"latency_us", "rate_per_s", "cpu_us_per_push", "redis_us_per_push"},
 		"herd":          {"cpu_us_per_conn", "redis_us_per_conn", "redis_commands_per_conn", "seconds"},
+		"herd-webhooks": {"cpu_us_per_conn", "redis_us_per_conn", "redis_commands_per_conn", "seconds"},
 		"instances":     {"cpu_us_per_push", "redis_us_per_push"},
 		"beat":          {"cpu_ms_per_s", "redis_ms_per_s"},
 		"idle-cpu":      {"cpu_ms_per_min", "redis_commands_per_conn_min"},

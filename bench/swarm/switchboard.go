@@ -16,6 +16,8 @@ type Switchboard struct {
 	// Queue makes a connection ready when it is connected: the messages come from the client's own queue, and are
 	// acknowledged by the broker itself when they are written.
 	Queue bool
+	// Users makes each client a user of its own, with the client's name.
+	Users bool
 
 	heads      [][]byte // by channel: what a message begins with
 	ping, pong []byte
@@ -44,6 +46,9 @@ func (d *Switchboard) Upgrade(Link) []byte {
 func (d *Switchboard) Greet(l Link) error {
 	connect := wire.Request{
 		Type: wire.TypeConnect, Ref: wire.RefOf(1), Client: l.Client(), Secret: "the secret of " + l.Client(), // the same when it comes back
+	}
+	if d.Users {
+		connect.User, connect.Secret = l.Client(), "" // the user takes its place
 	}
 	if d.Queue {
 		connect.Ack = "auto"

@@ -41,6 +41,13 @@ type Spread interface {
 	Addrs() []string // subscribers connect to these in turn
 }
 
+// Teller is a Running that tells a backend what happens.
+type Teller interface {
+	// Told is how many events the backend got by now, and the process that sends them; ok is false
+	// when there is no backend.
+	Told() (events int64, pid int, ok bool)
+}
+
 // Publisher pushes messages, as a backend would. A payload is JSON, see swarm.AppendPayload.
 type Publisher interface {
 	// Publish returns when the server has acknowledged the message.

@@ -11,7 +11,8 @@ import (
 	"switchboard/configs"
 )
 
-// processorsTick is how often the broker looks whether its CPU quota or its processors have changed.
+// processorsTick is how often the broker looks whether its CPU quota or its processors have
+// changed.
 const processorsTick = 30 * time.Second
 
 // machine is the CPU time that this process may use.
@@ -28,20 +29,22 @@ func (m machine) share() int {
 	return min(m.cpus, max(2, int(math.Ceil(m.quota))))
 }
 
-// processors decides how many event loops there are, and sets GOMAXPROCS to that and some places more. An event loop that
-// waits for its sockets or writes to them holds a place. Where the loops hold all places, the runtime wakes every 20 µs to
-// take one back for other work.
+// processors decides how many event loops there are, and sets GOMAXPROCS to that and some places
+// more. An event loop that waits for its sockets or writes to them holds a place. Where the loops
+// hold all places, the runtime wakes every 20 µs to take one back for other work.
 //
-// Without a quota each processor has a loop and a spare place. With 1,000 subscribers, 16 publishers and two processors,
-// 2 / 3 / 4 places cost 0.58 / 0.37 / 0.33 µs of CPU per delivery and 34,000 / 3,000 / 2,500 such wakes. A single push
-// costs 89 / 95 / 77 µs.
+// Without a quota each processor has a loop and a spare place. With 1,000 subscribers, 16
+// publishers and two processors, 2 / 3 / 4 places cost 0.58 / 0.37 / 0.33 µs of CPU per delivery
+// and 34,000 / 3,000 / 2,500 such wakes. A single push costs 89 / 95 / 77 µs.
 //
-// Under a quota there are no spare places, since more threads at once only use it up earlier in each period. Instead one of
-// the places has no loop. On two processors shared with other work, as 2 loops with 4 places / 2 with 2 / 1 with 2 (now), medians of five runs:
-// 2,000 connections and 7,000 pushes, 1,000 a second, cost 1.40 / 1.68 / 1.19 s of CPU under a quota of one processor, and no
-// run was throttled. Under a quarter of a processor (six runs) they cost 1.42 / 1.61 / 1.23 s and the process was throttled
-// for 0.45 / 0.61 / 0.19 s, and for 1.6 / 0.7 / 0.8 s with 16 publishers on 1,000 subscribers (three runs). The latencies at
-// the 99th percentile differed by less than the noise.
+// Under a quota there are no spare places, since more threads at once only use it up earlier in
+// each period. Instead one of the places has no loop. On two processors shared with other work, as
+// 2 loops with 4 places / 2 with 2 / 1 with 2 (now), medians of five runs: 2,000 connections and
+// 7,000 pushes, 1,000 a second, cost 1.40 / 1.68 / 1.19 s of CPU under a quota of one processor,
+// and no run was throttled. Under a quarter of a processor (six runs) they cost 1.42 / 1.61 / 1.23
+// s and the process was throttled for 0.45 / 0.61 / 0.19 s, and for 1.6 / 0.7 / 0.8 s with 16
+// publishers on 1,000 subscribers (three runs). The latencies at the 99th percentile differed by
+// less than the noise.
 type processors struct {
 	loops int
 	fixed bool // by GOMAXPROCS in the environment
@@ -75,13 +78,14 @@ func (p *processors) sparePlaces(m machine) int {
 	return m.cpus
 }
 
-// places is what GOMAXPROCS should be. The number of loops stays what it was at the start. At least one place is left beside
-// them, even if the quota has become smaller.
+// places is what GOMAXPROCS should be. The number of loops stays what it was at the start. At least
+// one place is left beside them, even if the quota has become smaller.
 func (p *processors) places(m machine) int {
 	return max(m.share()+p.sparePlaces(m), p.loops+1)
 }
 
-// follow keeps GOMAXPROCS in step with the machine until ctx ends. The runtime does not do so itself once it was set.
+// follow keeps GOMAXPROCS in step with the machine until ctx ends. The runtime does not do so
+// itself once it was set.
 func (p *processors) follow(ctx context.Context, log zerolog.Logger) error {
 	if p.fixed {
 		return nil

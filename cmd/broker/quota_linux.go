@@ -30,14 +30,16 @@ func allowedCPUs() int {
 	return set.Count()
 }
 
-// cgroups are the directories of the CPU cgroup of this process and of those above it, as far as they are mounted. As in the
-// Go runtime, they are found once: a process that is moved to another cgroup does not notice.
+// cgroups are the directories of the CPU cgroup of this process and of those above it, as far as
+// they are mounted. As in the Go runtime, they are found once: a process that is moved to another
+// cgroup does not notice.
 type cgroups struct {
 	v1   bool
 	dirs []string
 }
 
-// cpuCgroups finds them. A version 1 hierarchy with the cpu controller goes before version 2, as in the Go runtime.
+// cpuCgroups finds them. A version 1 hierarchy with the cpu controller goes before version 2, as in
+// the Go runtime.
 func cpuCgroups(proc procfs.FS) cgroups {
 	self, err := proc.Self()
 	if err != nil {
@@ -70,7 +72,8 @@ func cpuCgroups(proc procfs.FS) cgroups {
 	return cgroups{}
 }
 
-// below lists the directories from that of a cgroup up to where its hierarchy is mounted; nil when it is not in that mount.
+// below lists the directories from that of a cgroup up to where its hierarchy is mounted; nil when
+// it is not in that mount.
 func below(m *procfs.MountInfo, group string) (dirs []string) {
 	root := strings.TrimSuffix(m.Root, "/")
 	if group != root && !strings.HasPrefix(group, root+"/") {

@@ -9,7 +9,8 @@ import (
 	"github.com/prometheus/procfs"
 )
 
-// TestQuota reads a /proc and cgroup hierarchies that the test has made. MNT in a mountinfo stands for their folder.
+// TestQuota reads a /proc and cgroup hierarchies that the test has made. MNT in a mountinfo stands
+// for their folder.
 func TestQuota(t *testing.T) {
 	const (
 		v2 = "30 20 0:26 / MNT/cg rw,nosuid - cgroup2 cgroup2 rw\n"

@@ -18,8 +18,8 @@ import (
 	"switchboard/registry"
 )
 
-// TestManyAreNotedTogether counts what 256 clients and 256 channels that are bound at once cost, and what of it are the
-// notes: the same is bound without them first.
+// TestManyAreNotedTogether counts what 256 clients and 256 channels that are bound at once cost,
+// and what of it are the notes: the same is bound without them first.
 func TestManyAreNotedTogether(t *testing.T) {
 	server, cluster := redistest.Start(t), redistest.StartCluster(t, 3)
 	for _, c := range []struct {

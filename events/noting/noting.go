@@ -82,7 +82,8 @@ func (r *Registry) channel(ctx context.Context, channel string, err error) error
 	return r.note(ctx, r.recorder.ChannelsChanged, []string{channel}, []error{err})[0]
 }
 
-// note has changed note the names whose call did not fail, in one call, and adds to errs what could not be noted.
+// note has changed note the names whose call did not fail, in one call, and adds to errs what could
+// not be noted.
 func (r *Registry) note(ctx context.Context, changed func(context.Context, ...string) []error, names []string, errs []error) []error {
 	done, of := make([]string, 0, len(names)), make([]int, 0, len(names))
 	for i, err := range errs {

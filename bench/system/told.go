@@ -1,0 +1,174 @@
+package system
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"switchboard/bench/swarm"
+	"switchboard/internal/proc"
+)
+
+// Users is a [Switchboard] whose clients are users, each of its own. With Webhooks a janitor sends
+// the backend's events to an HTTP server in this process.
+type Users struct {
+	Switchboard
+	Webhooks bool
+}
+
+// Notes says how it is configured.
+func (u *Users) Notes() string {
+	if !u.Webhooks {
+		return "each client is a user"
+	}
+	return "each client is a user; all events are sent by a janitor, whose CPU counts as the server's, to an HTTP server in " +
+		"the generator that answers 200"
+}
+
+// buildJanitor builds ./cmd/janitor beside the broker, once.
+func (u *Users) buildJanitor(ctx context.Context) (program string, err error) {
+	program = filepath.Join(filepath.Dir(u.Program), "janitor")
+	if _, err := os.Stat(program); err == nil {
+		return program, nil
+	}
+	return program, output(exec.CommandContext(ctx, "go", "build", "-o", program, "switchboard/cmd/janitor"))
+}
+
+// Start implements [System].
+func (u *Users) Start(ctx context.Context, s Setup) (_ Running, err error) {
+	r := &users{webhooks: u.Webhooks}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, r.Stop())
+		}
+	}()
+	broker := u.Switchboard
+	if u.Webhooks {
+		if err := r.listen(); err != nil {
+			return nil, err
+		}
+		broker.Env = append(broker.Env, r.environ()...)
+	}
+	running, err := broker.Start(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	r.switchboard = running.(*switchboard)
+	if !u.Webhooks {
+		return r, nil
+	}
+	program, err := u.buildJanitor(ctx)
+	if err != nil {
+		return nil, err
+	}
+	cmd := exec.Command(program, "--redis", "redis://"+s.Redis, "--log-level", "warn")
+	cmd.Env = append(plainEnviron(), r.environ()...)
+	r.janitor, err = proc.Start("janitor", cmd, nil)
+	return r, err
+}
+
+// plainEnviron is ours without settings.
+func plainEnviron() (environ []string) {
+	for _, v := range os.Environ() {
+		if !strings.HasPrefix(v, "SWITCHBOARD_") {
+			environ = append(environ, v)
+		}
+	}
+	return environ
+}
+
+// users is the running brokers, with the janitor and the backend.
+type users struct {
+	*switchboard
+	webhooks bool
+	janitor  *proc.Process // nil without webhooks
+
+	server *http.Server
+	url    string
+	told   atomic.Int64
+}
+
+func (r *users) environ() []string {
+	return []string{"SWITCHBOARD_WEBHOOKS_URL=" + r.url, "SWITCHBOARD_WEBHOOKS_SECRETS=bench"}
+}
+
+// listen starts the backend.
+func (r *users) listen() error {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	r.url = "http://" + l.Addr().String()
+	r.server = &http.Server{Handler: r, ReadHeaderTimeout: time.Minute}
+	go func() { _ = r.server.Serve(l) }() // ends with Close
+	return nil
+}
+
+// ServeHTTP takes a delivery.
+func (r *users) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+	var delivery struct{ Events []json.RawMessage }
+	body, err := io.ReadAll(req.Body)
+	if err == nil {
+		err = json.Unmarshal(body, &delivery)
+	}
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	r.told.Add(int64(len(delivery.Events)))
+}
+
+// Dialect names a user in each connect.
+func (r *users) Dialect() swarm.Dialect {
+	d := r.switchboard.Dialect().(*swarm.Switchboard)
+	d.Users = true
+	return d
+}
+
+// PIDs are the brokers' and the janitor's.
+func (r *users) PIDs() []int {
+	pids := r.switchboard.PIDs()
+	if r.janitor != nil {
+		pids = append(pids, r.janitor.PID())
+	}
+	return pids
+}
+
+// Told implements [Teller].
+func (r *users) Told() (events int64, janitor int, ok bool) {
+	if !r.webhooks {
+		return 0, 0, false
+	}
+	return r.told.Load(), r.janitor.PID(), true
+}
+
+// Stop ends the brokers before the janitor, and the backend last.
+func (r *users) Stop() (err error) {
+	if r.switchboard != nil {
+		err = r.switchboard.Stop()
+	}
+	if r.janitor != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), stopTime)
+		defer cancel()
+		err = errors.Join(err, r.janitor.Signal(syscall.SIGTERM))
+		if code, failed := r.janitor.Wait(ctx); failed != nil || code != 0 {
+			err = errors.Join(err, failed, fmt.Errorf("the janitor ended with %d: %s", code, r.janitor.Tail(3)))
+			r.janitor.Kill()
+		}
+	}
+	if r.server != nil {
+		err = errors.Join(err, r.server.Close())
+	}
+	return err
+}
