@@ -27,7 +27,7 @@ fuzz: ## each decoder for 20 seconds
 	.ci/fuzz 20s
 
 microbench: ## Go benchmarks of the hot paths
-	$(GO) test -run '^$$' -bench . -benchmem ./internal/... ./queue/... ./broker/...
+	$(GO) test -run '^$$' -bench . -benchmem ./internal/... ./queue/... ./events/... ./broker/...
 
 bench: ## beside the peers and the floor, some 30 minutes; writes bench/REPORT.md, bench/report.json and bench/plots
 	$(GO) run ./bench/suite

@@ -60,7 +60,26 @@ func TestManyAreNotedTogether(t *testing.T) {
 
 type cost struct{ scripts, goroutines int }
 
-func bindMany(t *testing.T, r registry.Registry, n int) {
+// BenchmarkBindMany binds 256 clients and as many channels, without notes and with them.
+func BenchmarkBindMany(b *testing.B) {
+	server := redistest.Start(b)
+	pipe := redispipe.New(server.Client(b), redispipe.Options{})
+	bare := registry.NewRedis(pipe, registry.Options{})
+	full := New(bare, events.NewRecorder(events.NewRedis(pipe, events.StoreOptions{}), nil), zerolog.Nop())
+	for _, c := range []struct {
+		name string
+		to   registry.Registry
+	}{{"bare", bare}, {"noted", full}} {
+		b.Run(c.name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				bindMany(b, c.to, 256)
+			}
+		})
+	}
+}
+
+func bindMany(t testing.TB, r registry.Registry, n int) {
 	t.Helper()
 	var users []registry.UserBinding
 	var channels []string
