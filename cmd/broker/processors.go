@@ -21,9 +21,12 @@ type machine struct {
 	quota float64 // of its cgroups, in processors; 0 for none
 }
 
+// limited says whether the quota is less than the processors can give.
+func (m machine) limited() bool { return m.quota > 0 && m.quota < float64(m.cpus) }
+
 // share is the default of GOMAXPROCS: see runtime.defaultGOMAXPROCS.
 func (m machine) share() int {
-	if m.quota == 0 {
+	if !m.limited() {
 		return m.cpus
 	}
 	return min(m.cpus, max(2, int(math.Ceil(m.quota))))
@@ -72,7 +75,7 @@ func (p *processors) sparePlaces(m machine) int {
 	switch {
 	case p.spare != configs.AutoSpare:
 		return p.spare
-	case m.quota > 0:
+	case m.limited():
 		return 0
 	}
 	return m.cpus

@@ -45,7 +45,8 @@ func TestProcessorsAtTheStart(t *testing.T) {
 		{cpus: 64, quota: 4, spare: configs.AutoSpare, loops: 3, places: 4},
 		{cpus: 64, quota: 2.5, spare: configs.AutoSpare, loops: 2, places: 3},
 		{cpus: 64, quota: 0.5, spare: configs.AutoSpare, loops: 1, places: 2},
-		{cpus: 2, quota: 8, spare: configs.AutoSpare, loops: 1, places: 2},
+		{cpus: 2, quota: 1, spare: configs.AutoSpare, loops: 1, places: 2},
+		{cpus: 2, quota: 2, spare: configs.AutoSpare, loops: 2, places: 4},   // which nothing exceeds
 		{cpus: 1, quota: 0.5, spare: configs.AutoSpare, loops: 1, places: 2}, // one for all that is no loop
 		{cpus: 4, spare: 1, loops: 4, places: 5},
 		{cpus: 64, quota: 4, spare: 2, loops: 4, places: 6},
