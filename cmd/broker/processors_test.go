@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -17,14 +18,27 @@ import (
 
 // fakeMachine changes while the broker runs.
 type fakeMachine struct {
+	mu sync.Mutex // guards the fields below
 	machine
 	procs int   // GOMAXPROCS
 	sets  []int // what it was set to
 }
 
-func (f *fakeMachine) look() machine { return f.machine }
+func (f *fakeMachine) look() machine {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.machine
+}
+
+func (f *fakeMachine) become(m machine) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.machine = m
+}
 
 func (f *fakeMachine) set(n int) (before int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	before = f.procs
 	if n > 0 {
 		f.procs, f.sets = n, append(f.sets, n)
@@ -81,11 +95,11 @@ func TestProcessorsFollow(t *testing.T) {
 			{machine{3, 0}, 6},
 			{machine{8, 1}, 4}, // three loops, and one place beside them
 		} {
-			f.machine = c.machine
+			f.become(c.machine)
 			<-time.After(processorsTick)
 			synctest.Wait()
-			if f.procs != c.places {
-				t.Errorf("%+v: %d places, want %d", c.machine, f.procs, c.places)
+			if n := f.set(0); n != c.places {
+				t.Errorf("%+v: %d places, want %d", c.machine, n, c.places)
 			}
 		}
 		cancel()
