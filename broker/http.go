@@ -75,7 +75,8 @@ func (b *Broker) newServer(name, addr string, h http.Handler, places *limit.Addr
 	s.http = http.Server{
 		Handler: transport.OneAtATime(h), ConnContext: transport.ConnContext, ConnState: transport.ConnState,
 		ReadHeaderTimeout: b.opts.ConnectTimeout, ReadTimeout: readTimeout, IdleTimeout: idleTimeout,
-		WriteTimeout:   writeTimeout,
+		// Before it answers, net/http reads what is left of a body, for as long as reading may take.
+		WriteTimeout:   readTimeout + writeTimeout,
 		MaxHeaderBytes: 16 << 10, ErrorLog: b.httpWords(),
 	}
 	return s, nil

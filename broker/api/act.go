@@ -33,7 +33,7 @@ func (a api) notify(w http.ResponseWriter, r *http.Request) {
 		a.fail(w, err)
 		return
 	}
-	a.write(w, http.StatusOK, struct{}{})
+	write(w, http.StatusOK, struct{}{})
 }
 
 func (a api) reply(w http.ResponseWriter, r *http.Request) {
@@ -69,7 +69,7 @@ func (a api) reply(w http.ResponseWriter, r *http.Request) {
 		a.fail(w, err)
 		return
 	}
-	a.write(w, http.StatusOK, struct{}{})
+	write(w, http.StatusOK, struct{}{})
 }
 
 func (a api) disconnectClient(w http.ResponseWriter, r *http.Request) {
@@ -82,7 +82,7 @@ func (a api) disconnectClient(w http.ResponseWriter, r *http.Request) {
 	if err == nil {
 		var n int
 		if n, err = a.disconnect(r, c.Server, client); err == nil {
-			a.write(w, http.StatusOK, map[string]int{"disconnected": n})
+			write(w, http.StatusOK, map[string]int{"disconnected": n})
 			return
 		}
 	}
@@ -108,7 +108,7 @@ func (a api) disconnectUser(w http.ResponseWriter, r *http.Request) {
 		a.fail(w, err)
 		return
 	}
-	a.write(w, http.StatusOK, map[string]int{"disconnected": total})
+	write(w, http.StatusOK, map[string]int{"disconnected": total})
 }
 
 // disconnect closes one client's connection, if its server lives.

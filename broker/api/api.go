@@ -82,8 +82,8 @@ type Options struct {
 	// Authenticated is called for each call over net/http that has a valid API key, before it is
 	// answered. Nil means that nothing is called.
 	Authenticated func(w http.ResponseWriter, r *http.Request)
-	// WriteTimeout is how long an answer over net/http may take from when it begins. Zero means as long
-	// as the http.Server gives it, which counts from the head of the request.
+	// WriteTimeout is how long the answer to a push over net/http may take from when it begins. Zero
+	// means as long as the http.Server gives it, which counts from the head of the request.
 	WriteTimeout time.Duration
 	// Pushing is told of a push over net/http that was accepted, when its answer is written. Zero means nobody.
 	Pushing func(w http.ResponseWriter, r *http.Request)
@@ -183,7 +183,7 @@ func (a api) unknown(known *http.ServeMux) http.HandlerFunc {
 		w.Header().Set("Allow", allowed)
 		answer := a.failed(wire.Errorf(wire.BadRequest, "%.20s %.200s: the method must be %s", r.Method, r.URL.Path, allowed))
 		answer.Status = refused.status
-		a.send(w, answer)
+		answer.send(w)
 	}
 }
 
@@ -202,16 +202,7 @@ func (r *muxRefusal) Write(p []byte) (int, error) { return len(p), nil }
 // WriteHeader implements http.ResponseWriter.
 func (r *muxRefusal) WriteHeader(status int) { r.status = status }
 
-// send gives an answer by net/http.
-func (a api) send(w http.ResponseWriter, answer Answer) {
-	if a.WriteTimeout > 0 {
-		// An error means that w is none of a server's.
-		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(a.WriteTimeout))
-	}
-	answer.send(w)
-}
-
-func (a api) write(w http.ResponseWriter, status int, v any) { a.send(w, encoded(status, v)) }
+func write(w http.ResponseWriter, status int, v any) { encoded(status, v).send(w) }
 
 // refusalBody is an error in an answer.
 type refusalBody struct {
@@ -244,7 +235,7 @@ func (a api) refusal(err error) *refusalBody {
 	return &refusalBody{wire.Unavailable, "the store cannot be reached; try again later. A push may have been stored: with a key it is not stored twice"}
 }
 
-func (a api) fail(w http.ResponseWriter, err error) { a.send(w, a.failed(err)) }
+func (a api) fail(w http.ResponseWriter, err error) { a.failed(err).send(w) }
 
 // failed is the answer to a call that failed.
 func (a api) failed(err error) Answer {

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strconv"
 	"sync"
+	"time"
 
 	"switchboard/broker/limit"
 )
@@ -60,11 +61,15 @@ func (a api) over(w http.ResponseWriter, r *http.Request, call pushCall, by *lim
 	// What was stored must be hinted: so the call goes on when the caller has gone away.
 	answer := call(context.WithoutCancel(r.Context()), body{b.body.Bytes(), err}, b.answer[:0], by)
 	b.answer = answer.Body
+	if err == nil && a.WriteTimeout > 0 { // else net/http may read more of the body before it answers
+		// An error means that w is not a server's.
+		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(a.WriteTimeout))
+	}
 	if answer.Status == http.StatusOK && a.Pushing != nil {
 		w.Header().Set("Content-Length", strconv.Itoa(len(answer.Body))) // so that the answer is complete
-		a.send(w, answer)
+		answer.send(w)
 		a.Pushing(w, r)
 		return
 	}
-	a.send(w, answer)
+	answer.send(w)
 }

@@ -69,7 +69,7 @@ func (a api) channels(w http.ResponseWriter, r *http.Request) {
 	if partial { // a server did not answer, so the numbers are a lower bound
 		answer["partial"] = true
 	}
-	a.write(w, http.StatusOK, answer)
+	write(w, http.StatusOK, answer)
 }
 
 func (a api) channel(w http.ResponseWriter, r *http.Request) {
@@ -93,7 +93,7 @@ func (a api) channel(w http.ResponseWriter, r *http.Request) {
 	if partial {
 		answer["partial"] = true
 	}
-	a.write(w, http.StatusOK, answer)
+	write(w, http.StatusOK, answer)
 }
 
 func (a api) history(w http.ResponseWriter, r *http.Request) {
@@ -120,7 +120,7 @@ func (a api) history(w http.ResponseWriter, r *http.Request) {
 		}
 		messages = append(messages, wire.Stored{ID: m.ID, Data: m.Data})
 	}
-	a.write(w, http.StatusOK, map[string]any{
+	write(w, http.StatusOK, map[string]any{
 		"channel": name, "messages": messages, "recovered": page.Complete, "more": page.More,
 	})
 }
@@ -175,7 +175,7 @@ func (a api) user(w http.ResponseWriter, r *http.Request) {
 	}
 	devices = slices.DeleteFunc(devices, func(d device) bool { return d.Client == "" })
 	online := slices.ContainsFunc(devices, func(d device) bool { return d.Online })
-	a.write(w, http.StatusOK, map[string]any{"user": user, "online": online, "clients": devices})
+	write(w, http.StatusOK, map[string]any{"user": user, "online": online, "clients": devices})
 }
 
 func (a api) query(w http.ResponseWriter, r *http.Request) {
@@ -213,7 +213,7 @@ func (a api) query(w http.ResponseWriter, r *http.Request) {
 	for i, bindings := range found {
 		rows[i] = row{body.Users[i], slices.ContainsFunc(bindings, func(b registry.Binding) bool { return leased[b.Server] })}
 	}
-	a.write(w, http.StatusOK, map[string]any{"users": rows})
+	write(w, http.StatusOK, map[string]any{"users": rows})
 }
 
 // presence is who is in a channel, in pages; limit=0 is how many only.
@@ -239,7 +239,7 @@ func (a api) presence(w http.ResponseWriter, r *http.Request) {
 	if page.Next != "" {
 		answer["next"] = page.Next
 	}
-	a.write(w, http.StatusOK, answer)
+	write(w, http.StatusOK, answer)
 }
 
 func (a api) servers(w http.ResponseWriter, r *http.Request) {
@@ -260,7 +260,7 @@ func (a api) servers(w http.ResponseWriter, r *http.Request) {
 			s.Connections, s.Users, s.Channels,
 		})
 	}
-	a.write(w, http.StatusOK, map[string]any{"servers": rows})
+	write(w, http.StatusOK, map[string]any{"servers": rows})
 }
 
 // leasedOf says which servers of these have a lease at this moment: with it what a killed server held is offline, in any answer.
