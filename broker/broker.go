@@ -120,8 +120,9 @@ func (b *Broker) wire(loops []*loop.Loop) {
 	b.doors.hang(o)
 	b.metrics = newMetrics(o.Registerer, b)
 	if o.Shared {
+		secret, _ := auth.NewPeerSecret(o.PeerSecret) // Validate has seen it
 		b.peers = peer.New(peer.Options{
-			TLS: b.linkTLS(), Self: b.serverID, Secret: o.PeerSecret, Check: auth.NewPeerSecret(o.PeerSecret).Check,
+			TLS: b.linkTLS(), Self: b.serverID, Secret: secret,
 			Handle: b.hint, Fault: peer.Fault(o.HintFault), Logger: o.Logger,
 			Metrics: peer.Metrics{
 				Sent: b.metrics.hint("sent"), Missed: b.metrics.hint("missed"), Received: b.metrics.hint("received"),

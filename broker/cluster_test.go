@@ -224,7 +224,7 @@ func TestFullRequestQueue(t *testing.T) {
 // TestPeerLinksOfTheirOwn has the links on an address of their own, behind a secret.
 func TestPeerLinksOfTheirOwn(t *testing.T) {
 	s, _ := redisStore(t, shared.Client(t), testBeat)
-	brokers := three(t, s, func(o *broker.Options) { o.Peer, o.PeerSecret = "127.0.0.1:0", "between instances" })
+	brokers := three(t, s, func(o *broker.Options) { o.Peer, o.PeerSecret = "127.0.0.1:0", "a secret that is between instances" })
 	p := ways["tcp"](t, brokers[0])
 	p.connect("phone", "")
 	p.subscribe("news")
@@ -235,13 +235,13 @@ func TestPeerLinksOfTheirOwn(t *testing.T) {
 		return fmt.Sprint(ch["subscribers"]) == "1" && ch["partial"] == nil
 	})
 	for addr, want := range map[string]int{brokers[0].HTTP: http.StatusNotFound, brokers[0].Addrs.Peer: http.StatusUnauthorized} {
-		resp, err := http.Post("http://"+addr+"/peer/call/count", "application/json", strings.NewReader(`["news"]`))
+		resp, err := http.Get("http://" + addr + "/peer/link?from=stranger")
 		if err != nil {
 			t.Fatal(err)
 		}
 		_ = resp.Body.Close()
 		if resp.StatusCode != want {
-			t.Errorf("a call without the secret to %s is %d, want %d", addr, resp.StatusCode, want)
+			t.Errorf("a link without the secret to %s is %d, want %d", addr, resp.StatusCode, want)
 		}
 	}
 }

@@ -46,7 +46,7 @@ func (b *Broker) listen() (servers []*server, err error) {
 	servers = append(servers, main)
 	b.addrs = Addrs{HTTP: main.listener.Addr().String()}
 	link := main
-	if b.opts.Peer != "" && b.peers != nil {
+	if b.opts.ownLinkPort() && b.peers != nil {
 		mux := http.NewServeMux()
 		b.probes(mux)
 		mux.Handle("/peer/", b.peers.Handler())
@@ -111,7 +111,7 @@ func (b *Broker) mainHandler() (h http.Handler, taken *keepalive.Server) {
 	mux.Handle("GET /ws", b.web)
 	b.probes(mux)
 	mux.Handle("GET /metrics", promhttp.HandlerFor(b.opts.Registerer, promhttp.HandlerOpts{}))
-	if b.peers != nil && b.opts.Peer == "" {
+	if b.peers != nil && !b.opts.ownLinkPort() {
 		mux.Handle("/peer/", b.peers.Handler())
 	}
 	for path, h := range map[string]http.HandlerFunc{

@@ -35,7 +35,8 @@ type Options struct {
 	// TCP is the address of raw TCP and of WebSocket on the event loop. Zero means
 	// 127.0.0.1:7070; "off" means none.
 	TCP string
-	// Peer is an address of its own for the links between instances. Zero means that of HTTP.
+	// Peer is an address of its own for the links between instances, or "http" for that of HTTP. Zero means that
+	// of HTTP too, which then must be a loopback address.
 	Peer string
 	// Advertise is the host:port where other instances reach the links, or a go-sockaddr
 	// template for the host. Zero means the address that is listened on, or where that is
@@ -72,7 +73,7 @@ type Options struct {
 	// TLS is the certificate of the HTTP port, PeerTLS that of the links, which show it to each other. Nil means in the
 	// clear. The TCP port is always in the clear.
 	TLS, PeerTLS *certfile.Files
-	// PeerSecret is shared by all instances. Empty means that the links are open.
+	// PeerSecret is shared by all instances, and has 32 bytes at least. Empty means that the links are open.
 	PeerSecret string
 	// Hosts are the names under which clients reach the broker while it is open.
 	Hosts auth.Hosts
@@ -200,7 +201,7 @@ func (o Options) Validate() error {
 	}
 	loopback := true
 	for _, a := range []struct{ name, addr string }{{"http", o.HTTP}, {"tcp", o.TCP}, {"peer", o.Peer}} {
-		if a.addr == "" || a.addr == "off" && a.name == "tcp" {
+		if a.addr == "" || a.addr == "off" && a.name == "tcp" || a.addr == PeerOnHTTP && a.name == "peer" {
 			continue
 		}
 		host, _, err := net.SplitHostPort(a.addr)
@@ -219,9 +220,7 @@ func (o Options) Validate() error {
 	case o.Shared && o.PeerSecret == "":
 		errs = append(errs, errors.New("peer_secret: none, so anybody who reaches this address may act as an instance; give one, or --insecure"))
 	}
-	if o.Shared && o.Peer == "" && (o.TLS != nil || o.PeerTLS != nil) {
-		errs = append(errs, errors.New("peer: with TLS the links between instances need an address of their own"))
-	}
+	errs = append(errs, o.validateLinks())
 	least := min(o.MaxMessage, o.MaxChannels, o.LargeChannel, o.MaxBatch, o.MaxTargets, o.MaxConnections, o.RequestQueues,
 		o.MessageRate, o.ByteRate, o.PushRate, o.AddressConnections, o.AddressRate, o.RequestRate, o.NewChannels)
 	if least < 0 {
@@ -231,6 +230,43 @@ func (o Options) Validate() error {
 		errs = append(errs, fmt.Errorf("faults.hints: %q is neither drop nor mangle", o.HintFault))
 	}
 	return errors.Join(errs...)
+}
+
+// PeerOnHTTP is the value of Options.Peer that serves the links on the HTTP port.
+const PeerOnHTTP = "http"
+
+// ownLinkPort reports whether the links have an address of their own.
+func (o Options) ownLinkPort() bool { return o.Peer != "" && o.Peer != PeerOnHTTP }
+
+func (o Options) validateLinks() error {
+	if _, err := auth.NewPeerSecret(o.PeerSecret); err != nil {
+		return fmt.Errorf("peer_secret: %w", err)
+	}
+	switch {
+	case !o.Shared || o.ownLinkPort():
+		return nil
+	case o.TLS != nil || o.PeerTLS != nil:
+		return errors.New("peer: with TLS the links between instances need an address of their own")
+	case o.Peer == "" && !onLoopback(o.HTTP):
+		return errors.New("peer: the links between instances would be on the public HTTP address; " +
+			"give them one of their own (peer: host:port), or say that this is meant (peer: http)")
+	}
+	return nil
+}
+
+// LinksInClear reports whether the links between instances leave this machine without TLS.
+func (o Options) LinksInClear() bool {
+	addr := o.HTTP
+	if o.ownLinkPort() {
+		addr = o.Peer
+	}
+	return o.Shared && o.PeerTLS == nil && !onLoopback(addr)
+}
+
+// onLoopback reports whether addr is host:port on this machine only. A zero addr is the default, which is.
+func onLoopback(addr string) bool {
+	host, _, err := net.SplitHostPort(addr)
+	return addr == "" || err == nil && isLoopback(host)
 }
 
 func isLoopback(host string) bool {

@@ -29,11 +29,15 @@ func (b Broker) Options() (broker.Options, error) {
 	if err != nil {
 		return broker.Options{}, err
 	}
-	peer := string(b.PeerSecret)
+	peer, peerKey := string(b.PeerSecret), "peer_secret"
 	if b.PeerSecretFile != "" {
-		if peer, err = readOneSecret("peer_secret_file", b.PeerSecretFile, anySecret); err != nil {
+		peerKey = "peer_secret_file"
+		if peer, err = readOneSecret(peerKey, b.PeerSecretFile, anySecret); err != nil {
 			return broker.Options{}, err
 		}
+	}
+	if _, err := auth.NewPeerSecret(peer); err != nil {
+		return broker.Options{}, fmt.Errorf("%s: %w", peerKey, err)
 	}
 	origins := auth.Origins{Patterns: b.Origins}
 	if err := origins.Validate(); err != nil {

@@ -201,6 +201,7 @@ func TestSecretFiles(t *testing.T) {
 		{"PEER_SECRET_FILE", hunter + "\r\n", ""},
 		{"PEER_SECRET_FILE", "# on all instances\n\n" + hunter + "\n", ""},
 		{"PEER_SECRET_FILE", hunter + "\n" + hunter, "peer_secret_file: "},
+		{"PEER_SECRET_FILE", hunter[:31], "peer_secret_file: it has 31 bytes, at least 32 are needed"},
 	}
 	for _, tt := range tests {
 		b, err := LoadBroker(nil, []string{envPrefix + tt.variable + "=" + write(t, "secret", tt.text)})

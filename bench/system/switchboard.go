@@ -82,7 +82,7 @@ func (b *Switchboard) startInstance(ctx context.Context, name string, s Setup) (
 			cmd.Env = append(cmd.Env, v)
 		}
 	}
-	cmd.Env = append(append(cmd.Env, "SWITCHBOARD_PEER_SECRET=bench"), b.Env...)
+	cmd.Env = append(append(cmd.Env, "SWITCHBOARD_PEER_SECRET="+strings.Repeat("bench", 7)), b.Env...)
 	if in.process, err = proc.Start(name, cmd, nil); err != nil {
 		return nil, err
 	}

@@ -148,18 +148,3 @@ func TestNewKey(t *testing.T) {
 		}
 	}
 }
-
-func TestPeerSecret(t *testing.T) {
-	s := NewPeerSecret("between us")
-	if s.Open() || s.Check("between us") != nil {
-		t.Error("the secret does not fit itself")
-	}
-	for _, given := range []string{"", "between", "between us "} {
-		if s.Check(given) == nil {
-			t.Errorf("%q passes", given)
-		}
-	}
-	if none := NewPeerSecret(""); !none.Open() || none.Check("anything") != nil {
-		t.Error("without a secret somebody is refused")
-	}
-}

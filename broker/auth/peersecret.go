@@ -1,27 +1,76 @@
 package auth
 
-import "switchboard/internal/wire"
+import (
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+)
 
-// PeerSecret is what instances show each other. The zero value is none and is equal
-// to everything.
-type PeerSecret struct {
-	digest digest
-	set    bool
-}
+// PeerSecretBytes is the least length of a peer secret. Whatever connects to the links sees a proof,
+// so a secret that can be guessed could be found by trying.
+const PeerSecretBytes = 32
 
-// NewPeerSecret keeps secret; an empty one is none.
-func NewPeerSecret(secret string) PeerSecret {
-	return PeerSecret{digest: digestOf(secret), set: secret != ""}
-}
+// peerProtocol is part of every proof: a proof of one version is none of another.
+const peerProtocol = "switchboard peer link 2"
 
-// Open reports whether no secret is configured, so that every peer is let in.
-func (s PeerSecret) Open() bool { return !s.set }
+// PeerSecret is shared by the instances, which prove to each other that they know it. It is never sent.
+// The zero value is no secret.
+type PeerSecret struct{ key []byte }
 
-// Check is nil when given is the secret, or when none is configured. Otherwise it
-// is a *wire.Error with code unauthorized.
-func (s PeerSecret) Check(given string) error {
-	if s.set && !s.digest.equal(digestOf(given)) {
-		return wire.Errorf(wire.Unauthorized, "the peer's secret is not ours")
+// NewPeerSecret keeps secret; an empty one is none. It refuses a short one.
+func NewPeerSecret(secret string) (PeerSecret, error) {
+	if n := len(secret); n > 0 && n < PeerSecretBytes {
+		return PeerSecret{}, fmt.Errorf("it has %d bytes, at least %d are needed; make one with: openssl rand -hex 32", n, PeerSecretBytes)
 	}
-	return nil
+	return PeerSecret{[]byte(secret)}, nil
+}
+
+// Open reports whether no secret is configured, so that nothing is proven.
+func (s PeerSecret) Open() bool { return len(s.key) == 0 }
+
+// PeerRole is the end of a link that a proof comes from, so that neither end's proof is good as the other's.
+type PeerRole string
+
+// The ends of a link.
+const (
+	PeerDialer   PeerRole = "dialer"
+	PeerListener PeerRole = "listener"
+)
+
+// PeerNonce is used in one handshake only.
+type PeerNonce [32]byte
+
+// NewPeerNonce makes a nonce.
+func NewPeerNonce() (n PeerNonce) {
+	_, _ = rand.Read(n[:]) // it does not fail
+	return n
+}
+
+// PeerLink is one handshake: both server ids, and a nonce from each end.
+type PeerLink struct {
+	Dialer, Listener           string
+	DialerNonce, ListenerNonce PeerNonce
+}
+
+// Prove returns the proof for one end of a link: HMAC-SHA256 with the secret over the protocol's version,
+// the role, both ids and both nonces.
+func (s PeerSecret) Prove(by PeerRole, l PeerLink) []byte {
+	mac := hmac.New(sha256.New, s.key)
+	for _, part := range []string{
+		peerProtocol, string(by), l.Dialer, l.Listener, string(l.DialerNonce[:]), string(l.ListenerNonce[:]),
+	} { // each after its length, so that no two lists of parts are the same bytes
+		var size [4]byte
+		binary.BigEndian.PutUint32(size[:], uint32(len(part)))
+		_, _ = mac.Write(size[:])
+		_, _ = mac.Write([]byte(part))
+	}
+	return mac.Sum(nil)
+}
+
+// Proves reports whether proof is that of by for l. It takes the same time for every wrong proof. Without a
+// secret nothing is a proof.
+func (s PeerSecret) Proves(by PeerRole, l PeerLink, proof []byte) bool {
+	return !s.Open() && hmac.Equal(s.Prove(by, l), proof)
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"strings"
 	"time"
 
 	"github.com/coder/websocket"
@@ -18,44 +17,28 @@ const (
 	hangUpAfter = 10 * time.Second
 )
 
-// Handler serves the links and calls of other servers, below /peer/.
+// Handler serves the links of other servers, below /peer/.
 func (l *Links) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /peer/link", l.serveLink)
-	mux.HandleFunc("POST /peer/call/{name}", l.serveCall)
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if err := l.opts.Check(bearer(r)); err != nil {
-			http.Error(w, "the secret of the peer links does not fit", http.StatusUnauthorized)
-			return
-		}
-		// Who was started at the address of another must not be taken for it.
-		if to := r.URL.Query().Get("to"); to != "" && to != l.opts.Self() {
-			http.Error(w, "another server is at this address now", http.StatusMisdirectedRequest)
-			return
-		}
-		mux.ServeHTTP(w, r)
-	})
-}
-
-func bearer(r *http.Request) string {
-	scheme, secret, _ := strings.Cut(r.Header.Get("Authorization"), " ")
-	if !strings.EqualFold(scheme, "Bearer") {
-		return ""
-	}
-	return secret
-}
-
-// authorize is the other end of bearer.
-func (l *Links) authorize(h http.Header) {
-	if l.opts.Secret != "" {
-		h.Set("Authorization", "Bearer "+l.opts.Secret)
-	}
+	return mux
 }
 
 func (l *Links) serveLink(w http.ResponseWriter, r *http.Request) {
-	from := r.URL.Query().Get("from")
-	if from == "" || len(from) > maxID {
+	query := r.URL.Query()
+	from, to := query.Get("from"), query.Get("to")
+	switch {
+	case from == "" || len(from) > maxID:
 		http.Error(w, "from must be a server id of 1 to 200 bytes", http.StatusBadRequest)
+		return
+	case to != "" && to != l.opts.Self(): // it was started at the address of another server
+		http.Error(w, "another server is at this address now", http.StatusMisdirectedRequest)
+		return
+	}
+	link, refused := l.greet(r, from, w.Header())
+	if refused != "" {
+		l.opts.Refused(refused, r.RemoteAddr)
+		http.Error(w, "this server is not let in: "+refused, http.StatusUnauthorized)
 		return
 	}
 	conn, err := websocket.Accept(w, r, nil)
@@ -63,6 +46,11 @@ func (l *Links) serveLink(w http.ResponseWriter, r *http.Request) {
 		return // the answer is written
 	}
 	defer conn.CloseNow()
+	if refused := l.admit(r.Context(), conn, link); refused != "" {
+		l.opts.Refused(refused, r.RemoteAddr)
+		_ = conn.Close(websocket.StatusPolicyViolation, "this server is not let in")
+		return
+	}
 	log := l.opts.Logger.With().Str("from", from).Logger()
 	ctx, stop := context.WithCancel(r.Context())
 	defer stop()
@@ -81,11 +69,13 @@ func (l *Links) serveLink(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// listen reads batches until the link ends.
+// listen reads batches and calls until the link ends, and the calls with it.
 func (l *Links) listen(ctx context.Context, conn *websocket.Conn, s *source) error {
+	calls := l.newCallee(ctx, conn)
+	defer calls.close()
 	silence := time.AfterFunc(hangUpAfter, s.stop)
 	defer silence.Stop()
-	conn.SetReadLimit(maxBatch)
+	conn.SetReadLimit(maxMessage)
 	var buf bytes.Buffer
 	var hints []Hint
 	for {
@@ -97,8 +87,11 @@ func (l *Links) listen(ctx context.Context, conn *websocket.Conn, s *source) err
 		if _, err := buf.ReadFrom(r); err != nil {
 			return err
 		}
-		if kind != websocket.MessageBinary {
-			return errMalformed
+		if kind == websocket.MessageText {
+			if err := calls.take(buf.Bytes()); err != nil {
+				return err
+			}
+			continue
 		}
 		number, decoded, err := decodeBatch(buf.Bytes(), hints[:0])
 		if err != nil {

@@ -1,19 +1,27 @@
 package peer
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
+	"net"
 	"net/http"
-	"net/http/httptest"
+	"runtime"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
+
+	"switchboard/registry"
 )
 
 type greeting struct{ Text string }
 
-// callee is a server with calls, and a caller that knows it.
-func callee(t *testing.T) (a, b *node) {
+// callPair is a server with calls, and a caller that knows it.
+func callPair(t *testing.T) (a, b *node) {
 	a, b = newNode(t, "a", secret("between us")), newNode(t, "b", secret("between us"))
 	b.HandleCall("greet", func(ctx context.Context, body json.RawMessage) (any, error) {
 		var g greeting
@@ -26,7 +34,7 @@ func callee(t *testing.T) (a, b *node) {
 		return greeting{"hello " + g.Text}, nil
 	})
 	b.HandleCall("fail", func(context.Context, json.RawMessage) (any, error) { return nil, errors.New("out of luck") })
-	b.HandleCall("large", func(context.Context, json.RawMessage) (any, error) { return strings.Repeat("x", maxCallBody), nil })
+	b.HandleCall("large", func(context.Context, json.RawMessage) (any, error) { return strings.Repeat("x", maxMessage), nil })
 	b.HandleCall("wait", func(ctx context.Context, _ json.RawMessage) (any, error) {
 		<-ctx.Done()
 		return nil, ctx.Err()
@@ -38,7 +46,7 @@ func callee(t *testing.T) (a, b *node) {
 }
 
 func TestCall(t *testing.T) {
-	a, _ := callee(t)
+	a, _ := callPair(t)
 	var out greeting
 	if err := a.Call(t.Context(), "b", "greet", greeting{"you"}, &out); err != nil || out.Text != "hello you" {
 		t.Errorf("%+v, %v", out, err)
@@ -51,9 +59,9 @@ func TestCall(t *testing.T) {
 		in   any
 		want string
 	}{
-		{"fail", nil, "call fail of server b: 500 Internal Server Error: out of luck"},
-		{"nothing", nil, "404"},
-		{"greet", strings.Repeat("x", maxCallBody), "413"},
+		{"fail", nil, "call fail of server b: out of luck"},
+		{"nothing", nil, `there is no call "nothing"`},
+		{"greet", strings.Repeat("x", maxMessage), errTooLarge.Error()},
 		{"greet", make(chan int), "unsupported type"},
 		{"large", nil, errTooLarge.Error()},
 	} {
@@ -73,27 +81,115 @@ func TestCall(t *testing.T) {
 	}
 }
 
-func TestCallAnswerTooLarge(t *testing.T) {
-	a := newNode(t, "a").start()
-	big := &node{t: t, host: "", Links: New(Options{Self: func() string { return "big" }})}
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		w.Write(make([]byte, maxCallBody+1))
-	}))
-	defer server.Close()
-	big.host = server.Listener.Addr().String()
-	a.knows(big)
-	if err := a.Call(t.Context(), "big", "any", nil, nil); !errors.Is(err, errTooLarge) {
-		t.Error(err)
+// TestCallDialsAtOnce: a call does not wait for the pause between two dials to a server that came back.
+func TestCallDialsAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := New(Options{Self: func() string { return "b" }, Handle: func(Hint) {}})
+		b.HandleCall("greet", func(context.Context, json.RawMessage) (any, error) { return "hello", nil })
+		p := servePipe(t, b.Handler().ServeHTTP)
+		var away atomic.Bool
+		away.Store(true)
+		a := New(Options{Self: func() string { return "a" }})
+		a.client.Transport.(*http.Transport).DialContext = func(ctx context.Context, network, addr string) (net.Conn, error) {
+			if away.Load() {
+				return nil, errors.New("away")
+			}
+			return p.dial(ctx, network, addr)
+		}
+		a.SetServers([]registry.Server{{ID: "b", Host: "b:1"}})
+		ctx, stop := context.WithCancel(t.Context())
+		done := make(chan error)
+		go func() { done <- a.Run(ctx) }()
+		<-time.After(time.Minute) // the pauses are as long as they get
+		synctest.Wait()
+		if err := a.Call(t.Context(), "b", "greet", nil, nil); err == nil || !strings.Contains(err.Error(), "away") {
+			t.Errorf("while it is away: %v", err)
+		}
+		synctest.Wait()
+		away.Store(false)
+		began := time.Now()
+		if err := a.Call(t.Context(), "b", "greet", nil, nil); err != nil || time.Since(began) > 0 {
+			t.Errorf("after %v: %v", time.Since(began), err)
+		}
+		stop()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+		if err := a.Call(t.Context(), "b", "greet", nil, nil); !errors.Is(err, ErrUnknownServer) {
+			t.Errorf("after the end: %v", err)
+		}
+	})
+}
+
+// TestCallsAreBounded: what is given up is waited for, so the other end never has more calls than it allows.
+func TestCallsAreBounded(t *testing.T) {
+	a, b := newNode(t, "a"), newNode(t, "b")
+	var under atomic.Int64
+	b.HandleCall("wait", func(ctx context.Context, _ json.RawMessage) (any, error) {
+		if under.Add(1) > maxCalls {
+			t.Error("too many at once")
+		}
+		defer under.Add(-1)
+		<-ctx.Done()
+		return nil, ctx.Err()
+	})
+	a.start()
+	b.start()
+	a.knows(b)
+	a.await("peer link is up")
+	c, err := a.link("b").callers.current(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, giveUp := context.WithCancel(t.Context())
+	var calls sync.WaitGroup
+	for range maxCalls {
+		calls.Go(func() {
+			if _, err := c.call(ctx, "wait", []byte("null")); !errors.Is(err, context.Canceled) {
+				t.Errorf("given up: %v", err)
+			}
+		})
+	}
+	for len(c.turns) < maxCalls {
+		runtime.Gosched()
+	}
+	giveUp()
+	calls.Wait()
+	if _, err := c.call(ctx, "wait", []byte("null")); !errors.Is(err, context.Canceled) || len(c.turns) != maxCalls {
+		t.Errorf("one more: %v, %d wait for answers", err, len(c.turns))
+	}
+	b.stop()
+	a.await("peer link is down")
+	if len(c.turns) != 0 {
+		t.Errorf("%d calls wait for answers of a link that ended", len(c.turns))
 	}
 }
 
-func TestCallNeedsJSONType(t *testing.T) {
-	_, b := callee(t)
-	r := httptest.NewRequest(http.MethodPost, "/peer/call/greet", strings.NewReader(`{}`))
-	b.authorize(r.Header)
-	r.Header.Set("Content-Type", "text/plain")
-	w := httptest.NewRecorder()
-	if b.Handler().ServeHTTP(w, r); w.Code != http.StatusUnsupportedMediaType {
-		t.Errorf("status %d: a web page could call", w.Code)
+// TestCallOfOlderVersion: a listener that knows no calls over links is not sent one, which would end the link.
+func TestCallOfOlderVersion(t *testing.T) {
+	a, b := newNode(t, "a"), newNode(t, "b")
+	b.http.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		b.Handler().ServeHTTP(forgetful{w}, r)
+	})
+	a.start()
+	b.start()
+	a.knows(b)
+	if err := a.Call(t.Context(), "b", "greet", nil, nil); !errors.Is(err, errNoCalls) {
+		t.Error(err)
 	}
+	b.linked(a)
+}
+
+// forgetful leaves the header of the handshake out.
+type forgetful struct{ http.ResponseWriter }
+
+func (w forgetful) WriteHeader(status int) {
+	w.Header().Del(headerPeer)
+	w.ResponseWriter.WriteHeader(status)
+}
+
+func (w forgetful) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+func (w forgetful) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	return http.NewResponseController(w.ResponseWriter).Hijack()
 }

@@ -1,11 +1,34 @@
 // Package peer is what the instances of a broker say to each other: hints, which may be
 // lost, and calls, which are answered.
 //
-// # Hints
-//
 // For every ordered pair of servers the sender keeps one WebSocket to the receiver,
 // GET /peer/link?from=<own id>&to=<receiver's id>. The id of the receiver keeps a server
-// that was started again at an old address from being taken for its predecessor.
+// that was started again at an old address from being taken for its predecessor. Binary messages
+// are hints, text messages are calls and their answers.
+//
+// # Handshake
+//
+// The two ends prove to each other that they know the secret of the instances, which is never sent:
+//
+//	request       Switchboard-Peer: 2 <dialer's nonce>
+//	response 101  Switchboard-Peer: 2 <listener's nonce> <listener's proof>
+//	first message <dialer's proof>, 32 bytes; batches and calls follow
+//
+// Nonces (32 random bytes) and proofs are in hex in the headers. A proof is the HMAC-SHA256, with the secret as
+// key, of six parts, each after its length (4 bytes, big-endian): "switchboard peer link 2", the role ("dialer" or
+// "listener"), the dialer's id, the listener's id, the dialer's nonce, the listener's nonce. So a proof is good for one link
+// only, and neither end's is good as the other's. The dialer checks the listener's proof before it sends its own. What
+// listens at an address that the registry gives for another server therefore gets a nonce and two ids, and no proof.
+// It costs no round trip.
+//
+// Without a secret the header is the version alone, and nothing is proven. A server with a secret has no link to one
+// without. A dialer that shows the secret itself, as version 1 did, is refused.
+//
+// The handshake does not protect what follows: a network in between can read and change that, unless the links
+// use TLS. Anything that connects gets a proof by the listener, from which a weak secret can be guessed:
+// hence its length.
+//
+// # Hints
 //
 // A hint carries no promise, but its loss is noticed. Each message of the link, a batch,
 // begins with the number of hints that were ever addressed to this receiver before it: those
@@ -34,7 +57,10 @@
 //
 // # Calls
 //
-// POST /peer/call/{name}?to=<receiver's id>, JSON in and out, over connections that are kept.
+//	call   = {"id":1,"call":"count","body":…}
+//	answer = {"id":1,"answer":…} or {"id":1,"error":"…"}
+//
+// A call that finds its link down has it dialled at once, and fails if that fails.
 //
 // # Limits
 //
@@ -47,5 +73,6 @@
 //	one write, one dial     5 s
 //	wait between dials      100 ms to 2 s, each between half and the whole of it
 //	inbound links           4,096
-//	call                    5 s; 1 MiB each way
+//	call                    5 s; 1 MiB each way; 256 that wait for answers on a link
+//	handshake               5 s; 64 at once, then the oldest gives way
 package peer

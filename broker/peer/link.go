@@ -30,16 +30,18 @@ type link struct {
 	l        *Links
 	id, host string
 	log      zerolog.Logger
+	callers  *callers
 	*outbox
 }
 
 func newLink(l *Links, id, host string) *link {
 	log := l.opts.Logger.With().Str("peer", id).Str("host", host).Logger()
-	return &link{l: l, id: id, host: host, log: log, outbox: newOutbox()}
+	return &link{l: l, id: id, host: host, log: log, callers: newCallers(), outbox: newOutbox()}
 }
 
 // keep dials and serves the link, again and again, until ctx ends.
 func (k *link) keep(ctx context.Context) {
+	defer k.callers.close()
 	wait, failed := minWait, false
 	for {
 		self := k.l.opts.Self()
@@ -48,6 +50,8 @@ func (k *link) keep(ctx context.Context) {
 		if err == nil {
 			err = k.serve(ctx, conn, self)
 			failed = false
+		} else {
+			k.callers.tried(nil, err)
 		}
 		if ctx.Err() != nil {
 			return
@@ -59,49 +63,73 @@ func (k *link) keep(ctx context.Context) {
 		if time.Since(began) > maxWait {
 			wait = minWait // it is not one that falls as soon as it is up
 		}
-		if !pause(ctx, wait/2+rand.N(wait/2)) {
+		if !k.pause(ctx, wait/2+rand.N(wait/2)) {
 			return
 		}
 		wait = min(2*wait, maxWait)
 	}
 }
 
-// pause is false when ctx ended.
-func pause(ctx context.Context, d time.Duration) bool {
+// pause waits for d, or until a call wants the link. It is false when ctx ended.
+func (k *link) pause(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
 	case <-ctx.Done():
 		return false
 	case <-timer.C:
-		return true
+	case <-k.callers.want:
 	}
+	return true
 }
 
-func (k *link) dial(ctx context.Context, self string) (*websocket.Conn, error) {
+// connection is an open link whose other end has proven what it must.
+type connection struct {
+	*websocket.Conn
+	calls bool // the other end takes calls
+}
+
+func (k *link) dial(ctx context.Context, self string) (*connection, error) {
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
 	address := url.URL{Scheme: k.l.scheme("ws"), Host: k.host, Path: "/peer/link",
 		RawQuery: url.Values{"from": {self}, "to": {k.id}}.Encode()}
-	header := make(http.Header)
-	k.l.authorize(header)
-	conn, _, err := websocket.Dial(ctx, address.String(), &websocket.DialOptions{HTTPClient: k.l.client, HTTPHeader: header})
-	return conn, err
+	ours := k.l.greeting()
+	conn, answer, err := websocket.Dial(ctx, address.String(), &websocket.DialOptions{
+		HTTPClient: k.l.client, HTTPHeader: http.Header{headerPeer: {ours.String()}},
+	})
+	if err != nil {
+		return nil, err
+	}
+	theirs := readHello(answer.Header)
+	if err := k.l.prove(ctx, conn, self, k.id, ours, theirs); err != nil {
+		_ = conn.CloseNow()
+		return nil, err
+	}
+	return &connection{conn, theirs.version == version}, nil
 }
 
 // serve writes batches until the link breaks, ctx ends or this server has a new id.
-func (k *link) serve(ctx context.Context, conn *websocket.Conn, self string) error {
-	defer conn.CloseNow()
-	ctx = conn.CloseRead(ctx) // nothing comes back; this notices the end of the link
+func (k *link) serve(ctx context.Context, conn *connection, self string) (err error) {
+	write := func(kind websocket.MessageType, message []byte) error {
+		ctx, cancel := context.WithTimeout(ctx, writeTimeout)
+		defer cancel()
+		return conn.Write(ctx, kind, message)
+	}
+	calls := newCaller(conn.calls, write)
+	broken := make(chan error, 1)
+	go func() { broken <- calls.hear(ctx, conn.Conn) }()
+	defer func() {
+		k.callers.down(err)
+		_ = conn.CloseNow()
+		<-broken
+	}()
 	k.open()
+	k.callers.tried(calls, nil)
 	k.log.Debug().Msg("peer link is up")
 	defer func() { k.l.opts.Metrics.Missed(k.close()) }()
 
-	write := func(batch []byte) error {
-		ctx, cancel := context.WithTimeout(ctx, writeTimeout)
-		defer cancel()
-		return conn.Write(ctx, websocket.MessageBinary, batch)
-	}
+	batch := func(b []byte) error { return write(websocket.MessageBinary, b) }
 	var buf []byte
 	var hints []Hint
 	var said uint64    // what the receiver expects next
@@ -118,7 +146,7 @@ func (k *link) serve(ctx context.Context, conn *websocket.Conn, self string) err
 		}
 		if beat || len(hints) > 0 {
 			var err error
-			if buf, err = k.flush(buf, number, hints, write); err != nil {
+			if buf, err = k.flush(buf, number, hints, batch); err != nil {
 				return fmt.Errorf("write: %w", err)
 			}
 			said = number + uint64(len(hints))
@@ -129,7 +157,10 @@ func (k *link) serve(ctx context.Context, conn *websocket.Conn, self string) err
 		timer.Reset(next.Sub(now))
 		select {
 		case <-ctx.Done():
-			return errors.New("closed by the peer")
+			return ctx.Err()
+		case err := <-broken:
+			broken <- err // for the end
+			return fmt.Errorf("closed by the peer: %w", err)
 		case <-k.wake:
 			beat = false
 		case <-timer.C:

@@ -7,10 +7,10 @@ import (
 	"net"
 	"net/http"
 	"sync"
-	"time"
 
 	"github.com/rs/zerolog"
 
+	"switchboard/broker/auth"
 	"switchboard/registry"
 )
 
@@ -18,13 +18,13 @@ import (
 type Options struct {
 	// Self is this server's id. When it changes, the links are dialled again.
 	Self func() string
-	// Secret is shown to other servers as Authorization: Bearer. Zero means none is.
-	Secret string
+	// Secret is proven to other servers, and they must prove it. Zero means that every server is let in.
+	Secret auth.PeerSecret
+	// Refused is called for each server that is not let in, with one of the Refused constants and its address.
+	// Nil means that nothing is.
+	Refused func(reason, address string)
 	// TLS is the configuration of each link and call when it is dialled. Zero means in the clear.
 	TLS func() *tls.Config
-	// Check is nil for the secret that others must show, and must compare in constant
-	// time, as auth.PeerSecret does. Zero means that everybody is let in.
-	Check func(given string) error
 	// Handle is called for every hint received, in order for each sender's link. It must
 	// not block for long, and ignores kinds it does not know.
 	Handle func(Hint)
@@ -55,11 +55,12 @@ type Metrics struct {
 
 // Links are this server's links to and from all others.
 type Links struct {
-	opts    Options
-	calls   map[string]func(context.Context, json.RawMessage) (any, error)
-	client  *http.Client
-	in      *inbound
-	changed chan struct{} // one slot: out is another
+	opts       Options
+	calls      map[string]func(context.Context, json.RawMessage) (any, error)
+	client     *http.Client
+	in         *inbound
+	handshakes handshakes
+	changed    chan struct{} // one slot: out is another
 
 	mu  sync.RWMutex // guards out
 	out map[string]*link
@@ -67,8 +68,8 @@ type Links struct {
 
 // New returns Links that know no server yet.
 func New(opts Options) *Links {
-	if opts.Check == nil {
-		opts.Check = func(string) error { return nil }
+	if opts.Refused == nil {
+		opts.Refused = func(string, string) {}
 	}
 	for _, f := range []*func(int){&opts.Metrics.Sent, &opts.Metrics.Missed, &opts.Metrics.Received} {
 		if *f == nil {
@@ -81,15 +82,14 @@ func New(opts Options) *Links {
 		DialTLSContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
 			return (&tls.Dialer{NetDialer: &dialer, Config: opts.TLS()}).DialContext(ctx, network, addr)
 		},
-		MaxIdleConnsPerHost: 8,
-		IdleConnTimeout:     time.Minute,
-		DisableCompression:  true,
+		DisableKeepAlives:  true, // a link keeps its connection, and nothing else uses one
+		DisableCompression: true,
 	}
 	return &Links{
 		opts:  opts,
 		calls: make(map[string]func(context.Context, json.RawMessage) (any, error)),
 		client: &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error {
-			return http.ErrUseLastResponse // the secret goes nowhere else
+			return http.ErrUseLastResponse // a link goes where the registry says, and nowhere else
 		}},
 		in:      newInbound(),
 		changed: make(chan struct{}, 1),
@@ -125,6 +125,7 @@ func (l *Links) Run(ctx context.Context) error {
 		stop()
 	}
 	links.Wait()
+	l.handshakes.close()
 	l.in.close()
 	l.client.CloseIdleConnections()
 	return nil

@@ -150,17 +150,6 @@ func TestNewOwnID(t *testing.T) {
 	}
 }
 
-func TestWrongSecret(t *testing.T) {
-	a, b := newNode(t, "a", secret("mine")).start(), newNode(t, "b", secret("yours")).start()
-	a.knows(b)
-	if line := a.await("peer link is down"); !strings.Contains(line.Error, "401") {
-		t.Errorf("logged %+v", line)
-	}
-	if err := a.Call(t.Context(), "b", "echo", nil, nil); err == nil || !strings.Contains(err.Error(), "401") {
-		t.Errorf("call: %v", err)
-	}
-}
-
 func TestOtherServerAtAddress(t *testing.T) {
 	a, b := newNode(t, "a").start(), newNode(t, "b").start()
 	a.SetServers([]registry.Server{{ID: "older", Host: b.host}})
@@ -191,6 +180,9 @@ func TestLinkRefusals(t *testing.T) {
 		"text": func(c *websocket.Conn) error {
 			return c.Write(t.Context(), websocket.MessageText, []byte{0})
 		},
+		"a call without an id": func(c *websocket.Conn) error {
+			return c.Write(t.Context(), websocket.MessageText, []byte(`{"call":"greet"}`))
+		},
 	} {
 		conn, err := dialRaw(t, b, "?from=stranger")
 		if err != nil {
@@ -207,7 +199,7 @@ func TestLinkRefusals(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	conn.Write(t.Context(), websocket.MessageBinary, bytes.Repeat([]byte{0}, maxBatch+1)) // fails or not: it is refused while being sent
+	conn.Write(t.Context(), websocket.MessageBinary, bytes.Repeat([]byte{0}, maxMessage+1)) // fails or not: it is refused while being sent
 	if line := b.await("peer link ended"); !strings.Contains(line.Error, "limit") {
 		t.Errorf("too large: logged %+v", line)
 	}

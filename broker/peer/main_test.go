@@ -4,9 +4,9 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"net"
 	"net/http/httptest"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -14,6 +14,7 @@ import (
 	"github.com/rs/zerolog"
 	"go.uber.org/goleak"
 
+	"switchboard/broker/auth"
 	"switchboard/registry"
 )
 
@@ -31,6 +32,7 @@ type node struct {
 	hints   chan Hint
 	batches chan struct{} // one slot: a batch came
 	logs    chan logLine
+	refused chan string // reasons of Options.Refused
 	sent    atomic.Int64
 	missed  atomic.Int64
 	stop    func() // ends Run and waits
@@ -47,12 +49,18 @@ func (n *node) Write(p []byte) (int, error) {
 }
 
 func newNode(t *testing.T, id string, change ...func(*Options)) *node {
-	n := &node{t: t, hints: make(chan Hint, 1<<16), batches: make(chan struct{}, 1), logs: make(chan logLine, 1<<12)}
+	n := &node{t: t, hints: make(chan Hint, 1<<16), batches: make(chan struct{}, 1), logs: make(chan logLine, 1<<12), refused: make(chan string, 1<<10)}
 	n.id.Store(id)
 	opts := Options{
 		Self:   func() string { return n.id.Load().(string) },
 		Handle: func(h Hint) { n.hints <- h },
 		Logger: zerolog.New(n),
+		Refused: func(reason, address string) {
+			if address == "" {
+				t.Error("a refusal without an address")
+			}
+			n.refused <- reason
+		},
 		Metrics: Metrics{
 			Sent:   func(d int) { n.sent.Add(int64(d)) },
 			Missed: func(d int) { n.missed.Add(int64(d)) },
@@ -161,15 +169,12 @@ func (l *cutListener) cut() {
 	l.conns = nil
 }
 
-// secret is a Check that lets secret in.
-func secret(want string) func(*Options) {
+// secret gives a node a secret, of 32 bytes or more.
+func secret(text string) func(*Options) {
 	return func(o *Options) {
-		o.Secret = want
-		o.Check = func(given string) error {
-			if given != want {
-				return errors.New("not it")
-			}
-			return nil
+		var err error
+		if o.Secret, err = auth.NewPeerSecret(text + strings.Repeat("-", auth.PeerSecretBytes)); err != nil {
+			panic(err)
 		}
 	}
 }

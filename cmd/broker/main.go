@@ -98,6 +98,9 @@ func warn(opts broker.Options, settings configs.Broker) {
 	case opts.Open():
 		log.Warn().Bool("open", true).Msg(open)
 	}
+	if opts.LinksInClear() {
+		opts.Logger.Warn().Msg("the links between instances are not encrypted: without peer_tls whatever is on the network between them can read and change messages")
+	}
 	if opts.HintFault != "" {
 		opts.Logger.Warn().Str("faults.hints", opts.HintFault).Msg("a fault is switched on; this is for tests only")
 	}

@@ -1,0 +1,51 @@
+package auth
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+)
+
+func TestPeerSecretLength(t *testing.T) {
+	for secret, ok := range map[string]bool{
+		"": true, "change-me": false, strings.Repeat("x", PeerSecretBytes-1): false, strings.Repeat("x", PeerSecretBytes): true,
+	} {
+		if s, err := NewPeerSecret(secret); (err == nil) != ok || s.Open() != (secret == "" || !ok) {
+			t.Errorf("%d bytes: %v", len(secret), err)
+		}
+	}
+}
+
+// TestPeerProof: a proof is good for its secret, role, ids and nonces alone.
+func TestPeerProof(t *testing.T) {
+	s, _ := NewPeerSecret(strings.Repeat("s", PeerSecretBytes))
+	other, _ := NewPeerSecret(strings.Repeat("o", PeerSecretBytes))
+	l := PeerLink{Dialer: "a", Listener: "b", DialerNonce: NewPeerNonce(), ListenerNonce: NewPeerNonce()}
+	proof := s.Prove(PeerDialer, l)
+	if !s.Proves(PeerDialer, l, proof) {
+		t.Fatal("a proof is not good for itself")
+	}
+	change := func(f func(*PeerLink)) PeerLink {
+		c := l
+		f(&c)
+		return c
+	}
+	for name, good := range map[string]bool{
+		"the other role":           s.Proves(PeerListener, l, proof),
+		"another secret":           other.Proves(PeerDialer, l, proof),
+		"no secret":                PeerSecret{}.Proves(PeerDialer, l, proof),
+		"no secret, its own proof": PeerSecret{}.Proves(PeerDialer, l, PeerSecret{}.Prove(PeerDialer, l)),
+		"swapped ids":              s.Proves(PeerDialer, change(func(c *PeerLink) { c.Dialer, c.Listener = "b", "a" }), proof),
+		"ids that run together":    s.Proves(PeerDialer, change(func(c *PeerLink) { c.Dialer, c.Listener = "ab", "" }), proof),
+		"another dialer's nonce":   s.Proves(PeerDialer, change(func(c *PeerLink) { c.DialerNonce = NewPeerNonce() }), proof),
+		"another listener's nonce": s.Proves(PeerDialer, change(func(c *PeerLink) { c.ListenerNonce = NewPeerNonce() }), proof),
+		"swapped nonces":           s.Proves(PeerDialer, change(func(c *PeerLink) { c.DialerNonce, c.ListenerNonce = l.ListenerNonce, l.DialerNonce }), proof),
+		"a part":                   s.Proves(PeerDialer, l, proof[:31]),
+		"nothing":                  s.Proves(PeerDialer, l, nil),
+		"one bit":                  s.Proves(PeerDialer, l, append(bytes.Clone(proof[:31]), proof[31]^1)),
+	} {
+		if good {
+			t.Errorf("%s: the proof is good", name)
+		}
+	}
+}
