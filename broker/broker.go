@@ -6,6 +6,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/rs/zerolog"
+
 	"switchboard/broker/auth"
 	"switchboard/broker/delivery"
 	"switchboard/broker/hook"
@@ -17,6 +19,7 @@ import (
 	"switchboard/broker/session"
 	"switchboard/broker/transport"
 	"switchboard/broker/work"
+	"switchboard/internal/loglimit"
 	"switchboard/registry"
 )
 
@@ -57,6 +60,9 @@ type Broker struct {
 	mute     struct{ connect, subscribe atomic.Bool } // the hook did not answer, and that is in the log
 	probe    *probe
 
+	limited *loglimit.Limit
+	log     zerolog.Logger // repeated warnings are counted: for what fails once per call while the store is away
+
 	background sync.WaitGroup // what Run waits for besides its parts
 
 	addrs   Addrs         // complete, and not changed any more, once serving is closed
@@ -73,6 +79,8 @@ func New(opts Options) (*Broker, error) {
 		return nil, err
 	}
 	b := &Broker{opts: opts, started: time.Now(), pool: work.New(0), serving: make(chan struct{})}
+	b.limited = loglimit.New(opts.Logger, loglimit.Every)
+	b.log = b.limited.Logger()
 	id := newID(opts.Name)
 	if o := opts.Hooks; o.Enabled() {
 		o.Agent = "switchboard/" + opts.Version
@@ -124,6 +132,7 @@ func (b *Broker) wire(loops []*loop.Loop) {
 		b.peers = peer.New(peer.Options{
 			TLS: b.linkTLS(), Self: b.serverID, Secret: secret,
 			Handle: b.hint, Fault: peer.Fault(o.HintFault), Logger: o.Logger,
+			Refused: b.rejected("an instance is refused: "),
 			Metrics: peer.Metrics{
 				Sent: b.metrics.hint("sent"), Missed: b.metrics.hint("missed"), Received: b.metrics.hint("received"),
 			},
@@ -133,7 +142,7 @@ func (b *Broker) wire(loops []*loop.Loop) {
 	b.hub = hub.New(hub.Options{
 		Loops: loops, Pool: b.pool, Registry: o.Registry, Queue: o.Queue, ServerID: b.serverID,
 		PositionTTL: o.PositionTTL,
-		Logger:      o.Logger, Drained: func(d time.Duration) { b.metrics.drainLag.Observe(d.Seconds()) },
+		Logger:      b.log, Drained: func(d time.Duration) { b.metrics.drainLag.Observe(d.Seconds()) },
 		Lost: func(channel string, id int64) { b.lost(peer.Channel, channel, id) },
 	})
 	b.pusher = delivery.New(delivery.Options{
@@ -144,7 +153,7 @@ func (b *Broker) wire(loops []*loop.Loop) {
 	b.presence = presence.New(presence.Options{
 		Store: o.Registry, Pool: b.pool, Loops: loops, ServerID: b.serverID, Leased: b.leased, Tell: b.tell,
 		Hold: b.hub.Hold, Members: func(channel string) []registry.Member { return b.sessions.Members(channel) },
-		Large: o.LargeChannel, Logger: o.Logger,
+		Large: o.LargeChannel, Logger: b.log,
 	})
 	s := session.Options{
 		Hub: b.hub, Pool: b.pool, Loops: loops, Registry: o.Registry, Queue: o.Queue,
@@ -155,7 +164,7 @@ func (b *Broker) wire(loops []*loop.Loop) {
 		MaxMessage: o.MaxMessage, MaxChannels: o.MaxChannels, MessageRate: o.MessageRate, ByteRate: o.ByteRate,
 		NewChannels: o.NewChannels,
 		Ping:        o.Ping, ConnectTimeout: o.ConnectTimeout, SlowAfter: o.SlowAfter, Refresh: o.Refresh,
-		Logger: o.Logger,
+		Logger: b.log, Rejected: b.rejected("a client is refused: "),
 		Metrics: session.Metrics{
 			Closed:    func(reason string) { b.metrics.closes.WithLabelValues(reason).Inc() },
 			Delivered: func(n int) { b.metrics.delivered.Add(float64(n)) },
@@ -202,9 +211,20 @@ func (b *Broker) lost(kind peer.Kind, name string, id int64) {
 		ctx, cancel := context.WithTimeout(context.Background(), confirmTimeout)
 		defer cancel()
 		if err := b.pusher.ConfirmOne(ctx, kind, name, id); err != nil {
-			b.opts.Logger.Warn().Err(err).Msg("a loss is not told yet; the next assertion tries")
+			b.log.Warn().Err(err).Msg("a loss is not told yet; the next assertion tries")
 		}
 	})
+}
+
+// rejected logs what is refused at one of the ports: at once, and then counted. The token, key or secret is not logged.
+func (b *Broker) rejected(what string) func(reason, address string) {
+	return func(reason, address string) {
+		b.limited.Warn(what+reason, func(e *zerolog.Event) {
+			if address != "" {
+				e.Str("address", address)
+			}
+		})
+	}
 }
 
 // Addrs are the addresses listened on; it waits until all ports are open, or ctx ends.

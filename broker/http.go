@@ -99,7 +99,8 @@ func (b *Broker) mainHandler() (h http.Handler, taken *keepalive.Server) {
 		Authorize: b.authorize, Namespaces: b.doors.namespaces.Load,
 		MaxMessage: b.opts.MaxMessage, MaxBatch: b.opts.MaxBatch, MaxTargets: b.opts.MaxTargets,
 		Notifies: b.opts.Watch != nil, WriteTimeout: writeTimeout,
-		Authenticated: transport.Authenticated, Pushed: b.metrics.push, Logger: b.opts.Logger,
+		Authenticated: transport.Authenticated, Pushed: b.metrics.push, Logger: b.log,
+		Rejected: b.rejected("a call is refused: "),
 	}
 	if !b.opts.NoFastPush {
 		o.Pushing = taken.Take

@@ -84,7 +84,7 @@ func (b *Broker) beat(running context.Context) {
 		b.assert(running, "", doubts)
 	default:
 		if err := b.pusher.Settle(ctx); err != nil {
-			b.opts.Logger.Warn().Err(err).Msg("owners not told of messages that may have been stored; the next beat tries")
+			b.log.Warn().Err(err).Msg("owners not told of messages that may have been stored; the next beat tries")
 		}
 	}
 }
@@ -143,7 +143,7 @@ func (b *Broker) assert(running context.Context, old string, doubts int64) {
 		ctx, cancel := context.WithTimeout(running, assertTimeout)
 		defer cancel()
 		if err := b.hub.Assert(ctx, old); err != nil {
-			b.opts.Logger.Warn().Err(err).Msg("channels not bound again; a later beat tries")
+			b.log.Warn().Err(err).Msg("channels not bound again; a later beat tries")
 			return
 		}
 		b.sessions.Assert()
@@ -151,7 +151,7 @@ func (b *Broker) assert(running context.Context, old string, doubts int64) {
 		b.hub.MarkAllDirty()
 		losses, err := b.pusher.Confirm(ctx)
 		if err != nil {
-			b.opts.Logger.Warn().Err(err).Msg("not everything confirmed that was stored before; a later beat tries")
+			b.log.Warn().Err(err).Msg("not everything confirmed that was stored before; a later beat tries")
 			return
 		}
 		if losses > 0 {

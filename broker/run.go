@@ -27,6 +27,7 @@ const unbindTime = 10 * time.Second
 // end, and the server leaves the registry. It returns nil then, and an error when a
 // port could not be opened or a listener failed.
 func (b *Broker) Run(ctx context.Context) error {
+	defer b.limited.Close()
 	servers, err := b.listen()
 	if err != nil {
 		return err

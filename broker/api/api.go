@@ -72,7 +72,10 @@ type Options struct {
 	Presence Presence
 	// Authorize checks the API key, given the value of the header, and that it has the scope. It gives what the key may
 	// push; nil for any number.
-	Authorize  func(authorization, scope string) (*limit.Shared, error)
+	Authorize func(authorization, scope string) (*limit.Shared, error)
+	// Rejected is called for each call without a good API key, with one of the Rejected constants and the caller's
+	// address, which is empty on a connection that pushed with a good key before. Nil means that nothing is.
+	Rejected   func(reason, address string)
 	Namespaces func() *namespace.Set // those of now
 	MaxMessage int                   // bytes of one payload
 	MaxBatch   int                   // pushes of one batch, and targets of one push
@@ -154,6 +157,7 @@ func (a api) guarded(c call) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		by, err := a.Authorize(r.Header.Get("Authorization"), c.scope)
 		if err != nil {
+			a.rejected(err, r.Header.Get("Authorization"), r.RemoteAddr)
 			a.fail(w, err)
 			return
 		}

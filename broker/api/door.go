@@ -24,6 +24,7 @@ const (
 func (a *API) Push(path, authorization string, text, dst []byte) Answer {
 	by, err := a.Authorize(authorization, scopePush)
 	if err != nil {
+		a.rejected(err, authorization, "")
 		return a.failed(err)
 	}
 	if path == PathBatch {

@@ -104,7 +104,7 @@ func (s *Session) connected(n *newcomer) {
 	}
 	if err != nil {
 		if s.state != closed {
-			s.connectFailed(req.Ref, err)
+			s.connectFailed(req, err)
 		}
 		return
 	}
@@ -162,7 +162,7 @@ func (s *Session) welcome(n *newcomer) {
 }
 
 // connectFailed tells why and ends the connection.
-func (s *Session) connectFailed(ref wire.Ref, err error) {
+func (s *Session) connectFailed(req wire.Request, err error) {
 	if errors.Is(err, queue.ErrStale) { // a later attempt of the client was faster
 		s.close(wire.CloseSuperseded, "the client connected elsewhere", 0)
 		return
@@ -171,9 +171,10 @@ func (s *Session) connectFailed(ref wire.Ref, err error) {
 	if errors.Is(err, registry.ErrTooManyClients) {
 		s.m.opts.Metrics.Refused("user_connections")
 	}
-	s.refuse(ref, refusal)
+	s.refuse(req.Ref, refusal)
 	switch refusal.Code {
 	case wire.Unauthorized:
+		s.rejected(req.Token, err)
 		if errors.Is(err, ErrExpired) {
 			s.close(wire.CloseExpired, "the token ran out", 0)
 			return
@@ -184,6 +185,25 @@ func (s *Session) connectFailed(ref wire.Ref, err error) {
 	default:
 		s.close(wire.CloseUnauthorized, refusal.Message, 0)
 	}
+}
+
+// The reasons for Options.Rejected.
+const (
+	RejectedMissing = "no token"
+	RejectedExpired = "an expired token"
+	RejectedBad     = "a bad token"
+)
+
+// rejected reports a token that is not good, while the connection is open.
+func (s *Session) rejected(token string, err error) {
+	reason := RejectedBad
+	switch {
+	case token == "":
+		reason = RejectedMissing
+	case errors.Is(err, ErrExpired):
+		reason = RejectedExpired
+	}
+	s.m.opts.Rejected(reason, s.conn.RemoteAddr())
 }
 
 // ErrExpired is in the chain of Verify's error when the token was good once.
@@ -217,6 +237,9 @@ func (s *Session) refresh(req wire.Request) {
 		switch {
 		case s.state == closed:
 		case err != nil:
+			if own, ok := errors.AsType[*wire.Error](err); ok && own.Code == wire.Unauthorized || errors.Is(err, ErrExpired) {
+				s.rejected(req.Token, err)
+			}
 			s.refuse(req.Ref, bindError(err))
 		case id.User != s.user():
 			s.refuse(req.Ref, wire.Errorf(wire.Forbidden, "token: it is of user %s, the connection of %s", id.User, s.user()))

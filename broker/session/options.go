@@ -74,6 +74,9 @@ type Options struct {
 	Lost func(client string, id int64)
 	// Verify checks a token. Nil means the broker is open: a client says who it is.
 	Verify func(token string) (Identity, error)
+	// Rejected is called for each client without a good token, with one of the Rejected constants and its
+	// address. Nil means that nothing is.
+	Rejected func(reason, address string)
 	// Say asks the backend. Zero means that it has none.
 	Say Say
 	// Anonymous lets clients connect without a token where one would be verified: they are no users.
@@ -139,6 +142,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.UserChanged == nil {
 		o.UserChanged = func(string) {}
+	}
+	if o.Rejected == nil {
+		o.Rejected = func(string, string) {}
 	}
 	if o.Supersede == nil {
 		o.Supersede = func(string, string, int64) {}

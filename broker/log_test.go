@@ -1,0 +1,146 @@
+package broker_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/rs/zerolog"
+
+	"switchboard/broker"
+	"switchboard/broker/auth"
+	"switchboard/queue"
+)
+
+// lines is a log that is read when its broker has ended.
+type lines struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (l *lines) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+// of returns the lines with that message, and of how many events they tell.
+func (l *lines) of(t *testing.T, message string) (found []object, events int) {
+	t.Helper()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for line := range strings.Lines(l.text.String()) {
+		var o object
+		if err := json.Unmarshal([]byte(line), &o); err != nil {
+			t.Fatal(err)
+		}
+		if o["message"] != message {
+			continue
+		}
+		found = append(found, o)
+		if n, counted := o["repeated"].(float64); counted {
+			events += int(n)
+		} else {
+			events++
+		}
+	}
+	return found, events
+}
+
+// expectFew demands that all events with a message were counted, in few lines.
+func (l *lines) expectFew(t *testing.T, message string, events int) []object {
+	t.Helper()
+	found, n := l.of(t, message)
+	if n != events || len(found) > events/4 {
+		t.Errorf("%s: %d lines tell of %d, want a few of %d", message, len(found), n, events)
+	}
+	return found
+}
+
+// TestRejectedLoginsAreLogged: each kind at once and then counted, with the address, and without what was shown.
+func TestRejectedLoginsAreLogged(t *testing.T) {
+	const attempts = 40
+	keys, _ := auth.NewKeys([]string{"backend-key-of-the-test", auth.EntryOf("a key that reads") + " read"})
+	tokens, _ := auth.NewTokens(auth.Options{HS256: [][]byte{[]byte(strings.Repeat("s", 32))}})
+	log := new(lines)
+	s, _ := redisStore(t, shared.Client(t), testBeat)
+	i := start(t, s, func(o *broker.Options) {
+		o.Keys, o.Tokens, o.Logger, o.PeerSecret = keys, tokens, zerolog.New(log), strings.Repeat("p", 32)
+	})
+	for range attempts {
+		for _, key := range []string{"", "Bearer hunter2", "Bearer a key that reads"} {
+			req, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+i.HTTP+"/v1/push", strings.NewReader(`{}`))
+			req.Header.Set("Authorization", key)
+			resp, err := http.DefaultClient.Do(req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			resp.Body.Close()
+		}
+		resp, err := http.Get("http://" + i.HTTP + "/peer/link?from=hunter2")
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		for _, token := range []string{"", "hunter2"} {
+			p := ways["tcp"](t, i)
+			p.say(`{"type":"connect","client":"phone","token":%q}`, token)
+			p.ends()
+		}
+	}
+	if err := i.stop(); err != nil {
+		t.Fatal(err)
+	}
+	for _, message := range []string{
+		"a call is refused: no API key", "a call is refused: an unknown API key", "a call is refused: an API key without the scope",
+		"a client is refused: no token", "a client is refused: a bad token",
+		"an instance is refused: it does not prove that it knows the secret",
+	} {
+		for _, line := range log.expectFew(t, message, attempts) {
+			if address, _ := line["address"].(string); !strings.HasPrefix(address, "127.0.0.1:") || line["level"] != "warn" {
+				t.Errorf("%s: %v", message, line)
+			}
+		}
+	}
+	if strings.Contains(log.text.String(), "hunter2") || strings.Contains(log.text.String(), "a key that reads") {
+		t.Error("what was shown is in the log")
+	}
+}
+
+// awayQueue does not answer.
+type awayQueue struct{ queue.Queue }
+
+func (q awayQueue) AppendChannel(context.Context, queue.ChannelPush) (queue.Appended, error) {
+	return queue.Appended{}, errors.New("away")
+}
+
+// TestStoreFailuresAreCounted: a store that is away costs a few lines, not one for each call.
+func TestStoreFailuresAreCounted(t *testing.T) {
+	const pushes = 100
+	log := new(lines)
+	s := memoryStore(queue.Options{})
+	s.queue = awayQueue{s.queue}
+	i := start(t, s, func(o *broker.Options) { o.Logger = zerolog.New(log) })
+	p := ways["tcp"](t, i)
+	p.connect("phone", "alice")
+	for n := range pushes {
+		if status, _ := i.call(t, "POST", "/v1/push", fmt.Sprintf(`{"channel":"news","data":%d}`, n)); status != http.StatusServiceUnavailable {
+			t.Fatalf("a push is %d", status)
+		}
+		p.say(`{"type":"publish","channel":"news","data":1}`)
+		p.expect(object{"type": "error", "code": "unavailable"})
+	}
+	if err := i.stop(); err != nil {
+		t.Fatal(err)
+	}
+	found := log.expectFew(t, "store call failed", 2*pushes)
+	if len(found) > 0 && !strings.Contains(fmt.Sprint(found[0]["error"]), "away") {
+		t.Errorf("the first line does not say why: %v", found[0])
+	}
+}
