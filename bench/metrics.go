@@ -3,11 +3,14 @@ package main
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"strconv"
 	"strings"
+
+	"golang.org/x/sys/unix"
 )
 
 // goMemory is what the broker's Go runtime says of itself, in bytes.
@@ -15,13 +18,20 @@ type goMemory struct {
 	heap, stacks float64
 }
 
-// readGoMemory collects the broker's garbage and reads what is left. ok is false for a
+// readGoMemory collects the broker's garbage, by its profiles at pprof, and reads what is left. ok is false for a
 // target without these pages.
-func readGoMemory(ctx context.Context, addr string) (m goMemory, ok bool, err error) {
-	if _, err := get(ctx, "http://"+addr+"/debug/pprof/heap?gc=1", func(r io.Reader) error {
+func readGoMemory(ctx context.Context, addr, pprof string) (m goMemory, ok bool, err error) {
+	if pprof == "" {
+		return m, false, nil
+	}
+	collected, err := get(ctx, "http://"+pprof+"/debug/pprof/heap?gc=1", func(r io.Reader) error {
 		_, err := io.Copy(io.Discard, r)
 		return err
-	}); err != nil {
+	})
+	if errors.Is(err, unix.ECONNREFUSED) { // a program that does not know the setting
+		return m, false, nil
+	}
+	if err != nil || !collected {
 		return m, false, err
 	}
 	found := 0

@@ -23,6 +23,7 @@ type options struct {
 	transport string
 	urlHTTP   string // host:port once parsed
 	urlTCP    string // host:port once parsed
+	urlPprof  string // host:port once parsed
 	pid       int
 	broker    string
 	redis     string
@@ -47,6 +48,7 @@ func parseOptions(args []string, stderr io.Writer) (options, error) {
 	f.StringVar(&o.transport, "transport", "tcp", "tcp, ws (the TCP port) or http (/ws on the HTTP port)")
 	f.StringVar(&o.urlHTTP, "url-http", "", "HTTP address of a running broker, open to anybody; zero starts one")
 	f.StringVar(&o.urlTCP, "url-tcp", "", "TCP address of that broker")
+	f.StringVar(&o.urlPprof, "url-pprof", "", "address of its profiles (pprof), for the memory of its Go runtime")
 	f.IntVar(&o.pid, "pid", 0, "process id of that broker")
 	f.StringVar(&o.broker, "broker", "", "program to start; zero builds ./cmd/broker")
 	f.StringVar(&o.redis, "redis", "", "URL of the Redis that the broker uses; keys get a prefix of their own and are removed again")
@@ -85,7 +87,7 @@ func (o *options) check() error {
 	if o.stall <= 0 {
 		errs = append(errs, fmt.Errorf("--stall: %v is no time to wait", o.stall))
 	}
-	for _, u := range []*string{&o.urlHTTP, &o.urlTCP} {
+	for _, u := range []*string{&o.urlHTTP, &o.urlTCP, &o.urlPprof} {
 		if strings.Contains(*u, "://") {
 			parsed, err := url.Parse(*u)
 			if err != nil {

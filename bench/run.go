@@ -91,7 +91,7 @@ func (r *run) connect(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	emptyGo, hasGo, err := readGoMemory(ctx, r.target.http)
+	emptyGo, hasGo, err := readGoMemory(ctx, r.target.http, r.target.pprof)
 	if err != nil {
 		return err
 	}
@@ -117,7 +117,7 @@ func (r *run) connect(ctx context.Context) error {
 	r.result.Memory = &memoryResult{
 		Empty: empty, Full: full, Settled: settled && settledBefore, PerConnection: float64(full-empty) / n,
 	}
-	if fullGo, ok, err := readGoMemory(ctx, r.target.http); err != nil {
+	if fullGo, ok, err := readGoMemory(ctx, r.target.http, r.target.pprof); err != nil {
 		return err
 	} else if ok && hasGo {
 		r.result.Memory.Go = &goResult{

@@ -25,6 +25,7 @@ const (
 // target is the broker under load.
 type target struct {
 	http, tcp string // host:port
+	pprof     string // host:port; "" for none
 	pid       int
 
 	cmd  *exec.Cmd // nil for one that ran before
@@ -36,7 +37,7 @@ type target struct {
 // openTarget names the running broker, or builds and starts one.
 func openTarget(ctx context.Context, o options, prefix string) (*target, error) {
 	if o.pid != 0 {
-		t := &target{http: o.urlHTTP, tcp: o.urlTCP, pid: o.pid}
+		t := &target{http: o.urlHTTP, tcp: o.urlTCP, pprof: o.urlPprof, pid: o.pid}
 		return t, t.awaitReady(ctx)
 	}
 	dir, err := os.MkdirTemp("", "switchboard-bench-")
@@ -78,6 +79,9 @@ func (t *target) start(program, redis, prefix string) (err error) {
 	if t.tcp, err = freeAddress(); err != nil {
 		return err
 	}
+	if t.pprof, err = freeAddress(); err != nil {
+		return err
+	}
 	args := []string{"--http", t.http, "--tcp", t.tcp, "--log-level", "warn", "--drain-time", "1s"}
 	if redis != "" {
 		args = append(args, "--redis", redis, "--prefix", prefix)
@@ -91,6 +95,7 @@ func (t *target) start(program, redis, prefix string) (err error) {
 			t.cmd.Env = append(t.cmd.Env, v)
 		}
 	}
+	t.cmd.Env = append(t.cmd.Env, "SWITCHBOARD_PPROF="+t.pprof) // a program that does not know it has no such figures
 	if err := t.cmd.Start(); err != nil {
 		t.cmd = nil
 		return fmt.Errorf("start the broker: %w", err)

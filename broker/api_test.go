@@ -119,30 +119,6 @@ func TestBatchKeepsTheOrderOfATarget(t *testing.T) {
 	}
 }
 
-func TestMetricsAndProfiles(t *testing.T) {
-	i := start(t, memoryStore(queue.Options{}), nil)
-	for path, want := range map[string]int{"/metrics": 200, "/debug/pprof/cmdline": 200} {
-		resp, err := http.Get("http://" + i.HTTP + path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		_ = resp.Body.Close()
-		if resp.StatusCode != want {
-			t.Errorf("%s is %d", path, resp.StatusCode)
-		}
-	}
-	req, _ := http.NewRequestWithContext(t.Context(), "GET", "http://"+i.HTTP+"/debug/pprof/cmdline", nil)
-	req.Header.Set("X-Forwarded-For", "203.0.113.7")
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_ = resp.Body.Close()
-	if resp.StatusCode != 404 {
-		t.Errorf("profiles through a proxy are %d, want 404", resp.StatusCode)
-	}
-}
-
 // TestDoors has API keys and tokens.
 func TestDoors(t *testing.T) {
 	public, private, err := ed25519.GenerateKey(nil)

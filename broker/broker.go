@@ -70,7 +70,7 @@ type Broker struct {
 }
 
 // Addrs are the addresses that a running Broker listens on.
-type Addrs struct{ HTTP, TCP, Peer string }
+type Addrs struct{ HTTP, TCP, Peer, Probes, Pprof string }
 
 // New returns a Broker that does nothing yet. The error names the option that is wrong.
 func New(opts Options) (*Broker, error) {

@@ -178,8 +178,8 @@ func TestWhoComesDuringTheDrain(t *testing.T) {
 	go func() { stopped <- i.stop() }()
 	<-q.arrived
 	i.ready(t, http.StatusServiceUnavailable)
-	if _, answer := i.call(t, "GET", "/readyz", ""); answer["reason"] != "draining" {
-		t.Errorf("not ready because %v", answer["reason"])
+	if _, answer := i.call(t, "GET", "/readyz", ""); answer["reason"] != "draining" || answer["step"] != "draining" {
+		t.Errorf("not ready because %v", answer)
 	}
 	if status, _ := i.call(t, "GET", "/healthz", ""); status != http.StatusOK {
 		t.Errorf("healthz is %d", status)

@@ -6,10 +6,7 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"net/http/pprof"
 	"time"
-
-	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"switchboard/broker/api"
 	"switchboard/broker/keepalive"
@@ -55,6 +52,10 @@ func (b *Broker) listen() (servers []*server, err error) {
 		}
 		servers = append(servers, link)
 		b.addrs.Peer = link.listener.Addr().String()
+	}
+	own, err := b.listenForOperators()
+	if servers = append(servers, own...); err != nil {
+		return servers, err
 	}
 	b.host, err = advertised(b.opts.Advertise, link.listener.Addr())
 	return servers, err
@@ -110,16 +111,14 @@ func (b *Broker) mainHandler() (h http.Handler, taken *keepalive.Server) {
 	mux.Handle("/v1", calls)
 	mux.HandleFunc("GET /{$}", help)
 	mux.Handle("GET /ws", b.web)
-	b.probes(mux)
-	mux.Handle("GET /metrics", promhttp.HandlerFor(b.opts.Registerer, promhttp.HandlerOpts{}))
+	if b.opts.Probes == "" {
+		b.probes(mux)
+		mux.Handle("GET /metrics", b.metricsPage())
+	} else if b.peers != nil && !b.opts.ownLinkPort() {
+		mux.HandleFunc("GET /healthz", b.healthz) // the janitor asks where the links are
+	}
 	if b.peers != nil && !b.opts.ownLinkPort() {
 		mux.Handle("/peer/", b.peers.Handler())
-	}
-	for path, h := range map[string]http.HandlerFunc{
-		"/debug/pprof/": pprof.Index, "/debug/pprof/cmdline": pprof.Cmdline, "/debug/pprof/profile": pprof.Profile,
-		"/debug/pprof/symbol": pprof.Symbol, "/debug/pprof/trace": pprof.Trace,
-	} {
-		mux.Handle(path, loopbackOnly(h))
 	}
 	if b.opts.Keys.Open() {
 		// Without keys the loopback address is the only lock, and a browser on this machine is
@@ -127,27 +126,6 @@ func (b *Broker) mainHandler() (h http.Handler, taken *keepalive.Server) {
 		return b.opts.knownHosts(http.NewCrossOriginProtection().Handler(mux)), taken
 	}
 	return b.opts.knownHosts(mux), taken
-}
-
-// probes are what load balancers and the janitor ask.
-func (b *Broker) probes(mux *http.ServeMux) {
-	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
-		answer(w, http.StatusOK, map[string]any{"server": b.serverID(), "version": b.opts.Version})
-	})
-	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
-		why := b.notReady()
-		if why == "" {
-			if err := b.probe.check(); err != nil {
-				why = "a message to this server itself did not arrive: " + err.Error()
-			}
-		}
-		if why != "" {
-			w.Header().Set("Retry-After", "1")
-			answer(w, http.StatusServiceUnavailable, map[string]any{"ready": false, "reason": why})
-			return
-		}
-		answer(w, http.StatusOK, map[string]any{"ready": true})
-	})
 }
 
 // help answers a person who tries the port.
@@ -161,17 +139,4 @@ func answer(w http.ResponseWriter, status int, v any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
 	_ = json.NewEncoder(w).Encode(v)
-}
-
-// loopbackOnly hides h from everybody but the machine itself. A request that a proxy on
-// the same machine passes on does not count as the machine's own.
-func loopbackOnly(h http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		host, _, _ := net.SplitHostPort(r.RemoteAddr)
-		if !isLoopback(host) || r.Header.Get("Forwarded") != "" || r.Header.Get("X-Forwarded-For") != "" {
-			http.NotFound(w, r)
-			return
-		}
-		h.ServeHTTP(w, r)
-	})
 }

@@ -25,7 +25,7 @@ var mayImport = map[string][]string{
 	"events":             {"internal/redispipe", "webhook"}, // what the endpoint's answers mean is said there
 	"events/noting":      {"registry", "events"},
 	"events/truth":       {"registry", "queue"},
-	"janitor":            {"registry", "queue", "events"}, // it serves the events' rounds
+	"janitor":            {"internal/loglimit", "registry", "queue", "events"}, // it serves the events' rounds
 	"client":             {"internal/wire"},
 	"bench":              {"client", "internal/wire", "bench/*"},
 	"bench/million":      {"bench/*", "internal/redistest"},

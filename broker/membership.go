@@ -187,18 +187,21 @@ func (b *Broker) Live(server string) bool {
 	return ok
 }
 
-// notReady says why this server cannot serve, or nothing.
-func (b *Broker) notReady() string {
+// notReady says why this server cannot serve.
+func (b *Broker) notReady() unready {
 	age := time.Since(b.started) - time.Duration(b.renewed.Load())
 	switch {
 	case b.draining.Load():
-		return "draining"
+		return unready{step: stepDraining, reason: "draining"}
 	case !b.joined.Load():
-		return "the store has not been reached yet"
+		return unready{step: stepJoin, reason: "the store has not been reached yet"}
 	case age > beatsPerLease*b.opts.Beat:
-		return "the lease ran out: the store has not been reached for " + age.Round(time.Second).String()
+		return unready{step: stepLease, reason: "the lease ran out: the store has not been reached for " + age.Round(time.Second).String()}
 	case b.settled.Load() != b.doubts.Load():
-		return "the store cannot be reached, or what is held here was not bound again since"
+		return unready{step: stepBind, reason: "the store cannot be reached, or what is held here was not bound again since"}
 	}
-	return b.doors.tokens.Load().Unready()
+	if why := b.doors.tokens.Load().Unready(); why != "" {
+		return unready{step: stepTokenKeys, reason: why}
+	}
+	return unready{}
 }

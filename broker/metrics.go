@@ -50,7 +50,7 @@ func newMetrics(r prometheus.Registerer, b *Broker) *metrics {
 	auto.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "switchboard_ready", Help: "1 when the store answers and the lease is held.",
 	}, func() float64 {
-		if b.notReady() == "" {
+		if b.notReady().step == "" {
 			return 1
 		}
 		return 0

@@ -38,6 +38,10 @@ type Options struct {
 	// Peer is an address of its own for the links between instances, or "http" for that of HTTP. Zero means that
 	// of HTTP too, which then must be a loopback address.
 	Peer string
+	// Probes is an address of its own for /healthz, /readyz and /metrics, without TLS. Zero means that of HTTP.
+	Probes string
+	// Pprof is the loopback address of /debug/pprof/. Zero means none.
+	Pprof string
 	// Advertise is the host:port where other instances reach the links, or a go-sockaddr
 	// template for the host. Zero means the address that is listened on, or where that is
 	// unspecified a private interface's.
@@ -220,7 +224,7 @@ func (o Options) Validate() error {
 	case o.Shared && o.PeerSecret == "":
 		errs = append(errs, errors.New("peer_secret: none, so anybody who reaches this address may act as an instance; give one, or --insecure"))
 	}
-	errs = append(errs, o.validateLinks())
+	errs = append(errs, o.validateLinks(), o.validateOperator())
 	least := min(o.MaxMessage, o.MaxChannels, o.LargeChannel, o.MaxBatch, o.MaxTargets, o.MaxConnections, o.RequestQueues,
 		o.MessageRate, o.ByteRate, o.PushRate, o.AddressConnections, o.AddressRate, o.RequestRate, o.NewChannels)
 	if least < 0 {
@@ -250,6 +254,19 @@ func (o Options) validateLinks() error {
 	case o.Peer == "" && !onLoopback(o.HTTP):
 		return errors.New("peer: the links between instances would be on the public HTTP address; " +
 			"give them one of their own (peer: host:port), or say that this is meant (peer: http)")
+	}
+	return nil
+}
+
+// validateOperator checks the addresses that are for operators alone.
+func (o Options) validateOperator() error {
+	if o.Probes != "" {
+		if _, _, err := net.SplitHostPort(o.Probes); err != nil {
+			return fmt.Errorf("probes: %q is not host:port: %w", o.Probes, err)
+		}
+	}
+	if !onLoopback(o.Pprof) {
+		return fmt.Errorf("pprof: %q is not a loopback host:port; profiles show what is in memory", o.Pprof)
 	}
 	return nil
 }

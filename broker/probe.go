@@ -24,7 +24,10 @@ const (
 	probeChannels = 64
 )
 
-var errUnbound = errors.New("the store does not have this server as one with subscribers")
+var (
+	errUnbound = errors.New("the store does not have this server as one with subscribers")
+	errLate    = errors.New("a message was stored but did not come through in time")
+)
 
 // probe sends a message to itself the way that all messages go: it is stored, its owners are read, the
 // queue is drained, and an event loop delivers it.
@@ -34,7 +37,7 @@ type probe struct {
 
 	turn   sync.Mutex // held by the one who asks the store; guards the fields below
 	asked  time.Time
-	result error
+	result unready
 	sub    *hub.Subscription // nil before the first
 	got    chan int64        // ids that arrived; the newest replaces one that nobody took
 }
@@ -45,8 +48,8 @@ func newProbe(b *Broker) *probe {
 	return &probe{b: b, channel: fmt.Sprintf("$probe-%d", h.Sum32()%probeChannels), got: make(chan int64, 1)}
 }
 
-// check is nil when a message comes through. Those who ask at the same time share one.
-func (p *probe) check() error {
+// check sends a message, unless one was sent just now. Callers at the same time share one.
+func (p *probe) check() unready {
 	p.turn.Lock()
 	defer p.turn.Unlock()
 	if time.Since(p.asked) >= probeEvery {
@@ -54,33 +57,33 @@ func (p *probe) check() error {
 		defer cancel()
 		p.result = p.send(ctx)
 		p.asked = time.Now()
-		if errors.Is(p.result, errUnbound) {
+		if p.result.step == stepOwners {
 			p.b.doubts.Add(1) // as for all other channels, probably
 		}
 	}
 	return p.result
 }
 
-func (p *probe) send(ctx context.Context) error {
+func (p *probe) send(ctx context.Context) unready {
 	if err := p.subscribe(ctx); err != nil {
-		return fmt.Errorf("subscribe to the probe's channel: %w", err)
+		return unready{stepSubscribe, "the channel of this message could not be subscribed to", err}
 	}
 	sent, err := p.b.opts.Queue.AppendChannel(ctx, queue.ChannelPush{Channel: p.channel, Data: []byte(`"probe"`)})
 	if err != nil {
-		return err
+		return unready{stepStore, "a message could not be stored", err}
 	}
 	if !slices.Contains(sent.Servers, p.b.serverID()) {
-		return errUnbound
+		return unready{stepOwners, errUnbound.Error(), errUnbound}
 	}
 	p.sub.Channel.Hint(sent.ID, sent.Prev, nil) // without the message, so that it is read from the store
 	for {
 		select {
 		case id := <-p.got:
 			if id >= sent.ID {
-				return nil
+				return unready{}
 			}
 		case <-ctx.Done():
-			return errors.New("a message was stored but did not come through in time")
+			return unready{stepDelivery, errLate.Error(), errLate}
 		}
 	}
 }

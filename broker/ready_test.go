@@ -9,6 +9,8 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/rs/zerolog"
+
 	"switchboard/broker"
 	"switchboard/queue"
 	"switchboard/registry"
@@ -37,11 +39,38 @@ func TestReadyMeansThatMessagesComeThrough(t *testing.T) {
 	q.broken.Store(true)
 	i.ready(t, http.StatusServiceUnavailable)
 	_, answer := i.call(t, "GET", "/readyz", "")
-	if why, _ := answer["reason"].(string); !strings.Contains(why, "did not come through") {
-		t.Errorf("not ready because %q", why)
+	if why, _ := answer["reason"].(string); !strings.Contains(why, "did not come through") || answer["step"] != "delivery" {
+		t.Errorf("not ready because %v", answer)
 	}
 	q.broken.Store(false)
 	i.ready(t, http.StatusOK)
+}
+
+// TestReadyNamesTheStep: what the store says is for the log, and not for strangers; it is logged once, not at each probe.
+func TestReadyNamesTheStep(t *testing.T) {
+	log := new(lines)
+	s := memoryStore(queue.Options{})
+	s.queue = awayQueue{s.queue}
+	i := start(t, s, func(o *broker.Options) { o.Logger = zerolog.New(log) })
+	i.ready(t, http.StatusServiceUnavailable)
+	eventually(t, "it is bound, and the message fails", func() bool {
+		_, answer := i.call(t, "GET", "/readyz", "")
+		return answer["step"] == "store"
+	})
+	const asked = 20
+	for range asked {
+		status, answer := i.call(t, "GET", "/readyz", "")
+		if status != http.StatusServiceUnavailable || fmt.Sprint(answer) != "map[ready:false reason:a message could not be stored step:store]" {
+			t.Fatalf("%d %v", status, answer)
+		}
+	}
+	if err := i.stop(); err != nil {
+		t.Fatal(err)
+	}
+	found, n := log.of(t, "not ready: a message from this server to itself does not come through")
+	if len(found) == 0 || len(found) > asked/2 || n <= asked || found[0]["error"] != "away" || found[0]["step"] != "store" {
+		t.Errorf("%d lines tell of %d: %v", len(found), n, found)
+	}
 }
 
 // TestReadyMeansThatTheStoreKnowsTheServer: bindings that got lost unnoticed show in the probe, and are

@@ -68,6 +68,7 @@ func (b *Broker) Run(ctx context.Context) error {
 	group.Go(func() error { return b.beatLoop(parts) })
 	group.Go(func() error { return b.tickLoop(parts) })
 	b.opts.Logger.Info().Str("http", b.addrs.HTTP).Str("tcp", b.addrs.TCP).Str("peer", b.addrs.Peer).
+		Str("probes", b.addrs.Probes).Str("pprof", b.addrs.Pprof).
 		Int("max_connections", b.opts.MaxConnections).Msg("listening")
 	close(b.serving)
 	select {
@@ -182,6 +183,7 @@ type server struct {
 	http     http.Server
 	listener net.Listener
 	taken    *keepalive.Server // nil for none
+	brief    bool              // calls under way are cut off at the end
 }
 
 func (s *server) serve(ctx context.Context) error {
@@ -203,7 +205,7 @@ func (s *server) shutdown(ctx context.Context) {
 	if s.taken != nil {
 		s.taken.Shutdown(ctx)
 	}
-	if s.http.Shutdown(ctx) != nil {
+	if s.brief || s.http.Shutdown(ctx) != nil {
 		_ = s.http.Close()
 	}
 }

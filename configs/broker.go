@@ -14,6 +14,8 @@ type Broker struct {
 	TCP       string `koanf:"tcp"`
 	Peer      string `koanf:"peer"`
 	Advertise string `koanf:"advertise"`
+	Probes    string `koanf:"probes"`
+	Pprof     string `koanf:"pprof"`
 	Name      string `koanf:"name"`
 
 	Redis    Secret   `koanf:"redis"` // the URL may hold a password

@@ -75,6 +75,7 @@ func (b Broker) Options() (broker.Options, error) {
 		Hooks: hooks, TLS: certificate, PeerTLS: link,
 		Name: b.name(),
 		HTTP: b.HTTP, TCP: b.TCP, Peer: b.Peer, Advertise: b.Advertise,
+		Probes: b.Probes, Pprof: b.Pprof,
 		Keys: keys, Tokens: tokens, PeerSecret: peer, Hosts: hosts, Origins: origins,
 		Namespaces: spaces, Anonymous: b.Auth.Anonymous,
 		Insecure: b.Insecure, ClientPublish: b.Auth.ClientPublish,

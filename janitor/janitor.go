@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"switchboard/events"
+	"switchboard/internal/loglimit"
 	"switchboard/registry"
 )
 
@@ -103,6 +104,7 @@ type Options struct {
 type Janitor struct {
 	opts    Options
 	metrics metrics
+	limited *loglimit.Limit // for rounds that fail one after the other
 
 	turn sync.Mutex // one round over the servers at a time; guards the fields below
 	// hosts is where each listed server was last seen alive: its description goes with its lease.
@@ -134,7 +136,7 @@ func New(opts Options) (*Janitor, error) {
 	case min(opts.MaxCount, opts.Chunk, opts.Parallel) < 0:
 		return nil, errors.New("janitor: MaxCount, Chunk and Parallel must not be negative")
 	}
-	j := &Janitor{opts: opts, hosts: map[string]string{}, suspects: map[string]time.Time{}}
+	j := &Janitor{opts: opts, limited: loglimit.New(opts.Logger, loglimit.Every), hosts: map[string]string{}, suspects: map[string]time.Time{}}
 	if err := j.metrics.register(opts.Registerer); err != nil {
 		return nil, fmt.Errorf("janitor: %w", err)
 	}
@@ -144,6 +146,7 @@ func New(opts Options) (*Janitor, error) {
 // Run makes all kinds of rounds until ctx ends, and then returns nil. A round that
 // fails is logged; the next one tries again.
 func (j *Janitor) Run(ctx context.Context) error {
+	defer j.limited.Close()
 	var g errgroup.Group
 	g.Go(func() error { return j.loop(ctx, servers, j.opts.ServersEvery, j.ServersRound) })
 	g.Go(func() error { return j.loop(ctx, queues, j.opts.QueuesEvery, j.QueuesRound) })
@@ -166,7 +169,7 @@ func (j *Janitor) loop(ctx context.Context, kind string, every time.Duration, ro
 		}
 		did, err := round(ctx)
 		if err != nil && ctx.Err() == nil {
-			j.opts.Logger.Warn().Err(err).Str("round", kind).Msg("janitor: the round was not complete")
+			j.limited.Warn("janitor: a round was not complete: "+kind, func(e *zerolog.Event) { e.Err(err) })
 		}
 		if !did.Empty() {
 			j.opts.Logger.WithLevel(levelOf(kind)).Str("round", kind).EmbedObject(did).Msg("janitor: cleaned up")

@@ -30,7 +30,7 @@ func TestSecretsAreNotTold(t *testing.T) {
 		return path
 	}
 	environ := []string{
-		"SWITCHBOARD_LOG_LEVEL=trace", "SWITCHBOARD_INSECURE=true",
+		"SWITCHBOARD_LOG_LEVEL=trace", "SWITCHBOARD_INSECURE=true", "SWITCHBOARD_PPROF=127.0.0.1:0",
 		"SWITCHBOARD_REDIS=redis://:" + word("redis") + "@" + redis.Addr,
 		"SWITCHBOARD_AUTH_KEYS=plain:" + word("key"), "SWITCHBOARD_AUTH_HS256_SECRET=" + word("token"),
 		"SWITCHBOARD_PEER_SECRET_FILE=" + file("peer"),
@@ -43,12 +43,14 @@ func TestSecretsAreNotTold(t *testing.T) {
 	p, url := start(t, environ)
 	p.Await(t, "Redis answers")
 	awaitStatus(t, url+"/readyz", http.StatusOK)
+	profiles := fmt.Sprintf("http://%s", p.Await(t, "listening")["pprof"])
 	var said strings.Builder
-	for _, path := range []string{
-		"/metrics", "/readyz", "/healthz", "/v1/servers", "/v1/" + word("nowhere"), "/debug/pprof/cmdline", "/ws?token=" + word("given"),
+	for _, page := range []string{
+		url + "/metrics", url + "/readyz", url + "/healthz", url + "/v1/servers", url + "/v1/" + word("nowhere"),
+		url + "/ws?token=" + word("given"), url + "/peer/link?from=stranger", profiles + "/debug/pprof/cmdline",
 	} {
 		for _, key := range []string{"", word("key"), word("wrong")} {
-			request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url+path, nil)
+			request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, page, nil)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -15,6 +15,7 @@ import (
 	"switchboard/cmd/internal/setup"
 	"switchboard/configs"
 	"switchboard/events"
+	"switchboard/internal/loglimit"
 	"switchboard/internal/redisurl"
 	"switchboard/janitor"
 	"switchboard/queue"
@@ -94,7 +95,9 @@ func serve(ctx context.Context, settings configs.Janitor, stdout, stderr io.Writ
 		log.Info().EmbedObject(did).Msg("one round is complete")
 		return nil
 	}
-	probes, err := listen(settings.HTTP, redis, metrics)
+	limited := loglimit.New(log, loglimit.Every)
+	defer limited.Close()
+	probes, err := listen(settings.HTTP, redis, metrics, limited.Logger())
 	if err != nil {
 		return err
 	}

@@ -107,7 +107,8 @@ func TestRuns(t *testing.T) {
 		}
 		body, err := io.ReadAll(response.Body)
 		_ = response.Body.Close()
-		if err != nil || response.StatusCode != want || path == "/metrics" && !strings.Contains(string(body), "switchboard_janitor_rounds_total") {
+		if err != nil || response.StatusCode != want || path == "/metrics" && !strings.Contains(string(body), "switchboard_janitor_rounds_total") ||
+			path == "/readyz" && string(body) != `{"ready":false,"reason":"Redis does not answer","step":"store"}`+"\n" {
 			t.Errorf("%s: %d %s %v", path, response.StatusCode, body, err)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"github.com/rs/zerolog"
 
 	"switchboard/cmd/internal/setup"
 )
@@ -24,7 +25,7 @@ type probes struct {
 }
 
 // listen opens the port; an empty address means none.
-func listen(addr string, redis *setup.Redis, metrics *prometheus.Registry) (*probes, error) {
+func listen(addr string, redis *setup.Redis, metrics *prometheus.Registry, log zerolog.Logger) (*probes, error) {
 	if addr == "" {
 		return &probes{}, nil
 	}
@@ -39,8 +40,9 @@ func listen(addr string, redis *setup.Redis, metrics *prometheus.Registry) (*pro
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) {
 		ctx, cancel := context.WithTimeout(r.Context(), readyTimeout)
 		defer cancel()
-		if redis.Ping(ctx) != nil {
-			answer(w, http.StatusServiceUnavailable, `{"ready":false,"reason":"Redis does not answer"}`)
+		if err := redis.Ping(ctx); err != nil {
+			log.Warn().Str("step", "store").Err(err).Msg("not ready: Redis does not answer")
+			answer(w, http.StatusServiceUnavailable, `{"ready":false,"reason":"Redis does not answer","step":"store"}`)
 			return
 		}
 		answer(w, http.StatusOK, `{"ready":true}`)
