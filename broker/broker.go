@@ -72,6 +72,17 @@ type Broker struct {
 // Addrs are the addresses that a running Broker listens on.
 type Addrs struct{ HTTP, TCP, Peer, Probes, Pprof string }
 
+// MarshalZerologObject implements zerolog.LogObjectMarshaler: the ports that are open, by the names of their settings.
+func (a Addrs) MarshalZerologObject(e *zerolog.Event) {
+	for _, port := range []struct{ name, addr string }{
+		{"http", a.HTTP}, {"tcp", a.TCP}, {"peer", a.Peer}, {"probes", a.Probes}, {"pprof", a.Pprof},
+	} {
+		if port.addr != "" {
+			e.Str(port.name, port.addr)
+		}
+	}
+}
+
 // New returns a Broker that does nothing yet. The error names the option that is wrong.
 func New(opts Options) (*Broker, error) {
 	opts = opts.withDefaults()

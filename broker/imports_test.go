@@ -17,6 +17,7 @@ var mayImport = map[string][]string{
 	"internal/backend":   {"internal/tlsconfig"},
 	"internal/redispipe": {},
 	"internal/certfile":  {"internal/tlsconfig"},
+	"internal/latency":   {},
 	"internal/loglimit":  {},
 	"internal/redisurl":  {"internal/tlsconfig"},
 	"registry":           {"internal/redispipe"},
@@ -25,7 +26,7 @@ var mayImport = map[string][]string{
 	"events":             {"internal/redispipe", "webhook"}, // what the endpoint's answers mean is said there
 	"events/noting":      {"registry", "events"},
 	"events/truth":       {"registry", "queue"},
-	"janitor":            {"internal/loglimit", "registry", "queue", "events"}, // it serves the events' rounds
+	"janitor":            {"internal/latency", "internal/loglimit", "registry", "queue", "events"}, // it serves the events' rounds
 	"client":             {"internal/wire"},
 	"bench":              {"client", "internal/wire", "bench/*"},
 	"bench/million":      {"bench/*", "internal/redistest"},
@@ -35,7 +36,7 @@ var mayImport = map[string][]string{
 	"bench/suite":        {"internal/proc", "internal/redistest", "bench/*"},
 	"bench/faults":       {"client", "internal/keytable", "internal/proc", "internal/redistest", "internal/redisurl", "internal/wire"},
 	"configs":            {"broker", "broker/auth", "broker/hook", "internal/backend", "internal/certfile", "broker/limit", "broker/namespace", "registry", "queue", "janitor", "events", "webhook"},
-	"broker":             {"internal/wire", "internal/certfile", "internal/loglimit", "registry", "queue", "broker/*"},
+	"broker":             {"internal/wire", "internal/certfile", "internal/latency", "internal/loglimit", "registry", "queue", "broker/*"},
 	"broker/loop":        {},
 	"broker/work":        {},
 	"broker/namespace":   {"internal/wire"},

@@ -8,10 +8,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promauto"
 
 	"switchboard/internal/certfile"
+	"switchboard/internal/latency"
 )
-
-// seconds are the buckets of all latencies: 50 µs to 6.5 s, each four times the last.
-var seconds = prometheus.ExponentialBucketsRange(50e-6, 6.5, 12)
 
 // metrics is what /metrics tells.
 type metrics struct {
@@ -76,9 +74,8 @@ func newMetrics(r prometheus.Registerer, b *Broker) *metrics {
 		pushes: auto.NewCounterVec(prometheus.CounterOpts{
 			Name: "switchboard_pushes_total", Help: "Pushes by kind of target and outcome.",
 		}, []string{"kind", "code"}),
-		stored: auto.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "switchboard_store_append_seconds", Help: "Time to store a message.", Buckets: seconds,
-		}, []string{"kind"}),
+		stored: auto.NewHistogramVec(
+			latency.Histogram("switchboard_store_append_seconds", "Time to store a message.", 0.0001, 10), []string{"kind"}),
 		delivered: auto.NewCounter(prometheus.CounterOpts{
 			Name: "switchboard_deliveries_total", Help: "Messages written to sockets.",
 		}),
@@ -88,9 +85,8 @@ func newMetrics(r prometheus.Registerer, b *Broker) *metrics {
 		closes: auto.NewCounterVec(prometheus.CounterOpts{
 			Name: "switchboard_closes_total", Help: "Ended connections by reason.",
 		}, []string{"reason"}),
-		drainLag: auto.NewHistogram(prometheus.HistogramOpts{
-			Name: "switchboard_drain_lag_seconds", Help: "From a channel becoming dirty until what it missed was read.", Buckets: seconds,
-		}),
+		drainLag: auto.NewHistogram(latency.Histogram("switchboard_drain_lag_seconds",
+			"From a channel becoming dirty until what it missed was read.", 0.0001, 10)),
 		hints: auto.NewCounterVec(prometheus.CounterOpts{
 			Name: "switchboard_hints_total", Help: "Hints between instances: sent, missed (not sendable) and received.",
 		}, []string{"what"}),

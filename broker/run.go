@@ -67,9 +67,7 @@ func (b *Broker) Run(ctx context.Context) error {
 	group.Go(func() error { return b.fetchKeys(parts) })
 	group.Go(func() error { return b.beatLoop(parts) })
 	group.Go(func() error { return b.tickLoop(parts) })
-	b.opts.Logger.Info().Str("http", b.addrs.HTTP).Str("tcp", b.addrs.TCP).Str("peer", b.addrs.Peer).
-		Str("probes", b.addrs.Probes).Str("pprof", b.addrs.Pprof).
-		Int("max_connections", b.opts.MaxConnections).Msg("listening")
+	b.opts.Logger.Info().EmbedObject(b.addrs).Int("max_connections", b.opts.MaxConnections).Msg("listening")
 	close(b.serving)
 	select {
 	case <-ctx.Done():

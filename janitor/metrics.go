@@ -4,6 +4,8 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"switchboard/internal/latency"
 )
 
 // The kinds of rounds: the label of the metrics and the word in the log.
@@ -31,10 +33,8 @@ func (m *metrics) register(r prometheus.Registerer) error {
 	}
 	m.rounds = byRound("rounds_total", "Rounds made.")
 	m.errors = byRound("errors_total", "Rounds that were not complete.")
-	m.seconds = prometheus.NewHistogramVec(prometheus.HistogramOpts{
-		Name: "switchboard_janitor_round_seconds", Help: "How long rounds take.",
-		Buckets: prometheus.ExponentialBuckets(0.001, 4, 9), // 1 ms to 65 s
-	}, []string{"round"})
+	m.seconds = prometheus.NewHistogramVec(
+		latency.Histogram("switchboard_janitor_round_seconds", "How long rounds take.", 0.001, 100), []string{"round"})
 	m.buried = counter("servers_buried_total", "Servers declared dead.")
 	m.channels = counter("channels_released_total", "Channels released from dead servers.")
 	m.clients = counter("clients_released_total", "Clients released from dead servers.")

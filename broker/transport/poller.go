@@ -273,8 +273,8 @@ func (p *Poller) OnClose(c gnet.Conn, _ error) gnet.Action {
 // gnetLogger passes gnet's own log on. It is process-wide in gnet, so the last Poller's counts.
 type gnetLogger struct{ zerolog.Logger }
 
-func (g gnetLogger) Debugf(f string, a ...any) { g.Debug().Msgf(f, a...) }
-func (g gnetLogger) Infof(f string, a ...any)  { g.Debug().Msgf(f, a...) }
-func (g gnetLogger) Warnf(f string, a ...any)  { g.Warn().Msgf(f, a...) }
-func (g gnetLogger) Errorf(f string, a ...any) { g.Error().Msgf(f, a...) }
-func (g gnetLogger) Fatalf(f string, a ...any) { g.Error().Msgf(f, a...) }
+func (g gnetLogger) Debugf(f string, a ...any) { g.Debug().Str("from", "gnet").Msgf(f, a...) }
+func (g gnetLogger) Infof(f string, a ...any)  { g.Debug().Str("from", "gnet").Msgf(f, a...) }
+func (g gnetLogger) Warnf(f string, a ...any)  { g.Warn().Str("from", "gnet").Msgf(f, a...) }
+func (g gnetLogger) Errorf(f string, a ...any) { g.Error().Str("from", "gnet").Msgf(f, a...) }
+func (g gnetLogger) Fatalf(f string, a ...any) { g.Error().Str("from", "gnet").Msgf(f, a...) }

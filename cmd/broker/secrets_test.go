@@ -13,6 +13,7 @@ import (
 	"github.com/coder/websocket"
 	"github.com/golang-jwt/jwt/v5"
 
+	"switchboard/cmd/internal/proctest"
 	"switchboard/internal/redistest"
 )
 
@@ -40,14 +41,15 @@ func TestSecretsAreNotTold(t *testing.T) {
 		"SWITCHBOARD_HOOKS_CONNECT=http://user:" + word("hook") + "@127.0.0.1:1/?key=" + word("hook-path"),
 		"SWITCHBOARD_HOOKS_SECRETS_FILE=" + file("hook-secret"),
 	}
-	p, url := start(t, environ)
+	p := proctest.Start(t, environ, binary, "--http=127.0.0.1:0", "--tcp=off")
+	listening := p.Await(t, "listening")
+	url := fmt.Sprintf("http://%s", listening["http"])
 	p.Await(t, "Redis answers")
 	awaitStatus(t, url+"/readyz", http.StatusOK)
-	profiles := fmt.Sprintf("http://%s", p.Await(t, "listening")["pprof"])
 	var said strings.Builder
 	for _, page := range []string{
 		url + "/metrics", url + "/readyz", url + "/healthz", url + "/v1/servers", url + "/v1/" + word("nowhere"),
-		url + "/ws?token=" + word("given"), url + "/peer/link?from=stranger", profiles + "/debug/pprof/cmdline",
+		url + "/ws?token=" + word("given"), url + "/peer/link?from=stranger", fmt.Sprintf("http://%s/debug/pprof/cmdline", listening["pprof"]),
 	} {
 		for _, key := range []string{"", word("key"), word("wrong")} {
 			request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, page, nil)

@@ -21,7 +21,8 @@ func Log(w io.Writer, level, format string) (zerolog.Logger, error) {
 	}
 	tty := isTerminal(w)
 	if format == "console" || format == "auto" && tty {
-		w = zerolog.ConsoleWriter{Out: w, TimeFormat: "15:04:05.000", NoColor: !tty}
+		plain := !tty || os.Getenv("TERM") == "dumb" // and with NO_COLOR, which zerolog looks at
+		w = zerolog.ConsoleWriter{Out: w, TimeFormat: "15:04:05.000", NoColor: plain}
 	}
 	zerolog.TimeFieldFormat = millis
 	log := zerolog.New(w).Level(l).With().Timestamp().Logger()

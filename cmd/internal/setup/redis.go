@@ -11,6 +11,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"switchboard/configs"
+	"switchboard/internal/latency"
 	"switchboard/internal/redispipe"
 	"switchboard/internal/redisurl"
 )
@@ -104,10 +105,7 @@ func (r *Redis) Settle(ctx context.Context) error {
 
 // redisMetrics gives a redispipe.Options.Observe.
 func redisMetrics(r prometheus.Registerer) (func(time.Duration, int, error), error) {
-	seconds := prometheus.NewHistogram(prometheus.HistogramOpts{
-		Name: "switchboard_redis_seconds", Help: "How long round trips to Redis take.",
-		Buckets: prometheus.ExponentialBuckets(0.0001, 2.5, 12), // 0.1 ms to 2.4 s
-	})
+	seconds := prometheus.NewHistogram(latency.Histogram("switchboard_redis_seconds", "How long round trips to Redis take.", 0.0001, 10))
 	commands := prometheus.NewCounter(prometheus.CounterOpts{
 		Name: "switchboard_redis_commands_total", Help: "Commands sent; over the round trips it is how many share one.",
 	})
