@@ -69,6 +69,11 @@ func TestCall(t *testing.T) {
 			t.Errorf("%s: %v, want %s", c.name, err, c.want)
 		}
 	}
+	for range maxCalls + 1 { // each gives its turn back
+		if err := a.Call(t.Context(), "b", "greet", greeting{"you"}, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
 	for _, server := range []string{"a", "c", ""} {
 		if err := a.Call(t.Context(), server, "greet", nil, nil); !errors.Is(err, ErrUnknownServer) {
 			t.Errorf("server %q: %v", server, err)
