@@ -84,46 +84,36 @@ func (l *Limit) first(level zerolog.Level, message string, fields func(*zerolog.
 // ended is the end of an interval. The next one begins if there was anything in this one.
 func (l *Limit) ended(message string, e *entry) {
 	l.mu.Lock()
-	line := l.lineLocked(message, e)
+	defer l.mu.Unlock()
 	switch {
 	case l.closed:
-	case line == nil:
-		delete(l.messages, message)
-	default:
+	case l.countLocked(message, e):
 		e.timer.Reset(l.every)
-	}
-	l.mu.Unlock()
-	if line != nil {
-		line()
+	default:
+		delete(l.messages, message)
 	}
 }
 
-// lineLocked returns what writes the line that counts, or nil if there is nothing to count.
-func (l *Limit) lineLocked(message string, e *entry) func() {
+// countLocked writes the line that counts, and reports whether there was anything to count. It writes under the lock, so
+// that nothing is written after Close.
+func (l *Limit) countLocked(message string, e *entry) bool {
 	n, fields := e.repeated, e.fields
-	e.repeated, e.fields = 0, nil
 	if n == 0 {
-		return nil
+		return false
 	}
-	return func() {
-		write(l.log.WithLevel(e.level).Int("repeated", n).Str("within", l.every.String()), fields, message)
-	}
+	e.repeated, e.fields = 0, nil
+	write(l.log.WithLevel(e.level).Int("repeated", n).Str("within", l.every.String()), fields, message)
+	return true
 }
 
 // Close writes what is counted. What comes after it is not limited.
 func (l *Limit) Close() {
 	l.mu.Lock()
-	var lines []func()
+	defer l.mu.Unlock()
 	for message, e := range l.messages {
 		e.timer.Stop()
-		if line := l.lineLocked(message, e); line != nil {
-			lines = append(lines, line)
-		}
+		l.countLocked(message, e)
 	}
 	clear(l.messages)
 	l.closed = true
-	l.mu.Unlock()
-	for _, line := range lines {
-		line()
-	}
 }
