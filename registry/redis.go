@@ -32,23 +32,23 @@ type Redis struct {
 	opts Options
 	keys keys
 
-	holding, dropping  gather // of clients
-	binding, unbinding gather // of channels
+	holding, dropping  redispipe.Coalescer // of clients
+	binding, unbinding redispipe.Coalescer // of channels
 	bindUsers          *redispipe.Group
 }
 
 // NewRedis returns a registry over pipe. opts have passed [Options.Validate].
 func NewRedis(pipe *redispipe.Pipe, opts Options) *Redis {
 	r := &Redis{pipe: pipe, opts: opts.withDefaults(), keys: keys(opts.Prefix)}
-	r.holding.call = func(ctx context.Context, server string, clients []string) error {
+	r.holding.Call = func(ctx context.Context, server string, clients []string) error {
 		return r.hold(ctx, r.keys.heldClients(server), server, clients...)
 	}
-	r.dropping.call = func(ctx context.Context, server string, clients []string) error {
+	r.dropping.Call = func(ctx context.Context, server string, clients []string) error {
 		_, err := r.count(ctx, append([]any{"srem", r.keys.heldClients(server)}, anys(clients)...)...)
 		return err
 	}
 	r.bindUsers = &redispipe.Group{Script: bindUserScript, Shared: []any{r.opts.UserTTL.Milliseconds(), MaxClients, r.opts.MaxOnline}}
-	r.binding.call, r.unbinding.call = r.bindChannels, r.unbindChannels
+	r.binding.Call, r.unbinding.Call = r.bindChannels, r.unbindChannels
 	return r
 }
 

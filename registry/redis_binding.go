@@ -7,11 +7,13 @@ import (
 	"slices"
 
 	"github.com/redis/go-redis/v9"
+
+	"switchboard/internal/redispipe"
 )
 
-// BindChannel implements [Registry]. Those that come at once go together: see gather.
+// BindChannel implements [Registry]. Concurrent calls share round trips: see [redispipe.Coalescer].
 func (r *Redis) BindChannel(ctx context.Context, server, channel string) error {
-	if err := r.binding.do(ctx, server, channel); err != nil {
+	if err := r.binding.Do(ctx, server, channel); err != nil {
 		return fmt.Errorf("bind channel %s: %w", channel, err)
 	}
 	return nil
@@ -20,10 +22,10 @@ func (r *Redis) BindChannel(ctx context.Context, server, channel string) error {
 // BindChannels implements [Registry].
 func (r *Redis) BindChannels(ctx context.Context, server string, channels []string) []error {
 	errs := make([]error, 0, len(channels))
-	for some := range slices.Chunk(channels, maxGathered) {
-		all := gathered{err: r.bindChannels(ctx, server, some)}
+	for some := range slices.Chunk(channels, redispipe.MaxNames) {
+		all := r.bindChannels(ctx, server, some)
 		for _, channel := range some {
-			err := all.errOf(channel)
+			err := redispipe.ErrorOf(all, channel)
 			if err != nil {
 				err = fmt.Errorf("bind channel %s: %w", channel, err)
 			}
@@ -35,7 +37,7 @@ func (r *Redis) BindChannels(ctx context.Context, server string, channels []stri
 
 // UnbindChannel implements [Registry].
 func (r *Redis) UnbindChannel(ctx context.Context, server, channel string) error {
-	if err := r.unbinding.do(ctx, server, channel); err != nil {
+	if err := r.unbinding.Do(ctx, server, channel); err != nil {
 		return fmt.Errorf("unbind channel %s: %w", channel, err)
 	}
 	return nil
@@ -56,9 +58,9 @@ func (r *Redis) bindChannels(ctx context.Context, server string, channels []stri
 	if err := r.hold(ctx, r.keys.heldChannels(server), server, channels...); err != nil {
 		return err
 	}
-	failed := make(each)
+	failed := make(redispipe.Failed)
 	if channels = r.forEach(ctx, failed, channels, nil, "sadd", server); len(channels) == 0 {
-		return failed.orNil()
+		return failed.OrNil()
 	}
 	listed := redis.NewIntCmd(ctx, append([]any{"sadd", r.keys.channelList()}, anys(channels)...)...)
 	buried := redis.NewIntCmd(ctx, "exists", r.keys.tombstone(server))
@@ -66,17 +68,17 @@ func (r *Redis) bindChannels(ctx context.Context, server string, channels []stri
 	if err == nil && buried.Val() == 1 {
 		err = errors.Join(ErrDead, r.unbindChannels(ctx, server, channels))
 	}
-	failed.add(channels, err)
-	return failed.orNil()
+	failed.Add(channels, err)
+	return failed.OrNil()
 }
 
 // unbindChannels are the steps of UnbindChannel, likewise.
 func (r *Redis) unbindChannels(ctx context.Context, server string, channels []string) error {
-	failed := make(each)
+	failed := make(redispipe.Failed)
 	var vacant []string
 	channels = r.forEach(ctx, failed, channels, nil, "srem", server)
 	if err := r.dropPresence(ctx, server, channels); err != nil {
-		failed.add(channels, err)
+		failed.Add(channels, err)
 		return failed
 	}
 	channels = r.forEach(ctx, failed, channels, func(channel string, servers int64) {
@@ -86,15 +88,15 @@ func (r *Redis) unbindChannels(ctx context.Context, server string, channels []st
 	}, "scard")
 	if len(vacant) > 0 {
 		if _, err := r.delist(ctx, vacant...); err != nil {
-			failed.add(channels, err)
+			failed.Add(channels, err)
 			return failed
 		}
 	}
 	if len(channels) > 0 {
 		_, err := r.count(ctx, append([]any{"srem", r.keys.heldChannels(server)}, anys(channels)...)...)
-		failed.add(channels, err)
+		failed.Add(channels, err)
 	}
-	return failed.orNil()
+	return failed.OrNil()
 }
 
 // delist takes channels without servers out of ch_list, and puts back those to which one came
@@ -104,7 +106,7 @@ func (r *Redis) delist(ctx context.Context, channels ...string) (gone int64, err
 	if err != nil {
 		return 0, err
 	}
-	failed := make(each)
+	failed := make(redispipe.Failed)
 	var held []string
 	r.forEach(ctx, failed, channels, func(channel string, exists int64) {
 		if exists == 1 {
@@ -113,15 +115,15 @@ func (r *Redis) delist(ctx context.Context, channels ...string) (gone int64, err
 	}, "exists")
 	for _, channel := range held {
 		if _, err := r.eval(ctx, enlistScript, []string{r.keys.channelList()}, channel); err != nil {
-			failed.add([]string{channel}, err)
+			failed.Add([]string{channel}, err)
 		}
 	}
-	return removed - int64(len(held)), failed.orNil()
+	return removed - int64(len(held)), failed.OrNil()
 }
 
 // forEach sends command, with the key ch_{channel} and args, for each channel, all in one round trip. answer gets
 // what Redis says to each, if it is not nil; those that failed are noted in failed, and the others returned.
-func (r *Redis) forEach(ctx context.Context, failed each, channels []string, answer func(string, int64), command string, args ...any) (done []string) {
+func (r *Redis) forEach(ctx context.Context, failed redispipe.Failed, channels []string, answer func(string, int64), command string, args ...any) (done []string) {
 	cmds := make([]redis.Cmder, len(channels))
 	ints := make([]*redis.IntCmd, len(channels))
 	for i, channel := range channels {

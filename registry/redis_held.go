@@ -4,11 +4,13 @@ import (
 	"context"
 	"fmt"
 	"slices"
+
+	"switchboard/internal/redispipe"
 )
 
 // HoldClient implements [Registry].
 func (r *Redis) HoldClient(ctx context.Context, server, client string) error {
-	if err := r.holding.do(ctx, server, client); err != nil {
+	if err := r.holding.Do(ctx, server, client); err != nil {
 		return fmt.Errorf("hold client %s: %w", client, err)
 	}
 	return nil
@@ -16,7 +18,7 @@ func (r *Redis) HoldClient(ctx context.Context, server, client string) error {
 
 // HoldClients implements [Registry].
 func (r *Redis) HoldClients(ctx context.Context, server string, clients []string) error {
-	for some := range slices.Chunk(clients, maxGathered) {
+	for some := range slices.Chunk(clients, redispipe.MaxNames) {
 		if err := r.hold(ctx, r.keys.heldClients(server), server, some...); err != nil {
 			return fmt.Errorf("hold %d clients: %w", len(clients), err)
 		}
@@ -26,7 +28,7 @@ func (r *Redis) HoldClients(ctx context.Context, server string, clients []string
 
 // DropClient implements [Registry].
 func (r *Redis) DropClient(ctx context.Context, server, client string) error {
-	if err := r.dropping.do(ctx, server, client); err != nil {
+	if err := r.dropping.Do(ctx, server, client); err != nil {
 		return fmt.Errorf("drop client %s: %w", client, err)
 	}
 	return nil

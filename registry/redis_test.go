@@ -10,6 +10,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"switchboard/internal/redispipe"
 	"switchboard/internal/redistest"
 )
 
@@ -104,14 +105,14 @@ func TestOneChannelThatFailsLeavesTheOthers(t *testing.T) {
 	client := single.Client(t)
 	r := newRedis(client)
 	ok(t, client.Set(ctx, r.keys.channel("odd"), "no set", 0).Err())
-	failed, is := r.bindChannels(ctx, "a", []string{"x", "odd", "y"}).(each)
+	failed, is := r.bindChannels(ctx, "a", []string{"x", "odd", "y"}).(redispipe.Failed)
 	if !is || len(failed) != 1 || failed["odd"] == nil {
 		t.Errorf("failed are %v", failed)
 	}
 	want(t, []string{"a"})(r.ChannelServers(ctx, "y"))
 	want(t, []string{"x", "y"})(allChannels(t, r, "", 10), nil)
 	want(t, []string{"odd", "x", "y"})(r.HeldChannels(ctx, "a", 10))
-	failed, is = r.unbindChannels(ctx, "a", []string{"x", "odd", "y"}).(each)
+	failed, is = r.unbindChannels(ctx, "a", []string{"x", "odd", "y"}).(redispipe.Failed)
 	if !is || len(failed) != 1 || failed["odd"] == nil {
 		t.Errorf("failed are %v", failed)
 	}
@@ -128,7 +129,7 @@ func TestOfABuriedServerAllAreTakenBack(t *testing.T) {
 		ok(t, calm.unbindChannels(ctx, "a", []string{"x", "y"}))
 		ok(t, calm.Forget(ctx, "a"))
 	})
-	failed, is := r.bindChannels(ctx, "a", []string{"x", "y"}).(each)
+	failed, is := r.bindChannels(ctx, "a", []string{"x", "y"}).(redispipe.Failed)
 	if !is || !errors.Is(failed["x"], ErrDead) || !errors.Is(failed["y"], ErrDead) {
 		t.Errorf("failed are %v", failed)
 	}

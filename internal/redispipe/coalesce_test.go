@@ -1,4 +1,4 @@
-package registry
+package redispipe
 
 import (
 	"context"
@@ -10,12 +10,12 @@ import (
 	"testing/synctest"
 )
 
-// TestGather: what comes while a call is under way goes together in the next, and everyone gets the answer of his own.
-func TestGather(t *testing.T) {
+// TestCoalescer: calls that arrive while one is under way share the next, and each gets its own answer.
+func TestCoalescer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var calls [][]string
 		answers := make(chan error)
-		g := gather{call: func(_ context.Context, server string, names []string) error {
+		c := Coalescer{Call: func(_ context.Context, server string, names []string) error {
 			calls = append(calls, append([]string{server}, names...))
 			return <-answers
 		}}
@@ -24,7 +24,7 @@ func TestGather(t *testing.T) {
 		var mu sync.Mutex
 		do := func(server, name string) {
 			all.Go(func() {
-				err := g.do(t.Context(), server, name)
+				err := c.Do(t.Context(), server, name)
 				mu.Lock()
 				defer mu.Unlock()
 				got[name] = err
@@ -59,13 +59,13 @@ func TestGather(t *testing.T) {
 	})
 }
 
-// TestGatherIsBounded: neither a full call nor another server waits for the next.
-func TestGatherIsBounded(t *testing.T) {
+// TestCoalescerIsBounded: neither a full call nor another server waits for the next.
+func TestCoalescerIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sizes := make(map[string][]int)
 		var mu sync.Mutex
 		open := make(chan struct{})
-		g := gather{call: func(_ context.Context, server string, names []string) error {
+		c := Coalescer{Call: func(_ context.Context, server string, names []string) error {
 			mu.Lock()
 			sizes[server] = append(sizes[server], len(names))
 			mu.Unlock()
@@ -73,32 +73,32 @@ func TestGatherIsBounded(t *testing.T) {
 			return nil
 		}}
 		var all sync.WaitGroup
-		for i := range maxGathered + 3 {
-			all.Go(func() { _ = g.do(t.Context(), "me", fmt.Sprint(i)) })
+		for i := range MaxNames + 3 {
+			all.Go(func() { _ = c.Do(t.Context(), "me", fmt.Sprint(i)) })
 			synctest.Wait()
 		}
-		all.Go(func() { _ = g.do(t.Context(), "other", "x") })
+		all.Go(func() { _ = c.Do(t.Context(), "other", "x") })
 		synctest.Wait()
 		close(open)
 		all.Wait()
-		if want := []int{1, 1, 1, maxGathered}; !slices.Equal(sizes["me"], want) || !slices.Equal(sizes["other"], []int{1}) {
+		if want := []int{1, 1, 1, MaxNames}; !slices.Equal(sizes["me"], want) || !slices.Equal(sizes["other"], []int{1}) {
 			t.Errorf("names by call: %v, want %v for me, and 1 for other", sizes, want)
 		}
 	})
 }
 
-// TestGatherTellsEachItsOwn: what failed for some is no error of the others.
-func TestGatherTellsEachItsOwn(t *testing.T) {
+// TestCoalescerAnswersEach: a name that failed is no error of the others.
+func TestCoalescerAnswersEach(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		wrong, open := errors.New("wrong"), make(chan struct{})
-		g := gather{call: func(context.Context, string, []string) error {
+		c := Coalescer{Call: func(context.Context, string, []string) error {
 			<-open
-			return each{"bad": wrong}
+			return Failed{"bad": wrong}
 		}}
 		var all sync.WaitGroup
 		for _, name := range []string{"alone", "good", "bad"} {
 			all.Go(func() {
-				if err := g.do(t.Context(), "me", name); (err != nil) != (name == "bad") {
+				if err := c.Do(t.Context(), "me", name); (err != nil) != (name == "bad") {
 					t.Errorf("%s got %v", name, err)
 				}
 			})
