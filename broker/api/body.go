@@ -47,13 +47,13 @@ type onePush struct {
 	compact bool   // without white space
 }
 
-// plainPush reads one that text begins with; ok is false for all others.
-func plainPush(text []byte) (p onePush, rest []byte, ok bool) {
-	key, rest, ok := plainField(text, '{')
+// plainPush takes one; ok is false for anything else, and then s is somewhere in it.
+func plainPush(s *wire.Scanner) (p onePush, ok bool) {
+	field, ok := s.Field('{')
 	if !ok {
-		return p, nil, false
+		return p, false
 	}
-	switch string(key) {
+	switch string(field) {
 	case "channel":
 		p.kind = "channel"
 	case "user":
@@ -61,87 +61,73 @@ func plainPush(text []byte) (p onePush, rest []byte, ok bool) {
 	case "client":
 		p.kind = "client"
 	default:
-		return p, nil, false
+		return p, false
 	}
-	name, rest, ok := plainString(rest)
+	name, ok := s.Text()
 	if !ok || len(name) == 0 {
-		return p, nil, false
+		return p, false
 	}
-	if key, rest, ok = plainField(rest, ','); !ok || string(key) != "data" {
-		return p, nil, false
+	if field, ok = s.Field(','); !ok || string(field) != "data" {
+		return p, false
 	}
-	rest = trimLeft(rest)
-	n, compact, ok := wire.ScanValue(rest)
-	if !ok {
-		return p, nil, false
+	if p.data, p.compact, ok = s.Value(); !ok || !s.Take('}') {
+		return p, false
 	}
-	p.name, p.data, p.compact = string(name), rest[:n], compact
-	rest, ok = skip(rest[n:], '}')
-	return p, rest, ok
+	p.name = string(name)
+	return p, true
 }
 
-// plainField takes the name of a field between before and a colon.
-func plainField(text []byte, before byte) (key, rest []byte, ok bool) {
-	if rest, ok = skip(text, before); !ok {
-		return nil, nil, false
-	}
-	if key, rest, ok = plainString(rest); !ok {
-		return nil, nil, false
-	}
-	rest, ok = skip(rest, ':')
-	return key, rest, ok
+// lonePush reads a body that is a plain push.
+func lonePush(text []byte) (p onePush, ok bool) {
+	s := wire.NewScanner(text)
+	p, ok = plainPush(&s)
+	return p, ok && s.End()
 }
 
-// plainBatch reads {"messages":[…]} with objects in it, most of them plain pushes, behind dst, which is empty; ok is false for
-// all other texts, and for those with more than most. Reading ends where there are more targets than
+// plainBatch reads {"messages":[…]} with objects in it, most of them plain pushes. It appends them to dst, which is empty.
+// ok is false for all other texts, and for those with more than most. Reading ends where there are more targets than
 // mostTargets; then err says so, and ok is true.
 func plainBatch(dst []batched, text []byte, most, mostTargets int) (messages []batched, ok bool, err error) {
 	messages = dst
 	targets := tally{most: mostTargets}
-	key, rest, ok := plainField(text, '{')
-	if !ok || string(key) != "messages" {
-		return nil, false, nil
-	}
-	if rest, ok = skip(rest, '['); !ok {
+	s := wire.NewScanner(text)
+	if field, ok := s.Field('{'); !ok || string(field) != "messages" || !s.Take('[') {
 		return nil, false, nil
 	}
 	for {
 		if len(messages) == most {
 			return nil, false, nil
 		}
-		var m batched
-		if m, rest, ok = oneOfBatch(rest); !ok {
+		m, ok := oneOfBatch(&s)
+		if !ok {
 			return nil, false, nil
 		}
 		if err := targets.add(len(messages), &m); err != nil {
 			return nil, true, err
 		}
 		if len(messages) == 0 { // others are about as long
-			messages = slices.Grow(messages, min(most, 1+len(rest)/max(1, len(text)-len(rest)-len(`{"messages":[`))))
+			taken := len(text) - s.Left() - len(`{"messages":[`)
+			messages = slices.Grow(messages, min(most, 1+s.Left()/max(1, taken)))
 		}
 		messages = append(messages, m)
-		if next, ok := skip(rest, ','); ok {
-			rest = next
-			continue
+		if !s.Take(',') {
+			return messages, s.Take(']') && s.Take('}') && s.End(), nil
 		}
-		if rest, ok = skip(rest, ']'); ok {
-			rest, ok = skip(rest, '}')
-		}
-		return messages, ok && len(trimLeft(rest)) == 0, nil
 	}
 }
 
-// oneOfBatch reads the object that text begins with; ok is false where there is none.
-func oneOfBatch(text []byte) (m batched, rest []byte, ok bool) {
-	if m.onePush, rest, ok = plainPush(text); ok {
-		return m, rest, true
+// oneOfBatch takes an object; ok is false where there is none.
+func oneOfBatch(s *wire.Scanner) (m batched, ok bool) {
+	start := *s
+	if m.onePush, ok = plainPush(s); ok {
+		return m, true
 	}
-	text = trimLeft(text)
-	n, _, ok := wire.ScanValue(text)
+	*s = start
+	text, _, ok := s.Value()
 	if !ok || text[0] != '{' {
-		return m, nil, false
+		return m, false
 	}
-	return longPush(text[:n]), text[n:], true
+	return longPush(text), true
 }
 
 // names is a list of which no more is read than any limit allows.
@@ -152,51 +138,16 @@ const maxNames = 1 << 16
 
 // UnmarshalJSON implements json.Unmarshaler. What is wrong with text otherwise is for encoding/json to say.
 func (n *names) UnmarshalJSON(text []byte) error {
-	quoted, commas := false, 0
+	commas := 0
 	for i := 0; i < len(text); i++ {
-		switch c := text[i]; {
-		case quoted && c == '\\':
-			i++
-		case c == '"':
-			quoted = !quoted
-		case c == ',' && !quoted:
+		switch text[i] {
+		case '"':
+			i = wire.StringEnd(text, i)
+		case ',':
 			if commas++; commas == maxNames {
 				return wire.Errorf(wire.TooLarge, "more than %d names", maxNames)
 			}
 		}
 	}
 	return json.Unmarshal(text, (*[]string)(n))
-}
-
-// trimLeft takes white space (RFC 8259 §2) away.
-func trimLeft(text []byte) []byte {
-	for len(text) > 0 && (text[0] == ' ' || text[0] == '\t' || text[0] == '\r' || text[0] == '\n') {
-		text = text[1:]
-	}
-	return text
-}
-
-// skip takes c, and white space before it.
-func skip(text []byte, c byte) (rest []byte, ok bool) {
-	text = trimLeft(text)
-	if len(text) == 0 || text[0] != c {
-		return nil, false
-	}
-	return text[1:], true
-}
-
-// plainString takes a string of printable ASCII without escapes.
-func plainString(text []byte) (s, rest []byte, ok bool) {
-	if text, ok = skip(text, '"'); !ok {
-		return nil, nil, false
-	}
-	for i, c := range text {
-		switch {
-		case c == '"':
-			return text[:i], text[i+1:], true
-		case c < ' ' || c > '~' || c == '\\':
-			return nil, nil, false
-		}
-	}
-	return nil, nil, false
 }

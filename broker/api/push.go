@@ -283,7 +283,7 @@ func (r *result) setClients(clients []delivery.ClientResult) {
 func (a api) push(ctx context.Context, b body, dst []byte, by *limit.Shared) Answer {
 	var pushes []delivery.Push
 	var results []result
-	if one, rest, plain := plainPush(b.whole()); plain && len(trimLeft(rest)) == 0 {
+	if one, plain := lonePush(b.whole()); plain {
 		data, err := a.data(one)
 		if err != nil {
 			return a.failed(err)

@@ -87,10 +87,10 @@ const (
 // where. Request.Data aliases nothing of raw.
 func DecodeRequest(raw []byte) (Request, error) {
 	var req Request
-	if err := CheckText(raw); err != nil {
-		return req, err
-	}
 	if !req.scan(raw) {
+		if err := CheckText(raw); err != nil {
+			return Request{}, err
+		}
 		var err error
 		if req, err = unmarshal(raw); err != nil {
 			return Request{}, err
@@ -118,19 +118,16 @@ func CheckText(raw []byte) error {
 	if !utf8.Valid(raw) {
 		return Errorf(BadRequest, "the message is not UTF-8")
 	}
-	depth, inString := 0, false
+	depth := 0
 	for i := 0; i < len(raw); i++ {
-		switch c := raw[i]; {
-		case inString && c == '\\':
-			i++
-		case c == '"':
-			inString = !inString
-		case inString:
-		case c == '{' || c == '[':
+		switch raw[i] {
+		case '"':
+			i = StringEnd(raw, i)
+		case '{', '[':
 			if depth++; depth > MaxDepth {
 				return Errorf(BadRequest, "byte %d: nested deeper than %d levels", i, MaxDepth)
 			}
-		case c == '}' || c == ']':
+		case '}', ']':
 			depth--
 		}
 	}
@@ -147,11 +144,12 @@ func CompactData(data []byte, limit int) ([]byte, error) {
 	case len(data) > limit:
 		return nil, Errorf(TooLarge, "data: %d bytes, at most %d are allowed", len(data), limit)
 	}
-	if n, compact, ok := ScanValue(data); ok && n == len(data) {
+	s := NewScanner(data)
+	if value, compact, ok := s.Value(); ok && len(value) == len(data) {
 		if compact {
 			return bytes.Clone(data), nil
 		}
-		return AppendCompact(make([]byte, 0, n), data), nil
+		return AppendCompact(make([]byte, 0, len(data)), data), nil
 	}
 	return compactData(data)
 }

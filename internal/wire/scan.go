@@ -1,62 +1,61 @@
 package wire
 
 // scan reads an ordinary request: one object, whose fields are known and stand there as a client spells them that has
-// no reason to do otherwise. It is false for all else, right or wrong, which is for encoding/json to say. raw is
-// UTF-8. A `connect` takes 0.6 instead of 2.5 µs, and three allocations instead of nine.
+// no reason to do otherwise. It is false for all else, right or wrong, which is for encoding/json to say.
+// A `connect` takes 0.6 instead of 2.5 µs, and three allocations instead of nine.
 func (r *Request) scan(raw []byte) bool {
-	s := scanner{rest: raw}
-	if !s.take('{') {
-		return false
-	}
-	for {
-		key, ok := s.text()
-		if !ok || !s.take(':') || !r.field(key, &s) {
+	s := NewScanner(raw)
+	for before := byte('{'); ; before = ',' {
+		name, ok := s.Field(before)
+		if !ok || !r.field(name, &s) {
 			return false
 		}
-		if s.take('}') {
-			s.space()
-			return len(s.rest) == 0
-		}
-		if !s.take(',') {
-			return false
+		if s.Take('}') {
+			return s.End()
 		}
 	}
 }
 
-// field reads the value of key.
-func (r *Request) field(key []byte, s *scanner) (ok bool) {
-	switch string(key) {
+// field reads the value of the field called name.
+func (r *Request) field(name []byte, s *Scanner) (ok bool) {
+	switch string(name) {
 	case "type":
 		var value []byte
-		value, ok = s.text()
+		value, ok = s.Text()
 		r.Type = known(value)
 	case "ref":
-		r.Ref.Value, r.Ref.Set = s.integer()
+		r.Ref.Value, r.Ref.Set = s.Integer()
 		ok = r.Ref.Set
 	case "token":
-		r.Token, ok = s.string()
+		r.Token, ok = textOf(s)
 	case "client":
-		r.Client, ok = s.string()
+		r.Client, ok = textOf(s)
 	case "user":
-		r.User, ok = s.string()
+		r.User, ok = textOf(s)
 	case "secret":
-		r.Secret, ok = s.string()
+		r.Secret, ok = textOf(s)
 	case "ack":
-		r.Ack, ok = s.string()
+		r.Ack, ok = textOf(s)
 	case "instance":
-		r.Instance, ok = s.string()
+		r.Instance, ok = textOf(s)
 	case "attempt":
-		r.Attempt, ok = s.integer()
+		r.Attempt, ok = s.Integer()
 	case "channel":
-		r.Channel, ok = s.string()
+		r.Channel, ok = textOf(s)
 	case "after":
 		var after int64
-		after, ok = s.integer()
+		after, ok = s.Integer()
 		r.After = &after
 	case "id":
-		r.ID, ok = s.integer()
+		r.ID, ok = s.Integer()
 	}
 	return ok
+}
+
+// textOf is s.Text as a string.
+func textOf(s *Scanner) (string, bool) {
+	text, ok := s.Text()
+	return string(text), ok
 }
 
 // known is a type without memory of its own, when it is a common one.
@@ -76,65 +75,4 @@ func known(t []byte) string {
 		return TypePong
 	}
 	return string(t)
-}
-
-// scanner takes tokens from the front of rest.
-type scanner struct{ rest []byte }
-
-func (s *scanner) space() {
-	for len(s.rest) > 0 && (s.rest[0] == ' ' || s.rest[0] == '\t' || s.rest[0] == '\r' || s.rest[0] == '\n') {
-		s.rest = s.rest[1:]
-	}
-}
-
-func (s *scanner) take(c byte) bool {
-	s.space()
-	if len(s.rest) == 0 || s.rest[0] != c {
-		return false
-	}
-	s.rest = s.rest[1:]
-	return true
-}
-
-// text is a string without escapes. It aliases the input.
-func (s *scanner) text() ([]byte, bool) {
-	if !s.take('"') {
-		return nil, false
-	}
-	for i, c := range s.rest {
-		switch {
-		case c == '"':
-			text := s.rest[:i]
-			s.rest = s.rest[i+1:]
-			return text, true
-		case c == '\\' || c < ' ':
-			return nil, false
-		}
-	}
-	return nil, false
-}
-
-func (s *scanner) string() (string, bool) {
-	text, ok := s.text()
-	return string(text), ok
-}
-
-// integer is a number of at most 18 digits without sign, fraction or exponent.
-func (s *scanner) integer() (v int64, ok bool) {
-	s.space()
-	n := 0
-	for n < len(s.rest) && '0' <= s.rest[n] && s.rest[n] <= '9' {
-		v = v*10 + int64(s.rest[n]-'0')
-		if n++; n > 18 {
-			return 0, false
-		}
-	}
-	if n == 0 || n > 1 && s.rest[0] == '0' || n == len(s.rest) {
-		return 0, false
-	}
-	if c := s.rest[n]; c == '.' || c == 'e' || c == 'E' {
-		return 0, false
-	}
-	s.rest = s.rest[n:]
-	return v, true
 }

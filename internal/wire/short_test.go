@@ -22,8 +22,11 @@ func FuzzScan(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		var got, want Request
-		if CheckText(raw) != nil || !got.scan(raw) {
+		if !got.scan(raw) {
 			return
+		}
+		if err := CheckText(raw); err != nil {
+			t.Fatalf("%q was read although %v", raw, err)
 		}
 		if err := json.Unmarshal(raw, &want); err != nil {
 			t.Fatalf("%q was read although %v", raw, err)
@@ -46,33 +49,94 @@ func TestScanTakesTheOrdinary(t *testing.T) {
 	}
 }
 
-func FuzzScanValue(f *testing.F) {
+// FuzzScanner holds what the scanner takes against encoding/json.
+func FuzzScanner(f *testing.F) {
 	for _, seed := range []string{
 		`{"a":1,"b":[true,false,null,-0.5e+7,"x"],"c":{},"d":[]}`, "{ \"a\" :\t[ 1 ,\r\n{ } , [ ] ] }\n", `"\u00e9\n\"\\é"`, "\"\xff\"", `"\u00g0"`, `"\x"`, "\"\n\"",
 		`1`, `-`, `01`, `1.`, `1e`, `-0`, `tru`, `nullx`, `[1,]`, `[,1]`, `{"a":1,}`, `{,}`, `{"a"}`, `{a:1}`, `[1}`, `{"a":1]`, `[1 2]`, `"`, `"\`, ``, ` `, `1 2`, "\xff",
+		` "näws" `, "\"\x7f\"", `123456789012345678 `, `1234567890123456789 `, `"a" : 1`, `"a":1`, `7,`, `7.0,`, "\x00",
 		strings.Repeat("[", MaxDepth) + strings.Repeat("]", MaxDepth), strings.Repeat(`{"a":`, MaxDepth) + "1" + strings.Repeat("}", MaxDepth),
 		strings.Repeat("[", MaxDepth+1) + strings.Repeat("]", MaxDepth+1), strings.Repeat("[{\"a\":", MaxDepth/2) + "1" + strings.Repeat("}]", MaxDepth/2),
 	} {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
-		n, compact, ok := ScanValue(text)
-		want, err := compactData(text[:n])
-		switch {
-		case !ok:
-			if _, err = compactData(text); err == nil && !bytes.ContainsAny(text[:1], " \t\r\n") {
-				t.Fatalf("%q is a value", text)
-			}
-			return
-		case err != nil:
-			t.Fatalf("%q was taken of %q, although %v", text[:n], text, err)
-		case compact != bytes.Equal(want, text[:n]), string(AppendCompact(nil, text[:n])) != string(want):
-			t.Fatalf("%q, compact: %v, is %q; want %q", text[:n], compact, AppendCompact(nil, text[:n]), want)
-		}
-		if _, err := compactData(text); err == nil && len(bytes.TrimSpace(text[n:])) > 0 {
-			t.Fatalf("only %q was taken of %q", text[:n], text)
-		}
+		checkValue(t, text)
+		checkText(t, text)
+		checkInteger(t, text)
+		checkField(t, text)
 	})
+}
+
+// checkValue: Value takes what is valid, and says how it is written.
+func checkValue(t *testing.T, text []byte) {
+	s := NewScanner(text)
+	value, compact, ok := s.Value()
+	if !ok {
+		if _, err := compactData(text); err == nil {
+			t.Fatalf("%q is a value", text)
+		}
+		return
+	}
+	left := text[len(text)-s.Left():]
+	want, err := compactData(value)
+	switch {
+	case err != nil:
+		t.Fatalf("%q was taken of %q, although %v", value, text, err)
+	case compact != bytes.Equal(want, value), string(AppendCompact(nil, value)) != string(want):
+		t.Fatalf("%q, compact: %v, is %q; want %q", value, compact, AppendCompact(nil, value), want)
+	case s.End() != (len(bytes.TrimLeft(left, " \t\r\n")) == 0):
+		t.Fatalf("the end of %q is %v", left, s.End())
+	}
+	if _, err := compactData(text); err == nil && !s.End() {
+		t.Fatalf("only %q was taken of %q", value, text)
+	}
+}
+
+// before is the part of text that s has taken.
+func before(s *Scanner, text []byte) []byte { return text[:len(text)-s.Left()] }
+
+// checkText: Text takes each string that has no escapes.
+func checkText(t *testing.T, text []byte) {
+	s := NewScanner(text)
+	got, ok := s.Text()
+	var want string
+	if ok {
+		if err := json.Unmarshal(before(&s, text), &want); err != nil || string(got) != want || CheckText(got) != nil {
+			t.Fatalf("%q of %q, want %q, %v", got, text, want, err)
+		}
+	} else if _, err := compactData(text); err == nil && json.Unmarshal(text, &want) == nil && !bytes.ContainsAny(text, "\\n") {
+		t.Fatalf("%q was not taken", text)
+	}
+}
+
+// checkInteger: Integer takes each whole number of up to 18 digits that has something after it.
+func checkInteger(t *testing.T, text []byte) {
+	text = append(bytes.Clone(text), ' ')
+	s := NewScanner(text)
+	got, ok := s.Integer()
+	var want int64
+	if ok {
+		if err := json.Unmarshal(before(&s, text), &want); err != nil || got != want {
+			t.Fatalf("%d of %q, want %d, %v", got, text, want, err)
+		}
+	} else if json.Unmarshal(text, &want) == nil && want < 1e18 && !bytes.ContainsAny(text, "-n") {
+		t.Fatalf("%q was not taken", text)
+	}
+}
+
+// checkField: a name that Field takes is one of encoding/json.
+func checkField(t *testing.T, text []byte) {
+	s := NewScanner(text)
+	name, ok := s.Field('{')
+	if !ok {
+		return
+	}
+	var want map[string]int
+	whole := append(bytes.Clone(before(&s, text)), "1}"...)
+	if err := json.Unmarshal(whole, &want); err != nil || want[string(name)] != 1 {
+		t.Fatalf("%q of %q, want %v, %v", name, text, want, err)
+	}
 }
 
 func FuzzAppend(f *testing.F) {
