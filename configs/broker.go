@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"switchboard/broker/namespace"
 )
 
 // Broker is what the broker is told. Its fields are those of broker.Options and of the
@@ -28,23 +30,23 @@ type Broker struct {
 	LogLevel       string        `koanf:"log_level"`
 	LogFormat      string        `koanf:"log_format"`
 
-	Auth           Auth     `koanf:"auth"`
-	Namespaces     Document `koanf:"namespaces"`
-	PeerSecret     Secret   `koanf:"peer_secret"`
-	PeerSecretFile string   `koanf:"peer_secret_file"`
-	Hosts          []string `koanf:"hosts"`
-	Origins        []string `koanf:"origins"`
-	Limits         Limits   `koanf:"limits"`
-	Times          Times    `koanf:"times"`
-	Requests       Requests `koanf:"requests"`
-	Compression    bool     `koanf:"compression"`
-	FastPush       bool     `koanf:"fast_push"`
-	Webhooks       Webhooks `koanf:"webhooks"`
-	Hooks          Hooks    `koanf:"hooks"`
-	TLS            TLS      `koanf:"tls"`
-	PeerTLS        PeerTLS  `koanf:"peer_tls"`
-	Runtime        Runtime  `koanf:"runtime"`
-	Faults         Faults   `koanf:"faults"`
+	Auth           Auth           `koanf:"auth"`
+	Namespaces     *namespace.Set `koanf:"namespaces"`
+	PeerSecret     Secret         `koanf:"peer_secret"`
+	PeerSecretFile string         `koanf:"peer_secret_file"`
+	Hosts          []string       `koanf:"hosts"`
+	Origins        []string       `koanf:"origins"`
+	Limits         Limits         `koanf:"limits"`
+	Times          Times          `koanf:"times"`
+	Requests       Requests       `koanf:"requests"`
+	Compression    bool           `koanf:"compression"`
+	FastPush       bool           `koanf:"fast_push"`
+	Webhooks       Webhooks       `koanf:"webhooks"`
+	Hooks          Hooks          `koanf:"hooks"`
+	TLS            TLS            `koanf:"tls"`
+	PeerTLS        PeerTLS        `koanf:"peer_tls"`
+	Runtime        Runtime        `koanf:"runtime"`
+	Faults         Faults         `koanf:"faults"`
 
 	// Unknown are the SWITCHBOARD_ variables that mean nothing: worth a warning.
 	Unknown []string `koanf:"-"`
@@ -58,7 +60,7 @@ type Auth struct {
 	HS256SecretFile string        `koanf:"hs256_secret_file"`
 	RS256KeysFile   string        `koanf:"rs256_keys_file"`
 	EdDSAKeysFile   string        `koanf:"eddsa_keys_file"`
-	TokenKeys       Document      `koanf:"token_keys"`
+	TokenKeys       []tokenKey    `koanf:"token_keys"`
 	JWKSURL         string        `koanf:"jwks_url"`
 	JWKSRefresh     time.Duration `koanf:"jwks_refresh"`
 	JWKSGrace       time.Duration `koanf:"jwks_grace"`
@@ -182,7 +184,7 @@ func (b Broker) validate() error {
 			return errors.New(pair.names + ": both are given, keep one")
 		}
 	}
-	if b.Namespaces != "" && b.Auth.ClientPublish {
+	if b.Namespaces != nil && b.Auth.ClientPublish {
 		return errors.New("auth.client_publish: the namespaces say who may publish; leave it out")
 	}
 	// The id that it begins stands in Redis between colons, and in a URL.

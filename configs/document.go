@@ -11,56 +11,43 @@ import (
 	yamlv3 "go.yaml.in/yaml/v3"
 )
 
-// Document is a setting that is a section of names of the operator's own: a piece of YAML. It stays
-// text until it is needed, since the loader would cut its names at their dots.
-type Document string
-
-// node is the content of d, or nil when it is empty.
-func (d Document) node() (*yamlv3.Node, error) {
+// parseYAML is the first node of text, nil if there is none.
+func parseYAML(text []byte) (*yamlv3.Node, error) {
 	var document yamlv3.Node
-	if err := yamlv3.Unmarshal([]byte(d), &document); err != nil {
+	if err := yamlv3.Unmarshal(text, &document); err != nil {
 		return nil, syntaxError(err)
 	}
-	if len(document.Content) == 0 {
+	if len(document.Content) == 0 { // only comments
 		return nil, nil
 	}
 	return document.Content[0], nil
 }
 
-// documents turns the settings that are documents into text. values is what the parser made of root.
-func (s strict) documents(root *yamlv3.Node, values map[string]any) error {
-	for key, setting := range s.settings {
-		if setting.document == nil {
-			continue
-		}
-		node, into := root, values
-		path := strings.Split(key, ".")
-		for i, name := range path {
-			if node = child(node, name); node == nil || node.ShortTag() == "!!null" {
-				break
-			}
-			if i < len(path)-1 {
-				into, _ = into[name].(map[string]any)
-				continue
-			}
-			text, err := yamlv3.Marshal(node)
-			if err != nil {
-				return at(node, key, "it cannot be read")
-			}
-			into[name] = string(text)
-		}
+// syntaxError is one line. Where YAML's words hold a piece of the file (the name of an
+// anchor, which is how it reads a password that begins with *) they are left out.
+func syntaxError(err error) error {
+	if strings.Contains(err.Error(), "anchor") {
+		return errors.New("a value that begins with * or & needs quotes")
 	}
-	return nil
+	return errors.New(strings.Join(strings.Fields(strings.TrimPrefix(err.Error(), "yaml: ")), " "))
 }
 
-// child is the value of a name in a mapping, or nil.
-func child(node *yamlv3.Node, name string) *yamlv3.Node {
-	for i := 0; i+1 < len(node.Content); i += 2 {
-		if node.Content[i].Value == name {
-			return resolved(node.Content[i+1])
-		}
+// placed is an error that says where in the file it is.
+type placed struct{ error }
+
+func at(node *yamlv3.Node, key, problem string) error {
+	if key == "" {
+		return placed{fmt.Errorf("line %d: %s", node.Line, problem)}
 	}
-	return nil
+	return placed{fmt.Errorf("line %d: %s: %s", node.Line, key, problem)}
+}
+
+// join is the key of name in a section, "" for none.
+func join(section, name string) string {
+	if section == "" {
+		return name
+	}
+	return section + "." + name
 }
 
 func resolved(node *yamlv3.Node) *yamlv3.Node {
@@ -70,20 +57,20 @@ func resolved(node *yamlv3.Node) *yamlv3.Node {
 	return node
 }
 
-// each calls f for every entry of a mapping. An error that does not say where it is gets the line and the key.
-func each(node *yamlv3.Node, key string, f func(name string, value *yamlv3.Node) error) error {
+// entries calls f for every entry of a mapping. An error that does not say where it is gets the line and the key.
+func entries(node *yamlv3.Node, key string, f func(name, value *yamlv3.Node) error) error {
 	if node.Kind != yamlv3.MappingNode {
 		return at(node, key, "want settings as key: value")
 	}
 	seen := map[string]bool{}
 	for i := 0; i+1 < len(node.Content); i += 2 {
-		name := node.Content[i]
-		where := key + "." + name.Value
+		name := resolved(node.Content[i])
+		where := join(key, name.Value)
 		if seen[name.Value] {
 			return at(name, where, "it is there twice")
 		}
 		seen[name.Value] = true
-		err := f(name.Value, resolved(node.Content[i+1]))
+		err := f(name, resolved(node.Content[i+1]))
 		if _, placed := errors.AsType[placed](err); err != nil && !placed {
 			err = at(name, where, err.Error())
 		}
@@ -92,6 +79,11 @@ func each(node *yamlv3.Node, key string, f func(name string, value *yamlv3.Node)
 		}
 	}
 	return nil
+}
+
+// each calls f for every entry of a mapping, like entries.
+func each(node *yamlv3.Node, key string, f func(name string, value *yamlv3.Node) error) error {
+	return entries(node, key, func(name, value *yamlv3.Node) error { return f(name.Value, value) })
 }
 
 // unknownKey is the error of each's f for a name that means nothing.

@@ -4,138 +4,98 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"reflect"
 	"strings"
 
-	"github.com/knadh/koanf/parsers/yaml"
 	yamlv3 "go.yaml.in/yaml/v3"
 )
 
-// strict is a YAML parser that knows the settings: it refuses other keys and values of a
-// wrong type before anything converts them.
-type strict struct {
-	*yaml.YAML
-	settings map[string]*setting
-	sections map[string]bool
-}
-
-func strictYAML(settings []*setting) strict {
-	s := strict{yaml.Parser(), map[string]*setting{}, map[string]bool{}}
-	for _, setting := range settings {
-		s.settings[setting.key] = setting
-		if section, _, nested := strings.Cut(setting.key, "."); nested {
-			s.sections[section] = true
+// readFileValues reads the values of the settings from a YAML file. It refuses other keys and values of a wrong
+// type, and says where in the file they are.
+func readFileValues(settings []*setting, path string) (values, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, withoutPath(err)
+	}
+	f := file{settings: map[string]*setting{}, sections: map[string]bool{}, values: values{}}
+	for _, s := range settings {
+		f.settings[s.key] = s
+		if section, _, nested := strings.Cut(s.key, "."); nested {
+			f.sections[section] = true
 		}
 	}
-	return s
-}
-
-// Unmarshal implements koanf.Parser.
-func (s strict) Unmarshal(text []byte) (map[string]any, error) {
-	var document yamlv3.Node
-	if err := yamlv3.Unmarshal(text, &document); err != nil {
-		return nil, syntaxError(err)
-	}
-	if len(document.Content) == 0 {
-		return nil, nil // only comments
-	}
-	if err := s.check(document.Content[0], ""); err != nil {
+	root, err := parseYAML(text)
+	if err != nil || root == nil {
 		return nil, err
 	}
-	values, err := s.YAML.Unmarshal(text)
-	if err != nil {
-		return nil, syntaxError(err)
-	}
-	return values, s.documents(document.Content[0], values)
+	return f.values, f.read(root, "")
 }
 
-// syntaxError is one line. Where YAML's words hold a piece of the file (the name of an
-// anchor, which is how it reads a password that begins with *) they are left out.
-func syntaxError(err error) error {
-	if strings.Contains(err.Error(), "anchor") {
-		return errors.New("a value that begins with * or & needs quotes")
-	}
-	return errors.New(strings.Join(strings.Fields(strings.TrimPrefix(err.Error(), "yaml: ")), " "))
+// file is a file that is read: what may be in it, and what is.
+type file struct {
+	settings map[string]*setting
+	sections map[string]bool
+	values   values
 }
 
-// check walks a mapping; section is "" or ends with a dot.
-func (s strict) check(node *yamlv3.Node, section string) error {
-	if node.Kind != yamlv3.MappingNode {
-		return at(node, strings.TrimSuffix(section, "."), "want settings as key: value")
-	}
-	for i := 0; i+1 < len(node.Content); i += 2 {
-		name, value := node.Content[i], node.Content[i+1]
-		if value.Kind == yamlv3.AliasNode {
-			value = value.Alias
-		}
-		key := section + name.Value
-		setting, known := s.settings[key]
-		isSection := section == "" && s.sections[name.Value]
+// read adds the values of a mapping. section is the key that leads to it, "" for the whole file.
+func (f file) read(node *yamlv3.Node, section string) error {
+	return entries(node, section, func(name, value *yamlv3.Node) error {
+		key := join(section, name.Value)
+		setting, known := f.settings[key]
+		isSection := section == "" && f.sections[name.Value]
+		null := value.ShortTag() == "!!null" // all of it is commented out
 		switch {
 		case strings.Contains(name.Value, ".") || !known && !isSection:
-			return fmt.Errorf("line %d: unknown key %s", name.Line, key)
-		case known && setting.document != nil && value.ShortTag() == "!!null": // likewise
-		case known && setting.document != nil:
-			if err := setting.document(value); err != nil {
-				return err
-			}
-		case isSection && value.ShortTag() == "!!null": // all of it is commented out
+			return placed{fmt.Errorf("line %d: unknown key %s", name.Line, key)}
+		case null && (isSection || setting.document != nil):
+			return nil
 		case isSection:
-			if err := s.check(value, key+"."); err != nil {
-				return err
-			}
-		default:
-			if err := setting.checkNode(value); err != nil {
-				return at(name, key, err.Error())
-			}
+			return f.read(value, key)
 		}
-	}
-	return nil
+		v, err := setting.read(value)
+		f.values[key] = v
+		return err
+	})
 }
 
-// placed is an error that says where in the file it is.
-type placed struct{ error }
-
-func at(node *yamlv3.Node, key, problem string) error {
-	if key == "" {
-		return placed{fmt.Errorf("line %d: %s", node.Line, problem)}
-	}
-	return placed{fmt.Errorf("line %d: %s: %s", node.Line, key, problem)}
-}
-
-// checkNode says what is wrong with a value; it repeats the value only where it was to be
+// read turns a value in the file into one of the field's type. The error repeats the value only where it was to be
 // a number, a duration or a yes or no.
-func (s *setting) checkNode(node *yamlv3.Node) error {
+func (s *setting) read(node *yamlv3.Node) (any, error) {
 	tag := node.ShortTag()
 	switch kind := s.typ.Kind(); {
+	case s.document != nil:
+		return s.document(node)
 	case tag == "!!null":
-		return errors.New("there is no value; leave the line out for the default")
+		return nil, errors.New("there is no value; leave the line out for the default")
 	case kind == reflect.Slice:
-		if node.Kind != yamlv3.SequenceNode {
-			return errors.New("want a list, like [a, b]")
-		}
-		for _, item := range node.Content {
-			if item.ShortTag() != "!!str" {
-				return errors.New("want a list of texts; put what looks like a number in quotes")
-			}
-			if err := s.chosen(item.Value); err != nil {
-				return err
-			}
-		}
-		return nil
+		return s.readList(node)
 	case node.Kind != yamlv3.ScalarNode:
-		return errors.New("want one value, not a list or a section")
+		return nil, errors.New("want one value, not a list or a section")
 	case kind == reflect.String && tag != "!!str" && !(s.number && tag == "!!int"):
-		return errors.New("want text; put what looks like a number in quotes")
+		return nil, errors.New("want text; put what looks like a number in quotes")
 	case kind == reflect.Bool && tag != "!!bool":
-		return errors.New("want true or false")
+		return nil, errors.New("want true or false")
 	case kind == reflect.Int || kind == reflect.Int64 && s.typ != durationType:
 		if tag != "!!int" {
-			return fmt.Errorf("want a whole number, got %q", node.Value)
+			return nil, fmt.Errorf("want a whole number, got %q", node.Value)
 		}
 	}
-	_, err := s.parse(node.Value)
-	return err
+	return s.parse(node.Value)
+}
+
+func (s *setting) readList(node *yamlv3.Node) (list []string, err error) {
+	if node.Kind != yamlv3.SequenceNode {
+		return nil, errors.New("want a list, like [a, b]")
+	}
+	for _, item := range node.Content {
+		if item.ShortTag() != "!!str" {
+			return nil, errors.New("want a list of texts; put what looks like a number in quotes")
+		}
+		list = append(list, resolved(item).Value)
+	}
+	return list, s.chosen(list...)
 }
 
 // withoutPath is err without the name of the file, which the caller puts in front.

@@ -27,9 +27,9 @@ func (f *flagText) Type() string { return f.setting.typ.String() }
 // String implements pflag.Value. Nothing prints it: the value may be a secret.
 func (f *flagText) String() string { return "" }
 
-// parseFlags also gives the path behind --config.
-func (p *program) parseFlags(settings []*setting, args []string) (flags *pflag.FlagSet, path string, err error) {
-	flags = pflag.NewFlagSet(p.name, pflag.ContinueOnError)
+// parseFlags returns the settings that args give, and the path after --config.
+func (p *program) parseFlags(settings []*setting, args []string) (given values, path string, err error) {
+	flags := pflag.NewFlagSet(p.name, pflag.ContinueOnError)
 	flags.SetOutput(io.Discard)
 	flags.StringVar(&path, "config", "", "")
 	help := flags.BoolP("help", "h", false, "")
@@ -53,7 +53,13 @@ func (p *program) parseFlags(settings []*setting, args []string) (flags *pflag.F
 	case flags.NArg() > 0:
 		return nil, "", UsageError{errors.New("there is an argument that belongs to no flag (write --insecure=false for a no)")}
 	}
-	return flags, path, nil
+	given = values{}
+	flags.Visit(func(f *pflag.Flag) {
+		if v, ok := f.Value.(*flagText); ok { // --config, --help and --version are no settings
+			given[v.setting.key] = v.value
+		}
+	})
+	return given, path, nil
 }
 
 // flagError keeps pflag's words, except that it would repeat the whole argument when only

@@ -5,12 +5,6 @@ import (
 	"fmt"
 	"reflect"
 	"strings"
-
-	"github.com/knadh/koanf/providers/env/v2"
-	"github.com/knadh/koanf/providers/file"
-	"github.com/knadh/koanf/providers/posflag"
-	"github.com/knadh/koanf/v2"
-	"github.com/spf13/pflag"
 )
 
 var (
@@ -57,7 +51,10 @@ func (p *program) settings() []*setting {
 	return all
 }
 
-// load writes what is set anywhere into target, which holds the defaults. unknown are the
+// values are what one source sets, by key, as parse of each setting returns it.
+type values map[string]any
+
+// load writes what is set anywhere into target, which points to the defaults. unknown are the
 // variables that only this program could have read, and does not.
 func (p *program) load(target any, args, environ []string) (unknown []string, err error) {
 	settings := p.settings()
@@ -69,27 +66,27 @@ func (p *program) load(target any, args, environ []string) (unknown []string, er
 	if path == "" {
 		path = variables.configFile
 	}
-	k := koanf.New(".")
+	var inFile values
 	if path != "" {
-		if err := k.Load(file.Provider(path), strictYAML(settings)); err != nil {
-			return nil, fmt.Errorf("%s: %w", path, withoutPath(err))
+		if inFile, err = readFileValues(settings, path); err != nil {
+			return nil, fmt.Errorf("%s: %w", path, err)
 		}
 	}
 	if variables.err != nil {
 		return nil, variables.err
 	}
-	if err := k.Load(variables.provider, nil); err != nil {
-		return nil, err
+	into := fields(reflect.ValueOf(target).Elem(), "")
+	for _, source := range []values{inFile, variables.values, flags} { // the later one wins
+		for key, value := range source {
+			store(into[key], value)
+		}
 	}
-	if err := k.Load(posflag.ProviderWithFlag(flags, ".", nil, flagValue), nil); err != nil {
-		return nil, err
-	}
-	return variables.unknown, k.Unmarshal("", target)
+	return variables.unknown, nil
 }
 
 // variables is what the environment says.
 type variables struct {
-	provider   *env.Env
+	values     values
 	configFile string
 	unknown    []string
 	err        error // of the first value of a wrong type
@@ -100,8 +97,7 @@ func (p *program) readEnv(settings []*setting, environ []string) *variables {
 	for _, s := range settings {
 		byName[p.env(s.key)] = s
 	}
-	v := &variables{}
-	values := map[string]any{} // parsed once; the provider only nests them
+	v := &variables{values: values{}}
 	for _, pair := range environ {
 		name, text, _ := strings.Cut(pair, "=")
 		s, known := byName[name]
@@ -118,20 +114,9 @@ func (p *program) readEnv(settings []*setting, environ []string) *variables {
 			if err != nil && v.err == nil {
 				v.err = fmt.Errorf("%s: %w", name, err)
 			}
-			values[name] = value
+			v.values[s.key] = value
 		}
 	}
-	v.provider = env.Provider(".", env.Opt{
-		Prefix:      envPrefix,
-		EnvironFunc: func() []string { return environ },
-		TransformFunc: func(name, _ string) (string, any) {
-			value, set := values[name]
-			if !set {
-				return "", nil
-			}
-			return byName[name].key, value
-		},
-	})
 	return v
 }
 
@@ -144,11 +129,4 @@ func envName(key string) string {
 // isServiceLink knows the variables that Kubernetes sets for a Service called switchboard.
 func isServiceLink(name string) bool {
 	return strings.Contains(name, "_SERVICE_") || strings.Contains(name, "_PORT")
-}
-
-func flagValue(f *pflag.Flag) (string, any) {
-	if v, ok := f.Value.(*flagText); ok {
-		return v.setting.key, v.value
-	}
-	return "", nil // --config, --help and --version are no settings
 }

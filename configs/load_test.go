@@ -32,6 +32,8 @@ func TestPrecedence(t *testing.T) {
 		{"flag with the default's value", yaml, both, []string{"--drain-time=10s"}, "env:1", 10 * time.Second, 400, []Secret{"e1", "e2", "e3"}},
 		{"an empty variable is none", yaml, []string{"SWITCHBOARD_HTTP=", "SWITCHBOARD_AUTH_KEYS="}, nil, "file:1", 3 * time.Second, 300, []Secret{"f1", "f2"}},
 		{"sections that are all comment", "auth:\nlimits:\n", both[2:], nil, "127.0.0.1:8080", 10 * time.Second, 400, []Secret{"e1", "e2", "e3"}},
+		{"an empty list in the environment", yaml, []string{"SWITCHBOARD_AUTH_KEYS=,"}, nil, "file:1", 3 * time.Second, 300, nil},
+		{"anchors", "http: &a file:1\nauth: {keys: &k [*a, f2], audience: *k}\nlimits: {message: 0x12c}\ndrain_time: '3s'\n", nil, nil, "file:1", 3 * time.Second, 300, []Secret{"file:1", "f2"}},
 		{"a file of comments", "# nothing\n", nil, nil, "127.0.0.1:8080", 10 * time.Second, 64 << 10, nil},
 	}
 	for _, tt := range tests {
@@ -74,7 +76,9 @@ func TestBadFile(t *testing.T) {
 		{"unknown section", "limit:\n  message: 1\n", "line 1: unknown key limit"},
 		{"a dotted key", "limits.message: 5\n", "line 1: unknown key limits.message"},
 		{"key of the other program", "servers_every: 3s\n", "unknown key servers_every"},
-		{"given twice", "http: a:1\nhttp: b:1\n", "line 2"},
+		{"given twice", "http: a:1\nhttp: b:1\n", "line 2: http: it is there twice"},
+		{"given twice in a section", "limits:\n  message: 1\n  message: 2\n", "line 3: limits.message: it is there twice"},
+		{"a section given twice", "limits: {message: 1}\nlimits: {batch: 2}\n", "line 2: limits: it is there twice"},
 		{"text for a number", "limits:\n  message: many\n", "line 2: limits.message: want a whole number"},
 		{"fraction for a number", "max_connections: 1.5\n", "max_connections: want a whole number"},
 		{"too large", "limits: {message: 9999999999999999999}\n", "limits.message: 9999999999999999999 is too large"},

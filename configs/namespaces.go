@@ -75,12 +75,3 @@ func who(node *yamlv3.Node) (namespace.Who, error) {
 	}
 	return namespace.ParseWho(words...)
 }
-
-// namespaces are those configured, or nil.
-func (b Broker) namespaces() (*namespace.Set, error) {
-	node, err := b.Namespaces.node()
-	if err != nil || node == nil {
-		return nil, err
-	}
-	return namespaces(node)
-}

@@ -51,10 +51,6 @@ func (b Broker) Options() (broker.Options, error) {
 	if err != nil {
 		return broker.Options{}, fmt.Errorf("limits.proxies: %w", err)
 	}
-	spaces, err := b.namespaces()
-	if err != nil {
-		return broker.Options{}, err
-	}
 	requestsFrom, err := namespace.ParseWho(cmp.Or(b.Requests.Allow, "users"))
 	if err != nil {
 		return broker.Options{}, fmt.Errorf("requests.allow: %w", err)
@@ -77,7 +73,7 @@ func (b Broker) Options() (broker.Options, error) {
 		HTTP: b.HTTP, TCP: b.TCP, Peer: b.Peer, Advertise: b.Advertise,
 		Probes: b.Probes, Pprof: b.Pprof,
 		Keys: keys, Tokens: tokens, PeerSecret: peer, Hosts: hosts, Origins: origins,
-		Namespaces: spaces, Anonymous: b.Auth.Anonymous,
+		Namespaces: b.Namespaces, Anonymous: b.Auth.Anonymous,
 		Insecure: b.Insecure, ClientPublish: b.Auth.ClientPublish,
 		MaxConnections: b.MaxConnections, MaxMessage: b.Limits.Message,
 		MaxChannels: b.Limits.Channels, MaxBatch: b.Limits.Batch, MaxTargets: b.Limits.Targets, LargeChannel: b.Limits.Presence,

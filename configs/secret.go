@@ -108,8 +108,7 @@ func (b Broker) ExposedFiles() []string {
 		b.Auth.KeysFile, b.Auth.HS256SecretFile, b.PeerSecretFile, b.Webhooks.SecretsFile, b.Hooks.SecretsFile,
 		b.TLS.KeyFile, b.PeerTLS.KeyFile, b.RedisTLS.KeyFile,
 	}
-	keys, _ := b.Auth.tokenKeys() // an error is one of Options, too
-	for _, key := range keys {
+	for _, key := range b.Auth.TokenKeys {
 		if key.alg == "HS256" {
 			paths = append(paths, key.file)
 		}

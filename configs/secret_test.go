@@ -24,7 +24,7 @@ func TestExposedFiles(t *testing.T) {
 	b := Broker{
 		Auth: Auth{
 			KeysFile: keys, HS256SecretFile: own, RS256KeysFile: public,
-			TokenKeys: Document("a: {alg: HS256, file: " + token + "}\nb: {alg: ES256, file: " + public + "}"),
+			TokenKeys: []tokenKey{{"a", "HS256", token}, {"b", "ES256", public}},
 		},
 		PeerSecretFile: peer, Webhooks: Webhooks{SecretsFile: webhooks}, Hooks: Hooks{SecretsFile: hooks},
 		TLS: TLS{CertFile: public, KeyFile: link}, PeerTLS: PeerTLS{KeyFile: link}, RedisTLS: RedisTLS{KeyFile: "/nowhere"},

@@ -24,15 +24,12 @@ type about struct {
 	choices []string // all that is allowed; nil means anything
 	unset   string   // what happens when it is not given and has no default
 
-	document func(*yamlv3.Node) error // checks a [Document]
+	document func(*yamlv3.Node) (any, error) // reads a section of names of the operator's own
 }
 
-// documentOf is the check of a Document by what reads it.
-func documentOf[T any](read func(*yamlv3.Node) (T, error)) func(*yamlv3.Node) error {
-	return func(node *yamlv3.Node) error {
-		_, err := read(node)
-		return err
-	}
+// documentOf is about.document for a field of the type that read returns.
+func documentOf[T any](read func(*yamlv3.Node) (T, error)) func(*yamlv3.Node) (any, error) {
+	return func(node *yamlv3.Node) (any, error) { return read(node) }
 }
 
 // setting is a field of Broker or Janitor.
@@ -64,16 +61,33 @@ func fields(v reflect.Value, prefix string) map[string]reflect.Value {
 	return all
 }
 
-// parse turns the text of a flag or of a variable into a value of the field's type. The
+// store sets a field to what parse or read returned.
+func store(field reflect.Value, value any) {
+	list, isList := value.([]string)
+	switch {
+	case value == nil:
+		field.SetZero()
+	case isList:
+		texts := reflect.MakeSlice(field.Type(), len(list), len(list))
+		for i, text := range list {
+			texts.Index(i).SetString(text)
+		}
+		field.Set(texts)
+	default:
+		field.Set(reflect.ValueOf(value).Convert(field.Type()))
+	}
+}
+
+// parse turns the text of a flag or of a variable into a value for the field: see store. The
 // error does not repeat what may be a secret.
 func (s *setting) parse(text string) (any, error) {
 	switch {
 	case s.document != nil:
-		node, err := Document(text).node()
-		if err == nil && node != nil {
-			err = s.document(node)
+		node, err := parseYAML([]byte(text))
+		if err != nil || node == nil {
+			return nil, err
 		}
-		return text, err
+		return s.document(node)
 	case s.typ == durationType:
 		return s.parseDuration(text)
 	case s.typ.Kind() == reflect.Bool:

@@ -39,32 +39,21 @@ func tokenKeys(node *yamlv3.Node) (keys []tokenKey, err error) {
 	return keys, err
 }
 
-// tokenKeys returns the entries of auth.token_keys.
-func (a Auth) tokenKeys() ([]tokenKey, error) {
-	node, err := a.TokenKeys.node()
-	if err != nil || node == nil {
-		return nil, err
-	}
-	return tokenKeys(node)
-}
-
 // namedKeys reads the files of auth.token_keys.
 func (a Auth) namedKeys() ([]auth.NamedKey, error) {
-	entries, err := a.tokenKeys()
-	if err != nil {
-		return nil, err
-	}
 	var named []auth.NamedKey
-	for _, entry := range entries {
+	for _, entry := range a.TokenKeys {
 		key := "auth.token_keys." + entry.id
 		var content []byte
+		var err error
 		if entry.alg == "HS256" {
-			secret, err := readOneSecret(key, entry.file, tokenSecret)
-			if err != nil {
-				return nil, err
-			}
+			var secret string
+			secret, err = readOneSecret(key, entry.file, tokenSecret)
 			content = []byte(secret)
-		} else if content, err = readFile(key, entry.file); err != nil {
+		} else {
+			content, err = readFile(key, entry.file)
+		}
+		if err != nil {
 			return nil, err
 		}
 		named = append(named, auth.NamedKey{ID: entry.id, Alg: entry.alg, Text: content})
