@@ -102,7 +102,7 @@ func TestOnlineWithTheLease(t *testing.T) {
 	}
 	fence, err := s.queue.Bind(ctx, queue.Claim{Client: "alice/phone", User: "alice", Server: other.ID})
 	if err == nil {
-		err = s.registry.BindUser(ctx, "alice", registry.Binding{Client: "alice/phone", Server: other.ID, Generation: fence.Generation})
+		err = s.registry.BindUsers(ctx, []registry.UserBinding{{User: "alice", Binding: registry.Binding{Client: "alice/phone", Server: other.ID, Generation: fence.Generation}}})[0]
 	}
 	if err == nil {
 		err = s.registry.Join(ctx, other)

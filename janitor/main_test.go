@@ -112,11 +112,11 @@ func (w *world) server(id string, channels, clients int) {
 func (w *world) client(server, client, user string) {
 	w.Helper()
 	ctx := w.Context()
-	w.ok(w.registry.HoldClient(ctx, server, client))
+	w.ok(w.registry.HoldClients(ctx, server, []string{client}))
 	b, err := w.queue.Bind(ctx, queue.Claim{Client: client, User: user, Server: server})
 	w.ok(err)
 	if user != "" {
-		w.ok(w.registry.BindUser(ctx, user, registry.Binding{Client: client, Server: server, Generation: b.Generation}))
+		w.ok(w.registry.BindUsers(ctx, []registry.UserBinding{{User: user, Binding: registry.Binding{Client: client, Server: server, Generation: b.Generation}}})[0])
 	}
 }
 

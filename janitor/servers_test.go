@@ -29,7 +29,7 @@ func TestKilledServerIsFreed(t *testing.T) {
 		w.client("dead", "anonymous", "")
 		w.client("dead", "moved", "u0")
 		w.client("live", "moved", "u0")
-		w.ok(w.registry.HoldClient(w.Context(), "dead", "unborn")) // held, and never bound
+		w.ok(w.registry.HoldClients(w.Context(), "dead", []string{"unborn"})) // held, and never bound
 		j := w.janitor(func(o *Options) { o.Chunk = 2 })
 		want(w, "all alive", w.round(j.ServersRound), Report{})
 

@@ -21,7 +21,7 @@ func testManyAtOnce(t *testing.T, s store) {
 		t.Errorf("%d clients are held, want %d", len(held), len(clients))
 	}
 	for i := range MaxClients {
-		ok(t, s.BindUser(ctx, "u7", Binding{fmt.Sprint("other-", i), "b", 1}))
+		ok(t, bindUser(ctx, s, "u7", Binding{fmt.Sprint("other-", i), "b", 1}))
 	}
 	for i, err := range s.BindUsers(ctx, list) {
 		if i == 7 {

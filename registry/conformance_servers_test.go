@@ -78,7 +78,7 @@ func testLeave(t *testing.T, s store) {
 	ok(t, s.Join(ctx, Server{ID: "a"}))
 	ok(t, s.Join(ctx, Server{ID: "b"}))
 	ok(t, s.BindChannel(ctx, "a", "news"))
-	ok(t, s.HoldClient(ctx, "a", "phone"))
+	ok(t, s.HoldClients(ctx, "a", []string{"phone"}))
 	ok(t, s.Leave(ctx, "a"))
 	ok(t, s.Leave(ctx, "a"))
 	want(t, []string{"b"})(s.Listed(ctx))
@@ -108,7 +108,7 @@ func testBuried(t *testing.T, s store) {
 	fails(t, s.Beat(ctx, Server{ID: "a"}), ErrDead)
 	fails(t, s.Join(ctx, Server{ID: "a"}), ErrDead)
 	fails(t, s.BindChannel(ctx, "a", "news"), ErrDead)
-	fails(t, s.HoldClient(ctx, "a", "phone"), ErrDead)
+	fails(t, s.HoldClients(ctx, "a", []string{"phone"}), ErrDead)
 	want(t, []string(nil))(s.Listed(ctx))
 	want(t, []string(nil))(s.ChannelServers(ctx, "news"))
 	want(t, []string(nil))(s.HeldChannels(ctx, "a", 10))
@@ -130,7 +130,7 @@ func testCleaning(t *testing.T, s store) {
 		ok(t, s.BindChannel(ctx, "a", channel))
 	}
 	ok(t, s.BindChannel(ctx, "b", "y"))
-	ok(t, s.HoldClient(ctx, "a", "phone"))
+	ok(t, s.HoldClients(ctx, "a", []string{"phone"}))
 	bury(t, s, "a")
 
 	rounds := 0
@@ -158,10 +158,10 @@ func testCleaning(t *testing.T, s store) {
 
 func testHeldClients(t *testing.T, s store) {
 	ctx := t.Context()
-	ok(t, s.HoldClient(ctx, "a", "phone"))
-	ok(t, s.HoldClient(ctx, "a", "phone"))
-	ok(t, s.HoldClient(ctx, "a", "laptop"))
-	ok(t, s.HoldClient(ctx, "b", "tv"))
+	ok(t, s.HoldClients(ctx, "a", []string{"phone"}))
+	ok(t, s.HoldClients(ctx, "a", []string{"phone"}))
+	ok(t, s.HoldClients(ctx, "a", []string{"laptop"}))
+	ok(t, s.HoldClients(ctx, "b", []string{"tv"}))
 	want(t, []string{"laptop", "phone"})(s.HeldClients(ctx, "a", 10))
 	ok(t, s.DropClient(ctx, "a", "phone"))
 	ok(t, s.DropClient(ctx, "a", "phone"))

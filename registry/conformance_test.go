@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -49,6 +50,11 @@ func TestConformance(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) { eachStore(t, c.test) })
 	}
+}
+
+// bindUser binds one.
+func bindUser(ctx context.Context, r Registry, user string, b Binding) error {
+	return r.BindUsers(ctx, []UserBinding{{user, b}})[0]
 }
 
 func ok(t *testing.T, err error) {

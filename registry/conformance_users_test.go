@@ -8,9 +8,9 @@ import (
 func testUserClients(t *testing.T, s store) {
 	ctx := t.Context()
 	want(t, []Binding(nil))(s.User(ctx, "ann"))
-	ok(t, s.BindUser(ctx, "ann", Binding{"phone", "a", 5}))
-	ok(t, s.BindUser(ctx, "ann", Binding{"laptop", "host:with:colons", 6}))
-	ok(t, s.BindUser(ctx, "bob", Binding{"phone", "a", 7}))
+	ok(t, bindUser(ctx, s, "ann", Binding{"phone", "a", 5}))
+	ok(t, bindUser(ctx, s, "ann", Binding{"laptop", "host:with:colons", 6}))
+	ok(t, bindUser(ctx, s, "bob", Binding{"phone", "a", 7}))
 	want(t, []Binding{{"laptop", "host:with:colons", 6}, {"phone", "a", 5}})(s.User(ctx, "ann"))
 
 	ok(t, s.ReleaseUser(ctx, "ann", "laptop", 6))
@@ -32,9 +32,9 @@ func testGenerations(t *testing.T, s store) {
 		call func(user string) error
 		want []Binding
 	}{
-		{"bind older", func(u string) error { return s.BindUser(t.Context(), u, Binding{"phone", "b", 4}) }, []Binding{bound}},
-		{"bind equal", func(u string) error { return s.BindUser(t.Context(), u, Binding{"phone", "b", 5}) }, []Binding{{"phone", "b", 5}}},
-		{"bind newer", func(u string) error { return s.BindUser(t.Context(), u, Binding{"phone", "b", 10}) }, []Binding{{"phone", "b", 10}}},
+		{"bind older", func(u string) error { return bindUser(t.Context(), s, u, Binding{"phone", "b", 4}) }, []Binding{bound}},
+		{"bind equal", func(u string) error { return bindUser(t.Context(), s, u, Binding{"phone", "b", 5}) }, []Binding{{"phone", "b", 5}}},
+		{"bind newer", func(u string) error { return bindUser(t.Context(), s, u, Binding{"phone", "b", 10}) }, []Binding{{"phone", "b", 10}}},
 		{"release older", func(u string) error { return s.ReleaseUser(t.Context(), u, "phone", 4) }, []Binding{bound}},
 		{"release equal", func(u string) error { return s.ReleaseUser(t.Context(), u, "phone", 5) }, []Binding{{"phone", "", 5}}},
 		{"release newer", func(u string) error { return s.ReleaseUser(t.Context(), u, "phone", 6) }, []Binding{bound}},
@@ -43,7 +43,7 @@ func testGenerations(t *testing.T, s store) {
 		{"forget newer", func(u string) error { return s.ForgetUser(t.Context(), u, "phone", 10) }, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			ok(t, s.BindUser(t.Context(), c.name, bound))
+			ok(t, bindUser(t.Context(), s, c.name, bound))
 			ok(t, c.call(c.name))
 			want(t, c.want)(s.User(t.Context(), c.name))
 		})
@@ -53,8 +53,8 @@ func testGenerations(t *testing.T, s store) {
 func testLargeGenerations(t *testing.T, s store) {
 	ctx := t.Context()
 	const top = 1<<53 - 1
-	ok(t, s.BindUser(ctx, "ann", Binding{"phone", "a", top}))
-	ok(t, s.BindUser(ctx, "ann", Binding{"phone", "b", top - 1}))
+	ok(t, bindUser(ctx, s, "ann", Binding{"phone", "a", top}))
+	ok(t, bindUser(ctx, s, "ann", Binding{"phone", "b", top - 1}))
 	ok(t, s.ReleaseUser(ctx, "ann", "phone", top-1))
 	ok(t, s.ForgetUser(ctx, "ann", "phone", top-1))
 	want(t, []Binding{{"phone", "a", top}})(s.User(ctx, "ann"))
@@ -66,14 +66,14 @@ func testEviction(t *testing.T, s store) {
 	ctx := t.Context()
 	client := func(i int) string { return fmt.Sprintf("client-%02d", i) }
 	for i := range MaxClients {
-		ok(t, s.BindUser(ctx, "ann", Binding{client(i), "a", int64(100 + i)}))
+		ok(t, bindUser(ctx, s, "ann", Binding{client(i), "a", int64(100 + i)}))
 	}
-	fails(t, s.BindUser(ctx, "ann", Binding{"new", "a", 500}), ErrTooManyClients)
-	ok(t, s.BindUser(ctx, "ann", Binding{client(0), "b", 300})) // one it knows needs no room
+	fails(t, bindUser(ctx, s, "ann", Binding{"new", "a", 500}), ErrTooManyClients)
+	ok(t, bindUser(ctx, s, "ann", Binding{client(0), "b", 300})) // one it knows needs no room
 
 	ok(t, s.ReleaseUser(ctx, "ann", client(9), 109))
 	ok(t, s.ReleaseUser(ctx, "ann", client(7), 107)) // 7 has a lower generation, 3 is online
-	ok(t, s.BindUser(ctx, "ann", Binding{"new", "a", 500}))
+	ok(t, bindUser(ctx, s, "ann", Binding{"new", "a", 500}))
 	bindings, err := s.User(ctx, "ann")
 	ok(t, err)
 	has := map[string]bool{}
@@ -97,7 +97,7 @@ func testMaxOnline(t *testing.T, s store) {
 	}
 	ctx := t.Context()
 	bind := func(client, server string, generation int64) error {
-		return s.BindUser(ctx, "ann", Binding{client, server, generation})
+		return bindUser(ctx, s, "ann", Binding{client, server, generation})
 	}
 	for i, client := range []string{"a", "b", "c"} { // as many as there are may be known
 		ok(t, bind(client, "x", int64(10+i)))
@@ -117,11 +117,11 @@ func testMaxOnline(t *testing.T, s store) {
 
 func testUserExpires(t *testing.T, s store) {
 	ctx := t.Context()
-	ok(t, s.BindUser(ctx, "ann", Binding{"phone", "a", 9}))
+	ok(t, bindUser(ctx, s, "ann", Binding{"phone", "a", 9}))
 	s.loseUser("ann")
 	want(t, []Binding(nil))(s.User(ctx, "ann"))
 	ok(t, s.ReleaseUser(ctx, "ann", "phone", 9))
 	want(t, []Binding(nil))(s.User(ctx, "ann"))
-	ok(t, s.BindUser(ctx, "ann", Binding{"phone", "b", 1})) // nothing is left of the fence
+	ok(t, bindUser(ctx, s, "ann", Binding{"phone", "b", 1})) // nothing is left of the fence
 	want(t, []Binding{{"phone", "b", 1}})(s.User(ctx, "ann"))
 }

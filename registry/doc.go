@@ -13,7 +13,7 @@
 //	s_dead_{server}  STRING  nothing: the tombstone               Options.TombstoneTTL
 //	s_ch_{server}    SET     channels bound to the server         UnbindChannel, Leave, Forget
 //	s_c_{server}     SET     clients held by the server           DropClient, Leave, Forget
-//	u_{user}         HASH    client -> <server>:<generation>,     Options.UserTTL, renewed by BindUser;
+//	u_{user}         HASH    client -> <server>:<generation>,     Options.UserTTL, renewed by BindUsers;
 //	                         without server when offline          MaxClients fields
 //	ch_list          SET     channels that have servers           UnbindChannel, PruneChannel
 //	ch_{channel}     SET     servers with a subscriber            UnbindChannel

@@ -67,23 +67,15 @@ func (m *Memory) Channels(_ context.Context, prefix, cursor string, limit int) (
 	return names[:limit], names[limit-1], nil
 }
 
-// HoldClient implements [Registry].
-func (m *Memory) HoldClient(_ context.Context, server, client string) error {
+// HoldClients implements [Registry].
+func (m *Memory) HoldClients(_ context.Context, server string, clients []string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.buriedLocked(server) {
-		return fmt.Errorf("hold client %s: %w", client, ErrDead)
+	if len(clients) > 0 && m.buriedLocked(server) {
+		return fmt.Errorf("hold %d clients: %w", len(clients), ErrDead)
 	}
-	m.clients.add(server, client)
-	return nil
-}
-
-// HoldClients implements [Registry].
-func (m *Memory) HoldClients(ctx context.Context, server string, clients []string) error {
 	for _, client := range clients {
-		if err := m.HoldClient(ctx, server, client); err != nil {
-			return err
-		}
+		m.clients.add(server, client)
 	}
 	return nil
 }

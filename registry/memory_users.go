@@ -7,10 +7,18 @@ import (
 	"slices"
 )
 
-// BindUser implements [Registry].
-func (m *Memory) BindUser(_ context.Context, name string, b Binding) error {
+// BindUsers implements [Registry].
+func (m *Memory) BindUsers(_ context.Context, list []UserBinding) []error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	errs := make([]error, len(list))
+	for i, b := range list {
+		errs[i] = m.bindUserLocked(b.User, b.Binding)
+	}
+	return errs
+}
+
+func (m *Memory) bindUserLocked(name string, b Binding) error {
 	u := m.userLocked(name)
 	if u == nil {
 		m.expireSomeLocked()
@@ -28,15 +36,6 @@ func (m *Memory) BindUser(_ context.Context, name string, b Binding) error {
 	u.clients[b.Client] = b
 	u.ends = m.opts.Now().Add(m.opts.UserTTL)
 	return nil
-}
-
-// BindUsers implements [Registry].
-func (m *Memory) BindUsers(ctx context.Context, list []UserBinding) []error {
-	errs := make([]error, len(list))
-	for i, b := range list {
-		errs[i] = m.BindUser(ctx, b.User, b.Binding)
-	}
-	return errs
 }
 
 // ReleaseUser implements [Registry].

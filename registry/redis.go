@@ -32,7 +32,7 @@ type Redis struct {
 	opts Options
 	keys keys
 
-	holding, dropping  redispipe.Coalescer // of clients
+	dropping           redispipe.Coalescer // of clients
 	binding, unbinding redispipe.Coalescer // of channels
 	bindUsers          *redispipe.Group
 }
@@ -40,9 +40,6 @@ type Redis struct {
 // NewRedis returns a registry over pipe. opts have passed [Options.Validate].
 func NewRedis(pipe *redispipe.Pipe, opts Options) *Redis {
 	r := &Redis{pipe: pipe, opts: opts.withDefaults(), keys: keys(opts.Prefix)}
-	r.holding.Call = func(ctx context.Context, server string, clients []string) error {
-		return r.hold(ctx, r.keys.heldClients(server), server, clients...)
-	}
 	r.dropping.Call = func(ctx context.Context, server string, clients []string) error {
 		_, err := r.count(ctx, append([]any{"srem", r.keys.heldClients(server)}, anys(clients)...)...)
 		return err

@@ -8,14 +8,6 @@ import (
 	"switchboard/internal/redispipe"
 )
 
-// HoldClient implements [Registry].
-func (r *Redis) HoldClient(ctx context.Context, server, client string) error {
-	if err := r.holding.Do(ctx, server, client); err != nil {
-		return fmt.Errorf("hold client %s: %w", client, err)
-	}
-	return nil
-}
-
 // HoldClients implements [Registry].
 func (r *Redis) HoldClients(ctx context.Context, server string, clients []string) error {
 	for some := range slices.Chunk(clients, redispipe.MaxNames) {

@@ -184,12 +184,12 @@ func TestEntriesOfOthersAreSkippedAndMakeRoom(t *testing.T) {
 	client := single.Client(t)
 	r := newRedis(client)
 	for i := range MaxClients - 1 {
-		ok(t, r.BindUser(ctx, "ann", Binding{string(rune('A' + i)), "a", 1}))
+		ok(t, bindUser(ctx, r, "ann", Binding{string(rune('A' + i)), "a", 1}))
 	}
 	ok(t, client.HSet(ctx, r.keys.user("ann"), "odd", "no generation").Err())
 	bindings, err := r.User(ctx, "ann")
 	want(t, MaxClients-1)(len(bindings), err)
-	ok(t, r.BindUser(ctx, "ann", Binding{"new", "a", 2}))
+	ok(t, bindUser(ctx, r, "ann", Binding{"new", "a", 2}))
 	want(t, false)(client.HExists(ctx, r.keys.user("ann"), "odd").Result())
 }
 
@@ -200,8 +200,8 @@ func TestEveryKeyIsKnownAndBounded(t *testing.T) {
 	r := newRedis(client)
 	ok(t, r.Join(ctx, Server{ID: "a"}))
 	ok(t, r.BindChannel(ctx, "a", "news"))
-	ok(t, r.HoldClient(ctx, "a", "phone"))
-	ok(t, r.BindUser(ctx, "ann", Binding{"phone", "a", 1}))
+	ok(t, r.HoldClients(ctx, "a", []string{"phone"}))
+	ok(t, bindUser(ctx, r, "ann", Binding{"phone", "a", 1}))
 	want(t, true)(r.Bury(ctx, "gone"))
 
 	o := r.opts
@@ -226,8 +226,8 @@ func TestAFullRedisStillKeepsServersAlive(t *testing.T) {
 	client := redistest.Start(t).Client(t)
 	r := newRedis(client)
 	ok(t, r.BindChannel(ctx, "a", "news"))
-	ok(t, r.BindUser(ctx, "ann", Binding{"phone", "a", 1}))
-	ok(t, r.HoldClient(ctx, "a", "phone"))
+	ok(t, bindUser(ctx, r, "ann", Binding{"phone", "a", 1}))
+	ok(t, r.HoldClients(ctx, "a", []string{"phone"}))
 	ok(t, client.ConfigSet(ctx, "maxmemory", "1").Err())
 	ok(t, client.ScriptFlush(ctx).Err())
 

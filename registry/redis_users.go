@@ -12,11 +12,6 @@ import (
 	"switchboard/internal/redispipe"
 )
 
-// BindUser implements [Registry].
-func (r *Redis) BindUser(ctx context.Context, user string, b Binding) error {
-	return r.BindUsers(ctx, []UserBinding{{user, b}})[0]
-}
-
 // BindUsers implements [Registry].
 func (r *Redis) BindUsers(ctx context.Context, list []UserBinding) []error {
 	targets := make([]redispipe.Target, len(list))

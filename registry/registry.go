@@ -84,19 +84,15 @@ type Registry interface {
 	// was there.
 	PruneChannel(ctx context.Context, channel string) (pruned bool, err error)
 
-	// HoldClient notes in s_c_ that server holds client, before anything is bound in its
-	// name, so that cleaning finds it. ErrDead when the server was declared dead.
-	HoldClient(ctx context.Context, server, client string) error
-	// HoldClients is HoldClient for all of them. After an error some may be noted.
+	// HoldClients notes in s_c_ that server holds clients, before anything is bound in their names, so that cleaning
+	// finds them. ErrDead when the server was declared dead. After an error some may be noted.
 	HoldClients(ctx context.Context, server string, clients []string) error
-	// DropClient takes the note back.
+	// DropClient takes the note of one client back.
 	DropClient(ctx context.Context, server, client string) error
 
-	// BindUser puts b into u_{user} and renews the TTL. When a higher generation of the client
-	// is there it does neither, and that is no error. At MaxClients the offline entry with the lowest generation makes room; with
+	// BindUsers puts each binding into its u_{user} and renews the TTL. It returns the errors in their order. When a
+	// higher generation of the client is there it does neither, and that is no error. At MaxClients the offline entry with the lowest generation makes room; with
 	// none offline it is ErrTooManyClients, and with Options.MaxOnline others online.
-	BindUser(ctx context.Context, user string, b Binding) error
-	// BindUsers is BindUser for each of them, with the errors in their order.
 	BindUsers(ctx context.Context, list []UserBinding) []error
 	// ReleaseUser marks the client offline in u_{user} if the entry is still of this
 	// generation (compare-and-delete of the server's name: the client stays known).

@@ -27,7 +27,7 @@ func (n *node) follow(name string) *watcher {
 // bind says where bob's client is; no server means that it said goodbye.
 func (w *world) bind(client, server string, generation int64) {
 	w.t.Helper()
-	w.check(w.store.BindUser(w.t.Context(), "bob", registry.Binding{Client: client, Server: server, Generation: generation}))
+	w.check(w.store.BindUsers(w.t.Context(), []registry.UserBinding{{User: "bob", Binding: registry.Binding{Client: client, Server: server, Generation: generation}}})[0])
 	for _, n := range w.nodes {
 		n.UserChanged("bob")
 	}
@@ -91,7 +91,7 @@ func TestYouth(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 0, 0, "a", "b")
 		o := w.nodes["a"].follow("x")
-		w.check(w.store.BindUser(t.Context(), "bob", registry.Binding{Client: "phone", Server: "b", Generation: 1}))
+		w.check(w.store.BindUsers(t.Context(), []registry.UserBinding{{User: "bob", Binding: registry.Binding{Client: "phone", Server: "b", Generation: 1}}})[0])
 		w.seconds(2)
 		if !o.knows[""] {
 			t.Error("bob came, and nobody was told")

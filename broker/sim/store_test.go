@@ -77,15 +77,15 @@ func (s *store) ChannelServers(ctx context.Context, channel string) ([]string, e
 	}, channel)
 }
 
-func (s *store) HoldClient(ctx context.Context, server, client string) error {
+func (s *store) holdClient(ctx context.Context, server, client string) error {
 	return tell(ctx, s, "HoldClient", about{client: client, server: server}, func(ctx context.Context) error {
-		return s.w.registry.HoldClient(ctx, server, client)
+		return s.w.registry.HoldClients(ctx, server, []string{client})
 	}, server, client)
 }
 
 func (s *store) HoldClients(ctx context.Context, server string, clients []string) error {
 	return errors.Join(errorsOf(together(ctx, clients, func(ctx context.Context, client string) (struct{}, error) {
-		return struct{}{}, s.HoldClient(ctx, server, client)
+		return struct{}{}, s.holdClient(ctx, server, client)
 	}))...)
 }
 
@@ -95,15 +95,15 @@ func (s *store) DropClient(ctx context.Context, server, client string) error {
 	}, server, client)
 }
 
-func (s *store) BindUser(ctx context.Context, user string, b registry.Binding) error {
-	return tell(ctx, s, "BindUser", about{user: user, client: b.Client, generation: b.Generation}, func(ctx context.Context) error {
-		return s.w.registry.BindUser(ctx, user, b)
-	}, user, b.Client, b.Server, b.Generation)
+func (s *store) bindUser(ctx context.Context, b registry.UserBinding) error {
+	return tell(ctx, s, "BindUser", about{user: b.User, client: b.Client, generation: b.Generation}, func(ctx context.Context) error {
+		return s.w.registry.BindUsers(ctx, []registry.UserBinding{b})[0]
+	}, b.User, b.Client, b.Server, b.Generation)
 }
 
 func (s *store) BindUsers(ctx context.Context, list []registry.UserBinding) []error {
 	return errorsOf(together(ctx, list, func(ctx context.Context, b registry.UserBinding) (struct{}, error) {
-		return struct{}{}, s.BindUser(ctx, b.User, b.Binding)
+		return struct{}{}, s.bindUser(ctx, b)
 	}))
 }
 

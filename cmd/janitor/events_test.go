@@ -103,7 +103,7 @@ func (b *brokers) ok(err error) {
 // connect gives the user a client.
 func (b *brokers) connect(user string) {
 	b.Helper()
-	b.ok(b.registry.BindUser(b.Context(), user, registry.Binding{Client: user + "-phone", Server: "a", Generation: 1}))
+	b.ok(b.registry.BindUsers(b.Context(), []registry.UserBinding{{User: user, Binding: registry.Binding{Client: user + "-phone", Server: "a", Generation: 1}}})[0])
 	b.ok(b.UsersChanged(b.Context(), user)[0])
 }
 

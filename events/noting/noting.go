@@ -35,11 +35,6 @@ func New(r registry.Registry, to Recorder, log zerolog.Logger) *Registry {
 	return &Registry{r, to, log.Sample(&zerolog.BurstSampler{Burst: 1, Period: time.Minute})}
 }
 
-// BindUser implements [registry.Registry].
-func (r *Registry) BindUser(ctx context.Context, user string, b registry.Binding) error {
-	return r.user(ctx, user, r.Registry.BindUser(ctx, user, b))
-}
-
 // ReleaseUser implements [registry.Registry].
 func (r *Registry) ReleaseUser(ctx context.Context, user, client string, generation int64) error {
 	return r.user(ctx, user, r.Registry.ReleaseUser(ctx, user, client, generation))

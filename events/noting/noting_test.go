@@ -46,17 +46,17 @@ type broken struct{ registry.Registry }
 
 var errBroken = errors.New("broken")
 
-func (broken) BindUser(context.Context, string, registry.Binding) error { return errBroken }
-func (broken) ReleaseUser(context.Context, string, string, int64) error { return errBroken }
-func (broken) ForgetUser(context.Context, string, string, int64) error  { return errBroken }
-func (broken) BindChannel(context.Context, string, string) error        { return errBroken }
-func (broken) UnbindChannel(context.Context, string, string) error      { return errBroken }
+func (broken) BindUsers(context.Context, []registry.UserBinding) []error { return []error{errBroken} }
+func (broken) ReleaseUser(context.Context, string, string, int64) error  { return errBroken }
+func (broken) ForgetUser(context.Context, string, string, int64) error   { return errBroken }
+func (broken) BindChannel(context.Context, string, string) error         { return errBroken }
+func (broken) UnbindChannel(context.Context, string, string) error       { return errBroken }
 
 // calls are all that change something.
 func calls(r registry.Registry) []func(context.Context) error {
 	return []func(context.Context) error{
 		func(ctx context.Context) error {
-			return r.BindUser(ctx, "ann", registry.Binding{Client: "phone", Server: "a", Generation: 1})
+			return r.BindUsers(ctx, []registry.UserBinding{{User: "ann", Binding: registry.Binding{Client: "phone", Server: "a", Generation: 1}}})[0]
 		},
 		func(ctx context.Context) error { return r.ReleaseUser(ctx, "bob", "phone", 1) },
 		func(ctx context.Context) error { return r.ForgetUser(ctx, "cat", "phone", 1) },

@@ -80,6 +80,6 @@ func (w *world) bind(user, client, server string) (generation int64) {
 	w.Helper()
 	b, err := w.queue.Bind(w.Context(), queue.Claim{Client: client, User: user, Server: server})
 	ok(w.T, err)
-	ok(w.T, w.BindUser(w.Context(), user, registry.Binding{Client: client, Server: server, Generation: b.Generation}))
+	ok(w.T, w.BindUsers(w.Context(), []registry.UserBinding{{User: user, Binding: registry.Binding{Client: client, Server: server, Generation: b.Generation}}})[0])
 	return b.Generation
 }
