@@ -100,9 +100,10 @@ func TestOnlineWithTheLease(t *testing.T) {
 			t.Errorf("%s alice is %v, want online %t", when, answer, online)
 		}
 	}
-	fence, err := s.queue.Bind(ctx, queue.Claim{Client: "alice/phone", User: "alice", Server: other.ID})
+	fence := s.queue.BindClients(ctx, []queue.Claim{{Client: "alice/phone", User: "alice", Server: other.ID}})[0]
+	err := fence.Err
 	if err == nil {
-		err = s.registry.BindUsers(ctx, []registry.UserBinding{{User: "alice", Binding: registry.Binding{Client: "alice/phone", Server: other.ID, Generation: fence.Generation}}})[0]
+		err = s.registry.BindUsers(ctx, []registry.UserBinding{{User: "alice", Binding: registry.Binding{Client: "alice/phone", Server: other.ID, Generation: fence.Value.Generation}}})[0]
 	}
 	if err == nil {
 		err = s.registry.Join(ctx, other)

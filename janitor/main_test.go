@@ -113,10 +113,10 @@ func (w *world) client(server, client, user string) {
 	w.Helper()
 	ctx := w.Context()
 	w.ok(w.registry.HoldClients(ctx, server, []string{client}))
-	b, err := w.queue.Bind(ctx, queue.Claim{Client: client, User: user, Server: server})
-	w.ok(err)
+	b := w.queue.BindClients(ctx, []queue.Claim{{Client: client, User: user, Server: server}})[0]
+	w.ok(b.Err)
 	if user != "" {
-		w.ok(w.registry.BindUsers(ctx, []registry.UserBinding{{User: user, Binding: registry.Binding{Client: client, Server: server, Generation: b.Generation}}})[0])
+		w.ok(w.registry.BindUsers(ctx, []registry.UserBinding{{User: user, Binding: registry.Binding{Client: client, Server: server, Generation: b.Value.Generation}}})[0])
 	}
 }
 

@@ -109,7 +109,7 @@ func BenchmarkReadChannel(b *testing.B) {
 // One op is a whole window.
 func BenchmarkWindow(b *testing.B) {
 	forStores(b, func(b *testing.B, q Queue) {
-		generation := must(q.Bind(b.Context(), Claim{Client: "phone", User: "alice", Server: "b1"}))(b).Generation
+		generation := must(bind(b.Context(), q, Claim{Client: "phone", User: "alice", Server: "b1"}))(b).Generation
 		for range MaxWindow {
 			must(q.AppendClient(b.Context(), ClientPush{Client: "phone", Data: payload}))(b)
 		}
@@ -125,7 +125,7 @@ func BenchmarkWindow(b *testing.B) {
 // One op is a message stored, read and acknowledged: what an attentive client costs.
 func BenchmarkAppendWindowAck(b *testing.B) {
 	forStores(b, func(b *testing.B, q Queue) {
-		generation := must(q.Bind(b.Context(), Claim{Client: "phone", User: "alice", Server: "b1"}))(b).Generation
+		generation := must(bind(b.Context(), q, Claim{Client: "phone", User: "alice", Server: "b1"}))(b).Generation
 		var acked int64
 		b.ReportAllocs()
 		for b.Loop() {

@@ -26,7 +26,7 @@ func acknowledgedBehindALoss(t *testing.T, first bool) {
 	before := NewRedis(redispipe.New(master.Client(t), redispipe.Options{}), opts)
 	after := successor(t, heir, &fresh)
 
-	generation := must(before.Bind(t.Context(), Claim{Client: "phone", User: "", Server: "b1"}))(t).Generation
+	generation := must(bind(t.Context(), before, Claim{Client: "phone", User: "", Server: "b1"}))(t).Generation
 	kept := must(before.AppendClient(t.Context(), ClientPush{Client: "phone", Data: []byte("1"), Durable: true}))(t).ID
 	must(before.Ack(t.Context(), "phone", generation, kept))(t)
 	// From here on they have histories of their own.
@@ -84,7 +84,7 @@ func acknowledgedBehindTwoLosses(t *testing.T, order ...int) {
 	}
 	var fresh atomic.Bool
 	first := NewRedis(redispipe.New(servers[0].Client(t), redispipe.Options{}), Options{Fresh: fresh.Load})
-	generation := must(first.Bind(t.Context(), Claim{Client: "phone", Server: "b1"}))(t).Generation
+	generation := must(bind(t.Context(), first, Claim{Client: "phone", Server: "b1"}))(t).Generation
 	kept := []int64{push(first)}
 	must(first.Ack(t.Context(), "phone", generation, kept[0]))(t)
 	ok(t, servers[1].Client(t).Do(t.Context(), "replicaof", "no", "one").Err())

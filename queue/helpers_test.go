@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -71,4 +72,18 @@ func wantIDs(t testing.TB, what string, p Page, want []int64) {
 	if got := idsOf(p.Messages); !slices.Equal(got, want) {
 		t.Errorf("%s: got ids %v, want %v", what, got, want)
 	}
+}
+
+// bind is BindClients for one claim.
+func bind(ctx context.Context, q Queue, c Claim) (Bound, error) {
+	o := q.BindClients(ctx, []Claim{c})[0]
+	return o.Value, o.Err
+}
+
+// Bind is BindClients for one claim.
+func (f fixture) Bind(ctx context.Context, c Claim) (Bound, error) { return bind(ctx, f.Queue, c) }
+
+// Refresh is RefreshClients for one client.
+func (f fixture) Refresh(ctx context.Context, server string, held Held) error {
+	return f.RefreshClients(ctx, server, []Held{held})[0]
 }

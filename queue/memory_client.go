@@ -66,8 +66,8 @@ func (m *Memory) fencedLocked(client string, generation, now int64) (*memoryClie
 	return c, nil
 }
 
-// Bind implements [Queue].
-func (m *Memory) Bind(_ context.Context, claim Claim) (Bound, error) {
+// bind is BindClients for one claim.
+func (m *Memory) bind(_ context.Context, claim Claim) (Bound, error) {
 	client, user := claim.Client, claim.User
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -97,11 +97,11 @@ func (m *Memory) Bind(_ context.Context, claim Claim) (Bound, error) {
 
 // BindClients implements [Queue].
 func (m *Memory) BindClients(ctx context.Context, claims []Claim) []Outcome[Bound] {
-	return each(ctx, claims, m.Bind)
+	return each(ctx, claims, m.bind)
 }
 
-// Refresh implements [Queue].
-func (m *Memory) Refresh(_ context.Context, server string, held Held) error {
+// refresh is RefreshClients for one client.
+func (m *Memory) refresh(server string, held Held) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	now := m.nowLocked()
@@ -119,10 +119,10 @@ func (m *Memory) Refresh(_ context.Context, server string, held Held) error {
 }
 
 // RefreshClients implements [Queue].
-func (m *Memory) RefreshClients(ctx context.Context, server string, list []Held) []error {
+func (m *Memory) RefreshClients(_ context.Context, server string, list []Held) []error {
 	errs := make([]error, len(list))
 	for i, h := range list {
-		errs[i] = m.Refresh(ctx, server, h)
+		errs[i] = m.refresh(server, h)
 	}
 	return errs
 }

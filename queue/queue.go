@@ -14,7 +14,7 @@ var (
 	// the current one: the client is bound elsewhere, nothing was changed.
 	ErrStale = errors.New("queue: stale generation")
 	// ErrForgotten is returned when the current generation is below, or there is none: the store lost the
-	// binding, as in a failover, or it expired. Nothing was changed; Refresh makes it again.
+	// binding, as in a failover, or it expired. Nothing was changed; RefreshClients makes it again.
 	ErrForgotten = errors.New("queue: the binding is forgotten")
 	// ErrSecret is returned when a client without a user does not present the secret of the
 	// client that has that id.
@@ -129,7 +129,7 @@ type ChannelRead struct {
 	Bytes   int // about the most in the page, at least one message. Zero means MaxPageBytes, which is the most
 }
 
-// Claim is what Bind binds.
+// Claim is what BindClients binds.
 type Claim struct {
 	Client, User, Server string // User is "" for none
 	// Instance is one run of the client's program, and Attempt grows with each of its connects: so one that
@@ -157,7 +157,7 @@ type Held struct {
 	Secret       SecretHash
 }
 
-// Bound is the outcome of Bind.
+// Bound is the outcome of BindClients for one claim.
 type Bound struct {
 	Generation int64  // of this binding, higher than any before
 	Server     string // who held the client until now, "" for nobody
@@ -207,19 +207,17 @@ type Queue interface {
 	// all but the newest maxCount. Both move the floor. It says how many went; with dryRun how many would go.
 	TrimChannel(ctx context.Context, channel string, maxAge time.Duration, maxCount int, dryRun bool) (int, error)
 
-	// Bind makes server the owner of client under a new generation and keeps user in the record. The name of a
-	// client with a user begins with that, so the record can only be that user's; one that an older version left to
-	// another user starts over with an empty queue. A client without a user is bound when its id is new, or was
-	// pushed to and never bound, or with the secret that it had; else ErrSecret. ErrStale when the same instance of the
-	// client was bound by a later attempt.
-	Bind(ctx context.Context, claim Claim) (Bound, error)
-	// BindClients is Bind for each claim, of different clients, likewise.
+	// BindClients makes a server the owner of each client, all different ones, under a new generation
+	// and keeps the user in the record. What is wrong with one does not concern the others. The name of
+	// a client with a user begins with that, so the record can only be that user's; one that an older
+	// version left to another user starts over with an empty queue. A client without a user is bound
+	// when its id is new, or was pushed to and never bound, or with the secret that it had; else
+	// ErrSecret. ErrStale when the same instance of the client was bound by a later attempt.
 	BindClients(ctx context.Context, claims []Claim) []Outcome[Bound]
-	// Refresh renews the record's TTL and asserts server as the owner, if the generation is still
-	// the current one, or if the record was lost, or went back to an older generation in a failover: then it is
-	// made again with this generation, and with the secret. ErrStale when a higher one is current.
-	Refresh(ctx context.Context, server string, held Held) error
-	// RefreshClients is Refresh for each of list, of different clients that server has.
+	// RefreshClients renews the record's TTL of each of list, all different clients, and asserts server
+	// as the owner, if the generation is still the current one, or if the record was lost, or went back
+	// to an older generation in a failover: then it is made again with this generation, and with the
+	// secret. ErrStale when a higher one is current.
 	RefreshClients(ctx context.Context, server string, list []Held) []error
 	// Unbind ends the binding: the client is offline, its queue stays. ErrStale and ErrForgotten when the generation
 	// is not current.

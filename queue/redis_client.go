@@ -12,13 +12,7 @@ import (
 	"switchboard/internal/redispipe"
 )
 
-// Bind implements [Queue]. Those that come at once share a run of the script.
-func (r *Redis) Bind(ctx context.Context, c Claim) (Bound, error) {
-	o := r.BindClients(ctx, []Claim{c})[0]
-	return o.Value, o.Err
-}
-
-// BindClients implements [Queue].
+// BindClients implements [Queue]. Concurrent calls share a run of the script.
 func (r *Redis) BindClients(ctx context.Context, claims []Claim) []Outcome[Bound] {
 	targets := make([]redispipe.Target, len(claims))
 	for i, c := range claims {
@@ -45,11 +39,6 @@ func kept(user string, secret SecretHash) string {
 		return ""
 	}
 	return hex.EncodeToString(secret[:])
-}
-
-// Refresh implements [Queue].
-func (r *Redis) Refresh(ctx context.Context, server string, held Held) error {
-	return r.RefreshClients(ctx, server, []Held{held})[0]
 }
 
 // RefreshClients implements [Queue]. Mostly there is nothing to do, and to see that takes one command of Redis instead of
@@ -90,7 +79,7 @@ func (r *Redis) RefreshClients(ctx context.Context, server string, list []Held) 
 	return errs
 }
 
-// lasts says whether a record is as Refresh would leave it, and for as long as it has to be. now is the store's
+// lasts says whether a record is as RefreshClients would leave it, and for as long as it has to be. now is the store's
 // clock, 0 when it is not known.
 func (r *Redis) lasts(record []any, server string, generation, now int64) bool {
 	if now == 0 || len(record) != 3 || record[0] != decimal(generation) || record[1] != server {

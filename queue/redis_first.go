@@ -10,7 +10,7 @@ import (
 
 // ackFirst is Ack where some of the messages may be of groups: what those put into the queues of the user's other clients is
 // withdrawn, and then the groups are forgotten here. When it breaks off in between, the groups are found again by the next
-// acknowledgement, the same one repeated for instance, and by Bind, which says so.
+// acknowledgement, the same one repeated for instance, and by BindClients, which says so.
 func (r *Redis) ackFirst(ctx context.Context, a Ack) (removed int64, err error) {
 	record, firsts := r.keys.record(a.Client), r.keys.firsts(a.Client)
 	answer := r.pipe.EvalEach(ctx, r.acknowledgement(a, append(r.clientKeys(a.Client), firsts)))[0]

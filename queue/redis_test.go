@@ -245,7 +245,7 @@ func TestRedisRenewal(t *testing.T) {
 func TestRedisFull(t *testing.T) {
 	client := redistest.Start(t).Client(t)
 	q := NewRedis(redispipe.New(client, redispipe.Options{}), Options{})
-	b := must(q.Bind(t.Context(), Claim{Client: "phone", User: "alice", Server: "b1"}))(t)
+	b := must(bind(t.Context(), q, Claim{Client: "phone", User: "alice", Server: "b1"}))(t)
 	ids := send(t, q, "phone", 3)
 	push(t, q, "news", 3)
 	ok(t, client.ConfigSet(t.Context(), "maxmemory", "1").Err())

@@ -123,25 +123,26 @@ func (s *store) User(ctx context.Context, user string) ([]registry.Binding, erro
 	return ask(ctx, s, "User", about{}, func(ctx context.Context) ([]registry.Binding, error) { return s.w.registry.User(ctx, user) }, user)
 }
 
-func (s *store) Bind(ctx context.Context, c queue.Claim) (queue.Bound, error) {
+func (s *store) bind(ctx context.Context, c queue.Claim) (queue.Bound, error) {
 	return ask(ctx, s, "Bind", about{client: c.Client, owner: c.Server}, func(ctx context.Context) (queue.Bound, error) {
-		return s.w.queue.Bind(ctx, c)
+		o := s.w.queue.BindClients(ctx, []queue.Claim{c})[0]
+		return o.Value, o.Err
 	}, c.Client, c.User, c.Server)
 }
 
 func (s *store) BindClients(ctx context.Context, claims []queue.Claim) []queue.Outcome[queue.Bound] {
-	return together(ctx, claims, s.Bind)
+	return together(ctx, claims, s.bind)
 }
 
-func (s *store) Refresh(ctx context.Context, server string, h queue.Held) error {
+func (s *store) refresh(ctx context.Context, server string, h queue.Held) error {
 	return tell(ctx, s, "Refresh", about{client: h.Client, owner: server, generation: h.Generation}, func(ctx context.Context) error {
-		return s.w.queue.Refresh(ctx, server, h)
+		return s.w.queue.RefreshClients(ctx, server, []queue.Held{h})[0]
 	}, h.Client, h.User, server, h.Generation)
 }
 
 func (s *store) RefreshClients(ctx context.Context, server string, list []queue.Held) []error {
 	return errorsOf(together(ctx, list, func(ctx context.Context, h queue.Held) (struct{}, error) {
-		return struct{}{}, s.Refresh(ctx, server, h)
+		return struct{}{}, s.refresh(ctx, server, h)
 	}))
 }
 

@@ -78,8 +78,8 @@ func (w *world) join(servers ...string) {
 // bind makes server the owner of a client of the user.
 func (w *world) bind(user, client, server string) (generation int64) {
 	w.Helper()
-	b, err := w.queue.Bind(w.Context(), queue.Claim{Client: client, User: user, Server: server})
-	ok(w.T, err)
-	ok(w.T, w.BindUsers(w.Context(), []registry.UserBinding{{User: user, Binding: registry.Binding{Client: client, Server: server, Generation: b.Generation}}})[0])
-	return b.Generation
+	b := w.queue.BindClients(w.Context(), []queue.Claim{{Client: client, User: user, Server: server}})[0]
+	ok(w.T, b.Err)
+	ok(w.T, w.BindUsers(w.Context(), []registry.UserBinding{{User: user, Binding: registry.Binding{Client: client, Server: server, Generation: b.Value.Generation}}})[0])
+	return b.Value.Generation
 }
