@@ -12,117 +12,117 @@ import (
 // Broker is what the broker is told. Its fields are those of broker.Options and of the
 // two stores' Options, under the names that the file uses.
 type Broker struct {
-	HTTP      string `koanf:"http"`
-	TCP       string `koanf:"tcp"`
-	Peer      string `koanf:"peer"`
-	Advertise string `koanf:"advertise"`
-	Probes    string `koanf:"probes"`
-	Pprof     string `koanf:"pprof"`
-	Name      string `koanf:"name"`
+	HTTP      string `setting:"http"`
+	TCP       string `setting:"tcp"`
+	Peer      string `setting:"peer"`
+	Advertise string `setting:"advertise"`
+	Probes    string `setting:"probes"`
+	Pprof     string `setting:"pprof"`
+	Name      string `setting:"name"`
 
-	Redis    Secret   `koanf:"redis"` // the URL may hold a password
-	RedisTLS RedisTLS `koanf:"redis_tls"`
-	Prefix   string   `koanf:"prefix"`
+	Redis    Secret   `setting:"redis"` // the URL may hold a password
+	RedisTLS RedisTLS `setting:"redis_tls"`
+	Prefix   string   `setting:"prefix"`
 
-	Insecure       bool          `koanf:"insecure"`
-	MaxConnections int           `koanf:"max_connections"`
-	DrainTime      time.Duration `koanf:"drain_time"`
-	LogLevel       string        `koanf:"log_level"`
-	LogFormat      string        `koanf:"log_format"`
+	Insecure       bool          `setting:"insecure"`
+	MaxConnections int           `setting:"max_connections"`
+	DrainTime      time.Duration `setting:"drain_time"`
+	LogLevel       string        `setting:"log_level"`
+	LogFormat      string        `setting:"log_format"`
 
-	Auth           Auth           `koanf:"auth"`
-	Namespaces     *namespace.Set `koanf:"namespaces"`
-	PeerSecret     Secret         `koanf:"peer_secret"`
-	PeerSecretFile string         `koanf:"peer_secret_file"`
-	Hosts          []string       `koanf:"hosts"`
-	Origins        []string       `koanf:"origins"`
-	Limits         Limits         `koanf:"limits"`
-	Times          Times          `koanf:"times"`
-	Requests       Requests       `koanf:"requests"`
-	Compression    bool           `koanf:"compression"`
-	FastPush       bool           `koanf:"fast_push"`
-	Webhooks       Webhooks       `koanf:"webhooks"`
-	Hooks          Hooks          `koanf:"hooks"`
-	TLS            TLS            `koanf:"tls"`
-	PeerTLS        PeerTLS        `koanf:"peer_tls"`
-	Runtime        Runtime        `koanf:"runtime"`
-	Faults         Faults         `koanf:"faults"`
+	Auth           Auth           `setting:"auth"`
+	Namespaces     *namespace.Set `setting:"namespaces"`
+	PeerSecret     Secret         `setting:"peer_secret"`
+	PeerSecretFile string         `setting:"peer_secret_file"`
+	Hosts          []string       `setting:"hosts"`
+	Origins        []string       `setting:"origins"`
+	Limits         Limits         `setting:"limits"`
+	Times          Times          `setting:"times"`
+	Requests       Requests       `setting:"requests"`
+	Compression    bool           `setting:"compression"`
+	FastPush       bool           `setting:"fast_push"`
+	Webhooks       Webhooks       `setting:"webhooks"`
+	Hooks          Hooks          `setting:"hooks"`
+	TLS            TLS            `setting:"tls"`
+	PeerTLS        PeerTLS        `setting:"peer_tls"`
+	Runtime        Runtime        `setting:"runtime"`
+	Faults         Faults         `setting:"faults"`
 
 	// Unknown are the SWITCHBOARD_ variables that mean nothing: worth a warning.
-	Unknown []string `koanf:"-"`
+	Unknown []string `setting:"-"`
 }
 
 // Auth says who may call and connect.
 type Auth struct {
-	Keys            []Secret      `koanf:"keys"`
-	KeysFile        string        `koanf:"keys_file"`
-	HS256Secret     Secret        `koanf:"hs256_secret"`
-	HS256SecretFile string        `koanf:"hs256_secret_file"`
-	RS256KeysFile   string        `koanf:"rs256_keys_file"`
-	EdDSAKeysFile   string        `koanf:"eddsa_keys_file"`
-	TokenKeys       []tokenKey    `koanf:"token_keys"`
-	JWKSURL         string        `koanf:"jwks_url"`
-	JWKSRefresh     time.Duration `koanf:"jwks_refresh"`
-	JWKSGrace       time.Duration `koanf:"jwks_grace"`
-	JWKSStale       time.Duration `koanf:"jwks_stale"`
-	Audience        []string      `koanf:"audience"`
-	Issuer          []string      `koanf:"issuer"`
-	Leeway          time.Duration `koanf:"leeway"`
-	Anonymous       bool          `koanf:"anonymous"`
-	ClientPublish   bool          `koanf:"client_publish"`
+	Keys            []Secret      `setting:"keys"`
+	KeysFile        string        `setting:"keys_file"`
+	HS256Secret     Secret        `setting:"hs256_secret"`
+	HS256SecretFile string        `setting:"hs256_secret_file"`
+	RS256KeysFile   string        `setting:"rs256_keys_file"`
+	EdDSAKeysFile   string        `setting:"eddsa_keys_file"`
+	TokenKeys       []tokenKey    `setting:"token_keys"`
+	JWKSURL         string        `setting:"jwks_url"`
+	JWKSRefresh     time.Duration `setting:"jwks_refresh"`
+	JWKSGrace       time.Duration `setting:"jwks_grace"`
+	JWKSStale       time.Duration `setting:"jwks_stale"`
+	Audience        []string      `setting:"audience"`
+	Issuer          []string      `setting:"issuer"`
+	Leeway          time.Duration `setting:"leeway"`
+	Anonymous       bool          `setting:"anonymous"`
+	ClientPublish   bool          `setting:"client_publish"`
 }
 
 // Limits are counts, and bytes where they say so.
 type Limits struct {
-	Message         int   `koanf:"message"` // bytes
-	Channels        int   `koanf:"channels"`
-	Presence        int   `koanf:"presence"`
-	Batch           int   `koanf:"batch"`
-	Targets         int   `koanf:"targets"`
-	ClientQueue     int   `koanf:"client_queue"`
-	ChannelMessages int   `koanf:"channel_messages"`
-	ChannelBytes    int64 `koanf:"channel_bytes"`
-	RequestQueue    int   `koanf:"request_queue"`
+	Message         int   `setting:"message"` // bytes
+	Channels        int   `setting:"channels"`
+	Presence        int   `setting:"presence"`
+	Batch           int   `setting:"batch"`
+	Targets         int   `setting:"targets"`
+	ClientQueue     int   `setting:"client_queue"`
+	ChannelMessages int   `setting:"channel_messages"`
+	ChannelBytes    int64 `setting:"channel_bytes"`
+	RequestQueue    int   `setting:"request_queue"`
 
-	RequestBytes      int64 `koanf:"request_bytes"`
-	RequestShare      int   `koanf:"request_share"`
-	RequestShareBytes int64 `koanf:"request_share_bytes"`
+	RequestBytes      int64 `setting:"request_bytes"`
+	RequestShare      int   `setting:"request_share"`
+	RequestShareBytes int64 `setting:"request_share_bytes"`
 
 	// A second, and 0 for any number, as of the connections.
-	MessageRate        int      `koanf:"message_rate"` // of a connection
-	ByteRate           int      `koanf:"byte_rate"`    // of a connection
-	NewChannels        int      `koanf:"new_channels"` // of a connection, a minute
-	UserConnections    int      `koanf:"user_connections"`
-	AddressConnections int      `koanf:"address_connections"`
-	AddressRate        int      `koanf:"address_rate"` // connects
-	Proxies            []string `koanf:"proxies"`
-	PushRate           int      `koanf:"push_rate"` // of an API key
+	MessageRate        int      `setting:"message_rate"` // of a connection
+	ByteRate           int      `setting:"byte_rate"`    // of a connection
+	NewChannels        int      `setting:"new_channels"` // of a connection, a minute
+	UserConnections    int      `setting:"user_connections"`
+	AddressConnections int      `setting:"address_connections"`
+	AddressRate        int      `setting:"address_rate"` // connects
+	Proxies            []string `setting:"proxies"`
+	PushRate           int      `setting:"push_rate"` // of an API key
 }
 
 // Times are intervals and lifetimes.
 type Times struct {
-	Beat       time.Duration `koanf:"beat"`
-	Refresh    time.Duration `koanf:"refresh"`
-	Ping       time.Duration `koanf:"ping"`
-	Connect    time.Duration `koanf:"connect"`
-	Slow       time.Duration `koanf:"slow"`
-	ClientTTL  time.Duration `koanf:"client_ttl"`
-	ChannelTTL time.Duration `koanf:"channel_ttl"`
+	Beat       time.Duration `setting:"beat"`
+	Refresh    time.Duration `setting:"refresh"`
+	Ping       time.Duration `setting:"ping"`
+	Connect    time.Duration `setting:"connect"`
+	Slow       time.Duration `setting:"slow"`
+	ClientTTL  time.Duration `setting:"client_ttl"`
+	ChannelTTL time.Duration `setting:"channel_ttl"`
 
-	PositionTTL time.Duration `koanf:"position_ttl"`
-	RequestTTL  time.Duration `koanf:"request_ttl"`
+	PositionTTL time.Duration `setting:"position_ttl"`
+	RequestTTL  time.Duration `setting:"request_ttl"`
 }
 
 // Requests are what clients ask the backend.
 type Requests struct {
-	Queues int    `koanf:"queues"`
-	Allow  string `koanf:"allow"`
-	Rate   int    `koanf:"rate"` // of a connection, a second
+	Queues int    `setting:"queues"`
+	Allow  string `setting:"allow"`
+	Rate   int    `setting:"rate"` // of a connection, a second
 }
 
 // Faults are what the broker does wrong on purpose, for tests.
 type Faults struct {
-	Hints string `koanf:"hints"`
+	Hints string `setting:"hints"`
 }
 
 const nameRunes = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_"

@@ -12,23 +12,23 @@ import (
 
 // TLS are the files of the HTTP port.
 type TLS struct {
-	CertFile string `koanf:"cert_file"`
-	KeyFile  string `koanf:"key_file"`
+	CertFile string `setting:"cert_file"`
+	KeyFile  string `setting:"key_file"`
 }
 
 // PeerTLS are the files of the links, which show their certificates to each other.
 type PeerTLS struct {
-	CertFile string `koanf:"cert_file"`
-	KeyFile  string `koanf:"key_file"`
-	CAFile   string `koanf:"ca_file"`
-	Name     string `koanf:"name"`
+	CertFile string `setting:"cert_file"`
+	KeyFile  string `setting:"key_file"`
+	CAFile   string `setting:"ca_file"`
+	Name     string `setting:"name"`
 }
 
 // RedisTLS are the files for a rediss:// URL.
 type RedisTLS struct {
-	CAFile   string `koanf:"ca_file"`
-	CertFile string `koanf:"cert_file"`
-	KeyFile  string `koanf:"key_file"`
+	CAFile   string `setting:"ca_file"`
+	CertFile string `setting:"cert_file"`
+	KeyFile  string `setting:"key_file"`
 }
 
 var redisTLSSettings = []about{

@@ -8,13 +8,13 @@ import (
 	"strings"
 	"time"
 
-	yamlv3 "go.yaml.in/yaml/v3"
+	"go.yaml.in/yaml/v3"
 )
 
 // parseYAML is the first node of text, nil if there is none.
-func parseYAML(text []byte) (*yamlv3.Node, error) {
-	var document yamlv3.Node
-	if err := yamlv3.Unmarshal(text, &document); err != nil {
+func parseYAML(text []byte) (*yaml.Node, error) {
+	var document yaml.Node
+	if err := yaml.Unmarshal(text, &document); err != nil {
 		return nil, syntaxError(err)
 	}
 	if len(document.Content) == 0 { // only comments
@@ -35,7 +35,7 @@ func syntaxError(err error) error {
 // placed is an error that says where in the file it is.
 type placed struct{ error }
 
-func at(node *yamlv3.Node, key, problem string) error {
+func at(node *yaml.Node, key, problem string) error {
 	if key == "" {
 		return placed{fmt.Errorf("line %d: %s", node.Line, problem)}
 	}
@@ -50,16 +50,16 @@ func join(section, name string) string {
 	return section + "." + name
 }
 
-func resolved(node *yamlv3.Node) *yamlv3.Node {
-	if node.Kind == yamlv3.AliasNode {
+func resolved(node *yaml.Node) *yaml.Node {
+	if node.Kind == yaml.AliasNode {
 		return node.Alias
 	}
 	return node
 }
 
 // entries calls f for every entry of a mapping. An error that does not say where it is gets the line and the key.
-func entries(node *yamlv3.Node, key string, f func(name, value *yamlv3.Node) error) error {
-	if node.Kind != yamlv3.MappingNode {
+func entries(node *yaml.Node, key string, f func(name, value *yaml.Node) error) error {
+	if node.Kind != yaml.MappingNode {
 		return at(node, key, "want settings as key: value")
 	}
 	seen := map[string]bool{}
@@ -82,23 +82,23 @@ func entries(node *yamlv3.Node, key string, f func(name, value *yamlv3.Node) err
 }
 
 // each calls f for every entry of a mapping, like entries.
-func each(node *yamlv3.Node, key string, f func(name string, value *yamlv3.Node) error) error {
-	return entries(node, key, func(name, value *yamlv3.Node) error { return f(name.Value, value) })
+func each(node *yaml.Node, key string, f func(name string, value *yaml.Node) error) error {
+	return entries(node, key, func(name, value *yaml.Node) error { return f(name.Value, value) })
 }
 
 // unknownKey is the error of each's f for a name that means nothing.
 func unknownKey(known ...string) error { return errors.New("unknown key; want " + orList(known)) }
 
-func text(node *yamlv3.Node) (string, error) {
-	if node.Kind != yamlv3.ScalarNode || node.ShortTag() != "!!str" {
+func text(node *yaml.Node) (string, error) {
+	if node.Kind != yaml.ScalarNode || node.ShortTag() != "!!str" {
 		return "", errors.New("want text; put what looks like a number in quotes")
 	}
 	return node.Value, nil
 }
 
 // listOrText is one text, or several in a list.
-func listOrText(node *yamlv3.Node) (list []string, err error) {
-	if node.Kind != yamlv3.SequenceNode {
+func listOrText(node *yaml.Node) (list []string, err error) {
+	if node.Kind != yaml.SequenceNode {
 		one, err := text(node)
 		return []string{one}, err
 	}
@@ -112,7 +112,7 @@ func listOrText(node *yamlv3.Node) (list []string, err error) {
 	return list, nil
 }
 
-func positive(node *yamlv3.Node) (float64, error) {
+func positive(node *yaml.Node) (float64, error) {
 	v, err := strconv.ParseFloat(node.Value, 64)
 	if tag := node.ShortTag(); err != nil || v <= 0 || !slices.Contains([]string{"!!int", "!!float"}, tag) {
 		return 0, errors.New("want a number above zero")
@@ -120,7 +120,7 @@ func positive(node *yamlv3.Node) (float64, error) {
 	return v, nil
 }
 
-func whole(node *yamlv3.Node) (int, error) {
+func whole(node *yaml.Node) (int, error) {
 	v, err := strconv.Atoi(node.Value)
 	if err != nil || v < 1 || node.ShortTag() != "!!int" {
 		return 0, errors.New("want a whole number above zero")
@@ -128,7 +128,7 @@ func whole(node *yamlv3.Node) (int, error) {
 	return v, nil
 }
 
-func duration(node *yamlv3.Node) (time.Duration, error) {
+func duration(node *yaml.Node) (time.Duration, error) {
 	d, err := time.ParseDuration(node.Value)
 	if err != nil || d <= 0 {
 		return 0, fmt.Errorf("want a duration like 2s or 30m, got %.20q", node.Value)

@@ -8,7 +8,7 @@ import (
 	"reflect"
 	"strings"
 
-	yamlv3 "go.yaml.in/yaml/v3"
+	"go.yaml.in/yaml/v3"
 )
 
 // readFileValues reads the values of the settings from a YAML file. It refuses other keys and values of a wrong
@@ -40,8 +40,8 @@ type file struct {
 }
 
 // read adds the values of a mapping. section is the key that leads to it, "" for the whole file.
-func (f file) read(node *yamlv3.Node, section string) error {
-	return entries(node, section, func(name, value *yamlv3.Node) error {
+func (f file) read(node *yaml.Node, section string) error {
+	return entries(node, section, func(name, value *yaml.Node) error {
 		key := join(section, name.Value)
 		setting, known := f.settings[key]
 		isSection := section == "" && f.sections[name.Value]
@@ -62,7 +62,7 @@ func (f file) read(node *yamlv3.Node, section string) error {
 
 // read turns a value in the file into one of the field's type. The error repeats the value only where it was to be
 // a number, a duration or a yes or no.
-func (s *setting) read(node *yamlv3.Node) (any, error) {
+func (s *setting) read(node *yaml.Node) (any, error) {
 	tag := node.ShortTag()
 	switch kind := s.typ.Kind(); {
 	case s.document != nil:
@@ -71,7 +71,7 @@ func (s *setting) read(node *yamlv3.Node) (any, error) {
 		return nil, errors.New("there is no value; leave the line out for the default")
 	case kind == reflect.Slice:
 		return s.readList(node)
-	case node.Kind != yamlv3.ScalarNode:
+	case node.Kind != yaml.ScalarNode:
 		return nil, errors.New("want one value, not a list or a section")
 	case kind == reflect.String && tag != "!!str" && !(s.number && tag == "!!int"):
 		return nil, errors.New("want text; put what looks like a number in quotes")
@@ -85,8 +85,8 @@ func (s *setting) read(node *yamlv3.Node) (any, error) {
 	return s.parse(node.Value)
 }
 
-func (s *setting) readList(node *yamlv3.Node) (list []string, err error) {
-	if node.Kind != yamlv3.SequenceNode {
+func (s *setting) readList(node *yaml.Node) (list []string, err error) {
+	if node.Kind != yaml.SequenceNode {
 		return nil, errors.New("want a list, like [a, b]")
 	}
 	for _, item := range node.Content {

@@ -10,12 +10,12 @@ import (
 
 // Hooks are where the backend is asked who may come in.
 type Hooks struct {
-	Connect     Secret        `koanf:"connect"` // the URLs may hold a token
-	Subscribe   Secret        `koanf:"subscribe"`
-	Secrets     []Secret      `koanf:"secrets"`
-	SecretsFile string        `koanf:"secrets_file"`
-	Timeout     time.Duration `koanf:"timeout"`
-	Concurrency int           `koanf:"concurrency"`
+	Connect     Secret        `setting:"connect"` // the URLs may hold a token
+	Subscribe   Secret        `setting:"subscribe"`
+	Secrets     []Secret      `setting:"secrets"`
+	SecretsFile string        `setting:"secrets_file"`
+	Timeout     time.Duration `setting:"timeout"`
+	Concurrency int           `setting:"concurrency"`
 }
 
 func defaultHooks() Hooks { return Hooks{Timeout: 2 * time.Second, Concurrency: 64} }

@@ -7,30 +7,30 @@ import (
 
 // Janitor is what the janitor is told.
 type Janitor struct {
-	Redis    Secret   `koanf:"redis"` // the URL may hold a password
-	RedisTLS RedisTLS `koanf:"redis_tls"`
-	PeerTLS  PeerTLS  `koanf:"peer_tls"`
-	Prefix   string   `koanf:"prefix"`
-	HTTP     string   `koanf:"http"`
+	Redis    Secret   `setting:"redis"` // the URL may hold a password
+	RedisTLS RedisTLS `setting:"redis_tls"`
+	PeerTLS  PeerTLS  `setting:"peer_tls"`
+	Prefix   string   `setting:"prefix"`
+	HTTP     string   `setting:"http"`
 
-	Once         bool          `koanf:"once"`
-	DryRun       bool          `koanf:"dry_run"`
-	ServersEvery time.Duration `koanf:"servers_every"`
-	QueuesEvery  time.Duration `koanf:"queues_every"`
-	MaxAge       time.Duration `koanf:"max_age"`
-	MaxMessages  int           `koanf:"max_messages"`
-	Patience     time.Duration `koanf:"patience"`
+	Once         bool          `setting:"once"`
+	DryRun       bool          `setting:"dry_run"`
+	ServersEvery time.Duration `setting:"servers_every"`
+	QueuesEvery  time.Duration `setting:"queues_every"`
+	MaxAge       time.Duration `setting:"max_age"`
+	MaxMessages  int           `setting:"max_messages"`
+	Patience     time.Duration `setting:"patience"`
 
-	DeadLetters bool `koanf:"dead_letters"`
-	Retry       bool `koanf:"retry"`
+	DeadLetters bool `setting:"dead_letters"`
+	Retry       bool `setting:"retry"`
 
-	Webhooks Webhooks `koanf:"webhooks"`
+	Webhooks Webhooks `setting:"webhooks"`
 
-	LogLevel  string `koanf:"log_level"`
-	LogFormat string `koanf:"log_format"`
+	LogLevel  string `setting:"log_level"`
+	LogFormat string `setting:"log_format"`
 
 	// Unknown are the SWITCHBOARD_JANITOR_ variables that mean nothing: worth a warning.
-	Unknown []string `koanf:"-"`
+	Unknown []string `setting:"-"`
 }
 
 // DefaultJanitor is a janitor that nobody told anything, which lacks its Redis.

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	yamlv3 "go.yaml.in/yaml/v3"
+	"go.yaml.in/yaml/v3"
 
 	"switchboard/broker/namespace"
 )
@@ -16,12 +16,12 @@ import (
 //	  publish: [named, grant]
 //
 // and checks each by itself, so that an error has its line.
-func namespaces(node *yamlv3.Node) (*namespace.Set, error) {
+func namespaces(node *yaml.Node) (*namespace.Set, error) {
 	var rules []namespace.Rule
-	err := each(node, "namespaces", func(name string, value *yamlv3.Node) error {
+	err := each(node, "namespaces", func(name string, value *yaml.Node) error {
 		r := namespace.Rule{Name: name}
 		key := "namespaces." + name
-		if err := each(value, key, func(name string, value *yamlv3.Node) error { return readRule(&r, name, value) }); err != nil {
+		if err := each(value, key, func(name string, value *yaml.Node) error { return readRule(&r, name, value) }); err != nil {
 			return err
 		}
 		if _, err := namespace.New([]namespace.Rule{r}); err != nil {
@@ -40,7 +40,7 @@ func namespaces(node *yamlv3.Node) (*namespace.Set, error) {
 	return set, nil
 }
 
-func readRule(r *namespace.Rule, name string, value *yamlv3.Node) (err error) {
+func readRule(r *namespace.Rule, name string, value *yaml.Node) (err error) {
 	switch name {
 	case "subscribe":
 		r.Subscribe, err = who(value)
@@ -68,7 +68,7 @@ func readRule(r *namespace.Rule, name string, value *yamlv3.Node) (err error) {
 	return err
 }
 
-func who(node *yamlv3.Node) (namespace.Who, error) {
+func who(node *yaml.Node) (namespace.Who, error) {
 	words, err := listOrText(node)
 	if err != nil {
 		return namespace.Nobody, err

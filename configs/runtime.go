@@ -8,8 +8,8 @@ import (
 
 // Runtime is how the broker uses the Go runtime and the kernel's timers.
 type Runtime struct {
-	TimerSlack time.Duration `koanf:"timer_slack"`
-	SpareProcs string        `koanf:"spare_procs"` // auto, off or a number
+	TimerSlack time.Duration `setting:"timer_slack"`
+	SpareProcs string        `setting:"spare_procs"` // auto, off or a number
 }
 
 var runtimeGroup = group{"The Go runtime", []about{

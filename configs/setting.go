@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	yamlv3 "go.yaml.in/yaml/v3"
+	"go.yaml.in/yaml/v3"
 )
 
 // about describes one setting to a person.
@@ -24,12 +24,12 @@ type about struct {
 	choices []string // all that is allowed; nil means anything
 	unset   string   // what happens when it is not given and has no default
 
-	document func(*yamlv3.Node) (any, error) // reads a section of names of the operator's own
+	document func(*yaml.Node) (any, error) // reads a section of names of the operator's own
 }
 
 // documentOf is about.document for a field of the type that read returns.
-func documentOf[T any](read func(*yamlv3.Node) (T, error)) func(*yamlv3.Node) (any, error) {
-	return func(node *yamlv3.Node) (any, error) { return read(node) }
+func documentOf[T any](read func(*yaml.Node) (T, error)) func(*yaml.Node) (any, error) {
+	return func(node *yaml.Node) (any, error) { return read(node) }
 }
 
 // setting is a field of Broker or Janitor.
@@ -48,7 +48,7 @@ func (s *setting) flagName() string { return strings.ReplaceAll(s.key, "_", "-")
 func fields(v reflect.Value, prefix string) map[string]reflect.Value {
 	all := map[string]reflect.Value{}
 	for i := range v.NumField() {
-		switch key := v.Type().Field(i).Tag.Get("koanf"); {
+		switch key := v.Type().Field(i).Tag.Get("setting"); {
 		case key == "-":
 		case v.Field(i).Kind() == reflect.Struct:
 			for name, field := range fields(v.Field(i), prefix+key+".") {

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 
-	yamlv3 "go.yaml.in/yaml/v3"
+	"go.yaml.in/yaml/v3"
 
 	"switchboard/broker/auth"
 )
@@ -15,11 +15,11 @@ type tokenKey struct{ id, alg, file string }
 // tokenKeys reads
 //
 //	"2026-05": {alg: RS256, file: /run/secrets/token_key.pem}
-func tokenKeys(node *yamlv3.Node) (keys []tokenKey, err error) {
+func tokenKeys(node *yaml.Node) (keys []tokenKey, err error) {
 	const section = "auth.token_keys"
-	err = each(node, section, func(id string, value *yamlv3.Node) error {
+	err = each(node, section, func(id string, value *yaml.Node) error {
 		k := tokenKey{id: id}
-		err := each(value, section+"."+id, func(name string, value *yamlv3.Node) (err error) {
+		err := each(value, section+"."+id, func(name string, value *yaml.Node) (err error) {
 			switch name {
 			case "alg":
 				k.alg, err = text(value)

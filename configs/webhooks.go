@@ -12,13 +12,13 @@ import (
 // Webhooks are where and how the backend is told what happens. Both programs read them: brokers note what there is to
 // tell, janitors tell it.
 type Webhooks struct {
-	URL         Secret        `koanf:"url"` // it may hold a token
-	Secrets     []Secret      `koanf:"secrets"`
-	SecretsFile string        `koanf:"secrets_file"`
-	Events      []string      `koanf:"events"`
-	Batch       int           `koanf:"batch"`
-	Timeout     time.Duration `koanf:"timeout"`
-	MaxAge      time.Duration `koanf:"max_age"`
+	URL         Secret        `setting:"url"` // it may hold a token
+	Secrets     []Secret      `setting:"secrets"`
+	SecretsFile string        `setting:"secrets_file"`
+	Events      []string      `setting:"events"`
+	Batch       int           `setting:"batch"`
+	Timeout     time.Duration `setting:"timeout"`
+	MaxAge      time.Duration `setting:"max_age"`
 }
 
 func defaultWebhooks() Webhooks {
