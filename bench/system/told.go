@@ -100,7 +100,7 @@ type users struct {
 }
 
 func (r *users) environ() []string {
-	return []string{"SWITCHBOARD_WEBHOOKS_URL=" + r.url, "SWITCHBOARD_WEBHOOKS_SECRETS=bench"}
+	return []string{"SWITCHBOARD_WEBHOOKS_URL=" + r.url, "SWITCHBOARD_WEBHOOKS_SECRETS=a secret of the benchmark"}
 }
 
 // listen starts the backend.
