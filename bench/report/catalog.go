@@ -99,7 +99,8 @@ var catalog = []scenario{
 	{
 		id: "herd-webhooks", title: "15,000 users come back at once, webhooks off and on",
 		text: "The same, but each client is a user. With webhooks on, each bind is noted for the backend, and a janitor finds out " +
-			"what to tell it and sends that; what the janitor does until each client is served counts as the server's.",
+			"what to tell it and sends that; what the janitor does until each client is served counts as the server's. " +
+			"A janitor needs Redis: the broker in memory has no part in this.",
 		metrics: []metric{
 			{id: "cpu_us_per_conn", name: "server CPU per client", unit: micros, plot: true},
 			{id: "janitor_us_per_conn", name: "of it the janitor", unit: micros, neutral: true},
