@@ -18,8 +18,8 @@ type goMemory struct {
 	heap, stacks float64
 }
 
-// readGoMemory collects the broker's garbage, by its profiles at pprof, and reads what is left. ok is false for a
-// target without these pages.
+// readGoMemory collects the broker's garbage, by its profiles at pprof, and reads what is left. ok
+// is false for a target without these pages.
 func readGoMemory(ctx context.Context, addr, pprof string) (m goMemory, ok bool, err error) {
 	if pprof == "" {
 		return m, false, nil

@@ -72,7 +72,8 @@ type Broker struct {
 // Addrs are the addresses that a running Broker listens on.
 type Addrs struct{ HTTP, TCP, Peer, Probes, Pprof string }
 
-// MarshalZerologObject implements zerolog.LogObjectMarshaler: the ports that are open, by the names of their settings.
+// MarshalZerologObject implements zerolog.LogObjectMarshaler: the ports that are open, by the names
+// of their settings.
 func (a Addrs) MarshalZerologObject(e *zerolog.Event) {
 	for _, port := range []struct{ name, addr string }{
 		{"http", a.HTTP}, {"tcp", a.TCP}, {"peer", a.Peer}, {"probes", a.Probes}, {"pprof", a.Pprof},
@@ -227,7 +228,8 @@ func (b *Broker) lost(kind peer.Kind, name string, id int64) {
 	})
 }
 
-// rejected logs what is refused at one of the ports: at once, and then counted. The token, key or secret is not logged.
+// rejected logs what is refused at one of the ports: at once, and then counted. The token, key or
+// secret is not logged.
 func (b *Broker) rejected(what string) func(reason, address string) {
 	return func(reason, address string) {
 		b.limited.Warn(what+reason, func(e *zerolog.Event) {

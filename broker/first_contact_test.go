@@ -42,7 +42,8 @@ func TestFirstContact(t *testing.T) {
 	}
 }
 
-// TestSlowPush: with the fast path switched off, the pushes of a connection are net/http's, and answered as before.
+// TestSlowPush: with the fast path switched off, the pushes of a connection are net/http's, and
+// answered as before.
 func TestSlowPush(t *testing.T) {
 	for _, slow := range []bool{false, true} {
 		i := start(t, memoryStore(queue.Options{}), func(o *broker.Options) { o.NoFastPush = slow })

@@ -21,8 +21,8 @@ const (
 	idleTimeout = 2 * time.Minute
 )
 
-// writeTimeout is how long a caller may take to read an answer. A connection that is taken over, as a
-// WebSocket's, has other rules.
+// writeTimeout is how long a caller may take to read an answer. A connection that is taken over, as
+// a WebSocket's, has other rules.
 const writeTimeout = 30 * time.Second
 
 // listen opens the HTTP ports and finds the address to advertise.
@@ -76,7 +76,8 @@ func (b *Broker) newServer(name, addr string, h http.Handler, places *limit.Addr
 	s.http = http.Server{
 		Handler: transport.OneAtATime(h), ConnContext: transport.ConnContext, ConnState: transport.ConnState,
 		ReadHeaderTimeout: b.opts.ConnectTimeout, ReadTimeout: readTimeout, IdleTimeout: idleTimeout,
-		// Before it answers, net/http reads what is left of a body, for as long as reading may take.
+		// Before it answers, net/http reads what is left of a body, for as long as reading may
+		// take.
 		WriteTimeout:   readTimeout + writeTimeout,
 		MaxHeaderBytes: 16 << 10, ErrorLog: b.httpWords(),
 	}

@@ -63,7 +63,8 @@ func (l *lines) expectFew(t *testing.T, message string, events int) []object {
 	return found
 }
 
-// TestRejectedLoginsAreLogged: each kind at once and then counted, with the address, and without what was shown.
+// TestRejectedLoginsAreLogged: each kind at once and then counted, with the address, and without
+// what was shown.
 func TestRejectedLoginsAreLogged(t *testing.T) {
 	const attempts = 40
 	reading, entry := auth.NewKey()

@@ -93,8 +93,8 @@ func profiles() http.Handler {
 	return mux
 }
 
-// thisMachineOnly serves requests that name a loopback address and were not passed on by a proxy. A web page whose
-// own host name resolves to 127.0.0.1 names that host.
+// thisMachineOnly serves requests that name a loopback address and were not passed on by a proxy. A
+// web page whose own host name resolves to 127.0.0.1 names that host.
 func thisMachineOnly(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		host, _, err := net.SplitHostPort(r.Host)

@@ -35,10 +35,11 @@ type Options struct {
 	// TCP is the address of raw TCP and of WebSocket on the event loop. Zero means
 	// 127.0.0.1:7070; "off" means none.
 	TCP string
-	// Peer is an address of its own for the links between instances, or "http" for that of HTTP. Zero means that
-	// of HTTP too, which then must be a loopback address.
+	// Peer is an address of its own for the links between instances, or "http" for that of HTTP.
+	// Zero means that of HTTP too, which then must be a loopback address.
 	Peer string
-	// Probes is an address of its own for /healthz, /readyz and /metrics, without TLS. Zero means that of HTTP.
+	// Probes is an address of its own for /healthz, /readyz and /metrics, without TLS. Zero means
+	// that of HTTP.
 	Probes string
 	// Pprof is the loopback address of /debug/pprof/. Zero means none.
 	Pprof string
@@ -54,8 +55,9 @@ type Options struct {
 	Shared   bool
 	// StoreChanged signals that the store restarted or failed over. Nil means never.
 	StoreChanged <-chan struct{}
-	// StoreEpoch is another number before the first write to a store that restarted or failed
-	// over. Nil means always the same; without Shared, that the store loses nothing while this process lives.
+	// StoreEpoch is another number before the first write to a store that restarted or failed over.
+	// Nil means always the same; without Shared, that the store loses nothing while this process
+	// lives.
 	StoreEpoch func() uint64
 
 	// Watch has the backend told of a push with notify_after that nobody acknowledges in time. Nil means that such
@@ -77,7 +79,8 @@ type Options struct {
 	// TLS is the certificate of the HTTP port, PeerTLS that of the links, which show it to each other. Nil means in the
 	// clear. The TCP port is always in the clear.
 	TLS, PeerTLS *certfile.Files
-	// PeerSecret is shared by all instances, and has 32 bytes at least. Empty means that the links are open.
+	// PeerSecret is shared by all instances, and has 32 bytes at least. Empty means that the links
+	// are open.
 	PeerSecret string
 	// Hosts are the names under which clients reach the broker while it is open.
 	Hosts auth.Hosts
@@ -103,7 +106,8 @@ type Options struct {
 	LargeChannel int
 	// MessageRate is the most messages a second from one connection, ByteRate the most bytes. Zero means any number.
 	MessageRate, ByteRate int
-	// NewChannels is the most channels a minute that one connection may bring into being. Zero means any number.
+	// NewChannels is the most channels a minute that one connection may bring into being. Zero
+	// means any number.
 	NewChannels int
 	// PushRate is the most pushes a second with one API key; each target of a push is one. Zero means any number.
 	PushRate int
@@ -116,20 +120,21 @@ type Options struct {
 	MaxBatch int
 	// MaxTargets is the most targets of one call, over all its pushes. Zero means 10,000.
 	MaxTargets int
-	// NoFastPush leaves the pushes of a connection that has pushed to net/http. Zero means that they are
-	// read without it, at about half the cost.
+	// NoFastPush leaves the pushes of a connection that has pushed to net/http. Zero means that
+	// they are read without it, at about half the cost.
 	NoFastPush bool
 	// RequestQueues is how many qq_{N} lists requests are spread over. Zero means 16.
 	RequestQueues int
-	// RequestsFrom says whose clients may send requests: namespace.Anyone, Users, or Nobody, which is zero.
+	// RequestsFrom says whose clients may send requests: namespace.Anyone, Users, or Nobody, which
+	// is zero.
 	RequestsFrom namespace.Who
 	// RequestRate is the most requests a second from one connection. Zero means any number.
 	RequestRate int
 	// Compression negotiates permessage-deflate on /ws. Such a connection stays with net/http, on a goroutine of its own.
 	Compression bool
 
-	// PositionTTL is for how long the queue knows the position of a channel without messages. Those of channels with
-	// subscribers here are kept. Zero means 6 h.
+	// PositionTTL is for how long the queue knows the position of a channel without messages. Those
+	// of channels with subscribers here are kept. Zero means 6 h.
 	PositionTTL time.Duration
 	// Beat is the interval of the lease's renewal. Zero means 2 s. The registry's lease is 5 × that.
 	Beat time.Duration
@@ -280,7 +285,8 @@ func (o Options) LinksInClear() bool {
 	return o.Shared && o.PeerTLS == nil && !onLoopback(addr)
 }
 
-// onLoopback reports whether addr is host:port on this machine only. A zero addr is the default, which is.
+// onLoopback reports whether addr is host:port on this machine only. A zero addr is the default,
+// which is.
 func onLoopback(addr string) bool {
 	host, _, err := net.SplitHostPort(addr)
 	return addr == "" || err == nil && isLoopback(host)

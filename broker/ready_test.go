@@ -46,7 +46,8 @@ func TestReadyMeansThatMessagesComeThrough(t *testing.T) {
 	i.ready(t, http.StatusOK)
 }
 
-// TestReadyNamesTheStep: what the store says is for the log, and not for strangers; it is logged once, not at each probe.
+// TestReadyNamesTheStep: what the store says is for the log, and not for strangers; it is logged
+// once, not at each probe.
 func TestReadyNamesTheStep(t *testing.T) {
 	log := new(lines)
 	s := memoryStore(queue.Options{})

@@ -157,8 +157,9 @@ func TestAutomaticAcknowledgement(t *testing.T) {
 	})
 }
 
-// TestAcknowledgeWhatCameEarlier: a client acknowledges, with the connect in one write, what it has from an earlier
-// connection; that does not come again. An id that was never assigned is refused, and takes nothing.
+// TestAcknowledgeWhatCameEarlier: a client acknowledges, with the connect in one write, what it has
+// from an earlier connection; that does not come again. An id that was never assigned is refused,
+// and takes nothing.
 func TestAcknowledgeWhatCameEarlier(t *testing.T) {
 	overRedis, _ := redisStore(t, shared.Client(t), testBeat)
 	for name, s := range map[string]store{"memory": memoryStore(queue.Options{}), "redis": overRedis} {

@@ -10,8 +10,8 @@ import (
 	"switchboard/registry"
 )
 
-// TestSameDeviceOfTwoUsers: the name of a device says whose it is, so that of another user is another client, and the
-// queue of one who is offline stays, empty or not.
+// TestSameDeviceOfTwoUsers: the name of a device says whose it is, so that of another user is
+// another client, and the queue of one who is offline stays, empty or not.
 func TestSameDeviceOfTwoUsers(t *testing.T) {
 	i := start(t, memoryStore(queue.Options{}), nil)
 	overAll(t, func(t *testing.T, dial func(instance) *peer) {

@@ -2,8 +2,8 @@ package client
 
 import "testing"
 
-// TestAnotherIdBeginsAnew: the broker gave another id than before, since the secret is not that of the old one; the ids
-// of that queue are others.
+// TestAnotherIdBeginsAnew: the broker gave another id than before, since the secret is not that of
+// the old one; the ids of that queue are others.
 func TestAnotherIdBeginsAnew(t *testing.T) {
 	change := func(_ *stage, o *Options) { o.Client = "tab" }
 	enact(t, change, func(s *stage) {
@@ -36,7 +36,8 @@ func TestAnotherIdBeginsAnew(t *testing.T) {
 	})
 }
 
-// TestUserGivesTheClientPart: the user may change with the token, so the id goes without it; a client with a user needs no secret.
+// TestUserGivesTheClientPart: the user may change with the token, so the id goes without it; a
+// client with a user needs no secret.
 func TestUserGivesTheClientPart(t *testing.T) {
 	change := func(_ *stage, o *Options) { o.Client, o.User = "alice/phone", "alice" }
 	enact(t, change, func(s *stage) {

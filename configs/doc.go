@@ -10,11 +10,13 @@
 //	redis              SWITCHBOARD_REDIS               the same, shared                   --redis
 //	auth.keys          SWITCHBOARD_AUTH_KEYS                                              none
 //
-// An empty variable is as good as none. Lists are separated by commas there, and sections like namespaces are YAML.
-// Only what [Broker] and [Janitor] name is a setting; anything else in the file is an error, with its line.
+// An empty variable is as good as none. Lists are separated by commas there, and sections like
+// namespaces are YAML. Only what [Broker] and [Janitor] name is a setting; anything else in the
+// file is an error, with its line.
 //
-// A new setting needs a field of [Broker] or [Janitor] with a tag, its default in [DefaultBroker] or [DefaultJanitor] unless
-// that is zero, and a row of the help in brokerhelp.go or janitorhelp.go, which a test asks for.
+// A new setting needs a field of [Broker] or [Janitor] with a tag, its default in [DefaultBroker]
+// or [DefaultJanitor] unless that is zero, and a row of the help in brokerhelp.go or
+// janitorhelp.go, which a test asks for.
 //
 // Secrets have a type of their own, [Secret], which no format verb and no encoder prints, and
 // no error of this package repeats a value of theirs.

@@ -57,7 +57,8 @@ func resolved(node *yaml.Node) *yaml.Node {
 	return node
 }
 
-// entries calls f for every entry of a mapping. An error that does not say where it is gets the line and the key.
+// entries calls f for every entry of a mapping. An error that does not say where it is gets the
+// line and the key.
 func entries(node *yaml.Node, key string, f func(name, value *yaml.Node) error) error {
 	if node.Kind != yaml.MappingNode {
 		return at(node, key, "want settings as key: value")

@@ -11,8 +11,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// readFileValues reads the values of the settings from a YAML file. It refuses other keys and values of a wrong
-// type, and says where in the file they are.
+// readFileValues reads the values of the settings from a YAML file. It refuses other keys and
+// values of a wrong type, and says where in the file they are.
 func readFileValues(settings []*setting, path string) (values, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -60,8 +60,8 @@ func (f file) read(node *yaml.Node, section string) error {
 	})
 }
 
-// read turns a value in the file into one of the field's type. The error repeats the value only where it was to be
-// a number, a duration or a yes or no.
+// read turns a value in the file into one of the field's type. The error repeats the value only
+// where it was to be a number, a duration or a yes or no.
 func (s *setting) read(node *yaml.Node) (any, error) {
 	tag := node.ShortTag()
 	switch kind := s.typ.Kind(); {

@@ -138,8 +138,8 @@ func TestRedisBindWithoutHash(t *testing.T) {
 	fails(t, "no hash", err, ErrSecret)
 }
 
-// TestRedisBindKnowsOtherWriters: the last id that was assigned may stand in the list only, and is one that a client
-// may acknowledge.
+// TestRedisBindKnowsOtherWriters: the last id that was assigned may stand in the list only, and is
+// one that a client may acknowledge.
 func TestRedisBindKnowsOtherWriters(t *testing.T) {
 	client := server.Client(t)
 	f := overRedis(client, Options{})
@@ -153,7 +153,8 @@ func TestRedisBindKnowsOtherWriters(t *testing.T) {
 	equal(t, "last behind what is malformed", b.Last, ids[0])
 }
 
-// testBindByName: an older version may have left the id of a user's client to another, with messages. The name wins.
+// testBindByName: an older version may have left the id of a user's client to another, with
+// messages. The name wins.
 func testBindByName(t *testing.T, open opener) {
 	for _, former := range []string{"bob", ""} {
 		f := open(t, Options{})

@@ -30,9 +30,10 @@
 // at the earliest, and an append renews them only when that is nearer than it should be. A record that is refreshed
 // lives twice as long, so that most refreshes need only look.
 //
-// When messages and position of a channel are gone it is as if it never was: Prev is 0, and a page behind any id is not
-// Complete. Ids go on growing, since they follow the clock, which has moved on by MetaTTL at least; a clock that was set
-// back by more than that could repeat them, and the horizon of the callers, see below, prevents that, too.
+// When messages and position of a channel are gone it is as if it never was: Prev is 0, and a page
+// behind any id is not Complete. Ids go on growing, since they follow the clock, which has moved on
+// by MetaTTL at least; a clock that was set back by more than that could repeat them, and the
+// horizon of the callers, see below, prevents that, too.
 //
 // Read here, written by package registry: ch_{channel}, the servers with subscribers, and u_{user}, the clients of a user.
 // Further limits: a page holds about MaxPageBytes (at least one message), a window covers

@@ -39,5 +39,6 @@ func (k keys) requests(n int) string { return k.prefix + "qq_{" + strconv.Itoa(n
 // requestLedger is the LIST with the size and the sender of each request, in their order.
 func (k keys) requestLedger(n int) string { return k.prefix + "qq_o_{" + strconv.Itoa(n) + "}" }
 
-// requestSums is the HASH with the bytes of the requests, and the requests and bytes of each sender.
+// requestSums is the HASH with the bytes of the requests, and the requests and bytes of each
+// sender.
 func (k keys) requestSums(n int) string { return k.prefix + "qq_s_{" + strconv.Itoa(n) + "}" }

@@ -13,7 +13,8 @@ const (
 	MaxWindow = 256
 	// MaxPageBytes is about the most that one page holds.
 	MaxPageBytes = 1 << 20
-	// MaxChannelTTL is the longest that a push may have a channel's messages live, where ChannelTTL is not longer.
+	// MaxChannelTTL is the longest that a push may have a channel's messages live, where ChannelTTL
+	// is not longer.
 	MaxChannelTTL = 30 * 24 * time.Hour
 	// maxPage is the most messages that one script puts into a page, whatever the limit.
 	maxPage = 1024
@@ -37,15 +38,15 @@ type Options struct {
 	ChannelMaxBytes int64
 	// ChannelTTL is how long a channel's messages live after the last push. Zero means 1 h.
 	ChannelTTL time.Duration
-	// MetaTTL is how long a channel's last id and floor are known after its messages expired or were trimmed, and
-	// after the last KeepPositions. Zero means 6 h.
+	// MetaTTL is how long a channel's last id and floor are known after its messages expired or
+	// were trimmed, and after the last KeepPositions. Zero means 6 h.
 	MetaTTL time.Duration
 	// KeyTTL is how long an idempotency key is known. Zero means 10 min.
 	KeyTTL time.Duration
 	// RequestCap is the most requests that wait in one list. Zero means 10,000.
 	RequestCap int
-	// RequestBytes is the most bytes that wait in one list. Zero means 8 MiB. A larger request is taken alone,
-	// here and below.
+	// RequestBytes is the most bytes that wait in one list. Zero means 8 MiB. A larger request is
+	// taken alone, here and below.
 	RequestBytes int64
 	// RequestShare is the most requests of one sender that wait in one list. Zero means 100.
 	RequestShare int

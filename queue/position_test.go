@@ -30,8 +30,8 @@ func testNewChannel(t *testing.T, open opener) {
 	fails(t, "new, among others", outs[1].Err, ErrNewChannel)
 }
 
-// testForgottenChannel: when the position is gone a reader that comes back is told that it may have missed something,
-// and ids go on growing.
+// testForgottenChannel: when the position is gone a reader that comes back is told that it may have
+// missed something, and ids go on growing.
 func testForgottenChannel(t *testing.T, open opener) {
 	f := open(t, Options{MetaTTL: 2 * time.Hour})
 	ids := push(t, f, "news", 3)
@@ -62,7 +62,8 @@ func testForgottenChannel(t *testing.T, open opener) {
 	}
 }
 
-// testKeptChannel: the position of a channel with readers stays known, and a trim does not shorten its life.
+// testKeptChannel: the position of a channel with readers stays known, and a trim does not shorten
+// its life.
 func testKeptChannel(t *testing.T, open opener) {
 	f := open(t, Options{MetaTTL: 2 * time.Hour})
 	last := push(t, f, "news", 1)[0]

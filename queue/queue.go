@@ -44,10 +44,12 @@ type ChannelPush struct {
 	Data    []byte // compact JSON
 	Key     string // idempotency key, empty for none
 	Durable bool   // return only when a replica has it, else ErrNotReplicated; see there
-	// Cap and TTL take the place of ChannelCap, below it, and of ChannelTTL, up to MaxChannelTTL. Zero means those.
+	// Cap and TTL take the place of ChannelCap, below it, and of ChannelTTL, up to MaxChannelTTL.
+	// Zero means those.
 	Cap int
 	TTL time.Duration
-	// Known stores nothing where that would bring the channel into being: ErrNewChannel. Not with Durable.
+	// Known stores nothing where that would bring the channel into being: ErrNewChannel. Not with
+	// Durable.
 	Known bool
 }
 
@@ -140,8 +142,8 @@ type Claim struct {
 	Secret SecretHash
 }
 
-// SecretHash is what the store keeps of a secret: the first half of its SHA-256. Secrets have 128 random bits,
-// so there is nothing to try out, and a slow hash would only cost every connect.
+// SecretHash is what the store keeps of a secret: the first half of its SHA-256. Secrets have 128
+// random bits, so there is nothing to try out, and a slow hash would only cost every connect.
 type SecretHash [sha256.Size / 2]byte
 
 // HashSecret returns what the store keeps of secret.
@@ -198,8 +200,8 @@ type Queue interface {
 	ReadChannel(ctx context.Context, channel string, after int64, limit int) (Page, error)
 	// ReadChannels is ReadChannel for each of them, likewise.
 	ReadChannels(ctx context.Context, reads []ChannelRead) []Outcome[Page]
-	// KeepPositions has the positions of channels known for MetaTTL from now, where they are known: those that have
-	// readers. After that a reader's position is told to be incomplete.
+	// KeepPositions has the positions of channels known for MetaTTL from now, where they are known:
+	// those that have readers. After that a reader's position is told to be incomplete.
 	KeepPositions(ctx context.Context, channels []string) error
 	// ChannelSize is the number of messages held.
 	ChannelSize(ctx context.Context, channel string) (int, error)
@@ -207,17 +209,18 @@ type Queue interface {
 	// all but the newest maxCount. Both move the floor. It says how many went; with dryRun how many would go.
 	TrimChannel(ctx context.Context, channel string, maxAge time.Duration, maxCount int, dryRun bool) (int, error)
 
-	// BindClients makes a server the owner of each client, all different ones, under a new generation
-	// and keeps the user in the record. What is wrong with one does not concern the others. The name of
-	// a client with a user begins with that, so the record can only be that user's; one that an older
-	// version left to another user starts over with an empty queue. A client without a user is bound
-	// when its id is new, or was pushed to and never bound, or with the secret that it had; else
-	// ErrSecret. ErrStale when the same instance of the client was bound by a later attempt.
+	// BindClients makes a server the owner of each client, all different ones, under a new
+	// generation and keeps the user in the record. What is wrong with one does not concern the
+	// others. The name of a client with a user begins with that, so the record can only be that
+	// user's; one that an older version left to another user starts over with an empty queue. A
+	// client without a user is bound when its id is new, or was pushed to and never bound, or with
+	// the secret that it had; else ErrSecret. ErrStale when the same instance of the client was
+	// bound by a later attempt.
 	BindClients(ctx context.Context, claims []Claim) []Outcome[Bound]
-	// RefreshClients renews the record's TTL of each of list, all different clients, and asserts server
-	// as the owner, if the generation is still the current one, or if the record was lost, or went back
-	// to an older generation in a failover: then it is made again with this generation, and with the
-	// secret. ErrStale when a higher one is current.
+	// RefreshClients renews the record's TTL of each of list, all different clients, and asserts
+	// server as the owner, if the generation is still the current one, or if the record was lost,
+	// or went back to an older generation in a failover: then it is made again with this
+	// generation, and with the secret. ErrStale when a higher one is current.
 	RefreshClients(ctx context.Context, server string, list []Held) []error
 	// Unbind ends the binding: the client is offline, its queue stays. ErrStale and ErrForgotten when the generation
 	// is not current.
@@ -252,7 +255,8 @@ type Queue interface {
 	// ConfirmClient is the same for AppendClient; an acknowledged message is not lost.
 	ConfirmClient(ctx context.Context, client string, id int64) (*Marker, error)
 
-	// PushRequest appends a client request to qq_{List}, for workers that pop it from the head. The list expires
-	// RequestTTL after the last push. ErrFull, in one of its kinds, when the list or the sender's share has no room.
+	// PushRequest appends a client request to qq_{List}, for workers that pop it from the head. The
+	// list expires RequestTTL after the last push. ErrFull, in one of its kinds, when the list or
+	// the sender's share has no room.
 	PushRequest(ctx context.Context, request Request) error
 }

@@ -108,7 +108,8 @@ func (r *Redis) channelGroup(push ChannelPush) *redispipe.Group {
 	return groups[0]
 }
 
-// channelGroups are those of pushes with the same bounds. There are as many as namespaces have different ones.
+// channelGroups are those of pushes with the same bounds. There are as many as namespaces have
+// different ones.
 func (r *Redis) channelGroups(push ChannelPush) [3]*redispipe.Group {
 	if push.Cap == 0 && push.TTL == 0 {
 		return r.appendChannel

@@ -33,7 +33,8 @@ func (r *Redis) BindClients(ctx context.Context, claims []Claim) []Outcome[Bound
 	}, func(i int, err error) error { return fmt.Errorf("bind client %s: %w", claims[i].Client, err) })
 }
 
-// kept is what the record keeps of a secret: hexadecimal, so that it can be read; nothing with a user.
+// kept is what the record keeps of a secret: hexadecimal, so that it can be read; nothing with a
+// user.
 func kept(user string, secret SecretHash) string {
 	if user != "" {
 		return ""
@@ -79,8 +80,8 @@ func (r *Redis) RefreshClients(ctx context.Context, server string, list []Held) 
 	return errs
 }
 
-// lasts says whether a record is as RefreshClients would leave it, and for as long as it has to be. now is the store's
-// clock, 0 when it is not known.
+// lasts says whether a record is as RefreshClients would leave it, and for as long as it has to be.
+// now is the store's clock, 0 when it is not known.
 func (r *Redis) lasts(record []any, server string, generation, now int64) bool {
 	if now == 0 || len(record) != 3 || record[0] != decimal(generation) || record[1] != server {
 		return false

@@ -45,7 +45,8 @@ func requestRefusal(refusedBy int64) error {
 	return fmt.Errorf("unexpected reply of a script: %d", refusedBy)
 }
 
-// senderDigest stands for a sender in Redis: it is short however long the name is, and two names never share one.
+// senderDigest stands for a sender in Redis: it is short however long the name is, and two names
+// never share one.
 func senderDigest(sender string) string {
 	sum := sha256.Sum256([]byte(sender))
 	return base64.RawURLEncoding.EncodeToString(sum[:12])

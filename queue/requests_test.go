@@ -90,7 +90,8 @@ func testRequestsExpire(t *testing.T, open opener) {
 	ok(t, ask(t, f, 0, "alice", 10))
 }
 
-// A list that was filled with no account of it, and one that a worker changed at the wrong end, come right by themselves.
+// A list that was filled with no account of it, and one that a worker changed at the wrong end,
+// come right by themselves.
 func TestRedisRequestLedgerHeals(t *testing.T) {
 	client := server.Client(t)
 	f := overRedis(client, Options{RequestShare: 2, RequestTTL: time.Minute})

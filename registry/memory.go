@@ -83,9 +83,10 @@ func (s sets) some(key string, n int) []string {
 	return names
 }
 
-// lists are small sets of names by key, each sorted and never modified: a change makes a new list. So
-// a list can be given away as it is. Each push looks up the servers of a channel. To collect and sort
-// the keys of a map took ten times as long and made 4 allocations: 4 % of what a push costs in all.
+// lists are small sets of names by key, each sorted and never modified: a change makes a new list.
+// So a list can be given away as it is. Each push looks up the servers of a channel. To collect and
+// sort the keys of a map took ten times as long and made 4 allocations: 4 % of what a push costs in
+// all.
 type lists map[string][]string
 
 func (l lists) add(key, name string) {

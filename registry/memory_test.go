@@ -23,8 +23,8 @@ func TestMemoryForgetsUsersNobodyAsksFor(t *testing.T) {
 	}
 }
 
-// TestMemoryGivesListsAway: what a caller was given stays as it was, whatever is bound later, and what it
-// appends is its own.
+// TestMemoryGivesListsAway: what a caller was given stays as it was, whatever is bound later, and
+// what it appends is its own.
 func TestMemoryGivesListsAway(t *testing.T) {
 	m := NewMemory(Options{})
 	bind := func(server string) { ok(t, m.BindChannel(t.Context(), server, "news")) }

@@ -84,15 +84,17 @@ type Registry interface {
 	// was there.
 	PruneChannel(ctx context.Context, channel string) (pruned bool, err error)
 
-	// HoldClients notes in s_c_ that server holds clients, before anything is bound in their names, so that cleaning
-	// finds them. ErrDead when the server was declared dead. After an error some may be noted.
+	// HoldClients notes in s_c_ that server holds clients, before anything is bound in their names,
+	// so that cleaning finds them. ErrDead when the server was declared dead. After an error some
+	// may be noted.
 	HoldClients(ctx context.Context, server string, clients []string) error
 	// DropClient takes the note of one client back.
 	DropClient(ctx context.Context, server, client string) error
 
-	// BindUsers puts each binding into its u_{user} and renews the TTL. It returns the errors in their order. When a
-	// higher generation of the client is there it does neither, and that is no error. At MaxClients the offline entry with the lowest generation makes room; with
-	// none offline it is ErrTooManyClients, and with Options.MaxOnline others online.
+	// BindUsers puts each binding into its u_{user} and renews the TTL. It returns the errors in
+	// their order. When a higher generation of the client is there it does neither, and that is no
+	// error. At MaxClients the offline entry with the lowest generation makes room; with none
+	// offline it is ErrTooManyClients, and with Options.MaxOnline others online.
 	BindUsers(ctx context.Context, list []UserBinding) []error
 	// ReleaseUser marks the client offline in u_{user} if the entry is still of this
 	// generation (compare-and-delete of the server's name: the client stays known).

@@ -188,7 +188,8 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-// TestLikeBesideLike: a peer in memory is set against our row in memory, one over Redis against that over Redis.
+// TestLikeBesideLike: a peer in memory is set against our row in memory, one over Redis against
+// that over Redis.
 func TestLikeBesideLike(t *testing.T) {
 	r := sample()
 	for system, want := range map[string]string{

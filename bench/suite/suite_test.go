@@ -322,8 +322,8 @@ func TestProcessors(t *testing.T) {
 	}
 }
 
-// TestSteps: each system of a scenario is a contender, a quick run measures only those it names, and the
-// broker in memory takes part wherever one process is enough.
+// TestSteps: each system of a scenario is a contender, a quick run measures only those it names,
+// and the broker in memory takes part wherever one process is enough.
 func TestSteps(t *testing.T) {
 	all := contenders(program)
 	for _, sc := range scenarios {

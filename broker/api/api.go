@@ -63,7 +63,8 @@ type Cluster interface {
 	Reply(ctx context.Context, server, client string, ref int64, data json.RawMessage) (bool, error)
 }
 
-// Options configures an API. All fields but Authenticated, Pushing, WriteTimeout and Logger are required.
+// Options configures an API. All fields but Authenticated, Pushing, WriteTimeout and Logger are
+// required.
 type Options struct {
 	Pusher   Pusher
 	Registry Registry
@@ -73,8 +74,9 @@ type Options struct {
 	// Authorize checks the API key, given the value of the header, and that it has the scope. It gives what the key may
 	// push; nil for any number.
 	Authorize func(authorization, scope string) (*limit.Shared, error)
-	// Rejected is called for each call without a good API key, with one of the Rejected constants and the caller's
-	// address, which is empty on a connection that pushed with a good key before. Nil means that nothing is.
+	// Rejected is called for each call without a good API key, with one of the Rejected constants
+	// and the caller's address, which is empty on a connection that pushed with a good key before.
+	// Nil means that nothing is.
 	Rejected   func(reason, address string)
 	Namespaces func() *namespace.Set // those of now
 	MaxMessage int                   // bytes of one payload
@@ -85,8 +87,8 @@ type Options struct {
 	// Authenticated is called for each call over net/http that has a valid API key, before it is
 	// answered. Nil means that nothing is called.
 	Authenticated func(w http.ResponseWriter, r *http.Request)
-	// WriteTimeout is how long the answer to a push over net/http may take from when it begins. Zero
-	// means as long as the http.Server gives it, which counts from the head of the request.
+	// WriteTimeout is how long the answer to a push over net/http may take from when it begins.
+	// Zero means as long as the http.Server gives it, which counts from the head of the request.
 	WriteTimeout time.Duration
 	// Pushing is told of a push over net/http that was accepted, when its answer is written. Zero means nobody.
 	Pushing func(w http.ResponseWriter, r *http.Request)

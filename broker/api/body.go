@@ -84,9 +84,9 @@ func lonePush(text []byte) (p onePush, ok bool) {
 	return p, ok && s.End()
 }
 
-// plainBatch reads {"messages":[…]} with objects in it, most of them plain pushes. It appends them to dst, which is empty.
-// ok is false for all other texts, and for those with more than most. Reading ends where there are more targets than
-// mostTargets; then err says so, and ok is true.
+// plainBatch reads {"messages":[…]} with objects in it, most of them plain pushes. It appends them
+// to dst, which is empty. ok is false for all other texts, and for those with more than most.
+// Reading ends where there are more targets than mostTargets; then err says so, and ok is true.
 func plainBatch(dst []batched, text []byte, most, mostTargets int) (messages []batched, ok bool, err error) {
 	messages = dst
 	targets := tally{most: mostTargets}

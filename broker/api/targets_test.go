@@ -87,8 +87,8 @@ func TestTargets(t *testing.T) {
 	}
 }
 
-// TestMillionTargets: a call of 1000 × 1000 targets is refused before it has taken much memory. Reading all
-// of them took 2 GB.
+// TestMillionTargets: a call of 1000 × 1000 targets is refused before it has taken much memory.
+// Reading all of them took 2 GB.
 func TestMillionTargets(t *testing.T) {
 	targets := make([]int, 1000)
 	for i := range targets {

@@ -8,15 +8,15 @@ import (
 	"fmt"
 )
 
-// PeerSecretBytes is the least length of a peer secret. Whatever connects to the links sees a proof,
-// so a secret that can be guessed could be found by trying.
+// PeerSecretBytes is the least length of a peer secret. Whatever connects to the links sees a
+// proof, so a secret that can be guessed could be found by trying.
 const PeerSecretBytes = 32
 
 // peerProtocol is part of every proof: a proof of one version is none of another.
 const peerProtocol = "switchboard peer link 2"
 
-// PeerSecret is shared by the instances, which prove to each other that they know it. It is never sent.
-// The zero value is no secret.
+// PeerSecret is shared by the instances, which prove to each other that they know it. It is never
+// sent. The zero value is no secret.
 type PeerSecret struct{ key []byte }
 
 // NewPeerSecret keeps secret; an empty one is none. It refuses a short one.
@@ -30,7 +30,8 @@ func NewPeerSecret(secret string) (PeerSecret, error) {
 // Open reports whether no secret is configured, so that nothing is proven.
 func (s PeerSecret) Open() bool { return len(s.key) == 0 }
 
-// PeerRole is the end of a link that a proof comes from, so that neither end's proof is good as the other's.
+// PeerRole is the end of a link that a proof comes from, so that neither end's proof is good as the
+// other's.
 type PeerRole string
 
 // The ends of a link.
@@ -54,8 +55,8 @@ type PeerLink struct {
 	DialerNonce, ListenerNonce PeerNonce
 }
 
-// Prove returns the proof for one end of a link: HMAC-SHA256 with the secret over the protocol's version,
-// the role, both ids and both nonces.
+// Prove returns the proof for one end of a link: HMAC-SHA256 with the secret over the protocol's
+// version, the role, both ids and both nonces.
 func (s PeerSecret) Prove(by PeerRole, l PeerLink) []byte {
 	mac := hmac.New(sha256.New, s.key)
 	for _, part := range []string{
@@ -69,8 +70,8 @@ func (s PeerSecret) Prove(by PeerRole, l PeerLink) []byte {
 	return mac.Sum(nil)
 }
 
-// Proves reports whether proof is that of by for l. It takes the same time for every wrong proof. Without a
-// secret nothing is a proof.
+// Proves reports whether proof is that of by for l. It takes the same time for every wrong proof.
+// Without a secret nothing is a proof.
 func (s PeerSecret) Proves(by PeerRole, l PeerLink, proof []byte) bool {
 	return !s.Open() && hmac.Equal(s.Prove(by, l), proof)
 }

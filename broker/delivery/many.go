@@ -62,8 +62,9 @@ func (p *Pusher) Many(ctx context.Context, pushes []Push) {
 	}
 }
 
-// sliceSize is how many pushes of one call are on their way to the store at once. Other calls get their
-// turn in between, and what is needed for them meanwhile is bounded, however large the call is.
+// sliceSize is how many pushes of one call are on their way to the store at once. Other calls get
+// their turn in between, and what is needed for them meanwhile is bounded, however large the call
+// is.
 const sliceSize = 1000
 
 // one is Many for a push that came alone.
@@ -106,8 +107,9 @@ func pointers(pushes []Push) []*Push {
 	return list
 }
 
-// byTurn puts the pushes that are n-th to their targets into wave n. All waves share one array: each with
-// one of its own for as many as are left would take the square of their number, where all have one target.
+// byTurn puts the pushes that are n-th to their targets into wave n. All waves share one array:
+// each with one of its own for as many as are left would take the square of their number, where all
+// have one target.
 func byTurn(pushes []Push, chains []chain) [][]*Push {
 	longest := 0
 	for i := range chains {

@@ -149,8 +149,8 @@ func TestManyOfOne(t *testing.T) {
 	}
 }
 
-// TestSlices: a large call goes to the store in pieces, in order, and a replica that was waited for in vain is
-// waited for once all the same.
+// TestSlices: a large call goes to the store in pieces, in order, and a replica that was waited for
+// in vain is waited for once all the same.
 func TestSlices(t *testing.T) {
 	l := &ledger{t: t}
 	p := New(Options{
@@ -179,8 +179,8 @@ func TestSlices(t *testing.T) {
 	}
 }
 
-// TestWavesTakeLittle: also when all pushes have one target. Waves with room for all that are left took the square
-// of their number: 400 MB of 10,000.
+// TestWavesTakeLittle: also when all pushes have one target. Waves with room for all that are left
+// took the square of their number: 400 MB of 10,000.
 func TestWavesTakeLittle(t *testing.T) {
 	pushes := make([]Push, 10_000)
 	for i := range pushes {

@@ -37,8 +37,8 @@ type Options struct {
 	Queue    Queue
 	ServerID func() string // changes when the server was declared dead and came back
 	Timeout  time.Duration // of one call to the store. Zero means 5 s
-	// PositionTTL is for how long the store knows the position of a channel without messages; those of the channels
-	// here are kept. Zero means for ever.
+	// PositionTTL is for how long the store knows the position of a channel without messages; those
+	// of the channels here are kept. Zero means for ever.
 	PositionTTL time.Duration
 	Logger      zerolog.Logger
 	Drained     func(lag time.Duration) // from a channel becoming dirty to its page in the tail

@@ -6,14 +6,16 @@ import (
 )
 
 const (
-	// keepSoon is how long after its binding a channel's position is kept for the first time, at most.
+	// keepSoon is how long after its binding a channel's position is kept for the first time, at
+	// most.
 	keepSoon = time.Minute
 	// keepAtOnce is how many positions are kept by one call.
 	keepAtOnce = 512
 )
 
-// keeping has the store remember the positions of channels that have subscribers here. It forgets those of others some
-// hours after their last message. A subscriber whose position it forgot would be told of a gap where nothing is missing.
+// keeping has the store remember the positions of channels that have subscribers here. It forgets
+// those of others some hours after their last message. A subscriber whose position it forgot would
+// be told of a gap where nothing is missing.
 type keeping struct {
 	mu      sync.Mutex // guards the fields below
 	bound   []*Channel // since they were kept last, with a position
@@ -52,7 +54,8 @@ func (h *Hub) keep() {
 	}
 }
 
-// keepThese keeps the positions of channels. Those that fail are tried again with the ones that are bound next.
+// keepThese keeps the positions of channels. Those that fail are tried again with the ones that are
+// bound next.
 func (h *Hub) keepThese(list []*Channel) {
 	names := make([]string, 0, keepAtOnce)
 	var err error

@@ -44,7 +44,8 @@ func (k *keeper) take() []string {
 	return kept
 }
 
-// TestPositionsAreKept: those of channels with readers here, soon after the first came and then again and again.
+// TestPositionsAreKept: those of channels with readers here, soon after the first came and then
+// again and again.
 func TestPositionsAreKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		k := &keeper{Queue: queue.NewMemory(queue.Options{}, nil)}
@@ -101,8 +102,8 @@ func TestPositionsAreKept(t *testing.T) {
 	})
 }
 
-// TestVacantChannel: a client that saw a channel empty comes back with the moment at which it did, and not with a 0 that would
-// be good for ever.
+// TestVacantChannel: a client that saw a channel empty comes back with the moment at which it did,
+// and not with a 0 that would be good for ever.
 func TestVacantChannel(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		<-time.After(27 * 365 * 24 * time.Hour) // the bubble begins in 2000, and ids in 2020

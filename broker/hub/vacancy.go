@@ -8,17 +8,18 @@ import (
 	"switchboard/queue"
 )
 
-// A channel where the store knows of no message has the position 0. A client that is told 0 and comes back with it could be
-// anyone who ever saw the channel empty: what was said since may have been forgotten, and nothing would tell. So what such a
-// client is told is the moment instead, as an id that no message gets, and it is worth 0 only for as long as the store
-// remembers every message.
+// A channel where the store knows of no message has the position 0. A client that is told 0 and
+// comes back with it could be anyone who ever saw the channel empty: what was said since may have
+// been forgotten, and nothing would tell. So what such a client is told is the moment instead, as
+// an id that no message gets, and it is worth 0 only for as long as the store remembers every
+// message.
 const (
 	// vacancy is the last id of a millisecond, which only the 4096th message in it would get.
 	vacancy = idsPerMS - 1
 	// idsPerMS is how many ids fit in a millisecond.
 	idsPerMS = 4096
-	// vacancyMargin sets the moment back: it must be below the id of any message that comes, whatever the clocks of
-	// several stores show.
+	// vacancyMargin sets the moment back: it must be below the id of any message that comes,
+	// whatever the clocks of several stores show.
 	vacancyMargin = 10 * time.Minute
 )
 
@@ -37,7 +38,8 @@ func (c *storeClock) read(ms int64) {
 	}
 }
 
-// times are the last reading, and what the clock shows by now; ok is false before the first reading.
+// times are the last reading, and what the clock shows by now; ok is false before the first
+// reading.
 func (c *storeClock) times() (last, now time.Time, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -58,12 +60,13 @@ func (h *Hub) told(c *Channel, cursor int64) int64 {
 	return queue.IDAt(last.Add(-vacancyMargin)) | vacancy
 }
 
-// Told returns the position to tell the client: the last id that was written, or skipped as a declared gap, and in an
-// empty channel the moment.
+// Told returns the position to tell the client: the last id that was written, or skipped as a
+// declared gap, and in an empty channel the moment.
 func (s *Subscription) Told() int64 { return s.Channel.hub.told(s.Channel, s.cursor) }
 
-// Seen is what after stands for, the id that a client says it has seen last: 0 for a moment when the channel was empty, if the
-// store has forgotten nothing since. An older moment stays as it is, and no position is known by that id.
+// Seen is what after stands for, the id that a client says it has seen last: 0 for a moment when
+// the channel was empty, if the store has forgotten nothing since. An older moment stays as it is,
+// and no position is known by that id.
 func (h *Hub) Seen(after *int64) *int64 {
 	if after == nil || *after&vacancy != vacancy || h.opts.PositionTTL == 0 {
 		return after

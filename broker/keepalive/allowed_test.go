@@ -9,15 +9,16 @@ import (
 	"time"
 )
 
-// allowedHeaders are all that a push may have here. A header is added by a line here and in harmless, and by
-// the argument that no handler asks for it.
+// allowedHeaders are all that a push may have here. A header is added by a line here and in
+// harmless, and by the argument that no handler asks for it.
 var allowedHeaders = map[string]string{
 	"Host": "here", "Content-Length": "2", "Authorization": "Bearer key", "Connection": "keep-alive",
 	"Content-Type": "application/json", "User-Agent": "x/1", "Accept": "*/*", "Accept-Encoding": "gzip",
 	"Accept-Language": "de", "Accept-Charset": "utf-8", "Traceparent": "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
 }
 
-// otherHeaders are the rest of the registry of HTTP field names (RFC 9110 §18.4) and what is usual besides.
+// otherHeaders are the rest of the registry of HTTP field names (RFC 9110 §18.4) and what is usual
+// besides.
 const otherHeaders = `A-IM Accept-CH Accept-Datetime Accept-Features Accept-Patch Accept-Post Accept-Ranges Acceptx
 Access-Control-Request-Headers Access-Control-Request-Method Age Allow ALPN Alt-Used Authentication-Info Baggage
 Cache-Control CDN-Loop Close Content-Disposition Content-Encoding Content-Language Content-Lengthx Content-Location

@@ -164,8 +164,8 @@ func (c *conn) until(t time.Time) {
 	}
 }
 
-// untilWritten sets the deadline of the next answer. It counts from when the answer is there, since the
-// store may have taken long; as with reading, an eighth is left to chance.
+// untilWritten sets the deadline of the next answer. It counts from when the answer is there, since
+// the store may have taken long; as with reading, an eighth is left to chance.
 func (c *conn) untilWritten() {
 	limit := c.server.opts.Write
 	if time.Since(c.armed) > limit/8 {

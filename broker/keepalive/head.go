@@ -132,8 +132,8 @@ func (h *head) means(name, value []byte, seen *fields) (ok bool) {
 	return ok
 }
 
-// harmless says whether a header changes nothing about a push. Any header that is not named here is for
-// net/http, and for the handlers there: some mean something to them, and others may one day.
+// harmless says whether a header changes nothing about a push. Any header that is not named here is
+// for net/http, and for the handlers there: some mean something to them, and others may one day.
 func harmless[Text ~[]byte | ~string](name Text) bool {
 	if len(name) == 0 {
 		return false

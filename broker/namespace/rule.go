@@ -9,9 +9,9 @@ import (
 	"switchboard/internal/wire"
 )
 
-// MinHistoryAge and MaxHistoryAge bound how long a namespace may keep its messages. Below, a message could be gone
-// before a broker has looked whether the store still has it, or a client come back; above, the store would
-// shorten it (queue.MaxChannelTTL).
+// MinHistoryAge and MaxHistoryAge bound how long a namespace may keep its messages. Below, a
+// message could be gone before a broker has looked whether the store still has it, or a client come
+// back; above, the store would shorten it (queue.MaxChannelTTL).
 const (
 	MinHistoryAge = 5 * time.Minute
 	MaxHistoryAge = 30 * 24 * time.Hour

@@ -46,8 +46,8 @@ func encodeMessage(v any) ([]byte, error) {
 	return text, err
 }
 
-// HandleCall answers the calls of one name. The result of f is sent as JSON, and the text of its error to the
-// caller. It must be called before the Handler serves.
+// HandleCall answers the calls of one name. The result of f is sent as JSON, and the text of its
+// error to the caller. It must be called before the Handler serves.
 func (l *Links) HandleCall(name string, f func(ctx context.Context, body json.RawMessage) (any, error)) {
 	l.calls[name] = f
 }

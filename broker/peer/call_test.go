@@ -86,7 +86,8 @@ func TestCall(t *testing.T) {
 	}
 }
 
-// TestCallDialsAtOnce: a call does not wait for the pause between two dials to a server that came back.
+// TestCallDialsAtOnce: a call does not wait for the pause between two dials to a server that came
+// back.
 func TestCallDialsAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := New(Options{Self: func() string { return "b" }, Handle: func(Hint) {}})
@@ -126,7 +127,8 @@ func TestCallDialsAtOnce(t *testing.T) {
 	})
 }
 
-// TestCallsAreBounded: what is given up is waited for, so the other end never has more calls than it allows.
+// TestCallsAreBounded: what is given up is waited for, so the other end never has more calls than
+// it allows.
 func TestCallsAreBounded(t *testing.T) {
 	a, b := newNode(t, "a"), newNode(t, "b")
 	var under atomic.Int64
@@ -170,7 +172,8 @@ func TestCallsAreBounded(t *testing.T) {
 	}
 }
 
-// TestCallOfOlderVersion: a listener that knows no calls over links is not sent one, which would end the link.
+// TestCallOfOlderVersion: a listener that knows no calls over links is not sent one, which would
+// end the link.
 func TestCallOfOlderVersion(t *testing.T) {
 	a, b := newNode(t, "a"), newNode(t, "b")
 	b.http.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

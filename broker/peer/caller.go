@@ -9,8 +9,8 @@ import (
 	"github.com/coder/websocket"
 )
 
-// callers gives calls the link's connection of the moment. A call that finds the link down has it dialled at once,
-// and waits for what comes of that.
+// callers gives calls the link's connection of the moment. A call that finds the link down has it
+// dialled at once, and waits for what comes of that.
 type callers struct {
 	want chan struct{} // one slot: a call waits for a connection
 
@@ -143,7 +143,8 @@ func (c *caller) begin() (id int64, answered chan answerMessage, err error) {
 	return c.last, answered, nil
 }
 
-// take ends the wait for an answer. A call that was given up waits on, so that the other end never has more of them.
+// take ends the wait for an answer. A call that was given up waits on, so that the other end never
+// has more of them.
 func (c *caller) take(id int64) (answered chan answerMessage) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -14,19 +14,20 @@
 //	response 101  Switchboard-Peer: 2 <listener's nonce> <listener's proof>
 //	first message <dialer's proof>, 32 bytes; batches and calls follow
 //
-// Nonces (32 random bytes) and proofs are in hex in the headers. A proof is the HMAC-SHA256, with the secret as
-// key, of six parts, each after its length (4 bytes, big-endian): "switchboard peer link 2", the role ("dialer" or
-// "listener"), the dialer's id, the listener's id, the dialer's nonce, the listener's nonce. So a proof is good for one link
-// only, and neither end's is good as the other's. The dialer checks the listener's proof before it sends its own. What
-// listens at an address that the registry gives for another server therefore gets a nonce and two ids, and no proof.
-// It costs no round trip.
+// Nonces (32 random bytes) and proofs are in hex in the headers. A proof is the HMAC-SHA256, with
+// the secret as key, of six parts, each after its length (4 bytes, big-endian): "switchboard peer
+// link 2", the role ("dialer" or "listener"), the dialer's id, the listener's id, the dialer's
+// nonce, the listener's nonce. So a proof is good for one link only, and neither end's is good as
+// the other's. The dialer checks the listener's proof before it sends its own. What listens at an
+// address that the registry gives for another server therefore gets a nonce and two ids, and no
+// proof. It costs no round trip.
 //
-// Without a secret the header is the version alone, and nothing is proven. A server with a secret has no link to one
-// without. A dialer that shows the secret itself, as version 1 did, is refused.
+// Without a secret the header is the version alone, and nothing is proven. A server with a secret
+// has no link to one without. A dialer that shows the secret itself, as version 1 did, is refused.
 //
-// The handshake does not protect what follows: a network in between can read and change that, unless the links
-// use TLS. Anything that connects gets a proof by the listener, from which a weak secret can be guessed:
-// hence its length.
+// The handshake does not protect what follows: a network in between can read and change that,
+// unless the links use TLS. Anything that connects gets a proof by the listener, from which a weak
+// secret can be guessed: hence its length.
 //
 // # Hints
 //

@@ -16,14 +16,15 @@ import (
 )
 
 const (
-	// headerPeer is the header of a handshake: the version, and with a secret the nonce, of the listener also its proof.
+	// headerPeer is the header of a handshake: the version, and with a secret the nonce, of the
+	// listener also its proof.
 	headerPeer = "Switchboard-Peer"
 	version    = "2"
 
 	// handshakeTime is how long a dialer may take from the request to its proof.
 	handshakeTime = 5 * time.Second
-	// maxHandshakes is how many dialers may owe a proof at once. One more, and the oldest is hung up on: an instance
-	// needs a round trip, so a stranger who keeps them all busy keeps none out.
+	// maxHandshakes is how many dialers may owe a proof at once. One more, and the oldest is hung
+	// up on: an instance needs a round trip, so a stranger who keeps them all busy keeps none out.
 	maxHandshakes = 64
 )
 
@@ -89,7 +90,8 @@ func (l *Links) greeting() hello {
 	return h
 }
 
-// prove ends the handshake of a dialer: the listener must have proven the secret before it gets our proof.
+// prove ends the handshake of a dialer: the listener must have proven the secret before it gets our
+// proof.
 func (l *Links) prove(ctx context.Context, conn *websocket.Conn, self, to string, ours, theirs hello) error {
 	if l.opts.Secret.Open() {
 		return nil
@@ -101,8 +103,8 @@ func (l *Links) prove(ctx context.Context, conn *websocket.Conn, self, to string
 	return conn.Write(ctx, websocket.MessageBinary, l.opts.Secret.Prove(auth.PeerDialer, link))
 }
 
-// greet answers the hello of a request with ours, into header. It returns what the dialer's proof is about,
-// or why the dialer is refused.
+// greet answers the hello of a request with ours, into header. It returns what the dialer's proof
+// is about, or why the dialer is refused.
 func (l *Links) greet(r *http.Request, from string, header http.Header) (link auth.PeerLink, refused string) {
 	ours, theirs := hello{version: version}, readHello(r.Header)
 	switch {

@@ -19,8 +19,8 @@ import (
 	"switchboard/registry"
 )
 
-// knock begins a handshake with n as a server called from, by that header and the proof that it gives to what
-// is answered. It returns the answer.
+// knock begins a handshake with n as a server called from, by that header and the proof that it
+// gives to what is answered. It returns the answer.
 func knock(t *testing.T, n *node, from string, header http.Header, proof func(hello) []byte) (*http.Response, *websocket.Conn) {
 	t.Helper()
 	conn, answer, err := websocket.Dial(t.Context(), "ws://"+n.host+"/peer/link?from="+from+"&to="+n.opts.Self(),
@@ -158,8 +158,8 @@ func TestSecretAtOneEnd(t *testing.T) {
 	}
 }
 
-// TestStrangerAtAddress: what listens where another server should be gets neither the secret nor a proof, whatever
-// it answers.
+// TestStrangerAtAddress: what listens where another server should be gets neither the secret nor a
+// proof, whatever it answers.
 func TestStrangerAtAddress(t *testing.T) {
 	for name, answer := range map[string]func(hello) hello{
 		"nothing":              func(hello) hello { return hello{} },
@@ -209,7 +209,8 @@ func strangerAtAddress(t *testing.T, answer func(hello) hello) {
 	a.stop()
 }
 
-// TestUnfinishedHandshakes: strangers that never prove anything are hung up on after a while, and hold up nothing.
+// TestUnfinishedHandshakes: strangers that never prove anything are hung up on after a while, and
+// hold up nothing.
 func TestUnfinishedHandshakes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		refused := make(chan string, maxHandshakes)

@@ -18,10 +18,11 @@ import (
 type Options struct {
 	// Self is this server's id. When it changes, the links are dialled again.
 	Self func() string
-	// Secret is proven to other servers, and they must prove it. Zero means that every server is let in.
+	// Secret is proven to other servers, and they must prove it. Zero means that every server is
+	// let in.
 	Secret auth.PeerSecret
-	// Refused is called for each server that is not let in, with one of the Refused constants and its address.
-	// Nil means that nothing is.
+	// Refused is called for each server that is not let in, with one of the Refused constants and
+	// its address. Nil means that nothing is.
 	Refused func(reason, address string)
 	// TLS is the configuration of each link and call when it is dialled. Zero means in the clear.
 	TLS func() *tls.Config

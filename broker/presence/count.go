@@ -11,8 +11,8 @@ import (
 const (
 	// countPage is how many members one call reads that only counts.
 	countPage = 1000
-	// countFor is how long a count of users is good for others that ask. To count them all rosters of the channel are
-	// read, which may be a thousand times what a page of one client takes.
+	// countFor is how long a count of users is good for others that ask. To count them all rosters
+	// of the channel are read, which may be a thousand times what a page of one client takes.
 	countFor = time.Second
 	// maxCounts bounds the counts that are remembered.
 	maxCounts = 1024
@@ -32,8 +32,8 @@ type userCount struct {
 	ends  time.Time
 }
 
-// countUsers is how many different users the channel has on the servers, a second ago at most. Of a channel that is not
-// large it is counted anew when the number of clients has changed.
+// countUsers is how many different users the channel has on the servers, a second ago at most. Of a
+// channel that is not large it is counted anew when the number of clients has changed.
 func (p *Presence) countUsers(ctx context.Context, channel string, servers []string, clients int) (int, error) {
 	key := channel + "\n" + strings.Join(servers, "\n") // neither has newlines
 	if clients <= p.opts.Large {

@@ -24,8 +24,8 @@ func (c *counted) RosterPage(ctx context.Context, server, channel, cursor string
 	return members, next, err
 }
 
-// TestPagesReadLittle: of those who ask for the first client of a large channel again and again, one a second reads
-// all of its clients, to count the users.
+// TestPagesReadLittle: of those who ask for the first client of a large channel again and again,
+// one a second reads all of its clients, to count the users.
 func TestPagesReadLittle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const size = 500

@@ -6,9 +6,10 @@ import (
 	"switchboard/internal/wire"
 )
 
-// subscribeAgain answers a subscribe to a channel that the connection follows already. The subscription
-// goes on from where it is, so a client may repeat a subscribe whose answer it did not see. after has
-// no meaning then: what followed it was sent on this connection. Presence can be added.
+// subscribeAgain answers a subscribe to a channel that the connection follows already. The
+// subscription goes on from where it is, so a client may repeat a subscribe whose answer it did not
+// see. after has no meaning then: what followed it was sent on this connection. Presence can be
+// added.
 func (s *Session) subscribeAgain(req wire.Request, sub *hub.Subscription) {
 	if !req.Presence || s.m.opts.Presence == nil || s.followedAt(req.Channel) >= 0 {
 		s.subscribedAt(req, sub)

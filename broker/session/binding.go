@@ -112,8 +112,8 @@ func (m *Manager) bind(ctx context.Context, claims []queue.Claim) []outcome {
 	return out
 }
 
-// unheld takes back the note of a client whose bind failed. Where the secret was refused nothing is bound, and the
-// note stays only if this server has the client that the id belongs to.
+// unheld takes back the note of a client whose bind failed. Where the secret was refused nothing is
+// bound, and the note stays only if this server has the client that the id belongs to.
 func (m *Manager) unheld(ctx context.Context, client, server string, failed error) {
 	if errors.Is(failed, queue.ErrSecret) {
 		here, err := m.isHere(ctx, client)
@@ -127,7 +127,8 @@ func (m *Manager) unheld(ctx context.Context, client, server string, failed erro
 	m.doubt(client, server)
 }
 
-// bindUsers puts clients that are bound into their users' lists. Those of whom that failed are unbound.
+// bindUsers puts clients that are bound into their users' lists. Those of whom that failed are
+// unbound.
 func (m *Manager) bindUsers(ctx context.Context, claims []queue.Claim, out []outcome) {
 	var list []registry.UserBinding
 	var at []int

@@ -16,7 +16,8 @@ import (
 // maxHistory is the most messages of one history answer.
 const maxHistory = 256
 
-// historyBytes is how much is read for it, a little more than one write takes: with each message comes its id.
+// historyBytes is how much is read for it, a little more than one write takes: with each message
+// comes its id.
 const historyBytes = 36 << 10
 
 // channel checks the name of a channel that a client may use.
@@ -150,7 +151,8 @@ func (s *Session) enter(req wire.Request, e entrance) {
 	}
 }
 
-// unsubscribe ends a subscription. It is answered alike where there is none, so that it can be repeated.
+// unsubscribe ends a subscription. It is answered alike where there is none, so that it can be
+// repeated.
 func (s *Session) unsubscribe(req wire.Request) {
 	if i := s.followedAt(req.Channel); i >= 0 && strings.HasPrefix(req.Channel, wire.UserChannel) {
 		s.untold(i)

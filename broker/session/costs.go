@@ -18,7 +18,8 @@ func weight(req wire.Request) int {
 	return 1
 }
 
-// charge counts the messages of an answer towards the bytes of the connection, which asked for them.
+// charge counts the messages of an answer towards the bytes of the connection, which asked for
+// them.
 func (s *Session) charge(messages []wire.Stored) {
 	n := 0
 	for _, m := range messages {
@@ -42,8 +43,8 @@ func (s *Session) chargeBytes(n int) {
 	}
 }
 
-// mayBring says how long it is until the client may bring a channel into being, 0 for now. It takes nothing: only the
-// store knows whether a publish does.
+// mayBring says how long it is until the client may bring a channel into being, 0 for now. It takes
+// nothing: only the store knows whether a publish does.
 func (s *Session) mayBring() (wait time.Duration) {
 	if s.extra == nil || s.extra.pace == nil {
 		return 0

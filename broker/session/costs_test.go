@@ -26,7 +26,8 @@ func brings(t *testing.T, d *desk, format string, args ...any) string {
 	return e[0].Code
 }
 
-// TestNewChannels: a connection brings so many channels into being, and uses as many others as it likes.
+// TestNewChannels: a connection brings so many channels into being, and uses as many others as it
+// likes.
 func TestNewChannels(t *testing.T) {
 	const publish, subscribe = `{"type":"publish","channel":%q,"data":1}`, `{"type":"subscribe","channel":%q}`
 	synctest.Test(t, func(t *testing.T) {
@@ -89,7 +90,8 @@ func TestNewChannels(t *testing.T) {
 	})
 }
 
-// TestComeBackWithAllChannels: at once as many as a connection may have, also where fewer a minute are allowed.
+// TestComeBackWithAllChannels: at once as many as a connection may have, also where fewer a minute
+// are allowed.
 func TestComeBackWithAllChannels(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDesk(t, session.Options{NewChannels: 6, MaxChannels: 40})

@@ -152,8 +152,8 @@ func (s *Session) inboxWritten() {
 	s.inboxRead()
 }
 
-// ack is the client's acknowledgement of everything up to an id, also of what came on an earlier connection: that is
-// not sent again.
+// ack is the client's acknowledgement of everything up to an id, also of what came on an earlier
+// connection: that is not sent again.
 func (s *Session) ack(req wire.Request) {
 	switch {
 	case s.state != open:

@@ -13,8 +13,8 @@ import (
 // drawn returns the client part of an id, for a client that gave none.
 func drawn() string { return "c-" + crand.Text()[:16] }
 
-// name gives a newcomer its id and, without a user, the secret by which it gets that id again. The backend is
-// asked in between, where it has a say: without tokens it may name the user.
+// name gives a newcomer its id and, without a user, the secret by which it gets that id again. The
+// backend is asked in between, where it has a say: without tokens it may name the user.
 func (m *Manager) name(n *newcomer, q *hook.Question) error {
 	id := n.c.identity
 	if n.req.Client == "" {
@@ -46,7 +46,8 @@ func (n *newcomer) present(secret string) {
 	n.secret, n.hash = secret, queue.HashSecret(secret)
 }
 
-// clientPart returns the client part of the id that a client gave, which may begin with one of users.
+// clientPart returns the client part of the id that a client gave, which may begin with one of
+// users.
 func clientPart(given string, users ...string) (string, error) {
 	for _, user := range users {
 		if part, own := strings.CutPrefix(given, user+"/"); own && user != "" {

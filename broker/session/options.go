@@ -63,8 +63,8 @@ type Options struct {
 	Registry Registry
 	Queue    Queue
 	ServerID func() string // changes when the server was declared dead and came back
-	// Publish stores a client's message to a channel and tells its subscribers. With known it stores nothing where
-	// that would bring the channel into being: queue.ErrNewChannel.
+	// Publish stores a client's message to a channel and tells its subscribers. With known it
+	// stores nothing where that would bring the channel into being: queue.ErrNewChannel.
 	Publish func(ctx context.Context, channel string, data []byte, known bool) (Published, error)
 	// Supersede tells another server that it lost a client to a newer generation. Where nobody knows which one
 	// that is, server is empty, and all are told.
@@ -74,8 +74,8 @@ type Options struct {
 	Lost func(client string, id int64)
 	// Verify checks a token. Nil means the broker is open: a client says who it is.
 	Verify func(token string) (Identity, error)
-	// Rejected is called for each client without a good token, with one of the Rejected constants and its
-	// address. Nil means that nothing is.
+	// Rejected is called for each client without a good token, with one of the Rejected constants
+	// and its address. Nil means that nothing is.
 	Rejected func(reason, address string)
 	// Say asks the backend. Zero means that it has none.
 	Say Say
@@ -90,10 +90,11 @@ type Options struct {
 	// RequestQueues is the number of qq_{N} lists. Zero means requests are refused: nobody
 	// could read them.
 	RequestQueues int
-	// RequestsFrom says whose clients may send requests: namespace.Anyone, Users, or Nobody, which is zero.
+	// RequestsFrom says whose clients may send requests: namespace.Anyone, Users, or Nobody, which
+	// is zero.
 	RequestsFrom namespace.Who
-	// RequestRate is the most requests a second from one connection, with a burst of four seconds' worth. Zero means
-	// any number.
+	// RequestRate is the most requests a second from one connection, with a burst of four seconds'
+	// worth. Zero means any number.
 	RequestRate int
 	// MaxMessage is the most bytes of a payload. Zero means 64 KiB.
 	MaxMessage int
@@ -102,8 +103,8 @@ type Options struct {
 	// MessageRate is the most messages a second from one connection, and ByteRate the most bytes, both with a burst of
 	// four seconds' worth. Acknowledgements and pongs are no messages. Zero means any number.
 	MessageRate, ByteRate int
-	// NewChannels is the most channels a minute that one connection may bring into being, with a burst of as many, or of
-	// MaxChannels if that is more. Zero means any number.
+	// NewChannels is the most channels a minute that one connection may bring into being, with a
+	// burst of as many, or of MaxChannels if that is more. Zero means any number.
 	NewChannels int
 	// Ping is the interval of signs of life. Zero means 25 s.
 	Ping time.Duration

@@ -85,8 +85,8 @@ func TestWaitingMessagesAreBoundedByBytes(t *testing.T) {
 	}
 }
 
-// TestSubscribeAgain goes on from where the subscription is: nothing comes twice, and it is one place
-// of the channels that are allowed.
+// TestSubscribeAgain goes on from where the subscription is: nothing comes twice, and it is one
+// place of the channels that are allowed.
 func TestSubscribeAgain(t *testing.T) {
 	d := newDesk(t, session.Options{MaxChannels: 1})
 	publish := func() int64 {

@@ -38,7 +38,8 @@ func (m *Manager) since() time.Duration { return time.Since(m.began) }
 func (s *Session) heardNow() bool { return s.heard == s.m.now.Load() }
 
 // paced takes a message of size bytes of what the connection may send. When it is false the client
-// was told. A client that sends on regardless is closed. It comes before Heard, for the same message.
+// was told. A client that sends on regardless is closed. It comes before Heard, for the same
+// message.
 func (s *Session) paced(req wire.Request, size int) bool {
 	m := s.m
 	if m.messages.None() && m.bytes.None() || s.state == fresh { // which takes one message, or closes
@@ -74,7 +75,8 @@ func (p *pace) take(m *Manager, size int, now time.Duration) (wait time.Duration
 }
 
 // pacedControl takes frames that carry no message, size bytes of payload together. No error answers
-// them: a client that goes on sending too many is closed. It comes before Heard, for the same frames.
+// them: a client that goes on sending too many is closed. It comes before Heard, for the same
+// frames.
 func (s *Session) pacedControl(frames, size int) bool {
 	m := s.m
 	if m.messages.None() && m.bytes.None() {
@@ -111,8 +113,8 @@ func (s *Session) within(req wire.Request, size int) bool {
 	return !s.heardNow() && weight(req) == 1 || s.state == connecting && req.Type == wire.TypeSubscribe && s.waiting() == 0
 }
 
-// owed says that a message answers what the broker sent, which the client must be able to do however
-// much that was. The same answer once more is a message like any other.
+// owed says that a message answers what the broker sent, which the client must be able to do
+// however much that was. The same answer once more is a message like any other.
 func (s *Session) owed(req wire.Request) bool {
 	switch req.Type {
 	case wire.TypePong:

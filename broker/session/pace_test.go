@@ -63,7 +63,8 @@ func TestRates(t *testing.T) {
 	}
 }
 
-// TestTooLargeIsPaid: what was skipped had to be read. The transport tells of its bytes as they come.
+// TestTooLargeIsPaid: what was skipped had to be read. The transport tells of its bytes as they
+// come.
 func TestTooLargeIsPaid(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDesk(t, session.Options{MaxMessage: 1000, ByteRate: 1000})
@@ -156,8 +157,8 @@ func TestAnswersTwiceAreMessages(t *testing.T) {
 	}
 }
 
-// TestControlFramesArePaced also before connect: a client that goes on is closed, one that sends some
-// now and then is not, and a ping above the rate gets no pong.
+// TestControlFramesArePaced also before connect: a client that goes on is closed, one that sends
+// some now and then is not, and a ping above the rate gets no pong.
 func TestControlFramesArePaced(t *testing.T) {
 	for name, hello := range map[string]transport.Hello{"before connect": {}, "after": {Client: "phone", Token: "t"}} {
 		t.Run(name, func(t *testing.T) {

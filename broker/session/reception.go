@@ -109,8 +109,8 @@ func (m *Manager) bindAlone(n *newcomer) {
 	m.bindAll(ctx, []*newcomer{n})
 }
 
-// bindAll binds newcomers whose turns are taken, and answers them. One that asked for an id whose secret it does
-// not have gets another id, in a second call to the store.
+// bindAll binds newcomers whose turns are taken, and answers them. One that asked for an id whose
+// secret it does not have gets another id, in a second call to the store.
 func (m *Manager) bindAll(ctx context.Context, list []*newcomer) {
 	if len(list) == 0 {
 		return

@@ -99,9 +99,10 @@ func (s *Session) paceRequest() error {
 // anonymousList is the list of all clients without a user.
 const anonymousList = 0
 
-// requestList is the list for the client's requests, and the sender whose share of it they take. One user's
-// requests stay in order, and so do those of a client without a user: it chooses its id, so the id decides neither on
-// the list, which it could fill then, nor on the share, of which it could have many.
+// requestList is the list for the client's requests, and the sender whose share of it they take.
+// One user's requests stay in order, and so do those of a client without a user: it chooses its id,
+// so the id decides neither on the list, which it could fill then, nor on the share, of which it
+// could have many.
 func (s *Session) requestList() (list int, sender string) {
 	if s.user() == "" {
 		return anonymousList, "address " + s.network()

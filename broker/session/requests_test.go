@@ -79,7 +79,8 @@ func TestWhoMayRequest(t *testing.T) {
 	}
 }
 
-// TestRequestList: the list and the share are the user's, and of clients without a user not for the client to choose.
+// TestRequestList: the list and the share are the user's, and of clients without a user not for the
+// client to choose.
 func TestRequestList(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		of := func(connect string) queue.Request {

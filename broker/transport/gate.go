@@ -54,8 +54,9 @@ func (g *Gate) evict() bool {
 	return true
 }
 
-// closeOldest closes under the lock: a handler that takes the connection over at this moment finds it
-// closed when settle returns, and not a moment later, when the Poller may have copied its descriptor.
+// closeOldest closes under the lock: a handler that takes the connection over at this moment finds
+// it closed when settle returns, and not a moment later, when the Poller may have copied its
+// descriptor.
 func (g *Gate) closeOldest() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -70,8 +71,8 @@ func (g *Gate) closeOldest() bool {
 	return false
 }
 
-// place is what a connection of a Listener has in a Gate. One with TLS and the connection beneath it
-// share it.
+// place is what a connection of a Listener has in a Gate. One with TLS and the connection beneath
+// it share it.
 type place struct {
 	gate     *Gate
 	conn     net.Conn // the socket itself
@@ -111,8 +112,8 @@ func (p *place) leave() {
 	}
 }
 
-// pipelined is called at the beginning of each request. It reports whether the request arrived in the
-// same read as the one before it, so that the peer cannot have waited for that answer.
+// pipelined is called at the beginning of each request. It reports whether the request arrived in
+// the same read as the one before it, so that the peer cannot have waited for that answer.
 func (p *place) pipelined() bool {
 	reads := p.reads.Load()
 	pipelined := reads == p.served

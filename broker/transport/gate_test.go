@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// keyed is an HTTP server with room for three connections and a reserve of two. /key stands for a call
-// with an API key.
+// keyed is an HTTP server with room for three connections and a reserve of two. /key stands for a
+// call with an API key.
 func keyed(t *testing.T) (addr string, gate *Gate) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -84,7 +84,8 @@ func (v visitor) ends() {
 	}
 }
 
-// TestOldestProvisionalGivesWay: when all places are taken, the oldest connection without a key ends, and none with one.
+// TestOldestProvisionalGivesWay: when all places are taken, the oldest connection without a key
+// ends, and none with one.
 func TestOldestProvisionalGivesWay(t *testing.T) {
 	addr, gate := keyed(t)
 	evicted := make(chan struct{}, 100)
@@ -125,7 +126,8 @@ func TestOldestProvisionalGivesWay(t *testing.T) {
 	}
 }
 
-// TestPipelined: requests that come together are one too many, unless an API key came with the first.
+// TestPipelined: requests that come together are one too many, unless an API key came with the
+// first.
 func TestPipelined(t *testing.T) {
 	addr, _ := keyed(t)
 	probe := visit(t, addr)
@@ -176,7 +178,8 @@ func TestEvictedOnce(t *testing.T) {
 	}
 }
 
-// TestNoAnswerTimeOnWebSocket: the deadline of an HTTP answer does not follow a connection that is taken over.
+// TestNoAnswerTimeOnWebSocket: the deadline of an HTTP answer does not follow a connection that is
+// taken over.
 func TestNoAnswerTimeOnWebSocket(t *testing.T) {
 	p, s := handedWay.serve(t, setup{answer: time.Nanosecond}).connect()
 	p.write(p.message("x"))

@@ -124,9 +124,9 @@ func ConnState(c net.Conn, state http.ConnState) {
 }
 
 // OneAtATime returns a handler that ends a connection without an API key after a request that was
-// pipelined: it is answered, with Connection: close. Health checks wait for an answer before they ask
-// again, so they may keep their connection. In a place of the reserve every such answer is the last.
-// Authenticated lifts both.
+// pipelined: it is answered, with Connection: close. Health checks wait for an answer before they
+// ask again, so they may keep their connection. In a place of the reserve every such answer is the
+// last. Authenticated lifts both.
 func OneAtATime(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if p := placeOf(r.Context()); p != nil && !p.keyed && (p.pipelined() || p.reserved) {
@@ -136,8 +136,8 @@ func OneAtATime(h http.Handler) http.Handler {
 	})
 }
 
-// Authenticated marks the connection of a request that presented a valid API key: it keeps its place
-// from then on. A handler calls it before it answers.
+// Authenticated marks the connection of a request that presented a valid API key: it keeps its
+// place from then on. A handler calls it before it answers.
 func Authenticated(w http.ResponseWriter, r *http.Request) {
 	p := placeOf(r.Context())
 	if p == nil || p.keyed {

@@ -183,8 +183,8 @@ func TestPing(t *testing.T) {
 	})
 }
 
-// TestEveryFrameIsCounted also where a library reads the frames: what is no message costs its sender
-// a place in the rates, and no frame comes for nothing.
+// TestEveryFrameIsCounted also where a library reads the frames: what is no message costs its
+// sender a place in the rates, and no frame comes for nothing.
 func TestEveryFrameIsCounted(t *testing.T) {
 	const frames = 1000
 	empty := func(fin bool, op ws.OpCode) []byte { return clientFrame(fin, op, "") }

@@ -67,14 +67,19 @@ func (c *webConn) onLoop(f func(Receiver)) {
 }
 
 // control tells the session of the frames that were read and are not counted yet. It waits for the
-// session, which sets the pace. It must not be called on the loop.
+// session, which sets the pace, or for the end of the connection. It must not be called on the loop.
 func (c *webConn) control() bool {
 	turn := make(chan bool, 1)
 	c.loop.Post(func() {
 		n := c.frames.take()
 		turn <- c.to != nil && (n == 0 || c.to.Control(n, 0))
 	})
-	return <-turn
+	select {
+	case ok := <-turn:
+		return ok
+	case <-c.ctx.Done(): // the loop may have ended, too
+		return false
+	}
 }
 
 func (c *webConn) readLoop(limits Limits, hello Hello) {

@@ -41,8 +41,8 @@ func endlessMessages(t *testing.T, s *siege) {
 	}
 }
 
-// smallFragments cuts a message into as many frames as it has bytes, with empty ones and pings between:
-// odd, and allowed.
+// smallFragments cuts a message into as many frames as it has bytes, with empty ones and pings
+// between: odd, and allowed.
 func smallFragments(t *testing.T, s *siege) {
 	const text = `{"type":"ping"}`
 	for _, e := range entrances[1:] {

@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// TestTheBrokerStandsWithStrangers has a broker that lets clients in without a token, and thieves of their ids.
+// TestTheBrokerStandsWithStrangers has a broker that lets clients in without a token, and thieves
+// of their ids.
 func TestTheBrokerStandsWithStrangers(t *testing.T) {
 	s := begin(t, newIssuer(t), "", "  anonymous: true")
 	for _, a := range []struct {

@@ -11,7 +11,8 @@ import (
 	"time"
 )
 
-// TestTheStoreStands has clients that try to fill Redis, or to have it read without end, by few messages.
+// TestTheStoreStands has clients that try to fill Redis, or to have it read without end, by few
+// messages.
 func TestTheStoreStands(t *testing.T) {
 	s := begin(t, newIssuer(t), "requests: {allow: anyone}", "  anonymous: true")
 	t.Run("requests", func(t *testing.T) { floodOfRequests(t, s) })
@@ -134,8 +135,8 @@ func floodOfRequests(t *testing.T, s *siege) {
 	s.holds(t)
 }
 
-// strangersRequests has clients without a token fill the lists: an id that they choose must not choose the list, nor be
-// worth another share.
+// strangersRequests has clients without a token fill the lists: an id that they choose must not
+// choose the list, nor be worth another share.
 func strangersRequests(t *testing.T, s *siege) {
 	rdb := redisServer.Client(t)
 	for i := range 16 { // what the last ones left
@@ -219,7 +220,8 @@ func sent(ctx context.Context, t *testing.T) int {
 	return 0
 }
 
-// TestReadsAreNotAmplified: what a client or the backend asks for is not read many times over from Redis.
+// TestReadsAreNotAmplified: what a client or the backend asks for is not read many times over from
+// Redis.
 func TestReadsAreNotAmplified(t *testing.T) {
 	const (
 		times   = 40

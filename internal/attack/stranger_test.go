@@ -27,8 +27,8 @@ import (
 // impostor is the id of a server that the attacker puts into the registry.
 const impostor = "impostor-1"
 
-// TestNoSecretForStrangers has an attacker that can write to Redis. Its listener is dialled like an instance.
-// It gets nothing there by which it could pass for one.
+// TestNoSecretForStrangers has an attacker that can write to Redis. Its listener is dialled like an
+// instance. It gets nothing there by which it could pass for one.
 func TestNoSecretForStrangers(t *testing.T) {
 	secret := hex.EncodeToString([]byte(rand.Text() + rand.Text()))
 	s := begin(t, newIssuer(t), "peer_secret: \""+secret+"\"", "")
@@ -87,7 +87,8 @@ func TestNoSecretForStrangers(t *testing.T) {
 	s.end(t)
 }
 
-// captured answers a dialled connection, and takes all that is said on it: the request, and what follows.
+// captured answers a dialled connection, and takes all that is said on it: the request, and what
+// follows.
 func captured(t *testing.T, s *siege, conn net.Conn, answer func(*testing.T, *siege, *http.Request) string) (head, rest []byte) {
 	t.Helper()
 	defer conn.Close()
@@ -139,7 +140,8 @@ func reflects(_ *testing.T, _ *siege, r *http.Request) string {
 	return switching(r, nonce+" "+strings.TrimPrefix(nonce, "2 "))
 }
 
-// borrowsAProof opens a link to the victim with the victim's own nonce, and answers with the proof that it gets.
+// borrowsAProof opens a link to the victim with the victim's own nonce, and answers with the proof
+// that it gets.
 func borrowsAProof(t *testing.T, s *siege, r *http.Request) string {
 	status, hello := linkTo(t, s, "from="+r.URL.Query().Get("to")+"&to="+r.URL.Query().Get("from"), r.Header.Get("Switchboard-Peer"))
 	if status != http.StatusSwitchingProtocols {

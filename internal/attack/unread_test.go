@@ -16,8 +16,8 @@ import (
 
 const probe = "GET /healthz HTTP/1.1\r\nHost: broker\r\n\r\n"
 
-// pipelinedProbes are asked for by the thousand, without waiting for an answer: few are answered. A health check
-// that keeps its connection, and waits, is answered as often as it asks.
+// pipelinedProbes are asked for by the thousand, without waiting for an answer: few are answered. A
+// health check that keeps its connection, and waits, is answered as often as it asks.
 func pipelinedProbes(t *testing.T, s *siege) {
 	for _, request := range []string{probe, "GET /metrics HTTP/1.1\r\nHost: broker\r\n\r\n", strings.Replace(s.pushHead(0), s.key, "forged", 1)} {
 		a, err := s.dial(true, nil)
@@ -59,8 +59,9 @@ func (a *assailant) skipAnswer() error {
 	return err
 }
 
-// unreadAnswers are those to a backend that has a key and never reads, over net/http and without it. The broker
-// gives it up after half a minute; before, such a connection kept its place for ever.
+// unreadAnswers are those to a backend that has a key and never reads, over net/http and without
+// it. The broker gives it up after half a minute; before, such a connection kept its place for
+// ever.
 func unreadAnswers(t *testing.T, s *siege) {
 	const greed = 10 // of each kind
 	names := strings.Repeat(`"no name",`, 999) + `"no name"`
@@ -90,8 +91,8 @@ func unreadAnswers(t *testing.T, s *siege) {
 	}
 }
 
-// strangersEverywhere take more places than there are, and say nothing, or little, or much, and read nothing. A
-// backend that shows its key gets in all the same, at once, and so do clients.
+// strangersEverywhere take more places than there are, and say nothing, or little, or much, and
+// read nothing. A backend that shows its key gets in all the same, at once, and so do clients.
 func strangersEverywhere(t *testing.T, s *siege) {
 	const reserve = 256
 	said := []string{"", "GET /healthz HTTP/1.1\r\nX: ", probe, strings.Repeat(probe, 2000), strings.Replace(s.pushHead(10), s.key, "forged", 1)}
@@ -119,7 +120,8 @@ func strangersEverywhere(t *testing.T, s *siege) {
 	s.holds(t)
 }
 
-// millionTargets asks for as much as fits into a call. The broker has to refuse it without reading it all.
+// millionTargets asks for as much as fits into a call. The broker has to refuse it without reading
+// it all.
 func millionTargets(t *testing.T, s *siege) {
 	call := func(pushes int) (int, string) {
 		var b strings.Builder

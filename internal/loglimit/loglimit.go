@@ -1,5 +1,6 @@
-// Package loglimit keeps a warning that repeats from filling the log: the first is logged at once, those that follow
-// within an interval are counted, and a line at the end of the interval says how many there were.
+// Package loglimit keeps a warning that repeats from filling the log: the first is logged at once,
+// those that follow within an interval are counted, and a line at the end of the interval says how
+// many there were.
 //
 // zerolog's own samplers see the level of a line and not its message. So a burst of one message
 // would hide all others, and nothing would say how many there were.
@@ -15,8 +16,8 @@ import (
 // Every is the interval that the programs use.
 const Every = 10 * time.Second
 
-// Limit counts the warnings and errors of one log by their messages. Messages are constants of the program: each
-// that was logged within the last interval takes an entry.
+// Limit counts the warnings and errors of one log by their messages. Messages are constants of the
+// program: each that was logged within the last interval takes an entry.
 type Limit struct {
 	log   zerolog.Logger
 	every time.Duration
@@ -49,8 +50,8 @@ func (l *Limit) Run(e *zerolog.Event, level zerolog.Level, message string) {
 	}
 }
 
-// Warn logs a warning, limited as those of Logger. The line that counts has the fields of the last one, and
-// fields may be called after Warn has returned. Nil means none.
+// Warn logs a warning, limited as those of Logger. The line that counts has the fields of the last
+// one, and fields may be called after Warn has returned. Nil means none.
 func (l *Limit) Warn(message string, fields func(*zerolog.Event)) {
 	if l.first(zerolog.WarnLevel, message, fields) {
 		write(l.log.Warn(), fields, message)
@@ -94,8 +95,8 @@ func (l *Limit) ended(message string, e *entry) {
 	}
 }
 
-// countLocked writes the line that counts, and reports whether there was anything to count. It writes under the lock, so
-// that nothing is written after Close.
+// countLocked writes the line that counts, and reports whether there was anything to count. It
+// writes under the lock, so that nothing is written after Close.
 func (l *Limit) countLocked(message string, e *entry) bool {
 	n, fields := e.repeated, e.fields
 	if n == 0 {

@@ -11,12 +11,13 @@ import (
 // MaxNames is the most names in one call of a [Coalescer].
 const MaxNames = 256
 
-// A Coalescer merges calls: those that arrive while one is under way share the next. When thousands of
-// clients come or go at once, one call for each took a tenth of the CPU of the broker and of Redis.
-// The zero value with Call set is ready.
+// A Coalescer merges calls: those that arrive while one is under way share the next. When thousands
+// of clients come or go at once, one call for each took a tenth of the CPU of the broker and of
+// Redis. The zero value with Call set is ready.
 type Coalescer struct {
-	// Call does the work for up to MaxNames names of one server. Its error is that of each of them, unless
-	// it is a [Failed]. Calls do not overlap, except those for another server or beyond MaxNames.
+	// Call does the work for up to MaxNames names of one server. Its error is that of each of them,
+	// unless it is a [Failed]. Calls do not overlap, except those for another server or beyond
+	// MaxNames.
 	Call func(ctx context.Context, server string, names []string) error
 
 	mu   sync.Mutex // guards the fields below, and next's until it has begun
@@ -34,8 +35,8 @@ type coalesced struct {
 	err    error
 }
 
-// Do calls with name, and with the names of other callers for the same server. It returns the error of
-// name alone. The context is that of the caller that came first.
+// Do calls with name, and with the names of other callers for the same server. It returns the error
+// of name alone. The context is that of the caller that came first.
 func (c *Coalescer) Do(ctx context.Context, server, name string) error {
 	c.mu.Lock()
 	b := c.next
@@ -76,7 +77,8 @@ func (c *Coalescer) pass() {
 	c.next = nil
 }
 
-// Failed is the error of a call in which some names failed, by name. In a Cluster one node can be away.
+// Failed is the error of a call in which some names failed, by name. In a Cluster one node can be
+// away.
 type Failed map[string]error
 
 // ErrorOf returns what err, the error of a call for many names, says of one of them.

@@ -10,7 +10,8 @@ import (
 	"testing/synctest"
 )
 
-// TestCoalescer: calls that arrive while one is under way share the next, and each gets its own answer.
+// TestCoalescer: calls that arrive while one is under way share the next, and each gets its own
+// answer.
 func TestCoalescer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var calls [][]string

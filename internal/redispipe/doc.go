@@ -6,8 +6,8 @@
 // A [Group] is a script that works through many targets: those of concurrent calls are one
 // run. In a Cluster each is a run of its own.
 //
-// A [Coalescer] is for work of several commands or steps: calls for single names that arrive while one is
-// under way share the next.
+// A [Coalescer] is for work of several commands or steps: calls for single names that arrive while
+// one is under way share the next.
 //
 // A durable call is answered when a replica has what it wrote. Such calls share round
 // trips of their own, so that nobody else waits for replicas.

@@ -1,8 +1,9 @@
 package wire
 
-// scan reads an ordinary request: one object, whose fields are known and stand there as a client spells them that has
-// no reason to do otherwise. It is false for all else, right or wrong, which is for encoding/json to say.
-// A `connect` takes 0.6 instead of 2.5 µs, and three allocations instead of nine.
+// scan reads an ordinary request: one object, whose fields are known and stand there as a client
+// spells them that has no reason to do otherwise. It is false for all else, right or wrong, which
+// is for encoding/json to say. A `connect` takes 0.6 instead of 2.5 µs, and three allocations
+// instead of nine.
 func (r *Request) scan(raw []byte) bool {
 	s := NewScanner(raw)
 	for before := byte('{'); ; before = ',' {

@@ -2,9 +2,10 @@ package wire
 
 import "unicode/utf8"
 
-// Scanner reads JSON (RFC 8259) in one pass over the bytes, without memory of its own. Each method takes
-// one token, and white space before it, and is false for anything else. Then the text may still be right:
-// encoding/json judges it, and words the error. It takes five times as long for each of its passes.
+// Scanner reads JSON (RFC 8259) in one pass over the bytes, without memory of its own. Each method
+// takes one token, and white space before it, and is false for anything else. Then the text may
+// still be right: encoding/json judges it, and words the error. It takes five times as long for
+// each of its passes.
 type Scanner struct {
 	text    []byte
 	at      int
@@ -32,7 +33,8 @@ func (s *Scanner) Take(c byte) bool {
 	return true
 }
 
-// Field takes the name of a field between before, a brace or a comma, and a colon. The name aliases the text.
+// Field takes the name of a field between before, a brace or a comma, and a colon. The name aliases
+// the text.
 func (s *Scanner) Field(before byte) (name []byte, ok bool) {
 	if !s.Take(before) {
 		return nil, false
@@ -79,8 +81,8 @@ func (s *Scanner) Integer() (v int64, ok bool) {
 	return v, c != '.' && c != 'e' && c != 'E'
 }
 
-// Value takes any value that is UTF-8 and nested no deeper than MaxDepth. compact says whether there is no
-// white space between its tokens. The value aliases the text.
+// Value takes any value that is UTF-8 and nested no deeper than MaxDepth. compact says whether
+// there is no white space between its tokens. The value aliases the text.
 func (s *Scanner) Value() (value []byte, compact, ok bool) {
 	s.peek()
 	from := s.at
@@ -112,8 +114,8 @@ func (s *Scanner) next() bool {
 	return false
 }
 
-// begin takes a value. Of a list or an object it takes only the beginning, up to the end of the innermost
-// first value.
+// begin takes a value. Of a list or an object it takes only the beginning, up to the end of the
+// innermost first value.
 func (s *Scanner) begin() bool {
 	for s.at < len(s.text) {
 		switch c := s.text[s.at]; c {
@@ -290,7 +292,8 @@ func (s *Scanner) digits() bool {
 	return s.at > from
 }
 
-// AppendCompact appends a value that [Scanner.Value] took, without the white space between its tokens.
+// AppendCompact appends a value that [Scanner.Value] took, without the white space between its
+// tokens.
 func AppendCompact(dst, value []byte) []byte {
 	from := 0
 	for i := 0; i < len(value); i++ {
@@ -305,8 +308,8 @@ func AppendCompact(dst, value []byte) []byte {
 	return append(dst, value[from:]...)
 }
 
-// StringEnd is the index of the quote that closes the string whose opening quote is text[i], or len(text)
-// without one. It does not check the string.
+// StringEnd is the index of the quote that closes the string whose opening quote is text[i], or
+// len(text) without one. It does not check the string.
 func StringEnd(text []byte, i int) int {
 	for i++; i < len(text) && text[i] != '"'; i++ {
 		if text[i] == '\\' {

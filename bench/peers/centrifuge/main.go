@@ -1,6 +1,7 @@
-// Command centrifuge is a small server on the centrifuge library, to be measured beside this project's broker:
-// subscribers speak its JSON protocol over WebSocket, a backend publishes with HTTP POST. Messages go through Redis,
-// and are kept there so that a client recovers what it missed; without --redis, in the memory of the process.
+// Command centrifuge is a small server on the centrifuge library, to be measured beside this
+// project's broker: subscribers speak its JSON protocol over WebSocket, a backend publishes with
+// HTTP POST. Messages go through Redis, and are kept there so that a client recovers what it
+// missed; without --redis, in the memory of the process.
 //
 //	centrifuge --addr 127.0.0.1:8000 --redis 127.0.0.1:6379
 package main
