@@ -12,7 +12,7 @@ import (
 	"switchboard/queue"
 )
 
-// TestFirstContact: a person who tries the port is told what it is.
+// TestFirstContact: the port answers with what it is.
 func TestFirstContact(t *testing.T) {
 	i := start(t, memoryStore(queue.Options{}), nil)
 	for _, row := range []struct {

@@ -6,7 +6,7 @@
 //
 // # The way of an event
 //
-// Behind each change of a user in the registry, whatever it was and whoever made it,
+// Behind each change of a user in the registry, whatever it was and wherever it was made,
 // [Recorder.UsersChanged] is
 // called: package noting does so, and brokers and janitors know nothing of it. That puts the user on the due
 // list: for now if the backend believes him offline, in [Grace] if it believes him online, so that a reconnect

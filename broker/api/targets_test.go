@@ -157,7 +157,7 @@ func TestWrongBodies(t *testing.T) {
 	}
 }
 
-// TestWrongCalls: a path or a method that is not there is told so in JSON.
+// TestWrongCalls: an unknown path or method gets an error in JSON.
 func TestWrongCalls(t *testing.T) {
 	h := opened(accepting{}, nil)
 	for _, row := range []struct {

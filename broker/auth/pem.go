@@ -19,7 +19,7 @@ func CheckSecret(secret []byte) error {
 		// Whoever may read the public key could sign with it.
 		return errors.New("is a PEM file: it belongs to RS256 or EdDSA")
 	}
-	if len(secret) < MinSecret { // whoever has a token may find out a short one by trying
+	if len(secret) < MinSecret { // the holder of any token can find a short one by trying
 		return fmt.Errorf("has less than %d bytes (RFC 7518 §3.2)", MinSecret)
 	}
 	return nil

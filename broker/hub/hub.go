@@ -103,7 +103,7 @@ type Position struct {
 	Channel   *Channel
 	Cursor    int64
 	Recovered bool  // nothing between `after` and now is missing
-	ID        int64 // what the client is told, and comes back with: Cursor, unless the channel is empty
+	ID        int64 // what the client gets, and resumes with: Cursor, unless the channel is empty
 }
 
 // Acquire prepares a subscription: the channel is bound to this server and its position
@@ -116,7 +116,7 @@ func (h *Hub) Acquire(ctx context.Context, name string, after *int64) (Position,
 		h.Release(c)
 		return Position{}, err
 	}
-	pos.ID = h.told(c, pos.Cursor)
+	pos.ID = h.shown(c, pos.Cursor)
 	return pos, nil
 }
 
@@ -136,7 +136,7 @@ func (h *Hub) Try(name string, after *int64) (Position, bool) {
 		}
 		pos.Cursor, pos.Recovered = *after, *after >= t.hole
 	}
-	pos.ID = h.told(c, pos.Cursor)
+	pos.ID = h.shown(c, pos.Cursor)
 	h.useLocked(c)
 	return pos, true
 }

@@ -8,11 +8,10 @@ import (
 	"switchboard/queue"
 )
 
-// A channel where the store knows of no message has the position 0. A client that is told 0 and
-// comes back with it could be anyone who ever saw the channel empty: what was said since may have
-// been forgotten, and nothing would tell. So what such a client is told is the moment instead, as
-// an id that no message gets, and it is worth 0 only for as long as the store remembers every
-// message.
+// A channel without messages has the position 0. If a client got 0 and resumed with it much later,
+// messages could have been published and forgotten in between, and it would miss them unnoticed.
+// So the client gets the current moment instead, as an id that no message has. The broker takes that
+// id for 0 only while the store remembers every message since.
 const (
 	// vacancy is the last id of a millisecond, which only the 4096th message in it would get.
 	vacancy = idsPerMS - 1
@@ -47,8 +46,8 @@ func (c *storeClock) times() (last, now time.Time, ok bool) {
 	return last, last.Add(time.Since(c.at)), c.ms > 0
 }
 
-// told is the id that a subscriber which begins at cursor is told.
-func (h *Hub) told(c *Channel, cursor int64) int64 {
+// shown returns the id that a client gets for the position cursor.
+func (h *Hub) shown(c *Channel, cursor int64) int64 {
 	if cursor != 0 || h.opts.PositionTTL == 0 || wire.IsSystem(c.Name) || c.tail.Load().last != 0 {
 		return cursor
 	}
@@ -60,9 +59,9 @@ func (h *Hub) told(c *Channel, cursor int64) int64 {
 	return queue.IDAt(last.Add(-vacancyMargin)) | vacancy
 }
 
-// Told returns the position to tell the client: the last id that was written, or skipped as a
+// Shown returns the position to tell the client: the last id that was written, or skipped as a
 // declared gap, and in an empty channel the moment.
-func (s *Subscription) Told() int64 { return s.Channel.hub.told(s.Channel, s.cursor) }
+func (s *Subscription) Shown() int64 { return s.Channel.hub.shown(s.Channel, s.cursor) }
 
 // Seen is what after stands for, the id that a client says it has seen last: 0 for a moment when
 // the channel was empty, if the store has forgotten nothing since. An older moment stays as it is,

@@ -44,6 +44,6 @@ func (s *Session) subscribeAgain(req wire.Request, sub *hub.Subscription) {
 
 // subscribedAt tells the position that a subscription has reached.
 func (s *Session) subscribedAt(req wire.Request, sub *hub.Subscription) {
-	id := sub.Told()
+	id := sub.Shown()
 	s.send(wire.Event{Type: wire.TypeSubscribed, Ref: req.Ref, Channel: req.Channel, ID: &id})
 }

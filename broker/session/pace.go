@@ -11,7 +11,7 @@ import (
 // long: so that an idle connection does without.
 type pace struct {
 	messages, bytes limit.Bucket
-	refused         int // messages in a row
+	refused         int // messages in a row; a control frame that passes takes back one
 
 	requests limit.Bucket
 	channels limit.Bucket // brought into being
@@ -45,13 +45,10 @@ func (s *Session) paced(req wire.Request, size int) bool {
 	if m.messages.None() && m.bytes.None() || s.state == fresh { // which takes one message, or closes
 		return true
 	}
-	if s.extra == nil || s.extra.pace == nil {
-		if s.within(req, size) {
-			return true
-		}
-		s.need().pace = new(pace)
+	if (s.extra == nil || s.extra.pace == nil) && s.within(req, size) {
+		return true
 	}
-	p, now := s.extra.pace, m.since()
+	p, now := s.used(), m.since()
 	if !s.owed(req) {
 		if wait := p.messages.Take(m.messages, weight(req), now); wait > 0 {
 			s.tooMuch(p, req.Ref, "message_rate", m.opts.MessageRate, "messages", wait)
@@ -82,13 +79,10 @@ func (s *Session) pacedControl(frames, size int) bool {
 	if m.messages.None() && m.bytes.None() {
 		return true
 	}
-	if s.extra == nil || s.extra.pace == nil {
-		if s.state != fresh && frames == 1 && s.within(wire.Request{}, size) {
-			return true
-		}
-		s.need().pace = new(pace)
+	if (s.extra == nil || s.extra.pace == nil) && s.state != fresh && frames == 1 && s.within(wire.Request{}, size) {
+		return true
 	}
-	p, now := s.extra.pace, m.since()
+	p, now := s.used(), m.since()
 	wait := p.messages.Take(m.messages, frames, now)
 	if wait == 0 {
 		wait = p.take(m, size, now)

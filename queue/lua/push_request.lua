@@ -2,8 +2,8 @@
 -- Appends a client request for the backend's workers, if the list has room, and its sender a share of it left.
 -- Workers pop from the head (LPOP, BLPOP) and tell nothing. So a ledger names the sender and the size of each request,
 -- in the list's order: it is longer than the list by what was popped since the last push, and that is taken from
--- its head, and from the sums, first. Whoever changes the list in another way shifts the sums, until it is empty
--- once: then ledger and sums begin anew. All three keys live as long after a push, so they expire together.
+-- its head, and from the sums, first. If something else changes the list the sums are off until it is empty once: then
+-- ledger and sums begin anew. All three keys live as long after a push, so they expire together.
 -- KEYS[1] qq_{N}
 -- KEYS[2] qq_o_{N}
 -- KEYS[3] qq_s_{N}
