@@ -160,12 +160,12 @@ func (b *Broker) wire(loops []*loop.Loop) {
 	b.pusher = delivery.New(delivery.Options{
 		Registry: o.Registry, Queue: o.Queue, Self: b.serverID, Live: b.Live,
 		Local: b.hint, Remote: b.tell, Stored: b.metrics.store,
-		Keep: b.keep, Watch: o.Watch, Epoch: o.StoreEpoch, Lost: func() { b.doubts.Add(1) },
+		Keep: b.keep, SetAckDeadline: o.Watch, Epoch: o.StoreEpoch, Lost: func() { b.doubts.Add(1) },
 	})
 	b.presence = presence.New(presence.Options{
-		Store: o.Registry, Pool: b.pool, Loops: loops, ServerID: b.serverID, Leased: b.leased, Tell: b.tell,
+		Store: o.Registry, Pool: b.pool, Loops: loops, ServerID: b.serverID, HoldsLease: b.leased, Notify: b.tell,
 		Hold: b.hub.Hold, Members: func(channel string) []registry.Member { return b.sessions.Members(channel) },
-		Large: o.LargeChannel, Logger: b.log,
+		LargeChannel: o.LargeChannel, Logger: b.log,
 	})
 	s := session.Options{
 		Hub: b.hub, Pool: b.pool, Loops: loops, Registry: o.Registry, Queue: o.Queue,

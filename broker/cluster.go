@@ -82,7 +82,7 @@ func (b *Broker) userChanged(user string) {
 func (b *Broker) localSubscribers(channels []string) []int {
 	counts := make([]int, len(channels))
 	for i, c := range channels {
-		counts[i] = b.hub.Subscribers(c)
+		counts[i] = b.hub.SubscriberCount(c)
 	}
 	return counts
 }

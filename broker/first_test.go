@@ -113,7 +113,7 @@ type watching struct {
 	err  error
 }
 
-func (w *watching) watch(_ context.Context, d delivery.Watched) error {
+func (w *watching) watch(_ context.Context, d delivery.AckDeadline) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	var clients []string

@@ -31,8 +31,8 @@ func (b *Broker) describe() registry.Server {
 	connections, users := b.sessions.Counts()
 	return registry.Server{
 		ID: b.serverID(), Host: b.host, Version: b.opts.Version, StartedAt: b.started,
-		Connections: int64(connections), Users: int64(users), Channels: int64(b.hub.Len()),
-		Watching: int64(b.presence.Watching()),
+		Connections: int64(connections), Users: int64(users), Channels: int64(b.hub.ChannelCount()),
+		Watching: int64(b.presence.WatchedUsers()),
 	}
 }
 
@@ -83,7 +83,7 @@ func (b *Broker) beat(running context.Context) {
 	case b.settled.Load() != doubts:
 		b.assert(running, "", doubts)
 	default:
-		if err := b.pusher.Settle(ctx); err != nil {
+		if err := b.pusher.NotifyUncertain(ctx); err != nil {
 			b.log.Warn().Err(err).Msg("owners not told of messages that may have been stored; the next beat tries")
 		}
 	}
@@ -142,12 +142,12 @@ func (b *Broker) assert(running context.Context, old string, doubts int64) {
 		defer b.asserting.Store(false)
 		ctx, cancel := context.WithTimeout(running, assertTimeout)
 		defer cancel()
-		if err := b.hub.Assert(ctx, old); err != nil {
+		if err := b.hub.RebindAll(ctx, old); err != nil {
 			b.log.Warn().Err(err).Msg("channels not bound again; a later beat tries")
 			return
 		}
 		b.sessions.Assert()
-		b.presence.Assert(b.hub.Names())
+		b.presence.Resync(b.hub.ChannelNames())
 		b.hub.MarkAllDirty()
 		losses, err := b.pusher.Confirm(ctx)
 		if err != nil {

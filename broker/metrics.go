@@ -41,7 +41,7 @@ func newMetrics(r prometheus.Registerer, b *Broker) *metrics {
 	}, func() float64 { _, n := b.sessions.Counts(); return float64(n) })
 	auto.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "switchboard_channels", Help: "Channels with subscribers here.",
-	}, func() float64 { return float64(b.hub.Len()) })
+	}, func() float64 { return float64(b.hub.ChannelCount()) })
 	auto.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "switchboard_jobs_queued", Help: "Store calls that wait for a worker.",
 	}, func() float64 { return float64(b.pool.Queued()) })

@@ -62,7 +62,7 @@ type Options struct {
 
 	// Watch has the backend told of a push with notify_after that nobody acknowledges in time. Nil means that such
 	// pushes are refused.
-	Watch func(ctx context.Context, w delivery.Watched) error
+	Watch func(ctx context.Context, w delivery.AckDeadline) error
 
 	// Keys are the API keys of /v1. Tokens verifies what clients connect with. Where both
 	// are empty the broker is open.

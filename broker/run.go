@@ -93,7 +93,7 @@ func (b *Broker) goDown(servers []*server) {
 	ctx, cancel := context.WithTimeout(context.Background(), b.opts.DrainTime+5*time.Second)
 	defer cancel()
 	b.sessions.Drain(b.opts.DrainTime)
-	b.presence.Hurry()
+	b.presence.StopCoalescing()
 	// Until their bindings are out of the store the ports stay open: a balancer hears from the probes
 	// that it should go elsewhere, and a client that comes all the same hears when.
 	unbinding, enough := context.WithTimeout(ctx, min(b.opts.DrainTime, unbindTime))
@@ -170,7 +170,7 @@ func (b *Broker) sweepLoop(ctx context.Context) error {
 				b.metrics.sweeps.Inc()
 				b.hub.MarkAllDirty()
 				b.sessions.MarkAllDirty()
-				b.presence.Missed()
+				b.presence.MarkAllDirty()
 			}
 		}
 	}

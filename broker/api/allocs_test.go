@@ -17,7 +17,7 @@ import (
 // accepting takes every push.
 type accepting struct{ Pusher }
 
-func (accepting) Many(_ context.Context, pushes []delivery.Push) {
+func (accepting) PushBatch(_ context.Context, pushes []delivery.Push) {
 	for i := range pushes {
 		pushes[i].Channel = delivery.ChannelResult{ID: 735325130218600, Servers: 2}
 	}

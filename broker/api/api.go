@@ -21,7 +21,7 @@ import (
 
 // Pusher stores messages and tells their owners.
 type Pusher interface {
-	Many(ctx context.Context, pushes []delivery.Push)
+	PushBatch(ctx context.Context, pushes []delivery.Push)
 	Notify(ctx context.Context, channels, clients []string) error
 }
 
@@ -43,8 +43,8 @@ type Queue interface {
 // Presence says who is in the channels.
 type Presence interface {
 	Page(ctx context.Context, channel, cursor string, limit int) (presence.Page, error)
-	// Leased says which of the servers have a lease at this moment.
-	Leased(ctx context.Context, servers []string) (map[string]bool, error)
+	// LeasedServers says which of the servers have a lease at this moment.
+	LeasedServers(ctx context.Context, servers []string) (map[string]bool, error)
 }
 
 // Cluster is the instances as one: what must be asked of, or told to, the server that
@@ -230,7 +230,7 @@ func (a api) refusal(err error) *refusalBody {
 	if errors.Is(err, queue.ErrNotReplicated) {
 		return &refusalBody{wire.Unavailable, "stored, but not confirmed by a replica in time; repeat it with the same key to wait for one again"}
 	}
-	if errors.Is(err, delivery.ErrUnwatched) {
+	if errors.Is(err, delivery.ErrNoAckDeadline) {
 		a.Logger.Warn().Err(err).Msg("a push with notify_after is not watched")
 		return &refusalBody{wire.Unavailable, "stored, but not noted for notify_after; repeat it with the same key, and it is not stored twice"}
 	}

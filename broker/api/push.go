@@ -239,7 +239,7 @@ func (r *result) kind() string {
 // deliver stores pushes and has their receivers told. ctx must not end when the caller has gone away.
 func (a api) deliver(ctx context.Context, pushes []delivery.Push) {
 	if len(pushes) > 0 {
-		a.Pusher.Many(ctx, pushes)
+		a.Pusher.PushBatch(ctx, pushes)
 	}
 }
 

@@ -272,5 +272,5 @@ func leasedOf[T any](ctx context.Context, a api, held []T, server func(T) string
 		}
 	}
 	slices.Sort(servers)
-	return a.Presence.Leased(ctx, slices.Compact(servers))
+	return a.Presence.LeasedServers(ctx, slices.Compact(servers))
 }

@@ -21,9 +21,9 @@ type counting struct {
 	pushes int
 }
 
-func (c *counting) Many(ctx context.Context, pushes []delivery.Push) {
+func (c *counting) PushBatch(ctx context.Context, pushes []delivery.Push) {
 	c.pushes += len(pushes)
-	accepting{}.Many(ctx, pushes)
+	accepting{}.PushBatch(ctx, pushes)
 }
 
 // opened is an API that anybody may call.

@@ -88,9 +88,9 @@ func (p *Pusher) confirm(ctx context.Context, at place, id int64) (lost bool, er
 	return true, nil
 }
 
-// Settle is for every beat that reached the store: owners are told of messages that may have been stored
+// NotifyUncertain is for every beat that reached the store: owners are told of messages that may have been stored
 // by calls that broke off, and old notes are forgotten.
-func (p *Pusher) Settle(ctx context.Context) error {
+func (p *Pusher) NotifyUncertain(ctx context.Context) error {
 	p.witness.turn()
 	channels, clients := p.witness.takeUnsure()
 	err := p.Notify(ctx, channels, clients)

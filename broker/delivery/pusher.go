@@ -36,7 +36,7 @@ type Queue interface {
 	Client(ctx context.Context, client string) (queue.Client, bool, error)
 }
 
-// Options configures a Pusher. All fields but Epoch, Keep and Watch are required.
+// Options configures a Pusher. All fields but Epoch, Keep and SetAckDeadline are required.
 type Options struct {
 	Registry Registry
 	Queue    Queue
@@ -50,9 +50,9 @@ type Options struct {
 	// Keep is how much of a channel is kept: messages, and how long after the last one; zeros for as much as
 	// of any. Nil means that for all.
 	Keep func(channel string) (messages int, age time.Duration)
-	// Watch has the backend told of a message that nobody acknowledges in time. Calls about the same ids are one. Nil means
+	// SetAckDeadline has the backend told of a message that nobody acknowledges in time. Calls about the same ids are one. Nil means
 	// that there is nobody to tell: no push may ask for it.
-	Watch func(ctx context.Context, w Watched) error
+	SetAckDeadline func(ctx context.Context, w AckDeadline) error
 }
 
 // Pusher stores messages and tells their owners.
@@ -148,7 +148,7 @@ type ClientResult struct {
 }
 
 // ToClient stores payload in the client's queue and tells its owner. When user is not empty the client
-// must be that user's. Nobody watches over it: Many does.
+// must be that user's. Nobody watches over it: PushBatch does.
 func (p *Pusher) ToClient(ctx context.Context, client, user string, payload Payload) (ClientResult, error) {
 	start := time.Now()
 	a, err := p.opts.Queue.AppendClient(ctx, clientPush(client, user, payload))

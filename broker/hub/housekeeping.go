@@ -132,9 +132,9 @@ func (h *Hub) unbind(c *Channel) {
 	}
 }
 
-// Assert binds every channel again, under the server's id of now, and reads the store:
+// RebindAll binds every channel again, under the server's id of now, and reads the store:
 // after the store or the server was believed dead. old is an id to take out, or empty.
-func (h *Hub) Assert(ctx context.Context, old string) error {
+func (h *Hub) RebindAll(ctx context.Context, old string) error {
 	var wg sync.WaitGroup
 	var mu sync.Mutex
 	var failures []error

@@ -103,7 +103,7 @@ type Position struct {
 	Channel   *Channel
 	Cursor    int64
 	Recovered bool  // nothing between `after` and now is missing
-	ID        int64 // what the client gets, and resumes with: Cursor, unless the channel is empty
+	ResumeID  int64 // what the client gets, and resumes with: Cursor, unless the channel is empty
 }
 
 // Acquire prepares a subscription: the channel is bound to this server and its position
@@ -116,12 +116,12 @@ func (h *Hub) Acquire(ctx context.Context, name string, after *int64) (Position,
 		h.Release(c)
 		return Position{}, err
 	}
-	pos.ID = h.shown(c, pos.Cursor)
+	pos.ResumeID = h.shown(c, pos.Cursor)
 	return pos, nil
 }
 
-// Try is Acquire without the store; it is false where the store must be asked.
-func (h *Hub) Try(name string, after *int64) (Position, bool) {
+// TryAcquire is Acquire without the store; it is false where the store must be asked.
+func (h *Hub) TryAcquire(name string, after *int64) (Position, bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	c := h.channels[name]
@@ -136,7 +136,7 @@ func (h *Hub) Try(name string, after *int64) (Position, bool) {
 		}
 		pos.Cursor, pos.Recovered = *after, *after >= t.hole
 	}
-	pos.ID = h.shown(c, pos.Cursor)
+	pos.ResumeID = h.shown(c, pos.Cursor)
 	h.useLocked(c)
 	return pos, true
 }
@@ -166,9 +166,9 @@ func (h *Hub) Hold(name string) (release func()) {
 	return func() { h.Release(c) }
 }
 
-// Visit shows every subscriber of a channel here, each on its loop, and returns when all were seen. It is not
+// EachSubscriber shows every subscriber of a channel here, each on its loop, and returns when all were seen. It is not
 // called from a loop.
-func (h *Hub) Visit(name string, see func(Subscriber)) {
+func (h *Hub) EachSubscriber(name string, see func(Subscriber)) {
 	c := h.Channel(name)
 	if c == nil {
 		return
@@ -237,8 +237,8 @@ func (h *Hub) Channel(name string) *Channel {
 	return h.channels[name]
 }
 
-// Subscribers is how many subscriptions channel name has here.
-func (h *Hub) Subscribers(name string) int {
+// SubscriberCount is how many subscriptions channel name has here.
+func (h *Hub) SubscriberCount(name string) int {
 	c := h.Channel(name)
 	if c == nil {
 		return 0
@@ -250,8 +250,8 @@ func (h *Hub) Subscribers(name string) int {
 	return n
 }
 
-// Names are the channels held, but for everyone's and what else is the system's own.
-func (h *Hub) Names() (names []string) {
+// ChannelNames are the channels held, but for everyone's and what else is the system's own.
+func (h *Hub) ChannelNames() (names []string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for name := range h.channels {
@@ -262,8 +262,8 @@ func (h *Hub) Names() (names []string) {
 	return names
 }
 
-// Len is how many channels are held.
-func (h *Hub) Len() int {
+// ChannelCount is how many channels are held.
+func (h *Hub) ChannelCount() int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return len(h.channels)

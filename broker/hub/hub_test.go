@@ -280,8 +280,8 @@ func TestUnusedChannelIsUnbound(t *testing.T) {
 	s.do(func() { s.Unsubscribe(sub) })
 	s.Tick()
 	s.settle()
-	if len(servers()) != 0 || s.Len() != 0 {
-		t.Fatalf("bound to %v, %d channels held, without a subscriber", servers(), s.Len())
+	if len(servers()) != 0 || s.ChannelCount() != 0 {
+		t.Fatalf("bound to %v, %d channels held, without a subscriber", servers(), s.ChannelCount())
 	}
 	r, _, _ := s.join("a", nil) // and bound again
 	stored := s.append("a", 1)
@@ -313,7 +313,7 @@ func TestAssertBindsUnderTheNewID(t *testing.T) {
 	id := "me"
 	s.opts.ServerID = func() string { return id }
 	id = "me-again"
-	if err := s.Assert(t.Context(), "me"); err != nil {
+	if err := s.RebindAll(t.Context(), "me"); err != nil {
 		t.Fatal(err)
 	}
 	if list, _ := s.reg.ChannelServers(t.Context(), "a"); !slices.Equal(list, []string{"me-again"}) {

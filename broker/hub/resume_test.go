@@ -12,7 +12,7 @@ func TestCrowdThatResumesReadsTheStoreOnce(t *testing.T) {
 	stored := s.append("a", 10)
 	s.join("a", nil)
 	s.settle()
-	if _, ok := s.Try("a", &stored[2].ID); ok {
+	if _, ok := s.TryAcquire("a", &stored[2].ID); ok {
 		t.Fatal("the tail reaches back already")
 	}
 	before := s.queue.count()
@@ -29,7 +29,7 @@ func TestCrowdThatResumesReadsTheStoreOnce(t *testing.T) {
 	if n := s.queue.count() - before; n != 2 {
 		t.Errorf("%d reads of the store, want 2: one for each time that the tail had to reach back", n)
 	}
-	pos, ok := s.Try("a", &stored[1].ID)
+	pos, ok := s.TryAcquire("a", &stored[1].ID)
 	if !ok || pos.Cursor != stored[1].ID || !pos.Recovered {
 		t.Errorf("Try gives %+v, %v for a place within the tail", pos, ok)
 	} else {
@@ -37,7 +37,7 @@ func TestCrowdThatResumesReadsTheStoreOnce(t *testing.T) {
 	}
 	unknown := stored[0].ID - 1
 	for _, after := range []int64{unknown, stored[9].ID + 1} {
-		if _, ok := s.Try("a", &after); ok {
+		if _, ok := s.TryAcquire("a", &after); ok {
 			t.Errorf("Try takes %d for known", after)
 		}
 	}
@@ -91,7 +91,7 @@ func TestTailThatReachesBackHasItsGap(t *testing.T) {
 			}
 		})
 	}
-	if pos, ok := s.Try("a", &stored[0].ID); !ok || pos.Recovered {
+	if pos, ok := s.TryAcquire("a", &stored[0].ID); !ok || pos.Recovered {
 		t.Errorf("Try gives %+v, %v", pos, ok)
 	}
 }

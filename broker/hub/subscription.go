@@ -39,8 +39,8 @@ const ended = -1
 // Active says whether s has begun and is not over.
 func (s *Subscription) Active() bool { return s.Channel != nil && s.index != ended }
 
-// Vacant says whether s may be used for another subscription: nothing refers to it.
-func (s *Subscription) Vacant() bool { return !s.Active() && !s.reading }
+// Reusable says whether s may be used for another subscription: nothing refers to it.
+func (s *Subscription) Reusable() bool { return !s.Active() && !s.reading }
 
 func (s *Subscription) write(b *wire.Batch, last int64) {
 	s.cursor = last

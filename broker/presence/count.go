@@ -36,7 +36,7 @@ type userCount struct {
 // channel that is not large it is counted anew when the number of clients has changed.
 func (p *Presence) countUsers(ctx context.Context, channel string, servers []string, clients int) (int, error) {
 	key := channel + "\n" + strings.Join(servers, "\n") // neither has newlines
-	if clients <= p.opts.Large {
+	if clients <= p.opts.LargeChannel {
 		key += "\n" + strconv.Itoa(clients)
 	}
 	c, mine := p.counts.begin(key)

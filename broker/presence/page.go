@@ -48,12 +48,12 @@ func (p *Presence) leased(ctx context.Context, channel string) ([]string, error)
 	if err != nil {
 		return nil, err
 	}
-	live, err := p.Leased(ctx, servers)
+	live, err := p.LeasedServers(ctx, servers)
 	return slices.DeleteFunc(servers, func(s string) bool { return !live[s] }), err
 }
 
-// Leased says which of the servers have a lease at this moment, and not as of this server's last beat.
-func (p *Presence) Leased(ctx context.Context, servers []string) (map[string]bool, error) {
+// LeasedServers says which of the servers have a lease at this moment, and not as of this server's last beat.
+func (p *Presence) LeasedServers(ctx context.Context, servers []string) (map[string]bool, error) {
 	live := make([]bool, len(servers))
 	group, ctx := errgroup.WithContext(ctx)
 	for i, server := range servers {
@@ -72,8 +72,8 @@ func (p *Presence) Leased(ctx context.Context, servers []string) (map[string]boo
 	return leased, nil
 }
 
-// Lapse is what comes before Page: servers without a lease at this moment are given up now, and not with the next beat.
-func (s *Subscription) Lapse(ctx context.Context) error {
+// DropExpired is what comes before Page: servers without a lease at this moment are given up now, and not with the next beat.
+func (s *Subscription) DropExpired(ctx context.Context) error {
 	v, ok := s.about.(*View)
 	if !ok {
 		return nil
@@ -124,7 +124,7 @@ func (v *View) lapse(ctx context.Context) error {
 		}
 	}
 	v.mu.Unlock()
-	live, err := v.p.Leased(ctx, servers)
+	live, err := v.p.LeasedServers(ctx, servers)
 	if err != nil {
 		return err
 	}

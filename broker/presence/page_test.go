@@ -12,7 +12,7 @@ import (
 // asks is a page as the watcher is answered it.
 func (o *watcher) asks(cursor string, limit int) (page Page, err error) {
 	o.t.Helper()
-	if err := o.sub.Lapse(o.t.Context()); err != nil {
+	if err := o.sub.DropExpired(o.t.Context()); err != nil {
 		o.t.Fatal(err)
 	}
 	done := make(chan struct{})

@@ -33,16 +33,16 @@ type Store interface {
 
 // Options configures a Presence. All fields up to Members are required.
 type Options struct {
-	Store    Store
-	Pool     *work.Pool
-	Loops    []*loop.Loop
-	ServerID func() string                          // changes when the server was declared dead and came back
-	Leased   func() bool                            // this server's lease cannot have ended
-	Tell     func(server string, h peer.Hint)       // a hint for another server; it may be lost
-	Hold     func(channel string) func()            // keeps the channel bound until what it returns is called
-	Members  func(channel string) []registry.Member // those on this server; not called from a loop
+	Store      Store
+	Pool       *work.Pool
+	Loops      []*loop.Loop
+	ServerID   func() string                          // changes when the server was declared dead and came back
+	HoldsLease func() bool                            // this server's lease cannot have ended
+	Notify     func(server string, h peer.Hint)       // a hint for another server; it may be lost
+	Hold       func(channel string) func()            // keeps the channel bound until what it returns is called
+	Members    func(channel string) []registry.Member // those on this server; not called from a loop
 	// Large is the number of clients above which a channel's changes are told together, once a second. Zero means 200.
-	Large int
+	LargeChannel int
 	// Grace is how many seconds a user may be away without being called offline. Zero means 5.
 	Grace   int
 	Timeout time.Duration // of one call to the store. Zero means 5 s
@@ -68,7 +68,7 @@ type Presence struct {
 
 // New returns a Presence of nobody.
 func New(opts Options) *Presence {
-	opts.Large = cmp.Or(opts.Large, 200)
+	opts.LargeChannel = cmp.Or(opts.LargeChannel, 200)
 	opts.Grace = cmp.Or(opts.Grace, 5)
 	opts.Timeout = cmp.Or(opts.Timeout, 5*time.Second)
 	p := &Presence{opts: opts, rosters: map[string]*writing{}, views: map[string]*View{}, users: map[string]*UserView{}}
@@ -127,8 +127,8 @@ func (p *Presence) giveUp(servers []string) {
 
 func (p *Presence) isLive(server string) bool { return (*p.live.Load())[server] }
 
-// Missed says that hints may have been lost: all that is followed is read again.
-func (p *Presence) Missed() {
+// MarkAllDirty says that hints may have been lost: all that is followed is read again.
+func (p *Presence) MarkAllDirty() {
 	for _, v := range p.allViews() {
 		v.suspectAll()
 	}
@@ -137,9 +137,9 @@ func (p *Presence) Missed() {
 	}
 }
 
-// Assert writes again what the store should know of the channels with clients here, and reads what is followed: the store, or
+// Resync writes again what the store should know of the channels with clients here, and reads what is followed: the store, or
 // this server, was believed dead. It does not wait for it.
-func (p *Presence) Assert(channels []string) {
+func (p *Presence) Resync(channels []string) {
 	p.mu.Lock()
 	for _, channel := range channels {
 		w := p.writingLocked(channel)
@@ -170,7 +170,7 @@ func (p *Presence) Tick() {
 func (p *Presence) Hint(h peer.Hint) {
 	u, ok := decode(h)
 	if !ok {
-		p.Missed() // whatever it was
+		p.MarkAllDirty() // whatever it was
 		return
 	}
 	p.apply(h.Name, u)

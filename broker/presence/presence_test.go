@@ -62,7 +62,7 @@ func random(t *testing.T, seed uint64, large int) {
 				w.look()
 			}
 		case 11:
-			n.Assert([]string{room})
+			n.Resync([]string{room})
 		case 12:
 			w.dawdle()
 		case 13:

@@ -66,8 +66,8 @@ func (p *Presence) ReleaseUser(v *UserView) {
 	}
 }
 
-// Watching is how many users are followed here: others send hints to servers that follow some.
-func (p *Presence) Watching() int {
+// WatchedUsers is how many users are followed here: others send hints to servers that follow some.
+func (p *Presence) WatchedUsers() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return len(p.users)
@@ -190,9 +190,9 @@ func (v *UserView) tick() {
 	}
 }
 
-// Listen begins to tell to of what happens to the user behind this. It runs on l, the connection's loop, and takes over
+// Subscribe begins to tell to of what happens to the user behind this. It runs on l, the connection's loop, and takes over
 // what WatchUser held.
-func (v *UserView) Listen(l *loop.Loop, to Listener) *Subscription {
+func (v *UserView) Subscribe(l *loop.Loop, to Watcher) *Subscription {
 	return listen(v, &v.perLoop[l.Index], l, to)
 }
 

@@ -16,7 +16,7 @@ func (n *node) follow(name string) *watcher {
 	l := n.loops[0]
 	done := make(chan struct{})
 	l.Post(func() {
-		o.sub = v.Listen(l, o)
+		o.sub = v.Subscribe(l, o)
 		o.sub.Start()
 		close(done)
 	})
@@ -96,13 +96,13 @@ func TestYouth(t *testing.T) {
 		if !o.knows[""] {
 			t.Error("bob came, and nobody was told")
 		}
-		if n := w.nodes["a"].Watching(); n != 1 {
+		if n := w.nodes["a"].WatchedUsers(); n != 1 {
 			t.Errorf("%d users are followed", n)
 		}
 		done := make(chan struct{})
 		o.sub.loop.Post(func() { o.sub.Close(); close(done) })
 		<-done
-		if n := w.nodes["a"].Watching(); n != 0 {
+		if n := w.nodes["a"].WatchedUsers(); n != 0 {
 			t.Errorf("%d users are followed when nobody does", n)
 		}
 	})

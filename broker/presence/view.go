@@ -65,7 +65,7 @@ func (p *Presence) hold(channel string) *View {
 		v = &View{
 			p: p, channel: channel, binding: make(chan struct{}, 1),
 			rosters: map[string]*roster{}, seen: map[string]int64{}, suspects: map[string]bool{},
-			perLoop: make(audience, len(p.opts.Loops)), crowd: newCrowd(p.opts.Large),
+			perLoop: make(audience, len(p.opts.Loops)), crowd: newCrowd(p.opts.LargeChannel),
 		}
 		p.views[channel] = v
 	}

@@ -29,7 +29,7 @@ func (n *node) watch(name string) *watcher {
 	l := n.loops[len(name)%2]
 	done := make(chan struct{})
 	l.Post(func() {
-		o.sub = v.Listen(l, o)
+		o.sub = v.Subscribe(l, o)
 		o.read()
 		close(done)
 	})

@@ -60,8 +60,8 @@ func newWorld(t *testing.T, seed uint64, large int, names ...string) *world {
 	for _, id := range names {
 		n := &node{w: w, id: id, loops: []*loop.Loop{loop.New(0), loop.New(1)}, here: map[string]registry.Member{}}
 		n.Presence = New(Options{
-			Store: faulty{w.store, n}, Pool: work.New(4), Loops: n.loops, ServerID: n.name, Leased: n.leased,
-			Tell: n.tell, Members: n.members, Large: large,
+			Store: faulty{w.store, n}, Pool: work.New(4), Loops: n.loops, ServerID: n.name, HoldsLease: n.leased,
+			Notify: n.tell, Members: n.members, LargeChannel: large,
 			Hold: func(string) func() { return func() {} },
 		})
 		w.nodes[id] = n
@@ -265,7 +265,7 @@ func (w *world) hear(deaf bool) {
 	if was && !deaf {
 		for _, n := range w.nodes {
 			if n.stopped == nil {
-				n.Missed()
+				n.MarkAllDirty()
 			}
 		}
 	}

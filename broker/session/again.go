@@ -32,7 +32,7 @@ func (s *Session) subscribeAgain(req wire.Request, sub *hub.Subscription) {
 			s.refuse(req.Ref, wire.Errorf(wire.Forbidden, "channel %s: the subscription ended meanwhile", req.Channel))
 		default:
 			if s.subscribedAt(req, sub); s.state != closed {
-				s.tellOf(req.Channel, v.Listen(s.shard.loop, s))
+				s.tellOf(req.Channel, v.Subscribe(s.shard.loop, s))
 				return
 			}
 		}
@@ -44,6 +44,6 @@ func (s *Session) subscribeAgain(req wire.Request, sub *hub.Subscription) {
 
 // subscribedAt tells the position that a subscription has reached.
 func (s *Session) subscribedAt(req wire.Request, sub *hub.Subscription) {
-	id := sub.Shown()
+	id := sub.ResumeID()
 	s.send(wire.Event{Type: wire.TypeSubscribed, Ref: req.Ref, Channel: req.Channel, ID: &id})
 }

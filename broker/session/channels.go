@@ -36,7 +36,7 @@ func (s *Session) subscribe(req wire.Request) {
 		s.followUser(req, user)
 		return
 	}
-	req.After = s.m.opts.Hub.Seen(req.After)
+	req.After = s.m.opts.Hub.ResumeCursor(req.After)
 	if err := s.mayEnter(req); err != nil {
 		s.refuse(req.Ref, err)
 		return
@@ -61,7 +61,7 @@ func (s *Session) subscribe(req wire.Request) {
 	prying := s.m.prying(s.subject(), req.Channel, req.After)
 	q := s.question(s.m.opts.Say.Subscribe, hook.Subscribe, req.Channel)
 	if !prying && !req.Presence && q == nil {
-		if pos, ok := s.m.opts.Hub.Try(req.Channel, req.After); ok {
+		if pos, ok := s.m.opts.Hub.TryAcquire(req.Channel, req.After); ok {
 			s.enter(req, entrance{pos: pos})
 			return
 		}
@@ -132,7 +132,7 @@ func (m *Manager) giveBack(e entrance) {
 // enter tells the client where its subscription begins, and begins it.
 func (s *Session) enter(req wire.Request, e entrance) {
 	pos := e.pos
-	answer := wire.Event{Type: wire.TypeSubscribed, Ref: req.Ref, Channel: req.Channel, ID: &pos.ID}
+	answer := wire.Event{Type: wire.TypeSubscribed, Ref: req.Ref, Channel: req.Channel, ID: &pos.ResumeID}
 	if req.After != nil {
 		answer.Recovered = &pos.Recovered
 	}
@@ -147,7 +147,7 @@ func (s *Session) enter(req wire.Request, e entrance) {
 	case s.state == closed: // by the write of what was missed
 		s.m.opts.Presence.Release(e.view)
 	default:
-		s.tellOf(req.Channel, e.view.Listen(s.shard.loop, s))
+		s.tellOf(req.Channel, e.view.Subscribe(s.shard.loop, s))
 	}
 }
 
@@ -242,7 +242,7 @@ func (s *Session) history(req wire.Request) {
 		return
 	}
 	var after int64
-	if seen := s.m.opts.Hub.Seen(req.After); seen != nil {
+	if seen := s.m.opts.Hub.ResumeCursor(req.After); seen != nil {
 		after = *seen
 	}
 	call(s, func() (queue.Page, error) {

@@ -81,7 +81,7 @@ func (s *Session) goOut(sub *hub.Subscription) {
 // Members are the clients in a channel here (presence.Options). It is not called from a loop.
 func (m *Manager) Members(channel string) []registry.Member {
 	found := make([][]registry.Member, len(m.shards))
-	m.opts.Hub.Visit(channel, func(to hub.Subscriber) {
+	m.opts.Hub.EachSubscriber(channel, func(to hub.Subscriber) {
 		s := to.(*Session)
 		i := s.shard.loop.Index
 		found[i] = append(found[i], s.member())
@@ -137,7 +137,7 @@ func (s *Session) followUser(req wire.Request, user string) {
 				p.ReleaseUser(v)
 				return
 			}
-			s.tellOf(req.Channel, v.Listen(s.shard.loop, s))
+			s.tellOf(req.Channel, v.Subscribe(s.shard.loop, s))
 		}
 	})
 }
@@ -183,7 +183,7 @@ func (s *Session) presence(req wire.Request) {
 	call(s, func() (struct{}, error) {
 		ctx, cancel := s.m.context()
 		defer cancel()
-		return struct{}{}, sub.Lapse(ctx)
+		return struct{}{}, sub.DropExpired(ctx)
 	}, func(_ struct{}, err error) {
 		var page presence.Page
 		if err == nil {

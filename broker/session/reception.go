@@ -80,7 +80,7 @@ func (m *Manager) bindTogether(some []*newcomer) {
 			continue
 		}
 		var ok bool
-		if n.c.all, ok = m.opts.Hub.Try(wire.AllChannel, n.req.After); ok {
+		if n.c.all, ok = m.opts.Hub.TryAcquire(wire.AllChannel, n.req.After); ok {
 			if n.done, ok = m.turns.try(n.client); !ok {
 				m.opts.Hub.Release(n.c.all.Channel)
 			}
@@ -159,7 +159,7 @@ func (m *Manager) prepare(ctx context.Context, list []*newcomer) {
 	if m.opts.Say.Subscribe != nil {
 		return
 	}
-	var wants []hub.Want
+	var wants []hub.PrefetchRequest
 	var of []*newcomer
 	for _, n := range list {
 		req := n.wish.Load()
@@ -168,10 +168,10 @@ func (m *Manager) prepare(ctx context.Context, list []*newcomer) {
 		}
 		who := namespace.Subject{User: n.c.identity.User, Grants: n.c.identity.Grants}
 		if m.opts.Namespaces().Allows(who, namespace.Subscribe, req.Channel) && !m.prying(who, req.Channel, req.After) {
-			wants, of = append(wants, hub.Want{Name: req.Channel, After: req.After}), append(of, n)
+			wants, of = append(wants, hub.PrefetchRequest{Name: req.Channel, After: req.After}), append(of, n)
 		}
 	}
-	for i, c := range m.opts.Hub.Ready(ctx, wants) {
+	for i, c := range m.opts.Hub.Prefetch(ctx, wants) {
 		of[i].c.ahead = c
 	}
 }

@@ -44,7 +44,7 @@ func (s *Session) channels() (n int) {
 
 // place is where the next subscription is to be kept.
 func (s *Session) place() *hub.Subscription {
-	if s.first.Vacant() {
+	if s.first.Reusable() {
 		return &s.first
 	}
 	sub, e := new(hub.Subscription), s.need()

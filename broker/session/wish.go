@@ -34,7 +34,7 @@ func (sh *shard) wished(s *Session) {
 // wish notes what comes behind connect.
 func (s *Session) wish(req wire.Request) {
 	if w := s.shard.wishing[s]; w != nil && req.Type == wire.TypeSubscribe && channel(req) == nil {
-		req.After = s.m.opts.Hub.Seen(req.After)
+		req.After = s.m.opts.Hub.ResumeCursor(req.After)
 		w.Store(&req)
 	}
 }

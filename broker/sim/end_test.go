@@ -273,8 +273,8 @@ func (w *world) checkNobody() {
 		}
 	}
 	for _, n := range w.nodes {
-		if connections, users := n.sessions.Counts(); connections != 0 || users != 0 || n.hub.Len() != 0 {
-			w.violate("%s has %d connections, %d users and %d channels, and nobody is left", n.slot, connections, users, n.hub.Len())
+		if connections, users := n.sessions.Counts(); connections != 0 || users != 0 || n.hub.ChannelCount() != 0 {
+			w.violate("%s has %d connections, %d users and %d channels, and nobody is left", n.slot, connections, users, n.hub.ChannelCount())
 		}
 	}
 }

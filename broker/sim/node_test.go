@@ -172,7 +172,7 @@ func (n *node) beat() {
 	case n.settled.Load() != doubts:
 		n.assert("", doubts)
 	default:
-		_ = n.pusher.Settle(ctx)
+		_ = n.pusher.NotifyUncertain(ctx)
 	}
 }
 
@@ -204,7 +204,7 @@ func (n *node) assert(old string, doubts int64) {
 		defer n.asserting.Store(false)
 		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 		defer cancel()
-		if n.hub.Assert(ctx, old) != nil {
+		if n.hub.RebindAll(ctx, old) != nil {
 			return
 		}
 		n.sessions.Assert()

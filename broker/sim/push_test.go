@@ -68,7 +68,7 @@ func (w *world) batch(n *node, targets ...[2]string) {
 	go func() {
 		ctx, cancel := context.WithTimeout(context.Background(), callTime)
 		defer cancel()
-		n.pusher.Many(ctx, pushes)
+		n.pusher.PushBatch(ctx, pushes)
 		for i, p := range mine {
 			p.err, p.done = pushes[i].Err, true
 			p.id = max(pushes[i].Channel.ID, pushes[i].Client.ID)

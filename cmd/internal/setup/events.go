@@ -27,13 +27,13 @@ func Noting(settings configs.Webhooks, store events.Store, r registry.Registry, 
 
 // Watch notes in store what pushes with notify_after ask for. It is nil where nobody would be told: without an endpoint, or
 // when such events are not wanted.
-func Watch(settings configs.Webhooks, store events.Store) func(context.Context, delivery.Watched) error {
+func Watch(settings configs.Webhooks, store events.Store) func(context.Context, delivery.AckDeadline) error {
 	wanted := settings.Kinds()
 	if !settings.Enabled() || wanted != nil && !slices.Contains(wanted, events.MessageUndelivered) {
 		return nil
 	}
 	recorder := events.NewRecorder(store, wanted)
-	return func(ctx context.Context, w delivery.Watched) error {
+	return func(ctx context.Context, w delivery.AckDeadline) error {
 		d := events.Delivery{User: w.User, Data: w.Data, Key: w.Key, After: w.After}
 		for _, c := range w.Clients {
 			d.Clients = append(d.Clients, events.Place{Client: c.Client, ID: c.ID})

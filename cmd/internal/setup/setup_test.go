@@ -70,7 +70,7 @@ func TestWatch(t *testing.T) {
 	if watch == nil {
 		t.Fatal("nobody is told of messages")
 	}
-	d := delivery.Watched{User: "ann", Clients: []delivery.ClientResult{{Client: "phone", ID: 7}}, Data: []byte("1"), After: time.Nanosecond}
+	d := delivery.AckDeadline{User: "ann", Clients: []delivery.ClientResult{{Client: "phone", ID: 7}}, Data: []byte("1"), After: time.Nanosecond}
 	if err := watch(t.Context(), d); err != nil {
 		t.Fatal(err)
 	}

@@ -193,12 +193,12 @@ func (c *cemetery) resume(n *node) {
 	n.mu.Unlock()
 	c.live[n.id] = true
 	c.look()
-	n.Missed() // the links were silent
+	n.MarkAllDirty() // the links were silent
 	if buried {
 		for _, r := range rooms {
 			c.check(c.store.UnbindChannel(ctx, old, r))
 			c.check(c.store.BindChannel(ctx, n.id, r))
 		}
-		n.Assert(rooms)
+		n.Resync(rooms)
 	}
 }

@@ -13,12 +13,12 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// ErrUnwatched is returned when a message is stored, and it could not be noted that somebody should look whether it is
+// ErrNoAckDeadline is returned when a message is stored, and it could not be noted that somebody should look whether it is
 // acknowledged. The same push with the same key notes it once more.
-var ErrUnwatched = errors.New("delivery: stored, but nobody watches over it")
+var ErrNoAckDeadline = errors.New("delivery: stored, but nobody watches over it")
 
-// Watched is a message that should be acknowledged in time.
-type Watched struct {
+// AckDeadline is a message that should be acknowledged in time.
+type AckDeadline struct {
 	User    string         // whose clients they are; "" for a push to a client by name
 	Clients []ClientResult // where it is stored; a user may have none
 	Data    []byte         // compact JSON
@@ -29,12 +29,12 @@ type Watched struct {
 // watch notes what a push asks for, before the push is answered. So it is with a duplicate too: whoever stored that may
 // have died before he noted it.
 func (p *Pusher) watch(ctx context.Context, user string, clients []ClientResult, payload Payload) error {
-	if payload.NotifyAfter <= 0 || p.opts.Watch == nil {
+	if payload.NotifyAfter <= 0 || p.opts.SetAckDeadline == nil {
 		return nil
 	}
-	w := Watched{User: user, Clients: clients, Data: payload.Data, Key: payload.Key, After: payload.NotifyAfter}
-	if err := p.opts.Watch(ctx, w); err != nil {
-		return fmt.Errorf("%w: %w", ErrUnwatched, err)
+	w := AckDeadline{User: user, Clients: clients, Data: payload.Data, Key: payload.Key, After: payload.NotifyAfter}
+	if err := p.opts.SetAckDeadline(ctx, w); err != nil {
+		return fmt.Errorf("%w: %w", ErrNoAckDeadline, err)
 	}
 	return nil
 }

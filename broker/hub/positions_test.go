@@ -114,7 +114,7 @@ func TestVacantChannel(t *testing.T) {
 		})
 		enter := func(name string, after *int64) Position {
 			t.Helper()
-			pos, err := h.Acquire(t.Context(), name, h.Seen(after))
+			pos, err := h.Acquire(t.Context(), name, h.ResumeCursor(after))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -134,11 +134,11 @@ func TestVacantChannel(t *testing.T) {
 			return a.ID
 		}
 		first := enter("room", nil)
-		told := first.ID
+		told := first.ResumeID
 		if told == 0 || first.Cursor != 0 || told >= queue.IDAt(time.Now()) {
 			t.Fatalf("position %+v", first)
 		}
-		if again, ok := h.Try("room", h.Seen(&told)); !ok || again.Cursor != 0 || !again.Recovered || again.ID != told {
+		if again, ok := h.TryAcquire("room", h.ResumeCursor(&told)); !ok || again.Cursor != 0 || !again.Recovered || again.ResumeID != told {
 			t.Errorf("back at once: %+v, %v", again, ok)
 		} else {
 			h.Release(again.Channel)
@@ -158,10 +158,10 @@ func TestVacantChannel(t *testing.T) {
 		leave(enter("other", nil))
 		if late := enter("room", &told); late.Recovered {
 			t.Errorf("back when all is forgotten: %+v", late)
-		} else if late.ID == 0 || late.ID <= told {
+		} else if late.ResumeID == 0 || late.ResumeID <= told {
 			t.Errorf("what it is told then: %+v", late)
 		}
-		if all := enter(wire.AllChannel, nil); all.ID != 0 {
+		if all := enter(wire.AllChannel, nil); all.ResumeID != 0 {
 			t.Errorf("everyone's channel is never forgotten while a server runs: %+v", all)
 		}
 	})

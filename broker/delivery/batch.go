@@ -44,13 +44,13 @@ type chain struct {
 	unconfirmed bool // a replica was waited for in vain
 }
 
-// Many runs pushes that came in one call: those to the same target one after the other, in their order;
+// PushBatch runs pushes that came in one call: those to the same target one after the other, in their order;
 // different targets side by side. All that are first to their targets are stored together, then all that are second, and so
 // on: a goroutine for each target would wait by itself, on a stack that has to grow first.
 //
 // Behind a push that waited for a replica in vain nobody waits at the same target: a thousand that wait one after the
 // other would take a thousand times as long. Those are stored, and not confirmed either.
-func (p *Pusher) Many(ctx context.Context, pushes []Push) {
+func (p *Pusher) PushBatch(ctx context.Context, pushes []Push) {
 	if len(pushes) == 1 {
 		p.one(ctx, &pushes[0])
 		return
@@ -67,7 +67,7 @@ func (p *Pusher) Many(ctx context.Context, pushes []Push) {
 // is.
 const sliceSize = 1000
 
-// one is Many for a push that came alone.
+// one is PushBatch for a push that came alone.
 func (p *Pusher) one(ctx context.Context, push *Push) {
 	switch push.Kind {
 	case Channel:

@@ -59,14 +59,14 @@ func (h *Hub) shown(c *Channel, cursor int64) int64 {
 	return queue.IDAt(last.Add(-vacancyMargin)) | vacancy
 }
 
-// Shown returns the position to tell the client: the last id that was written, or skipped as a
+// ResumeID returns the position to tell the client: the last id that was written, or skipped as a
 // declared gap, and in an empty channel the moment.
-func (s *Subscription) Shown() int64 { return s.Channel.hub.shown(s.Channel, s.cursor) }
+func (s *Subscription) ResumeID() int64 { return s.Channel.hub.shown(s.Channel, s.cursor) }
 
-// Seen is what after stands for, the id that a client says it has seen last: 0 for a moment when
+// ResumeCursor is what after stands for, the id that a client says it has seen last: 0 for a moment when
 // the channel was empty, if the store has forgotten nothing since. An older moment stays as it is,
 // and no position is known by that id.
-func (h *Hub) Seen(after *int64) *int64 {
+func (h *Hub) ResumeCursor(after *int64) *int64 {
 	if after == nil || *after&vacancy != vacancy || h.opts.PositionTTL == 0 {
 		return after
 	}

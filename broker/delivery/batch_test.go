@@ -68,7 +68,7 @@ func TestMany(t *testing.T) {
 	pushes := []Push{
 		push("a", "1", true), push("a", "2", true), push("b", "bad", true), push("a", "3", false), push("b", "2", true), push("c", "1", false),
 	}
-	p.Many(t.Context(), pushes)
+	p.PushBatch(t.Context(), pushes)
 	want := []string{
 		"3 a 1 true", "3 b bad true", "3 c 1 false", // who was refused did not wait
 		"2 a 2 false", "2 b 2 true",
@@ -139,8 +139,8 @@ func TestManyOfOne(t *testing.T) {
 		push := Push{Kind: Channel, Name: "a", Payload: Payload{Data: []byte(data), Durable: want.durable}}
 		alone := []Push{push}
 		among := []Push{push, {Kind: Channel, Name: "b", Payload: Payload{Data: []byte("x")}}}
-		p.Many(t.Context(), alone)
-		p.Many(t.Context(), among)
+		p.PushBatch(t.Context(), alone)
+		p.PushBatch(t.Context(), among)
 		for _, got := range []Push{alone[0], among[0]} {
 			if (got.Err != nil) != (want.fails || want.unconfirmed) || errors.Is(got.Err, queue.ErrNotReplicated) != want.unconfirmed || (got.Channel.ID == 0) != want.fails {
 				t.Errorf("%s: %+v, %v", data, got.Channel, got.Err)
@@ -168,7 +168,7 @@ func TestSlices(t *testing.T) {
 			want = append(want, fmt.Sprintf("%d %d %d %v", size, n, turn, turn == 0))
 		}
 	}
-	p.Many(t.Context(), pushes)
+	p.PushBatch(t.Context(), pushes)
 	if !slices.Equal(l.waves, want) {
 		t.Errorf("%d pushes were stored, want %d in order: %.500q", len(l.waves), len(want), l.waves)
 	}

@@ -35,7 +35,7 @@ func (p *Presence) store(batch []*written) {
 	// Behind a call that broke off the store may have what nobody was told, so all is read again by those who follow.
 	for once := true; p.storeParts(ctx, server, batch, once); once = false {
 	}
-	if p.opts.Leased() && p.opts.ServerID() == server {
+	if p.opts.HoldsLease() && p.opts.ServerID() == server {
 		return
 	}
 	// A server that was suspended meanwhile may have been declared dead and cleaned, and may have another name by now: nobody
@@ -95,7 +95,7 @@ func (p *Presence) tell(channel string, u update, watchers []string) {
 	}
 	for _, server := range watchers {
 		if server != u.server {
-			p.opts.Tell(server, h)
+			p.opts.Notify(server, h)
 		}
 	}
 }

@@ -21,7 +21,7 @@ func TestNotVacantWhileItReads(t *testing.T) {
 		s.do(func() {
 			asked = true
 			s.Unsubscribe(sub)
-			if sub.Active() || sub.Vacant() {
+			if sub.Active() || sub.Reusable() {
 				t.Error("a subscription that ended while it reads is active, or vacant before the answer")
 			}
 		})
@@ -29,8 +29,8 @@ func TestNotVacantWhileItReads(t *testing.T) {
 	s.do(func() { slow.stalled = false; sub.Resume() })
 	s.settle()
 	s.do(func() {
-		if !asked || !sub.Vacant() || slow.writes != 0 {
-			t.Errorf("read %v, vacant %v behind the answer, %d writes; want true, true, none", asked, sub.Vacant(), slow.writes)
+		if !asked || !sub.Reusable() || slow.writes != 0 {
+			t.Errorf("read %v, vacant %v behind the answer, %d writes; want true, true, none", asked, sub.Reusable(), slow.writes)
 		}
 	})
 }

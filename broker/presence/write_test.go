@@ -107,7 +107,7 @@ func TestHurry(t *testing.T) {
 		join("phone")
 		join("pad")
 		holds("phone")
-		n.Hurry()
+		n.StopCoalescing()
 		n.opts.Pool.Wait()
 		holds("pad", "phone")
 		join("tv")

@@ -87,14 +87,14 @@ func (p *Presence) writeSome() {
 	p.pause = time.AfterFunc(gatherTime, func() {
 		p.mu.Lock()
 		defer p.mu.Unlock()
-		if p.pause != nil { // else Hurry was quicker
+		if p.pause != nil { // else StopCoalescing was quicker
 			p.writeMoreLocked()
 		}
 	})
 }
 
-// Hurry ends the gathering of changes for good: who waits for the pool from now on waits for all that were noted before.
-func (p *Presence) Hurry() {
+// StopCoalescing ends the gathering of changes for good: who waits for the pool from now on waits for all that were noted before.
+func (p *Presence) StopCoalescing() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.hurry = true

@@ -6,20 +6,20 @@ import (
 	"switchboard/queue"
 )
 
-// Want is a channel that somebody is about to subscribe to.
-type Want struct {
+// PrefetchRequest is a channel that somebody is about to subscribe to.
+type PrefetchRequest struct {
 	Name  string
 	After *int64 // the last id that he has seen, nil for none
 }
 
-// Ready is Acquire for many channels in as few calls to the store as for one. It holds those for which Try now needs no store,
+// Prefetch is Acquire for many channels in as few calls to the store as for one. It holds those for which Try now needs no store,
 // until they are given to Release; of the others, which somebody else is about to bind, or where the store must be
 // asked for what lies behind After, or failed, it returns nil.
-func (h *Hub) Ready(ctx context.Context, wants []Want) []*Channel {
+func (h *Hub) Prefetch(ctx context.Context, wants []PrefetchRequest) []*Channel {
 	ready := make([]*Channel, len(wants))
 	var fresh []int // places of those that are bound here
 	for i, w := range wants {
-		if pos, ok := h.Try(w.Name, w.After); ok {
+		if pos, ok := h.TryAcquire(w.Name, w.After); ok {
 			ready[i] = pos.Channel
 			continue
 		}
@@ -51,7 +51,7 @@ func (c *Channel) tryBindingTurn() bool {
 }
 
 // bindAll is what Channel.ready does, in the same order, for all of fresh. What failed is taken out of ready.
-func (h *Hub) bindAll(ctx context.Context, wants []Want, ready []*Channel, fresh []int) {
+func (h *Hub) bindAll(ctx context.Context, wants []PrefetchRequest, ready []*Channel, fresh []int) {
 	names := make([]string, len(fresh))
 	for k, i := range fresh {
 		c := ready[i]

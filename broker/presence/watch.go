@@ -10,8 +10,8 @@ import (
 	"switchboard/registry"
 )
 
-// Listener is the connection behind a subscription. All methods are called on its loop.
-type Listener interface {
+// Watcher is the connection behind a subscription. All methods are called on its loop.
+type Watcher interface {
 	// Client is who it is: nobody is told of his own coming.
 	Client() string
 	// Backlogged says that an earlier write has not gone out wholly.
@@ -24,7 +24,7 @@ type Listener interface {
 type Subscription struct {
 	about  subject
 	list   *listeners
-	to     Listener
+	to     Watcher
 	loop   *loop.Loop
 	index  int
 	told   int64 // what came up to here it knows
@@ -49,7 +49,7 @@ type listeners struct {
 }
 
 // listen begins to tell to of what happens behind this. It runs on l.
-func listen(about subject, list *listeners, l *loop.Loop, to Listener) *Subscription {
+func listen(about subject, list *listeners, l *loop.Loop, to Watcher) *Subscription {
 	s := &Subscription{about: about, list: list, to: to, loop: l, index: len(list.subs), told: about.moment()}
 	list.subs = append(list.subs, s)
 	list.count.Store(int32(len(list.subs)))
@@ -87,8 +87,8 @@ func (s *Subscription) Resume() {
 	s.to.Write(&wire.Batch{Frames: []wire.Frame{event.Encode()}})
 }
 
-// Listen begins to tell to of what happens behind this. It runs on l, the connection's loop, and takes over what Watch held.
-func (v *View) Listen(l *loop.Loop, to Listener) *Subscription {
+// Subscribe begins to tell to of what happens behind this. It runs on l, the connection's loop, and takes over what Watch held.
+func (v *View) Subscribe(l *loop.Loop, to Watcher) *Subscription {
 	return listen(v, &v.perLoop[l.Index], l, to)
 }
 

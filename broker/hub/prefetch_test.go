@@ -57,7 +57,7 @@ func TestReady(t *testing.T) {
 	done := taken.bindingTurn()
 	first := s.append("news", 3)[0].ID
 	after := func(id int64) *int64 { return &id }
-	wants := []Want{
+	wants := []PrefetchRequest{
 		{"news", after(first)}, {"unbound", nil}, {"unread", after(0)}, {"taken", nil}, {"fresh", nil},
 		{"news", after(first)}, // again
 	}
@@ -65,7 +65,7 @@ func TestReady(t *testing.T) {
 		a := s.append("fresh", 1)[0]
 		s.Hub.Channel("fresh").Hint(a.ID, a.Prev, []byte("0"))
 	}
-	ready := s.Ready(t.Context(), wants)
+	ready := s.Prefetch(t.Context(), wants)
 	done()
 	s.Release(taken)
 	p.behind = nil
@@ -76,7 +76,7 @@ func TestReady(t *testing.T) {
 	if got != "true false false false true false " || p.binds != 1 || p.reads != 1 {
 		t.Fatalf("ready are %safter %d calls to bind and %d to read", got, p.binds, p.reads)
 	}
-	pos, ok := s.Try("news", after(first))
+	pos, ok := s.TryAcquire("news", after(first))
 	if !ok || pos.Cursor != first || !pos.Recovered {
 		t.Errorf("news: %v, %+v, want what was missed to be here", ok, pos)
 	}
@@ -93,7 +93,7 @@ func TestReady(t *testing.T) {
 
 	// What failed is nobody's, and is tried again by the next.
 	p.unbound, p.unread = "", ""
-	again := s.Ready(t.Context(), wants[1:4])
+	again := s.Prefetch(t.Context(), wants[1:4])
 	for i, c := range again {
 		if c == nil {
 			t.Fatalf("%s is still not ready", wants[1+i].Name)
@@ -102,7 +102,7 @@ func TestReady(t *testing.T) {
 	}
 	s.Tick()
 	s.settle()
-	if n := s.Len(); n != 0 {
+	if n := s.ChannelCount(); n != 0 {
 		t.Errorf("%d channels are held that nobody needs", n)
 	}
 	for _, name := range []string{"news", "unbound", "unread", "taken", "fresh", wire.AllChannel} {
@@ -121,7 +121,7 @@ func TestReadyBehindTheTail(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Release(pos.Channel)
-	if ready := s.Ready(t.Context(), []Want{{"news", &list[0].ID}, {"news", &list[2].ID}}); ready[0] != nil || ready[1] == nil {
+	if ready := s.Prefetch(t.Context(), []PrefetchRequest{{"news", &list[0].ID}, {"news", &list[2].ID}}); ready[0] != nil || ready[1] == nil {
 		t.Errorf("got %v, want the second alone", ready)
 	} else {
 		s.Release(ready[1])
