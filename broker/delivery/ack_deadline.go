@@ -28,7 +28,7 @@ type AckDeadline struct {
 
 // watch notes what a push asks for, before the push is answered. So it is with a duplicate too: whoever stored that may
 // have died before he noted it.
-func (p *Pusher) watch(ctx context.Context, user string, clients []ClientResult, payload Payload) error {
+func (p *Pusher) setAckDeadline(ctx context.Context, user string, clients []ClientResult, payload Payload) error {
 	if payload.NotifyAfter <= 0 || p.opts.SetAckDeadline == nil {
 		return nil
 	}
@@ -40,7 +40,7 @@ func (p *Pusher) watch(ctx context.Context, user string, clients []ClientResult,
 }
 
 // watchClients does so for pushes to clients by name. Those of a batch share round trips.
-func (p *Pusher) watchClients(ctx context.Context, pushes []*Push) {
+func (p *Pusher) setClientAckDeadlines(ctx context.Context, pushes []*Push) {
 	if !slices.ContainsFunc(pushes, func(push *Push) bool { return push.NotifyAfter > 0 }) {
 		return
 	}
@@ -51,7 +51,7 @@ func (p *Pusher) watchClients(ctx context.Context, pushes []*Push) {
 			continue
 		}
 		group.Go(func() error {
-			if err := p.watch(ctx, "", []ClientResult{push.Client}, push.Payload); err != nil {
+			if err := p.setAckDeadline(ctx, "", []ClientResult{push.Client}, push.Payload); err != nil {
 				push.Err = err
 			}
 			return nil
@@ -61,7 +61,7 @@ func (p *Pusher) watchClients(ctx context.Context, pushes []*Push) {
 }
 
 // groupOf names a push to all clients of a user: the same name when it is repeated with its key.
-func groupOf(user, key string) string {
+func groupName(user, key string) string {
 	if key == "" {
 		return "r" + rand.Text()
 	}

@@ -12,25 +12,25 @@ import (
 )
 
 // stored answers at once.
-type stored struct {
+type fakeQueue struct {
 	Queue
 	servers []string
 	last    int64
 }
 
-func (s *stored) AppendChannel(context.Context, queue.ChannelPush) (queue.Appended, error) {
+func (s *fakeQueue) AppendChannel(context.Context, queue.ChannelPush) (queue.Appended, error) {
 	s.last++
 	return queue.Appended{ID: s.last, Prev: s.last - 1, Servers: s.servers}, nil
 }
 
-func (s *stored) AppendClient(context.Context, queue.ClientPush) (queue.ClientAppended, error) {
+func (s *fakeQueue) AppendClient(context.Context, queue.ClientPush) (queue.ClientAppended, error) {
 	s.last++
 	return queue.ClientAppended{ID: s.last, Prev: s.last - 1, Server: s.servers[0]}, nil
 }
 
-func hot() []allocs.Case {
+func allocCases() []allocs.Case {
 	p := New(Options{
-		Queue: &stored{servers: []string{"me", "other"}},
+		Queue: &fakeQueue{servers: []string{"me", "other"}},
 		Self:  func() string { return "me" }, Live: func(string) bool { return true },
 		Local: func(peer.Hint) {}, Remote: func(string, peer.Hint) {},
 		Stored: func(string, time.Duration) {}, Epoch: func() uint64 { return 1 }, Lost: func() {},
@@ -55,5 +55,5 @@ func hot() []allocs.Case {
 	}
 }
 
-func TestAllocs(t *testing.T)   { allocs.Test(t, hot()) }
-func BenchmarkHot(b *testing.B) { allocs.Bench(b, hot()) }
+func TestAllocs(t *testing.T)   { allocs.Test(t, allocCases()) }
+func BenchmarkHot(b *testing.B) { allocs.Bench(b, allocCases()) }

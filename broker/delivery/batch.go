@@ -52,12 +52,12 @@ type chain struct {
 // other would take a thousand times as long. Those are stored, and not confirmed either.
 func (p *Pusher) PushBatch(ctx context.Context, pushes []Push) {
 	if len(pushes) == 1 {
-		p.one(ctx, &pushes[0])
+		p.pushOne(ctx, &pushes[0])
 		return
 	}
 	for _, wave := range waves(pushes) {
-		for slice := range slices.Chunk(wave, sliceSize) {
-			p.wave(ctx, slice)
+		for slice := range slices.Chunk(wave, chunkSize) {
+			p.pushWave(ctx, slice)
 		}
 	}
 }
@@ -65,16 +65,16 @@ func (p *Pusher) PushBatch(ctx context.Context, pushes []Push) {
 // sliceSize is how many pushes of one call are on their way to the store at once. Other calls get
 // their turn in between, and what is needed for them meanwhile is bounded, however large the call
 // is.
-const sliceSize = 1000
+const chunkSize = 1000
 
 // one is PushBatch for a push that came alone.
-func (p *Pusher) one(ctx context.Context, push *Push) {
+func (p *Pusher) pushOne(ctx context.Context, push *Push) {
 	switch push.Kind {
 	case Channel:
 		push.Channel, push.Err = p.ToChannel(ctx, push.Name, push.Payload)
 	case Client:
 		push.Client, push.Err = p.ToClient(ctx, push.Name, "", push.Payload)
-		p.watchClients(ctx, []*Push{push})
+		p.setClientAckDeadlines(ctx, []*Push{push})
 	case User:
 		push.Clients, push.Err = p.ToUser(ctx, push.Name, push.Payload)
 	}
@@ -96,7 +96,7 @@ func waves(pushes []Push) (waves [][]*Push) {
 	if len(chains) == len(pushes) {
 		return append(waves, pointers(pushes))
 	}
-	return byTurn(pushes, chains)
+	return splitWaves(pushes, chains)
 }
 
 func pointers(pushes []Push) []*Push {
@@ -110,7 +110,7 @@ func pointers(pushes []Push) []*Push {
 // byTurn puts the pushes that are n-th to their targets into wave n. All waves share one array:
 // each with one of its own for as many as are left would take the square of their number, where all
 // have one target.
-func byTurn(pushes []Push, chains []chain) [][]*Push {
+func splitWaves(pushes []Push, chains []chain) [][]*Push {
 	longest := 0
 	for i := range chains {
 		longest = max(longest, chains[i].length)
@@ -161,7 +161,7 @@ func (t *targets) first(i int) int {
 }
 
 // wave runs pushes to different targets.
-func (p *Pusher) wave(ctx context.Context, wave []*Push) {
+func (p *Pusher) pushWave(ctx context.Context, wave []*Push) {
 	var channels, clients, users []*Push
 	for _, push := range wave {
 		switch push.Kind {
@@ -198,8 +198,8 @@ func (p *Pusher) toChannels(ctx context.Context, pushes []*Push) {
 	took := time.Since(start)
 	for i, push := range pushes {
 		var err error
-		push.Channel, err = p.inChannel(push.Name, push.Payload, outcomes[i].Value, outcomes[i].Err, took)
-		push.end(err)
+		push.Channel, err = p.afterChannelAppend(push.Name, push.Payload, outcomes[i].Value, outcomes[i].Err, took)
+		push.finish(err)
 	}
 }
 
@@ -213,10 +213,10 @@ func (p *Pusher) toClients(ctx context.Context, pushes []*Push) {
 	took := time.Since(start)
 	for i, push := range pushes {
 		var err error
-		push.Client, err = p.inClient(push.Name, push.Payload, outcomes[i].Value, outcomes[i].Err, took)
-		push.end(err)
+		push.Client, err = p.afterClientAppend(push.Name, push.Payload, outcomes[i].Value, outcomes[i].Err, took)
+		push.finish(err)
 	}
-	p.watchClients(ctx, pushes)
+	p.setClientAckDeadlines(ctx, pushes)
 }
 
 // toUsers asks for the clients of each user by itself.
@@ -227,7 +227,7 @@ func (p *Pusher) toUsers(ctx context.Context, pushes []*Push) {
 		group.Go(func() error {
 			var err error
 			push.Clients, err = p.ToUser(ctx, push.Name, push.payload())
-			push.end(err)
+			push.finish(err)
 			return nil
 		})
 	}
@@ -241,7 +241,7 @@ func (push *Push) payload() Payload {
 	return p
 }
 
-func (push *Push) end(err error) {
+func (push *Push) finish(err error) {
 	if err == nil && push.Durable && push.chain.unconfirmed {
 		err = queue.ErrNotReplicated
 	}

@@ -16,14 +16,14 @@ import (
 )
 
 // ledger stores all, and notes what came together; to those that wait for replicas it says that there are none.
-type ledger struct {
+type recordingQueue struct {
 	Queue
 	t     *testing.T
 	last  int64
 	waves []string
 }
 
-func (l *ledger) outcome(data []byte, durable bool) (id int64, err error) {
+func (l *recordingQueue) outcome(data []byte, durable bool) (id int64, err error) {
 	l.last++
 	if string(data) == "bad" {
 		return 0, errors.New("bad")
@@ -34,7 +34,7 @@ func (l *ledger) outcome(data []byte, durable bool) (id int64, err error) {
 	return l.last, err
 }
 
-func (l *ledger) AppendChannels(_ context.Context, pushes []queue.ChannelPush) []queue.Outcome[queue.Appended] {
+func (l *recordingQueue) AppendChannels(_ context.Context, pushes []queue.ChannelPush) []queue.Outcome[queue.Appended] {
 	out := make([]queue.Outcome[queue.Appended], len(pushes))
 	for i, p := range pushes {
 		out[i].Value.ID, out[i].Err = l.outcome(p.Data, p.Durable)
@@ -43,12 +43,12 @@ func (l *ledger) AppendChannels(_ context.Context, pushes []queue.ChannelPush) [
 	return out
 }
 
-func (l *ledger) AppendClients(context.Context, []queue.ClientPush) []queue.Outcome[queue.ClientAppended] {
+func (l *recordingQueue) AppendClients(context.Context, []queue.ClientPush) []queue.Outcome[queue.ClientAppended] {
 	l.t.Error("nothing goes to clients")
 	return nil
 }
 
-func (l *ledger) AppendChannel(ctx context.Context, push queue.ChannelPush) (queue.Appended, error) {
+func (l *recordingQueue) AppendChannel(ctx context.Context, push queue.ChannelPush) (queue.Appended, error) {
 	o := l.AppendChannels(ctx, []queue.ChannelPush{push})[0]
 	return o.Value, o.Err
 }
@@ -56,7 +56,7 @@ func (l *ledger) AppendChannel(ctx context.Context, push queue.ChannelPush) (que
 // TestMany: each target's first pushes go together, then the second ones; one that fails holds up nobody, and behind one
 // that waited for a replica in vain nobody waits at that target.
 func TestMany(t *testing.T) {
-	l := &ledger{t: t}
+	l := &recordingQueue{t: t}
 	p := New(Options{
 		Queue: l, Self: func() string { return "me" }, Live: func(string) bool { return true },
 		Local: func(peer.Hint) {}, Remote: func(string, peer.Hint) {},
@@ -127,7 +127,7 @@ func TestWaves(t *testing.T) {
 
 // TestManyOfOne: a push alone fares as among others.
 func TestManyOfOne(t *testing.T) {
-	l := &ledger{t: t}
+	l := &recordingQueue{t: t}
 	p := New(Options{
 		Queue: l, Self: func() string { return "me" }, Live: func(string) bool { return true },
 		Local: func(peer.Hint) {}, Remote: func(string, peer.Hint) {},
@@ -152,19 +152,19 @@ func TestManyOfOne(t *testing.T) {
 // TestSlices: a large call goes to the store in pieces, in order, and a replica that was waited for
 // in vain is waited for once all the same.
 func TestSlices(t *testing.T) {
-	l := &ledger{t: t}
+	l := &recordingQueue{t: t}
 	p := New(Options{
 		Queue: l, Self: func() string { return "me" }, Live: func(string) bool { return true },
 		Local: func(peer.Hint) {}, Remote: func(string, peer.Hint) {},
 		Stored: func(string, time.Duration) {}, Epoch: func() uint64 { return 1 }, Lost: func() {},
 	})
-	const channels = 2*sliceSize + 5
+	const channels = 2*chunkSize + 5
 	var pushes []Push
 	var want []string
 	for turn := range 2 {
 		for n := range channels {
 			pushes = append(pushes, Push{Kind: Channel, Name: fmt.Sprint(n), Payload: Payload{Data: fmt.Append(nil, turn), Durable: true}})
-			size := min(sliceSize, channels-n/sliceSize*sliceSize)
+			size := min(chunkSize, channels-n/chunkSize*chunkSize)
 			want = append(want, fmt.Sprintf("%d %d %d %v", size, n, turn, turn == 0))
 		}
 	}

@@ -12,23 +12,23 @@ import (
 )
 
 // confirmAtOnce is how many queues are asked for side by side; they share round trips.
-const confirmAtOnce = 256
+const confirmParallel = 256
 
 // stored has the witness remember what the store acknowledged, if the store may lose it.
-func (p *Pusher) stored(at place, id, prev int64, duplicate bool) {
+func (p *Pusher) recordStored(at queueKey, id, prev int64, duplicate bool) {
 	if p.opts.Epoch == nil {
 		return
 	}
 	if duplicate {
 		prev = -1
 	}
-	p.witness.stored(at, id, prev)
+	p.log.add(at, id, prev)
 }
 
 // failed has the witness remember a call that may have stored something all the same.
-func (p *Pusher) failed(at place, err error) {
+func (p *Pusher) recordFailure(at queueKey, err error) {
 	if queue.Unsure(err) {
-		p.witness.doubt(at)
+		p.log.addUncertain(at)
 	}
 }
 
@@ -38,10 +38,10 @@ func (p *Pusher) failed(at place, err error) {
 func (p *Pusher) Confirm(ctx context.Context) (losses int, err error) {
 	var mu sync.Mutex // guards losses
 	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(confirmAtOnce)
-	for at, n := range p.witness.all() {
+	group.SetLimit(confirmParallel)
+	for at, n := range p.log.snapshot() {
 		group.Go(func() error {
-			for _, id := range append(slices.Clone(n.before), n.last) {
+			for _, id := range append(slices.Clone(n.earlier), n.last) {
 				lost, err := p.confirm(ctx, at, id)
 				if err != nil {
 					return err
@@ -52,7 +52,7 @@ func (p *Pusher) Confirm(ctx context.Context) (losses int, err error) {
 					mu.Unlock()
 				}
 			}
-			p.witness.confirmed(at, n.before)
+			p.log.removeConfirmed(at, n.earlier)
 			return nil
 		})
 	}
@@ -63,13 +63,13 @@ func (p *Pusher) Confirm(ctx context.Context) (losses int, err error) {
 // ConfirmOne is Confirm for one message, which somebody else was told is stored. When it fails the
 // next Confirm asks.
 func (p *Pusher) ConfirmOne(ctx context.Context, kind peer.Kind, name string, id int64) error {
-	at := place{kind, name}
-	p.witness.stored(at, id, -1)
+	at := queueKey{kind, name}
+	p.log.add(at, id, -1)
 	_, err := p.confirm(ctx, at, id)
 	return err
 }
 
-func (p *Pusher) confirm(ctx context.Context, at place, id int64) (lost bool, err error) {
+func (p *Pusher) confirm(ctx context.Context, at queueKey, id int64) (lost bool, err error) {
 	if id == 0 {
 		return false, nil
 	}
@@ -81,9 +81,9 @@ func (p *Pusher) confirm(ctx context.Context, at place, id int64) (lost bool, er
 	if err != nil || marker == nil {
 		return false, err
 	}
-	p.witness.stored(at, marker.ID, -1) // the next failover may lose it
+	p.log.add(at, marker.ID, -1) // the next failover may lose it
 	for _, server := range marker.Servers {
-		p.tell(server, peer.Hint{Kind: at.kind, Name: at.name, ID: marker.ID, Prev: marker.Prev, Data: marker.Data})
+		p.notify(server, peer.Hint{Kind: at.kind, Name: at.name, ID: marker.ID, Prev: marker.Prev, Data: marker.Data})
 	}
 	return true, nil
 }
@@ -91,15 +91,15 @@ func (p *Pusher) confirm(ctx context.Context, at place, id int64) (lost bool, er
 // NotifyUncertain is for every beat that reached the store: owners are told of messages that may have been stored
 // by calls that broke off, and old notes are forgotten.
 func (p *Pusher) NotifyUncertain(ctx context.Context) error {
-	p.witness.turn()
-	channels, clients := p.witness.takeUnsure()
+	p.log.rotate()
+	channels, clients := p.log.takeUncertain()
 	err := p.Notify(ctx, channels, clients)
 	if err != nil {
 		for _, channel := range channels {
-			p.witness.doubt(place{peer.Channel, channel})
+			p.log.addUncertain(queueKey{peer.Channel, channel})
 		}
 		for _, client := range clients {
-			p.witness.doubt(place{peer.Client, client})
+			p.log.addUncertain(queueKey{peer.Client, client})
 		}
 	}
 	return err

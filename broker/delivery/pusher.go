@@ -57,12 +57,12 @@ type Options struct {
 
 // Pusher stores messages and tells their owners.
 type Pusher struct {
-	opts    Options
-	witness *witness
+	opts Options
+	log  *storedLog
 }
 
 // New returns a Pusher.
-func New(opts Options) *Pusher { return &Pusher{opts, newWitness(opts.Epoch, opts.Lost)} }
+func New(opts Options) *Pusher { return &Pusher{opts, newStoredLog(opts.Epoch, opts.Lost)} }
 
 // Payload is what a push carries, whoever it goes to.
 type Payload struct {
@@ -92,7 +92,7 @@ type ChannelResult struct {
 func (p *Pusher) ToChannel(ctx context.Context, channel string, payload Payload) (ChannelResult, error) {
 	start := time.Now()
 	a, err := p.opts.Queue.AppendChannel(ctx, p.channelPush(channel, payload))
-	return p.inChannel(channel, payload, a, err, time.Since(start))
+	return p.afterChannelAppend(channel, payload, a, err, time.Since(start))
 }
 
 func (p *Pusher) channelPush(channel string, payload Payload) queue.ChannelPush {
@@ -104,34 +104,34 @@ func (p *Pusher) channelPush(channel string, payload Payload) queue.ChannelPush 
 }
 
 // inChannel goes on with what the store said of a push after so long.
-func (p *Pusher) inChannel(channel string, payload Payload, a queue.Appended, err error, took time.Duration) (ChannelResult, error) {
+func (p *Pusher) afterChannelAppend(channel string, payload Payload, a queue.Appended, err error, took time.Duration) (ChannelResult, error) {
 	if err != nil && !errors.Is(err, queue.ErrNotReplicated) {
-		p.failed(place{peer.Channel, channel}, err)
+		p.recordFailure(queueKey{peer.Channel, channel}, err)
 		return ChannelResult{}, err
 	}
-	p.stored(place{peer.Channel, channel}, a.ID, a.Prev, a.Duplicate)
+	p.recordStored(queueKey{peer.Channel, channel}, a.ID, a.Prev, a.Duplicate)
 	p.opts.Stored("channel", took)
 	result := ChannelResult{ID: a.ID, Duplicate: a.Duplicate, New: a.Prev == 0 && !a.Duplicate}
-	hint := peer.Hint{Kind: peer.Channel, Name: channel, ID: a.ID, Prev: a.Prev, Data: inline(payload.Data, a.Duplicate)}
+	hint := peer.Hint{Kind: peer.Channel, Name: channel, ID: a.ID, Prev: a.Prev, Data: inlineData(payload.Data, a.Duplicate)}
 	for _, server := range a.Servers {
 		if p.opts.Live(server) {
 			result.Servers++
 		}
-		p.tell(server, hint)
+		p.notify(server, hint)
 	}
 	return result, err
 }
 
 // inline is what travels in the hint. A duplicate is hinted too, since whoever stored it may
 // have died before the hint; but its predecessor is not known, so the owner reads.
-func inline(data []byte, duplicate bool) []byte {
+func inlineData(data []byte, duplicate bool) []byte {
 	if duplicate || len(data) > maxInline {
 		return nil
 	}
 	return data
 }
 
-func (p *Pusher) tell(server string, h peer.Hint) {
+func (p *Pusher) notify(server string, h peer.Hint) {
 	if server == p.opts.Self() {
 		p.opts.Local(h)
 	} else {
@@ -152,22 +152,22 @@ type ClientResult struct {
 func (p *Pusher) ToClient(ctx context.Context, client, user string, payload Payload) (ClientResult, error) {
 	start := time.Now()
 	a, err := p.opts.Queue.AppendClient(ctx, clientPush(client, user, payload))
-	return p.inClient(client, payload, a, err, time.Since(start))
+	return p.afterClientAppend(client, payload, a, err, time.Since(start))
 }
 
 func clientPush(client, user string, p Payload) queue.ClientPush {
 	return queue.ClientPush{Client: client, User: user, Data: p.Data, TTL: p.TTL, Key: p.Key, Durable: p.Durable}
 }
 
-func (p *Pusher) inClient(client string, payload Payload, a queue.ClientAppended, err error, took time.Duration) (ClientResult, error) {
+func (p *Pusher) afterClientAppend(client string, payload Payload, a queue.ClientAppended, err error, took time.Duration) (ClientResult, error) {
 	if err != nil && !errors.Is(err, queue.ErrNotReplicated) {
-		p.failed(place{peer.Client, client}, err)
+		p.recordFailure(queueKey{peer.Client, client}, err)
 		return ClientResult{}, err
 	}
-	p.stored(place{peer.Client, client}, a.ID, a.Prev, a.Duplicate)
+	p.recordStored(queueKey{peer.Client, client}, a.ID, a.Prev, a.Duplicate)
 	p.opts.Stored("client", took)
 	if a.Server != "" {
-		p.tell(a.Server, peer.Hint{Kind: peer.Client, Name: client, ID: a.ID, Prev: a.Prev, Data: inline(payload.Data, a.Duplicate)})
+		p.notify(a.Server, peer.Hint{Kind: peer.Client, Name: client, ID: a.ID, Prev: a.Prev, Data: inlineData(payload.Data, a.Duplicate)})
 	}
 	return ClientResult{
 		Client: client, ID: a.ID, Duplicate: a.Duplicate,
@@ -186,7 +186,7 @@ func (p *Pusher) ToUser(ctx context.Context, user string, payload Payload) ([]Cl
 	pushes := make([]queue.ClientPush, len(bindings))
 	group := ""
 	if payload.First && (len(bindings) > 1 || payload.Key != "") { // with a key it may be repeated when there are more
-		group = groupOf(user, payload.Key)
+		group = groupName(user, payload.Key)
 	}
 	for i, b := range bindings {
 		pushes[i] = clientPush(b.Client, user, payload)
@@ -196,7 +196,7 @@ func (p *Pusher) ToUser(ctx context.Context, user string, payload Payload) ([]Cl
 	var failed, unconfirmed error // who failed comes first: that one is not even stored
 	for i, o := range p.opts.Queue.AppendClients(ctx, pushes) {
 		b := bindings[i]
-		r, err := p.inClient(b.Client, payload, o.Value, o.Err, time.Since(start))
+		r, err := p.afterClientAppend(b.Client, payload, o.Value, o.Err, time.Since(start))
 		switch {
 		case errors.Is(err, queue.ErrUnknownClient):
 			failed = cmp.Or(failed, p.opts.Registry.ForgetUser(ctx, user, b.Client, b.Generation))
@@ -211,7 +211,7 @@ func (p *Pusher) ToUser(ctx context.Context, user string, payload Payload) ([]Cl
 	if failed != nil {
 		return nil, failed
 	}
-	if err := p.watch(ctx, user, results, payload); err != nil {
+	if err := p.setAckDeadline(ctx, user, results, payload); err != nil {
 		return results, err
 	}
 	return results, unconfirmed
@@ -225,7 +225,7 @@ func (p *Pusher) Notify(ctx context.Context, channels, clients []string) error {
 		group.Go(func() error {
 			servers, err := p.opts.Registry.ChannelServers(ctx, channel)
 			for _, server := range servers {
-				p.tell(server, peer.Hint{Kind: peer.Channel, Name: channel, ID: math.MaxInt64})
+				p.notify(server, peer.Hint{Kind: peer.Channel, Name: channel, ID: math.MaxInt64})
 			}
 			return err
 		})
@@ -234,7 +234,7 @@ func (p *Pusher) Notify(ctx context.Context, channels, clients []string) error {
 		group.Go(func() error {
 			c, _, err := p.opts.Queue.Client(ctx, client)
 			if c.Server != "" {
-				p.tell(c.Server, peer.Hint{Kind: peer.Client, Name: client, ID: math.MaxInt64})
+				p.notify(c.Server, peer.Hint{Kind: peer.Client, Name: client, ID: math.MaxInt64})
 			}
 			return err
 		})

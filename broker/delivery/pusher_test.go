@@ -14,23 +14,23 @@ import (
 )
 
 // oneUser is a registry in which alice has two clients.
-type oneUser struct{ Registry }
+type twoClients struct{ Registry }
 
-func (oneUser) User(context.Context, string) ([]registry.Binding, error) {
+func (twoClients) User(context.Context, string) ([]registry.Binding, error) {
 	return []registry.Binding{{Client: "phone", Server: "me"}, {Client: "laptop", Server: "other"}}, nil
 }
 
 // failing stores everything, and fails as told.
-type failing struct {
+type failingQueue struct {
 	Queue
 	channel, phone, laptop error
 }
 
-func (f failing) AppendChannel(context.Context, queue.ChannelPush) (queue.Appended, error) {
+func (f failingQueue) AppendChannel(context.Context, queue.ChannelPush) (queue.Appended, error) {
 	return queue.Appended{ID: 2, Prev: 1, Servers: []string{"me", "other"}}, f.channel
 }
 
-func (f failing) AppendClients(_ context.Context, pushes []queue.ClientPush) []queue.Outcome[queue.ClientAppended] {
+func (f failingQueue) AppendClients(_ context.Context, pushes []queue.ClientPush) []queue.Outcome[queue.ClientAppended] {
 	out := make([]queue.Outcome[queue.ClientAppended], len(pushes))
 	for i, p := range pushes {
 		out[i] = queue.Outcome[queue.ClientAppended]{Value: queue.ClientAppended{ID: 3, Prev: 2, Server: "other"}, Err: f.laptop}
@@ -46,19 +46,19 @@ func TestUnconfirmedIsHinted(t *testing.T) {
 	unconfirmed, broken := fmt.Errorf("append: %w", queue.ErrNotReplicated), errors.New("broken")
 	for _, test := range []struct {
 		name  string
-		queue failing
+		queue failingQueue
 		want  error
 		hints []string
 	}{
-		{"all is well", failing{}, nil, []string{"me news", "me phone", "other laptop", "other news"}},
-		{"not confirmed", failing{channel: unconfirmed, phone: unconfirmed}, queue.ErrNotReplicated,
+		{"all is well", failingQueue{}, nil, []string{"me news", "me phone", "other laptop", "other news"}},
+		{"not confirmed", failingQueue{channel: unconfirmed, phone: unconfirmed}, queue.ErrNotReplicated,
 			[]string{"me news", "me phone", "other laptop", "other news"}},
-		{"one is not even stored", failing{channel: broken, phone: unconfirmed, laptop: broken}, broken, []string{"me phone"}},
+		{"one is not even stored", failingQueue{channel: broken, phone: unconfirmed, laptop: broken}, broken, []string{"me phone"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			hints := make(chan string, 4)
 			p := New(Options{
-				Registry: oneUser{}, Queue: test.queue,
+				Registry: twoClients{}, Queue: test.queue,
 				Self: func() string { return "me" }, Live: func(string) bool { return true },
 				Local:  func(h peer.Hint) { hints <- "me " + h.Name },
 				Remote: func(server string, h peer.Hint) { hints <- server + " " + h.Name },

@@ -11,61 +11,61 @@ import (
 const (
 	// keepNotes is how long it is remembered, at least, that a message was stored: longer than a
 	// failover takes to be noticed.
-	keepNotes = time.Minute
+	keepTime = time.Minute
 	// maxNotes bounds the queues that are remembered in that time.
-	maxNotes = 1 << 17
+	maxQueues = 1 << 17
 	// maxUnsure bounds the queues to which a call broke off.
-	maxUnsure = 1 << 12
+	maxUncertain = 1 << 12
 	// maxBefore bounds the histories of one queue.
-	maxBefore = 8
+	maxHistories = 8
 )
 
 // place is one queue: a channel's or a client's.
-type place struct {
+type queueKey struct {
 	kind peer.Kind
 	name string
 }
 
 // note is what the store has acknowledged in one queue.
-type note struct {
-	last   int64
-	before []int64 // the last ones of earlier histories of the store that were not asked for yet, the earliest first
-	epoch  uint64  // the history that last is of
+type storedIDs struct {
+	last    int64
+	earlier []int64 // the last ones of earlier histories of the store that were not asked for yet, the earliest first
+	epoch   uint64  // the history that last is of
 }
 
 // end begins another history with id.
-func (n *note) end(id int64) {
-	if len(n.before) == maxBefore {
-		n.before = n.before[:maxBefore-1] // a store that changes that often cannot be asked in between
+func (n *storedIDs) startHistory(id int64) {
+	if len(n.earlier) == maxHistories {
+		n.earlier = n.earlier[:maxHistories-1] // a store that changes that often cannot be asked in between
 	}
-	n.before = append(slices.Clip(n.before), n.last) // copies of the note share what was there
+	n.earlier = append(slices.Clip(n.earlier), n.last) // copies of the note share what was there
 	n.last = id
 }
 
 // witness remembers which messages the store has acknowledged. Redis may lose those in a failover, and
 // nobody but the server that was told of them can know.
-type witness struct {
+type storedLog struct {
 	epoch func() uint64 // changes with the store's history, before anything is written to the new one
 
-	lost func() // a loss shows by itself
+	onLoss func() // a loss shows by itself
 
 	mu            sync.Mutex // guards the fields below
-	recent, older map[place]note
-	turned        time.Time // when recent began
-	unsure        map[place]struct{}
+	recent, older map[queueKey]storedIDs
+	rotatedAt     time.Time // when recent began
+	uncertain     map[queueKey]struct{}
 }
 
 // newWitness returns one that has seen nothing. A nil epoch means always the same.
-func newWitness(epoch func() uint64, lost func()) *witness {
+func newStoredLog(epoch func() uint64, lost func()) *storedLog {
 	if epoch == nil {
 		epoch = func() uint64 { return 0 }
 	}
-	return &witness{epoch: epoch, lost: lost, recent: map[place]note{}, turned: time.Now(), unsure: map[place]struct{}{}}
+	return &storedLog{epoch: epoch, onLoss: lost, recent: map[queueKey]storedIDs{}, rotatedAt: time.Now(), uncertain: map[queueKey]struct{}{}}
 }
 
 // stored notes message id, and that the store says prev is the one before it; prev is below 0 when
 // it does not say.
-func (w *witness) stored(p place, id, prev int64) {
+func (w *storedLog) add(p queueKey, id, prev int64) {
 	epoch := w.epoch()
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -75,16 +75,16 @@ func (w *witness) stored(p place, id, prev int64) {
 	}
 	switch {
 	case !known:
-		if len(w.recent) >= maxNotes {
+		if len(w.recent) >= maxQueues {
 			return
 		}
-		n = note{last: id}
+		n = storedIDs{last: id}
 	case n.epoch != epoch:
-		n.end(id)
+		n.startHistory(id)
 	case prev >= 0 && prev < n.last && id > n.last:
 		// In front of id stands an older one than was acknowledged already.
-		n.end(id)
-		w.lost()
+		n.startHistory(id)
+		w.onLoss()
 	default: // answers overtake each other
 		n.last = max(n.last, id)
 	}
@@ -93,34 +93,34 @@ func (w *witness) stored(p place, id, prev int64) {
 }
 
 // doubt notes that a call broke off: it may have stored a message, and told nobody.
-func (w *witness) doubt(p place) {
+func (w *storedLog) addUncertain(p queueKey) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if len(w.unsure) < maxUnsure {
-		w.unsure[p] = struct{}{}
+	if len(w.uncertain) < maxUncertain {
+		w.uncertain[p] = struct{}{}
 	}
 }
 
 // takeUnsure gives the doubtful queues and forgets them.
-func (w *witness) takeUnsure() (channels, clients []string) {
+func (w *storedLog) takeUncertain() (channels, clients []string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for p := range w.unsure {
+	for p := range w.uncertain {
 		if p.kind == peer.Channel {
 			channels = append(channels, p.name)
 		} else {
 			clients = append(clients, p.name)
 		}
 	}
-	clear(w.unsure)
+	clear(w.uncertain)
 	return channels, clients
 }
 
 // all is a copy of what is remembered.
-func (w *witness) all() map[place]note {
+func (w *storedLog) snapshot() map[queueKey]storedIDs {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	notes := make(map[place]note, len(w.older)+len(w.recent))
+	notes := make(map[queueKey]storedIDs, len(w.older)+len(w.recent))
 	for p, n := range w.older {
 		notes[p] = n
 	}
@@ -131,14 +131,14 @@ func (w *witness) all() map[place]note {
 }
 
 // confirmed forgets what was asked of earlier histories. What came meanwhile stays.
-func (w *witness) confirmed(p place, before []int64) {
+func (w *storedLog) removeConfirmed(p queueKey, before []int64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for _, notes := range []map[place]note{w.recent, w.older} {
+	for _, notes := range []map[queueKey]storedIDs{w.recent, w.older} {
 		n, known := notes[p]
-		if known && len(before) > 0 && len(n.before) >= len(before) && slices.Equal(n.before[:len(before)], before) {
-			if n.before = n.before[len(before):]; len(n.before) == 0 {
-				n.before = nil
+		if known && len(before) > 0 && len(n.earlier) >= len(before) && slices.Equal(n.earlier[:len(before)], before) {
+			if n.earlier = n.earlier[len(before):]; len(n.earlier) == 0 {
+				n.earlier = nil
 			}
 			notes[p] = n
 		}
@@ -146,10 +146,10 @@ func (w *witness) confirmed(p place, before []int64) {
 }
 
 // turn forgets notes that are old enough. It is not called while the store is doubted.
-func (w *witness) turn() {
+func (w *storedLog) rotate() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if time.Since(w.turned) >= keepNotes {
-		w.older, w.recent, w.turned = w.recent, make(map[place]note), time.Now()
+	if time.Since(w.rotatedAt) >= keepTime {
+		w.older, w.recent, w.rotatedAt = w.recent, make(map[queueKey]storedIDs), time.Now()
 	}
 }

@@ -12,14 +12,14 @@ import (
 )
 
 // crowded is a hub whose one loop runs when it is told to, with subscribers that take everything.
-type crowded struct {
+type deliveryBench struct {
 	*Channel
 	run  func() // what the loop owes, or nil
 	last int64
 }
 
-func newCrowded(n int) *crowded {
-	c := new(crowded)
+func newDeliveryBench(n int) *deliveryBench {
+	c := new(deliveryBench)
 	l := loop.New(0)
 	l.Attach(func(run func()) { c.run = run })
 	h := New(Options{
@@ -41,7 +41,7 @@ func newCrowded(n int) *crowded {
 }
 
 // hint is n messages, and then the loop's turn.
-func (c *crowded) hint(n int) {
+func (c *deliveryBench) push(n int) {
 	for range n {
 		c.Hint(c.last+1, c.last, data)
 		c.last++
@@ -53,14 +53,14 @@ func (c *crowded) hint(n int) {
 	}
 }
 
-func hot() []allocs.Case {
-	few, many := newCrowded(10), newCrowded(1000)
+func allocCases() []allocs.Case {
+	few, many := newDeliveryBench(10), newDeliveryBench(1000)
 	full := new(tail)
 	for i := range maxTailMessages {
 		full = full.extend([]entry{newEntry("news", int64(i+1), data)})
 	}
 	one := []entry{newEntry("news", 1000, data)}
-	deliver := func(c *crowded, n int) func() { return func() { c.hint(n) } }
+	deliver := func(c *deliveryBench, n int) func() { return func() { c.push(n) } }
 	return []allocs.Case{
 		allocs.Of("extend the tail", 1, func() { full = full.extend(one) }),
 		allocs.Of("encode an entry", 1, func() { newEntry("news", 1, data) }),
@@ -71,5 +71,5 @@ func hot() []allocs.Case {
 	}
 }
 
-func TestAllocs(t *testing.T)   { allocs.Test(t, hot()) }
-func BenchmarkHot(b *testing.B) { allocs.Bench(b, hot()) }
+func TestAllocs(t *testing.T)   { allocs.Test(t, allocCases()) }
+func BenchmarkHot(b *testing.B) { allocs.Bench(b, allocCases()) }

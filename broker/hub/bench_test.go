@@ -15,7 +15,7 @@ import (
 // sink is a subscriber whose socket always takes everything. It belongs to its loop.
 type sink struct {
 	frames, bytes int
-	enough        int           // frames after which it says so
+	wantFrames    int           // frames after which it says so
 	done          chan struct{} // one slot
 }
 
@@ -23,21 +23,21 @@ func (s *sink) Backlogged() bool         { return false }
 func (s *sink) Gap(string, int64, int64) {}
 func (s *sink) Write(b *wire.Batch) {
 	s.bytes += len(b.Line())
-	if s.frames += len(b.Frames); s.frames == s.enough {
+	if s.frames += len(b.Frames); s.frames == s.wantFrames {
 		s.done <- struct{}{}
 	}
 }
 
 // field is a hub over goroutine loops, with the in-memory store.
-type field struct {
+type benchHub struct {
 	*Hub
 	loops []*loop.Loop
 	queue *queue.Memory
 }
 
-func newField(b *testing.B, loops int) *field {
+func newBenchHub(b *testing.B, loops int) *benchHub {
 	pool := work.New(0)
-	f := &field{queue: queue.NewMemory(queue.Options{}, nil)}
+	f := &benchHub{queue: queue.NewMemory(queue.Options{}, nil)}
 	stop := make(chan struct{})
 	var running sync.WaitGroup
 	for i := range loops {
@@ -58,7 +58,7 @@ func newField(b *testing.B, loops int) *field {
 }
 
 // fence returns when every loop has done what was posted before.
-func (f *field) fence() {
+func (f *benchHub) waitForLoops() {
 	var wg sync.WaitGroup
 	for _, l := range f.loops {
 		wg.Add(1)
@@ -68,7 +68,7 @@ func (f *field) fence() {
 }
 
 // join subscribes s, behind after or from now on.
-func (f *field) join(b *testing.B, l *loop.Loop, s *sink, after *int64) *Subscription {
+func (f *benchHub) subscribe(b *testing.B, l *loop.Loop, s *sink, after *int64) *Subscription {
 	pos, err := f.Acquire(b.Context(), "news", after)
 	if err != nil {
 		b.Fatal(err)
@@ -86,16 +86,16 @@ func (f *field) join(b *testing.B, l *loop.Loop, s *sink, after *int64) *Subscri
 var data = []byte(`{"type":"chat","from":"alice","text":"a message of an ordinary size, about ninety bytes"}`)
 
 // crowd joins the benchmark's subscribers to a channel.
-func (f *field) crowd(b *testing.B) (*Channel, []*sink) {
-	sinks := make([]*sink, crowdSize)
+func (f *benchHub) subscribeMany(b *testing.B) (*Channel, []*sink) {
+	sinks := make([]*sink, benchSubscribers)
 	for i := range sinks {
 		sinks[i] = &sink{}
-		f.join(b, f.loops[i%len(f.loops)], sinks[i], nil)
+		f.subscribe(b, f.loops[i%len(f.loops)], sinks[i], nil)
 	}
 	return f.Channel("news"), sinks
 }
 
-const crowdSize = 1000
+const benchSubscribers = 1000
 
 // BenchmarkHint is one message to 1,000 subscribers of one channel. The burst is how many messages
 // gather before the loops are waited for: with more than one, some share a write. It stays
@@ -104,18 +104,18 @@ func BenchmarkHint(b *testing.B) {
 	for _, loops := range []int{1, 2, 4} {
 		for _, burst := range []int64{1, 64} {
 			b.Run(fmt.Sprintf("loops=%d/burst=%d", loops, burst), func(b *testing.B) {
-				f := newField(b, loops)
-				c, sinks := f.crowd(b)
+				f := newBenchHub(b, loops)
+				c, sinks := f.subscribeMany(b)
 				id := int64(0)
 				b.ReportAllocs()
 				for b.Loop() {
 					c.Hint(id+1, id, data)
 					if id++; id%burst == 0 {
-						f.fence()
+						f.waitForLoops()
 					}
 				}
-				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(id)/crowdSize, "ns/delivery")
-				f.fence()
+				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(id)/benchSubscribers, "ns/delivery")
+				f.waitForLoops()
 				for _, s := range sinks {
 					if s.frames != int(id) {
 						b.Fatalf("%d messages instead of %d", s.frames, id)
@@ -129,7 +129,7 @@ func BenchmarkHint(b *testing.B) {
 // BenchmarkCatchUp is one subscriber that missed 1,000 messages, which only the store has.
 func BenchmarkCatchUp(b *testing.B) {
 	const missed = 1000
-	f := newField(b, 1)
+	f := newBenchHub(b, 1)
 	var first int64
 	for i := range missed + 1 {
 		a, err := f.queue.AppendChannel(b.Context(), queue.ChannelPush{Channel: "news", Data: data})
@@ -143,9 +143,9 @@ func BenchmarkCatchUp(b *testing.B) {
 	done := make(chan struct{}, 1)
 	b.ReportAllocs()
 	for b.Loop() {
-		sub := f.join(b, f.loops[0], &sink{enough: missed, done: done}, &first)
+		sub := f.subscribe(b, f.loops[0], &sink{wantFrames: missed, done: done}, &first)
 		<-done
 		f.loops[0].Post(func() { f.Unsubscribe(sub) })
 	}
-	f.fence()
+	f.waitForLoops()
 }

@@ -7,8 +7,8 @@ import (
 )
 
 // position is where a subscriber begins that has seen everything up to after, nil for nothing.
-func (c *Channel) position(ctx context.Context, after *int64) (Position, error) {
-	pos, known, err := c.ready(ctx, after)
+func (c *Channel) acquire(ctx context.Context, after *int64) (Position, error) {
+	pos, known, err := c.bindAndRead(ctx, after)
 	if err != nil || known {
 		return pos, err
 	}
@@ -17,7 +17,7 @@ func (c *Channel) position(ctx context.Context, after *int64) (Position, error) 
 		pos.Cursor = c.tail.Load().last
 		return pos, nil
 	}
-	pos.Cursor, pos.Recovered, err = c.recover(*after)
+	pos.Cursor, pos.Recovered, err = c.resumeFrom(*after)
 	return pos, err
 }
 
@@ -25,18 +25,18 @@ func (c *Channel) position(ctx context.Context, after *int64) (Position, error) 
 // binds it learns his own position by the same read; known is false for all others. Of 15,000 that come back, each to
 // a channel of its own, each asks the store for its channel once: it was three times, with a read
 // for the tail's end, one for what was missed, and one in case that a hint had come meanwhile.
-func (c *Channel) ready(ctx context.Context, after *int64) (pos Position, known bool, err error) {
+func (c *Channel) bindAndRead(ctx context.Context, after *int64) (pos Position, known bool, err error) {
 	if c.bound.Load() {
 		return pos, false, nil
 	}
-	defer c.bindingTurn()()
+	defer c.lockBinding()()
 	if c.bound.Load() {
 		return pos, false, nil
 	}
 	// From here on whatever is told of the channel counts. Bind before the first read: a push that does not
 	// see us yet is in what we read, and the hint of one that does is noted.
-	c.expect()
-	c.held = true // also when it fails: the call may have been executed
+	c.clearMissed()
+	c.mayBeBound = true // also when it fails: the call may have been executed
 	if err := c.hub.opts.Registry.BindChannel(ctx, c.hub.opts.ServerID(), c.Name); err != nil {
 		return pos, false, err
 	}
@@ -45,8 +45,8 @@ func (c *Channel) ready(ctx context.Context, after *int64) (pos Position, known 
 	if err != nil {
 		return pos, false, err
 	}
-	c.hub.clock.read(page.Clock)
-	c.begin(firstTail(c.Name, page))
+	c.hub.clock.set(page.Clock)
+	c.finishBind(tailOf(c.Name, page))
 	if after == nil {
 		return Position{Channel: c, Cursor: page.Last, Recovered: true}, true, nil
 	}
@@ -65,20 +65,20 @@ func (c *Channel) firstRead(after *int64) queue.ChannelRead {
 }
 
 // expect has the hints count that come before the channel is bound.
-func (c *Channel) expect() {
+func (c *Channel) clearMissed() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.missed = false
 }
 
 // begin is the end of expect: t is what the store held.
-func (c *Channel) begin(t *tail) {
+func (c *Channel) finishBind(t *tail) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.tail.Store(t)
 	c.bound.Store(true)
 	if t.last > 0 && c.hub.opts.PositionTTL > 0 {
-		c.hub.keeping.add(c)
+		c.hub.positions.add(c)
 	}
 	if c.missed {
 		c.markDirtyLocked()
@@ -87,21 +87,21 @@ func (c *Channel) begin(t *tail) {
 
 // firstTail is the tail of a channel that was just read: with the messages if they reach to its end, else only
 // that end.
-func firstTail(channel string, page queue.Page) *tail {
+func tailOf(channel string, page queue.Page) *tail {
 	end := &tail{base: page.Last, last: page.Last, hole: page.Hole}
 	n := len(page.Messages)
 	if n == 0 || page.More || page.Messages[n-1].ID != page.Last {
 		return end
 	}
 	p := encodePage(channel, page)
-	if t, ok := end.preceded(page.From, p.entries); ok {
+	if t, ok := end.prepend(page.From, p.entries); ok {
 		return t
 	}
 	return end
 }
 
 // recover is the cursor for a subscriber that has seen everything up to after.
-func (c *Channel) recover(after int64) (cursor int64, recovered bool, err error) {
+func (c *Channel) resumeFrom(after int64) (cursor int64, recovered bool, err error) {
 	t := c.tail.Load()
 	if _, ok := t.after(after); ok && after <= t.last {
 		return after, after >= t.hole, nil
@@ -113,6 +113,6 @@ func (c *Channel) recover(after int64) (cursor int64, recovered bool, err error)
 	if !p.complete {
 		return p.from, false, nil
 	}
-	c.reachBack(after, p)
+	c.prependToTail(after, p)
 	return after, after >= p.hole, nil
 }

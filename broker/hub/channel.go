@@ -20,21 +20,21 @@ type Channel struct {
 
 	// binding has a place for one: who binds or unbinds, so that neither overtakes the other. It is no
 	// mutex because it is held over store calls: testing/synctest sees through the wait for it.
-	binding chan struct{}
-	held    bool // guarded by binding: the registry may have us as a holder
-	bound   atomic.Bool
+	bindLock   chan struct{}
+	mayBeBound bool // guarded by binding: the registry may have us as a holder
+	bound      atomic.Bool
 
 	tail atomic.Pointer[tail] // read by all, replaced under mu
 
-	mu       sync.Mutex             // guards the fields below
-	missed   bool                   // something was told of the channel while it was not bound
-	early    map[int64]earlyMessage // by the id in front: came before it did
-	dirty    bool                   // the store may hold more than the tail
-	draining bool                   // a drainer is queued or running
-	warm     bool                   // in hub.warm
-	since    time.Time              // when it was queued
+	mu         sync.Mutex             // guards the fields below
+	missed     bool                   // something was told of the channel while it was not bound
+	early      map[int64]earlyMessage // by the id in front: came before it did
+	dirty      bool                   // the store may hold more than the tail
+	draining   bool                   // a drainer is queued or running
+	tailListed bool                   // in hub.warm
+	dirtySince time.Time              // when it was queued
 
-	perLoop []local // by loop.Index
+	perLoop []loopSubscribers // by loop.Index
 }
 
 type earlyMessage struct {
@@ -44,16 +44,16 @@ type earlyMessage struct {
 
 // local is what one event loop knows of the channel. Only count and woken are touched
 // from elsewhere.
-type local struct {
+type loopSubscribers struct {
 	subs  []*Subscription
 	count atomic.Int32
 	woken atomic.Bool // a wake task is posted and has not begun
 }
 
 // bindingTurn waits for the place in binding.
-func (c *Channel) bindingTurn() (done func()) {
-	c.binding <- struct{}{}
-	return func() { <-c.binding }
+func (c *Channel) lockBinding() (done func()) {
+	c.bindLock <- struct{}{}
+	return func() { <-c.bindLock }
 }
 
 // Hint tells that message id follows prev in the channel's queue. data may be nil: then
@@ -121,7 +121,7 @@ func (c *Channel) markDirtyLocked() {
 
 func (c *Channel) queueDrainLocked() {
 	if !c.draining {
-		c.draining, c.since = true, time.Now()
+		c.draining, c.dirtySince = true, time.Now()
 		c.hub.opts.Pool.Go(c.drain)
 	}
 }
@@ -148,19 +148,19 @@ func (c *Channel) drain() {
 	c.draining = false
 	if err != nil {
 		c.hub.opts.Logger.Warn().Err(err).Msg("drain failed; the next sweep tries again")
-		c.hub.failed.Store(true)
+		c.hub.drainFailed.Store(true)
 		return
 	}
-	c.hub.clock.read(page.Clock)
-	c.adoptLocked(from, page)
-	c.hub.opts.Drained(time.Since(c.since))
+	c.hub.clock.set(page.Clock)
+	c.applyPageLocked(from, page)
+	c.hub.opts.Drained(time.Since(c.dirtySince))
 	if c.dirty || page.More || len(c.early) > 0 {
 		c.markDirtyLocked()
 	}
 }
 
 // adoptLocked puts a page that was read behind from into the tail.
-func (c *Channel) adoptLocked(from *tail, page queue.Page) {
+func (c *Channel) applyPageLocked(from *tail, page queue.Page) {
 	now := c.tail.Load()
 	if !page.Complete {
 		if now.last != from.last {
@@ -184,19 +184,19 @@ func (c *Channel) adoptLocked(from *tail, page queue.Page) {
 		c.extendLocked(now, more)
 	}
 	if !page.Complete {
-		c.recheck()
+		c.rereadAhead()
 	}
 }
 
 // reachBack puts what was read behind after in front of the tail, if the two meet: whoever
 // resumes from there needs the store no more. Of a crowd that comes back at once only the first ask it.
-func (c *Channel) reachBack(after int64, p page) {
+func (c *Channel) prependToTail(after int64, p page) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	t := c.tail.Load()
 	for i, e := range p.entries {
 		if e.id == t.base {
-			if next, ok := t.preceded(after, p.entries[:i+1]); ok {
+			if next, ok := t.prepend(after, p.entries[:i+1]); ok {
 				next.hole = max(t.hole, p.hole)
 				c.setTailLocked(next)
 			}
@@ -207,7 +207,7 @@ func (c *Channel) reachBack(after int64, p page) {
 
 // recheck has those subscribers read the store that have seen more than there is: they learn by a gap
 // that they start over, and not only when something new comes.
-func (c *Channel) recheck() {
+func (c *Channel) rereadAhead() {
 	for i := range c.perLoop {
 		l := &c.perLoop[i]
 		if l.count.Load() == 0 {
@@ -216,7 +216,7 @@ func (c *Channel) recheck() {
 		c.hub.opts.Loops[i].Post(func() {
 			for _, sub := range l.subs {
 				if !sub.lagging && sub.cursor > c.tail.Load().last {
-					sub.lag()
+					sub.markLagging()
 					sub.read()
 				}
 			}

@@ -9,7 +9,7 @@ import (
 
 // writesPerTurn is how many subscribers a loop serves before others get the processor, about 300 µs:
 // the writes do not give it away by themselves.
-const writesPerTurn = 64
+const writesPerYield = 64
 
 // Run is loop.Task's: it delivers.
 func (c *Channel) Run(on *loop.Loop) { c.deliver(&c.perLoop[on.Index], &c.hub.scratch[on.Index]) }
@@ -38,30 +38,30 @@ func (s *scratch) clear() {
 
 // deliver runs on the loop: every subscriber whose socket is not backed up gets all
 // frames behind its cursor in one write. Most are at the same cursor and share the bytes.
-func (c *Channel) deliver(l *local, s *scratch) {
+func (c *Channel) deliver(l *loopSubscribers, s *scratch) {
 	l.woken.Store(false)
 	t := c.tail.Load()
 	var shared *wire.Batch
 	sharedFrom := int64(-1)
 	for i, n := 0, 1; i < len(l.subs); n++ {
-		if n%writesPerTurn == 0 {
+		if n%writesPerYield == 0 {
 			runtime.Gosched()
 		}
 		sub := l.subs[i]
 		switch {
 		case sub.lagging || sub.cursor >= t.last:
 		case sub.to.Backlogged():
-			sub.lag()
+			sub.markLagging()
 		case sub.cursor == sharedFrom:
-			sub.write(shared, t.last)
+			sub.writeTo(shared, t.last)
 		default:
 			entries, ok := t.after(sub.cursor)
-			if !ok || sharedFrom >= 0 || fitting(entries) < len(entries) {
-				sub.follow()
+			if !ok || sharedFrom >= 0 || countFitting(entries) < len(entries) {
+				sub.catchUp()
 				break
 			}
 			shared, sharedFrom = s.of(entries), sub.cursor
-			sub.write(shared, t.last)
+			sub.writeTo(shared, t.last)
 		}
 		if i < len(l.subs) && l.subs[i] == sub { // a failed write takes the subscription out
 			i++

@@ -9,7 +9,7 @@ import (
 	"sync"
 )
 
-func (h *Hub) snapshot() []*Channel {
+func (h *Hub) allChannels() []*Channel {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	list := make([]*Channel, 0, len(h.channels))
@@ -21,7 +21,7 @@ func (h *Hub) snapshot() []*Channel {
 
 // MarkAllDirty makes every channel read the store again: hints may have been lost.
 func (h *Hub) MarkAllDirty() {
-	for _, c := range h.snapshot() {
+	for _, c := range h.allChannels() {
 		c.MarkDirty()
 	}
 }
@@ -30,12 +30,12 @@ func (h *Hub) MarkAllDirty() {
 // unbound, idle tails give their memory back, and whoever lags is given another chance. It looks at these alone, and not
 // at channels at rest.
 func (h *Hub) Tick() {
-	if h.failed.Swap(false) {
+	if h.drainFailed.Swap(false) {
 		h.MarkAllDirty()
 	}
-	h.cool()
-	h.keep()
-	for _, c := range h.noOnes() {
+	h.shrinkTails()
+	h.refreshPositions()
+	for _, c := range h.unusedChannels() {
 		h.opts.Pool.Go(func() { h.unbind(c) })
 	}
 	for i, l := range h.opts.Loops {
@@ -50,39 +50,39 @@ func (h *Hub) Tick() {
 }
 
 // noOnes are the channels that nobody needs.
-func (h *Hub) noOnes() []*Channel {
+func (h *Hub) unusedChannels() []*Channel {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return slices.SortedFunc(maps.Keys(h.unused), func(x, y *Channel) int { return strings.Compare(x.Name, y.Name) })
 }
 
 // cool shrinks the tails that have messages.
-func (h *Hub) cool() {
-	h.warming.Lock()
-	list := h.warm
-	h.warm = nil
-	h.warming.Unlock()
-	list = slices.DeleteFunc(list, func(c *Channel) bool { return !c.shrink() })
-	h.warming.Lock()
-	h.warm = append(list, h.warm...)
-	h.warming.Unlock()
+func (h *Hub) shrinkTails() {
+	h.tailsMu.Lock()
+	list := h.filledTails
+	h.filledTails = nil
+	h.tailsMu.Unlock()
+	list = slices.DeleteFunc(list, func(c *Channel) bool { return !c.shrinkTail() })
+	h.tailsMu.Lock()
+	h.filledTails = append(list, h.filledTails...)
+	h.tailsMu.Unlock()
 }
 
 // setTailLocked makes t the tail.
 func (c *Channel) setTailLocked(t *tail) {
 	c.tail.Store(t)
-	if c.warm || len(t.entries) == 0 {
+	if c.tailListed || len(t.entries) == 0 {
 		return
 	}
-	c.warm = true
-	c.hub.warming.Lock()
-	defer c.hub.warming.Unlock()
-	c.hub.warm = append(c.hub.warm, c)
+	c.tailListed = true
+	c.hub.tailsMu.Lock()
+	defer c.hub.tailsMu.Unlock()
+	c.hub.filledTails = append(c.hub.filledTails, c)
 }
 
 // retire has whoever acquires c from now on bind it anew. It is false when somebody has it: also
 // while its unbinding is under way, nobody may take a channel for bound.
-func (h *Hub) retire(c *Channel) bool {
+func (h *Hub) markUnbound(c *Channel) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if c.refs > 0 {
@@ -93,13 +93,13 @@ func (h *Hub) retire(c *Channel) bool {
 }
 
 // shrink drops the tail's messages when none came since the last tick, and says whether there are some left.
-func (c *Channel) shrink() bool {
+func (c *Channel) shrinkTail() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	t := c.tail.Load()
 	if t.idle || len(t.entries) == 0 {
-		c.warm = false
-		c.tail.Store(t.emptied())
+		c.tailListed = false
+		c.tail.Store(t.withoutMessages())
 		return false
 	}
 	marked := *t
@@ -111,18 +111,18 @@ func (c *Channel) shrink() bool {
 // unbind takes an unused channel out of registry and hub. When the registry cannot be
 // reached the channel stays, and the next tick tries again.
 func (h *Hub) unbind(c *Channel) {
-	defer c.bindingTurn()()
-	if !h.retire(c) {
+	defer c.lockBinding()()
+	if !h.markUnbound(c) {
 		return
 	}
-	if c.held {
+	if c.mayBeBound {
 		ctx, cancel := h.context()
 		defer cancel()
 		if err := h.opts.Registry.UnbindChannel(ctx, h.opts.ServerID(), c.Name); err != nil {
 			h.opts.Logger.Warn().Err(err).Msg("unbind failed; the next tick tries again")
 			return
 		}
-		c.held = false
+		c.mayBeBound = false
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -138,11 +138,11 @@ func (h *Hub) RebindAll(ctx context.Context, old string) error {
 	var wg sync.WaitGroup
 	var mu sync.Mutex
 	var failures []error
-	for _, c := range h.snapshot() {
+	for _, c := range h.allChannels() {
 		wg.Add(1)
 		h.opts.Pool.Go(func() {
 			defer wg.Done()
-			if err := c.assert(ctx, old); err != nil {
+			if err := c.rebind(ctx, old); err != nil {
 				mu.Lock()
 				failures = append(failures, err)
 				mu.Unlock()
@@ -153,8 +153,8 @@ func (h *Hub) RebindAll(ctx context.Context, old string) error {
 	return errors.Join(failures[:min(len(failures), 3)]...)
 }
 
-func (c *Channel) assert(ctx context.Context, old string) error {
-	defer c.bindingTurn()()
+func (c *Channel) rebind(ctx context.Context, old string) error {
+	defer c.lockBinding()()
 	if !c.bound.Load() {
 		return nil
 	}
@@ -173,7 +173,7 @@ func (c *Channel) assert(ctx context.Context, old string) error {
 // UnbindAll takes all channels out of the registry, at the end of the process.
 func (h *Hub) UnbindAll(ctx context.Context) {
 	var wg sync.WaitGroup
-	for _, c := range h.snapshot() {
+	for _, c := range h.allChannels() {
 		wg.Add(1)
 		h.opts.Pool.Go(func() {
 			defer wg.Done()

@@ -48,26 +48,26 @@ type Options struct {
 
 // Hub knows the channels that have subscribers on this server.
 type Hub struct {
-	opts    Options
-	reads   singleflight.Group
-	failed  atomic.Bool // a drain failed: the next tick marks everything dirty
-	lagging []laggards  // by loop.Index
-	scratch []scratch   // the same; each owned by its loop
+	opts        Options
+	pageReads   singleflight.Group
+	drainFailed atomic.Bool          // a drain failed: the next tick marks everything dirty
+	lagging     []laggingSubscribers // by loop.Index
+	scratch     []scratch            // the same; each owned by its loop
 
 	deadlines *work.Deadlines
-	keeping   keeping
+	positions positionRefresh
 	clock     storeClock
 
 	mu       sync.Mutex // guards the fields below, and every Channel.refs
 	channels map[string]*Channel
 	unused   map[*Channel]struct{} // those of channels without refs
 
-	warming sync.Mutex // guards warm
-	warm    []*Channel // whose tail has messages, for the tick to drop
+	tailsMu     sync.Mutex // guards warm
+	filledTails []*Channel // whose tail has messages, for the tick to drop
 }
 
 // laggards are the subscriptions of one loop that deliver passes over.
-type laggards struct {
+type laggingSubscribers struct {
 	list  map[*Subscription]struct{} // owned by the loop
 	count atomic.Int32               // of list
 }
@@ -86,9 +86,9 @@ func New(opts Options) *Hub {
 	h := &Hub{
 		opts: opts, channels: make(map[string]*Channel), unused: make(map[*Channel]struct{}),
 		deadlines: work.NewDeadlines(opts.Timeout),
-		keeping:   keeping{all: time.Now(), soon: time.Now()},
+		positions: positionRefresh{allAt: time.Now(), recentAt: time.Now()},
 	}
-	h.lagging, h.scratch = make([]laggards, len(opts.Loops)), make([]scratch, len(opts.Loops))
+	h.lagging, h.scratch = make([]laggingSubscribers, len(opts.Loops)), make([]scratch, len(opts.Loops))
 	for i := range h.lagging {
 		h.lagging[i].list = make(map[*Subscription]struct{})
 	}
@@ -111,12 +111,12 @@ type Position struct {
 // not from a loop. Every Position is given to Subscribe or to Release once.
 func (h *Hub) Acquire(ctx context.Context, name string, after *int64) (Position, error) {
 	c := h.hold(name)
-	pos, err := c.position(ctx, after)
+	pos, err := c.acquire(ctx, after)
 	if err != nil {
 		h.Release(c)
 		return Position{}, err
 	}
-	pos.ResumeID = h.shown(c, pos.Cursor)
+	pos.ResumeID = h.resumeID(c, pos.Cursor)
 	return pos, nil
 }
 
@@ -136,8 +136,8 @@ func (h *Hub) TryAcquire(name string, after *int64) (Position, bool) {
 		}
 		pos.Cursor, pos.Recovered = *after, *after >= t.hole
 	}
-	pos.ResumeID = h.shown(c, pos.Cursor)
-	h.useLocked(c)
+	pos.ResumeID = h.resumeID(c, pos.Cursor)
+	h.addRefLocked(c)
 	return pos, true
 }
 
@@ -146,15 +146,15 @@ func (h *Hub) hold(name string) *Channel {
 	defer h.mu.Unlock()
 	c := h.channels[name]
 	if c == nil {
-		c = &Channel{Name: name, hub: h, binding: make(chan struct{}, 1), perLoop: make([]local, len(h.opts.Loops))}
+		c = &Channel{Name: name, hub: h, bindLock: make(chan struct{}, 1), perLoop: make([]loopSubscribers, len(h.opts.Loops))}
 		c.tail.Store(new(tail))
 		h.channels[name] = c
 	}
-	h.useLocked(c)
+	h.addRefLocked(c)
 	return c
 }
 
-func (h *Hub) useLocked(c *Channel) {
+func (h *Hub) addRefLocked(c *Channel) {
 	if c.refs++; c.refs == 1 {
 		delete(h.unused, c)
 	}
@@ -202,20 +202,20 @@ func (h *Hub) Release(c *Channel) {
 func (h *Hub) Subscribe(s *Subscription, l *loop.Loop, to Subscriber, pos Position) {
 	list := &pos.Channel.perLoop[l.Index]
 	*s = Subscription{Channel: pos.Channel, to: to, loop: uint16(l.Index), cursor: pos.Cursor, index: int32(len(list.subs))}
-	s.lag() // until Start: deliver must not overtake the answer to the client
+	s.markLagging() // until Start: deliver must not overtake the answer to the client
 	list.subs = append(list.subs, s)
 	list.count.Store(int32(len(list.subs)))
 }
 
 // Start lets the messages behind the cursor flow.
-func (s *Subscription) Start() { s.follow() }
+func (s *Subscription) Start() { s.catchUp() }
 
 // Unsubscribe ends a subscription, on its loop. One that is over, or never began, is left alone.
 func (h *Hub) Unsubscribe(s *Subscription) {
 	if !s.Active() {
 		return
 	}
-	s.caughtUp()
+	s.clearLagging()
 	list := &s.Channel.perLoop[s.loop]
 	last := len(list.subs) - 1
 	list.subs[s.index] = list.subs[last]

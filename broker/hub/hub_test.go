@@ -20,29 +20,29 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // stage is a hub over the in-memory store, with one loop.
-type stage struct {
+type harness struct {
 	*Hub
 	t     *testing.T
 	loop  *loop.Loop
-	queue *watchedQueue
+	queue *countingQueue
 	reg   registry.Registry
 	pool  *work.Pool
 }
 
 // watchedQueue counts the reads of a channel, and can refuse them.
-type watchedQueue struct {
+type countingQueue struct {
 	queue.Queue
-	mu    sync.Mutex
-	reads int
-	fail  error
-	then  func() // runs once, when a channel has been read, and nobody has the answer yet
+	mu        sync.Mutex
+	reads     int
+	fail      error
+	afterRead func() // runs once, when a channel has been read, and nobody has the answer yet
 }
 
-func (q *watchedQueue) ReadChannel(ctx context.Context, channel string, after int64, limit int) (queue.Page, error) {
+func (q *countingQueue) ReadChannel(ctx context.Context, channel string, after int64, limit int) (queue.Page, error) {
 	q.mu.Lock()
 	q.reads++
-	fail, then := q.fail, q.then
-	q.then = nil
+	fail, then := q.fail, q.afterRead
+	q.afterRead = nil
 	q.mu.Unlock()
 	if fail != nil {
 		return queue.Page{}, fail
@@ -54,27 +54,27 @@ func (q *watchedQueue) ReadChannel(ctx context.Context, channel string, after in
 	return page, err
 }
 
-func (q *watchedQueue) set(fail error) {
+func (q *countingQueue) setError(fail error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.fail = fail
 }
 
-func (q *watchedQueue) count() int {
+func (q *countingQueue) readCount() int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return q.reads
 }
 
-func newStage(t *testing.T, o queue.Options) *stage {
+func newHarness(t *testing.T, o queue.Options) *harness {
 	g := loop.NewGoroutine(0)
 	stop := make(chan struct{})
 	var running sync.WaitGroup
 	running.Go(func() { g.Run(stop) })
 	t.Cleanup(func() { close(stop); running.Wait() })
 	reg := registry.NewMemory(registry.Options{})
-	s := &stage{t: t, loop: g.Loop, reg: reg, pool: work.New(8)}
-	s.queue = &watchedQueue{Queue: queue.NewMemory(o, nil)}
+	s := &harness{t: t, loop: g.Loop, reg: reg, pool: work.New(8)}
+	s.queue = &countingQueue{Queue: queue.NewMemory(o, nil)}
 	s.Hub = New(Options{
 		Loops: []*loop.Loop{g.Loop}, Pool: s.pool, Registry: reg, Queue: s.queue,
 		ServerID: func() string { return "me" },
@@ -83,7 +83,7 @@ func newStage(t *testing.T, o queue.Options) *stage {
 }
 
 // settle returns when nothing is under way any more.
-func (s *stage) settle() {
+func (s *harness) settle() {
 	for range 50 { // a task may queue a job, a job post a task
 		s.pool.Wait()
 		s.do(func() {})
@@ -91,14 +91,14 @@ func (s *stage) settle() {
 }
 
 // do runs f on the loop.
-func (s *stage) do(f func()) {
+func (s *harness) do(f func()) {
 	done := make(chan struct{})
 	s.loop.Post(func() { defer close(done); f() })
 	<-done
 }
 
 // append stores n messages without telling anybody.
-func (s *stage) append(channel string, n int) (list []queue.Appended) {
+func (s *harness) append(channel string, n int) (list []queue.Appended) {
 	s.t.Helper()
 	for i := range n {
 		a, err := s.queue.AppendChannel(s.t.Context(), queue.ChannelPush{Channel: channel, Data: fmt.Appendf(nil, "%d", i)})
@@ -111,16 +111,16 @@ func (s *stage) append(channel string, n int) (list []queue.Appended) {
 }
 
 // reader is a connection that notes what it is sent.
-type reader struct {
-	ids     []int64
-	gaps    []int64 // the positions that gaps led to
-	stalled bool
-	writes  int
+type recorder struct {
+	ids        []int64
+	gaps       []int64 // the positions that gaps led to
+	backlogged bool
+	writes     int
 }
 
-func (r *reader) Backlogged() bool          { return r.stalled }
-func (r *reader) Gap(_ string, _, id int64) { r.gaps = append(r.gaps, id) }
-func (r *reader) Write(b *wire.Batch) {
+func (r *recorder) Backlogged() bool          { return r.backlogged }
+func (r *recorder) Gap(_ string, _, id int64) { r.gaps = append(r.gaps, id) }
+func (r *recorder) Write(b *wire.Batch) {
 	r.writes++
 	for _, f := range b.Frames {
 		e, err := wire.DecodeEvent(f.JSON())
@@ -135,13 +135,13 @@ func (r *reader) Write(b *wire.Batch) {
 }
 
 // join subscribes a reader.
-func (s *stage) join(channel string, after *int64) (*reader, *Subscription, Position) {
+func (s *harness) subscribe(channel string, after *int64) (*recorder, *Subscription, Position) {
 	s.t.Helper()
 	pos, err := s.Acquire(s.t.Context(), channel, after)
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	r := &reader{}
+	r := &recorder{}
 	sub := new(Subscription)
 	s.do(func() {
 		s.Subscribe(sub, s.loop, r, pos)
@@ -151,7 +151,7 @@ func (s *stage) join(channel string, after *int64) (*reader, *Subscription, Posi
 	return r, sub, pos
 }
 
-func (s *stage) expect(r *reader, want []queue.Appended, what string) {
+func (s *harness) expect(r *recorder, want []queue.Appended, what string) {
 	s.t.Helper()
 	s.settle()
 	var ids []int64
@@ -179,8 +179,8 @@ func TestHintsInAnyOrderGiveEachMessageOnce(t *testing.T) {
 		"last only": {4},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newStage(t, queue.Options{})
-			r, _, _ := s.join("a", nil)
+			s := newHarness(t, queue.Options{})
+			r, _, _ := s.subscribe("a", nil)
 			stored := s.append("a", 5)
 			for _, n := range order {
 				hint(s.Channel("a"), stored[n])
@@ -195,24 +195,24 @@ func TestHintsInAnyOrderGiveEachMessageOnce(t *testing.T) {
 }
 
 func TestHintsInOrderNeedNoRead(t *testing.T) {
-	s := newStage(t, queue.Options{})
-	r, _, _ := s.join("a", nil)
-	before := s.queue.count()
+	s := newHarness(t, queue.Options{})
+	r, _, _ := s.subscribe("a", nil)
+	before := s.queue.readCount()
 	stored := s.append("a", 100)
 	for _, a := range stored {
 		hint(s.Channel("a"), a)
 	}
 	s.expect(r, stored, "all")
-	if n := s.queue.count(); n != before {
+	if n := s.queue.readCount(); n != before {
 		t.Errorf("%d reads of the store, want none", n-before)
 	}
 }
 
 func TestStalledSubscriberKeepsOnlyItsCursor(t *testing.T) {
-	s := newStage(t, queue.Options{})
-	slow, sub, _ := s.join("a", nil)
-	quick, _, _ := s.join("a", nil)
-	s.do(func() { slow.stalled = true })
+	s := newHarness(t, queue.Options{})
+	slow, sub, _ := s.subscribe("a", nil)
+	quick, _, _ := s.subscribe("a", nil)
+	s.do(func() { slow.backlogged = true })
 	stored := s.append("a", 1000) // more than the tail holds
 	for _, a := range stored {
 		hint(s.Channel("a"), a)
@@ -222,22 +222,22 @@ func TestStalledSubscriberKeepsOnlyItsCursor(t *testing.T) {
 		if slow.writes != 0 {
 			t.Errorf("%d writes to a stalled socket", slow.writes)
 		}
-		slow.stalled = false
+		slow.backlogged = false
 		sub.Resume()
 	})
 	s.expect(slow, stored, "the slow one, once it reads")
 }
 
 func TestTrimmedBehindTheCursorIsAGap(t *testing.T) {
-	s := newStage(t, queue.Options{ChannelCap: 10})
-	r, sub, _ := s.join("a", nil)
-	s.do(func() { r.stalled = true })
+	s := newHarness(t, queue.Options{ChannelCap: 10})
+	r, sub, _ := s.subscribe("a", nil)
+	s.do(func() { r.backlogged = true })
 	stored := s.append("a", 500)
 	for _, a := range stored {
 		hint(s.Channel("a"), a)
 	}
 	s.settle()
-	s.do(func() { r.stalled = false; sub.Resume() })
+	s.do(func() { r.backlogged = false; sub.Resume() })
 	s.settle()
 	s.do(func() {
 		if len(r.gaps) != 1 {
@@ -251,20 +251,20 @@ func TestTrimmedBehindTheCursorIsAGap(t *testing.T) {
 }
 
 func TestStoreAwayAndBack(t *testing.T) {
-	s := newStage(t, queue.Options{})
-	r, _, _ := s.join("a", nil)
+	s := newHarness(t, queue.Options{})
+	r, _, _ := s.subscribe("a", nil)
 	stored := s.append("a", 2)
-	s.queue.set(errors.New("away"))
+	s.queue.setError(errors.New("away"))
 	hint(s.Channel("a"), stored[1]) // the one before is missing
 	s.settle()
-	s.queue.set(nil)
+	s.queue.setError(nil)
 	s.Tick()
 	s.expect(r, stored, "after the tick")
 }
 
 func TestUnusedChannelIsUnbound(t *testing.T) {
-	s := newStage(t, queue.Options{})
-	_, sub, _ := s.join("a", nil)
+	s := newHarness(t, queue.Options{})
+	_, sub, _ := s.subscribe("a", nil)
 	servers := func() []string {
 		list, err := s.reg.ChannelServers(t.Context(), "a")
 		if err != nil {
@@ -283,15 +283,15 @@ func TestUnusedChannelIsUnbound(t *testing.T) {
 	if len(servers()) != 0 || s.ChannelCount() != 0 {
 		t.Fatalf("bound to %v, %d channels held, without a subscriber", servers(), s.ChannelCount())
 	}
-	r, _, _ := s.join("a", nil) // and bound again
+	r, _, _ := s.subscribe("a", nil) // and bound again
 	stored := s.append("a", 1)
 	hint(s.Channel("a"), stored[0])
 	s.expect(r, stored, "after it was bound again")
 }
 
 func TestIdleTailGivesItsMemoryBack(t *testing.T) {
-	s := newStage(t, queue.Options{})
-	r, _, _ := s.join("a", nil)
+	s := newHarness(t, queue.Options{})
+	r, _, _ := s.subscribe("a", nil)
 	stored := s.append("a", 10)
 	for _, a := range stored {
 		hint(s.Channel("a"), a)
@@ -308,8 +308,8 @@ func TestIdleTailGivesItsMemoryBack(t *testing.T) {
 }
 
 func TestAssertBindsUnderTheNewID(t *testing.T) {
-	s := newStage(t, queue.Options{})
-	s.join("a", nil)
+	s := newHarness(t, queue.Options{})
+	s.subscribe("a", nil)
 	id := "me"
 	s.opts.ServerID = func() string { return id }
 	id = "me-again"

@@ -10,8 +10,8 @@ import (
 
 // TestStoreThatLostItsPast is a failover: the store comes back without the last messages.
 func TestStoreThatLostItsPast(t *testing.T) {
-	s := newStage(t, queue.Options{})
-	r, _, _ := s.join("a", nil)
+	s := newHarness(t, queue.Options{})
+	r, _, _ := s.subscribe("a", nil)
 	stored := s.append("a", 3)
 	for _, a := range stored {
 		hint(s.Channel("a"), a)
@@ -38,8 +38,8 @@ func TestStoreThatLostItsPast(t *testing.T) {
 
 // TestMarkerOfALoss: it comes in its turn, to those who follow and to those who resume.
 func TestMarkerOfALoss(t *testing.T) {
-	s := newStage(t, queue.Options{})
-	r, _, _ := s.join("a", nil)
+	s := newHarness(t, queue.Options{})
+	r, _, _ := s.subscribe("a", nil)
 	stored := s.append("a", 3)
 	for _, a := range stored {
 		hint(s.Channel("a"), a)
@@ -53,7 +53,7 @@ func TestMarkerOfALoss(t *testing.T) {
 	more := s.append("a", 1)
 	hint(s.Channel("a"), more[0])
 	want := []int64{stored[0].ID, stored[1].ID, stored[2].ID, -lost, more[0].ID}
-	check := func(r *reader, want []int64) {
+	check := func(r *recorder, want []int64) {
 		t.Helper()
 		s.settle()
 		s.do(func() {
@@ -64,13 +64,13 @@ func TestMarkerOfALoss(t *testing.T) {
 	}
 	check(r, want)
 	for i := range 3 {
-		resumed, _, pos := s.join("a", &stored[i].ID)
+		resumed, _, pos := s.subscribe("a", &stored[i].ID)
 		check(resumed, want[i+1:])
 		if pos.Recovered {
 			t.Error("recovered, although something is missing")
 		}
 	}
-	resumed, _, pos := s.join("a", &more[0].ID)
+	resumed, _, pos := s.subscribe("a", &more[0].ID)
 	check(resumed, nil)
 	if !pos.Recovered {
 		t.Error("not recovered, although nothing is missing behind it")
@@ -78,7 +78,7 @@ func TestMarkerOfALoss(t *testing.T) {
 	s.Tick() // the tail lets its messages go, so the next ones read the store
 	s.Tick()
 	for i := range 3 {
-		resumed, _, pos := s.join("a", &stored[i].ID)
+		resumed, _, pos := s.subscribe("a", &stored[i].ID)
 		check(resumed, want[i+1:])
 		if pos.Recovered {
 			t.Error("recovered from the store, although something is missing")

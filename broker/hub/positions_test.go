@@ -17,14 +17,14 @@ import (
 )
 
 // keeper notes whose positions are kept.
-type keeper struct {
+type positionRecorder struct {
 	queue.Queue
 	mu   sync.Mutex // guards the fields below
 	kept []string
 	fail error
 }
 
-func (k *keeper) KeepPositions(_ context.Context, channels []string) error {
+func (k *positionRecorder) KeepPositions(_ context.Context, channels []string) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.fail != nil {
@@ -35,7 +35,7 @@ func (k *keeper) KeepPositions(_ context.Context, channels []string) error {
 }
 
 // take is what was kept since it was called last, in order.
-func (k *keeper) take() []string {
+func (k *positionRecorder) takeKept() []string {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	kept := k.kept
@@ -48,7 +48,7 @@ func (k *keeper) take() []string {
 // again and again.
 func TestPositionsAreKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		k := &keeper{Queue: queue.NewMemory(queue.Options{}, nil)}
+		k := &positionRecorder{Queue: queue.NewMemory(queue.Options{}, nil)}
 		pool := work.NewOn(2, func(worker func()) { go worker() })
 		h := New(Options{
 			Pool: pool, Registry: registry.NewMemory(registry.Options{}), Queue: k,
@@ -60,7 +60,7 @@ func TestPositionsAreKept(t *testing.T) {
 			h.Tick()
 			pool.Wait()
 			synctest.Wait()
-			if got := k.take(); !slices.Equal(got, want) {
+			if got := k.takeKept(); !slices.Equal(got, want) {
 				t.Errorf("kept %.200q, want %.200q", got, want)
 			}
 		}
@@ -73,7 +73,7 @@ func TestPositionsAreKept(t *testing.T) {
 			return pos
 		}
 		var many []string
-		for i := range 2*keepAtOnce + 2 {
+		for i := range 2*positionsPerCall + 2 {
 			many = append(many, fmt.Sprintf("c%04d", i))
 			if _, err := k.AppendChannel(t.Context(), queue.ChannelPush{Channel: many[i], Data: []byte("1")}); err != nil {
 				t.Fatal(err)

@@ -24,40 +24,40 @@ func (h *Hub) Prefetch(ctx context.Context, wants []PrefetchRequest) []*Channel 
 			continue
 		}
 		c := h.hold(w.Name)
-		if !c.tryBindingTurn() {
+		if !c.tryLockBinding() {
 			h.Release(c)
 			continue
 		}
 		ready[i], fresh = c, append(fresh, i)
 	}
 	if len(fresh) > 0 {
-		h.bindAll(ctx, wants, ready, fresh)
+		h.bindBatch(ctx, wants, ready, fresh)
 	}
 	return ready
 }
 
 // tryBindingTurn takes the place in binding if it is free, of a channel that is not bound.
-func (c *Channel) tryBindingTurn() bool {
+func (c *Channel) tryLockBinding() bool {
 	select {
-	case c.binding <- struct{}{}:
+	case c.bindLock <- struct{}{}:
 	default:
 		return false
 	}
 	if c.bound.Load() {
-		<-c.binding
+		<-c.bindLock
 		return false
 	}
 	return true
 }
 
 // bindAll is what Channel.ready does, in the same order, for all of fresh. What failed is taken out of ready.
-func (h *Hub) bindAll(ctx context.Context, wants []PrefetchRequest, ready []*Channel, fresh []int) {
+func (h *Hub) bindBatch(ctx context.Context, wants []PrefetchRequest, ready []*Channel, fresh []int) {
 	names := make([]string, len(fresh))
 	for k, i := range fresh {
 		c := ready[i]
-		defer func() { <-c.binding }()
-		c.expect()
-		c.held = true
+		defer func() { <-c.bindLock }()
+		c.clearMissed()
+		c.mayBeBound = true
 		names[k] = c.Name
 	}
 	var bound []int
@@ -81,7 +81,7 @@ func (h *Hub) bindAll(ctx context.Context, wants []PrefetchRequest, ready []*Cha
 			ready[i] = nil
 			continue
 		}
-		h.clock.read(o.Value.Clock)
-		ready[i].begin(firstTail(ready[i].Name, o.Value))
+		h.clock.set(o.Value.Clock)
+		ready[i].finishBind(tailOf(ready[i].Name, o.Value))
 	}
 }

@@ -12,63 +12,63 @@ import (
 )
 
 // partly is a registry and a queue that fail for some channels, and count their calls.
-type partly struct {
+type partialFailures struct {
 	registry.Registry
 	queue.Queue
-	unbound, unread string
-	binds, reads    int
-	behind          func() // runs when the channels have been read, and nobody has the answer yet
+	failBind, failRead string
+	binds, reads       int
+	afterRead          func() // runs when the channels have been read, and nobody has the answer yet
 }
 
-var errPart = errors.New("not this one")
+var errThisChannel = errors.New("not this one")
 
-func (p *partly) BindChannels(ctx context.Context, server string, channels []string) []error {
+func (p *partialFailures) BindChannels(ctx context.Context, server string, channels []string) []error {
 	p.binds++
 	errs := p.Registry.BindChannels(ctx, server, channels)
 	for i, c := range channels {
-		if c == p.unbound {
-			errs[i] = errPart
+		if c == p.failBind {
+			errs[i] = errThisChannel
 		}
 	}
 	return errs
 }
 
-func (p *partly) ReadChannels(ctx context.Context, reads []queue.ChannelRead) []queue.Outcome[queue.Page] {
+func (p *partialFailures) ReadChannels(ctx context.Context, reads []queue.ChannelRead) []queue.Outcome[queue.Page] {
 	p.reads++
 	out := p.Queue.ReadChannels(ctx, reads)
 	for i, r := range reads {
-		if r.Channel == p.unread {
-			out[i] = queue.Outcome[queue.Page]{Err: errPart}
+		if r.Channel == p.failRead {
+			out[i] = queue.Outcome[queue.Page]{Err: errThisChannel}
 		}
 	}
-	if p.behind != nil {
-		p.behind()
+	if p.afterRead != nil {
+		p.afterRead()
 	}
 	return out
 }
 
 // TestReady binds channels that come together by one call, and what fails or is taken is not ready.
 func TestReady(t *testing.T) {
-	s := newStage(t, queue.Options{})
-	p := &partly{Registry: s.reg, Queue: s.queue, unbound: "unbound", unread: "unread"}
+	s := newHarness(t, queue.Options{})
+	p := &partialFailures{Registry: s.reg, Queue: s.queue, failBind: "unbound", failRead: "unread"}
 	s.opts.Registry, s.opts.Queue = p, p
 
 	taken := s.hold("taken")
-	done := taken.bindingTurn()
+	done := taken.lockBinding()
 	first := s.append("news", 3)[0].ID
 	after := func(id int64) *int64 { return &id }
 	wants := []PrefetchRequest{
 		{"news", after(first)}, {"unbound", nil}, {"unread", after(0)}, {"taken", nil}, {"fresh", nil},
 		{"news", after(first)}, // again
 	}
-	p.behind = func() { // stored behind the reading, and told before the channel is bound
+	p.afterRead = func() { // stored behind the reading, and told before the channel is bound
 		a := s.append("fresh", 1)[0]
 		s.Hub.Channel("fresh").Hint(a.ID, a.Prev, []byte("0"))
 	}
 	ready := s.Prefetch(t.Context(), wants)
 	done()
 	s.Release(taken)
-	p.behind = nil
+	p.afterRead = nil
 	var got string
 	for _, c := range ready {
 		got += fmt.Sprint(c != nil, " ")
@@ -92,7 +92,7 @@ func TestReady(t *testing.T) {
 	}
 
 	// What failed is nobody's, and is tried again by the next.
-	p.unbound, p.unread = "", ""
+	p.failBind, p.failRead = "", ""
 	again := s.Prefetch(t.Context(), wants[1:4])
 	for i, c := range again {
 		if c == nil {
@@ -114,7 +114,7 @@ func TestReady(t *testing.T) {
 
 // TestReadyBehindTheTail: who asks for more than the tail of a bound channel has is left to Acquire.
 func TestReadyBehindTheTail(t *testing.T) {
-	s := newStage(t, queue.Options{})
+	s := newHarness(t, queue.Options{})
 	list := s.append("news", 3)
 	pos, err := s.Acquire(t.Context(), "news", nil)
 	if err != nil {

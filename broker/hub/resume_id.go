@@ -14,12 +14,12 @@ import (
 // id for 0 only while the store remembers every message since.
 const (
 	// vacancy is the last id of a millisecond, which only the 4096th message in it would get.
-	vacancy = idsPerMS - 1
+	emptyChannelBits = idsPerMS - 1
 	// idsPerMS is how many ids fit in a millisecond.
 	idsPerMS = 4096
 	// vacancyMargin sets the moment back: it must be below the id of any message that comes,
 	// whatever the clocks of several stores show.
-	vacancyMargin = 10 * time.Minute
+	clockMargin = 10 * time.Minute
 )
 
 // storeClock is what the store's clock showed at the last read.
@@ -29,7 +29,7 @@ type storeClock struct {
 	at time.Time
 }
 
-func (c *storeClock) read(ms int64) {
+func (c *storeClock) set(ms int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if ms > c.ms {
@@ -47,7 +47,7 @@ func (c *storeClock) times() (last, now time.Time, ok bool) {
 }
 
 // shown returns the id that a client gets for the position cursor.
-func (h *Hub) shown(c *Channel, cursor int64) int64 {
+func (h *Hub) resumeID(c *Channel, cursor int64) int64 {
 	if cursor != 0 || h.opts.PositionTTL == 0 || wire.IsSystem(c.Name) || c.tail.Load().last != 0 {
 		return cursor
 	}
@@ -56,18 +56,18 @@ func (h *Hub) shown(c *Channel, cursor int64) int64 {
 	if !ok {
 		return cursor
 	}
-	return queue.IDAt(last.Add(-vacancyMargin)) | vacancy
+	return queue.IDAt(last.Add(-clockMargin)) | emptyChannelBits
 }
 
 // ResumeID returns the position to tell the client: the last id that was written, or skipped as a
 // declared gap, and in an empty channel the moment.
-func (s *Subscription) ResumeID() int64 { return s.Channel.hub.shown(s.Channel, s.cursor) }
+func (s *Subscription) ResumeID() int64 { return s.Channel.hub.resumeID(s.Channel, s.cursor) }
 
 // ResumeCursor is what after stands for, the id that a client says it has seen last: 0 for a moment when
 // the channel was empty, if the store has forgotten nothing since. An older moment stays as it is,
 // and no position is known by that id.
 func (h *Hub) ResumeCursor(after *int64) *int64 {
-	if after == nil || *after&vacancy != vacancy || h.opts.PositionTTL == 0 {
+	if after == nil || *after&emptyChannelBits != emptyChannelBits || h.opts.PositionTTL == 0 {
 		return after
 	}
 	if _, now, ok := h.clock.times(); !ok || *after < queue.IDAt(now.Add(-h.opts.PositionTTL)) {

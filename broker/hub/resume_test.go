@@ -8,25 +8,25 @@ import (
 
 // TestCrowdThatResumesReadsTheStoreOnce: all but the first find in the tail what they missed.
 func TestCrowdThatResumesReadsTheStoreOnce(t *testing.T) {
-	s := newStage(t, queue.Options{})
+	s := newHarness(t, queue.Options{})
 	stored := s.append("a", 10)
-	s.join("a", nil)
+	s.subscribe("a", nil)
 	s.settle()
 	if _, ok := s.TryAcquire("a", &stored[2].ID); ok {
 		t.Fatal("the tail reaches back already")
 	}
-	before := s.queue.count()
-	var crowd []*reader
+	before := s.queue.readCount()
+	var crowd []*recorder
 	for range 20 {
-		r, _, pos := s.join("a", &stored[2].ID)
+		r, _, pos := s.subscribe("a", &stored[2].ID)
 		if !pos.Recovered {
 			t.Fatal("not recovered")
 		}
 		crowd = append(crowd, r)
 	}
-	later, _, _ := s.join("a", &stored[5].ID)
-	earlier, _, _ := s.join("a", &stored[0].ID)
-	if n := s.queue.count() - before; n != 2 {
+	later, _, _ := s.subscribe("a", &stored[5].ID)
+	earlier, _, _ := s.subscribe("a", &stored[0].ID)
+	if n := s.queue.readCount() - before; n != 2 {
 		t.Errorf("%d reads of the store, want 2: one for each time that the tail had to reach back", n)
 	}
 	pos, ok := s.TryAcquire("a", &stored[1].ID)
@@ -52,15 +52,15 @@ func TestCrowdThatResumesReadsTheStoreOnce(t *testing.T) {
 
 // TestTailReachesBackNoFurtherThanItMay: who comes from further back reads the store, as ever.
 func TestTailReachesBackNoFurtherThanItMay(t *testing.T) {
-	s := newStage(t, queue.Options{})
-	r, _, _ := s.join("a", nil)
+	s := newHarness(t, queue.Options{})
+	r, _, _ := s.subscribe("a", nil)
 	stored := s.append("a", maxTailMessages+50)
 	for _, a := range stored {
 		hint(s.Channel("a"), a)
 	}
 	s.expect(r, stored, "followed")
 	for range 3 {
-		r, _, _ := s.join("a", &stored[0].ID)
+		r, _, _ := s.subscribe("a", &stored[0].ID)
 		s.expect(r, stored[1:], "resumed from the beginning")
 	}
 	tl := s.Channel("a").tail.Load()
@@ -71,7 +71,7 @@ func TestTailReachesBackNoFurtherThanItMay(t *testing.T) {
 
 // TestTailThatReachesBackHasItsGap: a marker in what was read counts for those who resume before it.
 func TestTailThatReachesBackHasItsGap(t *testing.T) {
-	s := newStage(t, queue.Options{})
+	s := newHarness(t, queue.Options{})
 	stored := s.append("a", 2)
 	lost := stored[1].ID + 1000
 	m, err := s.queue.ConfirmChannel(t.Context(), "a", lost)
@@ -79,9 +79,9 @@ func TestTailThatReachesBackHasItsGap(t *testing.T) {
 		t.Fatal(m, err)
 	}
 	s.append("a", 1)
-	s.join("a", nil)
+	s.subscribe("a", nil)
 	for range 2 {
-		r, _, pos := s.join("a", &stored[0].ID)
+		r, _, pos := s.subscribe("a", &stored[0].ID)
 		if pos.Recovered {
 			t.Error("recovered across a gap")
 		}

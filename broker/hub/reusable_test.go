@@ -9,15 +9,15 @@ import (
 // TestNotVacantWhileItReads: the answer to a read belongs to the subscription that asked, and not to one that is kept
 // in the same place behind it.
 func TestNotVacantWhileItReads(t *testing.T) {
-	s := newStage(t, queue.Options{})
-	slow, sub, _ := s.join("a", nil)
-	s.do(func() { slow.stalled = true })
+	s := newHarness(t, queue.Options{})
+	slow, sub, _ := s.subscribe("a", nil)
+	s.do(func() { slow.backlogged = true })
 	for _, a := range s.append("a", 1000) { // more than the tail holds
 		hint(s.Channel("a"), a)
 	}
 	s.settle()
 	asked := false
-	s.queue.then = func() {
+	s.queue.afterRead = func() {
 		s.do(func() {
 			asked = true
 			s.Unsubscribe(sub)
@@ -26,7 +26,7 @@ func TestNotVacantWhileItReads(t *testing.T) {
 			}
 		})
 	}
-	s.do(func() { slow.stalled = false; sub.Resume() })
+	s.do(func() { slow.backlogged = false; sub.Resume() })
 	s.settle()
 	s.do(func() {
 		if !asked || !sub.Reusable() || slow.writes != 0 {

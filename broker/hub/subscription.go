@@ -42,13 +42,13 @@ func (s *Subscription) Active() bool { return s.Channel != nil && s.index != end
 // Reusable says whether s may be used for another subscription: nothing refers to it.
 func (s *Subscription) Reusable() bool { return !s.Active() && !s.reading }
 
-func (s *Subscription) write(b *wire.Batch, last int64) {
+func (s *Subscription) writeTo(b *wire.Batch, last int64) {
 	s.cursor = last
 	s.to.Write(b)
 }
 
 // lag takes s out of the common delivery until its socket is writable again.
-func (s *Subscription) lag() {
+func (s *Subscription) markLagging() {
 	if !s.lagging {
 		s.lagging = true
 		l := &s.Channel.hub.lagging[s.loop]
@@ -57,7 +57,7 @@ func (s *Subscription) lag() {
 	}
 }
 
-func (s *Subscription) caughtUp() {
+func (s *Subscription) clearLagging() {
 	s.lagging = false
 	l := &s.Channel.hub.lagging[s.loop]
 	delete(l.list, s)
@@ -67,41 +67,41 @@ func (s *Subscription) caughtUp() {
 // Resume continues a lagging subscription: the socket is writable, or the store is back.
 func (s *Subscription) Resume() {
 	if s.lagging && !s.reading {
-		s.follow()
+		s.catchUp()
 	}
 }
 
 // follow writes what lies behind the cursor: from the tail, else from the store.
-func (s *Subscription) follow() {
+func (s *Subscription) catchUp() {
 	for s.Active() {
 		if s.to.Backlogged() {
-			s.lag()
+			s.markLagging()
 			return
 		}
 		entries, ok := s.Channel.tail.Load().after(s.cursor)
 		if !ok {
-			s.lag()
+			s.markLagging()
 			s.read()
 			return
 		}
 		if len(entries) == 0 {
-			s.caughtUp()
+			s.clearLagging()
 			return
 		}
-		s.writeSome(entries)
+		s.writeOnce(entries)
 	}
 }
 
 // writeSome writes as many entries as fit one write call and returns the rest.
-func (s *Subscription) writeSome(entries []entry) []entry {
-	n := fitting(entries)
+func (s *Subscription) writeOnce(entries []entry) []entry {
+	n := countFitting(entries)
 	batch := batchOf(entries[:n])
-	s.write(&batch, entries[n-1].id)
+	s.writeTo(&batch, entries[n-1].id)
 	return entries[n:]
 }
 
 // fitting is how many entries fit one write call, at least one.
-func fitting(entries []entry) int {
+func countFitting(entries []entry) int {
 	return wire.Fitting(entries, func(e entry) int { return e.frame.Size() })
 }
 
@@ -126,7 +126,7 @@ func (s *Subscription) read() {
 		c.hub.opts.Loops[s.loop].Post(func() {
 			s.reading = false
 			if err == nil && s.Active() {
-				s.adopt(p, end)
+				s.applyPage(p, end)
 			} // after an error the hub's tick resumes whoever lags
 		})
 	})
@@ -134,7 +134,7 @@ func (s *Subscription) read() {
 
 func (c *Channel) pageAfter(cursor int64) (page, error) {
 	key := c.Name + " " + strconv.FormatInt(cursor, 10)
-	v, err, _ := c.hub.reads.Do(key, func() (any, error) {
+	v, err, _ := c.hub.pageReads.Do(key, func() (any, error) {
 		ctx, cancel := c.hub.context()
 		defer cancel()
 		p, err := c.hub.opts.Queue.ReadChannel(ctx, c.Name, cursor, pageSize)
@@ -152,21 +152,21 @@ func encodePage(channel string, p queue.Page) page {
 }
 
 // adopt writes a page that was read behind the cursor. end is where the tail ended when that read began.
-func (s *Subscription) adopt(p page, end int64) {
+func (s *Subscription) applyPage(p page, end int64) {
 	if !p.complete {
 		s.to.Gap(s.Channel.Name, s.cursor, p.from)
 		s.cursor = p.from
 	}
 	nothing := p.complete && len(p.entries) == 0
 	for len(p.entries) > 0 && s.Active() && !s.to.Backlogged() {
-		p.entries = s.writeSome(p.entries)
+		p.entries = s.writeOnce(p.entries)
 	}
 	switch {
 	case !s.Active():
 	case nothing && s.Channel.tail.Load().last == end:
-		s.caughtUp() // the tail claims more than the store has: its next drain finds that out
+		s.clearLagging() // the tail claims more than the store has: its next drain finds that out
 	default:
-		s.follow()
+		s.catchUp()
 	}
 }
 

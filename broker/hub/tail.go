@@ -96,7 +96,7 @@ func (t *tail) extend(more []entry) *tail {
 }
 
 // preceded is t with those in front of it that lie between base and its own base; ok is false when they do not fit.
-func (t *tail) preceded(base int64, earlier []entry) (next *tail, ok bool) {
+func (t *tail) prepend(base int64, earlier []entry) (next *tail, ok bool) {
 	next = &tail{base: base, last: t.last, bytes: t.bytes, hole: t.hole}
 	for _, e := range earlier {
 		next.bytes += e.frame.Size()
@@ -106,4 +106,4 @@ func (t *tail) preceded(base int64, earlier []entry) (next *tail, ok bool) {
 }
 
 // emptied is the position of t without its messages.
-func (t *tail) emptied() *tail { return &tail{base: t.last, last: t.last, hole: t.hole} }
+func (t *tail) withoutMessages() *tail { return &tail{base: t.last, last: t.last, hole: t.hole} }

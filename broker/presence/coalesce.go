@@ -9,38 +9,38 @@ import (
 )
 
 // maxTold is the most clients that are named when changes are told together.
-const maxTold = 100
+const maxNamed = 100
 
 // step is a client that came or went, while changes are told together.
 type step struct {
-	moment int64
+	seq    int64
 	member registry.Member
-	in     bool
+	joined bool
 }
 
 // together is what has changed since all was told.
-type together struct {
-	event wire.Event // without names
-	first int64      // the moment of the first change
-	steps map[string][]step
+type coalescedChanges struct {
+	event    wire.Event // without names
+	firstSeq int64      // the moment of the first change
+	steps    map[string][]step
 }
 
 // since is who came and who left, by client, for somebody who knew all up to a moment. He is told nothing of himself.
-func (t *together) since(told int64, self string) (joined, left []registry.Member) {
+func (t *coalescedChanges) changesSince(told int64, self string) (joined, left []registry.Member) {
 	for client, steps := range t.steps {
-		i := slices.IndexFunc(steps, func(s step) bool { return s.moment > told })
+		i := slices.IndexFunc(steps, func(s step) bool { return s.seq > told })
 		if i < 0 || client == self {
 			continue
 		}
 		first, last := steps[i], steps[len(steps)-1]
-		wasIn := !first.in
-		if wasIn && last.in && first.member.User == last.member.User {
+		wasIn := !first.joined
+		if wasIn && last.joined && first.member.User == last.member.User {
 			continue // as another user it has left and joined
 		}
 		if wasIn {
 			left = append(left, first.member)
 		}
-		if last.in {
+		if last.joined {
 			joined = append(joined, last.member)
 		}
 	}
@@ -51,17 +51,17 @@ func (t *together) since(told int64, self string) (joined, left []registry.Membe
 }
 
 // many says that so much has changed that nobody is named to anybody.
-func (t *together) many() bool { return len(t.steps) > 10*maxTold }
+func (t *coalescedChanges) tooMany() bool { return len(t.steps) > 10*maxNamed }
 
 // frame is what somebody is told who knew all up to a moment; empty for nothing.
-func (t *together) frame(told int64, self string) wire.Frame {
+func (t *coalescedChanges) frame(told int64, self string) wire.Frame {
 	event := t.event
-	if !t.many() {
-		joined, left := t.since(told, self)
+	if !t.tooMany() {
+		joined, left := t.changesSince(told, self)
 		if len(joined)+len(left) == 0 {
 			return wire.Frame{}
 		}
-		if len(joined)+len(left) <= maxTold {
+		if len(joined)+len(left) <= maxNamed {
 			event.Joined, event.Left = WireMembers(joined), WireMembers(left)
 		}
 	}
@@ -70,7 +70,7 @@ func (t *together) frame(told int64, self string) wire.Frame {
 
 // special says whether somebody must be told something else than most: he is among those who came or went, or knows some of
 // it already, because he has subscribed or was told who is there since the first change.
-func (t *together) special(told int64, self string) bool {
+func (t *coalescedChanges) differsFor(told int64, self string) bool {
 	_, changed := t.steps[self]
-	return !t.many() && (changed || told >= t.first)
+	return !t.tooMany() && (changed || told >= t.firstSeq)
 }

@@ -10,10 +10,10 @@ import (
 
 const (
 	// countPage is how many members one call reads that only counts.
-	countPage = 1000
+	countPageSize = 1000
 	// countFor is how long a count of users is good for others that ask. To count them all rosters
 	// of the channel are read, which may be a thousand times what a page of one client takes.
-	countFor = time.Second
+	countTTL = time.Second
 	// maxCounts bounds the counts that are remembered.
 	maxCounts = 1024
 )
@@ -26,10 +26,10 @@ type userCounts struct {
 
 // userCount is one count, finished or under way.
 type userCount struct {
-	done  chan struct{} // closed when the fields below are there
-	users int
-	err   error
-	ends  time.Time
+	done    chan struct{} // closed when the fields below are there
+	users   int
+	err     error
+	expires time.Time
 }
 
 // countUsers is how many different users the channel has on the servers, a second ago at most. Of a
@@ -39,9 +39,9 @@ func (p *Presence) countUsers(ctx context.Context, channel string, servers []str
 	if clients <= p.opts.LargeChannel {
 		key += "\n" + strconv.Itoa(clients)
 	}
-	c, mine := p.counts.begin(key)
+	c, mine := p.counts.getOrStart(key)
 	if mine {
-		p.count(c, channel, servers) // not in the pool, whose workers may all be waiting here
+		p.runCount(c, channel, servers) // not in the pool, whose workers may all be waiting here
 	}
 	select {
 	case <-c.done:
@@ -52,15 +52,15 @@ func (p *Presence) countUsers(ctx context.Context, channel string, servers []str
 }
 
 // begin is the count for a key. When mine is true the caller has to make it.
-func (u *userCounts) begin(key string) (c *userCount, mine bool) {
+func (u *userCounts) getOrStart(key string) (c *userCount, mine bool) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	now := time.Now()
-	if c := u.counts[key]; c != nil && !c.over(now) {
+	if c := u.counts[key]; c != nil && !c.expired(now) {
 		return c, false
 	}
 	if len(u.counts) >= maxCounts {
-		u.forgetLocked(now)
+		u.evictLocked(now)
 	}
 	if u.counts == nil {
 		u.counts = map[string]*userCount{}
@@ -71,9 +71,9 @@ func (u *userCounts) begin(key string) (c *userCount, mine bool) {
 }
 
 // forgetLocked drops the counts that are over, or all of them where none is.
-func (u *userCounts) forgetLocked(now time.Time) {
+func (u *userCounts) evictLocked(now time.Time) {
 	for key, c := range u.counts {
-		if c.over(now) {
+		if c.expired(now) {
 			delete(u.counts, key)
 		}
 	}
@@ -83,21 +83,21 @@ func (u *userCounts) forgetLocked(now time.Time) {
 }
 
 // over says that a finished count is not good any more.
-func (c *userCount) over(now time.Time) bool {
+func (c *userCount) expired(now time.Time) bool {
 	select {
 	case <-c.done:
-		return c.err != nil || !now.Before(c.ends)
+		return c.err != nil || !now.Before(c.expires)
 	default:
 		return false
 	}
 }
 
 // count makes a count, for all that wait for it, so that none of their contexts ends it.
-func (p *Presence) count(c *userCount, channel string, servers []string) {
+func (p *Presence) runCount(c *userCount, channel string, servers []string) {
 	ctx, cancel := p.context()
 	defer cancel()
 	c.users, c.err = p.readUsers(ctx, channel, servers)
-	c.ends = time.Now().Add(countFor)
+	c.expires = time.Now().Add(countTTL)
 	close(c.done)
 }
 
@@ -106,7 +106,7 @@ func (p *Presence) readUsers(ctx context.Context, channel string, servers []stri
 	users := map[string]struct{}{}
 	for _, server := range servers {
 		for cursor, more := "", true; more; more = cursor != "" {
-			members, next, err := p.opts.Store.RosterPage(ctx, server, channel, cursor, countPage)
+			members, next, err := p.opts.Store.RosterPage(ctx, server, channel, cursor, countPageSize)
 			if err != nil {
 				return 0, err
 			}

@@ -13,12 +13,12 @@ import (
 )
 
 // counted counts the members that are read.
-type counted struct {
+type readCounter struct {
 	*registry.Memory
 	read atomic.Int64
 }
 
-func (c *counted) RosterPage(ctx context.Context, server, channel, cursor string, limit int) ([]registry.Member, string, error) {
+func (c *readCounter) RosterPage(ctx context.Context, server, channel, cursor string, limit int) ([]registry.Member, string, error) {
 	members, next, err := c.Memory.RosterPage(ctx, server, channel, cursor, limit)
 	c.read.Add(int64(len(members)))
 	return members, next, err
@@ -29,7 +29,7 @@ func (c *counted) RosterPage(ctx context.Context, server, channel, cursor string
 func TestPagesReadLittle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const size = 500
-		store := &counted{Memory: registry.NewMemory(registry.Options{Lease: time.Hour})}
+		store := &readCounter{Memory: registry.NewMemory(registry.Options{Lease: time.Hour})}
 		p := New(Options{Store: store, Pool: work.NewOn(1, func(worker func()) { go worker() }), ServerID: func() string { return "me" }})
 		if err := store.Beat(t.Context(), registry.Server{ID: "me"}); err != nil {
 			t.Fatal(err)
@@ -55,18 +55,18 @@ func TestPagesReadLittle(t *testing.T) {
 				t.Errorf("%d of %d clients, %d users, %v; want 1 of %d, %d", len(page.Members), page.Count, page.Users, err, count, users)
 			}
 		}
-		join(room, 0, size)
+		join(testChannel, 0, size)
 		for range 100 {
-			go ask(room, size, size/2)
+			go ask(testChannel, size, size/2)
 		}
 		synctest.Wait()
 		if n := store.read.Load(); n != size+100 {
 			t.Errorf("%d members were read for 100 pages of one", n)
 		}
-		join(room, size, size+2)
-		ask(room, size+2, size/2) // the users are those of a moment ago
-		<-time.After(countFor)
-		ask(room, size+2, size/2+1)
+		join(testChannel, size, size+2)
+		ask(testChannel, size+2, size/2) // the users are those of a moment ago
+		<-time.After(countTTL)
+		ask(testChannel, size+2, size/2+1)
 
 		join("small", 0, 2)
 		ask("small", 2, 1)

@@ -8,49 +8,49 @@ import (
 )
 
 // crowd is the union of the rosters: a client that moves from one server to another may be in two for a moment.
-type crowd struct {
-	large int // above so many clients changes are told together
+type memberSet struct {
+	largeChannel int // above so many clients changes are told together
 
-	clients map[string]present
+	clients map[string]memberEntry
 	users   map[string]int // clients of each
 
 	joined, left []registry.Member // by the change under way
 
-	moment int64 // grows with each change
+	seq int64 // grows with each change
 
-	together bool              // changes are kept to be told together
-	steps    map[string][]step // by client: those
-	first    int64             // moment of the first of them
+	coalescing bool              // changes are kept to be told together
+	steps      map[string][]step // by client: those
+	firstSeq   int64             // moment of the first of them
 }
 
-type present struct {
-	member registry.Member
-	times  int // rosters that name it
+type memberEntry struct {
+	member  registry.Member
+	rosters int // rosters that name it
 }
 
-func newCrowd(large int) crowd {
-	return crowd{large: large, clients: map[string]present{}, users: map[string]int{}, steps: map[string][]step{}}
+func newMemberSet(large int) memberSet {
+	return memberSet{largeChannel: large, clients: map[string]memberEntry{}, users: map[string]int{}, steps: map[string][]step{}}
 }
 
 // begin begins a change.
-func (c *crowd) begin() { c.joined, c.left = nil, nil }
+func (c *memberSet) beginChange() { c.joined, c.left = nil, nil }
 
-func (c *crowd) add(m registry.Member) {
+func (c *memberSet) add(m registry.Member) {
 	p, known := c.clients[m.Client]
 	if known {
-		p.times++
+		p.rosters++
 		c.clients[m.Client] = p
-		c.change(p.member, m)
+		c.replace(p.member, m)
 		return
 	}
-	c.clients[m.Client] = present{m, 1}
+	c.clients[m.Client] = memberEntry{m, 1}
 	c.users[m.User]++
 	c.joined = append(c.joined, m)
 }
 
-func (c *crowd) remove(m registry.Member) {
+func (c *memberSet) remove(m registry.Member) {
 	p := c.clients[m.Client]
-	if p.times--; p.times > 0 {
+	if p.rosters--; p.rosters > 0 {
 		c.clients[m.Client] = p
 		return
 	}
@@ -62,23 +62,23 @@ func (c *crowd) remove(m registry.Member) {
 }
 
 // change is a client that says something else of itself than it did. As another user it has left and joined.
-func (c *crowd) change(before, now registry.Member) {
+func (c *memberSet) replace(before, now registry.Member) {
 	p := c.clients[now.Client]
 	if p.member.User == now.User {
 		p.member = now
 		c.clients[now.Client] = p
 		return
 	}
-	times := p.times
-	p.times = 1
+	times := p.rosters
+	p.rosters = 1
 	c.clients[now.Client] = p
 	c.remove(before)
 	c.add(now)
-	c.clients[now.Client] = present{now, times}
+	c.clients[now.Client] = memberEntry{now, times}
 }
 
 // count is how many clients there are, and of how many users; a client without a user counts as a client only.
-func (c *crowd) count() (clients, users int) {
+func (c *memberSet) count() (clients, users int) {
 	users = len(c.users)
 	if c.users[""] > 0 {
 		users--
@@ -87,33 +87,33 @@ func (c *crowd) count() (clients, users int) {
 }
 
 // keep keeps the change under way to be told together with others. It is false when it shall be told at once.
-func (c *crowd) keep() bool {
-	if !c.together && len(c.clients) <= c.large {
+func (c *memberSet) coalesce() bool {
+	if !c.coalescing && len(c.clients) <= c.largeChannel {
 		return false
 	}
-	c.together = true
+	c.coalescing = true
 	if len(c.steps) == 0 {
-		c.first = c.moment
+		c.firstSeq = c.seq
 	}
 	for _, m := range c.left {
-		c.steps[m.Client] = append(c.steps[m.Client], step{c.moment, m, false})
+		c.steps[m.Client] = append(c.steps[m.Client], step{c.seq, m, false})
 	}
 	for _, m := range c.joined {
-		c.steps[m.Client] = append(c.steps[m.Client], step{c.moment, m, true})
+		c.steps[m.Client] = append(c.steps[m.Client], step{c.seq, m, true})
 	}
 	return true
 }
 
 // kept gives and forgets what was kept.
-func (c *crowd) kept() (steps map[string][]step, first int64) {
-	steps, first = c.steps, c.first
+func (c *memberSet) takeSteps() (steps map[string][]step, first int64) {
+	steps, first = c.steps, c.firstSeq
 	c.steps = map[string][]step{}
-	c.together = len(c.clients) > c.large
+	c.coalescing = len(c.clients) > c.largeChannel
 	return steps, first
 }
 
 // behind are the first clients behind a name, in order, at most limit; more says that there are others. limit is above zero.
-func (c *crowd) behind(after string, limit int) (list []registry.Member, more bool) {
+func (c *memberSet) listAfter(after string, limit int) (list []registry.Member, more bool) {
 	byClient := func(a, b registry.Member) int { return strings.Compare(a.Client, b.Client) }
 	n := 0
 	for client, p := range c.clients {
@@ -132,7 +132,7 @@ func (c *crowd) behind(after string, limit int) (list []registry.Member, more bo
 }
 
 // members are all, by client.
-func (c *crowd) members() []registry.Member {
+func (c *memberSet) list() []registry.Member {
 	list := make([]registry.Member, 0, len(c.clients))
 	for _, p := range c.clients {
 		list = append(list, p.member)

@@ -21,7 +21,7 @@ type Page struct {
 // Page reads who is in a channel, about limit clients behind cursor ("" to begin). A client that moves from one server
 // to another meanwhile may be in two pages. registry.ErrBadCursor for a cursor that no page had.
 func (p *Presence) Page(ctx context.Context, channel, cursor string, limit int) (Page, error) {
-	servers, err := p.leased(ctx, channel)
+	servers, err := p.leasedServers(ctx, channel)
 	if err != nil {
 		return Page{}, err
 	}
@@ -38,12 +38,12 @@ func (p *Presence) Page(ctx context.Context, channel, cursor string, limit int) 
 			return Page{}, err
 		}
 	}
-	page.Members, page.Next, err = p.members(ctx, channel, servers, cursor, limit)
+	page.Members, page.Next, err = p.readPage(ctx, channel, servers, cursor, limit)
 	return page, err
 }
 
 // leased are the servers of the channel that have a lease, in order.
-func (p *Presence) leased(ctx context.Context, channel string) ([]string, error) {
+func (p *Presence) leasedServers(ctx context.Context, channel string) ([]string, error) {
 	servers, err := p.opts.Store.ChannelServers(ctx, channel)
 	if err != nil {
 		return nil, err
@@ -74,18 +74,18 @@ func (p *Presence) LeasedServers(ctx context.Context, servers []string) (map[str
 
 // DropExpired is what comes before Page: servers without a lease at this moment are given up now, and not with the next beat.
 func (s *Subscription) DropExpired(ctx context.Context) error {
-	v, ok := s.about.(*View)
+	v, ok := s.view.(*View)
 	if !ok {
 		return nil
 	}
-	return v.lapse(ctx)
+	return v.dropExpired(ctx)
 }
 
 // Page is Presence.Page for somebody who is told who comes and goes, from what he is told: he has missed nobody who is not in a
 // page and was not told of either. It is called on the loop. What is being told to him may already be in a page.
 func (s *Subscription) Page(cursor string, limit int) (Page, error) {
-	after, ok := strings.CutPrefix(cursor, followed)
-	v, isView := s.about.(*View)
+	after, ok := strings.CutPrefix(cursor, viewCursor)
+	v, isView := s.view.(*View)
 	if !isView || cursor != "" && !ok {
 		return Page{}, registry.ErrBadCursor
 	}
@@ -93,28 +93,28 @@ func (s *Subscription) Page(cursor string, limit int) (Page, error) {
 }
 
 // followed begins the cursors of those pages; the last client follows.
-const followed = "behind:"
+const viewCursor = "behind:"
 
 func (v *View) page(after string, limit int) Page {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	page := Page{Users: -1}
 	var users int
-	if page.Count, users = v.crowd.count(); after == "" {
+	if page.Count, users = v.members.count(); after == "" {
 		page.Users = users
 	}
 	if limit <= 0 {
 		return page
 	}
 	more := false
-	if page.Members, more = v.crowd.behind(after, limit); more {
-		page.Next = followed + page.Members[limit-1].Client
+	if page.Members, more = v.members.listAfter(after, limit); more {
+		page.Next = viewCursor + page.Members[limit-1].Client
 	}
 	return page
 }
 
 // lapse gives up the servers that have no lease any more, except this one, which knows better.
-func (v *View) lapse(ctx context.Context) error {
+func (v *View) dropExpired(ctx context.Context) error {
 	self := v.p.opts.ServerID()
 	var servers []string
 	v.mu.Lock()
@@ -129,13 +129,13 @@ func (v *View) lapse(ctx context.Context) error {
 		return err
 	}
 	if servers = slices.DeleteFunc(servers, func(s string) bool { return live[s] }); len(servers) > 0 {
-		v.p.giveUp(servers)
+		v.p.markDead(servers)
 	}
 	return nil
 }
 
 // members are a page. Its cursor is `<the roster's cursor>@<server>`.
-func (p *Presence) members(ctx context.Context, channel string, servers []string, cursor string, limit int) (list []registry.Member, next string, err error) {
+func (p *Presence) readPage(ctx context.Context, channel string, servers []string, cursor string, limit int) (list []registry.Member, next string, err error) {
 	if limit <= 0 {
 		return nil, "", nil
 	}

@@ -10,7 +10,7 @@ import (
 )
 
 // asks is a page as the watcher is answered it.
-func (o *watcher) asks(cursor string, limit int) (page Page, err error) {
+func (o *testWatcher) page(cursor string, limit int) (page Page, err error) {
 	o.t.Helper()
 	if err := o.sub.DropExpired(o.t.Context()); err != nil {
 		o.t.Fatal(err)
@@ -29,24 +29,24 @@ func TestPageOfWhoFollows(t *testing.T) {
 		w.nodes["b"].join("phone", "bob", 1)
 		w.settle()
 		o := w.nodes["a"].watch("x")
-		if page, err := o.asks("", 10); err != nil || page.Count != 1 || page.Members[0].Since.IsZero() {
+		if page, err := o.page("", 10); err != nil || page.Count != 1 || page.Members[0].Since.IsZero() {
 			t.Fatalf("%+v, %v", page, err)
 		}
 		delete(w.live, "b")
-		if page, err := o.asks("", 10); err != nil || page.Count != 0 || len(page.Members) != 0 {
+		if page, err := o.page("", 10); err != nil || page.Count != 0 || len(page.Members) != 0 {
 			t.Errorf("behind the lease: %+v, %v", page, err)
 		}
-		o.believes(nil)
+		o.expect(nil)
 		w.nodes["c"].join("phone", "bob", 2)
 		w.settle()
-		o.believes([]string{"phone"})
-		w.look()
+		o.expect([]string{"phone"})
+		w.setLive()
 		w.settle()
-		o.believes([]string{"phone"})
+		o.expect([]string{"phone"})
 		w.live["b"] = true
-		w.look()
+		w.setLive()
 		w.settle()
-		o.believes([]string{"phone"})
+		o.expect([]string{"phone"})
 	})
 }
 
@@ -60,7 +60,7 @@ func TestPages(t *testing.T) {
 		o := w.nodes["a"].watch("x")
 		var found []string
 		for cursor, users := "", 3; ; users = -1 {
-			page, err := o.asks(cursor, 2)
+			page, err := o.page(cursor, 2)
 			if err != nil || page.Count != 7 || page.Users != users || len(page.Members) > 2 {
 				t.Fatalf("%+v, %v", page, err)
 			}
@@ -74,7 +74,7 @@ func TestPages(t *testing.T) {
 		if fmt.Sprint(found) != "[client-0 client-1 client-2 client-3 client-4 client-5 client-6]" {
 			t.Errorf("found %v", found)
 		}
-		if _, err := o.asks("0@b", 2); !errors.Is(err, registry.ErrBadCursor) {
+		if _, err := o.page("0@b", 2); !errors.Is(err, registry.ErrBadCursor) {
 			t.Errorf("another cursor: %v", err)
 		}
 	})

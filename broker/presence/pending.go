@@ -12,83 +12,85 @@ const (
 	maxChange = 512
 	// gatherTime lies between two calls, so that the second has something to gather: the first of many is written at
 	// once, and nobody needs to hear of the others sooner than that.
-	gatherTime = 10 * time.Millisecond
+	coalesceTime = 10 * time.Millisecond
 )
 
 // writing is the roster of one channel on this server while it differs from the store's. One call at a time is
 // under way, and what comes meanwhile goes with the next.
-type writing struct {
+type pendingRoster struct {
 	channel string
-	changes []change // as they came; none while whole is set
-	whole   bool     // the store may have anything
-	failed  bool     // the next tick tries again
-	release func()   // of the channel, which must stay bound meanwhile
+	changes []memberChange // as they came; none while whole is set
+	rewrite bool           // the store may have anything
+	failed  bool           // the next tick tries again
+	release func()         // of the channel, which must stay bound meanwhile
 }
 
 // change is what has become of a client.
-type change struct {
+type memberChange struct {
 	member registry.Member
-	here   bool
+	joined bool
 }
 
 // Join says that a client of this server has come into the channel.
-func (p *Presence) Join(channel string, m registry.Member) { p.note(channel, change{m, true}) }
+func (p *Presence) Join(channel string, m registry.Member) {
+	p.addChange(channel, memberChange{m, true})
+}
 
 // Leave says that it has gone. A younger connection of the client stays.
 func (p *Presence) Leave(channel, client string, generation int64) {
-	p.note(channel, change{registry.Member{Client: client, Generation: generation}, false})
+	p.addChange(channel, memberChange{registry.Member{Client: client, Generation: generation}, false})
 }
 
-func (p *Presence) note(channel string, c change) {
+func (p *Presence) addChange(channel string, c memberChange) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if w := p.writingLocked(channel); !w.whole { // else it is among those that are here, or is not
+	if w := p.pendingLocked(channel); !w.rewrite { // else it is among those that are here, or is not
 		w.changes = append(w.changes, c)
 	}
 }
 
-func (p *Presence) writingLocked(channel string) *writing {
-	w := p.rosters[channel]
+func (p *Presence) pendingLocked(channel string) *pendingRoster {
+	w := p.pending[channel]
 	if w == nil {
-		w = &writing{channel: channel, release: p.opts.Hold(channel)}
-		p.rosters[channel] = w
-		p.dueLocked(w)
+		w = &pendingRoster{channel: channel, release: p.opts.Hold(channel)}
+		p.pending[channel] = w
+		p.enqueueLocked(w)
 	}
 	return w
 }
 
 // dueLocked has a roster written, with those of other channels that are due by then: of 15,000 clients that come back
 // at once, each into its own channel, a job and a call for each roster were a tenth of the broker's CPU.
-func (p *Presence) dueLocked(w *writing) {
+func (p *Presence) enqueueLocked(w *pendingRoster) {
 	p.due = append(p.due, w)
-	if !p.writer {
-		p.writer = true
-		p.opts.Pool.Go(p.writeSome)
+	if !p.writing {
+		p.writing = true
+		p.opts.Pool.Go(p.writeBatch)
 	}
 }
 
 // writeSome brings the store up to date about some of what is due.
-func (p *Presence) writeSome() {
+func (p *Presence) writeBatch() {
 	p.mu.Lock()
-	batch := p.takeLocked()
+	batch := p.takeBatchLocked()
 	p.mu.Unlock()
 
 	if len(batch) > 0 {
-		p.store(batch)
+		p.storeBatch(batch)
 	}
 
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.writtenLocked(batch)
-	if p.hurry || len(p.due) > maxChange {
-		p.writeMoreLocked()
+	p.finishBatchLocked(batch)
+	if p.noCoalescing || len(p.due) > maxChange {
+		p.continueLocked()
 		return
 	}
-	p.pause = time.AfterFunc(gatherTime, func() {
+	p.coalesceTimer = time.AfterFunc(coalesceTime, func() {
 		p.mu.Lock()
 		defer p.mu.Unlock()
-		if p.pause != nil { // else StopCoalescing was quicker
-			p.writeMoreLocked()
+		if p.coalesceTimer != nil { // else StopCoalescing was quicker
+			p.continueLocked()
 		}
 	})
 }
@@ -97,37 +99,37 @@ func (p *Presence) writeSome() {
 func (p *Presence) StopCoalescing() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.hurry = true
-	if p.pause != nil {
-		p.pause.Stop()
-		p.writeMoreLocked()
+	p.noCoalescing = true
+	if p.coalesceTimer != nil {
+		p.coalesceTimer.Stop()
+		p.continueLocked()
 	}
 }
 
 // writeMoreLocked goes on with what has become due.
-func (p *Presence) writeMoreLocked() {
-	p.pause = nil
-	if p.writer = len(p.due) > 0; p.writer {
-		p.opts.Pool.Go(p.writeSome)
+func (p *Presence) continueLocked() {
+	p.coalesceTimer = nil
+	if p.writing = len(p.due) > 0; p.writing {
+		p.opts.Pool.Go(p.writeBatch)
 		return
 	}
 	p.due = nil
 }
 
 // writeWhole writes a roster of which the store may have anything. It is read first, so it goes alone.
-func (p *Presence) writeWhole(w *writing) {
+func (p *Presence) rewriteRoster(w *pendingRoster) {
 	p.mu.Lock()
-	w.whole, w.changes = false, nil
+	w.rewrite, w.changes = false, nil
 	p.mu.Unlock()
-	batch := []*written{{w: w, whole: true}}
-	p.store(batch)
+	batch := []*rosterWrite{{pending: w, rewrite: true}}
+	p.storeBatch(batch)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.writtenLocked(batch)
+	p.finishBatchLocked(batch)
 }
 
 // takeLocked takes as many of those that are due as go together, and lets those go that go alone.
-func (p *Presence) takeLocked() (batch []*written) {
+func (p *Presence) takeBatchLocked() (batch []*rosterWrite) {
 	for members := 0; members < maxChange && len(p.due) > 0; {
 		w := p.due[0]
 		if len(batch) > 0 && members+len(w.changes) > maxChange {
@@ -135,11 +137,11 @@ func (p *Presence) takeLocked() (batch []*written) {
 		}
 		p.due[0] = nil
 		p.due = p.due[1:]
-		if w.whole {
-			p.opts.Pool.Go(func() { p.writeWhole(w) })
+		if w.rewrite {
+			p.opts.Pool.Go(func() { p.rewriteRoster(w) })
 			continue
 		}
-		batch = append(batch, &written{w: w, changes: w.changes})
+		batch = append(batch, &rosterWrite{pending: w, changes: w.changes})
 		members += len(w.changes)
 		w.changes = nil
 	}
@@ -147,17 +149,17 @@ func (p *Presence) takeLocked() (batch []*written) {
 }
 
 // writtenLocked is the end of a call.
-func (p *Presence) writtenLocked(batch []*written) {
+func (p *Presence) finishBatchLocked(batch []*rosterWrite) {
 	var failed error
 	for _, b := range batch {
-		switch w := b.w; {
+		switch w := b.pending; {
 		case b.err != nil:
 			failed = b.err
-			w.whole, w.failed, w.changes = true, true, nil // some of it may have been written
-		case len(w.changes) > 0 || w.whole:
-			p.dueLocked(w)
+			w.rewrite, w.failed, w.changes = true, true, nil // some of it may have been written
+		case len(w.changes) > 0 || w.rewrite:
+			p.enqueueLocked(w)
 		default:
-			delete(p.rosters, w.channel)
+			delete(p.pending, w.channel)
 			w.release()
 		}
 	}
@@ -170,21 +172,21 @@ func (p *Presence) writtenLocked(batch []*written) {
 func (p *Presence) retry() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for _, w := range p.rosters {
+	for _, w := range p.pending {
 		if w.failed {
 			w.failed = false
-			p.dueLocked(w)
+			p.enqueueLocked(w)
 		}
 	}
 }
 
 // sorted are changes as the store takes them: of each client the last that was said of its youngest connection.
-func sorted(changes []change) (c registry.PresenceChange) {
+func presenceChange(changes []memberChange) (c registry.PresenceChange) {
 	if len(changes) > 1 {
-		changes = youngest(changes)
+		changes = newestPerClient(changes)
 	}
 	for _, ch := range changes {
-		if ch.here {
+		if ch.joined {
 			c.Join = append(c.Join, ch.member)
 		} else {
 			c.Leave = append(c.Leave, ch.member)
@@ -193,7 +195,7 @@ func sorted(changes []change) (c registry.PresenceChange) {
 	return c
 }
 
-func youngest(changes []change) []change {
+func newestPerClient(changes []memberChange) []memberChange {
 	at := make(map[string]int, len(changes)) // by client
 	kept := changes[:0]
 	for _, ch := range changes {

@@ -56,14 +56,14 @@ type Presence struct {
 
 	counts userCounts
 
-	mu      sync.Mutex // guards the fields below
-	rosters map[string]*writing
-	due     []*writing  // rosters to be written, in the order they came; none twice
-	writer  bool        // a job writes them, or has just done so
-	pause   *time.Timer // behind a job, while it has just done so
-	hurry   bool        // there is no pause any more
-	views   map[string]*View
-	users   map[string]*UserView
+	mu            sync.Mutex // guards the fields below
+	pending       map[string]*pendingRoster
+	due           []*pendingRoster // rosters to be written, in the order they came; none twice
+	writing       bool             // a job writes them, or has just done so
+	coalesceTimer *time.Timer      // behind a job, while it has just done so
+	noCoalescing  bool             // there is no pause any more
+	views         map[string]*View
+	users         map[string]*UserView
 }
 
 // New returns a Presence of nobody.
@@ -71,7 +71,7 @@ func New(opts Options) *Presence {
 	opts.LargeChannel = cmp.Or(opts.LargeChannel, 200)
 	opts.Grace = cmp.Or(opts.Grace, 5)
 	opts.Timeout = cmp.Or(opts.Timeout, 5*time.Second)
-	p := &Presence{opts: opts, rosters: map[string]*writing{}, views: map[string]*View{}, users: map[string]*UserView{}}
+	p := &Presence{opts: opts, pending: map[string]*pendingRoster{}, views: map[string]*View{}, users: map[string]*UserView{}}
 	p.live.Store(&map[string]bool{})
 	return p
 }
@@ -102,16 +102,16 @@ func (p *Presence) SetLive(live map[string]bool) {
 // liveChanged has what is followed take over which servers are there; born are new among them.
 func (p *Presence) liveChanged(born []string) {
 	for _, v := range p.allViews() {
-		v.dropDead()
-		v.suspect(born...)
+		v.dropDeadServers()
+		v.markDirty(born...)
 	}
 	for _, v := range p.allUsers() {
-		v.suspect()
+		v.markDirty()
 	}
 }
 
 // giveUp takes servers for dead until SetLive says that they are not.
-func (p *Presence) giveUp(servers []string) {
+func (p *Presence) markDead(servers []string) {
 	for {
 		before := p.live.Load()
 		after := maps.Clone(*before)
@@ -130,10 +130,10 @@ func (p *Presence) isLive(server string) bool { return (*p.live.Load())[server] 
 // MarkAllDirty says that hints may have been lost: all that is followed is read again.
 func (p *Presence) MarkAllDirty() {
 	for _, v := range p.allViews() {
-		v.suspectAll()
+		v.markAllDirty()
 	}
 	for _, v := range p.allUsers() {
-		v.suspect()
+		v.markDirty()
 	}
 }
 
@@ -142,15 +142,15 @@ func (p *Presence) MarkAllDirty() {
 func (p *Presence) Resync(channels []string) {
 	p.mu.Lock()
 	for _, channel := range channels {
-		w := p.writingLocked(channel)
-		w.whole, w.changes = true, nil
+		w := p.pendingLocked(channel)
+		w.rewrite, w.changes = true, nil
 	}
 	p.mu.Unlock()
 	for _, v := range p.allViews() {
-		v.rebind()
+		v.watchAndReread()
 	}
 	for _, v := range p.allUsers() {
-		v.suspect()
+		v.markDirty()
 	}
 }
 
@@ -176,7 +176,7 @@ func (p *Presence) Hint(h peer.Hint) {
 	p.apply(h.Name, u)
 }
 
-func (p *Presence) apply(channel string, u update) {
+func (p *Presence) apply(channel string, u rosterUpdate) {
 	p.mu.Lock()
 	v := p.views[channel]
 	p.mu.Unlock()

@@ -15,30 +15,30 @@ func TestRandom(t *testing.T) {
 	for seed := range uint64(150) {
 		for _, large := range []int{1000, 3} {
 			t.Run(fmt.Sprintf("seed %d, large %d", seed, large), func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) { random(t, seed, large) })
+				synctest.Test(t, func(t *testing.T) { runRandom(t, seed, large) })
 			})
 		}
 	}
 }
 
-func random(t *testing.T, seed uint64, large int) {
+func runRandom(t *testing.T, seed uint64, large int) {
 	w := newWorld(t, seed, large, "a", "b", "c")
 	names := []string{"a", "b", "c"}
 	place := map[string]string{} // where a client is
 	generation := map[string]int64{}
 	next := int64(0)
-	watchers := []*watcher{w.nodes["a"].watch("x"), w.nodes["b"].watch("yy"), w.nodes["a"].watch("client-0")}
+	watchers := []*testWatcher{w.nodes["a"].watch("x"), w.nodes["b"].watch("yy"), w.nodes["a"].watch("client-0")}
 	for range 60 {
-		n := w.nodes[names[w.draw(3)]]
-		client := fmt.Sprint("client-", w.draw(6))
-		switch w.draw(17) {
+		n := w.nodes[names[w.intn(3)]]
+		client := fmt.Sprint("client-", w.intn(6))
+		switch w.intn(17) {
 		case 0, 1, 2, 3, 4: // comes, or moves
 			if !w.live[n.id] {
 				break
 			}
 			next++
 			before, old := place[client], generation[client]
-			n.join(client, fmt.Sprint("user-", w.draw(2)), next)
+			n.join(client, fmt.Sprint("user-", w.intn(2)), next)
 			place[client], generation[client] = n.id, next
 			if before != "" {
 				w.nodes[before].leave(client, old)
@@ -49,9 +49,9 @@ func random(t *testing.T, seed uint64, large int) {
 				delete(place, client)
 			}
 		case 8:
-			n.refuse(1+w.draw(3), w.draw(2) == 0)
+			n.failCalls(1+w.intn(3), w.intn(2) == 0)
 		case 9:
-			w.hear(w.draw(2) == 0)
+			w.loseHints(w.intn(2) == 0)
 		case 10: // the lease runs out, or comes back
 			if n.id != "a" { // whose watcher would not be told
 				if w.live[n.id] {
@@ -59,44 +59,44 @@ func random(t *testing.T, seed uint64, large int) {
 				} else {
 					w.live[n.id] = true
 				}
-				w.look()
+				w.setLive()
 			}
 		case 11:
-			n.Resync([]string{room})
+			n.Resync([]string{testChannel})
 		case 12:
-			w.dawdle()
+			w.delay()
 		case 13:
-			w.hear(false)
+			w.loseHints(false)
 			for _, n := range w.nodes {
-				n.refuse(0, false)
+				n.failCalls(0, false)
 			}
 			w.settle()
-			watchers[0].block(false)
-			watchers[0].believes(w.truth())
+			watchers[0].setBacklogged(false)
+			watchers[0].expect(w.liveMembers())
 		case 14:
-			watchers = append(watchers, w.nodes["a"].watch(fmt.Sprint("client-", w.draw(6))))
+			watchers = append(watchers, w.nodes["a"].watch(fmt.Sprint("client-", w.intn(6))))
 		case 15, 16:
-			watchers[w.draw(len(watchers))].block(w.draw(2) == 0)
+			watchers[w.intn(len(watchers))].setBacklogged(w.intn(2) == 0)
 		}
 	}
-	w.hear(false)
+	w.loseHints(false)
 	for _, n := range w.nodes {
-		n.refuse(0, false)
+		n.failCalls(0, false)
 		w.live[n.id] = true
 	}
-	w.look()
+	w.setLive()
 	w.settle()
-	truth := w.truth()
+	truth := w.liveMembers()
 	for i, o := range watchers {
-		o.block(false)
-		o.believes(truth)
+		o.setBacklogged(false)
+		o.expect(truth)
 		if large == 3 && len(truth) > 3 && i < 2 && o.count != len(truth) { // of a late one's coming nothing may have happened
 			t.Errorf("%s was told of %d clients, there are %d", o.name, o.count, len(truth))
 		}
 	}
 	var stored []string
 	for _, id := range names {
-		r, err := w.store.Roster(t.Context(), id, room)
+		r, err := w.store.Roster(t.Context(), id, testChannel)
 		w.check(err)
 		for _, m := range r.Members {
 			stored = append(stored, m.Client)
@@ -117,16 +117,16 @@ func TestDeath(t *testing.T) {
 		w.nodes["a"].join("tv", "eve", 1)
 		w.settle()
 		o := w.nodes["a"].watch("x")
-		o.believes([]string{"pad", "phone", "tv"})
+		o.expect([]string{"pad", "phone", "tv"})
 		delete(w.live, "b")
-		w.look()
-		w.pass()
-		o.believes([]string{"tv"})
+		w.setLive()
+		w.waitASecond()
+		o.expect([]string{"tv"})
 		w.nodes["b"].leave("pad", 1) // it was suspended, and goes on
 		w.live["b"] = true
-		w.look()
+		w.setLive()
 		w.settle()
-		o.believes([]string{"phone", "tv"})
+		o.expect([]string{"phone", "tv"})
 	})
 }
 
@@ -135,22 +135,22 @@ func TestBacklog(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 0, 0, "a")
 		o := w.nodes["a"].watch("x")
-		o.full = true
+		o.backlogged = true
 		w.nodes["a"].join("phone", "bob", 1)
 		w.nodes["a"].join("pad", "bob", 1)
 		w.settle()
-		o.believes(nil)
-		o.full = false
+		o.expect(nil)
+		o.backlogged = false
 		done := make(chan struct{})
 		o.sub.loop.Post(func() { o.sub.Resume(); close(done) })
 		<-done
-		o.believes([]string{"pad", "phone"})
+		o.expect([]string{"pad", "phone"})
 		if o.count != 2 {
 			t.Errorf("told of %d clients", o.count)
 		}
 		w.nodes["a"].leave("pad", 1)
 		w.settle()
-		o.believes([]string{"phone"})
+		o.expect([]string{"phone"})
 	})
 }
 
@@ -160,7 +160,7 @@ func TestNobodyFollows(t *testing.T) {
 		w := newWorld(t, 0, 0, "a")
 		watching := func() []string {
 			nothing := registry.PresenceChange{Leave: []registry.Member{{Client: "nobody"}}}
-			o := w.store.ChangePresence(t.Context(), "a", []registry.RosterChange{{Channel: room, PresenceChange: nothing}})[0]
+			o := w.store.ChangePresence(t.Context(), "a", []registry.RosterChange{{Channel: testChannel, PresenceChange: nothing}})[0]
 			w.check(o.Err)
 			return o.Watchers
 		}
@@ -178,7 +178,7 @@ func TestNobodyFollows(t *testing.T) {
 		if views := w.nodes["a"].allViews(); len(views) != 0 {
 			t.Errorf("%d views are left", len(views))
 		}
-		w.nodes["a"].watch("y").believes(nil)
+		w.nodes["a"].watch("y").expect(nil)
 	})
 }
 
@@ -186,9 +186,9 @@ func TestNobodyFollows(t *testing.T) {
 // came before the roster was read and the other did not come at all.
 func TestBackToFront(t *testing.T) {
 	phone := []registry.Member{{Client: "phone", Generation: 1}}
-	came := update{server: "b", prev: 0, version: 7, known: true, change: registry.PresenceChange{Join: phone}}
-	went := update{server: "b", prev: 7, version: 0, known: true, change: registry.PresenceChange{Leave: phone}}
-	for name, hints := range map[string][]update{
+	came := rosterUpdate{server: "b", prev: 0, version: 7, complete: true, change: registry.PresenceChange{Join: phone}}
+	went := rosterUpdate{server: "b", prev: 7, version: 0, complete: true, change: registry.PresenceChange{Leave: phone}}
+	for name, hints := range map[string][]rosterUpdate{
 		"twice, back to front": {went, came, went, came},
 		"late":                 {came},
 	} {
@@ -197,13 +197,13 @@ func TestBackToFront(t *testing.T) {
 				w := newWorld(t, 0, 0, "a", "b")
 				o := w.nodes["a"].watch("x")
 				for _, u := range hints {
-					w.nodes["a"].apply(room, u)
+					w.nodes["a"].apply(testChannel, u)
 				}
-				w.pass()
-				o.believes(nil)
+				w.waitASecond()
+				o.expect(nil)
 				w.nodes["b"].join("pad", "bob", 2)
-				w.pass()
-				o.believes([]string{"pad"})
+				w.waitASecond()
+				o.expect([]string{"pad"})
 			})
 		})
 	}
@@ -222,14 +222,14 @@ func TestNotOfItself(t *testing.T) {
 		before, phone := a.watch("x"), a.watch("phone")
 		a.leave("phone", 2)
 		a.leave("pad", 1)
-		w.pass()
+		w.waitASecond()
 		between := a.watch("y")
-		between.believes([]string{"tv"})
+		between.expect([]string{"tv"})
 		a.join("phone", "bob", 3)
 		a.join("pad", "bob", 4)
 		w.settle()
-		for _, o := range []*watcher{before, phone, between} {
-			o.believes([]string{"pad", "phone", "tv"})
+		for _, o := range []*testWatcher{before, phone, between} {
+			o.expect([]string{"pad", "phone", "tv"})
 		}
 	})
 }

@@ -15,22 +15,22 @@ func (v *View) wakeReader() {
 
 // wakeReaderLocked queues a reader if there is something to read and none yet.
 func (v *View) wakeReaderLocked() {
-	if v.reading || !v.all && len(v.suspects) == 0 {
+	if v.reading || !v.allDirty && len(v.dirty) == 0 {
 		return
 	}
 	v.reading = true
-	v.p.opts.Pool.Go(v.reader)
+	v.p.opts.Pool.Go(v.runReader)
 }
 
 // reader reads what must be read. After a failure the next tick tries again.
-func (v *View) reader() {
+func (v *View) runReader() {
 	ctx, cancel := v.p.context()
 	defer cancel()
-	done := v.bindingTurn()
+	done := v.lockBinding()
 	bound := v.bound // else whoever binds it reads everything
 	var err error
 	if bound {
-		err = v.watchAgain(ctx)
+		err = v.repeatWatch(ctx)
 	}
 	if bound && err == nil {
 		err = v.readOnce(ctx)
@@ -47,10 +47,10 @@ func (v *View) reader() {
 	}
 }
 
-func (v *View) watchAgain(ctx context.Context) error {
+func (v *View) repeatWatch(ctx context.Context) error {
 	v.mu.Lock()
-	again := v.again
-	v.again = false
+	again := v.watchAgain
+	v.watchAgain = false
 	v.mu.Unlock()
 	if !again {
 		return nil
@@ -58,7 +58,7 @@ func (v *View) watchAgain(ctx context.Context) error {
 	err := v.p.opts.Store.WatchPresence(ctx, v.p.opts.ServerID(), v.channel)
 	if err != nil {
 		v.mu.Lock()
-		v.again = true
+		v.watchAgain = true
 		v.mu.Unlock()
 	}
 	return err
@@ -67,23 +67,23 @@ func (v *View) watchAgain(ctx context.Context) error {
 // readOnce reads the rosters that must be read; what cannot be read stays to be read.
 func (v *View) readOnce(ctx context.Context) error {
 	v.mu.Lock()
-	all, some := v.all, v.suspects
-	v.all, v.suspects, v.record = false, map[string]bool{}, true
+	all, some := v.allDirty, v.dirty
+	v.allDirty, v.dirty, v.recording = false, map[string]bool{}, true
 	v.mu.Unlock()
-	err := v.readSome(ctx, all, some)
+	err := v.readRosters(ctx, all, some)
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.record, v.during = false, nil
+	v.recording, v.recorded = false, nil
 	if err != nil {
-		v.all = v.all || all
+		v.allDirty = v.allDirty || all
 		for s := range some {
-			v.suspects[s] = true
+			v.dirty[s] = true
 		}
 	}
 	return err
 }
 
-func (v *View) readSome(ctx context.Context, all bool, some map[string]bool) error {
+func (v *View) readRosters(ctx context.Context, all bool, some map[string]bool) error {
 	if all {
 		servers, err := v.p.opts.Store.ChannelServers(ctx, v.channel)
 		if err != nil {
@@ -102,30 +102,30 @@ func (v *View) readSome(ctx context.Context, all bool, some map[string]bool) err
 		if !v.p.isLive(server) {
 			continue
 		}
-		v.forgetVersion(server)
+		v.invalidateVersion(server)
 		held, err := v.p.opts.Store.Roster(ctx, server, v.channel)
 		if err != nil {
 			return err
 		}
-		v.adopt(server, held)
+		v.applyRoster(server, held)
 	}
 	return nil
 }
 
 // forgetVersion lets no change follow on what is known of the roster, which is about to be read: the store may have gone
 // back to an older version.
-func (v *View) forgetVersion(server string) {
+func (v *View) invalidateVersion(server string) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if r := v.rosters[server]; r != nil {
-		r.version = unknown
+		r.version = unknownVersion
 	} else {
-		v.rosters[server] = &roster{version: unknown, members: map[string]registry.Member{}}
+		v.rosters[server] = &roster{version: unknownVersion, members: map[string]registry.Member{}}
 	}
 }
 
 // adopt makes what was read the server's roster, and lets follow what came meanwhile.
-func (v *View) adopt(server string, held registry.Roster) {
+func (v *View) applyRoster(server string, held registry.Roster) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if !v.p.isLive(server) {
@@ -135,11 +135,11 @@ func (v *View) adopt(server string, held registry.Roster) {
 	if r == nil {
 		r = &roster{}
 	}
-	if v.seen[server] = held.Version; held.Version == 0 {
-		v.seen[server] = math.MaxInt64 // a change from before the reading would seem to be the first
+	if v.seenVersions[server] = held.Version; held.Version == 0 {
+		v.seenVersions[server] = math.MaxInt64 // a change from before the reading would seem to be the first
 	}
-	v.change(server, held.Version, difference(membersOf(r), held.Members))
-	for _, u := range v.during {
+	v.applyChange(server, held.Version, difference(membersOf(r), held.Members))
+	for _, u := range v.recorded {
 		if u.server == server {
 			v.applyLocked(u)
 		}

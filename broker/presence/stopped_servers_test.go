@@ -15,36 +15,36 @@ import (
 func TestBurials(t *testing.T) {
 	for seed := range uint64(200) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) { burials(t, seed) })
+			synctest.Test(t, func(t *testing.T) { runStoppedServers(t, seed) })
 		})
 	}
 }
 
 // cemetery is a world in which servers stop.
-type cemetery struct {
+type stoppingWorld struct {
 	*world
-	place map[string]registry.Member // where a client was seen last; User is the server
-	last  int64                      // generation, and names
-	owed  map[*node][]func()         // what stopped servers find when they go on
-	dead  []string
+	location      map[string]registry.Member // where a client was seen last; User is the server
+	lastNumber    int64                      // generation, and names
+	delayedLeaves map[*node][]func()         // what stopped servers find when they go on
+	dead          []string
 }
 
-func burials(t *testing.T, seed uint64) {
+func runStoppedServers(t *testing.T, seed uint64) {
 	w := newWorld(t, seed, 1000, "a", "b", "c")
-	c := &cemetery{world: w, place: map[string]registry.Member{}, owed: map[*node][]func(){}}
+	c := &stoppingWorld{world: w, location: map[string]registry.Member{}, delayedLeaves: map[*node][]func(){}}
 	names := []string{"a", "b", "c"}
-	watchers := map[string]*watcher{}
+	watchers := map[string]*testWatcher{}
 	for _, name := range names {
 		watchers[name] = w.nodes[name].watch("watcher of " + name)
 	}
 	for range 60 {
-		name := names[w.draw(3)]
-		n, client := w.nodes[name], fmt.Sprint("client-", w.draw(6))
-		switch w.draw(12) {
+		name := names[w.intn(3)]
+		n, client := w.nodes[name], fmt.Sprint("client-", w.intn(6))
+		switch w.intn(12) {
 		case 0, 1, 2, 3:
-			c.comes(client, name)
+			c.connect(client, name)
 		case 4, 5:
-			c.goes(client)
+			c.disconnect(client)
 		case 6:
 			if n.stopped == nil {
 				n.mu.Lock()
@@ -52,18 +52,18 @@ func burials(t *testing.T, seed uint64) {
 				n.mu.Unlock()
 			}
 		case 7:
-			c.lapse(n)
+			c.expireLease(n)
 		case 8:
-			c.bury(n)
+			c.declareDead(n)
 		case 9:
 			c.resume(n)
 		case 10:
-			w.dawdle()
+			w.delay()
 		case 11:
 			w.settle()
 			for _, name := range names {
-				if c.told(w.nodes[name]) {
-					watchers[name].believes(w.truth())
+				if c.isCurrent(w.nodes[name]) {
+					watchers[name].expect(w.liveMembers())
 				}
 			}
 		}
@@ -72,12 +72,12 @@ func burials(t *testing.T, seed uint64) {
 		c.resume(w.nodes[name])
 	}
 	w.settle()
-	truth := w.truth()
+	truth := w.liveMembers()
 	for _, name := range names {
-		watchers[name].believes(truth)
+		watchers[name].expect(truth)
 	}
 	ids := []string{w.nodes["a"].id, w.nodes["b"].id, w.nodes["c"].id}
-	for _, r := range rooms {
+	for _, r := range testChannels {
 		if stored := w.stored(r, ids...); !slices.Equal(stored, truth) {
 			t.Errorf("%s: the store has %v; there are %v", r, stored, truth)
 		}
@@ -88,7 +88,7 @@ func burials(t *testing.T, seed uint64) {
 }
 
 // told says whether a server's watchers should know all: it goes on, and so do the others, as far as they have a lease.
-func (c *cemetery) told(n *node) bool {
+func (c *stoppingWorld) isCurrent(n *node) bool {
 	for _, other := range c.nodes {
 		if other.stopped != nil && (other == n || !other.lapsed) {
 			return false
@@ -98,40 +98,40 @@ func (c *cemetery) told(n *node) bool {
 }
 
 // comes has a client connect, from wherever it was.
-func (c *cemetery) comes(client, name string) {
+func (c *stoppingWorld) connect(client, name string) {
 	n := c.nodes[name]
 	if n.stopped != nil {
 		return
 	}
-	before, was := c.place[client]
-	c.last++
-	n.join(client, "user", c.last)
-	c.place[client] = registry.Member{User: name, Generation: c.last}
+	before, was := c.location[client]
+	c.lastNumber++
+	n.join(client, "user", c.lastNumber)
+	c.location[client] = registry.Member{User: name, Generation: c.lastNumber}
 	if was {
-		c.ends(client, before)
+		c.endConnection(client, before)
 	}
 }
 
-func (c *cemetery) goes(client string) {
-	if at, here := c.place[client]; here {
-		delete(c.place, client)
-		c.ends(client, at)
+func (c *stoppingWorld) disconnect(client string) {
+	if at, here := c.location[client]; here {
+		delete(c.location, client)
+		c.endConnection(client, at)
 	}
 }
 
 // ends is the end of a connection, which a stopped server sees when it goes on.
-func (c *cemetery) ends(client string, at registry.Member) {
+func (c *stoppingWorld) endConnection(client string, at registry.Member) {
 	n := c.nodes[at.User]
 	leave := func() { n.leave(client, at.Generation) }
 	if n.stopped != nil {
-		c.owed[n] = append(c.owed[n], leave)
+		c.delayedLeaves[n] = append(c.delayedLeaves[n], leave)
 		return
 	}
 	leave()
 }
 
 // lapse ends the lease of a server that is stopped.
-func (c *cemetery) lapse(n *node) {
+func (c *stoppingWorld) expireLease(n *node) {
 	if n.stopped == nil || n.lapsed {
 		return
 	}
@@ -139,34 +139,34 @@ func (c *cemetery) lapse(n *node) {
 	n.lapsed = true
 	n.mu.Unlock()
 	delete(c.live, n.id)
-	c.look()
+	c.setLive()
 }
 
 // bury declares one without a lease dead, and cleans what it held.
-func (c *cemetery) bury(n *node) {
+func (c *stoppingWorld) declareDead(n *node) {
 	if !n.lapsed || slices.Contains(c.dead, n.id) {
 		return
 	}
 	_, err := c.store.Bury(c.t.Context(), n.id)
 	c.check(err)
-	for _, r := range rooms {
+	for _, r := range testChannels {
 		c.check(c.store.UnbindChannel(c.t.Context(), n.id, r))
 	}
 	c.dead = append(c.dead, n.id)
 }
 
 // resume lets a server go on: what was under way first, or its next beat.
-func (c *cemetery) resume(n *node) {
+func (c *stoppingWorld) resume(n *node) {
 	if n.stopped == nil {
 		return
 	}
 	n.link.Lock()
 	close(n.stopped)
 	n.mu.Lock()
-	waiting := n.waiting
-	n.waiting, n.stopped = nil, nil
+	waiting := n.unread
+	n.unread, n.stopped = nil, nil
 	n.mu.Unlock()
-	if c.draw(2) == 0 { // as a link does that mangles
+	if c.intn(2) == 0 { // as a link does that mangles
 		slices.Reverse(waiting)
 		waiting = slices.Concat(waiting, waiting)
 	}
@@ -176,29 +176,29 @@ func (c *cemetery) resume(n *node) {
 			n.Hint(h)
 		}
 	}()
-	for _, leave := range c.owed[n] {
+	for _, leave := range c.delayedLeaves[n] {
 		leave()
 	}
-	delete(c.owed, n)
-	if c.draw(2) == 0 {
-		c.dawdle()
+	delete(c.delayedLeaves, n)
+	if c.intn(2) == 0 {
+		c.delay()
 	}
 	old, ctx := n.id, c.t.Context()
 	buried := slices.Contains(c.dead, old)
 	n.mu.Lock()
 	if n.lapsed = false; buried {
-		c.last++
-		n.id = fmt.Sprint(old, "-", c.last)
+		c.lastNumber++
+		n.id = fmt.Sprint(old, "-", c.lastNumber)
 	}
 	n.mu.Unlock()
 	c.live[n.id] = true
-	c.look()
+	c.setLive()
 	n.MarkAllDirty() // the links were silent
 	if buried {
-		for _, r := range rooms {
+		for _, r := range testChannels {
 			c.check(c.store.UnbindChannel(ctx, old, r))
 			c.check(c.store.BindChannel(ctx, n.id, r))
 		}
-		n.Resync(rooms)
+		n.Resync(testChannels)
 	}
 }

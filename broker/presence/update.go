@@ -12,21 +12,21 @@ import (
 const maxInline = 8 << 10
 
 // update is a change of one server's roster, from version prev to version.
-type update struct {
+type rosterUpdate struct {
 	server        string
 	prev, version int64
-	known         bool // what has changed; else it must be read
+	complete      bool // what has changed; else it must be read
 	change        registry.PresenceChange
 }
 
 // body is an update on its way.
-type body struct {
-	Server string   `json:"s"`
-	Join   []person `json:"j,omitempty"`
-	Leave  []person `json:"l,omitempty"`
+type hintBody struct {
+	Server string       `json:"s"`
+	Join   []hintMember `json:"j,omitempty"`
+	Leave  []hintMember `json:"l,omitempty"`
 }
 
-type person struct {
+type hintMember struct {
 	Client     string          `json:"c"`
 	Since      int64           `json:"t,omitempty"` // ms since 1970
 	Generation int64           `json:"g"`
@@ -35,28 +35,28 @@ type person struct {
 }
 
 // encode makes the hint that tells of u.
-func (u update) encode(channel string) (peer.Hint, error) {
-	b := body{Server: u.server}
+func (u rosterUpdate) encode(channel string) (peer.Hint, error) {
+	b := hintBody{Server: u.server}
 	for _, m := range u.change.Join {
-		b.Join = append(b.Join, person{m.Client, m.Since.UnixMilli(), m.Generation, m.User, m.Info})
+		b.Join = append(b.Join, hintMember{m.Client, m.Since.UnixMilli(), m.Generation, m.User, m.Info})
 	}
 	for _, m := range u.change.Leave {
-		b.Leave = append(b.Leave, person{Client: m.Client, Generation: m.Generation})
+		b.Leave = append(b.Leave, hintMember{Client: m.Client, Generation: m.Generation})
 	}
 	data, err := json.Marshal(b)
-	if !u.known || len(data) > maxInline {
-		data, err = json.Marshal(body{Server: u.server})
+	if !u.complete || len(data) > maxInline {
+		data, err = json.Marshal(hintBody{Server: u.server})
 	}
 	return peer.Hint{Kind: peer.Presence, Name: channel, ID: u.version, Prev: u.prev, Data: data}, err
 }
 
 // decode reads what encode made.
-func decode(h peer.Hint) (update, bool) {
-	var b body
+func decode(h peer.Hint) (rosterUpdate, bool) {
+	var b hintBody
 	if json.Unmarshal(h.Data, &b) != nil || b.Server == "" {
-		return update{}, false
+		return rosterUpdate{}, false
 	}
-	u := update{server: b.Server, prev: h.Prev, version: h.ID, known: len(b.Join)+len(b.Leave) > 0}
+	u := rosterUpdate{server: b.Server, prev: h.Prev, version: h.ID, complete: len(b.Join)+len(b.Leave) > 0}
 	for _, m := range b.Join {
 		u.change.Join = append(u.change.Join, registry.Member{
 			Client: m.Client, User: m.User, Info: m.Info, Since: time.UnixMilli(m.Since).UTC(), Generation: m.Generation,

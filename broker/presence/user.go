@@ -11,26 +11,26 @@ import (
 
 // youth is how many seconds a new view reads without a hint: the others learn by this server's beat that there is somebody to
 // tell.
-const youth = 5
+const unaidedReads = 5
 
 // UserView is what this server knows of a user that somebody here follows: whether he is online.
 type UserView struct {
 	p    *Presence
 	user string
 
-	refs int           // guarded by p.mu
-	turn chan struct{} // has a place for one: who reads. Of two reads the later one must count
+	refs     int           // guarded by p.mu
+	readLock chan struct{} // has a place for one: who reads. Of two reads the later one must count
 
-	mu      sync.Mutex // guards the fields below
-	read    bool       // at least once
-	online  bool       // as it was told
-	away    int        // seconds since no client of his was found, 0 for online
-	age     int        // seconds, up to youth
-	dubious bool       // it must be read
-	reading bool       // a reader is queued or running
-	now     int64      // grows with each change
+	mu          sync.Mutex // guards the fields below
+	initialized bool       // at least once
+	online      bool       // as it was told
+	away        int        // seconds since no client of his was found, 0 for online
+	age         int        // seconds, up to youth
+	dirty       bool       // it must be read
+	reading     bool       // a reader is queued or running
+	seq         int64      // grows with each change
 
-	perLoop audience
+	perLoop allWatchers
 }
 
 // WatchUser begins to follow a user, or joins whoever does. It calls the store, so not from a loop. Each UserView is
@@ -39,18 +39,18 @@ func (p *Presence) WatchUser(ctx context.Context, user string) (*UserView, error
 	p.mu.Lock()
 	v := p.users[user]
 	if v == nil {
-		v = &UserView{p: p, user: user, turn: make(chan struct{}, 1), perLoop: make(audience, len(p.opts.Loops))}
+		v = &UserView{p: p, user: user, readLock: make(chan struct{}, 1), perLoop: make(allWatchers, len(p.opts.Loops))}
 		p.users[user] = v
 	}
 	v.refs++
 	p.mu.Unlock()
 	v.mu.Lock()
-	read := v.read
+	read := v.initialized
 	v.mu.Unlock()
 	if read {
 		return v, nil
 	}
-	if err := v.look(ctx); err != nil {
+	if err := v.readStore(ctx); err != nil {
 		p.ReleaseUser(v)
 		return nil, err
 	}
@@ -79,7 +79,7 @@ func (p *Presence) UserChanged(user string) {
 	v := p.users[user]
 	p.mu.Unlock()
 	if v != nil {
-		v.suspect()
+		v.markDirty()
 	}
 }
 
@@ -93,29 +93,29 @@ func (p *Presence) allUsers() []*UserView {
 	return views
 }
 
-func (v *UserView) suspect() {
+func (v *UserView) markDirty() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.suspectLocked()
+	v.markDirtyLocked()
 }
 
-func (v *UserView) suspectLocked() {
-	v.dubious = true
+func (v *UserView) markDirtyLocked() {
+	v.dirty = true
 	if !v.reading {
 		v.reading = true
-		v.p.opts.Pool.Go(v.reader)
+		v.p.opts.Pool.Go(v.runReader)
 	}
 }
 
 // reader reads until nothing came meanwhile. After a failure the next tick tries again.
-func (v *UserView) reader() {
+func (v *UserView) runReader() {
 	for {
 		ctx, cancel := v.p.context()
-		err := v.look(ctx)
+		err := v.readStore(ctx)
 		cancel()
 		v.mu.Lock()
-		if err != nil || !v.dubious {
-			v.dubious = err != nil
+		if err != nil || !v.dirty {
+			v.dirty = err != nil
 			v.reading = false
 			v.mu.Unlock()
 			return
@@ -125,11 +125,11 @@ func (v *UserView) reader() {
 }
 
 // look reads whether the user is online, and tells what has become different. Who has left is told when the grace is over.
-func (v *UserView) look(ctx context.Context) error {
-	v.turn <- struct{}{}
-	defer func() { <-v.turn }()
+func (v *UserView) readStore(ctx context.Context) error {
+	v.readLock <- struct{}{}
+	defer func() { <-v.readLock }()
 	v.mu.Lock()
-	v.dubious = false
+	v.dirty = false
 	v.mu.Unlock()
 	bindings, err := v.p.opts.Store.User(ctx, v.user)
 	if err != nil {
@@ -138,18 +138,18 @@ func (v *UserView) look(ctx context.Context) error {
 	online := v.p.anyLive(bindings)
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	first := !v.read
-	v.read = true
+	first := !v.initialized
+	v.initialized = true
 	switch {
 	case online:
 		v.away = 0
 		if !v.online {
-			v.become(true, !first)
+			v.setOnline(true, !first)
 		}
 	case v.online && v.away == 0:
 		v.away = 1
 	case v.online && v.away > v.p.opts.Grace:
-		v.become(false, true)
+		v.setOnline(false, true)
 	}
 	return nil
 }
@@ -163,10 +163,10 @@ func (p *Presence) anyLive(bindings []registry.Binding) bool {
 	return false
 }
 
-func (v *UserView) become(online, tell bool) {
-	v.online, v.now = online, v.now+1
+func (v *UserView) setOnline(online, tell bool) {
+	v.online, v.seq = online, v.seq+1
 	if tell {
-		v.perLoop.post(v.p.opts.Loops, []news{{frame: v.event().Encode()}}, v.now)
+		v.perLoop.post(v.p.opts.Loops, []notification{{frame: v.event().Encode()}}, v.seq)
 	}
 }
 
@@ -184,33 +184,33 @@ func (v *UserView) tick() {
 	if v.away > 0 {
 		v.away++
 	}
-	if v.age++; v.age <= youth || v.dubious || v.away > v.p.opts.Grace {
-		v.age = min(v.age, youth+1)
-		v.suspectLocked()
+	if v.age++; v.age <= unaidedReads || v.dirty || v.away > v.p.opts.Grace {
+		v.age = min(v.age, unaidedReads+1)
+		v.markDirtyLocked()
 	}
 }
 
 // Subscribe begins to tell to of what happens to the user behind this. It runs on l, the connection's loop, and takes over
 // what WatchUser held.
 func (v *UserView) Subscribe(l *loop.Loop, to Watcher) *Subscription {
-	return listen(v, &v.perLoop[l.Index], l, to)
+	return subscribe(v, &v.perLoop[l.Index], l, to)
 }
 
-func (v *UserView) opening() (wire.Event, int64, bool) {
-	event, moment := v.state()
+func (v *UserView) initialEvent() (wire.Event, int64, bool) {
+	event, moment := v.snapshotEvent()
 	return event, moment, event.Type == wire.TypeJoin
 }
 
-func (v *UserView) state() (wire.Event, int64) {
+func (v *UserView) snapshotEvent() (wire.Event, int64) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	return v.event(), v.now
+	return v.event(), v.seq
 }
 
-func (v *UserView) moment() int64 {
+func (v *UserView) currentSeq() int64 {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	return v.now
+	return v.seq
 }
 
 func (v *UserView) release() { v.p.ReleaseUser(v) }

@@ -8,11 +8,11 @@ import (
 )
 
 // follow has a connection follow bob.
-func (n *node) follow(name string) *watcher {
+func (n *node) watchUser(name string) *testWatcher {
 	n.w.t.Helper()
 	v, err := n.WatchUser(n.w.t.Context(), "bob")
 	n.w.check(err)
-	o := &watcher{t: n.w.t, name: name, knows: map[string]bool{}, count: -1}
+	o := &testWatcher{t: n.w.t, name: name, knows: map[string]bool{}, count: -1}
 	l := n.loops[0]
 	done := make(chan struct{})
 	l.Post(func() {
@@ -34,21 +34,21 @@ func (w *world) bind(client, server string, generation int64) {
 }
 
 // seconds lets n of them pass.
-func (w *world) seconds(n int) {
+func (w *world) waitSeconds(n int) {
 	for range n {
-		w.pass()
+		w.waitASecond()
 		for _, n := range w.nodes {
 			n.Tick()
 		}
 	}
-	w.pass()
+	w.waitASecond()
 }
 
 // TestUser: the first client anywhere makes the user online, the last one's end offline when the grace is over.
 func TestUser(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 0, 0, "a", "b")
-		o := w.nodes["a"].follow("x")
+		o := w.nodes["a"].watchUser("x")
 		online := func(want bool) {
 			t.Helper()
 			if o.knows[""] != want { // the event names the user only
@@ -57,29 +57,29 @@ func TestUser(t *testing.T) {
 		}
 		online(false)
 		w.bind("phone", "b", 1)
-		w.seconds(0)
+		w.waitSeconds(0)
 		online(true)
 		w.bind("tv", "a", 2)
 		w.bind("phone", "", 3)
-		w.seconds(10)
+		w.waitSeconds(10)
 		online(true)
 		w.bind("tv", "", 4)
-		w.seconds(3)
+		w.waitSeconds(3)
 		online(true)
 		w.bind("tv", "b", 5) // a reconnect is no event
-		w.seconds(10)
+		w.waitSeconds(10)
 		online(true)
 		delete(w.live, "b")
-		w.look()
-		w.seconds(3)
+		w.setLive()
+		w.waitSeconds(3)
 		online(true)
-		w.seconds(4)
+		w.waitSeconds(4)
 		online(false)
 		w.live["b"] = true
-		w.look()
-		w.seconds(0)
+		w.setLive()
+		w.waitSeconds(0)
 		online(true)
-		late := w.nodes["b"].follow("y")
+		late := w.nodes["b"].watchUser("y")
 		if !late.knows[""] {
 			t.Error("who begins to follow an online user is not told so")
 		}
@@ -90,9 +90,9 @@ func TestUser(t *testing.T) {
 func TestYouth(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 0, 0, "a", "b")
-		o := w.nodes["a"].follow("x")
+		o := w.nodes["a"].watchUser("x")
 		w.check(w.store.BindUsers(t.Context(), []registry.UserBinding{{User: "bob", Binding: registry.Binding{Client: "phone", Server: "b", Generation: 1}}})[0])
-		w.seconds(2)
+		w.waitSeconds(2)
 		if !o.knows[""] {
 			t.Error("bob came, and nobody was told")
 		}

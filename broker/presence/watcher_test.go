@@ -9,28 +9,28 @@ import (
 )
 
 // watcher is a connection that believes what it is told.
-type watcher struct {
-	t     *testing.T
-	name  string
-	knows map[string]bool
-	count int  // what it was told together, else -1
-	full  bool // belongs to the loop, as the rest, while anything is under way
-	waked bool // it is being told what it missed
-	view  *View
-	sub   *Subscription
+type testWatcher struct {
+	t          *testing.T
+	name       string
+	knows      map[string]bool
+	count      int  // what it was told together, else -1
+	backlogged bool // belongs to the loop, as the rest, while anything is under way
+	resuming   bool // it is being told what it missed
+	view       *View
+	sub        *Subscription
 }
 
 // watch has a connection follow the room from now on.
-func (n *node) watch(name string) *watcher {
+func (n *node) watch(name string) *testWatcher {
 	n.w.t.Helper()
-	v, err := n.Watch(n.w.t.Context(), room)
+	v, err := n.Watch(n.w.t.Context(), testChannel)
 	n.w.check(err)
-	o := &watcher{t: n.w.t, name: name, view: v, count: -1}
+	o := &testWatcher{t: n.w.t, name: name, view: v, count: -1}
 	l := n.loops[len(name)%2]
 	done := make(chan struct{})
 	l.Post(func() {
 		o.sub = v.Subscribe(l, o)
-		o.read()
+		o.loadView()
 		close(done)
 	})
 	<-done
@@ -38,33 +38,33 @@ func (n *node) watch(name string) *watcher {
 }
 
 // read learns who is there.
-func (o *watcher) read() {
+func (o *testWatcher) loadView() {
 	o.view.mu.Lock()
 	defer o.view.mu.Unlock()
 	o.knows = map[string]bool{}
-	for _, m := range o.view.crowd.members() {
+	for _, m := range o.view.members.list() {
 		o.knows[m.Client] = true
 	}
 	delete(o.knows, o.name)
-	o.sub.told = o.view.crowd.moment
+	o.sub.seq = o.view.members.seq
 }
 
 // block has its socket be backed up, or not.
-func (o *watcher) block(full bool) {
+func (o *testWatcher) setBacklogged(full bool) {
 	done := make(chan struct{})
 	o.sub.loop.Post(func() {
-		o.full, o.waked = full, !full
+		o.backlogged, o.resuming = full, !full
 		o.sub.Resume()
-		o.waked = false
+		o.resuming = false
 		close(done)
 	})
 	<-done
 }
 
-func (o *watcher) Client() string   { return o.name }
-func (o *watcher) Backlogged() bool { return o.full }
+func (o *testWatcher) Client() string   { return o.name }
+func (o *testWatcher) Backlogged() bool { return o.backlogged }
 
-func (o *watcher) Write(b *wire.Batch) {
+func (o *testWatcher) Write(b *wire.Batch) {
 	for _, f := range b.Frames {
 		e, err := wire.DecodeEvent(f.JSON())
 		if err != nil {
@@ -72,9 +72,9 @@ func (o *watcher) Write(b *wire.Batch) {
 		}
 		switch e.Type {
 		case wire.TypeJoin:
-			o.come(e.Client)
+			o.joined(e.Client)
 		case wire.TypeLeave:
-			o.go_(e.Client)
+			o.left(e.Client)
 		case wire.TypePresence:
 			o.count = *e.Count
 			if e.Clients != nil {
@@ -83,16 +83,16 @@ func (o *watcher) Write(b *wire.Batch) {
 					o.knows[m.Client] = true
 				}
 				delete(o.knows, o.name)
-			} else if o.waked {
-				o.read()
+			} else if o.resuming {
+				o.loadView()
 			} else if len(e.Joined)+len(e.Left) == 0 {
 				o.t.Errorf("%s is told %s", o.name, f.JSON())
 			}
 			for _, m := range e.Left {
-				o.go_(m.Client)
+				o.left(m.Client)
 			}
 			for _, m := range e.Joined {
-				o.come(m.Client)
+				o.joined(m.Client)
 			}
 		default:
 			o.t.Errorf("told %s", f.JSON())
@@ -100,14 +100,14 @@ func (o *watcher) Write(b *wire.Batch) {
 	}
 }
 
-func (o *watcher) come(client string) {
+func (o *testWatcher) joined(client string) {
 	if o.knows[client] || client == o.name {
 		o.t.Errorf("%s is told twice that %s came", o.name, client)
 	}
 	o.knows[client] = true
 }
 
-func (o *watcher) go_(client string) {
+func (o *testWatcher) left(client string) {
 	if !o.knows[client] {
 		o.t.Errorf("%s is told that %s went, who was not there", o.name, client)
 	}
@@ -115,7 +115,7 @@ func (o *watcher) go_(client string) {
 }
 
 // believes compares what the watcher was told with the truth.
-func (o *watcher) believes(truth []string) {
+func (o *testWatcher) expect(truth []string) {
 	o.t.Helper()
 	var list []string
 	for client := range o.knows {

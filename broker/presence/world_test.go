@@ -17,10 +17,10 @@ import (
 	"switchboard/registry"
 )
 
-const room = "room"
+const testChannel = "room"
 
 // rooms are where everybody is who is in the room, so that changes of more than one go together.
-var rooms = []string{room, "side", "back"}
+var testChannels = []string{testChannel, "side", "back"}
 
 // world is some servers over one store.
 type world struct {
@@ -30,8 +30,8 @@ type world struct {
 	live  map[string]bool
 	nodes map[string]*node
 
-	mu   sync.Mutex // guards deaf, and rng while others run
-	deaf bool       // hints are lost
+	mu          sync.Mutex // guards deaf, and rng while others run
+	losingHints bool       // hints are lost
 }
 
 // node is one server. What it holds is only changed between rounds.
@@ -42,35 +42,35 @@ type node struct {
 
 	link sync.Mutex // held while hints are handed on
 
-	mu      sync.Mutex // guards the fields below
-	waiting []peer.Hint
-	id      string // changed by the test alone, which reads it without the lock
-	lapsed  bool   // its lease has ended, and it has not renewed it
-	stopped chan struct{}
-	here    map[string]registry.Member
-	refused int  // calls to the store that shall fail
-	after   bool // they fail after they were carried out
-	calls   int  // that changed rosters
+	mu        sync.Mutex // guards the fields below
+	unread    []peer.Hint
+	id        string // changed by the test alone, which reads it without the lock
+	lapsed    bool   // its lease has ended, and it has not renewed it
+	stopped   chan struct{}
+	members   map[string]registry.Member
+	failures  int  // calls to the store that shall fail
+	failAfter bool // they fail after they were carried out
+	calls     int  // that changed rosters
 }
 
-var errAway = errors.New("the store is away")
+var errUnavailable = errors.New("the store is away")
 
 func newWorld(t *testing.T, seed uint64, large int, names ...string) *world {
 	w := &world{t: t, store: registry.NewMemory(registry.Options{}), rng: rand.New(rand.NewPCG(seed, 1)), live: map[string]bool{}, nodes: map[string]*node{}}
 	for _, id := range names {
-		n := &node{w: w, id: id, loops: []*loop.Loop{loop.New(0), loop.New(1)}, here: map[string]registry.Member{}}
+		n := &node{w: w, id: id, loops: []*loop.Loop{loop.New(0), loop.New(1)}, members: map[string]registry.Member{}}
 		n.Presence = New(Options{
-			Store: faulty{w.store, n}, Pool: work.New(4), Loops: n.loops, ServerID: n.name, HoldsLease: n.leased,
-			Notify: n.tell, Members: n.members, LargeChannel: large,
+			Store: faultyStore{w.store, n}, Pool: work.New(4), Loops: n.loops, ServerID: n.serverID, HoldsLease: n.leased,
+			Notify: n.notify, Members: n.listMembers, LargeChannel: large,
 			Hold: func(string) func() { return func() {} },
 		})
 		w.nodes[id] = n
 		w.live[id] = true
-		for _, r := range rooms {
+		for _, r := range testChannels {
 			w.check(w.store.BindChannel(t.Context(), id, r))
 		}
 	}
-	w.look()
+	w.setLive()
 	return w
 }
 
@@ -82,7 +82,7 @@ func (w *world) check(err error) {
 }
 
 // look tells everybody who is alive.
-func (w *world) look() {
+func (w *world) setLive() {
 	for _, n := range w.nodes {
 		if n.stopped == nil {
 			n.SetLive(maps.Clone(w.live))
@@ -90,26 +90,26 @@ func (w *world) look() {
 	}
 }
 
-func (w *world) tell(server string, h peer.Hint) {
+func (w *world) notify(server string, h peer.Hint) {
 	w.mu.Lock()
-	deaf := w.deaf
+	deaf := w.losingHints
 	w.mu.Unlock()
-	w.dawdle()
+	w.delay()
 	for _, n := range w.nodes {
-		if !deaf && n.name() == server {
-			n.hint(h)
+		if !deaf && n.serverID() == server {
+			n.receive(h)
 		}
 	}
 }
 
 // hint hands on a hint, which waits in the socket of a server that is stopped.
-func (n *node) hint(h peer.Hint) {
+func (n *node) receive(h peer.Hint) {
 	n.link.Lock()
 	defer n.link.Unlock()
 	n.mu.Lock()
 	stopped := n.stopped != nil
 	if stopped {
-		n.waiting = append(n.waiting, h)
+		n.unread = append(n.unread, h)
 	}
 	n.mu.Unlock()
 	if !stopped {
@@ -118,12 +118,12 @@ func (n *node) hint(h peer.Hint) {
 }
 
 // tell is a server's part of it.
-func (n *node) tell(server string, h peer.Hint) {
-	n.goesOn()
-	n.w.tell(server, h)
+func (n *node) notify(server string, h peer.Hint) {
+	n.waitWhileStopped()
+	n.w.notify(server, h)
 }
 
-func (n *node) name() string {
+func (n *node) serverID() string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.id
@@ -136,7 +136,7 @@ func (n *node) leased() bool {
 }
 
 // goesOn waits while the server is stopped.
-func (n *node) goesOn() {
+func (n *node) waitWhileStopped() {
 	n.mu.Lock()
 	stopped := n.stopped
 	n.mu.Unlock()
@@ -146,18 +146,18 @@ func (n *node) goesOn() {
 }
 
 // dawdle lets others go first, or not, on the clock of the test.
-func (w *world) dawdle() {
+func (w *world) delay() {
 	w.mu.Lock()
 	d := time.Duration(w.rng.IntN(4)) * time.Millisecond
 	w.mu.Unlock()
 	time.Sleep(d)
 }
 
-func (n *node) members(string) []registry.Member {
+func (n *node) listMembers(string) []registry.Member {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	var list []registry.Member
-	for _, m := range n.here {
+	for _, m := range n.members {
 		list = append(list, m)
 	}
 	return list
@@ -167,100 +167,100 @@ func (n *node) members(string) []registry.Member {
 func (n *node) join(client, user string, generation int64) {
 	m := registry.Member{Client: client, User: user, Generation: generation}
 	n.mu.Lock()
-	n.here[client] = m
+	n.members[client] = m
 	n.mu.Unlock()
-	for _, r := range rooms {
+	for _, r := range testChannels {
 		n.Join(r, m)
 	}
 }
 
 func (n *node) leave(client string, generation int64) {
 	n.mu.Lock()
-	if n.here[client].Generation == generation {
-		delete(n.here, client)
+	if n.members[client].Generation == generation {
+		delete(n.members, client)
 	}
 	n.mu.Unlock()
-	for _, r := range rooms {
+	for _, r := range testChannels {
 		n.Leave(r, client, generation)
 	}
 }
 
 // refuse lets the next k calls of the server to the store fail.
-func (n *node) refuse(k int, after bool) {
+func (n *node) failCalls(k int, after bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.refused, n.after = k, after
+	n.failures, n.failAfter = k, after
 }
 
 // faulty is the store as one server reaches it.
-type faulty struct {
+type faultyStore struct {
 	*registry.Memory
 	n *node
 }
 
-func (f faulty) fails() (before, after bool) {
-	f.n.goesOn()
+func (f faultyStore) nextFailure() (before, after bool) {
+	f.n.waitWhileStopped()
 	f.n.mu.Lock()
 	defer f.n.mu.Unlock()
-	if f.n.refused == 0 {
+	if f.n.failures == 0 {
 		return false, false
 	}
-	f.n.refused--
-	return !f.n.after, f.n.after
+	f.n.failures--
+	return !f.n.failAfter, f.n.failAfter
 }
 
 // ChangePresence fails as a whole, or for a channel here and there.
-func (f faulty) ChangePresence(ctx context.Context, server string, list []registry.RosterChange) []registry.RosterOutcome {
+func (f faultyStore) ChangePresence(ctx context.Context, server string, list []registry.RosterChange) []registry.RosterOutcome {
 	f.n.mu.Lock()
 	f.n.calls++
 	f.n.mu.Unlock()
 	out := make([]registry.RosterOutcome, len(list))
-	before, after := f.fails()
+	before, after := f.nextFailure()
 	if before {
 		for i := range out {
-			out[i].Err = errAway
+			out[i].Err = errUnavailable
 		}
 		return out
 	}
-	f.n.w.dawdle()
+	f.n.w.delay()
 	out = f.Memory.ChangePresence(ctx, server, list)
-	f.n.w.dawdle()
-	f.n.goesOn()
+	f.n.w.delay()
+	f.n.waitWhileStopped()
 	for i := range out {
-		if after && (len(out) == 1 || f.n.w.draw(2) == 0) {
-			out[i] = registry.RosterOutcome{Err: errAway}
+		if after && (len(out) == 1 || f.n.w.intn(2) == 0) {
+			out[i] = registry.RosterOutcome{Err: errUnavailable}
 		}
 	}
 	return out
 }
 
-func (f faulty) Roster(ctx context.Context, server, channel string) (registry.Roster, error) {
-	if before, after := f.fails(); before || after {
-		return registry.Roster{}, errAway
+func (f faultyStore) Roster(ctx context.Context, server, channel string) (registry.Roster, error) {
+	if before, after := f.nextFailure(); before || after {
+		return registry.Roster{}, errUnavailable
 	}
-	f.n.w.dawdle()
-	defer f.n.goesOn()
-	defer f.n.w.dawdle()
+	f.n.w.delay()
+	defer f.n.waitWhileStopped()
+	defer f.n.w.delay()
 	return f.Memory.Roster(ctx, server, channel)
 }
 
 // Lease is the world's; it is asked by the test alone.
-func (f faulty) Lease(_ context.Context, server string) (registry.Server, bool, error) {
+func (f faultyStore) Lease(_ context.Context, server string) (registry.Server, bool, error) {
 	return registry.Server{}, f.n.w.live[server], nil
 }
 
 // draw is a number below n.
-func (w *world) draw(n int) int {
+func (w *world) intn(n int) int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.rng.IntN(n)
 }
 
 // hear ends or begins the loss of hints; what was missed shows, as it does on the links.
-func (w *world) hear(deaf bool) {
+func (w *world) loseHints(deaf bool) {
 	w.mu.Lock()
-	was := w.deaf
-	w.deaf = deaf
+	was := w.losingHints
+	w.losingHints = deaf
 	w.mu.Unlock()
 	if was && !deaf {
 		for _, n := range w.nodes {
@@ -274,18 +274,18 @@ func (w *world) hear(deaf bool) {
 // settle lets everything happen that is under way, and then what a second does.
 func (w *world) settle() {
 	for range 3 {
-		w.pass()
+		w.waitASecond()
 		for _, n := range w.nodes {
 			if n.stopped == nil {
 				n.Tick()
 			}
 		}
 	}
-	w.pass()
+	w.waitASecond()
 }
 
 // pass lets everything happen that is under way.
-func (w *world) pass() {
+func (w *world) waitASecond() {
 	time.Sleep(time.Second)
 	synctest.Wait()
 }
@@ -304,11 +304,11 @@ func (w *world) stored(channel string, ids ...string) (clients []string) {
 }
 
 // truth is who is on live servers.
-func (w *world) truth() []string {
+func (w *world) liveMembers() []string {
 	var list []string
 	for _, n := range w.nodes {
 		if w.live[n.id] {
-			for client := range n.here {
+			for client := range n.members {
 				list = append(list, client)
 			}
 		}

@@ -9,27 +9,27 @@ import (
 )
 
 // written is a roster under way to the store.
-type written struct {
-	w       *writing
-	changes []change
-	whole   bool                    // instead of changes
-	left    registry.PresenceChange // not written yet
+type rosterWrite struct {
+	pending *pendingRoster
+	changes []memberChange
+	rewrite bool                    // instead of changes
+	rest    registry.PresenceChange // not written yet
 	err     error
 }
 
 // store writes what is left of each.
-func (p *Presence) store(batch []*written) {
+func (p *Presence) storeBatch(batch []*rosterWrite) {
 	ctx, cancel := p.context()
 	defer cancel()
 	server := p.opts.ServerID()
 	for _, b := range batch {
-		if !b.whole {
-			b.left = sorted(b.changes)
+		if !b.rewrite {
+			b.rest = presenceChange(b.changes)
 			continue
 		}
 		var held registry.Roster
-		if held, b.err = p.opts.Store.Roster(ctx, server, b.w.channel); b.err == nil {
-			b.left = difference(held.Members, p.opts.Members(b.w.channel)) // all that was noted is older than this
+		if held, b.err = p.opts.Store.Roster(ctx, server, b.pending.channel); b.err == nil {
+			b.rest = difference(held.Members, p.opts.Members(b.pending.channel)) // all that was noted is older than this
 		}
 	}
 	// Behind a call that broke off the store may have what nobody was told, so all is read again by those who follow.
@@ -48,7 +48,7 @@ func (p *Presence) store(batch []*written) {
 		case err != nil:
 			b.err = err
 		case buried: // at once, so that they share their round trips
-			wg.Go(func() { b.err = p.opts.Store.UnbindChannel(ctx, server, b.w.channel) })
+			wg.Go(func() { b.err = p.opts.Store.UnbindChannel(ctx, server, b.pending.channel) })
 		}
 	}
 	wg.Wait()
@@ -56,13 +56,13 @@ func (p *Presence) store(batch []*written) {
 
 // storeParts writes the next part of each, if only one that changes nothing where the whole was read, and says whether there
 // was any.
-func (p *Presence) storeParts(ctx context.Context, server string, batch []*written, once bool) bool {
+func (p *Presence) storeParts(ctx context.Context, server string, batch []*rosterWrite, once bool) bool {
 	var parts []registry.RosterChange
-	var of []*written
+	var of []*rosterWrite
 	for _, b := range batch {
-		if b.err == nil && (len(b.left.Join)+len(b.left.Leave) > 0 || b.whole && once) {
-			c := registry.RosterChange{Channel: b.w.channel}
-			c.PresenceChange, b.left = first(b.left)
+		if b.err == nil && (len(b.rest.Join)+len(b.rest.Leave) > 0 || b.rewrite && once) {
+			c := registry.RosterChange{Channel: b.pending.channel}
+			c.PresenceChange, b.rest = splitChange(b.rest)
 			parts, of = append(parts, c), append(of, b)
 		}
 	}
@@ -77,13 +77,13 @@ func (p *Presence) storeParts(ctx context.Context, server string, batch []*writt
 		for k, since := range o.Since {
 			part.Join[k].Since = since
 		}
-		p.tell(parts[i].Channel, update{server, o.Prev, o.Version, !of[i].whole, part}, o.Watchers)
+		p.publish(parts[i].Channel, rosterUpdate{server, o.Prev, o.Version, !of[i].rewrite, part}, o.Watchers)
 	}
 	return true
 }
 
 // tell lets those who follow the channel know, here first.
-func (p *Presence) tell(channel string, u update, watchers []string) {
+func (p *Presence) publish(channel string, u rosterUpdate, watchers []string) {
 	p.apply(channel, u)
 	if len(watchers) == 0 || len(watchers) == 1 && watchers[0] == u.server {
 		return
@@ -119,7 +119,7 @@ func difference(held, here []registry.Member) (c registry.PresenceChange) {
 }
 
 // first splits off as much of c as goes in one call.
-func first(c registry.PresenceChange) (part, rest registry.PresenceChange) {
+func splitChange(c registry.PresenceChange) (part, rest registry.PresenceChange) {
 	n := min(len(c.Join), maxChange)
 	m := min(len(c.Leave), maxChange-n)
 	return registry.PresenceChange{Join: c.Join[:n], Leave: c.Leave[:m]}, registry.PresenceChange{Join: c.Join[n:], Leave: c.Leave[m:]}

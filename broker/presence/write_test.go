@@ -34,23 +34,23 @@ func TestManyChannels(t *testing.T) {
 			}
 			n.calls = 0
 		}
-		n.here["phone"] = registry.Member{Client: "phone", Generation: 1}
+		n.members["phone"] = registry.Member{Client: "phone", Generation: 1}
 		for i := range channels {
-			n.Join(name(i), n.here["phone"])
+			n.Join(name(i), n.members["phone"])
 		}
-		w.pass()
+		w.waitASecond()
 		wants("at first", "phone")
 		calls("at first", channels/maxChange+2)
 
-		n.refuse(3, true)
-		delete(n.here, "phone")
-		n.here["pad"] = registry.Member{Client: "pad", Generation: 2}
+		n.failCalls(3, true)
+		delete(n.members, "phone")
+		n.members["pad"] = registry.Member{Client: "pad", Generation: 2}
 		for i := range channels {
-			n.Join(name(i), n.here["pad"])
+			n.Join(name(i), n.members["pad"])
 			n.Leave(name(i), "phone", 1)
 			n.Join(name(i), registry.Member{Client: "pad", Generation: 1}) // says nothing behind the younger
 		}
-		w.pass()
+		w.waitASecond()
 		calls("when some failed", 3*channels/maxChange+2)
 		w.settle()
 		wants("when some failed", "pad")
@@ -60,8 +60,8 @@ func TestManyChannels(t *testing.T) {
 				t.Fatalf("%s has an older connection: %v", name(i), r.Members)
 			}
 		}
-		if len(n.rosters)+len(n.due) != 0 || n.writer {
-			t.Errorf("left to write: %d rosters, %d due", len(n.rosters), len(n.due))
+		if len(n.pending)+len(n.due) != 0 || n.writing {
+			t.Errorf("left to write: %d rosters, %d due", len(n.pending), len(n.due))
 		}
 	})
 }
@@ -76,7 +76,7 @@ func TestLargeChange(t *testing.T) {
 			n.Join("large", registry.Member{Client: fmt.Sprintf("c-%04d", i), Generation: 1})
 			n.Join(fmt.Sprint("small-", i%3), registry.Member{Client: "x", Generation: int64(i)})
 		}
-		w.pass()
+		w.waitASecond()
 		got := w.stored("large", "a")
 		if len(got) != clients || !slices.IsSorted(got) {
 			t.Errorf("large holds %d clients, want %d", len(got), clients)
@@ -113,6 +113,6 @@ func TestHurry(t *testing.T) {
 		join("tv")
 		join("watch")
 		holds("pad", "phone", "tv", "watch")
-		w.pass() // until the workers have gone home
+		w.waitASecond() // until the workers have gone home
 	})
 }
