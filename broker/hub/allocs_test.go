@@ -11,10 +11,11 @@ import (
 	"switchboard/registry"
 )
 
-// crowded is a hub whose one loop runs when it is told to, with subscribers that take everything.
+// deliveryBench is a hub with one loop, which the test runs step by step, and with subscribers that
+// accept every write.
 type deliveryBench struct {
 	*Channel
-	run  func() // what the loop owes, or nil
+	run  func() // what the loop has to run, or nil
 	last int64
 }
 
@@ -40,7 +41,7 @@ func newDeliveryBench(n int) *deliveryBench {
 	return c
 }
 
-// hint is n messages, and then the loop's turn.
+// push hints n messages and then runs the loop.
 func (c *deliveryBench) push(n int) {
 	for range n {
 		c.Hint(c.last+1, c.last, data)
@@ -64,7 +65,7 @@ func allocCases() []allocs.Case {
 	return []allocs.Case{
 		allocs.Of("extend the tail", 1, func() { full = full.extend(one) }),
 		allocs.Of("encode an entry", 1, func() { newEntry("news", 1, data) }),
-		// Nothing for each delivery: a message, and the tail twice (of which one is shared by many).
+		// No allocation per delivery: only the message, and the tail twice. Entries share one array.
 		allocs.Of("a message to 10", 2, deliver(few, 1)),
 		allocs.Of("a message to 1000", 2, deliver(many, 1)),
 		allocs.Of("16 messages to 1000", 33, deliver(many, 16)),

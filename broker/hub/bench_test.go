@@ -14,7 +14,7 @@ import (
 
 // sink is a subscriber whose socket always takes everything. It belongs to its loop.
 type sink struct {
-	frames, bytes int
+	frames, bytes int           // frames after which it signals done
 	wantFrames    int           // frames after which it says so
 	done          chan struct{} // one slot
 }
@@ -28,7 +28,7 @@ func (s *sink) Write(b *wire.Batch) {
 	}
 }
 
-// field is a hub over goroutine loops, with the in-memory store.
+// benchHub is a hub over goroutine loops and the in-memory store.
 type benchHub struct {
 	*Hub
 	loops []*loop.Loop
@@ -57,7 +57,7 @@ func newBenchHub(b *testing.B, loops int) *benchHub {
 	return f
 }
 
-// fence returns when every loop has done what was posted before.
+// waitForLoops returns when every loop has run what was posted before.
 func (f *benchHub) waitForLoops() {
 	var wg sync.WaitGroup
 	for _, l := range f.loops {
@@ -67,7 +67,7 @@ func (f *benchHub) waitForLoops() {
 	wg.Wait()
 }
 
-// join subscribes s, behind after or from now on.
+// subscribe adds a subscriber that has seen all messages up to after, or that begins now if nil.
 func (f *benchHub) subscribe(b *testing.B, l *loop.Loop, s *sink, after *int64) *Subscription {
 	pos, err := f.Acquire(b.Context(), "news", after)
 	if err != nil {
@@ -85,7 +85,7 @@ func (f *benchHub) subscribe(b *testing.B, l *loop.Loop, s *sink, after *int64) 
 
 var data = []byte(`{"type":"chat","from":"alice","text":"a message of an ordinary size, about ninety bytes"}`)
 
-// crowd joins the benchmark's subscribers to a channel.
+// subscribeMany subscribes the benchmark's subscribers to a channel.
 func (f *benchHub) subscribeMany(b *testing.B) (*Channel, []*sink) {
 	sinks := make([]*sink, benchSubscribers)
 	for i := range sinks {
@@ -97,9 +97,9 @@ func (f *benchHub) subscribeMany(b *testing.B) (*Channel, []*sink) {
 
 const benchSubscribers = 1000
 
-// BenchmarkHint is one message to 1,000 subscribers of one channel. The burst is how many messages
-// gather before the loops are waited for: with more than one, some share a write. It stays
-// within the tail's ring, behind which is only the store.
+// BenchmarkHint measures one message to 1,000 subscribers of a channel. burst is how many messages
+// are pushed before the benchmark waits for the loops; with more than one, messages share a write.
+// A burst fits in the tail, so that no subscriber has to read the store.
 func BenchmarkHint(b *testing.B) {
 	for _, loops := range []int{1, 2, 4} {
 		for _, burst := range []int64{1, 64} {
@@ -126,7 +126,7 @@ func BenchmarkHint(b *testing.B) {
 	}
 }
 
-// BenchmarkCatchUp is one subscriber that missed 1,000 messages, which only the store has.
+// BenchmarkCatchUp measures one subscriber that missed 1,000 messages, which only the store has.
 func BenchmarkCatchUp(b *testing.B) {
 	const missed = 1000
 	f := newBenchHub(b, 1)

@@ -6,7 +6,7 @@ import (
 	"switchboard/queue"
 )
 
-// position is where a subscriber begins that has seen everything up to after, nil for nothing.
+// acquire returns the position of a new subscriber. after is the last id that it has seen, or nil.
 func (c *Channel) acquire(ctx context.Context, after *int64) (Position, error) {
 	pos, known, err := c.bindAndRead(ctx, after)
 	if err != nil || known {
@@ -21,10 +21,13 @@ func (c *Channel) acquire(ctx context.Context, after *int64) (Position, error) {
 	return pos, err
 }
 
-// ready binds the channel in the registry and reads it, once; after a failure the next caller tries again. Who
-// binds it learns his own position by the same read; known is false for all others. Of 15,000 that come back, each to
-// a channel of its own, each asks the store for its channel once: it was three times, with a read
-// for the tail's end, one for what was missed, and one in case that a hint had come meanwhile.
+// bindAndRead binds the channel in the registry and reads it, once. After a failure the next caller
+// tries again. The caller that binds gets its own position from the same read; for all other
+// callers known is false.
+//
+// One read per channel matters when 15,000 clients reconnect, each to a channel of its own. There
+// used to be three reads: one for the end of the tail, one for the missed messages, and one in case
+// a hint had arrived meanwhile.
 func (c *Channel) bindAndRead(ctx context.Context, after *int64) (pos Position, known bool, err error) {
 	if c.bound.Load() {
 		return pos, false, nil
@@ -33,10 +36,10 @@ func (c *Channel) bindAndRead(ctx context.Context, after *int64) (pos Position, 
 	if c.bound.Load() {
 		return pos, false, nil
 	}
-	// From here on whatever is told of the channel counts. Bind before the first read: a push that does not
-	// see us yet is in what we read, and the hint of one that does is noted.
+	// Bind before the first read. A push that does not see this server yet is in the page that is
+	// read. A push that sees it sends a hint, which sets c.missed.
 	c.clearMissed()
-	c.mayBeBound = true // also when it fails: the call may have been executed
+	c.mayBeBound = true // even if the call fails, it may have been executed
 	if err := c.hub.opts.Registry.BindChannel(ctx, c.hub.opts.ServerID(), c.Name); err != nil {
 		return pos, false, err
 	}
@@ -56,7 +59,8 @@ func (c *Channel) bindAndRead(ctx context.Context, after *int64) (pos Position, 
 	return Position{Channel: c, Cursor: *after, Recovered: *after >= page.Hole}, true, nil
 }
 
-// firstRead is what is read of a channel that is bound for somebody who has seen everything up to after.
+// firstRead returns the read that follows the binding. after is the last id that the subscriber
+// has seen, or nil.
 func (c *Channel) firstRead(after *int64) queue.ChannelRead {
 	if after == nil {
 		return queue.ChannelRead{Channel: c.Name}
@@ -64,14 +68,15 @@ func (c *Channel) firstRead(after *int64) queue.ChannelRead {
 	return queue.ChannelRead{Channel: c.Name, After: *after, Limit: pageSize}
 }
 
-// expect has the hints count that come before the channel is bound.
+// clearMissed starts to record, in c.missed, whether a hint arrives before the channel is bound.
 func (c *Channel) clearMissed() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.missed = false
 }
 
-// begin is the end of expect: t is what the store held.
+// finishBind stores the first tail and marks the channel as bound. If a hint arrived since
+// clearMissed, it starts a drain.
 func (c *Channel) finishBind(t *tail) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -85,8 +90,8 @@ func (c *Channel) finishBind(t *tail) {
 	}
 }
 
-// firstTail is the tail of a channel that was just read: with the messages if they reach to its end, else only
-// that end.
+// tailOf returns the tail of a channel after its first read. It has the messages of the page if
+// they reach the channel's end, otherwise only the position of the end.
 func tailOf(channel string, page queue.Page) *tail {
 	end := &tail{base: page.Last, last: page.Last, hole: page.Hole}
 	n := len(page.Messages)
@@ -100,7 +105,7 @@ func tailOf(channel string, page queue.Page) *tail {
 	return end
 }
 
-// recover is the cursor for a subscriber that has seen everything up to after.
+// resumeFrom returns the cursor for a subscriber that has seen all messages up to after.
 func (c *Channel) resumeFrom(after int64) (cursor int64, recovered bool, err error) {
 	t := c.tail.Load()
 	if _, ok := t.after(after); ok && after <= t.last {

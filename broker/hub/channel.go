@@ -8,56 +8,58 @@ import (
 	"switchboard/queue"
 )
 
-// maxEarly bounds how many messages wait for the one in front of them.
+// maxEarly bounds the messages of a channel that wait for their predecessor.
 const maxEarly = 64
 
-// Channel is one channel with subscribers on this server.
+// Channel is a channel with subscribers on this server.
 type Channel struct {
 	Name string
 	hub  *Hub
 
-	refs int // guarded by hub.mu: subscriptions, and whoever is about to subscribe
+	refs int // guarded by hub.mu: subscriptions, including those that are being prepared
 
-	// binding has a place for one: who binds or unbinds, so that neither overtakes the other. It is no
-	// mutex because it is held over store calls: testing/synctest sees through the wait for it.
+	// bindLock is held while the channel is bound or unbound, so that the two never overlap. It is
+	// a channel of one slot because it is held over store calls: testing/synctest treats a goroutine
+	// that waits for it as idle, which it does not do for a mutex.
 	bindLock   chan struct{}
-	mayBeBound bool // guarded by binding: the registry may have us as a holder
+	mayBeBound bool // guarded by bindLock: the registry may have this server as an owner
 	bound      atomic.Bool
 
-	tail atomic.Pointer[tail] // read by all, replaced under mu
+	tail atomic.Pointer[tail] // read by all goroutines, replaced under mu
 
 	mu         sync.Mutex             // guards the fields below
-	missed     bool                   // something was told of the channel while it was not bound
-	early      map[int64]earlyMessage // by the id in front: came before it did
+	missed     bool                   // a hint arrived while the channel was not bound
+	early      map[int64]earlyMessage // messages that arrived before their predecessor, by the predecessor's id
 	dirty      bool                   // the store may hold more than the tail
 	draining   bool                   // a drainer is queued or running
-	tailListed bool                   // in hub.warm
-	dirtySince time.Time              // when it was queued
+	tailListed bool                   // listed in hub.filledTails
+	dirtySince time.Time              // when the drainer was queued
 
 	perLoop []loopSubscribers // by loop.Index
 }
 
+// earlyMessage is a message that waits for its predecessor.
 type earlyMessage struct {
 	id   int64
 	data []byte
 }
 
-// local is what one event loop knows of the channel. Only count and woken are touched
-// from elsewhere.
+// loopSubscribers holds the channel's subscribers on one event loop. Other goroutines touch only
+// count and woken.
 type loopSubscribers struct {
 	subs  []*Subscription
 	count atomic.Int32
-	woken atomic.Bool // a wake task is posted and has not begun
+	woken atomic.Bool // a wake task is posted and has not started
 }
 
-// bindingTurn waits for the place in binding.
-func (c *Channel) lockBinding() (done func()) {
+// lockBinding locks bindLock and returns the function that unlocks it.
+func (c *Channel) lockBinding() (unlock func()) {
 	c.bindLock <- struct{}{}
 	return func() { <-c.bindLock }
 }
 
-// Hint tells that message id follows prev in the channel's queue. data may be nil: then
-// the store is read.
+// Hint reports that message id follows message prev in the channel's queue. If data is nil, the
+// message is read from the store.
 func (c *Channel) Hint(id, prev int64, data []byte) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -71,8 +73,8 @@ func (c *Channel) Hint(id, prev int64, data []byte) {
 	case prev == t.last:
 		c.extendLocked(t, []entry{newEntry(c.Name, id, data)})
 	case len(c.early) < maxEarly:
-		// Answers of one round trip are handed out to many goroutines, so neighbours
-		// often change places. The drainer looks again before it reads.
+		// The answers of one round trip go to many goroutines, so neighbors often swap places.
+		// The drainer checks c.early again before it reads the store.
 		if c.early == nil {
 			c.early = make(map[int64]earlyMessage)
 		}
@@ -83,8 +85,8 @@ func (c *Channel) Hint(id, prev int64, data []byte) {
 	}
 }
 
-// extendLocked makes t, with more behind it and whatever early message follows then,
-// the tail, and wakes the loops.
+// extendLocked appends more to t, and then each early message whose predecessor is there. The
+// result becomes the channel's tail, and the loops are woken.
 func (c *Channel) extendLocked(t *tail, more []entry) {
 	last := t.last
 	if len(more) > 0 {
@@ -103,7 +105,7 @@ func (c *Channel) extendLocked(t *tail, more []entry) {
 	c.wake()
 }
 
-// MarkDirty says that the store may hold more than the tail.
+// MarkDirty reports that the store may hold messages that the tail does not. It starts a drain.
 func (c *Channel) MarkDirty() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -126,16 +128,16 @@ func (c *Channel) queueDrainLocked() {
 	}
 }
 
-// drain reads one page behind the tail. If there is more, or the channel became dirty
-// meanwhile, it queues itself again behind all other work.
+// drain reads the page after the tail from the store. If there are more messages, or the channel
+// became dirty again, drain queues itself at the end of the pool's queue.
 func (c *Channel) drain() {
 	c.mu.Lock()
 	c.draining = c.dirty || len(c.early) > 0
-	if !c.draining { // the missing message came by itself
+	if !c.draining { // the missing predecessor arrived as a hint
 		c.mu.Unlock()
 		return
 	}
-	c.dirty, c.early = false, nil // all stored before this read, so it brings them
+	c.dirty, c.early = false, nil // these are all stored already, so the read includes them
 	from := c.tail.Load()
 	c.mu.Unlock()
 
@@ -159,16 +161,16 @@ func (c *Channel) drain() {
 	}
 }
 
-// adoptLocked puts a page that was read behind from into the tail.
+// applyPageLocked appends to the tail a page that was read after the end of from.
 func (c *Channel) applyPageLocked(from *tail, page queue.Page) {
 	now := c.tail.Load()
 	if !page.Complete {
-		if now.last != from.last {
+		if now.last != from.last { // hints extended the tail meanwhile: read again from its new end
 			c.dirty = true // hints went on from there meanwhile: look again from the new end
 			return
 		}
-		// The tail's end is unknown to the store: trimmed away, or its last writes were lost.
-		// Start over where the store says; each subscriber finds its own gap when it follows.
+		// The store does not know the end of the tail: it was trimmed, or the store lost its last
+		// writes. Start again where the store says. Each subscriber detects its own gap in catchUp.
 		now = &tail{base: page.From, last: page.From, hole: page.Hole}
 		if from.last > page.Floor {
 			c.hub.opts.Lost(c.Name, from.last)
@@ -188,8 +190,9 @@ func (c *Channel) applyPageLocked(from *tail, page queue.Page) {
 	}
 }
 
-// reachBack puts what was read behind after in front of the tail, if the two meet: whoever
-// resumes from there needs the store no more. Of a crowd that comes back at once only the first ask it.
+// prependToTail puts a page that was read after id `after` before the tail, if the two are
+// adjacent. Later subscribers that resume from there need no read: when many clients reconnect at
+// once, only the first ones read the store.
 func (c *Channel) prependToTail(after int64, p page) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -205,8 +208,8 @@ func (c *Channel) prependToTail(after int64, p page) {
 	}
 }
 
-// recheck has those subscribers read the store that have seen more than there is: they learn by a gap
-// that they start over, and not only when something new comes.
+// rereadAhead makes subscribers whose cursor is after the end of the tail read the store now. They
+// receive their gap at once, and not only when the next message arrives.
 func (c *Channel) rereadAhead() {
 	for i := range c.perLoop {
 		l := &c.perLoop[i]
@@ -224,7 +227,7 @@ func (c *Channel) rereadAhead() {
 	}
 }
 
-// wake posts one task to every loop that has subscribers and no such task yet.
+// wake posts a task to each loop that has subscribers and no such task yet.
 func (c *Channel) wake() {
 	for i := range c.perLoop {
 		l := &c.perLoop[i]

@@ -7,20 +7,21 @@ import (
 	"switchboard/internal/wire"
 )
 
-// writesPerTurn is how many subscribers a loop serves before others get the processor, about 300 µs:
-// the writes do not give it away by themselves.
+// writesPerYield is how many subscribers a loop writes to before it yields the processor. That
+// takes about 300 µs; the writes themselves never yield.
 const writesPerYield = 64
 
-// Run is loop.Task's: it delivers.
+// Run implements loop.Task: it delivers the tail to the loop's subscribers.
 func (c *Channel) Run(on *loop.Loop) { c.deliver(&c.perLoop[on.Index], &c.hub.scratch[on.Index]) }
 
-// scratch is what deliver writes, for one loop. It is kept, since an interface takes it: so nothing is allocated.
+// scratch holds one loop's batch between deliveries. Reusing it avoids an allocation, because the
+// batch escapes through the Subscriber interface.
 type scratch struct {
 	batch  wire.Batch
 	frames []wire.Frame
 }
 
-// of is a batch of entries, up to the next call.
+// of returns a batch of the entries, which is valid until the next call.
 func (s *scratch) of(entries []entry) *wire.Batch {
 	s.frames = s.frames[:0]
 	for _, e := range entries {
@@ -30,14 +31,14 @@ func (s *scratch) of(entries []entry) *wire.Batch {
 	return &s.batch
 }
 
-// clear forgets the messages.
+// clear drops the references to the messages.
 func (s *scratch) clear() {
 	clear(s.frames)
 	s.batch = wire.Batch{}
 }
 
-// deliver runs on the loop: every subscriber whose socket is not backed up gets all
-// frames behind its cursor in one write. Most are at the same cursor and share the bytes.
+// deliver writes to each subscriber whose socket is not backed up all frames after its cursor, in
+// one write. It runs on the loop. Most subscribers have the same cursor and share one batch.
 func (c *Channel) deliver(l *loopSubscribers, s *scratch) {
 	l.woken.Store(false)
 	t := c.tail.Load()
@@ -63,7 +64,7 @@ func (c *Channel) deliver(l *loopSubscribers, s *scratch) {
 			shared, sharedFrom = s.of(entries), sub.cursor
 			sub.writeTo(shared, t.last)
 		}
-		if i < len(l.subs) && l.subs[i] == sub { // a failed write takes the subscription out
+		if i < len(l.subs) && l.subs[i] == sub { // a failed write removes the subscription
 			i++
 		}
 	}

@@ -1,8 +1,9 @@
-// Package hub fans messages of channels out to the connections of this server.
+// Package hub delivers channel messages to the subscribers on this server.
 //
-// A [Channel] has a tail, a short ring of its newest messages, encoded. Hints and drains
-// extend the tail; each event loop with subscribers then gets one task, which walks its
-// subscribers and writes what is behind their cursors. A subscriber whose socket is backed up
-// keeps its cursor and nothing else; when the socket is writable it continues from the
-// tail, or from the store. One drainer at a time reads the store for a channel.
+// Each [Channel] has a tail: a short ring of its newest messages, already encoded. Hints and
+// drains append to the tail. Each event loop that has subscribers then runs one task, which
+// writes to each subscriber the messages after its cursor. A subscriber whose socket is backed
+// up keeps only its cursor. When the socket is writable again, the subscriber continues from the
+// tail, or from the store if the tail does not reach back to the cursor. At most one drainer per
+// channel reads the store.
 package hub

@@ -9,6 +9,7 @@ import (
 	"sync"
 )
 
+// allChannels returns a copy of the channel list.
 func (h *Hub) allChannels() []*Channel {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -19,16 +20,15 @@ func (h *Hub) allChannels() []*Channel {
 	return list
 }
 
-// MarkAllDirty makes every channel read the store again: hints may have been lost.
+// MarkAllDirty makes every channel read the store again, because hints may have been lost.
 func (h *Hub) MarkAllDirty() {
 	for _, c := range h.allChannels() {
 		c.MarkDirty()
 	}
 }
 
-// Tick is the hub's housekeeping, once a second or so: channels nobody needs any more are
-// unbound, idle tails give their memory back, and whoever lags is given another chance. It looks at these alone, and not
-// at channels at rest.
+// Tick does the housekeeping; call it about once a second. It unbinds unused channels, frees idle
+// tails and retries subscribers that lag. Its cost does not depend on the number of idle channels.
 func (h *Hub) Tick() {
 	if h.drainFailed.Swap(false) {
 		h.MarkAllDirty()
@@ -39,9 +39,9 @@ func (h *Hub) Tick() {
 		h.opts.Pool.Go(func() { h.unbind(c) })
 	}
 	for i, l := range h.opts.Loops {
-		if late := &h.lagging[i]; late.count.Load() > 0 {
+		if lagging := &h.lagging[i]; lagging.count.Load() > 0 {
 			l.Post(func() {
-				for s := range late.list {
+				for s := range lagging.list {
 					s.Resume()
 				}
 			})
@@ -49,14 +49,14 @@ func (h *Hub) Tick() {
 	}
 }
 
-// noOnes are the channels that nobody needs.
+// unusedChannels returns the channels without references, by name.
 func (h *Hub) unusedChannels() []*Channel {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return slices.SortedFunc(maps.Keys(h.unused), func(x, y *Channel) int { return strings.Compare(x.Name, y.Name) })
 }
 
-// cool shrinks the tails that have messages.
+// shrinkTails calls shrinkTail for each channel whose tail has messages.
 func (h *Hub) shrinkTails() {
 	h.tailsMu.Lock()
 	list := h.filledTails
@@ -68,7 +68,7 @@ func (h *Hub) shrinkTails() {
 	h.tailsMu.Unlock()
 }
 
-// setTailLocked makes t the tail.
+// setTailLocked replaces the tail and lists the channel in hub.filledTails if it has messages.
 func (c *Channel) setTailLocked(t *tail) {
 	c.tail.Store(t)
 	if c.tailListed || len(t.entries) == 0 {
@@ -80,8 +80,8 @@ func (c *Channel) setTailLocked(t *tail) {
 	c.hub.filledTails = append(c.hub.filledTails, c)
 }
 
-// retire has whoever acquires c from now on bind it anew. It is false when somebody has it: also
-// while its unbinding is under way, nobody may take a channel for bound.
+// markUnbound makes the next Acquire bind c again. It returns false if c is in use. It must be
+// called before UnbindChannel, so that no caller takes the channel for bound meanwhile.
 func (h *Hub) markUnbound(c *Channel) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -92,7 +92,8 @@ func (h *Hub) markUnbound(c *Channel) bool {
 	return true
 }
 
-// shrink drops the tail's messages when none came since the last tick, and says whether there are some left.
+// shrinkTail drops the tail's messages if none arrived since the last tick. It reports whether
+// messages are left.
 func (c *Channel) shrinkTail() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -102,14 +103,14 @@ func (c *Channel) shrinkTail() bool {
 		c.tail.Store(t.withoutMessages())
 		return false
 	}
-	marked := *t
-	marked.idle = true
-	c.tail.Store(&marked)
+	idle := *t
+	idle.idle = true
+	c.tail.Store(&idle)
 	return true
 }
 
-// unbind takes an unused channel out of registry and hub. When the registry cannot be
-// reached the channel stays, and the next tick tries again.
+// unbind removes an unused channel from the registry and the hub. If the registry cannot be
+// reached, the channel stays and the next tick tries again.
 func (h *Hub) unbind(c *Channel) {
 	defer c.lockBinding()()
 	if !h.markUnbound(c) {
@@ -132,8 +133,8 @@ func (h *Hub) unbind(c *Channel) {
 	}
 }
 
-// RebindAll binds every channel again, under the server's id of now, and reads the store:
-// after the store or the server was believed dead. old is an id to take out, or empty.
+// RebindAll binds every channel to the current server id and reads the store again. It is for a
+// store or a server that was believed dead. If old is not empty, that id is unbound.
 func (h *Hub) RebindAll(ctx context.Context, old string) error {
 	var wg sync.WaitGroup
 	var mu sync.Mutex
@@ -170,14 +171,14 @@ func (c *Channel) rebind(ctx context.Context, old string) error {
 	return nil
 }
 
-// UnbindAll takes all channels out of the registry, at the end of the process.
+// UnbindAll removes all channels from the registry. It is called when the process ends.
 func (h *Hub) UnbindAll(ctx context.Context) {
 	var wg sync.WaitGroup
 	for _, c := range h.allChannels() {
 		wg.Add(1)
 		h.opts.Pool.Go(func() {
 			defer wg.Done()
-			_ = h.opts.Registry.UnbindChannel(ctx, h.opts.ServerID(), c.Name) // Leave and the janitor clean what stays
+			_ = h.opts.Registry.UnbindChannel(ctx, h.opts.ServerID(), c.Name) // Registry.Leave and the janitor remove the rest
 		})
 	}
 	wg.Wait()

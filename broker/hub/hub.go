@@ -15,14 +15,14 @@ import (
 	"switchboard/queue"
 )
 
-// Registry is what the hub needs of the registry.
+// Registry is the part of the registry that the hub calls.
 type Registry interface {
 	BindChannel(ctx context.Context, server, channel string) error
 	BindChannels(ctx context.Context, server string, channels []string) []error
 	UnbindChannel(ctx context.Context, server, channel string) error
 }
 
-// Queue is what the hub needs of the queue.
+// Queue is the part of the queue that the hub calls.
 type Queue interface {
 	ReadChannel(ctx context.Context, channel string, after int64, limit int) (queue.Page, error)
 	ReadChannels(ctx context.Context, reads []queue.ChannelRead) []queue.Outcome[queue.Page]
@@ -35,24 +35,24 @@ type Options struct {
 	Pool     *work.Pool
 	Registry Registry
 	Queue    Queue
-	ServerID func() string // changes when the server was declared dead and came back
-	Timeout  time.Duration // of one call to the store. Zero means 5 s
-	// PositionTTL is for how long the store knows the position of a channel without messages; those
-	// of the channels here are kept. Zero means for ever.
+	ServerID func() string // may change: a server that was declared dead comes back under a new id
+	Timeout  time.Duration // per store call. Zero means 5 s
+	// PositionTTL is how long the store remembers the position of a channel without messages. The
+	// hub refreshes the positions of its channels in time. Zero means without limit.
 	PositionTTL time.Duration
 	Logger      zerolog.Logger
-	Drained     func(lag time.Duration) // from a channel becoming dirty to its page in the tail
-	// Lost is told that the store does not know a message any more that it had.
+	Drained     func(lag time.Duration) // called after each drain; lag is the time since the channel became dirty
+	// Lost is called when the store no longer has a message that it had.
 	Lost func(channel string, id int64)
 }
 
-// Hub knows the channels that have subscribers on this server.
+// Hub holds the channels that have subscribers on this server.
 type Hub struct {
 	opts        Options
 	pageReads   singleflight.Group
-	drainFailed atomic.Bool          // a drain failed: the next tick marks everything dirty
+	drainFailed atomic.Bool          // a drain failed: the next tick marks all channels dirty
 	lagging     []laggingSubscribers // by loop.Index
-	scratch     []scratch            // the same; each owned by its loop
+	scratch     []scratch            // by loop.Index; owned by the loop
 
 	deadlines *work.Deadlines
 	positions positionRefresh
@@ -60,16 +60,16 @@ type Hub struct {
 
 	mu       sync.Mutex // guards the fields below, and every Channel.refs
 	channels map[string]*Channel
-	unused   map[*Channel]struct{} // those of channels without refs
+	unused   map[*Channel]struct{} // channels without references
 
-	tailsMu     sync.Mutex // guards warm
-	filledTails []*Channel // whose tail has messages, for the tick to drop
+	tailsMu     sync.Mutex // guards filledTails
+	filledTails []*Channel // channels whose tail has messages
 }
 
-// laggards are the subscriptions of one loop that deliver passes over.
+// laggingSubscribers is the set of one loop's subscriptions that deliver skips.
 type laggingSubscribers struct {
 	list  map[*Subscription]struct{} // owned by the loop
-	count atomic.Int32               // of list
+	count atomic.Int32               // len(list), for other goroutines
 }
 
 // New returns a Hub without channels.
@@ -95,20 +95,20 @@ func New(opts Options) *Hub {
 	return h
 }
 
-// context bounds one call. It is shared, and ends by itself.
+// context returns a context with the store timeout. It is shared and needs no cancel.
 func (h *Hub) context() (ctx context.Context, done func()) { return h.deadlines.Context(), func() {} }
 
-// Position is where a subscription begins.
+// Position is the place in a channel where a subscription begins.
 type Position struct {
 	Channel   *Channel
 	Cursor    int64
-	Recovered bool  // nothing between `after` and now is missing
-	ResumeID  int64 // what the client gets, and resumes with: Cursor, unless the channel is empty
+	Recovered bool  // no message between `after` and now is missing
+	ResumeID  int64 // the id that the client receives and resumes with: Cursor, unless the channel is empty
 }
 
-// Acquire prepares a subscription: the channel is bound to this server and its position
-// known. after is the last id that the subscriber has seen, nil for none. It calls the store, so
-// not from a loop. Every Position is given to Subscribe or to Release once.
+// Acquire binds the channel to this server and returns the position of a new subscription. after is
+// the last id that the subscriber has seen, or nil. Acquire calls the store, so do not call it on a
+// loop. Pass each Position once, to Subscribe or to Release.
 func (h *Hub) Acquire(ctx context.Context, name string, after *int64) (Position, error) {
 	c := h.hold(name)
 	pos, err := c.acquire(ctx, after)
@@ -120,7 +120,7 @@ func (h *Hub) Acquire(ctx context.Context, name string, after *int64) (Position,
 	return pos, nil
 }
 
-// TryAcquire is Acquire without the store; it is false where the store must be asked.
+// TryAcquire is Acquire without a store call. It returns false if the store is needed.
 func (h *Hub) TryAcquire(name string, after *int64) (Position, bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -141,6 +141,7 @@ func (h *Hub) TryAcquire(name string, after *int64) (Position, bool) {
 	return pos, true
 }
 
+// hold returns the channel, creating it if needed, with one more reference.
 func (h *Hub) hold(name string) *Channel {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -160,15 +161,15 @@ func (h *Hub) addRefLocked(c *Channel) {
 	}
 }
 
-// Hold keeps the channel as it is, bound or not, until release is called.
+// Hold keeps the channel in its current state, bound or not, until release is called.
 func (h *Hub) Hold(name string) (release func()) {
 	c := h.hold(name)
 	return func() { h.Release(c) }
 }
 
-// EachSubscriber shows every subscriber of a channel here, each on its loop, and returns when all were seen. It is not
-// called from a loop.
-func (h *Hub) EachSubscriber(name string, see func(Subscriber)) {
+// EachSubscriber calls visit for each subscriber of a channel on this server, on the subscriber's
+// loop, and waits for all calls. Do not call it on a loop.
+func (h *Hub) EachSubscriber(name string, visit func(Subscriber)) {
 	c := h.Channel(name)
 	if c == nil {
 		return
@@ -180,15 +181,15 @@ func (h *Hub) EachSubscriber(name string, see func(Subscriber)) {
 		h.opts.Loops[i].Post(func() {
 			defer wg.Done()
 			for _, sub := range l.subs {
-				see(sub.to)
+				visit(sub.to)
 			}
 		})
 	}
 	wg.Wait()
 }
 
-// Release gives back what Acquire held. The channel stays for a tick, so that a client
-// which comes back at once finds it.
+// Release gives up a reference that Acquire or Hold took. The channel stays until the next tick,
+// for clients that come back at once.
 func (h *Hub) Release(c *Channel) {
 	h.mu.Lock()
 	if c.refs--; c.refs == 0 {
@@ -197,8 +198,8 @@ func (h *Hub) Release(c *Channel) {
 	h.mu.Unlock()
 }
 
-// Subscribe begins a subscription at pos in s, which is vacant. It runs on l, the subscriber's loop; the
-// caller then calls Start, when it has told the client.
+// Subscribe begins a subscription at pos in s, which must be reusable. It runs on l, the
+// subscriber's loop. The caller then answers the client and calls Start.
 func (h *Hub) Subscribe(s *Subscription, l *loop.Loop, to Subscriber, pos Position) {
 	list := &pos.Channel.perLoop[l.Index]
 	*s = Subscription{Channel: pos.Channel, to: to, loop: uint16(l.Index), cursor: pos.Cursor, index: int32(len(list.subs))}
@@ -207,10 +208,10 @@ func (h *Hub) Subscribe(s *Subscription, l *loop.Loop, to Subscriber, pos Positi
 	list.count.Store(int32(len(list.subs)))
 }
 
-// Start lets the messages behind the cursor flow.
+// Start begins the delivery of the messages after the cursor.
 func (s *Subscription) Start() { s.catchUp() }
 
-// Unsubscribe ends a subscription, on its loop. One that is over, or never began, is left alone.
+// Unsubscribe ends a subscription, on its loop. It does nothing if the subscription is not active.
 func (h *Hub) Unsubscribe(s *Subscription) {
 	if !s.Active() {
 		return
@@ -230,14 +231,14 @@ func (h *Hub) Unsubscribe(s *Subscription) {
 	h.Release(s.Channel)
 }
 
-// Channel is the channel of that name if it has subscribers here, or nil.
+// Channel returns the channel of that name, or nil if it has no references on this server.
 func (h *Hub) Channel(name string) *Channel {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.channels[name]
 }
 
-// SubscriberCount is how many subscriptions channel name has here.
+// SubscriberCount returns how many subscriptions the channel has on this server.
 func (h *Hub) SubscriberCount(name string) int {
 	c := h.Channel(name)
 	if c == nil {
@@ -250,7 +251,7 @@ func (h *Hub) SubscriberCount(name string) int {
 	return n
 }
 
-// ChannelNames are the channels held, but for everyone's and what else is the system's own.
+// ChannelNames returns the names of the channels, without the system's own such as wire.AllChannel.
 func (h *Hub) ChannelNames() (names []string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -262,7 +263,7 @@ func (h *Hub) ChannelNames() (names []string) {
 	return names
 }
 
-// ChannelCount is how many channels are held.
+// ChannelCount returns how many channels the hub holds.
 func (h *Hub) ChannelCount() int {
 	h.mu.Lock()
 	defer h.mu.Unlock()

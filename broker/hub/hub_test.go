@@ -19,7 +19,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// stage is a hub over the in-memory store, with one loop.
+// harness is a hub over the in-memory store, with one loop.
 type harness struct {
 	*Hub
 	t     *testing.T
@@ -29,13 +29,13 @@ type harness struct {
 	pool  *work.Pool
 }
 
-// watchedQueue counts the reads of a channel, and can refuse them.
+// countingQueue counts the reads of channels and can fail them.
 type countingQueue struct {
 	queue.Queue
 	mu        sync.Mutex
 	reads     int
 	fail      error
-	afterRead func() // runs once, when a channel has been read, and nobody has the answer yet
+	afterRead func() // runs once, after a channel was read and before the caller gets the answer
 }
 
 func (q *countingQueue) ReadChannel(ctx context.Context, channel string, after int64, limit int) (queue.Page, error) {
@@ -82,7 +82,7 @@ func newHarness(t *testing.T, o queue.Options) *harness {
 	return s
 }
 
-// settle returns when nothing is under way any more.
+// settle returns when no job or task is left.
 func (s *harness) settle() {
 	for range 50 { // a task may queue a job, a job post a task
 		s.pool.Wait()
@@ -97,7 +97,7 @@ func (s *harness) do(f func()) {
 	<-done
 }
 
-// append stores n messages without telling anybody.
+// append stores n messages without a hint.
 func (s *harness) append(channel string, n int) (list []queue.Appended) {
 	s.t.Helper()
 	for i := range n {
@@ -110,10 +110,10 @@ func (s *harness) append(channel string, n int) (list []queue.Appended) {
 	return list
 }
 
-// reader is a connection that notes what it is sent.
+// recorder is a subscriber that records what it receives.
 type recorder struct {
 	ids        []int64
-	gaps       []int64 // the positions that gaps led to
+	gaps       []int64 // the ids that gaps led to
 	backlogged bool
 	writes     int
 }
@@ -134,7 +134,7 @@ func (r *recorder) Write(b *wire.Batch) {
 	}
 }
 
-// join subscribes a reader.
+// subscribe subscribes a recorder.
 func (s *harness) subscribe(channel string, after *int64) (*recorder, *Subscription, Position) {
 	s.t.Helper()
 	pos, err := s.Acquire(s.t.Context(), channel, after)
@@ -151,7 +151,7 @@ func (s *harness) subscribe(channel string, after *int64) (*recorder, *Subscript
 	return r, sub, pos
 }
 
-func (s *harness) expect(r *recorder, want []queue.Appended, what string) {
+func (s *harness) expect(r *recorder, want []queue.Appended, label string) {
 	s.t.Helper()
 	s.settle()
 	var ids []int64
@@ -160,7 +160,7 @@ func (s *harness) expect(r *recorder, want []queue.Appended, what string) {
 	}
 	s.do(func() {
 		if !slices.Equal(r.ids, ids) {
-			s.t.Errorf("%s: got %d messages, want %d; got %.8v… want %.8v…", what, len(r.ids), len(ids), head(r.ids), head(ids))
+			s.t.Errorf("%s: got %d messages, want %d; got %.8v… want %.8v…", label, len(r.ids), len(ids), head(r.ids), head(ids))
 		}
 	})
 }
@@ -186,7 +186,7 @@ func TestHintsInAnyOrderGiveEachMessageOnce(t *testing.T) {
 				hint(s.Channel("a"), stored[n])
 			}
 			if name == "some lost" {
-				s.expect(r, stored, "the drain brings the lost ones, and those behind")
+				s.expect(r, stored, "the drain reads the lost ones and the later ones")
 				return
 			}
 			s.expect(r, stored, name)
@@ -208,7 +208,7 @@ func TestHintsInOrderNeedNoRead(t *testing.T) {
 	}
 }
 
-func TestStalledSubscriberKeepsOnlyItsCursor(t *testing.T) {
+func TestBackloggedSubscriberKeepsOnlyItsCursor(t *testing.T) {
 	s := newHarness(t, queue.Options{})
 	slow, sub, _ := s.subscribe("a", nil)
 	quick, _, _ := s.subscribe("a", nil)
@@ -217,18 +217,18 @@ func TestStalledSubscriberKeepsOnlyItsCursor(t *testing.T) {
 	for _, a := range stored {
 		hint(s.Channel("a"), a)
 	}
-	s.expect(quick, stored, "the quick one")
+	s.expect(quick, stored, "the fast subscriber")
 	s.do(func() {
 		if slow.writes != 0 {
-			t.Errorf("%d writes to a stalled socket", slow.writes)
+			t.Errorf("%d writes to a backed-up socket", slow.writes)
 		}
 		slow.backlogged = false
 		sub.Resume()
 	})
-	s.expect(slow, stored, "the slow one, once it reads")
+	s.expect(slow, stored, "the slow subscriber, after it reads again")
 }
 
-func TestTrimmedBehindTheCursorIsAGap(t *testing.T) {
+func TestTrimmedMessagesAreAGap(t *testing.T) {
 	s := newHarness(t, queue.Options{ChannelCap: 10})
 	r, sub, _ := s.subscribe("a", nil)
 	s.do(func() { r.backlogged = true })
@@ -245,17 +245,17 @@ func TestTrimmedBehindTheCursorIsAGap(t *testing.T) {
 		}
 		last := stored[len(stored)-1].ID
 		if r.ids[len(r.ids)-1] != last || !slices.IsSorted(r.ids) || r.ids[0] <= r.gaps[0] {
-			t.Errorf("behind the gap to %d came %v", r.gaps[0], r.ids)
+			t.Errorf("after the gap to %d, the ids are %v", r.gaps[0], r.ids)
 		}
 	})
 }
 
-func TestStoreAwayAndBack(t *testing.T) {
+func TestTickRetriesFailedDrain(t *testing.T) {
 	s := newHarness(t, queue.Options{})
 	r, _, _ := s.subscribe("a", nil)
 	stored := s.append("a", 2)
-	s.queue.setError(errors.New("away"))
-	hint(s.Channel("a"), stored[1]) // the one before is missing
+	s.queue.setError(errors.New("unavailable"))
+	hint(s.Channel("a"), stored[1]) // its predecessor is missing
 	s.settle()
 	s.queue.setError(nil)
 	s.Tick()
@@ -289,7 +289,7 @@ func TestUnusedChannelIsUnbound(t *testing.T) {
 	s.expect(r, stored, "after it was bound again")
 }
 
-func TestIdleTailGivesItsMemoryBack(t *testing.T) {
+func TestIdleTailIsFreed(t *testing.T) {
 	s := newHarness(t, queue.Options{})
 	r, _, _ := s.subscribe("a", nil)
 	stored := s.append("a", 10)
@@ -338,9 +338,9 @@ func TestTailIsBounded(t *testing.T) {
 		t.Errorf("%d bytes are counted, %d are held", tl.bytes, bytes)
 	}
 	if _, ok := tl.after(tl.base); !ok {
-		t.Error("the base is not a place to go on from")
+		t.Error("the tail does not continue from its base")
 	}
 	if _, ok := tl.after(tl.base - 1); ok {
-		t.Error("a place before the base is")
+		t.Error("the tail continues from an id before its base")
 	}
 }

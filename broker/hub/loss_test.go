@@ -8,8 +8,8 @@ import (
 	"switchboard/queue"
 )
 
-// TestStoreThatLostItsPast is a failover: the store comes back without the last messages.
-func TestStoreThatLostItsPast(t *testing.T) {
+// TestStoreLosesMessages is a failover: the store comes back without the last messages.
+func TestStoreLosesMessages(t *testing.T) {
 	s := newHarness(t, queue.Options{})
 	r, _, _ := s.subscribe("a", nil)
 	stored := s.append("a", 3)
@@ -23,7 +23,7 @@ func TestStoreThatLostItsPast(t *testing.T) {
 	s.settle()
 	s.do(func() {
 		if len(r.gaps) != 1 || r.gaps[0] != 0 {
-			t.Errorf("gaps %v: the loss must be told at once", r.gaps)
+			t.Errorf("gaps %v: the gap must be sent at once", r.gaps)
 		}
 	})
 	after := s.append("a", 1)
@@ -31,13 +31,14 @@ func TestStoreThatLostItsPast(t *testing.T) {
 	s.settle()
 	s.do(func() {
 		if len(r.gaps) != 1 || r.ids[len(r.ids)-1] != after[0].ID {
-			t.Errorf("gaps %v, ids %v: what came later must be delivered", r.gaps, r.ids)
+			t.Errorf("gaps %v, ids %v: the later message must be delivered", r.gaps, r.ids)
 		}
 	})
 }
 
-// TestMarkerOfALoss: it comes in its turn, to those who follow and to those who resume.
-func TestMarkerOfALoss(t *testing.T) {
+// TestLossMarker checks that the marker of a loss is delivered in order, to subscribers that are
+// connected and to those that resume.
+func TestLossMarker(t *testing.T) {
 	s := newHarness(t, queue.Options{})
 	r, _, _ := s.subscribe("a", nil)
 	stored := s.append("a", 3)
@@ -58,7 +59,7 @@ func TestMarkerOfALoss(t *testing.T) {
 		s.settle()
 		s.do(func() {
 			if !slices.Equal(r.ids, want) {
-				t.Errorf("got %v, want %v; the negative one is the gap", r.ids, want)
+				t.Errorf("got %v, want %v; the negative id is the gap", r.ids, want)
 			}
 		})
 	}
@@ -73,9 +74,9 @@ func TestMarkerOfALoss(t *testing.T) {
 	resumed, _, pos := s.subscribe("a", &more[0].ID)
 	check(resumed, nil)
 	if !pos.Recovered {
-		t.Error("not recovered, although nothing is missing behind it")
+		t.Error("not recovered, although nothing after it is missing")
 	}
-	s.Tick() // the tail lets its messages go, so the next ones read the store
+	s.Tick() // drops the tail's messages, so that the next subscribers read the store
 	s.Tick()
 	for i := range 3 {
 		resumed, _, pos := s.subscribe("a", &stored[i].ID)

@@ -6,41 +6,42 @@ import (
 )
 
 const (
-	// keepSoon is how long after its binding a channel's position is kept for the first time, at
-	// most.
+	// recentEvery is the longest time from the binding of a channel to the first refresh of its
+	// position.
 	recentEvery = time.Minute
-	// keepAtOnce is how many positions are kept by one call.
+	// positionsPerCall is how many positions one store call refreshes.
 	positionsPerCall = 512
 )
 
-// keeping has the store remember the positions of channels that have subscribers here. It forgets
-// those of others some hours after their last message. A subscriber whose position it forgot would
-// be told of a gap where nothing is missing.
+// positionRefresh is the state of the refresh that makes the store remember the positions of
+// channels with subscribers here. The store forgets other positions some hours after their last
+// message. A subscriber whose position is forgotten would receive a gap although nothing is
+// missing.
 type positionRefresh struct {
 	mu       sync.Mutex // guards the fields below
-	recent   []*Channel // since they were kept last, with a position
+	recent   []*Channel // channels with a position that were bound since the last refresh
 	running  bool
-	recentAt time.Time // when those were kept
-	allAt    time.Time // when all were
+	recentAt time.Time // when recent was refreshed
+	allAt    time.Time // when all channels were refreshed
 }
 
-// add notes a channel that was bound.
+// add adds a channel that was just bound.
 func (k *positionRefresh) add(c *Channel) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.recent = append(k.recent, c)
 }
 
-// keep begins to keep positions if that is due.
+// refreshPositions starts a refresh if one is due.
 func (h *Hub) refreshPositions() {
-	every, k, now := h.opts.PositionTTL/4, &h.positions, time.Now()
-	if every == 0 {
+	interval, k, now := h.opts.PositionTTL/4, &h.positions, time.Now()
+	if interval == 0 {
 		return
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	all := now.Sub(k.allAt) >= every
-	if k.running || !all && now.Sub(k.recentAt) < min(recentEvery, every) {
+	all := now.Sub(k.allAt) >= interval
+	if k.running || !all && now.Sub(k.recentAt) < min(recentEvery, interval) {
 		return
 	}
 	list := k.recent
@@ -54,8 +55,8 @@ func (h *Hub) refreshPositions() {
 	}
 }
 
-// keepThese keeps the positions of channels. Those that fail are tried again with the ones that are
-// bound next.
+// refreshChannels refreshes the positions of the channels. After a failure the rest is tried again
+// with the next channels that are bound.
 func (h *Hub) refreshChannels(list []*Channel) {
 	names := make([]string, 0, positionsPerCall)
 	var err error

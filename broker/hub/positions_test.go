@@ -16,7 +16,7 @@ import (
 	"switchboard/registry"
 )
 
-// keeper notes whose positions are kept.
+// positionRecorder records the channels whose positions are refreshed.
 type positionRecorder struct {
 	queue.Queue
 	mu   sync.Mutex // guards the fields below
@@ -34,7 +34,7 @@ func (k *positionRecorder) KeepPositions(_ context.Context, channels []string) e
 	return nil
 }
 
-// take is what was kept since it was called last, in order.
+// takeKept returns the channels that were refreshed since the last call, sorted.
 func (k *positionRecorder) takeKept() []string {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -44,9 +44,9 @@ func (k *positionRecorder) takeKept() []string {
 	return kept
 }
 
-// TestPositionsAreKept: those of channels with readers here, soon after the first came and then
-// again and again.
-func TestPositionsAreKept(t *testing.T) {
+// TestPositionsAreRefreshed checks the channels with subscribers here: first soon after the
+// binding, then periodically.
+func TestPositionsAreRefreshed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		k := &positionRecorder{Queue: queue.NewMemory(queue.Options{}, nil)}
 		pool := work.NewOn(2, func(worker func()) { go worker() })
@@ -54,9 +54,9 @@ func TestPositionsAreKept(t *testing.T) {
 			Pool: pool, Registry: registry.NewMemory(registry.Options{}), Queue: k,
 			ServerID: func() string { return "me" }, PositionTTL: 4 * time.Hour,
 		})
-		tick := func(after time.Duration, want ...string) {
+		tick := func(wait time.Duration, want ...string) {
 			t.Helper()
-			<-time.After(after)
+			<-time.After(wait)
 			h.Tick()
 			pool.Wait()
 			synctest.Wait()
@@ -89,8 +89,8 @@ func TestPositionsAreKept(t *testing.T) {
 		for _, name := range many[2:] {
 			acquire(name)
 		}
-		k.fail = errors.New("away")
-		tick(time.Second) // takes out what nobody needs
+		k.fail = errors.New("unavailable")
+		tick(time.Second) // unbinds the channel that was released
 		tick(time.Minute)
 		k.fail = nil
 		tick(time.Second)
@@ -102,17 +102,17 @@ func TestPositionsAreKept(t *testing.T) {
 	})
 }
 
-// TestVacantChannel: a client that saw a channel empty comes back with the moment at which it did,
-// and not with a 0 that would be good for ever.
-func TestVacantChannel(t *testing.T) {
+// TestEmptyChannelResumeID checks that a client that saw an empty channel resumes with an id that
+// encodes the time, and not with 0, which would be valid without limit.
+func TestEmptyChannelResumeID(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		<-time.After(27 * 365 * 24 * time.Hour) // the bubble begins in 2000, and ids in 2020
+		<-time.After(27 * 365 * 24 * time.Hour) // the bubble begins in 2000, before the epoch of the ids in 2020
 		q := queue.NewMemory(queue.Options{MetaTTL: 4 * time.Hour}, nil)
 		h := New(Options{
 			Pool: work.NewOn(1, func(worker func()) { go worker() }), Registry: registry.NewMemory(registry.Options{}), Queue: q,
 			ServerID: func() string { return "me" }, PositionTTL: 4 * time.Hour,
 		})
-		enter := func(name string, after *int64) Position {
+		acquire := func(name string, after *int64) Position {
 			t.Helper()
 			pos, err := h.Acquire(t.Context(), name, h.ResumeCursor(after))
 			if err != nil {
@@ -120,7 +120,7 @@ func TestVacantChannel(t *testing.T) {
 			}
 			return pos
 		}
-		leave := func(pos Position) {
+		release := func(pos Position) {
 			h.Release(pos.Channel)
 			h.Tick()
 			synctest.Wait()
@@ -133,36 +133,36 @@ func TestVacantChannel(t *testing.T) {
 			}
 			return a.ID
 		}
-		first := enter("room", nil)
-		told := first.ResumeID
-		if told == 0 || first.Cursor != 0 || told >= queue.IDAt(time.Now()) {
+		first := acquire("room", nil)
+		resumeID := first.ResumeID
+		if resumeID == 0 || first.Cursor != 0 || resumeID >= queue.IDAt(time.Now()) {
 			t.Fatalf("position %+v", first)
 		}
-		if again, ok := h.TryAcquire("room", h.ResumeCursor(&told)); !ok || again.Cursor != 0 || !again.Recovered || again.ResumeID != told {
+		if again, ok := h.TryAcquire("room", h.ResumeCursor(&resumeID)); !ok || again.Cursor != 0 || !again.Recovered || again.ResumeID != resumeID {
 			t.Errorf("back at once: %+v, %v", again, ok)
 		} else {
 			h.Release(again.Channel)
 		}
-		leave(first)
+		release(first)
 
 		<-time.After(3 * time.Hour)
-		id := push("room") // while it is away
-		back := enter("room", &told)
-		if !back.Recovered || back.Cursor != 0 || id <= told {
+		id := push("room") // while the client is away
+		back := acquire("room", &resumeID)
+		if !back.Recovered || back.Cursor != 0 || id <= resumeID {
 			t.Errorf("back to message %d: %+v", id, back)
 		}
-		leave(back)
-		leave(enter("other", nil)) // the clock is read
+		release(back)
+		release(acquire("other", nil)) // this reads the store's clock
 
-		<-time.After(6 * time.Hour) // the message is gone, and that there was one
-		leave(enter("other", nil))
-		if late := enter("room", &told); late.Recovered {
-			t.Errorf("back when all is forgotten: %+v", late)
-		} else if late.ResumeID == 0 || late.ResumeID <= told {
-			t.Errorf("what it is told then: %+v", late)
+		<-time.After(6 * time.Hour) // the store has forgotten the message and the channel's position
+		release(acquire("other", nil))
+		if late := acquire("room", &resumeID); late.Recovered {
+			t.Errorf("back after the store forgot the position: %+v", late)
+		} else if late.ResumeID == 0 || late.ResumeID <= resumeID {
+			t.Errorf("the resume id in that case: %+v", late)
 		}
-		if all := enter(wire.AllChannel, nil); all.ResumeID != 0 {
-			t.Errorf("everyone's channel is never forgotten while a server runs: %+v", all)
+		if all := acquire(wire.AllChannel, nil); all.ResumeID != 0 {
+			t.Errorf("the position of the channel of all clients never expires: %+v", all)
 		}
 	})
 }

@@ -6,24 +6,27 @@ import (
 	"switchboard/queue"
 )
 
-// PrefetchRequest is a channel that somebody is about to subscribe to.
+// PrefetchRequest names a channel that a client is about to subscribe to.
 type PrefetchRequest struct {
 	Name  string
-	After *int64 // the last id that he has seen, nil for none
+	After *int64 // the last id that the client has seen, or nil
 }
 
-// Prefetch is Acquire for many channels in as few calls to the store as for one. It holds those for which Try now needs no store,
-// until they are given to Release; of the others, which somebody else is about to bind, or where the store must be
-// asked for what lies behind After, or failed, it returns nil.
-func (h *Hub) Prefetch(ctx context.Context, wants []PrefetchRequest) []*Channel {
-	ready := make([]*Channel, len(wants))
-	var fresh []int // places of those that are bound here
-	for i, w := range wants {
-		if pos, ok := h.TryAcquire(w.Name, w.After); ok {
+// Prefetch binds and reads several channels with as few store calls as Acquire needs for one. It
+// returns, for each request, the channel for which TryAcquire now succeeds without a store call.
+// The caller passes each returned channel once to Release.
+//
+// The result is nil for a channel that another goroutine is binding, for one whose messages after
+// After must be read from the store, and for one that failed. Use Acquire for these.
+func (h *Hub) Prefetch(ctx context.Context, requests []PrefetchRequest) []*Channel {
+	ready := make([]*Channel, len(requests))
+	var fresh []int // indexes of the channels that are bound here
+	for i, r := range requests {
+		if pos, ok := h.TryAcquire(r.Name, r.After); ok {
 			ready[i] = pos.Channel
 			continue
 		}
-		c := h.hold(w.Name)
+		c := h.hold(r.Name)
 		if !c.tryLockBinding() {
 			h.Release(c)
 			continue
@@ -31,12 +34,12 @@ func (h *Hub) Prefetch(ctx context.Context, wants []PrefetchRequest) []*Channel 
 		ready[i], fresh = c, append(fresh, i)
 	}
 	if len(fresh) > 0 {
-		h.bindBatch(ctx, wants, ready, fresh)
+		h.bindBatch(ctx, requests, ready, fresh)
 	}
 	return ready
 }
 
-// tryBindingTurn takes the place in binding if it is free, of a channel that is not bound.
+// tryLockBinding locks bindLock if it is free and the channel is not bound.
 func (c *Channel) tryLockBinding() bool {
 	select {
 	case c.bindLock <- struct{}{}:
@@ -50,8 +53,9 @@ func (c *Channel) tryLockBinding() bool {
 	return true
 }
 
-// bindAll is what Channel.ready does, in the same order, for all of fresh. What failed is taken out of ready.
-func (h *Hub) bindBatch(ctx context.Context, wants []PrefetchRequest, ready []*Channel, fresh []int) {
+// bindBatch does what Channel.bindAndRead does, in the same order, for the channels at the indexes
+// fresh. It sets the ones that fail to nil in ready.
+func (h *Hub) bindBatch(ctx context.Context, requests []PrefetchRequest, ready []*Channel, fresh []int) {
 	names := make([]string, len(fresh))
 	for k, i := range fresh {
 		c := ready[i]
@@ -69,7 +73,7 @@ func (h *Hub) bindBatch(ctx context.Context, wants []PrefetchRequest, ready []*C
 			ready[i] = nil
 			continue
 		}
-		bound, reads = append(bound, i), append(reads, ready[i].firstRead(wants[i].After))
+		bound, reads = append(bound, i), append(reads, ready[i].firstRead(requests[i].After))
 	}
 	if len(bound) == 0 {
 		return

@@ -11,16 +11,16 @@ import (
 	"switchboard/registry"
 )
 
-// partly is a registry and a queue that fail for some channels, and count their calls.
+// partialFailures is a registry and a queue that fail for some channels, and count their calls.
 type partialFailures struct {
 	registry.Registry
 	queue.Queue
-	failBind, failRead string
+	failBind, failRead string // the channels to fail
 	binds, reads       int
-	afterRead          func() // runs when the channels have been read, and nobody has the answer yet
+	afterRead          func() // runs after the channels were read and before the caller gets the answer
 }
 
-var errThisChannel = errors.New("not this one")
+var errThisChannel = errors.New("fails for this channel")
 
 func (p *partialFailures) BindChannels(ctx context.Context, server string, channels []string) []error {
 	p.binds++
@@ -47,43 +47,44 @@ func (p *partialFailures) ReadChannels(ctx context.Context, reads []queue.Channe
 	return out
 }
 
-// TestReady binds channels that come together by one call, and what fails or is taken is not ready.
-func TestReady(t *testing.T) {
+// TestPrefetch checks that one call binds several channels, and that a channel that fails or is
+// being bound elsewhere is not returned.
+func TestPrefetch(t *testing.T) {
 	s := newHarness(t, queue.Options{})
 	p := &partialFailures{Registry: s.reg, Queue: s.queue, failBind: "unbound", failRead: "unread"}
 	s.opts.Registry, s.opts.Queue = p, p
 
-	taken := s.hold("taken")
-	done := taken.lockBinding()
+	locked := s.hold("locked")
+	unlock := locked.lockBinding()
 	first := s.append("news", 3)[0].ID
-	after := func(id int64) *int64 { return &id }
-	wants := []PrefetchRequest{
-		{"news", after(first)}, {"unbound", nil}, {"unread", after(0)}, {"taken", nil}, {"fresh", nil},
-		{"news", after(first)}, // again
+	at := func(id int64) *int64 { return &id }
+	requests := []PrefetchRequest{
+		{"news", at(first)}, {"unbound", nil}, {"unread", at(0)}, {"locked", nil}, {"fresh", nil},
+		{"news", at(first)}, // again
 	}
-	p.afterRead = func() { // stored behind the reading, and told before the channel is bound
+	p.afterRead = func() { // stored after the read, and hinted before the channel is bound
 		a := s.append("fresh", 1)[0]
 		s.Hub.Channel("fresh").Hint(a.ID, a.Prev, []byte("0"))
 	}
-	ready := s.Prefetch(t.Context(), wants)
-	done()
-	s.Release(taken)
+	ready := s.Prefetch(t.Context(), requests)
+	unlock()
+	s.Release(locked)
 	p.afterRead = nil
 	var got string
 	for _, c := range ready {
 		got += fmt.Sprint(c != nil, " ")
 	}
 	if got != "true false false false true false " || p.binds != 1 || p.reads != 1 {
-		t.Fatalf("ready are %safter %d calls to bind and %d to read", got, p.binds, p.reads)
+		t.Fatalf("ready: %safter %d calls to bind and %d to read", got, p.binds, p.reads)
 	}
-	pos, ok := s.TryAcquire("news", after(first))
+	pos, ok := s.TryAcquire("news", at(first))
 	if !ok || pos.Cursor != first || !pos.Recovered {
-		t.Errorf("news: %v, %+v, want what was missed to be here", ok, pos)
+		t.Errorf("news: %v, %+v, want the missed messages in the tail", ok, pos)
 	}
 	s.Release(pos.Channel)
 	s.settle()
 	if c := ready[4]; len(c.tail.Load().entries) != 1 {
-		t.Error("what was told while the channel was read is lost")
+		t.Error("the message that was hinted during the read is lost")
 	}
 	for _, c := range ready {
 		if c != nil {
@@ -91,29 +92,30 @@ func TestReady(t *testing.T) {
 		}
 	}
 
-	// What failed is nobody's, and is tried again by the next.
+	// A channel that failed is not bound, and the next call tries again.
 	p.failBind, p.failRead = "", ""
-	again := s.Prefetch(t.Context(), wants[1:4])
+	again := s.Prefetch(t.Context(), requests[1:4])
 	for i, c := range again {
 		if c == nil {
-			t.Fatalf("%s is still not ready", wants[1+i].Name)
+			t.Fatalf("%s is still not ready", requests[1+i].Name)
 		}
 		s.Release(c)
 	}
 	s.Tick()
 	s.settle()
 	if n := s.ChannelCount(); n != 0 {
-		t.Errorf("%d channels are held that nobody needs", n)
+		t.Errorf("%d unused channels are held", n)
 	}
-	for _, name := range []string{"news", "unbound", "unread", "taken", "fresh", wire.AllChannel} {
+	for _, name := range []string{"news", "unbound", "unread", "locked", "fresh", wire.AllChannel} {
 		if servers, err := s.reg.ChannelServers(t.Context(), name); err != nil || len(servers) != 0 {
 			t.Errorf("%s is bound to %v, %v", name, servers, err)
 		}
 	}
 }
 
-// TestReadyBehindTheTail: who asks for more than the tail of a bound channel has is left to Acquire.
-func TestReadyBehindTheTail(t *testing.T) {
+// TestPrefetchBeforeTheTail checks that a position before the tail of a bound channel is left to
+// Acquire.
+func TestPrefetchBeforeTheTail(t *testing.T) {
 	s := newHarness(t, queue.Options{})
 	list := s.append("news", 3)
 	pos, err := s.Acquire(t.Context(), "news", nil)

@@ -8,24 +8,25 @@ import (
 	"switchboard/queue"
 )
 
-// A channel without messages has the position 0. If a client got 0 and resumed with it much later,
-// messages could have been published and forgotten in between, and it would miss them unnoticed.
-// So the client gets the current moment instead, as an id that no message has. The broker takes that
-// id for 0 only while the store remembers every message since.
+// The position of a channel without messages is 0. A client that resumed from 0 much later could
+// miss messages that were published and forgotten in between, without noticing. So the client gets
+// an id that encodes the current time and that no message has. The hub treats this id as 0 only
+// while the store remembers all messages since that time.
 const (
-	// vacancy is the last id of a millisecond, which only the 4096th message in it would get.
+	// emptyChannelBits marks such an id. They are the last id of a millisecond, which only the
+	// 4096th message of that millisecond would get.
 	emptyChannelBits = idsPerMS - 1
-	// idsPerMS is how many ids fit in a millisecond.
+	// idsPerMS is how many ids one millisecond has.
 	idsPerMS = 4096
-	// vacancyMargin sets the moment back: it must be below the id of any message that comes,
-	// whatever the clocks of several stores show.
+	// clockMargin is subtracted from the time, so that the id is below the id of any later message,
+	// even if the clocks of several stores differ.
 	clockMargin = 10 * time.Minute
 )
 
-// storeClock is what the store's clock showed at the last read.
+// storeClock estimates the store's clock from the last time that the store returned.
 type storeClock struct {
 	mu sync.Mutex // guards the fields below
-	ms int64      // Unix ms, 0 before the first reading
+	ms int64      // Unix ms; 0 before the first read
 	at time.Time
 }
 
@@ -37,8 +38,8 @@ func (c *storeClock) set(ms int64) {
 	}
 }
 
-// times are the last reading, and what the clock shows by now; ok is false before the first
-// reading.
+// times returns the last time that the store returned and the estimated current time. ok is false
+// before the first read.
 func (c *storeClock) times() (last, now time.Time, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -46,12 +47,12 @@ func (c *storeClock) times() (last, now time.Time, ok bool) {
 	return last, last.Add(time.Since(c.at)), c.ms > 0
 }
 
-// shown returns the id that a client gets for the position cursor.
+// resumeID returns the id that a client receives for the position cursor.
 func (h *Hub) resumeID(c *Channel, cursor int64) int64 {
 	if cursor != 0 || h.opts.PositionTTL == 0 || wire.IsSystem(c.Name) || c.tail.Load().last != 0 {
 		return cursor
 	}
-	// The moment of the last reading, and not of now: what came since may not be known here.
+	// Use the last known store time, not the current one: this server may not know newer messages.
 	last, _, ok := h.clock.times()
 	if !ok {
 		return cursor
@@ -59,13 +60,13 @@ func (h *Hub) resumeID(c *Channel, cursor int64) int64 {
 	return queue.IDAt(last.Add(-clockMargin)) | emptyChannelBits
 }
 
-// ResumeID returns the position to tell the client: the last id that was written, or skipped as a
-// declared gap, and in an empty channel the moment.
+// ResumeID returns the position to send to the client: the last id that was written or skipped by
+// a gap, or an id that encodes the time if the channel is empty.
 func (s *Subscription) ResumeID() int64 { return s.Channel.hub.resumeID(s.Channel, s.cursor) }
 
-// ResumeCursor is what after stands for, the id that a client says it has seen last: 0 for a moment when
-// the channel was empty, if the store has forgotten nothing since. An older moment stays as it is,
-// and no position is known by that id.
+// ResumeCursor returns the cursor for after, the id that a client resumes with. It returns 0 for an
+// id of an empty channel if the store remembers all messages since then. An older such id is
+// returned unchanged; the store knows no position with it, so the client receives a gap.
 func (h *Hub) ResumeCursor(after *int64) *int64 {
 	if after == nil || *after&emptyChannelBits != emptyChannelBits || h.opts.PositionTTL == 0 {
 		return after

@@ -6,52 +6,54 @@ import (
 	"switchboard/queue"
 )
 
-// TestCrowdThatResumesReadsTheStoreOnce: all but the first find in the tail what they missed.
-func TestCrowdThatResumesReadsTheStoreOnce(t *testing.T) {
+// TestManyResumesReadTheStoreOnce checks that only the first of many subscribers that resume reads
+// the store. The others find the messages in the tail.
+func TestManyResumesReadTheStoreOnce(t *testing.T) {
 	s := newHarness(t, queue.Options{})
 	stored := s.append("a", 10)
 	s.subscribe("a", nil)
 	s.settle()
 	if _, ok := s.TryAcquire("a", &stored[2].ID); ok {
-		t.Fatal("the tail reaches back already")
+		t.Fatal("the tail already reaches back that far")
 	}
 	before := s.queue.readCount()
-	var crowd []*recorder
+	var recorders []*recorder
 	for range 20 {
 		r, _, pos := s.subscribe("a", &stored[2].ID)
 		if !pos.Recovered {
 			t.Fatal("not recovered")
 		}
-		crowd = append(crowd, r)
+		recorders = append(recorders, r)
 	}
 	later, _, _ := s.subscribe("a", &stored[5].ID)
 	earlier, _, _ := s.subscribe("a", &stored[0].ID)
 	if n := s.queue.readCount() - before; n != 2 {
-		t.Errorf("%d reads of the store, want 2: one for each time that the tail had to reach back", n)
+		t.Errorf("%d reads of the store, want 2: one each time the tail had to be extended backward", n)
 	}
 	pos, ok := s.TryAcquire("a", &stored[1].ID)
 	if !ok || pos.Cursor != stored[1].ID || !pos.Recovered {
-		t.Errorf("Try gives %+v, %v for a place within the tail", pos, ok)
+		t.Errorf("TryAcquire returns %+v, %v for a position within the tail", pos, ok)
 	} else {
 		s.Release(pos.Channel)
 	}
 	unknown := stored[0].ID - 1
 	for _, after := range []int64{unknown, stored[9].ID + 1} {
 		if _, ok := s.TryAcquire("a", &after); ok {
-			t.Errorf("Try takes %d for known", after)
+			t.Errorf("TryAcquire accepts the unknown position %d", after)
 		}
 	}
 	more := s.append("a", 1)
 	hint(s.Channel("a"), more[0])
-	for _, r := range crowd {
+	for _, r := range recorders {
 		s.expect(r, append(stored[3:10:10], more...), "resumed")
 	}
 	s.expect(later, append(stored[6:10:10], more...), "resumed later")
-	s.expect(earlier, append(stored[1:10:10], more...), "resumed from further back")
+	s.expect(earlier, append(stored[1:10:10], more...), "resumed from an earlier position")
 }
 
-// TestTailReachesBackNoFurtherThanItMay: who comes from further back reads the store, as ever.
-func TestTailReachesBackNoFurtherThanItMay(t *testing.T) {
+// TestPrependKeepsTheTailBounded checks that a page that exceeds the tail's limits is not
+// prepended.
+func TestPrependKeepsTheTailBounded(t *testing.T) {
 	s := newHarness(t, queue.Options{})
 	r, _, _ := s.subscribe("a", nil)
 	stored := s.append("a", maxTailMessages+50)
@@ -69,8 +71,9 @@ func TestTailReachesBackNoFurtherThanItMay(t *testing.T) {
 	}
 }
 
-// TestTailThatReachesBackHasItsGap: a marker in what was read counts for those who resume before it.
-func TestTailThatReachesBackHasItsGap(t *testing.T) {
+// TestPrependKeepsTheLossMarker checks that a marker in a prepended page counts for subscribers
+// that resume before it.
+func TestPrependKeepsTheLossMarker(t *testing.T) {
 	s := newHarness(t, queue.Options{})
 	stored := s.append("a", 2)
 	lost := stored[1].ID + 1000
@@ -92,6 +95,6 @@ func TestTailThatReachesBackHasItsGap(t *testing.T) {
 		})
 	}
 	if pos, ok := s.TryAcquire("a", &stored[0].ID); !ok || pos.Recovered {
-		t.Errorf("Try gives %+v, %v", pos, ok)
+		t.Errorf("TryAcquire returns %+v, %v", pos, ok)
 	}
 }

@@ -6,9 +6,9 @@ import (
 	"switchboard/queue"
 )
 
-// TestNotVacantWhileItReads: the answer to a read belongs to the subscription that asked, and not to one that is kept
-// in the same place behind it.
-func TestNotVacantWhileItReads(t *testing.T) {
+// TestNotReusableWhileReading checks that a subscription that ended during a read is not reusable
+// until the read returns: the answer must not reach a later subscription in the same place.
+func TestNotReusableWhileReading(t *testing.T) {
 	s := newHarness(t, queue.Options{})
 	slow, sub, _ := s.subscribe("a", nil)
 	s.do(func() { slow.backlogged = true })
@@ -16,21 +16,21 @@ func TestNotVacantWhileItReads(t *testing.T) {
 		hint(s.Channel("a"), a)
 	}
 	s.settle()
-	asked := false
+	afterRead := false
 	s.queue.afterRead = func() {
 		s.do(func() {
-			asked = true
+			afterRead = true
 			s.Unsubscribe(sub)
 			if sub.Active() || sub.Reusable() {
-				t.Error("a subscription that ended while it reads is active, or vacant before the answer")
+				t.Error("a subscription that ended while it reads is active, or reusable before the answer")
 			}
 		})
 	}
 	s.do(func() { slow.backlogged = false; sub.Resume() })
 	s.settle()
 	s.do(func() {
-		if !asked || !sub.Reusable() || slow.writes != 0 {
-			t.Errorf("read %v, vacant %v behind the answer, %d writes; want true, true, none", asked, sub.Reusable(), slow.writes)
+		if !afterRead || !sub.Reusable() || slow.writes != 0 {
+			t.Errorf("read %v, reusable %v after the answer, %d writes; want true, true, none", afterRead, sub.Reusable(), slow.writes)
 		}
 	})
 }

@@ -7,39 +7,39 @@ import (
 	"switchboard/queue"
 )
 
-// pageSize is how many messages one read of the store brings.
+// pageSize is how many messages one read of the store returns.
 const pageSize = 128
 
-// Subscriber is the connection behind a subscription. All methods are called on its loop.
+// Subscriber is the connection of a subscription. All methods are called on its loop.
 type Subscriber interface {
-	// Backlogged says that an earlier write has not gone out wholly.
+	// Backlogged reports whether an earlier write has not been sent completely.
 	Backlogged() bool
-	// Write sends a batch, which is not kept. It may close the connection.
+	// Write sends a batch and does not keep it. It may close the connection.
 	Write(b *wire.Batch)
-	// Gap tells the client that what lies between after and id is gone.
+	// Gap tells the client that the messages after `after`, up to id, are lost.
 	Gap(channel string, after, id int64)
 }
 
-// Subscription is one subscriber's place in one channel: a cursor and nothing else.
-// It belongs to the subscriber's loop. Its 40 bytes are meant to lie within those of the subscriber: an object
-// of its own, among others that soon die, costs more than its size.
+// Subscription is a subscriber's place in a channel. It belongs to the subscriber's loop. It has
+// only 40 bytes and is meant to be embedded in the subscriber: a separate object among short-lived
+// ones costs more memory than its size.
 type Subscription struct {
 	Channel *Channel
 	to      Subscriber
-	cursor  int64  // the last id that was written, or skipped as a declared gap
-	index   int32  // in the loop's list; ended for none
+	cursor  int64  // the last id that was written, or skipped by a gap
+	index   int32  // in the loop's list, or ended
 	loop    uint16 // loop.Index
-	lagging bool   // not served by deliver: its socket is backed up, or it reads from the store
+	lagging bool   // deliver skips it: its socket is backed up, or it reads from the store
 	reading bool   // a read of the store is under way
 }
 
-// ended is the index of a subscription that is over.
+// ended is the index of a subscription that has ended.
 const ended = -1
 
-// Active says whether s has begun and is not over.
+// Active reports whether s has begun and has not ended.
 func (s *Subscription) Active() bool { return s.Channel != nil && s.index != ended }
 
-// Reusable says whether s may be used for another subscription: nothing refers to it.
+// Reusable reports whether s may hold a new subscription: it has ended and no read refers to it.
 func (s *Subscription) Reusable() bool { return !s.Active() && !s.reading }
 
 func (s *Subscription) writeTo(b *wire.Batch, last int64) {
@@ -47,7 +47,7 @@ func (s *Subscription) writeTo(b *wire.Batch, last int64) {
 	s.to.Write(b)
 }
 
-// lag takes s out of the common delivery until its socket is writable again.
+// markLagging makes deliver skip s until its socket is writable and it has caught up.
 func (s *Subscription) markLagging() {
 	if !s.lagging {
 		s.lagging = true
@@ -64,14 +64,15 @@ func (s *Subscription) clearLagging() {
 	l.count.Store(int32(len(l.list)))
 }
 
-// Resume continues a lagging subscription: the socket is writable, or the store is back.
+// Resume continues a lagging subscription, because its socket is writable or the store is back.
 func (s *Subscription) Resume() {
 	if s.lagging && !s.reading {
 		s.catchUp()
 	}
 }
 
-// follow writes what lies behind the cursor: from the tail, else from the store.
+// catchUp writes the messages after the cursor from the tail. If the tail does not reach back to
+// the cursor, it reads the store.
 func (s *Subscription) catchUp() {
 	for s.Active() {
 		if s.to.Backlogged() {
@@ -92,7 +93,7 @@ func (s *Subscription) catchUp() {
 	}
 }
 
-// writeSome writes as many entries as fit one write call and returns the rest.
+// writeOnce writes as many entries as fit one write, and returns the rest.
 func (s *Subscription) writeOnce(entries []entry) []entry {
 	n := countFitting(entries)
 	batch := batchOf(entries[:n])
@@ -100,12 +101,12 @@ func (s *Subscription) writeOnce(entries []entry) []entry {
 	return entries[n:]
 }
 
-// fitting is how many entries fit one write call, at least one.
+// countFitting returns how many of the entries fit one write, at least one.
 func countFitting(entries []entry) int {
 	return wire.Fitting(entries, func(e entry) int { return e.frame.Size() })
 }
 
-// page is a read of the store, encoded.
+// page is a page of messages from the store, encoded.
 type page struct {
 	entries  []entry
 	from     int64
@@ -113,8 +114,8 @@ type page struct {
 	complete bool
 }
 
-// read fetches the page behind the cursor. Subscribers at the same place, as after the
-// fall of another server, share one read.
+// read reads the page after the cursor. Subscribers with the same cursor share one read, for
+// example after another server crashed.
 func (s *Subscription) read() {
 	if s.reading {
 		return
@@ -127,7 +128,7 @@ func (s *Subscription) read() {
 			s.reading = false
 			if err == nil && s.Active() {
 				s.applyPage(p, end)
-			} // after an error the hub's tick resumes whoever lags
+			} // after an error the hub's next tick resumes the subscription
 		})
 	})
 }
@@ -151,20 +152,21 @@ func encodePage(channel string, p queue.Page) page {
 	return encoded
 }
 
-// adopt writes a page that was read behind the cursor. end is where the tail ended when that read began.
+// applyPage writes a page that was read after the cursor. end is where the tail ended when the read
+// began.
 func (s *Subscription) applyPage(p page, end int64) {
 	if !p.complete {
 		s.to.Gap(s.Channel.Name, s.cursor, p.from)
 		s.cursor = p.from
 	}
-	nothing := p.complete && len(p.entries) == 0
+	empty := p.complete && len(p.entries) == 0
 	for len(p.entries) > 0 && s.Active() && !s.to.Backlogged() {
 		p.entries = s.writeOnce(p.entries)
 	}
 	switch {
 	case !s.Active():
-	case nothing && s.Channel.tail.Load().last == end:
-		s.clearLagging() // the tail claims more than the store has: its next drain finds that out
+	case empty && s.Channel.tail.Load().last == end:
+		s.clearLagging() // the tail has more than the store: the next drain detects that
 	default:
 		s.catchUp()
 	}

@@ -8,14 +8,14 @@ import (
 	"switchboard/queue"
 )
 
-// The tail is a short ring: what a subscriber that keeps up needs, and a little more
-// for those who were briefly behind. Older messages come from the store.
+// Limits of the tail. It holds what a subscriber needs that keeps up, and a little more for one
+// that was briefly slow. Older messages come from the store.
 const (
 	maxTailMessages = 256
 	maxTailBytes    = 256 << 10
 )
 
-// entry is one message of a channel, encoded; or the gap that stands there for lost ones.
+// entry is an encoded message of a channel, or an encoded gap in place of lost messages.
 type entry struct {
 	id    int64
 	frame wire.Frame
@@ -27,8 +27,8 @@ func newEntry(channel string, id int64, data []byte) entry {
 	return entry{id, Encode(channel, id, data), hole}
 }
 
-// Encode is what a client is sent for an entry of a queue: the message, or the gap that a marker
-// tells of.
+// Encode returns the frame for an entry of a queue: the message, or the gap that a loss marker
+// stands for.
 func Encode(channel string, id int64, data []byte) wire.Frame {
 	if after, to, lost := queue.Loss(data); lost {
 		return encodeGap(channel, after, to)
@@ -36,24 +36,24 @@ func Encode(channel string, id int64, data []byte) wire.Frame {
 	return wire.EncodeMessage(channel, id, data)
 }
 
-// encodeGap is by itself because the numbers it points to are allocated.
+// encodeGap is a separate function because its arguments escape to the heap.
 func encodeGap(channel string, after, to int64) wire.Frame {
 	return wire.Event{Type: wire.TypeGap, Channel: channel, After: &after, ID: &to}.Encode()
 }
 
-// tail is an unbroken run of a channel's newest messages. It is never changed: a new
-// message makes a new tail, which may share the array of the old one behind its end.
+// tail is an unbroken sequence of a channel's newest messages. It is immutable. A new message makes
+// a new tail, which may share the array of the old one.
 type tail struct {
 	base    int64 // the id before the first entry
 	entries []entry
 	last    int64 // the id of the last entry, or base when there is none
 	bytes   int
-	hole    int64 // id of the last marker of a loss that is known
-	idle    bool  // nothing came since the last tick
+	hole    int64 // id of the newest loss marker
+	idle    bool  // no message arrived since the last tick
 }
 
-// after are the entries behind cursor; ok is false when the run does not reach back
-// to it, so that something between would be missed.
+// after returns the entries after cursor. ok is false if the tail does not reach back to cursor, so
+// that messages would be missed.
 func (t *tail) after(cursor int64) (entries []entry, ok bool) {
 	switch {
 	case cursor >= t.last:
@@ -68,10 +68,10 @@ func (t *tail) after(cursor int64) (entries []entry, ok bool) {
 	return t.entries[i+1:], true
 }
 
-// extend is t with more behind it, cut at the front to the ring's size.
+// extend returns t with more appended, shortened at the front to the ring's limits.
 func (t *tail) extend(more []entry) *tail {
 	next := &tail{base: t.base, last: t.last, bytes: t.bytes, hole: t.hole}
-	next.entries = append(t.entries, more...) // beyond len(t.entries) nobody reads
+	next.entries = append(t.entries, more...) // no other tail reads beyond len(t.entries)
 	for _, e := range more {
 		next.bytes += e.frame.Size()
 		next.last = e.id
@@ -89,13 +89,14 @@ func (t *tail) extend(more []entry) *tail {
 		drop++
 	}
 	if drop > 0 {
-		next.base = next.entries[drop-1].id
+		next.base = next.entries[drop-1].id                   // append frees the dropped entries when it moves the array
 		next.entries, next.bytes = next.entries[drop:], bytes // append lets the dropped ones go when it moves
 	}
 	return next
 }
 
-// preceded is t with those in front of it that lie between base and its own base; ok is false when they do not fit.
+// prepend returns t with the earlier entries, which lie between base and t.base, before its own.
+// ok is false if the result exceeds the ring's limits.
 func (t *tail) prepend(base int64, earlier []entry) (next *tail, ok bool) {
 	next = &tail{base: base, last: t.last, bytes: t.bytes, hole: t.hole}
 	for _, e := range earlier {
@@ -105,5 +106,5 @@ func (t *tail) prepend(base int64, earlier []entry) (next *tail, ok bool) {
 	return next, len(next.entries) <= maxTailMessages && next.bytes <= maxTailBytes
 }
 
-// emptied is the position of t without its messages.
+// withoutMessages returns a tail at the same position without messages.
 func (t *tail) withoutMessages() *tail { return &tail{base: t.last, last: t.last, hole: t.hole} }
