@@ -169,14 +169,21 @@ func (b *Broker) wire(loops []*loop.Loop) {
 	})
 	s := session.Options{
 		Hub: b.hub, Pool: b.pool, Loops: loops, Registry: o.Registry, Queue: o.Queue,
-		ServerID: b.serverID, Publish: b.publish, Supersede: b.supersede,
-		Lost:     func(client string, id int64) { b.lost(peer.Client, client, id) },
-		Presence: b.presence, UserChanged: b.userChanged,
-		Namespaces: b.doors.namespaces.Load, Anonymous: o.Anonymous,
-		MaxMessage: o.MaxMessage, MaxChannels: o.MaxChannels, MessageRate: o.MessageRate, ByteRate: o.ByteRate,
-		NewChannels: o.NewChannels,
-		Ping:        o.Ping, ConnectTimeout: o.ConnectTimeout, SlowAfter: o.SlowAfter, Refresh: o.Refresh,
-		Logger: b.log, Rejected: b.rejected("a client is refused: "),
+		ServerID: b.serverID, Publish: b.publish, Presence: b.presence,
+		Access: session.Access{Namespaces: b.doors.namespaces.Load, Anonymous: o.Anonymous},
+		Hooks:  b.say(),
+		Limits: session.Limits{
+			Message: o.MaxMessage, Channels: o.MaxChannels, NewChannels: o.NewChannels,
+			MessageRate: o.MessageRate, ByteRate: o.ByteRate,
+		},
+		Timing: session.Timing{
+			Ping: o.Ping, Connect: o.ConnectTimeout, Backlog: o.SlowAfter, Renewal: o.Refresh,
+		},
+		Notify: session.Notify{
+			Superseded: b.supersede, UserChanged: b.userChanged, Rejected: b.rejected("a client is refused: "),
+			Lost: func(client string, id int64) { b.lost(peer.Client, client, id) },
+		},
+		Logger: b.log,
 		Metrics: session.Metrics{
 			Closed:    func(reason string) { b.metrics.closes.WithLabelValues(reason).Inc() },
 			Delivered: func(n int) { b.metrics.delivered.Add(float64(n)) },
@@ -185,11 +192,10 @@ func (b *Broker) wire(loops []*loop.Loop) {
 		},
 	}
 	if !o.Tokens.Open() {
-		s.Verify = b.verify
+		s.Access.Verify = b.verify
 	}
-	s.Say = b.say()
 	if o.Shared {
-		s.RequestQueues, s.RequestsFrom, s.RequestRate = o.RequestQueues, o.RequestsFrom, o.RequestRate
+		s.Requests = session.Requests{Queues: o.RequestQueues, From: o.RequestsFrom, Rate: o.RequestRate}
 	}
 	b.sessions = session.New(s)
 }
@@ -203,7 +209,7 @@ func (b *Broker) publish(ctx context.Context, channel string, data []byte, known
 	return session.Published{ID: r.ID, New: r.New}, err
 }
 
-// supersede is session.Options.Supersede.
+// supersede is session.Notify.Superseded.
 func (b *Broker) supersede(server, client string, generation int64) {
 	h := peer.Hint{Kind: peer.Supersede, Name: client, ID: generation}
 	if server != "" {

@@ -81,7 +81,7 @@ func (b *Broker) keep(channel string) (messages int, age time.Duration) {
 	return 0, 0
 }
 
-// verify is session.Options.Verify: why a token is bad is told to its owner, never logged.
+// verify is session.Access.Verify: why a token is bad is told to its owner, never logged.
 func (b *Broker) verify(token string) (session.Identity, error) {
 	claims, err := b.doors.tokens.Load().Verify(token)
 	switch {

@@ -10,8 +10,8 @@ import (
 )
 
 // say is what sessions ask of the backend.
-func (b *Broker) say() session.Say {
-	say := session.Say{Pool: b.asking}
+func (b *Broker) say() session.Hooks {
+	say := session.Hooks{Pool: b.asking}
 	if b.hooks == nil {
 		return say
 	}

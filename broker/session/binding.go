@@ -141,7 +141,7 @@ func (m *Manager) bindUsers(ctx context.Context, claims []queue.Claim, out []out
 	if len(list) > 0 {
 		for k, err := range m.opts.Registry.BindUsers(ctx, list) {
 			out[at[k]].err = err
-			m.opts.UserChanged(list[k].User)
+			m.opts.Notify.UserChanged(list[k].User)
 		}
 	}
 	for i, o := range out {
@@ -200,7 +200,7 @@ func (m *Manager) unbind(ctx context.Context, b binding) error {
 	}
 	if user := wire.UserOf(b.client); err == nil && user != "" {
 		err = m.opts.Registry.ReleaseUser(ctx, user, b.client, b.generation)
-		m.opts.UserChanged(user)
+		m.opts.Notify.UserChanged(user)
 	}
 	if err == nil && !rebound {
 		err = m.opts.Registry.DropClient(ctx, m.opts.ServerID(), b.client)

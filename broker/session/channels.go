@@ -45,10 +45,10 @@ func (s *Session) subscribe(req wire.Request) {
 		s.subscribeAgain(req, sub)
 		return
 	}
-	if s.channels() >= s.m.opts.MaxChannels {
+	if s.channels() >= s.m.opts.Limits.Channels {
 		s.m.opts.Metrics.Refused("channels")
 		s.refuse(req.Ref, wire.Errorf(wire.RateLimited, "channel %s: the connection has %d channels, at most that many are allowed",
-			req.Channel, s.m.opts.MaxChannels))
+			req.Channel, s.m.opts.Limits.Channels))
 		return
 	}
 	if !s.m.channels.None() && s.m.opts.Hub.Channel(req.Channel) == nil {
@@ -59,7 +59,7 @@ func (s *Session) subscribe(req wire.Request) {
 		s.brought()
 	}
 	prying := s.m.prying(s.subject(), req.Channel, req.After)
-	q := s.question(s.m.opts.Say.Subscribe, hook.Subscribe, req.Channel)
+	q := s.question(s.m.opts.Hooks.Subscribe, hook.Subscribe, req.Channel)
 	if !prying && !req.Presence && q == nil {
 		if pos, ok := s.m.opts.Hub.TryAcquire(req.Channel, req.After); ok {
 			s.enter(req, entrance{pos: pos})
@@ -184,7 +184,7 @@ func (s *Session) publish(req wire.Request) {
 	}
 	var data []byte
 	if err == nil {
-		rule := s.m.opts.Namespaces().For(req.Channel)
+		rule := s.m.opts.Access.Namespaces().For(req.Channel)
 		if data, err = wire.CompactData(req.Data, s.m.maxMessage(rule)); err == nil {
 			err = s.pace(rule, req.Channel)
 		}
@@ -213,9 +213,9 @@ func (s *Session) publish(req wire.Request) {
 // maxMessage is the most bytes of a payload to a channel with that rule.
 func (m *Manager) maxMessage(r *namespace.Rule) int {
 	if r == nil || r.Message == 0 {
-		return m.opts.MaxMessage
+		return m.opts.Limits.Message
 	}
-	return min(r.Message, m.opts.MaxMessage)
+	return min(r.Message, m.opts.Limits.Message)
 }
 
 // answer sends e, or the refusal when there is an error, unless the session has ended.

@@ -35,9 +35,9 @@ func (s *Session) connect(req wire.Request) {
 	s.state, s.inbox.auto = connecting, req.Ack == "auto"
 	s.Heard()
 	n := &newcomer{s: s, req: req, wish: s.shard.wishes(s)}
-	q := s.question(s.m.opts.Say.Connect, hook.Connect, "")
+	q := s.question(s.m.opts.Hooks.Connect, hook.Connect, "")
 	s.busy = true
-	if q == nil && s.m.opts.Verify == nil { // nothing that takes long
+	if q == nil && s.m.opts.Access.Verify == nil { // nothing that takes long
 		s.m.admitted(n, nil)
 		return
 	}
@@ -46,11 +46,11 @@ func (s *Session) connect(req wire.Request) {
 
 // identify says who the client is, by its token or, where the broker is open, by its word.
 func (m *Manager) identify(req wire.Request) (Identity, error) {
-	if m.opts.Verify != nil {
+	if m.opts.Access.Verify != nil {
 		switch {
 		case req.Token != "":
-			return m.opts.Verify(req.Token)
-		case !m.opts.Anonymous || req.Type != wire.TypeConnect:
+			return m.opts.Access.Verify(req.Token)
+		case !m.opts.Access.Anonymous || req.Type != wire.TypeConnect:
 			return Identity{}, wire.Errorf(wire.Unauthorized, "token: missing")
 		case req.User != "":
 			return Identity{}, wire.Errorf(wire.Unauthorized, "token: missing; without one nobody is a user")
@@ -143,7 +143,7 @@ func (m *Manager) supersede(client string, bound queue.Bound) {
 	case m.opts.ServerID():
 		m.Supersede(client, bound.Generation)
 	default:
-		m.opts.Supersede(bound.Server, client, bound.Generation)
+		m.opts.Notify.Superseded(bound.Server, client, bound.Generation)
 	}
 }
 
@@ -153,7 +153,7 @@ func (s *Session) welcome(n *newcomer) {
 	queued := c.bound.Queued
 	s.send(wire.Event{
 		Type: wire.TypeConnected, Ref: req.Ref, Client: s.client, User: s.user(), Secret: n.secret,
-		Server: s.m.opts.ServerID(), Ping: int(s.m.opts.Ping / time.Second), Queued: &queued,
+		Server: s.m.opts.ServerID(), Ping: int(s.m.opts.Timing.Ping / time.Second), Queued: &queued,
 		ID: &c.all.Cursor, // where the client resumes what went to everyone
 	})
 	if req.After != nil && !c.all.Recovered && c.all.Cursor != *req.After { // else the gap comes in its place
@@ -187,13 +187,6 @@ func (s *Session) connectFailed(req wire.Request, err error) {
 	}
 }
 
-// The reasons for Options.Rejected.
-const (
-	RejectedMissing = "no token"
-	RejectedExpired = "an expired token"
-	RejectedBad     = "a bad token"
-)
-
 // rejected reports a token that is not good, while the connection is open.
 func (s *Session) rejected(token string, err error) {
 	reason := RejectedBad
@@ -203,7 +196,7 @@ func (s *Session) rejected(token string, err error) {
 	case errors.Is(err, ErrExpired):
 		reason = RejectedExpired
 	}
-	s.m.opts.Rejected(reason, s.conn.RemoteAddr())
+	s.m.opts.Notify.Rejected(reason, s.conn.RemoteAddr())
 }
 
 // ErrExpired is in the chain of Verify's error when the token was good once.
@@ -221,11 +214,11 @@ func bindError(err error) error {
 
 // refresh takes a new token of the same user. What that allows less than the one before ends.
 func (s *Session) refresh(req wire.Request) {
-	if s.m.opts.Verify == nil {
+	if s.m.opts.Access.Verify == nil {
 		s.refuse(req.Ref, wire.Errorf(wire.BadRequest, "refresh: this broker takes no tokens"))
 		return
 	}
-	q := s.question(s.m.opts.Say.Connect, hook.Connect, "")
+	q := s.question(s.m.opts.Hooks.Connect, hook.Connect, "")
 	callIn(s.m.asking(q), s, func() (Identity, error) {
 		id, err := s.m.identify(req)
 		if err != nil || q == nil || id.User != q.User { // the last is refused below

@@ -64,5 +64,5 @@ func (s *Session) brought() {
 func (s *Session) tooManyNew(channel string) error {
 	s.m.opts.Metrics.Refused("new_channels")
 	return wire.Errorf(wire.RateLimited, "channel %s: more than %d new channels a minute (limits.new_channels); try again in %d ms",
-		channel, s.m.opts.NewChannels, max(1, s.mayBring().Milliseconds()))
+		channel, s.m.opts.Limits.NewChannels, max(1, s.mayBring().Milliseconds()))
 }

@@ -31,7 +31,7 @@ func brings(t *testing.T, d *desk, format string, args ...any) string {
 func TestNewChannels(t *testing.T) {
 	const publish, subscribe = `{"type":"publish","channel":%q,"data":1}`, `{"type":"subscribe","channel":%q}`
 	synctest.Test(t, func(t *testing.T) {
-		o, refused := refusals(session.Options{NewChannels: 6, MaxChannels: 4})
+		o, refused := refusals(session.Options{Limits: session.Limits{NewChannels: 6, Channels: 4}})
 		d := newDesk(t, o)
 		for i := range 20 {
 			if _, err := d.queue.AppendChannel(t.Context(), queue.ChannelPush{Channel: fmt.Sprint("old-", i), Data: []byte("1")}); err != nil {
@@ -94,7 +94,7 @@ func TestNewChannels(t *testing.T) {
 // are allowed.
 func TestComeBackWithAllChannels(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := newDesk(t, session.Options{NewChannels: 6, MaxChannels: 40})
+		d := newDesk(t, session.Options{Limits: session.Limits{NewChannels: 6, Channels: 40}})
 		for i := range 40 {
 			if code := brings(t, d, `{"type":"subscribe","channel":"c-%d"}`, i); code != "" {
 				t.Fatalf("subscription %d: %s", i, code)
@@ -107,7 +107,7 @@ func TestComeBackWithAllChannels(t *testing.T) {
 func TestHeavyMessages(t *testing.T) {
 	for typ, fits := range map[string]int{"history": 4, "presence": 4, "unsubscribe": 40} {
 		synctest.Test(t, func(t *testing.T) {
-			d := newDesk(t, session.Options{MessageRate: 10})
+			d := newDesk(t, session.Options{Limits: session.Limits{MessageRate: 10}})
 			for i := range fits + 1 {
 				d.say(`{"type":%q,"channel":"news"}`, typ)
 				if e := d.hears(); len(e) != 1 || (e[0].Code == "rate_limited") != (i == fits) {
@@ -121,7 +121,7 @@ func TestHeavyMessages(t *testing.T) {
 // TestAnswersAreBytes: a history is asked for in few bytes, and answered with many, which count.
 func TestAnswersAreBytes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := newDesk(t, session.Options{ByteRate: 10_000})
+		d := newDesk(t, session.Options{Limits: session.Limits{ByteRate: 10_000}})
 		large := []byte(`"` + strings.Repeat("x", 20_000) + `"`)
 		if _, err := d.queue.AppendChannel(t.Context(), queue.ChannelPush{Channel: "news", Data: large}); err != nil {
 			t.Fatal(err)

@@ -82,7 +82,7 @@ func (s *Session) inboxRead() {
 		s.shard.loop.Post(func() {
 			in.reading = false
 			if err == nil && page.Last < after {
-				s.m.opts.Lost(s.client, after)
+				s.m.opts.Notify.Lost(s.client, after)
 			}
 			s.inboxAdopt(page, err)
 		})

@@ -48,16 +48,16 @@ type Manager struct {
 // New returns a Manager without sessions.
 func New(opts Options) *Manager {
 	m := &Manager{opts: opts.withDefaults(), clients: newRoster(), users: make(map[string]int)}
-	m.deadlines = work.NewDeadlines(m.opts.Timeout)
+	m.deadlines = work.NewDeadlines(m.opts.Timing.StoreCall)
 	m.turns.clients = make(map[string]*turn)
 	m.arriving, m.unsure = make(map[string]*arrival), make(map[attempt]struct{})
-	m.ticks.connect = ticks(m.opts.ConnectTimeout)
-	m.ticks.ping = ticks(m.opts.Ping)
-	m.ticks.slow = ticks(m.opts.SlowAfter)
-	m.messages, m.bytes = limit.PerSecond(opts.MessageRate), limit.PerSecond(opts.ByteRate)
-	m.requests = limit.PerSecond(opts.RequestRate)
-	if n := opts.NewChannels; n > 0 {
-		m.channels = limit.New(float64(n)/60, max(n, m.opts.MaxChannels))
+	m.ticks.connect = ticks(m.opts.Timing.Connect)
+	m.ticks.ping = ticks(m.opts.Timing.Ping)
+	m.ticks.slow = ticks(m.opts.Timing.Backlog)
+	m.messages, m.bytes = limit.PerSecond(opts.Limits.MessageRate), limit.PerSecond(opts.Limits.ByteRate)
+	m.requests = limit.PerSecond(opts.Requests.Rate)
+	if n := opts.Limits.NewChannels; n > 0 {
+		m.channels = limit.New(float64(n)/60, max(n, m.opts.Limits.Channels))
 	}
 	m.began = time.Now()
 	m.unix = m.began.Unix()

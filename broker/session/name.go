@@ -22,7 +22,7 @@ func (m *Manager) name(n *newcomer, q *hook.Question) error {
 	}
 	part, err := clientPart(n.req.Client, id.User)
 	n.client = wire.ClientID(id.User, part)
-	if err != nil && q != nil && m.opts.Verify == nil && wire.CheckClientID(n.req.Client) == nil {
+	if err != nil && q != nil && m.opts.Access.Verify == nil && wire.CheckClientID(n.req.Client) == nil {
 		n.client, err = n.req.Client, nil // perhaps it begins with the user that the backend is about to name
 	}
 	if err == nil && id.Client != "" && part != id.Client {

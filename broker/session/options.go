@@ -17,7 +17,34 @@ import (
 	"switchboard/registry"
 )
 
-// Registry is what sessions need of the registry.
+// Options configures a Manager. Hub, Pool, Loops, Registry, Queue, ServerID and Publish are required.
+type Options struct {
+	Hub      *hub.Hub
+	Pool     *work.Pool // runs the calls to the store
+	Loops    []*loop.Loop
+	Registry Registry
+	Queue    Queue
+	// ServerID returns the server's current id. It changes after the server was declared dead.
+	ServerID func() string
+	// Publish stores a client's message to a channel and notifies the subscribers. If
+	// existingOnly is set and the store does not know the channel, Publish stores nothing and
+	// returns queue.ErrNewChannel.
+	Publish func(ctx context.Context, channel string, data []byte, existingOnly bool) (Published, error)
+	// Presence tracks which clients are in which channel. Nil disables it.
+	Presence *presence.Presence
+
+	Access   Access
+	Hooks    Hooks
+	Requests Requests
+	Limits   Limits
+	Timing   Timing
+	Notify   Notify
+
+	Logger  zerolog.Logger // Silent when zero. Payloads and tokens are never logged.
+	Metrics Metrics
+}
+
+// Registry holds the methods of registry.Registry that sessions call.
 type Registry interface {
 	HoldClients(ctx context.Context, server string, clients []string) error
 	DropClient(ctx context.Context, server, client string) error
@@ -25,7 +52,7 @@ type Registry interface {
 	ReleaseUser(ctx context.Context, user, client string, generation int64) error
 }
 
-// Queue is what sessions need of the queue.
+// Queue holds the methods of queue.Queue that sessions call.
 type Queue interface {
 	BindClients(ctx context.Context, claims []queue.Claim) []queue.Outcome[queue.Bound]
 	RefreshClients(ctx context.Context, server string, list []queue.Held) []error
@@ -39,116 +66,124 @@ type Queue interface {
 	PushRequest(ctx context.Context, request queue.Request) error
 }
 
-// Identity is who a token says the client is, and what it gives him.
+// Published is the result of Options.Publish.
+type Published struct {
+	ID  int64
+	New bool // the message created the channel
+}
+
+// Access says which clients may connect, and what each may do.
+type Access struct {
+	// Verify checks a token. Nil means that the broker is open: it takes each client's user name
+	// on trust.
+	Verify func(token string) (Identity, error)
+	// Anonymous lets clients connect without a token although Verify is set. They have no user.
+	Anonymous bool
+	// Namespaces returns the current access rules of channels. Nil allows every client everything.
+	Namespaces func() *namespace.Set
+}
+
+// Identity is the content of a verified token.
 type Identity struct {
 	User    string
-	Client  string          // the part of the id that the client chooses, where the token fixes it
+	Client  string          // the client part of the id, if the token fixes it
 	Expires time.Time       // zero for never
-	Info    json.RawMessage // goes with his presence; nil for none
+	Info    json.RawMessage // the client's presence info, nil for none
 	Grants  namespace.Grants
 }
 
-// Published is what Publish did.
-type Published struct {
-	ID  int64
-	New bool // it brought the channel into being
+// Requests configures the requests that clients send to backend workers.
+type Requests struct {
+	// Queues is the number of qq_{N} lists. Zero refuses all requests.
+	Queues int
+	// From says which clients may send requests. Zero is namespace.Nobody.
+	From namespace.Who
+	// Rate is the most requests per second of one connection, with a burst of four seconds' worth.
+	// Zero means no limit.
+	Rate int
 }
 
-// Options configures a Manager. Hub, Pool, Loops, Registry, Queue, ServerID and Publish
-// are required.
-type Options struct {
-	Hub      *hub.Hub
-	Pool     *work.Pool
-	Loops    []*loop.Loop
-	Registry Registry
-	Queue    Queue
-	ServerID func() string // changes when the server was declared dead and came back
-	// Publish stores a client's message to a channel and tells its subscribers. With known it
-	// stores nothing where that would bring the channel into being: queue.ErrNewChannel.
-	Publish func(ctx context.Context, channel string, data []byte, known bool) (Published, error)
-	// Supersede tells another server that it lost a client to a newer generation. Where nobody knows which one
-	// that is, server is empty, and all are told.
-	Supersede func(server, client string, generation int64)
-	// Lost is told that the store does not know a message of the client any more that it had. Nil
-	// means that nobody cares.
-	Lost func(client string, id int64)
-	// Verify checks a token. Nil means the broker is open: a client says who it is.
-	Verify func(token string) (Identity, error)
-	// Rejected is called for each client without a good token, with one of the Rejected constants
-	// and its address. Nil means that nothing is.
-	Rejected func(reason, address string)
-	// Say asks the backend. Zero means that it has none.
-	Say Say
-	// Anonymous lets clients connect without a token where one would be verified: they are no users.
-	Anonymous bool
-	// Namespaces says who may do what on channels, at the moment. Nil means that everybody may do everything.
-	Namespaces func() *namespace.Set
-	// Presence is told who comes and goes in the channels, and tells it. Nil means that nobody is.
-	Presence *presence.Presence
-	// UserChanged is told that a client of the user has come or gone. Nil means that nobody cares.
-	UserChanged func(user string)
-	// RequestQueues is the number of qq_{N} lists. Zero means requests are refused: nobody
-	// could read them.
-	RequestQueues int
-	// RequestsFrom says whose clients may send requests: namespace.Anyone, Users, or Nobody, which
-	// is zero.
-	RequestsFrom namespace.Who
-	// RequestRate is the most requests a second from one connection, with a burst of four seconds'
-	// worth. Zero means any number.
-	RequestRate int
-	// MaxMessage is the most bytes of a payload. Zero means 64 KiB.
-	MaxMessage int
-	// MaxChannels is the most subscriptions of one connection. Zero means 128.
-	MaxChannels int
-	// MessageRate is the most messages a second from one connection, and ByteRate the most bytes, both with a burst of
-	// four seconds' worth. Acknowledgements and pongs are no messages. Zero means any number.
+// Limits bounds what one connection may send and hold.
+type Limits struct {
+	// Message is the largest payload in bytes. Zero means 64 KiB.
+	Message int
+	// Channels is the most subscriptions. Zero means 128.
+	Channels int
+	// MessageRate is the most messages per second, and ByteRate the most bytes per second, both
+	// with a burst of four seconds' worth. Acknowledgements and pongs do not count as messages.
+	// Zero means no limit.
 	MessageRate, ByteRate int
-	// NewChannels is the most channels a minute that one connection may bring into being, with a
-	// burst of as many, or of MaxChannels if that is more. Zero means any number.
+	// NewChannels is the most channels that a connection may create per minute. The burst is
+	// NewChannels or Channels, whichever is larger. Zero means no limit.
 	NewChannels int
-	// Ping is the interval of signs of life. Zero means 25 s.
-	Ping time.Duration
-	// ConnectTimeout is how long a connection may go without connect. Zero means 10 s.
-	ConnectTimeout time.Duration
-	// SlowAfter is how long a socket may be backed up without a break. Zero means 60 s.
-	SlowAfter time.Duration
-	// Refresh is how often a binding is renewed in the store. Zero means 30 min.
-	Refresh time.Duration
-	// Timeout bounds the store calls of one message. Zero means 5 s.
-	Timeout time.Duration
-	// Logger is silent when zero. Payloads and tokens are never logged.
-	Logger zerolog.Logger
-	// Metrics counts; the zero value counts nothing.
-	Metrics Metrics
 }
 
-// Metrics are called on the loops.
+// Timing holds the timeouts and intervals of sessions.
+type Timing struct {
+	// Ping is the longest silence of a client before the server pings it. Zero means 25 s.
+	Ping time.Duration
+	// Connect is the time in which a new connection must send connect. Zero means 10 s.
+	Connect time.Duration
+	// Backlog is how long a socket may be backed up without a break. Zero means 60 s.
+	Backlog time.Duration
+	// Renewal is the interval at which a binding is renewed in the store. Zero means 30 min.
+	Renewal time.Duration
+	// StoreCall bounds the store calls of one message. Zero means 5 s.
+	StoreCall time.Duration
+}
+
+// Notify holds callbacks for events that concern other parts of the broker. Each may be nil.
+type Notify struct {
+	// Superseded notifies another server that it lost a client to a newer generation. An empty
+	// server means that the loser is not known: all other servers are notified.
+	Superseded func(server, client string, generation int64)
+	// Lost is called when the store no longer knows a message of a client that it once had.
+	Lost func(client string, id int64)
+	// UserChanged is called when a client of the user was bound or unbound.
+	UserChanged func(user string)
+	// Rejected is called when a client's token is refused, with one of the Rejected constants and
+	// the client's address.
+	Rejected func(reason, address string)
+}
+
+// The reasons for Notify.Rejected.
+const (
+	RejectedMissing = "no token"
+	RejectedExpired = "an expired token"
+	RejectedBad     = "a bad token"
+)
+
+// Metrics are called on the loops. Each may be nil.
 type Metrics struct {
 	Closed    func(reason string) // a session ended
-	Delivered func(messages int)  // written to sockets since the last call, once a second per loop
-	Gap       func()              // a client was told of a gap
-	Refused   func(what string)   // a client was not allowed to do that, or too often
+	Delivered func(messages int)  // messages written since the last call; once a second per loop
+	Gap       func()              // a gap was announced to a client
+	Refused   func(what string)   // a client's message broke an access rule or a limit
 }
 
 func (o Options) withDefaults() Options {
-	o.MaxMessage = cmp.Or(o.MaxMessage, 64<<10)
-	o.MaxChannels = cmp.Or(o.MaxChannels, 128)
-	o.Ping = cmp.Or(o.Ping, 25*time.Second)
-	o.ConnectTimeout = cmp.Or(o.ConnectTimeout, 10*time.Second)
-	o.SlowAfter = cmp.Or(o.SlowAfter, time.Minute)
-	o.Refresh = cmp.Or(o.Refresh, 30*time.Minute)
-	o.Timeout = cmp.Or(o.Timeout, 5*time.Second)
-	if o.Lost == nil {
-		o.Lost = func(string, int64) {}
+	o.Limits.Message = cmp.Or(o.Limits.Message, 64<<10)
+	o.Limits.Channels = cmp.Or(o.Limits.Channels, 128)
+	o.Timing.Ping = cmp.Or(o.Timing.Ping, 25*time.Second)
+	o.Timing.Connect = cmp.Or(o.Timing.Connect, 10*time.Second)
+	o.Timing.Backlog = cmp.Or(o.Timing.Backlog, time.Minute)
+	o.Timing.Renewal = cmp.Or(o.Timing.Renewal, 30*time.Minute)
+	o.Timing.StoreCall = cmp.Or(o.Timing.StoreCall, 5*time.Second)
+	if o.Access.Namespaces == nil {
+		all := namespace.Open()
+		o.Access.Namespaces = func() *namespace.Set { return all }
 	}
-	if o.UserChanged == nil {
-		o.UserChanged = func(string) {}
+	if o.Notify.Superseded == nil {
+		o.Notify.Superseded = func(string, string, int64) {}
 	}
-	if o.Rejected == nil {
-		o.Rejected = func(string, string) {}
+	if o.Notify.Lost == nil {
+		o.Notify.Lost = func(string, int64) {}
 	}
-	if o.Supersede == nil {
-		o.Supersede = func(string, string, int64) {}
+	if o.Notify.UserChanged == nil {
+		o.Notify.UserChanged = func(string) {}
+	}
+	if o.Notify.Rejected == nil {
+		o.Notify.Rejected = func(string, string) {}
 	}
 	if o.Metrics.Closed == nil {
 		o.Metrics.Closed = func(string) {}
@@ -156,15 +191,11 @@ func (o Options) withDefaults() Options {
 	if o.Metrics.Delivered == nil {
 		o.Metrics.Delivered = func(int) {}
 	}
-	if o.Namespaces == nil {
-		all := namespace.Open()
-		o.Namespaces = func() *namespace.Set { return all }
+	if o.Metrics.Gap == nil {
+		o.Metrics.Gap = func() {}
 	}
 	if o.Metrics.Refused == nil {
 		o.Metrics.Refused = func(string) {}
-	}
-	if o.Metrics.Gap == nil {
-		o.Metrics.Gap = func() {}
 	}
 	return o
 }

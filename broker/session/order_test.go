@@ -58,7 +58,7 @@ func TestWaitingMessagesAreBoundedByBytes(t *testing.T) {
 		"very short": {1, 64},
 	} {
 		t.Run(name, func(t *testing.T) {
-			d := newDesk(t, session.Options{MaxMessage: 1 << 20})
+			d := newDesk(t, session.Options{Limits: session.Limits{Message: 1 << 20}})
 			d.backlog(true) // so that nothing is acted on
 			for range c.fit {
 				d.say("%s", message(c.size))
@@ -88,7 +88,7 @@ func TestWaitingMessagesAreBoundedByBytes(t *testing.T) {
 // TestSubscribeAgain goes on from where the subscription is: nothing comes twice, and it is one
 // place of the channels that are allowed.
 func TestSubscribeAgain(t *testing.T) {
-	d := newDesk(t, session.Options{MaxChannels: 1})
+	d := newDesk(t, session.Options{Limits: session.Limits{Channels: 1}})
 	publish := func() int64 {
 		t.Helper()
 		d.say(`{"type":"publish","channel":"news","data":1}`)

@@ -51,12 +51,12 @@ func (s *Session) paced(req wire.Request, size int) bool {
 	p, now := s.used(), m.since()
 	if !s.owed(req) {
 		if wait := p.messages.Take(m.messages, weight(req), now); wait > 0 {
-			s.tooMuch(p, req.Ref, "message_rate", m.opts.MessageRate, "messages", wait)
+			s.tooMuch(p, req.Ref, "message_rate", m.opts.Limits.MessageRate, "messages", wait)
 			return false
 		}
 	}
 	if wait := p.take(m, size, now); wait > 0 {
-		s.tooMuch(p, req.Ref, "byte_rate", m.opts.ByteRate, "bytes", wait)
+		s.tooMuch(p, req.Ref, "byte_rate", m.opts.Limits.ByteRate, "bytes", wait)
 		return false
 	}
 	p.refused = 0
@@ -101,7 +101,7 @@ func (s *Session) pacedControl(frames, size int) bool {
 // within says that a message needs no pace yet: it is the only one in this second and has not more
 // bytes than one may send in it, or it is the subscription that comes with connect.
 func (s *Session) within(req wire.Request, size int) bool {
-	if s.m.opts.ByteRate > 0 && size > s.m.opts.ByteRate {
+	if s.m.opts.Limits.ByteRate > 0 && size > s.m.opts.Limits.ByteRate {
 		return false
 	}
 	return !s.heardNow() && weight(req) == 1 || s.state == connecting && req.Type == wire.TypeSubscribe && s.waiting() == 0

@@ -30,10 +30,10 @@ func TestRates(t *testing.T) {
 		about string
 		wait  time.Duration // until one more fits, and no two
 	}{
-		"messages":          {session.Options{MessageRate: 2}, ping, 8, "message_rate", "more than 2 messages a second; try again in 500 ms", 500 * time.Millisecond},
-		"malformed":         {session.Options{MessageRate: 2}, bad, 8, "message_rate", "more than 2 messages", 500 * time.Millisecond},
-		"bytes":             {session.Options{ByteRate: 1000}, long, 2, "byte_rate", "more than 1000 bytes a second; try again in", 3*time.Second - 500*time.Millisecond},
-		"whatever is first": {session.Options{MessageRate: 2, ByteRate: 1 << 20}, ping, 8, "message_rate", "2 messages", 500 * time.Millisecond},
+		"messages":          {session.Options{Limits: session.Limits{MessageRate: 2}}, ping, 8, "message_rate", "more than 2 messages a second; try again in 500 ms", 500 * time.Millisecond},
+		"malformed":         {session.Options{Limits: session.Limits{MessageRate: 2}}, bad, 8, "message_rate", "more than 2 messages", 500 * time.Millisecond},
+		"bytes":             {session.Options{Limits: session.Limits{ByteRate: 1000}}, long, 2, "byte_rate", "more than 1000 bytes a second; try again in", 3*time.Second - 500*time.Millisecond},
+		"whatever is first": {session.Options{Limits: session.Limits{MessageRate: 2, ByteRate: 1 << 20}}, ping, 8, "message_rate", "2 messages", 500 * time.Millisecond},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -67,7 +67,7 @@ func TestRates(t *testing.T) {
 // come.
 func TestTooLargeIsPaid(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := newDesk(t, session.Options{MaxMessage: 1000, ByteRate: 1000})
+		d := newDesk(t, session.Options{Limits: session.Limits{Message: 1000, ByteRate: 1000}})
 		for range 4 {
 			d.do(func() {
 				d.to.Control(0, 1000)
@@ -84,7 +84,7 @@ func TestTooLargeIsPaid(t *testing.T) {
 // TestWhoGoesOnIsClosed: refusals cost, too.
 func TestWhoGoesOnIsClosed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := newDesk(t, session.Options{MessageRate: 1})
+		d := newDesk(t, session.Options{Limits: session.Limits{MessageRate: 1}})
 		for range 3 { // now and then is not on and on
 			<-time.After(4 * time.Second)
 			for range 4 + 64 {
@@ -110,7 +110,7 @@ func TestWhoGoesOnIsClosed(t *testing.T) {
 // TestAcknowledgementsAreNoMessages: who is sent much must be able to say that it came. Made-up ones are.
 func TestAcknowledgementsAreNoMessages(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := newDesk(t, session.Options{MessageRate: 1})
+		d := newDesk(t, session.Options{Limits: session.Limits{MessageRate: 1}})
 		d.Hint("phone", 7, 0, []byte(`1`))
 		d.settle()
 		d.hears()
@@ -138,7 +138,7 @@ func TestAcknowledgementsAreNoMessages(t *testing.T) {
 func TestAnswersTwiceAreMessages(t *testing.T) {
 	for _, again := range []string{`{"type":"pong"}`, `{"type":"ack","id":7}`} {
 		synctest.Test(t, func(t *testing.T) {
-			d := newDesk(t, session.Options{MessageRate: 1})
+			d := newDesk(t, session.Options{Limits: session.Limits{MessageRate: 1}})
 			d.Hint("phone", 7, 0, []byte(`1`))
 			d.settle()
 			d.say(`{"type":"ack","id":7}`)
@@ -163,7 +163,7 @@ func TestControlFramesArePaced(t *testing.T) {
 	for name, hello := range map[string]transport.Hello{"before connect": {}, "after": {Client: "phone", Token: "t"}} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				o, refused := refusals(session.Options{MessageRate: 2, ConnectTimeout: time.Hour})
+				o, refused := refusals(session.Options{Limits: session.Limits{MessageRate: 2}, Timing: session.Timing{Connect: time.Hour}})
 				d := greeted(t, o, plain, hello)
 				control := func(want bool) {
 					t.Helper()
@@ -203,7 +203,7 @@ func TestControlFramesArePaced(t *testing.T) {
 // TestFloodOfControlFrames: a flood of them is closed although some pass at all times.
 func TestFloodOfControlFrames(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := newDesk(t, session.Options{MessageRate: 500})
+		d := newDesk(t, session.Options{Limits: session.Limits{MessageRate: 500}})
 		frames := 0
 		for closed := false; !closed; frames += 10 {
 			<-time.After(time.Millisecond) // 10,000 a second
@@ -225,7 +225,7 @@ func TestFloodOfControlFrames(t *testing.T) {
 // none for long.
 func TestPaceIsOnlyOfTheBusy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := greeted(t, session.Options{MessageRate: 10, ByteRate: 1000}, plain, transport.Hello{})
+		d := greeted(t, session.Options{Limits: session.Limits{MessageRate: 10, ByteRate: 1000}}, plain, transport.Hello{})
 		paced := func(want bool) {
 			t.Helper()
 			d.do(func() {
@@ -271,7 +271,7 @@ func TestPaceIsOnlyOfTheBusy(t *testing.T) {
 
 // TestNothingHoldsOffTheEndOfTheTimeToConnect but a connect.
 func TestNothingHoldsOffTheEndOfTheTimeToConnect(t *testing.T) {
-	d := greeted(t, session.Options{ConnectTimeout: 10 * time.Second}, plain, transport.Hello{})
+	d := greeted(t, session.Options{Timing: session.Timing{Connect: 10 * time.Second}}, plain, transport.Hello{})
 	for range 9 {
 		d.do(func() { d.to.Control(1, 0) })
 		d.tick(1)
@@ -292,7 +292,7 @@ func TestNothingHoldsOffTheEndOfTheTimeToConnect(t *testing.T) {
 
 // TestConnectIsHeard has the time until a ping begin with connect, not with the connection.
 func TestConnectIsHeard(t *testing.T) {
-	d := greeted(t, session.Options{ConnectTimeout: 10 * time.Second, Ping: 25 * time.Second}, plain, transport.Hello{})
+	d := greeted(t, session.Options{Timing: session.Timing{Connect: 10 * time.Second, Ping: 25 * time.Second}}, plain, transport.Hello{})
 	d.tick(9)
 	d.say(`{"type":"connect","client":"phone"}`)
 	for pings, ticks := range []int{24, 1} {
@@ -306,7 +306,7 @@ func TestConnectIsHeard(t *testing.T) {
 }
 
 func TestChannelsAreCounted(t *testing.T) {
-	o, refused := refusals(session.Options{MaxChannels: 2})
+	o, refused := refusals(session.Options{Limits: session.Limits{Channels: 2}})
 	d := newDesk(t, o)
 	for _, channel := range []string{"a", "b"} {
 		d.answers("subscribed", "", "", `{"type":"subscribe","channel":%q}`, channel)

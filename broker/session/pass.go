@@ -51,7 +51,7 @@ func (s *Session) admit(id Identity) {
 
 // may says whether the client may do that on the channel, as a *wire.Error that tells why not.
 func (s *Session) may(do namespace.Action, channel string) error {
-	set, who := s.m.opts.Namespaces(), s.subject()
+	set, who := s.m.opts.Access.Namespaces(), s.subject()
 	if set.Allows(who, do, channel) {
 		return nil
 	}
@@ -99,7 +99,7 @@ func (s *Session) pace(r *namespace.Rule, channel string) error {
 // recheck ends the subscriptions that are not allowed any more, by a new token or by new namespaces.
 func (s *Session) recheck() {
 	for _, t := range slices.Clone(s.followed()) {
-		if user, ok := strings.CutPrefix(t.channel, wire.UserChannel); ok && !s.m.opts.Namespaces().MayFollow(s.subject(), user) {
+		if user, ok := strings.CutPrefix(t.channel, wire.UserChannel); ok && !s.m.opts.Access.Namespaces().MayFollow(s.subject(), user) {
 			s.untold(s.followedAt(t.channel))
 			s.send(wire.Event{Type: wire.TypeUnsubscribed, Channel: t.channel, Code: string(wire.Forbidden), Message: "channel " + t.channel + ": not allowed to subscribe"})
 			if s.state != open {
@@ -143,7 +143,7 @@ func (m *Manager) prying(who namespace.Subject, channel string, after *int64) bo
 	if after == nil || *after >= queue.IDAt(time.Now().Add(-resumeWindow)) {
 		return false
 	}
-	return !m.opts.Namespaces().Allows(who, namespace.History, channel)
+	return !m.opts.Access.Namespaces().Allows(who, namespace.History, channel)
 }
 
 // acquireRecent is hub.Acquire for who must not look further back than resumeWindow: where something older lies behind

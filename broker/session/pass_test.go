@@ -70,12 +70,11 @@ func (d *desk) answers(typ, code, about, say string, args ...any) wire.Event {
 func TestNamespacesDecide(t *testing.T) {
 	refused := map[string]int{}
 	d := bearing(t, "alice|chat:1=pub history,team:*=sub", session.Options{
-		Verify: verifying(t),
-		Namespaces: ruled(t,
+		Access: session.Access{Verify: verifying(t), Namespaces: ruled(t,
 			namespace.Rule{Name: "chat:*", Subscribe: namespace.Users, Publish: namespace.Grant, History: namespace.Grant},
 			namespace.Rule{Name: "team:*", Subscribe: namespace.Grant},
 			namespace.Rule{Name: "inbox:{user}", Subscribe: namespace.Named},
-		),
+		)},
 		Metrics: session.Metrics{Refused: func(what string) { refused[what]++ }},
 	})
 	d.answers("subscribed", "", "", `{"type":"subscribe","channel":"chat:2"}`)
@@ -101,12 +100,12 @@ func TestNamespacesDecide(t *testing.T) {
 
 func TestSizeAndRate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := newDesk(t, session.Options{MaxMessage: 1000, Namespaces: ruled(t,
+		d := newDesk(t, session.Options{Limits: session.Limits{Message: 1000}, Access: session.Access{Namespaces: ruled(t,
 			namespace.Rule{Name: "small:*", Publish: namespace.Anyone, Message: 10},
 			namespace.Rule{Name: "large:*", Publish: namespace.Anyone, Message: 10_000},
 			namespace.Rule{Name: "slow:*", Publish: namespace.Anyone, PublishRate: 2},
 			namespace.Rule{Name: "slower:*", Publish: namespace.Anyone, PublishRate: 0.1},
-		)})
+		)}})
 		d.answers("error", "too_large", "at most 10", `{"type":"publish","channel":"small:1","data":"12345678901"}`)
 		d.answers("published", "", "", `{"type":"publish","channel":"small:1","data":"12345678"}`)
 		d.answers("error", "too_large", "at most 1000", `{"type":"publish","channel":"large:1","data":"%s"}`, strings.Repeat("x", 2000))
@@ -129,8 +128,10 @@ func TestSizeAndRate(t *testing.T) {
 // TestLessByRefresh has a token that grants less than the one before.
 func TestLessByRefresh(t *testing.T) {
 	d := bearing(t, "alice|a:*=sub,b:*=sub", session.Options{
-		Verify:     verifying(t),
-		Namespaces: ruled(t, namespace.Rule{Name: "a:*", Subscribe: namespace.Grant}, namespace.Rule{Name: "b:*", Subscribe: namespace.Grant}),
+		Access: session.Access{Verify: verifying(t), Namespaces: ruled(t,
+			namespace.Rule{Name: "a:*", Subscribe: namespace.Grant},
+			namespace.Rule{Name: "b:*", Subscribe: namespace.Grant},
+		)},
 	})
 	for _, channel := range []string{"a:1", "b:1", "a:2", "b:2"} {
 		d.answers("subscribed", "", "", `{"type":"subscribe","channel":%q}`, channel)
@@ -159,7 +160,7 @@ func TestLessByRefresh(t *testing.T) {
 func TestLessByReload(t *testing.T) {
 	var set atomic.Pointer[namespace.Set]
 	set.Store(ruled(t, namespace.Rule{Name: "*", Subscribe: namespace.Anyone})())
-	d := newDesk(t, session.Options{Namespaces: set.Load})
+	d := newDesk(t, session.Options{Access: session.Access{Namespaces: set.Load}})
 	for _, channel := range []string{"a:1", "b:1"} {
 		d.answers("subscribed", "", "", `{"type":"subscribe","channel":%q}`, channel)
 	}
@@ -173,7 +174,7 @@ func TestLessByReload(t *testing.T) {
 
 func TestAnonymous(t *testing.T) {
 	rules := ruled(t, namespace.Rule{Name: "public:*", Subscribe: namespace.Anyone}, namespace.Rule{Name: "*", Subscribe: namespace.Users})
-	d := greeted(t, session.Options{Verify: verifying(t), Anonymous: true, Namespaces: rules}, plain, transport.Hello{Client: "phone"})
+	d := greeted(t, session.Options{Access: session.Access{Verify: verifying(t), Anonymous: true, Namespaces: rules}}, plain, transport.Hello{Client: "phone"})
 	d.hears()
 	d.answers("subscribed", "", "", `{"type":"subscribe","channel":"public:1"}`)
 	d.answers("error", "forbidden", "the client has no user", `{"type":"subscribe","channel":"news"}`)
@@ -184,11 +185,11 @@ func TestAnonymous(t *testing.T) {
 		`{"type":"connect","client":"c","user":"alice"}`: "without one nobody is a user",
 		`{"type":"connect","client":"c","token":"bad"}`:  "token: bad",
 	} {
-		d := greeted(t, session.Options{Verify: verifying(t), Anonymous: true}, plain, transport.Hello{})
+		d := greeted(t, session.Options{Access: session.Access{Verify: verifying(t), Anonymous: true}}, plain, transport.Hello{})
 		d.answers("error", "unauthorized", why, "%s", say)
 		d.want(wire.CloseUnauthorized)
 	}
-	closed := greeted(t, session.Options{Verify: verifying(t)}, plain, transport.Hello{})
+	closed := greeted(t, session.Options{Access: session.Access{Verify: verifying(t)}}, plain, transport.Hello{})
 	closed.answers("error", "unauthorized", "token: missing", `{"type":"connect","client":"c"}`)
 	closed.want(wire.CloseUnauthorized)
 }
@@ -202,7 +203,9 @@ func TestResumeWithoutHistory(t *testing.T) {
 			if mayRead {
 				rule.History = namespace.Anyone
 			}
-			d := newDesk(t, session.Options{Namespaces: ruled(t, rule), Ping: time.Hour})
+			d := newDesk(t, session.Options{
+				Access: session.Access{Namespaces: ruled(t, rule)}, Timing: session.Timing{Ping: time.Hour},
+			})
 			var ids []int64
 			for range 3 { // a message in four minutes
 				e := d.answers("published", "", "", `{"type":"publish","channel":"c","data":1}`)

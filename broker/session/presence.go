@@ -67,7 +67,7 @@ func (s *Session) accounted(sub *hub.Subscription) bool {
 	if s.m.opts.Presence == nil || sub == &s.all {
 		return false
 	}
-	r := s.m.opts.Namespaces().For(sub.Channel.Name)
+	r := s.m.opts.Access.Namespaces().For(sub.Channel.Name)
 	return r != nil && !r.NoPresence
 }
 
@@ -101,15 +101,15 @@ func (s *Session) followUser(req wire.Request, user string) {
 	case s.followedAt(req.Channel) >= 0:
 		s.send(wire.Event{Type: wire.TypeSubscribed, Ref: req.Ref, Channel: req.Channel})
 		return
-	case s.channels()+len(s.followed()) >= s.m.opts.MaxChannels:
+	case s.channels()+len(s.followed()) >= s.m.opts.Limits.Channels:
 		err = wire.Errorf(wire.RateLimited, "channel %s: the connection has %d channels, at most that many are allowed",
-			req.Channel, s.m.opts.MaxChannels)
+			req.Channel, s.m.opts.Limits.Channels)
 	}
 	if err != nil {
 		s.refuse(req.Ref, err)
 		return
 	}
-	q := s.question(s.m.opts.Say.Subscribe, hook.Subscribe, req.Channel)
+	q := s.question(s.m.opts.Hooks.Subscribe, hook.Subscribe, req.Channel)
 	callIn(s.m.asking(q), s, func() (*presence.UserView, error) {
 		if err := s.m.maySubscribe(q); err != nil {
 			return nil, err
@@ -147,7 +147,7 @@ func (s *Session) mayFollow(channel, user string) error {
 	if err := wire.CheckName("user", user); err != nil {
 		return err
 	}
-	if s.m.opts.Presence == nil || !s.m.opts.Namespaces().MayFollow(s.subject(), user) {
+	if s.m.opts.Presence == nil || !s.m.opts.Access.Namespaces().MayFollow(s.subject(), user) {
 		return wire.Errorf(wire.Forbidden, "channel %s: not allowed to subscribe", channel)
 	}
 	return nil

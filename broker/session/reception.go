@@ -156,7 +156,7 @@ func (m *Manager) claim(ctx context.Context, list []*newcomer) {
 // prepare readies the channels of wishes: who holds one can subscribe without the store. subscribe looks at everything
 // again, and when something failed here, too. Where the backend has a say nothing is readied: it comes first.
 func (m *Manager) prepare(ctx context.Context, list []*newcomer) {
-	if m.opts.Say.Subscribe != nil {
+	if m.opts.Hooks.Subscribe != nil {
 		return
 	}
 	var wants []hub.PrefetchRequest
@@ -167,7 +167,7 @@ func (m *Manager) prepare(ctx context.Context, list []*newcomer) {
 			continue
 		}
 		who := namespace.Subject{User: n.c.identity.User, Grants: n.c.identity.Grants}
-		if m.opts.Namespaces().Allows(who, namespace.Subscribe, req.Channel) && !m.prying(who, req.Channel, req.After) {
+		if m.opts.Access.Namespaces().Allows(who, namespace.Subscribe, req.Channel) && !m.prying(who, req.Channel, req.After) {
 			wants, of = append(wants, hub.PrefetchRequest{Name: req.Channel, After: req.After}), append(of, n)
 		}
 	}

@@ -21,7 +21,7 @@ type renewal struct {
 func (r *renewal) begin(now uint32) { *r = renewal{at: now, last: now} }
 
 // refresh is the interval of renewals in ticks.
-func (sh *shard) refresh() uint32 { return max(1, uint32(sh.m.opts.Refresh/time.Second)) }
+func (sh *shard) refresh() uint32 { return max(1, uint32(sh.m.opts.Timing.Renewal/time.Second)) }
 
 // renew renews the bindings of a group, if it is time, and returns when the next is due.
 func (sh *shard) renew(now uint32) (next uint32) {

@@ -33,7 +33,7 @@ func (s *Session) request(req wire.Request) {
 	err := s.mayRequest(req)
 	var data []byte
 	if err == nil {
-		data, err = wire.CompactData(req.Data, s.m.opts.MaxMessage)
+		data, err = wire.CompactData(req.Data, s.m.opts.Limits.Message)
 	}
 	if err == nil {
 		err = s.paceRequest()
@@ -63,9 +63,9 @@ func (s *Session) request(req wire.Request) {
 
 // mayRequest says whether the client may send requests, and this one.
 func (s *Session) mayRequest(req wire.Request) error {
-	from := s.m.opts.RequestsFrom
+	from := s.m.opts.Requests.From
 	switch {
-	case s.m.opts.RequestQueues == 0:
+	case s.m.opts.Requests.Queues == 0:
 		return wire.Errorf(wire.Unavailable, "requests need a Redis that backend workers read")
 	case from&namespace.Anyone != 0 || from&namespace.Users != 0 && s.user() != "":
 	case from == namespace.Nobody:
@@ -93,7 +93,7 @@ func (s *Session) paceRequest() error {
 	}
 	s.m.opts.Metrics.Refused("request_rate")
 	return wire.Errorf(wire.RateLimited, "more than %d requests a second; try again in %d ms",
-		s.m.opts.RequestRate, max(1, wait.Milliseconds()))
+		s.m.opts.Requests.Rate, max(1, wait.Milliseconds()))
 }
 
 // anonymousList is the list of all clients without a user.
@@ -109,7 +109,7 @@ func (s *Session) requestList() (list int, sender string) {
 	}
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(s.user()))
-	return int(h.Sum32() % uint32(s.m.opts.RequestQueues)), "user " + s.user()
+	return int(h.Sum32() % uint32(s.m.opts.Requests.Queues)), "user " + s.user()
 }
 
 // network is the peer's address as limits count it, without the port.

@@ -30,8 +30,8 @@ func (a *asked) PushRequest(_ context.Context, r queue.Request) error {
 // asking is a desk whose client may send requests.
 func asking(t *testing.T, o session.Options, connect string) (*desk, *asked) {
 	var a *asked
-	if o.RequestQueues == 0 {
-		o.RequestQueues = 16
+	if o.Requests.Queues == 0 {
+		o.Requests.Queues = 16
 	}
 	d := greeted(t, o, func(q queue.Queue) queue.Queue { a = &asked{Queue: q}; return a }, transport.Hello{})
 	d.say("%s", connect)
@@ -62,7 +62,7 @@ func TestWhoMayRequest(t *testing.T) {
 	} {
 		t.Run(fmt.Sprintf("%s %s", c.from, c.connect), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				o, refused := refusals(session.Options{RequestsFrom: c.from})
+				o, refused := refusals(session.Options{Requests: session.Requests{From: c.from}})
 				d, a := asking(t, o, c.connect)
 				d.say(aRequest)
 				e := d.hears()
@@ -84,7 +84,7 @@ func TestWhoMayRequest(t *testing.T) {
 func TestRequestList(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		of := func(connect string) queue.Request {
-			d, a := asking(t, session.Options{RequestsFrom: namespace.Anyone}, connect)
+			d, a := asking(t, session.Options{Requests: session.Requests{From: namespace.Anyone}}, connect)
 			d.say(aRequest)
 			if len(a.got) != 1 {
 				t.Fatalf("%s: stored %v", connect, a.got)
@@ -112,7 +112,7 @@ func TestRequestList(t *testing.T) {
 
 func TestRequestRate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		o, refused := refusals(session.Options{RequestsFrom: namespace.Users, RequestRate: 2})
+		o, refused := refusals(session.Options{Requests: session.Requests{From: namespace.Users, Rate: 2}})
 		d, a := asking(t, o, asAlice)
 		for i := range 9 {
 			d.say(aRequest)
@@ -144,7 +144,7 @@ func TestFullRequestLists(t *testing.T) {
 		errors.New("away"): "",
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			o, refused := refusals(session.Options{RequestsFrom: namespace.Users})
+			o, refused := refusals(session.Options{Requests: session.Requests{From: namespace.Users}})
 			d, a := asking(t, o, asAlice)
 			a.err = fmt.Errorf("push: %w", err)
 			d.say(aRequest)

@@ -184,7 +184,7 @@ func (s *Session) TooLarge() {
 	if !paced {
 		return
 	}
-	limit := s.m.opts.MaxMessage
+	limit := s.m.opts.Limits.Message
 	if s.state == fresh {
 		limit = min(limit, transport.MaxFirst)
 	}

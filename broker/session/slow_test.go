@@ -170,7 +170,7 @@ func (d *desk) want(reason wire.CloseReason) {
 
 // TestSlowIsClosedOnlyAfterSlowAfter: who drains its backlog now and then has all the time again.
 func TestSlowIsClosedOnlyAfterSlowAfter(t *testing.T) {
-	d := newDesk(t, session.Options{SlowAfter: 5 * time.Second, Ping: time.Hour})
+	d := newDesk(t, session.Options{Timing: session.Timing{Backlog: 5 * time.Second, Ping: time.Hour}})
 	d.backlog(true)
 	for range 10 {
 		d.tick(4)
@@ -185,7 +185,7 @@ func TestSlowIsClosedOnlyAfterSlowAfter(t *testing.T) {
 
 // TestBacklogThatDrainsIsASignOfLife: the answer to the ping is behind what the client has yet to read.
 func TestBacklogThatDrainsIsASignOfLife(t *testing.T) {
-	d := newDesk(t, session.Options{SlowAfter: time.Hour, Ping: 2 * time.Second})
+	d := newDesk(t, session.Options{Timing: session.Timing{Backlog: time.Hour, Ping: 2 * time.Second}})
 	d.backlog(true)
 	for range 10 {
 		d.tick(3)

@@ -65,7 +65,7 @@ func (m *Manager) clear(ctx context.Context, a attempt) error {
 	}
 	if last > 0 {
 		m.Supersede(a.client, last)
-		m.opts.Supersede("", a.client, last)
+		m.opts.Notify.Superseded("", a.client, last)
 	}
 	if left.generation == 0 {
 		return nil

@@ -76,8 +76,8 @@ func (w *world) newNode(slot string) *node {
 	})
 	n.sessions = session.New(session.Options{
 		Hub: n.hub, Pool: n.pool, Loops: n.loops, Registry: n.store, Queue: n.store, ServerID: n.serverID,
-		Supersede: n.supersede,
-		Ping:      time.Hour, ConnectTimeout: time.Hour, SlowAfter: time.Hour, Refresh: refreshEvery,
+		Notify: session.Notify{Superseded: n.supersede},
+		Timing: session.Timing{Ping: time.Hour, Connect: time.Hour, Backlog: time.Hour, Renewal: refreshEvery},
 	})
 	return n
 }

@@ -9,8 +9,8 @@ import (
 	"switchboard/broker/work"
 )
 
-// Say is how the backend is asked. What it refuses, and that it cannot be asked, is a *wire.Error.
-type Say struct {
+// Hooks is how the backend is asked. What it refuses, and that it cannot be asked, is a *wire.Error.
+type Hooks struct {
 	// Connect is asked before a client is bound, behind its token, and again when it is refreshed; Subscribe before it
 	// follows a channel or a user that the namespaces allow. Nil means that it is not.
 	Connect, Subscribe func(context.Context, hook.Question) (hook.Answer, error)
@@ -38,7 +38,7 @@ func (m *Manager) asking(q *hook.Question) *work.Pool {
 	if q == nil {
 		return m.opts.Pool
 	}
-	return m.opts.Say.Pool
+	return m.opts.Hooks.Pool
 }
 
 // errGone is told to nobody.
@@ -51,7 +51,7 @@ func (m *Manager) letIn(id Identity, w *wish, q *hook.Question) (Identity, error
 		return Identity{}, errGone
 	}
 	q.User, q.Info = id.User, id.Info
-	a, err := m.opts.Say.Connect(context.Background(), *q) // it ends by itself
+	a, err := m.opts.Hooks.Connect(context.Background(), *q) // it ends by itself
 	switch {
 	case err != nil:
 		return Identity{}, err
@@ -72,6 +72,6 @@ func (m *Manager) maySubscribe(q *hook.Question) error {
 	if q == nil {
 		return nil
 	}
-	_, err := m.opts.Say.Subscribe(context.Background(), *q)
+	_, err := m.opts.Hooks.Subscribe(context.Background(), *q)
 	return err
 }

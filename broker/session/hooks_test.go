@@ -55,7 +55,7 @@ func (q *binds) BindClients(ctx context.Context, claims []queue.Claim) []queue.O
 func TestGoneWhileAsked(t *testing.T) {
 	b, counted := newBackend(), new(binds)
 	over := func(q queue.Queue) queue.Queue { counted.Queue = q; return counted }
-	o := session.Options{Say: session.Say{Connect: b.ask, Pool: b.pool}}
+	o := session.Options{Hooks: session.Hooks{Connect: b.ask, Pool: b.pool}}
 	d := greeted(t, o, over, transport.Hello{Client: "phone"})
 	<-b.asked
 	d.do(d.to.Closed)
@@ -78,7 +78,7 @@ func TestLessWhileAsked(t *testing.T) {
 	b := newBackend()
 	var set atomic.Pointer[namespace.Set]
 	set.Store(ruled(t, namespace.Rule{Name: "a:*", Subscribe: namespace.Anyone})())
-	d := newDesk(t, session.Options{Namespaces: set.Load, Say: session.Say{Subscribe: b.ask, Pool: b.pool}})
+	d := newDesk(t, session.Options{Access: session.Access{Namespaces: set.Load}, Hooks: session.Hooks{Subscribe: b.ask, Pool: b.pool}})
 	d.say(`{"type":"subscribe","channel":"a:1","ref":1}`)
 	d.say(`{"type":"publish","channel":"a:1","data":1,"ref":2}`)
 	if q := <-b.asked; q.Channel != "a:1" || len(d.hears()) != 0 {
@@ -97,9 +97,11 @@ func TestLessWhileAsked(t *testing.T) {
 func TestRefreshBehindAQuestion(t *testing.T) {
 	b := newBackend()
 	d := greeted(t, session.Options{
-		Verify:     verifying(t),
-		Namespaces: ruled(t, namespace.Rule{Name: "a:*", Subscribe: namespace.Grant}),
-		Say:        session.Say{Connect: b.ask, Subscribe: b.ask, Pool: b.pool},
+		Access: session.Access{
+			Verify:     verifying(t),
+			Namespaces: ruled(t, namespace.Rule{Name: "a:*", Subscribe: namespace.Grant}),
+		},
+		Hooks: session.Hooks{Connect: b.ask, Subscribe: b.ask, Pool: b.pool},
 	}, plain, transport.Hello{Token: "alice|a:*=sub"})
 	<-b.asked
 	b.allows(d)
