@@ -3,7 +3,7 @@
 //
 // The life of a message to a channel:
 //
-//  1. POST /v1/push is checked and authorised: api.New or, read by package keepalive, API.Push; then push in package api.
+//  1. POST /v1/push is checked and authorised: api.New or, read by package fastpush, API.Push; then push in package api.
 //  2. It is stored, and then its owners are read, in one round trip: Pusher.ToChannel in
 //     package delivery calls queue.Queue.AppendChannel. Only now is the push accepted.
 //  3. Each owner gets a hint: Links.Send in package peer for the others, Broker.hint here.

@@ -56,7 +56,7 @@ func TestSlowPush(t *testing.T) {
 		if err := pprof.Lookup("goroutine").WriteTo(&stacks, 2); err != nil {
 			t.Fatal(err)
 		}
-		if fast := strings.Contains(stacks.String(), "keepalive.(*conn).serve"); fast == slow {
+		if fast := strings.Contains(stacks.String(), "fastpush.(*conn).serve"); fast == slow {
 			t.Errorf("switched off %v: the connection is read without net/http: %v", slow, fast)
 		}
 		_ = c.c.Close()

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"switchboard/broker/api"
-	"switchboard/broker/keepalive"
+	"switchboard/broker/fastpush"
 	"switchboard/broker/limit"
 	"switchboard/broker/transport"
 )
@@ -85,10 +85,10 @@ func (b *Broker) newServer(name, addr string, h http.Handler, places *limit.Addr
 }
 
 // mainHandler is the HTTP port. taken has the connections that push again and again.
-func (b *Broker) mainHandler() (h http.Handler, taken *keepalive.Server) {
+func (b *Broker) mainHandler() (h http.Handler, taken *fastpush.Server) {
 	mux := http.NewServeMux()
 	var calls *api.API
-	taken = keepalive.New(keepalive.Options{
+	taken = fastpush.New(fastpush.Options{
 		Paths: []string{api.PathPush, api.PathBatch}, MaxBody: api.MaxBody,
 		Answer: func(path, authorization string, body, dst []byte) (int, int, []byte) {
 			a := calls.Push(path, authorization, body, dst)

@@ -49,7 +49,7 @@ var mayImport = map[string][]string{
 	"broker/peer":        {"registry", "broker/auth"},
 	"broker/delivery":    {"queue", "registry", "broker/peer"},
 	"broker/sim":         {},
-	"broker/keepalive":   {},
+	"broker/fastpush":    {},
 	"broker/api":         {"internal/wire", "queue", "registry", "broker/delivery", "broker/limit", "broker/namespace", "broker/presence"},
 	"broker/presence":    {"internal/wire", "registry", "broker/loop", "broker/peer", "broker/work"},
 }

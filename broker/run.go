@@ -11,7 +11,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"switchboard/broker/keepalive"
+	"switchboard/broker/fastpush"
 )
 
 // sweepTick is how often the links are asked whether hints may have been lost. With the
@@ -180,8 +180,8 @@ func (b *Broker) sweepLoop(ctx context.Context) error {
 type server struct {
 	http     http.Server
 	listener net.Listener
-	taken    *keepalive.Server // nil for none
-	brief    bool              // calls under way are cut off at the end
+	taken    *fastpush.Server // nil for none
+	brief    bool             // calls under way are cut off at the end
 }
 
 func (s *server) serve(ctx context.Context) error {
