@@ -21,7 +21,7 @@ type doors struct {
 	tokens     atomic.Pointer[auth.Tokens]
 	namespaces atomic.Pointer[namespace.Set]
 	pushes     limit.Rate // of each API key
-	pushed     atomic.Pointer[map[auth.KeyID]*limit.Shared]
+	pushed     atomic.Pointer[map[auth.KeyID]*limit.SharedBucket]
 }
 
 func (d *doors) hang(o Options) {
@@ -36,12 +36,12 @@ func (d *doors) hangPushed(keys auth.Keys) {
 	if d.pushes.None() {
 		return
 	}
-	next, before := map[auth.KeyID]*limit.Shared{}, d.pushed.Load()
+	next, before := map[auth.KeyID]*limit.SharedBucket{}, d.pushed.Load()
 	for _, id := range keys.IDs() {
 		if before != nil && (*before)[id] != nil {
 			next[id] = (*before)[id]
 		} else {
-			next[id] = limit.NewShared(d.pushes)
+			next[id] = limit.NewSharedBucket(d.pushes)
 		}
 	}
 	d.pushed.Store(&next)
@@ -65,7 +65,7 @@ func (b *Broker) Reload(o Options) error {
 }
 
 // authorize checks the API key of a call, and gives what it may push.
-func (b *Broker) authorize(authorization, scope string) (*limit.Shared, error) {
+func (b *Broker) authorize(authorization, scope string) (*limit.SharedBucket, error) {
 	id, err := b.doors.keys.Load().Find(authorization, scope)
 	if pushed := b.doors.pushed.Load(); pushed != nil && err == nil {
 		return (*pushed)[id], nil

@@ -101,11 +101,11 @@ func (b *Broker) mainHandler() (h http.Handler, taken *fastpush.Server) {
 		Authorize: b.authorize, Namespaces: b.doors.namespaces.Load,
 		MaxMessage: b.opts.MaxMessage, MaxBatch: b.opts.MaxBatch, MaxTargets: b.opts.MaxTargets,
 		Notifies: b.opts.Watch != nil, WriteTimeout: writeTimeout,
-		Authenticated: transport.Authenticated, Pushed: b.metrics.push, Logger: b.log,
+		Authenticated: transport.Authenticated, CountPush: b.metrics.push, Logger: b.log,
 		Rejected: b.rejected("a call is refused: "),
 	}
 	if !b.opts.NoFastPush {
-		o.Pushing = taken.Take
+		o.AfterPush = taken.Take
 	}
 	calls = api.New(o)
 	mux.Handle("/v1/", calls)

@@ -127,7 +127,7 @@ type Options struct {
 	RequestQueues int
 	// RequestsFrom says whose clients may send requests: namespace.Anyone, Users, or Nobody, which
 	// is zero.
-	RequestsFrom namespace.Who
+	RequestsFrom namespace.Access
 	// RequestRate is the most requests a second from one connection. Zero means any number.
 	RequestRate int
 	// Compression negotiates permessage-deflate on /ws. Such a connection stays with net/http, on a goroutine of its own.

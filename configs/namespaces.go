@@ -68,10 +68,10 @@ func readRule(r *namespace.Rule, name string, value *yaml.Node) (err error) {
 	return err
 }
 
-func who(node *yaml.Node) (namespace.Who, error) {
+func who(node *yaml.Node) (namespace.Access, error) {
 	words, err := listOrText(node)
 	if err != nil {
 		return namespace.Nobody, err
 	}
-	return namespace.ParseWho(words...)
+	return namespace.ParseAccess(words...)
 }

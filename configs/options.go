@@ -51,7 +51,7 @@ func (b Broker) Options() (broker.Options, error) {
 	if err != nil {
 		return broker.Options{}, fmt.Errorf("limits.proxies: %w", err)
 	}
-	requestsFrom, err := namespace.ParseWho(cmp.Or(b.Requests.Allow, "users"))
+	requestsFrom, err := namespace.ParseAccess(cmp.Or(b.Requests.Allow, "users"))
 	if err != nil {
 		return broker.Options{}, fmt.Errorf("requests.allow: %w", err)
 	}

@@ -36,8 +36,8 @@ func (a *answer) WriteHeader(status int)      { a.status = status }
 func hot() []allocs.Case {
 	open := namespace.Open()
 	h := New(Options{
-		Pusher: accepting{}, Authorize: func(string, string) (*limit.Shared, error) { return nil, nil }, Namespaces: func() *namespace.Set { return open },
-		MaxMessage: 1 << 16, MaxBatch: 1000, MaxTargets: 10_000, Pushed: func(string, string) {},
+		Pusher: accepting{}, Authorize: func(string, string) (*limit.SharedBucket, error) { return nil, nil }, Namespaces: func() *namespace.Set { return open },
+		MaxMessage: 1 << 16, MaxBatch: 1000, MaxTargets: 10_000, CountPush: func(string, string) {},
 	})
 	post := func(path string, body []byte) func() {
 		u, reader, w := &url.URL{Path: path}, bytes.NewReader(nil), &answer{header: make(http.Header)}

@@ -73,7 +73,7 @@ type Options struct {
 	Presence Presence
 	// Authorize checks the API key, given the value of the header, and that it has the scope. It gives what the key may
 	// push; nil for any number.
-	Authorize func(authorization, scope string) (*limit.Shared, error)
+	Authorize func(authorization, scope string) (*limit.SharedBucket, error)
 	// Rejected is called for each call without a good API key, with one of the Rejected constants
 	// and the caller's address, which is empty on a connection that pushed with a good key before.
 	// Nil means that nothing is.
@@ -83,7 +83,7 @@ type Options struct {
 	MaxBatch   int                   // pushes of one batch, and targets of one push
 	MaxTargets int                   // of one call, over all its pushes
 	Notifies   bool                  // a push may have notify_after
-	Pushed     func(kind string, code string)
+	CountPush  func(kind string, code string)
 	// Authenticated is called for each call over net/http that has a valid API key, before it is
 	// answered. Nil means that nothing is called.
 	Authenticated func(w http.ResponseWriter, r *http.Request)
@@ -91,8 +91,8 @@ type Options struct {
 	// Zero means as long as the http.Server gives it, which counts from the head of the request.
 	WriteTimeout time.Duration
 	// Pushing is told of a push over net/http that was accepted, when its answer is written. Zero means nobody.
-	Pushing func(w http.ResponseWriter, r *http.Request)
-	Logger  zerolog.Logger
+	AfterPush func(w http.ResponseWriter, r *http.Request)
+	Logger    zerolog.Logger
 }
 
 // MaxBody bounds a request's body: a batch of payloads of ordinary size.

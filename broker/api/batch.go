@@ -13,14 +13,14 @@ import (
 )
 
 // batch answers PathBatch.
-func (a api) batch(ctx context.Context, b body, dst []byte, by *limit.Shared) Answer {
+func (a api) batch(ctx context.Context, b body, dst []byte, by *limit.SharedBucket) Answer {
 	space := spaces.Get().(*batchSpace)
 	answer := a.batchIn(ctx, space, b, dst, by)
 	space.free() // not after a panic: others may still be at it
 	return answer
 }
 
-func (a api) batchIn(ctx context.Context, space *batchSpace, b body, dst []byte, by *limit.Shared) Answer {
+func (a api) batchIn(ctx context.Context, space *batchSpace, b body, dst []byte, by *limit.SharedBucket) Answer {
 	requests, err := a.readBatch(b, space.requests[:0])
 	if err != nil {
 		return a.failed(err)

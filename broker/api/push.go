@@ -220,7 +220,7 @@ func (a api) addOne(pushes []delivery.Push, t target, payload delivery.Payload, 
 
 func (a api) refuse(r *result, err error) {
 	r.Error = a.refusal(err)
-	a.Pushed(r.kind(), string(r.Error.Code))
+	a.CountPush(r.kind(), string(r.Error.Code))
 }
 
 // kind is that of the target.
@@ -264,7 +264,7 @@ func (a api) finish(results []result, pushes []delivery.Push) []delivery.Push {
 		case delivery.User:
 			r.setClients(p.Clients)
 		}
-		a.Pushed(r.kind(), "ok")
+		a.CountPush(r.kind(), "ok")
 	}
 	return pushes
 }
@@ -280,7 +280,7 @@ func (r *result) setClients(clients []delivery.ClientResult) {
 }
 
 // push answers PathPush. What is stored of b is copied.
-func (a api) push(ctx context.Context, b body, dst []byte, by *limit.Shared) Answer {
+func (a api) push(ctx context.Context, b body, dst []byte, by *limit.SharedBucket) Answer {
 	var pushes []delivery.Push
 	var results []result
 	if one, plain := lonePush(b.whole()); plain {

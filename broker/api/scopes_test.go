@@ -22,7 +22,7 @@ func TestScopes(t *testing.T) {
 		"POST /v1/clients/{user}/{client}/disconnect": "admin",
 	}
 	var asked []string
-	h := New(Options{Authorize: func(_, scope string) (*limit.Shared, error) {
+	h := New(Options{Authorize: func(_, scope string) (*limit.SharedBucket, error) {
 		asked = append(asked, scope)
 		return nil, wire.Errorf(wire.Forbidden, "not with this key")
 	}})
@@ -58,8 +58,8 @@ func TestNamespacesBindTheBackend(t *testing.T) {
 		t.Fatal(err)
 	}
 	h := New(Options{
-		Pusher: accepting{}, MaxMessage: 100, MaxBatch: 10, MaxTargets: 10, Pushed: func(string, string) {},
-		Authorize: func(string, string) (*limit.Shared, error) { return nil, nil }, Namespaces: func() *namespace.Set { return set },
+		Pusher: accepting{}, MaxMessage: 100, MaxBatch: 10, MaxTargets: 10, CountPush: func(string, string) {},
+		Authorize: func(string, string) (*limit.SharedBucket, error) { return nil, nil }, Namespaces: func() *namespace.Set { return set },
 	})
 	for body, want := range map[string]string{
 		`{"channel":"chat:1","data":12345}`:       `200 "id"`,

@@ -30,8 +30,8 @@ func (c *counting) PushBatch(ctx context.Context, pushes []delivery.Push) {
 func opened(p Pusher, change func(*Options)) *API {
 	open := namespace.Open()
 	o := Options{
-		Pusher: p, Namespaces: func() *namespace.Set { return open }, Pushed: func(string, string) {},
-		Authorize:  func(string, string) (*limit.Shared, error) { return nil, nil },
+		Pusher: p, Namespaces: func() *namespace.Set { return open }, CountPush: func(string, string) {},
+		Authorize:  func(string, string) (*limit.SharedBucket, error) { return nil, nil },
 		MaxMessage: 1 << 16, MaxBatch: 1000, MaxTargets: 10_000,
 	}
 	if change != nil {

@@ -232,7 +232,7 @@ func (c *Channel) wake() {
 	for i := range c.perLoop {
 		l := &c.perLoop[i]
 		if l.count.Load() > 0 && l.woken.CompareAndSwap(false, true) {
-			c.hub.opts.Loops[i].Give(c)
+			c.hub.opts.Loops[i].PostTask(c)
 		}
 	}
 }

@@ -50,20 +50,20 @@ type Addresses struct {
 	epoch time.Time
 
 	mu      sync.Mutex // guards the fields below
-	places  map[netip.Addr]Place
+	places  map[netip.Addr]Slot
 	entries []entry // by Place; the first one is of none, and heads the ring of the idle, the oldest first
-	unused  Place   // the first of a list, linked by next
+	unused  Slot    // the first of a list, linked by next
 	idle    int
 }
 
-// Place is that of a connection in Addresses; 0 for one that is not counted.
-type Place uint32
+// Slot is that of a connection in Addresses; 0 for one that is not counted.
+type Slot uint32
 
 type entry struct {
 	addr       netip.Addr
 	bucket     Bucket
 	conns      int32
-	next, prev Place // in the ring, when conns is 0
+	next, prev Slot // in the ring, when conns is 0
 }
 
 // NewAddresses returns nil where nothing is limited.
@@ -80,11 +80,11 @@ func NewAddresses(o AddressOptions) *Addresses {
 }
 
 func (a *Addresses) resetLocked() {
-	a.places, a.entries, a.unused = make(map[netip.Addr]Place), make([]entry, 1), 0
+	a.places, a.entries, a.unused = make(map[netip.Addr]Slot), make([]entry, 1), 0
 }
 
 // Enter counts a connection from addr, until Leave. Those of proxies, and without an address, are not counted.
-func (a *Addresses) Enter(addr netip.Addr) (Place, *Refusal) {
+func (a *Addresses) Enter(addr netip.Addr) (Slot, *Refusal) {
 	if a == nil || !addr.IsValid() || a.proxy(addr) {
 		return 0, nil
 	}
@@ -95,7 +95,7 @@ func (a *Addresses) Enter(addr netip.Addr) (Place, *Refusal) {
 	return p, refusal
 }
 
-func (a *Addresses) enter(addr netip.Addr) (_ Place, what string, _ *Refusal) {
+func (a *Addresses) enter(addr netip.Addr) (_ Slot, what string, _ *Refusal) {
 	now := time.Since(a.epoch)
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -119,7 +119,7 @@ func (a *Addresses) enter(addr netip.Addr) (_ Place, what string, _ *Refusal) {
 }
 
 // Leave is the end of Enter.
-func (a *Addresses) Leave(p Place) {
+func (a *Addresses) Leave(p Slot) {
 	if a == nil || p == 0 {
 		return
 	}
@@ -149,12 +149,12 @@ func (a *Addresses) expireLocked(now time.Duration) {
 	}
 }
 
-func (a *Addresses) addLocked(addr netip.Addr) Place {
+func (a *Addresses) addLocked(addr netip.Addr) Slot {
 	p := a.unused
 	if p != 0 {
 		a.unused = a.entries[p].next
 	} else {
-		p = Place(len(a.entries))
+		p = Slot(len(a.entries))
 		a.entries = append(a.entries, entry{})
 	}
 	a.entries[p] = entry{addr: addr}
@@ -163,14 +163,14 @@ func (a *Addresses) addLocked(addr netip.Addr) Place {
 	return p
 }
 
-func (a *Addresses) linkLocked(p Place) {
+func (a *Addresses) linkLocked(p Slot) {
 	last := a.entries[0].prev
 	a.entries[p].prev, a.entries[p].next = last, 0
 	a.entries[last].next, a.entries[0].prev = p, p
 	a.idle++
 }
 
-func (a *Addresses) unlinkLocked(p Place) {
+func (a *Addresses) unlinkLocked(p Slot) {
 	prev, next := a.entries[p].prev, a.entries[p].next
 	a.entries[prev].next, a.entries[next].prev = next, prev
 	a.idle--

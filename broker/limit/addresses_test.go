@@ -48,7 +48,7 @@ func TestConnectionsAndRate(t *testing.T) {
 			Refused: func(what string) { refused[what]++ },
 		})
 		one := netip.MustParseAddr("192.0.2.1")
-		enter := func(what string) Place {
+		enter := func(what string) Slot {
 			t.Helper()
 			before := refused[what]
 			p, refusal := a.Enter(one)
@@ -57,7 +57,7 @@ func TestConnectionsAndRate(t *testing.T) {
 			}
 			return p
 		}
-		var places []Place
+		var places []Slot
 		for range 4 {
 			places = append(places, enter(""))
 		}

@@ -68,18 +68,18 @@ func (b *Bucket) Take(r Rate, n int, now time.Duration) (wait time.Duration) {
 // Full says that the bucket is as good as a new one.
 func (b Bucket) Full(now time.Duration) bool { return int64(b) <= int64(now) }
 
-// Shared is a bucket for many goroutines. A nil one is no limit.
-type Shared struct {
+// SharedBucket is a bucket for many goroutines. A nil one is no limit.
+type SharedBucket struct {
 	rate  Rate
 	epoch time.Time
 	full  atomic.Int64
 }
 
-// NewShared returns a full bucket.
-func NewShared(r Rate) *Shared { return &Shared{rate: r, epoch: time.Now()} }
+// NewSharedBucket returns a full bucket.
+func NewSharedBucket(r Rate) *SharedBucket { return &SharedBucket{rate: r, epoch: time.Now()} }
 
 // Take takes n, or says how long it is until one can be taken.
-func (s *Shared) Take(n int) (wait time.Duration) {
+func (s *SharedBucket) Take(n int) (wait time.Duration) {
 	if s == nil || s.rate.None() {
 		return 0
 	}

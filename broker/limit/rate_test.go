@@ -64,7 +64,7 @@ func TestSeconds(t *testing.T) {
 // TestShared has many that take at once get exactly what there is.
 func TestShared(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := NewShared(PerSecond(50_000))
+		s := NewSharedBucket(PerSecond(50_000))
 		for _, want := range []int64{200_000, 50_000} {
 			var got atomic.Int64
 			var all sync.WaitGroup
@@ -84,7 +84,7 @@ func TestShared(t *testing.T) {
 			<-time.After(time.Second)
 		}
 	})
-	if (*Shared)(nil).Take(1<<30) != 0 || NewShared(Rate{}).Take(1<<30) != 0 {
+	if (*SharedBucket)(nil).Take(1<<30) != 0 || NewSharedBucket(Rate{}).Take(1<<30) != 0 {
 		t.Error("no limit is one")
 	}
 }

@@ -50,10 +50,10 @@ func New(index int) *Loop {
 }
 
 // Post queues task behind all tasks posted before. It never blocks.
-func (l *Loop) Post(task func()) { l.Give(plain(task)) }
+func (l *Loop) Post(task func()) { l.PostTask(plain(task)) }
 
-// Give is Post for a Task.
-func (l *Loop) Give(task Task) {
+// PostTask is Post for a Task.
+func (l *Loop) PostTask(task Task) {
 	l.mu.Lock()
 	l.tasks = append(l.tasks, task)
 	arm, host := !l.armed, l.host

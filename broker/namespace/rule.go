@@ -23,7 +23,7 @@ type Rule struct {
 	// "*" for whatever nothing else fits.
 	Name string
 	// Subscribe, Publish, Presence and History say for whom each is open besides the backend. Zero means nobody.
-	Subscribe, Publish, Presence, History Who
+	Subscribe, Publish, Presence, History Access
 	// NoPresence keeps no account of who is there, so that it costs nothing either.
 	NoPresence bool
 	// HistoryMessages is how many messages a channel holds at most. Zero means as many as any.
@@ -94,7 +94,7 @@ func (r *Rule) check() error {
 }
 
 // open is for whom the action is.
-func (r *Rule) open(do Action) Who {
+func (r *Rule) open(do Action) Access {
 	switch do {
 	case Subscribe:
 		return r.Subscribe

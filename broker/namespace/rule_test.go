@@ -45,21 +45,21 @@ func TestBadRules(t *testing.T) {
 }
 
 func TestParseWho(t *testing.T) {
-	for text, want := range map[string]Who{
+	for text, want := range map[string]Access{
 		"nobody": Nobody, "anyone": Anyone, "users": Users, "grant": Grant, "named": Named,
 		"named grant": Named | Grant, "grant named": Named | Grant,
 	} {
-		got, err := ParseWho(strings.Fields(text)...)
+		got, err := ParseAccess(strings.Fields(text)...)
 		if err != nil || got != want {
 			t.Errorf("%s: %v, %v", text, got, err)
 		}
-		back, err := ParseWho(strings.Split(got.String(), " or ")...)
+		back, err := ParseAccess(strings.Split(got.String(), " or ")...)
 		if err != nil || back != got {
 			t.Errorf("%s comes back as %s, %v", got, back, err)
 		}
 	}
 	for _, text := range []string{"", "everybody", "Users", "nobody users", "named,grant"} {
-		if got, err := ParseWho(strings.Fields(text)...); err == nil {
+		if got, err := ParseAccess(strings.Fields(text)...); err == nil {
 			t.Errorf("%q is %s", text, got)
 		}
 	}

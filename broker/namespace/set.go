@@ -150,7 +150,7 @@ func (s *Set) MayFollow(who Subject, user string) bool {
 }
 
 // judge also gives the rule that decided, and for byRule whom of those it is open to the subject is.
-func (s *Set) judge(who Subject, do Action, channel string) (verdict, *Rule, Who) {
+func (s *Set) judge(who Subject, do Action, channel string) (verdict, *Rule, Access) {
 	if wire.CheckName("channel", channel) != nil {
 		return badName, nil, Nobody
 	}
@@ -176,7 +176,7 @@ func (s *Set) judge(who Subject, do Action, channel string) (verdict, *Rule, Who
 }
 
 // fits is the first of those for whom it is open that the subject is one of, or Nobody.
-func (s *Set) fits(who Subject, r *Rule, open Who, do Action, channel string) Who {
+func (s *Set) fits(who Subject, r *Rule, open Access, do Action, channel string) Access {
 	switch {
 	case open&Anyone != 0:
 		return Anyone
@@ -191,7 +191,7 @@ func (s *Set) fits(who Subject, r *Rule, open Who, do Action, channel string) Wh
 }
 
 // missing is what a subject lacks that was refused.
-func missing(who Subject, r *Rule, open Who, channel string) string {
+func missing(who Subject, r *Rule, open Access, channel string) string {
 	switch {
 	case open == Nobody:
 		return " but the backend"

@@ -52,7 +52,7 @@ func TestEveryWord(t *testing.T) {
 		"the backend":       {Backend: true},
 	}
 	for _, c := range []struct {
-		who  Who
+		who  Access
 		fits string // besides the backend
 	}{
 		{Nobody, ""},

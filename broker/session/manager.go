@@ -151,7 +151,7 @@ func (m *Manager) with(client string, f func(*Session)) bool {
 // Hint tells that message id follows prev in the client's queue; data may be nil.
 func (m *Manager) Hint(client string, id, prev int64, data []byte) {
 	if s := m.told(client); s != nil {
-		s.shard.loop.Give(&hinted{s, id, prev, data})
+		s.shard.loop.PostTask(&hinted{s, id, prev, data})
 	}
 }
 

@@ -97,7 +97,7 @@ type Requests struct {
 	// Queues is the number of qq_{N} lists. Zero refuses all requests.
 	Queues int
 	// From says which clients may send requests. Zero is namespace.Nobody.
-	From namespace.Who
+	From namespace.Access
 	// Rate is the most requests per second of one connection, with a burst of four seconds' worth.
 	// Zero means no limit.
 	Rate int

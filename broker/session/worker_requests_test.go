@@ -49,7 +49,7 @@ const (
 
 func TestWhoMayRequest(t *testing.T) {
 	for _, c := range []struct {
-		from    namespace.Who
+		from    namespace.Access
 		connect string
 		want    string // in the error, empty for none
 	}{

@@ -24,7 +24,7 @@ func addressOf(a net.Addr) netip.Addr {
 }
 
 // enterForwarded counts a request that a proxy passes on, until its connection ends; 0 for all others.
-func (l Limits) enterForwarded(r *http.Request) (limit.Place, *limit.Refusal) {
+func (l Limits) enterForwarded(r *http.Request) (limit.Slot, *limit.Refusal) {
 	if l.Addresses == nil {
 		return 0, nil
 	}

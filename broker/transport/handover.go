@@ -30,7 +30,7 @@ type handedOver struct {
 // instead of 14.5, and 143 µs of CPU to connect and subscribe instead of 224; a delivery is one write of a loop. It is
 // false, and nothing has happened, where that cannot be: with TLS, with compression, and for handshakes that the
 // library refuses better. address is that of a connection of a proxy.
-func (w *Web) handOver(rw http.ResponseWriter, r *http.Request, place *gatedConn, address limit.Place) bool {
+func (w *Web) handOver(rw http.ResponseWriter, r *http.Request, place *gatedConn, address limit.Slot) bool {
 	if w.Poller == nil || place == nil || !w.Poller.takes(place) || !upgradable(r) {
 		return false
 	}

@@ -46,7 +46,7 @@ func (l Listener) Accept() (net.Conn, error) {
 }
 
 // enter counts the address of a connection.
-func (l Listener) enter(c net.Conn) (limit.Place, *limit.Refusal) {
+func (l Listener) enter(c net.Conn) (limit.Slot, *limit.Refusal) {
 	if l.Addresses == nil {
 		return 0, nil
 	}
@@ -60,7 +60,7 @@ type gatedConn struct {
 	addresses *limit.Addresses
 	unread    []byte // read already, by whoever had the connection before
 	closed    atomic.Bool
-	address   limit.Place
+	address   limit.Slot
 }
 
 // Read implements net.Conn.

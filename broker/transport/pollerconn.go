@@ -35,9 +35,9 @@ type pollerConn struct {
 	handed *handedOver // from net/http, as long as something of it is unread
 
 	state    state
-	reserved bool        // turned away: its place is one of the reserve
-	known    bool        // has sent its first message, or a URL that stands for it
-	address  limit.Place // among the addresses
+	reserved bool       // turned away: its place is one of the reserve
+	known    bool       // has sent its first message, or a URL that stands for it
+	address  limit.Slot // among the addresses
 }
 
 // read hands every whole message on; what is incomplete stays in gnet's buffer.

@@ -49,12 +49,12 @@ func TestPushRate(t *testing.T) {
 		for _, kept := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, kept alive %v", name, kept), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
-					buckets := map[string]*limit.Shared{"a": limit.NewShared(limit.PerSecond(1)), "b": limit.NewShared(limit.PerSecond(1))}
+					buckets := map[string]*limit.SharedBucket{"a": limit.NewSharedBucket(limit.PerSecond(1)), "b": limit.NewSharedBucket(limit.PerSecond(1))}
 					refused, open := 0, namespace.Open()
 					h := New(Options{
 						Pusher: accepting{}, MaxMessage: 100, MaxBatch: 1000, MaxTargets: 10_000, Namespaces: func() *namespace.Set { return open },
-						Authorize: func(key, _ string) (*limit.Shared, error) { return buckets[key], nil },
-						Pushed: func(_, code string) {
+						Authorize: func(key, _ string) (*limit.SharedBucket, error) { return buckets[key], nil },
+						CountPush: func(_, code string) {
 							if code == string(wire.RateLimited) {
 								refused++
 							}

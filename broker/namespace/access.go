@@ -5,27 +5,27 @@ import (
 	"strings"
 )
 
-// Who is a set of those for whom an action is open. The zero value is nobody, so that what a namespace
+// Access is a set of those for whom an action is open. The zero value is nobody, so that what a namespace
 // does not mention is closed.
-type Who uint8
+type Access uint8
 
 // The words of a rule.
 const (
-	Nobody Who = 0         // the backend only
-	Anyone Who = 1 << iota // also who connected without a token
-	Users                  // whoever is a user
-	Grant                  // whoever's token grants the action on the channel
-	Named                  // the user whose name stands in the channel's, as in inbox:{user}
+	Nobody Access = 0         // the backend only
+	Anyone Access = 1 << iota // also who connected without a token
+	Users                     // whoever is a user
+	Grant                     // whoever's token grants the action on the channel
+	Named                     // the user whose name stands in the channel's, as in inbox:{user}
 )
 
-var whoWords = []struct {
+var accessWords = []struct {
 	word string
-	who  Who
+	who  Access
 }{{"anyone", Anyone}, {"users", Users}, {"named", Named}, {"grant", Grant}}
 
-// ParseWho reads the words of a rule; whoever fits one of them fits.
-func ParseWho(words ...string) (Who, error) {
-	var sum Who
+// ParseAccess reads the words of a rule; whoever fits one of them fits.
+func ParseAccess(words ...string) (Access, error) {
+	var sum Access
 	nobody := false
 next:
 	for _, word := range words {
@@ -33,7 +33,7 @@ next:
 			nobody = true
 			continue
 		}
-		for _, known := range whoWords {
+		for _, known := range accessWords {
 			if known.word == word {
 				sum |= known.who
 				continue next
@@ -48,9 +48,9 @@ next:
 }
 
 // String is the words, as a person would join them.
-func (w Who) String() string {
+func (w Access) String() string {
 	var words []string
-	for _, known := range whoWords {
+	for _, known := range accessWords {
 		if w&known.who != 0 {
 			words = append(words, known.word)
 		}

@@ -8,7 +8,7 @@ import (
 
 // spend takes pushes, of which each target is one, of what an API key may push. All of them pass or none, so that what is
 // refused can be sent again as it is.
-func (a api) spend(by *limit.Shared, pushes []delivery.Push) error {
+func (a api) spend(by *limit.SharedBucket, pushes []delivery.Push) error {
 	if len(pushes) == 0 {
 		return nil
 	}
@@ -17,7 +17,7 @@ func (a api) spend(by *limit.Shared, pushes []delivery.Push) error {
 		return nil
 	}
 	for _, p := range pushes {
-		a.Pushed(kindOf(p), string(wire.RateLimited))
+		a.CountPush(kindOf(p), string(wire.RateLimited))
 	}
 	return &wire.Error{Code: wire.RateLimited, Message: "this API key pushes more than it may; nothing of this call is stored", After: wait}
 }

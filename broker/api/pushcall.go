@@ -51,10 +51,10 @@ func (b *buffers) free() {
 }
 
 // pushCall answers a push; the last is what its API key may push.
-type pushCall func(context.Context, body, []byte, *limit.Shared) Answer
+type pushCall func(context.Context, body, []byte, *limit.SharedBucket) Answer
 
 // over answers a call over net/http.
-func (a api) over(w http.ResponseWriter, r *http.Request, call pushCall, by *limit.Shared) {
+func (a api) over(w http.ResponseWriter, r *http.Request, call pushCall, by *limit.SharedBucket) {
 	b := spare.Get().(*buffers)
 	defer b.free()
 	b.body.Reset()
@@ -66,10 +66,10 @@ func (a api) over(w http.ResponseWriter, r *http.Request, call pushCall, by *lim
 		// An error means that w is not a server's.
 		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(a.WriteTimeout))
 	}
-	if answer.Status == http.StatusOK && a.Pushing != nil {
+	if answer.Status == http.StatusOK && a.AfterPush != nil {
 		w.Header().Set("Content-Length", strconv.Itoa(len(answer.Body))) // so that the answer is complete
 		answer.send(w)
-		a.Pushing(w, r)
+		a.AfterPush(w, r)
 		return
 	}
 	answer.send(w)
