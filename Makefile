@@ -41,8 +41,8 @@ bench-million: ## a million connections on this machine, some five minutes and 1
 load: ## a load run against a broker of its own: connections, fan-out, memory and CPU
 	$(GO) run ./bench
 
-faults: ## the fault ledger, some 10 minutes: what happens to messages while things break; writes bench/faults/LEDGER.md
-	$(GO) run ./bench/faults
+faults: ## the fault ledger, some 10 minutes: what happens to messages while things break; writes docs/faults.md
+	$(GO) run ./internal/faults
 
 clean:
 	rm -rf bin

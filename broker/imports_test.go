@@ -20,6 +20,7 @@ var mayImport = map[string][]string{
 	"internal/latency":   {},
 	"internal/loglimit":  {},
 	"internal/redisurl":  {"internal/tlsconfig"},
+	"internal/faults":    {"client", "internal/keytable", "internal/proc", "internal/redistest", "internal/redisurl", "internal/wire"},
 	"registry":           {"internal/redispipe"},
 	"queue":              {"internal/redispipe"},
 	"webhook":            {"internal/backend"},              // receivers import it: it knows nothing of the broker
@@ -34,7 +35,6 @@ var mayImport = map[string][]string{
 	"bench/system":       {"internal/proc", "internal/wire", "bench/swarm", "bench/usage"},
 	"bench/report":       {},
 	"bench/suite":        {"internal/proc", "internal/redistest", "bench/*"},
-	"bench/faults":       {"client", "internal/keytable", "internal/proc", "internal/redistest", "internal/redisurl", "internal/wire"},
 	"configs":            {"broker", "broker/auth", "broker/hook", "internal/backend", "internal/certfile", "broker/limit", "broker/namespace", "registry", "queue", "janitor", "events", "webhook"},
 	"broker":             {"internal/wire", "internal/certfile", "internal/latency", "internal/loglimit", "registry", "queue", "broker/*"},
 	"broker/loop":        {},

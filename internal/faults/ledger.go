@@ -8,13 +8,21 @@ import (
 	"maps"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
 )
+
+// ledgerFiles are the files that a run writes. The zero value means none.
+type ledgerFiles struct {
+	page   string // Markdown
+	record string // JSON
+}
+
+// published are the files in this repository, relative to its root.
+var published = ledgerFiles{page: "docs/faults.md", record: "internal/faults/ledger.json"}
 
 // ledger is a run.
 type ledger struct {
@@ -67,7 +75,7 @@ func redisVersion(ctx context.Context) string {
 
 func commit(ctx context.Context) string {
 	id := said(ctx, "git", "rev-parse", "--short=12", "HEAD")
-	if changed := said(ctx, "git", "status", "--porcelain", "--", ":!bench/faults/LEDGER.md", ":!bench/faults/ledger.json"); changed != "" {
+	if changed := said(ctx, "git", "status", "--porcelain", "--", ":!"+published.page, ":!"+published.record); changed != "" {
 		id += " and changes"
 	}
 	return id
@@ -150,15 +158,15 @@ func explain(what string, red []string, found evidence) string {
 	return b.String()
 }
 
-// write puts LEDGER.md and ledger.json into dir.
-func (l *ledger) write(dir string) error {
+// write writes the page and the record.
+func (l *ledger) write(files ledgerFiles) error {
 	encoded, err := json.MarshalIndent(l, "", "  ")
 	if err != nil {
 		return err
 	}
 	return errors.Join(
-		writeFile(filepath.Join(dir, "ledger.json"), string(encoded)+"\n"),
-		writeFile(filepath.Join(dir, "LEDGER.md"), l.markdown()),
+		writeFile(files.record, string(encoded)+"\n"),
+		writeFile(files.page, l.markdown()),
 	)
 }
 

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"path/filepath"
 	"regexp"
 	"time"
 
@@ -20,12 +21,12 @@ type options struct {
 	short    bool
 	seed     uint64
 	keepLogs bool
-	out      string
+	out      ledgerFiles
 }
 
 func parseOptions(args []string, stderr io.Writer) (options, error) {
 	var o options
-	var only string
+	var only, out string
 	f := pflag.NewFlagSet("faults", pflag.ContinueOnError)
 	f.SetOutput(stderr)
 	f.SortFlags = false
@@ -33,7 +34,7 @@ func parseOptions(args []string, stderr io.Writer) (options, error) {
 	f.BoolVar(&o.short, "short", false, "fewer clients and shorter beats")
 	f.Uint64Var(&o.seed, "seed", 1, "what all random choices follow from")
 	f.BoolVar(&o.keepLogs, "keep-logs", false, "keep the logs of the processes of all rows, not only of red ones")
-	f.StringVar(&o.out, "out", "", "directory for LEDGER.md and ledger.json; zero means bench/faults for a whole run, and none for a part")
+	f.StringVar(&out, "out", "", "directory for faults.md and ledger.json; zero means docs and internal/faults for a whole run, and none for a part")
 	if err := f.Parse(args); err != nil {
 		return o, err
 	}
@@ -46,8 +47,11 @@ func parseOptions(args []string, stderr io.Writer) (options, error) {
 			return o, fmt.Errorf("--only: %w", err)
 		}
 	}
-	if o.out == "" && o.only == nil && !o.short {
-		o.out = "bench/faults"
+	switch {
+	case out != "":
+		o.out = ledgerFiles{page: filepath.Join(out, "faults.md"), record: filepath.Join(out, "ledger.json")}
+	case o.only == nil && !o.short:
+		o.out = published
 	}
 	return o, nil
 }

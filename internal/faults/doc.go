@@ -1,8 +1,8 @@
 // Command faults makes the fault ledger: it breaks things on purpose while messages flow,
 // and publishes what happened to them.
 //
-//	go run ./bench/faults                         all scenarios; writes LEDGER.md and ledger.json
-//	go run ./bench/faults --only 'Sentinel' --short
+//	go run ./internal/faults                      all scenarios; writes docs/faults.md and ledger.json
+//	go run ./internal/faults --only 'Sentinel' --short
 //
 // A scenario starts a Redis, brokers and a janitor as processes, connects some hundred clients
 // through package client, three devices of each user, and pushes over plain HTTP all the

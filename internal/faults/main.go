@@ -68,7 +68,7 @@ func run(ctx context.Context, o options, stdout, stderr io.Writer) error {
 	}
 	l.Seconds = time.Since(began).Round(time.Second).Seconds()
 	fmt.Fprint(stdout, l.table())
-	if o.out != "" {
+	if o.out != (ledgerFiles{}) {
 		err = l.write(o.out)
 	}
 	kept := o.keepLogs
