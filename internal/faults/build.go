@@ -11,29 +11,29 @@ import (
 	"strings"
 )
 
-// binaries are the programs under test.
-type binaries struct{ broker, shifted, janitor string }
+// programs are the paths of the programs under test.
+type programs struct{ broker, wrongClock, janitor string }
 
-// shift is how wrong the wall clock of the shifted broker is, in seconds.
-const shift = 600
+// clockShift is how far the wrong clock is off, in seconds.
+const clockShift = 600
 
-// build makes the programs once, for all scenarios; the shifted one, which takes a Go of its
-// own, only where one of them wants it.
-func build(ctx context.Context, dir string, shifted bool) (binaries, error) {
-	b := binaries{
-		broker: filepath.Join(dir, "broker"), shifted: filepath.Join(dir, "broker-shifted"), janitor: filepath.Join(dir, "janitor"),
+// build builds the programs once for all scenarios. The broker with a wrong clock needs a patched
+// standard library, and is built only if withWrongClock is set.
+func build(ctx context.Context, dir string, withWrongClock bool) (programs, error) {
+	b := programs{
+		broker: filepath.Join(dir, "broker"), wrongClock: filepath.Join(dir, "broker-shifted"), janitor: filepath.Join(dir, "janitor"),
 	}
 	if err := goBuild(ctx, "-o", dir+string(filepath.Separator), "switchboard/cmd/broker", "switchboard/cmd/janitor"); err != nil {
 		return b, err
 	}
-	if !shifted {
+	if !withWrongClock {
 		return b, nil
 	}
-	overlay, err := shiftClock(ctx, dir)
+	overlay, err := overlayClock(ctx, dir)
 	if err != nil {
-		return b, fmt.Errorf("a broker with a wrong clock: %w", err)
+		return b, fmt.Errorf("broker with a wrong clock: %w", err)
 	}
-	return b, goBuild(ctx, "-overlay", overlay, "-o", b.shifted, "switchboard/cmd/broker")
+	return b, goBuild(ctx, "-overlay", overlay, "-o", b.wrongClock, "switchboard/cmd/broker")
 }
 
 func goBuild(ctx context.Context, args ...string) error {
@@ -44,15 +44,15 @@ func goBuild(ctx context.Context, args ...string) error {
 	return nil
 }
 
-// nowSource is the place of package time where the wall clock is read, together with the
-// monotonic one, which stays right: only the seconds of the former are shifted.
+// nowSource is the code in package time that reads the wall clock and the monotonic clock. Only the
+// seconds of the wall clock are changed.
 const nowSource = `func Now() Time {
 	sec, nsec, mono := runtimeNow()
 `
 
-// shiftClock writes a copy of package time with a wrong wall clock, and the overlay that
-// puts it in place.
-func shiftClock(ctx context.Context, dir string) (overlay string, err error) {
+// overlayClock writes a copy of package time with a wrong wall clock, and the overlay file that
+// makes the compiler use it.
+func overlayClock(ctx context.Context, dir string) (overlay string, err error) {
 	out, err := exec.CommandContext(ctx, "go", "env", "GOROOT").Output()
 	if err != nil {
 		return "", fmt.Errorf("go env GOROOT: %w", err)
@@ -63,9 +63,9 @@ func shiftClock(ctx context.Context, dir string) (overlay string, err error) {
 		return "", err
 	}
 	if n := bytes.Count(source, []byte(nowSource)); n != 1 {
-		return "", fmt.Errorf("%s has the text to patch %d times, want once: this Go reads its clock in another way", original, n)
+		return "", fmt.Errorf("%s has the text to patch %d times, want once: this Go version reads its clock differently", original, n)
 	}
-	patched := bytes.Replace(source, []byte(nowSource), fmt.Appendf(nil, "%s\tsec += %d\n", nowSource, shift), 1)
+	patched := bytes.Replace(source, []byte(nowSource), fmt.Appendf(nil, "%s\tsec += %d\n", nowSource, clockShift), 1)
 	copied := filepath.Join(dir, "time.go")
 	if err := os.WriteFile(copied, patched, 0o600); err != nil {
 		return "", err

@@ -11,9 +11,9 @@ import (
 //go:embed shim/clock.c
 var clockSource []byte
 
-// slowClock builds a library that puts the wall clock of a C program back by shift, and gives the
-// environment that loads it. It takes a C compiler, as the race detector does.
-func slowClock(dir string) (env []string, err error) {
+// slowClockEnv builds a library that sets the wall clock of a C program back by clockShift, and
+// returns the environment that loads it. It needs a C compiler, as the race detector does.
+func slowClockEnv(dir string) (env []string, err error) {
 	if err := makeDir(dir); err != nil {
 		return nil, err
 	}
@@ -21,9 +21,9 @@ func slowClock(dir string) (env []string, err error) {
 	if err := os.WriteFile(source, clockSource, 0o600); err != nil {
 		return nil, err
 	}
-	out, err := exec.Command("cc", "-shared", "-fPIC", "-O1", fmt.Sprintf("-DBEHIND=%d", shift), "-o", library, source).CombinedOutput()
+	out, err := exec.Command("cc", "-shared", "-fPIC", "-O1", fmt.Sprintf("-DBEHIND=%d", clockShift), "-o", library, source).CombinedOutput()
 	if err != nil {
-		return nil, fmt.Errorf("a clock that is behind: cc: %w\n%s", err, out)
+		return nil, fmt.Errorf("slow clock: cc: %w\n%s", err, out)
 	}
 	return []string{"LD_PRELOAD=" + library}, nil
 }

@@ -1,39 +1,46 @@
-// Command faults makes the fault ledger: it breaks things on purpose while messages flow,
-// and publishes what happened to them.
+// Command faults writes the fault ledger: it breaks things on purpose while messages flow, and
+// reports what happened to the messages and to presence.
 //
-//	go run ./internal/faults                      all scenarios; writes docs/faults.md and ledger.json
+//	go run ./internal/faults                 all scenarios; writes docs/faults.md and ledger.json
 //	go run ./internal/faults --only 'Sentinel' --short
 //
-// A scenario starts a Redis, brokers and a janitor as processes, connects some hundred clients
-// through package client, three devices of each user, and pushes over plain HTTP all the
-// while. Then the fault comes and goes, the load ends, what is on its way arrives, all leave.
-// A row is RED, and the exit code 1, where an acknowledged message was lost, came twice, out of order,
-// or anybody is taken for connected who is not; where presence was told twice, or is not true in the end. Where Redis itself loses its last writes by its nature,
-// losses are counted but must have been told to the client as a gap; durable pushes are not lost even there.
+// A scenario starts a Redis, brokers and a janitor as processes. It connects some hundred clients
+// through package client, three devices of each user, and pushes over plain HTTP. Then it injects
+// and removes the fault, ends the load, waits for outstanding messages and disconnects all clients.
 //
-// The accounts are the program's own. Publishers enter what was acknowledged and when it was tried
-// first, callbacks of the clients enter what arrived and which gaps were told, and in the end the
-// two are compared. A push that is not answered, or refused, is made again with the same
-// key at the next broker, as a good backend does.
+// A row is RED, and the exit code 1, if an acknowledged message was lost, duplicated or delivered
+// out of order, if a client that is gone is reported online, if a presence event repeats what was
+// known, or if presence is wrong in the end. Where Redis itself loses its last writes, losses are
+// counted, but a gap must have declared them to the client. Durable pushes must not be lost even
+// there.
 //
-// At each broker a watcher follows who comes and goes in all channels, over a socket and without the library. In the end
-// what it was told, and what each broker answers, is compared with who was there. Last comes a series of kills, which
-// measures how long the clients of a broker that was killed are taken for present.
+// The program keeps its own accounts. Publishers record each first attempt and each
+// acknowledgement, callbacks of the clients record arrivals and gaps, and in the end the two are
+// compared. A push without an answer, or with a refusal, is repeated with the same key at the next
+// broker, as a good backend does.
 //
-// All choices follow from --seed: victims, moments, which connections are cut. What the programs under test
-// draw for themselves (which broker a client tries first, the spread of retries) does not.
+// At each broker a watcher receives the joins and leaves of all channels, over a socket and without
+// package client. In the end its view and each broker's answers are compared with the connected
+// clients. The last part is a series of kills. It measures how long the clients of a killed broker
+// are reported present.
 //
-//	scenarios.go   the table of scenarios
-//	faults.go      what each does
-//	run.go         the course of a scenario
-//	stage.go       what a scenario is made of: store.go, instance.go, actor.go, link.go, tap.go
-//	cast.go        who the clients are, and the streams of messages
-//	publisher.go   the backend; push.go: one call of it
-//	book.go        what was acknowledged and what arrived; verdict.go compares them
-//	ghosts.go      who died unseen; remains.go: what is left when all have gone
-//	watcher.go     who follows presence; attendance.go: what it was told
-//	house.go       the watchers of a scenario; census.go: what they and the brokers say, and what is true
-//	kills.go       the series of kills; killseries.go: what came of it
-//	row.go         when a row is red
-//	ledger.go      the pages that are written
+// --seed determines all choices: victims, moments, and which connections are cut. It does not
+// determine the random choices of the programs under test: which broker a client tries first, and
+// retry jitter.
+//
+//	scenarios.go       the table of scenarios
+//	faults.go          what each fault does
+//	run.go             the course of a scenario
+//	testbed.go         the processes and clients of a scenario; its parts are store.go, instance.go,
+//	                   testclient.go, serverlink.go, clientlink.go
+//	workload.go        the clients and the streams of messages
+//	publisher.go       the backend; push.go: one call of it
+//	journal.go         acknowledgements and arrivals
+//	verdict.go         compares the two; losses.go explains losses
+//	ghosts.go          clients that die with their broker; leftovers.go: state after all have left
+//	watcher.go         a presence watcher; presencejournal.go: the events that it received
+//	watchers.go        the watchers of a scenario; presencecheck.go checks what they report
+//	kills.go           the series of kills; killreport.go: its result
+//	row.go             when a row is red
+//	ledger.go          the files that are written
 package main

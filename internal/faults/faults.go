@@ -9,237 +9,237 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Each of these injects a fault, keeps it up, and returns when it is over. The load goes on
-// all the while.
+// Each function in this file injects a fault, keeps it up, and returns when it is over. The load
+// continues meanwhile.
 
-func nothing(ctx context.Context, s *stage) error {
-	s.inject()
-	return s.beats(ctx, 6)
+func noFault(ctx context.Context, tb *testbed) error {
+	tb.injectFault()
+	return tb.beats(ctx, 6)
 }
 
-func killBroker(ctx context.Context, s *stage) error {
-	s.inject()
-	s.victim().kill()
-	if err := s.exorcise(ctx); err != nil {
+func killBroker(ctx context.Context, tb *testbed) error {
+	tb.injectFault()
+	tb.victim().kill()
+	if err := tb.awaitGhostsGone(ctx); err != nil {
 		return err
 	}
-	s.say("the victim is started again")
-	return s.victim().start(ctx)
+	tb.logf("restarting the victim")
+	return tb.victim().start(ctx)
 }
 
-func killBrokerAndJanitor(ctx context.Context, s *stage) error {
-	s.inject()
-	s.victim().kill()
-	s.janitor.kill()
-	if !pause(ctx, s.times.lease()) {
+func killBrokerAndJanitor(ctx context.Context, tb *testbed) error {
+	tb.injectFault()
+	tb.victim().kill()
+	tb.janitor.kill()
+	if !pause(ctx, tb.times.lease()) {
 		return ctx.Err()
 	}
-	if err := s.janitor.start(); err != nil {
+	if err := tb.janitor.start(); err != nil {
 		return err
 	}
-	if err := s.exorcise(ctx); err != nil {
+	if err := tb.awaitGhostsGone(ctx); err != nil {
 		return err
 	}
-	return s.victim().start(ctx)
+	return tb.victim().start(ctx)
 }
 
-func killTwo(ctx context.Context, s *stage) error {
-	other := s.survivors()[s.random.IntN(len(s.brokers)-1)]
-	s.inject()
-	s.victim().kill()
-	if err := s.beats(ctx, 2); err != nil {
+func killTwo(ctx context.Context, tb *testbed) error {
+	other := tb.survivors()[tb.random.IntN(len(tb.brokers)-1)]
+	tb.injectFault()
+	tb.victim().kill()
+	if err := tb.beats(ctx, 2); err != nil {
 		return err
 	}
 	other.kill()
-	if err := s.beats(ctx, 4); err != nil {
+	if err := tb.beats(ctx, 4); err != nil {
 		return err
 	}
-	if err := s.victim().start(ctx); err != nil {
+	if err := tb.victim().start(ctx); err != nil {
 		return err
 	}
 	return other.start(ctx)
 }
 
-func freezeBroker(ctx context.Context, s *stage) error {
-	b := s.victim()
-	s.inject()
-	until := time.Now().Add(s.times.bound())
+func freezeBroker(ctx context.Context, tb *testbed) error {
+	b := tb.victim()
+	tb.injectFault()
+	until := time.Now().Add(tb.times.cleanupBound())
 	if err := b.proc.Signal(syscall.SIGSTOP); err != nil {
 		return err
 	}
-	moved := s.each(mover, func(a *actor) bool { return a.at() == b.id }, cutNow)
-	s.say("%d clients go elsewhere", moved)
-	if err := s.exorcise(ctx); err != nil {
+	count := tb.eachLink(moving, func(a *testClient) bool { return a.connectedTo() == b.id }, cutNow)
+	tb.logf("%d clients move to other brokers", count)
+	if err := tb.awaitGhostsGone(ctx); err != nil {
 		return err
 	}
 	if !pause(ctx, time.Until(until)) {
 		return ctx.Err()
 	}
-	s.say("it goes on")
+	tb.logf("resuming the victim")
 	if err := b.proc.Signal(syscall.SIGCONT); err != nil {
 		return err
 	}
-	return s.beats(ctx, 4)
+	return tb.beats(ctx, 4)
 }
 
-func rollingRestart(ctx context.Context, s *stage) error {
-	s.inject()
-	for _, b := range s.brokers {
+func rollingRestart(ctx context.Context, tb *testbed) error {
+	tb.injectFault()
+	for _, b := range tb.brokers {
 		if err := b.restart(ctx); err != nil {
 			return err
 		}
-		if err := s.beats(ctx, 2); err != nil {
+		if err := tb.beats(ctx, 2); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func killRedis(ctx context.Context, s *stage) error {
-	s.inject()
-	s.store.server.Kill()
-	if err := s.beats(ctx, 2); err != nil {
+func killRedis(ctx context.Context, tb *testbed) error {
+	tb.injectFault()
+	tb.store.server.Kill()
+	if err := tb.beats(ctx, 2); err != nil {
 		return err
 	}
-	if err := s.store.server.Restart(); err != nil {
+	if err := tb.store.server.Restart(); err != nil {
 		return err
 	}
-	s.say("Redis is back")
-	return s.beats(ctx, 4)
+	tb.logf("Redis is running again")
+	return tb.beats(ctx, 4)
 }
 
-func killMaster(ctx context.Context, s *stage) error {
-	p, err := s.store.pair(ctx, s.random.IntN(3))
+func killMaster(ctx context.Context, tb *testbed) error {
+	p, err := tb.store.failoverPair(ctx, tb.random.IntN(3))
 	if err != nil {
 		return err
 	}
-	if err := p.detach(ctx); err != nil {
+	if err := p.detachReplica(ctx); err != nil {
 		return err
 	}
-	all := func(*actor) bool { return true }
-	s.each(idler, all, (*tap).hold)
-	if err := s.beats(ctx, 1); err != nil {
+	all := func(*testClient) bool { return true }
+	tb.eachLink(stalling, all, (*clientLink).stopReading)
+	if err := tb.beats(ctx, 1); err != nil {
 		return err
 	}
-	s.inject()
+	tb.injectFault()
 	p.master.Kill()
-	s.each(idler, all, cutNow) // what they did not read is nowhere but in the store that died
-	s.each(idler, all, (*tap).flow)
-	if err := s.store.succeed(ctx, p); err != nil {
+	tb.eachLink(stalling, all, cutNow) // only the dead master held what they did not read
+	tb.eachLink(stalling, all, (*clientLink).resumeReading)
+	if err := tb.store.awaitFailover(ctx, p); err != nil {
 		return fmt.Errorf("failover: %w", err)
 	}
-	s.say("another master serves, the dead one is its replica")
-	return s.beats(ctx, 4)
+	tb.logf("the replica is master, the old master is its replica")
+	return tb.beats(ctx, 4)
 }
 
-func freezeMaster(ctx context.Context, s *stage) error {
-	p, err := s.store.pair(ctx, 0)
+func freezeMaster(ctx context.Context, tb *testbed) error {
+	p, err := tb.store.failoverPair(ctx, 0)
 	if err != nil {
 		return err
 	}
-	s.inject()
+	tb.injectFault()
 	if err := p.master.Pause(); err != nil {
 		return err
 	}
-	if err := retry(ctx, func() error { return isMaster(ctx, p.heir) }); err != nil {
+	if err := retry(ctx, func() error { return isMaster(ctx, p.replica) }); err != nil {
 		return fmt.Errorf("failover: %w", err)
 	}
-	if err := s.beats(ctx, 3); err != nil {
+	if err := tb.beats(ctx, 3); err != nil {
 		return err
 	}
 	if err := p.master.Resume(); err != nil {
 		return err
 	}
-	s.say("another master serves, the old one goes on")
-	return s.beats(ctx, 6)
+	tb.logf("the replica is master, the old master is running again")
+	return tb.beats(ctx, 6)
 }
 
-func cutRedisLink(ctx context.Context, s *stage) error {
-	s.inject()
-	s.redisLink.cut()
-	if err := s.beats(ctx, 4); err != nil {
+func cutRedisLink(ctx context.Context, tb *testbed) error {
+	tb.injectFault()
+	tb.redisLink.cut()
+	if err := tb.beats(ctx, 4); err != nil {
 		return err
 	}
-	return s.redisLink.mend()
+	return tb.redisLink.restore()
 }
 
-func swallowRedisLink(ctx context.Context, s *stage) error {
-	s.inject()
-	if err := s.redisLink.swallow(); err != nil {
+func blackholeRedisLink(ctx context.Context, tb *testbed) error {
+	tb.injectFault()
+	if err := tb.redisLink.blackhole(); err != nil {
 		return err
 	}
-	if err := s.beats(ctx, 7); err != nil {
+	if err := tb.beats(ctx, 7); err != nil {
 		return err
 	}
-	return s.redisLink.heal(ctx, "timeout")
+	return tb.redisLink.removeToxic(ctx, "timeout")
 }
 
-func slowRedisLink(ctx context.Context, s *stage) error {
-	s.inject()
-	if err := s.redisLink.delay(100 * time.Millisecond); err != nil {
+func slowRedisLink(ctx context.Context, tb *testbed) error {
+	tb.injectFault()
+	if err := tb.redisLink.delay(100 * time.Millisecond); err != nil {
 		return err
 	}
-	if err := s.beats(ctx, 8); err != nil {
+	if err := tb.beats(ctx, 8); err != nil {
 		return err
 	}
-	return s.redisLink.heal(ctx, "latency")
+	return tb.redisLink.removeToxic(ctx, "latency")
 }
 
-func fillRedis(ctx context.Context, s *stage) error {
-	node, ok := s.store.client.(*redis.Client)
+func fillRedis(ctx context.Context, tb *testbed) error {
+	node, ok := tb.store.client.(*redis.Client)
 	if !ok {
-		return fmt.Errorf("a %T cannot be filled", s.store.client)
+		return fmt.Errorf("a %T cannot be filled", tb.store.client)
 	}
 	info := node.InfoMap(ctx, "memory")
-	s.inject()
+	tb.injectFault()
 	if err := node.ConfigSet(ctx, "maxmemory", info.Item("Memory", "used_memory")).Err(); err != nil {
 		return err
 	}
-	if err := s.beats(ctx, 7); err != nil {
+	if err := tb.beats(ctx, 7); err != nil {
 		return err
 	}
 	return node.ConfigSet(ctx, "maxmemory", "0").Err()
 }
 
-func cutPeerLinks(ctx context.Context, s *stage) error {
-	s.inject()
-	for _, l := range s.peerLinks {
+func cutPeerLinks(ctx context.Context, tb *testbed) error {
+	tb.injectFault()
+	for _, l := range tb.peerLinks {
 		l.cut()
 	}
-	if err := s.beats(ctx, 6); err != nil {
+	if err := tb.beats(ctx, 6); err != nil {
 		return err
 	}
-	for _, l := range s.peerLinks {
-		if err := l.mend(); err != nil {
+	for _, l := range tb.peerLinks {
+		if err := l.restore(); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func swallowPeerLinks(ctx context.Context, s *stage) error {
-	s.inject()
-	for _, l := range s.peerLinks {
-		if err := l.swallow(); err != nil {
+func blackholePeerLinks(ctx context.Context, tb *testbed) error {
+	tb.injectFault()
+	for _, l := range tb.peerLinks {
+		if err := l.blackhole(); err != nil {
 			return err
 		}
 	}
-	if err := s.beats(ctx, 6); err != nil {
+	if err := tb.beats(ctx, 6); err != nil {
 		return err
 	}
-	for _, l := range s.peerLinks {
-		if err := l.heal(ctx, "timeout"); err != nil {
+	for _, l := range tb.peerLinks {
+		if err := l.removeToxic(ctx, "timeout"); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func flap(ctx context.Context, s *stage) error {
-	s.inject()
-	end := time.Now().Add(10 * s.times.Beat)
-	for time.Now().Before(end) { // about a tenth of them each tenth of a second
-		s.each(flappy, func(*actor) bool { return s.random.IntN(10) == 0 }, cutAny(s.random))
+func flapClients(ctx context.Context, tb *testbed) error {
+	tb.injectFault()
+	end := time.Now().Add(10 * tb.times.Beat)
+	for time.Now().Before(end) { // cuts about a tenth of them each 100 ms
+		tb.eachLink(flapping, func(*testClient) bool { return tb.random.IntN(10) == 0 }, cutAny(tb.random))
 		if !pause(ctx, 100*time.Millisecond) {
 			return ctx.Err()
 		}
@@ -247,20 +247,20 @@ func flap(ctx context.Context, s *stage) error {
 	return nil
 }
 
-func stall(ctx context.Context, s *stage) error {
-	s.inject()
-	all := func(*actor) bool { return true }
-	s.say("%d clients stop reading", s.each(idler, all, (*tap).hold))
-	err := s.beats(ctx, 7)
-	s.each(idler, all, (*tap).flow)
+func stallClients(ctx context.Context, tb *testbed) error {
+	tb.injectFault()
+	all := func(*testClient) bool { return true }
+	tb.logf("%d clients stop reading", tb.eachLink(stalling, all, (*clientLink).stopReading))
+	err := tb.beats(ctx, 7)
+	tb.eachLink(stalling, all, (*clientLink).resumeReading)
 	return err
 }
 
-// each does something to the lines of the clients of a role that fit, and counts them.
-func (s *stage) each(r role, fits func(*actor) bool, do func(*tap)) (n int) {
-	for _, a := range s.actors {
-		if a.role == r && fits(a) {
-			do(a.tap)
+// eachLink calls do with the link of each client of the role that matches, and counts them.
+func (tb *testbed) eachLink(r role, match func(*testClient) bool, do func(*clientLink)) (n int) {
+	for _, a := range tb.clients {
+		if a.role == r && match(a) {
+			do(a.link)
 			n++
 		}
 	}

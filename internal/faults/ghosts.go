@@ -11,49 +11,49 @@ import (
 	"switchboard/client"
 )
 
-// ghostCount is how many clients die with the victim, where the scenario has them: nobody
-// but lease and janitor will say that they are gone.
+// ghostCount is the number of clients that disappear with the victim, if the scenario has ghosts.
+// Only the lease and the janitor can detect that they are gone.
 const (
-	ghostCount = 5
-	ghostTown  = "ghost-town"
-	ghostUser  = "ghost"
+	ghostCount   = 5
+	ghostChannel = "ghost-town"
+	ghostUser    = "ghost"
 )
 
-// ghost is a client of the victim that vanishes and never comes back.
+// ghost is a client of the victim that disappears and never comes back.
 type ghost struct {
-	leave context.CancelFunc
-	ended chan struct{}
+	cancel context.CancelFunc
+	ended  chan struct{}
 }
 
-func (g *ghost) vanish() {
-	g.leave()
+func (g *ghost) stop() {
+	g.cancel()
 	<-g.ended
 }
 
-// cursed are those that will be ghosts.
-func (s *stage) cursed() (cast []member) {
-	if s.scenario.ghosts {
+// ghostSpecs returns the clients that become ghosts.
+func (tb *testbed) ghostSpecs() (specs []clientSpec) {
+	if tb.scenario.ghosts {
 		for i := range ghostCount {
-			cast = append(cast, member{
-				client: fmt.Sprintf("%s/ghost-%d", ghostUser, i), user: ghostUser, channels: []string{ghostTown}, knock: knock(i % int(knocks)),
+			specs = append(specs, clientSpec{
+				client: fmt.Sprintf("%s/ghost-%d", ghostUser, i), user: ghostUser, channels: []string{ghostChannel}, listener: listener(i % int(listenerCount)),
 			})
 		}
 	}
-	return cast
+	return specs
 }
 
-// haunt connects the ghosts to the victim.
-func (s *stage) haunt(ctx context.Context) error {
-	for _, m := range s.cursed() {
-		if err := s.summon(ctx, m, s.victim()); err != nil {
+// connectGhosts connects the ghosts to the victim.
+func (tb *testbed) connectGhosts(ctx context.Context) error {
+	for _, spec := range tb.ghostSpecs() {
+		if err := tb.connectGhost(ctx, spec, tb.victim()); err != nil {
 			return err
 		}
 	}
-	for _, b := range s.brokers { // who is alive, a broker knows as of its last beat
+	for _, b := range tb.brokers { // a broker learns of live servers at its beats
 		if err := retry(ctx, func() error {
 			n, err := onlineDevices(ctx, b, ghostUser)
-			if err == nil && n != len(s.ghosts) {
-				err = fmt.Errorf("%s says that %d ghosts are online while %d are", b.name, n, len(s.ghosts))
+			if err == nil && n != len(tb.ghosts) {
+				err = fmt.Errorf("%s reports %d ghosts online, want %d", b.name, n, len(tb.ghosts))
 			}
 			return err
 		}); err != nil {
@@ -63,64 +63,64 @@ func (s *stage) haunt(ctx context.Context) error {
 	return nil
 }
 
-// summon connects a client that goes to this broker and to no other.
-func (s *stage) summon(ctx context.Context, m member, to *instance) error {
-	c, err := client.New(client.Options{URLs: []string{m.knock.url(m.knock.addr(to))}, Client: m.client, User: m.user})
+// connectGhost connects a client that uses only this broker.
+func (tb *testbed) connectGhost(ctx context.Context, spec clientSpec, to *instance) error {
+	c, err := client.New(client.Options{URLs: []string{spec.listener.url(spec.listener.address(to))}, Client: spec.client, User: spec.user})
 	if err != nil {
 		return err
 	}
-	running, leave := context.WithCancel(context.WithoutCancel(ctx))
-	g := &ghost{leave: leave, ended: make(chan struct{})}
-	s.ghosts = append(s.ghosts, g)
+	running, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	g := &ghost{cancel: cancel, ended: make(chan struct{})}
+	tb.ghosts = append(tb.ghosts, g)
 	go func() {
 		defer close(g.ended)
 		_ = c.Run(running)
 	}()
-	if _, err := c.Subscribe(ctx, m.channels[0], client.SubscribeOptions{}); err != nil {
-		return fmt.Errorf("%s: %w", m.client, err)
+	if _, err := c.Subscribe(ctx, spec.channels[0], client.SubscribeOptions{}); err != nil {
+		return fmt.Errorf("%s: %w", spec.client, err)
 	}
 	return nil
 }
 
-// exorcise has the ghosts vanish with their broker, and demands that the others say so
-// within the bound.
-func (s *stage) exorcise(ctx context.Context) error {
-	for _, g := range s.ghosts {
-		g.vanish()
+// awaitGhostsGone stops the ghosts after their broker died, and requires that the other brokers
+// report them gone within the bound.
+func (tb *testbed) awaitGhostsGone(ctx context.Context) error {
+	for _, g := range tb.ghosts {
+		g.stop()
 	}
 	began := time.Now()
-	if err := s.within(ctx, "ghosts", s.times.bound(), func(ctx context.Context) (left int, what string, err error) {
-		for _, b := range s.survivors() {
+	if err := tb.awaitNone(ctx, "ghosts", tb.times.cleanupBound(), func(ctx context.Context) (left int, what string, err error) {
+		for _, b := range tb.survivors() {
 			n, err := onlineDevices(ctx, b, ghostUser)
 			if err != nil {
 				return 0, "", err
 			}
 			if left = max(left, n); n > 0 {
-				what = fmt.Sprintf("%s says that %d clients are online that died with %s", b.name, n, s.victim().name)
+				what = fmt.Sprintf("%s reports %d clients online that died with %s", b.name, n, tb.victim().name)
 			}
 		}
 		return left, what, nil
 	}); err != nil {
 		return err
 	}
-	return s.attend(ctx, "when the ghosts were gone", s.times.bound()-time.Since(began), s.untold)
+	return tb.awaitPresence(ctx, "when the ghosts were gone", tb.times.cleanupBound()-time.Since(began), tb.checkGhostsLeft)
 }
 
-// within asks again and again until nothing is left, and after the bound enters what is
-// still there as evidence.
-func (s *stage) within(ctx context.Context, kind string, bound time.Duration, look func(context.Context) (int, string, error)) error {
+// awaitNone calls count until nothing is left, and after the bound records what is left as
+// evidence.
+func (tb *testbed) awaitNone(ctx context.Context, kind string, bound time.Duration, count func(context.Context) (int, string, error)) error {
 	deadline := time.Now().Add(bound)
 	for {
-		left, what, err := look(ctx)
+		left, what, err := count(ctx)
 		if err == nil && left == 0 {
 			return nil
 		}
 		if time.Now().After(deadline) {
 			if err != nil {
-				return fmt.Errorf("look for %s: %w", kind, err)
+				return fmt.Errorf("count %s: %w", kind, err)
 			}
-			s.say("%d %s: %s", left, kind, what)
-			s.book.haunted(left, what)
+			tb.logf("%d %s: %s", left, kind, what)
+			tb.journal.addGhosts(left, what)
 			return nil
 		}
 		if !pause(ctx, 100*time.Millisecond) {
@@ -129,23 +129,23 @@ func (s *stage) within(ctx context.Context, kind string, bound time.Duration, lo
 	}
 }
 
-// haunted enters what should be gone.
-func (b *book) haunted(n int, what string) {
-	b.mark(func() {
-		b.ghosts += n
-		b.evidence.add("ghosts", "%s", what)
+// addGhosts records what should be gone.
+func (j *journal) addGhosts(n int, what string) {
+	j.update(func() {
+		j.ghosts += n
+		j.evidence.add("ghosts", "%s", what)
 	})
 }
 
-var api = http.Client{Timeout: 3 * time.Second}
+var apiClient = http.Client{Timeout: 3 * time.Second}
 
-// onlineDevices is how many devices of a user are online, if one believes a broker.
+// onlineDevices returns how many devices of a user a broker reports online.
 func onlineDevices(ctx context.Context, b *instance, user string) (n int, err error) {
 	var answer struct {
 		Online  bool
 		Clients []struct{ Online bool }
 	}
-	if err := ask(ctx, b, http.MethodGet, "/v1/users/"+user, nil, &answer); err != nil {
+	if err := callAPI(ctx, b, http.MethodGet, "/v1/users/"+user, nil, &answer); err != nil {
 		return 0, err
 	}
 	for _, c := range answer.Clients {
@@ -159,12 +159,12 @@ func onlineDevices(ctx context.Context, b *instance, user string) (n int, err er
 	return n, nil
 }
 
-// onlineUsers is how many of the users are online, if one believes a broker.
+// onlineUsers returns how many of the users a broker reports online.
 func onlineUsers(ctx context.Context, b *instance, users []string) (n int, err error) {
 	var answer struct {
 		Users []struct{ Online bool }
 	}
-	if err := ask(ctx, b, http.MethodPost, "/v1/users/query", map[string]any{"users": users}, &answer); err != nil {
+	if err := callAPI(ctx, b, http.MethodPost, "/v1/users/query", map[string]any{"users": users}, &answer); err != nil {
 		return 0, err
 	}
 	if len(answer.Users) != len(users) {
@@ -178,7 +178,7 @@ func onlineUsers(ctx context.Context, b *instance, users []string) (n int, err e
 	return n, nil
 }
 
-func ask(ctx context.Context, b *instance, method, path string, body, into any) error {
+func callAPI(ctx context.Context, b *instance, method, path string, body, into any) error {
 	var encoded []byte
 	if body != nil {
 		var err error
@@ -190,7 +190,7 @@ func ask(ctx context.Context, b *instance, method, path string, body, into any) 
 	if err != nil {
 		return err
 	}
-	resp, err := api.Do(req)
+	resp, err := apiClient.Do(req)
 	if err != nil {
 		return err
 	}

@@ -14,40 +14,39 @@ import (
 	"switchboard/internal/proc"
 )
 
-// times are the intervals of a run; the others follow from the beat.
+// times holds the beat of a run. The other intervals follow from it.
 type times struct{ Beat time.Duration }
 
-func (t times) lease() time.Duration   { return 5 * t.Beat }
-func (t times) servers() time.Duration { return t.Beat * 3 / 2 } // between two looks of the janitor
-func (t times) drain() time.Duration   { return t.Beat }         // over which a broker's clients are sent away
+func (t times) lease() time.Duration           { return 5 * t.Beat }
+func (t times) janitorInterval() time.Duration { return t.Beat * 3 / 2 } // between two looks of the janitor for dead servers
+func (t times) drainTime() time.Duration       { return t.Beat }         // within which a stopping broker disconnects its clients
 
-// bound is when nothing may be left of a server that died, or of a client that left: its
-// lease runs out, the janitor looks twice, with a second for its probe, and everybody gets
-// some time to do it.
-func (t times) bound() time.Duration {
-	return t.lease() + 2*(t.servers()+t.servers()/10+time.Second) + 2*time.Second
+// cleanupBound is the longest time until a dead server or a departed client has left nothing: the
+// lease, two rounds of the janitor with a second each for its probe, and 2 s of slack.
+func (t times) cleanupBound() time.Duration {
+	return t.lease() + 2*(t.janitorInterval()+t.janitorInterval()/10+time.Second) + 2*time.Second
 }
 
-// instance is one broker, under addresses that stay over restarts.
+// instance is one broker. Its addresses stay the same when it restarts.
 type instance struct {
 	name      string
 	http, tcp string // host:port
-	peer      string // of its own for links between brokers, "" for none
-	advertise string // where the others reach peer
+	peer      string // listener for links between brokers, "" for none
+	advertise string // address under which the others reach peer
 	redis     string // URL
 	program   string
 	environ   []string
-	drain     time.Duration
+	drainTime time.Duration
 
-	id   string // of the server, since the last start
+	id   string // server id of the current process
 	proc *proc.Process
-	logs []*proc.Process // of all its lives
+	logs []*proc.Process // all processes so far
 }
 
 func (b *instance) start(ctx context.Context) error {
 	args := []string{
 		"--name", b.name, "--redis", b.redis, "--http", b.http, "--tcp", b.tcp,
-		"--drain-time", b.drain.String(), "--log-format", "json",
+		"--drain-time", b.drainTime.String(), "--log-format", "json",
 	}
 	if b.peer != "" {
 		args = append(args, "--peer", b.peer, "--advertise", b.advertise)
@@ -69,7 +68,7 @@ func (b *instance) start(ctx context.Context) error {
 // kill ends it with SIGKILL.
 func (b *instance) kill() { b.proc.Kill() }
 
-// restart ends it in order and starts it again.
+// restart ends the process by SIGTERM and starts it again.
 func (b *instance) restart(ctx context.Context) error {
 	if err := b.proc.End(ctx, syscall.SIGTERM); err != nil {
 		return err
@@ -77,23 +76,26 @@ func (b *instance) restart(ctx context.Context) error {
 	return b.start(ctx)
 }
 
-// environ is what a program gets: not all of ours, which may hold settings.
-func environ(more ...string) []string { return append([]string{"PATH=" + os.Getenv("PATH")}, more...) }
+// processEnv returns the environment of a program under test. It inherits only PATH, because the
+// rest of our own environment may hold settings.
+func processEnv(more ...string) []string {
+	return append([]string{"PATH=" + os.Getenv("PATH")}, more...)
+}
 
-// The ports of servers come from below those that the system gives to connections going
-// out, one of which could take the place of a server that is being started again.
+// Listeners use ports below the range of ephemeral ports. Otherwise an outgoing connection could
+// take the port of a server that is being restarted.
 const (
 	firstPort = 20_000
 	lastPort  = 32_000
 )
 
-// freeAddrs are addresses that nobody listens on.
+// freeAddrs returns addresses without a listener.
 func freeAddrs(n int) ([]string, error) {
 	var addrs []string
 	for try := 0; len(addrs) < n; try++ {
 		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", firstPort+rand.IntN(lastPort-firstPort)))
 		if err == nil {
-			defer l.Close() // all at the end, so that none is given twice
+			defer l.Close() // on return, so that no address is returned twice
 			addrs = append(addrs, l.Addr().String())
 		} else if try > 100*n {
 			return nil, err
@@ -102,7 +104,7 @@ func freeAddrs(n int) ([]string, error) {
 	return addrs, nil
 }
 
-// janitor runs beside the brokers.
+// janitor is the janitor's process.
 type janitor struct {
 	program, redis string
 	every          time.Duration
@@ -112,7 +114,7 @@ type janitor struct {
 
 func (j *janitor) start() error {
 	cmd := exec.Command(j.program, "--redis", j.redis, "--servers-every", j.every.String(), "--log-format", "json")
-	cmd.Env = environ()
+	cmd.Env = processEnv()
 	var err error
 	j.proc, err = proc.Start("janitor", cmd, nil)
 	if err == nil {
@@ -123,10 +125,10 @@ func (j *janitor) start() error {
 
 func (j *janitor) kill() { j.proc.Kill() }
 
-// allLogs is what a process wrote over all its lives.
-func allLogs(lives []*proc.Process) string {
+// allLogs returns the logs of all processes of an instance.
+func allLogs(runs []*proc.Process) string {
 	var b strings.Builder
-	for i, p := range lives {
+	for i, p := range runs {
 		fmt.Fprintf(&b, "# start %d\n%s", i+1, p.Tail(0))
 	}
 	return b.String()

@@ -13,83 +13,83 @@ import (
 )
 
 const (
-	// killsName is what --only knows the series by.
+	// killsName is the name of the series for --only.
 	killsName = "presence after kill -9"
-	// observers are brokers that are not killed; each has a watcher.
+	// observers is the number of brokers that are not killed; each has a watcher.
 	observers = 2
-	// pollEvery is the time between two looks at what the observers answer.
+	// pollEvery is the interval between two requests to the observers.
 	pollEvery = 100 * time.Millisecond
-	// givenUp is when a kill is taken to have been noticed by nobody.
-	givenUp = 40 * time.Second
-	// longestKills is when a series that hangs is given up.
-	longestKills = 10 * time.Minute
+	// killTimeout is how long to wait until the observers notice a kill.
+	killTimeout = 40 * time.Second
+	// seriesTimeout ends a series that hangs.
+	seriesTimeout = 10 * time.Minute
 )
 
-// series is a number of kills: in each round all victims, within one beat of each other.
-type series struct {
+// killPlan is a series of kills. Each round kills all victims within one beat.
+type killPlan struct {
 	rounds, victims int
 	times           times
-	bars            bars
+	limits          killLimits
 }
 
-// bars are the most that the times may be without being red.
-type bars struct{ answers, told, offline time.Duration }
+// killLimits are the largest times that are not red.
+type killLimits struct{ answers, leaves, offline time.Duration }
 
 var (
-	// fullSeries has the times that brokers and the janitor have by default.
-	fullSeries = series{rounds: 5, victims: 10, times: times{2 * time.Second}, bars: bars{11 * time.Second, 20 * time.Second, 25 * time.Second}}
-	// shortSeries may run on a machine that is busy with other things.
-	shortSeries = series{rounds: 1, victims: 3, times: times{shortBeat}, bars: bars{20 * time.Second, 20 * time.Second, 25 * time.Second}}
+	// fullSeries uses the default intervals of brokers and janitor.
+	fullSeries = killPlan{rounds: 5, victims: 10, times: times{2 * time.Second}, limits: killLimits{11 * time.Second, 20 * time.Second, 25 * time.Second}}
+	// shortSeries has limits for a busy machine.
+	shortSeries = killPlan{rounds: 1, victims: 3, times: times{shortBeat}, limits: killLimits{20 * time.Second, 20 * time.Second, 25 * time.Second}}
 )
 
-// cell is the channel that the clients of a victim are in, inmate their user.
-func cell(b *instance) string   { return "cell-" + b.name }
-func inmate(b *instance) string { return "inmate-" + b.name }
+// victimChannel is the channel of a victim's clients, and victimUser is their user.
+func victimChannel(b *instance) string { return "cell-" + b.name }
+func victimUser(b *instance) string    { return "inmate-" + b.name }
 
-// kills plays a series.
-func (r *runner) kills(ctx context.Context, plan series) *killSeries {
+// runKills runs a series of kills.
+func (r *runner) runKills(ctx context.Context, plan killPlan) *killReport {
 	began := time.Now()
-	result := newKillSeries(plan)
-	s := &stage{
+	result := newKillReport(plan)
+	tb := &testbed{
 		scenario: scenario{name: killsName, redis: single, brokers: observers + plan.victims}, times: plan.times,
-		seed: r.seed, random: rand.New(rand.NewPCG(r.seed, 2)), book: newBook(), roster: newAttendance(),
+		seed: r.seed, random: rand.New(rand.NewPCG(r.seed, 2)), journal: newJournal(), presence: newPresenceJournal(),
 		dir: filepath.Join(r.dir, strings.ReplaceAll(killsName, " ", "-")),
 	}
-	s.say = func(format string, args ...any) {
-		r.say("%-28s %5.1f s  %s", killsName, time.Since(began).Seconds(), fmt.Sprintf(format, args...))
+	tb.logf = func(format string, args ...any) {
+		r.logf("%-28s %5.1f s  %s", killsName, time.Since(began).Seconds(), fmt.Sprintf(format, args...))
 	}
-	ctx, cancel := context.WithTimeout(ctx, longestKills)
+	ctx, cancel := context.WithTimeout(ctx, seriesTimeout)
 	defer cancel()
-	err := r.playKills(ctx, s, plan, result)
-	s.strike()
-	result.conclude(s, err, time.Since(began))
+	err := r.playKillRounds(ctx, tb, plan, result)
+	tb.stopAll()
+	result.finish(tb, err, time.Since(began))
 	if len(result.Red) == 0 && !r.keepLogs {
-		_ = removeDir(s.dir)
+		_ = removeDir(tb.dir)
 	} else {
-		result.logs = s.dir
-		if err := s.keepLogs(); err != nil {
-			s.say("the logs are lost: %v", err)
+		result.logs = tb.dir
+		if err := tb.keepLogs(); err != nil {
+			tb.logf("could not keep the logs: %v", err)
 		}
 	}
-	s.say("%s %s", result.verdict(), strings.Join(result.Red, ", "))
+	tb.logf("%s %s", result.verdict(), strings.Join(result.Red, ", "))
 	return result
 }
 
-func (r *runner) playKills(ctx context.Context, s *stage, plan series, result *killSeries) error {
-	if err := makeDir(s.dir); err != nil {
+func (r *runner) playKillRounds(ctx context.Context, tb *testbed, plan killPlan, result *killReport) error {
+	if err := makeDir(tb.dir); err != nil {
 		return err
 	}
-	if err := s.set(ctx, r.programs); err != nil {
-		return fmt.Errorf("the start: %w", err)
+	if err := tb.start(ctx, r.programs); err != nil {
+		return fmt.Errorf("start: %w", err)
 	}
-	victims := s.brokers[observers:]
+	victims := tb.brokers[observers:]
 	var channels []string
 	for _, b := range victims {
-		channels = append(channels, cell(b), userPrefix+inmate(b))
+		channels = append(channels, victimChannel(b), userPrefix+victimUser(b))
 	}
-	opening, cancel := context.WithTimeout(ctx, givenUp)
+	opening, cancel := context.WithTimeout(ctx, killTimeout)
 	defer cancel()
-	if err := s.watch(opening, s.brokers[:observers], channels); err != nil {
+	if err := tb.addWatchers(opening, tb.brokers[:observers], channels); err != nil {
 		return err
 	}
 	for round := range plan.rounds {
@@ -98,10 +98,10 @@ func (r *runner) playKills(ctx context.Context, s *stage, plan series, result *k
 				return err
 			}
 		}
-		if err := s.killRound(ctx, round, victims, result); err != nil {
+		if err := tb.killRound(ctx, round, victims, result); err != nil {
 			return fmt.Errorf("round %d: %w", round+1, err)
 		}
-		s.say("round %d of %d", round+1, plan.rounds)
+		tb.logf("round %d of %d", round+1, plan.rounds)
 	}
 	return nil
 }
@@ -114,42 +114,42 @@ func startAll(ctx context.Context, brokers []*instance) error {
 	return starting.Wait()
 }
 
-// killRound kills all victims, each with clients that do not come back.
-func (s *stage) killRound(ctx context.Context, round int, victims []*instance, result *killSeries) error {
-	s.cast = s.cast[:0]
-	s.ghosts = s.ghosts[:0]
+// killRound kills all victims. Each has clients that do not come back.
+func (tb *testbed) killRound(ctx context.Context, round int, victims []*instance, result *killReport) error {
+	tb.clientSpecs = tb.clientSpecs[:0]
+	tb.ghosts = tb.ghosts[:0]
 	for _, b := range victims {
 		for i := range ghostCount {
-			m := member{
-				client: fmt.Sprintf("%s/inmate-%s-%d-%d", inmate(b), b.name, round, i), user: inmate(b), channels: []string{cell(b)},
-				knock: knock(i % int(knocks)),
+			spec := clientSpec{
+				client: fmt.Sprintf("%s/ghost-%s-%d-%d", victimUser(b), b.name, round, i), user: victimUser(b), channels: []string{victimChannel(b)},
+				listener: listener(i % int(listenerCount)),
 			}
-			s.cast = append(s.cast, m)
-			if err := s.summon(ctx, m, b); err != nil {
+			tb.clientSpecs = append(tb.clientSpecs, spec)
+			if err := tb.connectGhost(ctx, spec, b); err != nil {
 				return err
 			}
 		}
 	}
-	entering, cancel := context.WithTimeout(ctx, givenUp)
+	connecting, cancel := context.WithTimeout(ctx, killTimeout)
 	defer cancel()
-	if err := s.certain(entering, s.truth(s.cast)); err != nil {
+	if err := tb.awaitBaseline(connecting, tb.expected(tb.clientSpecs)); err != nil {
 		return err
 	}
 	var killing errgroup.Group
 	for i, b := range victims {
-		wait := time.Duration(s.random.Int64N(int64(s.times.Beat)))
-		doomed := s.cast[i*ghostCount : (i+1)*ghostCount]
-		ghosts := s.ghosts[i*ghostCount : (i+1)*ghostCount]
+		wait := time.Duration(tb.random.Int64N(int64(tb.times.Beat)))
+		specs := tb.clientSpecs[i*ghostCount : (i+1)*ghostCount]
+		ghosts := tb.ghosts[i*ghostCount : (i+1)*ghostCount]
 		killing.Go(func() error {
 			if !pause(ctx, wait) {
 				return ctx.Err()
 			}
-			at := time.Now()
+			killed := time.Now()
 			b.kill()
 			for _, g := range ghosts {
-				g.vanish()
+				g.stop()
 			}
-			k, err := s.aftermath(ctx, b, doomed, at)
+			k, err := tb.measureKill(ctx, b, specs, killed)
 			if err == nil {
 				result.add(k)
 			}
@@ -159,61 +159,62 @@ func (s *stage) killRound(ctx context.Context, round int, victims []*instance, r
 	return killing.Wait()
 }
 
-// aftermath measures until nobody takes the clients of a broker that was killed for present.
-func (s *stage) aftermath(ctx context.Context, b *instance, doomed []member, at time.Time) (kill, error) {
-	ctx, cancel := context.WithDeadline(ctx, at.Add(givenUp))
+// measureKill measures how long the clients of a killed broker are reported present.
+func (tb *testbed) measureKill(ctx context.Context, b *instance, specs []clientSpec, killed time.Time) (killTimes, error) {
+	ctx, cancel := context.WithDeadline(ctx, killed.Add(killTimeout))
 	defer cancel()
 	var names []string
-	for _, m := range doomed {
-		names = append(names, label(m.user, m.client))
+	for _, spec := range specs {
+		names = append(names, memberName(spec.user, spec.client))
 	}
-	var k kill
+	var k killTimes
 	var polling errgroup.Group
 	polling.Go(func() (err error) {
-		k.Answers, err = s.answered(ctx, b, at)
+		k.Answers, err = tb.untilAnswersEmpty(ctx, b, killed)
 		return err
 	})
 	var err1, err2 error
-	k.Told, err1 = s.heard(ctx, cell(b), names, at)
-	k.Offline, err2 = s.heard(ctx, userPrefix+inmate(b), []string{inmate(b)}, at)
+	k.Leaves, err1 = tb.untilLeaves(ctx, victimChannel(b), names, killed)
+	k.Offline, err2 = tb.untilLeaves(ctx, userPrefix+victimUser(b), []string{victimUser(b)}, killed)
 	if err := errors.Join(polling.Wait(), err1, err2); err != nil {
 		return k, fmt.Errorf("%s: %w", b.name, err)
 	}
 	return k, nil
 }
 
-// answered is the time until no answer names the clients of a victim, or calls its user online.
-func (s *stage) answered(ctx context.Context, victim *instance, at time.Time) (time.Duration, error) {
+// untilAnswersEmpty returns the time until no answer contains the clients of a victim, or reports
+// their user online.
+func (tb *testbed) untilAnswersEmpty(ctx context.Context, victim *instance, killed time.Time) (time.Duration, error) {
 	for {
 		left, err := 0, error(nil)
-		for _, b := range s.brokers[:observers] {
-			c, err1 := b.presence(ctx, cell(victim))
-			n, err2 := onlineUsers(ctx, b, []string{inmate(victim)})
-			left, err = left+n+len(c.names)-observers, errors.Join(err, err1, err2) // the watchers are there as well
+		for _, b := range tb.brokers[:observers] {
+			c, err1 := b.readPresence(ctx, victimChannel(victim))
+			n, err2 := onlineUsers(ctx, b, []string{victimUser(victim)})
+			left, err = left+n+len(c.names)-observers, errors.Join(err, err1, err2) // the watchers are members too
 		}
 		if err == nil && left <= 0 {
-			return time.Since(at), nil
+			return time.Since(killed), nil
 		}
 		if !pause(ctx, pollEvery) {
-			return 0, errors.Join(fmt.Errorf("%d are still in the answers", left), err)
+			return 0, errors.Join(fmt.Errorf("the answers still contain %d clients or users", left), err)
 		}
 	}
 }
 
-// heard is the time until all watchers had been told that these are gone.
-func (s *stage) heard(ctx context.Context, channel string, names []string, at time.Time) (took time.Duration, err error) {
-	for _, w := range s.watchers {
+// untilLeaves returns the time until all watchers received leaves of the names.
+func (tb *testbed) untilLeaves(ctx context.Context, channel string, names []string, killed time.Time) (took time.Duration, err error) {
+	for _, w := range tb.watchers {
 		var last time.Time
 		if err := retry(ctx, func() (err error) {
 			var gone bool
-			if last, gone = s.roster.lastHeard(roll{w.name, channel}, names); !gone {
-				err = fmt.Errorf("%s was not told that all have left %s", w.name, channel)
+			if last, gone = tb.presence.lastLeave(viewKey{w.name, channel}, names); !gone {
+				err = fmt.Errorf("%s did not receive leaves of all members of %s", w.name, channel)
 			}
 			return err
 		}); err != nil {
 			return 0, err
 		}
-		took = max(took, last.Sub(at))
+		took = max(took, last.Sub(killed))
 	}
 	return took, nil
 }

@@ -24,7 +24,7 @@ type ledgerFiles struct {
 // published are the files in this repository, relative to its root.
 var published = ledgerFiles{page: "docs/faults.md", record: "internal/faults/ledger.json"}
 
-// ledger is a run.
+// ledger is the report of a run.
 type ledger struct {
 	Date    string  `json:"date"`
 	Commit  string  `json:"commit"`
@@ -39,22 +39,22 @@ type ledger struct {
 	Seconds float64 `json:"seconds"`
 	Rows    []row   `json:"rows"`
 
-	Kills *killSeries `json:"presence_after_kill,omitempty"`
+	Kills *killReport `json:"presence_after_kill,omitempty"`
 }
 
 func newLedger(ctx context.Context, r runner) *ledger {
 	return &ledger{
 		Date: time.Now().UTC().Format(time.DateOnly), Commit: commit(ctx), Machine: machine(), Go: runtime.Version(),
 		Redis: redisVersion(ctx), Seed: r.seed, Beat: r.times.Beat.String(),
-		Lease: r.times.lease().String(), Janitor: r.times.servers().String(),
-		Load: fmt.Sprintf("%d clients, three devices of a user; %d channels with %g pushes a second each; %d users and %d single clients with %g each, and everyone with %g; every eighth message has %d KiB",
+		Lease: r.times.lease().String(), Janitor: r.times.janitorInterval().String(),
+		Load: fmt.Sprintf("%d clients, three devices of a user; %d channels with %g pushes a second each; %d users and %d single clients with %g each, and one stream to all clients with %g; every eighth message has %d KiB",
 			r.scale.Clients, r.scale.Rooms, r.scale.RoomRate, r.scale.UserStreams, r.scale.ClientStreams,
-			r.scale.OtherRate, r.scale.OtherRate, padded),
+			r.scale.OtherRate, r.scale.OtherRate, paddingKiB),
 	}
 }
 
-// said is the first line of what a program says.
-func said(ctx context.Context, name string, args ...string) string {
+// firstOutputLine runs a program and returns the first line of its output, or "unknown".
+func firstOutputLine(ctx context.Context, name string, args ...string) string {
 	out, err := exec.CommandContext(ctx, name, args...).Output()
 	if err != nil {
 		return "unknown"
@@ -63,9 +63,9 @@ func said(ctx context.Context, name string, args ...string) string {
 	return first
 }
 
-// redisVersion is the version alone, without the build.
+// redisVersion returns the version number without the build.
 func redisVersion(ctx context.Context) string {
-	for field := range strings.FieldsSeq(said(ctx, "redis-server", "--version")) {
+	for field := range strings.FieldsSeq(firstOutputLine(ctx, "redis-server", "--version")) {
 		if version, ok := strings.CutPrefix(field, "v="); ok {
 			return version
 		}
@@ -74,14 +74,14 @@ func redisVersion(ctx context.Context) string {
 }
 
 func commit(ctx context.Context) string {
-	id := said(ctx, "git", "rev-parse", "--short=12", "HEAD")
-	if changed := said(ctx, "git", "status", "--porcelain", "--", ":!"+published.page, ":!"+published.record); changed != "" {
+	id := firstOutputLine(ctx, "git", "rev-parse", "--short=12", "HEAD")
+	if changed := firstOutputLine(ctx, "git", "status", "--porcelain", "--", ":!"+published.page, ":!"+published.record); changed != "" {
 		id += " and changes"
 	}
 	return id
 }
 
-// machine is cores and memory.
+// machine describes the machine: cores, memory, platform.
 func machine() string {
 	memory := "unknown memory"
 	if text, err := os.ReadFile("/proc/meminfo"); err == nil {
@@ -93,38 +93,38 @@ func machine() string {
 	return fmt.Sprintf("%d cores, %s, %s/%s", runtime.NumCPU(), memory, runtime.GOOS, runtime.GOARCH)
 }
 
-// columns are the table's, with what each means.
+// columns are the columns of the table and their explanations.
 var columns = []struct {
 	name, means string
 	cell        func(row) string
 }{
-	{"fault", "what was done; below it is said at length", func(r row) string { return r.Fault }},
-	{"Redis", "its shape", func(r row) string { return r.Redis }},
-	{"acked", "addressee-messages of accepted pushes: a message to a channel with 40 confirmed subscribers is 40", func(r row) string { return fmt.Sprint(r.Acknowledged) }},
-	{"delivered", "of these, how many reached their addressee", func(r row) string { return fmt.Sprint(r.Delivered) }},
-	{"lost", "of these, how many did not, until long after the load had ended", func(r row) string { return fmt.Sprint(r.Lost) }},
-	{"dup", "how many reached an addressee a second time under the same id, behind the filter of the client library", func(r row) string { return fmt.Sprint(r.Duplicated) }},
-	{"again", "how many reached an addressee also under an id that was never acknowledged: from an attempt that was refused, and that Redis then forgot", func(r row) string { return fmt.Sprint(r.Again) }},
-	{"disorder", "how many came behind a higher id of their queue, or a higher number of their publisher", func(r row) string { return fmt.Sprint(r.Disorder) }},
-	{"undeclared", "lost, and no gap that the client was told covers them", func(r row) string { return fmt.Sprint(r.Undeclared) }},
-	{"strange", "came to a wrong addressee, or under another id than was acknowledged", func(r row) string { return fmt.Sprint(r.Strange) }},
-	{"unnamed", "connected devices that the answer to a push to their user did not name: the backend was told", func(r row) string { return fmt.Sprint(r.Unnamed) }},
-	{"ghosts", "who or what was still online, bound or stored when lease, two rounds of the janitor and a margin had passed", func(r row) string { return fmt.Sprint(r.Ghosts) }},
-	{"told", "who came and went, as watchers were told, one at each broker that follows all channels and some users", func(r row) string { return fmt.Sprint(r.Told) }},
-	{"twice", "how many of these came who was there, or went who was not, or were the watcher's own", func(r row) string { return fmt.Sprint(r.ToldTwice) }},
-	{"missing", "who was there when all was quiet, and not by what a watcher had been told, or a broker answered", func(r row) string { return fmt.Sprint(r.Missing) }},
-	{"phantoms", "who was not, and by one of these was; and who died with a broker and was there after the time of the ghosts", func(r row) string { return fmt.Sprint(r.Phantoms) }},
-	{"gaps", "gaps that clients were told", func(r row) string { return fmt.Sprint(r.Gaps) }},
+	{"fault", "the fault; the section Faults describes it", func(r row) string { return r.Fault }},
+	{"Redis", "deployment of Redis", func(r row) string { return r.Redis }},
+	{"acked", "accepted messages, counted per addressee: a message to a channel with 40 confirmed subscribers counts 40 times", func(r row) string { return fmt.Sprint(r.Acknowledged) }},
+	{"delivered", "of acked: delivered to the addressee", func(r row) string { return fmt.Sprint(r.Delivered) }},
+	{"lost", "of acked: not delivered, even long after the load ended", func(r row) string { return fmt.Sprint(r.Lost) }},
+	{"dup", "delivered twice under the same id, past the duplicate filter of the client library", func(r row) string { return fmt.Sprint(r.Duplicated) }},
+	{"again", "delivered also under an id that was never acknowledged: Redis had stored a refused attempt, and then forgot that", func(r row) string { return fmt.Sprint(r.Again) }},
+	{"disorder", "delivered after a higher id of the same queue, or a higher number of the same publisher", func(r row) string { return fmt.Sprint(r.Disorder) }},
+	{"undeclared", "lost, and no gap that the client received covers it", func(r row) string { return fmt.Sprint(r.Undeclared) }},
+	{"strange", "delivered to a wrong addressee, or under another id than was acknowledged", func(r row) string { return fmt.Sprint(r.Strange) }},
+	{"unnamed", "connected devices that the answer to a push to their user did not name; the backend can see this", func(r row) string { return fmt.Sprint(r.Unnamed) }},
+	{"ghosts", "clients and keys that were still online, bound or stored after the lease, two rounds of the janitor and a margin", func(r row) string { return fmt.Sprint(r.Ghosts) }},
+	{"events", "joins and leaves that the watchers received; one watcher at each broker watches all channels and some users", func(r row) string { return fmt.Sprint(r.Events) }},
+	{"repeated", "of events: joins of members, leaves of names that were no members, and the watcher's own", func(r row) string { return fmt.Sprint(r.RepeatedEvents) }},
+	{"missing", "members that a watcher's view or a broker's answer lacked when the load had ended", func(r row) string { return fmt.Sprint(r.Missing) }},
+	{"phantoms", "names in a watcher's view or a broker's answer that were no members, among them clients that had died with a broker", func(r row) string { return fmt.Sprint(r.Phantoms) }},
+	{"gaps", "gaps that clients received", func(r row) string { return fmt.Sprint(r.Gaps) }},
 	{"unacked", "delivered although the push was never accepted; allowed", func(r row) string { return fmt.Sprint(r.Unacknowledged) }},
-	{"refused", "attempts to push that failed and were made again, with the same key", func(r row) string { return fmt.Sprint(r.Refused) }},
-	{"no push", "the longest time in which no push was accepted", func(r row) string { return seconds(r.WithoutPush) }},
-	{"back p50", "time from the fault to the first message that was pushed after it, median over clients", func(r row) string { return seconds(r.RecoverP50) }},
-	{"back max", "the same, of the last client", func(r row) string { return seconds(r.RecoverMax) }},
-	{"silence", "the longest time between two messages of one client", func(r row) string { return seconds(r.Silence) }},
+	{"refused", "failed attempts to push; each was repeated with the same key", func(r row) string { return fmt.Sprint(r.Refused) }},
+	{"no push", "longest time without an accepted push", func(r row) string { return seconds(r.WithoutPush) }},
+	{"back p50", "time from the fault to the first message pushed after it, median over clients", func(r row) string { return seconds(r.RecoverP50) }},
+	{"back max", "the same, of the slowest client", func(r row) string { return seconds(r.RecoverMax) }},
+	{"silence", "longest time between two messages of one client", func(r row) string { return seconds(r.Silence) }},
 	{"", "ok or RED", row.verdict},
 }
 
-// table is the ledger for a terminal.
+// table formats the ledger for a terminal.
 func (l *ledger) table() string {
 	var b strings.Builder
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
@@ -142,7 +142,7 @@ func (l *ledger) table() string {
 	return b.String()
 }
 
-// explain says why a row is red.
+// explain says why the row is red.
 func (r row) explain() string {
 	return explain(r.Fault, r.Red, r.Evidence) + fmt.Sprintf("  refused: %v\n", r.Reasons)
 }
@@ -174,9 +174,9 @@ func (l *ledger) markdown() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, `# Fault ledger
 
-What happened to messages while something was broken on purpose. Redis, brokers and the janitor are processes of
-their own; the program that pushes and the clients keep the accounts and ask no broker for any. Made by `+"`make faults`"+`,
-which writes this page anew and fails where a row is RED.
+This page reports what happened to messages and to presence while something was broken on purpose. Redis, the brokers and the
+janitor are separate processes. The program that pushes and the clients keep the accounts; they do not rely on any broker. `+"`make faults`"+`
+writes this page, and fails if a row is RED.
 
 %s · commit %s · seed %d · beat %s, lease %s, janitor every %s · %s · %s · Redis %s · %.0f s
 
@@ -196,25 +196,25 @@ Load: %s.
 	if l.Kills != nil {
 		b.WriteString(l.Kills.markdown())
 	}
-	b.WriteString("\n## Faults\n\nThe seed chooses victims and moments. Where Redis itself loses its last writes (marked †) a push that was refused and made\nagain may arrive twice, since Redis forgot that it had stored it; and unless the pushes were durable, messages may be lost and\ndevices unknown for a moment, but each loss must be told to the client. Everywhere else all these are red.\n\n")
+	b.WriteString("\n## Faults\n\nThe seed chooses victims and moments. Where Redis itself loses its last writes (marked †), a push that was refused and repeated\nmay arrive twice, because Redis forgot that it had stored it. Unless the pushes were durable, messages may also be lost and\ndevices unknown for a moment, but a gap must declare each loss to the client. Everywhere else all of these are red.\n\n")
 	for _, r := range l.Rows {
 		mark := ""
 		if r.Forgets {
 			mark = " †"
 		}
-		fmt.Fprintf(&b, "- **%s**%s: %s.\n", r.Fault, mark, r.Driven)
+		fmt.Fprintf(&b, "- **%s**%s: %s.\n", r.Fault, mark, r.About)
 	}
 	b.WriteString("\n## Columns\n\n")
 	for _, c := range columns {
 		name := c.name
 		if name == "" {
-			name = "the last"
+			name = "last column"
 		}
 		fmt.Fprintf(&b, "- **%s**: %s.\n", name, c.means)
 	}
 	for _, r := range l.Rows {
 		if len(r.Red) > 0 {
-			b.WriteString("\n## Why it is red\n\n```\n")
+			b.WriteString("\n## Reasons for RED\n\n```\n")
 			break
 		}
 	}
@@ -223,7 +223,7 @@ Load: %s.
 			b.WriteString(r.explain())
 		}
 	}
-	if strings.Contains(b.String(), "## Why it is red") {
+	if strings.Contains(b.String(), "## Reasons for RED") {
 		b.WriteString("```\n")
 	}
 	return b.String()

@@ -38,7 +38,7 @@ func command(args []string, stdout, stderr io.Writer) int {
 
 var errRed = errors.New("there are red rows")
 
-// run plays the chosen scenarios and writes what came of them, red or not.
+// run runs the chosen scenarios and writes the ledger, whether or not rows are red.
 func run(ctx context.Context, o options, stdout, stderr io.Writer) error {
 	chosen := o.scenarios()
 	plan, kills := o.kills()
@@ -50,9 +50,9 @@ func run(ctx context.Context, o options, stdout, stderr io.Writer) error {
 		return err
 	}
 	r := o.runner()
-	r.dir, r.say = dir, func(format string, args ...any) { fmt.Fprintf(stderr, format+"\n", args...) }
-	shifted := slices.ContainsFunc(chosen, func(sc scenario) bool { return sc.wrongClock })
-	if r.programs, err = build(ctx, dir, shifted); err != nil {
+	r.dir, r.logf = dir, func(format string, args ...any) { fmt.Fprintf(stderr, format+"\n", args...) }
+	withWrongClock := slices.ContainsFunc(chosen, func(sc scenario) bool { return sc.wrongClock })
+	if r.programs, err = build(ctx, dir, withWrongClock); err != nil {
 		return err
 	}
 	l := newLedger(ctx, r)
@@ -64,7 +64,7 @@ func run(ctx context.Context, o options, stdout, stderr io.Writer) error {
 		l.Rows = append(l.Rows, r.run(ctx, sc))
 	}
 	if kills && ctx.Err() == nil {
-		l.Kills = r.kills(ctx, plan)
+		l.Kills = r.runKills(ctx, plan)
 	}
 	l.Seconds = time.Since(began).Round(time.Second).Seconds()
 	fmt.Fprint(stdout, l.table())

@@ -20,7 +20,7 @@ func TestShortLedger(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := o.runner()
-	r.dir, r.say = t.TempDir(), t.Logf
+	r.dir, r.logf = t.TempDir(), t.Logf
 	if r.programs, err = build(ctx, r.dir, false); err != nil {
 		t.Fatal(err)
 	}
@@ -28,7 +28,7 @@ func TestShortLedger(t *testing.T) {
 		"kill -9 broker", "freeze broker", "Sentinel failover, durable", "hints dropped", "rolling restart",
 	} {
 		t.Run(name, func(t *testing.T) {
-			result := r.run(ctx, named(t, name))
+			result := r.run(ctx, scenarioNamed(t, name))
 			if len(result.Red) > 0 {
 				t.Error(result.explain())
 			}
@@ -42,14 +42,14 @@ func TestShortLedger(t *testing.T) {
 	}
 	t.Run(killsName, func(t *testing.T) {
 		plan, _ := o.kills()
-		if result := r.kills(ctx, plan); len(result.Red) > 0 {
+		if result := r.runKills(ctx, plan); len(result.Red) > 0 {
 			t.Error(result.explain())
 			showLogs(t, result.logs)
 		}
 	})
 }
 
-func named(t *testing.T, name string) scenario {
+func scenarioNamed(t *testing.T, name string) scenario {
 	t.Helper()
 	for _, sc := range scenarios {
 		if sc.name == name {

@@ -30,16 +30,16 @@ func parseOptions(args []string, stderr io.Writer) (options, error) {
 	f := pflag.NewFlagSet("faults", pflag.ContinueOnError)
 	f.SetOutput(stderr)
 	f.SortFlags = false
-	f.StringVar(&only, "only", "", "regular expression: run the scenarios whose name it matches; the series of kills is \"presence after kill -9\"")
+	f.StringVar(&only, "only", "", "regular expression: run the scenarios with matching names; the series of kills is named \"presence after kill -9\"")
 	f.BoolVar(&o.short, "short", false, "fewer clients and shorter beats")
-	f.Uint64Var(&o.seed, "seed", 1, "what all random choices follow from")
-	f.BoolVar(&o.keepLogs, "keep-logs", false, "keep the logs of the processes of all rows, not only of red ones")
-	f.StringVar(&out, "out", "", "directory for faults.md and ledger.json; zero means docs and internal/faults for a whole run, and none for a part")
+	f.Uint64Var(&o.seed, "seed", 1, "seed of all random choices")
+	f.BoolVar(&o.keepLogs, "keep-logs", false, "keep the logs of the processes of all rows, not only of red rows")
+	f.StringVar(&out, "out", "", "directory for faults.md and ledger.json; without it a whole run writes docs/faults.md and internal/faults/ledger.json, and a partial run writes neither")
 	if err := f.Parse(args); err != nil {
 		return o, err
 	}
 	if f.NArg() > 0 {
-		return o, fmt.Errorf("%q belongs to no flag", f.Arg(0))
+		return o, fmt.Errorf("unexpected argument %q", f.Arg(0))
 	}
 	if only != "" {
 		var err error
@@ -56,8 +56,8 @@ func parseOptions(args []string, stderr io.Writer) (options, error) {
 	return o, nil
 }
 
-// kills says whether the series is to be played, and which.
-func (o options) kills() (series, bool) {
+// kills returns the series of kills, and whether to run it.
+func (o options) kills() (killPlan, bool) {
 	plan := fullSeries
 	if o.short {
 		plan = shortSeries
@@ -65,7 +65,7 @@ func (o options) kills() (series, bool) {
 	return plan, o.only == nil || o.only.MatchString(killsName)
 }
 
-// runner gives size and times of the run.
+// runner returns a runner with the size and the beat of the run.
 func (o options) runner() runner {
 	r := runner{seed: o.seed, keepLogs: o.keepLogs, scale: fullScale, times: times{fullBeat}}
 	if o.short {
@@ -74,7 +74,7 @@ func (o options) runner() runner {
 	return r
 }
 
-// scenarios are those to be run.
+// scenarios returns the scenarios to run.
 func (o options) scenarios() (chosen []scenario) {
 	for _, sc := range scenarios {
 		if o.only == nil || o.only.MatchString(sc.name) {

@@ -18,17 +18,17 @@ type payload struct {
 	Pad    string `json:"pad,omitempty"`
 }
 
-// job is one push to be made.
-type job struct {
+// pushRequest is one push to make.
+type pushRequest struct {
 	stream  stream
 	n       int
 	durable bool
 }
 
-func (j job) body() map[string]any {
+func (j pushRequest) body() map[string]any {
 	pad := 0
 	if j.n%8 == 0 {
-		pad = padded << 10
+		pad = paddingKiB << 10
 	}
 	body := map[string]any{
 		"data": payload{j.stream.name, j.n, strings.Repeat("x", pad)},
@@ -43,8 +43,8 @@ func (j job) body() map[string]any {
 	return body
 }
 
-// answer is what the ledger needs of the answer to a push.
-type answer struct {
+// pushResult is the part of a push's answer that the journal needs.
+type pushResult struct {
 	ID      int64
 	Clients []struct {
 		Client string
@@ -53,8 +53,8 @@ type answer struct {
 	Error *struct{ Code string }
 }
 
-// ids are the ids by client: one for all of a channel, or each client's own.
-func (a answer) ids(s stream) map[string]int64 {
+// ids returns the message id by client: the channel's id for all, or each client's own.
+func (a pushResult) ids(s stream) map[string]int64 {
 	ids := map[string]int64{}
 	if a.ID != 0 {
 		for _, client := range s.to {
@@ -69,17 +69,17 @@ func (a answer) ids(s stream) map[string]int64 {
 
 var errNoAnswer = errors.New("no answer")
 
-// refusal is an answer that is no acceptance; any other error is no answer.
+// refusal is an answer that does not accept a push. Any other error means that there was no answer.
 type refusal struct{ status int }
 
 func (r refusal) Error() string { return fmt.Sprint("status ", r.status) }
 
-type answers struct{ Results []answer }
+type pushResponse struct{ Results []pushResult }
 
-// post pushes the jobs in one call: alone, or as a batch.
-func (p *publisher) post(ctx context.Context, broker string, jobs []job) ([]answer, error) {
+// post sends the pushes in one call: a single push, or a batch.
+func (p *publisher) post(ctx context.Context, broker string, jobs []pushRequest) ([]pushResult, error) {
 	if len(jobs) == 1 {
-		var one answers
+		var one pushResponse
 		err := p.call(ctx, broker, "/v1/push", jobs[0].body(), &one)
 		if err == nil && len(one.Results) != 1 {
 			err = refusal{}
@@ -92,7 +92,7 @@ func (p *publisher) post(ctx context.Context, broker string, jobs []job) ([]answ
 	}
 	var many struct {
 		Results []struct {
-			Results []answer
+			Results []pushResult
 			Error   *struct{ Code string }
 		}
 	}
@@ -100,7 +100,7 @@ func (p *publisher) post(ctx context.Context, broker string, jobs []job) ([]answ
 	if err != nil {
 		return nil, err
 	}
-	out := make([]answer, len(jobs))
+	out := make([]pushResult, len(jobs))
 	for i := range jobs {
 		switch {
 		case i >= len(many.Results):

@@ -7,39 +7,40 @@ import (
 
 // row is one line of the ledger.
 type row struct {
-	Fault  string `json:"fault"`
-	Redis  string `json:"redis"`
-	Driven string `json:"fault_is"` // what the fault does
+	Fault string `json:"fault"`
+	Redis string `json:"redis"`
+	About string `json:"fault_is"` // what the fault does
 	counts
-	Ghosts    int `json:"ghosts"`
-	Told      int `json:"told"`
-	ToldTwice int `json:"told_twice"`
-	Missing   int `json:"missing"`
-	Phantoms  int `json:"phantoms"`
-	Pushes    int `json:"pushes"`
-	pauses    `json:"-"`
-	Seconds   float64          `json:"seconds"`
-	Forgets   bool             `json:"redis_forgets"` // its last writes, by its nature
-	Failure   string           `json:"failure,omitempty"`
-	Red       []string         `json:"red,omitempty"` // why, empty for ok
-	Evidence  evidence         `json:"evidence,omitempty"`
-	Reasons   map[string]int   `json:"refusals,omitempty"`
-	Logs      string           `json:"-"`       // the directory of the kept logs, on this machine
-	Slowest   string           `json:"slowest"` // the client of recover_max
-	Millis    map[string]int64 `json:"ms"`
+	Ghosts         int `json:"ghosts"`
+	Events         int `json:"told"`
+	RepeatedEvents int `json:"told_twice"`
+	Missing        int `json:"missing"`
+	Phantoms       int `json:"phantoms"`
+	Pushes         int `json:"pushes"`
+	outages        `json:"-"`
+	Seconds        float64          `json:"seconds"`
+	Forgets        bool             `json:"redis_forgets"` // Redis loses its last writes under this fault
+	Failure        string           `json:"failure,omitempty"`
+	Red            []string         `json:"red,omitempty"` // the reasons; empty means ok
+	Evidence       evidence         `json:"evidence,omitempty"`
+	Reasons        map[string]int   `json:"refusals,omitempty"`
+	Logs           string           `json:"-"`       // directory of the kept logs
+	Slowest        string           `json:"slowest"` // the client with the longest recovery
+	Millis         map[string]int64 `json:"ms"`
 }
 
-// tolerance is what a row may show without being red, for reasons that lie in Redis.
+// tolerance lists what a row may show without being red, because Redis itself loses it.
 type tolerance struct {
-	// forgets: Redis loses its last writes by its nature. A push that was refused, and made again, may
-	// arrive twice then: Redis forgot that it had stored it the first time.
+	// forgets: Redis loses its last writes under this fault. A push that was refused and repeated
+	// may then arrive twice, because Redis forgot that it had stored the first attempt.
 	forgets bool
-	// loses: acknowledged writes too. Messages may be lost and devices unknown, but each loss is told.
+	// loses: Redis also loses acknowledged writes. Messages may be lost and devices unknown, but
+	// each loss must be declared by a gap.
 	loses bool
 }
 
-// objections say why a row is red.
-func (r row) objections(t tolerance) (why []string) {
+// redReasons returns the reasons why a row is red.
+func (r row) redReasons(t tolerance) (why []string) {
 	check := func(tolerated bool, n int, name string) {
 		if n > 0 && !tolerated {
 			why = append(why, fmt.Sprintf("%d %s", n, name))
@@ -56,10 +57,10 @@ func (r row) objections(t tolerance) (why []string) {
 	check(false, r.Strange, "strange")
 	check(t.loses, r.Unnamed, "unnamed")
 	check(false, r.Ghosts, "ghosts")
-	check(false, r.ToldTwice, "comings and goings told twice")
+	check(false, r.RepeatedEvents, "repeated presence events")
 	check(false, r.Missing, "missing from presence")
 	check(false, r.Phantoms, "phantoms in presence")
-	check(false, r.Unrecovered, "clients that got nothing after the fault")
+	check(false, r.Unrecovered, "clients without a message after the fault")
 	return why
 }
 
@@ -70,5 +71,5 @@ func (r row) verdict() string {
 	return "ok"
 }
 
-// seconds is a duration as the table shows it.
+// seconds formats a duration for the table.
 func seconds(d time.Duration) string { return fmt.Sprintf("%.1f s", d.Seconds()) }

@@ -11,173 +11,173 @@ import (
 )
 
 const (
-	// longest is when a scenario that hangs is given up, which makes its row red.
-	longest = 100 * time.Second
-	// lateComers is how long one waits for what should not come: second copies.
-	lateComers = 500 * time.Millisecond
+	// scenarioTimeout ends a scenario that hangs, which makes its row red.
+	scenarioTimeout = 100 * time.Second
+	// duplicateWait is how long to wait for duplicates, which should not arrive.
+	duplicateWait = 500 * time.Millisecond
 )
 
 // runner runs scenarios, one after another.
 type runner struct {
-	programs binaries
-	dir      string // for all files
+	programs programs
+	dir      string // directory of all files
 	seed     uint64
 	scale    scale
 	times    times
 	keepLogs bool
-	say      func(format string, args ...any)
+	logf     func(format string, args ...any)
 }
 
-// run plays one scenario and makes its row.
+// run runs one scenario and returns its row.
 func (r *runner) run(ctx context.Context, sc scenario) row {
 	began := time.Now()
 	seed := r.seed
-	for _, c := range sc.name { // each scenario draws its own numbers, whichever others run
+	for _, c := range sc.name { // a scenario's random numbers do not depend on the other scenarios
 		seed = seed*1_000_003 + uint64(c)
 	}
-	s := &stage{
-		scenario: sc, times: r.times, seed: seed, random: rand.New(rand.NewPCG(seed, 0)), book: newBook(), roster: newAttendance(),
+	tb := &testbed{
+		scenario: sc, times: r.times, seed: seed, random: rand.New(rand.NewPCG(seed, 0)), journal: newJournal(), presence: newPresenceJournal(),
 		dir: filepath.Join(r.dir, strings.NewReplacer(" ", "-", ",", "").Replace(sc.name)),
 	}
-	s.say = func(format string, args ...any) {
-		r.say("%-28s %5.1f s  %s", sc.name, time.Since(began).Seconds(), fmt.Sprintf(format, args...))
+	tb.logf = func(format string, args ...any) {
+		r.logf("%-28s %5.1f s  %s", sc.name, time.Since(began).Seconds(), fmt.Sprintf(format, args...))
 	}
-	ctx, cancel := context.WithTimeout(ctx, longest)
+	ctx, cancel := context.WithTimeout(ctx, scenarioTimeout)
 	defer cancel()
-	err := r.play(ctx, s)
-	s.strike()
-	result := s.row(errors.Join(append(s.failures, err)...), time.Since(began))
+	err := r.playScenario(ctx, tb)
+	tb.stopAll()
+	result := tb.row(errors.Join(append(tb.failures, err)...), time.Since(began))
 	if len(result.Red) > 0 || r.keepLogs {
-		result.Logs = s.dir
-		if err := s.keepLogs(); err != nil {
-			s.say("the logs are lost: %v", err)
+		result.Logs = tb.dir
+		if err := tb.keepLogs(); err != nil {
+			tb.logf("could not keep the logs: %v", err)
 		}
 	} else {
-		_ = removeDir(s.dir)
+		_ = removeDir(tb.dir)
 	}
-	s.say("%s %s", result.verdict(), strings.Join(result.Red, ", "))
+	tb.logf("%s %s", result.verdict(), strings.Join(result.Red, ", "))
 	return result
 }
 
-// play is the scenario from the start of Redis to the end of the last broker.
-func (r *runner) play(ctx context.Context, s *stage) error {
-	if err := makeDir(s.dir); err != nil {
+// playScenario runs the scenario from the start of Redis to the end of the last broker.
+func (r *runner) playScenario(ctx context.Context, tb *testbed) error {
+	if err := makeDir(tb.dir); err != nil {
 		return err
 	}
-	if err := s.set(ctx, r.programs); err != nil {
-		return fmt.Errorf("the start: %w", err)
+	if err := tb.start(ctx, r.programs); err != nil {
+		return fmt.Errorf("start: %w", err)
 	}
-	cast := newCast(r.scale, s.scenario.special, s.scenario.percent)
-	if err := s.enter(ctx, r.scale, cast); err != nil {
-		return fmt.Errorf("the clients: %w", err)
+	specs := newClientSpecs(r.scale, tb.scenario.special, tb.scenario.percent)
+	if err := tb.connectClients(ctx, r.scale, specs); err != nil {
+		return fmt.Errorf("clients: %w", err)
 	}
-	s.say("%d clients follow all", s.book.confirmed())
-	if err := r.load(ctx, s, cast); err != nil {
+	tb.logf("%d clients are ready", tb.journal.readyClients())
+	if err := r.pushLoad(ctx, tb, specs); err != nil {
 		return err
 	}
-	s.settle(ctx)
-	if err := s.allTrue(ctx, "when all had come back", cast); err != nil {
+	tb.awaitDeliveries(ctx)
+	if err := tb.verifyPresence(ctx, "after recovery", specs); err != nil {
 		return err
 	}
-	s.exeunt()
-	if err := s.allTrue(ctx, "when all had left", nil); err != nil {
+	tb.disconnectClients()
+	if err := tb.verifyPresence(ctx, "after all clients left", nil); err != nil {
 		return err
 	}
-	s.close()
-	return s.remains(ctx, cast)
+	tb.stopWatchers()
+	return tb.checkLeftovers(ctx, specs)
 }
 
-// load pushes, and injects the fault meanwhile.
-func (r *runner) load(ctx context.Context, s *stage, cast []member) error {
-	groups, rate := newStreams(r.scale, cast)
+// pushLoad pushes, and injects the fault meanwhile.
+func (r *runner) pushLoad(ctx context.Context, tb *testbed, specs []clientSpec) error {
+	groups, rate := newStreams(r.scale, specs)
 	var addrs []string
-	for _, b := range s.brokers {
+	for _, b := range tb.brokers {
 		addrs = append(addrs, b.http)
 	}
-	p := newPublisher(s.book, addrs, s.scenario.durable)
-	stop, over := context.WithCancel(ctx)
-	defer over()
-	last, giveUp := context.WithCancel(ctx)
+	p := newPublisher(tb.journal, addrs, tb.scenario.durable)
+	stop, endLoad := context.WithCancel(ctx)
+	defer endLoad()
+	pushing, giveUp := context.WithCancel(ctx)
 	defer giveUp()
 	pushed := make(chan struct{})
-	s.book.begin(time.Now())
+	tb.journal.loadStarts(time.Now())
 	go func() {
 		defer close(pushed)
-		p.run(last, stop, groups, rate, s.seed)
+		p.run(pushing, stop, groups, rate, tb.seed)
 	}()
 	cutting := make(chan struct{})
 	go func() {
 		defer close(cutting)
-		s.restless(stop)
+		tb.cutReconnecting(stop)
 	}()
-	err := s.beats(ctx, 2)
+	err := tb.beats(ctx, 2)
 	if err == nil {
-		err = s.scenario.fault(ctx, s)
+		err = tb.scenario.fault(ctx, tb)
 	}
 	if err == nil {
-		err = s.beats(ctx, 3)
+		err = tb.beats(ctx, 3)
 	}
-	s.book.end(time.Now())
-	over()
+	tb.journal.loadEnds(time.Now())
+	endLoad()
 	<-cutting
-	patience := time.AfterFunc(s.patience(), giveUp)
-	defer patience.Stop()
+	timer := time.AfterFunc(tb.deliveryTimeout(), giveUp)
+	defer timer.Stop()
 	<-pushed
-	if n := s.book.unaccepted(); n > 0 && err == nil {
-		err = fmt.Errorf("%d pushes were never accepted: %v", n, s.book.refused)
+	if n := tb.journal.unaccepted(); n > 0 && err == nil {
+		err = fmt.Errorf("%d pushes were never accepted: %v", n, tb.journal.refused)
 	}
 	return err
 }
 
-// restless cuts some connections now and then, whatever the fault.
-func (s *stage) restless(ctx context.Context) {
-	random := rand.New(rand.NewPCG(s.seed, 1))
+// cutReconnecting cuts some connections at random times, whatever the fault.
+func (tb *testbed) cutReconnecting(ctx context.Context) {
+	random := rand.New(rand.NewPCG(tb.seed, 1))
 	tenth := 100 * time.Millisecond
 	for pause(ctx, tenth) {
-		s.each(restless, func(*actor) bool { return random.IntN(int(restlessFor/tenth)) == 0 }, cutAny(random))
+		tb.eachLink(reconnecting, func(*testClient) bool { return random.IntN(int(meanReconnectInterval/tenth)) == 0 }, cutAny(random))
 	}
 }
 
-// patience is how long one waits for what is still on its way when the load is over.
-func (s *stage) patience() time.Duration { return s.times.lease() + 10*time.Second }
+// deliveryTimeout is how long to wait for deliveries after the load has ended.
+func (tb *testbed) deliveryTimeout() time.Duration { return tb.times.lease() + 10*time.Second }
 
-// settle waits until all that was acknowledged has arrived, or was declared to be gone.
-func (s *stage) settle(ctx context.Context) {
+// awaitDeliveries waits until all acknowledged messages have arrived or were declared lost by gaps.
+func (tb *testbed) awaitDeliveries(ctx context.Context) {
 	began := time.Now()
-	for time.Since(began) < s.patience() {
-		if c, _ := s.book.count(); c.Undeclared == 0 {
+	for time.Since(began) < tb.deliveryTimeout() {
+		if c, _ := tb.journal.count(); c.Undeclared == 0 {
 			break
 		}
 		if !pause(ctx, 100*time.Millisecond) {
 			return
 		}
 	}
-	s.autopsy(ctx)
-	s.say("drained in %.1f s", time.Since(began).Seconds())
-	pause(ctx, lateComers)
+	tb.explainLosses(ctx)
+	tb.logf("drained in %.1f s", time.Since(began).Seconds())
+	pause(ctx, duplicateWait)
 }
 
-// row sums up.
-func (s *stage) row(err error, took time.Duration) row {
-	c, found := s.book.count()
+// row builds the scenario's row.
+func (tb *testbed) row(err error, took time.Duration) row {
+	c, found := tb.journal.count()
 	r := row{
-		Fault: s.scenario.name, Redis: string(s.scenario.redis), Driven: s.scenario.about, Forgets: s.scenario.forgets,
-		counts: c, pauses: s.book.pauses(), Ghosts: s.book.ghosts, Missing: s.book.missing, Phantoms: s.book.phantoms, Pushes: len(s.book.pushes),
-		Seconds: took.Round(100 * time.Millisecond).Seconds(), Reasons: s.book.refused,
+		Fault: tb.scenario.name, Redis: string(tb.scenario.redis), About: tb.scenario.about, Forgets: tb.scenario.forgets,
+		counts: c, outages: tb.journal.outages(), Ghosts: tb.journal.ghosts, Missing: tb.journal.missing, Phantoms: tb.journal.phantoms, Pushes: len(tb.journal.pushes),
+		Seconds: took.Round(100 * time.Millisecond).Seconds(), Reasons: tb.journal.refused,
 	}
-	r.Told, r.ToldTwice = s.roster.counted()
-	for kind, cases := range s.roster.evidence {
+	r.Events, r.RepeatedEvents = tb.presence.totals()
+	for kind, cases := range tb.presence.evidence {
 		found[kind] = cases
 	}
-	for _, m := range s.cast {
-		if m.client == r.pauses.Slowest {
-			r.Slowest = fmt.Sprintf("%s, %v over %v", m.client, m.role, m.knock)
+	for _, spec := range tb.clientSpecs {
+		if spec.client == r.outages.Slowest {
+			r.Slowest = fmt.Sprintf("%s, %v over %v", spec.client, spec.role, spec.listener)
 		}
 	}
 	if err != nil {
 		r.Failure = err.Error()
 	}
-	if r.Red = r.objections(s.scenario.tolerance()); len(r.Red) > 0 {
+	if r.Red = r.redReasons(tb.scenario.tolerance()); len(r.Red) > 0 {
 		r.Evidence = found
 	}
 	r.Millis = map[string]int64{
@@ -187,9 +187,9 @@ func (s *stage) row(err error, took time.Duration) row {
 	return r
 }
 
-// unaccepted is how many pushes were tried and never accepted.
-func (b *book) unaccepted() int {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return len(b.attempts) - len(b.accepted)
+// unaccepted returns how many pushes were tried and never accepted.
+func (j *journal) unaccepted() int {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return len(j.attempts) - len(j.accepted)
 }

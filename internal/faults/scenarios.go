@@ -2,130 +2,130 @@ package main
 
 import "context"
 
-// scenario is one row of the ledger to be.
+// scenario describes one row of the ledger.
 type scenario struct {
 	name  string
 	about string // what the fault does, in one line
 	redis topology
-	fault func(context.Context, *stage) error
+	fault func(context.Context, *testbed) error
 
 	brokers    int    // zero means three
 	hints      string // value of faults.hints at all brokers
-	durable    bool   // pushes are
-	ghosts     bool   // some clients vanish together with the victim
-	redisLink  bool   // between the victim and Redis there is a proxy
-	peerLinks  bool   // before each broker's address for the others there is a proxy
+	durable    bool   // pushes are durable
+	ghosts     bool   // some clients disappear together with the victim
+	redisLink  bool   // a proxy between the victim and Redis
+	peerLinks  bool   // a proxy in front of each broker's listener for the others
 	wrongClock bool   // the victim's wall clock is wrong
-	special    role   // of some clients
-	percent    int    // of the clients have it
-	forgets    bool   // Redis loses its last writes under this fault, by its nature
+	special    role   // role of some clients
+	percent    int    // percentage of clients with that role
+	forgets    bool   // Redis loses its last writes under this fault
 }
 
-// tolerance is what Redis does to the row.
+// tolerance returns what the row may show because Redis loses it.
 func (sc scenario) tolerance() tolerance {
 	return tolerance{forgets: sc.forgets, loses: sc.forgets && !sc.durable}
 }
 
-// scenarios are the ledger. The victim is a broker, of a choice that the seed makes.
+// scenarios are all rows of the ledger. The seed chooses the victim, which is a broker.
 var scenarios = []scenario{
 	{
-		name: "none", redis: single, fault: nothing,
-		about: "nothing happens: what the accounting says when all is well",
+		name: "none", redis: single, fault: noFault,
+		about: "no fault",
 	},
 	{
 		name: "kill -9 broker", redis: single, fault: killBroker, ghosts: true,
-		about: "one broker is killed, 5 of its clients vanish with it, the others go elsewhere; it is started again when the lease ran out",
+		about: "one broker is killed; 5 of its clients disappear with it, the others connect to other brokers; the broker is restarted after its lease expired",
 	},
 	{
 		name: "kill -9 broker and janitor", redis: single, fault: killBrokerAndJanitor, ghosts: true,
-		about: "the same, and the janitor is killed at the same moment; it is started again after the lease",
+		about: "the same, and the janitor is killed at the same moment; it is restarted after the lease",
 	},
 	{
-		name: "freeze broker", redis: single, fault: freezeBroker, ghosts: true, special: mover, percent: 20,
-		about: "one broker is stopped (SIGSTOP) for longer than lease and janitor need, then goes on; 5 of its clients vanish, some go elsewhere meanwhile, the others stay",
+		name: "freeze broker", redis: single, fault: freezeBroker, ghosts: true, special: moving, percent: 20,
+		about: "one broker is stopped (SIGSTOP) until its lease has expired and the janitor has removed it, then continues; 5 of its clients disappear, some connect to other brokers, the others stay",
 	},
 	{
 		name: "rolling restart", redis: single, fault: rollingRestart,
-		about: "each broker in turn is ended by SIGTERM and started again",
+		about: "each broker in turn is stopped by SIGTERM and restarted",
 	},
 	{
-		name: "wrong clock", redis: single, fault: nothing, wrongClock: true,
-		about: "the wall clock of one broker is 10 minutes ahead, all the time",
+		name: "wrong clock", redis: single, fault: noFault, wrongClock: true,
+		about: "the wall clock of one broker is 10 minutes fast throughout",
 	},
 	{
 		name: "kill -9 Redis, AOF", redis: aof, fault: killRedis,
-		about: "Redis with appendfsync everysec is killed and started again after 2 beats; the append-only file has all that was written",
+		about: "Redis with appendfsync everysec is killed and restarted after 2 beats; the append-only file holds all writes",
 	},
 	{
 		name: "kill -9 Redis, no AOF", redis: single, fault: killRedis, forgets: true,
-		about: "Redis without a file is killed and comes back empty after 2 beats",
+		about: "Redis without persistence is killed and restarted empty after 2 beats",
 	},
 	{
-		name: "Sentinel failover", redis: sentinel, fault: killMaster, forgets: true, special: idler, percent: 10,
-		about: "the replica loses touch with its master, which is killed a beat later; Sentinels promote the replica, the dead one comes back as its replica; 10 % of the clients read nothing in that beat, and are cut off with the kill",
+		name: "Sentinel failover", redis: sentinel, fault: killMaster, forgets: true, special: stalling, percent: 10,
+		about: "the replica loses its link to the master, which is killed a beat later; Sentinels promote the replica, and the old master becomes its replica; 10 % of the clients read nothing in that beat, and their connections are reset at the kill",
 	},
 	{
-		name: "Sentinel failover, durable", redis: sentinel, fault: killMaster, durable: true, forgets: true, special: idler, percent: 10,
-		about: "as above, and every push asks for durable",
+		name: "Sentinel failover, durable", redis: sentinel, fault: killMaster, durable: true, forgets: true, special: stalling, percent: 10,
+		about: "the same, with durable pushes",
 	},
 	{
-		name: "Sentinel failover, slow clock", redis: unequal, fault: killMaster, forgets: true, special: idler, percent: 10,
-		about: "the same without durable, to a replica whose wall clock is 10 minutes behind",
+		name: "Sentinel failover, slow clock", redis: slowReplica, fault: killMaster, forgets: true, special: stalling, percent: 10,
+		about: "the same without durable pushes, to a replica whose wall clock is 10 minutes slow",
 	},
 	{
 		name: "freeze master", redis: sentinel, fault: freezeMaster, forgets: true,
-		about: "the master is stopped (SIGSTOP), Sentinels promote its replica; then it goes on and is made a replica",
+		about: "the master is stopped (SIGSTOP) and Sentinels promote its replica; then the old master continues and becomes a replica",
 	},
 	{
-		name: "Cluster failover", redis: cluster, fault: killMaster, forgets: true, special: idler, percent: 10,
-		about: "the same with one of three masters, and no Sentinels: the nodes agree on the successor",
+		name: "Cluster failover", redis: cluster, fault: killMaster, forgets: true, special: stalling, percent: 10,
+		about: "as in the Sentinel failover, with one of three masters of a Cluster: the nodes elect the new master",
 	},
 	{
-		name: "Cluster failover, durable", redis: cluster, fault: killMaster, durable: true, forgets: true, special: idler, percent: 10,
-		about: "as above, and every push asks for durable",
+		name: "Cluster failover, durable", redis: cluster, fault: killMaster, durable: true, forgets: true, special: stalling, percent: 10,
+		about: "the same, with durable pushes",
 	},
 	{
 		name: "Redis link cut", redis: single, fault: cutRedisLink, redisLink: true,
-		about: "one broker's connections to Redis are ended and refused for 4 beats",
+		about: "one broker's connections to Redis are closed and refused for 4 beats",
 	},
 	{
-		name: "Redis link half-open", redis: single, fault: swallowRedisLink, redisLink: true,
-		about: "on one broker's connections to Redis all bytes vanish, for the lease and 2 beats",
+		name: "Redis link half-open", redis: single, fault: blackholeRedisLink, redisLink: true,
+		about: "all bytes on one broker's connections to Redis are dropped for the lease and 2 beats",
 	},
 	{
 		name: "Redis link slow", redis: single, fault: slowRedisLink, redisLink: true,
-		about: "one broker's round trips to Redis take 100 ms longer, for 8 beats",
+		about: "one broker's round trips to Redis take 100 ms longer for 8 beats",
 	},
 	{
 		name: "Redis full", redis: single, fault: fillRedis,
-		about: "maxmemory is set to what is used, for 7 beats",
+		about: "maxmemory is set to the memory in use for 7 beats",
 	},
 	{
 		name: "peer links cut", redis: single, fault: cutPeerLinks, peerLinks: true,
-		about: "all links between the brokers are ended and refused for 6 beats",
+		about: "all connections between the brokers are closed and refused for 6 beats",
 	},
 	{
-		name: "peer links half-open", redis: single, fault: swallowPeerLinks, peerLinks: true,
-		about: "on all links between the brokers all bytes vanish, for 6 beats",
+		name: "peer links half-open", redis: single, fault: blackholePeerLinks, peerLinks: true,
+		about: "all bytes between the brokers are dropped for 6 beats",
 	},
 	{
-		name: "hints dropped", redis: single, fault: nothing, hints: "drop",
-		about: "no hint reaches another broker, all the time",
+		name: "hints dropped", redis: single, fault: noFault, hints: "drop",
+		about: "no hint reaches another broker throughout",
 	},
 	{
-		name: "hints mangled", redis: single, fault: nothing, hints: "mangle",
-		about: "hints between brokers are repeated and reordered, all the time",
+		name: "hints mangled", redis: single, fault: noFault, hints: "mangle",
+		about: "hints between brokers are repeated and reordered throughout",
 	},
 	{
-		name: "flapping clients", redis: single, fault: flap, special: flappy, percent: 10,
-		about: "the connections of 10 % of the clients are reset about every second, for 10 beats",
+		name: "flapping clients", redis: single, fault: flapClients, special: flapping, percent: 10,
+		about: "the connections of 10 % of the clients are reset about every second for 10 beats",
 	},
 	{
-		name: "stalled clients", redis: single, fault: stall, special: idler, percent: 33,
+		name: "stalled clients", redis: single, fault: stallClients, special: stalling, percent: 33,
 		about: "a third of the clients do not read their sockets for 7 beats",
 	},
 	{
 		name: "five brokers, two killed", redis: single, fault: killTwo, brokers: 5,
-		about: "two of five brokers are killed, 2 beats apart, and started again",
+		about: "two of five brokers are killed, 2 beats apart, and restarted",
 	},
 }

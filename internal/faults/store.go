@@ -13,35 +13,35 @@ import (
 	"switchboard/internal/redisurl"
 )
 
-// topology is the shape of the Redis.
+// topology is the kind of Redis deployment.
 type topology string
 
 const (
-	single   topology = "single"
-	aof      topology = "single, AOF"
-	sentinel topology = "Sentinel"
-	unequal  topology = "Sentinel, slow clock"
-	cluster  topology = "Cluster 3+3"
+	single      topology = "single"
+	aof         topology = "single, AOF"
+	sentinel    topology = "Sentinel"
+	slowReplica topology = "Sentinel, slow clock"
+	cluster     topology = "Cluster 3+3"
 )
 
-// store is the Redis of a scenario; one of the first three is not nil.
+// store is the Redis of a scenario. One of server, sentinel and cluster is not nil.
 type store struct {
 	server   *redistest.Server
 	sentinel *redistest.Sentinel
 	cluster  *redistest.Cluster
 
 	url    string
-	client redis.UniversalClient // ours, to look into it
+	client redis.UniversalClient // for tests to inspect the data
 }
 
 func launchStore(t topology, dir string) (*store, error) {
 	s := &store{}
 	var err error
 	switch dir = filepath.Join(dir, "redis"); t {
-	case sentinel, unequal:
+	case sentinel, slowReplica:
 		var env []string
-		if t == unequal {
-			if env, err = slowClock(dir); err != nil {
+		if t == slowReplica {
+			if env, err = slowClockEnv(dir); err != nil {
 				break
 			}
 		}
@@ -93,41 +93,41 @@ func (s *store) kill() {
 	}
 }
 
-// pair is a master and the replica that takes over from it.
-type pair struct{ master, heir *redistest.Server }
+// failoverPair is a master and the replica that takes over from it.
+type failoverPair struct{ master, replica *redistest.Server }
 
-// pair gives one; which chooses among those of a Cluster.
-func (s *store) pair(ctx context.Context, which int) (p pair, err error) {
+// failoverPair returns a pair. which selects one of a Cluster's pairs.
+func (s *store) failoverPair(ctx context.Context, which int) (p failoverPair, err error) {
 	switch {
 	case s.sentinel != nil:
 		if p.master, err = s.sentinel.Master(ctx); err == nil {
-			p.heir, err = s.sentinel.Replica(ctx)
+			p.replica, err = s.sentinel.Replica(ctx)
 		}
 		return p, err
 	case s.cluster != nil:
-		return pair{s.cluster.Masters[which], s.cluster.Replicas[which]}, nil
+		return failoverPair{s.cluster.Masters[which], s.cluster.Replicas[which]}, nil
 	}
-	return p, errors.New("there is nobody to take over")
+	return p, errors.New("this topology has no replica")
 }
 
-// detach has the replica fall behind: it loses its master, and has a password that the master
-// does not take. A replica that is merely stopped would not do: on its return it would find in its socket
-// all that the master had sent.
-func (p pair) detach(ctx context.Context) error {
-	if err := p.heir.Do(ctx, "config", "set", "masterauth", "wrong").Err(); err != nil {
+// detachReplica makes the replica fall behind: it ends the replica's link to the master and sets a
+// wrong password for it. Stopping the replica is not enough, because it would later find in its
+// socket all that the master had sent.
+func (p failoverPair) detachReplica(ctx context.Context) error {
+	if err := p.replica.Do(ctx, "config", "set", "masterauth", "wrong").Err(); err != nil {
 		return err
 	}
-	return p.heir.Do(ctx, "client", "kill", "type", "master").Err()
+	return p.replica.Do(ctx, "client", "kill", "type", "master").Err()
 }
 
-// succeed waits until the heir is master, and starts the dead one again as its replica. The heir
-// gives up the password of detach: should it become a replica again, as when the machine
-// stalls for the second after which Sentinels replace a master, it must find its master.
-func (s *store) succeed(ctx context.Context, p pair) error {
-	if err := retry(ctx, func() error { return isMaster(ctx, p.heir) }); err != nil {
+// awaitFailover waits until the replica is master, and restarts the old master as its replica. It
+// clears the password of detachReplica, because the new master must be able to replicate if it
+// becomes a replica again, as when the machine stalls for the second after which Sentinels act.
+func (s *store) awaitFailover(ctx context.Context, p failoverPair) error {
+	if err := retry(ctx, func() error { return isMaster(ctx, p.replica) }); err != nil {
 		return err
 	}
-	if err := p.heir.Do(ctx, "config", "set", "masterauth", "").Err(); err != nil {
+	if err := p.replica.Do(ctx, "config", "set", "masterauth", "").Err(); err != nil {
 		return err
 	}
 	if s.sentinel == nil {
@@ -139,12 +139,12 @@ func (s *store) succeed(ctx context.Context, p pair) error {
 func isMaster(ctx context.Context, s *redistest.Server) error {
 	answer, err := s.Do(ctx, "role").Slice()
 	if err == nil && (len(answer) == 0 || answer[0] != "master") {
-		err = fmt.Errorf("%s is no master yet", s.Addr)
+		err = fmt.Errorf("%s is not a master yet", s.Addr)
 	}
 	return err
 }
 
-// retry does something until it succeeds.
+// retry calls do until it succeeds or ctx is done.
 func retry(ctx context.Context, do func() error) error {
 	for {
 		err := do()

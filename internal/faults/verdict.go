@@ -5,39 +5,39 @@ import (
 	"time"
 )
 
-// counts are the columns of the ledger that come from the book, in addressee-messages: a
-// message to a channel with forty subscribers is forty.
+// counts are the columns of the ledger that come from the journal. They count messages per
+// addressee: a message to a channel with forty subscribers counts forty times.
 type counts struct {
 	Acknowledged   int `json:"acknowledged"`   // confirmed addressees of accepted pushes
-	Delivered      int `json:"delivered"`      // of these, what arrived
-	Lost           int `json:"lost"`           // of these, what did not
-	Duplicated     int `json:"duplicated"`     // what arrived a second time under the same id, behind the client's filter
-	Again          int `json:"again"`          // what arrived also under an id that was never acknowledged: an attempt that was refused
-	Disorder       int `json:"disorder"`       // what arrived behind a higher id or number
-	Undeclared     int `json:"undeclared"`     // lost, and no gap told of it
-	Strange        int `json:"strange"`        // to a wrong addressee, under another id than acknowledged, or never pushed
-	Unnamed        int `json:"unnamed"`        // connected devices that the answer to a push to their user left out
-	Unacknowledged int `json:"unacknowledged"` // arrived, although the push was never accepted
-	Gaps           int `json:"gaps"`           // gaps that clients were told
-	Refused        int `json:"refused"`        // attempts to push that failed
+	Delivered      int `json:"delivered"`      // of these, delivered
+	Lost           int `json:"lost"`           // of these, not delivered
+	Duplicated     int `json:"duplicated"`     // arrived again under the same id, past the client's duplicate filter
+	Again          int `json:"again"`          // arrived also under an id that was never acknowledged, from a refused attempt
+	Disorder       int `json:"disorder"`       // arrived after a higher id or number
+	Undeclared     int `json:"undeclared"`     // lost without a gap
+	Strange        int `json:"strange"`        // arrived at a wrong addressee, under another id than acknowledged, or without a push
+	Unnamed        int `json:"unnamed"`        // connected devices missing from the answer to a push to their user
+	Unacknowledged int `json:"unacknowledged"` // arrived although the push was never accepted
+	Gaps           int `json:"gaps"`           // gaps that clients received
+	Refused        int `json:"refused"`        // failed attempts to push
 }
 
-// count compares. It changes nothing, so that it can be asked again until all is there.
-func (b *book) count() (counts, evidence) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	c := counts{Disorder: b.disorder, Strange: b.strange}
+// count compares pushes with arrivals. It changes nothing, so it can be called repeatedly.
+func (j *journal) count() (counts, evidence) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	c := counts{Disorder: j.disorder, Strange: j.strange}
 	found := evidence{}
-	for kind, cases := range b.evidence {
+	for kind, cases := range j.evidence {
 		found[kind] = slices.Clone(cases)
 	}
-	for i := range b.pushes {
-		b.settleLocked(&b.pushes[i], &c, found)
+	for i := range j.pushes {
+		j.countPushLocked(&j.pushes[i], &c, found)
 	}
-	for client, s := range b.seats {
+	for client, s := range j.clients {
 		c.Gaps += len(s.gaps)
 		for it, ids := range s.got {
-			if !b.accepted[it] {
+			if !j.accepted[it] {
 				c.Unacknowledged++
 			}
 			different := slices.Compact(slices.Sorted(slices.Values(ids)))
@@ -51,18 +51,18 @@ func (b *book) count() (counts, evidence) {
 			}
 		}
 	}
-	for _, n := range b.refused {
+	for _, n := range j.refused {
 		c.Refused += n
 	}
 	return c, found
 }
 
-// settleLocked looks at each addressee of one push.
-func (b *book) settleLocked(p *push, c *counts, found evidence) {
+// countPushLocked counts each addressee of one push.
+func (j *journal) countPushLocked(p *acceptedPush, c *counts, found evidence) {
 	for _, client := range p.to {
-		s := b.seats[client]
-		if s == nil || !s.since.Before(p.first) {
-			continue // it was not confirmed when the push began
+		s := j.clients[client]
+		if s == nil || !s.readyAt.Before(p.firstTry) {
+			continue // the client was not ready when the push began
 		}
 		id, named := p.ids[client]
 		if !named {
@@ -81,47 +81,47 @@ func (b *book) settleLocked(p *push, c *counts, found evidence) {
 			found.add("strange", "%v was acknowledged for %s with id %d and arrived with %v", p.item, client, id, got)
 		default:
 			c.Lost++
-			if s.declared(p.queue, id, p.acked) {
+			if s.gapCovers(p.queue, id, p.acceptedAt) {
 				continue
 			}
 			c.Undeclared++
-			found.add("undeclared", "%v, acknowledged %s for %s in %q with id %d, which saw up to %d of it and was told of %d gaps",
-				p.item, b.when(p.acked), client, p.queue, id, s.lastID[p.queue], len(s.gaps))
+			found.add("undeclared", "%v, acknowledged %s for %s in %q with id %d, which received ids up to %d of it and %d gaps",
+				p.item, j.relativeToFault(p.acceptedAt), client, p.queue, id, s.lastID[p.queue], len(s.gaps))
 		}
 	}
 }
 
-// when says a time as the story has it: seconds behind the fault.
-func (b *book) when(at time.Time) string {
-	if b.injected.IsZero() {
+// relativeToFault formats a time relative to the fault.
+func (j *journal) relativeToFault(at time.Time) string {
+	if j.faultAt.IsZero() {
 		return "without a fault"
 	}
-	if at.Before(b.injected) {
-		return b.injected.Sub(at).Round(time.Millisecond).String() + " before the fault"
+	if at.Before(j.faultAt) {
+		return j.faultAt.Sub(at).Round(time.Millisecond).String() + " before the fault"
 	}
-	return at.Sub(b.injected).Round(time.Millisecond).String() + " after the fault"
+	return at.Sub(j.faultAt).Round(time.Millisecond).String() + " after the fault"
 }
 
-func (s *seat) declared(queue string, id int64, acked time.Time) bool {
-	return slices.ContainsFunc(s.gaps, func(g gap) bool { return g.covers(queue, id, acked) })
+func (c *clientRecord) gapCovers(queue string, id int64, acked time.Time) bool {
+	return slices.ContainsFunc(c.gaps, func(g gap) bool { return g.covers(queue, id, acked) })
 }
 
-// pauses are what the fault cost in time.
-type pauses struct {
-	WithoutPush time.Duration // the longest without an accepted push
-	RecoverP50  time.Duration // fault to the first message pushed after it, over clients
+// outages are the interruptions that the fault caused.
+type outages struct {
+	WithoutPush time.Duration // longest time without an accepted push
+	RecoverP50  time.Duration // time from the fault to the first message pushed after it, median over clients
 	RecoverMax  time.Duration
-	Silence     time.Duration // the longest between two messages of one client
+	Silence     time.Duration // longest time between two messages of one client
 	Slowest     string        // the client that took RecoverMax
-	Unrecovered int           // clients that got no such message at all
+	Unrecovered int           // clients that received no such message
 }
 
-func (b *book) pauses() pauses {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	p := pauses{WithoutPush: b.longest, Silence: b.silence}
+func (j *journal) outages() outages {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	p := outages{WithoutPush: j.longestWithoutPush, Silence: j.longestSilence}
 	var all []time.Duration
-	for client, s := range b.seats {
+	for client, s := range j.clients {
 		if s.recovered > 0 {
 			if all = append(all, s.recovered); s.recovered == slices.Max(all) {
 				p.Slowest = client

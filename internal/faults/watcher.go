@@ -18,59 +18,60 @@ import (
 )
 
 const (
-	watcherAgain = 100 * time.Millisecond // between two connections
-	watcherCall  = 5 * time.Second        // for one answer
-	mostMembers  = 256                    // of one page
+	watcherReconnectDelay = 100 * time.Millisecond // between two connections
+	watcherCallTimeout    = 5 * time.Second        // until an answer
+	pageLimit             = 256                    // members of one page
 )
 
-var errAway = errors.New("the watcher is not connected")
+var errNotConnected = errors.New("the watcher is not connected")
 
-// watcher is a connection to one broker that follows who comes and goes, over raw TCP and without a library, so that nothing
-// hides what is told. When the broker dies it comes back to the same one.
+// watcher is a connection to one broker that watches channels. It uses raw TCP and not package
+// client, so that no library filters the events. When the broker dies it reconnects to the same
+// one.
 type watcher struct {
-	name     string // client and user
-	at       *instance
-	channels []string // that it follows, also `$user:` ones
-	book     *attendance
+	name     string // of the client and of the user
+	broker   *instance
+	channels []string // watched channels, among them user channels
+	journal  *presenceJournal
 
-	leave context.CancelFunc
-	ended chan struct{}
+	cancel context.CancelFunc
+	ended  chan struct{}
 
 	mu      sync.Mutex // guards the fields below, and writing to conn
-	conn    net.Conn   // nil while away
+	conn    net.Conn   // nil while disconnected
 	ref     int64
-	waiting map[int64]func(ev wire.Event, err error) // called by the reader
+	waiting map[int64]func(ev wire.Event, err error) // by ref; called by the reader
 }
 
-func newWatcher(name string, at *instance, channels []string, book *attendance) *watcher {
-	return &watcher{name: name, at: at, channels: channels, book: book, ended: make(chan struct{})}
+func newWatcher(name string, broker *instance, channels []string, journal *presenceJournal) *watcher {
+	return &watcher{name: name, broker: broker, channels: channels, journal: journal, ended: make(chan struct{})}
 }
 
-// label is the watcher as others see it in a channel.
-func (w *watcher) label() string { return ownLabel(w.name) }
+// memberName returns the watcher's client id.
+func (w *watcher) memberName() string { return watcherMember(w.name) }
 
-// start lets it watch until end is called; it returns at once.
+// start starts watching. It returns at once; stop ends it.
 func (w *watcher) start(ctx context.Context) {
-	ctx, w.leave = context.WithCancel(context.WithoutCancel(ctx))
+	ctx, w.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	go func() {
 		defer close(w.ended)
 		for {
-			_ = w.sit(ctx)
-			if !pause(ctx, watcherAgain) {
+			_ = w.connectOnce(ctx)
+			if !pause(ctx, watcherReconnectDelay) {
 				return
 			}
 		}
 	}()
 }
 
-func (w *watcher) end() {
-	w.leave()
+func (w *watcher) stop() {
+	w.cancel()
 	<-w.ended
 }
 
-// sit is one connection, from its beginning to its end.
-func (w *watcher) sit(ctx context.Context) error {
-	conn, err := (&net.Dialer{Timeout: watcherCall}).DialContext(ctx, "tcp", w.at.tcp)
+// connectOnce connects, subscribes, and returns when the connection has ended.
+func (w *watcher) connectOnce(ctx context.Context) error {
+	conn, err := (&net.Dialer{Timeout: watcherCallTimeout}).DialContext(ctx, "tcp", w.broker.tcp)
 	if err != nil {
 		return err
 	}
@@ -81,43 +82,43 @@ func (w *watcher) sit(ctx context.Context) error {
 	var reading sync.WaitGroup
 	defer reading.Wait()
 	reading.Go(func() {
-		w.read(conn, func(r roll) { // not by the reader, who would wait for himself
-			reading.Go(func() { _ = w.look(ctx, r) })
+		w.read(conn, func(key viewKey) { // in a goroutine: the reader must not wait for its own answer
+			reading.Go(func() { _ = w.readMembers(ctx, key) })
 		})
-		w.gone()
+		w.disconnected()
 	})
-	if err := w.follow(ctx); err != nil {
+	if err := w.subscribeAll(ctx); err != nil {
 		conn.Close()
 		return err
 	}
-	return nil // the reader goes on until the connection ends
+	return nil // the reader runs until the connection ends
 }
 
-// follow connects and subscribes, and reads who is there.
-func (w *watcher) follow(ctx context.Context) error {
+// subscribeAll connects, subscribes to all channels and reads their members.
+func (w *watcher) subscribeAll(ctx context.Context) error {
 	err := w.call(ctx, wire.Request{Type: wire.TypeConnect, Client: w.name, User: w.name}, nil)
 	for i := 0; err == nil && i < len(w.channels); i++ {
-		r := roll{w.name, w.channels[i]}
-		ofUser := strings.HasPrefix(r.channel, userPrefix)
-		err = w.call(ctx, wire.Request{Type: wire.TypeSubscribe, Channel: r.channel, Presence: !ofUser}, func(wire.Event) {
-			w.book.open(r, &present{known: ofUser, firm: ofUser}) // of a user one is told at once
+		key := viewKey{w.name, w.channels[i]}
+		ofUser := strings.HasPrefix(key.channel, userPrefix)
+		err = w.call(ctx, wire.Request{Type: wire.TypeSubscribe, Channel: key.channel, Presence: !ofUser}, func(wire.Event) {
+			w.journal.reset(key, &memberView{known: ofUser, settled: ofUser}) // a user's state is sent at once
 		})
 		if err == nil && !ofUser {
-			err = w.look(ctx, r)
+			err = w.readMembers(ctx, key)
 		}
 	}
 	return err
 }
 
-// look reads who is there when the watcher begins to follow.
-func (w *watcher) look(ctx context.Context, r roll) error {
+// readMembers reads all pages of a channel's members into the journal.
+func (w *watcher) readMembers(ctx context.Context, key viewKey) error {
 	for cursor := ""; ; {
 		var names []string
-		req := wire.Request{Type: wire.TypePresence, Channel: r.channel, Cursor: cursor, Limit: mostMembers}
+		req := wire.Request{Type: wire.TypePresence, Channel: key.channel, Cursor: cursor, Limit: pageLimit}
 		err := w.call(ctx, req, func(ev wire.Event) {
-			names, cursor = append(names, labels(ev.Clients)...), ev.Next
+			names, cursor = append(names, memberNames(ev.Clients)...), ev.Next
 			if cursor == "" {
-				w.book.page(r, w.others(names))
+				w.journal.applyPage(key, w.withoutSelf(names))
 			}
 		})
 		if err != nil || cursor == "" {
@@ -126,18 +127,18 @@ func (w *watcher) look(ctx context.Context, r roll) error {
 	}
 }
 
-// crowd is what an answer says of a channel.
-type crowd struct {
+// presenceAnswer is an answer about the members of a channel.
+type presenceAnswer struct {
 	names        []string
 	count, users int
 }
 
-// ask reads who is in a channel over the socket.
-func (w *watcher) ask(ctx context.Context, channel string) (c crowd, err error) {
+// readPresence reads the members of a channel over the socket.
+func (w *watcher) readPresence(ctx context.Context, channel string) (c presenceAnswer, err error) {
 	for cursor := ""; ; {
-		req := wire.Request{Type: wire.TypePresence, Channel: channel, Cursor: cursor, Limit: mostMembers}
+		req := wire.Request{Type: wire.TypePresence, Channel: channel, Cursor: cursor, Limit: pageLimit}
 		err := w.call(ctx, req, func(ev wire.Event) {
-			if c.names, c.count = append(c.names, labels(ev.Clients)...), *ev.Count; ev.Users != nil {
+			if c.names, c.count = append(c.names, memberNames(ev.Clients)...), *ev.Count; ev.Users != nil {
 				c.users = *ev.Users
 			}
 			cursor = ev.Next
@@ -148,10 +149,10 @@ func (w *watcher) ask(ctx context.Context, channel string) (c crowd, err error) 
 	}
 }
 
-// call sends a request and waits until its answer was handled. then is called by the reader, before
-// anything that came behind the answer.
+// call sends a request and waits until its answer was handled. The reader calls then before it
+// handles any line that follows the answer.
 func (w *watcher) call(ctx context.Context, req wire.Request, then func(wire.Event)) error {
-	ctx, cancel := context.WithTimeout(ctx, watcherCall)
+	ctx, cancel := context.WithTimeout(ctx, watcherCallTimeout)
 	defer cancel()
 	done := make(chan error, 1)
 	w.mu.Lock()
@@ -168,7 +169,7 @@ func (w *watcher) call(ctx context.Context, req wire.Request, then func(wire.Eve
 	}
 	w.mu.Unlock()
 	if conn == nil {
-		return errAway
+		return errNotConnected
 	}
 	if err := w.send(conn, req); err != nil {
 		return err
@@ -182,10 +183,10 @@ func (w *watcher) call(ctx context.Context, req wire.Request, then func(wire.Eve
 	_, there := w.waiting[req.Ref.Value]
 	delete(w.waiting, req.Ref.Value)
 	w.mu.Unlock()
-	if !there { // it is being answered
+	if !there { // the reader is handling the answer
 		return <-done
 	}
-	return fmt.Errorf("%s of %q at %s: %w", req.Type, req.Channel, w.at.name, ctx.Err())
+	return fmt.Errorf("%s of %q at %s: %w", req.Type, req.Channel, w.broker.name, ctx.Err())
 }
 
 func (w *watcher) send(conn net.Conn, req wire.Request) error {
@@ -193,97 +194,97 @@ func (w *watcher) send(conn net.Conn, req wire.Request) error {
 	if err != nil {
 		return err
 	}
-	_, err = conn.Write(append(line, '\n')) // one call is one line, whoever else writes
+	_, err = conn.Write(append(line, '\n')) // one write is one line, also with concurrent writers
 	return err
 }
 
-// read hands on what comes until the connection ends. again is called with a channel of which no more is told than that much
-// has changed.
-func (w *watcher) read(conn net.Conn, again func(roll)) {
+// read handles lines until the connection ends. It calls onChanged with each channel whose members
+// must be read again.
+func (w *watcher) read(conn net.Conn, onChanged func(viewKey)) {
 	defer conn.Close()
-	r := bufio.NewReader(conn)
+	in := bufio.NewReader(conn)
 	for {
-		line, err := r.ReadBytes('\n')
+		line, err := in.ReadBytes('\n')
 		if err != nil {
 			return
 		}
 		if bytes.HasPrefix(line, []byte(`{"type":"message"`)) {
-			continue // the other clients keep the books of these
+			continue // the other clients record messages
 		}
 		ev, err := wire.DecodeEvent(line)
 		if err != nil || ev.Type == wire.TypePing && w.send(conn, wire.Request{Type: wire.TypePong}) != nil {
 			return
 		}
 		if ev.Ref.Set {
-			w.answered(ev)
-		} else if r := (roll{w.name, ev.Channel}); w.told(r, ev, time.Now()) {
-			again(r)
+			w.handleAnswer(ev)
+		} else if in := (viewKey{w.name, ev.Channel}); w.handleEvent(in, ev, time.Now()) {
+			onChanged(in)
 		}
 	}
 }
 
-// gone fails what waits for answers.
-func (w *watcher) gone() {
+// disconnected fails the calls that wait for answers.
+func (w *watcher) disconnected() {
 	w.mu.Lock()
 	waiting := w.waiting
 	w.conn, w.waiting = nil, nil
 	w.mu.Unlock()
 	for _, answer := range waiting {
-		answer(wire.Event{}, errAway)
+		answer(wire.Event{}, errNotConnected)
 	}
 }
 
-func (w *watcher) answered(ev wire.Event) {
+func (w *watcher) handleAnswer(ev wire.Event) {
 	w.mu.Lock()
 	answer := w.waiting[ev.Ref.Value]
 	delete(w.waiting, ev.Ref.Value)
 	w.mu.Unlock()
 	var err error
 	if ev.Type == wire.TypeError {
-		err = fmt.Errorf("%s: %s: %s", w.at.name, ev.Code, ev.Message)
+		err = fmt.Errorf("%s: %s: %s", w.broker.name, ev.Code, ev.Message)
 	}
 	if answer != nil {
 		answer(ev, err)
 	}
 }
 
-// told enters what the broker says of itself. It is true when the watcher must read who is there.
-func (w *watcher) told(r roll, ev wire.Event, at time.Time) (again bool) {
+// handleEvent records an event. It returns true if the watcher must read the members again.
+func (w *watcher) handleEvent(key viewKey, ev wire.Event, at time.Time) (reread bool) {
 	switch ev.Type {
 	case wire.TypeJoin, wire.TypeLeave:
-		w.book.hear(r, label(ev.User, ev.Client), ev.Type == wire.TypeJoin, at)
+		w.journal.event(key, memberName(ev.User, ev.Client), ev.Type == wire.TypeJoin, at)
 	case wire.TypePresence:
 		for _, m := range ev.Left {
-			w.book.hear(r, label(m.User, m.Client), false, at)
+			w.journal.event(key, memberName(m.User, m.Client), false, at)
 		}
 		for _, m := range ev.Joined {
-			w.book.hear(r, label(m.User, m.Client), true, at)
+			w.journal.event(key, memberName(m.User, m.Client), true, at)
 		}
 		if ev.Clients != nil {
-			w.book.replace(r, w.others(labels(ev.Clients)))
+			w.journal.replaceMembers(key, w.withoutSelf(memberNames(ev.Clients)))
 		} else if len(ev.Left)+len(ev.Joined) == 0 {
-			w.book.open(r, &present{})
+			w.journal.reset(key, &memberView{})
 			return true
 		}
 	}
 	return false
 }
 
-// others are all but the watcher, who is told nothing of itself.
-func (w *watcher) others(names []string) []string {
-	return slices.DeleteFunc(names, func(name string) bool { return name == w.label() })
+// withoutSelf removes the watcher itself, which receives no events about itself.
+func (w *watcher) withoutSelf(names []string) []string {
+	return slices.DeleteFunc(names, func(name string) bool { return name == w.memberName() })
 }
 
-// ownLabel is that of a watcher: its client is named like its user.
-func ownLabel(watcher string) string { return wire.ClientID(watcher, watcher) }
+// watcherMember returns the client id of a watcher, whose client is named like its user.
+func watcherMember(watcher string) string { return wire.ClientID(watcher, watcher) }
 
-// label is the id of a client, or the user alone.
-func label(user, client string) string { return cmp.Or(client, user) }
+// memberName returns the client id, or the user if there is none.
+func memberName(user, client string) string { return cmp.Or(client, user) }
 
-func labels(members *[]wire.Member) (names []string) {
+func memberNames(members *[]wire.Member) (names []string) {
 	if members != nil {
 		for _, m := range *members {
-			names = append(names, label(m.User, m.Client))
+			names = append(names, memberName(m.User, m.Client))
 		}
 	}
 	return names

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// upstream is a listener that hands out its connections.
+// upstream starts a listener and returns its address and its accepted connections.
 func upstream(t *testing.T) (addr string, conns chan net.Conn) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -31,10 +31,10 @@ func upstream(t *testing.T) (addr string, conns chan net.Conn) {
 	return l.Addr().String(), conns
 }
 
-func TestTapIsCutAndGoesElsewhere(t *testing.T) {
+func TestCutLinkConnectsToNextUpstream(t *testing.T) {
 	first, atFirst := upstream(t)
 	second, atSecond := upstream(t)
-	p, err := newTap([]string{first, second}, 0)
+	p, err := newClientLink([]string{first, second}, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,23 +49,23 @@ func TestTapIsCutAndGoesElsewhere(t *testing.T) {
 		if line, err := bufio.NewReader(far).ReadString('\n'); line != "hello\n" {
 			t.Fatalf("%q, %v", line, err)
 		}
-		p.cut(now)
+		p.cut(immediately)
 		if _, err := io.ReadAll(near); err == nil {
-			t.Error("the end was an orderly one")
+			t.Error("the connection ended without an error")
 		}
 		_ = near.Close()
 		_ = far.Close()
 	}
 }
 
-func TestTapIsCutWithAMessage(t *testing.T) {
+func TestCutLinkAtMessage(t *testing.T) {
 	addr, conns := upstream(t)
-	p, err := newTap([]string{addr}, 0)
+	p, err := newClientLink([]string{addr}, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer p.close()
-	for when, want := range map[cutting]string{afterNext: "one two", insteadNext: "one "} {
+	for when, want := range map[cutTime]string{afterMessage: "one two", insteadOfMessage: "one "} {
 		near, err := net.Dial("tcp", p.addr())
 		if err != nil {
 			t.Fatal(err)
@@ -83,16 +83,16 @@ func TestTapIsCutWithAMessage(t *testing.T) {
 			t.Errorf("cut %d: the client got %q (%v), want %q", when, text, err, want)
 		}
 		if _, err := far.Read(got); err == nil {
-			t.Error("the broker's side is still there")
+			t.Error("the broker's side is still open")
 		}
 		_ = near.Close()
 		_ = far.Close()
 	}
 }
 
-func TestHeldTapLeavesTheSocketUnread(t *testing.T) {
+func TestStopReadingFillsSocket(t *testing.T) {
 	addr, conns := upstream(t)
-	p, err := newTap([]string{addr}, 0)
+	p, err := newClientLink([]string{addr}, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,16 +104,16 @@ func TestHeldTapLeavesTheSocketUnread(t *testing.T) {
 	defer near.Close()
 	far := <-conns
 	defer far.Close()
-	p.hold()
-	const size = 16 << 20 // more than a kernel holds for anybody
+	p.stopReading()
+	const size = 16 << 20 // more than the kernel buffers
 	if err := far.SetWriteDeadline(time.Now().Add(200 * time.Millisecond)); err != nil {
 		t.Fatal(err)
 	}
 	sent, err := far.Write(make([]byte, size))
 	if err == nil {
-		t.Fatalf("all %d bytes were taken from a line that nobody reads", size)
+		t.Fatalf("all %d bytes were accepted although nothing reads them", size)
 	}
-	p.flow()
+	p.resumeReading()
 	if _, err := io.ReadFull(near, make([]byte, sent)); err != nil {
 		t.Errorf("%d bytes were sent: %v", sent, err)
 	}

@@ -1,0 +1,193 @@
+package main
+
+import (
+	"fmt"
+	"sync"
+	"time"
+)
+
+// item identifies a message by what its payload holds: its stream and its number in it.
+type item struct {
+	stream string
+	n      int // from 1
+}
+
+// acceptedPush is a push that a broker accepted.
+type acceptedPush struct {
+	item
+	queue      string           // queue that holds it: a channel, or "" for the client's inbox
+	to         []string         // addressed clients
+	ids        map[string]int64 // message id by client, from the answer
+	firstTry   time.Time        // time of the first attempt
+	acceptedAt time.Time        // time of the acceptance
+}
+
+// gap is a gap that a client was notified of.
+type gap struct {
+	queue     string
+	after, id int64
+	at        time.Time
+}
+
+// covers reports whether the gap declares a message lost. A reset, whose id is below its position,
+// declares all messages above its id that were acknowledged before it.
+func (g gap) covers(queue string, id int64, acked time.Time) bool {
+	switch {
+	case g.queue != queue:
+		return false
+	case g.id < g.after:
+		return id > g.id && acked.Before(g.at)
+	}
+	return g.after < id && id <= g.id
+}
+
+// clientRecord holds what one client received.
+type clientRecord struct {
+	readyAt     time.Time        // when all its subscriptions were confirmed
+	got         map[item][]int64 // the ids under which each message arrived; more than one is a fault
+	lastID      map[string]int64 // by queue
+	lastN       map[string]int   // by stream
+	gaps        []gap
+	lastArrival time.Time     // time of the last message
+	recovered   time.Duration // time from the fault to the first message pushed after it
+}
+
+// journal compares what was acknowledged with what arrived. It asks neither brokers nor clients:
+// publishers and client callbacks record what they saw.
+type journal struct {
+	mu       sync.Mutex // guards the fields below
+	clients  map[string]*clientRecord
+	pushes   []acceptedPush
+	attempts map[item]time.Time // time of the first attempt
+	accepted map[item]bool
+	refused  map[string]int // failed attempts by reason
+
+	faultAt            time.Time // zero before the fault
+	lastAccepted       time.Time
+	longestWithoutPush time.Duration // longest time without an accepted push
+	longestSilence     time.Duration // longest time between two messages of one client
+	loadEnded          bool          // the load is over; longestSilence no longer grows
+	disorder           int
+	strange            int
+	ghosts             int
+	missing            int // presence: members that are absent from a view or an answer
+	phantoms           int // presence: names that are no members
+	evidence           evidence
+}
+
+// evidence holds the first few cases of each kind of fault, in words.
+type evidence map[string][]string
+
+const maxEvidence = 5
+
+func (e evidence) add(kind, format string, args ...any) {
+	if len(e[kind]) < maxEvidence {
+		e[kind] = append(e[kind], fmt.Sprintf(format, args...))
+	}
+}
+
+func newJournal() *journal {
+	return &journal{
+		clients: map[string]*clientRecord{}, attempts: map[item]time.Time{}, accepted: map[item]bool{},
+		refused: map[string]int{}, evidence: evidence{},
+	}
+}
+
+// clientReady records that a client is connected and has all its subscriptions.
+func (j *journal) clientReady(client string, at time.Time) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.clients[client] = &clientRecord{
+		readyAt: at, lastArrival: at, got: map[item][]int64{}, lastID: map[string]int64{}, lastN: map[string]int{},
+	}
+}
+
+// readyClients returns the number of ready clients.
+func (j *journal) readyClients() int {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return len(j.clients)
+}
+
+// loadStarts, faultStarts and loadEnds record the phases of a scenario.
+func (j *journal) loadStarts(at time.Time)  { j.update(func() { j.lastAccepted = at }) }
+func (j *journal) faultStarts(at time.Time) { j.update(func() { j.faultAt = at }) }
+func (j *journal) loadEnds(at time.Time) {
+	j.update(func() { j.longestWithoutPush, j.loadEnded = max(j.longestWithoutPush, at.Sub(j.lastAccepted)), true })
+}
+
+func (j *journal) update(f func()) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	f()
+}
+
+// attempt records the first attempt to push an item.
+func (j *journal) attempt(it item, at time.Time) {
+	j.update(func() { j.attempts[it] = at })
+}
+
+// refuse records an attempt that was not accepted.
+func (j *journal) refuse(reason string) { j.update(func() { j.refused[reason]++ }) }
+
+// accept records an accepted push.
+func (j *journal) accept(p acceptedPush) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.pushes = append(j.pushes, p)
+	j.accepted[p.item] = true
+	if p.acceptedAt.After(j.lastAccepted) {
+		j.longestWithoutPush = max(j.longestWithoutPush, p.acceptedAt.Sub(j.lastAccepted))
+		j.lastAccepted = p.acceptedAt
+	}
+}
+
+// message records a message that passed the client's duplicate filter.
+func (j *journal) message(client, queue string, id int64, it item, at time.Time) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	s := j.clients[client]
+	if s == nil { // the message arrived before the client was ready
+		j.strange++
+		j.evidence.add("strange", "%s got %v before it was ready", client, it)
+		return
+	}
+	if !j.loadEnded {
+		j.longestSilence = max(j.longestSilence, at.Sub(s.lastArrival))
+	}
+	s.lastArrival = at
+	if first, tried := j.attempts[it]; !tried {
+		j.strange++
+		j.evidence.add("strange", "%s got %v in %q, which was never pushed", client, it, queue)
+	} else if !j.faultAt.IsZero() && s.recovered == 0 && first.After(j.faultAt) {
+		s.recovered = at.Sub(j.faultAt)
+	}
+	s.got[it] = append(s.got[it], id)
+	if len(s.got[it]) > 1 { // count classifies it
+		s.lastID[queue] = max(s.lastID[queue], id)
+		return
+	}
+	if id <= s.lastID[queue] || it.n < s.lastN[it.stream] {
+		j.disorder++
+		j.evidence.add("disorder", "%s got %v in %q with id %d after id %d and number %d",
+			client, it, queue, id, s.lastID[queue], s.lastN[it.stream])
+	}
+	s.lastID[queue], s.lastN[it.stream] = id, it.n
+}
+
+// gap records a gap. Only a reset lowers the last id: other gaps may arrive late, among messages
+// with higher ids.
+func (j *journal) gap(client string, g gap) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	s := j.clients[client]
+	if s == nil {
+		return
+	}
+	s.gaps = append(s.gaps, g)
+	if g.id < g.after {
+		s.lastID[g.queue] = g.id
+	} else {
+		s.lastID[g.queue] = max(s.lastID[g.queue], g.id)
+	}
+}

@@ -1,0 +1,147 @@
+package main
+
+import (
+	"maps"
+	"slices"
+	"sync"
+	"time"
+)
+
+// userPrefix starts the name of the channel that reports whether a user is online. Its only
+// member is the user itself.
+const userPrefix = "$user:"
+
+// presenceJournal records the joins and leaves that the watchers received. A name in it is a client
+// id (`user/client`), or a user in a channel that starts with userPrefix.
+type presenceJournal struct {
+	mu       sync.Mutex // guards the fields below
+	views    map[viewKey]*memberView
+	events   int
+	repeated int
+	evidence evidence
+}
+
+// viewKey identifies what one watcher knows about one channel.
+type viewKey struct{ watcher, channel string }
+
+// memberView is one watcher's picture of a channel's members.
+type memberView struct {
+	known bool // the watcher has read the members once
+	// settled means that every join and leave before the last page has arrived. Until then the page
+	// may be newer than the events, so the first event about a name may repeat the page.
+	settled   bool
+	members   map[string]bool
+	lastEvent map[string]time.Time // time of the last join or leave of a name
+}
+
+func newPresenceJournal() *presenceJournal {
+	return &presenceJournal{views: map[viewKey]*memberView{}, evidence: evidence{}}
+}
+
+// reset starts a view anew, after the watcher subscribed on a new connection.
+func (j *presenceJournal) reset(key viewKey, view *memberView) {
+	view.members, view.lastEvent = map[string]bool{}, map[string]time.Time{}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.views[key] = view
+}
+
+// applyPage adds the members of a page. Names that already had an event keep the event's state,
+// which is newer.
+func (j *presenceJournal) applyPage(key viewKey, names []string) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	view := j.views[key]
+	view.known = true
+	for _, name := range names {
+		if view.lastEvent[name].IsZero() {
+			view.members[name] = true
+		}
+	}
+}
+
+// replaceMembers replaces the view with a complete list of members.
+func (j *presenceJournal) replaceMembers(key viewKey, names []string) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	view := j.views[key]
+	view.known, view.members = true, map[string]bool{}
+	for _, name := range names {
+		view.members[name] = true
+	}
+}
+
+// event applies a join or a leave.
+func (j *presenceJournal) event(key viewKey, name string, in bool, at time.Time) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.events++
+	view := j.views[key]
+	if view == nil || name == watcherMember(key.watcher) {
+		j.repeated++
+		j.evidence.add("repeated event", "%s received an event about %s in %s, which it must not", key.watcher, name, key.channel)
+		return
+	}
+	before := view.lastEvent[name]
+	if view.members[name] == in && (view.settled || !before.IsZero()) {
+		j.repeated++
+		kind, since := "leave", "without an earlier event"
+		if in {
+			kind = "join"
+		}
+		if !before.IsZero() {
+			since = at.Sub(before).Round(time.Millisecond).String() + " after the last event"
+		}
+		j.evidence.add("repeated event", "%s received a %s of %s in %s, %s", key.watcher, name, kind, key.channel, since)
+	}
+	view.lastEvent[name] = at
+	if in {
+		view.members[name] = true
+	} else {
+		delete(view.members, name)
+	}
+}
+
+// markSettled marks all views as settled: no event from before is on its way.
+func (j *presenceJournal) markSettled() {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	for _, view := range j.views {
+		view.settled = true
+	}
+}
+
+// members returns the members as the watcher knows them, and false before it has read them.
+func (j *presenceJournal) members(key viewKey) ([]string, bool) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	view := j.views[key]
+	if view == nil || !view.known {
+		return nil, false
+	}
+	return slices.Sorted(maps.Keys(view.members)), true
+}
+
+// lastLeave returns the time of the last leave among the names, and false while one of them is
+// still a member.
+func (j *presenceJournal) lastLeave(key viewKey, names []string) (last time.Time, left bool) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	view := j.views[key]
+	for _, name := range names {
+		if view.members[name] {
+			return last, false
+		}
+		if view.lastEvent[name].After(last) {
+			last = view.lastEvent[name]
+		}
+	}
+	return last, true
+}
+
+// totals returns the number of events, and how many of them repeated what was known.
+func (j *presenceJournal) totals() (events, repeated int) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.events, j.repeated
+}

@@ -1,0 +1,139 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"sync"
+	"time"
+
+	"switchboard/client"
+)
+
+const (
+	slowCallbackEvery     = 40 // a slow client's OnMessage blocks after this many messages
+	slowCallbackTime      = 700 * time.Millisecond
+	backoffMin            = 100 * time.Millisecond
+	backoffMax            = 2 * time.Second
+	meanReconnectInterval = 4 * time.Second // mean time between two cuts of a reconnecting client
+)
+
+// testClient runs one client of package client and records in the journal what it receives.
+type testClient struct {
+	clientSpec
+	journal *journal
+	conn    *client.Client
+	link    *clientLink // nil for most
+	cancel  context.CancelFunc
+	ended   chan struct{}
+	err     error // why it ended by itself, valid when ended is closed
+
+	mu       sync.Mutex // guards serverID
+	serverID string     // server that it is connected to, "" while disconnected
+
+	received int // used by OnMessage only
+}
+
+// newTestClient returns a client that may connect to all brokers. Client i tries broker i first.
+func newTestClient(spec clientSpec, i int, j *journal, brokers []*instance) (*testClient, error) {
+	c := &testClient{clientSpec: spec, journal: j, ended: make(chan struct{})}
+	var addrs []string
+	for k := range brokers {
+		addrs = append(addrs, spec.listener.address(brokers[(i+k)%len(brokers)]))
+	}
+	if spec.hasLink() {
+		var err error
+		if c.link, err = newClientLink(addrs, 0); err != nil {
+			return nil, err
+		}
+		addrs = []string{c.link.addr()}
+	}
+	var urls []string
+	for _, addr := range addrs {
+		urls = append(urls, spec.listener.url(addr))
+	}
+	var err error
+	c.conn, err = client.New(client.Options{
+		URLs: urls, Client: spec.client, User: spec.user, BackoffMin: backoffMin, BackoffMax: backoffMax,
+		OnMessage: c.onMessage, OnGap: c.onGap, OnState: c.onState,
+	})
+	return c, err
+}
+
+func (l listener) address(b *instance) string {
+	if l == wsHTTP {
+		return b.http
+	}
+	return b.tcp
+}
+
+func (l listener) url(addr string) string {
+	if l == rawTCP {
+		return "tcp://" + addr
+	}
+	return "ws://" + addr + "/ws"
+}
+
+// start starts the client. It returns at once; stop ends the client.
+func (c *testClient) start(ctx context.Context) {
+	ctx, c.cancel = context.WithCancel(ctx)
+	go func() {
+		defer close(c.ended)
+		c.err = c.conn.Run(ctx)
+	}()
+}
+
+// subscribe subscribes to the client's channels and marks the client as ready. It retries refused
+// subscriptions, which happen when hundreds of clients connect at once on a busy machine.
+func (c *testClient) subscribe(ctx context.Context) error {
+	for _, channel := range c.channels {
+		if err := retry(ctx, func() error {
+			_, err := c.conn.Subscribe(ctx, channel, client.SubscribeOptions{})
+			return err
+		}); err != nil {
+			return fmt.Errorf("%s: %w", c.clientSpec.client, err)
+		}
+	}
+	c.journal.clientReady(c.clientSpec.client, time.Now())
+	return nil
+}
+
+// stop disconnects the client and waits until it has ended.
+func (c *testClient) stop() {
+	if c.cancel != nil {
+		c.cancel()
+		<-c.ended
+	}
+	if c.link != nil {
+		c.link.close()
+	}
+}
+
+func (c *testClient) onMessage(m client.Message) {
+	at := time.Now()
+	var p payload
+	if err := json.Unmarshal(m.Data, &p); err != nil {
+		p.Stream = "malformed"
+	}
+	c.journal.message(c.clientSpec.client, m.Channel, m.ID, item{p.Stream, p.N}, at)
+	if c.received++; c.role == slow && c.received%slowCallbackEvery == 0 {
+		pause(context.Background(), slowCallbackTime)
+	}
+}
+
+func (c *testClient) onGap(g client.Gap) {
+	c.journal.gap(c.clientSpec.client, gap{queue: g.Channel, after: g.After, id: g.ID, at: time.Now()})
+}
+
+func (c *testClient) onState(s client.State) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.serverID = s.Server // "" unless connected
+}
+
+// connectedTo returns the id of the server that the client is connected to, "" for none.
+func (c *testClient) connectedTo() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.serverID
+}
