@@ -16,12 +16,11 @@ import (
 	"switchboard/bench/system"
 )
 
-// floorCommand, as the first argument, makes this program the writer that the floor is
-// measured on.
+// floorCommand as the first argument makes this program the floor's writer process.
 const floorCommand = "floor-writer"
 
-// measureFloor lets a process of its own write every message to every connection, one at a
-// time, and reads it with the same subscribers as the broker's run.
+// measureFloor starts a process that writes every message to every connection, one at a time, and
+// reads it with the same subscribers as the broker's run.
 func measureFloor(ctx context.Context, o options, p *progress.Line) (_ *system.FloorReport, err error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -33,7 +32,7 @@ func measureFloor(ctx context.Context, o options, p *progress.Line) (_ *system.F
 		framing = "frames"
 	}
 	cmd := exec.CommandContext(ctx, self, floorCommand, fmt.Sprint(o.connections), framing, o.channelNames()[0])
-	rounds, err := cmd.StdinPipe()
+	messages, err := cmd.StdinPipe()
 	if err != nil {
 		return nil, err
 	}
@@ -47,11 +46,11 @@ func measureFloor(ctx context.Context, o options, p *progress.Line) (_ *system.F
 		return nil, err
 	}
 	answers := bufio.NewReader(out)
-	err = driveFloor(ctx, o, p, rounds, answers)
+	err = runFloorRounds(ctx, o, p, messages, answers)
 	if err != nil {
 		_ = cmd.Process.Kill()
 	}
-	_ = rounds.Close() // tells it to report; when that fails its answer does too
+	_ = messages.Close() // makes it report; if this fails, decoding the report fails too
 	var res system.FloorReport
 	decodeErr := json.NewDecoder(answers).Decode(&res)
 	if waitErr := cmd.Wait(); err == nil && waitErr != nil {
@@ -63,9 +62,9 @@ func measureFloor(ctx context.Context, o options, p *progress.Line) (_ *system.F
 	return &res, err
 }
 
-// driveFloor connects to the writer, and lets it write the next message when everybody
-// has the last.
-func driveFloor(ctx context.Context, o options, p *progress.Line, rounds io.Writer, answers *bufio.Reader) (err error) {
+// runFloorRounds connects to the writer. It requests the next message after all connections have
+// received the last.
+func runFloorRounds(ctx context.Context, o options, p *progress.Line, messages io.Writer, answers *bufio.Reader) (err error) {
 	addr, err := answers.ReadString('\n')
 	if err != nil {
 		return fmt.Errorf("the writer's address: %w", err)
@@ -84,8 +83,8 @@ func driveFloor(ctx context.Context, o options, p *progress.Line, rounds io.Writ
 	ids, line := make([]int64, o.messages), append(payload(o.size), '\n')
 	for i := range ids {
 		ids[i] = system.FirstID + int64(i)
-		if _, err := rounds.Write(line); err != nil {
-			return fmt.Errorf("tell the writer: %w", err)
+		if _, err := messages.Write(line); err != nil {
+			return fmt.Errorf("send to the writer: %w", err)
 		}
 		want := int64(i+1) * int64(o.connections)
 		err := s.Until(ctx, "receive", func() bool {

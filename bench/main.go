@@ -18,8 +18,8 @@ import (
 
 func main() { os.Exit(command(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }
 
-// command is the program: 0 for a run that counts, 1 for one that does not, 2 for
-// arguments that are wrong.
+// command runs the program. It returns 0 for a run that counts, 1 for one that does not, and 2 for
+// wrong arguments.
 func command(args []string, stdin io.Reader, stdout io.Writer, stderr *os.File) int {
 	if len(args) > 0 && args[0] == floorCommand {
 		if err := system.FloorWriter(args[1:], stdin, stdout); err != nil {
@@ -49,7 +49,7 @@ func command(args []string, stdin io.Reader, stdout io.Writer, stderr *os.File) 
 		out.SetIndent("", "  ")
 		err = out.Encode(res)
 	} else {
-		res.table(stdout)
+		res.printTable(stdout)
 		err = nil
 	}
 	if err != nil || !res.Counts {

@@ -13,7 +13,7 @@ import (
 	"go.uber.org/goleak"
 )
 
-// program is the broker of all tests, built once.
+// program is the path of the broker, built once for all tests.
 var program string
 
 func TestMain(m *testing.M) { os.Exit(testMain(m)) }
@@ -40,7 +40,7 @@ func testMain(m *testing.M) int {
 }
 
 // bench runs the command and decodes what it prints.
-func bench(t *testing.T, args ...string) (result, int) {
+func runBench(t *testing.T, args ...string) (result, int) {
 	t.Helper()
 	log, err := os.CreateTemp(t.TempDir(), "stderr")
 	if err != nil {
@@ -51,18 +51,19 @@ func bench(t *testing.T, args ...string) (result, int) {
 	code := command(append(args, "--json", "--broker", program), strings.NewReader(""), &out, log)
 	var r result
 	if err := json.Unmarshal(out.Bytes(), &r); err != nil {
-		said, _ := os.ReadFile(log.Name())
-		t.Fatalf("%v: %s\n%s", err, &out, said)
+		stderr, _ := os.ReadFile(log.Name())
+		t.Fatalf("%v: %s\n%s", err, &out, stderr)
 	}
 	return r, code
 }
 
-// TestRun is a small run of each transport. Figures are not looked at, only that there are some.
+// TestRun runs a small measurement over each transport. It checks that figures exist, not their
+// values.
 func TestRun(t *testing.T) {
 	for _, transport := range []string{"tcp", "ws", "http"} {
 		t.Run(transport, func(t *testing.T) {
 			t.Parallel()
-			r, code := bench(t, "-n", "50", "-m", "20", "--channels", "3", "--publishers", "2", "--transport", transport)
+			r, code := runBench(t, "-n", "50", "-m", "20", "--channels", "3", "--publishers", "2", "--transport", transport)
 			if code != 0 || !r.Counts || r.Wrong != 0 || r.Error != "" {
 				t.Fatalf("exit code %d: %+v", code, r)
 			}
@@ -76,13 +77,13 @@ func TestRun(t *testing.T) {
 				}
 			}
 			if len(r.Phases) != len(phases) || r.Memory.Full <= r.Memory.Empty || r.Memory.Go == nil {
-				t.Errorf("something is missing: %+v, memory %+v", r, r.Memory)
+				t.Errorf("incomplete result: %+v, memory %+v", r, r.Memory)
 			}
 		})
 	}
 }
 
-// TestNoBroker checks that a run which cannot be tells why and fails.
+// TestNoBroker checks that a run without a working broker fails and prints the reason.
 func TestNoBroker(t *testing.T) {
 	log, err := os.Open(os.DevNull)
 	if err != nil {
@@ -98,17 +99,17 @@ func TestNoBroker(t *testing.T) {
 
 func TestOptions(t *testing.T) {
 	for _, tc := range []struct{ args, want string }{
-		{"--connections 0", "--connections: 0 is not within"},
-		{"--connections 100000000", "--connections: 100000000 is not within"},
-		{"--channels 11 -n 10", "--channels: 11 is not within 1 and 10"},
+		{"--connections 0", "--connections: 0 is not between"},
+		{"--connections 100000000", "--connections: 100000000 is not between"},
+		{"--channels 11 -n 10", "--channels: 11 is not between 1 and 10"},
 		{"--transport udp", `"udp" is none of`},
-		{"--size 5", "--size: 5 is not within"},
+		{"--size 5", "--size: 5 is not between"},
 		{"--stall 0s", "--stall: 0s"},
-		{"--pid 1", "a running broker is named by"},
-		{"--url-http http://127.0.0.1:1 --pid 1", "a running broker is named by"},
-		{"--url-http 127.0.0.1:1 --url-tcp 127.0.0.1:2 --pid 1 --broker x", "--broker starts one"},
+		{"--pid 1", "a running broker needs"},
+		{"--url-http http://127.0.0.1:1 --pid 1", "a running broker needs"},
+		{"--url-http 127.0.0.1:1 --url-tcp 127.0.0.1:2 --pid 1 --broker x", "--broker starts a broker"},
 		{"--nonsense", "unknown flag"},
-		{"word", "belongs to no flag"},
+		{"word", "unexpected argument"},
 	} {
 		if _, err := parseOptions(strings.Fields(tc.args), io.Discard); err == nil || !strings.Contains(err.Error(), tc.want) {
 			t.Errorf("%s: got %v, want %s", tc.args, err, tc.want)

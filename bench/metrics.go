@@ -13,29 +13,29 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// goMemory is what the broker's Go runtime says of itself, in bytes.
+// goMemory is the memory in use by the broker's Go runtime, in bytes.
 type goMemory struct {
 	heap, stacks float64
 }
 
-// readGoMemory collects the broker's garbage, by its profiles at pprof, and reads what is left. ok
-// is false for a target without these pages.
+// readGoMemory runs a garbage collection in the broker, through its pprof listener, and reads the
+// memory in use from /metrics. ok is false for a broker without these endpoints.
 func readGoMemory(ctx context.Context, addr, pprof string) (m goMemory, ok bool, err error) {
 	if pprof == "" {
 		return m, false, nil
 	}
-	collected, err := get(ctx, "http://"+pprof+"/debug/pprof/heap?gc=1", func(r io.Reader) error {
+	collected, err := getBody(ctx, "http://"+pprof+"/debug/pprof/heap?gc=1", func(r io.Reader) error {
 		_, err := io.Copy(io.Discard, r)
 		return err
 	})
-	if errors.Is(err, unix.ECONNREFUSED) { // a program that does not know the setting
+	if errors.Is(err, unix.ECONNREFUSED) { // an older program without the pprof setting
 		return m, false, nil
 	}
 	if err != nil || !collected {
 		return m, false, err
 	}
 	found := 0
-	_, err = get(ctx, "http://"+addr+"/metrics", func(r io.Reader) error {
+	_, err = getBody(ctx, "http://"+addr+"/metrics", func(r io.Reader) error {
 		lines := bufio.NewScanner(r)
 		for lines.Scan() {
 			name, value, _ := strings.Cut(lines.Text(), " ")
@@ -53,8 +53,8 @@ func readGoMemory(ctx context.Context, addr, pprof string) (m goMemory, ok bool,
 	return m, found == 2, err
 }
 
-// get hands the body of a 200 to read; any other status is false.
-func get(ctx context.Context, url string, read func(io.Reader) error) (ok bool, err error) {
+// getBody passes the body of a response with status 200 to read. ok is false for other statuses.
+func getBody(ctx context.Context, url string, read func(io.Reader) error) (ok bool, err error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
 		return false, err

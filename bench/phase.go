@@ -8,7 +8,7 @@ import (
 	"switchboard/bench/usage"
 )
 
-// sample is the counters at one moment.
+// sample holds all counters at one moment.
 type sample struct {
 	at                      time.Time
 	server, redis, bench    time.Duration // CPU
@@ -37,22 +37,22 @@ func (r *run) sample(ctx context.Context) (s sample, err error) {
 
 // phases are the two ways to push.
 var phases = []struct {
-	name    string
-	inRound func(o options) int // pushes until everybody must have received them
+	name      string
+	roundSize func(o options) int // pushes per round; a round ends when all subscribers have received them
 }{
 	{"one at a time", func(o options) int { return o.publishers }},
 	{"closed loop", func(o options) int { return o.messages }},
 }
 
-// phase pushes o.messages in rounds.
-func (r *run) phase(ctx context.Context, name string, inRound int) (phaseResult, error) {
+// runPhase pushes o.messages messages in rounds.
+func (r *run) runPhase(ctx context.Context, name string, roundSize int) (phaseResult, error) {
 	before, err := r.sample(ctx)
 	if err != nil {
 		return phaseResult{}, err
 	}
 	for sent := 0; sent < r.opts.messages; {
-		n := min(inRound, r.opts.messages-sent)
-		if err := r.round(ctx, name, sent, n); err != nil {
+		n := min(roundSize, r.opts.messages-sent)
+		if err := r.runRound(ctx, name, sent, n); err != nil {
 			return phaseResult{}, err
 		}
 		sent += n
@@ -64,20 +64,19 @@ func (r *run) phase(ctx context.Context, name string, inRound int) (phaseResult,
 	return newPhaseResult(name, before, after, r.result.Floor), nil
 }
 
-// round pushes n messages and waits until each has been answered and has reached its
-// subscribers.
-func (r *run) round(ctx context.Context, name string, sent, n int) error {
+// runRound pushes n messages and waits until all are answered and delivered.
+func (r *run) runRound(ctx context.Context, name string, sent, n int) error {
 	for i := range n {
 		channel := (sent + i) % r.opts.channels
 		r.expected += int64(r.swarm.Subscribers(channel))
-		r.given++
+		r.pushes++
 		r.publishers.jobs <- channel
 	}
 	err := r.swarm.Until(ctx, name, func() bool {
 		received, _ := r.swarm.Received()
 		answered := r.publishers.answered.Load()
-		r.progress.Show("%s: %d of %d pushes, %d deliveries", name, answered-r.given+int64(sent+n), r.opts.messages, received)
-		return answered == r.given && received >= r.expected || r.publishers.failed() != nil
+		r.progress.Show("%s: %d of %d pushes, %d deliveries", name, answered-r.pushes+int64(sent+n), r.opts.messages, received)
+		return answered == r.pushes && received >= r.expected || r.publishers.failed() != nil
 	})
 	if failed := r.publishers.failed(); failed != nil {
 		return fmt.Errorf("%s: %w", name, failed)

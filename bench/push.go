@@ -12,29 +12,29 @@ import (
 	"time"
 )
 
-// publishers push what they find in jobs, each one after the other, and keep the ids.
+// publishers push to the channels in jobs, each one message at a time, and keep the ids.
 type publishers struct {
-	url    string
-	names  []string // channels
-	bodies [][]byte // by channel
-	client http.Client
-	wake   func() // called when a push is answered
-	cancel context.CancelFunc
+	url      string
+	names    []string // of the channels
+	bodies   [][]byte // by channel
+	client   http.Client
+	onAnswer func() // called after each answer
+	cancel   context.CancelFunc
 
-	jobs     chan int // channels, by number; giving one never blocks
+	jobs     chan int // channel indexes; sending never blocks
 	answered atomic.Int64
 	running  sync.WaitGroup
 
 	mu  sync.Mutex // guards the fields below
 	ids [][]int64  // by channel
-	err error      // the first
+	err error      // the first error
 }
 
 // newPublishers starts the publishers of o; close ends them.
 func newPublishers(ctx context.Context, o options, addr string, wake func()) (*publishers, error) {
 	names := o.channelNames()
 	p := &publishers{
-		url: "http://" + addr + "/v1/push", names: names, ids: make([][]int64, len(names)), wake: wake,
+		url: "http://" + addr + "/v1/push", names: names, ids: make([][]int64, len(names)), onAnswer: wake,
 		client: http.Client{Timeout: 30 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: o.publishers}},
 		jobs:   make(chan int, o.messages),
 	}
@@ -64,11 +64,11 @@ func (p *publishers) run(ctx context.Context) {
 		}
 		p.mu.Unlock()
 		p.answered.Add(1)
-		p.wake()
+		p.onAnswer()
 	}
 }
 
-// push is one call, and the id that it was answered with.
+// push pushes one message and returns its id.
 func (p *publishers) push(ctx context.Context, channel int) (int64, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, p.url, bytes.NewReader(p.bodies[channel]))
 	if err != nil {
@@ -98,22 +98,21 @@ func (p *publishers) push(ctx context.Context, channel int) (int64, error) {
 	return answer.Results[0].ID, nil
 }
 
-// failed is the first error so far.
+// failed returns the first error so far.
 func (p *publishers) failed() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.err
 }
 
-// pushed is the ids by channel, when nothing is being pushed.
+// pushed returns the ids by channel. Call it while no push is in progress.
 func (p *publishers) pushed() [][]int64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.ids
 }
 
-// close ends the publishers, and what they have not pushed yet. No job may be given
-// any more.
+// close cancels outstanding pushes and ends the publishers. Do not send jobs afterwards.
 func (p *publishers) close() {
 	p.cancel()
 	close(p.jobs)

@@ -12,23 +12,23 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// redisProbe looks at the Redis that the broker uses.
-type redisProbe struct{ client *redis.Client }
+// redisServer is the Redis that the broker uses.
+type redisServer struct{ client *redis.Client }
 
-func openRedis(ctx context.Context, url string) (*redisProbe, error) {
+func connectRedis(ctx context.Context, url string) (*redisServer, error) {
 	opts, err := redis.ParseURL(url)
 	if err != nil {
 		return nil, fmt.Errorf("--redis: %w", err)
 	}
-	p := &redisProbe{redis.NewClient(opts)}
+	p := &redisServer{redis.NewClient(opts)}
 	if err := p.client.Ping(ctx).Err(); err != nil {
 		return nil, errors.Join(fmt.Errorf("redis at %s: %w", opts.Addr, err), p.client.Close())
 	}
 	return p, nil
 }
 
-// cpu is the user and system time of the server, all threads.
-func (p *redisProbe) cpu(ctx context.Context) (total time.Duration, err error) {
+// cpu returns the user and system time of all threads of the server.
+func (p *redisServer) cpu(ctx context.Context) (total time.Duration, err error) {
 	info, err := p.client.Info(ctx, "cpu").Result()
 	if err != nil {
 		return 0, fmt.Errorf("INFO cpu: %w", err)
@@ -48,17 +48,17 @@ func (p *redisProbe) cpu(ctx context.Context) (total time.Duration, err error) {
 		found++
 	}
 	if found != 2 {
-		return 0, errors.New("INFO cpu does not tell used_cpu_sys and used_cpu_user")
+		return 0, errors.New("INFO cpu lacks used_cpu_sys and used_cpu_user")
 	}
 	return total, nil
 }
 
-// cleanTime bounds the removal of the run's keys.
-const cleanTime = time.Minute
+// removeTimeout limits the removal of the run's keys.
+const removeTimeout = time.Minute
 
-// close removes the keys with prefix, which is this run's alone, and disconnects.
-func (p *redisProbe) close(prefix string) error {
-	ctx, cancel := context.WithTimeout(context.Background(), cleanTime) // also after an interrupt
+// close removes the keys with the prefix, which only this run uses, and disconnects.
+func (p *redisServer) close(prefix string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), removeTimeout) // also after an interrupt
 	defer cancel()
 	var errs []error
 	for cursor := uint64(0); ; {

@@ -9,8 +9,8 @@ import (
 	"switchboard/bench/system"
 )
 
-// result is what a run found; as JSON it is for programs. Times per thing are
-// microseconds, sizes bytes.
+// result is the result of a run, also printed as JSON. Times per connection, delivery or push are
+// in microseconds, sizes in bytes.
 type result struct {
 	Transport   string `json:"transport"`
 	Store       string `json:"store"`
@@ -19,16 +19,16 @@ type result struct {
 	Publishers  int    `json:"publishers"`
 	Size        int    `json:"payload_bytes"`
 	CPUs        int    `json:"cpus"`
-	LoadBefore  string `json:"load_average_before"` // of 1, 5 and 15 minutes: what else the machine did
+	LoadBefore  string `json:"load_average_before"` // over 1, 5 and 15 minutes: other load of the machine
 
 	Floor  *system.FloorReport `json:"floor,omitempty"`
 	Setup  *setupResult        `json:"setup,omitempty"`
 	Memory *memoryResult       `json:"memory,omitempty"`
 	Phases []phaseResult       `json:"phases,omitempty"`
 
-	Counts bool     `json:"counts"` // everybody received everything exactly once, in order
+	Counts bool     `json:"counts"` // every connection received every message exactly once, in order
 	Wrong  int      `json:"wrong"`
-	Faults []string `json:"faults,omitempty"` // the first of the wrong ones
+	Faults []string `json:"faults,omitempty"` // descriptions of the first faults
 	Error  string   `json:"error,omitempty"`
 }
 
@@ -42,11 +42,11 @@ type memoryResult struct {
 	Empty         int64     `json:"rss_before"`
 	Full          int64     `json:"rss_idle"`
 	PerConnection float64   `json:"rss_per_connection"`
-	Settled       bool      `json:"settled"` // the readings had stopped changing
+	Settled       bool      `json:"settled"` // the readings stopped changing
 	Go            *goResult `json:"go,omitempty"`
 }
 
-// goResult is what the Go runtime holds per connection after a collection.
+// goResult is the memory in use by the Go runtime per connection, after a garbage collection.
 type goResult struct {
 	HeapPerConnection   float64 `json:"heap_per_connection"`
 	StacksPerConnection float64 `json:"stacks_per_connection"`
@@ -57,12 +57,12 @@ type phaseResult struct {
 	Pushes         int64   `json:"pushes"`
 	Deliveries     int64   `json:"deliveries"`
 	Seconds        float64 `json:"seconds"`
-	PerRead        float64 `json:"messages_per_read"` // at the subscribers: how much was written together
+	PerRead        float64 `json:"messages_per_read"` // at the subscribers; shows how many messages share a write
 	CPUPerDelivery float64 `json:"server_cpu_us_per_delivery"`
 	FloorRatio     float64 `json:"floor_ratio,omitempty"`
 	CPUPerPush     float64 `json:"server_cpu_us_per_push"`
 	RedisCPU       float64 `json:"redis_cpu_us_per_push,omitempty"`
-	BenchCPU       float64 `json:"bench_cpu_us_per_delivery"` // the load generator's own
+	BenchCPU       float64 `json:"bench_cpu_us_per_delivery"` // of the load generator
 }
 
 func newResult(o options) result {
@@ -73,7 +73,7 @@ func newResult(o options) result {
 	case o.pid != 0:
 		store = "of the running broker"
 	}
-	load, _ := os.ReadFile("/proc/loadavg") // only for the reader's judgement
+	load, _ := os.ReadFile("/proc/loadavg") // informational only
 	return result{
 		Transport: o.transport, Store: store, Connections: o.connections, Channels: o.channels,
 		Publishers: o.publishers, Size: o.size, CPUs: runtime.NumCPU(),

@@ -12,24 +12,23 @@ import (
 	"switchboard/bench/usage"
 )
 
-// run is one measurement, step by step.
+// run is one measurement.
 type run struct {
 	opts     options
 	progress *progress.Line
-	id       string // of this run, in client ids and in the prefix of keys
+	id       string // unique; part of client ids and of the key prefix
 
 	target     *target
-	redis      *redisProbe // nil without Redis
+	redis      *redisServer // nil without Redis
 	swarm      *swarm.Swarm
 	publishers *publishers
 
-	given    int64 // pushes
+	pushes   int64 // pushes
 	expected int64 // deliveries
 	result   result
 }
 
-// measure does everything. The result is what was measured until then, also when there
-// is an error.
+// measure runs the whole measurement. With an error it returns the results so far.
 func measure(ctx context.Context, o options, p *progress.Line) (_ result, err error) {
 	r := &run{opts: o, progress: p, id: strings.ToLower(rand.Text()[:8]), result: newResult(o)}
 	if o.floor {
@@ -39,7 +38,7 @@ func measure(ctx context.Context, o options, p *progress.Line) (_ result, err er
 	}
 	prefix := "bench-" + r.id + ":"
 	if o.redis != "" {
-		if r.redis, err = openRedis(ctx, o.redis); err != nil {
+		if r.redis, err = connectRedis(ctx, o.redis); err != nil {
 			return r.result, err
 		}
 		defer func() { err = errors.Join(err, r.redis.close(prefix)) }()
@@ -49,15 +48,15 @@ func measure(ctx context.Context, o options, p *progress.Line) (_ result, err er
 		return r.result, err
 	}
 	defer func() {
-		p.Stage("ending the broker")
-		err = errors.Join(err, r.target.ended(), r.target.stop())
+		p.Stage("stopping the broker")
+		err = errors.Join(err, r.target.checkRunning(), r.target.stop())
 	}()
-	err = r.subscribers(ctx)
+	err = r.measureSubscribers(ctx)
 	return r.result, err
 }
 
-// subscribers measures connecting, idling and receiving.
-func (r *run) subscribers(ctx context.Context) (err error) {
+// measureSubscribers measures connecting, idle connections and deliveries.
+func (r *run) measureSubscribers(ctx context.Context) (err error) {
 	addr := r.target.swarmAddress(r.opts.transport)
 	r.swarm, err = swarm.New(swarm.Options{
 		Addr: addr, Dialect: &swarm.Switchboard{Addr: addr, Path: paths[r.opts.transport]},
@@ -68,21 +67,21 @@ func (r *run) subscribers(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, r.swarm.Close()) }()
-	if err := r.connect(ctx); err != nil {
+	if err := r.measureConnect(ctx); err != nil {
 		return err
 	}
 	if r.publishers, err = newPublishers(ctx, r.opts, r.target.http, r.swarm.Wake); err != nil {
 		return err
 	}
-	defer r.publishers.close() // before the swarm, which it wakes
-	err = r.push(ctx)
+	defer r.publishers.close() // before the swarm closes, because publishers wake it
+	err = r.runPhases(ctx)
 	r.result.Wrong, r.result.Faults = r.swarm.Verify(r.publishers.pushed())
 	r.result.Counts = err == nil && r.result.Wrong == 0
 	return err
 }
 
-// connect measures what a connection costs, in CPU to set up and in memory to hold.
-func (r *run) connect(ctx context.Context) error {
+// measureConnect measures the CPU time of connecting and the memory of an idle connection.
+func (r *run) measureConnect(ctx context.Context) error {
 	resident := func() (int64, error) { return usage.Resident(r.target.pid) }
 	n := float64(r.opts.connections)
 
@@ -127,16 +126,16 @@ func (r *run) connect(ctx context.Context) error {
 	return nil
 }
 
-// push runs the phases. In the end whatever is still under way must show itself.
-func (r *run) push(ctx context.Context) error {
+// runPhases runs all phases. In the end it waits until all outstanding messages have arrived.
+func (r *run) runPhases(ctx context.Context) error {
 	for _, ph := range phases {
 		r.progress.Stage("%s", ph.name)
-		res, err := r.phase(ctx, ph.name, ph.inRound(r.opts))
+		res, err := r.runPhase(ctx, ph.name, ph.roundSize(r.opts))
 		if err != nil {
 			return err
 		}
 		r.result.Phases = append(r.result.Phases, res)
 	}
-	r.progress.Stage("looking for stray deliveries")
+	r.progress.Stage("checking for unexpected deliveries")
 	return r.swarm.Fence(ctx)
 }

@@ -6,13 +6,13 @@ import (
 	"text/tabwriter"
 )
 
-// table prints r for people.
-func (r result) table(to io.Writer) {
+// printTable prints the result as tables.
+func (r result) printTable(to io.Writer) {
 	fmt.Fprintf(to, "%d connections over %s, %d channels, %d publishers, payload %d bytes, store: %s; %d CPUs, load before %s\n\n",
 		r.Connections, r.Transport, r.Channels, r.Publishers, r.Size, r.Store, r.CPUs, r.LoadBefore)
 	w := tabwriter.NewWriter(to, 0, 0, 3, ' ', 0)
 	if s := r.Setup; s != nil {
-		fmt.Fprintf(w, "connect\t%.1f s, server CPU %.1f µs each%s\n", s.Seconds, s.CPUPerConnect, orNothing(", Redis CPU %.1f µs", s.RedisCPU))
+		fmt.Fprintf(w, "connect\t%.1f s, server CPU %.1f µs each%s\n", s.Seconds, s.CPUPerConnect, unlessZero(", Redis CPU %.1f µs", s.RedisCPU))
 	}
 	if m := r.Memory; m != nil {
 		fmt.Fprintf(w, "idle connection\t%.2f KB resident%s\n", m.PerConnection/1024, unless(m.Settled, " (was still changing)"))
@@ -23,14 +23,14 @@ func (r result) table(to io.Writer) {
 	if r.Floor != nil {
 		fmt.Fprintf(w, "floor\t%.2f µs CPU per write(2)\n", r.Floor.CPUPerWrite)
 	}
-	_ = w.Flush() // an output that is gone has nobody to tell
+	_ = w.Flush() // errors of the output are ignored
 	if len(r.Phases) > 0 {
-		r.phaseTable(to)
+		r.printPhases(to)
 	}
-	r.verdict(to)
+	r.printVerdict(to)
 }
 
-func (r result) phaseTable(to io.Writer) {
+func (r result) printPhases(to io.Writer) {
 	w := tabwriter.NewWriter(to, 0, 0, 3, ' ', tabwriter.AlignRight)
 	row := func(name, format string, value func(p phaseResult) any) {
 		fmt.Fprint(w, name, "\t")
@@ -47,7 +47,7 @@ func (r result) phaseTable(to io.Writer) {
 	row("messages per read", "%.1f", func(p phaseResult) any { return p.PerRead })
 	row("server CPU per delivery, µs", "%.2f", func(p phaseResult) any { return p.CPUPerDelivery })
 	if r.Floor != nil {
-		row("times the floor", "%.2f", func(p phaseResult) any { return p.FloorRatio })
+		row("multiple of the floor", "%.2f", func(p phaseResult) any { return p.FloorRatio })
 	}
 	row("server CPU per push, µs", "%.0f", func(p phaseResult) any { return p.CPUPerPush })
 	if r.Store == "redis" {
@@ -57,7 +57,7 @@ func (r result) phaseTable(to io.Writer) {
 	_ = w.Flush()
 }
 
-func (r result) verdict(to io.Writer) {
+func (r result) printVerdict(to io.Writer) {
 	if r.Counts {
 		fmt.Fprintln(to, "\nevery message reached every subscriber exactly once, in order")
 		return
@@ -74,7 +74,7 @@ func (r result) verdict(to io.Writer) {
 	}
 }
 
-func orNothing(format string, v float64) string {
+func unlessZero(format string, v float64) string {
 	if v == 0 {
 		return ""
 	}

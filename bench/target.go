@@ -18,23 +18,23 @@ import (
 )
 
 const (
-	readyTime = 20 * time.Second // for a broker to become ready
-	stopTime  = 20 * time.Second // for it to end when asked
+	readyTimeout = 20 * time.Second // until a broker is ready
+	stopTimeout  = 20 * time.Second // until it ends after SIGTERM
 )
 
-// target is the broker under load.
+// target is the measured broker.
 type target struct {
 	http, tcp string // host:port
 	pprof     string // host:port; "" for none
 	pid       int
 
-	cmd  *exec.Cmd // nil for one that ran before
-	exit chan struct{}
-	log  tailBuffer
-	dir  string
+	cmd    *exec.Cmd // nil for a broker that was already running
+	exited chan struct{}
+	log    tailBuffer
+	dir    string
 }
 
-// openTarget names the running broker, or builds and starts one.
+// openTarget returns the running broker of the options, or builds and starts one.
 func openTarget(ctx context.Context, o options, prefix string) (*target, error) {
 	if o.pid != 0 {
 		t := &target{http: o.urlHTTP, tcp: o.urlTCP, pprof: o.urlPprof, pid: o.pid}
@@ -71,7 +71,7 @@ func buildBroker(ctx context.Context, dir string) (string, error) {
 	return program, nil
 }
 
-// start runs the broker on free ports, with no settings but those of the run.
+// start starts the broker on free ports, with default settings except for those of the run.
 func (t *target) start(program, redis, prefix string) (err error) {
 	if t.http, err = freeAddress(); err != nil {
 		return err
@@ -88,39 +88,40 @@ func (t *target) start(program, redis, prefix string) (err error) {
 	}
 	t.cmd = exec.Command(program, args...)
 	t.cmd.Stdout, t.cmd.Stderr = &t.log, &t.log
-	// A group of its own: an interrupt from the terminal is ours to pass on, after the sockets.
+	// A separate process group: this program handles an interrupt from the terminal itself, and stops
+	// the broker after closing the sockets.
 	t.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	for _, v := range os.Environ() {
 		if !strings.HasPrefix(v, "SWITCHBOARD_") {
 			t.cmd.Env = append(t.cmd.Env, v)
 		}
 	}
-	t.cmd.Env = append(t.cmd.Env, "SWITCHBOARD_PPROF="+t.pprof) // a program that does not know it has no such figures
+	t.cmd.Env = append(t.cmd.Env, "SWITCHBOARD_PPROF="+t.pprof) // older programs ignore it
 	if err := t.cmd.Start(); err != nil {
 		t.cmd = nil
 		return fmt.Errorf("start the broker: %w", err)
 	}
-	t.pid, t.exit = t.cmd.Process.Pid, make(chan struct{})
+	t.pid, t.exited = t.cmd.Process.Pid, make(chan struct{})
 	go func() {
 		_ = t.cmd.Wait()
-		close(t.exit)
+		close(t.exited)
 	}()
 	return nil
 }
 
-// awaitReady asks /readyz until it says yes.
+// awaitReady polls /readyz until the broker is ready.
 func (t *target) awaitReady(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, readyTime)
+	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
 	defer cancel()
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	for {
-		err := ready(ctx, client, t.http)
+		err := checkReady(ctx, client, t.http)
 		if err == nil {
 			return nil
 		}
 		select {
-		case <-t.exit: // nil, and never, for a broker that is not ours
-			return t.ended()
+		case <-t.exited: // nil for a broker that was already running; it then never fires
+			return t.checkRunning()
 		case <-ctx.Done():
 			return fmt.Errorf("the broker at %s is not ready: %w", t.http, err)
 		case <-time.After(50 * time.Millisecond):
@@ -128,17 +129,17 @@ func (t *target) awaitReady(ctx context.Context) error {
 	}
 }
 
-// ended is an error when a broker that we started is gone before its time.
-func (t *target) ended() error {
+// checkRunning returns an error if a broker that this program started has ended.
+func (t *target) checkRunning() error {
 	select {
-	case <-t.exit:
+	case <-t.exited:
 		return fmt.Errorf("the broker ended: %v\n%s", t.cmd.ProcessState, t.log.String())
 	default:
 		return nil
 	}
 }
 
-func ready(ctx context.Context, client *http.Client, addr string) error {
+func checkReady(ctx context.Context, client *http.Client, addr string) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+addr+"/readyz", nil)
 	if err != nil {
 		return err
@@ -154,15 +155,15 @@ func ready(ctx context.Context, client *http.Client, addr string) error {
 	return nil
 }
 
-// stop ends a broker that we started, and removes what was built.
+// stop stops a broker that this program started, and removes the built program.
 func (t *target) stop() error {
 	if t.cmd != nil {
 		_ = t.cmd.Process.Signal(syscall.SIGTERM)
 		select {
-		case <-t.exit:
-		case <-time.After(stopTime):
+		case <-t.exited:
+		case <-time.After(stopTimeout):
 			_ = t.cmd.Process.Kill()
-			<-t.exit
+			<-t.exited
 		}
 	}
 	if t.dir != "" {
@@ -171,7 +172,7 @@ func (t *target) stop() error {
 	return nil
 }
 
-// swarmAddress is where subscribers of that transport connect.
+// swarmAddress returns the address for subscribers of the transport.
 func (t *target) swarmAddress(transport string) string {
 	if transport == "http" {
 		return t.http
@@ -206,9 +207,9 @@ func (b *tailBuffer) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// String is what is kept.
+// String returns the kept part.
 func (b *tailBuffer) String() string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return cmp.Or(string(b.buf), "(it logged nothing)")
+	return cmp.Or(string(b.buf), "(no log output)")
 }

@@ -13,20 +13,20 @@ import (
 )
 
 const (
-	// connectionNeeds is the memory of a connection: 9.6 KB the kernel's for both ends, the rest that of broker, Redis
-	// and subscriber.
-	connectionNeeds = 13 << 10
-	// processNeeds is that of a broker, and of a process of subscribers, with nobody connected.
-	processNeeds = 20 << 20
-	// reserve is what must stay free: below it the run ends.
-	reserve = 1 << 30
-	// watchEvery is how often that is looked at.
-	watchEvery = 500 * time.Millisecond
+	// connectionMemory is the memory of one connection: 9.6 KB in the kernel for both ends, the rest
+	// in the broker, Redis and the subscriber.
+	connectionMemory = 13 << 10
+	// processMemory is the memory of a broker or of a process of subscribers, without connections.
+	processMemory = 20 << 20
+	// minFree is the memory that must stay free. Below it the run ends.
+	minFree = 1 << 30
+	// checkInterval is the time between two checks of the free memory.
+	checkInterval = 500 * time.Millisecond
 )
 
-var errMemory = errors.New("the memory does not suffice")
+var errMemory = errors.New("not enough memory")
 
-// meminfo is a line of /proc/meminfo in bytes.
+// meminfo returns a line of /proc/meminfo in bytes.
 func meminfo(name string) (int64, error) {
 	info, err := os.Open("/proc/meminfo")
 	if err != nil {
@@ -40,12 +40,12 @@ func meminfo(name string) (int64, error) {
 			return kb << 10, err
 		}
 	}
-	return 0, fmt.Errorf("/proc/meminfo does not tell %s", name)
+	return 0, fmt.Errorf("/proc/meminfo has no %s", name)
 }
 
-// unused is the memory that nobody holds: free, or files that can be read again. MemAvailable would be too much: it
-// takes the inodes of open sockets for a cache that can be given back.
-func unused() (sum int64, err error) {
+// freeMemory returns the memory that is free or holds files that can be read again. MemAvailable is
+// too optimistic: it counts the inodes of open sockets as reclaimable cache.
+func freeMemory() (sum int64, err error) {
 	for _, name := range []string{"MemFree", "Buffers", "Cached"} {
 		n, err := meminfo(name)
 		if err != nil {
@@ -56,27 +56,27 @@ func unused() (sum int64, err error) {
 	return sum, nil
 }
 
-// room refuses what the machine has no memory for.
-func room(o options) error {
-	available, err := unused()
+// checkMemory returns an error if the machine has too little memory for the run.
+func checkMemory(o options) error {
+	available, err := freeMemory()
 	if err != nil {
 		return err
 	}
-	need := int64(o.connections)*connectionNeeds + 2*int64(o.brokers())*processNeeds + reserve
+	need := int64(o.connections)*connectionMemory + 2*int64(o.brokers())*processMemory + minFree
 	if available < need {
-		return fmt.Errorf("%w: %d connections over %d brokers take about %s, and %s are available",
+		return fmt.Errorf("%w: %d connections over %d brokers need about %s, but %s are available",
 			errMemory, o.connections, o.brokers(), gib(need), gib(available))
 	}
 	return nil
 }
 
-// watch cancels when little memory is left, until ctx ends.
-func watch(ctx context.Context, cancel context.CancelCauseFunc, available func() (int64, error)) {
-	tick := time.NewTicker(watchEvery)
+// watchMemory cancels the run if too little memory is free. It returns when ctx is done.
+func watchMemory(ctx context.Context, cancel context.CancelCauseFunc, available func() (int64, error)) {
+	tick := time.NewTicker(checkInterval)
 	defer tick.Stop()
 	for {
 		free, err := available()
-		if err == nil && free < reserve {
+		if err == nil && free < minFree {
 			err = fmt.Errorf("%w: %s are left", errMemory, gib(free))
 		}
 		if err != nil {
@@ -91,15 +91,15 @@ func watch(ctx context.Context, cancel context.CancelCauseFunc, available func()
 	}
 }
 
-// limits says what the kernel allows; nothing of it was set for the run.
-func limits() string {
+// kernelLimits describes the kernel's limits, which the run does not change.
+func kernelLimits() string {
 	var files unix.Rlimit
-	_ = unix.Getrlimit(unix.RLIMIT_NOFILE, &files) // 0 tells that it is unknown
+	_ = unix.Getrlimit(unix.RLIMIT_NOFILE, &files) // 0 means unknown
 	text := fmt.Sprintf("%s descriptors a process", thousands(int64(min(files.Cur, 1<<40))))
 	for _, name := range []string{"net.core.somaxconn", "net.ipv4.ip_local_port_range", "net.ipv4.tcp_mem", "kernel.threads-max"} {
 		value, err := os.ReadFile("/proc/sys/" + strings.ReplaceAll(name, ".", "/"))
 		if err != nil {
-			continue // inside a network namespace some are hidden
+			continue // some are hidden inside a network namespace
 		}
 		text += fmt.Sprintf(", %s %s", name, strings.Join(strings.Fields(string(value)), " "))
 	}

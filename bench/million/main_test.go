@@ -17,13 +17,13 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	if len(os.Args) > 1 && os.Args[1] == subscribersCommand { // started by a crowd
+	if len(os.Args) > 1 && os.Args[1] == subscribersCommand { // started by a subscriberProcess
 		os.Exit(command(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 	}
 	goleak.VerifyTestMain(m)
 }
 
-// TestMeasure is a small million.
+// TestMeasure runs a small measurement.
 func TestMeasure(t *testing.T) {
 	log, err := os.CreateTemp(t.TempDir(), "progress")
 	if err != nil {
@@ -38,9 +38,9 @@ func TestMeasure(t *testing.T) {
 	if written, err := os.ReadFile(o.out); err != nil || !bytes.Equal(written, out.Bytes()) {
 		t.Errorf("the file differs from what was printed: %v", err)
 	}
-	for _, want := range []string{"50 connections (ws), 3 brokers", "| kernel: sockets", "| brokers, RSS | 0.", "has it: "} {
+	for _, want := range []string{"50 connections (ws), 3 brokers", "| kernel: sockets", "| brokers, RSS | 0.", "have received it: "} {
 		if !strings.Contains(out.String(), want) {
-			t.Errorf("there is no %q in:\n%s", want, &out)
+			t.Errorf("%q is missing in:\n%s", want, &out)
 		}
 	}
 }
@@ -49,7 +49,7 @@ func TestRefused(t *testing.T) {
 	for args, want := range map[string]string{
 		"-n 0":            "above 0",
 		"--transport udp": "neither",
-		"word":            "belongs to no flag",
+		"word":            "unexpected argument",
 	} {
 		if _, err := parseOptions(strings.Fields(args), io.Discard); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v, want %s", args, err, want)
@@ -57,20 +57,21 @@ func TestRefused(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := subscribers(ctx, []string{"127.0.0.1:1", "tcp", "1", "c"}, strings.NewReader(""), io.Discard); err == nil {
-		t.Error("subscribers of nobody are content")
+	if err := runSubscribers(ctx, []string{"127.0.0.1:1", "tcp", "1", "c"}, strings.NewReader(""), io.Discard); err == nil {
+		t.Error("subscribers without a server return no error")
 	}
 }
 
-// TestMemory checks that neither a run that is too big begins, nor one goes on with little left.
+// TestMemory checks that a run that is too big does not start, and that a run ends when memory is
+// low.
 func TestMemory(t *testing.T) {
 	err := measure(t.Context(), options{connections: 1 << 40, perBroker: 1 << 20}, nil, io.Discard)
 	if !errors.Is(err, errMemory) {
 		t.Errorf("got %v", err)
 	}
-	left := []int64{reserve, reserve - 1}
+	left := []int64{minFree, minFree - 1}
 	ctx, cancel := context.WithCancelCause(t.Context())
-	watch(ctx, cancel, func() (int64, error) {
+	watchMemory(ctx, cancel, func() (int64, error) {
 		free := left[0]
 		left = left[1:]
 		return free, nil

@@ -17,28 +17,28 @@ import (
 	"switchboard/internal/redistest"
 )
 
-// opening is how many processes of subscribers connect at once.
-const opening = 2
+// maxOpening is the number of processes that connect their subscribers at the same time.
+const maxOpening = 2
 
 // run is one measurement.
 type run struct {
-	opts     options
-	progress *progress.Line
-	redis    *redistest.Server
-	brokers  system.Running
-	crowds   []*crowd
+	opts      options
+	progress  *progress.Line
+	redis     *redistest.Server
+	brokers   system.Running
+	processes []*subscriberProcess
 }
 
-// measure does everything, and prints what it found.
+// measure runs the whole measurement and prints the result.
 func measure(ctx context.Context, o options, p *progress.Line, out io.Writer) (err error) {
-	if err := room(o); err != nil {
+	if err := checkMemory(o); err != nil {
 		return err
 	}
 	ctx, done := context.WithTimeout(ctx, o.time)
 	defer done()
 	ctx, cancel := context.WithCancelCause(ctx)
 	var watching sync.WaitGroup
-	watching.Go(func() { watch(ctx, cancel, unused) })
+	watching.Go(func() { watchMemory(ctx, cancel, freeMemory) })
 	defer func() {
 		if err != nil && ctx.Err() != nil {
 			err = fmt.Errorf("%w: %w", context.Cause(ctx), err)
@@ -52,7 +52,7 @@ func measure(ctx context.Context, o options, p *progress.Line, out io.Writer) (e
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	r := &run{opts: o, progress: p}
-	defer r.end()
+	defer r.killAll()
 	if err := r.start(ctx, dir); err != nil {
 		return err
 	}
@@ -75,22 +75,23 @@ func measure(ctx context.Context, o options, p *progress.Line, out io.Writer) (e
 	if err != nil {
 		return err
 	}
-	p.Stage("checking what everybody received")
-	for _, c := range r.crowds {
-		_ = c.in.Close() // all look at once; finish tells what is wrong
+	p.Stage("checking what all connections received")
+	for _, c := range r.processes {
+		_ = c.in.Close() // all processes check at the same time; finish returns the errors
 	}
-	for _, c := range r.crowds {
+	for _, c := range r.processes {
 		if err := c.finish(); err != nil {
 			return err
 		}
 	}
 	p.Clear()
-	table(out, o, len(r.crowds), [3]sample{empty, full, pushed}, times)
+	printTables(out, o, len(r.processes), [3]sample{empty, full, pushed}, times)
 	return nil
 }
 
-// start builds and runs the brokers. All of them come before the first client: when one joins, all others read the queues
-// of all their clients once, which with thousands of clients each is more work than anything else here.
+// start builds and starts the brokers. All must start before the first client connects: when a
+// broker joins, all others read the queues of all their clients once, which with thousands of
+// clients each is more work than anything else here.
 func (r *run) start(ctx context.Context, dir string) (err error) {
 	r.progress.Stage("building the broker")
 	program, err := system.BuildBroker(ctx, dir)
@@ -102,42 +103,43 @@ func (r *run) start(ctx context.Context, dir string) (err error) {
 	}
 	n := r.opts.brokers()
 	r.progress.Stage("starting %d brokers", n)
-	b := &system.Switchboard{Program: program, Env: environment}
+	b := &system.Switchboard{Program: program, Env: brokerEnv}
 	r.brokers, err = b.Start(ctx, system.Setup{
 		Dir: dir, History: true, Redis: r.redis.Addr, Clients: r.opts.perBroker, Transport: r.opts.transport, Instances: n,
 	})
 	return err
 }
 
-// environment is what brokers are told here and not elsewhere. One processor each: 55 of them look for work on two
-// cores (each tells each other four times a second that it lives), and with one they take a third less. The time to say
-// connect is for subscribers that wait for a processor.
-var environment = []string{"SWITCHBOARD_TIMES_PING=1h", "SWITCHBOARD_TIMES_CONNECT=2m", "GOMAXPROCS=1"}
+// brokerEnv holds the settings that differ from the defaults. GOMAXPROCS=1, because 55 brokers
+// share two cores and send each other heartbeats four times a second; with one processor each they
+// use a third less CPU. The connect timeout allows for subscribers that wait for a processor.
+var brokerEnv = []string{"SWITCHBOARD_TIMES_PING=1h", "SWITCHBOARD_TIMES_CONNECT=2m", "GOMAXPROCS=1"}
 
-// open connects the subscribers, some processes at a time.
+// open connects the subscribers, maxOpening processes at a time.
 func (r *run) open(ctx context.Context) error {
 	addrs := r.brokers.(system.Spread).Addrs()
 	left := r.opts.connections
 	for i, addr := range addrs {
 		n := min(left, r.opts.perBroker)
 		left -= n
-		r.crowds = append(r.crowds, newCrowd(addr, r.opts.transport, n, fmt.Sprintf("m%d-", i)))
+		r.processes = append(r.processes, newSubscriberProcess(addr, r.opts.transport, n, fmt.Sprintf("m%d-", i)))
 	}
-	group, until := errgroup.WithContext(ctx)
-	group.SetLimit(opening)
-	for i, c := range r.crowds {
+	group, failed := errgroup.WithContext(ctx)
+	group.SetLimit(maxOpening)
+	for i, c := range r.processes {
 		group.Go(func() error {
-			if until.Err() != nil {
-				return until.Err()
+			if failed.Err() != nil {
+				return failed.Err()
 			}
-			r.progress.Stage("connecting crowd %d of %d", i+1, len(r.crowds))
-			return c.open(ctx) // not until: the others go on living when all are open
+			r.progress.Stage("connecting process %d of %d", i+1, len(r.processes))
+			return c.open(ctx) // ctx and not failed: the process must outlive this group
 		})
 	}
 	return group.Wait()
 }
 
-// push lets one message after the other reach everybody, and says how long each took.
+// push pushes the messages one after the other and returns how long each took to reach all
+// subscribers.
 func (r *run) push(ctx context.Context) (times []time.Duration, err error) {
 	publisher, err := r.brokers.Publisher()
 	if err != nil {
@@ -146,8 +148,8 @@ func (r *run) push(ctx context.Context) (times []time.Duration, err error) {
 	defer func() { err = errors.Join(err, publisher.Close()) }()
 	for i := range r.opts.pushes {
 		r.progress.Stage("push %d of %d", i+1, r.opts.pushes)
-		for _, c := range r.crowds {
-			if err := c.await(); err != nil {
+		for _, c := range r.processes {
+			if err := c.expectMessage(); err != nil {
 				return times, err
 			}
 		}
@@ -155,8 +157,8 @@ func (r *run) push(ctx context.Context) (times []time.Duration, err error) {
 		if err := publisher.Publish(ctx, channel, swarm.AppendPayload(nil, int64(i+1), 0)); err != nil {
 			return times, err
 		}
-		for _, c := range r.crowds {
-			if err := c.hear("received"); err != nil {
+		for _, c := range r.processes {
+			if err := c.expectLine("received"); err != nil {
 				return times, err
 			}
 		}
@@ -165,18 +167,19 @@ func (r *run) push(ctx context.Context) (times []time.Duration, err error) {
 	return times, nil
 }
 
-// end kills what is left: nobody is interested in the leave-taking of a million.
-func (r *run) end() {
-	r.progress.Stage("ending")
+// killAll kills all processes. Closing a million connections in order would take long and show
+// nothing.
+func (r *run) killAll() {
+	r.progress.Stage("stopping")
 	if r.brokers != nil {
 		for _, pid := range r.brokers.PIDs() {
 			if p, err := os.FindProcess(pid); err == nil {
 				_ = p.Kill()
 			}
 		}
-		_ = r.brokers.Stop() // they are gone
+		_ = r.brokers.Stop() // they have ended already
 	}
-	for _, c := range r.crowds {
+	for _, c := range r.processes {
 		c.kill()
 	}
 	if r.redis != nil {

@@ -12,17 +12,18 @@ import (
 	"switchboard/bench/swarm"
 )
 
-// channel is the one that all follow.
+// channel is the channel of all subscribers.
 const channel = "million"
 
-// restTime is how long a process looks at its connections before it looks for a command again.
-const restTime = 20 * time.Millisecond
+// commandPoll is how long a process serves its connections before it checks for a command.
+const commandPoll = 20 * time.Millisecond
 
-// subscribers is one process of them. It connects and prints "ready"; for each line of in it waits until
-// everybody has one message more, and prints "received"; at the end of in it checks them all.
-func subscribers(ctx context.Context, args []string, in io.Reader, out io.Writer) (err error) {
+// runSubscribers is the program of one process of subscribers. It connects and prints "ready". For
+// each line of in it prints "waiting", waits until each connection has received one more message,
+// and prints "received". At the end of in it checks all messages.
+func runSubscribers(ctx context.Context, args []string, in io.Reader, out io.Writer) (err error) {
 	if len(args) != 4 {
-		return errors.New("subscribers take address, transport, connections and the beginning of their client ids")
+		return errors.New("subscribers need address, transport, connections and client id prefix")
 	}
 	connections, err := strconv.Atoi(args[2])
 	if err != nil {
@@ -33,7 +34,7 @@ func subscribers(ctx context.Context, args []string, in io.Reader, out io.Writer
 		dialect.Path = "/ws"
 	}
 	s, err := swarm.New(swarm.Options{
-		Addr: args[0], Dialect: dialect, Connections: connections, Channels: []string{channel}, Client: args[3], Stall: stallTime,
+		Addr: args[0], Dialect: dialect, Connections: connections, Channels: []string{channel}, Client: args[3], Stall: stallTimeout,
 	})
 	if err != nil {
 		return err
@@ -43,24 +44,24 @@ func subscribers(ctx context.Context, args []string, in io.Reader, out io.Writer
 		return err
 	}
 	fmt.Fprintln(out, "ready")
-	orders := make(chan struct{})
+	commands := make(chan struct{})
 	go func() {
-		defer close(orders)
+		defer close(commands)
 		for lines := bufio.NewScanner(in); lines.Scan(); {
-			orders <- struct{}{}
+			commands <- struct{}{}
 		}
 	}()
-	return serve(ctx, s, orders, int64(connections), out)
+	return serveCommands(ctx, s, commands, int64(connections), out)
 }
 
-// serve receives what is ordered.
-func serve(ctx context.Context, s *swarm.Swarm, orders <-chan struct{}, connections int64, out io.Writer) error {
+// serveCommands executes the commands.
+func serveCommands(ctx context.Context, s *swarm.Swarm, commands <-chan struct{}, connections int64, out io.Writer) error {
 	var pushed []int64
 	for {
 		select {
-		case _, more := <-orders:
-			if !more {
-				if err := s.Idle(ctx, strayTime); err != nil {
+		case _, ok := <-commands:
+			if !ok {
+				if err := s.Idle(ctx, strayWait); err != nil {
 					return err
 				}
 				if wrong, faults := s.Verify([][]int64{pushed}); wrong > 0 {
@@ -76,15 +77,16 @@ func serve(ctx context.Context, s *swarm.Swarm, orders <-chan struct{}, connecti
 			}
 			fmt.Fprintln(out, "received")
 		default:
-			if err := s.Idle(ctx, restTime); err != nil {
+			if err := s.Idle(ctx, commandPoll); err != nil {
 				return err
 			}
 		}
 	}
 }
 
-// strayTime is how long a delivery too many may take to show itself in the end.
-const strayTime = 300 * time.Millisecond
+// strayWait is how long to wait at the end for unexpected deliveries.
+const strayWait = 300 * time.Millisecond
 
-// stallTime is how long nothing may come: the brokers share two cores with all subscribers.
-const stallTime = 2 * time.Minute
+// stallTimeout is the time without a message after which the run fails. It is long because the
+// brokers share two cores with all subscribers.
+const stallTimeout = 2 * time.Minute

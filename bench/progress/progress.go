@@ -1,4 +1,4 @@
-// Package progress tells whoever waits for a measurement how far it is.
+// Package progress shows the progress of a measurement.
 package progress
 
 import (
@@ -11,19 +11,19 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Line is one line that tells how far the run is. Where it does not go to a terminal
-// it becomes a line every few seconds. It may be used from anywhere.
+// Line is a progress line on a terminal. If the output is not a terminal, it prints a line every
+// few seconds. Its methods may be called concurrently.
 type Line struct {
 	every time.Duration
-	start string // of a line
-	end   string
+	start string // printed before each line
+	end   string // printed after each line
 
 	mu   sync.Mutex // guards the fields below
 	to   io.Writer
 	last time.Time
 }
 
-// New makes the line on f.
+// New returns a Line on f.
 func New(f *os.File) *Line {
 	if _, err := unix.IoctlGetTermios(int(f.Fd()), unix.TCGETS); err == nil {
 		return &Line{to: f, every: 200 * time.Millisecond, start: "\r\x1b[K"}
@@ -31,14 +31,14 @@ func New(f *os.File) *Line {
 	return &Line{to: f, every: 5 * time.Second, end: "\n"}
 }
 
-// Stage says what begins.
+// Stage shows a new stage.
 func (p *Line) Stage(format string, args ...any) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.printLocked(time.Now(), format, args)
 }
 
-// Show says how far it is, unless it just did.
+// Show updates the line, at most once per interval.
 func (p *Line) Show(format string, args ...any) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -52,7 +52,7 @@ func (p *Line) printLocked(now time.Time, format string, args []any) {
 	fmt.Fprintf(p.to, p.start+format+p.end, args...)
 }
 
-// Clear takes the line away.
+// Clear removes the line.
 func (p *Line) Clear() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -1,4 +1,4 @@
-// Package usage reads what processes use of the machine.
+// Package usage reads the CPU time and memory of processes.
 package usage
 
 import (
@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// CPU is the user and system time that process pid has used, to the nanosecond. A process's clock is
-// named by the complement of its id (CPUCLOCK_SCHED in the kernel's posix-timers.h); /proc counts in steps
+// CPU returns the user and system time of process pid, to the nanosecond. The clock of a process is
+// the complement of its id (CPUCLOCK_SCHED in the kernel's posix-timers.h). /proc counts in steps
 // of 10 ms, which is more than an idle second costs.
 func CPU(pid int) (time.Duration, error) {
 	const sched = 2
@@ -24,7 +24,7 @@ func CPU(pid int) (time.Duration, error) {
 	return time.Duration(ts.Nano()), nil
 }
 
-// OwnCPU is the user and system time of this process.
+// OwnCPU returns the user and system time of this process.
 func OwnCPU() (time.Duration, error) {
 	var u unix.Rusage
 	if err := unix.Getrusage(unix.RUSAGE_SELF, &u); err != nil {
@@ -33,8 +33,8 @@ func OwnCPU() (time.Duration, error) {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano()), nil
 }
 
-// Resident is the resident set of process pid in bytes. smaps_rollup is exact; statm, for
-// kernels without, may lag by a few pages per thread.
+// Resident returns the resident set of process pid in bytes. It reads smaps_rollup, which is exact,
+// or on older kernels statm, which may lag by a few pages per thread.
 func Resident(pid int) (int64, error) {
 	if raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/smaps_rollup", pid)); err == nil {
 		for line := range bytes.Lines(raw) {
@@ -61,8 +61,8 @@ const (
 	settleMost  = 30 // readings
 )
 
-// Settle reads a size until it has stopped changing: two neighbouring readings that differ by less
-// than a quarter percent. wait passes the time between. settled is false when that never came.
+// Settle reads a size until it stops changing: until two successive readings differ by less than a
+// quarter percent. wait waits between readings. settled is false if the size kept changing.
 func Settle(ctx context.Context, read func() (int64, error), wait func(context.Context, time.Duration) error) (size int64, settled bool, err error) {
 	if size, err = read(); err != nil {
 		return 0, false, err

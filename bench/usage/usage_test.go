@@ -8,11 +8,11 @@ import (
 	"time"
 )
 
-// TestSettle plays readings; no time passes.
+// TestSettle uses made-up readings; it does not wait.
 func TestSettle(t *testing.T) {
 	for _, tc := range []struct {
 		name     string
-		readings []int64 // the last one goes on
+		readings []int64 // the last one repeats
 		want     int64
 		settled  bool
 	}{
@@ -37,7 +37,7 @@ func TestSettle(t *testing.T) {
 	}
 }
 
-// TestOwnUsage reads this process with both eyes.
+// TestOwnUsage reads the usage of this process in both ways.
 func TestOwnUsage(t *testing.T) {
 	if size, err := Resident(os.Getpid()); err != nil || size < 1<<20 {
 		t.Errorf("resident: %d, %v", size, err)
@@ -46,12 +46,12 @@ func TestOwnUsage(t *testing.T) {
 	other, err2 := CPU(os.Getpid())
 	again, err3 := OwnCPU()
 	if err := errors.Join(err1, err2, err3); err != nil || other < own-tick || other > again+tick {
-		t.Errorf("getrusage says %v and %v, and the clock between them %v (%v)", own, again, other, err)
+		t.Errorf("getrusage reports %v and %v, and the clock between them %v (%v)", own, again, other, err)
 	}
 	if _, err := CPU(1 << 26); err == nil {
-		t.Error("a process that is not there has CPU")
+		t.Error("CPU returned no error for a missing process")
 	}
 }
 
-// tick is what the two may differ by: a time slice that one of them has not booked yet.
+// tick is the largest difference between the two: a time slice that one has not accounted for yet.
 const tick = 10 * time.Millisecond

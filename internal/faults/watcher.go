@@ -217,8 +217,8 @@ func (w *watcher) read(conn net.Conn, onChanged func(viewKey)) {
 		}
 		if ev.Ref.Set {
 			w.handleAnswer(ev)
-		} else if in := (viewKey{w.name, ev.Channel}); w.handleEvent(in, ev, time.Now()) {
-			onChanged(in)
+		} else if key := (viewKey{w.name, ev.Channel}); w.handleEvent(key, ev, time.Now()) {
+			onChanged(key)
 		}
 	}
 }

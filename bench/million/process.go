@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// crowd is one process of subscribers, seen from outside.
-type crowd struct {
+// subscriberProcess controls a separate process that holds many subscribers.
+type subscriberProcess struct {
 	args []string
 	cmd  *exec.Cmd
 	in   io.WriteCloser
@@ -19,18 +19,19 @@ type crowd struct {
 	log  strings.Builder
 }
 
-func newCrowd(addr, transport string, connections int, clients string) *crowd {
-	return &crowd{args: []string{subscribersCommand, addr, transport, fmt.Sprint(connections), clients}}
+func newSubscriberProcess(addr, transport string, connections int, clients string) *subscriberProcess {
+	return &subscriberProcess{args: []string{subscribersCommand, addr, transport, fmt.Sprint(connections), clients}}
 }
 
-// open starts the process, which ends with ctx, and returns when all are subscribed.
-func (c *crowd) open(ctx context.Context) (err error) {
+// open starts the process, and returns after all its connections are subscribed. The process ends
+// with ctx.
+func (c *subscriberProcess) open(ctx context.Context) (err error) {
 	self, err := os.Executable()
 	if err != nil {
 		return err
 	}
 	cmd := exec.CommandContext(ctx, self, c.args...)
-	// One processor each, and a small heap: there are as many of them as brokers.
+	// One processor and a small heap for each process: there are as many of them as brokers.
 	cmd.Env = append(os.Environ(), "GOMAXPROCS=1", "GOGC=50")
 	cmd.Stderr = &c.log
 	if c.in, err = cmd.StdinPipe(); err != nil {
@@ -44,30 +45,30 @@ func (c *crowd) open(ctx context.Context) (err error) {
 		return err
 	}
 	c.cmd, c.out = cmd, bufio.NewReader(out)
-	return c.hear("ready")
+	return c.expectLine("ready")
 }
 
-// await tells everybody that a message is to come.
-func (c *crowd) await() error {
+// expectMessage makes the process wait for the next message.
+func (c *subscriberProcess) expectMessage() error {
 	if _, err := fmt.Fprintln(c.in); err != nil {
 		return err
 	}
-	return c.hear("waiting")
+	return c.expectLine("waiting")
 }
 
-// hear waits for a line.
-func (c *crowd) hear(want string) error {
+// expectLine reads a line and returns an error if it is not the one wanted.
+func (c *subscriberProcess) expectLine(want string) error {
 	line, err := c.out.ReadString('\n')
 	if err == nil && strings.TrimSpace(line) == want {
 		return nil
 	}
 	_ = c.in.Close()
-	_ = c.cmd.Wait() // what it logged is whole then
+	_ = c.cmd.Wait() // the log is complete after Wait
 	return fmt.Errorf("subscribers of %s: %q instead of %q (%v): %s", c.args[1], line, want, err, &c.log)
 }
 
-// finish ends the process, which checks what it received.
-func (c *crowd) finish() error {
+// finish ends the process. It fails if the process received anything wrong.
+func (c *subscriberProcess) finish() error {
 	_ = c.in.Close()
 	if err := c.cmd.Wait(); err != nil {
 		return fmt.Errorf("subscribers of %s: %w: %s", c.args[1], err, &c.log)
@@ -75,7 +76,7 @@ func (c *crowd) finish() error {
 	return nil
 }
 
-func (c *crowd) kill() {
+func (c *subscriberProcess) kill() {
 	if c.cmd != nil && c.cmd.ProcessState == nil {
 		_ = c.cmd.Process.Kill()
 		_ = c.cmd.Wait()
