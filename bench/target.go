@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -15,6 +14,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"switchboard/internal/freeport"
 )
 
 const (
@@ -73,13 +74,13 @@ func buildBroker(ctx context.Context, dir string) (string, error) {
 
 // start starts the broker on free ports, with default settings except for those of the run.
 func (t *target) start(program, redis, prefix string) (err error) {
-	if t.http, err = freeAddress(); err != nil {
+	if t.http, err = freeport.Address(); err != nil {
 		return err
 	}
-	if t.tcp, err = freeAddress(); err != nil {
+	if t.tcp, err = freeport.Address(); err != nil {
 		return err
 	}
-	if t.pprof, err = freeAddress(); err != nil {
+	if t.pprof, err = freeport.Address(); err != nil {
 		return err
 	}
 	args := []string{"--http", t.http, "--tcp", t.tcp, "--log-level", "warn", "--drain-time", "1s"}
@@ -178,14 +179,6 @@ func (t *target) swarmAddress(transport string) string {
 		return t.http
 	}
 	return t.tcp
-}
-
-func freeAddress() (string, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
-	}
-	return l.Addr().String(), l.Close()
 }
 
 // tailBuffer keeps the last lines of a log.

@@ -12,6 +12,7 @@ import (
 
 	"switchboard/broker"
 	"switchboard/broker/namespace"
+	"switchboard/internal/await"
 	"switchboard/internal/redispipe"
 	"switchboard/internal/redistest"
 	"switchboard/queue"
@@ -33,7 +34,7 @@ func three(t *testing.T, s store, change func(*broker.Options)) []instance {
 	}
 	for _, i := range list {
 		i.ready(t, http.StatusOK)
-		eventually(t, "all three see each other", func() bool { return len(i.Servers()) == 3 })
+		await.True(t, "all three see each other", func() bool { return len(i.Servers()) == 3 })
 	}
 	return list
 }
@@ -104,7 +105,7 @@ func TestClientMovesBetweenInstances(t *testing.T) {
 	brokers[0].push(t, `{"client":"alice/phone","data":2}`)
 	last := next.expect(object{"type": "message", "data": 2})
 	next.say(`{"type":"ack","id":%v}`, last["id"])
-	eventually(t, "both are acknowledged, and the phone is on the second", func() bool {
+	await.True(t, "both are acknowledged, and the phone is on the second", func() bool {
 		_, u := brokers[2].call(t, "GET", "/v1/users/alice", "")
 		c := u["clients"].([]any)[0].(object)
 		return u["online"] == true && c["server"] == brokers[1].ID() && fmt.Sprint(c["queued"]) == "0"
@@ -230,7 +231,7 @@ func TestPeerLinksOfTheirOwn(t *testing.T) {
 	p.subscribe("news")
 	brokers[1].push(t, `{"channel":"news","data":1}`)
 	p.expect(object{"type": "message", "data": 1})
-	eventually(t, "a call goes over the links", func() bool {
+	await.True(t, "a call goes over the links", func() bool {
 		_, ch := brokers[2].call(t, "GET", "/v1/channels/news", "")
 		return fmt.Sprint(ch["subscribers"]) == "1" && ch["partial"] == nil
 	})
@@ -256,7 +257,7 @@ func TestDeclaredDead(t *testing.T) {
 	p.subscribe("news")
 	old := brokers[0].ID()
 	c := shared.Client(t)
-	eventually(t, "the burial came between two beats", func() bool {
+	await.True(t, "the burial came between two beats", func() bool {
 		if err := c.Del(t.Context(), prefix+"s_{"+old+"}").Err(); err != nil {
 			t.Fatal(err)
 		}
@@ -273,13 +274,13 @@ func TestDeclaredDead(t *testing.T) {
 	if err := s.registry.Forget(t.Context(), old); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "it has a new id, and all is bound again", func() bool {
+	await.True(t, "it has a new id, and all is bound again", func() bool {
 		c, _, err := s.queue.Client(t.Context(), "alice/phone")
 		servers, err2 := s.registry.ChannelServers(t.Context(), "news")
 		return err == nil && err2 == nil && brokers[0].ID() != old &&
 			c.Server == brokers[0].ID() && fmt.Sprint(servers) == fmt.Sprint([]string{brokers[0].ID()})
 	})
-	eventually(t, "the others know", func() bool { return brokers[1].Live(brokers[0].ID()) })
+	await.True(t, "the others know", func() bool { return brokers[1].Live(brokers[0].ID()) })
 	brokers[1].push(t, `{"channel":"news","data":1}`)
 	p.expect(object{"type": "message", "channel": "news", "data": 1})
 	r := brokers[1].push(t, `{"user":"alice","data":2}`)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"switchboard/broker"
+	"switchboard/internal/await"
 	"switchboard/queue"
 )
 
@@ -54,7 +55,7 @@ func TestCrowdFromOneAddress(t *testing.T) {
 		t.Error("nobody was refused")
 	}
 	for _, addr := range []string{i.TCP, i.HTTP} {
-		eventually(t, "the crowd has left its places", func() bool {
+		await.True(t, "the crowd has left its places", func() bool {
 			c, err := from.Dial("tcp", addr)
 			if err != nil {
 				t.Fatal(err)

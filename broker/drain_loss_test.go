@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"switchboard/broker"
+	"switchboard/internal/await"
 )
 
 // mover is a client that goes where it is sent, and keeps what it got: by queue, the data of the messages
@@ -134,7 +135,7 @@ func TestDrainLosesNothing(t *testing.T) {
 	a, b := start(t, s, change), start(t, s, change)
 	for _, i := range []instance{a, b} {
 		i.ready(t, http.StatusOK)
-		eventually(t, "they see each other", func() bool { return len(i.Servers()) == 2 })
+		await.True(t, "they see each other", func() bool { return len(i.Servers()) == 2 })
 	}
 	var here, there atomic.Int64 // clients that follow news at a, and at b
 	var names []string
@@ -157,7 +158,7 @@ func TestDrainLosesNothing(t *testing.T) {
 			}
 		})
 	}
-	eventually(t, "all follow", func() bool { return here.Load() == clients })
+	await.True(t, "all follow", func() bool { return here.Load() == clients })
 
 	var counts [4]atomic.Int64 // what each pusher had accepted
 	for k := range counts {
@@ -187,16 +188,16 @@ func TestDrainLosesNothing(t *testing.T) {
 			return true
 		}
 	}
-	eventually(t, "the load is on", all([4]int64{50, 50, 50, 50}))
+	await.True(t, "the load is on", all([4]int64{50, 50, 50, 50}))
 	if err := a.stop(); err != nil {
 		t.Error(err)
 	}
-	eventually(t, "all follow at the other one", func() bool { return there.Load() == clients })
+	await.True(t, "all follow at the other one", func() bool { return there.Load() == clients })
 	var more [4]int64
 	for k := range more {
 		more[k] = counts[k].Load() + 20
 	}
-	eventually(t, "the load goes on", all(more))
+	await.True(t, "the load goes on", all(more))
 	close(enough)
 	pushing.Wait()
 
@@ -206,7 +207,7 @@ func TestDrainLosesNothing(t *testing.T) {
 	}
 	for _, m := range movers {
 		for queue, n := range want {
-			eventually(t, fmt.Sprintf("%s has %d messages of %q", m.name, n, queue), func() bool {
+			await.True(t, fmt.Sprintf("%s has %d messages of %q", m.name, n, queue), func() bool {
 				m.mu.Lock()
 				defer m.mu.Unlock()
 				return len(m.got[queue]) >= n

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"switchboard/broker"
+	"switchboard/internal/await"
 	"switchboard/queue"
 )
 
@@ -240,7 +241,7 @@ func TestPushUnderWayWhenTheDrainBegins(t *testing.T) {
 			stopped := make(chan error)
 			go func() { stopped <- i.stop() }()
 			here.expect(object{"type": "closing", "code": "draining"})
-			eventually(t, "its port is closed", func() bool {
+			await.True(t, "its port is closed", func() bool {
 				conn, err := net.Dial("tcp", i.HTTP)
 				if err == nil {
 					_ = conn.Close()

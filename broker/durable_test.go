@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"switchboard/broker"
+	"switchboard/internal/await"
 	"switchboard/internal/redistest"
 )
 
@@ -75,7 +76,7 @@ func TestDurablePushes(t *testing.T) {
 	if err := replica.Resume(); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the replica confirms", func() bool { return !strings.Contains(fmt.Sprint(batch(2)), "error") })
+	await.True(t, "the replica confirms", func() bool { return !strings.Contains(fmt.Sprint(batch(2)), "error") })
 	check(batch(2), "duplicate:true")
 	i.push(t, `{"channel":"news","data":5}`)
 	reader.expect(object{"type": "message", "data": 5}) // nothing came twice

@@ -11,6 +11,7 @@ import (
 
 	"switchboard/broker"
 	"switchboard/broker/delivery"
+	"switchboard/internal/await"
 	"switchboard/queue"
 )
 
@@ -41,7 +42,7 @@ func TestFirst(t *testing.T) {
 			tablet.expect(object{"type": "message", "data": "mail"})
 			phone.say(`{"type":"ack","id":%v}`, ring["id"])
 			one := "map[alice/laptop:1 alice/phone:1 alice/tablet:1]"
-			eventually(t, one, func() bool {
+			await.True(t, one, func() bool {
 				_, u := here.call(t, "GET", "/v1/users/alice", "")
 				queued := map[any]any{}
 				for _, c := range u["clients"].([]any) {
@@ -74,7 +75,7 @@ func TestFirstReachesOthersLater(t *testing.T) {
 			i := start(t, s, nil)
 			queued := func(client string, want int) {
 				t.Helper()
-				eventually(t, fmt.Sprint(want, " waiting for ", client), func() bool {
+				await.True(t, fmt.Sprint(want, " waiting for ", client), func() bool {
 					_, u := i.call(t, "GET", "/v1/users/alice", "")
 					return slices.ContainsFunc(u["clients"].([]any), func(c any) bool {
 						return c.(object)["client"] == client && fmt.Sprint(c.(object)["queued"]) == fmt.Sprint(want)

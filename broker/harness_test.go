@@ -1,7 +1,6 @@
 package broker_test
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -20,8 +19,10 @@ import (
 	"go.uber.org/goleak"
 
 	"switchboard/broker"
+	"switchboard/internal/await"
 	"switchboard/internal/redispipe"
 	"switchboard/internal/redistest"
+	"switchboard/internal/textconn"
 	"switchboard/internal/wire"
 	"switchboard/queue"
 	"switchboard/registry"
@@ -122,7 +123,7 @@ func start(t *testing.T, s store, change func(*broker.Options)) instance {
 // ready waits until the broker says that it is.
 func (i instance) ready(t *testing.T, want int) {
 	t.Helper()
-	eventually(t, fmt.Sprintf("readyz is %d", want), func() bool {
+	await.True(t, fmt.Sprintf("readyz is %d", want), func() bool {
 		resp, err := http.Get("http://" + i.HTTP + "/readyz")
 		if err != nil {
 			return false
@@ -130,21 +131,6 @@ func (i instance) ready(t *testing.T, want int) {
 		defer resp.Body.Close()
 		return resp.StatusCode == want
 	})
-}
-
-// eventually polls a condition that nothing signals.
-func eventually(t *testing.T, what string, cond func() bool) {
-	t.Helper()
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	deadline := time.After(patience)
-	for !cond() {
-		select {
-		case <-tick.C:
-		case <-deadline:
-			t.Fatalf("never came true: %s", what)
-		}
-	}
 }
 
 type object = map[string]any
@@ -206,46 +192,34 @@ var ways = map[string]func(t *testing.T, i instance) *peer{
 
 func dialLines(t *testing.T, d net.Dialer, addr string) *peer {
 	t.Helper()
-	c, err := d.Dial("tcp", addr)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_ = c.SetDeadline(time.Now().Add(patience))
-	r := bufio.NewReader(c)
-	return (&peer{
-		t:     t,
-		write: func(s string) error { _, err := io.WriteString(c, s+"\n"); return err },
-		read:  func() ([]byte, error) { return r.ReadBytes('\n') },
-		close: func() { _ = c.Close() },
-	}).forTest()
+	return newPeer(t, func(ctx context.Context) (textconn.Conn, error) { return textconn.DialTCP(ctx, d, addr) })
 }
 
-func dialWS(t *testing.T, url string) *peer { return dialWSBy(t, net.Dialer{}, url) }
+func dialWS(t *testing.T, url string) *peer { t.Helper(); return dialWSBy(t, &http.Transport{}, url) }
 
-func dialWSBy(t *testing.T, d net.Dialer, url string) *peer {
+func dialWSBy(t *testing.T, transport *http.Transport, url string) *peer {
+	t.Helper()
+	return newPeer(t, func(ctx context.Context) (textconn.Conn, error) {
+		return textconn.DialWebSocket(ctx, url, &websocket.DialOptions{HTTPClient: &http.Client{Transport: transport}})
+	})
+}
+
+// newPeer returns a connection that ends with the test, and at the latest after patience.
+func newPeer(t *testing.T, dial func(context.Context) (textconn.Conn, error)) *peer {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
-	c, _, err := websocket.Dial(ctx, url, &websocket.DialOptions{
-		HTTPClient: &http.Client{Transport: &http.Transport{DialContext: d.DialContext}},
-	})
+	c, err := dial(ctx)
 	if err != nil {
 		cancel()
 		t.Fatal(err)
 	}
-	c.SetReadLimit(1 << 20)
-	return (&peer{
+	p := &peer{
 		t:     t,
-		write: func(s string) error { return c.Write(ctx, websocket.MessageText, []byte(s)) },
-		read: func() ([]byte, error) {
-			_, b, err := c.Read(ctx)
-			return b, err
-		},
-		close: func() { _ = c.CloseNow(); cancel() },
-	}).forTest()
-}
-
-func (p *peer) forTest() *peer {
-	p.t.Cleanup(p.close)
+		write: func(s string) error { return c.Send(ctx, s) },
+		read:  func() ([]byte, error) { return c.Receive(ctx) },
+		close: func() { c.Close(); cancel() },
+	}
+	t.Cleanup(p.close)
 	return p
 }
 

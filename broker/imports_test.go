@@ -29,10 +29,10 @@ var mayImport = map[string][]string{
 	"events/truth":       {"registry", "queue"},
 	"janitor":            {"internal/latency", "internal/loglimit", "registry", "queue", "events"}, // it serves the events' rounds
 	"client":             {"internal/wire"},
-	"bench":              {"client", "internal/wire", "bench/*"},
+	"bench":              {"client", "internal/freeport", "internal/wire", "bench/*"},
 	"bench/million":      {"bench/*", "internal/redistest"},
 	"bench/swarm":        {"internal/wire"},
-	"bench/system":       {"internal/proc", "internal/wire", "bench/swarm", "bench/usage"},
+	"bench/system":       {"internal/await", "internal/freeport", "internal/proc", "internal/wire", "bench/swarm", "bench/usage"},
 	"bench/report":       {},
 	"bench/suite":        {"internal/proc", "internal/redistest", "bench/*"},
 	"configs":            {"broker", "broker/auth", "broker/hook", "internal/backend", "internal/certfile", "broker/limit", "broker/namespace", "registry", "queue", "janitor", "events", "webhook"},

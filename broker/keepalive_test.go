@@ -12,6 +12,7 @@ import (
 
 	"switchboard/broker"
 	"switchboard/broker/auth"
+	"switchboard/internal/await"
 	"switchboard/queue"
 )
 
@@ -120,7 +121,7 @@ func TestWebSocketBehindPush(t *testing.T) {
 func TestPlacesComeBack(t *testing.T) {
 	i := start(t, memoryStore(queue.Options{}), func(o *broker.Options) { o.MaxConnections = 1 })
 	for n := range 300 { // more than all places
-		eventually(t, "there is a place", func() bool {
+		await.True(t, "there is a place", func() bool {
 			c := i.caller(t)
 			defer c.c.Close()
 			for range 2 {

@@ -17,6 +17,7 @@ import (
 
 	"switchboard/broker"
 	"switchboard/broker/auth"
+	"switchboard/internal/await"
 	"switchboard/internal/certfile"
 	"switchboard/internal/certtest"
 	"switchboard/queue"
@@ -92,7 +93,7 @@ func TestUserConnections(t *testing.T) {
 		again := dial(i) // the same client is none more
 		again.connect("one", user)
 		two.close()
-		eventually(t, "the place of who has gone is free", func() bool {
+		await.True(t, "the place of who has gone is free", func() bool {
 			four := dial(i)
 			defer four.close()
 			four.say(`{"type":"connect","client":%q,"user":%q}`, "four", user)
@@ -128,9 +129,9 @@ func TestAddressConnections(t *testing.T) {
 			}
 			second.close()
 			for range 3 {
-				eventually(t, "whoever calls the API leaves its place", func() bool { return strings.Contains(asks(t, i.HTTP, "/healthz"), " 200 OK") })
+				await.True(t, "whoever calls the API leaves its place", func() bool { return strings.Contains(asks(t, i.HTTP, "/healthz"), " 200 OK") })
 			}
-			eventually(t, "the place of who has gone is free", func() bool { return answers(t, port) })
+			await.True(t, "the place of who has gone is free", func() bool { return answers(t, port) })
 		})
 	}
 }
@@ -155,7 +156,7 @@ func TestAddressConnectionsOverTLS(t *testing.T) {
 		t.Errorf("%q, %v", text, err)
 	}
 	first.close()
-	eventually(t, "the place of who has gone is free", func() bool {
+	await.True(t, "the place of who has gone is free", func() bool {
 		c, err := tls.Dial("tcp", i.HTTP, config)
 		if err == nil {
 			_ = c.Close()
@@ -250,7 +251,7 @@ func TestForwardedAddresses(t *testing.T) {
 				}
 			}
 			_ = first.CloseNow()
-			eventually(t, "the place of who has gone is free", func() bool {
+			await.True(t, "the place of who has gone is free", func() bool {
 				_, status := dial("192.0.2.1")
 				return status == http.StatusSwitchingProtocols
 			})

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"switchboard/broker"
+	"switchboard/internal/await"
 	"switchboard/internal/redistest"
 	"switchboard/queue"
 )
@@ -148,7 +149,7 @@ func TestBindingThatTheStoreForgot(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.say(`{"type":"ack","id":%v}`, first)
-	eventually(t, "the binding is made again, and the acknowledgement arrives", func() bool {
+	await.True(t, "the binding is made again, and the acknowledgement arrives", func() bool {
 		_, u := i.call(t, "GET", "/v1/users/alice", "")
 		devices := u["clients"].([]any)
 		if len(devices) != 1 {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"switchboard/broker"
+	"switchboard/internal/await"
 	"switchboard/queue"
 )
 
@@ -51,7 +52,7 @@ func TestPagesForOperators(t *testing.T) {
 			if probes == "" {
 				probes = i.HTTP
 			}
-			eventually(t, "it is ready", func() bool { return statusOf(t, "http://"+probes+"/readyz") == http.StatusOK })
+			await.True(t, "it is ready", func() bool { return statusOf(t, "http://"+probes+"/readyz") == http.StatusOK })
 			for addr, paths := range map[string]map[string]int{i.HTTP: c.http, i.Addrs.Probes: c.operator} {
 				for path, want := range paths {
 					if got := statusOf(t, "http://"+addr+path); got != want {

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"switchboard/internal/await"
 	"switchboard/queue"
 )
 
@@ -31,7 +32,7 @@ func (p *peer) expectIDs(ids []int64) {
 func (p *peer) leaves(s store, client string) {
 	p.t.Helper()
 	p.close()
-	eventually(p.t, client+" is offline", func() bool {
+	await.True(p.t, client+" is offline", func() bool {
 		c, _, err := s.queue.Client(p.t.Context(), client)
 		return err == nil && c.Server == ""
 	})

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"switchboard/internal/await"
 	"switchboard/queue"
 )
 
@@ -14,7 +15,7 @@ func TestPresence(t *testing.T) {
 	a, b := start(t, s, nil), start(t, s, nil)
 	a.ready(t, 200)
 	b.ready(t, 200)
-	eventually(t, "they know each other", func() bool {
+	await.True(t, "they know each other", func() bool {
 		_, servers := a.call(t, "GET", "/v1/servers", "")
 		_, others := b.call(t, "GET", "/v1/servers", "")
 		return len(servers["servers"].([]any)) == 2 && len(others["servers"].([]any)) == 2
@@ -44,16 +45,16 @@ func TestPresence(t *testing.T) {
 				return fmt.Sprint(body["count"]) == fmt.Sprint(len(names)) && len(clients) == len(names)
 			}
 		}
-		eventually(t, "both are there", there("alice/tab", "bob/phone"))
+		await.True(t, "both are there", there("alice/tab", "bob/phone"))
 		phone.say(`{"type":"presence","channel":%q,"ref":3}`, room)
 		phone.expect(object{"type": "presence", "channel": room, "ref": 3, "count": 2, "users": 2})
 
 		phone.close()
 		tab.expect(object{"type": "leave", "channel": room, "client": "bob/phone", "user": "bob"})
-		eventually(t, "one is there", there("alice/tab"))
+		await.True(t, "one is there", there("alice/tab"))
 		tab.say(`{"type":"unsubscribe","channel":%q,"ref":4}`, room)
 		tab.expect(object{"type": "unsubscribed", "ref": 4})
-		eventually(t, "nobody is there", there())
+		await.True(t, "nobody is there", there())
 		tab.close()
 	})
 }

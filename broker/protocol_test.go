@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"switchboard/broker"
+	"switchboard/internal/await"
 	"switchboard/queue"
 )
 
@@ -35,7 +36,7 @@ func TestEveryKindOfPushArrives(t *testing.T) {
 			t.Fatalf("published and its message do not fit: %v", got)
 		}
 		p.close()
-		eventually(t, "the client is offline", func() bool {
+		await.True(t, "the client is offline", func() bool {
 			_, u := i.call(t, "GET", "/v1/users/alice", "")
 			return u["online"] == false
 		})
@@ -157,7 +158,7 @@ func TestNewSessionSupersedesTheOld(t *testing.T) {
 		if heard := next.ends(); len(heard) != 1 || heard[0]["code"] != "disconnected" {
 			t.Fatalf("disconnected by the backend, heard %v", heard)
 		}
-		eventually(t, "the tab is gone", func() bool {
+		await.True(t, "the tab is gone", func() bool {
 			_, s := i.call(t, "GET", "/v1/servers", "")
 			return s["servers"] != nil
 		})

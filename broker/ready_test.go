@@ -12,6 +12,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"switchboard/broker"
+	"switchboard/internal/await"
 	"switchboard/queue"
 	"switchboard/registry"
 )
@@ -54,7 +55,7 @@ func TestReadyNamesTheStep(t *testing.T) {
 	s.queue = awayQueue{s.queue}
 	i := start(t, s, func(o *broker.Options) { o.Logger = zerolog.New(log) })
 	i.ready(t, http.StatusServiceUnavailable)
-	eventually(t, "it is bound, and the message fails", func() bool {
+	await.True(t, "it is bound, and the message fails", func() bool {
 		_, answer := i.call(t, "GET", "/readyz", "")
 		return answer["step"] == "store"
 	})

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"switchboard/broker"
+	"switchboard/internal/await"
 	"switchboard/queue"
 )
 
@@ -129,7 +130,7 @@ func TestClientQueueIsKeptUntilAcknowledged(t *testing.T) {
 				p.expect(object{"type": "message", "id": ids[n]})
 			}
 		}
-		eventually(t, "everything is acknowledged", func() bool {
+		await.True(t, "everything is acknowledged", func() bool {
 			_, u := i.call(t, "GET", "/v1/users/"+url.PathEscape(user), "")
 			return fmt.Sprint(u["clients"].([]any)[0].(object)["queued"]) == "0"
 		})
@@ -150,7 +151,7 @@ func TestAutomaticAcknowledgement(t *testing.T) {
 		for n := range 400 {
 			p.expect(object{"type": "message", "data": n})
 		}
-		eventually(t, "what was written counts as received", func() bool {
+		await.True(t, "what was written counts as received", func() bool {
 			_, u := i.call(t, "GET", "/v1/users/"+url.PathEscape(user), "")
 			return fmt.Sprint(u["clients"].([]any)[0].(object)["queued"]) == "0"
 		})
@@ -177,7 +178,7 @@ func TestAcknowledgeWhatCameEarlier(t *testing.T) {
 			again.expect(object{"type": "error", "code": "bad_request", "ref": 7})
 			again.expectIDs(ids[3:])
 			again.say(`{"type":"ack","id":%d}`, ids[4])
-			eventually(t, "everything is acknowledged", func() bool {
+			await.True(t, "everything is acknowledged", func() bool {
 				c, _, err := s.queue.Client(t.Context(), "phone")
 				return err == nil && c.Queued == 0
 			})
@@ -248,12 +249,12 @@ func TestSlowClientIsClosedInTheEnd(t *testing.T) {
 	defer c.Close()
 	fmt.Fprintln(c, `{"type":"connect","client":"slow"}`)
 	fmt.Fprintln(c, `{"type":"subscribe","channel":"a"}`)
-	eventually(t, "it is subscribed", func() bool {
+	await.True(t, "it is subscribed", func() bool {
 		_, ch := i.call(t, "GET", "/v1/channels/a", "")
 		return fmt.Sprint(ch["subscribers"]) == "1"
 	})
 	body := fmt.Sprintf(`{"channel":"a","data":%q}`, strings.Repeat("x", 60_000))
-	eventually(t, "it is gone", func() bool {
+	await.True(t, "it is gone", func() bool {
 		i.push(t, body)
 		_, ch := i.call(t, "GET", "/v1/channels/a", "")
 		return fmt.Sprint(ch["subscribers"]) == "0"

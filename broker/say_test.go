@@ -17,6 +17,7 @@ import (
 	"switchboard/broker"
 	"switchboard/broker/hook"
 	"switchboard/broker/namespace"
+	"switchboard/internal/await"
 	"switchboard/queue"
 	"switchboard/webhook"
 )
@@ -99,12 +100,12 @@ func TestBackendLetsIn(t *testing.T) {
 				t.Errorf("asked %+v, want %+v", got, want)
 			}
 		}
-		eventually(t, "the backend's info is shown", func() bool {
+		await.True(t, "the backend's info is shown", func() bool {
 			p.say(`{"type":"presence","channel":"open","ref":5}`)
 			return strings.Contains(fmt.Sprint(p.expect(object{"type": "presence", "ref": 5})["clients"]), "Alice")
 		})
 		p.close()
-		eventually(t, "the client is gone", func() bool {
+		await.True(t, "the client is gone", func() bool {
 			_, answer := i.call(t, "GET", "/v1/channels/open", "")
 			return fmt.Sprint(answer["subscribers"]) == "0"
 		})

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"switchboard/broker"
+	"switchboard/internal/await"
 	"switchboard/queue"
 )
 
@@ -44,9 +45,13 @@ func overSlow(t *testing.T, test func(c *slowClient)) {
 		}), err)
 	}}
 	for name, dial := range map[string]func(*testing.T, instance) *peer{
-		"tcp":                   func(t *testing.T, i instance) *peer { return dialLines(t, small, i.TCP) },
-		"websocket on the loop": func(t *testing.T, i instance) *peer { return dialWSBy(t, small, "ws://"+i.TCP+"/ws") },
-		"websocket on net/http": func(t *testing.T, i instance) *peer { return dialWSBy(t, small, "ws://"+i.HTTP+"/ws") },
+		"tcp": func(t *testing.T, i instance) *peer { return dialLines(t, small, i.TCP) },
+		"websocket on the loop": func(t *testing.T, i instance) *peer {
+			return dialWSBy(t, &http.Transport{DialContext: small.DialContext}, "ws://"+i.TCP+"/ws")
+		},
+		"websocket on net/http": func(t *testing.T, i instance) *peer {
+			return dialWSBy(t, &http.Transport{DialContext: small.DialContext}, "ws://"+i.HTTP+"/ws")
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			i := start(t, memoryStore(queue.Options{}), func(o *broker.Options) {
@@ -75,7 +80,7 @@ func (c *slowClient) fill() {
 func (c *slowClient) settled() (delivered int) {
 	c.t.Helper()
 	still := 0
-	eventually(c.t, "the socket takes no more", func() bool {
+	await.True(c.t, "the socket takes no more", func() bool {
 		c.i.TickSessions(1) // counts what is delivered
 		now := c.delivered()
 		if still++; now != delivered {
@@ -135,7 +140,7 @@ func TestWhoNeverReadsIsClosedAsSlow(t *testing.T) {
 		if !c.stays() {
 			c.t.Fatalf("it is closed after %d s of %d", fewer, slowTicks)
 		}
-		eventually(c.t, "it is closed", func() bool {
+		await.True(c.t, "it is closed", func() bool {
 			c.i.TickSessions(slowTicks / 10)
 			return !c.stays()
 		})

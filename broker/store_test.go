@@ -12,6 +12,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"switchboard/broker"
+	"switchboard/internal/await"
 	"switchboard/internal/redistest"
 	"switchboard/queue"
 )
@@ -64,7 +65,7 @@ func TestRedisGoesAndComesBack(t *testing.T) {
 	if fmt.Sprint(got["id"]) != fmt.Sprint(after["id"]) {
 		t.Fatalf("got %v, want message %v", got, after["id"])
 	}
-	eventually(t, "the user is known again", func() bool {
+	await.True(t, "the user is known again", func() bool {
 		_, u := i.call(t, "GET", "/v1/users/alice", "")
 		return u["online"] == true
 	})
@@ -109,7 +110,7 @@ func TestFullRedis(t *testing.T) {
 		t.Fatalf("a push to a full Redis is %d %v", status, answer)
 	}
 	p.say(`{"type":"ack","id":%v}`, got["id"])
-	eventually(t, "the acknowledgement went through", func() bool {
+	await.True(t, "the acknowledgement went through", func() bool {
 		_, u := i.call(t, "GET", "/v1/users/alice", "")
 		return fmt.Sprint(u["clients"].([]any)[0].(object)["queued"]) == "0"
 	})

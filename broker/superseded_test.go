@@ -10,6 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"switchboard/broker"
+	"switchboard/internal/await"
 	"switchboard/queue"
 )
 
@@ -115,7 +116,7 @@ func TestSuperseded(t *testing.T) {
 			a := start(t, s, change)
 			a.ready(t, http.StatusOK)
 			b.ready(t, http.StatusOK)
-			eventually(t, "they see each other", func() bool { return a.Live(b.ID()) && b.Live(a.ID()) })
+			await.True(t, "they see each other", func() bool { return a.Live(b.ID()) && b.Live(a.ID()) })
 
 			old := ways["tcp"](t, a)
 			old.connect("phone", "alice")
@@ -127,7 +128,7 @@ func TestSuperseded(t *testing.T) {
 				old.expect(object{"type": "message", "id": id})
 			}
 			old.say(`{"type":"ack","id":%v}`, ids[1])
-			eventually(t, "two are acknowledged", func() bool {
+			await.True(t, "two are acknowledged", func() bool {
 				c, _, err := s.queue.Client(t.Context(), "alice/phone")
 				return err == nil && c.Queued == 3
 			})
@@ -154,7 +155,7 @@ func TestSuperseded(t *testing.T) {
 			}
 			q.window.Store(false)
 			q.others.Store(false)
-			eventually(t, "the old broker lets go", func() bool {
+			await.True(t, "the old broker lets go", func() bool {
 				held, err := rdb.SIsMember(t.Context(), prefix+"s_c_{"+a.ID()+"}", "alice/phone").Result()
 				return err == nil && !held
 			})
@@ -200,7 +201,7 @@ func TestSupersededByALostAnswer(t *testing.T) {
 	b := start(t, s, func(o *broker.Options) { o.Beat = testBeat })
 	a.ready(t, http.StatusOK)
 	b.ready(t, http.StatusOK)
-	eventually(t, "they see each other", func() bool { return a.Live(b.ID()) && b.Live(a.ID()) })
+	await.True(t, "they see each other", func() bool { return a.Live(b.ID()) && b.Live(a.ID()) })
 
 	old := ways["tcp"](t, a)
 	old.connect("phone", "alice")

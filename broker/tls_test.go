@@ -1,7 +1,6 @@
 package broker_test
 
 import (
-	"context"
 	"crypto/tls"
 	"fmt"
 	"io"
@@ -11,9 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/coder/websocket"
-
 	"switchboard/broker"
+	"switchboard/internal/await"
 	"switchboard/internal/certfile"
 	"switchboard/internal/certtest"
 	"switchboard/queue"
@@ -47,20 +45,7 @@ func files(t *testing.T, o certfile.Options) *certfile.Files {
 // dialWSS is dialWS over TLS.
 func dialWSS(t *testing.T, addr string, config *tls.Config) *peer {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
-	c, _, err := websocket.Dial(ctx, "wss://"+addr+"/ws", &websocket.DialOptions{
-		HTTPClient: &http.Client{Transport: &http.Transport{TLSClientConfig: config}},
-	})
-	if err != nil {
-		cancel()
-		t.Fatal(err)
-	}
-	return (&peer{
-		t:     t,
-		write: func(s string) error { return c.Write(ctx, websocket.MessageText, []byte(s)) },
-		read:  func() ([]byte, error) { _, b, err := c.Read(ctx); return b, err },
-		close: func() { _ = c.CloseNow(); cancel() },
-	}).forTest()
+	return dialWSBy(t, &http.Transport{TLSClientConfig: config}, "wss://"+addr+"/ws")
 }
 
 // TestHTTPS: clients and pushes over TLS, beside a TCP port to which their sockets must not go, and a renewal that they do not notice.
@@ -102,7 +87,7 @@ func TestHTTPS(t *testing.T) {
 	if serials[0] != serials[5] {
 		t.Errorf("the certificates: %v", serials)
 	}
-	eventually(t, "the new certificate is shown", func() bool {
+	await.True(t, "the new certificate is shown", func() bool {
 		transport.CloseIdleConnections()
 		n++
 		push(n)
@@ -132,7 +117,7 @@ func TestMutualLinks(t *testing.T) {
 	a, b := run("a", ours), run("b", ours)
 	a.ready(t, http.StatusOK)
 	b.ready(t, http.StatusOK)
-	eventually(t, "they see each other", func() bool { return len(a.Servers()) == 2 && len(b.Servers()) == 2 })
+	await.True(t, "they see each other", func() bool { return len(a.Servers()) == 2 && len(b.Servers()) == 2 })
 	p := dialWS(t, "ws://"+b.TCP+"/ws")
 	p.connect("phone", "alice")
 	p.subscribe("news")
@@ -141,7 +126,7 @@ func TestMutualLinks(t *testing.T) {
 		p.expect(object{"type": "message", "data": n})
 	}
 	// A call goes over the link alone: no sweep repairs it.
-	eventually(t, "the call is answered", func() bool {
+	await.True(t, "the call is answered", func() bool {
 		_, answer := a.call(t, "POST", "/v1/clients/alice/phone/disconnect", "")
 		return fmt.Sprint(answer["disconnected"]) == "1"
 	})

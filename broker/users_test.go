@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"switchboard/broker"
+	"switchboard/internal/await"
 	"switchboard/queue"
 	"switchboard/registry"
 )
@@ -21,7 +22,7 @@ func TestSameDeviceOfTwoUsers(t *testing.T) {
 		alice.say(`{"type":"ping","ref":1}`)
 		alice.expect(object{"type": "pong"})
 		alice.close()
-		eventually(t, "alice is offline", func() bool {
+		await.True(t, "alice is offline", func() bool {
 			_, u := i.call(t, "GET", "/v1/users/alice", "")
 			return u["online"] == false
 		})
@@ -65,7 +66,7 @@ func TestUserKnowsItsDevices(t *testing.T) {
 	laptop.connect("laptop", "alice")
 	phone.close()
 	want := "map[alice/laptop:true alice/phone:false]"
-	eventually(t, want, func() bool {
+	await.True(t, want, func() bool {
 		_, u := i.call(t, "GET", "/v1/users/alice", "")
 		online := map[any]any{}
 		for _, c := range u["clients"].([]any) {

@@ -7,12 +7,13 @@ import (
 	"errors"
 	"io"
 	"log"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
+
+	"switchboard/internal/freeport"
 )
 
 const (
@@ -123,10 +124,9 @@ func TestNoAnswer(t *testing.T) {
 	if !errors.Is(err, context.DeadlineExceeded) || strings.Contains(err.Error(), secret) {
 		t.Errorf("a receiver that hangs: %v", err)
 	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	unused, err := freeport.Address()
 	ok(t, err)
-	ok(t, l.Close())
-	err = sender(t, Options{URL: "http://user:" + secret + "@" + l.Addr().String() + "/" + secret}).Send(t.Context(), nil)
+	err = sender(t, Options{URL: "http://user:" + secret + "@" + unused + "/" + secret}).Send(t.Context(), nil)
 	if err == nil || strings.Contains(err.Error(), secret) {
 		t.Errorf("nobody listens: %v", err)
 	}

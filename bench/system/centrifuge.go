@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 
 	"switchboard/bench/swarm"
+	"switchboard/internal/freeport"
 )
 
 // centrifugeVersion is that in bench/peers/centrifuge/go.mod.
@@ -58,7 +59,7 @@ func (c *Centrifuge) Start(ctx context.Context, s Setup) (Running, error) {
 	if err != nil {
 		return nil, err
 	}
-	addr, err := FreeAddress()
+	addr, err := freeport.Address()
 	if err != nil {
 		return nil, err
 	}

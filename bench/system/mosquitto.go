@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"switchboard/bench/swarm"
+	"switchboard/internal/freeport"
 )
 
 // Mosquitto is the MQTT broker of the distribution.
@@ -65,7 +66,7 @@ func (m *Mosquitto) Start(ctx context.Context, s Setup) (Running, error) {
 			return nil, err
 		}
 	}
-	addr, err := FreeAddress()
+	addr, err := freeport.Address()
 	if err != nil {
 		return nil, err
 	}

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 
 	"switchboard/bench/swarm"
+	"switchboard/internal/freeport"
 )
 
 // Nchan is nginx with the module nchan, from the distribution: messages in the memory that its workers share.
@@ -80,7 +81,7 @@ func (n *Nchan) Start(ctx context.Context, s Setup) (Running, error) {
 			return nil, err
 		}
 	}
-	addr, err := FreeAddress()
+	addr, err := freeport.Address()
 	if err != nil {
 		return nil, err
 	}

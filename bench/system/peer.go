@@ -15,6 +15,7 @@ import (
 	"syscall"
 	"time"
 
+	"switchboard/internal/await"
 	"switchboard/internal/proc"
 )
 
@@ -33,7 +34,7 @@ func startPeer(ctx context.Context, name, addr string, cmd *exec.Cmd) (*peer, er
 	p := &peer{process, addr}
 	ctx, cancel := context.WithTimeout(ctx, readyTime)
 	defer cancel()
-	err = Await(ctx, func() error {
+	err = await.Success(ctx, func() error {
 		if err := process.Signal(0); err != nil {
 			cancel() // it has ended
 			return err

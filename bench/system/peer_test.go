@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"switchboard/internal/freeport"
 	"switchboard/internal/proc"
 )
 
@@ -36,7 +37,7 @@ func TestVersions(t *testing.T) {
 
 // TestPeerThatFails starts a program that ends at once: the error must come then, with what it said.
 func TestPeerThatFails(t *testing.T) {
-	addr, err := FreeAddress()
+	addr, err := freeport.Address()
 	if err != nil {
 		t.Fatal(err)
 	}

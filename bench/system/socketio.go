@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 
 	"switchboard/bench/swarm"
+	"switchboard/internal/freeport"
 )
 
 // socketIOVersion is what bench/peers/socketio/package.json says.
@@ -43,7 +44,7 @@ func (c *SocketIO) Start(ctx context.Context, s Setup) (Running, error) {
 	if err != nil {
 		return nil, err
 	}
-	addr, err := FreeAddress()
+	addr, err := freeport.Address()
 	if err != nil {
 		return nil, err
 	}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -15,6 +14,8 @@ import (
 	"time"
 
 	"switchboard/bench/swarm"
+	"switchboard/internal/await"
+	"switchboard/internal/freeport"
 	"switchboard/internal/proc"
 )
 
@@ -65,11 +66,11 @@ type instance struct {
 
 func (b *Switchboard) startInstance(ctx context.Context, name string, s Setup) (_ *instance, err error) {
 	in := &instance{}
-	if in.http, err = FreeAddress(); err != nil {
+	if in.http, err = freeport.Address(); err != nil {
 		return nil, err
 	}
 	for in.tcp == "" || in.tcp == in.http { // the kernel may give the same port again
-		if in.tcp, err = FreeAddress(); err != nil {
+		if in.tcp, err = freeport.Address(); err != nil {
 			return nil, err
 		}
 	}
@@ -97,7 +98,7 @@ func (b *Switchboard) startInstance(ctx context.Context, name string, s Setup) (
 func (in *instance) await(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, readyTime)
 	defer cancel()
-	return Await(ctx, func() error {
+	return await.Success(ctx, func() error {
 		req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+in.http+"/readyz", nil)
 		if err != nil {
 			return err
@@ -113,32 +114,6 @@ func (in *instance) await(ctx context.Context) error {
 		}
 		return nil
 	})
-}
-
-// Await tries until it goes well or ctx ends.
-func Await(ctx context.Context, try func() error) error {
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		err := try()
-		if err == nil {
-			return nil
-		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return err
-		}
-	}
-}
-
-// FreeAddress is a port of 127.0.0.1 that nobody listens on.
-func FreeAddress() (string, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
-	}
-	return l.Addr().String(), l.Close()
 }
 
 // switchboard is the running brokers.

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+
+	"switchboard/internal/await"
 )
 
 // patience is a safety net: a test that waits this long has failed.
@@ -203,23 +205,9 @@ func within(t *testing.T) context.Context {
 // count waits until n connections are taken over.
 func (s *site) count(t *testing.T, n int) {
 	t.Helper()
-	eventually(t, fmt.Sprint(n, " connections are taken over"), func() bool {
+	await.True(t, fmt.Sprint(n, " connections are taken over"), func() bool {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		return len(s.conns) == n
 	})
-}
-
-// eventually polls a condition that nothing signals.
-func eventually(t *testing.T, what string, cond func() bool) {
-	t.Helper()
-	tick := time.NewTicker(time.Millisecond)
-	defer tick.Stop()
-	for ctx := within(t); !cond(); {
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			t.Fatalf("never came true: %s", what)
-		}
-	}
 }

@@ -7,6 +7,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+
+	"switchboard/internal/await"
 )
 
 // shutdown ends a site as the broker does.
@@ -38,7 +40,7 @@ func TestShutdown(t *testing.T) {
 	before := s.read.Load()
 	half.send(text[:20])
 	body.send(text[:len(text)-4])
-	eventually(t, "both halves are read", func() bool { return s.read.Load() == before+20+int64(len(text)-4) })
+	await.True(t, "both halves are read", func() bool { return s.read.Load() == before+20+int64(len(text)-4) })
 	entered, release := s.hold(t)
 	busy.send(request("under way"))
 	<-entered

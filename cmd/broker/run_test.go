@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"switchboard/cmd/internal/proctest"
+	"switchboard/internal/await"
 	"switchboard/internal/redistest"
 	"switchboard/webhook"
 )
@@ -40,24 +41,17 @@ func get(t *testing.T, url string) (int, string) {
 	return response.StatusCode, string(body)
 }
 
-// awaitStatus asks until the answer is code.
+// awaitStatus waits until url answers with code.
 func awaitStatus(t *testing.T, url string, code int) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		got, body := get(t, url)
-		if got == code {
-			return
+	await.NoError(ctx, t, url, func() error {
+		if got, body := get(t, url); got != code {
+			return fmt.Errorf("status %d %s, want %d", got, body, code)
 		}
-		select {
-		case <-ctx.Done():
-			t.Fatalf("%s stays at %d %s", url, got, body)
-		case <-tick.C:
-		}
-	}
+		return nil
+	})
 }
 
 func TestAlone(t *testing.T) {

@@ -36,7 +36,7 @@ func gather(ctx context.Context, t *testing.T, v *victim, i *issuer) *crowd {
 	t.Cleanup(func() {
 		c.leave()
 		for _, m := range c.members {
-			m.link.Close()
+			m.conn.Close()
 		}
 		c.gone.Wait()
 	})

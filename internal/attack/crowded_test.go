@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"github.com/golang-jwt/jwt/v5"
+
+	"switchboard/internal/await"
 )
 
 const (
@@ -99,7 +101,7 @@ func everyPlace(t *testing.T, s *siege) {
 	for _, a := range held {
 		_ = a.Close()
 	}
-	await(s.ctx, t, "there is room again", func() error {
+	await.NoError(s.ctx, t, "there is room again", func() error {
 		if now := s.descriptors(t); now > before+places/10 {
 			return fmt.Errorf("%d descriptors, %d before", now, before)
 		}

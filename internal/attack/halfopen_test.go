@@ -5,6 +5,8 @@ import (
 	"net"
 	"sync"
 	"testing"
+
+	"switchboard/internal/await"
 )
 
 // doors is how many connections are begun, and never gone on with. Both ends count against a limit of 20,000
@@ -57,7 +59,7 @@ func halfOpen(t *testing.T, s *siege) {
 	if t.Failed() {
 		return
 	}
-	await(s.ctx, t, "the broker has them all", func() error {
+	await.NoError(s.ctx, t, "the broker has them all", func() error {
 		if now := s.descriptors(t); now < before+doors*9/10 { // the first may be gone again
 			return fmt.Errorf("%d descriptors, %d before", now, before)
 		}

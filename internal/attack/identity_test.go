@@ -7,6 +7,8 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+
+	"switchboard/internal/await"
 )
 
 // TestTheBrokerStandsWithStrangers has a broker that lets clients in without a token, and thieves
@@ -69,7 +71,7 @@ func (s *siege) robbed(t *testing.T, id, secret string) {
 // left waits until the client is offline, as the backend sees it: nobody is there to be answered.
 func (s *siege) left(t *testing.T, id string) {
 	t.Helper()
-	await(s.ctx, t, id+" is offline", func() error {
+	await.NoError(s.ctx, t, id+" is offline", func() error {
 		status, answer := s.call(s.ctx, t, http.MethodPost, "/v1/reply", fmt.Sprintf(`{"client":%q,"ref":1,"data":1}`, id))
 		if status != http.StatusNotFound {
 			return fmt.Errorf("%d %s", status, answer)

@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+
+	"switchboard/internal/textconn"
 )
 
 // plaza is where the whole crowd is.
@@ -12,7 +14,7 @@ const plaza = "room:plaza"
 // member is a well-behaved client.
 type member struct {
 	name string // of the client and of its user
-	link link
+	conn textconn.Conn
 }
 
 // event is what the broker says.
@@ -31,21 +33,21 @@ type payload struct {
 
 // join connects a client that follows the plaza.
 func join(ctx context.Context, v *victim, w way, name, token string) (*member, error) {
-	l, err := w.dial(ctx, v)
+	conn, err := w.dial(ctx, v)
 	if err != nil {
 		return nil, fmt.Errorf("%s cannot come in: %w", name, err)
 	}
-	m := &member{name: name, link: l}
+	m := &member{name: name, conn: conn}
 	for _, step := range []struct{ say, want string }{
 		{fmt.Sprintf(`{"type":"connect","client":%q,"token":%q}`, name, token), "connected"},
 		{fmt.Sprintf(`{"type":"subscribe","channel":%q}`, plaza), "subscribed"},
 	} {
-		err := l.Send(ctx, step.say)
+		err := conn.Send(ctx, step.say)
 		if err == nil {
 			_, err = m.next(ctx, step.want)
 		}
 		if err != nil {
-			l.Close()
+			conn.Close()
 			return nil, err
 		}
 	}
@@ -55,7 +57,7 @@ func join(ctx context.Context, v *victim, w way, name, token string) (*member, e
 // next reads on until an event of that type.
 func (m *member) next(ctx context.Context, typ string) (e event, err error) {
 	for e.Type != typ {
-		text, err := m.link.Receive(ctx)
+		text, err := m.conn.Receive(ctx)
 		if err != nil {
 			return e, fmt.Errorf("%s was not told %s: %w", m.name, typ, err)
 		}
@@ -67,7 +69,7 @@ func (m *member) next(ctx context.Context, typ string) (e event, err error) {
 			return e, fmt.Errorf("%s was told %.200s", m.name, text)
 		}
 		if e.Type == "ping" {
-			if err := m.link.Send(ctx, `{"type":"pong"}`); err != nil {
+			if err := m.conn.Send(ctx, `{"type":"pong"}`); err != nil {
 				return e, fmt.Errorf("%s cannot answer a ping: %w", m.name, err)
 			}
 		}
@@ -85,12 +87,12 @@ func (m *member) take(ctx context.Context) (p payload, err error) {
 		return p, fmt.Errorf("%s was sent %.200s: %w", m.name, e.Data, err)
 	}
 	if e.Channel == "" {
-		err = m.link.Send(ctx, fmt.Sprintf(`{"type":"ack","id":%d}`, e.ID))
+		err = m.conn.Send(ctx, fmt.Sprintf(`{"type":"ack","id":%d}`, e.ID))
 	}
 	return p, err
 }
 
 // publish says something to the plaza.
 func (m *member) publish(ctx context.Context, n int) error {
-	return m.link.Send(ctx, fmt.Sprintf(`{"type":"publish","channel":%q,"data":{"stream":%q,"n":%d}}`, plaza, m.name, n))
+	return m.conn.Send(ctx, fmt.Sprintf(`{"type":"publish","channel":%q,"data":{"stream":%q,"n":%d}}`, plaza, m.name, n))
 }

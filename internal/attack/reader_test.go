@@ -7,6 +7,8 @@ import (
 	"net"
 	"net/http"
 	"testing"
+
+	"switchboard/internal/await"
 )
 
 const (
@@ -35,7 +37,7 @@ func slowReaders(t *testing.T, s *siege) {
 		}
 	}
 	s.holds(t)
-	await(s.ctx, t, "they are closed as slow", func() error {
+	await.NoError(s.ctx, t, "they are closed as slow", func() error {
 		if now := s.metric(s.ctx, t, `switchboard_closes_total{reason="slow"}`); now < slow+readers {
 			return fmt.Errorf("%v are", now-slow)
 		}

@@ -82,7 +82,7 @@ func (s *siege) newcomer(w way) error {
 	if err != nil {
 		return err
 	}
-	defer m.link.Close()
+	defer m.conn.Close()
 	status, answer, err := s.request(s.ctx, http.MethodPost, "/v1/push", s.key,
 		strings.NewReader(fmt.Sprintf(`{"user":%q,"data":{"stream":"welcome","n":1}}`, name)))
 	if err != nil || status != http.StatusOK {

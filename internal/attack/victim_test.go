@@ -15,8 +15,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
+	"switchboard/internal/await"
 	"switchboard/internal/proc"
 )
 
@@ -85,7 +85,7 @@ func startVictim(ctx context.Context, t *testing.T, i *issuer, more, auth string
 			t.Fatal(err)
 		}
 	}
-	await(ctx, t, "it is ready", func() error {
+	await.NoError(ctx, t, "it is ready", func() error {
 		if status, body := v.call(ctx, t, http.MethodGet, "/readyz", ""); status != http.StatusOK {
 			return fmt.Errorf("%d %s", status, body)
 		}
@@ -193,22 +193,4 @@ func (v *victim) peak(t *testing.T) int {
 		t.Fatal(err)
 	}
 	return kb << 10
-}
-
-// await asks again and again until check has no objection.
-func await(ctx context.Context, t *testing.T, what string, check func() error) {
-	t.Helper()
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		err := check()
-		if err == nil {
-			return
-		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			t.Fatalf("%s: %v", what, err)
-		}
-	}
 }

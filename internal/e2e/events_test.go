@@ -1,12 +1,10 @@
 package e2e
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -15,6 +13,7 @@ import (
 	"syscall"
 	"testing"
 
+	"switchboard/internal/await"
 	"switchboard/internal/keytable"
 	"switchboard/internal/redistest"
 	"switchboard/webhook"
@@ -65,7 +64,7 @@ func openMailbox(t *testing.T) *mailbox {
 // want waits until this, and no more, is told of somebody.
 func (m *mailbox) want(ctx context.Context, t *testing.T, of string, want ...string) {
 	t.Helper()
-	eventually(ctx, t, "what is told of "+of, func() error {
+	await.NoError(ctx, t, "what is told of "+of, func() error {
 		m.mu.Lock()
 		defer m.mu.Unlock()
 		if got := m.told[of]; !slices.Equal(got, want) {
@@ -73,28 +72,6 @@ func (m *mailbox) want(ctx context.Context, t *testing.T, of string, want ...str
 		}
 		return nil
 	})
-}
-
-// device connects a client, which subscribes to the channel of its user.
-func device(ctx context.Context, t *testing.T, b *instance, user, client string) net.Conn {
-	t.Helper()
-	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", b.tcp)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = conn.Close() })
-	deadline, _ := ctx.Deadline()
-	_ = conn.SetDeadline(deadline)
-	fmt.Fprintf(conn, `{"type":"connect","client":%q,"user":%q}`+"\n", client, user)
-	fmt.Fprintf(conn, `{"type":"subscribe","channel":"of-%s"}`+"\n", user)
-	lines := bufio.NewScanner(conn)
-	for _, want := range []string{"connected", "subscribed"} {
-		var answer struct{ Type string }
-		if !lines.Scan() || json.Unmarshal(lines.Bytes(), &answer) != nil || answer.Type != want {
-			t.Fatalf("%s was told %q (%v), want %s", client, lines.Bytes(), lines.Err(), want)
-		}
-	}
-	return conn
 }
 
 // TestTheBackendHearsOnceWhoCameAndWentAlthoughABrokerAndAJanitorAreKilled has users on two brokers and kills one of them,
@@ -118,22 +95,22 @@ func TestTheBackendHearsOnceWhoCameAndWentAlthoughABrokerAndAJanitorAreKilled(t 
 	}
 	janitor := hooked("janitor", "--servers-every", "300ms")
 
-	device(ctx, t, brokers[0], "moving", "m1")
-	device(ctx, t, brokers[0], "twofold", "t1")
-	device(ctx, t, brokers[1], "twofold", "t2")
-	device(ctx, t, brokers[0], "lost", "l1")
-	leaving := device(ctx, t, brokers[1], "leaving", "v1")
+	connectDevice(ctx, t, brokers[0], "moving", "m1", "of-moving")
+	connectDevice(ctx, t, brokers[0], "twofold", "t1", "of-twofold")
+	connectDevice(ctx, t, brokers[1], "twofold", "t2", "of-twofold")
+	connectDevice(ctx, t, brokers[0], "lost", "l1", "of-lost")
+	leaving := connectDevice(ctx, t, brokers[1], "leaving", "v1", "of-leaving")
 	for _, user := range []string{"moving", "twofold", "lost", "leaving"} {
 		m.want(ctx, t, user, "user_online")
 		m.want(ctx, t, "of-"+user, "channel_occupied")
 	}
-	device(ctx, t, brokers[1], "moving", "m1") // takes the client over
-	_ = leaving.Close()
+	connectDevice(ctx, t, brokers[1], "moving", "m1", "of-moving") // takes the client over
+	leaving.Close()
 	m.want(ctx, t, "leaving", "user_online", "user_offline")
 	m.want(ctx, t, "of-leaving", "channel_occupied", "channel_vacated")
 
 	brokers[0].end(ctx, t, syscall.SIGKILL)
-	eventually(ctx, t, "the killed broker is buried", func() error {
+	await.NoError(ctx, t, "the killed broker is buried", func() error {
 		if n := server.Client(t).Exists(ctx, "s_dead_{"+brokers[0].id+"}").Val(); n != 1 {
 			return fmt.Errorf("it is not")
 		}
@@ -169,9 +146,9 @@ func TestTheBackendHearsOfWhatNobodyAcknowledged(t *testing.T) {
 	b := &instance{process: hooked("broker", "--http", "127.0.0.1:0", "--tcp", "127.0.0.1:0")}
 	b.http, b.tcp = b.logged(ctx, t, "listening", "http"), b.logged(ctx, t, "listening", "tcp")
 	b.id = b.logged(ctx, t, "joined", "server")
-	phone := device(ctx, t, b, "quick", "phone")
-	device(ctx, t, b, "quick", "tablet")
-	device(ctx, t, b, "slow", "laptop")
+	phone := connectDevice(ctx, t, b, "quick", "phone", "of-quick")
+	connectDevice(ctx, t, b, "quick", "tablet", "of-quick")
+	connectDevice(ctx, t, b, "slow", "laptop", "of-slow")
 
 	push := func(body string) (clients map[string]int64) {
 		t.Helper()
@@ -198,13 +175,19 @@ func TestTheBackendHearsOfWhatNobodyAcknowledged(t *testing.T) {
 		return clients
 	}
 	quick := push(`{"user":"quick","data":"ring","first":true,"notify_after":2}`)
-	lines := bufio.NewScanner(phone)
-	for lines.Scan() && !strings.Contains(lines.Text(), `"ring"`) { // what was not sent is not acknowledged
+	for received := ""; !strings.Contains(received, `"ring"`); { // the broker ignores an ack for an unsent message
+		message, err := phone.Receive(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		received = string(message)
 	}
-	fmt.Fprintf(phone, `{"type":"ack","id":%d}`+"\n", quick["quick/phone"])
+	if err := phone.Send(ctx, fmt.Sprintf(`{"type":"ack","id":%d}`, quick["quick/phone"])); err != nil {
+		t.Fatal(err)
+	}
 	push(`{"user":"slow","data":"ring","first":true,"notify_after":2}`)
 	push(`{"user":"nobody","data":"ring","notify_after":2}`)
-	eventually(ctx, t, "the message is withdrawn from the tablet", func() error {
+	await.NoError(ctx, t, "the message is withdrawn from the tablet", func() error {
 		if n := server.Client(t).LLen(ctx, "mq_c_{quick/tablet}").Val(); n != 0 {
 			return fmt.Errorf("%d are waiting", n)
 		}
@@ -214,7 +197,7 @@ func TestTheBackendHearsOfWhatNobodyAcknowledged(t *testing.T) {
 	hooked("janitor", "--servers-every", "300ms")
 	m.want(ctx, t, "slow", "message_undelivered")
 	m.want(ctx, t, "nobody", "message_undelivered")
-	eventually(ctx, t, "all was looked at", func() error {
+	await.NoError(ctx, t, "all was looked at", func() error {
 		for shard := range 16 {
 			if n := server.Client(t).ZCard(ctx, fmt.Sprintf("ev_due_{ev%d}", shard)).Val(); n != 0 {
 				return fmt.Errorf("%d are due in shard %d", n, shard)

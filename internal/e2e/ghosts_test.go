@@ -1,11 +1,8 @@
 package e2e
 
 import (
-	"bufio"
 	"context"
-	"encoding/json"
 	"fmt"
-	"net"
 	"strings"
 	"testing"
 
@@ -22,22 +19,7 @@ const ghostTown = "ghost-town"
 func haunt(ctx context.Context, t *testing.T, b *instance) {
 	t.Helper()
 	for i := range ghosts {
-		conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", b.tcp)
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = conn.Close() })
-		deadline, _ := ctx.Deadline()
-		_ = conn.SetDeadline(deadline)
-		fmt.Fprintf(conn, `{"type":"connect","client":"ghost-%d","user":"ghost"}`+"\n", i)
-		fmt.Fprintf(conn, `{"type":"subscribe","channel":%q}`+"\n", ghostTown)
-		lines := bufio.NewScanner(conn)
-		for _, want := range []string{"connected", "subscribed"} {
-			var answer struct{ Type string }
-			if !lines.Scan() || json.Unmarshal(lines.Bytes(), &answer) != nil || answer.Type != want {
-				t.Fatalf("ghost %d was told %q (%v), want %s", i, lines.Bytes(), lines.Err(), want)
-			}
-		}
+		connectDevice(ctx, t, b, "ghost", fmt.Sprint("ghost-", i), ghostTown)
 	}
 }
 

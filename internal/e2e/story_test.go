@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"switchboard/internal/await"
 	"switchboard/internal/keytable"
 )
 
@@ -52,7 +53,7 @@ func TestEveryMessageReachesEveryAddresseeOnceAlthoughABrokerIsKilled(t *testing
 	passed("%d pushes are %d messages; %d attempts failed, %d of them after the message was stored; %d messages came again to be acknowledged",
 		l.pushes, len(l.arrived), b.repeated.Load(), b.unanswered.Load(), l.resumed)
 
-	eventually(ctx, t, "acknowledged messages leave the lists", func() error { return keytable.Emptied(ctx, f.redis, keytable.OfWaiting) })
+	await.NoError(ctx, t, "acknowledged messages leave the lists", func() error { return keytable.Emptied(ctx, f.redis, keytable.OfWaiting) })
 	buried(ctx, t, f, victim)
 	exorcised(ctx, t, f.redis)
 	passed("the janitor has buried the killed broker")
@@ -67,7 +68,7 @@ func TestEveryMessageReachesEveryAddresseeOnceAlthoughABrokerIsKilled(t *testing
 	}
 	passed("the brokers have left")
 
-	eventually(ctx, t, "what the servers held goes", func() error { return keytable.Emptied(ctx, f.redis, keytable.OfServers) })
+	await.NoError(ctx, t, "what the servers held goes", func() error { return keytable.Emptied(ctx, f.redis, keytable.OfServers) })
 	f.janitor.end(ctx, t, syscall.SIGTERM)
 	nobodyOnline(ctx, t, f.redis, cast)
 	count, err := keytable.Check(ctx, f.redis)
@@ -96,7 +97,7 @@ func kill(ctx context.Context, t *testing.T, l *ledger, victim *instance) int {
 // buried waits until the janitor has cleaned up behind a server.
 func buried(ctx context.Context, t *testing.T, f *fleet, dead *instance) {
 	t.Helper()
-	eventually(ctx, t, "the janitor buries the killed broker", func() error {
+	await.NoError(ctx, t, "the janitor buries the killed broker", func() error {
 		listed, err := f.redis.SIsMember(ctx, "s_list", dead.id).Result()
 		if err == nil && listed {
 			err = fmt.Errorf("%s is still listed", dead.id)

@@ -11,6 +11,9 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"switchboard/internal/await"
+	"switchboard/internal/freeport"
 )
 
 // slots is the number of hash slots of a Redis Cluster.
@@ -90,7 +93,7 @@ func launchCluster(dir string, masters, replicas int, extra ...string) (*Cluster
 }
 
 func launchNode(dir string, extra []string) (*Server, error) {
-	busPort, err := freePort() // the default, port + 10000, may be beyond 65535
+	busPort, err := freeport.Find() // the default, port + 10000, may be beyond 65535
 	if err != nil {
 		return nil, err
 	}
@@ -121,7 +124,7 @@ func (c *Cluster) join(ctx context.Context) error {
 		}
 	}
 	for _, s := range c.Nodes() {
-		if err := until(ctx, "the cluster did not form", func() bool {
+		if err := await.Until(ctx, "the cluster did not form", func() bool {
 			return s.field(ctx, "cluster_state", "cluster", "info") == "ok" &&
 				s.field(ctx, "cluster_size", "cluster", "info") == fmt.Sprint(n) &&
 				s.field(ctx, "cluster_known_nodes", "cluster", "info") == fmt.Sprint(len(c.Nodes()))
@@ -152,17 +155,17 @@ func (c *Cluster) replicate(ctx context.Context) error {
 		}
 	}
 	for _, s := range c.Replicas {
-		if err := until(ctx, s.Addr+" is not in step with its master", func() bool { return s.inStep(ctx) }); err != nil {
+		if err := await.Until(ctx, s.Addr+" is not in step with its master", func() bool { return s.inStep(ctx) }); err != nil {
 			return err
 		}
 	}
 	for _, s := range c.Masters[:len(c.Replicas)] {
-		if err := until(ctx, "no replica follows "+s.Addr, func() bool { return s.followed(ctx) }); err != nil {
+		if err := await.Until(ctx, "no replica follows "+s.Addr, func() bool { return s.followed(ctx) }); err != nil {
 			return err
 		}
 	}
 	for _, s := range c.Nodes() {
-		if err := until(ctx, s.Addr+" does not know all replicas", func() bool {
+		if err := await.Until(ctx, s.Addr+" does not know all replicas", func() bool {
 			nodes, err := s.Do(ctx, "cluster", "nodes").Text()
 			return err == nil && strings.Count(nodes, "slave ") == len(c.Replicas)
 		}); err != nil {

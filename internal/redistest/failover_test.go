@@ -7,6 +7,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"switchboard/internal/await"
 	"switchboard/internal/redistest"
 	"switchboard/internal/redisurl"
 )
@@ -33,22 +34,10 @@ func replicated(ctx context.Context, t *testing.T, node redis.Cmdable, key, valu
 	}
 }
 
-// writable writes until somebody takes it.
+// writable writes until a master accepts the write.
 func writable(ctx context.Context, t *testing.T, client redis.UniversalClient, key, value string) {
 	t.Helper()
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		err := client.Set(ctx, key, value, 0).Err()
-		if err == nil {
-			return
-		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			t.Fatal("nobody takes writes:", err)
-		}
-	}
+	await.NoError(ctx, t, "no master accepts a write", func() error { return client.Set(ctx, key, value, 0).Err() })
 }
 
 func want(ctx context.Context, t *testing.T, client redis.UniversalClient, key, value string) {

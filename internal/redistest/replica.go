@@ -4,6 +4,8 @@ import (
 	"context"
 	"syscall"
 	"testing"
+
+	"switchboard/internal/await"
 )
 
 // StartReplica runs a replica of master for the length of the test, and returns when it
@@ -16,7 +18,7 @@ func StartReplica(tb testing.TB, master *Server, extra ...string) *Server {
 		tb.Fatal(err)
 	}
 	s := Start(tb, append([]string{"--replicaof", hostPort(master.Addr)}, extra...)...)
-	if err := until(ctx, s.Addr+" is not in step with its master", func() bool {
+	if err := await.Until(ctx, s.Addr+" is not in step with its master", func() bool {
 		return s.inStep(ctx) && master.followed(ctx)
 	}); err != nil {
 		tb.Fatal(err)

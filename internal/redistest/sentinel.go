@@ -7,6 +7,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"switchboard/internal/await"
+	"switchboard/internal/freeport"
 )
 
 const (
@@ -69,7 +72,7 @@ func (s *Sentinel) launch(ctx context.Context, dir string, env, extra []string) 
 		}
 		s.nodes = append(s.nodes, node)
 	}
-	if err := until(ctx, "the replica is not in step", func() bool { return s.nodes[1].inStep(ctx) }); err != nil {
+	if err := await.Until(ctx, "the replica is not in step", func() bool { return s.nodes[1].inStep(ctx) }); err != nil {
 		return err
 	}
 	for i := range sentinels {
@@ -79,7 +82,7 @@ func (s *Sentinel) launch(ctx context.Context, dir string, env, extra []string) 
 		}
 		s.Sentinels = append(s.Sentinels, node)
 	}
-	return until(ctx, "the Sentinels did not find each other", func() bool { return s.agree(ctx) })
+	return await.Until(ctx, "the Sentinels did not find each other", func() bool { return s.agree(ctx) })
 }
 
 // watch starts one Sentinel in its own directory: it writes into its configuration.
@@ -87,7 +90,7 @@ func (s *Sentinel) watch(dir string) (*Server, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
 	}
-	port, err := freePort()
+	port, err := freeport.Find()
 	if err != nil {
 		return nil, err
 	}
@@ -165,7 +168,7 @@ func (s *Sentinel) other(than *Server) *Server {
 // taken for one by itself until the Sentinels find the time to tell it otherwise.
 func (s *Sentinel) Rejoin(ctx context.Context, dead *Server) error {
 	master := s.other(dead)
-	if err := until(ctx, "the Sentinels did not all put "+master.Addr+" in place", func() bool {
+	if err := await.Until(ctx, "the Sentinels did not all put "+master.Addr+" in place", func() bool {
 		return s.votes(ctx)[master.Addr] == sentinels
 	}); err != nil {
 		return err
@@ -177,7 +180,7 @@ func (s *Sentinel) Rejoin(ctx context.Context, dead *Server) error {
 	if err := dead.Restart(); err != nil {
 		return err
 	}
-	return until(ctx, "the replica is not in step", func() bool { return dead.inStep(ctx) })
+	return await.Until(ctx, "the replica is not in step", func() bool { return dead.inStep(ctx) })
 }
 
 // Kill ends all servers.

@@ -10,15 +10,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"switchboard/internal/freeport"
 )
 
 // logFile has what a server wrote over all its lives, for who asks why a test failed.
@@ -54,7 +54,7 @@ func launch(dir string, env, extra []string) (*Server, error) {
 	var err error
 	for range 5 { // somebody else may take the port between the look and the start
 		var port int
-		if port, err = freePort(); err != nil {
+		if port, err = freeport.Find(); err != nil {
 			return nil, err
 		}
 		s := &Server{Addr: fmt.Sprintf("127.0.0.1:%d", port), env: env, dir: dir, ready: "Ready to accept connections"}
@@ -163,27 +163,4 @@ func (s *Server) followed(ctx context.Context) bool {
 	replicas := pipe.Do(ctx, "wait", 1, 1000)
 	_, err := pipe.Exec(ctx)
 	return err == nil && replicas.Val() != int64(0)
-}
-
-// until asks again and again until done; the error says what was waited for.
-func until(ctx context.Context, what string, done func() bool) error {
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	for !done() {
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return fmt.Errorf("%s: %w", what, ctx.Err())
-		}
-	}
-	return nil
-}
-
-func freePort() (int, error) {
-	l, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		return 0, err
-	}
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port, nil
 }

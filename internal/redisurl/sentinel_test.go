@@ -4,28 +4,26 @@ import (
 	"bufio"
 	"fmt"
 	"io"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/redis/go-redis/v9"
 
+	"switchboard/internal/await"
+	"switchboard/internal/freeport"
 	"switchboard/internal/redistest"
 )
 
 // startSentinel watches master under the name "mine" and returns the Sentinel's address.
 func startSentinel(t *testing.T, master string) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	addr, err := freeport.Address()
 	if err != nil {
 		t.Fatal(err)
 	}
-	addr := l.Addr().String()
-	_ = l.Close()
 	host, port, _ := strings.Cut(master, ":")
 	_, own, _ := strings.Cut(addr, ":")
 	conf := filepath.Join(t.TempDir(), "sentinel.conf")
@@ -74,15 +72,8 @@ func TestWatchSentinelFailover(t *testing.T) {
 	}
 	assertQuiet(t, w)
 
-	tick := time.NewTicker(100 * time.Millisecond)
-	defer tick.Stop()
-	for admin.Failover(t.Context(), "mine").Err() != nil { // until the Sentinel knows the replica and it is in step
-		select {
-		case <-tick.C:
-		case <-t.Context().Done():
-			t.Fatal("no failover")
-		}
-	}
+	// The Sentinel refuses until it knows the replica and the replica is in step.
+	await.NoError(t.Context(), t, "failover", func() error { return admin.Failover(t.Context(), "mine").Err() })
 	awaitNotice(t, client, w)
 	if err := client.Set(t.Context(), "k", "after", 0).Err(); err != nil {
 		t.Fatal(err)

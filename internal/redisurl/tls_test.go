@@ -3,7 +3,6 @@ package redisurl
 import (
 	"crypto/tls"
 	"fmt"
-	"net"
 	"strings"
 	"testing"
 
@@ -12,6 +11,7 @@ import (
 
 	"switchboard/internal/certfile"
 	"switchboard/internal/certtest"
+	"switchboard/internal/freeport"
 	"switchboard/internal/redistest"
 )
 
@@ -19,12 +19,8 @@ import (
 func TestTLS(t *testing.T) {
 	ours, theirs := certtest.New(t), certtest.New(t)
 	server, client, stranger := ours.Pair(), ours.Pair(), theirs.Pair()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	port, err := freeport.Find()
 	if err != nil {
-		t.Fatal(err)
-	}
-	port := l.Addr().(*net.TCPAddr).Port
-	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
 	redistest.Start(t, "--tls-port", fmt.Sprint(port), "--tls-cert-file", server.Cert, "--tls-key-file", server.Key,

@@ -10,6 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"go.uber.org/goleak"
 
+	"switchboard/internal/await"
 	"switchboard/internal/redistest"
 )
 
@@ -131,11 +132,8 @@ func TestBeginTellsWhoIsAway(t *testing.T) {
 	if err := s.Restart(); err != nil {
 		t.Fatal(err)
 	}
-	beat := time.NewTicker(50 * time.Millisecond) // the pool dials again once a second
-	defer beat.Stop()
-	for w.Begin(t.Context()) != nil {
-		<-beat.C
-	}
+	// The pool dials again once a second.
+	await.NoError(t.Context(), t, "connect after the restart", func() error { return w.Begin(t.Context()) })
 	assertQuiet(t, w)
 }
 

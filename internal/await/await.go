@@ -1,0 +1,80 @@
+// Package await polls conditions that have no signal, such as the state of Redis or of another
+// process. For state inside a test, a channel or package bell is better.
+package await
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+)
+
+const (
+	// Timeout is how long True waits.
+	Timeout = 20 * time.Second
+
+	fast = 5 * time.Millisecond  // between two polls of a condition in this process
+	slow = 20 * time.Millisecond // between two polls of another process
+)
+
+// True polls condition until it returns true. It ends the test after Timeout; what describes the
+// condition in the failure.
+func True(tb testing.TB, what string, condition func() bool) {
+	tb.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), Timeout)
+	defer cancel()
+	if err := poll(ctx, fast, isTrue(condition)); err != nil {
+		tb.Fatalf("still not true after %v: %s", Timeout, what)
+	}
+}
+
+// NoError polls check until it returns nil. It ends the test with the last error of check when ctx
+// ends.
+func NoError(ctx context.Context, tb testing.TB, what string, check func() error) {
+	tb.Helper()
+	if err := Success(ctx, check); err != nil {
+		tb.Fatalf("%s: %v", what, err)
+	}
+}
+
+// Until polls condition until it returns true. If ctx ends first, Until returns an error that begins
+// with what, which describes the failed condition.
+func Until(ctx context.Context, what string, condition func() bool) error {
+	if err := poll(ctx, slow, isTrue(condition)); err != nil {
+		return fmt.Errorf("%s: %w", what, ctx.Err())
+	}
+	return nil
+}
+
+// Success polls check until it returns nil. If ctx ends first, Success returns the last error of
+// check.
+func Success(ctx context.Context, check func() error) error { return poll(ctx, slow, check) }
+
+var errFalse = errors.New("the condition is false")
+
+func isTrue(condition func() bool) func() error {
+	return func() error {
+		if !condition() {
+			return errFalse
+		}
+		return nil
+	}
+}
+
+// poll calls check at least once, and then every interval.
+func poll(ctx context.Context, interval time.Duration, check func() error) error {
+	tick := time.NewTicker(interval)
+	defer tick.Stop()
+	for {
+		err := check()
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return err
+		}
+	}
+}
