@@ -1,10 +1,11 @@
 // Command wordcheck reports words that this repository does not use, and comment lines that are
-// too long, each with file and line. Its arguments are files and directories; none means all files
-// that git tracks.
+// too long, each with file and line. Its arguments are files and directories. Without arguments it
+// checks all files of the working directory that git does not ignore.
 package main
 
 import (
 	"bufio"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -12,38 +13,68 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
 
-// maxColumns is the most columns of a comment line; a tab counts as one.
+// maxColumns is the largest length of a comment line, in characters. A tab counts as one.
 const maxColumns = 100
 
-// rules are the words and what to write instead. A rule's except are uses that are fine.
-var rules = []struct {
-	word, except *regexp.Regexp
-	instead      string
-}{
+// A rule forbids words.
+type rule struct {
+	word    *regexp.Regexp
+	except  *regexp.Regexp // allowed uses of the words; nil means none
+	instead string         // advice for the finding
+}
+
+var rules = []rule{
 	{word: words(`who(ever|mever|soever)`), instead: "name the caller, the session, the client"},
-	{word: words(`some(body|one)|any(body|one)|every(body|one)`), instead: "a caller, a client, any client, all clients", except: words("anyone")},
-	{word: words(`nobody`), instead: "no client, no caller, nothing", except: regexp.MustCompile("`nobody`|\"nobody\"|, users (and|or) nobody|named, grant or nobody|: nobody\\b")},
-	{word: words(`behind`), instead: "after, for time and order",
-		except: regexp.MustCompile(`(?i)\bbehind (a|an|the|its|their|one|that|this|each|your)? ?(\w+ )?(cursors?|sockets?|prox(y|ies)|load balancers?|nginx|haproxy|position)\b|(falls?|fell|is|far|lags?) behind\b`)},
+	{
+		word: words(`some(body|one)|any(body|one)|every(body|one)`), except: words("anyone"),
+		instead: "a caller, a client, any client, all clients",
+	},
+	{
+		word:    words(`nobody`),
+		except:  regexp.MustCompile("`nobody`|\"nobody\"|, users (and|or) nobody|named, grant or nobody|: nobody\\b"),
+		instead: "no client, no caller, nothing",
+	},
+	{
+		word: words(`behind`),
+		except: regexp.MustCompile(`(?i)\bbehind (a|an|the|its|their|one|that|this|each|your)? ?(\w+ )?` +
+			`(cursors?|sockets?|prox(y|ies)|load balancers?|nginx|haproxy|position)\b|(falls?|fell|is|far|lags?) behind\b`),
+		instead: "after, for time and order",
+	},
 	{word: words(`doors?|doorstep|wish(es|ed)?|crowd(s|ed)?|unsure|hither|thither|for ever`), instead: "the field's term"},
-	{word: words(`he|him|his|she`), instead: "it, or the noun"},
+	{word: words(`he|him|himself|his|she`), instead: "it, or the noun"},
 	{word: words(`(is|are|was|were|be|been|being|gets?) (not )?told`), instead: "receives, is notified, learns"},
 }
 
-// words matches any of the alternatives as whole words, in upper and lower case.
+// words returns a pattern for any of the alternatives as whole words, in upper and lower case.
 func words(alternatives string) *regexp.Regexp {
 	return regexp.MustCompile(`(?i)\b(` + alternatives + `)\b`)
 }
 
-// checked reports whether the file holds text that people wrote for this repository.
+var (
+	capital    = regexp.MustCompile(`([a-z0-9])([A-Z])`)
+	underscore = regexp.MustCompile(`(\w)_(\w)`)
+)
+
+// find returns the forbidden words in text. Identifiers count as the words that they consist of.
+func (r rule) find(text string) []string {
+	text = underscore.ReplaceAllString(capital.ReplaceAllString(text, "$1 $2"), "$1 $2")
+	if r.except != nil {
+		text = r.except.ReplaceAllString(text, "…")
+	}
+	return r.word.FindAllString(text, -1)
+}
+
+// checked reports whether the file holds text that people wrote for this repository. This command
+// is an exception: it has to contain the words.
 func checked(path string) bool {
-	slashed := filepath.ToSlash(path)
-	for _, part := range []string{"testdata/", "node_modules/", "internal/wordcheck/", "bench/plots/"} {
-		if strings.Contains(slashed, part) {
+	slashed := "/" + filepath.ToSlash(path)
+	for _, dir := range []string{"/testdata/", "/node_modules/", "/internal/wordcheck/", "/bench/plots/"} {
+		if strings.Contains(slashed, dir) {
 			return false
 		}
 	}
@@ -51,60 +82,78 @@ func checked(path string) bool {
 	case ".go", ".lua", ".md", ".yaml", ".js", ".html":
 		return true
 	}
-	return filepath.Base(path) == "Makefile" || strings.HasPrefix(slashed, ".ci/")
+	return script(path)
 }
 
-// check writes a line for each finding in the text and returns how many there are.
+// script reports whether the file is a Makefile or a script of the CI.
+func script(path string) bool {
+	slashed := filepath.ToSlash(path)
+	return filepath.Base(path) == "Makefile" || strings.HasPrefix(slashed, ".ci/") || strings.Contains(slashed, "/.ci/")
+}
+
+// check writes a line for each finding in the file's name and text and returns their number.
 func check(out io.Writer, path string, text io.Reader) (found int, err error) {
+	name := filepath.Base(path)
+	for _, r := range rules {
+		for _, word := range r.find(strings.TrimSuffix(name, filepath.Ext(name))) {
+			found++
+			fmt.Fprintf(out, "%s: %q in the file name: write %s\n", path, word, r.instead)
+		}
+	}
 	lines := bufio.NewScanner(text)
 	lines.Buffer(nil, 1<<20)
 	for n := 1; lines.Scan(); n++ {
 		line := lines.Text()
 		for _, r := range rules {
-			rest := line
-			if r.except != nil {
-				rest = r.except.ReplaceAllString(rest, "")
-			}
-			if word := r.word.FindString(rest); word != "" {
+			for _, word := range r.find(line) {
 				found++
 				fmt.Fprintf(out, "%s:%d: %q: write %s\n", path, n, word, r.instead)
 			}
 		}
 		if columns := utf8.RuneCountInString(line); columns > maxColumns && isComment(path, line) {
 			found++
-			fmt.Fprintf(out, "%s:%d: a comment of %d columns; %d are the most\n", path, n, columns, maxColumns)
+			fmt.Fprintf(out, "%s:%d: comment of %d columns: at most %d\n", path, n, columns, maxColumns)
 		}
 	}
 	return found, lines.Err()
 }
 
-// isComment reports whether nothing but a comment is in the line.
+// isComment reports whether the line consists of a comment alone. Compiler directives, which cannot
+// be broken into several lines, are not comments.
 func isComment(path, line string) bool {
 	line = strings.TrimSpace(line)
 	switch filepath.Ext(path) {
 	case ".go", ".js":
-		return strings.HasPrefix(line, "//")
+		return strings.HasPrefix(line, "//") && !strings.HasPrefix(line, "//go:")
 	case ".lua":
 		return strings.HasPrefix(line, "--")
 	case ".yaml":
 		return strings.HasPrefix(line, "#")
 	}
-	return false
+	return script(path) && strings.HasPrefix(line, "#")
 }
 
-// files returns the files to check: those named, those in the directories named, or all that git tracks.
+// files returns the files to check: the arguments, the files in directories among the arguments, or
+// all files in the working directory. An argument without a file is an error.
 func files(args []string) ([]string, error) {
-	out, err := exec.Command("git", append([]string{"ls-files", "-co", "--exclude-standard", "--"}, args...)...).Output()
+	command := []string{"ls-files", "-z", "--cached", "--others", "--exclude-standard"}
+	if len(args) > 0 {
+		command = append(append(command, "--error-unmatch", "--"), args...)
+	}
+	out, err := exec.Command("git", command...).Output()
 	if err != nil {
+		if exit, ok := errors.AsType[*exec.ExitError](err); ok {
+			err = fmt.Errorf("%w: %s", err, strings.TrimSpace(string(exit.Stderr)))
+		}
 		return nil, fmt.Errorf("git ls-files: %w", err)
 	}
 	var list []string
-	for path := range strings.Lines(string(out)) {
-		if path = strings.TrimSpace(path); checked(path) {
+	for path := range strings.SplitSeq(string(out), "\x00") {
+		if checked(path) {
 			list = append(list, path)
 		}
 	}
-	return list, nil
+	return slices.Compact(list), nil // in a merge conflict git lists a file several times
 }
 
 func run(out io.Writer, args []string) (found int, err error) {
@@ -114,7 +163,7 @@ func run(out io.Writer, args []string) (found int, err error) {
 	}
 	for _, path := range list {
 		text, err := os.Open(path)
-		if os.IsNotExist(err) { // deleted, and git does not know yet
+		if os.IsNotExist(err) { // deleted, but still in the index of git
 			continue
 		}
 		if err != nil {
@@ -130,6 +179,7 @@ func run(out io.Writer, args []string) (found int, err error) {
 }
 
 func main() {
+	flag.Usage = func() { fmt.Fprintln(os.Stderr, "usage: wordcheck [file or directory]...") }
 	flag.Parse()
 	switch found, err := run(os.Stdout, flag.Args()); {
 	case err != nil:
