@@ -49,7 +49,7 @@ func (c *Channel) bindAndRead(ctx context.Context, after *int64) (pos Position, 
 		return pos, false, err
 	}
 	c.hub.clock.set(page.Clock)
-	c.finishBind(tailOf(c.Name, page))
+	c.finishBind(c.tailOf(page))
 	if after == nil {
 		return Position{Channel: c, Cursor: page.Last, Recovered: true}, true, nil
 	}
@@ -92,13 +92,13 @@ func (c *Channel) finishBind(t *tail) {
 
 // tailOf returns the tail of a channel after its first read. It has the messages of the page if
 // they reach the channel's end, otherwise only the position of the end.
-func tailOf(channel string, page queue.Page) *tail {
+func (c *Channel) tailOf(page queue.Page) *tail {
 	end := &tail{base: page.Last, last: page.Last, hole: page.Hole}
 	n := len(page.Messages)
 	if n == 0 || page.More || page.Messages[n-1].ID != page.Last {
 		return end
 	}
-	p := encodePage(channel, page)
+	p := c.encodePage(page)
 	if t, ok := end.prepend(page.From, p.entries); ok {
 		return t
 	}

@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"switchboard/broker/dialect"
 	"switchboard/queue"
 )
 
@@ -71,7 +72,7 @@ func (c *Channel) Hint(id, prev int64, data []byte) {
 	case data == nil:
 		c.markDirtyLocked()
 	case prev == t.last:
-		c.extendLocked(t, []entry{newEntry(c.Name, id, data)})
+		c.extendLocked(t, []*dialect.Message{c.message(id, data)})
 	case len(c.early) < maxEarly:
 		// The answers of one round trip go to many goroutines, so neighbors often swap places.
 		// The drainer checks c.early again before it reads the store.
@@ -87,13 +88,13 @@ func (c *Channel) Hint(id, prev int64, data []byte) {
 
 // extendLocked appends more to t, and then each early message whose predecessor is there. The
 // result becomes the channel's tail, and the loops are woken.
-func (c *Channel) extendLocked(t *tail, more []entry) {
+func (c *Channel) extendLocked(t *tail, more []*dialect.Message) {
 	last := t.last
 	if len(more) > 0 {
-		last = more[len(more)-1].id
+		last = more[len(more)-1].ID
 	}
 	for e, ok := c.early[last]; ok; e, ok = c.early[last] {
-		more = append(more, newEntry(c.Name, e.id, e.data))
+		more = append(more, c.message(e.id, e.data))
 		last = e.id
 	}
 	for prev := range c.early {
@@ -176,10 +177,10 @@ func (c *Channel) applyPageLocked(from *tail, page queue.Page) {
 			c.hub.opts.Lost(c.Name, from.last)
 		}
 	}
-	var more []entry
+	var more []*dialect.Message
 	for _, m := range page.Messages {
 		if m.ID > now.last {
-			more = append(more, newEntry(c.Name, m.ID, m.Data))
+			more = append(more, c.message(m.ID, m.Data))
 		}
 	}
 	if len(more) > 0 || !page.Complete {
@@ -198,7 +199,7 @@ func (c *Channel) prependToTail(after int64, p page) {
 	defer c.mu.Unlock()
 	t := c.tail.Load()
 	for i, e := range p.entries {
-		if e.id == t.base {
+		if e.ID == t.base {
 			if next, ok := t.prepend(after, p.entries[:i+1]); ok {
 				next.hole = max(t.hole, p.hole)
 				c.setTailLocked(next)

@@ -3,8 +3,8 @@ package hub
 import (
 	"runtime"
 
+	"switchboard/broker/dialect"
 	"switchboard/broker/loop"
-	"switchboard/internal/wire"
 )
 
 // writesPerYield is how many subscribers a loop writes to before it yields the processor. That
@@ -14,35 +14,13 @@ const writesPerYield = 64
 // Run implements loop.Task: it delivers the tail to the loop's subscribers.
 func (c *Channel) Run(on *loop.Loop) { c.deliver(&c.perLoop[on.Index], &c.hub.scratch[on.Index]) }
 
-// scratch holds one loop's batch between deliveries. Reusing it avoids an allocation, because the
-// batch escapes through the Subscriber interface.
-type scratch struct {
-	batch  wire.Batch
-	frames []wire.Frame
-}
-
-// of returns a batch of the entries, which is valid until the next call.
-func (s *scratch) of(entries []entry) *wire.Batch {
-	s.frames = s.frames[:0]
-	for _, e := range entries {
-		s.frames = append(s.frames, e.frame)
-	}
-	s.batch = wire.Batch{Frames: s.frames}
-	return &s.batch
-}
-
-// clear drops the references to the messages.
-func (s *scratch) clear() {
-	clear(s.frames)
-	s.batch = wire.Batch{}
-}
-
 // deliver writes to each subscriber whose socket is not backed up all frames after its cursor, in
-// one write. It runs on the loop. Most subscribers have the same cursor and share one batch.
-func (c *Channel) deliver(l *loopSubscribers, s *scratch) {
+// one write. It runs on the loop. Most subscribers have the same cursor and share one batch: scratch,
+// which is reused, because a batch escapes through the Subscriber interface.
+func (c *Channel) deliver(l *loopSubscribers, scratch *dialect.Batch) {
 	l.woken.Store(false)
 	t := c.tail.Load()
-	var shared *wire.Batch
+	var shared *dialect.Batch
 	sharedFrom := int64(-1)
 	for i, n := 0, 1; i < len(l.subs); n++ {
 		if n%writesPerYield == 0 {
@@ -61,7 +39,8 @@ func (c *Channel) deliver(l *loopSubscribers, s *scratch) {
 				sub.catchUp()
 				break
 			}
-			shared, sharedFrom = s.of(entries), sub.cursor
+			shared, sharedFrom = scratch, sub.cursor
+			shared.Reset(entries)
 			sub.writeTo(shared, t.last)
 		}
 		if i < len(l.subs) && l.subs[i] == sub { // a failed write removes the subscription
@@ -69,6 +48,6 @@ func (c *Channel) deliver(l *loopSubscribers, s *scratch) {
 		}
 	}
 	if shared != nil {
-		s.clear()
+		shared.Reset(nil)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/rs/zerolog"
 	"golang.org/x/sync/singleflight"
 
+	"switchboard/broker/dialect"
 	"switchboard/broker/loop"
 	"switchboard/broker/work"
 	"switchboard/internal/wire"
@@ -35,6 +36,7 @@ type Options struct {
 	Pool     *work.Pool
 	Registry Registry
 	Queue    Queue
+	Messages dialect.Maker // encodes messages
 	ServerID func() string // may change: a server that was declared dead comes back under a new id
 	Timeout  time.Duration // per store call. Zero means 5 s
 	// PositionTTL is how long the store remembers the position of a channel without messages. The
@@ -52,7 +54,7 @@ type Hub struct {
 	pageReads   singleflight.Group
 	drainFailed atomic.Bool          // a drain failed: the next tick marks all channels dirty
 	lagging     []laggingSubscribers // by loop.Index
-	scratch     []scratch            // by loop.Index; owned by the loop
+	scratch     []dialect.Batch      // by loop.Index; owned by the loop
 
 	deadlines *work.Deadlines
 	positions positionRefresh
@@ -88,7 +90,7 @@ func New(opts Options) *Hub {
 		deadlines: work.NewDeadlines(opts.Timeout),
 		positions: positionRefresh{allAt: time.Now(), recentAt: time.Now()},
 	}
-	h.lagging, h.scratch = make([]laggingSubscribers, len(opts.Loops)), make([]scratch, len(opts.Loops))
+	h.lagging, h.scratch = make([]laggingSubscribers, len(opts.Loops)), make([]dialect.Batch, len(opts.Loops))
 	for i := range h.lagging {
 		h.lagging[i].list = make(map[*Subscription]struct{})
 	}

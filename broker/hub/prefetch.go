@@ -86,6 +86,6 @@ func (h *Hub) bindBatch(ctx context.Context, requests []PrefetchRequest, ready [
 			continue
 		}
 		h.clock.set(o.Value.Clock)
-		ready[i].finishBind(tailOf(ready[i].Name, o.Value))
+		ready[i].finishBind(ready[i].tailOf(o.Value))
 	}
 }

@@ -3,6 +3,7 @@ package hub
 import (
 	"strconv"
 
+	"switchboard/broker/dialect"
 	"switchboard/internal/wire"
 	"switchboard/queue"
 )
@@ -15,7 +16,7 @@ type Subscriber interface {
 	// Backlogged reports whether an earlier write has not been sent completely.
 	Backlogged() bool
 	// Write sends a batch and does not keep it. It may close the connection.
-	Write(b *wire.Batch)
+	Write(b *dialect.Batch)
 	// Gap tells the client that the messages after `after`, up to id, are lost.
 	Gap(channel string, after, id int64)
 }
@@ -42,7 +43,7 @@ func (s *Subscription) Active() bool { return s.Channel != nil && s.index != end
 // Reusable reports whether s may hold a new subscription: it has ended and no read refers to it.
 func (s *Subscription) Reusable() bool { return !s.Active() && !s.reading }
 
-func (s *Subscription) writeTo(b *wire.Batch, last int64) {
+func (s *Subscription) writeTo(b *dialect.Batch, last int64) {
 	s.cursor = last
 	s.to.Write(b)
 }
@@ -94,21 +95,20 @@ func (s *Subscription) catchUp() {
 }
 
 // writeOnce writes as many entries as fit one write, and returns the rest.
-func (s *Subscription) writeOnce(entries []entry) []entry {
+func (s *Subscription) writeOnce(entries []*dialect.Message) []*dialect.Message {
 	n := countFitting(entries)
-	batch := batchOf(entries[:n])
-	s.writeTo(&batch, entries[n-1].id)
+	s.writeTo(&dialect.Batch{Messages: entries[:n]}, entries[n-1].ID)
 	return entries[n:]
 }
 
 // countFitting returns how many of the entries fit one write, at least one.
-func countFitting(entries []entry) int {
-	return wire.Fitting(entries, func(e entry) int { return e.frame.Size() })
+func countFitting(entries []*dialect.Message) int {
+	return wire.Fitting(entries, (*dialect.Message).Size)
 }
 
 // page is a page of messages from the store, encoded.
 type page struct {
-	entries  []entry
+	entries  []*dialect.Message
 	from     int64
 	hole     int64
 	complete bool
@@ -139,15 +139,15 @@ func (c *Channel) pageAfter(cursor int64) (page, error) {
 		ctx, cancel := c.hub.context()
 		defer cancel()
 		p, err := c.hub.opts.Queue.ReadChannel(ctx, c.Name, cursor, pageSize)
-		return encodePage(c.Name, p), err
+		return c.encodePage(p), err
 	})
 	return v.(page), err
 }
 
-func encodePage(channel string, p queue.Page) page {
+func (c *Channel) encodePage(p queue.Page) page {
 	encoded := page{from: p.From, hole: p.Hole, complete: p.Complete}
 	for _, m := range p.Messages {
-		encoded.entries = append(encoded.entries, newEntry(channel, m.ID, m.Data))
+		encoded.entries = append(encoded.entries, c.message(m.ID, m.Data))
 	}
 	return encoded
 }
@@ -170,12 +170,4 @@ func (s *Subscription) applyPage(p page, end int64) {
 	default:
 		s.catchUp()
 	}
-}
-
-func batchOf(entries []entry) wire.Batch {
-	list := make([]wire.Frame, len(entries))
-	for i, e := range entries {
-		list[i] = e.frame
-	}
-	return wire.Batch{Frames: list}
 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"switchboard/broker/dialect"
 	"switchboard/internal/wire"
 	"switchboard/registry"
 )
@@ -20,6 +21,7 @@ type step struct {
 
 // together is what has changed since all was told.
 type coalescedChanges struct {
+	messages dialect.Maker
 	event    wire.Event // without names
 	firstSeq int64      // the moment of the first change
 	steps    map[string][]step
@@ -54,18 +56,18 @@ func (t *coalescedChanges) changesSince(told int64, self string) (joined, left [
 func (t *coalescedChanges) tooMany() bool { return len(t.steps) > 10*maxNamed }
 
 // frame is what somebody is told who knew all up to a moment; empty for nothing.
-func (t *coalescedChanges) frame(told int64, self string) wire.Frame {
+func (t *coalescedChanges) message(told int64, self string) *dialect.Message {
 	event := t.event
 	if !t.tooMany() {
 		joined, left := t.changesSince(told, self)
 		if len(joined)+len(left) == 0 {
-			return wire.Frame{}
+			return nil
 		}
 		if len(joined)+len(left) <= maxNamed {
 			event.Joined, event.Left = WireMembers(joined), WireMembers(left)
 		}
 	}
-	return event.Encode()
+	return t.messages.Event(event)
 }
 
 // special says whether somebody must be told something else than most: he is among those who came or went, or knows some of

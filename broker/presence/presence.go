@@ -10,6 +10,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"switchboard/broker/dialect"
 	"switchboard/broker/loop"
 	"switchboard/broker/peer"
 	"switchboard/broker/work"
@@ -36,6 +37,7 @@ type Options struct {
 	Store      Store
 	Pool       *work.Pool
 	Loops      []*loop.Loop
+	Messages   dialect.Maker                          // encodes joins and leaves
 	ServerID   func() string                          // changes when the server was declared dead and came back
 	HoldsLease func() bool                            // this server's lease cannot have ended
 	Notify     func(server string, h peer.Hint)       // a hint for another server; it may be lost

@@ -166,7 +166,7 @@ func (p *Presence) anyLive(bindings []registry.Binding) bool {
 func (v *UserView) setOnline(online, tell bool) {
 	v.online, v.seq = online, v.seq+1
 	if tell {
-		v.perLoop.post(v.p.opts.Loops, []notification{{frame: v.event().Encode()}}, v.seq)
+		v.perLoop.post(v.p.opts.Loops, []notification{{message: v.p.opts.Messages.Event(v.event())}}, v.seq)
 	}
 }
 

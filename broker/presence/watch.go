@@ -5,6 +5,7 @@ import (
 	"slices"
 	"sync/atomic"
 
+	"switchboard/broker/dialect"
 	"switchboard/broker/loop"
 	"switchboard/internal/wire"
 	"switchboard/registry"
@@ -16,8 +17,11 @@ type Watcher interface {
 	Client() string
 	// Backlogged says that an earlier write has not gone out wholly.
 	Backlogged() bool
-	// Write sends a batch, which is not kept. It may close the connection.
-	Write(b *wire.Batch)
+	// Send sends an event to this connection. It may close the connection.
+	Send(e wire.Event)
+	// Write sends events that other connections share, and does not keep b. It may close the
+	// connection.
+	Write(b *dialect.Batch)
 }
 
 // Subscription is one connection that is told who comes and goes. It belongs to the connection's loop.
@@ -60,7 +64,7 @@ func subscribe(about view, list *loopWatchers, l *loop.Loop, to Watcher) *Subscr
 func (s *Subscription) Start() {
 	if event, moment, ok := s.view.initialEvent(); ok {
 		s.seq = moment
-		s.watcher.Write(&wire.Batch{Frames: []wire.Frame{event.Encode()}})
+		s.watcher.Send(event)
 	}
 }
 
@@ -84,7 +88,7 @@ func (s *Subscription) Resume() {
 	s.stale = false
 	event, moment := s.view.snapshotEvent()
 	s.seq = moment
-	s.watcher.Write(&wire.Batch{Frames: []wire.Frame{event.Encode()}})
+	s.watcher.Send(event)
 }
 
 // Subscribe begins to tell to of what happens behind this. It runs on l, the connection's loop, and takes over what Watch held.
@@ -149,13 +153,13 @@ func (v *View) publishCoalesced() {
 		return
 	}
 	clients, users := v.members.count()
-	t := &coalescedChanges{wire.Event{Type: wire.TypePresence, Channel: v.channel, Count: &clients, Users: &users}, first, steps}
-	v.post([]notification{{frame: t.frame(first-1, ""), coalesced: t}})
+	t := &coalescedChanges{v.p.opts.Messages, wire.Event{Type: wire.TypePresence, Channel: v.channel, Count: &clients, Users: &users}, first, steps}
+	v.post([]notification{{message: t.message(first-1, ""), coalesced: t}})
 }
 
 // news is something to tell.
 type notification struct {
-	frame     wire.Frame        // for most; empty for nothing
+	message   *dialect.Message  // for most watchers; nil for nothing
 	client    string            // the client, empty for several
 	coalesced *coalescedChanges // these
 }
@@ -170,7 +174,7 @@ func (n notification) differsFor(told int64, self string) bool {
 
 func (v *View) notification(kind string, m registry.Member, info json.RawMessage) notification {
 	event := wire.Event{Type: kind, Channel: v.channel, User: m.User, Client: m.Client, Info: info}
-	return notification{frame: event.Encode(), client: m.Client}
+	return notification{message: v.p.opts.Messages.Event(event), client: m.Client}
 }
 
 func (v *View) post(list []notification) { v.perLoop.post(v.p.opts.Loops, list, v.members.seq) }
@@ -190,10 +194,10 @@ func (a allWatchers) post(loops []*loop.Loop, list []notification, moment int64)
 
 // deliver runs on the loop.
 func (l *loopWatchers) deliver(list []notification, moment int64) {
-	var shared wire.Batch
+	var shared dialect.Batch
 	for _, n := range list {
-		if n.frame.Size() > 0 {
-			shared.Frames = append(shared.Frames, n.frame)
+		if n.message != nil {
+			shared.Messages = append(shared.Messages, n.message)
 		}
 	}
 	for i := 0; i < len(l.subs); {
@@ -214,30 +218,30 @@ func (l *loopWatchers) deliver(list []notification, moment int64) {
 }
 
 // write tells one subscription, which knew all up to told.
-func (l *loopWatchers) write(s *Subscription, list []notification, told int64, shared *wire.Batch) {
+func (l *loopWatchers) write(s *Subscription, list []notification, told int64, shared *dialect.Batch) {
 	self := s.watcher.Client()
 	if slices.ContainsFunc(list, func(n notification) bool { return n.differsFor(told, self) }) {
 		shared = ownBatch(list, told, self)
 	}
-	if len(shared.Frames) > 0 {
+	if len(shared.Messages) > 0 {
 		s.watcher.Write(shared)
 	}
 }
 
 // ownBatch is the news for somebody who must not be told all of it.
-func ownBatch(list []notification, told int64, self string) *wire.Batch {
-	var own wire.Batch
+func ownBatch(list []notification, told int64, self string) *dialect.Batch {
+	var own dialect.Batch
 	for _, n := range list {
-		frame := n.frame
+		message := n.message
 		switch {
 		case !n.differsFor(told, self):
 		case n.coalesced != nil:
-			frame = n.coalesced.frame(told, self)
+			message = n.coalesced.message(told, self)
 		default:
 			continue
 		}
-		if frame.Size() > 0 {
-			own.Frames = append(own.Frames, frame)
+		if message != nil {
+			own.Messages = append(own.Messages, message)
 		}
 	}
 	return &own

@@ -153,7 +153,7 @@ func (s *Session) welcome(n *newcomer) {
 	queued := c.bound.Queued
 	s.send(wire.Event{
 		Type: wire.TypeConnected, Ref: req.Ref, Client: s.client, User: s.user(), Secret: n.secret,
-		Server: s.m.opts.ServerID(), Ping: int(s.m.opts.Timing.Ping / time.Second), Queued: &queued,
+		Server: s.m.opts.ServerID(), Ping: int(s.conn.Liveness().Ping / time.Second), Queued: &queued,
 		ID: &c.all.Cursor, // where the client resumes what went to everyone
 	})
 	if req.After != nil && !c.all.Recovered && c.all.Cursor != *req.After { // else the gap comes in its place

@@ -196,7 +196,7 @@ func (m *Manager) answer(list []*newcomer) {
 
 func (s *Session) received(n *newcomer) {
 	s.busy = false
-	s.together(func() {
+	s.corked(func() {
 		s.shard.wished(s)
 		s.connected(n)
 		if n.c.ahead != nil {

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"sort"
 
-	"switchboard/broker/hub"
 	"switchboard/internal/wire"
 	"switchboard/queue"
 )
@@ -125,24 +124,28 @@ func (s *Session) inboxAdopt(page queue.Page, err error) {
 }
 
 func (s *Session) inboxWrite(messages []queue.Message) {
-	batch := s.shard.takeBatch()
-	for _, m := range messages {
-		batch.Frames = append(batch.Frames, hub.Encode("", m.ID, m.Data))
+	s.countDelivered(len(messages))
+	s.conn.Cork()
+	for i := range messages {
+		m := &messages[i]
 		s.inbox.sent = m.ID
-		// Nobody acknowledges a gap: it goes with what is acknowledged behind it, and until then
-		// it is told at every connect.
-		if _, _, gap := queue.Loss(m.Data); !gap {
-			s.inbox.flight = append(s.inbox.flight, m.ID)
+		if after, to, lost := queue.Loss(m.Data); lost {
+			// A gap is not acknowledged itself, but with the message that follows it. Until then
+			// each connect sends it again.
+			s.send(wire.Event{Type: wire.TypeGap, After: &after, ID: &to})
+			continue
 		}
+		s.conn.Send(wire.Event{Type: wire.TypeMessage, ID: &m.ID, Data: m.Data})
+		s.inbox.flight = append(s.inbox.flight, m.ID)
 	}
-	s.Write(batch)
-	s.shard.keepBatch(batch)
+	s.conn.Uncork()
+	s.watchBacklog()
 }
 
 // inboxWritten goes on after a write: what went out wholly is received, where the client
 // asked for that, and there may be room for more.
 func (s *Session) inboxWritten() {
-	s.shard.flush(s)
+	s.conn.Flush()
 	if s.state != open {
 		return
 	}

@@ -22,11 +22,11 @@ type Manager struct {
 	turns  turns
 
 	deadlines *work.Deadlines
-	ticks     struct{ connect, ping, slow uint32 } // durations in ticks
-	messages  limit.Rate                           // of a connection
-	bytes     limit.Rate                           // of the same
-	requests  limit.Rate                           // of the same
-	channels  limit.Rate                           // that the same may bring into being
+	ticks     struct{ connect, slow uint32 } // durations in ticks
+	messages  limit.Rate                     // of a connection
+	bytes     limit.Rate                     // of the same
+	requests  limit.Rate                     // of the same
+	channels  limit.Rate                     // that the same may bring into being
 	began     time.Time
 
 	now   atomic.Uint32 // ticks since the start, one a second
@@ -52,7 +52,6 @@ func New(opts Options) *Manager {
 	m.turns.clients = make(map[string]*turn)
 	m.arriving, m.unsure = make(map[string]*arrival), make(map[attempt]struct{})
 	m.ticks.connect = ticks(m.opts.Timing.Connect)
-	m.ticks.ping = ticks(m.opts.Timing.Ping)
 	m.ticks.slow = ticks(m.opts.Timing.Backlog)
 	m.messages, m.bytes = limit.PerSecond(opts.Limits.MessageRate), limit.PerSecond(opts.Limits.ByteRate)
 	m.requests = limit.PerSecond(opts.Requests.Rate)
@@ -78,17 +77,20 @@ func (m *Manager) context() (ctx context.Context, done func()) {
 	return m.deadlines.Context(), func() {}
 }
 
-// Accept is the door that both listeners end in (transport.Accept).
-func (m *Manager) Accept(l *loop.Loop, conn transport.Conn, hello transport.Hello) transport.Receiver {
+// Accept implements transport.Accept for both listeners.
+func (m *Manager) Accept(l *loop.Loop, conn transport.Conn, requests []wire.Request) transport.Receiver {
 	sh := m.shards[l.Index]
 	s := &Session{shard: sh, conn: conn, heard: m.now.Load()}
 	sh.add(s)
 	s.look(s.heard + m.ticks.connect)
-	switch {
-	case m.drain.Load() > 0:
+	if m.drain.Load() > 0 {
 		s.leave()
-	case hello != (transport.Hello{}):
-		s.handle(wire.Request{Type: wire.TypeConnect, Token: hello.Token, Client: hello.Client, Secret: hello.Secret}, 0)
+		return s
+	}
+	for _, req := range requests {
+		if s.state != closed {
+			s.handle(req, 0)
+		}
 	}
 	return s
 }

@@ -120,8 +120,6 @@ type Limits struct {
 
 // Timing holds the timeouts and intervals of sessions.
 type Timing struct {
-	// Ping is the longest silence of a client before the server pings it. Zero means 25 s.
-	Ping time.Duration
 	// Connect is the time in which a new connection must send connect. Zero means 10 s.
 	Connect time.Duration
 	// Backlog is how long a socket may be backed up without a break. Zero means 60 s.
@@ -164,7 +162,6 @@ type Metrics struct {
 func (o Options) withDefaults() Options {
 	o.Limits.Message = cmp.Or(o.Limits.Message, 64<<10)
 	o.Limits.Channels = cmp.Or(o.Limits.Channels, 128)
-	o.Timing.Ping = cmp.Or(o.Timing.Ping, 25*time.Second)
 	o.Timing.Connect = cmp.Or(o.Timing.Connect, 10*time.Second)
 	o.Timing.Backlog = cmp.Or(o.Timing.Backlog, time.Minute)
 	o.Timing.Renewal = cmp.Or(o.Timing.Renewal, 30*time.Minute)

@@ -1,9 +1,7 @@
 package session
 
 import (
-	"bytes"
 	"cmp"
-	"encoding/json"
 
 	"switchboard/broker/hub"
 	"switchboard/broker/transport"
@@ -78,30 +76,30 @@ func (s *Session) spare() {
 	}
 }
 
-// Receive is transport.Receiver's.
-func (s *Session) Receive(raw []byte) {
+// Receive implements transport.Receiver.
+func (s *Session) Receive(req wire.Request, size int) {
 	if s.state == closed {
 		return
 	}
-	req, err := wire.DecodeRequest(raw)
-	if err != nil {
-		var partial struct{ Ref wire.Ref }
-		_ = json.Unmarshal(raw, &partial) // for the ref, if it can be read
-		req = wire.Request{Ref: partial.Ref}
+	paced := s.paced(req, size)
+	if s.Heard(); paced {
+		s.handle(req, size)
 	}
-	paced := s.paced(req, len(raw))
-	s.Heard()
-	if !paced {
+}
+
+// Malformed implements transport.Receiver.
+func (s *Session) Malformed(ref wire.Ref, size int, err error, broken bool) {
+	if s.state == closed {
 		return
 	}
-	if err != nil {
-		s.reject(req.Ref, err)
-		if s.state == fresh || !bytes.HasPrefix(bytes.TrimSpace(raw), []byte{'{'}) || !json.Valid(raw) {
-			s.close(wire.CloseBadRequest, "not a JSON object of this protocol", 0)
-		}
+	paced := s.paced(wire.Request{Ref: ref}, size)
+	if s.Heard(); !paced {
 		return
 	}
-	s.handle(req, len(raw))
+	s.reject(ref, err)
+	if broken || s.state == fresh {
+		s.close(wire.CloseBadRequest, "not a JSON object of this protocol", 0)
+	}
 }
 
 // handle acts on a message of size bytes at once, or lets it wait for its turn. A ping and an
@@ -169,7 +167,7 @@ func callIn[T any](pool *work.Pool, s *Session, work func() (T, error), finish f
 		result, err := work()
 		s.shard.loop.Post(func() {
 			s.busy = false
-			s.together(func() {
+			s.corked(func() {
 				finish(result, err)
 				s.next()
 			})
@@ -232,7 +230,6 @@ func (s *Session) Closed() { s.end(wire.CloseGone) }
 
 // close tells the client why and ends the session.
 func (s *Session) close(reason wire.CloseReason, detail string, afterMS int64) {
-	s.shard.flush(s)
 	if s.state == closed {
 		return
 	}
@@ -270,6 +267,7 @@ func (s *Session) end(reason wire.CloseReason) {
 func (s *Session) tick(now uint32, unix int64) {
 	o := &s.m.ticks
 	silent := now - s.heard
+	ping, idle := s.liveness()
 	switch {
 	case s.state != open:
 		if silent >= o.connect {
@@ -279,12 +277,15 @@ func (s *Session) tick(now uint32, unix int64) {
 	case s.expires != 0 && unix >= int64(s.expires):
 		s.close(wire.CloseExpired, "the token ran out", 0)
 		return
-	case silent >= 2*o.ping:
+	case silent >= idle:
 		s.close(wire.CloseIdle, "no sign of life", 0)
 		return
-	case silent >= o.ping && !s.pinged:
-		s.pinged = true
-		s.conn.Ping()
+	case silent >= ping && !s.pinged:
+		if s.conn.Ping(); idle == never { // no answer will come: the next ping is due as late as this one was
+			s.heard = now
+		} else {
+			s.pinged = true
+		}
 	}
 	if s.state == closed { // by the write of the ping
 		return

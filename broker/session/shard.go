@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"switchboard/broker/loop"
-	"switchboard/internal/wire"
 )
 
 // shard is the sessions of one loop. All but next belongs to the loop.
@@ -22,11 +21,6 @@ type shard struct {
 
 	wishing map[*Session]*wish // those that are being connected
 
-	spare *wire.Batch // an empty one, of which the next write allocates nothing, or nil
-
-	gathering *Session     // whose writes wait for the end of its task, or nil
-	gathered  []wire.Frame // what it has written
-	bytes     int          // of that
 }
 
 // never is a tick that does not come.
@@ -56,22 +50,6 @@ func (sh *shard) remove(s *Session) {
 	sh.sessions[last] = nil
 	sh.sessions, sh.due = sh.sessions[:last], sh.due[:last]
 	sh.m.count.Add(-1)
-}
-
-// takeBatch is an empty batch, which keepBatch takes back when it is written.
-func (sh *shard) takeBatch() *wire.Batch {
-	b := sh.spare
-	if b == nil {
-		return new(wire.Batch)
-	}
-	sh.spare = nil
-	return b
-}
-
-func (sh *shard) keepBatch(b *wire.Batch) {
-	clear(b.Frames)
-	*b = wire.Batch{Frames: b.Frames[:0]}
-	sh.spare = b
 }
 
 // wake has the shard tick at that tick, if not before.
@@ -138,18 +116,44 @@ func (sh *shard) tick() {
 
 // due is the tick at which s must be looked at, as things are.
 func (s *Session) due(now uint32, unix int64) uint32 {
-	o := &s.m.ticks
-	at := s.heard + o.ping
+	ping, idle := s.liveness()
+	at := later(s.heard, ping)
 	switch {
 	case s.state != open:
-		return s.heard + o.connect
+		return s.heard + s.m.ticks.connect
 	case s.unasserted || s.extra != nil && s.extra.backlog > 0 || s.inbox.dirty || s.inbox.owed() > 0:
 		return now + 1
 	case s.pinged:
-		at += o.ping
+		at = later(s.heard, idle)
 	}
 	if s.expires != 0 {
-		at = min(at, now+uint32(min(max(int64(s.expires)-unix, 1), int64(o.ping))))
+		at = min(at, now+uint32(min(max(int64(s.expires)-unix, 1), expiryCheck)))
 	}
 	return at
+}
+
+// expiryCheck is the most ticks between two looks at a token's expiry, because the clock may be set
+// meanwhile.
+const expiryCheck = 25
+
+// liveness returns after how many ticks of silence the connection is pinged, and after how many it
+// is closed. never means not at all.
+func (s *Session) liveness() (ping, idle uint32) {
+	l := s.conn.Liveness()
+	return ticksOrNever(l.Ping), ticksOrNever(l.Idle)
+}
+
+func ticksOrNever(d time.Duration) uint32 {
+	if d == 0 {
+		return never
+	}
+	return ticks(d)
+}
+
+// later returns the tick that comes n after at.
+func later(at, n uint32) uint32 {
+	if n == never {
+		return never
+	}
+	return at + n
 }

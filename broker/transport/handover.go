@@ -6,31 +6,35 @@ import (
 	"encoding/base64"
 	"net"
 	"net/http"
-	"net/url"
 	"strings"
 
 	"github.com/gobwas/ws"
 	"github.com/panjf2000/gnet/v2"
 
+	"switchboard/broker/dialect"
 	"switchboard/broker/limit"
 )
 
-// maxHandOvers is how many connections are handed over at once: each has two descriptors until its new loop
-// has it, and a herd of clients must not use up those that the gate has left for others.
+// maxHandOvers is the most connections that are handed over at once. Each has two descriptors until
+// its new loop has it, and many clients that connect at once must not use up the descriptors that
+// the gate reserves for other uses.
 const maxHandOvers = 64
 
 // handedOver is what came with a connection from net/http.
 type handedOver struct {
-	poller *Poller
-	hello  Hello
-	early  bytes.Buffer // what the client sent behind its handshake
+	poller  *Poller
+	opening dialect.Opening
+	early   bytes.Buffer // what the client sent after its handshake and was read with it
 }
 
-// handOver upgrades a request and gives its connection to the Poller. With 15,000 connections that is 2.5 KB for each
-// instead of 14.5, and 143 µs of CPU to connect and subscribe instead of 224; a delivery is one write of a loop. It is
-// false, and nothing has happened, where that cannot be: with TLS, with compression, and for handshakes that the
-// library refuses better. address is that of a connection of a proxy.
-func (w *Web) handOver(rw http.ResponseWriter, r *http.Request, place *gatedConn, address limit.Slot) bool {
+// handOver upgrades a request and gives its connection to the Poller. With 15,000 connections each
+// then takes 2.5 KB instead of 14.5, and 143 µs of CPU to connect and subscribe instead of 224; a
+// delivery is one write of a loop. It returns false and does nothing if the Poller cannot take the
+// connection: with TLS, with compression, and for handshakes that the library refuses with a better
+// answer. address is the forwarded one of a connection from a proxy.
+func (w *Web) handOver(
+	rw http.ResponseWriter, r *http.Request, place *gatedConn, address limit.Slot, opening dialect.Opening,
+) bool {
 	if w.Poller == nil || place == nil || !w.Poller.takes(place) || !upgradable(r) {
 		return false
 	}
@@ -46,16 +50,16 @@ func (w *Web) handOver(rw http.ResponseWriter, r *http.Request, place *gatedConn
 		return true // it is answered, or the client is gone
 	}
 	early, _ := buffered.Reader.Peek(buffered.Reader.Buffered())
-	if address != 0 { // it goes with the connection from here on; that of the proxy itself is not counted
+	if address != 0 { // the connection counts for it from here on; the proxy's own address is not counted
 		place.address = address
 	}
-	if err := w.Poller.adopt(place, helloOf(r.URL), early); err != nil {
+	if err := w.Poller.adopt(place, opening, early); err != nil {
 		_ = place.Close()
 	}
 	return true
 }
 
-// upgradable says whether nothing is unusual about a handshake.
+// upgradable reports whether nothing is unusual about a handshake.
 func upgradable(r *http.Request) bool {
 	h := r.Header
 	connection := false
@@ -70,15 +74,9 @@ func upgradable(r *http.Request) bool {
 	return err == nil && len(key) == 16
 }
 
-// helloOf reads the query of a WebSocket URL.
-func helloOf(u *url.URL) Hello {
-	q := u.Query()
-	return Hello{Token: q.Get("token"), Client: q.Get("client"), Secret: q.Get("secret")}
-}
-
-// takes says whether a connection of net/http can go on here. Its place must count in the same gate. And gnet puts the
-// zone of an address, when the connection ends, among its buffers: Go's are not ours to give. Nor can what Unread
-// left be given, which is more than a handshake.
+// takes reports whether a connection of net/http can move here. Its place must count in the same
+// gate. Its addresses must have no zone: gnet would put the zone's memory, which is Go's, among its
+// own buffers. And nothing may be left of what Unread was given, which can be more than a handshake.
 func (p *Poller) takes(c *gatedConn) bool {
 	select {
 	case <-p.booted:
@@ -94,9 +92,9 @@ func zoneless(a net.Addr) bool {
 	return ok && tcp.Zone == ""
 }
 
-// adopt goes on with a WebSocket whose handshake net/http has answered, and keeps its place. It returns when
-// the connection is on its loop.
-func (p *Poller) adopt(place *gatedConn, hello Hello, early []byte) error {
+// adopt takes over a WebSocket whose handshake net/http has answered, with its place. It returns
+// when the connection is on its loop.
+func (p *Poller) adopt(place *gatedConn, opening dialect.Opening, early []byte) error {
 	p.handing.RLock()
 	defer p.handing.RUnlock()
 	if p.stopping.Load() {
@@ -104,8 +102,9 @@ func (p *Poller) adopt(place *gatedConn, hello Hello, early []byte) error {
 	}
 	p.hands <- struct{}{}
 	defer func() { <-p.hands }()
-	c := &pollerConn{handed: &handedOver{poller: p, hello: hello}, address: place.address}
-	c.handed.early.Write(early)
+	handed := &handedOver{poller: p, opening: opening}
+	handed.early.Write(early)
+	c := &pollerConn{partial: &partial{handed: handed}, address: place.address}
 	ctx := gnet.NewNetConnContext(gnet.NewContext(context.Background(), c), place.Conn)
 	done, err := p.engine.Register(ctx) // closes place.Conn, whose descriptor it has copied
 	if err != nil {
@@ -114,25 +113,34 @@ func (p *Poller) adopt(place *gatedConn, hello Hello, early []byte) error {
 	return (<-done).Err
 }
 
-// takeUp goes on with the connection on its loop.
+// takeUp begins to serve a connection that was handed over, on its loop.
 func (c *pollerConn) takeUp(conn gnet.Conn) {
-	handed := c.handed
+	handed := c.partial.handed
 	if handed.early.Len() == 0 {
-		c.handed = nil
+		c.partial = nil
 	}
 	c.loop, c.conn = handed.poller.loopOf(conn.EventLoop()), conn
-	c.open(frames, handed.hello)
-	handed.hello = Hello{}
+	opening := handed.opening
+	handed.opening = dialect.Opening{}
+	c.open(framed, opening)
 	c.read()
 }
 
-// unread is what has come and was not taken yet: what came early first.
+// early returns the bytes that were read before the connection was handed over, or nil.
+func (c *pollerConn) early() *bytes.Buffer {
+	if c.partial == nil || c.partial.handed == nil {
+		return nil
+	}
+	return &c.partial.handed.early
+}
+
+// unread returns the bytes that have come and are not taken yet, the early ones first.
 func (c *pollerConn) unread() []byte {
 	later, _ := c.conn.Peek(-1)
-	if c.handed == nil {
+	early := c.early()
+	if early == nil {
 		return later
 	}
-	early := &c.handed.early
 	if len(later) > 0 {
 		early.Write(later)
 		_, _ = c.conn.Discard(len(later))
@@ -141,11 +149,15 @@ func (c *pollerConn) unread() []byte {
 }
 
 func (c *pollerConn) discard(n int) {
-	if c.handed == nil {
+	early := c.early()
+	if early == nil {
 		_, _ = c.conn.Discard(n)
 		return
 	}
-	if c.handed.early.Next(n); c.handed.early.Len() == 0 {
-		c.handed = nil
+	if early.Next(n); early.Len() > 0 {
+		return
+	}
+	if c.partial.handed = nil; c.partial.message == nil {
+		c.partial = nil
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/panjf2000/gnet/v2"
 	"github.com/rs/zerolog"
 
+	"switchboard/broker/dialect"
 	"switchboard/broker/limit"
 	"switchboard/broker/loop"
 	"switchboard/internal/wire"
@@ -22,22 +23,23 @@ import (
 const (
 	// turnedAway is how many connections above the limit may take time to read why.
 	turnedAway = 64
-	// backlogTick is how often a backed-up socket is looked at, while there is one: gnet does not tell when its
-	// buffer has gone out.
+	// backlogTick is how often a backed-up socket is looked at, while there is one: gnet does not say
+	// when its buffer has gone out.
 	backlogTick = 25 * time.Millisecond
 	// expireTick is how often the deadlines are looked at.
 	expireTick = time.Second
 )
 
-// errStopped is the end of an engine that nobody stopped and that does not say why.
+// errStopped means that the engine ended without Stop and without an error.
 var errStopped = errors.New("the engine stopped by itself")
 
 // Poller is the gnet listener: TCP lines and WebSocket on one port.
 type Poller struct {
 	gnet.BuiltinEventEngine
-	limits Limits
-	accept Accept
-	logger zerolog.Logger
+	limits   Limits
+	dialects Dialects
+	accept   Accept
+	logger   zerolog.Logger
 
 	lingerTime time.Duration
 
@@ -46,10 +48,10 @@ type Poller struct {
 	byLoop  sync.Map // gnet.EventLoop → *pollerLoop
 	reserve *Gate    // of the connections that are turned away
 
-	lagging chan struct{} // has something when a loop that had no backlog has one
+	lagging chan struct{} // a wake-up: a loop that had no backlog has one
 
-	handing sync.RWMutex  // held by what is handed over; then stop, which waits for it
-	hands   chan struct{} // a place for each
+	handing sync.RWMutex  // read-locked by each hand-over; stop waits for them with the write lock
+	hands   chan struct{} // a place for each hand-over
 
 	boot     sync.Once
 	booted   chan struct{} // closed when the two below are set
@@ -59,9 +61,9 @@ type Poller struct {
 }
 
 // NewPoller returns a Poller with n loops, which take the indexes first, first+1, ….
-func NewPoller(n, first int, limits Limits, accept Accept, logger zerolog.Logger) *Poller {
+func NewPoller(n, first int, limits Limits, dialects Dialects, accept Accept, logger zerolog.Logger) *Poller {
 	p := &Poller{
-		limits: limits, accept: accept, logger: logger,
+		limits: limits, dialects: dialects, accept: accept, logger: logger,
 		lingerTime: lingerTime,
 		free:       make(chan *pollerLoop, n), booted: make(chan struct{}), reserve: NewGate(turnedAway),
 		hands: make(chan struct{}, maxHandOvers), lagging: make(chan struct{}, 1),
@@ -78,7 +80,7 @@ func NewPoller(n, first int, limits Limits, accept Accept, logger zerolog.Logger
 	return p
 }
 
-// Loops are the loops, also before Run.
+// Loops returns the loops, also before Run.
 func (p *Poller) Loops() []*loop.Loop {
 	list := make([]*loop.Loop, len(p.loops))
 	for i, l := range p.loops {
@@ -107,7 +109,7 @@ func (p *Poller) Run(ctx context.Context, addr string) error {
 	return err
 }
 
-// serve looks after the loops until ctx or the engine ends; done tells of the engine.
+// serve drives the timers of the loops until ctx or the engine ends; done has the engine's end.
 func (p *Poller) serve(ctx context.Context, done <-chan error) error {
 	expire := time.NewTicker(expireTick)
 	defer expire.Stop()
@@ -125,7 +127,7 @@ func (p *Poller) serve(ctx context.Context, done <-chan error) error {
 				return p.stop(done)
 			}
 		case <-p.lagging:
-			if !resuming { // else the tick would be put off
+			if !resuming { // else Reset would put the tick off
 				resuming = true
 				resume.Reset(backlogTick)
 			}
@@ -165,25 +167,24 @@ func (p *Poller) stop(done <-chan error) error {
 // Booted is closed when the port is open.
 func (p *Poller) Booted() <-chan struct{} { return p.booted }
 
-// Addr is the address listened on; nil when the system does not tell. It is known
-// once the port is open.
+// Addr returns the address listened on, once the port is open; nil if the system does not say.
 func (p *Poller) Addr() net.Addr { return p.addr }
 
-// OnBoot keeps what is known of the engine.
+// OnBoot implements gnet.EventHandler.
 func (p *Poller) OnBoot(e gnet.Engine) gnet.Action {
 	p.engine = e
 	p.addr = listenAddr(e)
 	return gnet.None
 }
 
-// OnTick comes first when the engine knows all its loops, which OnBoot does not wait for.
+// OnTick implements gnet.EventHandler. It is first called when the engine knows all its loops, which
+// OnBoot does not wait for.
 func (p *Poller) OnTick() (time.Duration, gnet.Action) {
 	p.boot.Do(func() { close(p.booted) })
 	return 24 * time.Hour, gnet.None
 }
 
-// listenAddr asks the system, because gnet knows only what it was asked to listen on, and
-// that may be port 0.
+// listenAddr asks the system: gnet only has the address that it was given, with a port that may be 0.
 func listenAddr(e gnet.Engine) net.Addr {
 	fd, err := e.Dup()
 	if err != nil {
@@ -199,7 +200,7 @@ func listenAddr(e gnet.Engine) net.Addr {
 	return l.Addr()
 }
 
-// loopOf is our loop for gnet's.
+// loopOf returns our loop that runs on gnet's.
 func (p *Poller) loopOf(g gnet.EventLoop) *pollerLoop {
 	if l, ok := p.byLoop.Load(g); ok {
 		return l.(*pollerLoop)
@@ -210,7 +211,7 @@ func (p *Poller) loopOf(g gnet.EventLoop) *pollerLoop {
 	return l
 }
 
-// OnOpen takes a new connection in, or turns it away above the limit.
+// OnOpen implements gnet.EventHandler: it admits a new connection, or turns it away above the limit.
 func (p *Poller) OnOpen(c gnet.Conn) ([]byte, gnet.Action) {
 	if pc, ok := c.Context().(*pollerConn); ok {
 		pc.takeUp(c)
@@ -232,19 +233,26 @@ func (p *Poller) OnOpen(c gnet.Conn) ([]byte, gnet.Action) {
 	return nil, gnet.None
 }
 
-// turnAway closes a connection that there is no room for. The first ones may linger, like
-// every connection that is closed from here.
+// turnAway closes a connection for which there is no room. What it speaks is not known yet, so the
+// reason goes out as to a client that sends JSON. The first ones may linger, like every connection
+// that the broker closes.
 func (p *Poller) turnAway(pc *pollerConn, detail string, afterMS int64) ([]byte, gnet.Action) {
+	opening, err := p.dialects.Stream('{').Open(dialect.Hello{})
+	if err != nil {
+		return nil, gnet.Close
+	}
+	pc.speaker = opening.Speaker
 	if !p.reserve.Enter() {
-		return closing(wire.CloseOverloaded, detail, afterMS).Line(), gnet.Close
+		out, _ := pc.speaker.Last(nil, wire.CloseOverloaded, detail, afterMS)
+		return out, gnet.Close
 	}
 	pc.conn.SetContext(pc)
-	pc.reserved, pc.state = true, lines
+	pc.reserved, pc.state = true, streaming
 	pc.Close(wire.CloseOverloaded, detail, afterMS)
 	return nil, gnet.None
 }
 
-// OnTraffic hands on what came.
+// OnTraffic implements gnet.EventHandler.
 func (p *Poller) OnTraffic(c gnet.Conn) gnet.Action {
 	pc, ok := c.Context().(*pollerConn)
 	if !ok {
@@ -254,7 +262,7 @@ func (p *Poller) OnTraffic(c gnet.Conn) gnet.Action {
 	return gnet.None
 }
 
-// OnClose forgets the connection. From here on the descriptor may be somebody else's.
+// OnClose implements gnet.EventHandler. After it the descriptor may be another connection's.
 func (p *Poller) OnClose(c gnet.Conn, _ error) gnet.Action {
 	pc, ok := c.Context().(*pollerConn)
 	if !ok {
@@ -270,7 +278,7 @@ func (p *Poller) OnClose(c gnet.Conn, _ error) gnet.Action {
 	return gnet.None
 }
 
-// gnetLogger passes gnet's own log on. It is process-wide in gnet, so the last Poller's counts.
+// gnetLogger writes gnet's own log to ours. gnet has one logger per process: the last Poller's.
 type gnetLogger struct{ zerolog.Logger }
 
 func (g gnetLogger) Debugf(f string, a ...any) { g.Debug().Str("from", "gnet").Msgf(f, a...) }

@@ -1,46 +1,72 @@
 package transport
 
 import (
-	"bytes"
 	"net/http"
 
 	"github.com/panjf2000/gnet/v2"
 	"golang.org/x/sys/unix"
 
+	"switchboard/broker/dialect"
 	"switchboard/broker/limit"
 	"switchboard/internal/wire"
 )
 
-// state is how far a connection of the Poller has come.
+// state is the progress of a connection of the Poller.
 type state uint8
 
 const (
-	sniffing  state = iota // nothing read yet: a line, or the first byte of "GET"
+	sniffing  state = iota // nothing read yet: a unit of a stream, or the first byte of "GET"
 	upgrading              // reading the WebSocket handshake
-	lines                  // raw TCP
-	frames                 // WebSocket
-	lingering              // closed from here; the peer may still read why
+	streaming              // raw TCP
+	framed                 // WebSocket
+	lingering              // closed by the broker; the peer may still read why
 )
 
-// maxHandshake bounds the bytes of a WebSocket handshake.
+// maxHandshake is the most bytes of a WebSocket handshake.
 const maxHandshake = 8 << 10
 
-// pollerConn is one connection of the Poller. It lives on its loop. Each takes 64 bytes, for which the allocator has
-// room; the next length is 80.
+// pollerConn is one connection of the Poller. It lives on its loop. Each takes 64 bytes, which is a
+// size class of the allocator; the next is 80.
 type pollerConn struct {
-	loop   *pollerLoop
-	conn   gnet.Conn   // nil once closed: its descriptor may be somebody else's
-	to     Receiver    // nil before the handshake and after the end
-	part   *assembly   // a message that comes in fragments, or is too large, is under way
-	handed *handedOver // from net/http, as long as something of it is unread
+	loop    *pollerLoop
+	conn    gnet.Conn // nil once closed: its descriptor may be another connection's by then
+	to      Receiver  // nil before the handshake and after the end
+	speaker *dialect.Speaker
+	partial *partial // nil for nothing
 
 	state    state
 	reserved bool       // turned away: its place is one of the reserve
-	known    bool       // has sent its first message, or a URL that stands for it
+	known    bool       // it has sent its first message, or a URL that stands for it
 	address  limit.Slot // among the addresses
 }
 
-// read hands every whole message on; what is incomplete stays in gnet's buffer.
+// partial is what a connection has while something is incomplete.
+type partial struct {
+	message *assembly   // a message in fragments, or one that is too large
+	handed  *handedOver // from net/http, until all of it is read
+}
+
+// assembly returns the message that is incomplete, or nil.
+func (c *pollerConn) assembly() *assembly {
+	if c.partial == nil {
+		return nil
+	}
+	return c.partial.message
+}
+
+// assemble sets the message that is incomplete; nil means that it is complete.
+func (c *pollerConn) assemble(a *assembly) {
+	switch {
+	case a != nil && c.partial == nil:
+		c.partial = &partial{message: a}
+	case c.partial != nil && a == nil && c.partial.handed == nil:
+		c.partial = nil
+	case c.partial != nil:
+		c.partial.message = a
+	}
+}
+
+// read hands every whole message on; gnet's buffer keeps an incomplete one.
 func (c *pollerConn) read() {
 	for c.conn != nil {
 		buf := c.unread()
@@ -54,9 +80,9 @@ func (c *pollerConn) read() {
 			continue
 		case upgrading:
 			n = c.upgrade(buf)
-		case lines:
-			n = c.readLine(buf)
-		case frames:
+		case streaming:
+			n = c.readUnit(buf)
+		case framed:
 			n = c.readFrame(buf)
 		case lingering:
 			n = len(buf)
@@ -68,25 +94,35 @@ func (c *pollerConn) read() {
 	}
 }
 
-// sniff tells what a connection speaks by its first byte. No JSON begins with a capital letter:
-// that is another method of HTTP than GET. A web page can have its visitor's browser send such a
-// request, with lines of its own in the body, so none of it reaches a session.
+// sniff finds out by its first byte what a connection speaks. A capital letter begins a request of
+// HTTP, and only GET can be a handshake. A web page can have its visitor's browser send others, with
+// units of its own in the body, so none of that reaches a session.
 func (c *pollerConn) sniff(first byte) {
-	switch {
-	case first == 'G':
+	if first == 'G' {
 		c.state = upgrading
-	case first >= 'A' && first <= 'Z':
-		c.refuse(http.StatusBadRequest, "this port takes JSON lines, and WebSocket at GET /ws; calls belong to the HTTP port")
-	default:
-		c.open(lines, Hello{})
+		return
 	}
+	var d dialect.Dialect
+	if first < 'A' || first > 'Z' {
+		d = c.loop.poller.dialects.Stream(first)
+	}
+	if d == nil {
+		c.refuse(http.StatusBadRequest, "this port takes JSON lines, and WebSocket at GET /ws; calls belong to the HTTP port")
+		return
+	}
+	opening, err := d.Open(dialect.Hello{Framing: dialect.Stream})
+	if err != nil {
+		c.drop()
+		return
+	}
+	c.open(streaming, opening)
 }
 
 // open makes the session.
-func (c *pollerConn) open(s state, hello Hello) {
-	c.state, c.known = s, hello.connects()
+func (c *pollerConn) open(s state, o dialect.Opening) {
+	c.state, c.speaker, c.known = s, o.Speaker, len(o.Requests) > 0
 	c.loop.awaitNoMore(c)
-	to := c.loop.poller.accept(c.loop.Loop, c, hello)
+	to := c.loop.poller.accept(c.loop.Loop, c, o.Requests)
 	switch {
 	case c.state == lingering: // the session closed it at once
 	case c.conn == nil: // the peer went while the session wrote
@@ -96,61 +132,64 @@ func (c *pollerConn) open(s state, hello Hello) {
 	}
 }
 
-// readLine takes one line from buf and returns how many bytes that was; 0 means more
-// must come.
-func (c *pollerConn) readLine(buf []byte) int {
-	limit := c.limit()
-	end := bytes.IndexByte(buf, '\n')
+// readUnit takes one unit of a stream from buf and returns how many bytes that was; 0 means that
+// more must come.
+func (c *pollerConn) readUnit(buf []byte) int {
+	if a := c.assembly(); a != nil {
+		n, left := c.speaker.Skip(buf, a.skip)
+		if a.skip = left; left > 0 {
+			c.to.Control(1, n)
+			return n
+		}
+		c.assemble(nil)
+		c.tooLarge()
+		return n
+	}
+	p, err := c.speaker.Cut(buf, c.limit())
 	switch {
-	case c.part != nil && end < 0:
-		c.to.Control(1, len(buf))
+	case err != nil:
+		c.broken(err.Error())
 		return len(buf)
-	case c.part != nil:
-		c.part = nil
-		c.tooLarge()
-		return end + 1
-	case end < 0 && len(buf) > limit:
-		c.part = &assembly{over: true}
-		c.to.Control(1, len(buf))
-		return len(buf)
-	case end < 0:
-		return 0
-	case end > limit:
-		c.to.Control(1, end)
-		c.tooLarge()
-		return end + 1
+	case p.Unit != nil:
+		c.receive(p.Unit)
+	case p.TooLarge:
+		if p.Left > 0 {
+			c.assemble(&assembly{over: true, skip: p.Left})
+		}
+		if c.to.Control(1, p.N); p.Left == 0 {
+			c.tooLarge()
+		}
+	case p.N > 0:
+		c.to.Control(1, p.N)
 	}
-	if line := bytes.TrimSpace(buf[:end]); len(line) > 0 {
-		c.receive(line)
-	} else {
-		c.to.Control(1, end+1)
+	return p.N
+}
+
+// broken ends a stream whose bytes are not of its dialect.
+func (c *pollerConn) broken(detail string) {
+	c.to.Broken(detail)
+	out, _ := c.speaker.Last(nil, wire.CloseBadRequest, detail, 0)
+	c.send(out)
+	if to := c.to; to != nil { // else the write found the peer gone
+		c.linger()
+		to.Closed()
 	}
-	return end + 1
 }
 
 // limit returns the most bytes of the next message.
 func (c *pollerConn) limit() int { return c.loop.poller.limits.message(!c.known) }
 
-// receive hands a message on.
+// receive decodes a message.
 func (c *pollerConn) receive(message []byte) {
 	c.known = true
-	c.to.Receive(message)
+	c.speaker.Decode(message, c.to)
 }
 
-// tooLarge tells of a message that was skipped.
+// tooLarge reports a message that was skipped.
 func (c *pollerConn) tooLarge() {
 	c.known = true
 	if c.to != nil { // the session may have closed the connection at one of its pieces
 		c.to.TooLarge()
-	}
-}
-
-// Write is Conn's.
-func (c *pollerConn) Write(b *wire.Batch) {
-	if c.state == frames {
-		c.send(b.WebSocket())
-	} else {
-		c.send(b.Line())
 	}
 }
 
@@ -170,19 +209,24 @@ func (c *pollerConn) send(p []byte) {
 	}
 }
 
-// Backlogged is Conn's.
+// Backlogged implements Conn.
 func (c *pollerConn) Backlogged() bool { return c.conn != nil && c.conn.OutboundBuffered() > 0 }
 
-// Ping is Conn's: a ping frame, or a ping message on TCP.
+// Liveness implements Conn.
+func (c *pollerConn) Liveness() dialect.Liveness { return c.speaker.Liveness() }
+
+// Ping implements Conn.
 func (c *pollerConn) Ping() {
-	if c.state == frames {
+	if c.state == framed {
 		c.send(pingFrame)
-	} else {
-		c.send(pingLine)
+		return
 	}
+	c.send(c.speaker.AppendPing(nil))
 }
 
-// RemoteAddr is Conn's.
+var pingFrame = []byte{0x89, 0}
+
+// RemoteAddr implements Conn.
 func (c *pollerConn) RemoteAddr() string {
 	if c.conn == nil || c.conn.RemoteAddr() == nil {
 		return ""
@@ -190,31 +234,27 @@ func (c *pollerConn) RemoteAddr() string {
 	return c.conn.RemoteAddr().String()
 }
 
-var (
-	pingFrame = []byte{0x89, 0}
-	pingLine  = wire.Event{Type: wire.TypePing}.Encode().Line()
-)
-
-// Close is Conn's. The write side is shut and the connection lingers until the peer has
-// read why: closing at once, with bytes of the peer unread, would reset the connection and take
-// the reason with it.
+// Close implements Conn. The write side is shut and the connection lingers until the peer has
+// read why: closing at once, with bytes of the peer unread, would reset the connection, and the
+// peer would lose the reason.
 func (c *pollerConn) Close(reason wire.CloseReason, detail string, afterMS int64) {
 	if c.state == lingering {
 		return
 	}
-	last := closing(reason, detail, afterMS)
-	if c.state == frames {
-		c.send(append(bytes.Clone(last.WebSocket()), closeFrame(reason.Status(), string(reason))...))
-	} else {
-		c.send(last.Line())
+	c.Flush()
+	out, status := c.speaker.Last(nil, reason, detail, afterMS)
+	if c.state == framed {
+		out = append(out, closeFrame(status, string(reason))...)
 	}
+	c.send(out)
 	c.linger()
 }
 
 // linger ends the connection from this side. What gnet still holds goes out first, as far as
 // the peer reads on; memory for that is bounded by what was written before it was Backlogged.
 func (c *pollerConn) linger() {
-	c.to, c.part = nil, nil
+	c.to = nil
+	c.assemble(nil)
 	c.state = lingering
 	if c.conn == nil {
 		return
@@ -240,6 +280,7 @@ func (c *pollerConn) gone() {
 	c.conn = nil
 	to := c.to
 	c.to = nil
+	c.loop.uncork(c)
 	c.loop.awaitNoMore(c)
 	delete(c.loop.backlog, c)
 	c.loop.lagging.Store(int32(len(c.loop.backlog)))

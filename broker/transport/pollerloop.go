@@ -17,6 +17,7 @@ import (
 type pollerLoop struct {
 	*loop.Loop
 	poller *Poller
+	output output
 
 	waiting map[*pollerConn]time.Time // in handshake or lingering: when to give up
 	backlog map[*pollerConn]struct{}
@@ -38,7 +39,7 @@ func (l *pollerLoop) attach(g gnet.EventLoop) {
 // owed is a run as gnet wants it.
 type owed func()
 
-// Run is gnet.Runnable's.
+// Run implements gnet.Runnable.
 func (run owed) Run(context.Context) error {
 	run()
 	return nil

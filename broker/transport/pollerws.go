@@ -12,6 +12,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/gobwas/ws"
+
+	"switchboard/broker/dialect"
 )
 
 // Close codes of RFC 6455 §7.4.1 that the framing itself needs.
@@ -27,8 +29,8 @@ const (
 // assembly is a message that comes in fragments, or is too large.
 type assembly struct {
 	data []byte
-	over bool  // too large: data is gone, and what comes is skipped
-	skip int64 // bytes of the frame at hand that are still to be skipped; a line is skipped up to its end
+	over bool  // too large: data is gone, and the rest is skipped
+	skip int64 // bytes of the frame at hand that are still to be skipped; of a stream, what Codec.Skip returned
 	last bool  // that frame is the message's last
 }
 
@@ -44,14 +46,14 @@ func (c *pollerConn) upgrade(buf []byte) int {
 		return 0
 	}
 	end += 4
-	var hello Hello
+	var opening dialect.Opening
 	stream := &handshake{Reader: bytes.NewReader(buf[:end])}
-	_, err := c.upgrader(&hello).Upgrade(stream)
+	_, err := c.upgrader(&opening).Upgrade(stream)
 	switch {
 	case err == nil:
 		c.send(stream.Bytes())
 		if c.conn != nil {
-			c.open(frames, hello)
+			c.open(framed, opening)
 		}
 	case stream.Len() == 0: // not even a request line
 		c.refuse(http.StatusBadRequest, "not HTTP")
@@ -70,7 +72,8 @@ type handshake struct {
 
 func (h *handshake) Read(p []byte) (int, error) { return h.Reader.Read(p) }
 
-func (c *pollerConn) upgrader(hello *Hello) ws.Upgrader {
+// upgrader checks the handshake and opens the connection in its dialect.
+func (c *pollerConn) upgrader(opening *dialect.Opening) ws.Upgrader {
 	var host, origin string
 	var forwarded []string
 	return ws.Upgrader{
@@ -80,7 +83,9 @@ func (c *pollerConn) upgrader(hello *Hello) ws.Upgrader {
 				return ws.RejectConnectionError(ws.RejectionStatus(http.StatusNotFound),
 					ws.RejectionReason("WebSocket is at /ws"))
 			}
-			*hello = helloOf(u)
+			if *opening, err = c.loop.poller.dialects.hello(u); err != nil {
+				return ws.RejectConnectionError(ws.RejectionStatus(http.StatusBadRequest), ws.RejectionReason(err.Error()))
+			}
 			return nil
 		},
 		OnHost: func(h []byte) error {
@@ -111,7 +116,8 @@ func (c *pollerConn) upgrader(hello *Hello) ws.Upgrader {
 	}
 }
 
-// enterForwarded counts the connection for whom a proxy names; others count already.
+// enterForwarded counts the connection for the address that a proxy names. The others are counted
+// already.
 func (c *pollerConn) enterForwarded(values []string) error {
 	a := c.loop.poller.limits.Addresses
 	if a == nil {
@@ -138,11 +144,11 @@ func (c *pollerConn) refuse(status int, why string) {
 // readFrame takes one frame from buf and returns how many bytes that was; 0 means more
 // must come.
 func (c *pollerConn) readFrame(buf []byte) int {
-	if a := c.part; a != nil && a.skip > 0 {
-		n := min(a.skip, int64(len(buf)))
-		a.skip -= n
-		c.to.Control(1, int(n))
-		if a.skip == 0 && c.part != nil {
+	part := c.assembly()
+	if part != nil && part.skip > 0 {
+		n := min(part.skip, int64(len(buf)))
+		part.skip -= n
+		if c.to.Control(1, int(n)); part.skip == 0 {
 			c.skipped()
 		}
 		return int(n)
@@ -155,7 +161,7 @@ func (c *pollerConn) readFrame(buf []byte) int {
 	}
 	if err == nil {
 		state := ws.StateServerSide
-		if c.part != nil {
+		if part != nil {
 			state = state.Set(ws.StateFragmented)
 		}
 		err = ws.CheckHeader(h, state)
@@ -167,12 +173,12 @@ func (c *pollerConn) readFrame(buf []byte) int {
 		c.fail(statusProtocol, err.Error())
 		return len(buf)
 	}
-	if h.OpCode == ws.OpBinary {
-		c.fail(statusUnsupported, "messages are text frames")
+	if detail := c.unsupported(h.OpCode); detail != "" {
+		c.fail(statusUnsupported, detail)
 		return len(buf)
 	}
 	head := len(buf) - reader.Len()
-	if !h.OpCode.IsControl() && c.part.tooLarge(h.Length, c.limit()) {
+	if !h.OpCode.IsControl() && part.tooLarge(h.Length, c.limit()) {
 		return c.skipFrame(h, head)
 	}
 	if int64(len(buf)-head) < h.Length {
@@ -184,7 +190,18 @@ func (c *pollerConn) readFrame(buf []byte) int {
 	return head + int(h.Length)
 }
 
-// tooLarge says whether n more bytes make the message too large. There may be no assembly.
+// unsupported says why the connection takes no frames of that kind; it is empty if it does.
+func (c *pollerConn) unsupported(op ws.OpCode) string {
+	switch {
+	case op == ws.OpBinary && c.speaker.Framing == dialect.Text:
+		return "messages are text frames"
+	case op == ws.OpText && c.speaker.Framing == dialect.Binary:
+		return "messages are binary frames"
+	}
+	return ""
+}
+
+// tooLarge reports whether n more bytes make the message too large. a may be nil.
 func (a *assembly) tooLarge(n int64, limit int) bool {
 	if a == nil {
 		return n > int64(limit)
@@ -192,23 +209,22 @@ func (a *assembly) tooLarge(n int64, limit int) bool {
 	return a.over || int64(len(a.data))+n > int64(limit)
 }
 
-// skipFrame begins to skip the payload of a frame of a message that is too large. The
-// session hears of it behind the last byte of the last fragment.
+// skipFrame begins to skip the payload of a frame of a message that is too large. The session gets
+// TooLarge after the last byte of the last fragment.
 func (c *pollerConn) skipFrame(h ws.Header, head int) int {
-	c.part = &assembly{over: true, skip: h.Length, last: h.Fin}
+	c.assemble(&assembly{over: true, skip: h.Length, last: h.Fin})
 	if h.Length > 0 {
 		return head
 	}
-	if c.to.Control(1, 0); c.part != nil {
-		c.skipped()
-	}
+	c.to.Control(1, 0)
+	c.skipped()
 	return head
 }
 
-// skipped is the end of a frame that was skipped.
+// skipped ends a frame that was skipped, unless the session has closed the connection meanwhile.
 func (c *pollerConn) skipped() {
-	if c.part.last {
-		c.part = nil
+	if a := c.assembly(); a != nil && a.last {
+		c.assemble(nil)
 		c.tooLarge()
 	}
 }
@@ -225,19 +241,19 @@ func (c *pollerConn) frame(h ws.Header, payload []byte) {
 		c.to.Control(1, len(payload))
 	case ws.OpClose:
 		c.closed(payload)
-	case ws.OpText:
+	case ws.OpText, ws.OpBinary:
 		if !h.Fin {
-			c.part = &assembly{data: bytes.Clone(payload)}
+			c.assemble(&assembly{data: bytes.Clone(payload)})
 			c.to.Control(1, 0) // the bytes count with the whole message
 			return
 		}
 		c.message(payload)
 	case ws.OpContinuation:
-		c.part.data = append(c.part.data, payload...)
+		part := c.assembly()
+		part.data = append(part.data, payload...)
 		if h.Fin {
-			whole := c.part.data
-			c.part = nil
-			c.message(whole)
+			c.assemble(nil)
+			c.message(part.data)
 			return
 		}
 		c.to.Control(1, 0)
@@ -245,7 +261,7 @@ func (c *pollerConn) frame(h ws.Header, payload []byte) {
 }
 
 func (c *pollerConn) message(data []byte) {
-	if !utf8.Valid(data) {
+	if c.speaker.Framing == dialect.Text && !utf8.Valid(data) {
 		c.fail(statusNotUTF8, "a text frame is not UTF-8")
 		return
 	}
@@ -277,7 +293,7 @@ func (c *pollerConn) fail(status int, detail string) {
 	c.over(status, detail)
 }
 
-// over says the last word to a peer that has ended or broken the connection.
+// over sends the close frame to a peer that has ended or broken the connection.
 func (c *pollerConn) over(status int, detail string) {
 	c.send(closeFrame(status, detail))
 	if to := c.to; to != nil { // otherwise the session knows: it closed, or the write found the peer gone

@@ -16,17 +16,18 @@ import (
 	"switchboard/broker/loop"
 )
 
-// bufferSize is that of a connection's reader and writer. net/http hands out 4 KiB each; with
-// half a KiB an idle connection keeps 7 KB less, and larger messages pass the buffers by.
+// bufferSize is the size of a connection's read and write buffers. Those of net/http have 4 KiB each;
+// with half a KiB an idle connection takes 7 KB less. Larger messages bypass the buffers.
 const bufferSize = 512
 
-// Web serves WebSocket connections behind net/http. Those that it does not hand over have a goroutine each;
-// their sessions live on a few goroutine loops.
+// Web accepts WebSocket handshakes on net/http. The connections that it does not hand over to a
+// Poller have a goroutine each; their sessions live on a few goroutine loops.
 type Web struct {
 	Compress bool    // negotiate permessage-deflate without context takeover
-	Poller   *Poller // takes what needs neither TLS nor compression; nil for none
+	Poller   *Poller // takes connections without TLS and compression; nil for none
 
 	limits     Limits
+	dialects   Dialects
 	accept     Accept
 	lingerTime time.Duration
 	loops      []loop.Goroutine
@@ -40,8 +41,8 @@ type Web struct {
 }
 
 // NewWeb returns a Web with n loops, which take the indexes first, first+1, ….
-func NewWeb(n, first int, limits Limits, accept Accept) *Web {
-	w := &Web{limits: limits, accept: accept, lingerTime: lingerTime}
+func NewWeb(n, first int, limits Limits, dialects Dialects, accept Accept) *Web {
+	w := &Web{limits: limits, dialects: dialects, accept: accept, lingerTime: lingerTime}
 	w.alive, w.cut = context.WithCancel(context.Background())
 	for i := range n {
 		w.loops = append(w.loops, loop.NewGoroutine(first+i))
@@ -49,7 +50,7 @@ func NewWeb(n, first int, limits Limits, accept Accept) *Web {
 	return w
 }
 
-// Loops are the loops, also before Run.
+// Loops returns the loops, also before Run.
 func (w *Web) Loops() []*loop.Loop {
 	list := make([]*loop.Loop, len(w.loops))
 	for i, l := range w.loops {
@@ -58,8 +59,8 @@ func (w *Web) Loops() []*loop.Loop {
 	return list
 }
 
-// Run runs the loops until ctx ends and every connection is gone. The sessions should have
-// been closed by then: what is left after lingerTime is cut.
+// Run runs the loops until ctx ends and every connection is gone. The sessions should have been
+// closed by then: connections that are left after lingerTime are cut.
 func (w *Web) Run(ctx context.Context) error {
 	stop := make(chan struct{})
 	var loops sync.WaitGroup
@@ -79,7 +80,7 @@ func (w *Web) Run(ctx context.Context) error {
 	return nil
 }
 
-// enter counts a connection; it is false when Run is about to end.
+// enter counts a connection. It returns false when Run is about to end.
 func (w *Web) enter() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -89,7 +90,7 @@ func (w *Web) enter() bool {
 	return !w.stopping
 }
 
-// ServeHTTP upgrades a request and returns; the connection goes on by itself.
+// ServeHTTP upgrades a request and returns; the connection lives on.
 func (w *Web) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	if origin := r.Header.Get("Origin"); !w.limits.Origin(origin, r.Host) {
 		http.Error(rw, "origin "+origin+" is not allowed", http.StatusForbidden)
@@ -100,12 +101,17 @@ func (w *Web) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 		noRoom(rw)
 		return
 	}
+	opening, err := w.dialects.hello(r.URL)
+	if err != nil {
+		http.Error(rw, err.Error(), http.StatusBadRequest)
+		return
+	}
 	address, refusal := w.limits.enterForwarded(r)
 	if refusal != nil {
 		tooMany(rw, refusal)
 		return
 	}
-	if w.handOver(rw, r, place, address) {
+	if w.handOver(rw, r, place, address, opening) {
 		return
 	}
 	if !w.enter() {
@@ -114,7 +120,7 @@ func (w *Web) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 		return
 	}
 	l := w.loops[w.next.Add(1)%uint32(len(w.loops))]
-	c := &webConn{loop: l.Loop, lingerTime: w.lingerTime, addr: r.RemoteAddr}
+	c := &webConn{loop: l.Loop, speaker: opening.Speaker, lingerTime: w.lingerTime, addr: r.RemoteAddr}
 	opts := &websocket.AcceptOptions{
 		InsecureSkipVerify: true, // checked above, by the rule that both listeners share
 		OnPingReceived:     func(context.Context, []byte) bool { return c.control() && !c.full() },
@@ -134,14 +140,14 @@ func (w *Web) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	ws.SetReadLimit(-1) // read skips what is too large
 	c.ws = ws
 	c.ctx, c.cancel = context.WithCancel(w.alive)
-	context.AfterFunc(c.ctx, func() { _ = socket.Close() }) // whatever the library waits for
-	hello := helloOf(r.URL)
-	// A goroutine of its own lets net/http's handler go, with its stack and buffers.
+	context.AfterFunc(c.ctx, func() { _ = socket.Close() }) // ends any call of the library
+	// With a goroutine of its own the handler can return, which frees the stack and buffers of
+	// net/http.
 	go func() {
 		defer w.conns.Done()
 		defer w.limits.Addresses.Leave(address)
-		l.Post(func() { c.open(w.accept(l.Loop, c, hello)) })
-		c.readLoop(w.limits, hello)
+		l.Post(func() { c.open(w.accept(l.Loop, c, opening.Requests)) })
+		c.readLoop(w.limits, len(opening.Requests) > 0)
 	}()
 }
 
@@ -150,8 +156,8 @@ func noRoom(rw http.ResponseWriter) {
 	http.Error(rw, "no room for another connection", http.StatusServiceUnavailable)
 }
 
-// smallBuffers hands out small buffers with a hijacked connection, which it notes, and has the
-// frames counted that are read from it.
+// smallBuffers gives a hijacked connection small buffers, keeps a reference to it in socket, and
+// counts the frames that are read from it.
 type smallBuffers struct {
 	http.ResponseWriter
 	socket *net.Conn
@@ -173,7 +179,7 @@ func (s smallBuffers) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	}
 	n := rw.Reader.Buffered()
 	r := bufio.NewReaderSize(io.MultiReader(io.LimitReader(rw.Reader, int64(n)), conn), max(bufferSize, n))
-	early, err := r.Peek(n) // what the client sent early must lie in the new buffer
+	early, err := r.Peek(n) // the new buffer must hold what the client sent early
 	if err != nil {
 		return nil, nil, errors.Join(err, conn.Close())
 	}

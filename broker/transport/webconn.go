@@ -10,6 +10,7 @@ import (
 
 	"github.com/coder/websocket"
 
+	"switchboard/broker/dialect"
 	"switchboard/broker/loop"
 	"switchboard/internal/wire"
 )
@@ -17,8 +18,8 @@ import (
 const (
 	// pingTimeout bounds the writing of a ping frame and the wait for its pong.
 	pingTimeout = 3 * time.Second
-	// maxSkip times the limit of a message is how much of one that is larger is read to skip it. One that is compressed
-	// costs its sender a thousandth of what it is here: 512 KB on the way take half a second of CPU to inflate.
+	// maxSkip times the limit of a message is how much of a larger one is read to skip it. Compressed
+	// messages are a thousand times smaller on the wire: 512 KB take half a second of CPU to inflate.
 	maxSkip = 16
 	// maxQueued is how many bytes wait for the writer before the connection counts as backed up.
 	maxQueued = 32 << 10
@@ -27,6 +28,7 @@ const (
 // webConn is one connection of Web.
 type webConn struct {
 	loop       *loop.Loop
+	speaker    *dialect.Speaker
 	ws         *websocket.Conn
 	frames     *frameCounter
 	ctx        context.Context // ends with the connection
@@ -36,19 +38,21 @@ type webConn struct {
 	to         Receiver // belongs to the loop; nil after the end
 
 	mu      sync.Mutex // guards the fields below
-	queue   []wire.Frame
-	queued  int   // bytes in queue, and in the write under way
-	writing bool  // a writer is at work
-	lagged  bool  // Backlogged was true, so Writable is owed
-	last    *last // set once: what the writer ends with
+	queue   [][]byte   // frames; each element has one or more
+	queued  int        // bytes in queue, and in the write under way
+	writing bool       // a writer is at work
+	lagged  bool       // Backlogged returned true, so Writable is due
+	last    *last      // set once: what the writer ends with
 }
 
+// last is how a connection ends.
 type last struct {
-	frame  wire.Frame
+	frames []byte
+	status int
 	reason wire.CloseReason
 }
 
-// open makes to the session, unless it has closed the connection at once.
+// open sets the session, unless that has closed the connection at once.
 func (c *webConn) open(to Receiver) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -57,7 +61,7 @@ func (c *webConn) open(to Receiver) {
 	}
 }
 
-// onLoop hands f to the session, if it is still there.
+// onLoop calls f on the loop with the session, if it is still there.
 func (c *webConn) onLoop(f func(Receiver)) {
 	c.loop.Post(func() {
 		if c.to != nil {
@@ -66,8 +70,9 @@ func (c *webConn) onLoop(f func(Receiver)) {
 	})
 }
 
-// control tells the session of the frames that were read and are not counted yet. It waits for the
-// session, which sets the pace, or for the end of the connection. It must not be called on the loop.
+// control reports frames to the session that were read and are not counted yet. It waits for the
+// session, so that the client cannot outrun it, or for the end of the connection. It must not be
+// called on the loop.
 func (c *webConn) control() bool {
 	turn := make(chan bool, 1)
 	c.loop.Post(func() {
@@ -82,7 +87,8 @@ func (c *webConn) control() bool {
 	}
 }
 
-func (c *webConn) readLoop(limits Limits, hello Hello) {
+// readLoop reads messages until the connection ends. known says that the URL stood for the first one.
+func (c *webConn) readLoop(limits Limits, known bool) {
 	defer c.cancel()
 	defer c.onLoop(func(to Receiver) {
 		c.to = nil
@@ -90,14 +96,14 @@ func (c *webConn) readLoop(limits Limits, hello Hello) {
 	})
 	defer func() { _ = c.ws.CloseNow() }()
 	turn := make(chan struct{}, 1)
-	for first := !hello.connects(); ; first = false {
-		limit := limits.message(first)
+	for ; ; known = true {
+		limit := limits.message(!known)
 		typ, r, err := c.ws.Reader(c.ctx)
 		if err != nil {
 			return
 		}
-		if typ != websocket.MessageText {
-			c.fail(statusUnsupported, "messages are text frames")
+		if typ != messageType(c.speaker.Framing) {
+			c.fail(statusUnsupported, "messages are "+framingNames[c.speaker.Framing]+" frames")
 			return
 		}
 		c.frames.message()
@@ -114,7 +120,7 @@ func (c *webConn) readLoop(limits Limits, hello Hello) {
 			return
 		case message == nil:
 			c.onLoop(Receiver.TooLarge)
-		case !utf8.Valid(message):
+		case typ == websocket.MessageText && !utf8.Valid(message):
 			c.fail(statusNotUTF8, "a text frame is not UTF-8")
 			return
 		default:
@@ -123,16 +129,16 @@ func (c *webConn) readLoop(limits Limits, hello Hello) {
 					c.to.Control(n, 0)
 				}
 				if c.to != nil {
-					c.to.Receive(message)
+					c.speaker.Decode(message, c.to)
 				}
 				turn <- struct{}{}
 			})
-			<-turn // the session sets the pace
+			<-turn // the client cannot outrun the session
 		}
 	}
 }
 
-// errEndless says that there is more of a message than is worth to be skipped.
+// errEndless means that a message is so large that it is not worth skipping.
 var errEndless = errors.New("too much to skip")
 
 // skip reads the rest of a message, but no more than most bytes.
@@ -152,17 +158,40 @@ func (c *webConn) fail(status websocket.StatusCode, detail string) {
 	_ = c.ws.Close(status, detail)
 }
 
-// Write is Conn's. It only queues; a writer goroutine is there while there is something to write.
-func (c *webConn) Write(b *wire.Batch) {
+// Send implements Conn.
+func (c *webConn) Send(e wire.Event) { c.enqueue(c.speaker.AppendEvent(nil, e)) }
+
+// Write implements Conn.
+func (c *webConn) Write(b *dialect.Batch) {
+	if f := c.speaker.Form; f != nil {
+		c.enqueue(b.Bytes(f))
+		return
+	}
+	var frames []byte
+	for _, m := range b.Messages {
+		frames = c.speaker.AppendMessage(frames, m)
+	}
+	c.enqueue(frames)
+}
+
+// Cork implements Conn: the queue gathers anyway.
+func (c *webConn) Cork() {}
+
+// Flush implements Conn.
+func (c *webConn) Flush() {}
+
+// Uncork implements Conn.
+func (c *webConn) Uncork() {}
+
+// enqueue gives frames to the writer, a goroutine that exists while there is something to write.
+func (c *webConn) enqueue(frames []byte) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.last != nil {
 		return
 	}
-	c.queue = append(c.queue, b.Frames...)
-	for _, f := range b.Frames {
-		c.queued += f.Size()
-	}
+	c.queue = append(c.queue, frames)
+	c.queued += len(frames)
 	c.startLocked()
 }
 
@@ -173,7 +202,7 @@ func (c *webConn) startLocked() {
 	}
 }
 
-// Backlogged is Conn's.
+// Backlogged implements Conn.
 func (c *webConn) Backlogged() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -183,15 +212,18 @@ func (c *webConn) Backlogged() bool {
 	return c.queued > maxQueued
 }
 
-// full says what Backlogged says, to whom no Writable is owed: pongs must not wait, and
-// the reader with them, behind a peer that does not read.
+// full is Backlogged for callers that need no Writable later. A pong must not wait for a peer that
+// does not read, and the reader with it.
 func (c *webConn) full() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.queued > maxQueued
 }
 
-// Ping is Conn's. The pong is told by OnPongReceived, so nobody waits for it here.
+// Liveness implements Conn.
+func (c *webConn) Liveness() dialect.Liveness { return c.speaker.Liveness() }
+
+// Ping implements Conn. It does not wait for the pong, which comes to OnPongReceived.
 func (c *webConn) Ping() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -205,16 +237,17 @@ func (c *webConn) Ping() {
 	}()
 }
 
-// RemoteAddr is Conn's.
+// RemoteAddr implements Conn.
 func (c *webConn) RemoteAddr() string { return c.addr }
 
-// Close is Conn's. What is queued goes out before, as far as the peer reads on.
+// Close implements Conn. What is queued goes out first, as far as the peer reads on.
 func (c *webConn) Close(reason wire.CloseReason, detail string, afterMS int64) {
 	c.to = nil
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.last == nil {
-		c.last = &last{closing(reason, detail, afterMS), reason}
+		frames, status := c.speaker.Last(nil, reason, detail, afterMS)
+		c.last = &last{frames, status, reason}
 		time.AfterFunc(c.lingerTime, c.cancel) // it may read nothing at all, now or ever
 		c.startLocked()
 	}
@@ -222,11 +255,11 @@ func (c *webConn) Close(reason wire.CloseReason, detail string, afterMS int64) {
 
 // writeLoop writes until nothing is queued.
 func (c *webConn) writeLoop() {
-	var batch []wire.Frame
+	var batch [][]byte
 	for {
 		c.mu.Lock()
-		for _, f := range batch {
-			c.queued -= f.Size()
+		for _, frames := range batch {
+			c.queued -= len(frames)
 		}
 		batch, c.queue = c.queue, nil
 		end := c.last
@@ -246,27 +279,49 @@ func (c *webConn) writeLoop() {
 		}
 		c.mu.Unlock()
 		if err := c.writeAll(batch); err != nil {
-			_ = c.ws.CloseNow() // the reader ends, and tells the session
+			_ = c.ws.CloseNow() // the reader ends, and calls Closed
 			return
 		}
 	}
 }
 
-// writeAll waits as long as the peer takes nothing: the session knows how long that may be.
-func (c *webConn) writeAll(batch []wire.Frame) error {
-	for _, f := range batch {
-		if err := c.ws.Write(c.ctx, websocket.MessageText, f.JSON()); err != nil {
+// writeAll waits as long as the peer takes nothing; the session limits that time.
+func (c *webConn) writeAll(batch [][]byte) error {
+	for _, frames := range batch {
+		if err := c.writeFrames(frames); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// end says why and closes. The status is the same word as in the message before it.
+// writeFrames writes each frame with the library, which adds headers of its own.
+func (c *webConn) writeFrames(frames []byte) error {
+	for len(frames) > 0 {
+		framing, payload, rest := dialect.NextFrame(frames)
+		if err := c.ws.Write(c.ctx, messageType(framing), payload); err != nil {
+			return err
+		}
+		frames = rest
+	}
+	return nil
+}
+
+// messageType returns the library's word for a framing.
+func messageType(f dialect.Framing) websocket.MessageType {
+	if f == dialect.Binary {
+		return websocket.MessageBinary
+	}
+	return websocket.MessageText
+}
+
+var framingNames = map[dialect.Framing]string{dialect.Text: "text", dialect.Binary: "binary"}
+
+// end says why and closes. The close frame has the same reason as the message before it.
 func (c *webConn) end(l *last) {
-	if c.ws.Write(c.ctx, websocket.MessageText, l.frame.JSON()) != nil {
+	if c.writeFrames(l.frames) != nil {
 		_ = c.ws.CloseNow()
 		return
 	}
-	_ = c.ws.Close(websocket.StatusCode(l.reason.Status()), string(l.reason)) // waits for the peer's
+	_ = c.ws.Close(websocket.StatusCode(l.status), string(l.reason)) // waits for the peer's
 }

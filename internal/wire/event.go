@@ -1,10 +1,6 @@
 package wire
 
-import (
-	"bytes"
-	"encoding/json"
-	"strconv"
-)
+import "encoding/json"
 
 // Event is a message from broker to client; which fields are there depends on Type.
 type Event struct {
@@ -67,57 +63,6 @@ const (
 	TypeClosing      = "closing"
 )
 
-// Encode is the Frame of e. Payloads stay as they are, but for white space.
-func (e Event) Encode() Frame {
-	if e.simple() {
-		return seal(e.append(make([]byte, maxHead, maxHead+192)))
-	}
-	return e.marshal()
-}
-
-// marshal is Encode by encoding/json.
-func (e Event) marshal() Frame {
-	var buf bytes.Buffer
-	buf.Write(make([]byte, maxHead))
-	encoder := json.NewEncoder(&buf)
-	encoder.SetEscapeHTML(false)  // markup would take six times its room
-	if encoder.Encode(e) != nil { // only a RawMessage that is not JSON can do this, and those are checked on entry
-		return Event{Type: TypeError, Ref: e.Ref, Code: string(BadRequest), Message: "the payload is not JSON"}.Encode()
-	}
-	return seal(bytes.TrimSuffix(buf.Bytes(), []byte("\n")))
-}
-
-// EncodeMessage is the Frame of a message from a channel, or of the client queue when
-// channel is empty. data must be compact JSON.
-func EncodeMessage(channel string, id int64, data []byte) Frame {
-	b := make([]byte, maxHead, maxHead+64+len(channel)+len(data))
-	b = append(b, `{"type":"message",`...)
-	if channel != "" {
-		b = append(b, `"channel":`...)
-		b = appendString(b, channel)
-		b = append(b, ',')
-	}
-	b = append(b, `"id":`...)
-	b = strconv.AppendInt(b, id, 10)
-	b = append(b, `,"data":`...)
-	b = append(b, data...)
-	b = append(b, '}')
-	return seal(b)
-}
-
-// appendString appends s as a JSON string. Names hold no control characters and are
-// UTF-8, so only two characters need an escape.
-func appendString(dst []byte, s string) []byte {
-	dst = append(dst, '"')
-	for i := 0; i < len(s); i++ {
-		if s[i] == '"' || s[i] == '\\' {
-			dst = append(dst, '\\')
-		}
-		dst = append(dst, s[i])
-	}
-	return append(dst, '"')
-}
-
 // DecodeEvent reads one message from the broker.
 func DecodeEvent(raw []byte) (Event, error) {
 	var e Event
@@ -128,4 +73,19 @@ func DecodeEvent(raw []byte) (Event, error) {
 		return e, Errorf(BadRequest, "type: missing")
 	}
 	return e, nil
+}
+
+// maxWrite bounds one write call of a connection that catches up, and with it what a stalled socket
+// can leave in memory.
+const maxWrite = 32 << 10
+
+// Fitting returns how many of items fit one write call by their size in bytes, at least one.
+func Fitting[T any](items []T, size func(T) int) int {
+	bytes := 0
+	for i, item := range items {
+		if bytes += size(item); bytes > maxWrite {
+			return max(i, 1)
+		}
+	}
+	return len(items)
 }

@@ -83,36 +83,6 @@ const (
 	TypePong        = "pong"
 )
 
-// DecodeRequest reads one message. The error is an *Error that says what is wrong and
-// where. Request.Data aliases nothing of raw.
-func DecodeRequest(raw []byte) (Request, error) {
-	var req Request
-	if !req.scan(raw) {
-		if err := CheckText(raw); err != nil {
-			return Request{}, err
-		}
-		var err error
-		if req, err = unmarshal(raw); err != nil {
-			return Request{}, err
-		}
-	}
-	if req.Type == "" {
-		return req, Errorf(BadRequest, "type: missing")
-	}
-	if req.After != nil && *req.After < 0 {
-		return req, Errorf(BadRequest, "after: %d is below zero", *req.After)
-	}
-	return req, nil
-}
-
-// unmarshal is by itself because what encoding/json fills is allocated.
-func unmarshal(raw []byte) (req Request, err error) {
-	if err := json.Unmarshal(raw, &req); err != nil {
-		return Request{}, JSONError(err)
-	}
-	return req, nil
-}
-
 // CheckText refuses what is not UTF-8 or nests deeper than MaxDepth.
 func CheckText(raw []byte) error {
 	if !utf8.Valid(raw) {

@@ -1,21 +1,23 @@
-package wire
+package native
 
 import (
 	"encoding/json"
 	"strconv"
 	"unicode/utf8"
+
+	"switchboard/internal/wire"
 )
 
-// simple says that append can encode e: payloads are left to encoding/json, which also takes their white
-// space out.
-func (e *Event) simple() bool {
+// simple reports whether appendSimple can encode e. Payloads are left to encoding/json, which also
+// removes their white space.
+func simple(e *wire.Event) bool {
 	return e.Data == nil && e.Messages == nil && e.Info == nil && e.Clients == nil && e.Count == nil && e.Users == nil &&
 		e.Next == "" && e.Joined == nil && e.Left == nil
 }
 
-// append is the JSON of a simple event, the same as encoding/json's. `connected` takes 0.35 instead of 2.5 µs, and
-// one allocation instead of five.
-func (e *Event) append(b []byte) []byte {
+// appendSimple appends the JSON of a simple event, the same as encoding/json's. `connected` takes
+// 0.35 instead of 2.5 µs, and no allocation instead of five.
+func appendSimple(b []byte, e *wire.Event) []byte {
 	b = append(b, `{"type":`...)
 	b = appendText(b, e.Type)
 	if e.Ref.Set {
@@ -55,7 +57,7 @@ func (e *Event) append(b []byte) []byte {
 	return append(b, '}')
 }
 
-// appendField leaves an empty value out.
+// appendField appends nothing for an empty value.
 func appendField(b []byte, key, value string) []byte {
 	if value == "" {
 		return b
@@ -75,7 +77,7 @@ func appendText(b []byte, s string) []byte {
 	return append(b, '"')
 }
 
-// appendEscaped leaves to encoding/json what needs care.
+// appendEscaped appends a string that has characters to escape, by encoding/json.
 func appendEscaped(b []byte, s string) []byte {
 	var out sliceWriter = b
 	encoder := json.NewEncoder(&out)
@@ -84,7 +86,7 @@ func appendEscaped(b []byte, s string) []byte {
 	return out[:len(out)-1]
 }
 
-// sliceWriter appends what is written.
+// sliceWriter is an io.Writer that appends to itself.
 type sliceWriter []byte
 
 func (w *sliceWriter) Write(p []byte) (int, error) {

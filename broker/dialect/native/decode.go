@@ -1,0 +1,46 @@
+package native
+
+import (
+	"bytes"
+	"encoding/json"
+
+	"switchboard/internal/wire"
+)
+
+// DecodeRequest reads one message. The error is a *wire.Error that says what is wrong and where.
+// Request.Data aliases nothing of raw.
+func DecodeRequest(raw []byte) (wire.Request, error) {
+	var req wire.Request
+	if !scan(&req, raw) {
+		if err := wire.CheckText(raw); err != nil {
+			return wire.Request{}, err
+		}
+		var err error
+		if req, err = unmarshal(raw); err != nil {
+			return wire.Request{}, err
+		}
+	}
+	if req.Type == "" {
+		return req, wire.Errorf(wire.BadRequest, "type: missing")
+	}
+	if req.After != nil && *req.After < 0 {
+		return req, wire.Errorf(wire.BadRequest, "after: %d is below zero", *req.After)
+	}
+	return req, nil
+}
+
+// unmarshal is a function of its own because encoding/json keeps what it fills on the heap.
+func unmarshal(raw []byte) (req wire.Request, err error) {
+	if err := json.Unmarshal(raw, &req); err != nil {
+		return wire.Request{}, wire.JSONError(err)
+	}
+	return req, nil
+}
+
+// salvage returns the ref of a message that cannot be read, if that can, and whether the message is
+// a JSON object at all.
+func salvage(raw []byte) (ref wire.Ref, object bool) {
+	var partial struct{ Ref wire.Ref }
+	_ = json.Unmarshal(raw, &partial)
+	return partial.Ref, bytes.HasPrefix(bytes.TrimSpace(raw), []byte{'{'}) && json.Valid(raw)
+}

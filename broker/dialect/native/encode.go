@@ -1,0 +1,100 @@
+package native
+
+import (
+	"encoding/json"
+	"strconv"
+
+	"switchboard/broker/dialect"
+	"switchboard/internal/wire"
+)
+
+// small is a message whose bytes lie in the same piece of memory, which saves an allocation.
+type small struct {
+	dialect.Message
+	space [smallSize]byte
+}
+
+// smallSize is the most bytes of such a message: its payload, and some 70 around it.
+const smallSize = 256
+
+// overhead is the most bytes of a message besides its channel and its payload.
+const overhead = 10 + 64
+
+// Message implements dialect.Maker. Data of the message is a view of its encoding.
+func (d *Dialect) Message(channel string, id int64, data []byte) *dialect.Message {
+	var m *dialect.Message
+	var b []byte
+	if n := overhead + 2*len(channel) + len(data); n <= smallSize {
+		s := new(small)
+		m, b = &s.Message, s.space[:0:smallSize]
+	} else {
+		m, b = new(dialect.Message), make([]byte, 0, n)
+	}
+	b = appendMessage(dialect.Pack(b), channel, id, data)
+	m.Channel, m.ID, m.Packed = channel, id, dialect.Sealed(b, '\n')
+	json := m.Packed.Payload()
+	m.Data = json[len(json)-1-len(data) : len(json)-1 : len(json)-1]
+	return m
+}
+
+// Event implements dialect.Maker.
+func (d *Dialect) Event(e wire.Event) *dialect.Message {
+	m := &dialect.Message{Event: &e, Packed: dialect.Sealed(appendEvent(dialect.Pack(make([]byte, 0, 192)), &e), '\n')}
+	if e.Type == wire.TypeGap {
+		m.Channel, m.ID = e.Channel, *e.ID
+	}
+	return m
+}
+
+// appendMessage appends a message of a channel, or of a client's own queue if channel is empty. data
+// must be compact JSON.
+func appendMessage(b []byte, channel string, id int64, data []byte) []byte {
+	b = append(b, `{"type":"message",`...)
+	if channel != "" {
+		b = append(b, `"channel":`...)
+		b = appendName(b, channel)
+		b = append(b, ',')
+	}
+	b = append(b, `"id":`...)
+	b = strconv.AppendInt(b, id, 10)
+	b = append(b, `,"data":`...)
+	b = append(b, data...)
+	return append(b, '}')
+}
+
+// appendName appends a name as a JSON string. Names are UTF-8 without control characters, so only
+// two characters need an escape.
+func appendName(dst []byte, name string) []byte {
+	dst = append(dst, '"')
+	for i := 0; i < len(name); i++ {
+		if name[i] == '"' || name[i] == '\\' {
+			dst = append(dst, '\\')
+		}
+		dst = append(dst, name[i])
+	}
+	return append(dst, '"')
+}
+
+// appendEvent appends the JSON of an event. Payloads stay as they are, without their white space.
+func appendEvent(dst []byte, e *wire.Event) []byte {
+	switch {
+	case simple(e):
+		return appendSimple(dst, e)
+	case e.Type == wire.TypeMessage && e.ID != nil:
+		return appendMessage(dst, e.Channel, *e.ID, e.Data)
+	}
+	return appendAny(dst, *e)
+}
+
+// appendAny appends any event, by encoding/json. It takes a copy, since encoding/json keeps what it
+// encodes on the heap.
+func appendAny(dst []byte, e wire.Event) []byte {
+	out := sliceWriter(dst)
+	encoder := json.NewEncoder(&out)
+	encoder.SetEscapeHTML(false)  // markup would take six times its room
+	if encoder.Encode(e) != nil { // only a RawMessage that is not JSON can do this, and those are checked on entry
+		refusal := wire.Event{Type: wire.TypeError, Ref: e.Ref, Code: string(wire.BadRequest), Message: "the payload is not JSON"}
+		return appendSimple(dst, &refusal)
+	}
+	return out[:len(out)-1] // without the line break
+}

@@ -1,0 +1,113 @@
+package transport
+
+import (
+	"switchboard/broker/dialect"
+	"switchboard/internal/wire"
+)
+
+// output is the write side of a loop's connections. Only one of them is corked at a time: a task of
+// the loop corks the connection that it serves.
+type output struct {
+	corked  *pollerConn // nil for none
+	corks   int         // calls of Cork less those of Uncork
+	held    []byte      // what corked has written
+	scratch []byte      // space for one event or message
+}
+
+// Send implements Conn.
+func (c *pollerConn) Send(e wire.Event) {
+	c.encode(func(dst []byte) []byte { return c.speaker.AppendEvent(dst, e) })
+}
+
+// Write implements Conn.
+func (c *pollerConn) Write(b *dialect.Batch) {
+	if f := c.speaker.Form; f != nil {
+		c.put(b.Bytes(f))
+		return
+	}
+	c.encode(func(dst []byte) []byte {
+		for _, m := range b.Messages {
+			dst = c.speaker.AppendMessage(dst, m)
+		}
+		return dst
+	})
+}
+
+// encode writes what appended appends, without memory of its own.
+func (c *pollerConn) encode(appended func(dst []byte) []byte) {
+	o := &c.loop.output
+	if o.corked == c {
+		if o.held = appended(o.held); len(o.held) > maxCorked {
+			c.Flush()
+		}
+		return
+	}
+	b := appended(o.scratch[:0])
+	o.scratch = nil // the write may end this session, and that may write to others
+	c.send(b)
+	o.scratch = spare(b)
+}
+
+// put writes bytes that are encoded already.
+func (c *pollerConn) put(p []byte) {
+	o := &c.loop.output
+	if o.corked != c {
+		c.send(p)
+		return
+	}
+	if len(o.held)+len(p) > maxCorked {
+		c.Flush()
+		c.send(p)
+		return
+	}
+	o.held = append(o.held, p...)
+}
+
+// Cork implements Conn.
+func (c *pollerConn) Cork() {
+	if o := &c.loop.output; o.corked == nil || o.corked == c {
+		o.corked = c
+		o.corks++
+	}
+}
+
+// Flush implements Conn.
+func (c *pollerConn) Flush() {
+	o := &c.loop.output
+	if o.corked != c || len(o.held) == 0 {
+		return
+	}
+	b := o.held
+	o.held = nil // the write may end the session, which writes again
+	c.send(b)
+	if o.held == nil {
+		o.held = spare(b)
+	}
+}
+
+// Uncork implements Conn.
+func (c *pollerConn) Uncork() {
+	o := &c.loop.output
+	if o.corked != c {
+		return
+	}
+	if o.corks--; o.corks == 0 {
+		c.Flush()
+		o.corked = nil
+	}
+}
+
+// uncork forgets a connection that is gone, with what it has written.
+func (l *pollerLoop) uncork(c *pollerConn) {
+	if o := &l.output; o.corked == c {
+		o.corked, o.corks, o.held = nil, 0, o.held[:0]
+	}
+}
+
+// spare returns b empty, to be used again, unless it is large.
+func spare(b []byte) []byte {
+	if cap(b) > 2*maxCorked {
+		return nil
+	}
+	return b[:0]
+}
