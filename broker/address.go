@@ -10,28 +10,30 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// reserve is how many descriptors are kept from clients: for Redis, files, peers, and the
-// API's own connections.
-const reserve = 1000
+// Reserves of descriptors and connections.
+const (
+	// descriptorReserve is the number of descriptors that clients cannot use: Redis, files, links and the
+	// API need them.
+	descriptorReserve = 1000
+	// apiReserve is the number of HTTP connections that are accepted after clients have used up the limit.
+	apiReserve = 256
+	// refusalReserve is the number of refused HTTP connections that stay open at once, so that their
+	// clients can read the reason.
+	refusalReserve = 64
+)
 
-// apiReserve is how many HTTP connections are let in when clients have filled the process.
-const apiReserve = 256
-
-// awayReserve is how many HTTP connections over a limit of addresses may read why at once.
-const awayReserve = 64
-
-// defaultConnections is the descriptor limit less the reserve.
+// defaultConnections returns the limit of descriptors minus the reserve.
 func defaultConnections() int {
 	var limit unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
 		return 10_000
 	}
 	most := int(min(limit.Cur, 10_000_000))
-	return max(most-reserve, most/2)
+	return max(most-descriptorReserve, most/2)
 }
 
-// advertised is the host:port under which other instances reach a listener at addr.
-// configured may be empty, host:port, or a go-sockaddr template for the host.
+// advertised returns the host:port at which other servers reach a listener on addr. configured may be
+// empty, a host, a host:port, or a go-sockaddr template for the host.
 func advertised(configured string, addr net.Addr) (string, error) {
 	host, port, err := net.SplitHostPort(addr.String())
 	if err != nil {
@@ -43,19 +45,19 @@ func advertised(configured string, addr net.Addr) (string, error) {
 			return "", fmt.Errorf("advertise: %w", err)
 		}
 		if host = strings.TrimSpace(host); host == "" || strings.ContainsAny(host, " \n") {
-			return "", fmt.Errorf("advertise: %q gives %q, one address is needed", configured, host)
+			return "", fmt.Errorf("advertise: %q yields %q; want one address", configured, host)
 		}
 		return net.JoinHostPort(host, port), nil
 	}
 	if configured != "" {
 		if _, _, err := net.SplitHostPort(configured); err != nil {
-			return net.JoinHostPort(configured, port), nil // a host alone
+			return net.JoinHostPort(configured, port), nil // a host without a port
 		}
 		return configured, nil
 	}
 	if ip := net.ParseIP(host); ip != nil && ip.IsUnspecified() {
 		if host, err = sockaddr.GetPrivateIP(); err != nil || host == "" {
-			return "", fmt.Errorf("advertise: no private interface found; say which address other instances reach (%v)", err)
+			return "", fmt.Errorf("advertise: no private interface found; set the address at which other instances reach this one (%v)", err)
 		}
 	}
 	return net.JoinHostPort(host, port), nil

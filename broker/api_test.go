@@ -19,7 +19,7 @@ import (
 
 // TestAPI is the table of calls and their answers.
 func TestAPI(t *testing.T) {
-	i := start(t, memoryStore(queue.Options{}), func(o *broker.Options) { o.MaxMessage = 180; o.MaxBatch = 3 })
+	i := start(t, memoryStore(queue.Options{}), func(o *broker.Options) { o.Limits.MessageBytes = 180; o.Limits.Batch = 3 })
 	long := strings.Repeat("x", 200)
 	for _, row := range []struct {
 		method, path, body string
@@ -137,7 +137,7 @@ func TestDoors(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	i := start(t, memoryStore(queue.Options{}), func(o *broker.Options) { o.Tokens, o.Keys = tokens, keys })
+	i := start(t, memoryStore(queue.Options{}), func(o *broker.Options) { o.Access.Tokens, o.Access.Keys = tokens, keys })
 	token := func(user string, expires time.Time) string {
 		s, err := jwt.NewWithClaims(jwt.SigningMethodEdDSA, jwt.MapClaims{"sub": user, "exp": expires.Unix()}).SignedString(private)
 		if err != nil {
@@ -190,20 +190,23 @@ func TestOpenOnlyOnLoopback(t *testing.T) {
 		change func(*broker.Options)
 		about  string
 	}{
-		{"no keys", func(o *broker.Options) { o.Tokens = tokens }, "auth.keys"},
-		{"no tokens", func(o *broker.Options) { o.Keys = keys }, "token"},
-		{"no peer secret", func(o *broker.Options) { o.Keys, o.Tokens, o.Shared = keys, tokens, true }, "peer_secret"},
-		{"a short peer secret", func(o *broker.Options) { o.Insecure, o.PeerSecret = true, "change-me" }, "peer_secret: it has 9 bytes"},
-		{"links on the public address", func(o *broker.Options) { o.Insecure, o.Shared = true, true }, "peer: the links"},
-		{"meant so", func(o *broker.Options) { o.Insecure, o.Shared, o.Peer = true, true, "http" }, ""},
-		{"links on a port", func(o *broker.Options) { o.Insecure, o.Shared, o.Peer = true, true, "0.0.0.0:0" }, ""},
-		{"links on loopback", func(o *broker.Options) { o.Insecure, o.Shared, o.HTTP = true, true, "127.0.0.1:0" }, ""},
-		{"all doors", func(o *broker.Options) { o.Keys, o.Tokens = keys, tokens }, ""},
-		{"insecure", func(o *broker.Options) { o.Insecure = true }, ""},
-		{"loopback", func(o *broker.Options) { o.HTTP, o.TCP = "127.0.0.1:0", "[::1]:0" }, ""},
-		{"bad address", func(o *broker.Options) { o.HTTP = "nonsense" }, "http"},
+		{"no keys", func(o *broker.Options) { o.Access.Tokens = tokens }, "auth.keys"},
+		{"no tokens", func(o *broker.Options) { o.Access.Keys = keys }, "token"},
+		{"no peer secret", func(o *broker.Options) { o.Access.Keys, o.Access.Tokens, o.Store.Shared = keys, tokens, true }, "peer_secret"},
+		{"a short peer secret", func(o *broker.Options) { o.Access.Insecure, o.Links.Secret = true, "change-me" }, "peer_secret: it has 9 bytes"},
+		{"links on the public address", func(o *broker.Options) { o.Access.Insecure, o.Store.Shared = true, true }, "peer: the links"},
+		{"meant so", func(o *broker.Options) { o.Access.Insecure, o.Store.Shared, o.Links.Address = true, true, "http" }, ""},
+		{"links on a port", func(o *broker.Options) { o.Access.Insecure, o.Store.Shared, o.Links.Address = true, true, "0.0.0.0:0" }, ""},
+		{"links on loopback", func(o *broker.Options) { o.Access.Insecure, o.Store.Shared, o.Listen.HTTP = true, true, "127.0.0.1:0" }, ""},
+		{"all doors", func(o *broker.Options) { o.Access.Keys, o.Access.Tokens = keys, tokens }, ""},
+		{"insecure", func(o *broker.Options) { o.Access.Insecure = true }, ""},
+		{"loopback", func(o *broker.Options) { o.Listen.HTTP, o.Listen.TCP = "127.0.0.1:0", "[::1]:0" }, ""},
+		{"bad address", func(o *broker.Options) { o.Listen.HTTP = "nonsense" }, "http"},
 	} {
-		o := broker.Options{Registry: s.registry, Queue: s.queue, HTTP: ":0", TCP: "0.0.0.0:0"}
+		o := broker.Options{
+			Store:  broker.StoreOptions{Registry: s.registry, Queue: s.queue},
+			Listen: broker.ListenOptions{HTTP: ":0", TCP: "0.0.0.0:0"},
+		}
 		row.change(&o)
 		_, err := broker.New(o)
 		if row.about == "" && err != nil || row.about != "" && (err == nil || !strings.Contains(err.Error(), row.about)) {

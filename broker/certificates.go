@@ -11,9 +11,9 @@ import (
 	"switchboard/internal/certfile"
 )
 
-// certificates are the files that the ports use.
+// certificates returns the certificates of the ports.
 func (b *Broker) certificates() (list []*certfile.Files) {
-	for _, files := range []*certfile.Files{b.opts.TLS, b.opts.PeerTLS} {
+	for _, files := range []*certfile.Files{b.opts.Listen.TLS, b.opts.Links.TLS} {
 		if files != nil {
 			list = append(list, files)
 		}
@@ -21,36 +21,38 @@ func (b *Broker) certificates() (list []*certfile.Files) {
 	return list
 }
 
-// linkTLS is how the links are dialled, nil for in the clear.
+// linkTLS returns the function that makes the TLS configuration for dialling links, nil for no TLS.
 func (b *Broker) linkTLS() func() *tls.Config {
-	if b.opts.PeerTLS == nil {
+	if b.opts.Links.TLS == nil {
 		return nil
 	}
-	return b.opts.PeerTLS.Client
+	return b.opts.Links.TLS.Client
 }
 
-// encrypted is l with the TLS of the port called name. The gate counts outside of it: who has no place is shown no certificate.
+// encrypted adds TLS to l if the port called name has a certificate. The gate is inside of it, so a
+// connection that the gate refuses costs no handshake.
 func (b *Broker) encrypted(name string, l net.Listener) net.Listener {
 	switch {
-	case name == "http" && b.opts.TLS != nil:
-		return tls.NewListener(l, b.opts.TLS.Server())
-	case name == "peer" && b.opts.PeerTLS != nil:
-		return tls.NewListener(l, b.opts.PeerTLS.Mutual())
+	case name == "http" && b.opts.Listen.TLS != nil:
+		return tls.NewListener(l, b.opts.Listen.TLS.Server())
+	case name == "peer" && b.opts.Links.TLS != nil:
+		return tls.NewListener(l, b.opts.Links.TLS.Mutual())
 	}
 	return l
 }
 
-// words takes what net/http has to say. Of handshakes that fail that is for debugging: anybody can make it say that.
-type words struct{ log zerolog.Logger }
+// httpErrors writes the errors of net/http to the log. Failed TLS handshakes have debug level, since any
+// caller can cause them.
+type httpErrors struct{ log zerolog.Logger }
 
 // Write implements io.Writer.
-func (w words) Write(line []byte) (int, error) {
+func (h httpErrors) Write(line []byte) (int, error) {
 	text, level := strings.TrimSpace(string(line)), zerolog.WarnLevel
 	if strings.Contains(text, "TLS handshake error") {
 		level = zerolog.DebugLevel
 	}
-	w.log.WithLevel(level).Str("from", "net/http").Msg(text)
+	h.log.WithLevel(level).Str("from", "net/http").Msg(text)
 	return len(line), nil
 }
 
-func (b *Broker) httpWords() *log.Logger { return log.New(words{b.opts.Logger}, "", 0) }
+func (b *Broker) httpErrorLog() *log.Logger { return log.New(httpErrors{b.opts.Logger}, "", 0) }

@@ -26,7 +26,7 @@ func three(t *testing.T, s store, change func(*broker.Options)) []instance {
 	list := make([]instance, 3)
 	for n := range list {
 		list[n] = start(t, s, func(o *broker.Options) {
-			o.Name, o.Beat = fmt.Sprint("b", n), testBeat
+			o.Name, o.Timing.Beat = fmt.Sprint("b", n), testBeat
 			if change != nil {
 				change(o)
 			}
@@ -124,7 +124,7 @@ func TestHintsMayVanish(t *testing.T) {
 	for fault, n := range map[string]int{"drop": 3, "mangle": 100} {
 		t.Run(fault, func(t *testing.T) {
 			s, _ := redisStore(t, shared.Client(t), testBeat)
-			brokers := three(t, s, func(o *broker.Options) { o.HintFault = fault })
+			brokers := three(t, s, func(o *broker.Options) { o.Links.HintFault = fault })
 			p := ways["tcp"](t, brokers[0])
 			p.connect("phone", "")
 			p.subscribe("news")
@@ -179,7 +179,7 @@ func TestBackendWritesTheStoreItself(t *testing.T) {
 
 func TestRequestAndReply(t *testing.T) {
 	s, prefix := redisStore(t, shared.Client(t), testBeat)
-	brokers := three(t, s, func(o *broker.Options) { o.RequestQueues, o.RequestsFrom = 1, namespace.Anyone })
+	brokers := three(t, s, func(o *broker.Options) { o.Requests.Queues, o.Requests.From = 1, namespace.Anyone })
 	p := ways["tcp"](t, brokers[0])
 	p.connect("phone", "alice")
 	p.say(`{"type":"request","data":{"q":1}}`)
@@ -212,7 +212,9 @@ func TestRequestAndReply(t *testing.T) {
 func TestFullRequestQueue(t *testing.T) {
 	s, prefix := redisStore(t, shared.Client(t), testBeat)
 	s.queue = queue.NewRedis(redispipe.New(shared.Client(t), redispipe.Options{}), queue.Options{Prefix: prefix, RequestCap: 1})
-	i := start(t, s, func(o *broker.Options) { o.Beat, o.RequestQueues, o.RequestsFrom = testBeat, 1, namespace.Anyone })
+	i := start(t, s, func(o *broker.Options) {
+		o.Timing.Beat, o.Requests.Queues, o.Requests.From = testBeat, 1, namespace.Anyone
+	})
 	i.ready(t, http.StatusOK)
 	p := ways["tcp"](t, i)
 	p.connect("phone", "alice")
@@ -225,7 +227,9 @@ func TestFullRequestQueue(t *testing.T) {
 // TestPeerLinksOfTheirOwn has the links on an address of their own, behind a secret.
 func TestPeerLinksOfTheirOwn(t *testing.T) {
 	s, _ := redisStore(t, shared.Client(t), testBeat)
-	brokers := three(t, s, func(o *broker.Options) { o.Peer, o.PeerSecret = "127.0.0.1:0", "a secret that is between instances" })
+	brokers := three(t, s, func(o *broker.Options) {
+		o.Links.Address, o.Links.Secret = "127.0.0.1:0", "a secret that is between instances"
+	})
 	p := ways["tcp"](t, brokers[0])
 	p.connect("phone", "")
 	p.subscribe("news")

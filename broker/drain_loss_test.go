@@ -131,7 +131,7 @@ func pushed(t *testing.T, addrs [2]string, first int, body string) {
 func TestDrainLosesNothing(t *testing.T) {
 	const clients = 20
 	s, _ := redisStore(t, shared.Client(t), testBeat)
-	change := func(o *broker.Options) { o.Beat = testBeat }
+	change := func(o *broker.Options) { o.Timing.Beat = testBeat }
 	a, b := start(t, s, change), start(t, s, change)
 	for _, i := range []instance{a, b} {
 		i.ready(t, http.StatusOK)

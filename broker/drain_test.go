@@ -91,7 +91,7 @@ func checkSpread(t *testing.T, list []farewell, window time.Duration) {
 
 func TestDrainSpreadsTheClients(t *testing.T) {
 	const window = 8 * time.Second
-	i := start(t, memoryStore(queue.Options{}), func(o *broker.Options) { o.DrainTime = window })
+	i := start(t, memoryStore(queue.Options{}), func(o *broker.Options) { o.Timing.Drain = window })
 	list := dismissed(t, i, 1000, `{"type":"connect","client":"c%d"}`, func() {
 		if err := i.stop(); err != nil {
 			t.Error(err)
@@ -171,7 +171,7 @@ func TestWhoComesDuringTheDrain(t *testing.T) {
 	s := memoryStore(queue.Options{})
 	q := held(s.queue, "unbind")
 	s.queue = q
-	i := start(t, s, func(o *broker.Options) { o.DrainTime = window })
+	i := start(t, s, func(o *broker.Options) { o.Timing.Drain = window })
 	i.ready(t, http.StatusOK)
 	p := ways["tcp"](t, i)
 	p.connect("phone", "")
@@ -216,7 +216,7 @@ func TestPushUnderWayWhenTheDrainBegins(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, _ := redisStore(t, shared.Client(t), testBeat)
-			beat := func(o *broker.Options) { o.Beat = testBeat }
+			beat := func(o *broker.Options) { o.Timing.Beat = testBeat }
 			other := start(t, s, beat)
 			other.ready(t, http.StatusOK)
 			q := held(s.queue, "push")

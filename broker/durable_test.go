@@ -25,7 +25,7 @@ func TestDurablePushes(t *testing.T) {
 	server := redistest.Start(t)
 	replica := redistest.StartReplica(t, server)
 	s, _ := redisStore(t, server.Client(t), testBeat)
-	i := start(t, s, func(o *broker.Options) { o.Beat = testBeat })
+	i := start(t, s, func(o *broker.Options) { o.Timing.Beat = testBeat })
 	i.ready(t, http.StatusOK)
 	reader := ways["tcp"](t, i)
 	reader.connect("phone", "alice")

@@ -46,7 +46,7 @@ func TestFirstContact(t *testing.T) {
 // answered as before.
 func TestSlowPush(t *testing.T) {
 	for _, slow := range []bool{false, true} {
-		i := start(t, memoryStore(queue.Options{}), func(o *broker.Options) { o.NoFastPush = slow })
+		i := start(t, memoryStore(queue.Options{}), func(o *broker.Options) { o.Runtime.NoFastPush = slow })
 		c := i.caller(t)
 		for range 3 {
 			c.want(200, `"id"`, "POST", "/v1/push", "", aPush)

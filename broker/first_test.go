@@ -142,7 +142,7 @@ func (w *watching) take(err error) []string {
 // TestNotifyAfter: what a push asks for is noted before it is answered, over net/http and on a connection that pushes again.
 func TestNotifyAfter(t *testing.T) {
 	w := &watching{}
-	i := start(t, memoryStore(queue.Options{}), func(o *broker.Options) { o.Watch = w.watch })
+	i := start(t, memoryStore(queue.Options{}), func(o *broker.Options) { o.Store.SetAckDeadline = w.watch })
 	for _, client := range []string{"phone", "laptop"} {
 		ways["tcp"](t, i).connect(client, "alice")
 	}

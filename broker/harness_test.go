@@ -84,8 +84,10 @@ type instance struct {
 func start(t *testing.T, s store, change func(*broker.Options)) instance {
 	t.Helper()
 	o := broker.Options{
-		Name: "b", Registry: s.registry, Queue: s.queue, Shared: s.shared,
-		HTTP: "127.0.0.1:0", TCP: "127.0.0.1:0", DrainTime: 10 * time.Millisecond,
+		Name:   "b",
+		Listen: broker.ListenOptions{HTTP: "127.0.0.1:0", TCP: "127.0.0.1:0"},
+		Store:  broker.StoreOptions{Registry: s.registry, Queue: s.queue, Shared: s.shared},
+		Timing: broker.TimingOptions{Drain: 10 * time.Millisecond},
 	}
 	if change != nil {
 		change(&o)

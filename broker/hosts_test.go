@@ -26,10 +26,10 @@ func TestOpenPorts(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			i := start(t, memoryStore(queue.Options{}), func(o *broker.Options) {
 				if c.keys {
-					o.Keys = keys(t, keyOne)
+					o.Access.Keys = keys(t, keyOne)
 				}
 				if c.tokens {
-					o.Tokens = tokens(t, auth.Options{HS256: [][]byte{doorSecret}})
+					o.Access.Tokens = tokens(t, auth.Options{HS256: [][]byte{doorSecret}})
 				}
 			})
 			for address, open := range map[string]bool{i.HTTP: c.onHTTP, i.TCP: c.onTCP} {
@@ -44,7 +44,7 @@ func TestOpenPorts(t *testing.T) {
 // TestOwnNames: the names that the broker listens on, or tells other instances, are known, too.
 func TestOwnNames(t *testing.T) {
 	i := start(t, memoryStore(queue.Options{}), func(o *broker.Options) {
-		o.HTTP, o.Advertise, o.Hosts.Patterns = "localhost:0", "a.internal:7071", []string{"push.example"}
+		o.Listen.HTTP, o.Links.Advertise, o.Access.Hosts.Patterns = "localhost:0", "a.internal:7071", []string{"push.example"}
 	})
 	for host, want := range map[string]int{
 		"a.internal:7071": 101, "A.internal": 101, "push.example:8080": 101, "b.internal": 403, "10.0.0.1": 403, "off": 403, "": 403,

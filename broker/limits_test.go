@@ -28,7 +28,7 @@ import (
 func TestPushRate(t *testing.T) {
 	entries := keys(t, keyOne, keyTwo)
 	i := start(t, memoryStore(queue.Options{}), func(o *broker.Options) {
-		o.Keys, o.Tokens, o.PushRate = entries, tokens(t, auth.Options{HS256: [][]byte{doorSecret}}), 1
+		o.Access.Keys, o.Access.Tokens, o.Limits.PushRate = entries, tokens(t, auth.Options{HS256: [][]byte{doorSecret}}), 1
 	})
 	push := func(key string, want int) {
 		t.Helper()
@@ -60,7 +60,7 @@ func TestPushRate(t *testing.T) {
 		push(keyOne, http.StatusTooManyRequests)
 	}
 	push(keyTwo, http.StatusOK)
-	if err := i.Reload(broker.Options{Keys: entries, Tokens: tokens(t, auth.Options{HS256: [][]byte{doorSecret}})}); err != nil {
+	if err := i.Reload(broker.AccessOptions{Keys: entries, Tokens: tokens(t, auth.Options{HS256: [][]byte{doorSecret}})}); err != nil {
 		t.Fatal(err)
 	}
 	push(keyOne, http.StatusTooManyRequests) // also behind a reload
@@ -113,7 +113,7 @@ func TestAddressConnections(t *testing.T) {
 		"TCP":  {`"code":"overloaded"`, `"after_ms":5000`, "too many connections from this address"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			i := start(t, memoryStore(queue.Options{}), func(o *broker.Options) { o.AddressConnections, o.MaxConnections = 2, 8 })
+			i := start(t, memoryStore(queue.Options{}), func(o *broker.Options) { o.Limits.AddressConnections, o.Limits.Connections = 2, 8 })
 			port := map[string]string{"HTTP": i.HTTP, "TCP": i.TCP}[name]
 			first := dialLines(t, net.Dialer{}, i.TCP)
 			first.connect("first", "")
@@ -141,7 +141,7 @@ func TestAddressConnectionsOverTLS(t *testing.T) {
 	ca := certtest.New(t)
 	pair := ca.Pair()
 	i := start(t, memoryStore(queue.Options{}), func(o *broker.Options) {
-		o.AddressConnections, o.TLS = 1, files(t, certfile.Options{Cert: pair.Cert, Key: pair.Key})
+		o.Limits.AddressConnections, o.Listen.TLS = 1, files(t, certfile.Options{Cert: pair.Cert, Key: pair.Key})
 	})
 	config := &tls.Config{RootCAs: ca.Pool()}
 	first := dialWSS(t, i.HTTP, config)
@@ -211,9 +211,9 @@ func TestForwardedAddresses(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			i := start(t, memoryStore(queue.Options{}), func(o *broker.Options) {
-				o.AddressConnections, o.Compression = 1, c.compress
-				if o.Proxies = nil; c.trusted {
-					o.Proxies = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
+				o.Limits.AddressConnections, o.Runtime.Compression = 1, c.compress
+				if o.Limits.Proxies = nil; c.trusted {
+					o.Limits.Proxies = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
 				}
 			})
 			dial := func(forwarded string) (*websocket.Conn, int) {

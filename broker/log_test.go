@@ -79,7 +79,7 @@ func TestRejectedLoginsAreLogged(t *testing.T) {
 	log := new(lines)
 	s, _ := redisStore(t, shared.Client(t), testBeat)
 	i := start(t, s, func(o *broker.Options) {
-		o.Keys, o.Tokens, o.Logger, o.PeerSecret = keys, tokens, zerolog.New(log), strings.Repeat("p", 32)
+		o.Access.Keys, o.Access.Tokens, o.Logger, o.Links.Secret = keys, tokens, zerolog.New(log), strings.Repeat("p", 32)
 	})
 	for range attempts {
 		for _, key := range []string{"", "Bearer hunter2", "Bearer " + reading} {

@@ -115,7 +115,7 @@ func (q deafQueue) AppendClients(ctx context.Context, pushes []queue.ClientPush)
 // the next one to learn of it.
 func TestAnswerOfTheStoreIsLost(t *testing.T) {
 	s, _ := redisStore(t, shared.Client(t), testBeat)
-	i := start(t, s, func(o *broker.Options) { o.Beat = testBeat })
+	i := start(t, s, func(o *broker.Options) { o.Timing.Beat = testBeat })
 	i.ready(t, http.StatusOK)
 	p := ways["tcp"](t, i)
 	p.connect("phone", "")
@@ -123,7 +123,7 @@ func TestAnswerOfTheStoreIsLost(t *testing.T) {
 	deaf := s
 	q := deafQueue{s.queue, new(atomic.Bool)}
 	deaf.queue = q
-	j := start(t, deaf, func(o *broker.Options) { o.Beat = testBeat })
+	j := start(t, deaf, func(o *broker.Options) { o.Timing.Beat = testBeat })
 	j.ready(t, http.StatusOK)
 	q.deaf.Store(true)
 	for _, target := range []string{"channel\":\"news", "client\":\"phone"} {
@@ -139,7 +139,7 @@ func TestAnswerOfTheStoreIsLost(t *testing.T) {
 func TestBindingThatTheStoreForgot(t *testing.T) {
 	c := shared.Client(t)
 	s, prefix := redisStore(t, c, testBeat)
-	i := start(t, s, func(o *broker.Options) { o.Beat = testBeat })
+	i := start(t, s, func(o *broker.Options) { o.Timing.Beat = testBeat })
 	i.ready(t, http.StatusOK)
 	p := ways["tcp"](t, i)
 	p.connect("phone", "alice")
@@ -169,7 +169,7 @@ func TestBindingThatTheStoreForgot(t *testing.T) {
 func TestLossThatOnlyTheOwnerSaw(t *testing.T) {
 	server := redistest.Start(t)
 	s, _ := redisStore(t, server.Client(t), testBeat)
-	beat := func(o *broker.Options) { o.Beat = testBeat }
+	beat := func(o *broker.Options) { o.Timing.Beat = testBeat }
 	owner, pusher := start(t, s, beat), start(t, s, beat)
 	owner.ready(t, http.StatusOK)
 	pusher.ready(t, http.StatusOK)

@@ -11,10 +11,10 @@ import (
 	"switchboard/internal/latency"
 )
 
-// metrics is what /metrics tells.
+// metrics are the counters and histograms of /metrics.
 type metrics struct {
 	pushes    *prometheus.CounterVec
-	accepted  map[string]prometheus.Counter // of pushes, by kind
+	accepted  map[string]prometheus.Counter // the counters of pushes with code ok, by kind
 	stored    *prometheus.HistogramVec
 	storedBy  map[string]prometheus.Observer // by kind
 	delivered prometheus.Counter
@@ -30,84 +30,38 @@ type metrics struct {
 	hooks     *prometheus.CounterVec
 }
 
+// newMetrics registers all metrics, those of the Go runtime and the process too.
 func newMetrics(r prometheus.Registerer, b *Broker) *metrics {
 	auto := promauto.With(r)
 	r.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	auto.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "switchboard_connections", Help: "Client connections, connected or not yet.",
-	}, func() float64 { n, _ := b.sessions.Counts(); return float64(n) })
-	auto.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "switchboard_users", Help: "Users with a connection here.",
-	}, func() float64 { _, n := b.sessions.Counts(); return float64(n) })
-	auto.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "switchboard_channels", Help: "Channels with subscribers here.",
-	}, func() float64 { return float64(b.hub.ChannelCount()) })
-	auto.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "switchboard_jobs_queued", Help: "Store calls that wait for a worker.",
-	}, func() float64 { return float64(b.pool.Queued()) })
-	auto.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "switchboard_ready", Help: "1 when the store answers and the lease is held.",
-	}, func() float64 {
-		if b.notReady().step == "" {
-			return 1
-		}
-		return 0
-	})
-	if remote := b.opts.Tokens.Remote(); remote != nil {
-		auto.NewGaugeFunc(prometheus.GaugeOpts{
-			Name: "switchboard_token_keys", Help: "Fetched keys for tokens that are known.",
-		}, func() float64 { n, _ := remote.Keys(); return float64(n) })
-		auto.NewGaugeFunc(prometheus.GaugeOpts{
-			Name: "switchboard_token_keys_age_seconds", Help: "Time since the keys for tokens were fetched; 0 when they never were.",
-		}, func() float64 { _, age := remote.Keys(); return age.Seconds() })
+	registerGauges(auto, b)
+	registerKeyGauges(auto, b.opts)
+	counter := func(name, help string) prometheus.Counter {
+		return auto.NewCounter(prometheus.CounterOpts{Name: "switchboard_" + name, Help: help})
 	}
-	for port, files := range map[string]*certfile.Files{"http": b.opts.TLS, "peer": b.opts.PeerTLS} {
-		if files != nil {
-			auto.NewGaugeFunc(prometheus.GaugeOpts{
-				Name: "switchboard_certificate_not_after_seconds", Help: "When the certificate in use runs out, in Unix time.",
-				ConstLabels: prometheus.Labels{"port": port},
-			}, func() float64 { return float64(files.NotAfter().Unix()) })
-		}
+	counters := func(name, help string, labels ...string) *prometheus.CounterVec {
+		return auto.NewCounterVec(prometheus.CounterOpts{Name: "switchboard_" + name, Help: help}, labels)
 	}
 	m := &metrics{
-		accepted: make(map[string]prometheus.Counter), storedBy: make(map[string]prometheus.Observer),
-		pushes: auto.NewCounterVec(prometheus.CounterOpts{
-			Name: "switchboard_pushes_total", Help: "Pushes by kind of target and outcome.",
-		}, []string{"kind", "code"}),
+		accepted: make(map[string]prometheus.Counter),
+		storedBy: make(map[string]prometheus.Observer),
+		pushes:   counters("pushes_total", "Pushes by kind of target and outcome.", "kind", "code"),
 		stored: auto.NewHistogramVec(
 			latency.Histogram("switchboard_store_append_seconds", "Time to store a message.", 0.0001, 10), []string{"kind"}),
-		delivered: auto.NewCounter(prometheus.CounterOpts{
-			Name: "switchboard_deliveries_total", Help: "Messages written to sockets.",
-		}),
-		gaps: auto.NewCounter(prometheus.CounterOpts{
-			Name: "switchboard_gaps_total", Help: "Gaps that clients were told of.",
-		}),
-		closes: auto.NewCounterVec(prometheus.CounterOpts{
-			Name: "switchboard_closes_total", Help: "Ended connections by reason.",
-		}, []string{"reason"}),
+		delivered: counter("deliveries_total", "Messages written to sockets."),
+		gaps:      counter("gaps_total", "Gaps reported to clients."),
+		closes:    counters("closes_total", "Ended connections by reason.", "reason"),
 		drainLag: auto.NewHistogram(latency.Histogram("switchboard_drain_lag_seconds",
-			"From a channel becoming dirty until what it missed was read.", 0.0001, 10)),
-		hints: auto.NewCounterVec(prometheus.CounterOpts{
-			Name: "switchboard_hints_total", Help: "Hints between instances: sent, missed (not sendable) and received.",
-		}, []string{"what"}),
-		sweeps: auto.NewCounter(prometheus.CounterOpts{
-			Name: "switchboard_sweeps_total", Help: "Times that everything was read again because hints may have been lost.",
-		}),
-		losses: auto.NewCounter(prometheus.CounterOpts{
-			Name: "switchboard_store_losses_total", Help: "Queues of which the store lost acknowledged messages; their receivers are told.",
-		}),
-		refusals: auto.NewCounterVec(prometheus.CounterOpts{
-			Name: "switchboard_refusals_total", Help: "What clients were not allowed to do on a channel, or more than the limits allow, by action or limit.",
-		}, []string{"what"}),
-		tokens: auto.NewCounterVec(prometheus.CounterOpts{
-			Name: "switchboard_tokens_total", Help: "Tokens of clients by outcome: ok, expired, bad, and unready while their keys cannot be fetched.",
-		}, []string{"outcome"}),
-		hooks: auto.NewCounterVec(prometheus.CounterOpts{
-			Name: "switchboard_hooks_total", Help: "Questions to the backend by outcome: allowed, denied, and late, failed and malformed, which are unavailable to the client.",
-		}, []string{"hook", "outcome"}),
-		fetches: auto.NewCounterVec(prometheus.CounterOpts{
-			Name: "switchboard_token_key_fetches_total", Help: "Times that the keys for tokens were fetched, by outcome: ok and failed.",
-		}, []string{"outcome"}),
+			"Time from a channel becoming dirty until its missed messages are read.", 0.0001, 10)),
+		hints:    counters("hints_total", "Hints between instances: sent, missed (could not be sent) and received.", "what"),
+		sweeps:   counter("sweeps_total", "Times that everything was read again because hints may have been lost."),
+		losses:   counter("store_losses_total", "Queues whose acknowledged messages the store has lost; their receivers are notified."),
+		refusals: counters("refusals_total", "Refusals by action on a channel or by limit.", "what"),
+		tokens: counters("tokens_total", "Client tokens by outcome: ok, expired, bad, and unready while the keys cannot be fetched.",
+			"outcome"),
+		hooks: counters("hooks_total", "Hook calls by outcome: allowed, denied, and late, failed or malformed, which clients see as unavailable.",
+			"hook", "outcome"),
+		fetches: counters("token_key_fetches_total", "Fetches of the token keys by outcome: ok and failed.", "outcome"),
 	}
 	for _, kind := range []string{"channel", "user", "client", "all"} {
 		m.accepted[kind] = m.pushes.WithLabelValues(kind, "ok")
@@ -118,10 +72,47 @@ func newMetrics(r prometheus.Registerer, b *Broker) *metrics {
 	return m
 }
 
+// registerGauges registers the gauges that read the state of the broker.
+func registerGauges(auto promauto.Factory, b *Broker) {
+	gauge := func(name, help string, value func() float64) {
+		auto.NewGaugeFunc(prometheus.GaugeOpts{Name: "switchboard_" + name, Help: help}, value)
+	}
+	gauge("connections", "Client connections, before and after connect.", func() float64 { n, _ := b.sessions.Counts(); return float64(n) })
+	gauge("users", "Users with a connection here.", func() float64 { _, n := b.sessions.Counts(); return float64(n) })
+	gauge("channels", "Channels with subscribers here.", func() float64 { return float64(b.hub.ChannelCount()) })
+	gauge("jobs_queued", "Store calls that wait for a worker.", func() float64 { return float64(b.pool.Queued()) })
+	gauge("ready", "1 when the store answers and the lease is held.", func() float64 {
+		if b.notReady().step == "" {
+			return 1
+		}
+		return 0
+	})
+}
+
+// registerKeyGauges registers the gauges of fetched token keys and of certificates.
+func registerKeyGauges(auto promauto.Factory, o Options) {
+	if remote := o.Access.Tokens.Remote(); remote != nil {
+		auto.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "switchboard_token_keys", Help: "Number of fetched token keys.",
+		}, func() float64 { n, _ := remote.Keys(); return float64(n) })
+		auto.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "switchboard_token_keys_age_seconds", Help: "Time since the token keys were fetched; 0 if they never were.",
+		}, func() float64 { _, age := remote.Keys(); return age.Seconds() })
+	}
+	for port, files := range map[string]*certfile.Files{"http": o.Listen.TLS, "peer": o.Links.TLS} {
+		if files != nil {
+			auto.NewGaugeFunc(prometheus.GaugeOpts{
+				Name: "switchboard_certificate_not_after_seconds", Help: "Expiry of the certificate in use, in Unix time.",
+				ConstLabels: prometheus.Labels{"port": port},
+			}, func() float64 { return float64(files.NotAfter().Unix()) })
+		}
+	}
+}
+
 // storedKinds are the kinds of queues.
 var storedKinds = []string{"channel", "client"}
 
-// push is called for each: the counters of those that are accepted were looked up before.
+// push counts a push. The counters of accepted pushes are looked up once, in newMetrics.
 func (m *metrics) push(kind, code string) {
 	if c := m.accepted[kind]; c != nil && code == "ok" {
 		c.Inc()
@@ -130,9 +121,12 @@ func (m *metrics) push(kind, code string) {
 	m.pushes.WithLabelValues(kind, code).Inc()
 }
 
-// store is called for each push, with one of storedKinds.
+// store observes the time of one append to a queue. kind is one of storedKinds.
 func (m *metrics) store(kind string, d time.Duration) { m.storedBy[kind].Observe(d.Seconds()) }
-func (m *metrics) token(outcome string)               { m.tokens.WithLabelValues(outcome).Inc() }
+
+func (m *metrics) token(outcome string) { m.tokens.WithLabelValues(outcome).Inc() }
+
+func (m *metrics) refused(what string) { m.refusals.WithLabelValues(what).Inc() }
 
 func (m *metrics) fetched(ok bool) {
 	outcome := "failed"

@@ -41,7 +41,7 @@ func TestPagesForOperators(t *testing.T) {
 			nil, map[string]int{"/healthz": 200, "/readyz": 200, "/metrics": 200, profile: 404}, nil,
 		},
 		"probes on a port of their own": {
-			func(o *broker.Options) { o.Probes = "127.0.0.1:0" },
+			func(o *broker.Options) { o.Listen.Probes = "127.0.0.1:0" },
 			map[string]int{"/healthz": 404, "/readyz": 404, "/metrics": 404, profile: 404, "/v1/servers": 200},
 			map[string]int{"/healthz": 200, "/readyz": 200, "/metrics": 200, profile: 404, "/v1/servers": 404, "/ws": 404},
 		},
@@ -67,7 +67,7 @@ func TestPagesForOperators(t *testing.T) {
 // TestHealthzStaysWithTheLinks: the janitor asks for it at the address of the links.
 func TestHealthzStaysWithTheLinks(t *testing.T) {
 	s, _ := redisStore(t, shared.Client(t), testBeat)
-	i := start(t, s, func(o *broker.Options) { o.Probes = "127.0.0.1:0" })
+	i := start(t, s, func(o *broker.Options) { o.Listen.Probes = "127.0.0.1:0" })
 	for path, want := range map[string]int{"/healthz": 200, "/readyz": 404, "/metrics": 404} {
 		if got := statusOf(t, "http://"+i.HTTP+path); got != want {
 			t.Errorf("%s is %d, want %d", path, got, want)
@@ -76,7 +76,7 @@ func TestHealthzStaysWithTheLinks(t *testing.T) {
 }
 
 func TestProfiles(t *testing.T) {
-	i := start(t, memoryStore(queue.Options{}), func(o *broker.Options) { o.Pprof = "127.0.0.1:0" })
+	i := start(t, memoryStore(queue.Options{}), func(o *broker.Options) { o.Listen.Pprof = "127.0.0.1:0" })
 	url := "http://" + i.Addrs.Pprof + profile
 	if got := statusOf(t, url); got != http.StatusOK {
 		t.Errorf("they are %d", got)
@@ -98,7 +98,11 @@ func TestProfiles(t *testing.T) {
 	}
 	for _, addr := range []string{"0.0.0.0:6060", ":6060", "192.0.2.1:6060", "6060", "on"} {
 		s := memoryStore(queue.Options{})
-		_, err := broker.New(broker.Options{Registry: s.registry, Queue: s.queue, Insecure: true, Pprof: addr})
+		_, err := broker.New(broker.Options{
+			Store:  broker.StoreOptions{Registry: s.registry, Queue: s.queue},
+			Listen: broker.ListenOptions{Pprof: addr},
+			Access: broker.AccessOptions{Insecure: true},
+		})
 		if err == nil || !strings.HasPrefix(err.Error(), "pprof: ") {
 			t.Errorf("%q: %v", addr, err)
 		}

@@ -45,7 +45,7 @@ func TestEveryKindOfPushArrives(t *testing.T) {
 
 // TestAnswers is the table of what a connected client says, and hears.
 func TestAnswers(t *testing.T) {
-	i := start(t, memoryStore(queue.Options{}), func(o *broker.Options) { o.MaxChannels = 2; o.MaxMessage = 1000 })
+	i := start(t, memoryStore(queue.Options{}), func(o *broker.Options) { o.Limits.Channels = 2; o.Limits.MessageBytes = 1000 })
 	const ok = ""
 	table := []struct{ say, typ, code, about string }{
 		{`{"type":"ping","ref":7}`, "pong", ok, ""},

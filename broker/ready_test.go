@@ -35,12 +35,12 @@ func TestReadyMeansThatMessagesComeThrough(t *testing.T) {
 	s, _ := redisStore(t, shared.Client(t), testBeat)
 	q := brokenQueue{s.queue, new(atomic.Bool)}
 	s.queue = q
-	i := start(t, s, func(o *broker.Options) { o.Beat = testBeat })
+	i := start(t, s, func(o *broker.Options) { o.Timing.Beat = testBeat })
 	i.ready(t, http.StatusOK)
 	q.broken.Store(true)
 	i.ready(t, http.StatusServiceUnavailable)
 	_, answer := i.call(t, "GET", "/readyz", "")
-	if why, _ := answer["reason"].(string); !strings.Contains(why, "did not come through") || answer["step"] != "delivery" {
+	if why, _ := answer["reason"].(string); !strings.Contains(why, "not delivered in time") || answer["step"] != "delivery" {
 		t.Errorf("not ready because %v", answer)
 	}
 	q.broken.Store(false)
@@ -69,7 +69,7 @@ func TestReadyNamesTheStep(t *testing.T) {
 	if err := i.stop(); err != nil {
 		t.Fatal(err)
 	}
-	found, n := log.of(t, "not ready: a message from this server to itself does not come through")
+	found, n := log.of(t, "not ready: a test message from this server to itself was not delivered")
 	if len(found) == 0 || len(found) > asked/2 || n <= asked || found[0]["error"] != "away" || found[0]["step"] != "store" {
 		t.Errorf("%d lines tell of %d: %v", len(found), n, found)
 	}
@@ -80,7 +80,7 @@ func TestReadyNamesTheStep(t *testing.T) {
 func TestReadyMeansThatTheStoreKnowsTheServer(t *testing.T) {
 	c := shared.Client(t)
 	s, prefix := redisStore(t, c, testBeat)
-	i := start(t, s, func(o *broker.Options) { o.Beat = testBeat })
+	i := start(t, s, func(o *broker.Options) { o.Timing.Beat = testBeat })
 	i.ready(t, http.StatusOK)
 	p := ways["tcp"](t, i)
 	p.connect("phone", "")
@@ -121,7 +121,7 @@ func TestServerThatDiedBeforeItJoinedTakesANewID(t *testing.T) {
 	s := memoryStore(queue.Options{})
 	r := &deadAtBirth{Registry: s.registry}
 	s.registry = r
-	i := start(t, s, func(o *broker.Options) { o.Beat = testBeat })
+	i := start(t, s, func(o *broker.Options) { o.Timing.Beat = testBeat })
 	i.ready(t, http.StatusOK)
 	if i.ID() == r.first {
 		t.Error("it has the id of a dead server")

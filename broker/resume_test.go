@@ -241,7 +241,7 @@ func TestSlowClientCostsACursor(t *testing.T) {
 }
 
 func TestSlowClientIsClosedInTheEnd(t *testing.T) {
-	i := start(t, memoryStore(queue.Options{}), func(o *broker.Options) { o.SlowAfter = time.Second })
+	i := start(t, memoryStore(queue.Options{}), func(o *broker.Options) { o.Timing.Slow = time.Second })
 	c, err := net.Dial("tcp", i.TCP)
 	if err != nil {
 		t.Fatal(err)

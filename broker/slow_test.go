@@ -55,7 +55,7 @@ func overSlow(t *testing.T, test func(c *slowClient)) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			i := start(t, memoryStore(queue.Options{}), func(o *broker.Options) {
-				o.SlowAfter, o.Ping, o.Refresh = slowTicks*time.Second, 10*time.Hour, 10*time.Hour
+				o.Timing.Slow, o.Timing.Ping, o.Timing.Refresh = slowTicks*time.Second, 10*time.Hour, 10*time.Hour
 			})
 			c := &slowClient{peer: dial(t, i), i: i}
 			c.connect("slow", "")

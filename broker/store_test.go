@@ -22,7 +22,7 @@ func lonely(t *testing.T, redisArgs ...string) (instance, *redistest.Server, *re
 	server := redistest.Start(t, redisArgs...)
 	client := server.Client(t)
 	s, _ := redisStore(t, client, testBeat)
-	i := start(t, s, func(o *broker.Options) { o.Beat = testBeat })
+	i := start(t, s, func(o *broker.Options) { o.Timing.Beat = testBeat })
 	return i, server, client
 }
 
@@ -77,7 +77,7 @@ func TestRedisIsAwayAtTheStart(t *testing.T) {
 	server := redistest.Start(t)
 	server.Kill()
 	s, _ := redisStore(t, server.Client(t), testBeat)
-	i := start(t, s, func(o *broker.Options) { o.Beat = testBeat })
+	i := start(t, s, func(o *broker.Options) { o.Timing.Beat = testBeat })
 	i.ready(t, http.StatusServiceUnavailable)
 	if status, _ := i.call(t, "GET", "/healthz", ""); status != http.StatusOK {
 		t.Fatalf("healthz is %d: the process is alive", status)
@@ -208,7 +208,7 @@ func TestIdempotentPush(t *testing.T) {
 }
 
 func TestLimitOfConnections(t *testing.T) {
-	i := start(t, memoryStore(queue.Options{}), func(o *broker.Options) { o.MaxConnections = 2 })
+	i := start(t, memoryStore(queue.Options{}), func(o *broker.Options) { o.Limits.Connections = 2 })
 	for n := range 2 {
 		ways["tcp"](t, i).connect(fmt.Sprint("c", n), "")
 	}
@@ -231,7 +231,7 @@ func TestLimitOfConnections(t *testing.T) {
 }
 
 func TestIdleConnectionsArePingedAndClosed(t *testing.T) {
-	i := start(t, memoryStore(queue.Options{}), func(o *broker.Options) { o.Ping = time.Second })
+	i := start(t, memoryStore(queue.Options{}), func(o *broker.Options) { o.Timing.Ping = time.Second })
 	p := ways["tcp"](t, i)
 	p.connect("silent", "")
 	heard := p.ends()

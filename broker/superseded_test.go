@@ -109,7 +109,9 @@ func TestSuperseded(t *testing.T) {
 			t.Parallel() // most of it is waiting for the sweep
 			rdb := shared.Client(t)
 			s, prefix := redisStore(t, rdb, testBeat)
-			change := func(o *broker.Options) { o.Beat, o.HintFault, o.Advertise = testBeat, c.fault, c.advertise }
+			change := func(o *broker.Options) {
+				o.Timing.Beat, o.Links.HintFault, o.Links.Advertise = testBeat, c.fault, c.advertise
+			}
 			b := start(t, s, change)
 			q := cutQueue{s.queue, new(atomic.Bool), new(atomic.Bool)}
 			s.queue = q
@@ -196,9 +198,9 @@ func TestSupersededByALostAnswer(t *testing.T) {
 	whole := s.queue
 	q := cutQueue{whole, new(atomic.Bool), new(atomic.Bool)}
 	s.queue = q
-	a := start(t, s, func(o *broker.Options) { o.Beat = testBeat })
+	a := start(t, s, func(o *broker.Options) { o.Timing.Beat = testBeat })
 	s.queue = lostBinds{whole}
-	b := start(t, s, func(o *broker.Options) { o.Beat = testBeat })
+	b := start(t, s, func(o *broker.Options) { o.Timing.Beat = testBeat })
 	a.ready(t, http.StatusOK)
 	b.ready(t, http.StatusOK)
 	await.True(t, "they see each other", func() bool { return a.Live(b.ID()) && b.Live(a.ID()) })

@@ -53,7 +53,7 @@ func TestHTTPS(t *testing.T) {
 	ca := certtest.New(t)
 	pair := ca.Pair()
 	i := start(t, memoryStore(queue.Options{}), func(o *broker.Options) {
-		o.TLS = files(t, certfile.Options{Cert: pair.Cert, Key: pair.Key, Every: 10 * time.Millisecond})
+		o.Listen.TLS = files(t, certfile.Options{Cert: pair.Cert, Key: pair.Key, Every: 10 * time.Millisecond})
 	})
 	var serials []string
 	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: ca.Pool()}, ForceAttemptHTTP2: true}
@@ -110,8 +110,8 @@ func TestMutualLinks(t *testing.T) {
 	run := func(name string, from *certtest.Authority) instance {
 		pair := from.Pair("instance")
 		return start(t, s, func(o *broker.Options) {
-			o.Name, o.Beat, o.Peer = name, testBeat, "127.0.0.1:0"
-			o.PeerTLS = files(t, certfile.Options{Cert: pair.Cert, Key: pair.Key, CA: ours.File, Name: "instance"})
+			o.Name, o.Timing.Beat, o.Links.Address = name, testBeat, "127.0.0.1:0"
+			o.Links.TLS = files(t, certfile.Options{Cert: pair.Cert, Key: pair.Key, CA: ours.File, Name: "instance"})
 		})
 	}
 	a, b := run("a", ours), run("b", ours)
@@ -149,7 +149,8 @@ func TestTLSNeedsALinkPort(t *testing.T) {
 	pair := certtest.New(t).Pair()
 	s, _ := redisStore(t, shared.Client(t), testBeat)
 	_, err := broker.New(broker.Options{
-		Registry: s.registry, Queue: s.queue, Shared: true, TLS: files(t, certfile.Options{Cert: pair.Cert, Key: pair.Key}),
+		Store:  broker.StoreOptions{Registry: s.registry, Queue: s.queue, Shared: true},
+		Listen: broker.ListenOptions{TLS: files(t, certfile.Options{Cert: pair.Cert, Key: pair.Key})},
 	})
 	if err == nil || !strings.HasPrefix(err.Error(), "peer:") {
 		t.Error(err)

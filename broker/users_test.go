@@ -87,7 +87,7 @@ func TestUserKnowsItsDevices(t *testing.T) {
 // TestOnlineWithTheLease: whether a user is online follows the leases of this moment, not those of the last beat.
 func TestOnlineWithTheLease(t *testing.T) {
 	s, _ := redisStore(t, shared.Client(t), time.Minute)
-	i := start(t, s, func(o *broker.Options) { o.Beat = time.Minute })
+	i := start(t, s, func(o *broker.Options) { o.Timing.Beat = time.Minute })
 	i.ready(t, 200)
 	other, ctx := registry.Server{ID: "other"}, t.Context()
 	is := func(online bool, when string) {

@@ -15,47 +15,21 @@ import (
 	"switchboard/registry"
 )
 
-// missed is how many renewals may be missed: leases and records live for that many intervals.
-const missed = 5
+// missedRenewals is how many renewals may fail: leases and records last for that many intervals.
+const missedRenewals = 5
 
-// Options are the broker's, without the stores, the logger and the metrics. It reads the
+// Options returns the broker's options, without the store, the logger and the metrics. It reads the
 // files that the settings name.
 func (b Broker) Options() (broker.Options, error) {
-	keys, err := b.keys()
+	access, err := b.access()
 	if err != nil {
 		return broker.Options{}, err
 	}
-	tokens, err := b.tokens()
+	links, err := b.links()
 	if err != nil {
 		return broker.Options{}, err
 	}
-	peer, peerKey := string(b.PeerSecret), "peer_secret"
-	if b.PeerSecretFile != "" {
-		peerKey = "peer_secret_file"
-		if peer, err = readOneSecret(peerKey, b.PeerSecretFile, anySecret); err != nil {
-			return broker.Options{}, err
-		}
-	}
-	if _, err := auth.NewPeerSecret(peer); err != nil {
-		return broker.Options{}, fmt.Errorf("%s: %w", peerKey, err)
-	}
-	origins := auth.Origins{Patterns: b.Origins}
-	if err := origins.Validate(); err != nil {
-		return broker.Options{}, fmt.Errorf("origins: %w", err)
-	}
-	hosts := auth.Hosts{Patterns: b.Hosts}
-	if err := hosts.Validate(); err != nil {
-		return broker.Options{}, fmt.Errorf("hosts: %w", err)
-	}
-	proxies, err := limit.Networks(b.Limits.Proxies)
-	if err != nil {
-		return broker.Options{}, fmt.Errorf("limits.proxies: %w", err)
-	}
-	requestsFrom, err := namespace.ParseAccess(cmp.Or(b.Requests.Allow, "users"))
-	if err != nil {
-		return broker.Options{}, fmt.Errorf("requests.allow: %w", err)
-	}
-	hooks, err := b.Hooks.options()
+	limits, err := b.limits()
 	if err != nil {
 		return broker.Options{}, err
 	}
@@ -63,37 +37,99 @@ func (b Broker) Options() (broker.Options, error) {
 	if err != nil {
 		return broker.Options{}, err
 	}
-	link, err := b.PeerTLS.Files()
+	requestsFrom, err := namespace.ParseAccess(cmp.Or(b.Requests.Allow, "users"))
 	if err != nil {
-		return broker.Options{}, err
+		return broker.Options{}, fmt.Errorf("requests.allow: %w", err)
 	}
 	return broker.Options{
-		Hooks: hooks, TLS: certificate, PeerTLS: link,
-		Name: b.name(),
-		HTTP: b.HTTP, TCP: b.TCP, Peer: b.Peer, Advertise: b.Advertise,
-		Probes: b.Probes, Pprof: b.Pprof,
-		Keys: keys, Tokens: tokens, PeerSecret: peer, Hosts: hosts, Origins: origins,
-		Namespaces: b.Namespaces, Anonymous: b.Auth.Anonymous,
-		Insecure: b.Insecure, ClientPublish: b.Auth.ClientPublish,
-		MaxConnections: b.MaxConnections, MaxMessage: b.Limits.Message,
-		MaxChannels: b.Limits.Channels, MaxBatch: b.Limits.Batch, MaxTargets: b.Limits.Targets, LargeChannel: b.Limits.Presence,
-		MessageRate: b.Limits.MessageRate, ByteRate: b.Limits.ByteRate, PushRate: b.Limits.PushRate,
-		NewChannels: b.Limits.NewChannels, PositionTTL: b.Times.PositionTTL,
-		AddressConnections: b.Limits.AddressConnections, AddressRate: b.Limits.AddressRate, Proxies: proxies,
-		RequestQueues: b.Requests.Queues, RequestsFrom: requestsFrom, RequestRate: b.Requests.Rate,
-		Compression: b.Compression, NoFastPush: !b.FastPush,
-		Beat: b.Times.Beat, Refresh: b.Times.Refresh, Ping: b.Times.Ping,
-		HintFault:      b.Faults.Hints,
-		ConnectTimeout: b.Times.Connect, SlowAfter: b.Times.Slow, DrainTime: b.DrainTime,
+		Name: b.serverName(),
+		Listen: broker.ListenOptions{
+			HTTP: b.HTTP, TCP: b.TCP, Probes: b.Probes, Pprof: b.Pprof, TLS: certificate,
+		},
+		Links:    links,
+		Access:   access,
+		Limits:   limits,
+		Requests: broker.RequestOptions{Queues: b.Requests.Queues, From: requestsFrom, Rate: b.Requests.Rate},
+		Timing: broker.TimingOptions{
+			Beat: b.Times.Beat, Refresh: b.Times.Refresh, Ping: b.Times.Ping, Connect: b.Times.Connect,
+			Slow: b.Times.Slow, Drain: b.DrainTime, PositionTTL: b.Times.PositionTTL,
+		},
+		Runtime: broker.RuntimeOptions{NoFastPush: !b.FastPush, Compression: b.Compression},
 	}, nil
 }
 
-// name is what the server's id begins with.
-func (b Broker) name() string {
+// links returns the options of the links between instances.
+func (b Broker) links() (broker.LinkOptions, error) {
+	secret, key := string(b.PeerSecret), "peer_secret"
+	var err error
+	if b.PeerSecretFile != "" {
+		key = "peer_secret_file"
+		if secret, err = readOneSecret(key, b.PeerSecretFile, anySecret); err != nil {
+			return broker.LinkOptions{}, err
+		}
+	}
+	if _, err := auth.NewPeerSecret(secret); err != nil {
+		return broker.LinkOptions{}, fmt.Errorf("%s: %w", key, err)
+	}
+	certificate, err := b.PeerTLS.Files()
+	if err != nil {
+		return broker.LinkOptions{}, err
+	}
+	return broker.LinkOptions{
+		Address: b.Peer, Advertise: b.Advertise, Secret: secret, TLS: certificate, HintFault: b.Faults.Hints,
+	}, nil
+}
+
+// access returns the access rules.
+func (b Broker) access() (broker.AccessOptions, error) {
+	keys, err := b.keys()
+	if err != nil {
+		return broker.AccessOptions{}, err
+	}
+	tokens, err := b.tokens()
+	if err != nil {
+		return broker.AccessOptions{}, err
+	}
+	hooks, err := b.Hooks.options()
+	if err != nil {
+		return broker.AccessOptions{}, err
+	}
+	hosts := auth.Hosts{Patterns: b.Hosts}
+	if err := hosts.Validate(); err != nil {
+		return broker.AccessOptions{}, fmt.Errorf("hosts: %w", err)
+	}
+	origins := auth.Origins{Patterns: b.Origins}
+	if err := origins.Validate(); err != nil {
+		return broker.AccessOptions{}, fmt.Errorf("origins: %w", err)
+	}
+	return broker.AccessOptions{
+		Keys: keys, Tokens: tokens, Anonymous: b.Auth.Anonymous,
+		Namespaces: b.Namespaces, ClientPublish: b.Auth.ClientPublish, Hooks: hooks,
+		Hosts: hosts, Origins: origins, Insecure: b.Insecure,
+	}, nil
+}
+
+// limits returns the limits of connections, backends and addresses.
+func (b Broker) limits() (broker.LimitOptions, error) {
+	proxies, err := limit.Networks(b.Limits.Proxies)
+	if err != nil {
+		return broker.LimitOptions{}, fmt.Errorf("limits.proxies: %w", err)
+	}
+	l := b.Limits
+	return broker.LimitOptions{
+		Connections: b.MaxConnections, MessageBytes: l.Message, Channels: l.Channels, LargeChannel: l.Presence,
+		MessageRate: l.MessageRate, ByteRate: l.ByteRate, NewChannels: l.NewChannels, PushRate: l.PushRate,
+		AddressConnections: l.AddressConnections, AddressRate: l.AddressRate, Proxies: proxies,
+		Batch: l.Batch, Targets: l.Targets,
+	}, nil
+}
+
+// serverName returns the first part of the server's id.
+func (b Broker) serverName() string {
 	if b.Name != "" {
 		return b.Name
 	}
-	host, _ := os.Hostname() // without one the broker has a name of its own
+	host, _ := os.Hostname() // if this fails the broker uses its own default
 	host, _, _ = strings.Cut(host, ".")
 	return host
 }
@@ -149,20 +185,20 @@ func (b Broker) tokens() (*auth.Tokens, error) {
 	return tokens, nil
 }
 
-// Registry are the options of the broker's registry.
+// Registry returns the options of the broker's registry.
 func (b Broker) Registry() registry.Options {
 	return registry.Options{
-		Prefix: b.Prefix, Lease: missed * b.Times.Beat, UserTTL: missed * b.Times.Refresh, MaxOnline: b.Limits.UserConnections,
+		Prefix: b.Prefix, Lease: missedRenewals * b.Times.Beat, UserTTL: missedRenewals * b.Times.Refresh, MaxOnline: b.Limits.UserConnections,
 	}
 }
 
-// Queue are the options of the broker's queue. What is remembered of a client or of a
-// channel must outlive its messages.
+// Queue returns the options of the broker's queue. The record of a client must outlive the client's
+// messages.
 func (b Broker) Queue() queue.Options {
 	return queue.Options{
 		Prefix:    b.Prefix,
 		ClientCap: b.Limits.ClientQueue, ClientTTL: b.Times.ClientTTL,
-		RecordTTL:  max(missed*b.Times.Refresh, b.Times.ClientTTL),
+		RecordTTL:  max(missedRenewals*b.Times.Refresh, b.Times.ClientTTL),
 		ChannelCap: b.Limits.ChannelMessages, ChannelMaxBytes: b.Limits.ChannelBytes, ChannelTTL: b.Times.ChannelTTL,
 		MetaTTL:    b.Times.PositionTTL,
 		RequestCap: b.Limits.RequestQueue, RequestBytes: b.Limits.RequestBytes,
@@ -171,7 +207,7 @@ func (b Broker) Queue() queue.Options {
 	}
 }
 
-// Options are the janitor's, without the stores, the logger and the metrics.
+// Options returns the janitor's options, without the stores, the logger and the metrics.
 func (j Janitor) Options() janitor.Options {
 	return janitor.Options{
 		ServersEvery: j.ServersEvery, QueuesEvery: j.QueuesEvery,
@@ -179,8 +215,8 @@ func (j Janitor) Options() janitor.Options {
 	}
 }
 
-// Registry are the options of the janitor's registry.
+// Registry returns the options of the janitor's registry.
 func (j Janitor) Registry() registry.Options { return registry.Options{Prefix: j.Prefix} }
 
-// Queue are the options of the janitor's queue.
+// Queue returns the options of the janitor's queue.
 func (j Janitor) Queue() queue.Options { return queue.Options{Prefix: j.Prefix} }

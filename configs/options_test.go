@@ -94,8 +94,8 @@ func TestEverySettingArrives(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		open := o.Tokens.Open()
-		o.Tokens = nil // it holds functions, which are never equal
+		open := o.Access.Tokens.Open()
+		o.Access.Tokens = nil // it holds functions, which are never equal
 		return []any{o, b.Registry(), b.Queue(), open, b.EventStore(), eventOptions(t, b.Webhooks)}
 	}
 	for _, s := range brokerProgram.settings() {
@@ -147,7 +147,7 @@ func TestLeeway(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := o.Tokens.Verify(token); !errors.Is(err, want) {
+		if _, err := o.Access.Tokens.Verify(token); !errors.Is(err, want) {
 			t.Errorf("%s: got %v, want %v", leeway, err, want)
 		}
 	}
@@ -159,7 +159,7 @@ func TestRSAKey(t *testing.T) {
 		t.Fatal(err)
 	}
 	b := Broker{Auth: Auth{RS256KeysFile: write(t, "key.pem", publicPEM(t, &key.PublicKey))}}
-	if o, err := b.Options(); err != nil || o.Tokens.Open() {
+	if o, err := b.Options(); err != nil || o.Access.Tokens.Open() {
 		t.Errorf("the key was not taken: %v", err)
 	}
 	b.Auth.RS256KeysFile = write(t, "key.pem", publicKey(t))
@@ -214,8 +214,8 @@ func TestSecretFiles(t *testing.T) {
 			t.Errorf("%s %q: %v", tt.variable, tt.text, err)
 		case tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), "hunter")):
 			t.Errorf("%s %q: got %v, want %q", tt.variable, tt.text, err, tt.want)
-		case o.PeerSecret != "" && o.PeerSecret != hunter:
-			t.Errorf("the line's end is in the secret %q", o.PeerSecret)
+		case o.Links.Secret != "" && o.Links.Secret != hunter:
+			t.Errorf("the line's end is in the secret %q", o.Links.Secret)
 		}
 	}
 	b := Broker{PeerSecretFile: "nowhere"}
@@ -227,9 +227,9 @@ func TestSecretFiles(t *testing.T) {
 // withStores completes o as the command does.
 func withStores(o broker.Options, b Broker) broker.Options {
 	memory := registry.NewMemory(b.Registry())
-	o.Registry = memory
-	o.Queue = queue.NewMemory(b.Queue(), nil)
-	o.Shared = b.Redis != ""
+	o.Store.Registry = memory
+	o.Store.Queue = queue.NewMemory(b.Queue(), nil)
+	o.Store.Shared = b.Redis != ""
 	return o
 }
 
@@ -261,7 +261,7 @@ func TestShippedBrokerFiles(t *testing.T) {
 			if name == "development" {
 				return
 			}
-			o.Keys, o.Tokens, o.PeerSecret = broker.Options{}.Keys, nil, ""
+			o.Access.Keys, o.Access.Tokens, o.Links.Secret = auth.Keys{}, nil, ""
 			if withStores(o, b).Validate() == nil {
 				t.Error("it would be open")
 			}

@@ -41,7 +41,7 @@ func tell(asked configs.Check, environ []string, stdin io.Reader, stdout io.Writ
 			return err
 		}
 	}
-	set := opts.Rules()
+	set := opts.Access.Rules()
 	fmt.Fprintf(stdout, "user %s, channel %s\n", orNone(who.User), asked.Channel)
 	fmt.Fprintf(stdout, "  %-10s %s\n", "connect", connect)
 	for _, do := range namespace.Actions {
@@ -68,11 +68,11 @@ func orNone(user string) string {
 // mayConnect is what is to be said of connecting without looking at a token.
 func mayConnect(opts broker.Options, asked configs.Check) string {
 	switch {
-	case opts.Tokens.Open():
+	case opts.Access.Tokens.Open():
 		return "yes  no token keys are configured: a client says who it is"
 	case asked.User != "":
 		return "yes  with a good token whose sub is the user; give it as --token to have its grants count"
-	case opts.Anonymous:
+	case opts.Access.Anonymous:
 		return "yes  auth.anonymous: clients without a token are let in"
 	}
 	return "no   a token is needed"
@@ -88,15 +88,15 @@ func bearer(opts broker.Options, asked configs.Check, stdin io.Reader) (who name
 		}
 		token = strings.TrimSpace(line)
 	}
-	if opts.Tokens.Open() {
+	if opts.Access.Tokens.Open() {
 		return who, "", errors.New("token: no token keys are configured, so tokens do not count")
 	}
-	if remote := opts.Tokens.Remote(); remote != nil {
+	if remote := opts.Access.Tokens.Remote(); remote != nil {
 		if _, err := remote.Round(context.Background()); err != nil { // it has a timeout of its own
 			return who, "", fmt.Errorf("auth.jwks_url: %w", err)
 		}
 	}
-	claims, err := opts.Tokens.Verify(token)
+	claims, err := opts.Access.Tokens.Verify(token)
 	if err != nil {
 		return who, "", fmt.Errorf("token: %w", err)
 	}

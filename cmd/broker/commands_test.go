@@ -116,11 +116,11 @@ func TestKeyCommand(t *testing.T) {
 		t.Fatal(err)
 	}
 	o, err := b.Options()
-	if err != nil || o.Keys.Len() != 2 {
+	if err != nil || o.Access.Keys.Len() != 2 {
 		t.Fatalf("%v", err)
 	}
 	for scope, ok := range map[string]bool{"push": true, "read": true, "admin": false} {
-		if (o.Keys.Check("Bearer "+fields[1], scope) == nil) != ok {
+		if (o.Access.Keys.Check("Bearer "+fields[1], scope) == nil) != ok {
 			t.Errorf("%s: not %v", scope, ok)
 		}
 	}

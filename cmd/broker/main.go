@@ -58,7 +58,7 @@ func serve(
 	if opts.Logger, err = setup.Log(stderr, settings.LogLevel, settings.LogFormat); err != nil {
 		return err
 	}
-	opts.Loops = places.loops
+	opts.Runtime.Loops = places.loops
 	opts.Version, opts.Registerer = setup.Version(), prometheus.NewRegistry()
 	store, err := openStore(settings, &opts)
 	if err != nil {
@@ -91,20 +91,20 @@ func warn(opts broker.Options, settings configs.Broker) {
 	const alone = "running alone: the store is in memory and nothing outlives this process"
 	const open = "no API keys and no token keys: whoever reaches this broker may push, and be anybody"
 	switch log := opts.Logger; {
-	case !opts.Shared && opts.Open():
+	case !opts.Store.Shared && opts.Access.Open():
 		log.Warn().Bool("open", true).Msg(alone + "; " + open)
-	case !opts.Shared:
+	case !opts.Store.Shared:
 		log.Warn().Msg(alone)
-	case opts.Open():
+	case opts.Access.Open():
 		log.Warn().Bool("open", true).Msg(open)
 	}
-	if opts.LinksInClear() {
+	if opts.UnencryptedLinks() {
 		opts.Logger.Warn().Msg("the links between instances are not encrypted: without peer_tls whatever is on the network between them can read and change messages")
 	}
-	if opts.HintFault != "" {
-		opts.Logger.Warn().Str("faults.hints", opts.HintFault).Msg("a fault is switched on; this is for tests only")
+	if opts.Links.HintFault != "" {
+		opts.Logger.Warn().Str("faults.hints", opts.Links.HintFault).Msg("a fault is switched on; this is for tests only")
 	}
-	if opts.Keys.Plain() {
+	if opts.Access.Keys.Plain() {
 		opts.Logger.Warn().Msg("an API key is configured as it is: broker key --stdin makes an entry that does not tell it")
 	}
 	if unchecked := settings.Auth.Unchecked(); len(unchecked) > 0 {

@@ -24,14 +24,14 @@ func reloadLoop(ctx context.Context, signals <-chan os.Signal, load func() (conf
 			opts, err = settings.Options()
 		}
 		if err == nil {
-			err = b.Reload(opts)
+			err = b.Reload(opts.Access)
 		}
 		if err != nil {
 			log.Error().Err(err).Msg("not reloaded: the keys and namespaces stay as they were")
 			continue
 		}
-		log.Info().Int("api_keys", opts.Keys.Len()).Msg("API keys, token keys and namespaces are reloaded; other settings need a restart")
-		opts.Logger, opts.Shared = first.Logger, first.Shared
+		log.Info().Int("api_keys", opts.Access.Keys.Len()).Msg("API keys, token keys and namespaces are reloaded; other settings need a restart")
+		opts.Logger, opts.Store.Shared = first.Logger, first.Store.Shared
 		warn(opts, settings)
 	}
 }

@@ -214,7 +214,7 @@ func TestSecondSignal(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.Signal(t, syscall.SIGTERM)
-	p.Await(t, "going down")
+	p.Await(t, "shutting down")
 	// The first signal is done with a moment after that line.
 	p.SignalUntilEnd(t, syscall.SIGTERM)
 	if code := p.Wait(t); code != -1 {

@@ -70,7 +70,7 @@ func TestSecretsAreNotTold(t *testing.T) {
 		}
 	}
 	askToConnect(t, url, word("token"))
-	p.Await(t, "the backend does not say who may come in")
+	p.Await(t, "the hook gives no answer")
 	p.Signal(t, syscall.SIGHUP)
 	p.Await(t, "API keys, token keys and namespaces are reloaded")
 	redis.Kill()

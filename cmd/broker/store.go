@@ -30,12 +30,12 @@ func openStore(settings configs.Broker, opts *broker.Options) (store, error) {
 	}
 	happened := events.NewRedis(redis.Pipe, settings.EventStore())
 	where := registry.NewRedis(redis.Pipe, settings.Registry())
-	opts.Registry = setup.Noting(settings.Webhooks, happened, where, opts.Logger)
-	opts.Watch = setup.Watch(settings.Webhooks, happened)
+	opts.Store.Registry = setup.Noting(settings.Webhooks, happened, where, opts.Logger)
+	opts.Store.SetAckDeadline = setup.Watch(settings.Webhooks, happened)
 	waiting := settings.Queue()
 	waiting.Fresh = redis.Watch.Fresh
-	opts.Queue = queue.NewRedis(redis.Pipe, waiting)
-	opts.Shared, opts.StoreChanged, opts.StoreEpoch = true, redis.Watch.Changed(), redis.Watch.Epoch
+	opts.Store.Queue = queue.NewRedis(redis.Pipe, waiting)
+	opts.Store.Shared, opts.Store.Changed, opts.Store.Epoch = true, redis.Watch.Changed(), redis.Watch.Epoch
 	return store{tend: redis.Settle, close: func() { _ = redis.Close() }}, nil
 }
 
@@ -47,9 +47,9 @@ func openMemory(settings configs.Broker, opts *broker.Options) (store, error) {
 		return servers
 	})
 	happened := events.NewMemory(settings.EventStore())
-	opts.Registry, opts.Queue = setup.Noting(settings.Webhooks, happened, where, opts.Logger), waiting
-	opts.Watch = setup.Watch(settings.Webhooks, happened)
-	rounds := janitor.Options{Registry: opts.Registry, Queue: waiting, Logger: opts.Logger, Registerer: opts.Registerer}
+	opts.Store.Registry, opts.Store.Queue = setup.Noting(settings.Webhooks, happened, where, opts.Logger), waiting
+	opts.Store.SetAckDeadline = setup.Watch(settings.Webhooks, happened)
+	rounds := janitor.Options{Registry: opts.Store.Registry, Queue: waiting, Logger: opts.Logger, Registerer: opts.Registerer}
 	dispatcher, end, err := setup.Events(settings.Webhooks, happened, where, waiting, opts.Logger, opts.Registerer)
 	if err != nil {
 		return store{}, err

@@ -23,7 +23,7 @@ func TestHookSettings(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := o.Hooks
+	h := o.Access.Hooks
 	if h.Connect != "https://a/?key="+hunter || h.Subscribe != "" || !slices.Equal(h.Secrets, []string{hunter, hunter + "2"}) || h.Timeout != 3*time.Second || h.Concurrency != 64 || !h.Enabled() {
 		t.Error("the settings are not the options")
 	}
@@ -49,10 +49,10 @@ func TestCertificateSettings(t *testing.T) {
 		t.Fatal(err)
 	}
 	o, err := b.Options()
-	if err != nil || o.TLS == nil || o.PeerTLS == nil {
+	if err != nil || o.Listen.TLS == nil || o.Links.TLS == nil {
 		t.Errorf("%v", err)
 	}
-	if o, err = DefaultBroker().Options(); err != nil || o.TLS != nil || o.PeerTLS != nil {
+	if o, err = DefaultBroker().Options(); err != nil || o.Listen.TLS != nil || o.Links.TLS != nil {
 		t.Errorf("without any: %v", err)
 	}
 	for want, environ := range map[string][]string{

@@ -34,17 +34,17 @@ func TestNamespaces(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := o.Namespaces.For("chat.v2:1")
+	r := o.Access.Namespaces.For("chat.v2:1")
 	if r == nil || r.Subscribe != namespace.Users || r.Publish != namespace.Grant || r.Presence != namespace.Anyone || r.History != namespace.Nobody ||
 		r.HistoryMessages != 50 || r.HistoryAge.Hours() != 24 || r.Message != 4096 || r.PublishRate != 2.5 || r.NoPresence {
 		t.Errorf("got %+v", r)
 	}
 	for _, channel := range []string{"inbox:alice", "mail:alice"} {
-		if r := o.Namespaces.For(channel); r == nil || r.Subscribe != namespace.Named|namespace.Grant || !r.NoPresence {
+		if r := o.Access.Namespaces.For(channel); r == nil || r.Subscribe != namespace.Named|namespace.Grant || !r.NoPresence {
 			t.Errorf("%s: got %+v", channel, r)
 		}
 	}
-	if o.Namespaces.For("news") == nil || o.Namespaces.For("other") != nil {
+	if o.Access.Namespaces.For("news") == nil || o.Access.Namespaces.For("other") != nil {
 		t.Error("an empty namespace is none, or another is there")
 	}
 }
@@ -55,8 +55,8 @@ func TestNoNamespaces(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if o, err := b.Options(); err != nil || (o.Namespaces != nil) != configured {
-			t.Errorf("%q: %v, %v", text, o.Namespaces, err)
+		if o, err := b.Options(); err != nil || (o.Access.Namespaces != nil) != configured {
+			t.Errorf("%q: %v, %v", text, o.Access.Namespaces, err)
 		}
 	}
 }
@@ -114,7 +114,7 @@ func TestTokenSettings(t *testing.T) {
 		t.Fatal(err)
 	}
 	o, err := b.Options()
-	if err != nil || o.Tokens.Open() || !o.Anonymous {
+	if err != nil || o.Access.Tokens.Open() || !o.Access.Anonymous {
 		t.Fatalf("%v, %+v", err, o)
 	}
 	for name, c := range map[string]struct {
@@ -127,7 +127,7 @@ func TestTokenSettings(t *testing.T) {
 		"another kid":      {sign("2026", hunter, jwt.MapClaims{"sub": "alice", "aud": "chat", "iss": "us"}), false},
 		"no kid":           {sign("", hunter, jwt.MapClaims{"sub": "alice", "aud": "chat", "iss": "us"}), false},
 	} {
-		if _, err := o.Tokens.Verify(c.token); (err == nil) != c.ok {
+		if _, err := o.Access.Tokens.Verify(c.token); (err == nil) != c.ok {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -160,7 +160,7 @@ func TestRemoteSettings(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return o.Tokens
+		return o.Access.Tokens
 	}
 	for more, same := range map[string]bool{"": true, ", jwks_refresh: 1h": false, ", jwks_grace: 1h": false, ", jwks_stale: 1h": false, ", jwks_refresh: 10m": true} {
 		if err := load(more).Adopt(load("")); (err == nil) != same {

@@ -73,7 +73,7 @@ func TestBackendLetsIn(t *testing.T) {
 		}
 		return fmt.Sprintf(`{"allow":%v,"reason":"members only"}`, q.Channel == "open")
 	})
-	i := start(t, memoryStore(queue.Options{}), func(o *broker.Options) { o.Hooks = b.hooks() })
+	i := start(t, memoryStore(queue.Options{}), func(o *broker.Options) { o.Access.Hooks = b.hooks() })
 	overAll(t, func(t *testing.T, dial func(instance) *peer) {
 		p := dial(i)
 		// Both in one go: what a client wishes while it is being connected waits for the backend, too.
@@ -118,7 +118,7 @@ func TestBackendLetsIn(t *testing.T) {
 // TestNoAnswerLetsNobodyIn: the doors are closed while the backend is away, and open when it is back.
 func TestNoAnswerLetsNobodyIn(t *testing.T) {
 	b := newBackend(t)
-	i := start(t, memoryStore(queue.Options{}), func(o *broker.Options) { o.Hooks = b.hooks() })
+	i := start(t, memoryStore(queue.Options{}), func(o *broker.Options) { o.Access.Hooks = b.hooks() })
 	settled := dialWS(t, "ws://"+i.TCP+"/ws")
 	settled.connect("settled", "")
 	b.decide(func(hook.Question) string { return `no JSON` })
@@ -168,8 +168,8 @@ func TestFailsClosed(t *testing.T) {
 			b := newBackend(t)
 			i := start(t, memoryStore(queue.Options{}), func(o *broker.Options) {
 				guarded(t)(o)
-				o.Hooks = b.hooks()
-				o.Hooks.Timeout = 700 * time.Millisecond
+				o.Access.Hooks = b.hooks()
+				o.Access.Hooks.Timeout = 700 * time.Millisecond
 			})
 			settled := dialLines(t, dialer, i.TCP)
 			alice := signed(t, jwt.MapClaims{"sub": "alice"})
@@ -207,7 +207,7 @@ func TestBackendAndTokens(t *testing.T) {
 	b := newBackend(t)
 	i := start(t, memoryStore(queue.Options{}), func(o *broker.Options) {
 		guarded(t)(o)
-		o.Hooks = b.hooks()
+		o.Access.Hooks = b.hooks()
 	})
 	p := dialWS(t, "ws://"+i.HTTP+"/ws?token=bad&client=phone")
 	p.ends()
@@ -242,8 +242,8 @@ func TestBackendHangs(t *testing.T) {
 	release := sync.OnceFunc(func() { close(hang) })
 	defer release()
 	i := start(t, memoryStore(queue.Options{}), func(o *broker.Options) {
-		o.Hooks = b.hooks()
-		o.Hooks.Concurrency, o.Hooks.Timeout = 2, time.Minute
+		o.Access.Hooks = b.hooks()
+		o.Access.Hooks.Concurrency, o.Access.Hooks.Timeout = 2, time.Minute
 	})
 	settled := dialWS(t, "ws://"+i.TCP+"/ws")
 	settled.connect("settled", "")
@@ -274,7 +274,7 @@ func TestGoingDownWaits(t *testing.T) {
 	hang := make(chan struct{})
 	release := sync.OnceFunc(func() { close(hang) })
 	defer release()
-	i := start(t, memoryStore(queue.Options{}), func(o *broker.Options) { o.Hooks = b.hooks() })
+	i := start(t, memoryStore(queue.Options{}), func(o *broker.Options) { o.Access.Hooks = b.hooks() })
 	p := dialLines(t, dialer, i.TCP)
 	p.connect("phone", "")
 	<-b.asked
@@ -301,14 +301,14 @@ func TestFollowingWhileAsked(t *testing.T) {
 	hang := make(chan struct{})
 	release := sync.OnceFunc(func() { close(hang) })
 	defer release()
-	i := start(t, memoryStore(queue.Options{}), func(o *broker.Options) { o.Hooks = b.hooks() })
+	i := start(t, memoryStore(queue.Options{}), func(o *broker.Options) { o.Access.Hooks = b.hooks() })
 	p := dialLines(t, dialer, i.TCP)
 	p.connect("phone", "alice")
 	<-b.asked
 	b.decide(func(hook.Question) string { <-hang; return `{"allow":true}` })
 	p.say(`{"type":"subscribe","channel":"$user:bob","ref":2}`)
 	<-b.asked
-	if err := i.Reload(broker.Options{Namespaces: rules(t, namespace.Rule{Name: "a", Subscribe: namespace.Anyone})}); err != nil {
+	if err := i.Reload(broker.AccessOptions{Namespaces: rules(t, namespace.Rule{Name: "a", Subscribe: namespace.Anyone})}); err != nil {
 		t.Fatal(err)
 	}
 	release()

@@ -28,7 +28,7 @@ var halfOpen = []string{
 func TestCrowdFromOneAddress(t *testing.T) {
 	const crowd, each, room = 10_000, 100, 150
 	i := start(t, memoryStore(queue.Options{}), func(o *broker.Options) {
-		o.AddressConnections, o.MaxConnections, o.ConnectTimeout = each, room, 5*time.Second // a second is short for a machine with other things to do
+		o.Limits.AddressConnections, o.Limits.Connections, o.Timing.Connect = each, room, 5*time.Second // a second is short for a machine with other things to do
 	})
 	from := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 2)}}
 	var all sync.WaitGroup

@@ -70,7 +70,7 @@ func TestEachPushIsAuthorised(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		o.Keys = keys
+		o.Access.Keys = keys
 	})
 	c := i.caller(t)
 	for range 3 {
@@ -119,7 +119,7 @@ func TestWebSocketBehindPush(t *testing.T) {
 
 // TestPlacesComeBack: a connection that was taken over, or given back, leaves its place when it ends.
 func TestPlacesComeBack(t *testing.T) {
-	i := start(t, memoryStore(queue.Options{}), func(o *broker.Options) { o.MaxConnections = 1 })
+	i := start(t, memoryStore(queue.Options{}), func(o *broker.Options) { o.Limits.Connections = 1 })
 	for n := range 300 { // more than all places
 		await.True(t, "there is a place", func() bool {
 			c := i.caller(t)

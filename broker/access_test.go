@@ -71,8 +71,8 @@ func rules(t *testing.T, list ...namespace.Rule) *namespace.Set {
 
 func guarded(t *testing.T) func(*broker.Options) {
 	return func(o *broker.Options) {
-		o.Keys, o.Tokens = keys(t, keyOne), tokens(t, auth.Options{HS256: [][]byte{doorSecret}})
-		o.Namespaces = rules(t,
+		o.Access.Keys, o.Access.Tokens = keys(t, keyOne), tokens(t, auth.Options{HS256: [][]byte{doorSecret}})
+		o.Access.Namespaces = rules(t,
 			namespace.Rule{Name: "chat:*", Subscribe: namespace.Users, Publish: namespace.Grant, History: namespace.Users, HistoryMessages: 2},
 			namespace.Rule{Name: "inbox:{user}", Subscribe: namespace.Named},
 		)
@@ -149,11 +149,11 @@ func TestReload(t *testing.T) {
 	p.subscribe("inbox:alice")
 
 	made, entry := auth.NewKey()
-	next := broker.Options{
+	next := broker.AccessOptions{
 		Keys: keys(t, entry+" read new"), Tokens: tokens(t, auth.Options{HS256: [][]byte{[]byte("another secret, also of more than 32 bytes")}}),
 		Namespaces: rules(t, namespace.Rule{Name: "inbox:{user}", Subscribe: namespace.Named}),
 	}
-	for name, bad := range map[string]broker.Options{
+	for name, bad := range map[string]broker.AccessOptions{
 		"no API keys": {Tokens: next.Tokens}, "no token keys": {Keys: next.Keys}, "none": {},
 	} {
 		if err := i.Reload(bad); err == nil {
@@ -201,7 +201,7 @@ func TestKeysAreFetched(t *testing.T) {
 		t.Fatal(err)
 	}
 	i := start(t, memoryStore(queue.Options{}), func(o *broker.Options) {
-		o.Keys, o.Tokens = keys(t, keyOne), tokens(t, auth.Options{Remote: remote})
+		o.Access.Keys, o.Access.Tokens = keys(t, keyOne), tokens(t, auth.Options{Remote: remote})
 	})
 	i.ready(t, http.StatusServiceUnavailable)
 	// RFC 8037, appendix A: a key and what it signs.

@@ -1,0 +1,118 @@
+package broker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"switchboard/broker/auth"
+	"switchboard/broker/limit"
+	"switchboard/broker/namespace"
+	"switchboard/broker/session"
+	"switchboard/internal/wire"
+)
+
+// access holds the access rules in force. Every call reads them, and Reload replaces them.
+type access struct {
+	keys       atomic.Pointer[auth.Keys]
+	tokens     atomic.Pointer[auth.Tokens]
+	namespaces atomic.Pointer[namespace.Set]
+
+	pushRate   limit.Rate                                         // of each API key
+	pushLimits atomic.Pointer[map[auth.KeyID]*limit.SharedBucket] // by API key; nil if pushRate is unlimited
+}
+
+func newAccess(o AccessOptions, pushRate int) *access {
+	a := &access{pushRate: limit.PerSecond(pushRate)}
+	a.replace(o)
+	return a
+}
+
+func (a *access) replace(o AccessOptions) {
+	a.keys.Store(&o.Keys)
+	a.tokens.Store(o.Tokens)
+	a.namespaces.Store(o.Rules())
+	a.replacePushLimits(o.Keys)
+}
+
+// replacePushLimits gives each API key a rate limiter. A key that had one keeps it.
+func (a *access) replacePushLimits(keys auth.Keys) {
+	if a.pushRate.None() {
+		return
+	}
+	next, before := map[auth.KeyID]*limit.SharedBucket{}, a.pushLimits.Load()
+	for _, id := range keys.IDs() {
+		if before != nil && (*before)[id] != nil {
+			next[id] = (*before)[id]
+		} else {
+			next[id] = limit.NewSharedBucket(a.pushRate)
+		}
+	}
+	a.pushLimits.Store(&next)
+}
+
+// authorize checks the API key of a call and returns the rate limiter of the key, nil for none.
+func (a *access) authorize(authorization, scope string) (*limit.SharedBucket, error) {
+	id, err := a.keys.Load().Find(authorization, scope)
+	if limits := a.pushLimits.Load(); limits != nil && err == nil {
+		return (*limits)[id], nil
+	}
+	return nil, err
+}
+
+// retention returns how many messages of a channel its namespace keeps, and for how long. Zeros mean the
+// queue's defaults.
+func (a *access) retention(channel string) (messages int, age time.Duration) {
+	if r := a.namespaces.Load().For(channel); r != nil {
+		return r.HistoryMessages, r.HistoryAge
+	}
+	return 0, 0
+}
+
+// Reload replaces the keys, tokens and namespaces by those of o and ignores its other fields. Connections
+// stay, since a verified token is good until it expires. Subscriptions that the new namespaces forbid
+// end, and their clients are notified. If it returns an error, nothing has changed.
+func (b *Broker) Reload(o AccessOptions) error {
+	if b.opts.Access.Keys.Open() != o.Keys.Open() || b.opts.Access.Tokens.Open() != o.Tokens.Open() {
+		return errors.New("a running broker cannot change between having keys and having none; restart it")
+	}
+	if !o.Tokens.Open() {
+		if err := o.Tokens.Adopt(b.access.tokens.Load()); err != nil {
+			return err
+		}
+	}
+	b.access.replace(o)
+	b.sessions.Recheck()
+	return nil
+}
+
+// verify implements session.Access.Verify. The client receives the reason why a token is bad; the log
+// does not.
+func (b *Broker) verify(token string) (session.Identity, error) {
+	claims, err := b.access.tokens.Load().Verify(token)
+	switch {
+	case errors.Is(err, auth.ErrExpired):
+		b.metrics.token("expired")
+		return session.Identity{}, fmt.Errorf("%w: %w", session.ErrExpired, err)
+	case errors.Is(err, auth.ErrUnready):
+		b.metrics.token("unready")
+		return session.Identity{}, wire.Errorf(wire.Unavailable, "token: %s", err.Error())
+	case err != nil:
+		b.metrics.token("bad")
+		return session.Identity{}, wire.Errorf(wire.Unauthorized, "token: %s", err.Error())
+	}
+	b.metrics.token("ok")
+	return session.Identity{
+		User: claims.User, Client: claims.Client, Expires: claims.Expires, Info: claims.Info, Grants: claims.Grants,
+	}, nil
+}
+
+// fetchTokenKeys fetches the remote token keys again and again until ctx ends.
+func (b *Broker) fetchTokenKeys(ctx context.Context) error {
+	if remote := b.opts.Access.Tokens.Remote(); remote != nil {
+		remote.Run(ctx, b.opts.Logger, b.metrics.fetched)
+	}
+	return nil
+}

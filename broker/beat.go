@@ -1,0 +1,82 @@
+package broker
+
+import (
+	"context"
+	"time"
+
+	"switchboard/registry"
+)
+
+// describe returns this server's entry for the registry.
+func (b *Broker) describe(id string) registry.Server {
+	connections, users := b.sessions.Counts()
+	return registry.Server{
+		ID: id, Host: b.listeners.linkAddr, Version: b.opts.Version, StartedAt: b.membership.started,
+		Connections: int64(connections), Users: int64(users), Channels: int64(b.hub.ChannelCount()),
+		Watching: int64(b.presence.WatchedUsers()),
+	}
+}
+
+// beatLoop keeps the lease until ctx ends.
+func (b *Broker) beatLoop(ctx context.Context) error {
+	tick := time.NewTicker(b.opts.Timing.Beat)
+	defer tick.Stop()
+	for {
+		b.beat(ctx)
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		case <-b.opts.Store.Changed:
+			b.opts.Logger.Warn().Msg("the store restarted or failed over; this server binds everything again")
+			b.rebinding.request()
+		}
+	}
+}
+
+// beat renews the lease and reads the live servers. If the store may have lost something, it then binds
+// everything again.
+func (b *Broker) beat(running context.Context) {
+	ctx, cancel := context.WithTimeout(running, 2*b.opts.Timing.Beat)
+	defer cancel()
+	formerID, err := b.membership.renew(ctx)
+	if err == nil {
+		err = b.refreshServers(ctx)
+	}
+	if running.Err() != nil {
+		return
+	}
+	b.membership.beatEnded(err)
+	if err != nil {
+		b.rebinding.request()
+		return
+	}
+	if formerID != "" {
+		b.rebind(running, formerID, b.rebinding.request())
+		return
+	}
+	if request, pending := b.rebinding.pending(); pending {
+		b.rebind(running, "", request)
+		return
+	}
+	if err := b.pusher.NotifyUncertain(ctx); err != nil {
+		b.log.Warn().Err(err).Msg("could not notify the owners of messages that may have been stored; the next beat tries again")
+	}
+}
+
+// refreshServers reads the live servers and passes them to presence and to the links.
+func (b *Broker) refreshServers(ctx context.Context) error {
+	servers, err := b.membership.refresh(ctx)
+	if err != nil {
+		return err
+	}
+	ids := make(map[string]bool, len(servers))
+	for _, s := range servers {
+		ids[s.ID] = true
+	}
+	b.presence.SetLive(ids)
+	if b.links != nil {
+		b.links.SetServers(servers)
+	}
+	return nil
+}

@@ -1,0 +1,147 @@
+package broker
+
+import (
+	"context"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"switchboard/broker/auth"
+	"switchboard/broker/delivery"
+	"switchboard/broker/hub"
+	"switchboard/broker/limit"
+	"switchboard/broker/loop"
+	"switchboard/broker/peer"
+	"switchboard/broker/presence"
+	"switchboard/broker/session"
+	"switchboard/broker/transport"
+	"switchboard/registry"
+)
+
+func (b *Broker) newListeners() listeners {
+	o := b.opts
+	gate := transport.NewGate(o.Limits.Connections)
+	gate.Evicted = b.connectionEvicted
+	addresses := limit.NewAddresses(limit.AddressOptions{
+		Connections: o.Limits.AddressConnections, Rate: o.Limits.AddressRate, Proxies: o.Limits.Proxies,
+		Refused: b.metrics.refused,
+	})
+	limits := transport.Limits{
+		Message: o.Limits.MessageBytes, First: transport.MaxFirst, Gate: gate, Addresses: addresses,
+		Handshake: o.Timing.Connect, Host: o.refuseHost(), Origin: o.Access.Origins.Allowed,
+	}
+	// The listeners need the sessions, and the sessions need the listeners' loops: hence the closure.
+	accept := func(l *loop.Loop, c transport.Conn, h transport.Hello) transport.Receiver {
+		return b.sessions.Accept(l, c, h)
+	}
+	n := o.Runtime.Loops
+	l := listeners{
+		web: transport.NewWeb(n, 0, limits, accept), gate: gate, addresses: addresses, open: make(chan struct{}),
+	}
+	l.web.Compress = o.Runtime.Compression
+	if o.Listen.TCP != "off" {
+		l.poller = transport.NewPoller(n, n, limits, accept, o.Logger)
+		l.web.Poller = l.poller
+	}
+	return l
+}
+
+func (b *Broker) newLinks() *peer.Links {
+	o := b.opts
+	secret, _ := auth.NewPeerSecret(o.Links.Secret) // Validate has checked it
+	links := peer.New(peer.Options{
+		TLS: b.linkTLS(), Self: b.ID, Secret: secret,
+		Handle: b.handleHint, Fault: peer.Fault(o.Links.HintFault), Logger: o.Logger,
+		Refused: b.logRefused("an instance is refused: "),
+		Metrics: peer.Metrics{
+			Sent: b.metrics.hint("sent"), Missed: b.metrics.hint("missed"), Received: b.metrics.hint("received"),
+		},
+	})
+	b.handleCalls(links)
+	return links
+}
+
+func (b *Broker) newHub(loops []*loop.Loop) *hub.Hub {
+	o := b.opts
+	return hub.New(hub.Options{
+		Loops: loops, Pool: b.pool, Registry: o.Store.Registry, Queue: o.Store.Queue, ServerID: b.ID,
+		PositionTTL: o.Timing.PositionTTL, Logger: b.log,
+		Drained: func(d time.Duration) { b.metrics.drainLag.Observe(d.Seconds()) },
+		Lost:    func(channel string, id int64) { b.confirmMessage(peer.Channel, channel, id) },
+	})
+}
+
+func (b *Broker) newPusher() *delivery.Pusher {
+	o := b.opts
+	return delivery.New(delivery.Options{
+		Registry: o.Store.Registry, Queue: o.Store.Queue, Self: b.ID, Live: b.Live,
+		Local: b.handleHint, Remote: b.sendHint, Stored: b.metrics.store,
+		Keep: b.access.retention, SetAckDeadline: o.Store.SetAckDeadline, Epoch: o.Store.Epoch,
+		Lost: func() { b.rebinding.request() },
+	})
+}
+
+func (b *Broker) newPresence(loops []*loop.Loop) *presence.Presence {
+	return presence.New(presence.Options{
+		Store: b.opts.Store.Registry, Pool: b.pool, Loops: loops, ServerID: b.ID, HoldsLease: b.membership.leased,
+		Notify: b.sendHint, Hold: b.hub.Hold,
+		Members:      func(channel string) []registry.Member { return b.sessions.Members(channel) },
+		LargeChannel: b.opts.Limits.LargeChannel, Logger: b.log,
+	})
+}
+
+func (b *Broker) newSessions(loops []*loop.Loop) *session.Manager {
+	o := b.opts
+	s := session.Options{
+		Hub: b.hub, Pool: b.pool, Loops: loops, Registry: o.Store.Registry, Queue: o.Store.Queue,
+		ServerID: b.ID, Publish: b.publish, Presence: b.presence,
+		Access: session.Access{Namespaces: b.access.namespaces.Load, Anonymous: o.Access.Anonymous},
+		Hooks:  b.hooks.forSessions(),
+		Limits: session.Limits{
+			Message: o.Limits.MessageBytes, Channels: o.Limits.Channels, NewChannels: o.Limits.NewChannels,
+			MessageRate: o.Limits.MessageRate, ByteRate: o.Limits.ByteRate,
+		},
+		Timing: session.Timing{
+			Ping: o.Timing.Ping, Connect: o.Timing.Connect, Backlog: o.Timing.Slow, Renewal: o.Timing.Refresh,
+		},
+		Notify: session.Notify{
+			Superseded: b.supersede, UserChanged: b.userChanged, Rejected: b.logRefused("a client is refused: "),
+			Lost: func(client string, id int64) { b.confirmMessage(peer.Client, client, id) },
+		},
+		Logger: b.log,
+		Metrics: session.Metrics{
+			Closed:    func(reason string) { b.metrics.closes.WithLabelValues(reason).Inc() },
+			Delivered: func(n int) { b.metrics.delivered.Add(float64(n)) },
+			Gap:       b.metrics.gaps.Inc,
+			Refused:   b.metrics.refused,
+		},
+	}
+	if !o.Access.Tokens.Open() {
+		s.Access.Verify = b.verify
+	}
+	if o.Store.Shared {
+		s.Requests = session.Requests{Queues: o.Requests.Queues, From: o.Requests.From, Rate: o.Requests.Rate}
+	}
+	return session.New(s)
+}
+
+// publish implements session.Options.Publish.
+func (b *Broker) publish(ctx context.Context, channel string, data []byte, known bool) (session.Published, error) {
+	r, err := b.pusher.ToChannel(ctx, channel, delivery.Payload{Data: data, Known: known})
+	return session.Published{ID: r.ID, New: r.New}, err
+}
+
+// connectionEvicted counts an HTTP connection without an API key that was closed in favour of another one.
+func (b *Broker) connectionEvicted() { b.metrics.refused("place") }
+
+// logRefused returns a function that logs refusals, with the reason and the address after the given text. It
+// logs the first one at once and counts the following ones. It never logs a token, key or secret.
+func (b *Broker) logRefused(text string) func(reason, address string) {
+	return func(reason, address string) {
+		b.limited.Warn(text+reason, func(e *zerolog.Event) {
+			if address != "" {
+				e.Str("address", address)
+			}
+		})
+	}
+}

@@ -1,0 +1,134 @@
+package broker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"slices"
+	"sync"
+	"time"
+
+	"switchboard/broker/hub"
+	"switchboard/internal/wire"
+	"switchboard/queue"
+)
+
+const (
+	// selfTestTimeout bounds a self test. Clients would also wait if it takes longer.
+	selfTestTimeout = 2 * time.Second
+	// selfTestInterval is how long a result is reused.
+	selfTestInterval = 250 * time.Millisecond
+	// selfTestChannels is the number of channels that all servers share for their self tests. With a channel
+	// for each server, every start would leave a key in the store.
+	selfTestChannels = 64
+)
+
+var (
+	errUnbound = errors.New("the store does not list this server as a subscriber")
+	errTimeout = errors.New("a message was stored but not delivered in time")
+)
+
+// selfTest sends a message to itself as all messages are sent: the message is stored, its owners are
+// read, the queue is drained, and an event loop delivers it.
+type selfTest struct {
+	b       *Broker
+	channel string
+
+	mu       sync.Mutex // held during a test; guards the fields below
+	testedAt time.Time
+	result   unready
+	sub      *hub.Subscription // nil before the first test
+	received chan int64        // ids of delivered messages; a newer one replaces an unread one
+}
+
+func newSelfTest(b *Broker) *selfTest {
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(b.ID()))
+	return &selfTest{b: b, channel: fmt.Sprintf("$probe-%d", h.Sum32()%selfTestChannels), received: make(chan int64, 1)}
+}
+
+// check returns the result of a test. Concurrent and frequent callers share one.
+func (s *selfTest) check() unready {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if time.Since(s.testedAt) >= selfTestInterval {
+		ctx, cancel := context.WithTimeout(context.Background(), selfTestTimeout)
+		defer cancel()
+		s.result = s.run(ctx)
+		s.testedAt = time.Now()
+		if s.result.step == stepOwners {
+			s.b.rebinding.request() // other bindings are probably lost too
+		}
+	}
+	return s.result
+}
+
+func (s *selfTest) run(ctx context.Context) unready {
+	if err := s.subscribe(ctx); err != nil {
+		return unready{stepSubscribe, "the channel of the test message could not be subscribed to", err}
+	}
+	sent, err := s.b.opts.Store.Queue.AppendChannel(ctx, queue.ChannelPush{Channel: s.channel, Data: []byte(`"probe"`)})
+	if err != nil {
+		return unready{stepStore, "a message could not be stored", err}
+	}
+	if !slices.Contains(sent.Servers, s.b.ID()) {
+		return unready{stepOwners, errUnbound.Error(), errUnbound}
+	}
+	s.sub.Channel.Hint(sent.ID, sent.Prev, nil) // without the message, so that it is read from the store
+	for {
+		select {
+		case id := <-s.received:
+			if id >= sent.ID {
+				return unready{}
+			}
+		case <-ctx.Done():
+			return unready{stepDelivery, errTimeout.Error(), errTimeout}
+		}
+	}
+}
+
+func (s *selfTest) subscribe(ctx context.Context) error {
+	if s.sub != nil {
+		return nil
+	}
+	position, err := s.b.hub.Acquire(ctx, s.channel, nil)
+	if err != nil {
+		return err
+	}
+	l := s.b.listeners.web.Loops()[0]
+	subscribed := make(chan *hub.Subscription, 1)
+	l.Post(func() {
+		sub := new(hub.Subscription)
+		s.b.hub.Subscribe(sub, l, s, position)
+		sub.Start()
+		subscribed <- sub
+	})
+	select {
+	case s.sub = <-subscribed:
+		return nil
+	case <-ctx.Done(): // the loop has ended
+		return ctx.Err()
+	}
+}
+
+// Backlogged implements hub.Subscriber.
+func (s *selfTest) Backlogged() bool { return false }
+
+// Gap implements hub.Subscriber. A gap does not concern this test: it only waits for its own message.
+func (s *selfTest) Gap(string, int64, int64) {}
+
+// Write implements hub.Subscriber.
+func (s *selfTest) Write(batch *wire.Batch) {
+	for _, f := range batch.Frames {
+		e, err := wire.DecodeEvent(f.JSON())
+		if err != nil || e.ID == nil {
+			continue
+		}
+		select {
+		case <-s.received:
+		default:
+		}
+		s.received <- *e.ID
+	}
+}
