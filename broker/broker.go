@@ -7,6 +7,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"switchboard/broker/delivery"
+	"switchboard/broker/dialect/native"
 	"switchboard/broker/hub"
 	"switchboard/broker/peer"
 	"switchboard/broker/presence"
@@ -28,6 +29,7 @@ type Broker struct {
 	listeners  listeners   // the ports
 	links      *peer.Links // to the other servers; nil without a shared store
 
+	native   *native.Dialect
 	pool     *work.Pool // runs store calls
 	hub      *hub.Hub
 	sessions *session.Manager
@@ -46,7 +48,7 @@ func New(opts Options) (*Broker, error) {
 	if err := opts.Validate(); err != nil {
 		return nil, err
 	}
-	b := &Broker{opts: opts, pool: work.New(0)}
+	b := &Broker{opts: opts, pool: work.New(0), native: native.New(opts.Timing.Ping)}
 	b.limited = loglimit.New(opts.Logger, loglimit.Every)
 	b.log = b.limited.Logger()
 	b.membership = newMembership(opts, b.describe)

@@ -8,6 +8,7 @@ import (
 
 	"switchboard/broker/auth"
 	"switchboard/broker/delivery"
+	"switchboard/broker/dialect"
 	"switchboard/broker/hub"
 	"switchboard/broker/limit"
 	"switchboard/broker/loop"
@@ -15,6 +16,7 @@ import (
 	"switchboard/broker/presence"
 	"switchboard/broker/session"
 	"switchboard/broker/transport"
+	"switchboard/internal/wire"
 	"switchboard/registry"
 )
 
@@ -31,16 +33,20 @@ func (b *Broker) newListeners() listeners {
 		Handshake: o.Timing.Connect, Host: o.refuseHost(), Origin: o.Access.Origins.Allowed,
 	}
 	// The listeners need the sessions, and the sessions need the listeners' loops: hence the closure.
-	accept := func(l *loop.Loop, c transport.Conn, h transport.Hello) transport.Receiver {
-		return b.sessions.Accept(l, c, h)
+	accept := func(l *loop.Loop, c transport.Conn, requests []wire.Request) transport.Receiver {
+		return b.sessions.Accept(l, c, requests)
+	}
+	dialects := transport.Dialects{
+		Stream:    func(byte) dialect.Dialect { return b.native },
+		WebSocket: b.native, Framing: dialect.Text,
 	}
 	n := o.Runtime.Loops
 	l := listeners{
-		web: transport.NewWeb(n, 0, limits, accept), gate: gate, addresses: addresses, open: make(chan struct{}),
+		web: transport.NewWeb(n, 0, limits, dialects, accept), gate: gate, addresses: addresses, open: make(chan struct{}),
 	}
 	l.web.Compress = o.Runtime.Compression
 	if o.Listen.TCP != "off" {
-		l.poller = transport.NewPoller(n, n, limits, accept, o.Logger)
+		l.poller = transport.NewPoller(n, n, limits, dialects, accept, o.Logger)
 		l.web.Poller = l.poller
 	}
 	return l
@@ -65,7 +71,7 @@ func (b *Broker) newHub(loops []*loop.Loop) *hub.Hub {
 	o := b.opts
 	return hub.New(hub.Options{
 		Loops: loops, Pool: b.pool, Registry: o.Store.Registry, Queue: o.Store.Queue, ServerID: b.ID,
-		PositionTTL: o.Timing.PositionTTL, Logger: b.log,
+		Messages: b.native, PositionTTL: o.Timing.PositionTTL, Logger: b.log,
 		Drained: func(d time.Duration) { b.metrics.drainLag.Observe(d.Seconds()) },
 		Lost:    func(channel string, id int64) { b.confirmMessage(peer.Channel, channel, id) },
 	})
@@ -84,7 +90,7 @@ func (b *Broker) newPusher() *delivery.Pusher {
 func (b *Broker) newPresence(loops []*loop.Loop) *presence.Presence {
 	return presence.New(presence.Options{
 		Store: b.opts.Store.Registry, Pool: b.pool, Loops: loops, ServerID: b.ID, HoldsLease: b.membership.leased,
-		Notify: b.sendHint, Hold: b.hub.Hold,
+		Notify: b.sendHint, Hold: b.hub.Hold, Messages: b.native,
 		Members:      func(channel string) []registry.Member { return b.sessions.Members(channel) },
 		LargeChannel: b.opts.Limits.LargeChannel, Logger: b.log,
 	})
@@ -102,7 +108,7 @@ func (b *Broker) newSessions(loops []*loop.Loop) *session.Manager {
 			MessageRate: o.Limits.MessageRate, ByteRate: o.Limits.ByteRate,
 		},
 		Timing: session.Timing{
-			Ping: o.Timing.Ping, Connect: o.Timing.Connect, Backlog: o.Timing.Slow, Renewal: o.Timing.Refresh,
+			Connect: o.Timing.Connect, Backlog: o.Timing.Slow, Renewal: o.Timing.Refresh,
 		},
 		Notify: session.Notify{
 			Superseded: b.supersede, UserChanged: b.userChanged, Rejected: b.logRefused("a client is refused: "),

@@ -9,8 +9,8 @@ import (
 	"sync"
 	"time"
 
+	"switchboard/broker/dialect"
 	"switchboard/broker/hub"
-	"switchboard/internal/wire"
 	"switchboard/queue"
 )
 
@@ -119,16 +119,12 @@ func (s *selfTest) Backlogged() bool { return false }
 func (s *selfTest) Gap(string, int64, int64) {}
 
 // Write implements hub.Subscriber.
-func (s *selfTest) Write(batch *wire.Batch) {
-	for _, f := range batch.Frames {
-		e, err := wire.DecodeEvent(f.JSON())
-		if err != nil || e.ID == nil {
-			continue
-		}
+func (s *selfTest) Write(batch *dialect.Batch) {
+	for _, m := range batch.Messages {
 		select {
 		case <-s.received:
 		default:
 		}
-		s.received <- *e.ID
+		s.received <- m.ID
 	}
 }

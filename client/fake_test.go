@@ -14,6 +14,7 @@ import (
 	"github.com/coder/websocket"
 	"go.uber.org/goleak"
 
+	"switchboard/broker/dialect/native"
 	"switchboard/internal/wire"
 )
 
@@ -89,7 +90,7 @@ func (p *peer) read(next func() ([]byte, bool)) {
 		if !ok {
 			return
 		}
-		req, err := wire.DecodeRequest(raw)
+		req, err := native.DecodeRequest(raw)
 		if err != nil {
 			p.t.Errorf("the client sent %s: %v", raw, err)
 			return

@@ -6,13 +6,14 @@ import (
 	"strings"
 	"testing"
 
-	"switchboard/internal/wire"
+	"switchboard/broker/dialect"
+	"switchboard/broker/dialect/native"
 )
 
 func TestNext(t *testing.T) {
 	long := strings.Repeat("x", 300)
 	longer := strings.Repeat("y", 70_000)
-	framed := func(s string) string { return string(wire.NewFrame([]byte(s)).WebSocket()) }
+	framed := func(s string) string { return string(frameOf([]byte(s))) }
 	for _, tc := range []struct {
 		name string
 		next func([]byte) (Unit, int, error)
@@ -79,8 +80,8 @@ func same(a, b []Unit) bool {
 // where the network cut, and every piece must be the buffer's.
 func FuzzNext(f *testing.F) {
 	f.Add([]byte("{}\n{\"type\":\"ping\"}\nx"), 4, false)
-	f.Add(append(wire.NewFrame([]byte(`{"a":1}`)).WebSocket(), 0x89, 0, 0x88, 2, 3, 232), 5, true)
-	f.Add(wire.NewFrame(bytes.Repeat([]byte("x"), 200)).WebSocket(), 3, true)
+	f.Add(append(frameOf([]byte(`{"a":1}`)), 0x89, 0, 0x88, 2, 3, 232), 5, true)
+	f.Add(frameOf(bytes.Repeat([]byte("x"), 200)), 3, true)
 	f.Fuzz(func(t *testing.T, data []byte, cut int, frames bool) {
 		next := CutLine
 		if frames {
@@ -100,4 +101,14 @@ func FuzzNext(f *testing.F) {
 			t.Fatalf("cut at %d: %v, and whole it is fine", cut, err)
 		}
 	})
+}
+
+// frameOf returns a text frame from a server.
+func frameOf(payload []byte) []byte {
+	return dialect.Sealed(append(dialect.Pack(nil), payload...), '\n').WebSocket()
+}
+
+// message returns a message of the channel news as the broker sends it.
+func message(id int64, data string) dialect.Packed {
+	return native.New(0).Message("news", id, []byte(data)).Packed
 }

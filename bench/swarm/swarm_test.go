@@ -10,6 +10,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"switchboard/broker/dialect/native"
 	"switchboard/internal/wire"
 )
 
@@ -60,20 +61,20 @@ func silent(path string) *Silent { return &Silent{Switchboard{Path: path}} }
 
 // TestRefused checks that whatever a server does wrong is told with the connection that met it.
 func TestRefused(t *testing.T) {
-	greeting := wire.Event{Type: wire.TypeSubscribed}.Encode()
+	greeting := native.New(0).Event(wire.Event{Type: wire.TypeSubscribed}).Packed
 	for name, tc := range map[string]struct {
 		dialect Dialect
 		answer  []byte
 		want    string
 	}{
 		"end":                {answer: nil, want: "unexpected EOF"},
-		"error":              {answer: wire.Event{Type: wire.TypeError, Code: "overloaded"}.Encode().Line(), want: "overloaded"},
+		"error":              {answer: native.New(0).Event(wire.Event{Type: wire.TypeError, Code: "overloaded"}).Packed.Line(), want: "overloaded"},
 		"not JSON":           {answer: []byte("hello\n"), want: "not JSON"},
 		"a refused upgrade":  {dialect: &Switchboard{Path: "/ws"}, answer: []byte("HTTP/1.1 403 Forbidden\r\n\r\n"), want: "403 Forbidden"},
 		"subscribed twice":   {answer: append(greeting.Line(), greeting.Line()...), want: "second answer"},
 		"a binary frame":     {dialect: silent("/"), answer: []byte("\x82\x00"), want: "opcode 0x2"},
 		"a close frame":      {dialect: silent("/"), answer: []byte("\x88\x04\x0f\xa1by"), want: `4001 "by"`},
-		"a gap of the queue": {answer: append(greeting.Line(), wire.Event{Type: wire.TypeGap}.Encode().Line()...), want: "gap"},
+		"a gap of the queue": {answer: append(greeting.Line(), native.New(0).Event(wire.Event{Type: wire.TypeGap}).Packed.Line()...), want: "gap"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			addr := serve(t, func(c net.Conn) {
@@ -97,8 +98,8 @@ func TestRefused(t *testing.T) {
 func TestChanged(t *testing.T) {
 	addr := serve(t, func(c net.Conn) {
 		fmt.Fprintf(c, "%s{\"id\":7,\"type\":\"message\",\"data\":{\"n\":1},\"channel\":\"news\"}\n",
-			wire.EncodeMessage("news", 5, []byte(`{"n":1}`)).Line())
-		fmt.Fprintf(c, "%s", wire.EncodeMessage("news", 9, []byte(`{"n":2}`)).Line())
+			message(5, `{"n":1}`).Line())
+		fmt.Fprintf(c, "%s", message(9, `{"n":2}`).Line())
 		_, _ = c.Read(make([]byte, 1)) // until the other side is done
 	})
 	s, err := open(t, Options{Addr: addr, Dialect: silent("")})
@@ -116,7 +117,7 @@ func TestChanged(t *testing.T) {
 
 // TestCut checks a message that comes in two reads, for each framing.
 func TestCut(t *testing.T) {
-	frame := wire.EncodeMessage("news", 5, []byte(`{"n":1}`))
+	frame := message(5, `{"n":1}`)
 	for path, message := range map[string][]byte{"": frame.Line(), "/": frame.WebSocket()} {
 		for _, cut := range []int{1, 20, len(message) - 1} {
 			more := make(chan struct{})

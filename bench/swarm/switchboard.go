@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 
+	"switchboard/broker/dialect/native"
 	"switchboard/internal/wire"
 )
 
@@ -106,7 +107,7 @@ func (d *Switchboard) queue(l Link) string {
 
 // messageHead is how the broker begins a message of channel.
 func messageHead(channel string) []byte {
-	whole := wire.EncodeMessage(channel, 0, []byte("0")).JSON()
+	whole := native.New(0).Message(channel, 0, []byte("0")).Packed.Payload()
 	return bytes.TrimSuffix(whole, []byte(`0,"data":0}`))
 }
 

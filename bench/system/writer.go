@@ -11,7 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"switchboard/bench/usage"
-	"switchboard/internal/wire"
+	"switchboard/broker/dialect"
+	"switchboard/broker/dialect/native"
 )
 
 // FirstID makes the floor's ids as long as a broker's, and so the messages.
@@ -49,18 +50,18 @@ func FloorWriter(args []string, in io.Reader, out io.Writer) error {
 			return fmt.Errorf("accept connection %d: %w", i, err)
 		}
 	}
-	message := wire.Frame.Line
+	view := dialect.Packed.Line
 	if args[1] == "frames" {
-		message = wire.Frame.WebSocket
+		view = dialect.Packed.WebSocket
 	}
 	before, err := usage.OwnCPU()
 	if err != nil {
 		return err
 	}
-	rounds := int64(0)
+	messages, rounds := native.New(0), int64(0)
 	lines := bufio.NewScanner(in)
 	for ; lines.Scan(); rounds++ {
-		if err := writeAll(sockets, message(wire.EncodeMessage(args[2], FirstID+rounds, lines.Bytes()))); err != nil {
+		if err := writeAll(sockets, view(messages.Message(args[2], FirstID+rounds, lines.Bytes()).Packed)); err != nil {
 			return err
 		}
 	}

@@ -20,7 +20,7 @@ type Message struct {
 }
 
 // Size is about how many bytes the message takes in memory and on a socket.
-func (m *Message) Size() int { return m.Packed.Size() }
+func (m *Message) Size() int { return max(m.Packed.Size(), len(m.Data)) }
 
 // Form is how the connections of a dialect take messages in one framing.
 type Form struct {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"testing"
 
+	"switchboard/broker/dialect"
 	"switchboard/broker/loop"
 	"switchboard/broker/work"
 	"switchboard/internal/allocs"
@@ -25,7 +26,7 @@ func newDeliveryBench(n int) *deliveryBench {
 	l.Attach(func(run func()) { c.run = run })
 	h := New(Options{
 		Loops: []*loop.Loop{l}, Pool: work.New(0), Queue: queue.NewMemory(queue.Options{}, nil),
-		Registry: registry.NewMemory(registry.Options{}), ServerID: func() string { return "me" },
+		Registry: registry.NewMemory(registry.Options{}), ServerID: func() string { return "me" }, Messages: messages,
 	})
 	for range n {
 		pos, err := h.Acquire(context.Background(), "news", nil)
@@ -58,13 +59,13 @@ func allocCases() []allocs.Case {
 	few, many := newDeliveryBench(10), newDeliveryBench(1000)
 	full := new(tail)
 	for i := range maxTailMessages {
-		full = full.extend([]entry{newEntry("news", int64(i+1), data)})
+		full = full.extend([]*dialect.Message{few.message(int64(i+1), data)})
 	}
-	one := []entry{newEntry("news", 1000, data)}
+	one := []*dialect.Message{few.message(1000, data)}
 	deliver := func(c *deliveryBench, n int) func() { return func() { c.push(n) } }
 	return []allocs.Case{
 		allocs.Of("extend the tail", 1, func() { full = full.extend(one) }),
-		allocs.Of("encode an entry", 1, func() { newEntry("news", 1, data) }),
+		allocs.Of("encode an entry", 1, func() { few.message(1, data) }),
 		// No allocation per delivery: only the message, and the tail twice. Entries share one array.
 		allocs.Of("a message to 10", 2, deliver(few, 1)),
 		allocs.Of("a message to 1000", 2, deliver(many, 1)),

@@ -5,12 +5,24 @@ import (
 	"sync"
 	"testing"
 
+	"switchboard/broker/dialect"
+	"switchboard/broker/dialect/native"
 	"switchboard/broker/loop"
 	"switchboard/broker/work"
-	"switchboard/internal/wire"
 	"switchboard/queue"
 	"switchboard/registry"
 )
+
+// messages makes the messages of these tests, and lines is how raw TCP takes them.
+var messages = native.New(0)
+
+var lines = func() *dialect.Form {
+	o, err := messages.Open(dialect.Hello{})
+	if err != nil {
+		panic(err)
+	}
+	return o.Speaker.Form
+}()
 
 // sink is a subscriber whose socket always takes everything. It belongs to its loop.
 type sink struct {
@@ -21,9 +33,9 @@ type sink struct {
 
 func (s *sink) Backlogged() bool         { return false }
 func (s *sink) Gap(string, int64, int64) {}
-func (s *sink) Write(b *wire.Batch) {
-	s.bytes += len(b.Line())
-	if s.frames += len(b.Frames); s.frames == s.wantFrames {
+func (s *sink) Write(b *dialect.Batch) {
+	s.bytes += len(b.Bytes(lines))
+	if s.frames += len(b.Messages); s.frames == s.wantFrames {
 		s.done <- struct{}{}
 	}
 }
@@ -47,7 +59,7 @@ func newBenchHub(b *testing.B, loops int) *benchHub {
 	}
 	f.Hub = New(Options{
 		Loops: f.loops, Pool: pool, Queue: f.queue, Registry: registry.NewMemory(registry.Options{}),
-		ServerID: func() string { return "b1" },
+		ServerID: func() string { return "b1" }, Messages: messages,
 	})
 	b.Cleanup(func() {
 		pool.Wait()

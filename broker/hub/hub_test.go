@@ -10,9 +10,9 @@ import (
 
 	"go.uber.org/goleak"
 
+	"switchboard/broker/dialect"
 	"switchboard/broker/loop"
 	"switchboard/broker/work"
-	"switchboard/internal/wire"
 	"switchboard/queue"
 	"switchboard/registry"
 )
@@ -77,7 +77,7 @@ func newHarness(t *testing.T, o queue.Options) *harness {
 	s.queue = &countingQueue{Queue: queue.NewMemory(o, nil)}
 	s.Hub = New(Options{
 		Loops: []*loop.Loop{g.Loop}, Pool: s.pool, Registry: reg, Queue: s.queue,
-		ServerID: func() string { return "me" },
+		ServerID: func() string { return "me" }, Messages: messages,
 	})
 	return s
 }
@@ -120,17 +120,14 @@ type recorder struct {
 
 func (r *recorder) Backlogged() bool          { return r.backlogged }
 func (r *recorder) Gap(_ string, _, id int64) { r.gaps = append(r.gaps, id) }
-func (r *recorder) Write(b *wire.Batch) {
+func (r *recorder) Write(b *dialect.Batch) {
 	r.writes++
-	for _, f := range b.Frames {
-		e, err := wire.DecodeEvent(f.JSON())
-		if err != nil {
-			panic(err)
+	for _, m := range b.Messages {
+		id := m.ID
+		if m.Event != nil { // a gap
+			id = -*m.Event.ID
 		}
-		if e.Type == wire.TypeGap {
-			*e.ID = -*e.ID
-		}
-		r.ids = append(r.ids, *e.ID)
+		r.ids = append(r.ids, id)
 	}
 }
 
@@ -325,14 +322,14 @@ func TestAssertBindsUnderTheNewID(t *testing.T) {
 func TestTailIsBounded(t *testing.T) {
 	tl := &tail{}
 	for n := range int64(5000) {
-		tl = tl.extend([]entry{{id: n + 1, frame: wire.NewFrame(make([]byte, 100+n%2000))}})
+		tl = tl.extend([]*dialect.Message{messages.Message("a", n+1, make([]byte, 100+n%2000))})
 	}
 	if len(tl.entries) > maxTailMessages || tl.bytes > maxTailBytes || tl.last != 5000 {
 		t.Errorf("%d messages, %d bytes, up to %d", len(tl.entries), tl.bytes, tl.last)
 	}
 	bytes := 0
 	for _, e := range tl.entries {
-		bytes += e.frame.Size()
+		bytes += e.Size()
 	}
 	if bytes != tl.bytes {
 		t.Errorf("%d bytes are counted, %d are held", tl.bytes, bytes)

@@ -52,7 +52,7 @@ func TestPositionsAreRefreshed(t *testing.T) {
 		pool := work.NewOn(2, func(worker func()) { go worker() })
 		h := New(Options{
 			Pool: pool, Registry: registry.NewMemory(registry.Options{}), Queue: k,
-			ServerID: func() string { return "me" }, PositionTTL: 4 * time.Hour,
+			ServerID: func() string { return "me" }, Messages: messages, PositionTTL: 4 * time.Hour,
 		})
 		tick := func(wait time.Duration, want ...string) {
 			t.Helper()
@@ -110,7 +110,7 @@ func TestEmptyChannelResumeID(t *testing.T) {
 		q := queue.NewMemory(queue.Options{MetaTTL: 4 * time.Hour}, nil)
 		h := New(Options{
 			Pool: work.NewOn(1, func(worker func()) { go worker() }), Registry: registry.NewMemory(registry.Options{}), Queue: q,
-			ServerID: func() string { return "me" }, PositionTTL: 4 * time.Hour,
+			ServerID: func() string { return "me" }, Messages: messages, PositionTTL: 4 * time.Hour,
 		})
 		acquire := func(name string, after *int64) Position {
 			t.Helper()

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"switchboard/broker/dialect"
 	"switchboard/internal/wire"
 )
 
@@ -64,39 +65,39 @@ func (o *testWatcher) setBacklogged(full bool) {
 func (o *testWatcher) Client() string   { return o.name }
 func (o *testWatcher) Backlogged() bool { return o.backlogged }
 
-func (o *testWatcher) Write(b *wire.Batch) {
-	for _, f := range b.Frames {
-		e, err := wire.DecodeEvent(f.JSON())
-		if err != nil {
-			o.t.Errorf("%s: %v", f.JSON(), err)
+func (o *testWatcher) Write(b *dialect.Batch) {
+	for _, m := range b.Messages {
+		o.Send(*m.Event)
+	}
+}
+
+func (o *testWatcher) Send(e wire.Event) {
+	switch e.Type {
+	case wire.TypeJoin:
+		o.joined(e.Client)
+	case wire.TypeLeave:
+		o.left(e.Client)
+	case wire.TypePresence:
+		o.count = *e.Count
+		if e.Clients != nil {
+			clear(o.knows)
+			for _, m := range *e.Clients {
+				o.knows[m.Client] = true
+			}
+			delete(o.knows, o.name)
+		} else if o.resuming {
+			o.loadView()
+		} else if len(e.Joined)+len(e.Left) == 0 {
+			o.t.Errorf("%s is told %+v", o.name, e)
 		}
-		switch e.Type {
-		case wire.TypeJoin:
-			o.joined(e.Client)
-		case wire.TypeLeave:
-			o.left(e.Client)
-		case wire.TypePresence:
-			o.count = *e.Count
-			if e.Clients != nil {
-				clear(o.knows)
-				for _, m := range *e.Clients {
-					o.knows[m.Client] = true
-				}
-				delete(o.knows, o.name)
-			} else if o.resuming {
-				o.loadView()
-			} else if len(e.Joined)+len(e.Left) == 0 {
-				o.t.Errorf("%s is told %s", o.name, f.JSON())
-			}
-			for _, m := range e.Left {
-				o.left(m.Client)
-			}
-			for _, m := range e.Joined {
-				o.joined(m.Client)
-			}
-		default:
-			o.t.Errorf("told %s", f.JSON())
+		for _, m := range e.Left {
+			o.left(m.Client)
 		}
+		for _, m := range e.Joined {
+			o.joined(m.Client)
+		}
+	default:
+		o.t.Errorf("told %+v", e)
 	}
 }
 

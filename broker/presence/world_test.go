@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"switchboard/broker/dialect/native"
 	"switchboard/broker/loop"
 	"switchboard/broker/peer"
 	"switchboard/broker/work"
@@ -60,7 +61,8 @@ func newWorld(t *testing.T, seed uint64, large int, names ...string) *world {
 	for _, id := range names {
 		n := &node{w: w, id: id, loops: []*loop.Loop{loop.New(0), loop.New(1)}, members: map[string]registry.Member{}}
 		n.Presence = New(Options{
-			Store: faultyStore{w.store, n}, Pool: work.New(4), Loops: n.loops, ServerID: n.serverID, HoldsLease: n.leased,
+			Messages: native.New(0),
+			Store:    faultyStore{w.store, n}, Pool: work.New(4), Loops: n.loops, ServerID: n.serverID, HoldsLease: n.leased,
 			Notify: n.notify, Members: n.listMembers, LargeChannel: large,
 			Hold: func(string) func() { return func() {} },
 		})

@@ -39,8 +39,8 @@ func TestAcksGoTogether(t *testing.T) {
 	to := map[string]transport.Receiver{"phone": d.to}
 	for _, client := range clients[1:] {
 		d.do(func() {
-			to[client] = d.Accept(d.loop, new(socket), transport.Hello{})
-			to[client].Receive(fmt.Appendf(nil, `{"type":"connect","client":"%s"}`, client))
+			to[client] = d.Accept(d.loop, newSocket(), nil)
+			receive(to[client], fmt.Appendf(nil, `{"type":"connect","client":"%s"}`, client))
 		})
 		d.settle()
 	}
@@ -51,7 +51,7 @@ func TestAcksGoTogether(t *testing.T) {
 			t.Fatal(err)
 		}
 		d.Hint(client, a.ID, a.Prev, []byte("1"))
-		d.do(func() { to[client].Receive(fmt.Appendf(nil, `{"type":"ack","id":%d}`, a.ID)) })
+		d.do(func() { receive(to[client], fmt.Appendf(nil, `{"type":"ack","id":%d}`, a.ID)) })
 		last[client] = a.ID
 	}
 	called := func(want ...string) {

@@ -9,6 +9,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"switchboard/broker/dialect"
 	"switchboard/broker/hub"
 	"switchboard/broker/loop"
 	"switchboard/broker/session"
@@ -20,7 +21,7 @@ import (
 )
 
 // What is there already are the goroutines of gnet's pool, which it starts when it is loaded.
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m, goleak.IgnoreCurrent()) }
+func TestMain(m *testing.M) { goleak.VerifyTestMain(allDialects{m}, goleak.IgnoreCurrent()) }
 
 // socket is a connection whose peer reads when the test says so.
 type socket struct {
@@ -29,6 +30,9 @@ type socket struct {
 	written    []wire.Event
 	bytes      int
 	writes     int
+	speaker    *dialect.Speaker
+	corks      int  // calls of Cork less those of Uncork
+	held       bool // something was written while corked
 	blind      bool // does not look at what is written
 	pings      int
 	looks      int // whether it is backed up
@@ -36,24 +40,70 @@ type socket struct {
 	afterMS    int64
 }
 
-func (s *socket) Write(b *wire.Batch) {
-	s.backlogged = s.backlogged || s.full
-	if s.writes++; s.blind {
+func newSocket() *socket { return &socket{speaker: speaker()} }
+
+func (s *socket) Send(e wire.Event) {
+	if s.wrote(); !s.blind {
+		s.see(s.speaker.AppendEvent(nil, e))
+	}
+}
+
+func (s *socket) Write(b *dialect.Batch) {
+	if s.wrote(); s.blind {
 		return
 	}
-	for _, f := range b.Frames {
-		e, err := wire.DecodeEvent(f.JSON())
+	if f := s.speaker.Form; f != nil {
+		s.see(b.Bytes(f))
+		return
+	}
+	for _, m := range b.Messages {
+		s.see(s.speaker.AppendMessage(nil, m))
+	}
+}
+
+// wrote counts a write: what is written while corked is one.
+func (s *socket) wrote() {
+	if s.held = true; s.corks == 0 {
+		s.Flush()
+	}
+}
+
+// see decodes frames as the client does.
+func (s *socket) see(frames []byte) {
+	s.bytes += len(frames)
+	for len(frames) > 0 {
+		_, unit, rest := dialect.NextFrame(frames)
+		e, err := spoken.Event(unit)
 		if err != nil {
 			panic(err)
 		}
-		s.written = append(s.written, e)
-		s.bytes += f.Size()
+		s.written, frames = append(s.written, e), rest
 	}
 }
+
+func (s *socket) Cork() { s.corks++ }
+
+func (s *socket) Flush() {
+	if s.held {
+		s.held = false
+		s.writes++
+		s.backlogged = s.backlogged || s.full
+	}
+}
+
+func (s *socket) Uncork() {
+	if s.corks--; s.corks == 0 {
+		s.Flush()
+	}
+}
+
+func (s *socket) Liveness() dialect.Liveness { return s.speaker.Liveness() }
+
 func (s *socket) Backlogged() bool   { s.looks++; return s.backlogged }
 func (s *socket) Ping()              { s.pings++ }
 func (s *socket) RemoteAddr() string { return "192.0.2.1:1" }
 func (s *socket) Close(reason wire.CloseReason, _ string, afterMS int64) {
+	s.Flush()
 	s.closed, s.afterMS = reason, afterMS
 }
 
@@ -77,7 +127,7 @@ func plain(q queue.Queue) queue.Queue { return q }
 
 // newDeskOn is newDesk with something between the manager and the queue.
 func newDeskOn(t *testing.T, o session.Options, over func(queue.Queue) queue.Queue) *desk {
-	d := greeted(t, o, over, transport.Hello{Client: "phone", Token: "t"})
+	d := greeted(t, o, over, connect("phone", "t"))
 	d.do(func() {
 		if len(d.sock.written) == 0 || d.sock.written[0].Type != wire.TypeConnected {
 			t.Fatalf("not connected: %v", d.sock.written)
@@ -88,12 +138,12 @@ func newDeskOn(t *testing.T, o session.Options, over func(queue.Queue) queue.Que
 }
 
 // greeted is a session of which no more is known than hello.
-func greeted(t *testing.T, o session.Options, over func(queue.Queue) queue.Queue, hello transport.Hello) *desk {
+func greeted(t *testing.T, o session.Options, over func(queue.Queue) queue.Queue, hello []wire.Request) *desk {
 	pool := work.NewOn(8, func(worker func()) { go worker() }) // whose workers go home at once, as a synctest bubble needs it
-	d := &desk{t: t, loop: loop.New(0), pool: pool, queue: over(queue.NewMemory(queue.Options{}, nil)), sock: new(socket)}
+	d := &desk{t: t, loop: loop.New(0), pool: pool, queue: over(queue.NewMemory(queue.Options{}, nil)), sock: newSocket()}
 	reg, self := registry.NewMemory(registry.Options{}), func() string { return "me" }
 	o.Loops, o.Pool, o.Queue, o.Registry, o.ServerID = []*loop.Loop{d.loop}, d.pool, d.queue, reg, self
-	o.Hub = hub.New(hub.Options{Loops: o.Loops, Pool: d.pool, Registry: reg, Queue: d.queue, ServerID: self})
+	o.Hub = hub.New(hub.Options{Loops: o.Loops, Pool: d.pool, Registry: reg, Queue: d.queue, ServerID: self, Messages: spoken.New(ping)})
 	d.hub = o.Hub
 	o.Publish = func(ctx context.Context, channel string, data []byte, known bool) (session.Published, error) {
 		a, err := d.queue.AppendChannel(ctx, queue.ChannelPush{Channel: channel, Data: data, Known: known})
@@ -139,7 +189,7 @@ func (d *desk) backlog(full bool) {
 func (d *desk) pong() {
 	d.do(func() {
 		d.sock.blind = true
-		d.to.Receive([]byte(`{"type":"ping"}`))
+		receive(d.to, []byte(`{"type":"ping"}`))
 		d.sock.blind = false
 	})
 }
@@ -155,7 +205,7 @@ func (d *desk) drained() {
 }
 
 func (d *desk) say(format string, args ...any) {
-	d.do(func() { d.to.Receive(fmt.Appendf(nil, format, args...)) })
+	d.do(func() { receive(d.to, fmt.Appendf(nil, format, args...)) })
 	d.settle()
 }
 
@@ -170,7 +220,7 @@ func (d *desk) want(reason wire.CloseReason) {
 
 // TestSlowIsClosedOnlyAfterSlowAfter: who drains its backlog now and then has all the time again.
 func TestSlowIsClosedOnlyAfterSlowAfter(t *testing.T) {
-	d := newDesk(t, session.Options{Timing: session.Timing{Backlog: 5 * time.Second, Ping: time.Hour}})
+	d := newDesk(t, session.Options{Timing: session.Timing{Backlog: 5 * time.Second}})
 	d.backlog(true)
 	for range 10 {
 		d.tick(4)
@@ -185,7 +235,8 @@ func TestSlowIsClosedOnlyAfterSlowAfter(t *testing.T) {
 
 // TestBacklogThatDrainsIsASignOfLife: the answer to the ping is behind what the client has yet to read.
 func TestBacklogThatDrainsIsASignOfLife(t *testing.T) {
-	d := newDesk(t, session.Options{Timing: session.Timing{Backlog: time.Hour, Ping: 2 * time.Second}})
+	pingEvery(t, 2*time.Second)
+	d := newDesk(t, session.Options{Timing: session.Timing{Backlog: time.Hour}})
 	d.backlog(true)
 	for range 10 {
 		d.tick(3)
@@ -201,7 +252,7 @@ func TestPingBehindABacklog(t *testing.T) {
 	d := newDesk(t, session.Options{})
 	d.backlog(true)
 	for n := range 1000 {
-		d.do(func() { d.to.Receive(fmt.Appendf(nil, `{"type":"ping","ref":%d}`, n)) })
+		d.do(func() { receive(d.to, fmt.Appendf(nil, `{"type":"ping","ref":%d}`, n)) })
 	}
 	d.say(`{"type":"history","channel":"a","ref":5000}`)
 	d.want("")

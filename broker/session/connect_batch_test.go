@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"switchboard/broker/session"
-	"switchboard/broker/transport"
 	"switchboard/internal/wire"
 	"switchboard/queue"
 )
@@ -50,12 +49,12 @@ func (g *gate) ReadChannels(ctx context.Context, reads []queue.ChannelRead) []qu
 // arrive has clients connect, each of whom follows a channel of its own.
 func (d *desk) arrive(clients ...string) (socks []*socket) {
 	for _, client := range clients {
-		sock := new(socket)
+		sock := newSocket()
 		socks = append(socks, sock)
 		d.do(func() {
-			to := d.Accept(d.loop, sock, transport.Hello{})
-			to.Receive(fmt.Appendf(nil, `{"type":"connect","client":"%s","secret":"one that all here have"}`, client))
-			to.Receive(fmt.Appendf(nil, `{"type":"subscribe","channel":"own-%s","after":0}`, client))
+			to := d.Accept(d.loop, sock, nil)
+			receive(to, fmt.Appendf(nil, `{"type":"connect","client":"%s","secret":"one that all here have"}`, client))
+			receive(to, fmt.Appendf(nil, `{"type":"subscribe","channel":"own-%s","after":0}`, client))
 		})
 	}
 	return socks
@@ -146,8 +145,8 @@ func TestGoneWhileOthersComeIn(t *testing.T) {
 	d.arrive("first")
 	<-g.arrived
 	d.do(func() {
-		to := d.Accept(d.loop, new(socket), transport.Hello{})
-		to.Receive([]byte(`{"type":"connect","client":"gone"}`))
+		to := d.Accept(d.loop, newSocket(), nil)
+		receive(to, []byte(`{"type":"connect","client":"gone"}`))
 		to.Closed()
 	})
 	d.arrive("last")

@@ -9,7 +9,6 @@ import (
 	"switchboard/broker/hook"
 	"switchboard/broker/namespace"
 	"switchboard/broker/session"
-	"switchboard/broker/transport"
 	"switchboard/broker/work"
 	"switchboard/queue"
 )
@@ -56,17 +55,17 @@ func TestGoneWhileAsked(t *testing.T) {
 	b, counted := newBackend(), new(binds)
 	over := func(q queue.Queue) queue.Queue { counted.Queue = q; return counted }
 	o := session.Options{Hooks: session.Hooks{Connect: b.ask, Pool: b.pool}}
-	d := greeted(t, o, over, transport.Hello{Client: "phone"})
+	d := greeted(t, o, over, connect("phone", ""))
 	<-b.asked
 	d.do(d.to.Closed)
 	b.allows(d)
 	if counted.n.Load() != 0 {
 		t.Error("a client was bound that had gone")
 	}
-	d = greeted(t, o, over, transport.Hello{Client: "phone"})
+	d = greeted(t, o, over, connect("phone", ""))
 	<-b.asked
 	// Nobody is asked about who goes while he waits for his turn, or this would wait for ever.
-	d.do(func() { d.Accept(d.loop, new(socket), transport.Hello{Client: "tab"}).Closed() })
+	d.do(func() { d.Accept(d.loop, newSocket(), connect("tab", "")).Closed() })
 	b.allows(d)
 	if counted.n.Load() != 1 {
 		t.Errorf("bound %d times, want the one that waited", counted.n.Load())
@@ -102,7 +101,7 @@ func TestRefreshBehindAQuestion(t *testing.T) {
 			Namespaces: ruled(t, namespace.Rule{Name: "a:*", Subscribe: namespace.Grant}),
 		},
 		Hooks: session.Hooks{Connect: b.ask, Subscribe: b.ask, Pool: b.pool},
-	}, plain, transport.Hello{Token: "alice|a:*=sub"})
+	}, plain, connect("", "alice|a:*=sub"))
 	<-b.asked
 	b.allows(d)
 	d.hears()

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"switchboard/broker/session"
-	"switchboard/broker/transport"
 	"switchboard/internal/wire"
 )
 
@@ -110,6 +109,7 @@ func TestWhoGoesOnIsClosed(t *testing.T) {
 // TestAcknowledgementsAreNoMessages: who is sent much must be able to say that it came. Made-up ones are.
 func TestAcknowledgementsAreNoMessages(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
+		pingEvery(t, 25*time.Second)
 		d := newDesk(t, session.Options{Limits: session.Limits{MessageRate: 1}})
 		d.Hint("phone", 7, 0, []byte(`1`))
 		d.settle()
@@ -160,7 +160,7 @@ func TestAnswersTwiceAreMessages(t *testing.T) {
 // TestControlFramesArePaced also before connect: a client that goes on is closed, one that sends
 // some now and then is not, and a ping above the rate gets no pong.
 func TestControlFramesArePaced(t *testing.T) {
-	for name, hello := range map[string]transport.Hello{"before connect": {}, "after": {Client: "phone", Token: "t"}} {
+	for name, hello := range map[string][]wire.Request{"before connect": nil, "after": connect("phone", "t")} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				o, refused := refusals(session.Options{Limits: session.Limits{MessageRate: 2}, Timing: session.Timing{Connect: time.Hour}})
@@ -225,7 +225,7 @@ func TestFloodOfControlFrames(t *testing.T) {
 // none for long.
 func TestPaceIsOnlyOfTheBusy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := greeted(t, session.Options{Limits: session.Limits{MessageRate: 10, ByteRate: 1000}}, plain, transport.Hello{})
+		d := greeted(t, session.Options{Limits: session.Limits{MessageRate: 10, ByteRate: 1000}}, plain, nil)
 		paced := func(want bool) {
 			t.Helper()
 			d.do(func() {
@@ -235,8 +235,8 @@ func TestPaceIsOnlyOfTheBusy(t *testing.T) {
 			})
 		}
 		d.do(func() {
-			d.to.Receive([]byte(`{"type":"connect","client":"phone"}`))
-			d.to.Receive([]byte(`{"type":"subscribe","channel":"news"}`))
+			receive(d.to, []byte(`{"type":"connect","client":"phone"}`))
+			receive(d.to, []byte(`{"type":"subscribe","channel":"news"}`))
 		})
 		d.settle()
 		if e := d.hears(); len(e) != 2 || e[1].Type != "subscribed" {
@@ -271,7 +271,7 @@ func TestPaceIsOnlyOfTheBusy(t *testing.T) {
 
 // TestNothingHoldsOffTheEndOfTheTimeToConnect but a connect.
 func TestNothingHoldsOffTheEndOfTheTimeToConnect(t *testing.T) {
-	d := greeted(t, session.Options{Timing: session.Timing{Connect: 10 * time.Second}}, plain, transport.Hello{})
+	d := greeted(t, session.Options{Timing: session.Timing{Connect: 10 * time.Second}}, plain, nil)
 	for range 9 {
 		d.do(func() { d.to.Control(1, 0) })
 		d.tick(1)
@@ -281,18 +281,19 @@ func TestNothingHoldsOffTheEndOfTheTimeToConnect(t *testing.T) {
 	d.tick(1)
 	d.want(wire.CloseBadRequest)
 	for _, say := range []string{`{"type":"pong"}`, `{"type":"ping"}`, `{"type":"ack","id":1}`} {
-		d := greeted(t, session.Options{}, plain, transport.Hello{})
+		d := greeted(t, session.Options{}, plain, nil)
 		d.say("%s", say)
 		d.want(wire.CloseBadRequest)
 	}
-	d = greeted(t, session.Options{}, plain, transport.Hello{})
+	d = greeted(t, session.Options{}, plain, nil)
 	d.do(d.to.TooLarge)
 	d.want(wire.CloseBadRequest)
 }
 
 // TestConnectIsHeard has the time until a ping begin with connect, not with the connection.
 func TestConnectIsHeard(t *testing.T) {
-	d := greeted(t, session.Options{Timing: session.Timing{Connect: 10 * time.Second, Ping: 25 * time.Second}}, plain, transport.Hello{})
+	pingEvery(t, 25*time.Second)
+	d := greeted(t, session.Options{Timing: session.Timing{Connect: 10 * time.Second}}, plain, nil)
 	d.tick(9)
 	d.say(`{"type":"connect","client":"phone"}`)
 	for pings, ticks := range []int{24, 1} {

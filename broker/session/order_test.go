@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"switchboard/broker/session"
-	"switchboard/broker/transport"
 	"switchboard/internal/wire"
 )
 
@@ -29,11 +28,11 @@ func TestMessagesSentWithConnectKeepTheirOrder(t *testing.T) {
 		"subscribe ping":       "connected subscribed pong",
 		"pong subscribe bogus": "connected subscribed error:bad_request",
 	} {
-		d := greeted(t, session.Options{}, plain, transport.Hello{})
+		d := greeted(t, session.Options{}, plain, nil)
 		d.do(func() {
-			d.to.Receive([]byte(`{"type":"connect","client":"phone"}`))
+			receive(d.to, []byte(`{"type":"connect","client":"phone"}`))
 			for typ := range strings.FieldsSeq(sent) {
-				d.to.Receive(fmt.Appendf(nil, `{"type":%q,"channel":"news","id":5}`, typ))
+				receive(d.to, fmt.Appendf(nil, `{"type":%q,"channel":"news","id":5}`, typ))
 			}
 		})
 		d.settle()

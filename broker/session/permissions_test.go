@@ -10,7 +10,6 @@ import (
 
 	"switchboard/broker/namespace"
 	"switchboard/broker/session"
-	"switchboard/broker/transport"
 	"switchboard/internal/wire"
 	"switchboard/queue"
 )
@@ -36,7 +35,7 @@ func verifying(t *testing.T) func(string) (session.Identity, error) {
 
 // bearing is a desk whose client connects with a token.
 func bearing(t *testing.T, token string, o session.Options) *desk {
-	d := greeted(t, o, plain, transport.Hello{Token: token})
+	d := greeted(t, o, plain, connect("", token))
 	d.hears()
 	return d
 }
@@ -174,7 +173,7 @@ func TestLessByReload(t *testing.T) {
 
 func TestAnonymous(t *testing.T) {
 	rules := ruled(t, namespace.Rule{Name: "public:*", Subscribe: namespace.Anyone}, namespace.Rule{Name: "*", Subscribe: namespace.Users})
-	d := greeted(t, session.Options{Access: session.Access{Verify: verifying(t), Anonymous: true, Namespaces: rules}}, plain, transport.Hello{Client: "phone"})
+	d := greeted(t, session.Options{Access: session.Access{Verify: verifying(t), Anonymous: true, Namespaces: rules}}, plain, connect("phone", ""))
 	d.hears()
 	d.answers("subscribed", "", "", `{"type":"subscribe","channel":"public:1"}`)
 	d.answers("error", "forbidden", "the client has no user", `{"type":"subscribe","channel":"news"}`)
@@ -185,11 +184,11 @@ func TestAnonymous(t *testing.T) {
 		`{"type":"connect","client":"c","user":"alice"}`: "without one nobody is a user",
 		`{"type":"connect","client":"c","token":"bad"}`:  "token: bad",
 	} {
-		d := greeted(t, session.Options{Access: session.Access{Verify: verifying(t), Anonymous: true}}, plain, transport.Hello{})
+		d := greeted(t, session.Options{Access: session.Access{Verify: verifying(t), Anonymous: true}}, plain, nil)
 		d.answers("error", "unauthorized", why, "%s", say)
 		d.want(wire.CloseUnauthorized)
 	}
-	closed := greeted(t, session.Options{Access: session.Access{Verify: verifying(t)}}, plain, transport.Hello{})
+	closed := greeted(t, session.Options{Access: session.Access{Verify: verifying(t)}}, plain, nil)
 	closed.answers("error", "unauthorized", "token: missing", `{"type":"connect","client":"c"}`)
 	closed.want(wire.CloseUnauthorized)
 }
@@ -204,7 +203,7 @@ func TestResumeWithoutHistory(t *testing.T) {
 				rule.History = namespace.Anyone
 			}
 			d := newDesk(t, session.Options{
-				Access: session.Access{Namespaces: ruled(t, rule)}, Timing: session.Timing{Ping: time.Hour},
+				Access: session.Access{Namespaces: ruled(t, rule)}, Timing: session.Timing{},
 			})
 			var ids []int64
 			for range 3 { // a message in four minutes

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"switchboard/broker/session"
-	"switchboard/broker/transport"
 	"switchboard/internal/wire"
 	"switchboard/queue"
 )
@@ -17,7 +16,8 @@ import (
 // TestNothingWakesALoopAtRest but what is due: the end of the time for a connect, and the ping. At the former nobody
 // is looked at who has connected.
 func TestNothingWakesALoopAtRest(t *testing.T) {
-	d := newDesk(t, session.Options{Timing: session.Timing{Ping: 25 * time.Second, Backlog: time.Hour, Renewal: time.Hour}})
+	pingEvery(t, 25*time.Second)
+	d := newDesk(t, session.Options{Timing: session.Timing{Backlog: time.Hour, Renewal: time.Hour}})
 	var runs, at []int
 	d.loop.Attach(func(run func()) {
 		runs = append(runs, 1)
@@ -76,13 +76,13 @@ func (q *refreshes) take(all map[string]int) (n int) {
 func TestRenewals(t *testing.T) {
 	const clients, interval = 300, 100
 	counting := &refreshes{count: make(map[string]int)}
-	d := newDeskOn(t, session.Options{Timing: session.Timing{Renewal: interval * time.Second, Ping: time.Hour}}, func(q queue.Queue) queue.Queue {
+	d := newDeskOn(t, session.Options{Timing: session.Timing{Renewal: interval * time.Second}}, func(q queue.Queue) queue.Queue {
 		counting.Queue = q
 		return counting
 	})
 	d.do(func() {
 		for i := range clients - 1 {
-			d.Accept(d.loop, new(socket), transport.Hello{Client: fmt.Sprint("c", i)})
+			d.Accept(d.loop, newSocket(), connect(fmt.Sprint("c", i), ""))
 		}
 	})
 	d.settle()
@@ -116,8 +116,9 @@ func TestRenewals(t *testing.T) {
 // TestExpiryAfterAStop: a process that did not run for a while looks at once whose token ran out meanwhile.
 func TestExpiryAfterAStop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
+		pingEvery(t, time.Minute)
 		d := newDesk(t, session.Options{
-			Timing: session.Timing{Ping: time.Minute},
+
 			Access: session.Access{Verify: func(string) (session.Identity, error) {
 				return session.Identity{User: "ann", Expires: time.Now().Add(40 * time.Second)}, nil
 			}},

@@ -6,18 +6,17 @@ import (
 	"testing"
 
 	"switchboard/broker/session"
-	"switchboard/broker/transport"
 	"switchboard/internal/wire"
 	"switchboard/queue"
 )
 
 // resume connects another client, which asks for what it missed in the same breath.
 func (d *desk) resume(client string, after int64) *socket {
-	sock := new(socket)
+	sock := newSocket()
 	d.do(func() {
-		to := d.Accept(d.loop, sock, transport.Hello{})
-		to.Receive(fmt.Appendf(nil, `{"type":"connect","client":"%s"}`, client))
-		to.Receive(fmt.Appendf(nil, `{"type":"subscribe","channel":"news","after":%d}`, after))
+		to := d.Accept(d.loop, sock, nil)
+		receive(to, fmt.Appendf(nil, `{"type":"connect","client":"%s"}`, client))
+		receive(to, fmt.Appendf(nil, `{"type":"subscribe","channel":"news","after":%d}`, after))
 	})
 	d.settle()
 	return sock
@@ -61,12 +60,12 @@ func TestResumingAChannelOfOnesOwnIsOneWrite(t *testing.T) {
 	for range 8 {
 		d.pool.Go(func() { <-hold })
 	}
-	sock := new(socket)
+	sock := newSocket()
 	d.do(func() {
-		to := d.Accept(d.loop, sock, transport.Hello{})
-		to.Receive([]byte(`{"type":"connect","client":"tablet"}`))
-		to.Receive(fmt.Appendf(nil, `{"type":"subscribe","channel":"news","after":%d}`, first))
-		to.Receive([]byte(`{"type":"subscribe","channel":"$all"}`)) // refused as ever
+		to := d.Accept(d.loop, sock, nil)
+		receive(to, []byte(`{"type":"connect","client":"tablet"}`))
+		receive(to, fmt.Appendf(nil, `{"type":"subscribe","channel":"news","after":%d}`, first))
+		receive(to, []byte(`{"type":"subscribe","channel":"$all"}`)) // refused as ever
 	})
 	close(hold)
 	d.settle()
@@ -77,22 +76,6 @@ func TestResumingAChannelOfOnesOwnIsOneWrite(t *testing.T) {
 		}
 		if sock.writes != 1 {
 			t.Errorf("%d writes, want 1", sock.writes)
-		}
-	})
-}
-
-// TestMuchIsNotKeptBack: what is more than a socket should take unasked is written at once.
-func TestMuchIsNotKeptBack(t *testing.T) {
-	d := newDesk(t, session.Options{})
-	first := d.store(11, 10<<10)
-	d.say(`{"type":"subscribe","channel":"news","after":%d}`, first)
-	sock := d.resume("tablet", first)
-	d.do(func() {
-		if len(sock.written) != 12 {
-			t.Errorf("got %d messages, want 12", len(sock.written))
-		}
-		if sock.writes != 5 { // the answers, then three messages of 10 KiB each fit one write
-			t.Errorf("%d writes, want 5", sock.writes)
 		}
 	})
 }

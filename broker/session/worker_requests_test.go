@@ -11,7 +11,6 @@ import (
 
 	"switchboard/broker/namespace"
 	"switchboard/broker/session"
-	"switchboard/broker/transport"
 	"switchboard/queue"
 )
 
@@ -33,7 +32,7 @@ func asking(t *testing.T, o session.Options, connect string) (*desk, *asked) {
 	if o.Requests.Queues == 0 {
 		o.Requests.Queues = 16
 	}
-	d := greeted(t, o, func(q queue.Queue) queue.Queue { a = &asked{Queue: q}; return a }, transport.Hello{})
+	d := greeted(t, o, func(q queue.Queue) queue.Queue { a = &asked{Queue: q}; return a }, nil)
 	d.say("%s", connect)
 	if e := d.hears(); len(e) != 1 || e[0].Type != "connected" {
 		t.Fatalf("connect is answered with %+v", e)

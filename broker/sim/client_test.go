@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"slices"
 
+	"switchboard/broker/dialect"
 	"switchboard/broker/loop"
 	"switchboard/broker/transport"
+	"switchboard/internal/dialecttest"
 	"switchboard/internal/wire"
 )
 
@@ -45,6 +47,9 @@ const (
 
 // conn is a connection, from the socket of the broker to the client that reads it.
 type conn struct {
+	corks int          // calls of Cork less those of Uncork
+	held  []wire.Event // written while corked
+
 	client  *client
 	node    *node
 	loop    *loop.Loop
@@ -109,7 +114,7 @@ func (cl *client) dial(n *node) *conn {
 		ack = "auto"
 	}
 	w.log("%v dials, after %s", c, number(c.after))
-	c.session = n.sessions.Accept(c.loop, c, transport.Hello{})
+	c.session = n.sessions.Accept(c.loop, c, nil)
 	c.say(wire.Request{
 		Type: wire.TypeConnect, Client: wire.ClientPart(cl.name), User: cl.user, Secret: cl.secret(), After: c.after, Ack: ack,
 	})
@@ -132,11 +137,7 @@ func (c *conn) say(r wire.Request) {
 	c.refs++
 	r.Ref = wire.RefOf(c.refs)
 	c.asked[c.refs] = request{r.Type, r.Channel, r.After}
-	raw, err := json.Marshal(r)
-	if err != nil {
-		panic(err)
-	}
-	c.session.Receive(raw)
+	c.session.Receive(r, len(shown(r)))
 	c.client.w.settle()
 }
 
@@ -212,28 +213,71 @@ func (c *conn) unjam() {
 }
 
 // Write is transport.Conn's.
-func (c *conn) Write(b *wire.Batch) {
-	for _, f := range b.Frames {
-		e, err := wire.DecodeEvent(f.JSON())
+func (c *conn) Write(b *dialect.Batch) {
+	events := make([]wire.Event, len(b.Messages))
+	for i, m := range b.Messages {
+		events[i] = dialecttest.EventOf(m)
+	}
+	c.write(events...)
+}
+
+// Send is transport.Conn's.
+func (c *conn) Send(e wire.Event) { c.write(e) }
+
+// write is one write to the socket, or part of one while the connection is corked.
+func (c *conn) write(events ...wire.Event) {
+	if c.corks > 0 {
+		c.held = append(c.held, events...)
+		return
+	}
+	for _, e := range events {
 		switch {
-		case err != nil:
-			c.client.w.violate("%v is sent %s: %v", c, f.JSON(), err)
 		case c.session == nil && c.life == ended: // the broker has closed it itself
 		case c.jam == flowing:
 			c.receive(e)
 		case c.jam == jammed && e.Type == wire.TypeMessage:
-			c.client.w.violate("%v is backed up, and is sent %s", c, f.JSON())
+			c.client.w.violate("%v is backed up, and is sent %s", c, shown(e))
 		default:
 			c.unread = append(c.unread, e)
 		}
 	}
-	if c.jam == stopping {
+	if len(events) > 0 && c.jam == stopping {
 		c.jam = jammed
+	}
+}
+
+// Cork is transport.Conn's.
+func (c *conn) Cork() { c.corks++ }
+
+// Flush is transport.Conn's.
+func (c *conn) Flush() {
+	corks, held := c.corks, c.held
+	c.corks, c.held = 0, nil
+	c.write(held...)
+	c.corks = corks
+}
+
+// Uncork is transport.Conn's.
+func (c *conn) Uncork() {
+	if c.corks--; c.corks == 0 {
+		c.Flush()
 	}
 }
 
 // Backlogged is transport.Conn's.
 func (c *conn) Backlogged() bool { return c.jam == jammed }
+
+// Liveness is transport.Conn's.
+func (c *conn) Liveness() dialect.Liveness { return dialect.Liveness{} }
+
+// shown is an event or a request as JSON.
+func shown(message any) []byte {
+	text, err := json.Marshal(message)
+	if err != nil {
+		panic(err)
+	}
+	return text
+}
 
 // Ping is transport.Conn's.
 func (c *conn) Ping() {}
@@ -246,6 +290,7 @@ func (c *conn) Close(reason wire.CloseReason, detail string, _ int64) {
 	if c.node.dead { // the process is gone, only its ghost here says something
 		return
 	}
+	c.Flush()
 	c.client.w.log("%v is closed: %s %s", c, reason, detail)
 	if bound := c.client.w.model.bound[c.client.name]; reason == wire.CloseSuperseded && len(bound) == 1 && bound[0] == c {
 		c.client.w.violate("%v is closed as superseded, and nobody else was bound since", c)
@@ -311,7 +356,7 @@ func (c *conn) receive(e wire.Event) {
 		w.model.refused(c, asked, e)
 	case wire.TypePong:
 	default:
-		w.violate("%v is sent %s", c, e.Encode().JSON())
+		w.violate("%v is sent %s", c, shown(e))
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"switchboard/broker/delivery"
+	"switchboard/broker/dialect/native"
 	"switchboard/broker/hub"
 	"switchboard/broker/loop"
 	"switchboard/broker/peer"
@@ -68,7 +69,7 @@ func (w *world) newNode(slot string) *node {
 		defer w.mu.Unlock()
 		n.starts = append(n.starts, worker)
 	})
-	n.hub = hub.New(hub.Options{Loops: n.loops, Pool: n.pool, Registry: n.store, Queue: n.store, ServerID: n.serverID})
+	n.hub = hub.New(hub.Options{Loops: n.loops, Pool: n.pool, Registry: n.store, Queue: n.store, ServerID: n.serverID, Messages: native.New(0)})
 	n.pusher = delivery.New(delivery.Options{
 		Registry: n.store, Queue: n.store, Self: n.serverID, Live: func(string) bool { return true },
 		Local: n.hint, Remote: n.tell, Stored: func(string, time.Duration) {},
@@ -77,7 +78,7 @@ func (w *world) newNode(slot string) *node {
 	n.sessions = session.New(session.Options{
 		Hub: n.hub, Pool: n.pool, Loops: n.loops, Registry: n.store, Queue: n.store, ServerID: n.serverID,
 		Notify: session.Notify{Superseded: n.supersede},
-		Timing: session.Timing{Ping: time.Hour, Connect: time.Hour, Backlog: time.Hour, Renewal: refreshEvery},
+		Timing: session.Timing{Connect: time.Hour, Backlog: time.Hour, Renewal: refreshEvery},
 	})
 	return n
 }

@@ -149,7 +149,7 @@ func (w *world) log(format string, args ...any) {
 // heard notes what a connection was sent. In the trace it goes by connection and queue: two loops
 // may run in any order, and nothing is promised across queues.
 func (w *world) heard(c *conn, e wire.Event) {
-	w.news[c] = append(w.news[c], fmt.Sprintf("    %v <- %s", c, e.Encode().JSON()))
+	w.news[c] = append(w.news[c], fmt.Sprintf("    %v <- %s", c, shown(e)))
 }
 
 func (w *world) flushNews() {

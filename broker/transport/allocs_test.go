@@ -6,14 +6,18 @@ import (
 
 	"github.com/gobwas/ws"
 
+	"switchboard/broker/dialect"
 	"switchboard/broker/loop"
 	"switchboard/internal/allocs"
+	"switchboard/internal/dialecttest"
 	"switchboard/internal/wire"
 )
 
 func hot() []allocs.Case {
+	d := dialecttest.All()[0].New(0)
+	native := Dialects{Stream: func(byte) dialect.Dialect { return d }, WebSocket: d, Framing: dialect.Text}
 	p := NewPoller(1, 0, Limits{Message: 1 << 10, Origin: func(_, _ string) bool { return true }},
-		func(*loop.Loop, Conn, Hello) Receiver { return deaf{} }, gnetLogger{}.Logger)
+		native, func(*loop.Loop, Conn, []wire.Request) Receiver { return deaf{} }, gnetLogger{}.Logger)
 	read := func(begin string, message []byte) func() {
 		conn := &memoryConn{}
 		c := &pollerConn{loop: p.loops[0], conn: conn}
@@ -24,21 +28,32 @@ func hot() []allocs.Case {
 			c.read()
 		}
 	}
-	write := func(s state) func() {
+	write := func(s state, f dialect.Framing, do func(*pollerConn)) func() {
+		o, err := d.Open(dialect.Hello{Framing: f})
+		if err != nil {
+			panic(err)
+		}
 		conn := &memoryConn{}
-		c := &pollerConn{loop: p.loops[0], conn: conn, state: s, to: deaf{}}
-		batch := &wire.Batch{Frames: []wire.Frame{wire.NewFrame([]byte(strings.Repeat("x", 200)))}}
+		c := &pollerConn{loop: p.loops[0], conn: conn, state: s, to: deaf{}, speaker: o.Speaker}
 		return func() {
-			c.Write(batch)
+			do(c)
 			conn.out.Reset()
 		}
 	}
-	text := strings.Repeat("x", 200)
+	data := []byte(`"` + strings.Repeat("x", 200) + `"`)
+	batch, id := &dialect.Batch{Messages: []*dialect.Message{d.Message("news", 1, data)}}, int64(1)
+	shared := func(c *pollerConn) { c.Write(batch) }
+	own := func(c *pollerConn) { c.Send(wire.Event{Type: wire.TypeMessage, ID: &id, Data: data}) }
+	corked := func(c *pollerConn) { c.Cork(); own(c); shared(c); c.Uncork() }
+	text := `{"type":"ack","id":7}` + strings.Repeat(" ", 200)
 	return []allocs.Case{
 		allocs.Of("read a line", 0, read("\n", []byte(text+"\n"))),
 		allocs.Of("read a frame", 0, read(upgradeRequest("/ws", ""), clientFrame(true, ws.OpText, text))),
-		allocs.Of("write a line", 0, write(lines)),
-		allocs.Of("write a frame", 0, write(frames)),
+		allocs.Of("write a line", 0, write(streaming, dialect.Stream, shared)),
+		allocs.Of("write a frame", 0, write(framed, dialect.Text, shared)),
+		allocs.Of("send a line", 0, write(streaming, dialect.Stream, own)),
+		allocs.Of("send a frame", 0, write(framed, dialect.Text, own)),
+		allocs.Of("send and write in one call", 0, write(framed, dialect.Text, corked)),
 	}
 }
 

@@ -191,14 +191,14 @@ func TestNobodyReadsWhy(t *testing.T) {
 // TestThePeerIsGoneWithinAccept has a session that writes at once, to nobody.
 func TestThePeerIsGoneWithinAccept(t *testing.T) {
 	s := &session{t: t, events: make(chan event, 10)}
-	p := NewPoller(1, 0, Limits{Message: 100}, func(_ *loop.Loop, c Conn, _ Hello) Receiver {
+	p := NewPoller(1, 0, Limits{Message: 100}, dialects(), func(_ *loop.Loop, c Conn, _ []wire.Request) Receiver {
 		c.Write(frame("{}"))
 		return s
 	}, zerolog.Nop())
 	conn := &memoryConn{}
 	c := &pollerConn{loop: p.loops[0], conn: conn}
 	conn.onWrite = c.gone
-	conn.in.WriteString("first\n")
+	conn.in.Write(spoken.Stream([]byte("first")))
 	c.read()
 	s.want(event{"closed", ""})
 	s.wantSilence()

@@ -45,10 +45,12 @@ const fuzzLimit = 300
 // feed gives a connection the bytes of in, in pieces whose sizes come from cuts, and returns
 // what its session was told and what the peer got. first is what it begins with: "{" for lines.
 func feed(t *testing.T, handshake bool, in, cuts []byte) (events []event, out []byte) {
+	speakJSON(t)
 	s := &session{t: t, events: make(chan event, len(in)+10)}
 	p := &Poller{
 		limits:     Limits{Message: fuzzLimit, Origin: func(_, _ string) bool { return true }},
-		accept:     func(*loop.Loop, Conn, Hello) Receiver { return s },
+		dialects:   dialects(),
+		accept:     func(*loop.Loop, Conn, []wire.Request) Receiver { return s },
 		lingerTime: time.Hour,
 	}
 	l := &pollerLoop{
@@ -217,50 +219,16 @@ func FuzzHandshake(f *testing.F) {
 	})
 }
 
-func BenchmarkReadFrame(b *testing.B) {
-	message := clientFrame(true, ws.OpText, strings.Repeat("x", 200))
-	benchmarkRead(b, upgradeRequest("/ws", ""), message)
-}
-
-func BenchmarkReadLine(b *testing.B) {
-	benchmarkRead(b, "\n", []byte(strings.Repeat("x", 200)+"\n"))
-}
-
-func benchmarkRead(b *testing.B, begin string, message []byte) {
-	p := NewPoller(1, 0, Limits{Message: 1 << 10, Origin: func(_, _ string) bool { return true }},
-		func(*loop.Loop, Conn, Hello) Receiver { return deaf{} }, gnetLogger{}.Logger)
-	conn := &memoryConn{}
-	c := &pollerConn{loop: p.loops[0], conn: conn}
-	conn.in.WriteString(begin)
-	c.read()
-	b.ReportAllocs()
-	b.SetBytes(int64(len(message)))
-	for b.Loop() {
-		conn.in.Write(message)
-		c.read()
-	}
-}
-
 // deaf is a Receiver that does nothing.
 type deaf struct{}
 
-func (deaf) Receive([]byte) {}
-func (deaf) TooLarge()      {}
-func (deaf) Broken(string)  {}
-func (deaf) Writable()      {}
-func (deaf) Closed()        {}
+func (deaf) Receive(wire.Request, int) {}
+
+func (deaf) Malformed(wire.Ref, int, error, bool) {}
+
+func (deaf) TooLarge()     {}
+func (deaf) Broken(string) {}
+func (deaf) Writable()     {}
+func (deaf) Closed()       {}
 
 func (deaf) Control(_, _ int) bool { return true }
-
-// BenchmarkWrite is what a message costs on its way to a socket that takes it.
-func BenchmarkWrite(b *testing.B) {
-	p := NewPoller(1, 0, Limits{}, nil, gnetLogger{}.Logger)
-	conn := &memoryConn{}
-	c := &pollerConn{loop: p.loops[0], conn: conn, state: frames, to: deaf{}}
-	batch := &wire.Batch{Frames: []wire.Frame{wire.NewFrame(bytes.Repeat([]byte("x"), 200))}}
-	b.ReportAllocs()
-	for b.Loop() {
-		c.Write(batch)
-		conn.out.Reset()
-	}
-}

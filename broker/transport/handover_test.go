@@ -8,6 +8,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"switchboard/broker/loop"
+	"switchboard/internal/wire"
 )
 
 // TestWhatIsNotHandedOver goes on with the library: compression that both sides want, and what has no place in the
@@ -28,9 +29,9 @@ func TestWhatIsNotHandedOver(t *testing.T) {
 			kept := make(chan bool, 1)
 			w := way{"", true, func(s *service, limits Limits, accept Accept, o setup) func() {
 				p, stop := runPoller(s, limits, accept, o)
-				web := NewWeb(1, 1, limits, func(l *loop.Loop, c Conn, h Hello) Receiver {
+				web := NewWeb(1, 1, limits, dialects(), func(l *loop.Loop, c Conn, first []wire.Request) Receiver {
 					kept <- true
-					return accept(l, c, h)
+					return accept(l, c, first)
 				})
 				web.Poller = p
 				end := serveWeb(s, web, limits, o)
@@ -55,7 +56,7 @@ func TestWhatIsNotHandedOver(t *testing.T) {
 			}
 		})
 	}
-	p := NewPoller(1, 0, Limits{Gate: NewGate(1)}, nil, zerolog.Nop())
+	p := NewPoller(1, 0, Limits{Gate: NewGate(1)}, Dialects{}, nil, zerolog.Nop())
 	plain, zoned := &net.TCPAddr{IP: net.IPv6loopback}, &net.TCPAddr{IP: net.IPv6loopback, Zone: "eth0"}
 	if !zoneless(plain) || zoneless(zoned) || zoneless(nil) {
 		t.Error("zones are not seen")
@@ -70,7 +71,7 @@ func TestHandOverAtTheEnd(t *testing.T) {
 	ended := way{"", true, func(s *service, limits Limits, accept Accept, o setup) func() {
 		p, stop := runPoller(s, limits, accept, o)
 		stop()
-		web := NewWeb(1, 1, limits, accept)
+		web := NewWeb(1, 1, limits, dialects(), accept)
 		web.Poller = p
 		return serveWeb(s, web, limits, o)
 	}}

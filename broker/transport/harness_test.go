@@ -26,7 +26,7 @@ const messageLimit = 100 << 10
 // What is there already are the goroutines of gnet's pool, which it starts when it is loaded. Its workers stay for a
 // while when they have nothing to do.
 func TestMain(m *testing.M) {
-	goleak.VerifyTestMain(m, goleak.IgnoreCurrent(), goleak.IgnoreAnyFunction("github.com/panjf2000/ants/v2.(*goWorker).run.func1"))
+	goleak.VerifyTestMain(allDialects{m}, goleak.IgnoreCurrent(), goleak.IgnoreAnyFunction("github.com/panjf2000/ants/v2.(*goWorker).run.func1"))
 }
 
 // event is one call of a Receiver, or one thing that a peer reads.
@@ -37,7 +37,7 @@ type session struct {
 	t      *testing.T
 	loop   *loop.Loop
 	conn   Conn
-	hello  Hello
+	first  []wire.Request            // those of the handshake
 	peer   string                    // the remote address
 	react  func(s *session, e event) // on the loop, with every event
 	events chan event
@@ -58,12 +58,14 @@ func (s *session) tell(what, text string) {
 	}
 }
 
-func (s *session) Receive(message []byte) { s.tell("message", string(message)) }
-func (s *session) TooLarge()              { s.tell("too large", "") }
-func (s *session) Broken(string)          { s.tell("broken", "") }
-func (s *session) Writable()              { s.tell("writable", "") }
-func (s *session) Closed()                { s.tell("closed", "") }
-func (s *session) Control(n, _ int) bool  { s.control += n; return !s.refuse }
+func (s *session) Receive(req wire.Request, _ int)                { s.tell("message", req.Type) }
+func (s *session) TooLarge()                                      { s.tell("too large", "") }
+func (s *session) Malformed(_ wire.Ref, _ int, err error, _ bool) { s.tell("malformed", err.Error()) }
+
+func (s *session) Broken(string)         { s.tell("broken", "") }
+func (s *session) Writable()             { s.tell("writable", "") }
+func (s *session) Closed()               { s.tell("closed", "") }
+func (s *session) Control(n, _ int) bool { s.control += n; return !s.refuse }
 
 // do runs f on the session's loop.
 func (s *session) do(f func()) {
@@ -157,8 +159,8 @@ func (w way) serve(t *testing.T, o setup) *service {
 		Message: messageLimit, First: o.first, Gate: s.gate,
 		Origin: func(origin, host string) bool { return origin != "https://bad.example" && host == "broker.example" },
 	}
-	accept := func(l *loop.Loop, c Conn, h Hello) Receiver {
-		made := &session{loop: l, conn: c, hello: h, peer: c.RemoteAddr(), react: o.react, events: make(chan event, 4096)}
+	accept := func(l *loop.Loop, c Conn, first []wire.Request) Receiver {
+		made := &session{loop: l, conn: c, first: first, peer: c.RemoteAddr(), react: o.react, events: make(chan event, 4096)}
 		if o.open != nil {
 			o.open(made)
 		}
@@ -177,7 +179,7 @@ func startPoller(s *service, limits Limits, accept Accept, o setup) func() {
 }
 
 func runPoller(s *service, limits Limits, accept Accept, o setup) (*Poller, func()) {
-	p := NewPoller(1, 0, limits, accept, zerolog.New(zerolog.NewTestWriter(s.t)).Level(zerolog.WarnLevel))
+	p := NewPoller(1, 0, limits, dialects(), accept, zerolog.New(zerolog.NewTestWriter(s.t)).Level(zerolog.WarnLevel))
 	p.limits.Handshake = cmp.Or(o.handshake, patience)
 	p.lingerTime = cmp.Or(o.linger, patience)
 	ctx, cancel := context.WithCancel(context.Background())
@@ -198,13 +200,13 @@ func runPoller(s *service, limits Limits, accept Accept, o setup) (*Poller, func
 }
 
 func startWeb(s *service, limits Limits, accept Accept, o setup) func() {
-	return serveWeb(s, NewWeb(1, 0, limits, accept), limits, o)
+	return serveWeb(s, NewWeb(1, 0, limits, dialects(), accept), limits, o)
 }
 
 // startHanded is a Web whose connections all go on in a Poller.
 func startHanded(s *service, limits Limits, accept Accept, o setup) func() {
 	p, stop := runPoller(s, limits, accept, o)
-	w := NewWeb(1, 1, limits, func(*loop.Loop, Conn, Hello) Receiver { panic("a connection was not handed over") })
+	w := NewWeb(1, 1, limits, dialects(), func(*loop.Loop, Conn, []wire.Request) Receiver { panic("a connection was not handed over") })
 	w.Poller = p
 	end := serveWeb(s, w, limits, o)
 	return func() {
@@ -247,7 +249,7 @@ func (s *service) connect() (*peer, *session) {
 	p := s.dial()
 	p.handshake(wsPath)
 	if !s.framed { // the session comes with the first byte
-		p.write([]byte("\n"))
+		p.write(spoken.Empty)
 	}
 	return p, s.session()
 }
@@ -262,9 +264,4 @@ func (s *service) session() *session {
 		s.t.Fatal("no session was made")
 		panic("unreachable")
 	}
-}
-
-// frame is one message to write.
-func frame(text string) *wire.Batch {
-	return &wire.Batch{Frames: []wire.Frame{wire.NewFrame([]byte(text))}}
 }

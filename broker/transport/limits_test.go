@@ -14,9 +14,11 @@ import (
 	"github.com/rs/zerolog"
 
 	"switchboard/broker/loop"
+	"switchboard/internal/wire"
 )
 
 func TestGateOnTCP(t *testing.T) {
+	speakJSON(t) // what a connection that is turned away speaks is not known yet
 	service := lineWay.serve(t, setup{room: 1})
 	first, s := service.connect()
 	second := service.dial()
@@ -38,6 +40,7 @@ func TestGateOnTCP(t *testing.T) {
 
 // TestTurnedAwayAboveTheReserve still tells those why who come when nobody may linger any more.
 func TestTurnedAwayAboveTheReserve(t *testing.T) {
+	speakJSON(t)
 	service := lineWay.serve(t, setup{room: 1})
 	service.connect()
 	for range turnedAway + 5 {
@@ -167,8 +170,8 @@ func TestHandshakeInPieces(t *testing.T) {
 			}
 			s := service.session()
 			s.want(event{"message", "early"})
-			if s.hello.Token != token {
-				t.Errorf("the token has %d bytes, want %d", len(s.hello.Token), len(token))
+			if len(s.first) != 1 || s.first[0].Token != token {
+				t.Errorf("the handshake stands for %d requests, want one with the token", len(s.first))
 			}
 		}
 	})
@@ -183,7 +186,7 @@ func TestPortIsTaken(t *testing.T) {
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	for _, ctx := range []context.Context{t.Context(), ended} {
-		p := NewPoller(2, 0, Limits{}, nil, zerolog.Nop())
+		p := NewPoller(2, 0, Limits{}, Dialects{}, nil, zerolog.Nop())
 		ran := make(chan struct{})
 		p.Loops()[1].Post(func() { close(ran) })
 		if err := p.Run(ctx, l.Addr().String()); err == nil || !strings.Contains(err.Error(), l.Addr().String()) {
@@ -195,7 +198,7 @@ func TestPortIsTaken(t *testing.T) {
 
 // TestTheEngineEnds by itself, as it does when it cannot accept: that is an error.
 func TestTheEngineEnds(t *testing.T) {
-	p := NewPoller(1, 0, Limits{Gate: NewGate(1)}, nil, zerolog.Nop())
+	p := NewPoller(1, 0, Limits{Gate: NewGate(1)}, Dialects{}, nil, zerolog.Nop())
 	done := make(chan error, 1)
 	go func() { done <- p.Run(t.Context(), "127.0.0.1:0") }()
 	<-p.Booted()
@@ -211,7 +214,7 @@ func TestRunThatIsStoppedAtOnce(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	for range 20 {
-		p := NewPoller(2, 0, Limits{}, nil, zerolog.Nop())
+		p := NewPoller(2, 0, Limits{}, Dialects{}, nil, zerolog.Nop())
 		if err := p.Run(ctx, "127.0.0.1:0"); err != nil {
 			t.Fatal(err)
 		}
@@ -223,7 +226,7 @@ func TestRunThatIsStoppedAtOnce(t *testing.T) {
 func TestTasksWithoutConnections(t *testing.T) {
 	const loops = 4
 	sessions := make(chan *session, loops)
-	p := NewPoller(loops, 3, Limits{Message: messageLimit, Gate: NewGate(loops)}, func(l *loop.Loop, c Conn, h Hello) Receiver {
+	p := NewPoller(loops, 3, Limits{Message: messageLimit, Gate: NewGate(loops)}, dialects(), func(l *loop.Loop, c Conn, _ []wire.Request) Receiver {
 		s := &session{t: t, loop: l, conn: c, events: make(chan event, 10)}
 		sessions <- s
 		return s
@@ -257,7 +260,7 @@ func TestTasksWithoutConnections(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer c.Close()
-		_, _ = io.WriteString(c, "hello\n")
+		_, _ = c.Write(spoken.Stream([]byte("hello")))
 		(<-sessions).want(event{"message", "hello"})
 	}
 	for _, end := range ends {

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/binary"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -15,6 +14,9 @@ import (
 	"time"
 
 	"github.com/gobwas/ws"
+
+	"switchboard/broker/dialect"
+	"switchboard/internal/wire"
 )
 
 const wsPath = "/ws?token=abc&client=phone"
@@ -91,9 +93,17 @@ func (p *peer) writeCut(b []byte, sizes ...int) {
 // message is text as this peer sends it.
 func (p *peer) message(text string) []byte {
 	if !p.framed {
-		return []byte(text + "\n")
+		return spoken.Stream([]byte(text))
 	}
-	return clientFrame(true, ws.OpText, text)
+	return clientFrame(true, opData(), text)
+}
+
+// opData is the opcode of messages.
+func opData() ws.OpCode {
+	if spoken.Framing == dialect.Binary {
+		return ws.OpBinary
+	}
+	return ws.OpText
 }
 
 // clientFrame is a masked frame.
@@ -112,14 +122,14 @@ func (p *peer) read() event {
 	if p.framed {
 		return p.readFrame()
 	}
-	line, err := p.r.ReadString('\n')
-	switch {
-	case err != nil:
-		return ending(err, line)
-	case line == `{"type":"ping"}`+"\n":
+	unit, err := spoken.Read(p.r)
+	if err != nil {
+		return ending(err, string(unit))
+	}
+	if e, err := spoken.Event(unit); err == nil && e.Type == wire.TypePing {
 		return event{"ping", ""}
 	}
-	return event{"message", strings.TrimSuffix(line, "\n")}
+	return event{"message", string(unit)}
 }
 
 func (p *peer) readFrame() event {
@@ -168,11 +178,8 @@ func (p *peer) want(events ...event) {
 func (p *peer) wantClosing(code string, status int, detail string, afterMS int64) {
 	p.t.Helper()
 	e := p.read()
-	var got struct {
-		Type, Code, Message string
-		AfterMS             int64 `json:"after_ms"`
-	}
-	if err := json.Unmarshal([]byte(e.text), &got); err != nil || got.Type != "closing" || got.Code != code ||
+	got, err := spoken.Event([]byte(e.text))
+	if err != nil || got.Type != "closing" || got.Code != code ||
 		got.Message != detail || got.AfterMS != afterMS {
 		p.t.Fatalf("the peer reads %v, want a closing message with %s, %q, %d", e, code, detail, afterMS)
 	}

@@ -26,6 +26,7 @@ func closeBody(status int, reason string) string {
 // TestFramingErrors checks what RFC 6455 asks of a server: each breach ends the connection with
 // the code that the RFC names, and what came before it is not lost.
 func TestFramingErrors(t *testing.T) {
+	speakJSON(t)
 	const text, binaryFrame, cont, closing, ping, pong = 0x81, 0x82, 0x80, 0x88, 0x89, 0x8a
 	const more = 0x7f // without FIN
 	tests := map[string]struct {
@@ -111,6 +112,7 @@ func TestFramingErrors(t *testing.T) {
 
 // TestWebRefusesTheSame for what its library leaves to us.
 func TestWebRefusesTheSame(t *testing.T) {
+	speakJSON(t)
 	service := webWay.serve(t, setup{})
 	for name, test := range map[string]struct {
 		sent []byte

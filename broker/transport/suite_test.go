@@ -1,24 +1,27 @@
 package transport
 
 import (
+	"bytes"
 	"fmt"
+	"reflect"
 	"strings"
 	"testing"
 
 	"github.com/gobwas/ws"
 
+	"switchboard/broker/dialect"
 	"switchboard/internal/wire"
 )
 
 func TestHello(t *testing.T) {
 	over(t, allWays, func(t *testing.T, w way) {
 		p, s := w.serve(t, setup{}).connect()
-		var want Hello
+		var want []wire.Request
 		if w.framed {
-			want.Token, want.Client = "abc", "phone"
+			want = []wire.Request{{Type: wire.TypeConnect, Token: "abc", Client: "phone"}}
 		}
-		if s.hello != want {
-			t.Errorf("hello is %+v, want %+v", s.hello, want)
+		if !reflect.DeepEqual(s.first, want) {
+			t.Errorf("the handshake stands for %+v, want %+v", s.first, want)
 		}
 		if s.peer != p.LocalAddr().String() {
 			t.Errorf("the remote address is %q, want %v", s.peer, p.LocalAddr())
@@ -56,6 +59,7 @@ func TestMessagesComeWholeAndInOrder(t *testing.T) {
 }
 
 func TestLineEndings(t *testing.T) {
+	speakJSON(t)
 	p, s := lineWay.serve(t, setup{}).connect()
 	p.write([]byte("a\r\n\n \t\r\n b \nc\n"))
 	s.want(event{"message", "a"}, event{"message", "b"}, event{"message", "c"})
@@ -82,36 +86,36 @@ func TestFragments(t *testing.T) {
 		want   []event
 	}{
 		"three": {
-			[][]byte{part(false, ws.OpText, "a"), part(false, ws.OpContinuation, "b"), part(true, ws.OpContinuation, "c")},
+			[][]byte{part(false, opData(), "a"), part(false, ws.OpContinuation, "b"), part(true, ws.OpContinuation, "c")},
 			[]event{{"message", "abc"}},
 		},
 		"empty ones": {
-			[][]byte{part(false, ws.OpText, ""), part(false, ws.OpContinuation, ""), part(true, ws.OpContinuation, "")},
+			[][]byte{part(false, opData(), ""), part(false, ws.OpContinuation, ""), part(true, ws.OpContinuation, "")},
 			[]event{{"message", ""}},
 		},
 		"a ping between": {
-			[][]byte{part(false, ws.OpText, "a"), ping, part(true, ws.OpContinuation, "b")},
+			[][]byte{part(false, opData(), "a"), ping, part(true, ws.OpContinuation, "b")},
 			[]event{{"message", "ab"}},
 		},
 		"a character in two": {
-			[][]byte{part(false, ws.OpText, "\xc3"), part(true, ws.OpContinuation, "\xa9")},
+			[][]byte{part(false, opData(), "\xc3"), part(true, ws.OpContinuation, "\xa9")},
 			[]event{{"message", "é"}},
 		},
 		"exactly the limit": {
-			[][]byte{part(false, ws.OpText, half), part(true, ws.OpContinuation, half)},
+			[][]byte{part(false, opData(), half), part(true, ws.OpContinuation, half)},
 			[]event{{"message", half + half}},
 		},
 		"too large by the last": {
-			[][]byte{part(false, ws.OpText, half), part(false, ws.OpContinuation, half), part(true, ws.OpContinuation, "x")},
+			[][]byte{part(false, opData(), half), part(false, ws.OpContinuation, half), part(true, ws.OpContinuation, "x")},
 			[]event{{"too large", ""}},
 		},
 		"too large and an empty last": {
-			[][]byte{part(false, ws.OpText, half+half+"x"), ping, part(true, ws.OpContinuation, "")},
+			[][]byte{part(false, opData(), half+half+"x"), ping, part(true, ws.OpContinuation, "")},
 			[]event{{"too large", ""}},
 		},
 		"too large in the middle": {
 			[][]byte{
-				part(false, ws.OpText, half), part(false, ws.OpContinuation, half+"x"), ping,
+				part(false, opData(), half), part(false, ws.OpContinuation, half+"x"), ping,
 				part(false, ws.OpContinuation, half+half), part(true, ws.OpContinuation, "x"),
 			},
 			[]event{{"too large", ""}},
@@ -141,11 +145,11 @@ func TestWritesComeWholeAndInOrder(t *testing.T) {
 				want = append(want, event{"message", text})
 				s.conn.Write(frame(text))
 			}
-			batch := &wire.Batch{}
+			batch := &dialect.Batch{}
 			for i := range 100 {
-				text := fmt.Sprintf(`{"batch":%d}`, i)
-				want = append(want, event{"message", text})
-				batch.Frames = append(batch.Frames, wire.NewFrame([]byte(text)))
+				message := fmt.Sprintf(`{"batch":%d}`, i)
+				want = append(want, event{"message", message})
+				batch.Messages = append(batch.Messages, text(message))
 			}
 			s.conn.Write(batch)
 		})
@@ -192,7 +196,7 @@ func TestEveryFrameIsCounted(t *testing.T) {
 		for _, o := range []setup{{}, {compress: true}} {
 			service := w.serve(t, o)
 			p, s := service.connect()
-			all := empty(false, ws.OpText)
+			all := empty(false, opData())
 			for range frames {
 				all = append(all, empty(false, ws.OpContinuation)...)
 			}
@@ -208,7 +212,7 @@ func TestEveryFrameIsCounted(t *testing.T) {
 		}
 	})
 	p, s := lineWay.serve(t, setup{}).connect() // which sends one
-	p.write([]byte(strings.Repeat("\n", frames-1) + "x\n"))
+	p.write(join(bytes.Repeat(spoken.Empty, frames-1), p.message("x")))
 	s.want(event{"message", "x"})
 	s.do(func() {
 		if s.control != frames {
@@ -225,7 +229,7 @@ func TestFirstMessageIsShort(t *testing.T) {
 			p := service.dial()
 			p.handshake("/ws") // without a token, which would stand for connect
 			if !w.framed {
-				p.write([]byte("\n"))
+				p.write(spoken.Empty)
 			}
 			return p, service.session()
 		}

@@ -40,7 +40,7 @@ func (d *Dialect) Message(channel string, id int64, data []byte) *dialect.Messag
 // Event implements dialect.Maker.
 func (d *Dialect) Event(e wire.Event) *dialect.Message {
 	m := &dialect.Message{Event: &e, Packed: dialect.Sealed(appendEvent(dialect.Pack(make([]byte, 0, 192)), &e), '\n')}
-	if e.Type == wire.TypeGap {
+	if e.Type == wire.TypeGap && e.ID != nil {
 		m.Channel, m.ID = e.Channel, *e.ID
 	}
 	return m

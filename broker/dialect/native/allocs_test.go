@@ -1,0 +1,56 @@
+package native
+
+import (
+	"bytes"
+	"testing"
+
+	"switchboard/broker/dialect"
+	"switchboard/internal/allocs"
+	"switchboard/internal/wire"
+)
+
+func hot() []allocs.Case {
+	connect := []byte(`{"type":"connect","ref":1,"client":"phone","instance":"app","attempt":3,"after":735325130218600}`)
+	subscribe := []byte(`{"type":"subscribe","ref":2,"channel":"news","after":735325130218600}`)
+	ack := []byte(`{"type":"ack","id":735325130218600}`)
+	data := []byte(`{"type":"chat","from":"alice","text":"a message of an ordinary size, about ninety bytes"}`)
+	id, queued := int64(735325130218600), 0
+	connected := wire.Event{Type: wire.TypeConnected, Ref: wire.RefOf(1), Client: "phone", Server: "b1-7f3a", Ping: 25, Queued: &queued, ID: &id}
+	message := wire.Event{Type: wire.TypeMessage, ID: &id, Data: data}
+	d := New(0)
+	buf := make([]byte, 0, 1<<10)
+	sixteen := make([]*dialect.Message, 16)
+	for i := range sixteen {
+		sixteen[i] = d.Message("news", id, data)
+	}
+	decode := func(raw []byte) func() { return func() { d.lines.Decode(raw, ignore{}) } }
+	return []allocs.Case{
+		allocs.Of("decode connect", 3, decode(connect)),     // client, instance, after
+		allocs.Of("decode subscribe", 2, decode(subscribe)), // channel, after
+		allocs.Of("decode ack", 0, decode(ack)),
+		allocs.Of("encode connected", 0, func() { d.sockets.AppendEvent(buf, connected) }),
+		allocs.Of("encode a client's message", 0, func() { d.sockets.AppendEvent(buf, message) }),
+		allocs.Of("make a channel's message", 1, func() { d.Message("news", id, data) }),
+		allocs.Of("batch of one", 0, func() { b := dialect.Batch{Messages: sixteen[:1]}; take(b.Bytes(&lines), b.Bytes(&sockets)) }),
+		// For each framing the bytes, and the list of what is joined.
+		allocs.Of("batch of sixteen", 4, func() { b := dialect.Batch{Messages: sixteen}; take(b.Bytes(&lines), b.Bytes(&sockets)) }),
+	}
+}
+
+// ignore is a Receiver that does nothing.
+type ignore struct{}
+
+func (ignore) Receive(wire.Request, int)            {}
+func (ignore) Malformed(wire.Ref, int, error, bool) {}
+
+var taken bytes.Buffer
+
+func take(views ...[]byte) {
+	taken.Reset()
+	for _, v := range views {
+		taken.Write(v)
+	}
+}
+
+func TestAllocs(t *testing.T)   { allocs.Test(t, hot()) }
+func BenchmarkHot(b *testing.B) { allocs.Bench(b, hot()) }

@@ -1,0 +1,134 @@
+package native
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"reflect"
+	"strings"
+	"testing"
+
+	"switchboard/internal/wire"
+)
+
+func TestEventRoundTrip(t *testing.T) {
+	tests := map[string]struct {
+		event wire.Event
+		json  string
+	}{
+		"connected": {
+			wire.Event{Type: wire.TypeConnected, Ref: wire.RefOf(1), Client: "phone", User: "alice", Server: "b1", Ping: 25, Queued: ptr(0), ID: ptr(int64(5))},
+			`{"type":"connected","ref":1,"client":"phone","user":"alice","server":"b1","ping":25,"queued":0,"id":5}`,
+		},
+		"subscribed": {
+			wire.Event{Type: wire.TypeSubscribed, Ref: wire.RefOf(0), Channel: "news", ID: ptr(int64(0)), Recovered: ptr(false)},
+			`{"type":"subscribed","ref":0,"channel":"news","id":0,"recovered":false}`,
+		},
+		"gap":   {wire.Event{Type: wire.TypeGap, Channel: "a", After: ptr(int64(1)), ID: ptr(int64(1) << 52)}, `{"type":"gap","channel":"a","after":1,"id":4503599627370496}`},
+		"reply": {wire.Event{Type: wire.TypeReply, Ref: wire.RefOf(-1), Data: json.RawMessage(`{"a":[]}`)}, `{"type":"reply","ref":-1,"data":{"a":[]}}`},
+		"markup": {
+			wire.Event{Type: wire.TypeReply, Data: json.RawMessage(`"<b>&\u2028"`)},
+			`{"type":"reply","data":"<b>&\u2028"}`,
+		},
+		"history": {
+			wire.Event{Type: wire.TypeHistory, Channel: "a", Messages: &[]wire.Stored{{ID: 1, Data: json.RawMessage(`"<"`)}, {ID: 2, Data: json.RawMessage(`null`)}}, More: true},
+			`{"type":"history","channel":"a","messages":[{"id":1,"data":"<"},{"id":2,"data":null}],"more":true}`,
+		},
+		"empty history": {wire.Event{Type: wire.TypeHistory, Channel: "a", Messages: &[]wire.Stored{}}, `{"type":"history","channel":"a","messages":[]}`},
+		"error":         {wire.Event{Type: wire.TypeError, Code: "forbidden", Message: `channel <"a">: no`}, `{"type":"error","code":"forbidden","message":"channel <\"a\">: no"}`},
+		"closing":       {wire.Event{Type: wire.TypeClosing, Code: "idle", Reconnect: ptr(true), AfterMS: 5}, `{"type":"closing","code":"idle","reconnect":true,"after_ms":5}`},
+		"final":         {wire.Event{Type: wire.TypeClosing, Code: "superseded", Reconnect: ptr(false)}, `{"type":"closing","code":"superseded","reconnect":false}`},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			encoded := appendEvent(nil, &test.event)
+			if got := string(encoded); got != test.json {
+				t.Errorf("encoded\n%s, want\n%s", got, test.json)
+			}
+			got, err := wire.DecodeEvent(encoded)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !reflect.DeepEqual(got, test.event) {
+				t.Errorf("decoded %+v, want %+v", got, test.event)
+			}
+		})
+	}
+}
+
+// TestEncodeOfBadData checks that one bad payload becomes an error for its client, not a
+// line that breaks the stream.
+func TestEncodeOfBadData(t *testing.T) {
+	got, err := wire.DecodeEvent(appendEvent(nil, &wire.Event{Type: wire.TypeReply, Ref: wire.RefOf(7), Data: json.RawMessage(`{`)}))
+	want := wire.Event{Type: wire.TypeError, Ref: wire.RefOf(7), Code: "bad_request", Message: "the payload is not JSON"}
+	if err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("got %+v, %v; want %+v", got, err, want)
+	}
+}
+
+func TestEncodeMessage(t *testing.T) {
+	for _, channel := range []string{"", "news", `a"b\c\\"`, "ünï/日本", "a\u2028b", "<&>", "$all"} {
+		for _, data := range []string{`{}`, `null`, `{"a":"<&>\"\\"}`, "\"\u2028\"", strings.Repeat("1", 70_000)} {
+			checkMessage(t, channel, 735325130218701, []byte(data))
+		}
+	}
+}
+
+// checkMessage compares with what encoding/json makes of the same event.
+func checkMessage(t *testing.T, channel string, id int64, data []byte) {
+	t.Helper()
+	m := New(0).Message(channel, id, data)
+	got, err := wire.DecodeEvent(m.Packed.Payload())
+	if err != nil {
+		t.Fatalf("channel %q, data %.40q: %v", channel, data, err)
+	}
+	want := wire.Event{Type: wire.TypeMessage, Channel: channel, ID: &id, Data: data}
+	if !reflect.DeepEqual(got, want) {
+		t.Fatalf("channel %q: got %+v, want %+v", channel, got, want)
+	}
+	if string(m.Data) != string(data) || m.Channel != channel || m.ID != id {
+		t.Fatalf("channel %q: the message has data %.40q", channel, m.Data)
+	}
+	if line := m.Packed.Line(); bytes.IndexByte(line, '\n') != len(line)-1 {
+		t.Fatalf("not one line: %.80q", line)
+	}
+}
+
+func FuzzDecodeEvent(f *testing.F) {
+	f.Add([]byte(`{"type":"message","channel":"news","id":735325130218701,"data":{"a":1}}`))
+	f.Add([]byte(`{"type":"history","ref":3,"messages":[{"id":1,"data":null}],"more":true}`))
+	f.Add([]byte(`{"type":"closing","code":"draining","reconnect":true,"after_ms":1840}`))
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		e, err := wire.DecodeEvent(raw)
+		if err != nil {
+			if _, ok := errors.AsType[*wire.Error](err); !ok {
+				t.Fatalf("not a refusal: %v", err)
+			}
+			return
+		}
+		encoded := appendEvent(nil, &e)
+		back, err := wire.DecodeEvent(encoded)
+		if err != nil || back.Type != e.Type || back.Ref != e.Ref {
+			t.Fatalf("%s becomes %s, %v", raw, encoded, err)
+		}
+		if bytes.ContainsAny(encoded, "\n\r") {
+			t.Fatalf("not one line: %q", encoded)
+		}
+	})
+}
+
+func FuzzEncodeMessage(f *testing.F) {
+	f.Add("news", int64(735325130218701), []byte(`{"a": 1}`))
+	f.Add(`"\`, int64(-1), []byte("\"\u2028\""))
+	f.Add("", int64(0), []byte("[\n]"))
+	f.Fuzz(func(t *testing.T, channel string, id int64, data []byte) {
+		if channel != "" && wire.CheckName("channel", channel) != nil {
+			return
+		}
+		compact, err := wire.CompactData(data, 1<<20)
+		if err != nil {
+			return
+		}
+		checkMessage(t, channel, id, compact)
+	})
+}

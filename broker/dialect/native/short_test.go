@@ -1,0 +1,87 @@
+package native
+
+import (
+	"encoding/json"
+	"reflect"
+	"testing"
+
+	"switchboard/internal/wire"
+)
+
+// What is read and written without encoding/json must be the same as with it.
+
+func FuzzScan(f *testing.F) {
+	for _, seed := range []string{
+		`{"type":"connect","ref":1,"client":"phone","user":"al","token":"t","ack":"auto","instance":"i","attempt":3,"after":735325130218600}`,
+		`{"type":"subscribe","ref":2,"channel":"news","after":0} `, ` { "type" : "ack" , "id" : 17 } `,
+		`{"type":"ping"}`, `{"Type":"ping"}`, `{"type":"ping","type":"pong"}`, `{"ref":null}`, `{"ref":01}`, `{"ref":-1}`,
+		`{"ref":1e3}`, `{"ref":1.0}`, `{"after":null}`, `{"id":99999999999999999999}`, `{"type":"a\u0062"}`, `{}`, `{"type":"x"}}`,
+		`{"type":"publish","data":{"a":[1]}}`, `{"type":"x",}`, "{\"type\":\"é\",\"channel\":\"\x7f\"}", `{"limit":3}`,
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		var got, want wire.Request
+		if !scan(&got, raw) {
+			return
+		}
+		if err := wire.CheckText(raw); err != nil {
+			t.Fatalf("%q was read although %v", raw, err)
+		}
+		if err := json.Unmarshal(raw, &want); err != nil {
+			t.Fatalf("%q was read although %v", raw, err)
+		}
+		if !reflect.DeepEqual(got, want) {
+			t.Fatalf("%q is %+v, want %+v", raw, got, want)
+		}
+	})
+}
+
+func TestScanTakesTheOrdinary(t *testing.T) {
+	for _, raw := range []string{
+		`{"type":"connect","ref":1,"client":"phone","user":"al","token":"t","ack":"auto","instance":"i","attempt":3,"after":735325130218600}`,
+		`{"type":"subscribe","ref":2,"channel":"news","after":0}`,
+		`{"type":"ack","id":735325130218600}`, `{"type":"pong"}`, ` { "type" : "ping", "ref": 7 } `,
+	} {
+		if r := new(wire.Request); !scan(r, []byte(raw)) {
+			t.Errorf("%s is left to encoding/json", raw)
+		}
+	}
+}
+
+func FuzzAppend(f *testing.F) {
+	f.Add("connected", int64(1), "phone", "al", int64(5), true, 25, "no room <b> for \"x\"\n\u2028 \x7f \xff é")
+	f.Add("closing", int64(-1), "", "", int64(0), false, 0, "")
+	f.Fuzz(func(t *testing.T, typ string, ref int64, client, user string, id int64, flag bool, number int, message string) {
+		for _, e := range []wire.Event{
+			{Type: typ, Ref: wire.RefOf(ref), Client: client, User: user, Secret: user, Server: message, Ping: number, Queued: &number, ID: &id},
+			{Type: typ, Channel: client, After: &ref, ID: &id, Recovered: &flag, More: flag},
+			{Type: typ, Code: user, Message: message, Reconnect: &flag, AfterMS: id},
+		} {
+			got, want := appendEvent(nil, &e), appendAny(nil, e)
+			if string(got) != string(want) {
+				t.Fatalf("%s, want %s", got, want)
+			}
+		}
+	})
+}
+
+func BenchmarkShort(b *testing.B) {
+	raw := []byte(`{"type":"connect","ref":1,"client":"phone","instance":"app","attempt":3,"after":735325130218600}`)
+	id, queued := int64(735325130218600), 0
+	e := wire.Event{Type: wire.TypeConnected, Ref: wire.RefOf(1), Client: "phone", Server: "b1-7f3a", Ping: 25, Queued: &queued, ID: &id}
+	var buf []byte
+	for name, f := range map[string]func(){
+		"scan":      func() { scan(new(wire.Request), raw) },
+		"unmarshal": func() { _ = json.Unmarshal(raw, new(wire.Request)) },
+		"append":    func() { buf = appendEvent(buf[:0], &e) },
+		"marshal":   func() { buf = appendAny(buf[:0], e) },
+	} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				f()
+			}
+		})
+	}
+}

@@ -1,0 +1,130 @@
+package transport
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/rs/zerolog"
+
+	"switchboard/internal/wire"
+)
+
+// corkable is a connection whose writes are counted.
+type corkable struct {
+	*pollerConn
+	out    *memoryConn
+	writes int
+}
+
+func newCorkable() *corkable {
+	p := NewPoller(1, 0, Limits{}, dialects(), nil, zerolog.Nop())
+	c := &corkable{out: new(memoryConn)}
+	c.out.onWrite = func() { c.writes++ }
+	c.pollerConn = &pollerConn{
+		loop: p.loops[0], conn: c.out, state: streaming, to: deaf{}, speaker: streamSpeaker(texts{spoken.New(0)}),
+	}
+	return c
+}
+
+// want checks how many writes there were, and that texts went out in order.
+func (c *corkable) want(t *testing.T, writes int, texts ...string) {
+	t.Helper()
+	var want []byte
+	for _, s := range texts {
+		want = append(want, spoken.Stream([]byte(s))...)
+	}
+	if c.writes != writes || c.out.out.String() != string(want) {
+		t.Errorf("%d writes of %.80q, want %d of %.80q", c.writes, c.out.out.String(), writes, want)
+	}
+}
+
+func TestCorkGathersWrites(t *testing.T) {
+	c := newCorkable()
+	c.Cork()
+	c.Write(frame("a"))
+	c.Cork() // calls nest
+	c.Write(frame("b"))
+	c.Uncork()
+	c.Write(frame("c"))
+	c.want(t, 0)
+	c.Flush()
+	c.want(t, 1, "a", "b", "c")
+	c.Write(frame("d"))
+	c.Uncork()
+	c.want(t, 2, "a", "b", "c", "d")
+	c.Write(frame("e"))
+	c.want(t, 3, "a", "b", "c", "d", "e")
+}
+
+func TestCorkGathersEvents(t *testing.T) {
+	c := newCorkable()
+	c.Cork()
+	for range 10 {
+		c.Send(wire.Event{Type: wire.TypePong})
+	}
+	c.want(t, 0)
+	c.Uncork()
+	if c.writes != 1 {
+		t.Errorf("%d writes, want 1", c.writes)
+	}
+}
+
+// TestCorkHoldsLittleBack writes more than a socket should be given at once: it must be able to show
+// that it is backed up.
+func TestCorkHoldsLittleBack(t *testing.T) {
+	c := newCorkable()
+	kib := strings.Repeat("x", 1<<10)
+	var all []string
+	c.Cork()
+	for range 40 {
+		c.Write(frame(kib))
+		all = append(all, kib)
+		if held := len(c.loop.output.held); held > maxCorked {
+			t.Fatalf("%d bytes are held back", held)
+		}
+	}
+	large := strings.Repeat("y", 2*maxCorked)
+	c.Write(frame(large))
+	all = append(all, large)
+	c.Uncork()
+	c.want(t, c.writes, all...)
+	if c.writes < 3 || c.writes > 7 {
+		t.Errorf("%d writes of 72 KiB", c.writes)
+	}
+	for range 10 {
+		c.Send(wire.Event{Type: wire.TypeReply, Data: []byte(`"` + large + `"`)})
+	}
+	if n := cap(c.loop.output.scratch); n > 2*maxCorked {
+		t.Errorf("%d bytes stay reserved", n)
+	}
+}
+
+// TestCloseWhileCorked sends what was held back before the reason.
+func TestCloseWhileCorked(t *testing.T) {
+	c := newCorkable()
+	c.Cork()
+	c.Write(frame("a"))
+	c.gone() // the peer ends: nothing of it may reach the next connection that is corked
+	d := &pollerConn{loop: c.loop, conn: new(memoryConn), state: streaming, to: deaf{}, speaker: c.speaker}
+	d.Cork()
+	d.Write(frame("b"))
+	d.Uncork()
+	if got := d.conn.(*memoryConn).out.String(); got != string(spoken.Stream([]byte("b"))) {
+		t.Errorf("the next connection is sent %q", got)
+	}
+	c.Uncork()
+	c.want(t, 0)
+}
+
+// TestThePeerIsGoneWithinFlush: a write that fails ends the connection within the call.
+func TestThePeerIsGoneWithinFlush(t *testing.T) {
+	c := newCorkable()
+	c.out.onWrite = c.gone
+	c.Cork()
+	c.Write(frame("a"))
+	c.Uncork()
+	if o := &c.loop.output; o.corked != nil || o.corks != 0 {
+		t.Errorf("the loop is still corked: %+v", o)
+	}
+	c.Write(frame("b"))
+}

@@ -1,0 +1,87 @@
+package transport
+
+import (
+	"testing"
+
+	"switchboard/broker/dialect"
+	"switchboard/internal/dialecttest"
+	"switchboard/internal/wire"
+)
+
+// spoken is the dialect that services and peers speak. TestMain runs all tests with each dialect.
+var spoken = dialecttest.All()[0]
+
+// allDialects runs the tests once for each dialect.
+type allDialects struct{ *testing.M }
+
+func (m allDialects) Run() (code int) {
+	for _, spoken = range dialecttest.All() {
+		code |= m.M.Run()
+	}
+	return code
+}
+
+// speakJSON makes a test use the native dialect, because it is about JSON or text frames.
+func speakJSON(t testing.TB) {
+	before := spoken
+	t.Cleanup(func() { spoken = before })
+	spoken = dialecttest.All()[0]
+}
+
+// texts is a dialect whose units are any text, in the framing of the dialect spoken: Receive gets
+// the unit as the type of a request.
+type texts struct{ dialect.Dialect }
+
+func (d texts) Open(h dialect.Hello) (dialect.Opening, error) {
+	o, err := d.Dialect.Open(h)
+	if err != nil {
+		return o, err
+	}
+	s := *o.Speaker
+	s.Codec = textCodec{s.Codec, s.Framing}
+	if s.Form != nil && s.Form.View == nil {
+		s.Form = &dialect.Form{Append: s.AppendMessage}
+	}
+	o.Speaker = &s
+	return o, nil
+}
+
+// dialects are texts in the framings of the dialect spoken.
+func dialects() Dialects {
+	d := texts{spoken.New(0)}
+	return Dialects{Stream: func(byte) dialect.Dialect { return d }, WebSocket: d, Framing: spoken.Framing}
+}
+
+type textCodec struct {
+	dialect.Codec
+	framing dialect.Framing
+}
+
+func (c textCodec) Decode(unit []byte, r dialect.Receiver) {
+	r.Receive(wire.Request{Type: string(unit)}, len(unit))
+}
+
+func (c textCodec) AppendMessage(dst []byte, m *dialect.Message) []byte {
+	if c.framing == dialect.Stream {
+		return append(dst, spoken.Stream(m.Packed.Payload())...)
+	}
+	start := len(dst)
+	return dialect.SealFrame(append(dialect.Pack(dst), m.Packed.Payload()...), start, c.framing)
+}
+
+// text is a message of any text.
+func text(s string) *dialect.Message {
+	return &dialect.Message{Packed: dialect.Sealed(append(dialect.Pack(nil), s...), '\n')}
+}
+
+// frame is one text to write.
+func frame(s string) *dialect.Batch { return &dialect.Batch{Messages: []*dialect.Message{text(s)}} }
+
+// streamSpeaker is what a raw TCP connection speaks.
+func streamSpeaker(d dialect.Dialect) *dialect.Speaker {
+	o, err := d.Open(dialect.Hello{})
+	if err != nil {
+		panic(err)
+	}
+	return o.Speaker
+}
