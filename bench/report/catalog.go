@@ -5,46 +5,46 @@ import (
 	"strings"
 )
 
-// metric is one kind of figure.
+// metric describes one kind of figure.
 type metric struct {
-	id, name string
-	unit     unit
-	higher   bool // is better
-	neutral  bool // neither way is: a condition of the measurement
-	plot     bool // bars against the others
+	id, name       string
+	unit           unit
+	higherIsBetter bool // more is better, not less
+	neutral        bool // neither more nor less is better
+	plot           bool // drawn as bars
 }
 
-// scenario is one kind of work.
+// scenario describes one kind of measurement.
 type scenario struct {
 	id, title, text string
 	metrics         []metric
 	curve           *curve
 }
 
-// curve is how a scenario with an x is drawn.
+// curve describes the plot of a scenario with an x axis.
 type curve struct {
-	metric     string
-	x, y       string // axis titles
-	percentile bool   // x is one, and its axis has a step for each nine
+	metric        string
+	x, y          string // axis titles
+	xIsPercentile bool   // x is a percentile; its axis has equal steps from 90 to 99 to 99.9
 }
 
 var (
-	perDelivery = metric{id: "cpu_us_per_delivery", name: "CPU per delivery", unit: micros, plot: true}
-	perPush     = metric{id: "cpu_us_per_push", name: "CPU per push", unit: micros, plot: true}
-	deliveries  = metric{id: "deliveries_per_s", name: "deliveries per second", unit: plain, higher: true}
-	pushes      = metric{id: "pushes_per_s", name: "pushes per second", unit: plain, higher: true}
-	redisShare  = metric{id: "redis_us_per_delivery", name: "of it Redis", unit: micros, neutral: true}
-	redisPush   = metric{id: "redis_us_per_push", name: "of it Redis", unit: micros, neutral: true}
-	generator   = metric{id: "generator_us_per_delivery", name: "the generator's own", unit: micros, neutral: true}
-	generatorOf = metric{id: "generator_us_per_push", name: "the generator's own", unit: micros, neutral: true}
-	latency     = metric{id: "latency_us", name: "latency", unit: micros}
-	openRate    = metric{id: "rate_per_s", name: "rate, pushes per second", unit: plain, neutral: true}
+	perDelivery          = metric{id: "cpu_us_per_delivery", name: "CPU per delivery", unit: micros, plot: true}
+	perPush              = metric{id: "cpu_us_per_push", name: "CPU per push", unit: micros, plot: true}
+	deliveries           = metric{id: "deliveries_per_s", name: "deliveries per second", unit: plain, higherIsBetter: true}
+	pushes               = metric{id: "pushes_per_s", name: "pushes per second", unit: plain, higherIsBetter: true}
+	redisPerDelivery     = metric{id: "redis_us_per_delivery", name: "Redis part", unit: micros, neutral: true}
+	redisPerPush         = metric{id: "redis_us_per_push", name: "Redis part", unit: micros, neutral: true}
+	generatorPerDelivery = metric{id: "generator_us_per_delivery", name: "load generator", unit: micros, neutral: true}
+	generatorPerPush     = metric{id: "generator_us_per_push", name: "load generator", unit: micros, neutral: true}
+	latency              = metric{id: "latency_us", name: "latency", unit: micros}
+	pushRate             = metric{id: "rate_per_s", name: "rate, pushes per second", unit: plain, neutral: true}
 )
 
 var catalog = []scenario{
 	{
 		id: "idle", title: "Memory of an idle connection",
-		text: "Connections with one subscription each, history on, left alone until the memory is steady: how much the server's processes grew.",
+		text: "Each connection has one subscription; history is on. The figure is the growth of the server's processes after their memory is steady.",
 		metrics: []metric{
 			{id: "rss_bytes_per_conn", name: "RSS per connection", unit: kilo, plot: true},
 			{id: "redis_bytes_per_conn", name: "Redis per connection", unit: kilo},
@@ -52,84 +52,84 @@ var catalog = []scenario{
 	},
 	{
 		id: "fanout-10k", title: "One channel, 10,000 subscribers, one publisher",
-		text: "The next push when everybody has the last: each delivery is a write of its own. " +
-			"The floor is a program that does nothing but write(2) to each socket.",
-		metrics: []metric{perDelivery, redisShare, deliveries, generator},
+		text: "Each push starts after all subscribers have received the one before, so each delivery is a separate write. " +
+			"The floor is a program that only calls write(2) on each socket.",
+		metrics: []metric{perDelivery, redisPerDelivery, deliveries, generatorPerDelivery},
 	},
 	{
 		id: "fanout-1k-16p", title: "One channel, 1,000 subscribers, 16 publishers",
-		text:    "A closed loop, 256 messages ahead of the subscribers at most: several messages may leave in one write.",
-		metrics: []metric{perDelivery, redisShare, {id: "deliveries_per_s", name: "deliveries per second", unit: plain, higher: true, plot: true}, generator},
+		text:    "A closed loop with at most 256 messages in flight. A server may coalesce several messages into one write.",
+		metrics: []metric{perDelivery, redisPerDelivery, {id: "deliveries_per_s", name: "deliveries per second", unit: plain, higherIsBetter: true, plot: true}, generatorPerDelivery},
 	},
 	{
 		id: "single-10k", title: "10,000 subscribers with a channel each, 32 publishers",
-		text: "A closed loop of single pushes. “Queue” is the queue of a client, in which a message waits until it is acknowledged, in place of a channel. " +
-			"Centrifuge keeps a history, from which a client recovers, in Redis, and “centrifuge memory” in its own memory.",
-		metrics: []metric{perPush, redisPush, pushes, generatorOf},
+		text: "A closed loop of single pushes. “Queue” means that messages go to the queues of clients, where each waits until it is acknowledged, and not to channels. " +
+			"“centrifuge” keeps the history for recovery in Redis, “centrifuge memory” in its own memory.",
+		metrics: []metric{perPush, redisPerPush, pushes, generatorPerPush},
 	},
 	{
-		id: "batch-100", title: "The same, 100 pushes in a call",
-		text:    "No peer has a call that stores and acknowledges each of its messages.",
-		metrics: []metric{perPush, redisPush, pushes, generatorOf},
+		id: "batch-100", title: "The same with 100 pushes per call",
+		text:    "No other server has a batch call that stores and acknowledges each message.",
+		metrics: []metric{perPush, redisPerPush, pushes, generatorPerPush},
 	},
 	{
 		id: "latency", title: "Latency at a fixed rate",
-		text: "Pushes at fixed moments, half as many a second as centrifuge can take, whatever the server does. " +
-			"The time from the moment at which a message was to be sent until a subscriber has it.",
-		metrics: []metric{latency, perPush, redisPush, generatorOf, openRate},
-		curve:   &curve{metric: "latency_us", x: "percentile of the deliveries", y: "latency, µs", percentile: true},
+		text: "An open loop: pushes are due at fixed moments, independent of the server, at half the rate that centrifuge can sustain. " +
+			"Latency is the time from the moment when a message was due until a subscriber has received it.",
+		metrics: []metric{latency, perPush, redisPerPush, generatorPerPush, pushRate},
+		curve:   &curve{metric: "latency_us", x: "percentile of the deliveries", y: "latency, µs", xIsPercentile: true},
 	},
 	{
 		id: "latency-2k", title: "Latency at a moderate load",
-		text: "The same at 2,000 pushes a second, to 10,000 subscribers with a channel each: a rate at which no server here is busy. " +
-			"CPU per push includes what a server does for its connections meanwhile.",
-		metrics: []metric{latency, perPush, redisPush, generatorOf, openRate},
-		curve:   &curve{metric: "latency_us", x: "percentile of the deliveries", y: "latency, µs", percentile: true},
+		text: "The same at 2,000 pushes a second to 10,000 subscribers with a channel each, a rate that loads no server here. " +
+			"CPU per push includes the server's other work for its connections.",
+		metrics: []metric{latency, perPush, redisPerPush, generatorPerPush, pushRate},
+		curve:   &curve{metric: "latency_us", x: "percentile of the deliveries", y: "latency, µs", xIsPercentile: true},
 	},
 	{
-		id: "herd", title: "15,000 clients come back at once",
-		text: "All are cut off, miss a message each, and reconnect: CPU until each has what it missed.",
+		id: "herd", title: "15,000 clients reconnect at once",
+		text: "All connections are cut, each client misses a message, and all reconnect. CPU is counted until each client has received the message that it missed.",
 		metrics: []metric{
 			{id: "cpu_us_per_conn", name: "server CPU per client", unit: micros, plot: true},
 			{id: "redis_us_per_conn", name: "Redis CPU per client", unit: micros},
 			{id: "redis_commands_per_conn", name: "Redis commands per client", unit: plain},
-			{id: "seconds", name: "until all are served", unit: second},
+			{id: "seconds", name: "time until all are served", unit: second},
 		},
 	},
 	{
-		id: "herd-webhooks", title: "15,000 users come back at once, webhooks off and on",
-		text: "The same, but each client is a user. With webhooks on, each bind is noted for the backend, and a janitor finds out " +
-			"what to tell it and sends that; what the janitor does until each client is served counts as the server's. " +
-			"A janitor needs Redis: the broker in memory has no part in this.",
+		id: "herd-webhooks", title: "15,000 users reconnect at once, without and with webhooks",
+		text: "The same, but each client is a user. With webhooks, brokers record each bind, and a janitor works out the events " +
+			"and sends them to the backend. The janitor's CPU until all clients are served counts as the server's. " +
+			"A janitor needs Redis, so the broker in memory is not measured.",
 		metrics: []metric{
 			{id: "cpu_us_per_conn", name: "server CPU per client", unit: micros, plot: true},
-			{id: "janitor_us_per_conn", name: "of it the janitor", unit: micros, neutral: true},
+			{id: "janitor_us_per_conn", name: "janitor part", unit: micros, neutral: true},
 			{id: "redis_us_per_conn", name: "Redis CPU per client", unit: micros},
 			{id: "redis_commands_per_conn", name: "Redis commands per client", unit: plain},
-			{id: "seconds", name: "until all are served", unit: second},
+			{id: "seconds", name: "time until all are served", unit: second},
 		},
 	},
 	{
-		id: "idle-cpu", title: "15,000 connections left alone",
-		text: "Nothing but signs of life, every 25 s each.",
+		id: "idle-cpu", title: "15,000 idle connections",
+		text: "The only traffic is one heartbeat per connection every 25 s.",
 		metrics: []metric{
 			{id: "cpu_ms_per_min", name: "server CPU per minute", unit: millis, plot: true},
 			{id: "redis_commands_per_conn_min", name: "Redis commands per connection and minute", unit: plain},
 		},
 	},
 	{
-		id: "instances", title: "A push to one channel as brokers are added",
-		text: "1,000 subscribers of one channel, spread over the brokers; one push at a time. What brokers and Redis cost at rest is taken off. " +
-			"Only Redis can be shared: the broker in memory has no part in this.",
+		id: "instances", title: "A push to one channel with more brokers",
+		text: "1,000 subscribers of one channel, spread over the brokers; one push at a time. The CPU of idle brokers and Redis is subtracted. " +
+			"Several brokers need Redis, so the broker in memory is not measured.",
 		metrics: []metric{
 			{id: "cpu_us_per_push", name: "CPU per push, all brokers and Redis", unit: micros},
-			redisPush, {id: "rest_ms_per_s", name: "taken off: CPU per second at rest", unit: millis, neutral: true}, pushes, generatorOf,
+			redisPerPush, {id: "rest_ms_per_s", name: "subtracted: idle CPU per second", unit: millis, neutral: true}, pushes, generatorPerPush,
 		},
 		curve: &curve{metric: "cpu_us_per_push", x: "brokers", y: "CPU per push, µs"},
 	},
 	{
-		id: "beat", title: "An idle second as connections grow",
-		text: "Between two signs of life of its clients, once what connecting has caused is over, a broker has only its own beat to keep.",
+		id: "beat", title: "An idle second with more connections",
+		text: "Between two heartbeats of its clients, and after the work that connecting caused, a broker only runs its own beat.",
 		metrics: []metric{
 			{id: "cpu_ms_per_s", name: "server CPU per second", unit: millis},
 			{id: "redis_ms_per_s", name: "Redis CPU per second", unit: millis},
@@ -140,21 +140,22 @@ var catalog = []scenario{
 
 const floorSystem = "floor"
 
-// ours says whether a system is this project's.
-func ours(system string) bool { return strings.HasPrefix(system, "switchboard") }
+// isOurs reports whether a system is this project's broker.
+func isOurs(system string) bool { return strings.HasPrefix(system, "switchboard") }
 
-// peer says whether a system is somebody else's.
-func peer(system string) bool { return !ours(system) && system != floorSystem }
+// isPeer reports whether a system is another project's server.
+func isPeer(system string) bool { return !isOurs(system) && system != floorSystem }
 
-// inMemory says whether a system keeps its messages in the memory of its own process, for that
-// process alone, and not in Redis.
+// inMemory reports whether a system keeps its messages in the memory of its own process and not in
+// Redis.
 func inMemory(system string) bool {
 	words := strings.Fields(system)
 	return slices.Contains(words, "memory") || len(words) > 0 && (words[0] == "nchan" || words[0] == "mosquitto")
 }
 
-// known is the catalog with what else the run holds behind it, without what it does not hold.
-func (r Run) known() (found []scenario) {
+// scenarios returns the scenarios that the run has results for: those of the catalog, then any
+// others.
+func (r Run) scenarios() (found []scenario) {
 	all := slices.Clone(catalog)
 	for _, res := range r.Results {
 		if i := slices.IndexFunc(all, func(s scenario) bool { return s.id == res.Scenario }); i < 0 {
@@ -168,7 +169,7 @@ func (r Run) known() (found []scenario) {
 				metrics = append(metrics, metric{id: res.Metric, name: res.Metric, unit: plain, neutral: true})
 			}
 		}
-		s.metrics = slices.DeleteFunc(metrics, func(m metric) bool { return !r.holds(s.id, m.id) })
+		s.metrics = slices.DeleteFunc(metrics, func(m metric) bool { return !r.has(s.id, m.id) })
 		if len(s.metrics) > 0 {
 			found = append(found, s)
 		}
@@ -176,13 +177,13 @@ func (r Run) known() (found []scenario) {
 	return found
 }
 
-func (r Run) holds(scenario, metric string) bool {
+func (r Run) has(scenario, metric string) bool {
 	return slices.ContainsFunc(r.Results, func(res Result) bool {
 		return res.Scenario == scenario && res.Metric == metric && len(res.Values) > 0
 	})
 }
 
-// values are those of one row.
+// values returns the values of one result.
 func (r Run) values(scenario, system, metric string, x float64) []float64 {
 	for _, res := range r.Results {
 		if res.Scenario == scenario && res.System == system && res.Metric == metric && res.X == x {
@@ -192,7 +193,7 @@ func (r Run) values(scenario, system, metric string, x float64) []float64 {
 	return nil
 }
 
-// systems are those of a scenario in the order in which they were measured.
+// systems returns the systems of a scenario in the order of measurement.
 func (r Run) systems(scenario string) (names []string) {
 	for _, res := range r.Results {
 		if res.Scenario == scenario && !slices.Contains(names, res.System) {
@@ -202,7 +203,7 @@ func (r Run) systems(scenario string) (names []string) {
 	return names
 }
 
-// xs are the points of a curve.
+// xs returns the points of a curve.
 func (r Run) xs(scenario, metric string) (points []float64) {
 	for _, res := range r.Results {
 		if res.Scenario == scenario && res.Metric == metric && !slices.Contains(points, res.X) {

@@ -1,9 +1,10 @@
-// Package report turns the figures of the benchmark suite into Markdown and plots.
+// Package report writes the results of the benchmark suite as Markdown and plots.
 //
-// What is known of a scenario and its metrics (titles, units, which way is better) is the table in
-// catalog.go, what is to be reached is the table in targets.go. A scenario or metric that neither knows is shown
-// under its id. Figures are medians over the rounds with the least and the most; where two systems are set
-// against each other, their rounds are, one by one, because the rounds of a run are interleaved.
+// The table in catalog.go describes each scenario and its metrics: titles, units, and whether more
+// is better. The table in targets.go lists the targets. A scenario or metric that is in neither
+// table is shown under its id. A figure is the median over the rounds, with the smallest and the
+// largest value. Two systems are compared round by round, because the rounds of a run are
+// interleaved.
 //
-// The plots carry no script, and style themselves for light and dark pages.
+// The plots contain no script. Their style adapts to light and dark pages.
 package report

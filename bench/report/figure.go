@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// figure is a median, and the range around it.
-type figure struct{ median, least, most float64 }
+// figure is a median with its range.
+type figure struct{ median, min, max float64 }
 
-// summary is the figure of values; ok is false for none.
+// summary returns the figure of the values; ok is false if there are none.
 func summary(values []float64) (f figure, ok bool) {
 	if len(values) == 0 {
 		return f, false
@@ -20,7 +20,8 @@ func summary(values []float64) (f figure, ok bool) {
 	return figure{(sorted[(n-1)/2] + sorted[n/2]) / 2, sorted[0], sorted[n-1]}, true
 }
 
-// ratio is a over b, round by round where both have as many; else of the medians alone, without a range.
+// ratio returns a/b, computed round by round if both have the same number of rounds. Otherwise it
+// is the ratio of the medians, without a range.
 func ratio(a, b []float64) (f figure, ok bool) {
 	if len(a) == len(b) {
 		each := make([]float64, 0, len(a))
@@ -42,8 +43,8 @@ func ratio(a, b []float64) (f figure, ok bool) {
 	return figure{r, r, r}, true
 }
 
-// number is v with three digits that count.
-func number(v float64) string {
+// formatNumber formats v with three significant digits.
+func formatNumber(v float64) string {
 	size := math.Abs(v)
 	switch {
 	case size == 0:
@@ -72,26 +73,28 @@ func thousands(n int64) string {
 	return fmt.Sprintf("%s,%03d", thousands(n/1000), n%1000)
 }
 
-// in is the median in a unit.
-func (f figure) in(u unit) string { return strings.TrimSpace(number(f.median*u.scale) + " " + u.name) }
+// format formats the median with its unit.
+func (f figure) format(u unit) string {
+	return strings.TrimSpace(formatNumber(f.median*u.scale) + " " + u.name)
+}
 
-// span is the range in a unit, "" when there is none.
-func (f figure) span(u unit) string {
-	if f.least == f.most {
+// rangeText formats the range, "" if it is empty.
+func (f figure) rangeText(u unit) string {
+	if f.min == f.max {
 		return ""
 	}
-	return fmt.Sprintf("%s – %s", number(f.least*u.scale), number(f.most*u.scale))
+	return fmt.Sprintf("%s – %s", formatNumber(f.min*u.scale), formatNumber(f.max*u.scale))
 }
 
-// ranged is the median with its range.
-func (f figure) ranged(u unit) string {
-	if s := f.span(u); s != "" {
-		return fmt.Sprintf("%s [%s]", f.in(u), s)
+// withRange formats the median and the range.
+func (f figure) withRange(u unit) string {
+	if s := f.rangeText(u); s != "" {
+		return fmt.Sprintf("%s [%s]", f.format(u), s)
 	}
-	return f.in(u)
+	return f.format(u)
 }
 
-// unit is how a metric is shown: its value times scale.
+// unit is the unit in which a metric is shown. Values are multiplied by scale.
 type unit struct {
 	name  string
 	scale float64

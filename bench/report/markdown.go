@@ -9,53 +9,54 @@ import (
 	"time"
 )
 
-// markdown writes the report. plots are the files of the scenarios, relative to it, million what that run found.
-func markdown(w io.Writer, r Run, plots map[string][]plot, million string) {
+// writeMarkdown writes the report. plots are the plots of each scenario, million is the summary of
+// the run with a million connections.
+func writeMarkdown(w io.Writer, r Run, plots map[string][]plot, million string) {
 	p := func(format string, args ...any) { fmt.Fprintf(w, format+"\n", args...) }
-	p("# Beside its peers\n")
+	p("# Comparison with other servers\n")
 	p("Written by `make bench`. Commit %s, %s, %s, Redis %s, on %s. %s, %s.\n",
 		r.Commit, r.Date, r.Go, r.Redis, r.Machine, plural(r.Rounds, "round"), r.Took.Round(time.Second))
 	if r.Quick {
 		p("%s\n", quickNote)
 	}
 	if len(r.Stolen) > 0 {
-		p("The machine's host took %s %% of its processors meanwhile, round by round: the more, the dearer everything is.\n", r.stolen())
+		p("The machine's host took %s %% of the processors' time (CPU steal, by round). Steal makes all figures larger.\n", r.stolenText())
 	}
-	p("%s\n", method)
+	p("%s\n", methodText)
 	p("## Targets\n")
 	var rows [][]string
-	for _, v := range r.judge() {
+	for _, v := range r.evaluate() {
 		rows = append(rows, v.cells())
 	}
-	grid(w, targetHead, rows)
-	p("\nRatios are taken round by round; the figure itself stands in parentheses. A curve is flat when its last point is at most %g times its first.", flat)
+	writeTable(w, targetHead, rows)
+	p("\nRatios are computed round by round; the figure itself is in parentheses. A curve counts as flat if its last point is at most %g times its first.", flatLimit)
 	if million == "" {
-		million = "it was not measured."
+		million = "not measured."
 	} else {
 		million += " [All figures](MILLION.md)."
 	}
-	p("A million connections are a run of their own, `make bench-million`: %s\n", million)
-	lost(w, r)
-	for _, s := range r.known() {
-		section(w, r, s, plots[s.id])
+	p("A million connections are measured separately by `make bench-million`: %s\n", million)
+	writeLosses(w, r)
+	for _, s := range r.scenarios() {
+		writeSection(w, r, s, plots[s.id])
 	}
-	invalid(w, r)
-	configured(w, r)
+	writeInvalid(w, r)
+	writeConfigurations(w, r)
 }
 
-// lost tells where peers are better, like beside like first, and which targets were missed.
-func lost(w io.Writer, r Run) {
-	fmt.Fprint(w, "## Where we lose\n\n")
-	like, unlike := r.losses()
-	if len(like)+len(unlike)+len(r.missed()) == 0 {
+// writeLosses lists where peers are better, and the targets that were missed.
+func writeLosses(w io.Writer, r Run) {
+	fmt.Fprint(w, "## Where other servers are better\n\n")
+	sameStore, otherStore := r.losses()
+	if len(sameStore)+len(otherStore)+len(r.missed()) == 0 {
 		fmt.Fprint(w, "Nowhere in this run.\n\n")
 	}
 	for _, group := range []struct {
 		head  string
 		texts []string
 	}{
-		{"Both keep their messages in memory, or both in Redis:", like},
-		{"One keeps its messages in Redis and the other in the memory of one process:", unlike},
+		{"Both servers keep their messages in memory, or both in Redis:", sameStore},
+		{"One server keeps its messages in Redis, the other in the memory of its process:", otherStore},
 		{"Targets missed:", r.missed()},
 	} {
 		if len(group.texts) == 0 {
@@ -69,8 +70,8 @@ func lost(w io.Writer, r Run) {
 	}
 }
 
-// stolen is what the host took in each round.
-func (r Run) stolen() string {
+// stolenText lists the CPU steal of each round.
+func (r Run) stolenText() string {
 	var all []string
 	for _, percent := range r.Stolen {
 		all = append(all, fmt.Sprintf("%.1f", percent))
@@ -78,15 +79,15 @@ func (r Run) stolen() string {
 	return strings.Join(all, ", ")
 }
 
-const method = "Each figure is the median over the rounds, with [least – most]. In a round every system is measured in turn, started anew each time, " +
-	"server, load generator and Redis sharing the machine; so CPU time of the server's processes is the figure to compare, and " +
-	"throughput depends on the generator's share as well. Every delivery is checked: a measurement with a message lost, repeated, changed or " +
-	"out of order does not count. KB are 1,000 bytes. “Memory” in a name: the messages are in the memory of that one process, as those of " +
-	"nchan and mosquitto are; the other systems use Redis. “× ours” is to the row of ours that keeps its messages in the same kind of place. " +
-	"[What is measured, and how](suite/doc.go)."
+const methodText = "Each figure is the median over the rounds, followed by [smallest – largest]. A round measures all systems one after the other and " +
+	"starts each anew. Server, load generator and Redis share the machine, so compare the CPU time of the server's processes: throughput " +
+	"also depends on the load generator. Every delivery is checked. A measurement with a lost, repeated, changed or reordered message does " +
+	"not count. 1 KB is 1,000 bytes. “Memory” in a system's name means that it keeps messages in the memory of its process, as nchan and " +
+	"mosquitto do; the other systems use Redis. “× ours” is the ratio to our system that keeps its messages in the same kind of place. " +
+	"[What is measured and how](suite/doc.go)."
 
-// section is one scenario.
-func section(w io.Writer, r Run, s scenario, plots []plot) {
+// writeSection writes one scenario.
+func writeSection(w io.Writer, r Run, s scenario, plots []plot) {
 	fmt.Fprintf(w, "## %s\n\n", s.title)
 	if s.text != "" {
 		fmt.Fprintf(w, "%s\n\n", s.text)
@@ -96,21 +97,21 @@ func section(w io.Writer, r Run, s scenario, plots []plot) {
 	}
 	rows := r.rows(s)
 	if s.curve == nil {
-		grid(w, rows[0], rows[1:])
+		writeTable(w, rows[0], rows[1:])
 		fmt.Fprintln(w)
 		return
 	}
 	for len(rows) > 0 { // a table for each metric
 		n := len(r.xs(s.id, s.metrics[0].id)) + 1
-		grid(w, rows[0], rows[1:n])
+		writeTable(w, rows[0], rows[1:n])
 		fmt.Fprintln(w)
 		rows, s.metrics = rows[n:], s.metrics[1:]
 	}
 }
 
-// invalid lists what did not count.
-func invalid(w io.Writer, r Run) {
-	fmt.Fprint(w, "## What did not count\n\n")
+// writeInvalid lists the measurements that did not count.
+func writeInvalid(w io.Writer, r Run) {
+	fmt.Fprint(w, "## Measurements that did not count\n\n")
 	for _, text := range r.Invalid {
 		fmt.Fprintf(w, "- %s\n", strings.Join(strings.Fields(text), " "))
 	}
@@ -120,9 +121,9 @@ func invalid(w io.Writer, r Run) {
 	fmt.Fprintln(w)
 }
 
-// configured says what was measured.
-func configured(w io.Writer, r Run) {
-	fmt.Fprint(w, "## How each was configured\n\n")
+// writeConfigurations lists the systems with their versions and configurations.
+func writeConfigurations(w io.Writer, r Run) {
+	fmt.Fprint(w, "## Configurations\n\n")
 	var rows [][]string
 	names := maps.Clone(r.Notes)
 	if names == nil {
@@ -134,11 +135,11 @@ func configured(w io.Writer, r Run) {
 	for _, name := range slices.Sorted(maps.Keys(names)) {
 		rows = append(rows, []string{name, r.Versions[name], r.Notes[name]})
 	}
-	grid(w, []string{"system", "version", "configuration"}, rows)
+	writeTable(w, []string{"system", "version", "configuration"}, rows)
 }
 
-// grid is a table.
-func grid(w io.Writer, head []string, rows [][]string) {
+// writeTable writes a Markdown table.
+func writeTable(w io.Writer, head []string, rows [][]string) {
 	line := func(cells []string) {
 		for _, c := range cells {
 			c = strings.Join(strings.Fields(c), " ")

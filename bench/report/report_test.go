@@ -16,7 +16,8 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
-// sample is a small run: a peer is ahead in one scenario, one is absent, a target is missed.
+// sample returns a small run in which a peer is better in one scenario, one is absent, and a target
+// is missed.
 func sample() Run {
 	r := Run{
 		Commit: "0123456789ab", Machine: "2 × a processor, 24 GiB, Linux 6", Go: "go1.26", Redis: "7.0.15",
@@ -41,7 +42,7 @@ func sample() Run {
 	add("idle", "centrifuge", "rss_bytes_per_conn", 0, 47_400, 47_500, 47_300)
 	add("single-10k", "switchboard tcp", "cpu_us_per_push", 0, 44, 45, 60)
 	add("single-10k", "switchboard memory", "cpu_us_per_push", 0, 29, 30, 31)
-	add("single-10k", "nchan", "cpu_us_per_push", 0, 27, 28) // it failed once
+	add("single-10k", "nchan", "cpu_us_per_push", 0, 27, 28) // one round failed
 	add("single-10k", "centrifuge", "cpu_us_per_push", 0, 80, 90, 100)
 	add("single-10k", "centrifuge memory", "cpu_us_per_push", 0, 25, 35, 45)
 	for i, p := range []float64{50, 90, 99, 99.9, 99.99} {
@@ -66,7 +67,8 @@ func sample() Run {
 	return r
 }
 
-// TestGolden compares all that is written. Run it with -update to accept a change, and look at the plots.
+// TestGolden compares all files with testdata. Run it with -update to accept a change, and look at
+// the plots.
 func TestGolden(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.MkdirAll(filepath.Join(dir, "plots"), 0o755); err != nil {
@@ -122,11 +124,11 @@ func files(t *testing.T, dir string) map[string]string {
 	return all
 }
 
-// TestPlotsAreXML checks that names with special characters make no other elements.
+// TestPlotsAreXML checks that special characters in names are escaped.
 func TestPlotsAreXML(t *testing.T) {
 	r := sample()
 	r.Results = append(r.Results, Result{"idle", `"<b>&`, "rss_bytes_per_conn", 0, []float64{1}})
-	for _, s := range r.known() {
+	for _, s := range r.scenarios() {
 		for _, p := range r.plots(s) {
 			for d := xml.NewDecoder(bytes.NewReader(p.svg)); ; {
 				token, err := d.Token()
@@ -148,32 +150,33 @@ func TestNothingMeasured(t *testing.T) {
 	}
 	text := files(t, dir)["REPORT.md"]
 	if n := strings.Count(text, "not measured: the scenario was not run"); n != len(Targets) {
-		t.Errorf("%d of %d targets are said not to be measured:\n%s", n, len(Targets), text)
+		t.Errorf("%d of %d targets are reported as not measured:\n%s", n, len(Targets), text)
 	}
 	if !strings.Contains(text, "Nowhere in this run.") {
-		t.Errorf("something was lost:\n%s", text)
+		t.Errorf("the report lists losses:\n%s", text)
 	}
 }
 
-func TestJudge(t *testing.T) {
+func TestEvaluate(t *testing.T) {
 	r := sample()
 	for _, tc := range []struct {
 		target Target
 		met    bool
 		median float64
 	}{
-		{Target{Scenario: "idle", System: "switchboard tcp", Metric: "rss_bytes_per_conn", Bar: 1190}, true, 1190},
-		{Target{Scenario: "idle", System: "switchboard tcp", Metric: "rss_bytes_per_conn", Bar: 1189}, false, 1190},
-		{Target{Scenario: "instances", System: "switchboard tcp", Metric: "pushes_per_s", X: 1, Bar: 999, AtLeast: true}, true, 1000},
-		{Target{Scenario: "instances", System: "switchboard tcp", Metric: "pushes_per_s", X: 1, Bar: 1001, AtLeast: true}, false, 1000},
-		// Round by round 0.5, 0.55 and 0.225: the ratio of the medians would be the first as well, of the means another.
-		{Target{Scenario: "latency", System: "switchboard tcp", Metric: "latency_us", X: 50, Over: "centrifuge", Bar: 0.5}, true, 0.5},
-		{Target{Scenario: "fanout-10k", System: "switchboard tcp", Metric: "cpu_us_per_delivery", Over: "floor", Bar: 1.15}, true, 1.1},
-		{Target{Scenario: "instances", System: "switchboard tcp", Metric: "cpu_us_per_push", X: 8, OverX: 1, Bar: 1.2}, false, 1.24},
-		// Not as many rounds: of the medians.
-		{Target{Scenario: "single-10k", System: "nchan", Metric: "cpu_us_per_push", Over: "switchboard tcp", Bar: 1}, true, 27.5 / 45},
+		{Target{Scenario: "idle", System: "switchboard tcp", Metric: "rss_bytes_per_conn", Limit: 1190}, true, 1190},
+		{Target{Scenario: "idle", System: "switchboard tcp", Metric: "rss_bytes_per_conn", Limit: 1189}, false, 1190},
+		{Target{Scenario: "instances", System: "switchboard tcp", Metric: "pushes_per_s", X: 1, Limit: 999, AtLeast: true}, true, 1000},
+		{Target{Scenario: "instances", System: "switchboard tcp", Metric: "pushes_per_s", X: 1, Limit: 1001, AtLeast: true}, false, 1000},
+		// Round by round 0.5, 0.55 and 0.225. The ratio of the medians would also be 0.5, that of the
+		// means would not.
+		{Target{Scenario: "latency", System: "switchboard tcp", Metric: "latency_us", X: 50, RatioTo: "centrifuge", Limit: 0.5}, true, 0.5},
+		{Target{Scenario: "fanout-10k", System: "switchboard tcp", Metric: "cpu_us_per_delivery", RatioTo: "floor", Limit: 1.15}, true, 1.1},
+		{Target{Scenario: "instances", System: "switchboard tcp", Metric: "cpu_us_per_push", X: 8, RatioToX: 1, Limit: 1.2}, false, 1.24},
+		// The numbers of rounds differ, so this is the ratio of the medians.
+		{Target{Scenario: "single-10k", System: "nchan", Metric: "cpu_us_per_push", RatioTo: "switchboard tcp", Limit: 1}, true, 27.5 / 45},
 	} {
-		v := r.hold(tc.target)
+		v := r.evaluateTarget(tc.target)
 		if !v.measured || v.met != tc.met || v.figure.median-tc.median > 1e-9 || tc.median-v.figure.median > 1e-9 {
 			t.Errorf("%+v: got %+v", tc, v)
 		}
@@ -181,16 +184,16 @@ func TestJudge(t *testing.T) {
 	for system, want := range map[string]string{
 		"mosquitto": "mosquitto: not measured: it is not installed", "socket.io": "socket.io was not in this run",
 	} {
-		v := r.hold(Target{Scenario: "idle", System: "switchboard tcp", Metric: "rss_bytes_per_conn", Over: system, Bar: 1})
-		if v.measured || v.why != want {
+		v := r.evaluateTarget(Target{Scenario: "idle", System: "switchboard tcp", Metric: "rss_bytes_per_conn", RatioTo: system, Limit: 1})
+		if v.measured || v.reason != want {
 			t.Errorf("%s: got %+v", system, v)
 		}
 	}
 }
 
-// TestLikeBesideLike: a peer in memory is set against our row in memory, one over Redis against
-// that over Redis.
-func TestLikeBesideLike(t *testing.T) {
+// TestReference checks that a peer in memory is compared with our system in memory, and a peer over
+// Redis with our system over Redis.
+func TestReference(t *testing.T) {
 	r := sample()
 	for system, want := range map[string]string{
 		"nchan": "switchboard memory", "mosquitto qos 0": "switchboard memory", "centrifuge memory": "switchboard memory",
@@ -198,11 +201,11 @@ func TestLikeBesideLike(t *testing.T) {
 		"switchboard tcp queue": "switchboard tcp", "switchboard memory queue": "switchboard memory",
 	} {
 		if got := r.reference("single-10k", system); got != want {
-			t.Errorf("%s is set against %q, want %q", system, got, want)
+			t.Errorf("%s is compared with %q, want %q", system, got, want)
 		}
 	}
-	if got := r.reference("idle", "nchan"); got != "switchboard tcp" { // it has no row in memory
-		t.Errorf("nchan is set against %q", got)
+	if got := r.reference("idle", "nchan"); got != "switchboard tcp" { // the scenario has no system of ours in memory
+		t.Errorf("nchan is compared with %q", got)
 	}
 	like, unlike := r.losses()
 	for _, tc := range []struct {
@@ -214,20 +217,21 @@ func TestLikeBesideLike(t *testing.T) {
 	} {
 		found := func(text string) bool { return strings.HasSuffix(text, tc.want) }
 		if !slices.ContainsFunc(tc.texts, found) {
-			t.Errorf("nothing says %q: %q", tc.want, tc.texts)
+			t.Errorf("%q is missing: %q", tc.want, tc.texts)
 		}
 	}
 }
 
-// TestMissing: what went wrong with a variant of a system is not told of the system.
-func TestMissing(t *testing.T) {
+// TestMissingReason checks that an error of a variant of a system is not reported for the system
+// itself.
+func TestMissingReason(t *testing.T) {
 	r := Run{Invalid: []string{"herd, switchboard memory queue, round 1: x", "herd, switchboard memory, round 2: y", "beat, centrifuge at 5, round 1: z"}}
 	for _, tc := range []struct{ scenario, system, want string }{
 		{"herd", "switchboard memory", r.Invalid[1]},
 		{"beat", "centrifuge", r.Invalid[2]},
 		{"herd", "switchboard", "the scenario was not run"},
 	} {
-		if got := r.missing(tc.scenario, tc.system); got != tc.want {
+		if got := r.missingReason(tc.scenario, tc.system); got != tc.want {
 			t.Errorf("%s, %s: got %q, want %q", tc.scenario, tc.system, got, tc.want)
 		}
 	}
@@ -238,7 +242,7 @@ func TestNumber(t *testing.T) {
 		0: "0", 0.00004: "4e-05", 0.0123: "0.012", 0.4567: "0.46", 1.149: "1.15", 12.34: "12.3", 99.96: "100", 999.4: "999",
 		999.6: "1,000", 2_345_678: "2,345,678", -1500: "-1,500",
 	} {
-		if got := number(v); got != want {
+		if got := formatNumber(v); got != want {
 			t.Errorf("%v is %s, want %s", v, got, want)
 		}
 	}
@@ -262,8 +266,8 @@ func TestScale(t *testing.T) {
 		if s.log != tc.log || s.low-tc.low > 1e-9 || s.high-tc.high > 1e-9 || len(s.ticks) != tc.ticks {
 			t.Errorf("%v to %v: got %+v", tc.least, tc.most, s)
 		}
-		if a, b := s.at(s.low), s.at(s.high); a != 100 || b < 199.999 || b > 200.001 {
-			t.Errorf("%v to %v: it reaches from %v to %v", tc.least, tc.most, a, b)
+		if a, b := s.pixel(s.low), s.pixel(s.high); a != 100 || b < 199.999 || b > 200.001 {
+			t.Errorf("%v to %v: the ends are at %v and %v", tc.least, tc.most, a, b)
 		}
 	}
 }

@@ -6,13 +6,13 @@ import (
 	"strings"
 )
 
-// canvas is a drawing.
+// canvas builds an SVG drawing.
 type canvas struct {
 	strings.Builder
 	width, height float64
 }
 
-// style is for light pages, and dark ones where the reader prefers those; the background is the page's.
+// style supports light and dark pages. The background is the page's.
 const style = `<style>
 text{font:13px system-ui,-apple-system,"Segoe UI",Roboto,"DejaVu Sans",sans-serif;fill:#1f2328}
 .title{font-size:15px;font-weight:600}.soft{fill:#59636e}.bold{font-weight:600}
@@ -56,8 +56,8 @@ func (c *canvas) end() []byte {
 
 var escape = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&quot;").Replace
 
-// wide is about how wide a text is, in the style's font.
-func wide(text string) float64 { return 7.4 * float64(len([]rune(text))) }
+// textWidth estimates the width of a text in the style's font.
+func textWidth(text string) float64 { return 7.4 * float64(len([]rune(text))) }
 
 // scale maps values to pixels.
 type scale struct {
@@ -67,13 +67,13 @@ type scale struct {
 	ticks     []float64
 }
 
-// newScale holds all values from least to most: from 0, or, where most is more than factor times least, logarithmic
-// from below the least.
+// newScale returns a scale that contains all values from min to max. It starts at 0, or, if max is
+// more than factor times min, it is logarithmic and starts below min.
 func newScale(least, most, factor, from, to float64) scale {
 	s := scale{from: from, to: to}
 	if least > 0 && most/least > factor {
 		s.log = true
-		s.low, s.high = 1/upper(1/least), upper(most)
+		s.low, s.high = 1/roundUp(1/least), roundUp(most)
 		for power := math.Pow(10, math.Floor(math.Log10(s.low)+1e-9)); power <= s.high; power *= 10 {
 			for _, k := range []float64{1, 2, 5} {
 				inside := k*power >= s.low*0.999 && k*power <= s.high*1.001
@@ -84,7 +84,7 @@ func newScale(least, most, factor, from, to float64) scale {
 		}
 		return s
 	}
-	step := nice(most / 5)
+	step := roundStep(most / 5)
 	s.high = math.Max(step, step*math.Ceil(most/step-1e-9))
 	for i := 0; float64(i)*step <= s.high*1.001; i++ {
 		s.ticks = append(s.ticks, float64(i)*step)
@@ -92,8 +92,8 @@ func newScale(least, most, factor, from, to float64) scale {
 	return s
 }
 
-// upper is the end of a logarithmic axis: 1, 2 or 5 times a power of ten.
-func upper(most float64) float64 {
+// roundUp returns the end of a logarithmic axis: 1, 2 or 5 times a power of ten.
+func roundUp(most float64) float64 {
 	power := math.Pow(10, math.Floor(math.Log10(most)+1e-9))
 	for _, k := range []float64{1, 2, 5} {
 		if most <= k*power*(1+1e-9) {
@@ -103,8 +103,8 @@ func upper(most float64) float64 {
 	return 10 * power
 }
 
-// nice is the least of 1, 2, 2.5, 5 times a power of ten that is not below v.
-func nice(v float64) float64 {
+// roundStep returns the smallest of 1, 2, 2.5 and 5 times a power of ten that is at least v.
+func roundStep(v float64) float64 {
 	if v <= 0 {
 		return 1
 	}
@@ -117,8 +117,8 @@ func nice(v float64) float64 {
 	return 10 * power
 }
 
-// at is the pixel of v.
-func (s scale) at(v float64) float64 {
+// pixel returns the position of v.
+func (s scale) pixel(v float64) float64 {
 	part := (v - s.low) / (s.high - s.low)
 	if s.log {
 		part = math.Log(math.Max(v, s.low)/s.low) / math.Log(s.high/s.low)
@@ -126,8 +126,8 @@ func (s scale) at(v float64) float64 {
 	return s.from + part*(s.to-s.from)
 }
 
-// tick is a number on an axis.
-func tick(v float64) string {
+// tickLabel formats a number on an axis.
+func tickLabel(v float64) string {
 	if v >= 1000 {
 		return thousands(int64(math.Round(v)))
 	}

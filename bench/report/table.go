@@ -18,11 +18,11 @@ func Table(w io.Writer, r Run) {
 		fmt.Fprintln(tabs, strings.TrimRight(strings.ReplaceAll(strings.Join(cells, "\t"), "**", ""), "\t"))
 	}
 	line(targetHead...)
-	for _, v := range r.judge() {
+	for _, v := range r.evaluate() {
 		line(v.cells()...)
 	}
-	_ = tabs.Flush() // as the Fprintlns: an error of w is not ours to tell
-	for _, s := range r.known() {
+	_ = tabs.Flush() // errors of w are ignored, as for Fprintln
+	for _, s := range r.scenarios() {
 		fmt.Fprintf(w, "\n%s (%s)\n", s.title, s.id)
 		for _, row := range r.rows(s) {
 			line(row...)
@@ -34,31 +34,31 @@ func Table(w io.Writer, r Run) {
 	}
 }
 
-const quickNote = "A quick run: fewer connections and rounds than the targets are about."
+const quickNote = "A quick run with fewer connections and rounds. The targets are meant for full runs."
 
 var targetHead = []string{"work", "best peer in this run", "target", "measured", "range", ""}
 
-// cells are the row of a target.
+// cells returns the table row of a target.
 func (v verdict) cells() []string {
 	best := "–"
-	if v.best != "" {
-		best = fmt.Sprintf("%s %s", v.best, v.bestOf.in(v.ownUnit))
+	if v.bestPeer != "" {
+		best = fmt.Sprintf("%s %s", v.bestPeer, v.bestFigure.format(v.ownUnit))
 	}
 	if !v.measured {
-		return []string{v.Work, best, v.bar(), "–", "–", v.outcome()}
+		return []string{v.Work, best, v.limitText(), "–", "–", v.outcome()}
 	}
-	measured := v.figure.in(v.unit)
-	if v.Over != "" || v.OverX != 0 {
-		measured += fmt.Sprintf(" (%s)", v.own.in(v.ownUnit))
+	measured := v.figure.format(v.unit)
+	if v.RatioTo != "" || v.RatioToX != 0 {
+		measured += fmt.Sprintf(" (%s)", v.ownFigure.format(v.ownUnit))
 	}
-	span := v.figure.span(v.unit)
+	span := v.figure.rangeText(v.unit)
 	if span == "" {
 		span = "–"
 	}
-	return []string{v.Work, best, v.bar(), measured, span, v.outcome()}
+	return []string{v.Work, best, v.limitText(), measured, span, v.outcome()}
 }
 
-// rows are the table of a scenario, its head first. A curve has a row for each of its points.
+// rows returns the table of a scenario with its head first. A curve has a row for each point.
 func (r Run) rows(s scenario) [][]string {
 	if s.curve != nil {
 		return r.curveRows(s)
@@ -74,19 +74,19 @@ func (r Run) rows(s scenario) [][]string {
 	for _, system := range r.systems(s.id) {
 		row := []string{system}
 		for _, m := range s.metrics {
-			row = append(row, r.cellsOf(s, system, m, 0)...)
+			row = append(row, r.cells(s, system, m, 0)...)
 		}
 		rows = append(rows, row)
 	}
 	return rows
 }
 
-// reference is the row of ours that a system is set against: the first that keeps its messages
-// in the same place, in memory or in Redis, or else the first.
+// reference returns the system of ours that a system is compared with: the first that keeps its
+// messages in the same place, in memory or in Redis, or else the first.
 func (r Run) reference(scenario, system string) (first string) {
 	for _, own := range r.systems(scenario) {
 		switch {
-		case !ours(own):
+		case !isOurs(own):
 		case inMemory(own) == inMemory(system):
 			return own
 		case first == "":
@@ -96,40 +96,40 @@ func (r Run) reference(scenario, system string) (first string) {
 	return first
 }
 
-// cellsOf are a figure and, unless neither way is better, its ratio to ours.
-func (r Run) cellsOf(s scenario, system string, m metric, x float64) []string {
+// cells returns a figure and its ratio to our reference. A neutral metric has no ratio.
+func (r Run) cells(s scenario, system string, m metric, x float64) []string {
 	values := r.values(s.id, system, m.id, x)
 	f, ok := summary(values)
-	text, against := "–", "–"
+	text, relative := "–", "–"
 	if ok {
-		text = f.ranged(m.unit)
+		text = f.withRange(m.unit)
 	}
 	if m.neutral {
 		return []string{text}
 	}
 	if own := r.reference(s.id, system); own == system && ok {
-		against = "1"
+		relative = "1"
 	} else if q, ok := ratio(values, r.values(s.id, own, m.id, x)); ok {
-		against = number(q.median)
+		relative = formatNumber(q.median)
 	}
-	return []string{text, against}
+	return []string{text, relative}
 }
 
-// curveRows have a column for each system of the curve, then a line for each other metric.
+// curveRows returns a table for each metric, with a column for each system.
 func (r Run) curveRows(s scenario) [][]string {
 	systems := r.systems(s.id)
 	var rows [][]string
 	for _, m := range s.metrics {
-		rows = append(rows, append([]string{s.curve.head(m)}, systems...))
+		rows = append(rows, append([]string{s.curve.headCell(m)}, systems...))
 		for _, x := range r.xs(s.id, m.id) {
-			row := []string{s.curve.point(x)}
+			row := []string{s.curve.pointName(x)}
 			for _, system := range systems {
 				f, ok := summary(r.values(s.id, system, m.id, x))
 				if !ok {
 					row = append(row, "–")
 					continue
 				}
-				row = append(row, f.ranged(m.unit))
+				row = append(row, f.withRange(m.unit))
 			}
 			rows = append(rows, row)
 		}
@@ -137,29 +137,29 @@ func (r Run) curveRows(s scenario) [][]string {
 	return rows
 }
 
-// head is what stands above the points.
-func (c *curve) head(m metric) string {
-	if c.percentile {
+// headCell returns the head of the column of points.
+func (c *curve) headCell(m metric) string {
+	if c.xIsPercentile {
 		return m.name
 	}
 	return m.name + ", by " + c.x
 }
 
-// point names a point of the x axis.
-func (c *curve) point(x float64) string {
+// pointName returns the name of a point on the x axis.
+func (c *curve) pointName(x float64) string {
 	switch {
 	case x == 0:
 		return "all"
-	case c.percentile:
+	case c.xIsPercentile:
 		return fmt.Sprintf("p%g", x)
 	}
 	return thousands(int64(x))
 }
 
-// point is that of the curve; a scenario that the catalog does not know has none.
-func (s scenario) point(x float64) string {
+// pointName returns the name of a point. A scenario that is not in the catalog has only the number.
+func (s scenario) pointName(x float64) string {
 	if s.curve == nil {
 		return fmt.Sprint(x)
 	}
-	return s.curve.point(x)
+	return s.curve.pointName(x)
 }

@@ -6,143 +6,143 @@ import (
 	"strings"
 )
 
-// Target is a figure of ours, and what it is held against.
+// Target is a goal for one of our figures.
 type Target struct {
-	Work     string // in words
+	Work     string // description
 	Scenario string
 	System   string
 	Metric   string
 	X        float64
-	Over     string  // a system: the figure is a ratio to that of this one, in the same rounds
-	OverX    float64 // an x: the figure is a ratio to that of this one on the same curve
-	Bar      float64 // in the unit of the metric's results, or of a ratio
-	AtLeast  bool    // Bar is the least, not the most
+	RatioTo  string  // a system; if set, the figure is the ratio to that system's, in the same rounds
+	RatioToX float64 // a point; if set, the figure is the ratio to that point of the same curve
+	Limit    float64 // in the unit of the metric's results, or a ratio
+	AtLeast  bool    // Limit is a minimum, not a maximum
 }
 
-// Targets are what this project wants to reach, history and resume always on.
+// Targets are the goals of this project. History and resuming are always on.
 var Targets = []Target{
-	{Work: "idle connection, TCP: RSS", Scenario: "idle", System: "switchboard tcp", Metric: "rss_bytes_per_conn", Bar: 1200},
-	{Work: "idle connection, WebSocket on gnet: RSS", Scenario: "idle", System: "switchboard ws", Metric: "rss_bytes_per_conn", Bar: 1500},
-	{Work: "idle connection, WebSocket on the HTTP port: RSS", Scenario: "idle", System: "switchboard http", Metric: "rss_bytes_per_conn", Bar: 8000},
+	{Work: "idle connection, TCP: RSS", Scenario: "idle", System: "switchboard tcp", Metric: "rss_bytes_per_conn", Limit: 1200},
+	{Work: "idle connection, WebSocket on gnet: RSS", Scenario: "idle", System: "switchboard ws", Metric: "rss_bytes_per_conn", Limit: 1500},
+	{Work: "idle connection, WebSocket on the HTTP port: RSS", Scenario: "idle", System: "switchboard http", Metric: "rss_bytes_per_conn", Limit: 8000},
 	{
-		Work: "one channel, 10,000 subscribers, one publisher: CPU per delivery, to the floor's", Scenario: "fanout-10k",
-		System: "switchboard tcp", Metric: "cpu_us_per_delivery", Over: floorSystem, Bar: 1.15,
+		Work: "one channel, 10,000 subscribers, one publisher: CPU per delivery relative to the floor", Scenario: "fanout-10k",
+		System: "switchboard tcp", Metric: "cpu_us_per_delivery", RatioTo: floorSystem, Limit: 1.15,
 	},
 	{
 		Work: "one channel, 1,000 subscribers, 16 publishers: CPU per delivery, Redis included", Scenario: "fanout-1k-16p",
-		System: "switchboard tcp", Metric: "cpu_us_per_delivery", Bar: 0.5,
+		System: "switchboard tcp", Metric: "cpu_us_per_delivery", Limit: 0.5,
 	},
 	{
-		Work: "the same: deliveries per second", Scenario: "fanout-1k-16p",
-		System: "switchboard tcp", Metric: "deliveries_per_s", Bar: 2e6, AtLeast: true,
+		Work: "one channel, 1,000 subscribers, 16 publishers: deliveries per second", Scenario: "fanout-1k-16p",
+		System: "switchboard tcp", Metric: "deliveries_per_s", Limit: 2e6, AtLeast: true,
 	},
 	{
 		Work: "10,000 subscribers with a channel each, 32 publishers: CPU per push, Redis included", Scenario: "single-10k",
-		System: "switchboard tcp", Metric: "cpu_us_per_push", Bar: 45,
+		System: "switchboard tcp", Metric: "cpu_us_per_push", Limit: 45,
 	},
 	{
-		Work: "10,000 clients by their queues, 32 publishers: CPU per push, Redis included", Scenario: "single-10k",
-		System: "switchboard tcp queue", Metric: "cpu_us_per_push", Bar: 45,
+		Work: "the queues of 10,000 clients, 32 publishers: CPU per push, Redis included", Scenario: "single-10k",
+		System: "switchboard tcp queue", Metric: "cpu_us_per_push", Limit: 45,
 	},
 	{
-		Work:     "10,000 subscribers with a channel each, over Redis: CPU per push, to that of centrifuge with its history in Redis",
-		Scenario: "single-10k", System: "switchboard tcp", Metric: "cpu_us_per_push", Over: "centrifuge", Bar: 0.65,
+		Work:     "10,000 subscribers with a channel each, over Redis: CPU per push relative to centrifuge with its history in Redis",
+		Scenario: "single-10k", System: "switchboard tcp", Metric: "cpu_us_per_push", RatioTo: "centrifuge", Limit: 0.65,
 	},
 	{
-		Work: "the same in memory: CPU per push, to nchan's", Scenario: "single-10k",
-		System: "switchboard memory", Metric: "cpu_us_per_push", Over: "nchan", Bar: 0.8,
+		Work: "10,000 subscribers with a channel each, in memory: CPU per push relative to nchan", Scenario: "single-10k",
+		System: "switchboard memory", Metric: "cpu_us_per_push", RatioTo: "nchan", Limit: 0.8,
 	},
-	{Work: "channels in batches of 100: CPU per push", Scenario: "batch-100", System: "switchboard tcp", Metric: "cpu_us_per_push", Bar: 12},
-	{Work: "queues in batches of 100: CPU per push", Scenario: "batch-100", System: "switchboard tcp queue", Metric: "cpu_us_per_push", Bar: 12},
-	{Work: "latency at a fixed rate, p50, to centrifuge's", Scenario: "latency", System: "switchboard tcp", Metric: "latency_us", X: 50, Over: "centrifuge", Bar: 0.6},
-	{Work: "the same, p99", Scenario: "latency", System: "switchboard tcp", Metric: "latency_us", X: 99, Over: "centrifuge", Bar: 0.6},
-	{Work: "15,000 clients reconnect and resume: server CPU each", Scenario: "herd", System: "switchboard tcp", Metric: "cpu_us_per_conn", Bar: 70},
+	{Work: "channels in batches of 100: CPU per push", Scenario: "batch-100", System: "switchboard tcp", Metric: "cpu_us_per_push", Limit: 12},
+	{Work: "queues in batches of 100: CPU per push", Scenario: "batch-100", System: "switchboard tcp queue", Metric: "cpu_us_per_push", Limit: 12},
+	{Work: "latency at a fixed rate, p50, relative to centrifuge", Scenario: "latency", System: "switchboard tcp", Metric: "latency_us", X: 50, RatioTo: "centrifuge", Limit: 0.6},
+	{Work: "latency at a fixed rate, p99, relative to centrifuge", Scenario: "latency", System: "switchboard tcp", Metric: "latency_us", X: 99, RatioTo: "centrifuge", Limit: 0.6},
+	{Work: "15,000 clients reconnect and resume: server CPU per client", Scenario: "herd", System: "switchboard tcp", Metric: "cpu_us_per_conn", Limit: 70},
 	{
-		Work: "15,000 idle connections with heartbeats: server CPU, to centrifuge's", Scenario: "idle-cpu",
-		System: "switchboard tcp", Metric: "cpu_ms_per_min", Over: "centrifuge", Bar: 0.3,
+		Work: "15,000 idle connections with heartbeats: server CPU relative to centrifuge", Scenario: "idle-cpu",
+		System: "switchboard tcp", Metric: "cpu_ms_per_min", RatioTo: "centrifuge", Limit: 0.3,
 	},
 	{
 		Work: "Redis commands per idle connection and minute", Scenario: "idle-cpu",
-		System: "switchboard tcp", Metric: "redis_commands_per_conn_min", Bar: 0.1,
+		System: "switchboard tcp", Metric: "redis_commands_per_conn_min", Limit: 0.1,
 	},
-	{Work: "a push to one channel over 8 brokers, to one broker's", Scenario: "instances", System: "switchboard tcp", Metric: "cpu_us_per_push", X: 8, OverX: 1, Bar: flat},
-	{Work: "a beat with 15,000 connections, to 1,000's", Scenario: "beat", System: "switchboard tcp", Metric: "cpu_ms_per_s", X: 15_000, OverX: 1_000, Bar: flat},
+	{Work: "a push to one channel over 8 brokers relative to one broker", Scenario: "instances", System: "switchboard tcp", Metric: "cpu_us_per_push", X: 8, RatioToX: 1, Limit: flatLimit},
+	{Work: "a beat with 15,000 connections relative to 1,000", Scenario: "beat", System: "switchboard tcp", Metric: "cpu_ms_per_s", X: 15_000, RatioToX: 1_000, Limit: flatLimit},
 }
 
-// flat is what a curve may rise by from its first point to its last.
-const flat = 1.25
+// flatLimit is the largest ratio of a curve's last point to its first.
+const flatLimit = 1.25
 
-// verdict is a target beside what was measured.
+// verdict is the result of comparing the run with a target.
 type verdict struct {
 	Target
-	measured bool
-	why      string // it was not measured
-	met      bool
-	figure   figure
-	own      figure // behind a ratio: the figure itself
-	unit     unit   // of figure
-	ownUnit  unit
-	best     string // peer of the same scenario, "" for none
-	bestOf   figure
+	measured   bool
+	reason     string // for not measured
+	met        bool
+	figure     figure
+	ownFigure  figure // the figure itself, if figure is a ratio
+	unit       unit   // of figure
+	ownUnit    unit
+	bestPeer   string // best peer in the scenario, "" for none
+	bestFigure figure
 }
 
-// judge holds the run against the targets.
-func (r Run) judge() (all []verdict) {
+// evaluate compares the run with all targets.
+func (r Run) evaluate() (all []verdict) {
 	for _, t := range Targets {
-		all = append(all, r.hold(t))
+		all = append(all, r.evaluateTarget(t))
 	}
 	return all
 }
 
-// hold holds it against one.
-func (r Run) hold(t Target) verdict {
+// evaluateTarget compares the run with one target.
+func (r Run) evaluateTarget(t Target) verdict {
 	m := metricOf(t.Scenario, t.Metric)
 	v := verdict{Target: t, unit: m.unit, ownUnit: m.unit}
-	if t.Over != "" || t.OverX != 0 {
+	if t.RatioTo != "" || t.RatioToX != 0 {
 		v.unit = times
 	}
-	v.best, v.bestOf = r.best(t.Scenario, m, t.X)
+	v.bestPeer, v.bestFigure = r.bestPeer(t.Scenario, m, t.X)
 	own := r.values(t.Scenario, t.System, t.Metric, t.X)
-	if v.own, v.measured = summary(own); !v.measured {
-		v.why = r.missing(t.Scenario, t.System)
+	if v.ownFigure, v.measured = summary(own); !v.measured {
+		v.reason = r.missingReason(t.Scenario, t.System)
 		return v
 	}
 	switch {
-	case t.Over != "":
-		v.figure, v.measured = ratio(own, r.values(t.Scenario, t.Over, t.Metric, t.X))
-		v.why = r.missing(t.Scenario, t.Over)
-	case t.OverX != 0:
-		v.figure, v.measured = ratio(own, r.values(t.Scenario, t.System, t.Metric, t.OverX))
-		v.why = fmt.Sprintf("nothing at %s", number(t.OverX))
+	case t.RatioTo != "":
+		v.figure, v.measured = ratio(own, r.values(t.Scenario, t.RatioTo, t.Metric, t.X))
+		v.reason = r.missingReason(t.Scenario, t.RatioTo)
+	case t.RatioToX != 0:
+		v.figure, v.measured = ratio(own, r.values(t.Scenario, t.System, t.Metric, t.RatioToX))
+		v.reason = fmt.Sprintf("no result at %s", formatNumber(t.RatioToX))
 	default:
-		v.figure = v.own
+		v.figure = v.ownFigure
 	}
-	v.met = v.measured && (t.AtLeast == (v.figure.median > t.Bar) || v.figure.median == t.Bar)
+	v.met = v.measured && (t.AtLeast == (v.figure.median > t.Limit) || v.figure.median == t.Limit)
 	return v
 }
 
-// bar is the target in words.
-func (v verdict) bar() string {
+// limitText formats the limit.
+func (v verdict) limitText() string {
 	sign := "≤"
 	if v.AtLeast {
 		sign = "≥"
 	}
-	return strings.TrimSpace(fmt.Sprintf("%s %s %s", sign, tick(v.Bar*v.unit.scale), v.unit.name))
+	return strings.TrimSpace(fmt.Sprintf("%s %s %s", sign, tickLabel(v.Limit*v.unit.scale), v.unit.name))
 }
 
-// outcome is the verdict in a word.
+// outcome formats the verdict.
 func (v verdict) outcome() string {
 	switch {
 	case !v.measured:
-		return "not measured: " + v.why
+		return "not measured: " + v.reason
 	case v.met:
 		return "met"
 	}
 	return "**missed**"
 }
 
-// missing says why a row is not there.
-func (r Run) missing(scenario, system string) string {
+// missingReason says why a system has no result.
+func (r Run) missingReason(scenario, system string) string {
 	for _, text := range r.Invalid {
 		rest, found := strings.CutPrefix(text, scenario+", "+system)
 		if found && (strings.HasPrefix(rest, ",") || strings.HasPrefix(rest, " at ")) || strings.HasPrefix(text, system+":") {
@@ -169,10 +169,10 @@ func metricOf(scenario, id string) metric {
 	return metric{id: id, name: id, unit: plain, neutral: true}
 }
 
-// best is the best of the peers.
-func (r Run) best(scenario string, m metric, x float64) (name string, f figure) {
+// bestPeer returns the best peer and its figure.
+func (r Run) bestPeer(scenario string, m metric, x float64) (name string, f figure) {
 	for _, system := range r.systems(scenario) {
-		if !peer(system) || m.neutral {
+		if !isPeer(system) || m.neutral {
 			continue
 		}
 		if g, ok := summary(r.values(scenario, system, m.id, x)); ok && (name == "" || m.better(g.median, f.median)) {
@@ -182,4 +182,4 @@ func (r Run) best(scenario string, m metric, x float64) (name string, f figure) 
 	return name, f
 }
 
-func (m metric) better(a, b float64) bool { return a != b && m.higher == (a > b) }
+func (m metric) better(a, b float64) bool { return a != b && m.higherIsBetter == (a > b) }

@@ -9,7 +9,8 @@ import (
 	"strings"
 )
 
-// Write writes REPORT.md, report.json and plots/*.svg into dir. Plots of an earlier run are removed.
+// Write writes REPORT.md, report.json and plots/*.svg into dir. Plots of an earlier run are
+// removed.
 func Write(dir string, r Run) error {
 	if err := write(dir, r); err != nil {
 		return fmt.Errorf("write the report: %w", err)
@@ -26,7 +27,7 @@ func write(dir string, r Run) error {
 		return err
 	}
 	plots := map[string][]plot{}
-	for _, s := range r.known() {
+	for _, s := range r.scenarios() {
 		plots[s.id] = r.plots(s)
 		for _, p := range plots[s.id] {
 			if err := os.WriteFile(filepath.Join(dir, p.file), p.svg, 0o644); err != nil {
@@ -42,12 +43,12 @@ func write(dir string, r Run) error {
 		return err
 	}
 	var text bytes.Buffer
-	markdown(&text, r, plots, million(dir))
+	writeMarkdown(&text, r, plots, millionSummary(dir))
 	return os.WriteFile(filepath.Join(dir, "REPORT.md"), text.Bytes(), 0o644)
 }
 
-// million is what the run of a million connections has found, where it has left a report; "" else.
-func million(dir string) string {
+// millionSummary returns the summary line of MILLION.md, "" if there is none.
+func millionSummary(dir string) string {
 	text, err := os.ReadFile(filepath.Join(dir, "MILLION.md"))
 	if err != nil {
 		return ""
