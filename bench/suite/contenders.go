@@ -9,19 +9,19 @@ import (
 	"switchboard/bench/system"
 )
 
-// contender is a system as one row of a table.
+// contender is a system under one name in the tables.
 type contender struct {
-	name      string
-	system    system.System
-	transport string
-	redis     bool // it keeps its messages in a Redis of its own, else in the memory of its process
-	most      int  // connections; 0 for any number
+	name           string
+	system         system.System
+	transport      string
+	redis          bool // it keeps its messages in a Redis started for it; otherwise in the memory of its process
+	maxConnections int  // 0 means no limit
 }
 
-// floorCommand, as the first argument, makes this program the floor's writer.
+// floorCommand as the first argument makes this program the floor's writer process.
 const floorCommand = "floor-writer"
 
-// contenders are all, by name.
+// contenders returns all contenders by name.
 func contenders(broker string) map[string]contender {
 	self, err := os.Executable()
 	if err != nil {
@@ -50,13 +50,14 @@ func contenders(broker string) map[string]contender {
 	return all
 }
 
-// channelName is the name of a channel, and of the client that follows it where each has one.
+// channelName returns the name of channel i. If each client has its own channel, the client has the
+// same name.
 func channelName(i int) string { return fmt.Sprint("bench-", i) }
 
-// chosen are the scenarios that only matches, all for nil.
-func chosen(only *regexp.Regexp) (some []scenario) {
+// matchingScenarios returns the scenarios that only matches, or all if it is nil.
+func matchingScenarios(only *regexp.Regexp) (some []scenario) {
 	for _, sc := range scenarios {
-		if only == nil || only.MatchString(sc.id) || sc.also != "" && only.MatchString(sc.also) {
+		if only == nil || only.MatchString(sc.id) || sc.idleID != "" && only.MatchString(sc.idleID) {
 			some = append(some, sc)
 		}
 	}

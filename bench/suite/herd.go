@@ -5,38 +5,39 @@ import (
 	"time"
 )
 
-// measureHerd cuts everybody off, pushes a message to each, and lets all come back at once: whoever was away must
-// be given what he missed.
+// measureHerd cuts all connections, pushes a message to each client, and measures how the clients
+// reconnect and receive what they missed.
 func measureHerd(ctx context.Context, t *trial) error {
-	if err := t.open(ctx); err != nil {
+	if err := t.connect(ctx); err != nil {
 		return err
 	}
-	return t.with(func(p *publishers) error {
-		if err := p.each(ctx, true); err != nil {
+	return t.withPublishers(func(p *publishers) error {
+		if err := p.pushToEach(ctx, true); err != nil {
 			return err
 		}
 		if err := t.awaitEvents(ctx); err != nil {
 			return err
 		}
-		t.show("cutting everybody off")
+		t.show("cutting all connections")
 		if err := t.swarm.Cut(); err != nil {
 			return err
 		}
-		if err := t.quiet(ctx); err != nil {
+		if err := t.awaitQuiet(ctx); err != nil {
 			return err
 		}
-		if err := p.each(ctx, false); err != nil {
+		if err := p.pushToEach(ctx, false); err != nil {
 			return err
 		}
-		if err := t.quiet(ctx); err != nil {
+		if err := t.awaitQuiet(ctx); err != nil {
 			return err
 		}
-		return t.comeBack(ctx)
+		return t.measureReconnect(ctx)
 	})
 }
 
-// comeBack measures from the first connection until everybody has what he missed.
-func (t *trial) comeBack(ctx context.Context) error {
+// measureReconnect measures from the first new connection until each client has received the
+// message that it missed.
+func (t *trial) measureReconnect(ctx context.Context) error {
 	n := t.size.connections
 	var commands float64
 	var err error
@@ -45,36 +46,36 @@ func (t *trial) comeBack(ctx context.Context) error {
 			return err
 		}
 	}
-	janitor, err := t.janitor()
+	janitor, err := t.janitorCPU()
 	if err != nil {
 		return err
 	}
-	before, err := t.sample()
+	before, err := t.readCounters()
 	if err != nil {
 		return err
 	}
-	if err := t.swarm.Reopen(ctx, func() { t.show("%d of %d are back", t.swarm.Ready(), n) }); err != nil {
+	if err := t.swarm.Reopen(ctx, func() { t.show("%d of %d clients are connected again", t.swarm.Ready(), n) }); err != nil {
 		return err
 	}
 	err = t.swarm.Until(ctx, "receive what was missed", func() bool { return t.received()-before.received >= int64(n) })
 	if err != nil {
 		return err
 	}
-	now, err := t.sample()
+	now, err := t.readCounters()
 	if err != nil {
 		return err
 	}
-	if err := t.foundJanitor(janitor); err != nil {
+	if err := t.recordJanitorCPU(janitor); err != nil {
 		return err
 	}
 	spent := now.since(before)
-	t.found("cpu_us_per_conn", micros(spent.server, int64(n)))
-	t.found("seconds", float64(now.at.Sub(before.at))/float64(time.Second))
+	t.record("cpu_us_per_conn", micros(spent.server, int64(n)))
+	t.record("seconds", float64(now.at.Sub(before.at))/float64(time.Second))
 	if t.redis == nil {
 		return nil
 	}
 	last, err := t.redis.info(ctx, "stats", "total_commands_processed")
-	t.found("redis_us_per_conn", micros(spent.redis, int64(n)))
-	t.found("redis_commands_per_conn", (last-commands)/float64(n))
+	t.record("redis_us_per_conn", micros(spent.redis, int64(n)))
+	t.record("redis_commands_per_conn", (last-commands)/float64(n))
 	return err
 }

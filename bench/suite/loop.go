@@ -11,14 +11,14 @@ import (
 	"switchboard/bench/swarm"
 )
 
-// loop is a closed loop for d, until everybody has received everything. It returns how many pushes
-// that were.
-func (p *publishers) loop(ctx context.Context, d time.Duration) (pushes int64, err error) {
+// closedLoop runs a closed loop for d and waits until all messages are delivered. It returns the
+// number of pushes.
+func (p *publishers) closedLoop(ctx context.Context, d time.Duration) (pushes int64, err error) {
 	end := time.Now().Add(d)
-	return p.work(ctx, func(ctx context.Context, w *writer) error {
+	return p.runAll(ctx, func(ctx context.Context, w *publisher) error {
 		size := max(1, p.t.size.batch)
 		for time.Now().Before(end) && !p.stopped.Load() {
-			if err := p.take(ctx, size); err != nil {
+			if err := p.acquire(ctx, size); err != nil {
 				return err
 			}
 			if err := w.push(ctx, size, 0); err != nil {
@@ -29,12 +29,13 @@ func (p *publishers) loop(ctx context.Context, d time.Duration) (pushes int64, e
 	})
 }
 
-// each pushes one message to every channel. Where nobody is connected nothing is awaited.
-func (p *publishers) each(ctx context.Context, connected bool) error {
-	once := func(ctx context.Context, w *writer) error {
+// pushToEach pushes one message to every channel. If no subscriber is connected, it does not wait
+// for deliveries.
+func (p *publishers) pushToEach(ctx context.Context, connected bool) error {
+	once := func(ctx context.Context, w *publisher) error {
 		for range w.channels {
 			if connected {
-				if err := p.take(ctx, 1); err != nil {
+				if err := p.acquire(ctx, 1); err != nil {
 					return err
 				}
 			}
@@ -45,21 +46,22 @@ func (p *publishers) each(ctx context.Context, connected bool) error {
 		return nil
 	}
 	if connected {
-		_, err := p.work(ctx, once)
+		_, err := p.runAll(ctx, once)
 		return err
 	}
 	return p.start(ctx, once)()
 }
 
-// oneAtATime pushes as often as the scenario says, the next when everybody has the last, but begins none when its
-// time is over. It returns how many that were.
+// oneAtATime pushes as many messages as the scenario says. Each push starts after all subscribers
+// have received the last. No push starts after the scenario's time. It returns the number of
+// pushes.
 func (p *publishers) oneAtATime(ctx context.Context) (pushes int64, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	t := p.t
-	turn := make(chan struct{}, 1)
-	join := p.start(ctx, func(ctx context.Context, w *writer) error {
-		for range turn {
+	tokens := make(chan struct{}, 1)
+	join := p.start(ctx, func(ctx context.Context, w *publisher) error {
+		for range tokens {
 			if err := w.push(ctx, 1, 0); err != nil {
 				return err
 			}
@@ -68,7 +70,7 @@ func (p *publishers) oneAtATime(ctx context.Context) (pushes int64, err error) {
 	})
 	start, perPush := t.received(), int64(t.size.connections)
 	for end := time.Now().Add(t.size.time); pushes < int64(t.size.pushes) && (pushes == 0 || time.Now().Before(end)); {
-		turn <- struct{}{}
+		tokens <- struct{}{}
 		pushes++
 		err = t.swarm.Until(ctx, "receive", func() bool {
 			t.show("%d of %d pushes", pushes, t.size.pushes)
@@ -79,20 +81,20 @@ func (p *publishers) oneAtATime(ctx context.Context) (pushes int64, err error) {
 			break
 		}
 	}
-	close(turn)
+	close(tokens)
 	return pushes, errors.Join(err, join())
 }
 
-// openLoop pushes at a fixed rate for d, and returns when all has arrived. What is to be sent in the first
-// warmTime is not measured.
+// openLoop pushes at a fixed rate for d and waits until all messages are delivered. Messages due
+// within warmUp are not measured.
 func (p *publishers) openLoop(ctx context.Context, rate float64, d time.Duration) (pushes int64, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	moments := make(chan int64, int(rate*d.Seconds())+2) // never full: a server that is late makes it longer, not slower
-	warm := swarm.Now() + int64(warmTime)
-	go pace(ctx, rate, d, moments)
-	return p.work(ctx, func(ctx context.Context, w *writer) error {
-		for at := range moments {
+	dueTimes := make(chan int64, int(rate*d.Seconds())+2) // never full: a slow server makes the queue longer and does not slow down the loop
+	warm := swarm.Now() + int64(warmUp)
+	go sendDueTimes(ctx, rate, d, dueTimes)
+	return p.runAll(ctx, func(ctx context.Context, w *publisher) error {
+		for at := range dueTimes {
 			if at < warm {
 				at = 0 // not measured
 			}
@@ -104,11 +106,11 @@ func (p *publishers) openLoop(ctx context.Context, rate float64, d time.Duration
 	})
 }
 
-// pace sends the moments of an open loop when they have come. It sleeps in the kernel: Go's timers are as
-// coarse as a millisecond when nothing else is to be done.
-func pace(ctx context.Context, rate float64, d time.Duration, moments chan<- int64) {
-	defer close(moments)
-	runtime.LockOSThread() // and so its timer slack, with which the thread ends
+// sendDueTimes sends each due time of an open loop when it has come. It sleeps in the kernel,
+// because Go's timers are late by up to a millisecond on an idle process.
+func sendDueTimes(ctx context.Context, rate float64, d time.Duration, dueTimes chan<- int64) {
+	defer close(dueTimes)
+	runtime.LockOSThread() // the timer slack belongs to the thread, which ends with this goroutine
 	_ = unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0)
 	interval := float64(time.Second) / rate
 	start := swarm.Now()
@@ -119,58 +121,60 @@ func pace(ctx context.Context, rate float64, d time.Duration, moments chan<- int
 		}
 		if left := at - swarm.Now(); left > 0 {
 			ts := unix.NsecToTimespec(left)
-			_ = unix.ClockNanosleep(unix.CLOCK_MONOTONIC, 0, &ts, nil) // too early is only early
+			_ = unix.ClockNanosleep(unix.CLOCK_MONOTONIC, 0, &ts, nil) // waking early is harmless
 		}
-		moments <- at
+		dueTimes <- at
 	}
 }
 
-// warmTime is how long an open loop runs before it is measured.
-const warmTime = time.Second
+// warmUp is the time at the start of an open loop that is not measured.
+const warmUp = time.Second
 
-// take waits until n pushes more may be ahead of the subscribers.
-func (p *publishers) take(ctx context.Context, n int) error {
+// acquire waits until n more pushes fit into the window.
+func (p *publishers) acquire(ctx context.Context, n int) error {
 	if p.t.size.window == 0 {
 		return nil
 	}
 	err := p.window.Acquire(ctx, int64(n))
-	p.taken.Add(int64(n))
+	p.acquired.Add(int64(n))
 	return err
 }
 
-// give gives back what has arrived, which a server that repeats messages makes more than was pushed.
-func (p *publishers) give(arrived int64) {
-	if arrived = min(arrived, p.taken.Load()); arrived > p.given {
-		p.window.Release(arrived - p.given)
-		p.given = arrived
+// release returns delivered messages to the window. A server that repeats messages delivers more
+// than was pushed, so the number is limited.
+func (p *publishers) release(arrived int64) {
+	if arrived = min(arrived, p.acquired.Load()); arrived > p.released {
+		p.window.Release(arrived - p.released)
+		p.released = arrived
 	}
 }
 
-// work lets the publishers work while the swarm receives, and returns when all has arrived.
-func (p *publishers) work(ctx context.Context, do func(context.Context, *writer) error) (pushes int64, err error) {
+// runAll runs do in all publishers while the swarm receives, and returns after all messages are
+// delivered.
+func (p *publishers) runAll(ctx context.Context, do func(context.Context, *publisher) error) (pushes int64, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	t := p.t
-	before, start, perPush := t.book.pushes, t.received(), int64(t.swarm.Subscribers(0))
-	p.given = 0
-	p.taken.Store(0)
+	before, start, perPush := t.pushLog.pushes, t.received(), int64(t.swarm.Subscribers(0))
+	p.released = 0
+	p.acquired.Store(0)
 	join := p.start(ctx, do)
 	arrived := func() int64 { return (t.received() - start) / perPush }
 	err = t.swarm.Until(ctx, "push", func() bool {
-		t.show("%d pushes have reached everybody", arrived())
-		p.give(arrived())
+		t.show("%d pushes are delivered to all subscribers", arrived())
+		p.release(arrived())
 		return p.running.Load() == 0
 	})
 	if err != nil {
 		cancel()
 	}
 	err = errors.Join(err, join())
-	pushes = t.book.pushes - before
+	pushes = t.pushLog.pushes - before
 	if err != nil {
 		return pushes, err
 	}
 	err = t.swarm.Until(ctx, "receive", func() bool { return arrived() >= pushes })
-	p.give(pushes)
+	p.release(pushes)
 	return pushes, err
 }
 

@@ -14,14 +14,14 @@ import (
 	"switchboard/bench/report"
 )
 
-// describe enters what was measured, and where. What cannot be found out is left out.
-func describe(r *report.Run) {
+// describeRun records the versions and the machine. Unknown values stay empty.
+func describeRun(r *report.Run) {
 	r.Go = runtime.Version()
-	r.Commit = output("git", "rev-parse", "--short=12", "HEAD")
-	if output("git", "status", "--porcelain", "--untracked-files=no") != "" {
+	r.Commit = commandOutput("git", "rev-parse", "--short=12", "HEAD")
+	if commandOutput("git", "status", "--porcelain", "--untracked-files=no") != "" {
 		r.Commit += ", with changes"
 	}
-	for _, word := range strings.Fields(output("redis-server", "--version")) {
+	for _, word := range strings.Fields(commandOutput("redis-server", "--version")) {
 		if version, ok := strings.CutPrefix(word, "v="); ok {
 			r.Redis = version
 		}
@@ -29,14 +29,14 @@ func describe(r *report.Run) {
 	r.Machine = fmt.Sprintf("%d × %s, %s, Linux %s", runtime.NumCPU(), processor(), memory(), kernel())
 }
 
-// processorTime is what the machine's processors have done since it started, in seconds.
+// processorTime is the time of the machine's processors since its start, in seconds.
 type processorTime struct {
-	stolen float64 // something here wanted to run, and the host ran something of its own
-	all    float64
+	steal float64 // the host ran something else while a process here was ready
+	all   float64
 }
 
-// processors reads /proc/stat. Where there is none, nothing was stolen.
-func processors() processorTime {
+// readProcessorTime reads /proc/stat. It returns zero if there is none.
+func readProcessorTime() processorTime {
 	proc, err := procfs.NewDefaultFS()
 	if err != nil {
 		return processorTime{}
@@ -51,16 +51,16 @@ func processors() processorTime {
 	}
 }
 
-// stolenSince is a share of the time, in percent.
-func (p processorTime) stolenSince(before processorTime) float64 {
+// stealSince returns the share of stolen time since before, in percent.
+func (p processorTime) stealSince(before processorTime) float64 {
 	if p.all <= before.all {
 		return 0
 	}
-	return 100 * (p.stolen - before.stolen) / (p.all - before.all)
+	return 100 * (p.steal - before.steal) / (p.all - before.all)
 }
 
-// output is what a command says in one line, "" when it fails.
-func output(name string, args ...string) string {
+// commandOutput returns the output of a command, "" if it fails.
+func commandOutput(name string, args ...string) string {
 	out, err := exec.Command(name, args...).Output()
 	if err != nil {
 		return ""

@@ -23,11 +23,12 @@ import (
 
 func main() { os.Exit(command(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }
 
-// sparePlaces makes room in the Go runtime beside the threads that wait in the kernel: the subscribers' and the one that
-// sets the pace. With as many places as processors the runtime took theirs from them and gave them back 20,000 times a
-// second, a quarter of a processor. With twice as many a push of the open loop began 0.11 ms after its moment and not 0.16
-// (nine times in ten within 0.2 ms, not 0.6): medians over four systems and three rounds.
-func sparePlaces() {
+// raiseGOMAXPROCS doubles GOMAXPROCS, because two threads wait in the kernel: the subscribers' and
+// the one of sendDueTimes. With one place per processor the Go runtime took their places from them
+// and gave them back 20,000 times a second, which cost a quarter of a processor. With two places
+// per processor a push of the open loop began 0.11 ms after it was due and not 0.16 ms (in nine of
+// ten cases within 0.2 ms and not 0.6 ms). These are medians over four systems and three rounds.
+func raiseGOMAXPROCS() {
 	if os.Getenv("GOMAXPROCS") == "" {
 		runtime.GOMAXPROCS(2 * runtime.NumCPU())
 	}
@@ -46,27 +47,27 @@ func parseOptions(args []string, stderr io.Writer) (o options, err error) {
 	f.SetOutput(stderr)
 	f.SortFlags = false
 	only := ""
-	f.BoolVar(&o.quick, "quick", false, "smaller and fewer, under five minutes; the table is printed, and nothing written unless --out says where")
-	f.StringVar(&only, "only", "", "regular expression: the scenarios whose ids it matches")
-	f.IntVar(&o.rounds, "rounds", 0, "how often each is measured; zero means 4, and 2 with --quick")
-	f.StringVar(&o.out, "out", "", "folder of the report; zero means bench")
-	f.BoolVar(&o.json, "json", false, "print the figures as JSON, and write no report")
+	f.BoolVar(&o.quick, "quick", false, "fewer and smaller measurements, under five minutes; prints the table, and writes files only with --out")
+	f.StringVar(&only, "only", "", "regular expression: run only scenarios with matching ids")
+	f.IntVar(&o.rounds, "rounds", 0, "number of rounds; 0 means 4, or 2 with --quick")
+	f.StringVar(&o.out, "out", "", "directory of the report; default bench")
+	f.BoolVar(&o.json, "json", false, "print the figures as JSON and write no report")
 	if err := f.Parse(args); err != nil {
 		return o, err
 	}
 	if f.NArg() > 0 {
-		return o, fmt.Errorf("%q belongs to no flag", f.Arg(0))
+		return o, fmt.Errorf("unexpected argument %q", f.Arg(0))
 	}
 	if only != "" {
 		if o.only, err = regexp.Compile(only); err != nil {
 			return o, fmt.Errorf("--only: %w", err)
 		}
 	}
-	if len(chosen(o.only)) == 0 {
+	if len(matchingScenarios(o.only)) == 0 {
 		return o, fmt.Errorf("--only: %s matches no scenario", only)
 	}
 	if o.rounds < 0 {
-		return o, fmt.Errorf("--rounds: %d is no number of rounds", o.rounds)
+		return o, fmt.Errorf("--rounds: %d is negative", o.rounds)
 	}
 	if o.rounds == 0 {
 		o.rounds = map[bool]int{false: 4, true: 2}[o.quick]
@@ -77,7 +78,8 @@ func parseOptions(args []string, stderr io.Writer) (o options, err error) {
 	return o, nil
 }
 
-// command is the program: 0 when all measurements of ours counted, 1 when one did not, 2 for arguments that are wrong.
+// command runs the program. It returns 0 if all measurements of our own systems counted, 1 if one
+// did not, and 2 for wrong arguments.
 func command(args []string, stdin io.Reader, stdout io.Writer, stderr *os.File) int {
 	if len(args) > 0 && args[0] == floorCommand {
 		if err := system.FloorWriter(args[1:], stdin, stdout); err != nil {
@@ -94,7 +96,7 @@ func command(args []string, stdin io.Reader, stdout io.Writer, stderr *os.File) 
 		fmt.Fprintf(stderr, "suite: %v\n", err)
 		return 2
 	}
-	sparePlaces()
+	raiseGOMAXPROCS()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if err := runSuite(ctx, o, stdout, stderr); err != nil {
@@ -110,7 +112,7 @@ func runSuite(ctx context.Context, o options, stdout io.Writer, stderr *os.File)
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	s := &suite{scenarios: chosen(o.only), rounds: o.rounds, quick: o.quick, progress: progress.New(stderr)}
+	s := &suite{scenarios: matchingScenarios(o.only), rounds: o.rounds, quick: o.quick, progress: progress.New(stderr)}
 	if err := s.build(ctx, dir); err != nil {
 		return err
 	}
@@ -120,22 +122,23 @@ func runSuite(ctx context.Context, o options, stdout io.Writer, stderr *os.File)
 		return err
 	}
 	r := s.report()
-	return errors.Join(o.tell(r, stdout), ours(r.Invalid))
+	return errors.Join(o.writeResult(r, stdout), checkOwn(r.Invalid))
 }
 
-// ours is an error when a measurement of this project's own did not count. Those of others are told in the report.
-func ours(invalid []string) error {
+// checkOwn returns an error if a measurement of our own systems did not count. Those of the peers
+// are only reported.
+func checkOwn(invalid []string) error {
 	var errs []error
 	for _, text := range invalid {
 		if strings.Contains(text, "switchboard") || strings.Contains(text, "floor") {
-			errs = append(errs, fmt.Errorf("this did not count: %s", text))
+			errs = append(errs, fmt.Errorf("measurement did not count: %s", text))
 		}
 	}
 	return errors.Join(errs...)
 }
 
-// tell prints what was found, and writes the report where one is wanted.
-func (o options) tell(r report.Run, stdout io.Writer) error {
+// writeResult prints the result and writes the report if there is a directory for it.
+func (o options) writeResult(r report.Run, stdout io.Writer) error {
 	if o.json {
 		out := json.NewEncoder(stdout)
 		out.SetIndent("", " ")

@@ -8,8 +8,8 @@ import (
 	"switchboard/bench/usage"
 )
 
-// with opens publishers for the length of do.
-func (t *trial) with(do func(p *publishers) error) (err error) {
+// withPublishers opens the publishers, calls do and closes them.
+func (t *trial) withPublishers(do func(p *publishers) error) (err error) {
 	p, err := t.publishers()
 	if err != nil {
 		return err
@@ -18,31 +18,31 @@ func (t *trial) with(do func(p *publishers) error) (err error) {
 	return do(p)
 }
 
-// measureFanOut is what a connection holds while it is idle, and then what a delivery costs when each is
-// a write of its own.
+// measureFanOut measures the memory of an idle connection, and then the cost of a delivery when
+// each is a separate write.
 func measureFanOut(ctx context.Context, t *trial) error {
-	if err := t.idle(ctx); err != nil {
+	if err := t.measureIdleMemory(ctx); err != nil {
 		return err
 	}
-	return t.with(func(p *publishers) error {
-		before, err := t.sample()
+	return t.withPublishers(func(p *publishers) error {
+		before, err := t.readCounters()
 		if err != nil {
 			return err
 		}
 		if _, err := p.oneAtATime(ctx); err != nil {
 			return err
 		}
-		return t.deliveries(before)
+		return t.recordDeliveries(before)
 	})
 }
 
-// idle opens the connections and measures the memory that they take.
-func (t *trial) idle(ctx context.Context) error {
+// measureIdleMemory opens the connections and measures their memory.
+func (t *trial) measureIdleMemory(ctx context.Context) error {
 	empty, emptyStore, err := t.memory(ctx)
 	if err != nil {
 		return err
 	}
-	if err := t.open(ctx); err != nil {
+	if err := t.connect(ctx); err != nil {
 		return err
 	}
 	full, fullStore, err := t.memory(ctx)
@@ -50,14 +50,14 @@ func (t *trial) idle(ctx context.Context) error {
 		return err
 	}
 	n := float64(t.size.connections)
-	t.figures = append(t.figures, figure{t.scenario.also, "rss_bytes_per_conn", 0, float64(full-empty) / n})
+	t.figures = append(t.figures, figure{t.scenario.idleID, "rss_bytes_per_conn", 0, float64(full-empty) / n})
 	if t.redis != nil {
-		t.figures = append(t.figures, figure{t.scenario.also, "redis_bytes_per_conn", 0, (fullStore - emptyStore) / n})
+		t.figures = append(t.figures, figure{t.scenario.idleID, "redis_bytes_per_conn", 0, (fullStore - emptyStore) / n})
 	}
 	return nil
 }
 
-// memory is that of the server once it is steady, and that of its Redis.
+// memory waits until the server's memory is steady and returns it, with the memory of its Redis.
 func (t *trial) memory(ctx context.Context) (server int64, store float64, err error) {
 	t.show("waiting until the memory is steady")
 	if t.contender.name == "floor" {
@@ -72,46 +72,48 @@ func (t *trial) memory(ctx context.Context) (server int64, store float64, err er
 	return server, store, err
 }
 
-// deliveries notes what each delivery since before cost.
-func (t *trial) deliveries(before sample) error {
-	now, err := t.sample()
+// recordDeliveries records the cost of a delivery since before.
+func (t *trial) recordDeliveries(before counters) error {
+	now, err := t.readCounters()
 	if err != nil {
 		return err
 	}
 	spent := now.since(before)
-	t.found("cpu_us_per_delivery", micros(spent.server+spent.redis, spent.received))
-	t.found("deliveries_per_s", float64(spent.received)/now.at.Sub(before.at).Seconds())
-	t.found("generator_us_per_delivery", micros(spent.own, spent.received))
+	t.record("cpu_us_per_delivery", micros(spent.server+spent.redis, spent.received))
+	t.record("deliveries_per_s", float64(spent.received)/now.at.Sub(before.at).Seconds())
+	t.record("generator_us_per_delivery", micros(spent.own, spent.received))
 	if t.redis != nil {
-		t.found("redis_us_per_delivery", micros(spent.redis, spent.received))
+		t.record("redis_us_per_delivery", micros(spent.redis, spent.received))
 	}
 	return nil
 }
 
-// measureBusyChannel is many publishers on one channel, so that a server can write several messages at once.
+// measureBusyChannel measures many publishers on one channel, where a server can coalesce messages
+// into one write.
 func measureBusyChannel(ctx context.Context, t *trial) error {
-	return t.closedLoop(ctx, func(before sample, _ int64) error { return t.deliveries(before) })
+	return t.measureClosedLoop(ctx, func(before counters, _ int64) error { return t.recordDeliveries(before) })
 }
 
-// measureSingle is a message to one subscriber at a time.
+// measureSingle measures messages to one subscriber each.
 func measureSingle(ctx context.Context, t *trial) error {
-	return t.closedLoop(ctx, t.pushes)
+	return t.measureClosedLoop(ctx, t.recordPushes)
 }
 
-// closedLoop measures a closed loop, behind one push to each channel: the server has then made what it makes once.
-func (t *trial) closedLoop(ctx context.Context, found func(before sample, pushes int64) error) error {
-	if err := t.open(ctx); err != nil {
+// measureClosedLoop measures a closed loop after one push to each channel, so that work that the
+// server does once per channel is not counted.
+func (t *trial) measureClosedLoop(ctx context.Context, found func(before counters, pushes int64) error) error {
+	if err := t.connect(ctx); err != nil {
 		return err
 	}
-	return t.with(func(p *publishers) error {
-		if err := p.each(ctx, true); err != nil {
+	return t.withPublishers(func(p *publishers) error {
+		if err := p.pushToEach(ctx, true); err != nil {
 			return err
 		}
-		before, err := t.sample()
+		before, err := t.readCounters()
 		if err != nil {
 			return err
 		}
-		pushes, err := p.loop(ctx, t.size.time)
+		pushes, err := p.closedLoop(ctx, t.size.time)
 		if err != nil {
 			return err
 		}
@@ -119,23 +121,23 @@ func (t *trial) closedLoop(ctx context.Context, found func(before sample, pushes
 	})
 }
 
-// pushes notes what each push since before cost, and how many there were in a second.
-func (t *trial) pushes(before sample, pushes int64) error {
-	t.found("pushes_per_s", float64(pushes)/time.Since(before.at).Seconds())
-	return t.cost(before, pushes)
+// recordPushes records the cost of a push since before, and the pushes per second.
+func (t *trial) recordPushes(before counters, pushes int64) error {
+	t.record("pushes_per_s", float64(pushes)/time.Since(before.at).Seconds())
+	return t.recordPushCost(before, pushes)
 }
 
-// cost notes what each push since before cost.
-func (t *trial) cost(before sample, pushes int64) error {
-	now, err := t.sample()
+// recordPushCost records the cost of a push since before.
+func (t *trial) recordPushCost(before counters, pushes int64) error {
+	now, err := t.readCounters()
 	if err != nil {
 		return err
 	}
 	spent := now.since(before)
-	t.found("cpu_us_per_push", micros(spent.server+spent.redis, pushes))
-	t.found("generator_us_per_push", micros(spent.own, pushes))
+	t.record("cpu_us_per_push", micros(spent.server+spent.redis, pushes))
+	t.record("generator_us_per_push", micros(spent.own, pushes))
 	if t.redis != nil {
-		t.found("redis_us_per_push", micros(spent.redis, pushes))
+		t.record("redis_us_per_push", micros(spent.redis, pushes))
 	}
 	return nil
 }

@@ -13,40 +13,42 @@ import (
 	"switchboard/bench/system"
 )
 
-// book is what was pushed and acknowledged.
-type book struct {
-	pushed [][]int64 // numbers by channel
-	pushes int64
-	next   []int64 // by publisher: its next number
+// pushLog records the acknowledged messages.
+type pushLog struct {
+	numbers [][]int64 // message numbers by channel
+	pushes  int64
+	next    []int64 // next number by publisher
 }
 
-func newBook(channels, publishers int) book {
-	b := book{pushed: make([][]int64, channels)}
+func newPushLog(channels, publishers int) pushLog {
+	b := pushLog{numbers: make([][]int64, channels)}
 	for i := range publishers {
-		b.next = append(b.next, int64(i+publishers)) // above 0
+		b.next = append(b.next, int64(i+publishers)) // numbers start above 0
 	}
 	return b
 }
 
-// number is the next one of publisher p: they share the numbers by the rest of the division by how many they are.
-func (b *book) number(p int) int64 {
+// nextNumber returns the next number of publisher p. The remainder of a number divided by the
+// number of publishers identifies the publisher.
+func (b *pushLog) nextNumber(p int) int64 {
 	n := b.next[p]
 	b.next[p] += int64(len(b.next))
 	return n
 }
 
-// publishers push to the channels of one trial, each to every so-manieth of them, or all to the only one.
+// publishers push to the channels of one trial. Of n publishers each has every n-th channel, or all
+// share the only one.
 type publishers struct {
-	t       *trial
-	conns   []system.Publisher
-	window  *semaphore.Weighted
-	taken   atomic.Int64 // of the window
-	given   int64        // back to it
-	running atomic.Int64
-	stopped atomic.Bool
+	t        *trial
+	conns    []system.Publisher
+	window   *semaphore.Weighted
+	acquired atomic.Int64 // acquired from the window
+	released int64        // released to the window
+	running  atomic.Int64
+	stopped  atomic.Bool
 
 	mu  sync.Mutex // guards the fields below
-	err error      // the first
+	err error      // the first error
 }
 
 func (t *trial) publishers() (_ *publishers, err error) {
@@ -84,26 +86,26 @@ func (p *publishers) failed() error {
 	return p.err
 }
 
-// writer is one publisher at work.
-type writer struct {
-	p        *publishers
+// publisher is one publisher with its own connection.
+type publisher struct {
+	all      *publishers
 	index    int
-	channels []int // its own
-	turn     int   // the next of channels
+	channels []int // its channels
+	next     int   // index of the next channel
 
 	names []string
 	data  [][]byte
 	sent  []sent
 }
 
-// sent is one message that was pushed.
+// sent identifies one pushed message.
 type sent struct {
 	channel int
 	n       int64
 }
 
-func (p *publishers) writer(index int) *writer {
-	w := &writer{p: p, index: index}
+func (p *publishers) newPublisher(index int) *publisher {
+	w := &publisher{all: p, index: index}
 	channels := p.t.size.channels
 	if channels == 1 {
 		w.channels = []int{0}
@@ -114,34 +116,36 @@ func (p *publishers) writer(index int) *writer {
 	return w
 }
 
-// push sends size messages, in one call if that is more than one, which were to be sent at that time.
-func (w *writer) push(ctx context.Context, size int, at int64) error {
+// push pushes size messages, in one call if there are several. at is the time when they were due, 0
+// for none.
+func (w *publisher) push(ctx context.Context, size int, at int64) error {
 	w.names = w.names[:0]
 	for len(w.data) < size {
 		w.data = append(w.data, nil)
 	}
 	for i := range size {
-		channel := w.channels[w.turn]
-		w.turn = (w.turn + 1) % len(w.channels)
-		n := w.p.t.book.number(w.index)
+		channel := w.channels[w.next]
+		w.next = (w.next + 1) % len(w.channels)
+		n := w.all.t.pushLog.nextNumber(w.index)
 		w.names = append(w.names, channelName(channel))
 		w.data[i] = swarm.AppendPayload(w.data[i][:0], n, at)
 		w.sent = append(w.sent, sent{channel, n})
 	}
-	conn := w.p.conns[w.index]
+	conn := w.all.conns[w.index]
 	if size == 1 {
 		return conn.Publish(ctx, w.names[0], w.data[0])
 	}
 	return conn.PublishBatch(ctx, w.names, w.data[:size])
 }
 
-// start lets every publisher run work in a goroutine of its own.
-func (p *publishers) start(ctx context.Context, work func(context.Context, *writer) error) (join func() error) {
+// start calls work for every publisher, each in its own goroutine. join waits for them and adds
+// their messages to the log.
+func (p *publishers) start(ctx context.Context, work func(context.Context, *publisher) error) (join func() error) {
 	var group sync.WaitGroup
-	writers := make([]*writer, len(p.conns))
+	writers := make([]*publisher, len(p.conns))
 	p.running.Store(int64(len(writers)))
 	for i := range writers {
-		w := p.writer(i)
+		w := p.newPublisher(i)
 		writers[i] = w
 		group.Go(func() {
 			if err := work(ctx, w); err != nil {
@@ -156,9 +160,9 @@ func (p *publishers) start(ctx context.Context, work func(context.Context, *writ
 		group.Wait()
 		for _, w := range writers {
 			for _, s := range w.sent {
-				p.t.book.pushed[s.channel] = append(p.t.book.pushed[s.channel], s.n)
+				p.t.pushLog.numbers[s.channel] = append(p.t.pushLog.numbers[s.channel], s.n)
 			}
-			p.t.book.pushes += int64(len(w.sent))
+			p.t.pushLog.pushes += int64(len(w.sent))
 		}
 		return p.failed()
 	}

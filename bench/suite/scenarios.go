@@ -5,47 +5,47 @@ import (
 	"time"
 )
 
-// scenario is one kind of work, and who does it.
+// scenario is one kind of measurement with its systems.
 type scenario struct {
-	id      string
-	also    string   // id of what is measured on the way, with the same connections
-	systems []string // contenders
-	quickly []string // those of systems that a quick run measures; nil for all
-	xs      []int    // of a curve: a measurement each
-	quickXs []int
-	size    size // in a whole run
-	quick   size // in a quick one; zero leaves it out
-	measure func(ctx context.Context, t *trial) error
+	id           string
+	idleID       string   // id of the scenario whose memory figures are measured with the same connections
+	systems      []string // contenders
+	quickSystems []string // systems in a quick run; nil means all
+	xs           []int    // points of a curve, one measurement each
+	quickXs      []int
+	size         size // in a full run
+	quick        size // in a quick run; zero skips the scenario
+	measure      func(ctx context.Context, t *trial) error
 }
 
-// size is how much.
+// size is the amount of load.
 type size struct {
 	connections, channels, publishers int
 
-	batch  int           // pushes in one call; 0 for single ones
-	pushes int           // one at a time, at most
-	time   time.Duration // of a loop, or of a rest; behind it no push begins
-	window int           // pushes that may be ahead of the subscribers
-	rate   float64       // of an open loop, pushes per second; 0 for half of what centrifuge does
+	batch  int           // pushes per call; 0 means single pushes
+	pushes int           // maximum number of pushes, one at a time
+	time   time.Duration // duration of a loop or of idling; no push starts after it
+	window int           // maximum number of messages in flight
+	rate   float64       // pushes per second of an open loop; 0 means half the rate of centrifuge
 }
 
-// scenarios are run in this order in each round: latency needs the rates of single.
+// scenarios run in this order in each round: latency needs the rates of single-10k.
 var scenarios = []scenario{
 	{
-		id: "fanout-10k", also: "idle",
-		systems: []string{"floor", "switchboard tcp", "switchboard ws", "switchboard http", "switchboard memory", "nchan", "mosquitto", "mosquitto qos 0", "centrifuge", "socket.io"},
-		quickly: []string{"floor", "switchboard tcp", "switchboard ws", "switchboard memory", "nchan", "mosquitto", "centrifuge"},
-		size:    size{connections: 10_000, channels: 1, publishers: 1, pushes: 100, time: 4 * time.Second},
-		quick:   size{connections: 2_000, channels: 1, publishers: 1, pushes: 60, time: 3 * time.Second},
-		measure: measureFanOut,
+		id: "fanout-10k", idleID: "idle",
+		systems:      []string{"floor", "switchboard tcp", "switchboard ws", "switchboard http", "switchboard memory", "nchan", "mosquitto", "mosquitto qos 0", "centrifuge", "socket.io"},
+		quickSystems: []string{"floor", "switchboard tcp", "switchboard ws", "switchboard memory", "nchan", "mosquitto", "centrifuge"},
+		size:         size{connections: 10_000, channels: 1, publishers: 1, pushes: 100, time: 4 * time.Second},
+		quick:        size{connections: 2_000, channels: 1, publishers: 1, pushes: 60, time: 3 * time.Second},
+		measure:      measureFanOut,
 	},
 	{
-		id:      "fanout-1k-16p",
-		systems: []string{"switchboard tcp", "switchboard ws", "switchboard memory", "nchan", "mosquitto", "centrifuge", "socket.io"},
-		quickly: []string{"switchboard tcp", "switchboard memory", "nchan", "mosquitto", "centrifuge"},
-		size:    size{connections: 1_000, channels: 1, publishers: 16, time: 2 * time.Second, window: 256},
-		quick:   size{connections: 1_000, channels: 1, publishers: 16, time: time.Second, window: 256},
-		measure: measureBusyChannel,
+		id:           "fanout-1k-16p",
+		systems:      []string{"switchboard tcp", "switchboard ws", "switchboard memory", "nchan", "mosquitto", "centrifuge", "socket.io"},
+		quickSystems: []string{"switchboard tcp", "switchboard memory", "nchan", "mosquitto", "centrifuge"},
+		size:         size{connections: 1_000, channels: 1, publishers: 16, time: 2 * time.Second, window: 256},
+		quick:        size{connections: 1_000, channels: 1, publishers: 16, time: time.Second, window: 256},
+		measure:      measureBusyChannel,
 	},
 	{
 		id: "single-10k",
@@ -53,7 +53,7 @@ var scenarios = []scenario{
 			"switchboard tcp", "switchboard tcp queue", "switchboard memory", "switchboard memory queue",
 			"nchan", "mosquitto", "centrifuge", "centrifuge memory", "socket.io",
 		},
-		quickly: []string{
+		quickSystems: []string{
 			"switchboard tcp", "switchboard tcp queue", "switchboard memory", "switchboard memory queue",
 			"nchan", "mosquitto", "centrifuge", "centrifuge memory",
 		},
@@ -71,7 +71,7 @@ var scenarios = []scenario{
 	{
 		id:      "latency",
 		systems: []string{"switchboard tcp", "switchboard memory", "nchan", "mosquitto", "centrifuge"},
-		// A quick run has the one at a moderate load instead.
+		// A quick run measures only latency-2k.
 		size:    size{connections: 10_000, channels: 10_000, publishers: 32, time: 4 * time.Second},
 		measure: measureLatency,
 	},
@@ -107,14 +107,14 @@ var scenarios = []scenario{
 		id:      "beat",
 		systems: []string{"switchboard tcp", "switchboard memory"},
 		xs:      []int{1_000, 5_000, 15_000},
-		size:    size{channels: 1, time: 4 * time.Second}, // two beats; two rounds of a quick run say nothing of so little
+		size:    size{channels: 1, time: 4 * time.Second}, // two beats; a quick run is too short for such small figures
 		measure: measureBeat,
 	},
 	{
 		id:      "idle-cpu",
 		systems: []string{"switchboard tcp", "switchboard memory", "centrifuge"},
-		// One interval of the heartbeats: whatever moment it begins at, each connection has one. There is no
-		// quick way to that.
+		// The time is one heartbeat interval, so that each connection has exactly one heartbeat. A quick
+		// run cannot shorten this.
 		size:    size{connections: 15_000, channels: 1, time: 25 * time.Second},
 		measure: measureIdleCPU,
 	},

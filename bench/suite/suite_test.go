@@ -21,7 +21,7 @@ import (
 	"switchboard/bench/system"
 )
 
-// program is the broker of all tests, built once.
+// program is the path of the broker, built once for all tests.
 var program string
 
 func TestMain(m *testing.M) { os.Exit(testMain(m)) }
@@ -47,23 +47,23 @@ func testMain(m *testing.M) int {
 	return code
 }
 
-// tiny is a suite of one round over one small scenario.
-func tiny(t *testing.T, id string, change func(*size)) *suite {
+// smallSuite returns a suite of one round over one scenario with a small load.
+func smallSuite(t *testing.T, id string, change func(*size)) *suite {
 	t.Helper()
 	log, err := os.CreateTemp(t.TempDir(), "progress")
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = log.Close() })
-	all := chosen(regexp.MustCompile("^" + id + "$"))
+	all := matchingScenarios(regexp.MustCompile("^" + id + "$"))
 	if len(all) != 1 {
-		t.Fatalf("%d scenarios are %s", len(all), id)
+		t.Fatalf("%d scenarios have the id %s", len(all), id)
 	}
 	sc := all[0]
 	sc.size.connections, sc.size.channels = min(sc.size.connections, 20), min(sc.size.channels, 20)
 	sc.size.publishers, sc.size.pushes, sc.size.batch = min(sc.size.publishers, 3), min(sc.size.pushes, 6), min(sc.size.batch, 10)
 	if sc.size.time = 200 * time.Millisecond; sc.size.pushes > 0 {
-		sc.size.time = time.Minute // all of them
+		sc.size.time = time.Minute // enough for all pushes
 	}
 	if change != nil {
 		change(&sc.size)
@@ -79,7 +79,8 @@ func tiny(t *testing.T, id string, change func(*size)) *suite {
 	return &suite{scenarios: []scenario{sc}, contenders: own, rounds: 1, progress: progress.New(log)}
 }
 
-// TestScenarios runs each scenario, small, with all of ours that take part. Figures are not looked at, only that they are there.
+// TestScenarios runs each scenario with a small load and our own systems. It checks that figures
+// exist, not their values.
 func TestScenarios(t *testing.T) {
 	for id, metrics := range map[string][]string{
 		"fanout-10k":    {"cpu_us_per_delivery", "deliveries_per_s"},
@@ -96,7 +97,7 @@ func TestScenarios(t *testing.T) {
 	} {
 		t.Run(id, func(t *testing.T) {
 			t.Parallel()
-			s := tiny(t, id, nil)
+			s := smallSuite(t, id, nil)
 			s.rate = 200
 			if err := s.run(t.Context()); err != nil {
 				t.Fatal(err)
@@ -106,35 +107,35 @@ func TestScenarios(t *testing.T) {
 				t.Error(why)
 			}
 			if len(r.Stolen) != s.rounds {
-				t.Errorf("what the host took is told of %d rounds, and there were %d", len(r.Stolen), s.rounds)
+				t.Errorf("%d steal values for %d rounds", len(r.Stolen), s.rounds)
 			}
 			sc := s.scenarios[0]
 			for _, name := range sc.systems {
 				for _, metric := range metrics {
-					if want := has(s.contenders[name], metric); found(r, id, name, metric) != want {
-						t.Errorf("there is a %s of %s: %v, want %v", metric, name, !want, want)
+					if want := hasMetric(s.contenders[name], metric); hasResult(r, id, name, metric) != want {
+						t.Errorf("%s of %s exists: %v, want %v", metric, name, !want, want)
 					}
 				}
-				if sc.also != "" && name != "floor" && !found(r, sc.also, name, "rss_bytes_per_conn") {
-					t.Errorf("there is no memory of %s", name)
+				if sc.idleID != "" && name != "floor" && !hasResult(r, sc.idleID, name, "rss_bytes_per_conn") {
+					t.Errorf("no memory figure of %s", name)
 				}
 			}
 		})
 	}
 }
 
-// has says whether a contender has a figure: those of Redis only with one.
-func has(c contender, metric string) bool {
+// hasMetric reports whether a contender has a metric. Metrics of Redis need a Redis.
+func hasMetric(c contender, metric string) bool {
 	return c.redis || !strings.HasPrefix(metric, "redis_")
 }
 
-func found(r report.Run, scenario, name, metric string) bool {
+func hasResult(r report.Run, scenario, name, metric string) bool {
 	return slices.ContainsFunc(r.Results, func(res report.Result) bool {
 		return res.Scenario == scenario && res.System == name && res.Metric == metric && len(res.Values) == 1
 	})
 }
 
-// TestDoesNotCount lets publishers do to one message what a bad server does, and looks for the name of it.
+// TestDoesNotCount changes one message as a faulty server would, and checks the reported fault.
 func TestDoesNotCount(t *testing.T) {
 	for _, tc := range []struct {
 		scenario, fault, want string
@@ -150,9 +151,9 @@ func TestDoesNotCount(t *testing.T) {
 	} {
 		t.Run(tc.scenario+" "+tc.fault, func(t *testing.T) {
 			t.Parallel()
-			s := tiny(t, tc.scenario, nil)
+			s := smallSuite(t, tc.scenario, nil)
 			if tc.fault == "lose" {
-				s.stall = 500 * time.Millisecond // it is waited for in vain; however long that takes, the text is the same
+				s.stall = 500 * time.Millisecond // the message never arrives
 			}
 			c := s.contenders["switchboard tcp"]
 			c.system = faulty{c.system, tc.fault}
@@ -163,13 +164,13 @@ func TestDoesNotCount(t *testing.T) {
 			}
 			r := s.report()
 			if len(r.Results) > 0 || len(r.Invalid) != 1 || !strings.Contains(r.Invalid[0], tc.want) || !strings.Contains(r.Invalid[0], tc.scenario) {
-				t.Errorf("it counts: %v, or is not told as %q: %q", r.Results, tc.want, r.Invalid)
+				t.Errorf("results %v, want the fault %q: %q", r.Results, tc.want, r.Invalid)
 			}
 		})
 	}
 }
 
-// faulty is a system to which each publisher pushes one message wrongly.
+// faulty is a system whose publishers apply a fault to one message each.
 type faulty struct {
 	system.System
 	fault string
@@ -197,7 +198,7 @@ type faultyPublisher struct {
 	held  []byte
 }
 
-// Publish does it to the fifth message.
+// Publish applies the fault to the fifth message.
 func (p *faultyPublisher) Publish(ctx context.Context, channel string, data []byte) error {
 	p.calls++
 	switch {
@@ -221,19 +222,19 @@ func (p *faultyPublisher) Publish(ctx context.Context, channel string, data []by
 	return p.Publisher.Publish(ctx, channel, data)
 }
 
-// absent cannot be had.
-type absent struct{ starts int }
+// missingSystem is a system that is not installed.
+type missingSystem struct{ starts int }
 
-func (a *absent) Name() string { return "absent" }
+func (a *missingSystem) Name() string { return "absent" }
 
-func (a *absent) Start(context.Context, system.Setup) (system.Running, error) {
+func (a *missingSystem) Start(context.Context, system.Setup) (system.Running, error) {
 	a.starts++
 	return nil, fmt.Errorf("no such program")
 }
 
 func TestAbsent(t *testing.T) {
-	s := tiny(t, "herd", nil)
-	a := &absent{}
+	s := smallSuite(t, "herd", nil)
+	a := &missingSystem{}
 	s.contenders = map[string]contender{"centrifuge": {name: "centrifuge", system: a}}
 	s.scenarios[0].systems, s.rounds = []string{"centrifuge"}, 3
 	if err := s.run(t.Context()); err != nil {
@@ -245,8 +246,8 @@ func TestAbsent(t *testing.T) {
 	}
 }
 
-// TestTell writes a report where one is wanted, and nothing else.
-func TestTell(t *testing.T) {
+// TestWriteResult checks when a report is written.
+func TestWriteResult(t *testing.T) {
 	r := report.Run{Results: []report.Result{{Scenario: "herd", System: "switchboard tcp", Metric: "cpu_us_per_conn", Values: []float64{60}}}}
 	dir := t.TempDir()
 	for _, tc := range []struct {
@@ -254,7 +255,7 @@ func TestTell(t *testing.T) {
 		written bool
 	}{{options{out: dir, json: true}, false}, {options{quick: true}, false}, {options{out: dir}, true}} {
 		var out bytes.Buffer
-		if err := tc.opts.tell(r, &out); err != nil || !strings.Contains(out.String(), "switchboard tcp") {
+		if err := tc.opts.writeResult(r, &out); err != nil || !strings.Contains(out.String(), "switchboard tcp") {
 			t.Errorf("%+v: %v, %s", tc.opts, err, &out)
 		}
 		raw, err := os.ReadFile(filepath.Join(dir, "report.json"))
@@ -262,18 +263,18 @@ func TestTell(t *testing.T) {
 			err = json.Unmarshal(raw, new(report.Run))
 		}
 		if (err == nil) != tc.written {
-			t.Errorf("%+v: a report: %v", tc.opts, err)
+			t.Errorf("%+v: report: %v", tc.opts, err)
 		}
 	}
 }
 
-func TestOurs(t *testing.T) {
+func TestCheckOwn(t *testing.T) {
 	for text, want := range map[string]bool{
 		"herd, centrifuge, round 1: one was lost":      false,
 		"nchan: not measured: no such program":         false,
 		"herd, switchboard tcp, round 1: one was lost": true,
 	} {
-		if err := ours([]string{text}); (err != nil) != want {
+		if err := checkOwn([]string{text}); (err != nil) != want {
 			t.Errorf("%s: %v", text, err)
 		}
 	}
@@ -283,9 +284,9 @@ func TestOptions(t *testing.T) {
 	for _, tc := range []struct{ args, want string }{
 		{"--only (", "--only"},
 		{"--only nothing-like-this", "matches no scenario"},
-		{"--rounds -1", "no number of rounds"},
+		{"--rounds -1", "is negative"},
 		{"--nonsense", "unknown flag"},
-		{"word", "belongs to no flag"},
+		{"word", "unexpected argument"},
 	} {
 		if _, err := parseOptions(strings.Fields(tc.args), io.Discard); err == nil || !strings.Contains(err.Error(), tc.want) {
 			t.Errorf("%s: got %v, want %s", tc.args, err, tc.want)
@@ -303,41 +304,42 @@ func TestOptions(t *testing.T) {
 			t.Errorf("%s: got %+v, %v", args, o, err)
 		}
 	}
-	if got := chosen(regexp.MustCompile("^idle$")); len(got) != 1 || got[0].id != "fanout-10k" {
-		t.Errorf("idle is measured with %v", got)
+	if got := matchingScenarios(regexp.MustCompile("^idle$")); len(got) != 1 || got[0].id != "fanout-10k" {
+		t.Errorf("idle belongs to %v", got)
 	}
 }
 
-// TestProcessors: the share is that of all processors' time between two readings, and the machine has such a clock.
-func TestProcessors(t *testing.T) {
-	before, after := processorTime{stolen: 10, all: 1000}, processorTime{stolen: 35, all: 1100}
-	if got := after.stolenSince(before); got != 25 {
+// TestProcessorTime checks the share of stolen time between two readings, and that /proc/stat is
+// readable.
+func TestProcessorTime(t *testing.T) {
+	before, after := processorTime{steal: 10, all: 1000}, processorTime{steal: 35, all: 1100}
+	if got := after.stealSince(before); got != 25 {
 		t.Errorf("%g %%, want 25", got)
 	}
-	if got := before.stolenSince(before); got != 0 {
-		t.Errorf("%g %% of no time", got)
+	if got := before.stealSince(before); got != 0 {
+		t.Errorf("%g %% without elapsed time", got)
 	}
-	if now := processors(); now.all <= 0 || now.stolen > now.all {
-		t.Errorf("the machine has %+v", now)
+	if now := readProcessorTime(); now.all <= 0 || now.steal > now.all {
+		t.Errorf("read %+v", now)
 	}
 }
 
-// TestSteps: each system of a scenario is a contender, a quick run measures only those it names,
-// and the broker in memory takes part wherever one process is enough.
+// TestSteps checks that each system of a scenario is a contender, that a quick run measures only
+// its own systems, and that the broker in memory is in every scenario that needs only one process.
 func TestSteps(t *testing.T) {
 	all := contenders(program)
 	for _, sc := range scenarios {
-		for _, name := range slices.Concat(sc.systems, sc.quickly) {
+		for _, name := range slices.Concat(sc.systems, sc.quickSystems) {
 			if _, ok := all[name]; !ok || !slices.Contains(sc.systems, name) {
-				t.Errorf("%s: %s does not take part", sc.id, name)
+				t.Errorf("%s: %s is not a contender", sc.id, name)
 			}
 		}
 		shared := sc.id == "instances" || sc.id == "herd-webhooks" // several brokers, or a broker and a janitor
 		if got := slices.Contains(sc.systems, "switchboard memory"); got == shared {
-			t.Errorf("%s: the broker in memory takes part: %v", sc.id, got)
+			t.Errorf("%s: the broker in memory is measured: %v", sc.id, got)
 		}
 	}
-	sc := scenario{id: "x", systems: []string{"floor", "nchan", "mosquitto"}, quickly: []string{"floor", "nchan"}, quick: size{connections: 1}}
+	sc := scenario{id: "x", systems: []string{"floor", "nchan", "mosquitto"}, quickSystems: []string{"floor", "nchan"}, quick: size{connections: 1}}
 	for _, quick := range []bool{false, true} {
 		s := suite{scenarios: []scenario{sc}, contenders: all, quick: quick}
 		var names []string
@@ -351,9 +353,9 @@ func TestSteps(t *testing.T) {
 	}
 }
 
-// TestRate: a scenario with a rate of its own is not measured at that of the run.
+// TestRate checks that a scenario with its own rate does not use that of the run.
 func TestRate(t *testing.T) {
-	s := tiny(t, "latency-2k", func(size *size) { size.rate = 300 })
+	s := smallSuite(t, "latency-2k", func(size *size) { size.rate = 300 })
 	s.rate = 200
 	if err := s.run(t.Context()); err != nil {
 		t.Fatal(err)

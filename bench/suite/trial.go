@@ -20,39 +20,39 @@ type trial struct {
 	scenario  *scenario
 	contender contender
 	size      size
-	x         int     // on the curve
-	rate      float64 // of an open loop, pushes a second
+	x         int     // point on the curve
+	rate      float64 // of an open loop, in pushes per second
 	progress  *progress.Line
 	stall     time.Duration
-	label     string    // of the progress line
-	begun     time.Time // of the suite
+	label     string    // for the progress line
+	started   time.Time // start of the suite
 
-	redis   *store // nil without
+	redis   *redisServer // nil without Redis
 	running system.Running
 	swarm   *swarm.Swarm
-	book    book
+	pushLog pushLog
 
 	histogram *hdrhistogram.Histogram // of latencies
 	figures   []figure
 }
 
-// figure is one number that was found.
+// figure is one measured number.
 type figure struct {
 	scenario, metric string
 	x, value         float64
 }
 
-// errAbsent is wrapped by the error of a system that cannot be had on this machine.
-var errAbsent = errors.New("not measured")
+// errUnavailable is wrapped by the error of a system that cannot run on this machine.
+var errUnavailable = errors.New("not measured")
 
 const (
-	// trialTime bounds one measurement.
+	// trialTime limits one measurement.
 	trialTime = 3 * time.Minute
-	// strayTime is how long a delivery too many may take to show itself in the end.
-	strayTime = 200 * time.Millisecond
+	// strayWait is how long to wait at the end for unexpected deliveries.
+	strayWait = 200 * time.Millisecond
 )
 
-// run measures. No figure of a run that returns an error counts.
+// run runs the measurement. If it returns an error, no figure counts.
 func (t *trial) run(ctx context.Context) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, trialTime)
 	defer cancel()
@@ -62,7 +62,7 @@ func (t *trial) run(ctx context.Context) (err error) {
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	if t.contender.redis {
-		if t.redis, err = startStore(dir); err != nil {
+		if t.redis, err = startRedis(dir); err != nil {
 			return err
 		}
 		defer t.redis.stop()
@@ -75,13 +75,13 @@ func (t *trial) run(ctx context.Context) (err error) {
 	}
 	t.show("starting")
 	if t.running, err = t.contender.system.Start(ctx, setup); err != nil {
-		return fmt.Errorf("%w: %w", errAbsent, err)
+		return fmt.Errorf("%w: %w", errUnavailable, err)
 	}
 	defer func() { err = errors.Join(err, t.running.Stop()) }()
-	return t.subscribers(ctx)
+	return t.measureSubscribers(ctx)
 }
 
-// instances is the x of that scenario.
+// instances returns the number of brokers.
 func (t *trial) instances() int {
 	if t.scenario.id == "instances" {
 		return t.x
@@ -89,11 +89,11 @@ func (t *trial) instances() int {
 	return 1
 }
 
-// subscribers makes the swarm, measures, and checks what arrived.
-func (t *trial) subscribers(ctx context.Context) (err error) {
+// measureSubscribers creates the swarm, measures, and checks the deliveries.
+func (t *trial) measureSubscribers(ctx context.Context) (err error) {
 	opts := swarm.Options{
 		Addr: t.running.Addr(), Dialect: t.running.Dialect(), Connections: t.size.connections,
-		Client: "bench-", Writers: t.writers(), Latency: t.latency, Stall: t.stall,
+		Client: "bench-", Writers: t.writers(), Latency: t.recordLatency, Stall: t.stall,
 	}
 	if spread, ok := t.running.(system.Spread); ok {
 		opts.Addrs = spread.Addrs()
@@ -105,20 +105,21 @@ func (t *trial) subscribers(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, t.swarm.Close()) }()
-	t.book = newBook(t.size.channels, t.size.publishers)
+	t.pushLog = newPushLog(t.size.channels, t.size.publishers)
 	if err := t.scenario.measure(ctx, t); err != nil {
 		return err
 	}
-	if err := t.swarm.Idle(ctx, strayTime); err != nil {
+	if err := t.swarm.Idle(ctx, strayWait); err != nil {
 		return err
 	}
-	if wrong, faults := t.swarm.Verify(t.book.pushed); wrong > 0 {
+	if wrong, faults := t.swarm.Verify(t.pushLog.numbers); wrong > 0 {
 		return fmt.Errorf("%d deliveries were lost, repeated, changed or out of order: %s", wrong, faults[0])
 	}
 	return nil
 }
 
-// writers is how many publishers share a channel: else each channel has one, and so one order.
+// writers returns how many publishers share a channel. If there are several channels, each has one
+// publisher and so a total order.
 func (t *trial) writers() int64 {
 	if t.size.channels == 1 {
 		return int64(t.size.publishers)
@@ -127,20 +128,20 @@ func (t *trial) writers() int64 {
 }
 
 func (t *trial) show(format string, args ...any) {
-	t.progress.Show("%v, %s: %s", time.Since(t.begun).Round(time.Second), t.label, fmt.Sprintf(format, args...))
+	t.progress.Show("%v, %s: %s", time.Since(t.started).Round(time.Second), t.label, fmt.Sprintf(format, args...))
 }
 
-// found notes a figure of this scenario.
-func (t *trial) found(metric string, value float64) {
+// record records a figure of this scenario.
+func (t *trial) record(metric string, value float64) {
 	t.figures = append(t.figures, figure{t.scenario.id, metric, float64(t.x), value})
 }
 
-// open connects and subscribes everybody.
-func (t *trial) open(ctx context.Context) error {
+// connect connects and subscribes all clients.
+func (t *trial) connect(ctx context.Context) error {
 	return t.swarm.Open(ctx, func() { t.show("%d of %d connections", t.swarm.Ready(), t.size.connections) })
 }
 
-// resident is the memory of the server's processes.
+// resident returns the memory of the server's processes.
 func (t *trial) resident() (sum int64, err error) {
 	for _, pid := range t.running.PIDs() {
 		n, err := usage.Resident(pid)
@@ -152,15 +153,15 @@ func (t *trial) resident() (sum int64, err error) {
 	return sum, nil
 }
 
-// sample is the counters at one moment.
-type sample struct {
+// counters holds all counters at one moment.
+type counters struct {
 	at            time.Time
 	server, redis time.Duration // CPU
-	own           time.Duration // of this process, which shares the cores
+	own           time.Duration // of this process
 	received      int64
 }
 
-func (t *trial) sample() (s sample, err error) {
+func (t *trial) readCounters() (s counters, err error) {
 	for _, pid := range t.running.PIDs() {
 		cpu, err := usage.CPU(pid)
 		if err != nil {
@@ -181,14 +182,14 @@ func (t *trial) sample() (s sample, err error) {
 	return s, nil
 }
 
-// since is what happened between two samples.
-func (s sample) since(before sample) sample {
+// since returns the difference between two readings.
+func (s counters) since(before counters) counters {
 	s.server, s.redis, s.received = s.server-before.server, s.redis-before.redis, s.received-before.received
 	s.own -= before.own
 	return s
 }
 
-// micros is d per n things, in microseconds.
+// micros returns d/n in microseconds.
 func micros(d time.Duration, n int64) float64 {
 	return float64(d) / float64(time.Microsecond) / float64(max(1, n))
 }

@@ -8,20 +8,21 @@ import (
 	"switchboard/bench/usage"
 )
 
-// told is what the backend was told, where there is one.
-func (t *trial) told() (events int64, janitor int, ok bool) {
-	teller, ok := t.running.(system.Teller)
+// webhookEvents returns the number of events that the backend has received, and the janitor's
+// process id. ok is false without webhooks.
+func (t *trial) webhookEvents() (events int64, janitor int, ok bool) {
+	counter, ok := t.running.(system.WebhookCounter)
 	if !ok {
 		return 0, 0, false
 	}
-	return teller.Told()
+	return counter.WebhookEvents()
 }
 
-// awaitEvents waits until the backend was told of each user and each channel.
+// awaitEvents waits until the backend has received an event for each user and each channel.
 func (t *trial) awaitEvents(ctx context.Context) error {
 	want := int64(t.size.connections + t.size.channels)
 	for {
-		events, _, ok := t.told()
+		events, _, ok := t.webhookEvents()
 		if !ok || events >= want {
 			return nil
 		}
@@ -32,20 +33,20 @@ func (t *trial) awaitEvents(ctx context.Context) error {
 	}
 }
 
-// janitor is the CPU time of the process that sends events; 0 without one.
-func (t *trial) janitor() (time.Duration, error) {
-	_, pid, ok := t.told()
+// janitorCPU returns the CPU time of the janitor, 0 without one.
+func (t *trial) janitorCPU() (time.Duration, error) {
+	_, pid, ok := t.webhookEvents()
 	if !ok {
 		return 0, nil
 	}
 	return usage.CPU(pid)
 }
 
-// foundJanitor notes what that process used since before.
-func (t *trial) foundJanitor(before time.Duration) error {
-	now, err := t.janitor()
-	if _, _, ok := t.told(); ok && err == nil {
-		t.found("janitor_us_per_conn", micros(now-before, int64(t.size.connections)))
+// recordJanitorCPU records the CPU time of the janitor since before.
+func (t *trial) recordJanitorCPU(before time.Duration) error {
+	now, err := t.janitorCPU()
+	if _, _, ok := t.webhookEvents(); ok && err == nil {
+		t.record("janitor_us_per_conn", micros(now-before, int64(t.size.connections)))
 	}
 	return err
 }

@@ -42,10 +42,10 @@ type Spread interface {
 }
 
 // Teller is a Running that tells a backend what happens.
-type Teller interface {
+type WebhookCounter interface {
 	// Told is how many events the backend got by now, and the process that sends them; ok is false
 	// when there is no backend.
-	Told() (events int64, pid int, ok bool)
+	WebhookEvents() (events int64, pid int, ok bool)
 }
 
 // Publisher pushes messages, as a backend would. A payload is JSON, see swarm.AppendPayload.

@@ -12,27 +12,27 @@ import (
 	"switchboard/internal/redistest"
 )
 
-// store is a Redis of one measurement.
-type store struct {
+// redisServer is the Redis of one measurement.
+type redisServer struct {
 	server *redistest.Server
 	client *redis.Client
 }
 
-func startStore(dir string) (*store, error) {
+func startRedis(dir string) (*redisServer, error) {
 	server, err := redistest.Launch(dir, "--maxmemory-policy", "noeviction")
 	if err != nil {
 		return nil, err
 	}
-	return &store{server, redis.NewClient(&redis.Options{Addr: server.Addr})}, nil
+	return &redisServer{server, redis.NewClient(&redis.Options{Addr: server.Addr})}, nil
 }
 
-func (s *store) stop() {
-	_ = s.client.Close() // it is gone with the server
+func (s *redisServer) stop() {
+	_ = s.client.Close() // errors do not matter, the server ends
 	s.server.Kill()
 }
 
-// info is one number of INFO.
-func (s *store) info(ctx context.Context, section, field string) (float64, error) {
+// info returns one number of INFO.
+func (s *redisServer) info(ctx context.Context, section, field string) (float64, error) {
 	text, err := s.client.Info(ctx, section).Result()
 	if err != nil {
 		return 0, fmt.Errorf("INFO %s: %w", section, err)
@@ -42,5 +42,5 @@ func (s *store) info(ctx context.Context, section, field string) (float64, error
 			return strconv.ParseFloat(value, 64)
 		}
 	}
-	return 0, fmt.Errorf("INFO %s does not tell %s", section, field)
+	return 0, fmt.Errorf("INFO %s has no %s", section, field)
 }

@@ -96,7 +96,7 @@ type users struct {
 
 	server *http.Server
 	url    string
-	told   atomic.Int64
+	events   atomic.Int64
 }
 
 func (r *users) environ() []string {
@@ -126,7 +126,7 @@ func (r *users) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
-	r.told.Add(int64(len(delivery.Events)))
+	r.events.Add(int64(len(delivery.Events)))
 }
 
 // Dialect names a user in each connect.
@@ -146,11 +146,11 @@ func (r *users) PIDs() []int {
 }
 
 // Told implements [Teller].
-func (r *users) Told() (events int64, janitor int, ok bool) {
+func (r *users) WebhookEvents() (events int64, janitor int, ok bool) {
 	if !r.webhooks {
 		return 0, 0, false
 	}
-	return r.told.Load(), r.janitor.PID(), true
+	return r.events.Load(), r.janitor.PID(), true
 }
 
 // Stop ends the brokers before the janitor, and the backend last.
