@@ -70,7 +70,7 @@ func runFloorRounds(ctx context.Context, o options, p *progress.Line, messages i
 		return fmt.Errorf("the writer's address: %w", err)
 	}
 	s, err := swarm.New(swarm.Options{
-		Addr: strings.TrimSpace(addr), Dialect: &swarm.Silent{Switchboard: swarm.Switchboard{Path: paths[o.transport]}}, Connections: o.connections,
+		Addr: strings.TrimSpace(addr), Dialect: &swarm.SendOnly{Switchboard: swarm.Switchboard{Path: paths[o.transport]}}, Connections: o.connections,
 		Channels: o.channelNames()[:1], Payload: payload(o.size), Stall: o.stall,
 	})
 	if err != nil {

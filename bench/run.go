@@ -137,5 +137,5 @@ func (r *run) runPhases(ctx context.Context) error {
 		r.result.Phases = append(r.result.Phases, res)
 	}
 	r.progress.Stage("checking for unexpected deliveries")
-	return r.swarm.Fence(ctx)
+	return r.swarm.PingAll(ctx)
 }

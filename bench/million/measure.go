@@ -117,7 +117,7 @@ var brokerEnv = []string{"SWITCHBOARD_TIMES_PING=1h", "SWITCHBOARD_TIMES_CONNECT
 
 // open connects the subscribers, maxOpening processes at a time.
 func (r *run) open(ctx context.Context) error {
-	addrs := r.brokers.(system.Spread).Addrs()
+	addrs := r.brokers.(system.MultiInstance).Addrs()
 	left := r.opts.connections
 	for i, addr := range addrs {
 		n := min(left, r.opts.perBroker)

@@ -19,7 +19,7 @@ func measureHerd(ctx context.Context, t *trial) error {
 			return err
 		}
 		t.show("cutting all connections")
-		if err := t.swarm.Cut(); err != nil {
+		if err := t.swarm.Disconnect(); err != nil {
 			return err
 		}
 		if err := t.awaitQuiet(ctx); err != nil {
@@ -54,7 +54,7 @@ func (t *trial) measureReconnect(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := t.swarm.Reopen(ctx, func() { t.show("%d of %d clients are connected again", t.swarm.Ready(), n) }); err != nil {
+	if err := t.swarm.Reconnect(ctx, func() { t.show("%d of %d clients are connected again", t.swarm.Ready(), n) }); err != nil {
 		return err
 	}
 	err = t.swarm.Until(ctx, "receive what was missed", func() bool { return t.received()-before.received >= int64(n) })

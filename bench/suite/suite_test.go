@@ -140,14 +140,14 @@ func TestDoesNotCount(t *testing.T) {
 	for _, tc := range []struct {
 		scenario, fault, want string
 	}{
-		{"single-10k", "lose", "nothing came"},
+		{"single-10k", "lose", "no event"},
 		{"single-10k", "repeat", "out of order"},
 		{"single-10k", "change", "a message that was not pushed"},
 		{"fanout-1k-16p", "repeat", "out of order"},
 		{"fanout-1k-16p", "swap", "of the same publisher"},
 		{"fanout-10k", "repeat", "out of order"},
 		{"instances", "repeat", "out of order"},
-		{"herd", "lose", "nothing came"},
+		{"herd", "lose", "no event"},
 	} {
 		t.Run(tc.scenario+" "+tc.fault, func(t *testing.T) {
 			t.Parallel()

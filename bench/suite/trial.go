@@ -93,9 +93,9 @@ func (t *trial) instances() int {
 func (t *trial) measureSubscribers(ctx context.Context) (err error) {
 	opts := swarm.Options{
 		Addr: t.running.Addr(), Dialect: t.running.Dialect(), Connections: t.size.connections,
-		Client: "bench-", Writers: t.writers(), Latency: t.recordLatency, Stall: t.stall,
+		Client: "bench-", Publishers: t.publishersPerChannel(), Latency: t.recordLatency, Stall: t.stall,
 	}
-	if spread, ok := t.running.(system.Spread); ok {
+	if spread, ok := t.running.(system.MultiInstance); ok {
 		opts.Addrs = spread.Addrs()
 	}
 	for i := range t.size.channels {
@@ -120,7 +120,7 @@ func (t *trial) measureSubscribers(ctx context.Context) (err error) {
 
 // writers returns how many publishers share a channel. If there are several channels, each has one
 // publisher and so a total order.
-func (t *trial) writers() int64 {
+func (t *trial) publishersPerChannel() int64 {
 	if t.size.channels == 1 {
 		return int64(t.size.publishers)
 	}

@@ -7,16 +7,16 @@ import (
 	"fmt"
 )
 
-// Centrifuge is the JSON protocol of the centrifuge library over WebSocket: objects, several of them in one
-// frame on lines of their own. It is for one Swarm.
+// Centrifuge is the JSON protocol of the centrifuge library over WebSocket. A frame holds one or
+// more JSON objects on separate lines. Use a Centrifuge for one Swarm only.
 type Centrifuge struct {
 	Addr string
 
-	epochs []string // by channel: of its stream
+	epochs []string // epoch of the stream by channel
 	pong   []byte
 }
 
-// centrifugeReply is what the server sends; {} is a ping.
+// centrifugeReply is an object from the server. {} is a ping.
 type centrifugeReply struct {
 	ID    uint32 `json:"id"`
 	Error *struct {
@@ -46,37 +46,37 @@ type centrifugePub struct {
 }
 
 // Cut implements [Dialect].
-func (*Centrifuge) Cut(buf []byte) (Unit, int, error) { return CutFrame(buf) }
+func (*Centrifuge) NextFrame(buf []byte) (Frame, int, error) { return NextWebSocket(buf) }
 
 // Upgrade implements [Dialect].
-func (d *Centrifuge) Upgrade(Link) []byte { return Upgrade(d.Addr, "/connection/websocket") }
+func (d *Centrifuge) Upgrade(Connection) []byte { return Upgrade(d.Addr, "/connection/websocket") }
 
-// Greet sends connect and subscribe in one frame.
-func (d *Centrifuge) Greet(l Link) error {
+// Subscribe sends connect and subscribe in one frame.
+func (d *Centrifuge) Subscribe(c Connection) error {
 	recovery := ""
-	if l.Resuming() {
-		recovery = fmt.Sprintf(`,"recover":true,"epoch":%q,"offset":%d`, *d.epoch(l), l.Position())
+	if c.Resuming() {
+		recovery = fmt.Sprintf(`,"recover":true,"epoch":%q,"offset":%d`, *d.epoch(c), c.Position())
 	}
-	return l.SendText(fmt.Appendf(nil, `{"id":1,"connect":{}}`+"\n"+`{"id":2,"subscribe":{"channel":%q%s}}`, l.Channel(), recovery))
+	return c.SendText(fmt.Appendf(nil, `{"id":1,"connect":{}}`+"\n"+`{"id":2,"subscribe":{"channel":%q%s}}`, c.Channel(), recovery))
 }
 
-// epoch is that of the connection's channel.
-func (d *Centrifuge) epoch(l Link) *string {
-	for len(d.epochs) <= l.ChannelIndex() {
+// epoch returns the epoch of the connection's channel.
+func (d *Centrifuge) epoch(c Connection) *string {
+	for len(d.epochs) <= c.ChannelIndex() {
 		d.epochs = append(d.epochs, "")
 	}
-	return &d.epochs[l.ChannelIndex()]
+	return &d.epochs[c.ChannelIndex()]
 }
 
 // Read implements [Dialect].
-func (d *Centrifuge) Read(l Link, body []byte) error {
+func (d *Centrifuge) Handle(c Connection, body []byte) error {
 	for line := range bytes.SplitSeq(body, []byte("\n")) {
 		if len(line) == 0 {
 			continue
 		}
-		if data, offset, ok := centrifugeMessage(line, l.Channel()); ok {
-			l.Message(data, offset)
-		} else if err := d.reply(l, line); err != nil {
+		if data, offset, ok := centrifugeMessage(line, c.Channel()); ok {
+			c.Deliver(data, offset)
+		} else if err := d.reply(c, line); err != nil {
 			return err
 		}
 	}
@@ -91,8 +91,8 @@ var (
 	centrifugeTail   = []byte(`}}}`)
 )
 
-// centrifugeMessage reads a message in the server's usual notation; any other is not ok. A decoder would
-// cost more than all the rest of the receiver.
+// centrifugeMessage parses a message in the server's usual notation. ok is false for any other. A
+// JSON decoder would cost more than the rest of the receiver.
 func centrifugeMessage(line []byte, channel string) (data []byte, offset int64, ok bool) {
 	rest, ok := bytes.CutPrefix(line, centrifugeHead)
 	if !ok || len(rest) < len(channel) || string(rest[:len(channel)]) != channel {
@@ -105,12 +105,12 @@ func centrifugeMessage(line []byte, channel string) (data []byte, offset int64, 
 	if end < 0 {
 		return nil, 0, false
 	}
-	offset, tail, ok := number(rest[end:], centrifugeOffset)
+	offset, tail, ok := parseNumber(rest[end:], centrifugeOffset)
 	return rest[:end], offset, ok && bytes.Equal(tail, centrifugeTail)
 }
 
-// reply acts on what is not a message in the usual notation.
-func (d *Centrifuge) reply(l Link, line []byte) error {
+// reply handles an object that is not a message in the usual notation.
+func (d *Centrifuge) reply(c Connection, line []byte) error {
 	var r centrifugeReply
 	if err := json.Unmarshal(line, &r); err != nil {
 		return fmt.Errorf("%.80q: %w", line, err)
@@ -121,43 +121,43 @@ func (d *Centrifuge) reply(l Link, line []byte) error {
 	case r.Connect != nil:
 		return nil
 	case r.Subscribe != nil:
-		return d.subscribed(l, r.Subscribe)
-	case r.Push != nil && r.Push.Pub != nil && r.Push.Channel == l.Channel():
-		l.Message(r.Push.Pub.Data, r.Push.Pub.Offset)
+		return d.subscribed(c, r.Subscribe)
+	case r.Push != nil && r.Push.Pub != nil && r.Push.Channel == c.Channel():
+		c.Deliver(r.Push.Pub.Data, r.Push.Pub.Offset)
 		return nil
 	case r.Push != nil && r.Push.Pub != nil:
-		l.Stray(line)
+		c.Unexpected(line)
 		return nil
 	case string(line) == "{}":
-		return d.ping(l)
+		return d.ping(c)
 	}
 	return fmt.Errorf("the server sent %.200s", line)
 }
 
-// ping answers with an empty command.
-func (d *Centrifuge) ping(l Link) error {
+// ping answers a ping with an empty command.
+func (d *Centrifuge) ping(c Connection) error {
 	if d.pong == nil {
 		var err error
 		if d.pong, err = TextFrame([]byte("{}")); err != nil {
 			return err
 		}
 	}
-	return l.Send(d.pong)
+	return c.Send(d.pong)
 }
 
-// subscribed notes where the client stands, and takes what it missed.
-func (d *Centrifuge) subscribed(l Link, s *centrifugeSubscribe) error {
-	if l.Resuming() && !s.Recovered {
+// subscribed records the position and delivers the missed messages.
+func (d *Centrifuge) subscribed(c Connection, s *centrifugeSubscribe) error {
+	if c.Resuming() && !s.Recovered {
 		return errors.New("the server has not kept what the client missed")
 	}
-	*d.epoch(l) = s.Epoch
-	if !l.Resuming() {
-		l.SetPosition(s.Offset)
+	*d.epoch(c) = s.Epoch
+	if !c.Resuming() {
+		c.SetPosition(s.Offset)
 	}
 	for _, p := range s.Publications {
-		l.Message(p.Data, p.Offset)
+		c.Deliver(p.Data, p.Offset)
 	}
-	return l.Ready()
+	return c.Ready()
 }
 
 // Ping implements [Dialect]: only the server pings.

@@ -11,22 +11,22 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// state is how far a connection has come.
+// state is the state of a connection.
 type state uint8
 
 const (
-	unopened  state = iota
-	dialing         // the kernel has not told how connect went
-	upgrading       // the WebSocket handshake is not answered
-	greeting        // the subscription is not confirmed
+	unopened    state = iota
+	dialing           // connect is in progress
+	upgrading         // the WebSocket handshake is in progress
+	subscribing       // the subscription is in progress
 	ready
 )
 
 // conn is one subscriber.
 type conn struct {
-	rest     []byte // an incomplete message; mostly empty
-	position int64  // in the server's numbering
-	place    place
+	partial  []byte // an incomplete message; usually empty
+	position int64  // last position in the server's numbering
+	progress progress
 	fd       int32
 	state    state
 	step     uint8 // of the dialect
@@ -34,14 +34,14 @@ type conn struct {
 
 func (s *Swarm) client(i int) string { return s.opts.Client + strconv.Itoa(i) }
 
-// who names connection i in an error.
-func (s *Swarm) who(i int) string {
+// describe describes connection i for an error.
+func (s *Swarm) describe(i int) string {
 	c := &s.conns[i]
-	return fmt.Sprintf("connection %d (client %s, channel %s)", i, s.client(i), s.opts.Channels[c.place.channel])
+	return fmt.Sprintf("connection %d (client %s, channel %s)", i, s.client(i), s.opts.Channels[c.progress.channel])
 }
 
-// dialled goes on when the kernel has connected the socket, or not.
-func (s *Swarm) dialled(i int) error {
+// connected continues after connect succeeded or failed.
+func (s *Swarm) connected(i int) error {
 	c := &s.conns[i]
 	code, err := unix.GetsockoptInt(int(c.fd), unix.SOL_SOCKET, unix.SO_ERROR)
 	if err == nil && code != 0 {
@@ -54,26 +54,26 @@ func (s *Swarm) dialled(i int) error {
 	if err := unix.EpollCtl(s.epoll, unix.EPOLL_CTL_MOD, int(c.fd), &event); err != nil {
 		return fmt.Errorf("epoll_ctl: %w", err)
 	}
-	if request := s.dialect.Upgrade(Link{s, i}); request != nil {
+	if request := s.dialect.Upgrade(Connection{s, i}); request != nil {
 		c.state = upgrading
 		return s.write(c, request)
 	}
-	return s.greet(i)
+	return s.subscribe(i)
 }
 
-func (s *Swarm) greet(i int) error {
-	s.conns[i].state = greeting
-	return s.dialect.Greet(Link{s, i})
+func (s *Swarm) subscribe(i int) error {
+	s.conns[i].state = subscribing
+	return s.dialect.Subscribe(Connection{s, i})
 }
 
-func (s *Swarm) isReady(c *conn) {
+func (s *Swarm) markReady(c *conn) {
 	c.state = ready
 	s.dialing--
 	s.ready++
 }
 
-// write sends a few bytes. A socket that does not take them belongs to a server that
-// reads nothing.
+// write sends a few bytes. A full socket buffer is an error: it means that the server does not
+// read.
 func (s *Swarm) write(c *conn, p []byte) error {
 	n, err := unix.Write(int(c.fd), p)
 	if err == nil && n < len(p) {
@@ -85,10 +85,10 @@ func (s *Swarm) write(c *conn, p []byte) error {
 	return nil
 }
 
-// read takes what one read call brings.
+// read handles the bytes of one read call.
 func (s *Swarm) read(i int) error {
 	c := &s.conns[i]
-	kept := copy(s.buf, c.rest)
+	kept := copy(s.buf, c.partial)
 	n, err := unix.Read(int(c.fd), s.buf[kept:])
 	switch {
 	case errors.Is(err, unix.EAGAIN) || errors.Is(err, unix.EINTR):
@@ -103,38 +103,38 @@ func (s *Swarm) read(i int) error {
 	if s.received > before {
 		s.reads++
 	}
-	c.rest = append(c.rest[:0], s.buf[used:kept+n]...)
+	c.partial = append(c.partial[:0], s.buf[used:kept+n]...)
 	return err
 }
 
-// consume handles the whole messages in data and returns how many bytes they were.
+// consume handles the complete messages in data and returns their size.
 func (s *Swarm) consume(i int, data []byte) (used int, err error) {
 	c := &s.conns[i]
 	for used < len(data) {
 		if c.state == upgrading {
-			n, err := s.upgraded(i, data[used:])
+			n, err := s.handleUpgrade(i, data[used:])
 			if used += n; n == 0 || err != nil {
 				return used, err
 			}
 			continue
 		}
-		u, n, err := s.dialect.Cut(data[used:])
+		u, n, err := s.dialect.NextFrame(data[used:])
 		if n == 0 || err != nil {
 			return used, err
 		}
 		used += n
-		if err := s.take(i, u); err != nil {
+		if err := s.handleFrame(i, u); err != nil {
 			return used, err
 		}
 	}
 	return used, nil
 }
 
-// take acts on one message.
-func (s *Swarm) take(i int, u Unit) error {
+// handleFrame handles one frame.
+func (s *Swarm) handleFrame(i int, u Frame) error {
 	switch u.Op {
 	case OpText:
-		return s.dialect.Read(Link{s, i}, u.Body)
+		return s.dialect.Handle(Connection{s, i}, u.Body)
 	case opPing:
 		pong, err := ws.CompileFrame(ws.MaskFrameInPlace(ws.NewPongFrame(bytes.Clone(u.Body))))
 		if err != nil {
@@ -149,9 +149,9 @@ func (s *Swarm) take(i int, u Unit) error {
 	return fmt.Errorf("a frame has opcode %#x", u.Op)
 }
 
-// message enters a message into the ledger: under the server's position where all carry the same payload,
-// under its own number else.
-func (s *Swarm) message(i int, payload []byte, position int64) {
+// deliver passes a message to the checker. Its id is the server's position if all messages have the
+// same payload, and the payload's number otherwise.
+func (s *Swarm) deliver(i int, payload []byte, position int64) {
 	s.received++
 	id, ok := position, bytes.Equal(payload, s.opts.Payload)
 	if s.opts.Payload == nil {
@@ -161,8 +161,8 @@ func (s *Swarm) message(i int, payload []byte, position int64) {
 		}
 	}
 	if !ok {
-		s.ledger.fault("%s: a message that was not pushed: %.120q", s.who(i), payload)
+		s.checker.fault("%s: a message that was not pushed: %.120q", s.describe(i), payload)
 		return
 	}
-	s.ledger.note(&s.conns[i].place, id, func() string { return s.who(i) })
+	s.checker.check(&s.conns[i].progress, id, func() string { return s.describe(i) })
 }

@@ -8,11 +8,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// perAddress is how many connections share a source address. A loopback address has about
-// 28,000 ports to give, those of a run before this one still waiting among them.
-const perAddress = 4096
+// connsPerAddress is the number of connections that share a source address. A loopback address has
+// about 28,000 ports, and ports of an earlier run may still be in TIME_WAIT.
+const connsPerAddress = 4096
 
-// target is where a subscriber connects.
+// target is an address of the server.
 type target struct {
 	addr  unix.Sockaddr
 	name  string
@@ -34,7 +34,7 @@ func resolveAll(opts Options) (targets []target, err error) {
 	return targets, nil
 }
 
-// resolve is the one address behind host:port.
+// resolve returns the IPv4 address of host:port.
 func resolve(addr string) (target, error) {
 	tcp, err := net.ResolveTCPAddr("tcp4", addr)
 	if err != nil {
@@ -49,7 +49,7 @@ func resolve(addr string) (target, error) {
 
 func (s *Swarm) target(i int) *target { return &s.targets[i%len(s.targets)] }
 
-// dial begins to connect subscriber i.
+// dial starts connecting subscriber i.
 func (s *Swarm) dial(i int) error {
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -63,11 +63,12 @@ func (s *Swarm) dial(i int) error {
 	}
 	to := s.target(i)
 	if to.local {
-		// The port is chosen at connect, when the kernel knows that another target makes it free.
+		// The kernel chooses the port at connect, when it knows the target. A port in use with another
+		// target is then available.
 		if err := unix.SetsockoptInt(fd, unix.IPPROTO_IP, unix.IP_BIND_ADDRESS_NO_PORT, 1); err != nil {
 			return fmt.Errorf("IP_BIND_ADDRESS_NO_PORT: %w", err)
 		}
-		from := &unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, byte(1 + i/perAddress%250)}}
+		from := &unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, byte(1 + i/connsPerAddress%250)}}
 		if err := unix.Bind(fd, from); err != nil {
 			return fmt.Errorf("bind to %s: %w", net.IP(from.Addr[:]), err)
 		}

@@ -6,101 +6,102 @@ import (
 	"github.com/gobwas/ws"
 )
 
-// Dialect is the protocol that subscribers speak with one kind of server. A Swarm calls it
-// on its own goroutine only, so it may hold state without a lock; what it holds of one
-// connection it should ask of the [Link], which has room for a step and a position.
+// Dialect is the protocol of one kind of server. A Swarm calls it only from its own goroutine, so
+// it may keep state without a lock. State of one connection belongs into the [Connection], which
+// has a step and a position.
 type Dialect interface {
-	// Cut takes the message at the head of buf; size is 0 while it is incomplete. [CutFrame] is that of
-	// WebSocket, whose pings the Swarm answers itself, and [CutLine] that of lines.
-	Cut(buf []byte) (u Unit, size int, err error)
-	// Upgrade is the request that opens a WebSocket, see [Upgrade]; nil for none.
-	Upgrade(l Link) []byte
-	// Greet begins, as soon as the connection stands and is upgraded: it sends what makes the connection a
-	// subscriber of l.Channel, or the first part of that, or calls l.Ready when there is nothing to say.
-	Greet(l Link) error
-	// Read acts on what came: it calls l.Ready when the subscription is confirmed, l.Message for each
-	// message of the channel, l.Send to answer. body is valid during the call.
-	Read(l Link, body []byte) error
-	// Ping is what a client says to hear something back (then Read calls l.Ponged), nil where there is no such thing.
+	// NextFrame returns the frame at the start of buf; size is 0 if it is incomplete. [NextWebSocket]
+	// reads WebSocket frames, whose pings the Swarm answers, and [NextLine] reads lines.
+	NextFrame(buf []byte) (f Frame, size int, err error)
+	// Upgrade returns the request that opens a WebSocket, see [Upgrade], or nil for none.
+	Upgrade(c Connection) []byte
+	// Subscribe is called when the connection is established and upgraded. It sends the subscription
+	// to c.Channel, or the first part of it. It calls c.Ready if nothing needs to be sent.
+	Subscribe(c Connection) error
+	// Handle handles a frame. It calls c.Ready when the subscription is confirmed, c.Deliver for each
+	// message of the channel, and c.Send for answers. body is valid during the call.
+	Handle(c Connection, body []byte) error
+	// Ping returns a request whose answer makes Handle call c.Pong, or nil if there is none.
 	Ping() []byte
 }
 
-// Link is one connection as its dialect sees it.
-type Link struct {
+// Connection is one connection as seen by its dialect.
+type Connection struct {
 	s *Swarm
 	i int
 }
 
-func (l Link) conn() *conn { return &l.s.conns[l.i] }
+func (c Connection) conn() *conn { return &c.s.conns[c.i] }
 
-// Index is the number of the connection, from 0.
-func (l Link) Index() int { return l.i }
+// Index returns the number of the connection, from 0.
+func (c Connection) Index() int { return c.i }
 
-// Client is the connection's client id, the same after [Swarm.Reopen].
-func (l Link) Client() string { return l.s.client(l.i) }
+// Client returns the client id. It stays the same after [Swarm.Reconnect].
+func (c Connection) Client() string { return c.s.client(c.i) }
 
-// Channel is the name of the one channel that the connection follows.
-func (l Link) Channel() string { return l.s.opts.Channels[l.conn().place.channel] }
+// Channel returns the name of the connection's channel.
+func (c Connection) Channel() string { return c.s.opts.Channels[c.conn().progress.channel] }
 
-// ChannelIndex is the number of that channel.
-func (l Link) ChannelIndex() int { return int(l.conn().place.channel) }
+// ChannelIndex returns the index of that channel.
+func (c Connection) ChannelIndex() int { return int(c.conn().progress.channel) }
 
-// Step is how far the dialect has come with this connection; it is 0 at Greet.
-func (l Link) Step() uint8 { return l.conn().step }
+// Step returns the value of SetStep, 0 before.
+func (c Connection) Step() uint8 { return c.conn().step }
 
-// SetStep sets it.
-func (l Link) SetStep(step uint8) { l.conn().step = step }
+// SetStep stores the dialect's state of the connection.
+func (c Connection) SetStep(step uint8) { c.conn().step = step }
 
-// Position is what SetPosition or Message were last given: where the client resumes. It outlives a connection.
-func (l Link) Position() int64 { return l.conn().position }
+// Position returns the position at which the client resumes: the last one passed to SetPosition or
+// Deliver. It outlives the connection.
+func (c Connection) Position() int64 { return c.conn().position }
 
-// SetPosition sets it.
-func (l Link) SetPosition(position int64) { l.conn().position = position }
+// SetPosition sets the position.
+func (c Connection) SetPosition(position int64) { c.conn().position = position }
 
-// Resuming says whether the client was connected before and was cut off.
-func (l Link) Resuming() bool { return l.s.reopened }
+// Resuming reports whether the client was connected before and was disconnected.
+func (c Connection) Resuming() bool { return c.s.reconnecting }
 
-// Ready says that the subscription is confirmed.
-func (l Link) Ready() error {
-	c := l.conn()
-	if c.state == ready {
-		return fmt.Errorf("a second answer to one subscribe")
+// Ready marks the subscription as confirmed.
+func (c Connection) Ready() error {
+	conn := c.conn()
+	if conn.state == ready {
+		return fmt.Errorf("second answer to one subscribe")
 	}
-	l.s.isReady(c)
+	c.s.markReady(conn)
 	return nil
 }
 
-// Message gives a message of the channel: its payload, and its position in the server's
-// numbering, 0 where there is none.
-func (l Link) Message(payload []byte, position int64) {
+// Deliver delivers a message of the channel with its payload and its position in the server's
+// numbering, 0 for none.
+func (c Connection) Deliver(payload []byte, position int64) {
 	if position != 0 {
-		l.conn().position = position
+		c.conn().position = position
 	}
-	l.s.message(l.i, payload, position)
+	c.s.deliver(c.i, payload, position)
 }
 
-// Stray gives a message that nobody was to receive here: a fault.
-func (l Link) Stray(message []byte) {
-	l.s.received++
-	l.s.ledger.fault("%s: a message that was not pushed: %.120q", l.s.who(l.i), message)
+// Unexpected reports a message that must not arrive on this connection. It is a fault.
+func (c Connection) Unexpected(message []byte) {
+	c.s.received++
+	c.s.checker.fault("%s: a message that was not pushed: %.120q", c.s.describe(c.i), message)
 }
 
-// Ponged says that an answer to Ping came.
-func (l Link) Ponged() { l.s.pongs++ }
+// Pong reports an answer to Ping.
+func (c Connection) Pong() { c.s.pongs++ }
 
-// Send writes bytes as they are.
-func (l Link) Send(p []byte) error { return l.s.write(l.conn(), p) }
+// Send writes the bytes unchanged.
+func (c Connection) Send(p []byte) error { return c.s.write(c.conn(), p) }
 
-// SendText writes a text frame, masked as the clients of a WebSocket must.
-func (l Link) SendText(text []byte) error {
+// SendText writes a masked text frame.
+func (c Connection) SendText(text []byte) error {
 	p, err := TextFrame(text)
 	if err != nil {
 		return err
 	}
-	return l.Send(p)
+	return c.Send(p)
 }
 
-// TextFrame is a masked text frame.
+// TextFrame returns a masked text frame.
 func TextFrame(text []byte) ([]byte, error) {
 	return ws.CompileFrame(ws.MaskFrame(ws.NewTextFrame(text)))
 }

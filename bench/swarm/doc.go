@@ -1,16 +1,15 @@
-// Package swarm is very many subscribers on one goroutine: an epoll loop over plain
-// descriptors that opens connections to a server, subscribes each to one channel, and
-// checks every delivery. What is said to which server is a [Dialect]. It is made to cost little, because it shares the machine with
-// what it measures: a read goes into one buffer for all, a delivery is compared in place, and
-// a connection is 40 bytes here.
+// Package swarm runs very many subscribers on one goroutine: an epoll loop over plain descriptors
+// that opens connections to a server, subscribes each to one channel, and checks every delivery. A
+// [Dialect] implements the protocol of a server. The package needs little CPU and memory, because
+// it shares the machine with the measured server: all reads use one buffer, a delivery is compared
+// in place, and a connection takes 40 bytes.
 //
-// Nothing runs in the background. Whoever drives a [Swarm] calls [Swarm.Open],
-// [Swarm.Until] and [Swarm.Idle], which turn the loop until what they wait for is there.
+// Nothing runs in the background. The caller of a [Swarm] calls [Swarm.Open], [Swarm.Until] and
+// [Swarm.Idle], which run the loop until their condition is met.
 //
-// What is checked: the first connection to receive something new writes its id into the
-// channel's ledger, all others must then receive the same id at the same position, and
-// at the end the ledger must be the list of ids that the pushes were answered with, or of the numbers
-// that they carried. So
-// a message that is lost, repeated, changed or out of order anywhere is found, with one counter
-// per connection.
+// The first connection that receives a new message appends its id to the channel's list. All other
+// connections must then receive the same id at the same position. At the end the list must equal
+// the ids that the pushes were answered with, or the numbers in the payloads. This detects every
+// message that is lost, repeated, changed or out of order on any connection, with one counter per
+// connection.
 package swarm

@@ -8,7 +8,7 @@ import (
 	"math"
 )
 
-// Types of MQTT 3.1.1's control packets as they stand in the first byte, with the flags that each must have (§2.2).
+// Types of MQTT 3.1.1 control packets: the first byte with its required flags (§2.2).
 const (
 	mqttConnect   = 0x10
 	mqttConnack   = 0x20
@@ -19,32 +19,32 @@ const (
 	mqttPingreq   = 0xC0
 	mqttPingresp  = 0xD0
 
-	mqttQoS1 = 0x02 // of a publish
+	mqttQoS1 = 0x02 // flag of a publish
 )
 
-// MQTT is version 3.1.1 over TCP.
+// MQTT is MQTT 3.1.1 over TCP.
 type MQTT struct {
-	// QoS is that of the subscription. With 1 each message is acknowledged, and the server keeps the session of a client that
-	// is away, with the messages for it.
+	// QoS is the quality of service of the subscription. With 1 each message is acknowledged, and the
+	// server keeps the session of a disconnected client and the messages for it.
 	QoS byte
 }
 
-// Cut implements [Dialect]: a unit is a whole packet.
-func (*MQTT) Cut(buf []byte) (Unit, int, error) {
+// NextFrame implements [Dialect]. A frame is a whole packet.
+func (*MQTT) NextFrame(buf []byte) (Frame, int, error) {
 	head, length, err := mqttHeader(buf)
 	switch size := head + length; {
 	case err != nil:
-		return Unit{}, 0, err
+		return Frame{}, 0, err
 	case length > maxMessage:
-		return Unit{}, 0, errLong
+		return Frame{}, 0, errTooLong
 	case head == 0 || len(buf) < size:
-		return Unit{}, 0, nil
+		return Frame{}, 0, nil
 	default:
-		return Unit{OpText, buf[:size]}, size, nil
+		return Frame{OpText, buf[:size]}, size, nil
 	}
 }
 
-// mqttHeader reads the fixed header; head is 0 while it is incomplete.
+// mqttHeader parses the fixed header; head is 0 if it is incomplete.
 func mqttHeader(buf []byte) (head, length int, err error) {
 	for i := 1; i < len(buf); i++ {
 		length |= int(buf[i]&0x7f) << (7 * (i - 1))
@@ -58,7 +58,7 @@ func mqttHeader(buf []byte) (head, length int, err error) {
 	return 0, 0, nil
 }
 
-// AppendMQTT appends a packet with body.
+// AppendMQTT appends a packet with first byte and body.
 func AppendMQTT(dst []byte, first byte, body []byte) []byte {
 	dst = append(dst, first)
 	length := len(body)
@@ -68,13 +68,13 @@ func AppendMQTT(dst []byte, first byte, body []byte) []byte {
 	return append(append(dst, byte(length)), body...)
 }
 
-// appendMQTTString appends a string with its length, which is at most 65,535.
+// appendMQTTString appends a string with its length. It is cut to 65,535 bytes.
 func appendMQTTString(dst []byte, s string) []byte {
 	s = s[:min(len(s), math.MaxUint16)]
 	return append(binary.BigEndian.AppendUint16(dst, uint16(len(s))), s...)
 }
 
-// MQTTConnect is the packet that begins a connection: no user, and a keep-alive of 0, which is none.
+// MQTTConnect returns the packet that opens a session, without a user and without keep-alive.
 func MQTTConnect(client string, clean bool) []byte {
 	body := append(appendMQTTString(nil, "MQTT"), 4, 0, 0, 0) // protocol level, flags, keep-alive
 	if clean {
@@ -83,7 +83,7 @@ func MQTTConnect(client string, clean bool) []byte {
 	return AppendMQTT(nil, mqttConnect, appendMQTTString(body, client))
 }
 
-// AppendMQTTPublish appends a message of QoS 1; id is not 0.
+// AppendMQTTPublish appends a message of QoS 1. id must not be 0.
 func AppendMQTTPublish(dst []byte, id uint16, topic string, payload []byte) []byte {
 	body := binary.BigEndian.AppendUint16(appendMQTTString(make([]byte, 0, len(topic)+len(payload)+4), topic), id)
 	return AppendMQTT(dst, mqttPublish|mqttQoS1, append(body, payload...))
@@ -105,16 +105,16 @@ func ReadMQTTAck(r io.Reader) (id uint16, err error) {
 }
 
 // Upgrade implements [Dialect].
-func (*MQTT) Upgrade(Link) []byte { return nil }
+func (*MQTT) Upgrade(Connection) []byte { return nil }
 
-// Greet sends connect and subscribe in one write.
-func (d *MQTT) Greet(l Link) error {
-	subscribe := append(appendMQTTString([]byte{0, 1}, l.Channel()), d.QoS)
-	return l.Send(AppendMQTT(MQTTConnect(l.Client(), d.QoS == 0), mqttSubscribe, subscribe))
+// Subscribe sends connect and subscribe in one write.
+func (d *MQTT) Subscribe(c Connection) error {
+	subscribe := append(appendMQTTString([]byte{0, 1}, c.Channel()), d.QoS)
+	return c.Send(AppendMQTT(MQTTConnect(c.Client(), d.QoS == 0), mqttSubscribe, subscribe))
 }
 
 // Read implements [Dialect].
-func (d *MQTT) Read(l Link, packet []byte) error {
+func (d *MQTT) Handle(c Connection, packet []byte) error {
 	head, _, err := mqttHeader(packet)
 	if err == nil && head == 0 {
 		err = io.ErrUnexpectedEOF
@@ -125,23 +125,23 @@ func (d *MQTT) Read(l Link, packet []byte) error {
 	body := packet[head:]
 	switch first := packet[0]; {
 	case first&0xF0 == mqttPublish:
-		return d.publish(l, first, body)
+		return d.publish(c, first, body)
 	case first == mqttConnack && len(body) == 2 && body[1] == 0:
-		if l.Resuming() && d.QoS > 0 && body[0]&1 == 0 {
+		if c.Resuming() && d.QoS > 0 && body[0]&1 == 0 {
 			return errors.New("the server has not kept the session")
 		}
 		return nil
 	case first == mqttSuback && len(body) == 3 && body[2] == d.QoS:
-		return l.Ready()
+		return c.Ready()
 	case first == mqttPingresp:
-		l.Ponged()
+		c.Pong()
 		return nil
 	}
 	return fmt.Errorf("the server sent %.100x", packet)
 }
 
-// publish takes a message, and acknowledges it where that is asked for.
-func (d *MQTT) publish(l Link, first byte, body []byte) error {
+// publish delivers a message, and acknowledges it if its QoS is 1.
+func (d *MQTT) publish(c Connection, first byte, body []byte) error {
 	if len(body) < 2 {
 		return io.ErrUnexpectedEOF
 	}
@@ -150,22 +150,22 @@ func (d *MQTT) publish(l Link, first byte, body []byte) error {
 	if len(rest) < topic+2*int(min(qos, 1)) {
 		return io.ErrUnexpectedEOF
 	}
-	if string(rest[:topic]) != l.Channel() {
-		l.Stray(body)
+	if string(rest[:topic]) != c.Channel() {
+		c.Unexpected(body)
 		return nil
 	}
 	rest = rest[topic:]
 	switch qos {
 	case 0:
 	case 1:
-		if err := l.Send([]byte{mqttPuback, 2, rest[0], rest[1]}); err != nil {
+		if err := c.Send([]byte{mqttPuback, 2, rest[0], rest[1]}); err != nil {
 			return err
 		}
 		rest = rest[2:]
 	default:
-		return fmt.Errorf("a message has quality of service %d, which nobody asked for", qos)
+		return fmt.Errorf("a message has quality of service %d, which was not requested", qos)
 	}
-	l.Message(rest, 0)
+	c.Deliver(rest, 0)
 	return nil
 }
 

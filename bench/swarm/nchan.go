@@ -1,24 +1,24 @@
 package swarm
 
-// Nchan is nginx with the module nchan: a WebSocket whose path names the channel, and in each frame
-// one payload as it was published.
+// Nchan is the protocol of the nginx module nchan: a WebSocket whose path names the channel. Each
+// frame holds one payload.
 type Nchan struct{ Addr string }
 
 // Cut implements [Dialect].
-func (*Nchan) Cut(buf []byte) (Unit, int, error) { return CutFrame(buf) }
+func (*Nchan) NextFrame(buf []byte) (Frame, int, error) { return NextWebSocket(buf) }
 
 // Upgrade implements [Dialect].
-func (d *Nchan) Upgrade(l Link) []byte { return Upgrade(d.Addr, "/sub/"+l.Channel()) }
+func (d *Nchan) Upgrade(c Connection) []byte { return Upgrade(d.Addr, "/sub/"+c.Channel()) }
 
-// Greet says nothing. Whoever is new is given the channel from its first kept message (nchan's default), so that it does
-// not matter how much later than the handshake it is entered.
-func (*Nchan) Greet(l Link) error { return l.Ready() }
+// Subscribe sends nothing. By default nchan sends a new subscriber all kept messages of the
+// channel, so a subscriber misses nothing if nchan registers it some time after the handshake.
+func (*Nchan) Subscribe(c Connection) error { return c.Ready() }
 
 // Read implements [Dialect].
-func (*Nchan) Read(l Link, body []byte) error {
-	l.Message(body, 0)
+func (*Nchan) Handle(c Connection, body []byte) error {
+	c.Deliver(body, 0)
 	return nil
 }
 
-// Ping implements [Dialect]: there is none.
+// Ping implements [Dialect]. The protocol has no ping.
 func (*Nchan) Ping() []byte { return nil }

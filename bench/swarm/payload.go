@@ -9,7 +9,7 @@ import (
 // PayloadSize is the length of a numbered payload in bytes.
 const PayloadSize = 90
 
-// The pieces of a numbered payload, {"n":…,"t":…,"text":"aaaa…"}.
+// The parts of a numbered payload, {"n":…,"t":…,"text":"aaaa…"}.
 var (
 	numberHead = []byte(`{"n":`)
 	timeHead   = []byte(`,"t":`)
@@ -17,8 +17,8 @@ var (
 	textTail   = append(bytes.Repeat([]byte("a"), PayloadSize), `"}`...)
 )
 
-// AppendPayload appends the numbered payload: n counts the messages of a run, at is when
-// it was to be sent on the clock of [Now], 0 where nobody measures that.
+// AppendPayload appends a numbered payload. n is the number of the message in the run. at is the
+// time when it was due on the clock of [Now], 0 if latency is not measured.
 func AppendPayload(dst []byte, n, at int64) []byte {
 	start := len(dst)
 	dst = strconv.AppendInt(append(dst, numberHead...), n, 10)
@@ -28,21 +28,21 @@ func AppendPayload(dst []byte, n, at int64) []byte {
 	return append(dst, textTail[len(textTail)-fill:]...)
 }
 
-// parsePayload reads what AppendPayload wrote; anything else, be it one byte, is not ok.
+// parsePayload parses a payload of AppendPayload. ok is false if a single byte differs.
 func parsePayload(p []byte) (n, at int64, ok bool) {
 	size := len(p)
-	if n, p, ok = number(p, numberHead); !ok {
+	if n, p, ok = parseNumber(p, numberHead); !ok {
 		return 0, 0, false
 	}
-	if at, p, ok = number(p, timeHead); !ok {
+	if at, p, ok = parseNumber(p, timeHead); !ok {
 		return 0, 0, false
 	}
 	rest, ok := bytes.CutPrefix(p, textHead)
 	return n, at, ok && size == PayloadSize && bytes.HasSuffix(textTail, rest) && len(rest) >= len(`"}`)
 }
 
-// number reads head and the digits behind it.
-func number(p, head []byte) (n int64, rest []byte, ok bool) {
+// parseNumber parses head and the digits after it.
+func parseNumber(p, head []byte) (n int64, rest []byte, ok bool) {
 	rest, ok = bytes.CutPrefix(p, head)
 	digits := 0
 	for digits < len(rest) && digits < 18 && '0' <= rest[digits] && rest[digits] <= '9' {
@@ -54,5 +54,5 @@ func number(p, head []byte) (n int64, rest []byte, ok bool) {
 
 var start = time.Now()
 
-// Now is nanoseconds on a clock of this process, which is never set back.
+// Now returns nanoseconds on a monotonic clock of this process.
 func Now() int64 { return int64(time.Since(start)) }

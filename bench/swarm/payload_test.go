@@ -18,16 +18,16 @@ func TestPayload(t *testing.T) {
 			changed[i] ^= 1
 			m, changedAt, ok := parsePayload(changed)
 			if ok && m == n && changedAt == at {
-				t.Errorf("%s passes for %s", changed, p)
+				t.Errorf("%s is accepted as %s", changed, p)
 			}
 			if _, _, ok := parsePayload(p[:i]); ok {
-				t.Errorf("%s is taken for whole", p[:i])
+				t.Errorf("the incomplete %s is accepted", p[:i])
 			}
 		}
 	}
 }
 
-// FuzzPayload gives the reader anything: the numbers that it takes must survive being written.
+// FuzzPayload parses any bytes. Numbers that are accepted must survive encoding.
 func FuzzPayload(f *testing.F) {
 	f.Add(AppendPayload(nil, 7, 8))
 	f.Add([]byte(`{"n":1,"t":2,"text":"`))

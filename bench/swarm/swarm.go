@@ -12,9 +12,9 @@ import (
 )
 
 const (
-	bufferSize = 256 << 10
-	maxEvents  = 512
-	pollTime   = 50 * time.Millisecond // how often conditions are looked at while nothing comes
+	bufferSize   = 256 << 10
+	maxEvents    = 512
+	pollInterval = 50 * time.Millisecond // interval of checking conditions without events
 )
 
 // Options configures a Swarm. Addr, Dialect, Connections and Channels are required.
@@ -22,58 +22,59 @@ type Options struct {
 	Addr        string   // host:port
 	Addrs       []string // instead of Addr: subscriber i connects to Addrs[i % len(Addrs)]
 	Dialect     Dialect
-	Connections int      // subscriber i follows Channels[i % len(Channels)]
+	Connections int      // subscriber i subscribes to Channels[i % len(Channels)]
 	Channels    []string // names
-	Client      string   // client ids are this and a number
+	Client      string   // prefix of the client ids, which end in a number
 
-	// Payload is what every message carries, compact JSON; the ledger then holds the server's
-	// positions. Zero means numbered payloads (AppendPayload), and a ledger of those numbers.
+	// Payload is the payload of every message, as compact JSON; ids are then the server's positions.
+	// Zero means numbered payloads (AppendPayload); ids are then their numbers.
 	Payload []byte
-	// Writers is how many publishers write to one channel at the same time: publisher w the numbers that leave
-	// the rest w. Its own messages must come in order. Zero means 1.
-	Writers int64
-	// Latency takes the time since a message was to be sent, ns. Zero means that nobody asks.
-	Latency func(ns int64)
-	Dialing int           // connections on the way at once. Zero means 128
-	Stall   time.Duration // without anything new for so long, waiting fails. Zero means 10 s
+	// Publishers is the number of concurrent publishers of one channel. Publisher p pushes the numbers
+	// with remainder p. The messages of one publisher must arrive in order. Zero means 1.
+	Publishers int64
+	// Latency receives the time since a message was due, in ns. Zero means that latency is not
+	// measured.
+	Latency    func(ns int64)
+	MaxDialing int           // maximum number of connections being opened. Zero means 128
+	Stall      time.Duration // waiting fails after this time without an event. Zero means 10 s
 }
 
-// Swarm is many subscribers. It belongs to one goroutine, but for Wake.
+// Swarm is a set of subscribers. Only Wake may be called from other goroutines.
 type Swarm struct {
 	opts    Options
 	epoll   int
 	eventfd int
 	targets []target
 
-	conns  []conn
-	opened int  // conns that have a socket
-	open   bool // Open was called
-	ledger ledger
+	conns   []conn
+	opened  int  // conns that have a socket
+	open    bool // Open was called
+	checker checker
 
-	dialect  Dialect
-	reopened bool // all were connected before
-	buf      []byte
-	events   []unix.EpollEvent
+	dialect      Dialect
+	reconnecting bool // Reconnect was called
+	buf          []byte
+	epollEvents  []unix.EpollEvent
 
-	dialing  int // between socket and ready
+	dialing  int // connections between socket and ready
 	ready    int
 	pongs    int
-	turns    int64 // events handled
+	events   int64 // events handled
 	received int64 // messages
-	reads    int64 // read calls that brought messages
+	reads    int64 // read calls that returned messages
 }
 
-// New prepares a Swarm; nothing is connected until Open.
+// New creates a Swarm. It does not connect before Open.
 func New(opts Options) (*Swarm, error) {
-	opts.Dialing = cmp.Or(opts.Dialing, 128)
+	opts.MaxDialing = cmp.Or(opts.MaxDialing, 128)
 	opts.Stall = cmp.Or(opts.Stall, 10*time.Second)
 	s := &Swarm{
 		opts: opts, dialect: opts.Dialect, conns: make([]conn, opts.Connections),
-		ledger: ledger{ids: make([][]int64, len(opts.Channels)), writers: max(1, opts.Writers)},
-		buf:    make([]byte, bufferSize+maxMessage), events: make([]unix.EpollEvent, maxEvents),
+		checker: checker{ids: make([][]int64, len(opts.Channels)), publishers: max(1, opts.Publishers)},
+		buf:     make([]byte, bufferSize+maxMessage), epollEvents: make([]unix.EpollEvent, maxEvents),
 	}
 	for i := range s.conns {
-		s.conns[i] = conn{fd: -1, place: place{channel: int32(i % len(opts.Channels))}}
+		s.conns[i] = conn{fd: -1, progress: progress{channel: int32(i % len(opts.Channels))}}
 	}
 	var err error
 	if s.targets, err = resolveAll(opts); err != nil {
@@ -91,8 +92,8 @@ func New(opts Options) (*Swarm, error) {
 	return s, nil
 }
 
-// Open connects and subscribes everybody, a limited number at a time: a full backlog
-// would drop the handshake, and its repetition is what would then be measured.
+// Open connects and subscribes all connections, at most MaxDialing at a time. With more, a full
+// backlog would drop handshakes, and their retransmission would be measured.
 func (s *Swarm) Open(ctx context.Context, progress func()) error {
 	s.open = true
 	return s.Until(ctx, "open the connections", func() bool {
@@ -101,52 +102,52 @@ func (s *Swarm) Open(ctx context.Context, progress func()) error {
 	})
 }
 
-// Until turns the loop until done, which is asked after each turn. It fails when a
-// connection does, or when nothing comes for as long as Options.Stall says.
+// Until runs the loop until done returns true; it calls done after each step. It fails when a
+// connection fails, or after Options.Stall without an event.
 func (s *Swarm) Until(ctx context.Context, what string, done func() bool) error {
-	turns, since := s.turns, time.Now()
+	turns, since := s.events, time.Now()
 	for !done() {
-		if err := s.turn(ctx, pollTime); err != nil {
+		if err := s.poll(ctx, pollInterval); err != nil {
 			return fmt.Errorf("%s: %w", what, err)
 		}
-		if s.turns != turns {
-			turns, since = s.turns, time.Now()
+		if s.events != turns {
+			turns, since = s.events, time.Now()
 		} else if time.Since(since) > s.opts.Stall {
-			return fmt.Errorf("%s: nothing came for %v; %d of %d connections are subscribed, %d messages were received",
+			return fmt.Errorf("%s: no event for %v; %d of %d connections are subscribed, %d messages were received",
 				what, s.opts.Stall, s.ready, len(s.conns), s.received)
 		}
 	}
 	return nil
 }
 
-// Idle turns the loop for d: pings are answered.
+// Idle runs the loop for d, so that pings are answered.
 func (s *Swarm) Idle(ctx context.Context, d time.Duration) error {
 	end := time.Now().Add(d)
 	for left := d; left > 0; left = time.Until(end) {
-		if err := s.turn(ctx, left); err != nil {
+		if err := s.poll(ctx, left); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// turn handles what is ready, waiting for at most d.
-func (s *Swarm) turn(ctx context.Context, d time.Duration) error {
+// poll handles the events that are ready. It waits at most d for the first.
+func (s *Swarm) poll(ctx context.Context, d time.Duration) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	for s.open && s.opened < len(s.conns) && s.dialing < s.opts.Dialing {
+	for s.open && s.opened < len(s.conns) && s.dialing < s.opts.MaxDialing {
 		if err := s.dial(s.opened); err != nil {
-			return fmt.Errorf("%s: %w", s.who(s.opened), err)
+			return fmt.Errorf("%s: %w", s.describe(s.opened), err)
 		}
 		s.opened++
 	}
-	n, err := unix.EpollWait(s.epoll, s.events, int(d/time.Millisecond)+1)
+	n, err := unix.EpollWait(s.epoll, s.epollEvents, int(d/time.Millisecond)+1)
 	if err != nil && !errors.Is(err, unix.EINTR) {
 		return fmt.Errorf("epoll_wait: %w", err)
 	}
-	for _, e := range s.events[:max(n, 0)] {
-		s.turns++
+	for _, e := range s.epollEvents[:max(n, 0)] {
+		s.events++
 		if err := s.handle(int(e.Fd)); err != nil {
 			return err
 		}
@@ -158,84 +159,84 @@ func (s *Swarm) handle(i int) (err error) {
 	switch {
 	case i < 0:
 		var count [8]byte
-		_, _ = unix.Read(s.eventfd, count[:]) // only to make it unreadable again
+		_, _ = unix.Read(s.eventfd, count[:]) // resets the eventfd
 		return nil
 	case s.conns[i].state == dialing:
-		err = s.dialled(i)
+		err = s.connected(i)
 	default:
 		err = s.read(i)
 	}
 	if err != nil {
-		return fmt.Errorf("%s: %w", s.who(i), err)
+		return fmt.Errorf("%s: %w", s.describe(i), err)
 	}
 	return nil
 }
 
-// Wake makes a waiting Until look at its condition. It may be called from anywhere,
-// while the Swarm is open.
+// Wake makes Until check its condition. It may be called from any goroutine while the Swarm is
+// open.
 func (s *Swarm) Wake() {
 	var one [8]byte
 	binary.NativeEndian.PutUint64(one[:], 1)
-	_, _ = unix.Write(s.eventfd, one[:]) // it fails only when the counter is full: awake already
+	_, _ = unix.Write(s.eventfd, one[:]) // fails only if the counter is full; then the loop is awake
 }
 
-// Ready is how many connections are subscribed.
+// Ready returns the number of subscribed connections.
 func (s *Swarm) Ready() int { return s.ready }
 
-// Received is how many messages came, and in how many read calls.
+// Received returns the number of received messages, and of read calls that returned messages.
 func (s *Swarm) Received() (messages, reads int64) { return s.received, s.reads }
 
-// Subscribers is how many connections follow channel.
+// Subscribers returns the number of subscribers of a channel.
 func (s *Swarm) Subscribers(channel int) int {
 	n, m := len(s.conns), len(s.opts.Channels)
 	return n/m + min(1, max(0, n%m-channel))
 }
 
-// Fence asks every connection for an answer: whatever the server had written before has
-// then been read.
-func (s *Swarm) Fence(ctx context.Context) error {
+// PingAll pings every connection and waits for the answers. Everything that the server wrote before
+// has then been read.
+func (s *Swarm) PingAll(ctx context.Context) error {
 	want := s.pongs
 	for i := range s.conns {
 		if err := s.write(&s.conns[i], s.dialect.Ping()); err != nil {
-			return fmt.Errorf("%s: %w", s.who(i), err)
+			return fmt.Errorf("%s: %w", s.describe(i), err)
 		}
 		want++
 	}
-	return s.Until(ctx, "wait for an answer on every connection", func() bool { return s.pongs >= want })
+	return s.Until(ctx, "wait for a pong on every connection", func() bool { return s.pongs >= want })
 }
 
-// Verify compares what was received with the ids that were pushed, by channel and in any
-// order. It returns how many faults there are, and the first of them in words.
+// Verify compares the received ids with the pushed ids by channel, in any order. It returns the
+// number of faults and descriptions of the first.
 func (s *Swarm) Verify(pushed [][]int64) (wrong int, faults []string) {
 	for ch, ids := range pushed {
-		s.ledger.settle(s.opts.Channels[ch], ch, ids)
+		s.checker.compare(s.opts.Channels[ch], ch, ids)
 	}
 	for i := range s.conns {
-		p := &s.conns[i].place
+		p := &s.conns[i].progress
 		if want := len(pushed[p.channel]); int(p.seen) != want {
-			s.ledger.fault("%s: %d messages instead of %d", s.who(i), p.seen, want)
+			s.checker.fault("%s: %d messages instead of %d", s.describe(i), p.seen, want)
 		}
 	}
-	return s.ledger.wrong, s.ledger.faults
+	return s.checker.wrong, s.checker.faults
 }
 
-// Cut closes all sockets, as a network that breaks does.
-func (s *Swarm) Cut() error {
+// Disconnect closes all sockets, as a broken network would.
+func (s *Swarm) Disconnect() error {
 	var errs []error
 	for i := range s.conns {
 		c := &s.conns[i]
 		if c.fd >= 0 {
 			errs = append(errs, unix.Close(int(c.fd)))
 		}
-		c.fd, c.state, c.step, c.rest = -1, unopened, 0, c.rest[:0]
+		c.fd, c.state, c.step, c.partial = -1, unopened, 0, c.partial[:0]
 	}
 	s.open, s.opened, s.ready, s.dialing = false, 0, 0, 0
 	return errors.Join(errs...)
 }
 
-// Reopen is Open after Cut: everybody resumes at his position.
-func (s *Swarm) Reopen(ctx context.Context, progress func()) error {
-	s.reopened = true
+// Reconnect is Open after Disconnect. Each client resumes at its position.
+func (s *Swarm) Reconnect(ctx context.Context, progress func()) error {
+	s.reconnecting = true
 	return s.Open(ctx, progress)
 }
 

@@ -10,33 +10,33 @@ import (
 	"switchboard/internal/wire"
 )
 
-// Switchboard is this project's own protocol. It is for one Swarm.
+// Switchboard is this project's own protocol. Use a Switchboard for one Swarm only.
 type Switchboard struct {
-	// Addr and Path open a WebSocket. Zero of Path means raw TCP, one message a line.
+	// Addr and Path are those of the WebSocket. An empty Path means raw TCP with lines.
 	Addr, Path string
-	// Queue makes a connection ready when it is connected: the messages come from the client's own queue, and are
-	// acknowledged by the broker itself when they are written.
+	// Queue makes a connection ready when it is connected. The messages come from the client's own
+	// queue. The broker acknowledges them itself when it has written them.
 	Queue bool
-	// Users makes each client a user of its own, with the client's name.
+	// Users makes each client a separate user with the client's name.
 	Users bool
 
-	heads      [][]byte // by channel: what a message begins with
-	ping, pong []byte
+	messageHeads [][]byte // start of a message by channel
+	ping, pong   []byte
 }
 
-// dataHead stands between the id of a message and its payload.
+// dataHead is between the id of a message and its payload.
 var dataHead = []byte(`,"data":`)
 
 // Cut implements [Dialect].
-func (d *Switchboard) Cut(buf []byte) (Unit, int, error) {
+func (d *Switchboard) NextFrame(buf []byte) (Frame, int, error) {
 	if d.Path != "" {
-		return CutFrame(buf)
+		return NextWebSocket(buf)
 	}
-	return CutLine(buf)
+	return NextLine(buf)
 }
 
 // Upgrade implements [Dialect].
-func (d *Switchboard) Upgrade(Link) []byte {
+func (d *Switchboard) Upgrade(Connection) []byte {
 	if d.Path == "" {
 		return nil
 	}
@@ -44,23 +44,23 @@ func (d *Switchboard) Upgrade(Link) []byte {
 }
 
 // Greet sends connect and subscribe in one write.
-func (d *Switchboard) Greet(l Link) error {
+func (d *Switchboard) Subscribe(c Connection) error {
 	connect := wire.Request{
-		Type: wire.TypeConnect, Ref: wire.RefOf(1), Client: l.Client(), Secret: "the secret of " + l.Client(), // the same when it comes back
+		Type: wire.TypeConnect, Ref: wire.RefOf(1), Client: c.Client(), Secret: "the secret of " + c.Client(), // the same after reconnecting
 	}
 	if d.Users {
-		connect.User, connect.Secret = l.Client(), "" // the user takes its place
+		connect.User, connect.Secret = c.Client(), "" // a user replaces the secret
 	}
 	if d.Queue {
 		connect.Ack = "auto"
-		return l.Send(d.encode(connect))
+		return c.Send(d.encode(connect))
 	}
-	subscribe := wire.Request{Type: wire.TypeSubscribe, Ref: wire.RefOf(2), Channel: l.Channel()}
-	if l.Resuming() {
-		after := l.Position()
+	subscribe := wire.Request{Type: wire.TypeSubscribe, Ref: wire.RefOf(2), Channel: c.Channel()}
+	if c.Resuming() {
+		after := c.Position()
 		subscribe.After = &after
 	}
-	return l.Send(append(d.encode(connect), d.encode(subscribe)...))
+	return c.Send(append(d.encode(connect), d.encode(subscribe)...))
 }
 
 // Ping implements [Dialect].
@@ -71,7 +71,8 @@ func (d *Switchboard) Ping() []byte {
 	return d.ping
 }
 
-// encode is r as it goes out. No request of this package fails to encode.
+// encode encodes and frames a request. It panics if this fails, which no request of this package
+// causes.
 func (d *Switchboard) encode(r wire.Request) []byte {
 	body, err := json.Marshal(r)
 	if err == nil && d.Path != "" {
@@ -85,45 +86,45 @@ func (d *Switchboard) encode(r wire.Request) []byte {
 	return body
 }
 
-// head is what a message of the connection's queue begins with.
-func (d *Switchboard) head(l Link) []byte {
-	channel := l.ChannelIndex()
-	for len(d.heads) <= channel {
-		d.heads = append(d.heads, nil)
+// messageHeadOf returns the start of each message on the connection.
+func (d *Switchboard) messageHeadOf(c Connection) []byte {
+	channel := c.ChannelIndex()
+	for len(d.messageHeads) <= channel {
+		d.messageHeads = append(d.messageHeads, nil)
 	}
-	if d.heads[channel] == nil {
-		d.heads[channel] = messageHead(d.queue(l))
+	if d.messageHeads[channel] == nil {
+		d.messageHeads[channel] = messageHead(d.messageChannel(c))
 	}
-	return d.heads[channel]
+	return d.messageHeads[channel]
 }
 
-// queue is the channel that messages name: none for the client's own queue.
-func (d *Switchboard) queue(l Link) string {
+// messageChannel returns the channel in the messages, "" for the client's own queue.
+func (d *Switchboard) messageChannel(c Connection) string {
 	if d.Queue {
 		return ""
 	}
-	return l.Channel()
+	return c.Channel()
 }
 
-// messageHead is how the broker begins a message of channel.
+// messageHead returns the start of each message of the channel.
 func messageHead(channel string) []byte {
 	whole := native.New(0).Message(channel, 0, []byte("0")).Packed.Payload()
 	return bytes.TrimSuffix(whole, []byte(`0,"data":0}`))
 }
 
 // Read implements [Dialect].
-func (d *Switchboard) Read(l Link, body []byte) error {
-	if id, rest, ok := number(body, d.head(l)); ok {
+func (d *Switchboard) Handle(c Connection, body []byte) error {
+	if id, rest, ok := parseNumber(body, d.messageHeadOf(c)); ok {
 		if data, ok := bytes.CutPrefix(rest, dataHead); ok && len(data) > 0 && data[len(data)-1] == '}' {
-			l.Message(data[:len(data)-1], id)
+			c.Deliver(data[:len(data)-1], id)
 			return nil
 		}
 	}
-	return d.event(l, body)
+	return d.event(c, body)
 }
 
-// event acts on what is not a message in the broker's usual notation.
-func (d *Switchboard) event(l Link, body []byte) error {
+// event handles an event that is not a message in the broker's usual notation.
+func (d *Switchboard) event(c Connection, body []byte) error {
 	e, err := wire.DecodeEvent(body)
 	if err != nil {
 		return fmt.Errorf("%.80q: %w", body, err)
@@ -131,48 +132,49 @@ func (d *Switchboard) event(l Link, body []byte) error {
 	switch e.Type {
 	case wire.TypeConnected:
 		if d.Queue {
-			return l.Ready()
+			return c.Ready()
 		}
 		return nil
 	case wire.TypeSubscribed:
-		return d.subscribed(l, e)
+		return d.subscribed(c, e)
 	case wire.TypePing:
 		if d.pong == nil {
 			d.pong = d.encode(wire.Request{Type: wire.TypePong})
 		}
-		return l.Send(d.pong)
+		return c.Send(d.pong)
 	case wire.TypePong:
-		l.Ponged()
+		c.Pong()
 		return nil
 	case wire.TypeMessage:
-		if e.ID != nil && e.Channel == d.queue(l) {
-			l.Message(e.Data, *e.ID) // the same in another notation
+		if e.ID != nil && e.Channel == d.messageChannel(c) {
+			c.Deliver(e.Data, *e.ID) // a message in another notation
 			return nil
 		}
-		l.Stray(body)
+		c.Unexpected(body)
 		return nil
 	}
 	return fmt.Errorf("the server sent %.200s", body)
 }
 
-func (d *Switchboard) subscribed(l Link, e wire.Event) error {
+func (d *Switchboard) subscribed(c Connection, e wire.Event) error {
 	switch {
-	case l.Resuming() && (e.Recovered == nil || !*e.Recovered):
+	case c.Resuming() && (e.Recovered == nil || !*e.Recovered):
 		return errors.New("the server has not kept what the client missed")
-	case !l.Resuming() && e.ID != nil:
-		l.SetPosition(*e.ID)
+	case !c.Resuming() && e.ID != nil:
+		c.SetPosition(*e.ID)
 	}
-	return l.Ready()
+	return c.Ready()
 }
 
-// Silent is a server that sends what a broker would, to whoever connects: connections are ready once they stand.
-type Silent struct{ Switchboard }
+// SendOnly is the protocol of a server that only sends, in the broker's format. Connections are
+// ready as soon as they are established.
+type SendOnly struct{ Switchboard }
 
 // Upgrade implements [Dialect].
-func (d *Silent) Upgrade(Link) []byte { return nil }
+func (d *SendOnly) Upgrade(Connection) []byte { return nil }
 
 // Greet implements [Dialect].
-func (d *Silent) Greet(l Link) error { return l.Ready() }
+func (d *SendOnly) Subscribe(c Connection) error { return c.Ready() }
 
 // Ping implements [Dialect].
-func (d *Silent) Ping() []byte { return nil }
+func (d *SendOnly) Ping() []byte { return nil }

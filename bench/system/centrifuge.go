@@ -12,34 +12,35 @@ import (
 	"switchboard/internal/freeport"
 )
 
-// centrifugeVersion is that in bench/peers/centrifuge/go.mod.
+// centrifugeVersion is the version in bench/peers/centrifuge/go.mod.
 const centrifugeVersion = "v0.38.0"
 
-// Centrifuge is a small server on the centrifuge library, in bench/peers/centrifuge: a module of its own.
+// Centrifuge is a small server on the centrifuge library. It is a separate Go module in
+// bench/peers/centrifuge.
 type Centrifuge struct {
-	Dir    string    // exists; the server is built into it once
+	Dir    string    // existing directory; the server is built into it once
 	Memory bool      // the history is in the memory of the process and not in Redis
-	Log    io.Writer // told what is built. Zero means standard error
+	Log    io.Writer // receives a line before building. Zero means standard error
 }
 
 // Name implements [System].
 func (*Centrifuge) Name() string { return "centrifuge" }
 
-// Version is that of the library.
+// Version returns the version of the library.
 func (*Centrifuge) Version() string { return centrifugeVersion }
 
-// Notes says how it is configured.
+// Notes describes the configuration.
 func (c *Centrifuge) Notes() string {
 	broker, answered := "Redis", "Redis has the message"
 	if c.Memory {
 		broker, answered = "memory", "the message is stored in memory"
 	}
-	return "the library's defaults but for a pool of write buffers, which saves memory; JSON over WebSocket, " + broker +
+	return "the library's defaults except for a pool of write buffers, which saves memory; JSON over WebSocket, " + broker +
 		" broker with a history of 10,000 messages per channel for an hour, recovery and positioning on, presence off, " +
-		"a ping every 25 s; publishers by POST with keep-alive to net/http, answered when " + answered
+		"a ping every 25 s; publishers use POST with keep-alive to net/http, answered when " + answered
 }
 
-// build makes the server unless that was done.
+// build builds the server unless it exists.
 func (c *Centrifuge) build(ctx context.Context) (binary string, err error) {
 	binary = filepath.Join(c.Dir, "centrifuge")
 	if _, err := os.Stat(binary); err == nil {
@@ -49,8 +50,8 @@ func (c *Centrifuge) build(ctx context.Context) (binary string, err error) {
 	if err != nil {
 		return "", err
 	}
-	say(c.Log, "building a server on centrifuge %s", centrifugeVersion)
-	return binary, output(exec.CommandContext(ctx, "go", "build", "-C", source, "-mod=readonly", "-o", binary, "."))
+	logf(c.Log, "building a server on centrifuge %s", centrifugeVersion)
+	return binary, runCommand(exec.CommandContext(ctx, "go", "build", "-C", source, "-mod=readonly", "-o", binary, "."))
 }
 
 // Start implements [System].
@@ -83,15 +84,15 @@ func (r *centrifuge) Publisher() (Publisher, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &centrifugePublisher{poster: poster{HTTPConn: conn, path: "/publish/"}}, nil
+	return &centrifugePublisher{httpPublisher: httpPublisher{HTTPConn: conn, path: "/publish/"}}, nil
 }
 
 type centrifugePublisher struct {
-	poster
+	httpPublisher
 	body []byte
 }
 
-// PublishBatch sends a list, whose messages the server publishes at the same time.
+// PublishBatch sends a list of messages, which the server publishes concurrently.
 func (p *centrifugePublisher) PublishBatch(ctx context.Context, channels []string, data [][]byte) error {
 	p.body = append(p.body[:0], '[')
 	for i, channel := range channels {

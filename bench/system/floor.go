@@ -12,17 +12,17 @@ import (
 	"switchboard/bench/swarm"
 )
 
-// Floor is a process that does nothing but write(2) each message to every socket.
+// Floor is a process that only calls write(2) with each message on every socket.
 type Floor struct {
-	// Command runs FloorWriter with the arguments that follow.
+	// Command runs FloorWriter; its arguments are appended.
 	Command []string
-	Channel string // the only one
+	Channel string // name of the only channel
 }
 
 // Name implements [System].
 func (f *Floor) Name() string { return "floor" }
 
-// Start runs the process, which then waits for s.Clients connections.
+// Start starts the process, which then waits for s.Clients connections.
 func (f *Floor) Start(_ context.Context, s Setup) (Running, error) {
 	r := &floor{connections: s.Clients}
 	if s.Transport == "ws" || s.Transport == "http" {
@@ -63,15 +63,15 @@ func (r *floor) PIDs() []int  { return []int{r.cmd.Process.Pid} }
 func (r *floor) Addr() string { return r.addr }
 
 func (r *floor) Dialect() swarm.Dialect {
-	return &swarm.Silent{Switchboard: swarm.Switchboard{Path: r.path}}
+	return &swarm.SendOnly{Switchboard: swarm.Switchboard{Path: r.path}}
 }
 
-// Publisher is the one publisher: the floor has no acknowledgement, but is to be told the next message
-// only when everybody has the last.
+// Publisher returns the only publisher. The floor does not acknowledge: publish the next message
+// after all connections have received the last.
 func (r *floor) Publisher() (Publisher, error) { return floorPublisher{r.in}, nil }
 
-// Stop ends the process, which reports; nobody reads that here. Before all connections are there it waits for
-// them, and only a signal ends it.
+// Stop kills the process, because it does not end by itself before all connections are established.
+// Its report is not read.
 func (r *floor) Stop() error {
 	err := r.in.Close()
 	_ = r.cmd.Process.Kill()

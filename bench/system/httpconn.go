@@ -14,11 +14,11 @@ import (
 	"time"
 )
 
-// callTime bounds one call of a publisher.
-const callTime = 30 * time.Second
+// callTimeout limits one call of a publisher.
+const callTimeout = 30 * time.Second
 
-// HTTPConn is one keep-alive connection for one publisher. It costs a third of net/http's client, whose share of
-// the two cores would be the server's loss.
+// HTTPConn is a keep-alive connection of one publisher. It costs a third of net/http's client,
+// which would take CPU from the server on the same cores.
 type HTTPConn struct {
 	host string
 	conn net.Conn
@@ -29,20 +29,20 @@ type HTTPConn struct {
 
 // DialHTTP connects to host:port.
 func DialHTTP(addr string) (*HTTPConn, error) {
-	conn, err := net.DialTimeout("tcp", addr, callTime)
+	conn, err := net.DialTimeout("tcp", addr, callTimeout)
 	if err != nil {
 		return nil, err
 	}
 	return &HTTPConn{host: addr, conn: conn, in: bufio.NewReader(conn)}, nil
 }
 
-// Post sends body to path with further headers, each "Name: value\r\n", and returns the answer, valid until
-// the next call. Another status than 200 to 202 is an error.
+// Post sends body to path with the headers, each "Name: value\r\n", and returns the response's
+// body, which is valid until the next call. A status other than 200 to 202 is an error.
 func (h *HTTPConn) Post(ctx context.Context, path, headers string, body []byte) (answer []byte, err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	if err := h.conn.SetDeadline(time.Now().Add(callTime)); err != nil {
+	if err := h.conn.SetDeadline(time.Now().Add(callTimeout)); err != nil {
 		return nil, err
 	}
 	h.out = append(append(append(h.out[:0], "POST "...), path...), " HTTP/1.1\r\nHost: "...)
@@ -51,7 +51,7 @@ func (h *HTTPConn) Post(ctx context.Context, path, headers string, body []byte) 
 	if _, err := h.conn.Write(h.out); err != nil {
 		return nil, err
 	}
-	status, err := h.answer()
+	status, err := h.readResponse()
 	if err != nil {
 		return nil, fmt.Errorf("the answer to POST %s: %w", path, err)
 	}
@@ -61,20 +61,20 @@ func (h *HTTPConn) Post(ctx context.Context, path, headers string, body []byte) 
 	return h.body, nil
 }
 
-// answer reads a whole answer into h.body.
-func (h *HTTPConn) answer() (status int, err error) {
-	line, err := h.line()
+// readResponse reads a response. Its body is in h.body.
+func (h *HTTPConn) readResponse() (status int, err error) {
+	line, err := h.readLine()
 	if err != nil {
 		return 0, err
 	}
 	version, rest, _ := strings.Cut(string(line), " ")
 	code, _, _ := strings.Cut(rest, " ")
 	if status, err = strconv.Atoi(code); err != nil || version != "HTTP/1.1" {
-		return 0, fmt.Errorf("%.100q is no status line of HTTP/1.1", line)
+		return 0, fmt.Errorf("%.100q is not a status line of HTTP/1.1", line)
 	}
 	length, chunked := 0, false
 	for {
-		if line, err = h.line(); err != nil {
+		if line, err = h.readLine(); err != nil {
 			return 0, err
 		}
 		if len(line) == 0 {
@@ -84,14 +84,14 @@ func (h *HTTPConn) answer() (status int, err error) {
 		switch value = bytes.TrimSpace(value); {
 		case bytes.EqualFold(name, []byte("Content-Length")):
 			if length, err = strconv.Atoi(string(value)); err != nil || length < 0 {
-				return 0, fmt.Errorf("%.100q is no length", line)
+				return 0, fmt.Errorf("%.100q is not a valid length", line)
 			}
 		case bytes.EqualFold(name, []byte("Transfer-Encoding")):
 			chunked = bytes.EqualFold(value, []byte("chunked"))
 		}
 	}
 	if chunked {
-		return status, h.chunks()
+		return status, h.readChunks()
 	}
 	if cap(h.body) < length {
 		h.body = make([]byte, length)
@@ -101,8 +101,8 @@ func (h *HTTPConn) answer() (status int, err error) {
 	return status, err
 }
 
-// line is one line without its end.
-func (h *HTTPConn) line() ([]byte, error) {
+// readLine reads a line and returns it without its end.
+func (h *HTTPConn) readLine() ([]byte, error) {
 	line, err := h.in.ReadSlice('\n')
 	if errors.Is(err, io.EOF) {
 		err = io.ErrUnexpectedEOF
@@ -110,18 +110,18 @@ func (h *HTTPConn) line() ([]byte, error) {
 	return bytes.TrimRight(line, "\r\n"), err
 }
 
-// chunks reads a body in chunks, and the empty line behind it.
-func (h *HTTPConn) chunks() (err error) {
+// readChunks reads a chunked body with its trailer.
+func (h *HTTPConn) readChunks() (err error) {
 	if h.body, err = io.ReadAll(httputil.NewChunkedReader(h.in)); err != nil {
 		return err
 	}
 	for {
-		line, err := h.line()
+		line, err := h.readLine()
 		if err != nil || len(line) == 0 {
 			return err
 		}
 	}
 }
 
-// Close ends the connection.
+// Close closes the connection.
 func (h *HTTPConn) Close() error { return h.conn.Close() }

@@ -13,8 +13,9 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// answer is a connection whose other end answers two calls with text, or hangs up for none.
-func answer(t *testing.T, text string) *HTTPConn {
+// dialAnswering returns a connection to a server that answers two calls with text. If text is
+// empty, the server closes the connection.
+func dialAnswering(t *testing.T, text string) *HTTPConn {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -42,8 +43,8 @@ func answer(t *testing.T, text string) *HTTPConn {
 	return h
 }
 
-// TestPost reads answers of every shape twice on one connection: nothing of the first may be
-// left for the second.
+// TestPost reads two responses of each form on one connection. The first must be read completely
+// before the second.
 func TestPost(t *testing.T) {
 	for text, want := range map[string]string{
 		"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello":                                            "hello",
@@ -51,7 +52,7 @@ func TestPost(t *testing.T) {
 		"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nhel\r\n2;x=y\r\nlo\r\n0\r\n\r\n":    "hello",
 		"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\nTrailer: yes\r\n\r\n": "hello",
 	} {
-		h := answer(t, text)
+		h := dialAnswering(t, text)
 		for i := range 2 {
 			if got, err := h.Post(t.Context(), "/", "", []byte("body")); err != nil || string(got) != want {
 				t.Errorf("call %d, %q: got %q, %v", i+1, text, got, err)
@@ -63,12 +64,12 @@ func TestPost(t *testing.T) {
 func TestPostRefused(t *testing.T) {
 	for text, want := range map[string]string{
 		"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 4\r\n\r\nlate": "answered with 503: late",
-		"HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n":                     "is no length",
-		"HTTP/1.0 200 OK\r\n\r\n":                                           "no status line",
-		"hello\r\n\r\n":                                                     "no status line",
+		"HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n":                     "is not a valid length",
+		"HTTP/1.0 200 OK\r\n\r\n":                                           "not a status line",
+		"hello\r\n\r\n":                                                     "not a status line",
 		"":                                                                  "EOF",
 	} {
-		if _, err := answer(t, text).Post(t.Context(), "/", "", nil); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := dialAnswering(t, text).Post(t.Context(), "/", "", nil); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: got %v, want something about %q", text, err, want)
 		}
 	}
@@ -77,16 +78,16 @@ func TestPostRefused(t *testing.T) {
 func TestFloorWriterRefuses(t *testing.T) {
 	for _, args := range [][]string{nil, {"x", "lines", "c"}} {
 		if err := FloorWriter(args, strings.NewReader(""), io.Discard); err == nil {
-			t.Errorf("%q was taken", args)
+			t.Errorf("%q was accepted", args)
 		}
 	}
 	closed := errors.New("closed")
-	if err := FloorWriter([]string{"1", "lines", "c"}, strings.NewReader(""), failing{closed}); !errors.Is(err, closed) {
+	if err := FloorWriter([]string{"1", "lines", "c"}, strings.NewReader(""), failingWriter{closed}); !errors.Is(err, closed) {
 		t.Errorf("got %v", err)
 	}
 }
 
-// failing takes nothing.
-type failing struct{ err error }
+// failingWriter returns an error from every Write.
+type failingWriter struct{ err error }
 
-func (f failing) Write([]byte) (int, error) { return 0, fmt.Errorf("write: %w", f.err) }
+func (f failingWriter) Write([]byte) (int, error) { return 0, fmt.Errorf("write: %w", f.err) }

@@ -12,15 +12,17 @@ import (
 	"switchboard/internal/freeport"
 )
 
-// Nchan is nginx with the module nchan, from the distribution: messages in the memory that its workers share.
+// Nchan is nginx with the module nchan from the distribution. Messages are in memory shared by its
+// workers.
 type Nchan struct {
-	Log io.Writer // told what is installed. Zero means standard error
+	Log io.Writer // receives a line before installing. Zero means standard error
 }
 
-// nchanModule is where Debian puts it.
+// nchanModule is the path of the module on Debian.
 const nchanModule = "/usr/lib/nginx/modules/ngx_nchan_module.so"
 
-// nchanConfig has the user line, the folder and the address to fill in. A process here may open 20,000 descriptors.
+// nchanConfig is the configuration file, with the user line, the directory, the address and the
+// history size to fill in. worker_connections fits a limit of 20,000 descriptors per process.
 const nchanConfig = `load_module ` + nchanModule + `;
 %[1]s
 worker_processes 2;
@@ -58,26 +60,26 @@ http {
 // Name implements [System].
 func (*Nchan) Name() string { return "nchan" }
 
-// Version is that of the packages.
+// Version returns the versions of the packages.
 func (*Nchan) Version() string {
-	return fmt.Sprintf("%s, nginx %s", version("libnginx-mod-nchan"), version("nginx"))
+	return fmt.Sprintf("%s, nginx %s", debianVersion("libnginx-mod-nchan"), debianVersion("nginx"))
 }
 
-// Notes says how it is configured.
+// Notes describes the configuration.
 func (*Nchan) Notes() string {
 	return "two workers with a listening socket each (reuseport), 1 GiB of shared memory, 10,000 messages kept per channel " +
-		"for an hour, a ping every 25 s, no access log; subscribers over WebSocket, publishers by POST with keep-alive, answered when " +
+		"for an hour, a ping every 25 s, no access log; subscribers over WebSocket, publishers use POST with keep-alive, answered when " +
 		"the message is stored in memory"
 }
 
 // Start implements [System].
 func (n *Nchan) Start(ctx context.Context, s Setup) (Running, error) {
-	nginx, err := program("nginx")
+	nginx, err := findProgram("nginx")
 	if _, missing := os.Stat(nchanModule); err != nil || missing != nil {
 		if err := installDebian(ctx, n.Log, "nginx-light", "libnginx-mod-nchan"); err != nil {
 			return nil, err
 		}
-		if nginx, err = program("nginx"); err != nil {
+		if nginx, err = findProgram("nginx"); err != nil {
 			return nil, err
 		}
 	}
@@ -87,7 +89,7 @@ func (n *Nchan) Start(ctx context.Context, s Setup) (Running, error) {
 	}
 	user := ""
 	if os.Geteuid() == 0 {
-		user = "user root;" // who owns the folder
+		user = "user root;" // the owner of the directory
 	}
 	kept := 10_000
 	if !s.History {
@@ -113,17 +115,17 @@ func (r *nchan) Publisher() (Publisher, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &poster{HTTPConn: conn, path: "/pub/"}, nil
+	return &httpPublisher{HTTPConn: conn, path: "/pub/"}, nil
 }
 
-// poster posts a message to a path that ends in the channel.
-type poster struct {
-	single
+// httpPublisher posts each message to a path that ends in the channel.
+type httpPublisher struct {
+	noBatch
 	*HTTPConn
 	path string
 }
 
-func (p *poster) Publish(ctx context.Context, channel string, data []byte) error {
+func (p *httpPublisher) Publish(ctx context.Context, channel string, data []byte) error {
 	_, err := p.Post(ctx, p.path+channel, jsonHeader, data)
 	return err
 }

@@ -19,24 +19,24 @@ import (
 	"switchboard/internal/proc"
 )
 
-// peer is the running server of another project.
+// peer is a running server of another project.
 type peer struct {
 	process *proc.Process
 	addr    string
 }
 
-// startPeer runs cmd, which is to listen on addr, and waits until it does.
+// startPeer starts cmd and waits until it listens on addr.
 func startPeer(ctx context.Context, name, addr string, cmd *exec.Cmd) (*peer, error) {
 	process, err := proc.Start(name, cmd, nil)
 	if err != nil {
 		return nil, err
 	}
 	p := &peer{process, addr}
-	ctx, cancel := context.WithTimeout(ctx, readyTime)
+	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
 	defer cancel()
 	err = await.Success(ctx, func() error {
 		if err := process.Signal(0); err != nil {
-			cancel() // it has ended
+			cancel() // the process has ended
 			return err
 		}
 		conn, err := net.DialTimeout("tcp", addr, time.Second)
@@ -52,15 +52,15 @@ func startPeer(ctx context.Context, name, addr string, cmd *exec.Cmd) (*peer, er
 	return p, nil
 }
 
-// PIDs are those of the process and of its children.
-func (p *peer) PIDs() []int { return append([]int{p.process.PID()}, children(p.process.PID())...) }
+// PIDs returns the ids of the process and its children.
+func (p *peer) PIDs() []int { return append([]int{p.process.PID()}, childPIDs(p.process.PID())...) }
 
 // Addr implements [Running].
 func (p *peer) Addr() string { return p.addr }
 
-// Stop ends the process as an operator would, and all that is left of it.
+// Stop ends the process with SIGTERM, and then kills what is left of it.
 func (p *peer) Stop() error {
-	ctx, cancel := context.WithTimeout(context.Background(), stopTime)
+	ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
 	defer cancel()
 	err := p.process.End(ctx, syscall.SIGTERM)
 	if err != nil {
@@ -70,15 +70,15 @@ func (p *peer) Stop() error {
 	return err
 }
 
-// children are the processes that pid has started. What ends meanwhile is none.
-func children(pid int) (pids []int) {
+// childPIDs returns the children of pid. It skips processes that end meanwhile.
+func childPIDs(pid int) (pids []int) {
 	stats, _ := filepath.Glob("/proc/[0-9]*/stat")
 	for _, path := range stats {
 		stat, err := os.ReadFile(path)
 		if err != nil {
 			continue
 		}
-		// proc(5): pid (name) state ppid …, and a name may hold spaces and brackets.
+		// proc(5): pid (name) state ppid …, and a name may contain spaces and parentheses.
 		fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
 		if len(fields) < 2 || string(fields[1]) != strconv.Itoa(pid) {
 			continue
@@ -90,8 +90,9 @@ func children(pid int) (pids []int) {
 	return pids
 }
 
-// program is where a program of the distribution is. Those of administrators are not in everybody's PATH.
-func program(name string) (string, error) {
+// findProgram returns the path of a program of the distribution. /usr/sbin is not in every user's
+// PATH.
+func findProgram(name string) (string, error) {
 	path, err := exec.LookPath(name)
 	if err == nil {
 		return path, nil
@@ -102,7 +103,7 @@ func program(name string) (string, error) {
 	return "", err
 }
 
-// moduleFile is a file of this module.
+// moduleFile returns the path of a file of this module.
 func moduleFile(ctx context.Context, path ...string) (string, error) {
 	dir, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", "switchboard").Output()
 	if err != nil {
@@ -111,7 +112,8 @@ func moduleFile(ctx context.Context, path ...string) (string, error) {
 	return filepath.Join(append([]string{strings.TrimSpace(string(dir))}, path...)...), nil
 }
 
-// installDebian installs packages of the distribution, as root on Debian; else the error names them.
+// installDebian installs Debian packages. If this is not Debian or the user is not root, the error
+// names the packages.
 func installDebian(ctx context.Context, log io.Writer, packages ...string) error {
 	names := strings.Join(packages, " ")
 	if _, err := exec.LookPath("apt-get"); err != nil || os.Geteuid() != 0 {
@@ -121,33 +123,33 @@ func installDebian(ctx context.Context, log io.Writer, packages ...string) error
 	if err != nil {
 		return err
 	}
-	say(log, "installing the Debian packages %s", names)
-	return output(exec.CommandContext(ctx, script, packages...))
+	logf(log, "installing the Debian packages %s", names)
+	return runCommand(exec.CommandContext(ctx, script, packages...))
 }
 
-// say tells what takes its time. Zero of log is standard error.
-func say(log io.Writer, format string, args ...any) {
+// logf prints what takes time. Zero of log means standard error.
+func logf(log io.Writer, format string, args ...any) {
 	if log == nil {
 		log = os.Stderr
 	}
-	_, _ = fmt.Fprintf(log, "\n"+format+"\n", args...) // on a line of its own, below a progress line
+	_, _ = fmt.Fprintf(log, "\n"+format+"\n", args...) // on a new line after a progress line
 }
 
-// output runs cmd and makes what it said part of its error.
-func output(cmd *exec.Cmd) error {
+// runCommand runs cmd. An error contains its output.
+func runCommand(cmd *exec.Cmd) error {
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("%s: %w\n%s", strings.Join(cmd.Args, " "), err, out)
 	}
 	return nil
 }
 
-// single is a Publisher's PublishBatch where the server takes one message at a time.
-type single struct{}
+// noBatch implements PublishBatch for a server without batches.
+type noBatch struct{}
 
-func (single) PublishBatch(context.Context, []string, [][]byte) error { return errors.ErrUnsupported }
+func (noBatch) PublishBatch(context.Context, []string, [][]byte) error { return errors.ErrUnsupported }
 
-// version is that of an installed Debian package, "" when it cannot be told.
-func version(debian string) string {
+// debianVersion returns the version of an installed Debian package, "" if it is unknown.
+func debianVersion(debian string) string {
 	out, err := exec.Command("dpkg-query", "-W", "-f", "${Version}", debian).Output()
 	if err != nil {
 		return ""

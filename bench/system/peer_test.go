@@ -16,7 +16,7 @@ import (
 	"switchboard/internal/proc"
 )
 
-// TestVersions compares what reports say with what is built.
+// TestVersions compares the versions in reports with those that are built.
 func TestVersions(t *testing.T) {
 	mod, err := os.ReadFile("../peers/centrifuge/go.mod")
 	if err != nil {
@@ -35,7 +35,8 @@ func TestVersions(t *testing.T) {
 	}
 }
 
-// TestPeerThatFails starts a program that ends at once: the error must come then, with what it said.
+// TestPeerThatFails starts a program that ends at once. The error must come at once and contain its
+// output.
 func TestPeerThatFails(t *testing.T) {
 	addr, err := freeport.Address()
 	if err != nil {
@@ -56,7 +57,7 @@ func TestChildren(t *testing.T) {
 	}
 	defer process.Kill()
 	child := <-ready
-	if got := children(process.PID()); !slices.Equal(got, []int{atoi(t, child)}) {
+	if got := childPIDs(process.PID()); !slices.Equal(got, []int{atoi(t, child)}) {
 		t.Errorf("got %v, want %s", got, child)
 	}
 }
@@ -68,7 +69,7 @@ func atoi(t *testing.T, s string) (n int) {
 	return n
 }
 
-// TestMQTTPublisher acknowledges what it is asked to, and one message twice.
+// TestMQTTPublisher checks the packet identifiers. The last acknowledgement repeats an identifier.
 func TestMQTTPublisher(t *testing.T) {
 	client, server := net.Pipe()
 	defer client.Close()
@@ -81,7 +82,7 @@ func TestMQTTPublisher(t *testing.T) {
 			answers string
 		}{
 			{10, "\x40\x02\xff\xff"},                 // Publish
-			{20, "\x40\x02\x00\x01\x40\x02\x00\x02"}, // PublishBatch of two, 0 being no id
+			{20, "\x40\x02\x00\x01\x40\x02\x00\x02"}, // PublishBatch of two; 0 is not a valid id
 			{10, "\x40\x02\x00\x02"},                 // Publish
 		} {
 			if _, err := io.ReadFull(server, make([]byte, step.size)); err != nil {

@@ -13,25 +13,25 @@ import (
 	"switchboard/internal/freeport"
 )
 
-// socketIOVersion is what bench/peers/socketio/package.json says.
+// socketIOVersion is the versions in bench/peers/socketio/package.json.
 const socketIOVersion = "4.8.4, redis-adapter 8.3.0"
 
 // SocketIO is a small server on socket.io with its Redis adapter, in bench/peers/socketio.
 type SocketIO struct {
-	Log io.Writer // told what is installed. Zero means standard error
+	Log io.Writer // receives a line before installing. Zero means standard error
 }
 
 // Name implements [System].
 func (*SocketIO) Name() string { return "socket.io" }
 
-// Version is that of the packages.
+// Version returns the versions of the packages.
 func (*SocketIO) Version() string { return socketIOVersion }
 
-// Notes says how it is configured.
+// Notes describes the configuration.
 func (*SocketIO) Notes() string {
 	return "one Node.js process, WebSocket only, no compression, a ping every 25 s, a room for each channel; the Redis adapter keeps " +
-		"nothing, so that who is away misses what is sent; publishers by POST with keep-alive, answered when the message was " +
-		"given to the sockets and to Redis, neither of which is awaited"
+		"nothing, so disconnected clients miss messages; publishers use POST with keep-alive, answered when the message was " +
+		"passed to the sockets and to Redis, without waiting for either"
 }
 
 // Start implements [System].
@@ -40,7 +40,7 @@ func (c *SocketIO) Start(ctx context.Context, s Setup) (Running, error) {
 	if err != nil {
 		return nil, err
 	}
-	node, err := program("node")
+	node, err := findProgram("node")
 	if err != nil {
 		return nil, err
 	}
@@ -64,25 +64,25 @@ func (c *SocketIO) Start(ctx context.Context, s Setup) (Running, error) {
 	return &socketIO{p}, nil
 }
 
-// install gets Node.js and the npm packages unless they are there.
+// install installs Node.js and the npm packages if they are missing.
 func (c *SocketIO) install(ctx context.Context) (dir string, err error) {
 	dir, err = moduleFile(ctx, "bench", "peers", "socketio")
 	if err != nil {
 		return "", err
 	}
-	_, node := program("node")
-	_, npm := program("npm")
+	_, node := findProgram("node")
+	_, npm := findProgram("npm")
 	if errors.Join(node, npm) != nil {
 		if err := installDebian(ctx, c.Log, "nodejs", "npm"); err != nil {
 			return "", err
 		}
 	}
-	// npm writes this last.
+	// npm writes this file last.
 	if _, err := os.Stat(filepath.Join(dir, "node_modules", ".package-lock.json")); err == nil {
 		return dir, nil
 	}
-	say(c.Log, "installing the npm packages of %s", dir)
-	return dir, output(exec.CommandContext(ctx, "npm", "ci", "--silent", "--no-audit", "--no-fund", "--prefix", dir))
+	logf(c.Log, "installing the npm packages of %s", dir)
+	return dir, runCommand(exec.CommandContext(ctx, "npm", "ci", "--silent", "--no-audit", "--no-fund", "--prefix", dir))
 }
 
 type socketIO struct{ *peer }
@@ -94,5 +94,5 @@ func (r *socketIO) Publisher() (Publisher, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &poster{HTTPConn: conn, path: "/publish/"}, nil
+	return &httpPublisher{HTTPConn: conn, path: "/publish/"}, nil
 }

@@ -19,17 +19,19 @@ import (
 	"switchboard/internal/proc"
 )
 
-// Switchboard is this project's broker, with its defaults but for the ports, the log and the drain.
+// Switchboard is this project's broker with default settings, except for ports, log level and drain
+// time.
 type Switchboard struct {
-	Program string   // see BuildBroker
-	Env     []string // of the process, beside our own; "SWITCHBOARD_…=" for other settings than the defaults
-	// Queue delivers through the queue of each client instead of a channel: channel names are client ids.
+	Program string   // path, see BuildBroker
+	Env     []string // added to this process's environment; "SWITCHBOARD_…=" changes a setting
+	// Queue delivers through the queue of each client instead of a channel. Channel names are
+	// client ids.
 	Queue bool
 }
 
 const (
-	readyTime = 20 * time.Second // for a server to become ready
-	stopTime  = 20 * time.Second // for it to end when asked
+	readyTimeout = 20 * time.Second // until a server is ready
+	stopTimeout  = 20 * time.Second // until it ends after SIGTERM
 )
 
 // BuildBroker builds ./cmd/broker of this module into dir.
@@ -45,7 +47,7 @@ func BuildBroker(ctx context.Context, dir string) (program string, err error) {
 // Name implements [System].
 func (b *Switchboard) Name() string { return "switchboard" }
 
-// Start runs s.Instances brokers.
+// Start starts s.Instances brokers.
 func (b *Switchboard) Start(ctx context.Context, s Setup) (Running, error) {
 	r := &switchboard{queue: b.Queue, transport: s.Transport}
 	for i := range max(1, s.Instances) {
@@ -87,16 +89,16 @@ func (b *Switchboard) startInstance(ctx context.Context, name string, s Setup) (
 	if in.process, err = proc.Start(name, cmd, nil); err != nil {
 		return nil, err
 	}
-	if err := in.await(ctx); err != nil {
+	if err := in.awaitReady(ctx); err != nil {
 		in.process.Kill()
 		return nil, fmt.Errorf("the broker at %s is not ready: %w\n%s", in.http, err, in.process.Tail(10))
 	}
 	return in, nil
 }
 
-// await asks /readyz until it says yes.
-func (in *instance) await(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, readyTime)
+// awaitReady polls /readyz until the broker is ready.
+func (in *instance) awaitReady(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
 	defer cancel()
 	return await.Success(ctx, func() error {
 		req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+in.http+"/readyz", nil)
@@ -116,7 +118,7 @@ func (in *instance) await(ctx context.Context) error {
 	})
 }
 
-// switchboard is the running brokers.
+// switchboard is a set of running brokers.
 type switchboard struct {
 	instances []*instance
 	queue     bool
@@ -151,7 +153,7 @@ func (r *switchboard) Dialect() swarm.Dialect {
 	return d
 }
 
-// Publisher pushes to the first instance.
+// Publisher returns a publisher that pushes to the first broker.
 func (r *switchboard) Publisher() (Publisher, error) {
 	conn, err := DialHTTP(r.instances[0].http)
 	if err != nil {
@@ -164,9 +166,9 @@ func (r *switchboard) Publisher() (Publisher, error) {
 	return p, nil
 }
 
-// Stop ends the processes as an operator would.
+// Stop ends the processes with SIGTERM.
 func (r *switchboard) Stop() error {
-	ctx, cancel := context.WithTimeout(context.Background(), stopTime)
+	ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
 	defer cancel()
 	var errs []error
 	for _, in := range r.instances {
@@ -181,22 +183,22 @@ func (r *switchboard) Stop() error {
 	return errors.Join(errs...)
 }
 
-// pusher is one backend connection.
+// pusher is one connection of a backend.
 type pusher struct {
 	conn   *HTTPConn
-	target string // the beginning of a push
+	target string // start of a push
 	body   []byte
 }
 
 const jsonHeader = "Content-Type: application/json\r\n"
 
-func (p *pusher) one(dst []byte, channel string, data []byte) []byte {
+func (p *pusher) appendPush(dst []byte, channel string, data []byte) []byte {
 	dst = append(append(dst, p.target...), channel...)
 	return append(append(append(dst, `","data":`...), data...), '}')
 }
 
 func (p *pusher) Publish(ctx context.Context, channel string, data []byte) error {
-	p.body = p.one(p.body[:0], channel, data)
+	p.body = p.appendPush(p.body[:0], channel, data)
 	answer, err := p.conn.Post(ctx, "/v1/push", jsonHeader, p.body)
 	if err == nil && !bytes.Contains(answer, []byte(`"id":`)) {
 		err = fmt.Errorf("the answer has no id: %.300s", answer)
@@ -210,7 +212,7 @@ func (p *pusher) PublishBatch(ctx context.Context, channels []string, data [][]b
 		if i > 0 {
 			p.body = append(p.body, ',')
 		}
-		p.body = p.one(p.body, channel, data[i])
+		p.body = p.appendPush(p.body, channel, data[i])
 	}
 	p.body = append(p.body, "]}"...)
 	answer, err := p.conn.Post(ctx, "/v1/push/batch", jsonHeader, p.body)

@@ -1,5 +1,5 @@
-// Package system is what the benchmark suite measures: this project's broker, the peers, and the
-// floor program, each started, configured and stopped in the same manner.
+// Package system runs the servers that the benchmark suite measures: this project's broker, the
+// peers and the floor program. All are started, configured and stopped through one interface.
 package system
 
 import (
@@ -10,50 +10,50 @@ import (
 
 // System is one kind of server.
 type System interface {
-	// Name is that in tables: "switchboard", "nchan", "floor".
+	// Name returns the name in tables: "switchboard", "nchan", "floor".
 	Name() string
-	// Start runs it on free ports of 127.0.0.1. An error says why it cannot be had here.
+	// Start starts it on free ports of 127.0.0.1. An error tells why it cannot run on this machine.
 	Start(ctx context.Context, s Setup) (Running, error)
 }
 
-// Setup is what a scenario asks of a system.
+// Setup holds the requirements of a scenario.
 type Setup struct {
-	Dir       string // exists; for configs, logs, sockets
+	Dir       string // existing directory for configs, logs and sockets
 	History   bool   // messages are kept so that clients can resume
-	Redis     string // host:port of a Redis started for this run; zero for none
-	Clients   int    // how many will connect at most
-	Transport string // of a switchboard: "tcp", "ws" (the dense listener) or "http". Peers have one
-	Instances int    // brokers that share the Redis, see Spread. Zero means 1; peers have one
+	Redis     string // host:port of a Redis started for this run; empty means none
+	Clients   int    // maximum number of connections
+	Transport string // of a switchboard: "tcp", "ws" (WebSocket on the TCP port) or "http". Ignored by peers
+	Instances int    // brokers that share the Redis, see MultiInstance. Zero means 1. Ignored by peers
 }
 
-// Running is a system that was started. It takes connections and messages.
+// Running is a started system, which accepts connections and messages.
 type Running interface {
-	PIDs() []int            // of the server's processes, Redis not among them
-	Addr() string           // host:port that subscribers connect to
+	PIDs() []int            // of the server's processes without Redis
+	Addr() string           // host:port for subscribers
 	Dialect() swarm.Dialect // a new one for each swarm
-	// Publisher is for one goroutine.
+	// Publisher returns a publisher for one goroutine.
 	Publisher() (Publisher, error)
 	Stop() error
 }
 
-// Spread is a Running of several instances.
-type Spread interface {
-	Addrs() []string // subscribers connect to these in turn
+// MultiInstance is implemented by a Running with several brokers.
+type MultiInstance interface {
+	Addrs() []string // subscribers are distributed over these round robin
 }
 
-// Teller is a Running that tells a backend what happens.
+// WebhookCounter is implemented by a Running that sends webhooks to a backend.
 type WebhookCounter interface {
-	// Told is how many events the backend got by now, and the process that sends them; ok is false
-	// when there is no backend.
+	// WebhookEvents returns the number of events that the backend has received, and the id of the
+	// process that sends them. ok is false without a backend.
 	WebhookEvents() (events int64, pid int, ok bool)
 }
 
-// Publisher pushes messages, as a backend would. A payload is JSON, see swarm.AppendPayload.
+// Publisher pushes messages as a backend would. A payload is JSON, see swarm.AppendPayload.
 type Publisher interface {
 	// Publish returns when the server has acknowledged the message.
 	Publish(ctx context.Context, channel string, data []byte) error
-	// PublishBatch pushes data[i] to channels[i] in one call; it is errors.ErrUnsupported where a
-	// system has no such thing.
+	// PublishBatch pushes data[i] to channels[i] in one call. It returns errors.ErrUnsupported if
+	// the system has no batches.
 	PublishBatch(ctx context.Context, channels []string, data [][]byte) error
 	Close() error
 }

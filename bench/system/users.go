@@ -20,29 +20,29 @@ import (
 	"switchboard/internal/proc"
 )
 
-// Users is a [Switchboard] whose clients are users, each of its own. With Webhooks a janitor sends
-// the backend's events to an HTTP server in this process.
+// Users is a [Switchboard] in which each client is a separate user. With Webhooks a janitor sends
+// the events to an HTTP server in this process.
 type Users struct {
 	Switchboard
 	Webhooks bool
 }
 
-// Notes says how it is configured.
+// Notes describes the configuration.
 func (u *Users) Notes() string {
 	if !u.Webhooks {
 		return "each client is a user"
 	}
-	return "each client is a user; all events are sent by a janitor, whose CPU counts as the server's, to an HTTP server in " +
+	return "each client is a user; a janitor, whose CPU counts as the server's, sends all events to an HTTP server in " +
 		"the generator that answers 200"
 }
 
-// buildJanitor builds ./cmd/janitor beside the broker, once.
+// buildJanitor builds ./cmd/janitor into the directory of the broker unless it exists.
 func (u *Users) buildJanitor(ctx context.Context) (program string, err error) {
 	program = filepath.Join(filepath.Dir(u.Program), "janitor")
 	if _, err := os.Stat(program); err == nil {
 		return program, nil
 	}
-	return program, output(exec.CommandContext(ctx, "go", "build", "-o", program, "switchboard/cmd/janitor"))
+	return program, runCommand(exec.CommandContext(ctx, "go", "build", "-o", program, "switchboard/cmd/janitor"))
 }
 
 // Start implements [System].
@@ -58,7 +58,7 @@ func (u *Users) Start(ctx context.Context, s Setup) (_ Running, err error) {
 		if err := r.listen(); err != nil {
 			return nil, err
 		}
-		broker.Env = append(broker.Env, r.environ()...)
+		broker.Env = append(broker.Env, r.webhookEnv()...)
 	}
 	running, err := broker.Start(ctx, s)
 	if err != nil {
@@ -73,13 +73,13 @@ func (u *Users) Start(ctx context.Context, s Setup) (_ Running, err error) {
 		return nil, err
 	}
 	cmd := exec.Command(program, "--redis", "redis://"+s.Redis, "--log-level", "warn")
-	cmd.Env = append(plainEnviron(), r.environ()...)
+	cmd.Env = append(cleanEnviron(), r.webhookEnv()...)
 	r.janitor, err = proc.Start("janitor", cmd, nil)
 	return r, err
 }
 
-// plainEnviron is ours without settings.
-func plainEnviron() (environ []string) {
+// cleanEnviron returns this process's environment without settings of the broker.
+func cleanEnviron() (environ []string) {
 	for _, v := range os.Environ() {
 		if !strings.HasPrefix(v, "SWITCHBOARD_") {
 			environ = append(environ, v)
@@ -88,7 +88,7 @@ func plainEnviron() (environ []string) {
 	return environ
 }
 
-// users is the running brokers, with the janitor and the backend.
+// users is a set of running brokers with the janitor and the backend.
 type users struct {
 	*switchboard
 	webhooks bool
@@ -96,10 +96,10 @@ type users struct {
 
 	server *http.Server
 	url    string
-	events   atomic.Int64
+	events atomic.Int64
 }
 
-func (r *users) environ() []string {
+func (r *users) webhookEnv() []string {
 	return []string{"SWITCHBOARD_WEBHOOKS_URL=" + r.url, "SWITCHBOARD_WEBHOOKS_SECRETS=a secret of the benchmark"}
 }
 
@@ -115,7 +115,7 @@ func (r *users) listen() error {
 	return nil
 }
 
-// ServeHTTP takes a delivery.
+// ServeHTTP counts the events of a webhook call.
 func (r *users) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	var delivery struct{ Events []json.RawMessage }
 	body, err := io.ReadAll(req.Body)
@@ -129,14 +129,14 @@ func (r *users) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	r.events.Add(int64(len(delivery.Events)))
 }
 
-// Dialect names a user in each connect.
+// Dialect returns a dialect that names a user in each connect.
 func (r *users) Dialect() swarm.Dialect {
 	d := r.switchboard.Dialect().(*swarm.Switchboard)
 	d.Users = true
 	return d
 }
 
-// PIDs are the brokers' and the janitor's.
+// PIDs returns the ids of the brokers and of the janitor.
 func (r *users) PIDs() []int {
 	pids := r.switchboard.PIDs()
 	if r.janitor != nil {
@@ -145,7 +145,7 @@ func (r *users) PIDs() []int {
 	return pids
 }
 
-// Told implements [Teller].
+// WebhookEvents implements [WebhookCounter].
 func (r *users) WebhookEvents() (events int64, janitor int, ok bool) {
 	if !r.webhooks {
 		return 0, 0, false
@@ -153,17 +153,17 @@ func (r *users) WebhookEvents() (events int64, janitor int, ok bool) {
 	return r.events.Load(), r.janitor.PID(), true
 }
 
-// Stop ends the brokers before the janitor, and the backend last.
+// Stop ends the brokers, then the janitor, then the backend.
 func (r *users) Stop() (err error) {
 	if r.switchboard != nil {
 		err = r.switchboard.Stop()
 	}
 	if r.janitor != nil {
-		ctx, cancel := context.WithTimeout(context.Background(), stopTime)
+		ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
 		defer cancel()
 		err = errors.Join(err, r.janitor.Signal(syscall.SIGTERM))
 		if code, failed := r.janitor.Wait(ctx); failed != nil || code != 0 {
-			err = errors.Join(err, failed, fmt.Errorf("the janitor ended with %d: %s", code, r.janitor.Tail(3)))
+			err = errors.Join(err, failed, fmt.Errorf("the janitor ended with exit code %d: %s", code, r.janitor.Tail(3)))
 			r.janitor.Kill()
 		}
 	}

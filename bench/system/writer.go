@@ -15,22 +15,24 @@ import (
 	"switchboard/broker/dialect/native"
 )
 
-// FirstID makes the floor's ids as long as a broker's, and so the messages.
+// FirstID is the floor's first message id. It has as many digits as a broker's ids, so that
+// messages have the same size.
 const FirstID = 1_000_000_000_000_000
 
-// FloorReport is what the writer's process found, CPU as it sees its own.
+// FloorReport is the result of the writer's process, with its CPU time.
 type FloorReport struct {
 	Connections int     `json:"connections"`
 	Writes      int64   `json:"writes"`
 	CPUPerWrite float64 `json:"cpu_us_per_write"`
 }
 
-// FloorWriter is the writer's process. It prints its address, takes connections, writes a message with each
-// line of in as its payload to all of them, and at the end prints what that cost. args are the number of
-// connections, "lines" or "frames", and the name of the channel.
+// FloorWriter is the program of the writer's process. It prints its address and accepts
+// connections. For each line of in it writes a message with the line as payload to all connections.
+// At the end of in it prints the cost. args are the number of connections, "lines" or "frames", and
+// the name of the channel.
 func FloorWriter(args []string, in io.Reader, out io.Writer) error {
 	if len(args) != 3 {
-		return errors.New("the writer takes connections, framing and channel")
+		return errors.New("the arguments must be connections, framing and channel")
 	}
 	connections, err := strconv.Atoi(args[0])
 	if err != nil {
@@ -74,7 +76,7 @@ func FloorWriter(args []string, in io.Reader, out io.Writer) error {
 	return json.NewEncoder(out).Encode(r)
 }
 
-// writeAll is what is measured.
+// writeAll writes p to all sockets. This is the work that the floor measures.
 func writeAll(sockets []int, p []byte) error {
 	for i, fd := range sockets {
 		if n, err := unix.Write(fd, p); err != nil || n < len(p) {
@@ -102,7 +104,7 @@ func listenRaw() (fd int, addr string, err error) {
 	return fd, fmt.Sprintf("127.0.0.1:%d", name.(*unix.SockaddrInet4).Port), nil
 }
 
-// acceptRaw takes a connection and sets it up as the broker's event loops do.
+// acceptRaw accepts a connection and configures it as the broker's event loops do.
 func acceptRaw(listener int) (int, error) {
 	for {
 		fd, _, err := unix.Accept4(listener, unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC)

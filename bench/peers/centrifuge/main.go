@@ -1,7 +1,7 @@
-// Command centrifuge is a small server on the centrifuge library, to be measured beside this
-// project's broker: subscribers speak its JSON protocol over WebSocket, a backend publishes with
-// HTTP POST. Messages go through Redis, and are kept there so that a client recovers what it
-// missed; without --redis, in the memory of the process.
+// Command centrifuge is a small server on the centrifuge library, to compare with this project's
+// broker. Subscribers use its JSON protocol over WebSocket, a backend publishes with HTTP POST.
+// Messages go through Redis, which keeps them for the recovery of clients. Without --redis they are
+// in the memory of the process.
 //
 //	centrifuge --addr 127.0.0.1:8000 --redis 127.0.0.1:6379
 package main
@@ -20,7 +20,7 @@ import (
 	"github.com/centrifugal/centrifuge"
 )
 
-// What is kept of a channel; this project's broker keeps the same.
+// The history of a channel, the same as in this project's broker.
 const (
 	historySize = 10_000
 	historyTime = time.Hour
@@ -28,7 +28,7 @@ const (
 
 func main() {
 	addr := flag.String("addr", "127.0.0.1:8000", "host:port to listen on")
-	redis := flag.String("redis", "", "host:port of the Redis; empty means in memory")
+	redis := flag.String("redis", "", "host:port of the Redis; empty means the memory of the process")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
@@ -47,7 +47,7 @@ func run(ctx context.Context, addr, redis string) error {
 	}
 	mux := http.NewServeMux()
 	mux.Handle("/connection/websocket", authenticated(centrifuge.NewWebsocketHandler(node, centrifuge.WebsocketConfig{
-		UseWriteBufferPool: true, // else each connection would hold a write buffer
+		UseWriteBufferPool: true, // otherwise each connection holds a write buffer
 	})))
 	mux.HandleFunc("POST /publish/{channel}", func(w http.ResponseWriter, r *http.Request) { publish(node, w, r) })
 	mux.HandleFunc("POST /publish", func(w http.ResponseWriter, r *http.Request) { publishBatch(node, w, r) })
@@ -57,7 +57,7 @@ func run(ctx context.Context, addr, redis string) error {
 	select {
 	case err = <-failed:
 	case <-ctx.Done():
-		// The load has ended: nobody waits for an orderly end of his connection.
+		// The load has ended, so connections need no orderly end.
 		err = server.Close()
 	}
 	if errors.Is(err, http.ErrServerClosed) {
@@ -66,7 +66,8 @@ func run(ctx context.Context, addr, redis string) error {
 	return err
 }
 
-// newNode is the library as it comes, with history and recovery. Everybody may do everything.
+// newNode creates a node with the library's defaults, history and recovery. All clients may do
+// everything.
 func newNode(redis string) (*centrifuge.Node, error) {
 	node, err := centrifuge.New(centrifuge.Config{
 		LogLevel:   centrifuge.LogLevelError,
@@ -95,7 +96,7 @@ func newNode(redis string) (*centrifuge.Node, error) {
 	return node, nil
 }
 
-// authenticated makes everybody the anonymous user.
+// authenticated gives every client the credentials of the anonymous user.
 func authenticated(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h.ServeHTTP(w, r.WithContext(centrifuge.SetCredentials(r.Context(), &centrifuge.Credentials{})))

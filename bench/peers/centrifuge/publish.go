@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// publish takes one message as the body, and answers with its place in the channel.
+// publish publishes the body as one message, and answers with its offset in the channel.
 func publish(node *centrifuge.Node, w http.ResponseWriter, r *http.Request) {
 	data, err := io.ReadAll(r.Body)
 	if err != nil {
@@ -22,17 +22,18 @@ func publish(node *centrifuge.Node, w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
 	}
-	_, _ = io.WriteString(w, `{"offset":`+strconv.FormatUint(result.Offset, 10)+`}`) // the caller is gone then
+	_, _ = io.WriteString(w, `{"offset":`+strconv.FormatUint(result.Offset, 10)+`}`) // an error means that the caller has disconnected
 }
 
-// message is one of a batch.
+// message is one message of a batch.
 type message struct {
 	Channel string          `json:"channel"`
 	Data    json.RawMessage `json:"data"`
 }
 
-// publishBatch takes a list of messages. The library has no call for several channels: they are published at
-// the same time, which it makes pipelines of, and so in no order.
+// publishBatch publishes a list of messages. The library has no call for several channels. The
+// messages are published concurrently, so that the library pipelines them, and therefore in no
+// order.
 func publishBatch(node *centrifuge.Node, w http.ResponseWriter, r *http.Request) {
 	var batch []message
 	if err := json.NewDecoder(r.Body).Decode(&batch); err != nil {

@@ -1,5 +1,5 @@
-// A small server on socket.io with its Redis adapter, to be measured beside this project's broker: subscribers
-// join rooms over WebSocket, a backend publishes with HTTP POST /publish/ROOM.
+// A small server on socket.io with its Redis adapter, to compare with this project's broker.
+// Subscribers join rooms over WebSocket, a backend publishes with HTTP POST /publish/ROOM.
 //
 //   node server.js HOST PORT redis://HOST:PORT
 import { createServer } from "node:http";
@@ -30,7 +30,7 @@ io.on("connection", (socket) => {
   });
 });
 
-// socket.io handles its own path, and leaves all others to this.
+// socket.io handles its own path. This handles all others.
 http.on("request", (req, res) => {
   if (req.method !== "POST" || !req.url.startsWith("/publish/")) {
     return;
@@ -43,7 +43,7 @@ http.on("request", (req, res) => {
   });
 });
 
-http.keepAliveTimeout = 0; // a publisher keeps its connection while others work
+http.keepAliveTimeout = 0; // do not close idle connections of publishers
 http.listen(Number(port), host);
 
 for (const signal of ["SIGTERM", "SIGINT"]) {

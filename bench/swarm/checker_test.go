@@ -5,15 +5,15 @@ import (
 	"testing"
 )
 
-// TestLedger lets three subscribers of one channel receive what the columns say.
-func TestLedger(t *testing.T) {
+// TestChecker checks what three subscribers of one channel received.
+func TestChecker(t *testing.T) {
 	for _, tc := range []struct {
 		name     string
 		received [3][]int64
 		pushed   []int64
-		faults   []string // a piece of each
+		faults   []string // a part of each description
 	}{
-		{name: "all well", received: [3][]int64{{1, 2, 5}, {1, 2, 5}, {1, 2, 5}}, pushed: []int64{2, 1, 5}},
+		{name: "correct", received: [3][]int64{{1, 2, 5}, {1, 2, 5}, {1, 2, 5}}, pushed: []int64{2, 1, 5}},
 		{name: "nothing pushed", received: [3][]int64{}, pushed: nil},
 		{
 			name: "one lost", received: [3][]int64{{1, 2, 5}, {1, 5}, {1, 2, 5}}, pushed: []int64{1, 2, 5},
@@ -24,15 +24,15 @@ func TestLedger(t *testing.T) {
 			faults: []string{"s1: 1 messages instead of 2"},
 		},
 		{
-			name: "one twice, first", received: [3][]int64{{1, 1, 2}, {1, 2}, {1, 2}}, pushed: []int64{1, 2},
+			name: "duplicate at the first subscriber", received: [3][]int64{{1, 1, 2}, {1, 2}, {1, 2}}, pushed: []int64{1, 2},
 			faults: []string{"s0: message 2 has id 1, after 1", "s0: 3 messages instead of 2"},
 		},
 		{
-			name: "one twice, later", received: [3][]int64{{1, 2}, {1, 1, 2}, {1, 2}}, pushed: []int64{1, 2},
+			name: "duplicate at a later subscriber", received: [3][]int64{{1, 2}, {1, 1, 2}, {1, 2}}, pushed: []int64{1, 2},
 			faults: []string{"s1: message 2 has id 1, others have 2", "s1: 3 messages instead of 2"},
 		},
 		{
-			name: "out of order, and as many", received: [3][]int64{{1, 2}, {1, 2}, {2, 1}}, pushed: []int64{1, 2},
+			name: "out of order", received: [3][]int64{{1, 2}, {1, 2}, {2, 1}}, pushed: []int64{1, 2},
 			faults: []string{"s2: message 1 has id 2, others have 1"},
 		},
 		{
@@ -47,11 +47,11 @@ func TestLedger(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			s := &Swarm{
 				opts: Options{Channels: []string{"c"}, Client: "s"}, conns: make([]conn, 3),
-				ledger: ledger{ids: make([][]int64, 1), writers: 1},
+				checker: checker{ids: make([][]int64, 1), publishers: 1},
 			}
 			for i, ids := range tc.received {
 				for _, id := range ids {
-					s.ledger.note(&s.conns[i].place, id, func() string { return s.client(i) })
+					s.checker.check(&s.conns[i].progress, id, func() string { return s.client(i) })
 				}
 			}
 			wrong, faults := s.Verify([][]int64{tc.pushed})
@@ -67,8 +67,8 @@ func TestLedger(t *testing.T) {
 	}
 }
 
-// matches looks for the two halves around the first ": " of want: between a client and what is
-// wrong with it stands more.
+// matches looks for the parts of want before and after its first ": ". Between them got contains
+// more.
 func matches(got, want string) bool {
 	who, what, ok := strings.Cut(want, ": ")
 	return strings.Contains(got, who) && (!ok || strings.Contains(got, what))
@@ -83,23 +83,24 @@ func TestSubscribers(t *testing.T) {
 	}
 }
 
-// TestWriters checks what two publishers of one channel may do to each other, and what one may not to himself.
-func TestWriters(t *testing.T) {
+// TestPublishers checks that messages of two publishers may be interleaved, but not reordered
+// within one publisher.
+func TestPublishers(t *testing.T) {
 	for name, tc := range map[string]struct {
 		received, pushed []int64
 		fault            string
 	}{
-		"between each other": {received: []int64{2, 1, 4, 3, 5}, pushed: []int64{1, 3, 5, 2, 4}},
-		"own order":          {received: []int64{1, 5, 3}, pushed: []int64{1, 3, 5}, fault: "id 3, after 5 of the same publisher"},
-		"twice":              {received: []int64{1, 2, 1}, pushed: []int64{1, 2}, fault: "id 1, after 1"},
-		"lost":               {received: []int64{2, 3}, pushed: []int64{1, 2, 3}, fault: "pushed with id 1"},
+		"interleaved": {received: []int64{2, 1, 4, 3, 5}, pushed: []int64{1, 3, 5, 2, 4}},
+		"reordered":   {received: []int64{1, 5, 3}, pushed: []int64{1, 3, 5}, fault: "id 3, after 5 of the same publisher"},
+		"duplicate":   {received: []int64{1, 2, 1}, pushed: []int64{1, 2}, fault: "id 1, after 1"},
+		"lost":        {received: []int64{2, 3}, pushed: []int64{1, 2, 3}, fault: "pushed with id 1"},
 	} {
-		l := ledger{ids: make([][]int64, 1), writers: 2}
-		var p place
+		l := checker{ids: make([][]int64, 1), publishers: 2}
+		var p progress
 		for _, id := range tc.received {
-			l.note(&p, id, func() string { return "" })
+			l.check(&p, id, func() string { return "" })
 		}
-		l.settle("c", 0, tc.pushed)
+		l.compare("c", 0, tc.pushed)
 		if got := strings.Join(l.faults, "\n"); !strings.Contains(got, tc.fault) || tc.fault == "" && got != "" {
 			t.Errorf("%s: got %q, want %q", name, got, tc.fault)
 		}
@@ -117,12 +118,12 @@ func BenchmarkDeliver(b *testing.B) {
 	s.conns[0].state = ready
 	b.ReportAllocs()
 	for b.Loop() {
-		s.conns[0].place.seen = 0
+		s.conns[0].progress.seen = 0
 		if n, err := s.consume(0, line); n != len(line) || err != nil {
 			b.Fatal(n, err)
 		}
 	}
-	if s.ledger.wrong > 0 {
-		b.Fatal(s.ledger.faults)
+	if s.checker.wrong > 0 {
+		b.Fatal(s.checker.faults)
 	}
 }
