@@ -39,7 +39,7 @@ func testMain(m *testing.M) int {
 	return code
 }
 
-// bench runs the command and decodes what it prints.
+// runBench runs the command and decodes its JSON.
 func runBench(t *testing.T, args ...string) (result, int) {
 	t.Helper()
 	log, err := os.CreateTemp(t.TempDir(), "stderr")

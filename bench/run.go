@@ -23,8 +23,8 @@ type run struct {
 	swarm      *swarm.Swarm
 	publishers *publishers
 
-	pushes   int64 // pushes
-	expected int64 // deliveries
+	pushes   int64 // pushes so far
+	expected int64 // deliveries so far
 	result   result
 }
 

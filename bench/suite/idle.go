@@ -130,7 +130,7 @@ func (t *trial) awaitSettled(ctx context.Context) error {
 const (
 	quietInterval  = 200 * time.Millisecond
 	quietCPU       = quietInterval / 20
-	maxQuietChecks = 100 // checks
+	maxQuietChecks = 100
 )
 
 // awaitQuiet waits until server and Redis are idle.

@@ -118,7 +118,7 @@ func (t *trial) measureSubscribers(ctx context.Context) (err error) {
 	return nil
 }
 
-// writers returns how many publishers share a channel. If there are several channels, each has one
+// publishersPerChannel returns how many publishers share a channel. If there are several channels, each has one
 // publisher and so a total order.
 func (t *trial) publishersPerChannel() int64 {
 	if t.size.channels == 1 {

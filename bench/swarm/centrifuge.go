@@ -45,7 +45,7 @@ type centrifugePub struct {
 	Offset int64           `json:"offset"`
 }
 
-// Cut implements [Dialect].
+// NextFrame implements [Dialect].
 func (*Centrifuge) NextFrame(buf []byte) (Frame, int, error) { return NextWebSocket(buf) }
 
 // Upgrade implements [Dialect].
@@ -68,7 +68,7 @@ func (d *Centrifuge) epoch(c Connection) *string {
 	return &d.epochs[c.ChannelIndex()]
 }
 
-// Read implements [Dialect].
+// Handle implements [Dialect].
 func (d *Centrifuge) Handle(c Connection, body []byte) error {
 	for line := range bytes.SplitSeq(body, []byte("\n")) {
 		if len(line) == 0 {
@@ -160,5 +160,5 @@ func (d *Centrifuge) subscribed(c Connection, s *centrifugeSubscribe) error {
 	return c.Ready()
 }
 
-// Ping implements [Dialect]: only the server pings.
+// Ping implements [Dialect]. Only the server pings.
 func (*Centrifuge) Ping() []byte { return nil }

@@ -113,7 +113,7 @@ func (d *MQTT) Subscribe(c Connection) error {
 	return c.Send(AppendMQTT(MQTTConnect(c.Client(), d.QoS == 0), mqttSubscribe, subscribe))
 }
 
-// Read implements [Dialect].
+// Handle implements [Dialect].
 func (d *MQTT) Handle(c Connection, packet []byte) error {
 	head, _, err := mqttHeader(packet)
 	if err == nil && head == 0 {

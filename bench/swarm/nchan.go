@@ -4,7 +4,7 @@ package swarm
 // frame holds one payload.
 type Nchan struct{ Addr string }
 
-// Cut implements [Dialect].
+// NextFrame implements [Dialect].
 func (*Nchan) NextFrame(buf []byte) (Frame, int, error) { return NextWebSocket(buf) }
 
 // Upgrade implements [Dialect].
@@ -14,7 +14,7 @@ func (d *Nchan) Upgrade(c Connection) []byte { return Upgrade(d.Addr, "/sub/"+c.
 // channel, so a subscriber misses nothing if nchan registers it some time after the handshake.
 func (*Nchan) Subscribe(c Connection) error { return c.Ready() }
 
-// Read implements [Dialect].
+// Handle implements [Dialect].
 func (*Nchan) Handle(c Connection, body []byte) error {
 	c.Deliver(body, 0)
 	return nil

@@ -21,7 +21,7 @@ var (
 	socketEvent     = []byte(`42["message",`) // Socket.IO: an event
 )
 
-// Cut implements [Dialect].
+// NextFrame implements [Dialect].
 func (*SocketIO) NextFrame(buf []byte) (Frame, int, error) { return NextWebSocket(buf) }
 
 // Upgrade implements [Dialect].
@@ -32,7 +32,7 @@ func (d *SocketIO) Upgrade(Connection) []byte {
 // Subscribe connects. Handle subscribes after the server's answer, as its clients do.
 func (*SocketIO) Subscribe(c Connection) error { return c.SendText(socketConnect) }
 
-// Read implements [Dialect].
+// Handle implements [Dialect].
 func (*SocketIO) Handle(c Connection, body []byte) error {
 	if data, ok := bytes.CutPrefix(body, socketEvent); ok && len(data) > 0 && data[len(data)-1] == ']' {
 		c.Deliver(data[:len(data)-1], 0)

@@ -27,7 +27,7 @@ type Switchboard struct {
 // dataHead is between the id of a message and its payload.
 var dataHead = []byte(`,"data":`)
 
-// Cut implements [Dialect].
+// NextFrame implements [Dialect].
 func (d *Switchboard) NextFrame(buf []byte) (Frame, int, error) {
 	if d.Path != "" {
 		return NextWebSocket(buf)
@@ -43,7 +43,7 @@ func (d *Switchboard) Upgrade(Connection) []byte {
 	return Upgrade(d.Addr, d.Path)
 }
 
-// Greet sends connect and subscribe in one write.
+// Subscribe sends connect and subscribe in one write.
 func (d *Switchboard) Subscribe(c Connection) error {
 	connect := wire.Request{
 		Type: wire.TypeConnect, Ref: wire.RefOf(1), Client: c.Client(), Secret: "the secret of " + c.Client(), // the same after reconnecting
@@ -112,7 +112,7 @@ func messageHead(channel string) []byte {
 	return bytes.TrimSuffix(whole, []byte(`0,"data":0}`))
 }
 
-// Read implements [Dialect].
+// Handle implements [Dialect].
 func (d *Switchboard) Handle(c Connection, body []byte) error {
 	if id, rest, ok := parseNumber(body, d.messageHeadOf(c)); ok {
 		if data, ok := bytes.CutPrefix(rest, dataHead); ok && len(data) > 0 && data[len(data)-1] == '}' {
@@ -173,7 +173,7 @@ type SendOnly struct{ Switchboard }
 // Upgrade implements [Dialect].
 func (d *SendOnly) Upgrade(Connection) []byte { return nil }
 
-// Greet implements [Dialect].
+// Subscribe implements [Dialect].
 func (d *SendOnly) Subscribe(c Connection) error { return c.Ready() }
 
 // Ping implements [Dialect].

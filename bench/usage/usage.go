@@ -57,8 +57,8 @@ func Resident(pid int) (int64, error) {
 }
 
 const (
-	settleEvery = time.Second
-	settleMost  = 30 // readings
+	readInterval = time.Second
+	maxReadings  = 30
 )
 
 // Settle reads a size until it stops changing: until two successive readings differ by less than a
@@ -67,8 +67,8 @@ func Settle(ctx context.Context, read func() (int64, error), wait func(context.C
 	if size, err = read(); err != nil {
 		return 0, false, err
 	}
-	for range settleMost {
-		if err := wait(ctx, settleEvery); err != nil {
+	for range maxReadings {
+		if err := wait(ctx, readInterval); err != nil {
 			return 0, false, err
 		}
 		before := size

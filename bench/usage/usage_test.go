@@ -19,7 +19,7 @@ func TestSettle(t *testing.T) {
 		{"steady", []int64{1000, 1000}, 1000, true},
 		{"steady after a while", []int64{1000, 2000, 3000, 3001}, 3001, true},
 		{"shrinking", []int64{3000, 2000, 1000, 1000}, 1000, true},
-		{"never", []int64{}, settleMost * 1000, false},
+		{"never", []int64{}, maxReadings * 1000, false},
 	} {
 		n := int64(0)
 		read := func() (int64, error) {

@@ -15,7 +15,7 @@ import (
 // Only the lease and the janitor can detect that they are gone.
 const (
 	ghostCount   = 5
-	ghostChannel = "ghost-town"
+	ghostChannel = "ghosts"
 	ghostUser    = "ghost"
 )
 

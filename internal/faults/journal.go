@@ -109,9 +109,13 @@ func (j *journal) readyClients() int {
 	return len(j.clients)
 }
 
-// loadStarts, faultStarts and loadEnds record the phases of a scenario.
-func (j *journal) loadStarts(at time.Time)  { j.update(func() { j.lastAccepted = at }) }
+// loadStarts records the start of the load.
+func (j *journal) loadStarts(at time.Time) { j.update(func() { j.lastAccepted = at }) }
+
+// faultStarts records the time of the fault.
 func (j *journal) faultStarts(at time.Time) { j.update(func() { j.faultAt = at }) }
+
+// loadEnds records the end of the load.
 func (j *journal) loadEnds(at time.Time) {
 	j.update(func() { j.longestWithoutPush, j.loadEnded = max(j.longestWithoutPush, at.Sub(j.lastAccepted)), true })
 }

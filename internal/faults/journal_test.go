@@ -122,7 +122,7 @@ func TestEachColumnCounts(t *testing.T) {
 			func(p *journalTest) {
 				p.pushed(1, 2)
 				p.arrive(2)
-				p.message("a", "hall", 10, item{"s", 1}, p.tick())
+				p.message("a", "shared", 10, item{"s", 1}, p.tick())
 			},
 			counts{Acknowledged: 2, Delivered: 2, Disorder: 1},
 		},

@@ -43,8 +43,8 @@ var (
 )
 
 // victimChannel is the channel of a victim's clients, and victimUser is their user.
-func victimChannel(b *instance) string { return "cell-" + b.name }
-func victimUser(b *instance) string    { return "inmate-" + b.name }
+func victimChannel(b *instance) string { return "victims-" + b.name }
+func victimUser(b *instance) string    { return "victim-" + b.name }
 
 // runKills runs a series of kills.
 func (r *runner) runKills(ctx context.Context, plan killPlan) *killReport {

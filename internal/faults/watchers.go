@@ -10,7 +10,7 @@ import (
 
 // sharedChannel has all clients as members. At full scale they are so many that brokers batch the
 // joins and leaves.
-const sharedChannel = "hall"
+const sharedChannel = "shared"
 
 // watchedUsers is the number of users that the watchers follow, besides the ghosts' user.
 const watchedUsers = 10
