@@ -118,8 +118,8 @@ func (t *trial) measureSubscribers(ctx context.Context) (err error) {
 	return nil
 }
 
-// publishersPerChannel returns how many publishers share a channel. If there are several channels, each has one
-// publisher and so a total order.
+// publishersPerChannel returns how many publishers share a channel. If there are several channels,
+// each has one publisher and so a total order.
 func (t *trial) publishersPerChannel() int64 {
 	if t.size.channels == 1 {
 		return int64(t.size.publishers)

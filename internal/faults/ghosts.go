@@ -89,17 +89,17 @@ func (tb *testbed) awaitGhostsGone(ctx context.Context) error {
 		g.stop()
 	}
 	began := time.Now()
-	if err := tb.awaitNone(ctx, "ghosts", tb.times.cleanupBound(), func(ctx context.Context) (left int, what string, err error) {
+	if err := tb.awaitNone(ctx, "ghosts", tb.times.cleanupBound(), func(ctx context.Context) (left int, detail string, err error) {
 		for _, b := range tb.survivors() {
 			n, err := onlineDevices(ctx, b, ghostUser)
 			if err != nil {
 				return 0, "", err
 			}
 			if left = max(left, n); n > 0 {
-				what = fmt.Sprintf("%s reports %d clients online that died with %s", b.name, n, tb.victim().name)
+				detail = fmt.Sprintf("%s reports %d clients online that died with %s", b.name, n, tb.victim().name)
 			}
 		}
-		return left, what, nil
+		return left, detail, nil
 	}); err != nil {
 		return err
 	}
@@ -111,7 +111,7 @@ func (tb *testbed) awaitGhostsGone(ctx context.Context) error {
 func (tb *testbed) awaitNone(ctx context.Context, kind string, bound time.Duration, count func(context.Context) (int, string, error)) error {
 	deadline := time.Now().Add(bound)
 	for {
-		left, what, err := count(ctx)
+		left, detail, err := count(ctx)
 		if err == nil && left == 0 {
 			return nil
 		}
@@ -119,8 +119,8 @@ func (tb *testbed) awaitNone(ctx context.Context, kind string, bound time.Durati
 			if err != nil {
 				return fmt.Errorf("count %s: %w", kind, err)
 			}
-			tb.logf("%d %s: %s", left, kind, what)
-			tb.journal.addGhosts(left, what)
+			tb.logf("%d %s: %s", left, kind, detail)
+			tb.journal.addGhosts(left, detail)
 			return nil
 		}
 		if !pause(ctx, 100*time.Millisecond) {
@@ -130,10 +130,10 @@ func (tb *testbed) awaitNone(ctx context.Context, kind string, bound time.Durati
 }
 
 // addGhosts records what should be gone.
-func (j *journal) addGhosts(n int, what string) {
+func (j *journal) addGhosts(n int, detail string) {
 	j.update(func() {
 		j.ghosts += n
-		j.evidence.add("ghosts", "%s", what)
+		j.evidence.add("ghosts", "%s", detail)
 	})
 }
 

@@ -150,33 +150,33 @@ func (j *journal) accept(p acceptedPush) {
 func (j *journal) message(client, queue string, id int64, it item, at time.Time) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	s := j.clients[client]
-	if s == nil { // the message arrived before the client was ready
+	record := j.clients[client]
+	if record == nil { // the message arrived before the client was ready
 		j.strange++
 		j.evidence.add("strange", "%s got %v before it was ready", client, it)
 		return
 	}
 	if !j.loadEnded {
-		j.longestSilence = max(j.longestSilence, at.Sub(s.lastArrival))
+		j.longestSilence = max(j.longestSilence, at.Sub(record.lastArrival))
 	}
-	s.lastArrival = at
+	record.lastArrival = at
 	if first, tried := j.attempts[it]; !tried {
 		j.strange++
 		j.evidence.add("strange", "%s got %v in %q, which was never pushed", client, it, queue)
-	} else if !j.faultAt.IsZero() && s.recovered == 0 && first.After(j.faultAt) {
-		s.recovered = at.Sub(j.faultAt)
+	} else if !j.faultAt.IsZero() && record.recovered == 0 && first.After(j.faultAt) {
+		record.recovered = at.Sub(j.faultAt)
 	}
-	s.got[it] = append(s.got[it], id)
-	if len(s.got[it]) > 1 { // count classifies it
-		s.lastID[queue] = max(s.lastID[queue], id)
+	record.got[it] = append(record.got[it], id)
+	if len(record.got[it]) > 1 { // count classifies it
+		record.lastID[queue] = max(record.lastID[queue], id)
 		return
 	}
-	if id <= s.lastID[queue] || it.n < s.lastN[it.stream] {
+	if id <= record.lastID[queue] || it.n < record.lastN[it.stream] {
 		j.disorder++
 		j.evidence.add("disorder", "%s got %v in %q with id %d after id %d and number %d",
-			client, it, queue, id, s.lastID[queue], s.lastN[it.stream])
+			client, it, queue, id, record.lastID[queue], record.lastN[it.stream])
 	}
-	s.lastID[queue], s.lastN[it.stream] = id, it.n
+	record.lastID[queue], record.lastN[it.stream] = id, it.n
 }
 
 // gap records a gap. Only a reset lowers the last id: other gaps may arrive late, among messages
@@ -184,14 +184,14 @@ func (j *journal) message(client, queue string, id int64, it item, at time.Time)
 func (j *journal) gap(client string, g gap) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	s := j.clients[client]
-	if s == nil {
+	record := j.clients[client]
+	if record == nil {
 		return
 	}
-	s.gaps = append(s.gaps, g)
+	record.gaps = append(record.gaps, g)
 	if g.id < g.after {
-		s.lastID[g.queue] = g.id
+		record.lastID[g.queue] = g.id
 	} else {
-		s.lastID[g.queue] = max(s.lastID[g.queue], g.id)
+		record.lastID[g.queue] = max(record.lastID[g.queue], g.id)
 	}
 }

@@ -42,7 +42,7 @@ func countLines(err error) (int, string, error) {
 	if err == nil {
 		return 0, "", nil
 	}
-	if _, redisSaid := errors.AsType[redis.Error](err); redisSaid {
+	if _, isRedisError := errors.AsType[redis.Error](err); isRedisError {
 		return 0, "", err
 	}
 	return strings.Count(err.Error(), "\n") + 1, err.Error(), nil
@@ -50,7 +50,7 @@ func countLines(err error) (int, string, error) {
 
 // stillOnline counts the users and devices that a broker or Redis reports online after all clients
 // have left.
-func (tb *testbed) stillOnline(ctx context.Context, specs []clientSpec) (left int, what string, err error) {
+func (tb *testbed) stillOnline(ctx context.Context, specs []clientSpec) (left int, detail string, err error) {
 	var users []string
 	for _, m := range specs {
 		users = append(users, m.user)
@@ -63,11 +63,11 @@ func (tb *testbed) stillOnline(ctx context.Context, specs []clientSpec) (left in
 			return 0, "", err
 		}
 		if left += n; n > 0 {
-			what = fmt.Sprintf("%s reports %d users online after all have left", b.name, n)
+			detail = fmt.Sprintf("%s reports %d users online after all have left", b.name, n)
 		}
 	}
 	if left > 0 {
-		return left, what, nil // the devices would repeat the same
+		return left, detail, nil // the devices would repeat the same
 	}
 	for _, user := range users {
 		for _, b := range tb.brokers {
@@ -81,11 +81,11 @@ func (tb *testbed) stillOnline(ctx context.Context, specs []clientSpec) (left in
 }
 
 // stillBound counts the bindings in Redis.
-func (tb *testbed) stillBound(ctx context.Context, specs []clientSpec) (left int, what string, err error) {
+func (tb *testbed) stillBound(ctx context.Context, specs []clientSpec) (left int, detail string, err error) {
 	specs = append(slices.Clone(specs), tb.ghostSpecs()...)
 	found := func(format string, args ...any) {
 		left++
-		what = fmt.Sprintf(format, args...)
+		detail = fmt.Sprintf(format, args...)
 	}
 	for _, m := range specs {
 		server, err := tb.store.client.HGet(ctx, "c_{"+m.client+"}", "server").Result()
@@ -112,5 +112,5 @@ func (tb *testbed) stillBound(ctx context.Context, specs []clientSpec) (left int
 			}
 		}
 	}
-	return left, what, nil
+	return left, detail, nil
 }

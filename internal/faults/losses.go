@@ -11,19 +11,19 @@ import (
 // message: its connection, its record in Redis, and its queue.
 func (tb *testbed) explainLosses(ctx context.Context) {
 	for _, client := range tb.journal.clientsWithLosses() {
-		at := "not connected"
-		for _, a := range tb.clients {
-			if a.clientSpec.client == client {
-				at = fmt.Sprintf("connected to %q, %v over %v", a.connectedTo(), a.role, a.listener)
+		state := "not connected"
+		for _, c := range tb.clients {
+			if c.clientSpec.client == client {
+				state = fmt.Sprintf("connected to %q, %v over %v", c.connectedTo(), c.role, c.listener)
 			}
 		}
-		fence := tb.store.client.HGetAll(ctx, "c_{"+client+"}").Val()
-		waiting := tb.store.client.LRange(ctx, "mq_c_{"+client+"}", 0, 9).Val()
-		for i, m := range waiting {
-			waiting[i], _, _ = strings.Cut(m, ":")
+		record := tb.store.client.HGetAll(ctx, "c_{"+client+"}").Val()
+		queue := tb.store.client.LRange(ctx, "mq_c_{"+client+"}", 0, 9).Val()
+		for i, m := range queue {
+			queue[i], _, _ = strings.Cut(m, ":")
 		}
 		tb.journal.update(func() {
-			tb.journal.evidence.add("client state", "%s is %s; its record: %v; its queue begins with %v", client, at, fence, waiting)
+			tb.journal.evidence.add("client state", "%s is %s; its record: %v; its queue begins with %v", client, state, record, queue)
 		})
 	}
 }
@@ -34,12 +34,12 @@ func (j *journal) clientsWithLosses() (clients []string) {
 	defer j.mu.Unlock()
 	for _, p := range j.pushes {
 		for _, client := range p.to {
-			s := j.clients[client]
-			if s == nil || slices.Contains(clients, client) {
+			record := j.clients[client]
+			if record == nil || slices.Contains(clients, client) {
 				continue
 			}
 			id, named := p.ids[client]
-			if _, arrived := s.got[p.item]; named && !arrived && s.readyAt.Before(p.firstTry) && !s.gapCovers(p.queue, id, p.acceptedAt) {
+			if _, arrived := record.got[p.item]; named && !arrived && record.readyAt.Before(p.firstTry) && !record.gapCovers(p.queue, id, p.acceptedAt) {
 				clients = append(clients, client)
 			}
 		}

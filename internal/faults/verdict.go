@@ -34,9 +34,9 @@ func (j *journal) count() (counts, evidence) {
 	for i := range j.pushes {
 		j.countPushLocked(&j.pushes[i], &c, found)
 	}
-	for client, s := range j.clients {
-		c.Gaps += len(s.gaps)
-		for it, ids := range s.got {
+	for client, record := range j.clients {
+		c.Gaps += len(record.gaps)
+		for it, ids := range record.got {
 			if !j.accepted[it] {
 				c.Unacknowledged++
 			}
@@ -60,8 +60,8 @@ func (j *journal) count() (counts, evidence) {
 // countPushLocked counts each addressee of one push.
 func (j *journal) countPushLocked(p *acceptedPush, c *counts, found evidence) {
 	for _, client := range p.to {
-		s := j.clients[client]
-		if s == nil || !s.readyAt.Before(p.firstTry) {
+		record := j.clients[client]
+		if record == nil || !record.readyAt.Before(p.firstTry) {
 			continue // the client was not ready when the push began
 		}
 		id, named := p.ids[client]
@@ -71,7 +71,7 @@ func (j *journal) countPushLocked(p *acceptedPush, c *counts, found evidence) {
 			continue
 		}
 		c.Acknowledged++
-		got := s.got[p.item]
+		got := record.got[p.item]
 		switch {
 		case slices.Contains(got, id):
 			c.Delivered++
@@ -81,12 +81,12 @@ func (j *journal) countPushLocked(p *acceptedPush, c *counts, found evidence) {
 			found.add("strange", "%v was acknowledged for %s with id %d and arrived with %v", p.item, client, id, got)
 		default:
 			c.Lost++
-			if s.gapCovers(p.queue, id, p.acceptedAt) {
+			if record.gapCovers(p.queue, id, p.acceptedAt) {
 				continue
 			}
 			c.Undeclared++
 			found.add("undeclared", "%v, acknowledged %s for %s in %q with id %d, which received ids up to %d of it and %d gaps",
-				p.item, j.relativeToFault(p.acceptedAt), client, p.queue, id, s.lastID[p.queue], len(s.gaps))
+				p.item, j.relativeToFault(p.acceptedAt), client, p.queue, id, record.lastID[p.queue], len(record.gaps))
 		}
 	}
 }
@@ -121,9 +121,9 @@ func (j *journal) outages() outages {
 	defer j.mu.Unlock()
 	p := outages{WithoutPush: j.longestWithoutPush, Silence: j.longestSilence}
 	var all []time.Duration
-	for client, s := range j.clients {
-		if s.recovered > 0 {
-			if all = append(all, s.recovered); s.recovered == slices.Max(all) {
+	for client, record := range j.clients {
+		if record.recovered > 0 {
+			if all = append(all, record.recovered); record.recovered == slices.Max(all) {
 				p.Slowest = client
 			}
 		} else {
