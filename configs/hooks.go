@@ -21,7 +21,7 @@ type Hooks struct {
 func defaultHooks() Hooks { return Hooks{Timeout: 2 * time.Second, Concurrency: 64} }
 
 var hookGroup = group{"The backend's say", []about{
-	{key: "hooks.connect", text: "https URL (http on the loopback address) that is asked whether a client may connect,\nsee docs/doors.md", unset: "default none: it is not asked"},
+	{key: "hooks.connect", text: "https URL (http on the loopback address) that is asked whether a client may connect,\nsee docs/access.md", unset: "default none: it is not asked"},
 	{key: "hooks.subscribe", text: "https URL that is asked whether a client may subscribe, likewise", unset: "default none: it is not asked"},
 	{key: "hooks.secrets", text: "each signs every question, 16 bytes at least; several allow rotation", unset: "required with either"},
 	{key: "hooks.secrets_file", text: "a file with one per line instead; # begins a comment"},

@@ -27,7 +27,7 @@ func example(t *testing.T, path string) string {
 // TestNodeExample asks the backend of the documentation.
 func TestNodeExample(t *testing.T) {
 	const port = `server.listen(9000, "127.0.0.1")`
-	before, after, found := strings.Cut(example(t, "../../docs/webhooks.md")+example(t, "../../docs/doors.md"), port)
+	before, after, found := strings.Cut(example(t, "../../docs/webhooks.md")+example(t, "../../docs/access.md"), port)
 	if !found {
 		t.Fatalf("the example does not end in %s", port)
 	}
