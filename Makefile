@@ -1,4 +1,4 @@
-# Two commands: `make run` starts a broker, `make test` checks everything.
+# The two main commands: `make run` starts a broker, `make test` checks everything.
 
 GO ?= go
 TOOL = $(GO) tool -modfile=tools.mod
@@ -13,35 +13,35 @@ build: ## bin/broker and bin/janitor
 
 test: install-test-tools check ## formatting, vet, staticcheck, and all tests with the race detector
 	$(GO) test -race -timeout 20m ./...
-	$(GO) test -run '^TestAllocs$$' ./internal/... ./broker/... # not under the race detector, which allocates as well
+	$(GO) test -run '^TestAllocs$$' ./internal/... ./broker/... # without the race detector, whose own allocations would count
 
 check:
 	@unformatted=$$(gofmt -l .); if [ -n "$$unformatted" ]; then echo "not gofmt-ed: $$unformatted"; exit 1; fi
 	$(GO) vet ./...
 	$(TOOL) staticcheck ./...
 
-install-test-tools: ## what the tests run against: redis-server, Node.js, Chromium, netcat (Debian, as root)
+install-test-tools: ## installs what the tests need: redis-server, Node.js, Chromium, netcat (Debian, as root)
 	.ci/install
 
-fuzz: ## each decoder for 20 seconds
+fuzz: ## fuzzes each decoder for 20 seconds
 	.ci/fuzz 20s
 
 microbench: ## Go benchmarks of the hot paths
 	$(GO) test -run '^$$' -bench . -benchmem ./internal/... ./queue/... ./events/... ./broker/...
 
-bench: ## beside the peers and the floor, some 30 minutes; writes bench/REPORT.md, bench/report.json and bench/plots
+bench: ## compares with other brokers and a bare write(2) loop, some 30 minutes; writes bench/REPORT.md, bench/report.json, bench/plots
 	$(GO) run ./bench/suite
 
-bench-quick: ## the same, smaller and fewer, in under five minutes; prints the table
+bench-quick: ## the same with fewer and smaller rounds, under five minutes; prints the table
 	$(GO) run ./bench/suite --quick
 
 bench-million: ## a million connections on this machine, some five minutes and 14 GiB; writes bench/MILLION.md
 	$(GO) run ./bench/million --out bench/MILLION.md
 
-load: ## a load run against a broker of its own: connections, fan-out, memory and CPU
+load: ## measures a broker that it starts: connections, fan-out, memory and CPU
 	$(GO) run ./bench
 
-faults: ## the fault ledger, some 10 minutes: what happens to messages while things break; writes docs/faults.md
+faults: ## the fault ledger, some 10 minutes: what happens to messages during faults; writes docs/faults.md
 	$(GO) run ./internal/faults
 
 clean:
