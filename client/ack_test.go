@@ -7,18 +7,19 @@ import (
 	"switchboard/internal/wire"
 )
 
-// gated makes OnMessage and OnGap wait at the gate each time.
-func gated(s *stage, o *Options) {
+// blockCallbacks makes OnMessage and OnGap wait for s.release.
+func blockCallbacks(s *scenario, o *Options) {
 	wait := func() {
 		select {
-		case <-s.gate:
+		case <-s.release:
 		case <-s.Context().Done():
 		}
 	}
-	o.OnMessage = func(m Message) { s.note("%d", m.ID); wait() }
-	o.OnGap = func(g Gap) { s.note("gap %d-%d", g.After, g.ID); wait() }
+	o.OnMessage = func(m Message) { s.record("%d", m.ID); wait() }
+	o.OnGap = func(g Gap) { s.record("gap %d-%d", g.After, g.ID); wait() }
 }
 
+// queued sends messages of the client queue.
 func (p *peer) queued(ids ...int) {
 	for _, id := range ids {
 		p.sendf(`{"type":"message","id":%d,"data":1}`, id)
@@ -32,18 +33,18 @@ func (p *peer) expectAck(id int64) {
 	}
 }
 
-func TestAcknowledgesWhatOnMessageHasReturnedFrom(t *testing.T) {
-	enact(t, gated, func(s *stage) {
+func TestAcknowledgesAfterOnMessageReturns(t *testing.T) {
+	forEachTransport(t, blockCallbacks, func(s *scenario) {
 		p, _ := s.accept()
 		p.queued(1)
-		s.wantSeen("[1]")
-		p.quiet()
-		s.gate <- struct{}{}
+		s.wantCallbacks("[1]")
+		p.expectNothing()
+		s.release <- struct{}{}
 		p.expectAck(1)
 		p.queued(2, 3, 4)
-		s.wantSeen("[2]")
+		s.wantCallbacks("[2]")
 		for range 3 {
-			s.gate <- struct{}{}
+			s.release <- struct{}{}
 		}
 		for last := int64(1); last != 4; {
 			last = p.expect(wire.TypeAck).ID
@@ -52,16 +53,16 @@ func TestAcknowledgesWhatOnMessageHasReturnedFrom(t *testing.T) {
 }
 
 func TestAcknowledgementsAreCoalesced(t *testing.T) {
-	first := func(s *stage, o *Options) {
+	first := func(s *scenario, o *Options) {
 		o.OnMessage = func(m Message) {
-			wait := time.Microsecond // long enough for the writer to write what it may
+			wait := time.Microsecond // long enough for the writer
 			if m.ID == 1 {
-				wait = ackWithin / 2 // and here for all the rest to arrive
+				wait = ackWithin / 2 // long enough for all other messages to arrive
 			}
 			pause(s.Context(), wait)
 		}
 	}
-	enact(t, first, func(s *stage) {
+	forEachTransport(t, first, func(s *scenario) {
 		p, _ := s.accept()
 		for id := 1; id <= 200; id++ {
 			p.queued(id)
@@ -77,15 +78,15 @@ func TestAcknowledgementsAreCoalesced(t *testing.T) {
 		if n > 200/ackEvery+2 {
 			s.Fatalf("%d acknowledgements for 200 messages", n)
 		}
-		p.quiet()
+		p.expectNothing()
 	})
 }
 
-func TestSlowCallbacksDoNotHoldAcknowledgementsBack(t *testing.T) {
-	change := func(s *stage, o *Options) {
+func TestSlowCallbacksDoNotDelayAcknowledgements(t *testing.T) {
+	change := func(s *scenario, o *Options) {
 		o.OnMessage = func(m Message) { pause(s.Context(), 2*ackWithin/3) }
 	}
-	enact(t, change, func(s *stage) {
+	forEachTransport(t, change, func(s *scenario) {
 		p, _ := s.accept()
 		for id := 1; id <= 30; id++ {
 			p.queued(id)
@@ -101,41 +102,41 @@ func TestSlowCallbacksDoNotHoldAcknowledgementsBack(t *testing.T) {
 }
 
 func TestDuplicateIsDroppedAndAcknowledgedAgain(t *testing.T) {
-	enact(t, nil, func(s *stage) {
+	forEachTransport(t, nil, func(s *scenario) {
 		p, _ := s.accept()
 		p.queued(1)
 		p.expectAck(1)
 		p.queued(2)
-		p.expectAck(2) // and is lost on the way
-		s.wantSeen("[:1 :2]")
+		p.expectAck(2) // the broker loses it
+		s.wantCallbacks("[:1 :2]")
 		p.drop()
 		p, _ = s.accept()
-		p.quiet()
+		p.expectNothing()
 		p.queued(2)
 		p.expectAck(2)
 		p.queued(3)
 		p.expectAck(3)
-		s.wantSeen("[:3]")
+		s.wantCallbacks("[:3]")
 	})
 }
 
-func TestDuplicateOfWhatIsInTheCallbackIsNotAcknowledgedEarly(t *testing.T) {
-	enact(t, gated, func(s *stage) {
+func TestDuplicateIsNotAcknowledgedDuringTheCallback(t *testing.T) {
+	forEachTransport(t, blockCallbacks, func(s *scenario) {
 		p, _ := s.accept()
 		p.queued(1)
-		s.wantSeen("[1]")
+		s.wantCallbacks("[1]")
 		p.drop()
 		p, _ = s.accept()
 		p.queued(1)
-		s.wantSeen("[]")
-		p.quiet()
-		s.gate <- struct{}{}
+		s.wantCallbacks("[]")
+		p.expectNothing()
+		s.release <- struct{}{}
 		p.expectAck(1)
 	})
 }
 
 func TestGapOfTheClientQueue(t *testing.T) {
-	enact(t, nil, func(s *stage) {
+	forEachTransport(t, nil, func(s *scenario) {
 		p, _ := s.accept()
 		p.queued(5)
 		p.expectAck(5)
@@ -145,19 +146,19 @@ func TestGapOfTheClientQueue(t *testing.T) {
 		p.expectAck(3)
 		p.queued(4)
 		p.expectAck(4)
-		s.wantSeen("[:5 gap :5-9 gap :9-3 :4]")
+		s.wantCallbacks("[:5 gap :5-9 gap :9-3 :4]")
 	})
 }
 
-// TestGapBehindALaterMessage: what a failover lost is told when it is found out, and again at every
-// connect until something behind it is acknowledged.
-func TestGapBehindALaterMessage(t *testing.T) {
-	enact(t, nil, func(s *stage) {
+// TestGapAfterALaterMessage: the broker reports a loss when it finds it, and again at each connect
+// until a later id is acknowledged.
+func TestGapAfterALaterMessage(t *testing.T) {
+	forEachTransport(t, nil, func(s *scenario) {
 		p, _ := s.accept()
 		p.queued(9)
 		p.expectAck(9)
 		p.sendf(`{"type":"gap","after":5,"id":7}`)
-		s.wantSeen("[:9 gap :5-7]")
+		s.wantCallbacks("[:9 gap :5-7]")
 		p.drop()
 		p, _ = s.accept()
 		p.sendf(`{"type":"gap","after":5,"id":7}`)
@@ -165,23 +166,23 @@ func TestGapBehindALaterMessage(t *testing.T) {
 		p.expectAck(9)
 		p.queued(11)
 		p.expectAck(11)
-		s.wantSeen("[:11]")
+		s.wantCallbacks("[:11]")
 	})
 }
 
 func TestMessageFromBeforeAResetIsNotAcknowledged(t *testing.T) {
-	enact(t, gated, func(s *stage) {
+	forEachTransport(t, blockCallbacks, func(s *scenario) {
 		p, _ := s.accept()
 		p.queued(50)
-		s.wantSeen("[50]")
+		s.wantCallbacks("[50]")
 		p.sendf(`{"type":"gap","id":3}`)
 		p.queued(4)
-		s.wantSeen("[]")
-		s.gate <- struct{}{}
-		s.wantSeen("[gap 50-3]")
-		p.quiet()
-		s.gate <- struct{}{}
-		s.gate <- struct{}{}
+		s.wantCallbacks("[]")
+		s.release <- struct{}{}
+		s.wantCallbacks("[gap 50-3]")
+		p.expectNothing()
+		s.release <- struct{}{}
+		s.release <- struct{}{}
 		for last := int64(0); last != 4; {
 			last = p.expect(wire.TypeAck).ID
 		}
@@ -189,27 +190,27 @@ func TestMessageFromBeforeAResetIsNotAcknowledged(t *testing.T) {
 }
 
 func TestAutoAck(t *testing.T) {
-	enact(t, func(_ *stage, o *Options) { o.AutoAck = true }, func(s *stage) {
+	forEachTransport(t, func(_ *scenario, o *Options) { o.AutoAck = true }, func(s *scenario) {
 		p, connect := s.accept()
 		if connect.Ack != "auto" {
 			s.Fatalf("connected with ack %q", connect.Ack)
 		}
 		p.queued(1, 1)
 		p.sendf(`{"type":"gap","id":3}`)
-		s.wantSeen("[:1 gap :1-3]")
-		p.quiet()
+		s.wantCallbacks("[:1 gap :1-3]")
+		p.expectNothing()
 	})
 }
 
-func TestStoppingWritesTheLastAcknowledgement(t *testing.T) {
-	enact(t, func(s *stage, o *Options) {
+func TestRunWritesTheLastAcknowledgement(t *testing.T) {
+	forEachTransport(t, func(s *scenario, o *Options) {
 		o.OnMessage = func(m Message) {
-			if m.ID == 2 { // with 3 behind it, so that its acknowledgement is held back
+			if m.ID == 2 { // message 3 waits, so the acknowledgement is delayed
 				s.end()
 			}
 			pause(s.Context(), ackWithin/2)
 		}
-	}, func(s *stage) {
+	}, func(s *scenario) {
 		p, _ := s.accept()
 		p.queued(1, 2, 3)
 		if err := <-s.result; err != nil {

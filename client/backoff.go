@@ -6,15 +6,14 @@ import (
 	"time"
 )
 
-// steady is how long a connection must have been up for the next delay to start small
-// again. An answer to connect is not enough: a broker that falls over under its returning
-// clients answers each of them, and a reset there would keep the herd at full speed.
-const steady = 10 * time.Second
+// minUptime is how long a connection must last before the backoff is reset. An answer to connect is
+// not enough: a broker that fails under the load of returning clients answers each of them first. A
+// reset at the answer would let all of them return at the fastest rate.
+const minUptime = 10 * time.Second
 
 // backoff draws delays uniformly from [min, ceiling] ("full jitter", with a floor). The
-// ceiling starts at 4×min and doubles up to max. It does not start at min, because the
-// clients of an instance that died lose it in the same millisecond and the first delay
-// is the one that spreads them.
+// ceiling starts at 4×min and doubles up to max. It does not start at min: all clients of a dead
+// instance lose their connections in the same millisecond, and the first delay spreads them.
 type backoff struct {
 	min, max time.Duration
 	failures int
@@ -31,7 +30,7 @@ func (b *backoff) next() time.Duration {
 
 func (b *backoff) reset() { b.failures = 0 }
 
-// pause waits for d; it reports false when ctx ended first.
+// pause waits for d. It returns false if ctx ends first.
 func pause(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

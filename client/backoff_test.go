@@ -44,12 +44,12 @@ func TestFirstDelaysAreSpread(t *testing.T) {
 		low, high = min(low, d), max(high, d)
 	}
 	if high-low < 400*time.Millisecond {
-		t.Fatalf("200 clients come back within %s", high-low)
+		t.Fatalf("200 clients reconnect within %s", high-low)
 	}
 }
 
 func TestShortConnectionsDoNotResetTheBackoff(t *testing.T) {
-	enact(t, nil, func(s *stage) {
+	forEachTransport(t, nil, func(s *scenario) {
 		var waited time.Duration
 		for range 12 {
 			p, _ := s.accept()
@@ -59,7 +59,7 @@ func TestShortConnectionsDoNotResetTheBackoff(t *testing.T) {
 			waited = max(waited, time.Since(start))
 			p.drop()
 		}
-		if waited < 2*time.Second { // the chance that twelve draws stay below is under 1e-6
+		if waited < 2*time.Second { // twelve draws below 2 s have a probability under 1e-6
 			s.Fatalf("the longest wait was %s", waited)
 		}
 	})

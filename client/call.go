@@ -10,28 +10,28 @@ import (
 	"switchboard/internal/wire"
 )
 
-// call is one message that gets an answer.
+// call is a message to the broker that gets an answer.
 type call struct {
 	ref  int64
 	req  wire.Request
-	sub  *subscription // of a subscribe: what it is for
-	done chan struct{} // closed when answer or err is set
+	sub  *subscription // set for a subscribe
+	done chan struct{} // closed when the fields below are final
 
 	// guarded by Client.mu until done is closed
-	unattended bool // nobody waits: a subscription made again after a reconnect
-	sent       bool
-	answer     wire.Event
-	err        error
+	noCaller bool // no caller waits: a resubscription after a reconnect
+	sent     bool
+	answer   wire.Event
+	err      error
 }
 
-func (c *Client) refLocked() int64 {
+func (c *Client) newRefLocked() int64 {
 	c.nextRef++
 	return c.nextRef
 }
 
-// submitLocked registers a call and sends it, now or on the next connection.
+// submitLocked registers a call and sends it on this connection or the next one.
 func (c *Client) submitLocked(req wire.Request) *call {
-	call := &call{ref: c.refLocked(), req: req, done: make(chan struct{})}
+	call := &call{ref: c.newRefLocked(), req: req, done: make(chan struct{})}
 	call.req.Ref = wire.RefOf(call.ref)
 	if c.stopped != nil {
 		c.resolveLocked(call, wire.Event{}, c.stopped)
@@ -41,20 +41,20 @@ func (c *Client) submitLocked(req wire.Request) *call {
 	if c.session != nil {
 		c.session.sendLocked(outgoing{req: call.req, call: call})
 	}
-	c.inbox.poke()
+	c.inbox.wakeReader()
 	return call
 }
 
-// do submits a call and waits for its answer.
-func (c *Client) do(ctx context.Context, req wire.Request) (wire.Event, error) {
+// roundTrip submits a call and waits for the answer.
+func (c *Client) roundTrip(ctx context.Context, req wire.Request) (wire.Event, error) {
 	c.mu.Lock()
 	call := c.submitLocked(req)
 	c.mu.Unlock()
 	return c.await(ctx, call)
 }
 
-// await waits for an answer. A publish or a request that ctx takes away after it was sent
-// has an unknown outcome; a subscribe stays wanted.
+// await waits for the answer to a call. If ctx ends first, a publish or request that was sent has
+// an unknown outcome, and a subscription is kept.
 func (c *Client) await(ctx context.Context, call *call) (wire.Event, error) {
 	select {
 	case <-call.done:
@@ -68,7 +68,7 @@ func (c *Client) await(ctx context.Context, call *call) (wire.Event, error) {
 		return call.answer, call.err
 	}
 	if call.req.Type == wire.TypeSubscribe {
-		call.unattended = true
+		call.noCaller = true
 		return wire.Event{}, ctx.Err()
 	}
 	err := ctx.Err()
@@ -85,14 +85,14 @@ func (c *Client) resolveLocked(call *call, answer wire.Event, err error) {
 	close(call.done)
 }
 
-// callsPending reports whether somebody waits for an answer that only reading can bring.
+// callsPending reports whether any call has no answer yet.
 func (c *Client) callsPending() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return len(c.calls) > 0
 }
 
-// answerType is what ends a call, by its type.
+// answerType maps the type of a call to the type of its answer.
 var answerType = map[string]string{
 	wire.TypeSubscribe:   wire.TypeSubscribed,
 	wire.TypeUnsubscribe: wire.TypeUnsubscribed,
@@ -103,7 +103,7 @@ var answerType = map[string]string{
 	wire.TypePing:        wire.TypePong,
 }
 
-// answerLocked gives an answer to the call it belongs to.
+// answerLocked resolves the call that ev answers.
 func (c *Client) answerLocked(ev wire.Event) {
 	call := c.calls[ev.Ref.Value]
 	if !ev.Ref.Set || call == nil || ev.Type != answerType[call.req.Type] {
@@ -118,13 +118,13 @@ func (c *Client) answerLocked(ev wire.Event) {
 	c.resolveLocked(call, ev, nil)
 }
 
-// detach takes s out of force and decides what becomes of the calls that were on it: what
-// was not sent, and what may be repeated without harm, goes out again on the next
-// connection. It returns how long s was connected.
+// detach ends the use of s as the current connection, and returns how long s was connected. Unsent
+// calls, and calls that are safe to repeat, are sent again on the next connection. Other calls are
+// resolved here.
 func (c *Client) detach(s *session) time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if s.upSince.IsZero() {
+	if s.connectedAt.IsZero() {
 		return 0
 	}
 	c.session = nil
@@ -137,7 +137,7 @@ func (c *Client) detach(s *session) time.Duration {
 			if call.sent {
 				c.resolveLocked(call, wire.Event{}, fmt.Errorf("%w: the connection was lost", ErrUnknownOutcome))
 			}
-		case wire.TypeRequest: // its reply finds the new connection
+		case wire.TypeRequest: // the reply arrives on the new connection
 		case wire.TypeUnsubscribe: // a connection that is gone holds no subscription
 			c.resolveLocked(call, wire.Event{}, nil)
 		case wire.TypeSubscribe:
@@ -149,10 +149,10 @@ func (c *Client) detach(s *session) time.Duration {
 			call.sent = false
 		}
 	}
-	return time.Since(s.upSince)
+	return time.Since(s.connectedAt)
 }
 
-// resumeLocked sends on s what is wanted and what was not sent before, oldest first.
+// resumeLocked sends all subscriptions and unsent calls on s, oldest call first.
 func (c *Client) resumeLocked(s *session) {
 	for _, sub := range c.subs {
 		if sub.channel != wire.AllChannel && sub.pending == nil {

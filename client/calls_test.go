@@ -13,46 +13,46 @@ import (
 
 func TestCallsAreAnsweredByRef(t *testing.T) {
 	for _, tc := range []struct {
-		call                     func(ctx context.Context, c *Client) (any, error)
-		sends, first, last, want string
+		call                       func(ctx context.Context, c *Client) (any, error)
+		request, ack, answer, want string
 	}{
-		{sends: wire.TypePublish, last: `{"type":"published","id":7}`, want: "7",
+		{request: wire.TypePublish, answer: `{"type":"published","id":7}`, want: "7",
 			call: func(ctx context.Context, c *Client) (any, error) {
 				return c.Publish(ctx, "news", map[string]int{"n": 1})
 			}},
-		{sends: wire.TypeRequest, first: `{"type":"accepted"}`, last: `{"type":"reply","data":{"ok":1}}`, want: `{"ok":1}`,
+		{request: wire.TypeRequest, ack: `{"type":"accepted"}`, answer: `{"type":"reply","data":{"ok":1}}`, want: `{"ok":1}`,
 			call: func(ctx context.Context, c *Client) (any, error) {
 				raw, err := c.Request(ctx, "q")
 				return string(raw), err
 			}},
-		{sends: wire.TypeHistory, last: `{"type":"history","messages":[{"id":3,"data":1}],"more":true}`, want: "{[{3 [49]}] true}",
+		{request: wire.TypeHistory, answer: `{"type":"history","messages":[{"id":3,"data":1}],"more":true}`, want: "{[{3 [49]}] true}",
 			call: func(ctx context.Context, c *Client) (any, error) { return c.History(ctx, "news", 2, 1) }},
-		{sends: wire.TypeSubscribe, last: `{"type":"subscribed","channel":"news","id":9,"recovered":false}`, want: "{news 9 false}",
+		{request: wire.TypeSubscribe, answer: `{"type":"subscribed","channel":"news","id":9,"recovered":false}`, want: "{news 9 false}",
 			call: func(ctx context.Context, c *Client) (any, error) {
 				return c.Subscribe(ctx, "news", SubscribeOptions{After: new(int64(4))})
 			}},
-		{sends: wire.TypeRefresh, last: `{"type":"refreshed"}`, want: "<nil>",
+		{request: wire.TypeRefresh, answer: `{"type":"refreshed"}`, want: "<nil>",
 			call: func(ctx context.Context, c *Client) (any, error) { return nil, c.Refresh(ctx, "t2") }},
-		{sends: wire.TypePing, last: `{"type":"pong"}`, want: "<nil>",
+		{request: wire.TypePing, answer: `{"type":"pong"}`, want: "<nil>",
 			call: func(ctx context.Context, c *Client) (any, error) { return nil, c.Ping(ctx) }},
 	} {
 		for _, refused := range []bool{false, true} {
-			t.Run(fmt.Sprintf("%s/refused=%t", tc.sends, refused), func(t *testing.T) {
-				enact(t, nil, func(s *stage) {
+			t.Run(fmt.Sprintf("%s/refused=%t", tc.request, refused), func(t *testing.T) {
+				forEachTransport(t, nil, func(s *scenario) {
 					p, _ := s.accept()
 					var got any
 					var err error
 					done := make(chan struct{})
 					go func() { defer close(done); got, err = tc.call(s.Context(), s.client) }()
-					req := p.expect(tc.sends)
+					req := p.expect(tc.request)
 					p.sendf(`{"type":"error","ref":%d,"code":"timeout"}`, req.Ref.Value+1)
-					if tc.first != "" {
-						p.answer(req, "%s", tc.first)
+					if tc.ack != "" {
+						p.answer(req, "%s", tc.ack)
 					}
 					if refused {
 						p.answer(req, `{"type":"error","code":"forbidden","message":"no"}`)
 					} else {
-						p.answer(req, "%s", tc.last)
+						p.answer(req, "%s", tc.answer)
 					}
 					<-done
 					if refusal, ok := errors.AsType[*Error](err); refused && (!ok || refusal.Code != Forbidden) {
@@ -67,8 +67,8 @@ func TestCallsAreAnsweredByRef(t *testing.T) {
 	}
 }
 
-func TestPublishThatLostItsConnectionIsNotRepeated(t *testing.T) {
-	enact(t, nil, func(s *stage) {
+func TestPublishIsNotRepeatedAfterAReconnect(t *testing.T) {
+	forEachTransport(t, nil, func(s *scenario) {
 		p, _ := s.accept()
 		done := make(chan error)
 		go func() { _, err := s.client.Publish(s.Context(), "news", 1); done <- err }()
@@ -78,12 +78,12 @@ func TestPublishThatLostItsConnectionIsNotRepeated(t *testing.T) {
 			s.Fatalf("error %v, want an unknown outcome", err)
 		}
 		p, _ = s.accept()
-		p.quiet()
+		p.expectNothing()
 	})
 }
 
 func TestPublishWaitsForAConnection(t *testing.T) {
-	enact(t, nil, func(s *stage) {
+	forEachTransport(t, nil, func(s *scenario) {
 		done := make(chan error)
 		go func() { _, err := s.client.Publish(s.Context(), "news", 1); done <- err }()
 		p, _ := s.accept()
@@ -95,7 +95,7 @@ func TestPublishWaitsForAConnection(t *testing.T) {
 }
 
 func TestRequestStaysPendingOverAReconnect(t *testing.T) {
-	enact(t, nil, func(s *stage) {
+	forEachTransport(t, nil, func(s *scenario) {
 		p, _ := s.accept()
 		done := make(chan string)
 		go func() { raw, err := s.client.Request(s.Context(), 1); done <- fmt.Sprint(string(raw), err) }()
@@ -103,7 +103,7 @@ func TestRequestStaysPendingOverAReconnect(t *testing.T) {
 		p.answer(req, `{"type":"accepted"}`)
 		p.drop()
 		p, _ = s.accept()
-		p.quiet()
+		p.expectNothing()
 		p.answer(req, `{"type":"reply","data":42}`)
 		if got := <-done; got != "42<nil>" {
 			s.Fatal(got)
@@ -111,15 +111,15 @@ func TestRequestStaysPendingOverAReconnect(t *testing.T) {
 	})
 }
 
-func TestRequestGivenUpHasAnUnknownOutcome(t *testing.T) {
-	enact(t, nil, func(s *stage) {
+func TestCancelledRequestHasAnUnknownOutcome(t *testing.T) {
+	forEachTransport(t, nil, func(s *scenario) {
 		p, _ := s.accept()
 		ctx, cancel := context.WithTimeout(s.Context(), time.Minute)
 		defer cancel()
 		done := make(chan error)
 		go func() { _, err := s.client.Request(ctx, 1); done <- err }()
 		p.expect(wire.TypeRequest)
-		stop := keepAlive(p)
+		stop := pingRegularly(p)
 		err := <-done
 		stop()
 		if !errors.Is(err, ErrUnknownOutcome) || !errors.Is(err, context.DeadlineExceeded) {
@@ -128,8 +128,8 @@ func TestRequestGivenUpHasAnUnknownOutcome(t *testing.T) {
 	})
 }
 
-// keepAlive pings like an idle broker until stopped.
-func keepAlive(p *peer) (stop func()) {
+// pingRegularly sends the heartbeats of an idle broker until stop is called.
+func pingRegularly(p *peer) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	go func() {
 		for pause(ctx, 25*time.Second) {
@@ -139,8 +139,8 @@ func keepAlive(p *peer) (stop func()) {
 	return cancel
 }
 
-func TestHarmlessCallsAreRepeated(t *testing.T) {
-	enact(t, nil, func(s *stage) {
+func TestIdempotentCallsAreRepeated(t *testing.T) {
+	forEachTransport(t, nil, func(s *scenario) {
 		p, _ := s.accept()
 		done := make(chan error)
 		go func() { _, err := s.client.History(s.Context(), "news", 0, 0); done <- err }()
@@ -159,7 +159,7 @@ func TestHarmlessCallsAreRepeated(t *testing.T) {
 }
 
 func TestCallsEndWithRun(t *testing.T) {
-	enact(t, nil, func(s *stage) {
+	forEachTransport(t, nil, func(s *scenario) {
 		p, _ := s.accept()
 		done := make(chan error)
 		go func() { done <- s.client.Ping(s.Context()) }()
@@ -173,30 +173,30 @@ func TestCallsEndWithRun(t *testing.T) {
 			s.Fatalf("Run: %v", err)
 		}
 		if err := s.client.Ping(s.Context()); !errors.Is(err, ErrStopped) {
-			s.Fatalf("call after the end: %v", err)
+			s.Fatalf("call after the end of Run: %v", err)
 		}
 		if err := s.client.Run(s.Context()); err == nil {
-			s.Fatal("a second Run began")
+			s.Fatal("the second Run returned nil")
 		}
 	})
 }
 
 func TestCallbackMayCallWhileTheInboxIsFull(t *testing.T) {
-	big := make([]byte, inboxSoft/16)
+	big := make([]byte, softLimit/16)
 	for i := range big {
 		big[i] = '1'
 	}
 	published := make(chan error, 64)
-	change := func(s *stage, o *Options) {
+	change := func(s *scenario, o *Options) {
 		o.OnMessage = func(m Message) {
 			_, err := s.client.Publish(s.Context(), "out", m.ID)
 			published <- err
 		}
 	}
-	enact(t, change, func(s *stage) {
+	forEachTransport(t, change, func(s *scenario) {
 		p, _ := s.accept()
 		go func() {
-			for id := 1; id <= 32; id++ { // twice what may wait
+			for id := 1; id <= 32; id++ { // twice softLimit
 				p.sendf(`{"type":"message","channel":"$all","id":%d,"data":"%s"}`, id, big)
 			}
 		}()
@@ -215,18 +215,18 @@ func TestCallbackMayCallWhileTheInboxIsFull(t *testing.T) {
 	})
 }
 
-func TestReadingStopsWhileCallbacksAreBehind(t *testing.T) {
-	big := make([]byte, inboxSoft/16)
+func TestReadingStopsWhileTheInboxIsFull(t *testing.T) {
+	big := make([]byte, softLimit/16)
 	for i := range big {
 		big[i] = '1'
 	}
-	change := func(s *stage, o *Options) {
+	change := func(s *scenario, o *Options) {
 		o.OnMessage = func(m Message) {
-			s.note("%d", m.ID)
-			pause(s.Context(), time.Hour) // far longer than silence would be allowed to last
+			s.record("%d", m.ID)
+			pause(s.Context(), time.Hour) // much longer than idleTimeout
 		}
 	}
-	enact(t, change, func(s *stage) {
+	forEachTransport(t, change, func(s *scenario) {
 		p, _ := s.accept()
 		sent := make(chan int, 100)
 		go func() {
@@ -240,9 +240,9 @@ func TestReadingStopsWhileCallbacksAreBehind(t *testing.T) {
 			s.Fatalf("%d messages were read with room for 16", n)
 		}
 		for id := 1; len(sent) < 40; id++ {
-			s.wantSeen(fmt.Sprintf("[%d]", id))
+			s.wantCallbacks(fmt.Sprintf("[%d]", id))
 			if len(s.peers) > 0 {
-				s.Fatal("its own slowness was taken for silence")
+				s.Fatal("a slow callback ended the connection")
 			}
 			pause(s.Context(), time.Hour)
 		}

@@ -14,35 +14,35 @@ import (
 	"switchboard/internal/wire"
 )
 
-// Client is one logical connection. Its methods may be called from any goroutine, before
-// Run too: they then wait for the first connection, as long as their ctx allows.
+// Client is one logical connection. Its methods are safe for concurrent use, also before Run: they
+// then wait for the first connection, until their ctx ends.
 type Client struct {
 	opts      Options
 	endpoints []endpoint
 	netDial   netDial
 	inbox     *inbox
-	delivered chan struct{} // closed when no callback runs any more
+	delivered chan struct{} // closed after the last callback
 
-	instance string // tells this Client from others under the same client id
+	instance string // distinguishes this Client from others with the same client id
 
-	mu       sync.Mutex // guards the fields below
-	attempt  int64      // counts the connects
-	started  bool
-	stopped  error    // why Run has ended
-	session  *session // the connection in force, from `connected` to its end
-	id       string   // the client id in force, "" before the first `connected`
-	secret   string   // by which a client without a user gets that id again
-	token    token
-	nextRef  int64
-	calls    map[int64]*call          // by ref
-	subs     map[string]*subscription // what is wanted, AllChannel included
-	queue    position                 // last id seen of the client queue
-	handled  int64                    // last id of the client queue that OnMessage is done with
-	epoch    int                      // counts the resets of the client queue
-	queueGap Gap                      // the last one told of the client queue
+	mu           sync.Mutex // guards the fields below
+	attempt      int64      // counts the connects
+	started      bool
+	stopped      error    // set when Run has ended: the error for further calls
+	session      *session // the current connection, from `connected` to its end
+	id           string   // the current client id, "" before the first `connected`
+	secret       string   // proves the ownership of an id without a user
+	token        token
+	nextRef      int64
+	calls        map[int64]*call          // by ref
+	subs         map[string]*subscription // all subscriptions, by channel, with AllChannel
+	queue        position                 // last id seen of the client queue
+	handled      int64                    // last id of the client queue that OnMessage has returned for
+	epoch        int                      // grows with each reset of the client queue
+	lastQueueGap Gap                      // the last gap of the client queue that was reported
 }
 
-// New makes a Client; nothing happens on the network before Run.
+// New returns a Client. It does not use the network before Run.
 func New(opts Options) (*Client, error) {
 	opts = opts.withDefaults()
 	if err := opts.check(); err != nil {
@@ -54,12 +54,11 @@ func New(opts Options) (*Client, error) {
 		inbox:     newInbox(),
 		delivered: make(chan struct{}),
 		instance:  crand.Text()[:8],
-		secret:    cmp.Or(opts.Secret, crand.Text()), // drawn here, so that an answer that is lost does not cost the id
+		secret:    cmp.Or(opts.Secret, crand.Text()), // drawn here, so the client keeps its id if the first answer is lost
 		token:     token{value: opts.Token},
 		calls:     map[int64]*call{},
-		// A reply can outlive the process that asked for it and reach the next one under the
-		// same client id: a random start keeps their refs apart. Below 2^52, so that it
-		// stays exact in a double for 2^52 calls.
+		// A reply to a dead process can reach the next process with the same client id. A random
+		// start keeps their refs apart. It is below 2^52, so 2^52 more refs are exact in a double.
 		nextRef: rand.Int64N(1 << 52),
 		subs:    map[string]*subscription{wire.AllChannel: {channel: wire.AllChannel}},
 	}
@@ -73,9 +72,9 @@ func New(opts Options) (*Client, error) {
 	return c, nil
 }
 
-// Identity returns the client id in force, user included, and the secret by which a client without
-// a user gets that id again. Give both to the next Options if the queue shall outlive the
-// process. The id is "" before the first connection, and secret is "" for a client with a user.
+// Identity returns the current client id, with the user, and the secret that proves its
+// ownership. Put both into the Options of the next process to keep the client queue. The id is ""
+// before the first connection. The secret is "" for a client with a user.
 func (c *Client) Identity() (client, secret string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -85,9 +84,8 @@ func (c *Client) Identity() (client, secret string) {
 	return c.id, secret
 }
 
-// Run connects, and connects again, until ctx ends (it returns nil) or the broker says
-// not to come back (a *ClosedError). It runs once in the life of a Client. Callbacks run
-// only while Run does.
+// Run keeps the client connected. It returns nil when ctx ends, and a *ClosedError if the broker
+// forbids a reconnect. Run may be called once. Callbacks run only during Run.
 func (c *Client) Run(ctx context.Context) error {
 	c.mu.Lock()
 	again := c.started
@@ -100,8 +98,8 @@ func (c *Client) Run(ctx context.Context) error {
 		defer close(c.delivered)
 		c.deliver(ctx)
 	}()
-	err := c.connectForever(ctx)
-	c.stop(err)
+	err := c.connectLoop(ctx)
+	c.failCalls(err)
 	c.inbox.close()
 	<-c.delivered
 	if c.opts.OnState != nil {
@@ -110,44 +108,44 @@ func (c *Client) Run(ctx context.Context) error {
 	return err
 }
 
-// connectForever holds one connection after another. It returns nil when ctx ends.
-func (c *Client) connectForever(ctx context.Context) error {
+// connectLoop serves one connection after another. It returns nil when ctx ends.
+func (c *Client) connectLoop(ctx context.Context) error {
 	wait := backoff{min: c.opts.BackoffMin, max: c.opts.BackoffMax}
 	next := rand.IntN(len(c.endpoints))
 	for {
 		e := c.endpoints[next%len(c.endpoints)]
-		c.announce(State{Phase: Connecting, URL: e.raw})
+		c.queueState(State{Phase: Connecting, URL: e.raw})
 		up, err := c.connection(ctx, e)
 		if ctx.Err() != nil {
 			return nil
 		}
-		if up >= steady {
+		if up >= minUptime {
 			wait.reset()
 		}
 		if err = c.afterClose(err); final(err) {
 			return err
 		}
-		if moves(err) {
+		if tryNextInstance(err) {
 			next++
 		}
 		delay := c.delay(&wait, err)
 		c.opts.Logger.Warn().Err(err).Str("url", e.raw).Dur("retry_in", delay).Msg("connection lost")
-		c.announce(State{Phase: Closed, URL: e.raw, Err: err, RetryIn: delay})
+		c.queueState(State{Phase: Closed, URL: e.raw, Err: err, RetryIn: delay})
 		if !pause(ctx, delay) {
 			return nil
 		}
 	}
 }
 
-// final reports whether no further attempt is due.
+// final reports whether err forbids another attempt.
 func final(err error) bool {
 	closed, ok := errors.AsType[*ClosedError](err)
 	return ok && !closed.Reconnect
 }
 
-// moves reports whether the next attempt goes to the next instance: not when the close
-// was about this client rather than about the instance.
-func moves(err error) bool {
+// tryNextInstance reports whether the next attempt goes to the next instance. It stays with this
+// instance if the close was about the client.
+func tryNextInstance(err error) bool {
 	closed, ok := errors.AsType[*ClosedError](err)
 	if !ok {
 		return true
@@ -159,8 +157,8 @@ func moves(err error) bool {
 	return true
 }
 
-// delay is what the broker asks for, which it has spread over its clients, else a draw.
-// The draw counts as a failure either way.
+// delay returns the time before the next attempt: the broker's, which it spreads over its
+// clients, or a random one from wait. It always counts as a failure in wait.
 func (c *Client) delay(wait *backoff, err error) time.Duration {
 	drawn := wait.next()
 	if closed, ok := errors.AsType[*ClosedError](err); ok && closed.After > 0 {
@@ -169,15 +167,15 @@ func (c *Client) delay(wait *backoff, err error) time.Duration {
 	return drawn
 }
 
-// announce queues a state for OnState, behind the messages that came before it.
-func (c *Client) announce(s State) {
+// queueState queues a call of OnState after the earlier messages.
+func (c *Client) queueState(s State) {
 	if c.opts.OnState != nil {
 		c.inbox.put(item{do: func() { c.opts.OnState(s) }})
 	}
 }
 
-// stop fails what still waits for an answer.
-func (c *Client) stop(err error) {
+// failCalls resolves all pending calls with an error. Later calls get the same error.
+func (c *Client) failCalls(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.stopped = ErrStopped

@@ -6,21 +6,21 @@ import (
 )
 
 const (
-	// ackEvery is how many messages of the client queue one acknowledgement may stand for.
-	// The broker leaves at most 256 unacknowledged on the way, so it never runs dry.
+	// ackEvery is the most messages of the client queue that one acknowledgement covers. The broker
+	// sends up to 256 without acknowledgement, so it does not have to wait.
 	ackEvery = 64
-	// ackWithin is how long one may be held back while more messages wait.
+	// ackWithin is how long an acknowledgement may be delayed while more messages wait.
 	ackWithin = 100 * time.Millisecond
 )
 
-// acks counts what one acknowledgement will stand for.
+// acks counts the messages that the next acknowledgement covers.
 type acks struct {
-	owed  int
-	since time.Time // of the first owed
+	count int
+	since time.Time // when the first of them was handled
 }
 
-// deliver calls the callbacks, one after another. What waits when ctx ends stays
-// undelivered and unacknowledged.
+// deliver calls the callbacks, one after another. Items that still wait when ctx ends are neither
+// delivered nor acknowledged.
 func (c *Client) deliver(ctx context.Context) {
 	var batch []item
 	var pending acks
@@ -35,7 +35,7 @@ func (c *Client) deliver(ctx context.Context) {
 				return
 			}
 			c.deliverOne(&batch[i])
-			c.settle(&batch[i], &pending, i == len(batch)-1)
+			c.finishItem(&batch[i], &pending, i == len(batch)-1)
 			c.inbox.release(batch[i].size)
 		}
 	}
@@ -50,19 +50,19 @@ func (c *Client) deliverOne(it *item) {
 	}
 }
 
-// settle notes that an item of the client queue is done with, and asks for an
-// acknowledgement when enough of them are, when the oldest has waited long enough, or
-// when nothing else is there to do.
-func (c *Client) settle(it *item, pending *acks, last bool) {
-	if it.queued() && c.done(it) {
-		if pending.owed++; pending.owed == 1 {
+// finishItem notes that the callback for it has returned. It requests an acknowledgement if
+// ackEvery messages are handled, if the oldest of them has waited for ackWithin, or if it is the
+// last item of the batch.
+func (c *Client) finishItem(it *item, pending *acks, last bool) {
+	if it.queued() && c.markHandled(it) {
+		if pending.count++; pending.count == 1 {
 			pending.since = time.Now()
 		}
 	}
-	if pending.owed == 0 || !last && pending.owed < ackEvery && time.Since(pending.since) < ackWithin {
+	if pending.count == 0 || !last && pending.count < ackEvery && time.Since(pending.since) < ackWithin {
 		return
 	}
-	pending.owed = 0
+	pending.count = 0
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.session != nil && !c.opts.AutoAck {
@@ -71,9 +71,9 @@ func (c *Client) settle(it *item, pending *acks, last bool) {
 	}
 }
 
-// done moves the position up to which callbacks have returned. An item from before a
-// reset does not: its id says nothing about the ids that the broker assigns now.
-func (c *Client) done(it *item) bool {
+// markHandled advances c.handled. It returns false for an item from before a reset of the queue,
+// whose id is not comparable with the current ids.
+func (c *Client) markHandled(it *item) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if it.epoch != c.epoch {

@@ -8,10 +8,10 @@ import (
 	"switchboard/internal/wire"
 )
 
-// Error is a refusal by the broker; find it with [errors.As].
+// Error is the broker's refusal of one message. Find it with [errors.As].
 type Error = wire.Error
 
-// ErrorCode says why one message was refused.
+// ErrorCode is the reason for an [Error].
 type ErrorCode = wire.ErrorCode
 
 // The error codes of the protocol.
@@ -26,7 +26,7 @@ const (
 	Timeout      = wire.Timeout
 )
 
-// CloseReason is why the broker ended a connection.
+// CloseReason is the reason for which the broker ended a connection.
 type CloseReason = wire.CloseReason
 
 // The close reasons of the protocol.
@@ -42,57 +42,56 @@ const (
 	CloseOverloaded   = wire.CloseOverloaded
 )
 
-// AllChannel is the channel of what was pushed to everyone. Every client follows it
-// without subscribing.
+// AllChannel is the channel for pushes to all clients. Every client receives it without
+// subscribing.
 const AllChannel = wire.AllChannel
 
 var (
-	// ErrUnknownOutcome is returned when a message was sent and the answer did not come:
-	// the broker may or may not have accepted it.
+	// ErrUnknownOutcome is returned if a message was sent and its answer did not arrive. The broker
+	// may have accepted it.
 	ErrUnknownOutcome = errors.New("the outcome is unknown")
 
-	// ErrStopped is returned by calls that Run, having ended, can no longer answer.
+	// ErrStopped is returned by calls without an answer when Run ends, and by later calls.
 	ErrStopped = errors.New("the client has stopped")
 
-	// ErrUnsubscribed is returned by a Subscribe that an Unsubscribe overtook.
+	// ErrUnsubscribed is returned by a Subscribe if Unsubscribe is called before its answer.
 	ErrUnsubscribed = errors.New("unsubscribed meanwhile")
 
-	errReplaced = errors.New("replaced by a later Subscribe with another position")
-	errSilent   = errors.New("nothing arrived for too long")
-	errLong     = fmt.Errorf("a message is longer than %d bytes", maxMessage)
+	errReplaced       = errors.New("replaced by a later Subscribe with another position")
+	errIdleTimeout    = errors.New("nothing arrived for too long")
+	errMessageTooLong = fmt.Errorf("a message is longer than %d bytes", maxMessage)
 )
 
-// ClosedError says that the broker ended the connection, and why.
+// ClosedError is returned when the broker ends the connection.
 type ClosedError struct {
 	Reason    CloseReason
-	Reconnect bool          // whether the client is to come back
-	After     time.Duration // the least time before that, 0 where the broker leaves it to the client
+	Reconnect bool          // whether the client should reconnect
+	After     time.Duration // the least time before the reconnect; 0 means that the client chooses
 }
 
 func (e *ClosedError) Error() string { return "closed by the broker: " + string(e.Reason) }
 
-// maxAfter bounds what a broker may ask for, so that no number on the wire can send a
-// client to sleep for good.
-const maxAfter = 10 * time.Minute
+// maxRetryDelay bounds ClosedError.After, so that a wrong number cannot stop a client.
+const maxRetryDelay = 10 * time.Minute
 
-// closedBy is the ClosedError of a closing message.
+// closedBy returns the ClosedError for a closing message.
 func closedBy(ev wire.Event) *ClosedError {
 	reason := wire.CloseReason(ev.Code)
 	reconnect := reason.Reconnect() || reason.Status() == unknownStatus
 	if ev.Reconnect != nil {
 		reconnect = *ev.Reconnect
 	}
-	after := min(max(ev.AfterMS, 0), maxAfter.Milliseconds())
+	after := min(max(ev.AfterMS, 0), maxRetryDelay.Milliseconds())
 	return &ClosedError{Reason: reason, Reconnect: reconnect, After: time.Duration(after) * time.Millisecond}
 }
 
-// unknownStatus is what Status gives for a reason of a later version of the protocol:
-// such an end is treated like a lost connection.
+// unknownStatus is the Status of an unknown reason, of a later version of the protocol. The client
+// treats it like a lost connection.
 const unknownStatus = 1000
 
-// refusal turns the error answer to `connect` into what it means for the loop: an error
-// that another attempt cannot mend becomes a ClosedError.
-func refusal(err *Error) error {
+// connectError returns the error of a connection whose `connect` was refused: a final ClosedError
+// if another attempt would fail too, else err.
+func connectError(err *Error) error {
 	switch err.Code {
 	case wire.Unauthorized, wire.Forbidden:
 		return &ClosedError{Reason: wire.CloseUnauthorized}
@@ -102,8 +101,8 @@ func refusal(err *Error) error {
 	return err
 }
 
-// passing says whether the same message may be accepted a little later.
-func passing(err *Error) bool {
+// retryable reports whether the broker may accept the same message later.
+func retryable(err *Error) bool {
 	switch err.Code {
 	case wire.Unavailable, wire.RateLimited, wire.Timeout:
 		return true

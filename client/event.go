@@ -8,13 +8,13 @@ import (
 	"switchboard/internal/wire"
 )
 
-// greet makes connect the first message of s.
-func (c *Client) greet(s *session, token string) {
+// queueConnect queues connect as the first message of s.
+func (c *Client) queueConnect(s *session, token string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	req := wire.Request{
 		Type: wire.TypeConnect, Token: token, User: c.opts.User, After: c.subs[wire.AllChannel].pos.after(),
-		// Without the user, which another token may have changed.
+		// The name without the user: another token may have another user.
 		Client: wire.ClientPart(cmp.Or(c.id, c.opts.Client)),
 	}
 	if token == "" && c.opts.User == "" {
@@ -25,16 +25,16 @@ func (c *Client) greet(s *session, token string) {
 	}
 	c.attempt++
 	req.Instance, req.Attempt = c.instance, c.attempt
-	s.connectRef = c.refLocked()
+	s.connectRef = c.newRefLocked()
 	req.Ref = wire.RefOf(s.connectRef)
 	s.sendLocked(outgoing{req: req})
 }
 
-// receive handles one message of the broker; an error ends the session.
+// receive handles one message from the broker. An error ends the session.
 func (s *session) receive(ctx context.Context, raw []byte) error {
 	c := s.client
 	ev, err := wire.DecodeEvent(raw)
-	if err != nil { // of a later version, perhaps: not worth the connection
+	if err != nil { // perhaps of a later version: keep the connection
 		c.opts.Logger.Debug().Err(err).Msg("message not understood")
 		return nil
 	}
@@ -50,7 +50,7 @@ func (s *session) receive(ctx context.Context, raw []byte) error {
 	case wire.TypeError:
 		c.errorLocked(ctx, s, ev)
 	default:
-		if !s.upSince.IsZero() { // nothing else has a meaning before `connected`
+		if !s.connectedAt.IsZero() { // ignored before `connected`
 			c.streamLocked(s, ev, len(raw))
 		}
 	}
@@ -68,50 +68,50 @@ func (c *Client) streamLocked(s *session, ev wire.Event, size int) {
 			c.answerLocked(ev)
 			return
 		}
-		c.expelledLocked(ev)
+		c.endedByBrokerLocked(ev)
 	default:
 		c.answerLocked(ev)
 	}
 }
 
-// connectedLocked puts s in force: everything wanted is subscribed again from where it
-// was, and the calls that still wait to be sent go out.
+// connectedLocked makes s the current connection. It subscribes to all channels again from their
+// positions, and sends the unsent calls.
 func (c *Client) connectedLocked(s *session, ev wire.Event) {
-	if !s.upSince.IsZero() {
+	if !s.connectedAt.IsZero() {
 		return
 	}
-	s.upSince = time.Now()
-	s.silence = time.Duration(min(max(ev.Ping, 0), 3600)) * time.Second * 5 / 2
-	s.timer.Stop()
-	s.touch()
+	s.connectedAt = time.Now()
+	s.idleTimeout = time.Duration(min(max(ev.Ping, 0), 3600)) * time.Second * 5 / 2
+	s.idleTimer.Stop()
+	s.resetIdleTimer()
 	c.session, c.token.used = s, true
 	if ev.Client != "" && ev.Client != c.id {
-		if c.id != "" { // another queue, whose ids say nothing about those before
-			c.epoch, c.handled, c.queue, c.queueGap = c.epoch+1, 0, position{}, Gap{}
+		if c.id != "" { // another queue, with unrelated ids
+			c.epoch, c.handled, c.queue, c.lastQueueGap = c.epoch+1, 0, position{}, Gap{}
 		}
 		c.id = ev.Client
 	}
 	c.secret = cmp.Or(ev.Secret, c.secret)
-	c.announce(State{Phase: Connected, URL: s.url, Client: c.id, User: ev.User, Server: ev.Server})
+	c.queueState(State{Phase: Connected, URL: s.url, Client: c.id, User: ev.User, Server: ev.Server})
 	all := c.subs[wire.AllChannel]
 	all.active = true
-	c.startLocked(all, all.pos.after(), ev)
+	c.setPositionLocked(all, all.pos.after(), ev)
 	c.resumeLocked(s)
 }
 
-// messageLocked hands a message over to the callbacks, unless it was seen before.
+// messageLocked queues a message for OnMessage, unless its id was seen before.
 func (c *Client) messageLocked(s *session, ev wire.Event, size int) {
 	if ev.ID == nil {
 		return
 	}
 	m := Message{Channel: ev.Channel, ID: *ev.ID, Data: ev.Data}
 	if ev.Channel == "" {
-		if c.queue.pass(m.ID) {
+		if c.queue.advance(m.ID) {
 			c.inbox.put(item{message: m, size: size, epoch: c.epoch})
 			return
 		}
-		// The broker sends again what it has no acknowledgement of. Those of the ids that
-		// are done with are repeated; the others follow when their callback returns.
+		// The broker sends unacknowledged messages again. Acknowledge the handled ones again; the
+		// others follow when their callbacks return.
 		if !c.opts.AutoAck && c.handled > 0 {
 			s.ackDue = true
 			s.signal()
@@ -119,14 +119,14 @@ func (c *Client) messageLocked(s *session, ev wire.Event, size int) {
 		return
 	}
 	sub := c.subs[ev.Channel]
-	if sub == nil || !sub.active || !sub.pos.pass(m.ID) {
+	if sub == nil || !sub.active || !sub.pos.advance(m.ID) {
 		return
 	}
 	c.inbox.put(item{message: m, size: size})
 }
 
-// gapLocked goes on behind the gap: a later message may have come before it was told. An id below
-// After is a reset, from which everything comes again.
+// gapLocked continues after the gap. The gap may arrive after a later message; then the position
+// stays. An id below After is a reset: everything above it arrives again.
 func (c *Client) gapLocked(ev wire.Event) {
 	if ev.ID == nil {
 		return
@@ -149,18 +149,18 @@ func (c *Client) gapLocked(ev wire.Event) {
 		switch {
 		case reset:
 			c.epoch, c.handled = c.epoch+1, 0
-		case g == c.queueGap:
-			return // told at an earlier connect
+		case g == c.lastQueueGap:
+			return // reported after an earlier connect
 		}
-		c.queueGap = g
+		c.lastQueueGap = g
 	}
 	if reset || g.ID > pos.id {
 		*pos = position{id: g.ID, known: true}
 	}
-	c.tellGapLocked(g)
+	c.reportGapLocked(g)
 }
 
-func (c *Client) tellGapLocked(g Gap) {
+func (c *Client) reportGapLocked(g Gap) {
 	c.inbox.put(item{
 		message: Message{Channel: g.Channel, ID: g.ID},
 		epoch:   c.epoch,
@@ -173,18 +173,18 @@ func (c *Client) tellGapLocked(g Gap) {
 	})
 }
 
-// errorLocked gives a refusal to whoever asked.
+// errorLocked passes a refusal to its call, or to the pending connect.
 func (c *Client) errorLocked(ctx context.Context, s *session, ev wire.Event) {
 	err := &Error{Code: wire.ErrorCode(ev.Code), Message: ev.Message}
-	if !s.upSince.IsZero() {
+	if !s.connectedAt.IsZero() {
 		if call := c.calls[ev.Ref.Value]; ev.Ref.Set && call != nil {
 			c.refuseLocked(ctx, s, call, err)
 			return
 		}
 	} else if !ev.Ref.Set || ev.Ref.Value == s.connectRef {
-		// The close that follows may say more, so it gets a moment.
+		// Wait for the close, which may have a more precise reason.
 		s.refused = err
-		s.timer.Reset(lastWords)
+		s.idleTimer.Reset(closeGrace)
 	}
 	c.opts.Logger.Debug().Err(err).Msg("refused")
 }

@@ -20,17 +20,17 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// peer is the broker's end of one connection, played by a test.
+// peer is the fake broker's end of one connection.
 type peer struct {
 	t     *testing.T
-	in    chan wire.Request // what the client sent; closed with the connection
+	in    chan wire.Request // messages from the client; closed with the connection
 	send  func(raw string)
 	close func(reason wire.CloseReason)
-	drop  func() // the connection breaks
-	ping  func() // whatever a broker sends on an idle connection
+	drop  func() // breaks the connection
+	ping  func() // sends the heartbeat of the transport
 }
 
-// transport is one way to reach the fake broker.
+// transport is a transport of the fake broker.
 type transport struct {
 	name, url string
 	serve     func(t *testing.T, ln net.Listener, peers chan<- *peer) (stop func())
@@ -99,7 +99,7 @@ func (p *peer) read(next func() ([]byte, bool)) {
 	}
 }
 
-// expect is the next message, which must be of that type.
+// expect returns the next message from the client. It fails the test for another type.
 func (p *peer) expect(typ string) wire.Request {
 	p.t.Helper()
 	req, ok := <-p.in
@@ -109,7 +109,7 @@ func (p *peer) expect(typ string) wire.Request {
 	return req
 }
 
-// answer sends a message with the ref of req put in.
+// answer sends a message with the ref of req.
 func (p *peer) answer(req wire.Request, format string, args ...any) {
 	var fields map[string]json.RawMessage
 	if err := json.Unmarshal(fmt.Appendf(nil, format, args...), &fields); err != nil {
@@ -122,8 +122,8 @@ func (p *peer) answer(req wire.Request, format string, args ...any) {
 
 func (p *peer) sendf(format string, args ...any) { p.send(fmt.Sprintf(format, args...)) }
 
-// quiet reports what the client has sent that nobody expected.
-func (p *peer) quiet() {
+// expectNothing fails the test if the client has sent a message.
+func (p *peer) expectNothing() {
 	p.t.Helper()
 	synctest.Wait()
 	if len(p.in) > 0 {
@@ -131,7 +131,7 @@ func (p *peer) quiet() {
 	}
 }
 
-// pipeListener accepts connections that never leave the process.
+// pipeListener accepts connections made with net.Pipe.
 type pipeListener struct {
 	conns  chan net.Conn
 	closed chan struct{}
@@ -149,28 +149,28 @@ func (l *pipeListener) Accept() (net.Conn, error) {
 func (l *pipeListener) Close() error   { l.once.Do(func() { close(l.closed) }); return nil }
 func (l *pipeListener) Addr() net.Addr { return &net.TCPAddr{} }
 
-// stage is a client under test with the fake broker opposite it.
-type stage struct {
+// scenario is a client under test, connected to the fake broker.
+type scenario struct {
 	*testing.T
-	client *Client
-	peers  chan *peer
-	end    context.CancelFunc
-	result chan error    // of Run
-	gate   chan struct{} // see gated
+	client  *Client
+	peers   chan *peer
+	end     context.CancelFunc
+	result  chan error    // of Run
+	release chan struct{} // see blockCallbacks
 
 	mu      sync.Mutex // guards the fields below
 	dialled []string
 	down    bool     // dialling fails
-	events  []string // what the callbacks were given
+	events  []string // the recorded callbacks
 }
 
-func (s *stage) dial(ctx context.Context, ln *pipeListener, address string) (net.Conn, error) {
+func (s *scenario) dial(ctx context.Context, ln *pipeListener, address string) (net.Conn, error) {
 	s.mu.Lock()
 	s.dialled = append(s.dialled, address)
 	down := s.down
 	s.mu.Unlock()
 	if down {
-		return nil, fmt.Errorf("nobody at %s", address)
+		return nil, fmt.Errorf("no listener at %s", address)
 	}
 	ours, theirs := net.Pipe()
 	select {
@@ -181,14 +181,14 @@ func (s *stage) dial(ctx context.Context, ln *pipeListener, address string) (net
 	}
 }
 
-func (s *stage) note(format string, args ...any) {
+func (s *scenario) record(format string, args ...any) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.events = append(s.events, fmt.Sprintf(format, args...))
 }
 
-// seen is what the callbacks were given since it was last called.
-func (s *stage) seen() string {
+// takeCallbacks returns the callbacks that were recorded since the last call.
+func (s *scenario) takeCallbacks() string {
 	synctest.Wait()
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -197,15 +197,15 @@ func (s *stage) seen() string {
 	return fmt.Sprint(events)
 }
 
-func (s *stage) wantSeen(want string) {
+func (s *scenario) wantCallbacks(want string) {
 	s.Helper()
-	if got := s.seen(); got != want {
+	if got := s.takeCallbacks(); got != want {
 		s.Fatalf("callbacks got %s, want %s", got, want)
 	}
 }
 
-// accept is the next connection up to `connected`, and the connect that it began with.
-func (s *stage) accept() (*peer, wire.Request) {
+// accept answers the connect of the next connection. It returns the connection and the connect.
+func (s *scenario) accept() (*peer, wire.Request) {
 	s.Helper()
 	p := <-s.peers
 	req := p.expect(wire.TypeConnect)
@@ -213,8 +213,8 @@ func (s *stage) accept() (*peer, wire.Request) {
 	return p, req
 }
 
-// subscribed subscribes to news from now on, at position id.
-func (s *stage) subscribed(p *peer, id int64) {
+// subscribe subscribes to news, at position id.
+func (s *scenario) subscribe(p *peer, id int64) {
 	s.Helper()
 	done := make(chan error)
 	go func() {
@@ -227,22 +227,22 @@ func (s *stage) subscribed(p *peer, id int64) {
 	}
 }
 
-// enact plays scene once per transport, on a clock that only moves when all are idle.
-func enact(t *testing.T, change func(*stage, *Options), scene func(*stage)) {
+// forEachTransport runs test over each transport, in a synctest bubble.
+func forEachTransport(t *testing.T, change func(*scenario, *Options), test func(*scenario)) {
 	t.Helper()
 	for _, tr := range transports {
 		t.Run(tr.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) { perform(t, tr, change, scene) })
+			synctest.Test(t, func(t *testing.T) { runScenario(t, tr, change, test) })
 		})
 	}
 }
 
-func perform(t *testing.T, tr transport, change func(*stage, *Options), scene func(*stage)) {
-	s := &stage{T: t, peers: make(chan *peer, 16), result: make(chan error, 1), gate: make(chan struct{})}
+func runScenario(t *testing.T, tr transport, change func(*scenario, *Options), test func(*scenario)) {
+	s := &scenario{T: t, peers: make(chan *peer, 16), result: make(chan error, 1), release: make(chan struct{})}
 	opts := Options{
 		URLs:      []string{tr.url},
-		OnMessage: func(m Message) { s.note("%s:%d", m.Channel, m.ID) },
-		OnGap:     func(g Gap) { s.note("gap %s:%d-%d", g.Channel, g.After, g.ID) },
+		OnMessage: func(m Message) { s.record("%s:%d", m.Channel, m.ID) },
+		OnGap:     func(g Gap) { s.record("gap %s:%d-%d", g.Channel, g.After, g.ID) },
 	}
 	if change != nil {
 		change(s, &opts)
@@ -261,6 +261,6 @@ func perform(t *testing.T, tr transport, change func(*stage, *Options), scene fu
 	ctx, s.end = context.WithCancel(t.Context())
 	defer s.end()
 	go func() { s.result <- s.client.Run(ctx) }()
-	scene(s)
+	test(s)
 	s.end()
 }

@@ -9,7 +9,7 @@ import (
 	"switchboard/internal/wire"
 )
 
-// FuzzReceive gives a client whatever a broker, or what took its place, may send.
+// FuzzReceive feeds arbitrary messages to a client with pending calls.
 func FuzzReceive(f *testing.F) {
 	for _, seed := range []string{
 		`{"type":"connected","client":"c","ping":25,"id":3}`,
@@ -29,25 +29,25 @@ func FuzzReceive(f *testing.F) {
 		}
 		c.nextRef = 0
 		c.mu.Lock()
-		c.wantLocked("news", new(int64(5)))
+		c.addSubscriptionLocked("news", new(int64(5)))
 		for _, typ := range []string{wire.TypePublish, wire.TypeRequest, wire.TypeHistory, wire.TypeUnsubscribe} {
 			c.submitLocked(wire.Request{Type: typ})
 		}
 		c.mu.Unlock()
 		ctx, cancel := context.WithCancelCause(t.Context())
-		cancel(nil) // what would be tried again later is not
-		s := &session{client: c, wake: make(chan struct{}, 1), cancel: cancel, timer: time.NewTimer(time.Hour)}
+		cancel(nil) // no retry of a subscribe
+		s := &session{client: c, wake: make(chan struct{}, 1), cancel: cancel, idleTimer: time.NewTimer(time.Hour)}
 		for line := range bytes.Lines(stream) {
 			if s.receive(ctx, line) != nil {
 				break
 			}
-			s.take()
+			s.takeRequests()
 		}
 		s.wg.Wait()
 		c.detach(s)
 		c.inbox.close()
 		c.deliver(t.Context())
-		c.stop(nil)
+		c.failCalls(nil)
 		if len(c.calls) > 0 {
 			t.Fatalf("%d calls were left pending", len(c.calls))
 		}

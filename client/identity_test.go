@@ -2,11 +2,11 @@ package client
 
 import "testing"
 
-// TestAnotherIdBeginsAnew: the broker gave another id than before, since the secret is not that of
-// the old one; the ids of that queue are others.
-func TestAnotherIdBeginsAnew(t *testing.T) {
-	change := func(_ *stage, o *Options) { o.Client = "tab" }
-	enact(t, change, func(s *stage) {
+// TestNewIDStartsANewQueue: the broker assigns another id, since the secret does not match. The
+// ids of the new queue are unrelated to the old ones.
+func TestNewIDStartsANewQueue(t *testing.T) {
+	change := func(_ *scenario, o *Options) { o.Client = "tab" }
+	forEachTransport(t, change, func(s *scenario) {
 		p := <-s.peers
 		first := p.expect("connect")
 		if first.Client != "tab" || len(first.Secret) < 16 {
@@ -14,7 +14,7 @@ func TestAnotherIdBeginsAnew(t *testing.T) {
 		}
 		p.answer(first, `{"type":"connected","client":"tab","secret":"given by the broker","ping":25}`)
 		p.queued(8)
-		s.wantSeen("[:8]")
+		s.wantCallbacks("[:8]")
 		p.expectAck(8)
 		if id, secret := s.client.Identity(); id != "tab" || secret != "given by the broker" {
 			s.Fatalf("the identity is %s, %s", id, secret)
@@ -28,7 +28,7 @@ func TestAnotherIdBeginsAnew(t *testing.T) {
 		}
 		p.answer(again, `{"type":"connected","client":"c-1","secret":"another","ping":25}`)
 		p.queued(5)
-		s.wantSeen("[:5]")
+		s.wantCallbacks("[:5]")
 		p.expectAck(5)
 		if id, _ := s.client.Identity(); id != "c-1" {
 			s.Fatalf("the id is %s", id)
@@ -36,11 +36,11 @@ func TestAnotherIdBeginsAnew(t *testing.T) {
 	})
 }
 
-// TestUserGivesTheClientPart: the user may change with the token, so the id goes without it; a
-// client with a user needs no secret.
-func TestUserGivesTheClientPart(t *testing.T) {
-	change := func(_ *stage, o *Options) { o.Client, o.User = "alice/phone", "alice" }
-	enact(t, change, func(s *stage) {
+// TestConnectOmitsTheUserFromTheID: the user may change with the token, so connect has only the
+// name. A client with a user sends no secret.
+func TestConnectOmitsTheUserFromTheID(t *testing.T) {
+	change := func(_ *scenario, o *Options) { o.Client, o.User = "alice/phone", "alice" }
+	forEachTransport(t, change, func(s *scenario) {
 		for range 2 {
 			p := <-s.peers
 			connect := p.expect("connect")
@@ -48,7 +48,7 @@ func TestUserGivesTheClientPart(t *testing.T) {
 				s.Fatalf("connected with %+v", connect)
 			}
 			p.answer(connect, `{"type":"connected","client":"alice/phone","user":"alice","ping":25}`)
-			s.wantSeen("[]")
+			s.wantCallbacks("[]")
 			if id, secret := s.client.Identity(); id != "alice/phone" || secret != "" {
 				s.Fatalf("the identity is %s, %s", id, secret)
 			}

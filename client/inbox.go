@@ -6,23 +6,22 @@ import (
 )
 
 const (
-	// inboxSoft is how many bytes of messages may wait for the callbacks before reading
-	// stops.
-	inboxSoft = 1 << 20
-	// inboxHard is the same while calls are pending: a callback that waits for an answer
-	// must be able to get it, so reading goes on for a while longer.
-	inboxHard = 16 << 20
-	// itemCost stands for the memory of an item beside its bytes.
-	itemCost = 128
+	// softLimit is how many bytes of messages may wait for the callbacks before the reader stops.
+	softLimit = 1 << 20
+	// hardLimit is the limit while calls are pending. A callback may wait for an answer, which
+	// arrives only if the reader continues.
+	hardLimit = 16 << 20
+	// itemOverhead is about the memory of an item besides its bytes.
+	itemOverhead = 128
 )
 
-// item is one callback to come.
+// item is one queued callback.
 type item struct {
 	message Message
-	do      func() // called in place of OnMessage
-	gap     bool   // message holds channel and id of a gap
+	do      func() // called instead of OnMessage, if not nil
+	gap     bool   // message has the channel and the id of a gap
 	size    int
-	epoch   int // Client.epoch when the item came
+	epoch   int // Client.epoch when the item was queued
 }
 
 // queued reports whether the item moves the position of the client queue.
@@ -32,20 +31,21 @@ func (it *item) queued() bool {
 
 // inbox is the list of items between the reader and the callbacks.
 type inbox struct {
-	ready chan struct{} // one slot: there are items, or it was closed
-	room  chan struct{} // one slot: look again whether it is full
+	ready   chan struct{} // one slot: items were added, or the inbox was closed
+	recheck chan struct{} // one slot: the reader should check full again
 
 	mu     sync.Mutex // guards the fields below
 	items  []item
-	bytes  int // of items and of those taken but not released
+	bytes  int // of items, and of items that are taken and not released
 	closed bool
 }
 
 func newInbox() *inbox {
-	return &inbox{ready: make(chan struct{}, 1), room: make(chan struct{}, 1)}
+	return &inbox{ready: make(chan struct{}, 1), recheck: make(chan struct{}, 1)}
 }
 
-func notify(slot chan struct{}) {
+// signal fills a one-slot channel. It never blocks.
+func signal(slot chan struct{}) {
 	select {
 	case slot <- struct{}{}:
 	default:
@@ -53,27 +53,27 @@ func notify(slot chan struct{}) {
 }
 
 func (b *inbox) put(it item) {
-	it.size += itemCost
+	it.size += itemOverhead
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.items = append(b.items, it)
 	b.bytes += it.size
-	notify(b.ready)
+	signal(b.ready)
 }
 
-// full reports whether the reader must wait for room.
+// full reports whether the reader must wait.
 func (b *inbox) full(callsPending func() bool) bool {
 	b.mu.Lock()
 	bytes := b.bytes
 	b.mu.Unlock()
-	return bytes >= inboxSoft && (bytes >= inboxHard || !callsPending())
+	return bytes >= softLimit && (bytes >= hardLimit || !callsPending())
 }
 
-// poke makes the reader look again.
-func (b *inbox) poke() { notify(b.room) }
+// wakeReader makes the reader check full again.
+func (b *inbox) wakeReader() { signal(b.recheck) }
 
-// take waits for items and returns all of them; none when ctx has ended, or when the
-// inbox is closed and empty. spare is reused.
+// take waits for items and returns all of them. It returns none if ctx has ended, or if the inbox
+// is closed and empty. take reuses the memory of spare.
 func (b *inbox) take(ctx context.Context, spare []item) []item {
 	for {
 		b.mu.Lock()
@@ -95,14 +95,14 @@ func (b *inbox) take(ctx context.Context, spare []item) []item {
 	}
 }
 
-// release gives back the room of an item that is done with.
+// release subtracts the size of an item whose callback has returned.
 func (b *inbox) release(size int) {
 	b.mu.Lock()
 	b.bytes -= size
-	below := b.bytes < inboxSoft && b.bytes+size >= inboxSoft
+	below := b.bytes < softLimit && b.bytes+size >= softLimit
 	b.mu.Unlock()
 	if below {
-		notify(b.room)
+		signal(b.recheck)
 	}
 }
 
@@ -110,5 +110,5 @@ func (b *inbox) close() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.closed = true
-	notify(b.ready)
+	signal(b.ready)
 }

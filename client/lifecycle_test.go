@@ -14,11 +14,11 @@ import (
 
 func TestCloseReasons(t *testing.T) {
 	for reason, back := range map[CloseReason]bool{
-		CloseDraining: true, CloseSuperseded: false, CloseUnauthorized: false, CloseExpired: false, // no other token
+		CloseDraining: true, CloseSuperseded: false, CloseUnauthorized: false, CloseExpired: false, // there is no other token
 		CloseDisconnected: false, CloseBadRequest: false, CloseSlow: true, CloseIdle: true, CloseOverloaded: true,
 	} {
 		t.Run(string(reason), func(t *testing.T) {
-			enact(t, nil, func(s *stage) {
+			forEachTransport(t, nil, func(s *scenario) {
 				p, _ := s.accept()
 				p.close(reason)
 				if back {
@@ -27,15 +27,15 @@ func TestCloseReasons(t *testing.T) {
 				}
 				err := <-s.result
 				if closed, ok := errors.AsType[*ClosedError](err); !ok || closed.Reason != reason || closed.Reconnect {
-					s.Fatalf("Run returned %v, want %s for good", err, reason)
+					s.Fatalf("Run returned %v, want %s and no reconnect", err, reason)
 				}
 			})
 		})
 	}
 }
 
-func TestClosingMessageRulesOverTheTable(t *testing.T) {
-	enact(t, nil, func(s *stage) {
+func TestClosingMessageOverridesTheDefaults(t *testing.T) {
+	forEachTransport(t, nil, func(s *scenario) {
 		p, _ := s.accept()
 		p.send(`{"type":"closing","code":"superseded","reconnect":true}`)
 		p, _ = s.accept()
@@ -48,46 +48,46 @@ func TestClosingMessageRulesOverTheTable(t *testing.T) {
 	})
 }
 
-func TestWaitsAsLongAsTheBrokerAsks(t *testing.T) {
-	enact(t, nil, func(s *stage) {
+func TestHonoursRetryDelay(t *testing.T) {
+	forEachTransport(t, nil, func(s *scenario) {
 		for _, tc := range []struct {
 			asked int64
 			want  time.Duration
-		}{{asked: 61_840, want: 61_840 * time.Millisecond}, {asked: 1 << 60, want: maxAfter}} {
+		}{{asked: 61_840, want: 61_840 * time.Millisecond}, {asked: 1 << 60, want: maxRetryDelay}} {
 			p, _ := s.accept()
 			p.sendf(`{"type":"closing","code":"draining","reconnect":true,"after_ms":%d}`, tc.asked)
 			synctest.Wait()
 			start := time.Now()
 			s.peers <- <-s.peers
 			if waited := time.Since(start); waited != tc.want {
-				s.Fatalf("came back after %s, want %s", waited, tc.want)
+				s.Fatalf("reconnected after %s, want %s", waited, tc.want)
 			}
 		}
 	})
 }
 
-func TestSilenceEndsAConnection(t *testing.T) {
-	enact(t, nil, func(s *stage) {
+func TestIdleTimeoutEndsAConnection(t *testing.T) {
+	forEachTransport(t, nil, func(s *scenario) {
 		p, _ := s.accept()
 		start := time.Now()
 		for range 10 {
-			pause(s.Context(), 60*time.Second) // within 2.5 intervals
+			pause(s.Context(), 60*time.Second) // less than 2.5 intervals
 			p.ping()
 			synctest.Wait()
 		}
 		if len(s.peers) > 0 {
-			s.Fatal("a ping did not count as a sign of life")
+			s.Fatal("a ping did not reset the idle timeout")
 		}
 		<-s.peers
-		alone := time.Since(start) - 600*time.Second
-		if alone < 62500*time.Millisecond || alone > 64*time.Second {
-			s.Fatalf("gave up after %s of silence, want 2.5 × 25 s and the backoff", alone)
+		silent := time.Since(start) - 600*time.Second
+		if silent < 62500*time.Millisecond || silent > 64*time.Second {
+			s.Fatalf("gave up after %s of silence, want 2.5 × 25 s and the backoff", silent)
 		}
 	})
 }
 
-func TestConnectThatIsNotAnswered(t *testing.T) {
-	enact(t, nil, func(s *stage) {
+func TestUnansweredConnectTimesOut(t *testing.T) {
+	forEachTransport(t, nil, func(s *scenario) {
 		start := time.Now()
 		(<-s.peers).expect(wire.TypeConnect)
 		<-s.peers
@@ -98,15 +98,15 @@ func TestConnectThatIsNotAnswered(t *testing.T) {
 }
 
 func TestTCPPingIsAnswered(t *testing.T) {
-	enact(t, nil, func(s *stage) {
+	forEachTransport(t, nil, func(s *scenario) {
 		p, _ := s.accept()
 		p.send(`{"type":"ping"}`)
 		p.expect(wire.TypePong)
 	})
 }
 
-// tokens makes TokenSource count: t1, t2, …
-func tokens(s *stage, o *Options) {
+// tokens sets a TokenSource that fails once, and then returns t1, t2, …
+func tokens(s *scenario, o *Options) {
 	n := 0
 	o.TokenSource = func(context.Context) (string, error) {
 		if n++; n == 1 {
@@ -116,15 +116,15 @@ func tokens(s *stage, o *Options) {
 	}
 }
 
-func TestTokenIsAskedForAnewWhenItRanOut(t *testing.T) {
-	enact(t, tokens, func(s *stage) {
+func TestTokenSourceIsCalledAfterExpiry(t *testing.T) {
+	forEachTransport(t, tokens, func(s *scenario) {
 		for i, tc := range []struct {
 			want string
 			end  func(p *peer)
 		}{
 			{want: "t1", end: func(p *peer) { p.drop() }},
 			{want: "t1", end: func(p *peer) { p.close(CloseExpired) }},
-			{want: "t2", end: func(p *peer) { p.close(CloseUnauthorized) }}, // it was good once
+			{want: "t2", end: func(p *peer) { p.close(CloseUnauthorized) }}, // it was accepted before
 			{want: "t3", end: func(p *peer) { p.drop() }},
 		} {
 			p, connect := s.accept()
@@ -137,8 +137,8 @@ func TestTokenIsAskedForAnewWhenItRanOut(t *testing.T) {
 	})
 }
 
-func TestFreshTokenThatIsRefusedEndsRun(t *testing.T) {
-	enact(t, tokens, func(s *stage) {
+func TestRefusedNewTokenEndsRun(t *testing.T) {
+	forEachTransport(t, tokens, func(s *scenario) {
 		p := <-s.peers
 		p.expect(wire.TypeConnect)
 		p.close(CloseUnauthorized)
@@ -149,7 +149,7 @@ func TestFreshTokenThatIsRefusedEndsRun(t *testing.T) {
 }
 
 func TestRefreshedTokenIsKept(t *testing.T) {
-	enact(t, tokens, func(s *stage) {
+	forEachTransport(t, tokens, func(s *scenario) {
 		p, _ := s.accept()
 		done := make(chan error)
 		go func() { done <- s.client.Refresh(s.Context(), "mine") }()
@@ -159,7 +159,7 @@ func TestRefreshedTokenIsKept(t *testing.T) {
 		}
 		p.drop()
 		if _, connect := s.accept(); connect.Token != "mine" {
-			s.Fatalf("came back with token %s", connect.Token)
+			s.Fatalf("reconnected with token %s", connect.Token)
 		}
 	})
 }
@@ -170,7 +170,7 @@ func TestRefusedConnect(t *testing.T) {
 		Unavailable: "", RateLimited: "",
 	} {
 		t.Run(string(code), func(t *testing.T) {
-			enact(t, nil, func(s *stage) {
+			forEachTransport(t, nil, func(s *scenario) {
 				p := <-s.peers
 				p.answer(p.expect(wire.TypeConnect), `{"type":"error","code":%q}`, code)
 				if reason == "" {
@@ -186,15 +186,15 @@ func TestRefusedConnect(t *testing.T) {
 	}
 }
 
-func TestNextInstanceAfterAFailure(t *testing.T) {
-	change := func(s *stage, o *Options) {
+func TestFailureMovesToTheNextInstance(t *testing.T) {
+	change := func(s *scenario, o *Options) {
 		s.down = true
 		o.URLs = append(o.URLs, o.URLs[0]+"1", o.URLs[0]+"2")
 		if o.URLs[0][:2] == "ws" {
 			o.URLs[1], o.URLs[2] = "ws://127.0.0.1:8081/ws", "ws://127.0.0.1:8082"
 		}
 	}
-	enact(t, change, func(s *stage) {
+	forEachTransport(t, change, func(s *scenario) {
 		pause(s.Context(), 10*time.Minute)
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -209,22 +209,22 @@ func TestNextInstanceAfterAFailure(t *testing.T) {
 	})
 }
 
-func TestStatesAreTold(t *testing.T) {
-	change := func(s *stage, o *Options) {
-		o.OnState = func(st State) { s.note("%s %s %s final=%t", st.Phase, st.Server, st.User, st.Final) }
+func TestOnState(t *testing.T) {
+	change := func(s *scenario, o *Options) {
+		o.OnState = func(st State) { s.record("%s %s %s final=%t", st.Phase, st.Server, st.User, st.Final) }
 	}
-	enact(t, change, func(s *stage) {
+	forEachTransport(t, change, func(s *scenario) {
 		p, _ := s.accept()
-		s.wantSeen("[connecting   final=false connected b1 alice final=false]")
+		s.wantCallbacks("[connecting   final=false connected b1 alice final=false]")
 		p.close(CloseIdle)
 		p, _ = s.accept()
-		s.wantSeen("[closed   final=false connecting   final=false connected b1 alice final=false]")
+		s.wantCallbacks("[closed   final=false connecting   final=false connected b1 alice final=false]")
 		p.queued(1)
 		p.expectAck(1)
 		s.end()
 		if err := <-s.result; err != nil {
 			s.Fatal(err)
 		}
-		s.wantSeen("[:1 closed   final=true]")
+		s.wantCallbacks("[:1 closed   final=true]")
 	})
 }

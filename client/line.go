@@ -8,7 +8,7 @@ import (
 	"net"
 )
 
-// lineConn is raw TCP: one JSON object per line.
+// lineConn is a raw TCP connection: one JSON object per line.
 type lineConn struct {
 	nc   net.Conn
 	r    *bufio.Reader
@@ -35,21 +35,21 @@ func (l *lineConn) read() ([]byte, error) {
 func (l *lineConn) readLine() ([]byte, error) {
 	line, err := l.r.ReadSlice('\n')
 	if err != bufio.ErrBufferFull {
-		return line, eof(line, err)
+		return line, eofError(line, err)
 	}
 	l.long = append(l.long[:0], line...)
 	for err == bufio.ErrBufferFull {
 		if len(l.long) > maxMessage {
-			return nil, errLong
+			return nil, errMessageTooLong
 		}
 		line, err = l.r.ReadSlice('\n')
 		l.long = append(l.long, line...)
 	}
-	return l.long, eof(l.long, err)
+	return l.long, eofError(l.long, err)
 }
 
-// eof tells an end between two lines from one within a line.
-func eof(line []byte, err error) error {
+// eofError returns err, or io.ErrUnexpectedEOF for an end within a line.
+func eofError(line []byte, err error) error {
 	if err == io.EOF && len(line) > 0 {
 		return io.ErrUnexpectedEOF
 	}

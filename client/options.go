@@ -15,41 +15,38 @@ import (
 	"switchboard/internal/wire"
 )
 
-// Options say whom a Client connects to, as whom, and what it does with what arrives.
+// Options configures a Client.
 type Options struct {
-	// URLs are the instances: ws://host/ws, wss://host/ws or tcp://host:port. The first
-	// one is drawn at random, a failure moves on to the next. Zero means an error.
+	// URLs are the instances: ws://host/ws, wss://host/ws or tcp://host:port. The client starts with a
+	// random one, and moves to the next after a failure. Zero means an error.
 	URLs []string
-	// Client is the id of this device, stable over reconnects. The broker puts the user and a '/'
-	// before it; the part behind that has no '/'. Zero means that the broker gives one, which is
-	// then kept.
+	// Client is the name or id of this device, the same over reconnects. The broker puts the user and
+	// a '/' before a name. A name has no '/'. Zero means that the broker assigns one, which the
+	// client keeps.
 	Client string
-	// Secret proves that Client is this client's own, where it has no user: 16 to 200 bytes,
-	// the same as before. Without it the broker gives another id. Zero means one that is drawn.
+	// Secret proves the ownership of Client, for a client without a user: 16 to 200 bytes. With
+	// another secret than before, the broker assigns another id. Zero means a random one.
 	Secret string
-	// User is who the client says it is, where the broker is open. Zero means nobody, or
-	// whoever the token names.
+	// User is the user of the client, in an open broker. Zero means none, or the token's user.
 	User string
-	// Token is sent with connect. Zero means none, or that of TokenSource.
+	// Token is sent with connect. Zero means none, or the result of TokenSource.
 	Token string
-	// TokenSource is asked for a token before the first connection and when the broker no
-	// longer takes the one it gave. Zero means that Token is the only one, and that its
-	// expiry ends Run.
+	// TokenSource returns a token. It is called before the first connection, and when the broker
+	// refuses the last one. Zero means that Run ends when Token expires.
 	TokenSource func(ctx context.Context) (string, error)
-	// AutoAck makes the broker count a message of the client queue as received once it was
-	// written to the socket. Zero means that it counts when OnMessage has returned.
+	// AutoAck makes the broker acknowledge a message of the client queue when it is written to the
+	// socket. Zero means that the client acknowledges it after OnMessage returns.
 	AutoAck bool
 
-	// OnMessage is called with every message. Zero means that messages are dropped, which
-	// acknowledges them.
+	// OnMessage is called for every message. Zero means that messages are dropped and acknowledged.
 	OnMessage func(Message)
-	// OnGap is called where messages are missing. Zero means that nobody needs to know.
+	// OnGap is called when messages are missing. Zero means that gaps are ignored.
 	OnGap func(Gap)
-	// OnState is called when a connection is tried, is up, or is gone. Zero means that
-	// nobody needs to know.
+	// OnState is called when an attempt begins, succeeds or fails, and when a connection ends. Zero
+	// means that states are ignored.
 	OnState func(State)
-	// OnUnsubscribed is called when the broker refuses, after a reconnect or under a new token, a channel that
-	// was subscribed. Zero means that the log alone says so.
+	// OnUnsubscribed is called when the broker ends a subscription, after a reconnect or under a new
+	// token. Zero means that it is only logged.
 	OnUnsubscribed func(channel string, err *Error)
 
 	// BackoffMin is the least time between two connections. Zero means 200 ms.
@@ -57,45 +54,45 @@ type Options struct {
 	// BackoffMax is the most time between two connections, unless the broker asks for
 	// more. Zero means 20 s.
 	BackoffMax time.Duration
-	// Logger gets reconnects as warnings and the rest below that. Zero means silence.
+	// Logger gets reconnects as warnings, and other lines at lower levels. Zero means no log.
 	Logger zerolog.Logger
 }
 
 // Message is one message from a channel or from the client queue.
 type Message struct {
-	Channel string // "" for the client queue, AllChannel for what goes to everyone
+	Channel string // "" for the client queue, AllChannel for pushes to all clients
 	ID      int64
-	Data    json.RawMessage // it belongs to the callback
+	Data    json.RawMessage // owned by the callback
 }
 
-// Gap says that messages are missing: what follows comes after ID. An ID below After is
-// a reset: the broker has forgotten ids that this client saw, and counts from ID again.
+// Gap reports missing messages, with ids above After and up to ID. An ID below After is a reset:
+// the broker has forgotten ids that this client saw, and all messages above ID follow.
 type Gap struct {
 	Channel string // "" for the client queue
-	After   int64  // the last id before the gap, as far as known
+	After   int64  // the last id before the gap, if known
 	ID      int64
 }
 
-// Phase is the stage that a State is about.
+// Phase is the stage of a connection.
 type Phase string
 
-// The phases.
+// The phases of a connection.
 const (
 	Connecting Phase = "connecting" // an attempt begins
 	Connected  Phase = "connected"  // the broker has answered connect
-	Closed     Phase = "closed"     // the attempt failed or the connection is gone
+	Closed     Phase = "closed"     // the attempt failed or the connection has ended
 )
 
-// State is what OnState gets; which fields are there depends on Phase.
+// State is the argument of OnState. Phase determines which fields are set.
 type State struct {
 	Phase   Phase
 	URL     string
-	Client  string        // connected: the id in force, user included
+	Client  string        // connected: the client id, with the user
 	User    string        // connected
 	Server  string        // connected: the instance that answered
-	Err     error         // closed: a *ClosedError where the broker gave a reason
-	RetryIn time.Duration // closed: when the next attempt begins
-	Final   bool          // closed: there is no next attempt, Run returns
+	Err     error         // closed: a *ClosedError if the broker gave a reason
+	RetryIn time.Duration // closed: the time until the next attempt
+	Final   bool          // closed: Run returns without another attempt
 }
 
 func (o Options) withDefaults() Options {
@@ -131,7 +128,7 @@ func (o Options) check() error {
 	return nil
 }
 
-// endpoint is one instance: raw as configured, url with the defaults filled in.
+// endpoint is one instance. raw is its URL as configured, and url has the defaults filled in.
 type endpoint struct {
 	raw string
 	url *url.URL
@@ -139,7 +136,7 @@ type endpoint struct {
 
 func parseEndpoint(raw string) (endpoint, error) {
 	u, err := url.Parse(raw)
-	if err != nil { // the error would repeat the whole URL, and nobody knows what is in it
+	if err != nil { // err would repeat the whole URL, which may hold a secret
 		return endpoint{}, errors.New("URLs: one of them is not a URL")
 	}
 	switch {

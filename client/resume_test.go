@@ -7,17 +7,17 @@ import (
 	"switchboard/internal/wire"
 )
 
-func TestResumesEveryChannelFromTheLastIdSeen(t *testing.T) {
-	enact(t, nil, func(s *stage) {
+func TestResumesEachChannelFromTheLastID(t *testing.T) {
+	forEachTransport(t, nil, func(s *scenario) {
 		p, connect := s.accept()
 		if connect.After != nil {
-			s.Fatalf("the first connect had a position: %d", *connect.After)
+			s.Fatalf("the first connect has a position: %d", *connect.After)
 		}
-		s.subscribed(p, 10)
+		s.subscribe(p, 10)
 		for _, m := range []string{`"channel":"news","id":11`, `"channel":"$all","id":5`, `"channel":"news","id":12`, `"channel":"other","id":1`} {
 			p.sendf(`{"type":"message",%s,"data":1}`, m)
 		}
-		s.wantSeen("[news:11 $all:5 news:12]")
+		s.wantCallbacks("[news:11 $all:5 news:12]")
 		p.drop()
 
 		p, connect = s.accept()
@@ -33,15 +33,15 @@ func TestResumesEveryChannelFromTheLastIdSeen(t *testing.T) {
 		for _, id := range []int{12, 13, 13, 14, 11} {
 			p.sendf(`{"type":"message","channel":"news","id":%d,"data":1}`, id)
 		}
-		s.wantSeen("[news:13 news:14]")
-		p.quiet()
+		s.wantCallbacks("[news:13 news:14]")
+		p.expectNothing()
 	})
 }
 
-func TestSubscribedWithoutMessagesResumesFromItsStart(t *testing.T) {
-	enact(t, nil, func(s *stage) {
+func TestResumesFromTheStartWithoutMessages(t *testing.T) {
+	forEachTransport(t, nil, func(s *scenario) {
 		p, _ := s.accept()
-		s.subscribed(p, 10)
+		s.subscribe(p, 10)
 		p.drop()
 		p, _ = s.accept()
 		if req := p.expect(wire.TypeSubscribe); req.After == nil || *req.After != 10 {
@@ -50,24 +50,24 @@ func TestSubscribedWithoutMessagesResumesFromItsStart(t *testing.T) {
 	})
 }
 
-func TestResetAfterAFailoverStartsTheFilterAgain(t *testing.T) {
-	enact(t, nil, func(s *stage) {
+func TestResetAfterAFailover(t *testing.T) {
+	forEachTransport(t, nil, func(s *scenario) {
 		p, _ := s.accept()
-		s.subscribed(p, 10)
+		s.subscribe(p, 10)
 		p.sendf(`{"type":"message","channel":"news","id":20,"data":1}`)
-		s.wantSeen("[news:20]")
+		s.wantCallbacks("[news:20]")
 		p.drop()
 		p, _ = s.accept()
 		p.answer(p.expect(wire.TypeSubscribe), `{"type":"subscribed","channel":"news","id":15,"recovered":false}`)
 		p.sendf(`{"type":"message","channel":"news","id":15,"data":1}`)
 		p.sendf(`{"type":"message","channel":"news","id":16,"data":1}`)
-		s.wantSeen("[gap news:20-15 news:16]")
+		s.wantCallbacks("[gap news:20-15 news:16]")
 		p.sendf(`{"type":"gap","channel":"news","after":16,"id":3}`)
 		p.sendf(`{"type":"message","channel":"news","id":4,"data":1}`)
-		s.wantSeen("[gap news:16-3 news:4]")
+		s.wantCallbacks("[gap news:16-3 news:4]")
 		p.sendf(`{"type":"gap","channel":"$all","id":2}`)
 		p.sendf(`{"type":"message","channel":"$all","id":3,"data":1}`)
-		s.wantSeen("[gap $all:0-2 $all:3]")
+		s.wantCallbacks("[gap $all:0-2 $all:3]")
 		p.drop()
 		p, connect := s.accept()
 		if *connect.After != 3 {
@@ -79,11 +79,11 @@ func TestResetAfterAFailoverStartsTheFilterAgain(t *testing.T) {
 	})
 }
 
-func TestConnectedTellsThePositionOfAll(t *testing.T) {
-	enact(t, nil, func(s *stage) {
+func TestConnectedSetsThePositionOfAllChannel(t *testing.T) {
+	forEachTransport(t, nil, func(s *scenario) {
 		p := <-s.peers
 		p.answer(p.expect(wire.TypeConnect), `{"type":"connected","client":"phone","id":8,"ping":25}`)
-		s.wantSeen("[]")
+		s.wantCallbacks("[]")
 		p.drop()
 		p = <-s.peers
 		req := p.expect(wire.TypeConnect)
@@ -92,12 +92,12 @@ func TestConnectedTellsThePositionOfAll(t *testing.T) {
 		}
 		p.answer(req, `{"type":"connected","client":"phone","id":6,"recovered":false,"ping":25}`)
 		p.sendf(`{"type":"message","channel":"$all","id":7,"data":1}`)
-		s.wantSeen("[gap $all:8-6 $all:7]")
+		s.wantCallbacks("[gap $all:8-6 $all:7]")
 	})
 }
 
 func TestSubscribeSurvivesALostConnection(t *testing.T) {
-	enact(t, nil, func(s *stage) {
+	forEachTransport(t, nil, func(s *scenario) {
 		p, _ := s.accept()
 		done := make(chan string)
 		go func() {
@@ -108,7 +108,7 @@ func TestSubscribeSurvivesALostConnection(t *testing.T) {
 		p.drop()
 		p, _ = s.accept()
 		req := p.expect(wire.TypeSubscribe)
-		p.quiet()
+		p.expectNothing()
 		p.answer(req, `{"type":"subscribed","channel":"news","id":4,"recovered":true}`)
 		if got := <-done; got != "{news 4 true} <nil>" {
 			s.Fatal(got)
@@ -116,39 +116,39 @@ func TestSubscribeSurvivesALostConnection(t *testing.T) {
 		if got, err := s.client.Subscribe(s.Context(), "news", SubscribeOptions{}); err != nil || got.ID != 4 {
 			s.Fatalf("the second Subscribe got %+v, %v", got, err)
 		}
-		p.quiet()
+		p.expectNothing()
 	})
 }
 
-func TestUnsubscribedStaysUnsubscribed(t *testing.T) {
-	enact(t, nil, func(s *stage) {
+func TestUnsubscribeSurvivesReconnects(t *testing.T) {
+	forEachTransport(t, nil, func(s *scenario) {
 		p, _ := s.accept()
-		s.subscribed(p, 1)
+		s.subscribe(p, 1)
 		done := make(chan error)
 		go func() { done <- s.client.Unsubscribe(s.Context(), "news") }()
 		p.expect(wire.TypeUnsubscribe)
 		p.sendf(`{"type":"message","channel":"news","id":2,"data":1}`)
-		s.wantSeen("[]")
+		s.wantCallbacks("[]")
 		p.drop()
 		if err := <-done; err != nil {
 			s.Fatal(err)
 		}
 		p, _ = s.accept()
-		p.quiet()
+		p.expectNothing()
 		if err := s.client.Unsubscribe(s.Context(), "news"); err != nil {
 			s.Fatal(err)
 		}
-		p.quiet()
+		p.expectNothing()
 	})
 }
 
 func TestRefusedResubscription(t *testing.T) {
-	change := func(s *stage, o *Options) {
-		o.OnUnsubscribed = func(channel string, err *Error) { s.note("lost %s: %s", channel, err.Code) }
+	change := func(s *scenario, o *Options) {
+		o.OnUnsubscribed = func(channel string, err *Error) { s.record("lost %s: %s", channel, err.Code) }
 	}
-	enact(t, change, func(s *stage) {
+	forEachTransport(t, change, func(s *scenario) {
 		p, _ := s.accept()
-		s.subscribed(p, 1)
+		s.subscribe(p, 1)
 		p.drop()
 		p, _ = s.accept()
 		p.answer(p.expect(wire.TypeSubscribe), `{"type":"error","code":"unavailable"}`)
@@ -157,26 +157,26 @@ func TestRefusedResubscription(t *testing.T) {
 			s.Fatalf("asked again from %d, want 1", *again.After)
 		}
 		p.answer(again, `{"type":"error","code":"forbidden"}`)
-		s.wantSeen("[lost news: forbidden]")
+		s.wantCallbacks("[lost news: forbidden]")
 		p.drop()
 		p, _ = s.accept()
-		p.quiet()
+		p.expectNothing()
 	})
 }
 
-// TestExpelled: the broker says on its own that a channel is not allowed any more.
-func TestExpelled(t *testing.T) {
-	change := func(s *stage, o *Options) {
-		o.OnUnsubscribed = func(channel string, err *Error) { s.note("lost %s: %s", channel, err.Code) }
+// TestBrokerEndsASubscription: the broker sends an `unsubscribed` without ref.
+func TestBrokerEndsASubscription(t *testing.T) {
+	change := func(s *scenario, o *Options) {
+		o.OnUnsubscribed = func(channel string, err *Error) { s.record("lost %s: %s", channel, err.Code) }
 	}
-	enact(t, change, func(s *stage) {
+	forEachTransport(t, change, func(s *scenario) {
 		p, _ := s.accept()
-		s.subscribed(p, 1)
+		s.subscribe(p, 1)
 		p.sendf(`{"type":"unsubscribed","channel":"other","code":"forbidden","message":"no"}`)
 		p.sendf(`{"type":"unsubscribed","channel":"news","code":"forbidden","message":"no"}`)
-		s.wantSeen("[lost news: forbidden]")
+		s.wantCallbacks("[lost news: forbidden]")
 		p.drop()
 		p, _ = s.accept()
-		p.quiet()
+		p.expectNothing()
 	})
 }

@@ -12,47 +12,47 @@ import (
 )
 
 const (
-	// connectTimeout bounds each of dialling and the wait for `connected`.
+	// connectTimeout bounds the dialling, and then the wait for `connected`.
 	connectTimeout = 10 * time.Second
-	// writeTimeout is how long the broker may take to take bytes.
+	// writeTimeout bounds one write.
 	writeTimeout = 10 * time.Second
-	// lastWords is how long a connection that is over in one direction may go on in the
-	// other: the reason for the close may be on its way, or the last acknowledgement.
-	lastWords = time.Second
+	// closeGrace is how long a connection that has failed in one direction stays open in the other.
+	// The close reason or the last acknowledgement may still arrive.
+	closeGrace = time.Second
 )
 
-// session is one connection: a reader, a writer, and what waits to be written.
+// session is one connection, with its reader, its writer and its unsent messages.
 type session struct {
 	client     *Client
 	url        string
 	conn       conn
-	cancel     context.CancelCauseFunc // ends the session; the first cause counts
-	wake       chan struct{}           // one slot: there is something to write
+	cancel     context.CancelCauseFunc // ends the session; the first cause is kept
+	wake       chan struct{}           // one slot: messages wait to be written
 	finish     chan struct{}           // closed: write the last acknowledgement and return
 	connectRef int64
 	wg         sync.WaitGroup
 
-	// only the reader touches these
-	silence time.Duration // how long nothing may arrive, 0 for ever
-	refused *Error        // the answer to connect
+	// only for the reader
+	idleTimeout time.Duration // the longest time without a message; 0 means no limit
+	refused     *Error        // the answer to connect
 
-	timer *time.Timer // runs while silence does; safe for all
+	idleTimer *time.Timer // fires after idleTimeout; any goroutine may use it
 
 	// guarded by Client.mu
-	upSince time.Time // when `connected` came; written by the reader
-	outbox  []outgoing
-	acked   int64 // last id acknowledged on this connection
-	ackDue  bool
+	connectedAt time.Time // when `connected` arrived; the reader writes it
+	outbox      []outgoing
+	acked       int64 // last id acknowledged on this connection
+	ackDue      bool
 }
 
-// outgoing is one message to write; call is nil where nobody waits for an answer.
+// outgoing is one message to write. call is nil for a message without an answer.
 type outgoing struct {
 	req  wire.Request
 	call *call
 }
 
-// connection dials e and serves one connection to its end, of which it returns the
-// cause. up is how long it was connected.
+// connection dials e and serves one connection. It returns the reason for its end, and how long
+// it was connected.
 func (c *Client) connection(ctx context.Context, e endpoint) (up time.Duration, err error) {
 	s := &session{client: c, url: e.raw, wake: make(chan struct{}, 1), finish: make(chan struct{})}
 	if err = s.open(ctx, e); err != nil {
@@ -62,7 +62,7 @@ func (c *Client) connection(ctx context.Context, e endpoint) (up time.Duration, 
 	return c.detach(s), err
 }
 
-// open dials e and makes connect the first message to write.
+// open dials e and queues connect as the first message.
 func (s *session) open(ctx context.Context, e endpoint) error {
 	bounded, done := context.WithTimeout(ctx, connectTimeout)
 	defer done()
@@ -70,20 +70,20 @@ func (s *session) open(ctx context.Context, e endpoint) error {
 	if err != nil {
 		return err
 	}
-	if s.conn, err = s.client.dial(bounded, e, s.touch); err != nil {
+	if s.conn, err = s.client.dial(bounded, e, s.resetIdleTimer); err != nil {
 		return err
 	}
-	s.client.greet(s, token)
+	s.client.queueConnect(s, token)
 	return nil
 }
 
-// run starts reader and writer and waits for both. ctx ending leaves the writer a moment
-// for the last acknowledgement.
+// run starts the reader and the writer, and waits for both. When ctx ends, the writer may still
+// write the last acknowledgement.
 func (s *session) run(ctx context.Context) error {
 	inner, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	s.cancel = cancel
-	s.timer = time.AfterFunc(connectTimeout, func() { cancel(errSilent) })
-	defer s.timer.Stop()
+	s.idleTimer = time.AfterFunc(connectTimeout, func() { cancel(errIdleTimeout) })
+	defer s.idleTimer.Stop()
 	written := make(chan struct{})
 	s.wg.Go(func() { cancel(s.readLoop(inner)) })
 	s.wg.Go(func() {
@@ -92,19 +92,19 @@ func (s *session) run(ctx context.Context) error {
 	})
 	select {
 	case <-ctx.Done():
-		s.leave(inner, written)
+		s.writeLastAck(inner, written)
 		cancel(ctx.Err())
 	case <-inner.Done():
 	}
 	s.conn.close()
 	s.wg.Wait()
-	return s.cause(context.Cause(inner))
+	return s.closeCause(context.Cause(inner))
 }
 
-// leave gives the callback that runs a moment to return, and the writer one to
-// acknowledge its message, so that an orderly stop brings nothing twice.
-func (s *session) leave(ctx context.Context, written <-chan struct{}) {
-	moment := time.NewTimer(lastWords)
+// writeLastAck waits for the running callback to return, and then for the writer to acknowledge
+// its message, each for closeGrace at most. So an orderly stop causes no duplicates.
+func (s *session) writeLastAck(ctx context.Context, written <-chan struct{}) {
+	moment := time.NewTimer(closeGrace)
 	defer moment.Stop()
 	select {
 	case <-s.client.delivered:
@@ -112,7 +112,7 @@ func (s *session) leave(ctx context.Context, written <-chan struct{}) {
 	case <-ctx.Done():
 	}
 	close(s.finish)
-	moment.Reset(lastWords)
+	moment.Reset(closeGrace)
 	select {
 	case <-written:
 	case <-moment.C:
@@ -120,42 +120,42 @@ func (s *session) leave(ctx context.Context, written <-chan struct{}) {
 	}
 }
 
-// cause prefers what the broker said over how the connection then ended.
-func (s *session) cause(err error) error {
+// closeCause returns the broker's refusal if there was one, else err.
+func (s *session) closeCause(err error) error {
 	if _, ok := errors.AsType[*ClosedError](err); !ok && s.refused != nil {
-		return refusal(s.refused)
+		return connectError(s.refused)
 	}
 	return err
 }
 
 func (s *session) readLoop(ctx context.Context) error {
 	for {
-		if err := s.awaitRoom(ctx); err != nil {
+		if err := s.waitForInbox(ctx); err != nil {
 			return err
 		}
 		raw, err := s.conn.read()
 		if err != nil {
 			return fmt.Errorf("read: %w", err)
 		}
-		s.touch()
+		s.resetIdleTimer()
 		if err := s.receive(ctx, raw); err != nil {
 			return err
 		}
 	}
 }
 
-// awaitRoom holds the reader back while the callbacks are behind. The silence of that
-// time is ours, so it does not count.
-func (s *session) awaitRoom(ctx context.Context) error {
+// waitForInbox blocks the reader while the inbox is full. That time does not count towards
+// idleTimeout.
+func (s *session) waitForInbox(ctx context.Context) error {
 	c := s.client
-	if s.upSince.IsZero() || !c.inbox.full(c.callsPending) {
+	if s.connectedAt.IsZero() || !c.inbox.full(c.callsPending) {
 		return nil
 	}
-	s.timer.Stop()
-	defer s.touch()
+	s.idleTimer.Stop()
+	defer s.resetIdleTimer()
 	for c.inbox.full(c.callsPending) {
 		select {
-		case <-c.inbox.room:
+		case <-c.inbox.recheck:
 		case <-ctx.Done():
 			return ctx.Err()
 		}
@@ -163,36 +163,33 @@ func (s *session) awaitRoom(ctx context.Context) error {
 	return nil
 }
 
-// touch starts the count of silence again. Only the reader calls it.
-func (s *session) touch() {
-	if s.silence > 0 {
-		s.timer.Reset(s.silence)
+// resetIdleTimer restarts idleTimeout. Only the reader calls it.
+func (s *session) resetIdleTimer() {
+	if s.idleTimeout > 0 {
+		s.idleTimer.Reset(s.idleTimeout)
 	}
 }
 
-// signal wakes the writer; it never blocks.
+// signal wakes the writer. It never blocks.
 func (s *session) signal() {
-	select {
-	case s.wake <- struct{}{}:
-	default:
-	}
+	signal(s.wake)
 }
 
-// writeLoop writes until nothing is left, then waits. After a failure it leaves the
-// reader a moment to find the broker's reason, which is worth more than a broken pipe.
+// writeLoop writes until no message is left, then waits. After a failure it waits for closeGrace,
+// so that the reader can still read the broker's close reason.
 func (s *session) writeLoop(ctx context.Context) {
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-s.finish:
-			_ = s.writeAll(ctx, s.takeLast, lastWords)
+			_ = s.writeAll(ctx, s.takeLastAck, closeGrace)
 			return
 		case <-s.wake:
 		}
-		if err := s.writeAll(ctx, s.take, writeTimeout); err != nil {
+		if err := s.writeAll(ctx, s.takeRequests, writeTimeout); err != nil {
 			select {
-			case <-time.After(lastWords):
+			case <-time.After(closeGrace):
 			case <-s.finish:
 			case <-ctx.Done():
 			}
@@ -202,7 +199,7 @@ func (s *session) writeLoop(ctx context.Context) {
 	}
 }
 
-func (s *session) writeAll(ctx context.Context, take func() []wire.Request, limit time.Duration) error {
+func (s *session) writeAll(ctx context.Context, take func() []wire.Request, timeout time.Duration) error {
 	for {
 		reqs := take()
 		if len(reqs) == 0 {
@@ -211,12 +208,12 @@ func (s *session) writeAll(ctx context.Context, take func() []wire.Request, limi
 		messages := make([][]byte, len(reqs))
 		for i, req := range reqs {
 			raw, err := json.Marshal(req)
-			if err != nil { // the payload was checked when it was handed in
+			if err != nil { // impossible: Publish and Request have encoded the payload
 				return err
 			}
 			messages[i] = raw
 		}
-		bounded, done := context.WithTimeout(ctx, limit)
+		bounded, done := context.WithTimeout(ctx, timeout)
 		err := s.conn.write(bounded, messages)
 		done()
 		if err != nil {
@@ -225,15 +222,15 @@ func (s *session) writeAll(ctx context.Context, take func() []wire.Request, limi
 	}
 }
 
-// take is what is to be written now. From here on the calls among it count as sent.
-func (s *session) take() []wire.Request {
+// takeRequests returns the messages to write now, and marks their calls as sent.
+func (s *session) takeRequests() []wire.Request {
 	c := s.client
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var reqs []wire.Request
 	for _, o := range s.outbox {
 		if o.call != nil && c.calls[o.call.ref] != o.call {
-			continue // given up meanwhile
+			continue // abandoned meanwhile
 		}
 		if o.call != nil {
 			o.call.sent = true
@@ -247,11 +244,11 @@ func (s *session) take() []wire.Request {
 	return reqs
 }
 
-// takeLast is the acknowledgement that is still owed when the client stops.
-func (s *session) takeLast() []wire.Request {
+// takeLastAck returns the acknowledgement that is due when the client stops, if any.
+func (s *session) takeLastAck() []wire.Request {
 	s.client.mu.Lock()
 	defer s.client.mu.Unlock()
-	if s.upSince.IsZero() || s.client.opts.AutoAck || s.client.handled <= s.acked {
+	if s.connectedAt.IsZero() || s.client.opts.AutoAck || s.client.handled <= s.acked {
 		return nil
 	}
 	return []wire.Request{s.ackLocked()}

@@ -11,26 +11,26 @@ import (
 	"switchboard/internal/wire"
 )
 
-// socketConn is WebSocket: one JSON object per text frame.
-type socketConn struct {
+// webSocketConn is a WebSocket connection: one JSON object per text frame.
+type webSocketConn struct {
 	ws  *websocket.Conn
-	buf bytes.Buffer // the message last read
+	buf bytes.Buffer // the last message
 }
 
-// dialSocket makes an HTTP transport for this one attempt: a shared one goes on dialling
-// for later requests when ctx has ended, and a Client leaves nothing behind.
-func dialSocket(ctx context.Context, dial netDial, url string, alive func()) (conn, error) {
+// dialWebSocket uses an HTTP transport for this attempt only. A shared transport would continue to
+// dial after ctx has ended, and the goroutine would outlive the Client.
+func dialWebSocket(ctx context.Context, dial netDial, url string, onPing func()) (conn, error) {
 	transport := &http.Transport{
 		Proxy: http.ProxyFromEnvironment,
 		DialContext: func(_ context.Context, network, address string) (net.Conn, error) {
 			return dial(ctx, network, address)
 		},
 	}
-	defer transport.CloseIdleConnections() // ends a TLS handshake too that ctx has left behind
+	defer transport.CloseIdleConnections() // also ends a TLS handshake that outlives ctx
 	ws, _, err := websocket.Dial(ctx, url, &websocket.DialOptions{
 		HTTPClient: &http.Client{Transport: transport},
 		OnPingReceived: func(context.Context, []byte) bool {
-			alive()
+			onPing()
 			return true // the library answers with the pong
 		},
 	})
@@ -38,11 +38,11 @@ func dialSocket(ctx context.Context, dial netDial, url string, alive func()) (co
 		return nil, err
 	}
 	ws.SetReadLimit(maxMessage)
-	return &socketConn{ws: ws}, nil
+	return &webSocketConn{ws: ws}, nil
 }
 
-func (s *socketConn) read() ([]byte, error) {
-	_, r, err := s.ws.Reader(context.Background()) // close ends it
+func (s *webSocketConn) read() ([]byte, error) {
+	_, r, err := s.ws.Reader(context.Background()) // close interrupts it
 	if err != nil {
 		return nil, closeStatus(err)
 	}
@@ -53,7 +53,7 @@ func (s *socketConn) read() ([]byte, error) {
 	return s.buf.Bytes(), nil
 }
 
-// closeStatus turns one of the broker's close codes into a ClosedError.
+// closeStatus returns a ClosedError if err has one of the broker's close codes, else err.
 func closeStatus(err error) error {
 	reason, ok := wire.CloseReasonOf(int(websocket.CloseStatus(err)))
 	if !ok {
@@ -62,7 +62,7 @@ func closeStatus(err error) error {
 	return &ClosedError{Reason: reason, Reconnect: reason.Reconnect()}
 }
 
-func (s *socketConn) write(ctx context.Context, messages [][]byte) error {
+func (s *webSocketConn) write(ctx context.Context, messages [][]byte) error {
 	for _, m := range messages {
 		if err := s.ws.Write(ctx, websocket.MessageText, m); err != nil {
 			return err
@@ -71,4 +71,4 @@ func (s *socketConn) write(ctx context.Context, messages [][]byte) error {
 	return nil
 }
 
-func (s *socketConn) close() { _ = s.ws.CloseNow() }
+func (s *webSocketConn) close() { _ = s.ws.CloseNow() }

@@ -13,8 +13,8 @@ import (
 	"switchboard/internal/wire"
 )
 
-// The one test over real sockets: what net.Pipe cannot show is a kernel between the two.
-func TestOverRealSockets(t *testing.T) {
+// TestRealSockets is the only test with kernel sockets. The other tests use net.Pipe.
+func TestRealSockets(t *testing.T) {
 	for _, tr := range transports {
 		t.Run(tr.name, func(t *testing.T) {
 			ln, err := net.Listen("tcp", "127.0.0.1:0")
@@ -48,13 +48,13 @@ func TestOverRealSockets(t *testing.T) {
 				t.Fatal(err)
 			}
 			if _, open := <-p.in; open {
-				t.Fatal("more came than was expected")
+				t.Fatal("the client sent another message")
 			}
 		})
 	}
 }
 
-func TestNothingOutlivesADialThatHangs(t *testing.T) {
+func TestRunEndsWhileADialHangs(t *testing.T) {
 	for _, url := range []string{"tcp://127.0.0.1:1", "ws://127.0.0.1:1", "wss://127.0.0.1:1"} {
 		t.Run(url, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -62,11 +62,11 @@ func TestNothingOutlivesADialThatHangs(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				var far []net.Conn
+				var remotes []net.Conn
 				dialled := make(chan struct{}, 1)
 				c.netDial = func(context.Context, string, string) (net.Conn, error) {
-					ours, theirs := net.Pipe() // nobody ever reads: the handshake hangs
-					far = append(far, theirs)
+					ours, theirs := net.Pipe() // never read, so the handshake hangs
+					remotes = append(remotes, theirs)
 					dialled <- struct{}{}
 					return ours, nil
 				}
@@ -80,7 +80,7 @@ func TestNothingOutlivesADialThatHangs(t *testing.T) {
 				if err := <-result; err != nil {
 					t.Fatal(err)
 				}
-				if took := time.Since(start); took > 2*lastWords {
+				if took := time.Since(start); took > 2*closeGrace {
 					t.Fatalf("Run took %s to return", took)
 				}
 			})
@@ -95,12 +95,12 @@ func TestLines(t *testing.T) {
 		want   []string
 		end    error
 	}{
-		"several":      {stream: "{}\n\r\n[1]\r\n", want: []string{"{}", "[1]"}, end: io.EOF},
-		"long":         {stream: long + "\n1\n", want: []string{long, "1"}, end: io.EOF},
-		"within":       {stream: "{}\n{", want: []string{"{}"}, end: io.ErrUnexpectedEOF},
-		"within long":  {stream: long, end: io.ErrUnexpectedEOF},
-		"without end":  {stream: strings.Repeat("x", maxMessage+10_000), end: errLong},
-		"nothing ever": {end: io.EOF},
+		"several":                {stream: "{}\n\r\n[1]\r\n", want: []string{"{}", "[1]"}, end: io.EOF},
+		"long":                   {stream: long + "\n1\n", want: []string{long, "1"}, end: io.EOF},
+		"end within a line":      {stream: "{}\n{", want: []string{"{}"}, end: io.ErrUnexpectedEOF},
+		"end within a long line": {stream: long, end: io.ErrUnexpectedEOF},
+		"too long":               {stream: strings.Repeat("x", maxMessage+10_000), end: errMessageTooLong},
+		"empty":                  {end: io.EOF},
 	} {
 		t.Run(name, func(t *testing.T) {
 			ours, theirs := net.Pipe()

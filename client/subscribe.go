@@ -8,20 +8,20 @@ import (
 	"switchboard/internal/wire"
 )
 
-// SubscribeOptions say from where a subscription starts.
+// SubscribeOptions configures a subscription.
 type SubscribeOptions struct {
-	// After is the last id that the caller has seen; 0 is the very beginning. Zero means
-	// from now on, or, where the channel is subscribed already, that it just goes on.
+	// After is the last id that the caller has seen; a pointer to 0 is the beginning of the channel.
+	// Zero (nil) means to start now, or to continue an existing subscription.
 	After *int64
 }
 
-// Subscription is what a Subscribe has come to.
+// Subscription is the result of Subscribe.
 type Subscription struct {
 	Channel string
-	// ID is the position that it starts from.
+	// ID is the position at which it starts.
 	ID int64
-	// Recovered is false when messages between After and now are missing; OnGap is told
-	// as well. It is true where no After was given.
+	// Recovered is false if messages between After and now are missing. OnGap is then called, too. It
+	// is true without After.
 	Recovered bool
 }
 
@@ -31,8 +31,8 @@ type position struct {
 	known bool
 }
 
-// pass reports whether id is new, and moves to it.
-func (p *position) pass(id int64) bool {
+// advance moves p to id. It returns false if id is not new.
+func (p *position) advance(id int64) bool {
 	if p.known && id <= p.id {
 		return false
 	}
@@ -47,21 +47,21 @@ func (p position) after() *int64 {
 	return new(p.id)
 }
 
-// subscription is one channel that is wanted.
+// subscription is one channel that the caller has subscribed to.
 type subscription struct {
 	channel string
 	pos     position
-	// active: this connection has answered `subscribed`. What comes for the channel before
-	// that belongs to an earlier subscription, and comes again.
+	// active is set when `subscribed` arrives on this connection. Earlier messages of the channel
+	// belong to an earlier subscription, and arrive again.
 	active      bool
-	established bool    // some connection has answered
-	pending     *call   // the subscribe on its way
-	retry       backoff // between refusals that may pass
+	established bool    // any connection has answered `subscribed`
+	pending     *call   // the subscribe without an answer yet
+	retry       backoff // after retryable refusals
 }
 
-// Subscribe asks for a channel. The messages after SubscribeOptions.After follow, then
-// whatever comes, over all reconnects until Unsubscribe. The errors are a *Error where
-// the broker refuses, and that of ctx: then the channel stays wanted.
+// Subscribe subscribes to a channel, over all reconnects, until Unsubscribe. The messages after
+// SubscribeOptions.After follow, and then new ones. The error is a *Error if the broker refuses. If
+// ctx ends, the error is its error, and the client continues to subscribe.
 func (c *Client) Subscribe(ctx context.Context, channel string, opts SubscribeOptions) (Subscription, error) {
 	if err := checkChannel(channel); err != nil {
 		return Subscription{}, err
@@ -72,7 +72,7 @@ func (c *Client) Subscribe(ctx context.Context, channel string, opts SubscribeOp
 		defer c.mu.Unlock()
 		return Subscription{Channel: channel, ID: sub.pos.id, Recovered: true}, nil
 	}
-	call := c.wantLocked(channel, opts.After)
+	call := c.addSubscriptionLocked(channel, opts.After)
 	c.mu.Unlock()
 	ev, err := c.await(ctx, call)
 	if err != nil {
@@ -85,17 +85,17 @@ func (c *Client) Subscribe(ctx context.Context, channel string, opts SubscribeOp
 	return got, nil
 }
 
-// checkChannel refuses what the broker would, and the one channel that is always there.
+// checkChannel returns an error for a name that the broker refuses, and for AllChannel.
 func checkChannel(channel string) error {
 	if channel == wire.AllChannel {
-		return wire.Errorf(wire.BadRequest, "channel: every client follows %s as it is", channel)
+		return wire.Errorf(wire.BadRequest, "channel: every client receives %s without subscribing", channel)
 	}
 	return wire.CheckName("channel", channel)
 }
 
-// wantLocked makes channel wanted and returns the call that asks for it: one that is on
-// its way already, unless the position differs.
-func (c *Client) wantLocked(channel string, after *int64) *call {
+// addSubscriptionLocked adds a subscription and returns its call. Without a new position, it
+// returns the pending call if there is one.
+func (c *Client) addSubscriptionLocked(channel string, after *int64) *call {
 	sub := c.subs[channel]
 	if sub == nil {
 		sub = &subscription{
@@ -105,17 +105,17 @@ func (c *Client) wantLocked(channel string, after *int64) *call {
 		c.subs[channel] = sub
 	}
 	if sub.pending != nil && after == nil {
-		sub.pending.unattended = false
+		sub.pending.noCaller = false
 		return sub.pending
 	}
 	if after != nil {
 		sub.pos, sub.active = position{id: *after, known: true}, false
 	}
-	return c.askLocked(sub)
+	return c.submitSubscribeLocked(sub)
 }
 
-// askLocked submits a subscribe from the position of sub.
-func (c *Client) askLocked(sub *subscription) *call {
+// submitSubscribeLocked submits a subscribe at the position of sub.
+func (c *Client) submitSubscribeLocked(sub *subscription) *call {
 	call := c.submitLocked(wire.Request{Type: wire.TypeSubscribe, Channel: sub.channel, After: sub.pos.after()})
 	call.sub = sub
 	if c.stopped == nil {
@@ -124,10 +124,10 @@ func (c *Client) askLocked(sub *subscription) *call {
 	return call
 }
 
-// resubscribeLocked asks for sub in nobody's name.
+// resubscribeLocked registers a subscribe for which no caller waits. It does not send it.
 func (c *Client) resubscribeLocked(sub *subscription) {
 	call := &call{
-		ref: c.refLocked(), sub: sub, done: make(chan struct{}), unattended: true,
+		ref: c.newRefLocked(), sub: sub, done: make(chan struct{}), noCaller: true,
 		req: wire.Request{Type: wire.TypeSubscribe, Channel: sub.channel},
 	}
 	call.req.Ref = wire.RefOf(call.ref)
@@ -138,29 +138,29 @@ func (c *Client) resubscribeLocked(sub *subscription) {
 func (c *Client) subscribedLocked(call *call, ev wire.Event) {
 	sub := call.sub
 	if sub.pending != call {
-		return // a later Subscribe asked from elsewhere, or the channel is no longer wanted
+		return // a later Subscribe has another position, or the channel was unsubscribed
 	}
 	sub.pending, sub.active, sub.established = nil, true, true
 	sub.retry.reset()
-	c.startLocked(sub, call.req.After, ev)
+	c.setPositionLocked(sub, call.req.After, ev)
 }
 
-// startLocked sets the position that an answer starts from. Where `after` was recovered,
-// that is `after` itself; where not, it is the id in the answer, and that may be lower
-// than what was seen: after a failover the ids start again from there.
-func (c *Client) startLocked(sub *subscription, asked *int64, ev wire.Event) {
+// setPositionLocked sets the position of sub by the answer ev. If `after` was recovered, the
+// position is `after`. Otherwise it is the id of the answer. That may be lower than the last id
+// seen: after a failover the ids continue from there.
+func (c *Client) setPositionLocked(sub *subscription, asked *int64, ev wire.Event) {
 	lost := asked != nil && ev.Recovered != nil && !*ev.Recovered
 	if ev.ID == nil || asked != nil && !lost {
 		return
 	}
 	sub.pos = position{id: *ev.ID, known: true}
-	if lost && *ev.ID != *asked { // else the gap comes in its place among the messages
-		c.tellGapLocked(Gap{Channel: sub.channel, After: *asked, ID: *ev.ID})
+	if lost && *ev.ID != *asked { // else a gap arrives among the messages
+		c.reportGapLocked(Gap{Channel: sub.channel, After: *asked, ID: *ev.ID})
 	}
 }
 
-// refuseLocked gives an error to a call. A refusal that may pass does not end what was
-// subscribed before: it is asked for again after a while.
+// refuseLocked resolves a call with an error. An existing subscription survives a retryable
+// refusal: the client subscribes again after a delay.
 func (c *Client) refuseLocked(ctx context.Context, s *session, call *call, err *Error) {
 	c.resolveLocked(call, wire.Event{}, err)
 	sub := call.sub
@@ -168,30 +168,30 @@ func (c *Client) refuseLocked(ctx context.Context, s *session, call *call, err *
 		return
 	}
 	sub.pending = nil
-	kept := call.unattended || sub.established
-	if kept && passing(err) {
+	kept := call.noCaller || sub.established
+	if kept && retryable(err) {
 		c.resubscribeLocked(sub)
 		again, after := sub.pending, sub.retry.next()
-		s.wg.Go(func() { s.retry(ctx, again, after) })
+		s.wg.Go(func() { s.retrySubscribe(ctx, again, after) })
 		return
 	}
 	if !kept {
 		delete(c.subs, sub.channel)
 		return
 	}
-	c.lostLocked(sub, err)
+	c.dropLocked(sub, err)
 }
 
-// expelledLocked is the broker's word that a channel is not allowed any more. A subscribe for it that is under way
-// has an answer of its own.
-func (c *Client) expelledLocked(ev wire.Event) {
+// endedByBrokerLocked handles an `unsubscribed` without ref: the channel is no longer allowed. A
+// pending subscribe for the channel gets its own answer.
+func (c *Client) endedByBrokerLocked(ev wire.Event) {
 	if sub := c.subs[ev.Channel]; sub != nil && sub.active && sub.pending == nil {
-		c.lostLocked(sub, wire.Errorf(wire.ErrorCode(ev.Code), "%s", ev.Message))
+		c.dropLocked(sub, wire.Errorf(wire.ErrorCode(ev.Code), "%s", ev.Message))
 	}
 }
 
-// lostLocked gives up a channel that the broker refuses.
-func (c *Client) lostLocked(sub *subscription, err *Error) {
+// dropLocked removes a subscription that the broker refuses, and calls OnUnsubscribed.
+func (c *Client) dropLocked(sub *subscription, err *Error) {
 	delete(c.subs, sub.channel)
 	c.opts.Logger.Warn().Err(err).Str("channel", sub.channel).Msg("subscription lost")
 	if c.opts.OnUnsubscribed != nil {
@@ -199,8 +199,8 @@ func (c *Client) lostLocked(sub *subscription, err *Error) {
 	}
 }
 
-// retry sends a subscribe after a while, if it is still what is wanted.
-func (s *session) retry(ctx context.Context, call *call, after time.Duration) {
+// retrySubscribe sends a subscribe after a delay, if it is still pending.
+func (s *session) retrySubscribe(ctx context.Context, call *call, after time.Duration) {
 	if !pause(ctx, after) {
 		return
 	}
@@ -210,9 +210,8 @@ func (s *session) retry(ctx context.Context, call *call, after time.Duration) {
 	s.sendLocked(outgoing{req: call.req, call: call})
 }
 
-// Unsubscribe gives up a channel. It is done for this client at once: no message of the
-// channel reaches OnMessage that was not on its way there. The answer confirms that the
-// broker knows.
+// Unsubscribe ends a subscription at once: OnMessage receives only messages of the channel that are
+// already queued. Unsubscribe returns when the broker has confirmed.
 func (c *Client) Unsubscribe(ctx context.Context, channel string) error {
 	if err := checkChannel(channel); err != nil {
 		return err

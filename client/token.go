@@ -8,15 +8,14 @@ import (
 	"switchboard/internal/wire"
 )
 
-// token is the one in force. used says that a connection was made with it before, so
-// that its source may know a newer one.
+// token is the current token.
 type token struct {
 	value string
-	known bool // TokenSource has given value
-	used  bool
+	known bool // value is from TokenSource or Refresh
+	used  bool // a connection was made with it, so TokenSource may have a newer one
 }
 
-// currentToken is the token to connect with; the source is asked when none is known.
+// currentToken returns the token for connect. It calls TokenSource if no token is known.
 func (c *Client) currentToken(ctx context.Context) (string, error) {
 	c.mu.Lock()
 	t := c.token
@@ -34,10 +33,9 @@ func (c *Client) currentToken(ctx context.Context) (string, error) {
 	return value, nil
 }
 
-// afterClose looks at a close that is about the token. With a source, a token that ran
-// out is forgotten, and so is one that an earlier connection was made with and that is
-// refused now: a device that slept may hold one that ran out long ago. Without a source
-// there is nothing to come back with.
+// afterClose handles a close because of the token. With a TokenSource, it discards a token that
+// has expired, or that is refused now and was accepted before: a device that slept may have a
+// token that expired long ago. Without a TokenSource, the end is final.
 func (c *Client) afterClose(err error) error {
 	closed, ok := errors.AsType[*ClosedError](err)
 	if !ok {
