@@ -9,37 +9,37 @@ import (
 	"switchboard/registry"
 )
 
-// maxTold is the most clients that are named when changes are told together.
+// maxNamed is the most clients that one coalesced event names.
 const maxNamed = 100
 
-// step is a client that came or went, while changes are told together.
+// step is a join or leave that was kept to be coalesced.
 type step struct {
 	seq    int64
 	member registry.Member
 	joined bool
 }
 
-// together is what has changed since all was told.
+// coalescedChanges are the changes since the last coalesced event.
 type coalescedChanges struct {
 	messages dialect.Maker
-	event    wire.Event // without names
-	firstSeq int64      // the moment of the first change
+	event    wire.Event // without the clients
+	firstSeq int64      // seq of the first change
 	steps    map[string][]step
 }
 
-// since is who came and who left, by client, for somebody who knew all up to a moment. He is told nothing of himself.
-func (t *coalescedChanges) changesSince(told int64, self string) (joined, left []registry.Member) {
+// changesSince returns the clients that joined and left after seq, by client, without self.
+func (t *coalescedChanges) changesSince(seq int64, self string) (joined, left []registry.Member) {
 	for client, steps := range t.steps {
-		i := slices.IndexFunc(steps, func(s step) bool { return s.seq > told })
+		i := slices.IndexFunc(steps, func(s step) bool { return s.seq > seq })
 		if i < 0 || client == self {
 			continue
 		}
 		first, last := steps[i], steps[len(steps)-1]
-		wasIn := !first.joined
-		if wasIn && last.joined && first.member.User == last.member.User {
-			continue // as another user it has left and joined
+		wasMember := !first.joined
+		if wasMember && last.joined && first.member.User == last.member.User {
+			continue // with another user it has left and joined
 		}
-		if wasIn {
+		if wasMember {
 			left = append(left, first.member)
 		}
 		if last.joined {
@@ -52,14 +52,15 @@ func (t *coalescedChanges) changesSince(told int64, self string) (joined, left [
 	return joined, left
 }
 
-// many says that so much has changed that nobody is named to anybody.
+// tooMany reports whether there are so many changes that the event names no clients at all.
 func (t *coalescedChanges) tooMany() bool { return len(t.steps) > 10*maxNamed }
 
-// frame is what somebody is told who knew all up to a moment; empty for nothing.
-func (t *coalescedChanges) message(told int64, self string) *dialect.Message {
+// message returns the event for the watcher self, which knows all changes up to seq. It is nil if
+// nothing has changed for it.
+func (t *coalescedChanges) message(seq int64, self string) *dialect.Message {
 	event := t.event
 	if !t.tooMany() {
-		joined, left := t.changesSince(told, self)
+		joined, left := t.changesSince(seq, self)
 		if len(joined)+len(left) == 0 {
 			return nil
 		}
@@ -70,9 +71,10 @@ func (t *coalescedChanges) message(told int64, self string) *dialect.Message {
 	return t.messages.Event(event)
 }
 
-// special says whether somebody must be told something else than most: he is among those who came or went, or knows some of
-// it already, because he has subscribed or was told who is there since the first change.
-func (t *coalescedChanges) differsFor(told int64, self string) bool {
+// differsFor reports whether the watcher self, which knows all changes up to seq, needs an event of
+// its own. That is so if it has itself joined or left, or if it knows some of the changes already,
+// from its subscription or from a snapshot.
+func (t *coalescedChanges) differsFor(seq int64, self string) bool {
 	_, changed := t.steps[self]
-	return !t.tooMany() && (changed || told >= t.firstSeq)
+	return !t.tooMany() && (changed || seq >= t.firstSeq)
 }

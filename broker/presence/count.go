@@ -9,39 +9,39 @@ import (
 )
 
 const (
-	// countPage is how many members one call reads that only counts.
+	// countPageSize is how many members one store call reads during a count.
 	countPageSize = 1000
-	// countFor is how long a count of users is good for others that ask. To count them all rosters
-	// of the channel are read, which may be a thousand times what a page of one client takes.
+	// countTTL is how long a count of users is reused. A count reads all rosters of the channel,
+	// which can cost a thousand times more than a page with one client.
 	countTTL = time.Second
-	// maxCounts bounds the counts that are remembered.
+	// maxCounts bounds the counts that are kept.
 	maxCounts = 1024
 )
 
-// userCounts are counts of the users in channels, each good for countFor.
+// userCounts caches the numbers of users in channels.
 type userCounts struct {
 	mu     sync.Mutex // guards the field below
 	counts map[string]*userCount
 }
 
-// userCount is one count, finished or under way.
+// userCount is one count, finished or in progress.
 type userCount struct {
-	done    chan struct{} // closed when the fields below are there
+	done    chan struct{} // closed when the fields below are set
 	users   int
 	err     error
 	expires time.Time
 }
 
-// countUsers is how many different users the channel has on the servers, a second ago at most. Of a
-// channel that is not large it is counted anew when the number of clients has changed.
+// countUsers returns how many different users the channel has on the servers, at most countTTL ago.
+// In a channel that is not large, a change in the number of clients causes a new count.
 func (p *Presence) countUsers(ctx context.Context, channel string, servers []string, clients int) (int, error) {
-	key := channel + "\n" + strings.Join(servers, "\n") // neither has newlines
+	key := channel + "\n" + strings.Join(servers, "\n") // a newline is in neither
 	if clients <= p.opts.LargeChannel {
 		key += "\n" + strconv.Itoa(clients)
 	}
-	c, mine := p.counts.getOrStart(key)
-	if mine {
-		p.runCount(c, channel, servers) // not in the pool, whose workers may all be waiting here
+	c, owner := p.counts.getOrStart(key)
+	if owner {
+		p.runCount(c, channel, servers) // not in the pool: all its workers may be waiting here
 	}
 	select {
 	case <-c.done:
@@ -51,8 +51,8 @@ func (p *Presence) countUsers(ctx context.Context, channel string, servers []str
 	}
 }
 
-// begin is the count for a key. When mine is true the caller has to make it.
-func (u *userCounts) getOrStart(key string) (c *userCount, mine bool) {
+// getOrStart returns the count for a key. If owner is true, the caller must run it.
+func (u *userCounts) getOrStart(key string) (c *userCount, owner bool) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	now := time.Now()
@@ -70,7 +70,7 @@ func (u *userCounts) getOrStart(key string) (c *userCount, mine bool) {
 	return c, true
 }
 
-// forgetLocked drops the counts that are over, or all of them where none is.
+// evictLocked removes the expired counts, or all of them if none has expired.
 func (u *userCounts) evictLocked(now time.Time) {
 	for key, c := range u.counts {
 		if c.expired(now) {
@@ -82,7 +82,7 @@ func (u *userCounts) evictLocked(now time.Time) {
 	}
 }
 
-// over says that a finished count is not good any more.
+// expired reports whether a finished count is too old or failed.
 func (c *userCount) expired(now time.Time) bool {
 	select {
 	case <-c.done:
@@ -92,7 +92,7 @@ func (c *userCount) expired(now time.Time) bool {
 	}
 }
 
-// count makes a count, for all that wait for it, so that none of their contexts ends it.
+// runCount runs a count. It has its own context, so that it does not end with that of one caller.
 func (p *Presence) runCount(c *userCount, channel string, servers []string) {
 	ctx, cancel := p.context()
 	defer cancel()
@@ -101,7 +101,7 @@ func (p *Presence) runCount(c *userCount, channel string, servers []string) {
 	close(c.done)
 }
 
-// readUsers reads the rosters.
+// readUsers counts the users in the rosters.
 func (p *Presence) readUsers(ctx context.Context, channel string, servers []string) (int, error) {
 	users := map[string]struct{}{}
 	for _, server := range servers {

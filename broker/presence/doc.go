@@ -1,12 +1,15 @@
-// Package presence knows who is in the channels. It writes into the store who comes and goes on this server, and follows,
-// for those of its clients that asked, what happens in a channel on all servers.
+// Package presence tracks which clients are in a channel. It writes the joins and leaves of this
+// server's clients to the store. For the clients that asked for it, it watches a channel's joins
+// and leaves on all servers.
 //
-// Each server keeps one roster per channel in the store, and only that server writes it. A client's presence is
-// the union of the rosters of live servers, so that the clients of a dead one are gone with its lease, whoever asks.
+// Each server has one roster per channel in the store, and only that server writes it. The members
+// of a channel are the union of the rosters of the servers that hold a lease. So the clients of a
+// dead server disappear when its lease ends.
 //
-// Join and leave are no messages: nothing stores them. A server with clients that want to know keeps a view of the
-// channel, the rosters with their versions, and what it tells is the difference that each change makes to its view. Changes
-// come as hints, which may be lost; a version that does not follow on the last one, a missed hint or a
-// store that failed over has the roster read again, and the difference told is then that of all that was missed. So
-// nobody is told twice that a client came, and nobody is never told that it went.
+// Joins and leaves are not messages and are not stored. A server with watchers keeps a view of the
+// channel: all its rosters, with their versions. Each change arrives as a hint and is applied to
+// the view; the watchers receive the difference. Hints may be lost. If a version does not follow
+// the last one, if a hint was missed or if the store failed over, the roster is read again, and the
+// watchers receive the difference to the old view. So a watcher never receives the same join twice
+// and never misses a leave.
 package presence

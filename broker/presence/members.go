@@ -7,38 +7,41 @@ import (
 	"switchboard/registry"
 )
 
-// crowd is the union of the rosters: a client that moves from one server to another may be in two for a moment.
+// memberSet is the union of the rosters. A client that moves to another server may be in two
+// rosters for a moment.
 type memberSet struct {
-	largeChannel int // above so many clients changes are told together
+	largeChannel int // in a channel with more clients, changes are coalesced
 
 	clients map[string]memberEntry
-	users   map[string]int // clients of each
+	users   map[string]int // number of clients by user
 
-	joined, left []registry.Member // by the change under way
+	joined, left []registry.Member // by the current change
 
 	seq int64 // grows with each change
 
-	coalescing bool              // changes are kept to be told together
-	steps      map[string][]step // by client: those
-	firstSeq   int64             // moment of the first of them
+	coalescing bool              // changes are kept in steps
+	steps      map[string][]step // joins and leaves since the last publishCoalesced, by client
+	firstSeq   int64             // seq of the first of them
 }
 
+// memberEntry is a client in the set.
 type memberEntry struct {
-	member  registry.Member
-	rosters int // rosters that name it
+	member      registry.Member
+	rosterCount int // rosters that contain it
 }
 
 func newMemberSet(large int) memberSet {
 	return memberSet{largeChannel: large, clients: map[string]memberEntry{}, users: map[string]int{}, steps: map[string][]step{}}
 }
 
-// begin begins a change.
+// beginChange resets joined and left.
 func (c *memberSet) beginChange() { c.joined, c.left = nil, nil }
 
+// add adds a client of one roster.
 func (c *memberSet) add(m registry.Member) {
 	p, known := c.clients[m.Client]
 	if known {
-		p.rosters++
+		p.rosterCount++
 		c.clients[m.Client] = p
 		c.replace(p.member, m)
 		return
@@ -48,9 +51,10 @@ func (c *memberSet) add(m registry.Member) {
 	c.joined = append(c.joined, m)
 }
 
+// remove removes a client of one roster.
 func (c *memberSet) remove(m registry.Member) {
 	p := c.clients[m.Client]
-	if p.rosters--; p.rosters > 0 {
+	if p.rosterCount--; p.rosterCount > 0 {
 		c.clients[m.Client] = p
 		return
 	}
@@ -61,7 +65,7 @@ func (c *memberSet) remove(m registry.Member) {
 	c.left = append(c.left, p.member)
 }
 
-// change is a client that says something else of itself than it did. As another user it has left and joined.
+// replace updates the data of a client. A client with another user counts as a leave and a join.
 func (c *memberSet) replace(before, now registry.Member) {
 	p := c.clients[now.Client]
 	if p.member.User == now.User {
@@ -69,15 +73,16 @@ func (c *memberSet) replace(before, now registry.Member) {
 		c.clients[now.Client] = p
 		return
 	}
-	times := p.rosters
-	p.rosters = 1
+	count := p.rosterCount
+	p.rosterCount = 1
 	c.clients[now.Client] = p
 	c.remove(before)
 	c.add(now)
-	c.clients[now.Client] = memberEntry{now, times}
+	c.clients[now.Client] = memberEntry{now, count}
 }
 
-// count is how many clients there are, and of how many users; a client without a user counts as a client only.
+// count returns the numbers of clients and of users. A client without a user counts only as a
+// client.
 func (c *memberSet) count() (clients, users int) {
 	users = len(c.users)
 	if c.users[""] > 0 {
@@ -86,7 +91,8 @@ func (c *memberSet) count() (clients, users int) {
 	return len(c.clients), users
 }
 
-// keep keeps the change under way to be told together with others. It is false when it shall be told at once.
+// coalesce keeps the current change for publishCoalesced if the channel is large. It returns false
+// if the change is to be published at once.
 func (c *memberSet) coalesce() bool {
 	if !c.coalescing && len(c.clients) <= c.largeChannel {
 		return false
@@ -104,7 +110,7 @@ func (c *memberSet) coalesce() bool {
 	return true
 }
 
-// kept gives and forgets what was kept.
+// takeSteps returns and removes the steps that were kept.
 func (c *memberSet) takeSteps() (steps map[string][]step, first int64) {
 	steps, first = c.steps, c.firstSeq
 	c.steps = map[string][]step{}
@@ -112,7 +118,8 @@ func (c *memberSet) takeSteps() (steps map[string][]step, first int64) {
 	return steps, first
 }
 
-// behind are the first clients behind a name, in order, at most limit; more says that there are others. limit is above zero.
+// listAfter returns the first clients after the client id `after`, in order and at most limit,
+// which is positive. more reports whether there are others.
 func (c *memberSet) listAfter(after string, limit int) (list []registry.Member, more bool) {
 	byClient := func(a, b registry.Member) int { return strings.Compare(a.Client, b.Client) }
 	n := 0
@@ -121,7 +128,7 @@ func (c *memberSet) listAfter(after string, limit int) (list []registry.Member, 
 			continue
 		}
 		n++
-		// Of a large crowd only what may be in the page is sorted, half of it each time.
+		// In a large channel, sort only candidates for the page, and drop half of them each time.
 		if list = append(list, p.member); len(list) > 2*limit {
 			slices.SortFunc(list, byClient)
 			list = list[:limit]
@@ -131,7 +138,7 @@ func (c *memberSet) listAfter(after string, limit int) (list []registry.Member, 
 	return list[:min(len(list), limit)], n > limit
 }
 
-// members are all, by client.
+// list returns all members, by client.
 func (c *memberSet) list() []registry.Member {
 	list := make([]registry.Member, 0, len(c.clients))
 	for _, p := range c.clients {

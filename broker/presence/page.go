@@ -10,16 +10,17 @@ import (
 	"switchboard/registry"
 )
 
-// Page is some of a channel's clients, and how many there are. Only servers with a lease at this moment count.
+// Page is a part of a channel's members, with the total numbers.
 type Page struct {
 	Members []registry.Member
-	Next    string // the cursor of the next page, empty at the end
+	Next    string // cursor of the next page; empty on the last page
 	Count   int    // clients in the channel
-	Users   int    // different users, a second ago at most; with a cursor they are not counted again, and it is -1
+	Users   int    // different users, at most countTTL ago; -1 with a cursor, because they are not counted again
 }
 
-// Page reads who is in a channel, about limit clients behind cursor ("" to begin). A client that moves from one server
-// to another meanwhile may be in two pages. registry.ErrBadCursor for a cursor that no page had.
+// Page reads about limit members of a channel after cursor, which is "" for the first page. Only
+// members of servers that hold a lease now are included. A client that moves to another server
+// meanwhile may be in two pages. It returns registry.ErrBadCursor for an unknown cursor.
 func (p *Presence) Page(ctx context.Context, channel, cursor string, limit int) (Page, error) {
 	servers, err := p.leasedServers(ctx, channel)
 	if err != nil {
@@ -42,7 +43,7 @@ func (p *Presence) Page(ctx context.Context, channel, cursor string, limit int) 
 	return page, err
 }
 
-// leased are the servers of the channel that have a lease, in order.
+// leasedServers returns the servers of the channel that hold a lease, sorted.
 func (p *Presence) leasedServers(ctx context.Context, channel string) ([]string, error) {
 	servers, err := p.opts.Store.ChannelServers(ctx, channel)
 	if err != nil {
@@ -52,7 +53,8 @@ func (p *Presence) leasedServers(ctx context.Context, channel string) ([]string,
 	return slices.DeleteFunc(servers, func(s string) bool { return !live[s] }), err
 }
 
-// LeasedServers says which of the servers have a lease at this moment, and not as of this server's last beat.
+// LeasedServers returns which of the servers hold a lease now, rather than at this server's last
+// beat.
 func (p *Presence) LeasedServers(ctx context.Context, servers []string) (map[string]bool, error) {
 	live := make([]bool, len(servers))
 	group, ctx := errgroup.WithContext(ctx)
@@ -72,7 +74,8 @@ func (p *Presence) LeasedServers(ctx context.Context, servers []string) (map[str
 	return leased, nil
 }
 
-// DropExpired is what comes before Page: servers without a lease at this moment are given up now, and not with the next beat.
+// DropExpired removes from the view the servers whose lease has ended. Call it before Page:
+// otherwise they are removed only with the next beat.
 func (s *Subscription) DropExpired(ctx context.Context) error {
 	v, ok := s.view.(*View)
 	if !ok {
@@ -81,8 +84,9 @@ func (s *Subscription) DropExpired(ctx context.Context) error {
 	return v.dropExpired(ctx)
 }
 
-// Page is Presence.Page for somebody who is told who comes and goes, from what he is told: he has missed nobody who is not in a
-// page and was not told of either. It is called on the loop. What is being told to him may already be in a page.
+// Page returns a page from the watcher's own view. A watcher that pages sees every member at least
+// once, either in a page or as a join. A join that is being sent may already be in a page. Page
+// runs on the watcher's loop.
 func (s *Subscription) Page(cursor string, limit int) (Page, error) {
 	after, ok := strings.CutPrefix(cursor, viewCursor)
 	v, isView := s.view.(*View)
@@ -92,7 +96,7 @@ func (s *Subscription) Page(cursor string, limit int) (Page, error) {
 	return v.page(after, limit), nil
 }
 
-// followed begins the cursors of those pages; the last client follows.
+// viewCursor is the prefix of these cursors. The last client of the page follows.
 const viewCursor = "behind:"
 
 func (v *View) page(after string, limit int) Page {
@@ -113,7 +117,8 @@ func (v *View) page(after string, limit int) Page {
 	return page
 }
 
-// lapse gives up the servers that have no lease any more, except this one, which knows better.
+// dropExpired removes the servers whose lease has ended. It keeps this server, which knows its own
+// state better.
 func (v *View) dropExpired(ctx context.Context) error {
 	self := v.p.opts.ServerID()
 	var servers []string
@@ -134,7 +139,7 @@ func (v *View) dropExpired(ctx context.Context) error {
 	return nil
 }
 
-// members are a page. Its cursor is `<the roster's cursor>@<server>`.
+// readPage reads a page from the store. Its cursor has the form `<cursor in the roster>@<server>`.
 func (p *Presence) readPage(ctx context.Context, channel string, servers []string, cursor string, limit int) (list []registry.Member, next string, err error) {
 	if limit <= 0 {
 		return nil, "", nil

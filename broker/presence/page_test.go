@@ -21,8 +21,8 @@ func (o *testWatcher) page(cursor string, limit int) (page Page, err error) {
 	return page, err
 }
 
-// TestPageOfWhoFollows: whoever is not in a page, because his server's lease has ended, is told of when he comes back
-// elsewhere, though the server was not yet taken for dead.
+// TestPageOfWhoFollows: whoever is not in a page, because his server's lease has ended, is told of
+// when he comes back elsewhere, though the server was not yet taken for dead.
 func TestPageOfWhoFollows(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 0, 0, "a", "b", "c")

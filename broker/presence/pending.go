@@ -7,36 +7,37 @@ import (
 )
 
 const (
-	// maxChange is the most members of one channel in one call to the store, and how many a call with many channels
-	// gathers.
+	// maxChange is the most members of one channel in one store call. A call with several channels
+	// has at most as many members in total.
 	maxChange = 512
-	// gatherTime lies between two calls, so that the second has something to gather: the first of many is written at
-	// once, and nobody needs to hear of the others sooner than that.
+	// coalesceTime is the pause between two store calls, in which changes are collected for the
+	// second one. The first change is written at once.
 	coalesceTime = 10 * time.Millisecond
 )
 
-// writing is the roster of one channel on this server while it differs from the store's. One call at a time is
-// under way, and what comes meanwhile goes with the next.
+// pendingRoster is the roster of a channel on this server while it differs from the store's. One
+// store call at a time is in progress; later changes go with the next one.
 type pendingRoster struct {
 	channel string
-	changes []memberChange // as they came; none while whole is set
-	rewrite bool           // the store may have anything
+	changes []memberChange // in order; none if rewrite is set
+	rewrite bool           // the store's roster is unknown: read it and write the difference
 	failed  bool           // the next tick tries again
-	release func()         // of the channel, which must stay bound meanwhile
+	release func()         // releases the channel, which must stay bound until then
 }
 
-// change is what has become of a client.
+// memberChange is a join or a leave.
 type memberChange struct {
 	member registry.Member
 	joined bool
 }
 
-// Join says that a client of this server has come into the channel.
+// Join adds a client of this server to the channel.
 func (p *Presence) Join(channel string, m registry.Member) {
 	p.addChange(channel, memberChange{m, true})
 }
 
-// Leave says that it has gone. A younger connection of the client stays.
+// Leave removes a client of this server from the channel. A newer connection of the same client
+// stays.
 func (p *Presence) Leave(channel, client string, generation int64) {
 	p.addChange(channel, memberChange{registry.Member{Client: client, Generation: generation}, false})
 }
@@ -44,32 +45,34 @@ func (p *Presence) Leave(channel, client string, generation int64) {
 func (p *Presence) addChange(channel string, c memberChange) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if w := p.pendingLocked(channel); !w.rewrite { // else it is among those that are here, or is not
-		w.changes = append(w.changes, c)
+	if r := p.pendingLocked(channel); !r.rewrite { // a rewrite includes the change anyway
+		r.changes = append(r.changes, c)
 	}
 }
 
+// pendingLocked returns the pending roster of the channel, and queues a new one.
 func (p *Presence) pendingLocked(channel string) *pendingRoster {
-	w := p.pending[channel]
-	if w == nil {
-		w = &pendingRoster{channel: channel, release: p.opts.Hold(channel)}
-		p.pending[channel] = w
-		p.enqueueLocked(w)
+	r := p.pending[channel]
+	if r == nil {
+		r = &pendingRoster{channel: channel, release: p.opts.Hold(channel)}
+		p.pending[channel] = r
+		p.enqueueLocked(r)
 	}
-	return w
+	return r
 }
 
-// dueLocked has a roster written, with those of other channels that are due by then: of 15,000 clients that come back
-// at once, each into its own channel, a job and a call for each roster were a tenth of the broker's CPU.
-func (p *Presence) enqueueLocked(w *pendingRoster) {
-	p.due = append(p.due, w)
+// enqueueLocked queues a roster to be written in one batch with the others. When 15,000 clients
+// came back at once, each into its own channel, one job and one call per roster took a tenth of the
+// broker's CPU.
+func (p *Presence) enqueueLocked(r *pendingRoster) {
+	p.due = append(p.due, r)
 	if !p.writing {
 		p.writing = true
 		p.opts.Pool.Go(p.writeBatch)
 	}
 }
 
-// writeSome brings the store up to date about some of what is due.
+// writeBatch writes some of the queued rosters.
 func (p *Presence) writeBatch() {
 	p.mu.Lock()
 	batch := p.takeBatchLocked()
@@ -89,13 +92,14 @@ func (p *Presence) writeBatch() {
 	p.coalesceTimer = time.AfterFunc(coalesceTime, func() {
 		p.mu.Lock()
 		defer p.mu.Unlock()
-		if p.coalesceTimer != nil { // else StopCoalescing was quicker
+		if p.coalesceTimer != nil { // StopCoalescing may have stopped the timer too late
 			p.continueLocked()
 		}
 	})
 }
 
-// StopCoalescing ends the gathering of changes for good: who waits for the pool from now on waits for all that were noted before.
+// StopCoalescing makes later changes be written without a pause. After it, waiting for the pool
+// waits for all changes that were added before.
 func (p *Presence) StopCoalescing() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -106,7 +110,7 @@ func (p *Presence) StopCoalescing() {
 	}
 }
 
-// writeMoreLocked goes on with what has become due.
+// continueLocked starts the next write job if rosters are queued.
 func (p *Presence) continueLocked() {
 	p.coalesceTimer = nil
 	if p.writing = len(p.due) > 0; p.writing {
@@ -116,51 +120,53 @@ func (p *Presence) continueLocked() {
 	p.due = nil
 }
 
-// writeWhole writes a roster of which the store may have anything. It is read first, so it goes alone.
-func (p *Presence) rewriteRoster(w *pendingRoster) {
+// rewriteRoster writes a roster whose stored state is unknown. It is read first, so it has a call
+// of its own.
+func (p *Presence) rewriteRoster(r *pendingRoster) {
 	p.mu.Lock()
-	w.rewrite, w.changes = false, nil
+	r.rewrite, r.changes = false, nil
 	p.mu.Unlock()
-	batch := []*rosterWrite{{pending: w, rewrite: true}}
+	batch := []*rosterWrite{{pending: r, rewrite: true}}
 	p.storeBatch(batch)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.finishBatchLocked(batch)
 }
 
-// takeLocked takes as many of those that are due as go together, and lets those go that go alone.
+// takeBatchLocked takes rosters from the queue for one store call. It starts a job of its own for
+// each roster that must be rewritten.
 func (p *Presence) takeBatchLocked() (batch []*rosterWrite) {
 	for members := 0; members < maxChange && len(p.due) > 0; {
-		w := p.due[0]
-		if len(batch) > 0 && members+len(w.changes) > maxChange {
-			break // it would keep the others waiting
+		r := p.due[0]
+		if len(batch) > 0 && members+len(r.changes) > maxChange {
+			break // one with so many changes would delay the others
 		}
 		p.due[0] = nil
 		p.due = p.due[1:]
-		if w.rewrite {
-			p.opts.Pool.Go(func() { p.rewriteRoster(w) })
+		if r.rewrite {
+			p.opts.Pool.Go(func() { p.rewriteRoster(r) })
 			continue
 		}
-		batch = append(batch, &rosterWrite{pending: w, changes: w.changes})
-		members += len(w.changes)
-		w.changes = nil
+		batch = append(batch, &rosterWrite{pending: r, changes: r.changes})
+		members += len(r.changes)
+		r.changes = nil
 	}
 	return batch
 }
 
-// writtenLocked is the end of a call.
+// finishBatchLocked handles the result of a store call.
 func (p *Presence) finishBatchLocked(batch []*rosterWrite) {
 	var failed error
 	for _, b := range batch {
-		switch w := b.pending; {
+		switch r := b.pending; {
 		case b.err != nil:
 			failed = b.err
-			w.rewrite, w.failed, w.changes = true, true, nil // some of it may have been written
-		case len(w.changes) > 0 || w.rewrite:
-			p.enqueueLocked(w)
+			r.rewrite, r.failed, r.changes = true, true, nil // some of it may have been written
+		case len(r.changes) > 0 || r.rewrite:
+			p.enqueueLocked(r)
 		default:
-			delete(p.pending, w.channel)
-			w.release()
+			delete(p.pending, r.channel)
+			r.release()
 		}
 	}
 	if failed != nil {
@@ -168,19 +174,20 @@ func (p *Presence) finishBatchLocked(batch []*rosterWrite) {
 	}
 }
 
-// retry takes up what failed.
+// retry queues the rosters again whose write failed.
 func (p *Presence) retry() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for _, w := range p.pending {
-		if w.failed {
-			w.failed = false
-			p.enqueueLocked(w)
+	for _, r := range p.pending {
+		if r.failed {
+			r.failed = false
+			p.enqueueLocked(r)
 		}
 	}
 }
 
-// sorted are changes as the store takes them: of each client the last that was said of its youngest connection.
+// presenceChange converts changes to the form of the store: for each client, the last change of its
+// newest connection.
 func presenceChange(changes []memberChange) (c registry.PresenceChange) {
 	if len(changes) > 1 {
 		changes = newestPerClient(changes)
@@ -195,6 +202,7 @@ func presenceChange(changes []memberChange) (c registry.PresenceChange) {
 	return c
 }
 
+// newestPerClient keeps, for each client, the last change of its newest connection.
 func newestPerClient(changes []memberChange) []memberChange {
 	at := make(map[string]int, len(changes)) // by client
 	kept := changes[:0]

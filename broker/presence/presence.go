@@ -17,7 +17,7 @@ import (
 	"switchboard/registry"
 )
 
-// Store is what presence needs of the registry.
+// Store is the part of the registry that presence calls.
 type Store interface {
 	ChangePresence(ctx context.Context, server string, changes []registry.RosterChange) []registry.RosterOutcome
 	Roster(ctx context.Context, server, channel string) (registry.Roster, error)
@@ -38,37 +38,38 @@ type Options struct {
 	Pool       *work.Pool
 	Loops      []*loop.Loop
 	Messages   dialect.Maker                          // encodes joins and leaves
-	ServerID   func() string                          // changes when the server was declared dead and came back
-	HoldsLease func() bool                            // this server's lease cannot have ended
-	Notify     func(server string, h peer.Hint)       // a hint for another server; it may be lost
-	Hold       func(channel string) func()            // keeps the channel bound until what it returns is called
-	Members    func(channel string) []registry.Member // those on this server; not called from a loop
-	// Large is the number of clients above which a channel's changes are told together, once a second. Zero means 200.
+	ServerID   func() string                          // may change: a server that was declared dead comes back under a new id
+	HoldsLease func() bool                            // reports that this server's lease cannot have ended
+	Notify     func(server string, h peer.Hint)       // sends a hint to another server; it may be lost
+	Hold       func(channel string) func()            // keeps the channel bound until the returned function is called
+	Members    func(channel string) []registry.Member // the channel's members on this server; not called on a loop
+	// LargeChannel is the number of clients above which a channel's changes are coalesced to one
+	// event per second. Zero means 200.
 	LargeChannel int
-	// Grace is how many seconds a user may be away without being called offline. Zero means 5.
+	// Grace is how many seconds a user may be away before going offline. Zero means 5.
 	Grace   int
-	Timeout time.Duration // of one call to the store. Zero means 5 s
+	Timeout time.Duration // per store call. Zero means 5 s
 	Logger  zerolog.Logger
 }
 
-// Presence is one server's part in who is where.
+// Presence writes this server's rosters and keeps the views that its watchers need.
 type Presence struct {
 	opts Options
 	live atomic.Pointer[map[string]bool]
 
 	counts userCounts
 
-	mu            sync.Mutex // guards the fields below
-	pending       map[string]*pendingRoster
-	due           []*pendingRoster // rosters to be written, in the order they came; none twice
-	writing       bool             // a job writes them, or has just done so
-	coalesceTimer *time.Timer      // behind a job, while it has just done so
-	noCoalescing  bool             // there is no pause any more
+	mu            sync.Mutex                // guards the fields below
+	pending       map[string]*pendingRoster // rosters that differ from the store's, by channel
+	due           []*pendingRoster          // rosters to write, first in first out; each at most once
+	writing       bool                      // a write job is queued, is running or waits for coalesceTimer
+	coalesceTimer *time.Timer               // runs between two write jobs
+	noCoalescing  bool                      // StopCoalescing was called
 	views         map[string]*View
 	users         map[string]*UserView
 }
 
-// New returns a Presence of nobody.
+// New returns a Presence without members and watchers.
 func New(opts Options) *Presence {
 	opts.LargeChannel = cmp.Or(opts.LargeChannel, 200)
 	opts.Grace = cmp.Or(opts.Grace, 5)
@@ -82,37 +83,38 @@ func (p *Presence) context() (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.Background(), p.opts.Timeout)
 }
 
-// SetLive says which servers have a lease, this one among them.
+// SetLive sets which servers hold a lease, including this one.
 func (p *Presence) SetLive(live map[string]bool) {
 	before := *p.live.Swap(&live)
-	var born []string
+	var started []string
 	for id := range live {
 		if !before[id] {
-			born = append(born, id)
+			started = append(started, id)
 		}
 	}
 	died := false
 	for id := range before {
 		died = died || !live[id]
 	}
-	if !died && len(born) == 0 {
+	if !died && len(started) == 0 {
 		return
 	}
-	p.liveChanged(born)
+	p.liveChanged(started)
 }
 
-// liveChanged has what is followed take over which servers are there; born are new among them.
-func (p *Presence) liveChanged(born []string) {
+// liveChanged updates all views after the set of live servers has changed. started are the new
+// ones.
+func (p *Presence) liveChanged(started []string) {
 	for _, v := range p.allViews() {
 		v.dropDeadServers()
-		v.markDirty(born...)
+		v.markDirty(started...)
 	}
-	for _, v := range p.allUsers() {
+	for _, v := range p.allUserViews() {
 		v.markDirty()
 	}
 }
 
-// giveUp takes servers for dead until SetLive says that they are not.
+// markDead treats the servers as dead until the next SetLive.
 func (p *Presence) markDead(servers []string) {
 	for {
 		before := p.live.Load()
@@ -127,20 +129,21 @@ func (p *Presence) markDead(servers []string) {
 	}
 }
 
+// isLive reports whether the server holds a lease, as far as this server knows.
 func (p *Presence) isLive(server string) bool { return (*p.live.Load())[server] }
 
-// MarkAllDirty says that hints may have been lost: all that is followed is read again.
+// MarkAllDirty makes every view read the store again, because hints may have been lost.
 func (p *Presence) MarkAllDirty() {
 	for _, v := range p.allViews() {
 		v.markAllDirty()
 	}
-	for _, v := range p.allUsers() {
+	for _, v := range p.allUserViews() {
 		v.markDirty()
 	}
 }
 
-// Resync writes again what the store should know of the channels with clients here, and reads what is followed: the store, or
-// this server, was believed dead. It does not wait for it.
+// Resync writes the rosters of the channels again and reads every view again. It is for a store or
+// a server that was believed dead. It does not wait for the result.
 func (p *Presence) Resync(channels []string) {
 	p.mu.Lock()
 	for _, channel := range channels {
@@ -151,28 +154,28 @@ func (p *Presence) Resync(channels []string) {
 	for _, v := range p.allViews() {
 		v.watchAndReread()
 	}
-	for _, v := range p.allUsers() {
+	for _, v := range p.allUserViews() {
 		v.markDirty()
 	}
 }
 
-// Tick is the housekeeping, once a second: what failed is tried again, large channels are told of, and views that nobody
-// needs are given up.
+// Tick does the housekeeping; call it once a second. It retries what failed, publishes the changes
+// of large channels and removes unused views.
 func (p *Presence) Tick() {
 	p.retry()
 	for _, v := range p.allViews() {
 		v.tick()
 	}
-	for _, v := range p.allUsers() {
+	for _, v := range p.allUserViews() {
 		v.tick()
 	}
 }
 
-// Hint takes another server's hint that a roster has changed.
+// Hint applies another server's hint that a roster has changed.
 func (p *Presence) Hint(h peer.Hint) {
 	u, ok := decode(h)
 	if !ok {
-		p.MarkAllDirty() // whatever it was
+		p.MarkAllDirty() // the hint is not readable
 		return
 	}
 	p.apply(h.Name, u)

@@ -9,8 +9,9 @@ import (
 	"switchboard/registry"
 )
 
-// TestRandom has clients come, go, move and return on three servers, while hints are lost, the store fails and servers
-// die: in the end every watcher knows the truth, and was never told twice the same.
+// TestRandom has clients come, go, move and return on three servers, while hints are lost, the
+// store fails and servers die: in the end every watcher knows the truth, and was never told twice
+// the same.
 func TestRandom(t *testing.T) {
 	for seed := range uint64(150) {
 		for _, large := range []int{1000, 3} {
@@ -182,12 +183,12 @@ func TestNobodyFollows(t *testing.T) {
 	})
 }
 
-// TestBackToFront: somebody who came and left is not there because the hints of it are mixed up, nor because one
-// came before the roster was read and the other did not come at all.
+// TestBackToFront: somebody who came and left is not there because the hints of it are mixed up,
+// nor because one came before the roster was read and the other did not come at all.
 func TestBackToFront(t *testing.T) {
 	phone := []registry.Member{{Client: "phone", Generation: 1}}
-	came := rosterUpdate{server: "b", prev: 0, version: 7, complete: true, change: registry.PresenceChange{Join: phone}}
-	went := rosterUpdate{server: "b", prev: 7, version: 0, complete: true, change: registry.PresenceChange{Leave: phone}}
+	came := rosterUpdate{server: "b", prev: 0, version: 7, inline: true, change: registry.PresenceChange{Join: phone}}
+	went := rosterUpdate{server: "b", prev: 7, version: 0, inline: true, change: registry.PresenceChange{Leave: phone}}
 	for name, hints := range map[string][]rosterUpdate{
 		"twice, back to front": {went, came, went, came},
 		"late":                 {came},
@@ -209,8 +210,8 @@ func TestBackToFront(t *testing.T) {
 	}
 }
 
-// TestNotOfItself: a client of a large channel is not told of itself, nor of what it knew when it subscribed, in the middle of
-// what is told together.
+// TestNotOfItself: a client of a large channel is not told of itself, nor of what it knew when it
+// subscribed, in the middle of what is told together.
 func TestNotOfItself(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 0, 1, "a")

@@ -13,7 +13,7 @@ func (v *View) wakeReader() {
 	v.wakeReaderLocked()
 }
 
-// wakeReaderLocked queues a reader if there is something to read and none yet.
+// wakeReaderLocked queues a reader if a roster must be read and no reader is queued.
 func (v *View) wakeReaderLocked() {
 	if v.reading || !v.allDirty && len(v.dirty) == 0 {
 		return
@@ -22,12 +22,12 @@ func (v *View) wakeReaderLocked() {
 	v.p.opts.Pool.Go(v.runReader)
 }
 
-// reader reads what must be read. After a failure the next tick tries again.
+// runReader reads the dirty rosters. After a failure the next tick tries again.
 func (v *View) runReader() {
 	ctx, cancel := v.p.context()
 	defer cancel()
-	done := v.lockBinding()
-	bound := v.bound // else whoever binds it reads everything
+	unlock := v.lockBinding()
+	bound := v.bound // otherwise the bind that is in progress reads all rosters
 	var err error
 	if bound {
 		err = v.repeatWatch(ctx)
@@ -35,7 +35,7 @@ func (v *View) runReader() {
 	if bound && err == nil {
 		err = v.readOnce(ctx)
 	}
-	done()
+	unlock()
 	if err != nil {
 		v.p.opts.Logger.Warn().Err(err).Msg("presence not read; the next tick tries again")
 	}
@@ -47,6 +47,7 @@ func (v *View) runReader() {
 	}
 }
 
+// repeatWatch registers the view in the store again if watchAgain is set.
 func (v *View) repeatWatch(ctx context.Context) error {
 	v.mu.Lock()
 	again := v.watchAgain
@@ -64,56 +65,57 @@ func (v *View) repeatWatch(ctx context.Context) error {
 	return err
 }
 
-// readOnce reads the rosters that must be read; what cannot be read stays to be read.
+// readOnce reads the dirty rosters. The ones that it could not read stay dirty.
 func (v *View) readOnce(ctx context.Context) error {
 	v.mu.Lock()
-	all, some := v.allDirty, v.dirty
+	all, servers := v.allDirty, v.dirty
 	v.allDirty, v.dirty, v.recording = false, map[string]bool{}, true
 	v.mu.Unlock()
-	err := v.readRosters(ctx, all, some)
+	err := v.readRosters(ctx, all, servers)
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.recording, v.recorded = false, nil
 	if err != nil {
 		v.allDirty = v.allDirty || all
-		for s := range some {
+		for s := range servers {
 			v.dirty[s] = true
 		}
 	}
 	return err
 }
 
-func (v *View) readRosters(ctx context.Context, all bool, some map[string]bool) error {
+// readRosters reads the rosters of the servers, or of all servers of the channel.
+func (v *View) readRosters(ctx context.Context, all bool, servers map[string]bool) error {
 	if all {
-		servers, err := v.p.opts.Store.ChannelServers(ctx, v.channel)
+		list, err := v.p.opts.Store.ChannelServers(ctx, v.channel)
 		if err != nil {
 			return err
 		}
-		for _, s := range servers {
-			some[s] = true
+		for _, s := range list {
+			servers[s] = true
 		}
 		v.mu.Lock()
 		for s := range v.rosters {
-			some[s] = true
+			servers[s] = true
 		}
 		v.mu.Unlock()
 	}
-	for server := range some {
+	for server := range servers {
 		if !v.p.isLive(server) {
 			continue
 		}
 		v.invalidateVersion(server)
-		held, err := v.p.opts.Store.Roster(ctx, server, v.channel)
+		stored, err := v.p.opts.Store.Roster(ctx, server, v.channel)
 		if err != nil {
 			return err
 		}
-		v.applyRoster(server, held)
+		v.applyRoster(server, stored)
 	}
 	return nil
 }
 
-// forgetVersion lets no change follow on what is known of the roster, which is about to be read: the store may have gone
-// back to an older version.
+// invalidateVersion makes the next changes of a roster wait for its reading: the store may have
+// gone back to an older version.
 func (v *View) invalidateVersion(server string) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -124,21 +126,22 @@ func (v *View) invalidateVersion(server string) {
 	}
 }
 
-// adopt makes what was read the server's roster, and lets follow what came meanwhile.
-func (v *View) applyRoster(server string, held registry.Roster) {
+// applyRoster replaces the server's roster by the stored one and then applies the updates that were
+// recorded during the reading.
+func (v *View) applyRoster(server string, stored registry.Roster) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if !v.p.isLive(server) {
-		held = registry.Roster{} // it died while we read
+		stored = registry.Roster{} // it died during the reading
 	}
 	r := v.rosters[server]
 	if r == nil {
 		r = &roster{}
 	}
-	if v.seenVersions[server] = held.Version; held.Version == 0 {
-		v.seenVersions[server] = math.MaxInt64 // a change from before the reading would seem to be the first
+	if v.seenVersions[server] = stored.Version; stored.Version == 0 {
+		v.seenVersions[server] = math.MaxInt64 // a change from before the reading must not count as the first one
 	}
-	v.applyChange(server, held.Version, difference(membersOf(r), held.Members))
+	v.applyChange(server, stored.Version, difference(membersOf(r), stored.Members))
 	for _, u := range v.recorded {
 		if u.server == server {
 			v.applyLocked(u)

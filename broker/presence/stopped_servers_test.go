@@ -9,9 +9,10 @@ import (
 	"switchboard/registry"
 )
 
-// TestBurials has servers stop in the middle of what they do, for so long that their leases end or that they are declared dead
-// and cleaned; then they go on, as themselves or under another name. Watchers at all of them are told of each coming and
-// going once, and of those that are dead nothing stays in the store.
+// TestBurials has servers stop in the middle of what they do, for so long that their leases end or
+// that they are declared dead and cleaned; then they go on, as themselves or under another name.
+// Watchers at all of them are told of each coming and going once, and of those that are dead
+// nothing stays in the store.
 func TestBurials(t *testing.T) {
 	for seed := range uint64(200) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
@@ -87,7 +88,8 @@ func runStoppedServers(t *testing.T, seed uint64) {
 	}
 }
 
-// told says whether a server's watchers should know all: it goes on, and so do the others, as far as they have a lease.
+// told says whether a server's watchers should know all: it goes on, and so do the others, as far
+// as they have a lease.
 func (c *stoppingWorld) isCurrent(n *node) bool {
 	for _, other := range c.nodes {
 		if other.stopped != nil && (other == n || !other.lapsed) {

@@ -9,32 +9,32 @@ import (
 	"switchboard/registry"
 )
 
-// youth is how many seconds a new view reads without a hint: the others learn by this server's beat that there is somebody to
-// tell.
+// unaidedReads is for how many seconds a new view reads the store every second. The other servers
+// learn only with this server's next beat that it watches users and needs hints.
 const unaidedReads = 5
 
-// UserView is what this server knows of a user that somebody here follows: whether he is online.
+// UserView is this server's view of a watched user: whether the user is online.
 type UserView struct {
 	p    *Presence
 	user string
 
 	refs     int           // guarded by p.mu
-	readLock chan struct{} // has a place for one: who reads. Of two reads the later one must count
+	readLock chan struct{} // one slot, held while the store is read: of two reads the later one must win
 
 	mu          sync.Mutex // guards the fields below
-	initialized bool       // at least once
-	online      bool       // as it was told
-	away        int        // seconds since no client of his was found, 0 for online
-	age         int        // seconds, up to youth
-	dirty       bool       // it must be read
+	initialized bool       // read at least once
+	online      bool       // as the watchers know it
+	awaySeconds int        // since no connection was found; 0 for online
+	age         int        // seconds, at most unaidedReads+1
+	dirty       bool       // the store must be read
 	reading     bool       // a reader is queued or running
 	seq         int64      // grows with each change
 
 	perLoop allWatchers
 }
 
-// WatchUser begins to follow a user, or joins whoever does. It calls the store, so not from a loop. Each UserView is
-// given to Listen or to ReleaseUser once.
+// WatchUser returns the view of a user. It calls the store, so do not call it on a loop. Pass each
+// UserView once, to Subscribe or to ReleaseUser.
 func (p *Presence) WatchUser(ctx context.Context, user string) (*UserView, error) {
 	p.mu.Lock()
 	v := p.users[user]
@@ -45,9 +45,9 @@ func (p *Presence) WatchUser(ctx context.Context, user string) (*UserView, error
 	v.refs++
 	p.mu.Unlock()
 	v.mu.Lock()
-	read := v.initialized
+	initialized := v.initialized
 	v.mu.Unlock()
-	if read {
+	if initialized {
 		return v, nil
 	}
 	if err := v.readStore(ctx); err != nil {
@@ -57,7 +57,7 @@ func (p *Presence) WatchUser(ctx context.Context, user string) (*UserView, error
 	return v, nil
 }
 
-// ReleaseUser gives back what WatchUser held.
+// ReleaseUser gives up a view that WatchUser returned.
 func (p *Presence) ReleaseUser(v *UserView) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -66,14 +66,15 @@ func (p *Presence) ReleaseUser(v *UserView) {
 	}
 }
 
-// WatchedUsers is how many users are followed here: others send hints to servers that follow some.
+// WatchedUsers returns how many users are watched here. Other servers send user hints only to
+// servers that watch some.
 func (p *Presence) WatchedUsers() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return len(p.users)
 }
 
-// UserChanged says that a client of the user has come or gone, here or elsewhere.
+// UserChanged reports that a client of the user has connected or disconnected, on any server.
 func (p *Presence) UserChanged(user string) {
 	p.mu.Lock()
 	v := p.users[user]
@@ -83,7 +84,7 @@ func (p *Presence) UserChanged(user string) {
 	}
 }
 
-func (p *Presence) allUsers() []*UserView {
+func (p *Presence) allUserViews() []*UserView {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	views := make([]*UserView, 0, len(p.users))
@@ -107,7 +108,7 @@ func (v *UserView) markDirtyLocked() {
 	}
 }
 
-// reader reads until nothing came meanwhile. After a failure the next tick tries again.
+// runReader reads until the view is clean. After a failure the next tick tries again.
 func (v *UserView) runReader() {
 	for {
 		ctx, cancel := v.p.context()
@@ -124,7 +125,8 @@ func (v *UserView) runReader() {
 	}
 }
 
-// look reads whether the user is online, and tells what has become different. Who has left is told when the grace is over.
+// readStore reads whether the user is online and publishes a change. A user goes offline only after
+// the grace period.
 func (v *UserView) readStore(ctx context.Context) error {
 	v.readLock <- struct{}{}
 	defer func() { <-v.readLock }()
@@ -142,18 +144,19 @@ func (v *UserView) readStore(ctx context.Context) error {
 	v.initialized = true
 	switch {
 	case online:
-		v.away = 0
+		v.awaySeconds = 0
 		if !v.online {
 			v.setOnline(true, !first)
 		}
-	case v.online && v.away == 0:
-		v.away = 1
-	case v.online && v.away > v.p.opts.Grace:
+	case v.online && v.awaySeconds == 0:
+		v.awaySeconds = 1
+	case v.online && v.awaySeconds > v.p.opts.Grace:
 		v.setOnline(false, true)
 	}
 	return nil
 }
 
+// anyLive reports whether a live server has one of the bindings.
 func (p *Presence) anyLive(bindings []registry.Binding) bool {
 	for _, b := range bindings {
 		if b.Server != "" && p.isLive(b.Server) {
@@ -163,9 +166,10 @@ func (p *Presence) anyLive(bindings []registry.Binding) bool {
 	return false
 }
 
-func (v *UserView) setOnline(online, tell bool) {
+// setOnline sets the state and, if publish is true, sends it to the watchers.
+func (v *UserView) setOnline(online, publish bool) {
 	v.online, v.seq = online, v.seq+1
-	if tell {
+	if publish {
 		v.perLoop.post(v.p.opts.Loops, []notification{{message: v.p.opts.Messages.Event(v.event())}}, v.seq)
 	}
 }
@@ -181,24 +185,24 @@ func (v *UserView) event() wire.Event {
 func (v *UserView) tick() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if v.away > 0 {
-		v.away++
+	if v.awaySeconds > 0 {
+		v.awaySeconds++
 	}
-	if v.age++; v.age <= unaidedReads || v.dirty || v.away > v.p.opts.Grace {
+	if v.age++; v.age <= unaidedReads || v.dirty || v.awaySeconds > v.p.opts.Grace {
 		v.age = min(v.age, unaidedReads+1)
 		v.markDirtyLocked()
 	}
 }
 
-// Subscribe begins to tell to of what happens to the user behind this. It runs on l, the connection's loop, and takes over
-// what WatchUser held.
-func (v *UserView) Subscribe(l *loop.Loop, to Watcher) *Subscription {
-	return subscribe(v, &v.perLoop[l.Index], l, to)
+// Subscribe adds a watcher, which receives all later changes. It runs on l, the watcher's loop, and
+// takes over the reference that WatchUser returned.
+func (v *UserView) Subscribe(l *loop.Loop, w Watcher) *Subscription {
+	return subscribe(v, &v.perLoop[l.Index], l, w)
 }
 
 func (v *UserView) initialEvent() (wire.Event, int64, bool) {
-	event, moment := v.snapshotEvent()
-	return event, moment, event.Type == wire.TypeJoin
+	event, seq := v.snapshotEvent()
+	return event, seq, event.Type == wire.TypeJoin
 }
 
 func (v *UserView) snapshotEvent() (wire.Event, int64) {

@@ -44,7 +44,8 @@ func (w *world) waitSeconds(n int) {
 	w.waitASecond()
 }
 
-// TestUser: the first client anywhere makes the user online, the last one's end offline when the grace is over.
+// TestUser: the first client anywhere makes the user online, the last one's end offline when the
+// grace is over.
 func TestUser(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 0, 0, "a", "b")
@@ -86,7 +87,8 @@ func TestUser(t *testing.T) {
 	})
 }
 
-// TestYouth: a new view finds out by itself what happens before the others know that somebody follows.
+// TestYouth: a new view finds out by itself what happens before the others know that somebody
+// follows.
 func TestYouth(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 0, 0, "a", "b")

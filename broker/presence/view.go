@@ -8,46 +8,48 @@ import (
 	"switchboard/registry"
 )
 
-// unknown is the version of a roster that must be read: no change follows on it.
+// unknownVersion is the version of a roster that must be read. No change follows it.
 const unknownVersion = -1
 
-// maxDuring bounds the updates that are kept while a roster is read.
+// maxRecorded bounds the updates that are recorded while rosters are read.
 const maxRecorded = 64
 
-// View is what this server knows of a channel's clients on all servers, while somebody here follows it.
+// View is this server's view of a channel's members on all servers. It exists while the channel has
+// watchers here.
 type View struct {
 	p       *Presence
 	channel string
 
-	refs int // guarded by p.mu: subscriptions, and whoever is about to be one
+	refs int // guarded by p.mu: subscriptions, including those that are being prepared
 
-	// binding has a place for one: who binds or unbinds. It is no mutex because it is held over store calls.
+	// bindLock is held while the view is bound or unbound. It is a channel of one slot and not a
+	// mutex because it is held over store calls.
 	bindLock       chan struct{}
-	bound          bool   // guarded by binding: the store names us, and the rosters have been read once
-	releaseChannel func() // guarded by binding: of the channel, nil for not held
+	bound          bool   // guarded by bindLock: the store lists this server as watching, and the rosters were read
+	releaseChannel func() // guarded by bindLock: releases the channel; nil if it is not held
 
-	mu           sync.Mutex // guards the fields below
-	rosters      map[string]*roster
-	seenVersions map[string]int64 // by live server: versions up to here say nothing new, also when nobody is left in the roster
-	dirty        map[string]bool  // servers whose roster must be read
-	allDirty     bool             // all rosters must be read
-	watchAgain   bool             // the watch must be repeated: the store may have lost it
-	reading      bool             // a reader is queued or running
-	recording    bool             // the store is being read
-	recorded     []rosterUpdate   // come since then
+	mu           sync.Mutex         // guards the fields below
+	rosters      map[string]*roster // copies of the stored rosters, by server
+	seenVersions map[string]int64   // by live server: an update up to this version is old, even if the roster is empty now
+	dirty        map[string]bool    // servers whose roster must be read
+	allDirty     bool               // all rosters must be read
+	watchAgain   bool               // WatchPresence must be called again: the store may have lost it
+	reading      bool               // a reader is queued or running
+	recording    bool               // updates are recorded, because rosters are being read
+	recorded     []rosterUpdate     // the updates since then
 	members      memberSet
 
 	perLoop allWatchers
 }
 
-// roster is one server's, as far as it is known.
+// roster is a copy of one server's roster.
 type roster struct {
 	version int64
 	members map[string]registry.Member // by client
 }
 
-// Watch begins to follow a channel, or joins whoever does. It calls the store, so not from a loop. Each View is given to
-// Listen or to Release once.
+// Watch returns the view of a channel. It calls the store, so do not call it on a loop. Pass each
+// View once, to Subscribe or to Release.
 func (p *Presence) Watch(ctx context.Context, channel string) (*View, error) {
 	v := p.hold(channel)
 	if err := v.bind(ctx); err != nil {
@@ -57,6 +59,7 @@ func (p *Presence) Watch(ctx context.Context, channel string) (*View, error) {
 	return v, nil
 }
 
+// hold returns the view, creating it if needed, with one more reference.
 func (p *Presence) hold(channel string) *View {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -73,22 +76,24 @@ func (p *Presence) hold(channel string) *View {
 	return v
 }
 
-// Release gives back what Watch held. The view stays for a tick.
+// Release gives up a view that Watch returned. The view stays until the next tick.
 func (p *Presence) Release(v *View) {
 	p.mu.Lock()
 	v.refs--
 	p.mu.Unlock()
 }
 
-func (v *View) lockBinding() (done func()) {
+// lockBinding locks bindLock and returns the function that unlocks it.
+func (v *View) lockBinding() (unlock func()) {
 	v.bindLock <- struct{}{}
 	return func() { <-v.bindLock }
 }
 
-// ready has the store name us, and reads who is there. In this order: whoever comes behind the reading is told.
+// bind registers this server as watching the channel and then reads the rosters. In this order, no
+// change after the read is missed.
 func (v *View) bind(ctx context.Context) error {
 	defer v.lockBinding()()
-	if v.bound { // by somebody before us
+	if v.bound { // by another goroutine
 		return nil
 	}
 	if v.releaseChannel == nil {
@@ -104,11 +109,11 @@ func (v *View) bind(ctx context.Context) error {
 		return err
 	}
 	v.bound = true
-	v.wakeReader() // for what came meanwhile
+	v.wakeReader() // for hints that arrived meanwhile
 	return nil
 }
 
-// unbind gives up a view that nobody needs. When the store cannot be reached the next tick tries again.
+// unbind removes an unused view. If the store cannot be reached, the next tick tries again.
 func (v *View) unbind() {
 	defer v.lockBinding()()
 	v.p.mu.Lock()
@@ -117,12 +122,12 @@ func (v *View) unbind() {
 	if used {
 		return
 	}
-	v.bound = false // who comes from now on waits for his turn and binds it anew
+	v.bound = false // from now on Watch waits for bindLock and binds again
 	if v.releaseChannel != nil {
 		ctx, cancel := v.p.context()
 		defer cancel()
 		if err := v.p.opts.Store.UnwatchPresence(ctx, v.p.opts.ServerID(), v.channel); err != nil {
-			v.p.opts.Logger.Warn().Err(err).Msg("presence still followed; the next tick tries again")
+			v.p.opts.Logger.Warn().Err(err).Msg("presence is still watched; the next tick tries again")
 			return
 		}
 		v.releaseChannel()
@@ -149,7 +154,7 @@ func (v *View) tick() {
 	v.publishCoalesced()
 }
 
-// apply takes a change of a roster.
+// apply applies an update of a roster.
 func (v *View) apply(u rosterUpdate) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -173,11 +178,12 @@ func (v *View) applyLocked(u rosterUpdate) {
 	}
 	v.seenVersions[u.server] = max(seen, u.prev, u.version)
 	if !v.p.isLive(u.server) {
-		return // it is read when it is
+		return // it is read when the server is live again
 	}
-	// Who is said to be the first in an empty roster may have left again before it was read, unless we wrote it ourselves.
+	// If the update says that it starts an empty roster, the roster may have been emptied again
+	// before it was read, unless this server wrote it.
 	switch {
-	case u.complete && u.prev == have && (have != 0 || u.version == 0 || u.version > seen || u.server == v.p.opts.ServerID()):
+	case u.inline && u.prev == have && (have != 0 || u.version == 0 || u.version > seen || u.server == v.p.opts.ServerID()):
 		v.applyChange(u.server, u.version, u.change)
 	case u.version != 0 && u.version <= have, u.version == 0 && have == 0: // late
 	default:
@@ -185,7 +191,7 @@ func (v *View) applyLocked(u rosterUpdate) {
 	}
 }
 
-// change applies what has changed in a server's roster, and tells of it.
+// applyChange applies a change to a server's roster and publishes it.
 func (v *View) applyChange(server string, version int64, c registry.PresenceChange) {
 	r := v.rosters[server]
 	if r == nil {
@@ -197,7 +203,7 @@ func (v *View) applyChange(server string, version int64, c registry.PresenceChan
 	for _, m := range c.Join {
 		before, known := r.members[m.Client]
 		if known && before.Generation > m.Generation {
-			continue // as in the store
+			continue // as the store does
 		}
 		r.members[m.Client] = m
 		if known {
@@ -206,9 +212,9 @@ func (v *View) applyChange(server string, version int64, c registry.PresenceChan
 			v.members.add(m)
 		}
 	}
-	for _, gone := range c.Leave {
-		if m, known := r.members[gone.Client]; known && m.Generation <= gone.Generation {
-			delete(r.members, gone.Client)
+	for _, left := range c.Leave {
+		if m, known := r.members[left.Client]; known && m.Generation <= left.Generation {
+			delete(r.members, left.Client)
 			v.members.remove(m)
 		}
 	}
@@ -218,7 +224,7 @@ func (v *View) applyChange(server string, version int64, c registry.PresenceChan
 	v.publishChange()
 }
 
-// suspect has the rosters of some servers read again.
+// markDirty makes the view read the rosters of the servers again.
 func (v *View) markDirty(servers ...string) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -239,7 +245,7 @@ func (v *View) markAllDirty() {
 	v.wakeReaderLocked()
 }
 
-// rebind is suspectAll, and has the store name us again.
+// watchAndReread is markAllDirty, and also registers this server as watching again.
 func (v *View) watchAndReread() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -247,7 +253,7 @@ func (v *View) watchAndReread() {
 	v.wakeReaderLocked()
 }
 
-// dropDead forgets what servers without a lease had.
+// dropDeadServers removes the rosters of servers without a lease.
 func (v *View) dropDeadServers() {
 	v.mu.Lock()
 	defer v.mu.Unlock()

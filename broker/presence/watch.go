@@ -11,11 +11,11 @@ import (
 	"switchboard/registry"
 )
 
-// Watcher is the connection behind a subscription. All methods are called on its loop.
+// Watcher is the connection that receives joins and leaves. All methods are called on its loop.
 type Watcher interface {
-	// Client is who it is: nobody is told of his own coming.
+	// Client returns the client's id. A watcher does not receive its own joins and leaves.
 	Client() string
-	// Backlogged says that an earlier write has not gone out wholly.
+	// Backlogged reports whether an earlier write has not been sent completely.
 	Backlogged() bool
 	// Send sends an event to this connection. It may close the connection.
 	Send(e wire.Event)
@@ -24,51 +24,53 @@ type Watcher interface {
 	Write(b *dialect.Batch)
 }
 
-// Subscription is one connection that is told who comes and goes. It belongs to the connection's loop.
+// Subscription is a watcher's subscription to a view. It belongs to the watcher's loop.
 type Subscription struct {
 	view     view
 	watchers *loopWatchers
 	watcher  Watcher
 	loop     *loop.Loop
 	index    int
-	seq      int64 // what came up to here it knows
-	stale    bool  // its socket was backed up: it is told what is, instead of what has changed
+	seq      int64 // the watcher knows all changes up to this one
+	stale    bool  // the socket was backed up: Resume sends a snapshot instead of the changes
 }
 
-// subject is what one is told of: a channel, or a user.
+// view is what a watcher can watch: a channel ([View]) or a user ([UserView]).
 type view interface {
-	// state is what is, and the moment up to which it tells.
-	snapshotEvent() (event wire.Event, moment int64)
-	// opening is the state where a connection is told it before anything happens.
-	initialEvent() (event wire.Event, moment int64, ok bool)
-	// moment is that of now.
+	// snapshotEvent returns the current state and its seq.
+	snapshotEvent() (event wire.Event, seq int64)
+	// initialEvent returns the state that a new watcher receives first, if any, and its seq.
+	initialEvent() (event wire.Event, seq int64, ok bool)
+	// currentSeq returns the seq of the last change.
 	currentSeq() int64
+	// release gives up the reference that the subscription holds.
 	release()
 }
 
-// listeners are the subscriptions of one loop. Only count is touched from elsewhere.
+// loopWatchers holds the subscriptions of one loop. Other goroutines touch only count.
 type loopWatchers struct {
 	subs  []*Subscription
 	count atomic.Int32
 }
 
-// listen begins to tell to of what happens behind this. It runs on l.
-func subscribe(about view, list *loopWatchers, l *loop.Loop, to Watcher) *Subscription {
-	s := &Subscription{view: about, watchers: list, watcher: to, loop: l, index: len(list.subs), seq: about.currentSeq()}
+// subscribe adds a watcher, which receives all later changes. It runs on l.
+func subscribe(v view, list *loopWatchers, l *loop.Loop, w Watcher) *Subscription {
+	s := &Subscription{view: v, watchers: list, watcher: w, loop: l, index: len(list.subs), seq: v.currentSeq()}
 	list.subs = append(list.subs, s)
 	list.count.Store(int32(len(list.subs)))
 	return s
 }
 
-// Start tells a connection that follows a user that he is online, if he is. The caller has told it that it follows.
+// Start sends a join to the watcher of a user who is online. The caller must have confirmed the
+// subscription to the client.
 func (s *Subscription) Start() {
-	if event, moment, ok := s.view.initialEvent(); ok {
-		s.seq = moment
+	if event, seq, ok := s.view.initialEvent(); ok {
+		s.seq = seq
 		s.watcher.Send(event)
 	}
 }
 
-// Close ends it, on its loop.
+// Close ends the subscription. It runs on the watcher's loop.
 func (s *Subscription) Close() {
 	list := s.watchers
 	last := len(list.subs) - 1
@@ -80,20 +82,21 @@ func (s *Subscription) Close() {
 	s.view.release()
 }
 
-// Resume tells a connection that was behind what is: its socket is writable again.
+// Resume sends a snapshot to a stale watcher whose socket is writable again.
 func (s *Subscription) Resume() {
 	if !s.stale || s.watcher.Backlogged() {
 		return
 	}
 	s.stale = false
-	event, moment := s.view.snapshotEvent()
-	s.seq = moment
+	event, seq := s.view.snapshotEvent()
+	s.seq = seq
 	s.watcher.Send(event)
 }
 
-// Subscribe begins to tell to of what happens behind this. It runs on l, the connection's loop, and takes over what Watch held.
-func (v *View) Subscribe(l *loop.Loop, to Watcher) *Subscription {
-	return subscribe(v, &v.perLoop[l.Index], l, to)
+// Subscribe adds a watcher, which receives all later changes. It runs on l, the watcher's loop, and
+// takes over the reference that Watch returned.
+func (v *View) Subscribe(l *loop.Loop, w Watcher) *Subscription {
+	return subscribe(v, &v.perLoop[l.Index], l, w)
 }
 
 func (v *View) snapshotEvent() (wire.Event, int64) {
@@ -102,7 +105,7 @@ func (v *View) snapshotEvent() (wire.Event, int64) {
 	return v.snapshot(), v.members.seq
 }
 
-func (v *View) initialEvent() (event wire.Event, moment int64, ok bool) { return }
+func (v *View) initialEvent() (event wire.Event, seq int64, ok bool) { return }
 
 func (v *View) currentSeq() int64 {
 	v.mu.Lock()
@@ -112,7 +115,7 @@ func (v *View) currentSeq() int64 {
 
 func (v *View) release() { v.p.Release(v) }
 
-// snapshot is who is there; of a large channel only how many.
+// snapshot returns the event with all members, or, for a large channel, only their number.
 func (v *View) snapshot() wire.Event {
 	clients, users := v.members.count()
 	event := wire.Event{Type: wire.TypePresence, Channel: v.channel, Count: &clients, Users: &users}
@@ -123,7 +126,7 @@ func (v *View) snapshot() wire.Event {
 	return event
 }
 
-// tell lets everybody know of the change under way, at once or together with others.
+// publishChange sends the current change to the watchers, or keeps it to be coalesced.
 func (v *View) publishChange() {
 	joined, left := v.members.joined, v.members.left
 	if len(joined)+len(left) == 0 {
@@ -133,45 +136,47 @@ func (v *View) publishChange() {
 	if v.members.coalesce() {
 		return
 	}
-	news := make([]notification, 0, len(joined)+len(left))
+	list := make([]notification, 0, len(joined)+len(left))
 	for _, m := range left {
-		news = append(news, v.notification(wire.TypeLeave, m, nil))
+		list = append(list, v.notification(wire.TypeLeave, m, nil))
 	}
 	for _, m := range joined {
-		news = append(news, v.notification(wire.TypeJoin, m, m.Info))
+		list = append(list, v.notification(wire.TypeJoin, m, m.Info))
 	}
-	v.post(news)
+	v.post(list)
 }
 
-// tellTogether tells what was kept.
+// publishCoalesced sends the changes that were kept.
 func (v *View) publishCoalesced() {
 	if !v.members.coalescing {
 		return
 	}
-	steps, first := v.members.takeSteps()
+	steps, firstSeq := v.members.takeSteps()
 	if len(steps) == 0 {
 		return
 	}
 	clients, users := v.members.count()
-	t := &coalescedChanges{v.p.opts.Messages, wire.Event{Type: wire.TypePresence, Channel: v.channel, Count: &clients, Users: &users}, first, steps}
-	v.post([]notification{{message: t.message(first-1, ""), coalesced: t}})
+	c := &coalescedChanges{v.p.opts.Messages, wire.Event{Type: wire.TypePresence, Channel: v.channel, Count: &clients, Users: &users}, firstSeq, steps}
+	v.post([]notification{{message: c.message(firstSeq-1, ""), coalesced: c}})
 }
 
-// news is something to tell.
+// notification is an event for the watchers.
 type notification struct {
-	message   *dialect.Message  // for most watchers; nil for nothing
-	client    string            // the client, empty for several
-	coalesced *coalescedChanges // these
+	message   *dialect.Message  // for most watchers; nil for none
+	client    string            // the client that joined or left; empty for several
+	coalesced *coalescedChanges // the changes, if there are several
 }
 
-// special says whether somebody must be told something else, or nothing.
-func (n notification) differsFor(told int64, self string) bool {
+// differsFor reports whether the watcher self, which knows all changes up to seq, needs a message
+// of its own, or none.
+func (n notification) differsFor(seq int64, self string) bool {
 	if n.coalesced != nil {
-		return n.coalesced.differsFor(told, self)
+		return n.coalesced.differsFor(seq, self)
 	}
 	return n.client == self
 }
 
+// notification returns the notification of one join or leave.
 func (v *View) notification(kind string, m registry.Member, info json.RawMessage) notification {
 	event := wire.Event{Type: kind, Channel: v.channel, User: m.User, Client: m.Client, Info: info}
 	return notification{message: v.p.opts.Messages.Event(event), client: m.Client}
@@ -179,21 +184,21 @@ func (v *View) notification(kind string, m registry.Member, info json.RawMessage
 
 func (v *View) post(list []notification) { v.perLoop.post(v.p.opts.Loops, list, v.members.seq) }
 
-// audience is the listeners, by loop.Index.
+// allWatchers holds the watchers by loop.Index.
 type allWatchers []loopWatchers
 
-// post has every loop with listeners tell them.
-func (a allWatchers) post(loops []*loop.Loop, list []notification, moment int64) {
+// post makes every loop that has watchers deliver the notifications.
+func (a allWatchers) post(loops []*loop.Loop, list []notification, seq int64) {
 	for i := range a {
 		l := &a[i]
 		if l.count.Load() > 0 {
-			loops[i].Post(func() { l.deliver(list, moment) })
+			loops[i].Post(func() { l.deliver(list, seq) })
 		}
 	}
 }
 
-// deliver runs on the loop.
-func (l *loopWatchers) deliver(list []notification, moment int64) {
+// deliver writes the notifications to the loop's watchers. It runs on the loop.
+func (l *loopWatchers) deliver(list []notification, seq int64) {
 	var shared dialect.Batch
 	for _, n := range list {
 		if n.message != nil {
@@ -203,40 +208,40 @@ func (l *loopWatchers) deliver(list []notification, moment int64) {
 	for i := 0; i < len(l.subs); {
 		s := l.subs[i]
 		switch {
-		case s.stale || s.seq >= moment:
+		case s.stale || s.seq >= seq:
 		case s.watcher.Backlogged():
 			s.stale = true
 		default:
-			told := s.seq
-			s.seq = moment
-			l.write(s, list, told, &shared)
+			known := s.seq
+			s.seq = seq
+			l.write(s, list, known, &shared)
 		}
-		if i < len(l.subs) && l.subs[i] == s { // a failed write takes the subscription out
+		if i < len(l.subs) && l.subs[i] == s { // a failed write removes the subscription
 			i++
 		}
 	}
 }
 
-// write tells one subscription, which knew all up to told.
-func (l *loopWatchers) write(s *Subscription, list []notification, told int64, shared *dialect.Batch) {
+// write writes to one watcher, which knows all changes up to known.
+func (l *loopWatchers) write(s *Subscription, list []notification, known int64, shared *dialect.Batch) {
 	self := s.watcher.Client()
-	if slices.ContainsFunc(list, func(n notification) bool { return n.differsFor(told, self) }) {
-		shared = ownBatch(list, told, self)
+	if slices.ContainsFunc(list, func(n notification) bool { return n.differsFor(known, self) }) {
+		shared = ownBatch(list, known, self)
 	}
 	if len(shared.Messages) > 0 {
 		s.watcher.Write(shared)
 	}
 }
 
-// ownBatch is the news for somebody who must not be told all of it.
-func ownBatch(list []notification, told int64, self string) *dialect.Batch {
+// ownBatch returns the batch for a watcher that needs other messages than most.
+func ownBatch(list []notification, known int64, self string) *dialect.Batch {
 	var own dialect.Batch
 	for _, n := range list {
 		message := n.message
 		switch {
-		case !n.differsFor(told, self):
+		case !n.differsFor(known, self):
 		case n.coalesced != nil:
-			message = n.coalesced.message(told, self)
+			message = n.coalesced.message(known, self)
 		default:
 			continue
 		}
@@ -247,7 +252,7 @@ func ownBatch(list []notification, told int64, self string) *dialect.Batch {
 	return &own
 }
 
-// WireMembers are members as a client is told them.
+// WireMembers converts members to the form that clients receive.
 func WireMembers(members []registry.Member) []wire.Member {
 	list := make([]wire.Member, len(members))
 	for i, m := range members {

@@ -8,16 +8,16 @@ import (
 	"switchboard/registry"
 )
 
-// written is a roster under way to the store.
+// rosterWrite is the write of one roster.
 type rosterWrite struct {
 	pending *pendingRoster
 	changes []memberChange
-	rewrite bool                    // instead of changes
+	rewrite bool                    // read the stored roster and write the difference, instead of changes
 	rest    registry.PresenceChange // not written yet
 	err     error
 }
 
-// store writes what is left of each.
+// storeBatch writes a batch of rosters to the store.
 func (p *Presence) storeBatch(batch []*rosterWrite) {
 	ctx, cancel := p.context()
 	defer cancel()
@@ -27,69 +27,71 @@ func (p *Presence) storeBatch(batch []*rosterWrite) {
 			b.rest = presenceChange(b.changes)
 			continue
 		}
-		var held registry.Roster
-		if held, b.err = p.opts.Store.Roster(ctx, server, b.pending.channel); b.err == nil {
-			b.rest = difference(held.Members, p.opts.Members(b.pending.channel)) // all that was noted is older than this
+		var stored registry.Roster
+		if stored, b.err = p.opts.Store.Roster(ctx, server, b.pending.channel); b.err == nil {
+			b.rest = difference(stored.Members, p.opts.Members(b.pending.channel)) // these include all pending changes
 		}
 	}
-	// Behind a call that broke off the store may have what nobody was told, so all is read again by those who follow.
-	for once := true; p.storeParts(ctx, server, batch, once); once = false {
+	// A call that failed may have changed a roster in the store without a hint. So a rewrite is
+	// always published, even if nothing is left to write.
+	for first := true; p.storeParts(ctx, server, batch, first); first = false {
 	}
 	if p.opts.HoldsLease() && p.opts.ServerID() == server {
 		return
 	}
-	// A server that was suspended meanwhile may have been declared dead and cleaned, and may have another name by now: nobody
-	// else would ever take back what it has just written.
-	buried, err := p.opts.Store.Buried(ctx, server)
+	// A server that was suspended meanwhile may have been declared dead and cleaned up, and may have
+	// a new id. Then no other process would ever remove the rosters that this call has written.
+	dead, err := p.opts.Store.Buried(ctx, server)
 	var wg sync.WaitGroup
 	for _, b := range batch {
 		switch {
 		case b.err != nil:
 		case err != nil:
 			b.err = err
-		case buried: // at once, so that they share their round trips
+		case dead: // concurrently, so that the calls share round trips
 			wg.Go(func() { b.err = p.opts.Store.UnbindChannel(ctx, server, b.pending.channel) })
 		}
 	}
 	wg.Wait()
 }
 
-// storeParts writes the next part of each, if only one that changes nothing where the whole was read, and says whether there
-// was any.
-func (p *Presence) storeParts(ctx context.Context, server string, batch []*rosterWrite, once bool) bool {
+// storeParts writes the next part of each roster and reports whether there was any. In the first
+// call a rewrite has a part even if nothing is left to write.
+func (p *Presence) storeParts(ctx context.Context, server string, batch []*rosterWrite, first bool) bool {
 	var parts []registry.RosterChange
-	var of []*rosterWrite
+	var writes []*rosterWrite
 	for _, b := range batch {
-		if b.err == nil && (len(b.rest.Join)+len(b.rest.Leave) > 0 || b.rewrite && once) {
+		if b.err == nil && (len(b.rest.Join)+len(b.rest.Leave) > 0 || b.rewrite && first) {
 			c := registry.RosterChange{Channel: b.pending.channel}
 			c.PresenceChange, b.rest = splitChange(b.rest)
-			parts, of = append(parts, c), append(of, b)
+			parts, writes = append(parts, c), append(writes, b)
 		}
 	}
 	if len(parts) == 0 {
 		return false
 	}
 	for i, o := range p.opts.Store.ChangePresence(ctx, server, parts) {
-		if of[i].err = o.Err; o.Err != nil {
+		if writes[i].err = o.Err; o.Err != nil {
 			continue
 		}
 		part := parts[i].PresenceChange
 		for k, since := range o.Since {
 			part.Join[k].Since = since
 		}
-		p.publish(parts[i].Channel, rosterUpdate{server, o.Prev, o.Version, !of[i].rewrite, part}, o.Watchers)
+		p.publish(parts[i].Channel, rosterUpdate{server, o.Prev, o.Version, !writes[i].rewrite, part}, o.Watchers)
 	}
 	return true
 }
 
-// tell lets those who follow the channel know, here first.
+// publish applies an update to the view of this server and sends it to the other servers with
+// watchers.
 func (p *Presence) publish(channel string, u rosterUpdate, watchers []string) {
 	p.apply(channel, u)
 	if len(watchers) == 0 || len(watchers) == 1 && watchers[0] == u.server {
 		return
 	}
 	h, err := u.encode(channel)
-	if err != nil { // an info that is no JSON: whoever follows reads the roster, and fails as we do
+	if err != nil { // an info that is not JSON: the servers with watchers read the roster and fail too
 		p.opts.Logger.Error().Err(err).Msg("presence change not encoded")
 		return
 	}
@@ -100,25 +102,25 @@ func (p *Presence) publish(channel string, u rosterUpdate, watchers []string) {
 	}
 }
 
-// difference is what makes held the same as here.
-func difference(held, here []registry.Member) (c registry.PresenceChange) {
-	gone := make(map[string]registry.Member, len(held))
-	for _, m := range held {
-		gone[m.Client] = m
+// difference returns the change that turns the roster stored into members.
+func difference(stored, members []registry.Member) (c registry.PresenceChange) {
+	left := make(map[string]registry.Member, len(stored))
+	for _, m := range stored {
+		left[m.Client] = m
 	}
-	for _, m := range here {
-		if h, ok := gone[m.Client]; !ok || h.User != m.User || h.Generation != m.Generation || !bytes.Equal(h.Info, m.Info) {
+	for _, m := range members {
+		if h, ok := left[m.Client]; !ok || h.User != m.User || h.Generation != m.Generation || !bytes.Equal(h.Info, m.Info) {
 			c.Join = append(c.Join, m)
 		}
-		delete(gone, m.Client)
+		delete(left, m.Client)
 	}
-	for _, m := range gone {
+	for _, m := range left {
 		c.Leave = append(c.Leave, m)
 	}
 	return c
 }
 
-// first splits off as much of c as goes in one call.
+// splitChange splits c into a part for one store call and the rest.
 func splitChange(c registry.PresenceChange) (part, rest registry.PresenceChange) {
 	n := min(len(c.Join), maxChange)
 	m := min(len(c.Leave), maxChange-n)

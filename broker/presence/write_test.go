@@ -9,8 +9,8 @@ import (
 	"switchboard/registry"
 )
 
-// TestManyChannels: the changes of channels that come at once go together, each channel's in its order, and what fails
-// is written by the next tick.
+// TestManyChannels: the changes of channels that come at once go together, each channel's in its
+// order, and what fails is written by the next tick.
 func TestManyChannels(t *testing.T) {
 	const channels = 2000
 	synctest.Test(t, func(t *testing.T) {
@@ -89,7 +89,8 @@ func TestLargeChange(t *testing.T) {
 	})
 }
 
-// TestHurry: who waits for the pool then waits for the changes that are gathered, and for those that come behind.
+// TestHurry: who waits for the pool then waits for the changes that are gathered, and for those
+// that come behind.
 func TestHurry(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 0, 0, "a")
