@@ -12,7 +12,7 @@ import (
 	"switchboard/registry"
 )
 
-// counted counts the members that are read.
+// readCounter counts the members that are read.
 type readCounter struct {
 	*registry.Memory
 	read atomic.Int64
@@ -24,9 +24,9 @@ func (c *readCounter) RosterPage(ctx context.Context, server, channel, cursor st
 	return members, next, err
 }
 
-// TestPagesReadLittle: of those who ask for the first client of a large channel again and again,
-// one a second reads all of its clients, to count the users.
-func TestPagesReadLittle(t *testing.T) {
+// TestRepeatedPagesShareOneCount checks pages of a large channel that are read again and again: all
+// its members are read at most once a second, to count the users.
+func TestRepeatedPagesShareOneCount(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const size = 500
 		store := &readCounter{Memory: registry.NewMemory(registry.Options{Lease: time.Hour})}
@@ -48,7 +48,7 @@ func TestPagesReadLittle(t *testing.T) {
 				}
 			}
 		}
-		ask := func(channel string, count, users int) {
+		checkPage := func(channel string, count, users int) {
 			t.Helper()
 			page, err := p.Page(t.Context(), channel, "", 1)
 			if err != nil || page.Count != count || page.Users != users || len(page.Members) != 1 {
@@ -57,29 +57,29 @@ func TestPagesReadLittle(t *testing.T) {
 		}
 		join(testChannel, 0, size)
 		for range 100 {
-			go ask(testChannel, size, size/2)
+			go checkPage(testChannel, size, size/2)
 		}
 		synctest.Wait()
 		if n := store.read.Load(); n != size+100 {
 			t.Errorf("%d members were read for 100 pages of one", n)
 		}
 		join(testChannel, size, size+2)
-		ask(testChannel, size+2, size/2) // the users are those of a moment ago
+		checkPage(testChannel, size+2, size/2) // the number of users is cached
 		<-time.After(countTTL)
-		ask(testChannel, size+2, size/2+1)
+		checkPage(testChannel, size+2, size/2+1)
 
 		join("small", 0, 2)
-		ask("small", 2, 1)
+		checkPage("small", 2, 1)
 		join("small", 2, 4)
-		ask("small", 4, 2) // of which all are read at once
+		checkPage("small", 4, 2) // a small channel is counted at once
 
-		for i := range 2 * maxCounts { // counts that nobody asks for again do not stay
+		for i := range 2 * maxCounts { // unused counts are removed
 			channel := fmt.Sprint("room-", i)
 			join(channel, 0, 1)
-			ask(channel, 1, 1)
+			checkPage(channel, 1, 1)
 		}
 		if n := len(p.counts.counts); n > maxCounts {
-			t.Errorf("%d counts are remembered", n)
+			t.Errorf("%d counts are cached", n)
 		}
 	})
 }

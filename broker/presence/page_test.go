@@ -9,7 +9,7 @@ import (
 	"switchboard/registry"
 )
 
-// asks is a page as the watcher is answered it.
+// page reads a page of the watcher's view.
 func (o *testWatcher) page(cursor string, limit int) (page Page, err error) {
 	o.t.Helper()
 	if err := o.sub.DropExpired(o.t.Context()); err != nil {
@@ -21,9 +21,10 @@ func (o *testWatcher) page(cursor string, limit int) (page Page, err error) {
 	return page, err
 }
 
-// TestPageOfWhoFollows: whoever is not in a page, because his server's lease has ended, is told of
-// when he comes back elsewhere, though the server was not yet taken for dead.
-func TestPageOfWhoFollows(t *testing.T) {
+// TestPageAfterExpiredLease checks that a page omits the members of a server whose lease has ended,
+// even before the server is treated as dead. When such a client connects elsewhere, the watcher
+// receives a join.
+func TestPageAfterExpiredLease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 0, 0, "a", "b", "c")
 		w.nodes["b"].join("phone", "bob", 1)
@@ -34,7 +35,7 @@ func TestPageOfWhoFollows(t *testing.T) {
 		}
 		delete(w.live, "b")
 		if page, err := o.page("", 10); err != nil || page.Count != 0 || len(page.Members) != 0 {
-			t.Errorf("behind the lease: %+v, %v", page, err)
+			t.Errorf("after the lease ended: %+v, %v", page, err)
 		}
 		o.expect(nil)
 		w.nodes["c"].join("phone", "bob", 2)
@@ -75,7 +76,7 @@ func TestPages(t *testing.T) {
 			t.Errorf("found %v", found)
 		}
 		if _, err := o.page("0@b", 2); !errors.Is(err, registry.ErrBadCursor) {
-			t.Errorf("another cursor: %v", err)
+			t.Errorf("a cursor of the store: %v", err)
 		}
 	})
 }

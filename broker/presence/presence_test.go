@@ -9,10 +9,10 @@ import (
 	"switchboard/registry"
 )
 
-// TestRandom has clients come, go, move and return on three servers, while hints are lost, the
-// store fails and servers die: in the end every watcher knows the truth, and was never told twice
-// the same.
-func TestRandom(t *testing.T) {
+// TestRandomEvents lets clients join, leave, move and return on three servers, while hints are
+// lost, the store fails and servers die. In the end every watcher must know the members, and no
+// watcher may receive the same event twice.
+func TestRandomEvents(t *testing.T) {
 	for seed := range uint64(150) {
 		for _, large := range []int{1000, 3} {
 			t.Run(fmt.Sprintf("seed %d, large %d", seed, large), func(t *testing.T) {
@@ -25,7 +25,7 @@ func TestRandom(t *testing.T) {
 func runRandom(t *testing.T, seed uint64, large int) {
 	w := newWorld(t, seed, large, "a", "b", "c")
 	names := []string{"a", "b", "c"}
-	place := map[string]string{} // where a client is
+	location := map[string]string{} // by client: its server
 	generation := map[string]int64{}
 	next := int64(0)
 	watchers := []*testWatcher{w.nodes["a"].watch("x"), w.nodes["b"].watch("yy"), w.nodes["a"].watch("client-0")}
@@ -33,28 +33,28 @@ func runRandom(t *testing.T, seed uint64, large int) {
 		n := w.nodes[names[w.intn(3)]]
 		client := fmt.Sprint("client-", w.intn(6))
 		switch w.intn(17) {
-		case 0, 1, 2, 3, 4: // comes, or moves
+		case 0, 1, 2, 3, 4: // connect, or move
 			if !w.live[n.id] {
 				break
 			}
 			next++
-			before, old := place[client], generation[client]
+			before, old := location[client], generation[client]
 			n.join(client, fmt.Sprint("user-", w.intn(2)), next)
-			place[client], generation[client] = n.id, next
+			location[client], generation[client] = n.id, next
 			if before != "" {
 				w.nodes[before].leave(client, old)
 			}
-		case 5, 6, 7: // goes
-			if at := place[client]; at != "" {
+		case 5, 6, 7: // disconnect
+			if at := location[client]; at != "" {
 				w.nodes[at].leave(client, generation[client])
-				delete(place, client)
+				delete(location, client)
 			}
 		case 8:
 			n.failCalls(1+w.intn(3), w.intn(2) == 0)
 		case 9:
 			w.loseHints(w.intn(2) == 0)
-		case 10: // the lease runs out, or comes back
-			if n.id != "a" { // whose watcher would not be told
+		case 10: // the lease ends, or comes back
+			if n.id != "a" { // the watchers are on a
 				if w.live[n.id] {
 					delete(w.live, n.id)
 				} else {
@@ -87,12 +87,12 @@ func runRandom(t *testing.T, seed uint64, large int) {
 	}
 	w.setLive()
 	w.settle()
-	truth := w.liveMembers()
+	members := w.liveMembers()
 	for i, o := range watchers {
 		o.setBacklogged(false)
-		o.expect(truth)
-		if large == 3 && len(truth) > 3 && i < 2 && o.count != len(truth) { // of a late one's coming nothing may have happened
-			t.Errorf("%s was told of %d clients, there are %d", o.name, o.count, len(truth))
+		o.expect(members)
+		if large == 3 && len(members) > 3 && i < 2 && o.count != len(members) { // a late watcher may not have received any event
+			t.Errorf("%s received the count %d, want %d", o.name, o.count, len(members))
 		}
 	}
 	var stored []string
@@ -104,13 +104,14 @@ func runRandom(t *testing.T, seed uint64, large int) {
 		}
 	}
 	slices.Sort(stored)
-	if fmt.Sprint(slices.Compact(stored)) != fmt.Sprint(truth) {
-		t.Errorf("the store has %v; there are %v", stored, truth)
+	if fmt.Sprint(slices.Compact(stored)) != fmt.Sprint(members) {
+		t.Errorf("the store has %v, want %v", stored, members)
 	}
 }
 
-// TestDeath: what a server had is gone for all with its lease, once, and comes back with it.
-func TestDeath(t *testing.T) {
+// TestLeaseEnds checks that the members of a server leave when its lease ends, once, and come back
+// with it.
+func TestLeaseEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 0, 0, "a", "b")
 		w.nodes["b"].join("phone", "bob", 1)
@@ -123,7 +124,7 @@ func TestDeath(t *testing.T) {
 		w.setLive()
 		w.waitASecond()
 		o.expect([]string{"tv"})
-		w.nodes["b"].leave("pad", 1) // it was suspended, and goes on
+		w.nodes["b"].leave("pad", 1) // it was suspended and continues
 		w.live["b"] = true
 		w.setLive()
 		w.settle()
@@ -131,7 +132,8 @@ func TestDeath(t *testing.T) {
 	})
 }
 
-// TestBacklog: who was backed up is told who is there, instead of what has changed.
+// TestBacklog checks that a watcher whose socket was backed up receives a snapshot instead of the
+// changes.
 func TestBacklog(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 0, 0, "a")
@@ -147,7 +149,7 @@ func TestBacklog(t *testing.T) {
 		<-done
 		o.expect([]string{"pad", "phone"})
 		if o.count != 2 {
-			t.Errorf("told of %d clients", o.count)
+			t.Errorf("the count is %d, want 2", o.count)
 		}
 		w.nodes["a"].leave("pad", 1)
 		w.settle()
@@ -155,26 +157,27 @@ func TestBacklog(t *testing.T) {
 	})
 }
 
-// TestNobodyFollows: the last watcher's end takes the server's name out of the store.
-func TestNobodyFollows(t *testing.T) {
+// TestLastWatcherLeaves checks that the store no longer lists the server after its last watcher
+// left.
+func TestLastWatcherLeaves(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 0, 0, "a")
-		watching := func() []string {
-			nothing := registry.PresenceChange{Leave: []registry.Member{{Client: "nobody"}}}
+		watchingServers := func() []string {
+			nothing := registry.PresenceChange{Leave: []registry.Member{{Client: "unknown"}}}
 			o := w.store.ChangePresence(t.Context(), "a", []registry.RosterChange{{Channel: testChannel, PresenceChange: nothing}})[0]
 			w.check(o.Err)
 			return o.Watchers
 		}
 		o := w.nodes["a"].watch("x")
-		if got := watching(); len(got) != 1 {
-			t.Fatalf("watching are %v", got)
+		if got := watchingServers(); len(got) != 1 {
+			t.Fatalf("the watching servers are %v", got)
 		}
 		done := make(chan struct{})
 		o.sub.loop.Post(func() { o.sub.Close(); close(done) })
 		<-done
 		w.settle()
-		if got := watching(); len(got) != 0 {
-			t.Errorf("still watching are %v", got)
+		if got := watchingServers(); len(got) != 0 {
+			t.Errorf("the watching servers are still %v", got)
 		}
 		if views := w.nodes["a"].allViews(); len(views) != 0 {
 			t.Errorf("%d views are left", len(views))
@@ -183,15 +186,15 @@ func TestNobodyFollows(t *testing.T) {
 	})
 }
 
-// TestBackToFront: somebody who came and left is not there because the hints of it are mixed up,
-// nor because one came before the roster was read and the other did not come at all.
-func TestBackToFront(t *testing.T) {
+// TestHintsOutOfOrder checks that a client that joined and left is not a member when the hints
+// arrive in the wrong order, or when only the hint of its join arrives and is late.
+func TestHintsOutOfOrder(t *testing.T) {
 	phone := []registry.Member{{Client: "phone", Generation: 1}}
-	came := rosterUpdate{server: "b", prev: 0, version: 7, inline: true, change: registry.PresenceChange{Join: phone}}
-	went := rosterUpdate{server: "b", prev: 7, version: 0, inline: true, change: registry.PresenceChange{Leave: phone}}
+	join := rosterUpdate{server: "b", prev: 0, version: 7, inline: true, change: registry.PresenceChange{Join: phone}}
+	leave := rosterUpdate{server: "b", prev: 7, version: 0, inline: true, change: registry.PresenceChange{Leave: phone}}
 	for name, hints := range map[string][]rosterUpdate{
-		"twice, back to front": {went, came, went, came},
-		"late":                 {came},
+		"twice, reversed": {leave, join, leave, join},
+		"late":            {join},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -210,9 +213,9 @@ func TestBackToFront(t *testing.T) {
 	}
 }
 
-// TestNotOfItself: a client of a large channel is not told of itself, nor of what it knew when it
-// subscribed, in the middle of what is told together.
-func TestNotOfItself(t *testing.T) {
+// TestNoOwnEvents checks coalesced events: they contain neither the watcher's own joins and leaves
+// nor the changes from before its subscription.
+func TestNoOwnEvents(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 0, 1, "a")
 		a := w.nodes["a"]

@@ -9,11 +9,11 @@ import (
 	"switchboard/registry"
 )
 
-// TestBurials has servers stop in the middle of what they do, for so long that their leases end or
-// that they are declared dead and cleaned; then they go on, as themselves or under another name.
-// Watchers at all of them are told of each coming and going once, and of those that are dead
-// nothing stays in the store.
-func TestBurials(t *testing.T) {
+// TestStoppedServers stops servers in the middle of their work, until their leases end or until
+// they are declared dead and cleaned up. Then they continue, under the same id or a new one. The
+// watchers on all servers must see each join and leave once, and the store must keep nothing of
+// dead servers.
+func TestStoppedServers(t *testing.T) {
 	for seed := range uint64(200) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { runStoppedServers(t, seed) })
@@ -21,12 +21,12 @@ func TestBurials(t *testing.T) {
 	}
 }
 
-// cemetery is a world in which servers stop.
+// stoppingWorld is a world in which servers stop.
 type stoppingWorld struct {
 	*world
 	location      map[string]registry.Member // where a client was seen last; User is the server
-	lastNumber    int64                      // generation, and names
-	delayedLeaves map[*node][]func()         // what stopped servers find when they go on
+	lastNumber    int64                      // of the generations and server ids
+	delayedLeaves map[*node][]func()         // the leaves that stopped servers notice when they continue
 	dead          []string
 }
 
@@ -83,13 +83,13 @@ func runStoppedServers(t *testing.T, seed uint64) {
 			t.Errorf("%s: the store has %v; there are %v", r, stored, truth)
 		}
 		if left := w.stored(r, c.dead...); len(left) > 0 {
-			t.Errorf("%s: of %v, which were declared dead, the store has %v", r, c.dead, left)
+			t.Errorf("%s: the store still has %v of the dead servers %v", r, left, c.dead)
 		}
 	}
 }
 
-// told says whether a server's watchers should know all: it goes on, and so do the others, as far
-// as they have a lease.
+// isCurrent reports whether the watchers of a server should know the current members: it is
+// running, and so is each other server that holds a lease.
 func (c *stoppingWorld) isCurrent(n *node) bool {
 	for _, other := range c.nodes {
 		if other.stopped != nil && (other == n || !other.lapsed) {
@@ -99,7 +99,7 @@ func (c *stoppingWorld) isCurrent(n *node) bool {
 	return true
 }
 
-// comes has a client connect, from wherever it was.
+// connect connects a client to a server and ends its earlier connection.
 func (c *stoppingWorld) connect(client, name string) {
 	n := c.nodes[name]
 	if n.stopped != nil {
@@ -114,6 +114,7 @@ func (c *stoppingWorld) connect(client, name string) {
 	}
 }
 
+// disconnect ends the client's connection.
 func (c *stoppingWorld) disconnect(client string) {
 	if at, here := c.location[client]; here {
 		delete(c.location, client)
@@ -121,7 +122,7 @@ func (c *stoppingWorld) disconnect(client string) {
 	}
 }
 
-// ends is the end of a connection, which a stopped server sees when it goes on.
+// endConnection ends a connection. A stopped server notices it when it continues.
 func (c *stoppingWorld) endConnection(client string, at registry.Member) {
 	n := c.nodes[at.User]
 	leave := func() { n.leave(client, at.Generation) }
@@ -132,7 +133,7 @@ func (c *stoppingWorld) endConnection(client string, at registry.Member) {
 	leave()
 }
 
-// lapse ends the lease of a server that is stopped.
+// expireLease ends the lease of a stopped server.
 func (c *stoppingWorld) expireLease(n *node) {
 	if n.stopped == nil || n.lapsed {
 		return
@@ -144,7 +145,7 @@ func (c *stoppingWorld) expireLease(n *node) {
 	c.setLive()
 }
 
-// bury declares one without a lease dead, and cleans what it held.
+// declareDead declares a server without a lease dead and removes what it held.
 func (c *stoppingWorld) declareDead(n *node) {
 	if !n.lapsed || slices.Contains(c.dead, n.id) {
 		return
@@ -157,7 +158,7 @@ func (c *stoppingWorld) declareDead(n *node) {
 	c.dead = append(c.dead, n.id)
 }
 
-// resume lets a server go on: what was under way first, or its next beat.
+// resume lets a server continue. Either the pending calls or the next beat come first.
 func (c *stoppingWorld) resume(n *node) {
 	if n.stopped == nil {
 		return
@@ -168,7 +169,7 @@ func (c *stoppingWorld) resume(n *node) {
 	waiting := n.unread
 	n.unread, n.stopped = nil, nil
 	n.mu.Unlock()
-	if c.intn(2) == 0 { // as a link does that mangles
+	if c.intn(2) == 0 { // an unreliable link reorders and repeats hints
 		slices.Reverse(waiting)
 		waiting = slices.Concat(waiting, waiting)
 	}
@@ -195,7 +196,7 @@ func (c *stoppingWorld) resume(n *node) {
 	n.mu.Unlock()
 	c.live[n.id] = true
 	c.setLive()
-	n.MarkAllDirty() // the links were silent
+	n.MarkAllDirty() // as after missed heartbeats
 	if buried {
 		for _, r := range testChannels {
 			c.check(c.store.UnbindChannel(ctx, old, r))

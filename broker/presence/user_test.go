@@ -7,7 +7,7 @@ import (
 	"switchboard/registry"
 )
 
-// follow has a connection follow bob.
+// watchUser subscribes a watcher to the user bob.
 func (n *node) watchUser(name string) *testWatcher {
 	n.w.t.Helper()
 	v, err := n.WatchUser(n.w.t.Context(), "bob")
@@ -24,7 +24,7 @@ func (n *node) watchUser(name string) *testWatcher {
 	return o
 }
 
-// bind says where bob's client is; no server means that it said goodbye.
+// bind stores the server that bob's client is connected to; no server means that it disconnected.
 func (w *world) bind(client, server string, generation int64) {
 	w.t.Helper()
 	w.check(w.store.BindUsers(w.t.Context(), []registry.UserBinding{{User: "bob", Binding: registry.Binding{Client: client, Server: server, Generation: generation}}})[0])
@@ -33,7 +33,7 @@ func (w *world) bind(client, server string, generation int64) {
 	}
 }
 
-// seconds lets n of them pass.
+// waitSeconds lets n seconds pass, with a tick in each.
 func (w *world) waitSeconds(n int) {
 	for range n {
 		w.waitASecond()
@@ -44,16 +44,16 @@ func (w *world) waitSeconds(n int) {
 	w.waitASecond()
 }
 
-// TestUser: the first client anywhere makes the user online, the last one's end offline when the
-// grace is over.
+// TestUser checks that the first client on any server makes the user online, and that the user goes
+// offline when the last client has been away for the grace period.
 func TestUser(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 0, 0, "a", "b")
 		o := w.nodes["a"].watchUser("x")
 		online := func(want bool) {
 			t.Helper()
-			if o.knows[""] != want { // the event names the user only
-				t.Fatalf("told that bob is online: %v, want %v", o.knows[""], want)
+			if o.knows[""] != want { // the event names only the user
+				t.Fatalf("the watcher sees bob online: %v, want %v", o.knows[""], want)
 			}
 		}
 		online(false)
@@ -67,7 +67,7 @@ func TestUser(t *testing.T) {
 		w.bind("tv", "", 4)
 		w.waitSeconds(3)
 		online(true)
-		w.bind("tv", "b", 5) // a reconnect is no event
+		w.bind("tv", "b", 5) // a reconnect causes no event
 		w.waitSeconds(10)
 		online(true)
 		delete(w.live, "b")
@@ -82,30 +82,30 @@ func TestUser(t *testing.T) {
 		online(true)
 		late := w.nodes["b"].watchUser("y")
 		if !late.knows[""] {
-			t.Error("who begins to follow an online user is not told so")
+			t.Error("a new watcher of an online user receives no join")
 		}
 	})
 }
 
-// TestYouth: a new view finds out by itself what happens before the others know that somebody
-// follows.
-func TestYouth(t *testing.T) {
+// TestUnaidedReads checks that a new view detects changes by itself, before the other servers know
+// that it needs hints.
+func TestUnaidedReads(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 0, 0, "a", "b")
 		o := w.nodes["a"].watchUser("x")
 		w.check(w.store.BindUsers(t.Context(), []registry.UserBinding{{User: "bob", Binding: registry.Binding{Client: "phone", Server: "b", Generation: 1}}})[0])
 		w.waitSeconds(2)
 		if !o.knows[""] {
-			t.Error("bob came, and nobody was told")
+			t.Error("bob connected, and the watcher received no join")
 		}
 		if n := w.nodes["a"].WatchedUsers(); n != 1 {
-			t.Errorf("%d users are followed", n)
+			t.Errorf("%d users are watched", n)
 		}
 		done := make(chan struct{})
 		o.sub.loop.Post(func() { o.sub.Close(); close(done) })
 		<-done
 		if n := w.nodes["a"].WatchedUsers(); n != 0 {
-			t.Errorf("%d users are followed when nobody does", n)
+			t.Errorf("%d users are watched without a watcher", n)
 		}
 	})
 }

@@ -9,19 +9,19 @@ import (
 	"switchboard/internal/wire"
 )
 
-// watcher is a connection that believes what it is told.
+// testWatcher is a watcher that applies the events that it receives, and checks them.
 type testWatcher struct {
 	t          *testing.T
 	name       string
 	knows      map[string]bool
-	count      int  // what it was told together, else -1
-	backlogged bool // belongs to the loop, as the rest, while anything is under way
-	resuming   bool // it is being told what it missed
+	count      int  // the last count of a coalesced event, or -1
+	backlogged bool // this field and the others belong to the loop while the world runs
+	resuming   bool // the next event is a snapshot
 	view       *View
 	sub        *Subscription
 }
 
-// watch has a connection follow the room from now on.
+// watch subscribes a watcher to the channel.
 func (n *node) watch(name string) *testWatcher {
 	n.w.t.Helper()
 	v, err := n.Watch(n.w.t.Context(), testChannel)
@@ -38,7 +38,7 @@ func (n *node) watch(name string) *testWatcher {
 	return o
 }
 
-// read learns who is there.
+// loadView copies the members from the view.
 func (o *testWatcher) loadView() {
 	o.view.mu.Lock()
 	defer o.view.mu.Unlock()
@@ -50,7 +50,7 @@ func (o *testWatcher) loadView() {
 	o.sub.seq = o.view.members.seq
 }
 
-// block has its socket be backed up, or not.
+// setBacklogged makes the watcher's socket backed up, or writable.
 func (o *testWatcher) setBacklogged(full bool) {
 	done := make(chan struct{})
 	o.sub.loop.Post(func() {
@@ -88,7 +88,7 @@ func (o *testWatcher) Send(e wire.Event) {
 		} else if o.resuming {
 			o.loadView()
 		} else if len(e.Joined)+len(e.Left) == 0 {
-			o.t.Errorf("%s is told %+v", o.name, e)
+			o.t.Errorf("%s receives the empty event %+v", o.name, e)
 		}
 		for _, m := range e.Left {
 			o.left(m.Client)
@@ -97,34 +97,36 @@ func (o *testWatcher) Send(e wire.Event) {
 			o.joined(m.Client)
 		}
 	default:
-		o.t.Errorf("told %+v", e)
+		o.t.Errorf("unknown event %+v", e)
 	}
 }
 
+// joined applies a join.
 func (o *testWatcher) joined(client string) {
 	if o.knows[client] || client == o.name {
-		o.t.Errorf("%s is told twice that %s came", o.name, client)
+		o.t.Errorf("%s receives a second join of %s", o.name, client)
 	}
 	o.knows[client] = true
 }
 
+// left applies a leave.
 func (o *testWatcher) left(client string) {
 	if !o.knows[client] {
-		o.t.Errorf("%s is told that %s went, who was not there", o.name, client)
+		o.t.Errorf("%s receives a leave of %s, which is not a member", o.name, client)
 	}
 	delete(o.knows, client)
 }
 
-// believes compares what the watcher was told with the truth.
-func (o *testWatcher) expect(truth []string) {
+// expect compares the members that the watcher knows with the actual ones, without itself.
+func (o *testWatcher) expect(members []string) {
 	o.t.Helper()
 	var list []string
 	for client := range o.knows {
 		list = append(list, client)
 	}
 	slices.Sort(list)
-	truth = slices.DeleteFunc(slices.Clone(truth), func(client string) bool { return client == o.name })
-	if fmt.Sprint(list) != fmt.Sprint(truth) {
-		o.t.Errorf("%s was told that there are %v; there are %v", o.name, list, truth)
+	members = slices.DeleteFunc(slices.Clone(members), func(client string) bool { return client == o.name })
+	if fmt.Sprint(list) != fmt.Sprint(members) {
+		o.t.Errorf("%s knows the members %v, want %v", o.name, list, members)
 	}
 }

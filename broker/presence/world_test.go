@@ -18,12 +18,13 @@ import (
 	"switchboard/registry"
 )
 
+// testChannel is the channel that the watchers watch.
 const testChannel = "room"
 
-// rooms are where everybody is who is in the room, so that changes of more than one go together.
+// testChannels are the channels that every client joins, so that a batch has several channels.
 var testChannels = []string{testChannel, "side", "back"}
 
-// world is some servers over one store.
+// world is a group of servers over one store.
 type world struct {
 	t     *testing.T
 	store *registry.Memory
@@ -31,30 +32,30 @@ type world struct {
 	live  map[string]bool
 	nodes map[string]*node
 
-	mu          sync.Mutex // guards deaf, and rng while others run
+	mu          sync.Mutex // guards losingHints, and rng while the servers run
 	losingHints bool       // hints are lost
 }
 
-// node is one server. What it holds is only changed between rounds.
+// node is one server. The test changes it only while no goroutine of the servers runs.
 type node struct {
 	*Presence
 	w     *world
 	loops []*loop.Loop
 
-	link sync.Mutex // held while hints are handed on
+	link sync.Mutex // held while a hint is delivered
 
-	mu        sync.Mutex // guards the fields below
-	unread    []peer.Hint
-	id        string // changed by the test alone, which reads it without the lock
-	lapsed    bool   // its lease has ended, and it has not renewed it
+	mu        sync.Mutex  // guards the fields below
+	unread    []peer.Hint // hints that arrived while the server was stopped
+	id        string      // changed only by the test, which reads it without the lock
+	lapsed    bool        // the lease has ended and was not renewed
 	stopped   chan struct{}
 	members   map[string]registry.Member
-	failures  int  // calls to the store that shall fail
-	failAfter bool // they fail after they were carried out
-	calls     int  // that changed rosters
+	failures  int  // how many of the next store calls fail
+	failAfter bool // they fail after they were executed
+	calls     int  // how many store calls changed rosters
 }
 
-var errUnavailable = errors.New("the store is away")
+var errUnavailable = errors.New("the store is unavailable")
 
 func newWorld(t *testing.T, seed uint64, large int, names ...string) *world {
 	w := &world{t: t, store: registry.NewMemory(registry.Options{}), rng: rand.New(rand.NewPCG(seed, 1)), live: map[string]bool{}, nodes: map[string]*node{}}
@@ -83,7 +84,7 @@ func (w *world) check(err error) {
 	}
 }
 
-// look tells everybody who is alive.
+// setLive sets the live servers on every running server.
 func (w *world) setLive() {
 	for _, n := range w.nodes {
 		if n.stopped == nil {
@@ -94,17 +95,17 @@ func (w *world) setLive() {
 
 func (w *world) notify(server string, h peer.Hint) {
 	w.mu.Lock()
-	deaf := w.losingHints
+	losing := w.losingHints
 	w.mu.Unlock()
 	w.delay()
 	for _, n := range w.nodes {
-		if !deaf && n.serverID() == server {
+		if !losing && n.serverID() == server {
 			n.receive(h)
 		}
 	}
 }
 
-// hint hands on a hint, which waits in the socket of a server that is stopped.
+// receive delivers a hint. On a stopped server the hint waits in the socket.
 func (n *node) receive(h peer.Hint) {
 	n.link.Lock()
 	defer n.link.Unlock()
@@ -119,7 +120,7 @@ func (n *node) receive(h peer.Hint) {
 	}
 }
 
-// tell is a server's part of it.
+// notify sends a hint to another server.
 func (n *node) notify(server string, h peer.Hint) {
 	n.waitWhileStopped()
 	n.w.notify(server, h)
@@ -137,7 +138,7 @@ func (n *node) leased() bool {
 	return !n.lapsed
 }
 
-// goesOn waits while the server is stopped.
+// waitWhileStopped waits while the server is stopped.
 func (n *node) waitWhileStopped() {
 	n.mu.Lock()
 	stopped := n.stopped
@@ -147,7 +148,7 @@ func (n *node) waitWhileStopped() {
 	}
 }
 
-// dawdle lets others go first, or not, on the clock of the test.
+// delay waits up to 3 ms of the test's clock, so that other goroutines may run first.
 func (w *world) delay() {
 	w.mu.Lock()
 	d := time.Duration(w.rng.IntN(4)) * time.Millisecond
@@ -165,7 +166,7 @@ func (n *node) listMembers(string) []registry.Member {
 	return list
 }
 
-// join has a client come, in place of an older connection that it may have here.
+// join adds a client to all channels. It replaces an older connection of the client.
 func (n *node) join(client, user string, generation int64) {
 	m := registry.Member{Client: client, User: user, Generation: generation}
 	n.mu.Lock()
@@ -187,19 +188,20 @@ func (n *node) leave(client string, generation int64) {
 	}
 }
 
-// refuse lets the next k calls of the server to the store fail.
+// failCalls makes the next k store calls of the server fail.
 func (n *node) failCalls(k int, after bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.failures, n.failAfter = k, after
 }
 
-// faulty is the store as one server reaches it.
+// faultyStore is the store as one server reaches it.
 type faultyStore struct {
 	*registry.Memory
 	n *node
 }
 
+// nextFailure reports whether the next call fails, before or after it is executed.
 func (f faultyStore) nextFailure() (before, after bool) {
 	f.n.waitWhileStopped()
 	f.n.mu.Lock()
@@ -211,7 +213,7 @@ func (f faultyStore) nextFailure() (before, after bool) {
 	return !f.n.failAfter, f.n.failAfter
 }
 
-// ChangePresence fails as a whole, or for a channel here and there.
+// ChangePresence fails for all channels, or for some.
 func (f faultyStore) ChangePresence(ctx context.Context, server string, list []registry.RosterChange) []registry.RosterOutcome {
 	f.n.mu.Lock()
 	f.n.calls++
@@ -246,25 +248,26 @@ func (f faultyStore) Roster(ctx context.Context, server, channel string) (regist
 	return f.Memory.Roster(ctx, server, channel)
 }
 
-// Lease is the world's; it is asked by the test alone.
+// Lease returns the lease in the test's world. Only the test calls it.
 func (f faultyStore) Lease(_ context.Context, server string) (registry.Server, bool, error) {
 	return registry.Server{}, f.n.w.live[server], nil
 }
 
-// draw is a number below n.
+// intn returns a random number below n.
 func (w *world) intn(n int) int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.rng.IntN(n)
 }
 
-// hear ends or begins the loss of hints; what was missed shows, as it does on the links.
-func (w *world) loseHints(deaf bool) {
+// loseHints begins or ends the loss of hints. After a loss the servers read again, as they do after
+// missed heartbeats.
+func (w *world) loseHints(losing bool) {
 	w.mu.Lock()
 	was := w.losingHints
-	w.losingHints = deaf
+	w.losingHints = losing
 	w.mu.Unlock()
-	if was && !deaf {
+	if was && !losing {
 		for _, n := range w.nodes {
 			if n.stopped == nil {
 				n.MarkAllDirty()
@@ -273,7 +276,7 @@ func (w *world) loseHints(deaf bool) {
 	}
 }
 
-// settle lets everything happen that is under way, and then what a second does.
+// settle waits until nothing is in progress, with three ticks in between.
 func (w *world) settle() {
 	for range 3 {
 		w.waitASecond()
@@ -286,13 +289,13 @@ func (w *world) settle() {
 	w.waitASecond()
 }
 
-// pass lets everything happen that is under way.
+// waitASecond lets a second pass and waits until nothing is in progress.
 func (w *world) waitASecond() {
 	time.Sleep(time.Second)
 	synctest.Wait()
 }
 
-// stored is whom the store has in a channel, of the servers with those ids.
+// stored returns the clients that the store has in a channel, on the servers with those ids.
 func (w *world) stored(channel string, ids ...string) (clients []string) {
 	for _, id := range ids {
 		r, err := w.store.Roster(w.t.Context(), id, channel)
@@ -305,7 +308,7 @@ func (w *world) stored(channel string, ids ...string) (clients []string) {
 	return slices.Compact(clients)
 }
 
-// truth is who is on live servers.
+// liveMembers returns the clients of the live servers.
 func (w *world) liveMembers() []string {
 	var list []string
 	for _, n := range w.nodes {

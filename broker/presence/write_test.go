@@ -9,28 +9,28 @@ import (
 	"switchboard/registry"
 )
 
-// TestManyChannels: the changes of channels that come at once go together, each channel's in its
-// order, and what fails is written by the next tick.
+// TestManyChannels checks that changes of several channels share store calls, that the
+// changes of each channel stay in order, and that the next tick repeats a failed write.
 func TestManyChannels(t *testing.T) {
 	const channels = 2000
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 0, 0, "a")
 		n := w.nodes["a"]
 		name := func(i int) string { return fmt.Sprint("own-", i) }
-		wants := func(when string, client string) {
+		expectStored := func(when, client string) {
 			t.Helper()
 			for i := range channels {
 				if got := w.stored(name(i), "a"); fmt.Sprint(got) != "["+client+"]" {
-					t.Fatalf("%s %s holds %v, want %s", when, name(i), got, client)
+					t.Fatalf("%s: %s has %v, want %s", when, name(i), got, client)
 				}
 			}
 		}
-		calls := func(when string, most int) {
+		expectCalls := func(when string, most int) {
 			t.Helper()
 			n.mu.Lock()
 			defer n.mu.Unlock()
 			if n.calls > most {
-				t.Errorf("%s: %d calls to the store, want %d at most", when, n.calls, most)
+				t.Errorf("%s: %d calls to the store, want at most %d", when, n.calls, most)
 			}
 			n.calls = 0
 		}
@@ -39,8 +39,8 @@ func TestManyChannels(t *testing.T) {
 			n.Join(name(i), n.members["phone"])
 		}
 		w.waitASecond()
-		wants("at first", "phone")
-		calls("at first", channels/maxChange+2)
+		expectStored("at first", "phone")
+		expectCalls("at first", channels/maxChange+2)
 
 		n.failCalls(3, true)
 		delete(n.members, "phone")
@@ -48,12 +48,12 @@ func TestManyChannels(t *testing.T) {
 		for i := range channels {
 			n.Join(name(i), n.members["pad"])
 			n.Leave(name(i), "phone", 1)
-			n.Join(name(i), registry.Member{Client: "pad", Generation: 1}) // says nothing behind the younger
+			n.Join(name(i), registry.Member{Client: "pad", Generation: 1}) // an older connection: no effect
 		}
 		w.waitASecond()
-		calls("when some failed", 3*channels/maxChange+2)
+		expectCalls("when some failed", 3*channels/maxChange+2)
 		w.settle()
-		wants("when some failed", "pad")
+		expectStored("when some failed", "pad")
 		for i := range channels {
 			r, err := w.store.Roster(t.Context(), "a", name(i))
 			if w.check(err); r.Members[0].Generation != 2 {
@@ -66,7 +66,8 @@ func TestManyChannels(t *testing.T) {
 	})
 }
 
-// TestLargeChange goes in several calls, and does not take others with it that would wait for them.
+// TestLargeChange checks that a large change takes several calls and that other channels do not
+// wait for it.
 func TestLargeChange(t *testing.T) {
 	const clients = 3*maxChange + 1
 	synctest.Test(t, func(t *testing.T) {
@@ -79,19 +80,19 @@ func TestLargeChange(t *testing.T) {
 		w.waitASecond()
 		got := w.stored("large", "a")
 		if len(got) != clients || !slices.IsSorted(got) {
-			t.Errorf("large holds %d clients, want %d", len(got), clients)
+			t.Errorf("large has %d clients, want %d", len(got), clients)
 		}
 		for i := range 3 {
 			if got := w.stored(fmt.Sprint("small-", i), "a"); fmt.Sprint(got) != "[x]" {
-				t.Errorf("small-%d holds %v", i, got)
+				t.Errorf("small-%d has %v", i, got)
 			}
 		}
 	})
 }
 
-// TestHurry: who waits for the pool then waits for the changes that are gathered, and for those
-// that come behind.
-func TestHurry(t *testing.T) {
+// TestStopCoalescing checks that waiting for the pool then waits for the changes so far, and for
+// all later ones.
+func TestStopCoalescing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 0, 0, "a")
 		n := w.nodes["a"]
@@ -99,7 +100,7 @@ func TestHurry(t *testing.T) {
 			n.Join("room", registry.Member{Client: client, Generation: 1})
 			n.opts.Pool.Wait()
 		}
-		holds := func(want ...string) {
+		expectStored := func(want ...string) {
 			t.Helper()
 			if got := w.stored("room", "a"); !slices.Equal(got, want) {
 				t.Errorf("the store has %v, want %v", got, want)
@@ -107,13 +108,13 @@ func TestHurry(t *testing.T) {
 		}
 		join("phone")
 		join("pad")
-		holds("phone")
+		expectStored("phone")
 		n.StopCoalescing()
 		n.opts.Pool.Wait()
-		holds("pad", "phone")
+		expectStored("pad", "phone")
 		join("tv")
 		join("watch")
-		holds("pad", "phone", "tv", "watch")
-		w.waitASecond() // until the workers have gone home
+		expectStored("pad", "phone", "tv", "watch")
+		w.waitASecond() // until the workers have ended
 	})
 }
