@@ -13,33 +13,34 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// ErrNoAckDeadline is returned when a message is stored, and it could not be noted that somebody should look whether it is
-// acknowledged. The same push with the same key notes it once more.
-var ErrNoAckDeadline = errors.New("delivery: stored, but nobody watches over it")
+// ErrNoAckDeadline means that a message is stored, but its acknowledgement deadline could not be
+// set. The same push with the same key sets it again.
+var ErrNoAckDeadline = errors.New("delivery: stored, but the acknowledgement deadline is not set")
 
-// AckDeadline is a message that should be acknowledged in time.
+// AckDeadline is a message that clients must acknowledge within a time.
 type AckDeadline struct {
-	User    string         // whose clients they are; "" for a push to a client by name
-	Clients []ClientResult // where it is stored; a user may have none
+	User    string         // the user of a push to a user; empty for a push to a client
+	Clients []ClientResult // where the message is stored; a user may have no clients
 	Data    []byte         // compact JSON
-	Key     string         // of the push, or empty
+	Key     string         // idempotency key of the push, or empty
 	After   time.Duration
 }
 
-// watch notes what a push asks for, before the push is answered. So it is with a duplicate too: whoever stored that may
-// have died before he noted it.
+// setAckDeadline sets the deadline of a push before the push is answered. It also does so for a
+// duplicate, because the server that stored the message may have died before it set the deadline.
 func (p *Pusher) setAckDeadline(ctx context.Context, user string, clients []ClientResult, payload Payload) error {
 	if payload.NotifyAfter <= 0 || p.opts.SetAckDeadline == nil {
 		return nil
 	}
-	w := AckDeadline{User: user, Clients: clients, Data: payload.Data, Key: payload.Key, After: payload.NotifyAfter}
-	if err := p.opts.SetAckDeadline(ctx, w); err != nil {
+	d := AckDeadline{User: user, Clients: clients, Data: payload.Data, Key: payload.Key, After: payload.NotifyAfter}
+	if err := p.opts.SetAckDeadline(ctx, d); err != nil {
 		return fmt.Errorf("%w: %w", ErrNoAckDeadline, err)
 	}
 	return nil
 }
 
-// watchClients does so for pushes to clients by name. Those of a batch share round trips.
+// setClientAckDeadlines calls setAckDeadline for pushes to clients. The calls of a batch share
+// round trips.
 func (p *Pusher) setClientAckDeadlines(ctx context.Context, pushes []*Push) {
 	if !slices.ContainsFunc(pushes, func(push *Push) bool { return push.NotifyAfter > 0 }) {
 		return
@@ -60,7 +61,8 @@ func (p *Pusher) setClientAckDeadlines(ctx context.Context, pushes []*Push) {
 	_ = group.Wait()
 }
 
-// groupOf names a push to all clients of a user: the same name when it is repeated with its key.
+// groupName returns the name of a push to all clients of a user. A repeated push with the same key
+// has the same name.
 func groupName(user, key string) string {
 	if key == "" {
 		return "r" + rand.Text()

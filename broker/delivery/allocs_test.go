@@ -11,7 +11,7 @@ import (
 	"switchboard/registry"
 )
 
-// stored answers at once.
+// fakeQueue answers at once.
 type fakeQueue struct {
 	Queue
 	servers []string
@@ -36,20 +36,20 @@ func allocCases() []allocs.Case {
 		Stored: func(string, time.Duration) {}, Epoch: func() uint64 { return 1 }, Lost: func() {},
 	})
 	payload := Payload{Data: []byte(`{"text":"hi"}`)}
-	where := registry.NewMemory(registry.Options{})
-	if err := where.BindChannel(context.Background(), "me", "news"); err != nil {
+	reg := registry.NewMemory(registry.Options{})
+	if err := reg.BindChannel(context.Background(), "me", "news"); err != nil {
 		panic(err)
 	}
-	alone := New(Options{
+	inMemory := New(Options{
 		Queue: queue.NewMemory(queue.Options{}, func(channel string) []string {
-			servers, _ := where.ChannelServers(context.Background(), channel)
+			servers, _ := reg.ChannelServers(context.Background(), channel)
 			return servers
 		}),
 		Self: func() string { return "me" }, Live: func(string) bool { return true }, Local: func(peer.Hint) {},
 		Stored: func(string, time.Duration) {},
 	})
 	return []allocs.Case{
-		allocs.Of("push to a channel in memory", 1, func() { _, _ = alone.ToChannel(context.Background(), "news", payload) }),
+		allocs.Of("push to a channel in memory", 1, func() { _, _ = inMemory.ToChannel(context.Background(), "news", payload) }),
 		allocs.Of("push to a channel", 0, func() { _, _ = p.ToChannel(context.Background(), "news", payload) }),
 		allocs.Of("push to a client", 0, func() { _, _ = p.ToClient(context.Background(), "phone", "", payload) }),
 	}

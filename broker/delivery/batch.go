@@ -14,42 +14,44 @@ import (
 	"switchboard/queue"
 )
 
-// Kind is what a push goes to.
+// Kind is the kind of a push's target.
 type Kind uint8
 
-// The kinds of targets.
+// Kinds of targets.
 const (
 	Channel Kind = iota
 	Client
 	User
 )
 
-// Push is one of several that came in one call, and what became of it.
+// Push is one push of a batch, with its result.
 type Push struct {
 	Kind Kind
 	Name string
 	Payload
 
-	Channel ChannelResult  // of a push to a channel
-	Client  ClientResult   // of a push to a client
-	Clients []ClientResult // of a push to a user
-	Err     error          // with queue.ErrNotReplicated the result is valid
+	Channel ChannelResult  // for a push to a channel
+	Client  ClientResult   // for a push to a client
+	Clients []ClientResult // for a push to a user
+	Err     error          // if it is queue.ErrNotReplicated, the result is still valid
 
 	chain *chain
 }
 
-// chain is what pushes to the same target have in common.
+// chain is the state that the pushes of a batch to the same target share.
 type chain struct {
 	length      int
-	unconfirmed bool // a replica was waited for in vain
+	unconfirmed bool // no replica confirmed an earlier push in time
 }
 
-// PushBatch runs pushes that came in one call: those to the same target one after the other, in their order;
-// different targets side by side. All that are first to their targets are stored together, then all that are second, and so
-// on: a goroutine for each target would wait by itself, on a stack that has to grow first.
+// PushBatch runs the pushes of one call. Pushes to the same target run in order; different targets
+// run concurrently. The first push of every target is stored in one wave, then the second push of
+// every target, and so on. This is cheaper than one goroutine per target, which would wait on its
+// own and would first have to grow its stack.
 //
-// Behind a push that waited for a replica in vain nobody waits at the same target: a thousand that wait one after the
-// other would take a thousand times as long. Those are stored, and not confirmed either.
+// After a durable push that no replica confirmed in time, later pushes to the same target do not
+// wait for a replica: a thousand pushes would wait a thousand times as long. They are stored, and
+// their error is queue.ErrNotReplicated too.
 func (p *Pusher) PushBatch(ctx context.Context, pushes []Push) {
 	if len(pushes) == 1 {
 		p.pushOne(ctx, &pushes[0])
@@ -62,12 +64,11 @@ func (p *Pusher) PushBatch(ctx context.Context, pushes []Push) {
 	}
 }
 
-// sliceSize is how many pushes of one call are on their way to the store at once. Other calls get
-// their turn in between, and what is needed for them meanwhile is bounded, however large the call
-// is.
+// chunkSize is how many pushes of one call are sent to the store at a time. Other calls run in
+// between, and the memory of a large call is bounded.
 const chunkSize = 1000
 
-// one is PushBatch for a push that came alone.
+// pushOne is PushBatch for a single push.
 func (p *Pusher) pushOne(ctx context.Context, push *Push) {
 	switch push.Kind {
 	case Channel:
@@ -80,8 +81,9 @@ func (p *Pusher) pushOne(ctx context.Context, push *Push) {
 	}
 }
 
+// waves splits the pushes into waves. A wave has at most one push for each target.
 func waves(pushes []Push) (waves [][]*Push) {
-	chains := make([]chain, 0, len(pushes)) // at most
+	chains := make([]chain, 0, len(pushes)) // at most this many
 	targets := newTargets(pushes)
 	for i := range pushes {
 		push := &pushes[i]
@@ -107,9 +109,8 @@ func pointers(pushes []Push) []*Push {
 	return list
 }
 
-// byTurn puts the pushes that are n-th to their targets into wave n. All waves share one array:
-// each with one of its own for as many as are left would take the square of their number, where all
-// have one target.
+// splitWaves puts the n-th push of each target into wave n. All waves share one array: if each wave
+// allocated room for all remaining pushes, a batch with one target would need quadratic memory.
 func splitWaves(pushes []Push, chains []chain) [][]*Push {
 	longest := 0
 	for i := range chains {
@@ -117,8 +118,8 @@ func splitWaves(pushes []Push, chains []chain) [][]*Push {
 	}
 	sizes := make([]int, longest+1)
 	for i := range chains {
-		sizes[chains[i].length]++ // that end there
-		chains[i].length = 0      // counted once more below
+		sizes[chains[i].length]++ // chains that end with this wave
+		chains[i].length = 0      // counted again below
 	}
 	waves, rest := make([][]*Push, longest), make([]*Push, len(pushes))
 	for n, size := 0, len(chains); n < longest; n++ {
@@ -133,19 +134,19 @@ func splitWaves(pushes []Push, chains []chain) [][]*Push {
 	return waves
 }
 
-// targets finds the first push to the same target. It is a hash table of numbers, with open addressing: a map of a hundred
-// takes 8 KB, this one 1.
+// targets finds the first push to the same target. It is a hash table of indexes with open
+// addressing. For a hundred pushes a map takes 8 KB, this table 1 KB.
 type targets struct {
 	pushes []Push
 	seed   maphash.Seed
-	slots  []int32 // a push's number and 1, or 0; their count is a power of two
+	slots  []int32 // index of a push plus 1, or 0 if empty; the length is a power of two
 }
 
 func newTargets(pushes []Push) targets {
 	return targets{pushes, maphash.MakeSeed(), make([]int32, 1<<bits.Len(uint(2*len(pushes))))}
 }
 
-// first is the number of that push, which is i where none before it has the target.
+// first returns the index of the first push with the same target as push i, which may be i itself.
 func (t *targets) first(i int) int {
 	p, mask := &t.pushes[i], len(t.slots)-1
 	for at := int(maphash.String(t.seed, p.Name)) & mask; ; at = (at + 1) & mask {
@@ -160,7 +161,7 @@ func (t *targets) first(i int) int {
 	}
 }
 
-// wave runs pushes to different targets.
+// pushWave runs pushes to different targets.
 func (p *Pusher) pushWave(ctx context.Context, wave []*Push) {
 	var channels, clients, users []*Push
 	for _, push := range wave {
@@ -219,7 +220,7 @@ func (p *Pusher) toClients(ctx context.Context, pushes []*Push) {
 	p.setClientAckDeadlines(ctx, pushes)
 }
 
-// toUsers asks for the clients of each user by itself.
+// toUsers runs each push separately, because each needs the list of the user's clients.
 func (p *Pusher) toUsers(ctx context.Context, pushes []*Push) {
 	var group errgroup.Group
 	group.SetLimit(256)
@@ -234,13 +235,15 @@ func (p *Pusher) toUsers(ctx context.Context, pushes []*Push) {
 	_ = group.Wait()
 }
 
-// payload is what is stored: nobody waits for a replica behind one who did in vain.
+// payload returns the payload to store. It is not durable if an earlier push to the same target was
+// not confirmed.
 func (push *Push) payload() Payload {
 	p := push.Payload
 	p.Durable = p.Durable && !push.chain.unconfirmed
 	return p
 }
 
+// finish sets the push's error.
 func (push *Push) finish(err error) {
 	if err == nil && push.Durable && push.chain.unconfirmed {
 		err = queue.ErrNotReplicated

@@ -15,7 +15,7 @@ import (
 	"switchboard/queue"
 )
 
-// ledger stores all, and notes what came together; to those that wait for replicas it says that there are none.
+// recordingQueue stores every push and records the waves. No replica confirms a durable push.
 type recordingQueue struct {
 	Queue
 	t     *testing.T
@@ -44,7 +44,7 @@ func (l *recordingQueue) AppendChannels(_ context.Context, pushes []queue.Channe
 }
 
 func (l *recordingQueue) AppendClients(context.Context, []queue.ClientPush) []queue.Outcome[queue.ClientAppended] {
-	l.t.Error("nothing goes to clients")
+	l.t.Error("a push to a client")
 	return nil
 }
 
@@ -53,9 +53,9 @@ func (l *recordingQueue) AppendChannel(ctx context.Context, push queue.ChannelPu
 	return o.Value, o.Err
 }
 
-// TestMany: each target's first pushes go together, then the second ones; one that fails holds up nobody, and behind one
-// that waited for a replica in vain nobody waits at that target.
-func TestMany(t *testing.T) {
+// TestPushBatch checks the waves of a batch. A push that fails does not delay the others. After a
+// durable push that was not confirmed, later pushes to its target do not wait for a replica.
+func TestPushBatch(t *testing.T) {
 	l := &recordingQueue{t: t}
 	p := New(Options{
 		Queue: l, Self: func() string { return "me" }, Live: func(string) bool { return true },
@@ -70,7 +70,7 @@ func TestMany(t *testing.T) {
 	}
 	p.PushBatch(t.Context(), pushes)
 	want := []string{
-		"3 a 1 true", "3 b bad true", "3 c 1 false", // who was refused did not wait
+		"3 a 1 true", "3 b bad true", "3 c 1 false", // "bad" was refused, so "b 2" still waits for a replica
 		"2 a 2 false", "2 b 2 true",
 		"1 a 3 false",
 	}
@@ -85,7 +85,8 @@ func TestMany(t *testing.T) {
 	}
 }
 
-// TestWaves: pushes to one target stand in as many waves, in their order, and each wave has a target once.
+// TestWaves checks that the pushes to one target are in consecutive waves, in order, and that a
+// wave has each target at most once.
 func TestWaves(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for n := range 200 {
@@ -125,8 +126,8 @@ func TestWaves(t *testing.T) {
 	}
 }
 
-// TestManyOfOne: a push alone fares as among others.
-func TestManyOfOne(t *testing.T) {
+// TestSinglePush checks that a single push has the same result as in a batch.
+func TestSinglePush(t *testing.T) {
 	l := &recordingQueue{t: t}
 	p := New(Options{
 		Queue: l, Self: func() string { return "me" }, Live: func(string) bool { return true },
@@ -137,11 +138,11 @@ func TestManyOfOne(t *testing.T) {
 		durable, fails, unconfirmed bool
 	}{"1": {}, "bad": {fails: true}, "2": {durable: true, unconfirmed: true}} {
 		push := Push{Kind: Channel, Name: "a", Payload: Payload{Data: []byte(data), Durable: want.durable}}
-		alone := []Push{push}
-		among := []Push{push, {Kind: Channel, Name: "b", Payload: Payload{Data: []byte("x")}}}
-		p.PushBatch(t.Context(), alone)
-		p.PushBatch(t.Context(), among)
-		for _, got := range []Push{alone[0], among[0]} {
+		single := []Push{push}
+		batch := []Push{push, {Kind: Channel, Name: "b", Payload: Payload{Data: []byte("x")}}}
+		p.PushBatch(t.Context(), single)
+		p.PushBatch(t.Context(), batch)
+		for _, got := range []Push{single[0], batch[0]} {
 			if (got.Err != nil) != (want.fails || want.unconfirmed) || errors.Is(got.Err, queue.ErrNotReplicated) != want.unconfirmed || (got.Channel.ID == 0) != want.fails {
 				t.Errorf("%s: %+v, %v", data, got.Channel, got.Err)
 			}
@@ -149,9 +150,9 @@ func TestManyOfOne(t *testing.T) {
 	}
 }
 
-// TestSlices: a large call goes to the store in pieces, in order, and a replica that was waited for
-// in vain is waited for once all the same.
-func TestSlices(t *testing.T) {
+// TestChunks checks that a large batch is stored in chunks, in order, and that a target whose push
+// was not confirmed is still remembered in later chunks.
+func TestChunks(t *testing.T) {
 	l := &recordingQueue{t: t}
 	p := New(Options{
 		Queue: l, Self: func() string { return "me" }, Live: func(string) bool { return true },
@@ -161,11 +162,11 @@ func TestSlices(t *testing.T) {
 	const channels = 2*chunkSize + 5
 	var pushes []Push
 	var want []string
-	for turn := range 2 {
+	for round := range 2 {
 		for n := range channels {
-			pushes = append(pushes, Push{Kind: Channel, Name: fmt.Sprint(n), Payload: Payload{Data: fmt.Append(nil, turn), Durable: true}})
+			pushes = append(pushes, Push{Kind: Channel, Name: fmt.Sprint(n), Payload: Payload{Data: fmt.Append(nil, round), Durable: true}})
 			size := min(chunkSize, channels-n/chunkSize*chunkSize)
-			want = append(want, fmt.Sprintf("%d %d %d %v", size, n, turn, turn == 0))
+			want = append(want, fmt.Sprintf("%d %d %d %v", size, n, round, round == 0))
 		}
 	}
 	p.PushBatch(t.Context(), pushes)
@@ -179,9 +180,9 @@ func TestSlices(t *testing.T) {
 	}
 }
 
-// TestWavesTakeLittle: also when all pushes have one target. Waves with room for all that are left
-// took the square of their number: 400 MB of 10,000.
-func TestWavesTakeLittle(t *testing.T) {
+// TestWavesMemory checks the memory of a batch with one target. When each wave had room for all
+// remaining pushes, 10,000 pushes took 400 MB.
+func TestWavesMemory(t *testing.T) {
 	pushes := make([]Push, 10_000)
 	for i := range pushes {
 		pushes[i].Name = "news"

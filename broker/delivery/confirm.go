@@ -11,38 +11,38 @@ import (
 	"switchboard/queue"
 )
 
-// confirmAtOnce is how many queues are asked for side by side; they share round trips.
+// confirmParallel is how many queues are confirmed at the same time; they share round trips.
 const confirmParallel = 256
 
-// stored has the witness remember what the store acknowledged, if the store may lose it.
-func (p *Pusher) recordStored(at queueKey, id, prev int64, duplicate bool) {
+// recordStored records that the store acknowledged a message, if the store may lose messages.
+func (p *Pusher) recordStored(key queueKey, id, prev int64, duplicate bool) {
 	if p.opts.Epoch == nil {
 		return
 	}
 	if duplicate {
 		prev = -1
 	}
-	p.log.add(at, id, prev)
+	p.log.add(key, id, prev)
 }
 
-// failed has the witness remember a call that may have stored something all the same.
-func (p *Pusher) recordFailure(at queueKey, err error) {
+// recordFailure records a call that failed but may have stored a message.
+func (p *Pusher) recordFailure(key queueKey, err error) {
 	if queue.Unsure(err) {
-		p.log.addUncertain(at)
+		p.log.addUncertain(key)
 	}
 }
 
-// Confirm asks the store, after it failed over or restarted, for what it acknowledged to this server
-// in the last minutes. Where it has lost some, all readers of the queue are told. It says in how
-// many queues.
+// Confirm asks the store, after a failover or restart, for the messages that it acknowledged to
+// this server in the last minutes. If the store has lost some of them in a queue, all readers of
+// the queue receive a gap. losses is the number of losses found.
 func (p *Pusher) Confirm(ctx context.Context) (losses int, err error) {
 	var mu sync.Mutex // guards losses
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(confirmParallel)
-	for at, n := range p.log.snapshot() {
+	for key, ids := range p.log.snapshot() {
 		group.Go(func() error {
-			for _, id := range append(slices.Clone(n.earlier), n.last) {
-				lost, err := p.confirm(ctx, at, id)
+			for _, id := range append(slices.Clone(ids.earlier), ids.last) {
+				lost, err := p.confirm(ctx, key, id)
 				if err != nil {
 					return err
 				}
@@ -52,7 +52,7 @@ func (p *Pusher) Confirm(ctx context.Context) (losses int, err error) {
 					mu.Unlock()
 				}
 			}
-			p.log.removeConfirmed(at, n.earlier)
+			p.log.removeConfirmed(key, ids.earlier)
 			return nil
 		})
 	}
@@ -60,36 +60,36 @@ func (p *Pusher) Confirm(ctx context.Context) (losses int, err error) {
 	return losses, err
 }
 
-// ConfirmOne is Confirm for one message, which somebody else was told is stored. When it fails the
-// next Confirm asks.
+// ConfirmOne is Confirm for one message that another server stored. If it fails, the next Confirm
+// asks again.
 func (p *Pusher) ConfirmOne(ctx context.Context, kind peer.Kind, name string, id int64) error {
-	at := queueKey{kind, name}
-	p.log.add(at, id, -1)
-	_, err := p.confirm(ctx, at, id)
+	key := queueKey{kind, name}
+	p.log.add(key, id, -1)
+	_, err := p.confirm(ctx, key, id)
 	return err
 }
 
-func (p *Pusher) confirm(ctx context.Context, at queueKey, id int64) (lost bool, err error) {
+func (p *Pusher) confirm(ctx context.Context, key queueKey, id int64) (lost bool, err error) {
 	if id == 0 {
 		return false, nil
 	}
 	ask := p.opts.Queue.ConfirmChannel
-	if at.kind == peer.Client {
+	if key.kind == peer.Client {
 		ask = p.opts.Queue.ConfirmClient
 	}
-	marker, err := ask(ctx, at.name, id)
+	marker, err := ask(ctx, key.name, id)
 	if err != nil || marker == nil {
 		return false, err
 	}
-	p.log.add(at, marker.ID, -1) // the next failover may lose it
+	p.log.add(key, marker.ID, -1) // the next failover may lose the marker
 	for _, server := range marker.Servers {
-		p.notify(server, peer.Hint{Kind: at.kind, Name: at.name, ID: marker.ID, Prev: marker.Prev, Data: marker.Data})
+		p.notify(server, peer.Hint{Kind: key.kind, Name: key.name, ID: marker.ID, Prev: marker.Prev, Data: marker.Data})
 	}
 	return true, nil
 }
 
-// NotifyUncertain is for every beat that reached the store: owners are told of messages that may have been stored
-// by calls that broke off, and old notes are forgotten.
+// NotifyUncertain notifies the owners of queues in which a failed call may have stored a message,
+// and forgets old ids. Call it after every beat that reached the store.
 func (p *Pusher) NotifyUncertain(ctx context.Context) error {
 	p.log.rotate()
 	channels, clients := p.log.takeUncertain()

@@ -1,4 +1,4 @@
-// Package delivery is the way of a message from a backend's call to the servers that
-// hold its receivers: it is stored first, then its owners are read, then each owner gets
-// a hint. What happens on the owner's side is in the packages hub and session.
+// Package delivery carries a message from a backend's call to the servers that hold its receivers.
+// It stores the message, reads the owners of the channel or client, and sends each owner a hint.
+// The packages hub and session handle the hint on the owner.
 package delivery

@@ -14,18 +14,17 @@ import (
 	"switchboard/registry"
 )
 
-// maxInline is the largest payload that travels in a hint; a larger one is read from
-// the store by each owner.
+// maxInline is the most bytes of a payload in a hint. Each owner reads a larger one from the store.
 const maxInline = 8 << 10
 
-// Registry is what pushing needs of the registry.
+// Registry is the part of the registry that a Pusher calls.
 type Registry interface {
 	User(ctx context.Context, user string) ([]registry.Binding, error)
 	ForgetUser(ctx context.Context, user, client string, generation int64) error
 	ChannelServers(ctx context.Context, channel string) ([]string, error)
 }
 
-// Queue is what pushing needs of the queue.
+// Queue is the part of the queue that a Pusher calls.
 type Queue interface {
 	AppendChannel(ctx context.Context, push queue.ChannelPush) (queue.Appended, error)
 	AppendClient(ctx context.Context, push queue.ClientPush) (queue.ClientAppended, error)
@@ -41,21 +40,21 @@ type Options struct {
 	Registry Registry
 	Queue    Queue
 	Self     func() string                      // this server's id
-	Live     func(server string) bool           // has a lease, as far as we know
-	Local    func(h peer.Hint)                  // a hint for this server
-	Remote   func(server string, h peer.Hint)   // a hint for another one; it may be lost
-	Stored   func(kind string, d time.Duration) // a message was stored: "channel" or "client"
-	Epoch    func() uint64                      // changes when the store may have lost messages; nil for one that cannot
-	Lost     func()                             // it has, and Epoch did not say so
-	// Keep is how much of a channel is kept: messages, and how long after the last one; zeros for as much as
-	// of any. Nil means that for all.
+	Live     func(server string) bool           // reports whether a server holds a lease, as far as this server knows
+	Local    func(h peer.Hint)                  // delivers a hint on this server
+	Remote   func(server string, h peer.Hint)   // sends a hint to another server; it may be lost
+	Stored   func(kind string, d time.Duration) // called when a message was stored; kind is "channel" or "client"
+	Epoch    func() uint64                      // changes when the store may have lost messages; nil for a store that cannot
+	Lost     func()                             // called when the store lost messages although Epoch did not change
+	// Keep returns a channel's limits: how many messages are kept, and how long after the last one.
+	// Zeros mean the defaults. A nil Keep means the defaults for all channels.
 	Keep func(channel string) (messages int, age time.Duration)
-	// SetAckDeadline has the backend told of a message that nobody acknowledges in time. Calls about the same ids are one. Nil means
-	// that there is nobody to tell: no push may ask for it.
+	// SetAckDeadline makes the backend receive a webhook if a message is not acknowledged in time.
+	// Calls with the same ids count once. Nil means that no push may set NotifyAfter.
 	SetAckDeadline func(ctx context.Context, w AckDeadline) error
 }
 
-// Pusher stores messages and tells their owners.
+// Pusher stores messages and notifies their owners.
 type Pusher struct {
 	opts Options
 	log  *storedLog
@@ -64,31 +63,33 @@ type Pusher struct {
 // New returns a Pusher.
 func New(opts Options) *Pusher { return &Pusher{opts, newStoredLog(opts.Epoch, opts.Lost)} }
 
-// Payload is what a push carries, whoever it goes to.
+// Payload is the content and the options of a push to any target.
 type Payload struct {
 	Data []byte        // compact JSON
-	TTL  time.Duration // client queues: how long to keep at least. Zero means the default
+	TTL  time.Duration // client queues: how long to keep the message at least. Zero means the default
 	Key  string        // idempotency key, or empty
-	// NotifyAfter is how long the clients have to acknowledge it, before the backend is told. Zero means for ever.
+	// NotifyAfter is the time in which clients have to acknowledge the message, before the backend
+	// receives a webhook. Zero means no limit.
 	NotifyAfter time.Duration
-	// First: of all clients of a user, the first acknowledgement counts and withdraws it from the others' queues.
+	// First, for a push to a user, lets the first acknowledgement remove the message from the queues
+	// of the user's other clients.
 	First bool
-	// Durable: a replica must have it. Where none has in time it is stored, the owners are
-	// told, and the error is queue.ErrNotReplicated.
+	// Durable makes the push wait for a replica. If none confirms in time, the message is stored and
+	// its owners receive hints, but the error is queue.ErrNotReplicated.
 	Durable bool
-	// Known stores nothing where that would bring a channel into being: queue.ErrNewChannel.
+	// Known makes a push to a channel that does not exist yet fail with queue.ErrNewChannel.
 	Known bool
 }
 
-// ChannelResult is what became of a push to a channel.
+// ChannelResult is the result of a push to a channel.
 type ChannelResult struct {
 	ID        int64
 	Servers   int // live servers with subscribers
 	Duplicate bool
-	New       bool // it brought the channel into being
+	New       bool // the push created the channel
 }
 
-// ToChannel stores payload in the channel and tells the servers that hold subscribers.
+// ToChannel stores payload in the channel and notifies the servers with subscribers.
 func (p *Pusher) ToChannel(ctx context.Context, channel string, payload Payload) (ChannelResult, error) {
 	start := time.Now()
 	a, err := p.opts.Queue.AppendChannel(ctx, p.channelPush(channel, payload))
@@ -103,7 +104,7 @@ func (p *Pusher) channelPush(channel string, payload Payload) queue.ChannelPush 
 	return push
 }
 
-// inChannel goes on with what the store said of a push after so long.
+// afterChannelAppend notifies the owners after the store has answered, which took the time took.
 func (p *Pusher) afterChannelAppend(channel string, payload Payload, a queue.Appended, err error, took time.Duration) (ChannelResult, error) {
 	if err != nil && !errors.Is(err, queue.ErrNotReplicated) {
 		p.recordFailure(queueKey{peer.Channel, channel}, err)
@@ -122,8 +123,9 @@ func (p *Pusher) afterChannelAppend(channel string, payload Payload, a queue.App
 	return result, err
 }
 
-// inline is what travels in the hint. A duplicate is hinted too, since whoever stored it may
-// have died before the hint; but its predecessor is not known, so the owner reads.
+// inlineData returns the data for the hint, or nil if the owner must read it from the store. A
+// duplicate also causes a hint, because the server that stored it may have died before its hint.
+// Its predecessor is not known, so the owner must read.
 func inlineData(data []byte, duplicate bool) []byte {
 	if duplicate || len(data) > maxInline {
 		return nil
@@ -131,6 +133,7 @@ func inlineData(data []byte, duplicate bool) []byte {
 	return data
 }
 
+// notify delivers a hint on this server or sends it to another one.
 func (p *Pusher) notify(server string, h peer.Hint) {
 	if server == p.opts.Self() {
 		p.opts.Local(h)
@@ -139,7 +142,7 @@ func (p *Pusher) notify(server string, h peer.Hint) {
 	}
 }
 
-// ClientResult is what became of a push to one client.
+// ClientResult is the result of a push to one client.
 type ClientResult struct {
 	Client    string
 	ID        int64
@@ -147,8 +150,8 @@ type ClientResult struct {
 	Duplicate bool
 }
 
-// ToClient stores payload in the client's queue and tells its owner. When user is not empty the client
-// must be that user's. Nobody watches over it: PushBatch does.
+// ToClient stores payload in the client's queue and notifies its owner. If user is not empty, the
+// client must be that user's. ToClient ignores payload.NotifyAfter; PushBatch does not.
 func (p *Pusher) ToClient(ctx context.Context, client, user string, payload Payload) (ClientResult, error) {
 	start := time.Now()
 	a, err := p.opts.Queue.AppendClient(ctx, clientPush(client, user, payload))
@@ -159,6 +162,7 @@ func clientPush(client, user string, p Payload) queue.ClientPush {
 	return queue.ClientPush{Client: client, User: user, Data: p.Data, TTL: p.TTL, Key: p.Key, Durable: p.Durable}
 }
 
+// afterClientAppend notifies the owner after the store has answered, which took the time took.
 func (p *Pusher) afterClientAppend(client string, payload Payload, a queue.ClientAppended, err error, took time.Duration) (ClientResult, error) {
 	if err != nil && !errors.Is(err, queue.ErrNotReplicated) {
 		p.recordFailure(queueKey{peer.Client, client}, err)
@@ -175,8 +179,8 @@ func (p *Pusher) afterClientAppend(client string, payload Payload, a queue.Clien
 	}, err
 }
 
-// ToUser stores payload for every known client of the user, in shared round trips. A client
-// that is not the user's any more is taken off the list.
+// ToUser stores payload for every known client of the user, in shared round trips. It removes a
+// client that no longer belongs to the user from the user's list.
 func (p *Pusher) ToUser(ctx context.Context, user string, payload Payload) ([]ClientResult, error) {
 	bindings, err := p.opts.Registry.User(ctx, user)
 	if err != nil {
@@ -185,7 +189,7 @@ func (p *Pusher) ToUser(ctx context.Context, user string, payload Payload) ([]Cl
 	start := time.Now()
 	pushes := make([]queue.ClientPush, len(bindings))
 	group := ""
-	if payload.First && (len(bindings) > 1 || payload.Key != "") { // with a key it may be repeated when there are more
+	if payload.First && (len(bindings) > 1 || payload.Key != "") { // a repeated push with this key may have more clients
 		group = groupName(user, payload.Key)
 	}
 	for i, b := range bindings {
@@ -193,7 +197,7 @@ func (p *Pusher) ToUser(ctx context.Context, user string, payload Payload) ([]Cl
 		pushes[i].First = group
 	}
 	results := make([]ClientResult, 0, len(bindings))
-	var failed, unconfirmed error // who failed comes first: that one is not even stored
+	var failed, unconfirmed error // failed takes precedence: it means that a message is not stored
 	for i, o := range p.opts.Queue.AppendClients(ctx, pushes) {
 		b := bindings[i]
 		r, err := p.afterClientAppend(b.Client, payload, o.Value, o.Err, time.Since(start))
@@ -217,7 +221,8 @@ func (p *Pusher) ToUser(ctx context.Context, user string, payload Payload) ([]Cl
 	return results, unconfirmed
 }
 
-// Notify tells the owners that queues have something new: a backend wrote to the store itself.
+// Notify sends the owners of queues a hint to read the store, because a backend wrote to the store
+// itself.
 func (p *Pusher) Notify(ctx context.Context, channels, clients []string) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(256)

@@ -13,14 +13,14 @@ import (
 	"switchboard/registry"
 )
 
-// oneUser is a registry in which alice has two clients.
+// twoClients is a registry in which every user has two clients.
 type twoClients struct{ Registry }
 
 func (twoClients) User(context.Context, string) ([]registry.Binding, error) {
 	return []registry.Binding{{Client: "phone", Server: "me"}, {Client: "laptop", Server: "other"}}, nil
 }
 
-// failing stores everything, and fails as told.
+// failingQueue stores everything and returns the given errors.
 type failingQueue struct {
 	Queue
 	channel, phone, laptop error
@@ -41,7 +41,8 @@ func (f failingQueue) AppendClients(_ context.Context, pushes []queue.ClientPush
 	return out
 }
 
-// TestUnconfirmedIsHinted: what no replica confirmed is stored, so its owners are told at once.
+// TestUnconfirmedIsHinted checks that a message that no replica confirmed still causes hints,
+// because it is stored.
 func TestUnconfirmedIsHinted(t *testing.T) {
 	unconfirmed, broken := fmt.Errorf("append: %w", queue.ErrNotReplicated), errors.New("broken")
 	for _, test := range []struct {
@@ -50,10 +51,10 @@ func TestUnconfirmedIsHinted(t *testing.T) {
 		want  error
 		hints []string
 	}{
-		{"all is well", failingQueue{}, nil, []string{"me news", "me phone", "other laptop", "other news"}},
+		{"no error", failingQueue{}, nil, []string{"me news", "me phone", "other laptop", "other news"}},
 		{"not confirmed", failingQueue{channel: unconfirmed, phone: unconfirmed}, queue.ErrNotReplicated,
 			[]string{"me news", "me phone", "other laptop", "other news"}},
-		{"one is not even stored", failingQueue{channel: broken, phone: unconfirmed, laptop: broken}, broken, []string{"me phone"}},
+		{"one is not stored", failingQueue{channel: broken, phone: unconfirmed, laptop: broken}, broken, []string{"me phone"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			hints := make(chan string, 4)

@@ -9,45 +9,45 @@ import (
 )
 
 const (
-	// keepNotes is how long it is remembered, at least, that a message was stored: longer than a
-	// failover takes to be noticed.
+	// keepTime is how long an id is remembered at least. It is longer than the time in which a
+	// failover is detected.
 	keepTime = time.Minute
-	// maxNotes bounds the queues that are remembered in that time.
+	// maxQueues bounds the queues that are remembered in that time.
 	maxQueues = 1 << 17
-	// maxUnsure bounds the queues to which a call broke off.
+	// maxUncertain bounds the queues in which a failed call may have stored a message.
 	maxUncertain = 1 << 12
-	// maxBefore bounds the histories of one queue.
+	// maxHistories bounds the earlier histories of one queue.
 	maxHistories = 8
 )
 
-// place is one queue: a channel's or a client's.
+// queueKey names the queue of a channel or a client.
 type queueKey struct {
 	kind peer.Kind
 	name string
 }
 
-// note is what the store has acknowledged in one queue.
+// storedIDs are the newest ids that the store has acknowledged in one queue.
 type storedIDs struct {
 	last    int64
-	earlier []int64 // the last ones of earlier histories of the store that were not asked for yet, the earliest first
-	epoch   uint64  // the history that last is of
+	earlier []int64 // last ids of the earlier histories that are not confirmed yet, oldest first
+	epoch   uint64  // the history of last
 }
 
-// end begins another history with id.
-func (n *storedIDs) startHistory(id int64) {
-	if len(n.earlier) == maxHistories {
-		n.earlier = n.earlier[:maxHistories-1] // a store that changes that often cannot be asked in between
+// startHistory starts a new history with id.
+func (ids *storedIDs) startHistory(id int64) {
+	if len(ids.earlier) == maxHistories {
+		ids.earlier = ids.earlier[:maxHistories-1] // the store changes too often to be asked in between
 	}
-	n.earlier = append(slices.Clip(n.earlier), n.last) // copies of the note share what was there
-	n.last = id
+	ids.earlier = append(slices.Clip(ids.earlier), ids.last) // copies share the old array
+	ids.last = id
 }
 
-// witness remembers which messages the store has acknowledged. Redis may lose those in a failover, and
-// nobody but the server that was told of them can know.
+// storedLog remembers which messages the store has acknowledged to this server. Redis may lose them
+// in a failover, and only this server can know that they existed.
 type storedLog struct {
-	epoch func() uint64 // changes with the store's history, before anything is written to the new one
+	epoch func() uint64 // changes with the store's history, before the first write to the new one
 
-	onLoss func() // a loss shows by itself
+	onLoss func() // called when an answer of the store shows a loss
 
 	mu            sync.Mutex // guards the fields below
 	recent, older map[queueKey]storedIDs
@@ -55,7 +55,7 @@ type storedLog struct {
 	uncertain     map[queueKey]struct{}
 }
 
-// newWitness returns one that has seen nothing. A nil epoch means always the same.
+// newStoredLog returns an empty log. A nil epoch means that the history never changes.
 func newStoredLog(epoch func() uint64, lost func()) *storedLog {
 	if epoch == nil {
 		epoch = func() uint64 { return 0 }
@@ -63,93 +63,94 @@ func newStoredLog(epoch func() uint64, lost func()) *storedLog {
 	return &storedLog{epoch: epoch, onLoss: lost, recent: map[queueKey]storedIDs{}, rotatedAt: time.Now(), uncertain: map[queueKey]struct{}{}}
 }
 
-// stored notes message id, and that the store says prev is the one before it; prev is below 0 when
-// it does not say.
-func (w *storedLog) add(p queueKey, id, prev int64) {
-	epoch := w.epoch()
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	n, known := w.recent[p]
+// add records that the store acknowledged message id, with prev before it. prev is below 0 if it is
+// not known.
+func (l *storedLog) add(key queueKey, id, prev int64) {
+	epoch := l.epoch()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	ids, known := l.recent[key]
 	if !known {
-		n, known = w.older[p]
+		ids, known = l.older[key]
 	}
 	switch {
 	case !known:
-		if len(w.recent) >= maxQueues {
+		if len(l.recent) >= maxQueues {
 			return
 		}
-		n = storedIDs{last: id}
-	case n.epoch != epoch:
-		n.startHistory(id)
-	case prev >= 0 && prev < n.last && id > n.last:
-		// In front of id stands an older one than was acknowledged already.
-		n.startHistory(id)
-		w.onLoss()
-	default: // answers overtake each other
-		n.last = max(n.last, id)
+		ids = storedIDs{last: id}
+	case ids.epoch != epoch:
+		ids.startHistory(id)
+	case prev >= 0 && prev < ids.last && id > ids.last:
+		// The message before id is older than one that was acknowledged already.
+		ids.startHistory(id)
+		l.onLoss()
+	default: // answers may arrive in any order
+		ids.last = max(ids.last, id)
 	}
-	n.epoch = epoch
-	w.recent[p] = n
+	ids.epoch = epoch
+	l.recent[key] = ids
 }
 
-// doubt notes that a call broke off: it may have stored a message, and told nobody.
-func (w *storedLog) addUncertain(p queueKey) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if len(w.uncertain) < maxUncertain {
-		w.uncertain[p] = struct{}{}
+// addUncertain records that a call failed which may have stored a message without a hint.
+func (l *storedLog) addUncertain(key queueKey) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.uncertain) < maxUncertain {
+		l.uncertain[key] = struct{}{}
 	}
 }
 
-// takeUnsure gives the doubtful queues and forgets them.
-func (w *storedLog) takeUncertain() (channels, clients []string) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for p := range w.uncertain {
-		if p.kind == peer.Channel {
-			channels = append(channels, p.name)
+// takeUncertain returns and removes the queues of such calls.
+func (l *storedLog) takeUncertain() (channels, clients []string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for key := range l.uncertain {
+		if key.kind == peer.Channel {
+			channels = append(channels, key.name)
 		} else {
-			clients = append(clients, p.name)
+			clients = append(clients, key.name)
 		}
 	}
-	clear(w.uncertain)
+	clear(l.uncertain)
 	return channels, clients
 }
 
-// all is a copy of what is remembered.
-func (w *storedLog) snapshot() map[queueKey]storedIDs {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	notes := make(map[queueKey]storedIDs, len(w.older)+len(w.recent))
-	for p, n := range w.older {
-		notes[p] = n
+// snapshot returns a copy of the log.
+func (l *storedLog) snapshot() map[queueKey]storedIDs {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	all := make(map[queueKey]storedIDs, len(l.older)+len(l.recent))
+	for key, ids := range l.older {
+		all[key] = ids
 	}
-	for p, n := range w.recent {
-		notes[p] = n
+	for key, ids := range l.recent {
+		all[key] = ids
 	}
-	return notes
+	return all
 }
 
-// confirmed forgets what was asked of earlier histories. What came meanwhile stays.
-func (w *storedLog) removeConfirmed(p queueKey, before []int64) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for _, notes := range []map[queueKey]storedIDs{w.recent, w.older} {
-		n, known := notes[p]
-		if known && len(before) > 0 && len(n.earlier) >= len(before) && slices.Equal(n.earlier[:len(before)], before) {
-			if n.earlier = n.earlier[len(before):]; len(n.earlier) == 0 {
-				n.earlier = nil
+// removeConfirmed removes the earlier histories that were confirmed. It keeps those that were added
+// meanwhile.
+func (l *storedLog) removeConfirmed(key queueKey, before []int64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, m := range []map[queueKey]storedIDs{l.recent, l.older} {
+		ids, known := m[key]
+		if known && len(before) > 0 && len(ids.earlier) >= len(before) && slices.Equal(ids.earlier[:len(before)], before) {
+			if ids.earlier = ids.earlier[len(before):]; len(ids.earlier) == 0 {
+				ids.earlier = nil
 			}
-			notes[p] = n
+			m[key] = ids
 		}
 	}
 }
 
-// turn forgets notes that are old enough. It is not called while the store is doubted.
-func (w *storedLog) rotate() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if time.Since(w.rotatedAt) >= keepTime {
-		w.older, w.recent, w.rotatedAt = w.recent, make(map[queueKey]storedIDs), time.Now()
+// rotate drops old ids. It is not called while the store may have failed over.
+func (l *storedLog) rotate() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if time.Since(l.rotatedAt) >= keepTime {
+		l.older, l.recent, l.rotatedAt = l.recent, make(map[queueKey]storedIDs), time.Now()
 	}
 }

@@ -8,8 +8,8 @@ import (
 	"switchboard/broker/peer"
 )
 
-func TestWitness(t *testing.T) {
-	news := queueKey{peer.Channel, "news"}
+func TestStoredLog(t *testing.T) {
+	channel := queueKey{peer.Channel, "news"}
 	type stored struct {
 		epoch    uint64
 		id, prev int64
@@ -17,41 +17,41 @@ func TestWitness(t *testing.T) {
 	for name, c := range map[string]struct {
 		stored []stored
 		want   storedIDs
-		lost   bool // it shows by itself
+		lost   bool // the log detects a loss
 	}{
-		"one":                               {[]stored{{1, 10, 9}}, storedIDs{10, nil, 1}, false},
-		"a row":                             {[]stored{{1, 10, 9}, {1, 11, 10}}, storedIDs{11, nil, 1}, false},
-		"others write in between":           {[]stored{{1, 10, 9}, {1, 15, 14}}, storedIDs{15, nil, 1}, false},
-		"answers overtake each other":       {[]stored{{1, 11, 10}, {1, 10, 9}, {1, 12, 11}}, storedIDs{12, nil, 1}, false},
-		"a duplicate says nothing":          {[]stored{{1, 11, 10}, {1, 10, -1}}, storedIDs{11, nil, 1}, false},
-		"another history":                   {[]stored{{1, 10, 9}, {2, 20, 19}}, storedIDs{20, []int64{10}, 2}, false},
-		"with a clock that is behind":       {[]stored{{1, 10, 9}, {2, 5, 4}}, storedIDs{5, []int64{10}, 2}, false},
-		"what was before stays":             {[]stored{{1, 10, 9}, {2, 20, 19}, {3, 30, 29}}, storedIDs{30, []int64{10, 20}, 3}, false},
-		"one after the other":               {[]stored{{1, 10, 9}, {1, 20, 8}, {1, 30, 15}}, storedIDs{30, []int64{10, 20}, 1}, true},
-		"an older one stands in front":      {[]stored{{1, 10, 9}, {1, 20, 8}}, storedIDs{20, []int64{10}, 1}, true},
-		"so it does in the next one's back": {[]stored{{1, 10, 9}, {1, 20, 8}, {1, 21, 20}}, storedIDs{21, []int64{10}, 1}, true},
+		"one":                                   {[]stored{{1, 10, 9}}, storedIDs{10, nil, 1}, false},
+		"consecutive":                           {[]stored{{1, 10, 9}, {1, 11, 10}}, storedIDs{11, nil, 1}, false},
+		"other writers in between":              {[]stored{{1, 10, 9}, {1, 15, 14}}, storedIDs{15, nil, 1}, false},
+		"answers out of order":                  {[]stored{{1, 11, 10}, {1, 10, 9}, {1, 12, 11}}, storedIDs{12, nil, 1}, false},
+		"a duplicate changes nothing":           {[]stored{{1, 11, 10}, {1, 10, -1}}, storedIDs{11, nil, 1}, false},
+		"a new history":                         {[]stored{{1, 10, 9}, {2, 20, 19}}, storedIDs{20, []int64{10}, 2}, false},
+		"a new history with a slow clock":       {[]stored{{1, 10, 9}, {2, 5, 4}}, storedIDs{5, []int64{10}, 2}, false},
+		"earlier histories stay":                {[]stored{{1, 10, 9}, {2, 20, 19}, {3, 30, 29}}, storedIDs{30, []int64{10, 20}, 3}, false},
+		"two losses":                            {[]stored{{1, 10, 9}, {1, 20, 8}, {1, 30, 15}}, storedIDs{30, []int64{10, 20}, 1}, true},
+		"an older predecessor":                  {[]stored{{1, 10, 9}, {1, 20, 8}}, storedIDs{20, []int64{10}, 1}, true},
+		"an older predecessor, then another id": {[]stored{{1, 10, 9}, {1, 20, 8}, {1, 21, 20}}, storedIDs{21, []int64{10}, 1}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var epoch uint64
 			lost := false
-			w := newStoredLog(func() uint64 { return epoch }, func() { lost = true })
+			l := newStoredLog(func() uint64 { return epoch }, func() { lost = true })
 			for _, s := range c.stored {
 				epoch = s.epoch
-				w.add(news, s.id, s.prev)
+				l.add(channel, s.id, s.prev)
 			}
-			if got := w.snapshot()[news]; !reflect.DeepEqual(got, c.want) || lost != c.lost {
+			if got := l.snapshot()[channel]; !reflect.DeepEqual(got, c.want) || lost != c.lost {
 				t.Errorf("got %+v, lost %v; want %+v, %v", got, lost, c.want, c.lost)
 			}
-			w.removeConfirmed(news, c.want.earlier)
-			if got := w.snapshot()[news]; got.earlier != nil || got.last != c.want.last {
-				t.Errorf("still %+v after it was confirmed", got)
+			l.removeConfirmed(channel, c.want.earlier)
+			if got := l.snapshot()[channel]; got.earlier != nil || got.last != c.want.last {
+				t.Errorf("%+v is left after the confirmation", got)
 			}
 		})
 	}
 }
 
-// TestNothingToWitness: of a store that loses nothing, nothing is remembered.
-func TestNothingToWitness(t *testing.T) {
+// TestNoLogWithoutEpoch checks that nothing is recorded for a store that cannot lose messages.
+func TestNoLogWithoutEpoch(t *testing.T) {
 	for name, epoch := range map[string]func() uint64{"none": nil, "one": func() uint64 { return 1 }} {
 		p := New(Options{
 			Queue: &fakeQueue{servers: []string{"me"}}, Epoch: epoch, Stored: func(string, time.Duration) {},
@@ -61,49 +61,50 @@ func TestNothingToWitness(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := len(p.log.snapshot()); (got == 0) != (epoch == nil) {
-			t.Errorf("epoch %s: %d notes", name, got)
+			t.Errorf("epoch %s: %d queues are recorded", name, got)
 		}
 	}
 }
 
-func TestWhatComesWhileOneAsks(t *testing.T) {
-	news := queueKey{peer.Channel, "news"}
+// TestAddDuringConfirm checks that ids that are added during a confirmation stay.
+func TestAddDuringConfirm(t *testing.T) {
+	channel := queueKey{peer.Channel, "news"}
 	epoch := uint64(1)
-	w := newStoredLog(func() uint64 { return epoch }, func() {})
+	l := newStoredLog(func() uint64 { return epoch }, func() {})
 	for ; epoch <= 3; epoch++ {
-		w.add(news, int64(10*epoch), 0)
+		l.add(channel, int64(10*epoch), 0)
 	}
-	asked := w.snapshot()[news].earlier
-	w.add(news, 40, 0)
-	w.removeConfirmed(news, asked)
-	if got := w.snapshot()[news]; !reflect.DeepEqual(got, storedIDs{40, []int64{30}, 4}) {
-		t.Errorf("asked for %v: %+v", asked, got)
+	asked := l.snapshot()[channel].earlier
+	l.add(channel, 40, 0)
+	l.removeConfirmed(channel, asked)
+	if got := l.snapshot()[channel]; !reflect.DeepEqual(got, storedIDs{40, []int64{30}, 4}) {
+		t.Errorf("after the confirmation of %v: %+v", asked, got)
 	}
 	for ; epoch < 100; epoch++ {
-		w.add(news, int64(10*epoch), 0)
+		l.add(channel, int64(10*epoch), 0)
 	}
-	if n := len(w.snapshot()[news].earlier); n != maxHistories {
-		t.Errorf("%d histories are remembered", n)
+	if n := len(l.snapshot()[channel].earlier); n != maxHistories {
+		t.Errorf("%d histories are remembered, want %d", n, maxHistories)
 	}
 }
 
-func TestWitnessIsBounded(t *testing.T) {
-	w := newStoredLog(func() uint64 { return 0 }, func() {})
+func TestStoredLogIsBounded(t *testing.T) {
+	l := newStoredLog(func() uint64 { return 0 }, func() {})
 	for n := range int64(maxQueues + 10) {
-		w.add(queueKey{peer.Client, string(rune(n))}, n+1, n)
-		w.addUncertain(queueKey{peer.Client, string(rune(n))})
+		l.add(queueKey{peer.Client, string(rune(n))}, n+1, n)
+		l.addUncertain(queueKey{peer.Client, string(rune(n))})
 	}
-	if len(w.recent) > maxQueues || len(w.uncertain) > maxUncertain {
-		t.Errorf("%d notes, %d doubts", len(w.recent), len(w.uncertain))
+	if len(l.recent) > maxQueues || len(l.uncertain) > maxUncertain {
+		t.Errorf("%d queues, %d uncertain ones", len(l.recent), len(l.uncertain))
 	}
-	w.rotatedAt = w.rotatedAt.Add(-keepTime)
-	w.rotate()
-	if len(w.recent) != 0 || len(w.snapshot()) == 0 {
-		t.Errorf("%d recent notes, %d in all: one turn must keep them", len(w.recent), len(w.snapshot()))
+	l.rotatedAt = l.rotatedAt.Add(-keepTime)
+	l.rotate()
+	if len(l.recent) != 0 || len(l.snapshot()) == 0 {
+		t.Errorf("%d recent queues, %d in all: one rotation must keep them", len(l.recent), len(l.snapshot()))
 	}
-	w.rotatedAt = w.rotatedAt.Add(-keepTime)
-	w.rotate()
-	if len(w.snapshot()) != 0 {
-		t.Errorf("%d notes after two turns", len(w.snapshot()))
+	l.rotatedAt = l.rotatedAt.Add(-keepTime)
+	l.rotate()
+	if len(l.snapshot()) != 0 {
+		t.Errorf("%d queues after two rotations", len(l.snapshot()))
 	}
 }

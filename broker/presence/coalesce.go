@@ -28,8 +28,8 @@ type coalescedChanges struct {
 }
 
 // changesSince returns the clients that joined and left after seq, by client, without self.
-func (t *coalescedChanges) changesSince(seq int64, self string) (joined, left []registry.Member) {
-	for client, steps := range t.steps {
+func (c *coalescedChanges) changesSince(seq int64, self string) (joined, left []registry.Member) {
+	for client, steps := range c.steps {
 		i := slices.IndexFunc(steps, func(s step) bool { return s.seq > seq })
 		if i < 0 || client == self {
 			continue
@@ -53,14 +53,14 @@ func (t *coalescedChanges) changesSince(seq int64, self string) (joined, left []
 }
 
 // tooMany reports whether there are so many changes that the event names no clients at all.
-func (t *coalescedChanges) tooMany() bool { return len(t.steps) > 10*maxNamed }
+func (c *coalescedChanges) tooMany() bool { return len(c.steps) > 10*maxNamed }
 
 // message returns the event for the watcher self, which knows all changes up to seq. It is nil if
 // nothing has changed for it.
-func (t *coalescedChanges) message(seq int64, self string) *dialect.Message {
-	event := t.event
-	if !t.tooMany() {
-		joined, left := t.changesSince(seq, self)
+func (c *coalescedChanges) message(seq int64, self string) *dialect.Message {
+	event := c.event
+	if !c.tooMany() {
+		joined, left := c.changesSince(seq, self)
 		if len(joined)+len(left) == 0 {
 			return nil
 		}
@@ -68,13 +68,13 @@ func (t *coalescedChanges) message(seq int64, self string) *dialect.Message {
 			event.Joined, event.Left = WireMembers(joined), WireMembers(left)
 		}
 	}
-	return t.messages.Event(event)
+	return c.messages.Event(event)
 }
 
 // differsFor reports whether the watcher self, which knows all changes up to seq, needs an event of
 // its own. That is so if it has itself joined or left, or if it knows some of the changes already,
 // from its subscription or from a snapshot.
-func (t *coalescedChanges) differsFor(seq int64, self string) bool {
-	_, changed := t.steps[self]
-	return !t.tooMany() && (changed || seq >= t.firstSeq)
+func (c *coalescedChanges) differsFor(seq int64, self string) bool {
+	_, changed := c.steps[self]
+	return !c.tooMany() && (changed || seq >= c.firstSeq)
 }

@@ -35,101 +35,101 @@ func newMemberSet(large int) memberSet {
 }
 
 // beginChange resets joined and left.
-func (c *memberSet) beginChange() { c.joined, c.left = nil, nil }
+func (s *memberSet) beginChange() { s.joined, s.left = nil, nil }
 
 // add adds a client of one roster.
-func (c *memberSet) add(m registry.Member) {
-	p, known := c.clients[m.Client]
+func (s *memberSet) add(m registry.Member) {
+	e, known := s.clients[m.Client]
 	if known {
-		p.rosterCount++
-		c.clients[m.Client] = p
-		c.replace(p.member, m)
+		e.rosterCount++
+		s.clients[m.Client] = e
+		s.replace(e.member, m)
 		return
 	}
-	c.clients[m.Client] = memberEntry{m, 1}
-	c.users[m.User]++
-	c.joined = append(c.joined, m)
+	s.clients[m.Client] = memberEntry{m, 1}
+	s.users[m.User]++
+	s.joined = append(s.joined, m)
 }
 
 // remove removes a client of one roster.
-func (c *memberSet) remove(m registry.Member) {
-	p := c.clients[m.Client]
-	if p.rosterCount--; p.rosterCount > 0 {
-		c.clients[m.Client] = p
+func (s *memberSet) remove(m registry.Member) {
+	e := s.clients[m.Client]
+	if e.rosterCount--; e.rosterCount > 0 {
+		s.clients[m.Client] = e
 		return
 	}
-	delete(c.clients, m.Client)
-	if c.users[p.member.User]--; c.users[p.member.User] == 0 {
-		delete(c.users, p.member.User)
+	delete(s.clients, m.Client)
+	if s.users[e.member.User]--; s.users[e.member.User] == 0 {
+		delete(s.users, e.member.User)
 	}
-	c.left = append(c.left, p.member)
+	s.left = append(s.left, e.member)
 }
 
 // replace updates the data of a client. A client with another user counts as a leave and a join.
-func (c *memberSet) replace(before, now registry.Member) {
-	p := c.clients[now.Client]
-	if p.member.User == now.User {
-		p.member = now
-		c.clients[now.Client] = p
+func (s *memberSet) replace(before, now registry.Member) {
+	e := s.clients[now.Client]
+	if e.member.User == now.User {
+		e.member = now
+		s.clients[now.Client] = e
 		return
 	}
-	count := p.rosterCount
-	p.rosterCount = 1
-	c.clients[now.Client] = p
-	c.remove(before)
-	c.add(now)
-	c.clients[now.Client] = memberEntry{now, count}
+	count := e.rosterCount
+	e.rosterCount = 1
+	s.clients[now.Client] = e
+	s.remove(before)
+	s.add(now)
+	s.clients[now.Client] = memberEntry{now, count}
 }
 
 // count returns the numbers of clients and of users. A client without a user counts only as a
 // client.
-func (c *memberSet) count() (clients, users int) {
-	users = len(c.users)
-	if c.users[""] > 0 {
+func (s *memberSet) count() (clients, users int) {
+	users = len(s.users)
+	if s.users[""] > 0 {
 		users--
 	}
-	return len(c.clients), users
+	return len(s.clients), users
 }
 
 // coalesce keeps the current change for publishCoalesced if the channel is large. It returns false
 // if the change is to be published at once.
-func (c *memberSet) coalesce() bool {
-	if !c.coalescing && len(c.clients) <= c.largeChannel {
+func (s *memberSet) coalesce() bool {
+	if !s.coalescing && len(s.clients) <= s.largeChannel {
 		return false
 	}
-	c.coalescing = true
-	if len(c.steps) == 0 {
-		c.firstSeq = c.seq
+	s.coalescing = true
+	if len(s.steps) == 0 {
+		s.firstSeq = s.seq
 	}
-	for _, m := range c.left {
-		c.steps[m.Client] = append(c.steps[m.Client], step{c.seq, m, false})
+	for _, m := range s.left {
+		s.steps[m.Client] = append(s.steps[m.Client], step{s.seq, m, false})
 	}
-	for _, m := range c.joined {
-		c.steps[m.Client] = append(c.steps[m.Client], step{c.seq, m, true})
+	for _, m := range s.joined {
+		s.steps[m.Client] = append(s.steps[m.Client], step{s.seq, m, true})
 	}
 	return true
 }
 
 // takeSteps returns and removes the steps that were kept.
-func (c *memberSet) takeSteps() (steps map[string][]step, first int64) {
-	steps, first = c.steps, c.firstSeq
-	c.steps = map[string][]step{}
-	c.coalescing = len(c.clients) > c.largeChannel
+func (s *memberSet) takeSteps() (steps map[string][]step, first int64) {
+	steps, first = s.steps, s.firstSeq
+	s.steps = map[string][]step{}
+	s.coalescing = len(s.clients) > s.largeChannel
 	return steps, first
 }
 
 // listAfter returns the first clients after the client id `after`, in order and at most limit,
 // which is positive. more reports whether there are others.
-func (c *memberSet) listAfter(after string, limit int) (list []registry.Member, more bool) {
+func (s *memberSet) listAfter(after string, limit int) (list []registry.Member, more bool) {
 	byClient := func(a, b registry.Member) int { return strings.Compare(a.Client, b.Client) }
 	n := 0
-	for client, p := range c.clients {
+	for client, e := range s.clients {
 		if client <= after {
 			continue
 		}
 		n++
 		// In a large channel, sort only candidates for the page, and drop half of them each time.
-		if list = append(list, p.member); len(list) > 2*limit {
+		if list = append(list, e.member); len(list) > 2*limit {
 			slices.SortFunc(list, byClient)
 			list = list[:limit]
 		}
@@ -139,10 +139,10 @@ func (c *memberSet) listAfter(after string, limit int) (list []registry.Member, 
 }
 
 // list returns all members, by client.
-func (c *memberSet) list() []registry.Member {
-	list := make([]registry.Member, 0, len(c.clients))
-	for _, p := range c.clients {
-		list = append(list, p.member)
+func (s *memberSet) list() []registry.Member {
+	list := make([]registry.Member, 0, len(s.clients))
+	for _, e := range s.clients {
+		list = append(list, e.member)
 	}
 	slices.SortFunc(list, func(a, b registry.Member) int { return strings.Compare(a.Client, b.Client) })
 	return list

@@ -24,8 +24,8 @@ func TestStoppedServers(t *testing.T) {
 // stoppingWorld is a world in which servers stop.
 type stoppingWorld struct {
 	*world
-	location      map[string]registry.Member // where a client was seen last; User is the server
-	lastNumber    int64                      // of the generations and server ids
+	location      map[string]registry.Member // where a client connected last; User is the server's name
+	lastNumber    int64                      // last used in a generation or server id
 	delayedLeaves map[*node][]func()         // the leaves that stopped servers notice when they continue
 	dead          []string
 }
@@ -73,14 +73,14 @@ func runStoppedServers(t *testing.T, seed uint64) {
 		c.resume(w.nodes[name])
 	}
 	w.settle()
-	truth := w.liveMembers()
+	members := w.liveMembers()
 	for _, name := range names {
-		watchers[name].expect(truth)
+		watchers[name].expect(members)
 	}
 	ids := []string{w.nodes["a"].id, w.nodes["b"].id, w.nodes["c"].id}
 	for _, r := range testChannels {
-		if stored := w.stored(r, ids...); !slices.Equal(stored, truth) {
-			t.Errorf("%s: the store has %v; there are %v", r, stored, truth)
+		if stored := w.stored(r, ids...); !slices.Equal(stored, members) {
+			t.Errorf("%s: the store has %v, want %v", r, stored, members)
 		}
 		if left := w.stored(r, c.dead...); len(left) > 0 {
 			t.Errorf("%s: the store still has %v of the dead servers %v", r, left, c.dead)
