@@ -2,13 +2,13 @@ package sim
 
 import "slices"
 
-// pick draws one of several.
+// pick draws one element of from.
 func pick[T any](w *world, from []T) T { return from[w.rng.IntN(len(from))] }
 
-// one says yes once in n times.
-func (w *world) one(n int) bool { return w.rng.IntN(n) == 0 }
+// oneIn returns true once in n times.
+func (w *world) oneIn(n int) bool { return w.rng.IntN(n) == 0 }
 
-// live are the brokers that run.
+// live returns the brokers that run.
 func (w *world) live() (up []*node) {
 	for _, n := range w.nodes {
 		if n.up() {
@@ -24,36 +24,36 @@ type choice struct {
 	do     func()
 }
 
-// step draws one step.
+// step draws and runs one step.
 func (w *world) step() {
 	var choices []choice
 	kinds := 0
 	add := func(weight int, possible bool, do func()) {
 		if possible {
-			choices = append(choices, choice{weight * w.swarm[kinds], do})
+			choices = append(choices, choice{weight * w.weights[kinds], do})
 		}
 		kinds++
 	}
-	turns, hops, up := w.turnsDue(), len(w.hops) > 0, len(w.live()) > 0
-	add(30, len(w.callsDue()) > 0, w.stepCall)
-	add(30, len(turns) > 0, func() { w.run(pick(w, turns)) })
-	add(10, hops, w.stepHop)
+	turns, hops, up := w.dueRuns(), len(w.hints) > 0, len(w.live()) > 0
+	add(30, len(w.openCalls()) > 0, w.stepCall)
+	add(30, len(turns) > 0, func() { w.runLoop(pick(w, turns)) })
+	add(10, hops, w.stepHint)
 	add(16, up, w.stepClient)
 	add(9, up, w.drawPush)
 	add(4, up, func() {
 		n := pick(w, w.live())
-		w.log("%s ticks", n.slot)
+		w.log("%s ticks", n.machine)
 		n.tick()
 	})
 	add(1, !w.cleaning, w.stepJanitor)
 	add(2, up && w.profile >= lossy, w.stepSweep)
 	add(2, up && w.faulty(), func() {
 		n := pick(w, w.live())
-		w.log("%s beats", n.slot)
+		w.log("%s beats", n.machine)
 		n.startBeat()
 	})
-	add(2, w.faulty(), w.stepTrouble)
-	add(1, !w.faulty(), w.rest)
+	add(2, w.faulty(), w.stepFault)
+	add(1, !w.faulty(), w.runAndCheck)
 	sum := 0
 	for _, c := range choices {
 		sum += c.weight
@@ -69,55 +69,57 @@ func (w *world) step() {
 	w.checkPushes()
 }
 
-// callsDue are the calls that something can happen to.
-func (w *world) callsDue() []*call {
+// openCalls returns the calls that can be executed, answered or failed.
+func (w *world) openCalls() []*call {
 	return slices.DeleteFunc(w.parked(), func(c *call) bool {
 		return c.stage == executed && c.node != nil && !c.node.up()
 	})
 }
 
+// stepCall executes, answers or fails a call.
 func (w *world) stepCall() {
-	due := w.callsDue()
-	if fast := slices.DeleteFunc(slices.Clone(due), func(c *call) bool { return c.slow }); len(fast) > 0 && !w.one(12) {
+	due := w.openCalls()
+	if fast := slices.DeleteFunc(slices.Clone(due), func(c *call) bool { return c.slow }); len(fast) > 0 && !w.oneIn(12) {
 		due = fast
 	}
 	c := pick(w, due)
 	switch {
-	case w.away && c.stage != between && w.rng.IntN(8) > 0:
+	case w.storeDown && c.stage != between && w.rng.IntN(8) > 0:
 		if !c.orphan && c.stage == waiting && (c.node == nil || c.node.up()) {
 			w.fail(c, errLost)
 		}
-	case w.faulty() && !c.orphan && (c.node == nil || c.node.up()) && w.one(25):
+	case w.faulty() && !c.orphan && (c.node == nil || c.node.up()) && w.oneIn(25):
 		w.fail(c, errLost)
-	case c.node != nil && c.node.mute && (c.op == "Beat" || c.op == "Join") && c.stage == waiting:
+	case c.node != nil && c.node.beatsLost && (c.op == "Beat" || c.op == "Join") && c.stage == waiting:
 		w.fail(c, errLost)
 	case c.stage == executed:
-		w.reply(c)
-	case w.one(3) || c.node != nil && !c.node.up():
+		w.answer(c)
+	case w.oneIn(3) || c.node != nil && !c.node.up():
 		w.execute(c)
 	default:
-		w.express(c)
+		w.executeAndAnswer(c)
 	}
 }
 
-func (w *world) stepHop() {
-	i := w.rng.IntN(len(w.hops))
-	h := w.hops[i]
+// stepHint delivers, repeats or loses a hint.
+func (w *world) stepHint() {
+	i := w.rng.IntN(len(w.hints))
+	h := w.hints[i]
 	switch {
-	case w.profile >= lossy && w.one(4):
-		w.hops = slices.Delete(w.hops, i, i+1)
-		w.miss(h, "lost")
-	case w.one(8):
+	case w.profile >= lossy && w.oneIn(4):
+		w.hints = slices.Delete(w.hints, i, i+1)
+		w.loseHint(h, "lost")
+	case w.oneIn(8):
 		w.log("repeat %v", h)
-		w.hand(h)
+		w.deliver(h)
 	default:
-		w.hops = slices.Delete(w.hops, i, i+1)
-		w.hand(h)
+		w.hints = slices.Delete(w.hints, i, i+1)
+		w.deliver(h)
 	}
 }
 
-// hand delivers a hint.
-func (w *world) hand(h hop) {
+// deliver delivers a hint.
+func (w *world) deliver(h pendingHint) {
 	for _, n := range w.nodes {
 		if n.serverID() == h.to {
 			if !n.up() {
@@ -129,36 +131,38 @@ func (w *world) hand(h hop) {
 			return
 		}
 	}
-	w.miss(h, "finds nobody")
+	w.loseHint(h, "has no receiver")
 }
 
-// miss is a hint that does not arrive. The link knows: its receiver sweeps.
-func (w *world) miss(h hop, how string) {
+// loseHint loses a hint. The link detects the loss, so its receiver sweeps.
+func (w *world) loseHint(h pendingHint, how string) {
 	w.log("%s: %v", how, h)
 	for _, n := range w.nodes {
 		if n.serverID() == h.to {
-			n.deaf = true
+			n.missedHints = true
 		}
 	}
 }
 
+// stepSweep runs a sweep on a server that missed hints.
 func (w *world) stepSweep() {
 	for _, n := range w.live() {
-		if n.deaf {
-			w.log("%s sweeps", n.slot)
+		if n.missedHints {
+			w.log("%s sweeps", n.machine)
 			n.sweep()
 			return
 		}
 	}
 }
 
+// stepJanitor starts the janitor's round over the channels.
 func (w *world) stepJanitor() {
 	w.log("the janitor goes over the channels")
-	w.clean(func() { _, _ = w.janitor.QueuesRound(backgroundContext) })
+	w.startJanitor(func() { _, _ = w.janitor.QueuesRound(backgroundContext) })
 }
 
-// clean begins a round of the janitor; one at a time.
-func (w *world) clean(round func()) {
+// startJanitor starts a round of the janitor. One round runs at a time.
+func (w *world) startJanitor(round func()) {
 	w.cleaning = true
 	go func() {
 		round()
@@ -167,12 +171,13 @@ func (w *world) clean(round func()) {
 	w.settle()
 }
 
-// stepClient has one client do something.
+// stepClient lets a client do something.
 func (w *world) stepClient() {
 	cl := w.clients[pick(w, w.names)]
-	mine := w.connsOf(cl)
-	if len(mine) == 0 || w.one(8) && len(mine) < 3 {
-		// What a broker binds that has never joined, and then crashes, nobody cleans: /readyz keeps clients away.
+	mine := w.connections(cl)
+	if len(mine) == 0 || w.oneIn(8) && len(mine) < 3 {
+		// No janitor cleans what a broker bound that crashes before it has joined. In production,
+		// /readyz keeps clients away from it.
 		if n := pick(w, w.live()); n.joined.Load() && cl.mayDial(n) {
 			cl.dial(n)
 		}
@@ -180,20 +185,20 @@ func (w *world) stepClient() {
 	}
 	c := pick(w, mine)
 	if !c.node.up() {
-		if c.life != ended && w.one(4) {
+		if c.state != ended && w.oneIn(4) {
 			c.leave()
 		}
 		return
 	}
 	switch {
-	case c.life == ended:
-		c.notice()
-	case c.jam != flowing:
-		if w.one(3) {
-			c.unjam()
+	case c.state == ended:
+		c.noticeEnd()
+	case c.socket != flowing:
+		if w.oneIn(3) {
+			c.unblock()
 		}
-	case c.life == dialing:
-		if w.one(4) {
+	case c.state == dialing:
+		if w.oneIn(4) {
 			c.leave()
 		}
 	default:
@@ -201,30 +206,30 @@ func (w *world) stepClient() {
 	}
 }
 
-// connsOf are the client's connections that somebody still believes in.
-func (w *world) connsOf(cl *client) (mine []*conn) {
+// connections returns the client's connections that are open on either side.
+func (w *world) connections(cl *client) (mine []*conn) {
 	for _, c := range w.conns {
-		if c.client == cl && (c.life != ended || c.session != nil) {
+		if c.client == cl && (c.state != ended || c.session != nil) {
 			mine = append(mine, c)
 		}
 	}
 	return mine
 }
 
-// stepConn has a client do something with an open connection.
+// stepConn lets a client do something on an open connection.
 func (w *world) stepConn(c *conn) {
 	channel := pick(w, channelNames)
 	switch w.rng.IntN(13) {
 	case 0, 1, 2, 3, 4:
-		if c.asking(channel) {
+		if c.hasRequest(channel) {
 			return
 		}
 		if c.subs[channel] == nil {
 			if !c.maySubscribe(channel) {
 				return
 			}
-			c.subscribe(channel, c.client.resume(channel))
-		} else if w.one(5) {
+			c.subscribe(channel, c.client.resumePosition(channel))
+		} else if w.oneIn(5) {
 			c.unsubscribe(channel)
 		}
 	case 5, 6, 7, 8:
@@ -232,23 +237,23 @@ func (w *world) stepConn(c *conn) {
 			c.ack(pick(w, ids))
 		}
 	case 9, 10:
-		c.jam = jam(1 + w.rng.IntN(2))
-		w.log("%v takes no more (%d)", c, c.jam)
+		c.socket = socketState(1 + w.rng.IntN(2))
+		w.log("%v stops reading (%d)", c, c.socket)
 	default:
 		c.leave()
-		if w.one(2) {
-			c.notice()
+		if w.oneIn(2) {
+			c.noticeEnd()
 		}
 	}
 }
 
-// resume is the `after` of a subscription: where the client was, the very beginning, or none.
-func (cl *client) resume(channel string) *int64 {
+// resumePosition draws the `after` of a subscription: the client's position, 0 or none.
+func (cl *client) resumePosition(channel string) *int64 {
 	at, known := cl.position[channel]
 	switch {
-	case known && !cl.w.one(6):
+	case known && !cl.w.oneIn(6):
 		return &at
-	case cl.w.one(3):
+	case cl.w.oneIn(3):
 		return new(int64)
 	}
 	return nil

@@ -14,47 +14,47 @@ import (
 
 var (
 	errLost = errors.New("sim: the connection to the store broke")
-	errDead = errors.New("sim: the process is gone")
+	errDead = errors.New("sim: the process has ended")
 )
 
-// stage is how far a call of a store has come.
+// stage is the state of a store call.
 type stage uint8
 
 const (
-	waiting  stage = iota // sent, nothing has happened
-	between               // before or behind the reading of owners
-	executed              // its answer is on the way
+	waiting  stage = iota // sent, not executed
+	between               // before or after the reading of the owners
+	executed              // the answer is being sent
 )
 
 func (s stage) String() string { return [...]string{"waiting", "between", "executed"}[s] }
 
-// call is one call of a store, under way.
+// call is a call of a store that is in progress.
 type call struct {
-	node     *node  // who called; nil for the janitor
-	who      string // its name
-	op, from string // the store's method, and the function that called it
-	about    about
-	args     string
-	arrival  int // among calls with the same words
-	deadline time.Time
+	node         *node  // the calling server; nil for the janitor
+	caller       string // the name of the server, or "janitor"
+	op, function string // the store's method, and the function that called it
+	subject      subject
+	args         string
+	order        int // tells apart calls that are otherwise equal
+	deadline     time.Time
 
-	stage  stage
-	drawn  bool // whether it is slow
-	slow   bool // other calls overtake it
-	orphan bool // nobody waits for the answer
-	do     func() (any, error)
-	goOn   chan struct{} // ends the stage between
-	answer chan result
-	value  any
-	err    error
+	stage   stage
+	drawn   bool // slow has been drawn
+	slow    bool // other calls overtake this one
+	orphan  bool // the caller no longer waits for the answer
+	do      func() (any, error)
+	proceed chan struct{} // ends the stage between
+	answer  chan result
+	value   any
+	err     error
 }
 
-// about is the queue, or what else, a call is about.
-type about struct {
+// subject is the queue or registry entry that a call reads or changes.
+type subject struct {
 	channel, client, user string
-	server                string // in the registry, which knows the dead
-	owner                 string // in the queue, which does not
-	generation            int64  // in whose name, 0 for nobody's
+	server                string // in the registry, which rejects dead servers
+	owner                 string // in the queue, which does not know dead servers
+	generation            int64  // of the caller; 0 if the call has none
 }
 
 type result struct {
@@ -62,28 +62,30 @@ type result struct {
 	err   error
 }
 
-func (c *call) String() string { return fmt.Sprintf("%s %s: %s %s", c.who, c.from, c.op, c.args) }
-
-// compare orders calls by their names: never by which goroutine was faster.
-func (c *call) compare(d *call) int {
-	return cmp.Or(strings.Compare(c.who, d.who), strings.Compare(c.op, d.op), strings.Compare(c.args, d.args),
-		strings.Compare(c.from, d.from), cmp.Compare(c.arrival, d.arrival))
+func (c *call) String() string {
+	return fmt.Sprintf("%s %s: %s %s", c.caller, c.function, c.op, c.args)
 }
 
-// park has a call wait for the driver and returns the answer that it chooses.
+// compare orders calls by their names, so that the order does not depend on the scheduler.
+func (c *call) compare(d *call) int {
+	return cmp.Or(strings.Compare(c.caller, d.caller), strings.Compare(c.op, d.op), strings.Compare(c.args, d.args),
+		strings.Compare(c.function, d.function), cmp.Compare(c.order, d.order))
+}
+
+// park waits until the driver answers the call, and returns the answer.
 func (w *world) park(ctx context.Context, c *call) (any, error) {
-	c.from = callerOutside()
-	c.goOn, c.answer = make(chan struct{}), make(chan result, 1)
+	c.function = callerFunction()
+	c.proceed, c.answer = make(chan struct{}), make(chan result, 1)
 	c.deadline, _ = ctx.Deadline()
 	w.mu.Lock()
-	if w.over || c.node != nil && c.node.dead {
+	if w.ended || c.node != nil && c.node.dead {
 		w.mu.Unlock()
 		return nil, errDead
 	}
-	w.arrivals++
-	c.arrival = w.arrivals
+	w.callCount++
+	c.order = w.callCount
 	if !c.deadline.IsZero() && !time.Now().Before(c.deadline) {
-		w.late = append(w.late, c)
+		w.expired = append(w.expired, c)
 	} else {
 		w.calls = append(w.calls, c)
 	}
@@ -92,16 +94,16 @@ func (w *world) park(ctx context.Context, c *call) (any, error) {
 	return r.value, r.err
 }
 
-// callerOutside names the function that called into this package.
-func callerOutside() string {
+// callerFunction returns the name of the function that called into this package.
+func callerFunction() string {
 	var pcs [8]uintptr
 	frames := runtime.CallersFrames(pcs[:runtime.Callers(3, pcs[:])])
 	for {
 		f, more := frames.Next()
 		switch {
-		case strings.Contains(f.Function, "/sim.together"):
-			return "together"
-		case f.Function == "runtime.goexit": // all of it is ours: the membership loop
+		case strings.Contains(f.Function, "/sim.concurrently"):
+			return "concurrently"
+		case f.Function == "runtime.goexit": // only functions of this package: the membership loop
 			return "beat"
 		}
 		if !strings.Contains(f.Function, "/sim.") {
@@ -115,27 +117,28 @@ func callerOutside() string {
 	}
 }
 
-// parked are the calls that wait for something, in order of their names.
+// parked returns the calls that are in progress, sorted.
 func (w *world) parked() []*call {
 	slices.SortFunc(w.calls, (*call).compare)
 	for _, c := range w.calls {
 		if !c.drawn {
-			c.drawn, c.slow = true, w.one(6) || c.stage == between && w.one(2)
+			c.drawn, c.slow = true, w.oneIn(6) || c.stage == between && w.oneIn(2)
 		}
 	}
 	return slices.Clone(w.calls)
 }
 
-func (w *world) drop(c *call) {
+// removeCall removes a call that has ended.
+func (w *world) removeCall(c *call) {
 	w.calls = slices.DeleteFunc(w.calls, func(d *call) bool { return d == c })
 }
 
-// execute has the store do what the call asks for, up to the reading of owners if there is that.
+// execute executes the call. A call that reads owners stops before and after the reading.
 func (w *world) execute(c *call) {
 	w.executing = c
-	before := w.model.look(c.about)
+	before := w.model.readRecord(c.subject)
 	if c.stage == between {
-		c.goOn <- struct{}{}
+		c.proceed <- struct{}{}
 	} else {
 		go func() {
 			c.value, c.err = c.do()
@@ -143,22 +146,22 @@ func (w *world) execute(c *call) {
 		}()
 	}
 	synctest.Wait()
-	c.drawn = c.stage != between // that is a step of its own
+	c.drawn = c.stage != between // that is a separate step
 	w.log("execute %v%s", c, outcome(c))
 	w.model.executed(c, before)
 	if c.orphan && c.stage == executed {
-		w.drop(c)
+		w.removeCall(c)
 		if c.node != nil && c.node.dead {
-			w.deafen()
+			w.loseAllHints()
 		}
 	}
 }
 
-// deafen is what the links notice of a broker that died: they miss its heartbeats and sweep, for longer
-// than its last calls are under way.
-func (w *world) deafen() {
+// loseAllHints makes every server sweep. Its links miss the heartbeats of the broker that died, for
+// longer than that broker's last calls are in progress.
+func (w *world) loseAllHints() {
 	for _, n := range w.nodes {
-		n.deaf = true
+		n.missedHints = true
 	}
 }
 
@@ -172,69 +175,71 @@ func outcome(c *call) string {
 	return ""
 }
 
-// owners is queue.NewMemory's: called after an append, on the goroutine of the call. It parks on both sides
-// of the reading, so that the order of the two shows.
+// owners is the callback of queue.NewMemory that reads a channel's owners after an append, on the
+// goroutine of the call. It waits before and after the reading, so that other steps come in
+// between.
 func (w *world) owners(channel string) []string {
 	c := w.executing
-	c.pause()
+	c.waitBetween()
 	servers, _ := w.registry.ChannelServers(context.Background(), channel)
-	c.pause()
+	c.waitBetween()
 	return servers
 }
 
-func (c *call) pause() {
+// waitBetween waits until the driver continues the call.
+func (c *call) waitBetween() {
 	c.stage = between
-	<-c.goOn
+	<-c.proceed
 }
 
-// reply delivers the answer of an executed call.
-func (w *world) reply(c *call) {
+// answer delivers the answer of an executed call.
+func (w *world) answer(c *call) {
 	w.log("answer %v", c)
-	w.drop(c)
+	w.removeCall(c)
 	c.answer <- result{c.value, c.err}
 	w.settle()
 }
 
-// fail gives the caller an error instead of the answer, whether or not the call was executed.
+// fail returns an error to the caller, whether or not the call was executed.
 func (w *world) fail(c *call, err error) {
 	w.log("fail %v (%s): %v", c, c.stage, err)
-	if c.stage == between { // half done: it is carried through, and nobody hears of it
+	if c.stage == between { // half executed: it continues without a caller
 		c.orphan = true
 	} else {
-		w.drop(c)
+		w.removeCall(c)
 	}
 	c.answer <- result{nil, err}
 	w.settle()
 }
 
-// express is execute and reply at once.
-func (w *world) express(c *call) {
-	for c.stage != executed && !w.stopped() {
+// executeAndAnswer executes the call and delivers its answer.
+func (w *world) executeAndAnswer(c *call) {
+	for c.stage != executed && !w.failed() {
 		w.execute(c)
 	}
-	if !c.orphan && !w.stopped() {
-		w.reply(c)
+	if !c.orphan && !w.failed() {
+		w.answer(c)
 	}
 }
 
-// resolve ends the time in which orphans are executed, or not.
-func (w *world) resolve() {
+// settleOrphans executes each orphan or drops it for good.
+func (w *world) settleOrphans() {
 	for _, c := range w.parked() {
 		switch {
 		case !c.orphan:
 		case c.stage == between || w.rng.IntN(2) == 0:
-			w.express(c)
+			w.executeAndAnswer(c)
 		default:
 			w.log("never executed: %v", c)
-			w.drop(c)
+			w.removeCall(c)
 		}
 	}
 }
 
-// expire gives up the calls whose time is over. A paused broker finds that out later.
-func (w *world) expire() {
+// failExpired fails the calls whose deadline has passed. A frozen broker detects that later.
+func (w *world) failExpired() {
 	for _, c := range w.parked() {
-		if c.orphan || c.deadline.IsZero() || time.Now().Before(c.deadline) || c.node != nil && c.node.paused {
+		if c.orphan || c.deadline.IsZero() || time.Now().Before(c.deadline) || c.node != nil && c.node.frozen {
 			continue
 		}
 		if c.stage == waiting && w.rng.IntN(2) == 0 {

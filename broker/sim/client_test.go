@@ -12,63 +12,62 @@ import (
 	"switchboard/internal/wire"
 )
 
-// client is a device: it resumes where it was, acknowledges, and may hold several connections at a
-// time, while it has given up on the older ones.
+// client is a simulated device. It resumes and acknowledges. It may have several connections, of
+// which it uses only the newest.
 type client struct {
-	w          *world
-	name, user string // its id, and whose it is
-	auto       bool   // "ack":"auto"
-	known      bool   // it was told "connected" once
+	w             *world
+	name, user    string // its id and its user
+	auto          bool   // "ack":"auto"
+	connectedOnce bool   // it received "connected" at least once
 
-	position map[string]int64   // by channel: what it gives as `after`
-	seen     map[int64]struct{} // of its own queue
-	told     map[int64]struct{} // declared lost, in its own queue
-	received int64              // the highest of them
+	position map[string]int64   // by channel: the `after` for the next subscription
+	seen     map[int64]struct{} // ids received from its own queue
+	lost     map[int64]struct{} // ids of its own queue that a gap covered
+	received int64              // the highest id in seen
 	ackedTo  int64              // the highest id that it acknowledged
 }
 
-// life is how far a connection has come.
-type life uint8
+// connState is the state of a connection, as the client sees it.
+type connState uint8
 
 const (
-	dialing life = iota // connect was sent
+	dialing connState = iota // connect was sent
 	open
-	ended // by either side, as the client sees it
+	ended // closed by either side
 )
 
-// jam is what a socket takes.
-type jam uint8
+// socketState is the state of a connection's socket.
+type socketState uint8
 
 const (
-	flowing  jam = iota
-	stopping     // the next write is the first that stays
-	jammed
+	flowing socketState = iota
+	filling             // accepts one more write
+	backlogged
 )
 
-// conn is a connection, from the socket of the broker to the client that reads it.
+// conn is a connection: the broker's socket and the client that reads it.
 type conn struct {
-	corks int          // calls of Cork less those of Uncork
-	held  []wire.Event // written while corked
-
+	corks   int          // calls of Cork less those of Uncork
+	held    []wire.Event // written while corked
 	client  *client
 	node    *node
 	loop    *loop.Loop
 	number  int
-	session transport.Receiver // nil when the broker knows of the end
+	session transport.Receiver // nil after the broker has noticed the end
 
-	life    life
-	welcome bool             // it was told "connected"
-	bound   bool             // the store has bound it
-	reason  wire.CloseReason // why the broker closed
-	jam     jam
-	unread  []wire.Event
+	state     connState
+	confirmed bool             // the client received "connected"
+	bound     bool             // the store has bound it
+	reason    wire.CloseReason // why the broker closed the connection
+	socket    socketState
+	unread    []wire.Event
 
-	after   *int64                 // on $all, of connect
-	subs    map[string]*subscriber // what the client was told it has
-	asked   map[int64]request      // by ref
-	refs    int64
-	inbox   int64  // the last id of the client's queue that came
-	pending *int64 // the gap on $all that has to follow `connected` starts here
+	after     *int64                 // for $all, from the connect request
+	subs      map[string]*subscriber // the client's subscriptions, as confirmed by the broker
+	requests  map[int64]request      // by ref
+	refs      int64
+	inbox     int64  // the last id that arrived from the client's queue
+	expectGap *int64 // a gap on $all after this position must follow `connected`
 }
 
 type request struct {
@@ -76,25 +75,27 @@ type request struct {
 	after         *int64
 }
 
-// subscriber is one subscription as the client sees it.
+// subscriber is a subscription as the client sees it.
 type subscriber struct{ cursor int64 }
 
-func (c *conn) String() string { return fmt.Sprintf("%s#%d@%s", c.client.name, c.number, c.node.slot) }
+func (c *conn) String() string {
+	return fmt.Sprintf("%s#%d@%s", c.client.name, c.number, c.node.machine)
+}
 
-// mayDial rules out what would make a run depend on the scheduler: two connections of one client that
-// wait on one broker for the same answer, go on in the same step and meet at the client's turn. One that has
-// its turn already is no such case.
+// mayDial excludes runs that depend on the scheduler. Two connections of one client that wait for
+// the same answer on one broker would continue in the same step and compete for the per-client
+// lock. A connection that holds the lock already does not compete.
 func (cl *client) mayDial(n *node) bool {
-	under := 0
+	connecting := 0
 	for _, c := range cl.w.conns {
-		if c.client == cl && c.node == n && !c.welcome && !c.bound && c.reason == "" {
-			under++
+		if c.client == cl && c.node == n && !c.confirmed && !c.bound && c.reason == "" {
+			connecting++
 		}
 	}
-	inTurn := slices.ContainsFunc(cl.w.parked(), func(c *call) bool {
-		return c.node == n && c.from == "bind" && c.about.client == cl.name
+	locked := slices.ContainsFunc(cl.w.parked(), func(c *call) bool {
+		return c.node == n && c.function == "bind" && c.subject.client == cl.name
 	})
-	return under == 0 || under == 1 && inTurn
+	return connecting == 0 || connecting == 1 && locked
 }
 
 // dial connects to n.
@@ -103,7 +104,7 @@ func (cl *client) dial(n *node) *conn {
 	w.dialed++
 	c := &conn{
 		client: cl, node: n, loop: n.loops[w.rng.IntN(len(n.loops))], number: w.dialed,
-		subs: map[string]*subscriber{}, asked: map[int64]request{},
+		subs: map[string]*subscriber{}, requests: map[int64]request{},
 	}
 	w.conns = append(w.conns, c)
 	if at, ok := cl.position[wire.AllChannel]; ok && w.rng.IntN(4) > 0 {
@@ -113,18 +114,18 @@ func (cl *client) dial(n *node) *conn {
 	if cl.auto {
 		ack = "auto"
 	}
-	w.log("%v dials, after %s", c, number(c.after))
+	w.log("%v dials, after %s", c, describe(c.after))
 	c.session = n.sessions.Accept(c.loop, c, nil)
-	c.say(wire.Request{
+	c.send(wire.Request{
 		Type: wire.TypeConnect, Client: wire.ClientPart(cl.name), User: cl.user, Secret: cl.secret(), After: c.after, Ack: ack,
 	})
-	if cl.received > cl.ackedTo && !cl.auto && w.one(2) { // what came on an earlier connection
+	if cl.received > cl.ackedTo && !cl.auto && w.oneIn(2) { // what came on an earlier connection
 		c.ack(cl.received)
 	}
 	return c
 }
 
-// secret is by what a client without a user gets its id again.
+// secret returns the secret by which a client without a user keeps its id.
 func (cl *client) secret() string {
 	if cl.user != "" {
 		return ""
@@ -132,43 +133,43 @@ func (cl *client) secret() string {
 	return "the secret of " + cl.name
 }
 
-// say hands a message to the session.
-func (c *conn) say(r wire.Request) {
+// send passes a request to the session.
+func (c *conn) send(r wire.Request) {
 	c.refs++
 	r.Ref = wire.RefOf(c.refs)
-	c.asked[c.refs] = request{r.Type, r.Channel, r.After}
+	c.requests[c.refs] = request{r.Type, r.Channel, r.After}
 	c.session.Receive(r, len(shown(r)))
 	c.client.w.settle()
 }
 
-// maySubscribe rules out what would make a run depend on the scheduler, as mayDial does: who waits until another
-// has bound the channel goes on together with him, and which of the two tells their loop first would be open.
+// maySubscribe excludes runs that depend on the scheduler. Two subscribers on one loop that wait
+// for the same binding would continue in the same step, in an undefined order.
 func (c *conn) maySubscribe(channel string) bool {
 	return !slices.ContainsFunc(c.client.w.conns, func(d *conn) bool {
-		return d.loop == c.loop && d.life == open && d.asking(channel)
+		return d.loop == c.loop && d.state == open && d.hasRequest(channel)
 	})
 }
 
 func (c *conn) subscribe(channel string, after *int64) {
-	c.client.w.log("%v subscribes to %s after %s", c, channel, number(after))
-	c.say(wire.Request{Type: wire.TypeSubscribe, Channel: channel, After: after})
+	c.client.w.log("%v subscribes to %s after %s", c, channel, describe(after))
+	c.send(wire.Request{Type: wire.TypeSubscribe, Channel: channel, After: after})
 }
 
 func (c *conn) unsubscribe(channel string) {
 	c.client.w.log("%v unsubscribes from %s", c, channel)
-	c.say(wire.Request{Type: wire.TypeUnsubscribe, Channel: channel})
+	c.send(wire.Request{Type: wire.TypeUnsubscribe, Channel: channel})
 }
 
-// ack acknowledges what came up to id.
+// ack acknowledges the messages up to id.
 func (c *conn) ack(id int64) {
 	c.client.w.log("%v acknowledges %d", c, id)
 	c.client.ackedTo = max(c.client.ackedTo, id)
-	c.say(wire.Request{Type: wire.TypeAck, ID: id})
+	c.send(wire.Request{Type: wire.TypeAck, ID: id})
 }
 
-// asking says whether an answer about the channel is outstanding.
-func (c *conn) asking(channel string) bool {
-	for _, r := range c.asked {
+// hasRequest reports whether a request for the channel is not answered yet.
+func (c *conn) hasRequest(channel string) bool {
+	for _, r := range c.requests {
 		if r.channel == channel {
 			return true
 		}
@@ -176,20 +177,19 @@ func (c *conn) asking(channel string) bool {
 	return false
 }
 
-// leave ends the connection from the client's side. When it vanishes, the broker does not notice
-// until notice is called.
+// leave ends the connection on the client's side. The broker notices it only in noticeEnd.
 func (c *conn) leave() {
-	c.client.w.log("%v is left by its client", c)
-	c.life, c.unread = ended, nil
+	c.client.w.log("the client of %v leaves", c)
+	c.state, c.unread = ended, nil
 }
 
-// lost is the end of the broker's process.
-func (c *conn) lost() {
-	c.life, c.unread, c.session = ended, nil, nil
+// processEnded ends the connection because the broker's process ended.
+func (c *conn) processEnded() {
+	c.state, c.unread, c.session = ended, nil, nil
 }
 
-// notice tells the broker that the client is gone.
-func (c *conn) notice() {
+// noticeEnd makes the broker notice that the client is gone.
+func (c *conn) noticeEnd() {
 	c.client.w.log("%v: the broker notices the end", c)
 	session := c.session
 	c.session = nil
@@ -197,10 +197,10 @@ func (c *conn) notice() {
 	c.client.w.settle()
 }
 
-// unjam lets the socket flow again.
-func (c *conn) unjam() {
+// unblock makes the socket writable again.
+func (c *conn) unblock() {
 	c.client.w.log("%v is writable", c)
-	c.jam = flowing
+	c.socket = flowing
 	events := c.unread
 	c.unread = nil
 	for _, e := range events {
@@ -212,7 +212,7 @@ func (c *conn) unjam() {
 	c.client.w.settle()
 }
 
-// Write is transport.Conn's.
+// Write implements transport.Conn.
 func (c *conn) Write(b *dialect.Batch) {
 	events := make([]wire.Event, len(b.Messages))
 	for i, m := range b.Messages {
@@ -221,7 +221,7 @@ func (c *conn) Write(b *dialect.Batch) {
 	c.write(events...)
 }
 
-// Send is transport.Conn's.
+// Send implements transport.Conn.
 func (c *conn) Send(e wire.Event) { c.write(e) }
 
 // write is one write to the socket, or part of one while the connection is corked.
@@ -232,24 +232,24 @@ func (c *conn) write(events ...wire.Event) {
 	}
 	for _, e := range events {
 		switch {
-		case c.session == nil && c.life == ended: // the broker has closed it itself
-		case c.jam == flowing:
+		case c.session == nil && c.state == ended: // the broker has closed it itself
+		case c.socket == flowing:
 			c.receive(e)
-		case c.jam == jammed && e.Type == wire.TypeMessage:
+		case c.socket == backlogged && e.Type == wire.TypeMessage:
 			c.client.w.violate("%v is backed up, and is sent %s", c, shown(e))
 		default:
 			c.unread = append(c.unread, e)
 		}
 	}
-	if len(events) > 0 && c.jam == stopping {
-		c.jam = jammed
+	if len(events) > 0 && c.socket == filling {
+		c.socket = backlogged
 	}
 }
 
-// Cork is transport.Conn's.
+// Cork implements transport.Conn.
 func (c *conn) Cork() { c.corks++ }
 
-// Flush is transport.Conn's.
+// Flush implements transport.Conn.
 func (c *conn) Flush() {
 	corks, held := c.corks, c.held
 	c.corks, c.held = 0, nil
@@ -257,17 +257,17 @@ func (c *conn) Flush() {
 	c.corks = corks
 }
 
-// Uncork is transport.Conn's.
+// Uncork implements transport.Conn.
 func (c *conn) Uncork() {
 	if c.corks--; c.corks == 0 {
 		c.Flush()
 	}
 }
 
-// Backlogged is transport.Conn's.
-func (c *conn) Backlogged() bool { return c.jam == jammed }
+// Backlogged implements transport.Conn.
+func (c *conn) Backlogged() bool { return c.socket == backlogged }
 
-// Liveness is transport.Conn's.
+// Liveness implements transport.Conn.
 func (c *conn) Liveness() dialect.Liveness { return dialect.Liveness{} }
 
 // shown is an event or a request as JSON.
@@ -279,26 +279,26 @@ func shown(message any) []byte {
 	return text
 }
 
-// Ping is transport.Conn's.
+// Ping implements transport.Conn.
 func (c *conn) Ping() {}
 
-// RemoteAddr is transport.Conn's.
+// RemoteAddr implements transport.Conn.
 func (c *conn) RemoteAddr() string { return "" }
 
-// Close is transport.Conn's.
+// Close implements transport.Conn.
 func (c *conn) Close(reason wire.CloseReason, detail string, _ int64) {
-	if c.node.dead { // the process is gone, only its ghost here says something
+	if c.node.dead { // the process has ended; only its goroutines here still run
 		return
 	}
 	c.Flush()
 	c.client.w.log("%v is closed: %s %s", c, reason, detail)
 	if bound := c.client.w.model.bound[c.client.name]; reason == wire.CloseSuperseded && len(bound) == 1 && bound[0] == c {
-		c.client.w.violate("%v is closed as superseded, and nobody else was bound since", c)
+		c.client.w.violate("%v is closed as superseded, and no other connection was bound since", c)
 	}
-	c.reason, c.life, c.unread, c.session = reason, ended, nil, nil
+	c.reason, c.state, c.unread, c.session = reason, ended, nil, nil
 }
 
-// newest says whether this is the client's latest connection.
+// newest reports whether this is the client's newest connection.
 func (c *conn) newest() bool {
 	for _, d := range slices.Backward(c.client.w.conns) {
 		if d.client == c.client {
@@ -308,18 +308,18 @@ func (c *conn) newest() bool {
 	return false
 }
 
-// moved notes the client's position in a channel.
-func (c *conn) moved(channel string, id int64) {
+// setPosition sets the client's position in a channel.
+func (c *conn) setPosition(channel string, id int64) {
 	if c.newest() {
 		c.client.position[channel] = id
 	}
 }
 
-// receive is what the client does with an event.
+// receive processes an event on the client.
 func (c *conn) receive(e wire.Event) {
 	w := c.client.w
-	w.heard(c, e)
-	if c.life == ended { // written into a socket that nobody reads: for "auto" that counts
+	w.recordEvent(c, e)
+	if c.state == ended { // written to a socket that the client does not read: with "auto" it counts as received
 		if c.client.auto && e.Channel == "" && (e.Type == wire.TypeMessage || e.Type == wire.TypeGap) {
 			if e.Type == wire.TypeGap {
 				c.inboxGap(*e.After, *e.ID)
@@ -329,23 +329,23 @@ func (c *conn) receive(e wire.Event) {
 		}
 		return
 	}
-	var asked request
+	var req request
 	if e.Ref.Set {
-		asked = c.asked[e.Ref.Value]
-		delete(c.asked, e.Ref.Value)
+		req = c.requests[e.Ref.Value]
+		delete(c.requests, e.Ref.Value)
 	}
-	if c.pending != nil && e.Type != wire.TypeGap {
-		w.violate("%v resumed $all after %d, is at another place and was told no gap", c, *c.pending)
+	if c.expectGap != nil && e.Type != wire.TypeGap {
+		w.violate("%v resumed $all after %d, begins elsewhere and received no gap", c, *c.expectGap)
 	}
 	switch e.Type {
 	case wire.TypeConnected:
-		c.life, c.welcome, c.client.known = open, true, true
+		c.state, c.confirmed, c.client.connectedOnce = open, true, true
 		if e.Client != c.client.name || e.User != c.client.user || e.Secret != c.client.secret() {
-			w.violate("%v is told that it is %s of %s by secret %s", c, e.Client, e.User, e.Secret)
+			w.violate("%v is connected as %s of %s with secret %s", c, e.Client, e.User, e.Secret)
 		}
-		c.begin(wire.AllChannel, *e.ID, c.after, nil)
+		c.subscribed(wire.AllChannel, *e.ID, c.after, nil)
 	case wire.TypeSubscribed:
-		c.begin(e.Channel, *e.ID, asked.after, e.Recovered)
+		c.subscribed(e.Channel, *e.ID, req.after, e.Recovered)
 	case wire.TypeUnsubscribed:
 		delete(c.subs, e.Channel)
 	case wire.TypeMessage:
@@ -353,16 +353,17 @@ func (c *conn) receive(e wire.Event) {
 	case wire.TypeGap:
 		c.gap(e.Channel, *e.After, *e.ID)
 	case wire.TypeError:
-		w.model.refused(c, asked, e)
+		w.model.checkError(c, req, e)
 	case wire.TypePong:
 	default:
 		w.violate("%v is sent %s", c, shown(e))
 	}
 }
 
-func number(n *int64) string {
+// describe formats an optional id.
+func describe(n *int64) string {
 	if n == nil {
-		return "nothing"
+		return "none"
 	}
 	return fmt.Sprint(*n)
 }

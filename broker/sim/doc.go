@@ -1,32 +1,52 @@
 // Package sim holds only tests: a deterministic model check of the broker's core. Several simulated
-// brokers, each made of the real hub, sessions, loops, pool and pusher, share the in-memory registry
-// and queue; a real janitor cleans up behind them; clients, links and the membership loop are played.
+// brokers share the in-memory registry and queue. Each consists of the real hub, sessions, loops,
+// pool and pusher. A real janitor cleans up after them. Clients, links and the membership loop are
+// simulated.
 //
 // # Method
 //
-// A run lives in a bubble of testing/synctest and is drawn from one seed. Every call of a store parks
-// its goroutine; a hint waits in a list; a loop's turn, a worker's start and every move of a client wait
-// to be chosen. When nothing can go on by itself the driver draws one of them: execute a parked call,
-// deliver its answer (two steps, and "append" and "read the owners" are two as well), lose the answer,
-// run a loop, deliver, repeat or drop a hint, let a client say something, leave or stop reading, push, let
-// time pass, crash a broker or have it buried alive. Then it waits until all is quiet again. Between two
-// steps one goroutine of the brokers runs at most, apart from those that cannot meet, so a seed gives one
-// run: choices go by names, never by the order of arrival or of a map.
+// A run is drawn from one seed and runs in a bubble of testing/synctest. Every store call parks its
+// goroutine. Hints wait in a list. The run of a loop, the start of a worker and each action of a
+// client wait until they are chosen. When nothing can continue by itself, the driver draws one of
+// these steps:
 //
-// After every step the model is compared with the stores and with what the clients were sent: no id
-// skipped or repeated on a connection, no gap that nothing is missing in, nothing out of a list that was not
-// acknowledged (by the client, or by another of the user, where the push said that one is enough), no change by a stale
-// generation. In the end everything is healed and flows, and the
-// model asks for completeness; then all leave, and nothing may remain.
+//   - execute a parked store call, or deliver its answer. These are two steps, and so are
+//     "append" and "read the owners"
+//   - lose the answer of a store call
+//   - run a loop
+//   - deliver, repeat or lose a hint
+//   - let a client send a request, disconnect or stop reading
+//   - push
+//   - let time pass
+//   - crash a broker, or have one declared dead that still runs
 //
-// Seeds have one of four characters, see [profile]: in calm ones nothing fails and nothing may need a sweep
-// or a tick to arrive; then hints get lost, then calls fail, then brokers die.
+// Then the driver waits until nothing can continue by itself. Between two steps at most one
+// goroutine of the brokers runs, except for those that share no state. So a seed always gives the
+// same run: the driver sorts its choices by name and never depends on the order of arrival or of a
+// map.
+//
+// After every step the model is compared with the stores and with the events that the clients
+// received:
+//
+//   - no id is skipped or repeated on a connection
+//   - no gap covers nothing
+//   - a client's list loses only messages that were acknowledged, by the client itself or, if the
+//     push asked for it, by another client of the user
+//   - a stale generation changes nothing
+//
+// At the end all faults stop, everything is delivered, and the model checks that nothing is
+// missing. Then all clients disconnect, and nothing may remain in the stores.
+//
+// A seed has one of four profiles, see [profile]. In calm runs nothing fails, and everything must
+// arrive without a sweep or a tick. In lossy runs hints are lost. In shaky runs store calls fail
+// too. In harsh runs brokers also crash, freeze and are declared dead.
 //
 // # Assumptions
 //
-// A call whose caller gave up was executed by then, or never is. The stores are those of package queue
-// and registry in memory, which the same conformance suites hold to the contract of the Redis ones.
-// The membership loop is played by node.beat, which follows broker/membership.go.
+// A call that its caller abandoned is either executed by then or never. The stores are the
+// in-memory ones of the packages queue and registry; the conformance suites of these packages hold
+// them to the contract of the Redis stores. node.beat simulates the membership loop and follows
+// broker/membership.go.
 //
 // # Use
 //

@@ -8,16 +8,16 @@ import (
 	"switchboard/internal/wire"
 )
 
-// most steps that a healed world takes to come to rest.
-const mostSteps = 20_000
+// maxSteps is the most steps until nothing is in progress, after all faults have ended.
+const maxSteps = 20_000
 
-// flow lets everything that is under way arrive, in an order that is drawn, and says whether it came to rest.
-func (w *world) flow() {
-	for range mostSteps {
-		turns, calls := w.turnsDue(), w.callsDue()
-		n := len(turns) + len(calls) + len(w.hops)
+// runUntilIdle runs everything that is in progress, in a random order.
+func (w *world) runUntilIdle() {
+	for range maxSteps {
+		turns, calls := w.dueRuns(), w.openCalls()
+		n := len(turns) + len(calls) + len(w.hints)
 		switch {
-		case w.stopped():
+		case w.failed():
 			return
 		case n == 0:
 			w.checkPushes()
@@ -25,98 +25,100 @@ func (w *world) flow() {
 		}
 		switch i := w.rng.IntN(n); {
 		case i < len(turns):
-			w.run(turns[i])
+			w.runLoop(turns[i])
 		case i < len(turns)+len(calls):
-			w.express(calls[i-len(turns)])
+			w.executeAndAnswer(calls[i-len(turns)])
 		default:
 			i -= len(turns) + len(calls)
-			h := w.hops[i]
-			w.hops = slices.Delete(w.hops, i, i+1)
-			w.hand(h)
+			h := w.hints[i]
+			w.hints = slices.Delete(w.hints, i, i+1)
+			w.deliver(h)
 		}
 	}
-	w.violate("the world does not come to rest")
+	w.violate("the world does not become idle")
 }
 
-// heal ends all trouble.
+// heal ends all faults.
 func (w *world) heal() {
-	w.log("all is healed")
-	w.healing, w.away = true, false
-	w.resolve()
-	for _, slot := range w.slots {
-		if w.node(slot) == nil {
-			w.boot(slot)
+	w.log("all faults end")
+	w.healing, w.storeDown = true, false
+	w.settleOrphans()
+	for _, machine := range w.machines {
+		if w.node(machine) == nil {
+			w.boot(machine)
 		}
 	}
 	for _, n := range w.nodes {
-		n.paused, n.mute = false, false
+		n.frozen, n.beatsLost = false, false
 	}
-	w.rest()
+	w.runAndCheck()
 	if w.faulty() {
-		for range refreshEvery/time.Second + 1 { // as long as it takes to renew every binding
-			w.pass()
+		for range refreshEvery/time.Second + 1 { // until every binding has been refreshed
+			w.waitTwoSeconds()
 		}
 	}
 }
 
-// rest lets everything arrive, without a tick. In calm and lossy runs nothing may be missing then.
-func (w *world) rest() {
-	w.log("all comes to rest")
+// runAndCheck runs everything that is in progress, without a tick. In calm and lossy runs nothing
+// may be missing after that.
+func (w *world) runAndCheck() {
+	w.log("everything is delivered")
 	for _, c := range w.conns {
-		if c.jam != flowing && c.life != ended && c.node.up() {
-			c.unjam()
+		if c.socket != flowing && c.state != ended && c.node.up() {
+			c.unblock()
 		}
 	}
 	w.settle()
-	w.flow()
-	w.sweepDeaf()
+	w.runUntilIdle()
+	w.sweepAll()
 	if !w.faulty() {
 		w.checkComplete()
 	}
 }
 
-// sweepDeaf has those sweep that lost a hint. To the others everything has to come without.
-func (w *world) sweepDeaf() {
+// sweepAll runs a sweep on the servers that missed hints. The others must have everything without
+// one.
+func (w *world) sweepAll() {
 	for _, n := range w.nodes {
-		if n.deaf {
-			w.log("%s sweeps", n.slot)
+		if n.missedHints {
+			w.log("%s sweeps", n.machine)
 			n.sweep()
 		}
 	}
-	w.flow()
+	w.runUntilIdle()
 }
 
-// pass is two seconds in which all goes well.
-func (w *world) pass() {
+// waitTwoSeconds lets two seconds pass without faults.
+func (w *world) waitTwoSeconds() {
 	time.Sleep(2 * time.Second)
 	w.log("two seconds pass")
 	for _, n := range w.nodes {
 		n.tick()
 		n.startBeat()
 	}
-	w.flow()
+	w.runUntilIdle()
 }
 
-// finish is the end of a run: everything arrives, and then nobody is left.
+// finish ends a run: everything is delivered, and then all clients disconnect.
 func (w *world) finish() {
 	steps := []func(){w.heal, w.checkComplete, w.pushAll, w.checkComplete}
-	if w.seed%3 > 0 { // else everyone leaves as it is, and those who were refused do not come back
-		steps = append(steps, w.reunite, w.checkComplete, w.checkReceived)
+	if w.seed%3 > 0 { // in the other runs, refused clients do not come back
+		steps = append(steps, w.reconnectAll, w.checkComplete, w.checkReceived)
 	}
-	steps = append(steps, w.disperse, w.checkNobody)
+	steps = append(steps, w.disconnectAll, w.checkNothingLeft)
 	for _, step := range steps {
-		if step(); w.stopped() {
+		if step(); w.failed() {
 			return
 		}
 	}
 }
 
-// checkComplete: whoever is connected has everything, and is connected once.
+// checkComplete checks that each connected client has all its messages and one connection.
 func (w *world) checkComplete() {
 	for _, name := range w.names {
 		bound := w.model.bound[name]
 		if len(bound) > 0 && !slices.ContainsFunc(bound, func(c *conn) bool { return c.reason != wire.CloseSuperseded }) {
-			w.violate("%v are all closed as superseded, and were bound last", bound)
+			w.violate("%v were bound last, and all are closed as superseded", bound)
 		}
 	}
 	owners := map[string]*conn{}
@@ -125,10 +127,10 @@ func (w *world) checkComplete() {
 			continue
 		}
 		name := c.client.name
-		if c.life == ended { // the broker has not noticed yet, or has found out that it is stale
+		if c.state == ended { // the broker has not noticed the end, or detected that it is stale
 			continue
 		}
-		if c.life == dialing {
+		if c.state == dialing {
 			w.violate("%v is not connected", c)
 			return
 		}
@@ -136,10 +138,10 @@ func (w *world) checkComplete() {
 			w.violate("%v and %v are both connected", c, other)
 		}
 		owners[name] = c
-		if r := w.model.look(about{client: name}); r.Server != c.node.serverID() {
-			w.violate("%v is connected, but the store says that %s is at %q", c, name, r.Server)
+		if r := w.model.readRecord(subject{client: name}); r.Server != c.node.serverID() {
+			w.violate("%v is connected, but the store has %s at %q", c, name, r.Server)
 		} else if c.client.user != "" && r.entry.Server != r.Server {
-			w.violate("%v is connected, but the store says that the user's %s is at %q", c, name, r.entry.Server)
+			w.violate("%v is connected, but the store has the user's %s at %q", c, name, r.entry.Server)
 		}
 		for channel, s := range c.subs {
 			if last := w.model.channel(channel).last(); s.cursor != last {
@@ -152,138 +154,139 @@ func (w *world) checkComplete() {
 	}
 }
 
-// pushAll: after trouble it is not enough that the past has arrived.
+// pushAll pushes to every channel and client: after faults, new messages must arrive too.
 func (w *world) pushAll() {
-	w.log("pushes after the trouble")
+	w.log("pushes after the faults")
 	for _, channel := range append(channelNames, wire.AllChannel) {
 		w.push(pick(w, w.nodes), "channel", channel)
 	}
 	for _, name := range w.names {
 		w.push(pick(w, w.nodes), "client", name)
 	}
-	w.flow()
+	w.runUntilIdle()
 }
 
-// reunite connects every client, follows every channel and acknowledges everything.
-func (w *world) reunite() {
-	w.log("everyone connects")
+// reconnectAll connects every client, subscribes to every channel and acknowledges everything.
+func (w *world) reconnectAll() {
+	w.log("all clients connect")
 	for _, name := range w.names {
 		cl := w.clients[name]
-		for _, c := range w.connsOf(cl) {
-			if c.life == ended {
-				c.notice()
+		for _, c := range w.connections(cl) {
+			if c.state == ended {
+				c.noticeEnd()
 			}
 		}
-		mine := w.connsOf(cl)
-		if len(mine) == 0 {
+		conns := w.connections(cl)
+		if len(conns) == 0 {
 			cl.dial(pick(w, w.nodes))
-			w.flow()
-			mine = w.connsOf(cl)
+			w.runUntilIdle()
+			conns = w.connections(cl)
 		}
-		if len(mine) != 1 || w.stopped() {
-			w.violate("%s has %d connections", name, len(mine))
+		if len(conns) != 1 || w.failed() {
+			w.violate("%s has %d connections", name, len(conns))
 			return
 		}
 		for _, channel := range channelNames {
-			if mine[0].subs[channel] == nil {
-				mine[0].subscribe(channel, cl.resume(channel))
-				w.flow()
+			if conns[0].subs[channel] == nil {
+				conns[0].subscribe(channel, cl.resumePosition(channel))
+				w.runUntilIdle()
 			}
 		}
 	}
 	for _, name := range w.names {
 		cl := w.clients[name]
-		for _, c := range w.connsOf(cl) {
+		for _, c := range w.connections(cl) {
 			if c.inbox > 0 && !cl.auto {
 				c.ack(c.inbox)
 			}
 		}
 	}
-	w.flow()
+	w.runUntilIdle()
 	if w.faulty() {
-		w.pass()
+		w.waitTwoSeconds()
 	}
 }
 
-// checkReceived: every message of every client came, or was declared lost.
+// checkReceived checks that each client received every message of its queue, or a gap for it.
 func (w *world) checkReceived() {
 	for _, name := range w.names {
-		cl, j := w.clients[name], w.model.client(name)
-		for _, id := range j.ids {
+		cl, queue := w.clients[name], w.model.client(name)
+		for _, id := range queue.ids {
 			_, seen := cl.seen[id]
-			_, told := cl.told[id]
-			if _, gone := j.gone[id]; !seen && !told && !gone {
-				w.violate("%s was never sent %d of its queue, nor told of a gap", name, id)
+			_, lost := cl.lost[id]
+			if _, withdrawn := queue.withdrawn[id]; !seen && !lost && !withdrawn {
+				w.violate("%s received neither %d of its queue nor a gap for it", name, id)
 			}
 		}
-		if r := w.model.look(about{client: name}); len(r.held) > 0 {
+		if r := w.model.readRecord(subject{client: name}); len(r.held) > 0 {
 			w.violate("%s has acknowledged everything, and its list holds %v", name, r.held)
 		}
 	}
 }
 
-// disperse has everyone go; the brokers stay.
-func (w *world) disperse() {
-	w.log("everyone leaves")
+// disconnectAll disconnects every client. The brokers keep running.
+func (w *world) disconnectAll() {
+	w.log("all clients leave")
 	for _, c := range w.conns {
 		if c.session != nil {
 			c.leave()
-			c.notice()
+			c.noticeEnd()
 		}
 	}
-	w.flow()
-	for range 8 { // longer than a lease: for brokers that crashed
-		w.pass()
+	w.runUntilIdle()
+	for range 8 { // longer than a lease, for brokers that crashed
+		w.waitTwoSeconds()
 	}
 	for range 3 {
-		w.clean(func() { _, _ = w.janitor.ServersRound(backgroundContext) })
-		w.flow()
-		w.pass()
+		w.startJanitor(func() { _, _ = w.janitor.ServersRound(backgroundContext) })
+		w.runUntilIdle()
+		w.waitTwoSeconds()
 	}
-	w.clean(func() { _, _ = w.janitor.QueuesRound(backgroundContext) })
-	w.flow()
+	w.startJanitor(func() { _, _ = w.janitor.QueuesRound(backgroundContext) })
+	w.runUntilIdle()
 }
 
-// checkNobody: no ghosts.
-func (w *world) checkNobody() {
+// checkNothingLeft checks that the stores and the brokers hold nothing for clients that have left.
+func (w *world) checkNothingLeft() {
 	ctx := context.Background()
 	channels, _, _ := w.registry.Channels(ctx, "", "", 100)
 	for _, channel := range append(channels, append(channelNames, wire.AllChannel)...) {
 		if servers, _ := w.registry.ChannelServers(ctx, channel); len(servers) > 0 {
-			w.violate("nobody is left, and %s is held by %v", channel, servers)
+			w.violate("all clients left, but %s is held by %v", channel, servers)
 		}
 	}
 	for _, name := range w.names {
-		r := w.model.look(about{client: name})
-		// An entry whose server has no lease is not online, whatever it says.
+		r := w.model.readRecord(subject{client: name})
+		// An entry of a server without a lease counts as offline.
 		_, live, _ := w.registry.Lease(ctx, r.entry.Server)
-		if live || r.Server != "" && r.Server != w.model.late[name] {
-			w.violate("nobody is left, and %s is at %s, its user's entry at %s", name, r.Server, r.entry.Server)
+		if live || r.Server != "" && r.Server != w.model.boundAfterDeath[name] {
+			w.violate("all clients left, but %s is at %s, its user's entry at %s", name, r.Server, r.entry.Server)
 		}
 	}
-	for _, slot := range w.slots {
-		for i := range w.ids[slot] {
-			w.checkEmpty(ctx, serverName(slot, i+1))
+	for _, machine := range w.machines {
+		for i := range w.ids[machine] {
+			w.checkNothingHeld(ctx, serverName(machine, i+1))
 		}
 	}
 	listed, _ := w.registry.Listed(ctx)
 	for _, server := range listed {
 		if !slices.ContainsFunc(w.nodes, func(n *node) bool { return n.serverID() == server }) {
-			w.violate("server %s is listed, and gone", server)
+			w.violate("server %s is listed, but has ended", server)
 		}
 	}
 	for _, n := range w.nodes {
 		if connections, users := n.sessions.Counts(); connections != 0 || users != 0 || n.hub.ChannelCount() != 0 {
-			w.violate("%s has %d connections, %d users and %d channels, and nobody is left", n.slot, connections, users, n.hub.ChannelCount())
+			w.violate("%s has %d connections, %d users and %d channels after all clients left", n.machine, connections, users, n.hub.ChannelCount())
 		}
 	}
 }
 
-func (w *world) checkEmpty(ctx context.Context, server string) {
+// checkNothingHeld checks that the registry lists no channels and clients for the server.
+func (w *world) checkNothingHeld(ctx context.Context, server string) {
 	if held, _ := w.registry.HeldChannels(ctx, server, 100); len(held) > 0 {
-		w.violate("nobody is left, and %s is noted to hold channels %v", server, held)
+		w.violate("all clients left, but %s still holds channels %v", server, held)
 	}
 	if held, _ := w.registry.HeldClients(ctx, server, 100); len(held) > 0 {
-		w.violate("nobody is left, and %s is noted to hold clients %v", server, held)
+		w.violate("all clients left, but %s still holds clients %v", server, held)
 	}
 }

@@ -5,135 +5,135 @@ import (
 	"time"
 )
 
-// callTime is the time limit of a call to the store, in broker and backend.
+// callTime is the timeout of a store call, in the broker and the backend.
 const callTime = 5 * time.Second
 
 var backgroundContext = context.Background()
 
-// stepTrouble draws one of the things that a run with trouble has.
-func (w *world) stepTrouble() {
+// stepFault draws a fault.
+func (w *world) stepFault() {
 	switch k := w.rng.IntN(12); {
 	case k < 2:
-		w.away = !w.away
-		w.log("the store is away: %v", w.away)
+		w.storeDown = !w.storeDown
+		w.log("the store is down: %v", w.storeDown)
 	case k < 5 || w.profile < harsh:
-		w.elapse(1 + w.rng.IntN(3))
+		w.advance(1 + w.rng.IntN(3))
 	case k < 7:
 		w.crash()
 	case k < 8:
 		w.freeze()
 	default:
-		w.buryAlive()
+		w.declareDeadAlive()
 	}
 }
 
-// crash ends a broker, or starts one on a machine that has none.
+// crash ends a broker, or starts one on a machine without a broker.
 func (w *world) crash() {
-	slot := pick(w, w.slots)
-	if n := w.node(slot); n != nil {
-		w.log("%s crashes", slot)
+	machine := pick(w, w.machines)
+	if n := w.node(machine); n != nil {
+		w.log("%s crashes", machine)
 		n.crash()
 		return
 	}
-	w.boot(slot)
+	w.boot(machine)
 }
 
-// freeze stops a broker for a while, or lets a frozen one go on.
+// freeze stops a broker for a while, or lets a frozen one continue.
 func (w *world) freeze() {
-	if n := w.node(pick(w, w.slots)); n != nil {
-		n.paused = !n.paused
-		w.log("%s is frozen: %v", n.slot, n.paused)
+	if n := w.node(pick(w, w.machines)); n != nil {
+		n.frozen = !n.frozen
+		w.log("%s is frozen: %v", n.machine, n.frozen)
 		w.settle()
 	}
 }
 
-// elapse lets seconds pass: everyone ticks and beats, and calls run into their time limits.
-func (w *world) elapse(seconds int) {
+// advance lets seconds pass. All brokers tick and beat, and calls reach their timeouts.
+func (w *world) advance(seconds int) {
 	for range seconds {
-		w.resolve()
+		w.settleOrphans()
 		time.Sleep(time.Second)
 		w.log("a second passes")
 		even := time.Since(epoch)/time.Second%2 == 0
 		for _, n := range w.live() {
 			n.tick()
-			if even && !n.mute {
+			if even && !n.beatsLost {
 				n.startBeat()
 			}
 		}
-		w.expire()
-		w.serve()
+		w.failExpired()
+		w.runLeaseCalls()
 	}
 }
 
-// serve lets the calls that keep a lease go through, where the network does.
-func (w *world) serve() {
-	for again := true; again && !w.stopped(); {
+// runLeaseCalls executes the calls that keep a lease, if they reach the store.
+func (w *world) runLeaseCalls() {
+	for again := true; again && !w.failed(); {
 		again = false
-		for _, c := range w.callsDue() {
-			if c.node == nil || w.away || c.node.mute || !c.node.up() || c.from != "renew" && c.from != "beat" {
+		for _, c := range w.openCalls() {
+			if c.node == nil || w.storeDown || c.node.beatsLost || !c.node.up() || c.function != "renew" && c.function != "beat" {
 				continue
 			}
-			w.express(c)
+			w.executeAndAnswer(c)
 			again = true
 			break
 		}
 	}
 }
 
-// buryAlive has a broker that is frozen, or does not reach the store with its beats, declared dead. It goes
-// on later and does not know.
-func (w *world) buryAlive() {
+// declareDeadAlive makes the janitor declare a broker dead that is frozen or whose beats are lost.
+// The broker continues later and does not know.
+func (w *world) declareDeadAlive() {
 	up := w.live()
 	if len(up) < 2 || w.cleaning {
 		return
 	}
 	n := pick(w, up)
-	if w.one(2) {
-		n.paused = true
+	if w.oneIn(2) {
+		n.frozen = true
 	} else {
-		n.mute = true
+		n.beatsLost = true
 	}
-	w.log("%s is cut off; frozen: %v", n.slot, n.paused)
-	w.away = false
-	w.elapse(11)
+	w.log("%s is cut off; frozen: %v", n.machine, n.frozen)
+	w.storeDown = false
+	w.advance(11)
 	for range 2 + w.rng.IntN(2) {
 		w.log("the janitor looks at the servers")
-		w.clean(func() { _, _ = w.janitor.ServersRound(backgroundContext) })
-		for w.cleaning && !w.stopped() {
-			w.stepRound()
+		w.startJanitor(func() { _, _ = w.janitor.ServersRound(backgroundContext) })
+		for w.cleaning && !w.failed() {
+			w.stepWhileJanitorRuns()
 		}
-		w.elapse(1)
+		w.advance(1)
 	}
-	n.mute = false
-	if w.one(2) {
-		n.paused = false
+	n.beatsLost = false
+	if w.oneIn(2) {
+		n.frozen = false
 	}
-	w.log("%s is connected again; frozen: %v", n.slot, n.paused)
+	w.log("%s is connected again; frozen: %v", n.machine, n.frozen)
 	w.settle()
 }
 
-// stepRound is a step while the janitor works: two of three are the janitor's.
-func (w *world) stepRound() {
+// stepWhileJanitorRuns is a step during a janitor's round. Two of three steps are the janitor's.
+func (w *world) stepWhileJanitorRuns() {
 	var own []*call
 	for _, c := range w.parked() {
 		if c.node == nil {
 			own = append(own, c)
 		}
 	}
-	turns := w.turnsDue()
+	turns := w.dueRuns()
 	switch {
-	case len(own) > 0 && !w.one(3):
-		w.express(pick(w, own))
-	case len(turns) > 0 && w.one(2):
-		w.run(pick(w, turns))
-	case len(w.callsDue()) > 0:
+	case len(own) > 0 && !w.oneIn(3):
+		w.executeAndAnswer(pick(w, own))
+	case len(turns) > 0 && w.oneIn(2):
+		w.runLoop(pick(w, turns))
+	case len(w.openCalls()) > 0:
 		w.stepCall()
 	}
 	w.checkPushes()
 }
 
-// answers is the janitor's probe.
-func (w *world) answers(_ context.Context, host, server string) bool {
+// probe is the janitor's probe: it reports whether the server answers on the host.
+func (w *world) probe(_ context.Context, host, server string) bool {
 	n := w.node(host)
-	return n != nil && n.up() && !n.mute && n.serverID() == server
+	return n != nil && n.up() && !n.beatsLost && n.serverID() == server
 }

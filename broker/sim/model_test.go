@@ -12,24 +12,24 @@ import (
 	"switchboard/registry"
 )
 
-// model is what the stores must hold and have told, from what was executed.
+// model is the expected state of the stores, derived from the calls that were executed.
 type model struct {
-	w        *world
-	channels map[string]*journal
-	clients  map[string]*journal
-	buried   map[string]bool    // servers
-	bound    map[string][]*conn // by client: who may be the one that was bound last
-	late     map[string]string  // clients by the server that they were bound to when it was buried already
+	w               *world
+	channels        map[string]*journal
+	clients         map[string]*journal
+	dead            map[string]bool    // servers that were declared dead
+	bound           map[string][]*conn // by client: the connections that may have been bound last
+	boundAfterDeath map[string]string  // by client: the server that it was bound to after that server was declared dead
 }
 
-// journal is everything that ever was in a queue.
+// journal holds all messages that were ever in a queue.
 type journal struct {
-	ids   []int64
-	data  map[int64]string
-	floor int64              // channels: what is not above it is gone
-	held  []int64            // clients: what the list holds
-	lost  map[int64]struct{} // clients: fell to the cap
-	gone  map[int64]struct{} // clients: withdrawn, for another client of the user has acknowledged it
+	ids       []int64
+	data      map[int64]string
+	floor     int64              // channels: the messages up to this id are gone
+	held      []int64            // clients: the ids in the list
+	lost      map[int64]struct{} // clients: dropped because of the cap
+	withdrawn map[int64]struct{} // clients: removed because another client of the user has acknowledged them
 }
 
 func newModel(w *world) *model {
@@ -39,7 +39,7 @@ func newModel(w *world) *model {
 func journalOf(m map[string]*journal, name string) *journal {
 	j := m[name]
 	if j == nil {
-		j = &journal{data: map[int64]string{}, lost: map[int64]struct{}{}, gone: map[int64]struct{}{}}
+		j = &journal{data: map[int64]string{}, lost: map[int64]struct{}{}, withdrawn: map[int64]struct{}{}}
 		m[name] = j
 	}
 	return j
@@ -64,14 +64,14 @@ func (j *journal) last() int64 {
 	return j.ids[len(j.ids)-1]
 }
 
-// between are the ids above after, up to and including to.
+// between returns the ids above after, up to and including to.
 func (j *journal) between(after, to int64) []int64 {
 	from := sort.Search(len(j.ids), func(i int) bool { return j.ids[i] > after })
 	end := sort.Search(len(j.ids), func(i int) bool { return j.ids[i] > to })
 	return j.ids[from:max(from, end)]
 }
 
-// next is the first id above after, 0 for none.
+// next returns the first id above after, or 0.
 func (j *journal) next(after int64) int64 {
 	if rest := j.between(after, j.last()); len(rest) > 0 {
 		return rest[0]
@@ -79,19 +79,19 @@ func (j *journal) next(after int64) int64 {
 	return 0
 }
 
-// record is what the stores say of one client.
+// record is a client's state in the stores.
 type record struct {
 	queue.Client
 	held  []int64
-	entry registry.Binding // in u_{user}
+	entry registry.Binding // the client's entry in u_{user}
 }
 
 func (r record) equal(o record) bool {
 	return r.Client == o.Client && slices.Equal(r.held, o.held) && r.entry == o.entry
 }
 
-// look reads what a call is about.
-func (m *model) look(a about) (r record) {
+// readRecord reads the record of the client that a call is about.
+func (m *model) readRecord(a subject) (r record) {
 	if a.client == "" {
 		return r
 	}
@@ -115,13 +115,13 @@ func (m *model) look(a about) (r record) {
 	return r
 }
 
-// executed compares the stores with what a call may do.
+// executed checks the changes that a call made to the stores.
 func (m *model) executed(c *call, before record) {
-	if c.about.channel != "" {
-		m.readChannel(c.about.channel)
+	if c.subject.channel != "" {
+		m.readChannel(c.subject.channel)
 	}
-	if c.about.client != "" {
-		m.checkClient(c, before, m.look(c.about))
+	if c.subject.client != "" {
+		m.checkClient(c, before, m.readRecord(c.subject))
 	}
 	if c.op == "Ack" {
 		m.checkWithdrawn(c)
@@ -129,23 +129,23 @@ func (m *model) executed(c *call, before record) {
 	if c.stage != executed {
 		return
 	}
-	if server := c.about.server; server != "" && m.buried[server] && c.op != "Bury" && !errors.Is(c.err, registry.ErrDead) {
-		m.w.violate("%v was allowed, but the server was buried", c)
+	if server := c.subject.server; server != "" && m.dead[server] && c.op != "Bury" && !errors.Is(c.err, registry.ErrDead) {
+		m.w.violate("%v was allowed, but the server was declared dead", c)
 	}
 	if c.op == "Bind" && c.err == nil {
 		candidates := slices.DeleteFunc(slices.Clone(m.w.conns), func(d *conn) bool {
-			return d.client.name != c.about.client || d.node != c.node || d.welcome || d.bound || d.reason != ""
+			return d.client.name != c.subject.client || d.node != c.node || d.confirmed || d.bound || d.reason != ""
 		})
 		if len(candidates) == 1 {
 			candidates[0].bound = true
 		}
-		m.bound[c.about.client] = candidates
+		m.bound[c.subject.client] = candidates
 	}
-	if (c.op == "Bind" || c.op == "Refresh") && c.err == nil && m.buried[c.about.owner] {
-		m.late[c.about.client] = c.about.owner
+	if (c.op == "Bind" || c.op == "Refresh") && c.err == nil && m.dead[c.subject.owner] {
+		m.boundAfterDeath[c.subject.client] = c.subject.owner
 	}
 	if buried, _ := c.value.(bool); c.op == "Bury" && buried {
-		m.buried[c.about.server] = true
+		m.dead[c.subject.server] = true
 	}
 }
 
@@ -157,30 +157,30 @@ func (m *model) readChannel(name string) {
 }
 
 func (m *model) checkClient(c *call, before, after record) {
-	name, generation := c.about.client, c.about.generation
+	name, generation := c.subject.client, c.subject.generation
 	held := before.Generation
 	if c.op == "BindUser" || c.op == "ReleaseUser" || c.op == "ForgetUser" {
 		held = before.entry.Generation
 	}
 	if generation > 0 && generation < held && !before.equal(after) {
-		m.w.violate("%v: generation %d is stale, %d is current, and yet\n  %+v became\n  %+v", c, generation, held, before, after)
+		m.w.violate("%v: generation %d is stale, %d is current, but\n  %+v became\n  %+v", c, generation, held, before, after)
 	}
 	if after.Generation < before.Generation {
 		m.w.violate("%v: the generation of %s went back", c, name)
 	}
-	if c.op == "Release" && before.Server != c.about.owner && !before.equal(after) {
+	if c.op == "Release" && before.Server != c.subject.owner && !before.equal(after) {
 		m.w.violate("%v took %s from %s", c, name, before.Server)
 	}
-	if held, _ := m.w.registry.HeldClients(context.Background(), after.Server, 100); after.Server != "" && !m.buried[after.Server] &&
+	if held, _ := m.w.registry.HeldClients(context.Background(), after.Server, 100); after.Server != "" && !m.dead[after.Server] &&
 		!slices.Contains(held, name) {
-		m.w.violate("%v: %s is at %s, and no note lets the janitor find it", c, name, after.Server)
+		m.w.violate("%v: %s is at %s, but the janitor cannot find it", c, name, after.Server)
 	}
 	j := m.client(name)
 	for _, id := range before.held {
 		switch {
 		case slices.Contains(after.held, id):
 		case c.op == "Ack" && id <= m.w.clients[name].ackedTo:
-		case c.op == "AppendClient": // the cap
+		case c.op == "AppendClient": // dropped because of the cap
 			j.lost[id] = struct{}{}
 		default:
 			m.w.violate("%v took %d out of the list of %s, which has acknowledged up to %d", c, id, name, m.w.clients[name].ackedTo)
@@ -189,41 +189,43 @@ func (m *model) checkClient(c *call, before, after record) {
 	j.held = after.held
 }
 
-// begin is the start of a subscription at id, asked for after a position or from now on.
-func (c *conn) begin(channel string, id int64, after *int64, recovered *bool) {
+// subscribed records that a subscription began at id. after is the position that was requested, or
+// nil.
+func (c *conn) subscribed(channel string, id int64, after *int64, recovered *bool) {
 	w, j := c.client.w, c.client.w.model.channel(channel)
 	if c.subs[channel] != nil {
 		w.violate("%v is subscribed to %s twice", c, channel)
 	}
 	if id > j.last() {
-		w.violate("%v begins at %d of %s, which has nothing behind %d", c, id, channel, j.last())
+		w.violate("%v begins at %d of %s, whose last id is %d", c, id, channel, j.last())
 	}
 	c.subs[channel] = &subscriber{cursor: id}
 	switch {
 	case after == nil:
-		c.moved(channel, id)
-	case recovered == nil && id != *after: // connected: the gap follows
-		c.subs[channel].cursor, c.pending = *after, after
+		c.setPosition(channel, id)
+	case recovered == nil && id != *after: // for `connected`: the gap must follow
+		c.subs[channel].cursor, c.expectGap = *after, after
 	case recovered == nil:
 	case *recovered != (id == *after):
 		w.violate("%v asked for %s after %d and begins at %d; recovered is %v", c, channel, *after, id, *recovered)
 	case !*recovered:
-		c.missing(channel, *after, id)
-		c.moved(channel, id)
+		c.checkGap(channel, *after, id)
+		c.setPosition(channel, id)
 	}
 }
 
-// missing checks that a declared gap is one, and hides nothing that is there.
-func (c *conn) missing(channel string, after, id int64) {
+// checkGap checks that a gap covers lost messages and none that the store still has.
+func (c *conn) checkGap(channel string, after, id int64) {
 	j := c.client.w.model.channel(channel)
-	gone := j.between(after, id)
-	if len(gone) == 0 {
-		c.client.w.violate("%v was told of a gap in %s from %d to %d, where nothing is missing", c, channel, after, id)
-	} else if gone[len(gone)-1] > j.floor {
-		c.client.w.violate("%v was told of a gap in %s from %d to %d, but the store has everything above %d", c, channel, after, id, j.floor)
+	ids := j.between(after, id)
+	if len(ids) == 0 {
+		c.client.w.violate("%v received a gap in %s from %d to %d, where nothing is missing", c, channel, after, id)
+	} else if ids[len(ids)-1] > j.floor {
+		c.client.w.violate("%v received a gap in %s from %d to %d, but the store has everything above %d", c, channel, after, id, j.floor)
 	}
 }
 
+// gap processes a gap event.
 func (c *conn) gap(channel string, after, id int64) {
 	w := c.client.w
 	if channel == "" {
@@ -231,14 +233,14 @@ func (c *conn) gap(channel string, after, id int64) {
 		return
 	}
 	s := c.subs[channel]
-	c.pending = nil
+	c.expectGap = nil
 	if s == nil || s.cursor != after {
-		w.violate("%v was told of a gap in %s after %d, and is elsewhere: %+v", c, channel, after, s)
+		w.violate("%v received a gap in %s after %d, which is not its position: %+v", c, channel, after, s)
 		return
 	}
-	c.missing(channel, after, id)
+	c.checkGap(channel, after, id)
 	s.cursor = id
-	c.moved(channel, id)
+	c.setPosition(channel, id)
 }
 
 func (c *conn) message(channel string, id int64, data []byte) {
@@ -258,7 +260,7 @@ func (c *conn) message(channel string, id int64, data []byte) {
 		w.violate("%v is sent %s as %d of %s, which is %s", c, data, id, channel, j.data[id])
 	}
 	s.cursor = id
-	c.moved(channel, id)
+	c.setPosition(channel, id)
 }
 
 func (c *conn) inboxMessage(id int64, data []byte) {
@@ -271,8 +273,8 @@ func (c *conn) inboxMessage(id int64, data []byte) {
 		w.violate("%v is sent %s as %d of its queue, which is %q", c, data, id, stored)
 	}
 	for _, skipped := range j.between(c.inbox, id-1) {
-		if _, gone := j.gone[skipped]; skipped > cl.ackedTo && !gone {
-			w.violate("%v is sent %d of its queue, and was never sent %d", c, id, skipped)
+		if _, withdrawn := j.withdrawn[skipped]; skipped > cl.ackedTo && !withdrawn {
+			w.violate("%v is sent %d of its queue, but not %d before it", c, id, skipped)
 		}
 	}
 	c.inbox = id
@@ -286,27 +288,27 @@ func (c *conn) inboxMessage(id int64, data []byte) {
 func (c *conn) inboxGap(after, id int64) {
 	w, j := c.client.w, c.client.w.model.client(c.client.name)
 	missing := 0
-	for _, gone := range j.between(after, id) {
-		if _, lost := j.lost[gone]; lost {
+	for _, covered := range j.between(after, id) {
+		if _, lost := j.lost[covered]; lost {
 			missing++
-			c.client.told[gone] = struct{}{}
-		} else if _, withdrawn := j.gone[gone]; gone > c.client.ackedTo && !withdrawn {
-			w.violate("%v was told of a gap in its queue from %d to %d, but the list has %d", c, after, id, gone)
+			c.client.lost[covered] = struct{}{}
+		} else if _, withdrawn := j.withdrawn[covered]; covered > c.client.ackedTo && !withdrawn {
+			w.violate("%v received a gap in its queue from %d to %d, but the list has %d", c, after, id, covered)
 		}
 	}
 	if missing == 0 {
-		w.violate("%v was told of a gap in its queue from %d to %d, where nothing is missing", c, after, id)
+		w.violate("%v received a gap in its queue from %d to %d, where nothing is missing", c, after, id)
 	}
 	if after < c.inbox {
-		w.violate("%v was told of a gap in its queue after %d, and had %d already", c, after, c.inbox)
+		w.violate("%v received a gap in its queue after %d, and had %d already", c, after, c.inbox)
 	}
 	c.inbox = id
 }
 
-// refused: an error is only right when the store was in trouble, or two requests crossed.
-func (m *model) refused(c *conn, asked request, e wire.Event) {
+// checkError checks an error answer: it is allowed only if the store may have failed.
+func (m *model) checkError(c *conn, req request, e wire.Event) {
 	if e.Code == string(wire.Unavailable) && m.w.faulty() {
 		return
 	}
-	m.w.violate("%v asked to %s and was refused: %s %s", c, fmt.Sprint(asked), e.Code, e.Message)
+	m.w.violate("the request of %v was refused: %s: %s %s", c, fmt.Sprint(req), e.Code, e.Message)
 }

@@ -24,12 +24,13 @@ const (
 	loopsPerNode = 2
 )
 
-// node is one broker: what broker.Broker ties together, with links and listeners played by the world.
+// node is one broker. It has the parts that broker.Broker wires; the world plays links and
+// listeners.
 type node struct {
-	w     *world
-	slot  string // the machine: a node that starts again there is another process
-	id    atomic.Pointer[string]
-	store *store
+	w       *world
+	machine string // the host: a broker that starts again on it is a new process
+	id      atomic.Pointer[string]
+	store   *store
 
 	loops    []*loop.Loop
 	pool     *work.Pool
@@ -37,21 +38,21 @@ type node struct {
 	sessions *session.Manager
 	pusher   *delivery.Pusher
 
-	turns  []func() // by loop: a run that is due, or nil
-	starts []func() // workers that are due
+	dueRuns    []func() // by loop: the run that is due, or nil
+	dueWorkers []func() // workers to start
 
 	joined, beating, asserting atomic.Bool
 	doubts, settled            atomic.Int64
 
-	dead   bool // crashed; guarded by world.mu
-	paused bool // frozen
-	mute   bool // its beats do not reach the store
-	deaf   bool // a hint to it was lost, and no sweep has followed
+	dead        bool // crashed; guarded by world.mu
+	frozen      bool // the process does not run
+	beatsLost   bool // its beats do not reach the store
+	missedHints bool // a hint to it was lost, and it has not swept since
 }
 
-func (w *world) newNode(slot string) *node {
-	n := &node{w: w, slot: slot, turns: make([]func(), loopsPerNode)}
-	n.store = &store{w: w, node: n, who: slot}
+func (w *world) newNode(machine string) *node {
+	n := &node{w: w, machine: machine, dueRuns: make([]func(), loopsPerNode)}
+	n.store = &store{w: w, node: n, name: machine}
 	id := n.newID()
 	n.id.Store(&id)
 	n.doubts.Store(1)
@@ -60,20 +61,20 @@ func (w *world) newNode(slot string) *node {
 		l.Attach(func(run func()) {
 			w.mu.Lock()
 			defer w.mu.Unlock()
-			n.turns[i] = run
+			n.dueRuns[i] = run
 		})
 		n.loops = append(n.loops, l)
 	}
 	n.pool = work.NewOn(0, func(worker func()) {
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		n.starts = append(n.starts, worker)
+		n.dueWorkers = append(n.dueWorkers, worker)
 	})
 	n.hub = hub.New(hub.Options{Loops: n.loops, Pool: n.pool, Registry: n.store, Queue: n.store, ServerID: n.serverID, Messages: native.New(0)})
 	n.pusher = delivery.New(delivery.Options{
 		Registry: n.store, Queue: n.store, Self: n.serverID, Live: func(string) bool { return true },
-		Local: n.hint, Remote: n.tell, Stored: func(string, time.Duration) {},
-		Epoch: func() uint64 { return 0 }, Lost: func() { w.violate("%s believes that the store lost messages", slot) },
+		Local: n.hint, Remote: n.sendHint, Stored: func(string, time.Duration) {},
+		Epoch: func() uint64 { return 0 }, Lost: func() { w.violate("%s believes that the store lost messages", machine) },
 	})
 	n.sessions = session.New(session.Options{
 		Hub: n.hub, Pool: n.pool, Loops: n.loops, Registry: n.store, Queue: n.store, ServerID: n.serverID,
@@ -85,17 +86,17 @@ func (w *world) newNode(slot string) *node {
 
 func (n *node) serverID() string { return *n.id.Load() }
 
-// newID is an id that was never used before.
+// newID returns an id that was never used before.
 func (n *node) newID() string {
-	n.w.ids[n.slot]++
-	return serverName(n.slot, n.w.ids[n.slot])
+	n.w.ids[n.machine]++
+	return serverName(n.machine, n.w.ids[n.machine])
 }
 
-func serverName(slot string, number int) string { return fmt.Sprintf("%s.%d", slot, number) }
+func serverName(machine string, number int) string { return fmt.Sprintf("%s.%d", machine, number) }
 
-func (n *node) up() bool { return !n.dead && !n.paused }
+func (n *node) up() bool { return !n.dead && !n.frozen }
 
-// hint is Broker.hint.
+// hint does what Broker.hint does.
 func (n *node) hint(h peer.Hint) {
 	switch h.Kind {
 	case peer.Channel:
@@ -109,40 +110,41 @@ func (n *node) hint(h peer.Hint) {
 	}
 }
 
-// hop is a hint on its way.
-type hop struct {
-	from, to string // slot, server id
+// pendingHint is a hint that is being sent.
+type pendingHint struct {
+	from, to string // machine, server id
 	peer.Hint
 }
 
-func (h hop) String() string {
+func (h pendingHint) String() string {
 	kind := map[peer.Kind]string{peer.Channel: "channel", peer.Client: "client", peer.Supersede: "supersede"}[h.Kind]
 	return fmt.Sprintf("hint %s to %s: %s %s %d after %d", h.from, h.to, kind, h.Name, h.ID, h.Prev)
 }
 
-func (n *node) tell(server string, h peer.Hint) {
+// sendHint sends a hint to another server.
+func (n *node) sendHint(server string, h peer.Hint) {
 	n.w.mu.Lock()
 	defer n.w.mu.Unlock()
 	if !n.dead {
-		n.w.hops = append(n.w.hops, hop{n.slot, server, h})
+		n.w.hints = append(n.w.hints, pendingHint{n.machine, server, h})
 	}
 }
 
-// supersede is Broker.supersede.
+// supersede does what Broker.supersede does.
 func (n *node) supersede(server, client string, generation int64) {
 	h := peer.Hint{Kind: peer.Supersede, Name: client, ID: generation}
 	if server != "" {
-		n.tell(server, h)
+		n.sendHint(server, h)
 		return
 	}
 	for _, other := range n.w.nodes {
 		if other != n {
-			n.tell(other.serverID(), h)
+			n.sendHint(other.serverID(), h)
 		}
 	}
 }
 
-// startBeat is one turn of Broker.beatLoop, unless the one before is still under way.
+// startBeat runs one round of Broker.beatLoop, unless the previous one is still running.
 func (n *node) startBeat() {
 	if n.beating.CompareAndSwap(false, true) {
 		go func() {
@@ -153,7 +155,7 @@ func (n *node) startBeat() {
 	}
 }
 
-// beat is Broker.beat.
+// beat does what Broker.beat does.
 func (n *node) beat() {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*beatEvery)
 	defer cancel()
@@ -177,18 +179,18 @@ func (n *node) beat() {
 	}
 }
 
-// renew is Broker.renew.
+// renew does what Broker.renew does.
 func (n *node) renew(ctx context.Context) (buried bool, err error) {
 	if n.joined.Load() {
-		err = n.store.Beat(ctx, registry.Server{ID: n.serverID(), Host: n.slot})
-	} else if err = n.store.Join(ctx, registry.Server{ID: n.serverID(), Host: n.slot}); err == nil {
+		err = n.store.Beat(ctx, registry.Server{ID: n.serverID(), Host: n.machine})
+	} else if err = n.store.Join(ctx, registry.Server{ID: n.serverID(), Host: n.machine}); err == nil {
 		n.joined.Store(true)
 	}
 	if !errors.Is(err, registry.ErrDead) {
 		return false, err
 	}
 	next := n.newID()
-	if err := n.store.Join(ctx, registry.Server{ID: next, Host: n.slot}); err != nil {
+	if err := n.store.Join(ctx, registry.Server{ID: next, Host: n.machine}); err != nil {
 		return false, err
 	}
 	n.id.Store(&next)
@@ -196,7 +198,7 @@ func (n *node) renew(ctx context.Context) (buried bool, err error) {
 	return true, nil
 }
 
-// assert is Broker.assert.
+// assert does what Broker.assert does.
 func (n *node) assert(old string, doubts int64) {
 	if n.asserting.Swap(true) {
 		return
@@ -212,7 +214,7 @@ func (n *node) assert(old string, doubts int64) {
 		n.hub.MarkAllDirty()
 		losses, err := n.pusher.Confirm(ctx)
 		if losses > 0 {
-			n.w.violate("%s believes that the store lost messages", n.slot)
+			n.w.violate("%s believes that the store lost messages", n.machine)
 		}
 		if err == nil {
 			n.settled.Store(doubts)
@@ -220,41 +222,41 @@ func (n *node) assert(old string, doubts int64) {
 	}()
 }
 
-// tick is one turn of Broker.tickLoop.
+// tick runs one round of Broker.tickLoop.
 func (n *node) tick() {
 	n.hub.Tick()
 	n.sessions.Tick()
 	n.w.settle()
 }
 
-// sweep is one turn of Broker.sweepLoop, with hints lost.
+// sweep runs one round of Broker.sweepLoop, after hints were lost.
 func (n *node) sweep() {
-	n.deaf = false
+	n.missedHints = false
 	n.hub.MarkAllDirty()
 	go n.sessions.MarkAllDirty() // it waits for the loops
 	n.w.settle()
 }
 
-// crash ends the process: of its calls only what is on the way to the store remains.
+// crash ends the process. Of its calls, only those that are being executed go on.
 func (n *node) crash() {
 	n.w.mu.Lock()
-	n.dead, n.paused = true, false
+	n.dead, n.frozen = true, false
 	n.w.mu.Unlock()
 	for _, c := range n.w.conns {
 		if c.node == n {
-			c.lost()
+			c.processEnded()
 		}
 	}
 	for _, c := range n.w.parked() {
 		if c.node == n && !c.orphan {
 			if c.orphan = true; c.stage == executed {
-				n.w.drop(c)
+				n.w.removeCall(c)
 			}
 			c.answer <- result{nil, errDead}
 			n.w.settle()
 		}
 	}
-	n.w.bringToRest(n)
+	n.w.drainNode(n)
 	n.w.nodes = slices.DeleteFunc(n.w.nodes, func(m *node) bool { return m == n })
-	n.w.deafen()
+	n.w.loseAllHints()
 }

@@ -8,30 +8,30 @@ import (
 	"switchboard/internal/wire"
 )
 
-// push is one call of a backend.
+// push is a push by a backend.
 type push struct {
-	number  int
-	kind    string // channel, user or client
-	first   bool   // to a user: the first acknowledgement withdraws it from the others
-	target  string
-	must    []string // clients that it has to reach
-	behind  int64    // acknowledged before it began, in the same channel
-	after   *push    // in front of it in the same batch, to the same target
-	done    bool
-	checked bool
-	id      int64
-	err     error
+	number      int
+	kind        string // channel, user or client
+	first       bool   // to a user: the first acknowledgement withdraws it from the user's other clients
+	target      string
+	recipients  []string // the clients that must receive it
+	afterID     int64    // the highest id in the channel that was acknowledged before the push began
+	predecessor *push    // the previous push of the same batch to the same target
+	done        bool
+	checked     bool
+	id          int64
+	err         error
 }
 
 func (p *push) String() string { return fmt.Sprintf("push %d to %s %s", p.number, p.kind, p.target) }
 func (p *push) data() string   { return fmt.Sprint(p.number) }
 
-// push begins a push over n.
+// push starts a push on n.
 func (w *world) push(n *node, kind, target string) {
 	p := w.newPush(n, kind, target)
-	if kind == "user" && w.one(2) {
+	if kind == "user" && w.oneIn(2) {
 		p.first = true
-		w.log("%v is the first's that acknowledges it", p)
+		w.log("%v is withdrawn by the first acknowledgement", p)
 	}
 	go func() {
 		ctx, cancel := context.WithTimeout(context.Background(), callTime)
@@ -54,22 +54,22 @@ func (w *world) push(n *node, kind, target string) {
 
 var kinds = map[string]delivery.Kind{"channel": delivery.Channel, "client": delivery.Client, "user": delivery.User}
 
-// batch begins several pushes in one call over n; targets are kind and name.
+// batch starts several pushes in one call on n. targets are kinds and names.
 func (w *world) batch(n *node, targets ...[2]string) {
-	mine := make([]*push, len(targets))
+	own := make([]*push, len(targets))
 	pushes := make([]delivery.Push, len(targets))
 	last := make(map[[2]string]*push)
 	for i, target := range targets {
 		p := w.newPush(n, target[0], target[1])
-		p.after = last[target]
-		mine[i], last[target] = p, p
+		p.predecessor = last[target]
+		own[i], last[target] = p, p
 		pushes[i] = delivery.Push{Kind: kinds[p.kind], Name: p.target, Payload: delivery.Payload{Data: []byte(p.data())}}
 	}
 	go func() {
 		ctx, cancel := context.WithTimeout(context.Background(), callTime)
 		defer cancel()
 		n.pusher.PushBatch(ctx, pushes)
-		for i, p := range mine {
+		for i, p := range own {
 			p.err, p.done = pushes[i].Err, true
 			p.id = max(pushes[i].Channel.ID, pushes[i].Client.ID)
 		}
@@ -77,23 +77,23 @@ func (w *world) batch(n *node, targets ...[2]string) {
 	w.settle()
 }
 
-// newPush notes a push and what it must bring about.
+// newPush records a push and its expected result.
 func (w *world) newPush(n *node, kind, target string) *push {
 	p := &push{number: len(w.pushes) + 1, kind: kind, target: target}
-	w.log("%v over %s", p, n.slot)
+	w.log("%v on %s", p, n.machine)
 	switch kind {
 	case "channel":
 		for _, q := range w.pushes {
 			if q.target == target && q.checked && q.err == nil {
-				p.behind = max(p.behind, q.id)
+				p.afterID = max(p.afterID, q.id)
 			}
 		}
 	case "client":
-		p.must = []string{target}
+		p.recipients = []string{target}
 	case "user":
 		for _, name := range w.names {
-			if cl := w.clients[name]; cl.user == target && cl.known {
-				p.must = append(p.must, name)
+			if cl := w.clients[name]; cl.user == target && cl.connectedOnce {
+				p.recipients = append(p.recipients, name)
 			}
 		}
 	}
@@ -101,34 +101,34 @@ func (w *world) newPush(n *node, kind, target string) *push {
 	return p
 }
 
-// checkPushes looks at those that ended in this step: nothing is acknowledged that is not stored.
+// checkPushes checks the pushes that ended in this step: each acknowledged one must be stored.
 func (w *world) checkPushes() {
 	for _, p := range w.pushes {
 		if !p.done || p.checked {
 			continue
 		}
 		p.checked = true
-		if p.err == nil && p.after != nil && p.after.err == nil && p.id != 0 && p.id <= p.after.id {
-			w.violate("%v has id %d, and %v in front of it %d", p, p.id, p.after, p.after.id)
+		if p.err == nil && p.predecessor != nil && p.predecessor.err == nil && p.id != 0 && p.id <= p.predecessor.id {
+			w.violate("%v has id %d, but %v before it has %d", p, p.id, p.predecessor, p.predecessor.id)
 		}
 		switch {
 		case p.err != nil:
 			w.log("%v failed: %v", p, p.err)
 			if !w.faulty() {
-				w.violate("%v failed, and nothing was wrong: %v", p, p.err)
+				w.violate("%v failed without a fault: %v", p, p.err)
 			}
 			continue
 		case p.kind == "channel":
 			w.log("%v has id %d", p, p.id)
-			if w.model.channel(p.target).data[p.id] != p.data() || p.id <= p.behind {
-				w.violate("%v was acknowledged as %d, behind %d, and is not there", p, p.id, p.behind)
+			if w.model.channel(p.target).data[p.id] != p.data() || p.id <= p.afterID {
+				w.violate("%v was acknowledged as %d, after %d, but is not stored there", p, p.id, p.afterID)
 			}
 			continue
 		}
 		w.log("%v is stored", p)
-		for _, name := range p.must {
+		for _, name := range p.recipients {
 			if !w.model.client(name).has(p.data()) {
-				w.violate("%v was acknowledged, and %s never had it in its queue", p, name)
+				w.violate("%v was acknowledged, but it was never in the queue of %s", p, name)
 			}
 		}
 	}
@@ -143,14 +143,14 @@ func (j *journal) has(data string) bool {
 	return false
 }
 
-// draw chooses a push, or a batch.
+// drawPush starts a random push or batch.
 func (w *world) drawPush() {
 	n := pick(w, w.live())
-	if w.one(6) {
-		some := [][2]string{{"channel", pick(w, channelNames)}, {"client", pick(w, w.names)}, {"user", "ann"}}
+	if w.oneIn(6) {
+		choices := [][2]string{{"channel", pick(w, channelNames)}, {"client", pick(w, w.names)}, {"user", "ann"}}
 		targets := make([][2]string, 2+w.rng.IntN(4))
 		for i := range targets {
-			targets[i] = pick(w, some)
+			targets[i] = pick(w, choices)
 		}
 		w.batch(n, targets...)
 		return

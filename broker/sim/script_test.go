@@ -9,36 +9,36 @@ import (
 	"switchboard/internal/wire"
 )
 
-// scripted plays a story instead of drawing one, in a calm world.
-func scripted(t *testing.T, story func(w *world)) {
+// playScript runs a fixed script instead of random steps, in a calm world.
+func playScript(t *testing.T, script func(w *world)) {
 	t.Helper()
 	var w *world
 	synctest.Test(t, func(*testing.T) {
 		w = newWorld(0)
-		defer w.end()
-		story(w)
+		defer w.stop()
+		script(w)
 	})
-	if w.broken != "" {
-		t.Errorf("%s\n\n%s", strings.Join(w.trace, "\n"), w.broken)
+	if w.violation != "" {
+		t.Errorf("%s\n\n%s", strings.Join(w.trace, "\n"), w.violation)
 	}
 }
 
-// until lets everything flow but calls of op, and returns the first of those when nothing else is left.
-func (w *world) until(op string) *call {
-	for range mostSteps {
+// runUntil runs everything except calls of op, and then returns the first of these, if any.
+func (w *world) runUntil(op string) *call {
+	for range maxSteps {
 		var held *call
-		turns, calls := w.turnsDue(), w.callsDue()
+		turns, calls := w.dueRuns(), w.openCalls()
 		switch {
 		case len(turns) > 0:
-			w.run(turns[0])
+			w.runLoop(turns[0])
 			continue
-		case w.stopped():
+		case w.failed():
 			return nil
 		}
 		moved := false
 		for _, c := range calls {
 			if c.op != op {
-				w.express(c)
+				w.executeAndAnswer(c)
 				moved = true
 				break
 			}
@@ -51,25 +51,26 @@ func (w *world) until(op string) *call {
 	return nil
 }
 
-// TestSubscribeWhileUnbinding: the last subscriber went, and while the registry is told so another comes.
+// TestSubscribeWhileUnbinding subscribes while the registry unbinds the channel, after the last
+// subscriber left.
 func TestSubscribeWhileUnbinding(t *testing.T) {
-	scripted(t, func(w *world) {
+	playScript(t, func(w *world) {
 		c := w.clients["ann/c1"].dial(w.nodes[0])
-		w.flow()
+		w.runUntilIdle()
 		c.subscribe("news", nil)
-		w.flow()
+		w.runUntilIdle()
 		c.unsubscribe("news")
 		w.nodes[0].tick()
-		unbind := w.until("UnbindChannel")
+		unbind := w.runUntil("UnbindChannel")
 		c.subscribe("news", nil)
-		w.until("UnbindChannel")
+		w.runUntil("UnbindChannel")
 		if c.subs["news"] != nil {
-			w.violate("%v is subscribed, and the registry is about to forget that", c)
+			w.violate("%v is subscribed, but the registry is about to unbind the channel", c)
 		}
-		w.express(unbind)
-		w.flow()
+		w.executeAndAnswer(unbind)
+		w.runUntilIdle()
 		w.push(w.nodes[1], "channel", "news")
-		w.flow()
+		w.runUntilIdle()
 		w.checkComplete()
 		if c.subs["news"] == nil {
 			w.violate("%v is not subscribed", c)
@@ -77,177 +78,182 @@ func TestSubscribeWhileUnbinding(t *testing.T) {
 	})
 }
 
-// TestConnectThatBrokeOffSupersedes: a connection that ends while it is bound has taken the client from
-// the one before, which must hear of it.
-func TestConnectThatBrokeOffSupersedes(t *testing.T) {
-	scripted(t, func(w *world) {
+// TestEndedConnectSupersedes ends a connection while it is being bound. It has taken the client
+// over from the earlier connection, which must be closed.
+func TestEndedConnectSupersedes(t *testing.T) {
+	playScript(t, func(w *world) {
 		cl := w.clients["ann/c1"]
 		first := cl.dial(w.nodes[0])
-		w.flow()
+		w.runUntilIdle()
 		second := cl.dial(w.nodes[1])
-		bind := w.until("Bind")
+		bind := w.runUntil("Bind")
 		second.leave()
-		second.notice()
-		w.express(bind)
-		w.flow()
+		second.noticeEnd()
+		w.executeAndAnswer(bind)
+		w.runUntilIdle()
 		if first.reason != wire.CloseSuperseded {
-			w.violate("%v lost its client and is %q", first, first.reason)
+			w.violate("%v lost its client, but its close reason is %q", first, first.reason)
 		}
 	})
 }
 
-// TestBindDuringBurial: the server is declared dead, finds out and asserts all that it holds while a client
-// is being bound under the old id.
-func TestBindDuringBurial(t *testing.T) {
-	scripted(t, func(w *world) {
+// TestBindWhileDeclaredDead binds a client under the old id while its server is declared dead,
+// detects that, and binds everything again under a new id.
+func TestBindWhileDeclaredDead(t *testing.T) {
+	playScript(t, func(w *world) {
 		n := w.nodes[0]
-		time.Sleep(11 * time.Second) // no beat: the lease runs out
+		time.Sleep(11 * time.Second) // no beat: the lease ends
 		w.clients["ann/c1"].dial(n)
-		bind := w.until("Bind")
+		bind := w.runUntil("Bind")
 		if buried, _ := w.registry.Bury(t.Context(), n.serverID()); !buried {
-			w.violate("it has a lease")
+			w.violate("the server still has a lease")
 		}
 		n.startBeat()
-		w.until("Bind")
-		w.express(bind)
-		w.flow()
+		w.runUntil("Bind")
+		w.executeAndAnswer(bind)
+		w.runUntilIdle()
 		w.push(w.nodes[1], "client", "ann/c1")
-		w.flow()
+		w.runUntilIdle()
 		w.checkComplete()
 	})
 }
 
-// TestBurialIsNotNoticed by the clients: the server goes on under a new id, without a tick.
-func TestBurialIsNotNoticed(t *testing.T) {
-	scripted(t, func(w *world) {
+// TestDeclaredDeadKeepsConnections checks that clients notice nothing when their server is declared
+// dead: it continues under a new id, without a tick.
+func TestDeclaredDeadKeepsConnections(t *testing.T) {
+	playScript(t, func(w *world) {
 		n := w.nodes[0]
 		c := w.clients["ann/c1"].dial(n)
-		w.flow()
+		w.runUntilIdle()
 		c.subscribe("news", nil)
-		w.flow()
-		time.Sleep(11 * time.Second) // no beat: the lease runs out
+		w.runUntilIdle()
+		time.Sleep(11 * time.Second) // no beat: the lease ends
 		for range 3 {
-			w.clean(func() { _, _ = w.janitor.ServersRound(backgroundContext) })
-			w.flow()
-			time.Sleep(31 * time.Second) // longer than the janitor spares who answers
+			w.startJanitor(func() { _, _ = w.janitor.ServersRound(backgroundContext) })
+			w.runUntilIdle()
+			time.Sleep(31 * time.Second) // longer than the janitor spares a server that answers its probe
 		}
 		old := n.serverID()
 		n.startBeat()
-		w.flow()
+		w.runUntilIdle()
 		w.pushAll()
 		w.checkComplete()
-		if n.serverID() == old || !w.model.buried[old] || c.life != open {
-			w.violate("%s was %s, %v is open: %v", n.serverID(), old, c, c.life == open)
+		if n.serverID() == old || !w.model.dead[old] || c.state != open {
+			w.violate("%s is the server after %s; %v is open: %v", n.serverID(), old, c, c.state == open)
 		}
 	})
 }
 
-// TestSubscribeDuringPush: either the pusher sees the new owner, or the new owner's first read sees the message.
+// TestSubscribeDuringPush checks that the pusher sees the new owner, or the new owner's first read
+// returns the message.
 func TestSubscribeDuringPush(t *testing.T) {
 	for _, halves := range []int{1, 2} {
-		scripted(t, func(w *world) {
+		playScript(t, func(w *world) {
 			c := w.clients["ann/c1"].dial(w.nodes[0])
-			w.flow()
+			w.runUntilIdle()
 			w.push(w.nodes[1], "channel", "news")
-			push := w.until("AppendChannel")
+			push := w.runUntil("AppendChannel")
 			for range halves { // appended, or also the owners read
 				w.execute(push)
 			}
 			c.subscribe("news", new(int64))
-			w.until("AppendChannel")
-			w.express(push)
-			w.flow()
+			w.runUntil("AppendChannel")
+			w.executeAndAnswer(push)
+			w.runUntilIdle()
 			w.checkComplete()
 		})
 	}
 }
 
-// TestLostAnswerOfAPush: it is stored and not acknowledged; the owners hear of it with the next beat.
+// TestLostAnswerOfAPush checks that a message is stored but not acknowledged, and that the owners
+// receive a hint with the next beat.
 func TestLostAnswerOfAPush(t *testing.T) {
 	for target, op := range map[string]string{wire.AllChannel: "AppendChannel", "ann/c1": "AppendClient"} {
-		scripted(t, func(w *world) {
+		playScript(t, func(w *world) {
 			w.profile = shaky
 			w.clients["ann/c1"].dial(w.nodes[0])
-			w.flow()
-			w.nodes[1].startBeat() // the first one asserts
-			w.flow()
+			w.runUntilIdle()
+			w.nodes[1].startBeat() // the first beat binds everything again
+			w.runUntilIdle()
 			if op == "AppendChannel" {
 				w.push(w.nodes[1], "channel", target)
 			} else {
 				w.push(w.nodes[1], "client", target)
 			}
-			c := w.until(op)
+			c := w.runUntil(op)
 			for c.stage != executed {
 				w.execute(c)
 			}
 			w.fail(c, errLost)
 			w.nodes[1].startBeat()
-			w.flow()
+			w.runUntilIdle()
 			w.checkComplete()
 		})
 	}
 }
 
-// TestReleaseOfAClientThatMoved: the janitor has seen it at a dead server, and meanwhile it is elsewhere.
+// TestReleaseOfAClientThatMoved lets the janitor release a client of a dead server that has moved
+// to another server meanwhile.
 func TestReleaseOfAClientThatMoved(t *testing.T) {
-	scripted(t, func(w *world) {
+	playScript(t, func(w *world) {
 		w.clients["ann/c1"].dial(w.nodes[0])
-		w.flow()
+		w.runUntilIdle()
 		w.nodes[0].crash()
 		time.Sleep(11 * time.Second)
 		w.node("b2").startBeat()
-		w.flow()
+		w.runUntilIdle()
 		for range 2 {
-			w.clean(func() { _, _ = w.janitor.ServersRound(backgroundContext) })
-			w.until("Release")
+			w.startJanitor(func() { _, _ = w.janitor.ServersRound(backgroundContext) })
+			w.runUntil("Release")
 		}
-		release := w.until("Release")
+		release := w.runUntil("Release")
 		w.clients["ann/c1"].dial(w.node("b2"))
-		w.until("Release")
-		w.express(release)
-		w.flow()
+		w.runUntil("Release")
+		w.executeAndAnswer(release)
+		w.runUntilIdle()
 		w.checkComplete()
 	})
 }
 
-// TestLostAnswerOfBindSupersedes: a client has moved, and its new server has not heard so. Whether it comes back there or
-// not, the old server must not go on for long as if it had the client.
+// TestLostAnswerOfBindSupersedes moves a client whose new server does not receive the answer of the
+// binding. Whether or not the client connects there again, the old server must close its connection
+// soon.
 func TestLostAnswerOfBindSupersedes(t *testing.T) {
 	for _, again := range []bool{false, true} {
-		scripted(t, func(w *world) {
+		playScript(t, func(w *world) {
 			w.profile = shaky
 			first := w.clients["ann/c1"].dial(w.nodes[0])
-			w.flow()
+			w.runUntilIdle()
 			w.clients["ann/c1"].dial(w.nodes[1])
-			bind := w.until("Bind")
+			bind := w.runUntil("Bind")
 			w.execute(bind)
 			w.fail(bind, errLost)
-			w.flow()
+			w.runUntilIdle()
 			if again {
 				w.clients["ann/c1"].dial(w.nodes[1])
-				w.flow()
+				w.runUntilIdle()
 			}
 			w.nodes[1].tick()
-			w.flow()
+			w.runUntilIdle()
 			if first.reason != wire.CloseSuperseded {
-				w.violate("%v lost its client and is %q", first, first.reason)
+				w.violate("%v lost its client, but its close reason is %q", first, first.reason)
 			}
 		})
 	}
 }
 
-// TestLostAnswerOfBindLeavesNobody: the client does not come back, and must not be online.
-func TestLostAnswerOfBindLeavesNobody(t *testing.T) {
+// TestLostAnswerOfBindLeavesNothing checks that the client is offline if it does not connect again.
+func TestLostAnswerOfBindLeavesNothing(t *testing.T) {
 	for _, op := range []string{"HoldClient", "Bind", "BindUser", "BindChannel"} {
-		scripted(t, func(w *world) {
+		playScript(t, func(w *world) {
 			w.profile = shaky
 			w.clients["ann/c1"].dial(w.nodes[0])
-			c := w.until(op)
+			c := w.runUntil(op)
 			w.execute(c)
 			w.fail(c, errLost)
-			w.flow()
-			w.disperse()
-			w.checkNobody()
+			w.runUntilIdle()
+			w.disconnectAll()
+			w.checkNothingLeft()
 		})
 	}
 }

@@ -10,16 +10,16 @@ import (
 var (
 	oneSeed   = flag.Int64("seed", -1, "run this seed only, and print its trace")
 	manySeeds = flag.Uint64("seeds", 200, "how many seeds to run")
-	steps     = flag.Int("steps", 250, "how many steps a run has before its end")
+	steps     = flag.Int("steps", 250, "how many steps a run has before the final checks")
 )
 
-// simulate is one run.
+// simulate runs one seed.
 func simulate(t *testing.T, seed uint64) (w *world) {
 	synctest.Test(t, func(*testing.T) {
 		w = newWorld(seed)
-		defer w.end()
+		defer w.stop()
 		for range *steps {
-			if w.stopped() {
+			if w.failed() {
 				return
 			}
 			w.step()
@@ -36,9 +36,9 @@ func TestSimulation(t *testing.T) {
 	}
 	for seed := first; seed < last; seed++ {
 		w := simulate(t, seed)
-		if w.broken != "" {
+		if w.violation != "" {
 			t.Fatalf("%s\n\nseed %d (%v): %s\ngo test ./broker/sim -run TestSimulation -seed=%d -steps=%d",
-				strings.Join(w.trace, "\n"), seed, w.profile, w.broken, seed, *steps)
+				strings.Join(w.trace, "\n"), seed, w.profile, w.violation, seed, *steps)
 		}
 		if *oneSeed >= 0 {
 			t.Log(strings.Join(w.trace, "\n"))

@@ -2,37 +2,38 @@ package sim
 
 import "slices"
 
-// checkWithdrawn looks at what an acknowledgement has done to the queues of the user's other clients: it may have taken
-// out what is the first's that acknowledges it, and that this client has acknowledged, and nothing else.
+// checkWithdrawn checks what an acknowledgement removed from the queues of the user's other
+// clients. It may remove only messages that were pushed with First and that this client has
+// acknowledged.
 func (m *model) checkWithdrawn(c *call) {
-	cl := m.w.clients[c.about.client]
+	cl := m.w.clients[c.subject.client]
 	for _, name := range m.w.names {
 		if name == cl.name || cl.user == "" || m.w.clients[name].user != cl.user {
 			continue
 		}
-		j := m.client(name)
-		before := slices.Clone(j.held)
-		j.held = m.look(about{client: name}).held
+		queue := m.client(name)
+		before := slices.Clone(queue.held)
+		queue.held = m.readRecord(subject{client: name}).held
 		for _, id := range before {
-			if slices.Contains(j.held, id) {
+			if slices.Contains(queue.held, id) {
 				continue
 			}
-			j.gone[id] = struct{}{}
+			queue.withdrawn[id] = struct{}{}
 			m.w.log("%d of %s is withdrawn", id, name)
-			if !m.mayWithdraw(cl, j.data[id]) {
-				m.w.violate("%v took %d out of the list of %s, and that is not the first's that acknowledges it", c, id, name)
+			if !m.mayWithdraw(cl, queue.data[id]) {
+				m.w.violate("%v took %d out of the list of %s, which it must not withdraw", c, id, name)
 			}
 		}
 	}
 }
 
-// mayWithdraw says whether a message is of a push that a client has received and acknowledged, and by which it takes it
-// from others.
+// mayWithdraw reports whether data is of a push with First that the client has received and
+// acknowledged.
 func (m *model) mayWithdraw(cl *client, data string) bool {
-	j := m.client(cl.name)
+	queue := m.client(cl.name)
 	return slices.ContainsFunc(m.w.pushes, func(p *push) bool { return p.first && p.data() == data }) &&
-		slices.ContainsFunc(j.ids, func(id int64) bool {
-			_, had := cl.seen[id]
-			return had && id <= cl.ackedTo && j.data[id] == data
+		slices.ContainsFunc(queue.ids, func(id int64) bool {
+			_, seen := cl.seen[id]
+			return seen && id <= cl.ackedTo && queue.data[id] == data
 		})
 }

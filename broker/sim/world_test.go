@@ -17,67 +17,67 @@ import (
 	"switchboard/registry"
 )
 
-// profile is what may go wrong in a run.
+// profile is the kind of faults in a run.
 type profile uint8
 
 const (
-	calm  profile = iota // nothing: hints are late, repeated or out of order
-	lossy                // hints get lost
-	shaky                // and calls of the store fail
+	calm  profile = iota // no faults: hints are late, repeated or out of order
+	lossy                // hints are lost
+	shaky                // and store calls fail
 	harsh                // and brokers crash, freeze and are declared dead
 )
 
 func (p profile) String() string { return [...]string{"calm", "lossy", "shaky", "harsh"}[p] }
 
-// epoch is where the clock of a run begins: behind the epoch of the ids.
+// epoch is the start of a run's clock. It is later than the epoch of the ids.
 var epoch = time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC)
 
 var channelNames = []string{"news", "chat"}
 
 // world is one run.
 type world struct {
-	seed    uint64
-	profile profile
-	rng     *rand.Rand
-	trace   []string
-	broken  string  // the first violation
-	swarm   [16]int // how much this run likes each kind of step
+	seed      uint64
+	profile   profile
+	rng       *rand.Rand
+	trace     []string
+	violation string  // the first violation
+	weights   [16]int // how likely each kind of step is in this run
 
 	registry *registry.Memory
 	queue    *queue.Memory
 	janitor  *janitor.Janitor
-	cleaning bool // a round of the janitor is under way
+	cleaning bool // a round of the janitor is in progress
 	model    *model
 
-	slots   []string
-	nodes   []*node // the processes that live, in order of their slots
-	ids     map[string]int
-	clients map[string]*client
-	names   []string // of clients
-	conns   []*conn
-	dialed  int
-	pushes  []*push
-	away    bool // the store
-	healing bool // the end: nothing goes wrong any more
+	machines  []string
+	nodes     []*node // the brokers that run, by machine
+	ids       map[string]int
+	clients   map[string]*client
+	names     []string // of the clients, in order
+	conns     []*conn
+	dialed    int
+	pushes    []*push
+	storeDown bool
+	healing   bool // the run ends: no more faults
 
 	executing *call
-	arrivals  int
-	news      map[*conn][]string // heard in this step
+	callCount int
+	received  map[*conn][]string // events received in this step
 
-	mu    sync.Mutex // guards the fields below, node.turns, node.starts and node.dead
-	calls []*call
-	late  []*call // asked for when the caller's time was over
-	hops  []hop
-	over  bool
+	mu      sync.Mutex // guards the fields below, node.dueRuns, node.dueWorkers and node.dead
+	calls   []*call
+	expired []*call // calls whose deadline had passed when they began
+	hints   []pendingHint
+	ended   bool
 }
 
 func newWorld(seed uint64) *world {
 	w := &world{
 		seed: seed, profile: profile(seed % 4), rng: rand.New(rand.NewPCG(seed, 0x5157)),
-		ids: map[string]int{}, clients: map[string]*client{}, news: map[*conn][]string{},
+		ids: map[string]int{}, clients: map[string]*client{}, received: map[*conn][]string{},
 	}
-	for i := range w.swarm { // runs that all do a little of everything would all find the same
-		w.swarm[i] = []int{1, 3, 9}[w.rng.IntN(3)]
+	for i := range w.weights { // with equal weights, all runs would test the same
+		w.weights[i] = []int{1, 3, 9}[w.rng.IntN(3)]
 	}
 	time.Sleep(time.Until(epoch))
 	limits := queue.Options{}
@@ -91,16 +91,16 @@ func newWorld(seed uint64) *world {
 	w.registry = registry.NewMemory(registry.Options{})
 	w.queue = queue.NewMemory(limits, w.owners)
 	var err error
-	cleaner := &store{w: w, who: "janitor"}
+	cleaner := &store{w: w, name: "janitor"}
 	w.janitor, err = janitor.New(janitor.Options{
 		Registry: cleaner, Queue: cleaner, MaxCount: 1 + w.rng.IntN(5),
-		Probe: w.answers,
+		Probe: w.probe,
 	})
 	if err != nil {
 		panic(err)
 	}
 	for i := range 2 + w.rng.IntN(2) {
-		w.slots = append(w.slots, fmt.Sprintf("b%d", i+1))
+		w.machines = append(w.machines, fmt.Sprintf("b%d", i+1))
 	}
 	users := []string{"ann", "ben", pick(w, []string{"", "ann"}), "ann"}
 	for i := range 3 + w.rng.IntN(2) {
@@ -108,76 +108,77 @@ func newWorld(seed uint64) *world {
 		w.names = append(w.names, name)
 		w.clients[name] = &client{
 			w: w, name: name, user: users[i], auto: i == 3,
-			position: map[string]int64{}, seen: map[int64]struct{}{}, told: map[int64]struct{}{},
+			position: map[string]int64{}, seen: map[int64]struct{}{}, lost: map[int64]struct{}{},
 		}
 	}
 	w.log("seed %d: %v, %+v", seed, w.profile, limits)
-	for _, slot := range w.slots {
-		w.boot(slot)
-		w.serve()
+	for _, machine := range w.machines {
+		w.boot(machine)
+		w.runLeaseCalls()
 	}
 	return w
 }
 
-// boot starts a broker on a machine that has none.
-func (w *world) boot(slot string) *node {
-	n := w.newNode(slot)
-	w.log("%s starts as %s", slot, n.serverID())
+// boot starts a broker on a machine without one.
+func (w *world) boot(machine string) *node {
+	n := w.newNode(machine)
+	w.log("%s starts as %s", machine, n.serverID())
 	w.nodes = append(w.nodes, n)
-	slices.SortFunc(w.nodes, func(a, b *node) int { return strings.Compare(a.slot, b.slot) })
+	slices.SortFunc(w.nodes, func(a, b *node) int { return strings.Compare(a.machine, b.machine) })
 	n.startBeat()
 	return n
 }
 
-func (w *world) node(slot string) *node {
+func (w *world) node(machine string) *node {
 	for _, n := range w.nodes {
-		if n.slot == slot {
+		if n.machine == machine {
 			return n
 		}
 	}
 	return nil
 }
 
-// faulty says whether calls of the store may have failed.
+// faulty reports whether store calls may fail in this run.
 func (w *world) faulty() bool { return w.profile >= shaky }
 
 func (w *world) log(format string, args ...any) {
-	w.flushNews()
+	w.flushEvents()
 	w.trace = append(w.trace, fmt.Sprintf(format, args...))
 }
 
-// heard notes what a connection was sent. In the trace it goes by connection and queue: two loops
-// may run in any order, and nothing is promised across queues.
-func (w *world) heard(c *conn, e wire.Event) {
-	w.news[c] = append(w.news[c], fmt.Sprintf("    %v <- %s", c, shown(e)))
+// recordEvent records an event that a connection received. In the trace, events are grouped by
+// connection: two loops may run in any order, and there is no order across queues.
+func (w *world) recordEvent(c *conn, e wire.Event) {
+	w.received[c] = append(w.received[c], fmt.Sprintf("    %v <- %s", c, shown(e)))
 }
 
-func (w *world) flushNews() {
-	if len(w.news) == 0 {
+func (w *world) flushEvents() {
+	if len(w.received) == 0 {
 		return
 	}
 	for _, c := range w.conns {
-		w.trace = append(w.trace, w.news[c]...)
+		w.trace = append(w.trace, w.received[c]...)
 	}
-	clear(w.news)
+	clear(w.received)
 }
 
-// violate records that something does not hold; the run ends with this step.
+// violate records the violation of an invariant. The run ends with this step.
 func (w *world) violate(format string, args ...any) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.broken == "" {
-		w.broken = fmt.Sprintf(format, args...)
+	if w.violation == "" {
+		w.violation = fmt.Sprintf(format, args...)
 	}
 }
 
-func (w *world) stopped() bool {
+// failed reports whether an invariant was violated.
+func (w *world) failed() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.broken != ""
+	return w.violation != ""
 }
 
-// hash is that of the trace.
+// hash returns a hash of the trace.
 func (w *world) hash() uint64 {
 	h := fnv.New64a()
 	for _, line := range w.trace {
@@ -186,14 +187,14 @@ func (w *world) hash() uint64 {
 	return h.Sum64()
 }
 
-// settle lets everything go on that needs no decision. Workers start one by one, in the order in which
-// they were asked for, and each at a time of its own: who comes first to a client's turn, or to the end of his
-// patience, must not be the scheduler's choice. Nor must it be who tells first that his time is over, of those
-// who waited for each other.
+// settle runs everything that needs no decision of the driver. Workers start one by one, in the
+// order in which they were requested, and each at its own time. So the scheduler does not decide
+// which one gets the per-client lock first or reaches its deadline first. For the same reason,
+// calls whose deadline has passed fail one by one.
 func (w *world) settle() {
 	for {
 		synctest.Wait()
-		if c := w.nextLate(); c != nil {
+		if c := w.nextExpired(); c != nil {
 			c.answer <- result{nil, context.DeadlineExceeded}
 			continue
 		}
@@ -206,14 +207,14 @@ func (w *world) settle() {
 	}
 }
 
-func (w *world) nextLate() *call {
+func (w *world) nextExpired() *call {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if len(w.late) == 0 {
+	if len(w.expired) == 0 {
 		return nil
 	}
-	c := slices.MinFunc(w.late, (*call).compare)
-	w.late = slices.DeleteFunc(w.late, func(d *call) bool { return d == c })
+	c := slices.MinFunc(w.expired, (*call).compare)
+	w.expired = slices.DeleteFunc(w.expired, func(d *call) bool { return d == c })
 	return c
 }
 
@@ -221,53 +222,53 @@ func (w *world) nextStart() func() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, n := range w.nodes {
-		if len(n.starts) > 0 && !n.paused {
-			start := n.starts[0]
-			n.starts = n.starts[1:]
+		if len(n.dueWorkers) > 0 && !n.frozen {
+			start := n.dueWorkers[0]
+			n.dueWorkers = n.dueWorkers[1:]
 			return start
 		}
 	}
 	return nil
 }
 
-// turn is a loop that has something to run.
-type turn struct {
+// loopRun is a loop that has something to run.
+type loopRun struct {
 	node *node
 	loop int
 }
 
-func (w *world) turnsDue() (due []turn) {
+func (w *world) dueRuns() (due []loopRun) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, n := range w.nodes {
-		for i, run := range n.turns {
-			if run != nil && !n.paused {
-				due = append(due, turn{n, i})
+		for i, run := range n.dueRuns {
+			if run != nil && !n.frozen {
+				due = append(due, loopRun{n, i})
 			}
 		}
 	}
 	return due
 }
 
-func (w *world) run(t turn) {
+func (w *world) runLoop(t loopRun) {
 	w.mu.Lock()
-	run := t.node.turns[t.loop]
-	t.node.turns[t.loop] = nil
+	run := t.node.dueRuns[t.loop]
+	t.node.dueRuns[t.loop] = nil
 	w.mu.Unlock()
-	w.log("loop %s/%d", t.node.slot, t.loop)
+	w.log("loop %s/%d", t.node.machine, t.loop)
 	run()
 	w.settle()
 }
 
-// bringToRest runs what a node has left, when its calls of the store fail at once.
-func (w *world) bringToRest(n *node) {
+// drainNode runs what a node has left, after its store calls fail at once.
+func (w *world) drainNode(n *node) {
 	for {
 		w.settle()
 		again := false
-		for i := range n.turns {
+		for i := range n.dueRuns {
 			w.mu.Lock()
-			run := n.turns[i]
-			n.turns[i] = nil
+			run := n.dueRuns[i]
+			n.dueRuns[i] = nil
 			w.mu.Unlock()
 			if run != nil {
 				run()
@@ -280,17 +281,17 @@ func (w *world) bringToRest(n *node) {
 	}
 }
 
-// end lets every goroutine of the run end.
-func (w *world) end() {
-	w.flushNews()
+// stop ends every goroutine of the run.
+func (w *world) stop() {
+	w.flushEvents()
 	w.mu.Lock()
-	w.over = true
-	calls := slices.Concat(w.calls, w.late)
-	w.calls, w.late = nil, nil
+	w.ended = true
+	calls := slices.Concat(w.calls, w.expired)
+	w.calls, w.expired = nil, nil
 	w.mu.Unlock()
 	for _, c := range calls {
 		for c.stage == between {
-			c.goOn <- struct{}{}
+			c.proceed <- struct{}{}
 			synctest.Wait()
 		}
 		if !c.orphan {
@@ -298,10 +299,10 @@ func (w *world) end() {
 		}
 	}
 	for _, n := range w.nodes {
-		n.paused = false
+		n.frozen = false
 	}
 	for _, n := range w.nodes {
-		w.bringToRest(n)
+		w.drainNode(n)
 	}
 	synctest.Wait()
 }
