@@ -34,10 +34,10 @@ func (w *world) step() {
 		}
 		kinds++
 	}
-	turns, hops, up := w.dueRuns(), len(w.hints) > 0, len(w.live()) > 0
+	runs, hasHints, up := w.dueRuns(), len(w.hints) > 0, len(w.live()) > 0
 	add(30, len(w.openCalls()) > 0, w.stepCall)
-	add(30, len(turns) > 0, func() { w.runLoop(pick(w, turns)) })
-	add(10, hops, w.stepHint)
+	add(30, len(runs) > 0, func() { w.runLoop(pick(w, runs)) })
+	add(10, hasHints, w.stepHint)
 	add(16, up, w.stepClient)
 	add(9, up, w.drawPush)
 	add(4, up, func() {
@@ -174,8 +174,8 @@ func (w *world) startJanitor(round func()) {
 // stepClient lets a client do something.
 func (w *world) stepClient() {
 	cl := w.clients[pick(w, w.names)]
-	mine := w.connections(cl)
-	if len(mine) == 0 || w.oneIn(8) && len(mine) < 3 {
+	conns := w.connections(cl)
+	if len(conns) == 0 || w.oneIn(8) && len(conns) < 3 {
 		// No janitor cleans what a broker bound that crashes before it has joined. In production,
 		// /readyz keeps clients away from it.
 		if n := pick(w, w.live()); n.joined.Load() && cl.mayDial(n) {
@@ -183,7 +183,7 @@ func (w *world) stepClient() {
 		}
 		return
 	}
-	c := pick(w, mine)
+	c := pick(w, conns)
 	if !c.node.up() {
 		if c.state != ended && w.oneIn(4) {
 			c.leave()
@@ -207,13 +207,13 @@ func (w *world) stepClient() {
 }
 
 // connections returns the client's connections that are open on either side.
-func (w *world) connections(cl *client) (mine []*conn) {
+func (w *world) connections(cl *client) (conns []*conn) {
 	for _, c := range w.conns {
 		if c.client == cl && (c.state != ended || c.session != nil) {
-			mine = append(mine, c)
+			conns = append(conns, c)
 		}
 	}
-	return mine
+	return conns
 }
 
 // stepConn lets a client do something on an open connection.

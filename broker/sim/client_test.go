@@ -119,7 +119,7 @@ func (cl *client) dial(n *node) *conn {
 	c.send(wire.Request{
 		Type: wire.TypeConnect, Client: wire.ClientPart(cl.name), User: cl.user, Secret: cl.secret(), After: c.after, Ack: ack,
 	})
-	if cl.received > cl.ackedTo && !cl.auto && w.oneIn(2) { // what came on an earlier connection
+	if cl.received > cl.ackedTo && !cl.auto && w.oneIn(2) { // messages of an earlier connection
 		c.ack(cl.received)
 	}
 	return c

@@ -14,8 +14,8 @@ const maxSteps = 20_000
 // runUntilIdle runs everything that is in progress, in a random order.
 func (w *world) runUntilIdle() {
 	for range maxSteps {
-		turns, calls := w.dueRuns(), w.openCalls()
-		n := len(turns) + len(calls) + len(w.hints)
+		runs, calls := w.dueRuns(), w.openCalls()
+		n := len(runs) + len(calls) + len(w.hints)
 		switch {
 		case w.failed():
 			return
@@ -24,12 +24,12 @@ func (w *world) runUntilIdle() {
 			return
 		}
 		switch i := w.rng.IntN(n); {
-		case i < len(turns):
-			w.runLoop(turns[i])
-		case i < len(turns)+len(calls):
-			w.executeAndAnswer(calls[i-len(turns)])
+		case i < len(runs):
+			w.runLoop(runs[i])
+		case i < len(runs)+len(calls):
+			w.executeAndAnswer(calls[i-len(runs)])
 		default:
-			i -= len(turns) + len(calls)
+			i -= len(runs) + len(calls)
 			h := w.hints[i]
 			w.hints = slices.Delete(w.hints, i, i+1)
 			w.deliver(h)
@@ -145,11 +145,11 @@ func (w *world) checkComplete() {
 		}
 		for channel, s := range c.subs {
 			if last := w.model.channel(channel).last(); s.cursor != last {
-				w.violate("%v has %s up to %d, and there is %d", c, channel, s.cursor, last)
+				w.violate("%v has %s up to %d, want %d", c, channel, s.cursor, last)
 			}
 		}
 		if held := w.model.client(name).held; len(held) > 0 && c.inbox < held[len(held)-1] {
-			w.violate("%v has its queue up to %d, and there is %d", c, c.inbox, held[len(held)-1])
+			w.violate("%v has its queue up to %d, want %d", c, c.inbox, held[len(held)-1])
 		}
 	}
 }
@@ -219,7 +219,7 @@ func (w *world) checkReceived() {
 			}
 		}
 		if r := w.model.readRecord(subject{client: name}); len(r.held) > 0 {
-			w.violate("%s has acknowledged everything, and its list holds %v", name, r.held)
+			w.violate("%s has acknowledged everything, but its list holds %v", name, r.held)
 		}
 	}
 }

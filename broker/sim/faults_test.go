@@ -23,7 +23,7 @@ func (w *world) stepFault() {
 	case k < 8:
 		w.freeze()
 	default:
-		w.declareDeadAlive()
+		w.declareRunningDead()
 	}
 }
 
@@ -80,9 +80,9 @@ func (w *world) runLeaseCalls() {
 	}
 }
 
-// declareDeadAlive makes the janitor declare a broker dead that is frozen or whose beats are lost.
-// The broker continues later and does not know.
-func (w *world) declareDeadAlive() {
+// declareRunningDead makes the janitor declare a broker dead that is frozen or whose beats are
+// lost. The broker continues later and does not know.
+func (w *world) declareRunningDead() {
 	up := w.live()
 	if len(up) < 2 || w.cleaning {
 		return
@@ -120,12 +120,12 @@ func (w *world) stepWhileJanitorRuns() {
 			own = append(own, c)
 		}
 	}
-	turns := w.dueRuns()
+	runs := w.dueRuns()
 	switch {
 	case len(own) > 0 && !w.oneIn(3):
 		w.executeAndAnswer(pick(w, own))
-	case len(turns) > 0 && w.oneIn(2):
-		w.runLoop(pick(w, turns))
+	case len(runs) > 0 && w.oneIn(2):
+		w.runLoop(pick(w, runs))
 	case len(w.openCalls()) > 0:
 		w.stepCall()
 	}

@@ -74,7 +74,7 @@ func (w *world) newNode(machine string) *node {
 	n.pusher = delivery.New(delivery.Options{
 		Registry: n.store, Queue: n.store, Self: n.serverID, Live: func(string) bool { return true },
 		Local: n.hint, Remote: n.sendHint, Stored: func(string, time.Duration) {},
-		Epoch: func() uint64 { return 0 }, Lost: func() { w.violate("%s believes that the store lost messages", machine) },
+		Epoch: func() uint64 { return 0 }, Lost: func() { w.violate("%s detects a loss, but the store lost nothing", machine) },
 	})
 	n.sessions = session.New(session.Options{
 		Hub: n.hub, Pool: n.pool, Loops: n.loops, Registry: n.store, Queue: n.store, ServerID: n.serverID,
@@ -214,7 +214,7 @@ func (n *node) assert(old string, doubts int64) {
 		n.hub.MarkAllDirty()
 		losses, err := n.pusher.Confirm(ctx)
 		if losses > 0 {
-			n.w.violate("%s believes that the store lost messages", n.machine)
+			n.w.violate("%s detects a loss, but the store lost nothing", n.machine)
 		}
 		if err == nil {
 			n.settled.Store(doubts)

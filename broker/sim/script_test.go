@@ -27,10 +27,10 @@ func playScript(t *testing.T, script func(w *world)) {
 func (w *world) runUntil(op string) *call {
 	for range maxSteps {
 		var held *call
-		turns, calls := w.dueRuns(), w.openCalls()
+		runs, calls := w.dueRuns(), w.openCalls()
 		switch {
-		case len(turns) > 0:
-			w.runLoop(turns[0])
+		case len(runs) > 0:
+			w.runLoop(runs[0])
 			continue
 		case w.failed():
 			return nil
