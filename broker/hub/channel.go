@@ -166,8 +166,8 @@ func (c *Channel) drain() {
 func (c *Channel) applyPageLocked(from *tail, page queue.Page) {
 	now := c.tail.Load()
 	if !page.Complete {
-		if now.last != from.last { // hints extended the tail meanwhile: read again from its new end
-			c.dirty = true // hints went on from there meanwhile: look again from the new end
+		if now.last != from.last {
+			c.dirty = true // hints extended the tail meanwhile: read again from its new end
 			return
 		}
 		// The store does not know the end of the tail: it was trimmed, or the store lost its last

@@ -32,7 +32,7 @@ func (c *Channel) deliver(l *loopSubscribers, scratch *dialect.Batch) {
 		case sub.to.Backlogged():
 			sub.markLagging()
 		case sub.cursor == sharedFrom:
-			sub.writeTo(shared, t.last)
+			sub.write(shared, t.last)
 		default:
 			entries, ok := t.after(sub.cursor)
 			if !ok || sharedFrom >= 0 || countFitting(entries) < len(entries) {
@@ -41,7 +41,7 @@ func (c *Channel) deliver(l *loopSubscribers, scratch *dialect.Batch) {
 			}
 			shared, sharedFrom = scratch, sub.cursor
 			shared.Reset(entries)
-			sub.writeTo(shared, t.last)
+			sub.write(shared, t.last)
 		}
 		if i < len(l.subs) && l.subs[i] == sub { // a failed write removes the subscription
 			i++

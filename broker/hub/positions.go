@@ -26,31 +26,31 @@ type positionRefresh struct {
 }
 
 // add adds a channel that was just bound.
-func (k *positionRefresh) add(c *Channel) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.recent = append(k.recent, c)
+func (r *positionRefresh) add(c *Channel) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.recent = append(r.recent, c)
 }
 
 // refreshPositions starts a refresh if one is due.
 func (h *Hub) refreshPositions() {
-	interval, k, now := h.opts.PositionTTL/4, &h.positions, time.Now()
+	interval, r, now := h.opts.PositionTTL/4, &h.positions, time.Now()
 	if interval == 0 {
 		return
 	}
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	all := now.Sub(k.allAt) >= interval
-	if k.running || !all && now.Sub(k.recentAt) < min(recentEvery, interval) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	all := now.Sub(r.allAt) >= interval
+	if r.running || !all && now.Sub(r.recentAt) < min(recentEvery, interval) {
 		return
 	}
-	list := k.recent
-	k.recent, k.recentAt = nil, now
+	list := r.recent
+	r.recent, r.recentAt = nil, now
 	if all {
-		k.allAt, list = now, h.allChannels()
+		r.allAt, list = now, h.allChannels()
 	}
 	if len(list) > 0 {
-		k.running = true
+		r.running = true
 		h.opts.Pool.Go(func() { h.refreshChannels(list) })
 	}
 }
@@ -75,7 +75,7 @@ func (h *Hub) refreshChannels(list []*Channel) {
 		}
 	}
 	if err != nil {
-		h.opts.Logger.Warn().Err(err).Msg("positions of channels are not kept; the next minute tries again")
+		h.opts.Logger.Warn().Err(err).Msg("positions of channels not refreshed; the next minute tries again")
 	}
 	h.positions.mu.Lock()
 	defer h.positions.mu.Unlock()

@@ -31,7 +31,7 @@ type Subscription struct {
 	index   int32  // in the loop's list, or ended
 	loop    uint16 // loop.Index
 	lagging bool   // deliver skips it: its socket is backed up, or it reads from the store
-	reading bool   // a read of the store is under way
+	reading bool   // a read of the store is in progress
 }
 
 // ended is the index of a subscription that has ended.
@@ -43,7 +43,7 @@ func (s *Subscription) Active() bool { return s.Channel != nil && s.index != end
 // Reusable reports whether s may hold a new subscription: it has ended and no read refers to it.
 func (s *Subscription) Reusable() bool { return !s.Active() && !s.reading }
 
-func (s *Subscription) writeTo(b *dialect.Batch, last int64) {
+func (s *Subscription) write(b *dialect.Batch, last int64) {
 	s.cursor = last
 	s.to.Write(b)
 }
@@ -97,7 +97,7 @@ func (s *Subscription) catchUp() {
 // writeOnce writes as many entries as fit one write, and returns the rest.
 func (s *Subscription) writeOnce(entries []*dialect.Message) []*dialect.Message {
 	n := countFitting(entries)
-	s.writeTo(&dialect.Batch{Messages: entries[:n]}, entries[n-1].ID)
+	s.write(&dialect.Batch{Messages: entries[:n]}, entries[n-1].ID)
 	return entries[n:]
 }
 

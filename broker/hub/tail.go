@@ -81,7 +81,7 @@ func (t *tail) extend(more []*dialect.Message) *tail {
 	}
 	if drop > 0 {
 		next.base = next.entries[drop-1].ID
-		next.entries, next.bytes = next.entries[drop:], bytes // append frees the dropped ones when it moves the array
+		next.entries, next.bytes = next.entries[drop:], bytes // append frees the dropped entries when it moves the array
 	}
 	return next
 }
