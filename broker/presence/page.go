@@ -96,7 +96,8 @@ func (s *Subscription) Page(cursor string, limit int) (Page, error) {
 	return v.page(after, limit), nil
 }
 
-// viewCursor is the prefix of these cursors. The last client of the page follows.
+// viewCursor is the prefix of the cursors of Subscription.Page. The id of the page's last client
+// follows. Clients may use a cursor after an upgrade of the server, so the prefix stays as it is.
 const viewCursor = "behind:"
 
 func (v *View) page(after string, limit int) Page {
