@@ -42,7 +42,7 @@ var rules = []rule{
 	{
 		word: words(`behind`),
 		except: regexp.MustCompile(`(?i)\bbehind (a|an|the|its|their|one|that|this|each|your)? ?(\w+ )?` +
-			`(cursors?|sockets?|prox(y|ies)|load balancers?|nginx|haproxy|position)\b|(falls?|fell|is|far|lags?) behind\b`),
+			`(cursors?|sockets?|prox(y|ies)|load balancers?|nginx|haproxy|position)\b|(falls?|fell|is|far|lags?) behind\b|"behind:"`),
 		instead: "after, for time and order",
 	},
 	{word: words(`doors?|doorstep|wish(es|ed)?|crowd(s|ed)?|unsure|hither|thither|for ever`), instead: "the field's term"},
