@@ -62,8 +62,8 @@ func (a *access) authorize(authorization, scope string) (*limit.SharedBucket, er
 	return nil, err
 }
 
-// retention returns how many messages of a channel its namespace keeps, and for how long. Zeros mean the
-// queue's defaults.
+// retention returns how many messages of a channel its namespace keeps, and for how long. Zeros
+// mean the queue's defaults.
 func (a *access) retention(channel string) (messages int, age time.Duration) {
 	if r := a.namespaces.Load().For(channel); r != nil {
 		return r.HistoryMessages, r.HistoryAge
@@ -71,9 +71,10 @@ func (a *access) retention(channel string) (messages int, age time.Duration) {
 	return 0, 0
 }
 
-// Reload replaces the keys, tokens and namespaces by those of o and ignores its other fields. Connections
-// stay, since a verified token is good until it expires. Subscriptions that the new namespaces forbid
-// end, and their clients are notified. If it returns an error, nothing has changed.
+// Reload replaces the keys, tokens and namespaces by those of o and ignores its other fields.
+// Connections stay, since a verified token is good until it expires. Subscriptions that the new
+// namespaces forbid end, and their clients are notified. If it returns an error, nothing has
+// changed.
 func (b *Broker) Reload(o AccessOptions) error {
 	if b.opts.Access.Keys.Open() != o.Keys.Open() || b.opts.Access.Tokens.Open() != o.Tokens.Open() {
 		return errors.New("a running broker cannot change between having keys and having none; restart it")
@@ -88,8 +89,8 @@ func (b *Broker) Reload(o AccessOptions) error {
 	return nil
 }
 
-// verify implements session.Access.Verify. The client receives the reason why a token is bad; the log
-// does not.
+// verify implements session.Access.Verify. The client receives the reason why a token is bad; the
+// log does not.
 func (b *Broker) verify(token string) (session.Identity, error) {
 	claims, err := b.access.tokens.Load().Verify(token)
 	switch {

@@ -19,11 +19,11 @@ import (
 	"switchboard/queue"
 )
 
-var doorSecret = []byte("0123456789abcdef0123456789abcdef")
+var tokenSecret = []byte("0123456789abcdef0123456789abcdef")
 
 func signed(t *testing.T, claims jwt.MapClaims) string {
 	t.Helper()
-	text, err := jwt.NewWithClaims(jwt.SigningMethodHS256, claims).SignedString(doorSecret)
+	text, err := jwt.NewWithClaims(jwt.SigningMethodHS256, claims).SignedString(tokenSecret)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,7 +45,7 @@ const (
 	keyTwo = "the-second-key-of-the-tests"
 )
 
-// keys takes API keys as they are, or entries.
+// keys parses API keys or entries.
 func keys(t *testing.T, entries ...string) auth.Keys {
 	t.Helper()
 	for i, entry := range entries {
@@ -69,9 +69,10 @@ func rules(t *testing.T, list ...namespace.Rule) *namespace.Set {
 	return set
 }
 
-func guarded(t *testing.T) func(*broker.Options) {
+// withAccessRules requires keys and tokens, and has namespaces.
+func withAccessRules(t *testing.T) func(*broker.Options) {
 	return func(o *broker.Options) {
-		o.Access.Keys, o.Access.Tokens = keys(t, keyOne), tokens(t, auth.Options{HS256: [][]byte{doorSecret}})
+		o.Access.Keys, o.Access.Tokens = keys(t, keyOne), tokens(t, auth.Options{HS256: [][]byte{tokenSecret}})
 		o.Access.Namespaces = rules(t,
 			namespace.Rule{Name: "chat:*", Subscribe: namespace.Users, Publish: namespace.Grant, History: namespace.Users, HistoryMessages: 2},
 			namespace.Rule{Name: "inbox:{user}", Subscribe: namespace.Named},
@@ -79,8 +80,8 @@ func guarded(t *testing.T) func(*broker.Options) {
 	}
 }
 
-// as makes an API call with a key.
-func (i instance) as(t *testing.T, key, method, path, body string) (int, string) {
+// callWithKey makes an API call with a key and returns the status and the body.
+func (i instance) callWithKey(t *testing.T, key, method, path, body string) (int, string) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), method, "http://"+i.HTTP+path, strings.NewReader(body))
 	if err != nil {
@@ -99,51 +100,51 @@ func (i instance) as(t *testing.T, key, method, path, body string) (int, string)
 	return resp.StatusCode, string(text)
 }
 
-func TestTokenOpensChannels(t *testing.T) {
-	i := start(t, memoryStore(queue.Options{}), guarded(t))
-	overAll(t, func(t *testing.T, dial func(instance) *peer) {
+func TestTokenGrantsChannels(t *testing.T) {
+	i := start(t, memoryStore(queue.Options{}), withAccessRules(t))
+	overAllTransports(t, func(t *testing.T, dial func(instance) *testClient) {
 		p := dial(i)
-		p.say(`{"type":"connect","token":%q}`, signed(t, jwt.MapClaims{"sub": "alice", "channels": map[string]string{"chat:1": "pub"}}))
+		p.send(`{"type":"connect","token":%q}`, signed(t, jwt.MapClaims{"sub": "alice", "channels": map[string]string{"chat:1": "pub"}}))
 		p.expect(object{"type": "connected", "user": "alice"})
 		p.subscribe("chat:1")
 		p.subscribe("inbox:alice")
-		p.say(`{"type":"subscribe","channel":"inbox:bob"}`)
+		p.send(`{"type":"subscribe","channel":"inbox:bob"}`)
 		p.expect(object{"type": "error", "code": "forbidden"})
-		p.say(`{"type":"publish","channel":"chat:2","data":1}`)
+		p.send(`{"type":"publish","channel":"chat:2","data":1}`)
 		p.expect(object{"type": "error", "code": "forbidden"})
-		if status, body := i.as(t, keyOne, "POST", "/v1/push", `{"channel":"inbox:alice","data":"hi"}`); status != 200 {
+		if status, body := i.callWithKey(t, keyOne, "POST", "/v1/push", `{"channel":"inbox:alice","data":"hi"}`); status != 200 {
 			t.Fatal(status, body)
 		}
 		p.expect(object{"type": "message", "channel": "inbox:alice", "data": "hi"})
 
-		p.say(`{"type":"refresh","token":%q}`, signed(t, jwt.MapClaims{"sub": "alice", "exp": time.Now().Unix() - 1}))
+		p.send(`{"type":"refresh","token":%q}`, signed(t, jwt.MapClaims{"sub": "alice", "exp": time.Now().Unix() - 1}))
 		p.expect(object{"type": "error", "code": "unauthorized"})
-		p.say(`{"type":"refresh","token":%q}`, signed(t, jwt.MapClaims{"sub": "alice", "exp": time.Now().Unix() + 1}))
+		p.send(`{"type":"refresh","token":%q}`, signed(t, jwt.MapClaims{"sub": "alice", "exp": time.Now().Unix() + 1}))
 		p.expect(object{"type": "refreshed"})
-		last := p.ends() // in a second
+		last := p.untilClosed() // the token expires after a second
 		if c := last[len(last)-1]; c["type"] != "closing" || c["code"] != "expired" || c["reconnect"] != true {
 			t.Errorf("got %v", last)
 		}
 	})
 }
 
-func TestNamespaceKeepsLess(t *testing.T) {
-	i := start(t, memoryStore(queue.Options{}), guarded(t))
+func TestNamespaceLimitsHistory(t *testing.T) {
+	i := start(t, memoryStore(queue.Options{}), withAccessRules(t))
 	for range 5 {
-		if status, body := i.as(t, keyOne, "POST", "/v1/push", `{"channel":"chat:1","data":1}`); status != 200 {
+		if status, body := i.callWithKey(t, keyOne, "POST", "/v1/push", `{"channel":"chat:1","data":1}`); status != 200 {
 			t.Fatal(status, body)
 		}
 	}
-	_, body := i.as(t, keyOne, "GET", "/v1/channels/chat:1", "")
+	_, body := i.callWithKey(t, keyOne, "GET", "/v1/channels/chat:1", "")
 	if !strings.Contains(body, `"messages":2`) {
 		t.Errorf("got %s", body)
 	}
 }
 
 func TestReload(t *testing.T) {
-	i := start(t, memoryStore(queue.Options{}), guarded(t))
-	p := ways["tcp"](t, i)
-	p.say(`{"type":"connect","token":%q}`, signed(t, jwt.MapClaims{"sub": "alice"}))
+	i := start(t, memoryStore(queue.Options{}), withAccessRules(t))
+	p := dialers["tcp"](t, i)
+	p.send(`{"type":"connect","token":%q}`, signed(t, jwt.MapClaims{"sub": "alice"}))
 	p.expect(object{"type": "connected"})
 	p.subscribe("chat:1")
 	p.subscribe("inbox:alice")
@@ -157,17 +158,17 @@ func TestReload(t *testing.T) {
 		"no API keys": {Tokens: next.Tokens}, "no token keys": {Keys: next.Keys}, "none": {},
 	} {
 		if err := i.Reload(bad); err == nil {
-			t.Errorf("%s: the broker is open now", name)
+			t.Errorf("%s: the reload was accepted", name)
 		}
 	}
-	if status, _ := i.as(t, keyOne, "GET", "/v1/servers", ""); status != 200 {
-		t.Errorf("what could not be reloaded changed something: %d", status)
+	if status, _ := i.callWithKey(t, keyOne, "GET", "/v1/servers", ""); status != 200 {
+		t.Errorf("a refused reload changed the keys: %d, want 200", status)
 	}
 	if err := i.Reload(next); err != nil {
 		t.Fatal(err)
 	}
 	p.expect(object{"type": "unsubscribed", "channel": "chat:1", "code": "forbidden", "ref": nil})
-	p.say(`{"type":"unsubscribe","channel":"inbox:alice"}`) // the connection is still there
+	p.send(`{"type":"unsubscribe","channel":"inbox:alice"}`) // the connection is still there
 	p.expect(object{"type": "unsubscribed", "channel": "inbox:alice"})
 	for _, c := range []struct {
 		key, method, path string
@@ -176,17 +177,18 @@ func TestReload(t *testing.T) {
 		{keyOne, "GET", "/v1/servers", 401}, {made, "GET", "/v1/servers", 200}, {made, "POST", "/v1/push", 403},
 		{made, "POST", "/v1/users/alice/disconnect", 403},
 	} {
-		if status, body := i.as(t, c.key, c.method, c.path, `{"user":"alice","data":1}`); status != c.status {
+		if status, body := i.callWithKey(t, c.key, c.method, c.path, `{"user":"alice","data":1}`); status != c.status {
 			t.Errorf("%s %s: %d %s, want %d", c.method, c.path, status, body, c.status)
 		}
 	}
-	q := ways["tcp"](t, i)
-	q.say(`{"type":"connect","token":%q}`, signed(t, jwt.MapClaims{"sub": "alice"}))
+	q := dialers["tcp"](t, i)
+	q.send(`{"type":"connect","token":%q}`, signed(t, jwt.MapClaims{"sub": "alice"}))
 	q.expect(object{"type": "error", "code": "unauthorized"})
 }
 
-// TestKeysAreFetched: until the endpoint answers, the broker is not ready and sends clients away for a moment.
-func TestKeysAreFetched(t *testing.T) {
+// TestTokenKeysAreFetched: until the endpoint answers, the broker is not ready and asks clients to
+// reconnect later.
+func TestTokenKeysAreFetched(t *testing.T) {
 	var answer atomic.Pointer[string]
 	endpoint := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		if text := answer.Load(); text != nil {
@@ -203,20 +205,20 @@ func TestKeysAreFetched(t *testing.T) {
 	i := start(t, memoryStore(queue.Options{}), func(o *broker.Options) {
 		o.Access.Keys, o.Access.Tokens = keys(t, keyOne), tokens(t, auth.Options{Remote: remote})
 	})
-	i.ready(t, http.StatusServiceUnavailable)
-	// RFC 8037, appendix A: a key and what it signs.
+	i.awaitReady(t, http.StatusServiceUnavailable)
+	// The key pair is from RFC 8037, appendix A.
 	set := `{"keys":[{"kty":"OKP","crv":"Ed25519","kid":"a","x":"11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"}]}`
 	text := signEd(t, "a", "nWGxne_9WmC6hEr0kuwsxERJxWl7MmkZcDusAxyuf2A", jwt.MapClaims{"sub": "alice"})
-	p := ways["tcp"](t, i)
-	p.say(`{"type":"connect","token":%q}`, text)
+	p := dialers["tcp"](t, i)
+	p.send(`{"type":"connect","token":%q}`, text)
 	p.expect(object{"type": "error", "code": "unavailable"})
 	p.expect(object{"type": "closing", "code": "overloaded", "reconnect": true})
 	answer.Store(&set)
-	i.ready(t, http.StatusOK)
-	q := ways["tcp"](t, i)
-	q.say(`{"type":"connect","token":%q}`, text)
+	i.awaitReady(t, http.StatusOK)
+	q := dialers["tcp"](t, i)
+	q.send(`{"type":"connect","token":%q}`, text)
 	q.expect(object{"type": "connected", "user": "alice"})
-	_, metrics := i.as(t, keyOne, "GET", "/metrics", "")
+	_, metrics := i.callWithKey(t, keyOne, "GET", "/metrics", "")
 	for _, want := range []string{`switchboard_token_keys 1`, `switchboard_tokens_total{outcome="ok"} 1`, `switchboard_tokens_total{outcome="unready"} 1`, `switchboard_token_key_fetches_total{outcome="ok"}`} {
 		if !strings.Contains(metrics, want) {
 			t.Errorf("%s is not in the metrics", want)

@@ -12,10 +12,11 @@ import (
 
 // Reserves of descriptors and connections.
 const (
-	// descriptorReserve is the number of descriptors that clients cannot use: Redis, files, links and the
-	// API need them.
+	// descriptorReserve is the number of descriptors that clients cannot use: Redis, files, links and
+	// the API need them.
 	descriptorReserve = 1000
-	// apiReserve is the number of HTTP connections that are accepted after clients have used up the limit.
+	// apiReserve is the number of HTTP connections that are accepted after clients have used up the
+	// limit.
 	apiReserve = 256
 	// refusalReserve is the number of refused HTTP connections that stay open at once, so that their
 	// clients can read the reason.
@@ -32,8 +33,8 @@ func defaultConnections() int {
 	return max(most-descriptorReserve, most/2)
 }
 
-// advertised returns the host:port at which other servers reach a listener on addr. configured may be
-// empty, a host, a host:port, or a go-sockaddr template for the host.
+// advertised returns the host:port at which other servers reach a listener on addr. configured may
+// be empty, a host, a host:port, or a go-sockaddr template for the host.
 func advertised(configured string, addr net.Addr) (string, error) {
 	host, port, err := net.SplitHostPort(addr.String())
 	if err != nil {

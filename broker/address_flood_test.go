@@ -14,7 +14,7 @@ import (
 	"switchboard/queue"
 )
 
-// halfOpen is what a connection sends that never says connect.
+// halfOpen are inputs of connections that never send connect.
 var halfOpen = []string{
 	"",
 	`{"type":"conn`,
@@ -23,45 +23,46 @@ var halfOpen = []string{
 		"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n",
 }
 
-// TestCrowdFromOneAddress has 10,000 connections from one address come, begin with what they should say, and stay. They
-// get the places that one address may have, and not for long; meanwhile there is room for all others.
-func TestCrowdFromOneAddress(t *testing.T) {
-	const crowd, each, room = 10_000, 100, 150
+// TestAddressFlood: 10,000 connections from one address send part of a handshake and stay open.
+// They get no more than the connections of one address, and only until the connect deadline.
+// Clients from other addresses connect meanwhile.
+func TestAddressFlood(t *testing.T) {
+	const flood, perAddress, total = 10_000, 100, 150
 	i := start(t, memoryStore(queue.Options{}), func(o *broker.Options) {
-		o.Limits.AddressConnections, o.Limits.Connections, o.Timing.Connect = each, room, 5*time.Second // a second is short for a machine with other things to do
+		o.Limits.AddressConnections, o.Limits.Connections, o.Timing.Connect = perAddress, total, 5*time.Second // shorter deadlines fail on a busy machine
 	})
 	from := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 2)}}
 	var all sync.WaitGroup
-	for n := range crowd {
+	for n := range flood {
 		c, err := from.Dial("tcp", []string{i.TCP, i.HTTP}[n%2])
 		if err != nil {
 			t.Fatal(err)
 		}
-		all.Go(func() { // it stays until it is closed
+		all.Go(func() { // keeps the connection until the broker closes it
 			defer c.Close()
-			_ = c.SetDeadline(time.Now().Add(2 * patience))
+			_ = c.SetDeadline(time.Now().Add(2 * testTimeout))
 			_, _ = io.WriteString(c, halfOpen[n/2%len(halfOpen)])
 			if _, err := io.Copy(io.Discard, c); err != nil && strings.Contains(err.Error(), "timeout") {
-				t.Errorf("%q holds its connection", halfOpen[n/2%len(halfOpen)])
+				t.Errorf("%q: the broker did not close the connection", halfOpen[n/2%len(halfOpen)])
 			}
 		})
-		if n%(crowd/10) == 0 { // beside it
+		if n%(flood/10) == 0 { // clients from another address
 			dialLines(t, net.Dialer{}, i.TCP).connect(fmt.Sprint("line-", n), "")
 			dialWS(t, "ws://"+i.HTTP+"/ws").connect(fmt.Sprint("page-", n), "")
 		}
 	}
 	all.Wait()
 	if text := metricsOf(t, i); !strings.Contains(text, `switchboard_refusals_total{what="address_connections"}`) {
-		t.Error("nobody was refused")
+		t.Error("no connection was refused")
 	}
 	for _, addr := range []string{i.TCP, i.HTTP} {
-		await.True(t, "the crowd has left its places", func() bool {
+		await.True(t, "the address may connect again", func() bool {
 			c, err := from.Dial("tcp", addr)
 			if err != nil {
 				t.Fatal(err)
 			}
 			defer c.Close()
-			_ = c.SetDeadline(time.Now().Add(patience))
+			_ = c.SetDeadline(time.Now().Add(testTimeout))
 			_, _ = io.WriteString(c, halfOpen[3])
 			answer := make([]byte, len("HTTP/1.1 101"))
 			_, err = io.ReadFull(c, answer)

@@ -17,17 +17,17 @@ import (
 	"switchboard/queue"
 )
 
-// TestAPI is the table of calls and their answers.
+// TestAPI makes calls and checks their answers.
 func TestAPI(t *testing.T) {
-	i := start(t, memoryStore(queue.Options{}), func(o *broker.Options) { o.Limits.MessageBytes = 180; o.Limits.Batch = 3 })
+	i := start(t, memoryStore(queue.Options{}), func(o *broker.Options) { o.Limits.MessageBytes, o.Limits.Batch = 180, 3 })
 	long := strings.Repeat("x", 200)
 	for _, row := range []struct {
 		method, path, body string
 		status             int
-		about              string // in the answer
+		contains           string // part of the answer
 	}{
 		{"POST", "/v1/push", `{"channel":"a","data":1}`, 200, `id`},
-		{"POST", "/v1/push", `{"user":"nobody","data":1}`, 200, `clients:[]`},
+		{"POST", "/v1/push", `{"user":"unknown","data":1}`, 200, `clients:[]`},
 		{"POST", "/v1/push", `{"client":"never-seen","data":1}`, 200, `online:false`},
 		{"POST", "/v1/push", `{"all":true,"data":1}`, 200, `all:true`},
 		{"POST", "/v1/push", `{"channels":["a","b c"],"data":1}`, 200, `bad_request`},
@@ -68,7 +68,7 @@ func TestAPI(t *testing.T) {
 		{"GET", "/v1/channels/a%20b", "", 400, `byte 1`},
 		{"GET", "/v1/channels/a/history?limit=1", "", 200, `more:true`},
 		{"GET", "/v1/channels/a/history?limit=x", "", 400, `limit`},
-		{"GET", "/v1/users/nobody", "", 200, `online:false`},
+		{"GET", "/v1/users/unknown", "", 200, `online:false`},
 		{"GET", "/v1/servers", "", 200, `connections`},
 		{"GET", "/v1/nothing", "", 404, `/v1/nothing`},
 		{"GET", "/v1/push", "", 405, `GET /v1/push`},
@@ -76,14 +76,15 @@ func TestAPI(t *testing.T) {
 		{"GET", "/readyz", "", 200, `ready:true`},
 	} {
 		status, answer := i.call(t, row.method, row.path, row.body)
-		if status != row.status || !strings.Contains(fmt.Sprint(answer), row.about) {
-			t.Errorf("%s %s %.60s: %d %v; want %d about %q", row.method, row.path, row.body, status, answer, row.status, row.about)
+		if status != row.status || !strings.Contains(fmt.Sprint(answer), row.contains) {
+			t.Errorf("%s %s %.60s: %d %v; want %d with %q", row.method, row.path, row.body, status, answer, row.status, row.contains)
 		}
 	}
 }
 
-// TestOtherPagesMayNotPush: an open broker is protected from the browser beside it.
-func TestOtherPagesMayNotPush(t *testing.T) {
+// TestCrossOriginPush: pages of other origins must not push to an open broker, although a browser
+// on the same machine reaches it.
+func TestCrossOriginPush(t *testing.T) {
 	i := start(t, memoryStore(queue.Options{}), nil)
 	req, err := http.NewRequestWithContext(t.Context(), "POST", "http://"+i.HTTP+"/v1/push", strings.NewReader(`{"all":true,"data":1}`))
 	if err != nil {
@@ -96,14 +97,14 @@ func TestOtherPagesMayNotPush(t *testing.T) {
 	}
 	_ = resp.Body.Close()
 	if resp.StatusCode != http.StatusForbidden {
-		t.Errorf("a page of another origin pushes: %d", resp.StatusCode)
+		t.Errorf("a push from a page of another origin: %d, want 403", resp.StatusCode)
 	}
 }
 
-func TestBatchKeepsTheOrderOfATarget(t *testing.T) {
+func TestBatchKeepsOrderPerTarget(t *testing.T) {
 	s, _ := redisStore(t, shared.Client(t), testBeat)
-	brokers := three(t, s, nil)
-	p := ways["tcp"](t, brokers[1])
+	brokers := startThree(t, s, nil)
+	p := dialers["tcp"](t, brokers[1])
 	p.connect("c", "")
 	p.subscribe("a")
 	var messages []string
@@ -119,8 +120,8 @@ func TestBatchKeepsTheOrderOfATarget(t *testing.T) {
 	}
 }
 
-// TestDoors has API keys and tokens.
-func TestDoors(t *testing.T) {
+// TestAPIKeysAndTokens: calls need a key, and connects need a token.
+func TestAPIKeysAndTokens(t *testing.T) {
 	public, private, err := ed25519.GenerateKey(nil)
 	if err != nil {
 		t.Fatal(err)
@@ -146,59 +147,59 @@ func TestDoors(t *testing.T) {
 		return s
 	}
 	if status, _ := i.call(t, "POST", "/v1/push", `{"channel":"a","data":1}`); status != 401 {
-		t.Errorf("a push without a key is %d", status)
+		t.Errorf("a push without a key: %d, want 401", status)
 	}
 	if status, _ := i.call(t, "GET", "/healthz", ""); status != 200 {
-		t.Errorf("healthz is %d", status)
+		t.Errorf("healthz: %d, want 200", status)
 	}
 	hour := time.Now().Add(time.Hour)
-	overAll(t, func(t *testing.T, dial func(instance) *peer) {
+	overAllTransports(t, func(t *testing.T, dial func(instance) *testClient) {
 		for name, row := range map[string]struct{ token, code string }{
 			"none":    {"", "unauthorized"},
 			"forged":  {token("alice", hour) + "x", "unauthorized"},
 			"expired": {token("alice", time.Now().Add(-time.Hour)), "expired"},
 		} {
 			p := dial(i)
-			p.say(`{"type":"connect","client":"c","user":"alice","token":%q,"ref":1}`, row.token)
-			heard := p.ends()
-			if len(heard) != 2 || heard[0]["code"] != "unauthorized" || heard[1]["code"] != row.code {
-				t.Errorf("%s token: heard %v", name, heard)
+			p.send(`{"type":"connect","client":"c","user":"alice","token":%q,"ref":1}`, row.token)
+			received := p.untilClosed()
+			if len(received) != 2 || received[0]["code"] != "unauthorized" || received[1]["code"] != row.code {
+				t.Errorf("%s token: received %v", name, received)
 			}
 		}
 		p := dial(i)
-		p.say(`{"type":"connect","client":"c","user":"mallory","token":%q,"ref":1}`, token("alice", hour))
+		p.send(`{"type":"connect","client":"c","user":"mallory","token":%q,"ref":1}`, token("alice", hour))
 		p.expect(object{"type": "connected", "user": "alice"})
-		p.say(`{"type":"publish","channel":"a","data":1,"ref":2}`)
+		p.send(`{"type":"publish","channel":"a","data":1,"ref":2}`)
 		p.expect(object{"type": "error", "code": "forbidden"})
-		p.say(`{"type":"refresh","token":%q,"ref":3}`, token("bob", hour))
+		p.send(`{"type":"refresh","token":%q,"ref":3}`, token("bob", hour))
 		p.expect(object{"type": "error", "code": "forbidden"})
-		p.say(`{"type":"refresh","token":%q,"ref":4}`, token("alice", time.Now().Add(2*time.Second)))
+		p.send(`{"type":"refresh","token":%q,"ref":4}`, token("alice", time.Now().Add(2*time.Second)))
 		p.expect(object{"type": "refreshed", "ref": 4})
-		if heard := p.ends(); len(heard) != 1 || heard[0]["code"] != "expired" {
-			t.Errorf("the token ran out on the connection: heard %v", heard)
+		if received := p.untilClosed(); len(received) != 1 || received[0]["code"] != "expired" {
+			t.Errorf("after the token expired: received %v, want expired", received)
 		}
 	})
 }
 
-// TestOpenOnlyOnLoopback is the table of what a broker refuses to be.
+// TestOpenOnlyOnLoopback: New refuses options that let every caller in on a public address.
 func TestOpenOnlyOnLoopback(t *testing.T) {
 	keys, _ := auth.NewKeys([]string{"plain:backend-key-of-the-test"})
 	tokens, _ := auth.NewTokens(auth.Options{HS256: [][]byte{[]byte(strings.Repeat("s", 32))}})
 	s := memoryStore(queue.Options{})
 	for _, row := range []struct {
-		name   string
-		change func(*broker.Options)
-		about  string
+		name     string
+		change   func(*broker.Options)
+		contains string
 	}{
 		{"no keys", func(o *broker.Options) { o.Access.Tokens = tokens }, "auth.keys"},
 		{"no tokens", func(o *broker.Options) { o.Access.Keys = keys }, "token"},
 		{"no peer secret", func(o *broker.Options) { o.Access.Keys, o.Access.Tokens, o.Store.Shared = keys, tokens, true }, "peer_secret"},
 		{"a short peer secret", func(o *broker.Options) { o.Access.Insecure, o.Links.Secret = true, "change-me" }, "peer_secret: it has 9 bytes"},
 		{"links on the public address", func(o *broker.Options) { o.Access.Insecure, o.Store.Shared = true, true }, "peer: the links"},
-		{"meant so", func(o *broker.Options) { o.Access.Insecure, o.Store.Shared, o.Links.Address = true, true, "http" }, ""},
-		{"links on a port", func(o *broker.Options) { o.Access.Insecure, o.Store.Shared, o.Links.Address = true, true, "0.0.0.0:0" }, ""},
+		{"links on the public address, confirmed", func(o *broker.Options) { o.Access.Insecure, o.Store.Shared, o.Links.Address = true, true, "http" }, ""},
+		{"links on a separate port", func(o *broker.Options) { o.Access.Insecure, o.Store.Shared, o.Links.Address = true, true, "0.0.0.0:0" }, ""},
 		{"links on loopback", func(o *broker.Options) { o.Access.Insecure, o.Store.Shared, o.Listen.HTTP = true, true, "127.0.0.1:0" }, ""},
-		{"all doors", func(o *broker.Options) { o.Access.Keys, o.Access.Tokens = keys, tokens }, ""},
+		{"keys and tokens", func(o *broker.Options) { o.Access.Keys, o.Access.Tokens = keys, tokens }, ""},
 		{"insecure", func(o *broker.Options) { o.Access.Insecure = true }, ""},
 		{"loopback", func(o *broker.Options) { o.Listen.HTTP, o.Listen.TCP = "127.0.0.1:0", "[::1]:0" }, ""},
 		{"bad address", func(o *broker.Options) { o.Listen.HTTP = "nonsense" }, "http"},
@@ -209,8 +210,8 @@ func TestOpenOnlyOnLoopback(t *testing.T) {
 		}
 		row.change(&o)
 		_, err := broker.New(o)
-		if row.about == "" && err != nil || row.about != "" && (err == nil || !strings.Contains(err.Error(), row.about)) {
-			t.Errorf("%s: %v; want an error about %q", row.name, err, row.about)
+		if row.contains == "" && err != nil || row.contains != "" && (err == nil || !strings.Contains(err.Error(), row.contains)) {
+			t.Errorf("%s: %v; want an error with %q", row.name, err, row.contains)
 		}
 	}
 }

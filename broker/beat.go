@@ -34,8 +34,8 @@ func (b *Broker) beatLoop(ctx context.Context) error {
 	}
 }
 
-// beat renews the lease and reads the live servers. If the store may have lost something, it then binds
-// everything again.
+// beat renews the lease and reads the live servers. If the store may have lost something, it then
+// binds everything again.
 func (b *Broker) beat(running context.Context) {
 	ctx, cancel := context.WithTimeout(running, 2*b.opts.Timing.Beat)
 	defer cancel()

@@ -41,8 +41,8 @@ func (b *Broker) encrypted(name string, l net.Listener) net.Listener {
 	return l
 }
 
-// httpErrors writes the errors of net/http to the log. Failed TLS handshakes have debug level, since any
-// caller can cause them.
+// httpErrors writes the errors of net/http to the log. Failed TLS handshakes have debug level,
+// since any caller can cause them.
 type httpErrors struct{ log zerolog.Logger }
 
 // Write implements io.Writer.

@@ -54,8 +54,8 @@ func (b *Broker) localSubscribers(channels []string) []int {
 	return counts
 }
 
-// Subscribers implements api.Cluster: it adds the numbers of all live servers. partial means that a server
-// did not answer.
+// Subscribers implements api.Cluster: it adds the numbers of all live servers. partial means that a
+// server did not answer.
 func (b *Broker) Subscribers(ctx context.Context, channels []string) (total []int, partial bool) {
 	total = b.localSubscribers(channels)
 	if b.links == nil || len(channels) == 0 {
@@ -105,8 +105,8 @@ func (b *Broker) Reply(ctx context.Context, server, client string, ref int64, da
 	return found, err
 }
 
-// call calls another server. Without a shared store there is none: the named server is gone, and out stays
-// as it is.
+// call calls another server. Without a shared store there is none: the named server is gone, and
+// out stays as it is.
 func (b *Broker) call(ctx context.Context, server, name string, in, out any) error {
 	if b.links == nil {
 		return nil

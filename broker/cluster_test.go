@@ -20,8 +20,8 @@ import (
 
 const testBeat = 200 * time.Millisecond
 
-// three runs three brokers over one store, ready.
-func three(t *testing.T, s store, change func(*broker.Options)) []instance {
+// startThree runs three brokers over one store and waits until they are ready.
+func startThree(t *testing.T, s store, change func(*broker.Options)) []instance {
 	t.Helper()
 	list := make([]instance, 3)
 	for n := range list {
@@ -33,25 +33,25 @@ func three(t *testing.T, s store, change func(*broker.Options)) []instance {
 		})
 	}
 	for _, i := range list {
-		i.ready(t, http.StatusOK)
+		i.awaitReady(t, http.StatusOK)
 		await.True(t, "all three see each other", func() bool { return len(i.Servers()) == 3 })
 	}
 	return list
 }
 
-func TestAnyInstanceReachesEveryClient(t *testing.T) {
+func TestAnyServerReachesEveryClient(t *testing.T) {
 	cluster := redistest.StartCluster(t, 3)
 	for name, client := range map[string]redis.UniversalClient{"one Redis": shared.Client(t), "a Cluster": cluster.Client(t)} {
 		t.Run(name, func(t *testing.T) {
 			s, _ := redisStore(t, client, testBeat)
-			brokers := three(t, s, nil)
-			var peers []*peer
+			brokers := startThree(t, s, nil)
+			var clients []*testClient
 			for n, i := range brokers {
-				for way, dial := range ways {
+				for way, dial := range dialers {
 					p := dial(t, i)
-					p.connect(fmt.Sprintf("%d-%s", n, dashed(way)), fmt.Sprint("user", n))
+					p.connect(fmt.Sprintf("%d-%s", n, clientName(way)), fmt.Sprint("user", n))
 					p.subscribe("news")
-					peers = append(peers, p)
+					clients = append(clients, p)
 				}
 			}
 			for n, i := range brokers {
@@ -59,19 +59,19 @@ func TestAnyInstanceReachesEveryClient(t *testing.T) {
 				if fmt.Sprint(r["servers"]) != "3" {
 					t.Fatalf("servers is %v, want 3", r["servers"])
 				}
-				for _, p := range peers {
+				for _, p := range clients {
 					p.expect(object{"type": "message", "channel": "news", "id": r["id"], "data": n})
 				}
 				i.push(t, `{"all":true,"data":"all"}`)
-				for _, p := range peers {
+				for _, p := range clients {
 					p.expect(object{"type": "message", "channel": "$all"})
 				}
 				for target := range brokers {
 					r := i.push(t, fmt.Sprintf(`{"user":"user%d","data":"you"}`, target))
-					if len(r["clients"].([]any)) != len(ways) {
-						t.Fatalf("user%d has %v, want one client per way in", target, r["clients"])
+					if len(r["clients"].([]any)) != len(dialers) {
+						t.Fatalf("user%d has %v, want one client per transport", target, r["clients"])
 					}
-					for _, p := range peers[target*len(ways) : (target+1)*len(ways)] {
+					for _, p := range clients[target*len(dialers) : (target+1)*len(dialers)] {
 						p.expect(object{"type": "message", "channel": nil, "data": "you"})
 					}
 				}
@@ -88,24 +88,24 @@ func TestAnyInstanceReachesEveryClient(t *testing.T) {
 	}
 }
 
-func TestClientMovesBetweenInstances(t *testing.T) {
+func TestClientMovesToAnotherServer(t *testing.T) {
 	s, _ := redisStore(t, shared.Client(t), testBeat)
-	brokers := three(t, s, nil)
-	old := ways["tcp"](t, brokers[0])
+	brokers := startThree(t, s, nil)
+	old := dialers["tcp"](t, brokers[0])
 	old.connect("phone", "alice")
 	brokers[2].push(t, `{"user":"alice","data":1}`)
 	old.expect(object{"type": "message", "data": 1})
 
-	next := ways["tcp"](t, brokers[1])
+	next := dialers["tcp"](t, brokers[1])
 	next.connect("phone", "alice")
-	if heard := old.ends(); len(heard) != 1 || heard[0]["code"] != "superseded" {
-		t.Fatalf("the old session heard %v", heard)
+	if received := old.untilClosed(); len(received) != 1 || received[0]["code"] != "superseded" {
+		t.Fatalf("the old session received %v", received)
 	}
 	next.expect(object{"type": "message", "data": 1}) // it was not acknowledged
 	brokers[0].push(t, `{"client":"alice/phone","data":2}`)
 	last := next.expect(object{"type": "message", "data": 2})
-	next.say(`{"type":"ack","id":%v}`, last["id"])
-	await.True(t, "both are acknowledged, and the phone is on the second", func() bool {
+	next.send(`{"type":"ack","id":%v}`, last["id"])
+	await.True(t, "both are acknowledged, and the phone is on the second server", func() bool {
 		_, u := brokers[2].call(t, "GET", "/v1/users/alice", "")
 		c := u["clients"].([]any)[0].(object)
 		return u["online"] == true && c["server"] == brokers[1].ID() && fmt.Sprint(c["queued"]) == "0"
@@ -114,18 +114,18 @@ func TestClientMovesBetweenInstances(t *testing.T) {
 	if status != 200 || fmt.Sprint(r["disconnected"]) != "1" {
 		t.Fatalf("disconnect: %d %v", status, r)
 	}
-	if heard := next.ends(); len(heard) != 1 || heard[0]["code"] != "disconnected" {
-		t.Fatalf("disconnected, heard %v", heard)
+	if received := next.untilClosed(); len(received) != 1 || received[0]["code"] != "disconnected" {
+		t.Fatalf("disconnected, received %v", received)
 	}
 }
 
-// TestHintsMayVanish, come twice and in any order.
-func TestHintsMayVanish(t *testing.T) {
+// TestFaultyHints: hints that are lost, repeated or reordered lose no message and no order.
+func TestFaultyHints(t *testing.T) {
 	for fault, n := range map[string]int{"drop": 3, "mangle": 100} {
 		t.Run(fault, func(t *testing.T) {
 			s, _ := redisStore(t, shared.Client(t), testBeat)
-			brokers := three(t, s, func(o *broker.Options) { o.Links.HintFault = fault })
-			p := ways["tcp"](t, brokers[0])
+			brokers := startThree(t, s, func(o *broker.Options) { o.Links.HintFault = fault })
+			p := dialers["tcp"](t, brokers[0])
 			p.connect("phone", "")
 			p.subscribe("news")
 			for i := range n {
@@ -134,21 +134,21 @@ func TestHintsMayVanish(t *testing.T) {
 			}
 			next := map[any]int{}
 			for range 2 * n {
-				m := p.hear()
+				m := p.receive()
 				if queue := m["channel"]; fmt.Sprint(m["data"]) == fmt.Sprint(next[queue]) {
 					next[queue]++
 				} else {
-					t.Fatalf("%v came where %d is due", m, next[queue])
+					t.Fatalf("received %v, want %d", m, next[queue])
 				}
 			}
 		})
 	}
 }
 
-func TestBackendWritesTheStoreItself(t *testing.T) {
+func TestBackendWritesToTheStore(t *testing.T) {
 	s, prefix := redisStore(t, shared.Client(t), testBeat)
-	brokers := three(t, s, nil)
-	p := ways["websocket on the loop"](t, brokers[0])
+	brokers := startThree(t, s, nil)
+	p := dialers["websocket on the loop"](t, brokers[0])
 	p.connect("phone", "")
 	p.subscribe("news")
 	at := id(t, brokers[0].push(t, `{"channel":"news","data":0}`)["id"])
@@ -179,12 +179,12 @@ func TestBackendWritesTheStoreItself(t *testing.T) {
 
 func TestRequestAndReply(t *testing.T) {
 	s, prefix := redisStore(t, shared.Client(t), testBeat)
-	brokers := three(t, s, func(o *broker.Options) { o.Requests.Queues, o.Requests.From = 1, namespace.Anyone })
-	p := ways["tcp"](t, brokers[0])
+	brokers := startThree(t, s, func(o *broker.Options) { o.Requests.Queues, o.Requests.From = 1, namespace.Anyone })
+	p := dialers["tcp"](t, brokers[0])
 	p.connect("phone", "alice")
-	p.say(`{"type":"request","data":{"q":1}}`)
+	p.send(`{"type":"request","data":{"q":1}}`)
 	p.expect(object{"type": "error", "code": "bad_request"}) // no ref
-	p.say(`{"type":"request","data":{"q":1},"ref":7}`)
+	p.send(`{"type":"request","data":{"q":1},"ref":7}`)
 	p.expect(object{"type": "accepted", "ref": 7})
 	raw, err := shared.Client(t).LPop(t.Context(), prefix+"qq_{0}").Result()
 	if err != nil {
@@ -204,8 +204,8 @@ func TestRequestAndReply(t *testing.T) {
 		t.Fatalf("reply: %d %v", status, r)
 	}
 	p.expect(object{"type": "reply", "ref": 7, "data": "map[a:1]"})
-	if status, _ := brokers[2].call(t, "POST", "/v1/reply", `{"client":"nobody","ref":7,"data":1}`); status != 404 {
-		t.Fatalf("a reply to nobody is %d, want 404", status)
+	if status, _ := brokers[2].call(t, "POST", "/v1/reply", `{"client":"unknown","ref":7,"data":1}`); status != 404 {
+		t.Fatalf("a reply to an unknown client: %d, want 404", status)
 	}
 }
 
@@ -215,22 +215,22 @@ func TestFullRequestQueue(t *testing.T) {
 	i := start(t, s, func(o *broker.Options) {
 		o.Timing.Beat, o.Requests.Queues, o.Requests.From = testBeat, 1, namespace.Anyone
 	})
-	i.ready(t, http.StatusOK)
-	p := ways["tcp"](t, i)
+	i.awaitReady(t, http.StatusOK)
+	p := dialers["tcp"](t, i)
 	p.connect("phone", "alice")
-	p.say(`{"type":"request","data":1,"ref":7}`)
+	p.send(`{"type":"request","data":1,"ref":7}`)
 	p.expect(object{"type": "accepted", "ref": 7})
-	p.say(`{"type":"request","data":1,"ref":8}`)
+	p.send(`{"type":"request","data":1,"ref":8}`)
 	p.expect(object{"type": "error", "ref": 8, "code": "rate_limited"})
 }
 
-// TestPeerLinksOfTheirOwn has the links on an address of their own, behind a secret.
-func TestPeerLinksOfTheirOwn(t *testing.T) {
+// TestSeparateLinkPort: the links are on a port of their own, with a secret.
+func TestSeparateLinkPort(t *testing.T) {
 	s, _ := redisStore(t, shared.Client(t), testBeat)
-	brokers := three(t, s, func(o *broker.Options) {
-		o.Links.Address, o.Links.Secret = "127.0.0.1:0", "a secret that is between instances"
+	brokers := startThree(t, s, func(o *broker.Options) {
+		o.Links.Address, o.Links.Secret = "127.0.0.1:0", "a secret of 32 bytes at the least"
 	})
-	p := ways["tcp"](t, brokers[0])
+	p := dialers["tcp"](t, brokers[0])
 	p.connect("phone", "")
 	p.subscribe("news")
 	brokers[1].push(t, `{"channel":"news","data":1}`)
@@ -246,45 +246,45 @@ func TestPeerLinksOfTheirOwn(t *testing.T) {
 		}
 		_ = resp.Body.Close()
 		if resp.StatusCode != want {
-			t.Errorf("a link without the secret to %s is %d, want %d", addr, resp.StatusCode, want)
+			t.Errorf("a link without the secret to %s: %d, want %d", addr, resp.StatusCode, want)
 		}
 	}
 }
 
-// TestDeclaredDead buries a server that is alive: it goes on under a new id, and its
-// client notices nothing.
+// TestDeclaredDead: a live server is declared dead. It continues under a new id, and its client
+// notices nothing.
 func TestDeclaredDead(t *testing.T) {
 	s, prefix := redisStore(t, shared.Client(t), testBeat)
-	brokers := three(t, s, nil)
-	p := ways["tcp"](t, brokers[0])
+	brokers := startThree(t, s, nil)
+	p := dialers["tcp"](t, brokers[0])
 	p.connect("phone", "alice")
 	p.subscribe("news")
 	old := brokers[0].ID()
 	c := shared.Client(t)
-	await.True(t, "the burial came between two beats", func() bool {
+	await.True(t, "the server is declared dead between two beats", func() bool {
 		if err := c.Del(t.Context(), prefix+"s_{"+old+"}").Err(); err != nil {
 			t.Fatal(err)
 		}
-		buried, err := s.registry.Bury(t.Context(), old)
+		dead, err := s.registry.Bury(t.Context(), old)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return buried
+		return dead
 	})
-	// The janitor's part, for the client and the channel.
+	// Clean up after the server as the janitor does.
 	if _, _, released, err := s.queue.Release(t.Context(), "alice/phone", old); err != nil || !released {
 		t.Fatalf("release: %v %v", released, err)
 	}
 	if err := s.registry.Forget(t.Context(), old); err != nil {
 		t.Fatal(err)
 	}
-	await.True(t, "it has a new id, and all is bound again", func() bool {
+	await.True(t, "it has a new id, and everything is bound again", func() bool {
 		c, _, err := s.queue.Client(t.Context(), "alice/phone")
 		servers, err2 := s.registry.ChannelServers(t.Context(), "news")
 		return err == nil && err2 == nil && brokers[0].ID() != old &&
 			c.Server == brokers[0].ID() && fmt.Sprint(servers) == fmt.Sprint([]string{brokers[0].ID()})
 	})
-	await.True(t, "the others know", func() bool { return brokers[1].Live(brokers[0].ID()) })
+	await.True(t, "the others see the new id", func() bool { return brokers[1].Live(brokers[0].ID()) })
 	brokers[1].push(t, `{"channel":"news","data":1}`)
 	p.expect(object{"type": "message", "channel": "news", "data": 1})
 	r := brokers[1].push(t, `{"user":"alice","data":2}`)
@@ -294,22 +294,22 @@ func TestDeclaredDead(t *testing.T) {
 	p.expect(object{"type": "message", "data": 2})
 }
 
-func TestGoingDownLeavesNothingBehind(t *testing.T) {
+func TestShutdownRemovesItsKeys(t *testing.T) {
 	s, prefix := redisStore(t, shared.Client(t), testBeat)
-	brokers := three(t, s, nil)
-	var peers []*peer
-	for way, dial := range ways {
+	brokers := startThree(t, s, nil)
+	var clients []*testClient
+	for way, dial := range dialers {
 		p := dial(t, brokers[0])
-		p.connect(dashed(way), "alice")
+		p.connect(clientName(way), "alice")
 		p.subscribe("news")
-		peers = append(peers, p)
+		clients = append(clients, p)
 	}
 	gone := brokers[0].ID()
 	stopped := make(chan error)
 	go func() { stopped <- brokers[0].stop() }()
-	for _, p := range peers {
-		if heard := p.ends(); len(heard) != 1 || heard[0]["code"] != "draining" || heard[0]["after_ms"] == nil {
-			t.Fatalf("heard %v, want draining with after_ms", heard)
+	for _, p := range clients {
+		if received := p.untilClosed(); len(received) != 1 || received[0]["code"] != "draining" || received[0]["after_ms"] == nil {
+			t.Fatalf("received %v, want draining with after_ms", received)
 		}
 	}
 	if err := <-stopped; err != nil {
@@ -321,11 +321,11 @@ func TestGoingDownLeavesNothingBehind(t *testing.T) {
 	}
 	for _, k := range keys {
 		if strings.Contains(k, gone) || strings.Contains(k, "ch_{news}") && !strings.Contains(k, "mq_") {
-			t.Errorf("%s was left behind", k)
+			t.Errorf("%s still exists", k)
 		}
 	}
 	r := brokers[1].push(t, `{"user":"alice","data":1}`)
-	if n := len(r["clients"].([]any)); n != len(ways) {
-		t.Fatalf("%d clients of alice are known, want %d", n, len(ways))
+	if n := len(r["clients"].([]any)); n != len(dialers) {
+		t.Fatalf("%d clients of alice are known, want %d", n, len(dialers))
 	}
 }

@@ -3,26 +3,28 @@
 //
 // The life of a message to a channel; a test checks that the functions named here exist:
 //
-//  1. A push arrives at POST /v1/push. api.API.Push serves the connections that package fastpush has taken
-//     over, and net/http the others. Both authorize and check the push in api.api.push.
-//  2. delivery.Pusher.ToChannel stores the message with queue.Queue.AppendChannel. The same round trip
-//     reads the owners: the servers with subscribers. From here on the push is accepted.
-//  3. Each owner receives a hint. peer.Links.Send sends it to another server, where peer.Links.handle
-//     receives it. On all servers broker.Broker.handleHint acts on it.
-//  4. On an owner, hub.Channel.Hint appends the message to the channel's tail if it follows the tail's
-//     last message. Otherwise hub.Channel.drain reads the messages after the tail from the store.
+//  1. A push arrives at POST /v1/push. api.API.Push serves the connections that package fastpush
+//     has taken over, and net/http the others. Both authorize the call, and api.api.push checks the
+//     push.
+//  2. delivery.Pusher.ToChannel stores the message with queue.Queue.AppendChannel. The same round
+//     trip reads the owners: the servers with subscribers. From here on the push is accepted.
+//  3. Each owner receives a hint. peer.Links.Send sends it to another server, where
+//     peer.Links.handle receives it. On all servers broker.Broker.handleHint acts on it.
+//  4. On an owner, hub.Channel.Hint appends the message to the channel's tail if it follows the
+//     tail's last message. Otherwise hub.Channel.drain reads the messages after the tail from the
+//     store.
 //  5. hub.Channel.wake posts a task to each event loop with subscribers of the channel. There
 //     hub.Channel.deliver writes to each subscriber the messages after its cursor.
 //  6. A subscriber whose socket is full keeps its cursor. When the socket is writable again,
 //     session.Session.Writable calls hub.Subscription.Resume, which writes what is missing.
 //
-// A message to a client: delivery.Pusher.ToClient stores it in the client's queue and sends a hint to the
-// one server that holds the client. There session.Session.hint writes the message if it follows the last
-// one written. Otherwise session.Session.inboxRead reads the client's queue.
+// A message to a client: delivery.Pusher.ToClient stores it in the client's queue and sends a hint
+// to the one server that holds the client. There session.Session.hint writes the message if it
+// follows the last one written. Otherwise session.Session.inboxRead reads the client's queue.
 //
-// Hints may be lost, and nothing else needs them. peer.Links.Lost reports when that may have happened, and
-// broker.Broker.sweep then reads all queues again.
+// Hints may be lost. peer.Links.Lost reports when that may have happened, and broker.Broker.sweep
+// then reads all queues again.
 //
-// The store may lose bindings and messages at a restart or failover. broker.Broker.rebind then binds
-// everything again, and delivery.Pusher.Confirm finds lost messages.
+// The store may lose bindings and messages at a restart or failover. broker.Broker.rebind then
+// binds everything again, and delivery.Pusher.Confirm finds lost messages.
 package broker

@@ -17,32 +17,33 @@ import (
 	"switchboard/internal/await"
 )
 
-// mover is a client that goes where it is sent, and keeps what it got: by queue, the data of the messages
-// in the order of their coming. Ids that it has seen it drops.
-type mover struct {
-	name      string
-	moved     func() // called when it is on the second address
-	dismissed bool   // it was told to leave the first one
+// roamingClient is a client that moves to a second server when the first one drains. It records the
+// data of the messages by queue, in their order, and ignores ids that it has seen.
+type roamingClient struct {
+	name       string
+	subscribed func() // called after each subscribe
+	drained    bool   // the first server asked it to reconnect elsewhere
 
 	mu  sync.Mutex // guards the fields below
 	got map[string][]string
 }
 
-type heard struct {
+// received is a message of the broker.
+type received struct {
 	Type, Channel, Code, Data string
 	ID                        int64
 }
 
-// run follows the channel news and its own queue, at the first address until that one sends it away, and
-// then at the second until stop is closed.
-func (m *mover) run(addrs [2]string, stop <-chan struct{}) error {
+// run receives the channel news and the client's queue: from the first address until that server
+// drains, then from the second one until stop is closed.
+func (m *roamingClient) run(addrs [2]string, stop <-chan struct{}) error {
 	seen := map[string]int64{}
 	for k, addr := range addrs {
 		conn, err := net.Dial("tcp", addr)
 		if err != nil {
 			return err
 		}
-		_ = conn.SetDeadline(time.Now().Add(patience))
+		_ = conn.SetDeadline(time.Now().Add(testTimeout))
 		ended := make(chan struct{})
 		go func() {
 			select {
@@ -65,7 +66,7 @@ func (m *mover) run(addrs [2]string, stop <-chan struct{}) error {
 	return nil
 }
 
-func (m *mover) follow(conn net.Conn, seen map[string]int64, last bool) error {
+func (m *roamingClient) follow(conn net.Conn, seen map[string]int64, last bool) error {
 	after := ""
 	if id := seen["news"]; id > 0 {
 		after = fmt.Sprintf(`,"after":%d`, id)
@@ -77,15 +78,15 @@ func (m *mover) follow(conn net.Conn, seen map[string]int64, last bool) error {
 		if err != nil {
 			return err
 		}
-		var e heard
+		var e received
 		if err := json.Unmarshal(raw, &e); err != nil {
 			return fmt.Errorf("%s: %w", raw, err)
 		}
 		switch e.Type {
 		case "subscribed":
 			seen["news"] = e.ID
-			if last || !m.dismissed {
-				m.moved()
+			if last || !m.drained {
+				m.subscribed()
 			}
 		case "message":
 			if e.Channel == "" {
@@ -98,18 +99,18 @@ func (m *mover) follow(conn net.Conn, seen map[string]int64, last bool) error {
 				m.mu.Unlock()
 			}
 		case "gap", "error":
-			return fmt.Errorf("heard %s", raw)
+			return fmt.Errorf("received %s", raw)
 		case "closing":
 			if e.Code != "draining" {
-				return fmt.Errorf("heard %s", raw)
+				return fmt.Errorf("received %s", raw)
 			}
-			m.dismissed = true
+			m.drained = true
 		}
 	}
 }
 
-// pushed makes a push, at one address after the other, until all of its targets have accepted it.
-func pushed(t *testing.T, addrs [2]string, first int, body string) {
+// pushUntilAccepted repeats a push, at each address in turn, until all targets have accepted it.
+func pushUntilAccepted(t *testing.T, addrs [2]string, first int, body string) {
 	for n := first; ; n++ {
 		resp, err := http.Post("http://"+addrs[n%2]+"/v1/push", "application/json", strings.NewReader(body))
 		if err != nil {
@@ -126,41 +127,41 @@ func pushed(t *testing.T, addrs [2]string, first int, body string) {
 	}
 }
 
-// TestDrainLosesNothing: a broker goes down under load, and its clients go to another. Every push that was
-// accepted, by whichever, comes to all of them once and in its pusher's order.
+// TestDrainLosesNothing: a broker shuts down under load, and its clients move to another one. Each
+// accepted push reaches all of them once, in the order of its pusher.
 func TestDrainLosesNothing(t *testing.T) {
-	const clients = 20
+	const clientCount = 20
 	s, _ := redisStore(t, shared.Client(t), testBeat)
 	change := func(o *broker.Options) { o.Timing.Beat = testBeat }
 	a, b := start(t, s, change), start(t, s, change)
 	for _, i := range []instance{a, b} {
-		i.ready(t, http.StatusOK)
+		i.awaitReady(t, http.StatusOK)
 		await.True(t, "they see each other", func() bool { return len(i.Servers()) == 2 })
 	}
-	var here, there atomic.Int64 // clients that follow news at a, and at b
+	var onA, onB atomic.Int64 // clients that subscribe to news on a, and on b
 	var names []string
-	var movers []*mover
+	var clients []*roamingClient
 	var running, pushing sync.WaitGroup
-	stop, enough := make(chan struct{}), make(chan struct{})
-	for n := range clients {
-		m := &mover{name: fmt.Sprint("c", n), got: map[string][]string{}}
-		m.moved = func() {
-			if m.dismissed {
-				there.Add(1)
+	stop, stopPushing := make(chan struct{}), make(chan struct{})
+	for n := range clientCount {
+		m := &roamingClient{name: fmt.Sprint("c", n), got: map[string][]string{}}
+		m.subscribed = func() {
+			if m.drained {
+				onB.Add(1)
 			} else {
-				here.Add(1)
+				onA.Add(1)
 			}
 		}
-		names, movers = append(names, fmt.Sprintf("%q", m.name)), append(movers, m)
+		names, clients = append(names, fmt.Sprintf("%q", m.name)), append(clients, m)
 		running.Go(func() {
 			if err := m.run([2]string{a.TCP, b.TCP}, stop); err != nil {
 				t.Error(err)
 			}
 		})
 	}
-	await.True(t, "all follow", func() bool { return here.Load() == clients })
+	await.True(t, "all are subscribed", func() bool { return onA.Load() == clientCount })
 
-	var counts [4]atomic.Int64 // what each pusher had accepted
+	var counts [4]atomic.Int64 // accepted pushes of each pusher
 	for k := range counts {
 		target := `"channel":"news"`
 		if k >= 2 {
@@ -169,11 +170,11 @@ func TestDrainLosesNothing(t *testing.T) {
 		pushing.Go(func() {
 			for n := 0; ; n++ {
 				select {
-				case <-enough:
+				case <-stopPushing:
 					return
 				default:
 				}
-				pushed(t, [2]string{a.HTTP, b.HTTP}, k, fmt.Sprintf(`{%s,"data":"%d %d","key":"%d-%d"}`, target, k, n, k, n))
+				pushUntilAccepted(t, [2]string{a.HTTP, b.HTTP}, k, fmt.Sprintf(`{%s,"data":"%d %d","key":"%d-%d"}`, target, k, n, k, n))
 				counts[k].Add(1)
 			}
 		})
@@ -188,24 +189,24 @@ func TestDrainLosesNothing(t *testing.T) {
 			return true
 		}
 	}
-	await.True(t, "the load is on", all([4]int64{50, 50, 50, 50}))
+	await.True(t, "all pushers run", all([4]int64{50, 50, 50, 50}))
 	if err := a.stop(); err != nil {
 		t.Error(err)
 	}
-	await.True(t, "all follow at the other one", func() bool { return there.Load() == clients })
+	await.True(t, "all are subscribed on the other server", func() bool { return onB.Load() == clientCount })
 	var more [4]int64
 	for k := range more {
 		more[k] = counts[k].Load() + 20
 	}
-	await.True(t, "the load goes on", all(more))
-	close(enough)
+	await.True(t, "all pushers continue", all(more))
+	close(stopPushing)
 	pushing.Wait()
 
 	want := map[string]int{
 		"news": int(counts[0].Load() + counts[1].Load()),
 		"":     int(counts[2].Load() + counts[3].Load()),
 	}
-	for _, m := range movers {
+	for _, m := range clients {
 		for queue, n := range want {
 			await.True(t, fmt.Sprintf("%s has %d messages of %q", m.name, n, queue), func() bool {
 				m.mu.Lock()
@@ -216,16 +217,16 @@ func TestDrainLosesNothing(t *testing.T) {
 	}
 	close(stop)
 	running.Wait()
-	for _, m := range movers {
-		if !m.dismissed {
-			t.Errorf("%s was not told that its broker goes", m.name)
+	for _, m := range clients {
+		if !m.drained {
+			t.Errorf("%s was not asked to reconnect elsewhere", m.name)
 		}
 		for queue, list := range m.got {
 			next := map[int]int{} // by pusher
 			for _, data := range list {
 				var k, n int
 				if _, err := fmt.Sscan(data, &k, &n); err != nil || n != next[k] {
-					t.Fatalf("%s got %q of %q where %d is due", m.name, data, queue, next[k])
+					t.Fatalf("%s got %q of %q, want number %d", m.name, data, queue, next[k])
 				}
 				next[k]++
 			}

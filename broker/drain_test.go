@@ -18,40 +18,40 @@ import (
 	"switchboard/queue"
 )
 
-// farewell is how a connection ended: with a closing message, or with an error.
-type farewell struct {
+// closing is the end of a connection: a closing message, or an error.
+type closing struct {
 	Code      string
 	Reconnect bool
 	AfterMS   int64 `json:"after_ms"`
 	err       error
 }
 
-// dismissed dials n clients, which say hello where that is not empty, and gives their farewells when all
-// have been told. The function that is called between is called when all are in.
-func dismissed(t *testing.T, i instance, n int, hello string, allIn func()) []farewell {
+// closings opens n connections that send first, and calls connected when all have an answer. It
+// returns the closing of each connection after all are closed.
+func closings(t *testing.T, i instance, n int, first string, connected func()) []closing {
 	t.Helper()
-	list := make([]farewell, n)
-	var in, out sync.WaitGroup
-	in.Add(n)
+	list := make([]closing, n)
+	var answered, closed sync.WaitGroup
+	answered.Add(n)
 	for k := range list {
-		out.Go(func() {
-			first := sync.OnceFunc(in.Done)
-			defer first()
+		closed.Go(func() {
+			markAnswered := sync.OnceFunc(answered.Done)
+			defer markAnswered()
 			conn, err := net.Dial("tcp", i.TCP)
 			if err != nil {
 				list[k].err = err
 				return
 			}
 			defer conn.Close()
-			_ = conn.SetDeadline(time.Now().Add(patience))
-			if _, list[k].err = fmt.Fprintf(conn, hello+"\n", k); list[k].err != nil {
+			_ = conn.SetDeadline(time.Now().Add(testTimeout))
+			if _, list[k].err = fmt.Fprintf(conn, first+"\n", k); list[k].err != nil {
 				return
 			}
-			for r := bufio.NewReader(conn); list[k].Code == ""; first() {
+			for r := bufio.NewReader(conn); list[k].Code == ""; markAnswered() {
 				raw, err := r.ReadBytes('\n')
 				var e struct {
 					Type string
-					farewell
+					closing
 				}
 				if err == nil {
 					err = json.Unmarshal(raw, &e)
@@ -60,39 +60,40 @@ func dismissed(t *testing.T, i instance, n int, hello string, allIn func()) []fa
 					return
 				}
 				if e.Type == "closing" {
-					list[k] = e.farewell
+					list[k] = e.closing
 				}
 			}
 		})
 	}
-	in.Wait()
-	allIn()
-	out.Wait()
+	answered.Wait()
+	connected()
+	closed.Wait()
 	return list
 }
 
-// checkSpread wants all sent elsewhere, evenly over the window.
-func checkSpread(t *testing.T, list []farewell, window time.Duration) {
+// checkSpread checks that all clients were asked to reconnect elsewhere, spread evenly over the
+// window.
+func checkSpread(t *testing.T, list []closing, window time.Duration) {
 	t.Helper()
 	var tenths [10]int
 	for _, f := range list {
 		at := f.AfterMS - 1
 		if f.err != nil || f.Code != "draining" || !f.Reconnect || at < 0 || at >= window.Milliseconds() {
-			t.Fatalf("a client heard %+v, want draining, to come back within %v", f, window)
+			t.Fatalf("a client received %+v, want draining, and to reconnect within %v", f, window)
 		}
 		tenths[at*10/window.Milliseconds()]++
 	}
 	for _, n := range tenths {
 		if n < len(list)*4/100 || n > len(list)/4 {
-			t.Fatalf("of %d clients %v come back within each tenth of the window", len(list), tenths)
+			t.Fatalf("of %d clients, %v reconnect within each tenth of the window; want an even spread", len(list), tenths)
 		}
 	}
 }
 
-func TestDrainSpreadsTheClients(t *testing.T) {
+func TestDrainSpreadsReconnects(t *testing.T) {
 	const window = 8 * time.Second
 	i := start(t, memoryStore(queue.Options{}), func(o *broker.Options) { o.Timing.Drain = window })
-	list := dismissed(t, i, 1000, `{"type":"connect","client":"c%d"}`, func() {
+	list := closings(t, i, 1000, `{"type":"connect","client":"c%d"}`, func() {
 		if err := i.stop(); err != nil {
 			t.Error(err)
 		}
@@ -100,14 +101,15 @@ func TestDrainSpreadsTheClients(t *testing.T) {
 	checkSpread(t, list, window)
 }
 
-// heldQueue holds the calls that it is told to hold until they are released.
+// heldQueue delays the calls selected by holds until they are released.
 type heldQueue struct {
 	queue.Queue
 	holds   func(op string) bool
-	arrived chan string // the held ones
-	release chan error  // closed, or an error for a call that is not to be made
+	arrived chan string // receives each delayed call
+	release chan error  // an error fails one call; closing it lets all calls pass
 }
 
+// held delays the calls of the given operations: "unbind" or "push".
 func held(q queue.Queue, ops ...string) heldQueue {
 	set := map[string]bool{}
 	for _, op := range ops {
@@ -148,15 +150,15 @@ func (q heldQueue) AppendClient(ctx context.Context, push queue.ClientPush) (que
 }
 
 func (q heldQueue) AppendChannels(ctx context.Context, pushes []queue.ChannelPush) []queue.Outcome[queue.Appended] {
-	return one(ctx, pushes, q.AppendChannel)
+	return oneByOne(ctx, pushes, q.AppendChannel)
 }
 
 func (q heldQueue) AppendClients(ctx context.Context, pushes []queue.ClientPush) []queue.Outcome[queue.ClientAppended] {
-	return one(ctx, pushes, q.AppendClient)
+	return oneByOne(ctx, pushes, q.AppendClient)
 }
 
-// one makes one call after the other.
-func one[P, T any](ctx context.Context, pushes []P, call func(context.Context, P) (T, error)) []queue.Outcome[T] {
+// oneByOne makes the calls of a batch one after the other.
+func oneByOne[P, T any](ctx context.Context, pushes []P, call func(context.Context, P) (T, error)) []queue.Outcome[T] {
 	out := make([]queue.Outcome[T], len(pushes))
 	for i, push := range pushes {
 		out[i].Value, out[i].Err = call(ctx, push)
@@ -164,69 +166,69 @@ func one[P, T any](ctx context.Context, pushes []P, call func(context.Context, P
 	return out
 }
 
-// TestWhoComesDuringTheDrain: while the broker has something to do it says at its ports that it goes, and
-// those whom it turns away do not come back as one wall.
-func TestWhoComesDuringTheDrain(t *testing.T) {
+// TestConnectDuringDrain: until the clients are unbound the ports answer that the broker drains,
+// and the reconnects of refused clients are spread too.
+func TestConnectDuringDrain(t *testing.T) {
 	const window = time.Minute
 	s := memoryStore(queue.Options{})
 	q := held(s.queue, "unbind")
 	s.queue = q
 	i := start(t, s, func(o *broker.Options) { o.Timing.Drain = window })
-	i.ready(t, http.StatusOK)
-	p := ways["tcp"](t, i)
+	i.awaitReady(t, http.StatusOK)
+	p := dialers["tcp"](t, i)
 	p.connect("phone", "")
 	stopped := make(chan error)
 	go func() { stopped <- i.stop() }()
 	<-q.arrived
-	i.ready(t, http.StatusServiceUnavailable)
+	i.awaitReady(t, http.StatusServiceUnavailable)
 	if _, answer := i.call(t, "GET", "/readyz", ""); answer["reason"] != "draining" || answer["step"] != "draining" {
 		t.Errorf("not ready because %v", answer)
 	}
 	if status, _ := i.call(t, "GET", "/healthz", ""); status != http.StatusOK {
 		t.Errorf("healthz is %d", status)
 	}
-	overAll(t, func(t *testing.T, dial func(instance) *peer) {
+	overAllTransports(t, func(t *testing.T, dial func(instance) *testClient) {
 		p := dial(i)
-		_ = p.write(`{"type":"connect","client":"late"}`) // it may have been told already
-		heard := p.ends()
-		if len(heard) != 1 || heard[0]["code"] != "draining" || heard[0]["after_ms"] == nil {
-			t.Errorf("heard %v, want draining with after_ms", heard)
+		_ = p.write(`{"type":"connect","client":"late"}`) // the broker may have closed the connection already
+		received := p.untilClosed()
+		if len(received) != 1 || received[0]["code"] != "draining" || received[0]["after_ms"] == nil {
+			t.Errorf("received %v, want draining with after_ms", received)
 		}
 	})
-	checkSpread(t, dismissed(t, i, 500, `{"type":"connect","client":"late%d"}`, func() {}), window)
+	checkSpread(t, closings(t, i, 500, `{"type":"connect","client":"late%d"}`, func() {}), window)
 	close(q.release)
 	if err := <-stopped; err != nil {
 		t.Error(err)
 	}
 }
 
-// TestPushUnderWayWhenTheDrainBegins is answered, with what became of it.
-func TestPushUnderWayWhenTheDrainBegins(t *testing.T) {
+// TestPushDuringDrain: a push that is under way when the drain begins is answered with its result.
+func TestPushDuringDrain(t *testing.T) {
 	for name, c := range map[string]struct {
 		body   string
-		fate   error
+		result error
 		status int
 		stored int
 	}{
 		"to a channel":         {`{"channel":"news","data":1}`, nil, 200, 1},
 		"to a client":          {`{"client":"alice/phone","data":1}`, nil, 200, 1},
 		"to a user":            {`{"user":"alice","data":1}`, nil, 200, 1},
-		"to a channel, failed": {`{"channel":"news","data":1}`, errDeaf, 503, 0},
-		"to a client, failed":  {`{"client":"alice/phone","data":1}`, errDeaf, 503, 0},
+		"to a channel, failed": {`{"channel":"news","data":1}`, errAnswerLost, 503, 0},
+		"to a client, failed":  {`{"client":"alice/phone","data":1}`, errAnswerLost, 503, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, _ := redisStore(t, shared.Client(t), testBeat)
 			beat := func(o *broker.Options) { o.Timing.Beat = testBeat }
 			other := start(t, s, beat)
-			other.ready(t, http.StatusOK)
+			other.awaitReady(t, http.StatusOK)
 			q := held(s.queue, "push")
 			s.queue = q
 			i := start(t, s, beat)
-			i.ready(t, http.StatusOK)
-			reader := ways["tcp"](t, other)
+			i.awaitReady(t, http.StatusOK)
+			reader := dialers["tcp"](t, other)
 			reader.connect("phone", "alice")
 			reader.subscribe("news")
-			here := ways["tcp"](t, i)
+			here := dialers["tcp"](t, i)
 			here.connect("here", "")
 
 			answered := make(chan *http.Response, 1)
@@ -248,8 +250,8 @@ func TestPushUnderWayWhenTheDrainBegins(t *testing.T) {
 				}
 				return err != nil
 			})
-			if c.fate != nil {
-				q.release <- c.fate
+			if c.result != nil {
+				q.release <- c.result
 			}
 			close(q.release)
 			resp := <-answered

@@ -11,7 +11,7 @@ import (
 	"switchboard/internal/redistest"
 )
 
-// results are the answers of a batch, one line each.
+// results returns the results of a batch as text.
 func results(answer object) (lines []string) {
 	for _, r := range answer["results"].([]any) {
 		lines = append(lines, fmt.Sprint(r))
@@ -19,15 +19,15 @@ func results(answer object) (lines []string) {
 	return lines
 }
 
-// TestDurablePushes go to every kind of target. While the replica is away they are delivered all
-// the same, and the backend is told that nobody confirmed them.
+// TestDurablePushes: durable pushes to every kind of target. While the replica is paused they are
+// still delivered, and the answer says that no replica confirmed them.
 func TestDurablePushes(t *testing.T) {
 	server := redistest.Start(t)
 	replica := redistest.StartReplica(t, server)
 	s, _ := redisStore(t, server.Client(t), testBeat)
 	i := start(t, s, func(o *broker.Options) { o.Timing.Beat = testBeat })
-	i.ready(t, http.StatusOK)
-	reader := ways["tcp"](t, i)
+	i.awaitReady(t, http.StatusOK)
+	reader := dialers["tcp"](t, i)
 	reader.connect("phone", "alice")
 	reader.subscribe("news")
 	batch := func(n int) []string {
@@ -42,35 +42,35 @@ func TestDurablePushes(t *testing.T) {
 		}
 		return results(answer)
 	}
-	hear := func(n int) {
+	expect := func(n int) {
 		t.Helper()
 		for range 4 {
 			reader.expect(object{"type": "message", "data": n})
 		}
 	}
-	check := func(lines []string, about string) {
+	check := func(lines []string, contains string) {
 		t.Helper()
 		for _, line := range lines {
-			if !strings.Contains(line, about) || strings.Contains(line, "error") != strings.Contains(about, "replica") {
-				t.Errorf("%s, want it about %q", line, about)
+			if !strings.Contains(line, contains) || strings.Contains(line, "error") != strings.Contains(contains, "replica") {
+				t.Errorf("%s, want %q in it", line, contains)
 			}
 		}
 	}
 	check(batch(1), "id:")
-	hear(1)
+	expect(1)
 
 	if err := replica.Pause(); err != nil {
 		t.Fatal(err)
 	}
 	check(batch(2), "not confirmed by a replica")
-	hear(2)
+	expect(2)
 	check(batch(2), "not confirmed by a replica")
 	status, answer := i.call(t, "POST", "/v1/push", `{"channel":"news","data":3,"durable":true}`)
 	if status != http.StatusServiceUnavailable || !strings.Contains(fmt.Sprint(answer), "unavailable") {
 		t.Errorf("%d %v, want unavailable", status, answer)
 	}
 	reader.expect(object{"type": "message", "data": 3})
-	i.push(t, `{"channel":"news","data":4}`) // others do not mind
+	i.push(t, `{"channel":"news","data":4}`) // pushes that are not durable succeed
 	reader.expect(object{"type": "message", "data": 4})
 
 	if err := replica.Resume(); err != nil {
@@ -79,13 +79,14 @@ func TestDurablePushes(t *testing.T) {
 	await.True(t, "the replica confirms", func() bool { return !strings.Contains(fmt.Sprint(batch(2)), "error") })
 	check(batch(2), "duplicate:true")
 	i.push(t, `{"channel":"news","data":5}`)
-	reader.expect(object{"type": "message", "data": 5}) // nothing came twice
+	reader.expect(object{"type": "message", "data": 5}) // no message was delivered twice
 }
 
-// TestDurableBatchWaitsOnce for each target: without a replica a row of pushes would take a second each.
+// TestDurableBatchWaitsOnce: a batch waits for the replica once for each target. Otherwise, without
+// a replica, each push would take a second.
 func TestDurableBatchWaitsOnce(t *testing.T) {
-	i, server, _ := lonely(t)
-	i.ready(t, http.StatusOK)
+	i, server, _ := startWithOwnRedis(t)
+	i.awaitReady(t, http.StatusOK)
 	var messages []string
 	for n := range 50 {
 		messages = append(messages, fmt.Sprintf(`{"channel":"news","data":%d,"durable":true}`, n))
@@ -100,7 +101,7 @@ func TestDurableBatchWaitsOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Twice, since the script was not known at first.
+	// Two calls are possible, since Redis does not know the script at first.
 	if got := stats["Commandstats"]["cmdstat_wait"]; !strings.HasPrefix(got, "calls=1,") && !strings.HasPrefix(got, "calls=2,") {
 		t.Errorf("WAIT: %s, want one or two", got)
 	}

@@ -1,7 +1,7 @@
 package broker
 
-// TickSessions lets n seconds pass for the sessions, and returns when they have. Before that whoever
-// lags behind goes on.
+// TickSessions advances the clock of the sessions by n seconds, after it has resumed lagging
+// subscribers. It returns when all event loops are done.
 func (b *Broker) TickSessions(n int) {
 	b.hub.Tick()
 	for range n {

@@ -16,7 +16,7 @@ import (
 	"switchboard/queue"
 )
 
-// caller is a backend with one connection.
+// caller is a backend on one connection.
 type caller struct {
 	t *testing.T
 	c net.Conn
@@ -30,7 +30,7 @@ func (i instance) caller(t *testing.T) *caller {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = c.Close() })
-	_ = c.SetDeadline(time.Now().Add(patience))
+	_ = c.SetDeadline(time.Now().Add(testTimeout))
 	return &caller{t, c, bufio.NewReader(c)}
 }
 
@@ -50,20 +50,21 @@ func (c *caller) call(method, path, headers, body string) (*http.Response, strin
 	return r, string(text), err
 }
 
-func (c *caller) want(status int, about, method, path, headers, body string) {
+// expect makes a call and checks the status and a part of the answer.
+func (c *caller) expect(status int, contains, method, path, headers, body string) {
 	c.t.Helper()
 	r, text, err := c.call(method, path, headers, body)
 	if err != nil {
 		c.t.Fatalf("%s %s %q: %v", method, path, headers, err)
 	}
-	if r.StatusCode != status || !strings.Contains(text, about) {
-		c.t.Errorf("%s %s %q: %d %s; want %d about %q", method, path, headers, r.StatusCode, text, status, about)
+	if r.StatusCode != status || !strings.Contains(text, contains) {
+		c.t.Errorf("%s %s %q: %d %s; want %d with %q", method, path, headers, r.StatusCode, text, status, contains)
 	}
 }
 
 const aPush = `{"channel":"a","data":1}`
 
-// TestEachPushIsAuthorised: a connection that has pushed may not do more than any other.
+// TestEachPushIsAuthorised: every call on a connection needs an API key, also after a push.
 func TestEachPushIsAuthorised(t *testing.T) {
 	i := start(t, memoryStore(queue.Options{}), func(o *broker.Options) {
 		keys, err := auth.NewKeys([]string{"plain:" + keyOne, "plain:" + keyTwo})
@@ -74,38 +75,39 @@ func TestEachPushIsAuthorised(t *testing.T) {
 	})
 	c := i.caller(t)
 	for range 3 {
-		c.want(200, `"id"`, "POST", "/v1/push", "Authorization: Bearer "+keyOne+"\r\n", aPush)
-		c.want(200, `"id"`, "POST", "/v1/push", "authorization: bearer  "+keyTwo+" \r\n", aPush)
-		c.want(401, "unknown API key", "POST", "/v1/push", "Authorization: Bearer three\r\n", aPush)
-		c.want(401, "needs the header", "POST", "/v1/push", "", aPush)
-		c.want(200, `"id"`, "POST", "/v1/push/batch", "Authorization: Bearer "+keyOne+"\r\n", `{"messages":[`+aPush+`]}`)
-		c.want(401, "needs the header", "POST", "/v1/push/batch", "", `{"messages":[`+aPush+`]}`)
-		c.want(401, "needs the header", "GET", "/v1/channels/a", "", "")
-		c.want(200, `"messages"`, "GET", "/v1/channels/a", "Authorization: Bearer "+keyOne+"\r\n", "")
+		c.expect(200, `"id"`, "POST", "/v1/push", "Authorization: Bearer "+keyOne+"\r\n", aPush)
+		c.expect(200, `"id"`, "POST", "/v1/push", "authorization: bearer  "+keyTwo+" \r\n", aPush)
+		c.expect(401, "unknown API key", "POST", "/v1/push", "Authorization: Bearer three\r\n", aPush)
+		c.expect(401, "needs the header", "POST", "/v1/push", "", aPush)
+		c.expect(200, `"id"`, "POST", "/v1/push/batch", "Authorization: Bearer "+keyOne+"\r\n", `{"messages":[`+aPush+`]}`)
+		c.expect(401, "needs the header", "POST", "/v1/push/batch", "", `{"messages":[`+aPush+`]}`)
+		c.expect(401, "needs the header", "GET", "/v1/channels/a", "", "")
+		c.expect(200, `"messages"`, "GET", "/v1/channels/a", "Authorization: Bearer "+keyOne+"\r\n", "")
 	}
 }
 
-// TestOtherPagesMayNotPushLater: nor behind a push of the machine's own, on the same connection.
-func TestOtherPagesMayNotPushLater(t *testing.T) {
+// TestCrossOriginPushOnFastPush: pages of other origins must not push either on a connection that
+// fast push serves.
+func TestCrossOriginPushOnFastPush(t *testing.T) {
 	c := start(t, memoryStore(queue.Options{}), nil).caller(t)
 	for range 2 {
-		c.want(200, `"id"`, "POST", "/v1/push", "", aPush)
-		c.want(200, `"id"`, "POST", "/v1/push", "Content-Type: text/plain\r\n", aPush)
-		c.want(403, "cross-origin", "POST", "/v1/push", "Origin: http://evil.example\r\n", aPush)
-		c.want(403, "cross-origin", "POST", "/v1/push", "Sec-Fetch-Site: cross-site\r\n", aPush)
-		c.want(200, `"id"`, "POST", "/v1/push", "Sec-Fetch-Site: same-origin\r\n", aPush)
-		c.want(413, "16777216 bytes", "POST", "/v1/push", "", strings.Repeat(" ", 16<<20+1))
+		c.expect(200, `"id"`, "POST", "/v1/push", "", aPush)
+		c.expect(200, `"id"`, "POST", "/v1/push", "Content-Type: text/plain\r\n", aPush)
+		c.expect(403, "cross-origin", "POST", "/v1/push", "Origin: http://evil.example\r\n", aPush)
+		c.expect(403, "cross-origin", "POST", "/v1/push", "Sec-Fetch-Site: cross-site\r\n", aPush)
+		c.expect(200, `"id"`, "POST", "/v1/push", "Sec-Fetch-Site: same-origin\r\n", aPush)
+		c.expect(413, "16777216 bytes", "POST", "/v1/push", "", strings.Repeat(" ", 16<<20+1))
 		c = (&instance{Addrs: broker.Addrs{HTTP: c.c.RemoteAddr().String()}}).caller(t) // a body too large ends the connection
 	}
 }
 
-// TestWebSocketBehindPush: a connection that has pushed may become any other.
-func TestWebSocketBehindPush(t *testing.T) {
+// TestWebSocketAfterPush: a connection that has pushed may still become a WebSocket.
+func TestWebSocketAfterPush(t *testing.T) {
 	i := start(t, memoryStore(queue.Options{}), nil)
 	c := i.caller(t)
-	c.want(200, `"id"`, "POST", "/v1/push", "", aPush)
-	c.want(200, `"id"`, "POST", "/v1/push", "", aPush)
-	c.want(101, "", "GET", "/ws?client=one", "Connection: Upgrade\r\nUpgrade: websocket\r\n"+
+	c.expect(200, `"id"`, "POST", "/v1/push", "", aPush)
+	c.expect(200, `"id"`, "POST", "/v1/push", "", aPush)
+	c.expect(101, "", "GET", "/ws?client=one", "Connection: Upgrade\r\nUpgrade: websocket\r\n"+
 		"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n", "")
 	head := make([]byte, 2)
 	if _, err := io.ReadFull(c.r, head); err != nil || head[0] != 0x81 {
@@ -117,11 +119,12 @@ func TestWebSocketBehindPush(t *testing.T) {
 	}
 }
 
-// TestPlacesComeBack: a connection that was taken over, or given back, leaves its place when it ends.
-func TestPlacesComeBack(t *testing.T) {
+// TestConnectionCount: a connection that fast push has taken over, or returned to net/http, is no
+// longer counted after it closes.
+func TestConnectionCount(t *testing.T) {
 	i := start(t, memoryStore(queue.Options{}), func(o *broker.Options) { o.Limits.Connections = 1 })
-	for n := range 300 { // more than all places
-		await.True(t, "there is a place", func() bool {
+	for n := range 300 { // more than the limit and its reserve
+		await.True(t, "a connection is accepted", func() bool {
 			c := i.caller(t)
 			defer c.c.Close()
 			for range 2 {

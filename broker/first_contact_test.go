@@ -12,13 +12,13 @@ import (
 	"switchboard/queue"
 )
 
-// TestFirstContact: the port answers with what it is.
-func TestFirstContact(t *testing.T) {
+// TestUnknownPaths: the port describes itself, and names the unknown path or method.
+func TestUnknownPaths(t *testing.T) {
 	i := start(t, memoryStore(queue.Options{}), nil)
 	for _, row := range []struct {
 		method, path, kind string
 		status             int
-		about              string
+		contains           string
 	}{
 		{"GET", "/", "text/plain", 200, "/v1 for backends"},
 		{"GET", "/nothing", "text/plain", 404, "not found"},
@@ -36,28 +36,28 @@ func TestFirstContact(t *testing.T) {
 		}
 		text, err := io.ReadAll(resp.Body)
 		_ = resp.Body.Close()
-		if err != nil || resp.StatusCode != row.status || !strings.Contains(string(text), row.about) || !strings.HasPrefix(resp.Header.Get("Content-Type"), row.kind) {
+		if err != nil || resp.StatusCode != row.status || !strings.Contains(string(text), row.contains) || !strings.HasPrefix(resp.Header.Get("Content-Type"), row.kind) {
 			t.Errorf("%s %s: %s %q %s, %v", row.method, row.path, resp.Status, resp.Header.Get("Content-Type"), text, err)
 		}
 	}
 }
 
-// TestSlowPush: with the fast path switched off, the pushes of a connection are net/http's, and
-// answered as before.
-func TestSlowPush(t *testing.T) {
-	for _, slow := range []bool{false, true} {
-		i := start(t, memoryStore(queue.Options{}), func(o *broker.Options) { o.Runtime.NoFastPush = slow })
+// TestNoFastPush: with fast push switched off, net/http serves all pushes of a connection, with the
+// same answers.
+func TestNoFastPush(t *testing.T) {
+	for _, off := range []bool{false, true} {
+		i := start(t, memoryStore(queue.Options{}), func(o *broker.Options) { o.Runtime.NoFastPush = off })
 		c := i.caller(t)
 		for range 3 {
-			c.want(200, `"id"`, "POST", "/v1/push", "", aPush)
-			c.want(200, `"id"`, "POST", "/v1/push/batch", "", `{"messages":[`+aPush+`]}`)
+			c.expect(200, `"id"`, "POST", "/v1/push", "", aPush)
+			c.expect(200, `"id"`, "POST", "/v1/push/batch", "", `{"messages":[`+aPush+`]}`)
 		}
 		var stacks bytes.Buffer
 		if err := pprof.Lookup("goroutine").WriteTo(&stacks, 2); err != nil {
 			t.Fatal(err)
 		}
-		if fast := strings.Contains(stacks.String(), "fastpush.(*conn).serve"); fast == slow {
-			t.Errorf("switched off %v: the connection is read without net/http: %v", slow, fast)
+		if fast := strings.Contains(stacks.String(), "fastpush.(*conn).serve"); fast == off {
+			t.Errorf("switched off: %v; served by fast push: %v", off, fast)
 		}
 		_ = c.c.Close()
 		if err := i.stop(); err != nil {

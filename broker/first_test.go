@@ -15,7 +15,8 @@ import (
 	"switchboard/queue"
 )
 
-// TestFirst: the first of a user's devices that acknowledges a message takes it from the others, wherever they are.
+// TestFirst: after the first of a user's devices acknowledges a message, the others no longer get
+// it, on any server.
 func TestFirst(t *testing.T) {
 	overRedis, _ := redisStore(t, shared.Client(t), testBeat)
 	for name, s := range map[string]store{"memory": memoryStore(queue.Options{}), "redis": overRedis} {
@@ -25,7 +26,7 @@ func TestFirst(t *testing.T) {
 			if s.shared {
 				there = start(t, s, nil)
 			}
-			phone, tablet, laptop := ways["tcp"](t, here), ways["websocket on the loop"](t, there), ways["tcp"](t, there)
+			phone, tablet, laptop := dialers["tcp"](t, here), dialers["websocket on the loop"](t, there), dialers["tcp"](t, there)
 			phone.connect("phone", "alice")
 			tablet.connect("tablet", "alice")
 			laptop.connect("laptop", "alice")
@@ -33,14 +34,14 @@ func TestFirst(t *testing.T) {
 
 			r := here.push(t, `{"user":"alice","data":"ring","first":true}`)
 			if n := len(r["clients"].([]any)); n != 3 {
-				t.Fatalf("it went to %d devices", n)
+				t.Fatalf("it went to %d devices, want 3", n)
 			}
 			there.push(t, `{"user":"alice","data":"mail"}`)
 			ring := phone.expect(object{"type": "message", "data": "ring"})
 			tablet.expect(object{"type": "message", "data": "ring"})
 			phone.expect(object{"type": "message", "data": "mail"})
 			tablet.expect(object{"type": "message", "data": "mail"})
-			phone.say(`{"type":"ack","id":%v}`, ring["id"])
+			phone.send(`{"type":"ack","id":%v}`, ring["id"])
 			one := "map[alice/laptop:1 alice/phone:1 alice/tablet:1]"
 			await.True(t, one, func() bool {
 				_, u := here.call(t, "GET", "/v1/users/alice", "")
@@ -51,70 +52,71 @@ func TestFirst(t *testing.T) {
 				return fmt.Sprint(queued) == one
 			})
 
-			laptop = ways["tcp"](t, here)
+			laptop = dialers["tcp"](t, here)
 			laptop.connect("laptop", "alice")
 			laptop.expect(object{"type": "message", "data": "mail"})
 			tablet.close()
-			tablet = ways["tcp"](t, here)
+			tablet = dialers["tcp"](t, here)
 			tablet.connect("tablet", "alice")
 			mail := tablet.expect(object{"type": "message", "data": "mail"})
-			tablet.say(`{"type":"ack","id":%v}`, mail["id"])
+			tablet.send(`{"type":"ack","id":%v}`, mail["id"])
 			here.push(t, `{"user":"alice","data":"more","first":true}`)
-			for _, device := range []*peer{phone, laptop, tablet} {
+			for _, device := range []*testClient{phone, laptop, tablet} {
 				device.expect(object{"type": "message", "data": "more"})
 			}
 		})
 	}
 }
 
-// TestFirstReachesOthersLater: when a push is repeated with its key, devices that it reaches only now are no exception.
-func TestFirstReachesOthersLater(t *testing.T) {
+// TestFirstRepeatedPush: a push that is repeated with its key also reaches new devices. Once
+// acknowledged, it is withdrawn from those too.
+func TestFirstRepeatedPush(t *testing.T) {
 	overRedis, _ := redisStore(t, shared.Client(t), testBeat)
 	for name, s := range map[string]store{"memory": memoryStore(queue.Options{}), "redis": overRedis} {
 		t.Run(name, func(t *testing.T) {
 			i := start(t, s, nil)
 			queued := func(client string, want int) {
 				t.Helper()
-				await.True(t, fmt.Sprint(want, " waiting for ", client), func() bool {
+				await.True(t, fmt.Sprint(want, " messages queued for ", client), func() bool {
 					_, u := i.call(t, "GET", "/v1/users/alice", "")
 					return slices.ContainsFunc(u["clients"].([]any), func(c any) bool {
 						return c.(object)["client"] == client && fmt.Sprint(c.(object)["queued"]) == fmt.Sprint(want)
 					})
 				})
 			}
-			phone := ways["tcp"](t, i)
+			phone := dialers["tcp"](t, i)
 			phone.connect("phone", "alice")
 			one, two := `{"user":"alice","data":1,"first":true,"key":"one"}`, `{"user":"alice","data":2,"first":true,"key":"two"}`
 			i.push(t, one)
-			phone.say(`{"type":"ack","id":%v}`, phone.expect(object{"type": "message", "data": 1})["id"])
+			phone.send(`{"type":"ack","id":%v}`, phone.expect(object{"type": "message", "data": 1})["id"])
 			queued("alice/phone", 0)
 			i.push(t, two)
 			second := phone.expect(object{"type": "message", "data": 2})
 
-			laptop := ways["tcp"](t, i)
+			laptop := dialers["tcp"](t, i)
 			laptop.connect("laptop", "alice")
 			laptop.close()
 			i.push(t, one)
 			i.push(t, two)
 			queued("alice/laptop", 2)
 			phone.close()
-			phone = ways["tcp"](t, i)
-			phone.connect("phone", "alice") // which is enough for what it has acknowledged
+			phone = dialers["tcp"](t, i)
+			phone.connect("phone", "alice") // this alone withdraws the message that it has acknowledged
 			queued("alice/laptop", 1)
-			phone.say(`{"type":"ack","id":%v}`, phone.expect(object{"type": "message", "data": 2, "id": second["id"]})["id"])
+			phone.send(`{"type":"ack","id":%v}`, phone.expect(object{"type": "message", "data": 2, "id": second["id"]})["id"])
 			queued("alice/laptop", 0)
 		})
 	}
 }
 
-// watching notes what a broker has watched.
-type watching struct {
+// ackDeadlines records the calls of StoreOptions.SetAckDeadline.
+type ackDeadlines struct {
 	mu   sync.Mutex // guards the fields below
 	seen []string
 	err  error
 }
 
-func (w *watching) watch(_ context.Context, d delivery.AckDeadline) error {
+func (w *ackDeadlines) set(_ context.Context, d delivery.AckDeadline) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	var clients []string
@@ -129,8 +131,8 @@ func (w *watching) watch(_ context.Context, d delivery.AckDeadline) error {
 	return w.err
 }
 
-// take is what was seen since, in any order, and what calls are answered with from now on.
-func (w *watching) take(err error) []string {
+// take returns the calls since the last take, sorted. Later calls return err.
+func (w *ackDeadlines) take(err error) []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	seen := w.seen
@@ -139,31 +141,32 @@ func (w *watching) take(err error) []string {
 	return seen
 }
 
-// TestNotifyAfter: what a push asks for is noted before it is answered, over net/http and on a connection that pushes again.
+// TestNotifyAfter: a push with notify_after is recorded before it is answered, over net/http and
+// over fast push.
 func TestNotifyAfter(t *testing.T) {
-	w := &watching{}
-	i := start(t, memoryStore(queue.Options{}), func(o *broker.Options) { o.Store.SetAckDeadline = w.watch })
+	w := &ackDeadlines{}
+	i := start(t, memoryStore(queue.Options{}), func(o *broker.Options) { o.Store.SetAckDeadline = w.set })
 	for _, client := range []string{"phone", "laptop"} {
-		ways["tcp"](t, i).connect(client, "alice")
+		dialers["tcp"](t, i).connect(client, "alice")
 	}
 	c := i.caller(t)
-	for n := range 3 { // the first of them over net/http
+	for n := range 3 { // the first call is served by net/http
 		check := func(want ...string) {
 			t.Helper()
 			if got := w.take(nil); !slices.Equal(got, want) {
-				t.Errorf("call %d: watched %q, want %q", n, got, want)
+				t.Errorf("call %d: recorded %q, want %q", n, got, want)
 			}
 		}
-		push := func(status int, about, body string) {
+		push := func(status int, contains, body string) {
 			t.Helper()
-			c.want(status, about, "POST", "/v1/push", "", body)
+			c.expect(status, contains, "POST", "/v1/push", "", body)
 		}
 		push(200, `"alice/phone"`, `{"user":"alice","data":1,"notify_after":30}`)
 		check("alice [alice/laptop alice/phone] 1  30s")
 		push(200, `"id"`, `{"client":"alice/phone","data":{"a":1},"notify_after":1.5}`)
 		check(` [alice/phone] {"a":1}  1.5s`)
-		push(200, `"clients":[]`, `{"user":"nobody","data":2,"notify_after":3600,"key":"k"}`)
-		check("nobody [] 2 k 1h0m0s")
+		push(200, `"clients":[]`, `{"user":"unknown","data":2,"notify_after":3600,"key":"k"}`)
+		check("unknown [] 2 k 1h0m0s")
 		push(200, `"alice/phone"`, `{"user":"alice","data":1}`)
 		push(200, `"id"`, `{"channel":"news","data":1}`)
 		check()
@@ -175,7 +178,7 @@ func TestNotifyAfter(t *testing.T) {
 		push(400, "first: only a push to users", `{"client":"alice/phone","data":1,"first":true}`)
 		push(400, "first: only a push to users", `{"channel":"news","data":1,"first":true}`)
 		check()
-		c.want(200, `"duplicate"`, "POST", "/v1/push/batch", "", fmt.Sprintf(`{"messages":[
+		c.expect(200, `"duplicate"`, "POST", "/v1/push/batch", "", fmt.Sprintf(`{"messages":[
 			{"client":"alice/phone","data":1,"notify_after":1,"key":"b%[1]d"},{"client":"alice/phone","data":1,"notify_after":1,"key":"b%[1]d"},
 			{"users":["alice","bob"],"data":2,"notify_after":2,"first":true},{"client":"alice/phone","data":1}]}`, n))
 		check(fmt.Sprintf(" [alice/phone] 1 b%d 1s", n), fmt.Sprintf(" [alice/phone] 1 b%d 1s", n), "alice [alice/laptop alice/phone] 2  2s", "bob [] 2  2s")
@@ -185,22 +188,22 @@ func TestNotifyAfter(t *testing.T) {
 		push(503, "stored, but not noted", `{"user":"alice","data":1,"notify_after":30,`+key+`}`)
 		push(503, "stored, but not noted", `{"client":"alice/phone","data":1,"notify_after":30,`+strings.Replace(key, "x", "y", 1)+`}`)
 		if seen := w.take(nil); len(seen) != 2 {
-			t.Errorf("watched %q", seen)
+			t.Errorf("recorded %q", seen)
 		}
 		push(200, `"duplicate":true`, `{"user":"alice","data":1,"notify_after":30,`+key+`}`)
 		check(fmt.Sprintf("alice [alice/laptop alice/phone] 1 x%d 30s", n))
 	}
 }
 
-// TestNotifyAfterWithoutAnybodyToTell is refused, and nothing is stored.
-func TestNotifyAfterWithoutAnybodyToTell(t *testing.T) {
+// TestNotifyAfterWithoutWebhooks: such a push is refused, and nothing is stored.
+func TestNotifyAfterWithoutWebhooks(t *testing.T) {
 	i := start(t, memoryStore(queue.Options{}), nil)
-	p := ways["tcp"](t, i)
+	p := dialers["tcp"](t, i)
 	p.connect("phone", "alice")
 	c := i.caller(t)
 	for range 3 {
-		c.want(400, "webhooks.url", "POST", "/v1/push", "", `{"user":"alice","data":1,"notify_after":30}`)
-		c.want(400, "webhooks.url", "POST", "/v1/push", "", `{"client":"alice/phone","data":1,"notify_after":30}`)
+		c.expect(400, "webhooks.url", "POST", "/v1/push", "", `{"user":"alice","data":1,"notify_after":30}`)
+		c.expect(400, "webhooks.url", "POST", "/v1/push", "", `{"client":"alice/phone","data":1,"notify_after":30}`)
 	}
 	i.push(t, `{"user":"alice","data":2}`)
 	p.expect(object{"type": "message", "data": 2})

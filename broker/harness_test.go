@@ -28,21 +28,21 @@ import (
 	"switchboard/registry"
 )
 
-// patience is a safety net: a test that waits this long has failed.
-const patience = 20 * time.Second
+// testTimeout is a safety net: a test that waits this long has failed.
+const testTimeout = 20 * time.Second
 
-var shared *redistest.Server // for the tests that do not break it
+var shared *redistest.Server // for tests that do not stop or change the server
 
-// gnet's pool of workers, process-wide, stays.
-var staying = []goleak.Option{
+// permanentGoroutines are those of gnet's worker pool, which lasts as long as the process.
+var permanentGoroutines = []goleak.Option{
 	goleak.IgnoreTopFunction("github.com/panjf2000/ants/v2.(*poolCommon).purgeStaleWorkers"),
 	goleak.IgnoreTopFunction("github.com/panjf2000/ants/v2.(*poolCommon).ticktock"),
 	goleak.IgnoreAnyFunction("github.com/panjf2000/ants/v2.(*goWorker).run.func1"),
 }
 
-func TestMain(m *testing.M) { os.Exit(redistest.Main(m, &shared, nil, staying...)) }
+func TestMain(m *testing.M) { os.Exit(redistest.Main(m, &shared, nil, permanentGoroutines...)) }
 
-// store is a registry and a queue, as several brokers may share them.
+// store is a registry and a queue that brokers can share.
 type store struct {
 	registry registry.Registry
 	queue    queue.Queue
@@ -62,7 +62,7 @@ func memoryStore(o queue.Options) store {
 
 var prefixes atomic.Int64
 
-// redisStore is a store with a prefix of its own on a server.
+// redisStore returns a store in Redis with a new key prefix.
 func redisStore(t *testing.T, client redis.UniversalClient, beat time.Duration) (s store, prefix string) {
 	prefix = fmt.Sprintf("t%d:", prefixes.Add(1))
 	pipe := redispipe.New(client, redispipe.Options{Timeout: time.Second})
@@ -73,14 +73,14 @@ func redisStore(t *testing.T, client redis.UniversalClient, beat time.Duration) 
 	}, prefix
 }
 
-// instance is one broker that runs.
+// instance is a running broker.
 type instance struct {
 	*broker.Broker
 	broker.Addrs
-	stop func() error // idempotent: ends the broker in order
+	stop func() error // shuts the broker down; a second call does nothing
 }
 
-// start runs a broker for the length of the test.
+// start runs a broker until the test ends.
 func start(t *testing.T, s store, change func(*broker.Options)) instance {
 	t.Helper()
 	o := broker.Options{
@@ -111,19 +111,19 @@ func start(t *testing.T, s store, change func(*broker.Options)) instance {
 	}
 	t.Cleanup(func() {
 		if err := i.stop(); err != nil {
-			t.Errorf("the broker ended with: %v", err)
+			t.Errorf("Run returned %v", err)
 		}
 	})
-	waitCtx, done2 := context.WithTimeout(t.Context(), patience)
-	defer done2()
-	if i.Addrs, err = b.Addrs(waitCtx); err != nil {
+	addrsCtx, cancelAddrs := context.WithTimeout(t.Context(), testTimeout)
+	defer cancelAddrs()
+	if i.Addrs, err = b.Addrs(addrsCtx); err != nil {
 		t.Fatal(err)
 	}
 	return i
 }
 
-// ready waits until the broker says that it is.
-func (i instance) ready(t *testing.T, want int) {
+// awaitReady waits until /readyz answers with the status want.
+func (i instance) awaitReady(t *testing.T, want int) {
 	t.Helper()
 	await.True(t, fmt.Sprintf("readyz is %d", want), func() bool {
 		resp, err := http.Get("http://" + i.HTTP + "/readyz")
@@ -167,7 +167,7 @@ func decode(t *testing.T, raw []byte) object {
 	return o
 }
 
-// push makes a push that must be accepted and returns its first result.
+// push makes a push, fails the test unless it is accepted, and returns its first result.
 func (i instance) push(t *testing.T, body string) object {
 	t.Helper()
 	status, answer := i.call(t, "POST", "/v1/push", body)
@@ -177,45 +177,48 @@ func (i instance) push(t *testing.T, body string) object {
 	return answer["results"].([]any)[0].(object)
 }
 
-// peer is the client's end of a connection: one JSON object per message.
-type peer struct {
+// testClient is the client's end of a connection: one JSON object per message.
+type testClient struct {
 	t     *testing.T
 	write func(string) error
 	read  func() ([]byte, error) // io.EOF at the end
 	close func()
 }
 
-// ways are the three ways in.
-var ways = map[string]func(t *testing.T, i instance) *peer{
-	"tcp":                   func(t *testing.T, i instance) *peer { return dialLines(t, net.Dialer{}, i.TCP) },
-	"websocket on the loop": func(t *testing.T, i instance) *peer { return dialWS(t, "ws://"+i.TCP+"/ws") },
-	"websocket on net/http": func(t *testing.T, i instance) *peer { return dialWS(t, "ws://"+i.HTTP+"/ws") },
+// dialers open a connection over each of the three transports.
+var dialers = map[string]func(t *testing.T, i instance) *testClient{
+	"tcp":                   func(t *testing.T, i instance) *testClient { return dialLines(t, net.Dialer{}, i.TCP) },
+	"websocket on the loop": func(t *testing.T, i instance) *testClient { return dialWS(t, "ws://"+i.TCP+"/ws") },
+	"websocket on net/http": func(t *testing.T, i instance) *testClient { return dialWS(t, "ws://"+i.HTTP+"/ws") },
 }
 
-func dialLines(t *testing.T, d net.Dialer, addr string) *peer {
+func dialLines(t *testing.T, d net.Dialer, addr string) *testClient {
 	t.Helper()
-	return newPeer(t, func(ctx context.Context) (textconn.Conn, error) { return textconn.DialTCP(ctx, d, addr) })
+	return newTestClient(t, func(ctx context.Context) (textconn.Conn, error) { return textconn.DialTCP(ctx, d, addr) })
 }
 
-func dialWS(t *testing.T, url string) *peer { t.Helper(); return dialWSBy(t, &http.Transport{}, url) }
-
-func dialWSBy(t *testing.T, transport *http.Transport, url string) *peer {
+func dialWS(t *testing.T, url string) *testClient {
 	t.Helper()
-	return newPeer(t, func(ctx context.Context) (textconn.Conn, error) {
+	return dialWSBy(t, &http.Transport{}, url)
+}
+
+func dialWSBy(t *testing.T, transport *http.Transport, url string) *testClient {
+	t.Helper()
+	return newTestClient(t, func(ctx context.Context) (textconn.Conn, error) {
 		return textconn.DialWebSocket(ctx, url, &websocket.DialOptions{HTTPClient: &http.Client{Transport: transport}})
 	})
 }
 
-// newPeer returns a connection that ends with the test, and at the latest after patience.
-func newPeer(t *testing.T, dial func(context.Context) (textconn.Conn, error)) *peer {
+// newTestClient returns a connection that closes at the end of the test, or after testTimeout.
+func newTestClient(t *testing.T, dial func(context.Context) (textconn.Conn, error)) *testClient {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), testTimeout)
 	c, err := dial(ctx)
 	if err != nil {
 		cancel()
 		t.Fatal(err)
 	}
-	p := &peer{
+	p := &testClient{
 		t:     t,
 		write: func(s string) error { return c.Send(ctx, s) },
 		read:  func() ([]byte, error) { return c.Receive(ctx) },
@@ -225,25 +228,25 @@ func newPeer(t *testing.T, dial func(context.Context) (textconn.Conn, error)) *p
 	return p
 }
 
-// overAll runs a test over the three ways in.
-func overAll(t *testing.T, test func(t *testing.T, dial func(instance) *peer)) {
-	for name, dial := range ways {
+// overAllTransports runs a test over each of the three transports.
+func overAllTransports(t *testing.T, test func(t *testing.T, dial func(instance) *testClient)) {
+	for name, dial := range dialers {
 		t.Run(name, func(t *testing.T) {
-			test(t, func(i instance) *peer { return dial(t, i) })
+			test(t, func(i instance) *testClient { return dial(t, i) })
 		})
 	}
 }
 
-// say sends one message.
-func (p *peer) say(format string, args ...any) {
+// send sends one message.
+func (p *testClient) send(format string, args ...any) {
 	p.t.Helper()
 	if err := p.write(fmt.Sprintf(format, args...)); err != nil {
 		p.t.Fatal(err)
 	}
 }
 
-// hear is the next message that is no ping.
-func (p *peer) hear() object {
+// receive returns the next message, except for pings.
+func (p *testClient) receive() object {
 	p.t.Helper()
 	for {
 		raw, err := p.read()
@@ -256,10 +259,10 @@ func (p *peer) hear() object {
 	}
 }
 
-// expect is hear, and checks the fields given.
-func (p *peer) expect(want object) object {
+// expect receives a message and checks the given fields.
+func (p *testClient) expect(want object) object {
 	p.t.Helper()
-	got := p.hear()
+	got := p.receive()
 	for k, v := range want {
 		if fmt.Sprint(got[k]) != fmt.Sprint(v) {
 			p.t.Fatalf("%s is %v, want %v, in %v", k, got[k], v, got)
@@ -268,8 +271,8 @@ func (p *peer) expect(want object) object {
 	return got
 }
 
-// ends waits for the end of the connection; what comes before is returned.
-func (p *peer) ends() (last []object) {
+// untilClosed waits until the connection closes and returns the messages before that.
+func (p *testClient) untilClosed() (last []object) {
 	p.t.Helper()
 	for {
 		raw, err := p.read()
@@ -280,22 +283,22 @@ func (p *peer) ends() (last []object) {
 	}
 }
 
-// dashed makes the name of a test, or of a way in, one that a client may have.
-func dashed(name string) string { return strings.NewReplacer(" ", "-", "/", "-").Replace(name) }
+// clientName turns the name of a test or a transport into a valid client name.
+func clientName(name string) string { return strings.NewReplacer(" ", "-", "/", "-").Replace(name) }
 
-// secretOf is by what the tests' clients without a user get their ids again.
+// secretOf returns the secret with which a client without a user gets its id again.
 func secretOf(client string) string { return "the secret of client " + client }
 
-// connect says who the client is and returns the answer.
-func (p *peer) connect(client, user string) object {
+// connect sends connect and returns the answer.
+func (p *testClient) connect(client, user string) object {
 	p.t.Helper()
-	p.say(`{"type":"connect","client":%q,"user":%q,"secret":%q,"ref":1}`, client, user, secretOf(client))
+	p.send(`{"type":"connect","client":%q,"user":%q,"secret":%q,"ref":1}`, client, user, secretOf(client))
 	return p.expect(object{"type": "connected", "client": wire.ClientID(user, client), "ref": 1})
 }
 
-// subscribe follows a channel from now on.
-func (p *peer) subscribe(channel string) object {
+// subscribe subscribes to a channel and returns the answer.
+func (p *testClient) subscribe(channel string) object {
 	p.t.Helper()
-	p.say(`{"type":"subscribe","channel":%q,"ref":2}`, channel)
+	p.send(`{"type":"subscribe","channel":%q,"ref":2}`, channel)
 	return p.expect(object{"type": "subscribed", "channel": channel, "ref": 2})
 }

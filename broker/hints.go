@@ -50,7 +50,8 @@ func (b *Broker) supersede(server, client string, generation int64) {
 	}
 }
 
-// userChanged notifies all servers with watchers that a client of the user connected or disconnected.
+// userChanged notifies all servers with watchers that a client of the user connected or
+// disconnected.
 func (b *Broker) userChanged(user string) {
 	b.presence.UserChanged(user)
 	for id, s := range *b.membership.live.Load() {
@@ -60,8 +61,8 @@ func (b *Broker) userChanged(user string) {
 	}
 }
 
-// confirmMessage asks the store for a message that it seems to have lost. If it has, all receivers are
-// notified of the gap.
+// confirmMessage asks the store for a message that it seems to have lost. If it has, all receivers
+// are notified of the gap.
 func (b *Broker) confirmMessage(kind peer.Kind, name string, id int64) {
 	b.pool.Go(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), confirmTimeout)

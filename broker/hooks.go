@@ -14,7 +14,8 @@ import (
 	"switchboard/internal/wire"
 )
 
-// hookCalls asks the backend whether clients may connect and subscribe. A nil *hookCalls has no hooks.
+// hookCalls asks the backend whether clients may connect and subscribe. A nil *hookCalls has no
+// hooks.
 type hookCalls struct {
 	hooks      *hook.Hooks
 	pool       *work.Pool // a separate pool: a backend that hangs must not block store calls

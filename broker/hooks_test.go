@@ -22,18 +22,19 @@ import (
 	"switchboard/webhook"
 )
 
-// backend is asked by a broker; answer decides, and may be changed. "hang" and "fail" are what they say.
+// backend answers hook calls with the text that answer returns. "hang" does not answer, and "fail"
+// answers with status 500.
 type backend struct {
 	*httptest.Server
-	asked  chan hook.Question
-	answer atomic.Pointer[func(hook.Question) string]
+	questions chan hook.Question
+	answer    atomic.Pointer[func(hook.Question) string]
 }
 
 func (b *backend) decide(answer func(hook.Question) string) { b.answer.Store(&answer) }
 
 func newBackend(t *testing.T) *backend {
 	t.Helper()
-	b := &backend{asked: make(chan hook.Question, 1000)}
+	b := &backend{questions: make(chan hook.Question, 1000)}
 	b.decide(func(hook.Question) string { return `{"allow":true}` })
 	b.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
@@ -47,7 +48,7 @@ func newBackend(t *testing.T) *backend {
 		if err != nil {
 			t.Error(err)
 		}
-		b.asked <- q
+		b.questions <- q
 		switch text := (*b.answer.Load())(q); text {
 		case "hang":
 			<-r.Context().Done()
@@ -65,7 +66,7 @@ func (b *backend) hooks() hook.Options {
 	return hook.Options{Connect: b.URL, Subscribe: b.URL, Secrets: []string{"shared with the backend"}, Timeout: 5 * time.Second}
 }
 
-func TestBackendLetsIn(t *testing.T) {
+func TestHooksDecide(t *testing.T) {
 	b := newBackend(t)
 	b.decide(func(q hook.Question) string {
 		if q.Hook == hook.Connect {
@@ -74,13 +75,13 @@ func TestBackendLetsIn(t *testing.T) {
 		return fmt.Sprintf(`{"allow":%v,"reason":"members only"}`, q.Channel == "open")
 	})
 	i := start(t, memoryStore(queue.Options{}), func(o *broker.Options) { o.Access.Hooks = b.hooks() })
-	overAll(t, func(t *testing.T, dial func(instance) *peer) {
+	overAllTransports(t, func(t *testing.T, dial func(instance) *testClient) {
 		p := dial(i)
-		// Both in one go: what a client wishes while it is being connected waits for the backend, too.
-		p.say(`{"type":"connect","client":"phone","info":{"name":"?"},"ref":1}`)
-		p.say(`{"type":"subscribe","channel":"closed","ref":2}`)
-		p.say(`{"type":"subscribe","channel":"open","presence":true,"ref":3}`)
-		p.say(`{"type":"subscribe","channel":"$user:bob","ref":4}`)
+		// Subscribes that arrive while the backend decides about the connect wait for its answer.
+		p.send(`{"type":"connect","client":"phone","info":{"name":"?"},"ref":1}`)
+		p.send(`{"type":"subscribe","channel":"closed","ref":2}`)
+		p.send(`{"type":"subscribe","channel":"open","presence":true,"ref":3}`)
+		p.send(`{"type":"subscribe","channel":"$user:bob","ref":4}`)
 		p.expect(object{"type": "connected", "user": "alice", "ref": 1})
 		p.expect(object{"type": "error", "code": "forbidden", "message": "channel closed: not allowed to subscribe: members only", "ref": 2})
 		p.expect(object{"type": "subscribed", "channel": "open", "ref": 3})
@@ -91,17 +92,17 @@ func TestBackendLetsIn(t *testing.T) {
 			{Hook: hook.Subscribe, Client: "alice/phone", User: "alice", Info: json.RawMessage(`{"name":"Alice"}`), Channel: "open"},
 			{Hook: hook.Subscribe, Client: "alice/phone", User: "alice", Info: json.RawMessage(`{"name":"Alice"}`), Channel: "$user:bob"},
 		} {
-			got := <-b.asked
+			got := <-b.questions
 			if !strings.HasPrefix(got.Address, "127.0.0.1:") {
 				t.Errorf("address %q", got.Address)
 			}
 			if got.Address = ""; string(got.Info) != string(want.Info) || got.Hook != want.Hook ||
 				got.Client != want.Client || got.User != want.User || got.Channel != want.Channel {
-				t.Errorf("asked %+v, want %+v", got, want)
+				t.Errorf("question %+v, want %+v", got, want)
 			}
 		}
-		await.True(t, "the backend's info is shown", func() bool {
-			p.say(`{"type":"presence","channel":"open","ref":5}`)
+		await.True(t, "presence has the info of the backend", func() bool {
+			p.send(`{"type":"presence","channel":"open","ref":5}`)
 			return strings.Contains(fmt.Sprint(p.expect(object{"type": "presence", "ref": 5})["clients"]), "Alice")
 		})
 		p.close()
@@ -111,35 +112,36 @@ func TestBackendLetsIn(t *testing.T) {
 		})
 	})
 	if _, answer := i.call(t, "GET", "/v1/channels/closed", ""); fmt.Sprint(answer["servers"]) != "0" && fmt.Sprint(answer["servers"]) != "[]" {
-		t.Errorf("a channel that nobody may follow is held: %v", answer)
+		t.Errorf("a channel without permitted subscribers is bound: %v", answer)
 	}
 }
 
-// TestNoAnswerLetsNobodyIn: the doors are closed while the backend is away, and open when it is back.
-func TestNoAnswerLetsNobodyIn(t *testing.T) {
+// TestHooksRecover: while the backend gives no valid answer all clients are refused, and afterwards
+// accepted.
+func TestHooksRecover(t *testing.T) {
 	b := newBackend(t)
 	i := start(t, memoryStore(queue.Options{}), func(o *broker.Options) { o.Access.Hooks = b.hooks() })
-	settled := dialWS(t, "ws://"+i.TCP+"/ws")
-	settled.connect("settled", "")
+	connected := dialWS(t, "ws://"+i.TCP+"/ws")
+	connected.connect("connected", "")
 	b.decide(func(hook.Question) string { return `no JSON` })
 	p := dialLines(t, dialer, i.TCP)
-	p.say(`{"type":"connect","client":"phone","ref":1}`)
+	p.send(`{"type":"connect","client":"phone","ref":1}`)
 	p.expect(object{"type": "error", "code": "unavailable", "ref": 1})
-	last := p.ends()
+	last := p.untilClosed()
 	if len(last) != 1 || last[0]["code"] != "overloaded" || last[0]["reconnect"] != true || last[0]["after_ms"] == nil {
-		t.Errorf("the end: %v", last)
+		t.Errorf("the connection ended with %v", last)
 	}
-	settled.say(`{"type":"subscribe","channel":"news","ref":2}`)
-	settled.expect(object{"type": "error", "code": "unavailable", "ref": 2})
+	connected.send(`{"type":"subscribe","channel":"news","ref":2}`)
+	connected.expect(object{"type": "error", "code": "unavailable", "ref": 2})
 	b.decide(func(hook.Question) string { return `{"allow":true}` })
-	settled.subscribe("news")
+	connected.subscribe("news")
 	dialLines(t, dialer, i.TCP).connect("phone", "")
 	b.decide(func(hook.Question) string { return `{"allow":false}` })
 	p = dialLines(t, dialer, i.TCP)
-	p.say(`{"type":"connect","client":"tab","ref":1}`)
+	p.send(`{"type":"connect","client":"tab","ref":1}`)
 	p.expect(object{"type": "error", "code": "forbidden", "ref": 1})
-	if last := p.ends(); len(last) != 1 || last[0]["code"] != "unauthorized" || last[0]["reconnect"] != false {
-		t.Errorf("the end: %v", last)
+	if last := p.untilClosed(); len(last) != 1 || last[0]["code"] != "unauthorized" || last[0]["reconnect"] != false {
+		t.Errorf("the connection ended with %v", last)
 	}
 	text := metricsOf(t, i)
 	for _, want := range []string{
@@ -152,8 +154,9 @@ func TestNoAnswerLetsNobodyIn(t *testing.T) {
 	}
 }
 
-// TestFailsClosed: whatever the backend does but to allow, nobody is connected or subscribed, and who was connected stays.
-func TestFailsClosed(t *testing.T) {
+// TestHooksFailClosed: unless the backend allows it, no client is connected or subscribed.
+// Connected clients stay connected.
+func TestHooksFailClosed(t *testing.T) {
 	for name, tt := range map[string]struct {
 		answer, code, end string
 		reconnect         bool
@@ -167,76 +170,76 @@ func TestFailsClosed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b := newBackend(t)
 			i := start(t, memoryStore(queue.Options{}), func(o *broker.Options) {
-				guarded(t)(o)
+				withAccessRules(t)(o)
 				o.Access.Hooks = b.hooks()
 				o.Access.Hooks.Timeout = 700 * time.Millisecond
 			})
-			settled := dialLines(t, dialer, i.TCP)
+			connected := dialLines(t, dialer, i.TCP)
 			alice := signed(t, jwt.MapClaims{"sub": "alice"})
-			settled.say(`{"type":"connect","client":"settled","token":%q}`, alice)
-			settled.expect(object{"type": "connected"})
+			connected.send(`{"type":"connect","client":"connected","token":%q}`, alice)
+			connected.expect(object{"type": "connected"})
 			if b.decide(func(hook.Question) string { return tt.answer }); tt.answer == "" {
 				b.Close()
 			}
 			p := dialLines(t, dialer, i.TCP)
-			p.say(`{"type":"connect","client":"phone","token":%q,"ref":1}`, signed(t, jwt.MapClaims{"sub": "bob"}))
+			p.send(`{"type":"connect","client":"phone","token":%q,"ref":1}`, signed(t, jwt.MapClaims{"sub": "bob"}))
 			p.expect(object{"type": "error", "code": tt.code, "ref": 1})
-			if last := p.ends(); len(last) != 1 || last[0]["code"] != tt.end || last[0]["reconnect"] != tt.reconnect {
-				t.Errorf("the end: %v", last)
+			if last := p.untilClosed(); len(last) != 1 || last[0]["code"] != tt.end || last[0]["reconnect"] != tt.reconnect {
+				t.Errorf("the connection ended with %v", last)
 			}
-			settled.say(`{"type":"subscribe","channel":"chat:1","ref":2}`)
-			settled.expect(object{"type": "error", "code": tt.code, "ref": 2})
-			settled.say(`{"type":"subscribe","channel":"$user:alice","ref":3}`)
-			settled.expect(object{"type": "error", "code": tt.code, "ref": 3})
-			settled.say(`{"type":"refresh","token":%q,"ref":4}`, alice)
-			settled.expect(object{"type": "error", "code": tt.code, "ref": 4})
+			connected.send(`{"type":"subscribe","channel":"chat:1","ref":2}`)
+			connected.expect(object{"type": "error", "code": tt.code, "ref": 2})
+			connected.send(`{"type":"subscribe","channel":"$user:alice","ref":3}`)
+			connected.expect(object{"type": "error", "code": tt.code, "ref": 3})
+			connected.send(`{"type":"refresh","token":%q,"ref":4}`, alice)
+			connected.expect(object{"type": "error", "code": tt.code, "ref": 4})
 			for path, want := range map[string]string{"users/bob": `"online":false`, "channels/chat:1": `"subscribers":0`, "users/alice": `"online":true`} {
-				if _, body := i.as(t, keyOne, "GET", "/v1/"+path, ""); !strings.Contains(body, want) {
+				if _, body := i.callWithKey(t, keyOne, "GET", "/v1/"+path, ""); !strings.Contains(body, want) {
 					t.Errorf("%s: %s", path, body)
 				}
 			}
-			settled.say(`{"type":"publish","channel":"chat:1","data":1,"ref":5}`) // it is still there
-			settled.expect(object{"type": "error", "code": "forbidden", "ref": 5})
+			connected.send(`{"type":"publish","channel":"chat:1","data":1,"ref":5}`) // the connection is still open
+			connected.expect(object{"type": "error", "code": "forbidden", "ref": 5})
 		})
 	}
 }
 
-// TestBackendAndTokens: a bad token asks nobody, the backend cannot make somebody of a user whom the token does not name, and a refresh
-// asks again.
-func TestBackendAndTokens(t *testing.T) {
+// TestHooksAndTokens: a bad token is refused without a hook call. The backend cannot change the
+// user that the token names. A refresh calls the hook again.
+func TestHooksAndTokens(t *testing.T) {
 	b := newBackend(t)
 	i := start(t, memoryStore(queue.Options{}), func(o *broker.Options) {
-		guarded(t)(o)
+		withAccessRules(t)(o)
 		o.Access.Hooks = b.hooks()
 	})
 	p := dialWS(t, "ws://"+i.HTTP+"/ws?token=bad&client=phone")
-	p.ends()
+	p.untilClosed()
 	b.decide(func(hook.Question) string { return `{"allow":true,"user":"root"}` })
 	alice := signed(t, jwt.MapClaims{"sub": "alice", "info": map[string]any{"n": 1}})
 	p = dialWS(t, "ws://"+i.HTTP+"/ws?client=phone&token="+alice)
 	p.expect(object{"type": "error", "code": "unavailable"})
-	if q := <-b.asked; q.User != "alice" || string(q.Info) != `{"n":1}` || q.Client != "alice/phone" {
+	if q := <-b.questions; q.User != "alice" || string(q.Info) != `{"n":1}` || q.Client != "alice/phone" {
 		t.Errorf("asked %+v", q)
 	}
-	if len(b.asked) != 0 {
-		t.Error("a bad token was asked about")
+	if len(b.questions) != 0 {
+		t.Error("a bad token caused a hook call")
 	}
 	b.decide(func(q hook.Question) string { return fmt.Sprintf(`{"allow":%v}`, !q.Refresh) })
 	p = dialWS(t, "ws://"+i.HTTP+"/ws?client=phone&token="+alice)
 	p.expect(object{"type": "connected", "user": "alice"})
-	p.say(`{"type":"refresh","token":%q,"ref":2}`, alice)
+	p.send(`{"type":"refresh","token":%q,"ref":2}`, alice)
 	p.expect(object{"type": "error", "code": "forbidden", "ref": 2})
-	p.say(`{"type":"subscribe","channel":"admin","ref":3}`) // no namespace has it
+	p.send(`{"type":"subscribe","channel":"admin","ref":3}`) // no namespace matches it
 	p.expect(object{"type": "error", "code": "forbidden", "ref": 3})
-	<-b.asked
-	<-b.asked
-	if len(b.asked) != 0 {
-		t.Error("the backend was asked about what the namespaces refuse")
+	<-b.questions
+	<-b.questions
+	if len(b.questions) != 0 {
+		t.Error("a subscribe that the namespaces refuse caused a hook call")
 	}
 }
 
-// TestBackendHangs: whoever waits for it holds up nobody who needs the store.
-func TestBackendHangs(t *testing.T) {
+// TestHangingHooks: hook calls that hang do not delay store calls.
+func TestHangingHooks(t *testing.T) {
 	b := newBackend(t)
 	hang := make(chan struct{})
 	release := sync.OnceFunc(func() { close(hang) })
@@ -245,22 +248,22 @@ func TestBackendHangs(t *testing.T) {
 		o.Access.Hooks = b.hooks()
 		o.Access.Hooks.Concurrency, o.Access.Hooks.Timeout = 2, time.Minute
 	})
-	settled := dialWS(t, "ws://"+i.TCP+"/ws")
-	settled.connect("settled", "")
-	<-b.asked
+	connected := dialWS(t, "ws://"+i.TCP+"/ws")
+	connected.connect("connected", "")
+	<-b.questions
 	b.decide(func(hook.Question) string { <-hang; return `{"allow":true}` })
-	var waiting []*peer
-	for n := range 300 { // more than the pool of the store's calls has workers
+	var waiting []*testClient
+	for n := range 300 { // more than the workers of the pool for store calls
 		p := dialLines(t, dialer, i.TCP)
-		p.say(`{"type":"connect","client":"c%d","ref":1}`, n)
+		p.send(`{"type":"connect","client":"c%d","ref":1}`, n)
 		waiting = append(waiting, p)
 	}
-	<-b.asked
-	<-b.asked
-	settled.say(`{"type":"publish","channel":"news","data":1,"ref":7}`)
-	settled.expect(object{"type": "published", "ref": 7})
-	if len(b.asked) != 0 {
-		t.Error("more is asked at once than is allowed")
+	<-b.questions
+	<-b.questions
+	connected.send(`{"type":"publish","channel":"news","data":1,"ref":7}`)
+	connected.expect(object{"type": "published", "ref": 7})
+	if len(b.questions) != 0 {
+		t.Error("more hook calls at once than hooks.concurrency")
 	}
 	release()
 	for _, p := range waiting {
@@ -268,8 +271,9 @@ func TestBackendHangs(t *testing.T) {
 	}
 }
 
-// TestGoingDownWaits for the backend's answer: who is let in would be bound behind the end.
-func TestGoingDownWaits(t *testing.T) {
+// TestShutdownWaitsForHooks: a client that a hook admits after the shutdown would be bound without
+// a server.
+func TestShutdownWaitsForHooks(t *testing.T) {
 	b := newBackend(t)
 	hang := make(chan struct{})
 	release := sync.OnceFunc(func() { close(hang) })
@@ -277,17 +281,17 @@ func TestGoingDownWaits(t *testing.T) {
 	i := start(t, memoryStore(queue.Options{}), func(o *broker.Options) { o.Access.Hooks = b.hooks() })
 	p := dialLines(t, dialer, i.TCP)
 	p.connect("phone", "")
-	<-b.asked
+	<-b.questions
 	b.decide(func(hook.Question) string { <-hang; return `{"allow":true}` })
-	p.say(`{"type":"subscribe","channel":"news"}`)
-	<-b.asked
+	p.send(`{"type":"subscribe","channel":"news"}`)
+	<-b.questions
 	ended := make(chan error, 1)
 	go func() { ended <- i.stop() }()
-	p.ends()
+	p.untilClosed()
 	select {
 	case err := <-ended:
-		t.Errorf("it ended with a question under way, %v", err)
-	case <-time.After(200 * time.Millisecond): // long enough for an end that does not wait
+		t.Errorf("it ended during a hook call, %v", err)
+	case <-time.After(200 * time.Millisecond): // long enough for a shutdown that does not wait
 		release()
 		if err := <-ended; err != nil {
 			t.Error(err)
@@ -295,8 +299,8 @@ func TestGoingDownWaits(t *testing.T) {
 	}
 }
 
-// TestFollowingWhileAsked: namespaces that come while the backend is asked about a user count.
-func TestFollowingWhileAsked(t *testing.T) {
+// TestReloadDuringHook: namespaces that are reloaded during a hook call about a user take effect.
+func TestReloadDuringHook(t *testing.T) {
 	b := newBackend(t)
 	hang := make(chan struct{})
 	release := sync.OnceFunc(func() { close(hang) })
@@ -304,10 +308,10 @@ func TestFollowingWhileAsked(t *testing.T) {
 	i := start(t, memoryStore(queue.Options{}), func(o *broker.Options) { o.Access.Hooks = b.hooks() })
 	p := dialLines(t, dialer, i.TCP)
 	p.connect("phone", "alice")
-	<-b.asked
+	<-b.questions
 	b.decide(func(hook.Question) string { <-hang; return `{"allow":true}` })
-	p.say(`{"type":"subscribe","channel":"$user:bob","ref":2}`)
-	<-b.asked
+	p.send(`{"type":"subscribe","channel":"$user:bob","ref":2}`)
+	<-b.questions
 	if err := i.Reload(broker.AccessOptions{Namespaces: rules(t, namespace.Rule{Name: "a", Subscribe: namespace.Anyone})}); err != nil {
 		t.Fatal(err)
 	}

@@ -13,10 +13,10 @@ import (
 	"switchboard/queue"
 )
 
-// TestOpenPorts: which keys are missing says which port answers known hosts only.
+// TestOpenPorts: a port that is open to all callers, since keys are missing, refuses unknown hosts.
 func TestOpenPorts(t *testing.T) {
 	for name, c := range map[string]struct {
-		keys, tokens, onHTTP, onTCP bool // onHTTP and onTCP: the port is open
+		keys, tokens, onHTTP, onTCP bool // onHTTP and onTCP: the port is open to all callers
 	}{
 		"none":       {false, false, true, true},
 		"API keys":   {true, false, true, true},
@@ -29,7 +29,7 @@ func TestOpenPorts(t *testing.T) {
 					o.Access.Keys = keys(t, keyOne)
 				}
 				if c.tokens {
-					o.Access.Tokens = tokens(t, auth.Options{HS256: [][]byte{doorSecret}})
+					o.Access.Tokens = tokens(t, auth.Options{HS256: [][]byte{tokenSecret}})
 				}
 			})
 			for address, open := range map[string]bool{i.HTTP: c.onHTTP, i.TCP: c.onTCP} {
@@ -41,7 +41,7 @@ func TestOpenPorts(t *testing.T) {
 	}
 }
 
-// TestOwnNames: the names that the broker listens on, or tells other instances, are known, too.
+// TestOwnNames: the names that the broker listens on and advertises are known hosts too.
 func TestOwnNames(t *testing.T) {
 	i := start(t, memoryStore(queue.Options{}), func(o *broker.Options) {
 		o.Listen.HTTP, o.Links.Advertise, o.Access.Hosts.Patterns = "localhost:0", "a.internal:7071", []string{"push.example"}
@@ -55,7 +55,7 @@ func TestOwnNames(t *testing.T) {
 	}
 }
 
-// handshake asks for a WebSocket under the name of host, and returns the status.
+// handshake requests a WebSocket with the given Host header and returns the status.
 func handshake(t *testing.T, address, host string) int {
 	t.Helper()
 	c, err := net.Dial("tcp", address)
@@ -63,7 +63,7 @@ func handshake(t *testing.T, address, host string) int {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	_ = c.SetDeadline(time.Now().Add(patience))
+	_ = c.SetDeadline(time.Now().Add(testTimeout))
 	_, err = fmt.Fprintf(c, "GET /ws HTTP/1.1\r\nHost: %s\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"+
 		"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n", host)
 	if err != nil {

@@ -18,8 +18,8 @@ const (
 	idleTimeout  = 2 * time.Minute  // between two requests
 )
 
-// mainHandler returns the handler of the HTTP port, and the fast push server that takes over connections
-// from it.
+// mainHandler returns the handler of the HTTP port, and the fast push server that takes over
+// connections from it.
 func (b *Broker) mainHandler() (http.Handler, *fastpush.Server) {
 	mux := http.NewServeMux()
 	calls, fastPush := b.newAPI()

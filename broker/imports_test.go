@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// mayImport is who may import whom, of our own packages. What is not a key here may
-// import everything: commands, tests' helpers.
+// mayImport lists which packages of this repository a package may import. A package without an
+// entry may import all: commands and test helpers.
 var mayImport = map[string][]string{
 	"internal/wire":         {},
 	"internal/tlsconfig":    {},
@@ -23,11 +23,11 @@ var mayImport = map[string][]string{
 	"internal/faults":       {"client", "internal/keytable", "internal/proc", "internal/redistest", "internal/redisurl", "internal/wire"},
 	"registry":              {"internal/redispipe"},
 	"queue":                 {"internal/redispipe"},
-	"webhook":               {"internal/backend"},              // receivers import it: it knows nothing of the broker
-	"events":                {"internal/redispipe", "webhook"}, // what the endpoint's answers mean is said there
+	"webhook":               {"internal/backend"},              // backends import it
+	"events":                {"internal/redispipe", "webhook"}, // webhook defines the meaning of the answers
 	"events/noting":         {"registry", "events"},
 	"events/truth":          {"registry", "queue"},
-	"janitor":               {"internal/latency", "internal/loglimit", "registry", "queue", "events"}, // it serves the events' rounds
+	"janitor":               {"internal/latency", "internal/loglimit", "registry", "queue", "events"}, // it runs the rounds of events
 	"client":                {"internal/wire"},
 	"bench":                 {"client", "internal/freeport", "internal/wire", "bench/*"},
 	"bench/million":         {"bench/*", "internal/redistest"},
@@ -46,7 +46,7 @@ var mayImport = map[string][]string{
 	"broker/limit":          {},
 	"broker/transport":      {"internal/wire", "broker/dialect", "broker/limit", "broker/loop"},
 	"broker/hub":            {"internal/wire", "queue", "broker/dialect", "broker/loop", "broker/work"},
-	"broker/hook":           {"internal/backend", "internal/wire", "webhook"}, // it signs as the webhooks do
+	"broker/hook":           {"internal/backend", "internal/wire", "webhook"}, // it signs like webhooks
 	"broker/session":        {"internal/wire", "queue", "registry", "broker/dialect", "broker/hook", "broker/hub", "broker/limit", "broker/loop", "broker/namespace", "broker/presence", "broker/work", "broker/transport"},
 	"broker/peer":           {"registry", "broker/auth"},
 	"broker/delivery":       {"queue", "registry", "broker/peer"},
@@ -56,7 +56,7 @@ var mayImport = map[string][]string{
 	"broker/presence":       {"internal/wire", "registry", "broker/dialect", "broker/loop", "broker/peer", "broker/work"},
 }
 
-// TestImports parses the sources: `go list` would be cached after a violation.
+// TestImports parses the sources, since the test cache would hide the result of `go list`.
 func TestImports(t *testing.T) {
 	seen := 0
 	err := filepath.WalkDir("..", func(path string, d fs.DirEntry, err error) error {

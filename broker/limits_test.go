@@ -24,11 +24,11 @@ import (
 	"switchboard/registry"
 )
 
-// TestPushRate has a backend that uses up its rate with one call, on a connection that is kept alive.
+// TestPushRate: after one large call, the rate of an API key is used up, also over fast push.
 func TestPushRate(t *testing.T) {
 	entries := keys(t, keyOne, keyTwo)
 	i := start(t, memoryStore(queue.Options{}), func(o *broker.Options) {
-		o.Access.Keys, o.Access.Tokens, o.Limits.PushRate = entries, tokens(t, auth.Options{HS256: [][]byte{doorSecret}}), 1
+		o.Access.Keys, o.Access.Tokens, o.Limits.PushRate = entries, tokens(t, auth.Options{HS256: [][]byte{tokenSecret}}), 1
 	})
 	push := func(key string, want int) {
 		t.Helper()
@@ -51,29 +51,29 @@ func TestPushRate(t *testing.T) {
 			t.Fatalf("key %s: %d %s, Retry-After %d, want %d", key, resp.StatusCode, text, after, want)
 		}
 	}
-	push(keyOne, http.StatusOK) // from here on without net/http
+	push(keyOne, http.StatusOK) // fast push serves the following calls
 	body := `{"messages":[` + strings.Repeat(`{"channel":"news","data":1},`, 999) + `{"channel":"news","data":1}]}`
-	if status, text := i.as(t, keyOne, "POST", "/v1/push/batch", body); status != http.StatusOK {
+	if status, text := i.callWithKey(t, keyOne, "POST", "/v1/push/batch", body); status != http.StatusOK {
 		t.Fatal(status, text)
 	}
 	for range 3 {
 		push(keyOne, http.StatusTooManyRequests)
 	}
 	push(keyTwo, http.StatusOK)
-	if err := i.Reload(broker.AccessOptions{Keys: entries, Tokens: tokens(t, auth.Options{HS256: [][]byte{doorSecret}})}); err != nil {
+	if err := i.Reload(broker.AccessOptions{Keys: entries, Tokens: tokens(t, auth.Options{HS256: [][]byte{tokenSecret}})}); err != nil {
 		t.Fatal(err)
 	}
-	push(keyOne, http.StatusTooManyRequests) // also behind a reload
-	if status, text := i.as(t, keyOne, "GET", "/v1/servers", ""); status != http.StatusOK {
-		t.Errorf("asking is no push: %d %s", status, text)
+	push(keyOne, http.StatusTooManyRequests) // also after a reload
+	if status, text := i.callWithKey(t, keyOne, "GET", "/v1/servers", ""); status != http.StatusOK {
+		t.Errorf("a read was limited: %d %s", status, text)
 	}
-	_, metrics := i.as(t, keyOne, "GET", "/metrics", "")
+	_, metrics := i.callWithKey(t, keyOne, "GET", "/metrics", "")
 	if want := `switchboard_pushes_total{code="rate_limited",kind="channel"} 4`; !strings.Contains(metrics, want) {
 		t.Errorf("%s is not in the metrics", want)
 	}
 }
 
-// TestUserConnections has a third device of a user, with two allowed.
+// TestUserConnections: a user has a third device, and two are allowed.
 func TestUserConnections(t *testing.T) {
 	reg := registry.NewMemory(registry.Options{MaxOnline: 2})
 	s := store{registry: reg, queue: queue.NewMemory(queue.Options{}, func(channel string) []string {
@@ -81,32 +81,32 @@ func TestUserConnections(t *testing.T) {
 		return servers
 	})}
 	i := start(t, s, nil)
-	overAll(t, func(t *testing.T, dial func(instance) *peer) {
-		user := t.Name() // and each has clients of his own
+	overAllTransports(t, func(t *testing.T, dial func(instance) *testClient) {
+		user := t.Name() // each subtest has a user of its own
 		one, two := dial(i), dial(i)
 		one.connect("one", user)
 		two.connect("two", user)
 		three := dial(i)
-		three.say(`{"type":"connect","client":%q,"user":%q}`, "three", user)
+		three.send(`{"type":"connect","client":%q,"user":%q}`, "three", user)
 		three.expect(object{"type": "error", "code": "rate_limited"})
 		three.expect(object{"type": "closing", "code": "overloaded", "reconnect": true})
-		again := dial(i) // the same client is none more
+		again := dial(i) // the same client again does not count twice
 		again.connect("one", user)
 		two.close()
-		await.True(t, "the place of who has gone is free", func() bool {
+		await.True(t, "another connection is accepted after one has closed", func() bool {
 			four := dial(i)
 			defer four.close()
-			four.say(`{"type":"connect","client":%q,"user":%q}`, "four", user)
-			return four.hear()["type"] == "connected"
+			four.send(`{"type":"connect","client":%q,"user":%q}`, "four", user)
+			return four.receive()["type"] == "connected"
 		})
 	})
-	_, metrics := i.as(t, "", "GET", "/metrics", "")
+	_, metrics := i.callWithKey(t, "", "GET", "/metrics", "")
 	if !strings.Contains(metrics, `switchboard_refusals_total{what="user_connections"}`) {
-		t.Error("it is not counted")
+		t.Error("the refusal is not counted")
 	}
 }
 
-// TestAddressConnections has a third connection from one address, with two allowed, on either port.
+// TestAddressConnections: an address opens a third connection, and two are allowed, on either port.
 func TestAddressConnections(t *testing.T) {
 	for name, want := range map[string][]string{
 		"HTTP": {"HTTP/1.1 429 Too Many Requests\r\n", "Retry-After: 5\r\n", "too many connections from this address"},
@@ -119,24 +119,24 @@ func TestAddressConnections(t *testing.T) {
 			first.connect("first", "")
 			second := dialWS(t, "ws://"+i.HTTP+"/ws")
 			second.connect("second", "")
-			for range 10 { // who is refused takes no place of the process either
-				text := asks(t, port, "/ws")
+			for range 10 { // a refused connection does not count for the process either
+				text := rawRequest(t, port, "/ws")
 				for _, part := range want {
 					if !strings.Contains(text, part) {
-						t.Errorf("%q: %q is not in it", text, part)
+						t.Errorf("%q: want %q in it", text, part)
 					}
 				}
 			}
 			second.close()
 			for range 3 {
-				await.True(t, "whoever calls the API leaves its place", func() bool { return strings.Contains(asks(t, i.HTTP, "/healthz"), " 200 OK") })
+				await.True(t, "an API call is accepted, and no longer counted afterwards", func() bool { return strings.Contains(rawRequest(t, i.HTTP, "/healthz"), " 200 OK") })
 			}
-			await.True(t, "the place of who has gone is free", func() bool { return answers(t, port) })
+			await.True(t, "another connection is accepted after one has closed", func() bool { return accepts(t, port) })
 		})
 	}
 }
 
-// TestAddressConnectionsOverTLS has who is refused not get as far as a handshake.
+// TestAddressConnectionsOverTLS: a refused connection closes before the TLS handshake.
 func TestAddressConnectionsOverTLS(t *testing.T) {
 	ca := certtest.New(t)
 	pair := ca.Pair()
@@ -151,12 +151,12 @@ func TestAddressConnectionsOverTLS(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer second.Close()
-	_ = second.SetDeadline(time.Now().Add(patience))
+	_ = second.SetDeadline(time.Now().Add(testTimeout))
 	if text, err := io.ReadAll(second); len(text) > 0 || err != nil {
 		t.Errorf("%q, %v", text, err)
 	}
 	first.close()
-	await.True(t, "the place of who has gone is free", func() bool {
+	await.True(t, "another connection is accepted after one has closed", func() bool {
 		c, err := tls.Dial("tcp", i.HTTP, config)
 		if err == nil {
 			_ = c.Close()
@@ -165,15 +165,15 @@ func TestAddressConnectionsOverTLS(t *testing.T) {
 	})
 }
 
-// asks sends a request on a new connection, and gives all that comes until its end.
-func asks(t *testing.T, port, path string) string {
+// rawRequest sends a request on a new connection and returns all that it receives.
+func rawRequest(t *testing.T, port, path string) string {
 	t.Helper()
 	c, err := net.Dial("tcp", port)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	_ = c.SetDeadline(time.Now().Add(patience))
+	_ = c.SetDeadline(time.Now().Add(testTimeout))
 	_, _ = io.WriteString(c, "GET "+path+" HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
 	text, err := io.ReadAll(c)
 	if err != nil {
@@ -182,22 +182,23 @@ func asks(t *testing.T, port, path string) string {
 	return string(text)
 }
 
-// answers says whether a new connection to a port is taken for a client's.
-func answers(t *testing.T, port string) bool {
+// accepts reports whether a port accepts a new client connection.
+func accepts(t *testing.T, port string) bool {
 	t.Helper()
 	c, err := net.Dial("tcp", port)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	_ = c.SetDeadline(time.Now().Add(patience))
+	_ = c.SetDeadline(time.Now().Add(testTimeout))
 	_, _ = io.WriteString(c, "GET /ws?client=late HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"+
 		"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n")
 	line, _ := bufio.NewReader(c).ReadString('\n')
 	return strings.Contains(line, "101")
 }
 
-// TestForwardedAddresses has a proxy connect for others, by every way that a WebSocket can take.
+// TestForwardedAddresses: the address limits count the address that a trusted proxy forwards, on
+// every transport of WebSockets.
 func TestForwardedAddresses(t *testing.T) {
 	for name, c := range map[string]struct {
 		port     func(instance) string
@@ -207,7 +208,7 @@ func TestForwardedAddresses(t *testing.T) {
 		"on the loop":             {func(i instance) string { return i.TCP }, false, true},
 		"handed over":             {func(i instance) string { return i.HTTP }, false, true},
 		"compressed, on net/http": {func(i instance) string { return i.HTTP }, true, true},
-		"nobody's word":           {func(i instance) string { return i.TCP }, false, false},
+		"not a trusted proxy":     {func(i instance) string { return i.TCP }, false, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			i := start(t, memoryStore(queue.Options{}), func(o *broker.Options) {
@@ -221,7 +222,7 @@ func TestForwardedAddresses(t *testing.T) {
 				if c.compress {
 					mode = websocket.CompressionNoContextTakeover
 				}
-				ctx, cancel := context.WithTimeout(t.Context(), patience)
+				ctx, cancel := context.WithTimeout(t.Context(), testTimeout)
 				defer cancel()
 				ws, resp, err := websocket.Dial(ctx, "ws://"+c.port(i)+"/ws", &websocket.DialOptions{
 					CompressionMode: mode, HTTPHeader: http.Header{"X-Forwarded-For": {forwarded}},
@@ -241,7 +242,7 @@ func TestForwardedAddresses(t *testing.T) {
 			}
 			if !c.trusted {
 				if _, status := dial("192.0.2.2"); status == http.StatusSwitchingProtocols {
-					t.Error("anybody may say that he is another")
+					t.Error("X-Forwarded-For of an untrusted proxy was believed")
 				}
 				return
 			}
@@ -251,13 +252,13 @@ func TestForwardedAddresses(t *testing.T) {
 				}
 			}
 			_ = first.CloseNow()
-			await.True(t, "the place of who has gone is free", func() bool {
+			await.True(t, "another connection is accepted after one has closed", func() bool {
 				_, status := dial("192.0.2.1")
 				return status == http.StatusSwitchingProtocols
 			})
-			_, metrics := i.as(t, "", "GET", "/metrics", "")
+			_, metrics := i.callWithKey(t, "", "GET", "/metrics", "")
 			if !strings.Contains(metrics, `switchboard_refusals_total{what="address_connections"}`) {
-				t.Error("it is not counted")
+				t.Error("the refusal is not counted")
 			}
 		})
 	}

@@ -36,8 +36,8 @@ func (l *listeners) loops() []*loop.Loop {
 // Addrs are the addresses on which a running Broker listens.
 type Addrs struct{ HTTP, TCP, Peer, Probes, Pprof string }
 
-// MarshalZerologObject implements zerolog.LogObjectMarshaler: it adds the open ports by the names of
-// their settings.
+// MarshalZerologObject implements zerolog.LogObjectMarshaler: it adds the open ports by the names
+// of their settings.
 func (a Addrs) MarshalZerologObject(e *zerolog.Event) {
 	for _, port := range []struct{ name, addr string }{
 		{"http", a.HTTP}, {"tcp", a.TCP}, {"peer", a.Peer}, {"probes", a.Probes}, {"pprof", a.Pprof},
@@ -115,8 +115,8 @@ func (b *Broker) listenForOperators() (servers []*server, err error) {
 	return servers, nil
 }
 
-// newServer opens a port. name is that of its setting. addresses bounds the connections of each address,
-// nil for no bound.
+// newServer opens a port. name is that of its setting. addresses bounds the connections of each
+// address, nil for no bound.
 func (b *Broker) newServer(name, addr string, h http.Handler, addresses *limit.Addresses) (*server, error) {
 	l, err := net.Listen("tcp", addr)
 	if err != nil {

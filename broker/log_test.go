@@ -18,7 +18,7 @@ import (
 	"switchboard/queue"
 )
 
-// lines is a log that is read when its broker has ended.
+// lines collects a log, for reading after its broker has stopped.
 type lines struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -30,7 +30,7 @@ func (l *lines) Write(p []byte) (int, error) {
 	return l.text.Write(p)
 }
 
-// of returns the lines with that message, and of how many events they tell.
+// of returns the lines with the message, and the number of events that they count.
 func (l *lines) of(t *testing.T, message string) (found []object, events int) {
 	t.Helper()
 	l.mu.Lock()
@@ -53,18 +53,18 @@ func (l *lines) of(t *testing.T, message string) (found []object, events int) {
 	return found, events
 }
 
-// expectFew demands that all events with a message were counted, in few lines.
+// expectFew checks that few lines count all events with the message.
 func (l *lines) expectFew(t *testing.T, message string, events int) []object {
 	t.Helper()
 	found, n := l.of(t, message)
 	if n != events || len(found) > events/4 {
-		t.Errorf("%s: %d lines tell of %d, want a few of %d", message, len(found), n, events)
+		t.Errorf("%s: %d lines count %d events, want few lines and %d events", message, len(found), n, events)
 	}
 	return found
 }
 
-// TestRejectedLoginsAreLogged: each kind at once and then counted, with the address, and without
-// what was shown.
+// TestRejectedLoginsAreLogged: the first rejection of each kind is logged at once and the others
+// are counted, with the address and without the credentials.
 func TestRejectedLoginsAreLogged(t *testing.T) {
 	const attempts = 40
 	reading, entry := auth.NewKey()
@@ -97,9 +97,9 @@ func TestRejectedLoginsAreLogged(t *testing.T) {
 		}
 		resp.Body.Close()
 		for _, token := range []string{"", "hunter2"} {
-			p := ways["tcp"](t, i)
-			p.say(`{"type":"connect","client":"phone","token":%q}`, token)
-			p.ends()
+			p := dialers["tcp"](t, i)
+			p.send(`{"type":"connect","client":"phone","token":%q}`, token)
+			p.untilClosed()
 		}
 	}
 	if err := i.stop(); err != nil {
@@ -117,31 +117,31 @@ func TestRejectedLoginsAreLogged(t *testing.T) {
 		}
 	}
 	if strings.Contains(log.text.String(), "hunter2") || strings.Contains(log.text.String(), reading) {
-		t.Error("what was shown is in the log")
+		t.Error("the credentials are in the log")
 	}
 }
 
-// awayQueue does not answer.
-type awayQueue struct{ queue.Queue }
+// unreachableQueue fails all appends to channels.
+type unreachableQueue struct{ queue.Queue }
 
-func (q awayQueue) AppendChannel(context.Context, queue.ChannelPush) (queue.Appended, error) {
+func (q unreachableQueue) AppendChannel(context.Context, queue.ChannelPush) (queue.Appended, error) {
 	return queue.Appended{}, errors.New("away")
 }
 
-// TestStoreFailuresAreCounted: a store that is away costs a few lines, not one for each call.
+// TestStoreFailuresAreCounted: while the store fails, the log has few lines, not one for each call.
 func TestStoreFailuresAreCounted(t *testing.T) {
 	const pushes = 100
 	log := new(lines)
 	s := memoryStore(queue.Options{})
-	s.queue = awayQueue{s.queue}
+	s.queue = unreachableQueue{s.queue}
 	i := start(t, s, func(o *broker.Options) { o.Logger = zerolog.New(log) })
-	p := ways["tcp"](t, i)
+	p := dialers["tcp"](t, i)
 	p.connect("phone", "alice")
 	for n := range pushes {
 		if status, _ := i.call(t, "POST", "/v1/push", fmt.Sprintf(`{"channel":"news","data":%d}`, n)); status != http.StatusServiceUnavailable {
 			t.Fatalf("a push is %d", status)
 		}
-		p.say(`{"type":"publish","channel":"news","data":1}`)
+		p.send(`{"type":"publish","channel":"news","data":1}`)
 		p.expect(object{"type": "error", "code": "unavailable"})
 	}
 	if err := i.stop(); err != nil {
@@ -149,6 +149,6 @@ func TestStoreFailuresAreCounted(t *testing.T) {
 	}
 	found := log.expectFew(t, "store call failed", 2*pushes)
 	if len(found) > 0 && !strings.Contains(fmt.Sprint(found[0]["error"]), "away") {
-		t.Errorf("the first line does not say why: %v", found[0])
+		t.Errorf("the first line lacks the cause: %v", found[0])
 	}
 }

@@ -14,36 +14,36 @@ import (
 	"switchboard/queue"
 )
 
-// TestStoreThatForgetsTellsGaps: Redis comes back empty. Whoever asks from then on, and from wherever,
-// is told what it had acknowledged.
-func TestStoreThatForgetsTellsGaps(t *testing.T) {
-	i, server, _ := lonely(t)
-	i.ready(t, http.StatusOK)
-	reader := ways["tcp"](t, i)
+// TestEmptyStoreCausesGaps: Redis restarts empty. All readers, from any position, receive a gap for
+// the messages that it had acknowledged.
+func TestEmptyStoreCausesGaps(t *testing.T) {
+	i, server, _ := startWithOwnRedis(t)
+	i.awaitReady(t, http.StatusOK)
+	reader := dialers["tcp"](t, i)
 	reader.connect("reader", "")
 	reader.subscribe("news")
 	first := i.push(t, `{"channel":"news","data":1}`)["id"]
 	last := i.push(t, `{"channel":"news","data":2}`)["id"]
 	reader.expect(object{"type": "message", "id": first})
 	reader.expect(object{"type": "message", "id": last})
-	away := i.push(t, `{"client":"away","data":1}`)["id"]
+	offline := i.push(t, `{"client":"offline","data":1}`)["id"]
 	read := i.push(t, `{"client":"reader","data":1}`)["id"]
 	reader.expect(object{"type": "message", "channel": nil, "id": read})
-	reader.say(`{"type":"ack","id":%v}`, read)
-	reader.say(`{"type":"ping","ref":7}`) // the acknowledgement is with the broker
+	reader.send(`{"type":"ack","id":%v}`, read)
+	reader.send(`{"type":"ping","ref":7}`) // the broker has the acknowledgement
 	reader.expect(object{"type": "pong", "ref": 7})
 
 	server.Kill()
-	i.ready(t, http.StatusServiceUnavailable)
+	i.awaitReady(t, http.StatusServiceUnavailable)
 	if err := server.Restart(); err != nil {
 		t.Fatal(err)
 	}
-	i.ready(t, http.StatusOK)
+	i.awaitReady(t, http.StatusOK)
 
-	// The one who follows starts over. That the reader had acknowledged its message is forgotten too.
+	// The subscriber starts over. The store also forgot that the reader had acknowledged its message.
 	gaps := map[string]bool{}
 	for len(gaps) < 3 {
-		e := reader.hear()
+		e := reader.receive()
 		gaps[fmt.Sprint(e["type"], " ", e["channel"], " ", e["after"], "-", e["id"])] = true
 	}
 	for _, want := range []string{
@@ -58,74 +58,74 @@ func TestStoreThatForgetsTellsGaps(t *testing.T) {
 
 	for _, after := range []any{0, first, last} {
 		t.Run(fmt.Sprint("after ", after), func(t *testing.T) {
-			p := ways["websocket on the loop"](t, i)
+			p := dialers["websocket on the loop"](t, i)
 			p.connect("other", "")
-			p.say(`{"type":"subscribe","channel":"news","after":%v,"ref":1}`, after)
+			p.send(`{"type":"subscribe","channel":"news","after":%v,"ref":1}`, after)
 			p.expect(object{"type": "subscribed", "recovered": false})
 			if after != 0 {
-				return // the position that it is given is below all that it has seen
+				return // its new position is below all messages that it has seen
 			}
 			p.expect(object{"type": "gap", "channel": "news", "after": 0, "id": last})
 		})
 	}
-	for range 2 { // nothing behind it was acknowledged, so it is told again
-		p := ways["websocket on net/http"](t, i)
-		p.connect("away", "")
-		p.expect(object{"type": "gap", "channel": nil, "after": 0, "id": away})
+	for range 2 { // the client acknowledged nothing after the gap, so it receives the gap again
+		p := dialers["websocket on net/http"](t, i)
+		p.connect("offline", "")
+		p.expect(object{"type": "gap", "channel": nil, "after": 0, "id": offline})
 	}
 	_, h := i.call(t, "GET", "/v1/channels/news/history", "")
 	if h["recovered"] != false || len(h["messages"].([]any)) != 0 {
-		t.Errorf("history says %v", h)
+		t.Errorf("history: %v, want recovered false and no messages", h)
 	}
 }
 
-// deafQueue stores messages, but loses the answers.
-type deafQueue struct {
+// lostAnswerQueue stores messages, but loses the answers while lose is set.
+type lostAnswerQueue struct {
 	queue.Queue
-	deaf *atomic.Bool
+	lose *atomic.Bool
 }
 
-var errDeaf = errors.New("the connection broke")
+var errAnswerLost = errors.New("the connection broke")
 
-func (q deafQueue) AppendChannel(ctx context.Context, push queue.ChannelPush) (queue.Appended, error) {
+func (q lostAnswerQueue) AppendChannel(ctx context.Context, push queue.ChannelPush) (queue.Appended, error) {
 	a, err := q.Queue.AppendChannel(ctx, push)
-	if q.deaf.Load() {
-		return queue.Appended{}, errDeaf
+	if q.lose.Load() {
+		return queue.Appended{}, errAnswerLost
 	}
 	return a, err
 }
 
-func (q deafQueue) AppendClient(ctx context.Context, push queue.ClientPush) (queue.ClientAppended, error) {
+func (q lostAnswerQueue) AppendClient(ctx context.Context, push queue.ClientPush) (queue.ClientAppended, error) {
 	a, err := q.Queue.AppendClient(ctx, push)
-	if q.deaf.Load() {
-		return queue.ClientAppended{}, errDeaf
+	if q.lose.Load() {
+		return queue.ClientAppended{}, errAnswerLost
 	}
 	return a, err
 }
 
-func (q deafQueue) AppendChannels(ctx context.Context, pushes []queue.ChannelPush) []queue.Outcome[queue.Appended] {
-	return one(ctx, pushes, q.AppendChannel)
+func (q lostAnswerQueue) AppendChannels(ctx context.Context, pushes []queue.ChannelPush) []queue.Outcome[queue.Appended] {
+	return oneByOne(ctx, pushes, q.AppendChannel)
 }
 
-func (q deafQueue) AppendClients(ctx context.Context, pushes []queue.ClientPush) []queue.Outcome[queue.ClientAppended] {
-	return one(ctx, pushes, q.AppendClient)
+func (q lostAnswerQueue) AppendClients(ctx context.Context, pushes []queue.ClientPush) []queue.Outcome[queue.ClientAppended] {
+	return oneByOne(ctx, pushes, q.AppendClient)
 }
 
-// TestAnswerOfTheStoreIsLost: the push is refused, but if it was stored its receivers do not wait for
-// the next one to learn of it.
+// TestAnswerOfTheStoreIsLost: the push is refused although it was stored. Its receivers get it
+// without waiting for the next push.
 func TestAnswerOfTheStoreIsLost(t *testing.T) {
 	s, _ := redisStore(t, shared.Client(t), testBeat)
 	i := start(t, s, func(o *broker.Options) { o.Timing.Beat = testBeat })
-	i.ready(t, http.StatusOK)
-	p := ways["tcp"](t, i)
+	i.awaitReady(t, http.StatusOK)
+	p := dialers["tcp"](t, i)
 	p.connect("phone", "")
 	p.subscribe("news")
-	deaf := s
-	q := deafQueue{s.queue, new(atomic.Bool)}
-	deaf.queue = q
-	j := start(t, deaf, func(o *broker.Options) { o.Timing.Beat = testBeat })
-	j.ready(t, http.StatusOK)
-	q.deaf.Store(true)
+	losing := s
+	q := lostAnswerQueue{s.queue, new(atomic.Bool)}
+	losing.queue = q
+	j := start(t, losing, func(o *broker.Options) { o.Timing.Beat = testBeat })
+	j.awaitReady(t, http.StatusOK)
+	q.lose.Store(true)
 	for _, target := range []string{"channel\":\"news", "client\":\"phone"} {
 		status, answer := j.call(t, "POST", "/v1/push", fmt.Sprintf(`{"%s","data":"maybe"}`, target))
 		if status != http.StatusServiceUnavailable {
@@ -135,20 +135,20 @@ func TestAnswerOfTheStoreIsLost(t *testing.T) {
 	}
 }
 
-// TestBindingThatTheStoreForgot: to have no binding is not to be superseded.
+// TestBindingThatTheStoreForgot: a session whose binding is lost binds again; it is not superseded.
 func TestBindingThatTheStoreForgot(t *testing.T) {
 	c := shared.Client(t)
 	s, prefix := redisStore(t, c, testBeat)
 	i := start(t, s, func(o *broker.Options) { o.Timing.Beat = testBeat })
-	i.ready(t, http.StatusOK)
-	p := ways["tcp"](t, i)
+	i.awaitReady(t, http.StatusOK)
+	p := dialers["tcp"](t, i)
 	p.connect("phone", "alice")
 	first := i.push(t, `{"client":"alice/phone","data":1}`)["id"]
 	p.expect(object{"type": "message", "id": first})
 	if err := c.Del(t.Context(), prefix+"c_{phone}").Err(); err != nil {
 		t.Fatal(err)
 	}
-	p.say(`{"type":"ack","id":%v}`, first)
+	p.send(`{"type":"ack","id":%v}`, first)
 	await.True(t, "the binding is made again, and the acknowledgement arrives", func() bool {
 		_, u := i.call(t, "GET", "/v1/users/alice", "")
 		devices := u["clients"].([]any)
@@ -165,15 +165,16 @@ func TestBindingThatTheStoreForgot(t *testing.T) {
 	}
 }
 
-// TestLossThatOnlyTheOwnerSaw: the broker that stored the messages is gone, but another one delivered them.
-func TestLossThatOnlyTheOwnerSaw(t *testing.T) {
+// TestLossSeenByTheOwner: the server that stored the messages is gone, but another one that
+// delivered them notices the loss.
+func TestLossSeenByTheOwner(t *testing.T) {
 	server := redistest.Start(t)
 	s, _ := redisStore(t, server.Client(t), testBeat)
 	beat := func(o *broker.Options) { o.Timing.Beat = testBeat }
 	owner, pusher := start(t, s, beat), start(t, s, beat)
-	owner.ready(t, http.StatusOK)
-	pusher.ready(t, http.StatusOK)
-	p := ways["tcp"](t, owner)
+	owner.awaitReady(t, http.StatusOK)
+	pusher.awaitReady(t, http.StatusOK)
+	p := dialers["tcp"](t, owner)
 	p.connect("phone", "")
 	p.subscribe("news")
 	last := pusher.push(t, `{"channel":"news","data":1}`)["id"]
@@ -184,14 +185,14 @@ func TestLossThatOnlyTheOwnerSaw(t *testing.T) {
 		t.Fatal(err)
 	}
 	server.Kill()
-	owner.ready(t, http.StatusServiceUnavailable)
+	owner.awaitReady(t, http.StatusServiceUnavailable)
 	if err := server.Restart(); err != nil {
 		t.Fatal(err)
 	}
-	owner.ready(t, http.StatusOK)
+	owner.awaitReady(t, http.StatusOK)
 	gaps := map[string]bool{}
-	for len(gaps) < 3 { // one sets the follower back
-		e := p.hear()
+	for len(gaps) < 3 { // one of them sets the subscriber back
+		e := p.receive()
 		gaps[fmt.Sprint(e["type"], " ", e["channel"], " ", e["after"], "-", e["id"])] = true
 	}
 	for _, want := range []string{

@@ -21,8 +21,8 @@ const beatsPerLease = 5
 // leaveTimeout bounds the removal from the registry at the end.
 const leaveTimeout = 5 * time.Second
 
-// membership is this server's entry in the registry: its id and its lease. It also holds the other live
-// servers, as of the last beat.
+// membership is this server's entry in the registry: its id and its lease. It also holds the other
+// live servers, as of the last beat.
 type membership struct {
 	registry registry.Registry
 	name     string
@@ -57,8 +57,8 @@ func newServerID(name string) string {
 
 func (m *membership) serverID() string { return *m.id.Load() }
 
-// renew joins the registry, or renews the lease. A server that was declared dead never gets its id back:
-// it joins under a new one, and renew returns the former id.
+// renew joins the registry, or renews the lease. A server that was declared dead never gets its id
+// back: it joins under a new one, and renew returns the former id.
 func (m *membership) renew(ctx context.Context) (formerID string, err error) {
 	id, began := m.serverID(), time.Since(m.started)
 	if m.joined.Load() {
@@ -78,8 +78,8 @@ func (m *membership) renew(ctx context.Context) (formerID string, err error) {
 	return formerID, nil
 }
 
-// rejoin joins under a new id. The server uses the id only after the store lists it: no janitor would
-// clean up the bindings of an unlisted server. If Join fails, the next beat tries again.
+// rejoin joins under a new id. The server uses the id only after the store lists it: no janitor
+// would clean up the bindings of an unlisted server. If Join fails, the next beat tries again.
 func (m *membership) rejoin(ctx context.Context) error {
 	id := newServerID(m.name)
 	if err := m.registry.Join(ctx, m.describe(id)); err != nil {
@@ -125,7 +125,8 @@ func (m *membership) sinceBeat() time.Duration {
 	return time.Since(m.started) - time.Duration(m.lastBeat.Load())
 }
 
-// leave takes the server out of the registry. If that fails, its lease ends and a janitor cleans up.
+// leave takes the server out of the registry. If that fails, its lease ends and a janitor cleans
+// up.
 func (m *membership) leave() {
 	if !m.joined.Load() {
 		return

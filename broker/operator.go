@@ -49,8 +49,8 @@ func profileHandler() http.Handler {
 	return mux
 }
 
-// onlyThisMachine serves requests for a loopback host that no proxy forwarded. This excludes a web page
-// whose own host name resolves to 127.0.0.1: its requests have that host name.
+// onlyThisMachine serves requests for a loopback host that no proxy forwarded. This excludes a web
+// page whose own host name resolves to 127.0.0.1: its requests have that host name.
 func onlyThisMachine(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		host, _, err := net.SplitHostPort(r.Host)

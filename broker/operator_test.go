@@ -10,7 +10,7 @@ import (
 	"switchboard/queue"
 )
 
-// statusOf is the status of a GET, with more headers.
+// statusOf returns the status of a GET with the given headers, as name, value, …
 func statusOf(t *testing.T, url string, headers ...string) int {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
@@ -40,7 +40,7 @@ func TestPagesForOperators(t *testing.T) {
 		"all on the HTTP port": {
 			nil, map[string]int{"/healthz": 200, "/readyz": 200, "/metrics": 200, profile: 404}, nil,
 		},
-		"probes on a port of their own": {
+		"probes on a separate port": {
 			func(o *broker.Options) { o.Listen.Probes = "127.0.0.1:0" },
 			map[string]int{"/healthz": 404, "/readyz": 404, "/metrics": 404, profile: 404, "/v1/servers": 200},
 			map[string]int{"/healthz": 200, "/readyz": 200, "/metrics": 200, profile: 404, "/v1/servers": 404, "/ws": 404},
@@ -52,7 +52,7 @@ func TestPagesForOperators(t *testing.T) {
 			if probes == "" {
 				probes = i.HTTP
 			}
-			await.True(t, "it is ready", func() bool { return statusOf(t, "http://"+probes+"/readyz") == http.StatusOK })
+			await.True(t, "the broker is ready", func() bool { return statusOf(t, "http://"+probes+"/readyz") == http.StatusOK })
 			for addr, paths := range map[string]map[string]int{i.HTTP: c.http, i.Addrs.Probes: c.operator} {
 				for path, want := range paths {
 					if got := statusOf(t, "http://"+addr+path); got != want {
@@ -64,7 +64,8 @@ func TestPagesForOperators(t *testing.T) {
 	}
 }
 
-// TestHealthzStaysWithTheLinks: the janitor asks for it at the address of the links.
+// TestHealthzStaysWithTheLinks: the port of the links serves /healthz, since the janitor probes it
+// there.
 func TestHealthzStaysWithTheLinks(t *testing.T) {
 	s, _ := redisStore(t, shared.Client(t), testBeat)
 	i := start(t, s, func(o *broker.Options) { o.Listen.Probes = "127.0.0.1:0" })
@@ -79,22 +80,22 @@ func TestProfiles(t *testing.T) {
 	i := start(t, memoryStore(queue.Options{}), func(o *broker.Options) { o.Listen.Pprof = "127.0.0.1:0" })
 	url := "http://" + i.Addrs.Pprof + profile
 	if got := statusOf(t, url); got != http.StatusOK {
-		t.Errorf("they are %d", got)
+		t.Errorf("the profiles answer %d, want 200", got)
 	}
 	for name, headers := range map[string][]string{
-		"through a proxy":                {"X-Forwarded-For", "203.0.113.7"},
-		"through another":                {"Forwarded", "for=203.0.113.7"},
-		"a name that resolves to us":     {"Host", "attacker.example"},
-		"a name and the port of ours":    {"Host", "attacker.example:6060"},
-		"a name that begins like ours":   {"Host", "127.0.0.1.attacker.example"},
-		"an address that is not of ours": {"Host", "192.0.2.1:6060"},
+		"through a proxy":                           {"X-Forwarded-For", "203.0.113.7"},
+		"through a proxy with another header":       {"Forwarded", "for=203.0.113.7"},
+		"a foreign host name":                       {"Host", "attacker.example"},
+		"a foreign host name with our port":         {"Host", "attacker.example:6060"},
+		"a foreign host name that begins with ours": {"Host", "127.0.0.1.attacker.example"},
+		"an address that is not loopback":           {"Host", "192.0.2.1:6060"},
 	} {
 		if got := statusOf(t, url, headers...); got != http.StatusNotFound {
-			t.Errorf("%s: they are %d", name, got)
+			t.Errorf("%s: the profiles answer %d, want 404", name, got)
 		}
 	}
 	if got := statusOf(t, url, "Host", "localhost:6060"); got != http.StatusOK {
-		t.Errorf("for localhost they are %d", got)
+		t.Errorf("localhost: the profiles answer %d, want 200", got)
 	}
 	for _, addr := range []string{"0.0.0.0:6060", ":6060", "192.0.2.1:6060", "6060", "on"} {
 		s := memoryStore(queue.Options{})

@@ -105,19 +105,19 @@ type AccessOptions struct {
 	Keys auth.Keys
 	// Tokens verifies the tokens of clients. Zero means that clients choose their user freely.
 	Tokens *auth.Tokens
-	// Anonymous also accepts clients without a token, as clients without a user. Zero means that a token
-	// is required, unless Tokens is zero.
+	// Anonymous also accepts clients without a token, as clients without a user. Zero means that a
+	// token is required, unless Tokens is zero.
 	Anonymous bool
-	// Namespaces are the rights of clients on channels. Zero means all rights if Keys and Tokens are zero,
-	// and otherwise that users may subscribe and see presence and history.
+	// Namespaces are the rights of clients on channels. Zero means all rights if Keys and Tokens are
+	// zero, and otherwise that users may subscribe and see presence and history.
 	Namespaces *namespace.Set
-	// ClientPublish lets users publish if Namespaces is zero. Zero means that only the backend publishes,
-	// unless Keys and Tokens are zero.
+	// ClientPublish lets users publish if Namespaces is zero. Zero means that only the backend
+	// publishes, unless Keys and Tokens are zero.
 	ClientPublish bool
 	// Hooks are the backend's URLs that decide about connects and subscribes. Zero means none.
 	Hooks hook.Options
-	// Hosts are the names under which clients reach the broker while Keys or Tokens is zero. Zero means
-	// localhost, IP addresses, and the names that the broker listens on and advertises.
+	// Hosts are the names under which clients reach the broker while Keys or Tokens is zero. Zero
+	// means localhost, IP addresses, and the names that the broker listens on and advertises.
 	Hosts auth.Hosts
 	// Origins are the browser origins that may connect. Zero means only the broker's own host.
 	Origins auth.Origins
@@ -126,17 +126,18 @@ type AccessOptions struct {
 	Insecure bool
 }
 
-// LimitOptions bound what clients and backends may use. A rate permits a burst of four seconds' worth.
+// LimitOptions bound what clients and backends may use. A rate permits a burst of four seconds'
+// worth.
 type LimitOptions struct {
-	// Connections is the maximum number of client connections. Zero means the limit of descriptors minus
-	// those that Redis, files and links need.
+	// Connections is the maximum number of client connections. Zero means the limit of descriptors
+	// minus those that Redis, files and links need.
 	Connections int
 	// MessageBytes is the maximum size of a payload. Zero means 64 KiB.
 	MessageBytes int
 	// Channels is the maximum number of subscriptions of a connection. Zero means 128.
 	Channels int
-	// LargeChannel is the number of members above which presence sends joins and leaves in batches, once
-	// a second. Zero means 200.
+	// LargeChannel is the number of members above which presence sends joins and leaves in batches,
+	// once a second. Zero means 200.
 	LargeChannel int
 	// MessageRate is the maximum number of messages a second from a connection. Zero means unlimited.
 	MessageRate int
@@ -145,8 +146,8 @@ type LimitOptions struct {
 	// NewChannels is the maximum number of channels a minute that a connection may create. Zero means
 	// unlimited.
 	NewChannels int
-	// PushRate is the maximum number of pushes a second with one API key; each target counts. Zero means
-	// unlimited.
+	// PushRate is the maximum number of pushes a second with one API key; each target counts. Zero
+	// means unlimited.
 	PushRate int
 	// AddressConnections is the maximum number of connections from one address; an IPv6 /64 is one
 	// address. Zero means unlimited.
@@ -154,8 +155,8 @@ type LimitOptions struct {
 	// AddressRate is the maximum number of new connections a second from one address. Zero means
 	// unlimited.
 	AddressRate int
-	// Proxies are exempt from the address limits, and only their X-Forwarded-For is believed. Zero means
-	// none.
+	// Proxies are exempt from the address limits, and only their X-Forwarded-For is believed. Zero
+	// means none.
 	Proxies []netip.Prefix
 	// Batch is the maximum number of pushes in one call. Zero means 1000.
 	Batch int
@@ -167,8 +168,8 @@ type LimitOptions struct {
 type RequestOptions struct {
 	// Queues is the number of qq_{N} lists over which requests are spread. Zero means 16.
 	Queues int
-	// From selects the clients that may send requests: namespace.Anyone, Users or Nobody. Zero means
-	// Nobody.
+	// From selects the clients that may send requests: namespace.Anyone or namespace.Users. Zero means
+	// none.
 	From namespace.Access
 	// Rate is the maximum number of requests a second from a connection. Zero means unlimited.
 	Rate int
@@ -203,8 +204,8 @@ type RuntimeOptions struct {
 	// NoFastPush serves every push with net/http. Zero means that the pushes after the first one on a
 	// connection are read without it, at about half the cost.
 	NoFastPush bool
-	// Compression negotiates permessage-deflate on /ws; such a connection stays with net/http, on its own
-	// goroutine. Zero means no compression.
+	// Compression negotiates permessage-deflate on /ws; such a connection stays with net/http, on its
+	// own goroutine. Zero means no compression.
 	Compression bool
 }
 

@@ -11,7 +11,7 @@ import (
 	"switchboard/queue"
 )
 
-// fill pushes n messages to a client, with what the push says besides, and returns their ids.
+// fill pushes n messages to a client and returns their ids. rest is the rest of each push.
 func (i instance) fill(t *testing.T, client string, n int, rest string) (ids []int64) {
 	t.Helper()
 	for range n {
@@ -20,16 +20,17 @@ func (i instance) fill(t *testing.T, client string, n int, rest string) (ids []i
 	return ids
 }
 
-// expectIDs is expect for a run of the client's own messages.
-func (p *peer) expectIDs(ids []int64) {
+// expectIDs receives messages of the client's queue and checks their ids.
+func (p *testClient) expectIDs(ids []int64) {
 	p.t.Helper()
 	for _, id := range ids {
 		p.expect(object{"type": "message", "channel": nil, "id": id})
 	}
 }
 
-// leaves ends the connection and waits until the store knows, with all that the client acknowledged.
-func (p *peer) leaves(s store, client string) {
+// disconnect closes the connection and waits until the store has the acknowledgements and the
+// client offline.
+func (p *testClient) disconnect(s store, client string) {
 	p.t.Helper()
 	p.close()
 	await.True(p.t, client+" is offline", func() bool {
@@ -38,36 +39,37 @@ func (p *peer) leaves(s store, client string) {
 	})
 }
 
-func (p *peer) expectGap(after, to int64) {
+func (p *testClient) expectGap(after, to int64) {
 	p.t.Helper()
 	p.expect(object{"type": "gap", "channel": nil, "after": after, "id": to})
 }
 
-// TestOverflowOfAClientThatDoesNotAcknowledge: what it has got is no gap on its connection, what it could
-// not be given is one; and at the next connect so is what it had got without saying so.
+// TestOverflowOfAClientThatDoesNotAcknowledge: on the connection, only messages that were dropped
+// unsent cause a gap. At the next connect, dropped messages that were sent but not acknowledged
+// cause one too.
 func TestOverflowOfAClientThatDoesNotAcknowledge(t *testing.T) {
 	s := memoryStore(queue.Options{ClientCap: 300})
 	i := start(t, s, nil)
-	overAll(t, func(t *testing.T, dial func(instance) *peer) {
-		client := dashed(t.Name())
+	overAllTransports(t, func(t *testing.T, dial func(instance) *testClient) {
+		client := clientName(t.Name())
 		p := dial(i)
 		p.connect(client, "")
-		ids := i.fill(t, client, queue.MaxWindow+344, `"data":1`) // 300 of them held
+		ids := i.fill(t, client, queue.MaxWindow+344, `"data":1`) // the queue keeps 300 of them
 		p.expectIDs(ids[:queue.MaxWindow])
-		p.say(`{"type":"ack","id":%d}`, ids[9])
+		p.send(`{"type":"ack","id":%d}`, ids[9])
 		p.expectGap(ids[queue.MaxWindow-1], ids[299])
-		p.expectIDs(ids[300 : 300+queue.MaxWindow]) // the lost ones are not on the way any more
-		p.leaves(s, client)
+		p.expectIDs(ids[300 : 300+queue.MaxWindow]) // the dropped ones no longer count as in flight
+		p.disconnect(s, client)
 
 		p = dial(i)
 		p.connect(client, "")
 		p.expectGap(ids[9], ids[299])
 		p.expectIDs(ids[300 : 300+queue.MaxWindow])
-		p.say(`{"type":"ack","id":%d}`, ids[399])
+		p.send(`{"type":"ack","id":%d}`, ids[399])
 		p.expectIDs(ids[300+queue.MaxWindow:])
-		p.leaves(s, client)
+		p.disconnect(s, client)
 
-		more := i.fill(t, client, 250, `"data":1`) // offline: 200 + 250, of which 300 are held
+		more := i.fill(t, client, 250, `"data":1`) // the client is offline: of 200 + 250 messages the queue keeps 300
 		waiting := append(ids[400:], more...)
 		p = dial(i)
 		p.connect(client, "")
@@ -76,21 +78,22 @@ func TestOverflowOfAClientThatDoesNotAcknowledge(t *testing.T) {
 	})
 }
 
-// TestOverflowOfAStalledClient: it does not read, and finds each gap where the messages are missing.
+// TestOverflowOfAStalledClient: a client that did not read receives each gap in the place of the
+// dropped messages.
 func TestOverflowOfAStalledClient(t *testing.T) {
 	i := start(t, memoryStore(queue.Options{ClientCap: 5}), nil)
-	overAll(t, func(t *testing.T, dial func(instance) *peer) {
-		client := dashed(t.Name())
+	overAllTransports(t, func(t *testing.T, dial func(instance) *testClient) {
+		client := clientName(t.Name())
 		p := dial(i)
 		p.connect(client, "")
 		ids := i.fill(t, client, 170, fmt.Sprintf(`"data":%q`, strings.Repeat("x", 60_000))) // 10 MB: more than socket buffers hold
 		gaps := 0
 		for at := -1; at < len(ids)-1; {
-			m := p.hear()
+			m := p.receive()
 			if m["type"] != "gap" {
 				at++
 				if fmt.Sprint(m["id"]) != fmt.Sprint(ids[at]) {
-					t.Fatalf("%v came where %d is due", m["id"], ids[at])
+					t.Fatalf("received %v, want %d", m["id"], ids[at])
 				}
 				continue
 			}
@@ -103,19 +106,20 @@ func TestOverflowOfAStalledClient(t *testing.T) {
 			for at++; ids[at] < to; at++ {
 			}
 			if id(t, m["after"]) != after || to != ids[at] {
-				t.Fatalf("%v, want after %d, up to a message", m, after)
+				t.Fatalf("%v, want a gap after %d that ends at a message", m, after)
 			}
 			if at >= len(ids)-5 {
-				t.Fatalf("%v takes messages that are held", m)
+				t.Fatalf("%v covers messages that the queue keeps", m)
 			}
 		}
 		if gaps == 0 {
-			t.Error("no gap: nothing is tested")
+			t.Error("no gap: the test did not fill the socket")
 		}
 	})
 }
 
-// TestExpiryOfAClientQueue is a gap as well, and a push can put it off.
+// TestExpiryOfAClientQueue: expired messages cause a gap too, and a push with a ttl postpones the
+// expiry.
 func TestExpiryOfAClientQueue(t *testing.T) {
 	var hours atomic.Int64 // in tenths
 	begin := time.Now()
@@ -123,31 +127,31 @@ func TestExpiryOfAClientQueue(t *testing.T) {
 	s := memoryStore(queue.Options{Now: now})
 	i := start(t, s, nil)
 	const plain, ttl = `"data":1`, `"data":1,"ttl":7200`
-	overAll(t, func(t *testing.T, dial func(instance) *peer) {
-		client := dashed(t.Name())
+	overAllTransports(t, func(t *testing.T, dial func(instance) *testClient) {
+		client := clientName(t.Name())
 		p := dial(i)
 		p.connect(client, "")
 		ids := i.fill(t, client, queue.MaxWindow+2, plain)
 		p.expectIDs(ids[:queue.MaxWindow])
-		hours.Add(10) // online: what it has got is not missing
-		p.say(`{"type":"ack","id":%d}`, ids[99])
+		hours.Add(10) // while the client is online, received messages cause no gap
+		p.send(`{"type":"ack","id":%d}`, ids[99])
 		p.expectGap(ids[queue.MaxWindow-1], ids[queue.MaxWindow+1])
-		p.leaves(s, client)
+		p.disconnect(s, client)
 
-		p = dial(i) // of what is gone it may have what it did not acknowledge: nobody knows
+		p = dial(i) // without an acknowledgement the broker cannot know which expired messages were received
 		p.connect(client, "")
 		p.expectGap(ids[99], ids[queue.MaxWindow+1])
-		p.leaves(s, client)
+		p.disconnect(s, client)
 
 		for name, order := range map[string][2]string{"the longer last": {plain, ttl}, "the longer first": {ttl, plain}} {
 			ids := append(i.fill(t, client, 2, order[0]), i.fill(t, client, 2, order[1])...)
 			before := ids[0] - 1
-			hours.Add(19) // of the 20 that one of them asked for
+			hours.Add(19) // the ttl is 20 tenths
 			p = dial(i)
 			p.connect(client, "")
-			if got := p.hear(); got["type"] == "gap" { // of what went before, until something is acknowledged
+			if got := p.receive(); got["type"] == "gap" { // for the messages before these, until the client acknowledges one
 				if id(t, got["id"]) > before {
-					t.Fatalf("%s: %v before its time", name, got)
+					t.Fatalf("%s: %v expired too early", name, got)
 				}
 				p.expectIDs(ids)
 			} else if id(t, got["id"]) != ids[0] {
@@ -155,13 +159,13 @@ func TestExpiryOfAClientQueue(t *testing.T) {
 			} else {
 				p.expectIDs(ids[1:])
 			}
-			p.say(`{"type":"ack","id":%d}`, ids[0])
-			p.leaves(s, client)
+			p.send(`{"type":"ack","id":%d}`, ids[0])
+			p.disconnect(s, client)
 			hours.Add(1)
 			p = dial(i)
 			p.connect(client, "")
 			p.expectGap(ids[0], ids[3])
-			p.leaves(s, client)
+			p.disconnect(s, client)
 		}
 	})
 }

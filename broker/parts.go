@@ -137,11 +137,13 @@ func (b *Broker) publish(ctx context.Context, channel string, data []byte, known
 	return session.Published{ID: r.ID, New: r.New}, err
 }
 
-// connectionEvicted counts an HTTP connection without an API key that was closed in favour of another one.
+// connectionEvicted counts an HTTP connection without an API key that was closed in favour of
+// another one.
 func (b *Broker) connectionEvicted() { b.metrics.refused("place") }
 
-// logRefused returns a function that logs refusals, with the reason and the address after the given text. It
-// logs the first one at once and counts the following ones. It never logs a token, key or secret.
+// logRefused returns a function that logs refusals, with the reason and the address after the given
+// text. It logs the first one at once and counts the following ones. It never logs a token, key or
+// secret.
 func (b *Broker) logRefused(text string) func(reason, address string) {
 	return func(reason, address string) {
 		b.limited.Warn(text+reason, func(e *zerolog.Event) {

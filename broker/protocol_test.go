@@ -13,7 +13,7 @@ import (
 
 func TestEveryKindOfPushArrives(t *testing.T) {
 	i := start(t, memoryStore(queue.Options{}), nil)
-	overAll(t, func(t *testing.T, dial func(instance) *peer) {
+	overAllTransports(t, func(t *testing.T, dial func(instance) *testClient) {
 		p := dial(i)
 		p.connect("phone", "alice")
 		p.subscribe("news")
@@ -23,17 +23,17 @@ func TestEveryKindOfPushArrives(t *testing.T) {
 		p.expect(object{"type": "message", "channel": nil, "id": sent["id"], "data": "[2]"})
 		i.push(t, `{"user":"alice","data":"three"}`)
 		last := p.expect(object{"type": "message", "channel": nil, "data": "three"})
-		p.say(`{"type":"ack","id":%v}`, last["id"])
+		p.send(`{"type":"ack","id":%v}`, last["id"])
 		sent = i.push(t, `{"all":true,"data":4}`)
 		p.expect(object{"type": "message", "channel": "$all", "id": sent["id"], "data": 4})
-		p.say(`{"type":"publish","channel":"news","data":{"five":5},"ref":9}`)
+		p.send(`{"type":"publish","channel":"news","data":{"five":5},"ref":9}`)
 		got := map[any]object{}
-		for range 2 { // the answer and the message come in either order
-			o := p.hear()
+		for range 2 { // the answer and the message may arrive in either order
+			o := p.receive()
 			got[o["type"]] = o
 		}
 		if got["published"]["ref"] == nil || fmt.Sprint(got["published"]["id"]) != fmt.Sprint(got["message"]["id"]) {
-			t.Fatalf("published and its message do not fit: %v", got)
+			t.Fatalf("the answer and the message have different ids: %v", got)
 		}
 		p.close()
 		await.True(t, "the client is offline", func() bool {
@@ -43,11 +43,11 @@ func TestEveryKindOfPushArrives(t *testing.T) {
 	})
 }
 
-// TestAnswers is the table of what a connected client says, and hears.
+// TestAnswers: the answer to each message of a connected client.
 func TestAnswers(t *testing.T) {
 	i := start(t, memoryStore(queue.Options{}), func(o *broker.Options) { o.Limits.Channels = 2; o.Limits.MessageBytes = 1000 })
 	const ok = ""
-	table := []struct{ say, typ, code, about string }{
+	table := []struct{ send, typ, code, contains string }{
 		{`{"type":"ping","ref":7}`, "pong", ok, ""},
 		{`{"type":"dance","ref":7}`, "error", "bad_request", "dance"},
 		{`{"ref":7}`, "error", "bad_request", "type"},
@@ -63,7 +63,7 @@ func TestAnswers(t *testing.T) {
 		{`{"type":"subscribe","channel":"a","ref":7}`, "subscribed", ok, ""}, // again
 		{`{"type":"subscribe","channel":"b","ref":7,"unknown":true}`, "subscribed", ok, ""},
 		{`{"type":"subscribe","channel":"c","ref":7}`, "error", "rate_limited", "2 channels"},
-		{`{"type":"unsubscribe","channel":"c","ref":7}`, "unsubscribed", ok, ""}, // it was refused
+		{`{"type":"unsubscribe","channel":"c","ref":7}`, "unsubscribed", ok, ""}, // it was not subscribed
 		{`{"type":"unsubscribe","channel":"b","ref":7}`, "unsubscribed", ok, ""},
 		{`{"type":"unsubscribe","channel":"b","ref":7}`, "unsubscribed", ok, ""}, // again
 		{`{"type":"unsubscribe","channel":"$user:alice","ref":7}`, "unsubscribed", ok, ""},
@@ -77,27 +77,27 @@ func TestAnswers(t *testing.T) {
 		{`{"type":"refresh","token":"x","ref":7}`, "error", "bad_request", "no tokens"},
 		{`{"type":"request","data":1,"ref":7}`, "error", "unavailable", "Redis"},
 	}
-	overAll(t, func(t *testing.T, dial func(instance) *peer) {
+	overAllTransports(t, func(t *testing.T, dial func(instance) *testClient) {
 		p := dial(i)
 		p.connect("c", "")
 		for _, row := range table {
-			p.say("%s", row.say)
+			p.send("%s", row.send)
 			got := p.expect(object{"type": row.typ, "ref": 7})
-			if row.code != ok && (got["code"] != row.code || !strings.Contains(fmt.Sprint(got["message"]), row.about)) {
-				t.Errorf("%.80s: got %v, want %s about %q", row.say, got, row.code, row.about)
+			if row.code != ok && (got["code"] != row.code || !strings.Contains(fmt.Sprint(got["message"]), row.contains)) {
+				t.Errorf("%.80s: got %v, want %s with %q", row.send, got, row.code, row.contains)
 			}
 		}
-		p.say(`{"type":"publish","channel":"z","data":"%s","ref":8}`, strings.Repeat("y", 2000))
+		p.send(`{"type":"publish","channel":"z","data":"%s","ref":8}`, strings.Repeat("y", 2000))
 		p.expect(object{"type": "error", "code": "too_large"})
-		p.say(`{"type":"ping","ref":9}`)
+		p.send(`{"type":"ping","ref":9}`)
 		p.expect(object{"type": "pong", "ref": 9})
 	})
 }
 
-// TestProtocolErrorsClose is the table of what ends a connection.
+// TestProtocolErrorsClose: these messages close the connection.
 func TestProtocolErrorsClose(t *testing.T) {
 	i := start(t, memoryStore(queue.Options{}), nil)
-	for name, say := range map[string]string{
+	for name, message := range map[string]string{
 		"no JSON":          `hello`,
 		"not an object":    `[1]`,
 		"no connect":       `{"type":"subscribe","channel":"a","ref":1}`,
@@ -107,25 +107,25 @@ func TestProtocolErrorsClose(t *testing.T) {
 		"connect bad user": `{"type":"connect","user":"{x}","ref":1}`,
 	} {
 		t.Run(name, func(t *testing.T) {
-			overAll(t, func(t *testing.T, dial func(instance) *peer) {
+			overAllTransports(t, func(t *testing.T, dial func(instance) *testClient) {
 				p := dial(i)
-				p.say("%s", say)
-				heard := p.ends()
-				if len(heard) != 2 || heard[0]["type"] != "error" || heard[1]["type"] != "closing" || heard[1]["reconnect"] != false {
-					t.Fatalf("heard %v, want an error and a closing that says not to come back", heard)
+				p.send("%s", message)
+				received := p.untilClosed()
+				if len(received) != 2 || received[0]["type"] != "error" || received[1]["type"] != "closing" || received[1]["reconnect"] != false {
+					t.Fatalf("received %v, want an error, and a closing that forbids to reconnect", received)
 				}
 			})
 		})
 	}
 }
 
-func TestMessagesBeforeTheAnswerToConnectWait(t *testing.T) {
+func TestMessagesBeforeConnectedAreQueued(t *testing.T) {
 	i := start(t, memoryStore(queue.Options{}), nil)
-	overAll(t, func(t *testing.T, dial func(instance) *peer) {
+	overAllTransports(t, func(t *testing.T, dial func(instance) *testClient) {
 		p := dial(i)
-		p.say(`{"type":"connect","client":"eager","ref":1}`)
-		p.say(`{"type":"subscribe","channel":"a","ref":2}`)
-		p.say(`{"type":"publish","channel":"a","data":1,"ref":3}`)
+		p.send(`{"type":"connect","client":"eager","ref":1}`)
+		p.send(`{"type":"subscribe","channel":"a","ref":2}`)
+		p.send(`{"type":"publish","channel":"a","data":1,"ref":3}`)
 		p.expect(object{"type": "connected", "ref": 1})
 		p.expect(object{"type": "subscribed", "ref": 2})
 	})
@@ -141,22 +141,22 @@ func TestConnectInTheURL(t *testing.T) {
 
 func TestNewSessionSupersedesTheOld(t *testing.T) {
 	i := start(t, memoryStore(queue.Options{}), nil)
-	overAll(t, func(t *testing.T, dial func(instance) *peer) {
+	overAllTransports(t, func(t *testing.T, dial func(instance) *testClient) {
 		old, next := dial(i), dial(i)
 		old.connect("tab", "")
 		next.connect("tab", "")
-		heard := old.ends()
-		if len(heard) != 1 || heard[0]["code"] != "superseded" || heard[0]["reconnect"] != false {
-			t.Fatalf("the old session heard %v", heard)
+		received := old.untilClosed()
+		if len(received) != 1 || received[0]["code"] != "superseded" || received[0]["reconnect"] != false {
+			t.Fatalf("the old session received %v", received)
 		}
 		i.push(t, `{"client":"tab","data":1}`)
 		got := next.expect(object{"type": "message", "data": 1})
-		next.say(`{"type":"ack","id":%v}`, got["id"])
-		next.say(`{"type":"ack","id":%d}`, int64(1)<<53) // beyond what was sent
+		next.send(`{"type":"ack","id":%v}`, got["id"])
+		next.send(`{"type":"ack","id":%d}`, int64(1)<<53) // above all ids that were sent
 		next.expect(object{"type": "error", "code": "bad_request"})
 		i.call(t, "POST", "/v1/clients/tab/disconnect", "{}")
-		if heard := next.ends(); len(heard) != 1 || heard[0]["code"] != "disconnected" {
-			t.Fatalf("disconnected by the backend, heard %v", heard)
+		if received := next.untilClosed(); len(received) != 1 || received[0]["code"] != "disconnected" {
+			t.Fatalf("disconnected by the backend, received %v", received)
 		}
 		await.True(t, "the tab is gone", func() bool {
 			_, s := i.call(t, "GET", "/v1/servers", "")
@@ -165,19 +165,19 @@ func TestNewSessionSupersedesTheOld(t *testing.T) {
 	})
 }
 
-// TestOvertakenAttempt: a connect that was stuck on its way does not take the client back from the connection
-// that its program made instead.
-func TestOvertakenAttempt(t *testing.T) {
-	overAll(t, func(t *testing.T, dial func(instance) *peer) {
+// TestLateConnectAttempt: a delayed connect of an earlier attempt does not supersede the connection
+// of a later attempt.
+func TestLateConnectAttempt(t *testing.T) {
+	overAllTransports(t, func(t *testing.T, dial func(instance) *testClient) {
 		i := start(t, memoryStore(queue.Options{}), nil)
-		now, late := dial(i), dial(i)
-		now.say(`{"type":"connect","client":"phone","user":"alice","instance":"app","attempt":2}`)
-		now.expect(object{"type": "connected"})
-		late.say(`{"type":"connect","client":"phone","user":"alice","instance":"app","attempt":1}`)
-		if heard := late.ends(); len(heard) != 1 || heard[0]["code"] != "superseded" {
-			t.Fatalf("the late one heard %v", heard)
+		second, first := dial(i), dial(i)
+		second.send(`{"type":"connect","client":"phone","user":"alice","instance":"app","attempt":2}`)
+		second.expect(object{"type": "connected"})
+		first.send(`{"type":"connect","client":"phone","user":"alice","instance":"app","attempt":1}`)
+		if received := first.untilClosed(); len(received) != 1 || received[0]["code"] != "superseded" {
+			t.Fatalf("the first attempt received %v", received)
 		}
 		i.push(t, `{"client":"alice/phone","data":1}`)
-		now.expect(object{"type": "message", "data": 1})
+		second.expect(object{"type": "message", "data": 1})
 	})
 }

@@ -9,8 +9,8 @@ import (
 // rebindTimeout bounds one rebind.
 const rebindTimeout = 30 * time.Second
 
-// rebinding counts the reasons to bind everything again: the store may have lost the bindings of this
-// server. The first request is made at the start, when nothing is bound yet.
+// rebinding counts the reasons to bind everything again: the store may have lost the bindings of
+// this server. The first request is made at the start, when nothing is bound yet.
 type rebinding struct {
 	requested atomic.Int64 // number of requests
 	completed atomic.Int64 // requests up to this number are fulfilled
@@ -26,9 +26,9 @@ func (r *rebinding) pending() (request int64, pending bool) {
 	return request, r.completed.Load() != request
 }
 
-// rebind binds everything again that this server holds, and reads all queues, in the background: with many
-// clients it takes seconds, and the beats must not wait. formerID is the id before, if the server was
-// declared dead. A success fulfils all requests up to the given one.
+// rebind binds everything again that this server holds, and reads all queues, in the background:
+// with many clients it takes seconds, and the beats must not wait. formerID is the id before, if
+// the server was declared dead. A success fulfils all requests up to the given one.
 func (b *Broker) rebind(running context.Context, formerID string, request int64) {
 	if b.rebinding.running.Swap(true) {
 		return // a later beat finds the request pending

@@ -27,12 +27,12 @@ func id(t *testing.T, v any) int64 {
 	return n
 }
 
-func TestSubscribeAfterBringsWhatWasMissed(t *testing.T) {
+func TestSubscribeAfterDeliversMissedMessages(t *testing.T) {
 	i := start(t, memoryStore(queue.Options{}), nil)
-	overAll(t, func(t *testing.T, dial func(instance) *peer) {
+	overAllTransports(t, func(t *testing.T, dial func(instance) *testClient) {
 		channel := strings.ReplaceAll(t.Name(), " ", "-")
 		var ids []int64
-		for n := range 700 { // several pages, and more than a tail
+		for n := range 700 { // several pages, and more than the tail holds
 			ids = append(ids, id(t, i.push(t, fmt.Sprintf(`{"channel":%q,"data":%d}`, channel, n))["id"]))
 		}
 		p := dial(i)
@@ -42,34 +42,34 @@ func TestSubscribeAfterBringsWhatWasMissed(t *testing.T) {
 			if from >= 0 {
 				after = ids[from]
 			}
-			p.say(`{"type":"subscribe","channel":%q,"after":%d,"ref":2}`, channel, after)
+			p.send(`{"type":"subscribe","channel":%q,"after":%d,"ref":2}`, channel, after)
 			p.expect(object{"type": "subscribed", "recovered": true, "id": after})
 			for n := from + 1; n < len(ids); n++ {
 				p.expect(object{"type": "message", "id": ids[n], "data": n})
 			}
-			p.say(`{"type":"unsubscribe","channel":%q,"ref":3}`, channel)
+			p.send(`{"type":"unsubscribe","channel":%q,"ref":3}`, channel)
 			p.expect(object{"type": "unsubscribed"})
 		}
-		p.say(`{"type":"subscribe","channel":%q,"after":%d,"ref":2}`, channel, ids[0]-2)
-		answer := p.expect(object{"type": "subscribed", "recovered": false}) // an id that was never given
+		p.send(`{"type":"subscribe","channel":%q,"after":%d,"ref":2}`, channel, ids[0]-2)
+		answer := p.expect(object{"type": "subscribed", "recovered": false}) // an id that was never assigned
 		if id(t, answer["id"]) >= ids[0] {
-			t.Fatalf("not recovered, and yet the position is %v: all that is held must follow", answer["id"])
+			t.Fatalf("not recovered, but the position %v skips messages that the queue keeps", answer["id"])
 		}
 		p.expect(object{"type": "message", "id": ids[0]})
 	})
 }
 
-func TestTrimmedMessagesAreADeclaredGap(t *testing.T) {
+func TestTrimmedMessagesCauseAGap(t *testing.T) {
 	i := start(t, memoryStore(queue.Options{ChannelCap: 10}), nil)
 	first := id(t, i.push(t, `{"channel":"a","data":0}`)["id"])
 	var last []int64
 	for n := range 20 {
 		last = append(last, id(t, i.push(t, fmt.Sprintf(`{"channel":"a","data":%d}`, n))["id"]))
 	}
-	overAll(t, func(t *testing.T, dial func(instance) *peer) {
+	overAllTransports(t, func(t *testing.T, dial func(instance) *testClient) {
 		p := dial(i)
 		p.connect("c", "")
-		p.say(`{"type":"subscribe","channel":"a","after":%d,"ref":2}`, first)
+		p.send(`{"type":"subscribe","channel":"a","after":%d,"ref":2}`, first)
 		p.expect(object{"type": "subscribed", "recovered": false, "id": last[9]})
 		for _, want := range last[10:] {
 			p.expect(object{"type": "message", "id": want})
@@ -77,15 +77,15 @@ func TestTrimmedMessagesAreADeclaredGap(t *testing.T) {
 	})
 }
 
-func TestEveryoneIsResumedByConnect(t *testing.T) {
+func TestConnectResumesBroadcasts(t *testing.T) {
 	i := start(t, memoryStore(queue.Options{}), nil)
-	overAll(t, func(t *testing.T, dial func(instance) *peer) {
+	overAllTransports(t, func(t *testing.T, dial func(instance) *testClient) {
 		p := dial(i)
 		at := p.connect("c", "")["id"]
 		p.close()
 		missed := i.push(t, `{"all":true,"data":1}`)["id"]
 		p = dial(i)
-		p.say(`{"type":"connect","client":"c","after":%v,"ref":1}`, at)
+		p.send(`{"type":"connect","client":"c","after":%v,"ref":1}`, at)
 		p.expect(object{"type": "connected"})
 		p.expect(object{"type": "message", "channel": "$all", "id": missed})
 	})
@@ -93,8 +93,8 @@ func TestEveryoneIsResumedByConnect(t *testing.T) {
 
 func TestClientQueueIsKeptUntilAcknowledged(t *testing.T) {
 	i := start(t, memoryStore(queue.Options{}), nil)
-	overAll(t, func(t *testing.T, dial func(instance) *peer) {
-		user := dashed(t.Name())
+	overAllTransports(t, func(t *testing.T, dial func(instance) *testClient) {
+		user := clientName(t.Name())
 		client := user + "/tab"
 		var ids []int64
 		for n := range 600 {
@@ -111,21 +111,21 @@ func TestClientQueueIsKeptUntilAcknowledged(t *testing.T) {
 		for n := range 256 {
 			p.expect(object{"type": "message", "id": ids[n]})
 		}
-		p.say(`{"type":"ping","ref":5}`)
+		p.send(`{"type":"ping","ref":5}`)
 		p.expect(object{"type": "pong"}) // and no message 257: the window is full
-		p.say(`{"type":"ack","id":%d}`, ids[99])
+		p.send(`{"type":"ack","id":%d}`, ids[99])
 		for n := 256; n < 356; n++ {
 			p.expect(object{"type": "message", "id": ids[n]})
 		}
 		p.close()
 
-		p = dial(i) // what was sent and not acknowledged comes again
+		p = dial(i) // messages that were not acknowledged are sent again
 		p.connect("tab", user)
 		for n := 100; n < 356; n++ {
 			p.expect(object{"type": "message", "id": ids[n]})
 		}
 		for n := 356; n <= 600; n++ { // one by one to the end
-			p.say(`{"type":"ack","id":%d}`, ids[n-1])
+			p.send(`{"type":"ack","id":%d}`, ids[n-1])
 			if n < 600 {
 				p.expect(object{"type": "message", "id": ids[n]})
 			}
@@ -139,45 +139,45 @@ func TestClientQueueIsKeptUntilAcknowledged(t *testing.T) {
 
 func TestAutomaticAcknowledgement(t *testing.T) {
 	i := start(t, memoryStore(queue.Options{}), nil)
-	overAll(t, func(t *testing.T, dial func(instance) *peer) {
-		user := dashed(t.Name())
+	overAllTransports(t, func(t *testing.T, dial func(instance) *testClient) {
+		user := clientName(t.Name())
 		client := user + "/tab"
 		for n := range 400 { // more than a window
 			i.push(t, fmt.Sprintf(`{"client":%q,"data":%d}`, client, n))
 		}
 		p := dial(i)
-		p.say(`{"type":"connect","client":%q,"user":%q,"ack":"auto","ref":1}`, "tab", user)
+		p.send(`{"type":"connect","client":%q,"user":%q,"ack":"auto","ref":1}`, "tab", user)
 		p.expect(object{"type": "connected", "queued": 400})
 		for n := range 400 {
 			p.expect(object{"type": "message", "data": n})
 		}
-		await.True(t, "what was written counts as received", func() bool {
+		await.True(t, "written messages count as received", func() bool {
 			_, u := i.call(t, "GET", "/v1/users/"+url.PathEscape(user), "")
 			return fmt.Sprint(u["clients"].([]any)[0].(object)["queued"]) == "0"
 		})
 	})
 }
 
-// TestAcknowledgeWhatCameEarlier: a client acknowledges, with the connect in one write, what it has
-// from an earlier connection; that does not come again. An id that was never assigned is refused,
-// and takes nothing.
-func TestAcknowledgeWhatCameEarlier(t *testing.T) {
+// TestAcknowledgeAfterReconnect: right after connect, a client acknowledges messages of its earlier
+// connection. They are not sent again. An id that was never assigned is refused and removes
+// nothing.
+func TestAcknowledgeAfterReconnect(t *testing.T) {
 	overRedis, _ := redisStore(t, shared.Client(t), testBeat)
 	for name, s := range map[string]store{"memory": memoryStore(queue.Options{}), "redis": overRedis} {
 		t.Run(name, func(t *testing.T) {
 			i := start(t, s, nil)
 			ids := i.fill(t, "phone", 5, `"data":1`)
-			p := ways["tcp"](t, i)
+			p := dialers["tcp"](t, i)
 			p.connect("phone", "")
 			p.expectIDs(ids)
 			p.close()
-			again := ways["tcp"](t, i)
-			again.say(`{"type":"connect","client":"phone","secret":%q}`+"\n"+`{"type":"ack","id":%d}`+"\n"+`{"type":"ack","id":%d,"ref":7}`,
+			again := dialers["tcp"](t, i)
+			again.send(`{"type":"connect","client":"phone","secret":%q}`+"\n"+`{"type":"ack","id":%d}`+"\n"+`{"type":"ack","id":%d,"ref":7}`,
 				secretOf("phone"), ids[2], ids[4]+1)
 			again.expect(object{"type": "connected", "queued": 5})
 			again.expect(object{"type": "error", "code": "bad_request", "ref": 7})
 			again.expectIDs(ids[3:])
-			again.say(`{"type":"ack","id":%d}`, ids[4])
+			again.send(`{"type":"ack","id":%d}`, ids[4])
 			await.True(t, "everything is acknowledged", func() bool {
 				c, _, err := s.queue.Client(t.Context(), "phone")
 				return err == nil && c.Queued == 0
@@ -186,10 +186,10 @@ func TestAcknowledgeWhatCameEarlier(t *testing.T) {
 	}
 }
 
-func TestClientQueueOverflowIsADeclaredGap(t *testing.T) {
+func TestClientQueueOverflowCausesAGap(t *testing.T) {
 	i := start(t, memoryStore(queue.Options{ClientCap: 5}), nil)
-	overAll(t, func(t *testing.T, dial func(instance) *peer) {
-		client := dashed(t.Name())
+	overAllTransports(t, func(t *testing.T, dial func(instance) *testClient) {
+		client := clientName(t.Name())
 		var ids []int64
 		for n := range 8 {
 			ids = append(ids, id(t, i.push(t, fmt.Sprintf(`{"client":%q,"data":%d}`, client, n))["id"]))
@@ -203,13 +203,13 @@ func TestClientQueueOverflowIsADeclaredGap(t *testing.T) {
 	})
 }
 
-// TestSlowClientCostsACursor has one client that does not read, beside one that does.
-func TestSlowClientCostsACursor(t *testing.T) {
+// TestSlowClientDoesNotDelayOthers: of two clients, one does not read.
+func TestSlowClientDoesNotDelayOthers(t *testing.T) {
 	i := start(t, memoryStore(queue.Options{}), nil)
-	for name, dial := range ways {
+	for name, dial := range dialers {
 		t.Run(name, func(t *testing.T) {
 			channel := strings.ReplaceAll(name, " ", "-")
-			slow, quick := dial(t, i), ways["tcp"](t, i)
+			slow, quick := dial(t, i), dialers["tcp"](t, i)
 			slow.connect("slow", "")
 			quick.connect("quick", "")
 			slow.subscribe(channel)
@@ -220,13 +220,13 @@ func TestSlowClientCostsACursor(t *testing.T) {
 				i.push(t, fmt.Sprintf(`{"channel":%q,"data":[%d,%q]}`, channel, n, payload))
 				got := quick.expect(object{"type": "message"})
 				if fmt.Sprint(got["data"].([]any)[0]) != fmt.Sprint(n) {
-					t.Fatalf("the quick one got %v, want %d", got["data"].([]any)[0], n)
+					t.Fatalf("the quick client received %v, want %d", got["data"].([]any)[0], n)
 				}
 			}
-			// The store holds 8 MiB: the slow one reads on from its cursor, with a declared gap.
+			// The store keeps 8 MiB: the slow client continues from its cursor, with a gap.
 			n := 0
 			for n < messages {
-				got := slow.hear()
+				got := slow.receive()
 				if got["type"] == "gap" {
 					continue
 				}
@@ -240,7 +240,7 @@ func TestSlowClientCostsACursor(t *testing.T) {
 	}
 }
 
-func TestSlowClientIsClosedInTheEnd(t *testing.T) {
+func TestSlowClientIsClosed(t *testing.T) {
 	i := start(t, memoryStore(queue.Options{}), func(o *broker.Options) { o.Timing.Slow = time.Second })
 	c, err := net.Dial("tcp", i.TCP)
 	if err != nil {
@@ -249,21 +249,21 @@ func TestSlowClientIsClosedInTheEnd(t *testing.T) {
 	defer c.Close()
 	fmt.Fprintln(c, `{"type":"connect","client":"slow"}`)
 	fmt.Fprintln(c, `{"type":"subscribe","channel":"a"}`)
-	await.True(t, "it is subscribed", func() bool {
+	await.True(t, "the client is subscribed", func() bool {
 		_, ch := i.call(t, "GET", "/v1/channels/a", "")
 		return fmt.Sprint(ch["subscribers"]) == "1"
 	})
 	body := fmt.Sprintf(`{"channel":"a","data":%q}`, strings.Repeat("x", 60_000))
-	await.True(t, "it is gone", func() bool {
+	await.True(t, "the slow client is closed", func() bool {
 		i.push(t, body)
 		_, ch := i.call(t, "GET", "/v1/channels/a", "")
 		return fmt.Sprint(ch["subscribers"]) == "0"
 	})
 }
 
-// TestErrorsThatNobodyReads has clients that send nonsense and do not read the answers: they are
-// told to slow down, and do not fill the memory meanwhile.
-func TestErrorsThatNobodyReads(t *testing.T) {
+// TestUnreadErrors: a client that sends nonsense and does not read the answers is closed as
+// overloaded, before its answers fill the memory.
+func TestUnreadErrors(t *testing.T) {
 	for name, nonsense := range map[string]string{
 		"acks":    `{"type":"ack","id":1}`,
 		"unknown": `{"type":"dance"}`,
@@ -275,7 +275,7 @@ func TestErrorsThatNobodyReads(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer c.Close()
-			_ = c.SetDeadline(time.Now().Add(patience))
+			_ = c.SetDeadline(time.Now().Add(testTimeout))
 			fmt.Fprintln(c, `{"type":"connect"}`)
 			closed := func() bool {
 				resp, err := http.Get("http://" + i.HTTP + "/metrics")
@@ -289,7 +289,7 @@ func TestErrorsThatNobodyReads(t *testing.T) {
 				}
 				return strings.Contains(string(text), `switchboard_closes_total{reason="overloaded"} 1`)
 			}
-			for !closed() { // until the socket's buffers, which grow, are full
+			for !closed() { // until the socket's buffers are full, which grow
 				if _, err := io.WriteString(c, strings.Repeat(nonsense+"\n", 5000)); err != nil {
 					t.Fatal(err)
 				}

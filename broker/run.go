@@ -9,18 +9,18 @@ import (
 )
 
 const (
-	// sweepInterval is how often the links are checked for lost hints. A silent link counts as broken after
-	// a second, so everything is read again within 2 s.
+	// sweepInterval is how often the links are checked for lost hints. A silent link counts as broken
+	// after a second, so everything is read again within 2 s.
 	sweepInterval = 500 * time.Millisecond
-	// unbindTimeout is how long the ports stay open at most while the clients are unbound: without the store
-	// the unbinding does not end.
+	// unbindTimeout is how long the ports stay open at most while the clients are unbound: without the
+	// store the unbinding does not end.
 	unbindTimeout = 10 * time.Second
 )
 
 // Run serves until ctx ends. Then it shuts down in this order: clients, also new ones, are asked to
-// reconnect to another server later; their bindings are removed from the store; calls under way finish;
-// and the server leaves the registry. Run then returns nil. It returns an error if a port cannot be
-// opened or a listener fails.
+// reconnect to another server later; their bindings are removed from the store; calls under way
+// finish; and the server leaves the registry. Run then returns nil. It returns an error if a port
+// cannot be opened or a listener fails.
 func (b *Broker) Run(ctx context.Context) error {
 	defer b.limited.Close()
 	servers, err := b.listenHTTP()
@@ -82,7 +82,8 @@ func (b *Broker) startParts(ctx context.Context, parts *errgroup.Group, servers 
 	parts.Go(func() error { return b.tickLoop(ctx) })
 }
 
-// shutdown drains the clients, unbinds them and ends the calls under way, while the parts still run.
+// shutdown drains the clients, unbinds them and ends the calls under way, while the parts still
+// run.
 func (b *Broker) shutdown(servers []*server) {
 	b.opts.Logger.Info().Msg("shutting down")
 	b.draining.Store(true)
@@ -91,8 +92,8 @@ func (b *Broker) shutdown(servers []*server) {
 	defer cancel()
 	b.sessions.Drain(drain)
 	b.presence.StopCoalescing()
-	// The ports stay open until the clients are unbound: the probes tell the load balancer to use another
-	// server, and a client that connects anyway learns when to come back.
+	// The ports stay open until the clients are unbound: the probes tell the load balancer to use
+	// another server, and a client that connects anyway learns when to come back.
 	unbindCtx, unbound := context.WithTimeout(ctx, min(drain, unbindTimeout))
 	waitUntilDone(unbindCtx, b.waitForJobs)
 	unbound()
@@ -103,8 +104,8 @@ func (b *Broker) shutdown(servers []*server) {
 	waitUntilDone(ctx, func() { b.hub.UnbindAll(ctx) })
 }
 
-// waitForJobs waits for the hook calls, and then for the store calls. A client that a hook admits late is
-// unbound at once, by a store call.
+// waitForJobs waits for the hook calls, and then for the store calls. A client that a hook admits
+// late is unbound at once, by a store call.
 func (b *Broker) waitForJobs() {
 	b.hooks.wait()
 	b.pool.Wait()

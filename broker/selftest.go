@@ -19,8 +19,8 @@ const (
 	selfTestTimeout = 2 * time.Second
 	// selfTestInterval is how long a result is reused.
 	selfTestInterval = 250 * time.Millisecond
-	// selfTestChannels is the number of channels that all servers share for their self tests. With a channel
-	// for each server, every start would leave a key in the store.
+	// selfTestChannels is the number of channels that all servers share for their self tests. With a
+	// channel for each server, every start would leave a key in the store.
 	selfTestChannels = 64
 )
 
@@ -29,8 +29,8 @@ var (
 	errTimeout = errors.New("a message was stored but not delivered in time")
 )
 
-// selfTest sends a message to itself as all messages are sent: the message is stored, its owners are
-// read, the queue is drained, and an event loop delivers it.
+// selfTest sends a message to itself as all messages are sent: the message is stored, its owners
+// are read, the queue is drained, and an event loop delivers it.
 type selfTest struct {
 	b       *Broker
 	channel string
@@ -115,7 +115,8 @@ func (s *selfTest) subscribe(ctx context.Context) error {
 // Backlogged implements hub.Subscriber.
 func (s *selfTest) Backlogged() bool { return false }
 
-// Gap implements hub.Subscriber. A gap does not concern this test: it only waits for its own message.
+// Gap implements hub.Subscriber. A gap does not concern this test: it only waits for its own
+// message.
 func (s *selfTest) Gap(string, int64, int64) {}
 
 // Write implements hub.Subscriber.

@@ -35,8 +35,8 @@ func (s *server) serve(ctx context.Context) error {
 	return nil
 }
 
-// shutdown stops accepting and waits for the calls under way. It ends fastPush first, since that may return
-// some of its connections to net/http.
+// shutdown stops accepting and waits for the calls under way. It ends fastPush first, since that
+// may return some of its connections to net/http.
 func (s *server) shutdown(ctx context.Context) {
 	if s.fastPush != nil {
 		s.fastPush.Shutdown(ctx)

@@ -20,36 +20,37 @@ import (
 	"switchboard/queue"
 )
 
-// With hours for limits the time that a test takes does not matter: it passes hours by hand.
+// The limit is an hour, and the tests advance the clock of the sessions: real time does not matter.
 const (
 	slowTicks = 3600
 	fewer     = slowTicks * 5 / 6
-	unread    = 64 // messages of 16 KiB at a time: more than a narrow socket takes at first
+	unread    = 64 // messages of 16 KiB: more than a small socket buffer takes at first
 )
 
-// slowClient is one that reads when it is told to.
+// slowClient reads only when the test calls it.
 type slowClient struct {
-	*peer
+	*testClient
 	i      instance
 	last   int64 // id of the last message pushed to its channel
 	pushed int
 }
 
-// overSlow has a client on each of the three ways in, with a broker of its own whose limit is slowTicks.
-// The buffers between the two ends are small: with a small segment the sender's do not grow much either.
-func overSlow(t *testing.T, test func(c *slowClient)) {
+// withSlowClient runs a test with a client on each of the three transports, each with a broker
+// whose limit is slowTicks. The socket buffers are small; a small segment size keeps the sender's
+// small too.
+func withSlowClient(t *testing.T, test func(c *slowClient)) {
 	small := net.Dialer{Control: func(_, _ string, raw syscall.RawConn) (err error) {
 		return errors.Join(raw.Control(func(fd uintptr) {
 			err = errors.Join(unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_MAXSEG, 1400),
 				unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_RCVBUF, 16<<10))
 		}), err)
 	}}
-	for name, dial := range map[string]func(*testing.T, instance) *peer{
-		"tcp": func(t *testing.T, i instance) *peer { return dialLines(t, small, i.TCP) },
-		"websocket on the loop": func(t *testing.T, i instance) *peer {
+	for name, dial := range map[string]func(*testing.T, instance) *testClient{
+		"tcp": func(t *testing.T, i instance) *testClient { return dialLines(t, small, i.TCP) },
+		"websocket on the loop": func(t *testing.T, i instance) *testClient {
 			return dialWSBy(t, &http.Transport{DialContext: small.DialContext}, "ws://"+i.TCP+"/ws")
 		},
-		"websocket on net/http": func(t *testing.T, i instance) *peer {
+		"websocket on net/http": func(t *testing.T, i instance) *testClient {
 			return dialWSBy(t, &http.Transport{DialContext: small.DialContext}, "ws://"+i.HTTP+"/ws")
 		},
 	} {
@@ -57,7 +58,7 @@ func overSlow(t *testing.T, test func(c *slowClient)) {
 			i := start(t, memoryStore(queue.Options{}), func(o *broker.Options) {
 				o.Timing.Slow, o.Timing.Ping, o.Timing.Refresh = slowTicks*time.Second, 10*time.Hour, 10*time.Hour
 			})
-			c := &slowClient{peer: dial(t, i), i: i}
+			c := &slowClient{testClient: dial(t, i), i: i}
 			c.connect("slow", "")
 			c.subscribe("news")
 			test(c)
@@ -65,33 +66,33 @@ func overSlow(t *testing.T, test func(c *slowClient)) {
 	}
 }
 
-// fill pushes until the socket takes no more: it is backed up from then on. What the system keeps for a
-// client grows while that one reads.
+// fill pushes until the socket is full. The kernel's buffers grow while the client reads.
 func (c *slowClient) fill() {
 	c.t.Helper()
-	for c.settled() == c.pushed {
+	for c.written() == c.pushed {
 		for range unread {
 			c.push(strings.Repeat("x", 16<<10))
 		}
 	}
 }
 
-// settled is how many messages were written when no more are.
-func (c *slowClient) settled() (delivered int) {
+// written waits until all messages are written or the socket is full. It returns how many were
+// written.
+func (c *slowClient) written() (delivered int) {
 	c.t.Helper()
-	still := 0
-	await.True(c.t, "the socket takes no more", func() bool {
-		c.i.TickSessions(1) // counts what is delivered
+	unchanged := 0
+	await.True(c.t, "the socket is full", func() bool {
+		c.i.TickSessions(1) // updates the metric
 		now := c.delivered()
-		if still++; now != delivered {
-			delivered, still = now, 0
+		if unchanged++; now != delivered {
+			delivered, unchanged = now, 0
 		}
-		return still == 20 || now == c.pushed
+		return unchanged == 20 || now == c.pushed
 	})
 	return delivered
 }
 
-// delivered is the count of messages that were written to sockets.
+// delivered returns the metric of messages written to sockets.
 func (c *slowClient) delivered() int {
 	c.t.Helper()
 	resp, err := http.Get("http://" + c.i.HTTP + "/metrics")
@@ -118,31 +119,31 @@ func (c *slowClient) push(data string) {
 	c.last = id(c.t, c.i.push(c.t, fmt.Sprintf(`{"channel":%q,"data":%q}`, "news", data))["id"])
 }
 
-// drain reads all that was pushed.
-func (c *slowClient) drain() {
+// readAll reads all pushed messages.
+func (c *slowClient) readAll() {
 	c.t.Helper()
 	for id(c.t, c.expect(object{"type": "message"})["id"]) != c.last {
 	}
 }
 
-// stays says whether the client's session is there.
-func (c *slowClient) stays() bool {
+// subscribed reports whether the client's session still exists.
+func (c *slowClient) subscribed() bool {
 	_, ch := c.i.call(c.t, "GET", "/v1/channels/news", "")
 	return id(c.t, ch["subscribers"]) == 1
 }
 
-// TestWhoNeverReadsIsClosedAsSlow has a client that reads nothing: not before the limit, and then with
-// the reason, which it can still read, and the request to come back.
-func TestWhoNeverReadsIsClosedAsSlow(t *testing.T) {
-	overSlow(t, func(c *slowClient) {
+// TestClientThatNeverReadsIsClosed: it is closed at the limit and not before, with a closing that
+// it can still read.
+func TestClientThatNeverReadsIsClosed(t *testing.T) {
+	withSlowClient(t, func(c *slowClient) {
 		c.fill()
 		c.i.TickSessions(fewer)
-		if !c.stays() {
-			c.t.Fatalf("it is closed after %d s of %d", fewer, slowTicks)
+		if !c.subscribed() {
+			c.t.Fatalf("closed after %d s; the limit is %d s", fewer, slowTicks)
 		}
 		await.True(c.t, "it is closed", func() bool {
 			c.i.TickSessions(slowTicks / 10)
-			return !c.stays()
+			return !c.subscribed()
 		})
 		var last object
 		raw, err := c.read()
@@ -154,22 +155,23 @@ func TestWhoNeverReadsIsClosedAsSlow(t *testing.T) {
 		}
 		framed := strings.Contains(c.t.Name(), "websocket")
 		if framed && websocket.CloseStatus(err) != 4007 || !framed && !errors.Is(err, io.EOF) {
-			c.t.Errorf("it ends with: %v", err)
+			c.t.Errorf("the connection ended with %v", err)
 		}
 	})
 }
 
-// TestWhoReadsNowAndThenIsNotSlow lets the backlog grow old again and again, but never as old as the limit.
-func TestWhoReadsNowAndThenIsNotSlow(t *testing.T) {
-	overSlow(t, func(c *slowClient) {
+// TestClientThatReadsSometimesIsNotSlow: its backlog grows old several times, but never as old as
+// the limit.
+func TestClientThatReadsSometimesIsNotSlow(t *testing.T) {
+	withSlowClient(t, func(c *slowClient) {
 		for range 3 {
 			c.fill()
 			c.i.TickSessions(fewer)
-			c.drain()
-			c.push("it is written to again") // so its backlog was seen to be gone
-			c.drain()
+			c.readAll()
+			c.push("after the backlog") // this write shows the session that the backlog is gone
+			c.readAll()
 		}
-		if !c.stays() {
+		if !c.subscribed() {
 			c.t.Error("it is closed")
 		}
 	})

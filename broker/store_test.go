@@ -17,8 +17,8 @@ import (
 	"switchboard/queue"
 )
 
-// lonely runs one broker on a Redis of its own.
-func lonely(t *testing.T, redisArgs ...string) (instance, *redistest.Server, *redis.Client) {
+// startWithOwnRedis runs one broker on a new Redis.
+func startWithOwnRedis(t *testing.T, redisArgs ...string) (instance, *redistest.Server, *redis.Client) {
 	server := redistest.Start(t, redisArgs...)
 	client := server.Client(t)
 	s, _ := redisStore(t, client, testBeat)
@@ -26,12 +26,12 @@ func lonely(t *testing.T, redisArgs ...string) (instance, *redistest.Server, *re
 	return i, server, client
 }
 
-// TestRedisGoesAndComesBack: connections stay, pushes are refused meanwhile, and
-// afterwards everything is as before, though Redis came back empty.
-func TestRedisGoesAndComesBack(t *testing.T) {
-	i, server, _ := lonely(t)
-	i.ready(t, http.StatusOK)
-	p := ways["tcp"](t, i)
+// TestRedisRestartsEmpty: connections stay, and pushes are refused meanwhile. Afterwards everything
+// works as before, although Redis is empty.
+func TestRedisRestartsEmpty(t *testing.T) {
+	i, server, _ := startWithOwnRedis(t)
+	i.awaitReady(t, http.StatusOK)
+	p := dialers["tcp"](t, i)
 	p.connect("phone", "alice")
 	p.subscribe("news")
 	before := i.push(t, `{"channel":"news","data":1}`)
@@ -46,21 +46,21 @@ func TestRedisGoesAndComesBack(t *testing.T) {
 	if resp.StatusCode != http.StatusServiceUnavailable && resp.StatusCode != http.StatusGatewayTimeout {
 		t.Fatalf("a push that cannot be stored is %d", resp.StatusCode)
 	}
-	i.ready(t, http.StatusServiceUnavailable)
-	p.say(`{"type":"publish","channel":"news","data":3,"ref":4}`)
+	i.awaitReady(t, http.StatusServiceUnavailable)
+	p.send(`{"type":"publish","channel":"news","data":3,"ref":4}`)
 	p.expect(object{"type": "error", "ref": 4, "code": "unavailable"})
 
 	if err := server.Restart(); err != nil {
 		t.Fatal(err)
 	}
-	i.ready(t, http.StatusOK)
+	i.awaitReady(t, http.StatusOK)
 	after := i.push(t, `{"channel":"news","data":5}`)
 	if fmt.Sprint(after["servers"]) != "1" {
 		t.Fatalf("servers is %v: the channel was not bound again", after["servers"])
 	}
-	got := p.hear()
-	for got["type"] == "gap" { // the store lost its past: told, and then everything that it holds
-		got = p.hear()
+	got := p.receive()
+	for got["type"] == "gap" { // the store lost its messages: gaps, then all messages that it has now
+		got = p.receive()
 	}
 	if fmt.Sprint(got["id"]) != fmt.Sprint(after["id"]) {
 		t.Fatalf("got %v, want message %v", got, after["id"])
@@ -73,33 +73,33 @@ func TestRedisGoesAndComesBack(t *testing.T) {
 	p.expect(object{"type": "message", "channel": nil, "data": 6})
 }
 
-func TestRedisIsAwayAtTheStart(t *testing.T) {
+func TestRedisUnreachableAtStart(t *testing.T) {
 	server := redistest.Start(t)
 	server.Kill()
 	s, _ := redisStore(t, server.Client(t), testBeat)
 	i := start(t, s, func(o *broker.Options) { o.Timing.Beat = testBeat })
-	i.ready(t, http.StatusServiceUnavailable)
+	i.awaitReady(t, http.StatusServiceUnavailable)
 	if status, _ := i.call(t, "GET", "/healthz", ""); status != http.StatusOK {
 		t.Fatalf("healthz is %d: the process is alive", status)
 	}
-	p := ways["tcp"](t, i)
-	p.say(`{"type":"connect","client":"early","ref":1}`)
-	heard := p.ends()
-	if len(heard) != 2 || heard[0]["code"] != "unavailable" || heard[1]["code"] != "overloaded" || heard[1]["after_ms"] == nil {
-		t.Fatalf("heard %v, want unavailable and when to come back", heard)
+	p := dialers["tcp"](t, i)
+	p.send(`{"type":"connect","client":"early","ref":1}`)
+	received := p.untilClosed()
+	if len(received) != 2 || received[0]["code"] != "unavailable" || received[1]["code"] != "overloaded" || received[1]["after_ms"] == nil {
+		t.Fatalf("received %v, want unavailable, and after_ms", received)
 	}
 	if err := server.Restart(); err != nil {
 		t.Fatal(err)
 	}
-	i.ready(t, http.StatusOK)
-	ways["tcp"](t, i).connect("early", "")
+	i.awaitReady(t, http.StatusOK)
+	dialers["tcp"](t, i).connect("early", "")
 }
 
 // TestFullRedis: pushes are refused, acknowledgements still work.
 func TestFullRedis(t *testing.T) {
-	i, _, client := lonely(t, "--maxmemory-policy", "noeviction")
-	i.ready(t, http.StatusOK)
-	p := ways["tcp"](t, i)
+	i, _, client := startWithOwnRedis(t, "--maxmemory-policy", "noeviction")
+	i.awaitReady(t, http.StatusOK)
+	p := dialers["tcp"](t, i)
 	p.connect("phone", "alice")
 	i.push(t, `{"client":"alice/phone","data":1}`)
 	got := p.expect(object{"type": "message", "data": 1})
@@ -109,23 +109,23 @@ func TestFullRedis(t *testing.T) {
 	if status, answer := i.call(t, "POST", "/v1/push", `{"client":"alice/phone","data":2}`); status != http.StatusServiceUnavailable {
 		t.Fatalf("a push to a full Redis is %d %v", status, answer)
 	}
-	p.say(`{"type":"ack","id":%v}`, got["id"])
+	p.send(`{"type":"ack","id":%v}`, got["id"])
 	await.True(t, "the acknowledgement went through", func() bool {
 		_, u := i.call(t, "GET", "/v1/users/alice", "")
 		return fmt.Sprint(u["clients"].([]any)[0].(object)["queued"]) == "0"
 	})
-	i.ready(t, http.StatusServiceUnavailable) // it lives, but nothing can be pushed
+	i.awaitReady(t, http.StatusServiceUnavailable) // Redis answers, but every push fails
 	if err := client.ConfigSet(t.Context(), "maxmemory", "0").Err(); err != nil {
 		t.Fatal(err)
 	}
-	i.ready(t, http.StatusOK)
+	i.awaitReady(t, http.StatusOK)
 }
 
-// blockingQueue lets a test stop a read of a channel in the middle.
+// blockingQueue pauses the reads of the channel race.
 type blockingQueue struct {
 	queue.Queue
-	reading chan struct{} // one for each read that begins
-	proceed chan struct{} // one for each that may go on
+	reading chan struct{} // receives a value for each read
+	proceed chan struct{} // each value lets one read continue
 }
 
 func (q blockingQueue) ReadChannel(ctx context.Context, channel string, after int64, limit int) (queue.Page, error) {
@@ -137,22 +137,22 @@ func (q blockingQueue) ReadChannel(ctx context.Context, channel string, after in
 	return page, err
 }
 
-// TestBindBeforeTheFirstRead stores a message between the first read of a channel and
-// its end: the hint must not be lost.
+// TestBindBeforeTheFirstRead: a message that is stored during the first read of a channel is
+// delivered, since the channel is bound before the read.
 func TestBindBeforeTheFirstRead(t *testing.T) {
 	s := memoryStore(queue.Options{})
 	q := blockingQueue{s.queue, make(chan struct{}), make(chan struct{})}
 	s.queue = q
 	i := start(t, s, nil)
-	p := ways["tcp"](t, i)
+	p := dialers["tcp"](t, i)
 	p.connect("c", "")
-	p.say(`{"type":"subscribe","channel":"race","after":0,"ref":2}`)
-	<-q.reading // the position was read: nothing is there
+	p.send(`{"type":"subscribe","channel":"race","after":0,"ref":2}`)
+	<-q.reading // the position was read: the channel is empty
 	r := i.push(t, `{"channel":"race","data":1}`)
 	if fmt.Sprint(r["servers"]) != "1" {
-		t.Fatal("the channel was read before it was bound: the pusher does not see the reader")
+		t.Fatal("the channel was read before it was bound: the push finds no owner")
 	}
-	go func() { // from here on reads pass
+	go func() { // from here on all reads continue
 		for {
 			select {
 			case q.proceed <- struct{}{}:
@@ -166,11 +166,11 @@ func TestBindBeforeTheFirstRead(t *testing.T) {
 	p.expect(object{"type": "message", "id": r["id"]})
 }
 
-// TestIdempotentPush repeats pushes with a key, also at the same time.
+// TestIdempotentPush: of several concurrent pushes with the same key, one is stored.
 func TestIdempotentPush(t *testing.T) {
 	s, _ := redisStore(t, shared.Client(t), testBeat)
-	brokers := three(t, s, nil)
-	p := ways["tcp"](t, brokers[0])
+	brokers := startThree(t, s, nil)
+	p := dialers["tcp"](t, brokers[0])
 	p.connect("phone", "alice")
 	p.subscribe("news")
 	for n, target := range []string{`"channel":"news"`, `"user":"alice"`, `"client":"alice/phone"`} {
@@ -203,18 +203,18 @@ func TestIdempotentPush(t *testing.T) {
 		}
 		p.expect(object{"type": "message", "data": 1})
 	}
-	p.say(`{"type":"ping","ref":1}`)
+	p.send(`{"type":"ping","ref":1}`)
 	p.expect(object{"type": "pong"})
 }
 
-func TestLimitOfConnections(t *testing.T) {
+func TestConnectionLimit(t *testing.T) {
 	i := start(t, memoryStore(queue.Options{}), func(o *broker.Options) { o.Limits.Connections = 2 })
 	for n := range 2 {
-		ways["tcp"](t, i).connect(fmt.Sprint("c", n), "")
+		dialers["tcp"](t, i).connect(fmt.Sprint("c", n), "")
 	}
-	p := ways["tcp"](t, i)
-	if heard := p.ends(); len(heard) != 1 || heard[0]["code"] != "overloaded" || heard[0]["after_ms"] == nil {
-		t.Fatalf("heard %v, want overloaded and when to come back", heard)
+	p := dialers["tcp"](t, i)
+	if received := p.untilClosed(); len(received) != 1 || received[0]["code"] != "overloaded" || received[0]["after_ms"] == nil {
+		t.Fatalf("received %v, want overloaded, and after_ms", received)
 	}
 	req, _ := http.NewRequestWithContext(t.Context(), "GET", "http://"+i.HTTP+"/ws", nil)
 	resp, err := http.DefaultClient.Do(req)
@@ -232,10 +232,10 @@ func TestLimitOfConnections(t *testing.T) {
 
 func TestIdleConnectionsArePingedAndClosed(t *testing.T) {
 	i := start(t, memoryStore(queue.Options{}), func(o *broker.Options) { o.Timing.Ping = time.Second })
-	p := ways["tcp"](t, i)
+	p := dialers["tcp"](t, i)
 	p.connect("silent", "")
-	heard := p.ends()
-	if len(heard) != 2 || heard[0]["type"] != "ping" || heard[1]["code"] != "idle" || heard[1]["reconnect"] != true {
-		t.Fatalf("heard %v, want a ping and then idle", heard)
+	received := p.untilClosed()
+	if len(received) != 2 || received[0]["type"] != "ping" || received[1]["code"] != "idle" || received[1]["reconnect"] != true {
+		t.Fatalf("received %v, want a ping and then idle", received)
 	}
 }

@@ -14,56 +14,56 @@ import (
 	"switchboard/queue"
 )
 
-// cutQueue fails the calls that sessions make, while it is told to.
-type cutQueue struct {
+// failingQueue fails calls of sessions: Window while window is set, the others while others is set.
+type failingQueue struct {
 	queue.Queue
 	window, others *atomic.Bool
 }
 
-func (q cutQueue) Window(ctx context.Context, client string, generation, after int64, limit int) (queue.Page, error) {
+func (q failingQueue) Window(ctx context.Context, client string, generation, after int64, limit int) (queue.Page, error) {
 	if q.window.Load() {
-		return queue.Page{}, errDeaf
+		return queue.Page{}, errAnswerLost
 	}
 	return q.Queue.Window(ctx, client, generation, after, limit)
 }
 
-func (q cutQueue) Ack(ctx context.Context, client string, generation, id int64) (int, error) {
+func (q failingQueue) Ack(ctx context.Context, client string, generation, id int64) (int, error) {
 	if q.others.Load() {
-		return 0, errDeaf
+		return 0, errAnswerLost
 	}
 	return q.Queue.Ack(ctx, client, generation, id)
 }
 
-func (q cutQueue) Acks(ctx context.Context, acks []queue.Ack) []queue.Outcome[int] {
+func (q failingQueue) Acks(ctx context.Context, acks []queue.Ack) []queue.Outcome[int] {
 	if !q.others.Load() {
 		return q.Queue.Acks(ctx, acks)
 	}
 	out := make([]queue.Outcome[int], len(acks))
 	for i := range out {
-		out[i].Err = errDeaf
+		out[i].Err = errAnswerLost
 	}
 	return out
 }
 
-func (q cutQueue) RefreshClients(ctx context.Context, server string, list []queue.Held) []error {
+func (q failingQueue) RefreshClients(ctx context.Context, server string, list []queue.Held) []error {
 	if !q.others.Load() {
 		return q.Queue.RefreshClients(ctx, server, list)
 	}
 	errs := make([]error, len(list))
 	for i := range errs {
-		errs[i] = errDeaf
+		errs[i] = errAnswerLost
 	}
 	return errs
 }
 
-func (q cutQueue) Unbind(ctx context.Context, client string, generation int64) error {
+func (q failingQueue) Unbind(ctx context.Context, client string, generation int64) error {
 	if q.others.Load() {
-		return errDeaf
+		return errAnswerLost
 	}
 	return q.Queue.Unbind(ctx, client, generation)
 }
 
-// phoneKeys is all that the store holds about the phone.
+// phoneKeys returns the content of all keys of the phone.
 func phoneKeys(t *testing.T, c *redis.Client, prefix string) string {
 	t.Helper()
 	list, err := c.LRange(t.Context(), prefix+"mq_c_{phone}", 0, -1).Result()
@@ -81,46 +81,46 @@ func phoneKeys(t *testing.T, c *redis.Client, prefix string) string {
 	return fmt.Sprint(list, record, user)
 }
 
-// TestSuperseded moves a client to another broker while the old one lives on, in one way or another cut
-// off. The new session begins at the first message that was not acknowledged; the old one changes nothing
-// any more, and is told.
+// TestSuperseded: a client moves to another broker while the old one runs on, but is cut off in
+// some way. The new session starts at the first message that was not acknowledged. The old session
+// changes nothing any more and is closed as superseded.
 func TestSuperseded(t *testing.T) {
-	const cutOff = "127.0.0.1:9" // nobody listens there
+	const cutOff = "127.0.0.1:9" // no server listens on this port
 	for name, c := range map[string]struct {
-		fault     string // of the new broker's hints
-		advertise string // empty: reachable
-		// What of the old broker's store calls fails while the client moves, and stays so until the old
-		// session has ended, or with late until it has acknowledged.
+		fault     string // LinkOptions.HintFault of both brokers
+		advertise string // empty means reachable
+		// window and others are the store calls of the old broker that fail while the client moves. They
+		// fail until the old session has ended, or with late until it has acknowledged.
 		window, others bool
 		late           bool
 		ack            bool // the old session acknowledges after the move
 	}{
-		"by a hint, the store away":                 {window: true, others: true},
-		"by a hint, acknowledging":                  {ack: true},
-		"by the fence of an acknowledgement":        {fault: "drop", window: true, ack: true},
-		"by the fence of a window, hints lost":      {fault: "drop"},
-		"by the fence of a window, peers cut off":   {advertise: cutOff},
-		"peers cut off, acknowledging":              {advertise: cutOff, window: true, ack: true},
-		"the store back, a late acknowledgement":    {fault: "drop", window: true, others: true, ack: true, late: true},
-		"all cut off, late, and the store is back":  {advertise: cutOff, window: true, others: true, ack: true, late: true},
-		"all cut off, silent, and the store's back": {advertise: cutOff, window: true, others: true, late: true},
+		"by a hint, the store unreachable":                 {window: true, others: true},
+		"by a hint, acknowledging":                         {ack: true},
+		"by the fencing token of an acknowledgement":       {fault: "drop", window: true, ack: true},
+		"by the fencing token of a window, hints lost":     {fault: "drop"},
+		"by the fencing token of a window, links cut":      {advertise: cutOff},
+		"links cut, acknowledging":                         {advertise: cutOff, window: true, ack: true},
+		"the store back, a late acknowledgement":           {fault: "drop", window: true, others: true, ack: true, late: true},
+		"all cut, a late acknowledgement":                  {advertise: cutOff, window: true, others: true, ack: true, late: true},
+		"all cut, then the store back, no acknowledgement": {advertise: cutOff, window: true, others: true, late: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel() // most of it is waiting for the sweep
+			t.Parallel() // most of the time is spent waiting for the sweep
 			rdb := shared.Client(t)
 			s, prefix := redisStore(t, rdb, testBeat)
 			change := func(o *broker.Options) {
 				o.Timing.Beat, o.Links.HintFault, o.Links.Advertise = testBeat, c.fault, c.advertise
 			}
 			b := start(t, s, change)
-			q := cutQueue{s.queue, new(atomic.Bool), new(atomic.Bool)}
+			q := failingQueue{s.queue, new(atomic.Bool), new(atomic.Bool)}
 			s.queue = q
 			a := start(t, s, change)
-			a.ready(t, http.StatusOK)
-			b.ready(t, http.StatusOK)
+			a.awaitReady(t, http.StatusOK)
+			b.awaitReady(t, http.StatusOK)
 			await.True(t, "they see each other", func() bool { return a.Live(b.ID()) && b.Live(a.ID()) })
 
-			old := ways["tcp"](t, a)
+			old := dialers["tcp"](t, a)
 			old.connect("phone", "alice")
 			var ids []any
 			for n := range 5 {
@@ -129,7 +129,7 @@ func TestSuperseded(t *testing.T) {
 			for _, id := range ids {
 				old.expect(object{"type": "message", "id": id})
 			}
-			old.say(`{"type":"ack","id":%v}`, ids[1])
+			old.send(`{"type":"ack","id":%v}`, ids[1])
 			await.True(t, "two are acknowledged", func() bool {
 				c, _, err := s.queue.Client(t.Context(), "alice/phone")
 				return err == nil && c.Queued == 3
@@ -137,27 +137,27 @@ func TestSuperseded(t *testing.T) {
 
 			q.window.Store(c.window)
 			q.others.Store(c.others)
-			next := ways["websocket on the loop"](t, b)
+			next := dialers["websocket on the loop"](t, b)
 			next.connect("phone", "alice")
 			for _, id := range ids[2:] {
 				next.expect(object{"type": "message", "channel": nil, "id": id})
 			}
 			before := phoneKeys(t, rdb, prefix)
 			if c.ack {
-				_ = old.write(fmt.Sprintf(`{"type":"ack","id":%v}`, ids[4])) // it may be closed already
+				_ = old.write(fmt.Sprintf(`{"type":"ack","id":%v}`, ids[4])) // the connection may be closed already
 			}
 			if c.late {
-				old.say(`{"type":"ping","ref":9}`)
-				old.expect(object{"type": "pong", "ref": 9}) // the acknowledgement is with the broker, which keeps the session
+				old.send(`{"type":"ping","ref":9}`)
+				old.expect(object{"type": "pong", "ref": 9}) // the broker has the acknowledgement and keeps the session
 				q.window.Store(false)
 				q.others.Store(false)
 			}
-			if heard := old.ends(); len(heard) != 1 || heard[0]["code"] != "superseded" || heard[0]["reconnect"] != false {
-				t.Errorf("the old session heard %v", heard)
+			if received := old.untilClosed(); len(received) != 1 || received[0]["code"] != "superseded" || received[0]["reconnect"] != false {
+				t.Errorf("the old session received %v", received)
 			}
 			q.window.Store(false)
 			q.others.Store(false)
-			await.True(t, "the old broker lets go", func() bool {
+			await.True(t, "the old broker no longer holds the phone", func() bool {
 				held, err := rdb.SIsMember(t.Context(), prefix+"s_c_{"+a.ID()+"}", "alice/phone").Result()
 				return err == nil && !held
 			})
@@ -170,7 +170,7 @@ func TestSuperseded(t *testing.T) {
 			}
 			held, err := rdb.SIsMember(t.Context(), prefix+"s_c_{"+b.ID()+"}", "alice/phone").Result()
 			if err != nil || !held {
-				t.Errorf("the new broker has not noted that it holds the phone (%v)", err)
+				t.Errorf("the new broker is not recorded as the holder of the phone (%v)", err)
 			}
 			last := a.push(t, `{"user":"alice","data":5}`)["clients"].([]any)[0].(object)
 			if last["online"] != true {
@@ -181,40 +181,41 @@ func TestSuperseded(t *testing.T) {
 	}
 }
 
-// lostBinds is a queue whose answers to binds are lost on the way.
-type lostBinds struct{ queue.Queue }
+// lostBindAnswers is a queue that loses the answers to binds.
+type lostBindAnswers struct{ queue.Queue }
 
-func (q lostBinds) BindClients(ctx context.Context, claims []queue.Claim) []queue.Outcome[queue.Bound] {
+func (q lostBindAnswers) BindClients(ctx context.Context, claims []queue.Claim) []queue.Outcome[queue.Bound] {
 	out := q.Queue.BindClients(ctx, claims)
 	for i := range out {
-		out[i] = queue.Outcome[queue.Bound]{Err: errDeaf}
+		out[i] = queue.Outcome[queue.Bound]{Err: errAnswerLost}
 	}
 	return out
 }
 
-// TestSupersededByALostAnswer: the new broker does not hear whose the client was, and the old one can learn it by a hint only.
+// TestSupersededByALostAnswer: the answer to a bind is lost, so the new broker does not know the
+// old one. It sends the hint to all brokers.
 func TestSupersededByALostAnswer(t *testing.T) {
 	s, _ := redisStore(t, shared.Client(t), testBeat)
 	whole := s.queue
-	q := cutQueue{whole, new(atomic.Bool), new(atomic.Bool)}
+	q := failingQueue{whole, new(atomic.Bool), new(atomic.Bool)}
 	s.queue = q
 	a := start(t, s, func(o *broker.Options) { o.Timing.Beat = testBeat })
-	s.queue = lostBinds{whole}
+	s.queue = lostBindAnswers{whole}
 	b := start(t, s, func(o *broker.Options) { o.Timing.Beat = testBeat })
-	a.ready(t, http.StatusOK)
-	b.ready(t, http.StatusOK)
+	a.awaitReady(t, http.StatusOK)
+	b.awaitReady(t, http.StatusOK)
 	await.True(t, "they see each other", func() bool { return a.Live(b.ID()) && b.Live(a.ID()) })
 
-	old := ways["tcp"](t, a)
+	old := dialers["tcp"](t, a)
 	old.connect("phone", "alice")
 	q.window.Store(true)
 	q.others.Store(true)
-	next := ways["tcp"](t, b)
-	next.say(`{"type":"connect","ref":1,"client":"phone","user":"alice"}`)
-	if heard := next.ends(); len(heard) != 2 || heard[0]["code"] != "unavailable" || heard[1]["code"] != "overloaded" {
-		t.Errorf("the new session heard %v", heard)
+	next := dialers["tcp"](t, b)
+	next.send(`{"type":"connect","ref":1,"client":"phone","user":"alice"}`)
+	if received := next.untilClosed(); len(received) != 2 || received[0]["code"] != "unavailable" || received[1]["code"] != "overloaded" {
+		t.Errorf("the new session received %v", received)
 	}
-	if heard := old.ends(); len(heard) != 1 || heard[0]["code"] != "superseded" {
-		t.Errorf("the old session heard %v", heard)
+	if received := old.untilClosed(); len(received) != 1 || received[0]["code"] != "superseded" {
+		t.Errorf("the old session received %v", received)
 	}
 }

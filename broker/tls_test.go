@@ -43,12 +43,13 @@ func files(t *testing.T, o certfile.Options) *certfile.Files {
 }
 
 // dialWSS is dialWS over TLS.
-func dialWSS(t *testing.T, addr string, config *tls.Config) *peer {
+func dialWSS(t *testing.T, addr string, config *tls.Config) *testClient {
 	t.Helper()
 	return dialWSBy(t, &http.Transport{TLSClientConfig: config}, "wss://"+addr+"/ws")
 }
 
-// TestHTTPS: clients and pushes over TLS, beside a TCP port to which their sockets must not go, and a renewal that they do not notice.
+// TestHTTPS: clients and pushes use TLS, and their sockets do not move to the event loop of the TCP
+// port. The renewal of the certificate does not disturb open connections.
 func TestHTTPS(t *testing.T) {
 	ca := certtest.New(t)
 	pair := ca.Pair()
@@ -76,18 +77,18 @@ func TestHTTPS(t *testing.T) {
 	p.connect("phone", "alice")
 	p.subscribe("news")
 	n := 0
-	for range 5 { // on one connection, which keepalive must leave alone
+	for range 5 { // on one connection, which fast push must not take over
 		push(n)
 		p.expect(object{"type": "message", "data": n})
 		n++
 	}
 	ca.Renew(pair, time.Now().Add(time.Hour))
-	push(n) // the connection from before stays
+	push(n) // the open connection stays
 	p.expect(object{"type": "message", "data": n})
 	if serials[0] != serials[5] {
 		t.Errorf("the certificates: %v", serials)
 	}
-	await.True(t, "the new certificate is shown", func() bool {
+	await.True(t, "new connections get the new certificate", func() bool {
 		transport.CloseIdleConnections()
 		n++
 		push(n)
@@ -103,7 +104,8 @@ func TestHTTPS(t *testing.T) {
 	}
 }
 
-// TestMutualLinks: two brokers with certificates of one authority hear each other; who has none is not let in.
+// TestMutualLinks: brokers whose certificates are from one authority accept each other's links, and
+// no other certificates.
 func TestMutualLinks(t *testing.T) {
 	ours, theirs := certtest.New(t), certtest.New(t)
 	s, _ := redisStore(t, shared.Client(t), testBeat)
@@ -115,8 +117,8 @@ func TestMutualLinks(t *testing.T) {
 		})
 	}
 	a, b := run("a", ours), run("b", ours)
-	a.ready(t, http.StatusOK)
-	b.ready(t, http.StatusOK)
+	a.awaitReady(t, http.StatusOK)
+	b.awaitReady(t, http.StatusOK)
 	await.True(t, "they see each other", func() bool { return len(a.Servers()) == 2 && len(b.Servers()) == 2 })
 	p := dialWS(t, "ws://"+b.TCP+"/ws")
 	p.connect("phone", "alice")
@@ -125,7 +127,7 @@ func TestMutualLinks(t *testing.T) {
 		a.push(t, fmt.Sprintf(`{"channel":"news","data":%d}`, n))
 		p.expect(object{"type": "message", "data": n})
 	}
-	// A call goes over the link alone: no sweep repairs it.
+	// Without a link a call fails: no sweep repairs it.
 	await.True(t, "the call is answered", func() bool {
 		_, answer := a.call(t, "POST", "/v1/clients/alice/phone/disconnect", "")
 		return fmt.Sprint(answer["disconnected"]) == "1"

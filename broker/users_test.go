@@ -11,15 +11,15 @@ import (
 	"switchboard/registry"
 )
 
-// TestSameDeviceOfTwoUsers: the name of a device says whose it is, so that of another user is
-// another client, and the queue of one who is offline stays, empty or not.
+// TestSameDeviceOfTwoUsers: the user is a part of the client id, so the same device name of two
+// users is two clients. The queue of an offline client stays.
 func TestSameDeviceOfTwoUsers(t *testing.T) {
 	i := start(t, memoryStore(queue.Options{}), nil)
-	overAll(t, func(t *testing.T, dial func(instance) *peer) {
+	overAllTransports(t, func(t *testing.T, dial func(instance) *testClient) {
 		alice, bob := dial(i), dial(i)
 		alice.connect("tab", "alice")
 		bob.connect("tab", "bob")
-		alice.say(`{"type":"ping","ref":1}`)
+		alice.send(`{"type":"ping","ref":1}`)
 		alice.expect(object{"type": "pong"})
 		alice.close()
 		await.True(t, "alice is offline", func() bool {
@@ -28,19 +28,19 @@ func TestSameDeviceOfTwoUsers(t *testing.T) {
 		})
 		for _, full := range []string{"alice/tab", "bob/alice/tab"} {
 			again := dial(i)
-			again.say(`{"type":"connect","client":%q,"user":"bob","ref":1}`, full)
-			if heard := again.ends(); len(heard) != 2 || heard[0]["code"] != "bad_request" {
-				t.Fatalf("bob asks for %s and heard %v", full, heard)
+			again.send(`{"type":"connect","client":%q,"user":"bob","ref":1}`, full)
+			if received := again.untilClosed(); len(received) != 2 || received[0]["code"] != "bad_request" {
+				t.Fatalf("bob asks for %s and received %v", full, received)
 			}
 		}
 		i.push(t, `{"user":"alice","data":"for alice"}`)
 		i.push(t, `{"user":"bob","data":2}`)
 		bob.acknowledges(2)
 		alice = dial(i)
-		alice.say(`{"type":"connect","client":"alice/tab","user":"alice","ref":1}`) // as it was told
+		alice.send(`{"type":"connect","client":"alice/tab","user":"alice","ref":1}`) // the full id of the connected message
 		alice.expect(object{"type": "connected", "client": "alice/tab", "user": "alice", "secret": nil, "queued": 1})
 		alice.acknowledges("for alice")
-		bob.say(`{"type":"ping","ref":1}`)
+		bob.send(`{"type":"ping","ref":1}`)
 		bob.expect(object{"type": "pong"})
 		for path, want := range map[string]string{"alice%2Ftab": "1", "bob/tab": "1", "tab": "0"} {
 			if _, answer := i.call(t, "POST", "/v1/clients/"+path+"/disconnect", ""); fmt.Sprint(answer["disconnected"]) != want {
@@ -50,18 +50,18 @@ func TestSameDeviceOfTwoUsers(t *testing.T) {
 	})
 }
 
-func (p *peer) acknowledges(data any) {
+func (p *testClient) acknowledges(data any) {
 	p.t.Helper()
 	got := p.expect(object{"type": "message", "data": data})
-	p.say(`{"type":"ack","id":%v}`, got["id"])
-	p.say(`{"type":"ping","ref":2}`)
+	p.send(`{"type":"ack","id":%v}`, got["id"])
+	p.send(`{"type":"ping","ref":2}`)
 	p.expect(object{"type": "pong"})
 }
 
-// TestUserKnowsItsDevices: all of them, the offline ones too.
-func TestUserKnowsItsDevices(t *testing.T) {
+// TestUserListsItsDevices: it lists offline devices too.
+func TestUserListsItsDevices(t *testing.T) {
 	i := start(t, memoryStore(queue.Options{}), nil)
-	phone, laptop := ways["tcp"](t, i), ways["websocket on the loop"](t, i)
+	phone, laptop := dialers["tcp"](t, i), dialers["websocket on the loop"](t, i)
 	phone.connect("phone", "alice")
 	laptop.connect("laptop", "alice")
 	phone.close()
@@ -79,21 +79,22 @@ func TestUserKnowsItsDevices(t *testing.T) {
 		t.Fatalf("the push went to %v: the phone's queue must have it too", r["clients"])
 	}
 	laptop.expect(object{"type": "message", "data": 1})
-	phone = ways["tcp"](t, i)
+	phone = dialers["tcp"](t, i)
 	phone.connect("phone", "alice")
 	phone.expect(object{"type": "message", "data": 1})
 }
 
-// TestOnlineWithTheLease: whether a user is online follows the leases of this moment, not those of the last beat.
+// TestOnlineWithTheLease: a user is online while the server has a lease now, not as of the last
+// beat.
 func TestOnlineWithTheLease(t *testing.T) {
 	s, _ := redisStore(t, shared.Client(t), time.Minute)
 	i := start(t, s, func(o *broker.Options) { o.Timing.Beat = time.Minute })
-	i.ready(t, 200)
+	i.awaitReady(t, 200)
 	other, ctx := registry.Server{ID: "other"}, t.Context()
 	is := func(online bool, when string) {
 		t.Helper()
-		status, answer := i.call(t, "POST", "/v1/users/query", `{"users":["alice","nobody"]}`)
-		if want := fmt.Sprintf(`[map[online:%t user:alice] map[online:false user:nobody]]`, online); status != 200 || fmt.Sprint(answer["users"]) != want {
+		status, answer := i.call(t, "POST", "/v1/users/query", `{"users":["alice","unknown"]}`)
+		if want := fmt.Sprintf(`[map[online:%t user:alice] map[online:false user:unknown]]`, online); status != 200 || fmt.Sprint(answer["users"]) != want {
 			t.Errorf("%s the answer is %d, %v, want %s", when, status, answer["users"], want)
 		}
 		status, answer = i.call(t, "GET", "/v1/users/alice", "")

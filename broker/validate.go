@@ -10,7 +10,8 @@ import (
 	"switchboard/broker/peer"
 )
 
-// Validate returns all errors in the options. They name the settings as the configuration file does.
+// Validate returns all errors in the options. They name the settings as the configuration file
+// does.
 func (o Options) Validate() error {
 	var errs []error
 	if o.Store.Registry == nil || o.Store.Queue == nil {
@@ -26,7 +27,8 @@ func (o Options) Validate() error {
 	return errors.Join(errs...)
 }
 
-// validateAddresses checks the main ports, and that an open broker listens only on loopback addresses.
+// validateAddresses checks the main ports, and that an open broker listens only on loopback
+// addresses.
 func (o Options) validateAddresses() error {
 	var errs []error
 	loopback := true
@@ -115,8 +117,8 @@ func (o Options) separateLinkPort() bool {
 	return o.Links.Address != "" && o.Links.Address != LinksOnHTTP
 }
 
-// onLoopback reports whether addr is a host:port that only this machine reaches. The empty address is
-// one: all defaults are on loopback.
+// onLoopback reports whether addr is a host:port that only this machine reaches. The empty address
+// is one: all defaults are on loopback.
 func onLoopback(addr string) bool {
 	host, _, err := net.SplitHostPort(addr)
 	return addr == "" || err == nil && isLoopback(host)
