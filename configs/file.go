@@ -32,11 +32,11 @@ func readFileValues(settings []*setting, path string) (values, error) {
 	return f.values, f.read(root, "")
 }
 
-// file is a file that is read: what may be in it, and what is.
+// file is a configuration file while it is read.
 type file struct {
-	settings map[string]*setting
-	sections map[string]bool
-	values   values
+	settings map[string]*setting // permitted, by key
+	sections map[string]bool     // permitted
+	values   values              // found so far
 }
 
 // read adds the values of a mapping. section is the key that leads to it, "" for the whole file.
@@ -45,10 +45,10 @@ func (f file) read(node *yaml.Node, section string) error {
 		key := join(section, name.Value)
 		setting, known := f.settings[key]
 		isSection := section == "" && f.sections[name.Value]
-		null := value.ShortTag() == "!!null" // all of it is commented out
+		null := value.ShortTag() == "!!null" // all its lines are comments
 		switch {
 		case strings.Contains(name.Value, ".") || !known && !isSection:
-			return placed{fmt.Errorf("line %d: unknown key %s", name.Line, key)}
+			return locatedError{fmt.Errorf("line %d: unknown key %s", name.Line, key)}
 		case null && (isSection || setting.document != nil):
 			return nil
 		case isSection:
@@ -60,20 +60,20 @@ func (f file) read(node *yaml.Node, section string) error {
 	})
 }
 
-// read turns a value in the file into one of the field's type. The error repeats the value only
-// where it was to be a number, a duration or a yes or no.
+// read converts a value in the file to the type of the field. The error contains the value only if
+// a number, a duration or a bool is expected.
 func (s *setting) read(node *yaml.Node) (any, error) {
 	tag := node.ShortTag()
 	switch kind := s.typ.Kind(); {
 	case s.document != nil:
 		return s.document(node)
 	case tag == "!!null":
-		return nil, errors.New("there is no value; leave the line out for the default")
+		return nil, errors.New("there is no value; remove the line for the default")
 	case kind == reflect.Slice:
 		return s.readList(node)
 	case node.Kind != yaml.ScalarNode:
 		return nil, errors.New("want one value, not a list or a section")
-	case kind == reflect.String && tag != "!!str" && !(s.number && tag == "!!int"):
+	case kind == reflect.String && tag != "!!str" && !(s.allowNumber && tag == "!!int"):
 		return nil, errors.New("want text; put what looks like a number in quotes")
 	case kind == reflect.Bool && tag != "!!bool":
 		return nil, errors.New("want true or false")
@@ -95,13 +95,13 @@ func (s *setting) readList(node *yaml.Node) (list []string, err error) {
 		}
 		list = append(list, resolved(item).Value)
 	}
-	return list, s.chosen(list...)
+	return list, s.checkChoices(list...)
 }
 
-// withoutPath is err without the name of the file, which the caller puts in front.
+// withoutPath removes the path from an error, since the caller adds it.
 func withoutPath(err error) error {
-	if wrong, ok := errors.AsType[*fs.PathError](err); ok {
-		return wrong.Err
+	if pathError, ok := errors.AsType[*fs.PathError](err); ok {
+		return pathError.Err
 	}
 	return err
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// flagText is the value of a flag, of the type that its setting has.
+// flagText is the value of a flag. Its type is that of the setting.
 type flagText struct {
 	setting *setting
 	value   any
@@ -24,10 +24,10 @@ func (f *flagText) Set(text string) (err error) {
 // Type implements pflag.Value.
 func (f *flagText) Type() string { return f.setting.typ.String() }
 
-// String implements pflag.Value. Nothing prints it: the value may be a secret.
+// String implements pflag.Value. It returns nothing, since the value may be a secret.
 func (f *flagText) String() string { return "" }
 
-// parseFlags returns the settings that args give, and the path after --config.
+// parseFlags returns the settings in args, and the path after --config.
 func (p *program) parseFlags(settings []*setting, args []string) (given values, path string, err error) {
 	flags := pflag.NewFlagSet(p.name, pflag.ContinueOnError)
 	flags.SetOutput(io.Discard)
@@ -51,19 +51,19 @@ func (p *program) parseFlags(settings []*setting, args []string) (given values, 
 	case *version:
 		return nil, "", ErrVersion
 	case flags.NArg() > 0:
-		return nil, "", UsageError{errors.New("there is an argument that belongs to no flag (write --insecure=false for a no)")}
+		return nil, "", UsageError{errors.New("there is an argument that belongs to no flag (use = for a bool, like --insecure=false)")}
 	}
 	given = values{}
 	flags.Visit(func(f *pflag.Flag) {
-		if v, ok := f.Value.(*flagText); ok { // --config, --help and --version are no settings
+		if v, ok := f.Value.(*flagText); ok { // --config, --help and --version are not settings
 			given[v.setting.key] = v.value
 		}
 	})
 	return given, path, nil
 }
 
-// flagError keeps pflag's words, except that it would repeat the whole argument when only
-// one dash stands before it, and that may be -redis=redis://user:password@host.
+// flagError replaces errors of pflag that contain a whole argument, which may hold a secret like
+// -redis=redis://user:password@host.
 func flagError(err error) error {
 	if wrong, ok := errors.AsType[*pflag.NotExistError](err); ok && wrong.GetSpecifiedShortnames() != "" {
 		return fmt.Errorf("unknown flag: -%.1s; flags begin with two dashes", wrong.GetSpecifiedShortnames())
@@ -72,7 +72,7 @@ func flagError(err error) error {
 		return fmt.Errorf("--%s: %w", wrong.GetFlag().Name, wrong.Unwrap())
 	}
 	if _, ok := errors.AsType[*pflag.InvalidSyntaxError](err); ok {
-		return errors.New("an argument begins with dashes and is no flag")
+		return errors.New("an argument begins with dashes but is not a flag")
 	}
 	return err
 }

@@ -6,13 +6,13 @@ import (
 	"strings"
 )
 
-// BrokerHelp is what the broker prints for --help.
+// BrokerHelp returns the help of the broker.
 func BrokerHelp() string { return brokerProgram.help() }
 
-// JanitorHelp is what the janitor prints for --help.
+// JanitorHelp returns the help of the janitor.
 func JanitorHelp() string { return janitorProgram.help() }
 
-// textColumn is where the explanations begin.
+// textColumn is the column of the explanations.
 const textColumn = 26
 
 func (p *program) help() string {
@@ -21,18 +21,18 @@ func (p *program) help() string {
 	settings := p.settings()
 	p.helpGroups(&b, settings, true)
 	fmt.Fprintf(&b, "\nOther flags\n")
-	helpItem(&b, "--config FILE", "a YAML file with any of these settings, under the names of the flags with _ for -", "env "+p.env("config"))
+	helpItem(&b, "--config FILE", "a YAML file with settings; their names are those of the flags, with _ for -", "env "+p.env("config"))
 	helpItem(&b, "-h, --help", "print this")
 	helpItem(&b, "--version", "print the version")
 	if slices.ContainsFunc(settings, func(s *setting) bool { return !s.flag }) {
-		fmt.Fprintf(&b, "\nSettings without a flag, for the file (a dot is a level of it) and the environment (a list with commas)\n")
+		fmt.Fprintf(&b, "\nSettings without a flag, for the file (a dot separates section and name) and the environment\n")
 		p.helpGroups(&b, settings, false)
 	}
-	fmt.Fprintf(&b, "\nA flag beats the environment, the environment beats the file, the file beats the default.\n")
+	fmt.Fprintf(&b, "\nA flag overrides the environment, the environment overrides the file, and the file overrides the default.\n")
 	return b.String() + p.outro
 }
 
-// helpGroups writes the settings with a flag, or those without.
+// helpGroups writes the settings with a flag, or the others.
 func (p *program) helpGroups(b *strings.Builder, settings []*setting, flags bool) {
 	title := ""
 	for _, s := range settings {
@@ -48,14 +48,14 @@ func (p *program) helpGroups(b *strings.Builder, settings []*setting, flags bool
 			name = strings.TrimSpace("--" + s.flagName() + " " + s.arg)
 		}
 		last := "env " + p.env(s.key)
-		if fallback := s.fallback(); fallback != "" {
-			last = fallback + "; " + last
+		if text := s.defaultText(); text != "" {
+			last = text + "; " + last
 		}
 		helpItem(b, name, s.text, last)
 	}
 }
 
-// helpItem writes a name and behind it lines of text; a long name has a line of its own.
+// helpItem writes a name and lines of text to the right of it. A long name has its own line.
 func helpItem(b *strings.Builder, name string, lines ...string) {
 	name = "  " + name
 	if len(name) > textColumn-2 {

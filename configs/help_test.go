@@ -41,12 +41,12 @@ func TestHelpHasEverySetting(t *testing.T) {
 			if s.flag {
 				name = "  --" + s.flagName()
 			}
-			_, behind, found := strings.Cut(p.help(), name)
-			item, _, _ := strings.Cut(behind, "env ")
-			if !found || !strings.Contains(behind, "env "+p.env(s.key)+"\n") || strings.Contains(item, "--") && !strings.Contains(s.text+s.unset, "--") {
+			_, after, found := strings.Cut(p.help(), name)
+			item, _, _ := strings.Cut(after, "env ")
+			if !found || !strings.Contains(after, "env "+p.env(s.key)+"\n") || strings.Contains(item, "--") && !strings.Contains(s.text+s.unset, "--") {
 				t.Errorf("%s: %s or its variable is missing", p.name, name)
 			}
-			if !strings.Contains(item, s.fallback()) {
+			if !strings.Contains(item, s.defaultText()) {
 				t.Errorf("%s: the default of %s is missing", p.name, s.key)
 			}
 		}
@@ -55,12 +55,12 @@ func TestHelpHasEverySetting(t *testing.T) {
 
 func TestHelpText(t *testing.T) {
 	for _, item := range []string{
-		"  --drain-time DURATION   spreads the return of the clients when this server goes down\n" +
+		"  --drain-time DURATION   time over which the reconnects of the clients are spread at a shutdown\n" +
 			"                          default 10s; env SWITCHBOARD_DRAIN_TIME\n",
-		"  times.refresh           renewal of each client's binding, which lasts five of them\n" +
+		"  times.refresh           interval at which each client's binding is renewed, which lasts five of them\n" +
 			"                          default 30m; env SWITCHBOARD_TIMES_REFRESH\n",
 		"  limits.channel_messages\n" +
-			"                          messages that a channel holds, until the janitor leaves the newest 1000\n" +
+			"                          messages that a channel keeps, until the janitor trims it to the newest 1000\n" +
 			"                          default 10000; env SWITCHBOARD_LIMITS_CHANNEL_MESSAGES\n",
 	} {
 		if !strings.Contains(BrokerHelp(), item) {

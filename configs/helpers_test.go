@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// write makes a file for the length of the test and gives its path.
+// write creates a file for the time of the test and returns its path.
 func write(t *testing.T, name, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
@@ -16,5 +16,5 @@ func write(t *testing.T, name, text string) string {
 	return path
 }
 
-// hunter is the secret of these tests: it must turn up nowhere.
-const hunter = "hunter2-hunter2-hunter2-hunter2-hunter2"
+// testSecret is the secret of these tests: no output may contain it.
+const testSecret = "hunter2-hunter2-hunter2-hunter2-hunter2"

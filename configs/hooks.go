@@ -8,7 +8,7 @@ import (
 	"switchboard/internal/backend"
 )
 
-// Hooks are where the backend is asked who may come in.
+// Hooks are the calls to the backend that decide whether clients may connect and subscribe.
 type Hooks struct {
 	Connect     Secret        `setting:"connect"` // the URLs may hold a token
 	Subscribe   Secret        `setting:"subscribe"`
@@ -20,13 +20,13 @@ type Hooks struct {
 
 func defaultHooks() Hooks { return Hooks{Timeout: 2 * time.Second, Concurrency: 64} }
 
-var hookGroup = group{"The backend's say", []about{
-	{key: "hooks.connect", text: "https URL (http on the loopback address) that is asked whether a client may connect,\nsee docs/access.md", unset: "default none: it is not asked"},
-	{key: "hooks.subscribe", text: "https URL that is asked whether a client may subscribe, likewise", unset: "default none: it is not asked"},
-	{key: "hooks.secrets", text: "each signs every question, 16 bytes at least; several allow rotation", unset: "required with either"},
+var hookGroup = group{"Hooks", []spec{
+	{key: "hooks.connect", text: "https URL (http on the loopback address) that decides whether a client may connect;\nsee docs/access.md", unset: "default none: no call"},
+	{key: "hooks.subscribe", text: "such a URL that decides whether a client may subscribe", unset: "default none: no call"},
+	{key: "hooks.secrets", text: "each signs every call, at least 16 bytes; several allow rotation", unset: "required with a URL"},
 	{key: "hooks.secrets_file", text: "a file with one per line instead; # begins a comment"},
-	{key: "hooks.timeout", text: "how long a client waits for the answer; without one it is not let in"},
-	{key: "hooks.concurrency", text: "the most questions at once"},
+	{key: "hooks.timeout", text: "deadline for the answer; without one the client is refused"},
+	{key: "hooks.concurrency", text: "maximum number of calls at once"},
 }}
 
 func (h Hooks) validate() error {
@@ -34,7 +34,7 @@ func (h Hooks) validate() error {
 	case len(h.Secrets) > 0 && h.SecretsFile != "":
 		return errors.New("hooks.secrets and hooks.secrets_file: both are given, keep one")
 	case h.Timeout > maxHookTimeout:
-		return errors.New("hooks.timeout: more than 5s would keep clients waiting that nobody will answer")
+		return errors.New("hooks.timeout: at most 5s, since connects wait for the answer")
 	}
 	return nil
 }
@@ -42,7 +42,7 @@ func (h Hooks) validate() error {
 // maxHookTimeout leaves time for the rest of a connect within times.connect.
 const maxHookTimeout = 5 * time.Second
 
-// options reads the file that the settings name.
+// options returns the options of the hooks. It reads the secrets file.
 func (h Hooks) options() (hook.Options, error) {
 	secrets, err := secretsOf("hooks.secrets", h.Secrets, h.SecretsFile, backend.CheckSecret)
 	return hook.Options{

@@ -12,9 +12,9 @@ import (
 )
 
 func TestHookSettings(t *testing.T) {
-	file := write(t, "secrets", "# while it is changed\n"+hunter+"\n\n  "+hunter+"2\n")
+	file := write(t, "secrets", "# two secrets for a rotation\n"+testSecret+"\n\n  "+testSecret+"2\n")
 	b, err := LoadBroker(nil, []string{
-		"SWITCHBOARD_HOOKS_CONNECT=https://a/?key=" + hunter, "SWITCHBOARD_HOOKS_SECRETS_FILE=" + file, "SWITCHBOARD_HOOKS_TIMEOUT=3s",
+		"SWITCHBOARD_HOOKS_CONNECT=https://a/?key=" + testSecret, "SWITCHBOARD_HOOKS_SECRETS_FILE=" + file, "SWITCHBOARD_HOOKS_TIMEOUT=3s",
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -24,14 +24,14 @@ func TestHookSettings(t *testing.T) {
 		t.Fatal(err)
 	}
 	h := o.Access.Hooks
-	if h.Connect != "https://a/?key="+hunter || h.Subscribe != "" || !slices.Equal(h.Secrets, []string{hunter, hunter + "2"}) || h.Timeout != 3*time.Second || h.Concurrency != 64 || !h.Enabled() {
-		t.Error("the settings are not the options")
+	if h.Connect != "https://a/?key="+testSecret || h.Subscribe != "" || !slices.Equal(h.Secrets, []string{testSecret, testSecret + "2"}) || h.Timeout != 3*time.Second || h.Concurrency != 64 || !h.Enabled() {
+		t.Errorf("the options are not those of the settings")
 	}
 	for want, environ := range map[string][]string{
-		"keep one":      {"SWITCHBOARD_HOOKS_SECRETS=" + hunter, "SWITCHBOARD_HOOKS_SECRETS_FILE=" + file},
+		"keep one":      {"SWITCHBOARD_HOOKS_SECRETS=" + testSecret, "SWITCHBOARD_HOOKS_SECRETS_FILE=" + file},
 		"hooks.timeout": {"SWITCHBOARD_HOOKS_TIMEOUT=6s"},
 	} {
-		if _, err := LoadBroker(nil, environ); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), hunter) {
+		if _, err := LoadBroker(nil, environ); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), testSecret) {
 			t.Errorf("%s: %v", want, err)
 		}
 	}
@@ -53,7 +53,7 @@ func TestCertificateSettings(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	if o, err = DefaultBroker().Options(); err != nil || o.Listen.TLS != nil || o.Links.TLS != nil {
-		t.Errorf("without any: %v", err)
+		t.Errorf("without certificates: %v", err)
 	}
 	for want, environ := range map[string][]string{
 		"tls: a certificate":   good[:1],

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Janitor is what the janitor is told.
+// Janitor has the settings of the janitor.
 type Janitor struct {
 	Redis    Secret   `setting:"redis"` // the URL may hold a password
 	RedisTLS RedisTLS `setting:"redis_tls"`
@@ -29,11 +29,11 @@ type Janitor struct {
 	LogLevel  string `setting:"log_level"`
 	LogFormat string `setting:"log_format"`
 
-	// Unknown are the SWITCHBOARD_JANITOR_ variables that mean nothing: worth a warning.
+	// Unknown are the SWITCHBOARD_JANITOR_ variables that belong to no setting.
 	Unknown []string `setting:"-"`
 }
 
-// DefaultJanitor is a janitor that nobody told anything, which lacks its Redis.
+// DefaultJanitor returns the defaults. Redis has none.
 func DefaultJanitor() Janitor {
 	return Janitor{
 		ServersEvery: 3 * time.Second,
@@ -47,7 +47,7 @@ func DefaultJanitor() Janitor {
 	}
 }
 
-// LoadJanitor is LoadBroker for the janitor.
+// LoadJanitor reads the settings of the janitor like LoadBroker.
 func LoadJanitor(args, environ []string) (Janitor, error) {
 	j := DefaultJanitor()
 	unknown, err := janitorProgram.load(&j, args, environ)
@@ -56,10 +56,10 @@ func LoadJanitor(args, environ []string) (Janitor, error) {
 	}
 	j.Unknown = unknown
 	if j.Redis == "" {
-		return j, UsageError{errors.New("--redis: missing, there is nothing to clean without it")}
+		return j, UsageError{errors.New("--redis: missing; the janitor cleans up in Redis")}
 	}
 	if j.Retry && !j.DeadLetters {
-		return j, UsageError{errors.New("--retry: belongs to --dead-letters")}
+		return j, UsageError{errors.New("--retry: needs --dead-letters")}
 	}
 	if err := j.Webhooks.validate(); err != nil {
 		return j, err

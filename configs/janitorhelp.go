@@ -7,8 +7,9 @@ import (
 
 const janitorPrefix = envPrefix + "JANITOR_"
 
-// shared are the settings that mean the same to both programs, with the sections below, so that one environment
-// serves both. The others must not meet: the broker's port is not the janitor's.
+// These settings and sections have the same environment variables for both programs, since their
+// values are the same. Other settings have different variables: the broker's port is not the
+// janitor's.
 var (
 	shared         = []string{"redis", "prefix", "log_level", "log_format"}
 	sharedSections = []string{"webhooks", "redis_tls", "peer_tls"}
@@ -27,28 +28,28 @@ var janitorProgram = &program{
 	env:      janitorEnv,
 	owns:     func(name string) bool { return strings.HasPrefix(name, janitorPrefix) },
 	defaults: DefaultJanitor(),
-	intro: `janitor frees in Redis what dead brokers held, trims the channels' queues, and tells
-the backend what happened. One is enough, several do no harm.`,
+	intro: `janitor removes the bindings of dead brokers from Redis, trims the channels, and sends events
+to the backend. One is enough; several do no harm.`,
 	groups: []group{
-		{"The store", append([]about{
+		{"The store", append([]spec{
 			{key: "redis", flag: true, arg: "URL", text: "the Redis of the brokers: redis://, redis-sentinel:// or redis-cluster://\n(rediss for TLS), like redis://:password@host:6379/0", unset: "required"},
-			{key: "prefix", flag: true, arg: "TEXT", text: "stands before every key in Redis, as at the brokers", unset: "default none"},
+			{key: "prefix", flag: true, arg: "TEXT", text: "prefix of all keys in Redis, the same as on the brokers", unset: "default none"},
 		}, redisTLSSettings...)},
-		{"What it does", append([]about{
-			{key: "once", flag: true, text: "one round of each kind, then end", unset: "default no"},
-			{key: "dry_run", flag: true, text: "only say what would be done", unset: "default no"},
-			{key: "servers_every", flag: true, arg: "DURATION", text: "time between two looks at the servers"},
-			{key: "queues_every", flag: true, arg: "DURATION", text: "time between two looks at the channels"},
-			{key: "max_age", flag: true, arg: "DURATION", text: "a channel whose newest message is older is emptied"},
-			{key: "max_messages", flag: true, arg: "N", text: "messages that a channel keeps"},
-			{key: "patience", text: "how long a server without a lease is spared because it answers"},
+		{"Cleaning up", append([]spec{
+			{key: "once", flag: true, text: "make one round of each kind, then exit", unset: "default no"},
+			{key: "dry_run", flag: true, text: "only report what would be done", unset: "default no"},
+			{key: "servers_every", flag: true, arg: "DURATION", text: "interval of checks for dead servers"},
+			{key: "queues_every", flag: true, arg: "DURATION", text: "interval of rounds over the channels"},
+			{key: "max_age", flag: true, arg: "DURATION", text: "a channel is emptied if its newest message is older"},
+			{key: "max_messages", flag: true, arg: "N", text: "newest messages that a channel keeps"},
+			{key: "patience", text: "how long a server without a lease counts as alive while it answers /healthz"},
 		}, peerTLSSettings...)},
 		webhookGroup,
-		{"Events that could not be delivered", []about{
-			{key: "dead_letters", flag: true, text: "print them, one JSON object per line, then end", unset: "default no"},
-			{key: "retry", flag: true, text: "with --dead-letters: have them sent again, by the janitors that run", unset: "default no"},
+		{"Dead letters: events that could not be delivered", []spec{
+			{key: "dead_letters", flag: true, text: "print them, one JSON object per line, then exit", unset: "default no"},
+			{key: "retry", flag: true, text: "with --dead-letters: queue them again, for the running janitors to send", unset: "default no"},
 		}},
-		{"Watching it", append([]about{
+		{"Monitoring", append([]spec{
 			{key: "http", flag: true, arg: "ADDRESS", text: "host:port of /healthz, /readyz and /metrics", unset: "default none"},
 		}, logSettings...)},
 	},
@@ -56,15 +57,15 @@ the backend what happened. One is enough, several do no harm.`,
 Examples
   janitor --redis redis://localhost:6379
   janitor --redis redis://localhost:6379 --once --dry-run
-      look what there is to do
+      report what there is to do
   SWITCHBOARD_REDIS=redis://localhost:6379 janitor --once
-      the same without the look, from cron
+      clean up once, from cron
   janitor --redis redis://localhost:6379 --dead-letters --retry
-      the endpoint takes events again, so send what it missed
+      send the events again that the backend missed
 
 Exit codes
-  0  it was told to end (SIGTERM, SIGINT), or --once is complete, or it printed what it was asked for
-  1  it failed; the last line on stderr says why
+  0  a shutdown (SIGTERM or SIGINT), the end of --once or --dead-letters, or this help
+  1  a failure; the last line on stderr has the reason
   2  the command line is wrong
 `,
 }

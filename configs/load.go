@@ -8,18 +8,18 @@ import (
 )
 
 var (
-	// ErrHelp is returned when the arguments ask for help: see [BrokerHelp] and [JanitorHelp].
-	ErrHelp = errors.New("help was asked for")
-	// ErrVersion is returned when the arguments ask for the version.
-	ErrVersion = errors.New("the version was asked for")
+	// ErrHelp is returned if the arguments request help: see [BrokerHelp] and [JanitorHelp].
+	ErrHelp = errors.New("help was requested")
+	// ErrVersion is returned if the arguments request the version.
+	ErrVersion = errors.New("the version was requested")
 )
 
-// UsageError says that the command line is wrong, whatever else there is.
+// UsageError is an error in the command line. It takes precedence over other errors.
 type UsageError struct{ err error }
 
 func (e UsageError) Error() string { return e.err.Error() }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (e UsageError) Unwrap() error { return e.err }
 
 // program is one of the two commands.
@@ -28,34 +28,34 @@ type program struct {
 	intro    string
 	groups   []group
 	outro    string
-	env      func(key string) string // the variable of a key
-	owns     func(name string) bool  // whether a variable can only be meant for this program
+	env      func(key string) string // returns the environment variable of a key
+	owns     func(name string) bool  // reports whether a variable belongs to this program alone
 	defaults any
 }
 
 type group struct {
 	title    string
-	settings []about
+	settings []spec
 }
 
-// settings puts the descriptions and the fields together, in the order of the help.
+// settings returns all settings in the order of the help.
 func (p *program) settings() []*setting {
 	var all []*setting
 	known := fields(reflect.ValueOf(p.defaults), "")
 	for _, g := range p.groups {
 		for _, a := range g.settings {
 			def := known[a.key]
-			all = append(all, &setting{about: a, group: g.title, typ: def.Type(), def: def})
+			all = append(all, &setting{spec: a, group: g.title, typ: def.Type(), def: def})
 		}
 	}
 	return all
 }
 
-// values are what one source sets, by key, as parse of each setting returns it.
+// values are the settings of one source by key. Each was returned by setting.parse or setting.read.
 type values map[string]any
 
-// load writes what is set anywhere into target, which points to the defaults. unknown are the
-// variables that only this program could have read, and does not.
+// load reads all sources into target, which points to the defaults. unknown are the environment
+// variables that belong to this program but to no setting.
 func (p *program) load(target any, args, environ []string) (unknown []string, err error) {
 	settings := p.settings()
 	flags, path, err := p.parseFlags(settings, args)
@@ -76,7 +76,7 @@ func (p *program) load(target any, args, environ []string) (unknown []string, er
 		return nil, variables.err
 	}
 	into := fields(reflect.ValueOf(target).Elem(), "")
-	for _, source := range []values{inFile, variables.values, flags} { // the later one wins
+	for _, source := range []values{inFile, variables.values, flags} { // later sources override earlier ones
 		for key, value := range source {
 			store(into[key], value)
 		}
@@ -84,12 +84,12 @@ func (p *program) load(target any, args, environ []string) (unknown []string, er
 	return variables.unknown, nil
 }
 
-// variables is what the environment says.
+// variables are the settings in the environment.
 type variables struct {
 	values     values
 	configFile string
 	unknown    []string
-	err        error // of the first value of a wrong type
+	err        error // for the first value of a wrong type
 }
 
 func (p *program) readEnv(settings []*setting, environ []string) *variables {
@@ -126,7 +126,7 @@ func envName(key string) string {
 	return envPrefix + strings.ToUpper(strings.ReplaceAll(key, ".", "_"))
 }
 
-// isServiceLink knows the variables that Kubernetes sets for a Service called switchboard.
+// isServiceLink reports whether Kubernetes sets the variable for a Service called switchboard.
 func isServiceLink(name string) bool {
 	return strings.Contains(name, "_SERVICE_") || strings.Contains(name, "_PORT")
 }

@@ -30,7 +30,7 @@ func TestPrecedence(t *testing.T) {
 		{"flags over both", yaml, both, []string{"--http", "flag:1", "--drain-time=5s"}, "flag:1", 5 * time.Second, 400, []Secret{"e1", "e2", "e3"}},
 		{"flag over file alone", yaml, nil, []string{"--http", "flag:1"}, "flag:1", 3 * time.Second, 300, []Secret{"f1", "f2"}},
 		{"flag with the default's value", yaml, both, []string{"--drain-time=10s"}, "env:1", 10 * time.Second, 400, []Secret{"e1", "e2", "e3"}},
-		{"an empty variable is none", yaml, []string{"SWITCHBOARD_HTTP=", "SWITCHBOARD_AUTH_KEYS="}, nil, "file:1", 3 * time.Second, 300, []Secret{"f1", "f2"}},
+		{"an empty variable counts as unset", yaml, []string{"SWITCHBOARD_HTTP=", "SWITCHBOARD_AUTH_KEYS="}, nil, "file:1", 3 * time.Second, 300, []Secret{"f1", "f2"}},
 		{"sections that are all comment", "auth:\nlimits:\n", both[2:], nil, "127.0.0.1:8080", 10 * time.Second, 400, []Secret{"e1", "e2", "e3"}},
 		{"an empty list in the environment", yaml, []string{"SWITCHBOARD_AUTH_KEYS=,"}, nil, "file:1", 3 * time.Second, 300, nil},
 		{"anchors", "http: &a file:1\nauth: {keys: &k [*a, f2], audience: *k}\nlimits: {message: 0x12c}\ndrain_time: '3s'\n", nil, nil, "file:1", 3 * time.Second, 300, []Secret{"file:1", "f2"}},
@@ -50,7 +50,7 @@ func TestPrecedence(t *testing.T) {
 				t.Errorf("got %s, %s, %d, %d keys", b.HTTP, b.DrainTime, b.Limits.Message, len(b.Auth.Keys))
 			}
 			if b.TCP != DefaultBroker().TCP || b.Limits.Channels != 128 {
-				t.Errorf("what nobody set has changed: %s, %d", b.TCP, b.Limits.Channels)
+				t.Errorf("other settings have changed: %s, %d", b.TCP, b.Limits.Channels)
 			}
 		})
 	}
@@ -76,30 +76,30 @@ func TestBadFile(t *testing.T) {
 		{"unknown section", "limit:\n  message: 1\n", "line 1: unknown key limit"},
 		{"a dotted key", "limits.message: 5\n", "line 1: unknown key limits.message"},
 		{"key of the other program", "servers_every: 3s\n", "unknown key servers_every"},
-		{"given twice", "http: a:1\nhttp: b:1\n", "line 2: http: it is there twice"},
-		{"given twice in a section", "limits:\n  message: 1\n  message: 2\n", "line 3: limits.message: it is there twice"},
-		{"a section given twice", "limits: {message: 1}\nlimits: {batch: 2}\n", "line 2: limits: it is there twice"},
+		{"given twice", "http: a:1\nhttp: b:1\n", "line 2: http: it is given twice"},
+		{"given twice in a section", "limits:\n  message: 1\n  message: 2\n", "line 3: limits.message: it is given twice"},
+		{"a section given twice", "limits: {message: 1}\nlimits: {batch: 2}\n", "line 2: limits: it is given twice"},
 		{"text for a number", "limits:\n  message: many\n", "line 2: limits.message: want a whole number"},
 		{"fraction for a number", "max_connections: 1.5\n", "max_connections: want a whole number"},
 		{"too large", "limits: {message: 9999999999999999999}\n", "limits.message: 9999999999999999999 is too large"},
 		{"zero", "limits: {message: 0}\n", "limits.message: want more than zero"},
 		{"below zero", "max_connections: -1\n", "max_connections: want more than zero"},
 		{"number for a duration", "times: {beat: 2}\n", "times.beat: want a duration like 2s"},
-		{"position forgotten too soon", "times: {position_ttl: 30m}\n", "times.position_ttl: 30m0s: want 1h at least"},
-		{"requests of others", "requests: {allow: grant}\n", `requests.allow: want anyone, users or nobody, got "grant"`},
+		{"position_ttl too short", "times: {position_ttl: 30m}\n", "times.position_ttl: 30m0s: want at least 1h"},
+		{"unknown clients for requests", "requests: {allow: grant}\n", `requests.allow: want anyone, users or nobody, got "grant"`},
 		{"zero duration", "drain_time: 0s\n", "drain_time: want more than zero"},
 		{"text for yes or no", "insecure: \"yes\"\n", "insecure: want true or false"},
 		{"number for text", "peer_secret: 31337\n", "peer_secret: want text; put"},
 		{"list for text", "http: [a]\n", "http: want one value"},
-		{"text for a list", "auth: {keys: " + hunter + "}\n", "auth.keys: want a list"},
+		{"text for a list", "auth: {keys: " + testSecret + "}\n", "auth.keys: want a list"},
 		{"number in a list", "auth: {keys: [31337]}\n", "auth.keys: want a list of texts"},
-		{"text for a section", "auth: " + hunter + "\n", "auth: want settings as key: value"},
-		{"nothing for a value", "http:\n", "http: there is no value"},
+		{"text for a section", "auth: " + testSecret + "\n", "auth: want settings as key: value"},
+		{"no value", "http:\n", "http: there is no value"},
 		{"no such level", "log_level: loud\n", "log_level: want trace, debug, info, warn or error"},
 		{"a list on top", "- http\n", "line 1: want settings as key: value"},
 		{"not YAML", "http: [\n", "line "},
-		{"an anchor that is a secret", "peer_secret: *" + hunter + "\n", "needs quotes"},
-		{"both a secret and its file", "peer_secret: " + hunter + "\npeer_secret_file: f\n", "peer_secret and peer_secret_file: both are given"},
+		{"an anchor that is a secret", "peer_secret: *" + testSecret + "\n", "needs quotes"},
+		{"both a secret and its file", "peer_secret: " + testSecret + "\npeer_secret_file: f\n", "peer_secret and peer_secret_file: both are given"},
 		{"braces in the prefix", "prefix: \"{a}\"\n", "brace"},
 		{"a name that is none", "name: a:b\n", "name: "},
 	}
@@ -110,9 +110,9 @@ func TestBadFile(t *testing.T) {
 				t.Fatalf("got %v, want %q in it", err, tt.want)
 			}
 			if _, usage := errors.AsType[UsageError](err); usage {
-				t.Error("a bad file is no usage error")
+				t.Error("an error in a file must not be a usage error")
 			}
-			for _, secret := range []string{hunter, "31337", "\n"} {
+			for _, secret := range []string{testSecret, "31337", "\n"} {
 				if strings.Contains(err.Error(), secret) {
 					t.Errorf("%q is in %q", secret, err)
 				}
@@ -145,7 +145,7 @@ func TestBadEnvironment(t *testing.T) {
 
 func TestUnknownVariables(t *testing.T) {
 	environ := []string{
-		"SWITCHBOARD_AUTH_KEY=" + hunter, "SWITCHBOARD_JANITOR_HTPP=x", "HOME=/root", "SWITCHBOARD_JANITOR_MAX_AGE=1m",
+		"SWITCHBOARD_AUTH_KEY=" + testSecret, "SWITCHBOARD_JANITOR_HTPP=x", "HOME=/root", "SWITCHBOARD_JANITOR_MAX_AGE=1m",
 		"SWITCHBOARD_PORT=tcp://10.0.0.1:80", "SWITCHBOARD_SERVICE_HOST=10.0.0.1", "SWITCHBOARD_PORT_80_TCP_ADDR=10.0.0.1",
 		"SWITCHBOARD_REDIS=redis://h",
 	}
@@ -168,11 +168,11 @@ func TestUsage(t *testing.T) {
 		want string
 	}{
 		{[]string{"--htpp", "a:1"}, "unknown flag: --htpp"},
-		{[]string{"--peer-secret", hunter}, "unknown flag: --peer-secret"},
-		{[]string{"--peer-secret=" + hunter}, "unknown flag: --peer-secret"},
-		{[]string{"-redis=redis://:" + hunter + "@h"}, "unknown flag: -r; flags begin with two dashes"},
-		{[]string{"--=" + hunter}, "an argument begins with dashes"},
-		{[]string{"redis://:" + hunter + "@h"}, "there is an argument that belongs to no flag"},
+		{[]string{"--peer-secret", testSecret}, "unknown flag: --peer-secret"},
+		{[]string{"--peer-secret=" + testSecret}, "unknown flag: --peer-secret"},
+		{[]string{"-redis=redis://:" + testSecret + "@h"}, "unknown flag: -r; flags begin with two dashes"},
+		{[]string{"--=" + testSecret}, "an argument begins with dashes"},
+		{[]string{"redis://:" + testSecret + "@h"}, "there is an argument that belongs to no flag"},
 		{[]string{"--http"}, "flag needs an argument: --http"},
 		{[]string{"--drain-time", "soon"}, "--drain-time: want a duration like 2s"},
 		{[]string{"--max-connections", "lots"}, "--max-connections: want a whole number"},
@@ -181,7 +181,7 @@ func TestUsage(t *testing.T) {
 	}
 	for _, tt := range tests {
 		_, err := LoadBroker(tt.args, nil)
-		if _, usage := errors.AsType[UsageError](err); !usage || !strings.HasPrefix(err.Error(), tt.want) || strings.Contains(err.Error(), hunter) {
+		if _, usage := errors.AsType[UsageError](err); !usage || !strings.HasPrefix(err.Error(), tt.want) || strings.Contains(err.Error(), testSecret) {
 			t.Errorf("%v: got %v, want %q", tt.args, err, tt.want)
 		}
 	}
@@ -203,14 +203,14 @@ func TestHelpAndVersionWin(t *testing.T) {
 
 func TestSecretsAreNotPrinted(t *testing.T) {
 	b := DefaultBroker()
-	b.Redis, b.PeerSecret, b.Auth.HS256Secret, b.Auth.Keys = hunter, hunter, hunter, []Secret{hunter}
+	b.Redis, b.PeerSecret, b.Auth.HS256Secret, b.Auth.Keys = testSecret, testSecret, testSecret, []Secret{testSecret}
 	text, err := json.Marshal(b)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, printed := range []string{string(text), fmt.Sprint(b), fmt.Sprintf("%+v", b), fmt.Sprintf("%#v", b), fmt.Sprintf("%s %q %x", b.Redis, b.Redis, b.Redis)} {
-		if strings.Contains(printed, hunter) || strings.Contains(printed, fmt.Sprintf("%x", hunter)) {
-			t.Errorf("it is in %s", printed)
+		if strings.Contains(printed, testSecret) || strings.Contains(printed, fmt.Sprintf("%x", testSecret)) {
+			t.Errorf("the secret is in %s", printed)
 		}
 	}
 }
@@ -237,7 +237,7 @@ func TestEveryFieldIsDescribed(t *testing.T) {
 }
 
 func TestWebhooks(t *testing.T) {
-	secrets := write(t, "secrets", hunter+"\n# before:\nthe secret before\n")
+	secrets := write(t, "secrets", testSecret+"\n# before:\nthe secret before\n")
 	const yaml = "webhooks:\n  url: https://h/x\n  events: [user_offline, message_undelivered]\n  max_age: 1h\n"
 	b, err := LoadBroker([]string{"--config", write(t, "b.yaml", yaml)}, []string{"SWITCHBOARD_WEBHOOKS_SECRETS_FILE=" + secrets})
 	if err != nil {
@@ -249,17 +249,17 @@ func TestWebhooks(t *testing.T) {
 		t.Fatal(err, j.Unknown)
 	}
 	if !reflect.DeepEqual(b.Webhooks, j.Webhooks) {
-		t.Errorf("one file, two meanings: %+v and %+v", b.Webhooks, j.Webhooks)
+		t.Errorf("the same file means %+v to the broker and %+v to the janitor", b.Webhooks, j.Webhooks)
 	}
 	sender, err := j.Webhooks.Sender()
-	if err != nil || sender.URL != "https://h/x" || !slices.Equal(sender.Secrets, []string{hunter, "the secret before"}) || sender.Timeout != 10*time.Second {
+	if err != nil || sender.URL != "https://h/x" || !slices.Equal(sender.Secrets, []string{testSecret, "the secret before"}) || sender.Timeout != 10*time.Second {
 		t.Errorf("%v, %v", sender.Timeout, err)
 	}
 	if d := j.Webhooks.Dispatcher(); len(d.Wanted) != 2 || d.MaxAge != time.Hour || d.Batch != 100 || !j.Webhooks.Enabled() {
 		t.Errorf("%+v", d)
 	}
 	if w := DefaultBroker().Webhooks; w.Enabled() || w.Kinds() != nil {
-		t.Error("without a URL something is told")
+		t.Error("without a URL there are events")
 	}
 	for _, tt := range []struct{ yaml, want string }{
 		{"webhooks: {events: [user_online, user_left]}", `webhooks.events: want user_online, user_offline, channel_occupied, channel_vacated or message_undelivered, got "user_left"`},
@@ -272,7 +272,7 @@ func TestWebhooks(t *testing.T) {
 			t.Errorf("%s: %v and %v", tt.yaml, err, same)
 		}
 	}
-	if _, err := LoadJanitor([]string{"--redis", "redis://h", "--retry"}, nil); err == nil || err.Error() != "--retry: belongs to --dead-letters" {
+	if _, err := LoadJanitor([]string{"--redis", "redis://h", "--retry"}, nil); err == nil || err.Error() != "--retry: needs --dead-letters" {
 		t.Errorf("got %v", err)
 	}
 	if text := fmt.Sprintf("%v %+v %#v", b, b, b); strings.Contains(text, "h/x") {

@@ -9,13 +9,13 @@ import (
 	"switchboard/broker/namespace"
 )
 
-// namespaces reads
+// namespaces reads a section like
 //
 //	"chat:*":
 //	  subscribe: grant
 //	  publish: [named, grant]
 //
-// and checks each by itself, so that an error has its line.
+// It checks each namespace separately, so that an error has its line.
 func namespaces(node *yaml.Node) (*namespace.Set, error) {
 	var rules []namespace.Rule
 	err := each(node, "namespaces", func(name string, value *yaml.Node) error {
@@ -35,7 +35,7 @@ func namespaces(node *yaml.Node) (*namespace.Set, error) {
 	}
 	set, err := namespace.New(rules)
 	if err != nil {
-		return nil, at(node, "namespaces", err.Error())
+		return nil, errorAt(node, "namespaces", err.Error())
 	}
 	return set, nil
 }
@@ -43,17 +43,17 @@ func namespaces(node *yaml.Node) (*namespace.Set, error) {
 func readRule(r *namespace.Rule, name string, value *yaml.Node) (err error) {
 	switch name {
 	case "subscribe":
-		r.Subscribe, err = who(value)
+		r.Subscribe, err = access(value)
 	case "publish":
-		r.Publish, err = who(value)
+		r.Publish, err = access(value)
 	case "history":
-		r.History, err = who(value)
+		r.History, err = access(value)
 	case "presence":
 		if value.Value == "off" || value.Value == "false" {
 			r.NoPresence = true
 			return nil
 		}
-		r.Presence, err = who(value)
+		r.Presence, err = access(value)
 	case "history_messages":
 		r.HistoryMessages, err = whole(value)
 	case "history_age":
@@ -68,7 +68,8 @@ func readRule(r *namespace.Rule, name string, value *yaml.Node) (err error) {
 	return err
 }
 
-func who(node *yaml.Node) (namespace.Access, error) {
+// access reads the clients that may do something: one word, or a list.
+func access(node *yaml.Node) (namespace.Access, error) {
 	words, err := listOrText(node)
 	if err != nil {
 		return namespace.Nobody, err

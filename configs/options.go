@@ -155,7 +155,7 @@ func (b Broker) tokens() (*auth.Tokens, error) {
 	if b.Auth.HS256Secret != "" {
 		given = []Secret{b.Auth.HS256Secret}
 	}
-	secrets, err := secretsOf("auth.hs256_secret", given, b.Auth.HS256SecretFile, tokenSecret)
+	secrets, err := secretsOf("auth.hs256_secret", given, b.Auth.HS256SecretFile, checkTokenSecret)
 	if err != nil {
 		return nil, err
 	}

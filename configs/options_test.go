@@ -22,13 +22,13 @@ import (
 	"switchboard/registry"
 )
 
-// another is a value that is not the default's, as text.
-func another(t *testing.T, s *setting) string {
+// otherValue returns a value that is not the default, as text.
+func otherValue(t *testing.T, s *setting) string {
 	switch {
 	case s.key == "namespaces":
 		return `{"chat.v2:*": {subscribe: users}}`
 	case s.key == "auth.token_keys":
-		return "a: {alg: HS256, file: " + write(t, "secret", hunter) + "}"
+		return "a: {alg: HS256, file: " + write(t, "secret", testSecret) + "}"
 	case s.key == "limits.proxies":
 		return "10.0.0.0/8"
 	case s.key == "auth.jwks_url":
@@ -38,13 +38,13 @@ func another(t *testing.T, s *setting) string {
 	case strings.HasSuffix(s.key, "_keys_file"):
 		return write(t, "key.pem", publicKey(t))
 	case s.key == "auth.keys":
-		return "plain:" + hunter
+		return "plain:" + testSecret
 	case s.key == "auth.keys_file":
-		return write(t, "keys", "# backend\nplain:"+hunter+"\n")
+		return write(t, "keys", "# backend\nplain:"+testSecret+"\n")
 	case s.key == "hosts":
 		return "push.example.com"
 	case strings.HasSuffix(s.key, "_file"):
-		return write(t, "secret", hunter+"\n")
+		return write(t, "secret", testSecret+"\n")
 	case s.key == "hooks.timeout":
 		return "4s"
 	case s.typ == durationType:
@@ -54,7 +54,7 @@ func another(t *testing.T, s *setting) string {
 	case s.typ.Kind() == reflect.Bool:
 		return "true"
 	case s.typ.Kind() == reflect.Slice, s.typ.Kind() == reflect.String:
-		return hunter
+		return testSecret
 	}
 	return "77"
 }
@@ -77,7 +77,7 @@ func publicPEM(t *testing.T, public any) string {
 	return string(pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der}))
 }
 
-// eventOptions are all that the webhooks' settings make.
+// eventOptions returns all options that the settings of webhooks determine.
 func eventOptions(t *testing.T, w Webhooks) []any {
 	t.Helper()
 	sender, err := w.Sender()
@@ -87,24 +87,25 @@ func eventOptions(t *testing.T, w Webhooks) []any {
 	return []any{sender, w.Dispatcher(), w.Enabled()}
 }
 
-// TestEverySettingArrives sets one after another and looks whether any Options differ.
-func TestEverySettingArrives(t *testing.T) {
+// TestEverySettingHasAnEffect changes one setting after another and checks that some options
+// differ.
+func TestEverySettingHasAnEffect(t *testing.T) {
 	all := func(b Broker) []any {
 		o, err := b.Options()
 		if err != nil {
 			t.Fatal(err)
 		}
 		open := o.Access.Tokens.Open()
-		o.Access.Tokens = nil // it holds functions, which are never equal
+		o.Access.Tokens = nil // it has functions, which are never equal
 		return []any{o, b.Registry(), b.Queue(), open, b.EventStore(), eventOptions(t, b.Webhooks)}
 	}
 	for _, s := range brokerProgram.settings() {
 		if slices.Contains([]string{"redis", "log_level", "log_format", "auth.rs256_keys_file", "auth.leeway",
 			"auth.jwks_refresh", "auth.jwks_grace", "auth.jwks_stale", "auth.audience", "auth.issuer",
 			"runtime.timer_slack", "runtime.spare_procs"}, s.key) || strings.Contains(s.key, "tls.") {
-			continue // for the command itself, or with a test below
+			continue // these are for the command, or have a test below
 		}
-		b, err := LoadBroker(nil, []string{envName(s.key) + "=" + another(t, s)})
+		b, err := LoadBroker(nil, []string{envName(s.key) + "=" + otherValue(t, s)})
 		if err != nil {
 			t.Errorf("%s: %v", s.key, err)
 			continue
@@ -117,7 +118,7 @@ func TestEverySettingArrives(t *testing.T) {
 		if slices.Contains([]string{"redis", "log_level", "log_format", "http", "once", "dead_letters", "retry"}, s.key) || strings.Contains(s.key, "tls.") {
 			continue
 		}
-		j, err := LoadJanitor([]string{"--redis", "redis://h"}, []string{janitorEnv(s.key) + "=" + another(t, s)})
+		j, err := LoadJanitor([]string{"--redis", "redis://h"}, []string{janitorEnv(s.key) + "=" + otherValue(t, s)})
 		if err != nil {
 			t.Errorf("%s: %v", s.key, err)
 			continue
@@ -134,12 +135,12 @@ func TestEverySettingArrives(t *testing.T) {
 
 func TestLeeway(t *testing.T) {
 	claims := jwt.RegisteredClaims{Subject: "alice", ExpiresAt: jwt.NewNumericDate(time.Now().Add(-time.Hour))}
-	token, err := jwt.NewWithClaims(jwt.SigningMethodHS256, claims).SignedString([]byte(hunter))
+	token, err := jwt.NewWithClaims(jwt.SigningMethodHS256, claims).SignedString([]byte(testSecret))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for leeway, want := range map[string]error{"10s": auth.ErrExpired, "2h": nil} {
-		b, err := LoadBroker(nil, []string{"SWITCHBOARD_AUTH_HS256_SECRET=" + hunter, "SWITCHBOARD_AUTH_LEEWAY=" + leeway})
+		b, err := LoadBroker(nil, []string{"SWITCHBOARD_AUTH_HS256_SECRET=" + testSecret, "SWITCHBOARD_AUTH_LEEWAY=" + leeway})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -160,7 +161,7 @@ func TestRSAKey(t *testing.T) {
 	}
 	b := Broker{Auth: Auth{RS256KeysFile: write(t, "key.pem", publicPEM(t, &key.PublicKey))}}
 	if o, err := b.Options(); err != nil || o.Access.Tokens.Open() {
-		t.Errorf("the key was not taken: %v", err)
+		t.Errorf("the key was not accepted: %v", err)
 	}
 	b.Auth.RS256KeysFile = write(t, "key.pem", publicKey(t))
 	if _, err := b.Options(); err == nil || !strings.HasPrefix(err.Error(), "auth: RS256 key 1: ") {
@@ -168,7 +169,7 @@ func TestRSAKey(t *testing.T) {
 	}
 }
 
-func TestLifetimesFollow(t *testing.T) {
+func TestLifetimesDependOnIntervals(t *testing.T) {
 	b, err := LoadBroker(nil, []string{"SWITCHBOARD_TIMES_BEAT=3s", "SWITCHBOARD_TIMES_REFRESH=10m", "SWITCHBOARD_TIMES_CLIENT_TTL=2h", "SWITCHBOARD_TIMES_CHANNEL_TTL=1000h"})
 	if err != nil {
 		t.Fatal(err)
@@ -184,24 +185,24 @@ func TestLifetimesFollow(t *testing.T) {
 
 func TestSecretFiles(t *testing.T) {
 	tests := []struct{ variable, text, want string }{
-		{"AUTH_KEYS_FILE", "# of the shop\n\nplain:" + hunter + "\n  # of the forum\nplain:" + hunter + "x push forum\r\n\n", ""},
+		{"AUTH_KEYS_FILE", "# of the shop\n\nplain:" + testSecret + "\n  # of the forum\nplain:" + testSecret + "x push forum\r\n\n", ""},
 		{"AUTH_KEYS_FILE", "\n \n", "auth.keys_file: "},
 		{"AUTH_KEYS_FILE", "# nothing\n", "is empty"},
-		{"AUTH_KEYS_FILE", "# one\nplain:" + hunter + "\n\n" + hunter + "\n", "/secret: line 4: want the entry that `broker key` prints (sha256:…), or plain:<key>"},
+		{"AUTH_KEYS_FILE", "# one\nplain:" + testSecret + "\n\n" + testSecret + "\n", "/secret: line 4: want the entry that `broker key` prints (sha256:…), or plain:<key>"},
 		{"AUTH_KEYS_FILE", "SHA256:" + strings.Repeat("ab", 32) + " push\n", "/secret: line 1: sha256: is written in lower case"},
 		{"AUTH_KEYS_FILE", "x", "line 1: want the entry"},
-		{"AUTH_KEYS_FILE", "plain:hunter2", "line 1: behind plain: stands a key of 16 bytes"},
-		{"AUTH_HS256_SECRET_FILE", hunter + "\n" + hunter + "x", ""},
+		{"AUTH_KEYS_FILE", "plain:hunter2", "/secret: line 1: "},
+		{"AUTH_HS256_SECRET_FILE", testSecret + "\n" + testSecret + "x", ""},
 		{"AUTH_HS256_SECRET_FILE", "", "is empty"},
-		{"AUTH_HS256_SECRET_FILE", hunter + "\n#" + hunter + "\n" + hunter[:31], "line 3: the secret has less than 32 bytes"},
-		{"HOOKS_SECRETS_FILE", "# one\n" + hunter[:15], "/secret: line 2: the secret has less than 16 bytes"},
-		{"AUTH_HS256_SECRET_FILE", "\xff\xfe" + hunter, "is not text"},
+		{"AUTH_HS256_SECRET_FILE", testSecret + "\n#" + testSecret + "\n" + testSecret[:31], "line 3: the secret has less than 32 bytes"},
+		{"HOOKS_SECRETS_FILE", "# one\n" + testSecret[:15], "/secret: line 2: the secret has less than 16 bytes"},
+		{"AUTH_HS256_SECRET_FILE", "\xff\xfe" + testSecret, "is not text"},
 		{"AUTH_HS256_SECRET_FILE", "-----BEGIN PUBLIC KEY-----", "line 1: the secret is a PEM file"},
-		{"AUTH_EDDSA_KEYS_FILE", hunter, "auth: EdDSA key 1: there is no PEM block"},
-		{"PEER_SECRET_FILE", hunter + "\r\n", ""},
-		{"PEER_SECRET_FILE", "# on all instances\n\n" + hunter + "\n", ""},
-		{"PEER_SECRET_FILE", hunter + "\n" + hunter, "peer_secret_file: "},
-		{"PEER_SECRET_FILE", hunter[:31], "peer_secret_file: it has 31 bytes, at least 32 are needed"},
+		{"AUTH_EDDSA_KEYS_FILE", testSecret, "auth: EdDSA key 1: there is no PEM block"},
+		{"PEER_SECRET_FILE", testSecret + "\r\n", ""},
+		{"PEER_SECRET_FILE", "# on all instances\n\n" + testSecret + "\n", ""},
+		{"PEER_SECRET_FILE", testSecret + "\n" + testSecret, "peer_secret_file: "},
+		{"PEER_SECRET_FILE", testSecret[:31], "peer_secret_file: it has 31 bytes, at least 32 are needed"},
 	}
 	for _, tt := range tests {
 		b, err := LoadBroker(nil, []string{envPrefix + tt.variable + "=" + write(t, "secret", tt.text)})
@@ -212,10 +213,10 @@ func TestSecretFiles(t *testing.T) {
 		switch {
 		case tt.want == "" && err != nil:
 			t.Errorf("%s %q: %v", tt.variable, tt.text, err)
-		case tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), "hunter")):
+		case tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), "testSecret")):
 			t.Errorf("%s %q: got %v, want %q", tt.variable, tt.text, err, tt.want)
-		case o.Links.Secret != "" && o.Links.Secret != hunter:
-			t.Errorf("the line's end is in the secret %q", o.Links.Secret)
+		case o.Links.Secret != "" && o.Links.Secret != testSecret:
+			t.Errorf("the line break is in the secret %q", o.Links.Secret)
 		}
 	}
 	b := Broker{PeerSecretFile: "nowhere"}
@@ -224,7 +225,7 @@ func TestSecretFiles(t *testing.T) {
 	}
 }
 
-// withStores completes o as the command does.
+// withStores adds the stores to o like the command.
 func withStores(o broker.Options, b Broker) broker.Options {
 	memory := registry.NewMemory(b.Registry())
 	o.Store.Registry = memory
@@ -234,7 +235,7 @@ func withStores(o broker.Options, b Broker) broker.Options {
 }
 
 func TestShippedBrokerFiles(t *testing.T) {
-	secret, keys, pem := write(t, "secret", hunter), write(t, "keys", "plain:"+hunter), write(t, "key.pem", publicKey(t))
+	secret, keys, pem := write(t, "secret", testSecret), write(t, "keys", "plain:"+testSecret), write(t, "key.pem", publicKey(t))
 	environ := []string{
 		"SWITCHBOARD_AUTH_KEYS_FILE=" + keys, "SWITCHBOARD_PEER_SECRET_FILE=" + secret,
 		"SWITCHBOARD_AUTH_EDDSA_KEYS_FILE=" + pem,
@@ -249,7 +250,7 @@ func TestShippedBrokerFiles(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			b.Auth.RS256KeysFile = "" // the same as the Ed25519 key, of which this test has one
+			b.Auth.RS256KeysFile = "" // this test has only an Ed25519 key
 			o, err := b.Options()
 			if err != nil {
 				t.Fatal(err)
@@ -263,7 +264,7 @@ func TestShippedBrokerFiles(t *testing.T) {
 			}
 			o.Access.Keys, o.Access.Tokens, o.Links.Secret = auth.Keys{}, nil, ""
 			if withStores(o, b).Validate() == nil {
-				t.Error("it would be open")
+				t.Error("Validate accepts it without keys, tokens and peer secret")
 			}
 			if b.Insecure || len(b.Auth.Keys) > 0 || b.Auth.HS256Secret != "" || b.PeerSecret != "" {
 				t.Error("there is a secret in the file")
@@ -307,6 +308,6 @@ func TestShippedJanitorFile(t *testing.T) {
 	checkRedis(t, j.Redis, "redis://")
 	b, err := LoadBroker([]string{"--config", "production.yaml"}, nil)
 	if err != nil || b.Prefix != j.Prefix || b.Redis != j.Redis {
-		t.Error("production.yaml and janitor.yaml look at different keys")
+		t.Error("production.yaml and janitor.yaml have different prefixes or URLs")
 	}
 }

@@ -6,28 +6,28 @@ import (
 	"time"
 )
 
-// Runtime is how the broker uses the Go runtime and the kernel's timers.
+// Runtime tunes the Go runtime and the kernel's timers.
 type Runtime struct {
 	TimerSlack time.Duration `setting:"timer_slack"`
 	SpareProcs string        `setting:"spare_procs"` // auto, off or a number
 }
 
-var runtimeGroup = group{"The Go runtime", []about{
-	{key: "runtime.timer_slack", zero: true, text: "how much later than asked the kernel may wake the broker (Linux), so that the Go\n" +
-		"runtime looks after its threads less often; 0 leaves the slack alone. Nothing is\nchanged where GOMAXPROCS or another slack is set already"},
-	{key: "runtime.spare_procs", number: true, text: "how many more goroutines may run at once than there are processors (GOMAXPROCS):\n" +
-		"auto for as many again where no CPU quota applies and none where one does, a number,\nor off. One place is left beside the event loops in any case. GOMAXPROCS in the\nenvironment overrides this"},
+var runtimeGroup = group{"The Go runtime", []spec{
+	{key: "runtime.timer_slack", allowZero: true, text: "delay that the kernel may add to timers of the broker (Linux), so that the Go\n" +
+		"runtime checks its threads less often; 0 keeps the system's. The broker changes\nnothing if GOMAXPROCS or another slack is already set"},
+	{key: "runtime.spare_procs", allowNumber: true, text: "value of GOMAXPROCS above the number of processors: a number, off, or auto, which\n" +
+		"doubles GOMAXPROCS without a CPU quota and adds nothing with one. GOMAXPROCS always\nexceeds the number of event loops. GOMAXPROCS in the environment overrides this"},
 }}
 
-// AutoSpare is what Spare returns for auto.
+// AutoSpare is the result of Spare for auto.
 const AutoSpare = -1
 
-// maxSpare bounds the number.
+// maxSpare is the maximum of spare_procs.
 const maxSpare = 1024
 
 func defaultRuntime() Runtime { return Runtime{TimerSlack: 5 * time.Millisecond, SpareProcs: "auto"} }
 
-// Spare is the number of spare places, or AutoSpare.
+// Spare returns the number of spare places, or AutoSpare.
 func (r Runtime) Spare() (int, error) {
 	switch r.SpareProcs {
 	case "auto":

@@ -10,7 +10,7 @@ import (
 	"switchboard/broker/auth"
 )
 
-// Secret is text that is not to be seen. Converting it to string is the only way to it.
+// Secret is text that is never printed. Only a conversion to string reveals it.
 type Secret string
 
 const hidden = "(secret)"
@@ -24,7 +24,7 @@ func (Secret) GoString() string { return hidden }
 // MarshalText implements encoding.TextMarshaler, for JSON and logs.
 func (Secret) MarshalText() ([]byte, error) { return []byte(hidden), nil }
 
-// readFile is the content of the file that the setting key names; errors name the key.
+// readFile returns the content of the file at path. Errors name the setting key.
 func readFile(key, path string) ([]byte, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -33,17 +33,17 @@ func readFile(key, path string) ([]byte, error) {
 	return text, nil
 }
 
-// readSecrets returns the lines of a file, so that two of them make rotation possible. It skips
-// blank lines and comments, which begin with #. check says what is wrong with a secret, and repeats
-// nothing of it; the error names the file and the line. An empty file is an error: it is named so
-// that the broker is not open.
+// readSecrets returns the secrets in a file, one per line; several allow rotation. It skips blank
+// lines and comments, which begin with #. check returns an error for a bad secret that must not
+// contain the secret; readSecrets adds the file and the line. An empty file is an error: otherwise
+// the broker would be open to all callers.
 func readSecrets(key, path string, check func(string) error) ([]string, error) {
 	text, err := readFile(key, path)
 	if err != nil {
 		return nil, err
 	}
 	if !utf8.Valid(text) {
-		return nil, fmt.Errorf("%s: %s is not text, as `openssl rand -base64 48` would make it", key, path)
+		return nil, fmt.Errorf("%s: %s is not text, which `openssl rand -base64 48` makes", key, path)
 	}
 	var secrets []string
 	number := 0
@@ -63,8 +63,8 @@ func readSecrets(key, path string, check func(string) error) ([]string, error) {
 	return secrets, nil
 }
 
-// secretsOf returns those of the setting key, or the lines of path, its twin with _file, where that
-// is given. The error about one of the setting names its number.
+// secretsOf returns the secrets of the setting key, or those in the file at path if that is given:
+// path is the setting key_file. An error about a bad secret has its number or line.
 func secretsOf(key string, given []Secret, path string, check func(string) error) (secrets []string, err error) {
 	if path != "" {
 		return readSecrets(key+"_file", path, check)
@@ -78,7 +78,7 @@ func secretsOf(key string, given []Secret, path string, check func(string) error
 	return secrets, nil
 }
 
-// readOneSecret is for where two make no sense.
+// readOneSecret reads a file with exactly one secret.
 func readOneSecret(key, path string, check func(string) error) (string, error) {
 	secrets, err := readSecrets(key, path, check)
 	if err != nil {
@@ -90,8 +90,8 @@ func readOneSecret(key, path string, check func(string) error) (string, error) {
 	return secrets[0], nil
 }
 
-// tokenSecret checks a secret that signs tokens.
-func tokenSecret(secret string) error {
+// checkTokenSecret checks a secret for tokens.
+func checkTokenSecret(secret string) error {
 	if err := auth.CheckSecret([]byte(secret)); err != nil {
 		return fmt.Errorf("the secret %w", err)
 	}
@@ -101,8 +101,8 @@ func tokenSecret(secret string) error {
 // anySecret accepts every secret that is not empty.
 func anySecret(string) error { return nil }
 
-// ExposedFiles returns the files with secrets, private keys among them, that every user of the
-// machine may read.
+// ExposedFiles returns the files with secrets or private keys that every user of the machine may
+// read.
 func (b Broker) ExposedFiles() []string {
 	paths := []string{
 		b.Auth.KeysFile, b.Auth.HS256SecretFile, b.PeerSecretFile, b.Webhooks.SecretsFile, b.Hooks.SecretsFile,
@@ -116,16 +116,17 @@ func (b Broker) ExposedFiles() []string {
 	return exposed(paths)
 }
 
-// ExposedFiles is Broker.ExposedFiles for the janitor.
+// ExposedFiles returns the files with secrets or private keys that every user of the machine may
+// read.
 func (j Janitor) ExposedFiles() []string {
 	return exposed([]string{j.Webhooks.SecretsFile, j.PeerTLS.KeyFile, j.RedisTLS.KeyFile})
 }
 
-// exposed returns those of the files that are readable by the world, each once.
+// exposed returns the files that every user may read, each once.
 func exposed(paths []string) (list []string) {
 	const worldReadable = 0o004
 	for _, path := range paths {
-		info, err := os.Stat(path) // follows links, of which only the target has a mode
+		info, err := os.Stat(path) // follows symbolic links: only the target's mode counts
 		if err == nil && info.Mode()&worldReadable != 0 && !slices.Contains(list, path) {
 			list = append(list, path)
 		}

@@ -6,11 +6,11 @@ import (
 	"testing"
 )
 
-// TestExposedFiles: of files with secrets, those that everybody may read are named, once each.
+// TestExposedFiles: the files with secrets that all users may read are returned, each once.
 func TestExposedFiles(t *testing.T) {
 	file := func(mode os.FileMode) string {
 		t.Helper()
-		path := write(t, "secret", hunter)
+		path := write(t, "secret", testSecret)
 		if err := os.Chmod(path, mode); err != nil {
 			t.Fatal(err)
 		}
@@ -18,7 +18,7 @@ func TestExposedFiles(t *testing.T) {
 	}
 	keys, token, peer, webhooks, hooks, own := file(0o644), file(0o604), file(0o444), file(0o646), file(0o604), file(0o640)
 	public, private, link := file(0o644), file(0o644), t.TempDir()+"/link"
-	if err := os.Symlink(private, link); err != nil { // as Kubernetes mounts them
+	if err := os.Symlink(private, link); err != nil { // Kubernetes mounts secrets like this
 		t.Fatal(err)
 	}
 	b := Broker{
@@ -41,7 +41,7 @@ func TestExposedFiles(t *testing.T) {
 	}
 }
 
-func TestUnchecked(t *testing.T) {
+func TestUncheckedClaims(t *testing.T) {
 	url := "https://issuer.example/keys"
 	for _, tt := range []struct {
 		auth Auth
@@ -52,7 +52,7 @@ func TestUnchecked(t *testing.T) {
 		{Auth{JWKSURL: url, Audience: []string{"chat"}}, []string{"auth.issuer"}},
 		{Auth{JWKSURL: url, Audience: []string{"chat"}, Issuer: []string{"us"}}, nil},
 	} {
-		if got := tt.auth.Unchecked(); !slices.Equal(got, tt.want) {
+		if got := tt.auth.UncheckedClaims(); !slices.Equal(got, tt.want) {
 			t.Errorf("%+v: got %q, want %q", tt.auth, got, tt.want)
 		}
 	}

@@ -13,38 +13,39 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// about describes one setting to a person.
-type about struct {
-	key     string
-	arg     string // what stands behind the flag; "" for yes or no
-	text    string
-	flag    bool
-	zero    bool     // 0 means something of its own
-	number  bool     // the text may be a number
-	choices []string // all that is allowed; nil means anything
-	unset   string   // what happens when it is not given and has no default
+// spec describes one setting: its names, its help and its permitted values.
+type spec struct {
+	key         string
+	arg         string   // placeholder for the flag's value in the help; "" for a bool
+	text        string   // for the help
+	flag        bool     // there is a flag for it
+	allowZero   bool     // 0 is a permitted number or duration
+	allowNumber bool     // the text may look like a number
+	choices     []string // the permitted texts; nil permits all
+	unset       string   // for the help: what an empty default means
 
-	document func(*yaml.Node) (any, error) // reads a section of names of the operator's own
+	document func(*yaml.Node) (any, error) // reads a section whose names the operator chooses; nil for a plain value
 }
 
-// documentOf is about.document for a field of the type that read returns.
+// documentOf converts read to the type of spec.document.
 func documentOf[T any](read func(*yaml.Node) (T, error)) func(*yaml.Node) (any, error) {
 	return func(node *yaml.Node) (any, error) { return read(node) }
 }
 
-// setting is a field of Broker or Janitor.
+// setting is a spec with the field of Broker or Janitor that it describes.
 type setting struct {
-	about
+	spec
 	group string
 	typ   reflect.Type
-	def   reflect.Value
+	def   reflect.Value // the default
 }
 
 var durationType = reflect.TypeFor[time.Duration]()
 
 func (s *setting) flagName() string { return strings.ReplaceAll(s.key, "_", "-") }
 
-// fields are the keys of a struct with its defaults, those of its sections with dots.
+// fields returns the fields of a struct by the keys of their settings. A section's name and a dot
+// come before the keys of its fields.
 func fields(v reflect.Value, prefix string) map[string]reflect.Value {
 	all := map[string]reflect.Value{}
 	for i := range v.NumField() {
@@ -61,7 +62,7 @@ func fields(v reflect.Value, prefix string) map[string]reflect.Value {
 	return all
 }
 
-// store sets a field to what parse or read returned.
+// store sets a field to a value that parse or read returned.
 func store(field reflect.Value, value any) {
 	list, isList := value.([]string)
 	switch {
@@ -78,8 +79,8 @@ func store(field reflect.Value, value any) {
 	}
 }
 
-// parse turns the text of a flag or of a variable into a value for the field: see store. The
-// error does not repeat what may be a secret.
+// parse converts the text of a flag or of a variable to a value for store. The error never contains
+// a text that may be a secret.
 func (s *setting) parse(text string) (any, error) {
 	switch {
 	case s.document != nil:
@@ -103,15 +104,15 @@ func (s *setting) parse(text string) (any, error) {
 				list = append(list, part)
 			}
 		}
-		return list, s.chosen(list...)
+		return list, s.checkChoices(list...)
 	case s.typ.Kind() == reflect.String:
-		return text, s.chosen(text)
+		return text, s.checkChoices(text)
 	}
 	return s.parseNumber(text)
 }
 
-// chosen checks texts where only some are allowed.
-func (s *setting) chosen(texts ...string) error {
+// checkChoices returns an error unless all texts are permitted.
+func (s *setting) checkChoices(texts ...string) error {
 	for _, text := range texts {
 		if s.choices != nil && !slices.Contains(s.choices, text) {
 			return fmt.Errorf("want %s, got %q", orList(s.choices), text)
@@ -125,7 +126,7 @@ func (s *setting) parseDuration(text string) (any, error) {
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("want a duration like 2s or 30m, got %q", text)
-	case d < 0 || d == 0 && !s.zero:
+	case d < 0 || d == 0 && !s.allowZero:
 		return nil, fmt.Errorf("want more than zero, got %q", text)
 	}
 	return d, nil
@@ -138,7 +139,7 @@ func (s *setting) parseNumber(text string) (any, error) {
 		return nil, fmt.Errorf("%s is too large", text)
 	case err != nil:
 		return nil, fmt.Errorf("want a whole number, got %q", text)
-	case n < 0 || n == 0 && !s.zero:
+	case n < 0 || n == 0 && !s.allowZero:
 		return nil, fmt.Errorf("want more than zero, got %d", n)
 	}
 	return n, nil
@@ -149,8 +150,8 @@ func orList(words []string) string {
 	return strings.Join(words[:last], ", ") + " or " + words[last]
 }
 
-// fallback is what the help says of a setting that is not given.
-func (s *setting) fallback() string {
+// defaultText returns the default of a setting for the help.
+func (s *setting) defaultText() string {
 	if s.def.IsZero() {
 		return s.unset
 	}
@@ -161,7 +162,7 @@ func (s *setting) fallback() string {
 	return "default " + cmp.Or(value, "none")
 }
 
-// shortDuration is 30m where time.Duration prints 30m0s.
+// shortDuration formats a duration like 30m, for which time.Duration prints 30m0s.
 func shortDuration(d time.Duration) string {
 	text := d.String()
 	if strings.HasSuffix(text, "m0s") {

@@ -12,7 +12,7 @@ import (
 // tokenKey is an entry of auth.token_keys.
 type tokenKey struct{ id, alg, file string }
 
-// tokenKeys reads
+// tokenKeys reads a section like
 //
 //	"2026-05": {alg: RS256, file: /run/secrets/token_key.pem}
 func tokenKeys(node *yaml.Node) (keys []tokenKey, err error) {
@@ -39,7 +39,7 @@ func tokenKeys(node *yaml.Node) (keys []tokenKey, err error) {
 	return keys, err
 }
 
-// namedKeys reads the files of auth.token_keys.
+// namedKeys reads the key files of auth.token_keys.
 func (a Auth) namedKeys() ([]auth.NamedKey, error) {
 	var named []auth.NamedKey
 	for _, entry := range a.TokenKeys {
@@ -48,7 +48,7 @@ func (a Auth) namedKeys() ([]auth.NamedKey, error) {
 		var err error
 		if entry.alg == "HS256" {
 			var secret string
-			secret, err = readOneSecret(key, entry.file, tokenSecret)
+			secret, err = readOneSecret(key, entry.file, checkTokenSecret)
 			content = []byte(secret)
 		} else {
 			content, err = readFile(key, entry.file)
@@ -61,9 +61,10 @@ func (a Auth) namedKeys() ([]auth.NamedKey, error) {
 	return named, nil
 }
 
-// Unchecked names the settings without which fetched keys verify tokens that are meant for others:
-// an issuer signs for all its services with the same keys.
-func (a Auth) Unchecked() (missing []string) {
+// UncheckedClaims returns the settings that are missing beside auth.jwks_url. Without them the
+// broker accepts tokens for other services of the issuer, since an issuer signs for all with the
+// same keys.
+func (a Auth) UncheckedClaims() (missing []string) {
 	if a.JWKSURL == "" {
 		return nil
 	}
@@ -76,7 +77,7 @@ func (a Auth) Unchecked() (missing []string) {
 	return missing
 }
 
-// remote is the key set that is fetched, or nil.
+// remote returns the key set to fetch, nil for none.
 func (a Auth) remote() (*auth.Remote, error) {
 	if a.JWKSURL == "" {
 		return nil, nil

@@ -9,8 +9,8 @@ import (
 	"switchboard/webhook"
 )
 
-// Webhooks are where and how the backend is told what happens. Both programs read them: brokers note what there is to
-// tell, janitors tell it.
+// Webhooks are the events for the backend. Both programs read them: brokers record what has
+// changed, and janitors send the events.
 type Webhooks struct {
 	URL         Secret        `setting:"url"` // it may hold a token
 	Secrets     []Secret      `setting:"secrets"`
@@ -25,7 +25,7 @@ func defaultWebhooks() Webhooks {
 	return Webhooks{Batch: 100, Timeout: 10 * time.Second, MaxAge: 24 * time.Hour}
 }
 
-// kinds are the names that events may have.
+// kinds returns the names of all kinds of events.
 func kinds() []string {
 	names := make([]string, len(events.Kinds))
 	for i, k := range events.Kinds {
@@ -34,15 +34,15 @@ func kinds() []string {
 	return names
 }
 
-var webhookGroup = group{"Events for the backend", []about{
-	{key: "webhooks.url", text: "where events are posted, https (http on the loopback address); brokers and janitors need it", unset: "default none: nothing is told"},
-	{key: "webhooks.secrets", text: "each signs every delivery, 16 bytes at least; several allow rotation", unset: "required where events are sent from"},
+var webhookGroup = group{"Events for the backend", []spec{
+	{key: "webhooks.url", text: "https URL (http on the loopback address) that receives the events; brokers and\njanitors need it", unset: "default none: no events"},
+	{key: "webhooks.secrets", text: "each signs every delivery, at least 16 bytes; several allow rotation", unset: "required on janitors"},
 	{key: "webhooks.secrets_file", text: "a file with one per line instead; # begins a comment"},
 	{key: "webhooks.events", choices: kinds(), unset: "default all",
-		text: "which: user_online, user_offline, channel_occupied, channel_vacated,\nmessage_undelivered; the same at brokers and janitors"},
-	{key: "webhooks.batch", text: "the most events in one delivery"},
-	{key: "webhooks.timeout", text: "how long a delivery may take"},
-	{key: "webhooks.max_age", text: "how long an event is tried, before it is put to the dead letters"},
+		text: "kinds of events: user_online, user_offline, channel_occupied, channel_vacated,\nmessage_undelivered; the same on brokers and janitors"},
+	{key: "webhooks.batch", text: "maximum number of events in one delivery"},
+	{key: "webhooks.timeout", text: "deadline of one delivery"},
+	{key: "webhooks.max_age", text: "how long an event is retried before it becomes a dead letter"},
 }}
 
 func (w Webhooks) validate() error {
@@ -52,10 +52,10 @@ func (w Webhooks) validate() error {
 	return nil
 }
 
-// Enabled says whether anything is told at all.
+// Enabled reports whether there are events at all.
 func (w Webhooks) Enabled() bool { return w.URL != "" }
 
-// Kinds are the events that are wanted, nil for all.
+// Kinds returns the wanted kinds of events, nil for all.
 func (w Webhooks) Kinds() (wanted []events.Kind) {
 	for _, name := range w.Events {
 		wanted = append(wanted, events.Kind(name))
@@ -63,19 +63,20 @@ func (w Webhooks) Kinds() (wanted []events.Kind) {
 	return wanted
 }
 
-// Sender are the options of who sends. It reads the file that the settings name.
+// Sender returns the options of the sender. It reads the secrets file.
 func (w Webhooks) Sender() (webhook.Options, error) {
 	secrets, err := secretsOf("webhooks.secrets", w.Secrets, w.SecretsFile, backend.CheckSecret)
 	return webhook.Options{URL: string(w.URL), Secrets: secrets, Timeout: w.Timeout}, err
 }
 
-// Dispatcher are the options of who makes events, without the store, the truth, the sender, the logger and the metrics.
+// Dispatcher returns the options of the dispatcher, without the store, the truth, the sender, the
+// logger and the metrics.
 func (w Webhooks) Dispatcher() events.Options {
 	return events.Options{Wanted: w.Kinds(), Batch: w.Batch, MaxAge: w.MaxAge}
 }
 
-// EventStore are the options of the broker's store of events.
+// EventStore returns the options of the broker's event store.
 func (b Broker) EventStore() events.StoreOptions { return events.StoreOptions{Prefix: b.Prefix} }
 
-// EventStore are the options of the janitor's store of events.
+// EventStore returns the options of the janitor's event store.
 func (j Janitor) EventStore() events.StoreOptions { return events.StoreOptions{Prefix: j.Prefix} }

@@ -107,7 +107,7 @@ func warn(opts broker.Options, settings configs.Broker) {
 	if opts.Access.Keys.Plain() {
 		opts.Logger.Warn().Msg("an API key is configured as it is: broker key --stdin makes an entry that does not tell it")
 	}
-	if unchecked := settings.Auth.Unchecked(); len(unchecked) > 0 {
+	if unchecked := settings.Auth.UncheckedClaims(); len(unchecked) > 0 {
 		opts.Logger.Warn().Strs("missing", unchecked).
 			Msg("auth.jwks_url without these takes tokens that its issuer signed for other services")
 	}
