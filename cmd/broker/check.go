@@ -15,18 +15,18 @@ import (
 	"switchboard/configs"
 )
 
-// check is `broker check`.
+// check runs `broker check`.
 func check(args, environ []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	asked, err := configs.LoadCheck(args)
+	request, err := configs.LoadCheck(args)
 	if err == nil {
-		err = tell(asked, environ, stdin, stdout)
+		err = printRights(request, environ, stdin, stdout)
 	}
 	return setup.Exit("broker check", configs.CheckHelp, err, stdout, stderr)
 }
 
-// tell answers with the very code that a broker decides with.
-func tell(asked configs.Check, environ []string, stdin io.Reader, stdout io.Writer) error {
-	settings, err := configs.LoadBroker(asked.Config, environ)
+// printRights prints what a client may do. It decides with the same code as a broker.
+func printRights(request configs.Check, environ []string, stdin io.Reader, stdout io.Writer) error {
+	settings, err := configs.LoadBroker(request.Config, environ)
 	if err != nil {
 		return err
 	}
@@ -34,23 +34,23 @@ func tell(asked configs.Check, environ []string, stdin io.Reader, stdout io.Writ
 	if err != nil {
 		return err
 	}
-	who := namespace.Subject{User: asked.User}
-	connect := mayConnect(opts, asked)
-	if asked.Token != "" {
-		if who, connect, err = bearer(opts, asked, stdin); err != nil {
+	client := namespace.Subject{User: request.User}
+	connect := mayConnect(opts, request)
+	if request.Token != "" {
+		if client, connect, err = checkToken(opts, request, stdin); err != nil {
 			return err
 		}
 	}
 	set := opts.Access.Rules()
-	fmt.Fprintf(stdout, "user %s, channel %s\n", orNone(who.User), asked.Channel)
+	fmt.Fprintf(stdout, "user %s, channel %s\n", orNone(client.User), request.Channel)
 	fmt.Fprintf(stdout, "  %-10s %s\n", "connect", connect)
-	for _, do := range namespace.Actions {
-		allowed, why := set.Decide(who, do, asked.Channel)
-		fmt.Fprintf(stdout, "  %-10s %-4s %s\n", do, yesNo[allowed], why)
+	for _, action := range namespace.Actions {
+		allowed, why := set.Decide(client, action, request.Channel)
+		fmt.Fprintf(stdout, "  %-10s %-4s %s\n", action, yesNo[allowed], why)
 	}
-	if r := set.For(asked.Channel); r != nil {
-		if limits := limits(r); limits != "" {
-			fmt.Fprintf(stdout, "  %-10s      %s\n", "limits", limits)
+	if r := set.For(request.Channel); r != nil {
+		if text := limits(r); text != "" {
+			fmt.Fprintf(stdout, "  %-10s      %s\n", "limits", text)
 		}
 	}
 	return nil
@@ -65,52 +65,52 @@ func orNone(user string) string {
 	return user
 }
 
-// mayConnect is what is to be said of connecting without looking at a token.
-func mayConnect(opts broker.Options, asked configs.Check) string {
+// mayConnect returns whether the client may connect, and why, without a token to check.
+func mayConnect(opts broker.Options, request configs.Check) string {
 	switch {
 	case opts.Access.Tokens.Open():
-		return "yes  no token keys are configured: a client says who it is"
-	case asked.User != "":
-		return "yes  with a good token whose sub is the user; give it as --token to have its grants count"
+		return "yes  no token keys are configured: clients choose their user freely"
+	case request.User != "":
+		return "yes  with a valid token whose sub is the user; give it as --token to apply its grants"
 	case opts.Access.Anonymous:
-		return "yes  auth.anonymous: clients without a token are let in"
+		return "yes  auth.anonymous: clients without a token may connect"
 	}
-	return "no   a token is needed"
+	return "no   a token is required"
 }
 
-// bearer is who a token makes its bearer.
-func bearer(opts broker.Options, asked configs.Check, stdin io.Reader) (who namespace.Subject, connect string, err error) {
-	token := string(asked.Token)
+// checkToken verifies the token and returns its client.
+func checkToken(opts broker.Options, request configs.Check, stdin io.Reader) (client namespace.Subject, connect string, err error) {
+	token := string(request.Token)
 	if token == "-" {
 		line, err := bufio.NewReader(stdin).ReadString('\n')
 		if err != nil && !errors.Is(err, io.EOF) {
-			return who, "", err
+			return client, "", err
 		}
 		token = strings.TrimSpace(line)
 	}
 	if opts.Access.Tokens.Open() {
-		return who, "", errors.New("token: no token keys are configured, so tokens do not count")
+		return client, "", errors.New("token: no token keys are configured, so the broker ignores tokens")
 	}
 	if remote := opts.Access.Tokens.Remote(); remote != nil {
-		if _, err := remote.Round(context.Background()); err != nil { // it has a timeout of its own
-			return who, "", fmt.Errorf("auth.jwks_url: %w", err)
+		if _, err := remote.Round(context.Background()); err != nil { // it has its own timeout
+			return client, "", fmt.Errorf("auth.jwks_url: %w", err)
 		}
 	}
 	claims, err := opts.Access.Tokens.Verify(token)
 	if err != nil {
-		return who, "", fmt.Errorf("token: %w", err)
+		return client, "", fmt.Errorf("token: %w", err)
 	}
-	if asked.User != "" && asked.User != claims.User {
-		return who, "", fmt.Errorf("token: it is of user %s, not of %s", claims.User, asked.User)
+	if request.User != "" && request.User != claims.User {
+		return client, "", fmt.Errorf("token: its user is %s, not %s", claims.User, request.User)
 	}
-	connect = "yes  the token is good, without an end"
+	connect = "yes  the token is valid and does not expire"
 	if !claims.Expires.IsZero() {
-		connect = "yes  the token is good until " + claims.Expires.UTC().Format(time.RFC3339)
+		connect = "yes  the token is valid until " + claims.Expires.UTC().Format(time.RFC3339)
 	}
 	return namespace.Subject{User: claims.User, Grants: claims.Grants}, connect, nil
 }
 
-// limits are those of a namespace, in words.
+// limits returns the limits of a namespace as text.
 func limits(r *namespace.Rule) string {
 	var list []string
 	if r.Message > 0 {
@@ -120,10 +120,10 @@ func limits(r *namespace.Rule) string {
 		list = append(list, fmt.Sprintf("%g messages a second from a connection", r.PublishRate))
 	}
 	if r.HistoryMessages > 0 {
-		list = append(list, fmt.Sprintf("%d messages held", r.HistoryMessages))
+		list = append(list, fmt.Sprintf("%d messages kept", r.HistoryMessages))
 	}
 	if r.HistoryAge > 0 {
-		list = append(list, fmt.Sprintf("held for %v", r.HistoryAge))
+		list = append(list, fmt.Sprintf("kept for %v", r.HistoryAge))
 	}
 	return strings.Join(list, ", ")
 }

@@ -41,7 +41,7 @@ func sign(t *testing.T, claims jwt.MapClaims) string {
 	return text
 }
 
-// command runs a command within this process.
+// command runs a command in this process.
 func command(stdin string, environ []string, args ...string) (code int, stdout, stderr string) {
 	var out, failed bytes.Buffer
 	code = run(args, environ, strings.NewReader(stdin), &out, &failed)
@@ -52,7 +52,7 @@ func TestCheck(t *testing.T) {
 	path := file(t, rulesFile)
 	_, out, _ := command("", nil, "check", "--config", path, "--user", "alice", "--channel", "chat:1")
 	if want := `user alice, channel chat:1
-  connect    yes  with a good token whose sub is the user; give it as --token to have its grants count
+  connect    yes  with a valid token whose sub is the user; give it as --token to apply its grants
   subscribe  yes  namespace chat:*: subscribe is open to users
   publish    no   namespace chat:*: publish is open to grant, and no grant of the token fits
   presence   no   namespace chat:*: presence is open to nobody but the backend
@@ -71,21 +71,21 @@ func TestCheck(t *testing.T) {
 		want    string
 	}{
 		"a grant":               {nil, "", []string{"--config", path, "--channel", "chat:1", "--token", granted}, 0, "publish    yes  namespace chat:*: publish is open to grant\n"},
-		"until when":            {nil, "", []string{"--config", path, "--channel", "chat:1", "--token", granted}, 0, "connect    yes  the token is good until 2096-10-02T07:06:50Z\n"}, // and the leeway
+		"until when":            {nil, "", []string{"--config", path, "--channel", "chat:1", "--token", granted}, 0, "connect    yes  the token is valid until 2096-10-02T07:06:50Z\n"}, // the expiry plus the leeway
 		"a token on stdin":      {nil, granted + "\n", []string{"--config", path, "--channel", "chat:1", "--token", "-", "--user", "alice"}, 0, "publish    yes"},
-		"nobody":                {nil, "", []string{"--config", path, "--channel", "chat:1"}, 0, "connect    no   a token is needed\n  subscribe  no   namespace chat:*: subscribe is open to users, and the client has no user\n"},
-		"presence that is off":  {nil, "", []string{"--config", path, "--channel", "inbox:alice", "--user", "alice"}, 0, "presence   no   namespace inbox:{user}: presence is off\n"},
-		"nothing fits":          {nil, "", []string{"--config", path, "--channel", "news", "--user", "alice"}, 0, "subscribe  no   no namespace fits the name"},
-		"a name that is none":   {nil, "", []string{"--config", path, "--channel", "a b", "--user", "alice"}, 0, "subscribe  no   channel: character ' '"},
-		"the system's own":      {nil, "", []string{"--channel", "$all"}, 0, "subscribe  no   it is the system's own"},
+		"no user":               {nil, "", []string{"--config", path, "--channel", "chat:1"}, 0, "connect    no   a token is required\n  subscribe  no   namespace chat:*: subscribe is open to users, and the client has no user\n"},
+		"presence is off":       {nil, "", []string{"--config", path, "--channel", "inbox:alice", "--user", "alice"}, 0, "presence   no   namespace inbox:{user}: presence is off\n"},
+		"no namespace matches":  {nil, "", []string{"--config", path, "--channel", "news", "--user", "alice"}, 0, "subscribe  no   no namespace fits the name"},
+		"an invalid channel":    {nil, "", []string{"--config", path, "--channel", "a b", "--user", "alice"}, 0, "subscribe  no   channel: character ' '"},
+		"a system channel":      {nil, "", []string{"--channel", "$all"}, 0, "subscribe  no   it is the system's own"},
 		"nothing is configured": {nil, "", []string{"--channel", "news"}, 0, "publish    yes  no keys and no namespaces are configured: publish is open to anyone\n"},
 		"only keys":             {keyed, "", []string{"--channel", "news", "--user", "bob"}, 0, "publish    no   no namespaces are configured: publish is open to nobody but the backend\n"},
 		"anonymous":             {append(keyed, "SWITCHBOARD_AUTH_ANONYMOUS=true"), "", []string{"--channel", "news"}, 0, "connect    yes  auth.anonymous"},
-		"another's token":       {nil, "", []string{"--config", path, "--channel", "chat:1", "--user", "bob", "--token", granted}, 1, "broker check: token: it is of user alice, not of bob\n"},
+		"another's token":       {nil, "", []string{"--config", path, "--channel", "chat:1", "--user", "bob", "--token", granted}, 1, "broker check: token: its user is alice, not bob\n"},
 		"expired":               {nil, "", []string{"--config", path, "--channel", "chat:1", "--token", sign(t, jwt.MapClaims{"sub": "a", "exp": 1})}, 1, "broker check: token: the token has expired\n"},
 		"forged":                {nil, "", []string{"--config", path, "--channel", "chat:1", "--token", granted + "x"}, 1, "broker check: token: bad token"},
-		"a token for nothing":   {nil, "", []string{"--channel", "chat:1", "--token", granted}, 1, "no token keys are configured"},
-		"keys away":             {[]string{"SWITCHBOARD_AUTH_JWKS_URL=http://127.0.0.1:1/"}, "", []string{"--channel", "a", "--token", granted}, 1, "broker check: auth.jwks_url: fetch keys: "},
+		"a token without keys":  {nil, "", []string{"--channel", "chat:1", "--token", granted}, 1, "no token keys are configured"},
+		"keys not reachable":    {[]string{"SWITCHBOARD_AUTH_JWKS_URL=http://127.0.0.1:1/"}, "", []string{"--channel", "a", "--token", granted}, 1, "broker check: auth.jwks_url: fetch keys: "},
 		"a bad file":            {nil, "", []string{"--config", file(t, "namespaces: {x: 1}\n"), "--channel", "x"}, 1, "line 1: namespaces.x"},
 		"no channel":            {nil, "", []string{"--user", "alice"}, 2, "--channel: missing"},
 		"an unknown flag":       {nil, "", []string{"--chanel", "x"}, 2, "unknown flag: --chanel"},
@@ -96,7 +96,7 @@ func TestCheck(t *testing.T) {
 			t.Errorf("%s: %d\n%s%s", name, code, stdout, stderr)
 		}
 		if strings.Contains(stdout+stderr, granted) || strings.Contains(stdout+stderr, tokenSecret) {
-			t.Errorf("%s: it tells a secret", name)
+			t.Errorf("%s: the output contains a secret", name)
 		}
 	}
 }
@@ -142,7 +142,7 @@ func TestKeyCommand(t *testing.T) {
 	}
 }
 
-// TestReloadBySignal has a key come and go while a broker runs.
+// TestReloadBySignal adds and removes an API key while a broker runs.
 func TestReloadBySignal(t *testing.T) {
 	const first, second = "the-first-key-of-two", "the-second-key-of-two"
 	keysFile := filepath.Join(t.TempDir(), "keys")
@@ -168,31 +168,31 @@ func TestReloadBySignal(t *testing.T) {
 		response.Body.Close()
 		return response.StatusCode
 	}
-	p.Await(t, "an API key is configured as it is")
+	p.Await(t, "an API key is configured in plain text")
 	if status(first) != 200 || status(second) != 401 {
-		t.Fatal("the first key does not fit, or the second does already")
+		t.Fatal("the first key is refused, or the second is accepted too early")
 	}
-	write("plain:" + first + "\n\n# and the new one\nplain:" + second + "\n")
+	write("plain:" + first + "\n\n# the new key\nplain:" + second + "\n")
 	p.Signal(t, syscall.SIGHUP)
-	p.Await(t, "API keys, token keys and namespaces are reloaded")
+	p.Await(t, "reloaded API keys, token keys and namespaces")
 	if status(first) != 200 || status(second) != 200 {
-		t.Error("not both keys fit while they rotate")
+		t.Error("a key is refused during the rotation")
 	}
 	for _, bad := range []string{"", " \n", "sha256:x push\n", "plain:" + second + "\n" + first + "\n", "plain:x\n"} {
 		write(bad)
 		p.Signal(t, syscall.SIGHUP)
-		p.Await(t, "not reloaded")
+		p.Await(t, "the reload failed")
 		if status(second) != 200 {
-			t.Errorf("%q: the keys are gone", bad)
+			t.Errorf("%q: the failed reload changed the keys", bad)
 		}
 	}
 	write("plain:" + second + "\n")
 	p.Signal(t, syscall.SIGHUP)
-	p.Await(t, "API keys, token keys and namespaces are reloaded")
+	p.Await(t, "reloaded API keys, token keys and namespaces")
 	if status(first) != 401 || status(second) != 200 {
-		t.Error("the first key still fits")
+		t.Error("the first key is still accepted")
 	}
 	if strings.Contains(p.Log(), second) {
-		t.Error("the log tells a key")
+		t.Error("the log contains a key")
 	}
 }

@@ -35,20 +35,20 @@ func run(args, environ []string, stdin io.Reader, stdout, stderr io.Writer) int 
 	}
 	if err == nil {
 		coarseTimers(settings.Runtime.TimerSlack, args)
-		places := newProcessors(spare, lookAround(), runtime.GOMAXPROCS)
+		processors := newProcessors(spare, machineReader(), runtime.GOMAXPROCS)
 		ctx, stop := setup.UntilSignal()
 		defer stop()
 		load := func() (configs.Broker, error) { return configs.LoadBroker(args, environ) }
-		err = serve(ctx, settings, load, places, stderr)
+		err = serve(ctx, settings, load, processors, stderr)
 	}
 	return setup.Exit("broker", configs.BrokerHelp(), err, stdout, stderr)
 }
 
 // serve runs a broker until ctx ends. load reads the settings again.
 func serve(
-	ctx context.Context, settings configs.Broker, load func() (configs.Broker, error), places *processors, stderr io.Writer,
+	ctx context.Context, settings configs.Broker, load func() (configs.Broker, error), p *processors, stderr io.Writer,
 ) error {
-	hangups := make(chan os.Signal, 1) // one is enough: the settings are read when it is taken
+	hangups := make(chan os.Signal, 1) // one is enough: several signals cause one reload
 	signal.Notify(hangups, syscall.SIGHUP)
 	defer signal.Stop(hangups)
 	opts, err := settings.Options()
@@ -58,7 +58,7 @@ func serve(
 	if opts.Logger, err = setup.Log(stderr, settings.LogLevel, settings.LogFormat); err != nil {
 		return err
 	}
-	opts.Runtime.Loops = places.loops
+	opts.Runtime.Loops = p.loops
 	opts.Version, opts.Registerer = setup.Version(), prometheus.NewRegistry()
 	store, err := openStore(settings, &opts)
 	if err != nil {
@@ -71,45 +71,44 @@ func serve(
 	}
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return b.Run(ctx) })
-	group.Go(func() error { return tendMemory(ctx) })
-	group.Go(func() error { return places.follow(ctx, opts.Logger) })
+	group.Go(func() error { return releaseMemory(ctx) })
+	group.Go(func() error { return p.follow(ctx, opts.Logger) })
 	group.Go(func() error { return reloadLoop(ctx, hangups, load, b, opts) })
 	group.Go(func() error {
-		// What there is to warn of comes when the ports are open: a broker that
-		// cannot start says only why.
+		// Warn after the ports are open: a broker that cannot start only logs the reason.
 		if _, err := b.Addrs(ctx); err != nil {
-			return nil // b.Run has the reason
+			return nil // b.Run returns the reason
 		}
 		warn(opts, settings)
-		return store.tend(ctx)
+		return store.run(ctx)
 	})
 	return group.Wait()
 }
 
-// warn says what the operator may not have meant, at the start and after each reload.
+// warn logs settings that the operator may not have intended, at the start and after each reload.
 func warn(opts broker.Options, settings configs.Broker) {
-	const alone = "running alone: the store is in memory and nothing outlives this process"
-	const open = "no API keys and no token keys: whoever reaches this broker may push, and be anybody"
+	const single = "single instance: the store is in memory and ends with this process"
+	const open = "no API keys and no token keys: every caller may push, and connect as any user"
 	switch log := opts.Logger; {
 	case !opts.Store.Shared && opts.Access.Open():
-		log.Warn().Bool("open", true).Msg(alone + "; " + open)
+		log.Warn().Bool("open", true).Msg(single + "; " + open)
 	case !opts.Store.Shared:
-		log.Warn().Msg(alone)
+		log.Warn().Msg(single)
 	case opts.Access.Open():
 		log.Warn().Bool("open", true).Msg(open)
 	}
 	if opts.UnencryptedLinks() {
-		opts.Logger.Warn().Msg("the links between instances are not encrypted: without peer_tls whatever is on the network between them can read and change messages")
+		opts.Logger.Warn().Msg("the links between instances are not encrypted: without peer_tls the network between them can read and change messages")
 	}
 	if opts.Links.HintFault != "" {
-		opts.Logger.Warn().Str("faults.hints", opts.Links.HintFault).Msg("a fault is switched on; this is for tests only")
+		opts.Logger.Warn().Str("faults.hints", opts.Links.HintFault).Msg("a deliberate fault is active; this is only for tests")
 	}
 	if opts.Access.Keys.Plain() {
-		opts.Logger.Warn().Msg("an API key is configured as it is: broker key --stdin makes an entry that does not tell it")
+		opts.Logger.Warn().Msg("an API key is configured in plain text: broker key --stdin prints an entry without it")
 	}
 	if unchecked := settings.Auth.UncheckedClaims(); len(unchecked) > 0 {
 		opts.Logger.Warn().Strs("missing", unchecked).
-			Msg("auth.jwks_url without these takes tokens that its issuer signed for other services")
+			Msg("auth.jwks_url without these settings accepts tokens that its issuer signed for other services")
 	}
 	setup.WarnExposed(opts.Logger, settings.ExposedFiles())
 	setup.WarnUnknown(opts.Logger, settings.Unknown)

@@ -17,7 +17,7 @@ func TestMain(m *testing.M) { os.Exit(proctest.Main(m, &binary)) }
 
 const secret = "hunter2"
 
-func TestEndsAtOnce(t *testing.T) {
+func TestStartErrors(t *testing.T) {
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -33,7 +33,7 @@ func TestEndsAtOnce(t *testing.T) {
 		args []string
 		env  []string
 		code int
-		want string // in the one line on stderr
+		want string // part of the only line on stderr
 	}{
 		{"unknown flag", []string{"--htpp"}, nil, 2, "broker: unknown flag: --htpp\nTry broker --help.\n"},
 		{"an argument", []string{"serve"}, nil, 2, "belongs to no flag"},
@@ -47,7 +47,7 @@ func TestEndsAtOnce(t *testing.T) {
 		{"HTTP port taken", []string{"--tcp=off", "--http", taken.Addr().String()}, nil, 1, "broker: http: listen tcp " + taken.Addr().String()},
 		{"TCP port taken", []string{"--http=127.0.0.1:0", "--tcp", taken.Addr().String()}, nil, 1, "broker: tcp: listener on " + taken.Addr().String()},
 		{"not an address", []string{"--http=8080"}, nil, 1, "broker: http: "},
-		{"open to everybody", []string{"--http=0.0.0.0:0", "--tcp=off"}, nil, 1, "broker: auth.keys: no API key"},
+		{"open on a public address", []string{"--http=0.0.0.0:0", "--tcp=off"}, nil, 1, "broker: auth.keys: no API key"},
 		{"no such secret file", free, []string{"SWITCHBOARD_PEER_SECRET_FILE=/nowhere"}, 1, "broker: peer_secret_file: open /nowhere"},
 		{"a plain key", free, []string{"SWITCHBOARD_AUTH_KEYS=" + secret}, 1, "broker: auth.keys: entry 1 of 1: want the entry that `broker key` prints (sha256:…), or plain:<key>"},
 		{"a short token secret", free, []string{"SWITCHBOARD_AUTH_HS256_SECRET=" + secret}, 1, "broker: auth.hs256_secret: entry 1 of 1: the secret has less than 32 bytes"},

@@ -8,30 +8,31 @@ import (
 	"time"
 )
 
-// The Go runtime lets garbage grow to the size of what lives before it collects, and keeps what it has freed for
-// minutes: 15,000 idle connections held 2.1 KB each where 1.4 live. When nothing happens there is no need for either.
+// The Go runtime lets garbage grow to the size of the live heap before it collects, and keeps freed
+// memory for minutes: 15,000 idle connections held 2.1 KB each, of which 1.4 were live. A quiet
+// process needs neither.
 const (
 	memoryTick = 400 * time.Millisecond
-	// keptSpare is how much may be spare, besides a quarter of what lives.
+	// keptSpare is the spare memory to keep, in addition to a quarter of the live heap.
 	keptSpare = 1 << 20
-	// giveBackShare is how much of one processor's time giving back may take at most, as 1 to so many.
-	giveBackShare = 100
+	// releaseShare bounds the time of the releases: at most 1/releaseShare of one processor.
+	releaseShare = 100
 )
 
-// memory is what the runtime says of the heap, in bytes.
+// memory is the state of the heap, in bytes.
 type memory struct {
 	allocated uint64 // since the start
 	live      uint64 // after the last collection
-	spare     uint64 // dead or unused, and not given back
+	spare     uint64 // garbage and free memory that the process still holds
 }
 
-// quiet says whether the process did little between two looks.
+// quiet reports whether the process allocated little since before.
 func (m memory) quiet(before memory) bool {
 	return m.allocated-before.allocated < m.live/64+keptSpare/8
 }
 
-// worth says whether there is much to give back.
-func (m memory) worth() bool { return m.spare > m.live/4+keptSpare }
+// releasable reports whether there is enough memory to release.
+func (m memory) releasable() bool { return m.spare > m.live/4+keptSpare }
 
 func readMemory() memory {
 	s := []metrics.Sample{
@@ -44,15 +45,15 @@ func readMemory() memory {
 	return m
 }
 
-// tendMemory gives memory back to the system when the process is quiet, until ctx ends. An operator who has set GOGC or
-// GOMEMLIMIT has decided himself.
-func tendMemory(ctx context.Context) error {
+// releaseMemory returns memory to the system while the process is quiet, until ctx ends. It does
+// nothing if the operator has set GOGC or GOMEMLIMIT.
+func releaseMemory(ctx context.Context) error {
 	if os.Getenv("GOGC") != "" || os.Getenv("GOMEMLIMIT") != "" {
 		return nil
 	}
 	tick := time.NewTicker(memoryTick)
 	defer tick.Stop()
-	var rested time.Time // before it there is no giving back
+	var nextRelease time.Time // not before this time
 	for before := readMemory(); ; {
 		select {
 		case <-ctx.Done():
@@ -60,10 +61,10 @@ func tendMemory(ctx context.Context) error {
 		case <-tick.C:
 		}
 		now := readMemory()
-		if start := time.Now(); now.quiet(before) && now.worth() && start.After(rested) {
+		if start := time.Now(); now.quiet(before) && now.releasable() && start.After(nextRelease) {
 			debug.FreeOSMemory()
 			end := time.Now()
-			rested = end.Add(giveBackShare * end.Sub(start))
+			nextRelease = end.Add(releaseShare * end.Sub(start))
 			now = readMemory()
 		}
 		before = now

@@ -16,21 +16,21 @@ import (
 	"switchboard/configs"
 )
 
-// fakeMachine changes while the broker runs.
+// fakeMachine is a machine that the test changes.
 type fakeMachine struct {
 	mu sync.Mutex // guards the fields below
 	machine
 	procs int   // GOMAXPROCS
-	sets  []int // what it was set to
+	sets  []int // the values that it was set to
 }
 
-func (f *fakeMachine) look() machine {
+func (f *fakeMachine) read() machine {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.machine
 }
 
-func (f *fakeMachine) become(m machine) {
+func (f *fakeMachine) change(m machine) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.machine = m
@@ -60,14 +60,14 @@ func TestProcessorsAtTheStart(t *testing.T) {
 		{cpus: 64, quota: 2.5, spare: configs.AutoSpare, loops: 2, places: 3},
 		{cpus: 64, quota: 0.5, spare: configs.AutoSpare, loops: 1, places: 2},
 		{cpus: 2, quota: 1, spare: configs.AutoSpare, loops: 1, places: 2},
-		{cpus: 2, quota: 2, spare: configs.AutoSpare, loops: 2, places: 4},   // which nothing exceeds
-		{cpus: 1, quota: 0.5, spare: configs.AutoSpare, loops: 1, places: 2}, // one for all that is no loop
+		{cpus: 2, quota: 2, spare: configs.AutoSpare, loops: 2, places: 4},   // the quota is not a limit
+		{cpus: 1, quota: 0.5, spare: configs.AutoSpare, loops: 1, places: 2}, // one place besides the loop
 		{cpus: 4, spare: 1, loops: 4, places: 5},
 		{cpus: 64, quota: 4, spare: 2, loops: 4, places: 6},
 		{cpus: 4, spare: 0, loops: 3, places: 4},
 	} {
 		f := &fakeMachine{machine: machine{c.cpus, c.quota}, procs: c.cpus}
-		p := newProcessors(c.spare, f.look, f.set)
+		p := newProcessors(c.spare, f.read, f.set)
 		if p.loops != c.loops || f.procs != c.places {
 			t.Errorf("%d processors, quota %v, %d spare: %d loops and %d places, want %d and %d",
 				c.cpus, c.quota, c.spare, p.loops, f.procs, c.loops, c.places)
@@ -75,13 +75,13 @@ func TestProcessorsAtTheStart(t *testing.T) {
 	}
 }
 
-// TestProcessorsFollow: a quota and an affinity mask that change while the broker runs.
+// TestProcessorsFollow: the quota and the affinity mask change while the broker runs.
 func TestProcessorsFollow(t *testing.T) {
 	t.Setenv("GOMAXPROCS", "")
 	f := &fakeMachine{machine: machine{cpus: 8, quota: 4}, procs: 8}
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
-		p := newProcessors(configs.AutoSpare, f.look, f.set)
+		p := newProcessors(configs.AutoSpare, f.read, f.set)
 		var log strings.Builder
 		done := make(chan error, 1)
 		go func() { done <- p.follow(ctx, zerolog.New(&log)) }()
@@ -93,9 +93,9 @@ func TestProcessorsFollow(t *testing.T) {
 			{machine{8, 6}, 6},
 			{machine{8, 0}, 16},
 			{machine{3, 0}, 6},
-			{machine{8, 1}, 4}, // three loops, and one place beside them
+			{machine{8, 1}, 4}, // three loops and one more place
 		} {
-			f.become(c.machine)
+			f.change(c.machine)
 			<-time.After(processorsTick)
 			synctest.Wait()
 			if n := f.set(0); n != c.places {
@@ -106,19 +106,19 @@ func TestProcessorsFollow(t *testing.T) {
 		if err := <-done; err != nil {
 			t.Error(err)
 		}
-		if n := strings.Count(log.String(), "follows the CPU quota"); n != 4 {
+		if n := strings.Count(log.String(), "GOMAXPROCS was adjusted"); n != 4 {
 			t.Errorf("%d lines for 4 changes: %s", n, &log)
 		}
 	})
-	if want := "[4 6 16 6 4]"; fmt.Sprint(f.sets) != want { // each stops the world
+	if want := "[4 6 16 6 4]"; fmt.Sprint(f.sets) != want { // each call stops the world
 		t.Errorf("GOMAXPROCS was set to %v, want %v", f.sets, want)
 	}
 }
 
-func TestTheOperatorDecidesOnProcessors(t *testing.T) {
+func TestProcessorsRespectEnvironment(t *testing.T) {
 	t.Setenv("GOMAXPROCS", "3")
 	f := &fakeMachine{machine: machine{cpus: 8}, procs: 3}
-	p := newProcessors(configs.AutoSpare, f.look, f.set)
+	p := newProcessors(configs.AutoSpare, f.read, f.set)
 	if err := p.follow(t.Context(), zerolog.Nop()); err != nil || t.Context().Err() != nil { // it returns at once
 		t.Error(err)
 	}
@@ -127,9 +127,9 @@ func TestTheOperatorDecidesOnProcessors(t *testing.T) {
 	}
 }
 
-// TestSparePlacesAreASetting of a process.
-func TestSparePlacesAreASetting(t *testing.T) {
-	cpus := lookAround()().share()
+// TestSparePlacesSetting: a process sets GOMAXPROCS by runtime.spare_procs and the environment.
+func TestSparePlacesSetting(t *testing.T) {
+	cpus := machineReader()().share()
 	for setting, want := range map[string]int{"off": max(2, cpus), "3": cpus + 3} {
 		_, url := start(t, []string{"SWITCHBOARD_RUNTIME_SPARE_PROCS=" + setting})
 		_, metrics := get(t, url+"/metrics")
@@ -140,6 +140,6 @@ func TestSparePlacesAreASetting(t *testing.T) {
 	_, url := start(t, []string{"SWITCHBOARD_RUNTIME_SPARE_PROCS=off", fmt.Sprint("GOMAXPROCS=", runtime.NumCPU()+5)})
 	code, metrics := get(t, url+"/metrics")
 	if line := fmt.Sprintf("\ngo_sched_gomaxprocs_threads %d\n", runtime.NumCPU()+5); code != http.StatusOK || !strings.Contains(metrics, line) {
-		t.Error("GOMAXPROCS in the environment does not decide")
+		t.Error("GOMAXPROCS in the environment has no effect")
 	}
 }

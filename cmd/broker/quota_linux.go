@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lookAround returns a function that reads what the machine is now.
-func lookAround() func() machine {
+// machineReader returns a function that reads the current state of the machine.
+func machineReader() func() machine {
 	var groups cgroups
 	if proc, err := procfs.NewDefaultFS(); err == nil {
 		groups = cpuCgroups(proc)
@@ -21,25 +21,25 @@ func lookAround() func() machine {
 	return func() machine { return machine{cpus: allowedCPUs(), quota: groups.quota()} }
 }
 
-// allowedCPUs is the size of the affinity mask.
+// allowedCPUs returns the number of processors in the affinity mask.
 func allowedCPUs() int {
 	var set unix.CPUSet
 	if err := unix.SchedGetaffinity(os.Getpid(), &set); err != nil || set.Count() == 0 {
-		return runtime.NumCPU() // as it was at the start
+		return runtime.NumCPU() // the number at the start
 	}
 	return set.Count()
 }
 
-// cgroups are the directories of the CPU cgroup of this process and of those above it, as far as
-// they are mounted. As in the Go runtime, they are found once: a process that is moved to another
-// cgroup does not notice.
+// cgroups are the directories of the CPU cgroup of this process and of its mounted parents. As in
+// the Go runtime, they are determined once: a later move of the process to another cgroup has no
+// effect.
 type cgroups struct {
 	v1   bool
 	dirs []string
 }
 
-// cpuCgroups finds them. A version 1 hierarchy with the cpu controller goes before version 2, as in
-// the Go runtime.
+// cpuCgroups finds the cgroups. As in the Go runtime, a version 1 hierarchy with the cpu controller
+// has precedence over version 2.
 func cpuCgroups(proc procfs.FS) cgroups {
 	self, err := proc.Self()
 	if err != nil {
@@ -63,7 +63,7 @@ func cpuCgroups(proc procfs.FS) cgroups {
 		for _, m := range mounts {
 			_, cpu := m.SuperOptions["cpu"]
 			if v1 && m.FSType == "cgroup" && cpu || !v1 && m.FSType == "cgroup2" {
-				if dirs := below(m, all[i].Path); dirs != nil {
+				if dirs := directories(m, all[i].Path); dirs != nil {
 					return cgroups{v1, dirs}
 				}
 			}
@@ -72,9 +72,9 @@ func cpuCgroups(proc procfs.FS) cgroups {
 	return cgroups{}
 }
 
-// below lists the directories from that of a cgroup up to where its hierarchy is mounted; nil when
-// it is not in that mount.
-func below(m *procfs.MountInfo, group string) (dirs []string) {
+// directories returns the directory of a cgroup and its parents up to the mount point, nil if the
+// cgroup is not in that mount.
+func directories(m *procfs.MountInfo, group string) (dirs []string) {
 	root := strings.TrimSuffix(m.Root, "/")
 	if group != root && !strings.HasPrefix(group, root+"/") {
 		return nil
@@ -87,7 +87,7 @@ func below(m *procfs.MountInfo, group string) (dirs []string) {
 	}
 }
 
-// quota is the smallest of them, in processors; 0 for none.
+// quota returns the smallest quota of the cgroups, in processors; 0 for none.
 func (g cgroups) quota() (least float64) {
 	for _, dir := range g.dirs {
 		if q := g.quotaOf(dir); q > 0 && (least == 0 || q < least) {
@@ -97,7 +97,8 @@ func (g cgroups) quota() (least float64) {
 	return least
 }
 
-// quotaOf reads the quota and the period, both in µs. The quota is -1 or max where there is none.
+// quotaOf returns the quota of one cgroup. The files have the quota and the period in µs; a quota
+// of -1 or max means none.
 func (g cgroups) quotaOf(dir string) float64 {
 	text := read(dir + "/cpu.max")
 	if g.v1 {
@@ -114,7 +115,8 @@ func (g cgroups) quotaOf(dir string) float64 {
 	return 0
 }
 
-// read is empty for what cannot be read: the root of a hierarchy has no such files.
+// read returns the content of a file, "" if it cannot be read: the root of a hierarchy has no such
+// files.
 func read(file string) string {
 	text, _ := os.ReadFile(file)
 	return strings.TrimSpace(string(text))

@@ -9,8 +9,8 @@ import (
 	"github.com/prometheus/procfs"
 )
 
-// TestQuota reads a /proc and cgroup hierarchies that the test has made. MNT in a mountinfo stands
-// for their folder.
+// TestQuota reads a /proc and cgroup hierarchies that the test creates. MNT in a mountinfo is
+// replaced by their folder.
 func TestQuota(t *testing.T) {
 	const (
 		v2 = "30 20 0:26 / MNT/cg rw,nosuid - cgroup2 cgroup2 rw\n"
@@ -24,7 +24,7 @@ func TestQuota(t *testing.T) {
 		{"none at all", "", "", nil, 0},
 		{"no quota", "0::/app\n", v2, map[string]string{"cg/app/cpu.max": "max 100000"}, 0},
 		{"version 2", "0::/app\n", v2, map[string]string{"cg/app/cpu.max": "150000 100000"}, 1.5},
-		{"of a group above", "0::/slice/app\n", v2, map[string]string{"cg/slice/app/cpu.max": "max 100000", "cg/slice/cpu.max": "200000 100000"}, 2},
+		{"of a parent group", "0::/slice/app\n", v2, map[string]string{"cg/slice/app/cpu.max": "max 100000", "cg/slice/cpu.max": "200000 100000"}, 2},
 		{"the smaller one", "0::/slice/app\n", v2, map[string]string{"cg/slice/app/cpu.max": "400000 100000", "cg/slice/cpu.max": "200000 100000"}, 2},
 		{"a container with a namespace of its own", "0::/\n", v2, map[string]string{"cg/cpu.max": "50000 100000"}, 0.5},
 		{"version 1", "4:cpu,cpuacct:/app\n0::/other\n", v2 + v1,
@@ -32,7 +32,7 @@ func TestQuota(t *testing.T) {
 		{"version 1 without a quota", "4:cpu:/app\n", v1, map[string]string{"cpu/app/cpu.cfs_quota_us": "-1", "cpu/app/cpu.cfs_period_us": "100000"}, 0},
 		{"a container in version 1", "4:cpu:/docker/1234\n", strings.Replace(v1, " / ", " /docker/1234 ", 1),
 			map[string]string{"cpu/cpu.cfs_quota_us": "100000", "cpu/cpu.cfs_period_us": "50000"}, 2},
-		{"mounted is another group", "0::/app\n", strings.Replace(v2, " / ", " /application ", 1), map[string]string{"cg/cpu.max": "50000 100000"}, 0},
+		{"another group is mounted", "0::/app\n", strings.Replace(v2, " / ", " /application ", 1), map[string]string{"cg/cpu.max": "50000 100000"}, 0},
 		{"not a number", "0::/app\n", v2, map[string]string{"cg/app/cpu.max": "many 100000"}, 0},
 		{"no period", "0::/app\n", v2, map[string]string{"cg/app/cpu.max": "100000 0"}, 0},
 	} {
@@ -64,7 +64,7 @@ func TestQuota(t *testing.T) {
 			if got := groups.quota(); got != c.want {
 				t.Errorf("the quota is %v, want %v; looked at %v", got, c.want, groups.dirs)
 			}
-			for name := range c.files { // which may change, or go
+			for name := range c.files { // the files may change or disappear
 				if strings.HasSuffix(name, "cpu.max") {
 					put(name, "700000 100000")
 				} else {
@@ -78,15 +78,15 @@ func TestQuota(t *testing.T) {
 				t.Fatal(err)
 			}
 			if got := groups.quota(); got != 0 {
-				t.Errorf("the quota is %v when all is gone", got)
+				t.Errorf("the quota is %v without files, want 0", got)
 			}
 		})
 	}
 }
 
-// TestLookAround reads the machine as it is.
-func TestLookAround(t *testing.T) {
-	if m := lookAround()(); m.cpus < 1 || m.quota < 0 || m.share() < 1 {
+// TestMachineReader reads the real machine.
+func TestMachineReader(t *testing.T) {
+	if m := machineReader()(); m.cpus < 1 || m.quota < 0 || m.share() < 1 {
 		t.Errorf("%+v", m)
 	}
 }

@@ -4,6 +4,6 @@ package main
 
 import "runtime"
 
-func lookAround() func() machine {
+func machineReader() func() machine {
 	return func() machine { return machine{cpus: runtime.NumCPU()} }
 }

@@ -8,9 +8,11 @@ import (
 	"switchboard/configs"
 )
 
-// reloadLoop reads the settings again at every signal. first are those of the start. What is wrong
-// is told, and changes nothing.
-func reloadLoop(ctx context.Context, signals <-chan os.Signal, load func() (configs.Broker, error), b *broker.Broker, first broker.Options) error {
+// reloadLoop reloads the access rules at every signal, until ctx ends. first are the options at the
+// start. An error is logged and changes nothing.
+func reloadLoop(
+	ctx context.Context, signals <-chan os.Signal, load func() (configs.Broker, error), b *broker.Broker, first broker.Options,
+) error {
 	log := first.Logger
 	for {
 		select {
@@ -27,10 +29,10 @@ func reloadLoop(ctx context.Context, signals <-chan os.Signal, load func() (conf
 			err = b.Reload(opts.Access)
 		}
 		if err != nil {
-			log.Error().Err(err).Msg("not reloaded: the keys and namespaces stay as they were")
+			log.Error().Err(err).Msg("the reload failed: keys and namespaces are unchanged")
 			continue
 		}
-		log.Info().Int("api_keys", opts.Access.Keys.Len()).Msg("API keys, token keys and namespaces are reloaded; other settings need a restart")
+		log.Info().Int("api_keys", opts.Access.Keys.Len()).Msg("reloaded API keys, token keys and namespaces; other settings need a restart")
 		opts.Logger, opts.Store.Shared = first.Logger, first.Store.Shared
 		warn(opts, settings)
 	}

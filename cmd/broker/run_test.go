@@ -54,10 +54,10 @@ func awaitStatus(t *testing.T, url string, code int) {
 	})
 }
 
-func TestAlone(t *testing.T) {
+func TestSingleInstance(t *testing.T) {
 	p, url := start(t, []string{"SWITCHBOARD_AUTH_KEY=" + secret})
-	if open := p.Await(t, "running alone: the store is in memory and nothing outlives this process; no API keys")["open"]; open != true {
-		t.Error("it does not say that it is open")
+	if open := p.Await(t, "single instance: the store is in memory and ends with this process; no API keys")["open"]; open != true {
+		t.Error("the warning lacks the field open")
 	}
 	unknown := p.Await(t, "there are no such settings")
 	if fmt.Sprint(unknown["variables"]) != "[SWITCHBOARD_AUTH_KEY]" || strings.Contains(p.Log(), secret) {
@@ -65,17 +65,17 @@ func TestAlone(t *testing.T) {
 	}
 	awaitStatus(t, url+"/readyz", http.StatusOK)
 	if _, metrics := get(t, url+"/metrics"); !strings.Contains(metrics, "go_goroutines") || !strings.Contains(metrics, "switchboard_janitor_") {
-		t.Error("the runtime's or the inner janitor's metrics are missing")
+		t.Error("metrics of the runtime or of the janitor are missing")
 	}
 	p.Signal(t, syscall.SIGTERM)
 	if code := p.Wait(t); code != 0 {
-		t.Errorf("it ended with %d", code)
+		t.Errorf("the exit code is %d", code)
 	}
 }
 
-// TestAloneTells: a broker without Redis makes and sends events itself.
-func TestAloneTells(t *testing.T) {
-	told := make(chan string, 10)
+// TestSingleInstanceSendsEvents: a broker without Redis makes and sends events itself.
+func TestSingleInstanceSendsEvents(t *testing.T) {
+	received := make(chan string, 10)
 	backend := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
 		if err == nil {
@@ -89,7 +89,7 @@ func TestAloneTells(t *testing.T) {
 			t.Error(err)
 		}
 		for _, e := range delivery.Events {
-			told <- e.Type + " " + e.User
+			received <- e.Type + " " + e.User
 		}
 	}))
 	defer backend.Close()
@@ -105,12 +105,12 @@ func TestAloneTells(t *testing.T) {
 	}
 	for _, want := range []string{"user_online ann", "user_offline ann"} {
 		select {
-		case got := <-told:
+		case got := <-received:
 			if got != want {
-				t.Errorf("told %q, want %q", got, want)
+				t.Errorf("received %q, want %q", got, want)
 			}
 		case <-time.After(time.Minute):
-			t.Fatalf("%q is not told", want)
+			t.Fatalf("%q was not received", want)
 		}
 		_ = conn.Close()
 	}
@@ -119,10 +119,9 @@ func TestAloneTells(t *testing.T) {
 	}
 }
 
-// TestWarnsAlsoAfterReload: what the operator may not have meant is in the log at the start, and
-// after each reload.
+// TestWarnsAlsoAfterReload: the broker logs its warnings at the start and after each reload.
 func TestWarnsAlsoAfterReload(t *testing.T) {
-	keys, hooks := file(t, "# everybody may read this\nplain:"+tokenSecret+"\n"), file(t, tokenSecret)
+	keys, hooks := file(t, "# all users may read this\nplain:"+tokenSecret+"\n"), file(t, tokenSecret)
 	for _, path := range []string{keys, hooks} {
 		if err := os.Chmod(path, 0o644); err != nil {
 			t.Fatal(err)
@@ -134,26 +133,26 @@ func TestWarnsAlsoAfterReload(t *testing.T) {
 	})
 	warned := func() {
 		t.Helper()
-		p.Await(t, "running alone")
-		p.Await(t, "an API key is configured as it is")
+		p.Await(t, "single instance")
+		p.Await(t, "an API key is configured in plain text")
 		if missing := p.Await(t, "auth.jwks_url without these")["missing"]; fmt.Sprint(missing) != "[auth.issuer]" {
 			t.Errorf("missing: %v", missing)
 		}
-		if files := p.Await(t, "everybody on this machine may read")["files"]; fmt.Sprint(files) != fmt.Sprint([]string{keys, hooks}) {
+		if files := p.Await(t, "every user of this machine may read")["files"]; fmt.Sprint(files) != fmt.Sprint([]string{keys, hooks}) {
 			t.Errorf("files: %v", files)
 		}
 	}
 	warned()
 	p.Signal(t, syscall.SIGHUP)
-	p.Await(t, "API keys, token keys and namespaces are reloaded")
+	p.Await(t, "reloaded API keys, token keys and namespaces")
 	warned()
 	if strings.Contains(p.Log(), tokenSecret) || strings.Contains(p.Log(), `"open"`) {
-		t.Error("the log tells a secret, or that it is open")
+		t.Error("the log contains a secret, or the field open")
 	}
 }
 
-// TestRedisAway starts without Redis, lets it come, and looks that its place is clean at the end.
-func TestRedisAway(t *testing.T) {
+// TestRedisStartsLater: the broker starts before Redis, and the log has no password.
+func TestRedisStartsLater(t *testing.T) {
 	server := redistest.Start(t, "--requirepass", secret)
 	server.Kill()
 	p, url := start(t, nil, "--redis", "redis://:"+secret+"@"+server.Addr, "--prefix=t:")
@@ -176,11 +175,11 @@ func TestRedisAway(t *testing.T) {
 		}
 	}
 	if strings.Contains(metrics, "switchboard_redis_errors_total 0\n") {
-		t.Error("the failures before were not counted")
+		t.Error("the earlier failures were not counted")
 	}
 	p.Signal(t, syscall.SIGINT)
 	if code := p.Wait(t); code != 0 {
-		t.Errorf("it ended with %d", code)
+		t.Errorf("the exit code is %d", code)
 	}
 	if strings.Contains(p.Log(), secret) {
 		t.Error("the password is in the log")
@@ -191,7 +190,7 @@ func TestRefusesRedisThatEvicts(t *testing.T) {
 	server := redistest.Start(t, "--maxmemory-policy", "allkeys-lru")
 	p, _ := start(t, nil, "--redis", server.URL())
 	if code := p.Wait(t); code != 1 {
-		t.Errorf("it ended with %d", code)
+		t.Errorf("the exit code is %d", code)
 	}
 	lines := strings.Split(strings.TrimSpace(p.Log()), "\n")
 	if last := lines[len(lines)-1]; !strings.HasPrefix(last, "broker: redis evicts keys: maxmemory-policy of "+server.Addr+" is allkeys-lru") {
@@ -199,7 +198,7 @@ func TestRefusesRedisThatEvicts(t *testing.T) {
 	}
 }
 
-// TestSecondSignal has a call under way, for which the orderly end would wait.
+// TestSecondSignal: a second signal ends the process at once, although a call is under way.
 func TestSecondSignal(t *testing.T) {
 	p, url := start(t, nil, "--drain-time=1h")
 	conn, err := net.Dial("tcp", strings.TrimPrefix(url, "http://"))
@@ -210,14 +209,15 @@ func TestSecondSignal(t *testing.T) {
 	if _, err := io.WriteString(conn, "POST /v1/push HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\nExpect: 100-continue\r\n\r\n"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := io.ReadFull(conn, make([]byte, len("HTTP/1.1 100"))); err != nil { // it reads the body now
+	if _, err := io.ReadFull(conn, make([]byte, len("HTTP/1.1 100"))); err != nil { // the broker reads the body now
 		t.Fatal(err)
 	}
 	p.Signal(t, syscall.SIGTERM)
 	p.Await(t, "shutting down")
-	// The first signal is done with a moment after that line.
+	// The second signal may only come after the process has handled the first one, shortly after that
+	// line.
 	p.SignalUntilEnd(t, syscall.SIGTERM)
 	if code := p.Wait(t); code != -1 {
-		t.Errorf("it ended with %d, and not by the signal", code)
+		t.Errorf("the exit code is %d, want the end by a signal", code)
 	}
 }

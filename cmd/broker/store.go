@@ -13,13 +13,13 @@ import (
 	"switchboard/registry"
 )
 
-// store is what stands behind the two interfaces.
+// store is the store of a broker.
 type store struct {
-	tend  func(context.Context) error // what it needs while the broker runs
+	run   func(context.Context) error // runs beside the broker
 	close func()
 }
 
-// openStore puts the store into opts.
+// openStore opens the store and sets it in opts.
 func openStore(settings configs.Broker, opts *broker.Options) (store, error) {
 	if settings.Redis == "" {
 		return openMemory(settings, opts)
@@ -28,29 +28,30 @@ func openStore(settings configs.Broker, opts *broker.Options) (store, error) {
 	if err != nil {
 		return store{}, err
 	}
-	happened := events.NewRedis(redis.Pipe, settings.EventStore())
-	where := registry.NewRedis(redis.Pipe, settings.Registry())
-	opts.Store.Registry = setup.Noting(settings.Webhooks, happened, where, opts.Logger)
-	opts.Store.SetAckDeadline = setup.Watch(settings.Webhooks, happened)
-	waiting := settings.Queue()
-	waiting.Fresh = redis.Watch.Fresh
-	opts.Store.Queue = queue.NewRedis(redis.Pipe, waiting)
+	eventStore := events.NewRedis(redis.Pipe, settings.EventStore())
+	reg := registry.NewRedis(redis.Pipe, settings.Registry())
+	opts.Store.Registry = setup.Noting(settings.Webhooks, eventStore, reg, opts.Logger)
+	opts.Store.SetAckDeadline = setup.Watch(settings.Webhooks, eventStore)
+	queueOptions := settings.Queue()
+	queueOptions.Fresh = redis.Watch.Fresh
+	opts.Store.Queue = queue.NewRedis(redis.Pipe, queueOptions)
 	opts.Store.Shared, opts.Store.Changed, opts.Store.Epoch = true, redis.Watch.Changed(), redis.Watch.Epoch
-	return store{tend: redis.Settle, close: func() { _ = redis.Close() }}, nil
+	return store{run: redis.Settle, close: func() { _ = redis.Close() }}, nil
 }
 
-// openMemory has the janitor's rounds made in this process: nobody else can.
+// openMemory returns a store in memory. Its run function is a janitor, since no other process can
+// clean it up.
 func openMemory(settings configs.Broker, opts *broker.Options) (store, error) {
-	where := registry.NewMemory(settings.Registry())
-	waiting := queue.NewMemory(settings.Queue(), func(channel string) []string {
-		servers, _ := where.ChannelServers(context.Background(), channel) // memory does not fail
+	reg := registry.NewMemory(settings.Registry())
+	messages := queue.NewMemory(settings.Queue(), func(channel string) []string {
+		servers, _ := reg.ChannelServers(context.Background(), channel) // a memory registry returns no errors
 		return servers
 	})
-	happened := events.NewMemory(settings.EventStore())
-	opts.Store.Registry, opts.Store.Queue = setup.Noting(settings.Webhooks, happened, where, opts.Logger), waiting
-	opts.Store.SetAckDeadline = setup.Watch(settings.Webhooks, happened)
-	rounds := janitor.Options{Registry: opts.Store.Registry, Queue: waiting, Logger: opts.Logger, Registerer: opts.Registerer}
-	dispatcher, end, err := setup.Events(settings.Webhooks, happened, where, waiting, opts.Logger, opts.Registerer)
+	eventStore := events.NewMemory(settings.EventStore())
+	opts.Store.Registry, opts.Store.Queue = setup.Noting(settings.Webhooks, eventStore, reg, opts.Logger), messages
+	opts.Store.SetAckDeadline = setup.Watch(settings.Webhooks, eventStore)
+	rounds := janitor.Options{Registry: opts.Store.Registry, Queue: messages, Logger: opts.Logger, Registerer: opts.Registerer}
+	dispatcher, end, err := setup.Events(settings.Webhooks, eventStore, reg, messages, opts.Logger, opts.Registerer)
 	if err != nil {
 		return store{}, err
 	}
@@ -61,5 +62,5 @@ func openMemory(settings configs.Broker, opts *broker.Options) (store, error) {
 	if err != nil {
 		return store{}, fmt.Errorf("janitor: %w", err)
 	}
-	return store{tend: j.Run, close: end}, nil
+	return store{run: j.Run, close: end}, nil
 }

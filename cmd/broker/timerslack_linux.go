@@ -12,37 +12,42 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The timer slack is by how much the kernel may wake a thread of this process too late. An event
-// loop that waits for its sockets keeps its place in the Go runtime for 10 ms, and so long a thread
-// of the runtime (sysmon) looks every 20 µs whether the place is wanted by anybody, so with every
-// loop that is woken now and then for ever. That was 15 to 45 % of the CPU of a broker with 125
-// subscribers and 50 to 130 pushes a second. Two looks are enough.
+// The timer slack is the delay that the kernel may add to the timers of a thread. An event loop
+// that waits for its sockets keeps its place among the GOMAXPROCS of the Go runtime for 10 ms.
+// During that time a thread of the runtime (sysmon) checks every 20 µs whether another goroutine
+// needs the place. If the loops wake often enough, these checks never stop. They took 15 to 45 % of
+// the CPU of a broker with 125 subscribers and 50 to 130 pushes a second. With a slack of 5 ms
+// there are two checks in 10 ms.
 //
-// With two processors, at the system's 50 µs / 5 ms: a push to 1,000 subscribers 6.9 / 5.8 ms of
-// CPU over one broker and 17 / 7.9 ms over 8 on a busy machine; 32 publishers on 10,000 channels 94
-// / 83 µs a push, in batches of 100 58 / 47 µs; 16 publishers on one channel 0.45 / 0.36 µs a
-// delivery; the latency at a fixed rate 2.8 / 1.3 ms in the middle and 57 / 12 ms at the 99th
-// percentile (five pairs of runs). 1 ms saved half as much.
+// Measured with two processors, for the system's 50 µs / 5 ms: a push to 1,000 subscribers took 6.9
+// / 5.8 ms of CPU over one broker, and 17 / 7.9 ms over 8 on a busy machine. 32 publishers on
+// 10,000 channels took 94 / 83 µs a push, and 58 / 47 µs in batches of 100. 16 publishers on one
+// channel took 0.45 / 0.36 µs a delivery. The latency at a fixed rate was 2.8 / 1.3 ms in the
+// median and 57 / 12 ms at the 99th percentile (five pairs of runs). A slack of 1 ms saved half as
+// much.
 const (
-	// systemSlack is what the kernel gives a process that nobody has given another (PR_SET_TIMERSLACK in prctl(2)).
+	// systemSlack is the kernel's default (PR_SET_TIMERSLACK in prctl(2)).
 	systemSlack = 50 * time.Microsecond
-	// slackMarker in the environment is the id of the process that has begun anew. Guards against
-	// an exec loop if the slack does not stick.
+	// slackMarker is an environment variable with the id of the process that has re-executed itself.
+	// It guards against an exec loop if the slack does not stick.
 	slackMarker = "_SWITCHBOARD_TIMER_SLACK"
 )
 
-// coarseTimers begins this process anew, with the same id, with the given slack: a thread has the
-// slack of the one that made it, and the runtime's are made before ours. Zero changes nothing. Nor
-// is anything changed where another slack was set already (TimerSlackNSec in a systemd unit, say);
-// where GOMAXPROCS is set, since there may be no places to spare, so that the look after 20 µs is
-// needed; and where the configuration cannot be read a second time. When it cannot be done the
-// process goes on as it is.
+// coarseTimers sets the timer slack and executes this program again, in the same process: a thread
+// inherits the slack of its creator, and the threads of the runtime exist already. It does nothing
+// in these cases:
+//
+//   - slack is zero.
+//   - Another slack is already set, for example by TimerSlackNSec in a systemd unit.
+//   - GOMAXPROCS is set: there may be no spare places, so that the check after 20 µs is needed.
+//   - The configuration cannot be read a second time.
+//   - A system call fails.
 func coarseTimers(slack time.Duration, args []string) {
 	pid := strconv.Itoa(os.Getpid())
-	if slack == 0 || os.Getenv("GOMAXPROCS") != "" || os.Getenv(slackMarker) == pid || !readsTwice(args) {
+	if slack == 0 || os.Getenv("GOMAXPROCS") != "" || os.Getenv(slackMarker) == pid || !readableTwice(args) {
 		return
 	}
-	program, err := os.Executable() // and not /proc/self/exe, whose name the process would have
+	program, err := os.Executable() // not /proc/self/exe, which would become the name of the process
 	if err != nil {
 		return
 	}
@@ -58,9 +63,9 @@ func coarseTimers(slack time.Duration, args []string) {
 	_ = unix.Prctl(unix.PR_SET_TIMERSLACK, uintptr(systemSlack), 0, 0, 0)
 }
 
-// readsTwice is false for a configuration in a pipe, as of --config <(command): it is empty the
-// second time.
-func readsTwice(args []string) bool {
+// readableTwice returns false for a configuration in a pipe, like --config <(command): the second
+// read would find it empty.
+func readableTwice(args []string) bool {
 	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
 	flags.SetOutput(io.Discard)
 	flags.ParseErrorsAllowlist.UnknownFlags = true

@@ -17,8 +17,9 @@ import (
 	"switchboard/cmd/internal/proctest"
 )
 
-// begunAnew says whether a process that serves by now had begun anew before, and its timer slack, if the system tells us.
-func begunAnew(t *testing.T, environ ...string) (anew bool, slack time.Duration) {
+// reexecuted starts a broker. It reports whether the process executed itself again, and its timer
+// slack, 0 without the privilege to read it.
+func reexecuted(t *testing.T, environ ...string) (again bool, slack time.Duration) {
 	t.Helper()
 	p, _ := start(t, environ)
 	file := func(name string) string {
@@ -31,7 +32,7 @@ func begunAnew(t *testing.T, environ ...string) (anew bool, slack time.Duration)
 	if name := file("comm"); name != "command" {
 		t.Errorf("the process is called %q", name)
 	}
-	_, _ = fmt.Sscan(file("timerslack_ns"), &slack) // which takes privileges
+	_, _ = fmt.Sscan(file("timerslack_ns"), &slack) // needs a privilege
 	marker := fmt.Sprintf("%s=%d", slackMarker, p.PID())
 	return slices.Contains(strings.Split(file("environ"), "\x00"), marker), slack
 }
@@ -41,7 +42,7 @@ func TestCoarseTimers(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		environ []string
-		anew    bool
+		again   bool
 		slack   time.Duration
 	}{
 		{"the default", nil, true, 5 * time.Millisecond},
@@ -49,13 +50,13 @@ func TestCoarseTimers(t *testing.T) {
 		{"off", []string{setting + "0"}, false, systemSlack},
 		{"GOMAXPROCS", []string{"GOMAXPROCS=2"}, false, systemSlack},
 	} {
-		if anew, slack := begunAnew(t, c.environ...); anew != c.anew || slack != c.slack && slack != 0 {
-			t.Errorf("%s: begun anew: %v, and the slack is %v; want %v, %v", c.name, anew, slack, c.anew, c.slack)
+		if again, slack := reexecuted(t, c.environ...); again != c.again || slack != c.slack && slack != 0 {
+			t.Errorf("%s: executed again: %v, slack %v; want %v, %v", c.name, again, slack, c.again, c.slack)
 		}
 	}
 }
 
-// TestConfigurationFromAPipe is read, although it can be read only once.
+// TestConfigurationFromAPipe: a configuration works although it can be read only once.
 func TestConfigurationFromAPipe(t *testing.T) {
 	pipe := filepath.Join(t.TempDir(), "b.yaml")
 	if err := unix.Mkfifo(pipe, 0o600); err != nil {
@@ -74,8 +75,8 @@ func TestConfigurationFromAPipe(t *testing.T) {
 	}
 }
 
-// TestSlackOfSomebodyElse stays: a child has its parent's.
-func TestSlackOfSomebodyElse(t *testing.T) {
+// TestInheritedSlack: a broker keeps a slack that its parent process has set.
+func TestInheritedSlack(t *testing.T) {
 	const own = 70 * time.Microsecond
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -87,16 +88,16 @@ func TestSlackOfSomebodyElse(t *testing.T) {
 	}
 	set(own)
 	defer set(systemSlack)
-	if anew, slack := begunAnew(t); anew || slack != own && slack != 0 {
-		t.Errorf("begun anew: %v, and the slack is %v; want %v", anew, slack, own)
+	if again, slack := reexecuted(t); again || slack != own && slack != 0 {
+		t.Errorf("executed again: %v, slack %v; want %v", again, slack, own)
 	}
 }
 
-// TestSlackIsSetOnce: where it does not last, the process goes on without.
+// TestSlackIsSetOnce: if the slack does not stick, the process continues without it.
 func TestSlackIsSetOnce(t *testing.T) {
 	t.Setenv("GOMAXPROCS", "")
 	t.Setenv(slackMarker, fmt.Sprint(os.Getpid()))
-	coarseTimers(5*time.Millisecond, nil) // else the test would begin anew
+	coarseTimers(5*time.Millisecond, nil) // otherwise this would execute the test again
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	if now, err := unix.PrctlRetInt(unix.PR_GET_TIMERSLACK, 0, 0, 0, 0); err != nil || time.Duration(now) != systemSlack {

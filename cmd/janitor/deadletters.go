@@ -11,10 +11,10 @@ import (
 	"switchboard/events"
 )
 
-// letters is how many dead letters are read, or moved, at once.
-const letters = 100
+// lettersPerCall is the number of dead letters that one call reads or moves.
+const lettersPerCall = 100
 
-// letter is a line of the output.
+// letter is one line of the output.
 type letter struct {
 	Shard   int             `json:"shard"`
 	GivenUp int64           `json:"given_up"` // Unix ms
@@ -22,11 +22,11 @@ type letter struct {
 	Event   json.RawMessage `json:"event"`
 }
 
-// deadLetters prints all of them, oldest first in each shard. With retry as many as were printed go back to where they are
-// sent from, under their ids.
+// deadLetters prints all dead letters, oldest first in each shard. With retry, it also queues the
+// printed ones for delivery again, under their ids.
 func deadLetters(ctx context.Context, store events.Store, retry bool, stdout io.Writer, log zerolog.Logger) error {
 	out := bufio.NewWriter(stdout)
-	printed, again := 0, 0
+	printed, retried := 0, 0
 	for shard := range events.Shards {
 		n, err := printShard(ctx, store, shard, out)
 		printed += n
@@ -37,17 +37,17 @@ func deadLetters(ctx context.Context, store events.Store, retry bool, stdout io.
 			return err
 		}
 		for left := n; retry && left > 0; {
-			moved, err := store.Retry(ctx, shard, min(left, letters))
+			moved, err := store.Retry(ctx, shard, min(left, lettersPerCall))
 			if err != nil {
 				return err
 			}
-			if moved == 0 { // the list is full; the rest waits here
+			if moved == 0 { // the queue is full; the rest stay dead letters
 				break
 			}
-			left, again = left-moved, again+moved
+			left, retried = left-moved, retried+moved
 		}
 	}
-	log.Info().Int("dead_letters", printed).Int("retried", again).Msg("that is all")
+	log.Info().Int("dead_letters", printed).Int("retried", retried).Msg("printed all dead letters")
 	return nil
 }
 
@@ -55,7 +55,7 @@ func printShard(ctx context.Context, store events.Store, shard int, out io.Write
 	lines := json.NewEncoder(out)
 	lines.SetEscapeHTML(false)
 	for {
-		page, err := store.Dead(ctx, shard, n, letters)
+		page, err := store.Dead(ctx, shard, n, lettersPerCall)
 		if err != nil {
 			return n, err
 		}
@@ -65,7 +65,7 @@ func printShard(ctx context.Context, store events.Store, shard int, out io.Write
 			}
 			n++
 		}
-		if len(page) < letters {
+		if len(page) < lettersPerCall {
 			return n, nil
 		}
 	}

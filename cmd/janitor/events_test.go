@@ -18,22 +18,22 @@ import (
 	"switchboard/webhook"
 )
 
-// event is one as a backend reads it.
+// event is an event as a backend decodes it.
 type event struct {
 	ID, Type, User string
 	Data           int
 }
 
-// delivery is one that waits for its answer.
+// delivery is a delivery that waits for the answer of the backend.
 type delivery struct {
 	events []event
 	answer chan<- int // the status
 }
 
-// backend hands out deliveries, each of which the test answers.
+// backend starts a backend. The test receives its deliveries and answers each.
 func backend(t *testing.T) (url string, deliveries <-chan delivery) {
 	t.Helper()
-	came := make(chan delivery)
+	received := make(chan delivery)
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
 		if err == nil {
@@ -49,18 +49,18 @@ func backend(t *testing.T) (url string, deliveries <-chan delivery) {
 		}
 		answer := make(chan int, 1)
 		select {
-		case came <- delivery{d.Events, answer}:
+		case received <- delivery{d.Events, answer}:
 		case <-t.Context().Done():
 			return
 		}
 		select {
 		case status := <-answer:
 			w.WriteHeader(status)
-		case <-r.Context().Done(): // the janitor is no more
+		case <-r.Context().Done(): // the janitor was killed
 		}
 	}))
 	t.Cleanup(s.Close)
-	return s.URL, came
+	return s.URL, received
 }
 
 // next waits for a delivery.
@@ -75,7 +75,7 @@ func next(t *testing.T, deliveries <-chan delivery) delivery {
 	}
 }
 
-// brokers is what brokers do in Redis: with it a test makes events.
+// brokers changes Redis like brokers do, so that there are events.
 type brokers struct {
 	*testing.T
 	*events.Recorder
@@ -100,7 +100,7 @@ func (b *brokers) ok(err error) {
 	}
 }
 
-// connect gives the user a client.
+// connect binds a client of the user.
 func (b *brokers) connect(user string) {
 	b.Helper()
 	b.ok(b.registry.BindUsers(b.Context(), []registry.UserBinding{{User: user, Binding: registry.Binding{Client: user + "-phone", Server: "a", Generation: 1}}})[0])
@@ -113,7 +113,7 @@ func (b *brokers) disconnect(user string) {
 	b.ok(b.UsersChanged(b.Context(), user)[0])
 }
 
-// environ is that of a janitor which posts to url.
+// environ returns the environment of a janitor that sends events to url.
 func environ(server *redistest.Server, url string) []string {
 	return []string{
 		"SWITCHBOARD_REDIS=" + server.URL(), "SWITCHBOARD_PREFIX=t:",
@@ -122,8 +122,9 @@ func environ(server *redistest.Server, url string) []string {
 	}
 }
 
-// TestKilledWhileItSends: what was on the way is sent again, under its id and in its order, by the next janitor.
-func TestKilledWhileItSends(t *testing.T) {
+// TestKilledDuringDelivery: the next janitor sends the events of the delivery again, with the same
+// ids and in the same order.
+func TestKilledDuringDelivery(t *testing.T) {
 	server := redistest.Start(t)
 	url, deliveries := backend(t)
 	b := startBrokers(t, server)
@@ -137,7 +138,7 @@ func TestKilledWhileItSends(t *testing.T) {
 	b.disconnect("ann")
 	first.Signal(t, syscall.SIGKILL)
 	first.Wait(t)
-	// The lease of the dead one, 65 s, is over.
+	// End the lease of the killed janitor, which would last 65 s.
 	client := server.Client(t)
 	keys, err := client.Keys(t.Context(), "t:ev_m_*").Result()
 	b.ok(err)
@@ -151,7 +152,7 @@ func TestKilledWhileItSends(t *testing.T) {
 		t.Errorf("delivered %+v, want %+v again", again.events, lost.events)
 	}
 	again.answer <- http.StatusOK
-	if len(again.events) == 1 { // else the grace was over before, on a slow machine
+	if len(again.events) == 1 { // on a slow machine the grace period has ended already, and both events come at once
 		again = next(t, deliveries)
 		again.answer <- http.StatusOK
 	}
@@ -167,8 +168,8 @@ func TestKilledWhileItSends(t *testing.T) {
 	}
 }
 
-// TestKilledWhileItLooks: what a janitor claimed and did not settle is looked at by the next one.
-func TestKilledWhileItLooks(t *testing.T) {
+// TestAbandonedClaim: the next janitor handles records that another one claimed but did not settle.
+func TestAbandonedClaim(t *testing.T) {
 	server := redistest.Start(t)
 	url, deliveries := backend(t)
 	b := startBrokers(t, server)
@@ -177,7 +178,7 @@ func TestKilledWhileItLooks(t *testing.T) {
 	claimed, err := events.NewRedis(redispipe.New(client, redispipe.Options{}), events.StoreOptions{Prefix: "t:"}).
 		Claim(t.Context(), shardOfAnn(t, client.Keys(t.Context(), "t:ev_due_*").Val()), 10, 2*time.Second)
 	if err != nil || len(claimed) != 1 {
-		t.Fatal(claimed, err) // by somebody who does nothing with it
+		t.Fatal(claimed, err) // this claim is never settled
 	}
 	proctest.Start(t, environ(server, url), binary)
 	d := next(t, deliveries)
@@ -187,7 +188,7 @@ func TestKilledWhileItLooks(t *testing.T) {
 	}
 }
 
-// shardOfAnn is the number in the only key.
+// shardOfAnn returns the shard number in the only key.
 func shardOfAnn(t *testing.T, keys []string) (shard int) {
 	t.Helper()
 	if len(keys) != 1 {

@@ -1,4 +1,5 @@
-// Command janitor frees in Redis what dead brokers held, and tells the backend what happened; see --help.
+// Command janitor removes the bindings of dead brokers from Redis, trims channels, and sends events
+// to the backend; see --help.
 package main
 
 import (
@@ -34,7 +35,7 @@ func run(args, environ []string, stdout, stderr io.Writer) int {
 	return setup.Exit("janitor", configs.JanitorHelp(), err, stdout, stderr)
 }
 
-// serve runs a janitor until ctx ends, or for one round, or does what it is asked for.
+// serve runs a janitor until ctx ends, or for one round, or prints the dead letters.
 func serve(ctx context.Context, settings configs.Janitor, stdout, stderr io.Writer) error {
 	log, err := setup.Log(stderr, settings.LogLevel, settings.LogFormat)
 	if err != nil {
@@ -47,22 +48,22 @@ func serve(ctx context.Context, settings configs.Janitor, stdout, stderr io.Writ
 		return err
 	}
 	defer redis.Close()
-	happened := events.NewRedis(redis.Pipe, settings.EventStore())
+	eventStore := events.NewRedis(redis.Pipe, settings.EventStore())
 	if settings.DeadLetters {
-		return deadLetters(ctx, happened, settings.Retry, stdout, log)
+		return deadLetters(ctx, eventStore, settings.Retry, stdout, log)
 	}
 	opts := settings.Options()
 	links, err := settings.PeerTLS.Files()
 	if err != nil {
 		return err
 	}
-	if links != nil { // then the brokers answer nobody else
+	if links != nil { // brokers with peer_tls only answer callers with a certificate
 		opts.Probe = janitor.HealthzTLS(func() *tls.Config { return links.Fresh(log) })
 	}
-	where, waiting := registry.NewRedis(redis.Pipe, settings.Registry()), queue.NewRedis(redis.Pipe, settings.Queue())
-	opts.Registry, opts.Queue = setup.Noting(settings.Webhooks, happened, where, log), waiting
+	reg, messages := registry.NewRedis(redis.Pipe, settings.Registry()), queue.NewRedis(redis.Pipe, settings.Queue())
+	opts.Registry, opts.Queue = setup.Noting(settings.Webhooks, eventStore, reg, log), messages
 	opts.Logger, opts.Registerer = log, metrics
-	dispatcher, end, err := setup.Events(settings.Webhooks, happened, where, waiting, log, metrics)
+	dispatcher, end, err := setup.Events(settings.Webhooks, eventStore, reg, messages, log, metrics)
 	if err != nil {
 		return err
 	}
@@ -74,7 +75,7 @@ func serve(ctx context.Context, settings configs.Janitor, stdout, stderr io.Writ
 	if err != nil {
 		return err
 	}
-	// A janitor loses nothing to eviction and can only help: it says so and works on.
+	// Eviction does not harm a janitor, so it only warns and continues.
 	tolerate := func(err error) error {
 		if errors.Is(err, redisurl.ErrEvicts) {
 			log.Warn().Err(err).Msg("brokers refuse this Redis")
@@ -92,7 +93,7 @@ func serve(ctx context.Context, settings configs.Janitor, stdout, stderr io.Writ
 		if err != nil {
 			return err
 		}
-		log.Info().EmbedObject(did).Msg("one round is complete")
+		log.Info().EmbedObject(did).Msg("the round is complete")
 		return nil
 	}
 	limited := loglimit.New(log, loglimit.Every)

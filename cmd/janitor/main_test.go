@@ -24,7 +24,7 @@ const (
 	signing = secret + " signs the webhooks"
 )
 
-func TestEndsAtOnce(t *testing.T) {
+func TestStartErrors(t *testing.T) {
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -56,7 +56,7 @@ func TestEndsAtOnce(t *testing.T) {
 	}
 }
 
-// orphan puts a channel into Redis that a server holds which nobody knows.
+// orphan lists a channel in Redis that no server holds. left reports whether it is still listed.
 func orphan(t *testing.T, server *redistest.Server) (left func() bool) {
 	t.Helper()
 	client, ctx := server.Client(t), t.Context()
@@ -73,7 +73,7 @@ func orphan(t *testing.T, server *redistest.Server) (left func() bool) {
 }
 
 func TestOnce(t *testing.T) {
-	server := redistest.Start(t, "--maxmemory-policy", "allkeys-lru") // which it works with
+	server := redistest.Start(t, "--maxmemory-policy", "allkeys-lru") // a janitor accepts eviction
 	left := orphan(t, server)
 	environ := []string{"SWITCHBOARD_REDIS=" + server.URL(), "SWITCHBOARD_PREFIX=t:", "SWITCHBOARD_LOG_FORMAT=json"}
 	r := proctest.Run(t, environ, binary, "--once", "--dry-run")
@@ -97,7 +97,7 @@ func TestRuns(t *testing.T) {
 	left := orphan(t, server)
 	p.Await(t, "janitor: cleaned up")
 	if left() {
-		t.Error("it says so, and did not")
+		t.Error("the log says that it cleaned up, but the channel is still listed")
 	}
 	server.Kill()
 	for path, want := range map[string]int{"/healthz": 200, "/readyz": 503, "/metrics": 200} {
@@ -114,6 +114,6 @@ func TestRuns(t *testing.T) {
 	}
 	p.Signal(t, syscall.SIGTERM)
 	if code := p.Wait(t); code != 0 {
-		t.Errorf("it ended with %d", code)
+		t.Errorf("the exit code is %d", code)
 	}
 }

@@ -15,16 +15,16 @@ import (
 	"switchboard/cmd/internal/setup"
 )
 
-// readyTimeout bounds the look at Redis behind /readyz.
+// readyTimeout bounds the ping of Redis for /readyz.
 const readyTimeout = time.Second
 
-// probes is the HTTP listener for whoever watches the janitor.
+// probes serves /healthz, /readyz and /metrics.
 type probes struct {
 	listener net.Listener // nil for none
 	http     http.Server
 }
 
-// listen opens the port; an empty address means none.
+// listen opens the port. An empty address means none.
 func listen(addr string, redis *setup.Redis, metrics *prometheus.Registry, log zerolog.Logger) (*probes, error) {
 	if addr == "" {
 		return &probes{}, nil
@@ -66,7 +66,8 @@ func (p *probes) addr() string {
 	return p.listener.Addr().String()
 }
 
-// serve answers until ctx ends. Nobody waits for a probe's answer, so it ends at once.
+// serve answers until ctx ends. It does not wait for calls under way, since probes are not
+// important then.
 func (p *probes) serve(ctx context.Context) error {
 	if p.listener == nil {
 		return nil

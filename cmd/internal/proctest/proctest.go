@@ -20,11 +20,11 @@ import (
 	"time"
 )
 
-// patience is how long a process may take for anything: it only ends tests that hang.
-const patience = time.Minute
+// timeout bounds every wait for a process, so that a test cannot hang.
+const timeout = time.Minute
 
-// Main builds the command in the current directory, runs the tests with its path and
-// gives their code.
+// Main builds the command in the current directory, sets binary to its path, runs the tests and
+// returns their exit code.
 func Main(m *testing.M, binary *string) int {
 	dir, err := os.MkdirTemp("", "switchboard-cmd-")
 	if err != nil {
@@ -40,16 +40,16 @@ func Main(m *testing.M, binary *string) int {
 	return m.Run()
 }
 
-// Result is what a process left.
+// Result is the outcome of a process.
 type Result struct {
 	Code           int
 	Stdout, Stderr string
 }
 
-// Run waits for the end of a process with this environment and no other.
+// Run runs a process to its end, with only the given environment.
 func Run(t *testing.T, environ []string, binary string, args ...string) Result {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), timeout)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, binary, args...)
 	var stdout, stderr bytes.Buffer
@@ -61,7 +61,7 @@ func Run(t *testing.T, environ []string, binary string, args ...string) Result {
 	return Result{cmd.ProcessState.ExitCode(), stdout.String(), stderr.String()}
 }
 
-// Process is one that runs and writes its log as JSON.
+// Process is a running process that logs JSON to stderr.
 type Process struct {
 	cmd   *exec.Cmd
 	lines chan string
@@ -71,7 +71,7 @@ type Process struct {
 	log strings.Builder
 }
 
-// Start runs a process until the test ends at the latest.
+// Start starts a process, which is killed at the end of the test.
 func Start(t *testing.T, environ []string, binary string, args ...string) *Process {
 	t.Helper()
 	p := &Process{
@@ -109,25 +109,26 @@ func (p *Process) read(stderr io.Reader) {
 	close(p.ended)
 }
 
-// PID is the id of the process.
+// PID returns the id of the process.
 func (p *Process) PID() int { return p.cmd.Process.Pid }
 
-// Log is all that was written so far.
+// Log returns the log up to now.
 func (p *Process) Log() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.log.String()
 }
 
-// Await reads on in the log until a message begins with prefix and gives its fields.
+// Await reads further log lines until a message begins with prefix. It returns the fields of that
+// line.
 func (p *Process) Await(t *testing.T, prefix string) map[string]any {
 	t.Helper()
-	timeout := time.After(patience)
+	expired := time.After(timeout)
 	for {
 		select {
 		case line, open := <-p.lines:
 			if !open {
-				t.Fatalf("it ended before it said %q", prefix)
+				t.Fatalf("the process ended without logging %q", prefix)
 			}
 			var fields map[string]any
 			if json.Unmarshal([]byte(line), &fields) != nil {
@@ -136,8 +137,8 @@ func (p *Process) Await(t *testing.T, prefix string) map[string]any {
 			if message, _ := fields["message"].(string); strings.HasPrefix(message, prefix) {
 				return fields
 			}
-		case <-timeout:
-			t.Fatalf("it never said %q", prefix)
+		case <-expired:
+			t.Fatalf("the process did not log %q", prefix)
 		}
 	}
 }
@@ -150,7 +151,7 @@ func (p *Process) Signal(t *testing.T, s syscall.Signal) {
 	}
 }
 
-// SignalUntilEnd repeats the signal until the process is gone.
+// SignalUntilEnd repeats the signal until the process ends.
 func (p *Process) SignalUntilEnd(t *testing.T, s syscall.Signal) {
 	t.Helper()
 	tick := time.NewTicker(10 * time.Millisecond)
@@ -167,14 +168,14 @@ func (p *Process) SignalUntilEnd(t *testing.T, s syscall.Signal) {
 	}
 }
 
-// Wait waits for the end and gives the exit code, -1 for the end by a signal.
+// Wait waits for the end of the process and returns its exit code, -1 for the end by a signal.
 func (p *Process) Wait(t *testing.T) int {
 	t.Helper()
 	select {
 	case <-p.ended:
 		return p.cmd.ProcessState.ExitCode()
-	case <-time.After(patience):
-		t.Fatal("it does not end")
+	case <-time.After(timeout):
+		t.Fatal("the process does not end")
 		return 0
 	}
 }

@@ -1,3 +1,3 @@
-// Package setup is what the two commands do alike on their way to work: refuse to start in
-// one line, write a log, open Redis and keep an eye on it, end on a signal.
+// Package setup has the code that both commands share at their start: error messages and exit
+// codes, the log, the connection to Redis, events, and signals.
 package setup

@@ -25,8 +25,8 @@ func Noting(settings configs.Webhooks, store events.Store, r registry.Registry, 
 	return noting.New(r, events.NewRecorder(store, settings.Kinds()), log)
 }
 
-// Watch notes in store what pushes with notify_after ask for. It is nil where nobody would be told: without an endpoint, or
-// when such events are not wanted.
+// Watch notes in store what pushes with notify_after ask for. It is nil where nobody would be told:
+// without an endpoint, or when such events are not wanted.
 func Watch(settings configs.Webhooks, store events.Store) func(context.Context, delivery.AckDeadline) error {
 	wanted := settings.Kinds()
 	if !settings.Enabled() || wanted != nil && !slices.Contains(wanted, events.MessageUndelivered) {
@@ -42,8 +42,8 @@ func Watch(settings configs.Webhooks, store events.Store) func(context.Context, 
 	}
 }
 
-// Events makes and sends what store has, by what r and q say. It is nil when the settings name no endpoint; close ends
-// its connections.
+// Events makes and sends what store has, by what r and q say. It is nil when the settings name no
+// endpoint; close ends its connections.
 func Events(
 	settings configs.Webhooks, store events.Store, r registry.Registry, q queue.Queue,
 	log zerolog.Logger, metrics prometheus.Registerer,

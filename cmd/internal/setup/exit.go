@@ -9,15 +9,15 @@ import (
 	"switchboard/configs"
 )
 
-// The exit codes, as --help tells them.
+// The exit codes that --help documents.
 const (
 	OK     = 0
 	Failed = 1
 	Usage  = 2
 )
 
-// Exit gives the code for err, and writes what there is to say: the help or the version
-// to stdout, anything else as one line to stderr.
+// Exit returns the exit code for err. It writes the help or the version to stdout if err requests
+// it, and another error to stderr in one line.
 func Exit(name, help string, err error, stdout, stderr io.Writer) int {
 	switch {
 	case err == nil:
@@ -29,7 +29,7 @@ func Exit(name, help string, err error, stdout, stderr io.Writer) int {
 		fmt.Fprintln(stdout, name, Version())
 		return OK
 	}
-	// Several errors joined are several lines.
+	// Joined errors have one line each.
 	fmt.Fprintf(stderr, "%s: %s\n", name, strings.ReplaceAll(err.Error(), "\n", "; "))
 	if _, usage := errors.AsType[configs.UsageError](err); usage {
 		fmt.Fprintf(stderr, "Try %s --help.\n", name)

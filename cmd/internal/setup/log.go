@@ -9,11 +9,11 @@ import (
 	"github.com/rs/zerolog"
 )
 
+// millis is the time format of the log.
 const millis = "2006-01-02T15:04:05.000Z07:00"
 
-// Log makes the process's logger, and sends the words of go-redis there, too: both are
-// settings of the whole process, so a command calls it once. level and format are as
-// configs allows them.
+// Log returns the logger of the process and makes go-redis log to it. Call it once in a process,
+// since it changes global state. level and format have the values that configs allows.
 func Log(w io.Writer, level, format string) (zerolog.Logger, error) {
 	l, err := zerolog.ParseLevel(level)
 	if err != nil {
@@ -21,12 +21,12 @@ func Log(w io.Writer, level, format string) (zerolog.Logger, error) {
 	}
 	tty := isTerminal(w)
 	if format == "console" || format == "auto" && tty {
-		plain := !tty || os.Getenv("TERM") == "dumb" // and with NO_COLOR, which zerolog looks at
+		plain := !tty || os.Getenv("TERM") == "dumb" // zerolog itself respects NO_COLOR
 		w = zerolog.ConsoleWriter{Out: w, TimeFormat: "15:04:05.000", NoColor: plain}
 	}
 	zerolog.TimeFieldFormat = millis
 	log := zerolog.New(w).Level(l).With().Timestamp().Logger()
-	redis.SetLogger(redisWords{log})
+	redis.SetLogger(redisLog{log})
 	return log, nil
 }
 
@@ -39,25 +39,25 @@ func isTerminal(w io.Writer) bool {
 	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
 
-// redisWords takes what go-redis would write to stderr by itself. It is about single
-// connections; what comes of it whoever called is told anyway.
-type redisWords struct{ log zerolog.Logger }
+// redisLog logs the messages of go-redis, which otherwise go to stderr. They have debug level: they
+// concern single connections, and a failed call returns an error anyway.
+type redisLog struct{ log zerolog.Logger }
 
-// Printf implements the interface that redis.SetLogger wants.
-func (r redisWords) Printf(_ context.Context, format string, args ...any) {
+// Printf implements the interface of redis.SetLogger.
+func (r redisLog) Printf(_ context.Context, format string, args ...any) {
 	r.log.Debug().Str("from", "go-redis").Msgf(format, args...)
 }
 
-// WarnExposed names the files with secrets that every user of the machine may read.
+// WarnExposed warns of files with secrets that every user of the machine may read.
 func WarnExposed(log zerolog.Logger, files []string) {
 	if len(files) > 0 {
-		log.Warn().Strs("files", files).Msg("everybody on this machine may read these files with secrets; chmod o-r")
+		log.Warn().Strs("files", files).Msg("every user of this machine may read these files with secrets; use chmod o-r")
 	}
 }
 
-// WarnUnknown names the variables that look like settings and are none.
+// WarnUnknown warns of variables that belong to no setting.
 func WarnUnknown(log zerolog.Logger, names []string) {
 	if len(names) > 0 {
-		log.Warn().Strs("variables", names).Msg("there are no such settings; they have no effect")
+		log.Warn().Strs("variables", names).Msg("these variables belong to no setting and have no effect")
 	}
 }

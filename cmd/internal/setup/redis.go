@@ -17,16 +17,16 @@ import (
 )
 
 const (
-	// checkTimeout bounds one look at Redis.
+	// checkTimeout bounds one check of Redis.
 	checkTimeout = 5 * time.Second
-	// firstWait doubles until lastWait between the looks.
+	// firstWait is the first delay between checks. It doubles up to lastWait.
 	firstWait = 250 * time.Millisecond
 	lastWait  = 4 * time.Second
-	// complainEvery is how often the log says that Redis is away.
-	complainEvery = 5 * time.Second
+	// warnInterval is the interval of warnings while Redis does not answer.
+	warnInterval = 5 * time.Second
 )
 
-// Redis is the one Redis, with all that stands on it.
+// Redis is the connection of a command to Redis.
 type Redis struct {
 	Pipe  *redispipe.Pipe
 	Watch *redisurl.Watch
@@ -36,8 +36,8 @@ type Redis struct {
 	log    zerolog.Logger
 }
 
-// OpenRedis does not connect yet; the error is about the URL. Round trips are
-// measured in r. The certificate files are looked at whenever a connection is made.
+// OpenRedis prepares connections, but does not connect: an error concerns the URL or the files. r
+// receives the metrics of round trips. Each new connection reads the certificate files again.
 func OpenRedis(url string, files configs.RedisTLS, r prometheus.Registerer, log zerolog.Logger) (*Redis, error) {
 	config, err := files.Dial(log)
 	if err != nil {
@@ -59,11 +59,11 @@ func OpenRedis(url string, files configs.RedisTLS, r prometheus.Registerer, log 
 // Close closes the connections.
 func (r *Redis) Close() error { return r.client.Close() }
 
-// Ping is nil when Redis answers.
+// Ping returns nil if Redis answers.
 func (r *Redis) Ping(ctx context.Context) error { return r.client.Ping(ctx).Err() }
 
-// Check connects, and looks once whether this Redis may be used; redisurl.ErrEvicts when
-// not.
+// Check connects and checks once that this Redis is suitable. It returns redisurl.ErrEvicts if
+// Redis may evict keys.
 func (r *Redis) Check(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
@@ -72,16 +72,16 @@ func (r *Redis) Check(ctx context.Context) error {
 	}
 	err := redisurl.CheckPolicy(ctx, r.client)
 	if errors.Is(err, redisurl.ErrPolicyUnknown) {
-		r.log.Warn().Str("redis", r.where).Msg("Redis does not tell its maxmemory-policy; make sure that it is noeviction")
+		r.log.Warn().Str("redis", r.where).Msg("the maxmemory-policy of Redis cannot be read; make sure that it is noeviction")
 		return nil
 	}
 	return err
 }
 
-// Settle looks until Redis answers, and returns redisurl.ErrEvicts when it must not be
-// used. It is nil when all is well, and when ctx ends.
+// Settle repeats Check until Redis answers. It returns redisurl.ErrEvicts if Redis may evict keys,
+// and nil otherwise, also at the end of ctx.
 func (r *Redis) Settle(ctx context.Context) error {
-	var complained time.Time
+	var warned time.Time
 	for wait := firstWait; ; wait = min(2*wait, lastWait) {
 		switch err := r.Check(ctx); {
 		case ctx.Err() != nil:
@@ -91,9 +91,9 @@ func (r *Redis) Settle(ctx context.Context) error {
 			return nil
 		case errors.Is(err, redisurl.ErrEvicts):
 			return err
-		case time.Since(complained) >= complainEvery:
-			complained = time.Now()
-			r.log.Warn().Err(err).Str("redis", r.where).Msg("Redis does not answer; trying on")
+		case time.Since(warned) >= warnInterval:
+			warned = time.Now()
+			r.log.Warn().Err(err).Str("redis", r.where).Msg("Redis does not answer; trying again")
 		}
 		select {
 		case <-ctx.Done():
@@ -103,11 +103,11 @@ func (r *Redis) Settle(ctx context.Context) error {
 	}
 }
 
-// redisMetrics gives a redispipe.Options.Observe.
+// redisMetrics returns a function for redispipe.Options.Observe.
 func redisMetrics(r prometheus.Registerer) (func(time.Duration, int, error), error) {
-	seconds := prometheus.NewHistogram(latency.Histogram("switchboard_redis_seconds", "How long round trips to Redis take.", 0.0001, 10))
+	seconds := prometheus.NewHistogram(latency.Histogram("switchboard_redis_seconds", "Duration of round trips to Redis.", 0.0001, 10))
 	commands := prometheus.NewCounter(prometheus.CounterOpts{
-		Name: "switchboard_redis_commands_total", Help: "Commands sent; over the round trips it is how many share one.",
+		Name: "switchboard_redis_commands_total", Help: "Commands sent; divided by the round trips it is the size of a pipeline.",
 	})
 	failures := prometheus.NewCounter(prometheus.CounterOpts{
 		Name: "switchboard_redis_errors_total", Help: "Round trips that Redis did not answer.",

@@ -50,25 +50,25 @@ func TestLog(t *testing.T) {
 		}
 	}
 	if _, err := Log(&bytes.Buffer{}, "loud", "json"); err == nil {
-		t.Error("there is no such level")
+		t.Error("an unknown level was accepted")
 	}
-	redisWords{zerolog.Nop()}.Printf(t.Context(), "%s", "harmless without a log")
+	redisLog{zerolog.Nop()}.Printf(t.Context(), "%s", "harmless without a log")
 }
 
-// TestWatch: nobody is told without an endpoint, or when such events are not wanted.
-func TestWatch(t *testing.T) {
+// TestAckDeadlines: Watch returns nil without an endpoint, and if the events are not wanted.
+func TestAckDeadlines(t *testing.T) {
 	url := configs.Webhooks{URL: "http://127.0.0.1:9000/"}
 	store := events.NewMemory(events.StoreOptions{})
 	if Watch(configs.Webhooks{}, store) != nil {
-		t.Error("without an endpoint")
+		t.Error("Watch without an endpoint: want nil")
 	}
 	if url.Events = []string{string(events.UserOnline)}; Watch(url, store) != nil {
-		t.Error("only of users")
+		t.Error("Watch without message_undelivered: want nil")
 	}
 	url.Events = append(url.Events, string(events.MessageUndelivered))
 	watch := Watch(url, store)
 	if watch == nil {
-		t.Fatal("nobody is told of messages")
+		t.Fatal("Watch with message_undelivered: got nil")
 	}
 	d := delivery.AckDeadline{User: "ann", Clients: []delivery.ClientResult{{Client: "phone", ID: 7}}, Data: []byte("1"), After: time.Nanosecond}
 	if err := watch(t.Context(), d); err != nil {
@@ -85,6 +85,6 @@ func TestWatch(t *testing.T) {
 		}
 	}
 	if len(records) != 1 || !strings.Contains(records[0], `"user":"ann","clients":[{"client":"phone","id":7}],"data":1`) {
-		t.Errorf("noted %s", records)
+		t.Errorf("recorded %s", records)
 	}
 }

@@ -6,10 +6,10 @@ import (
 	"syscall"
 )
 
-// UntilSignal is a context that ends with SIGTERM or SIGINT. A second one ends the process
-// at once, for whoever does not want to wait until the clients are gone.
+// UntilSignal returns a context that ends at SIGTERM or SIGINT. A second signal ends the process at
+// once, without waiting for the clients.
 func UntilSignal() (context.Context, context.CancelFunc) {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
-	context.AfterFunc(ctx, stop) // from then on signals do what they always do
+	context.AfterFunc(ctx, stop) // the next signal has its default effect
 	return ctx, stop
 }

@@ -2,7 +2,7 @@ package setup
 
 import "runtime/debug"
 
-// Version is that of the module, or where it has none the revision that was built.
+// Version returns the version of the module, or the revision of the build if there is none.
 func Version() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
