@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"go.uber.org/goleak"
+
+	"switchboard/bench/system"
 )
 
 // program is the path of the broker, built once for all tests.
@@ -25,7 +27,7 @@ func testMain(m *testing.M) int {
 	dir, err := os.MkdirTemp("", "bench-test-")
 	if err == nil {
 		defer os.RemoveAll(dir)
-		program, err = buildBroker(context.Background(), dir)
+		program, err = system.BuildBroker(context.Background(), dir)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)

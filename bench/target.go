@@ -9,12 +9,12 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"sync"
 	"syscall"
 	"time"
 
+	"switchboard/bench/system"
 	"switchboard/internal/freeport"
 )
 
@@ -48,7 +48,7 @@ func openTarget(ctx context.Context, o options, prefix string) (*target, error) 
 	t := &target{dir: dir}
 	program := o.broker
 	if program == "" {
-		program, err = buildBroker(ctx, dir)
+		program, err = system.BuildBroker(ctx, dir)
 	}
 	if err == nil {
 		err = t.start(program, o.redis, prefix)
@@ -60,16 +60,6 @@ func openTarget(ctx context.Context, o options, prefix string) (*target, error) 
 		return nil, errors.Join(err, t.stop())
 	}
 	return t, nil
-}
-
-// buildBroker builds ./cmd/broker of this module.
-func buildBroker(ctx context.Context, dir string) (string, error) {
-	program := filepath.Join(dir, "broker")
-	out, err := exec.CommandContext(ctx, "go", "build", "-o", program, "switchboard/cmd/broker").CombinedOutput()
-	if err != nil {
-		return "", fmt.Errorf("build the broker: %w\n%s", err, out)
-	}
-	return program, nil
 }
 
 // start starts the broker on free ports, with default settings except for those of the run.

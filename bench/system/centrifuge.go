@@ -10,6 +10,7 @@ import (
 
 	"switchboard/bench/swarm"
 	"switchboard/internal/freeport"
+	"switchboard/internal/proc"
 )
 
 // centrifugeVersion is the version in bench/peers/centrifuge/go.mod.
@@ -51,7 +52,7 @@ func (c *Centrifuge) build(ctx context.Context) (binary string, err error) {
 		return "", err
 	}
 	logf(c.Log, "building a server on centrifuge %s", centrifugeVersion)
-	return binary, runCommand(exec.CommandContext(ctx, "go", "build", "-C", source, "-mod=readonly", "-o", binary, "."))
+	return binary, proc.GoBuild(ctx, "-C", source, "-mod=readonly", "-o", binary, ".")
 }
 
 // Start implements [System].

@@ -37,11 +37,7 @@ const (
 // BuildBroker builds ./cmd/broker of this module into dir.
 func BuildBroker(ctx context.Context, dir string) (program string, err error) {
 	program = filepath.Join(dir, "broker")
-	out, err := exec.CommandContext(ctx, "go", "build", "-o", program, "switchboard/cmd/broker").CombinedOutput()
-	if err != nil {
-		return "", fmt.Errorf("build the broker: %w\n%s", err, out)
-	}
-	return program, nil
+	return program, proc.GoBuild(ctx, "-o", program, "switchboard/cmd/broker")
 }
 
 // Name implements [System].

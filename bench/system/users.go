@@ -42,7 +42,7 @@ func (u *Users) buildJanitor(ctx context.Context) (program string, err error) {
 	if _, err := os.Stat(program); err == nil {
 		return program, nil
 	}
-	return program, runCommand(exec.CommandContext(ctx, "go", "build", "-o", program, "switchboard/cmd/janitor"))
+	return program, proc.GoBuild(ctx, "-o", program, "switchboard/cmd/janitor")
 }
 
 // Start implements [System].

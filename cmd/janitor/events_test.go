@@ -2,7 +2,6 @@ package main
 
 import (
 	"encoding/json"
-	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -14,8 +13,8 @@ import (
 	"switchboard/events"
 	"switchboard/internal/redispipe"
 	"switchboard/internal/redistest"
+	"switchboard/internal/signedreq"
 	"switchboard/registry"
-	"switchboard/webhook"
 )
 
 // event is an event as a backend decodes it.
@@ -35,15 +34,8 @@ func backend(t *testing.T) (url string, deliveries <-chan delivery) {
 	t.Helper()
 	received := make(chan delivery)
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		body, err := io.ReadAll(r.Body)
-		if err == nil {
-			err = webhook.Verify([]string{signing}, r.Header, body, 0)
-		}
 		var d struct{ Events []event }
-		if err == nil {
-			err = json.Unmarshal(body, &d)
-		}
-		if err != nil {
+		if err := signedreq.Decode(r, signing, &d); err != nil {
 			t.Error(err)
 			return
 		}

@@ -1,13 +1,14 @@
 package attack
 
 import (
+	"context"
 	"flag"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"testing"
 
+	"switchboard/internal/proc"
 	"switchboard/internal/redistest"
 )
 
@@ -32,8 +33,8 @@ func run(m *testing.M) int {
 	}
 	defer os.RemoveAll(dir)
 	brokerPath = filepath.Join(dir, "broker")
-	if out, err := exec.Command("go", "build", "-o", brokerPath, "switchboard/cmd/broker").CombinedOutput(); err != nil {
-		fmt.Fprintf(os.Stderr, "go build: %v\n%s", err, out)
+	if err := proc.GoBuild(context.Background(), "-o", brokerPath, "switchboard/cmd/broker"); err != nil {
+		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
 	return redistest.Main(m, &redisServer, nil)

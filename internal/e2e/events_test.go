@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -16,7 +15,7 @@ import (
 	"switchboard/internal/await"
 	"switchboard/internal/keytable"
 	"switchboard/internal/redistest"
-	"switchboard/webhook"
+	"switchboard/internal/signedreq"
 )
 
 const hookSecret = "the webhooks are signed"
@@ -33,17 +32,10 @@ type mailbox struct {
 func openMailbox(t *testing.T) *mailbox {
 	m := &mailbox{ids: map[string]bool{}, told: map[string][]string{}}
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		body, err := io.ReadAll(r.Body)
-		if err == nil {
-			err = webhook.Verify([]string{hookSecret}, r.Header, body, 0)
-		}
 		var delivery struct {
 			Events []struct{ ID, Type, User, Channel string }
 		}
-		if err == nil {
-			err = json.Unmarshal(body, &delivery)
-		}
-		if err != nil {
+		if err := signedreq.Decode(r, hookSecret, &delivery); err != nil {
 			t.Error(err)
 			return
 		}

@@ -1,12 +1,15 @@
 package e2e
 
 import (
+	"context"
 	"flag"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"testing"
+
+	"switchboard/internal/proc"
 )
 
 var raceBinaries = flag.Bool("race-binaries", false, "build the brokers and the janitor with the race detector")
@@ -31,13 +34,12 @@ func run(m *testing.M) int {
 	}
 	defer os.RemoveAll(dir)
 	binaries = dir
-	args := []string{"build", "-o", dir + string(filepath.Separator)}
+	args := []string{"-o", dir + string(filepath.Separator)}
 	if *raceBinaries {
 		args = append(args, "-race")
 	}
-	build := exec.Command("go", append(args, "switchboard/cmd/broker", "switchboard/cmd/janitor")...)
-	if out, err := build.CombinedOutput(); err != nil {
-		fmt.Fprintf(os.Stderr, "%v: %v\n%s", build.Args, err, out)
+	if err := proc.GoBuild(context.Background(), append(args, "switchboard/cmd/broker", "switchboard/cmd/janitor")...); err != nil {
+		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
 	return m.Run()

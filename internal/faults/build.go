@@ -9,6 +9,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+
+	"switchboard/internal/proc"
 )
 
 // programs are the paths of the programs under test.
@@ -23,7 +25,7 @@ func build(ctx context.Context, dir string, withWrongClock bool) (programs, erro
 	b := programs{
 		broker: filepath.Join(dir, "broker"), wrongClock: filepath.Join(dir, "broker-shifted"), janitor: filepath.Join(dir, "janitor"),
 	}
-	if err := goBuild(ctx, "-o", dir+string(filepath.Separator), "switchboard/cmd/broker", "switchboard/cmd/janitor"); err != nil {
+	if err := proc.GoBuild(ctx, "-o", dir+string(filepath.Separator), "switchboard/cmd/broker", "switchboard/cmd/janitor"); err != nil {
 		return b, err
 	}
 	if !withWrongClock {
@@ -33,15 +35,7 @@ func build(ctx context.Context, dir string, withWrongClock bool) (programs, erro
 	if err != nil {
 		return b, fmt.Errorf("broker with a wrong clock: %w", err)
 	}
-	return b, goBuild(ctx, "-overlay", overlay, "-o", b.wrongClock, "switchboard/cmd/broker")
-}
-
-func goBuild(ctx context.Context, args ...string) error {
-	cmd := exec.CommandContext(ctx, "go", append([]string{"build"}, args...)...)
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("%v: %w\n%s", cmd.Args, err, out)
-	}
-	return nil
+	return b, proc.GoBuild(ctx, "-overlay", overlay, "-o", b.wrongClock, "switchboard/cmd/broker")
 }
 
 // nowSource is the code in package time that reads the wall clock and the monotonic clock. Only the

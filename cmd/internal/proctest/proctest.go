@@ -18,6 +18,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"switchboard/internal/proc"
 )
 
 // timeout bounds every wait for a process, so that a test cannot hang.
@@ -33,8 +35,8 @@ func Main(m *testing.M, binary *string) int {
 	}
 	defer os.RemoveAll(dir)
 	*binary = filepath.Join(dir, "command")
-	if out, err := exec.Command("go", "build", "-o", *binary, ".").CombinedOutput(); err != nil {
-		fmt.Fprintf(os.Stderr, "go build: %v\n%s", err, out)
+	if err := proc.GoBuild(context.Background(), "-o", *binary, "."); err != nil {
+		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
 	return m.Run()
