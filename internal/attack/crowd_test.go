@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"switchboard/internal/bell"
+	"switchboard/internal/cond"
 )
 
 // pause is between two rounds: the crowd is not the attack.
@@ -23,7 +23,7 @@ type crowd struct {
 	leave   context.CancelFunc
 	gone    sync.WaitGroup
 
-	bell     bell.Bell      // guards the fields below
+	cond     cond.Cond      // guards the fields below
 	last     map[string]int // of each stream at each member: "member stream"
 	done     int            // rounds
 	sickened error          // the first thing that went wrong
@@ -57,7 +57,7 @@ func (c *crowd) complain(ctx context.Context, err error) {
 	if ctx.Err() != nil {
 		return
 	}
-	c.bell.Change(func() {
+	c.cond.Change(func() {
 		if c.sickened == nil {
 			c.sickened = err
 		}
@@ -72,7 +72,7 @@ func (c *crowd) follow(ctx context.Context, m *member) {
 			c.complain(ctx, err)
 			return
 		}
-		c.bell.Change(func() {
+		c.cond.Change(func() {
 			key := m.name + " " + p.Stream
 			if p.N != c.last[key]+1 && c.sickened == nil {
 				c.sickened = fmt.Errorf("%s got %d of %s behind %d", m.name, p.N, p.Stream, c.last[key])
@@ -91,7 +91,7 @@ func (c *crowd) play(ctx context.Context) {
 			c.complain(ctx, fmt.Errorf("round %d: %w", n, err))
 			return
 		}
-		c.bell.Change(func() { c.done = n })
+		c.cond.Change(func() { c.done = n })
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
@@ -119,7 +119,7 @@ func (c *crowd) round(ctx context.Context, n int) error {
 			return fmt.Errorf("%s cannot publish: %w", m.name, err)
 		}
 	}
-	return c.bell.Await(ctx, func() bool { return c.sickened != nil || c.haveAllLocked(n) })
+	return c.cond.Await(ctx, func() bool { return c.sickened != nil || c.haveAllLocked(n) })
 }
 
 // haveAllLocked says whether every member has n messages of each stream.
@@ -141,8 +141,8 @@ func (c *crowd) haveAllLocked(n int) bool {
 
 // rounds is how many are over, and what went wrong.
 func (c *crowd) rounds() (int, error) {
-	c.bell.Lock()
-	defer c.bell.Unlock()
+	c.cond.Lock()
+	defer c.cond.Unlock()
 	return c.done, c.sickened
 }
 
@@ -150,7 +150,7 @@ func (c *crowd) rounds() (int, error) {
 func (c *crowd) advance(ctx context.Context, t *testing.T, n int) {
 	t.Helper()
 	first, _ := c.rounds()
-	err := c.bell.Await(ctx, func() bool { return c.sickened != nil || c.done > first+n })
+	err := c.cond.Await(ctx, func() bool { return c.sickened != nil || c.done > first+n })
 	done, sickened := c.rounds()
 	if sickened != nil {
 		err = sickened

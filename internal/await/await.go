@@ -1,5 +1,5 @@
 // Package await polls conditions that have no signal, such as the state of Redis or of another
-// process. For state inside a test, a channel or package bell is better.
+// process. For state in the same process, use a channel or package cond.
 package await
 
 import (

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"testing"
 
-	"switchboard/internal/bell"
+	"switchboard/internal/cond"
 )
 
 // event is what a client saw, the same from JavaScript and from Go.
@@ -33,7 +33,7 @@ type place struct{ client, name string }
 
 // ledger holds what was accepted against what arrived.
 type ledger struct {
-	bell.Bell // guards the fields below
+	cond.Cond // guards the fields below
 	expected  map[place]bool
 	pushes    int                // accepted
 	accepted  map[delivery]int64 // ids, as the answers to the pushes had them

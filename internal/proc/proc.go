@@ -1,4 +1,4 @@
-// Package proc runs programs for tests and measurements, and reads what they log.
+// Package proc builds and runs programs for tests and benchmarks, and reads their logs.
 package proc
 
 import (
@@ -11,35 +11,35 @@ import (
 	"strings"
 	"syscall"
 
-	"switchboard/internal/bell"
+	"switchboard/internal/cond"
 )
 
-// Process is a program that was started.
+// A Process is a running or ended program.
 type Process struct {
 	Name string
 	cmd  *exec.Cmd
 
-	bell  bell.Bell // guards the fields below
+	cond  cond.Cond // guards the fields below
 	lines []line    // of the log
 	ended bool
 }
 
-// line is one line of a log, with its fields when it is JSON.
+// A line is one line of a log.
 type line struct {
 	text   string
-	fields map[string]any
+	fields map[string]any // nil if the line is not JSON
 }
 
-// Start runs a command. onLine, unless nil, takes stdout, which else goes nowhere; stderr is
-// the log. The caller calls Kill.
+// Start starts a command. If onLine is not nil, it receives each line of stdout; otherwise stdout is
+// discarded. Stderr is the log. The caller must call Kill.
 func Start(name string, cmd *exec.Cmd, onLine func([]byte)) (*Process, error) {
 	p := &Process{Name: name, cmd: cmd}
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // it may have children
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // so that Kill reaches its children
 	log, err := cmd.StderrPipe()
 	if err != nil {
 		return nil, err
 	}
-	sources := []func(){func() { scan(log, p.note) }}
+	sources := []func(){func() { scan(log, p.addLine) }}
 	if onLine != nil {
 		out, err := cmd.StdoutPipe()
 		if err != nil {
@@ -54,7 +54,7 @@ func Start(name string, cmd *exec.Cmd, onLine func([]byte)) (*Process, error) {
 	return p, nil
 }
 
-// wait reads all there is, which must come before Wait.
+// wait reads the output to its end and then waits for the process. [exec.Cmd.Wait] requires this order.
 func (p *Process) wait(sources []func()) {
 	done := make(chan struct{})
 	for _, source := range sources {
@@ -67,7 +67,7 @@ func (p *Process) wait(sources []func()) {
 		<-done
 	}
 	_ = p.cmd.Wait()
-	p.bell.Change(func() { p.ended = true })
+	p.cond.Change(func() { p.ended = true })
 }
 
 func scan(r io.Reader, onLine func([]byte)) {
@@ -78,16 +78,16 @@ func scan(r io.Reader, onLine func([]byte)) {
 	}
 }
 
-func (p *Process) note(text []byte) {
+func (p *Process) addLine(text []byte) {
 	l := line{text: string(text)}
 	_ = json.Unmarshal(text, &l.fields)
-	p.bell.Change(func() { p.lines = append(p.lines, l) })
+	p.cond.Change(func() { p.lines = append(p.lines, l) })
 }
 
-// Tail is the last n lines of the log, all of them for 0.
+// Tail returns the last n lines of the log. Zero means all lines.
 func (p *Process) Tail(n int) string {
-	p.bell.Lock()
-	defer p.bell.Unlock()
+	p.cond.Lock()
+	defer p.cond.Unlock()
 	first := 0
 	if n > 0 {
 		first = max(0, len(p.lines)-n)
@@ -99,11 +99,11 @@ func (p *Process) Tail(n int) string {
 	return b.String()
 }
 
-// Logged waits for a line with that message and gives one field of the last such line.
+// Logged waits for a log line with this message. It returns one field of the last such line.
 func (p *Process) Logged(ctx context.Context, message, field string) (string, error) {
 	var value string
 	found := false
-	err := p.bell.Await(ctx, func() bool {
+	err := p.cond.Await(ctx, func() bool {
 		for _, l := range p.lines {
 			if l.fields["message"] == message {
 				value, found = fmt.Sprint(l.fields[field]), true
@@ -112,12 +112,12 @@ func (p *Process) Logged(ctx context.Context, message, field string) (string, er
 		return found || p.ended
 	})
 	if err != nil || !found {
-		return "", fmt.Errorf("%s never said %q (%v)", p.Name, message, err)
+		return "", fmt.Errorf("%s did not log %q (%v)", p.Name, message, err)
 	}
 	return value, nil
 }
 
-// PID is the process id.
+// PID returns the process id.
 func (p *Process) PID() int { return p.cmd.Process.Pid }
 
 // Signal sends a signal.
@@ -128,16 +128,16 @@ func (p *Process) Signal(sig syscall.Signal) error {
 	return nil
 }
 
-// Wait waits for the end and gives the exit code, -1 for the end by a signal.
+// Wait waits until the process ends and returns its exit code, or -1 if a signal ended it.
 func (p *Process) Wait(ctx context.Context) (code int, err error) {
-	if err := p.bell.Await(ctx, func() bool { return p.ended }); err != nil {
+	if err := p.cond.Await(ctx, func() bool { return p.ended }); err != nil {
 		return 0, fmt.Errorf("%s did not end: %w", p.Name, err)
 	}
 	return p.cmd.ProcessState.ExitCode(), nil
 }
 
-// End sends a signal and waits for the end. After SIGTERM another exit code than 0 is an
-// error.
+// End sends a signal and waits until the process ends. After SIGTERM, an exit code other than 0 is
+// an error.
 func (p *Process) End(ctx context.Context, sig syscall.Signal) error {
 	if err := p.Signal(sig); err != nil {
 		return err
@@ -149,7 +149,8 @@ func (p *Process) End(ctx context.Context, sig syscall.Signal) error {
 	return err
 }
 
-// Kill ends the process and its children, and waits. It does no harm when they are gone.
+// Kill kills the process and its children and waits until the process has ended. It may be called
+// again.
 func (p *Process) Kill() {
 	_ = syscall.Kill(-p.cmd.Process.Pid, syscall.SIGKILL)
 	_, _ = p.Wait(context.Background())
