@@ -9,11 +9,11 @@ import (
 	"github.com/gobwas/ws"
 )
 
-// rsv1 is the bit of a compressed message (RFC 7692 §6).
+// rsv1 is the header bit of a compressed message (RFC 7692 §6).
 const rsv1 = 0b100
 
-// inflating is what becomes n MB of white space when it is inflated: some 1 KB for each.
-func inflating(t *testing.T, n int) []byte {
+// compressedSpaces returns a deflated message of n MB of spaces. It has about 1 KB for each MB.
+func compressedSpaces(t *testing.T, n int) []byte {
 	t.Helper()
 	var b bytes.Buffer
 	w, err := flate.NewWriter(&b, flate.BestCompression)
@@ -26,25 +26,26 @@ func inflating(t *testing.T, n int) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	whole := bytes.Repeat(b.Bytes(), n) // no block looks back at the one before
+	whole := bytes.Repeat(b.Bytes(), n) // no block refers to the one before
 	return bytes.TrimSuffix(whole, []byte{0, 0, 0xff, 0xff})
 }
 
-// compressedBombs inflate to half a gigabyte each, many at once, in one frame and in fragments.
-func compressedBombs(t *testing.T, s *siege) {
+// compressedBombs sends many messages in parallel that inflate to 512 MB each, half of them in
+// fragments.
+func compressedBombs(t *testing.T, s *scenario) {
 	const attackers = 10
-	bomb := inflating(t, 512)
+	bomb := compressedSpaces(t, 512)
 	var begun sync.WaitGroup
 	for i := range attackers {
-		for _, stranger := range []bool{true, false} {
-			var a *assailant
-			if stranger {
-				a = s.enter(t, entrances[3], "")
+		for _, anonymous := range []bool{true, false} {
+			var a *attacker
+			if anonymous {
+				a = s.open(t, endpoints[3], "")
 			} else {
-				a = s.known(t, entrances[3], "mallory")
+				a = s.connectUser(t, endpoints[3], "mallory")
 			}
-			verdict := make(chan string, 1)
-			go func() { verdict <- a.verdict() }()
+			outcome := make(chan string, 1)
+			go func() { outcome <- a.outcome() }()
 			begun.Go(func() {
 				if i%2 == 0 {
 					a.compressed(ws.OpText, true, bomb)
@@ -57,8 +58,8 @@ func compressedBombs(t *testing.T, s *siege) {
 						a.compressed(op, k+4<<10 >= len(bomb), bomb[k:min(k+4<<10, len(bomb))])
 					}
 				}
-				if got := <-verdict; got != "1009" {
-					t.Errorf("told %q, want 1009", got)
+				if got := <-outcome; got != "1009" {
+					t.Errorf("got %q, want 1009", got)
 				}
 			})
 		}
@@ -67,39 +68,39 @@ func compressedBombs(t *testing.T, s *siege) {
 	s.smallBombs(t)
 }
 
-// smallBombs inflate to somewhat more than allowed: they are skipped, as if they had come as they are; and what is no
-// deflated text at all ends the connection.
-func (s *siege) smallBombs(t *testing.T) {
+// smallBombs sends a message that inflates to slightly more than the limit, which the broker must
+// skip like a plain one, and a message that is not deflated, which must end the connection.
+func (s *scenario) smallBombs(t *testing.T) {
 	t.Helper()
-	a := s.known(t, entrances[3], "mallory")
-	a.compressed(ws.OpText, true, inflating(t, 1))
-	if got := a.answer(); got != "error:too_large" {
-		t.Errorf("a megabyte is told %q, want error:too_large", got)
+	a := s.connectUser(t, endpoints[3], "mallory")
+	a.compressed(ws.OpText, true, compressedSpaces(t, 1))
+	if got := a.reply(); got != "error:too_large" {
+		t.Errorf("1 MB: got %q, want error:too_large", got)
 	}
-	a.say(`{"type":"ping"}`)
-	a.until(t, "pong")
+	a.send(`{"type":"ping"}`)
+	a.waitFor(t, "pong")
 	a.compressed(ws.OpText, true, []byte("\xff\xff\xff\xff no deflated text"))
-	if got := a.verdict(); got != "" && got != "1007" && got != "1002" {
-		t.Errorf("what cannot be inflated is told %q", got)
+	if got := a.outcome(); got != "" && got != "1007" && got != "1002" {
+		t.Errorf("invalid deflate data: got %q", got)
 	}
 }
 
-func (a *assailant) compressed(op ws.OpCode, fin bool, payload []byte) {
+func (a *attacker) compressed(op ws.OpCode, fin bool, payload []byte) {
 	f := ws.NewFrame(op, fin, payload)
 	if op != ws.OpContinuation {
 		f.Header.Rsv = rsv1
 	}
-	a.frame(f)
+	a.sendFrame(f)
 }
 
-// compressedUnasked sends compressed messages where that was not agreed on.
-func compressedUnasked(t *testing.T, s *siege) {
-	bomb := inflating(t, 64)
-	for _, e := range entrances[1:3] {
-		a := s.known(t, e, "mallory")
+// unnegotiatedCompression sends compressed messages on connections that did not negotiate it.
+func unnegotiatedCompression(t *testing.T, s *scenario) {
+	bomb := compressedSpaces(t, 64)
+	for _, e := range endpoints[1:3] {
+		a := s.connectUser(t, e, "mallory")
 		a.compressed(ws.OpText, true, bomb)
-		if got := a.verdict(); got != "1002" {
-			t.Errorf("%s: told %q, want 1002", e.name, got)
+		if got := a.outcome(); got != "1002" {
+			t.Errorf("%s: got %q, want 1002", e.name, got)
 		}
 	}
 }

@@ -1,18 +1,22 @@
-// Package attack tests that a broker stands while it is attacked. The broker is a process of its own, with a real Redis;
-// the attackers are this one. Beside every attack a crowd of well-behaved clients, one for each way in, and a backend
-// exchange messages without a pause, and check that each arrives at each of them once and in order, over the
-// connections that they began with. While an attack is at its height newcomers must come in, and in the end
-// the process must have lived, within bounded memory, and have told the attackers what the protocol promises.
+// Package attack tests that a broker keeps serving while it is attacked. The broker is a process of
+// its own with a real Redis. The test process holds the attackers.
 //
-//	siege_test.go       what is demanded beside each attack
-//	victim_test.go      the broker: its settings, its process, what it uses
-//	issuer_test.go      who signs the users' tokens
-//	crowd_test.go       the well-behaved; member_test.go, way_test.go: one of them, and how they come in
-//	assailant_test.go   an attacker's connection, and how the broker ends it
-//	attacks_test.go     the table of the attacks
-//	identity_test.go    thieves of client ids, and a broker that lets in who has no token
-//	crowded_test.go     those that need a broker with other settings
-//	rebinding_test.go   those by web pages, on a broker that is open
-//	tls_test.go         those on TLS, and on what the broker calls
-//	forged_test.go …    the attacks, by kind
+// During each attack, honest clients on every transport and a backend exchange messages all the
+// time. They check that each message reaches each client once and in order, and that their
+// connections stay open. During and after the attack, new clients must be able to connect. At the
+// end, the broker must still run, must have stayed below its memory bound, and must have given the
+// attackers the errors and close codes of the protocol.
+//
+//	scenario_test.go     the checks that run with each attack
+//	broker_test.go       the broker process: settings, API calls, memory and descriptors
+//	issuer_test.go       the signer of the users' tokens
+//	traffic_test.go      the honest clients; client_test.go, transport_test.go: one of them
+//	attacker_test.go     an attacker's connection, and how the broker ends it
+//	suite_test.go        the table of the attacks
+//	identity_test.go     theft of client ids
+//	connections_test.go  connection limits
+//	rebinding_test.go    attacks by web pages on a broker without authentication
+//	tls_test.go          attacks on TLS and on the broker's own HTTP calls
+//
+// The other files contain the attacks by kind.
 package attack

@@ -5,25 +5,25 @@ import (
 	"testing"
 )
 
-// tooManyMessages sends more than a connection may, and goes on when it is told so.
-func tooManyMessages(t *testing.T, s *siege) {
-	for _, e := range entrances {
-		a := s.known(t, e, "mallory")
-		sent := make(chan struct{})
+// tooManyMessages exceeds the message rate of a connection and ignores the errors.
+func tooManyMessages(t *testing.T, s *scenario) {
+	for _, e := range endpoints {
+		a := s.connectUser(t, e, "mallory")
+		redisBytesSent := make(chan struct{})
 		go func() {
-			defer close(sent)
+			defer close(redisBytesSent)
 			for range 5_000 {
-				a.say(`{"type":"ping"}`)
+				a.send(`{"type":"ping"}`)
 			}
 		}()
-		words := map[string]int{}
-		for _, word := range strings.Fields(a.verdict()) {
-			words[word]++
+		codes := map[string]int{}
+		for _, code := range strings.Fields(a.outcome()) {
+			codes[code]++
 		}
-		if words["error:rate_limited"] == 0 || words["closing:overloaded"] != 1 || len(words) > 3 || e.frames != (words["4009"] == 1) {
-			t.Errorf("%s: told %v", e.name, words)
+		if codes["error:rate_limited"] == 0 || codes["closing:overloaded"] != 1 || len(codes) > 3 || e.frames != (codes["4009"] == 1) {
+			t.Errorf("%s: got %v", e.name, codes)
 		}
 		_ = a.Close()
-		<-sent
+		<-redisBytesSent
 	}
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 )
 
-// forgeries are tokens that nobody may be let in with, as mallory would make them.
+// forgeries returns tokens that the broker must reject. Mallory can make each of them.
 func (i *issuer) forgeries(t *testing.T) map[string]string {
 	t.Helper()
 	own, err := rsa.GenerateKey(rand.Reader, 2048)
@@ -30,71 +30,71 @@ func (i *issuer) forgeries(t *testing.T) map[string]string {
 	parts := strings.Split(good, ".")
 	none := jwt.UnsafeAllowNoneSignatureType
 	forged := map[string]string{
-		"nothing":                           "",
-		"dots":                              "..",
-		"no parts":                          "admin",
-		"too many parts":                    good + ".x",
-		"an encrypted one (JWE)":            "eyJhbGciOiJkaXIifQ.." + parts[1] + ".x.y",
-		"none":                              seal(header("none", kidHMAC), admin, jwt.SigningMethodNone, none),
-		"none, for the RSA key":             seal(header("none", kidRSA), admin, jwt.SigningMethodNone, none),
-		"None":                              seal(header("None", kidHMAC), admin, jwt.SigningMethodNone, none),
-		"nOnE with a signature":             encode(header("nOnE", kidHMAC)) + "." + encode(admin) + "." + parts[2],
-		"no alg":                            encode(`{"typ":"JWT"}`) + "." + encode(admin) + ".",
-		"alg twice":                         seal(`{"alg":"none","alg":"HS256","kid":"shared"}`, admin, jwt.SigningMethodHS256, i.rsaPEM),
-		"the public key as a secret":        seal(header("HS256", kidRSA), admin, jwt.SigningMethodHS256, i.rsaPEM),
-		"the same, trimmed":                 seal(header("HS256", kidRSA), admin, jwt.SigningMethodHS256, []byte(strings.TrimSpace(string(i.rsaPEM)))),
-		"the same without kid":              seal(`{"alg":"HS256"}`, admin, jwt.SigningMethodHS256, i.rsaPEM),
-		"the same for the secret":           seal(header("HS256", kidHMAC), admin, jwt.SigningMethodHS256, i.rsaPEM),
-		"an empty secret":                   seal(header("HS256", kidHMAC), admin, jwt.SigningMethodHS256, []byte{}),
-		"a secret found by trying":          seal(header("HS256", kidHMAC), admin, jwt.SigningMethodHS256, []byte("secret")),
-		"the right secret, another alg":     seal(header("HS512", kidHMAC), admin, jwt.SigningMethodHS512, i.shared),
-		"another RSA key":                   seal(header("RS256", kidRSA), admin, jwt.SigningMethodRS256, own),
-		"another RSA key without kid":       seal(`{"alg":"RS256"}`, admin, jwt.SigningMethodRS256, own),
-		"the RSA key, another padding":      seal(header("PS256", kidRSA), admin, jwt.SigningMethodPS256, i.rsa),
-		"a curve":                           seal(header("ES256", kidRSA), admin, jwt.SigningMethodES256, curve),
-		"kid of another key":                seal(header("HS256", kidRSA), admin, jwt.SigningMethodHS256, i.shared),
-		"kid is a path":                     seal(header("HS256", "../../../../dev/null"), admin, jwt.SigningMethodHS256, []byte{}),
-		"kid is an injection":               seal(header("HS256", "x' UNION SELECT 'k"), admin, jwt.SigningMethodHS256, []byte("k")),
-		"kid is a list":                     seal(`{"alg":"HS256","kid":["shared"]}`, admin, jwt.SigningMethodHS256, i.shared),
-		"kid is long":                       seal(header("HS256", strings.Repeat("k", 2000)), admin, jwt.SigningMethodHS256, i.shared),
-		"a key in the header":               seal(`{"alg":"HS256","jwk":{"kty":"oct","k":"AAAA"}}`, admin, jwt.SigningMethodHS256, []byte{0, 0, 0}),
-		"an address of keys":                seal(`{"alg":"RS256","jku":"http://127.0.0.1:1/keys","kid":"own"}`, admin, jwt.SigningMethodRS256, own),
-		"a critical extension":              seal(`{"alg":"HS256","kid":"shared","crit":["b64"],"b64":false}`, admin, jwt.SigningMethodHS256, i.shared),
-		"another payload":                   parts[0] + "." + encode(admin) + "." + parts[2],
-		"another header":                    encode(header("HS256", kidLeaving)) + "." + parts[1] + "." + parts[2],
-		"no signature":                      parts[0] + "." + parts[1] + ".",
-		"a part of the signature":           good[:len(good)-10],
-		"more behind the signature":         good + "AAAA",
-		"padding":                           good + "=",
-		"a line break inside":               parts[0] + "\n." + parts[1] + "." + parts[2],
-		"for somebody else":                 i.with("mallory", map[string]any{"aud": "shop"}),
-		"for nobody":                        i.with("mallory", map[string]any{"aud": nil}),
-		"of another issuer":                 i.with("mallory", map[string]any{"iss": "mallory"}),
-		"of no issuer":                      i.with("mallory", map[string]any{"iss": nil}),
-		"not yet":                           i.with("mallory", map[string]any{"nbf": time.Now().Add(time.Hour).Unix()}),
-		"from the future":                   i.with("mallory", map[string]any{"iat": time.Now().Add(time.Hour).Unix()}),
-		"exp is a word":                     i.with("mallory", map[string]any{"exp": "never"}),
-		"no user":                           i.with("mallory", map[string]any{"sub": nil}),
-		"a user of many names":              i.with("mallory", map[string]any{"sub": []string{"mallory", "admin"}}),
-		"a user with a line break":          i.with("mallory\nadmin", nil),
-		"a user with a zero":                i.with("admin\x00", nil),
-		"a user with braces":                i.with("{admin}", nil),
-		"a user's name too long":            i.with(strings.Repeat("m", 201), nil),
-		"grants without end":                i.with("mallory", map[string]any{"channels": manyGrants(200)}),
-		"a grant for a system channel":      i.with("mallory", map[string]any{"channels": map[string]string{"$*": "*"}}),
-		"a grant for a part of a word":      i.with("mallory", map[string]any{"channels": map[string]string{"inb*": "*"}}),
-		"too long":                          i.with("mallory", map[string]any{"x": strings.Repeat("x", 7000)}),
-		"deep":                              i.signed(`{"sub":"mallory","iss":"login","aud":"broker","info":{"a":` + strings.Repeat("[", 1500) + strings.Repeat("]", 1500) + `}}`),
-		"two users":                         i.signed(`{"sub":"mallory","sub":"admin","iss":"login","aud":"broker"}`),
-		"a user in another case":            i.signed(`{"SUB":"admin","iss":"login","aud":"broker"}`),
-		"half of a character":               i.signed(`{"sub":"\ud800","iss":"login","aud":"broker"}`),
-		"an end beyond all numbers":         i.signed(`{"sub":"mallory","iss":"login","aud":"broker","exp":1e999}`),
-		"a payload that is none":            i.signed(`{"sub":`),
-		"a payload that is a list":          i.signed(`["admin"]`),
-		"something behind the payload":      i.signed(claims("mallory", nil) + claims("admin", nil)),
-		"a payload with a byte order mark":  i.signed("\ufeff" + admin),
-		"a payload that is no text":         i.signed("\xff\xfe\x00"),
-		"the user beside a broken encoding": i.signed("{\"sub\":\"mallory\xff\",\"iss\":\"login\",\"aud\":\"broker\"}"),
+		"nothing":                          "",
+		"dots":                             "..",
+		"no parts":                         "admin",
+		"too many parts":                   good + ".x",
+		"an encrypted one (JWE)":           "eyJhbGciOiJkaXIifQ.." + parts[1] + ".x.y",
+		"none":                             seal(header("none", kidHMAC), admin, jwt.SigningMethodNone, none),
+		"none, for the RSA key":            seal(header("none", kidRSA), admin, jwt.SigningMethodNone, none),
+		"None":                             seal(header("None", kidHMAC), admin, jwt.SigningMethodNone, none),
+		"nOnE with a signature":            encode(header("nOnE", kidHMAC)) + "." + encode(admin) + "." + parts[2],
+		"no alg":                           encode(`{"typ":"JWT"}`) + "." + encode(admin) + ".",
+		"alg twice":                        seal(`{"alg":"none","alg":"HS256","kid":"shared"}`, admin, jwt.SigningMethodHS256, i.rsaPEM),
+		"the public key as a secret":       seal(header("HS256", kidRSA), admin, jwt.SigningMethodHS256, i.rsaPEM),
+		"the same, trimmed":                seal(header("HS256", kidRSA), admin, jwt.SigningMethodHS256, []byte(strings.TrimSpace(string(i.rsaPEM)))),
+		"the same without kid":             seal(`{"alg":"HS256"}`, admin, jwt.SigningMethodHS256, i.rsaPEM),
+		"the same for the secret":          seal(header("HS256", kidHMAC), admin, jwt.SigningMethodHS256, i.rsaPEM),
+		"an empty secret":                  seal(header("HS256", kidHMAC), admin, jwt.SigningMethodHS256, []byte{}),
+		"a guessed secret":                 seal(header("HS256", kidHMAC), admin, jwt.SigningMethodHS256, []byte("secret")),
+		"the right secret, another alg":    seal(header("HS512", kidHMAC), admin, jwt.SigningMethodHS512, i.shared),
+		"another RSA key":                  seal(header("RS256", kidRSA), admin, jwt.SigningMethodRS256, own),
+		"another RSA key without kid":      seal(`{"alg":"RS256"}`, admin, jwt.SigningMethodRS256, own),
+		"the RSA key, another padding":     seal(header("PS256", kidRSA), admin, jwt.SigningMethodPS256, i.rsa),
+		"an elliptic curve key":            seal(header("ES256", kidRSA), admin, jwt.SigningMethodES256, curve),
+		"kid of another key":               seal(header("HS256", kidRSA), admin, jwt.SigningMethodHS256, i.shared),
+		"kid is a path":                    seal(header("HS256", "../../../../dev/null"), admin, jwt.SigningMethodHS256, []byte{}),
+		"kid is an injection":              seal(header("HS256", "x' UNION SELECT 'k"), admin, jwt.SigningMethodHS256, []byte("k")),
+		"kid is a list":                    seal(`{"alg":"HS256","kid":["shared"]}`, admin, jwt.SigningMethodHS256, i.shared),
+		"kid is long":                      seal(header("HS256", strings.Repeat("k", 2000)), admin, jwt.SigningMethodHS256, i.shared),
+		"a key in the header":              seal(`{"alg":"HS256","jwk":{"kty":"oct","k":"AAAA"}}`, admin, jwt.SigningMethodHS256, []byte{0, 0, 0}),
+		"a key set URL in the header":      seal(`{"alg":"RS256","jku":"http://127.0.0.1:1/keys","kid":"own"}`, admin, jwt.SigningMethodRS256, own),
+		"a critical extension":             seal(`{"alg":"HS256","kid":"shared","crit":["b64"],"b64":false}`, admin, jwt.SigningMethodHS256, i.shared),
+		"another payload":                  parts[0] + "." + encode(admin) + "." + parts[2],
+		"another header":                   encode(header("HS256", kidLeaving)) + "." + parts[1] + "." + parts[2],
+		"no signature":                     parts[0] + "." + parts[1] + ".",
+		"a part of the signature":          good[:len(good)-10],
+		"extra text after the signature":   good + "AAAA",
+		"padding":                          good + "=",
+		"a line break inside":              parts[0] + "\n." + parts[1] + "." + parts[2],
+		"other audience":                   i.with("mallory", map[string]any{"aud": "shop"}),
+		"no audience":                      i.with("mallory", map[string]any{"aud": nil}),
+		"other issuer":                     i.with("mallory", map[string]any{"iss": "mallory"}),
+		"no issuer":                        i.with("mallory", map[string]any{"iss": nil}),
+		"not valid yet":                    i.with("mallory", map[string]any{"nbf": time.Now().Add(time.Hour).Unix()}),
+		"from the future":                  i.with("mallory", map[string]any{"iat": time.Now().Add(time.Hour).Unix()}),
+		"exp is a word":                    i.with("mallory", map[string]any{"exp": "never"}),
+		"no user":                          i.with("mallory", map[string]any{"sub": nil}),
+		"a user of many names":             i.with("mallory", map[string]any{"sub": []string{"mallory", "admin"}}),
+		"a user with a line break":         i.with("mallory\nadmin", nil),
+		"a user with a zero":               i.with("admin\x00", nil),
+		"a user with braces":               i.with("{admin}", nil),
+		"a user's name too long":           i.with(strings.Repeat("m", 201), nil),
+		"grants without end":               i.with("mallory", map[string]any{"channels": manyGrants(200)}),
+		"a grant for a system channel":     i.with("mallory", map[string]any{"channels": map[string]string{"$*": "*"}}),
+		"a grant for a part of a word":     i.with("mallory", map[string]any{"channels": map[string]string{"inb*": "*"}}),
+		"too long":                         i.with("mallory", map[string]any{"x": strings.Repeat("x", 7000)}),
+		"deep":                             i.signed(`{"sub":"mallory","iss":"login","aud":"broker","info":{"a":` + strings.Repeat("[", 1500) + strings.Repeat("]", 1500) + `}}`),
+		"two users":                        i.signed(`{"sub":"mallory","sub":"admin","iss":"login","aud":"broker"}`),
+		"a user in another case":           i.signed(`{"SUB":"admin","iss":"login","aud":"broker"}`),
+		"half of a surrogate pair":         i.signed(`{"sub":"\ud800","iss":"login","aud":"broker"}`),
+		"exp is too large":                 i.signed(`{"sub":"mallory","iss":"login","aud":"broker","exp":1e999}`),
+		"incomplete payload":               i.signed(`{"sub":`),
+		"a payload that is a list":         i.signed(`["admin"]`),
+		"two payloads":                     i.signed(claims("mallory", nil) + claims("admin", nil)),
+		"a payload with a byte order mark": i.signed("\ufeff" + admin),
+		"payload is not text":              i.signed("\xff\xfe\x00"),
+		"user with invalid UTF-8":          i.signed("{\"sub\":\"mallory\xff\",\"iss\":\"login\",\"aud\":\"broker\"}"),
 	}
 	return forged
 }
@@ -111,22 +111,22 @@ func manyGrants(n int) map[string]string {
 	return grants
 }
 
-// forgedTokens shows each forgery at each entrance, in the first message and, where there is one, in the URL.
-func forgedTokens(t *testing.T, s *siege) {
+// forgedTokens tries each forgery at each endpoint, in the connect message and in the URL.
+func forgedTokens(t *testing.T, s *scenario) {
 	for name, token := range s.forgeries(t) {
-		for _, e := range entrances {
+		for _, e := range endpoints {
 			want := e.closing("error:unauthorized", "unauthorized", 4003)
-			a := s.enter(t, e, "")
-			a.say(connectAs("mallory", token))
+			a := s.open(t, e, "")
+			a.send(connectAs("mallory", token))
 			if got := a.refusal(); got != want {
-				t.Errorf("%s, %s: told %q, want %q", name, e.name, got, want)
+				t.Errorf("%s, %s: got %q, want %q", name, e.name, got, want)
 			}
-			if !e.frames || len(token) > 4<<10 { // as much of a URL may be too long for one of the listeners
+			if !e.frames || len(token) > 4<<10 { // such a URL is too long for one of the listeners
 				continue
 			}
-			a = s.enter(t, e, "?client=mallory&token="+url.QueryEscape(token))
+			a = s.open(t, e, "?client=mallory&token="+url.QueryEscape(token))
 			if got := a.refusal(); got != want {
-				t.Errorf("%s, %s, in the URL: told %q, want %q", name, e.name, got, want)
+				t.Errorf("%s, %s, in the URL: got %q, want %q", name, e.name, got, want)
 			}
 		}
 	}

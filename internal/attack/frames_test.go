@@ -9,44 +9,45 @@ import (
 	"github.com/gobwas/ws"
 )
 
-// endlessMessages are larger than allowed; they are skipped, and keep no memory.
-func endlessMessages(t *testing.T, s *siege) {
+// endlessMessages sends messages above the size limit. The broker must skip them without storing
+// them.
+func endlessMessages(t *testing.T, s *scenario) {
 	chunk := strings.Repeat("x", 1<<20)
-	for _, e := range entrances {
-		a := s.known(t, e, "mallory")
+	for _, e := range endpoints {
+		a := s.connectUser(t, e, "mallory")
 		if !e.frames {
 			for range 4 {
-				a.raw(chunk)
+				a.sendRaw(chunk)
 			}
-			a.raw("\n")
+			a.sendRaw("\n")
 		} else if e.extensions == "" {
-			a.raw(string(ws.MustCompileFrame(ws.MaskFrame(ws.NewTextFrame(make([]byte, 4<<20))))))
+			a.sendRaw(string(ws.MustCompileFrame(ws.MaskFrame(ws.NewTextFrame(make([]byte, 4<<20))))))
 		} else {
-			a.raw(string(ws.MustCompileFrame(ws.MaskFrame(ws.NewTextFrame(make([]byte, 512<<10))))))
+			a.sendRaw(string(ws.MustCompileFrame(ws.MaskFrame(ws.NewTextFrame(make([]byte, 512<<10))))))
 		}
-		if got := a.answer(); got != "error:too_large" {
-			t.Errorf("%s: told %q, want error:too_large", e.name, got)
+		if got := a.reply(); got != "error:too_large" {
+			t.Errorf("%s: got %q, want error:too_large", e.name, got)
 		}
-		a.say(`{"type":"ping"}`)
-		a.until(t, "pong")
+		a.send(`{"type":"ping"}`)
+		a.waitFor(t, "pong")
 		_ = a.Close()
 	}
-	// A frame may say that it is longer than all memory.
-	for _, e := range entrances[1:] {
+	// The length in a frame header can exceed the memory.
+	for _, e := range endpoints[1:] {
 		for range 50 {
-			a := s.known(t, e, "mallory")
-			a.raw("\x81\xff\x7f\xff\xff\xff\xff\xff\xff\xff\x00\x00\x00\x00" + chunk[:1<<16])
+			a := s.connectUser(t, e, "mallory")
+			a.sendRaw("\x81\xff\x7f\xff\xff\xff\xff\xff\xff\xff\x00\x00\x00\x00" + chunk[:1<<16])
 			_ = a.Close()
 		}
 	}
 }
 
-// smallFragments cuts a message into as many frames as it has bytes, with empty ones and pings
-// between: odd, and allowed.
-func smallFragments(t *testing.T, s *siege) {
+// smallFragments sends a message with one byte per frame, and empty frames and pings between them.
+// This is unusual, but valid.
+func smallFragments(t *testing.T, s *scenario) {
 	const text = `{"type":"ping"}`
-	for _, e := range entrances[1:] {
-		a := s.known(t, e, "mallory")
+	for _, e := range endpoints[1:] {
+		a := s.connectUser(t, e, "mallory")
 		var b bytes.Buffer
 		put := func(op ws.OpCode, fin bool, payload string) {
 			b.Write(ws.MustCompileFrame(ws.MaskFrame(ws.NewFrame(op, fin, []byte(payload)))))
@@ -60,11 +61,11 @@ func smallFragments(t *testing.T, s *siege) {
 			put(ws.OpContinuation, false, string(c))
 		}
 		put(ws.OpContinuation, true, "")
-		a.raw(b.String())
-		for pongs := 0; pongs < len(text)+1; { // those of the frames, and that of the message
-			e, word, err := a.read()
-			if word != "" || err != nil {
-				t.Errorf("told %q (%v)", word, err)
+		a.sendRaw(b.String())
+		for pongs := 0; pongs < len(text)+1; { // one per ping frame, and one for the message
+			e, code, err := a.readEvent()
+			if code != "" || err != nil {
+				t.Errorf("got %q (%v)", code, err)
 				return
 			}
 			if e.Type == "pong" {
@@ -76,112 +77,112 @@ func smallFragments(t *testing.T, s *siege) {
 	}
 }
 
-// overlongFragments are one message too large, a kilobyte at a time.
-func (s *siege) overlongFragments(t *testing.T, e entrance) {
+// overlongFragments sends a message above the size limit in fragments of 1 KB.
+func (s *scenario) overlongFragments(t *testing.T, e endpoint) {
 	t.Helper()
-	a := s.known(t, e, "mallory")
-	a.frame(ws.NewFrame(ws.OpText, false, nil))
+	a := s.connectUser(t, e, "mallory")
+	a.sendFrame(ws.NewFrame(ws.OpText, false, nil))
 	for range 500 {
-		a.frame(ws.NewFrame(ws.OpContinuation, false, make([]byte, 1<<10)))
+		a.sendFrame(ws.NewFrame(ws.OpContinuation, false, make([]byte, 1<<10)))
 	}
-	a.frame(ws.NewFrame(ws.OpContinuation, true, nil))
-	if got := a.answer(); got != "error:too_large" {
-		t.Errorf("%s: fragments are told %q, want error:too_large", e.name, got)
+	a.sendFrame(ws.NewFrame(ws.OpContinuation, true, nil))
+	if got := a.reply(); got != "error:too_large" {
+		t.Errorf("%s: fragments: got %q, want error:too_large", e.name, got)
 	}
 	_ = a.Close()
 }
 
-// controlFrames floods the broker with frames that carry no message, before connect and after it.
-// Such a connection must not go on for as long as it likes.
-func controlFrames(t *testing.T, s *siege) {
-	mask := func(f ws.Frame) []byte { return ws.MustCompileFrame(ws.MaskFrame(f)) }
-	kinds := map[string][]byte{
-		"ping":     mask(ws.NewPingFrame(bytes.Repeat([]byte("p"), 125))),
-		"pong":     mask(ws.NewPongFrame(nil)),
-		"fragment": mask(ws.NewFrame(ws.OpContinuation, false, nil)),
+// controlFrames floods the broker with frames without messages, before and after connect. The
+// broker must close such connections.
+func controlFrames(t *testing.T, s *scenario) {
+	masked := func(f ws.Frame) []byte { return ws.MustCompileFrame(ws.MaskFrame(f)) }
+	lorisKinds := map[string][]byte{
+		"ping":     masked(ws.NewPingFrame(bytes.Repeat([]byte("p"), 125))),
+		"pong":     masked(ws.NewPongFrame(nil)),
+		"fragment": masked(ws.NewFrame(ws.OpContinuation, false, nil)),
 		"line":     []byte("\n"),
 		"JSON":     []byte(`{"type":"pong"}` + "\n"),
 	}
-	for name, frame := range kinds {
-		for _, e := range entrances {
+	for name, frame := range lorisKinds {
+		for _, e := range endpoints {
 			if e.frames != (name != "line" && name != "JSON") {
 				continue
 			}
 			for _, known := range []bool{true, false} {
 				if name == "JSON" && !known {
-					continue // it is answered with the end of the connection
+					continue // before connect, any such message ends the connection
 				}
-				a := s.enter(t, e, "")
+				a := s.open(t, e, "")
 				if known {
-					a.say(connectAs(fmt.Sprintf("flood-%d", s.comer.Add(1)), s.token("mallory")))
-					a.until(t, "connected")
+					a.send(connectAs(fmt.Sprintf("flood-%d", s.clientCount.Add(1)), s.token("mallory")))
+					a.waitFor(t, "connected")
 				}
 				if name == "fragment" {
-					a.frame(ws.NewFrame(ws.OpText, false, nil))
+					a.sendFrame(ws.NewFrame(ws.OpText, false, nil))
 				}
 				a.flood(frame)
 				if got, want := a.last(), e.closing("", "overloaded", 4009); got != want {
-					t.Errorf("a flood of %ss, %s, connected: %v: told %q at last, want %q", name, e.name, known, got, want)
+					t.Errorf("a flood of %ss, %s, connected: %v: got %q, want %q", name, e.name, known, got, want)
 				}
 			}
 		}
 	}
 }
 
-// flood sends what is many times over the rates, and goes on until it is cut off.
-func (a *assailant) flood(frame []byte) {
+// flood sends far more frames than the rate limits allow, until the connection ends.
+func (a *attacker) flood(frame []byte) {
 	go func() {
 		for range 100 {
-			a.raw(string(bytes.Repeat(frame, 500)))
+			a.sendRaw(string(bytes.Repeat(frame, 500)))
 		}
 	}()
 }
 
-// last is the end of a verdict, without what was said of single messages.
-func (a *assailant) last() string {
-	words := strings.Fields(a.verdict())
-	for len(words) > 0 && strings.HasPrefix(words[0], "error:rate_limited") {
-		words = words[1:]
+// last returns the outcome without the rate limit errors of single messages.
+func (a *attacker) last() string {
+	codes := strings.Fields(a.outcome())
+	for len(codes) > 0 && strings.HasPrefix(codes[0], "error:rate_limited") {
+		codes = codes[1:]
 	}
-	return strings.Join(words, " ")
+	return strings.Join(codes, " ")
 }
 
-// brokenFrames are what RFC 6455 forbids.
-func brokenFrames(t *testing.T, s *siege) {
-	mask := func(f ws.Frame) string { return string(ws.MustCompileFrame(ws.MaskFrame(f))) }
+// brokenFrames sends frames that RFC 6455 forbids.
+func brokenFrames(t *testing.T, s *scenario) {
+	masked := func(f ws.Frame) string { return string(ws.MustCompileFrame(ws.MaskFrame(f))) }
 	reserved := func(f ws.Frame, rsv byte) string {
 		f.Header.Rsv = rsv
-		return mask(f)
+		return masked(f)
 	}
-	text := func(fin bool) string { return mask(ws.NewFrame(ws.OpText, fin, []byte("{}"))) }
+	text := func(fin bool) string { return masked(ws.NewFrame(ws.OpText, fin, []byte("{}"))) }
 	for name, c := range map[string]struct{ bytes, want string }{
-		"a control frame of 126 bytes":    {mask(ws.NewFrame(ws.OpPing, true, make([]byte, 126))), "1002"},
-		"a control frame in fragments":    {mask(ws.NewFrame(ws.OpPing, false, nil)), "1002"},
+		"a control frame of 126 bytes":    {masked(ws.NewFrame(ws.OpPing, true, make([]byte, 126))), "1002"},
+		"a control frame in fragments":    {masked(ws.NewFrame(ws.OpPing, false, nil)), "1002"},
 		"a frame that is not masked":      {string(ws.MustCompileFrame(ws.NewTextFrame([]byte("{}")))), "1002"},
-		"a continuation of nothing":       {mask(ws.NewFrame(ws.OpContinuation, true, nil)), "1002"},
+		"a continuation of nothing":       {masked(ws.NewFrame(ws.OpContinuation, true, nil)), "1002"},
 		"a text within a text":            {text(false) + text(true), "1002"},
-		"an unknown frame":                {mask(ws.NewFrame(3, true, nil)), "1002"},
-		"an unknown control frame":        {mask(ws.NewFrame(11, true, nil)), "1002"},
+		"an unknown frame":                {masked(ws.NewFrame(3, true, nil)), "1002"},
+		"an unknown control frame":        {masked(ws.NewFrame(11, true, nil)), "1002"},
 		"a reserved bit":                  {reserved(ws.NewTextFrame([]byte("{}")), 0b010), "1002"},
 		"a compressed control frame":      {reserved(ws.NewPingFrame(nil), 0b100), "1002"},
-		"binary":                          {mask(ws.NewBinaryFrame([]byte("{}"))), "1003"},
+		"binary":                          {masked(ws.NewBinaryFrame([]byte("{}"))), "1003"},
 		"a length with its first bit set": {"\x81\xff\xff\xff\xff\xff\xff\xff\xff\xff\x00\x00\x00\x00", "1002"},
 	} {
-		for _, e := range entrances[1:] {
-			a := s.known(t, e, "mallory")
-			a.raw(c.bytes)
-			// The library behind compression hangs up on some of these without a word.
-			if got := a.verdict(); got != c.want && !(got == "" && e.extensions != "") {
-				t.Errorf("%s, %s: told %q, want %q", name, e.name, got, c.want)
+		for _, e := range endpoints[1:] {
+			a := s.connectUser(t, e, "mallory")
+			a.sendRaw(c.bytes)
+			// The library for compressed connections closes some of these without a close frame.
+			if got := a.outcome(); got != c.want && !(got == "" && e.extensions != "") {
+				t.Errorf("%s, %s: got %q, want %q", name, e.name, got, c.want)
 			}
 		}
 	}
-	for _, e := range entrances[1:] { // a close frame that is none
+	for _, e := range endpoints[1:] { // invalid close frames
 		for _, body := range []string{"x", "\x03\xe7", "\x0b\xb8\xff\xfe"} {
-			a := s.known(t, e, "mallory")
-			a.frame(ws.NewFrame(ws.OpClose, true, []byte(body)))
-			if got := a.verdict(); got == "" || strings.Contains(got, "never") {
-				t.Errorf("a close frame with %q, %s: told %q", body, e.name, fmt.Sprint(got))
+			a := s.connectUser(t, e, "mallory")
+			a.sendFrame(ws.NewFrame(ws.OpClose, true, []byte(body)))
+			if got := a.outcome(); got == "" || strings.Contains(got, "timeout") {
+				t.Errorf("a close frame with %q, %s: got %q", body, e.name, fmt.Sprint(got))
 			}
 		}
 	}

@@ -9,12 +9,12 @@ import (
 	"switchboard/internal/await"
 )
 
-// doors is how many connections are begun, and never gone on with. Both ends count against a limit of 20,000
-// descriptors for each process.
-const doors = 10_000
+// halfOpenConnections is the number of connections that stop in the middle of a request. The test
+// and the broker are limited to 20,000 descriptors each.
+const halfOpenConnections = 10_000
 
-// beginnings are how far they get; what is empty says nothing at all.
-var beginnings = []struct {
+// partialRequests are the bytes that the connections send before they stop.
+var partialRequests = []struct {
 	http bool
 	text string
 }{
@@ -25,25 +25,25 @@ var beginnings = []struct {
 	{true, ""},
 	{true, "POST /v1/push HTTP/1.1\r\nHo"},
 	{true, handshake("", "")},
-	{true, handshake("", deflate)},
+	{true, handshake("", deflateOffer)},
 }
 
-// halfOpen begins them from as many addresses, looks whether there is room for others all the same, and sees the broker
-// end every one of them.
-func halfOpen(t *testing.T, s *siege) {
+// halfOpen opens the connections, each from an address of its own. It checks that other clients are
+// still served, and that the broker closes all half-open connections.
+func halfOpen(t *testing.T, s *scenario) {
 	before := s.descriptors(t)
-	conns := make([]*assailant, doors)
+	conns := make([]*attacker, halfOpenConnections)
 	var dialling sync.WaitGroup
 	for part := range 4 {
 		dialling.Go(func() {
-			for i := part; i < doors; i += 4 {
-				b := beginnings[i%len(beginnings)]
+			for i := part; i < halfOpenConnections; i += 4 {
+				b := partialRequests[i%len(partialRequests)]
 				a, err := s.dial(b.http, net.IPv4(127, byte(1+i>>16), byte(i>>8), byte(i)))
 				if err != nil {
 					t.Errorf("connection %d: %v", i, err)
 					return
 				}
-				a.raw(b.text)
+				a.sendRaw(b.text)
 				conns[i] = a
 			}
 		})
@@ -59,23 +59,23 @@ func halfOpen(t *testing.T, s *siege) {
 	if t.Failed() {
 		return
 	}
-	await.NoError(s.ctx, t, "the broker has them all", func() error {
-		if now := s.descriptors(t); now < before+doors*9/10 { // the first may be gone again
+	await.NoError(s.ctx, t, "the broker accepts all connections", func() error {
+		if now := s.descriptors(t); now < before+halfOpenConnections*9/10 { // the first may already be closed
 			return fmt.Errorf("%d descriptors, %d before", now, before)
 		}
 		return nil
 	})
-	s.holds(t)
+	s.checkService(t)
 	for i, a := range conns {
-		if _, err := a.drained(); err != nil {
-			t.Fatalf("connection %d, begun with %q, is never ended: %v", i, beginnings[i%len(beginnings)].text, err)
+		if _, err := a.discardAll(); err != nil {
+			t.Fatalf("connection %d, after %q, is not closed: %v", i, partialRequests[i%len(partialRequests)].text, err)
 		}
 	}
-	s.holds(t)
+	s.checkService(t)
 }
 
-// drained reads up to the end of the connection, whatever comes.
-func (a *assailant) drained() (n int64, err error) {
+// discardAll reads up to the end of the connection.
+func (a *attacker) discardAll() (n int64, err error) {
 	buf := make([]byte, 4<<10)
 	for {
 		k, err := a.Read(buf)

@@ -15,14 +15,14 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 )
 
-// Names of the issuer's keys, as tokens have them in kid.
+// Key ids (kid) of the issuer.
 const (
 	kidHMAC    = "shared"
 	kidRSA     = "public"
-	kidLeaving = "leaving" // it is revoked
+	kidLeaving = "leaving" // revoked during the test
 )
 
-// issuer is who signs the users' tokens.
+// An issuer signs the users' tokens.
 type issuer struct {
 	shared, leaving []byte
 	rsa             *rsa.PrivateKey
@@ -45,39 +45,40 @@ func newIssuer(t *testing.T) *issuer {
 	}
 }
 
-// claims are those of a good token of user for an hour, with others in their place; nil takes one out.
+// claims returns the claims of a valid token for one hour. Claims in others replace them; nil
+// removes one.
 func claims(user string, others map[string]any) string {
 	c := map[string]any{"sub": user, "iss": "login", "aud": "broker", "exp": time.Now().Add(time.Hour).Unix()}
 	maps.Copy(c, others)
 	maps.DeleteFunc(c, func(_ string, v any) bool { return v == nil })
 	text, err := json.Marshal(c)
 	if err != nil {
-		panic(err) // of a table in this package
+		panic(err) // a mistake in this package
 	}
 	return string(text)
 }
 
-// header is that of an ordinary token.
+// header returns the header of a token.
 func header(alg, kid string) string { return fmt.Sprintf(`{"typ":"JWT","alg":%q,"kid":%q}`, alg, kid) }
 
 func encode(text string) string { return base64.RawURLEncoding.EncodeToString([]byte(text)) }
 
-// seal signs any header and payload.
+// seal returns a signed token with any header and payload.
 func seal(header, payload string, method jwt.SigningMethod, key any) string {
 	unsigned := encode(header) + "." + encode(payload)
 	signature, err := method.Sign(unsigned, key)
 	if err != nil {
-		panic(err) // of a table in this package
+		panic(err) // a mistake in this package
 	}
 	return unsigned + "." + base64.RawURLEncoding.EncodeToString(signature)
 }
 
-// token is a good one.
+// token returns a valid token.
 func (i *issuer) token(user string) string {
 	return seal(header("HS256", kidHMAC), claims(user, nil), jwt.SigningMethodHS256, i.shared)
 }
 
-// with is one with other claims.
+// with returns a signed token with other claims.
 func (i *issuer) with(user string, others map[string]any) string {
 	return seal(header("HS256", kidHMAC), claims(user, others), jwt.SigningMethodHS256, i.shared)
 }

@@ -9,30 +9,30 @@ import (
 	"testing"
 )
 
-// bomb is a message that is meant to cost its reader more than its writer.
+// A bomb is a message that is cheap to send and expensive to parse.
 type bomb struct {
-	name, text string
-	stranger   string // what who has not connected is told before he is closed as bad_request
-	user       string // what a user is told; where it is closed, the connection is, too
+	name, text    string
+	beforeConnect string // the error before the connection is closed as bad_request
+	afterConnect  string // the error, or closed
 }
 
 func nested(open, inner, end string, n int) string {
 	return strings.Repeat(open, n) + inner + strings.Repeat(end, n)
 }
 
-// bombs are below the limit of a message, 64 KiB.
+// bombs are smaller than the message limit of 64 KiB.
 var bombs = []bomb{
 	{"arrays in arrays", nested("[", "", "]", 30_000), malformed, closed},
-	{"arrays that nobody closes", strings.Repeat("[", 60_000), malformed, closed},
+	{"arrays without an end", strings.Repeat("[", 60_000), malformed, closed},
 	{"objects in objects", nested(`{"a":`, "1", "}", 9_000), malformed, malformed},
 	{"deep data", `{"type":"publish","channel":"room:x","data":` + nested("[", "", "]", 9_000) + `}`, malformed, malformed},
-	{"deep in a field that nobody knows", `{"type":"ping","x":` + nested("[", "", "]", 65) + `}`, malformed, malformed},
+	{"deep data in an unknown field", `{"type":"ping","x":` + nested("[", "", "]", 65) + `}`, malformed, malformed},
 	{"a deep info", `{"type":"connect","info":` + nested(`{"a":`, "1", "}", 100) + `}`, malformed, malformed},
 	{"a number of 60,000 digits", `{"type":"history","channel":"room:x","after":` + strings.Repeat("9", 60_000) + `}`, malformed, malformed},
-	{"a number beyond all", `{"type":"history","channel":"room:x","limit":1e999999999}`, malformed, malformed},
-	{"a ref beyond all", `{"type":"ping","ref":1e999999999}`, malformed, malformed},
+	{"a number that is too large", `{"type":"history","channel":"room:x","limit":1e999999999}`, malformed, malformed},
+	{"a ref that is too large", `{"type":"ping","ref":1e999999999}`, malformed, malformed},
 	{"a ref of 60,000 digits", `{"type":"ping","ref":` + strings.Repeat("1", 60_000) + `}`, malformed, malformed},
-	{"an id below zero", `{"type":"subscribe","channel":"room:x","after":-9223372036854775808}`, malformed, malformed},
+	{"a negative id", `{"type":"subscribe","channel":"room:x","after":-9223372036854775808}`, malformed, malformed},
 	{"an id with a fraction", `{"type":"subscribe","channel":"room:x","after":0.5}`, malformed, malformed},
 	{"an array of 30,000 in the place of a name", `{"type":"subscribe","channel":[` + strings.Repeat("0,", 30_000) + `0]}`, malformed, malformed},
 	{"an object in the place of a type", `{"type":{"type":"ping"}}`, malformed, malformed},
@@ -40,7 +40,7 @@ var bombs = []bomb{
 	{"a type twice", `{"type":"connect","type":"nothing"}`, malformed, malformed},
 	{"5,000 types", `{` + strings.Repeat(`"type":"ping",`, 4_000) + `"type":"nothing"}`, malformed, malformed},
 	{"10,000 fields", manyFields(5_000), malformed, malformed},
-	{"no UTF-8", "{\"type\":\"pi\xffng\"}", notText, notText}, // to a line it is a bad request, like others
+	{"no UTF-8", "{\"type\":\"pi\xffng\"}", notText, notText}, // a bad request on a connection with lines
 	{"no JSON", strings.Repeat("}", 60_000), malformed, closed},
 	{"nothing but quotes", strings.Repeat(`"`, 60_001), malformed, closed},
 	{"nothing but backslashes", `{"type":"` + strings.Repeat(`\\`, 30_000), malformed, closed},
@@ -49,8 +49,8 @@ var bombs = []bomb{
 }
 
 const (
-	closed  = "closed"   // as bad_request
-	notText = "not text" // WebSocket has a code of its own for it
+	closed  = "closed"   // the connection is closed as bad_request
+	notText = "not text" // a WebSocket is closed with code 1007
 )
 
 func manyFields(n int) string {
@@ -62,49 +62,50 @@ func manyFields(n int) string {
 	return b.String() + "}"
 }
 
-// bombsFromStrangers comes before any connect.
-func bombsFromStrangers(t *testing.T, s *siege) {
-	for _, e := range entrances {
+// bombsBeforeConnect sends the bombs instead of a connect.
+func bombsBeforeConnect(t *testing.T, s *scenario) {
+	for _, e := range endpoints {
 		for _, b := range bombs {
-			a := s.enter(t, e, "")
-			a.say(b.text)
+			a := s.open(t, e, "")
+			a.send(b.text)
 			want := e.closing(malformed, "bad_request", 4006)
 			if len(b.text) > 16<<10 { // the limit of a message before connect
 				want = e.closing("error:too_large", "bad_request", 4006)
 			}
-			if strings.HasPrefix(b.text, "POST ") && !e.frames { // it is told so in its own protocol
+			if strings.HasPrefix(b.text, "POST ") && !e.frames { // the broker answers HTTP in HTTP
 				want = "HTTP 400"
 			}
-			if b.stranger == notText && e.frames {
+			if b.beforeConnect == notText && e.frames {
 				want = "1007"
 			}
-			if got := a.verdict(); got != want {
-				t.Errorf("%s, %s: told %q, want %q", b.name, e.name, got, want)
+			if got := a.outcome(); got != want {
+				t.Errorf("%s, %s: got %q, want %q", b.name, e.name, got, want)
 			}
 		}
 	}
 }
 
-// bombsFromUsers comes behind a good token; the connection stays open unless it is no JSON object at all.
-func bombsFromUsers(t *testing.T, s *siege) {
-	for _, e := range entrances {
-		a := s.known(t, e, "mallory")
+// bombsAfterConnect sends the bombs on connections of a user. A connection must stay open unless
+// the message is not a JSON object.
+func bombsAfterConnect(t *testing.T, s *scenario) {
+	for _, e := range endpoints {
+		a := s.connectUser(t, e, "mallory")
 		for _, b := range bombs {
-			a.say(b.text)
+			a.send(b.text)
 			switch {
-			case b.user == notText && e.frames:
-				if got := a.verdict(); got != "1007" {
-					t.Errorf("%s, %s: told %q, want 1007", b.name, e.name, got)
+			case b.afterConnect == notText && e.frames:
+				if got := a.outcome(); got != "1007" {
+					t.Errorf("%s, %s: got %q, want 1007", b.name, e.name, got)
 				}
-				a = s.known(t, e, "mallory")
-			case b.user == closed:
-				if got, want := a.verdict(), e.closing(malformed, "bad_request", 4006); got != want {
-					t.Errorf("%s, %s: told %q, want %q", b.name, e.name, got, want)
+				a = s.connectUser(t, e, "mallory")
+			case b.afterConnect == closed:
+				if got, want := a.outcome(), e.closing(malformed, "bad_request", 4006); got != want {
+					t.Errorf("%s, %s: got %q, want %q", b.name, e.name, got, want)
 				}
-				a = s.known(t, e, "mallory")
+				a = s.connectUser(t, e, "mallory")
 			default:
-				if got := a.answer(); got != malformed {
-					t.Errorf("%s, %s: told %q, want %q", b.name, e.name, got, malformed)
+				if got := a.reply(); got != malformed {
+					t.Errorf("%s, %s: got %q, want %q", b.name, e.name, got, malformed)
 				}
 			}
 		}
@@ -112,8 +113,8 @@ func bombsFromUsers(t *testing.T, s *siege) {
 	}
 }
 
-// bombsInCalls are what a backend may be made to send, and strangers to the API send as well.
-func bombsInCalls(t *testing.T, s *siege) {
+// bombsInCalls sends bombs in API calls, with a key and without.
+func bombsInCalls(t *testing.T, s *scenario) {
 	const most = 16 << 20
 	push := func(data string) string { return `{"channel":"room:bombs","data":` + data + `}` }
 	batch := func(n int, message string) string {
@@ -128,9 +129,9 @@ func bombsInCalls(t *testing.T, s *siege) {
 		{"a deep field", "/v1/push", nested(`{"channel":`, "1", "}", 1_000_000), http.StatusBadRequest},
 		{"long data", "/v1/push", push(`"` + strings.Repeat("x", 1<<20) + `"`), http.StatusRequestEntityTooLarge},
 		{"a number of a million digits", "/v1/push", push(strings.Repeat("9", 1<<20)), http.StatusRequestEntityTooLarge},
-		{"a ttl beyond all", "/v1/push", `{"user":"bombs","ttl":1e999,"data":1}`, http.StatusBadRequest},
-		{"a ttl of ages", "/v1/push", `{"user":"bombs","ttl":1e300,"data":1}`, http.StatusBadRequest},
-		{"a ttl below zero", "/v1/push", `{"user":"bombs","ttl":-1,"data":1}`, http.StatusBadRequest},
+		{"a ttl that is too large", "/v1/push", `{"user":"bombs","ttl":1e999,"data":1}`, http.StatusBadRequest},
+		{"a ttl of 1e300 seconds", "/v1/push", `{"user":"bombs","ttl":1e300,"data":1}`, http.StatusBadRequest},
+		{"a negative ttl", "/v1/push", `{"user":"bombs","ttl":-1,"data":1}`, http.StatusBadRequest},
 		{"two million channels", "/v1/push", `{"channels":[` + strings.Repeat(`"room:a",`, 1_500_000) + `"room:a"],"data":1}`, http.StatusRequestEntityTooLarge},
 		{"five million names", "/v1/push", `{"users":[` + strings.Repeat(`"",`, 5_000_000) + `""],"data":1}`, http.StatusRequestEntityTooLarge},
 		{"five million users", "/v1/users/query", `{"users":[` + strings.Repeat(`"",`, 5_000_000) + `""]}`, http.StatusRequestEntityTooLarge},
@@ -141,7 +142,7 @@ func bombsInCalls(t *testing.T, s *siege) {
 		{"very many messages", "/v1/push/batch", batch(5_000_000, "{}"), http.StatusBadRequest},
 		{"messages in messages", "/v1/push/batch", nested(`{"messages":[`, "", "]}", 500_000), http.StatusBadRequest},
 		{"too many users", "/v1/users/query", `{"users":[` + strings.Repeat(`"a",`, 1_000) + `"a"]}`, http.StatusBadRequest},
-		{"something behind it", "/v1/push", push("1") + push("2"), http.StatusBadRequest},
+		{"extra text after the object", "/v1/push", push("1") + push("2"), http.StatusBadRequest},
 		{"compressed", "/v1/push", "\x1f\x8b\x08\x00" + strings.Repeat("\x00", 1000), http.StatusBadRequest},
 		{"no UTF-8", "/v1/push", push("\"\xff\""), http.StatusBadRequest},
 	} {
@@ -150,7 +151,8 @@ func bombsInCalls(t *testing.T, s *siege) {
 			t.Errorf("%s: %d %.200s (%v), want %d", c.name, status, answer, err, c.want)
 		}
 	}
-	// Without a key nothing of the body is read; net/http then hangs up on the rest, which the sender may see first.
+	// Without a key the broker does not read the body. net/http then resets the connection, and the
+	// sender may see that before the response.
 	for range 20 {
 		status, _, err := s.request(s.ctx, http.MethodPost, "/v1/push", "", io.MultiReader(bytes.NewReader(make([]byte, most))))
 		if err == nil && status != http.StatusUnauthorized {

@@ -14,7 +14,7 @@ import (
 
 var (
 	redisServer *redistest.Server
-	// brokerPath is the broker, built without the race detector, which would multiply its memory.
+	// brokerPath is the broker, built without the race detector because that needs much more memory.
 	brokerPath string
 )
 
@@ -22,7 +22,7 @@ func TestMain(m *testing.M) { os.Exit(run(m)) }
 
 func run(m *testing.M) int {
 	flag.Parse()
-	if err := flag.Set("test.parallel", "3"); err != nil { // they wait rather than work
+	if err := flag.Set("test.parallel", "3"); err != nil { // the tests wait most of the time
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}

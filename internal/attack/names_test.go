@@ -15,10 +15,10 @@ const (
 	denied    = "error:forbidden"
 )
 
-// trick is a channel that mallory, a user without grants, asks for; the name stands in JSON as it is here.
-type trick struct{ name, want string }
+// A badChannel is a channel that mallory, a user without grants, may not use. name is JSON text.
+type badChannel struct{ name, want string }
 
-var channelTricks = []trick{
+var badChannels = []badChannel{
 	{``, malformed},
 	{strings.Repeat("a", 201), malformed},
 	{"room:" + strings.Repeat("é", 98), malformed}, // 201 bytes, 103 characters
@@ -71,57 +71,58 @@ var channelTricks = []trick{
 	{`__proto__`, denied},
 }
 
-// channelNames asks for each of them in every way that there is.
-func channelNames(t *testing.T, s *siege) {
-	for _, e := range entrances {
-		a := s.known(t, e, "mallory")
-		for _, trick := range channelTricks {
-			for _, say := range []string{
+// channelNames uses each of badChannels in all kinds of requests.
+func channelNames(t *testing.T, s *scenario) {
+	for _, e := range endpoints {
+		a := s.connectUser(t, e, "mallory")
+		for _, badChannel := range badChannels {
+			for _, request := range []string{
 				`{"type":"subscribe","channel":"%s"}`, `{"type":"subscribe","presence":true,"after":0,"channel":"%s"}`,
 				`{"type":"publish","data":1,"channel":"%s"}`, `{"type":"history","after":0,"channel":"%s"}`, `{"type":"presence","channel":"%s"}`,
 			} {
-				a.say(fmt.Sprintf(say, trick.name))
-				if got := a.answer(); got != trick.want {
-					t.Errorf("%s: "+say+" is told %q, want %q", e.name, fmt.Sprintf("%.60s", trick.name), got, trick.want)
+				a.send(fmt.Sprintf(request, badChannel.name))
+				if got := a.reply(); got != badChannel.want {
+					t.Errorf("%s: "+request+": got %q, want %q", e.name, fmt.Sprintf("%.60s", badChannel.name), got, badChannel.want)
 				}
 			}
 		}
-		a.say(`{"type":"subscribe","channel":"inbox:mallory"}`)
-		a.until(t, "subscribed")
+		a.send(`{"type":"subscribe","channel":"inbox:mallory"}`)
+		a.waitFor(t, "subscribed")
 		_ = a.Close()
 	}
 }
 
-// badNames are none, of whatever; as JSON text.
+// badNames are invalid names of channels, users and clients, as JSON text.
 var badNames = []string{
 	strings.Repeat("a", 201), `a b`, `a\u0000`, `a\nb`, `{a}`, `a}`, `a\u2028`, `a\u0085`, `\u001b[0m`, `\t`,
 }
 
-// clientNames connects as a client that cannot be.
-func clientNames(t *testing.T, s *siege) {
-	for _, e := range entrances {
+// clientNames connects with invalid client names.
+func clientNames(t *testing.T, s *scenario) {
+	for _, e := range endpoints {
 		for _, name := range badNames {
 			for _, field := range []string{"client", "instance"} {
-				a := s.enter(t, e, "")
-				a.say(fmt.Sprintf(`{"type":"connect",%q:"%s","token":%q}`, field, name, s.token("mallory")))
+				a := s.open(t, e, "")
+				a.send(fmt.Sprintf(`{"type":"connect",%q:"%s","token":%q}`, field, name, s.token("mallory")))
 				if got, want := a.refusal(), e.closing("error:bad_request", "unauthorized", 4003); got != want {
-					t.Errorf("%s: %s %.30q is told %q, want %q", e.name, field, name, got, want)
+					t.Errorf("%s: %s %.30q: got %q, want %q", e.name, field, name, got, want)
 				}
 			}
 		}
 		if e.frames {
 			for _, name := range []string{"a%00", "a%0a", "%7Ba%7D", "a+b", "%ff", strings.Repeat("a", 201)} {
-				a := s.enter(t, e, "?client="+name+"&token="+s.token("mallory"))
+				a := s.open(t, e, "?client="+name+"&token="+s.token("mallory"))
 				if got, want := a.refusal(), e.closing("error:bad_request", "unauthorized", 4003); got != want {
-					t.Errorf("%s: client %.30q in the URL is told %q, want %q", e.name, name, got, want)
+					t.Errorf("%s: client %.30q in the URL: got %q, want %q", e.name, name, got, want)
 				}
 			}
 		}
 	}
 }
 
-// calledNames are those that a backend was talked into calling with.
-func calledNames(t *testing.T, s *siege) {
+// namesInAPICalls uses invalid names in calls of the API, as a backend that passes on user input
+// would.
+func namesInAPICalls(t *testing.T, s *scenario) {
 	for _, name := range badNames {
 		for _, target := range []string{`"channel":"%s"`, `"channels":["%s"]`, `"user":"%s"`, `"client":"%s"`} {
 			body := `{` + fmt.Sprintf(target, name) + `,"data":1}`
@@ -150,22 +151,22 @@ func calledNames(t *testing.T, s *siege) {
 	}
 }
 
-// stolenDevices connects under the client ids of the crowd: whose connections it would end, and whose messages it
-// would get. Without their users before them these are mallory's own.
-func stolenDevices(t *testing.T, s *siege) {
-	thief := seal(header("HS256", kidHMAC), claims("mallory", nil), jwt.SigningMethodHS256, s.shared)
-	for _, e := range entrances {
-		for _, m := range s.crowd.members {
+// stealClientIDs connects with the ids of the honest clients, to end their connections and receive
+// their messages. An id without a user before it belongs to mallory.
+func stealClientIDs(t *testing.T, s *scenario) {
+	token := seal(header("HS256", kidHMAC), claims("mallory", nil), jwt.SigningMethodHS256, s.shared)
+	for _, e := range endpoints {
+		for _, m := range s.traffic.clients {
 			for _, more := range []string{``, `,"instance":"x","attempt":9007199254740991`, `,"after":0,"ack":"auto"`, `,"user":"` + m.name + `"`} {
-				a := s.enter(t, e, "")
-				a.say(fmt.Sprintf(`{"type":"connect","client":"%[1]s/%[1]s","token":%[2]q%[3]s}`, m.name, thief, more))
+				a := s.open(t, e, "")
+				a.send(fmt.Sprintf(`{"type":"connect","client":"%[1]s/%[1]s","token":%[2]q%[3]s}`, m.name, token, more))
 				if got, want := a.refusal(), e.closing(malformed, "unauthorized", 4003); got != want {
-					t.Errorf("%s: as %s, with %q: told %q, want %q", e.name, m.name, more, got, want)
+					t.Errorf("%s: as %s, with %q: got %q, want %q", e.name, m.name, more, got, want)
 				}
-				a = s.enter(t, e, "")
-				a.say(fmt.Sprintf(`{"type":"connect","client":%q,"token":%q%s}`, m.name, thief, more))
-				if got := a.until(t, "connected").Client; got != "mallory/"+m.name {
-					t.Errorf("%s: as %s, with %q: became %s", e.name, m.name, more, got)
+				a = s.open(t, e, "")
+				a.send(fmt.Sprintf(`{"type":"connect","client":%q,"token":%q%s}`, m.name, token, more))
+				if got := a.waitFor(t, "connected").Client; got != "mallory/"+m.name {
+					t.Errorf("%s: as %s, with %q: got %s", e.name, m.name, more, got)
 				}
 				_ = a.Close()
 			}

@@ -16,10 +16,10 @@ import (
 	"switchboard/internal/proc"
 )
 
-// openBroker runs a broker without keys, in memory, until the test ends.
+// openBroker starts a broker in memory without keys. It runs until the test ends.
 func openBroker(t *testing.T, environ []string, args ...string) (httpPort, tcpPort string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), testTimeout)
 	defer cancel()
 	cmd := exec.Command(brokerPath, append([]string{
 		"--http", "127.0.0.1:0", "--tcp", "127.0.0.1:0", "--drain-time", "1ms", "--log-format", "json",
@@ -38,26 +38,26 @@ func openBroker(t *testing.T, environ []string, args ...string) (httpPort, tcpPo
 	return httpPort, tcpPort
 }
 
-// browser is a connection that a web page has its visitor's browser make.
-type browser struct {
+// A pageConn is a connection from the browser of a user that visits a malicious page.
+type pageConn struct {
 	net.Conn
 	in *bufio.Reader
 }
 
-func visit(t *testing.T, address string) browser {
+func dialPage(t *testing.T, address string) pageConn {
 	t.Helper()
 	conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", address)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = conn.Close() })
-	_ = conn.SetDeadline(time.Now().Add(hangUp))
-	return browser{conn, bufio.NewReader(conn)}
+	_ = conn.SetDeadline(time.Now().Add(closeTimeout))
+	return pageConn{conn, bufio.NewReader(conn)}
 }
 
-// ask sends a request whose head goes on with more, and returns the status and the body of the
-// answer.
-func (b browser) ask(t *testing.T, method, path, host, more, body string) (status int, answer string) {
+// ask sends a request with the additional header lines in more. It returns the status and the body
+// of the response.
+func (b pageConn) ask(t *testing.T, method, path, host, more, body string) (status int, answer string) {
 	t.Helper()
 	_, err := fmt.Fprintf(b, "%s %s HTTP/1.1\r\nHost: %s\r\nContent-Length: %d\r\n%s\r\n%s", method, path, host, len(body), more, body)
 	if err != nil {
@@ -83,9 +83,9 @@ const (
 		"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n"
 )
 
-// TestRebinding has a page whose name resolves to the broker's address. For the browser its scripts
-// are of the broker's origin, so it sends neither an Origin that differs nor Sec-Fetch-Site:
-// cross-site.
+// TestRebinding simulates a page whose host name resolves to the broker's address (DNS rebinding).
+// The browser then treats requests to the broker as same-origin, so their headers do not show the
+// attack.
 func TestRebinding(t *testing.T) {
 	t.Parallel()
 	for name, row := range map[string]struct {
@@ -93,16 +93,16 @@ func TestRebinding(t *testing.T) {
 		environ          []string
 		refused, allowed []string
 	}{
-		"on this machine": {
+		"on loopback": {
 			refused: []string{"evil.example", "evil.example:8080", "192.168.1.5:8080", "localhost.evil.example", "127.0.0.1.evil.example"},
 			allowed: []string{"localhost", "localhost:8080", "127.0.0.1:8080", "[::1]:8080"},
 		},
-		"with a name of its own": {
+		"with configured hosts": {
 			environ: []string{"SWITCHBOARD_HOSTS=push.example,*.internal.example"},
 			refused: []string{"evil.example", "10.0.0.1", "push.example.evil.example"},
 			allowed: []string{"localhost", "push.example:443", "a.internal.example"},
 		},
-		"in the network": {
+		"with --insecure": {
 			args: []string{"--insecure"}, refused: []string{"evil.example", "broker:8080"},
 			allowed: []string{"localhost", "192.168.1.5:8080", "[fd00::1]:8080"},
 		},
@@ -111,15 +111,15 @@ func TestRebinding(t *testing.T) {
 			t.Parallel()
 			onHTTP, onTCP := openBroker(t, row.environ, row.args...)
 			for _, host := range row.refused {
-				rebound(t, onHTTP, onTCP, host)
+				checkRefused(t, onHTTP, onTCP, host)
 			}
 			for _, host := range row.allowed {
 				own := "Origin: http://" + host + "\r\nSec-Fetch-Site: same-origin\r\n"
-				if status, body := visit(t, onHTTP).ask(t, "POST", "/v1/push", host, own, push); status != http.StatusOK {
+				if status, body := dialPage(t, onHTTP).ask(t, "POST", "/v1/push", host, own, push); status != http.StatusOK {
 					t.Errorf("%s: %d %s", host, status, body)
 				}
 				for _, port := range []string{onHTTP, onTCP} {
-					if status, body := visit(t, port).ask(t, "GET", "/ws?client=tab", host, own+upgrade, ""); status != http.StatusSwitchingProtocols {
+					if status, body := dialPage(t, port).ask(t, "GET", "/ws?client=tab", host, own+upgrade, ""); status != http.StatusSwitchingProtocols {
 						t.Errorf("%s: %d %s", host, status, body)
 					}
 				}
@@ -128,8 +128,8 @@ func TestRebinding(t *testing.T) {
 	}
 }
 
-// rebound demands that a page of host gets nothing out of either port.
-func rebound(t *testing.T, onHTTP, onTCP, host string) {
+// checkRefused checks that both ports refuse all requests of a page of host.
+func checkRefused(t *testing.T, onHTTP, onTCP, host string) {
 	t.Helper()
 	refused := func(what string, status int, body string) {
 		t.Helper()
@@ -141,35 +141,35 @@ func rebound(t *testing.T, onHTTP, onTCP, host string) {
 	for _, path := range []string{
 		"/v1/servers", "/v1/channels/news", "/v1/users/alice", "/healthz", "/readyz", "/metrics", "/debug/pprof/cmdline", "/", "/nowhere",
 	} {
-		status, body := visit(t, onHTTP).ask(t, "GET", path, host, "", "")
+		status, body := dialPage(t, onHTTP).ask(t, "GET", path, host, "", "")
 		refused(path, status, body)
 	}
-	status, body := visit(t, onHTTP).ask(t, "POST", "/v1/push", host, own, push)
+	status, body := dialPage(t, onHTTP).ask(t, "POST", "/v1/push", host, own, push)
 	refused("a push", status, body)
 	for _, port := range []string{onHTTP, onTCP} {
-		status, body = visit(t, port).ask(t, "GET", "/ws?client=tab", host, own+upgrade, "")
+		status, body = dialPage(t, port).ask(t, "GET", "/ws?client=tab", host, own+upgrade, "")
 		refused("a WebSocket", status, body)
 	}
-	b := visit(t, onHTTP) // as a proxy on this machine would, which keeps a connection for all its visitors
+	b := dialPage(t, onHTTP) // like a local proxy that uses one connection for all its clients
 	for range 3 {
 		for range 3 {
 			if status, body := b.ask(t, "POST", "/v1/push", "127.0.0.1", "", push); status != http.StatusOK {
-				t.Fatalf("a push of this machine: %d %s", status, body)
+				t.Fatalf("a local push: %d %s", status, body)
 			}
 		}
 		status, body := b.ask(t, "POST", "/v1/push", host, "", push)
-		refused("a push behind others", status, body)
+		refused("a push after local pushes", status, body)
 	}
 }
 
-// TestCrossProtocol has a page post to the TCP port. The lines of the body are messages, if the
-// broker acts on them.
+// TestCrossProtocol simulates a page that posts to the TCP port. The broker must not treat the
+// lines of the body as messages.
 func TestCrossProtocol(t *testing.T) {
 	t.Parallel()
 	onHTTP, onTCP := openBroker(t, nil)
 	lines := `{"type":"connect","client":"page","user":"mallory"}` + "\n" + `{"type":"publish","channel":"news","data":"from another page"}` + "\n"
 	for _, method := range []string{"POST", "PUT", "OPTIONS", "DELETE", "HEAD", "PATCH", "QUERY"} {
-		b := visit(t, onTCP)
+		b := dialPage(t, onTCP)
 		_, err := fmt.Fprintf(b, "%s / HTTP/1.1\r\nHost: 127.0.0.1:7070\r\nOrigin: http://evil.example\r\n"+
 			"Content-Type: text/plain\r\nContent-Length: %d\r\n\r\n%s", method, len(lines), lines)
 		if err != nil {
@@ -183,10 +183,10 @@ func TestCrossProtocol(t *testing.T) {
 			t.Errorf("%s: %s", method, answer)
 		}
 	}
-	if _, body := visit(t, onHTTP).ask(t, "GET", "/v1/users/mallory", "localhost", "", ""); !strings.Contains(body, `"online":false`) {
+	if _, body := dialPage(t, onHTTP).ask(t, "GET", "/v1/users/mallory", "localhost", "", ""); !strings.Contains(body, `"online":false`) {
 		t.Errorf("mallory: %s", body)
 	}
-	if _, body := visit(t, onHTTP).ask(t, "GET", "/v1/channels/news", "localhost", "", ""); !strings.Contains(body, `"messages":0`) {
+	if _, body := dialPage(t, onHTTP).ask(t, "GET", "/v1/channels/news", "localhost", "", ""); !strings.Contains(body, `"messages":0`) {
 		t.Errorf("news: %s", body)
 	}
 }

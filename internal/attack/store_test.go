@@ -11,55 +11,55 @@ import (
 	"time"
 )
 
-// TestTheStoreStands has clients that try to fill Redis, or to have it read without end, by few
-// messages.
-func TestTheStoreStands(t *testing.T) {
-	s := begin(t, newIssuer(t), "requests: {allow: anyone}", "  anonymous: true")
+// TestStoreLimits attacks a broker with clients that try to fill Redis with few messages.
+func TestStoreLimits(t *testing.T) {
+	s := newScenario(t, newIssuer(t), "requests: {allow: anyone}", "  anonymous: true")
 	t.Run("requests", func(t *testing.T) { floodOfRequests(t, s) })
-	t.Run("requests of strangers", func(t *testing.T) { strangersRequests(t, s) })
+	t.Run("anonymous requests", func(t *testing.T) { anonymousRequests(t, s) })
 	t.Run("fresh channels", func(t *testing.T) { freshChannels(t, s) })
-	s.end(t)
+	s.finish(t)
 }
 
-// TestStrangersMayNotRequest has a broker with the defaults.
-func TestStrangersMayNotRequest(t *testing.T) {
-	s := alone(t, "", "  anonymous: true")
-	for _, e := range entrances {
-		a := s.stranger(t, e)
-		a.say(`{"type":"request","ref":1,"data":1}`)
-		if got := a.accepted(); got != "error:forbidden" {
-			t.Errorf("%s: told %q", e.name, got)
+// TestAnonymousRequestsAreForbidden: by default, an anonymous client may not make requests.
+func TestAnonymousRequestsAreForbidden(t *testing.T) {
+	s := newQuietScenario(t, "", "  anonymous: true")
+	for _, e := range endpoints {
+		a := s.connectAnonymous(t, e)
+		a.send(`{"type":"request","ref":1,"data":1}`)
+		if got := a.requestOutcome(); got != "error:forbidden" {
+			t.Errorf("%s: got %q", e.name, got)
 		}
 	}
-	if n := s.lists(t); len(n) > 0 {
+	if n := s.requestListSizes(t); len(n) > 0 {
 		t.Errorf("the lists have %v bytes", n)
 	}
 }
 
-// alone is a siege without a crowd, so that what Redis sends is for the attackers.
-func alone(t *testing.T, more, auth string) *siege {
+// newQuietScenario returns a scenario without traffic, so that only the attackers cause reads from
+// Redis.
+func newQuietScenario(t *testing.T, more, auth string) *scenario {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), testTimeout)
 	t.Cleanup(cancel)
 	if err := redisServer.Client(t).FlushAll(ctx).Err(); err != nil {
 		t.Fatal(err)
 	}
-	s := &siege{ctx: ctx, issuer: newIssuer(t)}
-	s.victim = startVictim(ctx, t, s.issuer, more, auth)
+	s := &scenario{ctx: ctx, issuer: newIssuer(t)}
+	s.broker = startBroker(ctx, t, s.issuer, more, auth)
 	return s
 }
 
-// stranger is a client without a token.
-func (s *siege) stranger(t *testing.T, e entrance) *assailant {
+// connectAnonymous connects an attacker without a token.
+func (s *scenario) connectAnonymous(t *testing.T, e endpoint) *attacker {
 	t.Helper()
-	a := s.enter(t, e, "")
-	a.say(fmt.Sprintf(`{"type":"connect","client":"stranger-%d"}`, s.comer.Add(1)))
-	a.until(t, "connected")
+	a := s.open(t, e, "")
+	a.send(fmt.Sprintf(`{"type":"connect","client":"anonymous-%d"}`, s.clientCount.Add(1)))
+	a.waitFor(t, "connected")
 	return a
 }
 
-// lists are the bytes of each list of requests.
-func (s *siege) lists(t *testing.T) map[string]int {
+// requestListSizes returns the size of each request list in Redis, in bytes.
+func (s *scenario) requestListSizes(t *testing.T) map[string]int {
 	t.Helper()
 	rdb := redisServer.Client(t)
 	sizes := map[string]int{}
@@ -76,91 +76,91 @@ func (s *siege) lists(t *testing.T) map[string]int {
 	return sizes
 }
 
-// ask has clients send n large requests each, side by side, and says what they were told.
-func ask(clients []*assailant, n int) map[string]int {
+// ask sends n large requests on each of the connections in parallel. It counts the outcomes.
+func ask(clients []*attacker, n int) map[string]int {
 	request := fmt.Sprintf(`{"type":"request","ref":1,"data":"%s"}`, strings.Repeat("x", 60<<10))
-	words := map[string]int{}
+	codes := map[string]int{}
 	var mu sync.Mutex // guards words
 	var all sync.WaitGroup
 	for _, a := range clients {
 		all.Go(func() {
 			for range n {
-				a.say(request)
-				word := a.accepted()
+				a.send(request)
+				code := a.requestOutcome()
 				mu.Lock()
-				words[word]++
+				codes[code]++
 				mu.Unlock()
 			}
 		})
 	}
 	all.Wait()
-	return words
+	return codes
 }
 
-// accepted is the next word, or "accepted".
-func (a *assailant) accepted() string {
+// requestOutcome returns the next error, or "accepted".
+func (a *attacker) requestOutcome() string {
 	for {
-		e, word, err := a.read()
+		e, code, err := a.readEvent()
 		switch {
 		case err != nil:
-			return strings.TrimSpace(word + " " + err.Error())
-		case word != "":
-			return word
+			return strings.TrimSpace(code + " " + err.Error())
+		case code != "":
+			return code
 		case e.Type == "accepted":
 			return e.Type
 		}
 	}
 }
 
-// floodOfRequests has four users fill the lists. Each has a share of one.
-func floodOfRequests(t *testing.T, s *siege) {
+// floodOfRequests fills the lists with requests of four users. Each user has a limited share.
+func floodOfRequests(t *testing.T, s *scenario) {
 	const share = 1 << 20
-	var clients []*assailant
+	var clients []*attacker
 	for i := range 4 {
-		for _, e := range entrances[:2] {
-			clients = append(clients, s.known(t, e, fmt.Sprint("greedy-", i)))
+		for _, e := range endpoints[:2] {
+			clients = append(clients, s.connectUser(t, e, fmt.Sprint("greedy-", i)))
 		}
 	}
-	words := ask(clients, 100)
-	if words["accepted"] == 0 || words["error:rate_limited"] == 0 || len(words) != 2 {
-		t.Errorf("told %v", words)
+	codes := ask(clients, 100)
+	if codes["accepted"] == 0 || codes["error:rate_limited"] == 0 || len(codes) != 2 {
+		t.Errorf("got %v", codes)
 	}
 	sum := 0
-	for _, n := range s.lists(t) {
+	for _, n := range s.requestListSizes(t) {
 		sum += n
 	}
 	if sum > 4*share {
 		t.Errorf("four users had %d bytes stored", sum)
 	}
-	s.holds(t)
+	s.checkService(t)
 }
 
-// strangersRequests has clients without a token fill the lists: an id that they choose must not
-// choose the list, nor be worth another share.
-func strangersRequests(t *testing.T, s *siege) {
+// anonymousRequests fills the lists with requests of anonymous clients. All of them use one list
+// and one share, whatever ids they choose.
+func anonymousRequests(t *testing.T, s *scenario) {
 	rdb := redisServer.Client(t)
-	for i := range 16 { // what the last ones left
+	for i := range 16 { // lists of the previous subtest
 		if err := rdb.Del(s.ctx, fmt.Sprintf("qq_{%d}", i)).Err(); err != nil {
 			t.Fatal(err)
 		}
 	}
-	var clients []*assailant
+	var clients []*attacker
 	for i := range 16 {
-		clients = append(clients, s.stranger(t, entrances[i%2]))
+		clients = append(clients, s.connectAnonymous(t, endpoints[i%2]))
 	}
-	words := ask(clients, 20)
-	if words["accepted"] == 0 || words["error:rate_limited"] == 0 || len(words) != 2 {
-		t.Errorf("told %v", words)
+	codes := ask(clients, 20)
+	if codes["accepted"] == 0 || codes["error:rate_limited"] == 0 || len(codes) != 2 {
+		t.Errorf("got %v", codes)
 	}
-	sizes := s.lists(t)
+	sizes := s.requestListSizes(t)
 	if len(sizes) != 1 || sizes["qq_{0}"] == 0 || sizes["qq_{0}"] > 1<<20 {
 		t.Errorf("the lists have %v bytes", sizes)
 	}
-	s.holds(t)
+	s.checkService(t)
 }
 
-// freshChannels has a user publish to, and subscribe to, one channel after another.
-func freshChannels(t *testing.T, s *siege) {
+// freshChannels publishes and subscribes to many new channels.
+func freshChannels(t *testing.T, s *scenario) {
 	const some = 700
 	rdb := redisServer.Client(t)
 	count := func(pattern string) (keys []string) {
@@ -174,21 +174,21 @@ func freshChannels(t *testing.T, s *siege) {
 		return keys
 	}
 	began := time.Now()
-	for _, c := range []struct{ say, done string }{
+	for _, c := range []struct{ request, done string }{
 		{`{"type":"publish","channel":"room:%s-%d","data":1}`, "published"},
 		{`{"type":"subscribe","channel":"room:%s-%d"}`, "subscribed"},
 	} {
-		a, words := s.known(t, entrances[0], "explorer"), map[string]int{}
+		a, codes := s.connectUser(t, endpoints[0], "explorer"), map[string]int{}
 		for i := range some {
-			a.say(fmt.Sprintf(c.say, c.done, i))
-			words[a.answer()]++
+			a.send(fmt.Sprintf(c.request, c.done, i))
+			codes[a.reply()]++
 		}
 		most := 128 + 1 + int(time.Since(began)/time.Second) // the burst, and one a second
-		if n := words[c.done]; n == 0 || n > most || words["error:rate_limited"] != some-n {
-			t.Errorf("told %v", words)
+		if n := codes[c.done]; n == 0 || n > most || codes["error:rate_limited"] != some-n {
+			t.Errorf("got %v", codes)
 		}
 		if n := len(count("mq_m_{room:published-*")); n > most {
-			t.Errorf("%d channels are remembered", n)
+			t.Errorf("%d channels are stored", n)
 		}
 		_ = a.Close()
 	}
@@ -197,11 +197,11 @@ func freshChannels(t *testing.T, s *siege) {
 			t.Errorf("%s lives %v (%v)", key, left, err)
 		}
 	}
-	s.holds(t)
+	s.checkService(t)
 }
 
-// sent is how many bytes Redis has sent to anybody.
-func sent(ctx context.Context, t *testing.T) int {
+// redisBytesSent returns how many bytes Redis has sent to all its clients.
+func redisBytesSent(ctx context.Context, t *testing.T) int {
 	t.Helper()
 	info, err := redisServer.Client(t).Info(ctx, "stats").Result()
 	if err != nil {
@@ -220,15 +220,15 @@ func sent(ctx context.Context, t *testing.T) int {
 	return 0
 }
 
-// TestReadsAreNotAmplified: what a client or the backend asks for is not read many times over from
-// Redis.
+// TestReadsAreNotAmplified: a request of a client or of the backend must not read much more from
+// Redis than the response needs.
 func TestReadsAreNotAmplified(t *testing.T) {
 	const (
 		times   = 40
 		members = 1000
-		idle    = 2 << 20 // more than the broker reads for itself meanwhile
+		idle    = 2 << 20 // upper bound of the broker's own reads during the test
 	)
-	s := alone(t, "", "")
+	s := newQuietScenario(t, "", "")
 	rdb := redisServer.Client(t)
 	message := fmt.Sprintf(`{"channel":"room:long","data":%q}`, strings.Repeat("x", 60<<10))
 	for range 30 {
@@ -236,9 +236,9 @@ func TestReadsAreNotAmplified(t *testing.T) {
 			t.Fatal(status, answer)
 		}
 	}
-	a := s.known(t, entrances[0], "mallory")
-	a.say(`{"type":"subscribe","channel":"room:large"}`)
-	a.until(t, "subscribed")
+	a := s.connectUser(t, endpoints[0], "mallory")
+	a.send(`{"type":"subscribe","channel":"room:large"}`)
+	a.waitFor(t, "subscribed")
 	servers, err := rdb.SMembers(s.ctx, "ch_{room:large}").Result()
 	if err != nil || len(servers) != 1 {
 		t.Fatal(servers, err)
@@ -252,13 +252,13 @@ func TestReadsAreNotAmplified(t *testing.T) {
 		}
 		roster += len(entry)
 	}
-	client := func(say, want string) func() int {
+	client := func(request, want string) func() int {
 		return func() int {
-			a.say(say)
-			if got := a.answer(); got != want {
-				t.Fatalf("%s is answered with %s", say, got)
+			a.send(request)
+			if got := a.reply(); got != want {
+				t.Fatalf("%s: got %s", request, got)
 			}
-			return len(say)
+			return len(request)
 		}
 	}
 	backend := func(path string) func() int {
@@ -271,21 +271,21 @@ func TestReadsAreNotAmplified(t *testing.T) {
 		}
 	}
 	for name, c := range map[string]struct {
-		ask  func() int
-		each int // bytes that Redis may send for it
+		send func() int
+		each int // bytes that Redis may send per request
 	}{
-		"a client's history":       {client(`{"type":"history","channel":"room:long"}`, "history"), 140 << 10},
-		"a client's presence page": {client(`{"type":"presence","channel":"room:large","limit":1}`, "presence"), 8 << 10},
-		"the backend's history":    {backend("/v1/channels/room:long/history?limit=2"), 130 << 10},
-		"its presence page":        {backend("/v1/channels/room:large/presence?limit=1"), 8 << 10},
+		"client history":        {client(`{"type":"history","channel":"room:long"}`, "history"), 140 << 10},
+		"client presence page":  {client(`{"type":"presence","channel":"room:large","limit":1}`, "presence"), 8 << 10},
+		"backend history":       {backend("/v1/channels/room:long/history?limit=2"), 130 << 10},
+		"backend presence page": {backend("/v1/channels/room:large/presence?limit=1"), 8 << 10},
 	} {
 		t.Run(name, func(t *testing.T) {
-			before, began := sent(s.ctx, t), time.Now()
+			before, began := redisBytesSent(s.ctx, t), time.Now()
 			for range times {
-				c.ask()
+				c.send()
 			}
 			took := time.Since(began)
-			got := sent(s.ctx, t) - before
+			got := redisBytesSent(s.ctx, t) - before
 			// The users of a channel are counted once a second.
 			if most := idle + times*c.each + roster*(2+int(took/time.Second)); got > most {
 				t.Errorf("Redis sent %d bytes for %d requests, %d at most were expected", got, times, most)

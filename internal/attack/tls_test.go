@@ -20,7 +20,7 @@ import (
 	"switchboard/internal/certtest"
 )
 
-// TestWeakSuites: at TLS 1.2 a client that offers only suites with CBC is refused.
+// TestWeakSuites: the broker refuses a TLS 1.2 client that offers only CBC suites.
 func TestWeakSuites(t *testing.T) {
 	t.Parallel()
 	ca := certtest.New(t)
@@ -39,11 +39,11 @@ func TestWeakSuites(t *testing.T) {
 		tls.TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA, tls.TLS_ECDHE_ECDSA_WITH_AES_256_CBC_SHA, tls.TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA256,
 	} {
 		if err := dial(tls.VersionTLS12, weak); err == nil {
-			t.Errorf("%s is agreed on", tls.CipherSuiteName(weak))
+			t.Errorf("%s is accepted", tls.CipherSuiteName(weak))
 		}
 	}
 	if err := dial(tls.VersionTLS11); err == nil {
-		t.Error("TLS 1.1 is spoken")
+		t.Error("TLS 1.1 is accepted")
 	}
 	for _, good := range []uint16{tls.TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256, tls.TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256} {
 		if err := dial(tls.VersionTLS12, good); err != nil {
@@ -55,8 +55,8 @@ func TestWeakSuites(t *testing.T) {
 	}
 }
 
-// TestIssuerRedirectsInside has the publisher of token keys redirect to a service of the broker's
-// machine, which trusts everybody there.
+// TestIssuerRedirectsInside: the server with the token keys redirects to a local service of the
+// broker's machine. The broker must not call that service.
 func TestIssuerRedirectsInside(t *testing.T) {
 	t.Parallel()
 	ca := certtest.New(t)
@@ -83,32 +83,32 @@ func TestIssuerRedirectsInside(t *testing.T) {
 	issuer, _ := serve(func(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, *target.Load(), http.StatusFound)
 	}, "issuer.example")
-	// The proxy takes the broker to the issuer, whose name nobody resolves.
-	proxy := httptest.NewServer(tunnel(issuer.Listener.Addr().String()))
+	// The proxy connects the broker to the issuer, whose name does not resolve.
+	proxy := httptest.NewServer(proxyTo(issuer.Listener.Addr().String()))
 	defer proxy.Close()
 	for _, to := range []string{"https://127.0.0.1:" + port + "/admin", "https://localhost:" + port + "/admin"} {
 		target.Store(&to)
-		ctx, cancel := context.WithTimeout(t.Context(), patience)
+		ctx, cancel := context.WithTimeout(t.Context(), testTimeout)
 		cmd := exec.CommandContext(ctx, brokerPath, "check", "--channel", "news", "--token", "any")
 		cmd.Env = []string{
 			"PATH=" + os.Getenv("PATH"), "SWITCHBOARD_AUTH_JWKS_URL=https://issuer.example/keys",
 			"SSL_CERT_FILE=" + ca.File, "SSL_CERT_DIR=" + filepath.Dir(ca.File), "HTTPS_PROXY=" + proxy.URL,
 		}
-		var said bytes.Buffer
-		cmd.Stderr = &said
+		var stderr bytes.Buffer
+		cmd.Stderr = &stderr
 		err := cmd.Run()
 		cancel()
-		if _, exited := errors.AsType[*exec.ExitError](err); !exited || !strings.Contains(said.String(), "it redirects to an address inside this network") {
-			t.Errorf("%s: %v, %s", to, err, &said)
+		if _, exited := errors.AsType[*exec.ExitError](err); !exited || !strings.Contains(stderr.String(), "it redirects to an address inside this network") {
+			t.Errorf("%s: %v, %s", to, err, &stderr)
 		}
 	}
 	if n := calls.Load(); n > 0 {
-		t.Errorf("the service was called %d times", n)
+		t.Errorf("the local service was called %d times", n)
 	}
 }
 
-// tunnel is a proxy that connects everybody to one address.
-func tunnel(address string) http.HandlerFunc {
+// proxyTo returns a proxy that connects all requests to one address.
+func proxyTo(address string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		there, err := net.Dial("tcp", address)
 		if err != nil {

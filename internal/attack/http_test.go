@@ -16,24 +16,24 @@ import (
 
 const probe = "GET /healthz HTTP/1.1\r\nHost: broker\r\n\r\n"
 
-// pipelinedProbes are asked for by the thousand, without waiting for an answer: few are answered. A
-// health check that keeps its connection, and waits, is answered as often as it asks.
-func pipelinedProbes(t *testing.T, s *siege) {
+// pipelinedProbes sends thousands of requests without waiting for responses. The broker must answer
+// only a few of them. A health check that waits for each response may keep its connection.
+func pipelinedProbes(t *testing.T, s *scenario) {
 	for _, request := range []string{probe, "GET /metrics HTTP/1.1\r\nHost: broker\r\n\r\n", strings.Replace(s.pushHead(0), s.key, "forged", 1)} {
 		a, err := s.dial(true, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		go a.raw(strings.Repeat(request, 5000))
+		go a.sendRaw(strings.Repeat(request, 5000))
 		answers := 0
 		for ; answers < 5000; answers++ {
-			if err := a.skipAnswer(); err != nil {
+			if err := a.skipResponse(); err != nil {
 				break
 			}
 		}
 		_ = a.Close()
 		if answers == 0 || answers > 3 {
-			t.Errorf("%.20q is answered %d times", request, answers)
+			t.Errorf("%.20q has %d responses", request, answers)
 		}
 	}
 	check, err := s.dial(true, nil)
@@ -42,15 +42,15 @@ func pipelinedProbes(t *testing.T, s *siege) {
 	}
 	defer check.Close()
 	for n := range 100 {
-		check.raw(probe)
-		if err := check.skipAnswer(); err != nil {
+		check.sendRaw(probe)
+		if err := check.skipResponse(); err != nil {
 			t.Fatalf("health check %d on one connection: %v", n, err)
 		}
 	}
 }
 
-// skipAnswer reads an HTTP answer.
-func (a *assailant) skipAnswer() error {
+// skipResponse reads one HTTP response.
+func (a *attacker) skipResponse() error {
 	response, err := http.ReadResponse(a.in, nil)
 	if err != nil {
 		return err
@@ -59,18 +59,17 @@ func (a *assailant) skipAnswer() error {
 	return err
 }
 
-// unreadAnswers are those to a backend that has a key and never reads, over net/http and without
-// it. The broker gives it up after half a minute; before, such a connection kept its place for
-// ever.
-func unreadAnswers(t *testing.T, s *siege) {
-	const greed = 10 // of each kind
+// unreadResponses sends requests with a valid key and reads no response, over net/http and over the
+// fast push. The broker must close such connections, after 30 s.
+func unreadResponses(t *testing.T, s *scenario) {
+	const connections = 10 // of each kind
 	names := strings.Repeat(`"no name",`, 999) + `"no name"`
-	large := `{"messages":[{"channels":[` + names + `],"data":1}]}` // its answer is ten times as long, and nothing is stored
+	large := `{"messages":[{"channels":[` + names + `],"data":1}]}` // the response is ten times as long, and nothing is stored
 	push := strings.Replace(s.pushHead(len(large)), "/v1/push", "/v1/push/batch", 1) + large
 	var all sync.WaitGroup
 	defer all.Wait()
 	for _, request := range []string{push, strings.Replace(push, "Host: broker\r\n", "Host: broker\r\nCookie: none\r\n", 1)} {
-		for range greed {
+		for range connections {
 			a, err := s.dial(true, nil)
 			if err != nil {
 				t.Fatal(err)
@@ -80,7 +79,7 @@ func unreadAnswers(t *testing.T, s *siege) {
 				defer a.Close()
 				for {
 					if _, err := io.WriteString(a, request); errors.Is(err, os.ErrDeadlineExceeded) {
-						t.Error("the broker waits without end for an answer to be read")
+						t.Error("the broker does not close a connection whose response is not read")
 						return
 					} else if err != nil {
 						return
@@ -91,19 +90,19 @@ func unreadAnswers(t *testing.T, s *siege) {
 	}
 }
 
-// strangersEverywhere take more places than there are, and say nothing, or little, or much, and
-// read nothing. A backend that shows its key gets in all the same, at once, and so do clients.
-func strangersEverywhere(t *testing.T, s *siege) {
+// unauthenticatedConnections opens more connections than the limits allow. They send nothing,
+// little or much, and read nothing. A backend with a key and clients must still be able to connect.
+func unauthenticatedConnections(t *testing.T, s *scenario) {
 	const reserve = 256
-	said := []string{"", "GET /healthz HTTP/1.1\r\nX: ", probe, strings.Repeat(probe, 2000), strings.Replace(s.pushHead(10), s.key, "forged", 1)}
-	for n := range places + reserve + 150 {
+	requests := []string{"", "GET /healthz HTTP/1.1\r\nX: ", probe, strings.Repeat(probe, 2000), strings.Replace(s.pushHead(10), s.key, "forged", 1)}
+	for n := range maxConnections + reserve + 150 {
 		a, err := s.dial(true, net.IPv4(127, 78, byte(n/100), byte(1+n%100)))
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer a.Close()
-		_ = a.SetWriteDeadline(time.Now().Add(time.Second)) // what does not fit is not said
-		a.raw(said[n%len(said)])
+		_ = a.SetWriteDeadline(time.Now().Add(time.Second)) // do not wait if the buffers are full
+		a.sendRaw(requests[n%len(requests)])
 	}
 	for range 20 {
 		s.client.CloseIdleConnections()
@@ -115,14 +114,14 @@ func strangersEverywhere(t *testing.T, s *siege) {
 		}
 	}
 	if n := s.metric(s.ctx, t, `switchboard_refusals_total{what="place"}`); n == 0 {
-		t.Error("connections that gave way are not counted")
+		t.Error("connections closed in favor of the backend are not counted")
 	}
-	s.holds(t)
+	s.checkService(t)
 }
 
-// millionTargets asks for as much as fits into a call. The broker has to refuse it without reading
-// it all.
-func millionTargets(t *testing.T, s *siege) {
+// tooManyTargets sends one call with a million targets. The broker must refuse it before it has
+// read all of it.
+func tooManyTargets(t *testing.T, s *scenario) {
 	call := func(pushes int) (int, string) {
 		var b strings.Builder
 		for i := range pushes {
@@ -148,8 +147,8 @@ func millionTargets(t *testing.T, s *siege) {
 	if status != http.StatusRequestEntityTooLarge || !strings.Contains(answer, "messages[10]: up to here the call has 11000 targets, at most 10000 are allowed (limits.targets)") {
 		t.Errorf("a million targets: %d %.300s", status, answer)
 	}
-	// The body itself is 10 MB, in a buffer that doubles.
+	// The body is 10 MB, and its buffer grows by doubling.
 	if large := s.peak(t); large > small+100<<20 {
-		t.Errorf("the broker took %d MB for a million targets, %d for 5,000", large>>20, small>>20)
+		t.Errorf("the broker used %d MB for a million targets, %d for 5,000", large>>20, small>>20)
 	}
 }

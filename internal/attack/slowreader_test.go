@@ -1,0 +1,47 @@
+package attack
+
+import (
+	"crypto/rand"
+	"encoding/base64"
+	"fmt"
+	"net"
+	"net/http"
+	"testing"
+
+	"switchboard/internal/await"
+)
+
+const (
+	slowReaderCount = 160
+	flood           = 120 // messages of 60 KB for each reader: more than 1 GB in all
+)
+
+// slowReaders subscribe to a channel with much traffic and read nothing.
+func slowReaders(t *testing.T, s *scenario) {
+	slow := s.metric(s.ctx, t, `switchboard_closes_total{reason="slow"}`)
+	for i := range slowReaderCount {
+		e := endpoints[i%len(endpoints)]
+		a := s.connectUser(t, e, fmt.Sprintf("slow-%d", i))
+		if tcp, ok := a.Conn.(*net.TCPConn); ok {
+			_ = tcp.SetReadBuffer(4 << 10)
+		}
+		a.send(`{"type":"subscribe","channel":"room:flood"}`)
+		a.waitFor(t, "subscribed")
+	}
+	random := make([]byte, 45_000) // must not be compressible
+	_, _ = rand.Read(random)
+	body := `{"channel":"room:flood","data":"` + base64.StdEncoding.EncodeToString(random) + `"}`
+	for range flood {
+		if status, answer := s.call(s.ctx, t, http.MethodPost, "/v1/push", body); status != http.StatusOK {
+			t.Fatalf("%d %s", status, answer)
+		}
+	}
+	s.checkService(t)
+	await.NoError(s.ctx, t, "all are closed as slow", func() error {
+		if now := s.metric(s.ctx, t, `switchboard_closes_total{reason="slow"}`); now < slow+slowReaderCount {
+			return fmt.Errorf("%v are closed", now-slow)
+		}
+		return nil
+	})
+	s.checkService(t)
+}
