@@ -43,7 +43,7 @@ func (s *scenario) connectWithSecret(t *testing.T, e endpoint, client, secret st
 func wrongSecrets(right string) []string {
 	return []string{
 		"", strings.ToLower(right), right[:len(right)-1] + "_", right + "A", strings.Repeat("A", len(right)), rand.Text(),
-		"00000000000000000000000000000000", // the hash of an empty secret
+		"00000000000000000000000000000000",
 	}
 }
 
@@ -94,7 +94,7 @@ func stealIDWithMessages(t *testing.T, s *scenario) {
 	owner, first := s.connectWithSecret(t, endpoints[1], fmt.Sprint("tab-", s.clientCount.Add(1)), rand.Text())
 	_ = owner.Close()
 	s.waitOffline(t, first.Client)
-	s.checkIDTheft(t, first.Client, first.Secret) // without messages
+	s.checkIDTheft(t, first.Client, first.Secret) // no messages are waiting
 	s.call(s.ctx, t, http.MethodPost, "/v1/push", fmt.Sprintf(`{"client":%q,"data":1}`, first.Client))
 	s.checkIDTheft(t, first.Client, first.Secret)
 	back, again := s.connectWithSecret(t, endpoints[1], first.Client, first.Secret)

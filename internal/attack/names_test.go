@@ -49,12 +49,12 @@ var badChannels = []badChannel{
 	{`inbox:mallory:x`, denied},
 	{`inbox:mallory,inbox:admin`, denied},
 	{`inbox:../inbox:admin`, denied},
-	{`inbox:mallory\u200b`, denied},      // a space without width
+	{`inbox:mallory\u200b`, denied},      // a zero-width space
 	{`inbox:m\u0430llory`, denied},       // a Cyrillic letter
-	{`inbox:mallor\u0079\u0301`, denied}, // an accent by itself
-	{`\uff49nbox:mallory`, denied},       // a wide letter
-	{`inbox:nimda\u202e`, denied},        // what follows is shown from right to left
-	{`inbox:\ud800`, denied},             // half of a character
+	{`inbox:mallor\u0079\u0301`, denied}, // a combining accent
+	{`\uff49nbox:mallory`, denied},       // a full-width letter
+	{`inbox:nimda\u202e`, denied},        // a right-to-left override
+	{`inbox:\ud800`, denied},             // half of a surrogate pair
 	{`inbox:%61dmin`, denied},
 	{`room:`, denied},
 	{`room:*`, denied},
@@ -75,14 +75,14 @@ var badChannels = []badChannel{
 func channelNames(t *testing.T, s *scenario) {
 	for _, e := range endpoints {
 		a := s.connectUser(t, e, "mallory")
-		for _, badChannel := range badChannels {
+		for _, channel := range badChannels {
 			for _, request := range []string{
 				`{"type":"subscribe","channel":"%s"}`, `{"type":"subscribe","presence":true,"after":0,"channel":"%s"}`,
 				`{"type":"publish","data":1,"channel":"%s"}`, `{"type":"history","after":0,"channel":"%s"}`, `{"type":"presence","channel":"%s"}`,
 			} {
-				a.send(fmt.Sprintf(request, badChannel.name))
-				if got := a.reply(); got != badChannel.want {
-					t.Errorf("%s: "+request+": got %q, want %q", e.name, fmt.Sprintf("%.60s", badChannel.name), got, badChannel.want)
+				a.send(fmt.Sprintf(request, channel.name))
+				if got := a.reply(); got != channel.want {
+					t.Errorf("%s: "+request+": got %q, want %q", e.name, fmt.Sprintf("%.60s", channel.name), got, channel.want)
 				}
 			}
 		}

@@ -46,7 +46,7 @@ func TestPeerSecretDoesNotLeak(t *testing.T) {
 		t.Fatal(err)
 	}
 	i := slices.IndexFunc(live, func(x registry.Server) bool { return x.ID != impostor })
-	broker := live[i].ID
+	server := live[i].ID
 
 	var all []byte
 	var heads [][]byte
@@ -67,16 +67,16 @@ func TestPeerSecretDoesNotLeak(t *testing.T) {
 		t.Errorf("the secret was sent: %q", all)
 	}
 	known := map[string]bool{}
-	for _, code := range regexp.MustCompile(`[0-9a-f]{64}`).FindAllString(string(all), -1) {
-		if known[code] {
-			t.Errorf("%s was sent twice", code)
+	for _, nonce := range regexp.MustCompile(`[0-9a-f]{64}`).FindAllString(string(all), -1) {
+		if known[nonce] {
+			t.Errorf("%s was sent twice", nonce)
 		}
-		known[code] = true
+		known[nonce] = true
 	}
 	if len(known) != len(heads) {
 		t.Errorf("%d hex strings in %d handshakes, want one nonce each", len(known), len(heads))
 	}
-	replayHandshakes(t, s, broker, heads, known)
+	replayHandshakes(t, s, server, heads, known)
 	s.checkService(t)
 	if err := servers.Leave(s.ctx, impostor); err != nil {
 		t.Fatal(err)
@@ -174,7 +174,7 @@ func (s *scenario) beginLink(t *testing.T, query, hello string) (*attacker, *htt
 }
 
 // replayHandshakes sends the captured bytes to the broker, as requests and as proofs.
-func replayHandshakes(t *testing.T, s *scenario, broker string, heads [][]byte, known map[string]bool) {
+func replayHandshakes(t *testing.T, s *scenario, server string, heads [][]byte, known map[string]bool) {
 	for _, head := range heads {
 		a, err := s.dial(true, nil)
 		if err != nil {
@@ -187,13 +187,13 @@ func replayHandshakes(t *testing.T, s *scenario, broker string, heads [][]byte, 
 		}
 		_ = a.Close()
 	}
-	for code := range known {
-		proof, err := hex.DecodeString(code)
+	for nonce := range known {
+		proof, err := hex.DecodeString(nonce)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, proof := range [][]byte{proof, make([]byte, len(auth.PeerNonce{}))} {
-			a, response := s.beginLink(t, "from="+impostor+"&to="+broker, "2 "+code)
+			a, response := s.beginLink(t, "from="+impostor+"&to="+server, "2 "+nonce)
 			if response.StatusCode != http.StatusSwitchingProtocols {
 				t.Fatalf("a handshake with a replayed nonce: %s", response.Status)
 			}

@@ -24,7 +24,7 @@ func replayedTokens(t *testing.T, s *scenario) {
 		a := s.open(t, e, "")
 		a.send(connectAs("mallory", expired))
 		if got, want := a.refusal(), e.closing("error:unauthorized", "expired", 4004); got != want {
-			t.Errorf("%s: an expired token: got %q, want %q", e.name, got, want)
+			t.Errorf("%s: expired token: got %q, want %q", e.name, got, want)
 		}
 		first, second := s.connectUser(t, e, "mallory"), s.connectUser(t, e, "mallory")
 		for _, a := range []*attacker{first, second} {
@@ -91,7 +91,7 @@ func replayedPushes(t *testing.T, s *scenario) {
 		}
 		if err := json.Unmarshal([]byte(answer), &pushed); err != nil || status != http.StatusOK ||
 			len(pushed.Results) != 1 || len(pushed.Results[0].Clients) != 1 {
-			t.Errorf("%s is answered with %d %s", text, status, answer)
+			t.Errorf("push %s: %d %s", text, status, answer)
 			return 0
 		}
 		return pushed.Results[0].Clients[0].ID
@@ -101,7 +101,7 @@ func replayedPushes(t *testing.T, s *scenario) {
 	for range 20 {
 		calls.Go(func() {
 			if id := push("first"); id != first {
-				t.Errorf("repeated, the push has id %d, not %d", id, first)
+				t.Errorf("the repeated push has id %d, want %d", id, first)
 			}
 		})
 	}
@@ -171,7 +171,8 @@ func expiredTokens(t *testing.T, s *scenario) {
 		live = append(live, a)
 	}
 	for i, e := range endpoints {
-		if got, want := live[i].outcome(), e.closing("", "expired", 4004); got != want && !strings.HasSuffix(got, want) { // on a busy machine the token may expire before the connect
+		// On a busy machine the token may expire before the connect.
+		if got, want := live[i].outcome(), e.closing("", "expired", 4004); got != want && !strings.HasSuffix(got, want) {
 			t.Errorf("%s: open connection: got %q, want %q", e.name, got, want)
 		}
 		a := s.open(t, e, "")

@@ -13,10 +13,10 @@ import (
 
 const (
 	slowReaderCount = 160
-	flood           = 120 // messages of 60 KB for each reader: more than 1 GB in all
+	floodMessages   = 120 // messages of 60 KB for each reader: more than 1 GB in all
 )
 
-// slowReaders subscribe to a channel with much traffic and read nothing.
+// slowReaders subscribes clients to a channel with much traffic. They read nothing.
 func slowReaders(t *testing.T, s *scenario) {
 	slow := s.metric(s.ctx, t, `switchboard_closes_total{reason="slow"}`)
 	for i := range slowReaderCount {
@@ -31,7 +31,7 @@ func slowReaders(t *testing.T, s *scenario) {
 	random := make([]byte, 45_000) // must not be compressible
 	_, _ = rand.Read(random)
 	body := `{"channel":"room:flood","data":"` + base64.StdEncoding.EncodeToString(random) + `"}`
-	for range flood {
+	for range floodMessages {
 		if status, answer := s.call(s.ctx, t, http.MethodPost, "/v1/push", body); status != http.StatusOK {
 			t.Fatalf("%d %s", status, answer)
 		}
