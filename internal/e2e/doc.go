@@ -1,24 +1,28 @@
-// Package e2e tests everything together, with nothing made up: a redis-server, three broker
-// processes, a janitor process, and clients over libraries that are not ours: the npm
-// package ws, a page in Chromium, nc; and the Go client of this repository beside them.
+// Package e2e tests the whole system without fakes: a redis-server, three broker processes, a
+// janitor process, and clients that do not use this repository's code: the npm package ws, a page
+// in Chromium, and nc. Clients of package client take part too.
 //
-// One test plays one story. Some 300 clients connect, three devices of each user to three
-// instances. Messages are pushed to channels, users, single clients and everyone; in the
-// middle one broker is killed, its clients go elsewhere and resume, and pushes that it left
-// unanswered are made again with the same key. In the end every message was at every
-// addressee exactly once and in order, and when all have left Redis holds no key that
-// the design does not know, and none that nobody bounds.
+// TestDeliveryWhenBrokerIsKilled connects 300 clients, three devices of each user to three brokers.
+// It pushes messages to channels, users, single clients and all clients. Meanwhile it kills one
+// broker. The clients of that broker connect to others and resume, and pushes without a response
+// are repeated with the same key. At the end, each message must have reached each of its clients
+// exactly once and in order. When all clients have left, Redis must hold only keys of the design,
+// and each of them must be bounded.
 //
-//	story_test.go     the story
-//	main_test.go      the tools and binaries that it needs
-//	await_test.go     how one waits: no sleeping
-//	fleet_test.go     Redis, the brokers, the janitor
-//	cast_test.go      who the clients are, and where they go
-//	troupe_test.go    how they are run; goclient_test.go: those in this process
-//	ghosts_test.go    clients that die with their broker
-//	streams_test.go   what is pushed, to whom, and again after a failure
-//	ledger_test.go    what was accepted, and what arrived
-//	keyspace_test.go  what Redis holds in the end
+// Two further tests check the webhooks after brokers and janitors are killed.
 //
-// The clients' side of the protocol is js/session.js, for all but the Go clients.
+//	delivery_test.go     the delivery test
+//	webhooks_test.go     the webhook tests
+//	main_test.go         the tools and binaries that the tests need
+//	deployment_test.go   Redis, the brokers and the janitor
+//	process_test.go      one process
+//	clients_test.go      the plans of the clients: kind, brokers, channels
+//	runner_test.go       runs the clients; goclient_test.go: those in this process
+//	device_test.go       a single client on a plain TCP connection
+//	lostclients_test.go  clients that never return after their broker is killed
+//	pushes_test.go       the pushes, and their repetition after a failure
+//	ledger_test.go       compares accepted messages with received messages
+//	offline_test.go      checks the stored state of clients that have left
+//
+// js/session.js implements the protocol for all clients except those of package client.
 package e2e

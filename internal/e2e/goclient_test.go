@@ -10,24 +10,24 @@ import (
 	"switchboard/client"
 )
 
-// goClient tells the ledger what a client of package client sees.
+// A goClient records the events of a client of package client in the ledger.
 type goClient struct {
-	member
+	clientPlan
 	ledger *ledger
 	client *client.Client
-	server chan string // where the first connection is
+	server chan string // server id of the first connection
 
-	conn int // belongs to the callbacks
+	conn int // number of the connection; used only by the callbacks
 }
 
-func (tr *troupe) startGo(t *testing.T, m member) {
+func (r *runner) startGo(t *testing.T, m clientPlan) {
 	t.Helper()
-	g := &goClient{member: m, ledger: tr.ledger, server: make(chan string, 1)}
+	g := &goClient{clientPlan: m, ledger: r.ledger, server: make(chan string, 1)}
 	var err error
 	g.client, err = client.New(client.Options{
 		URLs: m.URLs, Client: m.Client, User: m.User, BackoffMin: 20 * time.Millisecond,
 		OnMessage: g.message, OnState: g.state,
-		OnGap: func(gap client.Gap) { g.see(event{Event: "gap", Detail: fmt.Sprint(gap)}) },
+		OnGap: func(gap client.Gap) { g.record(event{Event: "gap", Detail: fmt.Sprint(gap)}) },
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -35,31 +35,31 @@ func (tr *troupe) startGo(t *testing.T, m member) {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		if err := g.client.Run(tr.exit); err != nil {
-			g.ledger.complain("%s: %v", m.Client, err)
+		if err := g.client.Run(r.exit); err != nil {
+			g.ledger.fail("%s: %v", m.Client, err)
 		}
 	}()
-	go g.subscribe(tr.exit)
+	go g.subscribe(r.exit)
 	t.Cleanup(func() {
-		tr.leave()
+		r.stopGo()
 		<-ended
 	})
 }
 
-func (g *goClient) see(e event) {
+func (g *goClient) record(e event) {
 	e.Client, e.Conn = g.Client, g.conn
-	g.ledger.see(e)
+	g.ledger.record(e)
 }
 
-// subscribe announces the client when it follows all its channels.
+// subscribe subscribes to all channels and then records that the client is ready.
 func (g *goClient) subscribe(ctx context.Context) {
 	for _, channel := range g.Channels {
 		if _, err := g.client.Subscribe(ctx, channel, client.SubscribeOptions{}); err != nil {
-			g.ledger.complain("%s: %v", g.Client, err)
+			g.ledger.fail("%s: %v", g.Client, err)
 			return
 		}
 	}
-	g.ledger.see(event{Client: g.Client, Event: "ready", Conn: 1, Server: <-g.server})
+	g.ledger.record(event{Client: g.Client, Event: "ready", Conn: 1, Server: <-g.server})
 }
 
 func (g *goClient) state(s client.State) {
@@ -68,19 +68,19 @@ func (g *goClient) state(s client.State) {
 		if g.conn++; g.conn == 1 {
 			g.server <- s.Server
 		} else {
-			g.see(event{Event: "ready", Server: s.Server})
+			g.record(event{Event: "ready", Server: s.Server})
 		}
 	case s.Phase == client.Closed && s.Final:
-		g.see(event{Event: "left"})
+		g.record(event{Event: "left"})
 	case s.Phase == client.Closed:
-		g.see(event{Event: "closed", Detail: fmt.Sprint(s.Err)})
+		g.record(event{Event: "closed", Detail: fmt.Sprint(s.Err)})
 	}
 }
 
 func (g *goClient) message(m client.Message) {
 	var p payload
 	if err := json.Unmarshal(m.Data, &p); err != nil {
-		g.ledger.complain("%s: payload %.100s: %v", g.Client, m.Data, err)
+		g.ledger.fail("%s: payload %.100s: %v", g.Client, m.Data, err)
 	}
-	g.see(event{Event: "message", Channel: m.Channel, ID: m.ID, Stream: p.Stream, N: p.N, Pad: len(p.Pad)})
+	g.record(event{Event: "message", Channel: m.Channel, ID: m.ID, Stream: p.Stream, N: p.N, Pad: len(p.Pad)})
 }

@@ -8,59 +8,59 @@ import (
 	"switchboard/internal/cond"
 )
 
-// event is what a client saw, the same from JavaScript and from Go.
+// An event is reported by a client, in JavaScript or Go.
 type event struct {
 	Client  string
-	Event   string // ready, message, duplicate, closed, closing, left; anything else is a complaint
-	Conn    int    // which of the client's connections, from 1
-	Server  string // ready: the server's id
+	Event   string // ready, message, duplicate, closed, closing or left; any other is a failure
+	Conn    int    // number of the client's connection, from 1
+	Server  string // of a ready event: the server id
 	Channel string // "" for the client queue
 	ID      int64
-	Stream  string // message: what the payload says
+	Stream  string // of a message: the fields of its payload
 	N       int
 	Pad     int // bytes
 	Detail  string
 }
 
-// delivery is one message at one addressee.
+// A delivery is one message to one client.
 type delivery struct {
 	client, stream string
 	n              int
 }
 
-// place is a client's position in a stream or a queue.
-type place struct{ client, name string }
+// A streamKey names a stream or a queue of one client.
+type streamKey struct{ client, name string }
 
-// ledger holds what was accepted against what arrived.
+// A ledger compares the accepted messages with the received messages.
 type ledger struct {
 	cond.Cond // guards the fields below
-	expected  map[place]bool
+	expected  map[streamKey]bool
 	pushes    int                // accepted
-	accepted  map[delivery]int64 // ids, as the answers to the pushes had them
+	accepted  map[delivery]int64 // ids from the responses to the pushes
 	arrived   map[delivery]int64
-	reached   map[place]int     // last n, by stream
-	lastID    map[place]int64   // by queue
-	server    map[string]string // by client: where it is connected
-	resumed   int               // messages that came twice, on two connections
+	lastN     map[streamKey]int   // last N, by stream
+	lastID    map[streamKey]int64 // by queue
+	server    map[string]string   // server id, by connected client
+	resumed   int                 // messages received twice, on two connections
 	left      int
-	problems  []string
+	failures  []string
 }
 
 func newLedger(streams []stream) *ledger {
 	l := &ledger{
-		expected: map[place]bool{}, accepted: map[delivery]int64{}, arrived: map[delivery]int64{},
-		reached: map[place]int{}, lastID: map[place]int64{}, server: map[string]string{},
+		expected: map[streamKey]bool{}, accepted: map[delivery]int64{}, arrived: map[delivery]int64{},
+		lastN: map[streamKey]int{}, lastID: map[streamKey]int64{}, server: map[string]string{},
 	}
 	for _, s := range streams {
 		for _, client := range s.to {
-			l.expected[place{client, s.name}] = true
+			l.expected[streamKey{client, s.name}] = true
 		}
 	}
 	return l
 }
 
-// at is how many clients are connected to a server, to be called in until.
-func (l *ledger) at(server string) (n int) {
+// countAtLocked returns the number of clients that are connected to a server.
+func (l *ledger) countAtLocked(server string) (n int) {
 	for _, at := range l.server {
 		if at == server {
 			n++
@@ -69,7 +69,7 @@ func (l *ledger) at(server string) (n int) {
 	return n
 }
 
-// accept notes with which ids, by client, message n of a stream was accepted.
+// accept records the ids, by client, of message n of a stream.
 func (l *ledger) accept(stream string, n int, ids map[string]int64) {
 	l.Change(func() {
 		l.pushes++
@@ -79,16 +79,16 @@ func (l *ledger) accept(stream string, n int, ids map[string]int64) {
 	})
 }
 
-func (l *ledger) complain(format string, args ...any) {
-	l.Change(func() { l.complainLocked(format, args...) })
+func (l *ledger) fail(format string, args ...any) {
+	l.Change(func() { l.failLocked(format, args...) })
 }
 
-func (l *ledger) complainLocked(format string, args ...any) {
-	l.problems = append(l.problems, fmt.Sprintf(format, args...))
+func (l *ledger) failLocked(format string, args ...any) {
+	l.failures = append(l.failures, fmt.Sprintf(format, args...))
 }
 
-// see enters what a client saw.
-func (l *ledger) see(e event) {
+// record records an event of a client.
+func (l *ledger) record(e event) {
 	l.Change(func() {
 		switch e.Event {
 		case "ready":
@@ -101,60 +101,62 @@ func (l *ledger) see(e event) {
 		case "message":
 			l.messageLocked(e)
 		case "duplicate":
-			// Only the client queue repeats itself, and only what had no acknowledgement when
-			// the connection ended.
+			// Only the client queue repeats messages, and only those that were not acknowledged
+			// when the connection ended.
 			if l.resumed++; e.Channel != "" || e.Conn == 1 {
-				l.complainLocked("%s got the same message twice: %+v", e.Client, e)
+				l.failLocked("%s received a message twice: %+v", e.Client, e)
 			}
 		default:
-			l.complainLocked("%s: %+v", e.Client, e)
+			l.failLocked("%s: %+v", e.Client, e)
 		}
 	})
 }
 
-// messageLocked demands the very next message of the stream, behind all ids of the queue.
+// messageLocked checks that a message is the next of its stream and has the largest id of its
+// queue.
 func (l *ledger) messageLocked(e event) {
-	stream, queue := place{e.Client, e.Stream}, place{e.Client, e.Channel}
+	stream, queue := streamKey{e.Client, e.Stream}, streamKey{e.Client, e.Channel}
 	switch {
 	case !l.expected[stream]:
-		l.complainLocked("%s got what is not for it: %+v", e.Client, e)
-	case e.N != l.reached[stream]+1:
-		l.complainLocked("%s got message %d of %s behind %d", e.Client, e.N, e.Stream, l.reached[stream])
+		l.failLocked("%s received a message of another client: %+v", e.Client, e)
+	case e.N != l.lastN[stream]+1:
+		l.failLocked("%s received message %d of %s after %d", e.Client, e.N, e.Stream, l.lastN[stream])
 	case e.ID <= l.lastID[queue]:
-		l.complainLocked("%s got id %d of queue %q behind %d", e.Client, e.ID, e.Channel, l.lastID[queue])
+		l.failLocked("%s received id %d of queue %q after %d", e.Client, e.ID, e.Channel, l.lastID[queue])
 	case e.Pad != padding(e.N):
-		l.complainLocked("%s got %d bytes of padding in message %d of %s, want %d", e.Client, e.Pad, e.N, e.Stream, padding(e.N))
+		l.failLocked("%s received %d bytes of padding in message %d of %s, want %d", e.Client, e.Pad, e.N, e.Stream, padding(e.N))
 	}
-	l.reached[stream], l.lastID[queue] = e.N, e.ID
+	l.lastN[stream], l.lastID[queue] = e.N, e.ID
 	l.arrived[delivery{e.Client, e.Stream, e.N}] = e.ID
 }
 
-// until waits for done; a complaint of anybody fails the test at once.
-func (l *ledger) until(ctx context.Context, t *testing.T, what string, done func() bool) {
+// waitFor waits until done returns true, which may read the ledger. Any failure ends the test at
+// once.
+func (l *ledger) waitFor(ctx context.Context, t *testing.T, what string, done func() bool) {
 	t.Helper()
-	err := l.Await(ctx, func() bool { return len(l.problems) > 0 || done() })
+	err := l.Await(ctx, func() bool { return len(l.failures) > 0 || done() })
 	l.Lock()
 	defer l.Unlock()
-	if err == nil && len(l.problems) == 0 {
+	if err == nil && len(l.failures) == 0 {
 		return
 	}
-	for _, problem := range l.problems[:min(len(l.problems), 10)] {
+	for _, problem := range l.failures[:min(len(l.failures), 10)] {
 		t.Error(problem)
 	}
-	t.Fatalf("%s: %v; %d of %d messages arrived, %d clients are up", what, err, len(l.arrived), len(l.accepted), len(l.server))
+	t.Fatalf("%s: %v; %d of %d messages arrived, %d clients are connected", what, err, len(l.arrived), len(l.accepted), len(l.server))
 }
 
-// settle compares ids: what arrived is what was accepted.
-func (l *ledger) settle(t *testing.T) {
+// compareIDs checks that the received ids are the accepted ids.
+func (l *ledger) compareIDs(t *testing.T) {
 	t.Helper()
 	l.Lock()
 	defer l.Unlock()
 	for d, id := range l.accepted {
 		if l.arrived[d] != id {
-			t.Errorf("%s of %s: the push was answered with id %d, it arrived with %d", d.stream, d.client, id, l.arrived[d])
+			t.Errorf("%s of %s: accepted with id %d, received with id %d", d.stream, d.client, id, l.arrived[d])
 		}
 	}
 	if len(l.arrived) != len(l.accepted) {
-		t.Errorf("%d messages arrived, %d were accepted", len(l.arrived), len(l.accepted))
+		t.Errorf("%d messages were received, %d were accepted", len(l.arrived), len(l.accepted))
 	}
 }

@@ -14,7 +14,7 @@ import (
 
 var raceBinaries = flag.Bool("race-binaries", false, "build the brokers and the janitor with the race detector")
 
-// binaries is where TestMain puts broker and janitor.
+// binaries is the directory of the broker and the janitor that TestMain builds.
 var binaries string
 
 func TestMain(m *testing.M) {
@@ -45,7 +45,7 @@ func run(m *testing.M) int {
 	return m.Run()
 }
 
-// checkTools fails where a test that needs no such thing would skip.
+// checkTools returns an error if a tool is missing. The tests fail then; they do not skip.
 func checkTools() error {
 	const remedy = "run `make install-test-tools`"
 	for _, tool := range []string{"redis-server", "node", "chromium", "nc"} {

@@ -9,13 +9,13 @@ import (
 	"switchboard/internal/proc"
 )
 
-// keptLines is how much of a process's log a failure shows.
-const keptLines = 40
+// tailLines is the number of log lines that a failure shows.
+const tailLines = 40
 
-// process is a child of the test.
+// A process is a proc.Process whose errors end the test.
 type process struct{ *proc.Process }
 
-// start runs a command until the end of the test. onLine, unless nil, takes stdout.
+// start starts a command that is killed at the end of the test. See proc.Start for onLine.
 func start(t *testing.T, name string, cmd *exec.Cmd, onLine func([]byte)) *process {
 	t.Helper()
 	p, err := proc.Start(name, cmd, onLine)
@@ -25,13 +25,13 @@ func start(t *testing.T, name string, cmd *exec.Cmd, onLine func([]byte)) *proce
 	t.Cleanup(func() {
 		p.Kill()
 		if t.Failed() {
-			t.Logf("the last words of %s:\n%s", name, p.Tail(keptLines))
+			t.Logf("log of %s:\n%s", name, p.Tail(tailLines))
 		}
 	})
 	return &process{p}
 }
 
-// logged waits for a line with that message and gives one of its fields.
+// logged waits for a log line with this message and returns one of its fields.
 func (p *process) logged(ctx context.Context, t *testing.T, message, field string) string {
 	t.Helper()
 	value, err := p.Logged(ctx, message, field)
@@ -41,7 +41,7 @@ func (p *process) logged(ctx context.Context, t *testing.T, message, field strin
 	return value
 }
 
-// end sends a signal and waits for the end of the process.
+// end sends a signal and waits until the process ends.
 func (p *process) end(ctx context.Context, t *testing.T, sig syscall.Signal) {
 	t.Helper()
 	if err := p.End(ctx, sig); err != nil {

@@ -1,5 +1,5 @@
-// Many clients in one process. The first line of stdin is a JSON array of plans; every event
-// of a client is one JSON line on stdout. The line "leave" makes all clients go; the end of
+// Runs many clients in one process. The first line of stdin is a JSON array of plans. Every event
+// of a client is one JSON line on stdout. The line "leave" disconnects all clients. The end of
 // stdin ends the process.
 import { spawn } from "node:child_process";
 import { createInterface } from "node:readline";
@@ -15,7 +15,7 @@ function openWebSocket(url, on) {
   return { send: (text) => socket.send(text), close: () => socket.close() };
 }
 
-/** nc is told nothing when its peer dies until it writes, so it has something to write. */
+/** Interval in ms of pings over nc: it notices a dead peer only when it writes. */
 const heartbeat = 250;
 
 function openNetcat(url, on) {
@@ -23,7 +23,7 @@ function openNetcat(url, on) {
   const nc = spawn("nc", ["-N", hostname, port], { stdio: ["pipe", "pipe", "inherit"] });
   const send = (text) => nc.stdin.write(text + "\n");
   const beat = setInterval(send, heartbeat, '{"type":"ping"}');
-  let rest = ""; // a broker that is killed leaves half a line, which is no message
+  let rest = ""; // an incomplete line; a killed broker may leave one
   nc.stdout.setEncoding("utf8").on("data", (chunk) => {
     const lines = (rest + chunk).split("\n");
     rest = lines.pop();
@@ -34,7 +34,7 @@ function openNetcat(url, on) {
     clearInterval(beat);
     on.closed();
   });
-  queueMicrotask(on.opened); // stdin is there before the connection
+  queueMicrotask(on.opened); // stdin accepts text before nc is connected
   return {
     send,
     close: () => {

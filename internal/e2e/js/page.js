@@ -1,5 +1,5 @@
-// The clients of one page. What they see goes back to the server that the page came from, in
-// batches, one after the other; its answer to GET /leave comes when they shall go.
+// Runs the clients of one page. It posts their events in batches to the server of the page, one
+// batch at a time. The server answers GET /leave when the clients must disconnect.
 import { Session } from "./session.js";
 
 function open(url, on) {

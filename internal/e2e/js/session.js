@@ -1,9 +1,9 @@
-// The client's side of the protocol, over whatever carries lines of text: the same code
-// runs in Node over the package ws and over nc, and in a browser over its own WebSocket.
+// The client side of the protocol. It runs over any connection that carries lines of text: in Node
+// over the package ws and over nc, and in a browser over its WebSocket.
 
 /**
- * A client that stays: when its connection ends it goes to the next URL under the same
- * client id and resumes every channel behind the last id it saw.
+ * A client that reconnects. When its connection ends, it connects to the next URL with the same
+ * client id and resumes every channel after the last id that it has received.
  */
 export class Session {
   /**
@@ -17,9 +17,9 @@ export class Session {
     this.report = (event, more) => report({ client: plan.client, event, conn: this.conn, ...more });
     this.conn = 0;
     this.leaving = false;
-    this.after = new Map(); // channel -> last id seen
-    this.seen = new Map(); // queue -> ids seen; "" is the client queue
-    this.instance = Math.random().toString(36).slice(2, 10); // so that no attempt takes the client back from a later one
+    this.after = new Map(); // channel -> last id received
+    this.received = new Map(); // queue -> ids received; "" is the client queue
+    this.instance = Math.random().toString(36).slice(2, 10); // an older attempt must not replace a newer one
     this.connect();
   }
 
@@ -27,7 +27,7 @@ export class Session {
     const url = this.plan.urls[this.conn % this.plan.urls.length];
     this.conn++;
     this.subscribing = new Set(this.plan.channels);
-    this.owed = { count: 0, id: 0 }; // to be acknowledged: only what came on this connection may be
+    this.unacked = { count: 0, id: 0 }; // messages of this connection; only they may be acknowledged on it
     this.link = this.open(url, {
       opened: () => this.send({
         type: "connect", ref: 1, client: this.plan.client, user: this.plan.user, after: this.after.get("$all"),
@@ -85,7 +85,7 @@ export class Session {
         this.leaving ||= !m.reconnect;
         this.report("closing", { detail: m.code });
         break;
-      default: // gap, error, and what must not come at all
+      default: // gap, error, and unexpected types
         this.report(m.type, { channel: m.channel, detail: JSON.stringify(m) });
     }
   }
@@ -98,12 +98,12 @@ export class Session {
 
   message(m) {
     const queue = m.channel ?? "";
-    const seen = this.seen.get(queue) ?? new Set();
-    this.seen.set(queue, seen);
-    this.report(seen.has(m.id) ? "duplicate" : "message", {
+    const received = this.received.get(queue) ?? new Set();
+    this.received.set(queue, received);
+    this.report(received.has(m.id) ? "duplicate" : "message", {
       channel: queue, id: m.id, stream: m.data.stream, n: m.data.n, pad: m.data.pad?.length ?? 0,
     });
-    seen.add(m.id);
+    received.add(m.id);
     if (queue !== "") {
       this.after.set(queue, m.id);
     } else {
@@ -111,10 +111,10 @@ export class Session {
     }
   }
 
-  /** Acknowledges once for several messages, or when no more came for a moment. */
+  /** Acknowledges several messages at once, after plan.ackEvery messages or 50 ms. */
   acknowledge(id) {
-    this.owed.id = id;
-    if (++this.owed.count >= this.plan.ackEvery) {
+    this.unacked.id = id;
+    if (++this.unacked.count >= this.plan.ackEvery) {
       this.sendAck();
     } else {
       this.ackTimer ??= setTimeout(() => this.sendAck(), 50);
@@ -124,13 +124,13 @@ export class Session {
   sendAck() {
     clearTimeout(this.ackTimer);
     this.ackTimer = undefined;
-    if (this.owed.count > 0) {
-      this.send({ type: "ack", id: this.owed.id });
-      this.owed.count = 0;
+    if (this.unacked.count > 0) {
+      this.send({ type: "ack", id: this.unacked.id });
+      this.unacked.count = 0;
     }
   }
 
-  /** Ends the connection, for good. */
+  /** Disconnects and does not reconnect. */
   leave() {
     this.leaving = true;
     clearTimeout(this.retryTimer);

@@ -14,24 +14,24 @@ import (
 )
 
 const (
-	// perStream is how many messages each stream has: a third of them before the death of
-	// a broker, a third around it, and a third when its clients are back.
+	// perStream is the number of messages of each stream. The broker is killed after about a third of
+	// them. The last third is pushed when its clients have resumed.
 	perStream = 60
-	// again is how often a message is pushed twice, as if the first answer had been lost.
-	again = 6
-	// attempts bounds how often one push is tried, each time at another broker.
+	// One of repeatEvery messages is pushed twice, as if the first response had been lost.
+	repeatEvery = 6
+	// attempts is the largest number of attempts of one push. Each goes to another broker.
 	attempts = 6
 )
 
-// payload is the data of every message.
+// A payload is the data of a message.
 type payload struct {
 	Stream string `json:"stream"`
 	N      int    `json:"n"` // from 1
 	Pad    string `json:"pad,omitempty"`
 }
 
-// padding is how many bytes fill up message n: every eighth is too large to travel in a
-// hint between brokers, so that it is read from Redis.
+// padding returns the number of padding bytes of message n. Every eighth message is too large for a
+// hint between brokers, so brokers read it from Redis.
 func padding(n int) int {
 	if n%8 == 0 {
 		return 12 << 10
@@ -39,21 +39,22 @@ func padding(n int) int {
 	return 0
 }
 
-// stream is a sequence of messages to one target.
+// A stream is a sequence of messages to one target.
 type stream struct {
 	name   string
 	target map[string]any // of the push
 	to     []string       // clients
 }
 
-// newStreams addresses everyone, all rooms, and some users and clients of all kinds.
-func newStreams(cast []member) []stream {
-	everyone := stream{name: "everyone", target: map[string]any{"all": true}}
+// newStreams returns streams to all clients, to all rooms, and to some users and clients of all
+// kinds.
+func newStreams(plans []clientPlan) []stream {
+	all := stream{name: "all", target: map[string]any{"all": true}}
 	inRoom := map[string][]string{}
 	ofUser := map[string][]string{}
 	var single []stream
-	for i, m := range cast {
-		everyone.to = append(everyone.to, m.Client)
+	for i, m := range plans {
+		all.to = append(all.to, m.Client)
 		ofUser[m.User] = append(ofUser[m.User], m.Client)
 		for _, room := range m.Channels {
 			inRoom[room] = append(inRoom[room], m.Client)
@@ -62,7 +63,7 @@ func newStreams(cast []member) []stream {
 			single = append(single, stream{"only " + m.Client, map[string]any{"client": m.Client}, []string{m.Client}})
 		}
 	}
-	streams := append(single, everyone)
+	streams := append(single, all)
 	for i := range rooms {
 		room := roomOf(i)
 		streams = append(streams, stream{room, map[string]any{"channel": room}, inRoom[room]})
@@ -74,27 +75,27 @@ func newStreams(cast []member) []stream {
 	return streams
 }
 
-// backend pushes all streams, each in order, side by side.
-type backend struct {
+// A pusher pushes all streams in parallel, each in order.
+type pusher struct {
 	brokers []*instance
 	ledger  *ledger
 	http    http.Client
 
-	next       atomic.Uint32 // broker to begin with
-	repeated   atomic.Int64  // attempts that failed, so that another one was made
-	unanswered atomic.Int64  // pushes that had been accepted when their attempt failed
-	resume     chan struct{} // closed when the last third may go
+	next       atomic.Uint32 // index of the next broker to try
+	repeated   atomic.Int64  // failed attempts
+	unanswered atomic.Int64  // failed attempts whose push was accepted
+	lastThird  chan struct{} // closed before the last third of each stream
 }
 
-func newBackend(brokers []*instance, l *ledger) *backend {
-	return &backend{
+func newPusher(brokers []*instance, l *ledger) *pusher {
+	return &pusher{
 		brokers: brokers, ledger: l, http: http.Client{Timeout: 5 * time.Second},
-		resume: make(chan struct{}),
+		lastThird: make(chan struct{}),
 	}
 }
 
-// run pushes everything and returns when all is accepted, or something is wrong.
-func (b *backend) run(ctx context.Context, streams []stream) {
+// run pushes all streams. It returns when all messages are accepted, or after a failure.
+func (b *pusher) run(ctx context.Context, streams []stream) {
 	defer b.http.CloseIdleConnections()
 	var all sync.WaitGroup
 	for _, s := range streams {
@@ -102,13 +103,13 @@ func (b *backend) run(ctx context.Context, streams []stream) {
 			for n := 1; n <= perStream; n++ {
 				if n > perStream*2/3 {
 					select {
-					case <-b.resume:
+					case <-b.lastThird:
 					case <-ctx.Done():
 						return
 					}
 				}
 				if err := b.deliver(ctx, s, n); err != nil {
-					b.ledger.complain("push %d of %s: %v", n, s.name, err)
+					b.ledger.fail("push %d of %s: %v", n, s.name, err)
 					return
 				}
 			}
@@ -117,32 +118,32 @@ func (b *backend) run(ctx context.Context, streams []stream) {
 	all.Wait()
 }
 
-// deliver pushes message n of a stream until it is accepted.
-func (b *backend) deliver(ctx context.Context, s stream, n int) error {
+// deliver pushes message n of a stream and records the ids. It repeats some pushes.
+func (b *pusher) deliver(ctx context.Context, s stream, n int) error {
 	ids, duplicate, err := b.push(ctx, s, n)
 	if duplicate {
 		b.unanswered.Add(1)
 	}
-	if err == nil && n%again == 0 {
+	if err == nil && n%repeatEvery == 0 {
 		var more map[string]int64
 		more, duplicate, err = b.push(ctx, s, n)
 		if err == nil && (!duplicate || fmt.Sprint(more) != fmt.Sprint(ids)) {
-			err = fmt.Errorf("pushed again it gave %v (duplicate: %t), before %v", more, duplicate, ids)
+			err = fmt.Errorf("repeated push: %v (duplicate: %t), first: %v", more, duplicate, ids)
 		}
 	}
 	if err != nil {
 		return err
 	}
 	if len(ids) != len(s.to) {
-		return fmt.Errorf("it went to %d clients, want %d: %v", len(ids), len(s.to), ids)
+		return fmt.Errorf("pushed to %d clients, want %d: %v", len(ids), len(s.to), ids)
 	}
 	b.ledger.accept(s.name, n, ids)
 	return nil
 }
 
-// push gives the id that each addressee will see. A broker that fails is not asked again
-// for this message: the next one is, with the same key.
-func (b *backend) push(ctx context.Context, s stream, n int) (ids map[string]int64, duplicate bool, err error) {
+// push returns the message id of each client. If a broker fails, it tries the next one with the
+// same key.
+func (b *pusher) push(ctx context.Context, s stream, n int) (ids map[string]int64, duplicate bool, err error) {
 	body := map[string]any{
 		"data": payload{s.name, n, strings.Repeat("x", padding(n))},
 		"key":  fmt.Sprintf("%s/%d", strings.ReplaceAll(s.name, " ", "-"), n),
@@ -165,7 +166,7 @@ func (b *backend) push(ctx context.Context, s stream, n int) (ids map[string]int
 	return nil, false, err
 }
 
-// pushResult is what the story needs of the answer to a push.
+// A pushResult is the part of a push response that the test needs.
 type pushResult struct {
 	ID        int64
 	Duplicate bool
@@ -175,7 +176,7 @@ type pushResult struct {
 	}
 }
 
-// ids are the ids by client: one for all of a channel, or each client's own.
+// ids returns the id for each client. Messages to a channel have one id for all clients.
 func (r pushResult) ids(s stream) map[string]int64 {
 	ids := map[string]int64{}
 	if r.ID != 0 {
@@ -189,8 +190,8 @@ func (r pushResult) ids(s stream) map[string]int64 {
 	return ids
 }
 
-// post asks one broker.
-func (b *backend) post(ctx context.Context, broker *instance, body []byte) (pushResult, error) {
+// post sends a push to one broker.
+func (b *pusher) post(ctx context.Context, broker *instance, body []byte) (pushResult, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+broker.http+"/v1/push", bytes.NewReader(body))
 	if err != nil {
 		return pushResult{}, err

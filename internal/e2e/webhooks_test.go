@@ -20,17 +20,18 @@ import (
 
 const hookSecret = "the webhooks are signed"
 
-// mailbox is the endpoint of a backend. It verifies, drops repeats, and keeps what is told of each user and channel, in order.
-type mailbox struct {
+// A webhookReceiver is the endpoint of a backend. It verifies deliveries, drops repeated events,
+// and keeps the types of the events of each user and channel in order.
+type webhookReceiver struct {
 	url string
 
-	mu   sync.Mutex // guards the fields below
-	ids  map[string]bool
-	told map[string][]string
+	mu     sync.Mutex // guards the fields below
+	ids    map[string]bool
+	events map[string][]string
 }
 
-func openMailbox(t *testing.T) *mailbox {
-	m := &mailbox{ids: map[string]bool{}, told: map[string][]string{}}
+func startReceiver(t *testing.T) *webhookReceiver {
+	m := &webhookReceiver{ids: map[string]bool{}, events: map[string][]string{}}
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var delivery struct {
 			Events []struct{ ID, Type, User, Channel string }
@@ -44,7 +45,7 @@ func openMailbox(t *testing.T) *mailbox {
 		for _, e := range delivery.Events {
 			if !m.ids[e.ID] {
 				m.ids[e.ID] = true
-				m.told[e.User+e.Channel] = append(m.told[e.User+e.Channel], e.Type)
+				m.events[e.User+e.Channel] = append(m.events[e.User+e.Channel], e.Type)
 			}
 		}
 	}))
@@ -53,39 +54,39 @@ func openMailbox(t *testing.T) *mailbox {
 	return m
 }
 
-// want waits until this, and no more, is told of somebody.
-func (m *mailbox) want(ctx context.Context, t *testing.T, of string, want ...string) {
+// waitEvents waits until the events of a user or channel are exactly these.
+func (m *webhookReceiver) waitEvents(ctx context.Context, t *testing.T, of string, want ...string) {
 	t.Helper()
-	await.NoError(ctx, t, "what is told of "+of, func() error {
+	await.NoError(ctx, t, "events of "+of, func() error {
 		m.mu.Lock()
 		defer m.mu.Unlock()
-		if got := m.told[of]; !slices.Equal(got, want) {
+		if got := m.events[of]; !slices.Equal(got, want) {
 			return fmt.Errorf("got %v, want %v", got, want)
 		}
 		return nil
 	})
 }
 
-// TestTheBackendHearsOnceWhoCameAndWentAlthoughABrokerAndAJanitorAreKilled has users on two brokers and kills one of them,
-// and the janitor before it can say so.
-func TestTheBackendHearsOnceWhoCameAndWentAlthoughABrokerAndAJanitorAreKilled(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), tooLong)
+// TestPresenceWebhooksWhenBrokerAndJanitorAreKilled connects users to two brokers and kills one of
+// them. It also kills the janitor before it can send the events. Each event must arrive once.
+func TestPresenceWebhooksWhenBrokerAndJanitorAreKilled(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), testTimeout)
 	defer cancel()
-	m := openMailbox(t)
+	m := startReceiver(t)
 	server := redistest.Start(t)
-	hooked := func(name string, args ...string) *process {
+	startWithWebhooks := func(name string, args ...string) *process {
 		cmd := command(name, append(args, "--redis", server.URL(), "--log-format", "json")...)
 		cmd.Env = append(cmd.Env, "SWITCHBOARD_WEBHOOKS_URL="+m.url, "SWITCHBOARD_WEBHOOKS_SECRETS="+hookSecret, "SWITCHBOARD_WEBHOOKS_TIMEOUT=1s")
 		return start(t, name, cmd, nil)
 	}
 	var brokers [2]*instance
 	for i := range brokers {
-		b := &instance{process: hooked("broker", "--name", fmt.Sprint("b", i), "--http", "127.0.0.1:0", "--tcp", "127.0.0.1:0")}
+		b := &instance{process: startWithWebhooks("broker", "--name", fmt.Sprint("b", i), "--http", "127.0.0.1:0", "--tcp", "127.0.0.1:0")}
 		b.tcp = b.logged(ctx, t, "listening", "tcp")
 		b.id = b.logged(ctx, t, "joined", "server")
 		brokers[i] = b
 	}
-	janitor := hooked("janitor", "--servers-every", "300ms")
+	janitor := startWithWebhooks("janitor", "--servers-every", "300ms")
 
 	connectDevice(ctx, t, brokers[0], "moving", "m1", "of-moving")
 	connectDevice(ctx, t, brokers[0], "twofold", "t1", "of-twofold")
@@ -93,49 +94,51 @@ func TestTheBackendHearsOnceWhoCameAndWentAlthoughABrokerAndAJanitorAreKilled(t 
 	connectDevice(ctx, t, brokers[0], "lost", "l1", "of-lost")
 	leaving := connectDevice(ctx, t, brokers[1], "leaving", "v1", "of-leaving")
 	for _, user := range []string{"moving", "twofold", "lost", "leaving"} {
-		m.want(ctx, t, user, "user_online")
-		m.want(ctx, t, "of-"+user, "channel_occupied")
+		m.waitEvents(ctx, t, user, "user_online")
+		m.waitEvents(ctx, t, "of-"+user, "channel_occupied")
 	}
 	connectDevice(ctx, t, brokers[1], "moving", "m1", "of-moving") // takes the client over
 	leaving.Close()
-	m.want(ctx, t, "leaving", "user_online", "user_offline")
-	m.want(ctx, t, "of-leaving", "channel_occupied", "channel_vacated")
+	m.waitEvents(ctx, t, "leaving", "user_online", "user_offline")
+	m.waitEvents(ctx, t, "of-leaving", "channel_occupied", "channel_vacated")
 
 	brokers[0].end(ctx, t, syscall.SIGKILL)
-	await.NoError(ctx, t, "the killed broker is buried", func() error {
+	await.NoError(ctx, t, "the janitor has cleaned up after the killed broker", func() error {
 		if n := server.Client(t).Exists(ctx, "s_dead_{"+brokers[0].id+"}").Val(); n != 1 {
-			return fmt.Errorf("it is not")
+			return fmt.Errorf("the key is missing")
 		}
 		return nil
 	})
-	janitor.end(ctx, t, syscall.SIGKILL) // within the grace
-	hooked("janitor", "--servers-every", "300ms")
-	m.want(ctx, t, "lost", "user_online", "user_offline")
-	m.want(ctx, t, "of-lost", "channel_occupied", "channel_vacated")
+	janitor.end(ctx, t, syscall.SIGKILL) // within the grace period of the events
+	startWithWebhooks("janitor", "--servers-every", "300ms")
+	m.waitEvents(ctx, t, "lost", "user_online", "user_offline")
+	m.waitEvents(ctx, t, "of-lost", "channel_occupied", "channel_vacated")
 
 	brokers[1].end(ctx, t, syscall.SIGTERM)
 	for _, user := range []string{"moving", "twofold", "lost", "leaving"} {
-		m.want(ctx, t, user, "user_online", "user_offline")
-		m.want(ctx, t, "of-"+user, "channel_occupied", "channel_vacated")
+		m.waitEvents(ctx, t, user, "user_online", "user_offline")
+		m.waitEvents(ctx, t, "of-"+user, "channel_occupied", "channel_vacated")
 	}
 	if _, err := keytable.Check(ctx, server.Client(t)); err != nil {
 		t.Error(err)
 	}
 }
 
-// TestTheBackendHearsOfWhatNobodyAcknowledged: of what the first device has taken from the others, nothing is told.
-func TestTheBackendHearsOfWhatNobodyAcknowledged(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), tooLong)
+// TestUndeliveredWebhooks: the backend receives an event for each message without an
+// acknowledgement. A message that the first device acknowledged causes no event, although the other
+// devices did not receive it.
+func TestUndeliveredWebhooks(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), testTimeout)
 	defer cancel()
-	m := openMailbox(t)
+	m := startReceiver(t)
 	server := redistest.Start(t)
-	hooked := func(name string, args ...string) *process {
+	startWithWebhooks := func(name string, args ...string) *process {
 		cmd := command(name, append(args, "--redis", server.URL(), "--log-format", "json")...)
 		cmd.Env = append(cmd.Env, "SWITCHBOARD_WEBHOOKS_URL="+m.url, "SWITCHBOARD_WEBHOOKS_SECRETS="+hookSecret,
 			"SWITCHBOARD_WEBHOOKS_EVENTS=message_undelivered")
 		return start(t, name, cmd, nil)
 	}
-	b := &instance{process: hooked("broker", "--http", "127.0.0.1:0", "--tcp", "127.0.0.1:0")}
+	b := &instance{process: startWithWebhooks("broker", "--http", "127.0.0.1:0", "--tcp", "127.0.0.1:0")}
 	b.http, b.tcp = b.logged(ctx, t, "listening", "http"), b.logged(ctx, t, "listening", "tcp")
 	b.id = b.logged(ctx, t, "joined", "server")
 	phone := connectDevice(ctx, t, b, "quick", "phone", "of-quick")
@@ -185,11 +188,11 @@ func TestTheBackendHearsOfWhatNobodyAcknowledged(t *testing.T) {
 		}
 		return nil
 	})
-	b.end(ctx, t, syscall.SIGKILL) // it is the janitor's to say
-	hooked("janitor", "--servers-every", "300ms")
-	m.want(ctx, t, "slow", "message_undelivered")
-	m.want(ctx, t, "nobody", "message_undelivered")
-	await.NoError(ctx, t, "all was looked at", func() error {
+	b.end(ctx, t, syscall.SIGKILL) // the janitor must send the events
+	startWithWebhooks("janitor", "--servers-every", "300ms")
+	m.waitEvents(ctx, t, "slow", "message_undelivered")
+	m.waitEvents(ctx, t, "nobody", "message_undelivered")
+	await.NoError(ctx, t, "no event is due", func() error {
 		for shard := range 16 {
 			if n := server.Client(t).ZCard(ctx, fmt.Sprintf("ev_due_{ev%d}", shard)).Val(); n != 0 {
 				return fmt.Errorf("%d are due in shard %d", n, shard)
@@ -197,7 +200,7 @@ func TestTheBackendHearsOfWhatNobodyAcknowledged(t *testing.T) {
 		}
 		return nil
 	})
-	m.want(ctx, t, "quick")
+	m.waitEvents(ctx, t, "quick")
 	if _, err := keytable.Check(ctx, server.Client(t)); err != nil {
 		t.Error(err)
 	}

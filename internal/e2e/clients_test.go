@@ -6,33 +6,33 @@ import (
 )
 
 const (
-	castSize = 300
-	rooms    = 12
+	clientCount = 300
+	rooms       = 12
 )
 
-// kind is what a client is made of, and which listener it knocks at.
+// A kind is the implementation of a client, and the listener that it connects to.
 type kind int
 
 const (
 	wsHTTP kind = iota // the npm package ws, on the HTTP port
-	wsTCP              // the same on the event loop
+	wsTCP              // the same on the TCP port
 	netcat
-	page   // a socket of the page in Chromium
+	page   // a WebSocket of the page in Chromium
 	golang // package client
 )
 
-// member is one client of the cast. It is also the plan that session.js takes.
-type member struct {
+// A clientPlan describes one client. It is also the plan that session.js takes.
+type clientPlan struct {
 	Client   string   `json:"client"`
 	User     string   `json:"user"`
-	URLs     []string `json:"urls"` // where it goes, in this order
+	URLs     []string `json:"urls"` // of the brokers, in the order of use
 	Channels []string `json:"channels"`
 	AckEvery int      `json:"ackEvery"`
 
 	kind kind
 }
 
-// kindOf spreads the kinds so that one user has devices of several.
+// kindOf distributes the kinds so that one user has devices of several kinds.
 func kindOf(i int) kind {
 	switch {
 	case i%14 == 7: // 21 of them
@@ -45,11 +45,11 @@ func kindOf(i int) kind {
 	return kind(i % 2)
 }
 
-// newCast makes the clients: three devices of each user on three brokers.
-func newCast(brokers []*instance) []member {
-	var cast []member
-	for i := range castSize {
-		m := member{
+// planClients plans the clients. The three devices of a user begin on three brokers.
+func planClients(brokers []*instance) []clientPlan {
+	var plans []clientPlan
+	for i := range clientCount {
+		m := clientPlan{
 			Client: fmt.Sprintf("%s/device-%d", userOf(i/3), i), User: userOf(i / 3),
 			Channels: []string{roomOf(i), roomOf(i/3 + 5)}, AckEvery: 1 + i%7,
 			kind: kindOf(i),
@@ -58,9 +58,9 @@ func newCast(brokers []*instance) []member {
 		for k := range brokers {
 			m.URLs = append(m.URLs, m.kind.url(brokers[(i+k)%len(brokers)], i))
 		}
-		cast = append(cast, m)
+		plans = append(plans, m)
 	}
-	return cast
+	return plans
 }
 
 func userOf(i int) string { return fmt.Sprintf("user-%d", i) }

@@ -13,26 +13,26 @@ import (
 	"switchboard/internal/redistest"
 )
 
-// instance is a broker that serves.
+// An instance is a broker process.
 type instance struct {
 	*process
-	id        string // of the server
+	id        string // server id
 	http, tcp string // host:port
 }
 
-// fleet is what the story acts upon.
-type fleet struct {
+// A deployment is all server processes.
+type deployment struct {
 	redis   *redis.Client
 	brokers []*instance
 	janitor *process
 }
 
-// launch starts Redis, n brokers and a janitor. Leases are short, so that the death of a
-// broker is seen within seconds.
-func launch(ctx context.Context, t *testing.T, n int) *fleet {
+// deploy starts Redis, n brokers and a janitor. Leases are short, so that the others notice the
+// death of a broker within seconds.
+func deploy(ctx context.Context, t *testing.T, n int) *deployment {
 	t.Helper()
 	server := redistest.Start(t)
-	f := &fleet{redis: server.Client(t)}
+	f := &deployment{redis: server.Client(t)}
 	for i := range n {
 		name := fmt.Sprintf("b%d", i)
 		f.brokers = append(f.brokers, &instance{process: start(t, name, command("broker",
@@ -51,7 +51,7 @@ func launch(ctx context.Context, t *testing.T, n int) *fleet {
 
 func command(name string, args ...string) *exec.Cmd {
 	cmd := exec.Command(filepath.Join(binaries, name), args...)
-	// Not the whole environment: it may hold settings of whoever runs the test.
+	// Not the whole environment: it may contain settings.
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "SWITCHBOARD_TIMES_BEAT=400ms"}
 	return cmd
 }

@@ -1,0 +1,112 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"syscall"
+	"testing"
+	"time"
+
+	"switchboard/internal/await"
+	"switchboard/internal/keytable"
+)
+
+// testTimeout is the timeout of each test. The tests take a fraction of it.
+const testTimeout = 2 * time.Minute
+
+func TestDeliveryWhenBrokerIsKilled(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), testTimeout)
+	defer cancel()
+	began := time.Now()
+	logf := func(format string, args ...any) {
+		t.Logf("%5.1f s: %s", time.Since(began).Seconds(), fmt.Sprintf(format, args...))
+	}
+
+	f := deploy(ctx, t, 3)
+	logf("the brokers are ready")
+	plans := planClients(f.brokers)
+	streams := newStreams(plans)
+	l := newLedger(streams)
+	victim := f.brokers[1]
+	connectLostClients(ctx, t, victim)
+	runner := startClients(ctx, t, plans, l)
+	allConnected := func() bool { return len(l.server) == len(plans) }
+	l.waitFor(ctx, t, "all clients connect", allConnected)
+	if _, err := keytable.Check(ctx, f.redis); err != nil {
+		t.Error(err)
+	}
+	logf("all clients are connected")
+
+	b := newPusher(f.brokers, l)
+	pushed := make(chan struct{})
+	go func() {
+		defer close(pushed)
+		b.run(ctx, streams)
+	}()
+	l.waitFor(ctx, t, "a third of the pushes is accepted", func() bool { return l.pushes >= len(streams)*perStream/3 })
+	n := kill(ctx, t, l, victim)
+	l.waitFor(ctx, t, "the clients of the killed broker resume elsewhere", allConnected)
+	logf("a broker was killed, its %d clients have resumed", n)
+	close(b.lastThird)
+	<-pushed
+	l.waitFor(ctx, t, "every message arrives", func() bool { return len(l.arrived) == perStream*len(l.expected) })
+	logf("%d pushes, %d messages; %d attempts failed, %d of them after the message was stored; %d messages arrived twice because they were not acknowledged",
+		l.pushes, len(l.arrived), b.repeated.Load(), b.unanswered.Load(), l.resumed)
+
+	await.NoError(ctx, t, "the lists are empty of acknowledged messages", func() error { return keytable.Emptied(ctx, f.redis, keytable.OfWaiting) })
+	checkCleanedUp(ctx, t, f, victim)
+	checkReleased(ctx, t, f.redis)
+	logf("the janitor has cleaned up after the killed broker")
+	runner.stop(ctx, t, len(plans))
+	l.waitFor(ctx, t, "no client has failed", func() bool { return true })
+	l.compareIDs(t)
+	logf("the clients have left")
+	for _, broker := range f.brokers {
+		if broker != victim {
+			broker.end(ctx, t, syscall.SIGTERM)
+		}
+	}
+	logf("the brokers have left")
+
+	await.NoError(ctx, t, "the keys of the servers are removed", func() error { return keytable.Emptied(ctx, f.redis, keytable.OfServers) })
+	f.janitor.end(ctx, t, syscall.SIGTERM)
+	checkAllOffline(ctx, t, f.redis, plans)
+	count, err := keytable.Check(ctx, f.redis)
+	if err != nil {
+		t.Error(err)
+	}
+	logf("remaining keys: %v", count)
+}
+
+// kill kills a broker and waits until its clients have noticed. It returns their number. Pushing
+// continues meanwhile.
+func kill(ctx context.Context, t *testing.T, l *ledger, victim *instance) int {
+	t.Helper()
+	l.Lock()
+	n, pushes := l.countAtLocked(victim.id), l.pushes
+	l.Unlock()
+	if n < clientCount/4 {
+		t.Errorf("only %d clients are connected to the broker to kill", n)
+	}
+	victim.end(ctx, t, syscall.SIGKILL)
+	l.waitFor(ctx, t, "the clients of the killed broker notice", func() bool { return l.countAtLocked(victim.id) == 0 })
+	l.waitFor(ctx, t, "pushes continue without the killed broker", func() bool { return l.pushes > pushes })
+	return n
+}
+
+// checkCleanedUp waits until the janitor has removed the keys of a dead server.
+func checkCleanedUp(ctx context.Context, t *testing.T, f *deployment, dead *instance) {
+	t.Helper()
+	await.NoError(ctx, t, "the janitor removes the killed broker", func() error {
+		listed, err := f.redis.SIsMember(ctx, "s_list", dead.id).Result()
+		if err == nil && listed {
+			err = fmt.Errorf("%s is still listed", dead.id)
+		}
+		return err
+	})
+	for key, want := range map[string]int64{"s_": 0, "s_ch_": 0, "s_c_": 0, "s_dead_": 1} {
+		if got, err := f.redis.Exists(ctx, key+"{"+dead.id+"}").Result(); err != nil || got != want {
+			t.Errorf("%s{%s}: %d (%v), want %d", key, dead.id, got, err, want)
+		}
+	}
+}

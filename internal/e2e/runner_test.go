@@ -1,0 +1,122 @@
+package e2e
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"syscall"
+	"testing"
+)
+
+// A runner runs the clients.
+type runner struct {
+	ledger   *ledger
+	node     *process
+	input    io.WriteCloser // of node
+	chromium *process
+	exit     context.Context // ends when the page and the Go clients must leave
+	stopGo   context.CancelFunc
+}
+
+// startClients starts all clients. They report their events to the ledger.
+func startClients(ctx context.Context, t *testing.T, plans []clientPlan, l *ledger) *runner {
+	t.Helper()
+	r := &runner{ledger: l}
+	r.exit, r.stopGo = context.WithCancel(ctx)
+	t.Cleanup(r.stopGo)
+	var inNode, inPage []clientPlan
+	for _, m := range plans {
+		switch m.kind {
+		case page:
+			inPage = append(inPage, m)
+		case golang:
+			r.startGo(t, m)
+		default:
+			inNode = append(inNode, m)
+		}
+	}
+	r.startNode(t, inNode)
+	r.startPage(t, inPage)
+	return r
+}
+
+func (r *runner) startNode(t *testing.T, plans []clientPlan) {
+	t.Helper()
+	cmd := exec.Command("node", "js/clients.js")
+	var err error
+	if r.input, err = cmd.StdinPipe(); err != nil {
+		t.Fatal(err)
+	}
+	r.node = start(t, "node", cmd, func(text []byte) {
+		var e event
+		if err := json.Unmarshal(text, &e); err != nil {
+			r.ledger.fail("output of node %q: %v", text, err)
+			return
+		}
+		r.ledger.record(e)
+	})
+	if err := json.NewEncoder(r.input).Encode(plans); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// startPage serves the page and opens it in Chromium.
+func (r *runner) startPage(t *testing.T, plans []clientPlan) {
+	t.Helper()
+	mux := http.NewServeMux()
+	mux.Handle("GET /", http.FileServer(http.Dir("js")))
+	mux.HandleFunc("GET /plans", func(w http.ResponseWriter, _ *http.Request) {
+		_ = json.NewEncoder(w).Encode(plans)
+	})
+	mux.HandleFunc("POST /events", func(_ http.ResponseWriter, req *http.Request) {
+		var events []event
+		if err := json.NewDecoder(req.Body).Decode(&events); err != nil {
+			r.ledger.fail("the page's events: %v", err)
+		}
+		for _, e := range events {
+			r.ledger.record(e)
+		}
+	})
+	mux.HandleFunc("GET /leave", func(_ http.ResponseWriter, req *http.Request) {
+		select {
+		case <-r.exit.Done():
+		case <-req.Context().Done():
+		}
+	})
+	server := httptest.NewServer(mux) // on 127.0.0.1 like the brokers, so that they accept its origin
+	// Not t.TempDir: child processes of Chromium may still write while the directory is removed.
+	profile, err := os.MkdirTemp("", "switchboard-chromium-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		server.CloseClientConnections()
+		server.Close()
+		_ = os.RemoveAll(profile)
+	})
+	r.chromium = start(t, "chromium", exec.Command("chromium", "--headless", "--no-sandbox", "--disable-gpu",
+		"--disable-dev-shm-usage", "--disable-background-networking", "--disable-component-update",
+		"--disable-sync", "--disable-breakpad", "--disable-crash-reporter", "--no-first-run",
+		"--no-proxy-server", "--user-data-dir="+profile, server.URL+"/page.html"), nil)
+}
+
+// stop disconnects all clients and waits until all have left.
+func (r *runner) stop(ctx context.Context, t *testing.T, n int) {
+	t.Helper()
+	r.stopGo()
+	if _, err := io.WriteString(r.input, "leave\n"); err != nil {
+		t.Fatal(err)
+	}
+	r.ledger.waitFor(ctx, t, "all clients leave", func() bool { return r.ledger.left == n })
+	r.chromium.end(ctx, t, syscall.SIGTERM)
+	if err := r.input.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if code, err := r.node.Wait(ctx); err != nil || code != 0 {
+		t.Errorf("node exited with %d (%v), want 0", code, err)
+	}
+}
