@@ -1,6 +1,6 @@
-// Package allocs measures hot functions, and fails a test when one allocates more often than its table says: such
-// counts do not depend on the machine. `make test` counts in a run of its own, since the race detector
-// allocates as well.
+// Package allocs counts the allocations of hot functions and fails a test if there are more than
+// expected. Such counts do not depend on the machine. `make test` runs these tests separately
+// without the race detector, which allocates too.
 package allocs
 
 import (
@@ -8,19 +8,19 @@ import (
 	"testing"
 )
 
-// Case is one hot function.
+// A Case is one hot function.
 type Case struct {
 	Name string
-	Most int    // allocations of one call
-	Do   func() // one call
+	Most int    // largest number of allocations of one call
+	Do   func() // calls the function once
 }
 
-// Of is a case: most is how often one call of do may allocate.
+// Of returns a Case. One call of do may allocate at most most times.
 func Of(name string, most int, do func()) Case { return Case{name, most, do} }
 
-const runs = 200
+const runs = 200 // calls per measurement
 
-// Test counts the allocations of every case. With the race detector it only calls them.
+// Test checks the allocations of every case. With the race detector it only calls the functions.
 func Test(t *testing.T, cases []Case) {
 	for _, c := range cases {
 		t.Run(c.Name, func(t *testing.T) {
@@ -28,23 +28,24 @@ func Test(t *testing.T, cases []Case) {
 				c.Do()
 				return
 			}
-			if verdict := count(c); verdict != "" {
-				t.Error(verdict)
+			if err := check(c); err != nil {
+				t.Error(err)
 			}
 		})
 	}
 }
 
-// count says what is wrong with c, or nothing.
-func count(c Case) string {
-	got := testing.AllocsPerRun(runs, c.Do) // a whole number, rounded down: what grows now and then is shared by many
+// check returns an error if c allocates too often.
+func check(c Case) error {
+	// The average is rounded down, so occasional growth of a slice or map does not count.
+	got := testing.AllocsPerRun(runs, c.Do)
 	if int(got) > c.Most {
-		return fmt.Sprintf("%d allocations, at most %d are in the table", int(got), c.Most)
+		return fmt.Errorf("%d allocations, want at most %d", int(got), c.Most)
 	}
-	return ""
+	return nil
 }
 
-// Bench measures every case.
+// Bench benchmarks every case.
 func Bench(b *testing.B, cases []Case) {
 	for _, c := range cases {
 		b.Run(c.Name, func(b *testing.B) {

@@ -4,12 +4,12 @@ import "testing"
 
 var sink []byte
 
-func TestCount(t *testing.T) {
+func TestCheck(t *testing.T) {
 	once := func() { sink = make([]byte, 100) }
-	if verdict := count(Case{"as the table says", 1, once}); verdict != "" && !raceDetector {
-		t.Error(verdict)
+	if err := check(Case{"exact", 1, once}); err != nil && !raceDetector {
+		t.Error(err)
 	}
-	if verdict := count(Case{"more than the table says", 0, once}); verdict == "" {
-		t.Error("one allocation more was not found")
+	if err := check(Case{"one too many", 0, once}); err == nil {
+		t.Error("no error for one allocation too many")
 	}
 }

@@ -38,8 +38,8 @@ func NoError(ctx context.Context, tb testing.TB, what string, check func() error
 	}
 }
 
-// Until polls condition until it returns true. If ctx ends first, Until returns an error that begins
-// with what, which describes the failed condition.
+// Until polls condition until it returns true. If ctx ends first, Until returns an error that
+// begins with what, which describes the failed condition.
 func Until(ctx context.Context, what string, condition func() bool) error {
 	if err := poll(ctx, slow, isTrue(condition)); err != nil {
 		return fmt.Errorf("%s: %w", what, ctx.Err())

@@ -1,4 +1,5 @@
-// Package backend is what calls to the user's backend have in common, whether they tell it something or ask.
+// Package backend holds the common parts of HTTP calls to the user's backend: hooks, webhooks and
+// key sets.
 package backend
 
 import (
@@ -13,23 +14,24 @@ import (
 	"switchboard/internal/tlsconfig"
 )
 
-// MinSecret is the least length of a secret that signs calls, in bytes.
+// MinSecret is the smallest length of a secret that signs calls, in bytes.
 const MinSecret = 16
 
-// CheckURL says what is wrong with the address of an endpoint, and does not repeat it: it may hold a secret.
+// CheckURL returns an error if the URL of an endpoint is invalid. The error does not contain the
+// URL, which may hold a secret.
 func CheckURL(text string) error {
 	u, err := url.Parse(text)
 	switch {
 	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
 		return errors.New("want https:// and a host, or http:// and a loopback address")
 	case !Trusted(u):
-		return errors.New("the scheme must be https: on the way to another machine http can be read and changed")
+		return errors.New("the scheme must be https: http to another machine can be read and changed")
 	}
 	return nil
 }
 
-// Trusted reports whether nobody on the way to u can read or change a call: it is https, or http to
-// this machine.
+// Trusted reports whether calls to u are protected on the network: u is https, or http to this
+// machine.
 func Trusted(u *url.URL) bool { return u.Scheme == "https" || u.Scheme == "http" && Loopback(u) }
 
 // Loopback reports whether u names this machine.
@@ -38,7 +40,8 @@ func Loopback(u *url.URL) bool {
 	return u.Hostname() == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// CheckSecret says what is wrong with a secret that signs calls, and does not repeat it.
+// CheckSecret returns an error if a secret for signing calls is invalid. The error does not contain
+// the secret.
 func CheckSecret(secret string) error {
 	switch {
 	case strings.TrimSpace(secret) != secret:
@@ -49,7 +52,8 @@ func CheckSecret(secret string) error {
 	return nil
 }
 
-// CheckSecrets is CheckSecret for all of them; the error says which.
+// CheckSecrets checks each secret with CheckSecret. The error names the position of the invalid
+// one.
 func CheckSecrets(secrets []string) error {
 	for i, secret := range secrets {
 		if err := CheckSecret(secret); err != nil {
@@ -59,8 +63,9 @@ func CheckSecrets(secrets []string) error {
 	return nil
 }
 
-// NewTransport speaks TLS as tlsconfig.Strict allows, whatever config, which may be nil, says. It
-// keeps connections, and reads maxHeader bytes of an answer's header at most.
+// NewTransport returns a transport with the TLS settings of config, restricted by tlsconfig.Strict.
+// config may be nil. The transport keeps up to connections idle connections per host, and reads at
+// most maxHeader bytes of a response header.
 func NewTransport(config *tls.Config, connections int, maxHeader int64) *http.Transport {
 	config = tlsconfig.Strict(config)
 	t := http.DefaultTransport.(*http.Transport).Clone()
@@ -68,12 +73,12 @@ func NewTransport(config *tls.Config, connections int, maxHeader int64) *http.Tr
 	return t
 }
 
-// NewClient follows no redirect: a call is signed for who was meant.
+// NewClient returns a client that follows no redirects, because a call is signed for one receiver.
 func NewClient(t *http.Transport) http.Client {
 	return http.Client{Transport: t, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 }
 
-// WithoutURL is the error of a call that got no answer, without the address.
+// WithoutURL returns the error of a call without a response, with the URL removed.
 func WithoutURL(err error) error {
 	if wrapped, ok := errors.AsType[*url.Error](err); ok {
 		err = wrapped.Err

@@ -1,10 +1,12 @@
-// Package certfile is a certificate, its key and the authorities to trust, in files that somebody else renews.
+// Package certfile reads a certificate, its key and trusted authorities from files that another
+// program renews.
 //
-// [Files.Run] looks at them every few seconds. What has changed and is good counts for
-// every handshake from then on; connections stay. What is bad is told once and changes nothing: a renewal writes two files,
-// and between the two they do not fit together. The files are compared by what is in them, since neither a time nor
-// an inode tells when a symbolic link on the way to them is turned, as Kubernetes does.
+// [Files.Run] reads the files every few seconds. If the content has changed and is valid, all new
+// handshakes use it; open connections stay. If it is invalid, Run logs one error and the old
+// content stays in use. That is normal for a moment: a renewal writes two files, and they do not
+// match in between. Run compares the content and not the time or inode, because Kubernetes renews
+// files by changing a symbolic link in their path.
 //
-// Below TLS 1.2 nothing is spoken, and TLS 1.2 only with AEAD suites. Sessions are not resumed
-// where clients show certificates: each is verified by the authorities of now.
+// The minimum is TLS 1.2, with AEAD suites only. If clients must present certificates, sessions are
+// not resumed, so each connection is verified by the current authorities.
 package certfile

@@ -19,46 +19,46 @@ import (
 	"switchboard/internal/tlsconfig"
 )
 
-// Options names the files. Cert and Key are both there or neither; one of Cert and CA must be.
+// Options names the files. Cert and Key must be set both or not at all. Cert or CA must be set.
 type Options struct {
-	Cert string // PEM: the certificate, and those between it and the authority
+	Cert string // PEM: the certificate and its intermediate certificates
 	Key  string // PEM: its private key
 	CA   string // PEM: the authorities to trust. Zero means the system's.
-	// Name is what the certificate of whoever is dialled must be for. Zero means the host that is dialled.
+	// Name is the name that the certificate of a dialed server must have. Zero means the dialed host.
 	Name string
-	// Every is how often Run looks at the files. Zero means 5 s.
+	// Every is the interval at which Run reads the files. Zero means 5 s.
 	Every time.Duration
 }
 
-// Files are the files, as they are when they were good last.
+// Files holds the last valid content of the files.
 type Files struct {
 	opts Options
 	good atomic.Pointer[state]
 
-	mu   sync.Mutex // guards seen, and is held while files are read
-	seen [sha256.Size]byte
+	mu   sync.Mutex        // guards seen and the reading of the files
+	seen [sha256.Size]byte // digest of the last read, also of an invalid one
 }
 
-// state is what the files held.
+// state is the parsed content of the files.
 type state struct {
 	cert *tls.Certificate // nil for none
 	pool *x509.CertPool   // nil for the system's
 }
 
-// Open reads the files; an error names the one that is wrong.
+// Open reads the files. An error names the invalid file.
 func Open(o Options) (*Files, error) {
 	switch {
 	case (o.Cert == "") != (o.Key == ""):
 		return nil, errors.New("a certificate and its key belong together: one of the files is missing")
 	case o.Cert == "" && o.CA == "":
-		return nil, errors.New("no file is named")
+		return nil, errors.New("no file is set")
 	}
 	f := &Files{opts: o}
 	_, err := f.reload()
 	return f, err
 }
 
-// Run looks at the files until ctx ends, and tells log.
+// Run checks the files at intervals until ctx ends. It logs changes and errors.
 func (f *Files) Run(ctx context.Context, log zerolog.Logger) error {
 	t := time.NewTicker(cmp.Or(f.opts.Every, 5*time.Second))
 	defer t.Stop()
@@ -67,23 +67,23 @@ func (f *Files) Run(ctx context.Context, log zerolog.Logger) error {
 		case <-ctx.Done():
 			return nil
 		case <-t.C:
-			f.look(log)
+			f.check(log)
 		}
 	}
 }
 
-// look is reload that tells the log.
-func (f *Files) look(log zerolog.Logger) {
+// check calls reload and logs the result.
+func (f *Files) check(log zerolog.Logger) {
 	switch changed, err := f.reload(); {
 	case err != nil && changed:
-		log.Error().Err(err).Msg("the new certificate files are no good; the ones before stay")
+		log.Error().Err(err).Msg("the new certificate files are invalid; the old ones stay in use")
 	case changed:
 		log.Info().Time("not_after", f.NotAfter()).Msg("new certificate files are in use")
 	}
 }
 
-// reload reads the files. changed says that they are not what they were at the call before; with an error they
-// are not used.
+// reload reads the files and uses them if they are valid. changed reports whether the content or
+// the error differs from the previous call.
 func (f *Files) reload() (changed bool, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -98,7 +98,7 @@ func (f *Files) reload() (changed bool, err error) {
 	return changed, err
 }
 
-// read is what the files hold, and a digest of it that also tells one error from another.
+// read reads the files. sum is a digest of their content, or of the error if a file cannot be read.
 func (o Options) read() (s *state, sum [sha256.Size]byte, err error) {
 	content := make([][]byte, 3)
 	for i, path := range []string{o.Cert, o.Key, o.CA} {
@@ -112,25 +112,25 @@ func (o Options) read() (s *state, sum [sha256.Size]byte, err error) {
 	sum = sha256.Sum256(bytes.Join(content, []byte{0}))
 	s = new(state)
 	if o.Cert != "" {
-		pair, err := tls.X509KeyPair(content[0], content[1]) // its errors repeat nothing of the key
+		pair, err := tls.X509KeyPair(content[0], content[1]) // its errors contain nothing of the key
 		if err != nil {
 			return nil, sum, fmt.Errorf("%s with %s: %w", o.Cert, o.Key, err)
 		}
 		if time.Now().After(pair.Leaf.NotAfter) {
-			return nil, sum, fmt.Errorf("%s: the certificate ran out at %s", o.Cert, pair.Leaf.NotAfter.UTC().Format(time.RFC3339))
+			return nil, sum, fmt.Errorf("%s: the certificate expired at %s", o.Cert, pair.Leaf.NotAfter.UTC().Format(time.RFC3339))
 		}
 		s.cert = &pair
 	}
 	if o.CA != "" {
 		s.pool = x509.NewCertPool()
 		if !s.pool.AppendCertsFromPEM(content[2]) {
-			return nil, sum, fmt.Errorf("%s: there is no certificate in it", o.CA)
+			return nil, sum, fmt.Errorf("%s: no certificate in the file", o.CA)
 		}
 	}
 	return s, sum, nil
 }
 
-// NotAfter is when the certificate runs out; zero when there is none.
+// NotAfter returns the time at which the certificate expires, or zero if there is none.
 func (f *Files) NotAfter() time.Time {
 	if s := f.good.Load(); s.cert != nil {
 		return s.cert.Leaf.NotAfter
@@ -138,15 +138,16 @@ func (f *Files) NotAfter() time.Time {
 	return time.Time{}
 }
 
-// Server is the configuration of a listener; every handshake takes the files of then.
+// Server returns the configuration of a listener. Every handshake uses the current certificate.
 func (f *Files) Server() *tls.Config {
 	return tlsconfig.Strict(&tls.Config{
-		NextProtos:     []string{"http/1.1"}, // a WebSocket takes its connection over
+		NextProtos:     []string{"http/1.1"}, // a WebSocket takes over the connection
 		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return f.good.Load().cert, nil },
 	})
 }
 
-// Mutual is Server that lets in only who shows a certificate of the authorities in CA, which must be named.
+// Mutual returns the configuration of a listener that requires client certificates from the
+// authorities in CA. CA must be set.
 func (f *Files) Mutual() *tls.Config {
 	config := f.Server()
 	config.GetConfigForClient = func(*tls.ClientHelloInfo) (*tls.Config, error) {
@@ -160,7 +161,7 @@ func (f *Files) Mutual() *tls.Config {
 	return config
 }
 
-// Client is the configuration of one connection that is about to be dialled.
+// Client returns the configuration for dialing one connection.
 func (f *Files) Client() *tls.Config {
 	s := f.good.Load()
 	config := tlsconfig.Strict(&tls.Config{ServerName: f.opts.Name, RootCAs: s.pool})
@@ -170,8 +171,8 @@ func (f *Files) Client() *tls.Config {
 	return config
 }
 
-// Fresh is Client of files that nobody else looks at, as they are now.
+// Fresh reads the files and returns Client. It serves callers without Run.
 func (f *Files) Fresh(log zerolog.Logger) *tls.Config {
-	f.look(log)
+	f.check(log)
 	return f.Client()
 }

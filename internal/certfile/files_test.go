@@ -21,8 +21,9 @@ func ok(t *testing.T, err error) {
 	}
 }
 
-// meet shakes hands over a real connection and returns what either end says of it; the serial number is the server's.
-func meet(t *testing.T, server, client *tls.Config) (serial string, serverErr, clientErr error) {
+// handshake makes a TLS handshake over a real connection. It returns the serial number of the
+// server's certificate and the errors of both ends.
+func handshake(t *testing.T, server, client *tls.Config) (serial string, serverErr, clientErr error) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	ok(t, err)
@@ -59,24 +60,25 @@ func TestRenewal(t *testing.T) {
 	f, err := Open(Options{Cert: pair.Cert, Key: pair.Key})
 	ok(t, err)
 	config, client := f.Server(), &tls.Config{RootCAs: ca.Pool()}
-	first, _, err := meet(t, config, client)
+	first, _, err := handshake(t, config, client)
 	ok(t, err)
 	if changed, err := f.reload(); changed || err != nil {
-		t.Errorf("nothing has changed: %v, %v", changed, err)
+		t.Errorf("unchanged files: %v, %v", changed, err)
 	}
 	ca.Renew(pair, time.Now().Add(time.Hour))
 	if changed, err := f.reload(); !changed || err != nil {
 		t.Errorf("renewed: %v, %v", changed, err)
 	}
-	second, _, err := meet(t, config, client)
+	second, _, err := handshake(t, config, client)
 	ok(t, err)
 	if first == second {
-		t.Error("the old certificate is still shown")
+		t.Error("the old certificate is still in use")
 	}
 }
 
-// TestBadRenewal: whatever is wrong, the certificate before stays, the log says so once, and the next good one counts.
-func TestBadRenewal(t *testing.T) {
+// TestInvalidRenewal: with invalid files the old certificate stays in use and one error is logged.
+// The next valid files are used.
+func TestInvalidRenewal(t *testing.T) {
 	ca := certtest.New(t)
 	pair, other := ca.Pair(), ca.Pair()
 	f, err := Open(Options{Cert: pair.Cert, Key: pair.Key})
@@ -84,29 +86,29 @@ func TestBadRenewal(t *testing.T) {
 	client := &tls.Config{RootCAs: ca.Pool()}
 	otherKey, err := os.ReadFile(other.Key)
 	ok(t, err)
-	for name, spoil := range map[string]func(){
-		"half written":    func() { ok(t, os.WriteFile(pair.Cert, []byte("-----BEGIN CERT"), 0o600)) },
-		"another's key":   func() { ok(t, os.WriteFile(pair.Key, otherKey, 0o600)) },
-		"gone":            func() { ok(t, os.Remove(pair.Cert)) },
-		"run out already": func() { ca.Renew(pair, time.Now().Add(-time.Minute)) },
+	for name, invalidate := range map[string]func(){
+		"incomplete":                 func() { ok(t, os.WriteFile(pair.Cert, []byte("-----BEGIN CERT"), 0o600)) },
+		"key of another certificate": func() { ok(t, os.WriteFile(pair.Key, otherKey, 0o600)) },
+		"missing":                    func() { ok(t, os.Remove(pair.Cert)) },
+		"expired":                    func() { ca.Renew(pair, time.Now().Add(-time.Minute)) },
 	} {
 		ca.Renew(pair, time.Now().Add(time.Hour))
 		_, err := f.reload()
 		ok(t, err)
-		first, _, err := meet(t, f.Server(), client)
+		first, _, err := handshake(t, f.Server(), client)
 		ok(t, err)
-		spoil()
+		invalidate()
 		var log bytes.Buffer
 		for range 3 {
-			f.look(zerolog.New(&log))
+			f.check(zerolog.New(&log))
 		}
-		if n := strings.Count(log.String(), "\n"); n != 1 || !strings.Contains(log.String(), "the ones before stay") {
+		if n := strings.Count(log.String(), "\n"); n != 1 || !strings.Contains(log.String(), "the old ones stay in use") {
 			t.Errorf("%s: the log: %s", name, &log)
 		}
 		if strings.Contains(log.String(), "PRIVATE KEY") {
 			t.Errorf("%s: the key is in the log", name)
 		}
-		if again, _, err := meet(t, f.Server(), client); err != nil || again != first {
+		if again, _, err := handshake(t, f.Server(), client); err != nil || again != first {
 			t.Errorf("%s: %s became %s, %v", name, first, again, err)
 		}
 	}
@@ -125,16 +127,16 @@ func TestMutual(t *testing.T) {
 		client        *tls.Config
 		serves, dials bool
 	}{
-		"one of ours":                     {open(ours, ours, "").Client(), true, true},
-		"by name":                         {open(ours, ours, "instance").Client(), true, true},
-		"by another name":                 {open(ours, ours, "other").Client(), false, false},
-		"a stranger who trusts us":        {open(theirs, ours, "").Client(), false, true},
-		"one of ours who trusts others":   {open(ours, theirs, "").Client(), false, false},
-		"nobody":                          {&tls.Config{RootCAs: ours.Pool()}, false, true},
-		"one of ours with an old version": {old(open(ours, ours, "").Client()), false, false},
+		"same authority":                       {open(ours, ours, "").Client(), true, true},
+		"right name":                           {open(ours, ours, "instance").Client(), true, true},
+		"wrong name":                           {open(ours, ours, "other").Client(), false, false},
+		"client of another authority":          {open(theirs, ours, "").Client(), false, true},
+		"client that trusts another authority": {open(ours, theirs, "").Client(), false, false},
+		"no client certificate":                {&tls.Config{RootCAs: ours.Pool()}, false, true},
+		"TLS 1.1":                              {old(open(ours, ours, "").Client()), false, false},
 	} {
-		_, serverErr, clientErr := meet(t, server, tt.client)
-		// In TLS 1.3 the client is done before the server has looked at its certificate.
+		_, serverErr, clientErr := handshake(t, server, tt.client)
+		// In TLS 1.3 the client finishes before the server has verified its certificate.
 		if (serverErr == nil) != tt.serves || (clientErr == nil) != tt.dials {
 			t.Errorf("%s: server %v, client %v", name, serverErr, clientErr)
 		}
@@ -151,10 +153,10 @@ func TestMinimumVersion(t *testing.T) {
 	pair := ca.Pair()
 	f, err := Open(Options{Cert: pair.Cert, Key: pair.Key})
 	ok(t, err)
-	if _, serverErr, _ := meet(t, f.Server(), old(&tls.Config{RootCAs: ca.Pool()})); serverErr == nil {
-		t.Error("TLS 1.1 was spoken")
+	if _, serverErr, _ := handshake(t, f.Server(), old(&tls.Config{RootCAs: ca.Pool()})); serverErr == nil {
+		t.Error("TLS 1.1 was accepted")
 	}
-	if _, _, err := meet(t, f.Server(), &tls.Config{RootCAs: ca.Pool(), MaxVersion: tls.VersionTLS12}); err != nil {
+	if _, _, err := handshake(t, f.Server(), &tls.Config{RootCAs: ca.Pool(), MaxVersion: tls.VersionTLS12}); err != nil {
 		t.Errorf("TLS 1.2: %v", err)
 	}
 }
@@ -173,8 +175,8 @@ func TestOpen(t *testing.T) {
 	}
 }
 
-// TestSuites: a client that offers only suites with CBC is refused, with certificates of its own or
-// without.
+// TestSuites: servers refuse a client that offers only CBC suites, with and without client
+// certificates.
 func TestSuites(t *testing.T) {
 	ca := certtest.New(t)
 	pair := ca.Pair()
@@ -184,10 +186,10 @@ func TestSuites(t *testing.T) {
 		weak, good := files.Client(), files.Client()
 		weak.MaxVersion, weak.CipherSuites = tls.VersionTLS12, []uint16{tls.TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA}
 		good.MaxVersion = tls.VersionTLS12
-		if _, _, err := meet(t, server, weak); err == nil {
-			t.Errorf("%s: a suite with CBC is agreed on", name)
+		if _, _, err := handshake(t, server, weak); err == nil {
+			t.Errorf("%s: a CBC suite is accepted", name)
 		}
-		if _, serverErr, clientErr := meet(t, server, good); serverErr != nil || clientErr != nil {
+		if _, serverErr, clientErr := handshake(t, server, good); serverErr != nil || clientErr != nil {
 			t.Errorf("%s: %v, %v", name, serverErr, clientErr)
 		}
 	}

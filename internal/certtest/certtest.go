@@ -1,4 +1,4 @@
-// Package certtest makes certificates for tests, with an authority of their own, in files.
+// Package certtest creates certificate authorities and certificates in files, for tests.
 package certtest
 
 import (
@@ -16,15 +16,15 @@ import (
 	"time"
 )
 
-// Authority issues certificates.
+// An Authority issues certificates.
 type Authority struct {
-	File string // PEM
+	File string // PEM file with the certificate of the authority
 	tb   testing.TB
 	cert *x509.Certificate
 	key  *ecdsa.PrivateKey
 }
 
-// New is an authority whose files are in a directory of the test.
+// New returns an authority. Its files are in a directory of the test.
 func New(tb testing.TB) *Authority {
 	tb.Helper()
 	a := &Authority{tb: tb, key: newKey(tb)}
@@ -41,10 +41,10 @@ func New(tb testing.TB) *Authority {
 	return a
 }
 
-// Pair is a certificate and its key.
+// A Pair names the PEM files of a certificate and its key.
 type Pair struct{ Cert, Key string }
 
-// Pair issues a certificate for 127.0.0.1 and names, for servers and clients.
+// Pair issues a certificate for 127.0.0.1 and names. It is valid for servers and clients.
 func (a *Authority) Pair(names ...string) Pair {
 	a.tb.Helper()
 	dir := a.tb.TempDir()
@@ -53,7 +53,7 @@ func (a *Authority) Pair(names ...string) Pair {
 	return p
 }
 
-// Renew writes another certificate into the files of p.
+// Renew writes a new certificate and key into the files of p.
 func (a *Authority) Renew(p Pair, notAfter time.Time, names ...string) {
 	a.tb.Helper()
 	key := newKey(a.tb)
@@ -69,7 +69,7 @@ func (a *Authority) Renew(p Pair, notAfter time.Time, names ...string) {
 	write(a.tb, p.Key, "PRIVATE KEY", encoded)
 }
 
-// Pool trusts the authority.
+// Pool returns a pool with the authority.
 func (a *Authority) Pool() *x509.CertPool {
 	pool := x509.NewCertPool()
 	pool.AddCert(a.cert)

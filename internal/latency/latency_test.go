@@ -32,7 +32,7 @@ func TestBuckets(t *testing.T) {
 	}
 }
 
-// hot observes the latencies of a busy broker, whose native buckets exist.
+// hot observes latencies in native buckets that already exist.
 func hot() []allocs.Case {
 	observe := func(o prometheus.HistogramOpts) func() {
 		h, i := prometheus.NewHistogram(o), 0
@@ -50,7 +50,7 @@ func hot() []allocs.Case {
 	classic.NativeHistogramBucketFactor = 0
 	return []allocs.Case{
 		allocs.Of("observe", 0, observe(both)),
-		allocs.Of("observe in classic buckets alone", 0, observe(classic)),
+		allocs.Of("observe, classic buckets only", 0, observe(classic)),
 	}
 }
 

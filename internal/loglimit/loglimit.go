@@ -1,9 +1,9 @@
-// Package loglimit keeps a warning that repeats from filling the log: the first is logged at once,
-// those that follow within an interval are counted, and a line at the end of the interval says how
-// many there were.
+// Package loglimit limits repeated warnings and errors in the log. The first one is logged at once.
+// Further ones with the same message are counted for an interval, and one line at its end has the
+// count.
 //
-// zerolog's own samplers see the level of a line and not its message. So a burst of one message
-// would hide all others, and nothing would say how many there were.
+// The samplers of zerolog see only the level of a line and not its message. With them, a burst of
+// one message would hide all others, and the log would not have the count.
 package loglimit
 
 import (
@@ -16,8 +16,8 @@ import (
 // Every is the interval that the programs use.
 const Every = 10 * time.Second
 
-// Limit counts the warnings and errors of one log by their messages. Messages are constants of the
-// program: each that was logged within the last interval takes an entry.
+// A Limit limits the warnings and errors of one log by message. Messages must be constants, because
+// each message of the last interval needs an entry.
 type Limit struct {
 	log   zerolog.Logger
 	every time.Duration
@@ -27,20 +27,20 @@ type Limit struct {
 	closed   bool
 }
 
-// entry is a message that was logged less than an interval ago.
+// An entry is a message that was logged less than an interval ago.
 type entry struct {
 	level    zerolog.Level
-	repeated int                  // since the last line
-	fields   func(*zerolog.Event) // of the last one; may be nil
+	repeated int                  // count since the last line
+	fields   func(*zerolog.Event) // of the last warning; may be nil
 	timer    *time.Timer
 }
 
-// New returns a Limit in front of log. Its Close writes what is counted at the end.
+// New returns a Limit for log. The caller must call Close, which logs the remaining counts.
 func New(log zerolog.Logger, every time.Duration) *Limit {
 	return &Limit{log: log, every: every, messages: make(map[string]*entry)}
 }
 
-// Logger returns the log with its warnings and errors limited. Other levels pass.
+// Logger returns the log with limited warnings and errors. Other levels are not limited.
 func (l *Limit) Logger() zerolog.Logger { return l.log.Hook(l) }
 
 // Run implements zerolog.Hook.
@@ -50,8 +50,8 @@ func (l *Limit) Run(e *zerolog.Event, level zerolog.Level, message string) {
 	}
 }
 
-// Warn logs a warning, limited as those of Logger. The line that counts has the fields of the last
-// one, and fields may be called after Warn has returned. Nil means none.
+// Warn logs a warning with the same limit as Logger. The line with the count has the fields of the
+// last warning, so fields may be called after Warn has returned. Nil means no fields.
 func (l *Limit) Warn(message string, fields func(*zerolog.Event)) {
 	if l.first(zerolog.WarnLevel, message, fields) {
 		write(l.log.Warn(), fields, message)
@@ -65,7 +65,7 @@ func write(e *zerolog.Event, fields func(*zerolog.Event), message string) {
 	e.Msg(message)
 }
 
-// first reports whether a line is to be logged now. Otherwise it is counted.
+// first reports whether to log a line now. If not, first counts it.
 func (l *Limit) first(level zerolog.Level, message string, fields func(*zerolog.Event)) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -82,7 +82,7 @@ func (l *Limit) first(level zerolog.Level, message string, fields func(*zerolog.
 	return true
 }
 
-// ended is the end of an interval. The next one begins if there was anything in this one.
+// ended ends an interval. If it had repeated messages, the next interval begins.
 func (l *Limit) ended(message string, e *entry) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -95,8 +95,8 @@ func (l *Limit) ended(message string, e *entry) {
 	}
 }
 
-// countLocked writes the line that counts, and reports whether there was anything to count. It
-// writes under the lock, so that nothing is written after Close.
+// countLocked logs the line with the count, and reports whether the count was above zero. It logs
+// under the lock, so that no such line follows Close.
 func (l *Limit) countLocked(message string, e *entry) bool {
 	n, fields := e.repeated, e.fields
 	if n == 0 {
@@ -107,7 +107,7 @@ func (l *Limit) countLocked(message string, e *entry) bool {
 	return true
 }
 
-// Close writes what is counted. What comes after it is not limited.
+// Close logs the remaining counts. Later lines are not limited.
 func (l *Limit) Close() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -12,7 +12,7 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// log is a log whose lines are taken.
+// log keeps the lines of a log until take.
 type log struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -49,7 +49,7 @@ func TestRepeatedWarnings(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		out := new(log)
 		l := New(zerolog.New(out), time.Second)
-		limited := l.Logger().With().Str("part", "hub").Logger() // children are limited with it
+		limited := l.Logger().With().Str("part", "hub").Logger() // children are limited too
 		fail := func() { limited.Warn().Err(errors.New("away")).Msg("store call failed") }
 
 		fail()
@@ -67,7 +67,7 @@ func TestRepeatedWarnings(t *testing.T) {
 		expect(t, out, `{"level":"warn","repeated":1,"within":"1s","message":"store call failed"}`)
 		<-time.After(time.Second)
 		expect(t, out)
-		fail() // after an interval without any it is the first again
+		fail() // after an interval without any, it is logged at once again
 		expect(t, out, `{"level":"warn","part":"hub","error":"away","message":"store call failed"}`)
 		<-time.After(time.Second)
 		expect(t, out)
@@ -95,8 +95,8 @@ func TestOtherLevelsPass(t *testing.T) {
 	silent.Close()
 }
 
-// TestFieldsOfTheLast: the line that counts says what the last one was about.
-func TestFieldsOfTheLast(t *testing.T) {
+// TestFieldsOfLastWarning: the line with the count has the fields of the last warning.
+func TestFieldsOfLastWarning(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		out := new(log)
 		l := New(zerolog.New(out), time.Second)

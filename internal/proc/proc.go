@@ -30,8 +30,8 @@ type line struct {
 	fields map[string]any // nil if the line is not JSON
 }
 
-// Start starts a command. If onLine is not nil, it receives each line of stdout; otherwise stdout is
-// discarded. Stderr is the log. The caller must call Kill.
+// Start starts a command. If onLine is not nil, it receives each line of stdout; otherwise stdout
+// is discarded. Stderr is the log. The caller must call Kill.
 func Start(name string, cmd *exec.Cmd, onLine func([]byte)) (*Process, error) {
 	p := &Process{Name: name, cmd: cmd}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // so that Kill reaches its children
@@ -54,7 +54,8 @@ func Start(name string, cmd *exec.Cmd, onLine func([]byte)) (*Process, error) {
 	return p, nil
 }
 
-// wait reads the output to its end and then waits for the process. [exec.Cmd.Wait] requires this order.
+// wait reads the output to its end and then waits for the process. [exec.Cmd.Wait] requires this
+// order.
 func (p *Process) wait(sources []func()) {
 	done := make(chan struct{})
 	for _, source := range sources {
