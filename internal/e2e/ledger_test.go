@@ -112,8 +112,7 @@ func (l *ledger) record(e event) {
 	})
 }
 
-// messageLocked checks that a message is the next of its stream and has the largest id of its
-// queue.
+// messageLocked checks that a message is the next of its stream and that ids increase in its queue.
 func (l *ledger) messageLocked(e event) {
 	stream, queue := streamKey{e.Client, e.Stream}, streamKey{e.Client, e.Channel}
 	switch {
@@ -130,8 +129,8 @@ func (l *ledger) messageLocked(e event) {
 	l.arrived[delivery{e.Client, e.Stream, e.N}] = e.ID
 }
 
-// waitFor waits until done returns true, which may read the ledger. Any failure ends the test at
-// once.
+// waitFor waits until done returns true. done may read the ledger. A failure of any client ends the
+// test at once.
 func (l *ledger) waitFor(ctx context.Context, t *testing.T, what string, done func() bool) {
 	t.Helper()
 	err := l.Await(ctx, func() bool { return len(l.failures) > 0 || done() })
