@@ -9,10 +9,10 @@ import (
 
 func (a api) notify(w http.ResponseWriter, r *http.Request) {
 	var body struct {
-		Channels names `json:"channels"`
-		Clients  names `json:"clients"`
+		Channels nameList `json:"channels"`
+		Clients  nameList `json:"clients"`
 	}
-	err := read(r.Body, &body)
+	err := decodeBody(r.Body, &body)
 	if n := len(body.Channels) + len(body.Clients); err == nil && (n == 0 || n > a.MaxBatch) {
 		err = wire.Errorf(wire.BadRequest, "channels and clients: %d names, between 1 and %d are allowed", n, a.MaxBatch)
 	}
@@ -30,10 +30,10 @@ func (a api) notify(w http.ResponseWriter, r *http.Request) {
 		err = a.Pusher.Notify(r.Context(), body.Channels, body.Clients)
 	}
 	if err != nil {
-		a.fail(w, err)
+		a.writeError(w, err)
 		return
 	}
-	write(w, http.StatusOK, struct{}{})
+	writeJSON(w, http.StatusOK, struct{}{})
 }
 
 func (a api) reply(w http.ResponseWriter, r *http.Request) {
@@ -42,7 +42,7 @@ func (a api) reply(w http.ResponseWriter, r *http.Request) {
 		Ref    wire.Ref        `json:"ref"`
 		Data   json.RawMessage `json:"data"`
 	}
-	err := read(r.Body, &body)
+	err := decodeBody(r.Body, &body)
 	if err == nil {
 		err = wire.CheckClientID(body.Client)
 	}
@@ -54,7 +54,7 @@ func (a api) reply(w http.ResponseWriter, r *http.Request) {
 		data, err = wire.CompactData(body.Data, a.MaxMessage)
 	}
 	if err != nil {
-		a.fail(w, err)
+		a.writeError(w, err)
 		return
 	}
 	c, _, err := a.Queue.Client(r.Context(), body.Client)
@@ -66,33 +66,33 @@ func (a api) reply(w http.ResponseWriter, r *http.Request) {
 		err = wire.Errorf(wire.NotFound, "client %s: not connected", body.Client)
 	}
 	if err != nil {
-		a.fail(w, err)
+		a.writeError(w, err)
 		return
 	}
-	write(w, http.StatusOK, struct{}{})
+	writeJSON(w, http.StatusOK, struct{}{})
 }
 
 func (a api) disconnectClient(w http.ResponseWriter, r *http.Request) {
 	client := wire.ClientID(r.PathValue("user"), r.PathValue("client"))
 	if err := wire.CheckClientID(client); err != nil {
-		a.fail(w, err)
+		a.writeError(w, err)
 		return
 	}
 	c, _, err := a.Queue.Client(r.Context(), client)
 	if err == nil {
 		var n int
 		if n, err = a.disconnect(r, c.Server, client); err == nil {
-			write(w, http.StatusOK, map[string]int{"disconnected": n})
+			writeJSON(w, http.StatusOK, map[string]int{"disconnected": n})
 			return
 		}
 	}
-	a.fail(w, err)
+	a.writeError(w, err)
 }
 
 func (a api) disconnectUser(w http.ResponseWriter, r *http.Request) {
-	user, err := named(r, "user")
+	user, err := pathName(r, "user")
 	if err != nil {
-		a.fail(w, err)
+		a.writeError(w, err)
 		return
 	}
 	bindings, err := a.Registry.User(r.Context(), user)
@@ -100,18 +100,18 @@ func (a api) disconnectUser(w http.ResponseWriter, r *http.Request) {
 	for _, b := range bindings {
 		n, e := a.disconnect(r, b.Server, b.Client)
 		if e != nil {
-			err = e // the others are disconnected all the same
+			err = e // the loop still disconnects the other clients
 		}
 		total += n
 	}
 	if err != nil {
-		a.fail(w, err)
+		a.writeError(w, err)
 		return
 	}
-	write(w, http.StatusOK, map[string]int{"disconnected": total})
+	writeJSON(w, http.StatusOK, map[string]int{"disconnected": total})
 }
 
-// disconnect closes one client's connection, if its server lives.
+// disconnect closes one client's connection if its server is live. It returns how many it closed.
 func (a api) disconnect(r *http.Request, server, client string) (int, error) {
 	if server == "" || !a.Cluster.Live(server) {
 		return 0, nil

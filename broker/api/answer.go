@@ -7,15 +7,15 @@ import (
 	"strconv"
 )
 
-// Answer is what a call is answered with.
+// Answer is the HTTP response to a call.
 type Answer struct {
 	Status     int
-	RetryAfter int    // seconds; 0 for no such header
-	Body       []byte // JSON, and a line feed
+	RetryAfter int    // seconds; 0 leaves the header out
+	Body       []byte // JSON and a line feed
 }
 
-// encoded is an answer by encoding/json.
-func encoded(status int, v any) Answer {
+// jsonAnswer returns v, encoded by encoding/json, as an answer.
+func jsonAnswer(status int, v any) Answer {
 	body, err := json.Marshal(v)
 	if err != nil { // a stored payload that is not JSON
 		status, body = http.StatusInternalServerError, []byte(`{"error":{"code":"unavailable","message":"a stored message is not JSON"}}`)
@@ -23,8 +23,8 @@ func encoded(status int, v any) Answer {
 	return Answer{Status: status, Body: append(body, '\n')}
 }
 
-// send gives the answer by net/http.
-func (a Answer) send(w http.ResponseWriter) {
+// writeTo writes the answer to w.
+func (a Answer) writeTo(w http.ResponseWriter) {
 	w.Header().Set("Content-Type", "application/json")
 	if a.RetryAfter > 0 {
 		w.Header().Set("Retry-After", strconv.Itoa(a.RetryAfter))
@@ -33,33 +33,34 @@ func (a Answer) send(w http.ResponseWriter) {
 	_, _ = w.Write(a.Body)
 }
 
-// accepted is the answer with results that were accepted, behind dst. Most are written without encoding/json: 0.15 us
-// and no allocation where that takes 1.4 us and 2.
-func accepted(results []result, dst []byte) Answer {
-	body, ok := appendPushed(dst, results)
+// pushAnswer returns the answer to one push. Its body is appended to dst. Most answers are written
+// without encoding/json, which takes 0.15 us and no allocation instead of 1.4 us and 2 allocations.
+func pushAnswer(results []result, dst []byte) Answer {
+	body, ok := appendPushResponse(dst, results)
 	if !ok {
-		return encoded(http.StatusOK, pushed{Results: slices.Clone(results)}) // only what goes there is allocated
+		return jsonAnswer(http.StatusOK, pushResponse{Results: slices.Clone(results)}) // the clone keeps results off the heap otherwise
 	}
 	return Answer{Status: http.StatusOK, Body: append(body, '\n')}
 }
 
-// answered is the answer to a batch.
-func answered(list []pushed, dst []byte) Answer {
+// batchAnswer returns the answer to a batch. Its body is appended to dst.
+func batchAnswer(list []pushResponse, dst []byte) Answer {
 	body := append(slices.Grow(dst, 96*len(list)+16), `{"results":[`...)
 	for i, p := range list {
 		if i > 0 {
 			body = append(body, ',')
 		}
 		var ok bool
-		if body, ok = appendPushed(body, p.Results); !ok {
-			return encoded(http.StatusOK, map[string]any{"results": list})
+		if body, ok = appendPushResponse(body, p.Results); !ok {
+			return jsonAnswer(http.StatusOK, map[string]any{"results": list})
 		}
 	}
 	return Answer{Status: http.StatusOK, Body: append(body, "]}\n"...)}
 }
 
-// appendPushed appends {"results":[…]} as encoding/json would; ok is false where only that can.
-func appendPushed(dst []byte, results []result) (_ []byte, ok bool) {
+// appendPushResponse appends {"results":[…]} to dst, byte for byte as encoding/json does. ok is
+// false if the results need encoding/json.
+func appendPushResponse(dst []byte, results []result) (_ []byte, ok bool) {
 	if len(results) == 0 {
 		return dst, false
 	}
@@ -75,14 +76,15 @@ func appendPushed(dst []byte, results []result) (_ []byte, ok bool) {
 	return append(dst, "]}"...), true
 }
 
-// appendResult appends the result of a push to a channel or a client.
+// appendResult appends the result of a push to a channel or a client to dst. ok is false if the
+// result needs encoding/json.
 func appendResult(dst []byte, r *result) (_ []byte, ok bool) {
 	switch {
 	case r.Error != nil || r.Clients != nil || r.User != "" || r.All || r.ID == 0:
 		return dst, false
-	case r.Channel != "" && plainName(r.Channel):
+	case r.Channel != "" && needsNoEscaping(r.Channel):
 		dst = append(append(dst, `{"channel":"`...), r.Channel...)
-	case r.Client != "" && plainName(r.Client):
+	case r.Client != "" && needsNoEscaping(r.Client):
 		dst = append(append(dst, `{"client":"`...), r.Client...)
 	default:
 		return dst, false
@@ -100,8 +102,8 @@ func appendResult(dst []byte, r *result) (_ []byte, ok bool) {
 	return append(dst, '}'), true
 }
 
-// plainName says whether encoding/json writes name as it is.
-func plainName(name string) bool {
+// needsNoEscaping reports whether encoding/json writes name unchanged.
+func needsNoEscaping(name string) bool {
 	for i := range len(name) {
 		switch c := name[i]; {
 		case c < ' ' || c > '~' || c == '"' || c == '\\' || c == '<' || c == '>' || c == '&':

@@ -7,24 +7,24 @@ import (
 
 func TestAnswers(t *testing.T) {
 	yes, no, two := true, false, 2
-	list := []pushed{
+	list := []pushResponse{
 		{Results: []result{{Channel: "news", ID: 735325130218701, Servers: &two}}},
 		{Results: []result{{Channel: "news", ID: 7, Servers: new(int), Duplicate: true}, {Channel: "sports", ID: 8, Servers: &two}}},
 		{Results: []result{{Client: "phone", ID: 735325130218701, Online: &no}}},
 		{Results: []result{{Client: "phone", ID: 9, Online: &yes, Duplicate: true}}},
 	}
-	plain := len(list)
+	direct := len(list)
 	list = append(list,
-		pushed{Results: []result{{Channel: `a"b`, ID: 1}}},
-		pushed{Results: []result{{Channel: "a<b>&c", ID: 1}}},
-		pushed{Results: []result{{Client: "ü", ID: 1}}},
-		pushed{Results: []result{{User: "alice", Clients: &[]clientResult{{Client: "phone", ID: 3}}}}},
-		pushed{Results: []result{{All: true, ID: 3, Servers: &two}}},
-		pushed{Results: []result{{Channel: "news", Error: &refusalBody{"forbidden", "no"}}}},
-		pushed{Results: []result{{Channel: "news", ID: 1, Servers: &two}, {Channel: "news", Error: &refusalBody{"forbidden", "no"}}}},
-		pushed{Error: &refusalBody{"bad_request", "no"}},
+		pushResponse{Results: []result{{Channel: `a"b`, ID: 1}}},
+		pushResponse{Results: []result{{Channel: "a<b>&c", ID: 1}}},
+		pushResponse{Results: []result{{Client: "ü", ID: 1}}},
+		pushResponse{Results: []result{{User: "alice", Clients: &[]clientResult{{Client: "phone", ID: 3}}}}},
+		pushResponse{Results: []result{{All: true, ID: 3, Servers: &two}}},
+		pushResponse{Results: []result{{Channel: "news", Error: &errorBody{"forbidden", "no"}}}},
+		pushResponse{Results: []result{{Channel: "news", ID: 1, Servers: &two}, {Channel: "news", Error: &errorBody{"forbidden", "no"}}}},
+		pushResponse{Error: &errorBody{"bad_request", "no"}},
 	)
-	same := func(got []byte, v any) {
+	expect := func(got []byte, v any) {
 		t.Helper()
 		want, err := json.Marshal(v)
 		if err != nil {
@@ -35,15 +35,15 @@ func TestAnswers(t *testing.T) {
 		}
 	}
 	for i, p := range list {
-		if _, ok := appendPushed(nil, p.Results); ok != (i < plain) {
+		if _, ok := appendPushResponse(nil, p.Results); ok != (i < direct) {
 			t.Errorf("%+v: written without encoding/json: %v", p, ok)
 		}
 		if p.Error == nil {
-			same(accepted(p.Results, nil).Body, p)
+			expect(pushAnswer(p.Results, nil).Body, p)
 		}
 	}
-	for _, n := range []int{1, plain, len(list)} {
-		same(answered(list[:n], nil).Body, map[string]any{"results": list[:n]})
+	for _, n := range []int{1, direct, len(list)} {
+		expect(batchAnswer(list[:n], nil).Body, map[string]any{"results": list[:n]})
 	}
 }
 
@@ -51,16 +51,16 @@ func BenchmarkAppendPushed(b *testing.B) {
 	two := 2
 	results := []result{{Channel: "news", ID: 735325130218701, Servers: &two}}
 	var buf []byte
-	b.Run("plain", func(b *testing.B) {
+	b.Run("append", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			buf, _ = appendPushed(buf[:0], results)
+			buf, _ = appendPushResponse(buf[:0], results)
 		}
 	})
-	b.Run("long", func(b *testing.B) {
+	b.Run("encoding/json", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			if _, err := json.Marshal(pushed{Results: results}); err != nil {
+			if _, err := json.Marshal(pushResponse{Results: results}); err != nil {
 				b.Fatal(err)
 			}
 		}

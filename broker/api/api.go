@@ -19,13 +19,13 @@ import (
 	"switchboard/internal/wire"
 )
 
-// Pusher stores messages and tells their owners.
+// Pusher stores messages and notifies the servers that deliver them.
 type Pusher interface {
 	PushBatch(ctx context.Context, pushes []delivery.Push)
 	Notify(ctx context.Context, channels, clients []string) error
 }
 
-// Registry is what the API reads of the registry.
+// Registry is the part of the registry that the API reads.
 type Registry interface {
 	User(ctx context.Context, user string) ([]registry.Binding, error)
 	Users(ctx context.Context, users []string) ([][]registry.Binding, error)
@@ -33,74 +33,75 @@ type Registry interface {
 	ChannelServers(ctx context.Context, channel string) ([]string, error)
 }
 
-// Queue is what the API reads of the queue.
+// Queue is the part of the queue that the API reads.
 type Queue interface {
 	Client(ctx context.Context, client string) (queue.Client, bool, error)
 	ReadChannel(ctx context.Context, channel string, after int64, limit int) (queue.Page, error)
 	ChannelSize(ctx context.Context, channel string) (int, error)
 }
 
-// Presence says who is in the channels.
+// Presence returns the members of channels.
 type Presence interface {
 	Page(ctx context.Context, channel, cursor string, limit int) (presence.Page, error)
-	// LeasedServers says which of the servers have a lease at this moment.
+	// LeasedServers reports which of the servers hold a lease now.
 	LeasedServers(ctx context.Context, servers []string) (map[string]bool, error)
 }
 
-// Cluster is the instances as one: what must be asked of, or told to, the server that
-// holds a connection.
+// Cluster makes calls to the server that holds a connection, and counts over all servers.
 type Cluster interface {
-	// Servers are the live ones.
+	// Servers returns the live servers.
 	Servers() []registry.Server
-	// Live says whether a server is among them.
+	// Live reports whether the server is live.
 	Live(server string) bool
-	// Subscribers is how many each channel has over all servers. partial says that a
-	// server did not answer.
+	// Subscribers returns the number of subscribers of each channel over all servers. partial is
+	// true if a server did not answer.
 	Subscribers(ctx context.Context, channels []string) (counts []int, partial bool)
-	// Disconnect closes the client's connection on server.
+	// Disconnect closes the client's connection on server. It reports whether there was one.
 	Disconnect(ctx context.Context, server, client string) (bool, error)
-	// Reply hands an answer to the client on server.
+	// Reply sends the backend's reply to the client on server. It reports whether the client is there.
 	Reply(ctx context.Context, server, client string, ref int64, data json.RawMessage) (bool, error)
 }
 
-// Options configures an API. All fields but Authenticated, Pushing, WriteTimeout and Logger are
-// required.
+// Options configures an API. All fields but Rejected, Authenticated, AfterPush, WriteTimeout and
+// Logger are required.
 type Options struct {
 	Pusher   Pusher
 	Registry Registry
 	Queue    Queue
 	Cluster  Cluster
 	Presence Presence
-	// Authorize checks the API key, given the value of the header, and that it has the scope. It gives what the key may
-	// push; nil for any number.
+	// Authorize checks the API key in the header value and that the key has the scope. It returns
+	// the rate limit of the key's pushes; nil means no limit.
 	Authorize func(authorization, scope string) (*limit.SharedBucket, error)
 	// Rejected is called for each call without a good API key, with one of the Rejected constants
-	// and the caller's address, which is empty on a connection that pushed with a good key before.
-	// Nil means that nothing is.
+	// and the caller's address. The address is empty for a call that package fastpush reads. Nil
+	// means no call.
 	Rejected   func(reason, address string)
-	Namespaces func() *namespace.Set // those of now
+	Namespaces func() *namespace.Set // the current ones
 	MaxMessage int                   // bytes of one payload
 	MaxBatch   int                   // pushes of one batch, and targets of one push
-	MaxTargets int                   // of one call, over all its pushes
-	Notifies   bool                  // a push may have notify_after
-	CountPush  func(kind string, code string)
+	MaxTargets int                   // of all pushes of one call
+	Notifies   bool                  // allows notify_after
+	// CountPush counts one target of a push: its kind and the error code, or "ok".
+	CountPush func(kind string, code string)
 	// Authenticated is called for each call over net/http that has a valid API key, before it is
-	// answered. Nil means that nothing is called.
+	// answered. Nil means no call.
 	Authenticated func(w http.ResponseWriter, r *http.Request)
-	// WriteTimeout is how long the answer to a push over net/http may take from when it begins.
-	// Zero means as long as the http.Server gives it, which counts from the head of the request.
+	// WriteTimeout bounds writing the answer to a push over net/http. Zero means the timeout of the
+	// http.Server, which counts from the head of the request.
 	WriteTimeout time.Duration
-	// Pushing is told of a push over net/http that was accepted, when its answer is written. Zero means nobody.
+	// AfterPush is called after the answer to an accepted push over net/http is written. Nil means
+	// no call.
 	AfterPush func(w http.ResponseWriter, r *http.Request)
 	Logger    zerolog.Logger
 }
 
-// MaxBody bounds a request's body: a batch of payloads of ordinary size.
+// MaxBody is the most bytes of a request's body. A batch of payloads of ordinary size fits.
 const MaxBody = 16 << 20
 
 type api struct{ Options }
 
-// API is the handler of /v1, and the same pushes without net/http: see Push.
+// API serves /v1. Push answers the same pushes without net/http.
 type API struct {
 	api
 	http.Handler
@@ -110,33 +111,34 @@ type API struct {
 func New(opts Options) *API {
 	a := api{opts}
 	mux := http.NewServeMux()
-	known := http.NewServeMux()
-	for _, c := range a.calls() {
-		mux.HandleFunc(c.pattern, a.guarded(c))
-		known.HandleFunc(c.pattern, func(http.ResponseWriter, *http.Request) {})
+	patterns := http.NewServeMux()
+	for _, e := range a.endpoints() {
+		mux.HandleFunc(e.pattern, a.authorized(e))
+		patterns.HandleFunc(e.pattern, func(http.ResponseWriter, *http.Request) {})
 	}
-	mux.HandleFunc("/", a.guarded(call{handle: a.unknown(known)}))
+	mux.HandleFunc("/", a.authorized(endpoint{handle: a.notFound(patterns)}))
 	return &API{a, mux}
 }
 
-// call is one call of the API, and what an API key needs for it.
-type call struct {
+// endpoint is one call of the API and the scope that an API key needs for it. Exactly one of
+// handle and push is set.
+type endpoint struct {
 	pattern string
 	scope   string // "" for any key
 	handle  http.HandlerFunc
-	push    pushCall // in the place of handle
+	push    pushFunc
 }
 
-// The scopes, as the keys have them: what tells clients something, what asks, and what interferes.
+// The scopes of API keys.
 const (
-	scopePush  = "push"
-	scopeRead  = "read"
-	scopeAdmin = "admin"
+	scopePush  = "push"  // calls that send messages to clients
+	scopeRead  = "read"  // calls that read
+	scopeAdmin = "admin" // calls that disconnect clients
 )
 
-// calls is all of /v1.
-func (a api) calls() []call {
-	return []call{
+// endpoints returns all calls of /v1.
+func (a api) endpoints() []endpoint {
+	return []endpoint{
 		{"POST " + PathPush, scopePush, nil, a.push},
 		{"POST " + PathBatch, scopePush, nil, a.batch},
 		{"POST /v1/notify", scopePush, a.notify, nil},
@@ -154,46 +156,47 @@ func (a api) calls() []call {
 	}
 }
 
-// guarded is the handler of a call behind the check of the API key.
-func (a api) guarded(c call) http.HandlerFunc {
+// authorized returns a handler that checks the API key and then serves e.
+func (a api) authorized(e endpoint) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		by, err := a.Authorize(r.Header.Get("Authorization"), c.scope)
+		rate, err := a.Authorize(r.Header.Get("Authorization"), e.scope)
 		if err != nil {
 			a.rejected(err, r.Header.Get("Authorization"), r.RemoteAddr)
-			a.fail(w, err)
+			a.writeError(w, err)
 			return
 		}
 		if a.Authenticated != nil {
 			a.Authenticated(w, r)
 		}
 		r.Body = http.MaxBytesReader(w, r.Body, MaxBody)
-		if c.push != nil {
-			a.over(w, r, c.push, by)
+		if e.push != nil {
+			a.servePush(w, r, e.push, rate)
 			return
 		}
-		c.handle(w, r)
+		e.handle(w, r)
 	}
 }
 
-// unknown answers calls that known does not have: a path, or a method of a path.
-func (a api) unknown(known *http.ServeMux) http.HandlerFunc {
+// notFound returns a handler for requests that no pattern matches. It answers 405 if another method
+// is allowed at the path, else 404.
+func (a api) notFound(patterns *http.ServeMux) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		refused := muxRefusal{header: make(http.Header)}
-		h, _ := known.Handler(r)
+		h, _ := patterns.Handler(r)
 		h.ServeHTTP(&refused, r)
 		if refused.status != http.StatusMethodNotAllowed {
-			a.fail(w, wire.Errorf(wire.NotFound, "there is no %.20s %.200s", r.Method, r.URL.Path))
+			a.writeError(w, wire.Errorf(wire.NotFound, "there is no %.20s %.200s", r.Method, r.URL.Path))
 			return
 		}
 		allowed := refused.header.Get("Allow")
 		w.Header().Set("Allow", allowed)
-		answer := a.failed(wire.Errorf(wire.BadRequest, "%.20s %.200s: the method must be %s", r.Method, r.URL.Path, allowed))
+		answer := a.errorAnswer(wire.Errorf(wire.BadRequest, "%.20s %.200s: the method must be %s", r.Method, r.URL.Path, allowed))
 		answer.Status = refused.status
-		answer.send(w)
+		answer.writeTo(w)
 	}
 }
 
-// muxRefusal keeps how an http.ServeMux refuses a request.
+// muxRefusal is a ResponseWriter that records how an http.ServeMux refuses a request.
 type muxRefusal struct {
 	header http.Header
 	status int
@@ -208,45 +211,46 @@ func (r *muxRefusal) Write(p []byte) (int, error) { return len(p), nil }
 // WriteHeader implements http.ResponseWriter.
 func (r *muxRefusal) WriteHeader(status int) { r.status = status }
 
-func write(w http.ResponseWriter, status int, v any) { encoded(status, v).send(w) }
+func writeJSON(w http.ResponseWriter, status int, v any) { jsonAnswer(status, v).writeTo(w) }
 
-// refusalBody is an error in an answer.
-type refusalBody struct {
+// errorBody is the error in an answer.
+type errorBody struct {
 	Code    wire.ErrorCode `json:"code"`
 	Message string         `json:"message"`
 }
 
-// refusal is err as a backend is told: what is no *wire.Error comes from the store.
-func (a api) refusal(err error) *refusalBody {
+// toErrorBody returns err as the backend sees it. An error that is neither a *wire.Error nor listed
+// here comes from the store.
+func (a api) toErrorBody(err error) *errorBody {
 	if own, ok := errors.AsType[*wire.Error](err); ok {
-		return &refusalBody{own.Code, own.Message}
+		return &errorBody{own.Code, own.Message}
 	}
 	if errors.Is(err, registry.ErrBadCursor) {
-		return &refusalBody{wire.BadRequest, "cursor: it is not one that an earlier page gave"}
+		return &errorBody{wire.BadRequest, "cursor: no earlier page returned it"}
 	}
 	if errors.Is(err, queue.ErrNoReplicas) {
-		return &refusalBody{wire.BadRequest, "durable: this broker keeps messages in memory, where there are no replicas"}
+		return &errorBody{wire.BadRequest, "durable: this broker keeps messages in memory, where there are no replicas"}
 	}
 	if errors.Is(err, queue.ErrNotReplicated) {
-		return &refusalBody{wire.Unavailable, "stored, but not confirmed by a replica in time; repeat it with the same key to wait for one again"}
+		return &errorBody{wire.Unavailable, "stored, but not confirmed by a replica in time; repeat the push with the same key to wait again"}
 	}
 	if errors.Is(err, delivery.ErrNoAckDeadline) {
-		a.Logger.Warn().Err(err).Msg("a push with notify_after is not watched")
-		return &refusalBody{wire.Unavailable, "stored, but not noted for notify_after; repeat it with the same key, and it is not stored twice"}
+		a.Logger.Warn().Err(err).Msg("cannot store the deadline of a push with notify_after")
+		return &errorBody{wire.Unavailable, "stored, but without notify_after; repeat the push with the same key, and it is not stored twice"}
 	}
 	if errors.Is(err, context.Canceled) { // the caller went away
-		return &refusalBody{wire.Timeout, "the call was given up"}
+		return &errorBody{wire.Timeout, "the call was cancelled"}
 	}
 	a.Logger.Warn().Err(err).Msg("store call failed")
-	return &refusalBody{wire.Unavailable, "the store cannot be reached; try again later. A push may have been stored: with a key it is not stored twice"}
+	return &errorBody{wire.Unavailable, "the store cannot be reached; try again later. A push may have been stored; repeat it with the same key, and it is not stored twice"}
 }
 
-func (a api) fail(w http.ResponseWriter, err error) { a.failed(err).send(w) }
+func (a api) writeError(w http.ResponseWriter, err error) { a.errorAnswer(err).writeTo(w) }
 
-// failed is the answer to a call that failed.
-func (a api) failed(err error) Answer {
-	refusal := a.refusal(err)
-	answer := encoded(status(refusal.Code), map[string]any{"error": refusal})
+// errorAnswer returns the answer to a call that failed with err.
+func (a api) errorAnswer(err error) Answer {
+	refusal := a.toErrorBody(err)
+	answer := jsonAnswer(status(refusal.Code), map[string]any{"error": refusal})
 	if refusal.Code == wire.Unavailable || refusal.Code == wire.RateLimited {
 		answer.RetryAfter = 1
 	}

@@ -13,111 +13,111 @@ import (
 )
 
 // batch answers PathBatch.
-func (a api) batch(ctx context.Context, b body, dst []byte, by *limit.SharedBucket) Answer {
-	space := spaces.Get().(*batchSpace)
-	answer := a.batchIn(ctx, space, b, dst, by)
-	space.free() // not after a panic: others may still be at it
+func (a api) batch(ctx context.Context, b body, dst []byte, rate *limit.SharedBucket) Answer {
+	buffers := batchBufferPool.Get().(*batchBuffers)
+	answer := a.runBatch(ctx, buffers, b, dst, rate)
+	buffers.free() // not after a panic, when other goroutines may still use it
 	return answer
 }
 
-func (a api) batchIn(ctx context.Context, space *batchSpace, b body, dst []byte, by *limit.SharedBucket) Answer {
-	requests, err := a.readBatch(b, space.requests[:0])
+func (a api) runBatch(ctx context.Context, buffers *batchBuffers, b body, dst []byte, rate *limit.SharedBucket) Answer {
+	requests, err := a.readBatch(b, buffers.requests[:0])
 	if err != nil {
-		return a.failed(err)
+		return a.errorAnswer(err)
 	}
-	space.grow(requests)
-	pushes, answers, ones := space.pushes, space.answers, space.ones
+	buffers.grow(requests)
+	pushes, answers, simple := buffers.pushes, buffers.answers, buffers.simpleResults
 	for i := range requests {
 		req := &requests[i]
 		var err error
-		if req.plain() {
+		if req.isSimple() {
 			var data []byte
-			if data, err = a.data(req.onePush); err == nil {
-				answers[i].Results = ones[i : i+1 : i+1]
-				pushes = a.addOne(pushes, req.target, delivery.Payload{Data: data}, &ones[i])
+			if data, err = a.payload(req.simplePush); err == nil {
+				answers[i].Results = simple[i : i+1 : i+1]
+				pushes = a.appendPush(pushes, req.target, delivery.Payload{Data: data}, &simple[i])
 			}
 		} else if err = req.err; err != nil {
 			err = inMessage(i, err)
 		} else {
-			var p plan
-			if p, err = a.check(*req.long); err == nil {
-				pushes, answers[i].Results = a.add(pushes, p)
+			var p checkedPush
+			if p, err = a.checkRequest(*req.full); err == nil {
+				pushes, answers[i].Results = a.appendPushes(pushes, p)
 			}
 		}
 		if err != nil {
-			answers[i].Error = a.refusal(err)
+			answers[i].Error = a.toErrorBody(err)
 		}
 	}
-	if err := a.spend(by, pushes); err != nil {
-		return a.failed(err)
+	if err := a.takeRate(rate, pushes); err != nil {
+		return a.errorAnswer(err)
 	}
 	a.deliver(ctx, pushes)
 	for rest, i := pushes, 0; i < len(answers); i++ {
-		rest = a.finish(answers[i].Results, rest)
+		rest = a.fillResults(answers[i].Results, rest)
 	}
-	return answered(answers, dst)
+	return batchAnswer(answers, dst)
 }
 
-// batchSpace is what a batch is worked out in. It is kept for the next: of a batch of a hundred it is 45 KB, which
-// nobody but its own goroutine has when the answer is written.
-type batchSpace struct {
-	requests []batched
-	pushes   []delivery.Push // empty
-	answers  []pushed        // of each request
-	ones     []result        // of those that are plain
+// batchBuffers holds the slices that answering a batch needs: 45 KB for a batch of 100. They are
+// reused for another batch when the answer is written.
+type batchBuffers struct {
+	requests      []batchItem
+	pushes        []delivery.Push // length 0
+	answers       []pushResponse  // one for each request
+	simpleResults []result        // one for each request; only simple pushes use theirs
 }
 
-var spaces = sync.Pool{New: func() any { return new(batchSpace) }}
+var batchBufferPool = sync.Pool{New: func() any { return new(batchBuffers) }}
 
-// maxKeptBatch is the longest batch whose space is kept.
+// maxKeptBatch is the longest batch whose buffers are kept.
 const maxKeptBatch = 256
 
-// grow makes room for what is to be done with requests.
-func (s *batchSpace) grow(requests []batched) {
+// grow sets requests and makes room for their pushes, answers and results.
+func (s *batchBuffers) grow(requests []batchItem) {
 	n := len(requests)
 	s.requests = requests
 	s.pushes = slices.Grow(s.pushes[:0], n)
-	s.answers, s.ones = slices.Grow(s.answers[:0], n)[:n], slices.Grow(s.ones[:0], n)[:n]
+	s.answers, s.simpleResults = slices.Grow(s.answers[:0], n)[:n], slices.Grow(s.simpleResults[:0], n)[:n]
 }
 
-// free forgets what was in it.
-func (s *batchSpace) free() {
+// free clears the buffers and returns them to the pool.
+func (s *batchBuffers) free() {
 	if cap(s.requests) > maxKeptBatch {
 		return
 	}
-	clear(s.requests[:cap(s.requests)]) // also what was read of one that failed
-	clear(s.pushes[:cap(s.pushes)])     // the caller appended
+	clear(s.requests[:cap(s.requests)]) // also the requests of a batch that failed
+	clear(s.pushes[:cap(s.pushes)])     // the caller appended to it
 	clear(s.answers)
-	clear(s.ones)
-	spaces.Put(s)
+	clear(s.simpleResults)
+	batchBufferPool.Put(s)
 }
 
-// batched is one push of a batch: a plain one, or another, or what is wrong with it alone.
-type batched struct {
-	onePush
-	long *pushRequest
-	err  error
+// batchItem is one push of a batch: a simple push, or a push that encoding/json read.
+type batchItem struct {
+	simplePush
+	full *pushRequest // nil for a simple push
+	err  error        // why this push cannot be read; the others of the batch can still be stored
 }
 
-func (b *batched) plain() bool { return b.long == nil && b.err == nil }
+func (b *batchItem) isSimple() bool { return b.full == nil && b.err == nil }
 
-// readBatch reads the body of a batch behind dst, which is empty.
-func (a api) readBatch(b body, dst []batched) ([]batched, error) {
-	if requests, plain, err := plainBatch(dst, b.whole(), a.MaxBatch, a.MaxTargets); plain {
+// readBatch reads the body of a batch and appends its pushes to dst, which has length 0.
+func (a api) readBatch(b body, dst []batchItem) ([]batchItem, error) {
+	if requests, ok, err := scanBatch(dst, b.whole(), a.MaxBatch, a.MaxTargets); ok {
 		return requests, err
 	}
-	long := struct {
+	batch := struct {
 		Messages messageList `json:"messages"`
-	}{messageList{most: a.MaxBatch}}
-	if err := read(b.reader(), &long); err != nil {
+	}{messageList{limit: a.MaxBatch}}
+	if err := decodeBody(b.reader(), &batch); err != nil {
 		return nil, err
 	}
-	if len(long.Messages.items) == 0 {
+	if len(batch.Messages.items) == 0 {
 		return nil, wire.Errorf(wire.BadRequest, "messages: none, between 1 and %d are allowed", a.MaxBatch)
 	}
-	targets := tally{most: a.MaxTargets}
-	for i, text := range long.Messages.items {
-		m := longPush(text)
+	targets := targetCounter{limit: a.MaxTargets}
+	for i, text := range batch.Messages.items {
+		m := fullItem(text)
 		if err := targets.add(i, &m); err != nil {
 			return nil, err
 		}
@@ -126,16 +126,16 @@ func (a api) readBatch(b body, dst []batched) ([]batched, error) {
 	return dst, nil
 }
 
-// longPush reads a push that is JSON.
-func longPush(text []byte) batched {
+// fullItem reads a push, which is valid JSON, by encoding/json.
+func fullItem(text []byte) batchItem {
 	req, err := decodePush(text)
-	return batched{long: &req, err: err}
+	return batchItem{full: &req, err: err}
 }
 
-// messageList is the messages of a batch. Reading ends behind as many as are allowed: a body of 16 MiB has room for five
-// million empty ones, which took 2.7 GB and most of a minute before they were counted.
+// messageList is the messages of a batch. Reading ends at the limit: a body of 16 MiB has room for
+// five million empty messages. Reading all of them took 2.7 GB and most of a minute.
 type messageList struct {
-	most  int
+	limit int
 	items []json.RawMessage
 }
 
@@ -146,11 +146,11 @@ func (l *messageList) UnmarshalJSON(text []byte) error {
 	}
 	d := json.NewDecoder(bytes.NewReader(text))
 	if t, err := d.Token(); err != nil || t != json.Delim('[') {
-		return wire.Errorf(wire.BadRequest, "messages: they are no list")
+		return wire.Errorf(wire.BadRequest, "messages: not a list")
 	}
 	for d.More() {
-		if len(l.items) == l.most {
-			return wire.Errorf(wire.BadRequest, "messages: more than %d pushes", l.most)
+		if len(l.items) == l.limit {
+			return wire.Errorf(wire.BadRequest, "messages: more than %d pushes", l.limit)
 		}
 		var item json.RawMessage
 		if err := d.Decode(&item); err != nil {

@@ -3,6 +3,7 @@ package api
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"math"
 	"reflect"
 	"strings"
@@ -39,34 +40,35 @@ var pushes = []string{
 	`{"channel":"news"}`, `{"channel":7,"data":1}`, `{"all":true,"data":1}`, `{}`, ``, `1`, `null`,
 }
 
-// long is how encoding/json reads a push alone.
-func long(text []byte) (req pushRequest, err error) {
+// decodeFull reads a push by encoding/json.
+func decodeFull(text []byte) (req pushRequest, err error) {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields()
 	if err = d.Decode(&req); err == nil && d.More() {
-		err = bytes.ErrTooLarge // any
+		err = errors.New("text after the object")
 	}
 	return req, err
 }
 
-// Whatever is read the short way is what encoding/json reads.
-func comparePush(t *testing.T, text []byte) (plain bool) {
+// comparePush fails the test if text is read as a simple push and encoding/json reads it
+// differently.
+func comparePush(t *testing.T, text []byte) (simple bool) {
 	t.Helper()
-	got, ok := lonePush(text)
+	got, ok := parseSimplePush(text)
 	if !ok {
 		return false
 	}
-	want, err := long(text)
+	want, err := decodeFull(text)
 	if err != nil {
-		t.Errorf("%q is taken, encoding/json says %v", text, err)
+		t.Errorf("%q is a simple push, but encoding/json says %v", text, err)
 	} else if !reflect.DeepEqual(got.request(), want) {
 		t.Errorf("%q: got %+v, want %+v", text, got.request(), want)
 	}
 	return true
 }
 
-// request is what it stands for.
-func (p onePush) request() (req pushRequest) {
+// request returns the same push as a pushRequest.
+func (p simplePush) request() (req pushRequest) {
 	switch p.kind {
 	case "channel":
 		req.Channel = p.name
@@ -79,17 +81,18 @@ func (p onePush) request() (req pushRequest) {
 	return req
 }
 
-func TestPlainPush(t *testing.T) {
+func TestSimplePush(t *testing.T) {
 	for i, text := range pushes {
-		if plain := comparePush(t, []byte(text)); plain != (i < 6) {
-			t.Errorf("%q: taken: %v", text, plain)
+		if simple := comparePush(t, []byte(text)); simple != (i < 6) {
+			t.Errorf("%q: read as a simple push: %v", text, simple)
 		}
 	}
 }
 
-func compareBatch(t *testing.T, text []byte) (plain bool) {
+// compareBatch fails the test if scanBatch accepts text and encoding/json reads it differently.
+func compareBatch(t *testing.T, text []byte) (ok bool) {
 	t.Helper()
-	got, ok, _ := plainBatch(nil, text, math.MaxInt, math.MaxInt)
+	got, ok, _ := scanBatch(nil, text, math.MaxInt, math.MaxInt)
 	if !ok {
 		return false
 	}
@@ -99,7 +102,7 @@ func compareBatch(t *testing.T, text []byte) (plain bool) {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&want); err != nil || d.More() {
-		t.Fatalf("%q is taken, encoding/json says %v", text, err)
+		t.Fatalf("%q is accepted, but encoding/json says %v", text, err)
 	}
 	if len(got) != len(want.Messages) {
 		t.Fatalf("%q: got %d messages, want %d", text, len(got), len(want.Messages))
@@ -110,15 +113,15 @@ func compareBatch(t *testing.T, text []byte) (plain bool) {
 		case (got[i].err != nil) != (err != nil):
 			t.Errorf("%q: message %d: %v, want %v", text, i, got[i].err, err)
 		case err != nil:
-		case got[i].plain() && !reflect.DeepEqual(got[i].request(), one), !got[i].plain() && !reflect.DeepEqual(*got[i].long, one):
+		case got[i].isSimple() && !reflect.DeepEqual(got[i].request(), one), !got[i].isSimple() && !reflect.DeepEqual(*got[i].full, one):
 			t.Errorf("%q: message %d is %+v, want %+v", text, i, got[i], one)
 		}
 	}
 	return true
 }
 
-func TestPlainBatch(t *testing.T) {
-	for text, plain := range map[string]bool{
+func TestScanBatch(t *testing.T) {
+	for text, want := range map[string]bool{
 		`{"messages":[{"channel":"news","data":1}]}`:                         true,
 		" { \"messages\" : [ {\"a\":\"}\\\"\"} ,\n{\"b\":{\"c\":[{}]}} ] } ": true,
 		`{"messages":[{},{}]}`:                                               true,
@@ -133,40 +136,40 @@ func TestPlainBatch(t *testing.T) {
 		`{"Messages":[{}]}`:                                                  false,
 		``:                                                                   false,
 	} {
-		if got := compareBatch(t, []byte(text)); got != plain {
-			t.Errorf("%q: taken: %v", text, got)
+		if got := compareBatch(t, []byte(text)); got != want {
+			t.Errorf("%q: accepted: %v", text, got)
 		}
 	}
 }
 
-// TestBatchSpace: nothing of one batch is left to the next.
-func TestBatchSpace(t *testing.T) {
-	s := new(batchSpace)
+// TestBatchBuffersAreCleared: a batch sees nothing of the batch before it.
+func TestBatchBuffersAreCleared(t *testing.T) {
+	s := new(batchBuffers)
 	for _, n := range []int{3, 2, 5, 1} {
-		requests := append(s.requests[:0], make([]batched, n)...)
+		requests := append(s.requests[:0], make([]batchItem, n)...)
 		s.grow(requests)
-		if len(s.pushes) != 0 || cap(s.pushes) < n || len(s.answers) != n || len(s.ones) != n {
-			t.Fatalf("room for %d of %d pushes, %d answers, %d results", cap(s.pushes), n, len(s.answers), len(s.ones))
+		if len(s.pushes) != 0 || cap(s.pushes) < n || len(s.answers) != n || len(s.simpleResults) != n {
+			t.Fatalf("room for %d of %d pushes, %d answers, %d results", cap(s.pushes), n, len(s.answers), len(s.simpleResults))
 		}
 		for i := range n {
-			if s.answers[i].Results != nil || s.answers[i].Error != nil || !reflect.DeepEqual(s.ones[i], result{}) {
-				t.Fatalf("answer %d of %d: %+v, %+v", i, n, s.answers[i], s.ones[i])
+			if s.answers[i].Results != nil || s.answers[i].Error != nil || !reflect.DeepEqual(s.simpleResults[i], result{}) {
+				t.Fatalf("answer %d of %d: %+v, %+v", i, n, s.answers[i], s.simpleResults[i])
 			}
 			requests[i].name = "news"
-			s.answers[i] = pushed{s.ones[i : i+1], new(refusalBody)}
-			s.ones[i].Channel = "news"
+			s.answers[i] = pushResponse{s.simpleResults[i : i+1], new(errorBody)}
+			s.simpleResults[i].Channel = "news"
 			_ = append(s.pushes[:i], delivery.Push{Name: "news"})
 		}
 		s.free()
 		for i := range n {
-			if !reflect.DeepEqual(s.requests[i], batched{}) || !reflect.DeepEqual(s.pushes[:n][i], delivery.Push{}) {
+			if !reflect.DeepEqual(s.requests[i], batchItem{}) || !reflect.DeepEqual(s.pushes[:n][i], delivery.Push{}) {
 				t.Fatalf("kept of %d: %+v, %+v", n, s.requests[i], s.pushes[:n][i])
 			}
 		}
 	}
 }
 
-func FuzzPlain(f *testing.F) {
+func FuzzSimplePush(f *testing.F) {
 	for _, text := range pushes {
 		f.Add([]byte(text))
 		f.Add([]byte(`{"messages":[` + text + `,` + text + `]}`))
@@ -177,20 +180,20 @@ func FuzzPlain(f *testing.F) {
 	})
 }
 
-func BenchmarkPlainPush(b *testing.B) {
+func BenchmarkReadPush(b *testing.B) {
 	text := []byte(`{"channel":"news","data":{"n":1,"text":"` + strings.Repeat("x", 70) + `"}}`)
-	b.Run("plain", func(b *testing.B) {
+	b.Run("simple", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			if _, ok := lonePush(text); !ok {
-				b.Fatal("not taken")
+			if _, ok := parseSimplePush(text); !ok {
+				b.Fatal("not a simple push")
 			}
 		}
 	})
-	b.Run("long", func(b *testing.B) {
+	b.Run("encoding/json", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			if _, err := long(text); err != nil {
+			if _, err := decodeFull(text); err != nil {
 				b.Fatal(err)
 			}
 		}

@@ -11,20 +11,20 @@ import (
 	"switchboard/internal/wire"
 )
 
-// read decodes the body into v, strictly.
-func read(body io.Reader, v any) error {
+// decodeBody decodes the body into v. Unknown fields and text after the object are errors.
+func decodeBody(body io.Reader, v any) error {
 	d := json.NewDecoder(body)
 	d.DisallowUnknownFields()
 	if err := d.Decode(v); err != nil {
 		return bodyError(d, err)
 	}
 	if d.More() {
-		return wire.Errorf(wire.BadRequest, "byte %d: something follows the JSON object", d.InputOffset()+1)
+		return wire.Errorf(wire.BadRequest, "byte %d: there is text after the JSON object", d.InputOffset()+1)
 	}
 	return nil
 }
 
-// decodePush reads one push of a batch, strictly.
+// decodePush reads one push of a batch. Unknown fields are errors.
 func decodePush(raw []byte) (req pushRequest, err error) {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.DisallowUnknownFields()
@@ -34,7 +34,7 @@ func decodePush(raw []byte) (req pushRequest, err error) {
 	return req, nil
 }
 
-// bodyError says what is wrong with a body, and where.
+// bodyError returns the error for the backend: what is wrong with the body, and at which byte.
 func bodyError(d *json.Decoder, err error) error {
 	if large, ok := errors.AsType[*http.MaxBytesError](err); ok {
 		return wire.Errorf(wire.TooLarge, "the body is larger than %d bytes", large.Limit)
@@ -45,12 +45,12 @@ func bodyError(d *json.Decoder, err error) error {
 	case errors.Is(err, io.EOF):
 		return wire.Errorf(wire.BadRequest, "the body is empty, a JSON object is expected")
 	case errors.Is(err, io.ErrUnexpectedEOF):
-		return wire.Errorf(wire.BadRequest, "not JSON: it ends early, behind byte %d", d.InputOffset()+rest)
+		return wire.Errorf(wire.BadRequest, "not JSON: it ends early, after byte %d", d.InputOffset()+rest)
 	}
 	return wire.JSONError(err)
 }
 
-// inMessage is err with the number of the message of a batch that it is about.
+// inMessage adds the index of a batch's message to err.
 func inMessage(i int, err error) error {
 	own, ok := errors.AsType[*wire.Error](err)
 	if !ok {
@@ -59,24 +59,25 @@ func inMessage(i int, err error) error {
 	return wire.Errorf(own.Code, "messages[%d]: %s", i, own.Message)
 }
 
-// tally counts the targets of a call while it is read, so that no more is read than may be pushed.
-type tally struct{ n, most int }
+// targetCounter counts the targets of a call while the body is read, so that reading ends at the
+// limit.
+type targetCounter struct{ n, limit int }
 
-// add counts those of message i of a batch.
-func (t *tally) add(i int, m *batched) error {
-	if m.plain() {
+// add counts the targets of message i of a batch.
+func (t *targetCounter) add(i int, m *batchItem) error {
+	if m.isSimple() {
 		t.n++
-	} else if m.long != nil {
-		t.n += m.long.count()
+	} else if m.full != nil {
+		t.n += m.full.count()
 	}
-	if t.n > t.most {
+	if t.n > t.limit {
 		return inMessage(i, wire.Errorf(wire.TooLarge,
-			"up to here the call has %d targets, at most %d are allowed (limits.targets)", t.n, t.most))
+			"up to here the call has %d targets, at most %d are allowed (limits.targets)", t.n, t.limit))
 	}
 	return nil
 }
 
-// count is how many targets a push names, right or wrong.
+// count returns how many targets a push names, valid or not.
 func (r *pushRequest) count() int {
 	return max(1, len(r.Channels)+len(r.Users)+len(r.Clients))
 }

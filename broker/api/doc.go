@@ -1,4 +1,4 @@
-// Package api is the HTTP API for backends, under /v1. JSON in and out; an error is
-// {"error":{"code","message"}} with the fitting status. An unknown field of a request is
-// refused by name: an option that is silently ignored would be a promise broken.
+// Package api serves the HTTP API for backends, under /v1. Requests and answers are JSON. An error
+// is {"error":{"code","message"}} with a matching status. A request with an unknown field is
+// refused, and the error names the field: a backend learns that an option has no effect.
 package api

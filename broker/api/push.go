@@ -12,21 +12,22 @@ import (
 	"switchboard/internal/wire"
 )
 
-// maxNotifyAfter is the longest that a push may give its receivers to acknowledge it: what a device has acknowledged is
-// known as long as its record is, which by default is 150 min after it has gone.
+// maxNotifyAfter is the longest time that a push may give its receivers to acknowledge it. It must
+// be shorter than the life of a client's record, which by default ends 150 min after the client
+// left: the record holds the client's acknowledgements.
 const maxNotifyAfter = time.Hour
 
-// maxTTL is the longest that a push may ask its queue to be kept.
+// maxTTL is the longest time that a push may keep a client's queue.
 const maxTTL = 30 * 24 * time.Hour
 
-// pushRequest is the body of a push: exactly one kind of target.
+// pushRequest is the body of a push. It must name exactly one kind of target.
 type pushRequest struct {
 	Channel  string          `json:"channel"`
-	Channels names           `json:"channels"`
+	Channels nameList        `json:"channels"`
 	User     string          `json:"user"`
-	Users    names           `json:"users"`
+	Users    nameList        `json:"users"`
 	Client   string          `json:"client"`
-	Clients  names           `json:"clients"`
+	Clients  nameList        `json:"clients"`
 	All      bool            `json:"all"`
 	Data     json.RawMessage `json:"data"`
 	TTL      *float64        `json:"ttl"` // seconds
@@ -40,7 +41,7 @@ type pushRequest struct {
 // target is one receiver of a push.
 type target struct{ kind, name string }
 
-// result is what became of a push to one target.
+// result is the result of a push to one target.
 type result struct {
 	Channel   string          `json:"channel,omitempty"`
 	User      string          `json:"user,omitempty"`
@@ -51,7 +52,7 @@ type result struct {
 	Online    *bool           `json:"online,omitempty"`
 	Clients   *[]clientResult `json:"clients,omitempty"`
 	Duplicate bool            `json:"duplicate,omitempty"`
-	Error     *refusalBody    `json:"error,omitempty"`
+	Error     *errorBody      `json:"error,omitempty"`
 }
 
 type clientResult struct {
@@ -61,31 +62,31 @@ type clientResult struct {
 	Duplicate bool   `json:"duplicate,omitempty"`
 }
 
-// pushed is the answer to one push.
-type pushed struct {
-	Results []result     `json:"results,omitempty"`
-	Error   *refusalBody `json:"error,omitempty"`
+// pushResponse is the answer to one push.
+type pushResponse struct {
+	Results []result   `json:"results,omitempty"`
+	Error   *errorBody `json:"error,omitempty"`
 }
 
-// plan is a push that was checked: nothing of it is stored yet.
-type plan struct {
+// checkedPush is a push whose fields are valid. Its targets are not checked yet.
+type checkedPush struct {
 	targets []target
 	payload delivery.Payload
 }
 
-// check reads the targets and the payload; nothing is stored when it fails.
-func (a api) check(req pushRequest) (plan, error) {
+// checkRequest validates the fields of a push. It stores nothing.
+func (a api) checkRequest(req pushRequest) (checkedPush, error) {
 	targets, err := a.targets(req)
 	if err != nil {
-		return plan{}, err
+		return checkedPush{}, err
 	}
-	p := plan{targets: targets, payload: delivery.Payload{Durable: req.Durable}}
+	p := checkedPush{targets: targets, payload: delivery.Payload{Durable: req.Durable}}
 	if p.payload.Data, err = wire.CompactData(req.Data, a.MaxMessage); err != nil {
-		return plan{}, err
+		return checkedPush{}, err
 	}
 	if req.Key != "" {
 		if err := wire.CheckName("key", req.Key); err != nil {
-			return plan{}, err
+			return checkedPush{}, err
 		}
 		p.payload.Key = req.Key
 	}
@@ -93,29 +94,29 @@ func (a api) check(req pushRequest) (plan, error) {
 		p.payload.TTL = time.Duration(*req.TTL * float64(time.Second))
 		switch kind := targets[0].kind; {
 		case kind != "user" && kind != "client":
-			return plan{}, wire.Errorf(wire.BadRequest, "ttl: only a push to users or clients has one")
+			return checkedPush{}, wire.Errorf(wire.BadRequest, "ttl: only a push to users or clients has one")
 		case *req.TTL < 1 || *req.TTL > maxTTL.Seconds():
-			return plan{}, wire.Errorf(wire.BadRequest, "ttl: %g is not within 1 and %g seconds", *req.TTL, maxTTL.Seconds())
+			return checkedPush{}, wire.Errorf(wire.BadRequest, "ttl: %g is not within 1 and %g seconds", *req.TTL, maxTTL.Seconds())
 		}
 	}
 	if req.NotifyAfter != nil {
 		p.payload.NotifyAfter = time.Duration(*req.NotifyAfter * float64(time.Second))
 		switch kind := targets[0].kind; {
 		case kind != "user" && kind != "client":
-			return plan{}, wire.Errorf(wire.BadRequest, "notify_after: only a push to users or clients has one: what goes to channels is not acknowledged")
+			return checkedPush{}, wire.Errorf(wire.BadRequest, "notify_after: only a push to users or clients has one, since messages to channels are not acknowledged")
 		case *req.NotifyAfter < 1 || *req.NotifyAfter > maxNotifyAfter.Seconds():
-			return plan{}, wire.Errorf(wire.BadRequest, "notify_after: %g is not within 1 and %g seconds", *req.NotifyAfter, maxNotifyAfter.Seconds())
+			return checkedPush{}, wire.Errorf(wire.BadRequest, "notify_after: %g is not within 1 and %g seconds", *req.NotifyAfter, maxNotifyAfter.Seconds())
 		case !a.Notifies:
-			return plan{}, wire.Errorf(wire.BadRequest, "notify_after: this broker tells nobody of undelivered messages; see webhooks.url and webhooks.events")
+			return checkedPush{}, wire.Errorf(wire.BadRequest, "notify_after: this broker sends no webhooks for undelivered messages; see webhooks.url and webhooks.events")
 		}
 	}
 	if p.payload.First = req.First; req.First && targets[0].kind != "user" {
-		return plan{}, wire.Errorf(wire.BadRequest, "first: only a push to users has it: it is among the devices of one user")
+		return checkedPush{}, wire.Errorf(wire.BadRequest, "first: only a push to users has it, since it selects among the clients of one user")
 	}
 	return p, nil
 }
 
-// targets is the one kind of target that req names.
+// targets returns the targets of req. It is an error unless req names exactly one kind.
 func (a api) targets(req pushRequest) ([]target, error) {
 	var kinds [][]target
 	for _, field := range []struct {
@@ -148,7 +149,8 @@ func (a api) targets(req pushRequest) ([]target, error) {
 	return kinds[0], nil
 }
 
-// checkTarget says what is wrong with one target; the others are not concerned. size is of the payload, in bytes.
+// checkTarget returns why a payload of size bytes cannot go to t. The other targets of the push are
+// not affected.
 func (a api) checkTarget(t target, size int) error {
 	if t.kind == "all" {
 		return nil
@@ -165,7 +167,7 @@ func (a api) checkTarget(t target, size int) error {
 	if t.kind != "channel" {
 		return nil
 	}
-	if err := a.may(namespace.Publish, t.name); err != nil {
+	if err := a.checkAllowed(namespace.Publish, t.name); err != nil {
 		return err
 	}
 	if r := a.Namespaces().For(t.name); r != nil && r.Message > 0 && size > r.Message {
@@ -174,32 +176,33 @@ func (a api) checkTarget(t target, size int) error {
 	return nil
 }
 
-// may says whether the backend may do that on the channel: it may wherever a namespace fits. A channel that none fits is
-// closed to clients, so what was pushed there would reach nobody.
-func (a api) may(do namespace.Action, channel string) error {
+// checkAllowed returns an error if the backend may not do the action on the channel. It may if a
+// namespace matches the channel. A channel without a namespace is closed to clients, so a push to
+// it would reach none.
+func (a api) checkAllowed(action namespace.Action, channel string) error {
 	set := a.Namespaces()
 	if !set.Configured() {
 		return nil
 	}
 	backend := namespace.Subject{Backend: true}
-	if !set.Allows(backend, do, channel) {
-		_, why := set.Decide(backend, do, channel)
+	if !set.Allows(backend, action, channel) {
+		_, why := set.Decide(backend, action, channel)
 		return wire.Errorf(wire.Forbidden, "channel %s: %s", channel, why)
 	}
 	return nil
 }
 
-// add appends a push for each target of a plan, but for those that are refused. The results are without the rest yet.
-func (a api) add(pushes []delivery.Push, p plan) ([]delivery.Push, []result) {
+// appendPushes appends a push for each valid target of p. fillResults completes the results later.
+func (a api) appendPushes(pushes []delivery.Push, p checkedPush) ([]delivery.Push, []result) {
 	results := make([]result, len(p.targets))
 	for i, t := range p.targets {
-		pushes = a.addOne(pushes, t, p.payload, &results[i])
+		pushes = a.appendPush(pushes, t, p.payload, &results[i])
 	}
 	return pushes, results
 }
 
-// addOne is add for one target, whose result is r.
-func (a api) addOne(pushes []delivery.Push, t target, payload delivery.Payload, r *result) []delivery.Push {
+// appendPush appends the push to one target, or sets the error of its result r.
+func (a api) appendPush(pushes []delivery.Push, t target, payload delivery.Payload, r *result) []delivery.Push {
 	kind := delivery.Channel
 	switch t.kind {
 	case "channel":
@@ -212,18 +215,18 @@ func (a api) addOne(pushes []delivery.Push, t target, payload delivery.Payload, 
 		r.All = true
 	}
 	if err := a.checkTarget(t, len(payload.Data)); err != nil {
-		a.refuse(r, err)
+		a.failTarget(r, err)
 		return pushes
 	}
 	return append(pushes, delivery.Push{Kind: kind, Name: t.name, Payload: payload})
 }
 
-func (a api) refuse(r *result, err error) {
-	r.Error = a.refusal(err)
+func (a api) failTarget(r *result, err error) {
+	r.Error = a.toErrorBody(err)
 	a.CountPush(r.kind(), string(r.Error.Code))
 }
 
-// kind is that of the target.
+// kind returns the kind of the target.
 func (r *result) kind() string {
 	switch {
 	case r.All:
@@ -236,15 +239,17 @@ func (r *result) kind() string {
 	return "client"
 }
 
-// deliver stores pushes and has their receivers told. ctx must not end when the caller has gone away.
+// deliver stores pushes and notifies the servers of their receivers. ctx must not end if the
+// backend closes its connection.
 func (a api) deliver(ctx context.Context, pushes []delivery.Push) {
 	if len(pushes) > 0 {
 		a.Pusher.PushBatch(ctx, pushes)
 	}
 }
 
-// finish completes results by the pushes that add made with them, and returns those behind.
-func (a api) finish(results []result, pushes []delivery.Push) []delivery.Push {
+// fillResults completes results from their pushes, which pushes begins with. It returns the
+// remaining pushes.
+func (a api) fillResults(results []result, pushes []delivery.Push) []delivery.Push {
 	for i := range results {
 		r := &results[i]
 		if r.Error != nil {
@@ -253,7 +258,7 @@ func (a api) finish(results []result, pushes []delivery.Push) []delivery.Push {
 		p := &pushes[0]
 		pushes = pushes[1:]
 		if p.Err != nil {
-			a.refuse(r, p.Err)
+			a.failTarget(r, p.Err)
 			continue
 		}
 		switch p.Kind {
@@ -279,51 +284,52 @@ func (r *result) setClients(clients []delivery.ClientResult) {
 	r.Clients = &list
 }
 
-// push answers PathPush. What is stored of b is copied.
-func (a api) push(ctx context.Context, b body, dst []byte, by *limit.SharedBucket) Answer {
+// push answers PathPush. It does not keep b.
+func (a api) push(ctx context.Context, b body, dst []byte, rate *limit.SharedBucket) Answer {
 	var pushes []delivery.Push
 	var results []result
-	if one, plain := lonePush(b.whole()); plain {
-		data, err := a.data(one)
+	if one, ok := parseSimplePush(b.whole()); ok {
+		data, err := a.payload(one)
 		if err != nil {
-			return a.failed(err)
+			return a.errorAnswer(err)
 		}
 		results = make([]result, 1)
-		pushes = a.addOne(make([]delivery.Push, 0, 1), one.target, delivery.Payload{Data: data}, &results[0])
+		pushes = a.appendPush(make([]delivery.Push, 0, 1), one.target, delivery.Payload{Data: data}, &results[0])
 	} else {
 		var req pushRequest
-		if err := read(b.reader(), &req); err != nil {
-			return a.failed(err)
+		if err := decodeBody(b.reader(), &req); err != nil {
+			return a.errorAnswer(err)
 		}
-		p, err := a.check(req)
+		p, err := a.checkRequest(req)
 		if err != nil {
-			return a.failed(err)
+			return a.errorAnswer(err)
 		}
-		pushes, results = a.add(make([]delivery.Push, 0, len(p.targets)), p)
+		pushes, results = a.appendPushes(make([]delivery.Push, 0, len(p.targets)), p)
 	}
-	if err := a.spend(by, pushes); err != nil {
-		return a.failed(err)
+	if err := a.takeRate(rate, pushes); err != nil {
+		return a.errorAnswer(err)
 	}
 	a.deliver(ctx, pushes)
-	a.finish(results, pushes)
-	return a.answer(results, dst)
+	a.fillResults(results, pushes)
+	return a.resultsAnswer(results, dst)
 }
 
-// data is a copy of the payload of a plain push.
-func (a api) data(p onePush) ([]byte, error) {
+// payload returns a copy of the payload of a simple push, without white space.
+func (a api) payload(p simplePush) ([]byte, error) {
 	if !p.compact || len(p.data) > a.MaxMessage {
 		return wire.CompactData(p.data, a.MaxMessage)
 	}
 	return bytes.Clone(p.data), nil
 }
 
-// answer gives the results; when no target accepted the push it is the error of the first.
-func (a api) answer(results []result, dst []byte) Answer {
+// resultsAnswer returns the answer with the results. If every target failed, it is the error of the
+// first.
+func (a api) resultsAnswer(results []result, dst []byte) Answer {
 	for i := range results {
 		if results[i].Error == nil {
-			return accepted(results, dst)
+			return pushAnswer(results, dst)
 		}
 	}
 	first := results[0].Error
-	return a.failed(&wire.Error{Code: first.Code, Message: first.Message})
+	return a.errorAnswer(&wire.Error{Code: first.Code, Message: first.Message})
 }

@@ -11,66 +11,66 @@ import (
 	"switchboard/broker/limit"
 )
 
-// A push comes in by net/http, or by whoever reads HTTP in its place and calls Push. Both end in api.push and api.batch.
-
-// The calls that Push answers.
+// The paths that Push answers.
 const (
 	PathPush  = "/v1/push"
 	PathBatch = "/v1/push/batch"
 )
 
-// Push answers POST path, one of the above, given the value of the header Authorization and the body, of which nothing
-// is kept. The answer's body is behind dst, or newly made.
+// Push answers a POST to PathPush or PathBatch that did not come through net/http. authorization is
+// the value of that header. Push does not keep text. The answer's body is appended to dst, or newly
+// allocated.
 func (a *API) Push(path, authorization string, text, dst []byte) Answer {
-	by, err := a.Authorize(authorization, scopePush)
+	rate, err := a.Authorize(authorization, scopePush)
 	if err != nil {
 		a.rejected(err, authorization, "")
-		return a.failed(err)
+		return a.errorAnswer(err)
 	}
 	if path == PathBatch {
-		return a.batch(context.Background(), body{text: text}, dst, by)
+		return a.batch(context.Background(), body{text: text}, dst, rate)
 	}
-	return a.push(context.Background(), body{text: text}, dst, by)
+	return a.push(context.Background(), body{text: text}, dst, rate)
 }
 
-// maxKept is the largest buffer that is kept for the next call.
+// maxKept is the largest buffer that is kept for another call, in bytes.
 const maxKept = 64 << 10
 
-// buffers are those of a call over net/http.
+// buffers are the buffers of a push over net/http.
 type buffers struct {
 	body   bytes.Buffer
 	answer []byte
 }
 
-var spare = sync.Pool{New: func() any { return new(buffers) }}
+var bufferPool = sync.Pool{New: func() any { return new(buffers) }}
 
 func (b *buffers) free() {
 	if b.body.Cap() <= maxKept && cap(b.answer) <= maxKept {
-		spare.Put(b)
+		bufferPool.Put(b)
 	}
 }
 
-// pushCall answers a push; the last is what its API key may push.
-type pushCall func(context.Context, body, []byte, *limit.SharedBucket) Answer
+// pushFunc answers a push. The answer's body is appended to dst. rate is the rate limit of the API
+// key; nil means none.
+type pushFunc func(ctx context.Context, b body, dst []byte, rate *limit.SharedBucket) Answer
 
-// over answers a call over net/http.
-func (a api) over(w http.ResponseWriter, r *http.Request, call pushCall, by *limit.SharedBucket) {
-	b := spare.Get().(*buffers)
+// servePush answers a push over net/http.
+func (a api) servePush(w http.ResponseWriter, r *http.Request, push pushFunc, rate *limit.SharedBucket) {
+	b := bufferPool.Get().(*buffers)
 	defer b.free()
 	b.body.Reset()
 	_, err := b.body.ReadFrom(r.Body)
-	// What was stored must be hinted: so the call goes on when the caller has gone away.
-	answer := call(context.WithoutCancel(r.Context()), body{b.body.Bytes(), err}, b.answer[:0], by)
+	// WithoutCancel: a stored message must be hinted even if the backend closes its connection.
+	answer := push(context.WithoutCancel(r.Context()), body{b.body.Bytes(), err}, b.answer[:0], rate)
 	b.answer = answer.Body
-	if err == nil && a.WriteTimeout > 0 { // else net/http may read more of the body before it answers
-		// An error means that w is not a server's.
+	if err == nil && a.WriteTimeout > 0 { // after a read error net/http may still read the body
+		// An error means that w does not come from an http.Server.
 		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(a.WriteTimeout))
 	}
 	if answer.Status == http.StatusOK && a.AfterPush != nil {
-		w.Header().Set("Content-Length", strconv.Itoa(len(answer.Body))) // so that the answer is complete
-		answer.send(w)
+		w.Header().Set("Content-Length", strconv.Itoa(len(answer.Body))) // so that the answer is complete before AfterPush
+		answer.writeTo(w)
 		a.AfterPush(w, r)
 		return
 	}
-	answer.send(w)
+	answer.writeTo(w)
 }

@@ -21,35 +21,35 @@ const (
 	maxPage     = 1000
 )
 
-// integer is a number of the query string.
-func integer(r *http.Request, name string, fallback, least, most int64) (int64, error) {
+// queryInt returns a number of the query string, or fallback if it is absent.
+func queryInt(r *http.Request, name string, fallback, lowest, highest int64) (int64, error) {
 	text := r.URL.Query().Get(name)
 	if text == "" {
 		return fallback, nil
 	}
 	v, err := strconv.ParseInt(text, 10, 64)
-	if err != nil || v < least || v > most {
-		return 0, wire.Errorf(wire.BadRequest, "%s: %.40q is not a number within %d and %d", name, text, least, most)
+	if err != nil || v < lowest || v > highest {
+		return 0, wire.Errorf(wire.BadRequest, "%s: %.40q is not a number within %d and %d", name, text, lowest, highest)
 	}
 	return v, nil
 }
 
-// named is the name in the path, checked.
-func named(r *http.Request, kind string) (string, error) {
+// pathName returns the name in the path. The error says why it is not valid.
+func pathName(r *http.Request, kind string) (string, error) {
 	name := r.PathValue(kind)
 	return name, wire.CheckName(kind, name)
 }
 
 func (a api) channels(w http.ResponseWriter, r *http.Request) {
-	limit, err := integer(r, "limit", defaultPage, 1, maxPage)
+	limit, err := queryInt(r, "limit", defaultPage, 1, maxPage)
 	if err != nil {
-		a.fail(w, err)
+		a.writeError(w, err)
 		return
 	}
 	query := r.URL.Query()
 	names, next, err := a.Registry.Channels(r.Context(), query.Get("prefix"), query.Get("cursor"), int(limit))
 	if err != nil {
-		a.fail(w, err)
+		a.writeError(w, err)
 		return
 	}
 	names = slices.DeleteFunc(names, wire.IsSystem)
@@ -69,47 +69,47 @@ func (a api) channels(w http.ResponseWriter, r *http.Request) {
 	if partial { // a server did not answer, so the numbers are a lower bound
 		answer["partial"] = true
 	}
-	write(w, http.StatusOK, answer)
+	writeJSON(w, http.StatusOK, answer)
 }
 
 func (a api) channel(w http.ResponseWriter, r *http.Request) {
-	name, err := named(r, "channel")
+	name, err := pathName(r, "channel")
 	if err != nil {
-		a.fail(w, err)
+		a.writeError(w, err)
 		return
 	}
 	servers, err1 := a.Registry.ChannelServers(r.Context(), name)
 	page, err2 := a.Queue.ReadChannel(r.Context(), name, 0, 0)
-	held, err3 := a.Queue.ChannelSize(r.Context(), name)
+	size, err3 := a.Queue.ChannelSize(r.Context(), name)
 	if err := cmp.Or(err1, err2, err3); err != nil {
-		a.fail(w, err)
+		a.writeError(w, err)
 		return
 	}
 	servers = slices.DeleteFunc(servers, func(s string) bool { return !a.Cluster.Live(s) })
 	counts, partial := a.Cluster.Subscribers(r.Context(), []string{name})
 	answer := map[string]any{
-		"channel": name, "servers": len(servers), "subscribers": counts[0], "id": page.Last, "messages": held,
+		"channel": name, "servers": len(servers), "subscribers": counts[0], "id": page.Last, "messages": size,
 	}
 	if partial {
 		answer["partial"] = true
 	}
-	write(w, http.StatusOK, answer)
+	writeJSON(w, http.StatusOK, answer)
 }
 
 func (a api) history(w http.ResponseWriter, r *http.Request) {
-	name, err := named(r, "channel")
-	after, err1 := integer(r, "after", 0, 0, 1<<53)
-	limit, err2 := integer(r, "limit", defaultPage, 1, maxPage)
+	name, err := pathName(r, "channel")
+	after, err1 := queryInt(r, "after", 0, 0, 1<<53)
+	limit, err2 := queryInt(r, "limit", defaultPage, 1, maxPage)
 	if err == nil {
-		err = a.may(namespace.History, name)
+		err = a.checkAllowed(namespace.History, name)
 	}
 	if err := cmp.Or(err, err1, err2); err != nil {
-		a.fail(w, err)
+		a.writeError(w, err)
 		return
 	}
 	page, err := a.Queue.ReadChannel(r.Context(), name, after, int(limit))
 	if err != nil {
-		a.fail(w, err)
+		a.writeError(w, err)
 		return
 	}
 	messages := make([]wire.Stored, 0, len(page.Messages))
@@ -120,13 +120,13 @@ func (a api) history(w http.ResponseWriter, r *http.Request) {
 		}
 		messages = append(messages, wire.Stored{ID: m.ID, Data: m.Data})
 	}
-	write(w, http.StatusOK, map[string]any{
+	writeJSON(w, http.StatusOK, map[string]any{
 		"channel": name, "messages": messages, "recovered": page.Complete, "more": page.More,
 	})
 }
 
-// device is one client of a user.
-type device struct {
+// clientStatus is one client of a user in an answer.
+type clientStatus struct {
 	Client string `json:"client"`
 	Server string `json:"server,omitempty"`
 	Online bool   `json:"online"`
@@ -135,17 +135,17 @@ type device struct {
 }
 
 func (a api) user(w http.ResponseWriter, r *http.Request) {
-	user, err := named(r, "user")
+	user, err := pathName(r, "user")
 	if err != nil {
-		a.fail(w, err)
+		a.writeError(w, err)
 		return
 	}
 	bindings, err := a.Registry.User(r.Context(), user)
 	if err != nil {
-		a.fail(w, err)
+		a.writeError(w, err)
 		return
 	}
-	devices := make([]device, len(bindings))
+	clients := make([]clientStatus, len(bindings))
 	group, ctx := errgroup.WithContext(r.Context())
 	for i, b := range bindings {
 		group.Go(func() error {
@@ -153,41 +153,41 @@ func (a api) user(w http.ResponseWriter, r *http.Request) {
 			if err != nil || !known || c.User != user {
 				return err
 			}
-			d := device{Client: b.Client, Server: c.Server, Queued: c.Queued}
+			status := clientStatus{Client: b.Client, Server: c.Server, Queued: c.Queued}
 			if !c.Since.IsZero() {
-				d.Since = c.Since.UnixMilli()
+				status.Since = c.Since.UnixMilli()
 			}
-			devices[i] = d
+			clients[i] = status
 			return nil
 		})
 	}
 	err = group.Wait()
 	var leased map[string]bool
 	if err == nil {
-		leased, err = leasedOf(r.Context(), a, devices, func(d device) string { return d.Server })
+		leased, err = leasedServers(r.Context(), a, clients, func(c clientStatus) string { return c.Server })
 	}
 	if err != nil {
-		a.fail(w, err)
+		a.writeError(w, err)
 		return
 	}
-	for i := range devices {
-		devices[i].Online = leased[devices[i].Server]
+	for i := range clients {
+		clients[i].Online = leased[clients[i].Server]
 	}
-	devices = slices.DeleteFunc(devices, func(d device) bool { return d.Client == "" })
-	online := slices.ContainsFunc(devices, func(d device) bool { return d.Online })
-	write(w, http.StatusOK, map[string]any{"user": user, "online": online, "clients": devices})
+	clients = slices.DeleteFunc(clients, func(c clientStatus) bool { return c.Client == "" })
+	online := slices.ContainsFunc(clients, func(c clientStatus) bool { return c.Online })
+	writeJSON(w, http.StatusOK, map[string]any{"user": user, "online": online, "clients": clients})
 }
 
 func (a api) query(w http.ResponseWriter, r *http.Request) {
 	var body struct {
-		Users names `json:"users"`
+		Users nameList `json:"users"`
 	}
-	err := read(r.Body, &body)
+	err := decodeBody(r.Body, &body)
 	if err == nil && (len(body.Users) == 0 || len(body.Users) > maxPage) {
 		err = wire.Errorf(wire.BadRequest, "users: %d names, between 1 and %d are allowed", len(body.Users), maxPage)
 	}
 	if err != nil {
-		a.fail(w, err)
+		a.writeError(w, err)
 		return
 	}
 	type row struct {
@@ -196,40 +196,40 @@ func (a api) query(w http.ResponseWriter, r *http.Request) {
 	}
 	for _, user := range body.Users {
 		if err := wire.CheckName("user", user); err != nil {
-			a.fail(w, err)
+			a.writeError(w, err)
 			return
 		}
 	}
 	found, err := a.Registry.Users(r.Context(), body.Users)
 	var leased map[string]bool
 	if err == nil {
-		leased, err = leasedOf(r.Context(), a, slices.Concat(found...), func(b registry.Binding) string { return b.Server })
+		leased, err = leasedServers(r.Context(), a, slices.Concat(found...), func(b registry.Binding) string { return b.Server })
 	}
 	if err != nil {
-		a.fail(w, err)
+		a.writeError(w, err)
 		return
 	}
 	rows := make([]row, len(body.Users))
 	for i, bindings := range found {
 		rows[i] = row{body.Users[i], slices.ContainsFunc(bindings, func(b registry.Binding) bool { return leased[b.Server] })}
 	}
-	write(w, http.StatusOK, map[string]any{"users": rows})
+	writeJSON(w, http.StatusOK, map[string]any{"users": rows})
 }
 
-// presence is who is in a channel, in pages; limit=0 is how many only.
+// presence answers a page of the members of a channel. With limit=0 it answers their number only.
 func (a api) presence(w http.ResponseWriter, r *http.Request) {
-	name, err := named(r, "channel")
-	limit, err1 := integer(r, "limit", defaultPage, 0, maxPage) // 0 counts only
+	name, err := pathName(r, "channel")
+	limit, err1 := queryInt(r, "limit", defaultPage, 0, maxPage)
 	if err == nil {
-		err = a.may(namespace.Presence, name)
+		err = a.checkAllowed(namespace.Presence, name)
 	}
 	if err := cmp.Or(err, err1); err != nil {
-		a.fail(w, err)
+		a.writeError(w, err)
 		return
 	}
 	page, err := a.Presence.Page(r.Context(), name, r.URL.Query().Get("cursor"), int(limit))
 	if err != nil {
-		a.fail(w, err)
+		a.writeError(w, err)
 		return
 	}
 	answer := map[string]any{"channel": name, "count": page.Count, "clients": presence.WireMembers(page.Members)}
@@ -239,7 +239,7 @@ func (a api) presence(w http.ResponseWriter, r *http.Request) {
 	if page.Next != "" {
 		answer["next"] = page.Next
 	}
-	write(w, http.StatusOK, answer)
+	writeJSON(w, http.StatusOK, answer)
 }
 
 func (a api) servers(w http.ResponseWriter, r *http.Request) {
@@ -260,14 +260,15 @@ func (a api) servers(w http.ResponseWriter, r *http.Request) {
 			s.Connections, s.Users, s.Channels,
 		})
 	}
-	write(w, http.StatusOK, map[string]any{"servers": rows})
+	writeJSON(w, http.StatusOK, map[string]any{"servers": rows})
 }
 
-// leasedOf says which servers of these have a lease at this moment: with it what a killed server held is offline, in any answer.
-func leasedOf[T any](ctx context.Context, a api, held []T, server func(T) string) (map[string]bool, error) {
+// leasedServers reports which servers of the items hold a lease now. The clients of a server
+// without a lease are offline: a killed server leaves its bindings in place.
+func leasedServers[T any](ctx context.Context, a api, items []T, server func(T) string) (map[string]bool, error) {
 	var servers []string
-	for _, h := range held {
-		if s := server(h); s != "" {
+	for _, item := range items {
+		if s := server(item); s != "" {
 			servers = append(servers, s)
 		}
 	}

@@ -6,14 +6,14 @@ import (
 	"switchboard/internal/wire"
 )
 
-// The reasons for Options.Rejected.
+// The reasons that Options.Rejected receives.
 const (
 	RejectedMissing = "no API key"
 	RejectedUnknown = "an unknown API key"
 	RejectedScope   = "an API key without the scope"
 )
 
-// rejected reports a call whose API key is not good.
+// rejected reports a call that Authorize refused with err.
 func (a api) rejected(err error, authorization, address string) {
 	if a.Rejected == nil {
 		return

@@ -11,7 +11,7 @@ import (
 	"switchboard/internal/wire"
 )
 
-// TestScopes is what a key needs for each call. A call that is missing here is a call that nobody thought about.
+// TestScopes checks the scope of each call. A new call must be added here.
 func TestScopes(t *testing.T) {
 	want := map[string]string{
 		"POST /v1/push": "push", "POST /v1/push/batch": "push", "POST /v1/notify": "push", "POST /v1/reply": "push",
@@ -26,7 +26,7 @@ func TestScopes(t *testing.T) {
 		asked = append(asked, scope)
 		return nil, wire.Errorf(wire.Forbidden, "not with this key")
 	}})
-	for _, c := range (api{}).calls() {
+	for _, c := range (api{}).endpoints() {
 		if c.scope == "" || c.scope != want[c.pattern] {
 			t.Errorf("%s needs %q, want %q", c.pattern, c.scope, want[c.pattern])
 		}
@@ -52,13 +52,13 @@ func TestScopes(t *testing.T) {
 	}
 }
 
-func TestNamespacesBindTheBackend(t *testing.T) {
+func TestNamespacesLimitBackendPushes(t *testing.T) {
 	set, err := namespace.New([]namespace.Rule{{Name: "chat:*", Message: 5}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	h := New(Options{
-		Pusher: accepting{}, MaxMessage: 100, MaxBatch: 10, MaxTargets: 10, CountPush: func(string, string) {},
+		Pusher: acceptAll{}, MaxMessage: 100, MaxBatch: 10, MaxTargets: 10, CountPush: func(string, string) {},
 		Authorize: func(string, string) (*limit.SharedBucket, error) { return nil, nil }, Namespaces: func() *namespace.Set { return set },
 	})
 	for body, want := range map[string]string{

@@ -15,19 +15,19 @@ import (
 	"switchboard/broker/namespace"
 )
 
-// counting takes every push, and counts them.
-type counting struct {
+// countingPusher accepts and counts every push.
+type countingPusher struct {
 	Pusher
 	pushes int
 }
 
-func (c *counting) PushBatch(ctx context.Context, pushes []delivery.Push) {
+func (c *countingPusher) PushBatch(ctx context.Context, pushes []delivery.Push) {
 	c.pushes += len(pushes)
-	accepting{}.PushBatch(ctx, pushes)
+	acceptAll{}.PushBatch(ctx, pushes)
 }
 
-// opened is an API that anybody may call.
-func opened(p Pusher, change func(*Options)) *API {
+// openAPI returns an API that needs no API key.
+func openAPI(p Pusher, change func(*Options)) *API {
 	open := namespace.Open()
 	o := Options{
 		Pusher: p, Namespaces: func() *namespace.Set { return open }, CountPush: func(string, string) {},
@@ -40,7 +40,7 @@ func opened(p Pusher, change func(*Options)) *API {
 	return New(o)
 }
 
-// batchOf is a batch of pushes with so many targets each; 0 is a plain push to one.
+// batchOf returns a batch of pushes with these numbers of targets; 0 makes a simple push.
 func batchOf(targets ...int) []byte {
 	var items []string
 	for i, n := range targets {
@@ -57,28 +57,28 @@ func batchOf(targets ...int) []byte {
 	return []byte(`{"messages":[` + strings.Join(items, ",") + `]}`)
 }
 
-// TestTargets: the targets of all pushes of a call are bounded together; over it nothing is pushed.
+// TestTargets: the limit counts the targets of all pushes of a call. Above it, nothing is pushed.
 func TestTargets(t *testing.T) {
-	const most = 10
+	const limit = 10
 	for name, row := range map[string]struct {
 		path, body string
 		status     int
-		about      string
+		wantText   string
 		pushed     int
 	}{
-		"as many as may be":    {PathBatch, string(batchOf(4, 0, 5)), 200, `"c-2-4"`, most},
-		"one more":             {PathBatch, string(batchOf(4, 0, 6)), 413, "messages[2]: up to here the call has 11 targets, at most 10 are allowed (limits.targets)", 0},
-		"plain ones":           {PathBatch, string(batchOf(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)), 413, "messages[10]: up to here", 0},
-		"wrong ones count":     {PathBatch, `{"messages":[{"channels":["a","b","c","d","e","f"]},{"users":["1","2","3","4","5"]}]}`, 413, "messages[1]: up to here", 0},
-		"the long way":         {PathBatch, `{"messages":[{"channel":"\u0061","data":1},1],"messages":` + string(batchOf(4, 7)[len(`{"messages":`):]), 413, "messages[1]: up to here", 0},
-		"of one push":          {PathPush, `{"clients":["1","2","3","4","5","6","7","8","9","10","11"],"data":1}`, 413, "11 targets, at most 10 are allowed", 0},
-		"of one push, as many": {PathPush, `{"clients":["1","2","3","4","5","6","7","8","9","10"],"data":1}`, 200, "10", most},
+		"at the limit":          {PathBatch, string(batchOf(4, 0, 5)), 200, `"c-2-4"`, limit},
+		"above the limit":       {PathBatch, string(batchOf(4, 0, 6)), 413, "messages[2]: up to here the call has 11 targets, at most 10 are allowed (limits.targets)", 0},
+		"simple pushes":         {PathBatch, string(batchOf(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)), 413, "messages[10]: up to here", 0},
+		"invalid pushes count":  {PathBatch, `{"messages":[{"channels":["a","b","c","d","e","f"]},{"users":["1","2","3","4","5"]}]}`, 413, "messages[1]: up to here", 0},
+		"by encoding/json":      {PathBatch, `{"messages":[{"channel":"\u0061","data":1},1],"messages":` + string(batchOf(4, 7)[len(`{"messages":`):]), 413, "messages[1]: up to here", 0},
+		"one push":              {PathPush, `{"clients":["1","2","3","4","5","6","7","8","9","10","11"],"data":1}`, 413, "11 targets, at most 10 are allowed", 0},
+		"one push at the limit": {PathPush, `{"clients":["1","2","3","4","5","6","7","8","9","10"],"data":1}`, 200, "10", limit},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := new(counting)
-			answer := opened(p, func(o *Options) { o.MaxTargets = most }).Push(row.path, "", []byte(row.body), nil)
-			if answer.Status != row.status || !strings.Contains(string(answer.Body), row.about) || p.pushes != row.pushed {
-				t.Errorf("%d %.300s, %d pushed; want %d about %q, %d", answer.Status, answer.Body, p.pushes, row.status, row.about, row.pushed)
+			p := new(countingPusher)
+			answer := openAPI(p, func(o *Options) { o.MaxTargets = limit }).Push(row.path, "", []byte(row.body), nil)
+			if answer.Status != row.status || !strings.Contains(string(answer.Body), row.wantText) || p.pushes != row.pushed {
+				t.Errorf("%d %.300s, %d pushed; want %d about %q, %d", answer.Status, answer.Body, p.pushes, row.status, row.wantText, row.pushed)
 			}
 			if row.status == 413 && !strings.Contains(string(answer.Body), `"code":"too_large"`) {
 				t.Errorf("the code of %s", answer.Body)
@@ -87,7 +87,7 @@ func TestTargets(t *testing.T) {
 	}
 }
 
-// TestMillionTargets: a call of 1000 × 1000 targets is refused before it has taken much memory.
+// TestMillionTargets: a call of 1000 × 1000 targets is refused before it allocates much memory.
 // Reading all of them took 2 GB.
 func TestMillionTargets(t *testing.T) {
 	targets := make([]int, 1000)
@@ -95,20 +95,20 @@ func TestMillionTargets(t *testing.T) {
 		targets[i] = 1000
 	}
 	million := batchOf(targets...)
-	h := opened(new(counting), nil)
+	h := openAPI(new(countingPusher), nil)
 	var answer Answer
-	took := allocated(func() { answer = h.Push(PathBatch, "", million, nil) })
+	allocated := allocatedBytes(func() { answer = h.Push(PathBatch, "", million, nil) })
 	if answer.Status != http.StatusRequestEntityTooLarge || !strings.Contains(string(answer.Body), "messages[10]: up to here the call has 11000 targets") {
 		t.Errorf("%d %.300s", answer.Status, answer.Body)
 	}
-	if took > uint64(len(million))/4 {
-		t.Errorf("it took %d KB to refuse %d KB", took>>10, len(million)>>10)
+	if allocated > uint64(len(million))/4 {
+		t.Errorf("refusing %[2]d KB allocated %[1]d KB", allocated>>10, len(million)>>10)
 	}
 	full := batchOf(targets[:10]...)
 	answer = h.Push(PathBatch, "", full, nil)
-	var results struct{ Results []pushed }
+	var results struct{ Results []pushResponse }
 	if err := json.Unmarshal(answer.Body, &results); err != nil || answer.Status != http.StatusOK || len(results.Results) != 10 {
-		t.Fatalf("as many as are allowed: %d %.300s, %v", answer.Status, answer.Body, err)
+		t.Fatalf("at the limit: %d %.300s, %v", answer.Status, answer.Body, err)
 	}
 	for i, r := range results.Results {
 		for k, one := range r.Results {
@@ -119,8 +119,8 @@ func TestMillionTargets(t *testing.T) {
 	}
 }
 
-// allocated is how many bytes f allocates.
-func allocated(f func()) uint64 {
+// allocatedBytes returns how many bytes f allocates.
+func allocatedBytes(f func()) uint64 {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	f()
@@ -128,22 +128,22 @@ func allocated(f func()) uint64 {
 	return after.TotalAlloc - before.TotalAlloc
 }
 
-// TestWrongBodies says what is wrong, and where.
+// TestWrongBodies: the error says what is wrong, and where.
 func TestWrongBodies(t *testing.T) {
-	h := opened(accepting{}, nil)
+	h := openAPI(acceptAll{}, nil)
 	for _, row := range []struct{ path, body, want string }{
 		{PathPush, `{"chanel":"news","data":1}`, `unknown field "chanel"`},
 		{PathBatch, `{"mesages":[]}`, `unknown field "mesages"`},
 		{PathBatch, `{"messages":[{"channel":"a","data":1},{"channel":"a","data":1},{},{"chanel":"b","data":1}]}`, `messages[3]: unknown field "chanel"`},
 		{PathBatch, `{"messages":[{"channel":"a","data":1},{"ttl":"x"}]}`, `messages[1]: ttl: string does not fit, expected a number, at byte 10`},
 		{PathPush, ``, `the body is empty, a JSON object is expected`},
-		{PathPush, `{"channel":"news","data":1`, `not JSON: it ends early, behind byte 26`},
+		{PathPush, `{"channel":"news","data":1`, `not JSON: it ends early, after byte 26`},
 		{PathPush, `{"channel":"news" "data":1}`, `not JSON: byte 19: invalid character`},
 		{PathPush, `{"channel":7,"data":1}`, `channel: number does not fit, expected a string, at byte 12`},
 		{PathPush, `{"channels":"a","data":1}`, `channels: string does not fit, expected a list, at byte `},
 		{PathPush, `{"all":1,"data":1}`, `all: number does not fit, expected true or false, at byte 8`},
 		{PathPush, `["news"]`, `a JSON object is expected, not array`},
-		{PathPush, `{"channel":"news","data":1} {}`, `byte 29: something follows the JSON object`},
+		{PathPush, `{"channel":"news","data":1} {}`, `byte 29: there is text after the JSON object`},
 		{PathBatch, `{"messages":[{"channel":"a","data":}]}`, `not JSON: byte 36: invalid character`},
 		{"/v1/users/query", `{"user":["a"]}`, `unknown field "user"`},
 		{"/v1/notify", `{"clients":[1]}`, `clients: number does not fit, expected a string, at byte `},
@@ -159,11 +159,11 @@ func TestWrongBodies(t *testing.T) {
 
 // TestWrongCalls: an unknown path or method gets an error in JSON.
 func TestWrongCalls(t *testing.T) {
-	h := opened(accepting{}, nil)
+	h := openAPI(acceptAll{}, nil)
 	for _, row := range []struct {
 		method, path string
 		status       int
-		allow, about string
+		allow, want  string
 	}{
 		{"GET", "/v1/push", 405, "POST", "GET /v1/push: the method must be POST"},
 		{"DELETE", "/v1/channels/a", 405, "GET, HEAD", "DELETE /v1/channels/a: the method must be GET, HEAD"},
@@ -186,8 +186,8 @@ func TestWrongCalls(t *testing.T) {
 			Error struct{ Code, Message string }
 		}
 		err := json.Unmarshal(w.Body.Bytes(), &body)
-		if err != nil || w.Code != row.status || w.Header().Get("Allow") != row.allow || !strings.Contains(w.Body.String(), row.about) || body.Error.Code == "" {
-			t.Errorf("%s %s: %d, Allow %q, %s; want %d, %q, %q", row.method, row.path, w.Code, w.Header().Get("Allow"), w.Body, row.status, row.allow, row.about)
+		if err != nil || w.Code != row.status || w.Header().Get("Allow") != row.allow || !strings.Contains(w.Body.String(), row.want) || body.Error.Code == "" {
+			t.Errorf("%s %s: %d, Allow %q, %s; want %d, %q, %q", row.method, row.path, w.Code, w.Header().Get("Allow"), w.Body, row.status, row.allow, row.want)
 		}
 	}
 }
