@@ -65,7 +65,7 @@ func (b *Broker) newAPI() (calls *api.API, fastPush *fastpush.Server) {
 		Rejected: b.logRefused("a call is refused: "),
 	}
 	if !b.opts.Runtime.NoFastPush {
-		o.AfterPush = fastPush.Take
+		o.AfterPush = fastPush.TakeOver
 	}
 	calls = api.New(o)
 	return calls, fastPush

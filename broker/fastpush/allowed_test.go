@@ -9,16 +9,16 @@ import (
 	"time"
 )
 
-// allowedHeaders are all that a push may have here. A header is added by a line here and in
-// harmless, and by the argument that no handler asks for it.
+// allowedHeaders are all headers that this package accepts. To add one, add it here and to
+// ignorable, after checking that no handler reads it.
 var allowedHeaders = map[string]string{
 	"Host": "here", "Content-Length": "2", "Authorization": "Bearer key", "Connection": "keep-alive",
 	"Content-Type": "application/json", "User-Agent": "x/1", "Accept": "*/*", "Accept-Encoding": "gzip",
 	"Accept-Language": "de", "Accept-Charset": "utf-8", "Traceparent": "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
 }
 
-// otherHeaders are the rest of the registry of HTTP field names (RFC 9110 §18.4) and what is usual
-// besides.
+// otherHeaders are the other names of the registry of HTTP fields (RFC 9110 §18.4), and common
+// unregistered ones.
 const otherHeaders = `A-IM Accept-CH Accept-Datetime Accept-Features Accept-Patch Accept-Post Accept-Ranges Acceptx
 Access-Control-Request-Headers Access-Control-Request-Method Age Allow ALPN Alt-Used Authentication-Info Baggage
 Cache-Control CDN-Loop Close Content-Disposition Content-Encoding Content-Language Content-Lengthx Content-Location
@@ -30,78 +30,79 @@ Sec-WebSocket-Key Sec-WebSocket-Version Signature Signature-Input Switchboard-An
 Transfer-Encoding Upgrade Upgrade-Insecure-Requests Via Warning X X-B3-TraceId X-Forwarded-For X-Forwarded-Host
 X-Forwarded-Proto X-HTTP-Method-Override X-Real-IP X-Request-ID X-Requested-With a u c t`
 
-// TestOnlyAllowedHeaders: any other header sends a request to net/http, and keeps one there.
+// TestOnlyAllowedHeaders: a request with any other header is not read by this package, and does not
+// make TakeOver take its connection.
 func TestOnlyAllowedHeaders(t *testing.T) {
 	s := New(Options{Paths: paths})
-	verdictOn := func(name, value string) (here, there bool) {
+	accepted := func(name, value string) (parsed, takenOver bool) {
 		text := "POST /v1/push HTTP/1.1\r\n"
 		header := http.Header{}
-		for known, usual := range map[string]string{"Host": "here", "Content-Length": "2"} {
-			if !strings.EqualFold(name, known) {
-				text += known + ": " + usual + "\r\n"
+		for required, usual := range map[string]string{"Host": "here", "Content-Length": "2"} {
+			if !strings.EqualFold(name, required) {
+				text += required + ": " + usual + "\r\n"
 			}
 		}
 		text += name + ": " + value + "\r\n\r\n"
-		if !strings.EqualFold(name, "Host") { // net/http takes it out
+		if !strings.EqualFold(name, "Host") { // net/http removes Host from the headers
 			header.Set(name, value)
 		}
-		_, v := readHead([]byte(text), paths)
-		compare(t, []byte(text))
-		return v == plain, s.plain(&http.Request{Method: "POST", ProtoMajor: 1, ProtoMinor: 1, RequestURI: "/v1/push", Header: header})
+		_, f := parseHead([]byte(text), paths)
+		compareWithNetHTTP(t, []byte(text))
+		return f == simple, s.isSimple(&http.Request{Method: "POST", ProtoMajor: 1, ProtoMinor: 1, RequestURI: "/v1/push", Header: header})
 	}
 	for name, value := range allowedHeaders {
 		for _, name := range []string{name, strings.ToLower(name)} {
-			if here, there := verdictOn(name, value); !here || !there {
-				t.Errorf("%s: taken here: %v, from net/http: %v", name, here, there)
+			if parsed, takenOver := accepted(name, value); !parsed || !takenOver {
+				t.Errorf("%s: read by fastpush: %v, connection taken over: %v", name, parsed, takenOver)
 			}
 		}
 	}
 	for name := range strings.FieldsSeq(otherHeaders) {
-		if here, there := verdictOn(name, "1"); here || there {
-			t.Errorf("%s: taken here: %v, from net/http: %v", name, here, there)
+		if parsed, takenOver := accepted(name, "1"); parsed || takenOver {
+			t.Errorf("%s: read by fastpush: %v, connection taken over: %v", name, parsed, takenOver)
 		}
 	}
 }
 
-// TestEachOtherHeaderGoesBack: the request is answered all the same, by net/http.
-func TestEachOtherHeaderGoesBack(t *testing.T) {
+// TestOtherHeaderIsAnswered: net/http answers a request with another header.
+func TestOtherHeaderIsAnswered(t *testing.T) {
 	s := start(t, nil)
 	for name := range strings.FieldsSeq("Cookie Via X-Forwarded-For X-Request-ID Idempotency-Key Content-Encoding Baggage") {
-		l := s.takenOver(t)
-		before := s.taken.Load()
+		l := s.dialTakenOver(t)
+		before := s.fastPushes.Load()
 		l.send(fmt.Sprintf("POST /v1/push HTTP/1.1\r\nHost: here\r\n%s: x\r\nContent-Length: 2\r\n\r\nab", name))
 		l.expect("ab")
-		if s.taken.Load() != before {
-			t.Errorf("%s is silently skipped", name)
+		if s.fastPushes.Load() != before {
+			t.Errorf("%s is ignored", name)
 		}
 	}
 }
 
-// TestUnread: a peer that sends pushes and reads no answer is cut off.
-func TestUnread(t *testing.T) {
-	s := start(t, func(_ *site, o *Options) { o.Write = time.Millisecond })
-	l := s.takenOver(t)
+// TestAnswersNotRead: the connection of a peer that reads no answers is closed.
+func TestAnswersNotRead(t *testing.T) {
+	s := start(t, func(_ *testServer, o *Options) { o.Write = time.Millisecond })
+	l := s.dialTakenOver(t)
 	text := request(strings.Repeat("x", 1<<20))
 	for { // until the answers fill the buffers of both ends
 		if _, err := io.WriteString(l, text); err != nil {
 			break
 		}
 	}
-	s.count(t, 0)
-	_ = l.SetDeadline(time.Now().Add(patience))
+	s.waitTakenOver(t, 0)
+	_ = l.SetDeadline(time.Now().Add(testTimeout))
 	if _, err := io.Copy(io.Discard, l.r); err != nil && isTimeout(err) {
-		t.Error("the connection goes on")
+		t.Error("the connection is still open")
 	}
 }
 
-// TestWriteDeadlineIsRenewed: the time for an answer begins with each.
+// TestWriteDeadlineIsRenewed: the write deadline of one answer does not affect the next.
 func TestWriteDeadlineIsRenewed(t *testing.T) {
 	s := start(t, nil)
-	l := s.takenOver(t)
+	l := s.dialTakenOver(t)
 	for n := range 5 {
 		s.mu.Lock()
 		for c := range s.conns {
-			c.armed = time.Time{} // as if the time of the last one had run out
+			c.writeArmed = time.Time{} // as if the deadline of the last answer had passed
 			_ = c.SetWriteDeadline(time.Now().Add(-time.Second))
 		}
 		s.mu.Unlock()
@@ -110,10 +111,10 @@ func TestWriteDeadlineIsRenewed(t *testing.T) {
 	}
 }
 
-// TestNoDeadlineGoesBack: net/http sets its own.
-func TestNoDeadlineGoesBack(t *testing.T) {
+// TestHandBackClearsDeadlines: a connection goes back to net/http without deadlines.
+func TestHandBackClearsDeadlines(t *testing.T) {
 	s := start(t, nil)
-	l := s.takenOver(t)
+	l := s.dialTakenOver(t)
 	s.mu.Lock()
 	for c := range s.conns {
 		_ = c.SetWriteDeadline(time.Now().Add(-time.Second))

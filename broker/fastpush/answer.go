@@ -6,8 +6,9 @@ import (
 	"time"
 )
 
-// appendHead appends the head of an answer, as net/http would write it.
-func appendHead(dst []byte, status, later, length int, date []byte, last bool) []byte {
+// appendHead appends the head of an answer as net/http writes it. last announces that the
+// connection closes.
+func appendHead(dst []byte, status, retryAfter, length int, date []byte, last bool) []byte {
 	if status == http.StatusOK {
 		dst = append(dst, "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"...)
 	} else {
@@ -15,8 +16,8 @@ func appendHead(dst []byte, status, later, length int, date []byte, last bool) [
 		dst = append(append(dst, ' '), http.StatusText(status)...)
 		dst = append(dst, "\r\nContent-Type: application/json\r\n"...)
 	}
-	if later > 0 {
-		dst = append(strconv.AppendInt(append(dst, "Retry-After: "...), int64(later), 10), "\r\n"...)
+	if retryAfter > 0 {
+		dst = append(strconv.AppendInt(append(dst, "Retry-After: "...), int64(retryAfter), 10), "\r\n"...)
 	}
 	if last {
 		dst = append(dst, "Connection: close\r\n"...)
@@ -26,18 +27,18 @@ func appendHead(dst []byte, status, later, length int, date []byte, last bool) [
 	return append(dst, "\r\n\r\n"...)
 }
 
-// second is a second as text.
-type second struct {
+// dateText is a second in the format of the header Date.
+type dateText struct {
 	unix int64
 	text []byte
 }
 
-// date is now in the form of HTTP; it is written once a second.
+// date returns now in the format of the header Date. It formats each second once.
 func (s *Server) date(now time.Time) []byte {
-	d := s.second.Load()
+	d := s.dateCache.Load()
 	if unix := now.Unix(); d == nil || d.unix != unix {
-		d = &second{unix, now.UTC().AppendFormat(nil, http.TimeFormat)}
-		s.second.Store(d)
+		d = &dateText{unix, now.UTC().AppendFormat(nil, http.TimeFormat)}
+		s.dateCache.Store(d)
 	}
 	return d.text
 }

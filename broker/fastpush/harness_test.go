@@ -17,8 +17,8 @@ import (
 	"switchboard/internal/await"
 )
 
-// patience is a safety net: a test that waits this long has failed.
-const patience = 20 * time.Second
+// testTimeout bounds every wait of a test.
+const testTimeout = 20 * time.Second
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
@@ -26,7 +26,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 type socket struct {
 	net.Conn
 	unread []byte
-	read   *atomic.Int64 // bytes, of all sockets
+	read   *atomic.Int64 // bytes read from all sockets
 }
 
 func (s *socket) Unread(p []byte) { s.unread = p }
@@ -51,25 +51,25 @@ func (l sockets) Accept() (net.Conn, error) {
 	return &socket{Conn: c, read: l.read}, err
 }
 
-// site is an http.Server with a Server. It answers a push with the body that it got and the header Authorization, and everything
-// else with its method and path.
-type site struct {
+// testServer is an http.Server with a Server. It answers a push with its path, its header
+// Authorization and its body, and any other request with its method and path.
+type testServer struct {
 	*Server
-	http   http.Server
-	addr   string
-	taken  atomic.Int64 // pushes that the Server answered
-	pushes atomic.Int64 // and all
-	read   atomic.Int64 // bytes
-	during func()       // a push
+	http       http.Server
+	addr       string
+	fastPushes atomic.Int64 // pushes that the Server answered
+	pushes     atomic.Int64 // all pushes
+	bytesRead  atomic.Int64 // bytes
+	onPush     func()       // called for each push
 }
 
-// start runs a site for the length of a test.
-func start(t *testing.T, change func(*site, *Options)) *site {
+// start runs a testServer until the test ends.
+func start(t *testing.T, change func(*testServer, *Options)) *testServer {
 	t.Helper()
-	s := &site{during: func() {}}
+	s := &testServer{onPush: func() {}}
 	o := Options{Paths: paths, MaxBody: 1 << 20, Idle: time.Minute, ReadHead: time.Minute, Read: time.Minute, Write: time.Minute}
 	o.Answer = func(path, authorization string, body, dst []byte) (int, int, []byte) {
-		s.taken.Add(1)
+		s.fastPushes.Add(1)
 		return s.answer(path, authorization, body, dst)
 	}
 	if change != nil {
@@ -84,15 +84,15 @@ func start(t *testing.T, change func(*site, *Options)) *site {
 				http.Error(w, err.Error(), http.StatusRequestEntityTooLarge)
 				return
 			}
-			status, later, answer := s.answer(path, r.Header.Get("Authorization"), body, nil)
+			status, retryAfter, answer := s.answer(path, r.Header.Get("Authorization"), body, nil)
 			w.Header().Set("Content-Type", "application/json")
-			if later > 0 {
-				w.Header().Set("Retry-After", fmt.Sprint(later))
+			if retryAfter > 0 {
+				w.Header().Set("Retry-After", fmt.Sprint(retryAfter))
 			}
 			w.Header().Set("Content-Length", fmt.Sprint(len(answer)))
 			w.WriteHeader(status)
 			_, _ = w.Write(answer)
-			s.Take(w, r)
+			s.TakeOver(w, r)
 		})
 	}
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) { fmt.Fprintln(w, r.Method, r.URL.Path) })
@@ -103,7 +103,7 @@ func start(t *testing.T, change func(*site, *Options)) *site {
 	}
 	s.addr = l.Addr().String()
 	done := make(chan error, 2)
-	go func() { done <- s.http.Serve(sockets{l, &s.read}) }()
+	go func() { done <- s.http.Serve(sockets{l, &s.bytesRead}) }()
 	go func() { done <- s.http.Serve(s.Returned()) }()
 	t.Cleanup(func() {
 		_ = s.http.Close()
@@ -114,37 +114,37 @@ func start(t *testing.T, change func(*site, *Options)) *site {
 	return s
 }
 
-// answer is that to a push; a body that names a status is answered with it.
-func (s *site) answer(path, authorization string, body, dst []byte) (status, later int, answer []byte) {
+// answer answers a push. The body "unavailable" gets status 503.
+func (s *testServer) answer(path, authorization string, body, dst []byte) (status, retryAfter int, answer []byte) {
 	s.pushes.Add(1)
-	s.during()
+	s.onPush()
 	status = http.StatusOK
 	if string(body) == "unavailable" {
-		status, later = http.StatusServiceUnavailable, 1
+		status, retryAfter = http.StatusServiceUnavailable, 1
 	}
-	return status, later, fmt.Appendf(dst, "%s %q %s\n", path, authorization, body)
+	return status, retryAfter, fmt.Appendf(dst, "%s %q %s\n", path, authorization, body)
 }
 
-// link is a client's connection.
-type link struct {
+// client is a client's connection.
+type client struct {
 	t *testing.T
 	net.Conn
 	r *bufio.Reader
 }
 
-func (s *site) dial(t *testing.T) *link {
+func (s *testServer) dial(t *testing.T) *client {
 	t.Helper()
 	c, err := net.Dial("tcp", s.addr)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = c.Close() })
-	_ = c.SetDeadline(time.Now().Add(patience))
-	return &link{t, c, bufio.NewReader(c)}
+	_ = c.SetDeadline(time.Now().Add(testTimeout))
+	return &client{t, c, bufio.NewReader(c)}
 }
 
-// takenOver is a connection that the Server has.
-func (s *site) takenOver(t *testing.T) *link {
+// dialTakenOver returns a connection that the Server has taken over.
+func (s *testServer) dialTakenOver(t *testing.T) *client {
 	t.Helper()
 	l := s.dial(t)
 	l.send(request("first"))
@@ -156,15 +156,15 @@ func request(body string) string {
 	return fmt.Sprintf("POST /v1/push HTTP/1.1\r\nHost: here\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
 }
 
-func (l *link) send(text string) {
+func (l *client) send(text string) {
 	l.t.Helper()
 	if _, err := io.WriteString(l, text); err != nil {
 		l.t.Fatal(err)
 	}
 }
 
-// answer is the next one, and whether it says that the connection ends.
-func (l *link) answer() (r *http.Response, body string, err error) {
+// answer reads the next answer.
+func (l *client) answer() (r *http.Response, body string, err error) {
 	r, err = http.ReadResponse(l.r, nil)
 	if err != nil {
 		return nil, "", err
@@ -173,18 +173,18 @@ func (l *link) answer() (r *http.Response, body string, err error) {
 	return r, string(text), err
 }
 
-// expect reads an answer that holds about.
-func (l *link) expect(about string) *http.Response {
+// expect reads the next answer, whose body must contain want.
+func (l *client) expect(want string) *http.Response {
 	l.t.Helper()
 	r, body, err := l.answer()
-	if err != nil || !strings.Contains(body, about) {
-		l.t.Fatalf("%q, %v; want %q", body, err, about)
+	if err != nil || !strings.Contains(body, want) {
+		l.t.Fatalf("%q, %v; want %q", body, err, want)
 	}
 	return r
 }
 
-// ends waits for the end of the connection.
-func (l *link) ends() {
+// expectClosed waits until the connection is closed, without another answer.
+func (l *client) expectClosed() {
 	l.t.Helper()
 	if text, err := io.ReadAll(l.r); len(text) > 0 || err != nil && isTimeout(err) {
 		l.t.Fatalf("the connection did not end: %q, %v", text, err)
@@ -196,14 +196,14 @@ func isTimeout(err error) bool {
 	return ok && e.Timeout()
 }
 
-func within(t *testing.T) context.Context {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+func testContext(t *testing.T) context.Context {
+	ctx, cancel := context.WithTimeout(context.Background(), testTimeout)
 	t.Cleanup(cancel)
 	return ctx
 }
 
-// count waits until n connections are taken over.
-func (s *site) count(t *testing.T, n int) {
+// waitTakenOver waits until the Server has n connections.
+func (s *testServer) waitTakenOver(t *testing.T, n int) {
 	t.Helper()
 	await.True(t, fmt.Sprint(n, " connections are taken over"), func() bool {
 		s.mu.Lock()

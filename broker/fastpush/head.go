@@ -4,53 +4,54 @@ import (
 	"bytes"
 )
 
-// maxHead is the longest head of a plain request. Longer ones are net/http's.
+// maxHead is the longest head of a simple request, in bytes.
 const maxHead = 4 << 10
 
-// maxDigits are those of a Content-Length.
+// maxDigits is the most digits of a Content-Length.
 const maxDigits = 9
 
-// head is that of a plain request.
+// head is the parsed head of a simple request.
 type head struct {
-	path          string // one of the known
+	path          string // one of Options.Paths
 	host          []byte // the header's value
 	authorization []byte // the header's value; empty without one
 	size          int    // bytes of the head itself
 	length        int    // bytes of the body
 }
 
-type verdict int
+// form says whether this package can answer a request.
+type form int
 
 const (
-	other   verdict = iota // net/http must see it
-	partial                // more must be read
-	plain
+	notSimple form = iota // net/http must answer it
+	partial               // the head is not complete
+	simple                // this package can answer it
 )
 
-// readHead reads the head of a request that text begins with. What is plain net/http takes for the same request:
-// a fuzz test holds the two together.
-func readHead(text []byte, paths []string) (h head, v verdict) {
+// parseHead parses the head of the request at the beginning of text. If the form is simple,
+// net/http parses the same request from text; a fuzz test compares the two.
+func parseHead(text []byte, paths []string) (h head, f form) {
 	const method = "POST "
 	if n := min(len(text), len(method)); string(text[:n]) != method[:n] {
-		return head{}, other
+		return head{}, notSimple
 	}
 	end := bytes.Index(text[:min(len(text), maxHead)], []byte("\r\n\r\n"))
 	if end < 0 {
 		if len(text) >= maxHead || bareLF(text) {
-			return head{}, other
+			return head{}, notSimple
 		}
 		return head{}, partial
 	}
 	h.size = end + len("\r\n\r\n")
 	rest, ok := h.target(text[len(method):end+len("\r\n")], paths)
-	var seen fields
+	var seen seenFields
 	for ok && len(rest) > 0 {
 		rest, ok = h.field(rest, &seen)
 	}
 	if !ok || !seen.host || !seen.length {
-		return head{}, other
+		return head{}, notSimple
 	}
-	return h, plain
+	return h, simple
 }
 
 // bareLF reports whether a line of text ends in LF alone. net/http accepts that as the end of a
@@ -68,7 +69,7 @@ func bareLF(text []byte) bool {
 	}
 }
 
-// target takes the rest of the first line.
+// target parses the rest of the request line.
 func (h *head) target(text []byte, paths []string) (rest []byte, ok bool) {
 	for _, path := range paths {
 		if rest, ok = cut(text, path); ok {
@@ -88,13 +89,13 @@ func cut(text []byte, prefix string) (rest []byte, ok bool) {
 	return text[len(prefix):], true
 }
 
-// fields are the headers that may come only once.
-type fields struct{ host, length, authorization bool }
+// seenFields records the headers that may occur only once.
+type seenFields struct{ host, length, authorization bool }
 
-// field takes one header line.
-func (h *head) field(text []byte, seen *fields) (rest []byte, ok bool) {
+// field parses one header line.
+func (h *head) field(text []byte, seen *seenFields) (rest []byte, ok bool) {
 	n := 0
-	for n < len(text) && token[text[n]] {
+	for n < len(text) && isTokenChar[text[n]] {
 		n++
 	}
 	if n == 0 || n == len(text) || text[n] != ':' { // a folded line, or white space before the colon
@@ -103,67 +104,68 @@ func (h *head) field(text []byte, seen *fields) (rest []byte, ok bool) {
 	name, text := text[:n], text[n+1:]
 	for n = 0; n < len(text) && (text[n] >= ' ' && text[n] <= '~' || text[n] == '\t'); n++ {
 	}
-	if rest, ok = cut(text[n:], "\r\n"); !ok { // a control character, or beyond ASCII
+	if rest, ok = cut(text[n:], "\r\n"); !ok { // a control character, or not ASCII
 		return nil, false
 	}
-	return rest, h.means(name, bytes.Trim(text[:n], " \t"), seen)
+	return rest, h.setField(name, bytes.Trim(text[:n], " \t"), seen)
 }
 
-// means takes what a header says; ok is false where that is not for this package.
-func (h *head) means(name, value []byte, seen *fields) (ok bool) {
+// setField stores the value of a header. ok is false if this package cannot answer a request with
+// it.
+func (h *head) setField(name, value []byte, seen *seenFields) (ok bool) {
 	switch {
-	case is(name, "host"):
+	case equalFold(name, "host"):
 		ok = !seen.host && plainHost(value)
 		seen.host, h.host = true, value
-	case is(name, "content-length"):
+	case equalFold(name, "content-length"):
 		ok = !seen.length
 		seen.length = true
 		var number bool
 		h.length, number = decimal(value)
 		ok = ok && number
-	case is(name, "authorization"):
+	case equalFold(name, "authorization"):
 		ok = !seen.authorization
 		seen.authorization, h.authorization = true, value
-	case is(name, "connection"):
-		ok = is(value, "keep-alive")
+	case equalFold(name, "connection"):
+		ok = equalFold(value, "keep-alive")
 	default:
-		ok = harmless(name)
+		ok = ignorable(name)
 	}
 	return ok
 }
 
-// harmless says whether a header changes nothing about a push. Any header that is not named here is
-// for net/http, and for the handlers there: some mean something to them, and others may one day.
-func harmless[Text ~[]byte | ~string](name Text) bool {
+// ignorable reports whether a header has no effect on a push. A request with any other header goes
+// to net/http, whose handlers may use it, now or in the future.
+func ignorable[Text ~[]byte | ~string](name Text) bool {
 	if len(name) == 0 {
 		return false
 	}
 	switch name[0] {
 	case 'u', 'U':
-		return is(name, "user-agent")
+		return equalFold(name, "user-agent")
 	case 'c', 'C':
-		return is(name, "content-type")
+		return equalFold(name, "content-type")
 	case 'a', 'A':
-		return is(name, "accept") || is(name, "accept-encoding") || is(name, "accept-language") || is(name, "accept-charset")
+		return equalFold(name, "accept") || equalFold(name, "accept-encoding") || equalFold(name, "accept-language") || equalFold(name, "accept-charset")
 	case 't', 'T':
-		return is(name, "traceparent")
+		return equalFold(name, "traceparent")
 	}
 	return false
 }
 
-// allowed says whether a push with that header, which net/http has read, is one for this package.
+// allowed reports whether a simple request may have the header, which net/http has parsed.
 func allowed(name, value string) bool {
 	switch {
-	case is(name, "connection"):
-		return is(value, "keep-alive")
-	case is(name, "authorization"), is(name, "content-length"):
+	case equalFold(name, "connection"):
+		return equalFold(value, "keep-alive")
+	case equalFold(name, "authorization"), equalFold(name, "content-length"):
 		return true
 	}
-	return harmless(name)
+	return ignorable(name)
 }
 
-// is compares name with one in lower case; letters of ASCII have no case.
-func is[Text ~[]byte | ~string](name Text, lower string) bool {
+// equalFold compares name with lower, which is in lower case, without regard to ASCII case.
+func equalFold[Text ~[]byte | ~string](name Text, lower string) bool {
 	if len(name) != len(lower) {
 		return false
 	}
@@ -202,8 +204,8 @@ func alphanumeric(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
 }
 
-// token is what a header's name consists of (RFC 9110 §5.6.2).
-var token = func() (is [256]bool) {
+// isTokenChar marks the bytes of a header's name (RFC 9110 §5.6.2).
+var isTokenChar = func() (is [256]bool) {
 	for c := range byte(128) {
 		is[c] = alphanumeric(c) || bytes.IndexByte([]byte("!#$%&'*+-.^_`|~"), c) >= 0
 	}

@@ -14,84 +14,87 @@ import (
 
 // Options configures a Server. All fields but Logger are required.
 type Options struct {
-	Paths []string // those that Answer knows
-	// Answer answers POST path. authorization is the header's value. Nothing of body may be kept. The answer, in
-	// JSON, is appended to dst or newly made; later, if above 0, asks the caller to come back after so many seconds.
-	Answer  func(path, authorization string, body, dst []byte) (status, later int, answer []byte)
-	MaxBody int // bytes; what is longer is for net/http to refuse
+	Paths []string // the paths that Answer serves
+	// Answer answers a POST to path. authorization is the header's value. Answer must not keep body.
+	// The answer is JSON, appended to dst or newly allocated. retryAfter, if above 0, is the value of
+	// the header Retry-After, in seconds.
+	Answer  func(path, authorization string, body, dst []byte) (status, retryAfter int, answer []byte)
+	MaxBody int // bytes; net/http refuses longer bodies
 
-	Idle     time.Duration // between two requests; up to an eighth less
-	ReadHead time.Duration // from a request's first byte to the end of its head
-	Read     time.Duration // to the end of its body
-	Write    time.Duration // until an answer is in the socket's buffer; up to an eighth less
+	Idle     time.Duration // timeout between two requests; may be up to an eighth shorter
+	ReadHead time.Duration // timeout from a request's first byte to the end of its head
+	Read     time.Duration // timeout from a request's first byte to the end of its body
+	Write    time.Duration // timeout of writing an answer; may be up to an eighth shorter
 
 	Logger zerolog.Logger
 }
 
-// Server has the connections that were taken over.
+// Server serves the connections that it took over from an http.Server.
 type Server struct {
-	opts     Options
-	second   atomic.Pointer[second]
-	draining atomic.Bool
-	back     chan net.Conn
-	closed   chan struct{} // when nobody takes from back any more
-	close    func()
+	opts       Options
+	dateCache  atomic.Pointer[dateText]
+	draining   atomic.Bool
+	handedBack chan net.Conn
+	closed     chan struct{} // closed when no Accept receives from handedBack any more
+	close      func()
 
-	mu     sync.Mutex // guards conns, and serving against counting up when draining
-	conns  map[*conn]struct{}
-	served sync.WaitGroup
+	mu      sync.Mutex // guards conns, and running.Add against draining
+	conns   map[*conn]struct{}
+	running sync.WaitGroup
 }
 
-// New returns a Server. Its http.Server must serve Returned as well.
+// New returns a Server. The http.Server must also serve the listener that Returned returns.
 func New(opts Options) *Server {
-	s := &Server{opts: opts, back: make(chan net.Conn), closed: make(chan struct{}), conns: make(map[*conn]struct{})}
+	s := &Server{opts: opts, handedBack: make(chan net.Conn), closed: make(chan struct{}), conns: make(map[*conn]struct{})}
 	s.close = sync.OnceFunc(func() { close(s.closed) })
 	return s
 }
 
-// Take is called by a handler that has read r and has written the whole answer, with its Content-Length. It takes the
-// connection over if r was plain, and its connection is a Conn; then the answer is on its way when Take returns.
-func (s *Server) Take(w http.ResponseWriter, r *http.Request) {
-	if !s.plain(r) {
+// TakeOver takes the connection of r over from net/http if r has the simple form and the connection
+// is a [Conn]. A handler calls it after it has read r and written the whole answer with its
+// Content-Length. TakeOver flushes the answer first.
+func (s *Server) TakeOver(w http.ResponseWriter, r *http.Request) {
+	if !s.isSimple(r) {
 		return
 	}
 	if n, err := r.Body.Read(make([]byte, 1)); n > 0 || err == nil { // a part of the body is unread
 		return
 	}
-	if !s.enter() {
+	if !s.beginTakeOver() {
 		return
 	}
-	c := takeOver(w)
+	c := hijack(w)
 	if c == nil {
-		s.served.Done()
+		s.running.Done()
 		return
 	}
 	c.server, c.host = s, r.Host
 	s.mu.Lock()
 	s.conns[c] = struct{}{}
-	if s.draining.Load() { // since enter
-		c.lastCall()
+	if s.draining.Load() { // since beginTakeOver
+		c.expireReadSoon()
 	}
 	s.mu.Unlock()
 	go func() {
-		defer s.served.Done()
+		defer s.running.Done()
 		c.serve()
 	}()
 }
 
-// enter counts a connection; it is false when that is over.
-func (s *Server) enter() bool {
+// beginTakeOver counts a connection in running. It returns false if the server drains.
+func (s *Server) beginTakeOver() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.draining.Load() {
 		return false
 	}
-	s.served.Add(1)
+	s.running.Add(1)
 	return true
 }
 
-// takeOver is nil when the connection is still that of net/http, or gone.
-func takeOver(w http.ResponseWriter) *conn {
+// hijack takes the connection from net/http. It returns nil if net/http keeps the connection, or
+// it is closed.
+func hijack(w http.ResponseWriter) *conn {
 	control := http.NewResponseController(w)
 	if control.Flush() != nil {
 		return nil
@@ -101,18 +104,18 @@ func takeOver(w http.ResponseWriter) *conn {
 		return nil
 	}
 	taken, ok := hijacked.(Conn)
-	if !ok { // it could not be given back
+	if !ok { // it could not be handed back
 		_ = hijacked.Close()
 		return nil
 	}
 	early, _ := buffered.Reader.Peek(buffered.Reader.Buffered())
-	c := &conn{Conn: taken, now: time.Now()}
-	c.began, c.in = c.now, append(make([]byte, 0, max(bufferSize, len(early))), early...)
+	c := &conn{Conn: taken, lastRead: time.Now()}
+	c.requestStart, c.readBuf = c.lastRead, append(make([]byte, 0, max(bufferSize, len(early))), early...)
 	return c
 }
 
-// plain says whether r looked as readHead wants them.
-func (s *Server) plain(r *http.Request) bool {
+// isSimple reports whether r, which net/http has read, has the form that parseHead accepts.
+func (s *Server) isSimple(r *http.Request) bool {
 	for name, values := range r.Header {
 		if slices.ContainsFunc(values, func(value string) bool { return !allowed(name, value) }) {
 			return false
@@ -122,57 +125,60 @@ func (s *Server) plain(r *http.Request) bool {
 		len(r.TransferEncoding) == 0 && slices.Contains(s.opts.Paths, r.RequestURI)
 }
 
-// leave ends a connection, or gives it back.
-func (s *Server) leave(c *conn, back bool) {
+// release closes a connection, or hands it back to net/http.
+func (s *Server) release(c *conn, back bool) {
 	s.mu.Lock()
-	delete(s.conns, c) // Shutdown does not touch it any more
+	delete(s.conns, c) // Shutdown and Close no longer use it
 	s.mu.Unlock()
 	if !back {
 		_ = c.Close()
 		return
 	}
 	_ = c.SetDeadline(time.Time{})
-	c.Unread(c.in[c.at:])
+	c.Unread(c.readBuf[c.pos:])
 	select {
-	case s.back <- c.Conn:
+	case s.handedBack <- c.Conn:
 	case <-s.closed:
 		_ = c.Close()
 	}
 }
 
-// Shutdown takes over no connection any more, and ends those that were: the idle ones soon, others when they are
-// answered. What has only half come goes back to net/http. After ctx it is Close.
+// Shutdown stops taking connections over and ends the present ones. It closes idle connections
+// within drainReadTime and busy ones after their answer. A connection with a partial request goes
+// back to net/http. When ctx ends, Shutdown calls Close.
 func (s *Server) Shutdown(ctx context.Context) {
-	s.drain((*conn).lastCall)
-	gone := make(chan struct{})
+	s.drain((*conn).expireReadSoon)
+	done := make(chan struct{})
 	go func() {
-		defer close(gone)
-		s.served.Wait()
+		defer close(done)
+		s.running.Wait()
 	}()
 	select {
-	case <-gone:
+	case <-done:
 	case <-ctx.Done():
 		s.Close()
 	}
 }
 
-// Close cuts all connections, and waits for the calls under way.
+// Close closes all connections and waits for the calls in progress.
 func (s *Server) Close() {
 	s.close()
 	s.drain(func(c *conn) { _ = c.Close() })
-	s.served.Wait()
+	s.running.Wait()
 }
 
-func (s *Server) drain(do func(*conn)) {
+// drain stops taking connections over and calls f for each present one.
+func (s *Server) drain(f func(*conn)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.draining.Store(true)
 	for c := range s.conns {
-		do(c)
+		f(c)
 	}
 }
 
-// Returned is the listener at which connections come back. It ends with Close of either.
+// Returned returns the listener of the connections that go back to net/http. Closing it or the
+// Server ends it.
 func (s *Server) Returned() net.Listener { return returned{s} }
 
 type returned struct{ *Server }
@@ -180,7 +186,7 @@ type returned struct{ *Server }
 // Accept implements net.Listener.
 func (r returned) Accept() (net.Conn, error) {
 	select {
-	case c := <-r.back:
+	case c := <-r.handedBack:
 		return c, nil
 	case <-r.closed:
 		return nil, net.ErrClosed

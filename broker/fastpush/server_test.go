@@ -12,10 +12,11 @@ import (
 	"time"
 )
 
-// TestManyCalls: all but the first push of a connection are answered here, and whatever else comes in between is net/http's.
+// TestManyCalls: fastpush answers all pushes of a connection but the first, and net/http answers
+// the other requests between them.
 func TestManyCalls(t *testing.T) {
 	s := start(t, nil)
-	client := &http.Client{Transport: &http.Transport{MaxConnsPerHost: 1}, Timeout: patience}
+	client := &http.Client{Transport: &http.Transport{MaxConnsPerHost: 1}, Timeout: testTimeout}
 	defer client.CloseIdleConnections()
 	call := func(method, path, body, want string) {
 		t.Helper()
@@ -42,15 +43,15 @@ func TestManyCalls(t *testing.T) {
 		call("GET", "/v1/other", "", "GET /v1/other\n")
 		call("POST", "/v1/other", "xyz", "POST /v1/other\n")
 	}
-	if got := s.taken.Load(); got != 5*7 {
-		t.Errorf("%d of %d pushes were answered here, want all but the first of each round", got, s.pushes.Load())
+	if got := s.fastPushes.Load(); got != 5*7 {
+		t.Errorf("%d of %d pushes were answered by fastpush, want all but the first of each round", got, s.pushes.Load())
 	}
 }
 
-// TestAsNetHTTP: whatever comes behind a push is answered as by net/http alone.
+// TestAsNetHTTP: the answers to requests after a push are the same as from net/http alone.
 func TestAsNetHTTP(t *testing.T) {
-	ours := start(t, nil)
-	theirs := start(t, func(_ *site, o *Options) { o.Paths = nil }) // takes nothing
+	fast := start(t, nil)
+	plain := start(t, func(_ *testServer, o *Options) { o.Paths = nil }) // takes no connection over
 	rest := []string{
 		request("two") + request("three"),
 		request("two") + "GET /x HTTP/1.1\r\nHost: here\r\n\r\n" + request("three"),
@@ -67,27 +68,27 @@ func TestAsNetHTTP(t *testing.T) {
 		"GET /x HTTP/1.1\r\nHost: here\r\n\r\n" + strings.Repeat(request("pipelined"), 300),
 		"GET /x HTTP/1.1\r\nHost: here\r\nX: " + strings.Repeat("x", 9<<10) + "\r\n\r\n" + request("three"),
 	}
-	for _, row := range heads {
+	for _, row := range headCases {
 		if strings.HasSuffix(row.text, "\r\n\r\n") {
 			rest = append(rest, row.text+"ab"+request("three"))
 		}
 	}
 	for _, text := range rest {
-		got, want := ours.conversation(t, text), theirs.conversation(t, text)
+		got, want := fast.conversation(t, text), plain.conversation(t, text)
 		if got != want {
-			t.Errorf("behind a push, %.200q:\n%.2000s\nwith net/http alone:\n%.2000s", text, got, want)
+			t.Errorf("after a push, %.200q:\n%.2000s\nwith net/http alone:\n%.2000s", text, got, want)
 		}
 	}
-	if theirs.taken.Load() != 0 || ours.taken.Load() == 0 {
-		t.Errorf("answered here: %d and %d", ours.taken.Load(), theirs.taken.Load())
+	if plain.fastPushes.Load() != 0 || fast.fastPushes.Load() == 0 {
+		t.Errorf("answered by fastpush: %d and %d", fast.fastPushes.Load(), plain.fastPushes.Load())
 	}
 }
 
-// conversation is what a connection answers to a push and to text behind it.
-func (s *site) conversation(t *testing.T, text string) string {
+// conversation sends a push and then text, and returns all answers.
+func (s *testServer) conversation(t *testing.T, text string) string {
 	t.Helper()
-	l := s.takenOver(t)
-	go func() { // who answers may end before all is read
+	l := s.dialTakenOver(t)
+	go func() { // the server may close before it has read everything
 		_, _ = io.WriteString(l, text)
 		_ = l.Conn.(interface{ CloseWrite() error }).CloseWrite()
 	}()
@@ -98,17 +99,17 @@ func (s *site) conversation(t *testing.T, text string) string {
 			return b.String()
 		}
 		if r.Header.Get("Date") == "" && r.StatusCode < 400 && r.StatusCode > 199 {
-			t.Errorf("no date behind %.100q", text)
+			t.Errorf("no date after %.100q", text)
 		}
 		r.Header.Del("Date")
 		fmt.Fprintf(&b, "%s %s close: %v length: %d %v\n%.300s\n", r.Proto, r.Status, r.Close, r.ContentLength, r.Header, body)
 	}
 }
 
-// TestPipelined: the answers to what is sent at once come in its order, wherever it is cut.
+// TestPipelined: pipelined requests are answered in order, however the writes split them.
 func TestPipelined(t *testing.T) {
 	s := start(t, nil)
-	l := s.takenOver(t)
+	l := s.dialTakenOver(t)
 	const n = 500
 	var all bytes.Buffer
 	for i := range n {
@@ -131,38 +132,38 @@ func TestPipelined(t *testing.T) {
 		}
 	}
 	<-done
-	if got := s.taken.Load(); got != n-n/100 {
-		t.Errorf("%d of %d were answered here", got, n)
+	if got := s.fastPushes.Load(); got != n-n/100 {
+		t.Errorf("%d of %d were answered by fastpush", got, n)
 	}
 }
 
-// TestByteByByte: a request may come in any pieces.
+// TestByteByByte: a request may arrive in single bytes.
 func TestByteByByte(t *testing.T) {
 	s := start(t, nil)
-	l := s.takenOver(t)
+	l := s.dialTakenOver(t)
 	for range 2 {
 		for _, c := range request("slowly") {
 			l.send(string(c))
 		}
 		l.expect("slowly")
 	}
-	if s.taken.Load() != 2 {
-		t.Errorf("%d were answered here", s.taken.Load())
+	if s.fastPushes.Load() != 2 {
+		t.Errorf("%d were answered by fastpush", s.fastPushes.Load())
 	}
 }
 
-// TestAnotherHost: a request to another Host goes back to net/http, where it is decided which are
-// answered.
+// TestAnotherHost: a request to another Host goes back to net/http, whose handler decides whether
+// it is allowed.
 func TestAnotherHost(t *testing.T) {
 	s := start(t, nil)
-	l := s.takenOver(t)
+	l := s.dialTakenOver(t)
 	another := strings.Replace(request("another"), "here", "there", 1)
 	for _, text := range []string{request("the same"), another, another, request("back")} {
 		l.send(text)
 		l.expect("")
 	}
-	if got := s.taken.Load(); got != 2 { // the first, and the second to the other Host
-		t.Errorf("%d were answered here, want 2", got)
+	if got := s.fastPushes.Load(); got != 2 { // the first, and the second to the other Host
+		t.Errorf("%d were answered by fastpush, want 2", got)
 	}
 }
 
@@ -175,13 +176,13 @@ func TestBareLF(t *testing.T) {
 		"POST /v1/push HTTP/1.1\r\nHost: here\r\nContent-Length: 2\r\n\n",
 		"POST /v1/push HTTP/1.1\r\nHost: here\r\nContent-Length: 2\n\r\n",
 	} {
-		l := s.takenOver(t)
+		l := s.dialTakenOver(t)
 		l.send(head + "ab")
 		l.expect("ab")
 	}
 }
 
-// TestTooSlow: neither half a request nor none holds a connection.
+// TestTooSlow: a connection with a partial request, or none, is closed after its timeout.
 func TestTooSlow(t *testing.T) {
 	whole := request("a body")
 	for name, row := range map[string]struct {
@@ -193,25 +194,25 @@ func TestTooSlow(t *testing.T) {
 		"half body": {whole[:len(whole)-3], func(o *Options) *time.Duration { return &o.Read }},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := start(t, func(_ *site, o *Options) { *row.limit(o) = time.Millisecond })
-			l := s.takenOver(t)
+			s := start(t, func(_ *testServer, o *Options) { *row.limit(o) = time.Millisecond })
+			l := s.dialTakenOver(t)
 			if row.text != "" {
 				l.send(row.text)
 			}
-			l.ends()
-			s.count(t, 0)
+			l.expectClosed()
+			s.waitTakenOver(t, 0)
 		})
 	}
 }
 
-// TestNotTaken: after these requests the connection stays with net/http.
-func TestNotTaken(t *testing.T) {
+// TestNotTakenOver: after these requests the connection stays with net/http.
+func TestNotTakenOver(t *testing.T) {
 	s := start(t, nil)
 	for name, head := range map[string]string{
 		"another path":   "POST /v1/other HTTP/1.1\r\nHost: here\r\n",
 		"a query":        "POST /v1/push?a=b HTTP/1.1\r\nHost: here\r\n",
-		"of a browser":   "POST /v1/push HTTP/1.1\r\nHost: here\r\nSec-Fetch-Site: same-origin\r\n",
-		"of a page":      "POST /v1/push HTTP/1.1\r\nHost: here\r\nOrigin: http://here\r\n",
+		"browser":        "POST /v1/push HTTP/1.1\r\nHost: here\r\nSec-Fetch-Site: same-origin\r\n",
+		"web page":       "POST /v1/push HTTP/1.1\r\nHost: here\r\nOrigin: http://here\r\n",
 		"odd connection": "POST /v1/push HTTP/1.1\r\nHost: here\r\nConnection: keep-alive, x\r\n",
 	} {
 		l := s.dial(t)
@@ -222,28 +223,28 @@ func TestNotTaken(t *testing.T) {
 			}
 		}
 	}
-	if s.taken.Load() != 0 {
-		t.Errorf("%d were answered here", s.taken.Load())
+	if s.fastPushes.Load() != 0 {
+		t.Errorf("%d were answered by fastpush", s.fastPushes.Load())
 	}
 }
 
-// TestPanic: one call that fails ends its connection, and no other.
+// TestPanic: a panic in a call closes its connection, and no other.
 func TestPanic(t *testing.T) {
 	s := start(t, nil)
-	l, beside := s.takenOver(t), s.takenOver(t)
-	s.during = func() { panic("on purpose") }
+	l, other := s.dialTakenOver(t), s.dialTakenOver(t)
+	s.onPush = func() { panic("on purpose") }
 	l.send(request("bad"))
-	l.ends()
-	s.count(t, 1)
-	s.during = func() {}
-	beside.send(request("good"))
-	beside.expect("good")
+	l.expectClosed()
+	s.waitTakenOver(t, 1)
+	s.onPush = func() {}
+	other.send(request("good"))
+	other.expect("good")
 }
 
-// TestHeaders: an answer says as much as net/http's.
+// TestHeaders: an answer has the same headers as with net/http.
 func TestHeaders(t *testing.T) {
 	s := start(t, nil)
-	l := s.takenOver(t)
+	l := s.dialTakenOver(t)
 	l.send(request("unavailable"))
 	r := l.expect("unavailable")
 	if _, err := http.ParseTime(r.Header.Get("Date")); err != nil {
@@ -264,11 +265,11 @@ func TestCurl(t *testing.T) {
 	}
 	s := start(t, nil)
 	url := "http://" + s.addr + "/v1/push"
-	out, err := exec.CommandContext(within(t), curl, "-s", url, "-d", "one", "--next", "-s", url, "-d", "two", "--next", "-s", url+"/x", "--next", "-s", url, "-d", "three").CombinedOutput()
+	out, err := exec.CommandContext(testContext(t), curl, "-s", url, "-d", "one", "--next", "-s", url, "-d", "two", "--next", "-s", url+"/x", "--next", "-s", url, "-d", "three").CombinedOutput()
 	if want := "/v1/push \"\" one\n/v1/push \"\" two\nGET /v1/push/x\n/v1/push \"\" three\n"; err != nil || string(out) != want {
 		t.Errorf("%s, %v; want %s", out, err, want)
 	}
-	if s.taken.Load() != 1 {
-		t.Errorf("%d were answered here", s.taken.Load())
+	if s.fastPushes.Load() != 1 {
+		t.Errorf("%d were answered by fastpush", s.fastPushes.Load())
 	}
 }

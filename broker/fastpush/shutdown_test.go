@@ -11,19 +11,19 @@ import (
 	"switchboard/internal/await"
 )
 
-// shutdown ends a site as the broker does.
-func (s *site) shutdown(ctx context.Context) error {
+// shutdown shuts a testServer down as the broker does.
+func (s *testServer) shutdown(ctx context.Context) error {
 	s.Shutdown(ctx)
 	return s.http.Shutdown(ctx)
 }
 
-// hold keeps the next push, when it is entered, until it is released.
-func (s *site) hold(t *testing.T) (entered chan struct{}, release func()) {
+// blockNextPush blocks the next push until release is called. entered is closed when it blocks.
+func (s *testServer) blockNextPush(t *testing.T) (entered chan struct{}, release func()) {
 	entered, released := make(chan struct{}), make(chan struct{})
 	release = sync.OnceFunc(func() { close(released) })
 	t.Cleanup(release)
 	var next atomic.Bool
-	s.during = func() {
+	s.onPush = func() {
 		if next.CompareAndSwap(false, true) {
 			close(entered)
 			<-released
@@ -32,22 +32,23 @@ func (s *site) hold(t *testing.T) (entered chan struct{}, release func()) {
 	return entered, release
 }
 
-// TestShutdown: an idle connection ends, a call under way is answered, and half a request has its time.
+// TestShutdown: an idle connection closes, a running call is answered, and partial requests can
+// still be completed.
 func TestShutdown(t *testing.T) {
 	s := start(t, nil)
-	idle, busy, half, body := s.takenOver(t), s.takenOver(t), s.takenOver(t), s.takenOver(t)
+	idle, busy, half, body := s.dialTakenOver(t), s.dialTakenOver(t), s.dialTakenOver(t), s.dialTakenOver(t)
 	text := request("half of it")
-	before := s.read.Load()
+	before := s.bytesRead.Load()
 	half.send(text[:20])
 	body.send(text[:len(text)-4])
-	await.True(t, "both halves are read", func() bool { return s.read.Load() == before+20+int64(len(text)-4) })
-	entered, release := s.hold(t)
+	await.True(t, "both halves are read", func() bool { return s.bytesRead.Load() == before+20+int64(len(text)-4) })
+	entered, release := s.blockNextPush(t)
 	busy.send(request("under way"))
 	<-entered
 	done := make(chan error, 1)
-	go func() { done <- s.shutdown(within(t)) }()
-	idle.ends()
-	s.count(t, 1) // the halves are back
+	go func() { done <- s.shutdown(testContext(t)) }()
+	idle.expectClosed()
+	s.waitTakenOver(t, 1) // the partial requests went back to net/http
 	late := s.dial(t)
 	late.send(request("late"))
 	late.expect("late") // by net/http
@@ -55,7 +56,7 @@ func TestShutdown(t *testing.T) {
 	half.expect("half of it")
 	body.send(text[len(text)-4:])
 	body.expect("half of it")
-	s.count(t, 1)
+	s.waitTakenOver(t, 1)
 	release()
 	if r := busy.expect("under way"); !r.Close {
 		t.Error("the last answer does not say that the connection ends")
@@ -64,18 +65,18 @@ func TestShutdown(t *testing.T) {
 	if err := <-done; err != nil {
 		t.Error(err)
 	}
-	half.ends()
-	s.count(t, 0)
+	half.expectClosed()
+	s.waitTakenOver(t, 0)
 }
 
-// TestShutdownPipelined: what was sent with the last request is answered as well.
+// TestShutdownPipelined: all pipelined requests are answered.
 func TestShutdownPipelined(t *testing.T) {
 	s := start(t, nil)
-	l := s.takenOver(t)
-	entered, release := s.hold(t)
+	l := s.dialTakenOver(t)
+	entered, release := s.blockNextPush(t)
 	l.send(request("one") + request("two"))
 	<-entered
-	s.drain((*conn).lastCall)
+	s.drain((*conn).expireReadSoon)
 	release()
 	if r := l.expect("one"); r.Close {
 		t.Error("the first answer says that the connection ends")
@@ -85,10 +86,10 @@ func TestShutdownPipelined(t *testing.T) {
 	}
 }
 
-// TestShutdownUnderLoad: every push that was acted upon is answered.
+// TestShutdownUnderLoad: every push that was accepted is answered.
 func TestShutdownUnderLoad(t *testing.T) {
 	s := start(t, nil)
-	var answered, said atomic.Int64
+	var answered, announced atomic.Int64
 	var clients sync.WaitGroup
 	enough := make(chan struct{})
 	for i := range 32 {
@@ -110,7 +111,7 @@ func TestShutdownUnderLoad(t *testing.T) {
 					close(enough)
 				}
 				if r.Close {
-					said.Add(1)
+					announced.Add(1)
 					break
 				}
 			}
@@ -118,22 +119,22 @@ func TestShutdownUnderLoad(t *testing.T) {
 		})
 	}
 	<-enough
-	if err := s.shutdown(within(t)); err != nil {
+	if err := s.shutdown(testContext(t)); err != nil {
 		t.Error(err)
 	}
 	clients.Wait()
 	if got := s.pushes.Load(); got != answered.Load() {
-		t.Errorf("%d pushes were acted upon, %d answered", got, answered.Load())
+		t.Errorf("%d pushes were accepted, %d answered", got, answered.Load())
 	}
-	t.Logf("%d answers, %d said that it was the last", answered.Load(), said.Load())
+	t.Logf("%d answers, %d announced the end of the connection", answered.Load(), announced.Load())
 }
 
-// TestClose: what does not end by itself is cut.
+// TestClose: Close closes a connection whose call does not end.
 func TestClose(t *testing.T) {
 	s := start(t, nil)
-	l := s.takenOver(t)
-	entered, release := s.hold(t)
-	l.send(request("for ever"))
+	l := s.dialTakenOver(t)
+	entered, release := s.blockNextPush(t)
+	l.send(request("blocked"))
 	<-entered
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
@@ -142,20 +143,21 @@ func TestClose(t *testing.T) {
 		defer close(done)
 		s.Shutdown(ctx)
 	}()
-	l.ends()
+	l.expectClosed()
 	release()
 	<-done
-	s.count(t, 0)
+	s.waitTakenOver(t, 0)
 }
 
-// TestShutdownTooLate: a request that comes behind the last answer is not acted upon, and does not take the answer away.
+// TestShutdownTooLate: a request that arrives after the last answer is not accepted, and the client
+// still receives that answer.
 func TestShutdownTooLate(t *testing.T) {
 	s := start(t, nil)
-	l := s.takenOver(t)
-	entered, release := s.hold(t)
+	l := s.dialTakenOver(t)
+	entered, release := s.blockNextPush(t)
 	l.send(request("last"))
 	<-entered
-	s.drain((*conn).lastCall)
+	s.drain((*conn).expireReadSoon)
 	l.send(request("too late"))
 	release()
 	l.expect("last")
@@ -166,6 +168,6 @@ func TestShutdownTooLate(t *testing.T) {
 		t.Errorf("%q, %v", text, err)
 	}
 	if n := s.pushes.Load(); n != 2 {
-		t.Errorf("%d pushes were acted upon", n)
+		t.Errorf("%d pushes were accepted", n)
 	}
 }
