@@ -1,20 +1,28 @@
-// Package hook asks the backend, by a signed POST, whether a client may connect, and whether it may subscribe to a channel.
+// Package hook asks the backend, by a signed POST, whether a client may connect and whether it may
+// subscribe to a channel.
 //
-// # A question
+// # Question
 //
 //	{"hook":"connect","client":"alice/phone","user":"alice","address":"192.0.2.7:51312","info":{…}}
 //	{"hook":"subscribe","client":"alice/phone","user":"alice","address":"192.0.2.7:51312","info":{…},"channel":"chat:42"}
 //
-// It is signed as webhooks are. A refreshed token asks connect again, with "refresh":true.
+// The POST is signed like a webhook. When a client refreshes its token, the connect hook is asked
+// again, with "refresh":true.
 //
-// # The answer
+// # Answer
 //
-// 200 and a JSON object with "allow", true or false; beside false a "reason", which the client is told; beside true, of connect alone,
-// "info" in the place of the client's, and "user". Anything else is no answer: no 200, no JSON, no allow, none
-// within the timeout. Who gets none keeps the door closed.
+// The answer is status 200 and a JSON object:
 //
-// # Bounds
+//   - "allow": true or false.
+//   - "reason", with allow false: a text that the client receives.
+//   - "info" and "user", with allow true, for connect only: they replace the client's info and user.
 //
-// At most Concurrency questions are under way, over as many connections, which are kept. The timeout counts from when the
-// question came up: behind a backend that hangs, those who wait for their turn are told in time, too, and without a call.
+// Any other status, other JSON, no "allow" or no answer within the timeout is a failure. The caller
+// then refuses the client.
+//
+// # Limits
+//
+// At most Concurrency questions are sent at once, over as many connections, which stay open. The
+// timeout counts from Question.Since. So if the backend hangs, a question that waits for a connection
+// also fails in time, without a call.
 package hook

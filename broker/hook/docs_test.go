@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// example is the first Node.js example of a file.
+// example returns the first Node.js example of a file.
 func example(t *testing.T, path string) string {
 	t.Helper()
 	text, err := os.ReadFile(path)
@@ -24,7 +24,7 @@ func example(t *testing.T, path string) string {
 	return code
 }
 
-// TestNodeExample asks the backend of the documentation.
+// TestNodeExample runs the example backend of the documentation and asks it.
 func TestNodeExample(t *testing.T) {
 	const port = `server.listen(9000, "127.0.0.1")`
 	before, after, found := strings.Cut(example(t, "../../docs/webhooks.md")+example(t, "../../docs/access.md"), port)
@@ -69,7 +69,7 @@ func TestNodeExample(t *testing.T) {
 			t.Errorf("%s: %s, %+v", channel, outcome, a)
 		}
 	}
-	if _, outcome := ask("another secret than that", Question{Hook: Connect}); outcome != Failed {
-		t.Errorf("under another secret: %s", outcome)
+	if _, outcome := ask("another secret, not the same", Question{Hook: Connect}); outcome != Failed {
+		t.Errorf("with another secret: %s", outcome)
 	}
 }

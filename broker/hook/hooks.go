@@ -20,31 +20,32 @@ import (
 )
 
 const (
-	maxAnswer = 16 << 10 // bytes of an answer
-	maxReason = 200      // bytes of a reason that is passed on
+	maxAnswer = 16 << 10 // the longest answer, in bytes
+	maxReason = 200      // the longest reason for the client, in bytes
 )
 
 // Options configures Hooks.
 type Options struct {
-	// Connect and Subscribe are where the questions are posted, http or https. They may hold secrets, so they are in no
-	// error. Zero means that it is not asked.
+	// Connect and Subscribe are the URLs of the two hooks, http or https. They may hold secrets, so
+	// no error contains them. Zero means that the hook is not asked.
 	Connect, Subscribe string
-	// Secrets sign; several while the backend changes its own. One at least must be set.
+	// Secrets sign the questions. There may be several while the backend changes its secret. At
+	// least one is required.
 	Secrets []string
-	// Timeout bounds a question, from when it came up to the end of the answer. Zero means 2 s.
+	// Timeout bounds a question, from Question.Since to the end of the answer. Zero means 2 s.
 	Timeout time.Duration
-	// Concurrency is the most questions at once. Zero means 64.
+	// Concurrency is the most questions sent at once. Zero means 64.
 	Concurrency int
 	// Agent is the User-Agent. Zero means "switchboard".
 	Agent string
-	// TLS says whom to trust for https; below 1.2 nothing is spoken. Zero means the system's authorities.
+	// TLS configures https, at version 1.2 or above. Zero means the system's authorities.
 	TLS *tls.Config
 }
 
-// Enabled says whether anything is asked.
+// Enabled reports whether there is a hook.
 func (o Options) Enabled() bool { return o.Connect != "" || o.Subscribe != "" }
 
-// Kind is what is asked.
+// Kind is the kind of a hook.
 type Kind string
 
 // The kinds.
@@ -53,7 +54,7 @@ const (
 	Subscribe Kind = "subscribe"
 )
 
-// Question is about one client.
+// Question asks whether one client may connect or subscribe.
 type Question struct {
 	Hook    Kind            `json:"hook"`
 	Client  string          `json:"client"`
@@ -63,18 +64,18 @@ type Question struct {
 	Channel string          `json:"channel,omitempty"`
 	Refresh bool            `json:"refresh,omitempty"`
 
-	Since time.Time `json:"-"` // when it came up
+	Since time.Time `json:"-"` // when the client connected or subscribed
 }
 
-// Answer is what the backend said.
+// Answer is the backend's answer.
 type Answer struct {
 	Allow  bool
-	Reason string          // fit to be shown to the client
-	Info   json.RawMessage // compact; nil for as it was
-	User   string          // a good name; "" for as it was
+	Reason string          // short and printable, for the client
+	Info   json.RawMessage // compact JSON; nil leaves the client's info unchanged
+	User   string          // a valid name; "" leaves the client's user unchanged
 }
 
-// Outcome is what became of a question, and the label of its metric.
+// Outcome is the outcome of a question, and the label of its metric.
 type Outcome string
 
 // The outcomes.
@@ -82,17 +83,17 @@ const (
 	Allowed   Outcome = "allowed"
 	Denied    Outcome = "denied"
 	Late      Outcome = "late"      // no answer in time
-	Failed    Outcome = "failed"    // no connection, or it broke, or the answer was no 200
-	Malformed Outcome = "malformed" // a 200 that cannot be understood
+	Failed    Outcome = "failed"    // no connection, a broken one, or a status other than 200
+	Malformed Outcome = "malformed" // status 200 with an invalid body
 )
 
-// Hooks asks.
+// Hooks asks the backend's hooks.
 type Hooks struct {
 	opts   Options
 	client http.Client
 }
 
-// New checks opts; the error names what is wrong, and repeats neither URLs nor secrets.
+// New checks o. Its errors do not contain URLs or secrets.
 func New(o Options) (*Hooks, error) {
 	o.Timeout = cmp.Or(o.Timeout, 2*time.Second)
 	o.Concurrency = cmp.Or(o.Concurrency, 64)
@@ -104,9 +105,9 @@ func New(o Options) (*Hooks, error) {
 	}
 	switch {
 	case o.Timeout < 0 || o.Concurrency < 0:
-		return nil, errors.New("hooks: neither timeout nor concurrency may be below zero")
+		return nil, errors.New("hooks: timeout and concurrency must not be below zero")
 	case len(o.Secrets) == 0:
-		return nil, errors.New("hooks.secrets: none, so the backend could not tell who asks")
+		return nil, errors.New("hooks.secrets: none is set, so the backend cannot verify the questions")
 	}
 	if err := backend.CheckSecrets(o.Secrets); err != nil {
 		return nil, fmt.Errorf("hooks.secrets: %w", err)
@@ -116,10 +117,10 @@ func New(o Options) (*Hooks, error) {
 	return &Hooks{opts: o, client: backend.NewClient(transport)}, nil
 }
 
-// Concurrency is how many questions there may be at once.
+// Concurrency returns the most questions that are sent at once.
 func (h *Hooks) Concurrency() int { return h.opts.Concurrency }
 
-// Asks says whether there is anybody to ask.
+// Asks reports whether the hook k is configured.
 func (h *Hooks) Asks(k Kind) bool { return h.url(k) != "" }
 
 func (h *Hooks) url(k Kind) string {
@@ -129,10 +130,10 @@ func (h *Hooks) url(k Kind) string {
 	return h.opts.Subscribe
 }
 
-// Close gives up the idle connections.
+// Close closes the idle connections.
 func (h *Hooks) Close() { h.client.CloseIdleConnections() }
 
-// Ask waits for the answer. There is an error whenever the outcome is neither Allowed nor Denied.
+// Ask sends q and waits for the answer. The error is nil if the outcome is Allowed or Denied.
 func (h *Hooks) Ask(ctx context.Context, q Question) (Answer, Outcome, error) {
 	ctx, cancel := context.WithDeadline(ctx, q.Since.Add(h.opts.Timeout))
 	defer cancel()
@@ -143,7 +144,7 @@ func (h *Hooks) Ask(ctx context.Context, q Question) (Answer, Outcome, error) {
 	case err != nil:
 		return Answer{}, Failed, backend.WithoutURL(err)
 	case status != http.StatusOK:
-		return Answer{}, Failed, fmt.Errorf("the answer was %d", status)
+		return Answer{}, Failed, fmt.Errorf("the answer has status %d", status)
 	}
 	a, err := decode(q.Hook, text)
 	switch {
@@ -156,7 +157,7 @@ func (h *Hooks) Ask(ctx context.Context, q Question) (Answer, Outcome, error) {
 }
 
 func (h *Hooks) post(ctx context.Context, q Question) (status int, answer []byte, err error) {
-	if err := ctx.Err(); err != nil { // it has waited too long for its turn
+	if err := ctx.Err(); err != nil { // the timeout passed before the question was sent
 		return 0, nil, err
 	}
 	body, err := json.Marshal(q)
@@ -169,7 +170,8 @@ func (h *Hooks) post(ctx context.Context, q Question) (status int, answer []byte
 	}
 	request.Header.Set("Content-Type", "application/json")
 	request.Header.Set("User-Agent", h.opts.Agent)
-	// Asking twice does no harm. An empty value is not sent, and lets net/http ask again where a kept connection was closed meanwhile.
+	// Asking twice does no harm. With this key in the map net/http repeats the POST if the backend
+	// closed the idle connection meanwhile. An empty value is not sent.
 	request.Header["Idempotency-Key"] = []string{}
 	webhook.Sign(h.opts.Secrets, request.Header, body, time.Now())
 	response, err := h.client.Do(request)
@@ -181,9 +183,9 @@ func (h *Hooks) post(ctx context.Context, q Question) (status int, answer []byte
 	return response.StatusCode, answer, err
 }
 
-// decode understands an answer, or says why not.
+// decode parses and checks an answer.
 func decode(k Kind, text []byte) (Answer, error) {
-	var said struct {
+	var raw struct {
 		Allow  *bool           `json:"allow"`
 		Reason string          `json:"reason"`
 		Info   json.RawMessage `json:"info"`
@@ -192,31 +194,31 @@ func decode(k Kind, text []byte) (Answer, error) {
 	if len(text) > maxAnswer {
 		return Answer{}, fmt.Errorf("the answer has more than %d bytes", maxAnswer)
 	}
-	if err := json.Unmarshal(text, &said); err != nil {
-		return Answer{}, errors.New("the answer is not the JSON object that it should be") // the cause may repeat what is in it
+	if err := json.Unmarshal(text, &raw); err != nil {
+		return Answer{}, errors.New("the answer is not a JSON object with the right types") // the cause may contain text of the answer
 	}
 	switch {
-	case said.Allow == nil:
+	case raw.Allow == nil:
 		return Answer{}, errors.New("the answer has no allow")
-	case !*said.Allow:
-		return Answer{Reason: shown(said.Reason)}, nil
-	case k != Connect && (said.User != "" || said.Info != nil):
+	case !*raw.Allow:
+		return Answer{Reason: cleanReason(raw.Reason)}, nil
+	case k != Connect && (raw.User != "" || raw.Info != nil):
 		return Answer{}, errors.New("the answer sets user or info, which only connect can")
 	}
-	if said.User != "" {
-		if err := wire.CheckName("user", said.User); err != nil {
+	if raw.User != "" {
+		if err := wire.CheckName("user", raw.User); err != nil {
 			return Answer{}, errors.New("the answer's user is not a name")
 		}
 	}
-	info, err := wire.CompactInfo(said.Info)
+	info, err := wire.CompactInfo(raw.Info)
 	if err != nil {
 		return Answer{}, errors.New("the answer's info is not a JSON object of at most 1 KiB")
 	}
-	return Answer{Allow: true, Info: info, User: said.User}, nil
+	return Answer{Allow: true, Info: info, User: raw.User}, nil
 }
 
-// shown is a reason without control characters, and not too long.
-func shown(reason string) string {
+// cleanReason returns reason without control characters and cut to maxReason.
+func cleanReason(reason string) string {
 	clean := strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) {
 			return ' '

@@ -19,15 +19,15 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const (
-	secret   = "hunter2-hunter2-hunter2"
-	formerly = "the secret before" // while it is changed
+	secret    = "hunter2-hunter2-hunter2"
+	oldSecret = "the secret before" // still in use
 )
 
-func hooks(t *testing.T, answer http.HandlerFunc, change ...func(*Options)) *Hooks {
+func newHooks(t *testing.T, answer http.HandlerFunc, change ...func(*Options)) *Hooks {
 	t.Helper()
 	s := httptest.NewServer(answer)
 	t.Cleanup(s.Close)
-	o := Options{Connect: s.URL + "/connect?key=" + secret, Subscribe: s.URL + "/subscribe", Secrets: []string{formerly, secret}, Timeout: 10 * time.Second}
+	o := Options{Connect: s.URL + "/connect?key=" + secret, Subscribe: s.URL + "/subscribe", Secrets: []string{oldSecret, secret}, Timeout: 10 * time.Second}
 	for _, f := range change {
 		f(&o)
 	}
@@ -40,18 +40,18 @@ func hooks(t *testing.T, answer http.HandlerFunc, change ...func(*Options)) *Hoo
 }
 
 func TestQuestion(t *testing.T) {
-	h := hooks(t, func(w http.ResponseWriter, r *http.Request) {
+	h := newHooks(t, func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
 		if err != nil {
 			t.Error(err)
 		}
-		for _, s := range []string{formerly, secret} {
+		for _, s := range []string{oldSecret, secret} {
 			if err := webhook.Verify([]string{s}, r.Header, body, 0); err != nil {
 				t.Errorf("%s: %v", s, err)
 			}
 		}
 		if len(r.Header["Idempotency-Key"]) > 0 {
-			t.Error("a key that means nothing is sent")
+			t.Error("an Idempotency-Key is sent")
 		}
 		want := `{"hook":"subscribe","client":"phone","user":"alice","address":"192.0.2.1:7","info":{"a":1},"channel":"chat:1"}`
 		if r.URL.Path != "/subscribe" || string(body) != want {
@@ -67,7 +67,7 @@ func TestQuestion(t *testing.T) {
 	}
 }
 
-// TestAnswers: what is no clear yes lets nobody in.
+// TestAnswers: only a clear yes allows.
 func TestAnswers(t *testing.T) {
 	long := strings.Repeat("é", maxReason)
 	for name, tt := range map[string]struct {
@@ -78,10 +78,10 @@ func TestAnswers(t *testing.T) {
 		answer Answer
 	}{
 		"yes":                     {Connect, 200, `{"allow":true}`, Allowed, Answer{Allow: true}},
-		"yes, as somebody":        {Connect, 200, `{"allow":true,"user":"bob","info":{ "a": 1 },"more":2}`, Allowed, Answer{Allow: true, User: "bob", Info: json.RawMessage(`{"a":1}`)}},
+		"yes, with a user":        {Connect, 200, `{"allow":true,"user":"bob","info":{ "a": 1 },"more":2}`, Allowed, Answer{Allow: true, User: "bob", Info: json.RawMessage(`{"a":1}`)}},
 		"no":                      {Connect, 200, `{"allow":false,"reason":"banned\r\nfor good"}`, Denied, Answer{Reason: "banned  for good"}},
-		"no, and nothing else":    {Subscribe, 200, `{"allow":false,"user":"bob"}`, Denied, Answer{}},
-		"no, at length":           {Subscribe, 200, `{"allow":false,"reason":"` + long + `"}`, Denied, Answer{Reason: long[:maxReason] + "…"}},
+		"no, user is ignored":     {Subscribe, 200, `{"allow":false,"user":"bob"}`, Denied, Answer{}},
+		"no, long reason":         {Subscribe, 200, `{"allow":false,"reason":"` + long + `"}`, Denied, Answer{Reason: long[:maxReason] + "…"}},
 		"nothing":                 {Connect, 200, ``, Malformed, Answer{}},
 		"an object without allow": {Connect, 200, `{}`, Malformed, Answer{}},
 		"null":                    {Connect, 200, `{"allow":null}`, Malformed, Answer{}},
@@ -92,8 +92,8 @@ func TestAnswers(t *testing.T) {
 		"two":                     {Connect, 200, `{"allow":true}{"allow":true}`, Malformed, Answer{}},
 		"a bad user":              {Connect, 200, `{"allow":true,"user":"a b"}`, Malformed, Answer{}},
 		"a bad info":              {Connect, 200, `{"allow":true,"info":[1]}`, Malformed, Answer{}},
-		"info of a channel":       {Subscribe, 200, `{"allow":true,"info":{}}`, Malformed, Answer{}},
-		"user of a channel":       {Subscribe, 200, `{"allow":true,"user":"bob"}`, Malformed, Answer{}},
+		"info from subscribe":     {Subscribe, 200, `{"allow":true,"info":{}}`, Malformed, Answer{}},
+		"user from subscribe":     {Subscribe, 200, `{"allow":true,"user":"bob"}`, Malformed, Answer{}},
 		"endless":                 {Connect, 200, `{"allow":true}` + strings.Repeat(" ", maxAnswer), Malformed, Answer{}},
 		"no content":              {Connect, 204, ``, Failed, Answer{}},
 		"created":                 {Connect, 201, `{"allow":true}`, Failed, Answer{}},
@@ -102,7 +102,7 @@ func TestAnswers(t *testing.T) {
 		"broken":                  {Connect, 500, `{"allow":true}`, Failed, Answer{}},
 	} {
 		var calls atomic.Int64
-		h := hooks(t, func(w http.ResponseWriter, _ *http.Request) {
+		h := newHooks(t, func(w http.ResponseWriter, _ *http.Request) {
 			calls.Add(1)
 			w.Header().Set("Location", "/elsewhere")
 			w.WriteHeader(tt.status)
@@ -116,7 +116,7 @@ func TestAnswers(t *testing.T) {
 			t.Errorf("%s: %+v", name, a)
 		}
 		if err != nil && strings.Contains(err.Error(), secret) {
-			t.Errorf("%s: %v tells the URL", name, err)
+			t.Errorf("%s: %v contains the URL", name, err)
 		}
 	}
 }
@@ -125,34 +125,34 @@ func TestLate(t *testing.T) {
 	hang := make(chan struct{})
 	defer close(hang)
 	var calls atomic.Int64
-	h := hooks(t, func(http.ResponseWriter, *http.Request) { calls.Add(1); <-hang }, func(o *Options) { o.Timeout = 20 * time.Millisecond })
+	h := newHooks(t, func(http.ResponseWriter, *http.Request) { calls.Add(1); <-hang }, func(o *Options) { o.Timeout = 20 * time.Millisecond })
 	if _, outcome, err := h.Ask(t.Context(), Question{Hook: Connect, Since: time.Now()}); outcome != Late || err == nil {
 		t.Errorf("a backend that hangs: %s, %v", outcome, err)
 	}
 	before := calls.Load()
 	if _, outcome, err := h.Ask(t.Context(), Question{Hook: Connect, Since: time.Now().Add(-time.Hour)}); outcome != Late || err == nil {
-		t.Errorf("one who waited for too long: %s, %v", outcome, err)
+		t.Errorf("a question older than the timeout: %s, %v", outcome, err)
 	}
 	if calls.Load() != before {
-		t.Error("the backend was asked for who has gone")
+		t.Error("a question older than the timeout was sent")
 	}
 }
 
-func TestNobodyThere(t *testing.T) {
+func TestConnectionRefused(t *testing.T) {
 	s := httptest.NewServer(http.NotFoundHandler())
 	url := s.URL
 	s.Close()
-	h := hooks(t, http.NotFound, func(o *Options) { o.Connect = url + "/?key=" + secret })
+	h := newHooks(t, http.NotFound, func(o *Options) { o.Connect = url + "/?key=" + secret })
 	_, outcome, err := h.Ask(t.Context(), Question{Hook: Connect, Since: time.Now()})
 	if outcome != Failed || err == nil || strings.Contains(err.Error(), secret) {
 		t.Errorf("%s, %v", outcome, err)
 	}
 }
 
-// TestConnectionsAreKept: many questions, one connection.
-func TestConnectionsAreKept(t *testing.T) {
+// TestConnectionIsReused: questions one after the other use one connection.
+func TestConnectionIsReused(t *testing.T) {
 	var seen sync.Map
-	h := hooks(t, func(w http.ResponseWriter, r *http.Request) {
+	h := newHooks(t, func(w http.ResponseWriter, r *http.Request) {
 		seen.Store(r.RemoteAddr, true)
 		_, _ = io.WriteString(w, `{"allow":true}`)
 	})

@@ -7,56 +7,60 @@ import (
 	"time"
 )
 
-// maxIdle is how many addresses without a connection are remembered for what they used of their rate. Above it the
-// oldest are forgotten: who has more networks than that is not held by a limit of addresses.
+// maxIdle is how many addresses without a connection keep their token bucket. Above it the longest
+// idle ones are removed: a limit by address does not stop a client that has more networks than
+// that.
 const maxIdle = 1 << 16
 
-// fullWait is how long who has all its connections is asked to wait.
-const fullWait = 5 * time.Second
+// connectionsRetryDelay is the retry delay for an address at its connection limit.
+const connectionsRetryDelay = 5 * time.Second
 
 // AddressOptions configures Addresses.
 type AddressOptions struct {
-	Connections int // at once, from one address; 0 for any number
-	Rate        int // new ones a second; 0 for any number
-	// Proxies are the networks of whoever connects for others: they are not limited, and are believed whom they connect for.
+	Connections int // the most connections of an address at once; 0 means no limit
+	Rate        int // the most new connections of an address per second; 0 means no limit
+	// Proxies are the networks of trusted proxies. Their connections are not limited, and their
+	// X-Forwarded-For names the client.
 	Proxies []netip.Prefix
-	// Refused is told which of the limits refused a connection. Nil means nobody cares.
-	Refused func(what string)
+	// Refused is called for each refused connection with AddressConnections or AddressRate. Nil
+	// means no call.
+	Refused func(limit string)
 }
 
-// The limits, as Refused is told of them.
+// The limits that Refused receives.
 const (
 	AddressConnections = "address_connections"
 	AddressRate        = "address_rate"
 )
 
-// Refusal is why an address may not connect now.
+// Refusal says why an address may not connect now, and when to retry.
 type Refusal struct {
 	Detail string
 	Wait   time.Duration
 }
 
-// Seconds is Wait as Retry-After has it.
+// Seconds returns Wait as the value of Retry-After.
 func (r *Refusal) Seconds() int { return Seconds(r.Wait) }
 
-// Seconds rounds up, to one at least.
+// Seconds returns d in seconds, rounded up, and at least 1.
 func Seconds(d time.Duration) int { return int(max(1, (d+time.Second-1)/time.Second)) }
 
-// Addresses counts connections by address, and by /64 for IPv6, since that is what one subscriber gets (RFC 6177). Nil
-// limits nothing. For a connection it takes no memory, for an address with connections some 100 bytes.
+// Addresses counts connections by IPv4 address and by IPv6 /64, which is what one site gets
+// (RFC 6177). A nil Addresses has no limits. It takes some 100 bytes for each address with
+// connections, and nothing for each connection.
 type Addresses struct {
 	opts  AddressOptions
 	rate  Rate
 	epoch time.Time
 
-	mu      sync.Mutex // guards the fields below
-	places  map[netip.Addr]Slot
-	entries []entry // by Place; the first one is of none, and heads the ring of the idle, the oldest first
-	unused  Slot    // the first of a list, linked by next
-	idle    int
+	mu        sync.Mutex // guards the fields below
+	slots     map[netip.Addr]Slot
+	entries   []entry // by Slot; entries[0] is the head of the ring of idle entries, oldest first
+	firstFree Slot    // the list of free entries, linked by next; 0 is its end
+	idle      int
 }
 
-// Slot is that of a connection in Addresses; 0 for one that is not counted.
+// Slot is the index of an address in Addresses; 0 means that the connection is not counted.
 type Slot uint32
 
 type entry struct {
@@ -66,7 +70,7 @@ type entry struct {
 	next, prev Slot // in the ring, when conns is 0
 }
 
-// NewAddresses returns nil where nothing is limited.
+// NewAddresses returns nil if o sets no limit.
 func NewAddresses(o AddressOptions) *Addresses {
 	if o.Connections <= 0 && o.Rate <= 0 {
 		return nil
@@ -80,33 +84,34 @@ func NewAddresses(o AddressOptions) *Addresses {
 }
 
 func (a *Addresses) resetLocked() {
-	a.places, a.entries, a.unused = make(map[netip.Addr]Slot), make([]entry, 1), 0
+	a.slots, a.entries, a.firstFree = make(map[netip.Addr]Slot), make([]entry, 1), 0
 }
 
-// Enter counts a connection from addr, until Leave. Those of proxies, and without an address, are not counted.
+// Enter counts a connection from addr until Leave, or refuses it. It does not count connections of
+// proxies and connections without an address.
 func (a *Addresses) Enter(addr netip.Addr) (Slot, *Refusal) {
-	if a == nil || !addr.IsValid() || a.proxy(addr) {
+	if a == nil || !addr.IsValid() || a.isProxy(addr) {
 		return 0, nil
 	}
-	p, what, refusal := a.enter(network(addr))
+	p, limit, refusal := a.enter(Network(addr))
 	if refusal != nil {
-		a.opts.Refused(what)
+		a.opts.Refused(limit)
 	}
 	return p, refusal
 }
 
-func (a *Addresses) enter(addr netip.Addr) (_ Slot, what string, _ *Refusal) {
+func (a *Addresses) enter(addr netip.Addr) (_ Slot, limit string, _ *Refusal) {
 	now := time.Since(a.epoch)
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.expireLocked(now)
-	p, known := a.places[addr]
+	p, known := a.slots[addr]
 	if !known {
 		p = a.addLocked(addr)
 	}
 	e := &a.entries[p]
 	if a.opts.Connections > 0 && int(e.conns) >= a.opts.Connections {
-		return 0, AddressConnections, &Refusal{"too many connections from this address", fullWait}
+		return 0, AddressConnections, &Refusal{"too many connections from this address", connectionsRetryDelay}
 	}
 	if wait := e.bucket.Take(a.rate, 1, now); wait > 0 {
 		return 0, AddressRate, &Refusal{"too many new connections from this address", wait}
@@ -118,7 +123,7 @@ func (a *Addresses) enter(addr netip.Addr) (_ Slot, what string, _ *Refusal) {
 	return p, "", nil
 }
 
-// Leave is the end of Enter.
+// Leave ends a connection that Enter counted.
 func (a *Addresses) Leave(p Slot) {
 	if a == nil || p == 0 {
 		return
@@ -132,7 +137,8 @@ func (a *Addresses) Leave(p Slot) {
 	a.expireLocked(now)
 }
 
-// expireLocked forgets who is as good as new. Two at a time are enough, since each call leaves at most one more.
+// expireLocked removes idle entries whose bucket is full, since a new entry would be the same. Two
+// per call are enough: each call of Enter or Leave makes at most one entry idle.
 func (a *Addresses) expireLocked(now time.Duration) {
 	for range 2 {
 		oldest := a.entries[0].next
@@ -140,25 +146,25 @@ func (a *Addresses) expireLocked(now time.Duration) {
 			break
 		}
 		a.unlinkLocked(oldest)
-		delete(a.places, a.entries[oldest].addr)
-		a.entries[oldest] = entry{next: a.unused}
-		a.unused = oldest
+		delete(a.slots, a.entries[oldest].addr)
+		a.entries[oldest] = entry{next: a.firstFree}
+		a.firstFree = oldest
 	}
-	if len(a.places) == 0 && len(a.entries) > 1024 { // a crowd is gone, with its memory
+	if len(a.slots) == 0 && len(a.entries) > 1024 { // release the memory after a burst
 		a.resetLocked()
 	}
 }
 
 func (a *Addresses) addLocked(addr netip.Addr) Slot {
-	p := a.unused
+	p := a.firstFree
 	if p != 0 {
-		a.unused = a.entries[p].next
+		a.firstFree = a.entries[p].next
 	} else {
 		p = Slot(len(a.entries))
 		a.entries = append(a.entries, entry{})
 	}
 	a.entries[p] = entry{addr: addr}
-	a.places[addr] = p
+	a.slots[addr] = p
 	a.linkLocked(p)
 	return p
 }
@@ -176,19 +182,16 @@ func (a *Addresses) unlinkLocked(p Slot) {
 	a.idle--
 }
 
-func (a *Addresses) proxy(addr netip.Addr) bool {
+func (a *Addresses) isProxy(addr netip.Addr) bool {
 	addr = addr.Unmap().WithZone("")
 	return slices.ContainsFunc(a.opts.Proxies, func(p netip.Prefix) bool { return p.Contains(addr) })
 }
 
-// Network is the address, or of IPv6 the /64, that counts as one address.
-func Network(addr netip.Addr) netip.Addr { return network(addr) }
-
-// network is what is counted as one address.
-func network(addr netip.Addr) netip.Addr {
+// Network returns what counts as one address: an IPv4 address, or the /64 of an IPv6 address.
+func Network(addr netip.Addr) netip.Addr {
 	if addr = addr.Unmap().WithZone(""); addr.Is4() {
 		return addr
 	}
-	p, _ := addr.Prefix(64) // an IPv6 address has one
+	p, _ := addr.Prefix(64) // never fails for IPv6
 	return p.Addr()
 }

@@ -45,21 +45,21 @@ func TestConnectionsAndRate(t *testing.T) {
 		refused := map[string]int{}
 		a := NewAddresses(AddressOptions{
 			Connections: 5, Rate: 1, Proxies: networks(t, "10.0.0.0/8", "2001:db8::/32"),
-			Refused: func(what string) { refused[what]++ },
+			Refused: func(limit string) { refused[limit]++ },
 		})
 		one := netip.MustParseAddr("192.0.2.1")
-		enter := func(what string) Slot {
+		enter := func(limit string) Slot {
 			t.Helper()
-			before := refused[what]
+			before := refused[limit]
 			p, refusal := a.Enter(one)
-			if (refusal != nil) != (what != "") || what != "" && (refused[what] != before+1 || refusal.Wait <= 0 || refusal.Detail == "") {
-				t.Fatalf("got %v %+v, refused %v, want %q", p, refusal, refused, what)
+			if (refusal != nil) != (limit != "") || limit != "" && (refused[limit] != before+1 || refusal.Wait <= 0 || refusal.Detail == "") {
+				t.Fatalf("got %v %+v, refused %v, want %q", p, refusal, refused, limit)
 			}
 			return p
 		}
-		var places []Slot
+		var slots []Slot
 		for range 4 {
-			places = append(places, enter(""))
+			slots = append(slots, enter(""))
 		}
 		enter(AddressRate)
 		for _, exempt := range []string{"10.1.2.3", "::ffff:10.1.2.3", "2001:db8::1"} {
@@ -70,17 +70,17 @@ func TestConnectionsAndRate(t *testing.T) {
 			}
 		}
 		<-time.After(time.Second)
-		places = append(places, enter(""))
+		slots = append(slots, enter(""))
 		<-time.After(time.Second)
-		enter(AddressConnections) // and takes none of the rate
-		a.Leave(places[0])
-		places[0] = enter("")
+		enter(AddressConnections) // takes no token of the rate
+		a.Leave(slots[0])
+		slots[0] = enter("")
 		enter(AddressConnections)
-		for _, p := range places {
+		for _, p := range slots {
 			a.Leave(p)
 		}
-		if enter(AddressRate); len(a.places) != 1 || a.idle != 1 {
-			t.Errorf("who has used up its rate is forgotten: %d, %d", len(a.places), a.idle)
+		if enter(AddressRate); len(a.slots) != 1 || a.idle != 1 {
+			t.Errorf("an address with an empty bucket was removed: %d slots, %d idle", len(a.slots), a.idle)
 		}
 		<-time.After(4 * time.Second)
 		for range 4 {
@@ -89,13 +89,13 @@ func TestConnectionsAndRate(t *testing.T) {
 		enter(AddressRate)
 		<-time.After(4 * time.Second)
 		p, _ := a.Enter(netip.MustParseAddr("192.0.2.2"))
-		if a.Leave(p); len(a.places) != 1 || a.idle != 1 {
-			t.Errorf("who is as good as new is remembered: %d, %d", len(a.places), a.idle)
+		if a.Leave(p); len(a.slots) != 1 || a.idle != 1 {
+			t.Errorf("an address with a full bucket was kept: %d slots, %d idle", len(a.slots), a.idle)
 		}
 	})
 }
 
-// TestBounded has more addresses than are remembered come and go at once, and again.
+// TestBounded connects and disconnects more addresses than maxIdle, twice.
 func TestBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := NewAddresses(AddressOptions{Rate: 1})
@@ -110,15 +110,16 @@ func TestBounded(t *testing.T) {
 				}
 				a.Leave(p)
 			}
-			if len(a.places) > maxIdle+1 || a.idle != len(a.places) || len(a.entries) > maxIdle+3 {
-				t.Fatalf("%d places, %d idle, %d entries", len(a.places), a.idle, len(a.entries))
+			if len(a.slots) > maxIdle+1 || a.idle != len(a.slots) || len(a.entries) > maxIdle+3 {
+				t.Fatalf("%d slots, %d idle, %d entries", len(a.slots), a.idle, len(a.entries))
 			}
 		}
-		// A connection that stays keeps its place, whoever comes and goes; and the memory goes with the crowd.
+		// A connection keeps its slot while others connect and disconnect. The memory is released after
+		// the burst.
 		p, _ := a.Enter(netip.MustParseAddr("192.0.2.1"))
 		<-time.After(time.Minute)
 		other := netip.MustParseAddr("192.0.2.2")
-		for len(a.places) > 2 {
+		for len(a.slots) > 2 {
 			q, refusal := a.Enter(other)
 			if refusal != nil {
 				<-time.After(time.Second)
@@ -138,16 +139,16 @@ func TestBounded(t *testing.T) {
 	})
 }
 
-func TestNothingIsLimited(t *testing.T) {
+func TestNoLimits(t *testing.T) {
 	a := NewAddresses(AddressOptions{Proxies: networks(t, "10.0.0.0/8")})
 	p, refusal := a.Enter(netip.MustParseAddr("192.0.2.1"))
 	if a.Leave(p); a != nil || p != 0 || refusal != nil || a.Forwarded(netip.MustParseAddr("10.0.0.1"), []string{"192.0.2.1"}).IsValid() {
-		t.Error("something is")
+		t.Error("no limits are set, but an address is limited")
 	}
 	b := NewAddresses(AddressOptions{Rate: 1})
 	for range 10 {
 		if p, refusal := b.Enter(netip.Addr{}); p != 0 || refusal != nil {
-			t.Error("who has no address is limited")
+			t.Error("a connection without an address is limited")
 		}
 	}
 }
@@ -157,17 +158,17 @@ func TestForwarded(t *testing.T) {
 	for _, c := range []struct {
 		peer   string
 		values []string
-		want   string // "" for nobody
+		want   string // "" for the zero Addr
 	}{
 		{"10.0.0.1", []string{"192.0.2.1"}, "192.0.2.1"},
 		{"::ffff:10.0.0.1", []string{"192.0.2.1"}, "192.0.2.1"},
 		{"2001:db8::1", []string{" 192.0.2.1 "}, "192.0.2.1"},
-		{"192.0.2.9", []string{"192.0.2.1"}, ""},   // anybody may say so
-		{"2001:db8::2", []string{"192.0.2.1"}, ""}, // no proxy
+		{"192.0.2.9", []string{"192.0.2.1"}, ""},   // not a proxy
+		{"2001:db8::2", []string{"192.0.2.1"}, ""}, // not a proxy
 		{"10.0.0.1", nil, ""},
 		{"10.0.0.1", []string{""}, ""},
-		{"10.0.0.1", []string{"203.0.113.7, 192.0.2.1"}, "192.0.2.1"},            // the first is the client's own word
-		{"10.0.0.1", []string{"192.0.2.1, 10.0.0.2, 10.0.0.3"}, "192.0.2.1"},     // through three
+		{"10.0.0.1", []string{"203.0.113.7, 192.0.2.1"}, "192.0.2.1"},            // the client may have invented the first
+		{"10.0.0.1", []string{"192.0.2.1, 10.0.0.2, 10.0.0.3"}, "192.0.2.1"},     // three proxies
 		{"10.0.0.1", []string{"203.0.113.7", "192.0.2.1,10.0.0.2"}, "192.0.2.1"}, // over two lines
 		{"10.0.0.1", []string{"192.0.2.1", "10.0.0.2"}, "192.0.2.1"},
 		{"10.0.0.1", []string{"10.0.0.2"}, ""},
@@ -180,7 +181,7 @@ func TestForwarded(t *testing.T) {
 	} {
 		got := a.Forwarded(netip.MustParseAddr(c.peer), c.values)
 		if got.IsValid() != (c.want != "") || got.IsValid() && got.String() != c.want {
-			t.Errorf("%s says %q: %v, want %s", c.peer, c.values, got, c.want)
+			t.Errorf("from %s with %q: %v, want %s", c.peer, c.values, got, c.want)
 		}
 	}
 }
@@ -194,7 +195,7 @@ func TestNetworks(t *testing.T) {
 	}
 	for _, bad := range []string{"", "lb.example.com", "10.0.0.0/33", "10.0.0.1:80", "fe80::1%eth0", "::ffff:10.0.0.0/104"} {
 		if list, err := Networks([]string{bad}); err == nil {
-			t.Errorf("%q is taken for %v", bad, list)
+			t.Errorf("%q is read as %v", bad, list)
 		}
 	}
 }

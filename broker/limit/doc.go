@@ -1,3 +1,3 @@
-// Package limit is what a connection, an address or an API key may use in a second: token buckets of one number each, and a
-// bounded table of addresses.
+// Package limit limits rates and connections: token buckets for connections, addresses and API
+// keys, and a bounded table that counts connections by address.
 package limit

@@ -7,11 +7,12 @@ import (
 	"strings"
 )
 
-// Forwarded is whom peer connects for, if peer is one of the proxies: the last address in the values of X-Forwarded-For
-// that is not another of them. Each proxy appends whom it saw, so what stands before that is anybody's word. It is the zero
-// Addr where nobody is named who can be believed, or peer is no proxy.
+// Forwarded returns the client's address behind the proxy peer: the last address in the values of
+// X-Forwarded-For that is not a proxy. Each proxy appends the address that it saw, so the client
+// may have invented all addresses before that one. Forwarded returns the zero Addr if peer is not
+// a proxy, or the values name no client.
 func (a *Addresses) Forwarded(peer netip.Addr, values []string) netip.Addr {
-	if a == nil || !peer.IsValid() || !a.proxy(peer) {
+	if a == nil || !peer.IsValid() || !a.isProxy(peer) {
 		return netip.Addr{}
 	}
 	for _, value := range slices.Backward(values) {
@@ -22,11 +23,11 @@ func (a *Addresses) Forwarded(peer netip.Addr, values []string) netip.Addr {
 			} else {
 				more = false
 			}
-			addr, ok := parse(strings.TrimSpace(last))
+			addr, ok := parseAddr(strings.TrimSpace(last))
 			if !ok {
 				return netip.Addr{}
 			}
-			if !a.proxy(addr) {
+			if !a.isProxy(addr) {
 				return addr
 			}
 		}
@@ -34,16 +35,16 @@ func (a *Addresses) Forwarded(peer netip.Addr, values []string) netip.Addr {
 	return netip.Addr{}
 }
 
-// parse reads an address, also with a port behind it, which some proxies give.
-func parse(text string) (netip.Addr, bool) {
+// parseAddr parses an address with or without a port; some proxies append one.
+func parseAddr(text string) (netip.Addr, bool) {
 	if addr, err := netip.ParseAddr(strings.TrimSuffix(strings.TrimPrefix(text, "["), "]")); err == nil {
 		return addr, true
 	}
-	with, err := netip.ParseAddrPort(text)
-	return with.Addr(), err == nil
+	addrPort, err := netip.ParseAddrPort(text)
+	return addrPort.Addr(), err == nil
 }
 
-// Networks reads addresses, and networks like 10.0.0.0/8.
+// Networks parses addresses and networks such as 10.0.0.0/8.
 func Networks(texts []string) ([]netip.Prefix, error) {
 	var list []netip.Prefix
 	for _, text := range texts {
@@ -52,7 +53,7 @@ func Networks(texts []string) ([]netip.Prefix, error) {
 			p, err = netip.PrefixFrom(addr.Unmap(), addr.Unmap().BitLen()), nil
 		}
 		if err != nil || p.Addr().Is4In6() {
-			return nil, fmt.Errorf("%q is no address and no network like 10.0.0.0/8", text)
+			return nil, fmt.Errorf("%q is not an address or a network like 10.0.0.0/8", text)
 		}
 		list = append(list, p.Masked())
 	}

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// TestBucket takes at given times.
+// TestBucket takes tokens at given times.
 func TestBucket(t *testing.T) {
 	type take struct {
 		at   time.Duration
@@ -20,16 +20,16 @@ func TestBucket(t *testing.T) {
 		rate  Rate
 		takes []take
 	}{
-		"no limit":       {Rate{}, []take{{0, 1 << 30, 0}, {0, 1 << 30, 0}}},
-		"zero":           {PerSecond(0), []take{{0, 1 << 30, 0}, {0, 1, 0}}},
-		"four seconds'":  {PerSecond(1), []take{{0, 1, 0}, {0, 1, 0}, {0, 1, 0}, {0, 1, 0}, {0, 1, time.Second}}},
-		"burst, refill":  {New(2, 2), []take{{0, 1, 0}, {0, 1, 0}, {0, 1, 500 * ms}, {499 * ms, 1, ms}, {500 * ms, 1, 0}, {500 * ms, 1, 500 * ms}}},
-		"no more than":   {New(2, 2), []take{{time.Hour, 1, 0}, {time.Hour, 1, 0}, {time.Hour, 1, 500 * ms}}},
-		"a third":        {New(3, 3), []take{{0, 1, 0}, {0, 1, 0}, {0, 1, 0}, {time.Second / 3, 1, 0}}},
-		"below one":      {New(0.1, 1), []take{{0, 1, 0}, {9 * time.Second, 1, time.Second}, {10 * time.Second, 1, 0}}},
-		"more than all":  {New(10, 10), []take{{0, 25, 0}, {0, 1, 1600 * ms}, {1599 * ms, 1, ms}, {1600 * ms, 1, 0}}},
-		"refused is no":  {New(1, 1), []take{{0, 1, 0}, {0, 50, time.Second}, {0, 50, time.Second}, {time.Second, 1, 0}}},
-		"debt is capped": {New(1, 1), []take{{0, 1 << 40, 0}, {0, 1, maxDebt + time.Second}, {maxDebt + time.Second, 1, 0}}},
+		"no limit":                   {Rate{}, []take{{0, 1 << 30, 0}, {0, 1 << 30, 0}}},
+		"zero":                       {PerSecond(0), []take{{0, 1 << 30, 0}, {0, 1, 0}}},
+		"default burst":              {PerSecond(1), []take{{0, 1, 0}, {0, 1, 0}, {0, 1, 0}, {0, 1, 0}, {0, 1, time.Second}}},
+		"burst, refill":              {New(2, 2), []take{{0, 1, 0}, {0, 1, 0}, {0, 1, 500 * ms}, {499 * ms, 1, ms}, {500 * ms, 1, 0}, {500 * ms, 1, 500 * ms}}},
+		"burst is capped":            {New(2, 2), []take{{time.Hour, 1, 0}, {time.Hour, 1, 0}, {time.Hour, 1, 500 * ms}}},
+		"a third of a second":        {New(3, 3), []take{{0, 1, 0}, {0, 1, 0}, {0, 1, 0}, {time.Second / 3, 1, 0}}},
+		"below one per second":       {New(0.1, 1), []take{{0, 1, 0}, {9 * time.Second, 1, time.Second}, {10 * time.Second, 1, 0}}},
+		"more than the burst":        {New(10, 10), []take{{0, 25, 0}, {0, 1, 1600 * ms}, {1599 * ms, 1, ms}, {1600 * ms, 1, 0}}},
+		"refused take costs nothing": {New(1, 1), []take{{0, 1, 0}, {0, 50, time.Second}, {0, 50, time.Second}, {time.Second, 1, 0}}},
+		"debt is capped":             {New(1, 1), []take{{0, 1 << 40, 0}, {0, 1, maxDebt + time.Second}, {maxDebt + time.Second, 1, 0}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var b Bucket
@@ -49,7 +49,7 @@ func TestFull(t *testing.T) {
 	}
 	b.Take(New(2, 4), 3, 0)
 	if b.Full(1499*time.Millisecond) || !b.Full(1500*time.Millisecond) {
-		t.Error("it is full too soon, or too late")
+		t.Error("the bucket is full too early or too late")
 	}
 }
 
@@ -61,7 +61,7 @@ func TestSeconds(t *testing.T) {
 	}
 }
 
-// TestShared has many that take at once get exactly what there is.
+// TestShared: concurrent takers get exactly the tokens that there are.
 func TestShared(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := NewSharedBucket(PerSecond(50_000))
@@ -79,12 +79,12 @@ func TestShared(t *testing.T) {
 			}
 			all.Wait()
 			if got.Load() != want {
-				t.Errorf("%d were taken, want %d", got.Load(), want)
+				t.Errorf("%d tokens were taken, want %d", got.Load(), want)
 			}
 			<-time.After(time.Second)
 		}
 	})
 	if (*SharedBucket)(nil).Take(1<<30) != 0 || NewSharedBucket(Rate{}).Take(1<<30) != 0 {
-		t.Error("no limit is one")
+		t.Error("a bucket without a limit refused")
 	}
 }

@@ -1,6 +1,5 @@
-// Package loop runs short tasks one after the other for the connections that live on
-// the same event loop. What belongs to a connection is touched only by tasks of its
-// loop, so it needs no locks.
+// Package loop runs short tasks one after the other for the connections of an event loop. Only
+// tasks of its loop use a connection's state, so the state needs no locks.
 package loop
 
 import (
@@ -8,109 +7,111 @@ import (
 	"sync"
 )
 
-// maxSpare is the longest mailbox that is kept for the next run, in tasks: a burst must
-// not be remembered for ever.
+// maxSpare is the longest task slice that is kept for the next run, so that a burst does not hold
+// memory forever.
 const maxSpare = 4096
 
-// tasksPerTurn is how many tasks a loop runs before others get the processor: most write to a socket, which takes 5 µs and
-// does not give it away by itself.
-const tasksPerTurn = 64
+// tasksPerYield is how many tasks a loop runs before it yields the processor. Most tasks write to a
+// socket, which takes 5 µs and does not yield by itself.
+const tasksPerYield = 64
 
-// Task is something to do on a loop. To post a pointer that is there already allocates nothing, as a func that captures does.
+// Task is a task for a loop. Posting an existing pointer as a Task allocates nothing, while a func
+// that captures variables does.
 type Task interface {
 	Run(on *Loop)
 }
 
-type plain func()
+type taskFunc func()
 
-func (f plain) Run(*Loop) { f() }
+func (f taskFunc) Run(*Loop) { f() }
 
-// Loop is a mailbox in front of a host: an event loop of gnet, or a goroutine. Before it has
-// one and after the host is gone, tasks run on a passing goroutine, so that none is ever lost:
-// somebody may wait for it.
+// Loop is a queue of tasks that a host runs: an event loop of gnet, or a goroutine. Without a host,
+// before Attach and after Detach, each run gets a goroutine of its own. So every task runs, and a
+// caller may wait for one.
 type Loop struct {
-	// Index is this loop's place among all loops of the process, for per-loop slices.
+	// Index is this loop's index among all loops of the process, for per-loop slices.
 	Index int
 
-	turn sync.Mutex // held while tasks run without a host
-	owed func()     // run, allocated once
+	runMu   sync.Mutex // held while tasks run without a host
+	runFunc func()     // the method value run, allocated once
 
-	mu    sync.Mutex       // guards the fields below
-	host  func(run func()) // nil for none
-	tasks []Task
-	armed bool   // a run is outstanding
-	spare []Task // the slice of the run before, to be used again
+	mu        sync.Mutex       // guards the fields below
+	host      func(run func()) // nil means no host
+	tasks     []Task
+	scheduled bool   // a run is scheduled or in progress
+	spare     []Task // the empty slice of the run before, for reuse
 }
 
 // New returns a Loop without a host.
 func New(index int) *Loop {
 	l := &Loop{Index: index}
-	l.owed = l.run
+	l.runFunc = l.run
 	return l
 }
 
-// Post queues task behind all tasks posted before. It never blocks.
-func (l *Loop) Post(task func()) { l.PostTask(plain(task)) }
+// Post queues task after all tasks posted before. It never blocks.
+func (l *Loop) Post(task func()) { l.PostTask(taskFunc(task)) }
 
-// PostTask is Post for a Task.
+// PostTask is like Post, for a Task.
 func (l *Loop) PostTask(task Task) {
 	l.mu.Lock()
 	l.tasks = append(l.tasks, task)
-	arm, host := !l.armed, l.host
-	l.armed = true
+	arm, host := !l.scheduled, l.host
+	l.scheduled = true
 	l.mu.Unlock()
 	if arm {
-		l.arm(host)
+		l.schedule(host)
 	}
 }
 
-// Attach gives the loop a host, which must cause run to be called soon on its own thread of
-// execution, and never block. One run is outstanding at a time, so order is kept even where the
-// host does not promise it. Attach is called on that thread: when it returns no task runs elsewhere.
+// Attach gives the loop a host. host must have run called soon on the host's goroutine, and must
+// not block. At most one run is scheduled at a time, so tasks stay in order even if the host does
+// not keep the order of runs. Call Attach on the host's goroutine: when it returns, no task runs
+// elsewhere.
 func (l *Loop) Attach(host func(run func())) {
 	l.mu.Lock()
 	l.host = host
 	l.mu.Unlock()
-	l.turn.Lock() // a run without a host may be under way
-	defer l.turn.Unlock()
+	l.runMu.Lock() // a run without a host may be under way
+	defer l.runMu.Unlock()
 }
 
-// Detach says that the host is gone, together with the run that it may have owed, and runs
-// what is queued. Nothing that belonged to the host's thread may be under way any more.
+// Detach removes the host, which may drop a scheduled run, and runs the queued tasks. No run may be
+// in progress on the host's goroutine.
 func (l *Loop) Detach() {
 	l.mu.Lock()
 	l.host = nil
 	l.mu.Unlock()
-	l.turn.Lock()
-	defer l.turn.Unlock()
+	l.runMu.Lock()
+	defer l.runMu.Unlock()
 	l.run()
 }
 
-func (l *Loop) arm(host func(run func())) {
+func (l *Loop) schedule(host func(run func())) {
 	if host == nil {
-		go l.runAlone()
+		go l.runWithoutHost()
 		return
 	}
-	host(l.owed)
+	host(l.runFunc)
 }
 
-// runAlone is a run on a goroutine of its own, unless there is a host by now.
-func (l *Loop) runAlone() {
-	l.turn.Lock()
-	defer l.turn.Unlock()
+// runWithoutHost runs the tasks on its own goroutine, or schedules them if there is a host by now.
+func (l *Loop) runWithoutHost() {
+	l.runMu.Lock()
+	defer l.runMu.Unlock()
 	l.mu.Lock()
 	host := l.host
 	l.mu.Unlock()
 	if host != nil {
-		host(l.owed)
+		host(l.runFunc)
 		return
 	}
 	l.run()
 }
 
-// run executes what is queued now; what comes meanwhile waits for the next run, so that
-// the sockets of the loop get their turn between. Before all else others get the processor: what they post goes
-// together with what is queued, and who stores the next message of a channel adds it to those that are to be written.
+// run executes the queued tasks. Tasks posted during the run wait for the next one, so that the
+// loop serves its sockets in between. First run yields the processor, so that other goroutines can
+// post more tasks for this run, and store more messages for the same writes.
 func (l *Loop) run() {
 	runtime.Gosched()
 	l.mu.Lock()
@@ -119,7 +120,7 @@ func (l *Loop) run() {
 	l.spare = nil
 	l.mu.Unlock()
 	for i, task := range tasks {
-		if i%tasksPerTurn == tasksPerTurn-1 {
+		if i%tasksPerYield == tasksPerYield-1 {
 			runtime.Gosched()
 		}
 		task.Run(l)
@@ -129,27 +130,27 @@ func (l *Loop) run() {
 	if cap(tasks) <= maxSpare {
 		l.spare = tasks
 	}
-	l.armed = len(l.tasks) > 0
-	again, host := l.armed, l.host
+	l.scheduled = len(l.tasks) > 0
+	again, host := l.scheduled, l.host
 	l.mu.Unlock()
 	if again {
-		l.arm(host)
+		l.schedule(host)
 	}
 }
 
-// Goroutine is a Loop on a goroutine of its own, for connections that no poller serves.
+// Goroutine is a Loop on its own goroutine, for connections that no poller serves.
 type Goroutine struct{ *Loop }
 
-// NewGoroutine returns a Goroutine loop, which is there while Run runs.
+// NewGoroutine returns a Goroutine. Its goroutine is the caller of Run.
 func NewGoroutine(index int) Goroutine { return Goroutine{New(index)} }
 
-// Run executes tasks until stop is closed, then what is still queued.
+// Run executes tasks until stop is closed, and then the tasks that are still queued.
 func (g Goroutine) Run(stop <-chan struct{}) {
 	wake := make(chan func(), 1)
 	g.Attach(func(run func()) {
 		select {
 		case wake <- run:
-		default: // the one that waits takes everything
+		default: // the run that is already in wake takes all tasks
 		}
 	})
 	defer g.Detach()

@@ -11,12 +11,12 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// manual is a host whose runs are called by the test.
-type manual struct{ runs []func() }
+// manualHost is a host whose runs the test calls.
+type manualHost struct{ runs []func() }
 
-func (m *manual) arm(run func()) { m.runs = append(m.runs, run) }
+func (m *manualHost) schedule(run func()) { m.runs = append(m.runs, run) }
 
-func (m *manual) next(t *testing.T) {
+func (m *manualHost) next(t *testing.T) {
 	t.Helper()
 	if len(m.runs) != 1 {
 		t.Fatalf("%d runs are outstanding, want 1", len(m.runs))
@@ -27,9 +27,9 @@ func (m *manual) next(t *testing.T) {
 }
 
 func TestTasksRunInOrderOneRunAtATime(t *testing.T) {
-	host := &manual{}
+	host := &manualHost{}
 	l := New(0)
-	l.Attach(host.arm)
+	l.Attach(host.schedule)
 	var got []int
 	for i := range 3 {
 		l.Post(func() { got = append(got, i) })
@@ -40,14 +40,14 @@ func TestTasksRunInOrderOneRunAtATime(t *testing.T) {
 	})
 	host.next(t)
 	if want := []int{0, 1, 2, 3}; !slices.Equal(got, want) {
-		t.Fatalf("the first run did %v, want %v: what a task posts waits for the next run", got, want)
+		t.Fatalf("the first run did %v, want %v: tasks posted during a run wait for the next one", got, want)
 	}
 	host.next(t)
 	if want := []int{0, 1, 2, 3, 4}; !slices.Equal(got, want) {
 		t.Fatalf("the second run did %v, want %v", got, want)
 	}
 	if len(host.runs) != 0 {
-		t.Fatal("an empty mailbox armed its host")
+		t.Fatal("an empty queue scheduled a run")
 	}
 	l.Post(func() { got = append(got, 5) })
 	host.next(t)
@@ -56,13 +56,13 @@ func TestTasksRunInOrderOneRunAtATime(t *testing.T) {
 	}
 }
 
-// TestConcurrentPosts checks that each poster's tasks run in its order, never two at once,
-// and none is lost, while hosts come and go.
+// TestConcurrentPosts checks that each poster's tasks run in order, never two at once, and that
+// none is lost, while hosts attach and detach.
 func TestConcurrentPosts(t *testing.T) {
 	const posters, each = 8, 2000
 	l := NewGoroutine(0)
 	var (
-		next    [posters]int // without a lock: the race detector tells when two tasks run at once
+		next    [posters]int // without a lock, so that the race detector finds two tasks that run at once
 		done    sync.WaitGroup
 		posting sync.WaitGroup
 	)
@@ -94,8 +94,8 @@ func TestConcurrentPosts(t *testing.T) {
 	done.Wait()
 }
 
-// TestWithoutHost posts from a task that runs while there is no host: it must neither be lost
-// nor wait for itself.
+// TestWithoutHost posts a task from a task that runs without a host. It must run, without a
+// deadlock.
 func TestWithoutHost(t *testing.T) {
 	l := New(0)
 	first, second := make(chan struct{}), make(chan struct{})
@@ -107,9 +107,9 @@ func TestWithoutHost(t *testing.T) {
 	<-second
 }
 
-func TestAttachWaitsForARunUnderWay(t *testing.T) {
+func TestAttachWaitsForTheCurrentRun(t *testing.T) {
 	l := New(0)
-	host := &manual{}
+	host := &manualHost{}
 	started, finish := make(chan struct{}), make(chan struct{})
 	finished, late := false, false
 	l.Post(func() {
@@ -121,7 +121,7 @@ func TestAttachWaitsForARunUnderWay(t *testing.T) {
 	l.Post(func() { late = true })
 	attached := make(chan bool)
 	go func() {
-		l.Attach(host.arm)
+		l.Attach(host.schedule)
 		attached <- finished
 	}()
 	for begun := false; !begun; runtime.Gosched() {
@@ -134,36 +134,36 @@ func TestAttachWaitsForARunUnderWay(t *testing.T) {
 		t.Fatal("Attach returned while a task ran elsewhere")
 	}
 	if late {
-		t.Fatal("a task ran without the host that was there")
+		t.Fatal("a task ran without the attached host")
 	}
 	host.next(t)
 	if !late {
-		t.Fatal("a task was lost when the host came")
+		t.Fatal("a task was lost when a host attached")
 	}
 }
 
-func TestDetachRunsWhatTheHostOwed(t *testing.T) {
+func TestDetachRunsQueuedTasks(t *testing.T) {
 	l := New(0)
-	host := &manual{}
-	l.Attach(host.arm)
+	host := &manualHost{}
+	l.Attach(host.schedule)
 	ran := 0
 	l.Post(func() { ran++ })
 	l.Detach()
 	if ran != 1 {
-		t.Fatal("the host took its last run with it")
+		t.Fatal("Detach did not run the queued task")
 	}
 	again := make(chan struct{})
 	l.Post(func() { close(again) })
 	<-again
 	if len(host.runs) != 1 {
-		t.Fatal("a host that is gone was armed")
+		t.Fatal("a run was scheduled on the detached host")
 	}
 }
 
-func TestBurstIsForgotten(t *testing.T) {
+func TestBurstMemoryIsReleased(t *testing.T) {
 	l := New(0)
-	host := &manual{}
-	l.Attach(host.arm)
+	host := &manualHost{}
+	l.Attach(host.schedule)
 	for range maxSpare * 4 {
 		l.Post(func() {})
 	}
@@ -174,7 +174,7 @@ func TestBurstIsForgotten(t *testing.T) {
 	l.Post(func() {})
 	host.next(t)
 	if cap(l.spare) == 0 {
-		t.Fatal("a small mailbox is not used again")
+		t.Fatal("a small task slice is not reused")
 	}
 }
 

@@ -6,30 +6,30 @@ import (
 	"time"
 )
 
-// Deadlines gives out contexts that end by themselves, for calls that must. Whoever asks at about the same time
-// shares one: a context of its own with timer and channel was a twelfth of what a client cost that connects and
-// subscribes. Nobody can end one early.
+// Deadlines makes contexts with a timeout, for calls that need one. Callers at about the same time
+// share a context, which cannot be cancelled: a context with its own timer and channel for each
+// call was a twelfth of the cost of a client that connects and subscribes.
 type Deadlines struct {
-	after time.Duration
+	timeout time.Duration
 
-	mu    sync.Mutex // guards the fields below
-	ctx   context.Context
-	stale time.Time // from then on the next one is given out
+	mu      sync.Mutex // guards the fields below
+	ctx     context.Context
+	renewAt time.Time // from then on, Context makes a new one
 }
 
-// NewDeadlines returns Deadlines whose contexts end after the given time, or up to a sixteenth later.
-func NewDeadlines(after time.Duration) *Deadlines { return &Deadlines{after: after} }
+// NewDeadlines returns Deadlines whose contexts end after timeout, or up to a sixteenth later.
+func NewDeadlines(timeout time.Duration) *Deadlines { return &Deadlines{timeout: timeout} }
 
-// Context is one that was not given out for longer than that sixteenth.
+// Context returns a context that ends after the timeout, or up to a sixteenth later.
 func (d *Deadlines) Context() context.Context {
 	now := time.Now()
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.ctx == nil || !now.Before(d.stale) {
-		slack := d.after / 16
-		ctx, end := context.WithTimeout(context.Background(), d.after+slack)
+	if d.ctx == nil || !now.Before(d.renewAt) {
+		slack := d.timeout / 16
+		ctx, end := context.WithTimeout(context.Background(), d.timeout+slack)
 		context.AfterFunc(ctx, end)
-		d.ctx, d.stale = ctx, now.Add(slack)
+		d.ctx, d.renewAt = ctx, now.Add(slack)
 	}
 	return d.ctx
 }

@@ -8,24 +8,24 @@ import (
 	"time"
 )
 
-// TestDeadlines: each context ends within its time, and those who ask together share one.
+// TestDeadlines: each context ends in time, and callers at about the same time share one.
 func TestDeadlines(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const after = 16 * time.Second
 		d := NewDeadlines(after)
 		first := d.Context()
-		given := make(map[context.Context]int)
+		returned := make(map[context.Context]int)
 		for range 100 {
 			ctx := d.Context()
-			given[ctx]++
+			returned[ctx]++
 			end, ok := ctx.Deadline()
 			if left := time.Until(end); !ok || left < after || left > after+time.Second {
 				t.Fatalf("%v left, want %v and a second at most", left, after)
 			}
 			time.Sleep(100 * time.Millisecond)
 		}
-		if len(given) != 10 || given[first] != 10 {
-			t.Errorf("%d contexts were given out in ten seconds, the first %d times, want 10 and 10", len(given), given[first])
+		if len(returned) != 10 || returned[first] != 10 {
+			t.Errorf("%d contexts in ten seconds, the first returned %d times; want 10 and 10", len(returned), returned[first])
 		}
 		if first.Err() != nil {
 			t.Errorf("the first ended after 10 s: %v", first.Err())

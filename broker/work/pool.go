@@ -1,5 +1,5 @@
-// Package work runs what must not block an event loop: calls to the store. A fixed
-// number of workers takes jobs in the order they came, so no queue starves another.
+// Package work runs jobs that must not block an event loop, such as calls to the store. A bounded
+// number of workers takes the jobs in the order of their arrival.
 package work
 
 import (
@@ -8,41 +8,42 @@ import (
 	"time"
 )
 
-// linger is how long a worker without a job stays at least, and at most twice as long. When thousands of clients come
-// back at once, growing the stacks of new workers was a tenth of what they cost.
-const linger = 100 * time.Millisecond
+// lingerTime is how long a worker without a job waits for one at least. It waits at most twice as
+// long. When thousands of clients reconnected at once, growing the stacks of new workers was a
+// tenth of their cost.
+const lingerTime = 100 * time.Millisecond
 
-// Pool is a bounded set of workers that come and go with the work.
+// Pool is a bounded set of workers. It starts workers when jobs wait, and stops idle ones.
 type Pool struct {
-	size  int
-	start func(worker func())
-	stay  bool // workers linger
+	size    int
+	start   func(worker func())
+	lingers bool // whether idle workers linger
 
 	mu      sync.Mutex // guards the fields below
 	jobs    []func()
-	running int       // workers that have a job, or look for one
-	idle    sync.Cond // signalled when there are none any more
+	running int       // workers that run a job or look for one
+	idle    sync.Cond // signalled when running becomes 0
 
-	waiting int       // workers that linger and were not called yet
-	called  int       // those that were, and have not woken up
-	call    sync.Cond // signalled for each job that one of them shall take, and when a round ends
-	round   int       // who lingers leaves behind the first whole one
-	ending  bool      // the end of the round is set
+	lingering  int       // workers that linger and are not woken
+	woken      int       // workers that are woken and do not run yet
+	wake       sync.Cond // signalled for each job given to a lingering worker, and when a round ends
+	round      int       // counts the periods of lingerTime; a worker stops after a whole one without a job
+	roundTimer bool      // whether endRound is scheduled
 }
 
-// New returns a Pool of at most size workers. Zero means 256: jobs wait for the store most
-// of the time, and as many as wait together share its round trips.
+// New returns a Pool of at most size workers. Zero means 256: jobs wait for the store most of the
+// time, and concurrent calls to it share round trips.
 func New(size int) *Pool {
 	p := NewOn(size, func(worker func()) { go worker() })
-	p.stay = true
+	p.lingers = true
 	return p
 }
 
-// NewOn is New with workers that run where start lets them, and when: a simulation decides
-// who is next. start must not wait for the worker. They do not linger.
+// NewOn is like New, but start runs the workers, and idle workers do not linger. A simulation uses
+// it to decide which worker runs next. start must not wait for the worker.
 func NewOn(size int, start func(worker func())) *Pool {
 	p := &Pool{size: cmp.Or(size, 256), start: start}
-	p.idle.L, p.call.L = &p.mu, &p.mu
+	p.idle.L, p.wake.L = &p.mu, &p.mu
 	return p
 }
 
@@ -52,11 +53,11 @@ func (p *Pool) Go(job func()) {
 	p.jobs = append(p.jobs, job)
 	start := false
 	switch {
-	case p.waiting > 0:
-		p.waiting--
-		p.called++
+	case p.lingering > 0:
+		p.lingering--
+		p.woken++
 		p.running++
-		p.call.Signal()
+		p.wake.Signal()
 	case p.running < p.size:
 		p.running++
 		start = true
@@ -72,7 +73,7 @@ func (p *Pool) worker() {
 	defer p.mu.Unlock()
 	for {
 		for len(p.jobs) == 0 {
-			if p.jobs = nil; !p.rest() {
+			if p.jobs = nil; !p.awaitJob() {
 				return
 			}
 		}
@@ -85,41 +86,41 @@ func (p *Pool) worker() {
 	}
 }
 
-// rest is what a worker does without a job. It is false when he leaves. p.mu is held when it is called and when it
-// returns.
-func (p *Pool) rest() bool {
+// awaitJob makes a worker without a job linger. It returns false if the worker must stop. The
+// caller holds p.mu, and holds it again when awaitJob returns.
+func (p *Pool) awaitJob() bool {
 	if p.running--; p.running == 0 {
 		p.idle.Broadcast()
 	}
-	if !p.stay {
+	if !p.lingers {
 		return false
 	}
-	if p.waiting++; !p.ending {
-		p.ending = true
-		time.AfterFunc(linger, p.endRound)
+	if p.lingering++; !p.roundTimer {
+		p.roundTimer = true
+		time.AfterFunc(lingerTime, p.endRound)
 	}
-	for round := p.round; p.called == 0; p.call.Wait() {
+	for round := p.round; p.woken == 0; p.wake.Wait() {
 		if p.round > round+1 {
-			p.waiting--
+			p.lingering--
 			return false
 		}
 	}
-	p.called--
+	p.woken--
 	return true
 }
 
-// endRound sends home who has lingered for a whole round.
+// endRound begins the next round. Workers that have lingered for a whole round stop.
 func (p *Pool) endRound() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.round++
-	if p.ending = p.waiting > 0; p.ending {
-		time.AfterFunc(linger, p.endRound)
+	if p.roundTimer = p.lingering > 0; p.roundTimer {
+		time.AfterFunc(lingerTime, p.endRound)
 	}
-	p.call.Broadcast()
+	p.wake.Broadcast()
 }
 
-// Queued is the number of jobs that no worker has taken yet.
+// Queued returns the number of jobs that no worker has taken.
 func (p *Pool) Queued() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -47,7 +47,7 @@ func TestWorkersAreBounded(t *testing.T) {
 		t.Fatalf("%d jobs ran at once, want %d", most.Load(), size)
 	}
 	if p.Queued() != 0 || p.running != 0 {
-		t.Fatal("something is left after Wait")
+		t.Fatal("jobs or workers are left after Wait")
 	}
 }
 
@@ -67,7 +67,7 @@ func TestJobsStartInOrder(t *testing.T) {
 	}
 }
 
-// TestWait waits for jobs that are still to be posted by those under way.
+// TestWait: Wait also waits for jobs that running jobs post.
 func TestWait(t *testing.T) {
 	p := New(2)
 	p.Wait() // nothing to do
@@ -108,7 +108,8 @@ func TestConcurrentGo(t *testing.T) {
 	}
 }
 
-// TestWorkersLinger: who comes soon finds a worker, and when nobody comes they leave.
+// TestWorkersLinger: a burst of jobs soon after another reuses its workers. Idle workers stop
+// later.
 func TestWorkersLinger(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := New(4)
@@ -126,21 +127,21 @@ func TestWorkersLinger(t *testing.T) {
 		}
 		for range 50 {
 			burst()
-			time.Sleep(linger / 2)
+			time.Sleep(lingerTime / 2)
 		}
 		if started != 4 {
 			t.Errorf("%d workers were started for 50 bursts, want 4", started)
 		}
-		time.Sleep(3 * linger)
+		time.Sleep(3 * lingerTime)
 		synctest.Wait()
-		if n := alive.Load(); n != 0 || p.waiting != 0 || p.called != 0 || p.running != 0 {
-			t.Errorf("%d workers are left: %d wait, %d are called, %d run", n, p.waiting, p.called, p.running)
+		if n := alive.Load(); n != 0 || p.lingering != 0 || p.woken != 0 || p.running != 0 {
+			t.Errorf("%d workers are left: %d linger, %d are woken, %d run", n, p.lingering, p.woken, p.running)
 		}
 		burst()
 		if started != 8 {
 			t.Errorf("%d workers were started, want 8", started)
 		}
-		time.Sleep(3 * linger)
+		time.Sleep(3 * lingerTime)
 	})
 }
 
