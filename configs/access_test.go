@@ -35,7 +35,7 @@ func TestNamespaces(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := o.Access.Namespaces.For("chat.v2:1")
-	if r == nil || r.Subscribe != namespace.Users || r.Publish != namespace.Grant || r.Presence != namespace.Anyone || r.History != namespace.Nobody ||
+	if r == nil || r.Subscribe != namespace.Users || r.Publish != namespace.Grant || r.Presence != namespace.Anyone || r.History != namespace.BackendOnly ||
 		r.HistoryMessages != 50 || r.HistoryAge.Hours() != 24 || r.Message != 4096 || r.PublishRate != 2.5 || r.NoPresence {
 		t.Errorf("got %+v", r)
 	}

@@ -72,7 +72,7 @@ func readRule(r *namespace.Rule, name string, value *yaml.Node) (err error) {
 func access(node *yaml.Node) (namespace.Access, error) {
 	words, err := listOrText(node)
 	if err != nil {
-		return namespace.Nobody, err
+		return namespace.BackendOnly, err
 	}
 	return namespace.ParseAccess(words...)
 }

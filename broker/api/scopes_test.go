@@ -65,7 +65,7 @@ func TestNamespacesLimitBackendPushes(t *testing.T) {
 		`{"channel":"chat:1","data":12345}`:       `200 "id"`,
 		`{"channel":"chat:1","data":123456}`:      `413 at most 5`,
 		`{"channel":"news","data":1}`:             `403 no namespace fits`,
-		`{"channel":"chat:","data":1}`:            `403 nothing stands behind`,
+		`{"channel":"chat:","data":1}`:            `403 nothing follows the prefix`,
 		`{"channel":"chat:*","data":1}`:           `403 is a pattern`,
 		`{"channels":["news","chat:1"],"data":1}`: `200 no namespace fits`,
 		`{"all":true,"data":1234567}`:             `200 "id"`,

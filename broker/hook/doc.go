@@ -3,8 +3,10 @@
 //
 // # Question
 //
-//	{"hook":"connect","client":"alice/phone","user":"alice","address":"192.0.2.7:51312","info":{…}}
-//	{"hook":"subscribe","client":"alice/phone","user":"alice","address":"192.0.2.7:51312","info":{…},"channel":"chat:42"}
+//	{"hook":"connect","client":"alice/phone","user":"alice",
+//	 "address":"192.0.2.7:51312","info":{…}}
+//	{"hook":"subscribe","client":"alice/phone","user":"alice",
+//	 "address":"192.0.2.7:51312","info":{…},"channel":"chat:42"}
 //
 // The POST is signed like a webhook. When a client refreshes its token, the connect hook is asked
 // again, with "refresh":true.
@@ -15,7 +17,7 @@
 //
 //   - "allow": true or false.
 //   - "reason", with allow false: a text that the client receives.
-//   - "info" and "user", with allow true, for connect only: they replace the client's info and user.
+//   - "info" and "user", with allow true, for connect only: they replace the client's own.
 //
 // Any other status, other JSON, no "allow" or no answer within the timeout is a failure. The caller
 // then refuses the client.
@@ -23,6 +25,6 @@
 // # Limits
 //
 // At most Concurrency questions are sent at once, over as many connections, which stay open. The
-// timeout counts from Question.Since. So if the backend hangs, a question that waits for a connection
-// also fails in time, without a call.
+// timeout counts from Question.Since. So if the backend hangs, a question that waits for a
+// connection also fails in time, without a call.
 package hook

@@ -1,57 +1,58 @@
 package namespace
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 )
 
-// Access is a set of those for whom an action is open. The zero value is nobody, so that what a namespace
-// does not mention is closed.
+// Access is the set of clients that may do an action. The zero value is no clients, so an action
+// that a namespace does not mention is closed.
 type Access uint8
 
-// The words of a rule.
+// The parts of an Access.
 const (
-	Nobody Access = 0         // the backend only
-	Anyone Access = 1 << iota // also who connected without a token
-	Users                     // whoever is a user
-	Grant                     // whoever's token grants the action on the channel
-	Named                     // the user whose name stands in the channel's, as in inbox:{user}
+	BackendOnly Access = 0         // no clients; the backend may always
+	Anyone      Access = 1 << iota // all clients, with or without a token
+	Users                          // clients whose token names a user
+	Grant                          // clients whose token grants the action on the channel
+	Named                          // the user named in the channel's name, as in inbox:{user}
 )
 
 var accessWords = []struct {
-	word string
-	who  Access
+	word   string
+	access Access
 }{{"anyone", Anyone}, {"users", Users}, {"named", Named}, {"grant", Grant}}
 
-// ParseAccess reads the words of a rule; whoever fits one of them fits.
+// ParseAccess parses the words of a rule. The Access is their union.
 func ParseAccess(words ...string) (Access, error) {
 	var sum Access
-	nobody := false
+	backendOnly := false
 next:
 	for _, word := range words {
 		if word == "nobody" {
-			nobody = true
+			backendOnly = true
 			continue
 		}
 		for _, known := range accessWords {
 			if known.word == word {
-				sum |= known.who
+				sum |= known.access
 				continue next
 			}
 		}
-		return 0, fmt.Errorf("%.20q is none of anyone, users, grant, named and nobody", word)
+		return 0, fmt.Errorf("%.20q is none of anyone, named, grant, users and nobody", word)
 	}
-	if len(words) == 0 || nobody && sum != 0 {
-		return 0, fmt.Errorf("want anyone, users, grant, named or nobody, or several of the first four")
+	if len(words) == 0 || backendOnly && sum != 0 {
+		return 0, errors.New(`want anyone, users, named and grant in any combination, or only "nobody"`)
 	}
 	return sum, nil
 }
 
-// String is the words, as a person would join them.
+// String returns the words, joined by "or".
 func (w Access) String() string {
 	var words []string
 	for _, known := range accessWords {
-		if w&known.who != 0 {
+		if w&known.access != 0 {
 			words = append(words, known.word)
 		}
 	}

@@ -5,23 +5,24 @@ import (
 	"strings"
 )
 
-// Action is what somebody wants to do on a channel. Values are bits, so that a grant holds several.
+// Action is something that a client does on a channel. Values are bits, so that a grant holds
+// several.
 type Action uint8
 
-// The actions. Their words in a token are sub, pub, presence and history.
+// The actions. A token writes them as sub, pub, presence and history.
 const (
 	Subscribe Action = 1 << iota
 	Publish
 	Presence
 	History
 
-	all = Subscribe | Publish | Presence | History
+	allActions = Subscribe | Publish | Presence | History
 )
 
-// Actions are all of them, in the order in which they are told.
+// Actions are all actions, in the order in which clients receive them.
 var Actions = []Action{Subscribe, Publish, Presence, History}
 
-// String is the key of a namespace that rules the action.
+// String returns the configuration key of the action in a namespace.
 func (a Action) String() string {
 	switch a {
 	case Subscribe:
@@ -36,8 +37,8 @@ func (a Action) String() string {
 	return "nothing"
 }
 
-// parseActions reads the value of a grant: words with a space between them, as OAuth's scope
-// (RFC 6749 §3.3), or * for all.
+// parseActions parses the value of a grant: words separated by spaces, like the scope of OAuth
+// (RFC 6749 §3.3), or * for all actions.
 func parseActions(text string) (Action, error) {
 	var sum Action
 	for word := range strings.FieldsSeq(text) {
@@ -51,13 +52,13 @@ func parseActions(text string) (Action, error) {
 		case "history":
 			sum |= History
 		case "*":
-			sum |= all
+			sum |= allActions
 		default:
 			return 0, fmt.Errorf("%.20q is none of sub, pub, presence, history and *", word)
 		}
 	}
 	if sum == 0 {
-		return 0, fmt.Errorf("it grants nothing; sub, pub, presence, history or * is wanted")
+		return 0, fmt.Errorf("it grants nothing; want sub, pub, presence, history or *")
 	}
 	return sum, nil
 }

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// FuzzDecide compares the set with the plainest reading of its rules.
+// FuzzDecide compares Decide with the rules, written out as string comparisons.
 func FuzzDecide(f *testing.F) {
 	for _, seed := range [][2]string{
 		{"alice", "inbox:alice"}, {"", "inbox:"}, {"alice", "chat:1"}, {"alice", "chat:"}, {"alice", "chat:eu:1"},
@@ -39,8 +39,8 @@ func FuzzDecide(f *testing.F) {
 	})
 }
 
-// FuzzNew builds sets of whatever names: one that is accepted decides without a panic, and never for another
-// user's channel.
+// FuzzNew makes sets from any names. A set that New accepts must not panic, and must not open one
+// user's channel to another.
 func FuzzNew(f *testing.F) {
 	for _, seed := range []string{"chat:*", "inbox:{user}", "*", "news", "a:{user}:*", "{user}", "::{user}", "$x:*"} {
 		f.Add(seed, "chat:1")

@@ -8,21 +8,21 @@ import (
 	"switchboard/internal/wire"
 )
 
-// MaxGrants is how many channels and patterns one token may grant.
+// MaxGrants is the most channels and patterns that one token may grant.
 const MaxGrants = 128
 
 // Grants are the channels that a token opens to its bearer. The zero value opens none.
 type Grants struct {
-	list []grant // a handful: walking them costs less than a map, in time and in memory
+	list []grant // few, so a slice costs less time and memory than a map
 }
 
 type grant struct {
-	name   string // of a channel, or what stands before the *
-	prefix bool
-	may    Action
+	name    string // a channel's name, or the prefix before the *
+	prefix  bool
+	actions Action
 }
 
-// Add grants actions, as words with spaces between them, on a channel or on a pattern.
+// Add grants actions on a channel or a pattern. actions are words separated by spaces.
 func (g *Grants) Add(name, actions string) error {
 	if len(g.list) == MaxGrants {
 		return fmt.Errorf("more than %d channels are granted", MaxGrants)
@@ -39,34 +39,34 @@ func (g *Grants) Add(name, actions string) error {
 	return nil
 }
 
-// Empty says whether nothing is granted.
+// Empty reports whether nothing is granted.
 func (g Grants) Empty() bool { return len(g.list) == 0 }
 
-// allow says whether one of the grants opens the channel for the action.
-func (g Grants) allow(do Action, channel string) bool {
+// allows reports whether one of the grants allows the action on the channel.
+func (g Grants) allows(action Action, channel string) bool {
 	for _, one := range g.list {
-		if one.may&do != 0 && one.fits(channel) {
+		if one.actions&action != 0 && one.matches(channel) {
 			return true
 		}
 	}
 	return false
 }
 
-func (g grant) fits(channel string) bool {
+func (g grant) matches(channel string) bool {
 	if g.prefix {
-		return below(g.name, channel)
+		return matchesPrefix(g.name, channel)
 	}
 	return g.name == channel
 }
 
-// below says whether channel lies behind the prefix of a pattern: something must stand there, and what
-// is behind an empty prefix is every channel but the system's own.
-func below(prefix, channel string) bool {
+// matchesPrefix reports whether channel begins with the prefix of a pattern and is longer. The
+// empty prefix matches every channel but the system's own.
+func matchesPrefix(prefix, channel string) bool {
 	return len(channel) > len(prefix) && strings.HasPrefix(channel, prefix) && wire.IsSystem(prefix) == wire.IsSystem(channel)
 }
 
-// parsePattern reads "news", "chat:*" or "*": the prefix of a pattern ends with a colon, so that chat* cannot
-// open chatroom by mistake.
+// parsePattern parses "news", "chat:*" or "*". The prefix of a pattern must end with a colon, so
+// that chat* does not open chatroom by mistake.
 func parsePattern(text string) (prefix string, isPattern bool, err error) {
 	prefix, isPattern = strings.CutSuffix(text, "*")
 	switch {
@@ -78,15 +78,15 @@ func parsePattern(text string) (prefix string, isPattern bool, err error) {
 		return "", false, fmt.Errorf("%.40q: a colon belongs before the *", text)
 	}
 	if err := wire.CheckName("channel", prefix); err != nil {
-		return "", false, wording(err)
+		return "", false, messageOf(err)
 	}
 	return prefix, isPattern, nil
 }
 
-// wording is a refusal without its code, which belongs to the protocol.
-func wording(err error) error {
-	if refusal, ok := errors.AsType[*wire.Error](err); ok {
-		return errors.New(refusal.Message)
+// messageOf returns err without the code of a *wire.Error.
+func messageOf(err error) error {
+	if wireErr, ok := errors.AsType[*wire.Error](err); ok {
+		return errors.New(wireErr.Message)
 	}
 	return err
 }

@@ -9,9 +9,9 @@ import (
 	"switchboard/internal/wire"
 )
 
-// MinHistoryAge and MaxHistoryAge bound how long a namespace may keep its messages. Below, a
-// message could be gone before a broker has looked whether the store still has it, or a client come
-// back; above, the store would shorten it (queue.MaxChannelTTL).
+// MinHistoryAge and MaxHistoryAge bound how long a namespace may keep its messages. With a shorter
+// age a message could expire before a client reconnects, or before a broker checks whether the
+// store still has it. The store would shorten a longer age (queue.MaxChannelTTL).
 const (
 	MinHistoryAge = 5 * time.Minute
 	MaxHistoryAge = 30 * 24 * time.Hour
@@ -19,26 +19,28 @@ const (
 
 // Rule is one namespace.
 type Rule struct {
-	// Name is "news" for one channel, "chat:*" for all behind a prefix, "inbox:{user}" for those named for a user,
-	// "*" for whatever nothing else fits.
+	// Name is "news" for one channel, "chat:*" for all channels with the prefix chat:, "inbox:{user}"
+	// for a channel of each user, or "*" for all channels that no other namespace matches.
 	Name string
-	// Subscribe, Publish, Presence and History say for whom each is open besides the backend. Zero means nobody.
+	// Subscribe, Publish, Presence and History are the clients that may do each action. The backend
+	// always may. Zero means no clients.
 	Subscribe, Publish, Presence, History Access
-	// NoPresence keeps no account of who is there, so that it costs nothing either.
+	// NoPresence turns presence off, and its cost.
 	NoPresence bool
-	// HistoryMessages is how many messages a channel holds at most. Zero means as many as any.
+	// HistoryMessages is the most messages that a channel keeps. Zero means the broker's limit.
 	HistoryMessages int
-	// HistoryAge is how long they are held after the last one. Zero means as long as any.
+	// HistoryAge is how long a channel's messages are kept after the last one. Zero means the
+	// broker's time.
 	HistoryAge time.Duration
-	// Message is the most bytes of a payload. Zero means as many as any.
+	// Message is the most bytes of a payload. Zero means the broker's limit.
 	Message int
-	// PublishRate is how many messages one connection may publish a second, all channels of the namespace
-	// together. Zero means no limit.
+	// PublishRate is the most messages per second that one connection may publish to all channels of
+	// the namespace. Zero means no limit.
 	PublishRate float64
 
 	prefix string
 	kind   kind
-	label  string // what a decision calls it
+	label  string // names the rule in the text of Decide
 }
 
 type kind uint8
@@ -49,15 +51,15 @@ const (
 	named       // inbox:{user}
 )
 
-const userPart = "{user}"
+const userPlaceholder = "{user}"
 
-// prepare checks the rule and reads its name.
+// prepare parses the rule's name and checks the rule.
 func (r *Rule) prepare() (err error) {
 	isPattern := false
-	if base, ok := strings.CutSuffix(r.Name, userPart); ok {
+	if base, ok := strings.CutSuffix(r.Name, userPlaceholder); ok {
 		r.kind = named
 		if !strings.HasSuffix(base, ":") {
-			return fmt.Errorf("a colon belongs before %s", userPart)
+			return fmt.Errorf("a colon belongs before %s", userPlaceholder)
 		}
 		if r.prefix, _, err = parsePattern(base); err != nil {
 			return err
@@ -75,27 +77,27 @@ func (r *Rule) prepare() (err error) {
 }
 
 func (r *Rule) check() error {
-	for _, do := range Actions {
-		if r.open(do)&Named != 0 && r.kind != named {
-			return fmt.Errorf("%s: named needs %s at the end of the namespace's name, as in inbox:%s", do, userPart, userPart)
+	for _, action := range Actions {
+		if r.access(action)&Named != 0 && r.kind != named {
+			return fmt.Errorf("%s: named needs %s at the end of the namespace's name, as in inbox:%s", action, userPlaceholder, userPlaceholder)
 		}
 	}
 	switch {
-	case r.NoPresence && r.Presence != Nobody:
-		return fmt.Errorf("presence: it is off and open to %s at once", r.Presence)
+	case r.NoPresence && r.Presence != BackendOnly:
+		return fmt.Errorf("presence: it is off, and open to %s", r.Presence)
 	case r.HistoryMessages < 0 || r.Message < 0:
-		return fmt.Errorf("history_messages and message: none of them may be below zero")
+		return fmt.Errorf("history_messages and message must not be below zero")
 	case r.HistoryAge != 0 && (r.HistoryAge < MinHistoryAge || r.HistoryAge > MaxHistoryAge):
 		return fmt.Errorf("history_age: %v is not within %v and %v", r.HistoryAge, MinHistoryAge, MaxHistoryAge)
 	case r.PublishRate < 0 || math.IsNaN(r.PublishRate) || math.IsInf(r.PublishRate, 0):
-		return fmt.Errorf("publish_rate: %v is no rate", r.PublishRate)
+		return fmt.Errorf("publish_rate: %v is not a rate", r.PublishRate)
 	}
 	return nil
 }
 
-// open is for whom the action is.
-func (r *Rule) open(do Action) Access {
-	switch do {
+// access returns the clients that may do the action.
+func (r *Rule) access(action Action) Access {
+	switch action {
 	case Subscribe:
 		return r.Subscribe
 	case Publish:
@@ -105,8 +107,8 @@ func (r *Rule) open(do Action) Access {
 	case History:
 		return r.History
 	}
-	return Nobody
+	return BackendOnly
 }
 
-// Burst is how many messages may be published at once at PublishRate: a second's worth, one at least.
+// Burst returns the burst of PublishRate: the messages of one second, and at least one.
 func (r *Rule) Burst() int { return max(1, int(math.Ceil(min(r.PublishRate, 1e6)))) }

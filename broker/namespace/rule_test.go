@@ -26,17 +26,17 @@ func TestBadRules(t *testing.T) {
 		"too long":            {[]Rule{{Name: strings.Repeat("a", 201)}}, "201 bytes"},
 		"the system's":        {[]Rule{{Name: "$all"}}, "the system's own"},
 		"twice":               {[]Rule{{Name: "a:*"}, {Name: "a:*"}}, "a:* and a:* rule the same channels"},
-		"twice by both kinds": {[]Rule{{Name: "a:*"}, {Name: "a:{user}"}}, "a:* and a:{user} rule the same channels"},
+		"twice, * and {user}": {[]Rule{{Name: "a:*"}, {Name: "a:{user}"}}, "a:* and a:{user} rule the same channels"},
 		"named without user":  {[]Rule{{Name: "a:*", Publish: Named}}, "a:*: publish: named needs {user}"},
-		"off and open":        {[]Rule{{Name: "a", NoPresence: true, Presence: Users}}, "presence: it is off and open to users at once"},
+		"off and open":        {[]Rule{{Name: "a", NoPresence: true, Presence: Users}}, "presence: it is off, and open to users"},
 		"age":                 {[]Rule{{Name: "a", HistoryAge: MaxHistoryAge + 1}}, "history_age"},
 		"a short age":         {[]Rule{{Name: "a", HistoryAge: MinHistoryAge - 1}}, "history_age"},
 		"age below zero":      {[]Rule{{Name: "a", HistoryAge: -time.Second}}, "history_age"},
 		"messages":            {[]Rule{{Name: "a", HistoryMessages: -1}}, "below zero"},
 		"size":                {[]Rule{{Name: "a", Message: -1}}, "below zero"},
 		"rate":                {[]Rule{{Name: "a", PublishRate: -1}}, "publish_rate"},
-		"no rate":             {[]Rule{{Name: "a", PublishRate: math.NaN()}}, "publish_rate"},
-		"any rate":            {[]Rule{{Name: "a", PublishRate: math.Inf(1)}}, "publish_rate"},
+		"rate is NaN":         {[]Rule{{Name: "a", PublishRate: math.NaN()}}, "publish_rate"},
+		"rate is infinite":    {[]Rule{{Name: "a", PublishRate: math.Inf(1)}}, "publish_rate"},
 	} {
 		if _, err := New(c.rules); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %q", name, err, c.want)
@@ -44,9 +44,9 @@ func TestBadRules(t *testing.T) {
 	}
 }
 
-func TestParseWho(t *testing.T) {
+func TestParseAccess(t *testing.T) {
 	for text, want := range map[string]Access{
-		"nobody": Nobody, "anyone": Anyone, "users": Users, "grant": Grant, "named": Named,
+		"nobody": BackendOnly, "anyone": Anyone, "users": Users, "grant": Grant, "named": Named,
 		"named grant": Named | Grant, "grant named": Named | Grant,
 	} {
 		got, err := ParseAccess(strings.Fields(text)...)
@@ -55,10 +55,10 @@ func TestParseWho(t *testing.T) {
 		}
 		back, err := ParseAccess(strings.Split(got.String(), " or ")...)
 		if err != nil || back != got {
-			t.Errorf("%s comes back as %s, %v", got, back, err)
+			t.Errorf("%s is parsed back as %s, %v", got, back, err)
 		}
 	}
-	for _, text := range []string{"", "everybody", "Users", "nobody users", "named,grant"} {
+	for _, text := range []string{"", "all", "Users", "users " + "nobody", "named,grant"} {
 		if got, err := ParseAccess(strings.Fields(text)...); err == nil {
 			t.Errorf("%q is %s", text, got)
 		}
@@ -91,14 +91,14 @@ func TestGrants(t *testing.T) {
 		}
 	}
 	if g.Add("a", "sub") == nil {
-		t.Error("there is no end to grants")
+		t.Error("more than MaxGrants are accepted")
 	}
 }
 
 func TestGrantsAllow(t *testing.T) {
 	g := mustGrant(t, "*", "sub", "chat:*", "pub", "$user:*", "history")
 	for _, c := range []struct {
-		do      Action
+		action  Action
 		channel string
 		want    bool
 	}{
@@ -106,8 +106,8 @@ func TestGrantsAllow(t *testing.T) {
 		{Publish, "chat:1", true}, {Publish, "chat:", false}, {Publish, "chat", false}, {Publish, "news", false},
 		{History, "$user:a", true}, {History, "$user:", false}, {History, "user:a", false},
 	} {
-		if got := g.allow(c.do, c.channel); got != c.want {
-			t.Errorf("%s of %q: %v", c.do, c.channel, got)
+		if got := g.allows(c.action, c.channel); got != c.want {
+			t.Errorf("%s of %q: %v", c.action, c.channel, got)
 		}
 	}
 }
@@ -118,7 +118,7 @@ func TestGrantsAdd(t *testing.T) {
 	for channel, want := range map[string]string{
 		"chat:1": "subscribe publish history", "chat:2": "subscribe", "chat:1:": "subscribe", "$all": "",
 	} {
-		if got := words(s, alice, channel); got != want {
+		if got := allowedActions(s, alice, channel); got != want {
 			t.Errorf("%s: %q, want %q", channel, got, want)
 		}
 	}

@@ -7,22 +7,22 @@ import (
 	"switchboard/internal/wire"
 )
 
-// Subject is who wants to do something.
+// Subject is a client or the backend that does an action.
 type Subject struct {
 	User    string // empty for a client without a user
 	Grants  Grants // of its token
-	Backend bool   // it holds an API key; User and Grants do not count
+	Backend bool   // it has an API key; User and Grants are ignored
 }
 
-// Set is all namespaces. It does not change.
+// Set holds all namespaces. It is immutable.
 type Set struct {
-	exact    map[string]*Rule
-	prefixes map[string]*Rule // by what stands before * or {user}
-	longest  int              // bytes of the longest prefix
-	any      *Rule            // for every channel, without a look at its name; nil where namespaces are configured
+	exact       map[string]*Rule
+	prefixes    map[string]*Rule // by the name without * or {user}
+	longest     int              // bytes of the longest prefix
+	defaultRule *Rule            // applies to every channel; nil if namespaces are configured
 }
 
-// New returns the namespaces of rules. The error names the one that is wrong.
+// New returns the set of rules. The error names the invalid rule.
 func New(rules []Rule) (*Set, error) {
 	s := &Set{exact: map[string]*Rule{}, prefixes: map[string]*Rule{}}
 	for _, rule := range rules {
@@ -43,39 +43,39 @@ func New(rules []Rule) (*Set, error) {
 	return s, nil
 }
 
-// Open is the set of a broker that nobody told anything: everything is allowed.
+// Open returns the set of a broker without keys and namespaces. It allows everything.
 func Open() *Set {
-	return &Set{any: &Rule{
+	return &Set{defaultRule: &Rule{
 		Subscribe: Anyone, Publish: Anyone, Presence: Anyone, History: Anyone,
 		label: "no keys and no namespaces are configured",
 	}}
 }
 
-// Keyed is the set of a broker with keys and without namespaces: any user may subscribe, and only the
-// backend publishes, unless clients may.
+// Keyed returns the set of a broker with keys and without namespaces. Every user may subscribe, and
+// may publish if clientsPublish is true.
 func Keyed(clientsPublish bool) *Set {
 	r := &Rule{Subscribe: Users, Presence: Users, History: Users, label: "no namespaces are configured"}
 	if clientsPublish {
 		r.Publish = Users
 	}
-	return &Set{any: r}
+	return &Set{defaultRule: r}
 }
 
-// Configured says whether there are namespaces, and not only a default.
-func (s *Set) Configured() bool { return s.any == nil }
+// Configured reports whether there are namespaces, instead of the default of Open or Keyed.
+func (s *Set) Configured() bool { return s.defaultRule == nil }
 
-// For is the rule of a channel, or nil when it is closed.
+// For returns the rule of a channel, or nil if the channel is closed.
 func (s *Set) For(channel string) *Rule {
-	if s.any != nil {
+	if s.defaultRule != nil {
 		if wire.IsSystem(channel) {
 			return nil
 		}
-		return s.any
+		return s.defaultRule
 	}
 	if r := s.exact[channel]; r != nil {
 		return r
 	}
-	// A prefix ends with a colon, or is empty: only these are tried, the longest first.
+	// Every prefix is empty or ends with a colon. Try the longest first.
 	for end := min(len(channel), s.longest); end > 0; {
 		colon := strings.LastIndexByte(channel[:end], ':')
 		if colon < 0 {
@@ -92,115 +92,117 @@ func (s *Set) For(channel string) *Rule {
 	return s.prefixes[""]
 }
 
-// verdict is why somebody may do something, or not.
-type verdict uint8
+// reason is why a subject may do an action, or may not.
+type reason uint8
 
 const (
-	badName   verdict = iota // it can be no channel's
-	system                   // it is the system's own
-	closed                   // no namespace fits
-	pattern                  // there is a * in it
-	bare                     // it is the prefix, and nothing more
-	off                      // nobody is told who is there
-	notOpen                  // for this subject
-	byRule                   // it is open to the subject
-	byBackend                // it is the backend
+	invalidName   reason = iota // not a valid channel name
+	systemChannel               // a channel of the system
+	noNamespace                 // no namespace matches
+	isPatternName               // the name contains *
+	prefixOnly                  // the name is a prefix without more
+	presenceOff                 // the rule turns presence off
+	notOpen                     // the rule does not allow this subject
+	byRule                      // the rule allows this subject
+	byBackend                   // the subject is the backend
 )
 
-func (v verdict) allowed() bool { return v >= byRule }
+func (r reason) allowed() bool { return r >= byRule }
 
-// Allows is Decide without the words: it allocates nothing.
-func (s *Set) Allows(who Subject, do Action, channel string) bool {
-	v, _, _ := s.judge(who, do, channel)
-	return v.allowed()
+// Allows is Decide without the explanation. It allocates nothing.
+func (s *Set) Allows(subject Subject, action Action, channel string) bool {
+	why, _, _ := s.decide(subject, action, channel)
+	return why.allowed()
 }
 
-// Decide says whether who may do that on the channel, and why in words for a person: it names the
-// namespace and the rule, and nothing that is secret.
-func (s *Set) Decide(who Subject, do Action, channel string) (allowed bool, why string) {
-	v, r, by := s.judge(who, do, channel)
-	switch v {
-	case badName:
-		why = wording(wire.CheckName("channel", channel)).Error()
-	case system:
+// Decide reports whether the subject may do the action on the channel, and explains it in a text
+// for people. The text names the namespace and its rule, and contains no secrets.
+func (s *Set) Decide(subject Subject, action Action, channel string) (allowed bool, why string) {
+	reason, r, by := s.decide(subject, action, channel)
+	switch reason {
+	case invalidName:
+		why = messageOf(wire.CheckName("channel", channel)).Error()
+	case systemChannel:
 		why = "it is the system's own"
-	case closed:
+	case noNamespace:
 		why = "no namespace fits the name, so the channel is closed"
-	case pattern:
-		why = "a name with * is a pattern and no channel"
-	case bare:
-		why = r.label + ": nothing stands behind the prefix"
-	case off:
+	case isPatternName:
+		why = "a name with * is a pattern and not a channel"
+	case prefixOnly:
+		why = r.label + ": nothing follows the prefix"
+	case presenceOff:
 		why = r.label + ": presence is off"
 	case byBackend:
 		why = r.label + ": the backend may"
 	case byRule:
-		why = fmt.Sprintf("%s: %s is open to %s", r.label, do, by)
+		why = fmt.Sprintf("%s: %s is open to %s", r.label, action, by)
 	case notOpen:
-		why = fmt.Sprintf("%s: %s is open to %s%s", r.label, do, r.open(do), missing(who, r, r.open(do), channel))
+		why = fmt.Sprintf("%s: %s is open to %s", r.label, action, deniedDetail(subject, r, r.access(action), channel))
 	}
-	return v.allowed(), why
+	return reason.allowed(), why
 }
 
-// MayFollow says whether who may be told when a user comes online and goes: himself always, everybody in an open
-// broker, else by a grant of presence on $user:<name>.
-func (s *Set) MayFollow(who Subject, user string) bool {
-	return s.any != nil && s.any.Presence&Anyone != 0 || who.User != "" && who.User == user ||
-		who.Grants.allow(Presence, wire.UserChannel+user)
+// MayFollow reports whether the subject may receive the online status of a user. A user may follow
+// itself. In an open broker every client may follow every user. Otherwise the token must grant
+// presence on $user:<name>.
+func (s *Set) MayFollow(subject Subject, user string) bool {
+	return s.defaultRule != nil && s.defaultRule.Presence&Anyone != 0 || subject.User != "" && subject.User == user ||
+		subject.Grants.allows(Presence, wire.UserChannel+user)
 }
 
-// judge also gives the rule that decided, and for byRule whom of those it is open to the subject is.
-func (s *Set) judge(who Subject, do Action, channel string) (verdict, *Rule, Access) {
+// decide returns the reason, the rule that decided, and for byRule the part of its access that
+// matched.
+func (s *Set) decide(subject Subject, action Action, channel string) (reason, *Rule, Access) {
 	if wire.CheckName("channel", channel) != nil {
-		return badName, nil, Nobody
+		return invalidName, nil, 0
 	}
 	r := s.For(channel)
 	switch {
 	case r == nil && wire.IsSystem(channel):
-		return system, nil, Nobody
+		return systemChannel, nil, 0
 	case r == nil:
-		return closed, nil, Nobody
-	case s.any == nil && strings.Contains(channel, "*"):
-		return pattern, r, Nobody
-	case s.any == nil && r.kind != exact && len(channel) == len(r.prefix):
-		return bare, r, Nobody
-	case r.NoPresence && do == Presence:
-		return off, r, Nobody
-	case who.Backend:
-		return byBackend, r, Nobody
+		return noNamespace, nil, 0
+	case s.defaultRule == nil && strings.Contains(channel, "*"):
+		return isPatternName, r, 0
+	case s.defaultRule == nil && r.kind != exact && len(channel) == len(r.prefix):
+		return prefixOnly, r, 0
+	case r.NoPresence && action == Presence:
+		return presenceOff, r, 0
+	case subject.Backend:
+		return byBackend, r, 0
 	}
-	if by := s.fits(who, r, r.open(do), do, channel); by != Nobody {
+	if by := s.matchAccess(subject, r, r.access(action), action, channel); by != 0 {
 		return byRule, r, by
 	}
-	return notOpen, r, Nobody
+	return notOpen, r, 0
 }
 
-// fits is the first of those for whom it is open that the subject is one of, or Nobody.
-func (s *Set) fits(who Subject, r *Rule, open Access, do Action, channel string) Access {
+// matchAccess returns the first part of access that includes the subject, or 0.
+func (s *Set) matchAccess(subject Subject, r *Rule, access Access, action Action, channel string) Access {
 	switch {
-	case open&Anyone != 0:
+	case access&Anyone != 0:
 		return Anyone
-	case open&Users != 0 && who.User != "":
+	case access&Users != 0 && subject.User != "":
 		return Users
-	case open&Named != 0 && who.User != "" && channel[len(r.prefix):] == who.User:
+	case access&Named != 0 && subject.User != "" && channel[len(r.prefix):] == subject.User:
 		return Named
-	case open&Grant != 0 && who.User != "" && who.Grants.allow(do, channel): // grants are a user's
+	case access&Grant != 0 && subject.User != "" && subject.Grants.allows(action, channel): // grants need a user
 		return Grant
 	}
-	return Nobody
+	return 0
 }
 
-// missing is what a subject lacks that was refused.
-func missing(who Subject, r *Rule, open Access, channel string) string {
+// deniedDetail returns access as text, and why it does not include the subject.
+func deniedDetail(subject Subject, r *Rule, access Access, channel string) string {
 	switch {
-	case open == Nobody:
-		return " but the backend"
-	case who.User == "":
-		return ", and the client has no user"
-	case open&Grant != 0:
-		return ", and no grant of the token fits"
-	case open&Named != 0:
-		return fmt.Sprintf(", which is %s", channel[len(r.prefix):])
+	case access == BackendOnly:
+		return "the backend only"
+	case subject.User == "":
+		return access.String() + ", and the client has no user"
+	case access&Grant != 0:
+		return access.String() + ", and no grant of the token fits"
+	case access&Named != 0:
+		return fmt.Sprintf("%s, which is %s", access, channel[len(r.prefix):])
 	}
-	return ""
+	return access.String()
 }

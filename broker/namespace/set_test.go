@@ -5,19 +5,19 @@ import (
 	"testing"
 )
 
-// words is how the tables say who may do what: subscribe, publish, presence, history.
-func words(s *Set, who Subject, channel string) string {
-	var may []string
-	for _, do := range Actions {
-		ok, _ := s.Decide(who, do, channel)
-		if ok != s.Allows(who, do, channel) {
-			may = append(may, "contradictory")
+// allowedActions returns the actions that the subject may do, separated by spaces.
+func allowedActions(s *Set, subject Subject, channel string) string {
+	var actions []string
+	for _, action := range Actions {
+		ok, _ := s.Decide(subject, action, channel)
+		if ok != s.Allows(subject, action, channel) {
+			actions = append(actions, "contradictory")
 		}
 		if ok {
-			may = append(may, do.String())
+			actions = append(actions, action.String())
 		}
 	}
-	return strings.Join(may, " ")
+	return strings.Join(actions, " ")
 }
 
 func mustGrant(tb testing.TB, pairs ...string) Grants {
@@ -42,8 +42,8 @@ func mustSet(tb testing.TB, rules ...Rule) *Set {
 
 const everything = "subscribe publish presence history"
 
-// TestEveryWord has each word alone in each place.
-func TestEveryWord(t *testing.T) {
+// TestEveryAccess checks each Access with each action.
+func TestEveryAccess(t *testing.T) {
 	subjects := map[string]Subject{
 		"without a user":    {},
 		"bob":               {User: "bob"},
@@ -52,10 +52,10 @@ func TestEveryWord(t *testing.T) {
 		"the backend":       {Backend: true},
 	}
 	for _, c := range []struct {
-		who  Access
-		fits string // besides the backend
+		access  Access
+		allowed string // besides the backend
 	}{
-		{Nobody, ""},
+		{BackendOnly, ""},
 		{Anyone, "without a user, bob, alice, alice with grants"},
 		{Users, "bob, alice, alice with grants"},
 		{Named, "alice, alice with grants"},
@@ -63,28 +63,28 @@ func TestEveryWord(t *testing.T) {
 		{Named | Grant, "alice, alice with grants"},
 		{Users | Grant, "bob, alice, alice with grants"},
 	} {
-		for _, do := range Actions {
+		for _, action := range Actions {
 			r := Rule{Name: "room:{user}"}
-			switch do {
+			switch action {
 			case Subscribe:
-				r.Subscribe = c.who
+				r.Subscribe = c.access
 			case Publish:
-				r.Publish = c.who
+				r.Publish = c.access
 			case Presence:
-				r.Presence = c.who
+				r.Presence = c.access
 			case History:
-				r.History = c.who
+				r.History = c.access
 			}
 			s := mustSet(t, r)
 			for name, subject := range subjects {
 				want := ""
 				if name == "the backend" {
 					want = everything
-				} else if strings.Contains(", "+c.fits+",", ", "+name+",") {
-					want = do.String()
+				} else if strings.Contains(", "+c.allowed+",", ", "+name+",") {
+					want = action.String()
 				}
-				if got := words(s, subject, "room:alice"); got != want {
-					t.Errorf("%s for %s: %s may %q, want %q", do, c.who, name, got, want)
+				if got := allowedActions(s, subject, "room:alice"); got != want {
+					t.Errorf("%s for %s: %s may %q, want %q", action, c.access, name, got, want)
 				}
 			}
 		}
@@ -122,49 +122,50 @@ func TestLongestPrefix(t *testing.T) {
 		"a" + ":b:chat:1":     "subscribe",
 		"chat:eu:staff\u200b": "presence", // a zero width space is no white space: it is just another name
 	} {
-		if got := words(s, Subject{User: "alice"}, channel); got != want {
+		if got := allowedActions(s, Subject{User: "alice"}, channel); got != want {
 			t.Errorf("%s: %q, want %q", channel, got, want)
 		}
 	}
 }
 
-func TestNothingFits(t *testing.T) {
+func TestNoNamespaceMatches(t *testing.T) {
 	for name, s := range map[string]*Set{"some": mustSet(t, Rule{Name: "chat:*", Subscribe: Anyone}), "none at all": mustSet(t)} {
-		for _, who := range []Subject{{}, {User: "alice", Grants: mustGrant(t, "*", "*")}, {Backend: true}} {
-			if got := words(s, who, "news"); got != "" {
-				t.Errorf("%s: %+v may %q on a closed channel", name, who, got)
+		for _, subject := range []Subject{{}, {User: "alice", Grants: mustGrant(t, "*", "*")}, {Backend: true}} {
+			if got := allowedActions(s, subject, "news"); got != "" {
+				t.Errorf("%s: %+v may %q on a closed channel", name, subject, got)
 			}
 		}
 	}
 }
 
 func TestDefaults(t *testing.T) {
-	alice, nobody, backend := Subject{User: "alice"}, Subject{}, Subject{Backend: true}
+	alice, anonymous, backend := Subject{User: "alice"}, Subject{}, Subject{Backend: true}
 	for _, c := range []struct {
-		name string
-		set  *Set
-		who  Subject
-		want string
+		name    string
+		set     *Set
+		subject Subject
+		want    string
 	}{
-		{"open", Open(), nobody, everything},
+		{"open", Open(), anonymous, everything},
 		{"open", Open(), alice, everything},
 		{"keys", Keyed(false), alice, "subscribe presence history"},
 		{"keys, a grant", Keyed(false), Subject{User: "alice", Grants: mustGrant(t, "*", "*")}, "subscribe presence history"},
-		{"keys, no user", Keyed(false), nobody, ""},
+		{"keys, no user", Keyed(false), anonymous, ""},
 		{"keys, clients publish", Keyed(true), alice, everything},
-		{"keys, clients publish, no user", Keyed(true), nobody, ""},
+		{"keys, clients publish, no user", Keyed(true), anonymous, ""},
 		{"keys, backend", Keyed(false), backend, everything},
 	} {
-		if got := words(c.set, c.who, "news"); got != c.want {
+		if got := allowedActions(c.set, c.subject, "news"); got != c.want {
 			t.Errorf("%s: %q, want %q", c.name, got, c.want)
 		}
-		if got := words(c.set, c.who, "$all"); got != "" {
+		if got := allowedActions(c.set, c.subject, "$all"); got != "" {
 			t.Errorf("%s: %q on the system's own", c.name, got)
 		}
 	}
 }
 
-// TestNameTricks: alice may have all of chat:1, of what is hers, and what lies behind team:.
+// TestNameTricks: alice may subscribe to chat:1, to inbox:alice and to all of team:*, and to no
+// other name.
 func TestNameTricks(t *testing.T) {
 	s := mustSet(t,
 		Rule{Name: "chat:*", Subscribe: Grant},
@@ -179,39 +180,39 @@ func TestNameTricks(t *testing.T) {
 		}
 	}
 	for name, channel := range map[string]string{
-		"Cyrillic a":             "inbox:\u0430lice",
-		"full width":             "inbox:ａlice",
-		"combining mark":         "inbox:alice\u0301",
-		"zero width joiner":      "inbox:al\u200dice",
-		"right to left mark":     "inbox:alice\u200f",
-		"another case":           "inbox:ALICE",
-		"case in the prefix":     "Chat:1",
-		"dots":                   "chat:1/../2",
-		"dots as a name":         "chat:..",
-		"a path":                 "chat:2/../1",
-		"percent":                "chat:%31",
-		"more behind":            "chat:1:2",
-		"less":                   "chat:",
-		"the prefix alone":       "team:",
-		"no colon":               "team",
-		"named for nobody":       "inbox:",
-		"a colon behind":         "inbox:alice:",
-		"a colon behind a grant": "chat:1:",
-		"a pattern":              "team:*",
-		"all":                    "*",
-		"a star inside":          "team:a*b",
-		"the placeholder":        "inbox:{user}",
-		"braces":                 "chat:{1}",
-		"a NUL":                  "chat:1\x00",
-		"a line":                 "chat:1\n",
-		"a space":                "chat:1 ",
-		"no break space":         "chat:\u00a01",
-		"line separator":         "chat:1\u2028",
-		"not UTF-8":              "chat:1\xff",
-		"overlong":               "chat:" + strings.Repeat("1", 200),
-		"empty":                  "",
-		"the system's":           "$all",
-		"behind a dollar":        "$team:a",
+		"Cyrillic a":            "inbox:\u0430lice",
+		"full width":            "inbox:ａlice",
+		"combining mark":        "inbox:alice\u0301",
+		"zero width joiner":     "inbox:al\u200dice",
+		"right to left mark":    "inbox:alice\u200f",
+		"another case":          "inbox:ALICE",
+		"case in the prefix":    "Chat:1",
+		"dots":                  "chat:1/../2",
+		"dots as a name":        "chat:..",
+		"a path":                "chat:2/../1",
+		"percent":               "chat:%31",
+		"longer":                "chat:1:2",
+		"shorter":               "chat:",
+		"the prefix alone":      "team:",
+		"no colon":              "team",
+		"no user":               "inbox:",
+		"a colon after":         "inbox:alice:",
+		"a colon after a grant": "chat:1:",
+		"a pattern":             "team:*",
+		"all":                   "*",
+		"a star inside":         "team:a*b",
+		"the placeholder":       "inbox:{user}",
+		"braces":                "chat:{1}",
+		"a NUL":                 "chat:1\x00",
+		"a line":                "chat:1\n",
+		"a space":               "chat:1 ",
+		"no break space":        "chat:\u00a01",
+		"line separator":        "chat:1\u2028",
+		"not UTF-8":             "chat:1\xff",
+		"overlong":              "chat:" + strings.Repeat("1", 200),
+		"empty":                 "",
+		"the system's":          "$all",
+		"after a dollar":        "$team:a",
 	} {
 		if ok, why := s.Decide(alice, Subscribe, channel); ok || why == "" {
 			t.Errorf("%s: %q is open: %s", name, channel, why)
@@ -229,15 +230,15 @@ func TestNameTricks(t *testing.T) {
 func TestWhy(t *testing.T) {
 	s := mustSet(t, Rule{Name: "chat:*", Subscribe: Users, Publish: Grant}, Rule{Name: "inbox:{user}", Subscribe: Named | Grant, History: Named, NoPresence: true})
 	for _, c := range []struct {
-		who     Subject
-		do      Action
+		subject Subject
+		action  Action
 		channel string
 		want    string
 	}{
 		{Subject{User: "bob"}, Subscribe, "chat:1", "namespace chat:*: subscribe is open to users"},
 		{Subject{}, Subscribe, "chat:1", "namespace chat:*: subscribe is open to users, and the client has no user"},
 		{Subject{User: "bob"}, Publish, "chat:1", "namespace chat:*: publish is open to grant, and no grant of the token fits"},
-		{Subject{User: "bob"}, Presence, "chat:1", "namespace chat:*: presence is open to nobody but the backend"},
+		{Subject{User: "bob"}, Presence, "chat:1", "namespace chat:*: presence is open to the backend only"},
 		{Subject{User: "bob"}, Subscribe, "inbox:bob", "namespace inbox:{user}: subscribe is open to named"},
 		{Subject{User: "bob"}, Subscribe, "inbox:al", "namespace inbox:{user}: subscribe is open to named or grant, and no grant of the token fits"},
 		{Subject{User: "bob"}, History, "inbox:al", "namespace inbox:{user}: history is open to named, which is al"},
@@ -246,8 +247,8 @@ func TestWhy(t *testing.T) {
 		{Subject{}, Subscribe, "news", "no namespace fits the name, so the channel is closed"},
 		{Subject{}, Subscribe, "a b", `channel: character ' ' at byte 1 of the name is not allowed`},
 	} {
-		if _, why := s.Decide(c.who, c.do, c.channel); why != c.want {
-			t.Errorf("%s by %q of %s: %q, want %q", c.do, c.who.User, c.channel, why, c.want)
+		if _, why := s.Decide(c.subject, c.action, c.channel); why != c.want {
+			t.Errorf("%s by %q of %s: %q, want %q", c.action, c.subject.User, c.channel, why, c.want)
 		}
 	}
 }
@@ -261,7 +262,7 @@ func TestFor(t *testing.T) {
 		t.Errorf("got %+v", r)
 	}
 	if s.For("news") != nil || !s.Configured() || Open().Configured() || Keyed(true).For("x") == nil {
-		t.Error("the closed has a rule, or a default has none")
+		t.Error("a closed channel has a rule, or a default has none")
 	}
 }
 
@@ -269,7 +270,7 @@ func BenchmarkDecide(b *testing.B) {
 	s := mustSet(b, Rule{Name: "chat:*", Subscribe: Users}, Rule{Name: "inbox:{user}", Subscribe: Named})
 	for b.Loop() {
 		if !s.Allows(Subject{User: "alice"}, Subscribe, "inbox:alice") {
-			b.Fatal("it is hers")
+			b.Fatal("alice may not subscribe to her own inbox")
 		}
 	}
 }

@@ -96,7 +96,7 @@ type Identity struct {
 type Requests struct {
 	// Queues is the number of qq_{N} lists. Zero refuses all requests.
 	Queues int
-	// From says which clients may send requests. Zero is namespace.Nobody.
+	// From says which clients may send requests. Zero is namespace.BackendOnly.
 	From namespace.Access
 	// Rate is the most requests per second of one connection, with a burst of four seconds' worth.
 	// Zero means no limit.

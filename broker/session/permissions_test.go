@@ -84,10 +84,10 @@ func TestNamespacesDecide(t *testing.T) {
 	for _, c := range []struct{ say, about string }{
 		{`{"type":"subscribe","channel":"inbox:bob"}`, "channel inbox:bob: not allowed to subscribe: namespace inbox:{user}: subscribe is open to named, which is bob"},
 		{`{"type":"subscribe","channel":"news"}`, "no namespace fits the name"},
-		{`{"type":"subscribe","channel":"team:"}`, "nothing stands behind the prefix"},
+		{`{"type":"subscribe","channel":"team:"}`, "nothing follows the prefix"},
 		{`{"type":"subscribe","channel":"team:*"}`, "a name with * is a pattern"},
 		{`{"type":"publish","channel":"chat:2","data":1}`, "not allowed to publish: namespace chat:*: publish is open to grant, and no grant"},
-		{`{"type":"publish","channel":"inbox:alice","data":1}`, "open to nobody but the backend"},
+		{`{"type":"publish","channel":"inbox:alice","data":1}`, "open to the backend only"},
 		{`{"type":"history","channel":"chat:2"}`, "not allowed to see its history"},
 	} {
 		d.answers("error", "forbidden", c.about, "%s", c.say)

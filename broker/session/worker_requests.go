@@ -68,7 +68,7 @@ func (s *Session) mayRequest(req wire.Request) error {
 	case s.m.opts.Requests.Queues == 0:
 		return wire.Errorf(wire.Unavailable, "requests need a Redis that backend workers read")
 	case from&namespace.Anyone != 0 || from&namespace.Users != 0 && s.user() != "":
-	case from == namespace.Nobody:
+	case from == namespace.BackendOnly:
 		s.m.opts.Metrics.Refused("requests")
 		return wire.Errorf(wire.Forbidden, "request: not allowed: requests are open to nobody")
 	default:

@@ -52,8 +52,8 @@ func TestWhoMayRequest(t *testing.T) {
 		connect string
 		want    string // in the error, empty for none
 	}{
-		{namespace.Nobody, asAlice, "open to nobody"},
-		{namespace.Nobody, anonymous, "open to nobody"},
+		{namespace.BackendOnly, asAlice, "open to nobody"},
+		{namespace.BackendOnly, anonymous, "open to nobody"},
 		{namespace.Users, asAlice, ""},
 		{namespace.Users, anonymous, "open to users, and the client has no user"},
 		{namespace.Anyone, asAlice, ""},

@@ -55,8 +55,8 @@ func TestCheck(t *testing.T) {
   connect    yes  with a valid token whose sub is the user; give it as --token to apply its grants
   subscribe  yes  namespace chat:*: subscribe is open to users
   publish    no   namespace chat:*: publish is open to grant, and no grant of the token fits
-  presence   no   namespace chat:*: presence is open to nobody but the backend
-  history    no   namespace chat:*: history is open to nobody but the backend
+  presence   no   namespace chat:*: presence is open to the backend only
+  history    no   namespace chat:*: history is open to the backend only
   limits          5 messages a second from a connection
 `; out != want {
 		t.Errorf("got %s", out)
@@ -79,7 +79,7 @@ func TestCheck(t *testing.T) {
 		"an invalid channel":    {nil, "", []string{"--config", path, "--channel", "a b", "--user", "alice"}, 0, "subscribe  no   channel: character ' '"},
 		"a system channel":      {nil, "", []string{"--channel", "$all"}, 0, "subscribe  no   it is the system's own"},
 		"nothing is configured": {nil, "", []string{"--channel", "news"}, 0, "publish    yes  no keys and no namespaces are configured: publish is open to anyone\n"},
-		"only keys":             {keyed, "", []string{"--channel", "news", "--user", "bob"}, 0, "publish    no   no namespaces are configured: publish is open to nobody but the backend\n"},
+		"only keys":             {keyed, "", []string{"--channel", "news", "--user", "bob"}, 0, "publish    no   no namespaces are configured: publish is open to the backend only\n"},
 		"anonymous":             {append(keyed, "SWITCHBOARD_AUTH_ANONYMOUS=true"), "", []string{"--channel", "news"}, 0, "connect    yes  auth.anonymous"},
 		"another's token":       {nil, "", []string{"--config", path, "--channel", "chat:1", "--user", "bob", "--token", granted}, 1, "broker check: token: its user is alice, not bob\n"},
 		"expired":               {nil, "", []string{"--config", path, "--channel", "chat:1", "--token", sign(t, jwt.MapClaims{"sub": "a", "exp": 1})}, 1, "broker check: token: the token has expired\n"},
