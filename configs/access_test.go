@@ -133,11 +133,11 @@ func TestTokenSettings(t *testing.T) {
 	}
 	for file, want := range map[string]string{
 		"auth: {jwks_url: 'http://a.example/k?" + testSecret + "'}": "auth.jwks_url: the scheme must be https",
-		"auth: {jwks_url: 'https://a/k', jwks_stale: 1m}":           "auth.jwks_url: keys that are good for 1m0s",
+		"auth: {jwks_url: 'https://a/k', jwks_stale: 1m}":           "auth.jwks_url: keys that are valid for 1m0s",
 		"auth: {token_keys: {a: {alg: HS256, file: /nowhere}}}":     "auth.token_keys.a: open /nowhere",
 		"auth: {token_keys: {a: {alg: RS256, file: /nowhere}}}":     "auth.token_keys.a: open /nowhere",
-		"auth: {token_keys: {a: {alg: none, file: /dev/null}}}":     `auth: key "a": "none" is no algorithm`,
-		"auth: {keys: ['sha256:" + testSecret + " push']}":          "auth.keys: entry 1 of 1: ",
+		"auth: {token_keys: {a: {alg: none, file: /dev/null}}}":     `auth: key "a": "none" is not a supported algorithm`,
+		"auth: {keys: ['sha256:" + testSecret + " push']}":          "auth.keys: entry 1 of 1: want 64 hex digits after sha256:",
 		"auth: {keys: [" + testSecret + "]}":                        "auth.keys: entry 1 of 1: want the entry that `broker key` prints",
 	} {
 		b, err := LoadBroker([]string{"--config", write(t, "b.yaml", file)}, nil)

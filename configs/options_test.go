@@ -191,7 +191,7 @@ func TestSecretFiles(t *testing.T) {
 		{"AUTH_KEYS_FILE", "# one\nplain:" + testSecret + "\n\n" + testSecret + "\n", "/secret: line 4: want the entry that `broker key` prints (sha256:…), or plain:<key>"},
 		{"AUTH_KEYS_FILE", "SHA256:" + strings.Repeat("ab", 32) + " push\n", "/secret: line 1: sha256: is written in lower case"},
 		{"AUTH_KEYS_FILE", "x", "line 1: want the entry"},
-		{"AUTH_KEYS_FILE", "plain:hunter2", "/secret: line 1: "},
+		{"AUTH_KEYS_FILE", "plain:hunter2", "line 1: want a key of at least 16 bytes after plain:"},
 		{"AUTH_HS256_SECRET_FILE", testSecret + "\n" + testSecret + "x", ""},
 		{"AUTH_HS256_SECRET_FILE", "", "is empty"},
 		{"AUTH_HS256_SECRET_FILE", testSecret + "\n#" + testSecret + "\n" + testSecret[:31], "line 3: the secret has less than 32 bytes"},

@@ -15,19 +15,19 @@ const minRSA = 2048
 
 const hs256 = "HS256"
 
-// asymmetric are the algorithms with public keys; whoever verifies cannot sign. HS256 is the only
-// other one.
+// asymmetric are the supported algorithms with public keys. HS256 is the only supported one with a
+// shared secret.
 var asymmetric = []string{"RS256", "RS384", "RS512", "PS256", "ES256", "ES384", "EdDSA"}
 
-// verifier is a key and the one algorithm that it serves. A token's alg chooses among the keys of that
-// algorithm, so that a public key never serves as a shared secret, whatever the token says (RFC 8725 §3.1).
+// verifier is a key and its only algorithm. A token is verified only with keys of its alg, so that
+// a forged alg cannot turn a public key into a shared secret (RFC 8725 §3.1).
 type verifier struct {
 	id, alg string // id is the kid, or empty
 	key     jwt.VerificationKey
 }
 
-// fit says what keeps a public key from serving alg.
-func fit(alg string, key any) error {
+// checkAlgorithm returns an error if a public key cannot be used with alg.
+func checkAlgorithm(alg string, key any) error {
 	switch alg {
 	case "RS256", "RS384", "RS512", "PS256":
 		if key, ok := key.(*rsa.PublicKey); ok {
@@ -39,7 +39,7 @@ func fit(alg string, key any) error {
 	case "ES256", "ES384":
 		if key, ok := key.(*ecdsa.PublicKey); ok {
 			if want := curves[alg]; key.Curve != want {
-				return fmt.Errorf("lies on the curve %s, %s needs %s", key.Curve.Params().Name, alg, want.Params().Name)
+				return fmt.Errorf("is on the curve %s, but %s needs %s", key.Curve.Params().Name, alg, want.Params().Name)
 			}
 			return nil
 		}
@@ -48,7 +48,7 @@ func fit(alg string, key any) error {
 			return nil
 		}
 	default:
-		return fmt.Errorf("%.20q is no algorithm for public keys that is known here", alg)
+		return fmt.Errorf("%.20q is not a supported algorithm for public keys", alg)
 	}
 	return fmt.Errorf("the PEM block holds a %T", key)
 }

@@ -15,39 +15,41 @@ import (
 	"switchboard/internal/wire"
 )
 
-// MaxInfo is the most bytes of info: every answer about who is there carries it.
+// MaxInfo is the most bytes of info. Each list of a channel's members contains the info of all.
 const MaxInfo = 1 << 10
 
-// lastDate is the end of the year 9999, in seconds since 1970: beyond, dates overflow somewhere.
-const lastDate = 253402300799
+// maxDate is the end of the year 9999, in seconds since 1970. Conversions of later dates may
+// overflow.
+const maxDate = 253402300799
 
-// claims is the payload of a token. It reads itself: encoding/json alone would take the last of two
-// claims of one name, and SUB for sub, while whoever issued the token may have checked the other.
+// claims is the payload of a token. Its UnmarshalJSON is stricter than encoding/json, which uses
+// the last of two claims of the same name and accepts SUB for sub. The issuer may have checked the
+// other claim.
 type claims struct {
 	jwt.RegisteredClaims
-	client string // "" when it is not there
+	client string // "" if absent
 	info   json.RawMessage
 	grants namespace.Grants
 }
 
 // UnmarshalJSON implements json.Unmarshaler.
 func (c *claims) UnmarshalJSON(text []byte) error {
-	fields, err := object(text)
+	fields, err := uniqueFields(text)
 	if err != nil {
 		return err
 	}
 	for name, read := range map[string]func(json.RawMessage) error{
-		"sub":      func(raw json.RawMessage) error { return literal(raw, &c.Subject) },
-		"iss":      func(raw json.RawMessage) error { return literal(raw, &c.Issuer) },
+		"sub":      func(raw json.RawMessage) error { return jsonString(raw, &c.Subject) },
+		"iss":      func(raw json.RawMessage) error { return jsonString(raw, &c.Issuer) },
 		"aud":      func(raw json.RawMessage) error { return c.Audience.UnmarshalJSON(raw) },
-		"exp":      func(raw json.RawMessage) error { return date(raw, &c.ExpiresAt) },
-		"nbf":      func(raw json.RawMessage) error { return date(raw, &c.NotBefore) },
-		"iat":      func(raw json.RawMessage) error { return date(raw, &c.IssuedAt) },
+		"exp":      func(raw json.RawMessage) error { return numericDate(raw, &c.ExpiresAt) },
+		"nbf":      func(raw json.RawMessage) error { return numericDate(raw, &c.NotBefore) },
+		"iat":      func(raw json.RawMessage) error { return numericDate(raw, &c.IssuedAt) },
 		"client":   c.readClient,
 		"info":     c.readInfo,
 		"channels": c.readChannels,
 	} {
-		if raw, there := fields[name]; there {
+		if raw, present := fields[name]; present {
 			if err := read(raw); err != nil {
 				return fmt.Errorf("%s: %w", name, err)
 			}
@@ -56,27 +58,27 @@ func (c *claims) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-func literal(raw json.RawMessage, into *string) error {
+func jsonString(raw json.RawMessage, into *string) error {
 	if len(raw) == 0 || raw[0] != '"' {
-		return errors.New("it is no text")
+		return errors.New("it is not a string")
 	}
 	return json.Unmarshal(raw, into)
 }
 
-func date(raw json.RawMessage, into **jwt.NumericDate) error {
+func numericDate(raw json.RawMessage, into **jwt.NumericDate) error {
 	var seconds float64
-	if string(raw) == "null" || json.Unmarshal(raw, &seconds) != nil || seconds < 0 || seconds > lastDate {
-		return errors.New("it is no number of seconds since 1970")
+	if string(raw) == "null" || json.Unmarshal(raw, &seconds) != nil || seconds < 0 || seconds > maxDate {
+		return errors.New("it is not a number of seconds since 1970")
 	}
 	*into = jwt.NewNumericDate(time.UnixMilli(int64(seconds * 1000)))
 	return nil
 }
 
 func (c *claims) readClient(raw json.RawMessage) error {
-	if err := literal(raw, &c.client); err != nil {
+	if err := jsonString(raw, &c.client); err != nil {
 		return err
 	}
-	if strings.ContainsRune(c.client, '\uFFFD') { // as of sub
+	if strings.ContainsRune(c.client, '\uFFFD') { // as in Tokens.check
 		return errors.New("it is not valid Unicode")
 	}
 	return wire.CheckClientPart(c.client)
@@ -92,7 +94,7 @@ func (c *claims) readInfo(raw json.RawMessage) error {
 	}
 	switch info := compact.Bytes(); {
 	case info[0] != '{':
-		return errors.New("it is no JSON object")
+		return errors.New("it is not a JSON object")
 	case len(info) > MaxInfo:
 		return fmt.Errorf("it has %d bytes, at most %d are allowed", len(info), MaxInfo)
 	default:
@@ -103,13 +105,13 @@ func (c *claims) readInfo(raw json.RawMessage) error {
 
 // readChannels reads {"chat:1":"sub pub","team:*":"*"}.
 func (c *claims) readChannels(raw json.RawMessage) error {
-	fields, err := object(raw)
+	fields, err := uniqueFields(raw)
 	if err != nil {
 		return err
 	}
 	for name, value := range fields {
 		var actions string
-		if err := literal(value, &actions); err != nil {
+		if err := jsonString(value, &actions); err != nil {
 			return fmt.Errorf("%.40q: %w", name, err)
 		}
 		if err := c.grants.Add(name, actions); err != nil {
@@ -119,14 +121,14 @@ func (c *claims) readChannels(raw json.RawMessage) error {
 	return nil
 }
 
-// object reads a JSON object whose names are all different (RFC 7519 §4).
-func object(text []byte) (map[string]json.RawMessage, error) {
+// uniqueFields parses a JSON object. Two fields with the same name are an error (RFC 7519 §4).
+func uniqueFields(text []byte) (map[string]json.RawMessage, error) {
 	if !utf8.Valid(text) {
 		return nil, errors.New("it is not UTF-8")
 	}
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	if open, err := decoder.Token(); err != nil || open != json.Delim('{') {
-		return nil, errors.New("it is no JSON object")
+		return nil, errors.New("it is not a JSON object")
 	}
 	fields := map[string]json.RawMessage{}
 	for decoder.More() {
@@ -134,9 +136,9 @@ func object(text []byte) (map[string]json.RawMessage, error) {
 		if err != nil {
 			return nil, err
 		}
-		name, _ := token.(string) // what else stands there is no JSON
+		name, _ := token.(string) // Token returns an error for any other token
 		if _, twice := fields[name]; twice || strings.ContainsRune(name, '\uFFFD') {
-			return nil, fmt.Errorf("%.40q is there twice, or not valid Unicode", name)
+			return nil, fmt.Errorf("%.40q occurs twice, or is not valid Unicode", name)
 		}
 		var value json.RawMessage
 		if err := decoder.Decode(&value); err != nil {

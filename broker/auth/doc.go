@@ -1,8 +1,8 @@
-// Package auth decides who may talk to a broker: API keys for backends ([Keys]),
-// signed tokens for users ([Tokens]), the origins of browsers ([Origins]) and the
-// secret that the instances share ([PeerSecret]).
+// Package auth authenticates the peers of a broker: API keys of backends ([Keys]), signed tokens of
+// users ([Tokens]), origins of web pages ([Origins]), host names ([Hosts]) and the secret that the
+// instances share ([PeerSecret]).
 //
-// The keys of tokens are configured, or fetched from where the issuer publishes them ([Remote], the only
-// part that calls out and keeps state). None of the four prints what it was given: a secret is kept as its
-// digest where that is enough, and an error names the place, not the value.
+// The keys that verify tokens are configured, or fetched from the issuer ([Remote], the only part
+// that makes network calls and has state). No error or log contains a secret. An API key is kept as
+// its digest only.
 package auth

@@ -20,8 +20,9 @@ const (
 	maxKeySet    = 1 << 20 // bytes
 )
 
-// Run fetches the set until ctx ends: every interval, and when a token names a key that is missed. fetched is told
-// how each fetch went. What goes wrong is in the log once, until it goes well again.
+// Run fetches the set until ctx ends: every interval, and when a token names an unknown key.
+// fetched is called after each fetch. Run logs the first of several failures in a row, and the
+// recovery.
 func (r *Remote) Run(ctx context.Context, log zerolog.Logger, fetched func(ok bool)) {
 	failures := 0
 	for {
@@ -32,7 +33,7 @@ func (r *Remote) Run(ctx context.Context, log zerolog.Logger, fetched func(ok bo
 		fetched(err == nil)
 		switch {
 		case err != nil && failures == 0:
-			log.Warn().Err(err).Msg("the keys that tokens are signed with cannot be fetched; those that are known stay for a while")
+			log.Warn().Err(err).Msg("the keys that tokens are signed with cannot be fetched; the known keys stay valid for a while")
 		case err == nil && failures > 0:
 			log.Info().Msg("the keys that tokens are signed with can be fetched again")
 		}
@@ -42,31 +43,31 @@ func (r *Remote) Run(ctx context.Context, log zerolog.Logger, fetched func(ok bo
 		if failures++; err == nil {
 			failures = 0
 		}
-		timer := time.NewTimer(r.pause(failures))
+		timer := time.NewTimer(r.nextDelay(failures))
 		select {
 		case <-ctx.Done():
 			timer.Stop()
 			return
-		case <-r.asked:
+		case <-r.refetch:
 			timer.Stop()
 		case <-timer.C:
 		}
 	}
 }
 
-// pause is the interval, with a tenth to and fro so that instances do not ask all at once; after failures it
-// begins at a second and doubles.
-func (r *Remote) pause(failures int) time.Duration {
+// nextDelay returns the delay until the next fetch: the interval, or after failures a backoff that
+// begins at a second and doubles. A jitter of a tenth spreads the fetches of several instances.
+func (r *Remote) nextDelay(failures int) time.Duration {
 	d := r.opts.Every
 	if failures > 0 {
-		d = min(d, longestPause, time.Second<<min(failures-1, 10))
+		d = min(d, maxRetryDelay, time.Second<<min(failures-1, 10))
 	}
 	return d - d/10 + rand.N(d/5+1)
 }
 
-// Round is one fetch. skipped tells of keys in the set that cannot be used.
+// Round fetches the set once. skipped describes keys of the set that cannot be used.
 func (r *Remote) Round(ctx context.Context) (skipped, err error) {
-	defer func() { r.landed(err) }()
+	defer func() { r.endFetch(err) }()
 	text, err := r.fetch(ctx)
 	if err != nil {
 		return nil, err
@@ -75,18 +76,18 @@ func (r *Remote) Round(ctx context.Context) (skipped, err error) {
 	if err != nil {
 		return skipped, err
 	}
-	r.take(keys)
+	r.replace(keys)
 	return skipped, nil
 }
 
-// landed wakes whoever waits for the fetch.
-func (r *Remote) landed(err error) {
+// endFetch records the result of a fetch and wakes the waiters.
+func (r *Remote) endFetch(err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.failing = err != nil
-	if r.flight != nil {
-		close(r.flight)
-		r.flight = nil
+	r.lastFailed = err != nil
+	if r.missFetch != nil {
+		close(r.missFetch)
+		r.missFetch = nil
 	}
 }
 
@@ -95,7 +96,7 @@ func (r *Remote) fetch(ctx context.Context) ([]byte, error) {
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, r.opts.URL, nil)
 	if err != nil {
-		return nil, errors.New("the URL is none")
+		return nil, errors.New("the URL is not valid")
 	}
 	request.Header.Set("Accept", "application/jwk-set+json, application/json")
 	response, err := r.client.Do(request)
@@ -120,44 +121,44 @@ func (r *Remote) fetch(ctx context.Context) ([]byte, error) {
 	return text, nil
 }
 
-// take puts a fetched set in the place of the one before. A key that is not in it any more stays for the grace:
-// tokens that it has signed a moment ago are on their way.
-func (r *Remote) take(keys []verifier) {
+// replace stores a fetched set. A key that is no longer in the set stays valid for the grace
+// period, since clients still hold tokens that it signed.
+func (r *Remote) replace(keys []verifier) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	now := r.opts.Now()
-	named := map[keyID]held{}
-	unnamed := map[string]map[[sha256.Size]byte]held{}
+	named := map[keyID]fetchedKey{}
+	unnamed := map[string]map[[sha256.Size]byte]fetchedKey{}
 	for _, v := range keys {
 		if v.id != "" {
-			named[keyID{v.id, v.alg}] = held{key: v.key}
+			named[keyID{v.id, v.alg}] = fetchedKey{key: v.key}
 			continue
 		}
 		if unnamed[v.alg] == nil {
-			unnamed[v.alg] = map[[sha256.Size]byte]held{}
+			unnamed[v.alg] = map[[sha256.Size]byte]fetchedKey{}
 		}
-		unnamed[v.alg][v.print()] = held{key: v.key}
+		unnamed[v.alg][v.fingerprint()] = fetchedKey{key: v.key}
 	}
-	carry(r.named, named, now, r.opts.Grace)
+	keepMissing(r.named, named, now, r.opts.Grace)
 	for alg, before := range r.unnamed {
 		if unnamed[alg] == nil {
-			unnamed[alg] = map[[sha256.Size]byte]held{}
+			unnamed[alg] = map[[sha256.Size]byte]fetchedKey{}
 		}
-		carry(before, unnamed[alg], now, r.opts.Grace)
+		keepMissing(before, unnamed[alg], now, r.opts.Grace)
 	}
-	r.named, r.unnamed, r.fetched = named, unnamed, now
+	r.named, r.unnamed, r.lastFetch = named, unnamed, now
 }
 
-// carry takes what is missing over from before, as long as its grace lasts.
-func carry[K comparable](before, after map[K]held, now time.Time, grace time.Duration) {
+// keepMissing copies the keys that only before has to after, if their grace period has not ended.
+func keepMissing[K comparable](before, after map[K]fetchedKey, now time.Time, grace time.Duration) {
 	for name, h := range maps.All(before) {
-		if _, there := after[name]; there {
+		if _, present := after[name]; present {
 			continue
 		}
-		if h.gone.IsZero() {
-			h.gone = now
+		if h.missingSince.IsZero() {
+			h.missingSince = now
 		}
-		if now.Before(h.gone.Add(grace)) {
+		if now.Before(h.missingSince.Add(grace)) {
 			after[name] = h
 		}
 	}

@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// Hosts are the names in a URL under which clients may reach an open broker. A web page can have
-// its own name resolve to the address of a broker inside its visitor's network (DNS rebinding). Its
-// scripts are then of the broker's origin for the browser, and only the header Host tells. An
-// address cannot be rebound, since no name is looked up.
+// Hosts are the host names under which clients may reach an open broker. They protect from DNS
+// rebinding: the name of a malicious web site can resolve to the address of a broker in the
+// private network of a visitor. The browser then treats the broker as part of that site, and only
+// the header Host shows the difference. An IP address in a URL is safe, since no name is resolved.
 //
 // Loopback addresses and localhost are always allowed.
 type Hosts struct {
@@ -42,14 +42,14 @@ func (h Hosts) Allowed(host string) bool {
 		return h.Addresses || address.Unmap().IsLoopback()
 	}
 	for _, p := range h.Patterns {
-		if match(strings.ToLower(p), name) {
+		if matchPattern(strings.ToLower(p), name) {
 			return true
 		}
 	}
 	return false
 }
 
-// Refusal tells the caller why Allowed was false.
+// Refusal returns a text for a client whose Host is not allowed.
 func (h Hosts) Refusal(host string) string {
-	return fmt.Sprintf("this broker is open, and answers under no other name than those in its setting hosts; %.100q is none of them", host)
+	return fmt.Sprintf("this broker is open, and answers only to the names in its setting hosts; %.100q is not one of them", host)
 }

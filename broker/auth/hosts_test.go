@@ -6,11 +6,11 @@ import (
 )
 
 func TestHostsAllowed(t *testing.T) {
-	own := Hosts{Patterns: []string{"Push.Example.com", "*.internal.example"}}
-	everywhere := Hosts{Patterns: own.Patterns, Addresses: true}
+	listed := Hosts{Patterns: []string{"Push.Example.com", "*.internal.example"}}
+	withAddresses := Hosts{Patterns: listed.Patterns, Addresses: true}
 	for _, c := range []struct {
-		host            string
-		own, everywhere bool
+		host                  string
+		listed, withAddresses bool
 	}{
 		{"localhost", true, true},
 		{"LocalHost:8080", true, true},
@@ -32,21 +32,21 @@ func TestHostsAllowed(t *testing.T) {
 		{"internal.example", false, false},
 		{"localhost.evil.example", false, false},
 		{"127.0.0.1.evil.example", false, false},
-		{"127.1", false, false}, // not how a browser writes it
+		{"127.1", false, false}, // browsers send 127.0.0.1
 		{"2130706433", false, false},
 		{"localhost@evil.example", false, false},
 		{"", false, false},
 		{":8080", false, false},
 		{"[]", false, false},
 	} {
-		if got := own.Allowed(c.host); got != c.own {
+		if got := listed.Allowed(c.host); got != c.listed {
 			t.Errorf("%q: %v", c.host, got)
 		}
-		if got := everywhere.Allowed(c.host); got != c.everywhere {
+		if got := withAddresses.Allowed(c.host); got != c.withAddresses {
 			t.Errorf("%q with addresses: %v", c.host, got)
 		}
 	}
-	if text := own.Refusal(strings.Repeat("x", 1000)); len(text) > 300 || !strings.Contains(text, "setting hosts") {
+	if text := listed.Refusal(strings.Repeat("x", 1000)); len(text) > 300 || !strings.Contains(text, "setting hosts") {
 		t.Error(text)
 	}
 }

@@ -14,15 +14,15 @@ import (
 	"strings"
 )
 
-// maxKeys is the most keys of a fetched set. The large providers have three to ten.
+// maxKeys is the most keys of a fetched set. Large providers have three to ten.
 const maxKeys = 64
 
-// maxRSA is the longest RSA key of a fetched set, in bits: verifying takes time with the square of it.
+// maxRSA is the longest RSA key of a fetched set, in bits. The time to verify grows with the
+// square.
 const maxRSA = 8192
 
-// jwk is a JSON Web Key (RFC 7517), as much as a public key for signatures needs. A library would bring more
-// kinds of keys and more modules than this file has lines, and would not keep a key for a grace when the endpoint has
-// taken it away.
+// jwk is a JSON Web Key (RFC 7517), with the fields of a public key for signatures. This file is
+// shorter than what a library would add, and libraries do not keep removed keys for a grace period.
 type jwk struct {
 	Kty    string   `json:"kty"`
 	Use    string   `json:"use"`
@@ -36,23 +36,23 @@ type jwk struct {
 	Y      string   `json:"y"`
 }
 
-// parseKeySet reads a JWK set. What is no key for signatures, or of a kind that is not known, is passed over, as
-// RFC 7517 §5 wants it, and so is what is broken: skipped says how many those are, and why the last.
-// No key at all is an error.
+// parseKeySet parses a JWK set. It ignores keys that are not for signatures, and skips invalid keys
+// and keys of an unknown kind (RFC 7517 §5). skipped describes the last key that was skipped. A set
+// without usable keys is an error.
 func parseKeySet(text []byte) (keys []verifier, skipped error, err error) {
 	var set struct {
 		Keys []json.RawMessage `json:"keys"`
 	}
 	if err := json.Unmarshal(text, &set); err != nil {
-		return nil, nil, errors.New("it is no JSON Web Key set")
+		return nil, nil, errors.New("it is not a JSON Web Key set")
 	}
 	if len(set.Keys) > maxKeys {
-		return nil, nil, fmt.Errorf("there are %d keys in it, at most %d are allowed", len(set.Keys), maxKeys)
+		return nil, nil, fmt.Errorf("it has %d keys, at most %d are allowed", len(set.Keys), maxKeys)
 	}
 	for i, raw := range set.Keys {
 		var k jwk
 		if err := json.Unmarshal(raw, &k); err != nil {
-			skipped = fmt.Errorf("key %d is no JSON Web Key", i+1)
+			skipped = fmt.Errorf("key %d is not a JSON Web Key", i+1)
 			continue
 		}
 		if k.Use == "enc" || len(k.KeyOps) > 0 && !slices.Contains(k.KeyOps, "verify") {
@@ -66,13 +66,13 @@ func parseKeySet(text []byte) (keys []verifier, skipped error, err error) {
 		keys = append(keys, v)
 	}
 	if len(keys) == 0 {
-		return nil, skipped, errors.New("there is no usable key in it")
+		return nil, skipped, errors.New("it has no usable key")
 	}
 	return keys, skipped, nil
 }
 
-// verifier is the key for its algorithm: the one that it names, or the usual one of its kind. A symmetric key is
-// refused: a secret that everybody can fetch is none.
+// verifier returns the key with its algorithm, or the usual algorithm of its kind if it names none.
+// It refuses a symmetric key, since a published secret is not secret.
 func (k jwk) verifier() (v verifier, err error) {
 	v = verifier{id: k.Kid, alg: k.Alg}
 	if len(k.Kid) > maxKeyID {
@@ -90,13 +90,13 @@ func (k jwk) verifier() (v verifier, err error) {
 		usual = "EdDSA"
 		v.key, err = k.okp()
 	default:
-		return v, fmt.Errorf("kty %.20q is no kind of public key that is known here", k.Kty)
+		return v, fmt.Errorf("kty %.20q is not a supported kind of public key", k.Kty)
 	}
 	if v.alg == "" {
 		v.alg = usual
 	}
 	if err == nil {
-		err = fit(v.alg, v.key)
+		err = checkAlgorithm(v.alg, v.key)
 	}
 	return v, err
 }
@@ -105,7 +105,7 @@ func (k jwk) rsa() (any, error) {
 	n, err1 := decode64(k.N)
 	e, err2 := decode64(k.E)
 	if errors.Join(err1, err2) != nil || len(n) > maxRSA/8 || len(e) == 0 || len(e) > 4 {
-		return nil, errors.New("n or e is no number of a usual size in base64url")
+		return nil, errors.New("n or e is not a base64url number of a usual size")
 	}
 	exponent := new(big.Int).SetBytes(e).Int64()
 	if exponent < 3 || exponent > 1<<31-1 || exponent%2 == 0 {
@@ -117,7 +117,7 @@ func (k jwk) rsa() (any, error) {
 func (k jwk) ec(alg string) (any, error) {
 	curve, ok := curves[alg]
 	if !ok {
-		return nil, fmt.Errorf("crv %.20q is not known here", k.Crv)
+		return nil, fmt.Errorf("crv %.20q is not supported", k.Crv)
 	}
 	x, err1 := decode64(k.X)
 	y, err2 := decode64(k.Y)
@@ -125,21 +125,23 @@ func (k jwk) ec(alg string) (any, error) {
 	if errors.Join(err1, err2) != nil || len(x) != size || len(y) != size {
 		return nil, fmt.Errorf("x or y is not %d bytes in base64url", size) // RFC 7518 §6.2.1.2
 	}
-	return ecdsa.ParseUncompressedPublicKey(curve, slices.Concat([]byte{4}, x, y)) // which looks whether it is on the curve
+	return ecdsa.ParseUncompressedPublicKey(curve, slices.Concat([]byte{4}, x, y)) // which checks that the point is on the curve
 }
 
 func (k jwk) okp() (any, error) {
 	x, err := decode64(k.X)
 	if k.Crv != "Ed25519" || err != nil || len(x) != ed25519.PublicKeySize {
-		return nil, errors.New("it is no Ed25519 key of 32 bytes in base64url")
+		return nil, errors.New("it is not an Ed25519 key of 32 bytes in base64url")
 	}
 	return ed25519.PublicKey(x), nil
 }
 
-// decode64 is base64url; some endpoints pad it although they must not.
+// decode64 decodes base64url. It accepts padding, which some endpoints add against the standard.
 func decode64(text string) ([]byte, error) {
 	return base64.RawURLEncoding.DecodeString(strings.TrimRight(text, "="))
 }
 
-// print tells keys without a kid apart.
-func (v verifier) print() [sha256.Size]byte { return sha256.Sum256(fmt.Appendf(nil, "%v", v.key)) }
+// fingerprint identifies a key without a kid.
+func (v verifier) fingerprint() [sha256.Size]byte {
+	return sha256.Sum256(fmt.Appendf(nil, "%v", v.key))
+}

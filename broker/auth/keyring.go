@@ -9,18 +9,18 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 )
 
-// keyID is how a token names its key.
+// keyID identifies a key by the kid and the alg of a token.
 type keyID struct{ id, alg string }
 
-// ring is the keys that were configured. It does not change.
-type ring struct {
-	named   map[keyID]jwt.VerificationKey
-	known   map[string]bool                   // kids of named
-	unnamed map[string]jwt.VerificationKeySet // by alg; tried in turn
+// keyring holds the configured keys. It is immutable.
+type keyring struct {
+	named    map[keyID]jwt.VerificationKey
+	namedIDs map[string]bool                   // the kids of named
+	unnamed  map[string]jwt.VerificationKeySet // by alg; tried one after the other
 }
 
-func newRing(opts Options) (ring, error) {
-	r := ring{map[keyID]jwt.VerificationKey{}, map[string]bool{}, map[string]jwt.VerificationKeySet{}}
+func newKeyring(opts Options) (keyring, error) {
+	r := keyring{map[keyID]jwt.VerificationKey{}, map[string]bool{}, map[string]jwt.VerificationKeySet{}}
 	for i, secret := range opts.HS256 {
 		if err := CheckSecret(secret); err != nil {
 			return r, fmt.Errorf("HS256 secret %d %w", i+1, err)
@@ -49,12 +49,12 @@ func newRing(opts Options) (ring, error) {
 	return r, nil
 }
 
-func (r *ring) addNamed(key NamedKey) error {
+func (r *keyring) addNamed(key NamedKey) error {
 	switch {
 	case key.ID == "" || len(key.ID) > maxKeyID:
 		return fmt.Errorf("the name (kid) must have 1 to %d bytes", maxKeyID)
-	case r.known[key.ID]:
-		return errors.New("there are two of that name")
+	case r.namedIDs[key.ID]:
+		return errors.New("there are two keys with that name")
 	case key.Alg == hs256:
 		if err := CheckSecret(key.Text); err != nil {
 			return fmt.Errorf("the secret %w", err)
@@ -62,11 +62,11 @@ func (r *ring) addNamed(key NamedKey) error {
 		r.add(verifier{key.ID, hs256, key.Text})
 		return nil
 	case !slices.Contains(asymmetric, key.Alg):
-		return fmt.Errorf("%.20q is no algorithm that is known here: %s, %s", key.Alg, hs256, strings.Join(asymmetric, ", "))
+		return fmt.Errorf("%.20q is not a supported algorithm: %s, %s", key.Alg, hs256, strings.Join(asymmetric, ", "))
 	}
 	keys, err := publicKeys(key.Alg, key.Text)
 	if err == nil && len(keys) > 1 {
-		err = errors.New("there is more than one key in it")
+		err = errors.New("it has more than one key")
 	}
 	if err == nil {
 		r.add(verifier{key.ID, key.Alg, keys[0]})
@@ -74,9 +74,9 @@ func (r *ring) addNamed(key NamedKey) error {
 	return err
 }
 
-func (r *ring) add(v verifier) {
+func (r *keyring) add(v verifier) {
 	if v.id != "" {
-		r.named[keyID{v.id, v.alg}], r.known[v.id] = v.key, true
+		r.named[keyID{v.id, v.alg}], r.namedIDs[v.id] = v.key, true
 		return
 	}
 	set := r.unnamed[v.alg]
@@ -84,8 +84,8 @@ func (r *ring) add(v verifier) {
 	r.unnamed[v.alg] = set
 }
 
-// methods are the algorithms for which there is a key.
-func (r *ring) methods() map[string]bool {
+// methods returns the algorithms that have a key.
+func (r *keyring) methods() map[string]bool {
 	all := map[string]bool{}
 	for name := range r.named {
 		all[name.alg] = true

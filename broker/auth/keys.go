@@ -14,8 +14,8 @@ import (
 	"switchboard/internal/wire"
 )
 
-// digest stands for a secret. Digests have one length, so comparing two of them in
-// constant time tells nothing about the length of the secret either.
+// digest is the SHA-256 of a secret. Digests have the same length, so a comparison in constant time
+// does not reveal the length of the secret.
 type digest [sha256.Size]byte
 
 func digestOf(secret string) digest { return sha256.Sum256([]byte(secret)) }
@@ -26,50 +26,50 @@ func (d digest) equal(other digest) bool {
 
 // The scopes of API keys. ScopeAdmin includes the others.
 const (
-	ScopePush  = "push"  // tell clients something
-	ScopeRead  = "read"  // ask who is there, and what was said
+	ScopePush  = "push"  // send messages to clients
+	ScopeRead  = "read"  // read members, users and histories
 	ScopeAdmin = "admin" // everything
 )
 
 var scopes = []string{ScopePush, ScopeRead, ScopeAdmin}
 
-// The forms of an entry: a key's digest, or the key itself.
+// The prefixes of an entry: one with a key's digest, or with the key itself.
 const (
-	hashedForm = "sha256:"
-	plainForm  = "plain:"
+	digestPrefix = "sha256:"
+	clearPrefix  = "plain:"
 )
 
 // MinKey is the least length of an API key, in bytes.
 const MinKey = 16
 
-// KeyPrefix begins every key that NewKey makes, so that a key which strayed into a repository or a log
-// is recognised, also by programs that look for such.
+// KeyPrefix begins every key that NewKey makes, so that people and secret scanners recognise a
+// leaked key in a repository or a log.
 const KeyPrefix = "swb_"
 
-// Keys are the API keys of the HTTP API. The zero value has none and lets everybody in.
+// Keys are the API keys of the HTTP API. The zero value has no keys and allows every call.
 type Keys struct {
 	list []apiKey
 }
 
 type apiKey struct {
-	name   string // for people
-	digest digest
-	scopes []string
-	plain  bool // it was configured as it is
+	name      string // for messages
+	digest    digest
+	scopes    []string
+	clearText bool // configured in clear text
 }
 
-// NewKeys takes the entries as configured; several of them make rotation possible. An entry is the
-// digest of a key or the key itself, its scopes and, if wanted, a name:
+// NewKeys parses configured entries. Several keys make rotation possible. An entry is the digest
+// of a key or the key itself, its scopes and optionally a name:
 //
 //	sha256:<64 hex digits> push+read billing
 //	plain:<key of 16 bytes or more> push+read billing
 //
-// A plain entry without scopes has all of them. Anything else is an error, so that a comment or
-// half of a line never becomes a key.
+// A plain entry without scopes has all of them. Anything else is an error, so that a comment or a
+// broken line never becomes a key.
 //
-// The digest is SHA-256 and not a slow one like bcrypt: that is made for passwords, which can be guessed. A
-// key from NewKey has 256 random bits, so no digest of it is ever inverted by trying, and a slow one would take
-// milliseconds of every call, for anybody who sends any key.
+// The digest is SHA-256. Slow hashes like bcrypt protect passwords, which can be guessed. A key
+// from NewKey has 256 random bits and cannot be guessed. A slow hash would take milliseconds of
+// every call, and any client could cause that with an invalid key.
 func NewKeys(entries []string) (Keys, error) {
 	var k Keys
 	for i, entry := range entries {
@@ -85,13 +85,13 @@ func NewKeys(entries []string) (Keys, error) {
 	return k, nil
 }
 
-// CheckEntry says what is wrong with an entry, without repeating it.
+// CheckEntry returns why an entry is not valid. The error does not contain the entry.
 func CheckEntry(entry string) error {
 	_, err := parseKey(entry)
 	return err
 }
 
-// parseKey reads an entry. Its errors repeat nothing that may be a key or a digest.
+// parseKey parses an entry. Its errors contain nothing that may be a key or a digest.
 func parseKey(entry string) (key apiKey, err error) {
 	if entry == "" || strings.TrimSpace(entry) != entry {
 		return apiKey{}, errors.New("it is empty or has white space around it")
@@ -99,14 +99,14 @@ func parseKey(entry string) (key apiKey, err error) {
 	fields := strings.Fields(entry)
 	form, text, _ := strings.Cut(fields[0], ":")
 	switch form += ":"; form {
-	case hashedForm:
-		err = key.hashed(text, len(fields))
-	case plainForm:
-		err = key.unhashed(text)
+	case digestPrefix:
+		err = key.setDigest(text, len(fields))
+	case clearPrefix:
+		err = key.setKey(text)
 	default:
-		for _, right := range []string{hashedForm, plainForm} {
-			if strings.EqualFold(form, right) {
-				return apiKey{}, fmt.Errorf("%s is written in lower case", right)
+		for _, prefix := range []string{digestPrefix, clearPrefix} {
+			if strings.EqualFold(form, prefix) {
+				return apiKey{}, fmt.Errorf("%s is written in lower case", prefix)
 			}
 		}
 		return apiKey{}, errors.New("want the entry that `broker key` prints (sha256:…), or plain:<key> and the scopes")
@@ -115,11 +115,11 @@ func parseKey(entry string) (key apiKey, err error) {
 	case err != nil:
 		return apiKey{}, err
 	case len(fields) > 3:
-		return apiKey{}, errors.New("behind the scopes stands at most a name, of one word")
+		return apiKey{}, errors.New("after the scopes only a name, of one word, is allowed")
 	case len(fields) > 1:
 		key.scopes = strings.Split(fields[1], "+")
 	}
-	if CheckScopes(key.scopes) != nil { // whose error repeats the word, which may be half of a key
+	if CheckScopes(key.scopes) != nil { // its error contains the word, which may be part of a key
 		return apiKey{}, fmt.Errorf("the second word is not made of scopes (%s), joined by +", strings.Join(scopes, ", "))
 	}
 	if len(fields) == 3 {
@@ -128,29 +128,29 @@ func parseKey(entry string) (key apiKey, err error) {
 	return key, nil
 }
 
-// hashed takes the digest of an entry that has that many fields.
-func (k *apiKey) hashed(text string, fields int) error {
+// setDigest sets the digest of an entry with the given number of fields.
+func (k *apiKey) setDigest(text string, fields int) error {
 	sum, err := hex.DecodeString(text)
 	switch {
 	case fields < 2:
-		return fmt.Errorf("want %s, a space and the scopes, like push+read, and perhaps a name", hashedForm+"…")
+		return fmt.Errorf("want %s, a space and the scopes, like push+read, and perhaps a name", digestPrefix+"…")
 	case err != nil || len(sum) != len(k.digest):
-		return fmt.Errorf("behind %s stand 64 hex digits", hashedForm)
+		return fmt.Errorf("want 64 hex digits after %s", digestPrefix)
 	}
 	copy(k.digest[:], sum)
 	return nil
 }
 
-// unhashed takes the key of an entry.
-func (k *apiKey) unhashed(text string) error {
+// setKey sets the key of an entry, with all scopes.
+func (k *apiKey) setKey(text string) error {
 	if len(text) < MinKey {
-		return fmt.Errorf("behind %s stands a key of %d bytes at least", plainForm, MinKey)
+		return fmt.Errorf("want a key of at least %[2]d bytes after %[1]s", clearPrefix, MinKey)
 	}
-	k.digest, k.scopes, k.plain = digestOf(text), []string{ScopeAdmin}, true
+	k.digest, k.scopes, k.clearText = digestOf(text), []string{ScopeAdmin}, true
 	return nil
 }
 
-// CheckScopes names the first word that is no scope.
+// CheckScopes returns an error that names the first word that is not a scope.
 func CheckScopes(words []string) error {
 	for _, word := range words {
 		if !slices.Contains(scopes, word) {
@@ -160,35 +160,35 @@ func CheckScopes(words []string) error {
 	return nil
 }
 
-// NewKey makes a key, and the beginning of its entry.
+// NewKey makes a key, and its entry without scopes and name.
 func NewKey() (key, entry string) {
 	random := make([]byte, 32)
-	_, _ = rand.Read(random) // it does not fail
+	_, _ = rand.Read(random) // Read never fails
 	key = KeyPrefix + base64.RawURLEncoding.EncodeToString(random)
 	return key, EntryOf(key)
 }
 
-// EntryOf is the beginning of a key's entry.
+// EntryOf returns a key's entry without scopes and name.
 func EntryOf(key string) string {
 	sum := digestOf(key)
-	return hashedForm + hex.EncodeToString(sum[:])
+	return digestPrefix + hex.EncodeToString(sum[:])
 }
 
-// Open reports whether no keys are configured, so that everybody may call.
+// Open reports whether no keys are configured. Then every call is allowed.
 func (k Keys) Open() bool { return len(k.list) == 0 }
 
-// Len is how many keys there are.
+// Len returns the number of keys.
 func (k Keys) Len() int { return len(k.list) }
 
-// Plain reports whether a key was configured as it is. Worth a warning in the log.
+// Plain reports whether a key was configured in clear text. The broker logs a warning then.
 func (k Keys) Plain() bool {
-	return slices.ContainsFunc(k.list, func(key apiKey) bool { return key.plain })
+	return slices.ContainsFunc(k.list, func(key apiKey) bool { return key.clearText })
 }
 
-// KeyID tells API keys apart, over a reload as well. It is zero where there are none.
+// KeyID identifies an API key, also after a reload. It is zero if no keys are configured.
 type KeyID [sha256.Size]byte
 
-// IDs are those of all keys.
+// IDs returns the ids of all keys.
 func (k Keys) IDs() []KeyID {
 	ids := make([]KeyID, len(k.list))
 	for i, key := range k.list {
@@ -197,15 +197,15 @@ func (k Keys) IDs() []KeyID {
 	return ids
 }
 
-// Check is Find, for who does not ask which key it is.
+// Check is Find without the key's id.
 func (k Keys) Check(authorization, scope string) error {
 	_, err := k.Find(authorization, scope)
 	return err
 }
 
-// Find says which key a call is made with. The error is nil when authorization, the value of that header, is
-// "Bearer <key>" with one of the keys and that has the scope, or when the API is open. An empty scope is had by every
-// key. Otherwise it is a *wire.Error with code unauthorized or forbidden.
+// Find returns the id of a call's key. The error is nil if authorization, the value of that header,
+// is "Bearer <key>" with a key that has the scope, or if no keys are configured. Every key has the
+// empty scope. Otherwise the error is a *wire.Error with code unauthorized or forbidden.
 func (k Keys) Find(authorization, scope string) (KeyID, error) {
 	if k.Open() {
 		return KeyID{}, nil
@@ -217,17 +217,17 @@ func (k Keys) Find(authorization, scope string) (KeyID, error) {
 	}
 	given := digestOf(strings.TrimSpace(key))
 	var found *apiKey
-	may := scope == ""
-	for i := range k.list { // all are compared, whichever fits
+	allowed := scope == ""
+	for i := range k.list { // always compare all keys, so that the time reveals nothing
 		if one := &k.list[i]; one.digest.equal(given) {
 			found = one
-			may = may || slices.Contains(one.scopes, scope) || slices.Contains(one.scopes, ScopeAdmin)
+			allowed = allowed || slices.Contains(one.scopes, scope) || slices.Contains(one.scopes, ScopeAdmin)
 		}
 	}
 	switch {
 	case found == nil:
 		return KeyID{}, wire.Errorf(wire.Unauthorized, "unknown API key")
-	case !may:
+	case !allowed:
 		return KeyID{}, wire.Errorf(wire.Forbidden, "the API key %s has the scope %s, and this call needs %s",
 			found.name, strings.Join(found.scopes, "+"), scope)
 	}

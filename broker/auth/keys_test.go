@@ -19,7 +19,7 @@ func TestKeysCheck(t *testing.T) {
 	}{
 		{"Bearer new-key-of-the-test", true},
 		{"Bearer old-key-of-the-test", true},
-		{"bearer  new-key-of-the-test ", true}, // the scheme has no case, white space around is trimmed
+		{"bearer  new-key-of-the-test ", true}, // the scheme is case-insensitive, white space is trimmed
 		{"Bearer new-key-of-the-tes", false},
 		{"Bearer new-key-of-the-tests", false},
 		{"Bearer ", false},
@@ -37,7 +37,7 @@ func TestKeysCheck(t *testing.T) {
 			continue
 		}
 		if refusal, ok := errors.AsType[*wire.Error](err); !ok || refusal.Code != wire.Unauthorized {
-			t.Errorf("%q: %v is no unauthorized", c.header, err)
+			t.Errorf("%q: %v does not have the code unauthorized", c.header, err)
 		}
 		if strings.Contains(err.Error(), "new-") {
 			t.Errorf("the error repeats the key: %v", err)
@@ -60,7 +60,7 @@ func TestKeysWithScopes(t *testing.T) {
 		made[scopes] = key
 		entries = append(entries, entry+" "+scopes+" the-"+scopes)
 	}
-	plain := "a-key-that-is-as-it-is"
+	plain := "a-key-in-clear-text"
 	made["plain"] = plain
 	keys, err := NewKeys(append(entries, "plain:"+plain))
 	if err != nil || !keys.Plain() || keys.Len() != 6 {
@@ -84,7 +84,7 @@ func TestKeysWithScopes(t *testing.T) {
 			}
 		}
 	}
-	for _, entry := range entries { // who has read the configuration has no key
+	for _, entry := range entries { // a leaked configuration contains no keys
 		r := "Bearer " + strings.Fields(entry)[0]
 		if keys.Check(r, "") == nil {
 			t.Error("a digest passes as a key")

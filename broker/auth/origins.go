@@ -8,15 +8,15 @@ import (
 	"strings"
 )
 
-// Origins are the web pages whose scripts may connect, besides those that the
-// broker's own host name serves. A browser sends cookies and may sit inside a
-// private network, so any page could otherwise connect in its visitor's name.
+// Origins are the web pages whose scripts may connect, besides pages of the broker's own host
+// name. A browser sends cookies and may be in a private network. Without this check any page could
+// connect on behalf of its visitor.
 type Origins struct {
-	// Patterns are matched without regard to case, `*` as in path.Match (it passes
-	// dots, so "*.example.com" fits "a.b.example.com"):
+	// Patterns are matched without regard to case, `*` as in path.Match. It also matches dots, so
+	// "*.example.com" matches "a.b.example.com":
 	//
 	//	"*.example.com", "localhost:3000"  the host, on any port unless one is named
-	//	"https://*.example.com"            the origin as the browser spells it
+	//	"https://*.example.com"            the origin as the browser sends it
 	//	"null"                             pages without an origin: files, sandboxed frames
 	//	"*"                                everything
 	Patterns []string
@@ -32,8 +32,8 @@ func (o Origins) Validate() error {
 	return nil
 }
 
-// Allowed reports whether a request with the header values Origin and Host may
-// connect. Without an Origin it does not come from a web page, and may.
+// Allowed reports whether a request with the header values Origin and Host may connect. A request
+// without an Origin does not come from a web page and is allowed.
 func (o Origins) Allowed(origin, host string) bool {
 	if origin == "" {
 		return true
@@ -51,24 +51,24 @@ func (o Origins) Allowed(origin, host string) bool {
 			return true
 		case !whole:
 		case strings.Contains(p, "://"):
-			if match(p, origin) {
+			if matchPattern(p, origin) {
 				return true
 			}
-		case match(p, u.Host), match(p, u.Hostname()):
+		case matchPattern(p, u.Host), matchPattern(p, u.Hostname()):
 			return true
 		}
 	}
 	return false
 }
 
-// match is false for a malformed pattern: Validate tells of it, and letting
-// everybody in would be the worse mistake.
-func match(pattern, name string) bool {
+// matchPattern reports whether name matches pattern. A malformed pattern, which Validate reports,
+// matches nothing: refusing is safer than allowing.
+func matchPattern(pattern, name string) bool {
 	ok, err := path.Match(pattern, name)
 	return ok && err == nil
 }
 
-// hostname is hostport without port and brackets.
+// hostname returns hostport without port and brackets.
 func hostname(hostport string) string {
 	if host, _, err := net.SplitHostPort(hostport); err == nil {
 		return host

@@ -8,18 +8,19 @@ import (
 	"fmt"
 )
 
-// PeerSecretBytes is the least length of a peer secret. Whatever connects to the links sees a
-// proof, so a secret that can be guessed could be found by trying.
+// PeerSecretBytes is the least length of a peer secret. Anything that connects to the links
+// receives a proof and could try secrets on it, so the secret must be too long to guess.
 const PeerSecretBytes = 32
 
-// peerProtocol is part of every proof: a proof of one version is none of another.
+// peerProtocol is part of every proof, so that a proof is valid in one version only.
 const peerProtocol = "switchboard peer link 2"
 
 // PeerSecret is shared by the instances, which prove to each other that they know it. It is never
 // sent. The zero value is no secret.
 type PeerSecret struct{ key []byte }
 
-// NewPeerSecret keeps secret; an empty one is none. It refuses a short one.
+// NewPeerSecret returns secret as a PeerSecret. An empty secret means none. A short one is an
+// error.
 func NewPeerSecret(secret string) (PeerSecret, error) {
 	if n := len(secret); n > 0 && n < PeerSecretBytes {
 		return PeerSecret{}, fmt.Errorf("it has %d bytes, at least %d are needed; make one with: openssl rand -hex 32", n, PeerSecretBytes)
@@ -27,11 +28,11 @@ func NewPeerSecret(secret string) (PeerSecret, error) {
 	return PeerSecret{[]byte(secret)}, nil
 }
 
-// Open reports whether no secret is configured, so that nothing is proven.
+// Open reports whether no secret is configured. Then no proofs are exchanged.
 func (s PeerSecret) Open() bool { return len(s.key) == 0 }
 
-// PeerRole is the end of a link that a proof comes from, so that neither end's proof is good as the
-// other's.
+// PeerRole is the end of a link that makes a proof. It is part of the proof, so that the proof of
+// one end is not valid for the other.
 type PeerRole string
 
 // The ends of a link.
@@ -45,11 +46,11 @@ type PeerNonce [32]byte
 
 // NewPeerNonce makes a nonce.
 func NewPeerNonce() (n PeerNonce) {
-	_, _ = rand.Read(n[:]) // it does not fail
+	_, _ = rand.Read(n[:]) // Read never fails
 	return n
 }
 
-// PeerLink is one handshake: both server ids, and a nonce from each end.
+// PeerLink identifies one handshake: both server ids and a nonce from each end.
 type PeerLink struct {
 	Dialer, Listener           string
 	DialerNonce, ListenerNonce PeerNonce
@@ -70,8 +71,8 @@ func (s PeerSecret) Prove(by PeerRole, l PeerLink) []byte {
 	return mac.Sum(nil)
 }
 
-// Proves reports whether proof is that of by for l. It takes the same time for every wrong proof.
-// Without a secret nothing is a proof.
+// Proves reports whether proof is the result of Prove(by, l). It takes the same time for every
+// wrong proof. Without a secret no proof is valid.
 func (s PeerSecret) Proves(by PeerRole, l PeerLink, proof []byte) bool {
 	return !s.Open() && hmac.Equal(s.Prove(by, l), proof)
 }

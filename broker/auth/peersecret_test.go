@@ -16,21 +16,21 @@ func TestPeerSecretLength(t *testing.T) {
 	}
 }
 
-// TestPeerProof: a proof is good for its secret, role, ids and nonces alone.
+// TestPeerProof: a proof is valid only for its secret, role, ids and nonces.
 func TestPeerProof(t *testing.T) {
 	s, _ := NewPeerSecret(strings.Repeat("s", PeerSecretBytes))
 	other, _ := NewPeerSecret(strings.Repeat("o", PeerSecretBytes))
 	l := PeerLink{Dialer: "a", Listener: "b", DialerNonce: NewPeerNonce(), ListenerNonce: NewPeerNonce()}
 	proof := s.Prove(PeerDialer, l)
 	if !s.Proves(PeerDialer, l, proof) {
-		t.Fatal("a proof is not good for itself")
+		t.Fatal("a valid proof is refused")
 	}
 	change := func(f func(*PeerLink)) PeerLink {
 		c := l
 		f(&c)
 		return c
 	}
-	for name, good := range map[string]bool{
+	for name, accepted := range map[string]bool{
 		"the other role":           s.Proves(PeerListener, l, proof),
 		"another secret":           other.Proves(PeerDialer, l, proof),
 		"no secret":                PeerSecret{}.Proves(PeerDialer, l, proof),
@@ -44,8 +44,8 @@ func TestPeerProof(t *testing.T) {
 		"nothing":                  s.Proves(PeerDialer, l, nil),
 		"one bit":                  s.Proves(PeerDialer, l, append(bytes.Clone(proof[:31]), proof[31]^1)),
 	} {
-		if good {
-			t.Errorf("%s: the proof is good", name)
+		if accepted {
+			t.Errorf("%s: the proof is accepted", name)
 		}
 	}
 }

@@ -9,23 +9,23 @@ import (
 	"strings"
 )
 
-// CheckSecret says what is wrong with an HS256 secret. The error begins with a verb and does not
-// repeat the secret.
+// CheckSecret returns why an HS256 secret is not valid. The error begins with a verb and does not
+// contain the secret.
 func CheckSecret(secret []byte) error {
 	if len(secret) == 0 {
 		return errors.New("is empty")
 	}
 	if bytes.Contains(secret, []byte("-----BEGIN ")) {
-		// Whoever may read the public key could sign with it.
+		// Public keys are not secret: anyone could sign with it.
 		return errors.New("is a PEM file: it belongs to RS256 or EdDSA")
 	}
-	if len(secret) < MinSecret { // the holder of any token can find a short one by trying
+	if len(secret) < MinSecret { // with one token, a short secret can be found by trying
 		return fmt.Errorf("has less than %d bytes (RFC 7518 §3.2)", MinSecret)
 	}
 	return nil
 }
 
-// publicKeys are the keys of all PEM blocks in text, each of which must serve alg.
+// publicKeys returns the keys of all PEM blocks in text. Each must be usable with alg.
 func publicKeys(alg string, text []byte) ([]any, error) {
 	var keys []any
 	for {
@@ -37,7 +37,7 @@ func publicKeys(alg string, text []byte) ([]any, error) {
 		if err != nil {
 			return nil, err
 		}
-		if err := fit(alg, key); err != nil {
+		if err := checkAlgorithm(alg, key); err != nil {
 			return nil, err
 		}
 		keys = append(keys, key)
@@ -63,5 +63,5 @@ func publicKey(block *pem.Block) (any, error) {
 	case strings.HasSuffix(block.Type, "PRIVATE KEY"):
 		return nil, errors.New("this is the private key: verifying needs the public one only")
 	}
-	return nil, fmt.Errorf("a PEM block of type %q is no public key", block.Type)
+	return nil, fmt.Errorf("a PEM block of type %q is not a public key", block.Type)
 }

@@ -20,76 +20,76 @@ const (
 	fetchHeader  = 64 << 10 // bytes of an answer's header
 )
 
-// checkRedirect is an http.Client's. A redirect must not lead to where the keys can be changed on
-// their way, and never from https to http.
+// checkRedirect is the CheckRedirect of the http.Client. A redirect must not lead to a URL whose
+// answer can be changed in transit, in particular not from https to http.
 func checkRedirect(request *http.Request, via []*http.Request) error {
 	switch from, to := via[0].URL, request.URL; {
 	case len(via) > maxRedirects:
 		return errors.New("it redirects too often")
 	case !backend.Trusted(to), from.Scheme == "https" && to.Scheme != "https":
-		return errors.New("it redirects to where the keys could be changed on their way")
-	case !backend.Loopback(from) && to.Host != from.Host && inside(to):
-		return errInside
+		return errors.New("it redirects to a URL whose answer could be changed in transit")
+	case !backend.Loopback(from) && to.Host != from.Host && namesPrivateAddress(to):
+		return errPrivateAddress
 	}
 	return nil
 }
 
-// errInside is returned for an issuer that would have the broker call this machine or its network.
-var errInside = errors.New("it redirects to an address inside this network")
+// errPrivateAddress is returned if an issuer redirects to this machine or its private network.
+var errPrivateAddress = errors.New("it redirects to an address inside this network")
 
-// newFetchTransport connects to the host of configured wherever that is: the operator named it. Of
-// other hosts, to which it may redirect, the address must be public. That is checked when the name
-// is resolved, since a name can resolve to any address. An issuer on the loopback address is part
-// of this machine, and may redirect anywhere.
+// newFetchTransport returns a transport that may connect to any address of the configured host,
+// since the operator chose it. Other hosts, after a redirect, must have a public address. The
+// transport checks the address after name resolution, since a name can resolve to any address. An
+// issuer on the loopback address may redirect anywhere.
 func newFetchTransport(configured *url.URL) *http.Transport {
 	t := backend.NewTransport(nil, 1, fetchHeader)
 	if backend.Loopback(configured) {
 		return t
 	}
-	named := []string{hostPort(configured)}
+	trusted := []string{hostPort(configured)}
 	if proxy, err := http.ProxyFromEnvironment(&http.Request{URL: configured}); err == nil && proxy != nil {
-		named = append(named, hostPort(proxy)) // it resolves names itself, and has rules of its own
+		trusted = append(trusted, hostPort(proxy)) // the proxy resolves names itself, with its own rules
 	}
-	free := &net.Dialer{Timeout: fetchTimeout}
-	guarded := &net.Dialer{Timeout: fetchTimeout, Control: onlyPublic}
+	anyAddress := &net.Dialer{Timeout: fetchTimeout}
+	publicOnly := &net.Dialer{Timeout: fetchTimeout, Control: requirePublic}
 	t.DialContext = func(ctx context.Context, network, addr string) (net.Conn, error) {
-		if slices.Contains(named, addr) {
-			return free.DialContext(ctx, network, addr)
+		if slices.Contains(trusted, addr) {
+			return anyAddress.DialContext(ctx, network, addr)
 		}
-		return guarded.DialContext(ctx, network, addr)
+		return publicOnly.DialContext(ctx, network, addr)
 	}
 	return t
 }
 
-// hostPort returns what net/http dials for u.
+// hostPort returns the address that net/http dials for u.
 func hostPort(u *url.URL) string {
 	port := map[string]string{"http": "80", "https": "443", "socks5": "1080", "socks5h": "1080"}[u.Scheme]
 	return net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), port))
 }
 
-// onlyPublic is a net.Dialer's Control; address is resolved.
-func onlyPublic(_, address string, _ syscall.RawConn) error {
+// requirePublic is the Control of a net.Dialer. It receives the resolved address.
+func requirePublic(_, address string, _ syscall.RawConn) error {
 	to, err := netip.ParseAddrPort(address)
 	if err != nil {
 		return fmt.Errorf("dial: %w", err)
 	}
 	if !publicAddress(to.Addr()) {
-		return errInside
+		return errPrivateAddress
 	}
 	return nil
 }
 
-// inside reports whether u names, as it stands, an address that is not public. A name may still
-// resolve to one.
-func inside(u *url.URL) bool {
+// namesPrivateAddress reports whether the host of u is an address that is not public. A host name
+// may still resolve to one.
+func namesPrivateAddress(u *url.URL) bool {
 	address, err := netip.ParseAddr(u.Hostname())
 	return backend.Loopback(u) || err == nil && !publicAddress(address)
 }
 
-// carrier is the network between a provider and its customers (RFC 6598).
-var carrier = netip.MustParsePrefix("100.64.0.0/10")
+// carrierNAT is the network between a provider and its customers (RFC 6598).
+var carrierNAT = netip.MustParsePrefix("100.64.0.0/10")
 
 func publicAddress(a netip.Addr) bool {
 	a = a.Unmap()
-	return a.IsGlobalUnicast() && !a.IsPrivate() && !carrier.Contains(a)
+	return a.IsGlobalUnicast() && !a.IsPrivate() && !carrierNAT.Contains(a)
 }

@@ -14,8 +14,8 @@ import (
 	"testing"
 )
 
-// issuerAt answers for example.com, which its certificate is for, and redirects by its path:
-// /to?<URL>.
+// issuerAt returns a Remote for https://example.com/keys, and a function that makes that URL
+// redirect to another one.
 func issuerAt(t *testing.T) (r *Remote, redirect func(to string)) {
 	t.Helper()
 	var to atomic.Pointer[string]
@@ -46,7 +46,7 @@ func issuerAt(t *testing.T) (r *Remote, redirect func(to string)) {
 	return r, func(target string) { to.Store(&target) }
 }
 
-// TestRedirectInside: an issuer cannot have the broker call this machine or its network.
+// TestRedirectInside: the broker does not follow redirects to this machine or its network.
 func TestRedirectInside(t *testing.T) {
 	var calls atomic.Int32
 	inner := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
@@ -64,26 +64,26 @@ func TestRedirectInside(t *testing.T) {
 		"https://10.0.0.1/", "https://192.168.1.1/", "https://169.254.169.254/", "https://100.64.0.1/", "https://[fd00::1]/", "https://[fe80::1]/", "https://0.0.0.0:" + port + "/",
 	} {
 		redirect(to)
-		if _, err := r.fetch(t.Context()); !errors.Is(err, errInside) {
+		if _, err := r.fetch(t.Context()); !errors.Is(err, errPrivateAddress) {
 			t.Errorf("%s: %v", to, err)
 		}
 	}
 	for _, to := range []string{"http://example.com/keys2", "http://127.0.0.1:" + port + "/", "http://localhost:" + port + "/"} {
 		redirect(to)
-		if _, err := r.fetch(t.Context()); err == nil || !strings.Contains(err.Error(), "changed on their way") {
+		if _, err := r.fetch(t.Context()); err == nil || !strings.Contains(err.Error(), "changed in transit") {
 			t.Errorf("%s: %v", to, err)
 		}
 	}
-	redirect("/keys2") // on the host that is configured
+	redirect("/keys2") // on the configured host
 	if _, err := r.fetch(t.Context()); err != nil {
 		t.Error(err)
 	}
 	if n := calls.Load(); n > 0 {
-		t.Errorf("%d connections inside", n)
+		t.Errorf("%d connections to the private network", n)
 	}
 }
 
-// TestDialInside: what a name resolves to counts, not the name.
+// TestDialInside: the check uses the resolved address, not the name.
 func TestDialInside(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -95,9 +95,9 @@ func TestDialInside(t *testing.T) {
 		t.Fatal(err)
 	}
 	for configured, want := range map[string]error{
-		"https://issuer.example/keys":           errInside,
+		"https://issuer.example/keys":           errPrivateAddress,
 		"https://localhost:" + port + "/keys":   nil,
-		"https://ip6-localhost.example:" + port: errInside,
+		"https://ip6-localhost.example:" + port: errPrivateAddress,
 	} {
 		u, err := url.Parse(configured)
 		if err != nil {
@@ -111,7 +111,7 @@ func TestDialInside(t *testing.T) {
 			_ = c.Close()
 		}
 	}
-	// An operator may name an issuer inside the network.
+	// An operator may configure an issuer in the private network.
 	if named := hostPort(&url.URL{Scheme: "https", Host: "issuer.internal"}); named != "issuer.internal:443" {
 		t.Error(named)
 	}

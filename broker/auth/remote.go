@@ -16,55 +16,56 @@ import (
 )
 
 const (
-	// askGap is how long no token with an unknown kid leads to another fetch: whoever sends invented ones must not
-	// have us ask for each.
-	askGap = 30 * time.Second
-	// askWait is how long a token waits for such a fetch, and askers how many wait at once: the workers that they hold
-	// serve everybody.
-	askWait = 3 * time.Second
-	askers  = 16
-	// longestPause bounds the pause after a fetch that failed.
-	longestPause = time.Minute
+	// missFetchInterval is the least time between two fetches because of an unknown kid, so that
+	// tokens with invented kids do not cause a fetch each.
+	missFetchInterval = 30 * time.Second
+	// missFetchTimeout is how long a token waits for such a fetch, and maxMissWaiters is how many
+	// tokens wait at once. Each holds a worker that other clients need.
+	missFetchTimeout = 3 * time.Second
+	maxMissWaiters   = 16
+	// maxRetryDelay bounds the backoff after failed fetches.
+	maxRetryDelay = time.Minute
 )
 
 // RemoteOptions configures a Remote. URL is required.
 type RemoteOptions struct {
-	// URL is of a JWK set (RFC 7517 §5): https, or http on the loopback address.
+	// URL is the URL of a JWK set (RFC 7517 §5): https, or http on the loopback address.
 	URL string
-	// Every is how often it is fetched. Zero means 10 min.
+	// Every is the interval between fetches. Zero means 10 min.
 	Every time.Duration
-	// Grace is how long a key is good that the set does not have any more. Zero means 10 min.
+	// Grace is how long a key stays valid after the set no longer has it. Zero means 10 min.
 	Grace time.Duration
-	// Stale is how long the keys are good when the set cannot be fetched any more. Zero means 24 h.
+	// Stale is how long the keys stay valid if fetches fail. Zero means 24 h.
 	Stale time.Duration
-	// Transport makes the calls. Nil means one that checks where redirects lead.
+	// Transport makes the calls. Nil means one that connects to private addresses only on the URL's
+	// host.
 	Transport http.RoundTripper
 	// Now is the clock. Zero means time.Now.
 	Now func() time.Time
 }
 
-// Remote is a key set that is fetched, and fetched again. Until it was fetched once, and when it could not be for
-// longer than Stale, no key is known and find says ErrUnready: a client comes back then, while a bad token is
-// told not to.
+// Remote is a key set that is fetched regularly. Before the first successful fetch, and after
+// failures for longer than Stale, no key is valid and find returns ErrUnready. Then clients retry,
+// while they do not retry with a bad token.
 type Remote struct {
 	opts    RemoteOptions
 	client  *http.Client
-	asked   chan struct{} // one slot: a key is missed
-	waiting chan struct{} // a place for each that waits for a fetch
+	refetch chan struct{} // one slot: fetch now, for an unknown key
+	waiters chan struct{} // one element for each token that waits for a fetch
 
-	mu      sync.Mutex // guards the fields below
-	named   map[keyID]held
-	unnamed map[string]map[[sha256.Size]byte]held // by alg
-	fetched time.Time                             // the last time that it went well
-	ask     time.Time                             // before this a missed key is not asked for
-	failing bool                                  // the last fetch went wrong
-	flight  chan struct{}                         // closed at the end of a fetch that somebody waits for; nil without
+	mu            sync.Mutex // guards the fields below
+	named         map[keyID]fetchedKey
+	unnamed       map[string]map[[sha256.Size]byte]fetchedKey // by alg
+	lastFetch     time.Time                                   // the last successful fetch
+	nextMissFetch time.Time                                   // before this time an unknown key causes no fetch
+	lastFailed    bool                                        // whether the last fetch failed
+	missFetch     chan struct{}                               // closed at the end of a fetch for an unknown key; nil if there is none
 }
 
-// held is a key. gone is when the set was first seen without it.
-type held struct {
-	key  jwt.VerificationKey
-	gone time.Time
+// fetchedKey is a key. missingSince is when a fetched set first lacked it.
+type fetchedKey struct {
+	key          jwt.VerificationKey
+	missingSince time.Time
 }
 
 // NewRemote checks the options. Nothing is fetched before Run.
@@ -75,11 +76,11 @@ func NewRemote(opts RemoteOptions) (*Remote, error) {
 	u, err := url.Parse(opts.URL)
 	switch {
 	case err != nil || u.Host == "":
-		return nil, errors.New("it is no URL") // which may hold a password
+		return nil, errors.New("it is not a URL") // the cause may contain a password
 	case !backend.Trusted(u):
-		return nil, errors.New("the scheme must be https: who can change the keys on their way can be anybody")
+		return nil, errors.New("the scheme must be https: a client that changes the keys in transit can forge any token")
 	case opts.Stale < opts.Every:
-		return nil, fmt.Errorf("keys that are good for %v cannot be fetched every %v only", opts.Stale, opts.Every)
+		return nil, fmt.Errorf("keys that are valid for %v cannot be fetched only every %v", opts.Stale, opts.Every)
 	}
 	if opts.Now == nil {
 		opts.Now = time.Now
@@ -90,37 +91,39 @@ func NewRemote(opts RemoteOptions) (*Remote, error) {
 	}
 	return &Remote{
 		opts: opts, client: &http.Client{Transport: transport, CheckRedirect: checkRedirect},
-		asked: make(chan struct{}, 1), waiting: make(chan struct{}, askers),
-		named: map[keyID]held{}, unnamed: map[string]map[[sha256.Size]byte]held{},
+		refetch: make(chan struct{}, 1), waiters: make(chan struct{}, maxMissWaiters),
+		named: map[keyID]fetchedKey{}, unnamed: map[string]map[[sha256.Size]byte]fetchedKey{},
 	}, nil
 }
 
-// find gives the keys of alg that id names; without an id those without a name. The error is ErrUnready
-// when they may exist and be unknown here.
+// find returns the key of alg with the id; if id is empty, all keys of alg without an id. It may
+// wait for a fetch. The error is ErrUnready if the issuer may have the key but it could not be
+// fetched.
 func (r *Remote) find(id, alg string) ([]jwt.VerificationKey, error) {
-	keys, flight, err := r.look(id, alg)
-	if len(keys) > 0 || err != nil || flight == nil {
+	keys, fetch, err := r.lookup(id, alg)
+	if len(keys) > 0 || err != nil || fetch == nil {
 		return keys, err
 	}
 	select {
-	case r.waiting <- struct{}{}:
-		defer func() { <-r.waiting }()
+	case r.waiters <- struct{}{}:
+		defer func() { <-r.waiters }()
 	default:
 		return nil, ErrUnready
 	}
-	patience := time.NewTimer(askWait)
-	defer patience.Stop()
+	timeout := time.NewTimer(missFetchTimeout)
+	defer timeout.Stop()
 	select {
-	case <-flight:
-		keys, _, err = r.look(id, alg) // askGap keeps this from asking again
+	case <-fetch:
+		keys, _, err = r.lookup(id, alg) // missFetchInterval prevents another fetch
 		return keys, err
-	case <-patience.C:
+	case <-timeout.C:
 		return nil, ErrUnready
 	}
 }
 
-// look is find without the wait. When the key is missed and may be asked for, flight ends with the fetch.
-func (r *Remote) look(id, alg string) (keys []jwt.VerificationKey, flight <-chan struct{}, err error) {
+// lookup is find without waiting. If a fetch for an unknown key is in progress or begins now, the
+// channel fetch is closed at its end.
+func (r *Remote) lookup(id, alg string) (keys []jwt.VerificationKey, fetch <-chan struct{}, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	now := r.opts.Now()
@@ -130,45 +133,47 @@ func (r *Remote) look(id, alg string) (keys []jwt.VerificationKey, flight <-chan
 			return keys, nil, nil
 		}
 	}
-	if r.flight == nil && !now.Before(r.ask) {
-		r.ask, r.flight = now.Add(askGap), make(chan struct{})
+	if r.missFetch == nil && !now.Before(r.nextMissFetch) {
+		r.nextMissFetch, r.missFetch = now.Add(missFetchInterval), make(chan struct{})
 		select {
-		case r.asked <- struct{}{}:
+		case r.refetch <- struct{}{}:
 		default:
 		}
 	}
-	if r.flight == nil && (!known || r.failing) { // the key may be there, where we cannot look
+	if r.missFetch == nil && (!known || r.lastFailed) { // the issuer may have the key, but fetches fail
 		return nil, nil, ErrUnready
 	}
-	return nil, r.flight, nil
+	return nil, r.missFetch, nil
 }
 
 func (r *Remote) keysLocked(id, alg string, now time.Time) (keys []jwt.VerificationKey) {
-	good := func(h held) bool { return h.gone.IsZero() || now.Before(h.gone.Add(r.opts.Grace)) }
+	valid := func(h fetchedKey) bool {
+		return h.missingSince.IsZero() || now.Before(h.missingSince.Add(r.opts.Grace))
+	}
 	if id != "" {
-		if h, ok := r.named[keyID{id, alg}]; ok && good(h) {
+		if h, ok := r.named[keyID{id, alg}]; ok && valid(h) {
 			keys = append(keys, h.key)
 		}
 		return keys
 	}
 	for _, h := range r.unnamed[alg] {
-		if good(h) {
+		if valid(h) {
 			keys = append(keys, h.key)
 		}
 	}
 	return keys
 }
 
-// staleLocked says whether no key is to be believed.
+// staleLocked reports whether the keys are too old to be valid.
 func (r *Remote) staleLocked(now time.Time) bool {
-	return r.fetched.IsZero() || now.Sub(r.fetched) > r.opts.Stale
+	return r.lastFetch.IsZero() || now.Sub(r.lastFetch) > r.opts.Stale
 }
 
 func (r *Remote) unready() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch {
-	case r.fetched.IsZero():
+	case r.lastFetch.IsZero():
 		return "the keys that tokens are signed with could not be fetched yet"
 	case r.staleLocked(r.opts.Now()):
 		return "the keys that tokens are signed with could not be fetched for too long"
@@ -176,22 +181,23 @@ func (r *Remote) unready() string {
 	return ""
 }
 
-// Keys is how many keys are known, and Age how long ago they were fetched; zero when never.
+// Keys returns the number of keys and the time since the last successful fetch. Both are zero
+// before it.
 func (r *Remote) Keys() (keys int, age time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.fetched.IsZero() {
+	if r.lastFetch.IsZero() {
 		return 0, 0
 	}
 	keys = len(r.named)
 	for _, set := range r.unnamed {
 		keys += len(set)
 	}
-	return keys, r.opts.Now().Sub(r.fetched)
+	return keys, r.opts.Now().Sub(r.lastFetch)
 }
 
-// same says whether both fetch alike.
-func (r *Remote) same(other *Remote) bool {
+// sameSource reports whether both fetch the same URL with the same times.
+func (r *Remote) sameSource(other *Remote) bool {
 	if r == nil || other == nil {
 		return r == other
 	}

@@ -19,10 +19,10 @@ import (
 
 const keysURL = "https://issuer.example/keys?secret=hunter2"
 
-// endpoint answers for the issuer.
+// endpoint is a RoundTripper that answers as the issuer.
 type endpoint struct {
 	mu     sync.Mutex // guards the fields below
-	set    string     // "" is a failure
+	set    string     // "" means a network error
 	status int        // 0 for 200
 	hang   bool
 	calls  int
@@ -49,11 +49,11 @@ func (e *endpoint) RoundTrip(r *http.Request) (*http.Response, error) {
 	}, nil
 }
 
-func (e *endpoint) serve(keys ...string) { e.say(`{"keys":[` + strings.Join(keys, ",") + `]}`) }
+func (e *endpoint) serve(keys ...string) { e.setResponse(`{"keys":[` + strings.Join(keys, ",") + `]}`) }
 
-func (e *endpoint) fail() { e.say("") }
+func (e *endpoint) fail() { e.setResponse("") }
 
-func (e *endpoint) say(set string) {
+func (e *endpoint) setResponse(set string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.set = set
@@ -65,8 +65,8 @@ func (e *endpoint) called() int {
 	return e.calls
 }
 
-// fetching runs tokens that fetch from e, in a bubble of synctest.
-func fetching(t *testing.T, e *endpoint, log zerolog.Logger) *Tokens {
+// startFetching returns Tokens that fetch from e. It must be called inside synctest.Test.
+func startFetching(t *testing.T, e *endpoint, log zerolog.Logger) *Tokens {
 	t.Helper()
 	r, err := NewRemote(RemoteOptions{URL: keysURL, Transport: e})
 	if err != nil {
@@ -87,7 +87,8 @@ func fetching(t *testing.T, e *endpoint, log zerolog.Logger) *Tokens {
 	return tokens
 }
 
-func later(d time.Duration) {
+// advance waits d, in the time of synctest.
+func advance(d time.Duration) {
 	<-time.After(d)
 	synctest.Wait()
 }
@@ -98,12 +99,12 @@ func TestRemoteKeys(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := &endpoint{}
 		e.serve(
-			public("r", &s.rsa.PublicKey, ""), public("p", &s.otherRSA.PublicKey, `,"alg":"PS256","use":"sig"`),
-			public("e", &s.ec.PublicKey, ""), public("e3", &s.ec384.PublicKey, `,"key_ops":["verify"]`), public("d", s.ed.Public(), ""),
-			public("enc", &s.rsa.PublicKey, `,"use":"enc"`), public("wrap", &s.rsa.PublicKey, `,"key_ops":["encrypt"]`),
+			publicJWK("r", &s.rsa.PublicKey, ""), publicJWK("p", &s.otherRSA.PublicKey, `,"alg":"PS256","use":"sig"`),
+			publicJWK("e", &s.ec.PublicKey, ""), publicJWK("e3", &s.ec384.PublicKey, `,"key_ops":["verify"]`), publicJWK("d", s.ed.Public(), ""),
+			publicJWK("enc", &s.rsa.PublicKey, `,"use":"enc"`), publicJWK("wrap", &s.rsa.PublicKey, `,"key_ops":["encrypt"]`),
 			`{"kty":"oct","kid":"h","k":"`+base64.RawURLEncoding.EncodeToString(secret)+`"}`, `{"kty":"PQ","kid":"q"}`, `7`,
 		)
-		tokens := fetching(t, e, zerolog.Nop())
+		tokens := startFetching(t, e, zerolog.Nop())
 		if n, age := tokens.Remote().Keys(); n != 5 || age != 0 || tokens.Unready() != "" || tokens.Open() {
 			t.Errorf("%d keys of age %v, unready %q", n, age, tokens.Unready())
 		}
@@ -133,76 +134,76 @@ func TestRemoteKeys(t *testing.T) {
 	})
 }
 
-// TestRotation has a new key come, the old one go, and the endpoint be away.
+// TestRotation adds a key, removes the old one, and makes the endpoint fail.
 func TestRotation(t *testing.T) {
 	s := newSigners(t)
 	claims := jwt.MapClaims{"sub": "alice"}
-	first, second := public("1", &s.rsa.PublicKey, ""), public("2", &s.otherRSA.PublicKey, "")
+	first, second := publicJWK("1", &s.rsa.PublicKey, ""), publicJWK("2", &s.otherRSA.PublicKey, "")
 	byFirst := signAs(t, "1", jwt.SigningMethodRS256, s.rsa, claims)
 	bySecond := signAs(t, "2", jwt.SigningMethodRS256, s.otherRSA, claims)
 	invented := signAs(t, "3", jwt.SigningMethodRS256, s.rsa, claims)
 	synctest.Test(t, func(t *testing.T) {
 		e := &endpoint{}
-		tokens := fetching(t, e, zerolog.Nop())
+		tokens := startFetching(t, e, zerolog.Nop())
 		expect := func(when, token string, want error) {
 			t.Helper()
 			if _, err := tokens.Verify(token); !errors.Is(err, want) {
 				t.Errorf("%s: %v, want %v", when, err, want)
 			}
 		}
-		expect("the endpoint was never there", byFirst, ErrUnready)
+		expect("before the first fetch", byFirst, ErrUnready)
 		if !strings.Contains(tokens.Unready(), "not be fetched yet") {
 			t.Errorf("unready %q", tokens.Unready())
 		}
 		e.serve(first)
-		later(5 * time.Second) // a failure is followed by another try soon
-		expect("it came", byFirst, nil)
+		advance(5 * time.Second) // the retry after a failure
+		expect("after the first fetch", byFirst, nil)
 
-		later(askGap) // for the asking at the start
+		advance(missFetchInterval) // the first token caused a fetch
 		e.serve(first, second)
 		before := e.called()
-		expect("a key that is new there", bySecond, nil) // by a fetch of its own
-		expect("an invented one, right behind", invented, ErrBadToken)
+		expect("a new key", bySecond, nil) // it causes a fetch
+		expect("an invented key, right after", invented, ErrBadToken)
 		if n := e.called() - before; n != 1 {
 			t.Errorf("%d fetches, want 1", n)
 		}
 		for range 100 {
-			expect("more of them", invented, ErrBadToken)
+			expect("more invented keys", invented, ErrBadToken)
 		}
-		later(askGap)
-		expect("and later", invented, ErrBadToken)
+		advance(missFetchInterval)
+		expect("an invented key, later", invented, ErrBadToken)
 		if n := e.called() - before; n != 2 {
 			t.Errorf("%d fetches, want 2", n)
 		}
 
 		e.serve(second)
-		later(11 * time.Minute) // the interval, and its tenth
-		expect("dropped a moment ago", byFirst, nil)
-		later(11 * time.Minute)
-		expect("dropped", byFirst, ErrBadToken)
-		expect("what is still there", bySecond, nil)
+		advance(11 * time.Minute) // the interval and its jitter
+		expect("removed, within the grace period", byFirst, nil)
+		advance(11 * time.Minute)
+		expect("removed, after the grace period", byFirst, ErrBadToken)
+		expect("a remaining key", bySecond, nil)
 
 		e.fail()
-		later(23 * time.Hour)
-		expect("the endpoint is away", bySecond, nil)
-		expect("it may know it", byFirst, ErrUnready)
-		later(2 * time.Hour)
-		expect("away for too long", bySecond, ErrUnready)
+		advance(23 * time.Hour)
+		expect("the endpoint fails", bySecond, nil)
+		expect("an unknown key while the endpoint fails", byFirst, ErrUnready)
+		advance(2 * time.Hour)
+		expect("the endpoint fails for longer than Stale", bySecond, ErrUnready)
 		if !strings.Contains(tokens.Unready(), "for too long") {
 			t.Errorf("unready %q", tokens.Unready())
 		}
 		e.serve(first)
-		later(2 * time.Minute)
-		expect("it is back with another", byFirst, nil)
-		expect("the former's grace begins now", bySecond, nil)
+		advance(2 * time.Minute)
+		expect("the endpoint works again, with another key", byFirst, nil)
+		expect("the grace period of the replaced key begins now", bySecond, nil)
 	})
 }
 
-// TestEmptySetIsNone: an endpoint that forgets its keys is taken for broken, not for a revocation of all.
-func TestEmptySetIsNone(t *testing.T) {
+// TestInvalidSetKeepsKeys: an invalid or empty set is a failed fetch. It does not revoke all keys.
+func TestInvalidSetKeepsKeys(t *testing.T) {
 	s := newSigners(t)
 	token := signAs(t, "1", jwt.SigningMethodRS256, s.rsa, jwt.MapClaims{"sub": "alice"})
-	huge := `{"keys":[` + public("2", &s.otherRSA.PublicKey, "") + `]}` + strings.Repeat(" ", maxKeySet)
+	huge := `{"keys":[` + publicJWK("2", &s.otherRSA.PublicKey, "") + `]}` + strings.Repeat(" ", maxKeySet)
 	many := `{"keys":[` + strings.Repeat("{},", maxKeys) + `{}]}`
 	for name, set := range map[string]string{
 		"empty": `{"keys":[]}`, "no keys": `{}`, "null": `null`, "HTML": `<html>`, "huge": huge, "many": many, "unusable": `{"keys":[{"kty":"PQ"}]}`,
@@ -210,10 +211,10 @@ func TestEmptySetIsNone(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				e := &endpoint{}
-				e.serve(public("1", &s.rsa.PublicKey, ""))
-				tokens := fetching(t, e, zerolog.Nop())
-				e.say(set)
-				later(2 * time.Hour)
+				e.serve(publicJWK("1", &s.rsa.PublicKey, ""))
+				tokens := startFetching(t, e, zerolog.Nop())
+				e.setResponse(set)
+				advance(2 * time.Hour)
 				if _, err := tokens.Verify(token); err != nil {
 					t.Error(err)
 				}
@@ -229,14 +230,14 @@ func TestRemoteFailures(t *testing.T) {
 		hang   bool
 		want   string
 	}{
-		"not found":   {status: 404, want: "the answer is 404"},
-		"to plain":    {status: 302, want: "it redirects to where"},
-		"no answer":   {hang: true, want: "deadline exceeded"},
-		"server lost": {status: 503, want: "the answer is 503"},
+		"not found":     {status: 404, want: "the answer is 404"},
+		"to plain http": {status: 302, want: "it redirects to a URL"},
+		"no answer":     {hang: true, want: "deadline exceeded"},
+		"unavailable":   {status: 503, want: "the answer is 503"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				e := &endpoint{set: `{"keys":[` + public("1", &s.rsa.PublicKey, "") + `]}`, status: c.status, hang: c.hang}
+				e := &endpoint{set: `{"keys":[` + publicJWK("1", &s.rsa.PublicKey, "") + `]}`, status: c.status, hang: c.hang}
 				r, err := NewRemote(RemoteOptions{URL: keysURL, Transport: e})
 				if err != nil {
 					t.Fatal(err)
@@ -252,14 +253,14 @@ func TestRemoteFailures(t *testing.T) {
 	}
 }
 
-// TestAskersAreFew: with an endpoint that hangs only a few workers wait, and not for long.
-func TestAskersAreFew(t *testing.T) {
+// TestMissWaitersAreBounded: if the endpoint hangs, few tokens wait for a fetch, and not for long.
+func TestMissWaitersAreBounded(t *testing.T) {
 	s := newSigners(t)
 	token := signAs(t, "1", jwt.SigningMethodRS256, s.rsa, jwt.MapClaims{"sub": "alice"})
 	synctest.Test(t, func(t *testing.T) {
 		e := &endpoint{set: "{}", hang: true}
-		tokens := fetching(t, e, zerolog.Nop())
-		begin := time.Now()
+		tokens := startFetching(t, e, zerolog.Nop())
+		start := time.Now()
 		var wg sync.WaitGroup
 		var mu sync.Mutex
 		waited := 0
@@ -270,21 +271,21 @@ func TestAskersAreFew(t *testing.T) {
 				}
 				mu.Lock()
 				defer mu.Unlock()
-				if time.Since(begin) > 0 { // of the bubble's clock
+				if time.Since(start) > 0 { // in synctest's time
 					waited++
 				}
 			})
 		}
 		wg.Wait()
-		if waited != askers || time.Since(begin) > askWait {
-			t.Errorf("%d waited, until %v", waited, time.Since(begin))
+		if waited != maxMissWaiters || time.Since(start) > missFetchTimeout {
+			t.Errorf("%d waited, until %v", waited, time.Since(start))
 		}
 	})
 }
 
-// TestUnreadyBesideASecret: what the secret signs is verified without the endpoint, and what it has not signed is
-// no reason to come back.
-func TestUnreadyBesideASecret(t *testing.T) {
+// TestSecretWithoutEndpoint: tokens of a configured secret or key are verified although the
+// endpoint fails. ErrUnready is only returned for tokens that a fetched key may have signed.
+func TestSecretWithoutEndpoint(t *testing.T) {
 	s := newSigners(t)
 	claims := jwt.MapClaims{"sub": "alice"}
 	r, err := NewRemote(RemoteOptions{URL: keysURL, Transport: &endpoint{}})
@@ -292,9 +293,9 @@ func TestUnreadyBesideASecret(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := r.Round(t.Context()); err == nil {
-		t.Fatal("the endpoint is there")
+		t.Fatal("the endpoint did not fail")
 	}
-	r.ask = time.Now().Add(time.Hour)
+	r.nextMissFetch = time.Now().Add(time.Hour)
 	tokens := mustTokens(t, Options{Remote: r, HS256: [][]byte{secret}, RS256: [][]byte{s.otherRSAPEM}})
 	if tokens.Unready() != "" {
 		t.Errorf("unready %q", tokens.Unready())
@@ -303,12 +304,12 @@ func TestUnreadyBesideASecret(t *testing.T) {
 		token string
 		want  error
 	}{
-		"by the secret":            {sign(t, jwt.SigningMethodHS256, secret, claims), nil},
-		"by the secret, any kid":   {signAs(t, "1", jwt.SigningMethodHS256, secret, claims), nil},
-		"by another secret":        {signAs(t, "1", jwt.SigningMethodHS256, older, claims), ErrBadToken},
-		"by the key":               {signAs(t, "1", jwt.SigningMethodRS256, s.otherRSA, claims), nil},
-		"by what may be published": {signAs(t, "1", jwt.SigningMethodRS256, s.rsa, claims), ErrUnready},
-		"the same for EC":          {signAs(t, "1", jwt.SigningMethodES256, s.ec, claims), ErrUnready},
+		"by the secret":                  {sign(t, jwt.SigningMethodHS256, secret, claims), nil},
+		"by the secret, any kid":         {signAs(t, "1", jwt.SigningMethodHS256, secret, claims), nil},
+		"by another secret":              {signAs(t, "1", jwt.SigningMethodHS256, olderSecret, claims), ErrBadToken},
+		"by the key":                     {signAs(t, "1", jwt.SigningMethodRS256, s.otherRSA, claims), nil},
+		"by a key that may be published": {signAs(t, "1", jwt.SigningMethodRS256, s.rsa, claims), ErrUnready},
+		"the same for EC":                {signAs(t, "1", jwt.SigningMethodES256, s.ec, claims), ErrUnready},
 	} {
 		if _, err := tokens.Verify(c.token); !errors.Is(err, c.want) {
 			t.Errorf("%s: %v, want %v", name, err, c.want)
@@ -316,16 +317,16 @@ func TestUnreadyBesideASecret(t *testing.T) {
 	}
 }
 
-func TestRemoteTellsOnce(t *testing.T) {
+func TestFailuresAreLoggedOnce(t *testing.T) {
 	s := newSigners(t)
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex
 		var log strings.Builder
 		e := &endpoint{}
-		fetching(t, e, zerolog.New(lock{&mu, &log}))
-		later(time.Hour)
-		e.serve(public("1", &s.rsa.PublicKey, ""))
-		later(time.Hour)
+		startFetching(t, e, zerolog.New(lockedWriter{&mu, &log}))
+		advance(time.Hour)
+		e.serve(publicJWK("1", &s.rsa.PublicKey, ""))
+		advance(time.Hour)
 		mu.Lock()
 		defer mu.Unlock()
 		if strings.Count(log.String(), "\n") != 2 || !strings.Contains(log.String(), "again") || strings.Contains(log.String(), "hunter2") {
@@ -334,12 +335,12 @@ func TestRemoteTellsOnce(t *testing.T) {
 	})
 }
 
-type lock struct {
+type lockedWriter struct {
 	mu *sync.Mutex
 	w  io.Writer
 }
 
-func (l lock) Write(b []byte) (int, error) {
+func (l lockedWriter) Write(b []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.w.Write(b)
@@ -357,12 +358,12 @@ func TestNewRemote(t *testing.T) {
 		}
 	}
 	if _, err := NewRemote(RemoteOptions{URL: keysURL, Stale: time.Minute}); err == nil {
-		t.Error("keys grow stale before they are fetched again")
+		t.Error("Stale may not be shorter than Every")
 	}
 }
 
 func TestAdopt(t *testing.T) {
-	make := func(url string, grace time.Duration) *Tokens {
+	newTokens := func(url string, grace time.Duration) *Tokens {
 		if url == "" {
 			return mustTokens(t, Options{HS256: [][]byte{secret}})
 		}
@@ -372,16 +373,16 @@ func TestAdopt(t *testing.T) {
 		}
 		return mustTokens(t, Options{Remote: r})
 	}
-	old := make(keysURL, 0)
+	old := newTokens(keysURL, 0)
 	for _, c := range []struct {
 		next *Tokens
 		ok   bool
-	}{{make(keysURL, 10*time.Minute), true}, {make(keysURL, time.Hour), false}, {make("https://b.example/", 0), false}, {make("", 0), false}} {
+	}{{newTokens(keysURL, 10*time.Minute), true}, {newTokens(keysURL, time.Hour), false}, {newTokens("https://b.example/", 0), false}, {newTokens("", 0), false}} {
 		if err := c.next.Adopt(old); (err == nil) != c.ok || c.ok && c.next.Remote() != old.Remote() {
 			t.Errorf("%v", err)
 		}
 	}
-	if err := make("", 0).Adopt(make("", 0)); err != nil {
+	if err := newTokens("", 0).Adopt(newTokens("", 0)); err != nil {
 		t.Error(err)
 	}
 }

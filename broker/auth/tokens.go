@@ -16,19 +16,19 @@ import (
 )
 
 var (
-	// ErrExpired is returned for a token that was good until its exp passed: the client
-	// may come back with a new one.
+	// ErrExpired is returned for a token whose exp has passed and that is otherwise valid: the client
+	// may retry with a new one.
 	ErrExpired = errors.New("the token has expired")
-	// ErrUnready is returned when the key that a token names may exist, but could not be fetched yet:
-	// the client may come back with the same token.
+	// ErrUnready is returned if the key of a token may exist but could not be fetched: the client may
+	// retry with the same token.
 	ErrUnready = errors.New("the keys that tokens are signed with cannot be fetched; try again later")
-	// ErrBadToken is returned for everything else: not a token, not signed by a key
-	// of ours, not valid yet, not for us, or without a usable user.
+	// ErrBadToken is returned for every other invalid token: malformed, signed with an unknown key,
+	// not valid yet, for another audience, or without a valid user.
 	ErrBadToken = errors.New("bad token")
 )
 
 const (
-	// MaxToken is the longest token looked at, in bytes.
+	// MaxToken is the longest accepted token, in bytes.
 	MaxToken = 8 << 10
 	// MinSecret is the least length of an HS256 secret, in bytes (RFC 7518 §3.2).
 	MinSecret = 32
@@ -36,8 +36,8 @@ const (
 	maxKeyID = 200
 )
 
-// NamedKey is a key that tokens name in their header (kid). It serves them alone, and only with its
-// algorithm.
+// NamedKey is a key that tokens name in their header (kid). It verifies only tokens that name it,
+// and only with its algorithm.
 type NamedKey struct {
 	ID   string
 	Alg  string // HS256, RS256, RS384, RS512, PS256, ES256, ES384 or EdDSA
@@ -47,53 +47,53 @@ type NamedKey struct {
 // Options configures Tokens. Each list may hold several keys, so that a new one can
 // be rolled out before the old one goes.
 type Options struct {
-	// HS256 are shared secrets without a name, of MinSecret bytes or more, tried in turn. Zero
-	// means none.
+	// HS256 are shared secrets without a name, of MinSecret bytes or more, tried one after the other.
+	// Zero means none.
 	HS256 [][]byte
 	// RS256 are RSA public keys of 2048 bits at least, in PEM (a public key or a
 	// certificate; one entry may hold several blocks), without a name. Zero means none.
 	RS256 [][]byte
-	// EdDSA are Ed25519 public keys in PEM. Zero as above.
+	// EdDSA are Ed25519 public keys in PEM, without a name. Zero means none.
 	EdDSA [][]byte
 	// Named are the keys with a name. Zero means none.
 	Named []NamedKey
 	// Remote is a key set that is fetched. Nil means none.
 	Remote *Remote
-	// Audiences are who we are: one of them must be in aud. Zero means that aud is not looked at.
+	// Audiences are the broker's names: one of them must be in aud. Zero means that aud is not
+	// checked.
 	Audiences []string
-	// Issuers are whose tokens we take: one of them must be iss. Zero as above.
+	// Issuers are the trusted issuers: one of them must be iss. Zero means that iss is not checked.
 	Issuers []string
-	// Leeway is how far the clock of the issuer may be off. Zero means not at all.
+	// Leeway is the accepted difference to the issuer's clock. Zero means none.
 	Leeway time.Duration
 	// Now is the clock. Zero means time.Now.
 	Now func() time.Time
 }
 
-// Claims is what a good token says.
+// Claims are the claims of a valid token.
 type Claims struct {
 	User string // sub
-	// Client is the part of the client's id that the token fixes; "" when it leaves that open.
+	// Client is the part of the client id that the token sets; "" if the client may choose it.
 	Client string
-	// Expires is when Verify begins to refuse the token, which is exp and the leeway;
-	// zero when the token has no end.
+	// Expires is when the token becomes invalid: exp plus the leeway. Zero means never.
 	Expires time.Time
-	// Info is the JSON object that goes with the user's presence; nil for none.
+	// Info is the JSON object that other clients see with the user's presence; nil means none.
 	Info json.RawMessage
-	// Grants are the channels that the token opens.
+	// Grants are the actions that the token allows on channels.
 	Grants namespace.Grants
 }
 
 // Tokens verifies JSON Web Tokens (RFC 7519).
 type Tokens struct {
-	ring   ring
-	remote *Remote
-	parser *jwt.Parser
-	opts   Options // without the keys
+	keyring keyring
+	remote  *Remote
+	parser  *jwt.Parser
+	opts    Options // without the keys
 }
 
-// NewTokens reads the keys. Without any, Verify refuses every token.
+// NewTokens parses the keys. Without keys, Verify refuses every token.
 func NewTokens(opts Options) (*Tokens, error) {
-	r, err := newRing(opts)
+	r, err := newKeyring(opts)
 	if err != nil {
 		return nil, err
 	}
@@ -103,11 +103,11 @@ func NewTokens(opts Options) (*Tokens, error) {
 			methods[alg] = true
 		}
 	}
-	t := &Tokens{ring: r, remote: opts.Remote, opts: Options{
+	t := &Tokens{keyring: r, remote: opts.Remote, opts: Options{
 		Audiences: opts.Audiences, Issuers: opts.Issuers, Leeway: max(opts.Leeway, 0),
 	}}
 	options := []jwt.ParserOption{
-		jwt.WithValidMethods(slices.AppendSeq([]string{}, maps.Keys(methods))), // not nil: without a list the parser takes every method
+		jwt.WithValidMethods(slices.AppendSeq([]string{}, maps.Keys(methods))), // not nil: without a list the parser accepts every method
 		jwt.WithIssuedAt(), jwt.WithLeeway(t.opts.Leeway), jwt.WithStrictDecoding(),
 	}
 	if opts.Now != nil {
@@ -117,12 +117,12 @@ func NewTokens(opts Options) (*Tokens, error) {
 	return t, nil
 }
 
-// Open reports whether no keys are configured: tokens cannot tell who a client is.
+// Open reports whether no keys are configured, so that tokens cannot identify users.
 func (t *Tokens) Open() bool {
-	return t == nil || len(t.ring.named)+len(t.ring.unnamed) == 0 && t.remote == nil
+	return t == nil || len(t.keyring.named)+len(t.keyring.unnamed) == 0 && t.remote == nil
 }
 
-// Remote is the key set that is fetched, or nil.
+// Remote returns the key set that is fetched, or nil.
 func (t *Tokens) Remote() *Remote {
 	if t == nil {
 		return nil
@@ -130,33 +130,32 @@ func (t *Tokens) Remote() *Remote {
 	return t.remote
 }
 
-// Unready says why no token can be verified now, or is empty.
+// Unready returns why no token can be verified now, or "".
 func (t *Tokens) Unready() string {
-	if t == nil || t.remote == nil || len(t.ring.named)+len(t.ring.unnamed) > 0 {
+	if t == nil || t.remote == nil || len(t.keyring.named)+len(t.keyring.unnamed) > 0 {
 		return ""
 	}
 	return t.remote.unready()
 }
 
-// Adopt takes over the fetched keys of former, which t follows in its place. It is an error when the
-// two do not fetch the same.
+// Adopt makes t use the fetched keys of former, which t replaces after a reload. It is an error if
+// the two fetch different URLs, or at different times.
 func (t *Tokens) Adopt(former *Tokens) error {
-	if !t.remote.same(former.remote) {
-		return errors.New("where keys are fetched, and when, cannot change while the broker runs")
+	if !t.remote.sameSource(former.remote) {
+		return errors.New("the URL and the times of fetched keys cannot change while the broker runs")
 	}
 	t.remote = former.remote
 	return nil
 }
 
-// Verify checks the signature and then the claims of token. sub is the user and must
-// be there; exp, nbf and iat are honoured where present. Its errors are ErrExpired, ErrUnready
-// and ErrBadToken.
+// Verify checks the signature and then the claims of token. sub is the user and is required. exp,
+// nbf and iat are checked if present. The errors are ErrExpired, ErrUnready and ErrBadToken.
 func (t *Tokens) Verify(token string) (Claims, error) {
 	if len(token) > MaxToken {
 		return Claims{}, fmt.Errorf("%w: longer than %d bytes", ErrBadToken, MaxToken)
 	}
 	var c claims
-	missed := false // a fetched key, and others were tried in its place
+	missed := false // a key could not be fetched, and configured keys were tried instead
 	if _, err := t.parser.ParseWithClaims(token, &c, func(token *jwt.Token) (any, error) { return t.key(token, &missed) }); err != nil {
 		switch {
 		case errors.Is(err, ErrUnready) || missed && errors.Is(err, jwt.ErrTokenSignatureInvalid):
@@ -176,37 +175,38 @@ func (t *Tokens) Verify(token string) (Claims, error) {
 	return verified, nil
 }
 
-// check looks at what the parser does not know of.
+// check checks the claims that the parser does not check.
 func (t *Tokens) check(c *claims) error {
 	if err := wire.CheckName("user", c.Subject); err != nil {
 		return fmt.Errorf("sub: %w", err)
 	}
-	if strings.ContainsRune(c.Subject, '\uFFFD') { // what a broken escape is read as: two users would be one
+	if strings.ContainsRune(c.Subject, '\uFFFD') { // the parser replaces broken escapes by it, so two users could look the same
 		return errors.New("sub: it is not valid Unicode")
 	}
 	if len(t.opts.Issuers) > 0 && !slices.Contains(t.opts.Issuers, c.Issuer) {
-		return errors.New("iss: it is not from an issuer that is trusted here")
+		return errors.New("iss: the issuer is not trusted")
 	}
 	if len(t.opts.Audiences) > 0 && !slices.ContainsFunc(c.Audience, func(aud string) bool { return slices.Contains(t.opts.Audiences, aud) }) {
-		return errors.New("aud: it is meant for somebody else")
+		return errors.New("aud: the token is for another audience")
 	}
 	return nil
 }
 
-// key is the key that the token's header names; the parser has refused every alg for which there is none.
+// key returns the key or keys for the token's header. The parser has already refused an alg
+// without keys.
 func (t *Tokens) key(token *jwt.Token, missed *bool) (any, error) {
 	if err := checkHeader(token); err != nil {
 		return nil, err
 	}
 	alg := token.Method.Alg()
 	id, _ := token.Header["kid"].(string)
-	if key, ok := t.ring.named[keyID{id, alg}]; ok {
+	if key, ok := t.keyring.named[keyID{id, alg}]; ok {
 		return key, nil
 	}
-	if t.ring.known[id] {
-		return nil, errors.New("the key that kid names serves another alg")
+	if t.keyring.namedIDs[id] {
+		return nil, errors.New("the key that kid names has another alg")
 	}
-	set := t.ring.unnamed[alg]
+	set := t.keyring.unnamed[alg]
 	if t.remote != nil && alg != hs256 {
 		keys, err := t.remote.find(id, alg)
 		if err != nil && len(set.Keys) == 0 {
@@ -219,25 +219,25 @@ func (t *Tokens) key(token *jwt.Token, missed *bool) (any, error) {
 		set.Keys = slices.Concat(set.Keys, keys)
 	}
 	if len(set.Keys) == 0 {
-		return nil, errors.New("kid names no key that is known here")
+		return nil, errors.New("kid names an unknown key")
 	}
 	return set, nil
 }
 
-// checkHeader refuses what the parser would pass over.
+// checkHeader refuses headers that the parser would accept.
 func checkHeader(token *jwt.Token) error {
 	if _, critical := token.Header["crit"]; critical {
-		return errors.New("crit names an extension that is not known here") // RFC 7515 §4.1.11
+		return errors.New("crit names an unknown extension") // RFC 7515 §4.1.11
 	}
-	if id, there := token.Header["kid"]; there {
+	if id, present := token.Header["kid"]; present {
 		if text, ok := id.(string); !ok || len(text) > maxKeyID {
-			return fmt.Errorf("kid is no text of at most %d bytes", maxKeyID)
+			return fmt.Errorf("kid is not a string of at most %d bytes", maxKeyID)
 		}
 	}
 	encoded, _, _ := strings.Cut(token.Raw, ".")
 	text, err := jwt.NewParser().DecodeSegment(encoded)
 	if err == nil {
-		_, err = object(text)
+		_, err = uniqueFields(text)
 	}
 	return err
 }

@@ -20,12 +20,12 @@ import (
 )
 
 var (
-	now    = time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
-	secret = []byte("0123456789abcdef0123456789abcdef")
-	older  = []byte("the secret before that one, also long enough")
+	now         = time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
+	secret      = []byte("0123456789abcdef0123456789abcdef")
+	olderSecret = []byte("the secret before that one, also long enough")
 )
 
-// signers are private keys and the PEM of what belongs to them.
+// signers are private keys and the PEM of their public keys.
 type signers struct {
 	rsa, otherRSA       *rsa.PrivateKey
 	ed                  ed25519.PrivateKey
@@ -34,16 +34,16 @@ type signers struct {
 	edPEM, ecPEM        []byte
 }
 
-// newSigners are made once: RSA keys take a while.
+// newSigners returns signers that all tests share, since making RSA keys takes long.
 func newSigners(tb testing.TB) signers {
 	tb.Helper()
-	once.Do(func() { made = makeSigners(tb) })
-	return made
+	signersOnce.Do(func() { sharedSigners = makeSigners(tb) })
+	return sharedSigners
 }
 
 var (
-	once sync.Once
-	made signers
+	signersOnce   sync.Once
+	sharedSigners signers
 )
 
 func makeSigners(tb testing.TB) signers {
@@ -125,7 +125,7 @@ func TestVerifyClaims(t *testing.T) {
 		"expired":                 {claims: jwt.MapClaims{"sub": "alice", "exp": at(-5 * time.Second)}, want: ErrExpired},
 		"not yet":                 {claims: jwt.MapClaims{"sub": "alice", "nbf": at(6 * time.Second)}, want: ErrBadToken},
 		"expired before it began": {claims: jwt.MapClaims{"sub": "alice", "nbf": at(time.Minute), "exp": at(-time.Minute)}, want: ErrBadToken},
-		"from the future":         {claims: jwt.MapClaims{"sub": "alice", "iat": at(6 * time.Second)}, want: ErrBadToken},
+		"issued in the future":    {claims: jwt.MapClaims{"sub": "alice", "iat": at(6 * time.Second)}, want: ErrBadToken},
 		"no sub":                  {claims: jwt.MapClaims{"user": "alice"}, want: ErrBadToken},
 		"sub is a number":         {claims: jwt.MapClaims{"sub": 7}, want: ErrBadToken},
 		"sub with braces":         {claims: jwt.MapClaims{"sub": "a{b}"}, want: ErrBadToken},
@@ -150,7 +150,7 @@ func TestVerifyClaims(t *testing.T) {
 func TestVerifyKeys(t *testing.T) {
 	s := newSigners(t)
 	all := Options{
-		HS256: [][]byte{secret, older},
+		HS256: [][]byte{secret, olderSecret},
 		RS256: [][]byte{slices.Concat(s.otherRSAPEM, s.rsaPEM)},
 		EdDSA: [][]byte{s.edPEM},
 	}
@@ -168,16 +168,16 @@ func TestVerifyKeys(t *testing.T) {
 		ok    bool
 	}{
 		"HS256":              {all, good, true},
-		"HS256, older":       {all, sign(t, jwt.SigningMethodHS256, older, claims), true},
+		"HS256, older":       {all, sign(t, jwt.SigningMethodHS256, olderSecret, claims), true},
 		"RS256, second":      {all, sign(t, jwt.SigningMethodRS256, s.rsa, claims), true},
 		"RS256, first":       {all, sign(t, jwt.SigningMethodRS256, s.otherRSA, claims), true},
 		"EdDSA":              {all, sign(t, jwt.SigningMethodEdDSA, s.ed, claims), true},
 		"unknown secret":     {all, sign(t, jwt.SigningMethodHS256, []byte("guessed"), claims), false},
 		"unknown RSA key":    {Options{RS256: [][]byte{s.rsaPEM}}, sign(t, jwt.SigningMethodRS256, s.otherRSA, claims), false},
-		"kind not set up":    {Options{EdDSA: [][]byte{s.edPEM}}, good, false},
-		"nothing set up":     {Options{}, good, false},
+		"no key of this alg": {Options{EdDSA: [][]byte{s.edPEM}}, good, false},
+		"no keys":            {Options{}, good, false},
 		"none":               {all, sign(t, jwt.SigningMethodNone, jwt.UnsafeAllowNoneSignatureType, claims), false},
-		"none, nothing set":  {Options{}, sign(t, jwt.SigningMethodNone, jwt.UnsafeAllowNoneSignatureType, claims), false},
+		"alg none, no keys":  {Options{}, sign(t, jwt.SigningMethodNone, jwt.UnsafeAllowNoneSignatureType, claims), false},
 		"HS384":              {all, sign(t, jwt.SigningMethodHS384, secret, claims), false},
 		"public key as HMAC": {Options{RS256: [][]byte{s.rsaPEM}}, sign(t, jwt.SigningMethodHS256, s.rsaPEM, claims), false},
 		"public key as HMAC beside a secret": {
@@ -223,7 +223,7 @@ func TestNewTokensRefusesKeys(t *testing.T) {
 		"no PEM":           {Options{RS256: [][]byte{[]byte("key.pem")}}, "RS256 key 1: there is no PEM block"},
 		"private key":      {Options{RS256: [][]byte{private}}, "private key"},
 		"wrong kind":       {Options{EdDSA: [][]byte{s.rsaPEM}}, "EdDSA key 1: the PEM block holds a *rsa.PublicKey"},
-		"other PEM":        {Options{EdDSA: [][]byte{pem.EncodeToMemory(&pem.Block{Type: "X509 CRL"})}}, "no public key"},
+		"other PEM":        {Options{EdDSA: [][]byte{pem.EncodeToMemory(&pem.Block{Type: "X509 CRL"})}}, "not a public key"},
 		"1024 bits of RSA": {Options{RS256: [][]byte{pemOf(t, &short.PublicKey)}}, "at least 2048"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -265,7 +265,7 @@ func FuzzVerify(f *testing.F) {
 	f.Add(good)
 	f.Add(sign(f, jwt.SigningMethodNone, jwt.UnsafeAllowNoneSignatureType, jwt.MapClaims{"sub": "alice"}))
 	f.Add(sign(f, jwt.SigningMethodHS256, secret, nil))
-	f.Add(signAs(f, "no such key", jwt.SigningMethodHS256, older, jwt.MapClaims{"sub": "alice"}))
+	f.Add(signAs(f, "no such key", jwt.SigningMethodHS256, olderSecret, jwt.MapClaims{"sub": "alice"}))
 	f.Add("e30.bnVsbA.")
 	f.Add("..")
 	f.Fuzz(func(t *testing.T, token string) {
@@ -274,7 +274,7 @@ func FuzzVerify(f *testing.F) {
 		case err == nil && token != good:
 			t.Fatalf("forged: %q is %+v", token, claims)
 		case err != nil && !errors.Is(err, ErrBadToken) && !errors.Is(err, ErrExpired):
-			t.Fatalf("an error of neither kind: %v", err)
+			t.Fatalf("an unknown error: %v", err)
 		}
 	})
 }
