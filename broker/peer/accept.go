@@ -11,13 +11,13 @@ import (
 )
 
 const (
-	maxID = 200 // bytes of a server's id
-	// hangUpAfter is how long a link may be silent before it is closed: its sender is gone without
-	// a word, or will dial again.
-	hangUpAfter = 10 * time.Second
+	maxID = 200 // the longest server id, in bytes
+	// silenceTimeout is how long a link may be without a batch before it is closed. Its sender is
+	// gone, or will dial again.
+	silenceTimeout = 10 * time.Second
 )
 
-// Handler serves the links of other servers, below /peer/.
+// Handler returns the handler of the links from other servers, under /peer/.
 func (l *Links) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /peer/link", l.serveLink)
@@ -31,24 +31,24 @@ func (l *Links) serveLink(w http.ResponseWriter, r *http.Request) {
 	case from == "" || len(from) > maxID:
 		http.Error(w, "from must be a server id of 1 to 200 bytes", http.StatusBadRequest)
 		return
-	case to != "" && to != l.opts.Self(): // it was started at the address of another server
+	case to != "" && to != l.opts.Self(): // the registry still has another server at this address
 		http.Error(w, "another server is at this address now", http.StatusMisdirectedRequest)
 		return
 	}
-	link, refused := l.greet(r, from, w.Header())
+	link, refused := l.answerHello(r, from, w.Header())
 	if refused != "" {
 		l.opts.Refused(refused, r.RemoteAddr)
-		http.Error(w, "this server is not let in: "+refused, http.StatusUnauthorized)
+		http.Error(w, "this server is refused: "+refused, http.StatusUnauthorized)
 		return
 	}
 	conn, err := websocket.Accept(w, r, nil)
 	if err != nil {
-		return // the answer is written
+		return // Accept has written the answer
 	}
 	defer conn.CloseNow()
-	if refused := l.admit(r.Context(), conn, link); refused != "" {
+	if refused := l.checkProof(r.Context(), conn, link); refused != "" {
 		l.opts.Refused(refused, r.RemoteAddr)
-		_ = conn.Close(websocket.StatusPolicyViolation, "this server is not let in")
+		_ = conn.Close(websocket.StatusPolicyViolation, "this server is refused")
 		return
 	}
 	log := l.opts.Logger.With().Str("from", from).Logger()
@@ -69,11 +69,11 @@ func (l *Links) serveLink(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// listen reads batches and calls until the link ends, and the calls with it.
+// listen reads batches and calls until the link ends. Then it ends the running calls.
 func (l *Links) listen(ctx context.Context, conn *websocket.Conn, s *source) error {
 	calls := l.newCallee(ctx, conn)
 	defer calls.close()
-	silence := time.AfterFunc(hangUpAfter, s.stop)
+	silence := time.AfterFunc(silenceTimeout, s.stop)
 	defer silence.Stop()
 	conn.SetReadLimit(maxMessage)
 	var buf bytes.Buffer
@@ -88,7 +88,7 @@ func (l *Links) listen(ctx context.Context, conn *websocket.Conn, s *source) err
 			return err
 		}
 		if kind == websocket.MessageText {
-			if err := calls.take(buf.Bytes()); err != nil {
+			if err := calls.accept(buf.Bytes()); err != nil {
 				return err
 			}
 			continue
@@ -97,17 +97,18 @@ func (l *Links) listen(ctx context.Context, conn *websocket.Conn, s *source) err
 		if err != nil {
 			return err
 		}
-		silence.Reset(hangUpAfter)
+		silence.Reset(silenceTimeout)
 		l.in.batch(s, number, len(decoded))
 		l.handle(decoded)
 		l.opts.Metrics.Received(len(decoded))
 		clear(decoded)
-		if hints = decoded; cap(hints) > keepQueue {
+		if hints = decoded; cap(hints) > maxSpare {
 			hints = nil
 		}
 	}
 }
 
+// handle passes hints on. With the fault Mangle it passes them on twice, in reverse order.
 func (l *Links) handle(hints []Hint) {
 	if l.opts.Fault == Mangle {
 		for i := 2*len(hints) - 1; i >= 0; i-- {

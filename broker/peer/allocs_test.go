@@ -19,7 +19,7 @@ func hot() []allocs.Case {
 	spare := make([]Hint, 0, 64)
 	return []allocs.Case{
 		allocs.Of("encode 64 hints", 0, func() { scratch, _ = appendBatch(scratch[:0], 1, hints) }),
-		allocs.Of("decode 64 hints", 128, func() { // the name and the message of each, which outlive the batch
+		allocs.Of("decode 64 hints", 128, func() { // a copy of the name and the data of each
 			if _, _, err := decodeBatch(batch, decoded[:0]); err != nil {
 				panic(err)
 			}

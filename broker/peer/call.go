@@ -10,27 +10,26 @@ import (
 
 const (
 	callTimeout = 5 * time.Second
-	// maxMessage is the most bytes of a message of a link, whichever way.
+	// maxMessage is the longest message of a link in either direction, in bytes.
 	maxMessage = 1 << 20
 )
 
-// ErrUnknownServer is returned for a call to a server that is not among the live ones, or
-// that is this one.
+// ErrUnknownServer is returned for a call to a server that is not live, or to this server itself.
 var ErrUnknownServer = errors.New("peer: no such live server")
 
 var (
-	errTooLarge = fmt.Errorf("the message has more than %d bytes", maxMessage)
-	errNoCalls  = errors.New("the other server does not take calls over its link: it is of another version")
+	errTooLarge         = fmt.Errorf("the message has more than %d bytes", maxMessage)
+	errCallsUnsupported = errors.New("the other server has another version, which does not accept calls over its link")
 )
 
-// callMessage is a call as it is sent.
+// callMessage is the JSON of a call.
 type callMessage struct {
 	ID   int64           `json:"id"`
 	Call string          `json:"call"`
 	Body json.RawMessage `json:"body"`
 }
 
-// answerMessage is what comes back: an answer, or an error.
+// answerMessage is the JSON of an answer: a result or an error.
 type answerMessage struct {
 	ID     int64           `json:"id"`
 	Answer json.RawMessage `json:"answer,omitempty"`
@@ -46,14 +45,15 @@ func encodeMessage(v any) ([]byte, error) {
 	return text, err
 }
 
-// HandleCall answers the calls of one name. The result of f is sent as JSON, and the text of its
-// error to the caller. It must be called before the Handler serves.
+// HandleCall registers f to answer the calls with a name. The caller receives the result of f as
+// JSON, or the text of its error. Call HandleCall before Handler serves.
 func (l *Links) HandleCall(name string, f func(ctx context.Context, body json.RawMessage) (any, error)) {
 	l.calls[name] = f
 }
 
-// Call asks a live server, sending in and storing the answer in out, unless that is nil. An
-// error says what the other server said, if it did; it is ErrUnknownServer when the server is not live.
+// Call calls a live server with in as the body, and stores the answer in out unless out is nil. An
+// error contains the text of the other server's error. It is ErrUnknownServer if the server is not
+// live.
 func (l *Links) Call(ctx context.Context, server, name string, in, out any) error {
 	if err := l.call(ctx, server, name, in, out); err != nil {
 		return fmt.Errorf("call %s of server %s: %w", name, server, err)

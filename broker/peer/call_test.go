@@ -18,20 +18,20 @@ import (
 	"switchboard/registry"
 )
 
-type greeting struct{ Text string }
+type greetMessage struct{ Text string }
 
-// callPair is a server with calls, and a caller that knows it.
+// callPair returns a server b that answers calls, and a server a with a link to it.
 func callPair(t *testing.T) (a, b *node) {
-	a, b = newNode(t, "a", secret("between us")), newNode(t, "b", secret("between us"))
+	a, b = newNode(t, "a", withSecret("between us")), newNode(t, "b", withSecret("between us"))
 	b.HandleCall("greet", func(ctx context.Context, body json.RawMessage) (any, error) {
-		var g greeting
+		var g greetMessage
 		if err := json.Unmarshal(body, &g); err != nil {
 			return nil, err
 		}
 		if _, ok := ctx.Deadline(); !ok {
 			return nil, errors.New("without a deadline")
 		}
-		return greeting{"hello " + g.Text}, nil
+		return greetMessage{"hello " + g.Text}, nil
 	})
 	b.HandleCall("fail", func(context.Context, json.RawMessage) (any, error) { return nil, errors.New("out of luck") })
 	b.HandleCall("large", func(context.Context, json.RawMessage) (any, error) { return strings.Repeat("x", maxMessage), nil })
@@ -41,17 +41,17 @@ func callPair(t *testing.T) (a, b *node) {
 	})
 	a.start()
 	b.start()
-	a.knows(b)
+	a.setServers(b)
 	return a, b
 }
 
 func TestCall(t *testing.T) {
 	a, _ := callPair(t)
-	var out greeting
-	if err := a.Call(t.Context(), "b", "greet", greeting{"you"}, &out); err != nil || out.Text != "hello you" {
+	var out greetMessage
+	if err := a.Call(t.Context(), "b", "greet", greetMessage{"you"}, &out); err != nil || out.Text != "hello you" {
 		t.Errorf("%+v, %v", out, err)
 	}
-	if err := a.Call(t.Context(), "b", "greet", greeting{"you"}, nil); err != nil {
+	if err := a.Call(t.Context(), "b", "greet", greetMessage{"you"}, nil); err != nil {
 		t.Errorf("without out: %v", err)
 	}
 	for _, c := range []struct {
@@ -69,8 +69,8 @@ func TestCall(t *testing.T) {
 			t.Errorf("%s: %v, want %s", c.name, err, c.want)
 		}
 	}
-	for range maxCalls + 1 { // each gives its turn back
-		if err := a.Call(t.Context(), "b", "greet", greeting{"you"}, nil); err != nil {
+	for range maxCalls + 1 { // each call frees its slot
+		if err := a.Call(t.Context(), "b", "greet", greetMessage{"you"}, nil); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -86,19 +86,19 @@ func TestCall(t *testing.T) {
 	}
 }
 
-// TestCallDialsAtOnce: a call does not wait for the pause between two dials to a server that came
-// back.
+// TestCallDialsAtOnce: a call to a server whose link is down dials without waiting for the redial
+// delay.
 func TestCallDialsAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := New(Options{Self: func() string { return "b" }, Handle: func(Hint) {}})
 		b.HandleCall("greet", func(context.Context, json.RawMessage) (any, error) { return "hello", nil })
 		p := servePipe(t, b.Handler().ServeHTTP)
-		var away atomic.Bool
-		away.Store(true)
+		var down atomic.Bool
+		down.Store(true)
 		a := New(Options{Self: func() string { return "a" }})
 		a.client.Transport.(*http.Transport).DialContext = func(ctx context.Context, network, addr string) (net.Conn, error) {
-			if away.Load() {
-				return nil, errors.New("away")
+			if down.Load() {
+				return nil, errors.New("down")
 			}
 			return p.dial(ctx, network, addr)
 		}
@@ -106,13 +106,13 @@ func TestCallDialsAtOnce(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		done := make(chan error)
 		go func() { done <- a.Run(ctx) }()
-		<-time.After(time.Minute) // the pauses are as long as they get
+		<-time.After(time.Minute) // the redial delay has reached its maximum
 		synctest.Wait()
-		if err := a.Call(t.Context(), "b", "greet", nil, nil); err == nil || !strings.Contains(err.Error(), "away") {
-			t.Errorf("while it is away: %v", err)
+		if err := a.Call(t.Context(), "b", "greet", nil, nil); err == nil || !strings.Contains(err.Error(), "down") {
+			t.Errorf("while the server is down: %v", err)
 		}
 		synctest.Wait()
-		away.Store(false)
+		down.Store(false)
 		began := time.Now()
 		if err := a.Call(t.Context(), "b", "greet", nil, nil); err != nil || time.Since(began) > 0 {
 			t.Errorf("after %v: %v", time.Since(began), err)
@@ -127,77 +127,77 @@ func TestCallDialsAtOnce(t *testing.T) {
 	})
 }
 
-// TestCallsAreBounded: what is given up is waited for, so the other end never has more calls than
-// it allows.
+// TestCallsAreBounded: a cancelled call keeps its slot until its answer arrives, so that the other
+// end never has more than maxCalls.
 func TestCallsAreBounded(t *testing.T) {
 	a, b := newNode(t, "a"), newNode(t, "b")
-	var under atomic.Int64
+	var running atomic.Int64
 	b.HandleCall("wait", func(ctx context.Context, _ json.RawMessage) (any, error) {
-		if under.Add(1) > maxCalls {
+		if running.Add(1) > maxCalls {
 			t.Error("too many at once")
 		}
-		defer under.Add(-1)
+		defer running.Add(-1)
 		<-ctx.Done()
 		return nil, ctx.Err()
 	})
 	a.start()
 	b.start()
-	a.knows(b)
-	a.await("peer link is up")
+	a.setServers(b)
+	a.awaitLog("peer link is up")
 	c, err := a.link("b").callers.current(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, giveUp := context.WithCancel(t.Context())
+	ctx, cancel := context.WithCancel(t.Context())
 	var calls sync.WaitGroup
 	for range maxCalls {
 		calls.Go(func() {
 			if _, err := c.call(ctx, "wait", []byte("null")); !errors.Is(err, context.Canceled) {
-				t.Errorf("given up: %v", err)
+				t.Errorf("cancelled: %v", err)
 			}
 		})
 	}
-	for len(c.turns) < maxCalls {
+	for len(c.slots) < maxCalls {
 		runtime.Gosched()
 	}
-	giveUp()
+	cancel()
 	calls.Wait()
-	if _, err := c.call(ctx, "wait", []byte("null")); !errors.Is(err, context.Canceled) || len(c.turns) != maxCalls {
-		t.Errorf("one more: %v, %d wait for answers", err, len(c.turns))
+	if _, err := c.call(ctx, "wait", []byte("null")); !errors.Is(err, context.Canceled) || len(c.slots) != maxCalls {
+		t.Errorf("one more: %v, %d wait for answers", err, len(c.slots))
 	}
 	b.stop()
-	a.await("peer link is down")
-	if len(c.turns) != 0 {
-		t.Errorf("%d calls wait for answers of a link that ended", len(c.turns))
+	a.awaitLog("peer link is down")
+	if len(c.slots) != 0 {
+		t.Errorf("%d calls wait for answers of a link that ended", len(c.slots))
 	}
 }
 
-// TestCallOfOlderVersion: a listener that knows no calls over links is not sent one, which would
-// end the link.
-func TestCallOfOlderVersion(t *testing.T) {
+// TestCallToOlderVersion: no call is sent to a version that does not accept calls over links. A
+// call would end the link.
+func TestCallToOlderVersion(t *testing.T) {
 	a, b := newNode(t, "a"), newNode(t, "b")
 	b.http.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		b.Handler().ServeHTTP(forgetful{w}, r)
+		b.Handler().ServeHTTP(withoutPeerHeader{w}, r)
 	})
 	a.start()
 	b.start()
-	a.knows(b)
-	if err := a.Call(t.Context(), "b", "greet", nil, nil); !errors.Is(err, errNoCalls) {
+	a.setServers(b)
+	if err := a.Call(t.Context(), "b", "greet", nil, nil); !errors.Is(err, errCallsUnsupported) {
 		t.Error(err)
 	}
-	b.linked(a)
+	b.awaitLink(a)
 }
 
-// forgetful leaves the header of the handshake out.
-type forgetful struct{ http.ResponseWriter }
+// withoutPeerHeader removes the header of the handshake from an answer.
+type withoutPeerHeader struct{ http.ResponseWriter }
 
-func (w forgetful) WriteHeader(status int) {
+func (w withoutPeerHeader) WriteHeader(status int) {
 	w.Header().Del(headerPeer)
 	w.ResponseWriter.WriteHeader(status)
 }
 
-func (w forgetful) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+func (w withoutPeerHeader) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-func (w forgetful) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+func (w withoutPeerHeader) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	return http.NewResponseController(w.ResponseWriter).Hijack()
 }

@@ -11,52 +11,52 @@ import (
 )
 
 const (
-	// maxCalls is how many calls of one link may wait for their answers.
+	// maxCalls is the most unanswered calls of one link.
 	maxCalls     = 256
-	maxErrorText = 1 << 10
+	maxErrorText = 1 << 10 // bytes
 )
 
-var errCalls = errors.New("too many calls at once")
+var errTooManyCalls = errors.New("too many calls at once")
 
-// callee answers the calls that come over one link.
+// callee answers the calls of one inbound link.
 type callee struct {
 	l     *Links
 	conn  *websocket.Conn
 	ctx   context.Context
 	stop  context.CancelFunc
-	turns chan struct{} // one for each call under way
+	slots chan struct{} // one element for each running call
 	calls sync.WaitGroup
 }
 
 func (l *Links) newCallee(ctx context.Context, conn *websocket.Conn) *callee {
-	c := &callee{l: l, conn: conn, turns: make(chan struct{}, maxCalls)}
+	c := &callee{l: l, conn: conn, slots: make(chan struct{}, maxCalls)}
 	c.ctx, c.stop = context.WithCancel(ctx)
 	return c
 }
 
-// take answers a call, of which nothing is kept. It does not wait for the answer.
-func (c *callee) take(text []byte) error {
+// accept answers a call in a goroutine. It does not keep text.
+func (c *callee) accept(text []byte) error {
 	var m callMessage
 	if err := json.Unmarshal(text, &m); err != nil || m.ID <= 0 {
 		return errMalformed
 	}
 	select {
-	case c.turns <- struct{}{}:
-	default: // a dialer waits for answers before
-		return errCalls
+	case c.slots <- struct{}{}:
+	default: // a correct dialer waits for answers first
+		return errTooManyCalls
 	}
 	c.calls.Go(func() {
-		answer := c.ask(m)
-		<-c.turns // before the dialer may know
+		answer := c.answer(m)
+		<-c.slots // before the dialer receives the answer and sends another call
 		ctx, cancel := context.WithTimeout(c.ctx, writeTimeout)
 		defer cancel()
-		_ = c.conn.Write(ctx, websocket.MessageText, answer) // where that fails the link ends, which its reader sees
+		_ = c.conn.Write(ctx, websocket.MessageText, answer) // if it fails, the link ends and listen returns
 	})
 	return nil
 }
 
-// ask encodes the answer to a call, or why there is none.
-func (c *callee) ask(m callMessage) []byte {
+// answer runs a call and returns its answer, or its error, as JSON.
+func (c *callee) answer(m callMessage) []byte {
 	ctx, cancel := context.WithTimeout(c.ctx, callTimeout)
 	defer cancel()
 	var v any
@@ -78,7 +78,7 @@ func (c *callee) ask(m callMessage) []byte {
 	return refused
 }
 
-// close ends the calls under way.
+// close cancels the running calls and waits for them.
 func (c *callee) close() {
 	c.stop()
 	c.calls.Wait()

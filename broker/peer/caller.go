@@ -9,35 +9,35 @@ import (
 	"github.com/coder/websocket"
 )
 
-// callers gives calls the link's connection of the moment. A call that finds the link down has it
-// dialled at once, and waits for what comes of that.
+// callers gives calls the current connection of a link. If the link is down, a call triggers a dial
+// and waits for its result.
 type callers struct {
-	want chan struct{} // one slot: a call waits for a connection
+	dialNow chan struct{} // one slot: a call waits, so dial now
 
 	mu      sync.Mutex    // guards the fields below
-	now     *caller       // nil while the link is down
+	conn    *caller       // nil while the link is down
 	err     error         // why it is down
-	attempt chan struct{} // closed at the end of the attempt to dial that goes on, or comes next
-	over    bool          // there are no more attempts
+	attempt chan struct{} // closed at the end of the current or next attempt to dial
+	closed  bool          // no more attempts follow
 }
 
 func newCallers() *callers {
-	return &callers{want: make(chan struct{}, 1), attempt: make(chan struct{})}
+	return &callers{dialNow: make(chan struct{}, 1), attempt: make(chan struct{})}
 }
 
-// current waits for a connection. The error is that of the attempt to get one.
+// current returns the connection. If the link is down, it waits for an attempt to dial.
 func (c *callers) current(ctx context.Context) (*caller, error) {
 	c.mu.Lock()
-	now, attempt, over := c.now, c.attempt, c.over
+	conn, attempt, closed := c.conn, c.attempt, c.closed
 	c.mu.Unlock()
 	switch {
-	case now != nil:
-		return now, nil
-	case over:
+	case conn != nil:
+		return conn, nil
+	case closed:
 		return nil, ErrUnknownServer
 	}
 	select {
-	case c.want <- struct{}{}:
+	case c.dialNow <- struct{}{}:
 	default:
 	}
 	select {
@@ -47,81 +47,81 @@ func (c *callers) current(ctx context.Context) (*caller, error) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.now == nil {
+	if c.conn == nil {
 		return nil, c.err
 	}
-	return c.now, nil
+	return c.conn, nil
 }
 
-// tried notes the end of an attempt: a connection, or an error.
-func (c *callers) tried(now *caller, err error) {
+// attemptDone records the result of an attempt to dial: a connection or an error.
+func (c *callers) attemptDone(conn *caller, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.now, c.err = now, err
+	c.conn, c.err = conn, err
 	close(c.attempt)
 	c.attempt = make(chan struct{})
 }
 
-// down notes that the connection is gone.
+// down records that the connection has ended.
 func (c *callers) down(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.now, c.err = nil, err
+	c.conn, c.err = nil, err
 }
 
 // close fails all calls from now on.
 func (c *callers) close() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.now, c.err, c.over = nil, ErrUnknownServer, true
+	c.conn, c.err, c.closed = nil, ErrUnknownServer, true
 	close(c.attempt)
 }
 
 // caller makes calls over one connection.
 type caller struct {
-	able  bool // the other end takes calls
-	write func(kind websocket.MessageType, message []byte) error
-	turns chan struct{} // one for each in pending
+	takesCalls bool // the other end accepts calls
+	write      func(kind websocket.MessageType, message []byte) error
+	slots      chan struct{} // one element for each call in pending
 
 	mu      sync.Mutex                   // guards the fields below
 	last    int64                        // the id of the last call
-	pending map[int64]chan answerMessage // each has room for its answer
-	ended   error                        // why there are no more answers
+	pending map[int64]chan answerMessage // by id; each channel has room for the answer
+	ended   error                        // why no more answers come; nil until then
 }
 
 func newCaller(able bool, write func(websocket.MessageType, []byte) error) *caller {
 	return &caller{
-		able: able, write: write, turns: make(chan struct{}, maxCalls), pending: make(map[int64]chan answerMessage),
+		takesCalls: able, write: write, slots: make(chan struct{}, maxCalls), pending: make(map[int64]chan answerMessage),
 	}
 }
 
 func (c *caller) call(ctx context.Context, name string, body json.RawMessage) (json.RawMessage, error) {
-	if !c.able {
-		return nil, errNoCalls
+	if !c.takesCalls {
+		return nil, errCallsUnsupported
 	}
 	select {
-	case c.turns <- struct{}{}:
+	case c.slots <- struct{}{}:
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
 	id, answered, err := c.begin()
 	if err != nil {
-		<-c.turns
+		<-c.slots
 		return nil, err
 	}
 	message, err := encodeMessage(callMessage{id, name, body})
 	if err != nil {
-		c.take(id)
+		c.resolve(id)
 		return nil, err
 	}
 	if err := c.write(websocket.MessageText, message); err != nil {
-		return nil, err // and the link ends
+		return nil, err // the link ends too
 	}
 	select {
 	case a, ok := <-answered:
 		switch {
 		case !ok:
-			return nil, c.why()
+			return nil, c.endErr()
 		case a.Error != "":
 			return nil, errors.New(a.Error)
 		}
@@ -143,26 +143,26 @@ func (c *caller) begin() (id int64, answered chan answerMessage, err error) {
 	return c.last, answered, nil
 }
 
-// take ends the wait for an answer. A call that was given up waits on, so that the other end never
-// has more of them.
-func (c *caller) take(id int64) (answered chan answerMessage) {
+// resolve removes a call from pending and returns its channel, or nil. A cancelled call stays
+// pending until its answer arrives, so that the other end never has more than maxCalls.
+func (c *caller) resolve(id int64) (answered chan answerMessage) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if answered = c.pending[id]; answered != nil {
 		delete(c.pending, id)
-		<-c.turns
+		<-c.slots
 	}
 	return answered
 }
 
-func (c *caller) why() error {
+func (c *caller) endErr() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.ended
 }
 
-// hear hands answers on until the connection ends; then the calls under way fail.
-func (c *caller) hear(ctx context.Context, conn *websocket.Conn) error {
+// readAnswers passes answers to their calls until the connection ends. Then the pending calls fail.
+func (c *caller) readAnswers(ctx context.Context, conn *websocket.Conn) error {
 	conn.SetReadLimit(maxMessage)
 	for {
 		kind, text, err := conn.Read(ctx)
@@ -177,7 +177,7 @@ func (c *caller) hear(ctx context.Context, conn *websocket.Conn) error {
 			c.end(err)
 			return err
 		}
-		if answered := c.take(a.ID); answered != nil {
+		if answered := c.resolve(a.ID); answered != nil {
 			answered <- a
 		}
 	}
@@ -189,7 +189,7 @@ func (c *caller) end(err error) {
 	c.ended = err
 	for _, answered := range c.pending {
 		close(answered)
-		<-c.turns
+		<-c.slots
 	}
 	clear(c.pending)
 }

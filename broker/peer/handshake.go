@@ -16,15 +16,15 @@ import (
 )
 
 const (
-	// headerPeer is the header of a handshake: the version, and with a secret the nonce, of the
-	// listener also its proof.
+	// headerPeer is the header of a handshake. It holds the version and, with a secret, the nonce and
+	// the listener's proof.
 	headerPeer = "Switchboard-Peer"
 	version    = "2"
 
 	// handshakeTime is how long a dialer may take from the request to its proof.
 	handshakeTime = 5 * time.Second
-	// maxHandshakes is how many dialers may owe a proof at once. One more, and the oldest is hung
-	// up on: an instance needs a round trip, so a stranger who keeps them all busy keeps none out.
+	// maxHandshakes is the most handshakes that wait for a proof. One more ends the oldest. Instances
+	// send their proof within a round trip, so strangers that fill the list do not keep them out.
 	maxHandshakes = 64
 )
 
@@ -32,27 +32,27 @@ const (
 const (
 	// RefusedClear: the dialer sent the secret itself, as versions before 2 did.
 	RefusedClear = "it sends the secret in clear text, as older versions do: upgrade it, and then change the secret"
-	// RefusedSilent: the dialer does not begin a handshake.
+	// RefusedSilent: the dialer did not begin a handshake, or sent no proof.
 	RefusedSilent = "it does not prove that it knows the secret"
 	// RefusedProof: the dialer's proof is wrong.
 	RefusedProof = "its secret is another"
-	// RefusedLate: the dialer's proof did not come in time, or was crowded out.
+	// RefusedLate: the dialer's proof did not come in time, or too many newer handshakes began.
 	RefusedLate = "its proof did not come in time"
 )
 
 var errUnproven = errors.New("the server at this address does not prove that it knows the secret of the links")
 
-// hello is what one end says of itself in headerPeer.
+// hello is the content of headerPeer from one end.
 type hello struct {
-	version string
-	nonce   auth.PeerNonce
-	proof   []byte
-	signed  bool // nonce is there
+	version  string
+	nonce    auth.PeerNonce
+	proof    []byte
+	hasNonce bool // whether nonce is set
 }
 
 func (h hello) String() string {
 	text := h.version
-	if h.signed {
+	if h.hasNonce {
 		text += " " + hex.EncodeToString(h.nonce[:])
 	}
 	if h.proof != nil {
@@ -61,7 +61,7 @@ func (h hello) String() string {
 	return text
 }
 
-// readHello reads the header. What cannot be read is as if it were not there.
+// readHello parses the header. Invalid parts are ignored.
 func readHello(header http.Header) (h hello) {
 	words := strings.Fields(header.Get(headerPeer))
 	if len(words) > 0 {
@@ -69,11 +69,11 @@ func readHello(header http.Header) (h hello) {
 	}
 	if len(words) > 1 {
 		nonce, err := hex.DecodeString(words[1])
-		if h.signed = err == nil && len(nonce) == len(h.nonce); h.signed {
+		if h.hasNonce = err == nil && len(nonce) == len(h.nonce); h.hasNonce {
 			copy(h.nonce[:], nonce)
 		}
 	}
-	if h.signed && len(words) > 2 {
+	if h.hasNonce && len(words) > 2 {
 		if proof, err := hex.DecodeString(words[2]); err == nil {
 			h.proof = proof
 		}
@@ -81,31 +81,30 @@ func readHello(header http.Header) (h hello) {
 	return h
 }
 
-// greeting is the dialer's hello.
-func (l *Links) greeting() hello {
+// newHello returns the dialer's hello.
+func (l *Links) newHello() hello {
 	h := hello{version: version}
 	if !l.opts.Secret.Open() {
-		h.nonce, h.signed = auth.NewPeerNonce(), true
+		h.nonce, h.hasNonce = auth.NewPeerNonce(), true
 	}
 	return h
 }
 
-// prove ends the handshake of a dialer: the listener must have proven the secret before it gets our
-// proof.
-func (l *Links) prove(ctx context.Context, conn *websocket.Conn, self, to string, ours, theirs hello) error {
+// sendProof ends the handshake of a dialer. It checks the listener's proof before it sends its own.
+func (l *Links) sendProof(ctx context.Context, conn *websocket.Conn, self, to string, ours, theirs hello) error {
 	if l.opts.Secret.Open() {
 		return nil
 	}
 	link := auth.PeerLink{Dialer: self, Listener: to, DialerNonce: ours.nonce, ListenerNonce: theirs.nonce}
-	if theirs.version != version || !theirs.signed || !l.opts.Secret.Proves(auth.PeerListener, link, theirs.proof) {
+	if theirs.version != version || !theirs.hasNonce || !l.opts.Secret.Proves(auth.PeerListener, link, theirs.proof) {
 		return errUnproven
 	}
 	return conn.Write(ctx, websocket.MessageBinary, l.opts.Secret.Prove(auth.PeerDialer, link))
 }
 
-// greet answers the hello of a request with ours, into header. It returns what the dialer's proof
-// is about, or why the dialer is refused.
-func (l *Links) greet(r *http.Request, from string, header http.Header) (link auth.PeerLink, refused string) {
+// answerHello sets the listener's hello in header, in answer to the hello of a request. It returns
+// the handshake that the dialer must prove, or why the dialer is refused.
+func (l *Links) answerHello(r *http.Request, from string, header http.Header) (link auth.PeerLink, refused string) {
 	ours, theirs := hello{version: version}, readHello(r.Header)
 	switch {
 	case l.opts.Secret.Open():
@@ -113,17 +112,17 @@ func (l *Links) greet(r *http.Request, from string, header http.Header) (link au
 		return link, ""
 	case r.Header.Get("Authorization") != "":
 		return link, RefusedClear
-	case theirs.version != version || !theirs.signed:
+	case theirs.version != version || !theirs.hasNonce:
 		return link, RefusedSilent
 	}
 	link = auth.PeerLink{Dialer: from, Listener: l.opts.Self(), DialerNonce: theirs.nonce, ListenerNonce: auth.NewPeerNonce()}
-	ours.nonce, ours.signed, ours.proof = link.ListenerNonce, true, l.opts.Secret.Prove(auth.PeerListener, link)
+	ours.nonce, ours.hasNonce, ours.proof = link.ListenerNonce, true, l.opts.Secret.Prove(auth.PeerListener, link)
 	header.Set(headerPeer, ours.String())
 	return link, ""
 }
 
-// admit waits for the dialer's proof. The reason is "" when it is good.
-func (l *Links) admit(ctx context.Context, conn *websocket.Conn, link auth.PeerLink) (refused string) {
+// checkProof waits for the dialer's proof. It returns "" if the proof is valid, else the reason.
+func (l *Links) checkProof(ctx context.Context, conn *websocket.Conn, link auth.PeerLink) (refused string) {
 	if l.opts.Secret.Open() {
 		return ""
 	}
@@ -143,18 +142,18 @@ func (l *Links) admit(ctx context.Context, conn *websocket.Conn, link auth.PeerL
 	return ""
 }
 
-// handshakes are those whose proof has not come.
+// handshakes are the inbound handshakes that wait for a proof.
 type handshakes struct {
 	mu     sync.Mutex // guards the fields below
 	list   []*handshake
 	closed bool
 
-	open sync.WaitGroup // one for each; added to under mu, while not closed
+	running sync.WaitGroup // counts them; Add is called with mu held and closed false
 }
 
 type handshake struct{ stop context.CancelFunc }
 
-// begin counts a handshake until the returned function is called. stop must make it fail.
+// begin registers a handshake until end is called. stop must make the handshake fail.
 func (h *handshakes) begin(stop context.CancelFunc) (end func()) {
 	one := &handshake{stop}
 	h.mu.Lock()
@@ -168,20 +167,20 @@ func (h *handshakes) begin(stop context.CancelFunc) (end func()) {
 		h.list = slices.Delete(h.list, 0, 1)
 	}
 	h.list = append(h.list, one)
-	h.open.Add(1)
+	h.running.Add(1)
 	return func() { h.end(one) }
 }
 
 func (h *handshakes) end(one *handshake) {
-	defer h.open.Done()
+	defer h.running.Done()
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if i := slices.Index(h.list, one); i >= 0 { // else it was crowded out
+	if i := slices.Index(h.list, one); i >= 0 { // else begin has removed it
 		h.list = slices.Delete(h.list, i, i+1)
 	}
 }
 
-// close ends all and lets none begin again.
+// close ends all handshakes, waits for them and lets none begin again.
 func (h *handshakes) close() {
 	h.mu.Lock()
 	h.closed = true
@@ -189,5 +188,5 @@ func (h *handshakes) close() {
 		one.stop()
 	}
 	h.mu.Unlock()
-	h.open.Wait()
+	h.running.Wait()
 }

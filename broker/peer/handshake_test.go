@@ -19,9 +19,9 @@ import (
 	"switchboard/registry"
 )
 
-// knock begins a handshake with n as a server called from, by that header and the proof that it
-// gives to what is answered. It returns the answer.
-func knock(t *testing.T, n *node, from string, header http.Header, proof func(hello) []byte) (*http.Response, *websocket.Conn) {
+// dialHandshake dials n as the server from, with the header, and sends the proof that the function
+// returns for the listener's hello. It returns the answer, and nil if there is no connection.
+func dialHandshake(t *testing.T, n *node, from string, header http.Header, proof func(hello) []byte) (*http.Response, *websocket.Conn) {
 	t.Helper()
 	conn, answer, err := websocket.Dial(t.Context(), "ws://"+n.host+"/peer/link?from="+from+"&to="+n.opts.Self(),
 		&websocket.DialOptions{HTTPClient: n.client, HTTPHeader: header})
@@ -38,24 +38,24 @@ func knock(t *testing.T, n *node, from string, header http.Header, proof func(he
 }
 
 // ended waits for the end of a connection that the other end closes.
-func ended(t *testing.T, conn *websocket.Conn) {
+func expectClosed(t *testing.T, conn *websocket.Conn) {
 	t.Helper()
 	if _, _, err := conn.Read(t.Context()); err == nil {
-		t.Error("the connection goes on")
+		t.Error("the connection is still open")
 	}
 }
 
 func TestHandshake(t *testing.T) {
-	b := newNode(t, "b", secret("between us")).start()
-	ours := hello{version: version, nonce: auth.NewPeerNonce(), signed: true}
-	said := http.Header{headerPeer: {ours.String()}}
+	b := newNode(t, "b", withSecret("between us")).start()
+	ours := hello{version: version, nonce: auth.NewPeerNonce(), hasNonce: true}
+	header := http.Header{headerPeer: {ours.String()}}
 	link := func(theirs hello) auth.PeerLink {
 		return auth.PeerLink{Dialer: "a", Listener: "b", DialerNonce: ours.nonce, ListenerNonce: theirs.nonce}
 	}
-	var seen []byte // the proof of a dialer that was let in
-	answer, conn := knock(t, b, "a", said, func(theirs hello) []byte {
+	var seen []byte // the proof of an accepted dialer
+	answer, conn := dialHandshake(t, b, "a", header, func(theirs hello) []byte {
 		if !b.opts.Secret.Proves(auth.PeerListener, link(theirs), theirs.proof) {
-			t.Error("the listener proves nothing")
+			t.Error("the listener's proof is not valid")
 		}
 		seen = b.opts.Secret.Prove(auth.PeerDialer, link(theirs))
 		return seen
@@ -63,7 +63,7 @@ func TestHandshake(t *testing.T) {
 	if conn == nil {
 		t.Fatal(answer)
 	}
-	b.await("peer link begins")
+	b.awaitLog("peer link begins")
 
 	for name, proof := range map[string]func(hello) []byte{
 		"replayed":      func(hello) []byte { return seen },
@@ -85,28 +85,28 @@ func TestHandshake(t *testing.T) {
 		},
 		"empty": func(hello) []byte { return nil },
 	} {
-		_, conn := knock(t, b, "a", said, proof)
-		ended(t, conn)
+		_, conn := dialHandshake(t, b, "a", header, proof)
+		expectClosed(t, conn)
 		if reason := <-b.refused; reason != RefusedProof {
 			t.Errorf("%s: refused because %s", name, reason)
 		}
 	}
-	if _, conn := knock(t, b, "a", said, func(hello) []byte { return make([]byte, 33) }); conn != nil {
-		ended(t, conn)
+	if _, conn := dialHandshake(t, b, "a", header, func(hello) []byte { return make([]byte, 33) }); conn != nil {
+		expectClosed(t, conn)
 		if reason := <-b.refused; reason != RefusedSilent {
 			t.Errorf("a long proof: refused because %s", reason)
 		}
 	}
 	select {
 	case line := <-b.logs:
-		t.Errorf("logged %+v", line) // no link began, and the one that goes on was not taken for another
+		t.Errorf("logged %+v", line) // no other link began, and the first one did not end
 	default:
 	}
 }
 
-// TestNoHandshake: without a nonce nothing is opened and nothing is proven.
+// TestNoHandshake: without a nonce the listener opens no link and sends no proof.
 func TestNoHandshake(t *testing.T) {
-	b := newNode(t, "b", secret("between us")).start()
+	b := newNode(t, "b", withSecret("between us")).start()
 	clear := http.Header{"Authorization": {"Bearer " + "between us"}}
 	for name, c := range map[string]struct {
 		header http.Header
@@ -118,7 +118,7 @@ func TestNoHandshake(t *testing.T) {
 		"a short nonce":   {http.Header{headerPeer: {version + " 00"}}, RefusedSilent},
 		"another version": {http.Header{headerPeer: {"1 " + strings.Repeat("00", 32)}}, RefusedSilent},
 	} {
-		answer, conn := knock(t, b, "a", c.header, nil)
+		answer, conn := dialHandshake(t, b, "a", c.header, nil)
 		if conn != nil || answer.StatusCode != http.StatusUnauthorized || answer.Header.Get(headerPeer) != "" {
 			t.Errorf("%s: %v", name, answer)
 		}
@@ -129,9 +129,9 @@ func TestNoHandshake(t *testing.T) {
 }
 
 func TestWrongSecret(t *testing.T) {
-	a, b := newNode(t, "a", secret("mine")).start(), newNode(t, "b", secret("yours")).start()
-	a.knows(b)
-	if line := a.await("peer link is down"); line.Error != errUnproven.Error() {
+	a, b := newNode(t, "a", withSecret("mine")).start(), newNode(t, "b", withSecret("yours")).start()
+	a.setServers(b)
+	if line := a.awaitLog("peer link is down"); line.Error != errUnproven.Error() {
 		t.Errorf("logged %+v", line)
 	}
 	if err := a.Call(t.Context(), "b", "echo", nil, nil); !errors.Is(err, errUnproven) {
@@ -144,13 +144,13 @@ func TestWrongSecret(t *testing.T) {
 
 // TestSecretAtOneEnd: a server with a secret has no link to one without, in neither direction.
 func TestSecretAtOneEnd(t *testing.T) {
-	a, b := newNode(t, "a", secret("between us")).start(), newNode(t, "b").start()
-	a.knows(b)
-	b.knows(a)
-	if line := a.await("peer link is down"); line.Error != errUnproven.Error() {
+	a, b := newNode(t, "a", withSecret("between us")).start(), newNode(t, "b").start()
+	a.setServers(b)
+	b.setServers(a)
+	if line := a.awaitLog("peer link is down"); line.Error != errUnproven.Error() {
 		t.Errorf("logged %+v", line)
 	}
-	if line := b.await("peer link is down"); !strings.Contains(line.Error, "401") {
+	if line := b.awaitLog("peer link is down"); !strings.Contains(line.Error, "401") {
 		t.Errorf("logged %+v", line)
 	}
 	if reason := <-a.refused; reason != RefusedSilent {
@@ -158,18 +158,18 @@ func TestSecretAtOneEnd(t *testing.T) {
 	}
 }
 
-// TestStrangerAtAddress: what listens where another server should be gets neither the secret nor a
-// proof, whatever it answers.
+// TestStrangerAtAddress: a stranger at the address of a server receives neither the secret nor a
+// proof.
 func TestStrangerAtAddress(t *testing.T) {
 	for name, answer := range map[string]func(hello) hello{
 		"nothing":              func(hello) hello { return hello{} },
 		"no secret":            func(hello) hello { return hello{version: version} },
 		"the dialer's nonce":   func(h hello) hello { return h },
-		"a nonce and no proof": func(hello) hello { return hello{version: version, signed: true} },
+		"a nonce and no proof": func(hello) hello { return hello{version: version, hasNonce: true} },
 		"a proof of its own": func(h hello) hello {
 			s, _ := auth.NewPeerSecret(strings.Repeat("x", auth.PeerSecretBytes))
 			l := auth.PeerLink{Dialer: "a", Listener: "b", DialerNonce: h.nonce}
-			return hello{version: version, signed: true, proof: s.Prove(auth.PeerListener, l)}
+			return hello{version: version, hasNonce: true, proof: s.Prove(auth.PeerListener, l)}
 		},
 	} {
 		t.Run(name, func(t *testing.T) { strangerAtAddress(t, answer) })
@@ -177,8 +177,8 @@ func TestStrangerAtAddress(t *testing.T) {
 }
 
 func strangerAtAddress(t *testing.T, answer func(hello) hello) {
-	a := newNode(t, "a", secret("between us")).start()
-	said := make(chan []byte, 100)
+	a := newNode(t, "a", withSecret("between us")).start()
+	received := make(chan []byte, 100)
 	stranger := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var all bytes.Buffer
 		_ = r.Write(&all)
@@ -191,38 +191,38 @@ func strangerAtAddress(t *testing.T, answer func(hello) hello) {
 		defer conn.CloseNow()
 		if _, message, err := conn.Read(r.Context()); err == nil {
 			all.Write(message)
-			t.Errorf("it was sent %x", message)
+			t.Errorf("it received %x", message)
 		}
 		select {
-		case said <- all.Bytes():
+		case received <- all.Bytes():
 		default:
 		}
 	}))
 	defer stranger.Close()
 	a.SetServers([]registry.Server{{ID: "b", Host: stranger.Listener.Addr().String()}})
-	if line := a.await("peer link is down"); line.Error != errUnproven.Error() {
+	if line := a.awaitLog("peer link is down"); line.Error != errUnproven.Error() {
 		t.Errorf("logged %+v", line)
 	}
-	if text := <-said; bytes.Contains(text, []byte("between us")) || bytes.Contains(text, []byte("Authorization")) {
-		t.Errorf("it was sent %s", text)
+	if text := <-received; bytes.Contains(text, []byte("between us")) || bytes.Contains(text, []byte("Authorization")) {
+		t.Errorf("it received %s", text)
 	}
 	a.stop()
 }
 
-// TestUnfinishedHandshakes: strangers that never prove anything are hung up on after a while, and
-// hold up nothing.
+// TestUnfinishedHandshakes: connections without a proof are closed after a while, and do not block
+// others.
 func TestUnfinishedHandshakes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		refused := make(chan string, maxHandshakes)
 		o := Options{Self: func() string { return "b" }, Refused: func(reason, _ string) { refused <- reason }}
-		secret("between us")(&o)
+		withSecret("between us")(&o)
 		b := New(o)
 		p := servePipe(t, b.Handler().ServeHTTP)
 		stranger := func() net.Conn {
 			conn, _ := p.dial(t.Context(), "", "")
 			head := "GET /peer/link?from=a&to=b HTTP/1.1\r\nHost: b\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n" +
 				"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n" +
-				headerPeer + ": " + hello{version: version, signed: true}.String() + "\r\n\r\n"
+				headerPeer + ": " + hello{version: version, hasNonce: true}.String() + "\r\n\r\n"
 			go func() { _, _ = io.WriteString(conn, head); _, _ = io.Copy(io.Discard, conn) }()
 			synctest.Wait()
 			return conn
@@ -231,7 +231,7 @@ func TestUnfinishedHandshakes(t *testing.T) {
 			defer stranger().Close()
 		}
 		if len(refused) != 1 || <-refused != RefusedLate {
-			t.Errorf("%d of %d are refused, want the oldest", len(refused), maxHandshakes+1)
+			t.Errorf("%d of %d are refused, want only the oldest", len(refused), maxHandshakes+1)
 		}
 		<-time.After(handshakeTime)
 		synctest.Wait()
@@ -247,16 +247,16 @@ func TestUnfinishedHandshakes(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		stop()
 		if err := b.Run(ctx); err != nil || <-refused != RefusedLate {
-			t.Errorf("the end does not end handshakes: %v", err)
+			t.Errorf("the end of Run does not end handshakes: %v", err)
 		}
 		defer stranger().Close()
 		if <-refused != RefusedLate {
-			t.Error("a handshake began after the end")
+			t.Error("a handshake began after the end of Run")
 		}
 	})
 }
 
-// TestHello: what strangers send as a header does no harm.
+// TestHello: readHello ignores invalid headers.
 func TestHello(t *testing.T) {
 	for text, want := range map[string]hello{
 		"":                  {},
@@ -265,11 +265,11 @@ func TestHello(t *testing.T) {
 		"2 00":              {version: "2"},
 		"  3   junk  junk ": {version: "3"},
 	} {
-		if got := readHello(http.Header{headerPeer: {text}}); got.String() != want.String() || got.signed {
+		if got := readHello(http.Header{headerPeer: {text}}); got.String() != want.String() || got.hasNonce {
 			t.Errorf("%q is read as %q", text, got)
 		}
 	}
-	h := hello{version: version, nonce: auth.NewPeerNonce(), signed: true, proof: []byte("proof")}
+	h := hello{version: version, nonce: auth.NewPeerNonce(), hasNonce: true, proof: []byte("proof")}
 	if got := readHello(http.Header{headerPeer: {h.String()}}); got.String() != h.String() {
 		t.Errorf("%q is read as %q", h, got)
 	}

@@ -20,26 +20,27 @@ const (
 const (
 	maxName   = 1 << 10
 	maxData   = 64 << 10
-	batchSize = 64 << 10 // a batch that has reached it is written
+	batchSize = 64 << 10 // a batch of at least this size takes no more hints
 	maxBatch  = 1 << 20
 )
 
-// Hint says that a queue has something new.
+// Hint tells a server that something has changed, in most cases that a queue has a new message.
 type Hint struct {
 	Kind Kind
-	// Name is the channel's or the client's.
+	// Name is the name of the channel, or the id of the client.
 	Name string
-	// ID of the message, which follows Prev in the queue of Name. For Supersede it is the
-	// generation that the client has elsewhere, for Presence a version of the roster, which Data names.
+	// ID is the id of the message, and Prev the id of the message before it in the queue. For
+	// Supersede, ID is the generation of the client's binding to another server. For Presence, ID is
+	// the version of the roster that Data names.
 	ID, Prev int64
-	// Data is the message itself when it is small, else nil. It must not change after Send.
+	// Data is the message itself if it is small, else nil. It must not change after Send.
 	Data []byte
 }
 
 var errMalformed = errors.New("malformed batch")
 
-// cost is about how many bytes a queued hint holds.
-func (h *Hint) cost() int { return 72 + len(h.Name) + len(h.Data) }
+// size returns about how many bytes a queued hint takes.
+func (h *Hint) size() int { return 72 + len(h.Name) + len(h.Data) }
 
 func (h *Hint) append(b []byte) []byte {
 	b = append(b, byte(h.Kind))
@@ -51,7 +52,7 @@ func (h *Hint) append(b []byte) []byte {
 	return append(b, h.Data...)
 }
 
-// appendBatch encodes the first n hints, as many as make a batch, behind number.
+// appendBatch appends a batch to b: number and the first n hints, as many as batchSize allows.
 func appendBatch(b []byte, number uint64, hints []Hint) (batch []byte, n int) {
 	b = binary.AppendUvarint(b, number)
 	for n < len(hints) && len(b) < batchSize {
@@ -61,7 +62,7 @@ func appendBatch(b []byte, number uint64, hints []Hint) (batch []byte, n int) {
 	return b, n
 }
 
-// decodeBatch appends the batch's hints to hints. They share no memory with b.
+// decodeBatch decodes b and appends its hints to hints. They share no memory with b.
 func decodeBatch(b []byte, hints []Hint) (number uint64, _ []Hint, err error) {
 	number, b, ok := uvarint(b)
 	if !ok {
@@ -81,7 +82,7 @@ func decodeHint(b []byte) (h Hint, rest []byte, ok bool) {
 	if h.Kind, b = Kind(b[0]), b[1:]; h.Kind == 0 {
 		return h, b, false
 	}
-	name, b, ok := chunk(b, maxName)
+	name, b, ok := lengthPrefixed(b, maxName)
 	if !ok {
 		return h, b, false
 	}
@@ -93,16 +94,16 @@ func decodeHint(b []byte) (h Hint, rest []byte, ok bool) {
 	if step, b, ok = varint(b); !ok {
 		return h, b, false
 	}
-	h.Prev = h.ID - step // wraps where the sender's difference did
-	data, b, ok := chunk(b, maxData)
+	h.Prev = h.ID - step // wraps around if the sender's subtraction did
+	data, b, ok := lengthPrefixed(b, maxData)
 	if len(data) > 0 {
 		h.Data = bytes.Clone(data)
 	}
 	return h, b, ok
 }
 
-// chunk is a length of at most limit, and that many bytes.
-func chunk(b []byte, limit uint64) (chunk, rest []byte, ok bool) {
+// lengthPrefixed reads a length of at most limit, and that many bytes.
+func lengthPrefixed(b []byte, limit uint64) (chunk, rest []byte, ok bool) {
 	n, b, ok := uvarint(b)
 	if !ok || n > limit || n > uint64(len(b)) {
 		return nil, b, false

@@ -25,7 +25,7 @@ func TestBatchRoundTrip(t *testing.T) {
 	}
 	clear(b)
 	if string(got[0].Data) != `{"a":1}` {
-		t.Error("the data is the buffer's, which is used again")
+		t.Error("the data shares memory with the buffer, which is reused")
 	}
 }
 

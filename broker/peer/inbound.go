@@ -8,10 +8,10 @@ import (
 )
 
 const (
-	deafAfter  = time.Second     // without a batch on a link in use; four heartbeats
-	restDeaf   = 5 * time.Second // the same of a link at rest
-	deafEvery  = time.Second     // how often Lost says so
-	maxInbound = 4096
+	silentAfter     = time.Second     // an active link without a batch for so long is silent; four heartbeats
+	idleSilentAfter = 5 * time.Second // the same for an idle link
+	reportInterval  = time.Second     // how often Lost reports a silent link
+	maxInbound      = 4096
 )
 
 var (
@@ -19,18 +19,18 @@ var (
 	errTooMany = errors.New("too many peer links")
 )
 
-// inbound is what this server hears from the others, and whether it missed something.
+// inbound is the state of the links from other servers, and whether hints may be lost.
 type inbound struct {
 	now func() time.Time
 
-	mu       sync.Mutex // guards the fields below
-	live     map[string]bool
-	sources  map[string]*source // linked ones, by server id
-	evidence bool               // something may have been missed since the last call of lost
-	told     time.Time          // when lost last said so
-	closed   bool
+	mu            sync.Mutex // guards the fields below
+	live          map[string]bool
+	sources       map[string]*source // the links, by server id
+	lossSuspected bool               // hints may have been lost since the last call of lost
+	lastReport    time.Time          // when lost last returned true
+	closed        bool
 
-	open sync.WaitGroup // one for each source; added to under mu, while not closed
+	running sync.WaitGroup // counts the sources; Add is called with mu held and closed false
 }
 
 // source is the receiving end of one link.
@@ -38,19 +38,19 @@ type source struct {
 	stop context.CancelFunc
 
 	// All are guarded by inbound.mu.
-	heard time.Time // the last batch, or the beginning
-	used  time.Time // the last hint, arrived or missed
-	begun bool      // a batch has come
-	next  uint64    // the number that the next one should have
+	lastBatch time.Time // when the last batch arrived, or the link began
+	lastHint  time.Time // when the last hint arrived or was found missing
+	started   bool      // whether a batch has arrived
+	next      uint64    // the expected number of the next batch
 }
 
 func newInbound() *inbound {
 	return &inbound{now: time.Now, sources: make(map[string]*source)}
 }
 
-// setLive says which other servers should be linked. Links of those that no longer should
-// are ended; a server that was never named may link already, as the registry's list takes a
-// moment to get here.
+// setLive sets the other live servers. It ends the links of servers that are no longer live. A
+// server that was not live yet may already have a link, since the registry's list takes a moment
+// to arrive.
 func (in *inbound) setLive(live map[string]bool) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -62,8 +62,8 @@ func (in *inbound) setLive(live map[string]bool) {
 	in.live = live
 }
 
-// begin registers a link, in the place of an older one of the same server. stop must make the
-// caller end it; end must be called then.
+// begin registers a link. It ends an older link of the same server. stop must make the caller end
+// the link and call end.
 func (in *inbound) begin(from string, stop context.CancelFunc) (*source, error) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -76,61 +76,62 @@ func (in *inbound) begin(from string, stop context.CancelFunc) (*source, error) 
 	case len(in.sources) >= maxInbound:
 		return nil, errTooMany
 	}
-	s := &source{stop: stop, heard: in.now()}
+	s := &source{stop: stop, lastBatch: in.now()}
 	in.sources[from] = s
-	in.open.Add(1)
+	in.running.Add(1)
 	return s, nil
 }
 
-// batch counts a batch of n hints, whose first has this number.
+// batch counts a batch of n hints. number is that of the first.
 func (in *inbound) batch(s *source, number uint64, n int) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	s.heard = in.now()
-	if n > 0 || s.begun && number != s.next {
-		s.used = s.heard
+	s.lastBatch = in.now()
+	if n > 0 || s.started && number != s.next {
+		s.lastHint = s.lastBatch
 	}
-	if !s.begun || number != s.next {
-		in.evidence = true
+	if !s.started || number != s.next {
+		in.lossSuspected = true
 	}
-	s.begun, s.next = true, number+uint64(n)
+	s.started, s.next = true, number+uint64(n)
 }
 
-// patience is how long s may be silent: what its sender promised with the last batch. The sender takes a link for in
-// use a little longer than we do, as it counts from the same hint.
-func (s *source) patience() time.Duration {
-	if s.heard.Sub(s.used) < inUse-2*heartbeat {
-		return deafAfter
+// maxSilence returns how long the sender of s may send nothing. It counts the link as active for
+// two heartbeats less than the sender does, so that a sender that already beats slowly is not
+// reported.
+func (s *source) maxSilence() time.Duration {
+	if s.lastBatch.Sub(s.lastHint) < activeTime-2*heartbeat {
+		return silentAfter
 	}
-	return restDeaf
+	return idleSilentAfter
 }
 
 func (in *inbound) end(from string, s *source) {
-	defer in.open.Done()
+	defer in.running.Done()
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	in.evidence = true // what was under way went with it
+	in.lossSuspected = true // hints in transit are lost
 	if in.sources[from] == s {
 		delete(in.sources, from)
 	}
 }
 
-// lost is the rule of Links.Lost.
+// lost implements Links.Lost.
 func (in *inbound) lost() bool {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	now := in.now()
-	if !in.evidence && (now.Sub(in.told) < deafEvery || !in.deafLocked(now)) {
+	if !in.lossSuspected && (now.Sub(in.lastReport) < reportInterval || !in.anySilentLocked(now)) {
 		return false
 	}
-	in.evidence, in.told = false, now
+	in.lossSuspected, in.lastReport = false, now
 	return true
 }
 
-// deafLocked reports whether a live server cannot be heard.
-func (in *inbound) deafLocked(now time.Time) bool {
+// anySilentLocked reports whether a live server has no link, or a silent one.
+func (in *inbound) anySilentLocked(now time.Time) bool {
 	for id := range in.live {
-		if s := in.sources[id]; s == nil || now.Sub(s.heard) > s.patience() {
+		if s := in.sources[id]; s == nil || now.Sub(s.lastBatch) > s.maxSilence() {
 			return true
 		}
 	}
@@ -145,5 +146,5 @@ func (in *inbound) close() {
 		s.stop()
 	}
 	in.mu.Unlock()
-	in.open.Wait()
+	in.running.Wait()
 }

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// clocked returns an inbound that heard nothing, and its clock.
-func clocked() (*inbound, *time.Time) {
+// newTestInbound returns an inbound without links, and its clock.
+func newTestInbound() (*inbound, *time.Time) {
 	in, now := newInbound(), time.Unix(1e9, 0)
 	in.now = func() time.Time { return now }
 	return in, &now
@@ -26,7 +26,7 @@ func (in *inbound) mustBegin(t *testing.T, from string) (*source, context.Contex
 }
 
 func TestLostByNumber(t *testing.T) {
-	in, now := clocked()
+	in, now := newTestInbound()
 	in.setLive(map[string]bool{"a": true})
 	s, _ := in.mustBegin(t, "a")
 	for _, step := range []struct {
@@ -40,9 +40,9 @@ func TestLostByNumber(t *testing.T) {
 		{"heartbeat", 9, 0, false},
 		{"hints", 9, 3, false},
 		{"one is missing", 13, 1, true},
-		{"goes on behind it", 14, 0, false},
+		{"heartbeat after the gap", 14, 0, false},
 		{"backwards", 2, 1, true},
-		{"goes on", 3, 0, false},
+		{"heartbeat after it", 3, 0, false},
 	} {
 		*now = now.Add(time.Millisecond)
 		in.batch(s, step.number, step.n)
@@ -50,40 +50,40 @@ func TestLostByNumber(t *testing.T) {
 			t.Errorf("%s: lost is %v", step.name, got)
 		}
 		if in.lost() {
-			t.Errorf("%s: told twice", step.name)
+			t.Errorf("%s: reported twice", step.name)
 		}
 	}
 	in.end("a", s)
 	if !in.lost() {
-		t.Error("the end of a link is no evidence")
+		t.Error("the end of a link is not reported as a loss")
 	}
 }
 
 func TestLostByFirstNumberZero(t *testing.T) {
-	in, _ := clocked()
+	in, _ := newTestInbound()
 	s, _ := in.mustBegin(t, "a")
-	// What the sender dropped before it counted at all is not in the number.
+	// Number 0 does not prove that no hints were dropped before.
 	if in.batch(s, 0, 0); !in.lost() {
-		t.Error("the first batch of a link is no evidence")
+		t.Error("the first batch of a link is not reported as a loss")
 	}
 }
 
-func TestLostByDeafness(t *testing.T) {
+func TestLostBySilence(t *testing.T) {
 	for name, c := range map[string]struct {
-		hints    int // in the last batch
-		patience time.Duration
+		hints      int // in the last batch
+		maxSilence time.Duration
 	}{
-		"in use":  {1, time.Second},
-		"at rest": {0, 5 * time.Second},
+		"active": {1, time.Second},
+		"idle":   {0, 5 * time.Second},
 	} {
-		t.Run(name, func(t *testing.T) { lostByDeafness(t, c.hints, c.patience) })
+		t.Run(name, func(t *testing.T) { lostBySilence(t, c.hints, c.maxSilence) })
 	}
 }
 
-func lostByDeafness(t *testing.T, hints int, patience time.Duration) {
-	in, now := clocked()
+func lostBySilence(t *testing.T, hints int, maxSilence time.Duration) {
+	in, now := newTestInbound()
 	if in.lost() {
-		t.Error("alone, and something is lost")
+		t.Error("without other servers, a loss is reported")
 	}
 	in.setLive(map[string]bool{"a": true})
 	s, _ := in.mustBegin(t, "a")
@@ -94,12 +94,12 @@ func lostByDeafness(t *testing.T, hints int, patience time.Duration) {
 		after time.Duration
 		lost  bool
 	}{
-		{"silent as long as it may be", patience, false},
-		{"for longer", time.Millisecond, true},
-		{"told just now", 999 * time.Millisecond, false},
+		{"silent as long as allowed", maxSilence, false},
+		{"silent for longer", time.Millisecond, true},
+		{"just reported", 999 * time.Millisecond, false},
 		{"a second later", time.Millisecond, true},
-		{"told again just now", 500 * time.Millisecond, false},
-		{"and again", 500 * time.Millisecond, true},
+		{"just reported again", 500 * time.Millisecond, false},
+		{"another second later", 500 * time.Millisecond, true},
 	} {
 		*now = now.Add(step.after)
 		if got := in.lost(); got != step.lost {
@@ -108,22 +108,22 @@ func lostByDeafness(t *testing.T, hints int, patience time.Duration) {
 	}
 	*now = now.Add(time.Minute)
 	if in.batch(s, uint64(hints), 0); in.lost() {
-		t.Error("it is heard again, nothing is missing, and something is lost")
+		t.Error("a batch arrived and none is missing, but a loss is reported")
 	}
 	in.setLive(map[string]bool{"a": true, "b": true})
 	if !in.lost() {
-		t.Error("a live server without a link is not missed")
+		t.Error("a live server without a link is not reported")
 	}
 	*now = now.Add(time.Minute)
 	in.batch(s, uint64(hints), 0)
 	if in.setLive(map[string]bool{"a": true}); in.lost() {
-		t.Error("a server that is gone is missed")
+		t.Error("a server that is no longer live is reported")
 	}
 }
 
-// TestPatience follows what a sender promises: it beats quickly for 5 s behind a hint, or one that it dropped.
-func TestPatience(t *testing.T) {
-	in, now := clocked()
+// TestMaxSilence: a sender beats quickly for 5 s after a hint, also a dropped one.
+func TestMaxSilence(t *testing.T) {
+	in, now := newTestInbound()
 	s, _ := in.mustBegin(t, "a")
 	for _, step := range []struct {
 		name   string
@@ -132,37 +132,37 @@ func TestPatience(t *testing.T) {
 		n      int
 		want   time.Duration
 	}{
-		{"the first batch, whatever its number", 0, 3, 0, restDeaf},
-		{"a hint", time.Second, 3, 1, deafAfter},
-		{"heartbeat", 4 * time.Second, 4, 0, deafAfter},
-		{"the last quick one, perhaps", 500 * time.Millisecond, 4, 0, restDeaf},
-		{"at rest", 2 * time.Second, 4, 0, restDeaf},
-		{"one is missing", 2 * time.Second, 5, 0, deafAfter},
+		{"the first batch, whatever its number", 0, 3, 0, idleSilentAfter},
+		{"a hint", time.Second, 3, 1, silentAfter},
+		{"heartbeat", 4 * time.Second, 4, 0, silentAfter},
+		{"perhaps the last quick heartbeat", 500 * time.Millisecond, 4, 0, idleSilentAfter},
+		{"idle", 2 * time.Second, 4, 0, idleSilentAfter},
+		{"one is missing", 2 * time.Second, 5, 0, silentAfter},
 	} {
 		*now = now.Add(step.after)
-		if in.batch(s, step.number, step.n); s.patience() != step.want {
-			t.Errorf("%s: it may be silent for %v, want %v", step.name, s.patience(), step.want)
+		if in.batch(s, step.number, step.n); s.maxSilence() != step.want {
+			t.Errorf("%s: it may be silent for %v, want %v", step.name, s.maxSilence(), step.want)
 		}
 	}
 }
 
 func TestInboundNewerWins(t *testing.T) {
-	in, _ := clocked()
+	in, _ := newTestInbound()
 	older, olderCtx := in.mustBegin(t, "a")
 	newer, newerCtx := in.mustBegin(t, "a")
 	if olderCtx.Err() == nil || newerCtx.Err() != nil {
-		t.Fatal("not the older link was ended")
+		t.Fatal("the older link was not ended, or the newer one was")
 	}
 	if in.end("a", older); in.sources["a"] != newer {
-		t.Error("the end of the older link took the newer with it")
+		t.Error("the end of the older link removed the newer one")
 	}
 	if in.end("a", newer); len(in.sources) != 0 {
-		t.Error("an ended link is still known")
+		t.Error("an ended link is not removed")
 	}
 }
 
 func TestInboundSetLive(t *testing.T) {
-	in, _ := clocked()
+	in, _ := newTestInbound()
 	_, a := in.mustBegin(t, "a")
 	_, early := in.mustBegin(t, "early")
 	in.setLive(map[string]bool{"a": true, "b": true})
@@ -177,12 +177,12 @@ func TestInboundSetLive(t *testing.T) {
 }
 
 func TestInboundBound(t *testing.T) {
-	in, _ := clocked()
+	in, _ := newTestInbound()
 	for i := range maxInbound {
 		in.mustBegin(t, fmt.Sprint(i))
 	}
 	if _, err := in.begin("one more", func() {}); !errors.Is(err, errTooMany) {
 		t.Errorf("one more: %v", err)
 	}
-	in.mustBegin(t, "0") // takes the place of another
+	in.mustBegin(t, "0") // replaces an older link
 }

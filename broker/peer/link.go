@@ -14,13 +14,13 @@ import (
 )
 
 const (
-	heartbeat    = 250 * time.Millisecond // of a link in use
-	restBeat     = 2 * time.Second        // of a link at rest
-	inUse        = 5 * time.Second        // how long a link is in use after a hint
-	writeTimeout = 5 * time.Second
-	dialTimeout  = 5 * time.Second
-	minWait      = 100 * time.Millisecond
-	maxWait      = 2 * time.Second
+	heartbeat      = 250 * time.Millisecond // the interval on an active link
+	idleHeartbeat  = 2 * time.Second        // the interval on an idle link
+	activeTime     = 5 * time.Second        // how long a link is active after a hint
+	writeTimeout   = 5 * time.Second
+	dialTimeout    = 5 * time.Second
+	minRedialDelay = 100 * time.Millisecond
+	maxRedialDelay = 2 * time.Second
 )
 
 var errNewID = errors.New("our own id changed")
@@ -39,10 +39,10 @@ func newLink(l *Links, id, host string) *link {
 	return &link{l: l, id: id, host: host, log: log, callers: newCallers(), outbox: newOutbox()}
 }
 
-// keep dials and serves the link, again and again, until ctx ends.
-func (k *link) keep(ctx context.Context) {
+// run dials and serves the link, again and again, until ctx ends.
+func (k *link) run(ctx context.Context) {
 	defer k.callers.close()
-	wait, failed := minWait, false
+	delay, failed := minRedialDelay, false
 	for {
 		self := k.l.opts.Self()
 		began := time.Now()
@@ -51,42 +51,42 @@ func (k *link) keep(ctx context.Context) {
 			err = k.serve(ctx, conn, self)
 			failed = false
 		} else {
-			k.callers.tried(nil, err)
+			k.callers.attemptDone(nil, err)
 		}
 		if ctx.Err() != nil {
 			return
 		}
-		if !failed { // of a row of failures the first is told
+		if !failed { // log only the first of several failures in a row
 			k.log.Warn().Err(err).Msg("peer link is down")
 		}
 		failed = true
-		if time.Since(began) > maxWait {
-			wait = minWait // it is not one that falls as soon as it is up
+		if time.Since(began) > maxRedialDelay {
+			delay = minRedialDelay // the link was up for a while
 		}
-		if !k.pause(ctx, wait/2+rand.N(wait/2)) {
+		if !k.waitToRedial(ctx, delay/2+rand.N(delay/2)) {
 			return
 		}
-		wait = min(2*wait, maxWait)
+		delay = min(2*delay, maxRedialDelay)
 	}
 }
 
-// pause waits for d, or until a call wants the link. It is false when ctx ended.
-func (k *link) pause(ctx context.Context, d time.Duration) bool {
+// waitToRedial waits for d, or until a call needs the link. It returns false if ctx ended.
+func (k *link) waitToRedial(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
 	case <-ctx.Done():
 		return false
 	case <-timer.C:
-	case <-k.callers.want:
+	case <-k.callers.dialNow:
 	}
 	return true
 }
 
-// connection is an open link whose other end has proven what it must.
+// connection is an open link after the handshake.
 type connection struct {
 	*websocket.Conn
-	calls bool // the other end takes calls
+	takesCalls bool // the other end accepts calls
 }
 
 func (k *link) dial(ctx context.Context, self string) (*connection, error) {
@@ -94,7 +94,7 @@ func (k *link) dial(ctx context.Context, self string) (*connection, error) {
 	defer cancel()
 	address := url.URL{Scheme: k.l.scheme("ws"), Host: k.host, Path: "/peer/link",
 		RawQuery: url.Values{"from": {self}, "to": {k.id}}.Encode()}
-	ours := k.l.greeting()
+	ours := k.l.newHello()
 	conn, answer, err := websocket.Dial(ctx, address.String(), &websocket.DialOptions{
 		HTTPClient: k.l.client, HTTPHeader: http.Header{headerPeer: {ours.String()}},
 	})
@@ -102,56 +102,56 @@ func (k *link) dial(ctx context.Context, self string) (*connection, error) {
 		return nil, err
 	}
 	theirs := readHello(answer.Header)
-	if err := k.l.prove(ctx, conn, self, k.id, ours, theirs); err != nil {
+	if err := k.l.sendProof(ctx, conn, self, k.id, ours, theirs); err != nil {
 		_ = conn.CloseNow()
 		return nil, err
 	}
 	return &connection{conn, theirs.version == version}, nil
 }
 
-// serve writes batches until the link breaks, ctx ends or this server has a new id.
+// serve writes batches until the link breaks, ctx ends or this server's id changes.
 func (k *link) serve(ctx context.Context, conn *connection, self string) (err error) {
 	write := func(kind websocket.MessageType, message []byte) error {
 		ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 		defer cancel()
 		return conn.Write(ctx, kind, message)
 	}
-	calls := newCaller(conn.calls, write)
+	calls := newCaller(conn.takesCalls, write)
 	broken := make(chan error, 1)
-	go func() { broken <- calls.hear(ctx, conn.Conn) }()
+	go func() { broken <- calls.readAnswers(ctx, conn.Conn) }()
 	defer func() {
 		k.callers.down(err)
 		_ = conn.CloseNow()
 		<-broken
 	}()
 	k.open()
-	k.callers.tried(calls, nil)
+	k.callers.attemptDone(calls, nil)
 	k.log.Debug().Msg("peer link is up")
 	defer func() { k.l.opts.Metrics.Missed(k.close()) }()
 
 	batch := func(b []byte) error { return write(websocket.MessageBinary, b) }
 	var buf []byte
 	var hints []Hint
-	var said uint64    // what the receiver expects next
-	var used time.Time // when there was a hint last
-	var next time.Time // the heartbeat
+	var expected uint64    // the number that the receiver expects next
+	var lastHint time.Time // when the last hint was sent or dropped
+	var next time.Time     // when the next heartbeat is due
 	timer := time.NewTimer(heartbeat)
 	defer timer.Stop()
-	for beat := true; ; { // the first batch is written at once: it is what the receiver counts from
+	for beat := true; ; { // write the first batch at once: the receiver counts from its number
 		var number uint64
 		hints, number = k.take(hints)
 		now := time.Now()
-		if len(hints) > 0 || number != said { // or one was dropped, which the next heartbeat tells
-			used = now
+		if len(hints) > 0 || number != expected { // the number differs if hints were dropped
+			lastHint = now
 		}
 		if beat || len(hints) > 0 {
 			var err error
 			if buf, err = k.flush(buf, number, hints, batch); err != nil {
 				return fmt.Errorf("write: %w", err)
 			}
-			said = number + uint64(len(hints))
-			next = now.Add(nextBeat(now, now.Sub(used) < inUse))
-		} else if soon := now.Add(nextBeat(now, true)); number != said && soon.Before(next) {
+			expected = number + uint64(len(hints))
+			next = now.Add(untilHeartbeat(now, now.Sub(lastHint) < activeTime))
+		} else if soon := now.Add(untilHeartbeat(now, true)); number != expected && soon.Before(next) {
 			next = soon
 		}
 		timer.Reset(next.Sub(now))
@@ -159,7 +159,7 @@ func (k *link) serve(ctx context.Context, conn *connection, self string) (err er
 		case <-ctx.Done():
 			return ctx.Err()
 		case err := <-broken:
-			broken <- err // for the end
+			broken <- err // the deferred function receives it again
 			return fmt.Errorf("closed by the peer: %w", err)
 		case <-k.wake:
 			beat = false
@@ -172,22 +172,23 @@ func (k *link) serve(ctx context.Context, conn *connection, self string) (err er
 	}
 }
 
-// nextBeat is how long it is until the next heartbeat, if no batch goes before. All links beat at the same moments, so
-// that a process wakes once for all of its links: 40 idle brokers on one machine took 4.7 s of CPU in 10 s, where
-// each link had a rhythm of its own 12.2 s; and 1.3 s since links at rest beat slowly.
-func nextBeat(now time.Time, used bool) time.Duration {
-	every := restBeat
-	if used {
+// untilHeartbeat returns the time until the next heartbeat. All links beat at the same moments, so
+// that a process wakes once for all of them. 40 idle brokers on one machine took 4.7 s of CPU in
+// 10 s that way, instead of 12.2 s if each link has its own moments, and take 1.3 s since idle
+// links beat slowly.
+func untilHeartbeat(now time.Time, active bool) time.Duration {
+	every := idleHeartbeat
+	if active {
 		every = heartbeat
 	}
 	d := every - time.Duration(now.UnixNano())%every
-	if d < every/2 { // not right behind a batch
+	if d < every/2 { // not right after a batch
 		d += every
 	}
 	return d
 }
 
-// flush writes hints in batches, or one batch without any, and counts what became of them.
+// flush writes hints in batches, or one empty batch. It counts sent and missed hints.
 func (k *link) flush(buf []byte, number uint64, hints []Hint, write func([]byte) error) ([]byte, error) {
 	for {
 		var n int

@@ -18,40 +18,40 @@ import (
 type Options struct {
 	// Self is this server's id. When it changes, the links are dialled again.
 	Self func() string
-	// Secret is proven to other servers, and they must prove it. Zero means that every server is
-	// let in.
+	// Secret is the secret of the instances, which the two ends of a link prove to each other. Zero
+	// means that every server is accepted.
 	Secret auth.PeerSecret
-	// Refused is called for each server that is not let in, with one of the Refused constants and
-	// its address. Nil means that nothing is.
+	// Refused is called for each refused server, with one of the Refused constants and the server's
+	// address. Nil means no call.
 	Refused func(reason, address string)
-	// TLS is the configuration of each link and call when it is dialled. Zero means in the clear.
+	// TLS returns the configuration for dialling a link. Nil means no TLS.
 	TLS func() *tls.Config
-	// Handle is called for every hint received, in order for each sender's link. It must
-	// not block for long, and ignores kinds it does not know.
+	// Handle is called for every received hint, in order for each link. It must not block for long,
+	// and must ignore unknown kinds.
 	Handle func(Hint)
 	// Fault is for fault injection. Zero means none.
 	Fault Fault
-	// Logger tells of links that come and go. Zero means silence.
+	// Logger logs the begin and end of links. Zero means no logs.
 	Logger zerolog.Logger
-	// Metrics are told what becomes of hints.
+	// Metrics count hints.
 	Metrics Metrics
 }
 
-// Fault is what Links do wrong on purpose: tests and the fault ledger show that it changes nothing.
+// Fault is a fault to inject. Tests and the fault ledger show that clients do not notice it.
 type Fault string
 
 // The faults.
 const (
-	Drop   Fault = "drop"   // hints count as sent and are never put on the wire
-	Mangle Fault = "mangle" // each batch received is handled twice, back to front
+	Drop   Fault = "drop"   // hints count as sent and are dropped
+	Mangle Fault = "mangle" // each received batch is handled twice, in reverse order
 )
 
-// Metrics are functions that are told numbers of hints, zero included; each may be nil. They are called
-// concurrently and must not block.
+// Metrics are functions that count hints. Each may be nil. They are called concurrently, also with
+// 0, and must not block.
 type Metrics struct {
 	Sent     func(n int) // written to a link
-	Missed   func(n int) // neither queued nor written
-	Received func(n int)
+	Missed   func(n int) // dropped before they were written
+	Received func(n int) // read from a link
 }
 
 // Links are this server's links to and from all others.
@@ -61,7 +61,7 @@ type Links struct {
 	client     *http.Client
 	in         *inbound
 	handshakes handshakes
-	changed    chan struct{} // one slot: out is another
+	changed    chan struct{} // one slot: out was replaced
 
 	mu  sync.RWMutex // guards out
 	out map[string]*link
@@ -78,7 +78,7 @@ func New(opts Options) *Links {
 		}
 	}
 	dialer := net.Dialer{Timeout: dialTimeout}
-	transport := &http.Transport{ // no proxy: the others are neighbours
+	transport := &http.Transport{ // no proxy: instances connect directly
 		DialContext: dialer.DialContext,
 		DialTLSContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
 			return (&tls.Dialer{NetDialer: &dialer, Config: opts.TLS()}).DialContext(ctx, network, addr)
@@ -90,15 +90,15 @@ func New(opts Options) *Links {
 		opts:  opts,
 		calls: make(map[string]func(context.Context, json.RawMessage) (any, error)),
 		client: &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error {
-			return http.ErrUseLastResponse // a link goes where the registry says, and nowhere else
+			return http.ErrUseLastResponse // do not follow redirects: the address must be the registry's
 		}},
 		in:      newInbound(),
 		changed: make(chan struct{}, 1),
 	}
 }
 
-// Run keeps a link to every live server. When ctx ends it closes these and the inbound
-// ones, lets none begin again, and returns nil when all are gone.
+// Run keeps a link to every live server. When ctx ends, Run closes all links in both directions,
+// refuses new ones and returns nil.
 func (l *Links) Run(ctx context.Context) error {
 	var links sync.WaitGroup
 	running := make(map[*link]context.CancelFunc)
@@ -114,7 +114,7 @@ func (l *Links) Run(ctx context.Context) error {
 			if running[k] == nil {
 				ctx, stop := context.WithCancel(ctx)
 				running[k] = stop
-				links.Go(func() { k.keep(ctx) })
+				links.Go(func() { k.run(ctx) })
 			}
 		}
 		select {
@@ -132,11 +132,11 @@ func (l *Links) Run(ctx context.Context) error {
 	return nil
 }
 
-// SetServers tells which servers the registry says are live; this one is skipped. Links to
-// others are closed, and what was known about them is forgotten.
+// SetServers sets the live servers, as the registry lists them. It ignores this server. Links to
+// servers that are no longer live are closed, and their state is dropped.
 func (l *Links) SetServers(live []registry.Server) {
 	self := l.opts.Self()
-	out, heard := make(map[string]*link, len(live)), make(map[string]bool, len(live))
+	out, others := make(map[string]*link, len(live)), make(map[string]bool, len(live))
 	l.mu.Lock()
 	for _, s := range live {
 		if s.ID == self || s.ID == "" {
@@ -146,19 +146,19 @@ func (l *Links) SetServers(live []registry.Server) {
 		if k == nil || k.host != s.Host {
 			k = newLink(l, s.ID, s.Host)
 		}
-		out[s.ID], heard[s.ID] = k, true
+		out[s.ID], others[s.ID] = k, true
 	}
 	l.out = out
 	l.mu.Unlock()
-	l.in.setLive(heard)
+	l.in.setLive(others)
 	select {
 	case l.changed <- struct{}{}:
 	default:
 	}
 }
 
-// Send gives a hint to a server's link. It never blocks; a hint that cannot be queued is
-// a miss.
+// Send queues a hint for a server. It never blocks. A hint that cannot be queued is dropped and
+// counted as missed.
 func (l *Links) Send(server string, h Hint) {
 	k := l.link(server)
 	switch {
@@ -169,12 +169,12 @@ func (l *Links) Send(server string, h Hint) {
 	}
 }
 
-// Lost reports whether hints to this server may have been lost since the last call, so that
-// everything must be looked at once. While some live server cannot be heard it is true once a
+// Lost reports whether hints to this server may have been lost since the last call. Then the broker
+// must check the store for new messages. While a live server is silent, Lost returns true once a
 // second. Call it every half second.
 func (l *Links) Lost() bool { return l.in.lost() }
 
-// scheme is that of a URL, of http or ws.
+// scheme returns the URL scheme http or ws, with an s if links use TLS.
 func (l *Links) scheme(plain string) string {
 	if l.opts.TLS != nil {
 		return plain + "s"
@@ -188,7 +188,7 @@ func (l *Links) link(server string) *link {
 	return l.out[server]
 }
 
-// links is the map of now, which is never changed but replaced.
+// links returns the current map, which is replaced and never changed.
 func (l *Links) links() map[string]*link {
 	l.mu.RLock()
 	defer l.mu.RUnlock()

@@ -12,18 +12,18 @@ import (
 	"switchboard/registry"
 )
 
-// pair is two servers that know and hear each other.
-func pair(t *testing.T, change ...func(*Options)) (a, b *node) {
+// linkedPair returns two servers with links in both directions.
+func linkedPair(t *testing.T, change ...func(*Options)) (a, b *node) {
 	a, b = newNode(t, "a", change...).start(), newNode(t, "b", change...).start()
-	a.knows(b)
-	b.knows(a)
-	b.linked(a)
-	a.linked(b)
+	a.setServers(b)
+	b.setServers(a)
+	b.awaitLink(a)
+	a.awaitLink(b)
 	return a, b
 }
 
 func TestHintsInOrder(t *testing.T) {
-	a, b := pair(t, secret("between us"))
+	a, b := linkedPair(t, withSecret("between us"))
 	const n = 5000 // fits the queue, so none is dropped however slow the link is
 	for i := range int64(n) {
 		a.Send("b", Hint{Channel, "room", i, i - 1, []byte(fmt.Sprint("m", i))})
@@ -38,7 +38,7 @@ func TestHintsInOrder(t *testing.T) {
 		t.Errorf("missed %d", a.missed.Load())
 	}
 	if b.Lost() {
-		t.Error("all arrived, and something is lost")
+		t.Error("all hints arrived, but a loss is reported")
 	}
 }
 
@@ -77,11 +77,11 @@ func TestFlushInBatches(t *testing.T) {
 	}
 }
 
-func TestDropIsNoticed(t *testing.T) {
+func TestDropIsReported(t *testing.T) {
 	a, b := newNode(t, "a", func(o *Options) { o.Fault = Drop }).start(), newNode(t, "b").start()
-	a.knows(b)
-	a.await("peer link is up")
-	b.awaitLoss() // the new link
+	a.setServers(b)
+	a.awaitLog("peer link is up")
+	b.awaitLoss() // of the new link
 	a.Send("b", Hint{Kind: Channel, Name: "room", ID: 1})
 	if a.sent.Load() != 1 || a.missed.Load() != 0 {
 		t.Errorf("%d sent, %d missed", a.sent.Load(), a.missed.Load())
@@ -92,21 +92,21 @@ func TestDropIsNoticed(t *testing.T) {
 	}
 	for len(b.logs) > 0 {
 		if line := <-b.logs; line.Message == "peer link ended" {
-			t.Error("it took a new link to notice, not the next heartbeat")
+			t.Error("a new link reported the loss, not the next heartbeat")
 		}
 	}
 }
 
 func TestCutAndReconnect(t *testing.T) {
-	a, b := pair(t)
+	a, b := linkedPair(t)
 	b.cuts.cut() // the link from a to b
-	b.await("peer link ended")
+	b.awaitLog("peer link ended")
 	if !b.Lost() {
-		t.Error("a cut link is no evidence")
+		t.Error("a cut link is not reported as a loss")
 	}
-	a.await("peer link is down")
+	a.awaitLog("peer link is down")
 	a.Send("b", Hint{Kind: Channel, Name: "room", ID: 1})
-	b.linked(a)
+	b.awaitLink(a)
 	a.Send("b", Hint{Kind: Channel, Name: "room", ID: 2})
 	if h := <-b.hints; h.ID != 2 {
 		t.Errorf("got %v", h)
@@ -117,25 +117,25 @@ func TestCutAndReconnect(t *testing.T) {
 }
 
 func TestServerStops(t *testing.T) {
-	a, b := pair(t)
+	a, b := linkedPair(t)
 	b.stop()
-	a.await("peer link ended")
+	a.awaitLog("peer link ended")
 	if !a.Lost() {
-		t.Error("a server that stopped is no evidence")
+		t.Error("a server that stopped is not reported as a loss")
 	}
-	if line := a.await("peer link is down"); line.Level != "warn" || line.Peer != "b" {
+	if line := a.awaitLog("peer link is down"); line.Level != "warn" || line.Peer != "b" {
 		t.Errorf("logged %+v", line)
 	}
 }
 
 func TestSetServersRemoves(t *testing.T) {
-	a, b := pair(t)
-	a.knows()
-	a.await("peer link ended") // the one from b
-	b.await("peer link ended")
+	a, b := linkedPair(t)
+	a.setServers()
+	a.awaitLog("peer link ended") // the one from b
+	b.awaitLog("peer link ended")
 	a.Send("b", Hint{Kind: Channel, Name: "room"})
 	if a.missed.Load() != 1 {
-		t.Error("a hint to an unknown server is no miss")
+		t.Error("a hint to an unknown server is not counted as missed")
 	}
 	a.SetServers([]registry.Server{{ID: "a", Host: a.host}, {ID: "", Host: b.host}})
 	if out := a.links(); len(out) != 0 {
@@ -144,16 +144,16 @@ func TestSetServersRemoves(t *testing.T) {
 }
 
 func TestNewOwnID(t *testing.T) {
-	a, b := pair(t)
+	a, b := linkedPair(t)
 	a.id.Store("a2")
-	for b.await("peer link begins").From != "a2" { // the one from a may be in the log yet
+	for b.awaitLog("peer link begins").From != "a2" { // the log may still contain the link from a
 	}
 }
 
 func TestOtherServerAtAddress(t *testing.T) {
 	a, b := newNode(t, "a").start(), newNode(t, "b").start()
 	a.SetServers([]registry.Server{{ID: "older", Host: b.host}})
-	if line := a.await("peer link is down"); !strings.Contains(line.Error, "421") {
+	if line := a.awaitLog("peer link is down"); !strings.Contains(line.Error, "421") {
 		t.Errorf("logged %+v", line)
 	}
 }
@@ -191,7 +191,7 @@ func TestLinkRefusals(t *testing.T) {
 		if err := send(conn); err != nil {
 			t.Fatal(err)
 		}
-		if line := b.await("peer link closed"); line.Level != "warn" || line.From != "stranger" {
+		if line := b.awaitLog("peer link closed"); line.Level != "warn" || line.From != "stranger" {
 			t.Errorf("%s: logged %+v", name, line)
 		}
 	}
@@ -199,8 +199,8 @@ func TestLinkRefusals(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	conn.Write(t.Context(), websocket.MessageBinary, bytes.Repeat([]byte{0}, maxMessage+1)) // fails or not: it is refused while being sent
-	if line := b.await("peer link ended"); !strings.Contains(line.Error, "limit") {
+	conn.Write(t.Context(), websocket.MessageBinary, bytes.Repeat([]byte{0}, maxMessage+1)) // may fail: the link is closed during the write
+	if line := b.awaitLog("peer link ended"); !strings.Contains(line.Error, "limit") {
 		t.Errorf("too large: logged %+v", line)
 	}
 }
@@ -211,7 +211,7 @@ func TestStoppedRefusesLinks(t *testing.T) {
 	if _, err := dialRaw(t, b, "?from=stranger"); err != nil {
 		t.Fatal(err)
 	}
-	if line := b.await("peer link refused"); line.Error != errClosed.Error() {
+	if line := b.awaitLog("peer link refused"); line.Error != errClosed.Error() {
 		t.Errorf("logged %+v", line)
 	}
 }

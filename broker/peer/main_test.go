@@ -20,7 +20,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// node is one server on loopback: its Links, behind a listener whose connections can be cut.
+// node is one server on the loopback address: its Links, and a listener whose connections can be
+// cut.
 type node struct {
 	*Links
 	t    *testing.T
@@ -30,7 +31,7 @@ type node struct {
 	cuts *cutListener
 
 	hints   chan Hint
-	batches chan struct{} // one slot: a batch came
+	batches chan struct{} // one slot: a batch arrived
 	logs    chan logLine
 	refused chan string // reasons of Options.Refused
 	sent    atomic.Int64
@@ -40,7 +41,7 @@ type node struct {
 
 type logLine struct{ Level, Message, Peer, From, Error string }
 
-// Write is that of zerolog: what a node logs is the signal that tests wait for.
+// Write receives the log lines of zerolog. Tests wait for them.
 func (n *node) Write(p []byte) (int, error) {
 	var line logLine
 	err := json.NewDecoder(bytes.NewReader(p)).Decode(&line)
@@ -83,7 +84,7 @@ func newNode(t *testing.T, id string, change ...func(*Options)) *node {
 	return n
 }
 
-// start serves, and runs until the test ends.
+// start serves the node until the test ends.
 func (n *node) start() *node {
 	n.http.Start()
 	stopped := make(chan error, 1)
@@ -102,8 +103,8 @@ func (n *node) start() *node {
 	return n
 }
 
-// knows tells n which servers are live, itself included.
-func (n *node) knows(others ...*node) {
+// setServers makes n and the others the live servers of n.
+func (n *node) setServers(others ...*node) {
 	live := []registry.Server{{ID: n.opts.Self(), Host: n.host}}
 	for _, o := range others {
 		live = append(live, registry.Server{ID: o.opts.Self(), Host: o.host})
@@ -111,8 +112,8 @@ func (n *node) knows(others ...*node) {
 	n.SetServers(live)
 }
 
-// await is the next log line with this message.
-func (n *node) await(message string) logLine {
+// awaitLog returns the next log line with the message.
+func (n *node) awaitLog(message string) logLine {
 	for line := range n.logs {
 		if line.Message == message {
 			return line
@@ -121,7 +122,7 @@ func (n *node) await(message string) logLine {
 	panic("the log is never closed")
 }
 
-// awaitLoss waits for a batch, a heartbeat for one, that makes n suspect a loss.
+// awaitLoss waits for a batch, maybe a heartbeat, after which n reports a loss.
 func (n *node) awaitLoss() {
 	for range n.batches {
 		if n.Lost() {
@@ -130,20 +131,20 @@ func (n *node) awaitLoss() {
 	}
 }
 
-// linked waits until from has a link to n, and takes notice of what it may have cost.
-func (n *node) linked(from *node) {
+// awaitLink waits until from has a link to n, and consumes the loss that a new link reports.
+func (n *node) awaitLink(from *node) {
 	n.t.Helper()
-	from.await("peer link is up")
-	from.Send(n.opts.Self(), Hint{Kind: Client, Name: "linked"})
-	if h := <-n.hints; h.Name != "linked" {
+	from.awaitLog("peer link is up")
+	from.Send(n.opts.Self(), Hint{Kind: Client, Name: "awaitLink"})
+	if h := <-n.hints; h.Name != "awaitLink" {
 		n.t.Fatalf("got %v before the first hint", h)
 	}
 	if !n.Lost() {
-		n.t.Error("a new link is no evidence")
+		n.t.Error("a new link is not reported as a loss")
 	}
 }
 
-// cutListener remembers its connections.
+// cutListener is a listener that can close its connections.
 type cutListener struct {
 	net.Listener
 	mu    sync.Mutex
@@ -169,8 +170,8 @@ func (l *cutListener) cut() {
 	l.conns = nil
 }
 
-// secret gives a node a secret, of 32 bytes or more.
-func secret(text string) func(*Options) {
+// withSecret sets a node's secret, padded to a valid length.
+func withSecret(text string) func(*Options) {
 	return func(o *Options) {
 		var err error
 		if o.Secret, err = auth.NewPeerSecret(text + strings.Repeat("-", auth.PeerSecretBytes)); err != nil {

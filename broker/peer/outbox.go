@@ -5,31 +5,32 @@ import "sync"
 const (
 	maxQueued      = 16384
 	maxQueuedBytes = 8 << 20
-	// keepQueue is the largest slice of hints that is used again: a link that was stuck
-	// once need not hold its memory for ever.
-	keepQueue = 1024
+	// maxSpare is the largest slice of hints that is reused, so that a link that was stuck once does
+	// not hold its memory forever.
+	maxSpare = 1024
 )
 
-// outbox is the queue of one link, and the count of what was ever addressed to its server.
+// outbox is the queue of one link, and the count of all hints for its server.
 type outbox struct {
-	wake chan struct{} // one slot: something changed since the last take
+	wake chan struct{} // one slot: a hint was added or dropped since the last take
 
-	mu        sync.Mutex // guards the fields below
-	up        bool       // there is a link
-	addressed uint64     // hints ever, dropped ones too
-	number    uint64     // of hints[0]
-	hints     []Hint     // without a hole between them
-	bytes     int
-	holed     bool // a hint was dropped behind hints: so are the next, until take
+	mu         sync.Mutex // guards the fields below
+	up         bool       // whether there is a link
+	addressed  uint64     // all hints so far, including dropped ones
+	number     uint64     // of hints[0]
+	hints      []Hint     // consecutive: none was dropped between them
+	bytes      int
+	overflowed bool // a hint was dropped after hints; add drops all until take, to keep hints consecutive
 }
 
 func newOutbox() *outbox { return &outbox{wake: make(chan struct{}, 1)} }
 
-// add counts h and queues it. It is false when h was dropped: there is no link, the queue
-// is full, or h can never be sent. With discard h is taken, and then lost.
+// add counts h and queues it. It returns false if h was dropped: there is no link, the queue is
+// full, or the name is too long. If discard is true, add drops h and returns true, for fault
+// injection.
 func (o *outbox) add(h Hint, discard bool) bool {
 	if len(h.Data) > maxData {
-		h.Data = nil // the receiver reads the store
+		h.Data = nil // the receiver reads it from the store
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -45,24 +46,24 @@ func (o *outbox) add(h Hint, discard bool) bool {
 	if discard {
 		return true
 	}
-	cost := h.cost()
-	o.holed = o.holed || len(h.Name) > maxName || len(o.hints) >= maxQueued || o.bytes+cost > maxQueuedBytes
-	if o.holed {
+	size := h.size()
+	o.overflowed = o.overflowed || len(h.Name) > maxName || len(o.hints) >= maxQueued || o.bytes+size > maxQueuedBytes
+	if o.overflowed {
 		return false
 	}
 	if len(o.hints) == 0 {
 		o.number = number
 	}
 	o.hints = append(o.hints, h)
-	o.bytes += cost
+	o.bytes += size
 	return true
 }
 
-// take empties the queue; number is that of hints[0], or with none the one that comes
-// next. The queue goes on in spare, which the caller no longer needs.
+// take returns and empties the queue. number is the number of hints[0], or of the next hint if
+// there are none. The queue reuses spare, which the caller must not use any more.
 func (o *outbox) take(spare []Hint) (hints []Hint, number uint64) {
 	clear(spare)
-	if cap(spare) > keepQueue {
+	if cap(spare) > maxSpare {
 		spare = nil
 	}
 	o.mu.Lock()
@@ -71,22 +72,22 @@ func (o *outbox) take(spare []Hint) (hints []Hint, number uint64) {
 	if len(hints) == 0 {
 		number = o.addressed
 	}
-	o.hints, o.bytes, o.holed = spare[:0], 0, false
+	o.hints, o.bytes, o.overflowed = spare[:0], 0, false
 	return hints, number
 }
 
-// open says that there is a link: from now on hints are queued.
+// open records that there is a link. From now on add queues hints.
 func (o *outbox) open() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.up = true
 }
 
-// close says that the link is gone, and returns how many hints waited for it.
+// close records that the link is gone, and returns how many hints were queued.
 func (o *outbox) close() int {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	n := len(o.hints)
-	o.up, o.hints, o.bytes, o.holed = false, nil, 0, false
+	o.up, o.hints, o.bytes, o.overflowed = false, nil, 0, false
 	return n
 }

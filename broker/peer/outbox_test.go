@@ -43,7 +43,7 @@ func TestOutboxOverflow(t *testing.T) {
 					t.Fatalf("hint %d does not fit", i)
 				}
 			}
-			// The small one would fit by its bytes, but behind a hole no number is right.
+			// The small one would fit, but the numbers of hints must be consecutive.
 			if o.add(c.hint, false) || o.add(Hint{Kind: Client}, false) {
 				t.Error("queued more than fits")
 			}
@@ -53,13 +53,13 @@ func TestOutboxOverflow(t *testing.T) {
 			}
 			o.add(c.hint, false)
 			if hints, number := o.take(hints); len(hints) != 1 || int(number) != c.fit+2 {
-				t.Errorf("after the hole: %d hints from %d", len(hints), number)
+				t.Errorf("after the overflow: %d hints from %d", len(hints), number)
 			}
 		})
 	}
 }
 
-func TestOutboxUnfit(t *testing.T) {
+func TestOutboxTooLongFields(t *testing.T) {
 	o := newOutbox()
 	o.open()
 	if o.add(Hint{Kind: Channel, Name: strings.Repeat("n", maxName+1)}, false) {
@@ -69,7 +69,7 @@ func TestOutboxUnfit(t *testing.T) {
 		t.Errorf("%d hints, next is %d", len(hints), number)
 	}
 	if !o.add(Hint{Kind: Channel, Data: make([]byte, maxData+1)}, false) {
-		t.Error("data too large for a hint: the rest should be sent")
+		t.Error("a hint with too large data must be sent without data")
 	}
 	if hints, number := o.take(nil); len(hints) != 1 || hints[0].Data != nil || number != 1 {
 		t.Errorf("took %d hints from %d", len(hints), number)
@@ -80,7 +80,7 @@ func TestOutboxDiscard(t *testing.T) {
 	o := newOutbox()
 	o.open()
 	if !o.add(Hint{}, true) {
-		t.Error("what is lost on purpose must look sent")
+		t.Error("a discarded hint must look sent")
 	}
 	if hints, number := o.take(nil); len(hints) != 0 || number != 1 {
 		t.Errorf("%d hints, next is %d", len(hints), number)

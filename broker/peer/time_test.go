@@ -15,13 +15,13 @@ import (
 	"switchboard/registry"
 )
 
-// pipes is a listener and its dialer without a network, so that time can be a bubble's.
-type pipes struct {
+// pipeListener is a listener and its dialer without a network, for tests with synctest.
+type pipeListener struct {
 	conns chan net.Conn
 	done  chan struct{}
 }
 
-func (p pipes) Accept() (net.Conn, error) {
+func (p pipeListener) Accept() (net.Conn, error) {
 	select {
 	case c := <-p.conns:
 		return c, nil
@@ -30,39 +30,39 @@ func (p pipes) Accept() (net.Conn, error) {
 	}
 }
 
-func (p pipes) Close() error   { return nil }
-func (p pipes) Addr() net.Addr { return &net.UnixAddr{} }
+func (p pipeListener) Close() error   { return nil }
+func (p pipeListener) Addr() net.Addr { return &net.UnixAddr{} }
 
-func (p pipes) dial(context.Context, string, string) (net.Conn, error) {
+func (p pipeListener) dial(context.Context, string, string) (net.Conn, error) {
 	near, far := net.Pipe()
 	p.conns <- far
 	return near, nil
 }
 
 func TestSilentLink(t *testing.T) {
-	for name, speaks := range map[string]bool{"from the beginning": false, "after a batch": true} {
+	for name, sendsBatch := range map[string]bool{"from the beginning": false, "after a batch": true} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) { silentLink(t, speaks) })
+			synctest.Test(t, func(t *testing.T) { silentLink(t, sendsBatch) })
 		})
 	}
 }
 
-func silentLink(t *testing.T, speaks bool) {
+func silentLink(t *testing.T, sendsBatch bool) {
 	l := New(Options{Self: func() string { return "b" }, Handle: func(Hint) {}})
 	conn, ended := dialPipe(t, l, "a")
-	if speaks {
+	if sendsBatch {
 		<-time.After(3 * time.Second)
 		if err := conn.Write(t.Context(), websocket.MessageBinary, []byte{0}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	synctest.Wait()
-	heard := time.Now()
-	if l.Lost() != speaks || l.Lost() {
-		t.Error("the first batch is evidence, once")
+	lastBatch := time.Now()
+	if l.Lost() != sendsBatch || l.Lost() {
+		t.Error("the first batch is not reported as a loss exactly once")
 	}
 	l.SetServers([]registry.Server{{ID: "a"}})
-	times := 0 // up to 9.5 s: at 10 s the link ends, which is evidence of its own
+	times := 0 // until 9.5 s: at 10 s the link ends, which is another loss
 	for range 19 {
 		<-time.After(500 * time.Millisecond)
 		if l.Lost() {
@@ -70,15 +70,16 @@ func silentLink(t *testing.T, speaks bool) {
 		}
 	}
 	<-ended
-	if silent := time.Since(heard); silent != hangUpAfter {
-		t.Errorf("hung up on after %v", silent)
+	if silent := time.Since(lastBatch); silent != silenceTimeout {
+		t.Errorf("closed after %v", silent)
 	}
 	if times != 5 { // after 5.5, 6.5, …, 9.5 s
 		t.Errorf("lost was true %d times", times)
 	}
 }
 
-// TestHeartbeats: a link at rest beats every 2 s, and four times a second for 5 s behind a hint, also one that was dropped.
+// TestHeartbeats: an idle link beats every 2 s, and four times a second for 5 s after a hint, also
+// a dropped one.
 func TestHeartbeats(t *testing.T) {
 	for _, fault := range []Fault{"", Drop} {
 		t.Run("fault "+string(fault), func(t *testing.T) {
@@ -123,18 +124,18 @@ func heartbeats(t *testing.T, fault Fault) {
 	}
 	batches(5 * time.Second)
 	if n := batches(20 * time.Second); n != 10 {
-		t.Errorf("%d batches in 20 s at rest", n)
+		t.Errorf("%d batches in 20 s on an idle link", n)
 	}
 	l.Send("b", Hint{Kind: Channel, Name: "room"})
 	if batches(heartbeat * 3 / 2); last.Load() != 1 {
-		t.Errorf("the receiver was told of %d hints, want 1", last.Load())
+		t.Errorf("the receiver expects number %d, want 1", last.Load())
 	}
 	if n := batches(4 * time.Second); n < 15 || n > 16 {
-		t.Errorf("%d batches in 4 s behind a hint", n)
+		t.Errorf("%d batches in 4 s after a hint", n)
 	}
 	batches(5 * time.Second)
 	if n := batches(20 * time.Second); n != 10 {
-		t.Errorf("%d batches in 20 s at rest again", n)
+		t.Errorf("%d batches in 20 s on a link that is idle again", n)
 	}
 	cancel()
 	if err := <-done; err != nil {
@@ -142,8 +143,8 @@ func heartbeats(t *testing.T, fault Fault) {
 	}
 }
 
-// A server that reads nothing costs a bounded queue: Send goes on, the link is given up, and
-// every hint is accounted for.
+// TestStuckReceiver: hints to a server that reads nothing fill a bounded queue. Send does not
+// block, the link is closed, and every hint is counted as sent or missed.
 func TestStuckReceiver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var sent, missed atomic.Int64
@@ -151,7 +152,7 @@ func TestStuckReceiver(t *testing.T) {
 			Sent:   func(n int) { sent.Add(int64(n)) },
 			Missed: func(n int) { missed.Add(int64(n)) },
 		}})
-		hungUp := make(chan struct{})
+		closeConn := make(chan struct{})
 		p := servePipe(t, func(w http.ResponseWriter, r *http.Request) {
 			conn, err := websocket.Accept(w, r, nil)
 			if err != nil {
@@ -159,14 +160,14 @@ func TestStuckReceiver(t *testing.T) {
 				return
 			}
 			defer conn.CloseNow()
-			<-hungUp
+			<-closeConn
 		})
 		l.client.Transport.(*http.Transport).DialContext = p.dial
 		l.SetServers([]registry.Server{{ID: "b", Host: "b:1"}})
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error)
 		go func() { done <- l.Run(ctx) }()
-		synctest.Wait() // in the first batch
+		synctest.Wait() // until it writes the first batch
 		const n = maxQueued + 1000
 		for range n {
 			l.Send("b", Hint{Kind: Channel, Name: "room"})
@@ -179,7 +180,7 @@ func TestStuckReceiver(t *testing.T) {
 		if sent.Load() != 0 || missed.Load() != n {
 			t.Errorf("%d sent, %d missed of %d", sent.Load(), missed.Load(), n)
 		}
-		close(hungUp)
+		close(closeConn)
 		cancel()
 		if err := <-done; err != nil {
 			t.Error(err)
@@ -187,7 +188,7 @@ func TestStuckReceiver(t *testing.T) {
 	})
 }
 
-// dialPipe links a server called from to l, through pipes. ended is closed with the link.
+// dialPipe dials l as the server from, through pipes. ended is closed when the link ends.
 func dialPipe(t *testing.T, l *Links, from string) (conn *websocket.Conn, ended chan struct{}) {
 	ended = make(chan struct{})
 	p := servePipe(t, func(w http.ResponseWriter, r *http.Request) {
@@ -204,8 +205,8 @@ func dialPipe(t *testing.T, l *Links, from string) (conn *websocket.Conn, ended 
 }
 
 // servePipe serves HTTP over pipes until the test ends.
-func servePipe(t *testing.T, handler http.HandlerFunc) pipes {
-	p := pipes{make(chan net.Conn), make(chan struct{})}
+func servePipe(t *testing.T, handler http.HandlerFunc) pipeListener {
+	p := pipeListener{make(chan net.Conn), make(chan struct{})}
 	server := &http.Server{Handler: handler}
 	served := make(chan error)
 	go func() { served <- server.Serve(p) }()
@@ -227,7 +228,7 @@ func TestBackoff(t *testing.T) {
 			case dials <- time.Now():
 			case <-ctx.Done():
 			}
-			return nil, errors.New("nobody there")
+			return nil, errors.New("connection refused")
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error)
