@@ -38,7 +38,7 @@ func (a Answer) writeTo(w http.ResponseWriter) {
 func pushAnswer(results []result, dst []byte) Answer {
 	body, ok := appendPushResponse(dst, results)
 	if !ok {
-		return jsonAnswer(http.StatusOK, pushResponse{Results: slices.Clone(results)}) // the clone keeps results off the heap otherwise
+		return jsonAnswer(http.StatusOK, pushResponse{Results: slices.Clone(results)}) // the clone escapes to the heap, so that results does not
 	}
 	return Answer{Status: http.StatusOK, Body: append(body, '\n')}
 }

@@ -59,7 +59,7 @@ func (a api) runBatch(ctx context.Context, buffers *batchBuffers, b body, dst []
 }
 
 // batchBuffers holds the slices that answering a batch needs: 45 KB for a batch of 100. They are
-// reused for another batch when the answer is written.
+// reused for another batch after the answer.
 type batchBuffers struct {
 	requests      []batchItem
 	pushes        []delivery.Push // length 0

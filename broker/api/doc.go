@@ -1,4 +1,4 @@
 // Package api serves the HTTP API for backends, under /v1. Requests and answers are JSON. An error
 // is {"error":{"code","message"}} with a matching status. A request with an unknown field is
-// refused, and the error names the field: a backend learns that an option has no effect.
+// refused, and the error names the field: no option of a backend is silently ignored.
 package api

@@ -154,7 +154,7 @@ func (k *apiKey) setKey(text string) error {
 func CheckScopes(words []string) error {
 	for _, word := range words {
 		if !slices.Contains(scopes, word) {
-			return fmt.Errorf("%.20q is no scope: %s", word, strings.Join(scopes, ", "))
+			return fmt.Errorf("%.20q is not a scope: %s", word, strings.Join(scopes, ", "))
 		}
 	}
 	return nil

@@ -78,7 +78,7 @@ func NewRemote(opts RemoteOptions) (*Remote, error) {
 	case err != nil || u.Host == "":
 		return nil, errors.New("it is not a URL") // the cause may contain a password
 	case !backend.Trusted(u):
-		return nil, errors.New("the scheme must be https: a client that changes the keys in transit can forge any token")
+		return nil, errors.New("the scheme must be https: an attacker that changes the keys in transit could forge any token")
 	case opts.Stale < opts.Every:
 		return nil, fmt.Errorf("keys that are valid for %v cannot be fetched only every %v", opts.Stale, opts.Every)
 	}

@@ -131,7 +131,7 @@ func (c *conn) readMore(h head, f form) error {
 		if cap(c.readBuf) > maxKept {
 			c.readBuf = make([]byte, 0, bufferSize)
 		}
-		// Setting a deadline takes 0.5 us. It is not set again if it is at most an eighth too early.
+		// Setting a deadline takes 0.5 us. The old one stays if it is at most an eighth too early.
 		if until := c.lastRead.Add(o.Idle); c.readDeadline.After(until) || until.Sub(c.readDeadline) > o.Idle/8 {
 			c.setReadDeadline(until)
 		}

@@ -22,7 +22,7 @@ const testTimeout = 20 * time.Second
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// socket is a Conn.
+// socket is a Conn that counts the bytes read.
 type socket struct {
 	net.Conn
 	unread []byte

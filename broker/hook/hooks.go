@@ -87,7 +87,7 @@ const (
 	Malformed Outcome = "malformed" // status 200 with an invalid body
 )
 
-// Hooks asks the backend's hooks.
+// Hooks sends questions to the backend.
 type Hooks struct {
 	opts   Options
 	client http.Client

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// defaultBurstSeconds sets the burst of PerSecond: so many seconds' worth of tokens.
+// defaultBurstSeconds is the burst of PerSecond, in seconds of its rate.
 const defaultBurstSeconds = 4
 
 // maxInterval is the longest interval between two tokens, in ns. Above it times overflow.

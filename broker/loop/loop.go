@@ -72,7 +72,7 @@ func (l *Loop) Attach(host func(run func())) {
 	l.mu.Lock()
 	l.host = host
 	l.mu.Unlock()
-	l.runMu.Lock() // a run without a host may be under way
+	l.runMu.Lock() // a run without a host may be in progress
 	defer l.runMu.Unlock()
 }
 
@@ -110,7 +110,7 @@ func (l *Loop) runWithoutHost() {
 }
 
 // run executes the queued tasks. Tasks posted during the run wait for the next one, so that the
-// loop serves its sockets in between. First run yields the processor, so that other goroutines can
+// loop serves its sockets in between. run first yields the processor, so that other goroutines can
 // post more tasks for this run, and store more messages for the same writes.
 func (l *Loop) run() {
 	runtime.Gosched()
@@ -141,7 +141,7 @@ func (l *Loop) run() {
 // Goroutine is a Loop on its own goroutine, for connections that no poller serves.
 type Goroutine struct{ *Loop }
 
-// NewGoroutine returns a Goroutine. Its goroutine is the caller of Run.
+// NewGoroutine returns a Goroutine. Run executes its tasks on the caller's goroutine.
 func NewGoroutine(index int) Goroutine { return Goroutine{New(index)} }
 
 // Run executes tasks until stop is closed, and then the tasks that are still queued.

@@ -6,13 +6,13 @@ import (
 	"strings"
 )
 
-// Access is the set of clients that may do an action. The zero value is no clients, so an action
+// Access is the set of clients that may do an action. The zero value has no clients, so an action
 // that a namespace does not mention is closed.
 type Access uint8
 
 // The parts of an Access.
 const (
-	BackendOnly Access = 0         // no clients; the backend may always
+	BackendOnly Access = 0         // no clients, only the backend
 	Anyone      Access = 1 << iota // all clients, with or without a token
 	Users                          // clients whose token names a user
 	Grant                          // clients whose token grants the action on the channel

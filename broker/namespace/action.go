@@ -19,7 +19,7 @@ const (
 	allActions = Subscribe | Publish | Presence | History
 )
 
-// Actions are all actions, in the order in which clients receive them.
+// Actions lists all actions, in the order of display.
 var Actions = []Action{Subscribe, Publish, Presence, History}
 
 // String returns the configuration key of the action in a namespace.

@@ -31,7 +31,7 @@ func (l *Links) serveLink(w http.ResponseWriter, r *http.Request) {
 	case from == "" || len(from) > maxID:
 		http.Error(w, "from must be a server id of 1 to 200 bytes", http.StatusBadRequest)
 		return
-	case to != "" && to != l.opts.Self(): // the registry still has another server at this address
+	case to != "" && to != l.opts.Self(): // this server was started at the address of another one
 		http.Error(w, "another server is at this address now", http.StatusMisdirectedRequest)
 		return
 	}

@@ -37,7 +37,7 @@ func dialHandshake(t *testing.T, n *node, from string, header http.Header, proof
 	return answer, conn
 }
 
-// ended waits for the end of a connection that the other end closes.
+// expectClosed waits until the other end closes the connection.
 func expectClosed(t *testing.T, conn *websocket.Conn) {
 	t.Helper()
 	if _, _, err := conn.Read(t.Context()); err == nil {

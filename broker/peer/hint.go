@@ -12,9 +12,9 @@ type Kind uint8
 const (
 	Channel   Kind = iota + 1 // a message is in a channel
 	Client                    // a message is in a client's queue
-	Supersede                 // a client is bound elsewhere
+	Supersede                 // a client is bound to another server
 	Presence                  // a server's roster of a channel has changed
-	User                      // a client of a user has come or gone
+	User                      // a client of a user has connected or disconnected
 )
 
 const (

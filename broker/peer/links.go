@@ -37,7 +37,8 @@ type Options struct {
 	Metrics Metrics
 }
 
-// Fault is a fault to inject. Tests and the fault ledger show that clients do not notice it.
+// Fault is a fault to inject. Tests and the fault ledger show that clients still receive all
+// messages.
 type Fault string
 
 // The faults.

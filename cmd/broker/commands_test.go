@@ -129,7 +129,7 @@ func TestKeyCommand(t *testing.T) {
 		code int
 		want string
 	}{
-		{[]string{"--scopes", "write"}, 1, `"write" is no scope`},
+		{[]string{"--scopes", "write"}, 1, `"write" is not a scope`},
 		{[]string{"--scopes", ""}, 2, "--scopes: missing"},
 		{[]string{"--name", "a b"}, 2, "--name"},
 		{[]string{"--stdin"}, 1, "no key on the standard input"},
