@@ -41,7 +41,7 @@ func (b *Broker) rebind(running context.Context, formerID string, request int64)
 			b.log.Warn().Err(err).Msg("could not bind the channels again; a later beat tries again")
 			return
 		}
-		b.sessions.Assert()
+		b.sessions.RenewAll()
 		b.presence.Resync(b.hub.ChannelNames())
 		b.hub.MarkAllDirty()
 		losses, err := b.pusher.Confirm(ctx)

@@ -9,23 +9,23 @@ import (
 	"switchboard/queue"
 )
 
-// TestAllocs has fewer calls than messages may be on the way without being acknowledged.
+// TestAllocs makes fewer calls than there may be unacknowledged messages.
 func TestAllocs(t *testing.T) {
 	speakJSON(t)
-	d := newDesk(t, session.Options{})
-	d.sock.blind = true
-	var owed func()
-	d.loop.Attach(func(run func()) { owed = run })
-	ping := wire.Request{Type: wire.TypePing, Ref: wire.RefOf(7)}
+	h := newHarness(t, session.Options{})
+	h.sock.discard = true
+	var runLoop func()
+	h.loop.Attach(func(run func()) { runLoop = run })
 	data, last := []byte(`{"badge":3}`), int64(0)
+	ping := wire.Request{Type: wire.TypePing, Ref: wire.RefOf(7)}
 	allocs.Test(t, []allocs.Case{
-		// The hint, the message that it carries, and now and then the list of messages on the way.
+		// The hint, the message that it carries, and sometimes the list of unacknowledged ids.
 		allocs.Of("a message to a client", 2, func() {
-			d.Hint("phone", last+1, last, data)
+			h.Hint("phone", last+1, last, data)
 			last++
-			owed()
+			runLoop()
 		}),
-		allocs.Of("a ping and its pong", 0, func() { d.to.Receive(ping, 23) }),
+		allocs.Of("a ping and its pong", 0, func() { h.receiver.Receive(ping, 23) }),
 	})
 	if last > queue.MaxWindow {
 		t.Fatal("the last messages were not written")

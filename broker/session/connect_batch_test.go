@@ -13,11 +13,11 @@ import (
 	"switchboard/queue"
 )
 
-// gate is a queue that binds when the test says so.
+// gate is a queue whose BindClients waits for the test.
 type gate struct {
 	queue.Queue
-	arrived chan []string // clients of a call, which then waits for open
-	open    chan error
+	arrived chan []string // the clients of each call, which then waits for open
+	open    chan error    // lets a call go on, or fails it
 
 	mu    sync.Mutex // guards the field below
 	reads int        // calls
@@ -46,33 +46,34 @@ func (g *gate) ReadChannels(ctx context.Context, reads []queue.ChannelRead) []qu
 	return g.Queue.ReadChannels(ctx, reads)
 }
 
-// arrive has clients connect, each of whom follows a channel of its own.
-func (d *desk) arrive(clients ...string) (socks []*socket) {
+// connectAll has clients connect and subscribe, each to a channel of its own.
+func (h *harness) connectAll(clients ...string) (socks []*socket) {
 	for _, client := range clients {
 		sock := newSocket()
 		socks = append(socks, sock)
-		d.do(func() {
-			to := d.Accept(d.loop, sock, nil)
-			receive(to, fmt.Appendf(nil, `{"type":"connect","client":"%s","secret":"one that all here have"}`, client))
-			receive(to, fmt.Appendf(nil, `{"type":"subscribe","channel":"own-%s","after":0}`, client))
+		h.onLoop(func() {
+			receiver := h.Accept(h.loop, sock, nil)
+			receive(receiver, `{"type":"connect","client":"%s","secret":"the secret of all clients here"}`, client)
+			receive(receiver, `{"type":"subscribe","channel":"own-%s","after":0}`, client)
 		})
 	}
 	return socks
 }
 
-func gated(t *testing.T) (*desk, *gate) {
+func gated(t *testing.T) (*harness, *gate) {
 	g := &gate{arrived: make(chan []string, 1), open: make(chan error, 1)}
 	over := func(q queue.Queue) queue.Queue { g.Queue = q; return g }
 	g.open <- nil
-	d := newDeskOn(t, session.Options{}, over)
+	h := newHarnessOn(t, session.Options{}, over)
 	<-g.arrived
-	return d, g
+	return h, g
 }
 
-// TestComeTogether: those who come while another is bound are bound by one call, and their channels read by one more.
-func TestComeTogether(t *testing.T) {
-	d, g := gated(t)
-	first := d.arrive("first")
+// TestConnectBatch checks that the clients that connect during a bind are bound by one call, and
+// that their channels are read by one more.
+func TestConnectBatch(t *testing.T) {
+	h, g := gated(t)
+	first := h.connectAll("first")
 	if got := <-g.arrived; !slices.Equal(got, []string{"first"}) {
 		t.Fatalf("bound are %v", got)
 	}
@@ -80,83 +81,84 @@ func TestComeTogether(t *testing.T) {
 	for i := range 100 {
 		names = append(names, fmt.Sprint("tab-", i))
 	}
-	socks := d.arrive(names...)
-	again := d.arrive("tab-7") // in the same breath: it must wait for the other's turn, and not hold the rest up
+	socks := h.connectAll(names...)
+	again := h.connectAll("tab-7") // in the same batch: it must wait for the lock of the first tab-7, but not delay the others
 	g.open <- nil
 	if got := <-g.arrived; !slices.Equal(got, names) {
-		t.Fatalf("bound together are %v", got)
+		t.Fatalf("bound in one batch are %v", got)
 	}
 	g.open <- nil
 	if got := <-g.arrived; !slices.Equal(got, []string{"tab-7"}) {
-		t.Fatalf("bound behind them are %v", got)
+		t.Fatalf("bound after them are %v", got)
 	}
-	for told := false; !told; { // else he is closed before he is told anything, and his channel is not bound yet
-		d.do(func() { told = len(socks[7].written) > 0 })
+	for answered := false; !answered; { // or the first tab-7 would be closed before it is answered
+		h.onLoop(func() { answered = len(socks[7].written) > 0 })
 	}
 	g.open <- nil
-	d.settle()
-	d.do(func() {
+	h.settle()
+	h.onLoop(func() {
 		for i, sock := range slices.Concat(first, socks, again) {
 			if len(sock.written) != 2 || sock.written[0].Type != wire.TypeConnected || sock.written[1].Type != wire.TypeSubscribed || sock.writes != 1 {
-				t.Errorf("%d was told %v in %d writes", i, sock.written, sock.writes)
+				t.Errorf("%d received %v in %d writes", i, sock.written, sock.writes)
 			}
 			if gone := i == 1+7; gone != (sock.closed == wire.CloseSuperseded) {
 				t.Errorf("%d was closed for %q", i, sock.closed)
 			}
 		}
 		if g.reads != 2 {
-			t.Errorf("%d calls read the channels, want 2: the last one found its own bound", g.reads)
+			t.Errorf("%d calls read the channels, want 2: the channel of the second tab-7 was bound already", g.reads)
 		}
 	})
 }
 
-// TestComeTogetherInVain: while the store is away each is told, and who comes when it is back is connected.
-func TestComeTogetherInVain(t *testing.T) {
-	d, g := gated(t)
-	socks := d.arrive("a")
+// TestFailedConnectBatch checks that each client of a failed batch is refused, and that a later
+// connect succeeds.
+func TestFailedConnectBatch(t *testing.T) {
+	h, g := gated(t)
+	socks := h.connectAll("a")
 	<-g.arrived
-	socks = append(socks, d.arrive("b", "c")...)
+	socks = append(socks, h.connectAll("b", "c")...)
 	for range 2 {
 		g.open <- errors.New("the store is away")
 	}
 	<-g.arrived
-	d.settle()
-	d.do(func() {
+	h.settle()
+	h.onLoop(func() {
 		for i, sock := range socks {
 			if sock.closed != wire.CloseOverloaded || len(sock.written) == 0 || sock.written[0].Code != string(wire.Unavailable) {
-				t.Errorf("%d was told %v and closed for %q", i, sock.written, sock.closed)
+				t.Errorf("%d received %v and was closed for %q", i, sock.written, sock.closed)
 			}
 		}
 	})
 	g.open <- nil
-	back := d.arrive("b")
+	back := h.connectAll("b")
 	<-g.arrived
-	d.settle()
-	d.do(func() {
+	h.settle()
+	h.onLoop(func() {
 		if len(back[0].written) != 2 || back[0].written[0].Type != wire.TypeConnected {
-			t.Errorf("b was told %v", back[0].written)
+			t.Errorf("b received %v", back[0].written)
 		}
 	})
 }
 
-// TestGoneWhileOthersComeIn: who goes before it is his turn is not bound.
-func TestGoneWhileOthersComeIn(t *testing.T) {
-	d, g := gated(t)
-	d.arrive("first")
+// TestClientGoneBeforeBind checks that a client that leaves before its batch is bound is not bound.
+func TestClientGoneBeforeBind(t *testing.T) {
+	h, g := gated(t)
+	h.connectAll("first")
 	<-g.arrived
-	d.do(func() {
-		to := d.Accept(d.loop, newSocket(), nil)
-		receive(to, []byte(`{"type":"connect","client":"gone"}`))
-		to.Closed()
+	h.onLoop(func() {
+		receiver := h.Accept(h.loop, newSocket(), nil)
+		receive(receiver, `{"type":"connect","client":"gone"}`)
+		receiver.Closed()
 	})
-	d.arrive("last")
+	h.connectAll("last")
 	g.open <- nil
 	if got := <-g.arrived; !slices.Equal(got, []string{"last"}) {
 		t.Errorf("bound are %v", got)
 	}
 	g.open <- nil
-	d.settle()
-	if n, _ := d.Counts(); n != 3 { // the desk's own, and two
+	h.settle()
+	if n, _ := h.Counts(); n != 3 { // the client of the harness, first and last
 		t.Errorf("%d connections, want 3", n)
 	}
 }

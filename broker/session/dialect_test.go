@@ -1,6 +1,7 @@
 package session_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -10,10 +11,10 @@ import (
 	"switchboard/internal/wire"
 )
 
-// spoken is the dialect of all connections. TestMain runs all tests with each dialect.
+// spoken is the dialect of all connections. TestMain runs all tests once per dialect.
 var spoken = dialecttest.All()[0]
 
-// allDialects runs the tests once for each dialect.
+// allDialects runs all tests once per dialect.
 type allDialects struct{ *testing.M }
 
 func (m allDialects) Run() (code int) {
@@ -23,14 +24,14 @@ func (m allDialects) Run() (code int) {
 	return code
 }
 
-// speakJSON makes a test use the native dialect, because it counts bytes.
+// speakJSON has a test use the native dialect, because it counts bytes or allocations.
 func speakJSON(t testing.TB) {
 	before := spoken
 	t.Cleanup(func() { spoken = before })
 	spoken = dialecttest.All()[0]
 }
 
-// ping is the silence after which connections are pinged.
+// ping is the silence after which clients are pinged.
 var ping = time.Hour
 
 // pingEvery changes ping for a test.
@@ -40,7 +41,7 @@ func pingEvery(t testing.TB, d time.Duration) {
 	ping = d
 }
 
-// speaker returns what a WebSocket speaks.
+// speaker returns the speaker of a new WebSocket connection.
 func speaker() *dialect.Speaker {
 	o, err := spoken.New(ping).Open(dialect.Hello{Framing: spoken.Framing})
 	if err != nil {
@@ -49,10 +50,12 @@ func speaker() *dialect.Speaker {
 	return o.Speaker
 }
 
-// receive decodes a message, given as JSON, in the dialect spoken.
-func receive(to transport.Receiver, text []byte) { speaker().Decode(spoken.Request(text), to) }
+// receive has a session receive a message, given as JSON, in the dialect of the test.
+func receive(to transport.Receiver, format string, args ...any) {
+	speaker().Decode(spoken.Request(fmt.Appendf(nil, format, args...)), to)
+}
 
-// connect is the connect message of a WebSocket URL.
+// connect returns the connect message of a WebSocket URL.
 func connect(client, token string) []wire.Request {
 	return []wire.Request{{Type: wire.TypeConnect, Client: client, Token: token}}
 }

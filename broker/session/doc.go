@@ -1,9 +1,25 @@
-// Package session is the state machine of one client connection, the same over every
-// transport: connect, subscriptions, publishing, requests, and the client's own queue
-// with its window and acknowledgements.
+// Package session is the protocol state of client connections. It is the same for every transport.
 //
-// A [Session] lives on its connection's event loop and is touched only there. What needs the
-// store runs in the pool, one call of a session at a time, so that a client's messages are
-// acted on in the order in which they came; its result comes back as a task of the loop.
-// The [Manager] knows all sessions of the process and keeps their bindings in the store.
+// A [Session] is one connection. It belongs to the connection's event loop and is used only there,
+// without locks. Calls to the store and to hooks run in a pool. A session has one such call under
+// way at a time, so a client's messages are handled in the order in which they came. The result of
+// a call comes back as a task of the loop. The [Manager] knows all sessions of the process, and a
+// shard those of one loop.
+//
+// Where to find what:
+//
+//   - session.go receives messages, starts their handlers, and ends a session. waiting.go holds
+//     the messages that come while a call is under way.
+//   - connect.go lists the steps of a connect. identity.go, hooks.go and refresh.go decide who the
+//     client is. connect_batch.go and early_subscribe.go bind many clients with few store calls.
+//   - binding.go, unbind.go, renew.go and unconfirmed.go keep the bindings in the store.
+//     client_locks.go serializes the calls about a client. local_clients.go and client_table.go
+//     find a client's session.
+//   - subscribe.go, publish.go, history.go, presence.go, watches.go and worker_requests.go handle
+//     the messages of those types. permissions.go checks the access rules, message_rate.go and
+//     new_channels.go the rate limits.
+//   - inbox.go delivers the client's own queue and takes acknowledgements, which ack_batch.go
+//     stores.
+//   - schedule.go checks the timeouts of sessions. renewal_schedule.go decides when a binding is
+//     renewed. send.go writes to the connection.
 package session

@@ -1,40 +1,62 @@
 package session
 
 import (
-	"sync/atomic"
+	"context"
 
+	"switchboard/broker/hub"
+	"switchboard/broker/namespace"
 	"switchboard/internal/wire"
 )
 
-// wish is the subscription that a client has asked for while it is being connected, if that comes next. A client that
-// comes back sends both in one write. The same job then readies the channel behind the binding, and
-// both are answered in one write: of 15,000 that come back, an eighth of what each cost were the two.
-type wish struct {
-	atomic.Pointer[wire.Request]
-	gone atomic.Bool // the client is, before it was connected
-}
+// An early subscribe is a subscribe that reaches the server while its client is being connected: a
+// client that reconnects sends both in one write. The batch that binds the client then also
+// prepares the channel, and one write answers both messages. With 15,000 clients that reconnected
+// that saved an eighth of the CPU time per client.
 
-// wishes notes that s is being connected.
-func (sh *shard) wishes(s *Session) *wish {
-	if sh.wishing == nil {
-		sh.wishing = make(map[*Session]*wish)
+// beginConnect registers the job of a session that is being connected.
+func (sh *shard) beginConnect(j *connectJob) {
+	if sh.connecting == nil {
+		sh.connecting = make(map[*Session]*connectJob)
 	}
-	w := new(wish)
-	sh.wishing[s] = w
-	return w
+	sh.connecting[j.session] = j
 }
 
-// wished is the end of wishes. A map that thousands were in is not kept.
-func (sh *shard) wished(s *Session) {
-	if delete(sh.wishing, s); len(sh.wishing) == 0 {
-		sh.wishing = nil
+// endConnect undoes beginConnect. It drops an empty map, which would keep the size of a burst.
+func (sh *shard) endConnect(s *Session) {
+	if delete(sh.connecting, s); len(sh.connecting) == 0 {
+		sh.connecting = nil
 	}
 }
 
-// wish notes what comes behind connect.
-func (s *Session) wish(req wire.Request) {
-	if w := s.shard.wishing[s]; w != nil && req.Type == wire.TypeSubscribe && channel(req) == nil {
+// noteEarlySubscribe stores the first message after connect in the connectJob if it is a subscribe.
+// The message also waits among the others, and next handles it.
+func (s *Session) noteEarlySubscribe(req wire.Request) {
+	if j := s.shard.connecting[s]; j != nil && req.Type == wire.TypeSubscribe && checkChannel(req) == nil {
 		req.After = s.m.opts.Hub.ResumeCursor(req.After)
-		w.Store(&req)
+		j.early.Store(&req)
+	}
+}
+
+// readyChannels prepares and holds the channels of early subscribes, so that subscribe does not
+// need the store. subscribe repeats all checks, and handles what failed here. With a subscribe hook
+// nothing is prepared: the hook must be asked first.
+func (m *Manager) readyChannels(ctx context.Context, jobs []*connectJob) {
+	if m.opts.Hooks.Subscribe != nil {
+		return
+	}
+	var wants []hub.PrefetchRequest
+	var wanting []*connectJob // the job of each entry of wants
+	for _, j := range jobs {
+		req := j.early.Load()
+		if req == nil || j.err != nil {
+			continue
+		}
+		who := namespace.Subject{User: j.identity.User, Grants: j.identity.Grants}
+		if m.opts.Access.Namespaces().Allows(who, namespace.Subscribe, req.Channel) && !m.needsHistoryRight(who, req.Channel, req.After) {
+			wants, wanting = append(wants, hub.PrefetchRequest{Name: req.Channel, After: req.After}), append(wanting, j)
+		}
+	}
+	for i, c := range m.opts.Hub.Prefetch(ctx, wants) {
+		wanting[i].ready = c
 	}
 }

@@ -2,24 +2,27 @@ package session
 
 import (
 	"context"
-	"errors"
+	"sync/atomic"
 	"time"
 
 	"switchboard/broker/hook"
 	"switchboard/broker/work"
 )
 
-// Hooks is how the backend is asked. What it refuses, and that it cannot be asked, is a *wire.Error.
+// Hooks are calls to the user's backend that decide what a client may do. Their errors are of type
+// *wire.Error: the backend refused, or it could not be reached. The zero value has no hooks.
 type Hooks struct {
-	// Connect is asked before a client is bound, behind its token, and again when it is refreshed; Subscribe before it
-	// follows a channel or a user that the namespaces allow. Nil means that it is not.
+	// Connect is called before a client is bound, after its token was verified, and again for each
+	// new token. Subscribe is called before a client subscribes to a channel, or to a user's
+	// presence, that the access rules allow. Nil means that there is no such hook.
 	Connect, Subscribe func(context.Context, hook.Question) (hook.Answer, error)
-	// Pool runs what asks. It is one of its own: a backend that hangs must not hold the workers that others' store calls
-	// need. Required where anything is asked.
+	// Pool runs the hooks. It is not Options.Pool: a backend that hangs must not occupy the workers
+	// of other clients' store calls. It is required if there is a hook.
 	Pool *work.Pool
 }
 
-// question is about this client, on the loop; nil where ask is.
+// question returns the question to a hook about this client, or nil if there is no hook. It must be
+// called on the loop.
 func (s *Session) question(ask func(context.Context, hook.Question) (hook.Answer, error), k hook.Kind, channel string) *hook.Question {
 	if ask == nil {
 		return nil
@@ -27,36 +30,34 @@ func (s *Session) question(ask func(context.Context, hook.Question) (hook.Answer
 	q := &hook.Question{
 		Hook: k, Client: s.client, User: s.user(), Address: s.conn.RemoteAddr(), Channel: channel, Since: time.Now(),
 	}
-	if p := s.pass(); p != nil {
+	if p := s.profile(); p != nil {
 		q.Info = p.info
 	}
 	return q
 }
 
-// asking is where a job runs that has q to ask.
-func (m *Manager) asking(q *hook.Question) *work.Pool {
+// poolFor returns the pool for a job that asks q, or that asks nothing if q is nil.
+func (m *Manager) poolFor(q *hook.Question) *work.Pool {
 	if q == nil {
 		return m.opts.Pool
 	}
 	return m.opts.Hooks.Pool
 }
 
-// errGone is told to nobody.
-var errGone = errors.New("session: the client went before it was bound")
-
-// letIn asks whether the client may connect, and as whom. Who has gone is not asked about, nor bound: meanwhile he
-// may be connected elsewhere, and would lose that connection to this one.
-func (m *Manager) letIn(id Identity, w *wish, q *hook.Question) (Identity, error) {
-	if w.gone.Load() {
-		return Identity{}, errGone
+// askConnectHook asks whether a client may connect, and returns its identity with the changes that
+// the hook made. If the client is gone before or after the question, it returns errClientGone:
+// meanwhile the client may have connected elsewhere, and a bind here would end that connection.
+func (m *Manager) askConnectHook(id Identity, gone *atomic.Bool, q *hook.Question) (Identity, error) {
+	if gone.Load() {
+		return Identity{}, errClientGone
 	}
 	q.User, q.Info = id.User, id.Info
-	a, err := m.opts.Hooks.Connect(context.Background(), *q) // it ends by itself
+	a, err := m.opts.Hooks.Connect(context.Background(), *q) // the hook has its own timeout
 	switch {
 	case err != nil:
 		return Identity{}, err
-	case w.gone.Load():
-		return Identity{}, errGone
+	case gone.Load():
+		return Identity{}, errClientGone
 	}
 	if a.Info != nil {
 		id.Info = a.Info
@@ -67,8 +68,8 @@ func (m *Manager) letIn(id Identity, w *wish, q *hook.Question) (Identity, error
 	return id, nil
 }
 
-// maySubscribe asks whether the client may follow what it wants to, where there is a question.
-func (m *Manager) maySubscribe(q *hook.Question) error {
+// askSubscribeHook asks whether a client may subscribe. A nil q means that there is no hook.
+func (m *Manager) askSubscribeHook(q *hook.Question) error {
 	if q == nil {
 		return nil
 	}

@@ -13,11 +13,11 @@ import (
 	"switchboard/queue"
 )
 
-// backend answers when the test does.
+// backend is a hook that waits for the test.
 type backend struct {
-	pool  *work.Pool
-	asked chan hook.Question
-	said  chan error
+	pool    *work.Pool
+	asked   chan hook.Question
+	answers chan error // nil allows
 }
 
 func newBackend() *backend {
@@ -26,96 +26,101 @@ func newBackend() *backend {
 
 func (b *backend) ask(_ context.Context, q hook.Question) (hook.Answer, error) {
 	b.asked <- q
-	err := <-b.said
+	err := <-b.answers
 	return hook.Answer{Allow: err == nil}, err
 }
 
-// allows the question that is under way, and waits for what comes of it.
-func (b *backend) allows(d *desk) {
-	b.said <- nil
-	for range 2 { // what waited behind it may need the pool as well
+// allow allows the current question, and waits until nothing is under way.
+func (b *backend) allow(h *harness) {
+	b.answers <- nil
+	for range 2 { // the messages that waited may need the pool too
 		b.pool.Wait()
-		d.settle()
+		h.settle()
 	}
 }
 
-// binds counts how often a client was bound.
-type binds struct {
+// bindCounter is a queue that counts the bound clients.
+type bindCounter struct {
 	queue.Queue
 	n atomic.Int64
 }
 
-func (q *binds) BindClients(ctx context.Context, claims []queue.Claim) []queue.Outcome[queue.Bound] {
+func (q *bindCounter) BindClients(ctx context.Context, claims []queue.Claim) []queue.Outcome[queue.Bound] {
 	q.n.Add(int64(len(claims)))
 	return q.Queue.BindClients(ctx, claims)
 }
 
-// TestGoneWhileAsked: who went before the backend answered is not bound, since he may be connected elsewhere by then.
-func TestGoneWhileAsked(t *testing.T) {
-	b, counted := newBackend(), new(binds)
+// TestClientGoneDuringConnectHook checks that a client is not bound if it left before the backend
+// answered: it may have connected elsewhere.
+func TestClientGoneDuringConnectHook(t *testing.T) {
+	b, counted := newBackend(), new(bindCounter)
 	over := func(q queue.Queue) queue.Queue { counted.Queue = q; return counted }
 	o := session.Options{Hooks: session.Hooks{Connect: b.ask, Pool: b.pool}}
-	d := greeted(t, o, over, connect("phone", ""))
+	h := newUnconnected(t, o, over, connect("phone", ""))
 	<-b.asked
-	d.do(d.to.Closed)
-	b.allows(d)
+	h.onLoop(h.receiver.Closed)
+	b.allow(h)
 	if counted.n.Load() != 0 {
-		t.Error("a client was bound that had gone")
+		t.Error("a client was bound after it had left")
 	}
-	d = greeted(t, o, over, connect("phone", ""))
+	h = newUnconnected(t, o, over, connect("phone", ""))
 	<-b.asked
-	// Nobody is asked about who goes while he waits for his turn, or this would wait for ever.
-	d.do(func() { d.Accept(d.loop, newSocket(), connect("tab", "")).Closed() })
-	b.allows(d)
+	// The hook is not called for a client that leaves while it waits for the pool. Otherwise allow
+	// would wait forever.
+	h.onLoop(func() {
+		h.Accept(h.loop, newSocket(), connect("tab", "")).Closed()
+	})
+	b.allow(h)
 	if counted.n.Load() != 1 {
-		t.Errorf("bound %d times, want the one that waited", counted.n.Load())
+		t.Errorf("bound %d times, want 1", counted.n.Load())
 	}
 }
 
-// TestLessWhileAsked: namespaces that are new while the backend is asked count, whatever it says.
-func TestLessWhileAsked(t *testing.T) {
+// TestRulesChangeDuringSubscribeHook checks that access rules which change while the backend is
+// asked apply although the backend allows the subscribe.
+func TestRulesChangeDuringSubscribeHook(t *testing.T) {
 	b := newBackend()
 	var set atomic.Pointer[namespace.Set]
 	set.Store(ruled(t, namespace.Rule{Name: "a:*", Subscribe: namespace.Anyone})())
-	d := newDesk(t, session.Options{Access: session.Access{Namespaces: set.Load}, Hooks: session.Hooks{Subscribe: b.ask, Pool: b.pool}})
-	d.say(`{"type":"subscribe","channel":"a:1","ref":1}`)
-	d.say(`{"type":"publish","channel":"a:1","data":1,"ref":2}`)
-	if q := <-b.asked; q.Channel != "a:1" || len(d.hears()) != 0 {
+	h := newHarness(t, session.Options{Access: session.Access{Namespaces: set.Load}, Hooks: session.Hooks{Subscribe: b.ask, Pool: b.pool}})
+	h.send(`{"type":"subscribe","channel":"a:1","ref":1}`)
+	h.send(`{"type":"publish","channel":"a:1","data":1,"ref":2}`)
+	if q := <-b.asked; q.Channel != "a:1" || len(h.received()) != 0 {
 		t.Errorf("asked %+v", q)
 	}
 	set.Store(ruled(t, namespace.Rule{Name: "b:*", Subscribe: namespace.Anyone})())
-	d.Recheck()
-	b.allows(d)
-	if events := d.hears(); len(events) != 2 || events[0].Code != "forbidden" || events[0].Ref.Value != 1 {
+	h.Recheck()
+	b.allow(h)
+	if events := h.received(); len(events) != 2 || events[0].Code != "forbidden" || events[0].Ref.Value != 1 {
 		t.Errorf("got %+v", events)
 	}
 }
 
-// TestRefreshBehindAQuestion: a token that allows less and comes while the backend is asked about a channel ends the subscription behind it,
-// when the backend has allowed the token as well.
-func TestRefreshBehindAQuestion(t *testing.T) {
+// TestRefreshDuringSubscribeHook has a token that allows less come while the backend is asked about
+// a channel. The subscription begins, and ends after the backend has allowed the token.
+func TestRefreshDuringSubscribeHook(t *testing.T) {
 	b := newBackend()
-	d := greeted(t, session.Options{
+	h := newUnconnected(t, session.Options{
 		Access: session.Access{
 			Verify:     verifying(t),
 			Namespaces: ruled(t, namespace.Rule{Name: "a:*", Subscribe: namespace.Grant}),
 		},
 		Hooks: session.Hooks{Connect: b.ask, Subscribe: b.ask, Pool: b.pool},
-	}, plain, connect("", "alice|a:*=sub"))
+	}, unwrapped, connect("", "alice|a:*=sub"))
 	<-b.asked
-	b.allows(d)
-	d.hears()
-	d.say(`{"type":"subscribe","channel":"a:1"}`)
-	d.say(`{"type":"refresh","token":"alice|"}`)
-	d.say(`{"type":"refresh","token":"bob|"}`)
+	b.allow(h)
+	h.received()
+	h.send(`{"type":"subscribe","channel":"a:1"}`)
+	h.send(`{"type":"refresh","token":"alice|"}`)
+	h.send(`{"type":"refresh","token":"bob|"}`)
 	<-b.asked
-	b.said <- nil
+	b.answers <- nil
 	if q := <-b.asked; q.Hook != hook.Connect || !q.Refresh || q.User != "alice" {
 		t.Errorf("asked %+v", q)
 	}
-	b.allows(d) // the backend is not asked about bob
+	b.allow(h) // the backend is not asked about bob
 	var got []string
-	for _, e := range d.hears() {
+	for _, e := range h.received() {
 		got = append(got, fmt.Sprint(e.Type, e.Channel, e.Code))
 	}
 	if want := "[subscribeda:1 refreshed unsubscribeda:1forbidden errorforbidden]"; fmt.Sprint(got) != want {

@@ -3,6 +3,7 @@ package session
 import (
 	"cmp"
 	crand "crypto/rand"
+	"errors"
 	"strings"
 
 	"switchboard/broker/hook"
@@ -10,43 +11,85 @@ import (
 	"switchboard/queue"
 )
 
-// drawn returns the client part of an id, for a client that gave none.
-func drawn() string { return "c-" + crand.Text()[:16] }
+// ErrExpired is in the error chain of Access.Verify if the token was valid but has expired.
+var ErrExpired = errors.New("session: the token ran out")
 
-// name gives a newcomer its id and, without a user, the secret by which it gets that id again. The
-// backend is asked in between, where it has a say: without tokens it may name the user.
-func (m *Manager) name(n *newcomer, q *hook.Question) error {
-	id := n.c.identity
-	if n.req.Client == "" {
-		n.req.Client = cmp.Or(id.Client, drawn())
+// checkConnect checks the fields of a connect message and returns the client's identity.
+func (m *Manager) checkConnect(req wire.Request) (Identity, error) {
+	if req.Secret != "" {
+		if err := wire.CheckSecret(req.Secret); err != nil {
+			return Identity{}, err
+		}
 	}
-	part, err := clientPart(n.req.Client, id.User)
-	n.client = wire.ClientID(id.User, part)
-	if err != nil && q != nil && m.opts.Access.Verify == nil && wire.CheckClientID(n.req.Client) == nil {
-		n.client, err = n.req.Client, nil // perhaps it begins with the user that the backend is about to name
+	if req.Instance != "" {
+		if err := wire.CheckName("instance", req.Instance); err != nil {
+			return Identity{}, err
+		}
+	}
+	if req.Attempt < 0 {
+		return Identity{}, wire.Errorf(wire.BadRequest, "attempt: %d is below zero", req.Attempt)
+	}
+	return m.identify(req)
+}
+
+// identify returns the client's identity from its token. If the broker is open, it takes the user
+// and the info from the message.
+func (m *Manager) identify(req wire.Request) (Identity, error) {
+	if m.opts.Access.Verify != nil {
+		switch {
+		case req.Token != "":
+			return m.opts.Access.Verify(req.Token)
+		case !m.opts.Access.Anonymous || req.Type != wire.TypeConnect:
+			return Identity{}, wire.Errorf(wire.Unauthorized, "token: missing")
+		case req.User != "":
+			return Identity{}, wire.Errorf(wire.Unauthorized, "token: missing; a client without a token has no user")
+		}
+		return Identity{}, nil
+	}
+	info, err := wire.CompactInfo(req.Info)
+	if err != nil || req.User == "" {
+		return Identity{Info: info}, err
+	}
+	return Identity{User: req.User, Info: info}, wire.CheckName("user", req.User)
+}
+
+// assignID gives the client its id and, if it has no user, the secret by which it gets that id
+// again. It calls the connect hook if q is not nil. Without tokens the hook may name the user.
+func (m *Manager) assignID(j *connectJob, q *hook.Question) error {
+	id := j.identity
+	if j.request.Client == "" {
+		j.request.Client = cmp.Or(id.Client, randomClientPart())
+	}
+	part, err := clientPart(j.request.Client, id.User)
+	j.client = wire.ClientID(id.User, part)
+	if err != nil && q != nil && m.opts.Access.Verify == nil && wire.CheckClientID(j.request.Client) == nil {
+		j.client, err = j.request.Client, nil // perhaps it begins with the user that the hook will name
 	}
 	if err == nil && id.Client != "" && part != id.Client {
 		err = wire.Errorf(wire.Forbidden, "client: the token is of client %s", id.Client)
 	}
 	if err == nil && q != nil {
-		q.Client = n.client
-		if n.c.identity, err = m.letIn(id, n.wish, q); err == nil {
-			part, err = clientPart(n.req.Client, n.c.identity.User, id.User)
-			n.client = wire.ClientID(n.c.identity.User, part)
+		q.Client = j.client
+		if j.identity, err = m.askConnectHook(id, &j.gone, q); err == nil {
+			part, err = clientPart(j.request.Client, j.identity.User, id.User)
+			j.client = wire.ClientID(j.identity.User, part)
 		}
 	}
-	if err == nil && n.c.identity.User == "" {
-		n.present(cmp.Or(n.req.Secret, crand.Text()))
+	if err == nil && j.identity.User == "" {
+		j.setSecret(cmp.Or(j.request.Secret, crand.Text()))
 	}
 	return err
 }
 
-// present gives a newcomer without a user the secret that it is bound by.
-func (n *newcomer) present(secret string) {
-	n.secret, n.hash = secret, queue.HashSecret(secret)
+// setSecret sets the secret by which a client without a user is bound.
+func (j *connectJob) setSecret(secret string) {
+	j.secret, j.secretHash = secret, queue.HashSecret(secret)
 }
 
-// clientPart returns the client part of the id that a client gave, which may begin with one of
+// randomClientPart returns the client part of an id for a client that gave none.
+func randomClientPart() string { return "c-" + crand.Text()[:16] }
+
+// clientPart returns the client part of the id that a client gave. That id may begin with one of
 // users.
 func clientPart(given string, users ...string) (string, error) {
 	for _, user := range users {
@@ -58,5 +101,17 @@ func clientPart(given string, users ...string) (string, error) {
 	return given, wire.CheckClientPart(given)
 }
 
-// user returns whose client it is, "" for none.
+// user returns the client's user, "" for none.
 func (s *Session) user() string { return wire.UserOf(s.client) }
+
+// notifyRejected reports a refused token. The connection must still be open.
+func (s *Session) notifyRejected(token string, err error) {
+	reason := RejectedBad
+	switch {
+	case token == "":
+		reason = RejectedMissing
+	case errors.Is(err, ErrExpired):
+		reason = RejectedExpired
+	}
+	s.m.opts.Notify.Rejected(reason, s.conn.RemoteAddr())
+}

@@ -8,108 +8,109 @@ import (
 	"switchboard/queue"
 )
 
-// inbox is a session's place in its client queue. It belongs to the session's loop.
+// inbox is how far a session is in its client's queue. Only the session's loop uses it.
 type inbox struct {
-	sent    int64   // the last id that was written, or skipped as a declared gap
-	flight  []int64 // ids written and not acknowledged, ascending, at most queue.MaxWindow
+	sent    int64   // the last id that was written, or skipped by an announced gap
+	unacked []int64 // the written ids that are not acknowledged, ascending, at most queue.MaxWindow
 	last    int64   // the last id that the queue had assigned when the client was bound
-	ackTo   int64   // the client has acknowledged up to here
-	unsaved bool    // the store does not know that yet
-	dirty   bool    // the store may hold more
-	reading bool
-	acking  bool
-	auto    bool // "ack":"auto"
+	ackTo   int64   // the last id that the client has acknowledged
+	unsaved bool    // ackTo is not stored yet
+	dirty   bool    // the store may hold messages after sent
+	reading bool    // a read of the queue is under way
+	acking  bool    // the session is in the shard's ackBatch
+	auto    bool    // "ack":"auto": a written message counts as acknowledged
 }
 
+// begin sets the inbox to the state of the queue at the bind.
 func (in *inbox) begin(b queue.Bound) { in.sent, in.ackTo, in.last = b.Acked, b.Acked, b.Last }
 
-// owed is what the client has acknowledged and the store may not know, or 0.
-func (in *inbox) owed() int64 {
+// unsavedAck returns the acknowledgement that the store may not have, or 0.
+func (in *inbox) unsavedAck() int64 {
 	if in.unsaved {
 		return in.ackTo
 	}
 	return 0
 }
 
-// settle forgets the ids up to id that were on the way.
-func (in *inbox) settle(id int64) {
-	n := sort.Search(len(in.flight), func(i int) bool { return in.flight[i] > id })
-	if in.flight = in.flight[n:]; len(in.flight) == 0 {
-		in.flight = nil
+// dropUnacked drops the unacknowledged ids up to id.
+func (in *inbox) dropUnacked(id int64) {
+	n := sort.Search(len(in.unacked), func(i int) bool { return in.unacked[i] > id })
+	if in.unacked = in.unacked[n:]; len(in.unacked) == 0 {
+		in.unacked = nil
 	}
 }
 
-// hint tells that message id follows prev in the client's queue.
+// hint handles a hint: message id follows prev in the client's queue. It sends the message if all
+// before it were sent, and else reads the queue.
 func (s *Session) hint(id, prev int64, data []byte) {
 	in := &s.inbox
 	switch {
 	case s.state != open || id <= in.sent:
 	case prev == in.sent && data != nil && !in.dirty && !in.reading && s.inboxRoom():
 		s.inboxWrite([]queue.Message{{ID: id, Data: data}})
-		s.inboxWritten()
+		s.inboxAfterWrite()
 	default:
-		s.inboxDirty()
+		s.inboxMarkDirty()
 	}
 }
 
+// inboxRoom returns whether more messages may be written.
 func (s *Session) inboxRoom() bool {
-	return len(s.inbox.flight) < queue.MaxWindow && !s.conn.Backlogged()
+	return len(s.inbox.unacked) < queue.MaxWindow && !s.conn.Backlogged()
 }
 
-// inboxDirty makes the store be read.
-func (s *Session) inboxDirty() {
+// inboxMarkDirty notes that the store may hold more messages, and reads it.
+func (s *Session) inboxMarkDirty() {
 	s.inbox.dirty = true
 	s.inboxRead()
 }
 
-// inboxRead reads the window behind what was sent, if that is useful now.
+// inboxRead reads the messages after the last one sent, if there may be any and if there is room.
 func (s *Session) inboxRead() {
 	in := &s.inbox
 	if s.state != open || !in.dirty {
 		return
 	}
 	if in.reading || !s.inboxRoom() {
-		s.soon()
+		s.checkNextTick()
 		return
 	}
 	in.dirty, in.reading = false, true
-	after, limit := in.sent, queue.MaxWindow-len(in.flight)
+	after, limit := in.sent, queue.MaxWindow-len(in.unacked)
 	s.m.opts.Pool.Go(func() {
-		ctx, cancel := s.m.context()
-		defer cancel()
-		page, err := s.m.opts.Queue.Window(ctx, s.client, s.generation, after, limit)
+		page, err := s.m.opts.Queue.Window(s.m.storeContext(), s.client, s.generation, after, limit)
 		s.shard.loop.Post(func() {
 			in.reading = false
 			if err == nil && page.Last < after {
 				s.m.opts.Notify.Lost(s.client, after)
 			}
-			s.inboxAdopt(page, err)
+			s.inboxWritePage(page, err)
 		})
 	})
 }
 
-// inboxAdopt writes a page of the queue.
-func (s *Session) inboxAdopt(page queue.Page, err error) {
+// inboxWritePage writes the messages of a page of the queue.
+func (s *Session) inboxWritePage(page queue.Page, err error) {
 	in := &s.inbox
 	switch {
 	case s.state != open:
 		return
 	case err != nil:
 		in.dirty = true // the next tick tries again
-		s.storeRefused(err)
+		s.inboxCallFailed(err)
 		return
 	}
 	if page.Floor > in.sent {
 		s.Gap("", in.sent, page.Floor)
 		in.sent = page.Floor
-		in.settle(page.Floor)
+		in.dropUnacked(page.Floor)
 	}
 	if len(page.Messages) == 0 && page.More {
-		s.soon()
-		in.dirty = true // all of the window is on the way: the next acknowledgement makes room
+		s.checkNextTick()
+		in.dirty = true // the window is full: the next acknowledgement makes room
 		return
 	}
-	for len(page.Messages) > 0 && page.Messages[0].ID <= in.sent { // acknowledged while they were read
+	for len(page.Messages) > 0 && page.Messages[0].ID <= in.sent { // acknowledged during the read
 		page.Messages = page.Messages[1:]
 	}
 	for len(page.Messages) > 0 && s.state == open && !s.conn.Backlogged() {
@@ -120,9 +121,10 @@ func (s *Session) inboxAdopt(page queue.Page, err error) {
 	if len(page.Messages) > 0 || page.More {
 		in.dirty = true
 	}
-	s.inboxWritten()
+	s.inboxAfterWrite()
 }
 
+// inboxWrite writes messages, and gaps that stand for lost ones, in one call.
 func (s *Session) inboxWrite(messages []queue.Message) {
 	s.countDelivered(len(messages))
 	s.conn.Cork()
@@ -130,26 +132,21 @@ func (s *Session) inboxWrite(messages []queue.Message) {
 		m := &messages[i]
 		s.inbox.sent = m.ID
 		if after, to, lost := queue.Loss(m.Data); lost {
-			// A gap is not acknowledged itself, but with the message that follows it. Until then
-			// each connect sends it again.
-			s.inboxGap(after, to)
+			// A client does not acknowledge a gap, but the message after it. Until then each
+			// connect sends the gap again.
+			s.send(gapEvent("", after, to))
 			continue
 		}
 		s.conn.Send(wire.Event{Type: wire.TypeMessage, ID: &m.ID, Data: m.Data})
-		s.inbox.flight = append(s.inbox.flight, m.ID)
+		s.inbox.unacked = append(s.inbox.unacked, m.ID)
 	}
 	s.conn.Uncork()
 	s.watchBacklog()
 }
 
-// inboxGap is a separate function because its arguments escape to the heap.
-func (s *Session) inboxGap(after, to int64) {
-	s.conn.Send(wire.Event{Type: wire.TypeGap, After: &after, ID: &to})
-}
-
-// inboxWritten goes on after a write: what went out wholly is received, where the client
-// asked for that, and there may be room for more.
-func (s *Session) inboxWritten() {
+// inboxAfterWrite acknowledges what was written, if the client asked for that and the socket has
+// taken it all, and reads more messages.
+func (s *Session) inboxAfterWrite() {
 	s.conn.Flush()
 	if s.state != open {
 		return
@@ -160,14 +157,14 @@ func (s *Session) inboxWritten() {
 	s.inboxRead()
 }
 
-// ack is the client's acknowledgement of everything up to an id, also of what came on an earlier
-// connection: that is not sent again.
+// ack handles an acknowledgement of all messages up to an id. It may include messages that were
+// sent on an earlier connection, which are not sent again.
 func (s *Session) ack(req wire.Request) {
 	switch {
 	case s.state != open:
-		s.reject(req.Ref, wire.Errorf(wire.BadRequest, "ack: connect comes first"))
+		s.refuseUnqueued(req.Ref, wire.Errorf(wire.BadRequest, "ack: connect comes first"))
 	case req.ID <= 0 || req.ID > max(s.inbox.sent, s.inbox.last):
-		s.reject(req.Ref, wire.Errorf(wire.BadRequest, "id: %d was not assigned yet", req.ID))
+		s.refuseUnqueued(req.Ref, wire.Errorf(wire.BadRequest, "id: %d was not assigned yet", req.ID))
 	default:
 		s.inbox.sent = max(s.inbox.sent, req.ID)
 		s.inboxAcked(req.ID)
@@ -175,55 +172,56 @@ func (s *Session) ack(req wire.Request) {
 	}
 }
 
+// inboxAcked notes that the client has received all messages up to id.
 func (s *Session) inboxAcked(id int64) {
 	in := &s.inbox
 	if id > in.ackTo {
 		in.ackTo, in.unsaved = id, true
 	}
-	in.settle(id)
-	s.inboxFlush()
+	in.dropUnacked(id)
+	s.inboxStoreAck()
 }
 
-// inboxFlush has the store told, one call at a time: acknowledgements that come meanwhile
-// go together in the next.
-func (s *Session) inboxFlush() {
+// inboxStoreAck has the acknowledgement stored. Acknowledgements that come during a call are
+// coalesced into the next.
+func (s *Session) inboxStoreAck() {
 	if in := &s.inbox; !in.acking && in.unsaved {
 		in.acking = true
-		s.shard.tellAck(s)
+		s.shard.queueAck(s)
 	}
 }
 
-// inboxFlushed goes on when the store was told of the acknowledgement of id.
-func (s *Session) inboxFlushed(id int64, err error) {
+// inboxAckStored handles the result of storing the acknowledgement of id.
+func (s *Session) inboxAckStored(id int64, err error) {
 	in := &s.inbox
 	in.acking = false
 	switch {
 	case s.state != open:
 	case err != nil:
-		s.storeRefused(err) // the next tick tries again
+		s.inboxCallFailed(err) // the next tick tries again
 	default:
 		in.unsaved = in.ackTo > id
-		s.inboxFlush()
+		s.inboxStoreAck()
 		s.inboxRead()
 	}
 }
 
-// inboxRetry takes up what failed.
+// inboxRetry repeats store calls that failed.
 func (s *Session) inboxRetry() {
-	s.inboxFlush()
+	s.inboxStoreAck()
 	s.inboxRead()
 }
 
-// storeRefused acts on a failed call in the client's name: a stale generation means that
-// the client is elsewhere, a forgotten one that the store lost it.
-func (s *Session) storeRefused(err error) {
+// inboxCallFailed handles a failed store call about the client. ErrStale means that the client is
+// connected elsewhere, ErrForgotten that the store has lost the client's record.
+func (s *Session) inboxCallFailed(err error) {
 	switch {
 	case errors.Is(err, queue.ErrStale):
 		s.close(wire.CloseSuperseded, "the client connected elsewhere", 0)
 		return
 	case errors.Is(err, queue.ErrForgotten):
-		s.unasserted = true // the next tick makes the binding again, and then all is tried again
+		s.mustRenew = true // the next tick renews the binding, and later ticks repeat the call
 	}
-	s.soon()
+	s.checkNextTick()
 	s.m.opts.Logger.Warn().Err(err).Msg("client queue: the next tick tries again")
 }

@@ -1,73 +1,163 @@
 package session
 
-// arrival is a client that is about to be bound here, or is bound and its session is not open yet. Its fields are
-// guarded by Manager.mu.
-type arrival struct {
-	generation int64 // 0 while it is not bound
-	missed     bool  // its queue may hold more than the binding said
+import (
+	"sync"
+
+	"switchboard/internal/wire"
+)
+
+// localClients knows the clients of this server: those with an open session, and those that are
+// being bound. The loops and the pool's workers use it.
+type localClients struct {
+	mu    sync.Mutex     // guards the fields below
+	open  clientTable    // the open sessions
+	users map[string]int // the number of open sessions of each user
+	binds map[string]*pendingBind
 }
 
-// arrives notes that the client is about to be bound. From then on whatever is told of its queue counts.
-func (m *Manager) arrives(client string) *arrival {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if former := m.arriving[client]; former != nil {
-		former.missed = true // what comes is not noted for him any more
+// pendingBind is a client from shortly before its bind call until its session is open. A hint that
+// comes meanwhile finds no session: the pendingBind remembers it. localClients.mu guards the
+// fields.
+type pendingBind struct {
+	generation int64 // 0 until the store has bound the client
+	hinted     bool  // the queue may hold messages that the bind did not count
+}
+
+func newLocalClients() localClients {
+	return localClients{open: newClientTable(), users: make(map[string]int), binds: make(map[string]*pendingBind)}
+}
+
+// add makes s the session of its client. It returns the session that s replaces, or nil. It adds
+// nothing and returns false if a session with a later generation is open.
+func (c *localClients) add(s *Session) (replaced *Session, ok bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	old := c.open.get(s.client)
+	if old != nil && old.generation > s.generation {
+		return nil, false
 	}
-	a := new(arrival)
-	m.arriving[client] = a
-	return a
-}
-
-// bound is the end of the first half.
-func (m *Manager) bound(a *arrival, generation int64) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	a.generation = generation
-}
-
-// arrived is the end of arrives, when the session is open, or is not going to be.
-func (m *Manager) arrived(client string, a *arrival) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.arriving[client] == a {
-		delete(m.arriving, client)
+	c.open.put(s)
+	if user := s.user(); user != "" {
+		c.users[user]++
 	}
-}
-
-// mustRead says whether an open session has to read its queue for the first time. Where the binding
-// found it empty, in the very script that made this server the owner, and nobody has told of anything since,
-// there is nothing to read: a store call and two tasks less for each that connects.
-func (m *Manager) mustRead(c connected) bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return c.arrival.missed || c.bound.Queued > 0 || c.bound.Last > c.bound.Acked
-}
-
-// told notes that something was told of a client for which there may be no session yet: it reads its
-// queue when there is, and learns it then. It is the client's session, or nil.
-func (m *Manager) told(client string) *Session {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if a := m.arriving[client]; a != nil {
-		a.missed = true
+	if old != nil {
+		c.userGoneLocked(old)
 	}
-	return m.clients.get(client)
+	return old, true
 }
 
-// allMissed has everyone who arrives read his queue.
-func (m *Manager) allMissed() {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	for _, a := range m.arriving {
-		a.missed = true
+// remove deletes s, unless another session has replaced it.
+func (c *localClients) remove(s *Session) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.open.get(s.client) == s {
+		c.open.remove(s.client)
+		c.userGoneLocked(s)
 	}
 }
 
-// has says whether a session here has the client under that generation, or is about to.
-func (m *Manager) has(client string, generation int64) bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	s, a := m.clients.get(client), m.arriving[client]
-	return s != nil && s.generation == generation || a != nil && a.generation == generation
+func (c *localClients) userGoneLocked(s *Session) {
+	user := s.user()
+	if user == "" {
+		return
+	}
+	if c.users[user]--; c.users[user] == 0 {
+		delete(c.users, user)
+	}
+}
+
+// get returns the open session of client, or nil.
+func (c *localClients) get(client string) *Session {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.open.get(client)
+}
+
+// getForHint is get for a caller that has news for the client. If a bind is pending, it also notes
+// that the new session must read its queue, where it learns the news.
+func (c *localClients) getForHint(client string) *Session {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if p := c.binds[client]; p != nil {
+		p.hinted = true
+	}
+	return c.open.get(client)
+}
+
+// supersede closes the client's session if its generation is lower than the given one.
+func (c *localClients) supersede(client string, generation int64) {
+	s := c.getForHint(client)
+	if s == nil {
+		return
+	}
+	s.shard.loop.Post(func() {
+		if s.generation < generation {
+			s.close(wire.CloseSuperseded, "the client connected elsewhere", 0)
+		}
+	})
+}
+
+// userCount returns how many users have an open session.
+func (c *localClients) userCount() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.users)
+}
+
+// beginBind notes that the client is about to be bound. From then on hints for it are remembered.
+func (c *localClients) beginBind(client string) *pendingBind {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if before := c.binds[client]; before != nil {
+		before.hinted = true // the new pendingBind takes the hints from now on
+	}
+	p := new(pendingBind)
+	c.binds[client] = p
+	return p
+}
+
+// bound notes the generation under which the store has bound the client.
+func (c *localClients) bound(p *pendingBind, generation int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	p.generation = generation
+}
+
+// endBind ends a pendingBind: the session is open, or the connect failed.
+func (c *localClients) endBind(client string, p *pendingBind) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.binds[client] == p {
+		delete(c.binds, client)
+	}
+}
+
+// wasHinted returns whether there was a hint for the client since beginBind.
+func (c *localClients) wasHinted(p *pendingBind) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return p.hinted
+}
+
+// allHinted has every client that is being bound read its queue: its hint may have been lost.
+func (c *localClients) allHinted() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, p := range c.binds {
+		p.hinted = true
+	}
+}
+
+// holds returns whether the client has an open session or a pending bind of that generation.
+func (c *localClients) holds(client string, generation int64) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s, p := c.open.get(client), c.binds[client]
+	return s != nil && s.generation == generation || p != nil && p.generation == generation
+}
+
+// hasNewer returns whether the client has an open session of a later generation.
+func (c *localClients) hasNewer(client string, generation int64) bool {
+	s := c.get(client)
+	return s != nil && s.generation > generation
 }

@@ -8,7 +8,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"switchboard/broker/limit"
 	"switchboard/broker/loop"
 	"switchboard/broker/transport"
 	"switchboard/broker/work"
@@ -19,72 +18,50 @@ import (
 type Manager struct {
 	opts   Options
 	shards []*shard // by loop.Index
-	turns  turns
+	rates  rates
+	ticks  struct{ connect, backlog uint32 } // of Options.Timing, in ticks
+	began  time.Time
 
+	clients   localClients
+	connects  connectQueue
+	binder    binder
 	deadlines *work.Deadlines
-	ticks     struct{ connect, slow uint32 } // durations in ticks
-	messages  limit.Rate                     // of a connection
-	bytes     limit.Rate                     // of the same
-	requests  limit.Rate                     // of the same
-	channels  limit.Rate                     // that the same may bring into being
-	began     time.Time
 
-	now   atomic.Uint32 // ticks since the start, one a second
-	count atomic.Int64  // sessions, connected or not
-	drain atomic.Int64  // ms over which clients come back elsewhere; 0 while nobody has to
-
-	reception reception
-
-	mu      sync.Mutex     // guards the fields below
-	clients roster         // open sessions
-	users   map[string]int // how many of them each user has
-	unbinds []binding      // failed, for the next tick
-	unix    int64          // seconds at the last tick
-
-	arriving map[string]*arrival
-	unsure   map[attempt]struct{} // binds that broke off, for the next tick
+	currentTick atomic.Uint32 // ticks since the start, one per second
+	lastTick    atomic.Int64  // unix seconds of the last tick
+	count       atomic.Int64  // sessions, connected or not
+	drain       atomic.Int64  // ms over which closed clients spread their reconnects; 0 while not draining
 }
 
 // New returns a Manager without sessions.
 func New(opts Options) *Manager {
-	m := &Manager{opts: opts.withDefaults(), clients: newRoster(), users: make(map[string]int)}
+	m := &Manager{opts: opts.withDefaults(), clients: newLocalClients(), began: time.Now()}
+	m.rates = newRates(m.opts)
 	m.deadlines = work.NewDeadlines(m.opts.Timing.StoreCall)
-	m.turns.clients = make(map[string]*turn)
-	m.arriving, m.unsure = make(map[string]*arrival), make(map[attempt]struct{})
+	m.binder.opts, m.binder.deadlines, m.binder.clients = &m.opts, m.deadlines, &m.clients
 	m.ticks.connect = ticks(m.opts.Timing.Connect)
-	m.ticks.slow = ticks(m.opts.Timing.Backlog)
-	m.messages, m.bytes = limit.PerSecond(opts.Limits.MessageRate), limit.PerSecond(opts.Limits.ByteRate)
-	m.requests = limit.PerSecond(opts.Requests.Rate)
-	if n := opts.Limits.NewChannels; n > 0 {
-		m.channels = limit.New(float64(n)/60, max(n, m.opts.Limits.Channels))
-	}
-	m.began = time.Now()
-	m.unix = m.began.Unix()
+	m.ticks.backlog = ticks(m.opts.Timing.Backlog)
+	m.lastTick.Store(m.began.Unix())
 	for _, l := range opts.Loops {
 		m.shards = append(m.shards, newShard(m, l))
 	}
 	return m
 }
 
-// maxTick is how many seconds may lie between two ticks. With more the process did not run.
-const maxTick = 3
-
-// ticks rounds up: a limit is never enforced early.
+// ticks returns a duration in ticks. It rounds up: no limit is enforced early.
 func ticks(d time.Duration) uint32 { return uint32((d + time.Second - 1) / time.Second) }
 
-// context bounds the store calls of one message. It is shared, and ends by itself.
-func (m *Manager) context() (ctx context.Context, done func()) {
-	return m.deadlines.Context(), func() {}
-}
+// storeContext returns the context of the store calls of one message.
+func (m *Manager) storeContext() context.Context { return m.binder.storeContext() }
 
-// Accept implements transport.Accept for both listeners.
+// Accept implements transport.Accept: it returns the session of a new connection.
 func (m *Manager) Accept(l *loop.Loop, conn transport.Conn, requests []wire.Request) transport.Receiver {
 	sh := m.shards[l.Index]
-	s := &Session{shard: sh, conn: conn, heard: m.now.Load()}
+	s := &Session{shard: sh, conn: conn, lastHeard: m.currentTick.Load()}
 	sh.add(s)
-	s.look(s.heard + m.ticks.connect)
+	s.checkBy(s.lastHeard + m.ticks.connect)
 	if m.drain.Load() > 0 {
-		s.leave()
+		s.closeDraining()
 		return s
 	}
 	for _, req := range requests {
@@ -95,54 +72,57 @@ func (m *Manager) Accept(l *loop.Loop, conn transport.Conn, requests []wire.Requ
 	return s
 }
 
-// remember makes s the client's session here. It is false when a newer one is.
-func (m *Manager) remember(s *Session) bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	old := m.clients.get(s.client)
-	if old != nil && old.generation > s.generation {
-		return false
+// addClient makes s the session of its client and closes the one that it replaces. It returns false
+// if a session with a later generation is open.
+func (m *Manager) addClient(s *Session) bool {
+	replaced, ok := m.clients.add(s)
+	if replaced != nil {
+		replaced.shard.loop.Post(func() {
+			replaced.close(wire.CloseSuperseded, "the client connected elsewhere", 0)
+		})
 	}
-	m.clients.put(s)
-	if user := s.user(); user != "" {
-		m.users[user]++
-	}
-	if old != nil {
-		m.leaveLocked(old)
-		old.shard.loop.Post(func() { old.close(wire.CloseSuperseded, "the client connected elsewhere", 0) })
-	}
-	return true
+	return ok
 }
 
-// forget takes s out, unless another session took its place.
-func (m *Manager) forget(s *Session) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.clients.get(s.client) == s {
-		m.clients.remove(s.client)
-		m.leaveLocked(s)
+// Hint announces message id of the client's queue, which follows message prev. data may be nil.
+func (m *Manager) Hint(client string, id, prev int64, data []byte) {
+	if s := m.clients.getForHint(client); s != nil {
+		s.shard.loop.PostTask(&hintTask{s, id, prev, data})
 	}
 }
 
-func (m *Manager) leaveLocked(s *Session) {
-	user := s.user()
-	if user == "" {
-		return
-	}
-	if m.users[user]--; m.users[user] == 0 {
-		delete(m.users, user)
-	}
+// hintTask handles a hint on the session's loop.
+type hintTask struct {
+	s        *Session
+	id, prev int64
+	data     []byte
 }
 
-func (m *Manager) session(client string) *Session {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.clients.get(client)
+// Run implements loop.Task.
+func (t *hintTask) Run(*loop.Loop) { t.s.hint(t.id, t.prev, t.data) }
+
+// Supersede closes the client's session if its generation is lower than the given one.
+func (m *Manager) Supersede(client string, generation int64) { m.clients.supersede(client, generation) }
+
+// Disconnect closes the client's session at the request of the backend. It returns false if the
+// client has no session here.
+func (m *Manager) Disconnect(client string) bool {
+	return m.onLoop(client, func(s *Session) { s.close(wire.CloseDisconnected, "", 0) })
 }
 
-// with runs f on the loop of the client's session; it is false when there is none here.
-func (m *Manager) with(client string, f func(*Session)) bool {
-	s := m.session(client)
+// Reply sends a worker's reply to a request of the client. It returns false if the client has no
+// session here.
+func (m *Manager) Reply(client string, ref int64, data json.RawMessage) bool {
+	return m.onLoop(client, func(s *Session) {
+		if s.state == open {
+			s.reply(wire.Event{Type: wire.TypeReply, Ref: wire.RefOf(ref), Data: data})
+		}
+	})
+}
+
+// onLoop runs f on the loop of the client's session. It returns false if there is no session.
+func (m *Manager) onLoop(client string, f func(*Session)) bool {
+	s := m.clients.get(client)
 	if s == nil {
 		return false
 	}
@@ -150,90 +130,40 @@ func (m *Manager) with(client string, f func(*Session)) bool {
 	return true
 }
 
-// Hint tells that message id follows prev in the client's queue; data may be nil.
-func (m *Manager) Hint(client string, id, prev int64, data []byte) {
-	if s := m.told(client); s != nil {
-		s.shard.loop.PostTask(&hinted{s, id, prev, data})
-	}
-}
-
-// hinted is a hint on its way to the session's loop.
-type hinted struct {
-	s        *Session
-	id, prev int64
-	data     []byte
-}
-
-// Run is loop.Task's.
-func (h *hinted) Run(*loop.Loop) { h.s.hint(h.id, h.prev, h.data) }
-
-// Supersede closes the client's session here if its generation is below.
-func (m *Manager) Supersede(client string, generation int64) {
-	s := m.told(client)
-	if s == nil {
-		return
-	}
-	s.shard.loop.Post(func() {
-		if s.generation < generation {
-			s.close(wire.CloseSuperseded, "the client connected elsewhere", 0)
-		}
-	})
-}
-
-// Disconnect closes the client's session, because the backend asked for it. It is false when there is none here.
-func (m *Manager) Disconnect(client string) bool {
-	return m.with(client, func(s *Session) { s.close(wire.CloseDisconnected, "", 0) })
-}
-
-// Reply answers a request of the client. It is false when the client is not here.
-func (m *Manager) Reply(client string, ref int64, data json.RawMessage) bool {
-	return m.with(client, func(s *Session) {
-		if s.state == open {
-			s.reply(wire.Event{Type: wire.TypeReply, Ref: wire.RefOf(ref), Data: data})
-		}
-	})
-}
-
-// Counts are the connections, and the users among them.
+// Counts returns the number of connections, and of users among them.
 func (m *Manager) Counts() (connections, users int) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return int(m.count.Load()), len(m.users)
+	return int(m.count.Load()), m.clients.userCount()
 }
 
-// Tick is the housekeeping of all sessions. It must be called once a second.
+// maxTick is the longest time between two ticks of a process that was not suspended, in seconds.
+const maxTick = 3
+
+// Tick does the periodic work of all sessions. It must be called once a second.
 func (m *Manager) Tick() {
-	m.mu.Lock()
-	unbinds := m.unbinds
-	m.unbinds = nil
-	now, unix := m.now.Add(1), time.Now().Unix()
-	slept := unix-m.unix > maxTick // or the clock was set: who expires by it was looked for too late
-	m.unix = unix
-	m.mu.Unlock()
-	for _, b := range unbinds {
-		m.unbindLater(b)
-	}
-	m.clearSome()
+	now, unix := m.currentTick.Add(1), time.Now().Unix()
+	suspended := unix-m.lastTick.Swap(unix) > maxTick // or the clock was set: expired tokens were not noticed
+	m.binder.retryUnbinds()
+	m.binder.resolveUnconfirmed()
 	for _, sh := range m.shards {
-		if slept {
-			sh.loop.Post(sh.lookAtAll)
+		if suspended {
+			sh.loop.Post(sh.checkAll)
 		}
-		if slept || now >= sh.next.Load() {
+		if suspended || now >= sh.nextTick.Load() {
 			sh.loop.Post(sh.tick)
 		}
 	}
 }
 
-// each runs f on every open session, on its loop, and returns when all have run.
+// each runs f for every session, on its loop, and returns when all have run.
 func (m *Manager) each(f func(*Session)) {
 	m.eachShard(func(sh *shard) {
-		for i := len(sh.sessions) - 1; i >= 0; i-- {
+		for i := len(sh.sessions) - 1; i >= 0; i-- { // backwards: f may remove the session
 			f(sh.sessions[i])
 		}
 	})
 }
 
-// eachShard runs f on every shard, on its loop, and returns when all have run.
+// eachShard runs f for every shard, on its loop, and returns when all have run.
 func (m *Manager) eachShard(f func(*shard)) {
 	var wg sync.WaitGroup
 	for _, sh := range m.shards {
@@ -246,27 +176,30 @@ func (m *Manager) eachShard(f func(*shard)) {
 	wg.Wait()
 }
 
-// MarkAllDirty makes every session read its queue again: hints may have been lost.
+// MarkAllDirty has every session read its queue: hints may have been lost.
 func (m *Manager) MarkAllDirty() {
-	m.allMissed()
-	m.each(func(s *Session) { s.inboxDirty() })
+	m.clients.allHinted()
+	m.each(func(s *Session) { s.inboxMarkDirty() })
 }
 
-// Assert binds every session again, under the server's id of now, and returns when all
-// have been tried: after the store or the server was believed dead.
-func (m *Manager) Assert() {
-	m.allMissed() // who reads learns whether the store has forgotten him
+// RenewAll renews the binding of every session under the server's current id, and returns when all
+// were tried. It is called after the store failed, or after the server was declared dead.
+func (m *Manager) RenewAll() {
+	m.clients.allHinted() // a session that reads its queue notices if the store has forgotten its client
 	var wg sync.WaitGroup
-	m.eachShard(func(sh *shard) { sh.assertOpen(&wg) })
+	m.eachShard(func(sh *shard) { sh.renewOpen(&wg) })
 	wg.Wait()
 }
 
-// Drain closes all sessions, and from now on every new one. Their clients come back elsewhere, spread over
-// window: also those that were turned away, which else would all be back at once, where the others go.
+// Drain closes all sessions, and from now on every new one. Each client is asked to reconnect after
+// a random part of window, including those that are turned away later: the other servers get no
+// burst of reconnects.
 func (m *Manager) Drain(window time.Duration) {
 	m.drain.Store(max(1, window.Milliseconds()))
-	m.each((*Session).leave)
+	m.each((*Session).closeDraining)
 }
 
-// leave sends the client elsewhere.
-func (s *Session) leave() { s.close(wire.CloseDraining, "", 1+rand.Int64N(s.m.drain.Load())) }
+// closeDraining asks the client to connect to another server, and closes the connection.
+func (s *Session) closeDraining() {
+	s.close(wire.CloseDraining, "", 1+rand.Int64N(s.m.drain.Load()))
+}

@@ -5,111 +5,129 @@ import (
 
 	"switchboard/broker/limit"
 	"switchboard/internal/wire"
+	"switchboard/registry"
 )
 
-// pace is what a connection has used of its rates. Only who sends more than a message in a second has one, and not for
-// long: so that an idle connection does without.
-type pace struct {
+// rateUse is what a connection has used of its rate limits. A connection gets one when it sends
+// more than one message in a second, and loses it when all buckets are full again: so an idle
+// connection needs no memory for it. Only the session's loop uses it.
+type rateUse struct {
 	messages, bytes limit.Bucket
-	refused         int // messages in a row; a control frame that passes takes back one
+	refused         int // messages refused in a row; each accepted control frame takes back one
 
-	requests limit.Bucket
-	channels limit.Bucket // brought into being
+	requests limit.Bucket // to backend workers
+	channels limit.Bucket // created
 }
 
-// used is s.extra.pace, to be changed.
-func (s *Session) used() *pace {
-	e := s.need()
-	if e.pace == nil {
-		e.pace = new(pace)
+// rates are the limits to which rateUse applies.
+type rates struct {
+	messages, bytes limit.Rate
+	requests        limit.Rate // to backend workers
+	channels        limit.Rate // created
+}
+
+func newRates(o Options) (r rates) {
+	r.messages, r.bytes = limit.PerSecond(o.Limits.MessageRate), limit.PerSecond(o.Limits.ByteRate)
+	r.requests = limit.PerSecond(o.Requests.Rate)
+	if n := o.Limits.NewChannels; n > 0 {
+		r.channels = limit.New(float64(n)/60, max(n, o.Limits.Channels))
 	}
-	return e.pace
+	return r
 }
 
-// full says that the buckets are as good as new ones.
-func (p *pace) full(now time.Duration) bool {
-	return p.messages.Full(now) && p.bytes.Full(now) && p.requests.Full(now) && p.channels.Full(now)
+// ensureRateUse returns the session's rateUse. It creates one if there is none.
+func (s *Session) ensureRateUse() *rateUse {
+	e := s.ensureExtra()
+	if e.rateUse == nil {
+		e.rateUse = new(rateUse)
+	}
+	return e.rateUse
 }
 
-// since is the clock of all buckets.
-func (m *Manager) since() time.Duration { return time.Since(m.began) }
+// full returns whether all buckets are as full as new ones.
+func (u *rateUse) full(now time.Duration) bool {
+	return u.messages.Full(now) && u.bytes.Full(now) && u.requests.Full(now) && u.channels.Full(now)
+}
 
-// heardNow says whether the client was heard in this second already.
-func (s *Session) heardNow() bool { return s.heard == s.m.now.Load() }
+// bucketClock returns the time since the manager was created, which all buckets use.
+func (m *Manager) bucketClock() time.Duration { return time.Since(m.began) }
 
-// paced takes a message of size bytes of what the connection may send. When it is false the client
-// was told. A client that sends on regardless is closed. It comes before Heard, for the same
-// message.
-func (s *Session) paced(req wire.Request, size int) bool {
+// heardNow returns whether the client was heard in this second already.
+func (s *Session) heardNow() bool { return s.lastHeard == s.m.currentTick.Load() }
+
+// takeRates takes a message of size bytes from the message and byte rates. If a rate is exceeded,
+// it refuses the message and returns false; a client that continues is disconnected. It must be
+// called before noteHeard for the same message.
+func (s *Session) takeRates(req wire.Request, size int) bool {
 	m := s.m
-	if m.messages.None() && m.bytes.None() || s.state == fresh { // which takes one message, or closes
+	if m.rates.messages.None() && m.rates.bytes.None() || s.state == fresh { // a fresh session takes one message, or closes
 		return true
 	}
-	if (s.extra == nil || s.extra.pace == nil) && s.within(req, size) {
+	if (s.extra == nil || s.extra.rateUse == nil) && s.withinOneSecond(req, size) {
 		return true
 	}
-	p, now := s.used(), m.since()
-	if !s.owed(req) {
-		if wait := p.messages.Take(m.messages, weight(req), now); wait > 0 {
-			s.tooMuch(p, req.Ref, "message_rate", m.opts.Limits.MessageRate, "messages", wait)
+	u, now := s.ensureRateUse(), m.bucketClock()
+	if !s.isExpectedAnswer(req) {
+		if wait := u.messages.Take(m.rates.messages, weight(req), now); wait > 0 {
+			s.refuseRate(u, req.Ref, "message_rate", m.opts.Limits.MessageRate, "messages", wait)
 			return false
 		}
 	}
-	if wait := p.take(m, size, now); wait > 0 {
-		s.tooMuch(p, req.Ref, "byte_rate", m.opts.Limits.ByteRate, "bytes", wait)
+	if wait := u.takeBytes(m.rates.bytes, size, now); wait > 0 {
+		s.refuseRate(u, req.Ref, "byte_rate", m.opts.Limits.ByteRate, "bytes", wait)
 		return false
 	}
-	p.refused = 0
+	u.refused = 0
 	return true
 }
 
-// take takes size bytes, or says how long it is until there are any.
-func (p *pace) take(m *Manager, size int, now time.Duration) (wait time.Duration) {
+// takeBytes takes size bytes, or returns how long it takes until they are available.
+func (u *rateUse) takeBytes(rate limit.Rate, size int, now time.Duration) (wait time.Duration) {
 	if size == 0 {
 		return 0
 	}
-	return p.bytes.Take(m.bytes, size, now)
+	return u.bytes.Take(rate, size, now)
 }
 
-// pacedControl takes frames that carry no message, size bytes of payload together. No error answers
-// them: a client that goes on sending too many is closed. It comes before Heard, for the same
-// frames.
-func (s *Session) pacedControl(frames, size int) bool {
+// takeControlRates takes control frames with size bytes of payload from the message and byte rates.
+// If a rate is exceeded, it returns false but sends no error; a client that continues is
+// disconnected. It must be called before noteHeard for the same frames.
+func (s *Session) takeControlRates(frames, size int) bool {
 	m := s.m
-	if m.messages.None() && m.bytes.None() {
+	if m.rates.messages.None() && m.rates.bytes.None() {
 		return true
 	}
-	if (s.extra == nil || s.extra.pace == nil) && s.state != fresh && frames == 1 && s.within(wire.Request{}, size) {
+	if (s.extra == nil || s.extra.rateUse == nil) && s.state != fresh && frames == 1 && s.withinOneSecond(wire.Request{}, size) {
 		return true
 	}
-	p, now := s.used(), m.since()
-	wait := p.messages.Take(m.messages, frames, now)
+	u, now := s.ensureRateUse(), m.bucketClock()
+	wait := u.messages.Take(m.rates.messages, frames, now)
 	if wait == 0 {
-		wait = p.take(m, size, now)
+		wait = u.takeBytes(m.rates.bytes, size, now)
 	}
 	if wait == 0 {
-		p.refused = max(0, p.refused-1)
+		u.refused = max(0, u.refused-1)
 		return true
 	}
 	m.opts.Metrics.Refused("control_rate")
-	if p.refused++; p.refused > maxWaiting {
+	if u.refused++; u.refused > maxWaiting {
 		s.close(wire.CloseOverloaded, "it sends more control frames than it may, and goes on", max(1000, wait.Milliseconds()))
 	}
 	return false
 }
 
-// within says that a message needs no pace yet: it is the only one in this second and has not more
-// bytes than one may send in it, or it is the subscription that comes with connect.
-func (s *Session) within(req wire.Request, size int) bool {
+// withinOneSecond returns whether a message needs no rateUse: it is the first in this second and
+// not larger than one second allows, or it is the subscribe that follows connect.
+func (s *Session) withinOneSecond(req wire.Request, size int) bool {
 	if s.m.opts.Limits.ByteRate > 0 && size > s.m.opts.Limits.ByteRate {
 		return false
 	}
 	return !s.heardNow() && weight(req) == 1 || s.state == connecting && req.Type == wire.TypeSubscribe && s.waiting() == 0
 }
 
-// owed says that a message answers what the broker sent, which the client must be able to do
-// however much that was. The same answer once more is a message like any other.
-func (s *Session) owed(req wire.Request) bool {
+// isExpectedAnswer returns whether a message answers something that the server sent: the pong to a
+// ping, or the first acknowledgement of a message. The rates do not limit these.
+func (s *Session) isExpectedAnswer(req wire.Request) bool {
 	switch req.Type {
 	case wire.TypePong:
 		return s.pinged
@@ -119,25 +137,61 @@ func (s *Session) owed(req wire.Request) bool {
 	return false
 }
 
-// tooMuch refuses a message.
-func (s *Session) tooMuch(p *pace, ref wire.Ref, what string, rate int, unit string, wait time.Duration) {
+// refuseRate refuses a message that exceeds a rate. It closes the connection if too many messages
+// in a row were refused.
+func (s *Session) refuseRate(u *rateUse, ref wire.Ref, what string, rate int, unit string, wait time.Duration) {
 	s.m.opts.Metrics.Refused(what)
 	ms := max(1, wait.Milliseconds())
-	if p.refused++; p.refused > maxWaiting {
+	if u.refused++; u.refused > maxWaiting {
 		s.close(wire.CloseOverloaded, "it sends more than it may, and goes on", max(1000, ms))
 		return
 	}
-	s.reject(ref, wire.Errorf(wire.RateLimited, "more than %d %s a second; try again in %d ms", rate, unit, ms))
+	s.refuseUnqueued(ref, wire.Errorf(wire.RateLimited, "more than %d %s a second; try again in %d ms", rate, unit, ms))
 }
 
-// calm forgets what was used by who has all of it again.
-func (s *Session) calm() {
+// dropFullBuckets drops the session's rateUse if all its buckets are full again.
+func (s *Session) dropFullBuckets() {
 	e := s.extra
-	if e == nil || e.pace == nil {
+	if e == nil || e.rateUse == nil {
 		return
 	}
-	if e.pace.full(s.m.since()) {
-		e.pace = nil
-		s.spare()
+	if e.rateUse.full(s.m.bucketClock()) {
+		e.rateUse = nil
+		s.dropEmptyExtra()
+	}
+}
+
+// heavyWeight is the weight of a message that has the store read many records.
+const heavyWeight = 10
+
+// weight returns how many messages a message counts as.
+func weight(req wire.Request) int {
+	if req.Type == wire.TypeHistory || req.Type == wire.TypePresence {
+		return heavyWeight
+	}
+	return 1
+}
+
+// chargeHistory takes the size of a history answer from the byte rate of the connection.
+func (s *Session) chargeHistory(messages []wire.Stored) {
+	n := 0
+	for _, m := range messages {
+		n += len(m.Data)
+	}
+	s.chargeBytes(n)
+}
+
+// chargeMembers takes the size of a presence page from the byte rate of the connection.
+func (s *Session) chargeMembers(members []registry.Member) {
+	n := 0
+	for _, m := range members {
+		n += len(m.Client) + len(m.User) + len(m.Info)
+	}
+	s.chargeBytes(n)
+}
+
+func (s *Session) chargeBytes(n int) {
+	if n > 0 && s.state != closed && !s.m.rates.bytes.None() {
+		s.ensureRateUse().bytes.Take(s.m.rates.bytes, n, s.m.bucketClock())
 	}
 }

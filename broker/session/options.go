@@ -17,7 +17,8 @@ import (
 	"switchboard/registry"
 )
 
-// Options configures a Manager. Hub, Pool, Loops, Registry, Queue, ServerID and Publish are required.
+// Options configures a Manager. Hub, Pool, Loops, Registry, Queue, ServerID and Publish are
+// required.
 type Options struct {
 	Hub      *hub.Hub
 	Pool     *work.Pool // runs the calls to the store
@@ -96,7 +97,7 @@ type Identity struct {
 type Requests struct {
 	// Queues is the number of qq_{N} lists. Zero refuses all requests.
 	Queues int
-	// From says which clients may send requests. Zero is namespace.BackendOnly.
+	// From says which clients may send requests. Zero means none.
 	From namespace.Access
 	// Rate is the most requests per second of one connection, with a burst of four seconds' worth.
 	// Zero means no limit.

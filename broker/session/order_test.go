@@ -9,42 +9,34 @@ import (
 	"switchboard/internal/wire"
 )
 
-// types are those of events, with codes where there are any.
-func types(events []wire.Event) string {
-	var list []string
-	for _, e := range events {
-		list = append(list, strings.TrimSuffix(e.Type+":"+e.Code, ":"))
-	}
-	return strings.Join(list, " ")
-}
-
-// TestMessagesSentWithConnectKeepTheirOrder although connect waits for the store.
+// TestMessagesSentWithConnectKeepTheirOrder has messages come while connect waits for the store.
 func TestMessagesSentWithConnectKeepTheirOrder(t *testing.T) {
 	for sent, want := range map[string]string{
 		"ping subscribe":       "connected pong subscribed",
 		"ack ping":             "connected error:bad_request pong", // nothing was ever sent to this client
-		"ping ping subscribe":  "connected pong subscribed",        // one answer is owed
+		"ping ping subscribe":  "connected pong subscribed",        // one pong answers both
 		"ack subscribe ping":   "connected error:bad_request subscribed pong",
 		"subscribe ping":       "connected subscribed pong",
 		"pong subscribe bogus": "connected subscribed error:bad_request",
 	} {
-		d := greeted(t, session.Options{}, plain, nil)
-		d.do(func() {
-			receive(d.to, []byte(`{"type":"connect","client":"phone"}`))
+		h := newUnconnected(t, session.Options{}, unwrapped, nil)
+		h.onLoop(func() {
+			receive(h.receiver, `{"type":"connect","client":"phone"}`)
 			for typ := range strings.FieldsSeq(sent) {
-				receive(d.to, fmt.Appendf(nil, `{"type":%q,"channel":"news","id":5}`, typ))
+				receive(h.receiver, `{"type":%q,"channel":"news","id":5}`, typ)
 			}
 		})
-		d.settle()
-		if got := types(d.hears()); got != want {
+		h.settle()
+		if got := types(h.received()); got != want {
 			t.Errorf("connect %s is answered with %q, want %q", sent, got, want)
 		}
-		d.want("")
+		h.wantClosed("")
 	}
 }
 
-// TestWaitingMessagesAreBoundedByBytes: one may be as long as it likes, and many must be short.
-func TestWaitingMessagesAreBoundedByBytes(t *testing.T) {
+// TestWaitingMessagesAreBounded checks that one waiting message may have any size, and that many
+// must be short.
+func TestWaitingMessagesAreBounded(t *testing.T) {
 	message := func(n int) string {
 		return fmt.Sprintf(`{"type":"publish","channel":"news","data":%q}`, strings.Repeat("x", n))
 	}
@@ -57,41 +49,41 @@ func TestWaitingMessagesAreBoundedByBytes(t *testing.T) {
 		"very short": {1, 64},
 	} {
 		t.Run(name, func(t *testing.T) {
-			d := newDesk(t, session.Options{Limits: session.Limits{Message: 1 << 20}})
-			d.backlog(true) // so that nothing is acted on
+			h := newHarness(t, session.Options{Limits: session.Limits{Message: 1 << 20}})
+			h.setBacklog(true) // so that the messages wait
 			for range c.fit {
-				d.say("%s", message(c.size))
+				h.send("%s", message(c.size))
 			}
-			d.want("")
-			d.backlog(false)
-			d.do(d.to.Writable) // all of it is taken up, and the places are free again
+			h.wantClosed("")
+			h.setBacklog(false)
+			h.onLoop(h.receiver.Writable) // all waiting messages are handled, and there is room again
 			for answers := 0; answers < c.fit; {
-				d.settle()
-				for _, e := range d.hears() {
+				h.settle()
+				for _, e := range h.received() {
 					if e.Type == wire.TypePublished {
 						answers++
 					}
 				}
 			}
-			d.backlog(true)
+			h.setBacklog(true)
 			for range c.fit {
-				d.say("%s", message(c.size))
+				h.send("%s", message(c.size))
 			}
-			d.want("")
-			d.say("%s", message(c.size))
-			d.want(wire.CloseOverloaded)
+			h.wantClosed("")
+			h.send("%s", message(c.size))
+			h.wantClosed(wire.CloseOverloaded)
 		})
 	}
 }
 
-// TestSubscribeAgain goes on from where the subscription is: nothing comes twice, and it is one
-// place of the channels that are allowed.
-func TestSubscribeAgain(t *testing.T) {
-	d := newDesk(t, session.Options{Limits: session.Limits{Channels: 1}})
+// TestRepeatedSubscribe checks that a repeated subscribe continues the subscription: no message
+// comes twice, and it counts as one channel.
+func TestRepeatedSubscribe(t *testing.T) {
+	h := newHarness(t, session.Options{Limits: session.Limits{Channels: 1}})
 	publish := func() int64 {
 		t.Helper()
-		d.say(`{"type":"publish","channel":"news","data":1}`)
-		for _, e := range d.hears() {
+		h.send(`{"type":"publish","channel":"news","data":1}`)
+		for _, e := range h.received() {
 			if e.Type == wire.TypePublished {
 				return *e.ID
 			}
@@ -99,25 +91,25 @@ func TestSubscribeAgain(t *testing.T) {
 		t.Fatal("not published")
 		return 0
 	}
-	d.say(`{"type":"subscribe","channel":"news"}`)
-	d.hears()
+	h.send(`{"type":"subscribe","channel":"news"}`)
+	h.received()
 	first := publish()
-	d.hub.Channel("news").MarkDirty()
-	d.settle()
-	if got := types(d.hears()); got != "message" {
+	h.hub.Channel("news").MarkDirty()
+	h.settle()
+	if got := types(h.received()); got != "message" {
 		t.Fatalf("got %q", got)
 	}
 	for _, after := range []string{"", `,"after":0`} {
-		d.say(`{"type":"subscribe","channel":"news"%s}`, after)
-		e := d.hears()
+		h.send(`{"type":"subscribe","channel":"news"%s}`, after)
+		e := h.received()
 		if len(e) != 1 || e[0].Type != wire.TypeSubscribed || e[0].ID == nil || *e[0].ID == 0 || e[0].Recovered != nil {
 			t.Fatalf("again%s: %+v, want subscribed with the position alone", after, e)
 		}
 	}
-	d.answers("unsubscribed", "", "", `{"type":"unsubscribe","channel":"news"}`)
-	d.answers("unsubscribed", "", "", `{"type":"unsubscribe","channel":"news"}`)
-	d.say(`{"type":"subscribe","channel":"news","after":0}`)
-	if e := d.hears(); types(e) != "subscribed message" || *e[1].ID != first { // a new subscription, which has missed it
+	h.expect("unsubscribed", "", "", `{"type":"unsubscribe","channel":"news"}`)
+	h.expect("unsubscribed", "", "", `{"type":"unsubscribe","channel":"news"}`)
+	h.send(`{"type":"subscribe","channel":"news","after":0}`)
+	if e := h.received(); types(e) != "subscribed message" || *e[1].ID != first { // a new subscription, which has not received it
 		t.Fatalf("%+v", e)
 	}
 }

@@ -3,45 +3,48 @@ package session
 import "time"
 
 const (
-	// renewGroup is how many bindings are renewed together, about.
-	renewGroup = 64
-	// renewEvery is the most ticks between two groups, however few sessions there are.
-	renewEvery = 60
+	// renewalGroup is about how many bindings a group has.
+	renewalGroup = 64
+	// maxRenewalPause is the most ticks between two groups, also with few sessions.
+	maxRenewalPause = 60
 )
 
-// renewal is the walk over a shard's sessions that renews each binding once in every refresh interval. A group
-// goes at a time, so that neither each has its own round trips nor all come at once.
-type renewal struct {
-	at   uint32 // the tick of the next group
-	last uint32 // that of the one before
-	part uint64 // what was owed then and was less than one session, in sessions × ticks
-	turn int    // whose turn it is
+// renewalSchedule decides when which bindings of a shard are renewed. It walks over the shard's
+// sessions so that each binding is renewed once per Timing.Renewal. A group is renewed at a time:
+// the group shares its round trips, and the groups are spread over the interval. Only the shard's
+// loop uses it.
+type renewalSchedule struct {
+	nextTick uint32 // of the next group
+	lastTick uint32 // of the previous group
+	carry    uint64 // the fraction of a session that the previous group left over, in sessions × ticks
+	position int    // the index in shard.sessions of the last renewed session
 }
 
-func (r *renewal) begin(now uint32) { *r = renewal{at: now, last: now} }
+func (r *renewalSchedule) begin(now uint32) { *r = renewalSchedule{nextTick: now, lastTick: now} }
 
-// refresh is the interval of renewals in ticks.
-func (sh *shard) refresh() uint32 { return max(1, uint32(sh.m.opts.Timing.Renewal/time.Second)) }
+// renewalTicks returns the renewal interval in ticks.
+func (sh *shard) renewalTicks() uint32 { return max(1, uint32(sh.m.opts.Timing.Renewal/time.Second)) }
 
-// renew renews the bindings of a group, if it is time, and returns when the next is due.
-func (sh *shard) renew(now uint32) (next uint32) {
+// renewDue renews the bindings of the next group if it is due. It returns the tick at which the
+// group after that is due.
+func (sh *shard) renewDue(now uint32) (next uint32) {
 	r, n := &sh.renewal, len(sh.sessions)
-	if now < r.at {
-		return r.at
+	if now < r.nextTick {
+		return r.nextTick
 	}
-	every := sh.refresh()
-	r.part += uint64(n) * uint64(now-r.last)
-	group := min(r.part/uint64(every), uint64(n))
-	r.part %= uint64(every)
+	every := sh.renewalTicks()
+	r.carry += uint64(n) * uint64(now-r.lastTick)
+	group := min(r.carry/uint64(every), uint64(n))
+	r.carry %= uint64(every)
 	var some []*Session
 	for range group {
-		r.turn = (r.turn + 1) % n
-		if s := sh.sessions[r.turn]; s.state == open {
+		r.position = (r.position + 1) % n
+		if s := sh.sessions[r.position]; s.state == open {
 			some = append(some, s)
 		}
 	}
-	sh.assertLater(some, false, func() {})
-	wait := uint64(every) * renewGroup / uint64(n)
-	r.last, r.at = now, now+uint32(max(1, min(wait, renewEvery, uint64(every))))
-	return r.at
+	sh.renewLater(some, false, func() {})
+	wait := uint64(every) * renewalGroup / uint64(n)
+	r.lastTick, r.nextTick = now, now+uint32(max(1, min(wait, maxRenewalPause, uint64(every))))
+	return r.nextTick
 }

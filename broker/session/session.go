@@ -1,8 +1,6 @@
 package session
 
 import (
-	"cmp"
-
 	"switchboard/broker/hub"
 	"switchboard/broker/transport"
 	"switchboard/broker/work"
@@ -10,68 +8,71 @@ import (
 	"switchboard/queue"
 )
 
-// maxReplies is how many bytes of workers' replies are written behind a backlog. A worker replies when
-// it likes, so nothing else bounds what piles up behind a client that does not read.
+// maxReplies is the most bytes of workers' replies that are written while the socket is backed up.
+// Workers reply at any time, so nothing else bounds them for a client that does not read.
 const maxReplies = 64 << 10
 
-// state is how far a session has come.
+// state is the state of a session. It only moves forward.
 type state uint8
 
 const (
-	fresh      state = iota // no connect yet
-	connecting              // connect is under way
-	open
-	closed
+	fresh      state = iota // before connect
+	connecting              // while the client is being bound
+	open                    // the client is bound and has been sent `connected`
+	closed                  // nothing refers to the connection any more
 )
 
-// Session is one client's connection. It lives on its loop. Most sessions are idle, so what that takes has no room to
-// spare: 224 bytes, with two subscriptions in them. (With 10,000 connections each took 1.42 KB of memory, now 1.2. The
-// allocator has room for exactly 224, and little that soon dies is that long and leaves holes.)
+// Session is the state of one client's connection. Only the connection's loop uses it.
+//
+// Most sessions are idle, so the size of an idle session counts: 224 bytes with two subscriptions,
+// for which the allocator has a size class. Few short-lived objects are of that class, so they
+// leave no holes between sessions. At 10,000 connections each takes 1.2 KB in all; it was 1.42 KB
+// before.
 type Session struct {
 	*shard // s.m is its Manager
 	conn   transport.Conn
 
-	client     string // its id, which begins with the user
+	client     string // the id, which begins with the user
 	generation int64
-	secret     queue.SecretHash // of a client without a user, to renew a record that the store has lost
+	secret     queue.SecretHash // of a client without a user: a renewal may have to restore its record
 
-	all, first hub.Subscription // to everyone's channel; and to the first of its own
-	inbox      inbox
-	extra      *extra // nil at rest
+	allSub, firstSub hub.Subscription // to the $all channel, and to the first other channel
+	inbox            inbox
+	extra            *extra // nil while all its fields are zero
 
-	expires uint32 // unix seconds, 0 for never
-	heard   uint32 // tick of the last sign of life
-	index   int32  // in shard.sessions
-	state   state
-	busy    bool // a call to the store is under way for a message of the client
-	pinged  bool // since heard
+	expires   uint32 // unix seconds, 0 for never
+	lastHeard uint32 // the tick at which the client was last heard
+	index     int32  // in shard.sessions
+	state     state
+	busy      bool // a call for a message of the client is under way
+	pinged    bool // since lastHeard
 
-	unasserted bool // the binding could not be renewed: the next tick tries again
+	mustRenew bool // the binding was lost or not renewed: the next tick renews it
 }
 
-// extra is what an idle session of one channel does without.
+// extra is state that an idle session with one channel does not need.
 type extra struct {
-	more    []*hub.Subscription // to other channels than the first
-	waiting *line               // come while busy; nil for none
-	pass    *pass               // what the token gives besides the user and its end, and what was used; nil for nothing
-	pace    *pace               // what was used of its rates; nil for who sends no more than now and then
-	backlog uint32              // the tick that found the socket backed up, without a break since, or 0
-	replied int32               // bytes of replies written behind the backlog
-	told    []told              // of whose coming and going it is told
+	moreSubs     []*hub.Subscription // to the channels after the first
+	waiting      *waitingMessages    // nil for none
+	profile      *profile            // nil for none
+	rateUse      *rateUse            // nil for none
+	backlogSince uint32              // the tick since which the socket has been backed up, 0 for never
+	replyBytes   int32               // bytes of replies written since then
+	watches      []watch
 }
 
-// need is s.extra, to be changed.
-func (s *Session) need() *extra {
+// ensureExtra returns s.extra. It creates one if there is none.
+func (s *Session) ensureExtra() *extra {
 	if s.extra == nil {
 		s.extra = new(extra)
 	}
 	return s.extra
 }
 
-// spare lets s.extra go when there is nothing in it.
-func (s *Session) spare() {
-	if e := s.extra; e != nil && len(e.more) == 0 && e.waiting == nil && e.pass == nil && e.pace == nil && len(e.told) == 0 &&
-		e.backlog == 0 && e.replied == 0 {
+// dropEmptyExtra drops s.extra if all its fields are zero.
+func (s *Session) dropEmptyExtra() {
+	if e := s.extra; e != nil && len(e.moreSubs) == 0 && e.waiting == nil && e.profile == nil && e.rateUse == nil &&
+		len(e.watches) == 0 && e.backlogSince == 0 && e.replyBytes == 0 {
 		s.extra = nil
 	}
 }
@@ -81,8 +82,8 @@ func (s *Session) Receive(req wire.Request, size int) {
 	if s.state == closed {
 		return
 	}
-	paced := s.paced(req, size)
-	if s.Heard(); paced {
+	within := s.takeRates(req, size)
+	if s.noteHeard(); within {
 		s.handle(req, size)
 	}
 }
@@ -92,37 +93,37 @@ func (s *Session) Malformed(ref wire.Ref, size int, err error, broken bool) {
 	if s.state == closed {
 		return
 	}
-	paced := s.paced(wire.Request{Ref: ref}, size)
-	if s.Heard(); !paced {
+	within := s.takeRates(wire.Request{Ref: ref}, size)
+	if s.noteHeard(); !within {
 		return
 	}
-	s.reject(ref, err)
+	s.refuseUnqueued(ref, err)
 	if broken || s.state == fresh {
 		s.close(wire.CloseBadRequest, "not a JSON object of this protocol", 0)
 	}
 }
 
-// handle acts on a message of size bytes at once, or lets it wait for its turn. A ping and an
-// acknowledgement overtake others, except those that came with connect.
+// handle starts a message of size bytes, or queues it after those that wait. A ping and an
+// acknowledgement overtake waiting messages, but not before the session is open.
 func (s *Session) handle(req wire.Request, size int) {
 	if s.state == fresh && req.Type != wire.TypeConnect {
-		s.start(req) // refuses it
+		s.dispatch(req) // refuses it
 		return
 	}
 	ping, ack := req.Type == wire.TypePing, req.Type == wire.TypeAck
 	switch backlogged := s.conn.Backlogged(); {
 	case req.Type == wire.TypePong:
 	case ack && s.state == open, ping && s.state == open && !backlogged:
-		s.start(req)
+		s.dispatch(req)
 	case !ping && !s.busy && s.waiting() == 0 && !backlogged:
-		s.start(req)
+		s.dispatch(req)
 	default:
-		s.wait(req, size)
+		s.enqueue(req, size)
 	}
 }
 
-// start begins to act on a message whose turn it is.
-func (s *Session) start(req wire.Request) {
+// dispatch handles a message. The other messages before it have been handled.
+func (s *Session) dispatch(req wire.Request) {
 	if s.state == fresh && req.Type != wire.TypeConnect {
 		s.refuse(req.Ref, wire.Errorf(wire.BadRequest, "%.40s: connect comes first", req.Type))
 		s.close(wire.CloseBadRequest, "connect comes first", 0)
@@ -154,13 +155,13 @@ func (s *Session) start(req wire.Request) {
 	}
 }
 
-// call runs work in the pool and then, on the loop, finish with its result. Until then
-// further messages wait. finish is also called when the session has ended meanwhile.
+// call runs work in the pool and then finish with its result on the loop. Until then further
+// messages wait. finish is also called if the session has closed meanwhile.
 func call[T any](s *Session, work func() (T, error), finish func(T, error)) {
 	callIn(s.m.opts.Pool, s, work, finish)
 }
 
-// callIn is call in a given pool.
+// callIn is call with a given pool.
 func callIn[T any](pool *work.Pool, s *Session, work func() (T, error), finish func(T, error)) {
 	s.busy = true
 	pool.Go(func() {
@@ -169,66 +170,67 @@ func callIn[T any](pool *work.Pool, s *Session, work func() (T, error), finish f
 			s.busy = false
 			s.corked(func() {
 				finish(result, err)
-				s.next()
+				s.handleWaiting()
 			})
 		})
 	})
 }
 
-// TooLarge is transport.Receiver's.
+// TooLarge implements transport.Receiver.
 func (s *Session) TooLarge() {
-	paced := s.state != closed && s.paced(wire.Request{}, 0) // Control has counted the bytes
-	s.Heard()
-	if !paced {
+	within := s.state != closed && s.takeRates(wire.Request{}, 0) // Control has counted the bytes
+	s.noteHeard()
+	if !within {
 		return
 	}
 	limit := s.m.opts.Limits.Message
 	if s.state == fresh {
 		limit = min(limit, transport.MaxFirst)
 	}
-	s.reject(wire.Ref{}, wire.Errorf(wire.TooLarge, "the message was skipped: at most %d bytes are allowed", limit))
+	s.refuseUnqueued(wire.Ref{}, wire.Errorf(wire.TooLarge, "the message was skipped: at most %d bytes are allowed", limit))
 	if s.state == fresh {
 		s.close(wire.CloseBadRequest, "connect comes first", 0)
 	}
 }
 
-// Broken is transport.Receiver's.
+// Broken implements transport.Receiver.
 func (s *Session) Broken(string) { s.end(wire.CloseBadRequest) }
 
 // Control implements transport.Receiver.
 func (s *Session) Control(frames, size int) bool {
-	paced := s.state != closed && s.pacedControl(frames, size)
-	s.Heard()
-	return paced
+	within := s.state != closed && s.takeControlRates(frames, size)
+	s.noteHeard()
+	return within
 }
 
-// Heard notes a sign of life. The time for connect is not made longer by anything else.
-func (s *Session) Heard() {
+// noteHeard notes that the client is alive. Before connect it does nothing: only connect meets the
+// connect timeout.
+func (s *Session) noteHeard() {
 	if s.state == fresh {
 		return
 	}
-	s.heard = s.m.now.Load()
+	s.lastHeard = s.m.currentTick.Load()
 	s.pinged = false
 }
 
-// Writable is transport.Receiver's.
+// Writable implements transport.Receiver.
 func (s *Session) Writable() {
-	s.Heard() // it reads, though its answer to a ping may still be behind much else
-	s.caughtUp()
-	s.inboxWritten()
+	s.noteHeard() // the client reads; its pong may still be queued after other messages
+	s.resetBacklog()
+	s.inboxAfterWrite()
 	for sub := range s.subs() {
 		sub.Resume()
 	}
-	for i := 0; i < len(s.followed()); i++ {
-		s.followed()[i].sub.Resume()
+	for i := 0; i < len(s.watches()); i++ { // a write may close the session
+		s.watches()[i].sub.Resume()
 	}
-	s.next()
+	s.handleWaiting()
 }
 
-// Closed is transport.Receiver's.
+// Closed implements transport.Receiver.
 func (s *Session) Closed() { s.end(wire.CloseGone) }
 
-// close tells the client why and ends the session.
+// close ends the session and sends the client the reason.
 func (s *Session) close(reason wire.CloseReason, detail string, afterMS int64) {
 	if s.state == closed {
 		return
@@ -237,79 +239,28 @@ func (s *Session) close(reason wire.CloseReason, detail string, afterMS int64) {
 	s.conn.Close(reason, detail, afterMS)
 }
 
-// end forgets the session: nothing refers to the connection any more when it returns.
+// end ends the session. When it returns, nothing refers to the connection any more.
 func (s *Session) end(reason wire.CloseReason) {
 	if s.state == closed {
 		return
 	}
 	bound := s.state == open
-	if w := s.shard.wishing[s]; w != nil {
-		w.gone.Store(true)
+	if j := s.shard.connecting[s]; j != nil {
+		j.gone.Store(true)
 	}
 	s.state = closed
 	for sub := range s.subs() {
-		s.goOut(sub)
+		s.leavePresence(sub)
 		s.m.opts.Hub.Unsubscribe(sub)
 	}
-	for len(s.followed()) > 0 {
-		s.untold(0)
+	for len(s.watches()) > 0 {
+		s.stopWatch(0)
 	}
 	s.extra = nil
 	s.shard.remove(s)
 	s.m.opts.Metrics.Closed(string(reason))
 	if bound {
-		s.m.forget(s)
-		s.m.unbindLater(binding{s.client, s.generation, s.inbox.owed()})
-	}
-}
-
-// tick is the session's housekeeping, when due says so.
-func (s *Session) tick(now uint32, unix int64) {
-	o := &s.m.ticks
-	silent := now - s.heard
-	ping, idle := s.liveness()
-	switch {
-	case s.state != open:
-		if silent >= o.connect {
-			s.close(wire.CloseBadRequest, "no connect in time", 0)
-		}
-		return
-	case s.expires != 0 && unix >= int64(s.expires):
-		s.close(wire.CloseExpired, "the token ran out", 0)
-		return
-	case silent >= idle:
-		s.close(wire.CloseIdle, "no sign of life", 0)
-		return
-	case silent >= ping && !s.pinged:
-		if s.conn.Ping(); idle == never { // no answer will come: the next ping is due as late as this one was
-			s.heard = now
-		} else {
-			s.pinged = true
-		}
-	}
-	if s.state == closed { // by the write of the ping
-		return
-	}
-	if s.conn.Backlogged() {
-		e := s.need()
-		if e.backlog = cmp.Or(e.backlog, now); now+1-e.backlog >= o.slow {
-			s.close(wire.CloseSlow, "unread for too long", 0)
-			return
-		}
-	} else {
-		s.caughtUp()
-		s.inboxRetry()
-	}
-	if s.unasserted {
-		s.assertLater()
-	}
-	s.calm()
-}
-
-// caughtUp begins anew to count what happens behind a backlog.
-func (s *Session) caughtUp() {
-	if s.extra != nil {
-		s.extra.backlog, s.extra.replied = 0, 0
-		s.spare()
+		s.m.clients.remove(s)
+		s.m.binder.unbindLater(binding{s.client, s.generation, s.inbox.unsavedAck()})
 	}
 }

@@ -7,22 +7,22 @@ import (
 	"switchboard/broker/hub"
 )
 
-// subs are the subscriptions, everyone's channel first.
+// subs iterates over the subscriptions, the one to the $all channel first.
 func (s *Session) subs() iter.Seq[*hub.Subscription] {
 	return func(yield func(*hub.Subscription) bool) {
-		if s.all.Active() && !yield(&s.all) || s.first.Active() && !yield(&s.first) {
+		if s.allSub.Active() && !yield(&s.allSub) || s.firstSub.Active() && !yield(&s.firstSub) {
 			return
 		}
-		for i := 0; s.extra != nil && i < len(s.extra.more); i++ { // one may end the session
-			if !yield(s.extra.more[i]) {
+		for i := 0; s.extra != nil && i < len(s.extra.moreSubs); i++ { // the caller may end the session
+			if !yield(s.extra.moreSubs[i]) {
 				return
 			}
 		}
 	}
 }
 
-// subscribed is the subscription to a channel, or nil.
-func (s *Session) subscribed(channel string) *hub.Subscription {
+// subscription returns the subscription to a channel, or nil.
+func (s *Session) subscription(channel string) *hub.Subscription {
 	for sub := range s.subs() {
 		if sub.Channel.Name == channel {
 			return sub
@@ -31,43 +31,43 @@ func (s *Session) subscribed(channel string) *hub.Subscription {
 	return nil
 }
 
-// channels is how many the session follows, without everyone's.
-func (s *Session) channels() (n int) {
+// channelCount returns the number of subscriptions without the one to the $all channel.
+func (s *Session) channelCount() (n int) {
 	for range s.subs() {
 		n++
 	}
-	if s.all.Active() {
+	if s.allSub.Active() {
 		n--
 	}
 	return n
 }
 
-// place is where the next subscription is to be kept.
-func (s *Session) place() *hub.Subscription {
-	if s.first.Reusable() {
-		return &s.first
+// vacantSubscription returns a place for the next subscription.
+func (s *Session) vacantSubscription() *hub.Subscription {
+	if s.firstSub.Reusable() {
+		return &s.firstSub
 	}
-	sub, e := new(hub.Subscription), s.need()
-	e.more = append(e.more, sub)
+	sub, e := new(hub.Subscription), s.ensureExtra()
+	e.moreSubs = append(e.moreSubs, sub)
 	return sub
 }
 
-// follow begins a subscription at pos in sub. The client has been told.
-func (s *Session) follow(sub *hub.Subscription, pos hub.Position) {
+// startSubscription begins a subscription at pos in sub. `subscribed` was sent before.
+func (s *Session) startSubscription(sub *hub.Subscription, pos hub.Position) {
 	s.m.opts.Hub.Subscribe(sub, s.shard.loop, s, pos)
-	s.comeIn(sub)
+	s.joinPresence(sub)
 	sub.Start()
 }
 
-// unfollow ends a subscription.
-func (s *Session) unfollow(sub *hub.Subscription) {
-	if i := s.followedAt(sub.Channel.Name); i >= 0 {
-		s.untold(i)
+// endSubscription ends a subscription and the watch of its channel.
+func (s *Session) endSubscription(sub *hub.Subscription) {
+	if i := s.watchIndex(sub.Channel.Name); i >= 0 {
+		s.stopWatch(i)
 	}
-	s.goOut(sub)
+	s.leavePresence(sub)
 	s.m.opts.Hub.Unsubscribe(sub)
 	if e := s.extra; e != nil {
-		e.more = slices.DeleteFunc(e.more, func(other *hub.Subscription) bool { return other == sub })
-		s.spare()
+		e.moreSubs = slices.DeleteFunc(e.moreSubs, func(other *hub.Subscription) bool { return other == sub })
+		s.dropEmptyExtra()
 	}
 }

@@ -5,85 +5,103 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"sync"
 )
 
 const (
-	// maxUnsure bounds the binds that broke off and are remembered.
-	maxUnsure = 1 << 12
-	// mostCleared is how many of them one tick looks at: after an outage, others need the store too.
-	mostCleared = 64
+	// maxUnconfirmed bounds the remembered unconfirmed binds.
+	maxUnconfirmed = 1 << 12
+	// maxResolved bounds the unconfirmed binds that one tick resolves: after an outage of the store
+	// other work needs it too.
+	maxResolved = 64
 )
 
-// attempt is a bind: server is this one's id at the time.
-type attempt struct{ client, server string }
-
-func (a attempt) compare(b attempt) int {
-	return cmp.Or(strings.Compare(a.client, b.client), strings.Compare(a.server, b.server))
+// unconfirmedBinds remembers the bind calls that failed. The store may have executed them: then it
+// names this server as the owner of a client that has no session here. Each tick resolves some of
+// them. The pool's workers and the tick use it.
+type unconfirmedBinds struct {
+	mu   sync.Mutex // guards the field below
+	list map[unconfirmedBind]struct{}
 }
 
-// doubt notes that a call to bind the client failed: it may have been executed all the same, and nobody
-// here holds what it bound.
-func (m *Manager) doubt(client, server string) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if len(m.unsure) < maxUnsure {
-		m.unsure[attempt{client, server}] = struct{}{}
+// unconfirmedBind is one failed bind. server is this server's id at the time of the call.
+type unconfirmedBind struct{ client, server string }
+
+func (u unconfirmedBind) compare(other unconfirmedBind) int {
+	return cmp.Or(strings.Compare(u.client, other.client), strings.Compare(u.server, other.server))
+}
+
+// add remembers a failed bind.
+func (l *unconfirmedBinds) add(u unconfirmedBind) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.list == nil {
+		l.list = make(map[unconfirmedBind]struct{})
+	}
+	if len(l.list) < maxUnconfirmed {
+		l.list[u] = struct{}{}
 	}
 }
 
-// clearSome has the pool look at what is in doubt; what fails is in doubt again.
-func (m *Manager) clearSome() {
-	m.mu.Lock()
-	var some []attempt
-	for a := range m.unsure {
-		if len(some) == mostCleared {
+// take removes up to n binds and returns them in a fixed order, which a simulation can repeat.
+func (l *unconfirmedBinds) take(n int) []unconfirmedBind {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var some []unconfirmedBind
+	for u := range l.list {
+		if len(some) == n {
 			break
 		}
-		some = append(some, a)
-		delete(m.unsure, a)
+		some = append(some, u)
+		delete(l.list, u)
 	}
-	m.mu.Unlock()
-	slices.SortFunc(some, attempt.compare) // a simulation that runs again meets them in the same order
-	for _, a := range some {
-		m.opts.Pool.Go(func() {
-			ctx, cancel := m.context()
-			defer cancel()
-			if err := m.clear(ctx, a); err != nil {
-				m.opts.Logger.Warn().Err(err).Msg("a bind that broke off is not cleared; a later tick tries again")
-				m.doubt(a.client, a.server)
+	slices.SortFunc(some, unconfirmedBind.compare)
+	return some
+}
+
+// resolveUnconfirmed has the pool resolve some of the unconfirmed binds. A later tick tries those
+// again that fail.
+func (b *binder) resolveUnconfirmed() {
+	for _, u := range b.unconfirmed.take(maxResolved) {
+		b.opts.Pool.Go(func() {
+			if err := b.resolve(b.storeContext(), u); err != nil {
+				b.opts.Logger.Warn().Err(err).Msg("unconfirmed bind not resolved; a later tick tries again")
+				b.unconfirmed.add(u)
 			}
 		})
 	}
 }
 
-// clear takes back what a bind that broke off has left: the binding, if no session here has it, or the
-// note in s_c_. And it tells whoever lost the client to that binding: his name was in the answer that did not come.
-func (m *Manager) clear(ctx context.Context, a attempt) error {
-	left, last, err := m.leftover(ctx, a)
+// resolve removes what an unconfirmed bind left in the store: the binding, unless a session here
+// has it, or the client's entry in s_c_. It also notifies all servers of the client's generation:
+// the answer that was lost would have named the server that lost the client.
+func (b *binder) resolve(ctx context.Context, u unconfirmedBind) error {
+	left, current, err := b.leftover(ctx, u)
 	if err != nil {
 		return err
 	}
-	if last > 0 {
-		m.Supersede(a.client, last)
-		m.opts.Notify.Superseded("", a.client, last)
+	if current > 0 {
+		b.clients.supersede(u.client, current)
+		b.opts.Notify.Superseded("", u.client, current)
 	}
 	if left.generation == 0 {
 		return nil
 	}
-	return m.unbind(ctx, left)
+	return b.unbind(ctx, left)
 }
 
-// leftover is the binding that an attempt made and no session has, or none, and the generation of the client's last one.
-func (m *Manager) leftover(ctx context.Context, a attempt) (left binding, last int64, err error) {
-	defer m.turns.take(a.client)() // no other bind of the client is under way
-	c, known, err := m.opts.Queue.Client(ctx, a.client)
+// leftover returns the binding that u made if no session has it, or a zero binding. It also returns
+// the client's current generation.
+func (b *binder) leftover(ctx context.Context, u unconfirmedBind) (left binding, current int64, err error) {
+	defer b.locks.lock(u.client)() // excludes other binds of the client
+	c, known, err := b.opts.Queue.Client(ctx, u.client)
 	switch {
 	case err != nil:
 		return binding{}, 0, err
-	case !known || c.Server != a.server:
-		err = m.opts.Registry.DropClient(ctx, a.server, a.client)
-	case !m.has(a.client, c.Generation):
-		left = binding{client: a.client, generation: c.Generation}
+	case !known || c.Server != u.server:
+		err = b.opts.Registry.DropClient(ctx, u.server, u.client)
+	case !b.clients.holds(u.client, c.Generation):
+		left = binding{client: u.client, generation: c.Generation}
 	}
 	return left, c.Generation, err
 }

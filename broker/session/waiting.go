@@ -6,26 +6,27 @@ import (
 	"switchboard/internal/wire"
 )
 
-// maxWaiting is how many messages of a client wait for the store's answer to an earlier
-// one, or for its socket to take what it was sent.
-const maxWaiting = 64
+const (
+	// maxWaiting is the most messages of a client that wait for the answer to an earlier one, or
+	// for the socket to take what was written.
+	maxWaiting = 64
+	// maxWaitingBytes bounds the sum of their sizes. A single message may be larger.
+	maxWaitingBytes = 128 << 10
+)
 
-// maxWaitingBytes bounds them together. One message may always wait.
-const maxWaitingBytes = 128 << 10
-
-// line is the messages of a client that wait for their turn.
-type line struct {
-	list  []waiting
-	bytes int // of all of them, as they came
+// waitingMessages are the messages of a client that are handled later, in their order. Only the
+// session's loop uses it.
+type waitingMessages struct {
+	list  []waitingMessage
+	bytes int // the sum of the sizes
 }
 
-// waiting is one of them.
-type waiting struct {
+type waitingMessage struct {
 	req  wire.Request
-	size int
+	size int // as received
 }
 
-// waiting returns how many messages wait for their turn.
+// waiting returns how many messages wait.
 func (s *Session) waiting() int {
 	if s.extra == nil || s.extra.waiting == nil {
 		return 0
@@ -33,52 +34,57 @@ func (s *Session) waiting() int {
 	return len(s.extra.waiting.list)
 }
 
-// wait puts a message at the end of those that wait for their turn.
-func (s *Session) wait(req wire.Request, size int) {
-	e := s.need()
+// enqueue appends a message to those that wait. If there are too many, it closes the connection.
+func (s *Session) enqueue(req wire.Request, size int) {
+	e := s.ensureExtra()
 	if e.waiting == nil {
-		e.waiting = new(line)
+		e.waiting = new(waitingMessages)
 	}
-	l := e.waiting
-	if req.Type == wire.TypePing { // one answer is owed: they must not pile up for a client that does not read
-		l.dropPings()
+	w := e.waiting
+	if req.Type == wire.TypePing { // one pong answers all: pings must not pile up for a client that does not read
+		w.dropPings()
 	}
-	if n := len(l.list); n == maxWaiting || n > 0 && l.bytes+size > maxWaitingBytes {
+	if n := len(w.list); n == maxWaiting || n > 0 && w.bytes+size > maxWaitingBytes {
 		s.close(wire.CloseOverloaded, "too much was sent without waiting for an answer", 1000)
 		return
 	}
-	if s.state == connecting && !slices.ContainsFunc(l.list, func(w waiting) bool { return w.req.Type != wire.TypeAck }) {
-		s.wish(req)
+	if s.state == connecting && w.onlyAcks() {
+		s.noteEarlySubscribe(req)
 	}
-	l.list = append(l.list, waiting{req, size})
-	l.bytes += size
+	w.list = append(w.list, waitingMessage{req, size})
+	w.bytes += size
 }
 
-func (l *line) dropPings() {
-	l.list = slices.DeleteFunc(l.list, func(w waiting) bool {
-		ping := w.req.Type == wire.TypePing
+// onlyAcks returns whether nothing but acknowledgements waits.
+func (w *waitingMessages) onlyAcks() bool {
+	return !slices.ContainsFunc(w.list, func(m waitingMessage) bool { return m.req.Type != wire.TypeAck })
+}
+
+func (w *waitingMessages) dropPings() {
+	w.list = slices.DeleteFunc(w.list, func(m waitingMessage) bool {
+		ping := m.req.Type == wire.TypePing
 		if ping {
-			l.bytes -= w.size
+			w.bytes -= m.size
 		}
 		return ping
 	})
 }
 
-// take removes the first message, which there must be.
-func (l *line) take() wire.Request {
-	w := l.list[0]
-	l.list, l.bytes = l.list[1:], l.bytes-w.size
-	return w.req
+// pop removes the first message and returns it. There must be one.
+func (w *waitingMessages) pop() wire.Request {
+	m := w.list[0]
+	w.list, w.bytes = w.list[1:], w.bytes-m.size
+	return m.req
 }
 
-// next takes up what waited.
-func (s *Session) next() {
+// handleWaiting handles waiting messages until one needs the store or the socket is backed up.
+func (s *Session) handleWaiting() {
 	for s.waiting() > 0 && !s.busy && s.state != closed && !s.conn.Backlogged() {
-		req := s.extra.waiting.take()
+		req := s.extra.waiting.pop()
 		if s.waiting() == 0 {
 			s.extra.waiting = nil
-			s.spare()
+			s.dropEmptyExtra()
 		}
-		s.start(req)
+		s.dispatch(req)
 	}
 }

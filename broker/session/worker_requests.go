@@ -13,7 +13,7 @@ import (
 	"switchboard/queue"
 )
 
-// workerRequest is what a backend worker takes from qq_{N}.
+// workerRequest is the JSON that a backend worker takes from a qq_{N} list.
 type workerRequest struct {
 	Ref     int64           `json:"ref"`
 	Client  string          `json:"client"`
@@ -21,22 +21,22 @@ type workerRequest struct {
 	Server  string          `json:"server"`
 	Query   json.RawMessage `json:"query"`
 	Context requestContext  `json:"context"`
-	QueryAt int64           `json:"queryAt"` // ms since 1970, the server's clock
+	QueryAt int64           `json:"queryAt"` // ms since 1970 by the server's clock
 }
 
 type requestContext struct {
 	Address string `json:"address"`
 }
 
-// request puts the client's question into a list of the backend's workers.
+// request puts the client's request into a list of the backend's workers.
 func (s *Session) request(req wire.Request) {
-	err := s.mayRequest(req)
+	err := s.checkRequest(req)
 	var data []byte
 	if err == nil {
 		data, err = wire.CompactData(req.Data, s.m.opts.Limits.Message)
 	}
 	if err == nil {
-		err = s.paceRequest()
+		err = s.takeRequest()
 	}
 	if err != nil {
 		s.refuse(req.Ref, err)
@@ -53,41 +53,39 @@ func (s *Session) request(req wire.Request) {
 	request := queue.Request{Data: encoded}
 	request.List, request.Sender = s.requestList()
 	call(s, func() (struct{}, error) {
-		ctx, cancel := s.m.context()
-		defer cancel()
-		return struct{}{}, s.m.opts.Queue.PushRequest(ctx, request)
+		return struct{}{}, s.m.opts.Queue.PushRequest(s.m.storeContext(), request)
 	}, func(_ struct{}, err error) {
 		s.answer(wire.Event{Type: wire.TypeAccepted, Ref: req.Ref}, s.requestError(err))
 	})
 }
 
-// mayRequest says whether the client may send requests, and this one.
-func (s *Session) mayRequest(req wire.Request) error {
+// checkRequest checks whether the client may send requests, and whether this one is valid.
+func (s *Session) checkRequest(req wire.Request) error {
 	from := s.m.opts.Requests.From
 	switch {
 	case s.m.opts.Requests.Queues == 0:
 		return wire.Errorf(wire.Unavailable, "requests need a Redis that backend workers read")
 	case from&namespace.Anyone != 0 || from&namespace.Users != 0 && s.user() != "":
-	case from == namespace.BackendOnly:
-		s.m.opts.Metrics.Refused("requests")
-		return wire.Errorf(wire.Forbidden, "request: not allowed: requests are open to nobody")
-	default:
+	case from != 0:
 		s.m.opts.Metrics.Refused("requests")
 		return wire.Errorf(wire.Forbidden, "request: not allowed: requests are open to %s, and the client has no user", from)
+	default:
+		s.m.opts.Metrics.Refused("requests")
+		return wire.Errorf(wire.Forbidden, "request: not allowed: no client may send requests")
 	}
 	if !req.Ref.Set {
-		return wire.Errorf(wire.BadRequest, "ref: missing; the reply could not be told from others")
+		return wire.Errorf(wire.BadRequest, "ref: missing; the reply could not be matched to the request")
 	}
 	return nil
 }
 
-// paceRequest takes one request of the connection's rate.
-func (s *Session) paceRequest() error {
-	rate := s.m.requests
+// takeRequest takes one request from the connection's request rate.
+func (s *Session) takeRequest() error {
+	rate := s.m.rates.requests
 	if rate.None() {
 		return nil
 	}
-	wait := s.used().requests.Take(rate, 1, s.m.since())
+	wait := s.ensureRateUse().requests.Take(rate, 1, s.m.bucketClock())
 	if wait == 0 {
 		return nil
 	}
@@ -99,10 +97,10 @@ func (s *Session) paceRequest() error {
 // anonymousList is the list of all clients without a user.
 const anonymousList = 0
 
-// requestList is the list for the client's requests, and the sender whose share of it they take.
-// One user's requests stay in order, and so do those of a client without a user: it chooses its id,
-// so the id decides neither on the list, which it could fill then, nor on the share, of which it
-// could have many.
+// requestList returns the list for the client's requests, and the sender whose share of the list
+// they use. The requests of one user stay in order, and so do those of all clients without a user.
+// The id of a client without a user does not matter, because the client chooses it: with several
+// ids it could fill any list, and have several shares.
 func (s *Session) requestList() (list int, sender string) {
 	if s.user() == "" {
 		return anonymousList, "address " + s.network()
@@ -112,7 +110,7 @@ func (s *Session) requestList() (list int, sender string) {
 	return int(h.Sum32() % uint32(s.m.opts.Requests.Queues)), "user " + s.user()
 }
 
-// network is the peer's address as limits count it, without the port.
+// network returns the network of the client's address, which the limits count as one sender.
 func (s *Session) network() string {
 	peer, err := netip.ParseAddrPort(s.conn.RemoteAddr())
 	if err != nil {
@@ -121,7 +119,7 @@ func (s *Session) network() string {
 	return limit.Network(peer.Addr()).String()
 }
 
-// requestLimits are the settings that refuse a request, and what is told to the client.
+// requestLimits are the limits of a request list, with the text of the refusal.
 var requestLimits = []struct {
 	err           error
 	setting, text string
@@ -132,6 +130,7 @@ var requestLimits = []struct {
 	{queue.ErrRequestShareBytes, "request_share_bytes", "as many bytes of this sender's requests wait as may"},
 }
 
+// requestError returns the error that the client receives for err.
 func (s *Session) requestError(err error) error {
 	for _, l := range requestLimits {
 		if errors.Is(err, l.err) {

@@ -14,30 +14,30 @@ import (
 	"switchboard/queue"
 )
 
-// asked is a queue that notes the requests, and refuses them with err.
-type asked struct {
+// requestQueue is a queue that records requests and answers them with err.
+type requestQueue struct {
 	queue.Queue
 	got []queue.Request
 	err error
 }
 
-func (a *asked) PushRequest(_ context.Context, r queue.Request) error {
+func (a *requestQueue) PushRequest(_ context.Context, r queue.Request) error {
 	a.got = append(a.got, r)
 	return a.err
 }
 
-// asking is a desk whose client may send requests.
-func asking(t *testing.T, o session.Options, connect string) (*desk, *asked) {
-	var a *asked
+// newRequester returns a harness whose client has connected with the given message.
+func newRequester(t *testing.T, o session.Options, connect string) (*harness, *requestQueue) {
+	var a *requestQueue
 	if o.Requests.Queues == 0 {
 		o.Requests.Queues = 16
 	}
-	d := greeted(t, o, func(q queue.Queue) queue.Queue { a = &asked{Queue: q}; return a }, nil)
-	d.say("%s", connect)
-	if e := d.hears(); len(e) != 1 || e[0].Type != "connected" {
+	h := newUnconnected(t, o, func(q queue.Queue) queue.Queue { a = &requestQueue{Queue: q}; return a }, nil)
+	h.send("%s", connect)
+	if e := h.received(); len(e) != 1 || e[0].Type != "connected" {
 		t.Fatalf("connect is answered with %+v", e)
 	}
-	return d, a
+	return h, a
 }
 
 const (
@@ -46,14 +46,14 @@ const (
 	aRequest  = `{"type":"request","ref":1,"data":1}`
 )
 
-func TestWhoMayRequest(t *testing.T) {
+func TestRequestAccess(t *testing.T) {
 	for _, c := range []struct {
 		from    namespace.Access
 		connect string
 		want    string // in the error, empty for none
 	}{
-		{namespace.BackendOnly, asAlice, "open to nobody"},
-		{namespace.BackendOnly, anonymous, "open to nobody"},
+		{0, asAlice, "no client may"},
+		{0, anonymous, "no client may"},
 		{namespace.Users, asAlice, ""},
 		{namespace.Users, anonymous, "open to users, and the client has no user"},
 		{namespace.Anyone, asAlice, ""},
@@ -61,10 +61,10 @@ func TestWhoMayRequest(t *testing.T) {
 	} {
 		t.Run(fmt.Sprintf("%s %s", c.from, c.connect), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				o, refused := refusals(session.Options{Requests: session.Requests{From: c.from}})
-				d, a := asking(t, o, c.connect)
-				d.say(aRequest)
-				e := d.hears()
+				o, refused := countRefusals(session.Options{Requests: session.Requests{From: c.from}})
+				h, a := newRequester(t, o, c.connect)
+				h.send(aRequest)
+				e := h.received()
 				switch {
 				case len(e) != 1:
 					t.Fatalf("answered with %+v", e)
@@ -78,13 +78,13 @@ func TestWhoMayRequest(t *testing.T) {
 	}
 }
 
-// TestRequestList: the list and the share are the user's, and of clients without a user not for the
-// client to choose.
+// TestRequestList checks that the user decides on the list and the share, and that a client without
+// a user cannot choose them.
 func TestRequestList(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		of := func(connect string) queue.Request {
-			d, a := asking(t, session.Options{Requests: session.Requests{From: namespace.Anyone}}, connect)
-			d.say(aRequest)
+			h, a := newRequester(t, session.Options{Requests: session.Requests{From: namespace.Anyone}}, connect)
+			h.send(aRequest)
 			if len(a.got) != 1 {
 				t.Fatalf("%s: stored %v", connect, a.got)
 			}
@@ -111,11 +111,11 @@ func TestRequestList(t *testing.T) {
 
 func TestRequestRate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		o, refused := refusals(session.Options{Requests: session.Requests{From: namespace.Users, Rate: 2}})
-		d, a := asking(t, o, asAlice)
+		o, refused := countRefusals(session.Options{Requests: session.Requests{From: namespace.Users, Rate: 2}})
+		h, a := newRequester(t, o, asAlice)
 		for i := range 9 {
-			d.say(aRequest)
-			e := d.hears()
+			h.send(aRequest)
+			e := h.received()
 			if len(e) != 1 || (e[0].Code == "rate_limited") != (i == 8) ||
 				i == 8 && !strings.Contains(e[0].Message, "more than 2 requests a second; try again in 500 ms") {
 				t.Fatalf("request %d: %+v", i, e)
@@ -125,12 +125,12 @@ func TestRequestRate(t *testing.T) {
 			t.Errorf("counted %v, stored %d", refused, len(a.got))
 		}
 		<-time.After(500 * time.Millisecond)
-		d.say(aRequest)
-		if e := d.hears(); len(e) != 1 || e[0].Type != "accepted" {
+		h.send(aRequest)
+		if e := h.received(); len(e) != 1 || e[0].Type != "accepted" {
 			t.Errorf("half a second later: %+v", e)
 		}
-		d.say(`{"type":"ping"}`) // other messages have a rate of their own
-		if e := d.hears(); len(e) != 1 || e[0].Type != "pong" {
+		h.send(`{"type":"ping"}`) // other messages have a rate of their own
+		if e := h.received(); len(e) != 1 || e[0].Type != "pong" {
 			t.Errorf("answered with %+v", e)
 		}
 	})
@@ -143,11 +143,11 @@ func TestFullRequestLists(t *testing.T) {
 		errors.New("away"): "",
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			o, refused := refusals(session.Options{Requests: session.Requests{From: namespace.Users}})
-			d, a := asking(t, o, asAlice)
+			o, refused := countRefusals(session.Options{Requests: session.Requests{From: namespace.Users}})
+			h, a := newRequester(t, o, asAlice)
 			a.err = fmt.Errorf("push: %w", err)
-			d.say(aRequest)
-			e := d.hears()
+			h.send(aRequest)
+			e := h.received()
 			switch {
 			case len(e) != 1:
 				t.Fatalf("answered with %+v", e)

@@ -210,7 +210,7 @@ func (n *node) assert(old string, doubts int64) {
 		if n.hub.RebindAll(ctx, old) != nil {
 			return
 		}
-		n.sessions.Assert()
+		n.sessions.RenewAll()
 		n.hub.MarkAllDirty()
 		losses, err := n.pusher.Confirm(ctx)
 		if losses > 0 {

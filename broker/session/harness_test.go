@@ -1,0 +1,262 @@
+package session_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"switchboard/broker/dialect"
+	"switchboard/broker/hub"
+	"switchboard/broker/loop"
+	"switchboard/broker/session"
+	"switchboard/broker/transport"
+	"switchboard/broker/work"
+	"switchboard/internal/wire"
+	"switchboard/queue"
+	"switchboard/registry"
+)
+
+// TestMain ignores the goroutines of gnet's pool, which start when the package is loaded.
+func TestMain(m *testing.M) { goleak.VerifyTestMain(allDialects{m}, goleak.IgnoreCurrent()) }
+
+// socket is a connection that records what is written. The test says when its peer reads.
+type socket struct {
+	speaker    *dialect.Speaker
+	full       bool // the next write does not go out
+	backlogged bool
+	corks      int  // calls of Cork without Uncork
+	held       bool // something was written while corked
+	written    []wire.Event
+	bytes      int
+	writes     int
+	discard    bool // count writes, but do not record them
+	pings      int
+	checks     int // calls of Backlogged
+	closed     wire.CloseReason
+	afterMS    int64
+}
+
+func newSocket() *socket { return &socket{speaker: speaker()} }
+
+// Send implements transport.Conn.
+func (s *socket) Send(e wire.Event) {
+	if s.countWrite(); !s.discard {
+		s.record(s.speaker.AppendEvent(nil, e))
+	}
+}
+
+// Write implements transport.Conn.
+func (s *socket) Write(b *dialect.Batch) {
+	if s.countWrite(); s.discard {
+		return
+	}
+	if f := s.speaker.Form; f != nil {
+		s.record(b.Bytes(f))
+		return
+	}
+	for _, m := range b.Messages {
+		s.record(s.speaker.AppendMessage(nil, m))
+	}
+}
+
+// countWrite counts a write. All that is written while corked is one write.
+func (s *socket) countWrite() {
+	if s.held = true; s.corks == 0 {
+		s.Flush()
+	}
+}
+
+// record decodes frames as the client does.
+func (s *socket) record(frames []byte) {
+	s.bytes += len(frames)
+	for len(frames) > 0 {
+		_, unit, rest := dialect.NextFrame(frames)
+		e, err := spoken.Event(unit)
+		if err != nil {
+			panic(err)
+		}
+		s.written, frames = append(s.written, e), rest
+	}
+}
+
+// Cork implements transport.Conn.
+func (s *socket) Cork() { s.corks++ }
+
+// Flush implements transport.Conn.
+func (s *socket) Flush() {
+	if s.held {
+		s.held = false
+		s.writes++
+		s.backlogged = s.backlogged || s.full
+	}
+}
+
+// Uncork implements transport.Conn.
+func (s *socket) Uncork() {
+	if s.corks--; s.corks == 0 {
+		s.Flush()
+	}
+}
+
+// Liveness implements transport.Conn.
+func (s *socket) Liveness() dialect.Liveness { return s.speaker.Liveness() }
+
+func (s *socket) Backlogged() bool   { s.checks++; return s.backlogged }
+func (s *socket) Ping()              { s.pings++ }
+func (s *socket) RemoteAddr() string { return "192.0.2.1:1" }
+func (s *socket) Close(reason wire.CloseReason, _ string, afterMS int64) {
+	s.Flush()
+	s.closed, s.afterMS = reason, afterMS
+}
+
+// harness is a manager with a store in memory, and one session of it. Only the test calls Tick.
+type harness struct {
+	*session.Manager
+	t        *testing.T
+	loop     *loop.Loop
+	pool     *work.Pool
+	queue    queue.Queue
+	hub      *hub.Hub
+	sock     *socket
+	receiver transport.Receiver
+}
+
+// newHarness returns a harness whose session is the connected client "phone".
+func newHarness(t *testing.T, o session.Options) *harness {
+	return newHarnessOn(t, o, unwrapped)
+}
+
+func unwrapped(q queue.Queue) queue.Queue { return q }
+
+// newHarnessOn is newHarness with a wrapper around the queue.
+func newHarnessOn(t *testing.T, o session.Options, wrap func(queue.Queue) queue.Queue) *harness {
+	h := newUnconnected(t, o, wrap, connect("phone", "t"))
+	h.onLoop(func() {
+		if len(h.sock.written) == 0 || h.sock.written[0].Type != wire.TypeConnected {
+			t.Fatalf("not connected: %v", h.sock.written)
+		}
+		h.sock.written, h.sock.bytes = nil, 0
+	})
+	return h
+}
+
+// newUnconnected returns a harness whose session was accepted with the given requests and received
+// no message.
+func newUnconnected(t *testing.T, o session.Options, wrap func(queue.Queue) queue.Queue, requests []wire.Request) *harness {
+	pool := work.NewOn(8, func(worker func()) { go worker() }) // idle workers end at once, as a synctest bubble requires
+	h := &harness{t: t, loop: loop.New(0), pool: pool, queue: wrap(queue.NewMemory(queue.Options{}, nil)), sock: newSocket()}
+	reg, self := registry.NewMemory(registry.Options{}), func() string { return "me" }
+	o.Loops, o.Pool, o.Queue, o.Registry, o.ServerID = []*loop.Loop{h.loop}, h.pool, h.queue, reg, self
+	o.Hub = hub.New(hub.Options{Loops: o.Loops, Pool: h.pool, Registry: reg, Queue: h.queue, ServerID: self, Messages: spoken.New(ping)})
+	h.hub = o.Hub
+	o.Publish = func(ctx context.Context, channel string, data []byte, existingOnly bool) (session.Published, error) {
+		a, err := h.queue.AppendChannel(ctx, queue.ChannelPush{Channel: channel, Data: data, Known: existingOnly})
+		return session.Published{ID: a.ID, New: a.Prev == 0}, err
+	}
+	h.Manager = session.New(o)
+	h.onLoop(func() { h.receiver = h.Accept(h.loop, h.sock, requests) })
+	h.settle()
+	return h
+}
+
+// onLoop runs f on the loop and waits for it.
+func (h *harness) onLoop(f func()) {
+	done := make(chan struct{})
+	h.loop.Post(func() { defer close(done); f() })
+	<-done
+}
+
+// settle returns when nothing is under way. A message leads to at most five store calls in a row.
+func (h *harness) settle() {
+	for range 5 {
+		h.pool.Wait()
+		h.onLoop(func() {})
+	}
+}
+
+// tick calls Tick n times.
+func (h *harness) tick(n int) {
+	for range n {
+		h.Tick()
+		h.settle()
+	}
+}
+
+// setBacklog has the peer read everything or, if full, leave a pong unread.
+func (h *harness) setBacklog(full bool) {
+	h.onLoop(func() { h.sock.full, h.sock.backlogged = full, false })
+	if full {
+		h.sendIgnored()
+	}
+}
+
+// sendIgnored has a pong written that the socket does not record.
+func (h *harness) sendIgnored() {
+	h.onLoop(func() {
+		h.sock.discard = true
+		receive(h.receiver, `{"type":"ping"}`)
+		h.sock.discard = false
+	})
+}
+
+// drainBacklog has the peer read everything, and then stop reading again.
+func (h *harness) drainBacklog() {
+	h.onLoop(func() {
+		h.sock.full, h.sock.backlogged = false, false
+		h.receiver.Writable()
+	})
+	h.setBacklog(true)
+	h.settle()
+}
+
+// send has the session receive a message.
+func (h *harness) send(format string, args ...any) {
+	h.onLoop(func() { receive(h.receiver, format, args...) })
+	h.settle()
+}
+
+// received returns the events that were written since the last call.
+func (h *harness) received() (events []wire.Event) {
+	h.onLoop(func() { events, h.sock.written = h.sock.written, nil })
+	return events
+}
+
+// expect sends a message and checks the event that answers it. code is "" unless it is an error.
+func (h *harness) expect(typ, code, text, message string, args ...any) wire.Event {
+	h.t.Helper()
+	h.send(message, args...)
+	events := h.received()
+	if len(events) == 0 || events[0].Type != typ || events[0].Code != code || !strings.Contains(events[0].Message, text) {
+		h.t.Fatalf("%s: %+v, want %s %s %q", fmt.Sprintf(message, args...), events, typ, code, text)
+	}
+	return events[0]
+}
+
+// wantClosed checks the reason for which the connection was closed, "" for an open one.
+func (h *harness) wantClosed(reason wire.CloseReason) {
+	h.t.Helper()
+	h.onLoop(func() {
+		if h.sock.closed != reason {
+			h.t.Errorf("closed as %q, want %q", h.sock.closed, reason)
+		}
+	})
+}
+
+// types lists the types of events, with the codes of errors.
+func types(events []wire.Event) string {
+	var list []string
+	for _, e := range events {
+		list = append(list, strings.TrimSuffix(e.Type+":"+e.Code, ":"))
+	}
+	return strings.Join(list, " ")
+}
+
+// countRefusals has the refusals counted in the returned map.
+func countRefusals(o session.Options) (session.Options, map[string]int) {
+	refused := map[string]int{}
+	o.Metrics.Refused = func(what string) { refused[what]++ }
+	return o, refused
+}

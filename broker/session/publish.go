@@ -1,0 +1,49 @@
+package session
+
+import (
+	"errors"
+
+	"switchboard/broker/namespace"
+	"switchboard/internal/wire"
+	"switchboard/queue"
+)
+
+// publish stores a client's message to a channel.
+func (s *Session) publish(req wire.Request) {
+	err := checkChannel(req)
+	if err == nil {
+		err = s.checkAllowed(namespace.Publish, req.Channel)
+	}
+	var data []byte
+	if err == nil {
+		rule := s.m.opts.Access.Namespaces().For(req.Channel)
+		if data, err = wire.CompactData(req.Data, s.m.maxPayload(rule)); err == nil {
+			err = s.takePublish(rule, req.Channel)
+		}
+	}
+	if err != nil {
+		s.refuse(req.Ref, err)
+		return
+	}
+	existingOnly := s.waitForNewChannel() > 0
+	call(s, func() (Published, error) {
+		return s.m.opts.Publish(s.m.storeContext(), req.Channel, data, existingOnly)
+	}, func(p Published, err error) {
+		switch {
+		case s.state == closed:
+		case errors.Is(err, queue.ErrNewChannel):
+			err = s.newChannelError(req.Channel)
+		case err == nil && p.New:
+			s.countNewChannel()
+		}
+		s.answer(wire.Event{Type: wire.TypePublished, Ref: req.Ref, Channel: req.Channel, ID: &p.ID}, err)
+	})
+}
+
+// maxPayload returns the largest payload in bytes for a channel with that rule.
+func (m *Manager) maxPayload(r *namespace.Rule) int {
+	if r == nil || r.Message == 0 {
+		return m.opts.Limits.Message
+	}
+	return min(r.Message, m.opts.Limits.Message)
+}

@@ -1,0 +1,82 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"switchboard/internal/wire"
+	"switchboard/queue"
+)
+
+// failedUnbinds are bindings that could not be ended. The pool's workers add them, and the next
+// tick tries again.
+type failedUnbinds struct {
+	mu   sync.Mutex // guards the field below
+	list []binding
+}
+
+func (f *failedUnbinds) add(held binding) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.list = append(f.list, held)
+}
+
+// take empties the list and returns it.
+func (f *failedUnbinds) take() []binding {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	list := f.list
+	f.list = nil
+	return list
+}
+
+// unbindLater has the pool end a binding. After a failure the next tick tries again.
+func (b *binder) unbindLater(held binding) {
+	b.opts.Pool.Go(func() {
+		if err := b.unbind(b.storeContext(), held); err != nil {
+			b.opts.Logger.Warn().Err(err).Msg("unbind failed; the next tick tries again")
+			b.failed.add(held)
+		}
+	})
+}
+
+// retryUnbinds tries again to end the bindings for which that failed.
+func (b *binder) retryUnbinds() {
+	for _, held := range b.failed.take() {
+		b.unbindLater(held)
+	}
+}
+
+// unbind ends a binding if the store still has its generation: a client that was bound again, here
+// or elsewhere, stays bound.
+func (b *binder) unbind(ctx context.Context, held binding) error {
+	defer b.locks.lock(held.client)()
+	if b.clients.hasNewer(held.client, held.generation) {
+		return nil // the newer binding has overwritten all of this one
+	}
+	if held.unsavedAck > 0 {
+		if _, err := b.opts.Queue.Ack(ctx, held.client, held.generation, held.unsavedAck); err != nil && !fenced(err) {
+			return err
+		}
+	}
+	err := b.opts.Queue.Unbind(ctx, held.client, held.generation)
+	rebound := false // to this server: its entry in s_c_ stays
+	if fenced(err) {
+		rebound, err = b.owns(ctx, held.client)
+	}
+	if user := wire.UserOf(held.client); err == nil && user != "" {
+		err = b.opts.Registry.ReleaseUser(ctx, user, held.client, held.generation)
+		b.opts.Notify.UserChanged(user)
+	}
+	if err == nil && !rebound {
+		err = b.opts.Registry.DropClient(ctx, b.opts.ServerID(), held.client)
+	}
+	return err
+}
+
+// fenced returns whether the store refused a call because the client's binding has another
+// generation by now, or is gone.
+func fenced(err error) bool {
+	return errors.Is(err, queue.ErrStale) || errors.Is(err, queue.ErrForgotten)
+}

@@ -1,0 +1,104 @@
+package session
+
+import (
+	"slices"
+
+	"switchboard/broker/hook"
+	"switchboard/broker/presence"
+	"switchboard/internal/wire"
+)
+
+// watch is one channel, or one user, whose joins and leaves the session receives. Only the
+// session's loop uses it.
+type watch struct {
+	channel string // of a user, its system channel
+	sub     *presence.Subscription
+}
+
+// watches returns the session's watches.
+func (s *Session) watches() []watch {
+	if s.extra == nil {
+		return nil
+	}
+	return s.extra.watches
+}
+
+// watchIndex returns the index of the watch of a channel, or -1.
+func (s *Session) watchIndex(channel string) int {
+	return slices.IndexFunc(s.watches(), func(w watch) bool { return w.channel == channel })
+}
+
+// startWatch begins a watch.
+func (s *Session) startWatch(channel string, sub *presence.Subscription) {
+	e := s.ensureExtra()
+	e.watches = append(e.watches, watch{channel, sub})
+	sub.Start()
+}
+
+// stopWatch ends the watch at an index.
+func (s *Session) stopWatch(i int) {
+	s.extra.watches[i].sub.Close()
+	s.extra.watches = slices.Delete(s.extra.watches, i, i+1)
+	s.dropEmptyExtra()
+}
+
+// Client implements presence.Listener.
+func (s *Session) Client() string { return s.client }
+
+// watchUser begins to watch a user's presence. It handles a subscribe to the user's system channel.
+func (s *Session) watchUser(req wire.Request, user string) {
+	p := s.m.opts.Presence
+	err := s.checkWatchUser(req.Channel, user)
+	switch {
+	case err != nil:
+	case s.watchIndex(req.Channel) >= 0:
+		s.send(wire.Event{Type: wire.TypeSubscribed, Ref: req.Ref, Channel: req.Channel})
+		return
+	case s.channelCount()+len(s.watches()) >= s.m.opts.Limits.Channels:
+		err = s.tooManyChannels(req.Channel)
+	}
+	if err != nil {
+		s.refuse(req.Ref, err)
+		return
+	}
+	q := s.question(s.m.opts.Hooks.Subscribe, hook.Subscribe, req.Channel)
+	callIn(s.m.poolFor(q), s, func() (*presence.UserView, error) {
+		if err := s.m.askSubscribeHook(q); err != nil {
+			return nil, err
+		}
+		return p.WatchUser(s.m.storeContext(), user)
+	}, func(v *presence.UserView, err error) {
+		var forbidden error
+		if err == nil && s.state != closed {
+			forbidden = s.checkWatchUser(req.Channel, user) // the access rules may have changed meanwhile
+		}
+		switch {
+		case err != nil && s.state != closed:
+			s.refuse(req.Ref, err)
+		case err != nil:
+		case s.state == closed:
+			p.ReleaseUser(v)
+		case forbidden != nil:
+			p.ReleaseUser(v)
+			s.refuse(req.Ref, forbidden)
+		default:
+			s.send(wire.Event{Type: wire.TypeSubscribed, Ref: req.Ref, Channel: req.Channel})
+			if s.state == closed {
+				p.ReleaseUser(v)
+				return
+			}
+			s.startWatch(req.Channel, v.Subscribe(s.shard.loop, s))
+		}
+	})
+}
+
+// checkWatchUser checks whether the client may watch a user's presence.
+func (s *Session) checkWatchUser(channel, user string) error {
+	if err := wire.CheckName("user", user); err != nil {
+		return err
+	}
+	if s.m.opts.Presence == nil || !s.m.opts.Access.Namespaces().MayFollow(s.subject(), user) {
+		return wire.Errorf(wire.Forbidden, "channel %s: not allowed to subscribe", channel)
+	}
+	return nil
+}
