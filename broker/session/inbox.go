@@ -134,7 +134,7 @@ func (s *Session) inboxWrite(messages []queue.Message) {
 		if after, to, lost := queue.Loss(m.Data); lost {
 			// A client does not acknowledge a gap, but the message after it. Until then each
 			// connect sends the gap again.
-			s.send(gapEvent("", after, to))
+			s.conn.Send(gapEvent("", after, to))
 			continue
 		}
 		s.conn.Send(wire.Event{Type: wire.TypeMessage, ID: &m.ID, Data: m.Data})
