@@ -29,7 +29,7 @@ func (sh *shard) endConnect(s *Session) {
 }
 
 // noteEarlySubscribe stores the first message after connect in the connectJob if it is a subscribe.
-// The message also waits among the others, and next handles it.
+// The message still waits with the others, and handleWaiting handles it.
 func (s *Session) noteEarlySubscribe(req wire.Request) {
 	if j := s.shard.connecting[s]; j != nil && req.Type == wire.TypeSubscribe && checkChannel(req) == nil {
 		req.After = s.m.opts.Hub.ResumeCursor(req.After)

@@ -19,7 +19,8 @@ import (
 	"switchboard/registry"
 )
 
-// TestMain ignores the goroutines of gnet's pool, which start when the package is loaded.
+// TestMain runs all tests once per dialect and checks for leaked goroutines. It ignores those of
+// gnet's pool, which start when the package is loaded.
 func TestMain(m *testing.M) { goleak.VerifyTestMain(allDialects{m}, goleak.IgnoreCurrent()) }
 
 // socket is a connection that records what is written. The test says when its peer reads.

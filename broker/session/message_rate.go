@@ -126,7 +126,8 @@ func (s *Session) withinOneSecond(req wire.Request, size int) bool {
 }
 
 // isExpectedAnswer returns whether a message answers something that the server sent: the pong to a
-// ping, or the first acknowledgement of a message. The rates do not limit these.
+// ping, or the first acknowledgement of a message. The message rate does not limit these, but the
+// byte rate does.
 func (s *Session) isExpectedAnswer(req wire.Request) bool {
 	switch req.Type {
 	case wire.TypePong:

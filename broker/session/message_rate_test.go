@@ -100,8 +100,8 @@ func TestRepeatedRefusalsClose(t *testing.T) {
 	})
 }
 
-// TestAcksDoNotCount checks that the rates do not limit acknowledgements of new messages, and that
-// they limit invalid ones.
+// TestAcksDoNotCount checks that the message rate does not limit acknowledgements of new messages,
+// and that it limits invalid ones.
 func TestAcksDoNotCount(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		pingEvery(t, 25*time.Second)

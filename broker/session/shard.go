@@ -27,6 +27,7 @@ func newShard(m *Manager, l *loop.Loop) *shard {
 	return sh
 }
 
+// add adds a new session.
 func (sh *shard) add(s *Session) {
 	s.index = int32(len(sh.sessions))
 	sh.sessions = append(sh.sessions, s)
@@ -34,10 +35,11 @@ func (sh *shard) add(s *Session) {
 	sh.m.count.Add(1)
 	if s.index == 0 {
 		sh.renewal.begin(s.lastHeard)
-		sh.tickBy(s.lastHeard + min(sh.renewalTicks(), maxRenewalPause)) // sessions alone may not need a tick before
+		sh.tickBy(s.lastHeard + min(sh.renewalTicks(), maxRenewalPause)) // the first check may be due much later
 	}
 }
 
+// remove deletes a session. The last session takes its index.
 func (sh *shard) remove(s *Session) {
 	last := len(sh.sessions) - 1
 	sh.sessions[s.index], sh.checkAt[s.index] = sh.sessions[last], sh.checkAt[last]

@@ -42,7 +42,7 @@ func (s *Session) stopWatch(i int) {
 	s.dropEmptyExtra()
 }
 
-// Client implements presence.Listener.
+// Client implements presence.Watcher.
 func (s *Session) Client() string { return s.client }
 
 // watchUser begins to watch a user's presence. It handles a subscribe to the user's system channel.
