@@ -11,39 +11,41 @@ const maxAckBatch = 512
 // job, a command and a task per acknowledgement, and without the short path of the script: three
 // pairs of runs on a shared machine. Only the shard's loop uses it.
 type ackBatch struct {
-	waiting []*Session // with an acknowledgement that no call has taken
+	sh      *shard
+	waiting []*Session // their acknowledgements are in no call yet
 	sending bool       // a call is under way
 }
 
-// queueAck has the session's acknowledgement stored.
-func (sh *shard) queueAck(s *Session) {
-	sh.acks.waiting = append(sh.acks.waiting, s)
-	sh.sendAcks()
+// add has the session's acknowledgement stored.
+func (b *ackBatch) add(s *Session) {
+	b.waiting = append(b.waiting, s)
+	b.send()
 }
 
-// sendAcks stores the acknowledgements that wait, unless a call is under way.
-func (sh *shard) sendAcks() {
-	n := min(len(sh.acks.waiting), maxAckBatch)
-	if n == 0 || sh.acks.sending {
+// send stores the acknowledgements that wait, unless a call is under way.
+func (b *ackBatch) send() {
+	n := min(len(b.waiting), maxAckBatch)
+	if n == 0 || b.sending {
 		return
 	}
-	sh.acks.sending = true
-	sessions := sh.acks.waiting[:n:n]
-	if sh.acks.waiting = sh.acks.waiting[n:]; len(sh.acks.waiting) == 0 {
-		sh.acks.waiting = nil
+	b.sending = true
+	sessions := b.waiting[:n:n]
+	if b.waiting = b.waiting[n:]; len(b.waiting) == 0 {
+		b.waiting = nil
 	}
-	list := make([]queue.Ack, n)
+	acks := make([]queue.Ack, n)
 	for i, s := range sessions {
-		list[i] = queue.Ack{Client: s.client, Generation: s.generation, ID: s.inbox.ackTo}
+		acks[i] = queue.Ack{Client: s.client, Generation: s.generation, ID: s.inbox.ackTo}
 	}
-	sh.m.opts.Pool.Go(func() {
-		outcomes := sh.m.opts.Queue.Acks(sh.m.storeContext(), list)
-		sh.loop.Post(func() {
-			sh.acks.sending = false
+	m := b.sh.m
+	m.opts.Pool.Go(func() {
+		outcomes := m.opts.Queue.Acks(m.storeContext(), acks)
+		b.sh.loop.Post(func() {
+			b.sending = false
 			for i, s := range sessions {
-				s.inboxAckStored(list[i].ID, outcomes[i].Err)
+				s.inboxAckStored(acks[i].ID, outcomes[i].Err)
 			}
-			sh.sendAcks()
+			b.send()
 		})
 	})
 }

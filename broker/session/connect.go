@@ -19,7 +19,7 @@ import (
 //  1. connect, on the session's loop: checks the message and creates a connectJob.
 //  2. Manager.authorize, in the pool (in the hooks' pool if there is a connect hook, on the loop if
 //     there is neither a token nor a hook): checkConnect and identify check the message and the
-//     token; assignID gives the client its id and calls the connect hook (askConnectHook).
+//     token; assignID gives the client its id and calls the connect hook (Hooks.askConnect).
 //  3. Manager.queueConnect adds the job to the connectQueue.
 //  4. Manager.bindNext, in the pool: takes up to maxBindBatch jobs from the queue. bindBatch takes
 //     their per-client locks. A job that would have to wait, for a lock or for the $all channel,

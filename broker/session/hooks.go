@@ -44,15 +44,15 @@ func (m *Manager) poolFor(q *hook.Question) *work.Pool {
 	return m.opts.Hooks.Pool
 }
 
-// askConnectHook asks whether a client may connect, and returns its identity with the changes that
+// askConnect asks whether a client may connect, and returns its identity with the changes that
 // the hook made. If the client is gone before or after the question, it returns errClientGone:
 // meanwhile the client may have connected elsewhere, and a bind here would end that connection.
-func (m *Manager) askConnectHook(id Identity, gone *atomic.Bool, q *hook.Question) (Identity, error) {
+func (h *Hooks) askConnect(id Identity, gone *atomic.Bool, q *hook.Question) (Identity, error) {
 	if gone.Load() {
 		return Identity{}, errClientGone
 	}
 	q.User, q.Info = id.User, id.Info
-	a, err := m.opts.Hooks.Connect(context.Background(), *q) // the hook has its own timeout
+	a, err := h.Connect(context.Background(), *q) // the hook has its own timeout
 	switch {
 	case err != nil:
 		return Identity{}, err
@@ -68,11 +68,11 @@ func (m *Manager) askConnectHook(id Identity, gone *atomic.Bool, q *hook.Questio
 	return id, nil
 }
 
-// askSubscribeHook asks whether a client may subscribe. A nil q means that there is no hook.
-func (m *Manager) askSubscribeHook(q *hook.Question) error {
+// askSubscribe asks whether a client may subscribe. A nil q means that there is no hook.
+func (h *Hooks) askSubscribe(q *hook.Question) error {
 	if q == nil {
 		return nil
 	}
-	_, err := m.opts.Hooks.Subscribe(context.Background(), *q)
+	_, err := h.Subscribe(context.Background(), *q)
 	return err
 }

@@ -70,7 +70,7 @@ func (m *Manager) assignID(j *connectJob, q *hook.Question) error {
 	}
 	if err == nil && q != nil {
 		q.Client = j.client
-		if j.identity, err = m.askConnectHook(id, &j.gone, q); err == nil {
+		if j.identity, err = m.opts.Hooks.askConnect(id, &j.gone, q); err == nil {
 			part, err = clientPart(j.request.Client, j.identity.User, id.User)
 			j.client = wire.ClientID(j.identity.User, part)
 		}

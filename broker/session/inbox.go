@@ -187,7 +187,7 @@ func (s *Session) inboxAcked(id int64) {
 func (s *Session) inboxStoreAck() {
 	if in := &s.inbox; !in.acking && in.unsaved {
 		in.acking = true
-		s.shard.queueAck(s)
+		s.shard.acks.add(s)
 	}
 }
 

@@ -55,13 +55,13 @@ func (s *Session) checkSubscribe(req wire.Request) error {
 func (s *Session) recheck() {
 	for _, w := range slices.Clone(s.watches()) {
 		if user, ok := strings.CutPrefix(w.channel, wire.UserChannel); ok && !s.m.opts.Access.Namespaces().MayFollow(s.subject(), user) {
-			s.stopWatch(s.watchIndex(w.channel))
+			s.stopWatch(s.watches().index(w.channel))
 			s.send(wire.Event{Type: wire.TypeUnsubscribed, Channel: w.channel, Code: string(wire.Forbidden), Message: "channel " + w.channel + ": not allowed to subscribe"})
 			if s.state != open {
 				return
 			}
 		} else if !ok && s.checkAllowed(namespace.Presence, w.channel) != nil {
-			s.stopWatch(s.watchIndex(w.channel)) // the subscription to the channel's messages stays
+			s.stopWatch(s.watches().index(w.channel)) // the subscription to the channel's messages stays
 		}
 	}
 	for _, sub := range slices.Collect(s.subs()) {

@@ -78,7 +78,7 @@ func (s *Session) presence(req wire.Request) {
 		s.refuse(req.Ref, err)
 		return
 	}
-	limit, i := cmp.Or(req.Limit, maxPresence), s.watchIndex(req.Channel)
+	limit, i := cmp.Or(req.Limit, maxPresence), s.watches().index(req.Channel)
 	if i < 0 {
 		call(s, func() (presence.Page, error) {
 			return s.m.opts.Presence.Page(s.m.storeContext(), req.Channel, req.Cursor, limit)

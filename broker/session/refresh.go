@@ -22,7 +22,7 @@ func (s *Session) refresh(req wire.Request) {
 			return id, err
 		}
 		q.Refresh = true
-		return s.m.askConnectHook(id, new(atomic.Bool), q)
+		return s.m.opts.Hooks.askConnect(id, new(atomic.Bool), q)
 	}, func(id Identity, err error) {
 		switch {
 		case s.state == closed:

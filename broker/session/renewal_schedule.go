@@ -20,7 +20,19 @@ type renewalSchedule struct {
 	position int    // the index in shard.sessions of the last renewed session
 }
 
+// begin starts the schedule when the shard gets its first session.
 func (r *renewalSchedule) begin(now uint32) { *r = renewalSchedule{nextTick: now, lastTick: now} }
+
+// groupSize returns how many of n sessions are due at now, and sets nextTick. every is the renewal
+// interval in ticks.
+func (r *renewalSchedule) groupSize(now, every uint32, n int) int {
+	r.carry += uint64(n) * uint64(now-r.lastTick)
+	size := min(r.carry/uint64(every), uint64(n))
+	r.carry %= uint64(every)
+	pause := uint64(every) * renewalGroup / uint64(n)
+	r.lastTick, r.nextTick = now, now+uint32(max(1, min(pause, maxRenewalPause, uint64(every))))
+	return int(size)
+}
 
 // renewalTicks returns the renewal interval in ticks.
 func (sh *shard) renewalTicks() uint32 { return max(1, uint32(sh.m.opts.Timing.Renewal/time.Second)) }
@@ -32,19 +44,13 @@ func (sh *shard) renewDue(now uint32) (next uint32) {
 	if now < r.nextTick {
 		return r.nextTick
 	}
-	every := sh.renewalTicks()
-	r.carry += uint64(n) * uint64(now-r.lastTick)
-	group := min(r.carry/uint64(every), uint64(n))
-	r.carry %= uint64(every)
-	var some []*Session
-	for range group {
+	var group []*Session
+	for range r.groupSize(now, sh.renewalTicks(), n) {
 		r.position = (r.position + 1) % n
 		if s := sh.sessions[r.position]; s.state == open {
-			some = append(some, s)
+			group = append(group, s)
 		}
 	}
-	sh.renewLater(some, false, func() {})
-	wait := uint64(every) * renewalGroup / uint64(n)
-	r.lastTick, r.nextTick = now, now+uint32(max(1, min(wait, maxRenewalPause, uint64(every))))
+	sh.renewLater(group, false, func() {})
 	return r.nextTick
 }

@@ -58,7 +58,7 @@ type extra struct {
 	rateUse      *rateUse            // nil for none
 	backlogSince uint32              // the tick since which the socket has been backed up, 0 for never
 	replyBytes   int32               // bytes of replies written since then
-	watches      []watch
+	watches      watchList
 }
 
 // ensureExtra returns s.extra. It creates one if there is none.

@@ -23,6 +23,7 @@ type shard struct {
 
 func newShard(m *Manager, l *loop.Loop) *shard {
 	sh := &shard{m: m, loop: l}
+	sh.acks.sh = sh
 	sh.nextTick.Store(never)
 	return sh
 }

@@ -45,7 +45,7 @@ func (s *Session) subscribe(req wire.Request) {
 		}
 	}
 	callIn(s.m.poolFor(q), s, func() (acquired, error) {
-		if err := s.m.askSubscribeHook(q); err != nil {
+		if err := s.m.opts.Hooks.askSubscribe(q); err != nil {
 			return acquired{}, err
 		}
 		return s.m.acquire(req, recentOnly)
@@ -128,7 +128,7 @@ func (s *Session) beginSubscription(req wire.Request, a acquired) {
 // see. The message's after is ignored: this connection was sent everything since. The watch of the
 // presence can be added.
 func (s *Session) resubscribe(req wire.Request, sub *hub.Subscription) {
-	if !req.Presence || s.m.opts.Presence == nil || s.watchIndex(req.Channel) >= 0 {
+	if !req.Presence || s.m.opts.Presence == nil || s.watches().index(req.Channel) >= 0 {
 		s.sendSubscribed(req, sub)
 		return
 	}
@@ -166,7 +166,7 @@ func (s *Session) sendSubscribed(req wire.Request, sub *hub.Subscription) {
 // unsubscribe ends a subscription. The answer is the same if there is none, so that a client may
 // repeat it.
 func (s *Session) unsubscribe(req wire.Request) {
-	if i := s.watchIndex(req.Channel); i >= 0 && strings.HasPrefix(req.Channel, wire.UserChannel) {
+	if i := s.watches().index(req.Channel); i >= 0 && strings.HasPrefix(req.Channel, wire.UserChannel) {
 		s.stopWatch(i)
 		s.send(wire.Event{Type: wire.TypeUnsubscribed, Ref: req.Ref, Channel: req.Channel})
 		return

@@ -61,7 +61,7 @@ func (s *Session) startSubscription(sub *hub.Subscription, pos hub.Position) {
 
 // endSubscription ends a subscription and the watch of its channel.
 func (s *Session) endSubscription(sub *hub.Subscription) {
-	if i := s.watchIndex(sub.Channel.Name); i >= 0 {
+	if i := s.watches().index(sub.Channel.Name); i >= 0 {
 		s.stopWatch(i)
 	}
 	s.leavePresence(sub)

@@ -15,17 +15,19 @@ type watch struct {
 	sub     *presence.Subscription
 }
 
+type watchList []watch
+
+// index returns the index of the watch of a channel, or -1.
+func (l watchList) index(channel string) int {
+	return slices.IndexFunc(l, func(w watch) bool { return w.channel == channel })
+}
+
 // watches returns the session's watches.
-func (s *Session) watches() []watch {
+func (s *Session) watches() watchList {
 	if s.extra == nil {
 		return nil
 	}
 	return s.extra.watches
-}
-
-// watchIndex returns the index of the watch of a channel, or -1.
-func (s *Session) watchIndex(channel string) int {
-	return slices.IndexFunc(s.watches(), func(w watch) bool { return w.channel == channel })
 }
 
 // startWatch begins a watch.
@@ -51,7 +53,7 @@ func (s *Session) watchUser(req wire.Request, user string) {
 	err := s.checkWatchUser(req.Channel, user)
 	switch {
 	case err != nil:
-	case s.watchIndex(req.Channel) >= 0:
+	case s.watches().index(req.Channel) >= 0:
 		s.send(wire.Event{Type: wire.TypeSubscribed, Ref: req.Ref, Channel: req.Channel})
 		return
 	case s.channelCount()+len(s.watches()) >= s.m.opts.Limits.Channels:
@@ -63,7 +65,7 @@ func (s *Session) watchUser(req wire.Request, user string) {
 	}
 	q := s.question(s.m.opts.Hooks.Subscribe, hook.Subscribe, req.Channel)
 	callIn(s.m.poolFor(q), s, func() (*presence.UserView, error) {
-		if err := s.m.askSubscribeHook(q); err != nil {
+		if err := s.m.opts.Hooks.askSubscribe(q); err != nil {
 			return nil, err
 		}
 		return p.WatchUser(s.m.storeContext(), user)
