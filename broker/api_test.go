@@ -58,7 +58,7 @@ func TestAPI(t *testing.T) {
 		{"POST", "/v1/push/batch", `{"messages":[]}`, 400, `between 1 and 3`},
 		{"POST", "/v1/push/batch", `{"messages":[{},{},{},{}]}`, 400, `more than 3`},
 		{"POST", "/v1/push/batch", `{"messages":[1,1,1,1]}`, 400, `more than 3`},
-		{"POST", "/v1/push/batch", `{"messages":{}}`, 400, `no list`},
+		{"POST", "/v1/push/batch", `{"messages":{}}`, 400, `not a list`},
 		{"POST", "/v1/notify", `{}`, 400, `between 1 and 3`},
 		{"POST", "/v1/notify", `{"channels":["a b"]}`, 400, `byte 1`},
 		{"POST", "/v1/reply", `{"client":"a","data":1}`, 400, `ref`},

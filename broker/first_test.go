@@ -185,8 +185,8 @@ func TestNotifyAfter(t *testing.T) {
 
 		w.take(errors.New("full"))
 		key := fmt.Sprintf(`"key":"x%d"`, n)
-		push(503, "stored, but not noted", `{"user":"alice","data":1,"notify_after":30,`+key+`}`)
-		push(503, "stored, but not noted", `{"client":"alice/phone","data":1,"notify_after":30,`+strings.Replace(key, "x", "y", 1)+`}`)
+		push(503, "stored, but without notify_after", `{"user":"alice","data":1,"notify_after":30,`+key+`}`)
+		push(503, "stored, but without notify_after", `{"client":"alice/phone","data":1,"notify_after":30,`+strings.Replace(key, "x", "y", 1)+`}`)
 		if seen := w.take(nil); len(seen) != 2 {
 			t.Errorf("recorded %q", seen)
 		}

@@ -19,7 +19,7 @@ func decodeBody(body io.Reader, v any) error {
 		return bodyError(d, err)
 	}
 	if d.More() {
-		return wire.Errorf(wire.BadRequest, "byte %d: there is text after the JSON object", d.InputOffset()+1)
+		return wire.Errorf(wire.BadRequest, "byte %d: text follows the JSON object", d.InputOffset()+1)
 	}
 	return nil
 }

@@ -143,7 +143,7 @@ func TestWrongBodies(t *testing.T) {
 		{PathPush, `{"channels":"a","data":1}`, `channels: string does not fit, expected a list, at byte `},
 		{PathPush, `{"all":1,"data":1}`, `all: number does not fit, expected true or false, at byte 8`},
 		{PathPush, `["news"]`, `a JSON object is expected, not array`},
-		{PathPush, `{"channel":"news","data":1} {}`, `byte 29: there is text after the JSON object`},
+		{PathPush, `{"channel":"news","data":1} {}`, `byte 29: text follows the JSON object`},
 		{PathBatch, `{"messages":[{"channel":"a","data":}]}`, `not JSON: byte 36: invalid character`},
 		{"/v1/users/query", `{"user":["a"]}`, `unknown field "user"`},
 		{"/v1/notify", `{"clients":[1]}`, `clients: number does not fit, expected a string, at byte `},
