@@ -58,7 +58,7 @@ func TestSingleInstance(t *testing.T) {
 	if open := p.Await(t, "single instance: the store is in memory and ends with this process; no API keys")["open"]; open != true {
 		t.Error("the warning lacks the field open")
 	}
-	unknown := p.Await(t, "there are no such settings")
+	unknown := p.Await(t, "these variables belong to no setting")
 	if fmt.Sprint(unknown["variables"]) != "[SWITCHBOARD_AUTH_KEY]" || strings.Contains(p.Log(), secret) {
 		t.Errorf("got %v", unknown)
 	}

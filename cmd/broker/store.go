@@ -30,8 +30,8 @@ func openStore(settings configs.Broker, opts *broker.Options) (store, error) {
 	}
 	eventStore := events.NewRedis(redis.Pipe, settings.EventStore())
 	reg := registry.NewRedis(redis.Pipe, settings.Registry())
-	opts.Store.Registry = setup.Noting(settings.Webhooks, eventStore, reg, opts.Logger)
-	opts.Store.SetAckDeadline = setup.Watch(settings.Webhooks, eventStore)
+	opts.Store.Registry = setup.RecordChanges(settings.Webhooks, eventStore, reg, opts.Logger)
+	opts.Store.SetAckDeadline = setup.SetAckDeadline(settings.Webhooks, eventStore)
 	queueOptions := settings.Queue()
 	queueOptions.Fresh = redis.Watch.Fresh
 	opts.Store.Queue = queue.NewRedis(redis.Pipe, queueOptions)
@@ -48,10 +48,10 @@ func openMemory(settings configs.Broker, opts *broker.Options) (store, error) {
 		return servers
 	})
 	eventStore := events.NewMemory(settings.EventStore())
-	opts.Store.Registry, opts.Store.Queue = setup.Noting(settings.Webhooks, eventStore, reg, opts.Logger), messages
-	opts.Store.SetAckDeadline = setup.Watch(settings.Webhooks, eventStore)
+	opts.Store.Registry, opts.Store.Queue = setup.RecordChanges(settings.Webhooks, eventStore, reg, opts.Logger), messages
+	opts.Store.SetAckDeadline = setup.SetAckDeadline(settings.Webhooks, eventStore)
 	rounds := janitor.Options{Registry: opts.Store.Registry, Queue: messages, Logger: opts.Logger, Registerer: opts.Registerer}
-	dispatcher, end, err := setup.Events(settings.Webhooks, eventStore, reg, messages, opts.Logger, opts.Registerer)
+	dispatcher, end, err := setup.NewDispatcher(settings.Webhooks, eventStore, reg, messages, opts.Logger, opts.Registerer)
 	if err != nil {
 		return store{}, err
 	}

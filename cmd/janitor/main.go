@@ -61,9 +61,9 @@ func serve(ctx context.Context, settings configs.Janitor, stdout, stderr io.Writ
 		opts.Probe = janitor.HealthzTLS(func() *tls.Config { return links.Fresh(log) })
 	}
 	reg, messages := registry.NewRedis(redis.Pipe, settings.Registry()), queue.NewRedis(redis.Pipe, settings.Queue())
-	opts.Registry, opts.Queue = setup.Noting(settings.Webhooks, eventStore, reg, log), messages
+	opts.Registry, opts.Queue = setup.RecordChanges(settings.Webhooks, eventStore, reg, log), messages
 	opts.Logger, opts.Registerer = log, metrics
-	dispatcher, end, err := setup.Events(settings.Webhooks, eventStore, reg, messages, log, metrics)
+	dispatcher, end, err := setup.NewDispatcher(settings.Webhooks, eventStore, reg, messages, log, metrics)
 	if err != nil {
 		return err
 	}

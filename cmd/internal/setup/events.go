@@ -17,46 +17,47 @@ import (
 	"switchboard/webhook"
 )
 
-// Noting is r, which notes its changes in store where the settings name an endpoint.
-func Noting(settings configs.Webhooks, store events.Store, r registry.Registry, log zerolog.Logger) registry.Registry {
+// RecordChanges wraps r so that it records its changes in store. Without webhooks it returns r.
+func RecordChanges(settings configs.Webhooks, store events.Store, r registry.Registry, log zerolog.Logger) registry.Registry {
 	if !settings.Enabled() {
 		return r
 	}
 	return noting.New(r, events.NewRecorder(store, settings.Kinds()), log)
 }
 
-// Watch notes in store what pushes with notify_after ask for. It is nil where nobody would be told:
-// without an endpoint, or when such events are not wanted.
-func Watch(settings configs.Webhooks, store events.Store) func(context.Context, delivery.AckDeadline) error {
+// SetAckDeadline returns a function that records a push with notify_after in store. It returns nil
+// without webhooks, or if events of this kind are not wanted.
+func SetAckDeadline(settings configs.Webhooks, store events.Store) func(context.Context, delivery.AckDeadline) error {
 	wanted := settings.Kinds()
 	if !settings.Enabled() || wanted != nil && !slices.Contains(wanted, events.MessageUndelivered) {
 		return nil
 	}
 	recorder := events.NewRecorder(store, wanted)
-	return func(ctx context.Context, w delivery.AckDeadline) error {
-		d := events.Delivery{User: w.User, Data: w.Data, Key: w.Key, After: w.After}
-		for _, c := range w.Clients {
+	return func(ctx context.Context, deadline delivery.AckDeadline) error {
+		d := events.Delivery{User: deadline.User, Data: deadline.Data, Key: deadline.Key, After: deadline.After}
+		for _, c := range deadline.Clients {
 			d.Clients = append(d.Clients, events.Place{Client: c.Client, ID: c.ID})
 		}
 		return recorder.WatchDelivery(ctx, d)
 	}
 }
 
-// Events makes and sends what store has, by what r and q say. It is nil when the settings name no
-// endpoint; close ends its connections.
-func Events(
+// NewDispatcher returns a dispatcher that makes events from the records in store and the state in r
+// and q, and sends them. It returns nil without webhooks. end closes the connections to the
+// endpoint.
+func NewDispatcher(
 	settings configs.Webhooks, store events.Store, r registry.Registry, q queue.Queue,
 	log zerolog.Logger, metrics prometheus.Registerer,
 ) (d *events.Dispatcher, end func(), err error) {
 	if !settings.Enabled() {
 		return nil, func() {}, nil
 	}
-	to, err := settings.Sender()
+	senderOpts, err := settings.Sender()
 	if err != nil {
 		return nil, nil, err
 	}
-	to.Agent = "switchboard/" + Version()
-	sender, err := webhook.New(to)
+	senderOpts.Agent = "switchboard/" + Version()
+	sender, err := webhook.New(senderOpts)
 	if err != nil {
 		return nil, nil, err
 	}

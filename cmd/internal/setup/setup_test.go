@@ -55,20 +55,21 @@ func TestLog(t *testing.T) {
 	redisLog{zerolog.Nop()}.Printf(t.Context(), "%s", "harmless without a log")
 }
 
-// TestAckDeadlines: Watch returns nil without an endpoint, and if the events are not wanted.
-func TestAckDeadlines(t *testing.T) {
+// TestSetAckDeadline: SetAckDeadline returns nil without an endpoint, and if the events are not
+// wanted.
+func TestSetAckDeadline(t *testing.T) {
 	url := configs.Webhooks{URL: "http://127.0.0.1:9000/"}
 	store := events.NewMemory(events.StoreOptions{})
-	if Watch(configs.Webhooks{}, store) != nil {
-		t.Error("Watch without an endpoint: want nil")
+	if SetAckDeadline(configs.Webhooks{}, store) != nil {
+		t.Error("SetAckDeadline without an endpoint: want nil")
 	}
-	if url.Events = []string{string(events.UserOnline)}; Watch(url, store) != nil {
-		t.Error("Watch without message_undelivered: want nil")
+	if url.Events = []string{string(events.UserOnline)}; SetAckDeadline(url, store) != nil {
+		t.Error("SetAckDeadline without message_undelivered: want nil")
 	}
 	url.Events = append(url.Events, string(events.MessageUndelivered))
-	watch := Watch(url, store)
+	watch := SetAckDeadline(url, store)
 	if watch == nil {
-		t.Fatal("Watch with message_undelivered: got nil")
+		t.Fatal("SetAckDeadline with message_undelivered: got nil")
 	}
 	d := delivery.AckDeadline{User: "ann", Clients: []delivery.ClientResult{{Client: "phone", ID: 7}}, Data: []byte("1"), After: time.Nanosecond}
 	if err := watch(t.Context(), d); err != nil {
