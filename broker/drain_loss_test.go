@@ -141,8 +141,8 @@ func TestDrainLosesNothing(t *testing.T) {
 	var onA, onB atomic.Int64 // clients that subscribe to news on a, and on b
 	var names []string
 	var clients []*roamingClient
-	var running, pushing sync.WaitGroup
-	stop, stopPushing := make(chan struct{}), make(chan struct{})
+	var running sync.WaitGroup
+	stop := make(chan struct{})
 	for n := range clientCount {
 		m := &roamingClient{name: fmt.Sprint("c", n), got: map[string][]string{}}
 		m.subscribed = func() {
@@ -161,78 +161,104 @@ func TestDrainLosesNothing(t *testing.T) {
 	}
 	await.True(t, "all are subscribed", func() bool { return onA.Load() == clientCount })
 
-	var counts [4]atomic.Int64 // accepted pushes of each pusher
-	for k := range counts {
-		target := `"channel":"news"`
-		if k >= 2 {
-			target = `"clients":[` + strings.Join(names, ",") + `]`
-		}
-		pushing.Go(func() {
-			for n := 0; ; n++ {
-				select {
-				case <-stopPushing:
-					return
-				default:
-				}
-				pushUntilAccepted(t, [2]string{a.HTTP, b.HTTP}, k, fmt.Sprintf(`{%s,"data":"%d %d","key":"%d-%d"}`, target, k, n, k, n))
-				counts[k].Add(1)
-			}
-		})
-	}
-	all := func(least [4]int64) func() bool {
-		return func() bool {
-			for k := range counts {
-				if counts[k].Load() < least[k] {
-					return false
-				}
-			}
-			return true
-		}
-	}
-	await.True(t, "all pushers run", all([4]int64{50, 50, 50, 50}))
+	p := pushers{addrs: [2]string{a.HTTP, b.HTTP}, stop: make(chan struct{})}
+	p.start(t, names)
+	p.awaitMore(t, "all pushers run", 50)
 	if err := a.stop(); err != nil {
 		t.Error(err)
 	}
 	await.True(t, "all are subscribed on the other server", func() bool { return onB.Load() == clientCount })
-	var more [4]int64
-	for k := range more {
-		more[k] = counts[k].Load() + 20
-	}
-	await.True(t, "all pushers continue", all(more))
-	close(stopPushing)
-	pushing.Wait()
+	p.awaitMore(t, "all pushers continue", 20)
+	close(p.stop)
+	p.running.Wait()
 
 	want := map[string]int{
-		"news": int(counts[0].Load() + counts[1].Load()),
-		"":     int(counts[2].Load() + counts[3].Load()),
+		"news": int(p.counts[0].Load() + p.counts[1].Load()),
+		"":     int(p.counts[2].Load() + p.counts[3].Load()),
 	}
 	for _, m := range clients {
-		for queue, n := range want {
-			await.True(t, fmt.Sprintf("%s has %d messages of %q", m.name, n, queue), func() bool {
-				m.mu.Lock()
-				defer m.mu.Unlock()
-				return len(m.got[queue]) >= n
-			})
-		}
+		m.awaitCounts(t, want)
 	}
 	close(stop)
 	running.Wait()
 	for _, m := range clients {
-		if !m.drained {
-			t.Errorf("%s was not asked to reconnect elsewhere", m.name)
+		m.check(t, want)
+	}
+}
+
+// awaitCounts waits until the client has the wanted number of messages of each queue.
+func (m *roamingClient) awaitCounts(t *testing.T, want map[string]int) {
+	for queue, n := range want {
+		await.True(t, fmt.Sprintf("%s has %d messages of %q", m.name, n, queue), func() bool {
+			m.mu.Lock()
+			defer m.mu.Unlock()
+			return len(m.got[queue]) >= n
+		})
+	}
+}
+
+// check checks, after run has returned, that the client moved, and received each message once and in
+// the order of its pusher.
+func (m *roamingClient) check(t *testing.T, want map[string]int) {
+	if !m.drained {
+		t.Errorf("%s was not asked to reconnect elsewhere", m.name)
+	}
+	for queue, list := range m.got {
+		next := map[int]int{} // by pusher
+		for _, data := range list {
+			var k, n int
+			if _, err := fmt.Sscan(data, &k, &n); err != nil || n != next[k] {
+				t.Fatalf("%s got %q of %q, want number %d", m.name, data, queue, next[k])
+			}
+			next[k]++
 		}
-		for queue, list := range m.got {
-			next := map[int]int{} // by pusher
-			for _, data := range list {
-				var k, n int
-				if _, err := fmt.Sscan(data, &k, &n); err != nil || n != next[k] {
-					t.Fatalf("%s got %q of %q, want number %d", m.name, data, queue, next[k])
-				}
-				next[k]++
-			}
-			if len(list) != want[queue] {
-				t.Errorf("%s got %d messages of %q, want %d", m.name, len(list), queue, want[queue])
-			}
+		if len(list) != want[queue] {
+			t.Errorf("%s got %d messages of %q, want %d", m.name, len(list), queue, want[queue])
 		}
 	}
+}
+
+// pushers push with numbers from zero, each in a goroutine, and repeat a push until it is accepted.
+type pushers struct {
+	addrs   [2]string
+	stop    chan struct{}
+	running sync.WaitGroup
+	counts  [4]atomic.Int64 // accepted pushes of each pusher
+}
+
+// start starts two pushers to the channel news and two to the clients.
+func (p *pushers) start(t *testing.T, clients []string) {
+	for k := range p.counts {
+		target := `"channel":"news"`
+		if k >= 2 {
+			target = `"clients":[` + strings.Join(clients, ",") + `]`
+		}
+		p.running.Go(func() {
+			for n := 0; ; n++ {
+				select {
+				case <-p.stop:
+					return
+				default:
+				}
+				pushUntilAccepted(t, p.addrs, k, fmt.Sprintf(`{%s,"data":"%d %d","key":"%d-%d"}`, target, k, n, k, n))
+				p.counts[k].Add(1)
+			}
+		})
+	}
+}
+
+// awaitMore waits until each pusher has made n more pushes.
+func (p *pushers) awaitMore(t *testing.T, what string, n int64) {
+	var least [4]int64
+	for k := range p.counts {
+		least[k] = p.counts[k].Load() + n
+	}
+	await.True(t, what, func() bool {
+		for k := range p.counts {
+			if p.counts[k].Load() < least[k] {
+				return false
+			}
+		}
+		return true
+	})
 }

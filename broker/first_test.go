@@ -34,7 +34,7 @@ func TestFirst(t *testing.T) {
 
 			r := here.push(t, `{"user":"alice","data":"ring","first":true}`)
 			if n := len(r["clients"].([]any)); n != 3 {
-				t.Fatalf("it went to %d devices, want 3", n)
+				t.Fatalf("the push went to %d devices, want 3", n)
 			}
 			there.push(t, `{"user":"alice","data":"mail"}`)
 			ring := phone.expect(object{"type": "message", "data": "ring"})

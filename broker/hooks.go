@@ -23,7 +23,7 @@ type hookCalls struct {
 	outcomes   *prometheus.CounterVec
 	log        zerolog.Logger
 
-	failing struct{ connect, subscribe atomic.Bool } // the last call failed, and the log says so
+	failing struct{ connect, subscribe atomic.Bool } // the last call failed, which is logged once
 }
 
 // newHookCalls returns nil if o has no hooks.

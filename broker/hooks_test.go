@@ -158,7 +158,7 @@ func TestHooksFailClosed(t *testing.T) {
 		"late":      {"hang", "unavailable", "overloaded", true},
 		"failed":    {"fail", "unavailable", "overloaded", true},
 		"malformed": {`{"allow":"yes"}`, "unavailable", "overloaded", true},
-		"away":      {"", "unavailable", "overloaded", true},
+		"stopped":   {"", "unavailable", "overloaded", true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBackend(t)
@@ -283,7 +283,7 @@ func TestShutdownWaitsForHooks(t *testing.T) {
 	p.untilClosed()
 	select {
 	case err := <-ended:
-		t.Errorf("it ended during a hook call, %v", err)
+		t.Errorf("Run returned during a hook call, with %v", err)
 	case <-time.After(200 * time.Millisecond): // long enough for a shutdown that does not wait
 		release()
 		if err := <-ended; err != nil {

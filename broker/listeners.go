@@ -13,7 +13,7 @@ import (
 	"switchboard/broker/transport"
 )
 
-// listeners are the ports, and what bounds their connections.
+// listeners are the ports of the broker and the limits of their connections.
 type listeners struct {
 	web       *transport.Web    // serves the WebSockets of the HTTP port
 	poller    *transport.Poller // serves the TCP port; nil if that is off

@@ -36,7 +36,7 @@ type membership struct {
 	joined     atomic.Bool
 	leaseStart atomic.Int64 // ns since started: when the last successful renewal began
 	lastBeat   atomic.Int64 // ns since started: when the last successful beat ended
-	failing    atomic.Bool  // the last beat failed, and the log says so
+	failing    atomic.Bool  // the last beat failed, which is logged once
 }
 
 func newMembership(o Options, describe func(id string) registry.Server) *membership {
@@ -125,7 +125,7 @@ func (m *membership) sinceBeat() time.Duration {
 	return time.Since(m.started) - time.Duration(m.lastBeat.Load())
 }
 
-// leave takes the server out of the registry. If that fails, its lease ends and a janitor cleans
+// leave removes the server from the registry. If that fails, its lease ends and a janitor cleans
 // up.
 func (m *membership) leave() {
 	if !m.joined.Load() {

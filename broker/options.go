@@ -89,9 +89,9 @@ type StoreOptions struct {
 	Shared bool
 	// Changed receives a value after each restart or failover of the store. Zero means never.
 	Changed <-chan struct{}
-	// Epoch returns a number that is different after each restart or failover of the store, before the
-	// first write. Zero means a constant for a shared store, and for others that the store loses
-	// nothing while this process lives.
+	// Epoch returns a number that changes at each restart or failover of the store, before the first
+	// write after it. Zero means that the number never changes. Without Shared it also means that the
+	// store loses nothing while this process lives.
 	Epoch func() uint64
 	// SetAckDeadline records a push with notify_after: if no client acknowledges the message in time,
 	// the backend receives an event. Zero means that such pushes are refused.
@@ -117,7 +117,8 @@ type AccessOptions struct {
 	// Hooks are the backend's URLs that decide about connects and subscribes. Zero means none.
 	Hooks hook.Options
 	// Hosts are the names under which clients reach the broker while Keys or Tokens is zero. Zero
-	// means localhost, IP addresses, and the names that the broker listens on and advertises.
+	// means localhost, loopback addresses, and the names that the broker listens on and advertises;
+	// with Insecure also all IP addresses.
 	Hosts auth.Hosts
 	// Origins are the browser origins that may connect. Zero means only the broker's own host.
 	Origins auth.Origins

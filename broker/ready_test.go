@@ -123,6 +123,6 @@ func TestServerDeclaredDeadBeforeJoinTakesNewID(t *testing.T) {
 	i := start(t, s, func(o *broker.Options) { o.Timing.Beat = testBeat })
 	i.awaitReady(t, http.StatusOK)
 	if i.ID() == r.first {
-		t.Error("it has the id of a dead server")
+		t.Error("the broker uses the id of a dead server")
 	}
 }

@@ -26,9 +26,9 @@ func (r *rebinding) pending() (request int64, pending bool) {
 	return request, r.completed.Load() != request
 }
 
-// rebind binds everything again that this server holds, and reads all queues, in the background:
-// with many clients it takes seconds, and the beats must not wait. formerID is the id before, if
-// the server was declared dead. A success fulfils all requests up to the given one.
+// rebind binds all channels and clients of this server again and reads all queues. It runs in the
+// background: with many clients it takes seconds, and the beats must not wait. formerID is the id
+// before, if the server was declared dead. A success fulfils all requests up to the given one.
 func (b *Broker) rebind(running context.Context, formerID string, request int64) {
 	if b.rebinding.running.Swap(true) {
 		return // a later beat finds the request pending

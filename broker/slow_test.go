@@ -172,7 +172,7 @@ func TestClientThatReadsSometimesIsNotSlow(t *testing.T) {
 			c.readAll()
 		}
 		if !c.subscribed() {
-			c.t.Error("it is closed")
+			c.t.Error("the client was closed, although it reads")
 		}
 	})
 }

@@ -162,7 +162,7 @@ func TestSuperseded(t *testing.T) {
 				return err == nil && !held
 			})
 			if after := phoneKeys(t, rdb, prefix); after != before {
-				t.Errorf("the store holds\n%s\nand before the end of the old session it was\n%s", after, before)
+				t.Errorf("after the end of the old session the store has\n%s\nand before\n%s", after, before)
 			}
 			record, _, err := s.queue.Client(t.Context(), "alice/phone")
 			if err != nil || record.Server != b.ID() || record.Queued != 3 {

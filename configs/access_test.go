@@ -45,7 +45,7 @@ func TestNamespaces(t *testing.T) {
 		}
 	}
 	if o.Access.Namespaces.For("news") == nil || o.Access.Namespaces.For("other") != nil {
-		t.Error("an empty namespace is missing, or an unknown one is there")
+		t.Error("news has no namespace, or other has one")
 	}
 }
 

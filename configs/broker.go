@@ -72,7 +72,7 @@ type Auth struct {
 	ClientPublish   bool          `setting:"client_publish"`
 }
 
-// Limits are maximum numbers. Rates are per second unless they say otherwise.
+// Limits are maximum numbers. Rates are per second unless noted.
 type Limits struct {
 	Message         int   `setting:"message"` // bytes
 	Channels        int   `setting:"channels"`

@@ -12,7 +12,7 @@ import (
 )
 
 // readFileValues reads the values of the settings from a YAML file. It refuses other keys and
-// values of a wrong type, and says where in the file they are.
+// values of a wrong type, with their lines.
 func readFileValues(settings []*setting, path string) (values, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {

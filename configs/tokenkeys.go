@@ -61,9 +61,9 @@ func (a Auth) namedKeys() ([]auth.NamedKey, error) {
 	return named, nil
 }
 
-// UncheckedClaims returns the settings that are missing beside auth.jwks_url. Without them the
-// broker accepts tokens for other services of the issuer, since an issuer signs for all with the
-// same keys.
+// UncheckedClaims returns the settings that auth.jwks_url needs and that are missing. Without them
+// the broker accepts tokens for other services of the issuer, since an issuer signs for all with
+// the same keys.
 func (a Auth) UncheckedClaims() (missing []string) {
 	if a.JWKSURL == "" {
 		return nil

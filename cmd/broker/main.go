@@ -1,4 +1,5 @@
-// Command broker holds client connections and lets a backend reach them; see --help.
+// Command broker holds client connections, and delivers the pushes of a backend to them; see
+// --help.
 package main
 
 import (

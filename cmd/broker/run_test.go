@@ -19,7 +19,7 @@ import (
 	"switchboard/internal/signedreq"
 )
 
-// start runs a broker on free ports and gives the URL of its HTTP port.
+// start runs a broker on a free port and returns the URL of that port.
 func start(t *testing.T, environ []string, args ...string) (*proctest.Process, string) {
 	t.Helper()
 	p := proctest.Start(t, environ, binary, append([]string{"--http=127.0.0.1:0", "--tcp=off"}, args...)...)

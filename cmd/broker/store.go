@@ -15,7 +15,7 @@ import (
 
 // store is the store of a broker.
 type store struct {
-	run   func(context.Context) error // runs beside the broker
+	run   func(context.Context) error // must run as long as the broker
 	close func()
 }
 

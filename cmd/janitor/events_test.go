@@ -62,7 +62,7 @@ func next(t *testing.T, deliveries <-chan delivery) delivery {
 	case d := <-deliveries:
 		return d
 	case <-time.After(time.Minute):
-		t.Fatal("nothing is delivered")
+		t.Fatal("no delivery arrived")
 		return delivery{}
 	}
 }
@@ -153,7 +153,7 @@ func TestKilledDuringDelivery(t *testing.T) {
 	}
 	second.Signal(t, syscall.SIGTERM)
 	if code := second.Wait(t); code != 0 {
-		t.Errorf("it ended with %d", code)
+		t.Errorf("the exit code is %d", code)
 	}
 	if log := first.Log() + second.Log(); strings.Contains(log, secret) {
 		t.Errorf("a secret is in the log:\n%s", log)
