@@ -197,8 +197,8 @@ func (m *roamingClient) awaitCounts(t *testing.T, want map[string]int) {
 	}
 }
 
-// check checks, after run has returned, that the client moved, and received each message once and in
-// the order of its pusher.
+// check checks, after run has returned, that the client moved, and received each message once and
+// in the order of its pusher.
 func (m *roamingClient) check(t *testing.T, want map[string]int) {
 	if !m.drained {
 		t.Errorf("%s was not asked to reconnect elsewhere", m.name)
