@@ -1,6 +1,11 @@
 // Package broker is one server: it connects the transports, the sessions, the hub, the delivery of
 // pushes, the HTTP API and the links to other servers.
 //
+// What clients send: transport.pollerConn.read cuts the bytes of a socket into units, and the codec
+// of the connection's dialect decodes them. Connections with compression or TLS come through
+// transport.webConn.readLoop instead. session.Session.Receive handles the requests, whatever the
+// dialect. A connection begins with session.Manager.Accept.
+//
 // The life of a message to a channel; a test checks that the functions named here exist:
 //
 //  1. A push arrives at POST /v1/push. api.API.Push serves the connections that package fastpush
@@ -14,7 +19,9 @@
 //     tail's last message. Otherwise hub.Channel.drain reads the messages after the tail from the
 //     store.
 //  5. hub.Channel.wake posts a task to each event loop with subscribers of the channel. There
-//     hub.Channel.deliver writes to each subscriber the messages after its cursor.
+//     hub.Channel.deliver writes to each subscriber the messages after its cursor, through
+//     session.Session.Write and transport.pollerConn.Write. dialect.Batch.Bytes encodes a message
+//     once for all connections that take the same form.
 //  6. A subscriber whose socket is full keeps its cursor. When the socket is writable again,
 //     session.Session.Writable calls hub.Subscription.Resume, which writes what is missing.
 //
