@@ -11,7 +11,7 @@
 //  1. A push arrives at POST /v1/push. api.API.Push serves the connections that package fastpush
 //     has taken over, and net/http the others. Both authorize the call, and api.api.push checks the
 //     push.
-//  2. delivery.Pusher.ToChannel stores the message with queue.Queue.AppendChannel. The same round
+//  2. delivery.Pusher.ToChannel stores the message with queue.Redis.AppendChannel. The same round
 //     trip reads the owners: the servers with subscribers. From here on the push is accepted.
 //  3. Each owner receives a hint. peer.Links.Send sends it to another server, where
 //     peer.Links.handle receives it. On all servers broker.Broker.handleHint acts on it.

@@ -103,14 +103,14 @@ func TestDrainSpreadsReconnects(t *testing.T) {
 
 // heldQueue delays the calls selected by holds until they are released.
 type heldQueue struct {
-	queue.Queue
+	Queue
 	holds   func(op string) bool
 	arrived chan string // receives each delayed call
 	release chan error  // an error fails one call; closing it lets all calls pass
 }
 
 // held delays the calls of the given operations: "unbind" or "push".
-func held(q queue.Queue, ops ...string) heldQueue {
+func held(q Queue, ops ...string) heldQueue {
 	set := map[string]bool{}
 	for _, op := range ops {
 		set[op] = true

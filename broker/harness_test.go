@@ -42,10 +42,23 @@ var permanentGoroutines = []goleak.Option{
 
 func TestMain(m *testing.M) { os.Exit(redistest.Main(m, &shared, nil, permanentGoroutines...)) }
 
+// Registry holds the methods of a registry that the broker and the tests call.
+type Registry interface {
+	broker.Registry
+	Bury(ctx context.Context, server string) (buried bool, err error)
+	Forget(ctx context.Context, server string) error
+}
+
+// Queue holds the methods of a queue that the broker and the tests call.
+type Queue interface {
+	broker.Queue
+	Release(ctx context.Context, client, server string) (user string, generation int64, released bool, err error)
+}
+
 // store is a registry and a queue that brokers can share.
 type store struct {
-	registry registry.Registry
-	queue    queue.Queue
+	registry Registry
+	queue    Queue
 	shared   bool
 }
 

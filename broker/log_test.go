@@ -122,7 +122,7 @@ func TestRejectedLoginsAreLogged(t *testing.T) {
 }
 
 // unreachableQueue fails all appends to channels.
-type unreachableQueue struct{ queue.Queue }
+type unreachableQueue struct{ Queue }
 
 func (q unreachableQueue) AppendChannel(context.Context, queue.ChannelPush) (queue.Appended, error) {
 	return queue.Appended{}, errors.New("away")

@@ -81,7 +81,7 @@ func TestEmptyStoreCausesGaps(t *testing.T) {
 
 // lostAnswerQueue stores messages, but loses the answers while lose is set.
 type lostAnswerQueue struct {
-	queue.Queue
+	Queue
 	lose *atomic.Bool
 }
 

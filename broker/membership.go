@@ -24,7 +24,7 @@ const leaveTimeout = 5 * time.Second
 // membership is this server's entry in the registry: its id and its lease. It also holds the other
 // live servers, as of the last beat.
 type membership struct {
-	registry registry.Registry
+	registry serverRegistry
 	name     string
 	lease    time.Duration
 	describe func(id string) registry.Server // this server's entry with its current numbers

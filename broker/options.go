@@ -15,8 +15,6 @@ import (
 	"switchboard/broker/hook"
 	"switchboard/broker/namespace"
 	"switchboard/internal/certfile"
-	"switchboard/queue"
-	"switchboard/registry"
 )
 
 // Options configures a Broker. Only Store.Registry and Store.Queue are required.
@@ -81,9 +79,9 @@ const LinksOnHTTP = "http"
 // StoreOptions are the store of the broker.
 type StoreOptions struct {
 	// Registry stores servers, bindings and presence. It is required.
-	Registry registry.Registry
+	Registry Registry
 	// Queue stores messages. It is required.
-	Queue queue.Queue
+	Queue Queue
 	// Shared allows other servers on the same store. Zero means a single server, without links to
 	// others and without client requests.
 	Shared bool

@@ -19,7 +19,7 @@ import (
 
 // brokenQueue fails reads of channels while broken is set.
 type brokenQueue struct {
-	queue.Queue
+	Queue
 	broken *atomic.Bool
 }
 
@@ -102,7 +102,7 @@ func TestReadyRequiresBindings(t *testing.T) {
 // deadOnJoin declares the first id that joins dead. This happens if the answer to a Join is lost,
 // and a janitor cleans up before the next Join.
 type deadOnJoin struct {
-	registry.Registry
+	Registry
 	first string
 }
 

@@ -123,7 +123,7 @@ func TestFullRedis(t *testing.T) {
 
 // blockingQueue pauses the reads of the channel race.
 type blockingQueue struct {
-	queue.Queue
+	Queue
 	reading chan struct{} // receives a value for each read
 	proceed chan struct{} // each value lets one read continue
 }

@@ -16,7 +16,7 @@ import (
 
 // failingQueue fails calls of sessions: Window while window is set, the others while others is set.
 type failingQueue struct {
-	queue.Queue
+	Queue
 	window, others *atomic.Bool
 }
 
@@ -182,7 +182,7 @@ func TestSuperseded(t *testing.T) {
 }
 
 // lostBindAnswers is a queue that loses the answers to binds.
-type lostBindAnswers struct{ queue.Queue }
+type lostBindAnswers struct{ Queue }
 
 func (q lostBindAnswers) BindClients(ctx context.Context, claims []queue.Claim) []queue.Outcome[queue.Bound] {
 	out := q.Queue.BindClients(ctx, claims)

@@ -8,8 +8,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-
-	"switchboard/registry"
 )
 
 // shelf is a set of names that always lists the same ones first, as a store may.
@@ -56,7 +54,7 @@ func TestDrainGivesUpWhenTheStoreIsAway(t *testing.T) {
 
 // late is a registry whose first census misses everybody.
 type late struct {
-	registry.Registry
+	Registry
 	calls *atomic.Int64
 }
 

@@ -73,9 +73,20 @@ func (w *world) tells() (*events.Dispatcher, *inbox) {
 	return d, b
 }
 
+// noted is a registry whose changes are noted. The methods of Noting hide those of the registry,
+// which is embedded one level deeper.
+type noted struct {
+	*noting.Noting
+	plain
+}
+
+type plain struct{ testRegistry }
+
 // notes has a janitor serve d, and note in it what it frees.
 func notes(w *world, d *events.Dispatcher) func(*Options) {
-	return func(o *Options) { o.Events, o.Registry = d, noting.New(w.registry, d, zerolog.Nop()) }
+	return func(o *Options) {
+		o.Events, o.Registry = d, noted{noting.New(w.registry, d, zerolog.Nop()), plain{w.registry}}
+	}
 }
 
 func TestDeadServersAreTold(t *testing.T) {
@@ -175,7 +186,7 @@ func TestFreedWhenItIsNoted(t *testing.T) {
 	w := memoryWorld(t)
 	d, _ := w.tells()
 	w.server("dead", 0, 1)
-	j := w.janitor(func(o *Options) { o.Registry = noting.New(w.registry, deaf{}, zerolog.Nop()) })
+	j := w.janitor(func(o *Options) { o.Registry = noted{noting.New(w.registry, deaf{}, zerolog.Nop()), plain{w.registry}} })
 	w.loseLease("dead")
 	w.round(j.ServersRound)
 	if _, err := j.ServersRound(t.Context()); !errors.Is(err, errDeaf) {

@@ -48,7 +48,7 @@ func TestRunBuriesTrimsAndEnds(t *testing.T) {
 
 // away is a registry that cannot be reached for the first calls.
 type away struct {
-	registry.Registry
+	Registry
 	calls *int
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"switchboard/events/noting"
 	"switchboard/internal/redispipe"
 	"switchboard/internal/redistest"
 	"switchboard/queue"
@@ -25,11 +26,30 @@ var (
 
 func TestMain(m *testing.M) { os.Exit(redistest.Main(m, &single, &cluster)) }
 
+// testRegistry is what the janitor and the tests call of a registry.
+type testRegistry interface {
+	Registry
+	noting.Registry
+	Join(ctx context.Context, s registry.Server) error
+	Beat(ctx context.Context, s registry.Server) error
+	Leave(ctx context.Context, server string) error
+	HoldClients(ctx context.Context, server string, clients []string) error
+	User(ctx context.Context, user string) ([]registry.Binding, error)
+}
+
+// testQueue is what the janitor and the tests call of a queue.
+type testQueue interface {
+	Queue
+	BindClients(ctx context.Context, claims []queue.Claim) []queue.Outcome[queue.Bound]
+	AppendChannel(ctx context.Context, push queue.ChannelPush) (queue.Appended, error)
+	ReadChannel(ctx context.Context, channel string, after int64, limit int) (queue.Page, error)
+}
+
 // world is the two stores of one test, with what time does to them.
 type world struct {
 	*testing.T
-	registry  registry.Registry
-	queue     queue.Queue
+	registry  testRegistry
+	queue     testQueue
 	loseLease func(server string)
 }
 

@@ -9,7 +9,7 @@ import (
 	"switchboard/queue"
 )
 
-// Queue is what the janitor needs of [queue.Queue].
+// Queue is what the janitor needs of a queue.
 type Queue interface {
 	TrimChannel(ctx context.Context, channel string, maxAge time.Duration, maxCount int, dryRun bool) (int, error)
 	Client(ctx context.Context, client string) (c queue.Client, known bool, err error)

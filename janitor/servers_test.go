@@ -121,7 +121,7 @@ func TestDryRunChangesNothing(t *testing.T) {
 
 // failing is a registry in which some calls fail.
 type failing struct {
-	registry.Registry
+	Registry
 	unbind func(channel string) error
 	drop   func(client string) error
 }

@@ -9,7 +9,7 @@ import (
 )
 
 // forStores runs a benchmark over memory and one redis-server.
-func forStores(b *testing.B, bench func(b *testing.B, q Queue)) {
+func forStores(b *testing.B, bench func(b *testing.B, q contract)) {
 	b.Run("memory", func(b *testing.B) { bench(b, NewMemory(Options{}, nil)) })
 	b.Run("redis", func(b *testing.B) {
 		prefix := fmt.Sprintf("b%d:", prefixes.Add(1))
@@ -20,7 +20,7 @@ func forStores(b *testing.B, bench func(b *testing.B, q Queue)) {
 var payload = []byte(`{"type":"chat","from":"alice","text":"a message of an ordinary size, about one hundred and twenty bytes long","n":1}`)
 
 func BenchmarkAppendChannel(b *testing.B) {
-	forStores(b, func(b *testing.B, q Queue) {
+	forStores(b, func(b *testing.B, q contract) {
 		b.ReportAllocs()
 		for b.Loop() {
 			must(q.AppendChannel(b.Context(), ChannelPush{Channel: "news", Data: payload}))(b)
@@ -29,7 +29,7 @@ func BenchmarkAppendChannel(b *testing.B) {
 }
 
 func BenchmarkAppendChannelParallel(b *testing.B) {
-	forStores(b, func(b *testing.B, q Queue) {
+	forStores(b, func(b *testing.B, q contract) {
 		b.ReportAllocs()
 		b.SetParallelism(64)
 		b.RunParallel(func(pb *testing.PB) {
@@ -45,7 +45,7 @@ func BenchmarkAppendChannelParallel(b *testing.B) {
 
 // One op is a batch of a hundred channels.
 func BenchmarkAppendChannels(b *testing.B) {
-	forStores(b, func(b *testing.B, q Queue) {
+	forStores(b, func(b *testing.B, q contract) {
 		var caller atomic.Int64
 		b.ReportAllocs()
 		b.SetParallelism(8)
@@ -67,7 +67,7 @@ func BenchmarkAppendChannels(b *testing.B) {
 }
 
 func BenchmarkAppendClient(b *testing.B) {
-	forStores(b, func(b *testing.B, q Queue) {
+	forStores(b, func(b *testing.B, q contract) {
 		b.ReportAllocs()
 		for b.Loop() {
 			must(q.AppendClient(b.Context(), ClientPush{Client: "phone", Data: payload}))(b)
@@ -76,7 +76,7 @@ func BenchmarkAppendClient(b *testing.B) {
 }
 
 func BenchmarkAppendClientParallel(b *testing.B) {
-	forStores(b, func(b *testing.B, q Queue) {
+	forStores(b, func(b *testing.B, q contract) {
 		b.ReportAllocs()
 		b.SetParallelism(64)
 		b.RunParallel(func(pb *testing.PB) {
@@ -92,7 +92,7 @@ func BenchmarkAppendClientParallel(b *testing.B) {
 
 // One op is a page of 256 messages.
 func BenchmarkReadChannel(b *testing.B) {
-	forStores(b, func(b *testing.B, q Queue) {
+	forStores(b, func(b *testing.B, q contract) {
 		first := must(q.AppendChannel(b.Context(), ChannelPush{Channel: "news", Data: payload}))(b).ID
 		for range 1000 {
 			must(q.AppendChannel(b.Context(), ChannelPush{Channel: "news", Data: payload}))(b)
@@ -108,7 +108,7 @@ func BenchmarkReadChannel(b *testing.B) {
 
 // One op is a whole window.
 func BenchmarkWindow(b *testing.B) {
-	forStores(b, func(b *testing.B, q Queue) {
+	forStores(b, func(b *testing.B, q contract) {
 		generation := must(bind(b.Context(), q, Claim{Client: "phone", User: "alice", Server: "b1"}))(b).Generation
 		for range MaxWindow {
 			must(q.AppendClient(b.Context(), ClientPush{Client: "phone", Data: payload}))(b)
@@ -124,7 +124,7 @@ func BenchmarkWindow(b *testing.B) {
 
 // One op is a message stored, read and acknowledged: what an attentive client costs.
 func BenchmarkAppendWindowAck(b *testing.B) {
-	forStores(b, func(b *testing.B, q Queue) {
+	forStores(b, func(b *testing.B, q contract) {
 		generation := must(bind(b.Context(), q, Claim{Client: "phone", User: "alice", Server: "b1"}))(b).Generation
 		var acked int64
 		b.ReportAllocs()

@@ -16,7 +16,7 @@ import (
 
 // fixture is a store as the conformance suite sees it.
 type fixture struct {
-	Queue
+	contract
 	opts Options
 	keys keys
 	// hold makes servers the ones with subscribers of channel.
@@ -132,7 +132,7 @@ func overRedis(client redis.UniversalClient, opts Options) fixture {
 	opts.Prefix = fmt.Sprintf("t%d:", prefixes.Add(1))
 	r := NewRedis(redispipe.New(client, redispipe.Options{ReplicaTimeout: time.Millisecond}), opts)
 	return fixture{
-		Queue: r, opts: r.opts, keys: r.keys, rdb: client,
+		contract: r, opts: r.opts, keys: r.keys, rdb: client,
 		hold: func(t *testing.T, channel string, servers ...string) {
 			t.Helper()
 			ok(t, client.SAdd(t.Context(), r.keys.channelServers(channel), servers).Err())
@@ -166,7 +166,7 @@ func openMemory(_ *testing.T, opts Options) fixture {
 	opts.Now = c.Now
 	m := NewMemory(opts, func(channel string) []string { return owners[channel] })
 	return fixture{
-		Queue: m, opts: m.opts,
+		contract: m, opts: m.opts,
 		hold: func(_ *testing.T, channel string, servers ...string) { owners[channel] = servers },
 		own:  func(*testing.T, string, ...string) {}, // groups know their members
 		work: func(_ *testing.T, list, n int) (taken []string) {

@@ -1,6 +1,6 @@
 // Package queue keeps what clients have not received yet: a zset per channel, a list per
-// client, and lists of client requests for the backend's workers. [Queue] is the contract;
-// [Redis] shares it between instances, [Memory] serves a single process.
+// client, and lists of client requests for the backend's workers. [Redis] is
+// shared by several servers, [Memory] serves a single process.
 //
 // # Keys
 //

@@ -17,7 +17,7 @@ func testDurable(t *testing.T, open opener) {
 	f := open(t, Options{})
 	f.hold(t, "news", "b1")
 	bound(t, f, "phone")
-	_, inMemory := f.Queue.(*Memory)
+	_, inMemory := f.contract.(*Memory)
 	want, held := ErrNotReplicated, 1
 	if inMemory {
 		want, held = ErrNoReplicas, 0
@@ -129,7 +129,7 @@ type pushers struct {
 	total int
 }
 
-func push64(t *testing.T, q Queue) *pushers {
+func push64(t *testing.T, q contract) *pushers {
 	p := &pushers{
 		stop: make(chan struct{}), many: make(chan struct{}), unconfirmed: make(chan struct{}),
 		acked: make(map[string][]int64),

@@ -40,7 +40,7 @@ func fails(t testing.TB, what string, err, want error) {
 }
 
 // push appends n messages to a channel, the payloads 1, 2, …, and returns their ids.
-func push(t testing.TB, q Queue, channel string, n int) []int64 {
+func push(t testing.TB, q contract, channel string, n int) []int64 {
 	t.Helper()
 	ids := make([]int64, n)
 	for i := range ids {
@@ -50,7 +50,7 @@ func push(t testing.TB, q Queue, channel string, n int) []int64 {
 }
 
 // send does the same to a client.
-func send(t testing.TB, q Queue, client string, n int) []int64 {
+func send(t testing.TB, q contract, client string, n int) []int64 {
 	t.Helper()
 	ids := make([]int64, n)
 	for i := range ids {
@@ -75,13 +75,13 @@ func wantIDs(t testing.TB, what string, p Page, want []int64) {
 }
 
 // bind is BindClients for one claim.
-func bind(ctx context.Context, q Queue, c Claim) (Bound, error) {
+func bind(ctx context.Context, q contract, c Claim) (Bound, error) {
 	o := q.BindClients(ctx, []Claim{c})[0]
 	return o.Value, o.Err
 }
 
 // Bind is BindClients for one claim.
-func (f fixture) Bind(ctx context.Context, c Claim) (Bound, error) { return bind(ctx, f.Queue, c) }
+func (f fixture) Bind(ctx context.Context, c Claim) (Bound, error) { return bind(ctx, f.contract, c) }
 
 // Refresh is RefreshClients for one client.
 func (f fixture) Refresh(ctx context.Context, server string, held Held) error {

@@ -25,7 +25,7 @@ func TestHorizon(t *testing.T) {
 // generations go on from where that was.
 func TestRedisWithAClockBehind(t *testing.T) {
 	f := openRedis(t, Options{})
-	r := f.Queue.(*Redis)
+	r := f.contract.(*Redis)
 	first := push(t, f, "news", 1)[0]
 	r.horizon.ms += (10 * time.Minute).Milliseconds()
 	jump := int64(9 * time.Minute / time.Millisecond * idsPerMS)

@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// Memory is the [Queue] of a broker that runs alone. Nothing outlives the process.
+// Memory is the queue of a broker that runs alone. It behaves like [Redis], and nothing outlives the
+// process. Its methods are safe for concurrent use.
 type Memory struct {
 	opts   Options
 	owners func(channel string) []string
@@ -20,8 +21,6 @@ type Memory struct {
 	seen     table[*seenKey]        // by the name that the idempotency key has in Redis
 	requests table[*memoryRequests] // by N
 }
-
-var _ Queue = (*Memory)(nil)
 
 // NewMemory returns empty queues. opts must be valid; owners says who holds subscribers
 // of a channel, and may be nil.

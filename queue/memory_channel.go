@@ -42,7 +42,7 @@ func (c *memoryChannel) drop(n int) {
 	c.messages = dropHead(c.messages, n)
 }
 
-// AppendChannel implements [Queue].
+// AppendChannel is like [Redis.AppendChannel].
 func (m *Memory) AppendChannel(_ context.Context, push ChannelPush) (Appended, error) {
 	if push.Durable {
 		return Appended{}, fmt.Errorf("append to channel %s: %w", push.Channel, ErrNoReplicas)
@@ -57,7 +57,7 @@ func (m *Memory) AppendChannel(_ context.Context, push ChannelPush) (Appended, e
 	return a, nil
 }
 
-// AppendChannels implements [Queue].
+// AppendChannels is like [Redis.AppendChannels].
 func (m *Memory) AppendChannels(ctx context.Context, pushes []ChannelPush) []Outcome[Appended] {
 	return each(ctx, pushes, m.AppendChannel)
 }
@@ -98,7 +98,7 @@ func (m *Memory) appendChannel(push ChannelPush) (Appended, error) {
 	return a, nil
 }
 
-// ReadChannel implements [Queue].
+// ReadChannel is like [Redis.ReadChannel].
 func (m *Memory) ReadChannel(_ context.Context, channel string, after int64, limit int) (Page, error) {
 	return m.readChannel(ChannelRead{Channel: channel, After: after, Limit: limit}), nil
 }
@@ -124,12 +124,12 @@ func (m *Memory) readChannel(read ChannelRead) Page {
 	return p
 }
 
-// ReadChannels implements [Queue].
+// ReadChannels is like [Redis.ReadChannels].
 func (m *Memory) ReadChannels(ctx context.Context, reads []ChannelRead) []Outcome[Page] {
 	return each(ctx, reads, func(_ context.Context, c ChannelRead) (Page, error) { return m.readChannel(c), nil })
 }
 
-// KeepPositions implements [Queue].
+// KeepPositions is like [Redis.KeepPositions].
 func (m *Memory) KeepPositions(_ context.Context, channels []string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -143,7 +143,7 @@ func (m *Memory) KeepPositions(_ context.Context, channels []string) error {
 	return nil
 }
 
-// ChannelSize implements [Queue].
+// ChannelSize is like [Redis.ChannelSize].
 func (m *Memory) ChannelSize(_ context.Context, channel string) (int, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -154,7 +154,7 @@ func (m *Memory) ChannelSize(_ context.Context, channel string) (int, error) {
 	return len(c.messages), nil
 }
 
-// TrimChannel implements [Queue].
+// TrimChannel is like [Redis.TrimChannel].
 func (m *Memory) TrimChannel(_ context.Context, channel string, maxAge time.Duration, maxCount int, dryRun bool) (int, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -95,7 +95,7 @@ func (m *Memory) bind(_ context.Context, claim Claim) (Bound, error) {
 	return b, nil
 }
 
-// BindClients implements [Queue].
+// BindClients is like [Redis.BindClients].
 func (m *Memory) BindClients(ctx context.Context, claims []Claim) []Outcome[Bound] {
 	return each(ctx, claims, m.bind)
 }
@@ -118,7 +118,7 @@ func (m *Memory) refresh(server string, held Held) error {
 	return nil
 }
 
-// RefreshClients implements [Queue].
+// RefreshClients is like [Redis.RefreshClients].
 func (m *Memory) RefreshClients(_ context.Context, server string, list []Held) []error {
 	errs := make([]error, len(list))
 	for i, h := range list {
@@ -127,7 +127,7 @@ func (m *Memory) RefreshClients(_ context.Context, server string, list []Held) [
 	return errs
 }
 
-// Unbind implements [Queue].
+// Unbind is like [Redis.Unbind].
 func (m *Memory) Unbind(_ context.Context, client string, generation int64) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -139,7 +139,7 @@ func (m *Memory) Unbind(_ context.Context, client string, generation int64) erro
 	return nil
 }
 
-// Release implements [Queue].
+// Release is like [Redis.Release].
 func (m *Memory) Release(_ context.Context, client, server string) (user string, generation int64, released bool, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -151,7 +151,7 @@ func (m *Memory) Release(_ context.Context, client, server string) (user string,
 	return c.user, c.generation, true, nil
 }
 
-// Client implements [Queue].
+// Client is like [Redis.Client].
 func (m *Memory) Client(_ context.Context, client string) (Client, bool, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -166,7 +166,7 @@ func (m *Memory) Client(_ context.Context, client string) (Client, bool, error) 
 	return out, true, nil
 }
 
-// AppendClient implements [Queue].
+// AppendClient is like [Redis.AppendClient].
 func (m *Memory) AppendClient(_ context.Context, push ClientPush) (ClientAppended, error) {
 	if push.Durable {
 		return ClientAppended{}, fmt.Errorf("append to client %s: %w", push.Client, ErrNoReplicas)
@@ -213,12 +213,12 @@ func (m *Memory) AppendClient(_ context.Context, push ClientPush) (ClientAppende
 	return a, nil
 }
 
-// AppendClients implements [Queue].
+// AppendClients is like [Redis.AppendClients].
 func (m *Memory) AppendClients(ctx context.Context, pushes []ClientPush) []Outcome[ClientAppended] {
 	return each(ctx, pushes, m.AppendClient)
 }
 
-// Window implements [Queue].
+// Window is like [Redis.Window].
 func (m *Memory) Window(_ context.Context, client string, generation, after int64, limit int) (Page, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -233,7 +233,7 @@ func (m *Memory) Window(_ context.Context, client string, generation, after int6
 	return p, nil
 }
 
-// Ack implements [Queue].
+// Ack is like [Redis.Ack].
 func (m *Memory) Ack(_ context.Context, client string, generation, id int64) (int, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -256,7 +256,7 @@ func (m *Memory) Ack(_ context.Context, client string, generation, id int64) (in
 	return n, nil
 }
 
-// Acks implements [Queue].
+// Acks is like [Redis.Acks].
 func (m *Memory) Acks(ctx context.Context, acks []Ack) []Outcome[int] {
 	return each(ctx, acks, func(ctx context.Context, a Ack) (int, error) { return m.Ack(ctx, a.Client, a.Generation, a.ID) })
 }

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// ConfirmChannel implements [Queue].
+// ConfirmChannel is like [Redis.ConfirmChannel].
 func (m *Memory) ConfirmChannel(_ context.Context, channel string, id int64) (*Marker, error) {
 	marker := m.confirmChannel(channel, id)
 	if marker != nil && m.owners != nil { // outside the lock, as in AppendChannel
@@ -39,7 +39,7 @@ func (m *Memory) confirmChannel(channel string, id int64) *Marker {
 	return marker
 }
 
-// ConfirmClient implements [Queue].
+// ConfirmClient is like [Redis.ConfirmClient].
 func (m *Memory) ConfirmClient(_ context.Context, client string, id int64) (*Marker, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -21,7 +21,7 @@ func (l *memoryRequests) expire(now int64) int64 {
 	return l.expires
 }
 
-// PushRequest implements [Queue].
+// PushRequest is like [Redis.PushRequest].
 func (m *Memory) PushRequest(_ context.Context, request Request) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -1,7 +1,6 @@
 package queue
 
 import (
-	"context"
 	"crypto/sha256"
 	"errors"
 	"time"
@@ -181,82 +180,4 @@ type Client struct {
 	Queued     int
 	Last       int64 // last id ever assigned in its queue
 	Acked      int64 // highest id that the client acknowledged, whichever the session
-}
-
-// Queue keeps what has not been received yet. Both implementations, [Redis] and [Memory],
-// keep this contract; the suite in conformance_test.go runs over both. All calls
-// are safe for concurrent use, and concurrent calls share round trips.
-type Queue interface {
-	// AppendChannel stores a message in the channel, caps it, and then reads who holds subscribers. With a
-	// key seen within KeyTTL it stores nothing and gives the first id. Data is the caller's to check, here
-	// and in AppendClient: what is not compact JSON is passed over by whoever reads it.
-	AppendChannel(ctx context.Context, push ChannelPush) (Appended, error)
-	// AppendChannels is AppendChannel for each push, in as few round trips as can be. What is wrong with one does not
-	// concern the others. They happen in no particular order.
-	AppendChannels(ctx context.Context, pushes []ChannelPush) []Outcome[Appended]
-	// ReadChannel is up to limit messages behind after, and never more than about
-	// MaxPageBytes (at least one). limit 0 reads the position only, and More says whether anything is
-	// behind after.
-	ReadChannel(ctx context.Context, channel string, after int64, limit int) (Page, error)
-	// ReadChannels is ReadChannel for each of them, likewise.
-	ReadChannels(ctx context.Context, reads []ChannelRead) []Outcome[Page]
-	// KeepPositions has the positions of channels known for MetaTTL from now, where they are known:
-	// those that have readers. After that a reader's position is told to be incomplete.
-	KeepPositions(ctx context.Context, channels []string) error
-	// ChannelSize is the number of messages held.
-	ChannelSize(ctx context.Context, channel string) (int, error)
-	// TrimChannel is the janitor's: when the newest message is older than maxAge all go, else
-	// all but the newest maxCount. Both move the floor. It says how many went; with dryRun how many would go.
-	TrimChannel(ctx context.Context, channel string, maxAge time.Duration, maxCount int, dryRun bool) (int, error)
-
-	// BindClients makes a server the owner of each client, all different ones, under a new
-	// generation and keeps the user in the record. What is wrong with one does not concern the
-	// others. The name of a client with a user begins with that, so the record can only be that
-	// user's; one that an older version left to another user starts over with an empty queue. A
-	// client without a user is bound when its id is new, or was pushed to and never bound, or with
-	// the secret that it had; else ErrSecret. ErrStale when the same instance of the client was
-	// bound by a later attempt.
-	BindClients(ctx context.Context, claims []Claim) []Outcome[Bound]
-	// RefreshClients renews the record's TTL of each of list, all different clients, and asserts
-	// server as the owner, if the generation is still the current one, or if the record was lost,
-	// or went back to an older generation in a failover: then it is made again with this
-	// generation, and with the secret. ErrStale when a higher one is current.
-	RefreshClients(ctx context.Context, server string, list []Held) []error
-	// Unbind ends the binding: the client is offline, its queue stays. ErrStale and ErrForgotten when the generation
-	// is not current.
-	Unbind(ctx context.Context, client string, generation int64) error
-	// Release is the janitor's Unbind: it takes the client from server if it is still the
-	// owner, and returns whose it is and the generation released. released is false when another owns it or nobody.
-	Release(ctx context.Context, client, server string) (user string, generation int64, released bool, err error)
-	// Client is the client's record; known is false when there is none.
-	Client(ctx context.Context, client string) (c Client, known bool, err error)
-
-	// AppendClient stores a message in the client's list, caps it (the floor moves), and
-	// returns the owner. A client never seen gets a record without user and owner, so that it finds the message.
-	AppendClient(ctx context.Context, push ClientPush) (ClientAppended, error)
-	// AppendClients is to AppendClient what AppendChannels is to AppendChannel.
-	AppendClients(ctx context.Context, pushes []ClientPush) []Outcome[ClientAppended]
-	// Window is up to limit messages behind after, all of them among the first MaxWindow of the
-	// list. ErrStale and ErrForgotten as above. Page.Floor above after means that messages were lost to the cap or the TTL;
-	// Page.Complete is false then. More without Messages: the whole window is on the way, read again after an Ack.
-	Window(ctx context.Context, client string, generation, after int64, limit int) (Page, error)
-	// Ack removes everything up to id from the head of the list and says how many went. An id
-	// never assigned counts as the last one. ErrStale and ErrForgotten as above. Messages with First among those are
-	// withdrawn from the queues of the user's other clients: taken out, where they are still waiting, and neither lost nor a
-	// gap there. An error may mean that this is not done yet; the same call again does it, and so does any later one.
-	Ack(ctx context.Context, client string, generation, id int64) (int, error)
-	// Acks is to Ack what AppendChannels is to AppendChannel.
-	Acks(ctx context.Context, acks []Ack) []Outcome[int]
-
-	// ConfirmChannel looks for a message that AppendChannel stored. It is nil when the store has it, or
-	// had it until it was trimmed or expired. When the store has lost it, a marker in the channel tells
-	// that from now on, and is returned by the first call that finds it so.
-	ConfirmChannel(ctx context.Context, channel string, id int64) (*Marker, error)
-	// ConfirmClient is the same for AppendClient; an acknowledged message is not lost.
-	ConfirmClient(ctx context.Context, client string, id int64) (*Marker, error)
-
-	// PushRequest appends a client request to qq_{List}, for workers that pop it from the head. The
-	// list expires RequestTTL after the last push. ErrFull, in one of its kinds, when the list or
-	// the sender's share has no room.
-	PushRequest(ctx context.Context, request Request) error
 }

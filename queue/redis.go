@@ -38,8 +38,9 @@ var (
 	pushRequestScript    = redispipe.MustScript(luaFiles, "push_request")
 )
 
-// Redis is the [Queue] that all instances share. Each call is one script in one slot, so
-// what a call checks still holds when it writes.
+// Redis is the queue that several servers share. Each call is one script in one slot, so a condition
+// that a call checks still holds when it writes. Its methods are safe for concurrent use, and
+// concurrent calls share round trips.
 type Redis struct {
 	pipe *redispipe.Pipe
 	opts Options
@@ -55,8 +56,6 @@ type Redis struct {
 
 	horizon horizon
 }
-
-var _ Queue = (*Redis)(nil)
 
 // NewRedis returns the queues behind pipe. opts must be valid.
 func NewRedis(pipe *redispipe.Pipe, opts Options) *Redis {
@@ -133,7 +132,9 @@ func group(groups [2]*redispipe.Group, durable bool) *redispipe.Group {
 	return groups[0]
 }
 
-// PushRequest implements [Queue].
+// PushRequest appends a client's request to qq_{List}, from which the backend's workers pop the oldest.
+// The list expires RequestTTL after the last push. The error is a kind of ErrFull if the list, or
+// the sender's share of it, has no room.
 func (r *Redis) PushRequest(ctx context.Context, request Request) error {
 	n, o := request.List, r.opts
 	refusedBy, err := r.evalInt(ctx, pushRequestScript,

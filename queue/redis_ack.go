@@ -8,13 +8,19 @@ import (
 	"switchboard/internal/redispipe"
 )
 
-// Ack implements [Queue].
+// Ack removes the messages with ids up to id from the client's list and returns their number. An id
+// that was never assigned counts as the last one. The error is ErrStale or ErrForgotten if the
+// generation is not the current one.
+//
+// If a removed message has a First group, Ack withdraws the messages of the group from the queues of
+// the user's other clients. There they are neither lost nor a gap. After an error the withdrawal may
+// be incomplete; the same Ack repeated, or any later one, completes it.
 func (r *Redis) Ack(ctx context.Context, client string, generation, id int64) (int, error) {
 	o := r.Acks(ctx, []Ack{{client, generation, id}})[0]
 	return o.Value, o.Err
 }
 
-// Acks implements [Queue].
+// Acks does for each acknowledgement what Ack does, like AppendChannels.
 func (r *Redis) Acks(ctx context.Context, acks []Ack) []Outcome[int] {
 	out := make([]Outcome[int], len(acks))
 	targets := make([]redispipe.Target, len(acks))

@@ -15,13 +15,17 @@ import (
 // hold Redis up: a thousand take about 2 ms.
 const trimChunk = 1000
 
-// AppendChannel implements [Queue].
+// AppendChannel stores a message in the channel, drops the oldest messages beyond the channel's
+// limits, and then reads the servers that have subscribers. If the push has a key that was seen
+// within KeyTTL, AppendChannel stores nothing and returns the id of the first push. It does not
+// check Data, nor does AppendClient: readers skip a message that is not compact JSON.
 func (r *Redis) AppendChannel(ctx context.Context, push ChannelPush) (Appended, error) {
 	o := r.AppendChannels(ctx, []ChannelPush{push})[0]
 	return o.Value, o.Err
 }
 
-// AppendChannels implements [Queue].
+// AppendChannels does for each push what AppendChannel does, in as few round trips as possible and
+// in no particular order. A push that fails does not affect the others.
 func (r *Redis) AppendChannels(ctx context.Context, pushes []ChannelPush) []Outcome[Appended] {
 	targets := make([]redispipe.Target, len(pushes))
 	for i, push := range pushes {
@@ -44,13 +48,15 @@ func (r *Redis) AppendChannels(ctx context.Context, pushes []ChannelPush) []Outc
 	return out
 }
 
-// ReadChannel implements [Queue].
+// ReadChannel returns up to limit messages with ids above after, and about MaxPageBytes at most, but
+// at least one message. With limit 0 it returns only the position, and Page.More reports whether
+// there are messages above after.
 func (r *Redis) ReadChannel(ctx context.Context, channel string, after int64, limit int) (Page, error) {
 	o := r.ReadChannels(ctx, []ChannelRead{{Channel: channel, After: after, Limit: limit}})[0]
 	return o.Value, o.Err
 }
 
-// ReadChannels implements [Queue].
+// ReadChannels does for each read what ReadChannel does, like AppendChannels.
 func (r *Redis) ReadChannels(ctx context.Context, reads []ChannelRead) []Outcome[Page] {
 	targets := make([]redispipe.Target, len(reads))
 	for i, c := range reads {
@@ -111,7 +117,9 @@ func pageOf(list []any) (page Page, at string, err error) {
 	return page, at, l.err
 }
 
-// KeepPositions implements [Queue].
+// KeepPositions keeps the positions of channels for MetaTTL from now, if the store still knows them.
+// It is for channels that have readers: when a position is lost, a reader's next page is not
+// Complete.
 func (r *Redis) KeepPositions(ctx context.Context, channels []string) error {
 	cmds := make([]redis.Cmder, len(channels))
 	for i, channel := range channels {
@@ -123,7 +131,7 @@ func (r *Redis) KeepPositions(ctx context.Context, channels []string) error {
 	return nil
 }
 
-// ChannelSize implements [Queue].
+// ChannelSize returns the number of messages that the channel holds.
 func (r *Redis) ChannelSize(ctx context.Context, channel string) (int, error) {
 	cmd := redis.NewIntCmd(ctx, "zcard", r.keys.channel(channel))
 	if err := r.pipe.Do(ctx, cmd); err != nil {
@@ -132,7 +140,9 @@ func (r *Redis) ChannelSize(ctx context.Context, channel string) (int, error) {
 	return int(cmd.Val()), nil
 }
 
-// TrimChannel implements [Queue].
+// TrimChannel removes old messages, for the janitor. If the newest message is older than maxAge it
+// removes all messages, otherwise all but the newest maxCount. Both move the floor. It returns the
+// number of messages that it removed, or with dryRun the number that it would remove.
 func (r *Redis) TrimChannel(ctx context.Context, channel string, maxAge time.Duration, maxCount int, dryRun bool) (int, error) {
 	dry := 0
 	if dryRun {

@@ -12,7 +12,16 @@ import (
 	"switchboard/internal/redispipe"
 )
 
-// BindClients implements [Queue]. Concurrent calls share a run of the script.
+// BindClients makes a server the owner of each client, under a new generation, and stores the user in
+// the record. The clients must differ from each other. A claim that fails does not affect the
+// others. Concurrent calls share a run of the script.
+//
+// The id of a client with a user begins with the user, so its record can only be that user's. A
+// record that an older version left to another user starts over with an empty queue.
+//
+// A client without a user is bound if its id is new, if it was pushed to but never bound, or if the
+// secret is the one it was bound with. Otherwise the error is ErrSecret. The error is ErrStale if
+// a later attempt of the same instance of the client was bound.
 func (r *Redis) BindClients(ctx context.Context, claims []Claim) []Outcome[Bound] {
 	targets := make([]redispipe.Target, len(claims))
 	for i, c := range claims {
@@ -42,8 +51,13 @@ func kept(user string, secret SecretHash) string {
 	return hex.EncodeToString(secret[:])
 }
 
-// RefreshClients implements [Queue]. Mostly there is nothing to do, and to see that takes one command of Redis instead of
-// five: a record that was renewed lives twice its TTL, so each is renewed once in some five refreshes.
+// RefreshClients renews the TTL of each client's record and sets server as the owner, if the
+// generation is the current one. The clients must differ from each other. If a failover lost the
+// record or took it back to an older generation, RefreshClients restores it with this generation and
+// secret. The error is ErrStale if a higher generation is current.
+//
+// Most refreshes change nothing. To find that out takes one Redis command instead of five: a renewed
+// record lives twice its TTL, so about one refresh in five renews it.
 func (r *Redis) RefreshClients(ctx context.Context, server string, list []Held) []error {
 	now, errs := r.horizon.least(), make([]error, len(list))
 	cmds := make([]redis.Cmder, len(list))
@@ -91,7 +105,8 @@ func (r *Redis) lasts(record []any, server string, generation, now int64) bool {
 	return err == nil && until >= now+millis(r.opts.RecordTTL)
 }
 
-// Unbind implements [Queue].
+// Unbind ends the binding: the client is offline and its queue stays. The error is ErrStale or
+// ErrForgotten if the generation is not the current one.
 func (r *Redis) Unbind(ctx context.Context, client string, generation int64) error {
 	done, err := r.evalInt(ctx, unbindScript, []string{r.keys.record(client)}, decimal(generation))
 	if err == nil {
@@ -103,7 +118,8 @@ func (r *Redis) Unbind(ctx context.Context, client string, generation int64) err
 	return nil
 }
 
-// Release implements [Queue].
+// Release is Unbind for the janitor: it removes server as the owner of the client, and returns the
+// client's user and the generation that it released. released is false if server is not the owner.
 func (r *Redis) Release(ctx context.Context, client, server string) (user string, generation int64, released bool, err error) {
 	reply, err := r.eval(ctx, releaseScript, []string{r.keys.record(client)}, server)
 	if err != nil {
@@ -119,7 +135,7 @@ func (r *Redis) Release(ctx context.Context, client, server string) (user string
 	return user, generation, true, nil
 }
 
-// Client implements [Queue].
+// Client returns the client's record. known is false if there is none.
 func (r *Redis) Client(ctx context.Context, client string) (c Client, known bool, err error) {
 	reply, err := r.eval(ctx, clientScript, r.clientKeys(client))
 	if err != nil {
@@ -139,13 +155,15 @@ func (r *Redis) Client(ctx context.Context, client string) (c Client, known bool
 	return c, true, nil
 }
 
-// AppendClient implements [Queue].
+// AppendClient stores a message in the client's list, drops the oldest messages beyond the cap, which
+// moves the floor, and returns the owner. An unknown client gets a record without user and owner, so
+// that it finds the message when it connects.
 func (r *Redis) AppendClient(ctx context.Context, push ClientPush) (ClientAppended, error) {
 	o := r.AppendClients(ctx, []ClientPush{push})[0]
 	return o.Value, o.Err
 }
 
-// AppendClients implements [Queue].
+// AppendClients does for each push what AppendClient does, like AppendChannels.
 func (r *Redis) AppendClients(ctx context.Context, pushes []ClientPush) []Outcome[ClientAppended] {
 	targets := make([]redispipe.Target, len(pushes))
 	for i, push := range pushes {
@@ -174,7 +192,10 @@ func (r *Redis) AppendClients(ctx context.Context, pushes []ClientPush) []Outcom
 	}, func(i int, err error) error { return fmt.Errorf("append to client %s: %w", pushes[i].Client, err) })
 }
 
-// Window implements [Queue].
+// Window returns up to limit messages with ids above after, out of the first MaxWindow messages of the
+// list. The error is ErrStale or ErrForgotten if the generation is not the current one. A Page.Floor
+// above after means that messages were lost to the cap or the TTL; Page.Complete is false then. More
+// without Messages means that all messages of the window are in flight: read again after an Ack.
 func (r *Redis) Window(ctx context.Context, client string, generation, after int64, limit int) (Page, error) {
 	for {
 		page, malformed, err := r.window(ctx, client, generation, after, limit)

@@ -6,7 +6,7 @@ import (
 )
 
 // live are the ids of the live servers.
-func live(t *testing.T, r Registry) []string {
+func live(t *testing.T, r contract) []string {
 	t.Helper()
 	servers, err := r.Servers(t.Context())
 	ok(t, err)

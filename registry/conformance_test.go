@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestConformance is the contract of [Registry], for every implementation.
+// TestConformance is runs the same tests over every implementation.
 func TestConformance(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -53,7 +53,7 @@ func TestConformance(t *testing.T) {
 }
 
 // bindUser binds one.
-func bindUser(ctx context.Context, r Registry, user string, b Binding) error {
+func bindUser(ctx context.Context, r contract, user string, b Binding) error {
 	return r.BindUsers(ctx, []UserBinding{{user, b}})[0]
 }
 
@@ -83,7 +83,7 @@ func want[V any](t *testing.T, value V) func(V, error) {
 }
 
 // allChannels follows the pages to the end.
-func allChannels(t *testing.T, r Registry, prefix string, limit int) []string {
+func allChannels(t *testing.T, r contract, prefix string, limit int) []string {
 	t.Helper()
 	var all []string
 	for cursor := ""; ; {

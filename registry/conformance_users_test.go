@@ -87,13 +87,13 @@ func testEviction(t *testing.T, s store) {
 
 // testMaxOnline has a user with more clients than may be online.
 func testMaxOnline(t *testing.T, s store) {
-	switch r := s.Registry.(type) {
+	switch r := s.contract.(type) {
 	case *Memory:
 		r.opts.MaxOnline = 2
 	case *Redis:
 		opts := r.opts
 		opts.MaxOnline = 2
-		s.Registry = NewRedis(r.pipe, opts)
+		s.contract = NewRedis(r.pipe, opts)
 	}
 	ctx := t.Context()
 	bind := func(client, server string, generation int64) error {

@@ -24,7 +24,7 @@ func TestMain(m *testing.M) { os.Exit(redistest.Main(m, &single, &cluster)) }
 
 // store is a registry under test, with what time does to it.
 type store struct {
-	Registry
+	contract
 	loseLease     func(server string)
 	loseTombstone func(server string)
 	loseUser      func(user string)

@@ -6,9 +6,8 @@ import (
 	"time"
 )
 
-var _ Registry = (*Memory)(nil)
-
-// Memory is the registry of a broker that runs alone. Nothing outlives the process.
+// Memory is the registry of a broker that runs alone. It behaves like [Redis], and nothing outlives
+// the process. Its methods are safe for concurrent use.
 type Memory struct {
 	opts Options
 

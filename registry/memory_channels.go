@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// BindChannel implements [Registry].
+// BindChannel is like [Redis.BindChannel].
 func (m *Memory) BindChannel(_ context.Context, server, channel string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -19,7 +19,7 @@ func (m *Memory) BindChannel(_ context.Context, server, channel string) error {
 	return nil
 }
 
-// BindChannels implements [Registry].
+// BindChannels is like [Redis.BindChannels].
 func (m *Memory) BindChannels(ctx context.Context, server string, channels []string) []error {
 	errs := make([]error, len(channels))
 	for i, channel := range channels {
@@ -28,7 +28,7 @@ func (m *Memory) BindChannels(ctx context.Context, server string, channels []str
 	return errs
 }
 
-// UnbindChannel implements [Registry].
+// UnbindChannel is like [Redis.UnbindChannel].
 func (m *Memory) UnbindChannel(_ context.Context, server, channel string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -39,17 +39,17 @@ func (m *Memory) UnbindChannel(_ context.Context, server, channel string) error 
 	return nil
 }
 
-// PruneChannel implements [Registry]. Here the list of channels cannot be wrong.
+// PruneChannel is like [Redis.PruneChannel]. It always returns false: the list of channels cannot be wrong in memory.
 func (m *Memory) PruneChannel(context.Context, string) (bool, error) { return false, nil }
 
-// ChannelServers implements [Registry].
+// ChannelServers is like [Redis.ChannelServers].
 func (m *Memory) ChannelServers(_ context.Context, channel string) ([]string, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.channels.sorted(channel), nil
 }
 
-// Channels implements [Registry]. The cursor is the last name of the page before.
+// Channels is like [Redis.Channels]. The cursor is the last name of the page before.
 func (m *Memory) Channels(_ context.Context, prefix, cursor string, limit int) ([]string, string, error) {
 	m.mu.Lock()
 	var names []string
@@ -67,7 +67,7 @@ func (m *Memory) Channels(_ context.Context, prefix, cursor string, limit int) (
 	return names[:limit], names[limit-1], nil
 }
 
-// HoldClients implements [Registry].
+// HoldClients is like [Redis.HoldClients].
 func (m *Memory) HoldClients(_ context.Context, server string, clients []string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -80,7 +80,7 @@ func (m *Memory) HoldClients(_ context.Context, server string, clients []string)
 	return nil
 }
 
-// DropClient implements [Registry].
+// DropClient is like [Redis.DropClient].
 func (m *Memory) DropClient(_ context.Context, server, client string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -88,14 +88,14 @@ func (m *Memory) DropClient(_ context.Context, server, client string) error {
 	return nil
 }
 
-// HeldChannels implements [Registry].
+// HeldChannels is like [Redis.HeldChannels].
 func (m *Memory) HeldChannels(_ context.Context, server string, n int) ([]string, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.held.some(server, n), nil
 }
 
-// HeldClients implements [Registry].
+// HeldClients is like [Redis.HeldClients].
 func (m *Memory) HeldClients(_ context.Context, server string, n int) ([]string, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

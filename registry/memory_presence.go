@@ -9,8 +9,6 @@ import (
 	"time"
 )
 
-var _ Presence = (*Memory)(nil)
-
 type rosterKey struct{ channel, server string }
 
 // roster is the members that a server has in a channel, by client.
@@ -19,7 +17,7 @@ type roster struct {
 	members map[string]Member
 }
 
-// ChangePresence implements [Presence].
+// ChangePresence is like [Redis.ChangePresence].
 func (m *Memory) ChangePresence(_ context.Context, server string, changes []RosterChange) []RosterOutcome {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -67,7 +65,7 @@ func (m *Memory) changeRosterLocked(server, channel string, change PresenceChang
 	return changed
 }
 
-// Roster implements [Presence].
+// Roster is like [Redis.Roster].
 func (m *Memory) Roster(_ context.Context, server, channel string) (Roster, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -80,7 +78,7 @@ func (m *Memory) Roster(_ context.Context, server, channel string) (Roster, erro
 	return Roster{r.version, members}, nil
 }
 
-// RosterPage implements [Presence]. The cursor is the last client of the page before.
+// RosterPage is like [Redis.RosterPage]. The cursor is the last client of the page before.
 func (m *Memory) RosterPage(ctx context.Context, server, channel, cursor string, limit int) ([]Member, string, error) {
 	all, _ := m.Roster(ctx, server, channel)
 	members := all.Members
@@ -95,7 +93,7 @@ func (m *Memory) RosterPage(ctx context.Context, server, channel, cursor string,
 	return members[:limit], members[limit-1].Client, nil
 }
 
-// RosterSizes implements [Presence].
+// RosterSizes is like [Redis.RosterSizes].
 func (m *Memory) RosterSizes(_ context.Context, channel string, servers []string) ([]int, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -108,7 +106,7 @@ func (m *Memory) RosterSizes(_ context.Context, channel string, servers []string
 	return sizes, nil
 }
 
-// WatchPresence implements [Presence].
+// WatchPresence is like [Redis.WatchPresence].
 func (m *Memory) WatchPresence(_ context.Context, server, channel string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -119,7 +117,7 @@ func (m *Memory) WatchPresence(_ context.Context, server, channel string) error 
 	return nil
 }
 
-// UnwatchPresence implements [Presence].
+// UnwatchPresence is like [Redis.UnwatchPresence].
 func (m *Memory) UnwatchPresence(_ context.Context, server, channel string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Join implements [Registry].
+// Join is like [Redis.Join].
 func (m *Memory) Join(_ context.Context, s Server) error {
 	if err := m.beat(s); err != nil {
 		return fmt.Errorf("join server %s: %w", s.ID, err)
@@ -16,7 +16,7 @@ func (m *Memory) Join(_ context.Context, s Server) error {
 	return nil
 }
 
-// Beat implements [Registry].
+// Beat is like [Redis.Beat].
 func (m *Memory) Beat(_ context.Context, s Server) error {
 	if err := m.beat(s); err != nil {
 		return fmt.Errorf("beat of server %s: %w", s.ID, err)
@@ -38,10 +38,10 @@ func (m *Memory) beat(s Server) error {
 	return nil
 }
 
-// Leave implements [Registry].
+// Leave is like [Redis.Leave].
 func (m *Memory) Leave(ctx context.Context, server string) error { return m.Forget(ctx, server) }
 
-// Forget implements [Registry].
+// Forget is like [Redis.Forget].
 func (m *Memory) Forget(_ context.Context, server string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -52,7 +52,7 @@ func (m *Memory) Forget(_ context.Context, server string) error {
 	return nil
 }
 
-// Servers implements [Registry].
+// Servers is like [Redis.Servers].
 func (m *Memory) Servers(context.Context) ([]Server, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -65,14 +65,14 @@ func (m *Memory) Servers(context.Context) ([]Server, error) {
 	return live, nil
 }
 
-// Listed implements [Registry].
+// Listed is like [Redis.Listed].
 func (m *Memory) Listed(context.Context) ([]string, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return slices.Sorted(maps.Keys(m.listed)), nil
 }
 
-// Lease implements [Registry].
+// Lease is like [Redis.Lease].
 func (m *Memory) Lease(_ context.Context, server string) (Server, bool, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -80,7 +80,7 @@ func (m *Memory) Lease(_ context.Context, server string) (Server, bool, error) {
 	return s, live, nil
 }
 
-// Bury implements [Registry].
+// Bury is like [Redis.Bury].
 func (m *Memory) Bury(_ context.Context, server string) (bool, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -91,7 +91,7 @@ func (m *Memory) Bury(_ context.Context, server string) (bool, error) {
 	return true, nil
 }
 
-// Buried implements [Registry].
+// Buried is like [Redis.Buried].
 func (m *Memory) Buried(_ context.Context, server string) (bool, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// BindUsers implements [Registry].
+// BindUsers is like [Redis.BindUsers].
 func (m *Memory) BindUsers(_ context.Context, list []UserBinding) []error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -38,7 +38,7 @@ func (m *Memory) bindUserLocked(name string, b Binding) error {
 	return nil
 }
 
-// ReleaseUser implements [Registry].
+// ReleaseUser is like [Redis.ReleaseUser].
 func (m *Memory) ReleaseUser(_ context.Context, name, client string, generation int64) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -51,7 +51,7 @@ func (m *Memory) ReleaseUser(_ context.Context, name, client string, generation 
 	return nil
 }
 
-// ForgetUser implements [Registry].
+// ForgetUser is like [Redis.ForgetUser].
 func (m *Memory) ForgetUser(_ context.Context, name, client string, generation int64) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -66,7 +66,7 @@ func (m *Memory) ForgetUser(_ context.Context, name, client string, generation i
 	return nil
 }
 
-// User implements [Registry].
+// User is like [Redis.User].
 func (m *Memory) User(_ context.Context, name string) ([]Binding, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -79,7 +79,7 @@ func (m *Memory) User(_ context.Context, name string) ([]Binding, error) {
 	return bindings, nil
 }
 
-// Users implements [Registry].
+// Users is like [Redis.Users].
 func (m *Memory) Users(ctx context.Context, users []string) ([][]Binding, error) {
 	found := make([][]Binding, len(users))
 	for i, user := range users {

@@ -2,7 +2,6 @@ package registry
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"slices"
 	"strconv"
@@ -51,27 +50,6 @@ type PresenceChanged struct {
 type Roster struct {
 	Version int64 // grows with each change; 0 when nobody is there
 	Members []Member
-}
-
-// Presence says who is in the channels. A roster belongs to its server, which has bound the channel before it
-// writes one, and does not overlap its calls for one channel. UnbindChannel removes what the server had here, so that
-// nothing else need be cleaned. Both registries implement it.
-type Presence interface {
-	// ChangePresence writes changes of server's rosters, one for each channel, and tells the outcomes in their order. A
-	// client that is there already keeps its Since, one with a higher Generation stays as it is. The version grows also
-	// with a change of nothing, unless nobody is there.
-	ChangePresence(ctx context.Context, server string, changes []RosterChange) []RosterOutcome
-	// Roster is whom server has in the channel. Who watches before he reads sees every later change.
-	Roster(ctx context.Context, server, channel string) (Roster, error)
-	// RosterPage is about limit members behind cursor ("" to begin); next is "" at the end, and only there. One
-	// that is there the whole time comes at least once. ErrBadCursor when cursor is none of the store's.
-	RosterPage(ctx context.Context, server, channel, cursor string, limit int) (members []Member, next string, err error)
-	// RosterSizes is how many members each of the servers has in the channel.
-	RosterSizes(ctx context.Context, channel string, servers []string) ([]int, error)
-	// WatchPresence adds server to those that changes of the channel's presence name, UnwatchPresence
-	// takes it out. ErrDead when the server was declared dead.
-	WatchPresence(ctx context.Context, server, channel string) error
-	UnwatchPresence(ctx context.Context, server, channel string) error
 }
 
 // versionField is the field of ch_p_ that is no client: names have no space.

@@ -24,9 +24,8 @@ var (
 	forgetUserScript  = redispipe.MustScript(luaFiles, "forget_user")
 )
 
-var _ Registry = (*Redis)(nil)
-
-// Redis is the registry that instances share.
+// Redis is the registry that several servers share. Its methods are safe for concurrent use, and
+// concurrent calls share round trips.
 type Redis struct {
 	pipe *redispipe.Pipe
 	opts Options

@@ -11,7 +11,10 @@ import (
 	"switchboard/internal/redispipe"
 )
 
-// BindChannel implements [Registry]. Concurrent calls share round trips: see [redispipe.Coalescer].
+// BindChannel records that the server has a subscriber of the channel: in s_ch_, then ch_, then
+// ch_list. Repeating the call is harmless, and restores entries that were lost. It returns ErrDead
+// if the server was declared dead. Calls of BindChannel and UnbindChannel for one server and channel
+// must not overlap. Concurrent calls share round trips: see [redispipe.Coalescer].
 func (r *Redis) BindChannel(ctx context.Context, server, channel string) error {
 	if err := r.binding.Do(ctx, server, channel); err != nil {
 		return fmt.Errorf("bind channel %s: %w", channel, err)
@@ -19,7 +22,8 @@ func (r *Redis) BindChannel(ctx context.Context, server, channel string) error {
 	return nil
 }
 
-// BindChannels implements [Registry].
+// BindChannels does for each channel what BindChannel does. It returns one error for each channel,
+// in the order of channels.
 func (r *Redis) BindChannels(ctx context.Context, server string, channels []string) []error {
 	errs := make([]error, 0, len(channels))
 	for some := range slices.Chunk(channels, redispipe.MaxNames) {
@@ -35,7 +39,10 @@ func (r *Redis) BindChannels(ctx context.Context, server string, channels []stri
 	return errs
 }
 
-// UnbindChannel implements [Registry].
+// UnbindChannel reverts BindChannel: it removes the server from ch_; then the channel from ch_list,
+// if that was its last server; then the channel from s_ch_. If another server bound the channel
+// meanwhile, the channel is added to ch_list again. UnbindChannel also removes the server's roster
+// of the channel, and the server from the channel's watchers.
 func (r *Redis) UnbindChannel(ctx context.Context, server, channel string) error {
 	if err := r.unbinding.Do(ctx, server, channel); err != nil {
 		return fmt.Errorf("unbind channel %s: %w", channel, err)

@@ -8,7 +8,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// PruneChannel implements [Registry].
+// PruneChannel removes the channel from ch_list if no server has bound it, and reports whether it
+// removed it.
 func (r *Redis) PruneChannel(ctx context.Context, channel string) (bool, error) {
 	pruned, err := r.pruneChannel(ctx, channel)
 	if err != nil {
@@ -27,7 +28,7 @@ func (r *Redis) pruneChannel(ctx context.Context, channel string) (bool, error) 
 	return gone == 1, err
 }
 
-// ChannelServers implements [Registry].
+// ChannelServers returns the servers in ch_{channel}, live or not, sorted.
 func (r *Redis) ChannelServers(ctx context.Context, channel string) ([]string, error) {
 	servers, err := r.names(ctx, "smembers", r.keys.channel(channel))
 	if err != nil {
@@ -36,7 +37,11 @@ func (r *Redis) ChannelServers(ctx context.Context, channel string) ([]string, e
 	return servers, nil
 }
 
-// Channels implements [Registry]. The cursor is that of SSCAN.
+// Channels returns about limit names of ch_list that begin with prefix, from cursor on. An empty
+// cursor begins the list. next is empty after the last page, and only then: a page may have no
+// names. A name may be returned twice; a name that is in the list all the time is returned at
+// least once. Channels returns ErrBadCursor if the store can tell that it did not make the cursor.
+// The cursor is that of SSCAN.
 func (r *Redis) Channels(ctx context.Context, prefix, cursor string, limit int) ([]string, string, error) {
 	names, next, err := r.scanChannels(ctx, prefix, cursor, limit)
 	if err != nil {

@@ -8,7 +8,9 @@ import (
 	"switchboard/internal/redispipe"
 )
 
-// HoldClients implements [Registry].
+// HoldClients adds the clients to the server's s_c_. A server calls it before it binds anything for
+// the clients, so that cleaning up after the server finds them. It returns ErrDead if the server was
+// declared dead. After an error some of the clients may have been added.
 func (r *Redis) HoldClients(ctx context.Context, server string, clients []string) error {
 	for some := range slices.Chunk(clients, redispipe.MaxNames) {
 		if err := r.hold(ctx, r.keys.heldClients(server), server, some...); err != nil {
@@ -18,7 +20,7 @@ func (r *Redis) HoldClients(ctx context.Context, server string, clients []string
 	return nil
 }
 
-// DropClient implements [Registry].
+// DropClient removes the client from the server's s_c_.
 func (r *Redis) DropClient(ctx context.Context, server, client string) error {
 	if err := r.dropping.Do(ctx, server, client); err != nil {
 		return fmt.Errorf("drop client %s: %w", client, err)
@@ -26,7 +28,8 @@ func (r *Redis) DropClient(ctx context.Context, server, client string) error {
 	return nil
 }
 
-// HeldChannels implements [Registry].
+// HeldChannels returns up to n names of the server's s_ch_. It returns none only if s_ch_ is empty.
+// A caller unbinds them and calls again.
 func (r *Redis) HeldChannels(ctx context.Context, server string, n int) ([]string, error) {
 	channels, err := r.someOf(ctx, r.keys.heldChannels(server), n)
 	if err != nil {
@@ -35,7 +38,8 @@ func (r *Redis) HeldChannels(ctx context.Context, server string, n int) ([]strin
 	return channels, nil
 }
 
-// HeldClients implements [Registry].
+// HeldClients returns up to n names of the server's s_c_. It returns none only if s_c_ is empty.
+// A caller drops them and calls again.
 func (r *Redis) HeldClients(ctx context.Context, server string, n int) ([]string, error) {
 	clients, err := r.someOf(ctx, r.keys.heldClients(server), n)
 	if err != nil {

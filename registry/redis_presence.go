@@ -15,12 +15,13 @@ import (
 	"switchboard/internal/redispipe"
 )
 
-var _ Presence = (*Redis)(nil)
-
 // changes is the script for those that come at once, in one run.
 var changes = redispipe.Group{Script: presenceScript}
 
-// ChangePresence implements [Presence].
+// ChangePresence applies changes to the server's rosters, one for each channel, and returns the
+// outcomes in the order of changes. A client that is already a member keeps its Since. A member with
+// a higher Generation is not changed. The version grows even if nothing changes, unless the roster
+// is empty.
 func (r *Redis) ChangePresence(ctx context.Context, server string, list []RosterChange) []RosterOutcome {
 	out := make([]RosterOutcome, len(list))
 	targets, at := make([]redispipe.Target, 0, len(list)), make([]int, 0, len(list))
@@ -90,7 +91,8 @@ func parseChanged(answer any, joining int) (c PresenceChanged, err error) {
 	return c, nil
 }
 
-// Roster implements [Presence]. Entries that nobody here has written are left out.
+// Roster returns the members that the server has in the channel. A caller that calls WatchPresence
+// first learns of every later change. Roster skips malformed entries.
 func (r *Redis) Roster(ctx context.Context, server, channel string) (Roster, error) {
 	fields, err := r.fields(ctx, r.keys.roster(channel, server))
 	if err != nil {
@@ -107,7 +109,10 @@ func (r *Redis) Roster(ctx context.Context, server, channel string) (Roster, err
 	return roster, nil
 }
 
-// RosterPage implements [Presence]. The cursor is that of HSCAN.
+// RosterPage returns about limit members, from cursor on. An empty cursor begins the roster. next is
+// empty after the last page, and only then. A member that is in the roster all the time is returned
+// at least once. It returns ErrBadCursor if the store did not make the cursor. The cursor is that of
+// HSCAN.
 func (r *Redis) RosterPage(ctx context.Context, server, channel, cursor string, limit int) ([]Member, string, error) {
 	members, next, err := r.scanRoster(ctx, server, channel, cursor, limit)
 	if err != nil {
@@ -140,7 +145,7 @@ func (r *Redis) scanRoster(ctx context.Context, server, channel, cursor string, 
 	return members, next, nil
 }
 
-// RosterSizes implements [Presence].
+// RosterSizes returns the number of members that each of the servers has in the channel.
 func (r *Redis) RosterSizes(ctx context.Context, channel string, servers []string) ([]int, error) {
 	sizes := make([]int, len(servers))
 	group, ctx := errgroup.WithContext(ctx)
@@ -157,8 +162,9 @@ func (r *Redis) RosterSizes(ctx context.Context, channel string, servers []strin
 	return sizes, nil
 }
 
-// WatchPresence implements [Presence]. The tombstone is looked for behind it, as in BindChannel: a server that was
-// suspended, buried and cleaned meanwhile takes its name out itself.
+// WatchPresence adds the server to the channel's watchers, which ChangePresence returns. It returns
+// ErrDead if the server was declared dead. Like BindChannel it checks the tombstone after the write:
+// a server that was suspended and declared dead in between removes itself.
 func (r *Redis) WatchPresence(ctx context.Context, server, channel string) error {
 	_, err := r.count(ctx, "sadd", r.keys.watchers(channel), server)
 	var buried int64
@@ -174,7 +180,7 @@ func (r *Redis) WatchPresence(ctx context.Context, server, channel string) error
 	return nil
 }
 
-// UnwatchPresence implements [Presence].
+// UnwatchPresence removes the server from the channel's watchers.
 func (r *Redis) UnwatchPresence(ctx context.Context, server, channel string) error {
 	if _, err := r.count(ctx, "srem", r.keys.watchers(channel), server); err != nil {
 		return fmt.Errorf("unwatch channel %s: %w", channel, err)

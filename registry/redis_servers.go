@@ -7,7 +7,8 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Join implements [Registry].
+// Join announces a server: it writes the lease and the description, and adds the server to
+// s_list. It returns ErrDead if the server was declared dead.
 func (r *Redis) Join(ctx context.Context, s Server) error {
 	if err := r.beat(ctx, s); err != nil {
 		return fmt.Errorf("join server %s: %w", s.ID, err)
@@ -15,7 +16,9 @@ func (r *Redis) Join(ctx context.Context, s Server) error {
 	return nil
 }
 
-// Beat implements [Registry].
+// Beat renews the lease and the description. It returns ErrDead if the server was declared dead,
+// whether or not the lease still exists. A server whose lease expired, but that was not declared
+// dead, is live again after its beat, and in s_list.
 func (r *Redis) Beat(ctx context.Context, s Server) error {
 	if err := r.beat(ctx, s); err != nil {
 		return fmt.Errorf("beat of server %s: %w", s.ID, err)
@@ -41,7 +44,8 @@ func (r *Redis) beat(ctx context.Context, s Server) error {
 	return err
 }
 
-// Leave implements [Registry].
+// Leave removes the lease, s_ch_ and s_c_ of the server, then its entry in s_list. The server calls
+// it last, after it unbound everything: what it binds later is never cleaned up.
 func (r *Redis) Leave(ctx context.Context, server string) error {
 	if err := r.remove(ctx, server); err != nil {
 		return fmt.Errorf("leave of server %s: %w", server, err)
@@ -49,7 +53,8 @@ func (r *Redis) Leave(ctx context.Context, server string) error {
 	return nil
 }
 
-// Forget implements [Registry].
+// Forget removes what is left of a server: s_ch_, s_c_ and the lease, then its entry in s_list. The
+// tombstone stays.
 func (r *Redis) Forget(ctx context.Context, server string) error {
 	if err := r.remove(ctx, server); err != nil {
 		return fmt.Errorf("forget server %s: %w", server, err)
@@ -68,7 +73,7 @@ func (r *Redis) remove(ctx context.Context, server string) error {
 	return err
 }
 
-// Servers implements [Registry].
+// Servers returns the live servers, sorted by id: those in s_list that have a lease.
 func (r *Redis) Servers(ctx context.Context) ([]Server, error) {
 	live, err := r.servers(ctx)
 	if err != nil {
@@ -102,7 +107,7 @@ func (r *Redis) servers(ctx context.Context) ([]Server, error) {
 	return live, nil
 }
 
-// Listed implements [Registry].
+// Listed returns the ids in s_list, live or not, sorted.
 func (r *Redis) Listed(ctx context.Context) ([]string, error) {
 	ids, err := r.names(ctx, "smembers", r.keys.serverList())
 	if err != nil {
@@ -111,7 +116,8 @@ func (r *Redis) Listed(ctx context.Context) ([]string, error) {
 	return ids, nil
 }
 
-// Lease implements [Registry].
+// Lease returns the description of a server and whether the server has a lease. Without a lease the
+// description is empty.
 func (r *Redis) Lease(ctx context.Context, server string) (Server, bool, error) {
 	fields, err := r.fields(ctx, r.keys.lease(server))
 	if err != nil {
@@ -123,7 +129,8 @@ func (r *Redis) Lease(ctx context.Context, server string) (Server, bool, error) 
 	return parseServer(server, fields), true, nil
 }
 
-// Bury implements [Registry].
+// Bury declares a server dead for Options.TombstoneTTL, unless it has a lease, and reports
+// whether it did. Repeating the call is harmless.
 func (r *Redis) Bury(ctx context.Context, server string) (bool, error) {
 	buried, err := r.eval(ctx, buryScript, []string{r.keys.tombstone(server), r.keys.lease(server)},
 		r.opts.TombstoneTTL.Milliseconds())
@@ -133,7 +140,7 @@ func (r *Redis) Bury(ctx context.Context, server string) (bool, error) {
 	return buried == 1, nil
 }
 
-// Buried implements [Registry].
+// Buried reports whether the server was declared dead.
 func (r *Redis) Buried(ctx context.Context, server string) (bool, error) {
 	n, err := r.count(ctx, "exists", r.keys.tombstone(server))
 	if err != nil {

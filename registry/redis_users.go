@@ -12,7 +12,11 @@ import (
 	"switchboard/internal/redispipe"
 )
 
-// BindUsers implements [Registry].
+// BindUsers writes each binding to its u_{user} and renews the TTL. It returns one error for each
+// binding, in the order of list. If the client has a binding of a higher generation, BindUsers
+// changes nothing and returns no error. A user has at most MaxClients clients: a new one replaces
+// the offline client with the lowest generation, and if none is offline the error is
+// ErrTooManyClients. The error is the same if the user has Options.MaxOnline other clients online.
 func (r *Redis) BindUsers(ctx context.Context, list []UserBinding) []error {
 	targets := make([]redispipe.Target, len(list))
 	for i, b := range list {
@@ -33,7 +37,8 @@ func (r *Redis) BindUsers(ctx context.Context, list []UserBinding) []error {
 	return errs
 }
 
-// ReleaseUser implements [Registry].
+// ReleaseUser marks the client offline in u_{user} if its entry has this generation. The client
+// stays known.
 func (r *Redis) ReleaseUser(ctx context.Context, user, client string, generation int64) error {
 	if _, err := r.eval(ctx, releaseUserScript, []string{r.keys.user(user)}, client, generation); err != nil {
 		return fmt.Errorf("release client %s of user %s: %w", client, user, err)
@@ -41,7 +46,7 @@ func (r *Redis) ReleaseUser(ctx context.Context, user, client string, generation
 	return nil
 }
 
-// ForgetUser implements [Registry].
+// ForgetUser removes the client from u_{user}, unless its entry has a higher generation.
 func (r *Redis) ForgetUser(ctx context.Context, user, client string, generation int64) error {
 	if _, err := r.eval(ctx, forgetUserScript, []string{r.keys.user(user)}, client, generation); err != nil {
 		return fmt.Errorf("forget client %s of user %s: %w", client, user, err)
@@ -49,7 +54,7 @@ func (r *Redis) ForgetUser(ctx context.Context, user, client string, generation 
 	return nil
 }
 
-// User implements [Registry]. Entries that nobody here has written are left out.
+// User returns all known clients of the user, sorted by client. It skips malformed entries.
 func (r *Redis) User(ctx context.Context, user string) ([]Binding, error) {
 	fields, err := r.fields(ctx, r.keys.user(user))
 	if err != nil {
@@ -58,7 +63,7 @@ func (r *Redis) User(ctx context.Context, user string) ([]Binding, error) {
 	return bindingsOf(fields), nil
 }
 
-// Users implements [Registry].
+// Users returns for each user what User returns, in one round trip to each node of the store.
 func (r *Redis) Users(ctx context.Context, users []string) ([][]Binding, error) {
 	cmds := make([]redis.Cmder, len(users))
 	for i, user := range users {

@@ -25,13 +25,13 @@ type harness struct {
 	t     *testing.T
 	loop  *loop.Loop
 	queue *countingQueue
-	reg   registry.Registry
+	reg   *registry.Memory
 	pool  *work.Pool
 }
 
 // countingQueue counts the reads of channels and can fail them.
 type countingQueue struct {
-	queue.Queue
+	*queue.Memory
 	mu        sync.Mutex
 	reads     int
 	fail      error
@@ -47,7 +47,7 @@ func (q *countingQueue) ReadChannel(ctx context.Context, channel string, after i
 	if fail != nil {
 		return queue.Page{}, fail
 	}
-	page, err := q.Queue.ReadChannel(ctx, channel, after, limit)
+	page, err := q.Memory.ReadChannel(ctx, channel, after, limit)
 	if then != nil {
 		then()
 	}
@@ -74,7 +74,7 @@ func newHarness(t *testing.T, o queue.Options) *harness {
 	t.Cleanup(func() { close(stop); running.Wait() })
 	reg := registry.NewMemory(registry.Options{})
 	s := &harness{t: t, loop: g.Loop, reg: reg, pool: work.New(8)}
-	s.queue = &countingQueue{Queue: queue.NewMemory(o, nil)}
+	s.queue = &countingQueue{Memory: queue.NewMemory(o, nil)}
 	s.Hub = New(Options{
 		Loops: []*loop.Loop{g.Loop}, Pool: s.pool, Registry: reg, Queue: s.queue,
 		ServerID: func() string { return "me" }, Messages: messages,

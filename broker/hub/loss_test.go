@@ -18,7 +18,7 @@ func TestStoreLosesMessages(t *testing.T) {
 	}
 	s.expect(r, stored, "before")
 	later := func() time.Time { return time.Now().Add(time.Minute) }
-	s.queue.Queue = queue.NewMemory(queue.Options{Now: later}, nil)
+	s.queue.Memory = queue.NewMemory(queue.Options{Now: later}, nil)
 	s.MarkAllDirty()
 	s.settle()
 	s.do(func() {

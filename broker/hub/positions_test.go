@@ -18,7 +18,7 @@ import (
 
 // positionRecorder records the channels whose positions are refreshed.
 type positionRecorder struct {
-	queue.Queue
+	*queue.Memory
 	mu   sync.Mutex // guards the fields below
 	kept []string
 	fail error
@@ -48,7 +48,7 @@ func (k *positionRecorder) takeKept() []string {
 // binding, then periodically.
 func TestPositionsAreRefreshed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		k := &positionRecorder{Queue: queue.NewMemory(queue.Options{}, nil)}
+		k := &positionRecorder{Memory: queue.NewMemory(queue.Options{}, nil)}
 		pool := work.NewOn(2, func(worker func()) { go worker() })
 		h := New(Options{
 			Pool: pool, Registry: registry.NewMemory(registry.Options{}), Queue: k,

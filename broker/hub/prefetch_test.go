@@ -8,13 +8,12 @@ import (
 
 	"switchboard/internal/wire"
 	"switchboard/queue"
-	"switchboard/registry"
 )
 
 // partialFailures is a registry and a queue that fail for some channels, and count their calls.
 type partialFailures struct {
-	registry.Registry
-	queue.Queue
+	Registry
+	Queue
 	failBind, failRead string // the channels to fail
 	binds, reads       int
 	afterRead          func() // runs after the channels were read and before the caller gets the answer

@@ -12,7 +12,7 @@ import (
 
 // blockedAcks is a queue whose Acks waits for the test. It sends the clients of each call.
 type blockedAcks struct {
-	queue.Queue
+	Queue
 	calls  chan []string
 	result chan error // lets a call go on, or fails it
 }
@@ -33,7 +33,7 @@ func (c *blockedAcks) Acks(ctx context.Context, acks []queue.Ack) []queue.Outcom
 // call, with the latest id of each client, and that a failed one is sent again.
 func TestAcksAreCoalesced(t *testing.T) {
 	c := &blockedAcks{calls: make(chan []string, 1), result: make(chan error)}
-	h := newHarnessOn(t, session.Options{}, func(q queue.Queue) queue.Queue { c.Queue = q; return c })
+	h := newHarnessOn(t, session.Options{}, func(q Queue) Queue { c.Queue = q; return c })
 	clients := []string{"phone", "tablet", "laptop"}
 	receivers := map[string]transport.Receiver{"phone": h.receiver}
 	for _, client := range clients[1:] {

@@ -15,7 +15,7 @@ import (
 
 // gate is a queue whose BindClients waits for the test.
 type gate struct {
-	queue.Queue
+	Queue
 	arrived chan []string // the clients of each call, which then waits for open
 	open    chan error    // lets a call go on, or fails it
 
@@ -62,7 +62,7 @@ func (h *harness) connectAll(clients ...string) (socks []*socket) {
 
 func gated(t *testing.T) (*harness, *gate) {
 	g := &gate{arrived: make(chan []string, 1), open: make(chan error, 1)}
-	over := func(q queue.Queue) queue.Queue { g.Queue = q; return g }
+	over := func(q Queue) Queue { g.Queue = q; return g }
 	g.open <- nil
 	h := newHarnessOn(t, session.Options{}, over)
 	<-g.arrived

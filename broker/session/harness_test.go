@@ -113,13 +113,19 @@ func (s *socket) Close(reason wire.CloseReason, _ string, afterMS int64) {
 	s.closed, s.afterMS = reason, afterMS
 }
 
+// Queue holds the methods of a queue that sessions and their hub call.
+type Queue interface {
+	session.Queue
+	hub.Queue
+}
+
 // harness is a manager with a store in memory, and one session of it. Only the test calls Tick.
 type harness struct {
 	*session.Manager
 	t        *testing.T
 	loop     *loop.Loop
 	pool     *work.Pool
-	queue    queue.Queue
+	queue    *queue.Memory
 	hub      *hub.Hub
 	sock     *socket
 	receiver transport.Receiver
@@ -130,10 +136,10 @@ func newHarness(t *testing.T, o session.Options) *harness {
 	return newHarnessOn(t, o, unwrapped)
 }
 
-func unwrapped(q queue.Queue) queue.Queue { return q }
+func unwrapped(q Queue) Queue { return q }
 
 // newHarnessOn is newHarness with a wrapper around the queue.
-func newHarnessOn(t *testing.T, o session.Options, wrap func(queue.Queue) queue.Queue) *harness {
+func newHarnessOn(t *testing.T, o session.Options, wrap func(Queue) Queue) *harness {
 	h := newUnconnected(t, o, wrap, connect("phone", "t"))
 	h.onLoop(func() {
 		if len(h.sock.written) == 0 || h.sock.written[0].Type != wire.TypeConnected {
@@ -146,12 +152,13 @@ func newHarnessOn(t *testing.T, o session.Options, wrap func(queue.Queue) queue.
 
 // newUnconnected returns a harness whose session was accepted with the given requests and received
 // no message.
-func newUnconnected(t *testing.T, o session.Options, wrap func(queue.Queue) queue.Queue, requests []wire.Request) *harness {
+func newUnconnected(t *testing.T, o session.Options, wrap func(Queue) Queue, requests []wire.Request) *harness {
 	pool := work.NewOn(8, func(worker func()) { go worker() }) // idle workers end at once, as a synctest bubble requires
-	h := &harness{t: t, loop: loop.New(0), pool: pool, queue: wrap(queue.NewMemory(queue.Options{}, nil)), sock: newSocket()}
+	h := &harness{t: t, loop: loop.New(0), pool: pool, queue: queue.NewMemory(queue.Options{}, nil), sock: newSocket()}
+	wrapped := wrap(h.queue)
 	reg, self := registry.NewMemory(registry.Options{}), func() string { return "me" }
-	o.Loops, o.Pool, o.Queue, o.Registry, o.ServerID = []*loop.Loop{h.loop}, h.pool, h.queue, reg, self
-	o.Hub = hub.New(hub.Options{Loops: o.Loops, Pool: h.pool, Registry: reg, Queue: h.queue, ServerID: self, Messages: spoken.New(ping)})
+	o.Loops, o.Pool, o.Queue, o.Registry, o.ServerID = []*loop.Loop{h.loop}, h.pool, wrapped, reg, self
+	o.Hub = hub.New(hub.Options{Loops: o.Loops, Pool: h.pool, Registry: reg, Queue: wrapped, ServerID: self, Messages: spoken.New(ping)})
 	h.hub = o.Hub
 	o.Publish = func(ctx context.Context, channel string, data []byte, existingOnly bool) (session.Published, error) {
 		a, err := h.queue.AppendChannel(ctx, queue.ChannelPush{Channel: channel, Data: data, Known: existingOnly})

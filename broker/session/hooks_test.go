@@ -41,7 +41,7 @@ func (b *backend) allow(h *harness) {
 
 // bindCounter is a queue that counts the bound clients.
 type bindCounter struct {
-	queue.Queue
+	Queue
 	n atomic.Int64
 }
 
@@ -54,7 +54,7 @@ func (q *bindCounter) BindClients(ctx context.Context, claims []queue.Claim) []q
 // answered: it may have connected elsewhere.
 func TestClientGoneDuringConnectHook(t *testing.T) {
 	b, counted := newBackend(), new(bindCounter)
-	over := func(q queue.Queue) queue.Queue { counted.Queue = q; return counted }
+	over := func(q Queue) Queue { counted.Queue = q; return counted }
 	o := session.Options{Hooks: session.Hooks{Connect: b.ask, Pool: b.pool}}
 	h := newUnconnected(t, o, over, connect("phone", ""))
 	<-b.asked

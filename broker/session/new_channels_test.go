@@ -143,7 +143,7 @@ func TestAnswersCountAsBytes(t *testing.T) {
 
 // byteCounter is a queue that counts the bytes that are read.
 type byteCounter struct {
-	queue.Queue
+	Queue
 	bytes int
 }
 
@@ -162,7 +162,7 @@ func (r *byteCounter) ReadChannels(ctx context.Context, reads []queue.ChannelRea
 func TestHistoryReadsLittle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var r *byteCounter
-		h := newHarnessOn(t, session.Options{}, func(q queue.Queue) queue.Queue { r = &byteCounter{Queue: q}; return r })
+		h := newHarnessOn(t, session.Options{}, func(q Queue) Queue { r = &byteCounter{Queue: q}; return r })
 		for range 256 {
 			data := []byte(`"` + strings.Repeat("x", 1000) + `"`)
 			if _, err := h.queue.AppendChannel(t.Context(), queue.ChannelPush{Channel: "news", Data: data}); err != nil {

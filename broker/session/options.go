@@ -45,7 +45,7 @@ type Options struct {
 	Metrics Metrics
 }
 
-// Registry holds the methods of registry.Registry that sessions call.
+// Registry holds the methods of a registry that sessions call.
 type Registry interface {
 	HoldClients(ctx context.Context, server string, clients []string) error
 	DropClient(ctx context.Context, server, client string) error
@@ -53,7 +53,7 @@ type Registry interface {
 	ReleaseUser(ctx context.Context, user, client string, generation int64) error
 }
 
-// Queue holds the methods of queue.Queue that sessions call.
+// Queue holds the methods of a queue that sessions call.
 type Queue interface {
 	BindClients(ctx context.Context, claims []queue.Claim) []queue.Outcome[queue.Bound]
 	RefreshClients(ctx context.Context, server string, list []queue.Held) []error

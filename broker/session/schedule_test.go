@@ -44,7 +44,7 @@ func TestIdleLoopSleeps(t *testing.T) {
 
 // renewalCounter is a queue that counts the renewals of bindings.
 type renewalCounter struct {
-	queue.Queue
+	Queue
 	mu    sync.Mutex
 	calls int
 	count map[string]int
@@ -76,7 +76,7 @@ func (q *renewalCounter) take(all map[string]int) (n int) {
 func TestRenewals(t *testing.T) {
 	const clients, interval = 300, 100
 	counting := &renewalCounter{count: make(map[string]int)}
-	h := newHarnessOn(t, session.Options{Timing: session.Timing{Renewal: interval * time.Second}}, func(q queue.Queue) queue.Queue {
+	h := newHarnessOn(t, session.Options{Timing: session.Timing{Renewal: interval * time.Second}}, func(q Queue) Queue {
 		counting.Queue = q
 		return counting
 	})

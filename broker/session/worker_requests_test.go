@@ -16,7 +16,7 @@ import (
 
 // requestQueue is a queue that records requests and answers them with err.
 type requestQueue struct {
-	queue.Queue
+	Queue
 	got []queue.Request
 	err error
 }
@@ -32,7 +32,7 @@ func newRequester(t *testing.T, o session.Options, connect string) (*harness, *r
 	if o.Requests.Queues == 0 {
 		o.Requests.Queues = 16
 	}
-	h := newUnconnected(t, o, func(q queue.Queue) queue.Queue { a = &requestQueue{Queue: q}; return a }, nil)
+	h := newUnconnected(t, o, func(q Queue) Queue { a = &requestQueue{Queue: q}; return a }, nil)
 	h.send("%s", connect)
 	if e := h.received(); len(e) != 1 || e[0].Type != "connected" {
 		t.Fatalf("connect is answered with %+v", e)

@@ -48,9 +48,10 @@ func openMemory(settings configs.Broker, opts *broker.Options) (store, error) {
 		return servers
 	})
 	eventStore := events.NewMemory(settings.EventStore())
-	opts.Store.Registry, opts.Store.Queue = setup.RecordChanges(settings.Webhooks, eventStore, reg, opts.Logger), messages
+	recorded := setup.RecordChanges(settings.Webhooks, eventStore, reg, opts.Logger)
+	opts.Store.Registry, opts.Store.Queue = recorded, messages
 	opts.Store.SetAckDeadline = setup.SetAckDeadline(settings.Webhooks, eventStore)
-	rounds := janitor.Options{Registry: opts.Store.Registry, Queue: messages, Logger: opts.Logger, Registerer: opts.Registerer}
+	rounds := janitor.Options{Registry: recorded, Queue: messages, Logger: opts.Logger, Registerer: opts.Registerer}
 	dispatcher, end, err := setup.NewDispatcher(settings.Webhooks, eventStore, reg, messages, opts.Logger, opts.Registerer)
 	if err != nil {
 		return store{}, err

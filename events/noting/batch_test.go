@@ -38,7 +38,7 @@ func TestManyAreNotedTogether(t *testing.T) {
 			bare := registry.NewRedis(pipe, registry.Options{Prefix: "t:"})
 			recorder := events.NewRecorder(events.NewRedis(pipe, events.StoreOptions{Prefix: "t:"}), nil)
 			full := New(bare, recorder, zerolog.Nop())
-			bind := func(r registry.Registry, n int) cost {
+			bind := func(r Registry, n int) cost {
 				t.Helper()
 				before := scripts(t, c.nodes)
 				watch.reset()
@@ -68,7 +68,7 @@ func BenchmarkBindMany(b *testing.B) {
 	full := New(bare, events.NewRecorder(events.NewRedis(pipe, events.StoreOptions{}), nil), zerolog.Nop())
 	for _, c := range []struct {
 		name string
-		to   registry.Registry
+		to   Registry
 	}{{"bare", bare}, {"noted", full}} {
 		b.Run(c.name, func(b *testing.B) {
 			b.ReportAllocs()
@@ -79,7 +79,7 @@ func BenchmarkBindMany(b *testing.B) {
 	}
 }
 
-func bindMany(t testing.TB, r registry.Registry, n int) {
+func bindMany(t testing.TB, r Registry, n int) {
 	t.Helper()
 	var users []registry.UserBinding
 	var channels []string

@@ -42,7 +42,7 @@ func (b *book) note(kind string, names []string) []error {
 }
 
 // broken is a registry that does nothing.
-type broken struct{ registry.Registry }
+type broken struct{ Registry }
 
 var errBroken = errors.New("broken")
 
@@ -53,7 +53,7 @@ func (broken) BindChannel(context.Context, string, string) error         { retur
 func (broken) UnbindChannel(context.Context, string, string) error       { return errBroken }
 
 // calls are all that change something.
-func calls(r registry.Registry) []func(context.Context) error {
+func calls(r Registry) []func(context.Context) error {
 	return []func(context.Context) error{
 		func(ctx context.Context) error {
 			return r.BindUsers(ctx, []registry.UserBinding{{User: "ann", Binding: registry.Binding{Client: "phone", Server: "a", Generation: 1}}})[0]
@@ -67,7 +67,8 @@ func calls(r registry.Registry) []func(context.Context) error {
 
 func TestNoted(t *testing.T) {
 	b := &book{}
-	r := New(registry.NewMemory(registry.Options{}), b, zerolog.Nop())
+	memory := registry.NewMemory(registry.Options{})
+	r := New(memory, b, zerolog.Nop())
 	for i, call := range calls(r) {
 		if err := call(t.Context()); err != nil {
 			t.Errorf("call %d: %v", i, err)
@@ -76,7 +77,7 @@ func TestNoted(t *testing.T) {
 	if want := []string{"user ann", "user bob", "user cat", "channel news", "channel chat"}; !slices.Equal(b.notes, want) {
 		t.Errorf("noted %v, want %v", b.notes, want)
 	}
-	if bindings, err := r.User(t.Context(), "ann"); err != nil || len(bindings) != 1 {
+	if bindings, err := memory.User(t.Context(), "ann"); err != nil || len(bindings) != 1 {
 		t.Errorf("it was not passed on: %v, %v", bindings, err)
 	}
 }
@@ -121,7 +122,7 @@ func TestManyNoted(t *testing.T) {
 }
 
 // some is a registry in which the second call of many fails.
-type some struct{ registry.Registry }
+type some struct{ Registry }
 
 func (s some) BindUsers(ctx context.Context, list []registry.UserBinding) []error {
 	errs := s.Registry.BindUsers(ctx, list)

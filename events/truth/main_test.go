@@ -1,6 +1,7 @@
 package truth
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"sync/atomic"
@@ -24,11 +25,32 @@ var (
 
 func TestMain(m *testing.M) { os.Exit(redistest.Main(m, &server, &cluster)) }
 
+// testRegistry is what the code under test and the tests call of a registry.
+type testRegistry interface {
+	Registry
+	Join(ctx context.Context, s registry.Server) error
+	BindChannel(ctx context.Context, server, channel string) error
+	UnbindChannel(ctx context.Context, server, channel string) error
+	BindUsers(ctx context.Context, list []registry.UserBinding) []error
+	ReleaseUser(ctx context.Context, user, client string, generation int64) error
+	Bury(ctx context.Context, server string) (buried bool, err error)
+	Forget(ctx context.Context, server string) error
+}
+
+// testQueue is what the code under test and the tests call of a queue.
+type testQueue interface {
+	Queue
+	BindClients(ctx context.Context, claims []queue.Claim) []queue.Outcome[queue.Bound]
+	Unbind(ctx context.Context, client string, generation int64) error
+	AppendClient(ctx context.Context, push queue.ClientPush) (queue.ClientAppended, error)
+	Ack(ctx context.Context, client string, generation, id int64) (int, error)
+}
+
 // world is both stores of a test.
 type world struct {
 	*testing.T
-	registry.Registry
-	queue     queue.Queue
+	testRegistry
+	queue     testQueue
 	loseLease func(server string)
 }
 

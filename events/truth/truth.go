@@ -12,7 +12,7 @@ import (
 	"switchboard/registry"
 )
 
-// Registry is what is needed of [registry.Registry].
+// Registry is what is needed of a registry.
 type Registry interface {
 	User(ctx context.Context, user string) ([]registry.Binding, error)
 	ChannelServers(ctx context.Context, channel string) ([]string, error)
@@ -21,7 +21,7 @@ type Registry interface {
 	Buried(ctx context.Context, server string) (bool, error)
 }
 
-// Queue is what is needed of [queue.Queue].
+// Queue is what is needed of a queue.
 type Queue interface {
 	Client(ctx context.Context, client string) (c queue.Client, known bool, err error)
 }

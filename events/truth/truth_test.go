@@ -96,7 +96,7 @@ func TestAcknowledged(t *testing.T) {
 
 // away is a registry of which one call fails.
 type away struct {
-	registry.Registry
+	Registry
 	call string
 }
 

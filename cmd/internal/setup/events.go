@@ -7,22 +7,37 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/rs/zerolog"
 
+	"switchboard/broker"
 	"switchboard/broker/delivery"
 	"switchboard/configs"
 	"switchboard/events"
 	"switchboard/events/noting"
 	"switchboard/events/truth"
-	"switchboard/queue"
-	"switchboard/registry"
+	"switchboard/janitor"
 	"switchboard/webhook"
 )
 
+// Registry holds the methods of a registry that a broker and a janitor call.
+type Registry interface {
+	broker.Registry
+	janitor.Registry
+}
+
+// recorded is a registry whose changes are recorded. The methods of Noting hide those of the
+// registry, which is embedded one level deeper.
+type recorded struct {
+	*noting.Noting
+	plain
+}
+
+type plain struct{ Registry }
+
 // RecordChanges wraps r so that it records its changes in store. Without webhooks it returns r.
-func RecordChanges(settings configs.Webhooks, store events.Store, r registry.Registry, log zerolog.Logger) registry.Registry {
+func RecordChanges(settings configs.Webhooks, store events.Store, r Registry, log zerolog.Logger) Registry {
 	if !settings.Enabled() {
 		return r
 	}
-	return noting.New(r, events.NewRecorder(store, settings.Kinds()), log)
+	return recorded{noting.New(r, events.NewRecorder(store, settings.Kinds()), log), plain{r}}
 }
 
 // SetAckDeadline returns a function that records a push with notify_after in store. It returns nil
@@ -46,7 +61,7 @@ func SetAckDeadline(settings configs.Webhooks, store events.Store) func(context.
 // and q, and sends them. It returns nil without webhooks. end closes the connections to the
 // endpoint.
 func NewDispatcher(
-	settings configs.Webhooks, store events.Store, r registry.Registry, q queue.Queue,
+	settings configs.Webhooks, store events.Store, r truth.Registry, q truth.Queue,
 	log zerolog.Logger, metrics prometheus.Registerer,
 ) (d *events.Dispatcher, end func(), err error) {
 	if !settings.Enabled() {

@@ -61,7 +61,7 @@ func TestRedisTogether(t *testing.T) {
 // in the next.
 func TestRedisMuchTogether(t *testing.T) {
 	f := overRedis(server.Client(t), Options{})
-	r := f.Queue.(*Redis)
+	r := f.contract.(*Redis)
 	const n = 8
 	name := func(i int) string { return fmt.Sprint("x", i) }
 	data := []byte(`"` + strings.Repeat("a", 60<<10) + `"`)

@@ -1,0 +1,39 @@
+package registry
+
+import (
+	"context"
+)
+
+// contract is the methods that [Redis] and [Memory] share. The conformance suite tests both through it.
+type contract interface {
+	Join(ctx context.Context, s Server) error
+	Beat(ctx context.Context, s Server) error
+	Leave(ctx context.Context, server string) error
+	Servers(ctx context.Context) ([]Server, error)
+	BindChannel(ctx context.Context, server, channel string) error
+	BindChannels(ctx context.Context, server string, channels []string) []error
+	UnbindChannel(ctx context.Context, server, channel string) error
+	ChannelServers(ctx context.Context, channel string) ([]string, error)
+	Channels(ctx context.Context, prefix, cursor string, limit int) (names []string, next string, err error)
+	PruneChannel(ctx context.Context, channel string) (pruned bool, err error)
+	HoldClients(ctx context.Context, server string, clients []string) error
+	DropClient(ctx context.Context, server, client string) error
+	BindUsers(ctx context.Context, list []UserBinding) []error
+	ReleaseUser(ctx context.Context, user, client string, generation int64) error
+	ForgetUser(ctx context.Context, user, client string, generation int64) error
+	User(ctx context.Context, user string) ([]Binding, error)
+	Users(ctx context.Context, users []string) ([][]Binding, error)
+	Listed(ctx context.Context) ([]string, error)
+	Lease(ctx context.Context, server string) (s Server, live bool, err error)
+	Bury(ctx context.Context, server string) (buried bool, err error)
+	Buried(ctx context.Context, server string) (bool, error)
+	HeldChannels(ctx context.Context, server string, n int) ([]string, error)
+	HeldClients(ctx context.Context, server string, n int) ([]string, error)
+	Forget(ctx context.Context, server string) error
+	ChangePresence(ctx context.Context, server string, changes []RosterChange) []RosterOutcome
+	Roster(ctx context.Context, server, channel string) (Roster, error)
+	RosterPage(ctx context.Context, server, channel, cursor string, limit int) (members []Member, next string, err error)
+	RosterSizes(ctx context.Context, channel string, servers []string) ([]int, error)
+	WatchPresence(ctx context.Context, server, channel string) error
+	UnwatchPresence(ctx context.Context, server, channel string) error
+}
