@@ -265,7 +265,7 @@ func TestDeclaredDead(t *testing.T) {
 		if err := c.Del(t.Context(), prefix+"s_{"+old+"}").Err(); err != nil {
 			t.Fatal(err)
 		}
-		dead, err := s.registry.Bury(t.Context(), old)
+		dead, err := s.registry.DeclareDead(t.Context(), old)
 		if err != nil {
 			t.Fatal(err)
 		}

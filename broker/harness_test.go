@@ -45,7 +45,7 @@ func TestMain(m *testing.M) { os.Exit(redistest.Main(m, &shared, nil, permanentG
 // Registry holds the methods of a registry that the broker and the tests call.
 type Registry interface {
 	broker.Registry
-	Bury(ctx context.Context, server string) (buried bool, err error)
+	DeclareDead(ctx context.Context, server string) (buried bool, err error)
 	Forget(ctx context.Context, server string) error
 }
 

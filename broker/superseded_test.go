@@ -45,7 +45,7 @@ func (q failingQueue) Acks(ctx context.Context, acks []queue.Ack) []queue.Outcom
 	return out
 }
 
-func (q failingQueue) RefreshClients(ctx context.Context, server string, list []queue.Held) []error {
+func (q failingQueue) RefreshClients(ctx context.Context, server string, list []queue.HeldClient) []error {
 	if !q.others.Load() {
 		return q.Queue.RefreshClients(ctx, server, list)
 	}

@@ -22,8 +22,8 @@ import (
 type Servers interface {
 	Listed(ctx context.Context) ([]string, error)
 	Lease(ctx context.Context, server string) (s registry.Server, live bool, err error)
-	Bury(ctx context.Context, server string) (buried bool, err error)
-	Buried(ctx context.Context, server string) (bool, error)
+	DeclareDead(ctx context.Context, server string) (buried bool, err error)
+	DeclaredDead(ctx context.Context, server string) (bool, error)
 	Forget(ctx context.Context, server string) error
 }
 

@@ -90,7 +90,7 @@ func (j *Janitor) look(ctx context.Context, server string) (verdict, error) {
 	if err != nil || live {
 		return verdict{live: live, host: s.Host}, err
 	}
-	buried, err := j.opts.Registry.Buried(ctx, server)
+	buried, err := j.opts.Registry.DeclaredDead(ctx, server)
 	return verdict{buried: buried}, err
 }
 
@@ -108,7 +108,7 @@ func (j *Janitor) bury(ctx context.Context, condemned []string, did *tally, errs
 		buried := true
 		if !j.opts.DryRun {
 			var err error
-			if buried, err = j.opts.Registry.Bury(ctx, server); err != nil {
+			if buried, err = j.opts.Registry.DeclareDead(ctx, server); err != nil {
 				errs.add(err)
 				return
 			}

@@ -112,7 +112,7 @@ func TestDryRunChangesNothing(t *testing.T) {
 
 		// The same server without the dry run, buried but not yet cleaned.
 		w.loseLease("dead")
-		_, err := w.registry.Bury(w.Context(), "dead")
+		_, err := w.registry.DeclareDead(w.Context(), "dead")
 		w.ok(err)
 		want(w, "would clean", w.round(j.ServersRound), Report{Forgotten: 1, Channels: 3, Clients: 4, DryRun: true})
 		want(w, "did", w.round(w.janitor(nil).ServersRound), Report{Forgotten: 1, Channels: 3, Clients: 4})

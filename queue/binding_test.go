@@ -39,7 +39,7 @@ func testBindTakesOver(t *testing.T, open opener) {
 		t.Errorf("generation %d follows %d", second.Generation, first.Generation)
 	}
 	equal(t, "bound", second, Bound{
-		Generation: second.Generation, Server: "b1", Before: first.Generation, Acked: ids[0], Queued: 2, Last: ids[2],
+		Generation: second.Generation, PrevServer: "b1", PrevGeneration: first.Generation, Acked: ids[0], Queued: 2, Last: ids[2],
 	})
 }
 
@@ -88,7 +88,7 @@ func testBindBySecret(t *testing.T, open opener) {
 		send(t, f, "tab", 1)
 	}
 	renewed := func(t *testing.T, f fixture, c Claim) { // the store has lost the record
-		ok(t, f.Refresh(t.Context(), "b1", Held{Client: "tab", User: c.User, Generation: 1000, Secret: c.Secret}))
+		ok(t, f.Refresh(t.Context(), "b1", HeldClient{Client: "tab", User: c.User, Generation: 1000, Secret: c.Secret}))
 	}
 	unknown := func(*testing.T, fixture, Claim) {}
 	pushedTo := func(t *testing.T, f fixture, _ Claim) { send(t, f, "tab", 1) }
@@ -162,7 +162,7 @@ func testBindByName(t *testing.T, open opener) {
 		ids := send(t, f, "alice/phone", 3)
 		b = must(f.Bind(t.Context(), Claim{Client: "alice/phone", User: "alice", Server: "b2"}))(t)
 		equal(t, "bound", b, Bound{
-			Generation: b.Generation, Server: "b1", Before: b.Before, Acked: ids[2], Last: ids[2],
+			Generation: b.Generation, PrevServer: "b1", PrevGeneration: b.PrevGeneration, Acked: ids[2], Last: ids[2],
 		})
 		p := must(f.Window(t.Context(), "alice/phone", b.Generation, b.Acked, 10))(t)
 		equal(t, "messages of the former user", len(p.Messages), 0)
@@ -183,12 +183,12 @@ func testRefresh(t *testing.T, open opener) {
 	now := must(f.Bind(t.Context(), Claim{Client: "phone", User: "alice", Server: "b1"}))(t)
 	before, _, err := f.Client(t.Context(), "phone")
 	ok(t, err)
-	fails(t, "older", f.Refresh(t.Context(), "b0", Held{Client: "phone", User: "alice", Generation: old.Generation}), ErrStale)
+	fails(t, "older", f.Refresh(t.Context(), "b0", HeldClient{Client: "phone", User: "alice", Generation: old.Generation}), ErrStale)
 	same, _, err := f.Client(t.Context(), "phone")
 	ok(t, err)
 	equal(t, "after a stale refresh", same, before)
 
-	ok(t, f.Refresh(t.Context(), "b2", Held{Client: "phone", User: "alice", Generation: now.Generation}))
+	ok(t, f.Refresh(t.Context(), "b2", HeldClient{Client: "phone", User: "alice", Generation: now.Generation}))
 	c, _, err := f.Client(t.Context(), "phone")
 	ok(t, err)
 	before.Server = "b2"
@@ -200,10 +200,10 @@ func testRefreshMany(t *testing.T, open opener) {
 	f := open(t, Options{})
 	phone := must(f.Bind(t.Context(), Claim{Client: "phone", User: "alice", Server: "b1"}))(t)
 	tablet := must(f.Bind(t.Context(), Claim{Client: "tablet", Server: "b1"}))(t)
-	ok(t, f.Refresh(t.Context(), "b1", Held{Client: "tablet", Generation: tablet.Generation})) // Redis need not touch it again
+	ok(t, f.Refresh(t.Context(), "b1", HeldClient{Client: "tablet", Generation: tablet.Generation})) // Redis need not touch it again
 	old := must(f.Bind(t.Context(), Claim{Client: "watch", Server: "b1"}))(t)
 	must(f.Bind(t.Context(), Claim{Client: "watch", Server: "b2"}))(t)
-	errs := f.RefreshClients(t.Context(), "b1", []Held{
+	errs := f.RefreshClients(t.Context(), "b1", []HeldClient{
 		{Client: "phone", User: "alice", Generation: phone.Generation}, {Client: "tablet", Generation: tablet.Generation},
 		{Client: "tv", User: "bob", Generation: 1000}, {Client: "watch", Generation: old.Generation},
 	})
@@ -229,7 +229,7 @@ func testRefreshOfLostRecord(t *testing.T, open opener) {
 		b := must(f.Bind(t.Context(), Claim{Client: "phone", User: "alice", Server: "b1"}))(t)
 		f.lapse(t, f.opts.RecordTTL, f.keys.record("phone"))
 		c.then(t, f)
-		ok(t, f.Refresh(t.Context(), "b1", Held{Client: "phone", User: "alice", Generation: b.Generation}))
+		ok(t, f.Refresh(t.Context(), "b1", HeldClient{Client: "phone", User: "alice", Generation: b.Generation}))
 		got, known, err := f.Client(t.Context(), "phone")
 		ok(t, err)
 		equal(t, c.name+": known", known, true)
@@ -240,8 +240,8 @@ func testRefreshOfLostRecord(t *testing.T, open opener) {
 	}
 	// A failover went back to the binding before this one.
 	f := open(t, Options{})
-	ok(t, f.Refresh(t.Context(), "b1", Held{Client: "phone", User: "alice", Generation: 1000}))
-	ok(t, f.Refresh(t.Context(), "b2", Held{Client: "phone", User: "bob", Generation: 2000}))
+	ok(t, f.Refresh(t.Context(), "b1", HeldClient{Client: "phone", User: "alice", Generation: 1000}))
+	ok(t, f.Refresh(t.Context(), "b2", HeldClient{Client: "phone", User: "bob", Generation: 2000}))
 	got, _, err := f.Client(t.Context(), "phone")
 	ok(t, err)
 	equal(t, "went back: client", got, Client{User: "bob", Server: "b2", Generation: 2000, Since: got.Since})
@@ -313,7 +313,7 @@ func testStaleGeneration(t *testing.T, open opener) {
 		fails(t, "ack", err, c.want)
 		fails(t, "unbind", f.Unbind(t.Context(), c.client, c.generation), c.want)
 	}
-	fails(t, "refresh", f.Refresh(t.Context(), "b1", Held{Client: "phone", User: "alice", Generation: old.Generation}), ErrStale)
+	fails(t, "refresh", f.Refresh(t.Context(), "b1", HeldClient{Client: "phone", User: "alice", Generation: old.Generation}), ErrStale)
 	after, _, err := f.Client(t.Context(), "phone")
 	ok(t, err)
 	equal(t, "the record", after, before)

@@ -36,7 +36,7 @@ func testConfirmChannel(t *testing.T, open opener) {
 	}
 	p := must(f.ReadChannel(t.Context(), "news", last, 10))(t)
 	wantIDs(t, "behind the last that is held", p, []int64{m.ID, more[0]})
-	equal(t, "hole", p.Hole, m.ID)
+	equal(t, "hole", p.LastMarker, m.ID)
 	equal(t, "complete", p.Complete, true)
 	after, to, is := Loss(p.Messages[0].Data)
 	if !is || after != last || to != lost {

@@ -15,7 +15,7 @@ type contract interface {
 	ChannelSize(ctx context.Context, channel string) (int, error)
 	TrimChannel(ctx context.Context, channel string, maxAge time.Duration, maxCount int, dryRun bool) (int, error)
 	BindClients(ctx context.Context, claims []Claim) []Outcome[Bound]
-	RefreshClients(ctx context.Context, server string, list []Held) []error
+	RefreshClients(ctx context.Context, server string, list []HeldClient) []error
 	Unbind(ctx context.Context, client string, generation int64) error
 	Release(ctx context.Context, client, server string) (user string, generation int64, released bool, err error)
 	Client(ctx context.Context, client string) (c Client, known bool, err error)

@@ -22,7 +22,7 @@ func acknowledgedBehindALoss(t *testing.T, first bool) {
 	master := redistest.Start(t)
 	heir := redistest.StartReplica(t, master)
 	var fresh atomic.Bool // which shows with the first connection, not before
-	opts := Options{Fresh: fresh.Load}
+	opts := Options{Replaced: fresh.Load}
 	before := NewRedis(redispipe.New(master.Client(t), redispipe.Options{}), opts)
 	after := successor(t, heir, &fresh)
 
@@ -67,7 +67,7 @@ func successor(t *testing.T, heir *redistest.Server, fresh *atomic.Bool) *Redis 
 		return nil
 	}})
 	t.Cleanup(func() { _ = client.Close() })
-	return NewRedis(redispipe.New(client, redispipe.Options{}), Options{Fresh: fresh.Load})
+	return NewRedis(redispipe.New(client, redispipe.Options{}), Options{Replaced: fresh.Load})
 }
 
 // TestAcknowledgedBehindTwoLosses: nobody had the time to ask between two failovers.
@@ -83,7 +83,7 @@ func acknowledgedBehindTwoLosses(t *testing.T, order ...int) {
 		return must(q.AppendClient(t.Context(), ClientPush{Client: "phone", Data: []byte("1"), Durable: true}))(t).ID
 	}
 	var fresh atomic.Bool
-	first := NewRedis(redispipe.New(servers[0].Client(t), redispipe.Options{}), Options{Fresh: fresh.Load})
+	first := NewRedis(redispipe.New(servers[0].Client(t), redispipe.Options{}), Options{Replaced: fresh.Load})
 	generation := must(bind(t.Context(), first, Claim{Client: "phone", Server: "b1"}))(t).Generation
 	kept := []int64{push(first)}
 	must(first.Ack(t.Context(), "phone", generation, kept[0]))(t)

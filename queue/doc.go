@@ -55,7 +55,7 @@
 // # The first acknowledgement
 //
 // A message that goes to all clients of a user may be of a group, of which only the first acknowledgement counts
-// (ClientPush.First). It is stored with its group, in one script: in mq_f_{client} the group has the message's id, and
+// (ClientPush.AckGroup). It is stored with its group, in one script: in mq_f_{client} the group has the message's id, and
 // the record's first is the lowest of those ids. So an acknowledgement of others costs nothing more, and one behind
 // first looks for the groups whose messages the client has received, has them taken out of the lists of the user's other
 // clients, in their slots, and then forgets the groups. (What the cap dropped or what expired here it has not received: such

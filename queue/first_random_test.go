@@ -83,7 +83,7 @@ func (h household) step(step int) string {
 func (h household) bind(name string) {
 	h.Helper()
 	b := must(h.Bind(h.Context(), Claim{Client: name, User: "alice", Server: "b1"}))(h.T)
-	if b.Owes {
+	if b.WithdrawalDue {
 		must(h.Ack(h.Context(), name, b.Generation, b.Acked))(h.T)
 	}
 	s := h.shelves[name]

@@ -24,7 +24,7 @@ func sendFirst(t *testing.T, f fixture, group string, clients ...string) map[str
 	t.Helper()
 	pushes := make([]ClientPush, len(clients))
 	for i, client := range clients {
-		pushes[i] = ClientPush{Client: client, User: "alice", Data: fmt.Appendf(nil, "%q", group), First: group}
+		pushes[i] = ClientPush{Client: client, User: "alice", Data: fmt.Appendf(nil, "%q", group), AckGroup: group}
 	}
 	ids := map[string]int64{}
 	for i, o := range f.AppendClients(t.Context(), pushes) {
@@ -82,7 +82,7 @@ func testFirst(t *testing.T, open opener) {
 	waiting(t, f, "after a late acknowledgement", "tablet", g["tablet"], two["tablet"], next.ID)
 	b := must(f.Bind(t.Context(), Claim{Client: "tablet", User: "alice", Server: "b2"}))(t)
 	equal(t, "acknowledged or withdrawn", b.Acked, two["tablet"])
-	equal(t, "owes", b.Owes, false)
+	equal(t, "owes", b.WithdrawalDue, false)
 }
 
 // Those that were appended one after the other, under keys, are one group as well; and another user's are not concerned.
@@ -91,13 +91,13 @@ func testFirstByKey(t *testing.T, open opener) {
 	g := devices(t, f, "phone", "laptop")
 	ids := map[string]int64{}
 	for _, client := range []string{"phone", "laptop", "phone"} {
-		a := must(f.AppendClient(t.Context(), ClientPush{Client: client, User: "alice", Data: []byte("1"), Key: "k", First: "g"}))(t)
+		a := must(f.AppendClient(t.Context(), ClientPush{Client: client, User: "alice", Data: []byte("1"), Key: "k", AckGroup: "g"}))(t)
 		equal(t, "duplicate", a.Duplicate, ids[client] != 0)
 		ids[client] = a.ID
 	}
 	bob := must(f.Bind(t.Context(), Claim{Client: "bobs", User: "bob", Server: "b1"}))(t).Generation
 	f.own(t, "bob", "bobs")
-	other := must(f.AppendClient(t.Context(), ClientPush{Client: "bobs", Data: []byte("1"), First: "other"}))(t)
+	other := must(f.AppendClient(t.Context(), ClientPush{Client: "bobs", Data: []byte("1"), AckGroup: "other"}))(t)
 	must(f.Ack(t.Context(), "laptop", g["laptop"], maxID))(t)
 	waiting(t, f, "withdrawn", "phone", g["phone"], 0)
 	waiting(t, f, "another user's", "bobs", bob, 0, other.ID)
@@ -109,13 +109,13 @@ func testFirstRepeated(t *testing.T, open opener) {
 	g := devices(t, f, "phone", "laptop")
 	push := func(client string) int64 {
 		t.Helper()
-		p := ClientPush{Client: client, User: "alice", Data: []byte("1"), Key: "k", First: "g"}
+		p := ClientPush{Client: client, User: "alice", Data: []byte("1"), Key: "k", AckGroup: "g"}
 		return must(f.AppendClient(t.Context(), p))(t).ID
 	}
 	owes := func(want bool) (acked int64) {
 		t.Helper()
 		b := must(f.Bind(t.Context(), Claim{Client: "phone", User: "alice", Server: "b1"}))(t)
-		equal(t, "owes", b.Owes, want)
+		equal(t, "owes", b.WithdrawalDue, want)
 		g["phone"] = b.Generation
 		return b.Acked
 	}
@@ -243,7 +243,7 @@ func testFirstOfAFormerUser(t *testing.T, open opener) {
 	f.lapse(t, f.opts.ClientTTL, f.keys.list("laptop"))
 	for _, user := range []string{"bob", "alice"} {
 		b := must(f.Bind(t.Context(), Claim{Client: "laptop", User: user, Server: "b1"}))(t)
-		equal(t, "owes", b.Owes, false)
+		equal(t, "owes", b.WithdrawalDue, false)
 		ok(t, f.Unbind(t.Context(), "laptop", b.Generation))
 	}
 	g["laptop"] = must(f.Bind(t.Context(), Claim{Client: "laptop", User: "alice", Server: "b1"}))(t).Generation
@@ -268,12 +268,12 @@ func TestFirstIsWithdrawnLater(t *testing.T) {
 			waiting(t, f, "not withdrawn yet", "laptop", g["laptop"], 0, ids["laptop"])
 
 			b := must(f.Bind(t.Context(), Claim{Client: "phone", User: "alice", Server: "b2"}))(t)
-			equal(t, "owes", b.Owes, true)
+			equal(t, "owes", b.WithdrawalDue, true)
 			equal(t, "acked", b.Acked, ids["phone"])
 			must(f.Ack(t.Context(), "phone", b.Generation, b.Acked))(t)
 			waiting(t, f, "withdrawn", "laptop", g["laptop"], 0)
 			b = must(f.Bind(t.Context(), Claim{Client: "phone", User: "alice", Server: "b2"}))(t)
-			equal(t, "owes no more", b.Owes, false)
+			equal(t, "owes no more", b.WithdrawalDue, false)
 			g["phone"] = b.Generation
 
 			for _, client := range []string{"phone", "laptop"} {

@@ -84,6 +84,6 @@ func bind(ctx context.Context, q contract, c Claim) (Bound, error) {
 func (f fixture) Bind(ctx context.Context, c Claim) (Bound, error) { return bind(ctx, f.contract, c) }
 
 // Refresh is RefreshClients for one client.
-func (f fixture) Refresh(ctx context.Context, server string, held Held) error {
-	return f.RefreshClients(ctx, server, []Held{held})[0]
+func (f fixture) Refresh(ctx context.Context, server string, held HeldClient) error {
+	return f.RefreshClients(ctx, server, []HeldClient{held})[0]
 }

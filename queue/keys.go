@@ -23,7 +23,7 @@ func (k keys) record(client string) string { return k.prefix + "c_{" + client + 
 // list is the LIST of a client's messages.
 func (k keys) list(client string) string { return k.prefix + "mq_c_{" + client + "}" }
 
-// firsts is the ZSET of groups by the id that a client has of each, see ClientPush.First. Where the message was withdrawn
+// firsts is the ZSET of groups by the id that a client has of each, see ClientPush.AckGroup. Where the message was withdrawn
 // its id stands in the place of the group.
 func (k keys) firsts(client string) string { return k.prefix + "mq_f_{" + client + "}" }
 

@@ -195,8 +195,8 @@ func wrong(t *testing.T, what string, err error, want string) {
 		if err != nil {
 			t.Errorf("%s: %v", what, err)
 		}
-	case err == nil || !strings.Contains(err.Error(), want) || Unsure(err):
-		t.Errorf("%s: %v (unsure: %v), want %s", what, err, Unsure(err), want)
+	case err == nil || !strings.Contains(err.Error(), want) || OutcomeUnknown(err):
+		t.Errorf("%s: %v (unsure: %v), want %s", what, err, OutcomeUnknown(err), want)
 	}
 }
 

@@ -76,7 +76,7 @@ func (m *Memory) appendChannel(push ChannelPush) (Appended, error) {
 		}
 	}
 	c, found := m.channels.get(channel, now)
-	if !found && push.Known {
+	if !found && push.NoCreate {
 		return Appended{}, ErrNewChannel
 	}
 	if !found {
@@ -114,7 +114,7 @@ func (m *Memory) readChannel(read ChannelRead) Page {
 	}
 	rest := behind(c.messages, after)
 	held := holds(c.messages, after)
-	p := Page{Clock: now, Floor: c.floor, Last: c.last, Hole: c.hole, Complete: after == c.floor || after == c.last || held}
+	p := Page{Clock: now, Floor: c.floor, Last: c.last, LastMarker: c.hole, Complete: after == c.floor || after == c.last || held}
 	p.From = after
 	if !p.Complete {
 		p.From = max(c.floor, highestBelow(c.messages, after))

@@ -84,9 +84,9 @@ func (m *Memory) bind(_ context.Context, claim Claim) (Bound, error) {
 		c.acked, c.floor, c.firsts, c.withdrawn, c.messages = c.last, 0, nil, nil, nil
 	}
 	b := Bound{
-		Generation: nextID(now, c.generation), Server: c.server,
-		Before: c.generation, Acked: c.acked, Queued: len(c.messages), Last: c.last,
-		Owes: len(c.firsts) > 0 && c.firsts[0].id <= c.acked,
+		Generation: nextID(now, c.generation), PrevServer: c.server,
+		PrevGeneration: c.generation, Acked: c.acked, Queued: len(c.messages), Last: c.last,
+		WithdrawalDue: len(c.firsts) > 0 && c.firsts[0].id <= c.acked,
 	}
 	c.user, c.server, c.generation, c.since = user, claim.Server, b.Generation, now
 	c.instance, c.attempt, c.secret = claim.Instance, claim.Attempt, claim.Secret
@@ -101,7 +101,7 @@ func (m *Memory) BindClients(ctx context.Context, claims []Claim) []Outcome[Boun
 }
 
 // refresh is RefreshClients for one client.
-func (m *Memory) refresh(server string, held Held) error {
+func (m *Memory) refresh(server string, held HeldClient) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	now := m.nowLocked()
@@ -119,7 +119,7 @@ func (m *Memory) refresh(server string, held Held) error {
 }
 
 // RefreshClients is like [Redis.RefreshClients].
-func (m *Memory) RefreshClients(_ context.Context, server string, list []Held) []error {
+func (m *Memory) RefreshClients(_ context.Context, server string, list []HeldClient) []error {
 	errs := make([]error, len(list))
 	for i, h := range list {
 		errs[i] = m.refresh(server, h)
@@ -183,10 +183,10 @@ func (m *Memory) AppendClient(_ context.Context, push ClientPush) (ClientAppende
 	if key != "" {
 		key = keys{}.clientKey(push.Client, key)
 		if a.ID, a.Duplicate = m.duplicateLocked(key, now); a.Duplicate {
-			if push.First != "" && a.ID <= c.acked {
+			if push.AckGroup != "" && a.ID <= c.acked {
 				// Acknowledged, and the push is repeated, for it has not reached all: those that it reaches now are
 				// withdrawn by the next acknowledgement or bind.
-				m.joinLocked(push.Client, c, push.First, a.ID, now)
+				m.joinLocked(push.Client, c, push.AckGroup, a.ID, now)
 			}
 			return a, nil
 		}
@@ -204,8 +204,8 @@ func (m *Memory) AppendClient(_ context.Context, push ClientPush) (ClientAppende
 	}
 	c.keep(now + millis(m.opts.RecordTTL))
 	m.clients.put(push.Client, c, now)
-	if push.First != "" {
-		m.joinLocked(push.Client, c, push.First, a.ID, now)
+	if push.AckGroup != "" {
+		m.joinLocked(push.Client, c, push.AckGroup, a.ID, now)
 	}
 	if key != "" {
 		m.rememberLocked(key, a.ID, now)

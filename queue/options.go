@@ -54,8 +54,8 @@ type Options struct {
 	RequestShareBytes int64
 	// RequestTTL is how long a list lives after the last push. Zero means 1 h.
 	RequestTTL time.Duration
-	// Fresh says that the Redis may have taken another's place in the last minutes. Zero means never.
-	Fresh func() bool
+	// Replaced says that the Redis may have taken another's place in the last minutes. Zero means never.
+	Replaced func() bool
 	// Now is the clock of [Memory]; [Redis] has its own. Zero means time.Now.
 	Now func() time.Time
 }
@@ -74,8 +74,8 @@ func (o Options) withDefaults() Options {
 	o.RequestShare = cmp.Or(o.RequestShare, 100)
 	o.RequestShareBytes = cmp.Or(o.RequestShareBytes, 1<<20)
 	o.RequestTTL = cmp.Or(o.RequestTTL, time.Hour)
-	if o.Fresh == nil {
-		o.Fresh = func() bool { return false }
+	if o.Replaced == nil {
+		o.Replaced = func() bool { return false }
 	}
 	if o.Now == nil {
 		o.Now = time.Now

@@ -9,7 +9,7 @@ import (
 // testNewChannel: a push that must not bring a channel into being stores nothing in a new one.
 func testNewChannel(t *testing.T, open opener) {
 	f := open(t, Options{})
-	known := ChannelPush{Channel: "news", Data: []byte("1"), Known: true}
+	known := ChannelPush{Channel: "news", Data: []byte("1"), NoCreate: true}
 	_, err := f.AppendChannel(t.Context(), known)
 	fails(t, "new", err, ErrNewChannel)
 	equal(t, "held", must(f.ChannelSize(t.Context(), "news"))(t), 0)
@@ -25,7 +25,7 @@ func testNewChannel(t *testing.T, open opener) {
 	if a := must(f.AppendChannel(t.Context(), known))(t); a.Prev == 0 {
 		t.Errorf("with a position and no messages: %+v", a)
 	}
-	outs := f.AppendChannels(t.Context(), []ChannelPush{known, {Channel: "other", Data: []byte("1"), Known: true}})
+	outs := f.AppendChannels(t.Context(), []ChannelPush{known, {Channel: "other", Data: []byte("1"), NoCreate: true}})
 	ok(t, outs[0].Err)
 	fails(t, "new, among others", outs[1].Err, ErrNewChannel)
 }

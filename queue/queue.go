@@ -9,25 +9,26 @@ import (
 )
 
 var (
-	// ErrStale is returned to whoever acts in a client's name with a generation that is below
-	// the current one: the client is bound elsewhere, nothing was changed.
+	// ErrStale is returned for a generation below the client's current one: the client is bound
+	// elsewhere. Nothing was changed.
 	ErrStale = errors.New("queue: stale generation")
-	// ErrForgotten is returned when the current generation is below, or there is none: the store lost the
-	// binding, as in a failover, or it expired. Nothing was changed; RefreshClients makes it again.
+	// ErrForgotten is returned for a generation above the client's current one, or if there is none:
+	// the store lost the binding, as in a failover, or it expired. Nothing was changed. Call
+	// RefreshClients to restore the binding.
 	ErrForgotten = errors.New("queue: the binding is forgotten")
-	// ErrSecret is returned when a client without a user does not present the secret of the
-	// client that has that id.
+	// ErrSecret is returned for a client without a user that does not present the secret of the
+	// client that has its id.
 	ErrSecret = errors.New("queue: the secret is not that of the client")
-	// ErrUnknownClient is returned by a push to a user's device that is not known (any
-	// more) as that user's.
+	// ErrUnknownClient is returned for a push to a client of a user if the store does not know the
+	// client as that user's, or not any more.
 	ErrUnknownClient = errors.New("queue: unknown client of the user")
-	// ErrNewChannel is returned by a push with Known to a channel without messages and position.
+	// ErrNewChannel is returned for a push with NoCreate to a channel without messages and position.
 	ErrNewChannel = errors.New("queue: the channel is new")
-	// ErrNotReplicated is returned by a durable push that was stored, but that no replica
-	// confirmed in time. What is returned beside it is valid. Repeated with the same key it
-	// waits for a replica again.
+	// ErrNotReplicated is returned for a durable push that was stored, but that no replica confirmed
+	// in time. The value returned with it is valid. The same push with the same key waits for a
+	// replica again.
 	ErrNotReplicated = redispipe.ErrNotReplicated
-	// ErrNoReplicas is returned by a durable push to [Memory], which stores nothing then.
+	// ErrNoReplicas is returned for a durable push to [Memory]. Nothing was stored.
 	ErrNoReplicas = errors.New("queue: in memory there are no replicas")
 )
 
@@ -42,117 +43,120 @@ type ChannelPush struct {
 	Channel string
 	Data    []byte // compact JSON
 	Key     string // idempotency key, empty for none
-	Durable bool   // return only when a replica has it, else ErrNotReplicated; see there
-	// Cap and TTL take the place of ChannelCap, below it, and of ChannelTTL, up to MaxChannelTTL.
-	// Zero means those.
+	Durable bool   // return only after a replica has the message, else ErrNotReplicated
+	// Cap and TTL replace Options.ChannelCap, if below it, and Options.ChannelTTL, up to
+	// MaxChannelTTL. Zero means the options.
 	Cap int
 	TTL time.Duration
-	// Known stores nothing where that would bring the channel into being: ErrNewChannel. Not with
-	// Durable.
-	Known bool
+	// NoCreate stores nothing if the channel is new, and returns ErrNewChannel. It cannot be
+	// combined with Durable.
+	NoCreate bool
 }
 
-// Appended is what AppendChannel did.
+// Appended is the result of AppendChannel.
 type Appended struct {
 	ID        int64
-	Prev      int64    // the id before it in this queue, 0 when none is known: the channel is new, or forgotten
-	Duplicate bool     // the key was seen before: ID is the first one's, nothing was stored
+	Prev      int64    // the id before it in this queue, 0 if none is known: the channel is new, or forgotten
+	Duplicate bool     // the key was seen before: ID is that of the first push, nothing was stored
 	Servers   []string // members of ch_{channel}, read after storing
 }
 
 // ClientPush is one message to one client.
 type ClientPush struct {
 	Client string
-	User   string        // when set: only if the client is known as this user's, else ErrUnknownClient
+	User   string        // if set, the client must be known as this user's, else ErrUnknownClient
 	Data   []byte        // compact JSON
-	TTL    time.Duration // how long the list must live at least. Zero means the default
+	TTL    time.Duration // minimum lifetime of the list. Zero means the default
 	Key    string        // idempotency key, empty for none
 
-	Durable bool // as of ChannelPush
+	Durable bool // as in ChannelPush
 
-	// First names a group, for a message that several clients of a user get and of which only the first
-	// acknowledgement counts: that one withdraws it from the others' queues, see Ack. It must not begin with a
-	// digit, and be the same in all of them. Empty for none.
-	First string
+	// AckGroup groups the copies of one message in the queues of several clients of a user. The
+	// first client that acknowledges its copy withdraws the others, see [Redis.Ack]. A group must
+	// not begin with a digit, and is the same for all copies. Empty for none.
+	AckGroup string
 }
 
-// ClientAppended is what AppendClient did.
+// ClientAppended is the result of AppendClient.
 type ClientAppended struct {
 	ID         int64
-	Prev       int64 // the id before it, 0 when it is the first ever
+	Prev       int64 // the id before it, 0 for the first message ever
 	Duplicate  bool
-	Server     string // owner in c_{client}, empty when the client is offline
+	Server     string // owner in c_{client}, empty if the client is offline
 	Generation int64
 }
 
-// Ack is an acknowledgement in a client's name.
+// Ack is an acknowledgement by a client.
 type Ack struct {
 	Client         string
 	Generation, ID int64
 }
 
-// Outcome is what one of several calls would have returned that are made at once.
+// Outcome is the result of one item of a call for many.
 type Outcome[T any] struct {
 	Value T
 	Err   error
 }
 
-// Marker stands in a queue for messages that the store lost; see [Loss].
+// Marker is an entry in a queue that stands for messages that the store lost; see [Loss].
 type Marker struct {
 	ID, Prev int64    // as of a message
 	Data     []byte   // for [Loss]
-	Servers  []string // who should read it
+	Servers  []string // that have readers of the queue
 }
 
-// Page is a stretch of a queue.
+// Page is a consecutive part of a queue.
 type Page struct {
-	Messages []Message // markers among them, see [Loss]
-	Hole     int64     // of a channel: id of the last marker ever, 0 for none
-	Floor    int64     // highest id that is gone without having been received; everything held is above
-	Last     int64     // last id ever assigned
-	From     int64     // of a channel: the id behind which Messages begin, `after` when Complete
-	Clock    int64     // of a channel: what the store's clock showed, Unix ms
-	// Complete: nothing between `after` and the first of Messages is missing. For a
-	// channel: after is 0 and nothing was ever trimmed, or it is the floor, the last id, or an id still
-	// held. When it is false Messages begin at the oldest that is held, or, when after is above the floor (a
-	// store that lost its last writes does not know it), behind the nearest id below that is held.
+	Messages   []Message // markers among them, see [Loss]
+	LastMarker int64     // of a channel: id of its last marker, 0 for none
+	Floor      int64     // highest id that was dropped unreceived; all held messages are above
+	Last       int64     // last id ever assigned
+	From       int64     // of a channel: Messages begin after this id. It is `after` if Complete
+	Clock      int64     // of a channel: the store's clock, Unix ms
+	// Complete means that no message is missing between `after` and the first of Messages. A channel's
+	// page is Complete if after is 0 and nothing was ever trimmed, or if after is the floor, the last
+	// id, or an id still held. Otherwise Messages begin at the oldest that is held, or, if after is
+	// above the floor, after the nearest held id below it: the store lost its last writes, the one
+	// with the id after among them.
 	Complete bool
-	// More: there are messages behind the last of Messages. Where other writers left many malformed
-	// members in a channel, it may be only those; the next page is then the empty end.
+	// More means that there are messages after the last of Messages. If other writers left many
+	// malformed members in a channel, there may be only those; the next page is then empty, and
+	// has no More.
 	More bool
 }
 
-// ChannelRead is what ReadChannel is asked.
+// ChannelRead is one read for ReadChannels.
 type ChannelRead struct {
 	Channel string
 	After   int64
 	Limit   int
-	Bytes   int // about the most in the page, at least one message. Zero means MaxPageBytes, which is the most
+	Bytes   int // most bytes of the page, approximately; at least one message. Zero means MaxPageBytes, the maximum
 }
 
-// Claim is what BindClients binds.
+// Claim is one binding for BindClients.
 type Claim struct {
 	Client, User, Server string // User is "" for none
-	// Instance is one run of the client's program, and Attempt grows with each of its connects: so one that
-	// was overtaken on the way does not take the client back. "" for a client that does not say.
+	// Instance identifies one run of the client's program, and Attempt grows with each of its
+	// connects: a delayed earlier connect does not take the client back. "" if the client does not
+	// send it.
 	Instance string
 	Attempt  int64
-	// Secret is presented by a client without a user. It is not read with a user.
+	// Secret is presented by a client without a user. It is ignored for a client with a user.
 	Secret SecretHash
 }
 
-// SecretHash is what the store keeps of a secret: the first half of its SHA-256. Secrets have 128
-// random bits, so there is nothing to try out, and a slow hash would only cost every connect.
+// SecretHash is the first half of a secret's SHA-256, which the store keeps. Secrets have 128 random
+// bits, which cannot be guessed. A slow hash would only make every connect more expensive.
 type SecretHash [sha256.Size / 2]byte
 
-// HashSecret returns what the store keeps of secret.
+// HashSecret returns the hash of secret.
 func HashSecret(secret string) SecretHash {
 	sum := sha256.Sum256([]byte(secret))
 	return SecretHash(sum[:sha256.Size/2])
 }
 
-// Held is a client that a server has.
-type Held struct {
+// HeldClient is a client that is bound to the server that calls RefreshClients.
+type HeldClient struct {
 	Client, User string // User is "" for none
 	Generation   int64  // of its binding
 	Secret       SecretHash
@@ -160,24 +164,24 @@ type Held struct {
 
 // Bound is the outcome of BindClients for one claim.
 type Bound struct {
-	Generation int64  // of this binding, higher than any before
-	Server     string // who held the client until now, "" for nobody
-	Before     int64  // generation until now, 0 for none
-	Acked      int64  // highest id that the client acknowledged: the window begins behind it
-	Queued     int    // messages waiting
-	Last       int64  // last id ever assigned in its queue, also by another writer
-	// Owes: messages with First were acknowledged, and nobody has said that all others are withdrawn. An Ack of Acked
-	// does it.
-	Owes bool
+	Generation     int64  // of this binding, higher than any before
+	PrevServer     string // the owner until now, "" for none
+	PrevGeneration int64  // the generation until now, 0 for none
+	Acked          int64  // highest id that the client acknowledged: the window begins after it
+	Queued         int    // messages waiting
+	Last           int64  // last id ever assigned in its queue, also by another writer
+	// WithdrawalDue means that the client acknowledged messages with an AckGroup, but that the
+	// other copies may not be withdrawn yet. An Ack of Acked withdraws them.
+	WithdrawalDue bool
 }
 
-// Client is what c_{client} says.
+// Client is the record of a client, c_{client}.
 type Client struct {
 	User       string
-	Server     string // "" when offline
+	Server     string // "" if offline
 	Generation int64
 	Since      time.Time // of the current binding, on the store's clock
 	Queued     int
 	Last       int64 // last id ever assigned in its queue
-	Acked      int64 // highest id that the client acknowledged, whichever the session
+	Acked      int64 // highest id that the client acknowledged in any session
 }

@@ -48,8 +48,8 @@ type Redis struct {
 
 	// Of appends: each script without and with waiting for replicas.
 	appendClient  [2]*redispipe.Group
-	appendFirst   [2]*redispipe.Group // to clients, of pushes with First
-	appendChannel [3]*redispipe.Group // the last is of pushes with Known
+	appendFirst   [2]*redispipe.Group // to clients, of pushes with AckGroup
+	appendChannel [3]*redispipe.Group // the last is of pushes with NoCreate
 	bounded       sync.Map            // [3]*redispipe.Group by bounds: of pushes that bring their own
 
 	bind, refresh, read, ack, withdraw *redispipe.Group
@@ -71,7 +71,7 @@ func NewRedis(pipe *redispipe.Pipe, opts Options) *Redis {
 	for i, durable := range []any{"0", "1"} {
 		shared := []any{
 			strconv.Itoa(opts.ClientCap), ttl(opts.ClientTTL), ttl(opts.RecordTTL), ttl(opts.KeyTTL),
-			&r.horizon, durable, fresh(opts.Fresh),
+			&r.horizon, durable, fresh(opts.Replaced),
 		}
 		r.appendClient[i] = &redispipe.Group{Script: appendClientScript, Durable: i == 1, Shared: append(slices.Clone(shared), "3")}
 		r.appendFirst[i] = &redispipe.Group{Script: appendClientScript, Durable: i == 1, Shared: append(shared, "4")}
@@ -101,7 +101,7 @@ func (r *Redis) channelGroup(push ChannelPush) *redispipe.Group {
 	switch {
 	case push.Durable:
 		return groups[1]
-	case push.Known:
+	case push.NoCreate:
 		return groups[2]
 	}
 	return groups[0]
@@ -180,9 +180,9 @@ func (r *Redis) evalInt(ctx context.Context, s *redispipe.Script, keys []string,
 	return n, nil
 }
 
-// Unsure says whether the call that failed with err may have been executed all the same: Redis did
+// OutcomeUnknown says whether the call that failed with err may have been executed all the same: Redis did
 // not answer.
-func Unsure(err error) bool {
+func OutcomeUnknown(err error) bool {
 	if err == nil || errors.Is(err, ErrUnknownClient) || errors.Is(err, ErrNoReplicas) || errors.Is(err, ErrNewChannel) {
 		return false
 	}
@@ -193,7 +193,7 @@ func Unsure(err error) bool {
 // millis is d as a script takes it. Zero would delete a key instead of letting it expire.
 func millis(d time.Duration) int64 { return max(d.Milliseconds(), 1) }
 
-// fresh is Options.Fresh as a script compares it. It is asked when the command is written, since the
+// fresh is Options.Replaced as a script compares it. It is asked when the command is written, since the
 // connection that the command waited for may be the one that met another Redis.
 type fresh func() bool
 

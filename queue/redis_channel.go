@@ -111,7 +111,7 @@ func pageOf(list []any) (page Page, at string, err error) {
 		texts[i], _ = list[i].(string)
 	}
 	l := line{left: texts[0]}
-	page = Page{Floor: l.integer(), Last: l.integer(), Hole: l.integer(), From: l.integer(), Complete: l.integer() == 1, More: l.integer() == 1, Clock: l.integer()}
+	page = Page{Floor: l.integer(), Last: l.integer(), LastMarker: l.integer(), From: l.integer(), Complete: l.integer() == 1, More: l.integer() == 1, Clock: l.integer()}
 	at = l.text()
 	page.Messages, _ = decode(texts[1:])
 	return page, at, l.err

@@ -34,10 +34,10 @@ func (r *Redis) BindClients(ctx context.Context, claims []Claim) []Outcome[Bound
 		case "-1":
 			l.err = ErrStale
 		}
-		b.Generation, b.Before, b.Acked, b.Queued, b.Last = l.integer(), l.integer(), l.integer(), int(l.integer()), l.integer()
+		b.Generation, b.PrevGeneration, b.Acked, b.Queued, b.Last = l.integer(), l.integer(), l.integer(), int(l.integer()), l.integer()
 		clock = l.integer()
-		b.Owes = l.integer() == 1
-		b.Server = l.text()
+		b.WithdrawalDue = l.integer() == 1
+		b.PrevServer = l.text()
 		return b, clock
 	}, func(i int, err error) error { return fmt.Errorf("bind client %s: %w", claims[i].Client, err) })
 }
@@ -58,7 +58,7 @@ func kept(user string, secret SecretHash) string {
 //
 // Most refreshes change nothing. To find that out takes one Redis command instead of five: a renewed
 // record lives twice its TTL, so about one refresh in five renews it.
-func (r *Redis) RefreshClients(ctx context.Context, server string, list []Held) []error {
+func (r *Redis) RefreshClients(ctx context.Context, server string, list []HeldClient) []error {
 	now, errs := r.horizon.least(), make([]error, len(list))
 	cmds := make([]redis.Cmder, len(list))
 	for i, h := range list {
@@ -176,9 +176,9 @@ func (r *Redis) AppendClients(ctx context.Context, pushes []ClientPush) []Outcom
 			ttl = decimal(millis(push.TTL))
 		}
 		targets[i] = redispipe.Target{Group: group(r.appendClient, push.Durable), Keys: keys, Args: []any{push.Data, push.User, ttl}}
-		if push.First != "" {
+		if push.AckGroup != "" {
 			t := &targets[i]
-			t.Group, t.Keys, t.Args = group(r.appendFirst, push.Durable), append(keys, r.keys.firsts(push.Client)), append(t.Args, push.First)
+			t.Group, t.Keys, t.Args = group(r.appendFirst, push.Durable), append(keys, r.keys.firsts(push.Client)), append(t.Args, push.AckGroup)
 		}
 	}
 	return outcomes(r, ctx, targets, func(l *line) (a ClientAppended, clock int64) {

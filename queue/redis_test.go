@@ -50,16 +50,16 @@ func TestRedisTTLs(t *testing.T) {
 	want(f.keys.record("phone"), 24*time.Hour)
 	g := bound(t, f, "phone")
 	want(f.keys.record("phone"), 24*time.Hour)
-	ok(t, f.Refresh(t.Context(), "b1", Held{Client: "phone", User: "alice", Generation: g}))
+	ok(t, f.Refresh(t.Context(), "b1", HeldClient{Client: "phone", User: "alice", Generation: g}))
 	want(f.keys.record("phone"), 24*time.Hour)
 
 	g = bound(t, f, "tablet")
 	want(f.keys.record("tablet"), 150*time.Minute)
 	ok(t, client.HSet(t.Context(), f.keys.record("tablet"), "until", 0).Err())
-	ok(t, f.Refresh(t.Context(), "b1", Held{Client: "tablet", User: "alice", Generation: g}))
+	ok(t, f.Refresh(t.Context(), "b1", HeldClient{Client: "tablet", User: "alice", Generation: g}))
 	want(f.keys.record("tablet"), 300*time.Minute)
 	ok(t, client.Del(t.Context(), f.keys.record("tablet")).Err())
-	ok(t, f.Refresh(t.Context(), "b1", Held{Client: "tablet", User: "alice", Generation: g}))
+	ok(t, f.Refresh(t.Context(), "b1", HeldClient{Client: "tablet", User: "alice", Generation: g}))
 	want(f.keys.record("tablet"), 300*time.Minute)
 
 	// A channel that somebody else wrote has no position until it is trimmed.
@@ -214,7 +214,7 @@ func TestRedisRenewal(t *testing.T) {
 		{func() { push(t, f, "news", 1) }, f.keys.channelMeta("news"), f.keys.channelMeta("news"), time.Hour, 7 * time.Hour},
 		{func() { send(t, f, "phone", 1) }, phone, phone, 150 * time.Minute, 150 * time.Minute},
 		{func() {
-			ok(t, f.Refresh(t.Context(), "b1", Held{Client: "phone", User: "alice", Generation: generation}))
+			ok(t, f.Refresh(t.Context(), "b1", HeldClient{Client: "phone", User: "alice", Generation: generation}))
 		}, phone, phone, 150 * time.Minute, 300 * time.Minute},
 		{func() { generation = bound(t, f, "phone") }, phone, phone, 150 * time.Minute, 150 * time.Minute},
 	} {

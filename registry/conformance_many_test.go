@@ -36,7 +36,7 @@ func testManyAtOnce(t *testing.T, s store) {
 		want(t, []string{"a"})(s.ChannelServers(ctx, channels[i]))
 	}
 
-	want(t, true)(s.Bury(ctx, "dead"))
+	want(t, true)(s.DeclareDead(ctx, "dead"))
 	fails(t, s.HoldClients(ctx, "dead", clients), ErrDead)
 	for i, err := range s.BindChannels(ctx, "dead", channels) {
 		fails(t, err, ErrDead)

@@ -16,11 +16,11 @@ func clientsOf(members []Member) []string {
 	return list
 }
 
-func change(t *testing.T, s store, server string, c PresenceChange) PresenceChanged {
+func change(t *testing.T, s store, server string, c PresenceChange) ChangeResult {
 	t.Helper()
 	o := s.ChangePresence(t.Context(), server, []RosterChange{{"news", c}})[0]
 	ok(t, o.Err)
-	return o.PresenceChanged
+	return o.ChangeResult
 }
 
 func gone(clients ...string) (members []Member) {

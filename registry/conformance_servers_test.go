@@ -21,7 +21,7 @@ func live(t *testing.T, r contract) []string {
 func bury(t *testing.T, s store, server string) {
 	t.Helper()
 	s.loseLease(server)
-	want(t, true)(s.Bury(t.Context(), server))
+	want(t, true)(s.DeclareDead(t.Context(), server))
 }
 
 func testDescription(t *testing.T, s store) {
@@ -84,7 +84,7 @@ func testLeave(t *testing.T, s store) {
 	want(t, []string{"b"})(s.Listed(ctx))
 	want(t, []string(nil))(s.HeldChannels(ctx, "a", 10))
 	want(t, []string(nil))(s.HeldClients(ctx, "a", 10))
-	want(t, false)(s.Buried(ctx, "a"))
+	want(t, false)(s.DeclaredDead(ctx, "a"))
 	_, alive, err := s.Lease(ctx, "a")
 	want(t, false)(alive, err)
 }
@@ -92,8 +92,8 @@ func testLeave(t *testing.T, s store) {
 func testBuryLive(t *testing.T, s store) {
 	ctx := t.Context()
 	ok(t, s.Join(ctx, Server{ID: "a"}))
-	want(t, false)(s.Bury(ctx, "a"))
-	want(t, false)(s.Buried(ctx, "a"))
+	want(t, false)(s.DeclareDead(ctx, "a"))
+	want(t, false)(s.DeclaredDead(ctx, "a"))
 	ok(t, s.BindChannel(ctx, "a", "news"))
 }
 
@@ -101,8 +101,8 @@ func testBuried(t *testing.T, s store) {
 	ctx := t.Context()
 	ok(t, s.Join(ctx, Server{ID: "a"}))
 	bury(t, s, "a")
-	want(t, true)(s.Bury(ctx, "a"))
-	want(t, true)(s.Buried(ctx, "a"))
+	want(t, true)(s.DeclareDead(ctx, "a"))
+	want(t, true)(s.DeclaredDead(ctx, "a"))
 	ok(t, s.Forget(ctx, "a"))
 
 	fails(t, s.Beat(ctx, Server{ID: "a"}), ErrDead)
@@ -117,9 +117,9 @@ func testBuried(t *testing.T, s store) {
 
 func testTombstoneEnds(t *testing.T, s store) {
 	ctx := t.Context()
-	want(t, true)(s.Bury(ctx, "a"))
+	want(t, true)(s.DeclareDead(ctx, "a"))
 	s.loseTombstone("a")
-	want(t, false)(s.Buried(ctx, "a"))
+	want(t, false)(s.DeclaredDead(ctx, "a"))
 	ok(t, s.Join(ctx, Server{ID: "a"}))
 }
 
@@ -153,7 +153,7 @@ func testCleaning(t *testing.T, s store) {
 	want(t, []string(nil))(s.Listed(ctx))
 	want(t, []string{"y"})(allChannels(t, s, "", 10), nil)
 	want(t, []string{"b"})(s.ChannelServers(ctx, "y"))
-	want(t, true)(s.Buried(ctx, "a"))
+	want(t, true)(s.DeclaredDead(ctx, "a"))
 }
 
 func testHeldClients(t *testing.T, s store) {

@@ -71,7 +71,7 @@ func fails(t *testing.T, err, want error) {
 	}
 }
 
-// want takes what a call answered: want(t, true)(s.Buried(ctx, "a")). An empty slice is
+// want takes what a call answered: want(t, true)(s.DeclaredDead(ctx, "a")). An empty slice is
 // as good as nil.
 func want[V any](t *testing.T, value V) func(V, error) {
 	return func(got V, err error) {

@@ -23,18 +23,18 @@ func (m *Memory) ChangePresence(_ context.Context, server string, changes []Rost
 	defer m.mu.Unlock()
 	out := make([]RosterOutcome, len(changes))
 	for i, c := range changes {
-		out[i].PresenceChanged = m.changeRosterLocked(server, c.Channel, c.PresenceChange)
+		out[i].ChangeResult = m.changeRosterLocked(server, c.Channel, c.PresenceChange)
 	}
 	return out
 }
 
-func (m *Memory) changeRosterLocked(server, channel string, change PresenceChange) PresenceChanged {
+func (m *Memory) changeRosterLocked(server, channel string, change PresenceChange) ChangeResult {
 	key := rosterKey{channel, server}
 	r := m.rosters[key]
 	if r == nil {
 		r = &roster{members: map[string]Member{}}
 	}
-	changed := PresenceChanged{
+	changed := ChangeResult{
 		Prev: r.version, Version: r.version, Since: make([]time.Time, len(change.Join)), Watchers: m.watchers.sorted(channel),
 	}
 	for i, member := range change.Join {

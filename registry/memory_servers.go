@@ -80,8 +80,8 @@ func (m *Memory) Lease(_ context.Context, server string) (Server, bool, error) {
 	return s, live, nil
 }
 
-// Bury is like [Redis.Bury].
-func (m *Memory) Bury(_ context.Context, server string) (bool, error) {
+// DeclareDead is like [Redis.DeclareDead].
+func (m *Memory) DeclareDead(_ context.Context, server string) (bool, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if _, live := m.leaseLocked(server); live {
@@ -91,8 +91,8 @@ func (m *Memory) Bury(_ context.Context, server string) (bool, error) {
 	return true, nil
 }
 
-// Buried is like [Redis.Buried].
-func (m *Memory) Buried(_ context.Context, server string) (bool, error) {
+// DeclaredDead is like [Redis.DeclaredDead].
+func (m *Memory) DeclaredDead(_ context.Context, server string) (bool, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.buriedLocked(server), nil

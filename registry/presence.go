@@ -34,13 +34,13 @@ type RosterChange struct {
 
 // RosterOutcome is what became of a RosterChange.
 type RosterOutcome struct {
-	PresenceChanged
+	ChangeResult
 	Err error
 }
 
-// PresenceChanged is how the store took a change. Who follows the roster has missed something
+// ChangeResult is how the store took a change. Who follows the roster has missed something
 // when Prev is not the version that he knows.
-type PresenceChanged struct {
+type ChangeResult struct {
 	Prev, Version int64       // of the roster, before and now; 0 when nobody is in it
 	Since         []time.Time // when each of Join came in, in their order; zero for one that did not count
 	Watchers      []string    // servers that follow the channel's presence, sorted

@@ -14,14 +14,14 @@ import (
 var luaFiles embed.FS
 
 var (
-	beatScript        = redispipe.MustScript(luaFiles, "beat")
-	enlistScript      = redispipe.MustScript(luaFiles, "enlist")
-	holdScript        = redispipe.MustScript(luaFiles, "hold")
-	buryScript        = redispipe.MustScript(luaFiles, "bury")
-	presenceScript    = redispipe.MustScript(luaFiles, "presence")
-	bindUserScript    = redispipe.MustScript(luaFiles, "bind_user")
-	releaseUserScript = redispipe.MustScript(luaFiles, "release_user")
-	forgetUserScript  = redispipe.MustScript(luaFiles, "forget_user")
+	beatScript           = redispipe.MustScript(luaFiles, "beat")
+	listAddScript        = redispipe.MustScript(luaFiles, "list_add")
+	holdScript           = redispipe.MustScript(luaFiles, "hold")
+	declareDeadScript    = redispipe.MustScript(luaFiles, "declare_dead")
+	changePresenceScript = redispipe.MustScript(luaFiles, "change_presence")
+	bindUserScript       = redispipe.MustScript(luaFiles, "bind_user")
+	releaseUserScript    = redispipe.MustScript(luaFiles, "release_user")
+	forgetUserScript     = redispipe.MustScript(luaFiles, "forget_user")
 )
 
 // Redis is the registry that several servers share. Its methods are safe for concurrent use, and

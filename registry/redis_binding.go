@@ -121,7 +121,7 @@ func (r *Redis) delist(ctx context.Context, channels ...string) (gone int64, err
 		}
 	}, "exists")
 	for _, channel := range held {
-		if _, err := r.eval(ctx, enlistScript, []string{r.keys.channelList()}, channel); err != nil {
+		if _, err := r.eval(ctx, listAddScript, []string{r.keys.channelList()}, channel); err != nil {
 			failed.Add([]string{channel}, err)
 		}
 	}

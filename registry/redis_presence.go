@@ -16,7 +16,7 @@ import (
 )
 
 // changes is the script for those that come at once, in one run.
-var changes = redispipe.Group{Script: presenceScript}
+var changes = redispipe.Group{Script: changePresenceScript}
 
 // ChangePresence applies changes to the server's rosters, one for each channel, and returns the
 // outcomes in the order of changes. A client that is already a member keeps its Since. A member with
@@ -37,7 +37,7 @@ func (r *Redis) ChangePresence(ctx context.Context, server string, list []Roster
 	for k, answer := range r.pipe.EvalEach(ctx, targets...) {
 		i, failed := at[k], answer.Err
 		if failed == nil {
-			out[i].PresenceChanged, failed = parseChanged(answer.Value, len(list[i].Join))
+			out[i].ChangeResult, failed = parseChanged(answer.Value, len(list[i].Join))
 		}
 		if failed != nil {
 			out[i].Err = fmt.Errorf("presence of channel %s: %w", list[i].Channel, failed)
@@ -66,7 +66,7 @@ func describeChange(c PresenceChange) (join, leave []byte, err error) {
 }
 
 // parseChanged reads the script's answer about a change with so many that join.
-func parseChanged(answer any, joining int) (c PresenceChanged, err error) {
+func parseChanged(answer any, joining int) (c ChangeResult, err error) {
 	text, _ := answer.(string)
 	fields := strings.Split(text, "\n")
 	if len(fields) < 2+joining {

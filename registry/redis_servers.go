@@ -40,7 +40,7 @@ func (r *Redis) beat(ctx context.Context, s Server) error {
 	if alive == 0 {
 		return ErrDead
 	}
-	_, err = r.eval(ctx, enlistScript, []string{r.keys.serverList()}, s.ID)
+	_, err = r.eval(ctx, listAddScript, []string{r.keys.serverList()}, s.ID)
 	return err
 }
 
@@ -129,10 +129,10 @@ func (r *Redis) Lease(ctx context.Context, server string) (Server, bool, error) 
 	return parseServer(server, fields), true, nil
 }
 
-// Bury declares a server dead for Options.TombstoneTTL, unless it has a lease, and reports
+// DeclareDead declares a server dead for Options.TombstoneTTL, unless it has a lease, and reports
 // whether it did. Repeating the call is harmless.
-func (r *Redis) Bury(ctx context.Context, server string) (bool, error) {
-	buried, err := r.eval(ctx, buryScript, []string{r.keys.tombstone(server), r.keys.lease(server)},
+func (r *Redis) DeclareDead(ctx context.Context, server string) (bool, error) {
+	buried, err := r.eval(ctx, declareDeadScript, []string{r.keys.tombstone(server), r.keys.lease(server)},
 		r.opts.TombstoneTTL.Milliseconds())
 	if err != nil {
 		return false, fmt.Errorf("bury server %s: %w", server, err)
@@ -140,8 +140,8 @@ func (r *Redis) Bury(ctx context.Context, server string) (bool, error) {
 	return buried == 1, nil
 }
 
-// Buried reports whether the server was declared dead.
-func (r *Redis) Buried(ctx context.Context, server string) (bool, error) {
+// DeclaredDead reports whether the server was declared dead.
+func (r *Redis) DeclaredDead(ctx context.Context, server string) (bool, error) {
 	n, err := r.count(ctx, "exists", r.keys.tombstone(server))
 	if err != nil {
 		return false, fmt.Errorf("tombstone of server %s: %w", server, err)

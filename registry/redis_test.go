@@ -90,7 +90,7 @@ func TestBindingOfAServerBuriedMeanwhileIsTakenBack(t *testing.T) {
 	ctx := t.Context()
 	channel := func(k keys) string { return k.channel("news") }
 	r, calm := interrupted(t, "sadd", channel, func(calm *Redis) {
-		want(t, true)(calm.Bury(ctx, "a"))
+		want(t, true)(calm.DeclareDead(ctx, "a"))
 		ok(t, calm.UnbindChannel(ctx, "a", "news"))
 		ok(t, calm.Forget(ctx, "a"))
 	})
@@ -125,7 +125,7 @@ func TestOneChannelThatFailsLeavesTheOthers(t *testing.T) {
 func TestOfABuriedServerAllAreTakenBack(t *testing.T) {
 	ctx := t.Context()
 	r, calm := interrupted(t, "sadd", func(k keys) string { return k.channel("y") }, func(calm *Redis) {
-		want(t, true)(calm.Bury(ctx, "a"))
+		want(t, true)(calm.DeclareDead(ctx, "a"))
 		ok(t, calm.unbindChannels(ctx, "a", []string{"x", "y"}))
 		ok(t, calm.Forget(ctx, "a"))
 	})
@@ -202,7 +202,7 @@ func TestEveryKeyIsKnownAndBounded(t *testing.T) {
 	ok(t, r.BindChannel(ctx, "a", "news"))
 	ok(t, r.HoldClients(ctx, "a", []string{"phone"}))
 	ok(t, bindUser(ctx, r, "ann", Binding{"phone", "a", 1}))
-	want(t, true)(r.Bury(ctx, "gone"))
+	want(t, true)(r.DeclareDead(ctx, "gone"))
 
 	o := r.opts
 	ttl := map[string]time.Duration{
@@ -233,7 +233,7 @@ func TestAFullRedisStillKeepsServersAlive(t *testing.T) {
 
 	ok(t, r.Join(ctx, Server{ID: "a"}))
 	ok(t, r.Beat(ctx, Server{ID: "a"}))
-	want(t, true)(r.Bury(ctx, "gone"))
+	want(t, true)(r.DeclareDead(ctx, "gone"))
 	ok(t, r.ReleaseUser(ctx, "ann", "phone", 1))
 	ok(t, r.ForgetUser(ctx, "ann", "phone", 1))
 	ok(t, r.UnbindChannel(ctx, "a", "news"))

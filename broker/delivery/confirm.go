@@ -27,7 +27,7 @@ func (p *Pusher) recordStored(key queueKey, id, prev int64, duplicate bool) {
 
 // recordFailure records a call that failed but may have stored a message.
 func (p *Pusher) recordFailure(key queueKey, err error) {
-	if queue.Unsure(err) {
+	if queue.OutcomeUnknown(err) {
 		p.log.addUncertain(key)
 	}
 }

@@ -97,7 +97,7 @@ func (p *Pusher) ToChannel(ctx context.Context, channel string, payload Payload)
 }
 
 func (p *Pusher) channelPush(channel string, payload Payload) queue.ChannelPush {
-	push := queue.ChannelPush{Channel: channel, Data: payload.Data, Key: payload.Key, Durable: payload.Durable, Known: payload.Known}
+	push := queue.ChannelPush{Channel: channel, Data: payload.Data, Key: payload.Key, Durable: payload.Durable, NoCreate: payload.Known}
 	if p.opts.Keep != nil {
 		push.Cap, push.TTL = p.opts.Keep(channel)
 	}
@@ -194,7 +194,7 @@ func (p *Pusher) ToUser(ctx context.Context, user string, payload Payload) ([]Cl
 	}
 	for i, b := range bindings {
 		pushes[i] = clientPush(b.Client, user, payload)
-		pushes[i].First = group
+		pushes[i].AckGroup = group
 	}
 	results := make([]ClientResult, 0, len(bindings))
 	var failed, unconfirmed error // failed takes precedence: it means that a message is not stored

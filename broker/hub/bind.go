@@ -56,7 +56,7 @@ func (c *Channel) bindAndRead(ctx context.Context, after *int64) (pos Position, 
 	if !page.Complete {
 		return Position{Channel: c, Cursor: page.From}, true, nil
 	}
-	return Position{Channel: c, Cursor: *after, Recovered: *after >= page.Hole}, true, nil
+	return Position{Channel: c, Cursor: *after, Recovered: *after >= page.LastMarker}, true, nil
 }
 
 // firstRead returns the read that follows the binding. after is the last id that the subscriber
@@ -93,7 +93,7 @@ func (c *Channel) finishBind(t *tail) {
 // tailOf returns the tail of a channel after its first read. It has the messages of the page if
 // they reach the channel's end, otherwise only the position of the end.
 func (c *Channel) tailOf(page queue.Page) *tail {
-	end := &tail{base: page.Last, last: page.Last, hole: page.Hole}
+	end := &tail{base: page.Last, last: page.Last, hole: page.LastMarker}
 	n := len(page.Messages)
 	if n == 0 || page.More || page.Messages[n-1].ID != page.Last {
 		return end

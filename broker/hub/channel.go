@@ -172,7 +172,7 @@ func (c *Channel) applyPageLocked(from *tail, page queue.Page) {
 		}
 		// The store does not know the end of the tail: it was trimmed, or the store lost its last
 		// writes. Start again where the store says. Each subscriber detects its own gap in catchUp.
-		now = &tail{base: page.From, last: page.From, hole: page.Hole}
+		now = &tail{base: page.From, last: page.From, hole: page.LastMarker}
 		if from.last > page.Floor {
 			c.hub.opts.Lost(c.Name, from.last)
 		}

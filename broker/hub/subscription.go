@@ -145,7 +145,7 @@ func (c *Channel) pageAfter(cursor int64) (page, error) {
 }
 
 func (c *Channel) encodePage(p queue.Page) page {
-	encoded := page{from: p.From, hole: p.Hole, complete: p.Complete}
+	encoded := page{from: p.From, hole: p.LastMarker, complete: p.Complete}
 	for _, m := range p.Messages {
 		encoded.entries = append(encoded.entries, c.message(m.ID, m.Data))
 	}

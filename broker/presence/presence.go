@@ -29,7 +29,7 @@ type Store interface {
 	Lease(ctx context.Context, server string) (registry.Server, bool, error)
 	User(ctx context.Context, user string) ([]registry.Binding, error)
 	UnbindChannel(ctx context.Context, server, channel string) error
-	Buried(ctx context.Context, server string) (bool, error)
+	DeclaredDead(ctx context.Context, server string) (bool, error)
 }
 
 // Options configures a Presence. All fields up to Members are required.

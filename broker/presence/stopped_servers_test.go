@@ -150,7 +150,7 @@ func (c *stoppingWorld) declareDead(n *node) {
 	if !n.lapsed || slices.Contains(c.dead, n.id) {
 		return
 	}
-	_, err := c.store.Bury(c.t.Context(), n.id)
+	_, err := c.store.DeclareDead(c.t.Context(), n.id)
 	c.check(err)
 	for _, r := range testChannels {
 		c.check(c.store.UnbindChannel(c.t.Context(), n.id, r))

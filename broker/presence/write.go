@@ -41,7 +41,7 @@ func (p *Presence) storeBatch(batch []*rosterWrite) {
 	}
 	// A server that was suspended meanwhile may have been declared dead and cleaned up, and may have
 	// a new id. Then no other process would ever remove the rosters that this call has written.
-	dead, err := p.opts.Store.Buried(ctx, server)
+	dead, err := p.opts.Store.DeclaredDead(ctx, server)
 	var wg sync.WaitGroup
 	for _, b := range batch {
 		switch {

@@ -119,7 +119,7 @@ func (b *binder) bindUsers(ctx context.Context, claims []queue.Claim, out []bind
 func (b *binder) withdrawOwed(ctx context.Context, claims []queue.Claim, out []bindResult) {
 	var calls sync.WaitGroup
 	for i, o := range out {
-		if o.pending != nil && o.bound.Owes {
+		if o.pending != nil && o.bound.WithdrawalDue {
 			calls.Go(func() {
 				if _, err := b.opts.Queue.Ack(ctx, claims[i].Client, o.bound.Generation, o.bound.Acked); err != nil {
 					b.opts.Logger.Warn().Err(err).Msg("withdrawal failed; the client's next acknowledgement tries again")

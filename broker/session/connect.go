@@ -173,12 +173,12 @@ func (s *Session) openSession(j *connectJob) {
 
 // notifySuperseded notifies the server that held the client before it was bound here.
 func (m *Manager) notifySuperseded(client string, bound queue.Bound) {
-	switch bound.Server {
+	switch bound.PrevServer {
 	case "":
 	case m.opts.ServerID():
 		m.Supersede(client, bound.Generation)
 	default:
-		m.opts.Notify.Superseded(bound.Server, client, bound.Generation)
+		m.opts.Notify.Superseded(bound.PrevServer, client, bound.Generation)
 	}
 }
 

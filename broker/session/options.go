@@ -56,7 +56,7 @@ type Registry interface {
 // Queue holds the methods of a queue that sessions call.
 type Queue interface {
 	BindClients(ctx context.Context, claims []queue.Claim) []queue.Outcome[queue.Bound]
-	RefreshClients(ctx context.Context, server string, list []queue.Held) []error
+	RefreshClients(ctx context.Context, server string, list []queue.HeldClient) []error
 	Unbind(ctx context.Context, client string, generation int64) error
 	Client(ctx context.Context, client string) (queue.Client, bool, error)
 	Window(ctx context.Context, client string, generation, after int64, limit int) (queue.Page, error)

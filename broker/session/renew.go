@@ -98,10 +98,10 @@ func (sh *shard) renewLocked(jobs []*renewJob, readInbox bool, done func()) {
 
 // renew renews bindings in the store, under the server's current id.
 func (b *binder) renew(ctx context.Context, jobs []*renewJob) {
-	server, clients, held := b.opts.ServerID(), make([]string, len(jobs)), make([]queue.Held, len(jobs))
+	server, clients, held := b.opts.ServerID(), make([]string, len(jobs)), make([]queue.HeldClient, len(jobs))
 	for i, j := range jobs {
 		clients[i] = j.held.client
-		held[i] = queue.Held{Client: j.held.client, User: wire.UserOf(j.held.client), Generation: j.held.generation, Secret: j.secret}
+		held[i] = queue.HeldClient{Client: j.held.client, User: wire.UserOf(j.held.client), Generation: j.held.generation, Secret: j.secret}
 	}
 	if err := b.opts.Registry.HoldClients(ctx, server, clients); err != nil {
 		for _, j := range jobs {

@@ -50,7 +50,7 @@ type renewalCounter struct {
 	count map[string]int
 }
 
-func (q *renewalCounter) RefreshClients(ctx context.Context, server string, list []queue.Held) []error {
+func (q *renewalCounter) RefreshClients(ctx context.Context, server string, list []queue.HeldClient) []error {
 	q.mu.Lock()
 	q.calls++
 	for _, h := range list {

@@ -129,7 +129,7 @@ func (m *model) executed(c *call, before record) {
 	if c.stage != executed {
 		return
 	}
-	if server := c.subject.server; server != "" && m.dead[server] && c.op != "Bury" && !errors.Is(c.err, registry.ErrDead) {
+	if server := c.subject.server; server != "" && m.dead[server] && c.op != "DeclareDead" && !errors.Is(c.err, registry.ErrDead) {
 		m.w.violate("%v was allowed, but the server was declared dead", c)
 	}
 	if c.op == "Bind" && c.err == nil {
@@ -144,7 +144,7 @@ func (m *model) executed(c *call, before record) {
 	if (c.op == "Bind" || c.op == "Refresh") && c.err == nil && m.dead[c.subject.owner] {
 		m.boundAfterDeath[c.subject.client] = c.subject.owner
 	}
-	if buried, _ := c.value.(bool); c.op == "Bury" && buried {
+	if buried, _ := c.value.(bool); c.op == "DeclareDead" && buried {
 		m.dead[c.subject.server] = true
 	}
 }

@@ -105,7 +105,7 @@ func TestBindWhileDeclaredDead(t *testing.T) {
 		time.Sleep(11 * time.Second) // no beat: the lease ends
 		w.clients["ann/c1"].dial(n)
 		bind := w.runUntil("Bind")
-		if buried, _ := w.registry.Bury(t.Context(), n.serverID()); !buried {
+		if buried, _ := w.registry.DeclareDead(t.Context(), n.serverID()); !buried {
 			w.violate("the server still has a lease")
 		}
 		n.startBeat()

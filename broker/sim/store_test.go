@@ -136,14 +136,14 @@ func (s *store) BindClients(ctx context.Context, claims []queue.Claim) []queue.O
 	return concurrently(ctx, claims, s.bind)
 }
 
-func (s *store) refresh(ctx context.Context, server string, h queue.Held) error {
+func (s *store) refresh(ctx context.Context, server string, h queue.HeldClient) error {
 	return callStoreErr(ctx, s, "Refresh", subject{client: h.Client, owner: server, generation: h.Generation}, func(ctx context.Context) error {
-		return s.w.queue.RefreshClients(ctx, server, []queue.Held{h})[0]
+		return s.w.queue.RefreshClients(ctx, server, []queue.HeldClient{h})[0]
 	}, h.Client, h.User, server, h.Generation)
 }
 
-func (s *store) RefreshClients(ctx context.Context, server string, list []queue.Held) []error {
-	return errorsOf(concurrently(ctx, list, func(ctx context.Context, h queue.Held) (struct{}, error) {
+func (s *store) RefreshClients(ctx context.Context, server string, list []queue.HeldClient) []error {
+	return errorsOf(concurrently(ctx, list, func(ctx context.Context, h queue.HeldClient) (struct{}, error) {
 		return struct{}{}, s.refresh(ctx, server, h)
 	}))
 }
@@ -263,12 +263,12 @@ func (s *store) Lease(ctx context.Context, server string) (registry.Server, bool
 	return f.value, f.ok, err
 }
 
-func (s *store) Bury(ctx context.Context, server string) (bool, error) {
-	return callStore(ctx, s, "Bury", subject{server: server}, func(ctx context.Context) (bool, error) { return s.w.registry.Bury(ctx, server) }, server)
+func (s *store) DeclareDead(ctx context.Context, server string) (bool, error) {
+	return callStore(ctx, s, "DeclareDead", subject{server: server}, func(ctx context.Context) (bool, error) { return s.w.registry.DeclareDead(ctx, server) }, server)
 }
 
-func (s *store) Buried(ctx context.Context, server string) (bool, error) {
-	return callStore(ctx, s, "Buried", subject{}, func(ctx context.Context) (bool, error) { return s.w.registry.Buried(ctx, server) }, server)
+func (s *store) DeclaredDead(ctx context.Context, server string) (bool, error) {
+	return callStore(ctx, s, "DeclaredDead", subject{}, func(ctx context.Context) (bool, error) { return s.w.registry.DeclaredDead(ctx, server) }, server)
 }
 
 func (s *store) Forget(ctx context.Context, server string) error {

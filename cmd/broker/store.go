@@ -33,7 +33,7 @@ func openStore(settings configs.Broker, opts *broker.Options) (store, error) {
 	opts.Store.Registry = setup.RecordChanges(settings.Webhooks, eventStore, reg, opts.Logger)
 	opts.Store.SetAckDeadline = setup.SetAckDeadline(settings.Webhooks, eventStore)
 	queueOptions := settings.Queue()
-	queueOptions.Fresh = redis.Watch.Fresh
+	queueOptions.Replaced = redis.Watch.Replaced
 	opts.Store.Queue = queue.NewRedis(redis.Pipe, queueOptions)
 	opts.Store.Shared, opts.Store.Changed, opts.Store.Epoch = true, redis.Watch.Changed(), redis.Watch.Epoch
 	return store{run: redis.Settle, close: func() { _ = redis.Close() }}, nil

@@ -18,7 +18,7 @@ type Registry interface {
 	ChannelServers(ctx context.Context, channel string) ([]string, error)
 	Lease(ctx context.Context, server string) (s registry.Server, live bool, err error)
 	Listed(ctx context.Context) ([]string, error)
-	Buried(ctx context.Context, server string) (bool, error)
+	DeclaredDead(ctx context.Context, server string) (bool, error)
 }
 
 // Queue is what is needed of a queue.
@@ -117,6 +117,6 @@ func (c *census) ask(ctx context.Context, server string) (bool, error) {
 	if err != nil || !slices.Contains(listed, server) {
 		return false, err
 	}
-	buried, err := c.registry.Buried(ctx, server)
+	buried, err := c.registry.DeclaredDead(ctx, server)
 	return !buried, err
 }

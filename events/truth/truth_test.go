@@ -35,7 +35,7 @@ func TestOnline(t *testing.T) {
 		online("at first", "[true true false true false false]")
 		w.loseLease("c")
 		online("a server that only misses its lease", "[true true false true false false]")
-		buried, err := w.Bury(w.Context(), "c")
+		buried, err := w.DeclareDead(w.Context(), "c")
 		if !buried || err != nil {
 			w.Fatal(buried, err)
 		}
@@ -63,7 +63,7 @@ func TestOccupied(t *testing.T) {
 		}
 		occupied("at first", "[true true false false]")
 		w.loseLease("b")
-		_, err := w.Bury(ctx, "b")
+		_, err := w.DeclareDead(ctx, "b")
 		ok(w.T, err)
 		occupied("a server was declared dead", "[true false false false]")
 	})
@@ -124,9 +124,9 @@ func (a away) Listed(ctx context.Context) ([]string, error) {
 	return listed, errors.Join(err, a.fails("Listed"))
 }
 
-func (a away) Buried(ctx context.Context, server string) (bool, error) {
-	buried, err := a.Registry.Buried(ctx, server)
-	return buried, errors.Join(err, a.fails("Buried"))
+func (a away) DeclaredDead(ctx context.Context, server string) (bool, error) {
+	buried, err := a.Registry.DeclaredDead(ctx, server)
+	return buried, errors.Join(err, a.fails("DeclaredDead"))
 }
 
 // TestAway: what cannot be found out is an error, and nobody is absent by it.
@@ -135,7 +135,7 @@ func TestAway(t *testing.T) {
 		w.join("a")
 		w.bind("ann", "phone", "a")
 		w.loseLease("a")
-		for _, call := range []string{"User", "Lease", "Listed", "Buried"} {
+		for _, call := range []string{"User", "Lease", "Listed", "DeclaredDead"} {
 			if _, err := New(away{w, call}, w.queue).Online(w.Context(), []string{"ann"}); !errors.Is(err, errAway) {
 				w.Errorf("%s fails: %v", call, err)
 			}
@@ -202,7 +202,7 @@ func TestWithdrawnIsAcknowledged(t *testing.T) {
 		w.bind("ann", "tab", "a")
 		ids := map[string]int64{}
 		for _, client := range []string{"phone", "tab"} {
-			a, err := w.queue.AppendClient(w.Context(), queue.ClientPush{Client: client, User: "ann", Data: []byte("1"), First: "g"})
+			a, err := w.queue.AppendClient(w.Context(), queue.ClientPush{Client: client, User: "ann", Data: []byte("1"), AckGroup: "g"})
 			ok(w.T, err)
 			ids[client] = a.ID
 		}

@@ -53,7 +53,7 @@ func TestDeliveryWhenBrokerIsKilled(t *testing.T) {
 	logf("%d pushes, %d messages; %d attempts failed, %d of them after the message was stored; %d messages arrived twice because they were not acknowledged",
 		l.pushes, len(l.arrived), b.repeated.Load(), b.unanswered.Load(), l.resumed)
 
-	await.NoError(ctx, t, "the lists are empty of acknowledged messages", func() error { return keytable.Emptied(ctx, f.redis, keytable.OfWaiting) })
+	await.NoError(ctx, t, "the lists are empty of acknowledged messages", func() error { return keytable.CheckEmpty(ctx, f.redis, keytable.ClientQueues) })
 	checkCleanedUp(ctx, t, f, victim)
 	checkReleased(ctx, t, f.redis)
 	logf("the janitor has cleaned up after the killed broker")
@@ -68,7 +68,7 @@ func TestDeliveryWhenBrokerIsKilled(t *testing.T) {
 	}
 	logf("the brokers have left")
 
-	await.NoError(ctx, t, "the keys of the servers are removed", func() error { return keytable.Emptied(ctx, f.redis, keytable.OfServers) })
+	await.NoError(ctx, t, "the keys of the servers are removed", func() error { return keytable.CheckEmpty(ctx, f.redis, keytable.OwnedByServers) })
 	f.janitor.end(ctx, t, syscall.SIGTERM)
 	checkAllOffline(ctx, t, f.redis, plans)
 	count, err := keytable.Check(ctx, f.redis)

@@ -27,7 +27,7 @@ func (tb *testbed) checkLeftovers(ctx context.Context, specs []clientSpec) error
 		}
 	}
 	if err := tb.awaitNone(ctx, "ghosts", tb.times.cleanupBound(), func(ctx context.Context) (int, string, error) {
-		return countLines(keytable.Emptied(ctx, tb.store.client, keytable.OfServers))
+		return countLines(keytable.CheckEmpty(ctx, tb.store.client, keytable.OwnedByServers))
 	}); err != nil {
 		return err
 	}

@@ -45,7 +45,7 @@ func launchStore(t topology, dir string) (*store, error) {
 				break
 			}
 		}
-		if s.sentinel, err = redistest.LaunchUnequal(dir, env); err == nil {
+		if s.sentinel, err = redistest.LaunchSentinelReplicaEnv(dir, env); err == nil {
 			s.url = s.sentinel.URL()
 		}
 	case cluster:

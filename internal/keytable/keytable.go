@@ -65,11 +65,11 @@ var Table = []Row{
 	{like(`ev_m_\{ev\d+\}`), "hash", TTL},
 }
 
-// OfServers are the rows that have no key when no server is left.
-func OfServers(r Row) bool { return r.Bound == Owner || r == leases }
+// OwnedByServers are the rows that have no key when no server is left.
+func OwnedByServers(r Row) bool { return r.Bound == Owner || r == leases }
 
-// OfWaiting is the row that has no key when every client has acknowledged all.
-func OfWaiting(r Row) bool { return r == clientLists }
+// ClientQueues is the row that has no key when every client has acknowledged all.
+func ClientQueues(r Row) bool { return r == clientLists }
 
 // rowOf is the row of a key, if there is one.
 func rowOf(key string) (Row, bool) {
@@ -151,8 +151,8 @@ func (r Row) check(ctx context.Context, rdb redis.UniversalClient, keys []string
 	return nil
 }
 
-// Emptied says which rows have keys although none should.
-func Emptied(ctx context.Context, rdb redis.UniversalClient, none func(Row) bool) error {
+// CheckEmpty says which rows have keys although none should.
+func CheckEmpty(ctx context.Context, rdb redis.UniversalClient, none func(Row) bool) error {
 	found, err := Walk(ctx, rdb)
 	for r, keys := range found {
 		if none(r) {

@@ -40,11 +40,11 @@ func StartSentinel(tb testing.TB, extra ...string) *Sentinel {
 
 // LaunchSentinel is StartSentinel without a test: the caller kills the servers.
 func LaunchSentinel(dir string, extra ...string) (*Sentinel, error) {
-	return LaunchUnequal(dir, nil, extra...)
+	return LaunchSentinelReplicaEnv(dir, nil, extra...)
 }
 
-// LaunchUnequal is LaunchSentinel with a replica that has env in its environment.
-func LaunchUnequal(dir string, env []string, extra ...string) (*Sentinel, error) {
+// LaunchSentinelReplicaEnv is LaunchSentinel with a replica that has env in its environment.
+func LaunchSentinelReplicaEnv(dir string, env []string, extra ...string) (*Sentinel, error) {
 	s := &Sentinel{}
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()

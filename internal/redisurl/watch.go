@@ -45,8 +45,8 @@ func (w *Watch) Changed() <-chan struct{} { return w.changed }
 // Epoch is another number from before the first command to a Redis that was not known.
 func (w *Watch) Epoch() uint64 { return w.epoch.Load() }
 
-// Fresh says that a Redis which was not known has been met in the last two minutes, and after Begin.
-func (w *Watch) Fresh() bool {
+// Replaced says that a Redis which was not known has been met in the last two minutes, and after Begin.
+func (w *Watch) Replaced() bool {
 	at := w.metAt.Load()
 	return at != nil && time.Since(*at) < 2*time.Minute
 }
