@@ -25,7 +25,7 @@ type contract interface {
 	Users(ctx context.Context, users []string) ([][]Binding, error)
 	Listed(ctx context.Context) ([]string, error)
 	Lease(ctx context.Context, server string) (s Server, live bool, err error)
-	DeclareDead(ctx context.Context, server string) (buried bool, err error)
+	DeclareDead(ctx context.Context, server string) (done bool, err error)
 	DeclaredDead(ctx context.Context, server string) (bool, error)
 	HeldChannels(ctx context.Context, server string, n int) ([]string, error)
 	HeldClients(ctx context.Context, server string, n int) ([]string, error)

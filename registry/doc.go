@@ -1,32 +1,35 @@
-// Package registry says who is where: which servers are alive, which of them have
-// subscribers of a channel, and on which server each client of a user was seen last.
+// Package registry stores which servers are alive, which servers have subscribers of a channel, which
+// members of a channel each server has, and the server of each client of a user.
 //
 // # Keys
 //
-// The braces are literal. A prefix from [Options] stands before every key.
+// The braces are literal. Every key begins with [Options].Prefix.
 //
-//	key              type    holds                                bound
-//	s_list           SET     server ids                           Leave, Forget
-//	s_{server}       HASH    host, version, started_at,           Options.Lease, renewed by Beat
-//	                         last_active (ms since 1970),
-//	                         connections, users, channels
-//	s_dead_{server}  STRING  nothing: the tombstone               Options.TombstoneTTL
-//	s_ch_{server}    SET     channels bound to the server         UnbindChannel, Leave, Forget
-//	s_c_{server}     SET     clients held by the server           DropClient, Leave, Forget
-//	u_{user}         HASH    client -> <server>:<generation>,     Options.UserTTL, renewed by BindUsers;
-//	                         without server when offline          MaxClients fields
-//	ch_list          SET     channels that have servers           UnbindChannel, PruneChannel
-//	ch_{channel}     SET     servers with a subscriber            UnbindChannel
+//	key                      type    holds                              bounded by
+//	s_list                   SET     server ids                         Leave, Forget
+//	s_{server}               HASH    host, version, started_at,         Options.Lease, renewed by Beat
+//	                                 last_active (ms since 1970),
+//	                                 connections, users, channels,
+//	                                 watching
+//	s_dead_{server}          STRING  empty: the tombstone               Options.TombstoneTTL
+//	s_ch_{server}            SET     channels bound to the server       UnbindChannel, Leave, Forget
+//	s_c_{server}             SET     clients held by the server         DropClient, Leave, Forget
+//	u_{user}                 HASH    client -> <server>:<generation>,   Options.UserTTL, renewed by
+//	                                 without server if offline          BindUsers; MaxClients fields
+//	ch_list                  SET     channels that have servers         UnbindChannel, PruneChannel
+//	ch_{channel}             SET     servers with a subscriber          UnbindChannel
+//	ch_p_{channel}:<server>  HASH    client -> <ms>:<generation>:       UnbindChannel, ChangePresence
+//	                                 <json>, and the version
+//	ch_pw_{channel}          SET     servers that watch the presence    UnbindChannel, UnwatchPresence
 //
 // # Order
 //
-// No script touches two slots, so a binding is several steps, in an order that leaves
-// too much behind when a process dies between them, never too little: what a server
-// holds is noted in its s_ sets before it is bound and struck out after it is unbound.
-// Whoever cleans up after a dead server finds everything there. Every call can be
-// repeated, and repeating a binding restores what a failover lost.
+// No script touches two slots, so a binding takes several steps. A server adds a channel or client to
+// its s_ sets before it binds it, and removes it after it has unbound it. If the server dies between
+// two steps, its s_ sets may name too much, but never too little: the janitor finds everything there.
+// Every call can be repeated. Repeating a binding restores what a failover lost.
 //
-// A server declared dead can bind nothing more: the tombstone is in the slot of its s_
-// sets and is checked with the note. See [Redis.BindChannel] for the server that slept
-// between the note and the binding.
+// A server that was declared dead cannot bind anything: the tombstone is in the same slot as its s_
+// sets, and the script that adds to them checks it. A server may be suspended after that check and
+// declared dead before it binds. See bindChannels for that case.
 package registry

@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// parseBinding reads a value of u_{user}, `<server>:<generation>`. The server's name may
-// have colons of its own. It is false for what nobody here has written; generations are
-// below 2^53, where Lua still tells neighbours apart.
+// parseBinding parses a value of u_{user}, `<server>:<generation>`. The server's name may contain
+// colons. It returns false for a malformed value. A generation is below 2^53, so that Lua represents
+// it exactly.
 func parseBinding(client, value string) (Binding, bool) {
 	colon := strings.LastIndexByte(value, ':')
 	if colon < 0 {
@@ -21,8 +21,8 @@ func parseBinding(client, value string) (Binding, bool) {
 	return Binding{Client: client, Server: value[:colon], Generation: int64(generation)}, true
 }
 
-// parseServer reads s_{id}. A field that is missing or no number counts as zero: a lease
-// without a readable description is a lease still.
+// parseServer parses s_{id}. A field that is missing or not a number counts as zero: a lease with a
+// malformed description is still a lease.
 func parseServer(id string, fields map[string]string) Server {
 	number := func(field string) int64 {
 		n, _ := strconv.ParseInt(fields[field], 10, 64)
@@ -41,5 +41,5 @@ func parseServer(id string, fields map[string]string) Server {
 	}
 }
 
-// globEscaper makes a prefix match itself in a pattern of SSCAN.
+// globEscaper escapes a prefix for a pattern of SSCAN.
 var globEscaper = strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`, `]`, `\]`)

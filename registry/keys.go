@@ -1,39 +1,39 @@
 package registry
 
-// keys spells the keys behind a prefix. The braces are Redis Cluster hash tags: the
-// keys of one server are in one slot.
+// keys builds the keys; its value is the prefix. The braces are Redis Cluster hash tags: all keys of
+// one server are in one slot.
 type keys string
 
-// serverList is a SET of server ids. Beat adds, Leave and Forget remove.
+// serverList is a SET of server ids. Beat adds to it, Leave and Forget remove from it.
 func (p keys) serverList() string { return string(p) + "s_list" }
 
-// lease is a HASH, the description of a server, with the lease as its TTL. Owned by the server.
+// lease is a HASH with the description of a server. Its TTL is the lease. Owned by the server.
 func (p keys) lease(server string) string { return string(p) + "s_{" + server + "}" }
 
-// tombstone is an empty STRING with a TTL. Owned by whoever buried the server.
+// tombstone is an empty STRING with a TTL. Owned by the janitor.
 func (p keys) tombstone(server string) string { return string(p) + "s_dead_{" + server + "}" }
 
-// heldChannels is a SET of channels. Owned by the server, after its burial by the janitor.
+// heldChannels is a SET of channels. Owned by the server, after its death by the janitor.
 func (p keys) heldChannels(server string) string { return string(p) + "s_ch_{" + server + "}" }
 
-// heldClients is a SET of clients. Owned by the server, after its burial by the janitor.
+// heldClients is a SET of clients. Owned by the server, after its death by the janitor.
 func (p keys) heldClients(server string) string { return string(p) + "s_c_{" + server + "}" }
 
-// user is a HASH from client to `<server>:<generation>`, with a TTL. Each field is owned
-// by the server that it names.
+// user is a HASH from client to `<server>:<generation>`, with a TTL. Each field is owned by the
+// server that it names.
 func (p keys) user(user string) string { return string(p) + "u_{" + user + "}" }
 
 // channelList is a SET of channels. Bind and unbind maintain it, the janitor corrects it.
 func (p keys) channelList() string { return string(p) + "ch_list" }
 
-// channel is a SET of servers. Each member is owned by that server, after its burial by the janitor.
+// channel is a SET of servers. Each entry is owned by that server, after its death by the janitor.
 func (p keys) channel(channel string) string { return string(p) + "ch_{" + channel + "}" }
 
-// roster is a HASH from client to `<since, ms>:<generation>:<json>`, and the version: the members that server has in
-// channel. Owned by the server, after its burial by the janitor.
+// roster is a HASH from client to `<since, ms>:<generation>:<json>`, and the field versionField: the
+// members that server has in channel. Owned by the server, after its death by the janitor.
 func (p keys) roster(channel, server string) string {
 	return string(p) + "ch_p_{" + channel + "}:" + server
 }
 
-// watchers is a SET of the servers that follow the channel's presence. Owned as channel.
+// watchers is a SET of the servers that watch the channel's presence. Owned like channel.
 func (p keys) watchers(channel string) string { return string(p) + "ch_pw_{" + channel + "}" }

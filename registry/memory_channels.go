@@ -11,7 +11,7 @@ import (
 func (m *Memory) BindChannel(_ context.Context, server, channel string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.buriedLocked(server) {
+	if m.deadLocked(server) {
 		return fmt.Errorf("bind channel %s: %w", channel, ErrDead)
 	}
 	m.held.add(server, channel)
@@ -71,7 +71,7 @@ func (m *Memory) Channels(_ context.Context, prefix, cursor string, limit int) (
 func (m *Memory) HoldClients(_ context.Context, server string, clients []string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if len(clients) > 0 && m.buriedLocked(server) {
+	if len(clients) > 0 && m.deadLocked(server) {
 		return fmt.Errorf("hold %d clients: %w", len(clients), ErrDead)
 	}
 	for _, client := range clients {

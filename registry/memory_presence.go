@@ -11,7 +11,7 @@ import (
 
 type rosterKey struct{ channel, server string }
 
-// roster is the members that a server has in a channel, by client.
+// roster is the members, by client, that one server has in one channel.
 type roster struct {
 	version int64
 	members map[string]Member
@@ -58,7 +58,7 @@ func (m *Memory) changeRosterLocked(server, channel string, change PresenceChang
 		changed.Version = 0
 		return changed
 	}
-	m.version++ // of all rosters, so that one that was empty meanwhile does not repeat itself
+	m.version++ // shared by all rosters: a roster that was empty in between gets a new version
 	r.version = m.version
 	m.rosters[key] = r
 	changed.Version = r.version
@@ -110,7 +110,7 @@ func (m *Memory) RosterSizes(_ context.Context, channel string, servers []string
 func (m *Memory) WatchPresence(_ context.Context, server, channel string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.buriedLocked(server) {
+	if m.deadLocked(server) {
 		return fmt.Errorf("watch channel %s: %w", channel, ErrDead)
 	}
 	m.watchers.add(channel, server)

@@ -27,7 +27,7 @@ func (m *Memory) Beat(_ context.Context, s Server) error {
 func (m *Memory) beat(s Server) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.buriedLocked(s.ID) {
+	if m.deadLocked(s.ID) {
 		return ErrDead
 	}
 	now := m.opts.Now()
@@ -95,7 +95,7 @@ func (m *Memory) DeclareDead(_ context.Context, server string) (bool, error) {
 func (m *Memory) DeclaredDead(_ context.Context, server string) (bool, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.buriedLocked(server), nil
+	return m.deadLocked(server), nil
 }
 
 func (m *Memory) leaseLocked(server string) (Server, bool) {
@@ -107,7 +107,7 @@ func (m *Memory) leaseLocked(server string) (Server, bool) {
 	return l.server, ok
 }
 
-func (m *Memory) buriedLocked(server string) bool {
+func (m *Memory) deadLocked(server string) bool {
 	until, ok := m.dead[server]
 	if ok && !m.opts.Now().Before(until) {
 		delete(m.dead, server)

@@ -88,8 +88,7 @@ func (m *Memory) Users(ctx context.Context, users []string) ([][]Binding, error)
 	return found, nil
 }
 
-// evict removes the offline client with the lowest generation. It is false when none is
-// offline.
+// evict removes the offline client with the lowest generation. It returns false if none is offline.
 func (u *user) evict() bool {
 	var oldest *Binding
 	for _, b := range u.clients {
@@ -104,7 +103,7 @@ func (u *user) evict() bool {
 	return true
 }
 
-// online is how many of the clients are.
+// online returns the number of clients that are online.
 func (u *user) online() (n int) {
 	for _, b := range u.clients {
 		if b.Server != "" {
@@ -123,14 +122,13 @@ func (m *Memory) userLocked(name string) *user {
 	return u
 }
 
-// expireSomeLocked bounds the memory of users who never come back: each new user pays
-// for a look at a few others, in the random order of a map, so that the expired ones go
-// faster than new ones come.
+// expireSomeLocked bounds the memory for users that do not come back. Each new user checks a few
+// others, in the random order of a map, so that expired users are removed faster than new ones come.
 func (m *Memory) expireSomeLocked() {
-	const looks = 4
+	const checks = 4
 	n := 0
 	for name := range m.users {
-		if n++; n > looks {
+		if n++; n > checks {
 			return
 		}
 		m.userLocked(name)

@@ -9,22 +9,23 @@ import (
 
 // Options configures a registry.
 type Options struct {
-	// Prefix stands before every key in Redis, like "prod:". Zero means none.
+	// Prefix begins every key in Redis, like "prod:". Zero means none.
 	Prefix string
-	// Lease is how long a server is believed alive after a beat. Zero means 10 s.
+	// Lease is how long a server counts as live after a beat. Zero means 10 s.
 	Lease time.Duration
-	// UserTTL is how long the clients of a user are known after the last of them was bound
-	// or refreshed. Zero means 150 min.
+	// UserTTL is how long the clients of a user are known after any of them was bound or refreshed.
+	// Zero means 150 min.
 	UserTTL time.Duration
-	// MaxOnline is how many clients of one user may be online at once. Zero means MaxClients, as do more.
+	// MaxOnline is the most clients of one user that may be online, up to MaxClients. Zero means
+	// MaxClients.
 	MaxOnline int
 	// TombstoneTTL is how long a server stays declared dead. Zero means 24 h.
 	TombstoneTTL time.Duration
-	// Now is the clock of a [Memory]; [Redis] goes by its own. Zero means time.Now.
+	// Now is the clock of [Memory]. [Redis] uses the clock of its server. Zero means time.Now.
 	Now func() time.Time
 }
 
-// Validate names the first option that cannot be used.
+// Validate returns an error that names the first invalid option.
 func (o Options) Validate() error {
 	if strings.ContainsAny(o.Prefix, "{}") {
 		return fmt.Errorf("registry: Prefix %q has a brace: all keys would share its Redis Cluster slot", o.Prefix)

@@ -13,17 +13,16 @@ import (
 type Member struct {
 	Client string
 	User   string    // empty for none
-	Info   []byte    // a JSON object that its token or its connect gave, or nil
-	Since  time.Time // when it came in, on the store's clock; what calls are given has none
-	// Generation is that of the client's fence: what an older connection of the client says does not count.
+	Info   []byte    // a JSON object from its token or its connect, or nil
+	Since  time.Time // when it joined, on the store's clock; ignored in arguments
+	// Generation is the fencing token of the client's binding. A change with a lower one is ignored.
 	Generation int64
 }
 
-// PresenceChange is what has become different among the members that one server has in one channel.
-// A client is in one of the two lists at most.
+// PresenceChange is a change of one roster. A client is in one of the two lists at most.
 type PresenceChange struct {
 	Join  []Member
-	Leave []Member // by Client and Generation
+	Leave []Member // only Client and Generation are used
 }
 
 // RosterChange is a change of the roster of one channel.
@@ -32,55 +31,56 @@ type RosterChange struct {
 	PresenceChange
 }
 
-// RosterOutcome is what became of a RosterChange.
+// RosterOutcome is the outcome of a RosterChange.
 type RosterOutcome struct {
 	ChangeResult
 	Err error
 }
 
-// ChangeResult is how the store took a change. Who follows the roster has missed something
-// when Prev is not the version that he knows.
+// ChangeResult is the result of a PresenceChange. A watcher missed a change if Prev is not the version
+// that it knows.
 type ChangeResult struct {
-	Prev, Version int64       // of the roster, before and now; 0 when nobody is in it
-	Since         []time.Time // when each of Join came in, in their order; zero for one that did not count
-	Watchers      []string    // servers that follow the channel's presence, sorted
+	Prev, Version int64       // of the roster, before and after the change; 0 if it is empty
+	Since         []time.Time // join time of each of Join, in their order; zero for an ignored one
+	Watchers      []string    // servers that watch the channel's presence, sorted
 }
 
-// Roster is the members that one server has in a channel, sorted by client.
+// Roster is the members that one server has in a channel, sorted by client. It belongs to the server,
+// which binds the channel before it writes a roster. Calls for one roster must not overlap.
 type Roster struct {
-	Version int64 // grows with each change; 0 when nobody is there
+	Version int64 // grows with each change; 0 if the roster is empty
 	Members []Member
 }
 
-// versionField is the field of ch_p_ that is no client: names have no space.
+// versionField is the field of ch_p_ with the version. No client has that name: names have no space.
 const versionField = " version"
 
-// description is what ch_p_ holds of a member behind its Since and Generation: `<ms>:<generation>:<json>`.
+// description is the JSON in the value of a member in ch_p_, `<ms>:<generation>:<json>`.
 type description struct {
 	User string          `json:"user,omitempty"`
 	Info json.RawMessage `json:"info,omitempty"`
 }
 
-// undescribed is the description of a client without a user and an info.
-const undescribed = "{}"
+// emptyDescription is the description of a client without user and info.
+const emptyDescription = "{}"
 
 func describeMember(m Member) ([]byte, error) {
 	if m.User == "" && len(m.Info) == 0 {
-		return []byte(undescribed), nil
+		return []byte(emptyDescription), nil
 	}
 	return json.Marshal(description{m.User, m.Info})
 }
 
-// parseMember reads a field of ch_p_. It is false for what nobody here has written.
+// parseMember parses a field of ch_p_. It returns false for a malformed value.
 func parseMember(client, value string) (Member, bool) {
 	parts := strings.SplitN(value, ":", 3)
 	if len(parts) != 3 {
 		return Member{}, false
 	}
 	since, err := strconv.ParseInt(parts[0], 10, 64)
-	generation, err2 := strconv.ParseInt(parts[1], 10, 64)
+	generation, genErr := strconv.ParseInt(parts[1], 10, 64)
 	var d description
-	if err != nil || err2 != nil || json.Unmarshal([]byte(parts[2]), &d) != nil {
+	if err != nil || genErr != nil || json.Unmarshal([]byte(parts[2]), &d) != nil {
 		return Member{}, false
 	}
 	return Member{

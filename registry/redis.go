@@ -31,24 +31,26 @@ type Redis struct {
 	opts Options
 	keys keys
 
-	dropping           redispipe.Coalescer // of clients
-	binding, unbinding redispipe.Coalescer // of channels
+	dropping           redispipe.Coalescer // for clients
+	binding, unbinding redispipe.Coalescer // for channels
 	bindUsers          *redispipe.Group
 }
 
-// NewRedis returns a registry over pipe. opts have passed [Options.Validate].
+// NewRedis returns a registry over pipe. opts must be valid, see [Options.Validate].
 func NewRedis(pipe *redispipe.Pipe, opts Options) *Redis {
 	r := &Redis{pipe: pipe, opts: opts.withDefaults(), keys: keys(opts.Prefix)}
 	r.dropping.Call = func(ctx context.Context, server string, clients []string) error {
 		_, err := r.count(ctx, append([]any{"srem", r.keys.heldClients(server)}, anys(clients)...)...)
 		return err
 	}
-	r.bindUsers = &redispipe.Group{Script: bindUserScript, Shared: []any{r.opts.UserTTL.Milliseconds(), MaxClients, r.opts.MaxOnline}}
+	r.bindUsers = &redispipe.Group{
+		Script: bindUserScript, Shared: []any{r.opts.UserTTL.Milliseconds(), MaxClients, r.opts.MaxOnline},
+	}
 	r.binding.Call, r.unbinding.Call = r.bindChannels, r.unbindChannels
 	return r
 }
 
-// eval runs a script that answers with an integer.
+// eval runs a script that returns an integer.
 func (r *Redis) eval(ctx context.Context, script *redispipe.Script, keys []string, args ...any) (int64, error) {
 	answer, err := r.pipe.Eval(ctx, script, keys, args...)
 	if err != nil {
@@ -57,7 +59,7 @@ func (r *Redis) eval(ctx context.Context, script *redispipe.Script, keys []strin
 	return answer.(int64), nil
 }
 
-// count runs a command that answers with an integer.
+// count runs a command that returns an integer.
 func (r *Redis) count(ctx context.Context, args ...any) (int64, error) {
 	cmd := redis.NewIntCmd(ctx, args...)
 	if err := r.pipe.Do(ctx, cmd); err != nil {
@@ -66,7 +68,7 @@ func (r *Redis) count(ctx context.Context, args ...any) (int64, error) {
 	return cmd.Val(), nil
 }
 
-// names runs a command that answers with names, and sorts them.
+// names runs a command that returns names, and sorts them.
 func (r *Redis) names(ctx context.Context, args ...any) ([]string, error) {
 	cmd := redis.NewStringSliceCmd(ctx, args...)
 	if err := r.pipe.Do(ctx, cmd); err != nil {

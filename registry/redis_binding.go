@@ -26,10 +26,10 @@ func (r *Redis) BindChannel(ctx context.Context, server, channel string) error {
 // in the order of channels.
 func (r *Redis) BindChannels(ctx context.Context, server string, channels []string) []error {
 	errs := make([]error, 0, len(channels))
-	for some := range slices.Chunk(channels, redispipe.MaxNames) {
-		all := r.bindChannels(ctx, server, some)
-		for _, channel := range some {
-			err := redispipe.ErrorOf(all, channel)
+	for chunk := range slices.Chunk(channels, redispipe.MaxNames) {
+		failed := r.bindChannels(ctx, server, chunk)
+		for _, channel := range chunk {
+			err := redispipe.ErrorOf(failed, channel)
 			if err != nil {
 				err = fmt.Errorf("bind channel %s: %w", channel, err)
 			}
@@ -50,17 +50,18 @@ func (r *Redis) UnbindChannel(ctx context.Context, server, channel string) error
 	return nil
 }
 
-// bindChannels are the steps of BindChannel, each for all channels in one round trip. Between the steps stands the
-// answer, and not only their order in a pipeline: in a Cluster they go to different nodes.
+// bindChannels makes the steps of BindChannel, each for all channels in one round trip. It waits for
+// the replies of a step before the next one: in a Cluster the steps go to different nodes, so the
+// order in a pipeline is not enough.
 //
-// All steps run every time, although ch_list changes only with a channel's first server:
-// a first server that died before the last step, or a failover, may have left the channel
-// out of the list, and the second server would find nothing to do.
+// All steps run every time, although ch_list changes only with a channel's first server. The list may
+// lack the channel: the first server died before the last step, or a failover lost the entry. If a
+// second server skipped the step, the channel would stay missing.
 //
-// The tombstone is checked before and after. A server that was suspended between the note
-// and the binding may have been buried and cleaned meanwhile, so that nobody would ever
-// take the binding back: it does so itself. One that is buried after the second check has
-// its note in s_ch_ still.
+// The tombstone is checked in the first step and in the last. A server may be suspended after the
+// first check, and then be declared dead and cleaned up. No janitor would remove a binding that it
+// makes after that, so it reverts the binding itself. If the server is declared dead after the second
+// check, the channel is still in its s_ch_.
 func (r *Redis) bindChannels(ctx context.Context, server string, channels []string) error {
 	if err := r.hold(ctx, r.keys.heldChannels(server), server, channels...); err != nil {
 		return err
@@ -70,19 +71,19 @@ func (r *Redis) bindChannels(ctx context.Context, server string, channels []stri
 		return failed.OrNil()
 	}
 	listed := redis.NewIntCmd(ctx, append([]any{"sadd", r.keys.channelList()}, anys(channels)...)...)
-	buried := redis.NewIntCmd(ctx, "exists", r.keys.tombstone(server))
-	err := r.pipe.DoAll(ctx, []redis.Cmder{listed, buried})
-	if err == nil && buried.Val() == 1 {
+	dead := redis.NewIntCmd(ctx, "exists", r.keys.tombstone(server))
+	err := r.pipe.DoAll(ctx, []redis.Cmder{listed, dead})
+	if err == nil && dead.Val() == 1 {
 		err = errors.Join(ErrDead, r.unbindChannels(ctx, server, channels))
 	}
 	failed.Add(channels, err)
 	return failed.OrNil()
 }
 
-// unbindChannels are the steps of UnbindChannel, likewise.
+// unbindChannels makes the steps of UnbindChannel, each for all channels in one round trip.
 func (r *Redis) unbindChannels(ctx context.Context, server string, channels []string) error {
 	failed := make(redispipe.Failed)
-	var vacant []string
+	var unused []string
 	channels = r.forEach(ctx, failed, channels, nil, "srem", server)
 	if err := r.dropPresence(ctx, server, channels); err != nil {
 		failed.Add(channels, err)
@@ -90,11 +91,11 @@ func (r *Redis) unbindChannels(ctx context.Context, server string, channels []st
 	}
 	channels = r.forEach(ctx, failed, channels, func(channel string, servers int64) {
 		if servers == 0 {
-			vacant = append(vacant, channel)
+			unused = append(unused, channel)
 		}
 	}, "scard")
-	if len(vacant) > 0 {
-		if _, err := r.delist(ctx, vacant...); err != nil {
+	if len(unused) > 0 {
+		if _, err := r.delist(ctx, unused...); err != nil {
 			failed.Add(channels, err)
 			return failed
 		}
@@ -106,9 +107,9 @@ func (r *Redis) unbindChannels(ctx context.Context, server string, channels []st
 	return failed.OrNil()
 }
 
-// delist takes channels without servers out of ch_list, and puts back those to which one came
-// meanwhile: that server may have added them just before they were taken out.
-func (r *Redis) delist(ctx context.Context, channels ...string) (gone int64, err error) {
+// delist removes channels without servers from ch_list and returns how many it removed. It adds those
+// again that a server bound meanwhile: that server may have added them just before the removal.
+func (r *Redis) delist(ctx context.Context, channels ...string) (delisted int64, err error) {
 	removed, err := r.count(ctx, append([]any{"srem", r.keys.channelList()}, anys(channels)...)...)
 	if err != nil {
 		return 0, err
@@ -128,9 +129,13 @@ func (r *Redis) delist(ctx context.Context, channels ...string) (gone int64, err
 	return removed - int64(len(held)), failed.OrNil()
 }
 
-// forEach sends command, with the key ch_{channel} and args, for each channel, all in one round trip. answer gets
-// what Redis says to each, if it is not nil; those that failed are noted in failed, and the others returned.
-func (r *Redis) forEach(ctx context.Context, failed redispipe.Failed, channels []string, answer func(string, int64), command string, args ...any) (done []string) {
+// forEach sends the command, with the key ch_{channel} and args, for each channel, all in one round
+// trip. It calls reply, if not nil, with each reply. It adds errors to failed, and returns the channels
+// without an error.
+func (r *Redis) forEach(
+	ctx context.Context, failed redispipe.Failed, channels []string, reply func(channel string, n int64),
+	command string, args ...any,
+) (done []string) {
 	cmds := make([]redis.Cmder, len(channels))
 	ints := make([]*redis.IntCmd, len(channels))
 	for i, channel := range channels {
@@ -145,8 +150,8 @@ func (r *Redis) forEach(ctx context.Context, failed redispipe.Failed, channels [
 			continue
 		}
 		done = append(done, channel)
-		if answer != nil {
-			answer(channel, ints[i].Val())
+		if reply != nil {
+			reply(channel, ints[i].Val())
 		}
 	}
 	return done

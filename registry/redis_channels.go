@@ -18,14 +18,14 @@ func (r *Redis) PruneChannel(ctx context.Context, channel string) (bool, error) 
 	return pruned, nil
 }
 
-// pruneChannel looks first: a channel in use must not leave the list even for a moment.
+// pruneChannel checks first: a channel in use must not leave the list, not even briefly.
 func (r *Redis) pruneChannel(ctx context.Context, channel string) (bool, error) {
 	held, err := r.count(ctx, "exists", r.keys.channel(channel))
 	if err != nil || held == 1 {
 		return false, err
 	}
-	gone, err := r.delist(ctx, channel)
-	return gone == 1, err
+	delisted, err := r.delist(ctx, channel)
+	return delisted == 1, err
 }
 
 // ChannelServers returns the servers in ch_{channel}, live or not, sorted.

@@ -12,8 +12,8 @@ import (
 // the clients, so that cleaning up after the server finds them. It returns ErrDead if the server was
 // declared dead. After an error some of the clients may have been added.
 func (r *Redis) HoldClients(ctx context.Context, server string, clients []string) error {
-	for some := range slices.Chunk(clients, redispipe.MaxNames) {
-		if err := r.hold(ctx, r.keys.heldClients(server), server, some...); err != nil {
+	for chunk := range slices.Chunk(clients, redispipe.MaxNames) {
+		if err := r.hold(ctx, r.keys.heldClients(server), server, chunk...); err != nil {
 			return fmt.Errorf("hold %d clients: %w", len(clients), err)
 		}
 	}
@@ -31,7 +31,7 @@ func (r *Redis) DropClient(ctx context.Context, server, client string) error {
 // HeldChannels returns up to n names of the server's s_ch_. It returns none only if s_ch_ is empty.
 // A caller unbinds them and calls again.
 func (r *Redis) HeldChannels(ctx context.Context, server string, n int) ([]string, error) {
-	channels, err := r.someOf(ctx, r.keys.heldChannels(server), n)
+	channels, err := r.randomNames(ctx, r.keys.heldChannels(server), n)
 	if err != nil {
 		return nil, fmt.Errorf("channels held by server %s: %w", server, err)
 	}
@@ -41,13 +41,14 @@ func (r *Redis) HeldChannels(ctx context.Context, server string, n int) ([]strin
 // HeldClients returns up to n names of the server's s_c_. It returns none only if s_c_ is empty.
 // A caller drops them and calls again.
 func (r *Redis) HeldClients(ctx context.Context, server string, n int) ([]string, error) {
-	clients, err := r.someOf(ctx, r.keys.heldClients(server), n)
+	clients, err := r.randomNames(ctx, r.keys.heldClients(server), n)
 	if err != nil {
 		return nil, fmt.Errorf("clients held by server %s: %w", server, err)
 	}
 	return clients, nil
 }
 
+// hold adds names to key, one of the server's s_ sets.
 func (r *Redis) hold(ctx context.Context, key, server string, names ...string) error {
 	alive, err := r.eval(ctx, holdScript, []string{key, r.keys.tombstone(server)}, anys(names)...)
 	if err == nil && alive == 0 {
@@ -64,9 +65,9 @@ func anys(names []string) []any {
 	return list
 }
 
-// someOf draws at random instead of scanning: a scan of a set that shrank may answer
-// with nothing although something is left, and the cleaning would end there. The draw
-// also gets past a name that cannot be cleaned.
-func (r *Redis) someOf(ctx context.Context, key string, n int) ([]string, error) {
+// randomNames returns up to n random names of a set. It does not scan: a scan of a set that shrank may
+// return nothing although names are left, and the cleanup would end there. A random choice also gets
+// past a name that cannot be cleaned up.
+func (r *Redis) randomNames(ctx context.Context, key string, n int) ([]string, error) {
 	return r.names(ctx, "srandmember", key, max(n, 1))
 }

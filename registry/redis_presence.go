@@ -15,8 +15,8 @@ import (
 	"switchboard/internal/redispipe"
 )
 
-// changes is the script for those that come at once, in one run.
-var changes = redispipe.Group{Script: changePresenceScript}
+// presenceChanges applies concurrent changes in one run of the script.
+var presenceChanges = redispipe.Group{Script: changePresenceScript}
 
 // ChangePresence applies changes to the server's rosters, one for each channel, and returns the
 // outcomes in the order of changes. A client that is already a member keeps its Since. A member with
@@ -24,30 +24,31 @@ var changes = redispipe.Group{Script: changePresenceScript}
 // is empty.
 func (r *Redis) ChangePresence(ctx context.Context, server string, list []RosterChange) []RosterOutcome {
 	out := make([]RosterOutcome, len(list))
-	targets, at := make([]redispipe.Target, 0, len(list)), make([]int, 0, len(list))
+	targets, indexes := make([]redispipe.Target, 0, len(list)), make([]int, 0, len(list))
 	for i, c := range list {
-		join, leave, err := describeChange(c.PresenceChange)
+		join, leave, err := encodeChange(c.PresenceChange)
 		if err != nil {
 			out[i].Err = fmt.Errorf("presence of channel %s: %w", c.Channel, err)
 			continue
 		}
 		keys := []string{r.keys.roster(c.Channel, server), r.keys.watchers(c.Channel)}
-		targets, at = append(targets, redispipe.Target{Group: &changes, Keys: keys, Args: []any{join, leave}}), append(at, i)
+		targets = append(targets, redispipe.Target{Group: &presenceChanges, Keys: keys, Args: []any{join, leave}})
+		indexes = append(indexes, i)
 	}
 	for k, answer := range r.pipe.EvalEach(ctx, targets...) {
-		i, failed := at[k], answer.Err
-		if failed == nil {
-			out[i].ChangeResult, failed = parseChanged(answer.Value, len(list[i].Join))
+		i, err := indexes[k], answer.Err
+		if err == nil {
+			out[i].ChangeResult, err = parseChangeResult(answer.Value, len(list[i].Join))
 		}
-		if failed != nil {
-			out[i].Err = fmt.Errorf("presence of channel %s: %w", list[i].Channel, failed)
+		if err != nil {
+			out[i].Err = fmt.Errorf("presence of channel %s: %w", list[i].Channel, err)
 		}
 	}
 	return out
 }
 
-// describeChange is a change as the script takes it. Neither names nor JSON have newlines.
-func describeChange(c PresenceChange) (join, leave []byte, err error) {
+// encodeChange encodes a change for the script, in lines: neither names nor JSON have newlines.
+func encodeChange(c PresenceChange) (join, leave []byte, err error) {
 	join, leave = []byte{}, []byte{}
 	for _, m := range c.Join {
 		text, err := describeMember(m)
@@ -65,20 +66,20 @@ func describeChange(c PresenceChange) (join, leave []byte, err error) {
 	return join, leave, nil
 }
 
-// parseChanged reads the script's answer about a change with so many that join.
-func parseChanged(answer any, joining int) (c ChangeResult, err error) {
-	text, _ := answer.(string)
+// parseChangeResult parses the script's reply to a change with that many joins.
+func parseChangeResult(reply any, joins int) (c ChangeResult, err error) {
+	text, _ := reply.(string)
 	fields := strings.Split(text, "\n")
-	if len(fields) < 2+joining {
+	if len(fields) < 2+joins {
 		return c, fmt.Errorf("unexpected reply of a script: %q", text)
 	}
-	numbers := make([]int64, 2+joining)
+	numbers := make([]int64, 2+joins)
 	for i := range numbers {
 		if numbers[i], err = strconv.ParseInt(fields[i], 10, 64); err != nil {
 			return c, err
 		}
 	}
-	c.Prev, c.Version, c.Since = numbers[0], numbers[1], make([]time.Time, joining)
+	c.Prev, c.Version, c.Since = numbers[0], numbers[1], make([]time.Time, joins)
 	for i, ms := range numbers[2:] {
 		if ms != 0 {
 			c.Since[i] = time.UnixMilli(ms).UTC()
@@ -167,11 +168,11 @@ func (r *Redis) RosterSizes(ctx context.Context, channel string, servers []strin
 // a server that was suspended and declared dead in between removes itself.
 func (r *Redis) WatchPresence(ctx context.Context, server, channel string) error {
 	_, err := r.count(ctx, "sadd", r.keys.watchers(channel), server)
-	var buried int64
+	var dead int64
 	if err == nil {
-		buried, err = r.count(ctx, "exists", r.keys.tombstone(server))
+		dead, err = r.count(ctx, "exists", r.keys.tombstone(server))
 	}
-	if err == nil && buried == 1 {
+	if err == nil && dead == 1 {
 		err = errors.Join(ErrDead, r.UnwatchPresence(ctx, server, channel))
 	}
 	if err != nil {
@@ -188,7 +189,7 @@ func (r *Redis) UnwatchPresence(ctx context.Context, server, channel string) err
 	return nil
 }
 
-// dropPresence removes what server had in the channels.
+// dropPresence removes the server's rosters of the channels, and the server from their watchers.
 func (r *Redis) dropPresence(ctx context.Context, server string, channels []string) error {
 	cmds := make([]redis.Cmder, 0, 2*len(channels))
 	for _, channel := range channels {

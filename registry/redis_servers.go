@@ -26,10 +26,9 @@ func (r *Redis) Beat(ctx context.Context, s Server) error {
 	return nil
 }
 
-// beat puts the server into s_list every time, not only after its lease was gone: a list
-// lost in a failover, or a beat cut off in the middle, would leave a server with a lease
-// that nobody sees. The lease comes first, for a server that was declared dead must not
-// get back into the list.
+// beat adds the server to s_list every time, not only after its lease expired. If a failover lost the
+// list, or a beat was interrupted, a server with a lease would otherwise be missing from it. The lease
+// is renewed first: a server that was declared dead must not get back into the list.
 func (r *Redis) beat(ctx context.Context, s Server) error {
 	alive, err := r.eval(ctx, beatScript, []string{r.keys.lease(s.ID), r.keys.tombstone(s.ID)},
 		r.opts.Lease.Milliseconds(), s.Host, s.Version, s.StartedAt.UnixMilli(),
@@ -62,8 +61,8 @@ func (r *Redis) Forget(ctx context.Context, server string) error {
 	return nil
 }
 
-// remove leaves the list for last: as long as the server is in it, somebody will come
-// back for the sets.
+// remove deletes the entry in s_list last: as long as the server is in the list, a janitor retries
+// the cleanup.
 func (r *Redis) remove(ctx context.Context, server string) error {
 	if _, err := r.count(ctx, "unlink",
 		r.keys.heldChannels(server), r.keys.heldClients(server), r.keys.lease(server)); err != nil {
@@ -87,11 +86,11 @@ func (r *Redis) servers(ctx context.Context) ([]Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	described := make([]map[string]string, len(ids))
+	leases := make([]map[string]string, len(ids))
 	group, ctx := errgroup.WithContext(ctx)
 	for i, id := range ids {
 		group.Go(func() (err error) {
-			described[i], err = r.fields(ctx, r.keys.lease(id))
+			leases[i], err = r.fields(ctx, r.keys.lease(id))
 			return err
 		})
 	}
@@ -99,7 +98,7 @@ func (r *Redis) servers(ctx context.Context) ([]Server, error) {
 		return nil, err
 	}
 	var live []Server
-	for i, fields := range described {
+	for i, fields := range leases {
 		if len(fields) > 0 {
 			live = append(live, parseServer(ids[i], fields))
 		}
@@ -132,12 +131,12 @@ func (r *Redis) Lease(ctx context.Context, server string) (Server, bool, error) 
 // DeclareDead declares a server dead for Options.TombstoneTTL, unless it has a lease, and reports
 // whether it did. Repeating the call is harmless.
 func (r *Redis) DeclareDead(ctx context.Context, server string) (bool, error) {
-	buried, err := r.eval(ctx, declareDeadScript, []string{r.keys.tombstone(server), r.keys.lease(server)},
+	done, err := r.eval(ctx, declareDeadScript, []string{r.keys.tombstone(server), r.keys.lease(server)},
 		r.opts.TombstoneTTL.Milliseconds())
 	if err != nil {
-		return false, fmt.Errorf("bury server %s: %w", server, err)
+		return false, fmt.Errorf("declare server %s dead: %w", server, err)
 	}
-	return buried == 1, nil
+	return done == 1, nil
 }
 
 // DeclaredDead reports whether the server was declared dead.

@@ -21,17 +21,18 @@ func (r *Redis) BindUsers(ctx context.Context, list []UserBinding) []error {
 	targets := make([]redispipe.Target, len(list))
 	for i, b := range list {
 		targets[i] = redispipe.Target{
-			Group: r.bindUsers, Keys: []string{r.keys.user(b.User)}, Args: []any{b.Client, b.Server, strconv.FormatInt(b.Generation, 10)},
+			Group: r.bindUsers, Keys: []string{r.keys.user(b.User)},
+			Args: []any{b.Client, b.Server, strconv.FormatInt(b.Generation, 10)},
 		}
 	}
 	errs := make([]error, len(list))
 	for i, answer := range r.pipe.EvalEach(ctx, targets...) {
-		b, failed := list[i], answer.Err
-		if failed == nil && answer.Value != int64(1) {
-			failed = ErrTooManyClients
+		b, err := list[i], answer.Err
+		if err == nil && answer.Value != int64(1) {
+			err = ErrTooManyClients
 		}
-		if failed != nil {
-			errs[i] = fmt.Errorf("bind client %s of user %s: %w", b.Client, b.User, failed)
+		if err != nil {
+			errs[i] = fmt.Errorf("bind client %s of user %s: %w", b.Client, b.User, err)
 		}
 	}
 	return errs

@@ -5,37 +5,37 @@ import (
 	"time"
 )
 
-// ErrDead is returned when a server was declared dead: its id is never given back.
+// ErrDead is returned for a server that was declared dead. It must join under a new id.
 var ErrDead = errors.New("registry: the server was declared dead")
 
-// ErrTooManyClients is returned when a user has MaxClients clients and none of them is offline, or Options.MaxOnline clients
-// that are online.
+// ErrTooManyClients is returned if a user has MaxClients clients and none of them is offline, or if
+// Options.MaxOnline clients of the user are online.
 var ErrTooManyClients = errors.New("registry: too many clients of one user")
 
-// ErrBadCursor is returned for a cursor that no page of channels can have ended with.
+// ErrBadCursor is returned for a cursor that no page can have returned.
 var ErrBadCursor = errors.New("registry: not a cursor of the list of channels")
 
-// MaxClients is how many clients of one user are kept.
+// MaxClients is the most clients of one user that are kept.
 const MaxClients = 64
 
-// Server is one broker process as it describes itself.
+// Server is the description of one broker process, which it writes itself.
 type Server struct {
-	ID          string // fresh at every start
+	ID          string // new at every start
 	Host        string // host:port where other instances reach it
 	Version     string
-	StartedAt   time.Time // on the server's own clock, for people to read; kept to the millisecond
+	StartedAt   time.Time // on the server's own clock, for display; stored in milliseconds
 	LastActive  time.Time // on the store's clock; written by Join and Beat
 	Connections int64
 	Users       int64
 	Channels    int64
-	Watching    int64 // users that its clients follow
+	Watching    int64 // users whose presence its clients watch
 }
 
-// Binding is where a client of a user was seen last.
+// Binding is the server of a client.
 type Binding struct {
 	Client     string
-	Server     string // empty when the client said goodbye: known, but offline
-	Generation int64  // of the client's fence; the higher one wins
+	Server     string // empty if the client is offline
+	Generation int64  // fencing token; the higher one wins
 }
 
 // UserBinding is a client of a user.

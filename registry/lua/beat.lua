@@ -1,5 +1,6 @@
 #!lua flags=allow-oom
--- Renews the lease and the description of a server that was not declared dead. In a full Redis too, or all servers would seem dead.
+-- Renews the lease and the description of a server, unless it was declared dead. It also runs in a
+-- full Redis: otherwise all servers would lose their leases.
 -- KEYS[1] s_{server}
 -- KEYS[2] s_dead_{server}
 -- ARGV[1] lease, ms
@@ -10,7 +11,7 @@
 -- ARGV[6] users
 -- ARGV[7] channels
 -- ARGV[8] watching, users
--- returns 1, or 0 when the server was declared dead
+-- returns 1, or 0 if the server was declared dead
 -- cost O(1)
 if redis.call('EXISTS', KEYS[2]) == 1 then return 0 end
 local time = redis.call('TIME')

@@ -1,7 +1,8 @@
 #!lua
--- Puts clients into the clients of users, unless a higher generation of them is there. A full user loses the
--- offline client with the lowest generation; an entry that nobody can read counts as offline and lowest.
--- Of each user and client:
+-- Writes bindings of clients to their users, except where an entry has a higher generation. If a user
+-- has too many clients, the offline client with the lowest generation is removed. A malformed entry
+-- counts as offline with the lowest generation.
+-- For each binding:
 -- KEYS[k+1] u_{user}
 -- ARGV[a+1] client
 -- ARGV[a+2] server
@@ -9,11 +10,12 @@
 -- For all:
 -- ARGV[1] TTL of the key, ms
 -- ARGV[2] most clients of one user
--- ARGV[3] most of them online, 0 for as many as there may be
--- returns for each 1 when it is there or outdated, 0 when the user is full and no client is offline, or too many are online; or
---         its error
--- cost O(1) for each, for a client that comes online and of a user with ARGV[3] or more clients O(clients)
-local call, ttl, full, most = redis.call, ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
+-- ARGV[3] most online clients of one user, 0 for no limit
+-- returns for each binding 1 if it was written or is outdated, 0 if no other client is offline or too
+--         many are online; or an error
+-- cost O(1) for each; O(clients of the user) if the user has ARGV[3] clients or more and this one
+--         comes online
+local call, ttl, max_clients, max_online = redis.call, ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
 
 local function bind(k, a)
   local held = call('HGET', KEYS[k+1], ARGV[a+1])
@@ -21,14 +23,14 @@ local function bind(k, a)
     local generation = held:match(':(%d+)$')
     if generation and tonumber(generation) > tonumber(ARGV[a+3]) then return 1 end
   end
-  if most > 0 and not (held and held:match('^.+:%d+$')) and call('HLEN', KEYS[k+1]) >= most then
+  if max_online > 0 and not (held and held:match('^.+:%d+$')) and call('HLEN', KEYS[k+1]) >= max_online then
     local online = 0
     for _, value in ipairs(call('HVALS', KEYS[k+1])) do
       if value:match('^.+:%d+$') then online = online + 1 end
     end
-    if online >= most then return 0 end
+    if online >= max_online then return 0 end
   end
-  if not held and call('HLEN', KEYS[k+1]) >= full then
+  if not held and call('HLEN', KEYS[k+1]) >= max_clients then
     local oldest, lowest
     local entries = call('HGETALL', KEYS[k+1])
     for i = 1, #entries, 2 do
@@ -46,10 +48,10 @@ local function bind(k, a)
   return 1
 end
 
--- What is wrong with one user is that one's own.
+-- An error in one binding does not affect the others.
 local replies = {}
 for i = 1, #KEYS do
-  local done, reply = pcall(bind, i - 1, 3 * i)
-  replies[i] = (done or type(reply) == 'table') and reply or redis.error_reply('ERR ' .. reply)
+  local ok, reply = pcall(bind, i - 1, 3 * i)
+  replies[i] = (ok or type(reply) == 'table') and reply or redis.error_reply('ERR ' .. reply)
 end
 return replies

@@ -1,9 +1,9 @@
 #!lua flags=allow-oom
--- Removes a client of a user, unless a higher generation of it is there.
+-- Removes a client of a user, unless its entry has a higher generation.
 -- KEYS[1] u_{user}
 -- ARGV[1] client
 -- ARGV[2] generation, integer below 2^53
--- returns how many clients were removed: 0 or 1
+-- returns the number of clients removed: 0 or 1
 -- cost O(1)
 local held = redis.call('HGET', KEYS[1], ARGV[1])
 local generation = held and held:match(':(%d+)$')

@@ -1,9 +1,9 @@
 #!lua flags=allow-oom
--- Marks a client offline if its entry is still of this generation.
+-- Marks a client offline, if its entry has this generation.
 -- KEYS[1] u_{user}
 -- ARGV[1] client
 -- ARGV[2] generation, integer below 2^53
--- returns 1 when it was of this generation, else 0
+-- returns 1 if it has this generation, else 0
 -- cost O(1)
 local held = redis.call('HGET', KEYS[1], ARGV[1])
 local generation = held and held:match(':(%d+)$')
