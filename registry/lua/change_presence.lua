@@ -29,7 +29,9 @@ local function change(k, a)
 	end
 	local held = call('HMGET', roster, unpack(names))
 	local version = held[1] or '0'
-	local next_version = format('%d', max((ms - 1577836800000) * 4096, tonumber(version) + 1))
+	-- With the microseconds: a roster that is emptied and filled within a millisecond gets a new version.
+	local clock = (ms - 1577836800000) * 4096 + now[2] % 1000 * 4
+	local next_version = format('%d', max(clock, tonumber(version) + 1))
 	local written, removed, reply = {' version', next_version}, {}, {version, next_version}
 	for i = 2, #names do
 		local since, current = (held[i] or ''):match('^(%d+):(%d+):')
