@@ -90,7 +90,8 @@ func testPruneInUse(t *testing.T, s store) {
 	want(t, false)(s.PruneChannel(ctx, "news"))
 }
 
-// testConcurrentBinding: whatever the interleaving, a channel with a server is listed.
+// testConcurrentBinding checks that a channel with a server stays listed while other servers bind
+// and unbind it.
 func testConcurrentBinding(t *testing.T, s store) {
 	ctx := t.Context()
 	var group errgroup.Group

@@ -5,12 +5,12 @@ import (
 	"testing"
 )
 
-// testManyAtOnce has calls for many, of which some are refused.
-func testManyAtOnce(t *testing.T, s store) {
+// testBatches makes calls for many clients and channels, some of which fail.
+func testBatches(t *testing.T, s store) {
 	ctx := t.Context()
 	var clients, channels []string
 	var list []UserBinding
-	for i := range 600 { // more than one call of the store takes
+	for i := range 600 { // more than fit into one call of the store
 		clients, channels = append(clients, fmt.Sprint("c", i)), append(channels, fmt.Sprint("ch", i))
 		list = append(list, UserBinding{fmt.Sprint("u", i), Binding{clients[i], "a", int64(i + 1)}})
 	}
@@ -43,6 +43,6 @@ func testManyAtOnce(t *testing.T, s store) {
 		want(t, []string{"a"})(s.ChannelServers(ctx, channels[i]))
 	}
 	if len(s.BindChannels(ctx, "a", nil))+len(s.BindUsers(ctx, nil)) != 0 || s.HoldClients(ctx, "a", nil) != nil {
-		t.Error("something comes of nothing")
+		t.Error("empty batches return results or errors")
 	}
 }

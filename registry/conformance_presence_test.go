@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// clientsOf are the members' clients, with their users and infos.
+// clientsOf returns the clients of the members, with user and info.
 func clientsOf(members []Member) []string {
 	var list []string
 	for _, m := range members {
@@ -23,7 +23,7 @@ func change(t *testing.T, s store, server string, c PresenceChange) ChangeResult
 	return o.ChangeResult
 }
 
-func gone(clients ...string) (members []Member) {
+func leaves(clients ...string) (members []Member) {
 	for _, c := range clients {
 		members = append(members, Member{Client: c})
 	}
@@ -46,17 +46,17 @@ func testRoster(t *testing.T, s store) {
 	before := rosterOf(t, s, "a")
 	want(t, []string{"pad/", `tab:1/bob{"x":1}`})(clientsOf(before.Members), nil)
 	if before.Version != first.Version || before.Members[0].Since.IsZero() {
-		t.Errorf("roster %+v behind version %d", before, first.Version)
+		t.Errorf("roster %+v after version %d", before, first.Version)
 	}
 
-	second := change(t, s, "a", PresenceChange{Join: []Member{{Client: "pad", User: "ann"}, {Client: "tv"}}, Leave: gone("tab:1", "nobody")})
+	second := change(t, s, "a", PresenceChange{Join: []Member{{Client: "pad", User: "ann"}, {Client: "tv"}}, Leave: leaves("tab:1", "unknown")})
 	if second.Prev != first.Version || second.Version <= first.Version {
-		t.Errorf("the second change went from %d to %d, the first one ended at %d", second.Prev, second.Version, first.Version)
+		t.Errorf("the second change went from version %d to %d, the first to %d", second.Prev, second.Version, first.Version)
 	}
 	after := rosterOf(t, s, "a")
 	want(t, []string{"pad/ann", "tv/"})(clientsOf(after.Members), nil)
 	if !after.Members[0].Since.Equal(before.Members[0].Since) {
-		t.Error("who is there already came in anew")
+		t.Error("a member that joins again has a new Since")
 	}
 	want(t, []time.Time{after.Members[0].Since, after.Members[1].Since})(second.Since, nil)
 	want(t, []int{2, 1, 0})(s.RosterSizes(t.Context(), "news", []string{"a", "b", "c"}))
@@ -79,18 +79,18 @@ func testRosterGenerations(t *testing.T, s store) {
 
 func testEmptyRoster(t *testing.T, s store) {
 	one := change(t, s, "a", PresenceChange{Join: []Member{{Client: "pad"}}})
-	if gone := change(t, s, "a", PresenceChange{Leave: gone("pad")}); gone.Prev != one.Version || gone.Version != 0 {
-		t.Errorf("the last one left from %d to %d", gone.Prev, gone.Version)
+	if last := change(t, s, "a", PresenceChange{Leave: leaves("pad")}); last.Prev != one.Version || last.Version != 0 {
+		t.Errorf("the leave of the last member went from version %d to %d", last.Prev, last.Version)
 	}
-	if none := change(t, s, "a", PresenceChange{Leave: gone("pad")}); none.Prev != 0 || none.Version != 0 {
-		t.Errorf("nobody left from %d to %d", none.Prev, none.Version)
+	if none := change(t, s, "a", PresenceChange{Leave: leaves("pad")}); none.Prev != 0 || none.Version != 0 {
+		t.Errorf("a leave from an empty roster went from version %d to %d", none.Prev, none.Version)
 	}
 	if r := rosterOf(t, s, "a"); r.Version != 0 || len(r.Members) != 0 {
-		t.Errorf("roster %+v of nobody", r)
+		t.Errorf("roster %+v, want an empty one", r)
 	}
 	want(t, []int{0})(s.RosterSizes(t.Context(), "news", []string{"a"}))
 	if again := change(t, s, "a", PresenceChange{Join: []Member{{Client: "pad"}}}); again.Prev != 0 || again.Version <= one.Version {
-		t.Errorf("the next one came from %d to %d", again.Prev, again.Version)
+		t.Errorf("the next join went from version %d to %d, the first to %d", again.Prev, again.Version, one.Version)
 	}
 }
 
@@ -104,10 +104,10 @@ func testWatchers(t *testing.T, s store) {
 	want(t, []string{"a", "b"})(change(t, s, "a", join).Watchers, nil)
 	ok(t, s.UnwatchPresence(ctx, "a", "news"))
 	ok(t, s.UnwatchPresence(ctx, "a", "news"))
-	want(t, []string{"b"})(change(t, s, "a", PresenceChange{Leave: gone("pad")}).Watchers, nil)
+	want(t, []string{"b"})(change(t, s, "a", PresenceChange{Leave: leaves("pad")}).Watchers, nil)
 }
 
-func testPresenceOfBuried(t *testing.T, s store) {
+func testPresenceOfDeadServer(t *testing.T, s store) {
 	ctx := t.Context()
 	ok(t, s.Join(ctx, Server{ID: "a"}))
 	ok(t, s.BindChannel(ctx, "a", "news"))
@@ -115,7 +115,7 @@ func testPresenceOfBuried(t *testing.T, s store) {
 	ok(t, s.WatchPresence(ctx, "a", "news"))
 	change(t, s, "a", PresenceChange{Join: []Member{{Client: "pad"}}})
 	change(t, s, "b", PresenceChange{Join: []Member{{Client: "tv"}}})
-	bury(t, s, "a")
+	declareDead(t, s, "a")
 	fails(t, s.WatchPresence(ctx, "a", "news"), ErrDead)
 	ok(t, s.UnbindChannel(ctx, "a", "news")) // as the janitor does
 	want(t, []int{0, 1})(s.RosterSizes(ctx, "news", []string{"a", "b"}))

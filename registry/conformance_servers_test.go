@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// live are the ids of the live servers.
+// live returns the ids of the live servers.
 func live(t *testing.T, r contract) []string {
 	t.Helper()
 	servers, err := r.Servers(t.Context())
@@ -17,8 +17,8 @@ func live(t *testing.T, r contract) []string {
 	return ids
 }
 
-// bury lets the lease of a server that has joined run out and declares it dead.
-func bury(t *testing.T, s store, server string) {
+// declareDead ends the lease of a server and declares it dead.
+func declareDead(t *testing.T, s store, server string) {
 	t.Helper()
 	s.loseLease(server)
 	want(t, true)(s.DeclareDead(t.Context(), server))
@@ -39,7 +39,7 @@ func testDescription(t *testing.T, s store) {
 	}
 	got, alive, err := s.Lease(ctx, "a")
 	if err != nil || !alive || got != servers[0] {
-		t.Fatalf("lease %v, %v, %v; servers say %v", got, alive, err, servers[0])
+		t.Fatalf("lease %v, %v, %v; Servers returns %v", got, alive, err, servers[0])
 	}
 	if age := time.Since(got.LastActive); age < -time.Minute || age > time.Minute {
 		t.Errorf("last active at %v", got.LastActive)
@@ -63,11 +63,11 @@ func testLostLease(t *testing.T, s store) {
 	}
 }
 
-func testRevival(t *testing.T, s store) {
+func testBeatAfterLostLease(t *testing.T, s store) {
 	ctx := t.Context()
 	ok(t, s.Join(ctx, Server{ID: "a"}))
 	s.loseLease("a")
-	ok(t, s.Forget(ctx, "a")) // a failover that lost everything looks the same
+	ok(t, s.Forget(ctx, "a")) // like a failover that lost everything
 	ok(t, s.Beat(ctx, Server{ID: "a"}))
 	want(t, []string{"a"})(live(t, s), nil)
 	want(t, []string{"a"})(s.Listed(ctx))
@@ -89,7 +89,7 @@ func testLeave(t *testing.T, s store) {
 	want(t, false)(alive, err)
 }
 
-func testBuryLive(t *testing.T, s store) {
+func testDeclareLiveServerDead(t *testing.T, s store) {
 	ctx := t.Context()
 	ok(t, s.Join(ctx, Server{ID: "a"}))
 	want(t, false)(s.DeclareDead(ctx, "a"))
@@ -97,10 +97,10 @@ func testBuryLive(t *testing.T, s store) {
 	ok(t, s.BindChannel(ctx, "a", "news"))
 }
 
-func testBuried(t *testing.T, s store) {
+func testDeadServer(t *testing.T, s store) {
 	ctx := t.Context()
 	ok(t, s.Join(ctx, Server{ID: "a"}))
-	bury(t, s, "a")
+	declareDead(t, s, "a")
 	want(t, true)(s.DeclareDead(ctx, "a"))
 	want(t, true)(s.DeclaredDead(ctx, "a"))
 	ok(t, s.Forget(ctx, "a"))
@@ -131,7 +131,7 @@ func testCleaning(t *testing.T, s store) {
 	}
 	ok(t, s.BindChannel(ctx, "b", "y"))
 	ok(t, s.HoldClients(ctx, "a", []string{"phone"}))
-	bury(t, s, "a")
+	declareDead(t, s, "a")
 
 	rounds := 0
 	for ; ; rounds++ {

@@ -16,29 +16,29 @@ func TestConformance(t *testing.T) {
 	}{
 		{"a server describes itself", testDescription},
 		{"a server without a lease is listed but not live", testLostLease},
-		{"a beat brings back a server that nobody declared dead", testRevival},
-		{"a server that leaves is gone", testLeave},
-		{"a server with a lease is not buried", testBuryLive},
-		{"a buried server can do nothing more", testBuried},
-		{"a tombstone ends", testTombstoneEnds},
-		{"what a dead server held is found and cleaned", testCleaning},
+		{"a server that was not declared dead is live again after a beat", testBeatAfterLostLease},
+		{"a server that leaves is removed", testLeave},
+		{"a server with a lease is not declared dead", testDeclareLiveServerDead},
+		{"a dead server cannot write", testDeadServer},
+		{"a tombstone expires", testTombstoneEnds},
+		{"channels and clients of a dead server are cleaned up", testCleaning},
 		{"held clients", testHeldClients},
 
 		{"channels have servers", testChannelServers},
 		{"binding and unbinding can be repeated", testRepeatedBinding},
 		{"a channel is listed while it has a server", testListedWhileHeld},
 		{"channels come in pages", testChannelPages},
-		{"a prefix is no pattern", testPrefixIsLiteral},
+		{"a prefix is not a pattern", testPrefixIsLiteral},
 		{"a channel in use is not pruned", testPruneInUse},
-		{"servers come and go at once", testConcurrentBinding},
+		{"servers bind concurrently", testConcurrentBinding},
 
-		{"many come at once", testManyAtOnce},
+		{"batches", testBatches},
 
 		{"a roster has members", testRoster},
-		{"an older connection does not count", testRosterGenerations},
-		{"a roster of nobody is none", testEmptyRoster},
-		{"changes name who watches", testWatchers},
-		{"a dead server's roster goes with its channels", testPresenceOfBuried},
+		{"a change of an older generation is ignored", testRosterGenerations},
+		{"an empty roster has no version", testEmptyRoster},
+		{"changes return the watchers", testWatchers},
+		{"a dead server's roster goes with its channels", testPresenceOfDeadServer},
 		{"rosters come in pages", testRosterPages},
 
 		{"a user has clients", testUserClients},
@@ -52,7 +52,7 @@ func TestConformance(t *testing.T) {
 	}
 }
 
-// bindUser binds one.
+// bindUser is BindUsers for one binding.
 func bindUser(ctx context.Context, r contract, user string, b Binding) error {
 	return r.BindUsers(ctx, []UserBinding{{user, b}})[0]
 }
@@ -71,8 +71,8 @@ func fails(t *testing.T, err, want error) {
 	}
 }
 
-// want takes what a call answered: want(t, true)(s.DeclaredDead(ctx, "a")). An empty slice is
-// as good as nil.
+// want checks the results of a call: want(t, true)(s.DeclaredDead(ctx, "a")). An empty slice equals
+// nil.
 func want[V any](t *testing.T, value V) func(V, error) {
 	return func(got V, err error) {
 		t.Helper()
@@ -82,7 +82,7 @@ func want[V any](t *testing.T, value V) func(V, error) {
 	}
 }
 
-// allChannels follows the pages to the end.
+// allChannels reads all pages.
 func allChannels(t *testing.T, r contract, prefix string, limit int) []string {
 	t.Helper()
 	var all []string

@@ -18,10 +18,11 @@ func testUserClients(t *testing.T, s store) {
 	ok(t, s.ForgetUser(ctx, "ann", "laptop", 6))
 	ok(t, s.ForgetUser(ctx, "ann", "laptop", 6))
 	want(t, []Binding{{"phone", "a", 5}})(s.User(ctx, "ann"))
-	ok(t, s.ReleaseUser(ctx, "nobody", "phone", 1))
-	ok(t, s.ForgetUser(ctx, "nobody", "phone", 1))
-	want(t, []Binding(nil))(s.User(ctx, "nobody"))
-	want(t, [][]Binding{{{"phone", "a", 5}}, nil, {{"phone", "a", 7}}, {{"phone", "a", 5}}})(s.Users(ctx, []string{"ann", "nobody", "bob", "ann"}))
+	ok(t, s.ReleaseUser(ctx, "unknown", "phone", 1))
+	ok(t, s.ForgetUser(ctx, "unknown", "phone", 1))
+	want(t, []Binding(nil))(s.User(ctx, "unknown"))
+	want(t, [][]Binding{{{"phone", "a", 5}}, nil, {{"phone", "a", 7}}, {{"phone", "a", 5}}})(
+		s.Users(ctx, []string{"ann", "unknown", "bob", "ann"}))
 	want(t, [][]Binding{})(s.Users(ctx, nil))
 }
 
@@ -69,7 +70,7 @@ func testEviction(t *testing.T, s store) {
 		ok(t, bindUser(ctx, s, "ann", Binding{client(i), "a", int64(100 + i)}))
 	}
 	fails(t, bindUser(ctx, s, "ann", Binding{"new", "a", 500}), ErrTooManyClients)
-	ok(t, bindUser(ctx, s, "ann", Binding{client(0), "b", 300})) // one it knows needs no room
+	ok(t, bindUser(ctx, s, "ann", Binding{client(0), "b", 300})) // a known client needs no room
 
 	ok(t, s.ReleaseUser(ctx, "ann", client(9), 109))
 	ok(t, s.ReleaseUser(ctx, "ann", client(7), 107)) // 7 has a lower generation, 3 is online
@@ -85,7 +86,7 @@ func testEviction(t *testing.T, s store) {
 	}
 }
 
-// testMaxOnline has a user with more clients than may be online.
+// testMaxOnline binds more clients of a user than may be online.
 func testMaxOnline(t *testing.T, s store) {
 	switch r := s.contract.(type) {
 	case *Memory:
@@ -99,16 +100,16 @@ func testMaxOnline(t *testing.T, s store) {
 	bind := func(client, server string, generation int64) error {
 		return bindUser(ctx, s, "ann", Binding{client, server, generation})
 	}
-	for i, client := range []string{"a", "b", "c"} { // as many as there are may be known
+	for i, client := range []string{"a", "b", "c"} { // offline clients do not count
 		ok(t, bind(client, "x", int64(10+i)))
 		ok(t, s.ReleaseUser(ctx, "ann", client, int64(10+i)))
 	}
 	ok(t, bind("a", "x", 20))
 	ok(t, bind("b", "x", 21))
-	fails(t, bind("c", "x", 22), ErrTooManyClients) // known, and offline
-	fails(t, bind("d", "x", 23), ErrTooManyClients) // not known
-	ok(t, bind("a", "y", 24))                       // online already
-	ok(t, bind("a", "x", 20))                       // outdated, which is no error
+	fails(t, bind("c", "x", 22), ErrTooManyClients) // known, but offline
+	fails(t, bind("d", "x", 23), ErrTooManyClients) // unknown
+	ok(t, bind("a", "y", 24))                       // already online
+	ok(t, bind("a", "x", 20))                       // an outdated generation is not an error
 	ok(t, s.ReleaseUser(ctx, "ann", "b", 21))
 	ok(t, bind("c", "x", 25))
 	fails(t, bind("b", "x", 26), ErrTooManyClients)
@@ -122,6 +123,6 @@ func testUserExpires(t *testing.T, s store) {
 	want(t, []Binding(nil))(s.User(ctx, "ann"))
 	ok(t, s.ReleaseUser(ctx, "ann", "phone", 9))
 	want(t, []Binding(nil))(s.User(ctx, "ann"))
-	ok(t, bindUser(ctx, s, "ann", Binding{"phone", "b", 1})) // nothing is left of the fence
+	ok(t, bindUser(ctx, s, "ann", Binding{"phone", "b", 1})) // the expired generation is forgotten
 	want(t, []Binding{{"phone", "b", 1}})(s.User(ctx, "ann"))
 }

@@ -4,7 +4,8 @@ import (
 	"context"
 )
 
-// contract is the methods that [Redis] and [Memory] share. The conformance suite tests both through it.
+// contract is the methods that [Redis] and [Memory] share. The conformance suite tests both through
+// it.
 type contract interface {
 	Join(ctx context.Context, s Server) error
 	Beat(ctx context.Context, s Server) error

@@ -1,33 +1,33 @@
-// Package registry stores which servers are alive, which servers have subscribers of a channel, which
-// members of a channel each server has, and the server of each client of a user.
+// Package registry stores which servers are alive, which servers have subscribers of a channel,
+// which members of a channel each server has, and the server of each client of a user.
 //
 // # Keys
 //
 // The braces are literal. Every key begins with [Options].Prefix.
 //
-//	key                      type    holds                              bounded by
-//	s_list                   SET     server ids                         Leave, Forget
-//	s_{server}               HASH    host, version, started_at,         Options.Lease, renewed by Beat
+//	key                      type    holds                            bounded by
+//	s_list                   SET     server ids                       Leave, Forget
+//	s_{server}               HASH    host, version, started_at,       Options.Lease, renewed by Beat
 //	                                 last_active (ms since 1970),
 //	                                 connections, users, channels,
 //	                                 watching
-//	s_dead_{server}          STRING  empty: the tombstone               Options.TombstoneTTL
-//	s_ch_{server}            SET     channels bound to the server       UnbindChannel, Leave, Forget
-//	s_c_{server}             SET     clients held by the server         DropClient, Leave, Forget
+//	s_dead_{server}          STRING  empty: the tombstone             Options.TombstoneTTL
+//	s_ch_{server}            SET     channels bound to the server     UnbindChannel, Leave, Forget
+//	s_c_{server}             SET     clients held by the server       DropClient, Leave, Forget
 //	u_{user}                 HASH    client -> <server>:<generation>,   Options.UserTTL, renewed by
-//	                                 without server if offline          BindUsers; MaxClients fields
-//	ch_list                  SET     channels that have servers         UnbindChannel, PruneChannel
-//	ch_{channel}             SET     servers with a subscriber          UnbindChannel
-//	ch_p_{channel}:<server>  HASH    client -> <ms>:<generation>:       UnbindChannel, ChangePresence
+//	                                 without server if offline        BindUsers; MaxClients fields
+//	ch_list                  SET     channels that have servers       UnbindChannel, PruneChannel
+//	ch_{channel}             SET     servers with a subscriber        UnbindChannel
+//	ch_p_{channel}:<server>  HASH    client -> <ms>:<generation>:     UnbindChannel, ChangePresence
 //	                                 <json>, and the version
 //	ch_pw_{channel}          SET     servers that watch the presence    UnbindChannel, UnwatchPresence
 //
 // # Order
 //
-// No script touches two slots, so a binding takes several steps. A server adds a channel or client to
-// its s_ sets before it binds it, and removes it after it has unbound it. If the server dies between
-// two steps, its s_ sets may name too much, but never too little: the janitor finds everything there.
-// Every call can be repeated. Repeating a binding restores what a failover lost.
+// No script touches two slots, so a binding takes several steps. A server adds a channel or client
+// to its s_ sets before it binds it, and removes it after it has unbound it. If the server dies
+// between two steps, its s_ sets may name too much, but never too little: the janitor finds
+// everything there. Every call can be repeated. Repeating a binding restores what a failover lost.
 //
 // A server that was declared dead cannot bind anything: the tombstone is in the same slot as its s_
 // sets, and the script that adds to them checks it. A server may be suspended after that check and

@@ -7,8 +7,8 @@ import (
 )
 
 // parseBinding parses a value of u_{user}, `<server>:<generation>`. The server's name may contain
-// colons. It returns false for a malformed value. A generation is below 2^53, so that Lua represents
-// it exactly.
+// colons. It returns false for a malformed value. A generation is below 2^53, so that Lua
+// represents it exactly.
 func parseBinding(client, value string) (Binding, bool) {
 	colon := strings.LastIndexByte(value, ':')
 	if colon < 0 {

@@ -52,7 +52,7 @@ func FuzzParseBinding(f *testing.F) {
 	})
 }
 
-func TestUnreadableDescriptionIsALease(t *testing.T) {
+func TestMalformedDescriptionIsALease(t *testing.T) {
 	got := parseServer("a", map[string]string{"host": "h", "users": "many"})
 	epoch := time.UnixMilli(0).UTC()
 	if want := (Server{ID: "a", Host: "h", StartedAt: epoch, LastActive: epoch}); got != want {

@@ -1,7 +1,7 @@
 package registry
 
-// keys builds the keys; its value is the prefix. The braces are Redis Cluster hash tags: all keys of
-// one server are in one slot.
+// keys builds the keys; its value is the prefix. The braces are Redis Cluster hash tags: all keys
+// of one server are in one slot.
 type keys string
 
 // serverList is a SET of server ids. Beat adds to it, Leave and Forget remove from it.
@@ -29,8 +29,8 @@ func (p keys) channelList() string { return string(p) + "ch_list" }
 // channel is a SET of servers. Each entry is owned by that server, after its death by the janitor.
 func (p keys) channel(channel string) string { return string(p) + "ch_{" + channel + "}" }
 
-// roster is a HASH from client to `<since, ms>:<generation>:<json>`, and the field versionField: the
-// members that server has in channel. Owned by the server, after its death by the janitor.
+// roster is a HASH from client to `<since, ms>:<generation>:<json>`, and the field versionField:
+// the members that server has in channel. Owned by the server, after its death by the janitor.
 func (p keys) roster(channel, server string) string {
 	return string(p) + "ch_p_{" + channel + "}:" + server
 }

@@ -13,7 +13,7 @@ import (
 	"switchboard/internal/redistest"
 )
 
-// The Redis processes of all tests, started once; each test has a prefix of its own.
+// The Redis processes are shared by all tests. Each test has its own prefix.
 var (
 	single   *redistest.Server
 	cluster  *redistest.Cluster
@@ -22,7 +22,7 @@ var (
 
 func TestMain(m *testing.M) { os.Exit(redistest.Main(m, &single, &cluster)) }
 
-// store is a registry under test, with what time does to it.
+// store is a registry under test, with functions that expire a key.
 type store struct {
 	contract
 	loseLease     func(server string)
@@ -37,7 +37,7 @@ func eachStore(t *testing.T, test func(t *testing.T, s store)) {
 	t.Run("cluster", func(t *testing.T) { test(t, redisStore(t, cluster.Client(t))) })
 }
 
-// memoryStore loses things by turning its clock forward, which ages everything in it.
+// memoryStore expires a key by advancing the clock, which ages everything else too.
 func memoryStore() store {
 	now := time.Now()
 	m := NewMemory(Options{Now: func() time.Time { return now }})
@@ -47,20 +47,20 @@ func memoryStore() store {
 	return store{m, after(m.opts.Lease), after(m.opts.TombstoneTTL), after(m.opts.UserTTL)}
 }
 
-// redisStore loses things by deleting the key, as its TTL does in the end.
+// redisStore expires a key by deleting it.
 func redisStore(t *testing.T, client redis.UniversalClient) store {
 	r := newRedis(client)
-	losing := func(key func(string) string) func(string) {
+	deleting := func(key func(string) string) func(string) {
 		return func(name string) {
 			if n, err := client.Del(t.Context(), key(name)).Result(); err != nil || n != 1 {
 				t.Fatalf("deleting %s: %d keys, %v", key(name), n, err)
 			}
 		}
 	}
-	return store{r, losing(r.keys.lease), losing(r.keys.tombstone), losing(r.keys.user)}
+	return store{r, deleting(r.keys.lease), deleting(r.keys.tombstone), deleting(r.keys.user)}
 }
 
-// newRedis returns a registry with a prefix that no other test has.
+// newRedis returns a registry with its own prefix.
 func newRedis(client redis.UniversalClient) *Redis {
 	return NewRedis(redispipe.New(client, redispipe.Options{}),
 		Options{Prefix: fmt.Sprintf("t%d:", prefixes.Add(1))})

@@ -83,8 +83,8 @@ func (s sets) some(key string, n int) []string {
 }
 
 // lists is small sets of names by key, as sorted slices. A change makes a new slice, so callers can
-// keep a slice that they got. Each push looks up the servers of a channel: collecting and sorting the
-// keys of a map took ten times as long and made 4 allocations, 4 % of the cost of a push.
+// keep a slice that they got. Each push looks up the servers of a channel: collecting and sorting
+// the keys of a map took ten times as long and made 4 allocations, 4 % of the cost of a push.
 type lists map[string][]string
 
 func (l lists) add(key, name string) {

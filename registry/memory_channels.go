@@ -39,7 +39,8 @@ func (m *Memory) UnbindChannel(_ context.Context, server, channel string) error 
 	return nil
 }
 
-// PruneChannel is like [Redis.PruneChannel]. It always returns false: the list of channels cannot be wrong in memory.
+// PruneChannel is like [Redis.PruneChannel]. It always returns false: the list of channels cannot
+// be wrong in memory.
 func (m *Memory) PruneChannel(context.Context, string) (bool, error) { return false, nil }
 
 // ChannelServers is like [Redis.ChannelServers].

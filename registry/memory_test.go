@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// TestMemoryForgetsUsersNobodyAsksFor: expired users go as new ones come.
-func TestMemoryForgetsUsersNobodyAsksFor(t *testing.T) {
+// TestMemoryRemovesExpiredUsers checks that new users make Memory remove expired ones.
+func TestMemoryRemovesExpiredUsers(t *testing.T) {
 	now := time.Now()
 	m := NewMemory(Options{Now: func() time.Time { return now }})
 	for i := range 1000 {
@@ -23,9 +23,9 @@ func TestMemoryForgetsUsersNobodyAsksFor(t *testing.T) {
 	}
 }
 
-// TestMemoryGivesListsAway: what a caller was given stays as it was, whatever is bound later, and
-// what it appends is its own.
-func TestMemoryGivesListsAway(t *testing.T) {
+// TestMemoryChannelServersAreStable checks that a returned slice does not change with later
+// bindings, and that a caller may append to it.
+func TestMemoryChannelServersAreStable(t *testing.T) {
 	m := NewMemory(Options{})
 	bind := func(server string) { ok(t, m.BindChannel(t.Context(), server, "news")) }
 	servers := func() []string {
@@ -34,19 +34,19 @@ func TestMemoryGivesListsAway(t *testing.T) {
 		return list
 	}
 	unbind := func(server string) { ok(t, m.UnbindChannel(t.Context(), server, "news")) }
-	given := map[string][]string{}
+	returned := map[string][]string{}
 	for _, step := range []struct {
 		do           func(server string)
 		server, want string
 	}{
 		{bind, "b", "b"}, {bind, "d", "b d"}, {bind, "d", "b d"}, {bind, "c", "b c d"}, {bind, "a", "a b c d"},
-		{unbind, "b", "a c d"}, {unbind, "never there", "a c d"}, {bind, "e", "a c d e"}, {unbind, "e", "a c d"},
+		{unbind, "b", "a c d"}, {unbind, "unknown", "a c d"}, {bind, "e", "a c d e"}, {unbind, "e", "a c d"},
 	} {
 		step.do(step.server)
-		given[step.want] = servers()
-		_ = append(given[step.want], "x")
+		returned[step.want] = servers()
+		_ = append(returned[step.want], "x")
 	}
-	for want, got := range given {
+	for want, got := range returned {
 		if strings.Join(got, " ") != want {
 			t.Errorf("got %q, want %s", got, want)
 		}

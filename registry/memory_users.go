@@ -123,7 +123,8 @@ func (m *Memory) userLocked(name string) *user {
 }
 
 // expireSomeLocked bounds the memory for users that do not come back. Each new user checks a few
-// others, in the random order of a map, so that expired users are removed faster than new ones come.
+// others, in the random order of a map, so that expired users are removed faster than new ones
+// come.
 func (m *Memory) expireSomeLocked() {
 	const checks = 4
 	n := 0

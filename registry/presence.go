@@ -37,22 +37,23 @@ type RosterOutcome struct {
 	Err error
 }
 
-// ChangeResult is the result of a PresenceChange. A watcher missed a change if Prev is not the version
-// that it knows.
+// ChangeResult is the result of a PresenceChange. A watcher missed a change if Prev is not the
+// version that it knows.
 type ChangeResult struct {
 	Prev, Version int64       // of the roster, before and after the change; 0 if it is empty
 	Since         []time.Time // join time of each of Join, in their order; zero for an ignored one
 	Watchers      []string    // servers that watch the channel's presence, sorted
 }
 
-// Roster is the members that one server has in a channel, sorted by client. It belongs to the server,
-// which binds the channel before it writes a roster. Calls for one roster must not overlap.
+// Roster is the members that one server has in a channel, sorted by client. It belongs to the
+// server, which binds the channel before it writes a roster. Calls for one roster must not overlap.
 type Roster struct {
 	Version int64 // grows with each change; 0 if the roster is empty
 	Members []Member
 }
 
-// versionField is the field of ch_p_ with the version. No client has that name: names have no space.
+// versionField is the field of ch_p_ with the version. No client has that name: names have no
+// space.
 const versionField = " version"
 
 // description is the JSON in the value of a member in ch_p_, `<ms>:<generation>:<json>`.

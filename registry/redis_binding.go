@@ -13,8 +13,8 @@ import (
 
 // BindChannel records that the server has a subscriber of the channel: in s_ch_, then ch_, then
 // ch_list. Repeating the call is harmless, and restores entries that were lost. It returns ErrDead
-// if the server was declared dead. Calls of BindChannel and UnbindChannel for one server and channel
-// must not overlap. Concurrent calls share round trips: see [redispipe.Coalescer].
+// if the server was declared dead. Calls of BindChannel and UnbindChannel for one server and
+// channel must not overlap. Concurrent calls share round trips: see [redispipe.Coalescer].
 func (r *Redis) BindChannel(ctx context.Context, server, channel string) error {
 	if err := r.binding.Do(ctx, server, channel); err != nil {
 		return fmt.Errorf("bind channel %s: %w", channel, err)
@@ -50,18 +50,18 @@ func (r *Redis) UnbindChannel(ctx context.Context, server, channel string) error
 	return nil
 }
 
-// bindChannels makes the steps of BindChannel, each for all channels in one round trip. It waits for
-// the replies of a step before the next one: in a Cluster the steps go to different nodes, so the
-// order in a pipeline is not enough.
+// bindChannels makes the steps of BindChannel, each for all channels in one round trip. It waits
+// for the replies of a step before the next one: in a Cluster the steps go to different nodes, so
+// the order in a pipeline is not enough.
 //
-// All steps run every time, although ch_list changes only with a channel's first server. The list may
-// lack the channel: the first server died before the last step, or a failover lost the entry. If a
-// second server skipped the step, the channel would stay missing.
+// All steps run every time, although ch_list changes only with a channel's first server. The list
+// may lack the channel: the first server died before the last step, or a failover lost the entry.
+// If a second server skipped the step, the channel would stay missing.
 //
 // The tombstone is checked in the first step and in the last. A server may be suspended after the
 // first check, and then be declared dead and cleaned up. No janitor would remove a binding that it
-// makes after that, so it reverts the binding itself. If the server is declared dead after the second
-// check, the channel is still in its s_ch_.
+// makes after that, so it reverts the binding itself. If the server is declared dead after the
+// second check, the channel is still in its s_ch_.
 func (r *Redis) bindChannels(ctx context.Context, server string, channels []string) error {
 	if err := r.hold(ctx, r.keys.heldChannels(server), server, channels...); err != nil {
 		return err
@@ -107,8 +107,9 @@ func (r *Redis) unbindChannels(ctx context.Context, server string, channels []st
 	return failed.OrNil()
 }
 
-// delist removes channels without servers from ch_list and returns how many it removed. It adds those
-// again that a server bound meanwhile: that server may have added them just before the removal.
+// delist removes channels without servers from ch_list and returns how many it removed. It adds
+// those again that a server bound meanwhile: that server may have added them just before the
+// removal.
 func (r *Redis) delist(ctx context.Context, channels ...string) (delisted int64, err error) {
 	removed, err := r.count(ctx, append([]any{"srem", r.keys.channelList()}, anys(channels)...)...)
 	if err != nil {
@@ -130,8 +131,8 @@ func (r *Redis) delist(ctx context.Context, channels ...string) (delisted int64,
 }
 
 // forEach sends the command, with the key ch_{channel} and args, for each channel, all in one round
-// trip. It calls reply, if not nil, with each reply. It adds errors to failed, and returns the channels
-// without an error.
+// trip. It calls reply, if not nil, with each reply. It adds errors to failed, and returns the
+// channels without an error.
 func (r *Redis) forEach(
 	ctx context.Context, failed redispipe.Failed, channels []string, reply func(channel string, n int64),
 	command string, args ...any,

@@ -9,8 +9,8 @@ import (
 )
 
 // HoldClients adds the clients to the server's s_c_. A server calls it before it binds anything for
-// the clients, so that cleaning up after the server finds them. It returns ErrDead if the server was
-// declared dead. After an error some of the clients may have been added.
+// the clients, so that cleaning up after the server finds them. It returns ErrDead if the server
+// was declared dead. After an error some of the clients may have been added.
 func (r *Redis) HoldClients(ctx context.Context, server string, clients []string) error {
 	for chunk := range slices.Chunk(clients, redispipe.MaxNames) {
 		if err := r.hold(ctx, r.keys.heldClients(server), server, chunk...); err != nil {
@@ -65,9 +65,9 @@ func anys(names []string) []any {
 	return list
 }
 
-// randomNames returns up to n random names of a set. It does not scan: a scan of a set that shrank may
-// return nothing although names are left, and the cleanup would end there. A random choice also gets
-// past a name that cannot be cleaned up.
+// randomNames returns up to n random names of a set. It does not scan: a scan of a set that shrank
+// may return nothing although names are left, and the cleanup would end there. A random choice also
+// gets past a name that cannot be cleaned up.
 func (r *Redis) randomNames(ctx context.Context, key string, n int) ([]string, error) {
 	return r.names(ctx, "srandmember", key, max(n, 1))
 }

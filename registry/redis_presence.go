@@ -19,9 +19,9 @@ import (
 var presenceChanges = redispipe.Group{Script: changePresenceScript}
 
 // ChangePresence applies changes to the server's rosters, one for each channel, and returns the
-// outcomes in the order of changes. A client that is already a member keeps its Since. A member with
-// a higher Generation is not changed. The version grows even if nothing changes, unless the roster
-// is empty.
+// outcomes in the order of changes. A client that is already a member keeps its Since. A member
+// with a higher Generation is not changed. The version grows even if nothing changes, unless the
+// roster is empty.
 func (r *Redis) ChangePresence(ctx context.Context, server string, list []RosterChange) []RosterOutcome {
 	out := make([]RosterOutcome, len(list))
 	targets, indexes := make([]redispipe.Target, 0, len(list)), make([]int, 0, len(list))
@@ -110,10 +110,10 @@ func (r *Redis) Roster(ctx context.Context, server, channel string) (Roster, err
 	return roster, nil
 }
 
-// RosterPage returns about limit members, from cursor on. An empty cursor begins the roster. next is
-// empty after the last page, and only then. A member that is in the roster all the time is returned
-// at least once. It returns ErrBadCursor if the store did not make the cursor. The cursor is that of
-// HSCAN.
+// RosterPage returns about limit members, from cursor on. An empty cursor begins the roster. next
+// is empty after the last page, and only then. A member that is in the roster all the time is
+// returned at least once. It returns ErrBadCursor if the store did not make the cursor. The cursor
+// is that of HSCAN.
 func (r *Redis) RosterPage(ctx context.Context, server, channel, cursor string, limit int) ([]Member, string, error) {
 	members, next, err := r.scanRoster(ctx, server, channel, cursor, limit)
 	if err != nil {
@@ -164,8 +164,8 @@ func (r *Redis) RosterSizes(ctx context.Context, channel string, servers []strin
 }
 
 // WatchPresence adds the server to the channel's watchers, which ChangePresence returns. It returns
-// ErrDead if the server was declared dead. Like BindChannel it checks the tombstone after the write:
-// a server that was suspended and declared dead in between removes itself.
+// ErrDead if the server was declared dead. Like BindChannel it checks the tombstone after the
+// write: a server that was suspended and declared dead in between removes itself.
 func (r *Redis) WatchPresence(ctx context.Context, server, channel string) error {
 	_, err := r.count(ctx, "sadd", r.keys.watchers(channel), server)
 	var dead int64

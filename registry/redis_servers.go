@@ -26,9 +26,9 @@ func (r *Redis) Beat(ctx context.Context, s Server) error {
 	return nil
 }
 
-// beat adds the server to s_list every time, not only after its lease expired. If a failover lost the
-// list, or a beat was interrupted, a server with a lease would otherwise be missing from it. The lease
-// is renewed first: a server that was declared dead must not get back into the list.
+// beat adds the server to s_list every time, not only after its lease expired. If a failover lost
+// the list, or a beat was interrupted, a server with a lease would otherwise be missing from it.
+// The lease is renewed first: a server that was declared dead must not get back into the list.
 func (r *Redis) beat(ctx context.Context, s Server) error {
 	alive, err := r.eval(ctx, beatScript, []string{r.keys.lease(s.ID), r.keys.tombstone(s.ID)},
 		r.opts.Lease.Milliseconds(), s.Host, s.Version, s.StartedAt.UnixMilli(),

@@ -14,7 +14,8 @@ import (
 	"switchboard/internal/redistest"
 )
 
-// interrupt runs something just before a command is sent: between two steps of one call.
+// interrupt is a hook that calls run once, before the command is sent: between two steps of one
+// call.
 type interrupt struct {
 	command, key string
 	run          func()
@@ -35,18 +36,18 @@ func (i *interrupt) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Pr
 	}
 }
 
-// interrupted returns a registry that runs something just before it sends a command, and
-// an undisturbed one over the same keys.
-func interrupted(t *testing.T, command string, key func(keys) string, run func(calm *Redis)) (r, calm *Redis) {
-	calm = newRedis(single.Client(t))
+// interrupted returns a registry that calls run before it sends the command, and another registry
+// over the same keys, without that hook.
+func interrupted(t *testing.T, command string, key func(keys) string, run func(plain *Redis)) (r, plain *Redis) {
+	plain = newRedis(single.Client(t))
 	client := single.Client(t)
-	client.AddHook(&interrupt{command: command, key: key(calm.keys), run: func() { run(calm) }})
+	client.AddHook(&interrupt{command: command, key: key(plain.keys), run: func() { run(plain) }})
 	r = newRedis(client)
-	r.keys = calm.keys
-	return r, calm
+	r.keys = plain.keys
+	return r, plain
 }
 
-// trips counts what is sent together.
+// trips is a hook that collects the number of commands of each round trip.
 type trips []int
 
 func (*trips) DialHook(next redis.DialHook) redis.DialHook          { return next }
@@ -58,7 +59,7 @@ func (n *trips) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proces
 	}
 }
 
-func TestAThousandUsersAreOneRoundTrip(t *testing.T) {
+func TestUsersTakesOneRoundTrip(t *testing.T) {
 	var n trips
 	client := single.Client(t)
 	client.AddHook(&n)
@@ -67,76 +68,76 @@ func TestAThousandUsersAreOneRoundTrip(t *testing.T) {
 		users[i] = fmt.Sprint("user-", i)
 	}
 	r := newRedis(client)
-	_, err := r.User(t.Context(), "somebody") // connects
+	_, err := r.User(t.Context(), "ann") // connects
 	ok(t, err)
 	n = nil
 	found, err := r.Users(t.Context(), users)
 	if err != nil || len(found) != 1000 || !slices.Equal(n, []int{1000}) {
-		t.Errorf("%d users, %v, sent together: %v", len(found), err, n)
+		t.Errorf("%d users, %v, round trips of %v commands", len(found), err, n)
 	}
 }
 
-func TestUnbindingPutsBackAChannelBoundMeanwhile(t *testing.T) {
-	r, calm := interrupted(t, "srem", keys.channelList, func(calm *Redis) {
-		ok(t, calm.BindChannel(t.Context(), "b", "news"))
+func TestUnbindRelistsAChannelBoundMeanwhile(t *testing.T) {
+	r, plain := interrupted(t, "srem", keys.channelList, func(plain *Redis) {
+		ok(t, plain.BindChannel(t.Context(), "b", "news"))
 	})
 	ok(t, r.BindChannel(t.Context(), "a", "news"))
 	ok(t, r.UnbindChannel(t.Context(), "a", "news"))
-	want(t, []string{"news"})(allChannels(t, calm, "", 10), nil)
-	want(t, []string{"b"})(calm.ChannelServers(t.Context(), "news"))
+	want(t, []string{"news"})(allChannels(t, plain, "", 10), nil)
+	want(t, []string{"b"})(plain.ChannelServers(t.Context(), "news"))
 }
 
-func TestBindingOfAServerBuriedMeanwhileIsTakenBack(t *testing.T) {
+func TestBindChannelRevertsIfTheServerIsDeclaredDead(t *testing.T) {
 	ctx := t.Context()
 	channel := func(k keys) string { return k.channel("news") }
-	r, calm := interrupted(t, "sadd", channel, func(calm *Redis) {
-		want(t, true)(calm.DeclareDead(ctx, "a"))
-		ok(t, calm.UnbindChannel(ctx, "a", "news"))
-		ok(t, calm.Forget(ctx, "a"))
+	r, plain := interrupted(t, "sadd", channel, func(plain *Redis) {
+		want(t, true)(plain.DeclareDead(ctx, "a"))
+		ok(t, plain.UnbindChannel(ctx, "a", "news"))
+		ok(t, plain.Forget(ctx, "a"))
 	})
 	fails(t, r.BindChannel(ctx, "a", "news"), ErrDead)
-	want(t, []string(nil))(calm.ChannelServers(ctx, "news"))
-	want(t, []string(nil))(allChannels(t, calm, "", 10), nil)
+	want(t, []string(nil))(plain.ChannelServers(ctx, "news"))
+	want(t, []string(nil))(allChannels(t, plain, "", 10), nil)
 }
 
-// TestOneChannelThatFailsLeavesTheOthers: bound together, each has its own answer.
-func TestOneChannelThatFailsLeavesTheOthers(t *testing.T) {
+// TestBindChannelsFailsForOneChannel checks that an error of one channel does not affect the
+// others.
+func TestBindChannelsFailsForOneChannel(t *testing.T) {
 	ctx := t.Context()
 	client := single.Client(t)
 	r := newRedis(client)
-	ok(t, client.Set(ctx, r.keys.channel("odd"), "no set", 0).Err())
+	ok(t, client.Set(ctx, r.keys.channel("odd"), "not a set", 0).Err())
 	failed, is := r.bindChannels(ctx, "a", []string{"x", "odd", "y"}).(redispipe.Failed)
 	if !is || len(failed) != 1 || failed["odd"] == nil {
-		t.Errorf("failed are %v", failed)
+		t.Errorf("failed: %v", failed)
 	}
 	want(t, []string{"a"})(r.ChannelServers(ctx, "y"))
 	want(t, []string{"x", "y"})(allChannels(t, r, "", 10), nil)
 	want(t, []string{"odd", "x", "y"})(r.HeldChannels(ctx, "a", 10))
 	failed, is = r.unbindChannels(ctx, "a", []string{"x", "odd", "y"}).(redispipe.Failed)
 	if !is || len(failed) != 1 || failed["odd"] == nil {
-		t.Errorf("failed are %v", failed)
+		t.Errorf("failed: %v", failed)
 	}
 	want(t, []string{"odd"})(r.HeldChannels(ctx, "a", 10))
 	want(t, []string(nil))(allChannels(t, r, "", 10), nil)
 	want(t, []string(nil))(r.ChannelServers(ctx, "x"))
 }
 
-// TestOfABuriedServerAllAreTakenBack: as one, so many.
-func TestOfABuriedServerAllAreTakenBack(t *testing.T) {
+func TestBindChannelsRevertsIfTheServerIsDeclaredDead(t *testing.T) {
 	ctx := t.Context()
-	r, calm := interrupted(t, "sadd", func(k keys) string { return k.channel("y") }, func(calm *Redis) {
-		want(t, true)(calm.DeclareDead(ctx, "a"))
-		ok(t, calm.unbindChannels(ctx, "a", []string{"x", "y"}))
-		ok(t, calm.Forget(ctx, "a"))
+	r, plain := interrupted(t, "sadd", func(k keys) string { return k.channel("y") }, func(plain *Redis) {
+		want(t, true)(plain.DeclareDead(ctx, "a"))
+		ok(t, plain.unbindChannels(ctx, "a", []string{"x", "y"}))
+		ok(t, plain.Forget(ctx, "a"))
 	})
 	failed, is := r.bindChannels(ctx, "a", []string{"x", "y"}).(redispipe.Failed)
 	if !is || !errors.Is(failed["x"], ErrDead) || !errors.Is(failed["y"], ErrDead) {
-		t.Errorf("failed are %v", failed)
+		t.Errorf("failed: %v", failed)
 	}
 	for _, channel := range []string{"x", "y"} {
-		want(t, []string(nil))(calm.ChannelServers(ctx, channel))
+		want(t, []string(nil))(plain.ChannelServers(ctx, channel))
 	}
-	want(t, []string(nil))(allChannels(t, calm, "", 10), nil)
+	want(t, []string(nil))(allChannels(t, plain, "", 10), nil)
 }
 
 func TestRepeatingRestoresWhatAFailoverLost(t *testing.T) {
@@ -157,7 +158,7 @@ func TestRepeatingRestoresWhatAFailoverLost(t *testing.T) {
 	}
 }
 
-func TestPruneChannelTakesOutWhatACrashLeft(t *testing.T) {
+func TestPruneChannelRemovesAnUnusedChannel(t *testing.T) {
 	client := single.Client(t)
 	r := newRedis(client)
 	ok(t, client.SAdd(t.Context(), r.keys.channelList(), "stale").Err())
@@ -166,9 +167,9 @@ func TestPruneChannelTakesOutWhatACrashLeft(t *testing.T) {
 	want(t, []string(nil))(allChannels(t, r, "", 10), nil)
 }
 
-func TestPruneChannelNeverTakesOutAChannelInUse(t *testing.T) {
+func TestPruneChannelKeepsAChannelInUse(t *testing.T) {
 	r, _ := interrupted(t, "srem", keys.channelList, func(*Redis) {
-		t.Error("the channel was out of the list for a moment")
+		t.Error("the channel was briefly out of the list")
 	})
 	ok(t, r.BindChannel(t.Context(), "a", "news"))
 	want(t, false)(r.PruneChannel(t.Context(), "news"))
@@ -179,7 +180,7 @@ func TestChannelsRefusesAForeignCursor(t *testing.T) {
 	fails(t, err, ErrBadCursor)
 }
 
-func TestEntriesOfOthersAreSkippedAndMakeRoom(t *testing.T) {
+func TestMalformedEntriesAreSkippedAndEvicted(t *testing.T) {
 	ctx := t.Context()
 	client := single.Client(t)
 	r := newRedis(client)
@@ -193,7 +194,7 @@ func TestEntriesOfOthersAreSkippedAndMakeRoom(t *testing.T) {
 	want(t, false)(client.HExists(ctx, r.keys.user("ann"), "odd").Result())
 }
 
-// TestEveryKeyIsKnownAndBounded compares what a full life leaves in Redis with the table in doc.go.
+// TestEveryKeyIsKnownAndBounded compares the keys and TTLs in Redis with the table in doc.go.
 func TestEveryKeyIsKnownAndBounded(t *testing.T) {
 	ctx := t.Context()
 	client := single.Client(t)
@@ -220,8 +221,8 @@ func TestEveryKeyIsKnownAndBounded(t *testing.T) {
 	}
 }
 
-// TestAFullRedisStillKeepsServersAlive: beats, burials and all that frees memory go on.
-func TestAFullRedisStillKeepsServersAlive(t *testing.T) {
+// TestFullRedis checks that a full Redis accepts beats, tombstones, and calls that free memory.
+func TestFullRedis(t *testing.T) {
 	ctx := t.Context()
 	client := redistest.Start(t).Client(t)
 	r := newRedis(client)
@@ -239,7 +240,7 @@ func TestAFullRedisStillKeepsServersAlive(t *testing.T) {
 	ok(t, r.UnbindChannel(ctx, "a", "news"))
 	ok(t, r.DropClient(ctx, "a", "phone"))
 	if err := r.BindChannel(ctx, "a", "more"); err == nil {
-		t.Error("a full Redis took a binding: this test tests nothing")
+		t.Error("a full Redis accepted a binding: this test proves nothing")
 	}
 	ok(t, r.Forget(ctx, "a"))
 }

@@ -1,7 +1,7 @@
 #!lua
--- Writes bindings of clients to their users, except where an entry has a higher generation. If a user
--- has too many clients, the offline client with the lowest generation is removed. A malformed entry
--- counts as offline with the lowest generation.
+-- Writes bindings of clients to their users, except where an entry has a higher generation. If a
+-- user has too many clients, the offline client with the lowest generation is removed. A malformed
+-- entry counts as offline with the lowest generation.
 -- For each binding:
 -- KEYS[k+1] u_{user}
 -- ARGV[a+1] client
@@ -11,8 +11,8 @@
 -- ARGV[1] TTL of the key, ms
 -- ARGV[2] most clients of one user
 -- ARGV[3] most online clients of one user, 0 for no limit
--- returns for each binding 1 if it was written or is outdated, 0 if no other client is offline or too
---         many are online; or an error
+-- returns for each binding 1 if it was written or is outdated, 0 if no other client is offline or
+--         too many are online; or an error
 -- cost O(1) for each; O(clients of the user) if the user has ARGV[3] clients or more and this one
 --         comes online
 local call, ttl, max_clients, max_online = redis.call, ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])

@@ -7,8 +7,8 @@
 -- ARGV[a+1] joins: client, generation and description of each, a newline after every field
 -- ARGV[a+2] leaves: client and generation of each, a newline after every field
 -- returns for each roster, separated by newlines: version before, version after, for each join the
---         time of joining (Unix ms, 0 if ignored), the watching servers; or an error. The version of
---         an empty roster is 0
+--         time of joining (Unix ms, 0 if ignored), the watching servers; or an error. An empty
+--         roster has version 0
 -- cost O(members changed + watching servers)
 local call, format, max = redis.call, string.format, math.max
 local now = call('TIME')
@@ -29,7 +29,8 @@ local function change(k, a)
 	end
 	local held = call('HMGET', roster, unpack(names))
 	local version = held[1] or '0'
-	-- With the microseconds: a roster that is emptied and filled within a millisecond gets a new version.
+	-- With the microseconds: a roster that is emptied and filled within a millisecond gets a new
+	-- version.
 	local clock = (ms - 1577836800000) * 4096 + now[2] % 1000 * 4
 	local next_version = format('%d', max(clock, tonumber(version) + 1))
 	local written, removed, reply = {' version', next_version}, {}, {version, next_version}
