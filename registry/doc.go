@@ -14,13 +14,13 @@
 //	s_dead_{server}          STRING  empty: the tombstone             Options.TombstoneTTL
 //	s_ch_{server}            SET     channels bound to the server     UnbindChannel, Leave, Forget
 //	s_c_{server}             SET     clients held by the server       DropClient, Leave, Forget
-//	u_{user}                 HASH    client -> <server>:<generation>,   Options.UserTTL, renewed by
+//	u_{user}                 HASH    <server>:<generation> by client, Options.UserTTL, renewed by
 //	                                 without server if offline        BindUsers; MaxClients fields
 //	ch_list                  SET     channels that have servers       UnbindChannel, PruneChannel
 //	ch_{channel}             SET     servers with a subscriber        UnbindChannel
-//	ch_p_{channel}:<server>  HASH    client -> <ms>:<generation>:     UnbindChannel, ChangePresence
-//	                                 <json>, and the version
-//	ch_pw_{channel}          SET     servers that watch the presence    UnbindChannel, UnwatchPresence
+//	ch_p_{channel}:<server>  HASH    <ms>:<generation>:<json> by      UnbindChannel, ChangePresence
+//	                                 client, and the version
+//	ch_pw_{channel}          SET     servers that watch presence      UnbindChannel, UnwatchPresence
 //
 // # Order
 //
