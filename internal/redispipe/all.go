@@ -7,9 +7,9 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// DoAll sends cmds by themselves, for who has gathered them already: in one round trip, in this order where they go to
-// one node. It returns when all were answered, with the error of the first that failed; each keeps its
-// own.
+// DoAll sends cmds in a round trip of their own, for callers that have a batch already. Commands
+// for the same node keep their order. DoAll returns after all replies, with the error of the first
+// command that failed. Each command has its own error.
 func (p *Pipe) DoAll(ctx context.Context, cmds []redis.Cmder) error {
 	if err := ctx.Err(); err != nil {
 		for _, cmd := range cmds {
@@ -26,11 +26,11 @@ func (p *Pipe) DoAll(ctx context.Context, cmds []redis.Cmder) error {
 	}
 	_, err := pipeline.Exec(ctx)
 	if p.opts.Observe != nil {
-		away := connectionError(err)
-		for i := 0; i < len(cmds) && away == nil; i++ {
-			away = connectionError(cmds[i].Err())
+		lost := connectionError(err)
+		for i := 0; i < len(cmds) && lost == nil; i++ {
+			lost = connectionError(cmds[i].Err())
 		}
-		p.opts.Observe(time.Since(start), len(cmds), away)
+		p.opts.Observe(time.Since(start), len(cmds), lost)
 	}
 	return err
 }

@@ -8,57 +8,57 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// call is what waits to be sent: a command by itself, or a target of a group.
+// call is a queued command, or a queued target of a group.
 type call struct {
-	*ticket
+	*waiter
 	cmd    redis.Cmder // nil for a target
-	script *Script     // nil for a plain command
-	target Target      // without a group for a command by itself
-	value  any         // of a target
+	script *Script     // nil for a command that is no script
+	target Target      // zero for a command
+	value  any         // result of a target
 	err    error
 
-	// Of a durable call:
-	asking      bool // the node has the slot only by half yet
+	// Used by durable calls:
+	asking      bool // send ASKING first: the slot is being migrated to the node
 	redirects   int
-	unconfirmed error // what is to be said beside value
+	unconfirmed error // returned with value if no replica confirmed the write
 }
 
-// ticket is what one caller waits with for all of his calls.
-type ticket struct {
-	left atomic.Int64
-	done chan struct{} // closed when none is left
-	gone atomic.Bool   // the caller no longer waits: what was not sent by then never is
+// waiter lets one caller wait for all its calls.
+type waiter struct {
+	pending   atomic.Int64
+	done      chan struct{} // closed when no call is pending
+	abandoned atomic.Bool   // the caller no longer waits: do not send the calls that are still queued
 }
 
-func (t *ticket) expect(calls int) {
-	t.done = make(chan struct{})
-	t.left.Store(int64(calls))
+func (w *waiter) expect(calls int) {
+	w.done = make(chan struct{})
+	w.pending.Store(int64(calls))
 }
 
-// answered says that one call has its outcome.
-func (t *ticket) answered() {
-	if t.left.Add(-1) == 0 {
-		close(t.done)
+// answered marks one call as answered.
+func (w *waiter) answered() {
+	if w.pending.Add(-1) == 0 {
+		close(w.done)
 	}
 }
 
-// wait returns when all calls are answered. With an error they may still be under way.
-func (t *ticket) wait(ctx context.Context) error {
-	if ctx.Done() == nil { // a push: a select would take two locks more, 7 % of a batch
-		<-t.done
+// wait returns after all calls are answered. After an error, calls may still be in flight.
+func (w *waiter) wait(ctx context.Context) error {
+	if ctx.Done() == nil { // as for a push: a select takes two more locks, 7 % of the cost of a batch
+		<-w.done
 		return nil
 	}
 	select {
-	case <-t.done:
+	case <-w.done:
 		return nil
 	case <-ctx.Done():
-		t.gone.Store(true)
+		w.abandoned.Store(true)
 		return ctx.Err()
 	}
 }
 
-// wanted leaves out what was given up: what somebody gave up on in an outage must not come true behind
-// what he did instead.
-func wanted(batch []*call) []*call {
-	return slices.DeleteFunc(batch, func(c *call) bool { return c.gone.Load() })
+// withoutAbandoned removes the calls whose callers gave up. An abandoned call must not run after
+// the caller's fallback.
+func withoutAbandoned(batch []*call) []*call {
+	return slices.DeleteFunc(batch, func(c *call) bool { return c.abandoned.Load() })
 }

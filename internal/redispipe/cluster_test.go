@@ -11,7 +11,7 @@ import (
 	"switchboard/internal/redistest"
 )
 
-// TestClusterForgetsScripts on one of its nodes, as a node does that took another's place.
+// TestClusterForgetsScripts flushes the scripts of one node at a time, as a failover does.
 func TestClusterForgetsScripts(t *testing.T) {
 	client := cluster.Client(t)
 	seen := &trips{}
@@ -35,13 +35,13 @@ func TestClusterForgetsScripts(t *testing.T) {
 		flush(cluster.Masters[round])
 	}
 	resent := len(seen.all) - 90
-	if resent != 3+2 { // each master at first, then one more in each of two rounds
-		t.Errorf("the text was sent %d times, want 5", resent)
+	if resent != 3+2 { // each master at first, then one master in each of two rounds
+		t.Errorf("the source was sent %d times, want 5", resent)
 	}
 }
 
-// TestASlotMoves: the client learns it from the answer, and the script runs once, elsewhere.
-func TestASlotMoves(t *testing.T) {
+// TestSlotMoves checks that the client follows MOVED and that the script runs once.
+func TestSlotMoves(t *testing.T) {
 	own := redistest.StartCluster(t, 2)
 	client := own.Client(t)
 	p := New(client, Options{Timeout: time.Minute})
@@ -54,7 +54,7 @@ func TestASlotMoves(t *testing.T) {
 	if n, err := p.Eval(t.Context(), s, []string{key}); n != int64(1) || err != nil {
 		t.Fatal(n, err)
 	}
-	if err := client.Del(t.Context(), key).Err(); err != nil { // an empty slot moves without its keys
+	if err := client.Del(t.Context(), key).Err(); err != nil { // an empty slot moves without keys
 		t.Fatal(err)
 	}
 	to := own.Masters[0]
@@ -77,8 +77,9 @@ func TestASlotMoves(t *testing.T) {
 	}
 }
 
-// TestOneMasterIsGone: what lies on the others is answered, and Observe hears of the one.
-func TestOneMasterIsGone(t *testing.T) {
+// TestUnreachableMaster checks that only calls to the dead master fail, and that Observe gets its
+// error.
+func TestUnreachableMaster(t *testing.T) {
 	own := redistest.StartCluster(t, 3)
 	client := own.Client(t)
 	pre := prefix()
@@ -109,23 +110,23 @@ func TestOneMasterIsGone(t *testing.T) {
 	p := New(client, Options{Timeout: time.Minute, MaxInFlight: 1, Observe: seen.observe})
 	calls := &caller{t: t, pipe: p}
 	calls.Go(func() { _, _ = incr(t.Context(), p, keys[0]) })
-	<-g.arrived
+	<-g.blocked
 	for i, key := range keys {
-		calls.later(i+1, func() {
+		calls.start(i+1, func() {
 			if _, err := incr(t.Context(), p, key); (err != nil) != (i == 2) {
 				t.Errorf("key on master %d: %v", i, err)
 			}
 		})
 	}
-	// A Redis error comes first: it must not hide the connection's.
-	calls.later(4, func() { _ = p.Do(t.Context(), redis.NewStatusCmd(t.Context(), "hget", keys[0], "x")) })
+	// The first command gets an error reply, which must not hide the connection error.
+	calls.start(4, func() { _ = p.Do(t.Context(), redis.NewStatusCmd(t.Context(), "hget", keys[0], "x")) })
 	p.mu.Lock()
 	p.plain.waiting[0], p.plain.waiting[3] = p.plain.waiting[3], p.plain.waiting[0]
 	p.mu.Unlock()
 	g.release <- struct{}{}
-	g.one()
+	g.pass()
 	calls.Wait()
 	if len(seen.all) != 2 || seen.all[0].err != nil || seen.all[1].err == nil {
-		t.Errorf("Observe is told %v, want an error of the connection for the second", seen.all)
+		t.Errorf("Observe got %v, want a connection error for the second", seen.all)
 	}
 }

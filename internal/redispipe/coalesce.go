@@ -11,32 +11,33 @@ import (
 // MaxNames is the most names in one call of a [Coalescer].
 const MaxNames = 256
 
-// A Coalescer merges calls: those that arrive while one is under way share the next. When thousands
-// of clients come or go at once, one call for each took a tenth of the CPU of the broker and of
-// Redis. The zero value with Call set is ready.
+// A Coalescer merges concurrent calls: calls that arrive while one is in flight share the next one.
+// When thousands of clients connect or disconnect at once, one call for each took a tenth of the
+// CPU of the broker and of Redis. The zero value with Call set is ready to use.
 type Coalescer struct {
-	// Call does the work for up to MaxNames names of one server. Its error is that of each of them,
-	// unless it is a [Failed]. Calls do not overlap, except those for another server or beyond
-	// MaxNames.
+	// Call does the work for up to MaxNames names of one server. Its error applies to each name,
+	// unless it is a [Failed]. Calls do not overlap, except calls for different servers and calls
+	// beyond MaxNames.
 	Call func(ctx context.Context, server string, names []string) error
 
-	mu   sync.Mutex // guards the fields below, and next's until it has begun
+	mu   sync.Mutex // guards the fields below, and those of next until its call begins
 	busy bool
-	next *coalesced // nil for none; its call follows the one under way
+	next *coalesced // nil for none; its call follows the one in flight
 }
 
-// coalesced is one call, and the names in it.
+// coalesced is one call and its names.
 type coalesced struct {
-	ctx    context.Context // of the first caller: a call that it abandoned must not be sent later
+	ctx    context.Context // of the first caller
 	server string
 	names  []string
-	turn   chan struct{} // closed when the first caller is to make the call
+	start  chan struct{} // closed when the first caller may make the call
 	done   chan struct{} // closed when err is set
 	err    error
 }
 
-// Do calls with name, and with the names of other callers for the same server. It returns the error
-// of name alone. The context is that of the caller that came first.
+// Do makes a call for name, together with the names of other callers for the same server. It
+// returns the error of name only. The call has the context of the first of these callers: if that
+// caller gives up, the call must not be sent later.
 func (c *Coalescer) Do(ctx context.Context, server, name string) error {
 	c.mu.Lock()
 	b := c.next
@@ -46,42 +47,42 @@ func (c *Coalescer) Do(ctx context.Context, server, name string) error {
 		c.mu.Unlock()
 		<-b.done
 		return ErrorOf(b.err, name)
-	case b != nil: // of another server, as after a death, or full
+	case b != nil: // full, or for another server
 		c.mu.Unlock()
 		return ErrorOf(c.Call(ctx, server, []string{name}), name)
 	}
-	b = &coalesced{ctx: ctx, server: server, names: []string{name}, turn: make(chan struct{}), done: make(chan struct{})}
+	b = &coalesced{ctx: ctx, server: server, names: []string{name}, start: make(chan struct{}), done: make(chan struct{})}
 	if c.busy {
 		c.next = b
 		c.mu.Unlock()
-		<-b.turn
+		<-b.start
 	} else {
 		c.busy = true
 		c.mu.Unlock()
 	}
 	b.err = c.Call(b.ctx, b.server, b.names)
-	c.pass()
+	c.startNext()
 	close(b.done)
 	return ErrorOf(b.err, name)
 }
 
-// pass lets the next call begin. From then on no name joins it.
-func (c *Coalescer) pass() {
+// startNext starts the next call, which then accepts no more names.
+func (c *Coalescer) startNext() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.next == nil {
 		c.busy = false
 		return
 	}
-	close(c.next.turn)
+	close(c.next.start)
 	c.next = nil
 }
 
-// Failed is the error of a call in which some names failed, by name. In a Cluster one node can be
-// away.
+// Failed is the error of a call that failed for some names: the errors by name. In a Cluster a
+// single node may be unreachable.
 type Failed map[string]error
 
-// ErrorOf returns what err, the error of a call for many names, says of one of them.
+// ErrorOf returns the error of one name from err, the error of a call for many names.
 func ErrorOf(err error, name string) error {
 	if failed, ok := err.(Failed); ok {
 		return failed[name]
@@ -95,7 +96,7 @@ func (f Failed) Error() string { return errors.Join(slices.Collect(maps.Values(f
 // Unwrap returns the errors, for [errors.Is].
 func (f Failed) Unwrap() []error { return slices.Collect(maps.Values(f)) }
 
-// Add notes err, if there is one, for names.
+// Add sets err for names, if err is not nil.
 func (f Failed) Add(names []string, err error) {
 	for _, name := range names {
 		if err != nil {

@@ -10,8 +10,8 @@ import (
 	"testing/synctest"
 )
 
-// TestCoalescer: calls that arrive while one is under way share the next, and each gets its own
-// answer.
+// TestCoalescer checks that calls share the next one while one is in flight, and that each gets its
+// own result.
 func TestCoalescer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var calls [][]string
@@ -43,7 +43,7 @@ func TestCoalescer(t *testing.T) {
 		synctest.Wait()
 		answers <- nil // for e
 		synctest.Wait()
-		do("me", "f") // nothing is under way any more
+		do("me", "f") // nothing is in flight
 		answers <- nil
 		all.Wait()
 		if want := [][]string{{"me", "a"}, {"me", "b", "c", "d"}, {"me", "e"}, {"me", "f"}}; !slices.EqualFunc(calls, want, slices.Equal[[]string]) {
@@ -55,13 +55,14 @@ func TestCoalescer(t *testing.T) {
 			}
 		}
 		if len(got) != 6 {
-			t.Errorf("%d have an answer, want 6", len(got))
+			t.Errorf("%d results, want 6", len(got))
 		}
 	})
 }
 
-// TestCoalescerIsBounded: neither a full call nor another server waits for the next.
-func TestCoalescerIsBounded(t *testing.T) {
+// TestCoalescerDoesNotWait checks that a name makes its own call if the next call is full or for
+// another server.
+func TestCoalescerDoesNotWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sizes := make(map[string][]int)
 		var mu sync.Mutex
@@ -88,8 +89,8 @@ func TestCoalescerIsBounded(t *testing.T) {
 	})
 }
 
-// TestCoalescerAnswersEach: a name that failed is no error of the others.
-func TestCoalescerAnswersEach(t *testing.T) {
+// TestCoalescerFailsForOneName checks that an error of one name does not affect the others.
+func TestCoalescerFailsForOneName(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		wrong, open := errors.New("wrong"), make(chan struct{})
 		c := Coalescer{Call: func(context.Context, string, []string) error {

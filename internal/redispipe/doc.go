@@ -1,18 +1,17 @@
-// Package redispipe sends Redis commands and scripts of many goroutines in shared
-// round trips: those who call at the same time go together, and while as many pipelines
-// are in flight as may be the next one gathers. A caller blocks until its own command has
-// been answered.
+// Package redispipe sends Redis commands and scripts of many goroutines in shared round trips.
+// Commands of concurrent calls go into one pipeline. While the maximum number of pipelines is in
+// flight, the next one collects commands. A caller blocks until its own command has been answered.
 //
-// A [Group] is a script that works through many targets: those of concurrent calls are one
-// run. In a Cluster each is a run of its own.
+// A [Group] is a script that handles many targets. The targets of concurrent calls share one run of
+// the script. In a Cluster each target is a run of its own.
 //
 // A [Coalescer] is for work of several commands or steps: calls for single names that arrive while
-// one is under way share the next.
+// one is in flight share the next one.
 //
-// A durable call is answered when a replica has what it wrote. Such calls share round
-// trips of their own, so that nobody else waits for replicas.
+// A durable call returns after a replica has what it wrote. Durable calls have round trips of their
+// own, so that other calls do not wait for replicas.
 //
-// A [Script] is a .lua file beside its caller, loaded once per server and run by
-// its digest; a server that does not know it (restarted, failed over, a new
-// Cluster node) gets its text with the same call.
+// A [Script] is a .lua file beside its caller. It is loaded once per server and runs by its digest.
+// A server that does not know the script (restarted, failed over, a new Cluster node) gets the
+// source in the same call.
 package redispipe

@@ -9,14 +9,15 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// ErrNotReplicated is returned when a script ran, but no replica confirmed within
-// Options.ReplicaTimeout that it has what the script wrote.
+// ErrNotReplicated is returned if a script ran, but no replica confirmed its writes within
+// Options.ReplicaTimeout.
 var ErrNotReplicated = errors.New("redispipe: not confirmed by a replica in time")
 
-// node is one Redis server: all of a single one or of Sentinel's, one of a Cluster.
+// node is the client of one Redis server: the only one, the master under Sentinel, or a Cluster
+// node.
 type node interface{ Pipeline() redis.Pipeliner }
 
-// sendDurable has targets sent to the nodes that they are on.
+// sendDurable queues each call for the node that holds its keys.
 func (p *Pipe) sendDurable(ctx context.Context, calls []*call) {
 	nodes := make(map[node][]*call, 1)
 	for _, c := range calls {
@@ -33,7 +34,7 @@ func (p *Pipe) sendDurable(ctx context.Context, calls []*call) {
 	}
 }
 
-// master is the node that key is on, as far as we know.
+// master returns the node that holds key, by the last known state of the Cluster.
 func (p *Pipe) master(ctx context.Context, key string) (node, error) {
 	cluster, ok := p.client.(*redis.ClusterClient)
 	if !ok {
@@ -57,28 +58,29 @@ func (p *Pipe) enqueueDurable(to node, calls ...*call) {
 	}
 }
 
+// durableTrip makes one round trip for durable calls.
 func (p *Pipe) durableTrip(to node, batch []*call) {
 	ctx, cancel := context.WithTimeout(context.Background(), p.opts.Timeout+p.opts.ReplicaTimeout)
 	defer cancel()
-	commands := gather(ctx, batch, p.opts.MaxGroup)
+	commands := group(ctx, batch, p.opts.MaxGroup)
 	p.execDurable(ctx, to, commands)
 	if unknown := unknownScripts(commands); len(unknown) > 0 {
 		p.execDurable(ctx, to, unknown)
 	}
-	var astray []command
+	var redirected []command
 	for _, c := range commands {
 		if p.misdirected(c) {
-			astray = append(astray, c)
+			redirected = append(redirected, c)
 		} else {
 			c.answer()
 		}
 	}
-	if len(astray) > 0 {
-		go p.redirect(astray) // it takes its time, in which this lane goes on
+	if len(redirected) > 0 {
+		go p.redirect(redirected) // takes a while; the lane goes on meanwhile
 	}
 }
 
-// execDurable is one pipeline with a WAIT at its end.
+// execDurable sends one pipeline that ends with a WAIT.
 func (p *Pipe) execDurable(ctx context.Context, to node, commands []command) {
 	start := time.Now()
 	pipeline := to.Pipeline()
@@ -88,7 +90,7 @@ func (p *Pipe) execDurable(ctx context.Context, to node, commands []command) {
 		}
 		_ = pipeline.Process(ctx, c.cmd)
 	}
-	replicas := redis.NewIntCmd(ctx, "wait", 1, max(p.opts.ReplicaTimeout.Milliseconds(), 1)) // 0 would be for ever
+	replicas := redis.NewIntCmd(ctx, "wait", 1, max(p.opts.ReplicaTimeout.Milliseconds(), 1)) // 0 would wait without limit
 	_ = pipeline.Process(ctx, replicas)
 	_, err := pipeline.Exec(ctx)
 	outcome := ErrNotReplicated
@@ -104,6 +106,6 @@ func (p *Pipe) execDurable(ctx context.Context, to node, commands []command) {
 		}
 	}
 	if p.opts.Observe != nil {
-		p.opts.Observe(time.Since(start), len(commands)+1, worst(err, commands))
+		p.opts.Observe(time.Since(start), len(commands)+1, firstConnectionError(err, commands))
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"switchboard/internal/redistest"
 )
 
-// count works through a group: it counts each key up.
+// count is the source of a group's script that increments each key.
 const count = `
 local counts = {}
 for i, key in ipairs(KEYS) do
@@ -20,27 +20,27 @@ for i, key in ipairs(KEYS) do
 end
 return counts`
 
-// durably runs a group's script for one key, and waits for a replica.
-func durably(t *testing.T, p *Pipe, g *Group, key string) (any, error) {
+// evalOne runs a group's script for one key.
+func evalOne(t *testing.T, p *Pipe, g *Group, key string) (any, error) {
 	t.Helper()
 	answer := p.EvalEach(t.Context(), Target{Group: g, Keys: []string{key}})[0]
 	return answer.Value, answer.Err
 }
 
-// durable is a group of calls that wait for a replica.
+// durable returns a durable group.
 func durable(t *testing.T, source string) *Group {
 	return &Group{Script: script(t, source), Durable: true}
 }
 
-// patient is a client that no answer of s comes too late for.
-func patient(t *testing.T, s *redistest.Server) *redis.Client {
+// withoutTimeout returns a client without read timeout.
+func withoutTimeout(t *testing.T, s *redistest.Server) *redis.Client {
 	client := redis.NewClient(&redis.Options{Addr: s.Addr, MaxRetries: -1, ReadTimeout: -1})
 	t.Cleanup(func() { _ = client.Close() })
 	return client
 }
 
-// blocked returns when a WAIT waits on s.
-func blocked(t *testing.T, s *redistest.Server) {
+// awaitWait returns when a WAIT blocks on s.
+func awaitWait(t *testing.T, s *redistest.Server) {
 	t.Helper()
 	client := s.Client(t)
 	for {
@@ -63,7 +63,7 @@ func TestDurable(t *testing.T) {
 	p := New(master.Client(t), Options{Observe: seen.observe})
 	s := durable(t, count)
 	for want := range int64(50) {
-		if n, err := durably(t, p, s, "n"); n != want+1 || err != nil {
+		if n, err := evalOne(t, p, s, "n"); n != want+1 || err != nil {
 			t.Fatalf("%v, %v; want %d", n, err, want+1)
 		}
 		if n, err := replica.Get(t.Context(), "n").Int64(); n != want+1 || err != nil {
@@ -71,19 +71,19 @@ func TestDurable(t *testing.T) {
 		}
 	}
 	if sizes := seen.sizes(); len(sizes) != 51 || sizes[0] != 2 || sizes[1] != 2 {
-		t.Errorf("round trips of %v commands, want the text once more and a WAIT in each", sizes)
+		t.Errorf("round trips of %v commands, want one resend with the source, and a WAIT in each", sizes)
 	}
-	until(p, func() bool { return len(p.durable) == 0 }) // the last lane goes after its last answer
+	until(p, func() bool { return len(p.durable) == 0 }) // the lane is deleted after its last reply
 }
 
 func TestDurableWithoutReplica(t *testing.T) {
 	for name, client := range map[string]redis.UniversalClient{"server": single.Client(t), "cluster": cluster.Client(t)} {
 		t.Run(name, func(t *testing.T) {
 			p := New(client, Options{ReplicaTimeout: time.Millisecond})
-			if n, err := durably(t, p, durable(t, count), prefix()); n != int64(1) || !errors.Is(err, ErrNotReplicated) {
-				t.Errorf("%v, %v; want 1 that is not replicated", n, err)
+			if n, err := evalOne(t, p, durable(t, count), prefix()); n != int64(1) || !errors.Is(err, ErrNotReplicated) {
+				t.Errorf("%v, %v; want 1 and ErrNotReplicated", n, err)
 			}
-			_, err := durably(t, p, durable(t, `return redis.error_reply('MINE no')`), prefix())
+			_, err := evalOne(t, p, durable(t, `return redis.error_reply('MINE no')`), prefix())
 			if err == nil || !strings.Contains(err.Error(), "MINE no") || errors.Is(err, ErrNotReplicated) {
 				t.Errorf("%v, want the script's own error", err)
 			}
@@ -91,13 +91,13 @@ func TestDurableWithoutReplica(t *testing.T) {
 	}
 }
 
-// TestReplicaIsAway: durable calls wait for it, others do not wait for them.
-func TestReplicaIsAway(t *testing.T) {
+// TestReplicaIsPaused checks that durable calls wait for the replica, and that other calls do not.
+func TestReplicaIsPaused(t *testing.T) {
 	master := redistest.Start(t)
 	replica := redistest.StartReplica(t, master)
-	p := New(patient(t, master), Options{ReplicaTimeout: time.Hour, MaxInFlight: 1})
+	p := New(withoutTimeout(t, master), Options{ReplicaTimeout: time.Hour, MaxInFlight: 1})
 	s := durable(t, count)
-	if _, err := durably(t, p, s, "n"); err != nil {
+	if _, err := evalOne(t, p, s, "n"); err != nil {
 		t.Fatal(err)
 	}
 	if err := replica.Pause(); err != nil {
@@ -107,15 +107,15 @@ func TestReplicaIsAway(t *testing.T) {
 	call := func(keys ...string) {
 		for _, key := range keys {
 			calls.Go(func() {
-				if n, err := durably(t, p, s, key); n == nil || err != nil {
+				if n, err := evalOne(t, p, s, key); n == nil || err != nil {
 					t.Errorf("%v, %v", n, err)
 				}
 			})
 		}
 	}
 	call("n")
-	blocked(t, master)
-	call("a", "b", "c") // these gather behind it
+	awaitWait(t, master)
+	call("a", "b", "c") // these are queued
 	if n, err := p.Eval(t.Context(), script(t, `return redis.call('INCR', KEYS[1])`), []string{"other"}); n != int64(1) || err != nil {
 		t.Errorf("not durable: %v, %v", n, err)
 	}
@@ -130,8 +130,8 @@ func TestReplicaIsAway(t *testing.T) {
 	}
 }
 
-// TestDurableCallsShare one WAIT.
-func TestDurableCallsShare(t *testing.T) {
+// TestDurableCallsShareRoundTrips checks that queued durable calls share round trips.
+func TestDurableCallsShareRoundTrips(t *testing.T) {
 	client := single.Client(t)
 	g := newGate(client)
 	seen := &trips{}
@@ -142,16 +142,16 @@ func TestDurableCallsShare(t *testing.T) {
 	}
 	key := prefix()
 	var calls sync.WaitGroup
-	call := func() { _, _ = durably(t, p, s, key) }
+	call := func() { _, _ = evalOne(t, p, s, key) }
 	calls.Go(call)
-	<-g.arrived
+	<-g.blocked
 	for range 50 {
 		calls.Go(call)
 	}
 	until(p, func() bool { return len(p.durable[client].waiting) == 50 })
 	g.release <- struct{}{}
-	g.one()
-	g.one()
+	g.pass()
+	g.pass()
 	calls.Wait()
 	seen.want(t, 2, 4, 2) // 16, 16, 8 and a WAIT
 	if n, err := single.Client(t).Get(t.Context(), key).Int(); n != 51 || err != nil {
@@ -159,9 +159,10 @@ func TestDurableCallsShare(t *testing.T) {
 	}
 }
 
-// TestMasterChangesInTheWait: one that became a replica says so; of one that died nothing
-// is known, not even whether the script ran.
-func TestMasterChangesInTheWait(t *testing.T) {
+// TestMasterChangesDuringWait checks the error of a call whose WAIT is interrupted. A master that
+// became a replica returns the value and ErrNotReplicated. If the master died, it is unknown
+// whether the script ran.
+func TestMasterChangesDuringWait(t *testing.T) {
 	for _, test := range []struct {
 		name   string
 		change func(s *redistest.Server) error
@@ -174,25 +175,25 @@ func TestMasterChangesInTheWait(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			master := redistest.Start(t)
-			p := New(patient(t, master), Options{ReplicaTimeout: time.Hour})
+			p := New(withoutTimeout(t, master), Options{ReplicaTimeout: time.Hour})
 			s := durable(t, count)
 			if err := master.Client(t).ScriptLoad(t.Context(), s.Script.Source).Err(); err != nil {
 				t.Fatal(err)
 			}
 			var calls sync.WaitGroup
 			calls.Go(func() {
-				n, err := durably(t, p, s, "n")
+				n, err := evalOne(t, p, s, "n")
 				if err == nil || (n == int64(1)) != test.ran || errors.Is(err, ErrNotReplicated) != test.ran {
 					t.Errorf("%v, %v", n, err)
 				}
 			})
-			blocked(t, master)
+			awaitWait(t, master)
 			if err := test.change(master); err != nil {
 				t.Fatal(err)
 			}
 			calls.Wait()
-			if n, err := durably(t, p, s, "n"); err == nil || errors.Is(err, ErrNotReplicated) {
-				t.Errorf("and then: %v, %v; want another error", n, err)
+			if n, err := evalOne(t, p, s, "n"); err == nil || errors.Is(err, ErrNotReplicated) {
+				t.Errorf("the next call: %v, %v; want another error", n, err)
 			}
 		})
 	}

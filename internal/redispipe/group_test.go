@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// add is a group whose targets add a number to their first key, and fail by themselves.
+// add returns a group whose targets add a number to their first key. A target may fail without the
+// others.
 func add(t *testing.T) *Group {
 	return &Group{Shared: []any{"1000"}, Script: script(t, `
 local sums = {}
@@ -20,9 +21,9 @@ return sums`)}
 
 func to(g *Group, n int, keys ...string) Target { return Target{Group: g, Keys: keys, Args: []any{n}} }
 
-// TestGroupsGather: targets of waiting calls share runs of their script, with those of the same kind and up to
-// MaxGroup; each call has its own answer, and its own error.
-func TestGroupsGather(t *testing.T) {
+// TestTargetsShareRuns checks that queued targets of a group with the same number of keys share
+// runs of up to MaxGroup targets, and that each target has its own result or error.
+func TestTargetsShareRuns(t *testing.T) {
 	client := single.Client(t)
 	g := newGate(client)
 	seen := &trips{}
@@ -36,13 +37,13 @@ func TestGroupsGather(t *testing.T) {
 	}
 	calls := &caller{t: t, pipe: p}
 	calls.Go(func() { _, _ = incr(t.Context(), p, pre+"first") })
-	<-g.arrived
+	<-g.blocked
 	targets := []Target{
 		to(sum, 1, pre+"a"), to(sum, 2, pre+"b"), to(sum, 3, pre+"a"), to(sum, 4, pre+"list"), to(sum, 5, pre+"a"),
-		to(sum, 6, pre+"c", pre+"not used"), to(other, 7, pre+"c"),
+		to(sum, 6, pre+"c", pre+"unused"), to(other, 7, pre+"c"),
 	}
 	want := []int64{1001, 1002, 2004, 0, 3009, 1006, 2013}
-	calls.later(len(targets)+1, func() {
+	calls.start(len(targets)+1, func() {
 		answers := p.EvalEach(t.Context(), append(targets, to(sum, 8, pre+"list"))...)
 		for i, n := range append(want, 0) {
 			if n == 0 {
@@ -54,15 +55,15 @@ func TestGroupsGather(t *testing.T) {
 			}
 		}
 	})
-	calls.later(len(targets)+2, func() { _, _ = incr(t.Context(), p, pre+"first") })
+	calls.start(len(targets)+2, func() { _, _ = incr(t.Context(), p, pre+"first") })
 	g.release <- struct{}{}
-	g.one()
+	g.pass()
 	calls.Wait()
-	seen.want(t, 1, 5) // two runs of three, one with other keys, one of another group, and the plain command
+	seen.want(t, 1, 5) // two runs of three targets, one with two keys, one of another group, and the plain command
 }
 
-// TestGroupsOfManyCallers: callers who wait for one round trip share a run in the next.
-func TestGroupsOfManyCallers(t *testing.T) {
+// TestCallersShareRuns checks that calls queued during one round trip share runs in the next.
+func TestCallersShareRuns(t *testing.T) {
 	client := single.Client(t)
 	g := newGate(client)
 	seen := &trips{}
@@ -73,10 +74,10 @@ func TestGroupsOfManyCallers(t *testing.T) {
 	}
 	calls := &caller{t: t, pipe: p}
 	calls.Go(func() { _, _ = incr(t.Context(), p, key) })
-	<-g.arrived
-	ctx, giveUp := context.WithCancel(t.Context())
+	<-g.blocked
+	ctx, cancel := context.WithCancel(t.Context())
 	for i := range 100 {
-		calls.later(i+1, func() {
+		calls.start(i+1, func() {
 			ctx := ctx
 			if i%10 > 0 {
 				ctx = t.Context()
@@ -86,31 +87,31 @@ func TestGroupsOfManyCallers(t *testing.T) {
 			}
 		})
 	}
-	giveUp()
-	until(p, func() bool { // they have seen it
+	cancel()
+	until(p, func() bool { // their callers gave up
 		for i, c := range p.plain.waiting {
-			if i%10 == 0 && !c.gone.Load() {
+			if i%10 == 0 && !c.abandoned.Load() {
 				return false
 			}
 		}
 		return true
 	})
 	g.release <- struct{}{}
-	g.one()
-	g.one()
+	g.pass()
+	g.pass()
 	calls.Wait()
-	seen.want(t, 1, 2, 2) // 64 and 26, and once more with the text
+	seen.want(t, 1, 2, 2) // 64 and 26 targets, and a resend with the source
 	if n, err := single.Client(t).Get(t.Context(), key).Int(); n != 90_001 || err != nil {
-		t.Errorf("%d, %v; want 90 targets, each once, and none of those that were given up", n, err)
+		t.Errorf("%d, %v; want 90 targets, each once, and no abandoned one", n, err)
 	}
 }
 
-// TestGroupsFail as a whole: each target has the error.
-func TestGroupsFail(t *testing.T) {
+// TestGroupFails checks that each target gets the error of a failed run.
+func TestGroupFails(t *testing.T) {
 	for name, c := range map[string]struct{ source, want string }{
-		"refused":  {`return redis.error_reply('OOM no')`, "OOM no"},
-		"short":    {`return {1}`, "1 values for 2 targets"},
-		"no array": {`return 'x'`, "0 values for 2 targets"},
+		"refused":      {`return redis.error_reply('OOM no')`, "OOM no"},
+		"short":        {`return {1}`, "1 values for 2 targets"},
+		"not an array": {`return 'x'`, "0 values for 2 targets"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p, g := New(single.Client(t), Options{}), &Group{Script: script(t, c.source)}
@@ -135,8 +136,8 @@ func TestGroupsFail(t *testing.T) {
 	}
 }
 
-// TestGroupsInACluster are of one target, since a script's keys are in one slot.
-func TestGroupsInACluster(t *testing.T) {
+// TestGroupInCluster checks groups in a Cluster, where each run has one target.
+func TestGroupInCluster(t *testing.T) {
 	for _, wait := range []bool{false, true} {
 		p := New(cluster.Client(t), Options{ReplicaTimeout: 1})
 		sum, pre := add(t), prefix()

@@ -24,7 +24,7 @@ var (
 
 func TestMain(m *testing.M) { os.Exit(redistest.Main(m, &single, &cluster)) }
 
-// prefix sets the keys of a test apart from those of others.
+// prefix returns a key prefix that no other test has.
 func prefix() string { return fmt.Sprintf("t%d:", prefixes.Add(1)) }
 
 // trip is one call of Observe.
@@ -33,14 +33,14 @@ type trip struct {
 	err      error
 }
 
-// gate is a hook of the client that holds round trips until the test lets them go.
+// gate is a hook that blocks round trips until the test releases them.
 type gate struct {
-	arrived chan struct{}
+	blocked chan struct{}
 	release chan struct{}
 }
 
 func newGate(client redis.UniversalClient) *gate {
-	g := &gate{arrived: make(chan struct{}), release: make(chan struct{})}
+	g := &gate{blocked: make(chan struct{}), release: make(chan struct{})}
 	client.AddHook(g)
 	return g
 }
@@ -49,21 +49,21 @@ func (g *gate) DialHook(next redis.DialHook) redis.DialHook          { return ne
 func (g *gate) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return next }
 func (g *gate) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return func(ctx context.Context, cmds []redis.Cmder) error {
-		if name := cmds[0].Name(); name != "hello" && name != "client" { // those greet on a new connection
-			g.arrived <- struct{}{}
+		if name := cmds[0].Name(); name != "hello" && name != "client" { // sent on a new connection
+			g.blocked <- struct{}{}
 			<-g.release
 		}
 		return next(ctx, cmds)
 	}
 }
 
-// one lets one round trip through.
-func (g *gate) one() {
-	<-g.arrived
+// pass lets one round trip through.
+func (g *gate) pass() {
+	<-g.blocked
 	g.release <- struct{}{}
 }
 
-// trips collects what Observe is told.
+// trips collects the calls of Observe.
 type trips struct {
 	mu  sync.Mutex // guards all
 	all []trip
@@ -91,27 +91,27 @@ func (r *trips) want(t *testing.T, sizes ...int) {
 	}
 }
 
-// caller makes calls on goroutines of their own, each of which has queued when go returns.
+// caller makes calls on goroutines of their own.
 type caller struct {
 	t    *testing.T
 	pipe *Pipe
 	sync.WaitGroup
 }
 
-// later makes one call; queued is how many calls wait for a round trip then.
-func (c *caller) later(queued int, call func()) {
+// start starts one call and returns when queued calls wait for a round trip.
+func (c *caller) start(queued int, call func()) {
 	c.Go(call)
 	until(c.pipe, func() bool { return len(c.pipe.plain.waiting) == queued })
 }
 
-// until returns when what it looks at, under the lock of p, is so.
-func until(p *Pipe, so func() bool) {
-	look := func() bool {
+// until returns when the condition, checked under the lock of p, is true.
+func until(p *Pipe, condition func() bool) {
+	check := func() bool {
 		p.mu.Lock()
 		defer p.mu.Unlock()
-		return so()
+		return condition()
 	}
-	for !look() {
+	for !check() {
 		runtime.Gosched()
 	}
 }

@@ -16,21 +16,20 @@ type Options struct {
 	Timeout time.Duration
 	// MaxBatch is the most commands in one round trip. Zero means 512.
 	MaxBatch int
-	// MaxInFlight is how many round trips may be under way at once: with few, what came a moment too
-	// late for one waits for the end of it; with many the batches are smaller. Zero means 8.
-	// Durable calls have as many for themselves, per node of a Cluster.
+	// MaxInFlight is the most round trips in flight. With few, a call that just missed one waits for
+	// its end. With many, batches are smaller. Durable calls have the same limit for themselves, per
+	// node of a Cluster. Zero means 8.
 	MaxInFlight int
-	// MaxGroup is the most targets that one run of a Group's script works through: others wait for Redis
-	// meanwhile. Zero means 64, which take about a millisecond to append to. In a Cluster it is one, since
-	// a script's keys have to be in one slot.
+	// MaxGroup is the most targets of one run of a Group's script: it blocks Redis meanwhile. Zero
+	// means 64; appending to 64 queues takes about a millisecond. In a Cluster it is always 1, since
+	// the keys of a script must be in one slot.
 	MaxGroup int
-	// ReplicaTimeout is how long a round trip of durable calls waits for a replica, beyond
-	// Timeout. It should be less than the client's ReadTimeout, which cuts it off. Zero
-	// means 1 s.
+	// ReplicaTimeout is how long a round trip of durable calls waits for a replica, in addition to
+	// Timeout. It should be less than the client's ReadTimeout, which ends the wait. Zero means 1 s.
 	ReplicaTimeout time.Duration
-	// Observe, when not nil, is called after every round trip with its duration, its
-	// number of commands (a group is one, the WAIT of durable ones counts) and the error of the
-	// connection (nil when Redis answered).
+	// Observe is called after every round trip with its duration, its number of commands and the
+	// error of the connection, nil if Redis replied. A run of a group counts as one command, and the
+	// WAIT of durable calls as another one. Nil means that round trips are not observed.
 	Observe func(d time.Duration, commands int, err error)
 }
 
@@ -41,11 +40,11 @@ type Pipe struct {
 
 	mu      sync.Mutex // guards the lanes
 	plain   lane
-	durable map[node]*lane // those with something to do
+	durable map[node]*lane // without idle lanes
 }
 
-// New returns a Pipe over client. The client must not retry by itself (MaxRetries
-// -1): a script that was cut off by a time-out may have run.
+// New returns a Pipe over client. The client must not retry by itself (MaxRetries -1): a script
+// that was interrupted by a timeout may have run.
 func New(client redis.UniversalClient, opts Options) *Pipe {
 	opts.Timeout = cmp.Or(opts.Timeout, 3*time.Second)
 	opts.MaxBatch = cmp.Or(opts.MaxBatch, 512)
@@ -58,32 +57,32 @@ func New(client redis.UniversalClient, opts Options) *Pipe {
 	return &Pipe{client: client, opts: opts, durable: make(map[node]*lane)}
 }
 
-// Do sends cmd with whatever else is waiting and returns when it was answered. When
-// ctx ends first Do returns its error; the command may still be executed if it was sent by then.
+// Do sends cmd in a shared round trip and returns after the reply. If ctx ends first, Do returns
+// ctx's error. The command may still run if it was already sent.
 func (p *Pipe) Do(ctx context.Context, cmd redis.Cmder) error {
-	return p.alone(ctx, cmd, nil)
+	return p.single(ctx, cmd, nil)
 }
 
-// Eval runs script as Do runs a command.
+// Eval runs a script like Do runs a command.
 func (p *Pipe) Eval(ctx context.Context, script *Script, keys []string, args ...any) (any, error) {
 	cmd := script.evalSha(ctx, keys, args)
-	if err := p.alone(ctx, cmd, script); err != nil {
+	if err := p.single(ctx, cmd, script); err != nil {
 		return nil, err
 	}
 	return cmd.Val(), nil
 }
 
-// alone sends what is a command by itself.
-func (p *Pipe) alone(ctx context.Context, cmd redis.Cmder, script *Script) error {
+// single sends one command.
+func (p *Pipe) single(ctx context.Context, cmd redis.Cmder, script *Script) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	c := &struct {
 		call
-		ticket
+		waiter
 	}{call: call{cmd: cmd, script: script}}
-	c.ticket.expect(1)
-	c.call.ticket = &c.ticket
+	c.waiter.expect(1)
+	c.call.waiter = &c.waiter
 	p.enqueue(ctx, &c.call)
 	if err := c.wait(ctx); err != nil {
 		return err
@@ -91,24 +90,25 @@ func (p *Pipe) alone(ctx context.Context, cmd redis.Cmder, script *Script) error
 	return c.err
 }
 
-// enqueue has calls sent with the next round trips, those of one caller together. It may run one before it returns if the
-// caller has to wait in any case, which he has when ctx never ends.
+// enqueue queues calls for the next round trips, those of one caller next to each other. If ctx
+// never ends, the caller waits in any case, and enqueue may make a round trip before it returns.
 func (p *Pipe) enqueue(ctx context.Context, calls ...*call) {
 	p.mu.Lock()
 	start := p.plain.join(calls, p.opts.MaxInFlight)
 	p.mu.Unlock()
 	switch {
 	case start && ctx.Done() == nil:
-		p.lead(&p.plain)
+		p.runInline(&p.plain)
 	case start:
 		go p.drain(&p.plain)
 	}
 }
 
+// roundTrip makes one round trip for plain calls.
 func (p *Pipe) roundTrip(batch []*call) {
 	ctx, cancel := context.WithTimeout(context.Background(), p.opts.Timeout)
 	defer cancel()
-	commands := gather(ctx, batch, p.opts.MaxGroup)
+	commands := group(ctx, batch, p.opts.MaxGroup)
 	p.exec(ctx, commands)
 	if unknown := unknownScripts(commands); len(unknown) > 0 {
 		p.exec(ctx, unknown)
@@ -126,13 +126,14 @@ func (p *Pipe) exec(ctx context.Context, commands []command) {
 	}
 	_, err := pipeline.Exec(ctx)
 	if p.opts.Observe != nil {
-		p.opts.Observe(time.Since(start), len(commands), worst(err, commands))
+		p.opts.Observe(time.Since(start), len(commands), firstConnectionError(err, commands))
 	}
 }
 
-// worst is the first error of the connection. The pipeline's own error is that of its first
-// command that failed, so what Redis refused can stand before a node of a Cluster that is gone.
-func worst(err error, commands []command) error {
+// firstConnectionError returns the first connection error of a pipeline. The pipeline's own error
+// is the one of its first failed command: that may be an error reply of Redis, although a later
+// command failed because a Cluster node is unreachable.
+func firstConnectionError(err error, commands []command) error {
 	err = connectionError(err)
 	for i := 0; i < len(commands) && err == nil; i++ {
 		err = connectionError(commands[i].cmd.Err())
@@ -140,7 +141,7 @@ func worst(err error, commands []command) error {
 	return err
 }
 
-// connectionError is err when it tells of the connection, nil when Redis itself answered.
+// connectionError returns err if it is an error of the connection, nil if Redis replied.
 func connectionError(err error) error {
 	if err == nil || errors.Is(err, redis.Nil) {
 		return nil

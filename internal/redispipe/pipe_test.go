@@ -28,8 +28,8 @@ func incr(ctx context.Context, p *Pipe, key string) (int64, error) {
 	return cmd.Val(), nil
 }
 
-// TestRoundTripsAreShared holds one round trip: what comes meanwhile goes together.
-func TestRoundTripsAreShared(t *testing.T) {
+// TestCallsShareRoundTrips checks that calls queued during one round trip share the next.
+func TestCallsShareRoundTrips(t *testing.T) {
 	client := single.Client(t)
 	g := newGate(client)
 	seen := &trips{}
@@ -42,13 +42,13 @@ func TestRoundTripsAreShared(t *testing.T) {
 		}
 	}
 	calls.Go(call)
-	<-g.arrived
+	<-g.blocked
 	for i := range 99 {
-		calls.later(i+1, call)
+		calls.start(i+1, call)
 	}
 	g.release <- struct{}{}
 	for range 3 {
-		g.one()
+		g.pass()
 	}
 	calls.Wait()
 	seen.want(t, 1, 40, 40, 19)
@@ -57,8 +57,8 @@ func TestRoundTripsAreShared(t *testing.T) {
 	}
 }
 
-// TestASecondRoundTrip goes out while the first one waits for its answer.
-func TestASecondRoundTrip(t *testing.T) {
+// TestSecondRoundTrip checks that a second round trip starts while the first is in flight.
+func TestSecondRoundTrip(t *testing.T) {
 	client := single.Client(t)
 	g := newGate(client)
 	p := New(client, Options{})
@@ -69,7 +69,7 @@ func TestASecondRoundTrip(t *testing.T) {
 				t.Error(err)
 			}
 		})
-		<-g.arrived
+		<-g.blocked
 	}
 	g.release <- struct{}{}
 	g.release <- struct{}{}
@@ -101,8 +101,8 @@ func TestManyCallers(t *testing.T) {
 	}
 }
 
-// TestUnknownScripts are sent with their text inside the same call, once each, and the
-// neighbours are not run again.
+// TestUnknownScripts checks that a script that Redis does not know is sent again with its source,
+// and that the other commands of the pipeline do not run again.
 func TestUnknownScripts(t *testing.T) {
 	client := single.Client(t)
 	g := newGate(client)
@@ -120,14 +120,14 @@ func TestUnknownScripts(t *testing.T) {
 	}
 	calls := &caller{t: t, pipe: p}
 	calls.Go(func() { _, _ = incr(t.Context(), p, pre+"first") })
-	<-g.arrived
+	<-g.blocked
 	for i := range 3 {
-		calls.later(2*i+1, eval)
-		calls.later(2*i+2, func() { _, _ = incr(t.Context(), p, pre+"plain") })
+		calls.start(2*i+1, eval)
+		calls.start(2*i+2, func() { _, _ = incr(t.Context(), p, pre+"plain") })
 	}
 	g.release <- struct{}{}
-	g.one()
-	g.one()
+	g.pass()
+	g.pass()
 	calls.Wait()
 	seen.want(t, 1, 6, 3)
 	for _, key := range []string{"script", "plain"} {
@@ -135,9 +135,9 @@ func TestUnknownScripts(t *testing.T) {
 			t.Errorf("%s ran %d times, %v; want 3", key, n, err)
 		}
 	}
-	go g.one()
+	go g.pass()
 	eval()
-	seen.want(t, 1, 6, 3, 1) // known by now
+	seen.want(t, 1, 6, 3, 1) // the script is known
 }
 
 func TestErrorsStayWithTheirCommand(t *testing.T) {
@@ -151,7 +151,7 @@ func TestErrorsStayWithTheirCommand(t *testing.T) {
 	}
 	calls := &caller{t: t, pipe: p}
 	calls.Go(func() { _, _ = incr(t.Context(), p, pre+"first") })
-	<-g.arrived
+	<-g.blocked
 	for i, test := range []struct {
 		call func() error
 		want string
@@ -166,7 +166,7 @@ func TestErrorsStayWithTheirCommand(t *testing.T) {
 		{func() error { return p.Do(t.Context(), redis.NewStatusCmd(t.Context(), "nonsense")) }, "ERR unknown command"},
 		{func() error { _, err := incr(t.Context(), p, pre+"a"); return err }, ""},
 	} {
-		calls.later(i+1, func() {
+		calls.start(i+1, func() {
 			err := test.call()
 			if test.want == "" && err != nil || test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want)) {
 				t.Errorf("call %d: %v, want %q", i, err, test.want)
@@ -174,12 +174,12 @@ func TestErrorsStayWithTheirCommand(t *testing.T) {
 		})
 	}
 	g.release <- struct{}{}
-	g.one() // all
-	g.one() // the script, with its text
+	g.pass() // all
+	g.pass() // the script, with its source
 	calls.Wait()
 	for _, trip := range seen.all {
 		if trip.err != nil {
-			t.Errorf("Redis answered, but Observe is told of %v", trip.err)
+			t.Errorf("Redis replied, but Observe got %v", trip.err)
 		}
 	}
 }
@@ -199,22 +199,22 @@ func TestContextEnds(t *testing.T) {
 			}
 		}
 	}
-	calls.Go(wait("under way"))
-	<-g.arrived
-	calls.later(1, wait("waiting"))
+	calls.Go(wait("in flight"))
+	<-g.blocked
+	calls.start(1, wait("waiting"))
 	cancel()
-	calls.Wait() // although no round trip is over
+	calls.Wait() // although the round trip has not ended
 	if _, err := incr(ctx, p, pre+"late"); !errors.Is(err, context.Canceled) {
 		t.Errorf("%v, want the context's error", err)
 	}
-	calls.later(2, func() { _, _ = incr(t.Context(), p, pre+"other") })
+	calls.start(2, func() { _, _ = incr(t.Context(), p, pre+"other") })
 	g.release <- struct{}{}
-	g.one()
+	g.pass()
 	calls.Wait()
-	seen.want(t, 1, 1) // what was given up before it was sent, and what came too late, were not
+	seen.want(t, 1, 1) // the calls with the ended context were not sent
 }
 
-// hang is a hook under which Redis never answers.
+// hang is a hook that makes Redis never reply.
 type hang struct{ gate }
 
 func (*hang) ProcessPipelineHook(redis.ProcessPipelineHook) redis.ProcessPipelineHook {
@@ -236,11 +236,11 @@ func TestTimeout(t *testing.T) {
 		t.Errorf("%v, want a deadline", err)
 	}
 	if len(seen.all) != 1 || !errors.Is(seen.all[0].err, context.DeadlineExceeded) {
-		t.Errorf("Observe is told %v", seen.all)
+		t.Errorf("Observe got %v", seen.all)
 	}
 }
 
-func TestRedisIsGone(t *testing.T) {
+func TestRedisRestarts(t *testing.T) {
 	server := redistest.Start(t)
 	client := server.Client(t)
 	seen := &trips{}
@@ -252,28 +252,28 @@ func TestRedisIsGone(t *testing.T) {
 	calls := &caller{t: t, pipe: p}
 	fail := func() {
 		if _, err := incr(t.Context(), p, "n"); err == nil || connectionError(err) == nil {
-			t.Errorf("%v, want an error of the connection", err)
+			t.Errorf("%v, want a connection error", err)
 		}
 	}
 	calls.Go(fail)
-	<-g.arrived
+	<-g.blocked
 	for i := range 3 {
-		calls.later(i+1, fail)
+		calls.start(i+1, fail)
 	}
 	server.Kill()
 	g.release <- struct{}{}
-	g.one()
+	g.pass()
 	calls.Wait()
 	seen.want(t, 1, 1, 3)
 	for i, trip := range seen.all {
 		if (trip.err != nil) != (i > 0) {
-			t.Errorf("round trip %d: Observe is told %v", i, trip.err)
+			t.Errorf("round trip %d: Observe got %v", i, trip.err)
 		}
 	}
 	if err := server.Restart(); err != nil {
 		t.Fatal(err)
 	}
-	go g.one()
+	go g.pass()
 	if n, err := incr(t.Context(), p, "n"); n != 1 || err != nil {
 		t.Errorf("after the restart: %d, %v", n, err)
 	}
@@ -282,44 +282,44 @@ func TestRedisIsGone(t *testing.T) {
 func TestScriptIsMissing(t *testing.T) {
 	defer func() {
 		if recover() == nil {
-			t.Error("a script that is not there goes unnoticed")
+			t.Error("MustScript does not panic for a missing file")
 		}
 	}()
 	MustScript(fstest.MapFS{}, "x")
 }
 
-// TestGivenUpBeforeItWasSent: what waits behind a slow round trip and is given up is never executed.
-func TestGivenUpBeforeItWasSent(t *testing.T) {
+// TestAbandonedCallIsNotSent checks that a queued call does not run after its caller gave up.
+func TestAbandonedCallIsNotSent(t *testing.T) {
 	client := single.Client(t)
 	g := newGate(client)
 	p := New(client, Options{MaxInFlight: 1})
 	pre := prefix()
 	calls := &caller{t: t, pipe: p}
 	calls.Go(func() { _, _ = incr(t.Context(), p, pre+"first") })
-	<-g.arrived
-	ctx, giveUp := context.WithCancel(t.Context())
-	given := make(chan error)
-	calls.later(1, func() {
-		_, err := incr(ctx, p, pre+"given up")
-		given <- err
+	<-g.blocked
+	ctx, cancel := context.WithCancel(t.Context())
+	abandoned := make(chan error)
+	calls.start(1, func() {
+		_, err := incr(ctx, p, pre+"abandoned")
+		abandoned <- err
 	})
-	calls.later(2, func() { _, _ = incr(t.Context(), p, pre+"last") })
-	giveUp()
-	if err := <-given; !errors.Is(err, context.Canceled) {
+	calls.start(2, func() { _, _ = incr(t.Context(), p, pre+"last") })
+	cancel()
+	if err := <-abandoned; !errors.Is(err, context.Canceled) {
 		t.Errorf("%v, want canceled", err)
 	}
 	g.release <- struct{}{}
-	g.one()
+	g.pass()
 	calls.Wait()
 	plain := single.Client(t)
-	for key, want := range map[string]int64{"first": 1, "given up": 0, "last": 1} {
+	for key, want := range map[string]int64{"first": 1, "abandoned": 0, "last": 1} {
 		if n := plain.Exists(t.Context(), pre+key).Val(); n != want {
-			t.Errorf("%s was executed %d times, want %d", key, n, want)
+			t.Errorf("%s ran %d times, want %d", key, n, want)
 		}
 	}
 }
 
-// TestDoAll: each command has its own answer, and the error is that of the first that failed.
+// TestDoAll checks that each command has its own result, and that DoAll returns the first error.
 func TestDoAll(t *testing.T) {
 	for name, client := range map[string]redis.UniversalClient{"single": single.Client(t), "cluster": cluster.Client(t)} {
 		t.Run(name, func(t *testing.T) {
@@ -341,13 +341,13 @@ func TestDoAll(t *testing.T) {
 				}
 			}
 			if seen := <-trips; seen != (trip{51, nil}) {
-				t.Errorf("observed %v", seen)
+				t.Errorf("Observe got %v", seen)
 			}
-			gone, cancel := context.WithCancel(t.Context())
+			ended, cancel := context.WithCancel(t.Context())
 			cancel()
-			late := redis.NewIntCmd(gone, "incr", pre+"late")
-			if err := p.DoAll(gone, []redis.Cmder{late}); !errors.Is(err, context.Canceled) || !errors.Is(late.Err(), context.Canceled) {
-				t.Errorf("got %v and %v of a context that had ended", err, late.Err())
+			late := redis.NewIntCmd(ended, "incr", pre+"late")
+			if err := p.DoAll(ended, []redis.Cmder{late}); !errors.Is(err, context.Canceled) || !errors.Is(late.Err(), context.Canceled) {
+				t.Errorf("got %v and %v with an ended context", err, late.Err())
 			}
 		})
 	}

@@ -10,17 +10,17 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// A Cluster client follows MOVED and ASK by itself, but a WAIT has no key by which it
-// could be sent along. So durable calls go to one node, and are redirected here.
+// A Cluster client follows MOVED and ASK by itself, but a WAIT has no key, so it cannot be sent to
+// the same node that way. Durable calls therefore go to one node and are redirected in this file.
 
 const (
-	// maxRedirects is how often one call is sent elsewhere, as many times as go-redis does.
+	// maxRedirects is the most redirects of one call, as in go-redis.
 	maxRedirects = 3
-	// firstBackoff is before the second redirect of a call; it quadruples.
+	// firstBackoff is the backoff before the second redirect of a call. It quadruples each time.
 	firstBackoff = 16 * time.Millisecond
 )
 
-// misdirected says whether c was not executed, and may be elsewhere.
+// misdirected reports whether c did not run, but may run on another node.
 func (p *Pipe) misdirected(c command) bool {
 	if _, ok := p.client.(*redis.ClusterClient); !ok || c.calls[0].redirects == maxRedirects {
 		return false
@@ -31,15 +31,15 @@ func (p *Pipe) misdirected(c command) bool {
 	return moved || ask || neverConnected(err)
 }
 
-// neverConnected says that nothing can have been sent: any other error of a connection
-// leaves open whether the script ran.
+// neverConnected reports whether dialing failed, so that nothing was sent. After any other
+// connection error the script may have run.
 func neverConnected(err error) bool {
 	op, ok := errors.AsType[*net.OpError](err)
 	return ok && op.Op == "dial"
 }
 
-// redirect sends calls to where the Cluster has their keys now. It is asked once for all
-// of them, since a node that is gone sends everybody here.
+// redirect sends calls to the nodes that now hold their keys. It reads the state of the Cluster
+// once for all calls: if a node is gone, all its calls come here.
 func (p *Pipe) redirect(commands []command) {
 	var wait time.Duration
 	for _, c := range commands {
@@ -52,10 +52,10 @@ func (p *Pipe) redirect(commands []command) {
 	defer cancel()
 	nodes := p.nodes(ctx)
 	for _, c := range commands {
-		only := c.calls[0] // there are no groups of several in a Cluster
+		only := c.calls[0] // in a Cluster a group has one target
 		to, err := p.next(ctx, nodes, c.cmd.Err(), only)
 		if err != nil {
-			c.answer() // with the error that it has
+			c.answer() // with its current error
 			continue
 		}
 		only.redirects++
@@ -63,8 +63,8 @@ func (p *Pipe) redirect(commands []command) {
 	}
 }
 
-// next is where a call goes that came back with err: to the node that the answer named, else to the one that the
-// fresh state of the Cluster gives.
+// next returns the node for a call that failed with err: the node named in err, else the node by
+// the new state of the Cluster.
 func (p *Pipe) next(ctx context.Context, nodes map[string]node, err error, c *call) (node, error) {
 	addr, ask := redis.IsAskError(err)
 	if !ask {
@@ -78,7 +78,7 @@ func (p *Pipe) next(ctx context.Context, nodes map[string]node, err error, c *ca
 	return p.master(ctx, c.target.Keys[0])
 }
 
-// nodes asks the Cluster for its state and returns its nodes by address.
+// nodes reloads the state of the Cluster and returns its nodes by address.
 func (p *Pipe) nodes(ctx context.Context) map[string]node {
 	var mu sync.Mutex // guards found
 	found := make(map[string]node)

@@ -11,14 +11,15 @@ import (
 	"switchboard/internal/redistest"
 )
 
-// TestDurableInACluster goes to the node of each key, and each has its text sent once.
-func TestDurableInACluster(t *testing.T) {
+// TestDurableInCluster checks that durable calls go to the node of each key, and that each node
+// gets the source once.
+func TestDurableInCluster(t *testing.T) {
 	own := redistest.StartReplicatedCluster(t, 3)
 	seen := &trips{}
 	p := New(own.Client(t), Options{Observe: seen.observe})
 	s := durable(t, count)
 	for i := range 60 {
-		if n, err := durably(t, p, s, fmt.Sprint("k", i)); n != int64(1) || err != nil {
+		if n, err := evalOne(t, p, s, fmt.Sprint("k", i)); n != int64(1) || err != nil {
 			t.Fatalf("key %d: %v, %v; want 1", i, n, err)
 		}
 	}
@@ -35,27 +36,27 @@ func TestDurableInACluster(t *testing.T) {
 	}
 }
 
-// moving is a slot on its way from one master to another.
-type moving struct {
+// migration is the migration of a slot from one master to another.
+type migration struct {
 	*testing.T
 	from, to     *redistest.Server
 	fromID, toID string
 	slot         int64
 }
 
-func (m moving) on(s *redistest.Server, args ...any) {
+func (m migration) setSlot(s *redistest.Server, args ...any) {
 	m.Helper()
 	if err := s.Client(m).Do(m.Context(), append([]any{"cluster", "setslot", m.slot}, args...)...).Err(); err != nil {
 		m.Fatal(err)
 	}
 }
 
-func slotOf(t *testing.T, own *redistest.Cluster, key string) moving {
+func newMigration(t *testing.T, own *redistest.Cluster, key string) migration {
 	slot, err := own.Client(t).ClusterKeySlot(t.Context(), key).Result()
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := moving{T: t, from: own.Masters[0], to: own.Masters[1], slot: slot}
+	m := migration{T: t, from: own.Masters[0], to: own.Masters[1], slot: slot}
 	if slot >= 8192 {
 		m.from, m.to = m.to, m.from
 	}
@@ -67,29 +68,29 @@ func slotOf(t *testing.T, own *redistest.Cluster, key string) moving {
 	return m
 }
 
-// TestDurableWhileASlotMoves: each call runs once, on the node that it was sent on to.
-func TestDurableWhileASlotMoves(t *testing.T) {
+// TestDurableDuringMigration checks that each call runs once, on the node it is redirected to.
+func TestDurableDuringMigration(t *testing.T) {
 	own := redistest.StartCluster(t, 2)
 	p := New(own.Client(t), Options{ReplicaTimeout: time.Millisecond})
 	s := durable(t, count)
 	const key = "{moves}n"
 	incr := func(want int64) {
 		t.Helper()
-		if n, err := durably(t, p, s, key); n != want || !errors.Is(err, ErrNotReplicated) {
-			t.Errorf("%v, %v; want %d that is not replicated", n, err, want)
+		if n, err := evalOne(t, p, s, key); n != want || !errors.Is(err, ErrNotReplicated) {
+			t.Errorf("%v, %v; want %d and ErrNotReplicated", n, err, want)
 		}
 	}
-	m := slotOf(t, own, key)
+	m := newMigration(t, own, key)
 	incr(1)
 	if err := own.Client(t).Del(t.Context(), key).Err(); err != nil {
 		t.Fatal(err)
 	}
-	m.on(m.to, "importing", m.fromID)
-	m.on(m.from, "migrating", m.toID)
-	incr(1) // ASK: a key that is not there is at the other node already
+	m.setSlot(m.to, "importing", m.fromID)
+	m.setSlot(m.from, "migrating", m.toID)
+	incr(1) // ASK: the old node does not have the key
 	incr(2)
 	for _, node := range []*redistest.Server{m.to, m.from} {
-		m.on(node, "node", m.toID)
+		m.setSlot(node, "node", m.toID)
 	}
 	incr(3) // MOVED
 	incr(4)
@@ -98,19 +99,19 @@ func TestDurableWhileASlotMoves(t *testing.T) {
 	}
 }
 
-// TestRedirectsEnd where two nodes send a call back and forth.
+// TestRedirectsEnd checks the limit of redirects if two nodes redirect a call to each other.
 func TestRedirectsEnd(t *testing.T) {
 	own := redistest.StartCluster(t, 2)
 	seen := &trips{}
 	p := New(own.Client(t), Options{Observe: seen.observe})
-	m := slotOf(t, own, "n")
-	m.on(m.to, "node", m.toID) // without telling the other one
-	m.on(m.from, "migrating", m.toID)
-	m.on(m.to, "node", m.fromID)
-	_, err := durably(t, p, durable(t, count), "n")
+	m := newMigration(t, own, "n")
+	m.setSlot(m.to, "node", m.toID) // the other node does not know
+	m.setSlot(m.from, "migrating", m.toID)
+	m.setSlot(m.to, "node", m.fromID)
+	_, err := evalOne(t, p, durable(t, count), "n")
 	if _, ask := redis.IsAskError(err); !ask {
 		if _, moved := redis.IsMovedError(err); !moved {
-			t.Errorf("%v, want the Cluster's last answer", err)
+			t.Errorf("%v, want the Cluster's last redirect", err)
 		}
 	}
 	if n := len(seen.all); n != 1+maxRedirects {
@@ -118,8 +119,9 @@ func TestRedirectsEnd(t *testing.T) {
 	}
 }
 
-// TestDurableAfterAFailover: what was acknowledged is there, and calls find the new master.
-func TestDurableAfterAFailover(t *testing.T) {
+// TestDurableAfterFailover checks that confirmed writes survive, and that calls find the new
+// master.
+func TestDurableAfterFailover(t *testing.T) {
 	own := redistest.StartReplicatedCluster(t, 3)
 	p := New(own.Client(t), Options{ReplicaTimeout: 200 * time.Millisecond})
 	s := durable(t, count)
@@ -128,16 +130,16 @@ func TestDurableAfterAFailover(t *testing.T) {
 		t.Fatal(err)
 	}
 	for want := range int64(20) {
-		if n, err := durably(t, p, s, "n"); n != want+1 || err != nil {
+		if n, err := evalOne(t, p, s, "n"); n != want+1 || err != nil {
 			t.Fatal(n, err)
 		}
 	}
 	own.Masters[slot*3/16384].Kill()
 	for {
-		n, err := durably(t, p, s, "n")
+		n, err := evalOne(t, p, s, "n")
 		if err == nil || errors.Is(err, ErrNotReplicated) {
 			if n != int64(21) || err == nil {
-				t.Errorf("%v, %v; want 21, and no replica is left", n, err)
+				t.Errorf("%v, %v; want 21 and ErrNotReplicated", n, err)
 			}
 			return
 		}

@@ -10,15 +10,15 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Script is a Lua script that runs by its SHA-1 digest.
+// Script is a Lua script. It runs by its SHA-1 digest.
 type Script struct {
 	Name   string // file name without .lua
 	Source string
 	digest string
 }
 
-// MustScript reads lua/<name>.lua from files, which is an embed.FS: a missing file
-// is a mistake in the program, so it panics.
+// MustScript reads lua/<name>.lua from files, an embed.FS. It panics if the file is missing, which
+// is a programming error.
 func MustScript(files fs.FS, name string) *Script {
 	source, err := fs.ReadFile(files, "lua/"+name+".lua")
 	if err != nil {
@@ -28,11 +28,11 @@ func MustScript(files fs.FS, name string) *Script {
 	return &Script{Name: name, Source: string(source), digest: hex.EncodeToString(sum[:])}
 }
 
-// once is a script's call. A Cluster client sends a pipeline again when its connection
-// broke, also where retries are switched off; a script that appends must not run twice.
+// once is a script command that is not retried. A Cluster client repeats a pipeline if its
+// connection breaks, even if retries are disabled. A script that appends must not run twice.
 type once struct{ *redis.Cmd }
 
-// NoRetry is part of redis.Cmder.
+// NoRetry implements redis.Cmder.
 func (once) NoRetry() bool { return true }
 
 func (s *Script) evalSha(ctx context.Context, keys []string, args []any) once {
@@ -52,7 +52,7 @@ func isNoScript(err error) bool {
 	return err != nil && strings.HasPrefix(err.Error(), "NOSCRIPT")
 }
 
-// sendSource turns the EVALSHA into the EVAL of the same call.
+// sendSource changes an EVALSHA command to EVAL.
 func (s *Script) sendSource(cmd redis.Cmder) {
 	words := cmd.Args()
 	words[0], words[1] = "eval", s.Source

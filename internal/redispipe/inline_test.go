@@ -6,8 +6,9 @@ import (
 	"testing"
 )
 
-// TestLeadEnds: who runs round trips for himself leaves with his own answer, and what came meanwhile goes on without him.
-func TestLeadEnds(t *testing.T) {
+// TestRunInline checks that a caller that makes a round trip itself returns with its own reply, and
+// that other goroutines send the calls that were queued meanwhile.
+func TestRunInline(t *testing.T) {
 	client := single.Client(t)
 	g := newGate(client)
 	seen := &trips{}
@@ -23,30 +24,30 @@ func TestLeadEnds(t *testing.T) {
 		defer close(first)
 		count()
 	}()
-	<-g.arrived
+	<-g.blocked
 	calls := &caller{t: t, pipe: p}
 	for i := range 3 {
-		calls.later(i+1, count)
+		calls.start(i+1, count)
 	}
 	g.release <- struct{}{}
-	<-g.arrived // the others are under way
+	<-g.blocked // the others are in flight
 	<-first
 	g.release <- struct{}{}
 	calls.Wait()
-	idle(p)
-	for range 2 { // nobody is at work any more, so each leads
-		go g.one()
+	awaitIdle(p)
+	for range 2 { // nothing is in flight, so each makes its own round trip
+		go g.pass()
 		count()
-		idle(p)
+		awaitIdle(p)
 	}
 	seen.want(t, 1, 3, 1, 1)
 }
 
-// idle returns when the places of all round trips have been given back, which is a little after the last answer.
-func idle(p *Pipe) { until(p, func() bool { return p.plain.inFlight == 0 }) }
+// awaitIdle returns when no round trip is in flight, which is shortly after the last reply.
+func awaitIdle(p *Pipe) { until(p, func() bool { return p.plain.inFlight == 0 }) }
 
-// TestLeadOfMany: who wants more than one round trip has room for gets all of it.
-func TestLeadOfMany(t *testing.T) {
+// TestRunInlineOfMany checks a call with more targets than fit into one round trip.
+func TestRunInlineOfMany(t *testing.T) {
 	client := single.Client(t)
 	seen := &trips{}
 	p := New(client, Options{MaxInFlight: 1, MaxBatch: 2, Observe: seen.observe})
@@ -65,5 +66,5 @@ func TestLeadOfMany(t *testing.T) {
 			}
 		}
 	}
-	seen.want(t, 1, 1, 1, 1, 1, 1, 1) // once more with the text, then two, two and one target each time
+	seen.want(t, 1, 1, 1, 1, 1, 1, 1) // a resend with the source, then two, two and one target in each round
 }
