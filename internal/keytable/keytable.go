@@ -1,5 +1,5 @@
-// Package keytable is the design's table of the keys in Redis, for tests and measurements
-// that walk over a Redis: every key must be known, of its type, and bounded by somebody.
+// Package keytable holds the table of the keys in Redis, for tests and measurements. They check
+// that every key is known, has the right type, and does not stay forever.
 package keytable
 
 import (
@@ -12,22 +12,22 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Bound is what keeps a key from staying for ever.
+// Bound is how a key is eventually removed.
 type Bound int
 
 const (
-	TTL   Bound = iota // Redis
-	Owner              // the server or, after its death, the janitor: gone when all have left
+	TTL   Bound = iota // it expires
+	Owner              // the server removes it, or after its death the janitor: none is left without servers
 )
 
-// Row is what the design says of some keys.
+// Row describes the keys that match a pattern.
 type Row struct {
 	Keys  *regexp.Regexp
 	Type  string
 	Bound Bound
 }
 
-// like fits keys that match a pattern wholly.
+// like compiles a pattern that matches whole keys.
 func like(pattern string) *regexp.Regexp { return regexp.MustCompile("^" + pattern + "$") }
 
 var (
@@ -35,7 +35,7 @@ var (
 	clientLists = Row{like(`mq_c_\{.+\}`), "list", TTL}
 )
 
-// Table is the one of the design, and the idempotency keys. The first row that fits counts.
+// Table describes all keys. The first row that matches a key applies.
 var Table = []Row{
 	{like(`s_list`), "set", Owner},
 	{like(`s_dead_\{.+\}`), "string", TTL},
@@ -65,13 +65,13 @@ var Table = []Row{
 	{like(`ev_m_\{ev\d+\}`), "hash", TTL},
 }
 
-// OwnedByServers are the rows that have no key when no server is left.
+// OwnedByServers selects the rows that must have no keys if no server is left.
 func OwnedByServers(r Row) bool { return r.Bound == Owner || r == leases }
 
-// ClientQueues is the row that has no key when every client has acknowledged all.
+// ClientQueues selects the row that must have no keys if all clients have acknowledged everything.
 func ClientQueues(r Row) bool { return r == clientLists }
 
-// rowOf is the row of a key, if there is one.
+// rowOf returns the row of a key.
 func rowOf(key string) (Row, bool) {
 	for _, r := range Table {
 		if r.Keys.MatchString(key) {
@@ -81,11 +81,11 @@ func rowOf(key string) (Row, bool) {
 	return Row{}, false
 }
 
-// Walk gives all keys, by row; those of no row are an error.
+// Walk returns all keys by row. The error names unknown keys.
 func Walk(ctx context.Context, rdb redis.UniversalClient) (map[Row][]string, error) {
 	found := map[Row][]string{}
 	var unknown []string
-	var mu sync.Mutex // guards both: the masters of a Cluster are walked side by side
+	var mu sync.Mutex // guards found and unknown: the masters of a Cluster are walked concurrently
 	err := eachMaster(ctx, rdb, func(ctx context.Context, node *redis.Client) error {
 		keys := node.Scan(ctx, 0, "*", 1000).Iterator()
 		for keys.Next(ctx) {
@@ -100,7 +100,7 @@ func Walk(ctx context.Context, rdb redis.UniversalClient) (map[Row][]string, err
 		return keys.Err()
 	})
 	if len(unknown) > 0 {
-		err = errors.Join(err, fmt.Errorf("keys that the table does not know: %.300q", unknown))
+		err = errors.Join(err, fmt.Errorf("unknown keys: %.300q", unknown))
 	}
 	return found, err
 }
@@ -115,8 +115,8 @@ func eachMaster(ctx context.Context, rdb redis.UniversalClient, do func(context.
 	return fmt.Errorf("a %T cannot be walked", rdb)
 }
 
-// Check demands of every key the type and the bound that the table says. It returns how
-// many there are in each row.
+// Check checks the type and the TTL of every key. It returns the number of keys by the pattern of
+// their row.
 func Check(ctx context.Context, rdb redis.UniversalClient) (count map[string]int, err error) {
 	found, err := Walk(ctx, rdb)
 	count = map[string]int{}
@@ -127,7 +127,7 @@ func Check(ctx context.Context, rdb redis.UniversalClient) (count map[string]int
 	return count, err
 }
 
-// check gives the first objection to some keys of the row.
+// check returns the first error of keys in the row.
 func (r Row) check(ctx context.Context, rdb redis.UniversalClient, keys []string) error {
 	pipe := rdb.Pipeline()
 	for _, key := range keys {
@@ -141,7 +141,7 @@ func (r Row) check(ctx context.Context, rdb redis.UniversalClient, keys []string
 	for i, key := range keys {
 		typ, left := answers[2*i].(*redis.StatusCmd).Val(), answers[2*i+1].(*redis.DurationCmd).Val()
 		switch {
-		case typ == "none": // it has gone since the walk saw it
+		case typ == "none": // removed since Walk
 		case typ != r.Type:
 			return fmt.Errorf("%s is a %s, not a %s", key, typ, r.Type)
 		case r.Bound == TTL && left < 0:
@@ -151,12 +151,12 @@ func (r Row) check(ctx context.Context, rdb redis.UniversalClient, keys []string
 	return nil
 }
 
-// CheckEmpty says which rows have keys although none should.
-func CheckEmpty(ctx context.Context, rdb redis.UniversalClient, none func(Row) bool) error {
+// CheckEmpty returns an error for each selected row that has keys.
+func CheckEmpty(ctx context.Context, rdb redis.UniversalClient, selected func(Row) bool) error {
 	found, err := Walk(ctx, rdb)
 	for r, keys := range found {
-		if none(r) {
-			err = errors.Join(err, fmt.Errorf("there are %d keys %s, like %s", len(keys), r.Keys, keys[0]))
+		if selected(r) {
+			err = errors.Join(err, fmt.Errorf("%d keys %s are left, like %s", len(keys), r.Keys, keys[0]))
 		}
 	}
 	return err

@@ -10,7 +10,7 @@ import (
 	"switchboard/internal/allocs"
 )
 
-func allocCases(client redis.UniversalClient) []allocs.Case {
+func hot(client redis.UniversalClient) []allocs.Case {
 	source := fstest.MapFS{"lua/x.lua": {Data: []byte("#!lua\nreturn {'1', '0', 0}")}}
 	pipe := New(client, Options{})
 	script, keys := MustScript(source, "x"), []string{prefix() + "k"}
@@ -23,5 +23,5 @@ func allocCases(client redis.UniversalClient) []allocs.Case {
 	}
 }
 
-func TestAllocs(t *testing.T)    { allocs.Test(t, allocCases(single.Client(t))) }
-func BenchmarkEval(b *testing.B) { allocs.Bench(b, allocCases(single.Client(b))) }
+func TestAllocs(t *testing.T)   { allocs.Test(t, hot(single.Client(t))) }
+func BenchmarkHot(b *testing.B) { allocs.Bench(b, hot(single.Client(b))) }

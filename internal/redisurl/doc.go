@@ -1,16 +1,15 @@
-// Package redisurl opens the one Redis that instances share, whatever its shape, from
-// a URL:
+// Package redisurl opens the Redis that servers share (one server, Sentinel or Cluster) from a URL:
 //
-//	redis://[user:password@]host[:port][/db]                            one server
-//	redis-sentinel://[user:password@]host[:port],…/master[?db=0]        Sentinels and the name of the master
-//	redis-cluster://[user:password@]host[:port],…                       some nodes of a Cluster
-//	rediss:// rediss-sentinel:// rediss-cluster://                      the same over TLS
+//	redis://[user:password@]host[:port][/db]                      one server
+//	redis-sentinel://[user:password@]host[:port],…/master[?db=0]  Sentinels, name of the master
+//	redis-cluster://[user:password@]host[:port],…                 one or more nodes of a Cluster
+//	rediss:// rediss-sentinel:// rediss-cluster://                the same over TLS
 //
-// User and password are those of Redis; Sentinels with their own take them from
-// sentinel_username and sentinel_password in the query. The query may also set
-// what go-redis reads there: pool_size, dial_timeout, client_name and so on. What
-// would break a promise of ours (repeating commands, reading from replicas) is refused.
+// User and password are those of Redis. Sentinels with their own take them from sentinel_username
+// and sentinel_password in the query. The query may also set the parameters of go-redis: pool_size,
+// dial_timeout, client_name and so on. Parameters that would break a guarantee (by repeating
+// commands, or reading from replicas) are refused.
 //
-// [CheckPolicy] refuses a Redis that throws keys away, and [Watch] tells when
-// another Redis, or the same one restarted, has taken the place of the one before.
+// [CheckPolicy] refuses a Redis that evicts keys. [Watch] reports that a Redis restarted, or that
+// another one took over.
 package redisurl

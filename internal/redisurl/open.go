@@ -14,26 +14,26 @@ import (
 
 const (
 	timeout  = 2 * time.Second // of dialling, of one read and of one write, unless the URL sets it
-	poolSize = 32              // per node: a redispipe.Pipe has eight round trips under way and eight durable ones at most
+	poolSize = 32              // per node: a redispipe.Pipe has at most 8 plain and 8 durable round trips in flight
 
-	// relook is how old a Cluster client's view of who holds which slot gets. A master that
-	// died answers nobody with the address of its successor, so without a look the client
-	// would stay with it for the library's default, a minute.
-	relook = time.Second
+	// reloadInterval is the interval at which a Cluster client reloads the owners of the slots. A
+	// dead master cannot redirect to its successor, so the client would use it until the next
+	// reload, by default a minute.
+	reloadInterval = time.Second
 )
 
-// Open makes a client for the Redis at rawURL and a Watch over its connections. It
-// does not connect: [Watch.Begin] or the first command does. The caller closes the
-// client. The error is one line, names the part of the URL that is wrong and never
-// holds user or password.
+// Open makes a client for the Redis at rawURL, and a Watch of its connections. It does not connect:
+// [Watch.Begin] or the first command does. The caller closes the client. The error is one line,
+// names the invalid part of the URL, and never contains user or password.
 //
-// The client repeats nothing on its own (MaxRetries -1), since a script that was cut
-// off may have run, and keeps to deadlines of contexts. A Cluster client still
-// repeats a pipeline that broke, except with commands whose NoRetry is true.
+// The client respects the deadlines of contexts. It does not retry (MaxRetries -1), since an
+// interrupted script may have run. A Cluster client still retries a pipeline after a connection
+// error, unless it has a command whose NoRetry is true.
 func Open(rawURL string) (redis.UniversalClient, *Watch, error) { return OpenTLS(rawURL, nil) }
 
-// OpenTLS is Open with certificates: config is asked for every connection when it is dialled, and takes the place of what
-// the URL says of TLS. Nil means the system's authorities, and no certificate to show.
+// OpenTLS is Open with certificates. It calls config for every new connection, and uses the result
+// instead of the TLS parameters of the URL. Nil means the authorities of the system, and no client
+// certificate.
 func OpenTLS(rawURL string, config func() *tls.Config) (redis.UniversalClient, *Watch, error) {
 	t, err := parse(rawURL)
 	if err == nil && config != nil {
@@ -57,7 +57,7 @@ func OpenTLS(rawURL string, config func() *tls.Config) (redis.UniversalClient, *
 	return w.client, w, nil
 }
 
-// Redact is rawURL without user, password and query, for a log.
+// Redact returns rawURL without user, password and query, for logs.
 func Redact(rawURL string) string {
 	t, err := parse(rawURL)
 	if err != nil {
@@ -104,8 +104,8 @@ func (t *target) openCluster(hook connectHook) (redis.UniversalClient, error) {
 	o.Username, o.Password, o.OnConnect, o.TLSConfig = t.user, t.password, hook, strict(o.TLSConfig)
 	o.MaxRetries, o.DialerRetries, o.ContextTimeoutEnabled = -1, 1, true
 	o.MaintNotificationsConfig = withoutNotifications()
-	o.ClusterStateReloadInterval = relook
-	if len(t.hosts) > 1 { // one name in the URL is the name that all nodes share
+	o.ClusterStateReloadInterval = reloadInterval
+	if len(t.hosts) > 1 { // a single name is the name of all nodes
 		verifyEachHost(o.TLSConfig)
 	}
 	setSizes(&o.PoolSize, &o.DialTimeout, &o.ReadTimeout, &o.WriteTimeout)
@@ -113,7 +113,7 @@ func (t *target) openCluster(hook connectHook) (redis.UniversalClient, error) {
 	return redis.NewClusterClient(o), nil
 }
 
-// setSizes fills in what the URL left open.
+// setSizes sets defaults for what the URL does not set.
 func setSizes(pool *int, timeouts ...*time.Duration) {
 	*pool = cmp.Or(*pool, poolSize)
 	for _, t := range timeouts {
@@ -121,15 +121,15 @@ func setSizes(pool *int, timeouts ...*time.Duration) {
 	}
 }
 
-// verifyEachHost makes TLS compare each certificate with the address dialled, and not
-// with the first host of the URL.
+// verifyEachHost makes TLS verify each certificate against the address that is dialed, not against
+// the first host of the URL.
 func verifyEachHost(c *tls.Config) {
 	if c != nil {
 		c.ServerName = ""
 	}
 }
 
-// withoutNotifications saves a command per connection that only Redis Enterprise knows.
+// withoutNotifications disables a command per connection that only Redis Enterprise supports.
 func withoutNotifications() *maintnotifications.Config {
 	return &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
 }

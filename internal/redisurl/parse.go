@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// kind is the shape of the Redis.
+// kind is the kind of deployment.
 type kind int
 
 const (
@@ -28,30 +28,30 @@ var schemes = map[string]struct {
 	"redis-cluster": {cluster, false}, "rediss-cluster": {cluster, true},
 }
 
-// refused are parameters that go-redis would take and that cannot be had here.
+// refused is the parameters of go-redis that are not allowed.
 var refused = []string{
-	"max_retries", "context_timeout_enabled", // a command that was cut off may have run
+	"max_retries", "context_timeout_enabled", // an interrupted command may have run
 	"read_only", "replica_only", "route_by_latency", "route_by_latency_tolerance",
-	"route_randomly", "use_disconnected_replicas", // replicas are behind
-	"addr", "master_name", "username", "password", // these have their place before the query
+	"route_randomly", "use_disconnected_replicas", // replicas lag behind
+	"addr", "master_name", "username", "password", // belong before the query
 }
 
-// target is a URL taken apart.
+// target is a parsed URL.
 type target struct {
 	kind           kind
 	tls            bool
 	user, password string
 	hosts          []string // host:port, at least one
-	path           string   // database or name of the master, without slashes around it
+	path           string   // database or name of the master, without enclosing slashes
 	query          url.Values
 
 	sentinelUser, sentinelPassword string
 
-	config func() *tls.Config // of connections; nil for what the library makes of the URL
+	config func() *tls.Config // for each connection; nil for the configuration that go-redis derives from the URL
 }
 
-// parse takes raw apart by hand, since net/url refuses some lists of hosts and repeats
-// the whole URL in its errors. No error of parse holds a part of user or password.
+// parse parses raw without net/url, which refuses some lists of hosts and repeats the whole URL in
+// its errors. No error of parse contains a part of user or password.
 func parse(raw string) (target, error) {
 	scheme, rest, found := strings.Cut(raw, "://")
 	s, known := schemes[strings.ToLower(scheme)]
@@ -59,8 +59,8 @@ func parse(raw string) (target, error) {
 		return target{}, errors.New("scheme: want redis://, redis-sentinel:// or redis-cluster://, with rediss for TLS")
 	}
 	t := target{kind: s.kind, tls: s.tls}
-	// The last @, and not the first slash, ends the user part: a password with a bare
-	// slash in it must not turn up as the path in a message.
+	// The last @, not the first slash, ends the user part: a password with an unescaped slash must
+	// not appear as the path in an error.
 	if at := strings.LastIndexByte(rest, '@'); at >= 0 {
 		if err := t.setUser(rest[:at]); err != nil {
 			return target{}, err
@@ -83,13 +83,13 @@ func parse(raw string) (target, error) {
 
 func (t *target) setUser(part string) error {
 	if strings.ContainsAny(part, "/?#") {
-		return errors.New("user and password: the characters / ? # must be percent-encoded, and @ behind the host too")
+		return errors.New("user and password: the characters / ? # must be percent-encoded, and @ after the host too")
 	}
 	user, password, _ := strings.Cut(part, ":")
-	var err, err2 error
-	t.user, err = url.PathUnescape(user)
-	t.password, err2 = url.PathUnescape(password)
-	if err != nil || err2 != nil {
+	var userErr, passwordErr error
+	t.user, userErr = url.PathUnescape(user)
+	t.password, passwordErr = url.PathUnescape(password)
+	if userErr != nil || passwordErr != nil {
 		return errors.New("user and password: a % must be followed by two hexadecimal digits, write %25 for the sign itself")
 	}
 	if t.user != "" && t.password == "" {
@@ -105,7 +105,7 @@ func (t *target) setHosts(part string) error {
 	}
 	for hostport := range strings.SplitSeq(part, ",") {
 		host, p, err := net.SplitHostPort(hostport)
-		if err != nil { // no port, or malformed, which the second try tells
+		if err != nil { // no port, or malformed: then the second call fails too
 			host, p, err = net.SplitHostPort(hostport + ":" + port)
 		}
 		if err != nil || host == "" || strings.ContainsAny(host, " \t\r\n%") {
@@ -143,7 +143,7 @@ func (t *target) setPath(part string) error {
 func (t *target) setQuery(part string) error {
 	query, err := url.ParseQuery(part)
 	if err != nil {
-		return errors.New("query: malformed, want name=value&name=value") // the cause may repeat a password
+		return errors.New("query: malformed, want name=value&name=value") // err may contain a password
 	}
 	for _, name := range refused {
 		if query.Has(name) {
@@ -160,7 +160,7 @@ func (t *target) setQuery(part string) error {
 	return nil
 }
 
-// inner is the URL in the form that go-redis parses, without user and password.
+// inner returns the URL in the form that go-redis parses, without user and password.
 func (t *target) inner() string {
 	u := url.URL{Scheme: "redis", Host: t.hosts[0]}
 	if t.tls {

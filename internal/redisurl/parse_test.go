@@ -75,7 +75,7 @@ func TestOpenRefuses(t *testing.T) {
 		client, _, err := Open(raw)
 		if err == nil {
 			_ = client.Close()
-			t.Errorf("%s passes", raw)
+			t.Errorf("%s is accepted", raw)
 			continue
 		}
 		text := err.Error()
@@ -83,7 +83,7 @@ func TestOpenRefuses(t *testing.T) {
 			t.Errorf("%s: %q is not one line that names %q", raw, text, want)
 		}
 		if strings.Contains(text, "hunter2") {
-			t.Errorf("%s: %q holds the password", raw, text)
+			t.Errorf("%s: %q contains the password", raw, text)
 		}
 		if strings.Contains(Redact(raw), "hunter2") {
 			t.Errorf("%s: redacted to %s", raw, Redact(raw))

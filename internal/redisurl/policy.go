@@ -11,20 +11,20 @@ import (
 )
 
 var (
-	// ErrEvicts is returned for a Redis that throws keys away when its memory is full:
-	// messages that were accepted would be gone without a trace.
+	// ErrEvicts is returned for a Redis that evicts keys when its memory is full: accepted messages
+	// would be lost without notice.
 	ErrEvicts = errors.New("redis evicts keys")
-	// ErrPolicyUnknown is returned for a Redis that does not tell what it does when its
-	// memory is full, as some managed services do: worth a warning, no reason to stop.
+	// ErrPolicyUnknown is returned for a Redis that does not reveal its maxmemory-policy, like some
+	// managed services. The caller should warn and continue.
 	ErrPolicyUnknown = errors.New("redis does not tell its maxmemory-policy")
 )
 
-// CheckPolicy is nil when no master evicts, ErrEvicts when one does, ErrPolicyUnknown
-// when one does not tell. Without a maxmemory nothing is evicted today, and still
-// ErrEvicts is returned: maxmemory is changed at run time, with nobody asking us.
+// CheckPolicy returns ErrEvicts if a master evicts keys, else ErrPolicyUnknown if a master does not
+// reveal its policy, else nil. A Redis without maxmemory evicts nothing, but CheckPolicy returns
+// ErrEvicts all the same: maxmemory may be set at run time.
 func CheckPolicy(ctx context.Context, client redis.UniversalClient) error {
-	var mu sync.Mutex
-	var unknown error // kept aside: another master may evict
+	var mu sync.Mutex // guards unknown
+	var unknown error // returned only if no other master evicts
 	err := eachMaster(ctx, client, func(ctx context.Context, node *redis.Client) error {
 		err := checkPolicy(ctx, node)
 		if errors.Is(err, ErrPolicyUnknown) {
@@ -52,7 +52,7 @@ func checkPolicy(ctx context.Context, node *redis.Client) error {
 	return nil
 }
 
-// name is the node's address, except that a client over Sentinels has none of its own.
+// name returns the address of node, or "the master" for a client over Sentinels, which has none.
 func name(node *redis.Client) string {
 	if addr := node.Options().Addr; strings.Contains(addr, ":") {
 		return addr
@@ -60,7 +60,7 @@ func name(node *redis.Client) string {
 	return "the master"
 }
 
-// policyOf asks INFO first, which managed services leave open more often than CONFIG.
+// policyOf reads INFO first, which managed services allow more often than CONFIG.
 func policyOf(ctx context.Context, node *redis.Client) (string, error) {
 	info, err := node.Info(ctx, "memory").Result()
 	if policy := infoField(info, "maxmemory_policy"); err == nil && policy != "" {

@@ -17,7 +17,7 @@ import (
 	"switchboard/internal/redistest"
 )
 
-// startSentinel watches master under the name "mine" and returns the Sentinel's address.
+// startSentinel starts a Sentinel that monitors master as "mine", and returns its address.
 func startSentinel(t *testing.T, master string) string {
 	t.Helper()
 	addr, err := freeport.Address()
@@ -65,16 +65,16 @@ func TestWatchSentinelFailover(t *testing.T) {
 	if err := CheckPolicy(t.Context(), client); err != nil {
 		t.Fatal(err)
 	}
-	admin := redis.NewSentinelClient(&redis.Options{Addr: addr, OnConnect: w.onConnect}) // as go-redis sets it, too
+	admin := redis.NewSentinelClient(&redis.Options{Addr: addr, OnConnect: w.onConnect}) // like go-redis does
 	defer admin.Close()
 	if err := admin.Ping(t.Context()).Err(); err != nil {
 		t.Fatal(err)
 	}
-	assertQuiet(t, w)
+	assertUnchanged(t, w)
 
-	// The Sentinel refuses until it knows the replica and the replica is in step.
+	// The Sentinel refuses until it knows the replica and the replica is in sync.
 	await.NoError(t.Context(), t, "failover", func() error { return admin.Failover(t.Context(), "mine").Err() })
-	awaitNotice(t, client, w)
+	awaitChange(t, client, w)
 	if err := client.Set(t.Context(), "k", "after", 0).Err(); err != nil {
 		t.Fatal(err)
 	}

@@ -10,20 +10,19 @@ import (
 	"switchboard/internal/tlsconfig"
 )
 
-// setTLS has connections made with config.
+// setTLS makes connections use config.
 func (t *target) setTLS(config func() *tls.Config) error {
 	switch {
 	case !t.tls:
-		return errors.New("scheme: there are certificates for it and it is in the clear, want rediss:// or the like")
+		return errors.New("scheme: certificates are given, but the URL is without TLS: want rediss:// or the like")
 	case t.query.Has("skip_verify"):
-		return errors.New("query: skip_verify makes no sense beside certificates")
+		return errors.New("query: skip_verify cannot be combined with certificates")
 	}
 	t.config = config
 	return nil
 }
 
-// strict returns what tlsconfig.Strict makes of the library's configuration. Nil, for a connection
-// in the clear, stays nil.
+// strict applies tlsconfig.Strict to config. It returns nil for nil, a connection without TLS.
 func strict(config *tls.Config) *tls.Config {
 	if config == nil {
 		return nil
@@ -31,8 +30,9 @@ func strict(config *tls.Config) *tls.Config {
 	return tlsconfig.Strict(config)
 }
 
-// dialer is nil where the library knows how to dial: then it verifies by the system's authorities. A host is compared with its
-// own certificate; in a Cluster of one host in the URL that is the name that all nodes share.
+// dialer returns a dialer that uses t.config, or nil if there is none: then go-redis dials, and
+// verifies with the authorities of the system. The certificate must be valid for the host that is
+// dialed. If the URL of a Cluster has one host, it must be valid for that name on all nodes.
 func (t *target) dialer(timeout time.Duration) func(context.Context, string, string) (net.Conn, error) {
 	if t.config == nil {
 		return nil

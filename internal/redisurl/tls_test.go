@@ -15,7 +15,8 @@ import (
 	"switchboard/internal/redistest"
 )
 
-// TestTLS: a Redis that wants certificates, whose authority the system does not know.
+// TestTLS connects to a Redis that requires client certificates, of an authority unknown to the
+// system.
 func TestTLS(t *testing.T) {
 	ours, theirs := certtest.New(t), certtest.New(t)
 	server, client, stranger := ours.Pair(), ours.Pair(), theirs.Pair()
@@ -46,19 +47,19 @@ func TestTLS(t *testing.T) {
 		t.Errorf("with a certificate: %v", err)
 	}
 	for name, o := range map[string]*certfile.Options{
-		"nothing named":        nil,
-		"no certificate":       {CA: ours.File},
-		"a stranger's":         {Cert: stranger.Cert, Key: stranger.Key, CA: ours.File},
-		"a stranger's Redis":   {Cert: client.Cert, Key: client.Key, CA: theirs.File},
-		"the Redis of another": {Cert: client.Cert, Key: client.Key, CA: ours.File, Name: "redis.example"},
+		"no options":                      nil,
+		"no certificate":                  {CA: ours.File},
+		"unknown authority of the client": {Cert: stranger.Cert, Key: stranger.Key, CA: ours.File},
+		"unknown authority of Redis":      {Cert: client.Cert, Key: client.Key, CA: theirs.File},
+		"wrong name of Redis":             {Cert: client.Cert, Key: client.Key, CA: ours.File, Name: "redis.example"},
 	} {
 		if ping(o) == nil {
-			t.Errorf("%s: it was let in", name)
+			t.Errorf("%s: the connection was accepted", name)
 		}
 	}
 }
 
-func TestTLSInTheClear(t *testing.T) {
+func TestOpenTLSRefuses(t *testing.T) {
 	config := func() *tls.Config { return &tls.Config{} }
 	for url, want := range map[string]string{"redis://a": "scheme:", "redis-cluster://a": "scheme:", "rediss://a?skip_verify=true": "query:"} {
 		if _, _, err := OpenTLS(url, config); err == nil || !strings.Contains(err.Error(), want) {
@@ -67,7 +68,7 @@ func TestTLSInTheClear(t *testing.T) {
 	}
 }
 
-// TestSuites: also without certificates of its own a client is strict about TLS.
+// TestSuites checks that Open restricts TLS versions and cipher suites.
 func TestSuites(t *testing.T) {
 	for url, encrypted := range map[string]bool{"redis://h": false, "rediss://h": true} {
 		client, _, err := Open(url)

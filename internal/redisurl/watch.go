@@ -12,23 +12,23 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Watch notices that a Redis was restarted, or that another took its place by
-// failover: writes may be lost then, so whoever uses it asserts its state anew.
+// Watch detects that a Redis restarted, or that another one took over in a failover. Writes may be
+// lost then, so the user of the Redis writes its state again.
 //
-// Each new connection asks its server for master_replid (INFO replication, one round
-// trip), which is made anew at every start of a master and at every promotion, and
-// which a replica shares with its master. One never seen before is a notice.
+// Each new connection reads master_replid of its server (INFO replication, one round trip). It
+// changes with every start of a master and with every promotion, and a replica has that of its
+// master. A value that was not seen before is a change.
 //
-// It is a hint. It may come for nothing (a node added to a Cluster; any new
-// connection where INFO is forbidden), it may come while the new server cannot serve
-// yet, and it is missed where a server loses its part and gets it back over living
-// connections. So the answer to it must be harmless to repeat and is tried until it succeeds.
+// A change is only a hint. It may be wrong: a node was added to a Cluster, or INFO is forbidden,
+// which makes every connection a change. It may come before the new server accepts commands. It is
+// missed if a server is demoted and promoted again while its connections stay open. The reaction to
+// it must therefore be harmless to repeat, and be retried until it succeeds.
 type Watch struct {
 	client  redis.UniversalClient
 	changed chan struct{} // one slot
 
-	epoch atomic.Uint64             // how many histories were seen
-	metAt atomic.Pointer[time.Time] // when the last of them was, nil before begun
+	epoch     atomic.Uint64             // number of replication ids seen
+	changedAt atomic.Pointer[time.Time] // time of the last change after begun, nil for none
 
 	mu    sync.Mutex // guards the fields below
 	seen  map[string]bool
@@ -39,20 +39,20 @@ func newWatch() *Watch {
 	return &Watch{changed: make(chan struct{}, 1), seen: map[string]bool{}}
 }
 
-// Changed has something to receive after a notice; several in a row are one.
+// Changed returns a channel that receives after a change. Several changes may be merged.
 func (w *Watch) Changed() <-chan struct{} { return w.changed }
 
-// Epoch is another number from before the first command to a Redis that was not known.
+// Epoch returns a number that changes before the first command to a new Redis is sent.
 func (w *Watch) Epoch() uint64 { return w.epoch.Load() }
 
-// Replaced says that a Redis which was not known has been met in the last two minutes, and after Begin.
+// Replaced reports whether there was a change within the last two minutes, and after Begin.
 func (w *Watch) Replaced() bool {
-	at := w.metAt.Load()
+	at := w.changedAt.Load()
 	return at != nil && time.Since(*at) < 2*time.Minute
 }
 
-// Begin connects to every master, so that those there now are known, and from then on
-// new ones are noticed. It may be called until it succeeds.
+// Begin connects to every master, and from then on reports changes. It may be called again until it
+// succeeds.
 func (w *Watch) Begin(ctx context.Context) error {
 	if err := eachMaster(ctx, w.client, func(ctx context.Context, node *redis.Client) error {
 		return node.Ping(ctx).Err()
@@ -65,19 +65,20 @@ func (w *Watch) Begin(ctx context.Context) error {
 	return nil
 }
 
+// onConnect reads the replication id of the server of a new connection.
 func (w *Watch) onConnect(ctx context.Context, conn *redis.Conn) error {
 	info, err := conn.Info(ctx, "replication").Result()
 	if _, answered := errors.AsType[redis.Error](err); err != nil && !answered {
 		return err
 	}
 	if err == nil && info == "" {
-		return nil // a Sentinel: it holds no data
+		return nil // a Sentinel, which has no data
 	}
-	w.saw(infoField(info, "master_replid"))
+	w.add(infoField(info, "master_replid"))
 	return nil
 }
 
-// infoField is the value of one line of an INFO answer, "" when it is not there.
+// infoField returns the value of one line of an INFO reply, "" if it is missing.
 func infoField(info, name string) string {
 	for line := range strings.Lines(info) {
 		if value, ok := strings.CutPrefix(line, name+":"); ok {
@@ -87,18 +88,18 @@ func infoField(info, name string) string {
 	return ""
 }
 
-// saw takes note of the history of one server; "" is one that cannot be told from others.
-func (w *Watch) saw(history string) {
+// add records the replication id of a server. An unknown id, "", always counts as new.
+func (w *Watch) add(id string) {
 	w.mu.Lock()
-	known := w.seen[history] && history != ""
-	w.seen[history] = true
+	known := w.seen[id] && id != ""
+	w.seen[id] = true
 	if !known {
 		w.epoch.Add(1)
 	}
-	notice := w.begun && !known
+	changed := w.begun && !known
 	w.mu.Unlock()
-	if notice {
-		w.metAt.Store(new(time.Now()))
+	if changed {
+		w.changedAt.Store(new(time.Now()))
 		select {
 		case w.changed <- struct{}{}:
 		default:
@@ -106,7 +107,7 @@ func (w *Watch) saw(history string) {
 	}
 }
 
-// eachMaster runs do for every master, in a Cluster at the same time.
+// eachMaster runs do for every master, in a Cluster concurrently.
 func eachMaster(ctx context.Context, client redis.UniversalClient, do func(context.Context, *redis.Client) error) error {
 	switch c := client.(type) {
 	case *redis.ClusterClient:

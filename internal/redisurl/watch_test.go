@@ -16,7 +16,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// begin opens url and has its Watch begun.
+// begin opens url and begins its Watch.
 func begin(t *testing.T, url string) (redis.UniversalClient, *Watch) {
 	t.Helper()
 	client, w, err := Open(url)
@@ -30,8 +30,8 @@ func begin(t *testing.T, url string) (redis.UniversalClient, *Watch) {
 	return client, w
 }
 
-// awaitNotice uses the client until the Watch tells of a new server, as a beat would.
-func awaitNotice(t *testing.T, client redis.UniversalClient, w *Watch) {
+// awaitChange uses the client, like a beat, until the Watch reports a change.
+func awaitChange(t *testing.T, client redis.UniversalClient, w *Watch) {
 	t.Helper()
 	beat := time.NewTicker(10 * time.Millisecond)
 	defer beat.Stop()
@@ -40,15 +40,15 @@ func awaitNotice(t *testing.T, client redis.UniversalClient, w *Watch) {
 		case <-w.Changed():
 			return
 		case <-beat.C:
-			_ = client.Set(t.Context(), "beat", "1", 0).Err() // fails while the server is away
+			_ = client.Set(t.Context(), "beat", "1", 0).Err() // fails while the server is down
 		case <-t.Context().Done():
-			t.Fatal("no notice")
+			t.Fatal("no change reported")
 		}
 	}
 }
 
-// crowd makes many connections at once.
-func crowd(t *testing.T, client redis.UniversalClient) {
+// connectMany opens many connections at the same time.
+func connectMany(t *testing.T, client redis.UniversalClient) {
 	t.Helper()
 	var wg sync.WaitGroup
 	for range 4 * poolSize {
@@ -66,11 +66,11 @@ func crowd(t *testing.T, client redis.UniversalClient) {
 	wg.Wait()
 }
 
-func assertQuiet(t *testing.T, w *Watch) {
+func assertUnchanged(t *testing.T, w *Watch) {
 	t.Helper()
 	select {
 	case <-w.Changed():
-		t.Fatal("a notice without a new server")
+		t.Fatal("a change without a new server")
 	default:
 	}
 }
@@ -78,30 +78,30 @@ func assertQuiet(t *testing.T, w *Watch) {
 func TestWatchRestart(t *testing.T) {
 	s := redistest.Start(t)
 	client, w := begin(t, s.URL())
-	crowd(t, client)
-	assertQuiet(t, w)
+	connectMany(t, client)
+	assertUnchanged(t, w)
 	s.Kill()
 	if err := s.Restart(); err != nil {
 		t.Fatal(err)
 	}
-	awaitNotice(t, client, w)
-	crowd(t, client)
-	assertQuiet(t, w)
+	awaitChange(t, client, w)
+	connectMany(t, client)
+	assertUnchanged(t, w)
 }
 
 func TestWatchCluster(t *testing.T) {
 	c := redistest.StartCluster(t, 3)
 	client, w := begin(t, c.URL())
-	crowd(t, client)
-	assertQuiet(t, w)
-	// The node that holds the key that awaitNotice writes.
+	connectMany(t, client)
+	assertUnchanged(t, w)
+	// The node that holds the key that awaitChange writes.
 	slot := c.Client(t).ClusterKeySlot(t.Context(), "beat").Val()
 	owner := c.Masters[int(slot)*len(c.Masters)/16384]
 	owner.Kill()
 	if err := owner.Restart(); err != nil {
 		t.Fatal(err)
 	}
-	awaitNotice(t, client, w)
+	awaitChange(t, client, w)
 }
 
 func TestWatchWithoutInfo(t *testing.T) {
@@ -110,15 +110,15 @@ func TestWatchWithoutInfo(t *testing.T) {
 		t.Fatal(err)
 	}
 	client, w := begin(t, "redis://tight:pw@"+s.Addr)
-	crowd(t, client)
+	connectMany(t, client)
 	select {
 	case <-w.Changed():
 	default:
-		t.Fatal("connections that may be to another server went unnoticed")
+		t.Fatal("no change reported without INFO")
 	}
 }
 
-func TestBeginTellsWhoIsAway(t *testing.T) {
+func TestBeginFailsWithoutServer(t *testing.T) {
 	s := redistest.Start(t)
 	s.Kill()
 	client, w, err := Open(s.URL())
@@ -127,14 +127,14 @@ func TestBeginTellsWhoIsAway(t *testing.T) {
 	}
 	defer client.Close()
 	if err := w.Begin(t.Context()); err == nil {
-		t.Fatal("connected to nobody")
+		t.Fatal("connected without a server")
 	}
 	if err := s.Restart(); err != nil {
 		t.Fatal(err)
 	}
 	// The pool dials again once a second.
 	await.NoError(t.Context(), t, "connect after the restart", func() error { return w.Begin(t.Context()) })
-	assertQuiet(t, w)
+	assertUnchanged(t, w)
 }
 
 func TestCheckPolicy(t *testing.T) {
@@ -166,7 +166,7 @@ func TestCheckPolicy(t *testing.T) {
 
 	s.Kill()
 	if err := CheckPolicy(t.Context(), client); err == nil || errors.Is(err, ErrPolicyUnknown) || errors.Is(err, ErrEvicts) {
-		t.Errorf("nobody there: %v", err)
+		t.Errorf("without a server: %v", err)
 	}
 }
 
