@@ -19,16 +19,16 @@ import (
 // slots is the number of hash slots of a Redis Cluster.
 const slots = 16384
 
-// patience bounds how long several servers may take to find each other.
-const patience = 30 * time.Second
+// startTimeout is how long servers may take to connect to each other.
+const startTimeout = 30 * time.Second
 
 // Cluster is a running Redis Cluster.
 type Cluster struct {
 	Masters  []*Server
-	Replicas []*Server // none, or one for each of Masters, in their order at the start
+	Replicas []*Server // none, or one for each of Masters, in the same order
 }
 
-// StartCluster runs a Cluster of n masters for the length of the test.
+// StartCluster runs a Cluster of n masters until the test ends.
 func StartCluster(tb testing.TB, n int) *Cluster {
 	tb.Helper()
 	c, err := LaunchCluster(tb.TempDir(), n)
@@ -44,8 +44,8 @@ func LaunchCluster(dir string, n int) (*Cluster, error) {
 	return launchCluster(dir, n, 0)
 }
 
-// StartReplicatedCluster runs a Cluster of n masters with a replica each, which take over
-// within some seconds, for the length of the test.
+// StartReplicatedCluster runs a Cluster of n masters with one replica each until the test ends. A
+// replica takes over within seconds.
 func StartReplicatedCluster(tb testing.TB, n int) *Cluster {
 	tb.Helper()
 	c, err := LaunchReplicatedCluster(tb.TempDir(), n)
@@ -56,8 +56,8 @@ func StartReplicatedCluster(tb testing.TB, n int) *Cluster {
 	return c
 }
 
-// LaunchReplicatedCluster is StartReplicatedCluster without a test: the caller kills the
-// Cluster. extra are further arguments of each server.
+// LaunchReplicatedCluster is StartReplicatedCluster without a test: the caller kills the Cluster.
+// extra is appended to the arguments of each server.
 func LaunchReplicatedCluster(dir string, n int, extra ...string) (*Cluster, error) {
 	return launchCluster(dir, n, n, append([]string{
 		"--cluster-node-timeout", "1500", "--cluster-replica-validity-factor", "0",
@@ -79,7 +79,7 @@ func launchCluster(dir string, masters, replicas int, extra ...string) (*Cluster
 			c.Replicas = append(c.Replicas, s)
 		}
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
 	defer cancel()
 	err := c.join(ctx)
 	if err == nil {
@@ -105,14 +105,14 @@ func launchNode(dir string, extra []string) (*Server, error) {
 	}, extra...)...)
 }
 
-// Nodes are all servers of the Cluster.
+// Nodes returns all servers of the Cluster.
 func (c *Cluster) Nodes() []*Server { return slices.Concat(c.Masters, c.Replicas) }
 
-// join gives each master its slots, introduces all nodes, and waits until all agree.
+// join assigns the slots to the masters, connects all nodes, and waits until the nodes agree.
 func (c *Cluster) join(ctx context.Context) error {
 	n := len(c.Masters)
 	for i, s := range c.Nodes() {
-		commands := [][]any{{"cluster", "set-config-epoch", i + 1}} // possible only while it is alone
+		commands := [][]any{{"cluster", "set-config-epoch", i + 1}} // must come before CLUSTER MEET
 		if i < n {
 			commands = append(commands, []any{"cluster", "addslotsrange", i * slots / n, (i+1)*slots/n - 1})
 		}
@@ -135,15 +135,15 @@ func (c *Cluster) join(ctx context.Context) error {
 	return nil
 }
 
-// meet is the command that introduces a node to the first one.
+// meet returns the command that connects a node to the first one.
 func (c *Cluster) meet() []any {
 	first := c.Masters[0]
 	host, port, _ := strings.Cut(first.Addr, ":")
 	return []any{"cluster", "meet", host, port, first.args[slices.Index(first.args, "--cluster-port")+1]}
 }
 
-// replicate gives each master its replica and waits until these are in step, and until all
-// nodes know it: only then may a master fail.
+// replicate assigns a replica to each master. It waits until the replicas are in sync and all nodes
+// know them: from then on a replica takes over for a dead master.
 func (c *Cluster) replicate(ctx context.Context) error {
 	for i, s := range c.Replicas {
 		id, err := c.Masters[i].Do(ctx, "cluster", "myid").Text()
@@ -155,12 +155,12 @@ func (c *Cluster) replicate(ctx context.Context) error {
 		}
 	}
 	for _, s := range c.Replicas {
-		if err := await.Until(ctx, s.Addr+" is not in step with its master", func() bool { return s.inStep(ctx) }); err != nil {
+		if err := await.Until(ctx, s.Addr+" is not in sync with its master", func() bool { return s.inSync(ctx) }); err != nil {
 			return err
 		}
 	}
 	for _, s := range c.Masters[:len(c.Replicas)] {
-		if err := await.Until(ctx, "no replica follows "+s.Addr, func() bool { return s.followed(ctx) }); err != nil {
+		if err := await.Until(ctx, "no replica confirms writes of "+s.Addr, func() bool { return s.replicates(ctx) }); err != nil {
 			return err
 		}
 	}
@@ -175,14 +175,14 @@ func (c *Cluster) replicate(ctx context.Context) error {
 	return nil
 }
 
-// Kill ends all servers.
+// Kill kills all servers.
 func (c *Cluster) Kill() {
 	for _, s := range c.Nodes() {
 		s.Kill()
 	}
 }
 
-// URL is the address as configuration takes it.
+// URL returns the address in the form of the configuration.
 func (c *Cluster) URL() string {
 	var hosts []string
 	for _, s := range c.Nodes() {
@@ -191,7 +191,7 @@ func (c *Cluster) URL() string {
 	return "redis-cluster://" + strings.Join(hosts, ",")
 }
 
-// Client is a connection to the Cluster for the length of the test.
+// Client returns a client of the Cluster, which is closed when the test ends.
 func (c *Cluster) Client(tb testing.TB) *redis.ClusterClient {
 	var addrs []string
 	for _, s := range c.Nodes() {

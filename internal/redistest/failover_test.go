@@ -12,7 +12,7 @@ import (
 	"switchboard/internal/redisurl"
 )
 
-// open is a client as the broker has it.
+// open returns a client like that of the broker.
 func open(t *testing.T, url string) redis.UniversalClient {
 	t.Helper()
 	client, _, err := redisurl.Open(url)
@@ -23,8 +23,8 @@ func open(t *testing.T, url string) redis.UniversalClient {
 	return client
 }
 
-// replicated writes key and waits until a replica has it.
-func replicated(ctx context.Context, t *testing.T, node redis.Cmdable, key, value string) {
+// setReplicated writes key and waits until a replica has it.
+func setReplicated(ctx context.Context, t *testing.T, node redis.Cmdable, key, value string) {
 	t.Helper()
 	pipe := node.Pipeline()
 	pipe.Set(ctx, key, value, 0)
@@ -34,8 +34,8 @@ func replicated(ctx context.Context, t *testing.T, node redis.Cmdable, key, valu
 	}
 }
 
-// writable writes until a master accepts the write.
-func writable(ctx context.Context, t *testing.T, client redis.UniversalClient, key, value string) {
+// setRetrying writes key until a master accepts it.
+func setRetrying(ctx context.Context, t *testing.T, client redis.UniversalClient, key, value string) {
 	t.Helper()
 	await.NoError(ctx, t, "no master accepts a write", func() error { return client.Set(ctx, key, value, 0).Err() })
 }
@@ -53,19 +53,19 @@ func TestSentinelsReplaceAKilledMaster(t *testing.T) {
 	s := redistest.StartSentinel(t)
 	client := open(t, s.URL())
 	for _, round := range []string{"first", "second"} {
-		replicated(ctx, t, client, round, "before")
+		setReplicated(ctx, t, client, round, "before")
 		master, err := s.Master(ctx)
 		if err != nil {
 			t.Fatal(err)
 		}
 		master.Kill()
-		writable(ctx, t, client, "after", round)
+		setRetrying(ctx, t, client, "after", round)
 		want(ctx, t, client, round, "before")
 		if err := s.Rejoin(ctx, master); err != nil {
 			t.Fatal(err)
 		}
 		if replica, err := s.Replica(ctx); replica != master {
-			t.Fatalf("the one that came back is no replica (%v)", err)
+			t.Fatalf("the restarted server is not the replica (%v)", err)
 		}
 	}
 }
@@ -77,19 +77,19 @@ func TestReplicaReplacesAKilledMasterOfACluster(t *testing.T) {
 	client := open(t, c.URL())
 	slot := client.ClusterKeySlot(ctx, "key").Val()
 	victim := int(slot) * len(c.Masters) / 16384
-	replicated(ctx, t, c.Masters[victim].Client(t), "{key}", "before")
+	setReplicated(ctx, t, c.Masters[victim].Client(t), "{key}", "before")
 	c.Masters[victim].Kill()
-	writable(ctx, t, client, "key", "after")
+	setRetrying(ctx, t, client, "key", "after")
 	want(ctx, t, client, "{key}", "before")
 	if got, err := c.Replicas[victim].Client(t).Get(ctx, "key").Result(); got != "after" {
-		t.Errorf("it was not the replica that took the write: it holds %q (%v)", got, err)
+		t.Errorf("the replica did not take over: it holds %q (%v)", got, err)
 	}
 }
 
-func TestAppendOnlyFileOutlivesTheProcess(t *testing.T) {
+func TestAppendOnlyFileSurvivesKill(t *testing.T) {
 	s := redistest.Start(t, "--appendonly", "yes", "--appendfsync", "everysec")
 	client := open(t, s.URL())
-	writable(t.Context(), t, client, "key", "before")
+	setRetrying(t.Context(), t, client, "key", "before")
 	s.Kill()
 	if err := s.Restart(); err != nil {
 		t.Fatal(err)

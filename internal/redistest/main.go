@@ -11,12 +11,12 @@ import (
 	"go.uber.org/goleak"
 )
 
-// Main is a TestMain's body: it starts a server, and where cluster is not nil a Cluster of three
-// masters, for all tests of a package, and returns the exit code, which is not 0 either when
-// the tests leave a goroutine behind. Tests keep apart by a key prefix each.
+// Main is the body of a TestMain. It starts a server, and a Cluster of three masters if cluster is
+// not nil, for all tests of a package, and runs the tests. It returns the exit code, which is not 0
+// if the tests fail or leak a goroutine. Each test needs its own key prefix.
 func Main(m *testing.M, server **Server, cluster **Cluster, leaks ...goleak.Option) int {
 	if slices.Contains(os.Args, "-test.fuzzworker") {
-		return m.Run() // a decoder at work in a process of its own: no server of its own for that
+		return m.Run() // a fuzz worker is a process of its own, and needs no server
 	}
 	code, err := run(m, server, cluster)
 	if code == 0 && err == nil {

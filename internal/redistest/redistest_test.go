@@ -9,7 +9,7 @@ func TestClusterRefusesScriptsOverTwoSlots(t *testing.T) {
 	}
 	err := c.Eval(t.Context(), "#!lua\nreturn redis.call('GET', 'b')", []string{"a"}).Err()
 	if err == nil {
-		t.Fatal("a script reached a key of another slot: this is no cluster")
+		t.Fatal("a script read a key of another slot: this is not a Cluster")
 	}
 }
 

@@ -8,26 +8,26 @@ import (
 	"switchboard/internal/await"
 )
 
-// StartReplica runs a replica of master for the length of the test, and returns when it
-// is in step.
+// StartReplica runs a replica of master until the test ends. It returns when the replica is in
+// sync.
 func StartReplica(tb testing.TB, master *Server, extra ...string) *Server {
 	tb.Helper()
-	ctx, cancel := context.WithTimeout(tb.Context(), patience)
+	ctx, cancel := context.WithTimeout(tb.Context(), startTimeout)
 	defer cancel()
 	if err := master.Do(ctx, "config", "set", "repl-diskless-sync-delay", "0").Err(); err != nil {
 		tb.Fatal(err)
 	}
 	s := Start(tb, append([]string{"--replicaof", hostPort(master.Addr)}, extra...)...)
-	if err := await.Until(ctx, s.Addr+" is not in step with its master", func() bool {
-		return s.inStep(ctx) && master.followed(ctx)
+	if err := await.Until(ctx, s.Addr+" is not in sync with its master", func() bool {
+		return s.inSync(ctx) && master.replicates(ctx)
 	}); err != nil {
 		tb.Fatal(err)
 	}
 	return s
 }
 
-// Pause stops the process where it is, until Resume: its connections stay, and it does nothing.
+// Pause suspends the process until Resume. Its connections stay open.
 func (s *Server) Pause() error { return s.cmd.Process.Signal(syscall.SIGSTOP) }
 
-// Resume lets a paused process go on.
+// Resume continues a paused process.
 func (s *Server) Resume() error { return s.cmd.Process.Signal(syscall.SIGCONT) }

@@ -12,11 +12,11 @@ import (
 
 var (
 	luaShebang = regexp.MustCompile(`^#!lua( flags=(allow-oom|no-writes))?$`)
-	luaInput   = regexp.MustCompile(`(?:KEYS|ARGV)\[(?:\w\+)?\w+\]`) // of a script over many targets KEYS[k+1], ARGV[7+i]
+	luaInput   = regexp.MustCompile(`(?:KEYS|ARGV)\[(?:\w\+)?\w+\]`) // a script over many targets has KEYS[k+1], ARGV[7+i]
 )
 
-// CheckScripts has a script's header be its contract: it names all inputs that the body uses and no other, what it returns
-// and costs. The scripts are lua/*.lua of files; Redis must be able to read them.
+// CheckScripts checks the scripts lua/*.lua of files. The header of a script must document exactly
+// the inputs that the body uses, the result and the cost. Redis must be able to compile the script.
 func CheckScripts(t *testing.T, client redis.UniversalClient, files embed.FS) {
 	entries, err := files.ReadDir("lua")
 	if err != nil {
@@ -54,7 +54,7 @@ func checkHeader(t *testing.T, source string) {
 			continue
 		}
 		documented = append(documented, name)
-		if strings.HasPrefix(name, "KEYS") && strings.Contains(body, "ipairs(KEYS)") { // all of them
+		if strings.HasPrefix(name, "KEYS") && strings.Contains(body, "ipairs(KEYS)") { // uses all keys
 			used = append(used, name)
 		}
 	}

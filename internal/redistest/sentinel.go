@@ -13,21 +13,21 @@ import (
 )
 
 const (
-	// masterName is what the Sentinels call the master.
+	// masterName is the name of the master in the Sentinels.
 	masterName = "mine"
 	sentinels  = 3
 	quorum     = 2
 )
 
-// Sentinel is a master and its replica under three Sentinels, which put the replica in the
-// master's place about two seconds after its death.
+// Sentinel is a master and its replica, monitored by three Sentinels. They promote the replica
+// about two seconds after the death of the master.
 type Sentinel struct {
 	Sentinels []*Server
-	nodes     []*Server // the two with data
+	nodes     []*Server // master and replica
 }
 
-// StartSentinel runs all five servers for the length of the test. extra are further
-// arguments of the two with data.
+// StartSentinel runs all five servers until the test ends. extra is appended to the arguments of
+// master and replica.
 func StartSentinel(tb testing.TB, extra ...string) *Sentinel {
 	tb.Helper()
 	s, err := LaunchSentinel(tb.TempDir(), extra...)
@@ -43,10 +43,10 @@ func LaunchSentinel(dir string, extra ...string) (*Sentinel, error) {
 	return LaunchSentinelReplicaEnv(dir, nil, extra...)
 }
 
-// LaunchSentinelReplicaEnv is LaunchSentinel with a replica that has env in its environment.
+// LaunchSentinelReplicaEnv is LaunchSentinel with env added to the environment of the replica.
 func LaunchSentinelReplicaEnv(dir string, env []string, extra ...string) (*Sentinel, error) {
 	s := &Sentinel{}
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
 	defer cancel()
 	if err := s.launch(ctx, dir, env, extra); err != nil {
 		s.Kill()
@@ -57,36 +57,36 @@ func LaunchSentinelReplicaEnv(dir string, env []string, extra ...string) (*Senti
 
 func (s *Sentinel) launch(ctx context.Context, dir string, env, extra []string) error {
 	extra = append([]string{"--repl-diskless-sync-delay", "0"}, extra...)
-	var own []string
+	var nodeEnv []string
 	for i := range 2 {
-		if i == 1 {
-			own, extra = env, append(extra, "--replicaof", hostPort(s.nodes[0].Addr))
+		if i == 1 { // the replica
+			nodeEnv, extra = env, append(extra, "--replicaof", hostPort(s.nodes[0].Addr))
 		}
 		home := filepath.Join(dir, fmt.Sprint("data-", i))
 		if err := os.MkdirAll(home, 0o755); err != nil {
 			return err
 		}
-		node, err := launch(home, own, extra)
+		node, err := launch(home, nodeEnv, extra)
 		if err != nil {
 			return err
 		}
 		s.nodes = append(s.nodes, node)
 	}
-	if err := await.Until(ctx, "the replica is not in step", func() bool { return s.nodes[1].inStep(ctx) }); err != nil {
+	if err := await.Until(ctx, "the replica is not in sync", func() bool { return s.nodes[1].inSync(ctx) }); err != nil {
 		return err
 	}
 	for i := range sentinels {
-		node, err := s.watch(filepath.Join(dir, fmt.Sprint("sentinel-", i)))
+		node, err := s.launchSentinel(filepath.Join(dir, fmt.Sprint("sentinel-", i)))
 		if err != nil {
 			return err
 		}
 		s.Sentinels = append(s.Sentinels, node)
 	}
-	return await.Until(ctx, "the Sentinels did not find each other", func() bool { return s.agree(ctx) })
+	return await.Until(ctx, "the Sentinels did not connect to each other", func() bool { return s.agree(ctx) })
 }
 
-// watch starts one Sentinel in its own directory: it writes into its configuration.
-func (s *Sentinel) watch(dir string) (*Server, error) {
+// launchSentinel starts one Sentinel in its own directory, since it rewrites its configuration.
+func (s *Sentinel) launchSentinel(dir string) (*Server, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
 	}
@@ -113,7 +113,7 @@ sentinel parallel-syncs %[3]s 1
 	return node, node.Restart()
 }
 
-// agree says whether each Sentinel knows the replica and the other Sentinels.
+// agree reports whether each Sentinel knows the replica and the other Sentinels.
 func (s *Sentinel) agree(ctx context.Context) bool {
 	want := fmt.Sprintf("name=%s,status=ok,address=%s,slaves=1,sentinels=%d", masterName, s.nodes[0].Addr, sentinels)
 	for _, node := range s.Sentinels {
@@ -124,7 +124,7 @@ func (s *Sentinel) agree(ctx context.Context) bool {
 	return true
 }
 
-// Master is the server that a majority of the Sentinels has in this role, dead or alive.
+// Master returns the server that a quorum of the Sentinels considers the master, dead or alive.
 func (s *Sentinel) Master(ctx context.Context) (*Server, error) {
 	votes := s.votes(ctx)
 	for _, node := range s.nodes {
@@ -132,10 +132,10 @@ func (s *Sentinel) Master(ctx context.Context) (*Server, error) {
 			return node, nil
 		}
 	}
-	return nil, fmt.Errorf("the Sentinels do not agree who is master: %v", votes)
+	return nil, fmt.Errorf("the Sentinels do not agree on the master: %v", votes)
 }
 
-// votes is how many Sentinels name each address as the master's.
+// votes returns the number of Sentinels by the master address that they report.
 func (s *Sentinel) votes(ctx context.Context) map[string]int {
 	votes := map[string]int{}
 	for _, node := range s.Sentinels {
@@ -147,7 +147,7 @@ func (s *Sentinel) votes(ctx context.Context) map[string]int {
 	return votes
 }
 
-// Replica is the other one.
+// Replica returns the server that is not the master.
 func (s *Sentinel) Replica(ctx context.Context) (*Server, error) {
 	master, err := s.Master(ctx)
 	if err != nil {
@@ -156,19 +156,20 @@ func (s *Sentinel) Replica(ctx context.Context) (*Server, error) {
 	return s.other(master), nil
 }
 
-func (s *Sentinel) other(than *Server) *Server {
-	if s.nodes[0] == than {
+func (s *Sentinel) other(node *Server) *Server {
+	if s.nodes[0] == node {
 		return s.nodes[1]
 	}
 	return s.nodes[0]
 }
 
-// Rejoin waits until all Sentinels name the other one as master (a client may hear of it from the first of them), starts
-// the one that was killed again, as its replica, and waits until it is in step. A master that just restarts would be
-// taken for one by itself until the Sentinels find the time to tell it otherwise.
+// Rejoin restarts a killed server as the replica of the other one, and waits until it is in sync.
+// It first waits until all Sentinels report the other one as master, since a client may learn of
+// the failover from the first of them. Without --replicaof, a restarted master would act as a
+// master until the Sentinels reconfigure it.
 func (s *Sentinel) Rejoin(ctx context.Context, dead *Server) error {
 	master := s.other(dead)
-	if err := await.Until(ctx, "the Sentinels did not all put "+master.Addr+" in place", func() bool {
+	if err := await.Until(ctx, "the Sentinels did not all promote "+master.Addr, func() bool {
 		return s.votes(ctx)[master.Addr] == sentinels
 	}); err != nil {
 		return err
@@ -180,17 +181,17 @@ func (s *Sentinel) Rejoin(ctx context.Context, dead *Server) error {
 	if err := dead.Restart(); err != nil {
 		return err
 	}
-	return await.Until(ctx, "the replica is not in step", func() bool { return dead.inStep(ctx) })
+	return await.Until(ctx, "the replica is not in sync", func() bool { return dead.inSync(ctx) })
 }
 
-// Kill ends all servers.
+// Kill kills all servers.
 func (s *Sentinel) Kill() {
 	for _, node := range append(s.Sentinels, s.nodes...) {
 		node.Kill()
 	}
 }
 
-// URL is the address as configuration takes it.
+// URL returns the address in the form of the configuration.
 func (s *Sentinel) URL() string {
 	var hosts []string
 	for _, node := range s.Sentinels {
@@ -199,5 +200,5 @@ func (s *Sentinel) URL() string {
 	return "redis-sentinel://" + strings.Join(hosts, ",") + "/" + masterName
 }
 
-// hostPort is an address as Redis's own configuration has it.
+// hostPort returns an address in the form of Redis's own configuration, `host port`.
 func hostPort(addr string) string { return strings.ReplaceAll(addr, ":", " ") }

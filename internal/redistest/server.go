@@ -1,7 +1,7 @@
-// Package redistest starts real redis-server processes for tests: single servers,
-// a master and its replica under Sentinels, and Clusters with and without replicas, on
-// free ports of the loopback interface, with their files in a directory of the test,
-// ended with the test.
+// Package redistest starts real redis-server processes for tests: single servers, a master and its
+// replica under Sentinels, and Clusters with and without replicas. They listen on free ports of the
+// loopback interface, keep their files in a directory of the test, and are killed when the test
+// ends.
 package redistest
 
 import (
@@ -21,7 +21,7 @@ import (
 	"switchboard/internal/freeport"
 )
 
-// logFile has what a server wrote over all its lives, for who asks why a test failed.
+// logFile is the log of a server over all its restarts, for debugging.
 const logFile = "redis.log"
 
 // Server is one running redis-server.
@@ -29,13 +29,13 @@ type Server struct {
 	Addr  string // 127.0.0.1:port
 	cmd   *exec.Cmd
 	args  []string
-	env   []string      // beside our own
-	dir   string        // what it logs goes to logFile there
-	ready string        // what it logs when it is up
-	exit  chan struct{} // closed when the process ended
+	env   []string      // added to the environment of this process
+	dir   string        // contains logFile
+	ready string        // log message after the start
+	exit  chan struct{} // closed after the process ended
 }
 
-// Start runs a redis-server for the length of the test. extra are further arguments, like
+// Start runs a redis-server until the test ends. extra is appended to its arguments, like
 // "--maxmemory", "10mb".
 func Start(tb testing.TB, extra ...string) *Server {
 	tb.Helper()
@@ -52,7 +52,7 @@ func Launch(dir string, extra ...string) (*Server, error) { return launch(dir, n
 
 func launch(dir string, env, extra []string) (*Server, error) {
 	var err error
-	for range 5 { // somebody else may take the port between the look and the start
+	for range 5 { // another process may take the port before the server listens
 		var port int
 		if port, err = freeport.Find(); err != nil {
 			return nil, err
@@ -69,9 +69,8 @@ func launch(dir string, env, extra []string) (*Server, error) {
 	return nil, err
 }
 
-// Restart starts the process again on the same port and waits until it accepts
-// connections; with "--appendonly", "yes" it has its data again. The server must not be
-// running.
+// Restart starts the process again on the same port and waits until it accepts connections. With
+// "--appendonly", "yes" it reloads its data. The server must not be running.
 func (s *Server) Restart() error {
 	cmd := exec.Command("redis-server", s.args...)
 	if s.env != nil {
@@ -108,33 +107,33 @@ func (s *Server) Restart() error {
 	return errors.Join(fmt.Errorf("redis-server on %s did not start:\n%s", s.Addr, &log), cmd.Wait(), file.Close())
 }
 
-// Kill ends the process with SIGKILL and waits for its end. Killing twice is harmless.
+// Kill kills the process and waits until it ended. A second Kill is harmless.
 func (s *Server) Kill() {
 	_ = s.cmd.Process.Kill()
 	<-s.exit
 }
 
-// PID is the process id, for signals.
+// PID returns the process id, for signals.
 func (s *Server) PID() int { return s.cmd.Process.Pid }
 
-// URL is the address as configuration takes it.
+// URL returns the address in the form of the configuration.
 func (s *Server) URL() string { return "redis://" + s.Addr }
 
-// Client is a connection to the server for the length of the test.
+// Client returns a client of the server, which is closed when the test ends.
 func (s *Server) Client(tb testing.TB) *redis.Client {
 	c := redis.NewClient(&redis.Options{Addr: s.Addr, MaxRetries: -1, ContextTimeoutEnabled: true})
 	tb.Cleanup(func() { _ = c.Close() })
 	return c
 }
 
-// Do runs one command on a connection of its own.
+// Do runs one command on a new connection.
 func (s *Server) Do(ctx context.Context, command ...any) *redis.Cmd {
 	node := redis.NewClient(&redis.Options{Addr: s.Addr, MaxRetries: -1, ContextTimeoutEnabled: true})
 	defer node.Close()
 	return node.Do(ctx, command...)
 }
 
-// field is one value of INFO or CLUSTER INFO, "" while the server does not answer.
+// field returns one value of INFO or CLUSTER INFO, "" if the server does not reply.
 func (s *Server) field(ctx context.Context, name string, command ...any) string {
 	text, err := s.Do(ctx, command...).Text()
 	if err != nil {
@@ -148,14 +147,14 @@ func (s *Server) field(ctx context.Context, name string, command ...any) string 
 	return ""
 }
 
-// inStep says whether s is a replica that has all its master had when it connected.
-func (s *Server) inStep(ctx context.Context) bool {
+// inSync reports whether s is a replica that has all data its master had when it connected.
+func (s *Server) inSync(ctx context.Context) bool {
 	return s.field(ctx, "master_link_status", "info", "replication") == "up"
 }
 
-// followed says whether a replica confirms what s writes: that begins up to a second after
-// the replica is in step. A library of functions is the one thing to write that is no key.
-func (s *Server) followed(ctx context.Context) bool {
+// replicates reports whether a replica confirms a write to s. Confirmations begin up to a second
+// after the replica is in sync. FUNCTION FLUSH is a write that changes no key.
+func (s *Server) replicates(ctx context.Context) bool {
 	node := redis.NewClient(&redis.Options{Addr: s.Addr, MaxRetries: -1, ContextTimeoutEnabled: true})
 	defer node.Close()
 	pipe := node.Pipeline()
