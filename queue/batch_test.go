@@ -9,7 +9,8 @@ import (
 	"switchboard/internal/redispipe"
 )
 
-// TestRedisTogether: calls that come at once share a run of their script, and each has its own answer.
+// TestRedisTogether: calls that come at once share a run of their script, and each has its own
+// answer.
 func TestRedisTogether(t *testing.T) {
 	client := server.Client(t)
 	f := overRedis(client, Options{})
@@ -57,8 +58,8 @@ func TestRedisTogether(t *testing.T) {
 	all.Wait()
 }
 
-// TestRedisMuchTogether: a run of the script reads little more than two pages may have, and the others have their turn
-// in the next.
+// TestRedisMuchTogether: a run of the script reads little more than two pages may have, and the
+// others have their turn in the next.
 func TestRedisMuchTogether(t *testing.T) {
 	f := overRedis(server.Client(t), Options{})
 	r := f.contract.(*Redis)

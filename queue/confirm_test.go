@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// ahead of the last id is one that the store never gave out: to a confirmation, one that a failover took away.
+// ahead of the last id is one that the store never gave out: to a confirmation, one that a failover
+// took away.
 const ahead = 1000
 
 func testConfirmChannel(t *testing.T, open opener) {

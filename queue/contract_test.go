@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// contract is the methods that [Redis] and [Memory] share. The conformance suite tests both through it.
+// contract is the methods that [Redis] and [Memory] share. The conformance suite tests both through
+// it.
 type contract interface {
 	AppendChannel(ctx context.Context, push ChannelPush) (Appended, error)
 	AppendChannels(ctx context.Context, pushes []ChannelPush) []Outcome[Appended]

@@ -1,88 +1,103 @@
-// Package queue keeps what clients have not received yet: a zset per channel, a list per
-// client, and lists of client requests for the backend's workers. [Redis] is
-// shared by several servers, [Memory] serves a single process.
+// Package queue stores the messages that clients have not received yet: a ZSET for each channel, a
+// LIST for each client, and lists of client requests for the backend's workers. [Redis] is shared
+// by several servers, [Memory] serves a single process.
 //
 // # Keys
 //
-// Braces are literal: they are hash tags, so that everything of one channel or one client
-// is in one slot of a Redis Cluster and one script moves it. Options.Prefix stands before
-// every key. Names must be free of braces.
+// Braces are literal. They are Redis Cluster hash tags: all keys of one channel or one client are
+// in one slot, so that one script can change them. Every key begins with Options.Prefix. Names must
+// not contain braces.
 //
-//	key                      type    holds                                    bounded by
-//	mq_ch_{channel}          ZSET    <id>:<json>, score id                    append: ChannelCap 10,000, ChannelMaxBytes 8 MiB,
-//	                                                                          ChannelTTL 1 h; TrimChannel: what the janitor says
-//	mq_m_{channel}           HASH    last, floor, bytes, lost, hole, until    MetaTTL 6 h after the messages, and after KeepPositions
-//	mq_k_{channel}:<key>     STRING  id stored under an idempotency key       KeyTTL 10 min
-//	c_{client}               HASH    user, server, generation, since, last,   RecordTTL 150 min after the last bind, refresh
-//	                                 acked, floor, lost, history, cut,        or append, and never less than its list
-//	                                 cut_to, older_cut, older_cut_to, older_lost,
-//	                                 instance, attempt, until, first, secret
-//	mq_c_{client}            LIST    <id>:<json>, oldest at the head          ack, ClientCap 1000, ClientTTL 1 h or what a push asks for
-//	mq_kc_{client}:<key>     STRING  as mq_k_                                 KeyTTL 10 min
-//	mq_f_{client}            ZSET    group, score id; <id> where withdrawn    ack, 2 × ClientCap, TTL of the record
-//	qq_{N}                   LIST    client requests, oldest at the head      RequestCap 10,000 and RequestBytes 8 MiB, of one sender
-//	                                                                          RequestShare 100 and RequestShareBytes 1 MiB, then
-//	                                                                          ErrFull; RequestTTL 1 h after the last push
-//	qq_o_{N}                 LIST    <bytes> <sender> of each of qq_{N}        as qq_{N}
-//	qq_s_{N}                 HASH    bytes; n <sender>, b <sender>             as qq_{N}
+//	key                   type    holds
+//	mq_ch_{channel}       ZSET    <id>:<json>, score id
+//	mq_m_{channel}        HASH    last, floor, bytes, lost, hole, until
+//	mq_k_{channel}:<key>  STRING  id of the message with this idempotency key
+//	c_{client}            HASH    user, server, generation, since, last, acked, floor, lost,
+//	                              history, cut, cut_to, older_cut, older_cut_to, older_lost,
+//	                              instance, attempt, until, first, secret
+//	mq_c_{client}         LIST    <id>:<json>, oldest first
+//	mq_kc_{client}:<key>  STRING  id of the message with this idempotency key
+//	mq_f_{client}         ZSET    group, score id; <id> after a withdrawal
+//	qq_{N}                LIST    client requests, oldest first
+//	qq_o_{N}              LIST    <bytes> <sender> of each request in qq_{N}
+//	qq_s_{N}              HASH    bytes; n <sender>, b <sender>
 //
-// Messages, positions and records live as long as said at least, and up to an eighth longer: until is when they expire
-// at the earliest, and an append renews them only when that is nearer than it should be. A record that is refreshed
-// lives twice as long, so that most refreshes need only look.
+// The keys are bounded as follows:
 //
-// When messages and position of a channel are gone it is as if it never was: Prev is 0, and a page
-// behind any id is not Complete. Ids go on growing, since they follow the clock, which has moved on
-// by MetaTTL at least; a clock that was set back by more than that could repeat them, and the
-// horizon of the callers, see below, prevents that, too.
+//	mq_ch_   ChannelCap 10,000, ChannelMaxBytes 8 MiB, ChannelTTL 1 h, TrimChannel
+//	mq_m_    MetaTTL 6 h after the messages expire, and after KeepPositions
+//	mq_k_    KeyTTL 10 min
+//	c_       RecordTTL 150 min after the last bind, refresh or append, and no less than its list
+//	mq_c_    Ack, ClientCap 1000, ClientTTL 1 h or the TTL of a push
+//	mq_kc_   KeyTTL 10 min
+//	mq_f_    Ack, 2 × ClientCap, TTL of the record
+//	qq_      RequestCap 10,000, RequestBytes 8 MiB, and of one sender RequestShare 100 and
+//	         RequestShareBytes 1 MiB, then ErrFull; RequestTTL 1 h after the last push
+//	qq_o_    like qq_
+//	qq_s_    like qq_
 //
-// Read here, written by package registry: ch_{channel}, the servers with subscribers, and u_{user}, the clients of a user.
-// Further limits: a page holds about MaxPageBytes (at least one message), a window covers
-// the first MaxWindow messages of a client's list.
+// Messages, positions and records live at least as long as stated, and up to an eighth longer. The
+// field until is the earliest time of their expiry. An append renews them only if until is too
+// soon. A refresh makes a record live twice as long, so that most refreshes only read it.
+//
+// If messages and position of a channel have expired, the channel counts as new: Prev is 0, and no
+// page after an id is Complete. Ids keep growing, since they follow the clock, which has advanced
+// by MetaTTL at least. If the clock was set back by more than that, the clock readings of the
+// callers (see Ids) prevent that ids repeat.
+//
+// Package registry writes two keys that this package reads: ch_{channel}, the servers with
+// subscribers, and u_{user}, the clients of a user. Further limits: a page has about MaxPageBytes,
+// but at least one message. A window has the first MaxWindow messages of a client's list.
 //
 // # Ids
 //
-// The id of a message is its place in its queue: max(ms since 2020-01-01 UTC × 4096,
-// last + 1) on the store's clock. It grows strictly within a queue, 4096 of them fit in a
-// millisecond before they run ahead of the clock, it tells the message's age, and it is
-// exact in a double (2^53) until 2089. Generations of clients follow the same rule. Callers of
-// Redis bring along what its clock showed, so that one which takes over with a clock that is behind goes on from there.
+// The id of a message is its position in its queue: max(ms since 2020-01-01 UTC × 4096, last + 1)
+// on the store's clock. Ids grow strictly within a queue. Up to 4096 messages a millisecond fit
+// before ids run ahead of the clock. An id gives the age of the message. It is exact in a double
+// (2^53) until 2089. Generations of clients follow the same rule. Every call passes the latest
+// reading of the store's clock that the caller knows. If a server whose clock is behind takes over,
+// it continues from that reading.
 //
-// The floor is the highest id that is gone without having been received; what is held is
-// above it. It moves when a cap or the janitor drops messages. When a whole queue expired
-// nothing runs at that moment, so whoever looks next finds no messages although ids were
-// given out, and takes the last of them as the floor.
+// The floor of a queue is the highest id that was dropped without having been received. All held
+// messages are above it. It moves if a cap or the janitor drops messages. No code runs when a whole
+// queue expires. The next call finds no messages although ids were assigned, and sets the floor to
+// the last id.
 //
-// # The first acknowledgement
+// # Acknowledgement groups
 //
-// A message that goes to all clients of a user may be of a group, of which only the first acknowledgement counts
-// (ClientPush.AckGroup). It is stored with its group, in one script: in mq_f_{client} the group has the message's id, and
-// the record's first is the lowest of those ids. So an acknowledgement of others costs nothing more, and one behind
-// first looks for the groups whose messages the client has received, has them taken out of the lists of the user's other
-// clients, in their slots, and then forgets the groups. (What the cap dropped or what expired here it has not received: such
-// groups go without effect.) Whoever is killed in between leaves all of them to the client's next
-// acknowledgement or bind. What was withdrawn is no gap: the floor stays, and when a list is emptied by it, the record's acked
-// becomes last. Its id stays in mq_f_{client} until the client acknowledges a later one, so that ConfirmClient does
-// not take it for lost.
+// A message to all clients of a user may have a group (ClientPush.AckGroup): the first client that
+// acknowledges it withdraws the copies of the others. One script stores a message and its group: in
+// mq_f_{client} the group has the id of the message, and the record's field first is the lowest of
+// these ids. An acknowledgement below first needs no extra work. Otherwise Ack finds the groups
+// whose messages the client has received, withdraws these messages from the lists of the user's
+// other clients, in their slots, and then deletes the groups. If the cap or the TTL dropped a
+// message before it was acknowledged, the client has not received it, and its group has no effect.
+//
+// If the process dies in between, the next acknowledgement or bind of the client finds the groups
+// again. A withdrawn message is not a gap: the floor stays. If the withdrawal empties the list, the
+// record's acked becomes last. The id of the message stays in mq_f_{client} until the client
+// acknowledges a later one, so that ConfirmClient does not consider it lost.
 //
 // # Durable pushes
 //
-// A durable push returns when a replica has the message (WAIT 1 behind the script, on its
-// connection). When none has in time, and where there is none, the message is stored all
-// the same and ErrNotReplicated comes with it. The same push with the same key waits once more: the
-// script writes the key again, so that there is something to wait for.
+// A durable push returns after a replica has the message: WAIT 1 follows the script on the same
+// connection. If no replica has it in time, or there is none, the message is stored and the error
+// is ErrNotReplicated. The same push with the same key waits again. The script then writes the key
+// again, so that there is a write to wait for.
 //
 // # Losses
 //
-// Redis replicates asynchronously: a failover, or a restart without a file, may lose what was
-// acknowledged. Whoever was told that a message is stored asks again afterwards (ConfirmChannel,
-// ConfirmClient). Where the store no longer knows it, a marker is appended: <id>:!<after>-<to>, an entry like
-// a message, which says that those with ids above after and up to to are lost. It reaches
-// every reader in its turn, those who come later too, as long as messages are held.
+// Redis replicates asynchronously: a failover, or a restart without persistence, may lose
+// acknowledged writes. After that, each server checks the messages that the store acknowledged to
+// it, with ConfirmChannel and ConfirmClient. For a lost message a marker is appended,
+// <id>:!<after>-<to>. It is an entry like a message, and reports that the messages with ids above
+// after, up to and including to, are lost. All readers receive it in order, also later ones, until
+// it expires or is trimmed.
 //
 // # Other writers
 //
-// A backend may write to Redis itself: ZADD mq_ch_{channel} <id> <id>:<json> or RPUSH
-// mq_c_{client} <id>:<json>, with ids above all that are there, and then notify. Members
-// that are no such thing are passed over in a channel, until a cap or the janitor takes
-// them, and removed from a client's list as soon as a window meets them.
+// A backend may write to Redis itself: ZADD mq_ch_{channel} <id> <id>:<json> or RPUSH mq_c_{client}
+// <id>:<json>, with ids above all existing ones, and then call notify. Malformed members are
+// skipped in a channel, until a cap or the janitor removes them. In a client's list, Window removes
+// them.
 package queue

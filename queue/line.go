@@ -10,25 +10,25 @@ import (
 	"switchboard/internal/redispipe"
 )
 
-// line reads what a script returned for one of many targets: fields with a newline between, from front to back. The
-// first that is not what the script's header says makes err, and all that follow are zero. As one string it
-// needs no array and no boxed numbers here.
+// line parses the result of a script for one of many targets: fields separated by newlines. The
+// first invalid field sets err; it and the following fields are zero. A single string avoids an
+// array and boxed numbers.
 type line struct {
-	left string
+	rest string
 	done bool
 	err  error
 }
 
-// empty says whether the script returned ”, by which one refuses.
-func (l *line) empty() bool { return l.err == nil && l.left == "" }
+// empty reports whether the script returned an empty string, as a refusal.
+func (l *line) empty() bool { return l.err == nil && l.rest == "" }
 
 func (l *line) text() string {
 	if l.err != nil || l.done {
 		l.fail("too short")
 		return ""
 	}
-	field, left, more := strings.Cut(l.left, "\n")
-	l.left, l.done = left, !more
+	field, rest, more := strings.Cut(l.rest, "\n")
+	l.rest, l.done = rest, !more
 	return field
 }
 
@@ -39,17 +39,17 @@ func (l *line) integer() int64 {
 	}
 	n, err := strconv.ParseInt(field, 10, 64)
 	if err != nil {
-		l.fail("%q is no integer", field)
+		l.fail("%q is not an integer", field)
 	}
 	return n
 }
 
-// rest is all fields that are left.
-func (l *line) rest() []string {
-	if l.err != nil || l.left == "" {
+// texts returns all remaining fields.
+func (l *line) texts() []string {
+	if l.err != nil || l.rest == "" {
 		return nil
 	}
-	return strings.Split(l.left, "\n")
+	return strings.Split(l.rest, "\n")
 }
 
 func (l *line) fail(format string, args ...any) {
@@ -58,17 +58,17 @@ func (l *line) fail(format string, args ...any) {
 	}
 }
 
-// outcomes runs the scripts of all targets. read takes an answer apart, the store's clock with it, and wrap says of
-// an error what it is about.
+// outcomes runs the scripts of all targets. parse parses one result, with the reading of the
+// store's clock. wrap adds context to the error of target i.
 func outcomes[T any](r *Redis, ctx context.Context, targets []redispipe.Target,
-	read func(*line) (value T, clock int64), wrap func(i int, err error) error) []Outcome[T] {
+	parse func(*line) (value T, clock int64), wrap func(i int, err error) error) []Outcome[T] {
 	out := make([]Outcome[T], len(targets))
 	for i, answer := range r.pipe.EvalEach(ctx, targets...) {
 		if out[i].Err = answer.Err; out[i].Err == nil || errors.Is(out[i].Err, ErrNotReplicated) {
 			text, _ := answer.Value.(string)
-			l := &line{left: text}
-			value, clock := read(l)
-			r.horizon.read(clock)
+			l := &line{rest: text}
+			value, clock := parse(l)
+			r.clock.update(clock)
 			if l.err == nil {
 				out[i].Value = value
 			} else {

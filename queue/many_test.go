@@ -102,7 +102,8 @@ func testManyClientAppends(t *testing.T, open opener) {
 	equal(t, "last", p.Last, last[148])
 }
 
-// Several have more than their only message, or less, or of a group, or are not the client's any more.
+// Several have more than their only message, or less, or of a group, or are not the client's any
+// more.
 func testManyAcks(t *testing.T, open opener) {
 	f := open(t, Options{})
 	const stale, forgotten, two, half, first, ahead = 3, 4, 5, 6, 7, 8
@@ -157,8 +158,9 @@ func testManyAcks(t *testing.T, open opener) {
 	equal(t, "none", len(f.Acks(t.Context(), nil)), 0)
 }
 
-// TestRedisManyWithOneWrong: somebody else's key stands where a queue should be, or another's message in the way; that
-// is the matter of its own queue alone, also in the middle of one run of the script.
+// TestRedisManyWithOneWrong: somebody else's key stands where a queue should be, or another's
+// message in the way; that is the matter of its own queue alone, also in the middle of one run of
+// the script.
 func TestRedisManyWithOneWrong(t *testing.T) {
 	for name, client := range map[string]redis.UniversalClient{"server": server.Client(t), "cluster": cluster.Client(t)} {
 		t.Run(name, func(t *testing.T) {

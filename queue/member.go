@@ -10,29 +10,29 @@ import (
 	"time"
 )
 
-// maxID is the highest integer below which a double counts one by one.
+// maxID is the largest id: a double represents all integers up to it exactly.
 const maxID = 1<<53 - 1
 
-// epochMS is 2020-01-01 UTC, where ids begin, in Unix milliseconds. The scripts spell it out.
+// epochMS is 2020-01-01 UTC, the epoch of ids, in Unix milliseconds. The scripts repeat the number.
 const epochMS = 1577836800000
 
-// idsPerMS is how many ids fit in a millisecond.
+// idsPerMS is the number of ids in a millisecond.
 const idsPerMS = 4096
 
 var errMalformed = errors.New("not <id>:<json>")
 
-// IDAt is the lowest id that a queue gives at that moment, unless it is ahead of the clock.
+// IDAt returns the lowest id that a queue assigns at t, unless the queue is ahead of the clock.
 func IDAt(t time.Time) int64 { return max(0, (t.UnixMilli()-epochMS)*idsPerMS) }
 
-// nextID is the id, or generation, that follows last at a moment in Unix milliseconds.
+// nextID returns the id, or generation, that follows last at nowMS, in Unix milliseconds.
 func nextID(nowMS, last int64) int64 {
 	return max((nowMS-epochMS)*idsPerMS, last+1)
 }
 
-// DecodeMember reads a message as Redis holds it: <id>:<json>, the id so that equal
-// payloads stay two messages. The id must be positive, below 2^53 and
-// in its one spelling; the rest one JSON value without control characters, since transports put it
-// into lines as it is; or a marker, see [Loss].
+// DecodeMember parses a message as Redis holds it, <id>:<json>. With the id, equal payloads stay
+// two members. The id must be positive, below 2^53 and without leading zeros or sign. The rest must
+// be one JSON value without control characters, since transports write it into a line unchanged, or
+// a marker, see [Loss].
 func DecodeMember(member string) (Message, error) {
 	digits, data, found := strings.Cut(member, ":")
 	if !found {
@@ -54,26 +54,26 @@ func DecodeMember(member string) (Message, error) {
 	return m, nil
 }
 
-// Loss reads a marker, which stands in a queue like a message: those with ids above after, up to
-// and including to, were lost by the store although it had acknowledged them. lost is false for a message.
+// Loss parses the payload of a marker. The store lost the messages with ids above after, up to and
+// including to, although it had acknowledged them. lost is false for the payload of a message.
 func Loss(data []byte) (after, to int64, lost bool) {
 	text, found := bytes.CutPrefix(data, []byte("!"))
 	if !found {
 		return 0, 0, false
 	}
 	low, high, found := strings.Cut(string(text), "-")
-	after, err1 := strconv.ParseInt(low, 10, 64)
-	to, err2 := strconv.ParseInt(high, 10, 64)
-	if !found || err1 != nil || err2 != nil || after < 0 || to <= after || to > maxID {
+	after, afterErr := strconv.ParseInt(low, 10, 64)
+	to, toErr := strconv.ParseInt(high, 10, 64)
+	if !found || afterErr != nil || toErr != nil || after < 0 || to <= after || to > maxID {
 		return 0, 0, false
 	}
 	return after, to, true
 }
 
-// lossMarker is the payload that [Loss] reads.
+// lossMarker returns the payload of a marker, for [Loss].
 func lossMarker(after, to int64) []byte { return fmt.Appendf(nil, "!%d-%d", after, to) }
 
-// memberSize is the length of the member that m came from: what the byte limits count.
+// memberSize returns the length of m as a member in Redis, which the byte limits count.
 func memberSize(m Message) int {
 	digits := 1
 	for id := m.ID; id > 9; id /= 10 {

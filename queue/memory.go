@@ -8,36 +8,36 @@ import (
 	"time"
 )
 
-// Memory is the queue of a broker that runs alone. It behaves like [Redis], and nothing outlives the
-// process. Its methods are safe for concurrent use.
+// Memory is the queue of a broker that runs alone. It behaves like [Redis], and nothing outlives
+// the process. Its methods are safe for concurrent use.
 type Memory struct {
-	opts   Options
-	owners func(channel string) []string
+	opts    Options
+	servers func(channel string) []string // with subscribers; may be nil
 
 	mu       sync.Mutex // guards the fields below
 	channels table[*memoryChannel]
 	clients  table[*memoryClient]
-	groups   table[*memoryGroup]
-	seen     table[*seenKey]        // by the name that the idempotency key has in Redis
-	requests table[*memoryRequests] // by N
+	groups   table[*ackGroup]       // by name
+	seen     table[*keyEntry]       // by the Redis key of the idempotency key
+	requests table[*memoryRequests] // by list
 }
 
-// NewMemory returns empty queues. opts must be valid; owners says who holds subscribers
+// NewMemory returns empty queues. opts must be valid. servers returns the servers with subscribers
 // of a channel, and may be nil.
-func NewMemory(opts Options, owners func(channel string) []string) *Memory {
+func NewMemory(opts Options, servers func(channel string) []string) *Memory {
 	return &Memory{
 		opts:     opts.withDefaults(),
-		owners:   owners,
+		servers:  servers,
 		channels: newTable[*memoryChannel](),
 		clients:  newTable[*memoryClient](),
-		groups:   newTable[*memoryGroup](),
-		seen:     newTable[*seenKey](),
+		groups:   newTable[*ackGroup](),
+		seen:     newTable[*keyEntry](),
 		requests: newTable[*memoryRequests](),
 	}
 }
 
-// each makes one call after the other.
-func each[P, T any](ctx context.Context, pushes []P, one func(context.Context, P) (T, error)) []Outcome[T] {
+// forEach makes one call after the other.
+func forEach[P, T any](ctx context.Context, pushes []P, one func(context.Context, P) (T, error)) []Outcome[T] {
 	out := make([]Outcome[T], len(pushes))
 	for i, push := range pushes {
 		out[i].Value, out[i].Err = one(ctx, push)
@@ -45,8 +45,8 @@ func each[P, T any](ctx context.Context, pushes []P, one func(context.Context, P
 	return out
 }
 
-// nowLocked is the time in Unix milliseconds. Every call asks for it once, and thereby
-// does its share of the sweeping.
+// nowLocked returns the time in Unix milliseconds. Every call uses it once. It also sweeps the
+// tables.
 func (m *Memory) nowLocked() int64 {
 	now := m.opts.Now().UnixMilli()
 	m.channels.sweep(now)
@@ -57,18 +57,18 @@ func (m *Memory) nowLocked() int64 {
 	return now
 }
 
-// seenKey is the id that was stored under an idempotency key.
-type seenKey struct{ id, expires int64 }
+// keyEntry is the id of the message that was pushed with an idempotency key.
+type keyEntry struct{ id, expires int64 }
 
-func (s *seenKey) expire(now int64) int64 {
+func (s *keyEntry) expire(now int64) int64 {
 	if now >= s.expires {
 		return 0
 	}
 	return s.expires
 }
 
-// duplicateLocked looks up an idempotency key.
-func (m *Memory) duplicateLocked(key string, now int64) (id int64, found bool) {
+// keyLocked returns the id stored for an idempotency key.
+func (m *Memory) keyLocked(key string, now int64) (id int64, found bool) {
 	s, found := m.seen.get(key, now)
 	if !found {
 		return 0, false
@@ -76,28 +76,29 @@ func (m *Memory) duplicateLocked(key string, now int64) (id int64, found bool) {
 	return s.id, true
 }
 
-func (m *Memory) rememberLocked(key string, id, now int64) {
-	m.seen.put(key, &seenKey{id: id, expires: now + millis(m.opts.KeyTTL)}, now)
+func (m *Memory) putKeyLocked(key string, id, now int64) {
+	m.seen.put(key, &keyEntry{id: id, expires: now + millis(m.opts.KeyTTL)}, now)
 }
 
-// behind is the part of messages, which are in order, with ids above after.
-func behind(messages []Message, after int64) []Message {
+// above returns the messages with ids above after. messages are in order.
+func above(messages []Message, after int64) []Message {
 	return messages[sort.Search(len(messages), func(i int) bool { return messages[i].ID > after }):]
 }
 
-// page copies what fits a page from the head of messages.
-func page(messages []Message, limit, room int) (taken []Message, more bool) {
+// firstPage returns a copy of the first messages, up to limit and maxBytes, but at least one
+// message if limit is not 0. more reports whether messages are left.
+func firstPage(messages []Message, limit, maxBytes int) (taken []Message, more bool) {
 	bytes := 0
 	for i, m := range messages {
 		bytes += memberSize(m)
-		if i == limit || i > 0 && bytes > room {
+		if i == limit || i > 0 && bytes > maxBytes {
 			return slices.Clone(messages[:i]), true
 		}
 	}
 	return slices.Clone(messages), false
 }
 
-// dropHead removes n messages and lets their payloads go.
+// dropHead removes the first n messages and releases their payloads.
 func dropHead(messages []Message, n int) []Message {
 	clear(messages[:n])
 	if n == len(messages) {
@@ -106,7 +107,7 @@ func dropHead(messages []Message, n int) []Message {
 	return messages[n:]
 }
 
-// tooOld says whether an id was given out more than maxAge ago.
+// tooOld reports whether an id was assigned more than maxAge ago.
 func tooOld(id, now int64, maxAge time.Duration) bool {
 	return now-epochMS-id/idsPerMS > maxAge.Milliseconds()
 }

@@ -8,13 +8,14 @@ import (
 	"time"
 )
 
-// memoryChannel is mq_ch_ and mq_m_ in one.
+// memoryChannel is a channel: mq_ch_ and mq_m_.
 type memoryChannel struct {
-	messages            []Message
-	bytes               int64
-	last, floor         int64
-	lost, hole          int64 // the last lost id that a marker tells of, and its marker
-	expires, forgetting int64 // of the messages, and of the position; Unix ms
+	messages         []Message
+	bytes            int64
+	last, floor      int64
+	lost, lastMarker int64 // the highest lost id, and the marker that reports it
+	expires          int64 // of the messages, Unix ms
+	positionExpires  int64 // Unix ms
 }
 
 func (c *memoryChannel) expire(now int64) int64 {
@@ -24,8 +25,8 @@ func (c *memoryChannel) expire(now int64) int64 {
 	switch {
 	case len(c.messages) > 0:
 		return c.expires
-	case now < c.forgetting:
-		return c.forgetting
+	case now < c.positionExpires:
+		return c.positionExpires
 	}
 	return 0
 }
@@ -51,15 +52,15 @@ func (m *Memory) AppendChannel(_ context.Context, push ChannelPush) (Appended, e
 	if err != nil {
 		return Appended{}, fmt.Errorf("append to channel %s: %w", push.Channel, err)
 	}
-	if m.owners != nil { // outside the lock: owners has one of its own
-		a.Servers = m.owners(push.Channel)
+	if m.servers != nil { // without m.mu: servers takes another lock
+		a.Servers = m.servers(push.Channel)
 	}
 	return a, nil
 }
 
 // AppendChannels is like [Redis.AppendChannels].
 func (m *Memory) AppendChannels(ctx context.Context, pushes []ChannelPush) []Outcome[Appended] {
-	return each(ctx, pushes, m.AppendChannel)
+	return forEach(ctx, pushes, m.AppendChannel)
 }
 
 func (m *Memory) appendChannel(push ChannelPush) (Appended, error) {
@@ -71,7 +72,7 @@ func (m *Memory) appendChannel(push ChannelPush) (Appended, error) {
 	now := m.nowLocked()
 	if key != "" {
 		key = keys{}.channelKey(channel, key)
-		if id, found := m.duplicateLocked(key, now); found {
+		if id, found := m.keyLocked(key, now); found {
 			return Appended{ID: id, Duplicate: true}, nil
 		}
 	}
@@ -90,10 +91,10 @@ func (m *Memory) appendChannel(push ChannelPush) (Appended, error) {
 	for n := len(c.messages); n > 1 && (n > limit || c.bytes > m.opts.ChannelMaxBytes); n-- {
 		c.drop(1)
 	}
-	c.expires, c.forgetting = now+millis(ttl), now+millis(ttl+m.opts.MetaTTL)
+	c.expires, c.positionExpires = now+millis(ttl), now+millis(ttl+m.opts.MetaTTL)
 	m.channels.put(channel, c, now)
 	if key != "" {
-		m.rememberLocked(key, a.ID, now)
+		m.putKeyLocked(key, a.ID, now)
 	}
 	return a, nil
 }
@@ -112,21 +113,21 @@ func (m *Memory) readChannel(read ChannelRead) Page {
 	if !found {
 		return Page{Complete: after == 0, Clock: now}
 	}
-	rest := behind(c.messages, after)
-	held := holds(c.messages, after)
-	p := Page{Clock: now, Floor: c.floor, Last: c.last, LastMarker: c.hole, Complete: after == c.floor || after == c.last || held}
+	rest := above(c.messages, after)
+	p := Page{Clock: now, Floor: c.floor, Last: c.last, LastMarker: c.lastMarker}
+	p.Complete = after == c.floor || after == c.last || contains(c.messages, after)
 	p.From = after
 	if !p.Complete {
 		p.From = max(c.floor, highestBelow(c.messages, after))
-		rest = behind(c.messages, p.From)
+		rest = above(c.messages, p.From)
 	}
-	p.Messages, p.More = page(rest, min(read.Limit, maxPage), cmp.Or(read.Bytes, MaxPageBytes))
+	p.Messages, p.More = firstPage(rest, min(read.Limit, maxPage), cmp.Or(read.Bytes, MaxPageBytes))
 	return p
 }
 
 // ReadChannels is like [Redis.ReadChannels].
 func (m *Memory) ReadChannels(ctx context.Context, reads []ChannelRead) []Outcome[Page] {
-	return each(ctx, reads, func(_ context.Context, c ChannelRead) (Page, error) { return m.readChannel(c), nil })
+	return forEach(ctx, reads, func(_ context.Context, c ChannelRead) (Page, error) { return m.readChannel(c), nil })
 }
 
 // KeepPositions is like [Redis.KeepPositions].
@@ -136,7 +137,7 @@ func (m *Memory) KeepPositions(_ context.Context, channels []string) error {
 	now := m.nowLocked()
 	for _, channel := range channels {
 		if c, found := m.channels.get(channel, now); found {
-			c.forgetting = max(c.forgetting, now+millis(m.opts.MetaTTL))
+			c.positionExpires = max(c.positionExpires, now+millis(m.opts.MetaTTL))
 			m.channels.put(channel, c, now)
 		}
 	}
@@ -171,7 +172,7 @@ func (m *Memory) TrimChannel(_ context.Context, channel string, maxAge time.Dura
 		return surplus, nil
 	}
 	c.drop(surplus)
-	c.forgetting = max(c.forgetting, now+millis(m.opts.MetaTTL))
+	c.positionExpires = max(c.positionExpires, now+millis(m.opts.MetaTTL))
 	m.channels.put(channel, c, now)
 	return surplus, nil
 }

@@ -9,19 +9,20 @@ import (
 	"time"
 )
 
-// memoryClient is c_ and mq_c_ in one.
+// memoryClient is a client: c_, mq_c_ and mq_f_.
 type memoryClient struct {
-	user, server        string
-	secret              SecretHash // of a client without a user
-	instance            string     // of the client, and the attempt that bound it
-	attempt             int64
-	generation, since   int64 // since in Unix ms, 0 when never bound
-	messages            []Message
-	last, acked, floor  int64
-	lost                int64     // the last lost id that a marker tells of
-	firsts              []firstOf // ascending
-	withdrawn           []int64
-	expires, forgetting int64 // of the messages, and of the record; Unix ms
+	user, server       string
+	secret             SecretHash // of a client without a user
+	instance           string     // of the last bind
+	attempt            int64      // of the last bind
+	generation, since  int64      // since in Unix ms, 0 if never bound
+	messages           []Message
+	last, acked, floor int64
+	lost               int64       // the highest lost id that a marker reports
+	grouped            []groupedID // by id, of messages that are not acknowledged
+	withdrawn          []int64     // ids above acked
+	expires            int64       // of the messages, Unix ms
+	recordExpires      int64       // Unix ms
 }
 
 func (c *memoryClient) expire(now int64) int64 {
@@ -31,21 +32,21 @@ func (c *memoryClient) expire(now int64) int64 {
 	switch {
 	case len(c.messages) > 0:
 		return c.expires
-	case now < c.forgetting:
-		return c.forgetting
+	case now < c.recordExpires:
+		return c.recordExpires
 	}
 	return 0
 }
 
-// keep renews the record, for no less than the messages live.
-func (c *memoryClient) keep(until int64) {
+// renew extends the record until the given time, or until the messages expire if that is later.
+func (c *memoryClient) renew(until int64) {
 	if len(c.messages) > 0 {
 		until = max(until, c.expires)
 	}
-	c.forgetting = until
+	c.recordExpires = until
 }
 
-// clientLocked is the record of a client, a new one when it is not known.
+// clientLocked returns the record of a client, or a new record if the client is unknown.
 func (m *Memory) clientLocked(client string, now int64) (c *memoryClient, known bool) {
 	if c, known = m.clients.get(client, now); known {
 		return c, true
@@ -53,8 +54,8 @@ func (m *Memory) clientLocked(client string, now int64) (c *memoryClient, known 
 	return &memoryClient{}, false
 }
 
-// fencedLocked is the record of a client whose current generation is the given one, else ErrStale or
-// ErrForgotten.
+// fencedLocked returns the record of a client if its current generation is the given one, else
+// ErrStale or ErrForgotten.
 func (m *Memory) fencedLocked(client string, generation, now int64) (*memoryClient, error) {
 	c, known := m.clients.get(client, now)
 	switch {
@@ -73,7 +74,7 @@ func (m *Memory) bind(_ context.Context, claim Claim) (Bound, error) {
 	defer m.mu.Unlock()
 	now := m.nowLocked()
 	c, _ := m.clientLocked(client, now)
-	bound := c.generation > 0 // else a push came first, and the record is of no one yet
+	bound := c.generation > 0 // false if the record is new, or was made by a push
 	if bound && user == "" && (c.user != "" || c.secret != claim.Secret) {
 		return Bound{}, fmt.Errorf("bind client %s: %w", client, ErrSecret)
 	}
@@ -81,23 +82,23 @@ func (m *Memory) bind(_ context.Context, claim Claim) (Bound, error) {
 		return Bound{}, fmt.Errorf("bind client %s: %w", client, ErrStale)
 	}
 	if bound && c.user != user {
-		c.acked, c.floor, c.firsts, c.withdrawn, c.messages = c.last, 0, nil, nil, nil
+		c.acked, c.floor, c.grouped, c.withdrawn, c.messages = c.last, 0, nil, nil, nil
 	}
 	b := Bound{
 		Generation: nextID(now, c.generation), PrevServer: c.server,
 		PrevGeneration: c.generation, Acked: c.acked, Queued: len(c.messages), Last: c.last,
-		WithdrawalDue: len(c.firsts) > 0 && c.firsts[0].id <= c.acked,
+		WithdrawalDue: len(c.grouped) > 0 && c.grouped[0].id <= c.acked,
 	}
 	c.user, c.server, c.generation, c.since = user, claim.Server, b.Generation, now
 	c.instance, c.attempt, c.secret = claim.Instance, claim.Attempt, claim.Secret
-	c.keep(now + millis(m.opts.RecordTTL))
+	c.renew(now + millis(m.opts.RecordTTL))
 	m.clients.put(client, c, now)
 	return b, nil
 }
 
 // BindClients is like [Redis.BindClients].
 func (m *Memory) BindClients(ctx context.Context, claims []Claim) []Outcome[Bound] {
-	return each(ctx, claims, m.bind)
+	return forEach(ctx, claims, m.bind)
 }
 
 // refresh is RefreshClients for one client.
@@ -113,7 +114,7 @@ func (m *Memory) refresh(server string, held HeldClient) error {
 		c.user, c.secret, c.generation, c.since = held.User, held.Secret, held.Generation, now
 	}
 	c.server = server
-	c.keep(now + millis(m.opts.RecordTTL))
+	c.renew(now + millis(m.opts.RecordTTL))
 	m.clients.put(held.Client, c, now)
 	return nil
 }
@@ -182,11 +183,11 @@ func (m *Memory) AppendClient(_ context.Context, push ClientPush) (ClientAppende
 	key := push.Key
 	if key != "" {
 		key = keys{}.clientKey(push.Client, key)
-		if a.ID, a.Duplicate = m.duplicateLocked(key, now); a.Duplicate {
+		if a.ID, a.Duplicate = m.keyLocked(key, now); a.Duplicate {
 			if push.AckGroup != "" && a.ID <= c.acked {
-				// Acknowledged, and the push is repeated, for it has not reached all: those that it reaches now are
-				// withdrawn by the next acknowledgement or bind.
-				m.joinLocked(push.Client, c, push.AckGroup, a.ID, now)
+				// The client has acknowledged, and the push is repeated because it failed for other
+				// clients. The next acknowledgement or bind withdraws the new copies.
+				m.addToGroupLocked(push.Client, c, push.AckGroup, a.ID, now)
 			}
 			return a, nil
 		}
@@ -202,20 +203,20 @@ func (m *Memory) AppendClient(_ context.Context, push ClientPush) (ClientAppende
 		c.floor = c.messages[surplus-1].ID
 		c.messages = dropHead(c.messages, surplus)
 	}
-	c.keep(now + millis(m.opts.RecordTTL))
+	c.renew(now + millis(m.opts.RecordTTL))
 	m.clients.put(push.Client, c, now)
 	if push.AckGroup != "" {
-		m.joinLocked(push.Client, c, push.AckGroup, a.ID, now)
+		m.addToGroupLocked(push.Client, c, push.AckGroup, a.ID, now)
 	}
 	if key != "" {
-		m.rememberLocked(key, a.ID, now)
+		m.putKeyLocked(key, a.ID, now)
 	}
 	return a, nil
 }
 
 // AppendClients is like [Redis.AppendClients].
 func (m *Memory) AppendClients(ctx context.Context, pushes []ClientPush) []Outcome[ClientAppended] {
-	return each(ctx, pushes, m.AppendClient)
+	return forEach(ctx, pushes, m.AppendClient)
 }
 
 // Window is like [Redis.Window].
@@ -228,7 +229,7 @@ func (m *Memory) Window(_ context.Context, client string, generation, after int6
 	}
 	p := Page{Floor: c.floor, Last: c.last, Complete: after >= c.floor}
 	window := c.messages[:min(len(c.messages), MaxWindow)]
-	p.Messages, p.More = page(behind(window, after), limit, MaxPageBytes)
+	p.Messages, p.More = firstPage(above(window, after), limit, MaxPageBytes)
 	p.More = p.More || len(c.messages) > len(window)
 	return p, nil
 }
@@ -242,21 +243,22 @@ func (m *Memory) Ack(_ context.Context, client string, generation, id int64) (in
 	if err != nil {
 		return 0, fmt.Errorf("acknowledge %d of client %s: %w", id, client, err)
 	}
-	id = min(id, c.last) // an id from the future would hide messages that are yet to come
-	// Nobody has received what the cap dropped, or what expired, before it was acknowledged.
-	c.firsts = slices.DeleteFunc(c.firsts, func(f firstOf) bool { return f.id > c.acked && f.id <= c.floor })
-	n := len(c.messages) - len(behind(c.messages, id))
+	id = min(id, c.last) // a higher id would hide messages that come later
+	// The client has not received messages that the cap or the TTL dropped: their groups have no
+	// effect.
+	c.grouped = slices.DeleteFunc(c.grouped, func(g groupedID) bool { return g.id > c.acked && g.id <= c.floor })
+	n := len(c.messages) - len(above(c.messages, id))
 	c.messages = dropHead(c.messages, n)
 	if c.acked = max(c.acked, id); n > 0 && len(c.messages) == 0 {
-		c.acked = c.last // what is missing behind it was withdrawn
+		c.acked = c.last // the messages above id were withdrawn
 	}
-	if len(c.firsts) > 0 || len(c.withdrawn) > 0 {
-		m.ackedFirstLocked(client, c, id, now)
+	if len(c.grouped) > 0 || len(c.withdrawn) > 0 {
+		m.withdrawGroupsLocked(client, c, id, now)
 	}
 	return n, nil
 }
 
 // Acks is like [Redis.Acks].
 func (m *Memory) Acks(ctx context.Context, acks []Ack) []Outcome[int] {
-	return each(ctx, acks, func(ctx context.Context, a Ack) (int, error) { return m.Ack(ctx, a.Client, a.Generation, a.ID) })
+	return forEach(ctx, acks, func(ctx context.Context, a Ack) (int, error) { return m.Ack(ctx, a.Client, a.Generation, a.ID) })
 }

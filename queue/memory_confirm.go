@@ -8,8 +8,8 @@ import (
 // ConfirmChannel is like [Redis.ConfirmChannel].
 func (m *Memory) ConfirmChannel(_ context.Context, channel string, id int64) (*Marker, error) {
 	marker := m.confirmChannel(channel, id)
-	if marker != nil && m.owners != nil { // outside the lock, as in AppendChannel
-		marker.Servers = m.owners(channel)
+	if marker != nil && m.servers != nil { // without m.mu, as in AppendChannel
+		marker.Servers = m.servers(channel)
 	}
 	return marker, nil
 }
@@ -23,9 +23,9 @@ func (m *Memory) confirmChannel(channel string, id int64) *Marker {
 		c = &memoryChannel{}
 	}
 	if tooOld(id, now, m.opts.ChannelTTL+m.opts.MetaTTL) {
-		return nil // it would be forgotten by now, lost or not
+		return nil // the position would have expired
 	}
-	if id <= max(c.floor, c.lost) || holds(c.messages, id) || len(c.messages) == 0 && c.last >= id {
+	if id <= max(c.floor, c.lost) || contains(c.messages, id) || len(c.messages) == 0 && c.last >= id {
 		return nil
 	}
 	marker := &Marker{ID: nextID(now, max(c.last, id)), Prev: c.last}
@@ -33,8 +33,8 @@ func (m *Memory) confirmChannel(channel string, id int64) *Marker {
 	message := Message{ID: marker.ID, Data: marker.Data}
 	c.messages = append(c.messages, message)
 	c.bytes += int64(memberSize(message))
-	c.last, c.lost, c.hole = marker.ID, id, marker.ID
-	c.expires, c.forgetting = now+millis(m.opts.ChannelTTL), now+millis(m.opts.ChannelTTL+m.opts.MetaTTL)
+	c.last, c.lost, c.lastMarker = marker.ID, id, marker.ID
+	c.expires, c.positionExpires = now+millis(m.opts.ChannelTTL), now+millis(m.opts.ChannelTTL+m.opts.MetaTTL)
 	m.channels.put(channel, c, now)
 	return marker
 }
@@ -45,7 +45,8 @@ func (m *Memory) ConfirmClient(_ context.Context, client string, id int64) (*Mar
 	defer m.mu.Unlock()
 	now := m.nowLocked()
 	c, _ := m.clientLocked(client, now)
-	if id <= max(c.acked, c.floor, c.lost) || slices.Contains(c.withdrawn, id) || holds(c.messages, id) || len(c.messages) == 0 && c.last >= id {
+	if id <= max(c.acked, c.floor, c.lost) || slices.Contains(c.withdrawn, id) || contains(c.messages, id) ||
+		len(c.messages) == 0 && c.last >= id {
 		return nil, nil
 	}
 	marker := &Marker{ID: nextID(now, max(c.last, id)), Prev: c.last}
@@ -58,20 +59,20 @@ func (m *Memory) ConfirmClient(_ context.Context, client string, id int64) (*Mar
 	}
 	c.messages = append(c.messages, Message{ID: marker.ID, Data: marker.Data})
 	c.last, c.lost, c.expires = marker.ID, id, max(c.expires, now+millis(m.opts.ClientTTL))
-	c.keep(now + millis(m.opts.RecordTTL))
+	c.renew(now + millis(m.opts.RecordTTL))
 	m.clients.put(client, c, now)
 	return marker, nil
 }
 
-// holds says whether messages, which are in order, have one with that id.
-func holds(messages []Message, id int64) bool {
-	rest := behind(messages, id)
+// contains reports whether messages, which are in order, have one with that id.
+func contains(messages []Message, id int64) bool {
+	rest := above(messages, id)
 	return len(rest) < len(messages) && messages[len(messages)-len(rest)-1].ID == id
 }
 
-// highestBelow is the highest id below id, 0 when there is none.
+// highestBelow returns the highest id below id, 0 if there is none.
 func highestBelow(messages []Message, id int64) int64 {
-	lower := messages[:len(messages)-len(behind(messages, id-1))]
+	lower := messages[:len(messages)-len(above(messages, id-1))]
 	if len(lower) == 0 {
 		return 0
 	}

@@ -7,7 +7,7 @@ import (
 	"strconv"
 )
 
-// memoryRequests is qq_{N}.
+// memoryRequests is a list of requests, qq_{N}.
 type memoryRequests struct {
 	waiting []Request
 	expires int64 // Unix ms
@@ -31,7 +31,7 @@ func (m *Memory) PushRequest(_ context.Context, request Request) error {
 	if !found {
 		l = &memoryRequests{}
 	}
-	if err := l.refuses(request, m.opts); err != nil {
+	if err := l.check(request, m.opts); err != nil {
 		return fmt.Errorf("push request to %d: %w", request.List, err)
 	}
 	request.Data = slices.Clone(request.Data)
@@ -41,8 +41,8 @@ func (m *Memory) PushRequest(_ context.Context, request Request) error {
 	return nil
 }
 
-// refuses is the error for a request that has no room.
-func (l *memoryRequests) refuses(request Request, o Options) error {
+// check returns the error for a request that has no room.
+func (l *memoryRequests) check(request Request, o Options) error {
 	size, own := int64(len(request.Data)), 0
 	sum, ownSum := size, size
 	for _, r := range l.waiting {

@@ -8,33 +8,33 @@ import (
 )
 
 const (
-	// MaxWindow is how many messages at the head of a client's list a window covers: as
-	// many as may be on the way unacknowledged.
+	// MaxWindow is the number of messages at the head of a client's list that form its window: the
+	// most unacknowledged messages in flight.
 	MaxWindow = 256
-	// MaxPageBytes is about the most that one page holds.
+	// MaxPageBytes is the most bytes of one page, approximately.
 	MaxPageBytes = 1 << 20
-	// MaxChannelTTL is the longest that a push may have a channel's messages live, where ChannelTTL
-	// is not longer.
+	// MaxChannelTTL is the highest TTL that a push may set for a channel's messages, unless
+	// Options.ChannelTTL is higher.
 	MaxChannelTTL = 30 * 24 * time.Hour
-	// maxPage is the most messages that one script puts into a page, whatever the limit.
+	// maxPage is the most messages of one page, for any limit.
 	maxPage = 1024
 )
 
-// Options bounds the queues. All instances that share a Redis should have the same.
+// Options bounds the queues. All servers that share a Redis should have the same options.
 type Options struct {
-	// Prefix stands before every key; braces are not allowed in it. Zero means none.
+	// Prefix begins every key in Redis. It must not contain braces. Zero means none.
 	Prefix string
-	// ClientCap is the most messages that wait for one client; the oldest go first. Zero means 1000.
+	// ClientCap is the most messages in one client's list; the oldest are dropped. Zero means 1000.
 	ClientCap int
-	// ClientTTL is how long a client's list lives after a push that asks for nothing else. This and the
-	// TTLs below but KeyTTL are kept at least; see the package's doc. Zero means 1 h.
+	// ClientTTL is how long a client's list lives after a push without a TTL. Like the TTLs below,
+	// except KeyTTL, it is a minimum; see the package documentation. Zero means 1 h.
 	ClientTTL time.Duration
-	// RecordTTL is how long a client is remembered after its last refresh. Zero means 150 min.
+	// RecordTTL is how long a client is known after its last refresh. Zero means 150 min.
 	RecordTTL time.Duration
-	// ChannelCap is the most messages that a channel holds; the oldest go first. Zero means 10,000.
+	// ChannelCap is the most messages of a channel; the oldest are dropped. Zero means 10,000.
 	ChannelCap int
-	// ChannelMaxBytes is the most bytes that a channel holds; one larger message is held
-	// alone. Zero means 8 MiB.
+	// ChannelMaxBytes is the most bytes of a channel. A single larger message is kept alone. Zero
+	// means 8 MiB.
 	ChannelMaxBytes int64
 	// ChannelTTL is how long a channel's messages live after the last push. Zero means 1 h.
 	ChannelTTL time.Duration
@@ -43,20 +43,22 @@ type Options struct {
 	MetaTTL time.Duration
 	// KeyTTL is how long an idempotency key is known. Zero means 10 min.
 	KeyTTL time.Duration
-	// RequestCap is the most requests that wait in one list. Zero means 10,000.
+	// RequestCap is the most requests in one list. Zero means 10,000.
 	RequestCap int
-	// RequestBytes is the most bytes that wait in one list. Zero means 8 MiB. A larger request is
-	// taken alone, here and below.
+	// RequestBytes is the most bytes of requests in one list. A larger request is accepted if the
+	// list is empty. Zero means 8 MiB.
 	RequestBytes int64
-	// RequestShare is the most requests of one sender that wait in one list. Zero means 100.
+	// RequestShare is the most requests of one sender in one list. Zero means 100.
 	RequestShare int
-	// RequestShareBytes is the most bytes of one sender that wait in one list. Zero means 1 MiB.
+	// RequestShareBytes is the most bytes of one sender's requests in one list. A larger request is
+	// accepted if the sender has no other one in the list. Zero means 1 MiB.
 	RequestShareBytes int64
 	// RequestTTL is how long a list lives after the last push. Zero means 1 h.
 	RequestTTL time.Duration
-	// Replaced says that the Redis may have taken another's place in the last minutes. Zero means never.
+	// Replaced reports whether another Redis may have taken over within the last minutes. Nil means
+	// that it never does.
 	Replaced func() bool
-	// Now is the clock of [Memory]; [Redis] has its own. Zero means time.Now.
+	// Now is the clock of [Memory]. [Redis] uses the clock of its server. Nil means time.Now.
 	Now func() time.Time
 }
 
@@ -83,8 +85,7 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Validate names the first option that cannot work. The constructors take options as
-// they are, so whoever reads them from outside calls it.
+// Validate returns an error that names the first invalid option. The constructors do not call it.
 func (o Options) Validate() error {
 	if strings.ContainsAny(o.Prefix, "{}") {
 		return fmt.Errorf("queue: Prefix %q: braces would move the hash tag of every key", o.Prefix)

@@ -145,8 +145,8 @@ type Claim struct {
 	Secret SecretHash
 }
 
-// SecretHash is the first half of a secret's SHA-256, which the store keeps. Secrets have 128 random
-// bits, which cannot be guessed. A slow hash would only make every connect more expensive.
+// SecretHash is the first half of a secret's SHA-256, which the store keeps. Secrets have 128
+// random bits, which cannot be guessed. A slow hash would only make every connect more expensive.
 type SecretHash [sha256.Size / 2]byte
 
 // HashSecret returns the hash of secret.

@@ -33,37 +33,37 @@ var (
 	ackScript            = redispipe.MustScript(luaFiles, "ack")
 	confirmChannelScript = redispipe.MustScript(luaFiles, "confirm_channel")
 	confirmClientScript  = redispipe.MustScript(luaFiles, "confirm_client")
-	forgetScript         = redispipe.MustScript(luaFiles, "forget")
+	deleteGroupsScript   = redispipe.MustScript(luaFiles, "delete_groups")
 	withdrawScript       = redispipe.MustScript(luaFiles, "withdraw")
 	pushRequestScript    = redispipe.MustScript(luaFiles, "push_request")
 )
 
-// Redis is the queue that several servers share. Each call is one script in one slot, so a condition
-// that a call checks still holds when it writes. Its methods are safe for concurrent use, and
-// concurrent calls share round trips.
+// Redis is the queue that several servers share. Each call is one script in one slot, so a
+// condition that a call checks still holds when it writes. Its methods are safe for concurrent use,
+// and concurrent calls share round trips.
 type Redis struct {
 	pipe *redispipe.Pipe
 	opts Options
 	keys keys
 
-	// Of appends: each script without and with waiting for replicas.
+	// The groups of appends: plain, durable, and for channels with NoCreate.
 	appendClient  [2]*redispipe.Group
-	appendFirst   [2]*redispipe.Group // to clients, of pushes with AckGroup
-	appendChannel [3]*redispipe.Group // the last is of pushes with NoCreate
-	bounded       sync.Map            // [3]*redispipe.Group by bounds: of pushes that bring their own
+	appendGrouped [2]*redispipe.Group // to clients, with AckGroup
+	appendChannel [3]*redispipe.Group
+	appendBounded sync.Map // [3]*redispipe.Group by bounds: to channels, with Cap or TTL
 
 	bind, refresh, read, ack, withdraw *redispipe.Group
 
-	horizon horizon
+	clock storeClock
 }
 
-// NewRedis returns the queues behind pipe. opts must be valid.
+// NewRedis returns the queues over pipe. opts must be valid.
 func NewRedis(pipe *redispipe.Pipe, opts Options) *Redis {
 	opts = opts.withDefaults()
 	r := &Redis{pipe: pipe, opts: opts, keys: keys{opts.Prefix}}
 	ttl := func(d time.Duration) any { return decimal(millis(d)) }
-	r.bind = &redispipe.Group{Script: bindScript, Shared: []any{ttl(opts.RecordTTL), &r.horizon}}
-	r.refresh = &redispipe.Group{Script: refreshScript, Shared: []any{ttl(opts.RecordTTL), &r.horizon}}
+	r.bind = &redispipe.Group{Script: bindScript, Shared: []any{ttl(opts.RecordTTL), &r.clock}}
+	r.refresh = &redispipe.Group{Script: refreshScript, Shared: []any{ttl(opts.RecordTTL), &r.clock}}
 	r.read = &redispipe.Group{Script: readChannelScript, Shared: []any{strconv.Itoa(MaxPageBytes)}}
 	r.ack = &redispipe.Group{Script: ackScript}
 	r.withdraw = &redispipe.Group{Script: withdrawScript}
@@ -71,31 +71,32 @@ func NewRedis(pipe *redispipe.Pipe, opts Options) *Redis {
 	for i, durable := range []any{"0", "1"} {
 		shared := []any{
 			strconv.Itoa(opts.ClientCap), ttl(opts.ClientTTL), ttl(opts.RecordTTL), ttl(opts.KeyTTL),
-			&r.horizon, durable, fresh(opts.Replaced),
+			&r.clock, durable, replaced(opts.Replaced),
 		}
 		r.appendClient[i] = &redispipe.Group{Script: appendClientScript, Durable: i == 1, Shared: append(slices.Clone(shared), "3")}
-		r.appendFirst[i] = &redispipe.Group{Script: appendClientScript, Durable: i == 1, Shared: append(shared, "4")}
+		r.appendGrouped[i] = &redispipe.Group{Script: appendClientScript, Durable: i == 1, Shared: append(shared, "4")}
 	}
 	return r
 }
 
-// bounds are those of a channel that differ by namespace.
+// bounds is the cap and TTL of a channel.
 type bounds struct {
 	cap int
 	ttl time.Duration
 }
 
+// channelAppends makes the groups of appends to channels with these bounds.
 func (r *Redis) channelAppends(b bounds) (groups [3]*redispipe.Group) {
 	ttl := func(d time.Duration) any { return decimal(millis(d)) }
 	for i, kind := range []any{"0", "1", "2"} {
 		groups[i] = &redispipe.Group{Script: appendChannelScript, Durable: i == 1, Shared: []any{
-			strconv.Itoa(b.cap), decimal(r.opts.ChannelMaxBytes), ttl(b.ttl), ttl(b.ttl + r.opts.MetaTTL), ttl(r.opts.KeyTTL), &r.horizon, kind,
+			strconv.Itoa(b.cap), decimal(r.opts.ChannelMaxBytes), ttl(b.ttl), ttl(b.ttl + r.opts.MetaTTL), ttl(r.opts.KeyTTL), &r.clock, kind,
 		}}
 	}
 	return groups
 }
 
-// channelGroup is the group of a push.
+// channelGroup returns the group of a push.
 func (r *Redis) channelGroup(push ChannelPush) *redispipe.Group {
 	groups := r.channelGroups(push)
 	switch {
@@ -107,8 +108,8 @@ func (r *Redis) channelGroup(push ChannelPush) *redispipe.Group {
 	return groups[0]
 }
 
-// channelGroups are those of pushes with the same bounds. There are as many as namespaces have
-// different ones.
+// channelGroups returns the groups of pushes with the same bounds. There are only as many as
+// namespaces have different bounds.
 func (r *Redis) channelGroups(push ChannelPush) [3]*redispipe.Group {
 	if push.Cap == 0 && push.TTL == 0 {
 		return r.appendChannel
@@ -117,14 +118,14 @@ func (r *Redis) channelGroups(push ChannelPush) [3]*redispipe.Group {
 		min(cmp.Or(push.Cap, r.opts.ChannelCap), r.opts.ChannelCap),
 		min(cmp.Or(push.TTL, r.opts.ChannelTTL), max(r.opts.ChannelTTL, MaxChannelTTL)),
 	}
-	groups, found := r.bounded.Load(b)
+	groups, found := r.appendBounded.Load(b)
 	if !found {
-		groups, _ = r.bounded.LoadOrStore(b, r.channelAppends(b))
+		groups, _ = r.appendBounded.LoadOrStore(b, r.channelAppends(b))
 	}
 	return groups.([3]*redispipe.Group)
 }
 
-// group is the one of a push.
+// group returns the group of a push.
 func group(groups [2]*redispipe.Group, durable bool) *redispipe.Group {
 	if durable {
 		return groups[1]
@@ -132,9 +133,9 @@ func group(groups [2]*redispipe.Group, durable bool) *redispipe.Group {
 	return groups[0]
 }
 
-// PushRequest appends a client's request to qq_{List}, from which the backend's workers pop the oldest.
-// The list expires RequestTTL after the last push. The error is a kind of ErrFull if the list, or
-// the sender's share of it, has no room.
+// PushRequest appends a client's request to qq_{List}, from which the backend's workers pop the
+// oldest. The list expires RequestTTL after the last push. The error is a kind of ErrFull if the
+// list, or the sender's share of it, has no room.
 func (r *Redis) PushRequest(ctx context.Context, request Request) error {
 	n, o := request.List, r.opts
 	refusedBy, err := r.evalInt(ctx, pushRequestScript,
@@ -162,7 +163,7 @@ func (r *Redis) eval(ctx context.Context, s *redispipe.Script, keys []string, ar
 func array(v any) (*reply, error) {
 	list, ok := v.([]any)
 	if !ok {
-		return nil, fmt.Errorf("unexpected reply of a script: %T is no array", v)
+		return nil, fmt.Errorf("unexpected reply of a script: %T is not an array", v)
 	}
 	return &reply{rest: list}, nil
 }
@@ -175,40 +176,40 @@ func (r *Redis) evalInt(ctx context.Context, s *redispipe.Script, keys []string,
 	}
 	n, ok := v.(int64)
 	if !ok {
-		return 0, fmt.Errorf("unexpected reply of a script: %T is no integer", v)
+		return 0, fmt.Errorf("unexpected reply of a script: %T is not an integer", v)
 	}
 	return n, nil
 }
 
-// OutcomeUnknown says whether the call that failed with err may have been executed all the same: Redis did
-// not answer.
+// OutcomeUnknown reports whether the call that failed with err may have run: Redis did not reply.
 func OutcomeUnknown(err error) bool {
 	if err == nil || errors.Is(err, ErrUnknownClient) || errors.Is(err, ErrNoReplicas) || errors.Is(err, ErrNewChannel) {
 		return false
 	}
-	_, answered := errors.AsType[redis.Error](err)
-	return !answered
+	_, replied := errors.AsType[redis.Error](err)
+	return !replied
 }
 
-// millis is d as a script takes it. Zero would delete a key instead of letting it expire.
+// millis returns d in milliseconds, for a script. It is at least 1: a TTL of 0 would delete the
+// key.
 func millis(d time.Duration) int64 { return max(d.Milliseconds(), 1) }
 
-// fresh is Options.Replaced as a script compares it. It is asked when the command is written, since the
-// connection that the command waited for may be the one that met another Redis.
-type fresh func() bool
+// replaced is Options.Replaced as an argument of a script. It is evaluated when the command is
+// written: the connection that the command waited for may be the first one to another Redis.
+type replaced func() bool
 
 // MarshalBinary implements [encoding.BinaryMarshaler], which go-redis calls when it writes.
-func (f fresh) MarshalBinary() ([]byte, error) {
+func (f replaced) MarshalBinary() ([]byte, error) {
 	if f() {
 		return []byte("1"), nil
 	}
 	return []byte("0"), nil
 }
 
-// decimal is an id as a script compares it.
+// decimal formats an id for a script.
 func decimal(id int64) string { return strconv.FormatInt(id, 10) }
 
-// decode splits members into messages and those that are malformed.
+// decode splits members into messages and malformed members.
 func decode(members []string) (messages []Message, malformed []string) {
 	if len(members) == 0 {
 		return nil, nil

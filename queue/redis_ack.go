@@ -12,9 +12,9 @@ import (
 // that was never assigned counts as the last one. The error is ErrStale or ErrForgotten if the
 // generation is not the current one.
 //
-// If a removed message has a First group, Ack withdraws the messages of the group from the queues of
-// the user's other clients. There they are neither lost nor a gap. After an error the withdrawal may
-// be incomplete; the same Ack repeated, or any later one, completes it.
+// If a removed message has an AckGroup, Ack withdraws the other copies from the queues of the
+// user's other clients. There they are neither lost nor a gap. After an error the withdrawal may be
+// incomplete; the same Ack repeated, or any later one, completes it.
 func (r *Redis) Ack(ctx context.Context, client string, generation, id int64) (int, error) {
 	o := r.Acks(ctx, []Ack{{client, generation, id}})[0]
 	return o.Value, o.Err
@@ -25,14 +25,14 @@ func (r *Redis) Acks(ctx context.Context, acks []Ack) []Outcome[int] {
 	out := make([]Outcome[int], len(acks))
 	targets := make([]redispipe.Target, len(acks))
 	for i, a := range acks {
-		targets[i] = r.acknowledgement(a, r.clientKeys(a.Client))
+		targets[i] = r.ackTarget(a, r.clientKeys(a.Client))
 	}
-	var firsts sync.WaitGroup
+	var grouped sync.WaitGroup
 	for i, answer := range r.pipe.EvalEach(ctx, targets...) {
 		a := acks[i]
 		end := func(removed int64, err error) {
 			if err == nil {
-				err = fence(removed)
+				err = fenceError(removed)
 			}
 			if err != nil {
 				out[i].Err = fmt.Errorf("acknowledge %d of client %s: %w", a.ID, a.Client, err)
@@ -40,16 +40,16 @@ func (r *Redis) Acks(ctx context.Context, acks []Ack) []Outcome[int] {
 			}
 			out[i].Value = int(removed)
 		}
-		if removed, usual := answer.Value.(int64); usual || answer.Err != nil {
+		if removed, done := answer.Value.(int64); done || answer.Err != nil {
 			end(removed, answer.Err)
-		} else {
-			firsts.Go(func() { end(r.ackFirst(ctx, a)) })
+		} else { // some of the messages may have a group
+			grouped.Go(func() { end(r.ackGrouped(ctx, a)) })
 		}
 	}
-	firsts.Wait()
+	grouped.Wait()
 	return out
 }
 
-func (r *Redis) acknowledgement(a Ack, keys []string) redispipe.Target {
+func (r *Redis) ackTarget(a Ack, keys []string) redispipe.Target {
 	return redispipe.Target{Group: r.ack, Keys: keys, Args: []any{decimal(a.Generation), decimal(a.ID)}}
 }

@@ -11,8 +11,8 @@ import (
 	"switchboard/internal/redispipe"
 )
 
-// trimChunk is how many messages one run of the trim script drops, so that it does not
-// hold Redis up: a thousand take about 2 ms.
+// trimChunk is the most messages that one run of the trim script drops, since it blocks Redis: a
+// thousand take about 2 ms.
 const trimChunk = 1000
 
 // AppendChannel stores a message in the channel, drops the oldest messages beyond the channel's
@@ -37,7 +37,7 @@ func (r *Redis) AppendChannels(ctx context.Context, pushes []ChannelPush) []Outc
 	}
 	out := outcomes(r, ctx, targets, func(l *line) (a Appended, clock int64) {
 		a.ID, a.Prev, a.Duplicate, clock = l.integer(), l.integer(), l.integer() == 1, l.integer()
-		a.Servers = l.rest()
+		a.Servers = l.texts()
 		return a, clock
 	}, func(i int, err error) error { return fmt.Errorf("append to channel %s: %w", pushes[i].Channel, err) })
 	for i, o := range out {
@@ -48,9 +48,9 @@ func (r *Redis) AppendChannels(ctx context.Context, pushes []ChannelPush) []Outc
 	return out
 }
 
-// ReadChannel returns up to limit messages with ids above after, and about MaxPageBytes at most, but
-// at least one message. With limit 0 it returns only the position, and Page.More reports whether
-// there are messages above after.
+// ReadChannel returns up to limit messages with ids above after, and about MaxPageBytes at most,
+// but at least one message. With limit 0 it returns only the position, and Page.More reports
+// whether there are messages above after.
 func (r *Redis) ReadChannel(ctx context.Context, channel string, after int64, limit int) (Page, error) {
 	o := r.ReadChannels(ctx, []ChannelRead{{Channel: channel, After: after, Limit: limit}})[0]
 	return o.Value, o.Err
@@ -60,65 +60,69 @@ func (r *Redis) ReadChannel(ctx context.Context, channel string, after int64, li
 func (r *Redis) ReadChannels(ctx context.Context, reads []ChannelRead) []Outcome[Page] {
 	targets := make([]redispipe.Target, len(reads))
 	for i, c := range reads {
-		targets[i] = r.reading(c, decimal(c.After))
+		targets[i] = r.readTarget(c, decimal(c.After))
 	}
 	out := make([]Outcome[Page], len(reads))
 	for i, answer := range r.pipe.EvalEach(ctx, targets...) {
 		c, o := reads[i], &out[i]
-		if o.Value, o.Err = r.readOn(ctx, c, answer); o.Err != nil {
+		if o.Value, o.Err = r.readPage(ctx, c, answer); o.Err != nil {
 			*o = Outcome[Page]{Err: fmt.Errorf("read channel %s: %w", c.Channel, o.Err)}
 		}
 	}
 	return out
 }
 
-func (r *Redis) reading(c ChannelRead, after string) redispipe.Target {
+func (r *Redis) readTarget(c ChannelRead, after string) redispipe.Target {
 	return redispipe.Target{
 		Group: r.read, Keys: []string{r.keys.channel(c.Channel), r.keys.channelMeta(c.Channel)},
 		Args: []any{after, min(c.Limit, maxPage), cmp.Or(c.Bytes, MaxPageBytes)},
 	}
 }
 
-// readOn is the page that begins with an answer of the script. Where that holds nothing but malformed members, it goes on: to
-// the caller an empty page would be the end.
-func (r *Redis) readOn(ctx context.Context, c ChannelRead, first redispipe.Answer) (Page, error) {
-	page, at, err := r.settle(ctx, c, decimal(c.After), first)
+// readPage returns the page from the first reply of the script. If that has only malformed members,
+// it reads on: the caller would take an empty page for the end.
+func (r *Redis) readPage(ctx context.Context, c ChannelRead, first redispipe.Answer) (Page, error) {
+	page, at, err := r.parseOrRetry(ctx, c, decimal(c.After), first)
 	for err == nil && c.Limit > 0 && len(page.Messages) == 0 && page.More {
 		var next Page
-		next, at, err = r.settle(ctx, c, at, redispipe.Answer{Value: ""})
+		next, at, err = r.parseOrRetry(ctx, c, at, redispipe.Answer{Value: ""})
 		page.Messages, page.More = next.Messages, next.More
 	}
 	return page, err
 }
 
-// settle takes an answer of the script apart, or asks again where there is none: others in the same run may have had so much
-// that this one was left out. at is the score up to which it looked.
-func (r *Redis) settle(ctx context.Context, c ChannelRead, after string, a redispipe.Answer) (page Page, at string, err error) {
+// parseOrRetry parses a reply of the script. An empty reply means that the pages of other channels
+// in the same run were too large to read this one: it runs the script again. at is the score of the
+// last member that the script checked.
+func (r *Redis) parseOrRetry(ctx context.Context, c ChannelRead, after string, a redispipe.Answer) (page Page, at string, err error) {
 	for a.Err == nil && a.Value == "" {
-		a = r.pipe.EvalEach(ctx, r.reading(c, after))[0]
+		a = r.pipe.EvalEach(ctx, r.readTarget(c, after))[0]
 	}
 	if a.Err != nil {
 		return Page{}, "", a.Err
 	}
 	list, _ := a.Value.([]any)
-	return pageOf(list)
+	return parsePage(list)
 }
 
-// pageOf takes an answer of read_channel apart.
-func pageOf(list []any) (page Page, at string, err error) {
+// parsePage parses a reply of read_channel.
+func parsePage(list []any) (page Page, at string, err error) {
 	texts := make([]string, max(1, len(list)))
 	for i := range list {
 		texts[i], _ = list[i].(string)
 	}
-	l := line{left: texts[0]}
-	page = Page{Floor: l.integer(), Last: l.integer(), LastMarker: l.integer(), From: l.integer(), Complete: l.integer() == 1, More: l.integer() == 1, Clock: l.integer()}
+	l := line{rest: texts[0]}
+	page = Page{
+		Floor: l.integer(), Last: l.integer(), LastMarker: l.integer(), From: l.integer(),
+		Complete: l.integer() == 1, More: l.integer() == 1, Clock: l.integer(),
+	}
 	at = l.text()
 	page.Messages, _ = decode(texts[1:])
 	return page, at, l.err
 }
 
-// KeepPositions keeps the positions of channels for MetaTTL from now, if the store still knows them.
-// It is for channels that have readers: when a position is lost, a reader's next page is not
+// KeepPositions keeps the positions of channels for MetaTTL from now, if the store still knows
+// them. It is for channels that have readers: when a position is lost, a reader's next page is not
 // Complete.
 func (r *Redis) KeepPositions(ctx context.Context, channels []string) error {
 	cmds := make([]redis.Cmder, len(channels))

@@ -12,8 +12,8 @@ import (
 	"switchboard/internal/redispipe"
 )
 
-// BindClients makes a server the owner of each client, under a new generation, and stores the user in
-// the record. The clients must differ from each other. A claim that fails does not affect the
+// BindClients makes a server the owner of each client, under a new generation, and stores the user
+// in the record. The clients must differ from each other. A claim that fails does not affect the
 // others. Concurrent calls share a run of the script.
 //
 // The id of a client with a user begins with the user, so its record can only be that user's. A
@@ -25,10 +25,13 @@ import (
 func (r *Redis) BindClients(ctx context.Context, claims []Claim) []Outcome[Bound] {
 	targets := make([]redispipe.Target, len(claims))
 	for i, c := range claims {
-		targets[i] = redispipe.Target{Group: r.bind, Keys: r.clientKeys(c.Client), Args: []any{c.User, c.Server, c.Instance, decimal(c.Attempt), kept(c.User, c.Secret)}}
+		targets[i] = redispipe.Target{
+			Group: r.bind, Keys: r.clientKeys(c.Client),
+			Args: []any{c.User, c.Server, c.Instance, decimal(c.Attempt), storedSecret(c.User, c.Secret)},
+		}
 	}
 	return outcomes(r, ctx, targets, func(l *line) (b Bound, clock int64) {
-		switch l.left {
+		switch l.rest {
 		case "":
 			l.err = ErrSecret
 		case "-1":
@@ -42,9 +45,9 @@ func (r *Redis) BindClients(ctx context.Context, claims []Claim) []Outcome[Bound
 	}, func(i int, err error) error { return fmt.Errorf("bind client %s: %w", claims[i].Client, err) })
 }
 
-// kept is what the record keeps of a secret: hexadecimal, so that it can be read; nothing with a
-// user.
-func kept(user string, secret SecretHash) string {
+// storedSecret returns the secret's hash for the record, in hexadecimal. It is empty for a client
+// with a user.
+func storedSecret(user string, secret SecretHash) string {
 	if user != "" {
 		return ""
 	}
@@ -53,29 +56,30 @@ func kept(user string, secret SecretHash) string {
 
 // RefreshClients renews the TTL of each client's record and sets server as the owner, if the
 // generation is the current one. The clients must differ from each other. If a failover lost the
-// record or took it back to an older generation, RefreshClients restores it with this generation and
-// secret. The error is ErrStale if a higher generation is current.
+// record or took it back to an older generation, RefreshClients restores it with this generation
+// and secret. The error is ErrStale if a higher generation is current.
 //
-// Most refreshes change nothing. To find that out takes one Redis command instead of five: a renewed
-// record lives twice its TTL, so about one refresh in five renews it.
+// Most refreshes change nothing. To find that out takes one Redis command instead of five: a
+// renewed record lives twice its TTL, so about one refresh in five renews it.
 func (r *Redis) RefreshClients(ctx context.Context, server string, list []HeldClient) []error {
-	now, errs := r.horizon.least(), make([]error, len(list))
+	now, errs := r.clock.minimum(), make([]error, len(list))
 	cmds := make([]redis.Cmder, len(list))
 	for i, h := range list {
 		cmds[i] = redis.NewSliceCmd(ctx, "hmget", r.keys.record(h.Client), "generation", "server", "until")
 	}
 	_ = r.pipe.DoAll(ctx, cmds) // each has its own error
 	var targets []redispipe.Target
-	var of []int
+	var indexes []int
 	for i, h := range list {
 		record, err := cmds[i].(*redis.SliceCmd).Result()
 		switch {
 		case err != nil:
 			errs[i] = fmt.Errorf("refresh client %s: %w", h.Client, err)
-		case !r.lasts(record, server, h.Generation, now):
-			of = append(of, i)
+		case !r.upToDate(record, server, h.Generation, now):
+			indexes = append(indexes, i)
 			targets = append(targets, redispipe.Target{
-				Group: r.refresh, Keys: r.clientKeys(h.Client), Args: []any{h.User, server, decimal(h.Generation), kept(h.User, h.Secret)},
+				Group: r.refresh, Keys: r.clientKeys(h.Client),
+				Args: []any{h.User, server, decimal(h.Generation), storedSecret(h.User, h.Secret)},
 			})
 		}
 	}
@@ -88,15 +92,16 @@ func (r *Redis) RefreshClients(ctx context.Context, server string, list []HeldCl
 			err = ErrStale
 		}
 		if err != nil {
-			errs[of[k]] = fmt.Errorf("refresh client %s: %w", list[of[k]].Client, err)
+			i := indexes[k]
+			errs[i] = fmt.Errorf("refresh client %s: %w", list[i].Client, err)
 		}
 	}
 	return errs
 }
 
-// lasts says whether a record is as RefreshClients would leave it, and for as long as it has to be.
-// now is the store's clock, 0 when it is not known.
-func (r *Redis) lasts(record []any, server string, generation, now int64) bool {
+// upToDate reports whether a refresh of the record would change nothing: it has the server and the
+// generation, and lives long enough. now is the minimum of the store's clock, 0 if unknown.
+func (r *Redis) upToDate(record []any, server string, generation, now int64) bool {
 	if now == 0 || len(record) != 3 || record[0] != decimal(generation) || record[1] != server {
 		return false
 	}
@@ -110,7 +115,7 @@ func (r *Redis) lasts(record []any, server string, generation, now int64) bool {
 func (r *Redis) Unbind(ctx context.Context, client string, generation int64) error {
 	done, err := r.evalInt(ctx, unbindScript, []string{r.keys.record(client)}, decimal(generation))
 	if err == nil {
-		err = fence(done)
+		err = fenceError(done)
 	}
 	if err != nil {
 		return fmt.Errorf("unbind client %s: %w", client, err)
@@ -155,9 +160,9 @@ func (r *Redis) Client(ctx context.Context, client string) (c Client, known bool
 	return c, true, nil
 }
 
-// AppendClient stores a message in the client's list, drops the oldest messages beyond the cap, which
-// moves the floor, and returns the owner. An unknown client gets a record without user and owner, so
-// that it finds the message when it connects.
+// AppendClient stores a message in the client's list, drops the oldest messages beyond the cap,
+// which moves the floor, and returns the owner. An unknown client gets a record without user and
+// owner, so that it finds the message when it connects.
 func (r *Redis) AppendClient(ctx context.Context, push ClientPush) (ClientAppended, error) {
 	o := r.AppendClients(ctx, []ClientPush{push})[0]
 	return o.Value, o.Err
@@ -178,7 +183,8 @@ func (r *Redis) AppendClients(ctx context.Context, pushes []ClientPush) []Outcom
 		targets[i] = redispipe.Target{Group: group(r.appendClient, push.Durable), Keys: keys, Args: []any{push.Data, push.User, ttl}}
 		if push.AckGroup != "" {
 			t := &targets[i]
-			t.Group, t.Keys, t.Args = group(r.appendFirst, push.Durable), append(keys, r.keys.firsts(push.Client)), append(t.Args, push.AckGroup)
+			t.Group, t.Keys = group(r.appendGrouped, push.Durable), append(keys, r.keys.groups(push.Client))
+			t.Args = append(t.Args, push.AckGroup)
 		}
 	}
 	return outcomes(r, ctx, targets, func(l *line) (a ClientAppended, clock int64) {
@@ -192,10 +198,11 @@ func (r *Redis) AppendClients(ctx context.Context, pushes []ClientPush) []Outcom
 	}, func(i int, err error) error { return fmt.Errorf("append to client %s: %w", pushes[i].Client, err) })
 }
 
-// Window returns up to limit messages with ids above after, out of the first MaxWindow messages of the
-// list. The error is ErrStale or ErrForgotten if the generation is not the current one. A Page.Floor
-// above after means that messages were lost to the cap or the TTL; Page.Complete is false then. More
-// without Messages means that all messages of the window are in flight: read again after an Ack.
+// Window returns up to limit messages with ids above after, out of the first MaxWindow messages of
+// the list. The error is ErrStale or ErrForgotten if the generation is not the current one. A
+// Page.Floor above after means that messages were lost to the cap or the TTL; Page.Complete is
+// false then. More without Messages means that all messages of the window are in flight: read again
+// after an Ack.
 func (r *Redis) Window(ctx context.Context, client string, generation, after int64, limit int) (Page, error) {
 	for {
 		page, malformed, err := r.window(ctx, client, generation, after, limit)
@@ -211,26 +218,27 @@ func (r *Redis) Window(ctx context.Context, client string, generation, after int
 	}
 }
 
-// window is one run of the script. What is malformed would stay in the window for good,
-// since nobody acknowledges it.
-func (r *Redis) window(ctx context.Context, client string, generation, after int64, limit int) (Page, []string, error) {
+// window runs the script once. It returns malformed elements too, which the caller must remove: no
+// client acknowledges them, so they would stay in the window.
+func (r *Redis) window(
+	ctx context.Context, client string, generation, after int64, limit int,
+) (page Page, malformed []string, err error) {
 	reply, err := r.eval(ctx, windowScript, r.clientKeys(client),
 		decimal(generation), decimal(after), limit, MaxWindow, MaxPageBytes)
 	if err == nil && len(reply.rest) == 1 {
-		err = fence(reply.integer())
+		err = fenceError(reply.integer())
 	}
 	if err != nil {
 		return Page{}, nil, err
 	}
-	page := Page{Floor: reply.integer(), Last: reply.integer(), More: reply.integer() == 1}
+	page = Page{Floor: reply.integer(), Last: reply.integer(), More: reply.integer() == 1}
 	page.Complete = after >= page.Floor
-	var malformed []string
 	page.Messages, malformed = decode(reply.texts())
 	return page, malformed, reply.err
 }
 
-// fence is the error that a fenced script returns as a negative number.
-func fence(result int64) error {
+// fenceError returns the error for the negative result of a script that checks the generation.
+func fenceError(result int64) error {
 	switch result {
 	case -1:
 		return ErrStale
@@ -240,7 +248,7 @@ func fence(result int64) error {
 	return nil
 }
 
-// clientKeys are the two keys of a client, in the order of every script that takes both.
+// clientKeys returns the record and the list of a client, in the order of all scripts.
 func (r *Redis) clientKeys(client string) []string {
 	return []string{r.keys.record(client), r.keys.list(client)}
 }

@@ -21,8 +21,8 @@ func TestRedisTTLs(t *testing.T) {
 		t.Helper()
 		return must(client.PTTL(t.Context(), key).Result())(t)
 	}
-	// A TTL was set a moment ago: it is at least what was asked for, and an eighth more at most (of the list's
-	// and of its own together for a record).
+	// A TTL was set a moment ago: it is at least what was asked for, and an eighth more at most (of
+	// the list's and of its own together for a record).
 	want := func(key string, d time.Duration) {
 		t.Helper()
 		if got := ttl(key); got > d+d/8+20*time.Minute || got < d-time.Minute {
@@ -118,7 +118,8 @@ func TestRedisChannelWithOtherWriters(t *testing.T) {
 	equal(t, "floor", p.Floor, foreign+3000)
 }
 
-// TestRedisEndOfAForeignChannel: where a backend alone writes, nothing but the messages tells where the channel ends.
+// TestRedisEndOfAForeignChannel: where a backend alone writes, nothing but the messages tells where
+// the channel ends.
 func TestRedisEndOfAForeignChannel(t *testing.T) {
 	client := server.Client(t)
 	f := overRedis(client, Options{})

@@ -5,17 +5,17 @@ import (
 	"strconv"
 )
 
-// reply reads the array that a script returned, from front to back. The first element
-// that is not what the script's header says makes err, and all that follow are zero.
+// reply parses the array that a script returned. The first invalid element sets err; it and the
+// following elements are zero.
 type reply struct {
 	rest []any
 	err  error
 }
 
-// empty says whether the script returned {}, by which the fenced ones refuse.
+// empty reports whether the script returned an empty array, as a refusal.
 func (r *reply) empty() bool { return r.err == nil && len(r.rest) == 0 }
 
-// integer reads a number, sent as such or, when it may be large, as a string.
+// integer parses a number, which the script returns as a string if it may be large.
 func (r *reply) integer() int64 {
 	switch v := r.next().(type) {
 	case int64:
@@ -23,11 +23,11 @@ func (r *reply) integer() int64 {
 	case string:
 		n, err := strconv.ParseInt(v, 10, 64)
 		if err != nil {
-			r.fail("%q is no integer", v)
+			r.fail("%q is not an integer", v)
 		}
 		return n
 	default:
-		r.fail("%T is no integer", v)
+		r.fail("%T is not an integer", v)
 		return 0
 	}
 }
@@ -36,17 +36,17 @@ func (r *reply) text() string {
 	v := r.next()
 	s, ok := v.(string)
 	if !ok {
-		r.fail("%T is no string", v)
+		r.fail("%T is not a string", v)
 	}
 	return s
 }
 
-// texts reads a nested array of strings.
+// texts parses a nested array of strings.
 func (r *reply) texts() []string {
 	v := r.next()
 	list, ok := v.([]any)
 	if !ok {
-		r.fail("%T is no array", v)
+		r.fail("%T is not an array", v)
 	}
 	if len(list) == 0 {
 		return nil

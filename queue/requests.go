@@ -7,28 +7,29 @@ import (
 	"fmt"
 )
 
-// Why PushRequest stores nothing. Each is an [ErrFull].
+// The errors of PushRequest. Each is an [ErrFull].
 var (
-	// ErrFull is returned when a request list, or the sender's share of it, has no room.
+	// ErrFull is returned if a request list, or the sender's share of it, is full.
 	ErrFull = errors.New("queue: no room in the request list")
-	// ErrRequestCap is returned when the list holds RequestCap requests.
+	// ErrRequestCap is returned if the list holds RequestCap requests.
 	ErrRequestCap = fmt.Errorf("%w: too many requests", ErrFull)
-	// ErrRequestBytes is returned when the list holds RequestBytes.
+	// ErrRequestBytes is returned if the list would hold more than RequestBytes.
 	ErrRequestBytes = fmt.Errorf("%w: too many bytes", ErrFull)
-	// ErrRequestShare is returned when the sender has RequestShare requests in the list.
+	// ErrRequestShare is returned if the sender has RequestShare requests in the list.
 	ErrRequestShare = fmt.Errorf("%w: too many requests of one sender", ErrFull)
-	// ErrRequestShareBytes is returned when the sender has RequestShareBytes in the list.
+	// ErrRequestShareBytes is returned if the sender would have more than RequestShareBytes in the
+	// list.
 	ErrRequestShareBytes = fmt.Errorf("%w: too many bytes of one sender", ErrFull)
 )
 
-// Request is a client's question to the backend's workers.
+// Request is a client's request to the backend's workers.
 type Request struct {
 	List   int    // N of qq_{N}
 	Sender string // counts towards its share of the list
 	Data   []byte // JSON
 }
 
-// requestRefusal is the error for what push_request returns.
+// requestRefusal returns the error for a result of push_request.
 func requestRefusal(refusedBy int64) error {
 	switch refusedBy {
 	case 0:
@@ -45,8 +46,8 @@ func requestRefusal(refusedBy int64) error {
 	return fmt.Errorf("unexpected reply of a script: %d", refusedBy)
 }
 
-// senderDigest stands for a sender in Redis: it is short however long the name is, and two names
-// never share one.
+// senderDigest returns the first 12 bytes of the sender's SHA-256, which identify it in Redis:
+// short for any length of the name, and without collisions in practice.
 func senderDigest(sender string) string {
 	sum := sha256.Sum256([]byte(sender))
 	return base64.RawURLEncoding.EncodeToString(sum[:12])

@@ -2,21 +2,21 @@ package queue
 
 import "container/heap"
 
-// expiring is what a table holds.
+// expiring is the value of a table.
 type expiring interface {
-	// expire drops what has ended by now and says when to look again, 0 when nothing is left.
+	// expire drops what has expired and returns the next time to check, 0 if nothing is left.
 	expire(now int64) (next int64)
 }
 
-// table is a map whose entries end by themselves: when somebody looks, and in any case
-// soon after, a few with every call.
+// table is a map whose entries expire. An expired entry is not returned, and each call of sweep
+// removes a few of them.
 type table[V expiring] struct {
 	nodes map[string]*node[V]
 	due   dueHeap[V]
 }
 
-// node is one entry. It is due no later than its value ends, and looked at again then:
-// a value that lives longer every time costs nothing until it is due.
+// node is one entry. It is due no later than its value expires, and is checked then. Extending the
+// lifetime of a value costs nothing until then.
 type node[V expiring] struct {
 	key   string
 	value V
@@ -26,7 +26,7 @@ type node[V expiring] struct {
 
 func newTable[V expiring]() table[V] { return table[V]{nodes: make(map[string]*node[V])} }
 
-// get is the entry as it is now.
+// get returns the value of key if it has not expired.
 func (t *table[V]) get(key string, now int64) (value V, found bool) {
 	n := t.nodes[key]
 	if n == nil || n.value.expire(now) == 0 {
@@ -35,7 +35,7 @@ func (t *table[V]) get(key string, now int64) (value V, found bool) {
 	return n.value, true
 }
 
-// put stores an entry. It is called after every change that may make it end earlier.
+// put stores a value. It must be called after every change that may make the value expire earlier.
 func (t *table[V]) put(key string, value V, now int64) {
 	due := value.expire(now)
 	n := t.nodes[key]
@@ -52,8 +52,8 @@ func (t *table[V]) put(key string, value V, now int64) {
 	}
 }
 
-// sweep looks at a few entries that are due. A call adds one entry at most, so the table
-// never holds many that have ended.
+// sweep checks a few entries that are due. Each call of the store adds at most one entry and
+// sweeps, so the table never holds many expired entries.
 func (t *table[V]) sweep(now int64) {
 	for range 4 {
 		if len(t.due) == 0 || t.due[0].due > now {
@@ -69,7 +69,7 @@ func (t *table[V]) sweep(now int64) {
 	}
 }
 
-// dueHeap has the entry that is due first at its head.
+// dueHeap is a heap with the entry that is due first at its head.
 type dueHeap[V expiring] []*node[V]
 
 func (h dueHeap[V]) Len() int           { return len(h) }

@@ -11,8 +11,8 @@ import (
 	"switchboard/internal/redistest"
 )
 
-// TestAcknowledgedBehindALoss: a client that acknowledged what came after a failover has not thereby
-// acknowledged what was lost in it.
+// TestAcknowledgedBehindALoss: a client that acknowledged what came after a failover has not
+// thereby acknowledged what was lost in it.
 func TestAcknowledgedBehindALoss(t *testing.T) {
 	t.Run("one server stored", func(t *testing.T) { acknowledgedBehindALoss(t, false) })
 	t.Run("two servers stored", func(t *testing.T) { acknowledgedBehindALoss(t, true) })
@@ -60,7 +60,8 @@ func acknowledgedBehindALoss(t *testing.T, first bool) {
 	}
 }
 
-// successor is the queue over a Redis that takes another's place, which shows with the first connection, not before.
+// successor is the queue over a Redis that takes another's place, which shows with the first
+// connection, not before.
 func successor(t *testing.T, heir *redistest.Server, fresh *atomic.Bool) *Redis {
 	client := redis.NewClient(&redis.Options{Addr: heir.Addr, MaxRetries: -1, OnConnect: func(context.Context, *redis.Conn) error {
 		fresh.Store(true)

@@ -34,7 +34,8 @@ func sendFirst(t *testing.T, f fixture, group string, clients ...string) map[str
 	return ids
 }
 
-// waiting demands that these are in a client's queue, all that is above after, and that nothing is missing.
+// waiting demands that these are in a client's queue, all that is above after, and that nothing is
+// missing.
 func waiting(t *testing.T, f fixture, what, client string, generation, after int64, want ...int64) {
 	t.Helper()
 	p := must(f.Window(t.Context(), client, generation, after, 100))(t)
@@ -85,7 +86,8 @@ func testFirst(t *testing.T, open opener) {
 	equal(t, "owes", b.WithdrawalDue, false)
 }
 
-// Those that were appended one after the other, under keys, are one group as well; and another user's are not concerned.
+// Those that were appended one after the other, under keys, are one group as well; and another
+// user's are not concerned.
 func testFirstByKey(t *testing.T, open opener) {
 	f := open(t, Options{})
 	g := devices(t, f, "phone", "laptop")
@@ -176,7 +178,8 @@ func testFirstBeyondTheCap(t *testing.T, open opener) {
 	equal(t, "no gap", p.Complete, false)
 }
 
-// Who acknowledges what is behind a gap has not received what the gap is of: the others keep theirs.
+// Who acknowledges what is behind a gap has not received what the gap is of: the others keep
+// theirs.
 func testFirstUnreceived(t *testing.T, open opener) {
 	for what, lose := range map[string]func(f fixture) int64{
 		"cap": func(f fixture) int64 { return send(t, f, "laptop", 4)[3] },
@@ -252,7 +255,8 @@ func testFirstOfAFormerUser(t *testing.T, open opener) {
 	waiting(t, f, "not received elsewhere", "phone", g["phone"], ids["phone"]-1, ids["phone"])
 }
 
-// TestFirstIsWithdrawnLater: whoever acknowledges and cannot withdraw leaves that to the next acknowledgement, or bind.
+// TestFirstIsWithdrawnLater: whoever acknowledges and cannot withdraw leaves that to the next
+// acknowledgement, or bind.
 func TestFirstIsWithdrawnLater(t *testing.T) {
 	for name, client := range map[string]redis.UniversalClient{"redis": server.Client(t), "cluster": cluster.Client(t)} {
 		t.Run(name, func(t *testing.T) {
@@ -282,8 +286,8 @@ func TestFirstIsWithdrawnLater(t *testing.T) {
 				must(f.Ack(t.Context(), client, g[client], acked))(t)
 				first := must(f.rdb.HGet(t.Context(), f.keys.record(client), "first").Result())(t)
 				equal(t, "from where on acknowledgements look for groups", first, decimal(id))
-				if left := must(f.rdb.PTTL(t.Context(), f.keys.firsts(client)).Result())(t); left < f.opts.RecordTTL/2 {
-					t.Errorf("%s lives %v", f.keys.firsts(client), left)
+				if left := must(f.rdb.PTTL(t.Context(), f.keys.groups(client)).Result())(t); left < f.opts.RecordTTL/2 {
+					t.Errorf("%s lives %v", f.keys.groups(client), left)
 				}
 			}
 		})

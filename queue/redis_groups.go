@@ -8,12 +8,13 @@ import (
 	"switchboard/internal/redispipe"
 )
 
-// ackFirst is Ack where some of the messages may be of groups: what those put into the queues of the user's other clients is
-// withdrawn, and then the groups are forgotten here. When it breaks off in between, the groups are found again by the next
-// acknowledgement, the same one repeated for instance, and by BindClients, which says so.
-func (r *Redis) ackFirst(ctx context.Context, a Ack) (removed int64, err error) {
-	record, firsts := r.keys.record(a.Client), r.keys.firsts(a.Client)
-	answer := r.pipe.EvalEach(ctx, r.acknowledgement(a, append(r.clientKeys(a.Client), firsts)))[0]
+// ackGrouped is Ack for messages of which some may have a group. It withdraws the other copies from
+// the queues of the user's other clients, and then deletes the groups of this client. If it fails
+// in between, the next acknowledgement (the same one repeated, for example) finds the groups again,
+// and BindClients reports them.
+func (r *Redis) ackGrouped(ctx context.Context, a Ack) (removed int64, err error) {
+	record, groupsKey := r.keys.record(a.Client), r.keys.groups(a.Client)
+	answer := r.pipe.EvalEach(ctx, r.ackTarget(a, append(r.clientKeys(a.Client), groupsKey)))[0]
 	if n, refused := answer.Value.(int64); refused || answer.Err != nil {
 		return n, answer.Err
 	}
@@ -30,13 +31,13 @@ func (r *Redis) ackFirst(ctx context.Context, a Ack) (removed int64, err error) 
 		err = r.withdrawOthers(ctx, user, a.Client, groups)
 	}
 	if err == nil {
-		_, err = r.eval(ctx, forgetScript, []string{record, firsts}, to)
+		_, err = r.eval(ctx, deleteGroupsScript, []string{record, groupsKey}, to)
 	}
 	return removed, err
 }
 
-// withdrawOthers takes the messages of groups out of the queues of the user's clients but for one. Those that have none of
-// them, or have it no more, stay as they are.
+// withdrawOthers removes the messages of groups from the queues of the user's clients, except from
+// that of client.
 func (r *Redis) withdrawOthers(ctx context.Context, user, client string, groups []string) error {
 	if user == "" || len(groups) == 0 {
 		return nil
@@ -50,7 +51,7 @@ func (r *Redis) withdrawOthers(ctx context.Context, user, client string, groups 
 		if other == client {
 			continue
 		}
-		keys := append(r.clientKeys(other), r.keys.firsts(other))
+		keys := append(r.clientKeys(other), r.keys.groups(other))
 		for _, group := range groups {
 			targets = append(targets, redispipe.Target{Group: r.withdraw, Keys: keys, Args: []any{group}})
 		}

@@ -8,16 +8,16 @@ import (
 
 func TestHorizon(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var h horizon
-		equal(t, "before any reading", h.least(), 0)
-		h.read(1000)
-		equal(t, "at once", h.least(), 1000)
+		var h storeClock
+		equal(t, "before any reading", h.minimum(), 0)
+		h.update(1000)
+		equal(t, "at once", h.minimum(), 1000)
 		time.Sleep(500 * time.Millisecond) // of the bubble's clock
-		equal(t, "half a second later", h.least(), 1500)
-		h.read(1400)
-		equal(t, "after the reading of a clock that is behind", h.least(), 1500)
-		h.read(2000)
-		equal(t, "after one that is ahead", h.least(), 2000)
+		equal(t, "half a second later", h.minimum(), 1500)
+		h.update(1400)
+		equal(t, "after the reading of a clock that is behind", h.minimum(), 1500)
+		h.update(2000)
+		equal(t, "after one that is ahead", h.minimum(), 2000)
 	})
 }
 
@@ -27,7 +27,7 @@ func TestRedisWithAClockBehind(t *testing.T) {
 	f := openRedis(t, Options{})
 	r := f.contract.(*Redis)
 	first := push(t, f, "news", 1)[0]
-	r.horizon.ms += (10 * time.Minute).Milliseconds()
+	r.clock.ms += (10 * time.Minute).Milliseconds()
 	jump := int64(9 * time.Minute / time.Millisecond * idsPerMS)
 	for what, id := range map[string]int64{
 		"another channel's id": push(t, f, "sport", 1)[0],
@@ -45,7 +45,7 @@ func TestRedisWithAClockBehind(t *testing.T) {
 	if id := push(t, other, "sport", 1)[0]; id < first+jump {
 		t.Errorf("the next id of a channel is %d, below its last", id)
 	}
-	if least := other.horizon.least(); least == 0 {
+	if least := other.clock.minimum(); least == 0 {
 		t.Error("it took no reading")
 	}
 }

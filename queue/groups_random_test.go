@@ -26,8 +26,9 @@ type household struct {
 	shelves map[string]*shelf
 }
 
-// Devices come, read, are pushed to and acknowledge: each has what nobody has acknowledged in its place, is told of a gap
-// exactly where the cap dropped something, and nothing lately stored is taken for lost.
+// Devices come, read, are pushed to and acknowledge: each has what nobody has acknowledged in its
+// place, is told of a gap exactly where the cap dropped something, and nothing lately stored is
+// taken for lost.
 func testFirstAtRandom(t *testing.T, open opener) {
 	for seed := range uint64(16) {
 		// So few are pushed that no group is forgotten, with a cap and without.
