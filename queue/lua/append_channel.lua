@@ -1,39 +1,41 @@
 #!lua
--- Stores one message in each of many channels under the next id, drops the oldest while the channel
--- is over a cap, and only then reads who holds subscribers. All have an idempotency key, or none has.
--- Of each channel:
+-- Stores one message in each of many channels under the next id, drops the oldest messages beyond a
+-- cap, and then reads the servers with subscribers. Either all messages have an idempotency key, or
+-- none.
+-- For each channel:
 -- KEYS[k+1] mq_ch_{channel}
 -- KEYS[k+2] mq_m_{channel}
 -- KEYS[k+3] ch_{channel}
--- KEYS[k+4] mq_k_{channel}:<key>, left out without an idempotency key
+-- KEYS[k+4] mq_k_{channel}:<key>, omitted without an idempotency key
 -- ARGV[7+i] data, compact JSON
 -- For all:
--- ARGV[1] cap, messages
--- ARGV[2] cap, bytes
--- ARGV[3] TTL of the messages, ms; they live so long at least, and an eighth longer at most
--- ARGV[4] TTL of mq_m, ms, more than ARGV[3]; likewise, with an eighth of ARGV[3]
+-- ARGV[1] most messages
+-- ARGV[2] most bytes
+-- ARGV[3] minimum TTL of the messages, ms; they live up to an eighth longer
+-- ARGV[4] minimum TTL of mq_m, ms, more than ARGV[3]; it lives up to an eighth of ARGV[3] longer
 -- ARGV[5] TTL of the idempotency keys, ms
--- ARGV[6] what the clock must show at least, Unix ms
--- ARGV[7] 1 when the callers wait for replicas: a duplicate writes its idempotency key again
---         then, since a WAIT covers what was written on its own connection. 2 when nothing is to be stored in a
---         channel that has no messages and no position. Else 0
--- returns for each, with newlines between: id, id before it, duplicate 0 or 1, what the clock shows (Unix ms), the
---         servers; or its error. The id is 0 where nothing was stored, see ARGV[7]
+-- ARGV[6] minimum that the clock must show, Unix ms
+-- ARGV[7] 1 if the callers wait for replicas: a duplicate then writes its idempotency key
+--         again, since a WAIT covers only writes on its own connection. 2 if nothing is to be
+--         stored in a channel without messages and position. Else 0
+-- returns for each channel, separated by newlines: id, id before it, duplicate 0 or 1, the
+--         clock (Unix ms), the servers; or an error. The id is 0 if nothing was stored, see
+--         ARGV[7]
 -- cost O(log n) for each message stored or dropped, O(servers)
 
 local call, format, max = redis.call, string.format, math.max
-local cap, room, ttl = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
+local max_messages, max_bytes, ttl = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
 local now = call('TIME')
 local ms = max(now[1] * 1000 + math.floor(now[2] / 1000), tonumber(ARGV[6]))
-local each = #KEYS / (#ARGV - 7)
+local keys_per_channel = #KEYS / (#ARGV - 7)
 
--- Each call costs a microsecond of Redis beside what it does: with one message this took 17 us where a script that always
--- counts and renews took 24; of many that come together, 100 bytes each, one takes 20 to 25 on a slower machine. A number
--- that Redis is given, or that is returned, keeps its digits below 2^53; '..' would lose some, and '%d' is exact since
--- Lua's long has 64 bits.
+-- Each call of a command costs a microsecond in addition to its work. For one message this script
+-- took 17 us, and a script that always counts and renews took 24 us. In a batch of messages of 100
+-- bytes each, one takes 20 to 25 us, on a slower machine. Numbers below 2^53 are formatted with
+-- '%d', which is exact since Lua's long has 64 bits. '..' would lose digits.
 local function append(i)
-	local k = (i - 1) * each
-	local messages, position, key = KEYS[k+1], KEYS[k+2], each == 4 and KEYS[k+4]
+	local k = (i - 1) * keys_per_channel
+	local messages, position, key = KEYS[k+1], KEYS[k+2], keys_per_channel == 4 and KEYS[k+4]
 	if key then
 		local first = call('GET', key)
 		if first then
@@ -47,16 +49,16 @@ local function append(i)
 	local meta = call('HMGET', position, 'last', 'floor', 'bytes', 'until')
 	local last, floor, bytes = tonumber(meta[1] or 0), tonumber(meta[2] or 0), tonumber(meta[3] or 0)
 	local newest = call('ZREVRANGE', messages, '0', '0', 'WITHSCORES')[2]
-	local empty, alone = not newest, true -- alone: nobody else wrote
+	local empty, foreign = not newest, false -- foreign: the newest message is of another writer
 	if empty and not meta[1] and ARGV[7] == '2' then
 		return format('0\n0\n0\n%d\n', ms)
 	end
 	if empty then
-		-- Never written, or the messages expired: then all of them are below the floor.
+		-- The channel is new, or its messages expired: all ids up to last are below the floor.
 		floor, bytes = last, 0
 	elseif newest ~= meta[1] then
-		-- A backend that writes by itself leaves its id here only. Beyond 2^53 it is none.
-		alone = false
+		-- A message of another writer: last does not include it. A score above 2^53 is not an id.
+		foreign = true
 		if tonumber(newest) > 9007199254740991 then
 			newest = call('ZRANGE', messages, '9007199254740991', '-inf', 'BYSCORE', 'REV', 'LIMIT', 0, 1, 'WITHSCORES')[2]
 		end
@@ -68,16 +70,16 @@ local function append(i)
 	call('ZADD', messages, id, member)
 	bytes = bytes + #member
 
-	-- A member has more than 16 bytes: with fewer in all there is no need to count.
-	if not alone or bytes > cap * 16 or bytes > room then
+	-- A member has more than 16 bytes, so with few bytes the number of messages is below the cap.
+	if foreign or bytes > max_messages * 16 or bytes > max_bytes then
 		local held = call('ZCARD', messages)
-		while held > 1 and (held > cap or bytes > room) do
+		while held > 1 and (held > max_messages or bytes > max_bytes) do
 			local oldest = call('ZPOPMIN', messages)
 			held, bytes = held - 1, bytes - #oldest[1]
 			floor = math.min(max(floor, tonumber(oldest[2])), last)
 		end
 		if held == 1 then
-			-- Other writers make the count drift; here it is known again.
+			-- Other writers make the number of bytes drift; here it is known exactly.
 			bytes = #member
 		end
 	end
@@ -99,10 +101,10 @@ local function append(i)
 	return format('%s\n%d\n0\n%d\n%s', id, last, ms, table.concat(call('SMEMBERS', KEYS[k+3]), '\n'))
 end
 
--- What is wrong with one channel is that one's own.
+-- An error of one channel does not affect the others.
 local replies = {}
 for i = 1, #ARGV - 7 do
-	local done, reply = pcall(append, i)
-	replies[i] = (done or type(reply) == 'table') and reply or redis.error_reply('ERR ' .. reply)
+	local ok, reply = pcall(append, i)
+	replies[i] = (ok or type(reply) == 'table') and reply or redis.error_reply('ERR ' .. reply)
 end
 return replies

@@ -1,9 +1,9 @@
 #!lua flags=no-writes
--- Reads what is known of a client.
+-- Reads the record of a client.
 -- KEYS[1] c_{client}
 -- KEYS[2] mq_c_{client}
--- returns {user, server, generation, since in Unix ms, messages waiting, last id, highest id acknowledged}; {} when
--- unknown
+-- returns {user, server, generation, since (Unix ms), messages waiting, last id, highest
+--         acknowledged id}, or {} if the client is unknown
 -- cost O(1)
 
 if redis.call('EXISTS', KEYS[1]) == 0 then

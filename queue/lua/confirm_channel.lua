@@ -1,15 +1,17 @@
 #!lua
--- Looks for a message that was acknowledged to a pusher. When the store has lost it, as in a failover,
--- a marker is appended that tells every reader so, unless that was done for it or a later one.
+-- Checks that the store still has a message whose push it acknowledged. If it lost the message, as
+-- in a failover, the script appends a marker that reports the loss to all readers, unless there is
+-- one already for this message or a later one.
 -- KEYS[1] mq_ch_{channel}
 -- KEYS[2] mq_m_{channel}
 -- KEYS[3] ch_{channel}
 -- ARGV[1] id of the message
 -- ARGV[2] TTL of the messages, ms
--- ARGV[3] TTL of mq_m, ms, more than ARGV[2]. What is older would be forgotten by now, lost or not
--- ARGV[4] what the clock must show at least, Unix ms
--- returns {} when nothing is lost; {id of the marker, id before it, its payload, {server...}}
--- cost O(log n), O(servers)
+-- ARGV[3] TTL of mq_m, ms, more than ARGV[2]; an older message would have expired in any case
+-- ARGV[4] minimum that the clock must show, Unix ms
+-- returns {} if the message is not lost, else {id of the marker, id before it, its
+--         payload, {server...}}
+-- cost O(log n + servers)
 
 local meta = redis.call('HMGET', KEYS[2], 'last', 'floor', 'bytes', 'lost')
 local last, floor, bytes = tonumber(meta[1] or 0), tonumber(meta[2] or 0), tonumber(meta[3] or 0)
@@ -34,7 +36,7 @@ end
 local below = redis.call('ZRANGE', KEYS[1], '(' .. ARGV[1], '-inf', 'BYSCORE', 'REV', 'LIMIT', 0, 1, 'WITHSCORES')
 local after = math.max(floor, math.floor(tonumber(below[2] or 0)))
 
--- Above the lost id too: no id is given twice.
+-- Above the lost id too: no id is assigned twice.
 local marker = string.format('%.0f', math.max((ms - 1577836800000) * 4096, last + 1, id + 1))
 local payload = '!' .. string.format('%.0f', after) .. '-' .. ARGV[1]
 local member = marker .. ':' .. payload

@@ -1,15 +1,16 @@
 #!lua
--- Looks for a message that was acknowledged to a pusher. When the store has lost it, as in a failover,
--- a marker is appended that tells the client so, unless that was done for it or a later one.
+-- Checks that the store still has a message whose push it acknowledged. If it lost the message, as
+-- in a failover, the script appends a marker that reports the loss to the client, unless there is
+-- one already for this message or a later one.
 -- KEYS[1] c_{client}
 -- KEYS[2] mq_c_{client}
 -- KEYS[3] mq_f_{client}
 -- ARGV[1] id of the message
--- ARGV[2] TTL that the list must have at least, ms
+-- ARGV[2] minimum TTL of the list, ms
 -- ARGV[3] TTL of the record, ms
--- ARGV[4] what the clock must show at least, Unix ms
--- returns {} when nothing is lost; {id of the marker, id before it, its payload, server}
--- cost O(messages behind the id)
+-- ARGV[4] minimum that the clock must show, Unix ms
+-- returns {} if the message is not lost, else {id of the marker, id before it, its payload, server}
+-- cost O(messages above the id)
 
 local function id_of(element)
 	local id = tonumber(string.match(element or '', '^(%d+):'))
@@ -22,13 +23,14 @@ local id = tonumber(ARGV[1])
 local function between(i)
 	return id > tonumber(record[i] or 0) and id < tonumber(record[i+1] or 0) and tonumber(record[i])
 end
--- cut is set where the id lies between two that this store had one after the other: it never had that one, whatever was
--- acknowledged behind it. Two failovers may follow each other before anybody asks for what the first one lost.
-local told, cut = 'lost', between(6)
+-- cut is set if the id lies between two ids that were neighbours in this store: the store never had
+-- the message, even if a later one was acknowledged. There are two pairs of such ids, since a
+-- second failover may come before the losses of the first one are confirmed.
+local lost_field, cut = 'lost', between(6)
 if not cut and between(8) then
-	told, cut = 'older_lost', between(8)
+	lost_field, cut = 'older_lost', between(8)
 end
-if id <= tonumber(told == 'lost' and record[5] or record[10] or 0) or (id <= after and not cut) then
+if id <= tonumber(lost_field == 'lost' and record[5] or record[10] or 0) or (id <= after and not cut) then
 	return {}
 end
 if redis.call('ZSCORE', KEYS[3], ARGV[1]) then
@@ -45,13 +47,13 @@ local from = held - 1
 while from >= 0 do
 	local chunk = redis.call('LRANGE', KEYS[2], math.max(from - 63, 0), from)
 	for i = #chunk, 1, -1 do
-		local at = id_of(chunk[i]) or math.huge
-		last = math.max(last, at ~= math.huge and at or 0)
-		if at == id then
+		local found = id_of(chunk[i]) or math.huge
+		last = math.max(last, found ~= math.huge and found or 0)
+		if found == id then
 			return {}
 		end
-		if at < id then
-			after, from = math.max(after, at), 0
+		if found < id then
+			after, from = math.max(after, found), 0
 			break
 		end
 	end
@@ -60,13 +62,13 @@ end
 
 local now = redis.call('TIME')
 local ms = math.max(now[1] * 1000 + math.floor(now[2] / 1000), tonumber(ARGV[4]))
--- Above the lost id too: no id is given twice.
+-- Above the lost id too: no id is assigned twice.
 local marker = string.format('%.0f', math.max((ms - 1577836800000) * 4096, last + 1, id + 1))
 local payload = '!' .. string.format('%.0f', after) .. '-' .. ARGV[1]
 local ttl = math.max(tonumber(ARGV[2]), redis.call('PTTL', KEYS[2]))
 redis.call('RPUSH', KEYS[2], marker .. ':' .. payload)
-redis.call('HSET', KEYS[1], 'last', marker, told, ARGV[1], 'until', '0')
--- The marker may be the first entry in this history: as append_client notes it of a message.
+redis.call('HSET', KEYS[1], 'last', marker, lost_field, ARGV[1], 'until', '0')
+-- The marker may be the first entry of this history: see append_client.
 local info = redis.pcall('INFO', 'replication')
 local history = type(info) == 'string' and string.match(info, 'master_replid:(%x+)')
 local known = redis.call('HGET', KEYS[1], 'history')

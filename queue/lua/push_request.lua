@@ -1,20 +1,22 @@
 #!lua
--- Appends a client request for the backend's workers, if the list has room, and its sender a share of it left.
--- Workers pop from the head (LPOP, BLPOP) and tell nothing. So a ledger names the sender and the size of each request,
--- in the list's order: it is longer than the list by what was popped since the last push, and that is taken from
--- its head, and from the sums, first. If something else changes the list the sums are off until it is empty once: then
--- ledger and sums begin anew. All three keys live as long after a push, so they expire together.
+-- Appends a client request for the backend's workers, if the list and the sender's share of it have
+-- room. Workers pop from the head (LPOP, BLPOP) without telling this package. A ledger therefore
+-- holds the sender and the size of each request, in the order of the list. It is longer than the
+-- list by the requests popped since the last push: the script first removes these from the head of
+-- the ledger and from the sums. If something else changes the list, the sums are wrong until the
+-- list is empty once; then ledger and sums are deleted. A push sets the same TTL for all three
+-- keys.
 -- KEYS[1] qq_{N}
 -- KEYS[2] qq_o_{N}
 -- KEYS[3] qq_s_{N}
 -- ARGV[1] request, JSON
 -- ARGV[2] sender, without spaces
--- ARGV[3] cap, requests
--- ARGV[4] cap, bytes; one larger request is taken alone, as in ARGV[6]
--- ARGV[5] share of a sender, requests
--- ARGV[6] share of a sender, bytes
+-- ARGV[3] most requests
+-- ARGV[4] most bytes; a larger request is accepted if the list is empty
+-- ARGV[5] most requests of one sender
+-- ARGV[6] most bytes of one sender; a larger request is accepted if it is the sender's only one
 -- ARGV[7] TTL after this push, ms
--- returns 0 when it is stored, else the number of the ARGV that refuses it
+-- returns 0 if the request was stored, else the number of the ARGV that refused it
 -- cost O(1), and O(1) for each request that was popped since the last push
 
 local call = redis.call
@@ -28,20 +30,20 @@ if held == 0 then
 end
 local popped = math.max(call('LLEN', KEYS[2]) - held, 0)
 while popped > 0 do
-	local gone = call('LPOP', KEYS[2], math.min(popped, 1000))
-	popped = popped - #gone
+	local entries = call('LPOP', KEYS[2], math.min(popped, 1000))
+	popped = popped - #entries
 	local counts, sums, total = {}, {}, 0
-	for _, entry in ipairs(gone) do
-		local n, who = string.match(entry, '^(%d+) (.*)$')
-		counts[who] = (counts[who] or 0) + 1
-		sums[who] = (sums[who] or 0) + tonumber(n)
+	for _, entry in ipairs(entries) do
+		local n, from = string.match(entry, '^(%d+) (.*)$')
+		counts[from] = (counts[from] or 0) + 1
+		sums[from] = (sums[from] or 0) + tonumber(n)
 		total = total + tonumber(n)
 	end
-	for who, n in pairs(counts) do
-		if call('HINCRBY', KEYS[3], 'n ' .. who, -n) <= 0 then
-			call('HDEL', KEYS[3], 'n ' .. who, 'b ' .. who)
+	for from, n in pairs(counts) do
+		if call('HINCRBY', KEYS[3], 'n ' .. from, -n) <= 0 then
+			call('HDEL', KEYS[3], 'n ' .. from, 'b ' .. from)
 		else
-			call('HINCRBY', KEYS[3], 'b ' .. who, -sums[who])
+			call('HINCRBY', KEYS[3], 'b ' .. from, -sums[from])
 		end
 	end
 	call('HINCRBY', KEYS[3], 'bytes', -total)

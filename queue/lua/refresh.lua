@@ -1,18 +1,18 @@
 #!lua
--- Renews clients' records for twice their TTL and asserts their owners. A record that was lost, or that went
--- back to an older binding in a failover, is made again: generations only grow, so the
--- higher one is the later one.
--- Of each client:
+-- Renews the records of clients for twice their TTL and sets their owners. A failover may have lost
+-- a record, or taken it back to an older binding. Generations only grow, so a record with a lower
+-- generation is replaced.
+-- For each client:
 -- KEYS[k+1] c_{client}
 -- KEYS[k+2] mq_c_{client}
 -- ARGV[a+1] user, empty for none
 -- ARGV[a+2] server
 -- ARGV[a+3] generation
--- ARGV[a+4] hash of the secret of a client without a user, empty with one
+-- ARGV[a+4] hash of the secret, empty for a client with a user
 -- For all:
 -- ARGV[1] TTL of the records, ms
--- ARGV[2] what the clock must show at least, Unix ms
--- returns for each 1, or 0 when the generation is stale; or its error
+-- ARGV[2] minimum that the clock must show, Unix ms
+-- returns for each client 1, or 0 if the generation is stale; or an error
 -- cost O(clients)
 
 local call, format = redis.call, string.format
@@ -26,7 +26,7 @@ local function refresh(k, a)
 	end
 	if current == ARGV[a+3] then
 		call('HSET', KEYS[k+1], 'server', ARGV[a+2], 'until', format('%.0f', ARGV[2] + ttl))
-		call('PEXPIRE', KEYS[k+1], format('%.0f', ttl), 'GT') -- a list may need it for longer
+		call('PEXPIRE', KEYS[k+1], format('%.0f', ttl), 'GT') -- the list may live longer
 		return 1
 	end
 	call('HSET', KEYS[k+1], 'user', ARGV[a+1], 'generation', ARGV[a+3], 'server', ARGV[a+2], 'until', '0',
@@ -38,10 +38,10 @@ local function refresh(k, a)
 	return 1
 end
 
--- What is wrong with one client is that one's own.
+-- An error of one client does not affect the others.
 local replies = {}
 for i = 1, #KEYS / 2 do
-	local done, reply = pcall(refresh, 2 * i - 2, 4 * i - 2)
-	replies[i] = (done or type(reply) == 'table') and reply or redis.error_reply('ERR ' .. reply)
+	local ok, reply = pcall(refresh, 2 * i - 2, 4 * i - 2)
+	replies[i] = (ok or type(reply) == 'table') and reply or redis.error_reply('ERR ' .. reply)
 end
 return replies

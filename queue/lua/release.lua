@@ -1,8 +1,8 @@
 #!lua flags=allow-oom
--- Takes a client from a server that is gone.
+-- Makes a client offline if a dead server owns it.
 -- KEYS[1] c_{client}
 -- ARGV[1] server
--- returns {user, generation}; {} when another server owns the client, or none
+-- returns {user, generation}, or {} if the server is not the owner
 -- cost O(1)
 
 local record = redis.call('HMGET', KEYS[1], 'server', 'user', 'generation')

@@ -1,15 +1,15 @@
 #!lua flags=allow-oom
--- Drops all messages of a channel when the newest is too old, else the oldest that are
--- too many, and moves the floor.
+-- Drops all messages of a channel if the newest one is too old, otherwise the oldest messages
+-- beyond a number, and moves the floor.
 -- KEYS[1] mq_ch_{channel}
 -- KEYS[2] mq_m_{channel}
--- ARGV[1] age, ms
--- ARGV[2] how many to keep, messages
--- ARGV[3] most to drop in this call when some are kept, messages
--- ARGV[4] TTL of mq_m, ms, unless it has more
--- ARGV[5] dry run, 1 or 0
--- returns how many went, or in a dry run would go
--- cost O(1) for all, O(log n) for each message when some are kept
+-- ARGV[1] maximum age of the newest message, ms
+-- ARGV[2] messages to keep
+-- ARGV[3] most messages to drop in this run, if some are kept
+-- ARGV[4] TTL of mq_m, ms, unless it is longer already
+-- ARGV[5] 1 for a dry run, else 0
+-- returns the number of messages dropped, or in a dry run to be dropped
+-- cost O(1) to drop all, else O(log n) for each message
 
 local held = redis.call('ZCARD', KEYS[1])
 if held == 0 then

@@ -2,8 +2,8 @@
 -- Ends a binding: the client is offline, its queue stays.
 -- KEYS[1] c_{client}
 -- ARGV[1] generation
--- returns 1; -1 when a higher generation is current, -2 when the store lost the record or knows an older
--- generation only
+-- returns 1; -1 if a higher generation is current; -2 if there is no record, or its
+--         generation is lower
 -- cost O(1)
 
 local current = redis.call('HGET', KEYS[1], 'generation')

@@ -1,15 +1,15 @@
 #!lua flags=no-writes
--- Reads the messages behind an id among the first of a client's list, and what is malformed
--- among them: nobody will acknowledge that, so the caller removes it.
+-- Reads messages with ids above an id, out of the first messages of a client's list. It also
+-- returns the malformed elements among them, which no client acknowledges: the caller removes them.
 -- KEYS[1] c_{client}
 -- KEYS[2] mq_c_{client}
 -- ARGV[1] generation
 -- ARGV[2] after, an id
--- ARGV[3] limit, messages
--- ARGV[4] window, messages, a multiple of 32
--- ARGV[5] limit, bytes
--- returns {floor, last, more 0 or 1, {element...}}; {-1} when a higher generation is current, {-2} when the store
--- lost the record or knows an older generation only
+-- ARGV[3] most messages
+-- ARGV[4] messages in the window, a multiple of 32
+-- ARGV[5] most bytes
+-- returns {floor, last, more 0 or 1, {element...}}; {-1} if a higher generation is
+--         current; {-2} if there is no record, or its generation is lower
 -- cost O(window)
 
 local record = redis.call('HMGET', KEYS[1], 'generation', 'last', 'acked', 'floor')
@@ -30,7 +30,7 @@ elseif last > math.max(tonumber(record[3] or 0), floor) then
 	floor = last -- the list expired
 end
 
-local after, limit, window, room = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
+local after, limit, window, max_bytes = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
 local elements, bytes = {}, 0
 local more = redis.call('LLEN', KEYS[2]) > window
 local full = false
@@ -39,7 +39,7 @@ for from = 0, window - 1, 32 do
 	local chunk = redis.call('LRANGE', KEYS[2], from, from + 31)
 	for _, element in ipairs(chunk) do
 		if (id_of(element) or math.huge) > after then
-			if #elements == limit or (#elements > 0 and bytes + #element > room) then
+			if #elements == limit or (#elements > 0 and bytes + #element > max_bytes) then
 				more, full = true, true
 				break
 			end

@@ -1,12 +1,13 @@
 #!lua flags=allow-oom
--- Takes out of each client's list the message of a group of which another client has acknowledged its own. The floor stays:
--- the client is told of no gap. The message's id takes the group's place, so that it is known not to be lost.
--- Of each client:
+-- Removes the message of a group from clients' lists, after another client acknowledged its copy.
+-- The floor stays, so that the clients see no gap. In mq_f_ the message's id replaces the group, so
+-- that confirm_client does not consider the message lost.
+-- For each client:
 -- KEYS[k+1] c_{client}
 -- KEYS[k+2] mq_c_{client}
 -- KEYS[k+3] mq_f_{client}
 -- ARGV[i] group
--- returns for each 1 when the message was taken out, else 0; or its error
+-- returns for each client 1 if the message was removed, else 0; or an error
 -- cost O(messages up to it)
 
 local call, format = redis.call, string.format
@@ -16,7 +17,7 @@ local function id_of(element)
 	return id and id <= 9007199254740991 and id or nil
 end
 
--- find is the element with an id.
+-- find returns the element with an id.
 local function find(list, id)
 	local from, chunk = 0, nil
 	repeat
@@ -33,30 +34,31 @@ end
 
 local function withdraw(i)
 	local k = 3 * (i - 1)
-	local at, list, firsts = KEYS[k+1], KEYS[k+2], KEYS[k+3]
-	local id = tonumber(call('ZSCORE', firsts, ARGV[i]) or nil)
+	local record_key, list, groups = KEYS[k+1], KEYS[k+2], KEYS[k+3]
+	local id = tonumber(call('ZSCORE', groups, ARGV[i]) or nil)
 	if not id then
 		return 0
 	end
-	local record = call('HMGET', at, 'last', 'acked', 'floor')
+	local record = call('HMGET', record_key, 'last', 'acked', 'floor')
 	local last, acked, floor = tonumber(record[1] or 0), tonumber(record[2] or 0), tonumber(record[3] or 0)
 	local element = find(list, id)
 	if element then
-		call('ZADD', firsts, format('%d', id), format('%d', id))
+		call('ZADD', groups, format('%d', id), format('%d', id))
 		call('LREM', list, '1', element)
-		-- A list that is empty although there is more than was acknowledged has expired. This one has not.
+		-- An empty list with last above acked counts as expired. This one is only empty, so acked
+		-- becomes last.
 		if floor <= acked and call('EXISTS', list) == 0 then
-			call('HSET', at, 'acked', format('%d', math.max(last, id)))
+			call('HSET', record_key, 'acked', format('%d', math.max(last, id)))
 		end
 	end
-	call('ZREM', firsts, ARGV[i])
+	call('ZREM', groups, ARGV[i])
 	return element and 1 or 0
 end
 
--- What is wrong with one client is that one's own.
+-- An error of one client does not affect the others.
 local replies = {}
 for i = 1, #ARGV do
-	local done, reply = pcall(withdraw, i)
-	replies[i] = (done or type(reply) == 'table') and reply or redis.error_reply('ERR ' .. reply)
+	local ok, reply = pcall(withdraw, i)
+	replies[i] = (ok or type(reply) == 'table') and reply or redis.error_reply('ERR ' .. reply)
 end
 return replies
