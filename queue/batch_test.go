@@ -9,9 +9,9 @@ import (
 	"switchboard/internal/redispipe"
 )
 
-// TestRedisTogether: calls that come at once share a run of their script, and each has its own
-// answer.
-func TestRedisTogether(t *testing.T) {
+// TestRedisConcurrentCalls makes calls that share runs of their scripts, and checks that each has
+// its own result.
+func TestRedisConcurrentCalls(t *testing.T) {
 	client := server.Client(t)
 	f := overRedis(client, Options{})
 	const n = 60
@@ -21,9 +21,9 @@ func TestRedisTogether(t *testing.T) {
 		last[i] = push(t, f, name(i), 2)[1]
 	}
 	must(f.Bind(t.Context(), Claim{Client: name(3), Server: "b0", Secret: HashSecret("the client's own")}))(t)
-	ok(t, client.Set(t.Context(), f.keys.record(name(5)), "no hash", 0).Err())
+	ok(t, client.Set(t.Context(), f.keys.record(name(5)), "not a hash", 0).Err())
 	ok(t, client.Del(t.Context(), f.keys.channel(name(7))).Err())
-	ok(t, client.Set(t.Context(), f.keys.channel(name(7)), "no zset", 0).Err())
+	ok(t, client.Set(t.Context(), f.keys.channel(name(7)), "not a zset", 0).Err())
 	var all sync.WaitGroup
 	for i := range n {
 		all.Go(func() {
@@ -37,7 +37,7 @@ func TestRedisTogether(t *testing.T) {
 				fails(t, "another secret", err, ErrSecret)
 			case 5:
 				if err == nil || !strings.Contains(err.Error(), "WRONGTYPE") {
-					t.Errorf("bound what is no record: %v", err)
+					t.Errorf("bind of a malformed record: %v", err)
 				}
 			default:
 				if c, _, e := f.Client(t.Context(), name(i)); err != nil || e != nil || c.User != user || c.Generation != b.Generation {
@@ -49,7 +49,7 @@ func TestRedisTogether(t *testing.T) {
 			p, err := f.ReadChannel(t.Context(), name(i), 0, 10)
 			switch {
 			case i == 7 && (err == nil || !strings.Contains(err.Error(), "WRONGTYPE")):
-				t.Errorf("read what is no channel: %v", err)
+				t.Errorf("read of a malformed channel: %v", err)
 			case i != 7 && (err != nil || len(p.Messages) != 2 || p.Last != last[i]):
 				t.Errorf("%s is %+v, %v", name(i), p, err)
 			}
@@ -58,9 +58,9 @@ func TestRedisTogether(t *testing.T) {
 	all.Wait()
 }
 
-// TestRedisMuchTogether: a run of the script reads little more than two pages may have, and the
-// others have their turn in the next.
-func TestRedisMuchTogether(t *testing.T) {
+// TestRedisReadsManyLargePages checks that one run of the script reads about two full pages, and
+// that later runs read the others.
+func TestRedisReadsManyLargePages(t *testing.T) {
 	f := overRedis(server.Client(t), Options{})
 	r := f.contract.(*Redis)
 	const n = 8
@@ -75,16 +75,16 @@ func TestRedisMuchTogether(t *testing.T) {
 			Group: r.read, Keys: []string{f.keys.channel(name(i)), f.keys.channelMeta(name(i))}, Args: []any{"0", 100, MaxPageBytes},
 		})
 	}
-	left := 0
+	omitted := 0
 	for _, a := range r.pipe.EvalEach(t.Context(), targets...) {
 		if a.Err != nil {
 			t.Fatal(a.Err)
 		}
 		if a.Value == "" {
-			left++
+			omitted++
 		}
 	}
-	equal(t, "left out", left, n-2)
+	equal(t, "omitted", omitted, n-2)
 	var all sync.WaitGroup
 	for i := range n {
 		all.Go(func() {

@@ -8,7 +8,7 @@ import (
 	"switchboard/internal/redispipe"
 )
 
-// forStores runs a benchmark over memory and one redis-server.
+// forStores runs a benchmark over Memory and over one redis-server.
 func forStores(b *testing.B, bench func(b *testing.B, q contract)) {
 	b.Run("memory", func(b *testing.B) { bench(b, NewMemory(Options{}, nil)) })
 	b.Run("redis", func(b *testing.B) {
@@ -43,7 +43,7 @@ func BenchmarkAppendChannelParallel(b *testing.B) {
 	})
 }
 
-// One op is a batch of a hundred channels.
+// BenchmarkAppendChannels appends to a batch of 100 channels in each op.
 func BenchmarkAppendChannels(b *testing.B) {
 	forStores(b, func(b *testing.B, q contract) {
 		var caller atomic.Int64
@@ -90,7 +90,7 @@ func BenchmarkAppendClientParallel(b *testing.B) {
 	})
 }
 
-// One op is a page of 256 messages.
+// BenchmarkReadChannel reads a page of 256 messages in each op.
 func BenchmarkReadChannel(b *testing.B) {
 	forStores(b, func(b *testing.B, q contract) {
 		first := must(q.AppendChannel(b.Context(), ChannelPush{Channel: "news", Data: payload}))(b).ID
@@ -106,7 +106,7 @@ func BenchmarkReadChannel(b *testing.B) {
 	})
 }
 
-// One op is a whole window.
+// BenchmarkWindow reads a full window in each op.
 func BenchmarkWindow(b *testing.B) {
 	forStores(b, func(b *testing.B, q contract) {
 		generation := must(bind(b.Context(), q, Claim{Client: "phone", User: "alice", Server: "b1"}))(b).Generation
@@ -122,7 +122,7 @@ func BenchmarkWindow(b *testing.B) {
 	})
 }
 
-// One op is a message stored, read and acknowledged: what an attentive client costs.
+// BenchmarkAppendWindowAck stores, reads and acknowledges one message in each op.
 func BenchmarkAppendWindowAck(b *testing.B) {
 	forStores(b, func(b *testing.B, q contract) {
 		generation := must(bind(b.Context(), q, Claim{Client: "phone", User: "alice", Server: "b1"}))(b).Generation

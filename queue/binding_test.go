@@ -23,7 +23,7 @@ func testBind(t *testing.T, open opener) {
 	c.Since = c.Since.Truncate(0)
 	equal(t, "client", c, Client{User: "alice", Server: "b1", Generation: b.Generation, Since: c.Since})
 
-	f.lapse(t, f.opts.RecordTTL, f.keys.record("phone"))
+	f.expire(t, f.opts.RecordTTL, f.keys.record("phone"))
 	_, known, err = f.Client(t.Context(), "phone")
 	ok(t, err)
 	equal(t, "known after RecordTTL", known, false)
@@ -50,7 +50,7 @@ func testBindOvertaken(t *testing.T, open opener) {
 	}
 	second := must(claim("app", 2, "b2"))(t)
 	_, err := claim("app", 1, "b1")
-	fails(t, "an earlier attempt that comes late", err, ErrStale)
+	fails(t, "a delayed earlier attempt", err, ErrStale)
 	c, _, err := f.Client(t.Context(), "phone")
 	ok(t, err)
 	equal(t, "server", c.Server, "b2")
@@ -60,14 +60,14 @@ func testBindOvertaken(t *testing.T, open opener) {
 		attempt  int64
 	}{
 		{"app", 2}, {"app", 3},
-		{"app started again", 1},
-		{"", 0},    // it does not say
-		{"app", 1}, // behind which nothing is known
+		{"app restarted", 1},
+		{"", 0},    // the client does not send an instance
+		{"app", 1}, // the earlier attempts are forgotten
 	} {
 		bound, err := claim(later.instance, later.attempt, "b3")
 		ok(t, err)
 		if bound.Generation <= second.Generation {
-			t.Errorf("%+v: generation %d behind %d", later, bound.Generation, second.Generation)
+			t.Errorf("%+v: generation %d after %d", later, bound.Generation, second.Generation)
 		}
 	}
 }
@@ -87,7 +87,7 @@ func testBindBySecret(t *testing.T, open opener) {
 		offline(t, f, c)
 		send(t, f, "tab", 1)
 	}
-	renewed := func(t *testing.T, f fixture, c Claim) { // the store has lost the record
+	restored := func(t *testing.T, f fixture, c Claim) { // after the store lost the record
 		ok(t, f.Refresh(t.Context(), "b1", HeldClient{Client: "tab", User: c.User, Generation: 1000, Secret: c.Secret}))
 	}
 	unknown := func(*testing.T, fixture, Claim) {}
@@ -107,8 +107,8 @@ func testBindBySecret(t *testing.T, open opener) {
 		{"offline, another", offline, Claim{Secret: own}, other, ErrSecret},
 		{"waiting, its own", waiting, Claim{Secret: own}, own, nil},
 		{"waiting, another", waiting, Claim{Secret: own}, other, ErrSecret},
-		{"renewed, its own", renewed, Claim{Secret: own}, own, nil},
-		{"renewed, another", renewed, Claim{Secret: own}, other, ErrSecret},
+		{"restored, its own", restored, Claim{Secret: own}, own, nil},
+		{"restored, another", restored, Claim{Secret: own}, other, ErrSecret},
 		{"left to a user by an older version", offline, Claim{User: "alice"}, SecretHash{}, ErrSecret},
 	} {
 		f := open(t, Options{})
@@ -128,7 +128,7 @@ func testBindBySecret(t *testing.T, open opener) {
 	}
 }
 
-// TestRedisBindWithoutHash: an older version kept none.
+// TestRedisBindWithoutHash binds a client whose record, of an older version, has no hash.
 func TestRedisBindWithoutHash(t *testing.T) {
 	client := server.Client(t)
 	f := overRedis(client, Options{})
@@ -138,9 +138,9 @@ func TestRedisBindWithoutHash(t *testing.T) {
 	fails(t, "no hash", err, ErrSecret)
 }
 
-// TestRedisBindKnowsOtherWriters: the last id that was assigned may stand in the list only, and is
-// one that a client may acknowledge.
-func TestRedisBindKnowsOtherWriters(t *testing.T) {
+// TestRedisBindWithOtherWriters checks that Bound.Last includes ids of other writers, which only
+// the list has.
+func TestRedisBindWithOtherWriters(t *testing.T) {
 	client := server.Client(t)
 	f := overRedis(client, Options{})
 	ids := send(t, f, "tab", 1)
@@ -150,11 +150,11 @@ func TestRedisBindKnowsOtherWriters(t *testing.T) {
 	equal(t, "last", b.Last, ids[0]+5)
 	ok(t, client.RPush(t.Context(), f.keys.list("tab"), "malformed").Err())
 	b = must(f.Bind(t.Context(), Claim{Client: "tab", Server: "b1"}))(t)
-	equal(t, "last behind what is malformed", b.Last, ids[0])
+	equal(t, "last before a malformed element", b.Last, ids[0])
 }
 
-// testBindByName: an older version may have left the id of a user's client to another, with
-// messages. The name wins.
+// testBindByName binds a client that an older version bound to another user, with messages. The
+// client belongs to the user that its name begins with.
 func testBindByName(t *testing.T, open opener) {
 	for _, former := range []string{"bob", ""} {
 		f := open(t, Options{})
@@ -166,7 +166,7 @@ func testBindByName(t *testing.T, open opener) {
 		})
 		p := must(f.Window(t.Context(), "alice/phone", b.Generation, b.Acked, 10))(t)
 		equal(t, "messages of the former user", len(p.Messages), 0)
-		equal(t, "what that one missed is a gap", !p.Complete, false)
+		equal(t, "gap", !p.Complete, false)
 		equal(t, "floor", p.Floor, 0)
 		a := must(f.AppendClient(t.Context(), ClientPush{Client: "alice/phone", User: "alice", Data: []byte("1")}))(t)
 		equal(t, "prev", a.Prev, ids[2])
@@ -195,12 +195,12 @@ func testRefresh(t *testing.T, open opener) {
 	equal(t, "the server has a new id", c, before)
 }
 
-// testRefreshMany: each fares as it would alone.
+// testRefreshMany refreshes a batch, and checks that each client has its own outcome.
 func testRefreshMany(t *testing.T, open opener) {
 	f := open(t, Options{})
 	phone := must(f.Bind(t.Context(), Claim{Client: "phone", User: "alice", Server: "b1"}))(t)
 	tablet := must(f.Bind(t.Context(), Claim{Client: "tablet", Server: "b1"}))(t)
-	ok(t, f.Refresh(t.Context(), "b1", HeldClient{Client: "tablet", Generation: tablet.Generation})) // Redis need not touch it again
+	ok(t, f.Refresh(t.Context(), "b1", HeldClient{Client: "tablet", Generation: tablet.Generation})) // the next refresh changes nothing
 	old := must(f.Bind(t.Context(), Claim{Client: "watch", Server: "b1"}))(t)
 	must(f.Bind(t.Context(), Claim{Client: "watch", Server: "b2"}))(t)
 	errs := f.RefreshClients(t.Context(), "b1", []HeldClient{
@@ -227,7 +227,7 @@ func testRefreshOfLostRecord(t *testing.T, open opener) {
 	} {
 		f := open(t, Options{})
 		b := must(f.Bind(t.Context(), Claim{Client: "phone", User: "alice", Server: "b1"}))(t)
-		f.lapse(t, f.opts.RecordTTL, f.keys.record("phone"))
+		f.expire(t, f.opts.RecordTTL, f.keys.record("phone"))
 		c.then(t, f)
 		ok(t, f.Refresh(t.Context(), "b1", HeldClient{Client: "phone", User: "alice", Generation: b.Generation}))
 		got, known, err := f.Client(t.Context(), "phone")
@@ -238,13 +238,13 @@ func testRefreshOfLostRecord(t *testing.T, open opener) {
 			User: "alice", Server: "b1", Generation: b.Generation, Since: got.Since, Queued: got.Queued, Last: got.Last,
 		})
 	}
-	// A failover went back to the binding before this one.
+	// A failover took the record back to the previous binding.
 	f := open(t, Options{})
 	ok(t, f.Refresh(t.Context(), "b1", HeldClient{Client: "phone", User: "alice", Generation: 1000}))
 	ok(t, f.Refresh(t.Context(), "b2", HeldClient{Client: "phone", User: "bob", Generation: 2000}))
 	got, _, err := f.Client(t.Context(), "phone")
 	ok(t, err)
-	equal(t, "went back: client", got, Client{User: "bob", Server: "b2", Generation: 2000, Since: got.Since})
+	equal(t, "older record: client", got, Client{User: "bob", Server: "b2", Generation: 2000, Since: got.Since})
 }
 
 func testUnbind(t *testing.T, open opener) {
@@ -274,7 +274,7 @@ func testRelease(t *testing.T, open opener) {
 		{"phone", "b2", false},
 		{"tablet", "b1", false},
 		{"phone", "b1", true},
-		{"phone", "b1", false}, // nobody's by now
+		{"phone", "b1", false}, // not bound any more
 	} {
 		user, generation, released, err := f.Release(t.Context(), c.client, c.server)
 		ok(t, err)

@@ -31,14 +31,14 @@ func testChannelIDs(t *testing.T, open opener) {
 
 func testConcurrentChannelAppends(t *testing.T, open opener) {
 	f := open(t, Options{})
-	chains(t, func() (id, prev int64, err error) {
+	testChain(t, func() (id, prev int64, err error) {
 		a, err := f.AppendChannel(t.Context(), ChannelPush{Channel: "news", Data: []byte("1")})
 		return a.ID, a.Prev, err
 	})
 }
 
-// chains calls appends concurrently and checks that each names the one before it.
-func chains(t *testing.T, appendOne func() (id, prev int64, err error)) {
+// testChain appends concurrently and checks that each result names the id before it.
+func testChain(t *testing.T, appendOne func() (id, prev int64, err error)) {
 	t.Helper()
 	var (
 		wg sync.WaitGroup
@@ -80,8 +80,8 @@ func sortedKeys(m map[int64]int64) []int64 {
 func testChannelServers(t *testing.T, open opener) {
 	f := open(t, Options{})
 	a := must(f.AppendChannel(t.Context(), ChannelPush{Channel: "news", Data: []byte("1")}))(t)
-	equal(t, "servers of nobody's", len(a.Servers), 0)
-	f.hold(t, "news", "b1", "b2")
+	equal(t, "servers without subscribers", len(a.Servers), 0)
+	f.setServers(t, "news", "b1", "b2")
 	for _, key := range []string{"", "k", "k"} {
 		a = must(f.AppendChannel(t.Context(), ChannelPush{Channel: "news", Data: []byte("1"), Key: key}))(t)
 		slices.Sort(a.Servers)
@@ -105,7 +105,7 @@ func testChannelIdempotency(t *testing.T, open opener) {
 		a := must(f.AppendChannel(t.Context(), ChannelPush{Channel: other.channel, Data: []byte("3"), Key: other.key}))(t)
 		equal(t, fmt.Sprint(other), a.Duplicate, false)
 	}
-	f.lapse(t, f.opts.KeyTTL, f.keys.channelKey("news", "k"))
+	f.expire(t, f.opts.KeyTTL, f.keys.channelKey("news", "k"))
 	later := must(f.AppendChannel(t.Context(), ChannelPush{Channel: "news", Data: []byte("4"), Key: "k"}))(t)
 	equal(t, "after KeyTTL", later.Duplicate, false)
 }
@@ -119,30 +119,30 @@ func testChannelCountCap(t *testing.T, open opener) {
 	equal(t, "last", p.Last, ids[4])
 }
 
-// testChannelOwnBounds has pushes that bring a cap and a TTL of their own.
+// testChannelOwnBounds makes pushes with Cap and TTL.
 func testChannelOwnBounds(t *testing.T, open opener) {
 	f := open(t, Options{ChannelCap: 4})
-	say := func(channel string, cap int, ttl time.Duration) int64 {
+	push1 := func(channel string, cap int, ttl time.Duration) int64 {
 		return must(f.AppendChannel(t.Context(), ChannelPush{Channel: channel, Data: []byte("1"), Cap: cap, TTL: ttl}))(t).ID
 	}
 	ids := push(t, f, "news", 3)
-	newest := say("news", 2, 0)
+	newest := push1("news", 2, 0)
 	p := must(f.ReadChannel(t.Context(), "news", 0, 10))(t)
 	wantIDs(t, "held under a lower cap", p, []int64{ids[2], newest})
 	equal(t, "floor", p.Floor, ids[1])
 	for range 5 {
-		say("news", 100, 0)
+		push1("news", 100, 0)
 	}
 	p = must(f.ReadChannel(t.Context(), "news", 0, 10))(t)
 	equal(t, "held under a higher cap", len(p.Messages), 4)
 
-	last := say("brief", 0, f.opts.ChannelTTL/4)
-	f.lapse(t, f.opts.ChannelTTL/3, f.keys.channel("brief"))
+	last := push1("brief", 0, f.opts.ChannelTTL/4)
+	f.expire(t, f.opts.ChannelTTL/3, f.keys.channel("brief"))
 	p = must(f.ReadChannel(t.Context(), "brief", 0, 10))(t)
 	wantIDs(t, "expired", p, nil)
 	equal(t, "last", p.Last, last)
-	long := say("long", 0, 2*f.opts.ChannelTTL)
-	f.lapse(t, f.opts.ChannelTTL*3/2, f.keys.channel("news"))
+	long := push1("long", 0, 2*f.opts.ChannelTTL)
+	f.expire(t, f.opts.ChannelTTL*3/2, f.keys.channel("news"))
 	p = must(f.ReadChannel(t.Context(), "long", 0, 10))(t)
 	wantIDs(t, "kept longer", p, []int64{long})
 }
@@ -160,13 +160,13 @@ func testChannelByteCap(t *testing.T, open opener) {
 
 	large := must(f.AppendChannel(t.Context(), ChannelPush{Channel: "news", Data: data(5000)}))(t)
 	p = must(f.ReadChannel(t.Context(), "news", 0, 10))(t)
-	wantIDs(t, "one above the cap stays alone", p, []int64{large.ID})
+	wantIDs(t, "a single message above the cap", p, []int64{large.ID})
 	equal(t, "floor", p.Floor, ids[3])
 
 	small := must(f.AppendChannel(t.Context(), ChannelPush{Channel: "news", Data: data(300)}))(t)
 	next := must(f.AppendChannel(t.Context(), ChannelPush{Channel: "news", Data: data(300)}))(t)
 	p = must(f.ReadChannel(t.Context(), "news", 0, 10))(t)
-	wantIDs(t, "the large one makes room", p, []int64{small.ID, next.ID})
+	wantIDs(t, "the large one is dropped", p, []int64{small.ID, next.ID})
 }
 
 func testChannelRecovery(t *testing.T, open opener) {
@@ -184,13 +184,13 @@ func testChannelRecovery(t *testing.T, open opener) {
 		from     int64
 		want     []int64
 	}{
-		{"nothing was ever there", whole, "empty", 0, true, 0, nil},
+		{"a new channel", whole, "empty", 0, true, 0, nil},
 		{"an id in an empty channel", whole, "empty", 77, false, 0, nil},
 		{"from the beginning", whole, "news", 0, true, 0, held},
 		{"an id held", whole, "news", held[0], true, held[0], held[1:]},
 		{"the last id", whole, "news", held[2], true, held[2], nil},
 		{"an id never assigned, between", whole, "news", held[0] - 1, false, 0, held},
-		{"an id ahead", whole, "news", held[2] + 1, false, held[2], nil},
+		{"an id above the last", whole, "news", held[2] + 1, false, held[2], nil},
 		{"from the beginning, trimmed", capped, "news", 0, false, dropped[1], dropped[2:]},
 		{"below the floor", capped, "news", dropped[0], false, dropped[1], dropped[2:]},
 		{"the floor", capped, "news", dropped[1], true, dropped[1], dropped[2:]},
@@ -260,7 +260,7 @@ func testChannelPagesByBytes(t *testing.T, open opener) {
 func testChannelExpiry(t *testing.T, open opener) {
 	f := open(t, Options{})
 	ids := push(t, f, "news", 3)
-	f.lapse(t, f.opts.ChannelTTL, f.keys.channel("news"))
+	f.expire(t, f.opts.ChannelTTL, f.keys.channel("news"))
 
 	p := must(f.ReadChannel(t.Context(), "news", ids[0], 10))(t)
 	wantIDs(t, "expired", p, nil)
@@ -302,7 +302,7 @@ func testTrimByCount(t *testing.T, open opener) {
 func testTrimByAge(t *testing.T, open opener) {
 	f := open(t, Options{})
 	ids := push(t, f, "news", 3)
-	// Nothing is older than an hour; everything is older than an hour from now.
+	// All messages are younger than an hour, and older than minus one hour.
 	equal(t, "young", must(f.TrimChannel(t.Context(), "news", time.Hour, 10, false))(t), 0)
 	equal(t, "dry run", must(f.TrimChannel(t.Context(), "news", -time.Hour, 10, true))(t), 3)
 	equal(t, "old", must(f.TrimChannel(t.Context(), "news", -time.Hour, 10, false))(t), 3)

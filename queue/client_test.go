@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// bound is a client that is online, with its generation.
+// bound binds a client and returns its generation.
 func bound(t *testing.T, f fixture, client string) int64 {
 	t.Helper()
 	return must(f.Bind(t.Context(), Claim{Client: client, User: "alice", Server: "b1"}))(t).Generation
@@ -37,7 +37,7 @@ func testClientAppend(t *testing.T, open opener) {
 
 func testConcurrentClientAppends(t *testing.T, open opener) {
 	f := open(t, Options{})
-	chains(t, func() (id, prev int64, err error) {
+	testChain(t, func() (id, prev int64, err error) {
 		a, err := f.AppendClient(t.Context(), ClientPush{Client: "phone", Data: []byte("1")})
 		return a.ID, a.Prev, err
 	})
@@ -74,9 +74,9 @@ func testClientIdempotency(t *testing.T, open opener) {
 	again := must(f.AppendClient(t.Context(), push))(t)
 	equal(t, "again", again, ClientAppended{ID: first.ID, Duplicate: true, Server: "b1", Generation: g})
 	wantIDs(t, "held", must(f.Window(t.Context(), "phone", g, 0, 10))(t), []int64{first.ID})
-	// The key of a channel of that name is another one.
+	// A channel with the same name has other keys.
 	equal(t, "channel", must(f.AppendChannel(t.Context(), ChannelPush{Channel: "phone", Data: []byte("1"), Key: "k"}))(t).Duplicate, false)
-	f.lapse(t, f.opts.KeyTTL, f.keys.clientKey("phone", "k"))
+	f.expire(t, f.opts.KeyTTL, f.keys.clientKey("phone", "k"))
 	equal(t, "after KeyTTL", must(f.AppendClient(t.Context(), push))(t).Duplicate, false)
 }
 
@@ -107,11 +107,11 @@ func testWindow(t *testing.T, open opener) {
 		{"all", 0, 100, ids, false},
 		{"exactly", 0, 40, ids, false},
 		{"limited", 0, 39, ids[:39], true},
-		{"behind", ids[35], 100, ids[36:], false},
-		{"behind, limited", ids[3], 2, ids[4:6], true},
-		{"behind an id never assigned", ids[0] - 1, 1, ids[:1], true},
-		{"behind the last", ids[39], 100, nil, false},
-		{"nothing asked for", 0, 0, nil, true},
+		{"after an id", ids[35], 100, ids[36:], false},
+		{"after an id, limited", ids[3], 2, ids[4:6], true},
+		{"after an id never assigned", ids[0] - 1, 1, ids[:1], true},
+		{"after the last", ids[39], 100, nil, false},
+		{"limit 0", 0, 0, nil, true},
 	} {
 		p := must(f.Window(t.Context(), "phone", g, c.after, c.limit))(t)
 		wantIDs(t, c.name, p, c.want)
@@ -149,10 +149,10 @@ func testWindowEnds(t *testing.T, open opener) {
 	ids := send(t, f, "phone", MaxWindow+10)
 	p := must(f.Window(t.Context(), "phone", g, 0, 1000))(t)
 	wantIDs(t, "the window", p, ids[:MaxWindow])
-	equal(t, "more behind the window", p.More, true)
+	equal(t, "more after the window", p.More, true)
 	p = must(f.Window(t.Context(), "phone", g, ids[MaxWindow-1], 1000))(t)
-	wantIDs(t, "all on the way", p, nil)
-	equal(t, "more behind what is on the way", p.More, true)
+	wantIDs(t, "all in flight", p, nil)
+	equal(t, "more after the messages in flight", p.More, true)
 
 	equal(t, "acknowledged", must(f.Ack(t.Context(), "phone", g, ids[9]))(t), 10)
 	p = must(f.Window(t.Context(), "phone", g, ids[MaxWindow-1], 1000))(t)
@@ -175,7 +175,7 @@ func testAck(t *testing.T, open opener) {
 		{"an id never assigned", ids[0] - 1, 0},
 		{"many", ids[40], 40},
 		{"backwards", ids[2], 0},
-		{"from the future", maxID, 9},
+		{"above the last", maxID, 9},
 		{"none left", ids[49], 0},
 	} {
 		equal(t, c.name, must(f.Ack(t.Context(), "phone", g, c.id))(t), c.want)
@@ -197,7 +197,7 @@ func testClientListExpiry(t *testing.T, open opener) {
 	g := bound(t, f, "phone")
 	ids := send(t, f, "phone", 3)
 	must(f.Ack(t.Context(), "phone", g, ids[0]))(t)
-	f.lapse(t, f.opts.ClientTTL, f.keys.list("phone"))
+	f.expire(t, f.opts.ClientTTL, f.keys.list("phone"))
 
 	p := must(f.Window(t.Context(), "phone", g, ids[0], 10))(t)
 	wantIDs(t, "expired", p, nil)
@@ -215,8 +215,8 @@ func testClientListTTL(t *testing.T, open opener) {
 	f := open(t, Options{})
 	g := bound(t, f, "phone")
 	must(f.AppendClient(t.Context(), ClientPush{Client: "phone", Data: []byte("1"), TTL: 24 * time.Hour}))(t)
-	send(t, f, "phone", 1) // asks for less, which takes nothing away
-	f.lapse(t, f.opts.RecordTTL)
+	send(t, f, "phone", 1) // a shorter TTL changes nothing
+	f.expire(t, f.opts.RecordTTL)
 	p := must(f.Window(t.Context(), "phone", g, 0, 10))(t)
 	equal(t, "held by list and record", len(p.Messages), 2)
 }

@@ -6,47 +6,47 @@ import (
 	"time"
 )
 
-// ahead of the last id is one that the store never gave out: to a confirmation, one that a failover
-// took away.
-const ahead = 1000
+// lostOffset is added to the last id for an id that the store never assigned, as if a failover lost
+// it.
+const lostOffset = 1000
 
 func testConfirmChannel(t *testing.T, open opener) {
 	f := open(t, Options{ChannelCap: 5})
-	f.hold(t, "news", "b1")
+	f.setServers(t, "news", "b1")
 	ids := push(t, f, "news", 7)
-	for _, id := range ids { // the first two are trimmed: no loss
+	for _, id := range ids { // the first two are trimmed, which is no loss
 		if m := must(f.ConfirmChannel(t.Context(), "news", id))(t); m != nil {
-			t.Fatalf("%d is there, or was; got %+v", id, m)
+			t.Fatalf("%d is not lost; got %+v", id, m)
 		}
 	}
 	last := ids[6]
-	lost := last + ahead
+	lost := last + lostOffset
 	m := must(f.ConfirmChannel(t.Context(), "news", lost))(t)
 	if m == nil || m.ID <= lost || m.Prev != last || string(m.Data) != fmt.Sprintf("!%d-%d", last, lost) ||
 		len(m.Servers) != 1 || m.Servers[0] != "b1" {
-		t.Fatalf("got %+v for %d, which was lost behind %d", m, lost, last)
+		t.Fatalf("got %+v for %d, which was lost after %d", m, lost, last)
 	}
 	for _, id := range []int64{lost, lost - 1} {
 		if again := must(f.ConfirmChannel(t.Context(), "news", id))(t); again != nil {
-			t.Errorf("told twice: %+v", again)
+			t.Errorf("reported twice: %+v", again)
 		}
 	}
 	more := push(t, f, "news", 1)
 	if more[0] <= m.ID {
-		t.Errorf("id %d behind the marker's %d", more[0], m.ID)
+		t.Errorf("id %d after the marker's %d", more[0], m.ID)
 	}
 	p := must(f.ReadChannel(t.Context(), "news", last, 10))(t)
-	wantIDs(t, "behind the last that is held", p, []int64{m.ID, more[0]})
-	equal(t, "hole", p.LastMarker, m.ID)
+	wantIDs(t, "after the last held id", p, []int64{m.ID, more[0]})
+	equal(t, "last marker", p.LastMarker, m.ID)
 	equal(t, "complete", p.Complete, true)
 	after, to, is := Loss(p.Messages[0].Data)
 	if !is || after != last || to != lost {
 		t.Errorf("the marker says %d, %d, %v", after, to, is)
 	}
-	// It is trimmed like a message.
+	// A marker is trimmed like a message.
 	push(t, f, "news", 5)
 	p = must(f.ReadChannel(t.Context(), "news", last, 10))(t)
-	equal(t, "complete once the marker is trimmed", p.Complete, false)
+	equal(t, "complete after the marker is trimmed", p.Complete, false)
 }
 
 func testConfirmChannelOfEmptyStore(t *testing.T, open opener) {
@@ -58,16 +58,16 @@ func testConfirmChannelOfEmptyStore(t *testing.T, open opener) {
 	}
 	wantIDs(t, "from the beginning", must(f.ReadChannel(t.Context(), "news", 0, 10))(t), []int64{m.ID})
 	if m := must(f.ConfirmChannel(t.Context(), "old", id-8*time.Hour.Milliseconds()*idsPerMS))(t); m != nil {
-		t.Errorf("what would be forgotten by now is not lost: %+v", m)
+		t.Errorf("a message older than the TTLs is reported lost: %+v", m)
 	}
 }
 
 func testConfirmExpiredChannel(t *testing.T, open opener) {
 	f := open(t, Options{})
 	ids := push(t, f, "news", 1)
-	f.lapse(t, f.opts.ChannelTTL, f.keys.channel("news"))
+	f.expire(t, f.opts.ChannelTTL, f.keys.channel("news"))
 	if m := must(f.ConfirmChannel(t.Context(), "news", ids[0]))(t); m != nil {
-		t.Errorf("expired is not lost: %+v", m)
+		t.Errorf("an expired message is reported lost: %+v", m)
 	}
 }
 
@@ -78,33 +78,33 @@ func testConfirmClient(t *testing.T, open opener) {
 	must(f.Ack(t.Context(), "phone", generation, ids[4]))(t)
 	for _, id := range ids { // dropped by the cap, acknowledged, held
 		if m := must(f.ConfirmClient(t.Context(), "phone", id))(t); m != nil {
-			t.Fatalf("%d is there, or was; got %+v", id, m)
+			t.Fatalf("%d is not lost; got %+v", id, m)
 		}
 	}
 	last := ids[102]
-	lost := last + ahead
+	lost := last + lostOffset
 	m := must(f.ConfirmClient(t.Context(), "phone", lost))(t)
 	if m == nil || m.ID <= lost || m.Prev != last || string(m.Data) != fmt.Sprintf("!%d-%d", last, lost) ||
 		len(m.Servers) != 1 {
-		t.Fatalf("got %+v for %d, which was lost behind %d", m, lost, last)
+		t.Fatalf("got %+v for %d, which was lost after %d", m, lost, last)
 	}
 	for _, id := range []int64{lost, lost - 1} {
 		if again := must(f.ConfirmClient(t.Context(), "phone", id))(t); again != nil {
-			t.Errorf("told twice: %+v", again)
+			t.Errorf("reported twice: %+v", again)
 		}
 	}
 	more := send(t, f, "phone", 1)
 	must(f.Ack(t.Context(), "phone", generation, ids[90]))(t)
 	p := must(f.Window(t.Context(), "phone", generation, ids[101], 10))(t)
-	wantIDs(t, "behind the last but one", p, []int64{last, m.ID, more[0]})
-	equal(t, "removed with the marker", must(f.Ack(t.Context(), "phone", generation, m.ID))(t), 13)
+	wantIDs(t, "after the last but one", p, []int64{last, m.ID, more[0]})
+	equal(t, "removed, with the marker", must(f.Ack(t.Context(), "phone", generation, m.ID))(t), 13)
 }
 
-// testConfirmForgottenClient is a store that came back empty.
+// testConfirmForgottenClient confirms a message in a store that restarted empty.
 func testConfirmForgottenClient(t *testing.T, open opener) {
 	f := open(t, Options{})
-	m := must(f.ConfirmClient(t.Context(), "phone", ahead))(t)
-	if m == nil || len(m.Servers) != 0 || string(m.Data) != fmt.Sprintf("!0-%d", ahead) {
+	m := must(f.ConfirmClient(t.Context(), "phone", lostOffset))(t)
+	if m == nil || len(m.Servers) != 0 || string(m.Data) != fmt.Sprintf("!0-%d", lostOffset) {
 		t.Fatalf("got %+v", m)
 	}
 	generation := bound(t, f, "phone")
@@ -114,10 +114,10 @@ func testConfirmForgottenClient(t *testing.T, open opener) {
 func testConfirmExpiredClient(t *testing.T, open opener) {
 	f := open(t, Options{})
 	ids := send(t, f, "phone", 2)
-	f.lapse(t, f.opts.ClientTTL, f.keys.list("phone"))
+	f.expire(t, f.opts.ClientTTL, f.keys.list("phone"))
 	for _, id := range ids {
 		if m := must(f.ConfirmClient(t.Context(), "phone", id))(t); m != nil {
-			t.Errorf("expired is not lost: %+v", m)
+			t.Errorf("an expired message is reported lost: %+v", m)
 		}
 	}
 }

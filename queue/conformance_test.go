@@ -3,6 +3,7 @@ package queue
 import (
 	"errors"
 	"fmt"
+	"runtime"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -14,23 +15,23 @@ import (
 	"switchboard/internal/redispipe"
 )
 
-// fixture is a store as the conformance suite sees it.
+// fixture is a store under test, with functions that act for other parts of the system.
 type fixture struct {
 	contract
 	opts Options
 	keys keys
-	// hold makes servers the ones with subscribers of channel.
-	hold func(t *testing.T, channel string, servers ...string)
-	// lapse makes keys expire, whose TTL is given.
-	lapse func(t *testing.T, ttl time.Duration, keys ...string)
-	// own makes clients the user's, as the registry has them.
-	own func(t *testing.T, user string, clients ...string)
-	// work takes up to n requests from the head of a list, as a backend's worker does.
-	work func(t *testing.T, list, n int) []string
-	rdb  redis.UniversalClient // nil over memory
+	// setServers sets the servers with subscribers of channel.
+	setServers func(t *testing.T, channel string, servers ...string)
+	// expire makes keys with this TTL expire.
+	expire func(t *testing.T, ttl time.Duration, keys ...string)
+	// addClients adds clients to the user's, in the registry.
+	addClients func(t *testing.T, user string, clients ...string)
+	// popRequests takes up to n requests from the head of a list, like a backend's worker.
+	popRequests func(t *testing.T, list, n int) []string
+	rdb         redis.UniversalClient // nil for Memory
 }
 
-// conformance is the suite; its parts stand in the files named after their duty.
+// conformance is the tests that run over every implementation. Each is in the file for its subject.
 var conformance = []struct {
 	name string
 	test func(t *testing.T, open opener)
@@ -47,16 +48,16 @@ var conformance = []struct {
 	{"channel recovery", testChannelRecovery},
 	{"channel pages by count", testChannelPagesByCount},
 	{"channel pages by bytes", testChannelPagesByBytes},
-	{"channel pages by bytes that are asked for", testChannelPageOfSoManyBytes},
+	{"channel pages by requested bytes", testChannelReadBytes},
 	{"channel messages expire", testChannelExpiry},
-	{"channel is new", testNewChannel},
+	{"push with NoCreate", testNewChannel},
 	{"channel is forgotten", testForgottenChannel},
 	{"channel is kept", testKeptChannel},
 	{"trim by count", testTrimByCount},
 	{"trim by age", testTrimByAge},
 	{"bind", testBind},
 	{"bind takes over", testBindTakesOver},
-	{"bind of an attempt that was overtaken", testBindOvertaken},
+	{"bind of a delayed attempt", testBindOvertaken},
 	{"bind by secret", testBindBySecret},
 	{"bind by name", testBindByName},
 	{"refresh", testRefresh},
@@ -70,39 +71,39 @@ var conformance = []struct {
 	{"client append to a user", testClientAppendToUser},
 	{"client idempotency", testClientIdempotency},
 	{"client capped", testClientCap},
-	{"many are bound", testManyBound},
-	{"many channels are read", testManyReads},
+	{"many binds", testManyBound},
+	{"many reads", testManyReads},
 	{"window", testWindow},
 	{"window by bytes", testWindowByBytes},
 	{"window ends", testWindowEnds},
 	{"ack", testAck},
 	{"many acks", testManyAcks},
-	{"first acknowledgement withdraws", testFirst},
-	{"first acknowledgement, with keys", testFirstByKey},
-	{"first acknowledgement, repeated", testFirstRepeated},
-	{"first acknowledgement, twice", testFirstTwice},
-	{"first acknowledgement, beyond the cap", testFirstBeyondTheCap},
-	{"first acknowledgement, of what was not received", testFirstUnreceived},
-	{"first acknowledgement, at the end", testFirstAtTheEnd},
-	{"first acknowledgement, of a former user", testFirstOfAFormerUser},
-	{"first acknowledgement, at random", testFirstAtRandom},
+	{"group: the first acknowledgement withdraws", testGroup},
+	{"group: with keys", testGroupByKey},
+	{"group: repeated push", testGroupRepeated},
+	{"group: concurrent acknowledgements", testGroupConcurrentAcks},
+	{"group: beyond the cap", testGroupBeyondCap},
+	{"group: not received", testGroupNotReceived},
+	{"group: at the end of the list", testGroupAtEnd},
+	{"group: of a former user", testGroupOfFormerUser},
+	{"group: at random", testGroupsAtRandom},
 	{"client list expires", testClientListExpiry},
-	{"client list lives as long as asked for", testClientListTTL},
+	{"client list with a TTL", testClientListTTL},
 	{"confirm a channel's message", testConfirmChannel},
 	{"confirm in an empty store", testConfirmChannelOfEmptyStore},
-	{"confirm an expired channel's", testConfirmExpiredChannel},
+	{"confirm an expired channel's message", testConfirmExpiredChannel},
 	{"confirm a client's message", testConfirmClient},
-	{"confirm a forgotten client's", testConfirmForgottenClient},
-	{"confirm an expired list's", testConfirmExpiredClient},
+	{"confirm a forgotten client's message", testConfirmForgottenClient},
+	{"confirm an expired list's message", testConfirmExpiredClient},
 	{"requests", testRequests},
 	{"requests by bytes", testRequestBytes},
 	{"requests of one sender", testRequestShare},
-	{"requests that workers take", testRequestsTaken},
+	{"requests popped by workers", testRequestsTaken},
 	{"requests expire", testRequestsExpire},
 	{"durable", testDurable},
 }
 
-// opener makes an empty store for one test.
+// opener returns an empty store for one test.
 type opener func(t *testing.T, opts Options) fixture
 
 func TestConformance(t *testing.T) {
@@ -133,17 +134,17 @@ func overRedis(client redis.UniversalClient, opts Options) fixture {
 	r := NewRedis(redispipe.New(client, redispipe.Options{ReplicaTimeout: time.Millisecond}), opts)
 	return fixture{
 		contract: r, opts: r.opts, keys: r.keys, rdb: client,
-		hold: func(t *testing.T, channel string, servers ...string) {
+		setServers: func(t *testing.T, channel string, servers ...string) {
 			t.Helper()
 			ok(t, client.SAdd(t.Context(), r.keys.channelServers(channel), servers).Err())
 		},
-		own: func(t *testing.T, user string, clients ...string) {
+		addClients: func(t *testing.T, user string, clients ...string) {
 			t.Helper()
 			for _, c := range clients {
 				ok(t, client.HSet(t.Context(), r.keys.userClients(user), c, "b1:1").Err())
 			}
 		},
-		work: func(t *testing.T, list, n int) []string {
+		popRequests: func(t *testing.T, list, n int) []string {
 			t.Helper()
 			taken, err := client.LPopCount(t.Context(), r.keys.requests(list), n).Result()
 			if !errors.Is(err, redis.Nil) {
@@ -151,10 +152,14 @@ func overRedis(client redis.UniversalClient, opts Options) fixture {
 			}
 			return taken
 		},
-		lapse: func(t *testing.T, _ time.Duration, keys ...string) {
+		// expire deletes the keys. It waits for the next millisecond, since new ids follow the clock.
+		expire: func(t *testing.T, _ time.Duration, keys ...string) {
 			t.Helper()
-			for _, key := range keys { // one by one: a Cluster has them in several slots
+			for _, key := range keys { // one by one: in a Cluster they are in several slots
 				ok(t, client.Del(t.Context(), key).Err())
+			}
+			for start := time.Now().UnixMilli(); time.Now().UnixMilli() == start; {
+				runtime.Gosched()
 			}
 		},
 	}
@@ -162,14 +167,14 @@ func overRedis(client redis.UniversalClient, opts Options) fixture {
 
 func openMemory(_ *testing.T, opts Options) fixture {
 	c := &clock{now: time.Date(2026, 11, 5, 12, 0, 0, 0, time.UTC)}
-	owners := make(map[string][]string)
+	servers := make(map[string][]string)
 	opts.Now = c.Now
-	m := NewMemory(opts, func(channel string) []string { return owners[channel] })
+	m := NewMemory(opts, func(channel string) []string { return servers[channel] })
 	return fixture{
 		contract: m, opts: m.opts,
-		hold: func(_ *testing.T, channel string, servers ...string) { owners[channel] = servers },
-		own:  func(*testing.T, string, ...string) {}, // groups know their members
-		work: func(_ *testing.T, list, n int) (taken []string) {
+		setServers: func(_ *testing.T, channel string, names ...string) { servers[channel] = names },
+		addClients: func(*testing.T, string, ...string) {}, // a group in Memory has its copies
+		popRequests: func(_ *testing.T, list, n int) (taken []string) {
 			l, found := m.requests.get(strconv.Itoa(list), c.Now().UnixMilli())
 			if !found {
 				return nil
@@ -181,12 +186,12 @@ func openMemory(_ *testing.T, opts Options) fixture {
 			l.waiting = l.waiting[n:]
 			return taken
 		},
-		// All keys of the same TTL end together here; no test has others at that moment.
-		lapse: func(_ *testing.T, ttl time.Duration, _ ...string) { c.advance(ttl) },
+		// All keys of the same TTL expire. No test has other keys then.
+		expire: func(_ *testing.T, ttl time.Duration, _ ...string) { c.advance(ttl) },
 	}
 }
 
-// clock is a time that tests move.
+// clock is a clock that tests advance.
 type clock struct {
 	mu  sync.Mutex // guards the field below
 	now time.Time

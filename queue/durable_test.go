@@ -11,11 +11,11 @@ import (
 	"switchboard/internal/redistest"
 )
 
-// testDurable runs without replicas: in Redis a durable push is stored and not confirmed, in memory
-// it is refused.
+// testDurable runs without replicas: Redis stores a durable push but does not confirm it, Memory
+// refuses it.
 func testDurable(t *testing.T, open opener) {
 	f := open(t, Options{})
-	f.hold(t, "news", "b1")
+	f.setServers(t, "news", "b1")
 	bound(t, f, "phone")
 	_, inMemory := f.contract.(*Memory)
 	want, held := ErrNotReplicated, 1
@@ -47,8 +47,9 @@ func testDurable(t *testing.T, open opener) {
 	}
 }
 
-// A WAIT covers what was written on its connection, so a duplicate has to write something: but only
-// when somebody waits, and without a change of what is there.
+// TestRedisDurableDuplicateWritesAgain checks that a durable duplicate writes its key again,
+// unchanged, since a WAIT covers only writes on its own connection. A duplicate that is not durable
+// writes nothing.
 func TestRedisDurableDuplicateWritesAgain(t *testing.T) {
 	own := redistest.Start(t).Client(t)
 	f := overRedis(own, Options{})
@@ -80,12 +81,13 @@ func TestRedisDurableDuplicateWritesAgain(t *testing.T) {
 		equal(t, "changes by durable "+key, changes()-before, 1)
 		equal(t, key, must(own.Get(t.Context(), key).Result())(t), id)
 		if ttl := must(own.PTTL(t.Context(), key).Result())(t); ttl <= time.Minute || ttl > 2*time.Minute {
-			t.Errorf("%s lives %v, want what it had left", key, ttl)
+			t.Errorf("%s lives %v, want the remaining TTL", key, ttl)
 		}
 	}
 }
 
-// While the replica is away each try says so; once it is back a try with the same key is confirmed.
+// TestRedisDurableRetry checks that each try fails while the replica is paused, and that a try with
+// the same key is confirmed afterwards.
 func TestRedisDurableRetry(t *testing.T) {
 	master := redistest.Start(t)
 	replica := redistest.StartReplica(t, master)
@@ -117,19 +119,19 @@ func TestRedisDurableRetry(t *testing.T) {
 	wantIDs(t, "on the replica", must(onReplica.ReadChannel(t.Context(), "news", 0, 10))(t), []int64{first.ID})
 }
 
-// pushers push durably from many sides until stop, and note what was acknowledged.
+// pushers make durable pushes concurrently until stop, and record the acknowledged ids.
 type pushers struct {
 	sync.WaitGroup
 	stop        chan struct{}
 	many        chan struct{} // closed when 2000 pushes were acknowledged
-	unconfirmed chan struct{} // closed when one was not
+	unconfirmed chan struct{} // closed after the first ErrNotReplicated
 
 	mu    sync.Mutex         // guards the fields below
 	acked map[string][]int64 // by channel
 	total int
 }
 
-func push64(t *testing.T, q contract) *pushers {
+func startPushers(t *testing.T, q contract) *pushers {
 	p := &pushers{
 		stop: make(chan struct{}), many: make(chan struct{}), unconfirmed: make(chan struct{}),
 		acked: make(map[string][]int64),
@@ -162,15 +164,15 @@ func push64(t *testing.T, q contract) *pushers {
 	return p
 }
 
-// TestRedisDurableOutlivesTheMaster: it is killed, its replica takes its place, and all that was
-// acknowledged is there; what was pushed without durable meanwhile is not.
-func TestRedisDurableOutlivesTheMaster(t *testing.T) {
+// TestRedisDurableSurvivesFailover kills the master. The replica must have all acknowledged durable
+// pushes, but not a push that was not durable.
+func TestRedisDurableSurvivesFailover(t *testing.T) {
 	master := redistest.Start(t)
 	replica := redistest.StartReplica(t, master)
 	q := NewRedis(redispipe.New(master.Client(t), redispipe.Options{ReplicaTimeout: 100 * time.Millisecond}), Options{})
-	p := push64(t, q)
+	p := startPushers(t, q)
 	<-p.many
-	// Replication stops between two messages, and the master does not notice.
+	// Replication stops between two messages.
 	ok(t, replica.Client(t).ReplicaOf(t.Context(), "no", "one").Err())
 	<-p.unconfirmed
 	lost := must(q.AppendChannel(t.Context(), ChannelPush{Channel: "c0", Data: []byte("1")}))(t)
@@ -193,7 +195,7 @@ func TestRedisDurableOutlivesTheMaster(t *testing.T) {
 		}
 		for _, id := range ids {
 			if !held[id] {
-				t.Errorf("%s: %d was acknowledged and is gone", channel, id)
+				t.Errorf("%s: %d was acknowledged and is lost", channel, id)
 			}
 		}
 		if held[lost.ID] {

@@ -11,31 +11,32 @@ import (
 	"switchboard/internal/redistest"
 )
 
-// TestAcknowledgedBehindALoss: a client that acknowledged what came after a failover has not
-// thereby acknowledged what was lost in it.
-func TestAcknowledgedBehindALoss(t *testing.T) {
-	t.Run("one server stored", func(t *testing.T) { acknowledgedBehindALoss(t, false) })
-	t.Run("two servers stored", func(t *testing.T) { acknowledgedBehindALoss(t, true) })
+// TestLossBelowAcknowledged checks that a loss is found although the client acknowledged a later
+// message, after the failover.
+func TestLossBelowAcknowledged(t *testing.T) {
+	t.Run("one server stored", func(t *testing.T) { lossBelowAcknowledged(t, false) })
+	t.Run("two servers stored", func(t *testing.T) { lossBelowAcknowledged(t, true) })
 }
 
-func acknowledgedBehindALoss(t *testing.T, first bool) {
+func lossBelowAcknowledged(t *testing.T, twoServers bool) {
 	master := redistest.Start(t)
-	heir := redistest.StartReplica(t, master)
-	var fresh atomic.Bool // which shows with the first connection, not before
-	opts := Options{Replaced: fresh.Load}
+	replica := redistest.StartReplica(t, master)
+	var replaced atomic.Bool // set by the first connection to the replica
+	opts := Options{Replaced: replaced.Load}
 	before := NewRedis(redispipe.New(master.Client(t), redispipe.Options{}), opts)
-	after := successor(t, heir, &fresh)
+	after := takenOver(t, replica, &replaced)
 
 	generation := must(bind(t.Context(), before, Claim{Client: "phone", User: "", Server: "b1"}))(t).Generation
 	kept := must(before.AppendClient(t.Context(), ClientPush{Client: "phone", Data: []byte("1"), Durable: true}))(t).ID
 	must(before.Ack(t.Context(), "phone", generation, kept))(t)
-	// From here on they have histories of their own.
-	ok(t, heir.Client(t).Do(t.Context(), "replicaof", "no", "one").Err())
+	// From here on the two servers have different histories.
+	ok(t, replica.Client(t).Do(t.Context(), "replicaof", "no", "one").Err())
 	lost := send(t, before, "phone", 3)
 	master.Kill()
 
-	if first {
-		// Another server knows of the first loss only, and its marker comes before all new messages.
+	if twoServers {
+		// Another server confirms the first lost message, so that its marker comes before all new
+		// messages.
 		if m := must(after.ConfirmClient(t.Context(), "phone", lost[0]))(t); m == nil {
 			t.Fatal("the first loss is not found")
 		}
@@ -54,37 +55,37 @@ func acknowledgedBehindALoss(t *testing.T, first bool) {
 	from, to, _ := Loss(m.Data)
 	equal(t, "from", from, kept)
 	equal(t, "to", to, lost[2])
-	equal(t, "the marker stands behind", m.Prev, found[2])
+	equal(t, "id before the marker", m.Prev, found[2])
 	if again := must(after.ConfirmClient(t.Context(), "phone", lost[1]))(t); again != nil {
-		t.Errorf("told twice: %+v", again)
+		t.Errorf("reported twice: %+v", again)
 	}
 }
 
-// successor is the queue over a Redis that takes another's place, which shows with the first
-// connection, not before.
-func successor(t *testing.T, heir *redistest.Server, fresh *atomic.Bool) *Redis {
-	client := redis.NewClient(&redis.Options{Addr: heir.Addr, MaxRetries: -1, OnConnect: func(context.Context, *redis.Conn) error {
-		fresh.Store(true)
+// takenOver returns a queue over a replica that takes over. The first connection sets replaced.
+func takenOver(t *testing.T, replica *redistest.Server, replaced *atomic.Bool) *Redis {
+	client := redis.NewClient(&redis.Options{Addr: replica.Addr, MaxRetries: -1, OnConnect: func(context.Context, *redis.Conn) error {
+		replaced.Store(true)
 		return nil
 	}})
 	t.Cleanup(func() { _ = client.Close() })
-	return NewRedis(redispipe.New(client, redispipe.Options{}), Options{Replaced: fresh.Load})
+	return NewRedis(redispipe.New(client, redispipe.Options{}), Options{Replaced: replaced.Load})
 }
 
-// TestAcknowledgedBehindTwoLosses: nobody had the time to ask between two failovers.
-func TestAcknowledgedBehindTwoLosses(t *testing.T) {
-	t.Run("the first is asked for first", func(t *testing.T) { acknowledgedBehindTwoLosses(t, 0, 1) })
-	t.Run("the second is asked for first", func(t *testing.T) { acknowledgedBehindTwoLosses(t, 1, 0) })
+// TestTwoLossesBelowAcknowledged is TestLossBelowAcknowledged with two failovers before any
+// confirmation.
+func TestTwoLossesBelowAcknowledged(t *testing.T) {
+	t.Run("the first is confirmed first", func(t *testing.T) { twoLossesBelowAcknowledged(t, 0, 1) })
+	t.Run("the second is confirmed first", func(t *testing.T) { twoLossesBelowAcknowledged(t, 1, 0) })
 }
 
-func acknowledgedBehindTwoLosses(t *testing.T, order ...int) {
+func twoLossesBelowAcknowledged(t *testing.T, order ...int) {
 	servers := []*redistest.Server{redistest.Start(t)}
 	servers = append(servers, redistest.StartReplica(t, servers[0]))
 	push := func(q *Redis) int64 {
 		return must(q.AppendClient(t.Context(), ClientPush{Client: "phone", Data: []byte("1"), Durable: true}))(t).ID
 	}
-	var fresh atomic.Bool
-	first := NewRedis(redispipe.New(servers[0].Client(t), redispipe.Options{}), Options{Replaced: fresh.Load})
+	var replaced atomic.Bool
+	first := NewRedis(redispipe.New(servers[0].Client(t), redispipe.Options{}), Options{Replaced: replaced.Load})
 	generation := must(bind(t.Context(), first, Claim{Client: "phone", Server: "b1"}))(t).Generation
 	kept := []int64{push(first)}
 	must(first.Ack(t.Context(), "phone", generation, kept[0]))(t)
@@ -93,15 +94,15 @@ func acknowledgedBehindTwoLosses(t *testing.T, order ...int) {
 	servers[0].Kill()
 
 	servers = append(servers, redistest.StartReplica(t, servers[1]))
-	second := successor(t, servers[1], &fresh)
+	second := takenOver(t, servers[1], &replaced)
 	kept = append(kept, push(second))
 	must(second.Ack(t.Context(), "phone", generation, kept[1]))(t)
-	kept = append(kept, push(second)) // behind which a replica has the acknowledgement, too
+	kept = append(kept, push(second)) // durable: the replica has the acknowledgement too
 	ok(t, servers[2].Client(t).Do(t.Context(), "replicaof", "no", "one").Err())
 	lost = append(lost, send(t, second, "phone", 2)...)
 	servers[1].Kill()
 
-	third := successor(t, servers[2], &fresh)
+	third := takenOver(t, servers[2], &replaced)
 	kept = append(kept, send(t, third, "phone", 1)...)
 	must(third.Ack(t.Context(), "phone", generation, kept[3]))(t)
 	for _, id := range kept {
@@ -121,7 +122,7 @@ func acknowledgedBehindTwoLosses(t *testing.T, order ...int) {
 	}
 	for _, id := range lost {
 		if again := must(third.ConfirmClient(t.Context(), "phone", id))(t); again != nil {
-			t.Errorf("told twice: %+v", again)
+			t.Errorf("reported twice: %+v", again)
 		}
 	}
 }

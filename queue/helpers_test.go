@@ -15,8 +15,8 @@ func ok(t testing.TB, err error) {
 	}
 }
 
-// must unwraps a value and an error: must(f.Bind(…))(t). Nothing may stand beside a call
-// that gives several values, hence the second pair of parentheses.
+// must unwraps a value and an error: must(f.Bind(…))(t). A call with two results must be the only
+// argument, hence the second pair of parentheses.
 func must[T any](v T, err error) func(testing.TB) T {
 	return func(t testing.TB) T {
 		t.Helper()
@@ -49,7 +49,7 @@ func push(t testing.TB, q contract, channel string, n int) []int64 {
 	return ids
 }
 
-// send does the same to a client.
+// send does the same for a client.
 func send(t testing.TB, q contract, client string, n int) []int64 {
 	t.Helper()
 	ids := make([]int64, n)

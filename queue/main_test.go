@@ -7,7 +7,7 @@ import (
 	"switchboard/internal/redistest"
 )
 
-// The servers of all tests, started once; every test has a prefix of its own.
+// The Redis processes are shared by all tests. Each test has its own prefix.
 var (
 	server  *redistest.Server
 	cluster *redistest.Cluster

@@ -13,17 +13,17 @@ import (
 	"switchboard/internal/redistest"
 )
 
-// several is more than one run of a script takes.
-const several = 150
+// batchSize is more than one run of a script handles.
+const batchSize = 150
 
 func testManyChannelAppends(t *testing.T, open opener) {
 	f := open(t, Options{})
-	f.hold(t, "c1", "b1", "b2")
+	f.setServers(t, "c1", "b1", "b2")
 	old := must(f.AppendChannel(t.Context(), ChannelPush{Channel: "c7", Data: []byte("0"), Key: "k"}))(t)
-	var last [several]int64
+	var last [batchSize]int64
 	last[7] = old.ID
 	for round := range 3 {
-		pushes := make([]ChannelPush, several)
+		pushes := make([]ChannelPush, batchSize)
 		for i := range pushes {
 			pushes[i] = ChannelPush{Channel: fmt.Sprint("c", i), Data: fmt.Append(nil, round), Durable: i == 9}
 			if i%2 == 1 {
@@ -46,7 +46,7 @@ func testManyChannelAppends(t *testing.T, open opener) {
 			}
 			equal(t, "prev", o.Value.Prev, last[i])
 			if o.Err == nil && o.Value.ID <= last[i] || o.Value.Duplicate {
-				t.Errorf("%s: %+v behind %d", pushes[i].Channel, o.Value, last[i])
+				t.Errorf("%s: %+v after %d", pushes[i].Channel, o.Value, last[i])
 			}
 			last[i] = o.Value.ID
 			slices.Sort(o.Value.Servers)
@@ -65,10 +65,10 @@ func testManyClientAppends(t *testing.T, open opener) {
 	f := open(t, Options{})
 	g := bound(t, f, "p1") // of alice
 	old := must(f.AppendClient(t.Context(), ClientPush{Client: "p7", Data: []byte("0"), Key: "k"}))(t)
-	var last [several]int64
+	var last [batchSize]int64
 	last[7] = old.ID
 	for round := range 3 {
-		pushes := make([]ClientPush, several)
+		pushes := make([]ClientPush, batchSize)
 		for i := range pushes {
 			pushes[i] = ClientPush{Client: fmt.Sprint("p", i), Data: fmt.Append(nil, round)}
 			if i%2 == 1 {
@@ -91,7 +91,7 @@ func testManyClientAppends(t *testing.T, open opener) {
 			ok(t, o.Err)
 			equal(t, pushes[i].Client, o.Value, want)
 			if o.Value.ID <= last[i] && i != 7 {
-				t.Errorf("%s: %+v behind %d", pushes[i].Client, o.Value, last[i])
+				t.Errorf("%s: %+v after %d", pushes[i].Client, o.Value, last[i])
 			}
 			last[i] = o.Value.ID
 		}
@@ -102,14 +102,14 @@ func testManyClientAppends(t *testing.T, open opener) {
 	equal(t, "last", p.Last, last[148])
 }
 
-// Several have more than their only message, or less, or of a group, or are not the client's any
-// more.
+// testManyAcks makes a batch of acknowledgements. Some are for several messages, for a part of
+// them, for a message with a group, or for a generation that is not current.
 func testManyAcks(t *testing.T, open opener) {
 	f := open(t, Options{})
 	const stale, forgotten, two, half, first, ahead = 3, 4, 5, 6, 7, 8
 	g := devices(t, f, "p7", "laptop")
-	acks, want := make([]Ack, several), make([]int, several)
-	ids := make([][]int64, several)
+	acks, want := make([]Ack, batchSize), make([]int, batchSize)
+	ids := make([][]int64, batchSize)
 	for i := range acks {
 		client, n := fmt.Sprint("p", i), 1
 		generation := g[client]
@@ -120,7 +120,7 @@ func testManyAcks(t *testing.T, open opener) {
 		case two, half:
 			n = 2
 		case first:
-			firsts := sendFirst(t, f, "g", client, "laptop")
+			firsts := sendGroup(t, f, "g", client, "laptop")
 			acks[i], want[i] = Ack{client, generation, firsts[client]}, 1
 			continue
 		}
@@ -131,13 +131,13 @@ func testManyAcks(t *testing.T, open opener) {
 	acks[forgotten].Generation++
 	acks[half].ID, want[half] = ids[half][0], 1
 	acks[ahead].ID = maxID
-	for range 2 { // the second time there is nothing to do
+	for range 2 { // the second time nothing changes
 		for i, o := range f.Acks(t.Context(), acks) {
 			switch i {
 			case stale:
-				fails(t, "of an earlier connection", o.Err, ErrStale)
+				fails(t, "a lower generation", o.Err, ErrStale)
 			case forgotten:
-				fails(t, "of a connection to come", o.Err, ErrForgotten)
+				fails(t, "a higher generation", o.Err, ErrForgotten)
 			default:
 				ok(t, o.Err)
 				equal(t, acks[i].Client, o.Value, want[i])
@@ -154,14 +154,13 @@ func testManyAcks(t *testing.T, open opener) {
 			equal(t, a.Client+" acknowledged", c.Acked, min(a.ID, c.Last))
 		}
 	}
-	waiting(t, f, "withdrawn", "laptop", g["laptop"], 0)
+	wantQueue(t, f, "withdrawn", "laptop", g["laptop"], 0)
 	equal(t, "none", len(f.Acks(t.Context(), nil)), 0)
 }
 
-// TestRedisManyWithOneWrong: somebody else's key stands where a queue should be, or another's
-// message in the way; that is the matter of its own queue alone, also in the middle of one run of
-// the script.
-func TestRedisManyWithOneWrong(t *testing.T) {
+// TestRedisBatchWithMalformedKeys checks that malformed keys of one queue do not affect the other
+// queues in the same run of a script.
+func TestRedisBatchWithMalformedKeys(t *testing.T) {
 	for name, client := range map[string]redis.UniversalClient{"server": server.Client(t), "cluster": cluster.Client(t)} {
 		t.Run(name, func(t *testing.T) {
 			f := overRedis(client, Options{})
@@ -170,17 +169,17 @@ func TestRedisManyWithOneWrong(t *testing.T) {
 			ok(t, client.Set(t.Context(), f.keys.list("p1"), "x", 0).Err())
 			ok(t, client.HSet(t.Context(), f.keys.record("p2"), "last", "much").Err())
 			for i, o := range f.AppendChannels(t.Context(), channelPushes("c0", "c1", "c2", "c3")) {
-				wrong(t, fmt.Sprint("channel ", i), o.Err, map[int]string{1: "WRONGTYPE", 2: "ERR"}[i])
+				wantReply(t, fmt.Sprint("channel ", i), o.Err, map[int]string{1: "WRONGTYPE", 2: "ERR"}[i])
 				equal(t, "stored", o.Value.ID > 0, o.Err == nil)
 			}
 			for i, o := range f.AppendClients(t.Context(), clientPushes("p0", "p1", "p2", "p3")) {
-				wrong(t, fmt.Sprint("client ", i), o.Err, map[int]string{1: "WRONGTYPE", 2: "ERR"}[i])
+				wantReply(t, fmt.Sprint("client ", i), o.Err, map[int]string{1: "WRONGTYPE", 2: "ERR"}[i])
 				equal(t, "stored", o.Value.ID > 0, o.Err == nil)
 			}
 			ok(t, client.HSet(t.Context(), f.keys.record("p1"), "generation", 1).Err())
 			for i, o := range f.Acks(t.Context(), []Ack{{"p0", 0, 1}, {"p1", 1, 1}, {"p3", 0, 1}}) {
 				if i == 1 {
-					wrong(t, "acknowledgement", o.Err, "WRONGTYPE")
+					wantReply(t, "acknowledgement", o.Err, "WRONGTYPE")
 				} else {
 					fails(t, "acknowledgement", o.Err, ErrForgotten)
 				}
@@ -189,8 +188,8 @@ func TestRedisManyWithOneWrong(t *testing.T) {
 	}
 }
 
-// wrong checks an error that Redis gave: it did not break off.
-func wrong(t *testing.T, what string, err error, want string) {
+// wantReply checks an error reply of Redis. An empty want means no error.
+func wantReply(t *testing.T, what string, err error, want string) {
 	t.Helper()
 	switch {
 	case want == "":
@@ -198,7 +197,7 @@ func wrong(t *testing.T, what string, err error, want string) {
 			t.Errorf("%s: %v", what, err)
 		}
 	case err == nil || !strings.Contains(err.Error(), want) || OutcomeUnknown(err):
-		t.Errorf("%s: %v (unsure: %v), want %s", what, err, OutcomeUnknown(err), want)
+		t.Errorf("%s: %v (outcome unknown: %v), want %s", what, err, OutcomeUnknown(err), want)
 	}
 }
 
@@ -216,23 +215,23 @@ func clientPushes(names ...string) (pushes []ClientPush) {
 	return pushes
 }
 
-// TestRedisManyInAFullOne: all are refused.
-func TestRedisManyInAFullOne(t *testing.T) {
+// TestRedisBatchInFullRedis checks that a full Redis refuses all appends of a batch.
+func TestRedisBatchInFullRedis(t *testing.T) {
 	client := redistest.Start(t).Client(t)
 	q := NewRedis(redispipe.New(client, redispipe.Options{}), Options{})
 	ok(t, client.ConfigSet(t.Context(), "maxmemory", "1").Err())
 	for _, o := range q.AppendChannels(t.Context(), channelPushes("a", "b")) {
-		wrong(t, "channel", o.Err, "OOM")
+		wantReply(t, "channel", o.Err, "OOM")
 	}
 	for _, o := range q.AppendClients(t.Context(), clientPushes("a", "b")) {
-		wrong(t, "client", o.Err, "OOM")
+		wantReply(t, "client", o.Err, "OOM")
 	}
 }
 
 func testManyBound(t *testing.T, open opener) {
 	f := open(t, Options{})
 	must(f.Bind(t.Context(), Claim{Client: "c7", Server: "b0", Secret: HashSecret("the client's own")}))(t)
-	claims := make([]Claim, several)
+	claims := make([]Claim, batchSize)
 	for i := range claims {
 		claims[i] = Claim{Client: fmt.Sprint("c", i), User: fmt.Sprint("u", i), Server: "b1"}
 		if i%7 == 0 {
@@ -255,8 +254,8 @@ func testManyBound(t *testing.T, open opener) {
 
 func testManyReads(t *testing.T, open opener) {
 	f := open(t, Options{})
-	large := fmt.Sprintf("%q", strings.Repeat("a", MaxPageBytes/8)) // so that the pages of all are more than one answer holds
-	reads := make([]ChannelRead, several)
+	large := fmt.Sprintf("%q", strings.Repeat("a", MaxPageBytes/8)) // so that one reply cannot hold all pages
+	reads := make([]ChannelRead, batchSize)
 	for i := range reads {
 		reads[i] = ChannelRead{Channel: fmt.Sprint("c", i), Limit: i % 4}
 		for range i % 3 {

@@ -50,7 +50,7 @@ func FuzzMember(f *testing.F) {
 			t.Errorf("%q: id %d", member, m.ID)
 		}
 		if got := fmt.Sprintf("%d:%s", m.ID, m.Data); got != member {
-			t.Errorf("%q comes back as %q", member, got)
+			t.Errorf("%q is formatted as %q", member, got)
 		}
 		if got := memberSize(m); got != len(member) {
 			t.Errorf("%q: size %d", member, got)

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// What has ended is swept by the calls that follow, whatever they are about.
+// TestMemorySweeps checks that any later calls remove expired entries.
 func TestMemorySweeps(t *testing.T) {
 	c := &clock{now: time.Date(2026, 11, 5, 12, 0, 0, 0, time.UTC)}
 	m := NewMemory(Options{Now: c.Now, MetaTTL: 3 * time.Hour}, nil)
@@ -26,38 +26,38 @@ func TestMemorySweeps(t *testing.T) {
 		return messages
 	}
 	equal(t, "messages", held(), 2*n)
-	look := func() {
+	callMany := func() {
 		for range n {
 			must(m.ChannelSize(t.Context(), "none"))(t)
 		}
 	}
 	c.advance(time.Hour)
-	look()
+	callMany()
 	equal(t, "messages after their TTL", held(), 0)
 	equal(t, "keys", len(m.seen.nodes), 0)
 	equal(t, "channels known", len(m.channels.nodes), n)
 	equal(t, "clients known", len(m.clients.nodes), n)
 
-	// A position that is known for long does not make new messages live as long.
+	// The messages expire although the position lives longer.
 	push(t, m, "0", 1)
 	c.advance(time.Hour)
-	look()
+	callMany()
 	equal(t, "messages after their TTL again", held(), 0)
 
 	c.advance(3 * time.Hour)
-	look()
+	callMany()
 	equal(t, "channels", len(m.channels.nodes)+len(m.channels.due), 0)
 	equal(t, "clients", len(m.clients.nodes)+len(m.clients.due), 0)
 }
 
-func TestMemoryHasItsOwnCopies(t *testing.T) {
+func TestMemoryCopiesPayloads(t *testing.T) {
 	m := NewMemory(Options{ChannelCap: 5}, nil)
 	data := []byte("77")
 	must(m.AppendChannel(t.Context(), ChannelPush{Channel: "news", Data: data}))(t)
 	copy(data, "xx")
 	push(t, m, "news", 4)
 	var pages []Page
-	for _, limit := range []int{2, 10} { // with messages behind it, and without
+	for _, limit := range []int{2, 10} { // with messages after the page, and without
 		pages = append(pages, must(m.ReadChannel(t.Context(), "news", 0, limit))(t))
 	}
 	push(t, m, "news", 1) // drops the first one

@@ -6,36 +6,36 @@ import (
 	"time"
 )
 
-// testNewChannel: a push that must not bring a channel into being stores nothing in a new one.
+// testNewChannel checks that a push with NoCreate stores nothing in a new channel.
 func testNewChannel(t *testing.T, open opener) {
 	f := open(t, Options{})
-	known := ChannelPush{Channel: "news", Data: []byte("1"), NoCreate: true}
-	_, err := f.AppendChannel(t.Context(), known)
+	push := ChannelPush{Channel: "news", Data: []byte("1"), NoCreate: true}
+	_, err := f.AppendChannel(t.Context(), push)
 	fails(t, "new", err, ErrNewChannel)
 	equal(t, "held", must(f.ChannelSize(t.Context(), "news"))(t), 0)
 	if f.rdb != nil {
 		equal(t, "keys", must(f.rdb.Exists(t.Context(), f.keys.channelMeta("news")).Result())(t), 0)
 	}
-	equal(t, "before the first", must(f.AppendChannel(t.Context(), ChannelPush{Channel: "news", Data: []byte("1")}))(t).Prev, 0)
-	known.Cap = 5 // bounds of its own have groups of their own
-	if a := must(f.AppendChannel(t.Context(), known))(t); a.Prev == 0 || a.ID <= a.Prev {
+	equal(t, "prev of the first", must(f.AppendChannel(t.Context(), ChannelPush{Channel: "news", Data: []byte("1")}))(t).Prev, 0)
+	push.Cap = 5 // uses another group
+	if a := must(f.AppendChannel(t.Context(), push))(t); a.Prev == 0 || a.ID <= a.Prev {
 		t.Errorf("the second is %+v", a)
 	}
-	f.lapse(t, f.opts.ChannelTTL, f.keys.channel("news"))
-	if a := must(f.AppendChannel(t.Context(), known))(t); a.Prev == 0 {
+	f.expire(t, f.opts.ChannelTTL, f.keys.channel("news"))
+	if a := must(f.AppendChannel(t.Context(), push))(t); a.Prev == 0 {
 		t.Errorf("with a position and no messages: %+v", a)
 	}
-	outs := f.AppendChannels(t.Context(), []ChannelPush{known, {Channel: "other", Data: []byte("1"), NoCreate: true}})
+	outs := f.AppendChannels(t.Context(), []ChannelPush{push, {Channel: "other", Data: []byte("1"), NoCreate: true}})
 	ok(t, outs[0].Err)
 	fails(t, "new, among others", outs[1].Err, ErrNewChannel)
 }
 
-// testForgottenChannel: when the position is gone a reader that comes back is told that it may have
-// missed something, and ids go on growing.
+// testForgottenChannel checks that pages are not Complete after the position expired, and that ids
+// keep growing.
 func testForgottenChannel(t *testing.T, open opener) {
 	f := open(t, Options{MetaTTL: 2 * time.Hour})
 	ids := push(t, f, "news", 3)
-	f.lapse(t, f.opts.ChannelTTL, f.keys.channel("news"))
+	f.expire(t, f.opts.ChannelTTL, f.keys.channel("news"))
 	p := must(f.ReadChannel(t.Context(), "news", ids[2], 10))(t)
 	equal(t, "complete while it is known", p.Complete, true)
 	if f.rdb != nil {
@@ -44,7 +44,7 @@ func testForgottenChannel(t *testing.T, open opener) {
 			t.Errorf("the position lives %v after a push", lives)
 		}
 	}
-	f.lapse(t, f.opts.ChannelTTL/8+f.opts.MetaTTL, f.keys.channelMeta("news"))
+	f.expire(t, f.opts.ChannelTTL/8+f.opts.MetaTTL, f.keys.channelMeta("news"))
 	for _, after := range ids {
 		p := must(f.ReadChannel(t.Context(), "news", after, 10))(t)
 		if p.Complete || p.From != 0 || p.Last != 0 || len(p.Messages) > 0 {
@@ -62,16 +62,16 @@ func testForgottenChannel(t *testing.T, open opener) {
 	}
 }
 
-// testKeptChannel: the position of a channel with readers stays known, and a trim does not shorten
-// its life.
+// testKeptChannel checks that KeepPositions keeps a position, and that a trim does not shorten its
+// life.
 func testKeptChannel(t *testing.T, open opener) {
 	f := open(t, Options{MetaTTL: 2 * time.Hour})
 	last := push(t, f, "news", 1)[0]
-	f.lapse(t, f.opts.ChannelTTL, f.keys.channel("news"))
+	f.expire(t, f.opts.ChannelTTL, f.keys.channel("news"))
 	if f.rdb != nil {
 		ok(t, f.rdb.PExpire(t.Context(), f.keys.channelMeta("news"), time.Minute).Err())
 	} else {
-		f.lapse(t, f.opts.MetaTTL-time.Minute)
+		f.expire(t, f.opts.MetaTTL-time.Minute)
 	}
 	ok(t, f.KeepPositions(t.Context(), []string{"news", "never"}))
 	if f.rdb != nil {
@@ -79,9 +79,9 @@ func testKeptChannel(t *testing.T, open opener) {
 		if lives < f.opts.MetaTTL-time.Minute {
 			t.Errorf("the position lives %v", lives)
 		}
-		equal(t, "of a channel that never was", must(f.rdb.Exists(t.Context(), f.keys.channelMeta("never")).Result())(t), 0)
+		equal(t, "position of a new channel", must(f.rdb.Exists(t.Context(), f.keys.channelMeta("never")).Result())(t), 0)
 	} else {
-		f.lapse(t, f.opts.MetaTTL-time.Minute)
+		f.expire(t, f.opts.MetaTTL-time.Minute)
 	}
 	equal(t, "complete", must(f.ReadChannel(t.Context(), "news", last, 10))(t).Complete, true)
 
@@ -95,7 +95,7 @@ func testKeptChannel(t *testing.T, open opener) {
 	}
 }
 
-func testChannelPageOfSoManyBytes(t *testing.T, open opener) {
+func testChannelReadBytes(t *testing.T, open opener) {
 	f := open(t, Options{})
 	payload := []byte(`"` + strings.Repeat("x", 1000) + `"`)
 	var ids []int64

@@ -12,7 +12,7 @@ import (
 	"switchboard/internal/redistest"
 )
 
-// What only Redis has: TTLs of keys, other writers, a full memory.
+// The tests in this file are for Redis only: TTLs of keys, other writers, a full memory.
 
 func TestRedisTTLs(t *testing.T) {
 	client := server.Client(t)
@@ -21,8 +21,8 @@ func TestRedisTTLs(t *testing.T) {
 		t.Helper()
 		return must(client.PTTL(t.Context(), key).Result())(t)
 	}
-	// A TTL was set a moment ago: it is at least what was asked for, and an eighth more at most (of
-	// the list's and of its own together for a record).
+	// A TTL that was just set is at most an eighth longer than the minimum. A record's may be
+	// longer by an eighth of its own and of the list's.
 	want := func(key string, d time.Duration) {
 		t.Helper()
 		if got := ttl(key); got > d+d/8+20*time.Minute || got < d-time.Minute {
@@ -62,13 +62,13 @@ func TestRedisTTLs(t *testing.T) {
 	ok(t, f.Refresh(t.Context(), "b1", HeldClient{Client: "tablet", User: "alice", Generation: g}))
 	want(f.keys.record("tablet"), 300*time.Minute)
 
-	// A channel that somebody else wrote has no position until it is trimmed.
+	// A channel of another writer has no position until it is trimmed.
 	ok(t, client.ZAdd(t.Context(), f.keys.channel("foreign"), redis.Z{Score: 5, Member: "5:1"}).Err())
 	must(f.TrimChannel(t.Context(), "foreign", time.Hour, 10, false))(t)
 	want(f.keys.channelMeta("foreign"), 6*time.Hour)
 }
 
-func TestRedisIDsTellTheTime(t *testing.T) {
+func TestRedisIDsFollowTheClock(t *testing.T) {
 	client := server.Client(t)
 	f := overRedis(client, Options{})
 	before := must(client.Time(t.Context()).Result())(t).UnixMilli()
@@ -78,7 +78,7 @@ func TestRedisIDsTellTheTime(t *testing.T) {
 	after := must(client.Time(t.Context()).Result())(t).UnixMilli()
 	for _, id := range []int64{channel, list, generation} {
 		if ms := id/idsPerMS + epochMS; ms < before || ms > after {
-			t.Errorf("id %d says %d, assigned between %d and %d", id, ms, before, after)
+			t.Errorf("id %d is of %d, assigned between %d and %d", id, ms, before, after)
 		}
 	}
 }
@@ -94,7 +94,7 @@ func TestRedisChannelWithOtherWriters(t *testing.T) {
 	}
 	foreign := ids[0] + 1<<40 // ahead of the clock
 	add(float64(foreign), fmt.Sprintf(`%d:{"by":"backend"}`, foreign))
-	for i := range 2000 { // more than one run of the script passes over
+	for i := range 2000 { // more than one run of the script skips
 		add(float64(foreign+1)+float64(i), fmt.Sprintf("%d", i))
 	}
 	for i, member := range []string{"", ":", "x:1", "7:1", fmt.Sprintf("%d:{", foreign+3000), fmt.Sprintf("%d:\n1", foreign+3000)} {
@@ -110,17 +110,17 @@ func TestRedisChannelWithOtherWriters(t *testing.T) {
 	wantIDs(t, "a page ends early at thousands of malformed members", p, []int64{ids[0], foreign})
 	equal(t, "more", p.More, true)
 	p = must(f.ReadChannel(t.Context(), "news", foreign, 10))(t)
-	wantIDs(t, "behind them", p, []int64{a.ID})
-	equal(t, "more behind them", p.More, false)
+	wantIDs(t, "after them", p, []int64{a.ID})
+	equal(t, "more after them", p.More, false)
 	must(f.TrimChannel(t.Context(), "news", time.Hour, 2, false))(t)
 	p = must(f.ReadChannel(t.Context(), "news", 0, 10))(t)
 	wantIDs(t, "trimmed", p, []int64{a.ID})
 	equal(t, "floor", p.Floor, foreign+3000)
 }
 
-// TestRedisEndOfAForeignChannel: where a backend alone writes, nothing but the messages tells where
-// the channel ends.
-func TestRedisEndOfAForeignChannel(t *testing.T) {
+// TestRedisChannelWithoutPosition reads a channel that only another writer wrote: the last id is
+// that of the last message.
+func TestRedisChannelWithoutPosition(t *testing.T) {
 	client := server.Client(t)
 	f := overRedis(client, Options{})
 	const n = 200
@@ -133,7 +133,7 @@ func TestRedisEndOfAForeignChannel(t *testing.T) {
 		got   int
 	}{{0, 0, 0}, {0, 1, 1}, {0, 61, 61}, {0, n, n}, {5, 62, 62}, {n - 3, 1, 1}, {n - 3, 2, 2}, {n - 3, 10, 3}, {n, 10, 0}, {n, 0, 0}, {n + 7, 10, 0}} {
 		p := must(f.ReadChannel(t.Context(), "news", c.after, c.limit))(t)
-		what := fmt.Sprintf("%d behind %d", c.limit, c.after)
+		what := fmt.Sprintf("%d after %d", c.limit, c.after)
 		equal(t, what+": last", p.Last, int64(n))
 		equal(t, what+": messages", len(p.Messages), c.got)
 		equal(t, what+": more", p.More, min(c.after, n)+int64(c.got) < n)
@@ -181,8 +181,9 @@ func TestRedisListWithOtherWriters(t *testing.T) {
 	equal(t, "complete", must(f.Window(t.Context(), "phone", g, next.ID, 10))(t).Complete, true)
 }
 
-// Other writers make the count of bytes drift; it must not eat all messages for good.
-func TestRedisChannelBytesHeal(t *testing.T) {
+// TestRedisWrongByteCount checks that a wrong number of bytes, which other writers cause, is
+// corrected.
+func TestRedisWrongByteCount(t *testing.T) {
 	client := server.Client(t)
 	f := overRedis(client, Options{})
 	push(t, f, "news", 3)
@@ -198,7 +199,7 @@ func TestRedisChannelBytesHeal(t *testing.T) {
 	}
 }
 
-// A TTL is renewed only when less than what was asked for may be left.
+// TestRedisRenewal checks that a TTL is renewed only if less than the minimum may be left.
 func TestRedisRenewal(t *testing.T) {
 	client := server.Client(t)
 	f := overRedis(client, Options{})
@@ -207,9 +208,9 @@ func TestRedisRenewal(t *testing.T) {
 	phone := f.keys.record("phone")
 	generation := bound(t, f, "phone")
 	for _, c := range []struct {
-		append         func()
-		key, noted     string
-		asked, another time.Duration
+		append           func()
+		key, untilKey    string
+		minimum, renewed time.Duration
 	}{
 		{func() { push(t, f, "news", 1) }, f.keys.channel("news"), f.keys.channelMeta("news"), time.Hour, time.Hour},
 		{func() { push(t, f, "news", 1) }, f.keys.channelMeta("news"), f.keys.channelMeta("news"), time.Hour, 7 * time.Hour},
@@ -219,22 +220,22 @@ func TestRedisRenewal(t *testing.T) {
 		}, phone, phone, 150 * time.Minute, 300 * time.Minute},
 		{func() { generation = bound(t, f, "phone") }, phone, phone, 150 * time.Minute, 150 * time.Minute},
 	} {
-		for _, renewed := range []bool{false, true} {
+		for _, due := range []bool{false, true} {
 			ok(t, client.PExpire(t.Context(), c.key, time.Minute).Err())
-			left := c.asked + time.Minute
-			if renewed {
-				left = c.asked - time.Minute
+			left := c.minimum + time.Minute
+			if due {
+				left = c.minimum - time.Minute
 			}
 			until := must(client.Time(t.Context()).Result())(t).Add(left)
-			ok(t, client.HSet(t.Context(), c.noted, "until", until.UnixMilli()).Err())
+			ok(t, client.HSet(t.Context(), c.untilKey, "until", until.UnixMilli()).Err())
 			c.append()
 			lives := must(client.PTTL(t.Context(), c.key).Result())(t)
-			if got := lives >= c.another-time.Second; got != renewed {
-				t.Errorf("%s with %v left as noted lives %v", c.key, left, lives)
+			if got := lives >= c.renewed-time.Second; got != due {
+				t.Errorf("%s lives %v, with until in %v", c.key, lives, left)
 			}
 		}
 	}
-	// A list lives as long as the last push asks for, whatever it had.
+	// The TTL of a list is renewed by every push.
 	ok(t, client.PExpire(t.Context(), f.keys.list("phone"), time.Minute).Err())
 	send(t, f, "phone", 1)
 	if lives := must(client.PTTL(t.Context(), f.keys.list("phone")).Result())(t); lives < time.Hour {
@@ -242,7 +243,8 @@ func TestRedisRenewal(t *testing.T) {
 	}
 }
 
-// In a full Redis what frees memory, and reading, still works.
+// TestRedisFull checks that a full Redis refuses appends, but accepts reads and calls that free
+// memory.
 func TestRedisFull(t *testing.T) {
 	client := redistest.Start(t).Client(t)
 	q := NewRedis(redispipe.New(client, redispipe.Options{}), Options{})

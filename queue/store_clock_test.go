@@ -6,24 +6,24 @@ import (
 	"time"
 )
 
-func TestHorizon(t *testing.T) {
+func TestStoreClock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var h storeClock
-		equal(t, "before any reading", h.minimum(), 0)
-		h.update(1000)
-		equal(t, "at once", h.minimum(), 1000)
-		time.Sleep(500 * time.Millisecond) // of the bubble's clock
-		equal(t, "half a second later", h.minimum(), 1500)
-		h.update(1400)
-		equal(t, "after the reading of a clock that is behind", h.minimum(), 1500)
-		h.update(2000)
-		equal(t, "after one that is ahead", h.minimum(), 2000)
+		var c storeClock
+		equal(t, "before any reading", c.minimum(), 0)
+		c.update(1000)
+		equal(t, "at once", c.minimum(), 1000)
+		time.Sleep(500 * time.Millisecond) // on the clock of synctest
+		equal(t, "half a second later", c.minimum(), 1500)
+		c.update(1400)
+		equal(t, "after a lower reading", c.minimum(), 1500)
+		c.update(2000)
+		equal(t, "after a higher reading", c.minimum(), 2000)
 	})
 }
 
-// TestRedisWithAClockBehind is a replica that takes over, minutes behind its master: ids and
-// generations go on from where that was.
-func TestRedisWithAClockBehind(t *testing.T) {
+// TestRedisClockIsBehind simulates a failover to a replica whose clock is minutes slow: ids and
+// generations continue from the clock of the old master.
+func TestRedisClockIsBehind(t *testing.T) {
 	f := openRedis(t, Options{})
 	r := f.contract.(*Redis)
 	first := push(t, f, "news", 1)[0]
@@ -40,12 +40,12 @@ func TestRedisWithAClockBehind(t *testing.T) {
 			t.Errorf("%s is %d, not minutes above %d", what, id, first)
 		}
 	}
-	// A caller of its own has no reading yet, and takes what it finds.
+	// A new caller has no reading yet, and gets one with its first call.
 	other := NewRedis(r.pipe, r.opts)
 	if id := push(t, other, "sport", 1)[0]; id < first+jump {
 		t.Errorf("the next id of a channel is %d, below its last", id)
 	}
-	if least := other.clock.minimum(); least == 0 {
-		t.Error("it took no reading")
+	if other.clock.minimum() == 0 {
+		t.Error("no reading was recorded")
 	}
 }
