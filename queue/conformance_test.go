@@ -50,7 +50,7 @@ var conformance = []struct {
 	{"channel pages by bytes", testChannelPagesByBytes},
 	{"channel pages by requested bytes", testChannelReadBytes},
 	{"channel messages expire", testChannelExpiry},
-	{"push with NoCreate", testNewChannel},
+	{"push with ExistingOnly", testNewChannel},
 	{"channel is forgotten", testForgottenChannel},
 	{"channel is kept", testKeptChannel},
 	{"trim by count", testTrimByCount},

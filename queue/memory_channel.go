@@ -77,7 +77,7 @@ func (m *Memory) appendChannel(push ChannelPush) (Appended, error) {
 		}
 	}
 	c, found := m.channels.get(channel, now)
-	if !found && push.NoCreate {
+	if !found && push.ExistingOnly {
 		return Appended{}, ErrNewChannel
 	}
 	if !found {

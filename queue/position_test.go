@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// testNewChannel checks that a push with NoCreate stores nothing in a new channel.
+// testNewChannel checks that a push with ExistingOnly stores nothing in a new channel.
 func testNewChannel(t *testing.T, open opener) {
 	f := open(t, Options{})
-	push := ChannelPush{Channel: "news", Data: []byte("1"), NoCreate: true}
+	push := ChannelPush{Channel: "news", Data: []byte("1"), ExistingOnly: true}
 	_, err := f.AppendChannel(t.Context(), push)
 	fails(t, "new", err, ErrNewChannel)
 	equal(t, "held", must(f.ChannelSize(t.Context(), "news"))(t), 0)
@@ -25,7 +25,7 @@ func testNewChannel(t *testing.T, open opener) {
 	if a := must(f.AppendChannel(t.Context(), push))(t); a.Prev == 0 {
 		t.Errorf("with a position and no messages: %+v", a)
 	}
-	outs := f.AppendChannels(t.Context(), []ChannelPush{push, {Channel: "other", Data: []byte("1"), NoCreate: true}})
+	outs := f.AppendChannels(t.Context(), []ChannelPush{push, {Channel: "other", Data: []byte("1"), ExistingOnly: true}})
 	ok(t, outs[0].Err)
 	fails(t, "new, among others", outs[1].Err, ErrNewChannel)
 }

@@ -22,7 +22,7 @@ var (
 	// ErrUnknownClient is returned for a push to a client of a user if the store does not know the
 	// client as that user's, or not any more.
 	ErrUnknownClient = errors.New("queue: unknown client of the user")
-	// ErrNewChannel is returned for a push with NoCreate to a channel without messages and position.
+	// ErrNewChannel is returned for a push with ExistingOnly to a channel without messages and position.
 	ErrNewChannel = errors.New("queue: the channel is new")
 	// ErrNotReplicated is returned for a durable push that was stored, but that no replica confirmed
 	// in time. The value returned with it is valid. The same push with the same key waits for a
@@ -48,9 +48,9 @@ type ChannelPush struct {
 	// MaxChannelTTL. Zero means the options.
 	Cap int
 	TTL time.Duration
-	// NoCreate stores nothing if the channel is new, and returns ErrNewChannel. It cannot be
+	// ExistingOnly stores nothing if the channel is new, and returns ErrNewChannel. It cannot be
 	// combined with Durable.
-	NoCreate bool
+	ExistingOnly bool
 }
 
 // Appended is the result of AppendChannel.

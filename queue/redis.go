@@ -46,7 +46,7 @@ type Redis struct {
 	opts Options
 	keys keys
 
-	// The groups of appends: plain, durable, and for channels with NoCreate.
+	// The groups of appends: plain, durable, and for channels with ExistingOnly.
 	appendClient  [2]*redispipe.Group
 	appendGrouped [2]*redispipe.Group // to clients, with AckGroup
 	appendChannel [3]*redispipe.Group
@@ -102,7 +102,7 @@ func (r *Redis) channelGroup(push ChannelPush) *redispipe.Group {
 	switch {
 	case push.Durable:
 		return groups[1]
-	case push.NoCreate:
+	case push.ExistingOnly:
 		return groups[2]
 	}
 	return groups[0]

@@ -97,7 +97,7 @@ func (p *Pusher) ToChannel(ctx context.Context, channel string, payload Payload)
 }
 
 func (p *Pusher) channelPush(channel string, payload Payload) queue.ChannelPush {
-	push := queue.ChannelPush{Channel: channel, Data: payload.Data, Key: payload.Key, Durable: payload.Durable, NoCreate: payload.Known}
+	push := queue.ChannelPush{Channel: channel, Data: payload.Data, Key: payload.Key, Durable: payload.Durable, ExistingOnly: payload.Known}
 	if p.opts.Keep != nil {
 		push.Cap, push.TTL = p.opts.Keep(channel)
 	}

@@ -161,7 +161,7 @@ func newUnconnected(t *testing.T, o session.Options, wrap func(Queue) Queue, req
 	o.Hub = hub.New(hub.Options{Loops: o.Loops, Pool: h.pool, Registry: reg, Queue: wrapped, ServerID: self, Messages: spoken.New(ping)})
 	h.hub = o.Hub
 	o.Publish = func(ctx context.Context, channel string, data []byte, existingOnly bool) (session.Published, error) {
-		a, err := h.queue.AppendChannel(ctx, queue.ChannelPush{Channel: channel, Data: data, NoCreate: existingOnly})
+		a, err := h.queue.AppendChannel(ctx, queue.ChannelPush{Channel: channel, Data: data, ExistingOnly: existingOnly})
 		return session.Published{ID: a.ID, New: a.Prev == 0}, err
 	}
 	h.Manager = session.New(o)
