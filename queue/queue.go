@@ -22,7 +22,8 @@ var (
 	// ErrUnknownClient is returned for a push to a client of a user if the store does not know the
 	// client as that user's, or not any more.
 	ErrUnknownClient = errors.New("queue: unknown client of the user")
-	// ErrNewChannel is returned for a push with ExistingOnly to a channel without messages and position.
+	// ErrNewChannel is returned for a push with ExistingOnly to a channel without messages and
+	// position.
 	ErrNewChannel = errors.New("queue: the channel is new")
 	// ErrNotReplicated is returned for a durable push that was stored, but that no replica confirmed
 	// in time. The value returned with it is valid. The same push with the same key waits for a
@@ -116,8 +117,8 @@ type Page struct {
 	// Complete means that no message is missing between `after` and the first of Messages. A channel's
 	// page is Complete if after is 0 and nothing was ever trimmed, or if after is the floor, the last
 	// id, or an id still held. Otherwise Messages begin at the oldest that is held, or, if after is
-	// above the floor, after the nearest held id below it: the store lost its last writes, the one
-	// with the id after among them.
+	// above the floor, after the nearest held id below it. The latter happens if the store lost its
+	// last writes, `after` among them.
 	Complete bool
 	// More means that there are messages after the last of Messages. If other writers left many
 	// malformed members in a channel, there may be only those; the next page is then empty, and
