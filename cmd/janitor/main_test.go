@@ -93,7 +93,6 @@ func TestRuns(t *testing.T) {
 	server := redistest.Start(t)
 	p := proctest.Start(t, nil, binary, "--redis", server.URL(), "--prefix=t:", "--http=127.0.0.1:0", "--queues-every=10ms")
 	url := fmt.Sprintf("http://%s", p.Await(t, "working")["http"])
-	p.Await(t, "Redis answers")
 	left := orphan(t, server)
 	p.Await(t, "janitor: cleaned up")
 	if left() {
