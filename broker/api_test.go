@@ -53,7 +53,7 @@ func TestAPI(t *testing.T) {
 		{"POST", "/v1/push", `{"channel":"a","data":` + strings.Repeat("[", 80) + strings.Repeat("]", 80) + `}`, 400, `64 levels`},
 		{"POST", "/v1/push", "{\"channel\":\"a\",\"data\":\"\xff\"}", 400, `UTF-8`},
 		{"POST", "/v1/push", `not json`, 400, `byte 2`},
-		{"POST", "/v1/push", `{"channel":"a","data":1} x`, 400, `text after the JSON object`},
+		{"POST", "/v1/push", `{"channel":"a","data":1} x`, 400, `the JSON object`},
 		{"POST", "/v1/push/batch", `{"messages":[{"channel":"a","data":1},{"chanel":"a"},{"user":"u","data":2}]}`, 200, `chanel`},
 		{"POST", "/v1/push/batch", `{"messages":[]}`, 400, `between 1 and 3`},
 		{"POST", "/v1/push/batch", `{"messages":[{},{},{},{}]}`, 400, `more than 3`},
