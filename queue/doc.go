@@ -55,8 +55,8 @@
 // on the store's clock. Ids grow strictly within a queue. Up to 4096 messages a millisecond fit
 // before ids run ahead of the clock. An id gives the age of the message. It is exact in a double
 // (2^53) until 2089. Generations of clients follow the same rule. Every call passes the latest
-// reading of the store's clock that the caller knows. If a Redis whose clock is behind takes over, it
-// continues from that reading.
+// reading of the store's clock that the caller knows. If a Redis whose clock is behind takes over,
+// it continues from that reading.
 //
 // The floor of a queue is the highest id that was dropped without having been received. All held
 // messages are above it. It moves if a cap or the janitor drops messages. No code runs when a whole
