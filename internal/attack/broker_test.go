@@ -117,7 +117,7 @@ func (b *broker) reload(ctx context.Context, t *testing.T) {
 	if err := b.Signal(syscall.SIGHUP); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := b.Logged(ctx, "API keys, token keys and namespaces are reloaded; other settings need a restart", "api_keys"); err != nil {
+	if _, err := b.Logged(ctx, "reloaded API keys, token keys and namespaces; other settings need a restart", "api_keys"); err != nil {
 		t.Fatal(err)
 	}
 }
