@@ -39,6 +39,7 @@ var mayImport = map[string][]string{
 	"broker":                {"internal/wire", "internal/certfile", "internal/latency", "internal/loglimit", "registry", "queue", "broker/*"},
 	"broker/dialect":        {"internal/wire"},
 	"broker/dialect/native": {"internal/wire", "broker/dialect"},
+	"broker/dialect/sse":    {"internal/wire", "broker/dialect", "broker/dialect/native"},
 	"broker/loop":           {},
 	"broker/work":           {},
 	"broker/namespace":      {"internal/wire"},

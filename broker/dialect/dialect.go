@@ -10,9 +10,19 @@ import (
 
 // Dialect is a protocol that clients speak.
 type Dialect interface {
-	// Open begins a connection. The error refuses it, and its text is the answer.
+	// Open begins a connection. The error refuses it, and its text is the answer. Over HTTP the status
+	// is 400, unless the error is a *Refusal.
 	Open(h Hello) (Opening, error)
 }
+
+// Refusal is an error of Dialect.Open with an HTTP status of its own.
+type Refusal struct {
+	Status int
+	Text   string
+}
+
+// Error implements error.
+func (r *Refusal) Error() string { return r.Text }
 
 // Framing is how units are delimited on a connection.
 type Framing uint8
@@ -29,6 +39,9 @@ type Hello struct {
 	URL     *url.URL    // of the HTTP request; nil on raw TCP
 	Header  http.Header // of the HTTP request, where there is a response body; else nil
 	Framing Framing
+	// Response has the headers that the transport adds to the response, where there is a response
+	// body; else nil. Then the codec's first bytes are the head of an HTTP/1.1 response with them.
+	Response http.Header
 }
 
 // Opening is a connection that has begun.

@@ -163,6 +163,7 @@ func (s *Session) ack(req wire.Request) {
 	switch {
 	case s.state != open:
 		s.refuseUnqueued(req.Ref, wire.Errorf(wire.BadRequest, "ack: connect comes first"))
+	case req.Of != "" && req.Of != s.client: // the id is of another queue
 	case req.ID <= 0 || req.ID > max(s.inbox.sent, s.inbox.last):
 		s.refuseUnqueued(req.Ref, wire.Errorf(wire.BadRequest, "id: %d was not assigned yet", req.ID))
 	default:

@@ -1,12 +1,14 @@
 package transport
 
 import (
+	"net/url"
 	"strings"
 	"testing"
 
 	"github.com/gobwas/ws"
 
 	"switchboard/broker/dialect"
+	"switchboard/broker/dialect/sse"
 	"switchboard/broker/loop"
 	"switchboard/internal/allocs"
 	"switchboard/internal/dialecttest"
@@ -40,6 +42,19 @@ func hot() []allocs.Case {
 			conn.out.Reset()
 		}
 	}
+	stream, err := sse.New(0).Open(dialect.Hello{URL: &url.URL{RawQuery: "channel=news&client=phone"}})
+	if err != nil {
+		panic(err)
+	}
+	stream.Speaker.AppendEvent(nil, wire.Event{Type: wire.TypeConnected, Client: "phone", ID: new(int64)})
+	writeStream := func(do func(*pollerConn)) func() {
+		conn := &memoryConn{}
+		c := &pollerConn{loop: p.loops[0], conn: conn, state: streaming, to: deaf{}, speaker: stream.Speaker}
+		return func() {
+			do(c)
+			conn.out.Reset()
+		}
+	}
 	data := []byte(`"` + strings.Repeat("x", 200) + `"`)
 	batch, id := &dialect.Batch{Messages: []*dialect.Message{d.Message("news", 1, data)}}, int64(1)
 	shared := func(c *pollerConn) { c.Write(batch) }
@@ -51,6 +66,8 @@ func hot() []allocs.Case {
 		allocs.Of("read a frame", 0, read(upgradeRequest("/ws", ""), clientFrame(true, ws.OpText, text))),
 		allocs.Of("write a line", 0, write(streaming, dialect.Stream, shared)),
 		allocs.Of("write a frame", 0, write(framed, dialect.Text, shared)),
+		allocs.Of("write an event", 0, writeStream(shared)),
+		allocs.Of("send an event", 0, writeStream(own)),
 		allocs.Of("send a line", 0, write(streaming, dialect.Stream, own)),
 		allocs.Of("send a frame", 0, write(framed, dialect.Text, own)),
 		allocs.Of("send and write in one call", 0, write(framed, dialect.Text, corked)),

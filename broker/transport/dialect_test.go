@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"switchboard/broker/dialect"
+	"switchboard/broker/dialect/sse"
 	"switchboard/internal/dialecttest"
 	"switchboard/internal/wire"
 )
@@ -49,7 +50,7 @@ func (d texts) Open(h dialect.Hello) (dialect.Opening, error) {
 // dialects are texts in the framings of the dialect spoken.
 func dialects() Dialects {
 	d := texts{spoken.New(0)}
-	return Dialects{Stream: func(byte) dialect.Dialect { return d }, WebSocket: d, Framing: spoken.Framing}
+	return Dialects{Stream: func(byte) dialect.Dialect { return d }, WebSocket: d, Framing: spoken.Framing, Response: sse.New(0)}
 }
 
 type textCodec struct {

@@ -23,6 +23,7 @@ const maxHandOvers = 64
 // handedOver is what came with a connection from net/http.
 type handedOver struct {
 	poller  *Poller
+	state   state // framed or streaming
 	opening dialect.Opening
 	early   bytes.Buffer // what the client sent after its handshake and was read with it
 }
@@ -53,7 +54,7 @@ func (w *Web) handOver(
 	if address != 0 { // the connection counts for it from here on; the proxy's own address is not counted
 		place.address = address
 	}
-	if err := w.Poller.adopt(place, opening, early); err != nil {
+	if err := w.Poller.adopt(place, framed, opening, early); err != nil {
 		_ = place.Close()
 	}
 	return true
@@ -92,9 +93,9 @@ func zoneless(a net.Addr) bool {
 	return ok && tcp.Zone == ""
 }
 
-// adopt takes over a WebSocket whose handshake net/http has answered, with its place. It returns
-// when the connection is on its loop.
-func (p *Poller) adopt(place *gatedConn, opening dialect.Opening, early []byte) error {
+// adopt takes over a connection from net/http, with its place: a WebSocket whose handshake is
+// answered, or a stream whose response is not begun. It returns when the connection is on its loop.
+func (p *Poller) adopt(place *gatedConn, s state, opening dialect.Opening, early []byte) error {
 	p.handing.RLock()
 	defer p.handing.RUnlock()
 	if p.stopping.Load() {
@@ -102,7 +103,7 @@ func (p *Poller) adopt(place *gatedConn, opening dialect.Opening, early []byte) 
 	}
 	p.hands <- struct{}{}
 	defer func() { <-p.hands }()
-	handed := &handedOver{poller: p, opening: opening}
+	handed := &handedOver{poller: p, state: s, opening: opening}
 	handed.early.Write(early)
 	c := &pollerConn{partial: &partial{handed: handed}, address: place.address}
 	ctx := gnet.NewNetConnContext(gnet.NewContext(context.Background(), c), place.Conn)
@@ -122,7 +123,7 @@ func (c *pollerConn) takeUp(conn gnet.Conn) {
 	c.loop, c.conn = handed.poller.loopOf(conn.EventLoop()), conn
 	opening := handed.opening
 	handed.opening = dialect.Opening{}
-	c.open(framed, opening)
+	c.open(handed.state, opening)
 	c.read()
 }
 

@@ -27,7 +27,7 @@ func TestWhatIsNotHandedOver(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			kept := make(chan bool, 1)
-			w := way{"", true, func(s *service, limits Limits, accept Accept, o setup) func() {
+			w := way{"", true, false, func(s *service, limits Limits, accept Accept, o setup) func() {
 				p, stop := runPoller(s, limits, accept, o)
 				web := NewWeb(1, 1, limits, dialects(), func(l *loop.Loop, c Conn, first []wire.Request) Receiver {
 					kept <- true
@@ -68,7 +68,7 @@ func TestWhatIsNotHandedOver(t *testing.T) {
 
 // TestHandOverAtTheEnd closes what comes when the Poller has ended, and gives its place back.
 func TestHandOverAtTheEnd(t *testing.T) {
-	ended := way{"", true, func(s *service, limits Limits, accept Accept, o setup) func() {
+	ended := way{"", true, false, func(s *service, limits Limits, accept Accept, o setup) func() {
 		p, stop := runPoller(s, limits, accept, o)
 		stop()
 		web := NewWeb(1, 1, limits, dialects(), accept)

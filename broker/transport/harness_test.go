@@ -4,8 +4,14 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"io"
+	"log"
 	"net"
 	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -133,16 +139,23 @@ type service struct {
 type way struct {
 	name   string
 	framed bool // WebSocket
+	stream bool // Server-Sent Events: the peer sends nothing
 	start  func(s *service, limits Limits, accept Accept, o setup) (stop func())
 }
 
 var (
-	lineWay    = way{"TCP lines on gnet", false, startPoller}
-	pollWay    = way{"WebSocket on gnet", true, startPoller}
-	webWay     = way{"WebSocket on net/http", true, startWeb}
-	handedWay  = way{"WebSocket handed over by net/http", true, startHanded}
-	allWays    = []way{lineWay, pollWay, webWay, handedWay}
+	lineWay    = way{"TCP lines on gnet", false, false, startPoller}
+	pollWay    = way{"WebSocket on gnet", true, false, startPoller}
+	webWay     = way{"WebSocket on net/http", true, false, startWeb}
+	handedWay  = way{"WebSocket handed over by net/http", true, false, startHanded}
+	allWays    = []way{lineWay, pollWay, webWay, handedWay} // on which the peer sends, too
 	socketWays = []way{pollWay, webWay, handedWay}
+
+	streamWay       = way{"stream on net/http", false, true, startWeb}
+	handedStreamWay = way{"stream handed over by net/http", false, true, startHanded}
+	http2Way        = way{"stream on HTTP/2", false, true, startHTTP2}
+	streamWays      = []way{streamWay, handedStreamWay, http2Way}
+	outboundWays    = slices.Concat(allWays, streamWays)
 )
 
 // over runs test once for each way.
@@ -223,9 +236,7 @@ func serveWeb(s *service, w *Web, limits Limits, o setup) func() {
 		s.t.Fatal(err)
 	}
 	s.addr = l.Addr().String()
-	mux := http.NewServeMux()
-	mux.Handle("GET /ws", w)
-	server := http.Server{Handler: mux, ConnContext: ConnContext, ConnState: ConnState, ReadHeaderTimeout: o.handshake, WriteTimeout: o.answer}
+	server := http.Server{Handler: webMux(w), ConnContext: ConnContext, ConnState: ConnState, ReadHeaderTimeout: o.handshake, WriteTimeout: o.answer}
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() { _ = server.Serve(Listener{Listener: l, Gate: limits.Gate, Reserve: NewGate(1)}) })
@@ -234,6 +245,49 @@ func serveWeb(s *service, w *Web, limits Limits, o setup) func() {
 		_ = server.Close()
 		cancel()
 		running.Wait()
+	}
+}
+
+func webMux(w *Web) *http.ServeMux {
+	mux := http.NewServeMux()
+	mux.Handle("GET /ws", w)
+	mux.HandleFunc("GET /sse", w.ServeStream)
+	return mux
+}
+
+// startHTTP2 is a Web behind TLS. Peers reach it through a proxy that turns their requests into
+// streams of one HTTP/2 connection.
+func startHTTP2(s *service, limits Limits, accept Accept, o setup) func() {
+	w := NewWeb(1, 0, limits, dialects(), accept)
+	w.lingerTime = cmp.Or(o.linger, patience)
+	server := httptest.NewUnstartedServer(webMux(w))
+	server.Listener = Listener{Listener: server.Listener, Gate: limits.Gate, Reserve: NewGate(1)}
+	server.EnableHTTP2 = true
+	server.Config.ConnContext, server.Config.ConnState = ConnContext, ConnState
+	server.Config.WriteTimeout, server.Config.ReadTimeout = o.answer, o.answer
+	server.StartTLS()
+	target, err := url.Parse(server.URL)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	proxy := httptest.NewServer(&httputil.ReverseProxy{
+		Rewrite: func(r *httputil.ProxyRequest) {
+			r.SetURL(target)
+			r.Out.Header["X-Forwarded-For"] = r.In.Header["X-Forwarded-For"]
+		},
+		Transport: server.Client().Transport, FlushInterval: -1, ErrorLog: log.New(io.Discard, "", 0),
+	})
+	s.addr = proxy.Listener.Addr().String()
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() { _ = w.Run(ctx) })
+	return func() {
+		cancel()
+		running.Wait()
+		server.CloseClientConnections()
+		server.Close()
+		proxy.CloseClientConnections()
+		proxy.Close()
 	}
 }
 
@@ -248,6 +302,9 @@ func (s *service) connect() (*peer, *session) {
 	s.t.Helper()
 	p := s.dial()
 	p.handshake(wsPath)
+	if s.stream {
+		return p, p.beginStream(s)
+	}
 	if !s.framed { // the session comes with the first byte
 		p.write(spoken.Empty)
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/gobwas/ws"
 
 	"switchboard/broker/dialect"
+	"switchboard/internal/ssetest"
 	"switchboard/internal/wire"
 )
 
@@ -32,7 +33,9 @@ type peer struct {
 	*net.TCPConn
 	t      *testing.T
 	framed bool
+	stream bool
 	r      *bufio.Reader
+	events *ssetest.Reader // of a stream whose response has begun
 }
 
 func (s *service) dial() *peer {
@@ -45,7 +48,7 @@ func (s *service) dial() *peer {
 	_ = c.SetDeadline(time.Now().Add(patience))
 	tcp := c.(*net.TCPConn)
 	_ = tcp.SetReadBuffer(64 << 10) // does not grow, so that tests know what the system takes
-	return &peer{TCPConn: tcp, t: s.t, framed: s.framed, r: bufio.NewReader(c)}
+	return &peer{TCPConn: tcp, t: s.t, framed: s.framed, stream: s.stream, r: bufio.NewReader(c)}
 }
 
 // handshake makes the connection a WebSocket, where it is one.
@@ -119,8 +122,11 @@ func clientFrame(fin bool, op ws.OpCode, payload string) []byte {
 // read is the next thing that comes: a message, ping, pong, close (its code and reason),
 // end or reset.
 func (p *peer) read() event {
-	if p.framed {
+	switch {
+	case p.framed:
 		return p.readFrame()
+	case p.stream:
+		return p.readEvent()
 	}
 	unit, err := spoken.Read(p.r)
 	if err != nil {
@@ -158,6 +164,44 @@ func (p *peer) readFrame() event {
 	return event{"message", string(payload)}
 }
 
+const streamPath = "/sse?channel=news&token=abc&client=phone"
+
+// beginStream requests a stream and reads its first event, which comes once the client is connected.
+func (p *peer) beginStream(service *service) *session {
+	p.t.Helper()
+	p.write([]byte("GET " + streamPath + " HTTP/1.1\r\nHost: broker.example\r\n\r\n"))
+	s := service.session()
+	s.do(func() {
+		s.conn.Send(wire.Event{Type: wire.TypeConnected, Client: "phone", ID: new(int64)})
+	})
+	if e := p.read(); e.what != "connected" && e.what != "end" && e.what != "failure" {
+		p.t.Fatalf("the stream begins with %v", e)
+	}
+	return s
+}
+
+// readEvent is read of a stream.
+func (p *peer) readEvent() event {
+	if p.events == nil {
+		resp, err := http.ReadResponse(p.r, nil)
+		if err != nil {
+			return ending(err, "")
+		}
+		if resp.StatusCode != http.StatusOK {
+			return event{"status", resp.Status}
+		}
+		p.events = ssetest.NewReader(resp.Body, "")
+	}
+	switch e, err := p.events.Next(); {
+	case err != nil:
+		return ending(err, e.Raw)
+	case e.Comment:
+		return event{"ping", ""}
+	default:
+		return event{e.Name, e.Data}
+	}
+}
+
 func ending(err error, rest string) event {
 	if errors.Is(err, io.EOF) {
 		return event{"end", rest}
@@ -178,7 +222,11 @@ func (p *peer) want(events ...event) {
 func (p *peer) wantClosing(code string, status int, detail string, afterMS int64) {
 	p.t.Helper()
 	e := p.read()
-	got, err := spoken.Event([]byte(e.text))
+	decode := spoken.Event
+	if p.stream {
+		decode = wire.DecodeEvent
+	}
+	got, err := decode([]byte(e.text))
 	if err != nil || got.Type != "closing" || got.Code != code ||
 		got.Message != detail || got.AfterMS != afterMS {
 		p.t.Fatalf("the peer reads %v, want a closing message with %s, %q, %d", e, code, detail, afterMS)

@@ -136,7 +136,7 @@ func TestFragments(t *testing.T) {
 }
 
 func TestWritesComeWholeAndInOrder(t *testing.T) {
-	over(t, allWays, func(t *testing.T, w way) {
+	over(t, outboundWays, func(t *testing.T, w way) {
 		p, s := w.serve(t, setup{}).connect()
 		var want []event
 		s.do(func() {
@@ -158,7 +158,7 @@ func TestWritesComeWholeAndInOrder(t *testing.T) {
 }
 
 func TestPing(t *testing.T) {
-	over(t, allWays, func(t *testing.T, w way) {
+	over(t, outboundWays, func(t *testing.T, w way) {
 		p, s := w.serve(t, setup{}).connect()
 		s.do(func() { s.conn.Ping() })
 		ping := p.read()

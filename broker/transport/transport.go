@@ -73,6 +73,8 @@ type Dialects struct {
 	// WebSocket is spoken at /ws, in frames of this Framing.
 	WebSocket dialect.Dialect
 	Framing   dialect.Framing
+	// Response is spoken in the body of the response to a GET request. Its units go one way only.
+	Response dialect.Dialect
 }
 
 // hello opens a WebSocket in its dialect.

@@ -66,6 +66,9 @@ type Request struct {
 	Cursor   string          `json:"cursor,omitempty"`
 	Info     json.RawMessage `json:"info,omitempty"`
 	Data     json.RawMessage `json:"data,omitempty"`
+	// Of is the id of the client that an ack is meant for. The ack is ignored if the connection has
+	// another one, because that client's queue has other ids. Empty means any.
+	Of string `json:"-"`
 }
 
 // Types of requests.

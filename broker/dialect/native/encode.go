@@ -46,6 +46,13 @@ func (d *Dialect) Event(e wire.Event) *dialect.Message {
 	return m
 }
 
+// AppendEvent appends the JSON of an event, on one line and without a delimiter. Other dialects that
+// carry the same JSON use it.
+func AppendEvent(dst []byte, e *wire.Event) []byte { return appendEvent(dst, e) }
+
+// JSON returns the JSON of a message that a Dialect of this package made. It must not be changed.
+func JSON(m *dialect.Message) []byte { return m.Packed.Payload() }
+
 // appendMessage appends a message of a channel, or of a client's own queue if channel is empty. data
 // must be compact JSON.
 func appendMessage(b []byte, channel string, id int64, data []byte) []byte {

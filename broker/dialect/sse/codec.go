@@ -1,0 +1,247 @@
+package sse
+
+import (
+	"strconv"
+
+	"switchboard/broker/dialect"
+	"switchboard/broker/dialect/native"
+	"switchboard/internal/wire"
+)
+
+// codec implements dialect.Codec for one stream.
+type codec struct {
+	d       *Dialect
+	speaker dialect.Speaker
+
+	client, secret string // of the ids; "" before connected, if the client does not resume
+	all            int64  // position on $all; -1 before connected, if the client does not resume
+	inbox          int64
+	channels       []channel
+	start          *start // nil when the head of the response is written
+}
+
+// channel is the position in one channel.
+type channel struct {
+	name  string
+	hash  hash
+	after int64 // -1 before subscribed, if the client does not resume
+}
+
+// Names of events that differ from their types.
+const (
+	nameRefused = "refused" // of an error, because EventSource has an error event of its own
+	nameMessage = ""        // EventSource calls it "message"
+)
+
+// nameOf returns the name of an event of a type.
+func nameOf(typ string) string {
+	switch typ {
+	case wire.TypeMessage:
+		return nameMessage
+	case wire.TypeError:
+		return nameRefused
+	}
+	return typ
+}
+
+// Liveness implements dialect.Codec. The client sends nothing, so its silence means nothing.
+func (c *codec) Liveness() dialect.Liveness { return dialect.Liveness{Ping: c.d.ping} }
+
+// AppendPing implements dialect.Codec: a comment.
+func (c *codec) AppendPing(dst []byte) []byte {
+	if c.start != nil {
+		return dst
+	}
+	return append(dst, ":\n\n"...)
+}
+
+// Cut implements dialect.Codec: whatever the client sends after its request is ignored.
+func (c *codec) Cut(buf []byte, _ int) (dialect.Piece, error) {
+	return dialect.Piece{N: len(buf)}, nil
+}
+
+// Skip implements dialect.Codec.
+func (c *codec) Skip(buf []byte, _ int64) (n int, more int64) { return len(buf), 0 }
+
+// Decode implements dialect.Codec. Cut finds no units.
+func (c *codec) Decode([]byte, dialect.Receiver) {}
+
+// AppendEvent implements dialect.Codec. A cut in the stream is possible after each event, so the id of
+// an event must not cover what a later one reports.
+func (c *codec) AppendEvent(dst []byte, e wire.Event) []byte {
+	ref := e.Ref
+	e.Ref = wire.Ref{} // the client gave none
+	switch e.Type {
+	case wire.TypeConnected:
+		return c.appendConnected(dst, &e)
+	case wire.TypeError:
+		return c.appendError(dst, &e, ref)
+	case wire.TypeSubscribed:
+		return c.appendSubscribed(dst, &e)
+	case wire.TypeMessage:
+		c.inbox = *e.ID
+	case wire.TypeGap:
+		c.gap(e.Channel, *e.After, *e.ID)
+	}
+	return c.appendEvent(dst, &e)
+}
+
+// appendConnected appends the event that begins a stream. If the client resumes, its position on $all
+// stays: messages or a gap follow.
+func (c *codec) appendConnected(dst []byte, e *wire.Event) []byte {
+	if c.client != e.Client {
+		c.client, c.inbox = e.Client, 0 // another queue, with other ids
+	}
+	c.secret = e.Secret
+	if s := c.start; s != nil && !s.drawn && e.Secret == s.secret {
+		c.secret = "" // the client sends it itself
+	}
+	if c.all < 0 {
+		c.all = *e.ID
+	}
+	dst = c.appendHead(dst)
+	dst = appendRetry(dst, c.d.retry())
+	return c.appendEvent(dst, e)
+}
+
+// appendError appends the refusal of a subscription. Before connected, Last answers with it.
+func (c *codec) appendError(dst []byte, e *wire.Event, ref wire.Ref) []byte {
+	switch i := ref.Value - 1; {
+	case c.start != nil:
+		c.start.refusal = &wire.Error{Code: wire.ErrorCode(e.Code), Message: e.Message}
+		return dst
+	case ref.Set && ref.Value == ackRef: // the store has lost the end of the queue
+		c.inbox = 0
+		return dst
+	case ref.Set && i >= 0 && i < int64(len(c.channels)):
+		e.Channel = c.channels[i].name
+	}
+	return c.appendEvent(dst, e)
+}
+
+// appendSubscribed appends the answer to a subscription. If the channel's position is not known any
+// more, a gap follows: other clients compare the ids instead, but here they are opaque.
+func (c *codec) appendSubscribed(dst []byte, e *wire.Event) []byte {
+	ch := c.channel(e.Channel)
+	if ch == nil || e.ID == nil {
+		return c.appendEvent(dst, e)
+	}
+	if before := ch.after; before >= 0 && e.Recovered != nil && !*e.Recovered && before != *e.ID {
+		dst = c.appendEvent(dst, e)
+		ch.after = *e.ID
+		return c.appendEvent(dst, &wire.Event{Type: wire.TypeGap, Channel: e.Channel, After: &before, ID: e.ID})
+	}
+	ch.after = *e.ID
+	return c.appendEvent(dst, e)
+}
+
+func (c *codec) channel(name string) *channel {
+	for i := range c.channels {
+		if c.channels[i].name == name {
+			return &c.channels[i]
+		}
+	}
+	return nil
+}
+
+// gap moves the position in a queue past lost messages. An id below after means that the store has
+// forgotten ids which the client saw.
+func (c *codec) gap(channel string, after, id int64) {
+	position := c.position(channel)
+	switch {
+	case position == nil:
+	case id < after && channel != "":
+		*position = id
+	default:
+		*position = max(*position, id)
+	}
+}
+
+// position returns where the position in a channel is kept, or that in the client queue for "".
+func (c *codec) position(channel string) *int64 {
+	switch channel {
+	case "":
+		return &c.inbox
+	case wire.AllChannel:
+		return &c.all
+	}
+	if ch := c.channel(channel); ch != nil {
+		return &ch.after
+	}
+	return nil
+}
+
+// AppendMessage implements dialect.Codec.
+func (c *codec) AppendMessage(dst []byte, m *dialect.Message) []byte {
+	name := nameMessage
+	switch e := m.Event; {
+	case e == nil:
+		if position := c.position(m.Channel); position != nil && m.Channel != "" {
+			*position = m.ID
+		}
+	case e.Type == wire.TypeGap:
+		// The gap stands in the channel as a message with an id of its own.
+		c.gap(e.Channel, *e.After, max(*e.ID, m.ID))
+		name = wire.TypeGap
+	default:
+		name = nameOf(e.Type)
+	}
+	dst = c.appendFields(dst, name, false)
+	dst = append(dst, native.JSON(m)...)
+	return append(dst, "\n\n"...)
+}
+
+// appendEvent appends e, with the positions as they are.
+func (c *codec) appendEvent(dst []byte, e *wire.Event) []byte {
+	dst = c.appendFields(dst, nameOf(e.Type), false)
+	dst = native.AppendEvent(dst, e)
+	return append(dst, "\n\n"...)
+}
+
+// appendFields appends the fields of an event up to the value of data.
+func (c *codec) appendFields(dst []byte, name string, final bool) []byte {
+	dst = c.appendHead(dst)
+	if c.client != "" {
+		dst = append(dst, "id:"...)
+		dst = c.appendID(dst, final)
+		dst = append(dst, '\n')
+	}
+	if name != nameMessage {
+		dst = append(dst, "event:"...)
+		dst = append(dst, name...)
+		dst = append(dst, '\n')
+	}
+	return append(dst, "data:"...)
+}
+
+func appendRetry(dst []byte, ms int64) []byte {
+	dst = append(dst, "retry:"...)
+	dst = strconv.AppendInt(dst, ms, 10)
+	return append(dst, '\n')
+}
+
+// Last implements dialect.Codec. EventSource connects again after any end of a stream, so a client
+// that should not come back gets a final id, and a request with that is answered with 204, which ends
+// EventSource. Before connected, such a client gets the status of an error instead.
+func (c *codec) Last(dst []byte, reason wire.CloseReason, detail string, afterMS int64) (out []byte, status int) {
+	reconnect := reason.Reconnect()
+	if c.start != nil {
+		if refusal := c.start.final(reason, detail); refusal != nil {
+			return c.appendRefusal(dst, refusal), 0
+		}
+		if !reconnect { // the broker was too slow: connect is in the request
+			reason, reconnect, afterMS = wire.CloseOverloaded, true, max(afterMS, slowConnectMS)
+		}
+	}
+	dst = c.appendHead(dst)
+	if afterMS > 0 {
+		dst = appendRetry(dst, afterMS)
+	}
+	e := wire.Event{Type: wire.TypeClosing, Code: string(reason), Message: detail, Reconnect: &reconnect, AfterMS: afterMS}
+	dst = c.appendFields(dst, wire.TypeClosing, !reconnect)
+	dst = native.AppendEvent(dst, &e)
+	return append(dst, "\n\n"...), 0
+}
+
+// slowConnectMS is the retry delay of a client whose connect took the broker too long.
+const slowConnectMS = 2000

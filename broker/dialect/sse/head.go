@@ -1,0 +1,105 @@
+package sse
+
+import (
+	"encoding/json"
+	"net/http"
+	"strconv"
+	"time"
+
+	"switchboard/internal/wire"
+)
+
+// start is what a stream has until the head of its response is written: with the first event, because
+// only that decides the status.
+type start struct {
+	headers http.Header // that the transport adds
+	refusal *wire.Error // of connect
+	secret  string      // that the client sent
+	drawn   bool        // the broker drew it earlier, and it came back with the last id
+}
+
+// final returns what a client is told that should not come back, or nil.
+func (s *start) final(reason wire.CloseReason, detail string) *wire.Error {
+	switch {
+	case reason == wire.CloseSuperseded, reason == wire.CloseDisconnected:
+		return &wire.Error{} // 204
+	case reason == wire.CloseExpired: // the same URL would bring the same token
+		return &wire.Error{Code: wire.Unauthorized, Message: detail}
+	case reason.Reconnect():
+		return nil
+	case s.refusal != nil:
+		return s.refusal
+	case reason == wire.CloseUnauthorized:
+		return &wire.Error{Code: wire.Unauthorized, Message: detail}
+	}
+	return nil
+}
+
+// appendHead appends the head of the response, once.
+func (c *codec) appendHead(dst []byte) []byte {
+	if c.start == nil {
+		return dst
+	}
+	dst = c.appendStatus(dst, http.StatusOK)
+	return append(dst, "Content-Type: text/event-stream\r\nX-Accel-Buffering: no\r\n\r\n"...)
+}
+
+// appendStatus appends the status and the headers of every response.
+func (c *codec) appendStatus(dst []byte, status int) []byte {
+	dst = append(dst, "HTTP/1.1 "...)
+	dst = strconv.AppendInt(dst, int64(status), 10)
+	dst = append(dst, ' ')
+	dst = append(dst, http.StatusText(status)...)
+	dst = append(dst, "\r\nDate: "...)
+	dst = time.Now().UTC().AppendFormat(dst, http.TimeFormat)
+	dst = append(dst, "\r\nCache-Control: no-store\r\nConnection: close\r\n"...)
+	for name, values := range c.start.headers {
+		for _, value := range values {
+			dst = append(dst, name...)
+			dst = append(dst, ": "...)
+			dst = append(dst, value...)
+			dst = append(dst, "\r\n"...)
+		}
+	}
+	c.start = nil
+	return dst
+}
+
+// appendRefusal appends a whole response that refuses the stream. An error without a code is 204.
+func (c *codec) appendRefusal(dst []byte, refusal *wire.Error) []byte {
+	if refusal.Code == "" {
+		return append(c.appendStatus(dst, http.StatusNoContent), "\r\n"...)
+	}
+	body := RefusalBody(refusal)
+	dst = c.appendStatus(dst, StatusOf(refusal.Code))
+	dst = append(dst, "Content-Type: application/json\r\nContent-Length: "...)
+	dst = strconv.AppendInt(dst, int64(len(body)), 10)
+	dst = append(dst, "\r\n\r\n"...)
+	return append(dst, body...)
+}
+
+// RefusalBody returns the JSON of an error, as the HTTP API has it.
+func RefusalBody(refusal *wire.Error) []byte {
+	fields := map[string]any{"code": refusal.Code, "message": refusal.Message}
+	body, _ := json.Marshal(map[string]any{"error": fields}) // strings only
+	return append(body, '\n')
+}
+
+// StatusOf returns the HTTP status of an error.
+func StatusOf(code wire.ErrorCode) int {
+	switch code {
+	case wire.Unauthorized:
+		return http.StatusUnauthorized
+	case wire.Forbidden:
+		return http.StatusForbidden
+	case wire.NotFound:
+		return http.StatusNotFound
+	case wire.TooLarge:
+		return http.StatusRequestEntityTooLarge
+	case wire.RateLimited:
+		return http.StatusTooManyRequests
+	case wire.Unavailable, wire.Timeout:
+		return http.StatusServiceUnavailable
+	}
+	return http.StatusBadRequest
+}

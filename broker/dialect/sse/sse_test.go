@@ -1,0 +1,317 @@
+package sse
+
+import (
+	"errors"
+	"net/http"
+	"net/url"
+	"os"
+	"reflect"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"switchboard/broker/dialect"
+	"switchboard/broker/dialect/native"
+	"switchboard/internal/ssetest"
+	"switchboard/internal/wire"
+)
+
+// open begins a stream; headers are "name: value".
+func open(t testing.TB, query string, headers ...string) dialect.Opening {
+	t.Helper()
+	o, err := tryOpen(query, headers...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
+func tryOpen(query string, headers ...string) (dialect.Opening, error) {
+	d := New(25 * time.Second)
+	d.retry = func() int64 { return 1500 }
+	h := http.Header{}
+	for _, line := range headers {
+		name, value, _ := strings.Cut(line, ": ")
+		h.Set(name, value)
+	}
+	return d.Open(dialect.Hello{
+		URL: &url.URL{Path: "/sse", RawQuery: query}, Header: h, Response: http.Header{"Vary": {"Origin"}},
+	})
+}
+
+func ptr[T any](v T) *T { return &v }
+
+func connected(all int64) wire.Event {
+	return wire.Event{Type: wire.TypeConnected, Client: "alice/phone", User: "alice", Server: "b1", Ping: 25, ID: &all}
+}
+
+func subscribed(ref, id int64, channel string) wire.Event {
+	return wire.Event{Type: wire.TypeSubscribed, Ref: wire.RefOf(ref), Channel: channel, ID: &id}
+}
+
+func inboxMessage(id int64) wire.Event {
+	return wire.Event{Type: wire.TypeMessage, ID: &id, Data: []byte(`"hi"`)}
+}
+
+var dates = regexp.MustCompile(`Date: [^\r]*`)
+
+// TestGolden compares a whole stream with a file.
+func TestGolden(t *testing.T) {
+	o := open(t, "channel=news&channel=room/7&client=phone&token=t")
+	c, messages := o.Speaker, native.New(0)
+	const id = 735325130218600
+	var out []byte
+	for _, e := range []wire.Event{
+		connected(id), subscribed(1, id+1, "news"), subscribed(2, 0, "room/7"), inboxMessage(id + 2),
+		{Type: wire.TypeError, Ref: wire.RefOf(2), Code: "forbidden", Message: "no"},
+		{Type: wire.TypeGap, Channel: "news", After: ptr(int64(id + 1)), ID: ptr(int64(id + 5))},
+	} {
+		out = c.AppendEvent(out, e)
+	}
+	out = c.AppendMessage(out, messages.Message("news", id+6, []byte(`{"a":1}`)))
+	out = c.AppendMessage(out, messages.Event(wire.Event{Type: wire.TypeJoin, Channel: "news", User: "bob", Client: "bob/tab"}))
+	out = c.AppendPing(out)
+	out, _ = c.Last(out, wire.CloseSuperseded, "the client connected elsewhere", 0)
+	got := dates.ReplaceAllString(string(out), "Date: now")
+	got = strings.ReplaceAll(got, "\r\n", "\n")
+	const file = "testdata/stream.txt"
+	if os.Getenv("UPDATE") != "" {
+		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil || got != string(want) {
+		t.Errorf("the stream is\n%s\nwant %s (%v); UPDATE=1 writes it", got, file, err)
+	}
+}
+
+// read returns the events of a stream without its head.
+func read(t testing.TB, out []byte) (events []ssetest.Event) {
+	t.Helper()
+	_, body, ok := strings.Cut(string(out), "\r\n\r\n")
+	if !ok {
+		body = string(out)
+	}
+	r := ssetest.NewReader(strings.NewReader(body), "")
+	for {
+		e, err := r.Next()
+		if err != nil {
+			if e.Raw != "" {
+				t.Fatalf("the stream ends with half an event: %q", e.Raw)
+			}
+			return events
+		}
+		events = append(events, e)
+	}
+}
+
+// TestResume checks the requests that an id stands for, after each event.
+func TestResume(t *testing.T) {
+	const query = "channel=a&channel=b&token=t"
+	c := open(t, query).Speaker
+	messages := native.New(0)
+	steps := []struct {
+		out                 []byte
+		all, inbox, a, b    int64 // -1: not in the request
+		events              int
+		skipsFirst, refuses bool
+	}{
+		{out: c.AppendEvent(nil, connected(100)), all: 100, inbox: -1, a: -1, b: -1},
+		{out: c.AppendEvent(nil, subscribed(1, 50, "a")), all: 100, inbox: -1, a: 50, b: -1},
+		{out: c.AppendEvent(nil, subscribed(2, 0, "b")), all: 100, inbox: -1, a: 50, b: 0},
+		{out: c.AppendEvent(nil, inboxMessage(700)), all: 100, inbox: 700, a: 50, b: 0},
+		{out: c.AppendMessage(nil, messages.Message("b", 800, []byte(`1`))), all: 100, inbox: 700, a: 50, b: 800},
+		{out: c.AppendMessage(nil, messages.Message("$all", 801, []byte(`1`))), all: 801, inbox: 700, a: 50, b: 800},
+		{out: c.AppendEvent(nil, wire.Event{Type: wire.TypeGap, Channel: "a", After: ptr(int64(50)), ID: ptr(int64(60))}), all: 801, inbox: 700, a: 60, b: 800},
+		// A loss that is found late: newer messages have come.
+		{out: c.AppendEvent(nil, wire.Event{Type: wire.TypeGap, Channel: "b", After: ptr(int64(750)), ID: ptr(int64(760))}), all: 801, inbox: 700, a: 60, b: 800},
+		// A reset: the store has forgotten what the client saw.
+		{out: c.AppendEvent(nil, wire.Event{Type: wire.TypeGap, Channel: "b", After: ptr(int64(800)), ID: ptr(int64(400))}), all: 801, inbox: 700, a: 60, b: 400},
+		{out: c.AppendEvent(nil, wire.Event{Type: wire.TypeGap, After: ptr(int64(700)), ID: ptr(int64(710))}), all: 801, inbox: 710, a: 60, b: 400},
+	}
+	for i, step := range steps {
+		events := read(t, step.out)
+		o := open(t, query, "Last-Event-ID: "+events[len(events)-1].ID)
+		want := []wire.Request{{Type: wire.TypeConnect, Token: "t", Client: "phone", After: &step.all}}
+		if step.inbox >= 0 {
+			want = append(want, wire.Request{Type: wire.TypeAck, Ref: wire.RefOf(ackRef), ID: step.inbox, Of: "alice/phone"})
+		}
+		for n, after := range []int64{step.a, step.b} {
+			subscribe := wire.Request{Type: wire.TypeSubscribe, Ref: wire.RefOf(int64(n) + 1), Channel: string(rune('a' + n))}
+			if after >= 0 {
+				subscribe.After = &after
+			}
+			want = append(want, subscribe)
+		}
+		if !reflect.DeepEqual(o.Requests, want) {
+			t.Errorf("after event %d the id stands for %+v, want %+v", i, o.Requests, want)
+		}
+	}
+}
+
+// TestUnknownPosition: a channel whose position the store has forgotten is a gap, and a cut before the
+// gap brings it again.
+func TestUnknownPosition(t *testing.T) {
+	const query = "channel=a&client=phone&token=t"
+	first := open(t, query).Speaker
+	out := first.AppendEvent(nil, connected(100))
+	out = first.AppendEvent(out, subscribed(1, 500, "a"))
+	events := read(t, out)
+	next := open(t, query, "Last-Event-ID: "+events[1].ID).Speaker
+	out = next.AppendEvent(nil, connected(100))
+	answer := subscribed(1, 300, "a")
+	answer.Recovered = new(bool)
+	events = read(t, next.AppendEvent(out, answer))
+	if len(events) != 3 || events[1].Name != "subscribed" || events[2].Name != "gap" ||
+		events[2].Data != `{"type":"gap","channel":"a","after":500,"id":300}` {
+		t.Fatalf("events: %+v", events)
+	}
+	for i, want := range map[int]int64{0: 500, 1: 500, 2: 300} {
+		p, err := ParsePosition(events[i].ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, _ := p.Channel("a"); got != want {
+			t.Errorf("event %d has position %d, want %d", i, got, want)
+		}
+	}
+	answer = subscribed(1, 500, "a") // the position is known, and the gap stands among the messages
+	answer.Recovered = new(bool)
+	next = open(t, query, "Last-Event-ID: "+events[0].ID).Speaker
+	if events := read(t, next.AppendEvent(nil, answer)); len(events) != 1 {
+		t.Errorf("events: %+v", events)
+	}
+}
+
+// TestAnotherClient: an id of one client's queue does not acknowledge another's.
+func TestAnotherClient(t *testing.T) {
+	c := open(t, "token=t").Speaker
+	out := c.AppendEvent(nil, connected(100))
+	id := read(t, c.AppendEvent(out, inboxMessage(700)))[1].ID
+	next := open(t, "token=t&client=phone", "Last-Event-ID: "+id).Speaker
+	e := connected(100)
+	e.Client = "bob/phone"
+	p, err := ParsePosition(read(t, next.AppendEvent(nil, e))[0].ID)
+	if err != nil || p.Inbox != 0 || p.Client != "bob/phone" || p.All != 100 {
+		t.Errorf("the id is %+v, %v", p, err)
+	}
+	// The store has lost the end of the queue: the acknowledgement is refused.
+	next = open(t, "token=t&client=phone", "Last-Event-ID: "+id).Speaker
+	out = next.AppendEvent(nil, connected(100))
+	if more := next.AppendEvent(nil, wire.Event{Type: wire.TypeError, Ref: wire.RefOf(ackRef), Code: "bad_request"}); len(more) > 0 {
+		t.Errorf("the client is told %s", more)
+	}
+	p, err = ParsePosition(read(t, next.AppendEvent(out, subscribed(1, 1, "x")))[1].ID)
+	if err != nil || p.Inbox != 0 {
+		t.Errorf("the id is %+v, %v", p, err)
+	}
+}
+
+// TestSecret: a client without a user gets its id again by the id of an event, unless it sends its
+// secret itself.
+func TestSecret(t *testing.T) {
+	anonymous := wire.Event{Type: wire.TypeConnected, Client: "c-1", Secret: "drawn by the broker", ID: new(int64)}
+	id := ""
+	for range 3 { // also when it comes back again and again
+		o := open(t, "", "Last-Event-ID: "+id)
+		if id != "" && (o.Requests[0].Client != "c-1" || o.Requests[0].Secret != anonymous.Secret) {
+			t.Fatalf("the id stands for %+v", o.Requests[0])
+		}
+		id = read(t, o.Speaker.AppendEvent(nil, anonymous))[0].ID
+	}
+	own := open(t, "client=c-1&secret=drawn+by+the+broker")
+	p, err := ParsePosition(read(t, own.Speaker.AppendEvent(nil, anonymous))[0].ID)
+	if err != nil || p.Secret != "" {
+		t.Errorf("the id has the secret %q, %v", p.Secret, err)
+	}
+}
+
+func TestOpenRefuses(t *testing.T) {
+	many := strings.Repeat("channel=a&", maxChannels+1)
+	for query, want := range map[string]string{
+		"channel=a&channel=b&channel=a": "channel: a is given twice",
+		"channel=":                      "channel: the name is empty",
+		"channel=a%20b":                 "channel: character",
+		many:                            "channel: 129 channels",
+		"presence=yes":                  "presence: ",
+		"ack=never":                     "ack: ",
+		"last_event_id=x":               "Last-Event-ID: ",
+		"a=%zz":                         "the query",
+	} {
+		if _, err := tryOpen(query); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%.40s: %v, want %q", query, err, want)
+		}
+	}
+	first := open(t, "token=t").Speaker
+	out := first.AppendEvent(nil, connected(1))
+	out, _ = first.Last(out, wire.CloseDisconnected, "", 0)
+	events := read(t, out)
+	_, err := tryOpen("token=t", "Last-Event-ID: "+events[1].ID)
+	if refusal, ok := errors.AsType[*dialect.Refusal](err); !ok || refusal.Status != http.StatusNoContent {
+		t.Errorf("a final id: %v", err)
+	}
+	if _, err := tryOpen("token=t", "Last-Event-ID: "+events[0].ID); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestQuery(t *testing.T) {
+	o := open(t, "channel=a&channel=$user:bob&client=phone&user=al&presence=true&ack=auto&token=query", "Authorization: Bearer header")
+	want := []wire.Request{
+		{Type: wire.TypeConnect, Token: "header", Client: "phone", User: "al", Ack: "auto"},
+		{Type: wire.TypeSubscribe, Ref: wire.RefOf(1), Channel: "a", Presence: true},
+		{Type: wire.TypeSubscribe, Ref: wire.RefOf(2), Channel: "$user:bob"},
+	}
+	if !reflect.DeepEqual(o.Requests, want) {
+		t.Errorf("requests: %+v", o.Requests)
+	}
+	if l := o.Speaker.Liveness(); l != (dialect.Liveness{Ping: 25 * time.Second}) {
+		t.Errorf("liveness: %+v", l)
+	}
+	if p, err := o.Speaker.Cut([]byte("whatever"), 1); err != nil || p.N != 8 || p.Unit != nil {
+		t.Errorf("piece %+v, %v", p, err)
+	}
+}
+
+// TestLastBeforeConnected: a client that should not come back gets the status of an error, and one
+// that should gets a stream with a delay.
+func TestLastBeforeConnected(t *testing.T) {
+	for name, test := range map[string]struct {
+		refusal wire.ErrorCode
+		reason  wire.CloseReason
+		after   int64
+		status  string
+		retry   int
+	}{
+		"no token":         {wire.Unauthorized, wire.CloseUnauthorized, 0, "401 Unauthorized", 0},
+		"an expired token": {wire.Unauthorized, wire.CloseExpired, 0, "401 Unauthorized", 0},
+		"another's name":   {wire.Forbidden, wire.CloseUnauthorized, 0, "403 Forbidden", 0},
+		"a bad name":       {wire.BadRequest, wire.CloseUnauthorized, 0, "400 Bad Request", 0},
+		"superseded":       {"", wire.CloseSuperseded, 0, "204 No Content", 0},
+		"a drain":          {"", wire.CloseDraining, 1234, "200 OK", 1234},
+		"no store":         {wire.Unavailable, wire.CloseOverloaded, 700, "200 OK", 700},
+		"a slow hook":      {"", wire.CloseBadRequest, 0, "200 OK", slowConnectMS},
+	} {
+		c := open(t, "client=phone").Speaker
+		var out []byte
+		if test.refusal != "" {
+			out = c.AppendEvent(out, wire.Event{Type: wire.TypeError, Code: string(test.refusal), Message: "why"})
+		}
+		out, _ = c.Last(out, test.reason, "detail", test.after)
+		head, body, _ := strings.Cut(string(out), "\r\n\r\n")
+		if !strings.HasPrefix(head, "HTTP/1.1 "+test.status+"\r\n") || !strings.Contains(head, "\r\nVary: Origin") {
+			t.Errorf("%s: %s", name, out)
+		}
+		if test.retry > 0 {
+			events := read(t, out)
+			if len(events) != 1 || events[0].Name != "closing" || events[0].Retry != test.retry || events[0].ID != "" ||
+				!strings.Contains(events[0].Data, `"reconnect":true`) {
+				t.Errorf("%s: %q", name, body)
+			}
+		} else if strings.HasPrefix(test.status, "204") != (body == "") {
+			t.Errorf("%s: the body is %q", name, body)
+		}
+	}
+}

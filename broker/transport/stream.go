@@ -1,0 +1,168 @@
+package transport
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/netip"
+
+	"switchboard/broker/dialect"
+	"switchboard/broker/limit"
+	"switchboard/internal/wire"
+)
+
+// ServeStream answers a GET request with a stream in the dialect Dialects.Response. The caller has
+// checked the origin. Headers that it has set, such as those of CORS, are part of the response.
+//
+// In clear text over HTTP/1.1 the Poller takes the connection over, so that an idle stream takes as
+// little as an idle WebSocket. Other streams keep their handler's goroutine.
+func (w *Web) ServeStream(rw http.ResponseWriter, r *http.Request) {
+	headers := rw.Header().Clone()
+	delete(headers, "Connection")
+	opening, err := w.dialects.Response.Open(dialect.Hello{
+		URL: r.URL, Header: r.Header, Framing: dialect.Stream, Response: headers,
+	})
+	if err != nil {
+		refuseStream(rw, err)
+		return
+	}
+	if r.Method == http.MethodHead {
+		return
+	}
+	place := placeOf(r.Context())
+	if place != nil && place.reserved {
+		turnStreamAway(rw, opening, "no room for another connection", overloadedMS)
+		return
+	}
+	address, refusal := w.limits.enterForwarded(r)
+	if refusal != nil {
+		turnStreamAway(rw, opening, refusal.Detail, max(1000, refusal.Wait.Milliseconds()))
+		return
+	}
+	if w.handOverStream(rw, r, place, address, opening) {
+		return
+	}
+	defer w.limits.Addresses.Leave(address)
+	if place != nil {
+		place.settle() // else a new connection could close this one, with all its streams
+	}
+	if r.ProtoMajor > 1 { // a connection has many streams, and each counts
+		own, refusal := w.enterStream(r, address)
+		if refusal != nil {
+			turnStreamAway(rw, opening, refusal.Detail, max(1000, refusal.Wait.Milliseconds()))
+			return
+		}
+		defer w.limits.Gate.Leave()
+		defer w.limits.Addresses.Leave(own)
+	}
+	if !w.enter() {
+		turnStreamAway(rw, opening, "the server is shutting down", overloadedMS)
+		return
+	}
+	defer w.conns.Done()
+	w.serveStream(rw, r, opening)
+}
+
+// enterStream takes a place in the Gate for a stream of a shared connection, and counts it for the
+// address of the peer. forwarded is set if it counts already, for the address that a proxy names.
+func (w *Web) enterStream(r *http.Request, forwarded limit.Slot) (limit.Slot, *limit.Refusal) {
+	if !w.limits.Gate.Enter() {
+		return 0, &limit.Refusal{Detail: "no room for another connection", Wait: overloadedMS * 1e6}
+	}
+	if forwarded != 0 || w.limits.Addresses == nil {
+		return 0, nil
+	}
+	peer, _ := netip.ParseAddrPort(r.RemoteAddr)
+	slot, refusal := w.limits.Addresses.Enter(peer.Addr())
+	if refusal != nil {
+		w.limits.Gate.Leave()
+	}
+	return slot, refusal
+}
+
+// handOverStream gives the connection of a request to the Poller, before anything is answered. It
+// returns false and does nothing if the Poller cannot take it. The codec writes the whole response.
+func (w *Web) handOverStream(
+	rw http.ResponseWriter, r *http.Request, place *gatedConn, address limit.Slot, opening dialect.Opening,
+) bool {
+	if w.Poller == nil || place == nil || r.ProtoMajor != 1 || !w.Poller.takes(place) {
+		return false
+	}
+	conn, buffered, err := http.NewResponseController(rw).Hijack()
+	if err != nil {
+		return false
+	}
+	early, _ := buffered.Reader.Peek(buffered.Reader.Buffered())
+	if address != 0 { // the connection counts for it from here on; the proxy's own address is not counted
+		place.address = address
+	}
+	if err := w.Poller.adopt(place, streaming, opening, early); err != nil {
+		_ = conn.Close()
+	}
+	return true
+}
+
+// refuseStream answers a request that the dialect has refused.
+func refuseStream(rw http.ResponseWriter, err error) {
+	status := http.StatusBadRequest
+	if refusal, ok := errors.AsType[*dialect.Refusal](err); ok {
+		status = refusal.Status
+	}
+	if status == http.StatusNoContent {
+		rw.WriteHeader(status)
+		return
+	}
+	http.Error(rw, err.Error(), status)
+}
+
+// turnStreamAway tells a client in its own dialect to come back later: EventSource gives up after any
+// status but 200.
+func turnStreamAway(rw http.ResponseWriter, opening dialect.Opening, detail string, afterMS int64) {
+	out, _ := opening.Speaker.Last(nil, wire.CloseOverloaded, detail, afterMS)
+	w := responseBody{rw: rw}
+	_ = w.write(out) // the client may be gone
+}
+
+// responseBody writes what a codec appends, which begins with the head of an HTTP/1.1 response, to a
+// response of net/http.
+type responseBody struct {
+	rw    http.ResponseWriter
+	begun bool
+}
+
+func (w *responseBody) write(b []byte) error {
+	if !w.begun {
+		w.begun = true
+		head, body, ok := bytes.Cut(b, []byte("\r\n\r\n"))
+		if !ok {
+			return errors.New("the response has no head")
+		}
+		if err := w.writeHead(head); err != nil {
+			return err
+		}
+		b = body
+	}
+	if len(b) == 0 {
+		return nil
+	}
+	_, err := w.rw.Write(b)
+	return err
+}
+
+func (w *responseBody) writeHead(head []byte) error {
+	line, rest, _ := bytes.Cut(head, []byte("\r\n"))
+	status := 0
+	if _, err := fmt.Sscanf(string(line), "HTTP/1.1 %d", &status); err != nil {
+		return err
+	}
+	for field := range bytes.SplitSeq(rest, []byte("\r\n")) {
+		name, value, _ := bytes.Cut(field, []byte(": "))
+		// net/http decides whether the connection stays open, and which headers repeat.
+		if key := http.CanonicalHeaderKey(string(name)); key != "" && key != "Connection" {
+			w.rw.Header().Set(key, string(value))
+		}
+	}
+	w.rw.WriteHeader(status)
+	return nil
+}

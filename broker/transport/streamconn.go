@@ -1,0 +1,204 @@
+package transport
+
+import (
+	"context"
+	"net/http"
+	"sync"
+	"time"
+
+	"switchboard/broker/dialect"
+	"switchboard/broker/loop"
+	"switchboard/internal/wire"
+)
+
+// streamConn is a stream in a response of net/http. The handler's goroutine writes; everything else
+// happens on the loop.
+type streamConn struct {
+	loop       *loop.Loop
+	speaker    *dialect.Speaker
+	control    *http.ResponseController
+	lingerTime time.Duration
+	addr       string        // the peer's
+	to         Receiver      // belongs to the loop; nil after the end
+	closed     bool          // belongs to the loop: by the session
+	wake       chan struct{} // one slot: there is something to write, or the end
+	cancel     context.CancelFunc
+
+	mu     sync.Mutex // guards the fields below
+	queue  [][]byte
+	queued int    // bytes in queue, and in the write under way
+	lagged bool   // Backlogged returned true, so Writable is due
+	last   []byte // set once: the stream ends after it
+	ended  bool   // the handler does not write any more
+}
+
+// serveStream runs a stream until it ends. The server's own deadlines do not apply to it.
+func (w *Web) serveStream(rw http.ResponseWriter, r *http.Request, opening dialect.Opening) {
+	control := http.NewResponseController(rw)
+	_ = control.SetReadDeadline(time.Time{}) // not every ResponseWriter of a test has deadlines
+	_ = control.SetWriteDeadline(time.Time{})
+	ctx, cancel := context.WithCancel(r.Context())
+	defer cancel()
+	l := w.loops[w.next.Add(1)%uint32(len(w.loops))]
+	c := &streamConn{
+		loop: l.Loop, speaker: opening.Speaker, control: control, lingerTime: w.lingerTime, addr: r.RemoteAddr,
+		wake: make(chan struct{}, 1), cancel: cancel,
+	}
+	defer context.AfterFunc(w.alive, c.abort)()
+	l.Post(func() {
+		if to := w.accept(l.Loop, c, opening.Requests); !c.closed {
+			c.to = to
+		}
+	})
+	c.writeLoop(ctx, &responseBody{rw: rw})
+	c.finish()
+}
+
+// writeLoop writes what is queued until the stream ends. A write waits as long as the peer takes
+// nothing; the session limits that time.
+func (c *streamConn) writeLoop(ctx context.Context, w *responseBody) {
+	written := 0
+	for {
+		batch, last := c.take(written)
+		written = 0
+		for _, b := range batch {
+			if w.write(b) != nil {
+				return
+			}
+			written += len(b)
+		}
+		if last != nil {
+			_ = w.write(last)
+			return
+		}
+		if len(batch) > 0 {
+			if c.control.Flush() != nil {
+				return
+			}
+			continue
+		}
+		select {
+		case <-c.wake:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// take empties the queue. written is how many bytes of the batch before have gone out. last is not
+// nil if nothing follows the batch.
+func (c *streamConn) take(written int) (batch [][]byte, last []byte) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.queued -= written
+	batch, c.queue = c.queue, nil
+	if len(batch) == 0 && c.lagged && c.last == nil {
+		c.lagged = false
+		c.onLoop(Receiver.Writable)
+	}
+	return batch, c.last
+}
+
+// finish forgets the handler, which is about to return.
+func (c *streamConn) finish() {
+	c.mu.Lock()
+	c.ended, c.queue = true, nil
+	c.mu.Unlock()
+	c.onLoop(func(to Receiver) {
+		c.to = nil
+		to.Closed()
+	})
+}
+
+// abort ends the handler, also within a write.
+func (c *streamConn) abort() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.ended { // the connection serves other requests afterwards
+		c.cancel()
+		_ = c.control.SetWriteDeadline(time.Unix(1, 0))
+	}
+}
+
+// onLoop calls f on the loop with the session, if it is still there.
+func (c *streamConn) onLoop(f func(Receiver)) {
+	c.loop.Post(func() {
+		if c.to != nil {
+			f(c.to)
+		}
+	})
+}
+
+func (c *streamConn) signal() {
+	select {
+	case c.wake <- struct{}{}:
+	default:
+	}
+}
+
+func (c *streamConn) enqueue(b []byte) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.last != nil || c.ended || len(b) == 0 {
+		return
+	}
+	c.queue = append(c.queue, b)
+	c.queued += len(b)
+	c.signal()
+}
+
+// Send implements Conn.
+func (c *streamConn) Send(e wire.Event) { c.enqueue(c.speaker.AppendEvent(nil, e)) }
+
+// Write implements Conn.
+func (c *streamConn) Write(b *dialect.Batch) {
+	if f := c.speaker.Form; f != nil {
+		c.enqueue(b.Bytes(f))
+		return
+	}
+	var out []byte
+	for _, m := range b.Messages {
+		out = c.speaker.AppendMessage(out, m)
+	}
+	c.enqueue(out)
+}
+
+// Cork implements Conn: the queue gathers anyway.
+func (c *streamConn) Cork() {}
+
+// Flush implements Conn.
+func (c *streamConn) Flush() {}
+
+// Uncork implements Conn.
+func (c *streamConn) Uncork() {}
+
+// Backlogged implements Conn.
+func (c *streamConn) Backlogged() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.queued > maxQueued {
+		c.lagged = true
+	}
+	return c.queued > maxQueued
+}
+
+// Liveness implements Conn.
+func (c *streamConn) Liveness() dialect.Liveness { return c.speaker.Liveness() }
+
+// Ping implements Conn.
+func (c *streamConn) Ping() { c.enqueue(c.speaker.AppendPing(nil)) }
+
+// RemoteAddr implements Conn.
+func (c *streamConn) RemoteAddr() string { return c.addr }
+
+// Close implements Conn. What is queued goes out first, as far as the peer reads on.
+func (c *streamConn) Close(reason wire.CloseReason, detail string, afterMS int64) {
+	c.to, c.closed = nil, true
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.last == nil && !c.ended {
+		c.last, _ = c.speaker.Last(nil, reason, detail, afterMS)
+		time.AfterFunc(c.lingerTime, c.abort) // the peer may read nothing at all
+		c.signal()
+	}
+}

@@ -1,0 +1,72 @@
+// Package ssetest reads Server-Sent Events in tests, as HTML Living Standard §9.2.6 says.
+package ssetest
+
+import (
+	"bufio"
+	"io"
+	"strconv"
+	"strings"
+)
+
+// Event is one event, or a comment.
+type Event struct {
+	ID      string // the last id up to this event
+	Name    string // "message" if the stream gives none
+	Data    string
+	Retry   int    // ms; 0 if the event sets none
+	Comment bool   // a comment, not an event
+	Raw     string // its bytes
+}
+
+// Reader reads a stream.
+type Reader struct {
+	r      *bufio.Reader
+	lastID string
+}
+
+// NewReader returns a Reader of a response body. lastID is the id that the request had.
+func NewReader(r io.Reader, lastID string) *Reader {
+	if b, ok := r.(*bufio.Reader); ok {
+		return &Reader{b, lastID}
+	}
+	return &Reader{bufio.NewReader(r), lastID}
+}
+
+// Next returns the next event or comment. An event counts only with the empty line after it, so a
+// stream that is cut within an event ends with the event before.
+func (r *Reader) Next() (Event, error) {
+	e := Event{Name: "message"}
+	id, data := r.lastID, []string(nil)
+	for {
+		line, err := r.r.ReadString('\n')
+		if err != nil {
+			return Event{Raw: e.Raw + line}, err
+		}
+		e.Raw += line
+		field, value, _ := strings.Cut(strings.TrimRight(line, "\r\n"), ":")
+		value = strings.TrimPrefix(value, " ")
+		switch {
+		case line == "\n" || line == "\r\n":
+			r.lastID = id
+			if e.ID = id; data == nil {
+				if e.Comment {
+					return e, nil
+				}
+				continue
+			}
+			e.Comment = false
+			e.Data = strings.Join(data, "\n")
+			return e, nil
+		case field == "":
+			e.Comment = true
+		case field == "id":
+			id = value
+		case field == "event":
+			e.Name = value
+		case field == "data":
+			data = append(data, value)
+		case field == "retry":
+			e.Retry, _ = strconv.Atoi(value)
+		}
+	}
+}
