@@ -26,8 +26,8 @@
 //     session.Session.Writable calls hub.Subscription.Resume, which writes what is missing.
 //
 // A message to a client: delivery.Pusher.ToClient stores it in the client's queue and sends a hint
-// to the one server that holds the client. There session.Session.hint writes the message if it
-// follows the last one written. Otherwise session.Session.inboxRead reads the client's queue.
+// to the one server that holds the client. There session.inbox.hint writes the message if it
+// follows the last one written. Otherwise session.inbox.read reads the client's queue.
 //
 // Hints may be lost. peer.Links.Lost reports when that may have happened, and broker.Broker.sweep
 // then reads all queues again.

@@ -18,7 +18,8 @@ type binding struct {
 }
 
 // binder makes and ends the bindings of this server's clients in the store. The pool's workers use
-// it; unbindLater, retryUnbinds and resolveUnconfirmed may be called from anywhere.
+// it. unbindLater, retryUnbinds, resolveUnconfirmed and notifySuperseded do not block, so the loops
+// may call them too.
 type binder struct {
 	opts      *Options
 	deadlines *work.Deadlines
@@ -40,8 +41,8 @@ type bindResult struct {
 	err     error
 }
 
-// bind makes this server the owner of different clients, whose locks the caller holds. It writes
-// first the entries in s_c_ by which the janitor finds the clients, then the fenced bindings, and
+// bind makes this server the owner of clients, whose locks the caller holds. No two claims are of the
+// same client. bind writes first the entries in s_c_ by which the janitor finds the clients, then the fenced bindings, and
 // then the users' lists of clients.
 func (b *binder) bind(ctx context.Context, claims []queue.Claim) []bindResult {
 	server, out, clients := b.opts.ServerID(), make([]bindResult, len(claims)), make([]string, len(claims))
@@ -113,9 +114,9 @@ func (b *binder) bindUsers(ctx context.Context, claims []queue.Claim, out []bind
 	}
 }
 
-// withdrawOwed repeats acknowledgements whose withdrawals are incomplete: a server died, or the
-// store failed, between an acknowledgement and the withdrawal of the same messages from the user's
-// other clients.
+// withdrawOwed completes withdrawals. An acknowledgement withdraws the same messages from the user's
+// other clients. If a server died or the store failed in between, the store says at the next bind
+// that it owes the withdrawal (Bound.Owes). To repeat the acknowledgement completes it.
 func (b *binder) withdrawOwed(ctx context.Context, claims []queue.Claim, out []bindResult) {
 	var calls sync.WaitGroup
 	for i, o := range out {
@@ -134,4 +135,15 @@ func (b *binder) withdrawOwed(ctx context.Context, claims []queue.Claim, out []b
 func (b *binder) owns(ctx context.Context, client string) (bool, error) {
 	c, known, err := b.opts.Queue.Client(ctx, client)
 	return known && c.Server == b.opts.ServerID(), err
+}
+
+// notifySuperseded notifies the server that held the client before it was bound here.
+func (b *binder) notifySuperseded(client string, bound queue.Bound) {
+	switch bound.PrevServer {
+	case "":
+	case b.opts.ServerID():
+		b.clients.supersede(client, bound.Generation)
+	default:
+		b.opts.Notify.Superseded(bound.PrevServer, client, bound.Generation)
+	}
 }

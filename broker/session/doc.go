@@ -10,14 +10,17 @@
 //
 //   - session.go receives messages, starts their handlers, and ends a session. waiting.go holds
 //     the messages that come while a call is under way.
-//   - connect.go lists the steps of a connect. identity.go, hooks.go and refresh.go decide who the
-//     client is. connect_batch.go and early_subscribe.go bind many clients with few store calls.
+//   - connect.go lists the steps of a connect. identity.go, hooks.go and refresh.go establish the
+//     client's identity. connector.go, connect_queue.go and early_subscribe.go bind many clients
+//     with few store calls.
 //   - binding.go, unbind.go, renew.go and unconfirmed.go keep the bindings in the store.
 //     client_locks.go serializes the calls about a client. local_clients.go and client_table.go
 //     find a client's session.
 //   - subscribe.go, publish.go, history.go, presence.go, watches.go and worker_requests.go handle
-//     the messages of those types. permissions.go checks the access rules, message_rate.go and
-//     new_channels.go the rate limits.
+//     the messages of those types. acquire.go prepares a subscription, and subscriptions.go lists
+//     those of a session.
+//   - permissions.go checks the access rules, and recheck.go applies new ones. rates.go holds the
+//     rate limits and their use; message_rate.go and new_channels.go apply them.
 //   - inbox.go delivers the client's own queue and takes acknowledgements, which ack_batch.go
 //     stores.
 //   - schedule.go checks the timeouts of sessions. renewal_schedule.go decides when a binding is

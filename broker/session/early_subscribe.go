@@ -28,35 +28,37 @@ func (sh *shard) endConnect(s *Session) {
 	}
 }
 
-// noteEarlySubscribe stores the first message after connect in the connectJob if it is a subscribe.
-// The message still waits with the others, and handleWaiting handles it.
-func (s *Session) noteEarlySubscribe(req wire.Request) {
-	if j := s.shard.connecting[s]; j != nil && req.Type == wire.TypeSubscribe && checkChannel(req) == nil {
-		req.After = s.m.opts.Hub.ResumeCursor(req.After)
+// noteEarlySubscribe stores the first message after connect in the connectJob of s if it is a
+// subscribe. The message still waits with the others, and handleWaiting handles it.
+func (sh *shard) noteEarlySubscribe(s *Session, req wire.Request) {
+	if j := sh.connecting[s]; j != nil && req.Type == wire.TypeSubscribe && checkChannel(req) == nil {
+		req.After = sh.m.opts.Hub.ResumeCursor(req.After)
 		j.early.Store(&req)
 	}
 }
 
-// readyChannels prepares and holds the channels of early subscribes, so that subscribe does not
-// need the store. subscribe repeats all checks, and handles what failed here. With a subscribe hook
-// nothing is prepared: the hook must be asked first.
-func (m *Manager) readyChannels(ctx context.Context, jobs []*connectJob) {
-	if m.opts.Hooks.Subscribe != nil {
+// prepareChannels prepares and holds the channels of early subscribes, so that Session.subscribe
+// does not need the store. Session.subscribe repeats all checks, and prepares a channel for which
+// that failed here. If there is a subscribe hook, prepareChannels does nothing: the hook must be
+// called first.
+func (c *connector) prepareChannels(ctx context.Context, jobs []*connectJob) {
+	if c.opts.Hooks.Subscribe != nil {
 		return
 	}
-	var wants []hub.PrefetchRequest
-	var wanting []*connectJob // the job of each entry of wants
+	var requests []hub.PrefetchRequest
+	var requested []*connectJob // the job of each entry of requests
 	for _, j := range jobs {
 		req := j.early.Load()
 		if req == nil || j.err != nil {
 			continue
 		}
-		who := namespace.Subject{User: j.identity.User, Grants: j.identity.Grants}
-		if m.opts.Access.Namespaces().Allows(who, namespace.Subscribe, req.Channel) && !m.needsHistoryRight(who, req.Channel, req.After) {
-			wants, wanting = append(wants, hub.PrefetchRequest{Name: req.Channel, After: req.After}), append(wanting, j)
+		p := newPermissions(c.opts, namespace.Subject{User: j.identity.User, Grants: j.identity.Grants})
+		if p.rules.Allows(p.subject, namespace.Subscribe, req.Channel) && !p.recentOnly(req.Channel, req.After) {
+			requests = append(requests, hub.PrefetchRequest{Name: req.Channel, After: req.After})
+			requested = append(requested, j)
 		}
 	}
-	for i, c := range m.opts.Hub.Prefetch(ctx, wants) {
-		wanting[i].ready = c
+	for i, channel := range c.opts.Hub.Prefetch(ctx, requests) {
+		requested[i].ready = channel
 	}
 }

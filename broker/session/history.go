@@ -20,7 +20,7 @@ const (
 func (s *Session) history(req wire.Request) {
 	err := checkChannel(req)
 	if err == nil {
-		err = s.checkAllowed(namespace.History, req.Channel)
+		err = s.permissions().check(namespace.History, req.Channel)
 	}
 	if err == nil && (req.Limit < 0 || req.Limit > maxHistory) {
 		err = wire.Errorf(wire.BadRequest, "limit: %d is not within 1 and %d", req.Limit, maxHistory)
@@ -51,10 +51,18 @@ func (s *Session) history(req wire.Request) {
 		n := wire.Fitting(stored, func(m wire.Stored) int { return len(m.Data) })
 		page.More = page.More || n < len(stored)
 		stored = stored[:n]
-		s.chargeHistory(stored)
+		s.chargeBytes(storedSize(stored))
 		s.answer(wire.Event{
 			Type: wire.TypeHistory, Ref: req.Ref, Channel: req.Channel,
 			Messages: &stored, More: page.More, Recovered: &page.Complete,
 		}, err)
 	})
+}
+
+// storedSize returns the bytes for which a history answer is charged.
+func storedSize(messages []wire.Stored) (n int) {
+	for _, m := range messages {
+		n += len(m.Data)
+	}
+	return n
 }

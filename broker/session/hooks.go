@@ -36,12 +36,13 @@ func (s *Session) question(ask func(context.Context, hook.Question) (hook.Answer
 	return q
 }
 
-// poolFor returns the pool for a job that asks q, or that asks nothing if q is nil.
-func (m *Manager) poolFor(q *hook.Question) *work.Pool {
+// poolFor returns the pool for a job that calls the hook with q. A nil q means that there is no
+// hook.
+func (o *Options) poolFor(q *hook.Question) *work.Pool {
 	if q == nil {
-		return m.opts.Pool
+		return o.Pool
 	}
-	return m.opts.Hooks.Pool
+	return o.Hooks.Pool
 }
 
 // askConnect asks whether a client may connect, and returns its identity with the changes that

@@ -15,7 +15,7 @@ import (
 var ErrExpired = errors.New("session: the token ran out")
 
 // checkConnect checks the fields of a connect message and returns the client's identity.
-func (m *Manager) checkConnect(req wire.Request) (Identity, error) {
+func (a *Access) checkConnect(req wire.Request) (Identity, error) {
 	if req.Secret != "" {
 		if err := wire.CheckSecret(req.Secret); err != nil {
 			return Identity{}, err
@@ -29,17 +29,17 @@ func (m *Manager) checkConnect(req wire.Request) (Identity, error) {
 	if req.Attempt < 0 {
 		return Identity{}, wire.Errorf(wire.BadRequest, "attempt: %d is below zero", req.Attempt)
 	}
-	return m.identify(req)
+	return a.identify(req)
 }
 
 // identify returns the client's identity from its token. If the broker is open, it takes the user
 // and the info from the message.
-func (m *Manager) identify(req wire.Request) (Identity, error) {
-	if m.opts.Access.Verify != nil {
+func (a *Access) identify(req wire.Request) (Identity, error) {
+	if a.Verify != nil {
 		switch {
 		case req.Token != "":
-			return m.opts.Access.Verify(req.Token)
-		case !m.opts.Access.Anonymous || req.Type != wire.TypeConnect:
+			return a.Verify(req.Token)
+		case !a.Anonymous || req.Type != wire.TypeConnect:
 			return Identity{}, wire.Errorf(wire.Unauthorized, "token: missing")
 		case req.User != "":
 			return Identity{}, wire.Errorf(wire.Unauthorized, "token: missing; a client without a token has no user")
@@ -55,23 +55,24 @@ func (m *Manager) identify(req wire.Request) (Identity, error) {
 
 // assignID gives the client its id and, if it has no user, the secret by which it gets that id
 // again. It calls the connect hook if q is not nil. Without tokens the hook may name the user.
-func (m *Manager) assignID(j *connectJob, q *hook.Question) error {
-	id := j.identity
+func (c *connector) assignID(j *connectJob, q *hook.Question) error {
+	verified := j.identity
 	if j.request.Client == "" {
-		j.request.Client = cmp.Or(id.Client, randomClientPart())
+		j.request.Client = cmp.Or(verified.Client, randomClientPart())
 	}
-	part, err := clientPart(j.request.Client, id.User)
-	j.client = wire.ClientID(id.User, part)
-	if err != nil && q != nil && m.opts.Access.Verify == nil && wire.CheckClientID(j.request.Client) == nil {
+	part, err := clientPart(j.request.Client, verified.User)
+	j.client = wire.ClientID(verified.User, part)
+	hookMayNameUser := q != nil && c.opts.Access.Verify == nil
+	if err != nil && hookMayNameUser && wire.CheckClientID(j.request.Client) == nil {
 		j.client, err = j.request.Client, nil // perhaps it begins with the user that the hook will name
 	}
-	if err == nil && id.Client != "" && part != id.Client {
-		err = wire.Errorf(wire.Forbidden, "client: the token is of client %s", id.Client)
+	if err == nil && verified.Client != "" && part != verified.Client {
+		err = wire.Errorf(wire.Forbidden, "client: the token is of client %s", verified.Client)
 	}
 	if err == nil && q != nil {
 		q.Client = j.client
-		if j.identity, err = m.opts.Hooks.askConnect(id, &j.gone, q); err == nil {
-			part, err = clientPart(j.request.Client, j.identity.User, id.User)
+		if j.identity, err = c.opts.Hooks.askConnect(verified, &j.gone, q); err == nil {
+			part, err = clientPart(j.request.Client, j.identity.User, verified.User)
 			j.client = wire.ClientID(j.identity.User, part)
 		}
 	}
@@ -104,14 +105,13 @@ func clientPart(given string, users ...string) (string, error) {
 // user returns the client's user, "" for none.
 func (s *Session) user() string { return wire.UserOf(s.client) }
 
-// notifyRejected reports a refused token. The connection must still be open.
-func (s *Session) notifyRejected(token string, err error) {
-	reason := RejectedBad
+// rejectionReason returns the reason for Notify.Rejected if the token was refused with err.
+func rejectionReason(token string, err error) string {
 	switch {
 	case token == "":
-		reason = RejectedMissing
+		return RejectedMissing
 	case errors.Is(err, ErrExpired):
-		reason = RejectedExpired
+		return RejectedExpired
 	}
-	s.m.opts.Notify.Rejected(reason, s.conn.RemoteAddr())
+	return RejectedBad
 }

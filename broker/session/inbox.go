@@ -1,14 +1,15 @@
 package session
 
 import (
-	"errors"
 	"sort"
 
 	"switchboard/internal/wire"
 	"switchboard/queue"
 )
 
-// inbox is how far a session is in its client's queue. Only the session's loop uses it.
+// inbox is the part of its client's queue that a session has sent and the client has acknowledged.
+// Its methods are the state machine that sends the rest. They take the session, through which they
+// write and call the store. Only the session's loop uses it.
 type inbox struct {
 	sent    int64   // the last id that was written, or skipped by an announced gap
 	unacked []int64 // the written ids that are not acknowledged, ascending, at most queue.MaxWindow
@@ -32,6 +33,9 @@ func (in *inbox) unsavedAck() int64 {
 	return 0
 }
 
+// expectsAck returns whether id was written and is not acknowledged.
+func (in *inbox) expectsAck(id int64) bool { return id > in.ackTo && id <= in.sent }
+
 // dropUnacked drops the unacknowledged ids up to id.
 func (in *inbox) dropUnacked(id int64) {
 	n := sort.Search(len(in.unacked), func(i int) bool { return in.unacked[i] > id })
@@ -40,39 +44,37 @@ func (in *inbox) dropUnacked(id int64) {
 	}
 }
 
-// hint handles a hint: message id follows prev in the client's queue. It sends the message if all
-// before it were sent, and else reads the queue.
-func (s *Session) hint(id, prev int64, data []byte) {
-	in := &s.inbox
+// hint handles a hint: message id follows prev in the client's queue. If the session has sent all
+// messages up to prev, hint sends this one. Otherwise it reads the queue.
+func (in *inbox) hint(s *Session, id, prev int64, data []byte) {
 	switch {
 	case s.state != open || id <= in.sent:
-	case prev == in.sent && data != nil && !in.dirty && !in.reading && s.inboxRoom():
-		s.inboxWrite([]queue.Message{{ID: id, Data: data}})
-		s.inboxAfterWrite()
+	case prev == in.sent && data != nil && !in.dirty && !in.reading && in.hasRoom(s):
+		in.write(s, []queue.Message{{ID: id, Data: data}})
+		in.afterWrite(s)
 	default:
-		s.inboxMarkDirty()
+		in.markDirty(s)
 	}
 }
 
-// inboxRoom returns whether more messages may be written.
-func (s *Session) inboxRoom() bool {
-	return len(s.inbox.unacked) < queue.MaxWindow && !s.conn.Backlogged()
+// hasRoom returns whether more messages may be written.
+func (in *inbox) hasRoom(s *Session) bool {
+	return len(in.unacked) < queue.MaxWindow && !s.conn.Backlogged()
 }
 
-// inboxMarkDirty notes that the store may hold more messages, and reads it.
-func (s *Session) inboxMarkDirty() {
-	s.inbox.dirty = true
-	s.inboxRead()
+// markDirty notes that the store may hold more messages, and reads the queue.
+func (in *inbox) markDirty(s *Session) {
+	in.dirty = true
+	in.read(s)
 }
 
-// inboxRead reads the messages after the last one sent, if there may be any and if there is room.
-func (s *Session) inboxRead() {
-	in := &s.inbox
+// read reads the messages after the last one sent, if there may be any and if there is room.
+func (in *inbox) read(s *Session) {
 	if s.state != open || !in.dirty {
 		return
 	}
-	if in.reading || !s.inboxRoom() {
-		s.checkNextTick()
+	if in.reading || !in.hasRoom(s) {
+		s.shard.checkNextTick(s)
 		return
 	}
 	in.dirty, in.reading = false, true
@@ -84,20 +86,19 @@ func (s *Session) inboxRead() {
 			if err == nil && page.Last < after {
 				s.m.opts.Notify.Lost(s.client, after)
 			}
-			s.inboxWritePage(page, err)
+			in.writePage(s, page, err)
 		})
 	})
 }
 
-// inboxWritePage writes the messages of a page of the queue.
-func (s *Session) inboxWritePage(page queue.Page, err error) {
-	in := &s.inbox
+// writePage writes the messages of a page of the queue.
+func (in *inbox) writePage(s *Session, page queue.Page, err error) {
 	switch {
 	case s.state != open:
 		return
 	case err != nil:
 		in.dirty = true // the next tick tries again
-		s.inboxCallFailed(err)
+		s.queueCallFailed(err)
 		return
 	}
 	if page.Floor > in.sent {
@@ -106,7 +107,7 @@ func (s *Session) inboxWritePage(page queue.Page, err error) {
 		in.dropUnacked(page.Floor)
 	}
 	if len(page.Messages) == 0 && page.More {
-		s.checkNextTick()
+		s.shard.checkNextTick(s)
 		in.dirty = true // the window is full: the next acknowledgement makes room
 		return
 	}
@@ -115,22 +116,22 @@ func (s *Session) inboxWritePage(page queue.Page, err error) {
 	}
 	for len(page.Messages) > 0 && s.state == open && !s.conn.Backlogged() {
 		n := wire.Fitting(page.Messages, func(m queue.Message) int { return len(m.Data) })
-		s.inboxWrite(page.Messages[:n])
+		in.write(s, page.Messages[:n])
 		page.Messages = page.Messages[n:]
 	}
 	if len(page.Messages) > 0 || page.More {
 		in.dirty = true
 	}
-	s.inboxAfterWrite()
+	in.afterWrite(s)
 }
 
-// inboxWrite writes messages, and gaps that stand for lost ones, in one call.
-func (s *Session) inboxWrite(messages []queue.Message) {
-	s.countDelivered(len(messages))
+// write writes messages in one call. It writes a gap for each entry that stands for lost messages.
+func (in *inbox) write(s *Session, messages []queue.Message) {
+	s.shard.countDelivered(len(messages))
 	s.conn.Cork()
 	for i := range messages {
 		m := &messages[i]
-		s.inbox.sent = m.ID
+		in.sent = m.ID
 		if after, to, lost := queue.Loss(m.Data); lost {
 			// A client does not acknowledge a gap, but the message after it. Until then each
 			// connect sends the gap again.
@@ -138,91 +139,75 @@ func (s *Session) inboxWrite(messages []queue.Message) {
 			continue
 		}
 		s.conn.Send(wire.Event{Type: wire.TypeMessage, ID: &m.ID, Data: m.Data})
-		s.inbox.unacked = append(s.inbox.unacked, m.ID)
+		in.unacked = append(in.unacked, m.ID)
 	}
 	s.conn.Uncork()
-	s.watchBacklog()
+	s.checkBacklog()
 }
 
-// inboxAfterWrite acknowledges what was written, if the client asked for that and the socket has
-// taken it all, and reads more messages.
-func (s *Session) inboxAfterWrite() {
+// afterWrite flushes the connection and reads more messages. With "ack":"auto" it first
+// acknowledges everything that was written, if the socket has taken it all.
+func (in *inbox) afterWrite(s *Session) {
 	s.conn.Flush()
 	if s.state != open {
 		return
 	}
-	if s.inbox.auto && !s.conn.Backlogged() {
-		s.inboxAcked(s.inbox.sent)
+	if in.auto && !s.conn.Backlogged() {
+		in.advanceAck(s, in.sent)
 	}
-	s.inboxRead()
+	in.read(s)
 }
 
 // ack handles an acknowledgement of all messages up to an id. It may include messages that were
 // sent on an earlier connection, which are not sent again.
-func (s *Session) ack(req wire.Request) {
+func (in *inbox) ack(s *Session, req wire.Request) {
 	switch {
 	case s.state != open:
 		s.refuseUnqueued(req.Ref, wire.Errorf(wire.BadRequest, "ack: connect comes first"))
 	case req.Of != "" && req.Of != s.client: // the id is of another queue
-	case req.ID <= 0 || req.ID > max(s.inbox.sent, s.inbox.last):
+	case req.ID <= 0 || req.ID > max(in.sent, in.last):
 		s.refuseUnqueued(req.Ref, wire.Errorf(wire.BadRequest, "id: %d was not assigned yet", req.ID))
 	default:
-		s.inbox.sent = max(s.inbox.sent, req.ID)
-		s.inboxAcked(req.ID)
-		s.inboxRead()
+		in.sent = max(in.sent, req.ID)
+		in.advanceAck(s, req.ID)
+		in.read(s)
 	}
 }
 
-// inboxAcked notes that the client has received all messages up to id.
-func (s *Session) inboxAcked(id int64) {
-	in := &s.inbox
+// advanceAck notes that the client has received all messages up to id, and stores that.
+func (in *inbox) advanceAck(s *Session, id int64) {
 	if id > in.ackTo {
 		in.ackTo, in.unsaved = id, true
 	}
 	in.dropUnacked(id)
-	s.inboxStoreAck()
+	in.saveAck(s)
 }
 
-// inboxStoreAck has the acknowledgement stored. Acknowledgements that come during a call are
-// coalesced into the next.
-func (s *Session) inboxStoreAck() {
-	if in := &s.inbox; !in.acking && in.unsaved {
+// saveAck adds the acknowledgement to the shard's ackBatch, if it is not stored. Acknowledgements
+// that come during a call are coalesced into the next.
+func (in *inbox) saveAck(s *Session) {
+	if !in.acking && in.unsaved {
 		in.acking = true
 		s.shard.acks.add(s)
 	}
 }
 
-// inboxAckStored handles the result of storing the acknowledgement of id.
-func (s *Session) inboxAckStored(id int64, err error) {
-	in := &s.inbox
+// ackSaved handles the result of the call that stored the acknowledgement of id.
+func (in *inbox) ackSaved(s *Session, id int64, err error) {
 	in.acking = false
 	switch {
 	case s.state != open:
 	case err != nil:
-		s.inboxCallFailed(err) // the next tick tries again
+		s.queueCallFailed(err) // the next tick tries again
 	default:
 		in.unsaved = in.ackTo > id
-		s.inboxStoreAck()
-		s.inboxRead()
+		in.saveAck(s)
+		in.read(s)
 	}
 }
 
-// inboxRetry repeats store calls that failed.
-func (s *Session) inboxRetry() {
-	s.inboxStoreAck()
-	s.inboxRead()
-}
-
-// inboxCallFailed handles a failed store call about the client. ErrStale means that the client is
-// connected elsewhere, ErrForgotten that the store has lost the client's record.
-func (s *Session) inboxCallFailed(err error) {
-	switch {
-	case errors.Is(err, queue.ErrStale):
-		s.close(wire.CloseSuperseded, "the client connected elsewhere", 0)
-		return
-	case errors.Is(err, queue.ErrForgotten):
-		s.mustRenew = true // the next tick renews the binding, and later ticks repeat the call
-	}
-	s.checkNextTick()
-	s.m.opts.Logger.Warn().Err(err).Msg("client queue: the next tick tries again")
+// retry repeats store calls that failed.
+func (in *inbox) retry(s *Session) {
+	in.saveAck(s)
+	in.read(s)
 }

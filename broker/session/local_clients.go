@@ -27,9 +27,20 @@ func newLocalClients() localClients {
 	return localClients{open: newClientTable(), users: make(map[string]int), binds: make(map[string]*pendingBind)}
 }
 
-// add makes s the session of its client. It returns the session that s replaces, or nil. It adds
-// nothing and returns false if a session with a later generation is open.
-func (c *localClients) add(s *Session) (replaced *Session, ok bool) {
+// add makes s the session of its client and closes the session that s replaces. It adds nothing and
+// returns false if a session with a later generation is open.
+func (c *localClients) add(s *Session) bool {
+	replaced, ok := c.replace(s)
+	if replaced != nil {
+		replaced.shard.loop.Post(func() {
+			replaced.close(wire.CloseSuperseded, "the client connected elsewhere", 0)
+		})
+	}
+	return ok
+}
+
+// replace is add without the close. It returns the session that s replaces, or nil.
+func (c *localClients) replace(s *Session) (replaced *Session, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	old := c.open.get(s.client)
@@ -73,8 +84,8 @@ func (c *localClients) get(client string) *Session {
 	return c.open.get(client)
 }
 
-// getForHint is get for a caller that has news for the client. If a bind is pending, it also notes
-// that the new session must read its queue, where it learns the news.
+// getForHint is get for a caller that has a hint for the client. If a bind is pending, it also notes
+// that the new session must read its queue, because that session does not receive the hint.
 func (c *localClients) getForHint(client string) *Session {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -139,8 +150,8 @@ func (c *localClients) wasHinted(p *pendingBind) bool {
 	return p.hinted
 }
 
-// allHinted has every client that is being bound read its queue: its hint may have been lost.
-func (c *localClients) allHinted() {
+// hintAll makes every client that is being bound read its queue: its hint may have been lost.
+func (c *localClients) hintAll() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, p := range c.binds {

@@ -20,12 +20,10 @@ type Manager struct {
 	shards []*shard // by loop.Index
 	rates  rates
 	ticks  struct{ connect, backlog uint32 } // of Options.Timing, in ticks
-	began  time.Time
 
 	clients   localClients
-	connects  connectQueue
 	binder    binder
-	deadlines *work.Deadlines
+	connector connector
 
 	currentTick atomic.Uint32 // ticks since the start, one per second
 	lastTick    atomic.Int64  // unix seconds of the last tick
@@ -35,16 +33,17 @@ type Manager struct {
 
 // New returns a Manager without sessions.
 func New(opts Options) *Manager {
-	m := &Manager{opts: opts.withDefaults(), clients: newLocalClients(), began: time.Now()}
+	m := &Manager{opts: opts.withDefaults(), clients: newLocalClients()}
 	m.rates = newRates(m.opts)
-	m.deadlines = work.NewDeadlines(m.opts.Timing.StoreCall)
-	m.binder.opts, m.binder.deadlines, m.binder.clients = &m.opts, m.deadlines, &m.clients
 	m.ticks.connect = ticks(m.opts.Timing.Connect)
 	m.ticks.backlog = ticks(m.opts.Timing.Backlog)
-	m.lastTick.Store(m.began.Unix())
+	m.lastTick.Store(time.Now().Unix())
 	for _, l := range opts.Loops {
 		m.shards = append(m.shards, newShard(m, l))
 	}
+	m.binder.opts, m.binder.clients = &m.opts, &m.clients
+	m.binder.deadlines = work.NewDeadlines(m.opts.Timing.StoreCall)
+	m.connector.opts, m.connector.shards, m.connector.binder = &m.opts, m.shards, &m.binder
 	return m
 }
 
@@ -59,7 +58,7 @@ func (m *Manager) Accept(l *loop.Loop, conn transport.Conn, requests []wire.Requ
 	sh := m.shards[l.Index]
 	s := &Session{shard: sh, conn: conn, lastHeard: m.currentTick.Load()}
 	sh.add(s)
-	s.checkBy(s.lastHeard + m.ticks.connect)
+	sh.checkBy(s, s.lastHeard+m.ticks.connect)
 	if m.drain.Load() > 0 {
 		s.closeDraining()
 		return s
@@ -70,18 +69,6 @@ func (m *Manager) Accept(l *loop.Loop, conn transport.Conn, requests []wire.Requ
 		}
 	}
 	return s
-}
-
-// addClient makes s the session of its client and closes the one that it replaces. It returns false
-// if a session with a later generation is open.
-func (m *Manager) addClient(s *Session) bool {
-	replaced, ok := m.clients.add(s)
-	if replaced != nil {
-		replaced.shard.loop.Post(func() {
-			replaced.close(wire.CloseSuperseded, "the client connected elsewhere", 0)
-		})
-	}
-	return ok
 }
 
 // Hint announces message id of the client's queue, which follows message prev. data may be nil.
@@ -99,7 +86,7 @@ type hintTask struct {
 }
 
 // Run implements loop.Task.
-func (t *hintTask) Run(*loop.Loop) { t.s.hint(t.id, t.prev, t.data) }
+func (t *hintTask) Run(*loop.Loop) { t.s.inbox.hint(t.s, t.id, t.prev, t.data) }
 
 // Supersede closes the client's session if its generation is lower than the given one.
 func (m *Manager) Supersede(client string, generation int64) { m.clients.supersede(client, generation) }
@@ -135,13 +122,14 @@ func (m *Manager) Counts() (connections, users int) {
 	return int(m.count.Load()), m.clients.userCount()
 }
 
-// maxTick is the longest time between two ticks of a process that was not suspended, in seconds.
+// maxTick is the longest expected time between two ticks, in seconds. After a longer time the
+// process was suspended, or the clock was set.
 const maxTick = 3
 
 // Tick does the periodic work of all sessions. It must be called once a second.
 func (m *Manager) Tick() {
 	now, unix := m.currentTick.Add(1), time.Now().Unix()
-	suspended := unix-m.lastTick.Swap(unix) > maxTick // or the clock was set: expired tokens were not noticed
+	suspended := unix-m.lastTick.Swap(unix) > maxTick // the schedule of token expiries is wrong: check all sessions
 	m.binder.retryUnbinds()
 	m.binder.resolveUnconfirmed()
 	for _, sh := range m.shards {
@@ -178,14 +166,14 @@ func (m *Manager) eachShard(f func(*shard)) {
 
 // MarkAllDirty has every session read its queue: hints may have been lost.
 func (m *Manager) MarkAllDirty() {
-	m.clients.allHinted()
-	m.each(func(s *Session) { s.inboxMarkDirty() })
+	m.clients.hintAll()
+	m.each(func(s *Session) { s.inbox.markDirty(s) })
 }
 
 // RenewAll renews the binding of every session under the server's current id, and returns when all
 // were tried. It is called after the store failed, or after the server was declared dead.
 func (m *Manager) RenewAll() {
-	m.clients.allHinted() // a session that reads its queue notices if the store has forgotten its client
+	m.clients.hintAll() // a session that reads its queue notices if the store has forgotten its client
 	var wg sync.WaitGroup
 	m.eachShard(func(sh *shard) { sh.renewOpen(&wg) })
 	wg.Wait()

@@ -26,23 +26,20 @@ func (s *Session) member() registry.Member {
 
 // joinPresence makes the session a member of the channel, if the channel has presence.
 func (s *Session) joinPresence(sub *hub.Subscription) {
-	if s.hasPresence(sub) {
+	if s.m.opts.Presence != nil && sub != &s.allSub && s.m.opts.Access.hasPresence(sub.Channel.Name) {
 		s.m.opts.Presence.Join(sub.Channel.Name, s.member())
 	}
 }
 
-// hasPresence returns whether the presence of a channel is tracked. That of the $all channel is
-// not.
-func (s *Session) hasPresence(sub *hub.Subscription) bool {
-	if s.m.opts.Presence == nil || sub == &s.allSub {
-		return false
-	}
-	r := s.m.opts.Access.Namespaces().For(sub.Channel.Name)
+// hasPresence returns whether the current access rules track the presence of a channel. The $all
+// channel never has presence; the caller excludes it.
+func (a *Access) hasPresence(channel string) bool {
+	r := a.Namespaces().For(channel)
 	return r != nil && !r.NoPresence
 }
 
-// leavePresence undoes joinPresence. It does not ask hasPresence: the access rules may have
-// changed.
+// leavePresence undoes joinPresence. It does not call hasPresence: the access rules may have
+// changed since the join.
 func (s *Session) leavePresence(sub *hub.Subscription) {
 	if s.m.opts.Presence != nil && sub != &s.allSub {
 		s.m.opts.Presence.Leave(sub.Channel.Name, s.client, s.generation)
@@ -65,7 +62,7 @@ func (m *Manager) Members(channel string) []registry.Member {
 func (s *Session) presence(req wire.Request) {
 	err := checkChannel(req)
 	if err == nil {
-		err = s.checkAllowed(namespace.Presence, req.Channel)
+		err = s.permissions().check(namespace.Presence, req.Channel)
 	}
 	switch {
 	case err != nil:
@@ -85,7 +82,8 @@ func (s *Session) presence(req wire.Request) {
 		}, func(page presence.Page, err error) { s.sendPresence(req, page, err) })
 		return
 	}
-	sub := s.watches()[i].sub // a watcher pages through the view that it receives the changes of
+	// A watcher pages through the same view of which it receives the joins and leaves.
+	sub := s.watches()[i].sub
 	call(s, func() (struct{}, error) {
 		return struct{}{}, sub.DropExpired(s.m.storeContext())
 	}, func(_ struct{}, err error) {
@@ -105,8 +103,16 @@ func (s *Session) sendPresence(req wire.Request, page presence.Page, err error) 
 		e.Users = &page.Users
 	}
 	if errors.Is(err, registry.ErrBadCursor) {
-		err = wire.Errorf(wire.BadRequest, "cursor: it is not one that an earlier page gave")
+		err = wire.Errorf(wire.BadRequest, "cursor: no earlier page returned it")
 	}
-	s.chargeMembers(page.Members)
+	s.chargeBytes(membersSize(page.Members))
 	s.answer(e, err)
+}
+
+// membersSize returns the bytes for which a presence answer is charged.
+func membersSize(members []registry.Member) (n int) {
+	for _, m := range members {
+		n += len(m.Client) + len(m.User) + len(m.Info)
+	}
+	return n
 }

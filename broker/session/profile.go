@@ -34,7 +34,7 @@ func (s *Session) setIdentity(id Identity) {
 	if !id.Expires.IsZero() {
 		s.expires = uint32(min(max(1, id.Expires.Unix()), math.MaxUint32)) // enough until the year 2106
 	}
-	s.checkBy(s.nextCheck(s.m.currentTick.Load(), time.Now().Unix()))
+	s.shard.checkBy(s, s.shard.nextCheck(s, s.m.currentTick.Load(), time.Now().Unix()))
 	next := profile{info: id.Info, grants: id.Grants}
 	if before := s.profile(); before != nil {
 		next.publishes = before.publishes
@@ -46,15 +46,6 @@ func (s *Session) setIdentity(id Identity) {
 		s.extra.profile = nil
 		s.dropEmptyExtra()
 	}
-}
-
-// subject returns the client as the access rules see it.
-func (s *Session) subject() namespace.Subject {
-	who := namespace.Subject{User: s.user()}
-	if p := s.profile(); p != nil {
-		who.Grants = p.grants
-	}
-	return who
 }
 
 // takePublish takes one message from the publish rate of a channel's namespace.
@@ -70,7 +61,7 @@ func (s *Session) takePublish(r *namespace.Rule, channel string) error {
 		e.profile.publishes = make(map[*namespace.Rule]limit.Bucket)
 	}
 	bucket := e.profile.publishes[r]
-	wait := bucket.Take(limit.New(r.PublishRate, r.Burst()), 1, s.m.bucketClock())
+	wait := bucket.Take(limit.New(r.PublishRate, r.Burst()), 1, s.m.rates.now())
 	e.profile.publishes[r] = bucket
 	if wait == 0 {
 		return nil

@@ -12,12 +12,12 @@ import (
 func (s *Session) publish(req wire.Request) {
 	err := checkChannel(req)
 	if err == nil {
-		err = s.checkAllowed(namespace.Publish, req.Channel)
+		err = s.permissions().check(namespace.Publish, req.Channel)
 	}
 	var data []byte
 	if err == nil {
 		rule := s.m.opts.Access.Namespaces().For(req.Channel)
-		if data, err = wire.CompactData(req.Data, s.m.maxPayload(rule)); err == nil {
+		if data, err = wire.CompactData(req.Data, s.m.opts.Limits.payload(rule)); err == nil {
 			err = s.takePublish(rule, req.Channel)
 		}
 	}
@@ -25,14 +25,14 @@ func (s *Session) publish(req wire.Request) {
 		s.refuse(req.Ref, err)
 		return
 	}
-	existingOnly := s.waitForNewChannel() > 0
+	existingOnly := s.m.rates.newChannelWait(s.rateUse()) > 0
 	call(s, func() (Published, error) {
 		return s.m.opts.Publish(s.m.storeContext(), req.Channel, data, existingOnly)
 	}, func(p Published, err error) {
 		switch {
 		case s.state == closed:
 		case errors.Is(err, queue.ErrNewChannel):
-			err = s.newChannelError(req.Channel)
+			err = newChannelError(&s.m.opts, req.Channel, s.m.rates.newChannelWait(s.rateUse()))
 		case err == nil && p.New:
 			s.countNewChannel()
 		}
@@ -40,10 +40,10 @@ func (s *Session) publish(req wire.Request) {
 	})
 }
 
-// maxPayload returns the largest payload in bytes for a channel with that rule.
-func (m *Manager) maxPayload(r *namespace.Rule) int {
+// payload returns the largest payload in bytes for a channel with that rule, which may be nil.
+func (l *Limits) payload(r *namespace.Rule) int {
 	if r == nil || r.Message == 0 {
-		return m.opts.Limits.Message
+		return l.Message
 	}
-	return min(r.Message, m.opts.Limits.Message)
+	return min(r.Message, l.Message)
 }

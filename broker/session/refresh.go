@@ -16,21 +16,22 @@ func (s *Session) refresh(req wire.Request) {
 		return
 	}
 	q := s.question(s.m.opts.Hooks.Connect, hook.Connect, "")
-	callIn(s.m.poolFor(q), s, func() (Identity, error) {
-		id, err := s.m.identify(req)
-		if err != nil || q == nil || id.User != q.User { // a token of another user is refused below
-			return id, err
+	callIn(s.m.opts.poolFor(q), s, func() (Identity, error) {
+		verified, err := s.m.opts.Access.identify(req)
+		if err != nil || q == nil || verified.User != q.User { // a token of another user is refused below
+			return verified, err
 		}
 		q.Refresh = true
-		return s.m.opts.Hooks.askConnect(id, new(atomic.Bool), q)
+		return s.m.opts.Hooks.askConnect(verified, new(atomic.Bool), q)
 	}, func(id Identity, err error) {
 		switch {
 		case s.state == closed:
 		case err != nil:
-			if own, ok := errors.AsType[*wire.Error](err); ok && own.Code == wire.Unauthorized || errors.Is(err, ErrExpired) {
-				s.notifyRejected(req.Token, err)
+			refusal := connectError(err)
+			if own, ok := errors.AsType[*wire.Error](refusal); ok && own.Code == wire.Unauthorized {
+				s.m.opts.Notify.Rejected(rejectionReason(req.Token, err), s.conn.RemoteAddr())
 			}
-			s.refuse(req.Ref, connectError(err))
+			s.refuse(req.Ref, refusal)
 		case id.User != s.user():
 			s.refuse(req.Ref, wire.Errorf(wire.Forbidden, "token: it is of user %s, the connection of %s", id.User, s.user()))
 		case id.Client != "" && id.Client != wire.ClientPart(s.client):

@@ -5,6 +5,7 @@ import (
 	"math"
 	"time"
 
+	"switchboard/broker/transport"
 	"switchboard/internal/wire"
 )
 
@@ -16,42 +17,51 @@ import (
 // never is a tick that does not come.
 const never = math.MaxUint32
 
-// tickBy has the shard run at the given tick at the latest.
+// expiryCheck is the most ticks between two checks of a token's expiry: the clock may be set in
+// between.
+const expiryCheck = 25
+
+// tickBy makes sure that the shard runs at the given tick or earlier.
 func (sh *shard) tickBy(at uint32) {
 	if at < sh.nextTick.Load() {
 		sh.nextTick.Store(at)
 	}
 }
 
-// checkBy has s checked at the given tick at the latest.
-func (s *Session) checkBy(at uint32) {
-	sh := s.shard
+// checkBy makes sure that s is checked at the given tick or earlier.
+func (sh *shard) checkBy(s *Session, at uint32) {
 	if s.state != closed && at < sh.checkAt[s.index] {
 		sh.checkAt[s.index] = at
 		sh.tickBy(at)
 	}
 }
 
-// checkNextTick has s checked by the next tick.
-func (s *Session) checkNextTick() { s.checkBy(s.m.currentTick.Load() + 1) }
+// checkNextTick makes sure that the next tick checks s.
+func (sh *shard) checkNextTick(s *Session) { sh.checkBy(s, sh.m.currentTick.Load()+1) }
+
+// checkAll makes sure that the next tick checks all sessions.
+func (sh *shard) checkAll() {
+	clear(sh.checkAt)
+	sh.tickBy(0)
+}
 
 // cancelConnectCheck replaces the check for the connect timeout, once s is open, by the check that
 // an open session needs. 15,000 needless checks 10 s after the connects took 15 ms.
-func (s *Session) cancelConnectCheck() {
-	now := s.m.currentTick.Load()
-	if s.state == open && s.shard.checkAt[s.index] > now+1 {
-		s.shard.checkAt[s.index] = never
-		s.checkBy(s.nextCheck(now, time.Now().Unix()))
+func (sh *shard) cancelConnectCheck(s *Session) {
+	now := sh.m.currentTick.Load()
+	if s.state == open && sh.checkAt[s.index] > now+1 {
+		sh.checkAt[s.index] = never
+		sh.checkBy(s, sh.nextCheck(s, now, time.Now().Unix()))
 	}
 }
 
 // nextCheck returns the tick at which s must be checked, given its present state.
-func (s *Session) nextCheck(now uint32, unix int64) uint32 {
-	ping, idle := s.liveness()
+func (sh *shard) nextCheck(s *Session, now uint32, unix int64) uint32 {
+	ping, idle := livenessTicks(s.conn)
 	at := later(s.lastHeard, ping)
 	switch {
 	case s.state != open:
-		return s.lastHeard + s.m.ticks.connect
+		return s.lastHeard + sh.m.ticks.connect
 	case s.mustRenew || s.extra != nil && s.extra.backlogSince > 0 || s.inbox.dirty || s.inbox.unsavedAck() > 0:
 		return now + 1
 	case s.pinged:
@@ -63,14 +73,10 @@ func (s *Session) nextCheck(now uint32, unix int64) uint32 {
 	return at
 }
 
-// expiryCheck is the most ticks between two checks of a token's expiry: the clock may be set in
-// between.
-const expiryCheck = 25
-
-// liveness returns after how many ticks of silence the client is pinged, and after how many the
-// connection is closed. never means not at all.
-func (s *Session) liveness() (ping, idle uint32) {
-	l := s.conn.Liveness()
+// livenessTicks returns the number of ticks without a sign of life from the client until it is
+// pinged, and until its connection is closed. Either may be never.
+func livenessTicks(conn transport.Conn) (ping, idle uint32) {
+	l := conn.Liveness()
 	return ticksOrNever(l.Ping), ticksOrNever(l.Idle)
 }
 
@@ -90,24 +96,18 @@ func later(at, n uint32) uint32 {
 	return at + n
 }
 
-// checkAll has the next tick check all sessions.
-func (sh *shard) checkAll() {
-	clear(sh.checkAt)
-	sh.tickBy(0)
-}
-
 // tick checks the sessions that are due and renews the bindings that are due. It reads only checkAt
 // for the other sessions.
 func (sh *shard) tick() {
 	now, unix := sh.m.currentTick.Load(), time.Now().Unix()
 	next := uint32(never)
-	sh.nextTick.Store(never)                     // the calls of tickBy and checkBy below set it again
+	sh.nextTick.Store(never)                     // tickBy and checkBy lower it below
 	for i := len(sh.sessions) - 1; i >= 0; i-- { // backwards: a session that closes is replaced by the last
 		if sh.checkAt[i] <= now {
 			s := sh.sessions[i]
 			sh.checkAt[i] = never
-			s.check(now, unix)
-			s.checkBy(s.nextCheck(now, unix))
+			sh.check(s, now, unix)
+			sh.checkBy(s, sh.nextCheck(s, now, unix))
 			continue
 		}
 		next = min(next, sh.checkAt[i])
@@ -123,13 +123,12 @@ func (sh *shard) tick() {
 }
 
 // check checks the timeouts of s and repeats what failed. nextCheck says when.
-func (s *Session) check(now uint32, unix int64) {
-	o := &s.m.ticks
-	silent := now - s.lastHeard
-	ping, idle := s.liveness()
+func (sh *shard) check(s *Session, now uint32, unix int64) {
+	limits, silent := &sh.m.ticks, now-s.lastHeard
+	ping, idle := livenessTicks(s.conn)
 	switch {
 	case s.state != open:
-		if silent >= o.connect {
+		if silent >= limits.connect {
 			s.close(wire.CloseBadRequest, "no connect in time", 0)
 		}
 		return
@@ -140,7 +139,7 @@ func (s *Session) check(now uint32, unix int64) {
 		s.close(wire.CloseIdle, "no sign of life", 0)
 		return
 	case silent >= ping && !s.pinged:
-		if s.conn.Ping(); idle == never { // no answer will come: the next ping is due as late as this one was
+		if s.conn.Ping(); idle == never { // no answer will come: the interval until the next ping begins now
 			s.lastHeard = now
 		} else {
 			s.pinged = true
@@ -151,24 +150,24 @@ func (s *Session) check(now uint32, unix int64) {
 	}
 	if s.conn.Backlogged() {
 		e := s.ensureExtra()
-		if e.backlogSince = cmp.Or(e.backlogSince, now); now+1-e.backlogSince >= o.backlog {
+		if e.backlogSince = cmp.Or(e.backlogSince, now); now+1-e.backlogSince >= limits.backlog {
 			s.close(wire.CloseSlow, "unread for too long", 0)
 			return
 		}
 	} else {
 		s.resetBacklog()
-		s.inboxRetry()
+		s.inbox.retry(s)
 	}
 	if s.mustRenew {
-		s.renewLater()
+		sh.renewNow(s)
 	}
 	s.dropFullBuckets()
 }
 
-// resetBacklog resets the counters of a backlog.
-func (s *Session) resetBacklog() {
-	if s.extra != nil {
-		s.extra.backlogSince, s.extra.replyBytes = 0, 0
-		s.dropEmptyExtra()
+// countDelivered counts messages. The next tick adds them to the metrics.
+func (sh *shard) countDelivered(n int) {
+	if sh.delivered == 0 {
+		sh.tickBy(sh.m.currentTick.Load() + 1)
 	}
+	sh.delivered += n
 }

@@ -16,27 +16,27 @@ func (s *Session) subscribe(req wire.Request) {
 		return
 	}
 	req.After = s.m.opts.Hub.ResumeCursor(req.After)
-	if err := s.checkSubscribe(req); err != nil {
+	if err := s.permissions().checkSubscribe(req); err != nil {
 		s.refuse(req.Ref, err)
 		return
 	}
-	if sub := s.subscription(req.Channel); sub != nil {
+	if sub := s.subs().find(req.Channel); sub != nil {
 		s.resubscribe(req, sub)
 		return
 	}
-	if s.channelCount() >= s.m.opts.Limits.Channels {
+	if s.subs().count() >= s.m.opts.Limits.Channels {
 		s.m.opts.Metrics.Refused("channels")
-		s.refuse(req.Ref, s.tooManyChannels(req.Channel))
+		s.refuse(req.Ref, tooManyChannels(&s.m.opts.Limits, req.Channel))
 		return
 	}
-	if !s.m.rates.channels.None() && s.m.opts.Hub.Channel(req.Channel) == nil {
-		if s.waitForNewChannel() > 0 {
-			s.refuse(req.Ref, s.newChannelError(req.Channel))
+	if !s.m.rates.newChannels.None() && s.m.opts.Hub.Channel(req.Channel) == nil {
+		if wait := s.m.rates.newChannelWait(s.rateUse()); wait > 0 {
+			s.refuse(req.Ref, newChannelError(&s.m.opts, req.Channel, wait))
 			return
 		}
 		s.countNewChannel()
 	}
-	recentOnly := s.m.needsHistoryRight(s.subject(), req.Channel, req.After)
+	recentOnly := s.permissions().recentOnly(req.Channel, req.After)
 	q := s.question(s.m.opts.Hooks.Subscribe, hook.Subscribe, req.Channel)
 	if !recentOnly && !req.Presence && q == nil {
 		if pos, ok := s.m.opts.Hub.TryAcquire(req.Channel, req.After); ok {
@@ -44,14 +44,14 @@ func (s *Session) subscribe(req wire.Request) {
 			return
 		}
 	}
-	callIn(s.m.poolFor(q), s, func() (acquired, error) {
+	callIn(s.m.opts.poolFor(q), s, func() (acquired, error) {
 		if err := s.m.opts.Hooks.askSubscribe(q); err != nil {
 			return acquired{}, err
 		}
-		return s.m.acquire(req, recentOnly)
+		return acquire(s.m.storeContext(), &s.m.opts, req, recentOnly)
 	}, func(a acquired, err error) {
 		if err == nil && s.state != closed {
-			err = s.checkSubscribe(req) // the access rules may have changed meanwhile
+			err = s.permissions().checkSubscribe(req) // the access rules may have changed meanwhile
 		}
 		switch {
 		case err == nil && s.state != closed:
@@ -60,45 +60,14 @@ func (s *Session) subscribe(req wire.Request) {
 		case s.state != closed:
 			s.refuse(req.Ref, err)
 		}
-		s.m.release(a)
+		a.release(&s.m.opts)
 	})
 }
 
-func (s *Session) tooManyChannels(channel string) error {
+// tooManyChannels returns the refusal of a subscribe beyond Limits.Channels.
+func tooManyChannels(l *Limits, channel string) error {
 	return wire.Errorf(wire.RateLimited, "channel %s: the connection has %d channels, at most that many are allowed",
-		channel, s.m.opts.Limits.Channels)
-}
-
-// acquired is a held position in a channel and, if the client watches the presence, a held view of
-// the channel's members.
-type acquired struct {
-	pos  hub.Position
-	view *presence.View
-}
-
-// acquire prepares a subscription, in the pool. The view exists before the client receives
-// `subscribed`, so that the client misses no join or leave after that.
-func (m *Manager) acquire(req wire.Request, recentOnly bool) (a acquired, err error) {
-	ctx := m.storeContext()
-	if recentOnly {
-		a.pos, err = m.acquireRecent(req.Channel, req.After)
-	} else {
-		a.pos, err = m.opts.Hub.Acquire(ctx, req.Channel, req.After)
-	}
-	if err == nil && req.Presence && m.opts.Presence != nil {
-		a.view, err = m.opts.Presence.Watch(ctx, req.Channel)
-	}
-	return a, err
-}
-
-// release undoes acquire for a subscription that does not begin.
-func (m *Manager) release(a acquired) {
-	if a.pos.Channel != nil {
-		m.opts.Hub.Release(a.pos.Channel)
-	}
-	if a.view != nil {
-		m.opts.Presence.Release(a.view)
-	}
+		channel, l.Channels)
 }
 
 // beginSubscription answers subscribe with the position, and begins the subscription there.
@@ -110,10 +79,10 @@ func (s *Session) beginSubscription(req wire.Request, a acquired) {
 	}
 	s.send(answer)
 	if s.state == closed {
-		s.m.release(a)
+		a.release(&s.m.opts)
 		return
 	}
-	s.startSubscription(s.vacantSubscription(), pos)
+	s.startSubscription(s.unusedSubscription(), pos)
 	switch {
 	case a.view == nil:
 	case s.state == closed: // by the write of the missed messages
@@ -125,8 +94,8 @@ func (s *Session) beginSubscription(req wire.Request, a acquired) {
 
 // resubscribe answers a subscribe to a channel that the connection is subscribed to. The
 // subscription continues where it is, so a client may repeat a subscribe whose answer it did not
-// see. The message's after is ignored: this connection was sent everything since. The watch of the
-// presence can be added.
+// see. The message's after is ignored: the connection has received the messages since then. The
+// repeated subscribe may add a watch of the presence.
 func (s *Session) resubscribe(req wire.Request, sub *hub.Subscription) {
 	if !req.Presence || s.m.opts.Presence == nil || s.watches().index(req.Channel) >= 0 {
 		s.sendSubscribed(req, sub)
@@ -136,9 +105,9 @@ func (s *Session) resubscribe(req wire.Request, sub *hub.Subscription) {
 		return s.m.opts.Presence.Watch(s.m.storeContext(), req.Channel)
 	}, func(v *presence.View, err error) {
 		if err == nil && s.state != closed {
-			err = s.checkSubscribe(req) // the access rules may have changed meanwhile
+			err = s.permissions().checkSubscribe(req) // the access rules may have changed meanwhile
 		}
-		sub := s.subscription(req.Channel)
+		sub := s.subs().find(req.Channel)
 		switch {
 		case s.state == closed:
 		case err != nil:
@@ -175,7 +144,7 @@ func (s *Session) unsubscribe(req wire.Request) {
 		s.refuse(req.Ref, err)
 		return
 	}
-	if sub := s.subscription(req.Channel); sub != nil {
+	if sub := s.subs().find(req.Channel); sub != nil {
 		s.endSubscription(sub)
 	}
 	s.send(wire.Event{Type: wire.TypeUnsubscribed, Ref: req.Ref, Channel: req.Channel})

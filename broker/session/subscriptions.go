@@ -5,15 +5,20 @@ import (
 	"slices"
 
 	"switchboard/broker/hub"
+	"switchboard/internal/wire"
 )
 
-// subs iterates over the subscriptions, the one to the $all channel first.
-func (s *Session) subs() iter.Seq[*hub.Subscription] {
+// subscriptions iterates over the subscriptions of a session, the one to the $all channel first.
+// Only the session's loop uses it. The caller may end the session during the iteration.
+type subscriptions iter.Seq[*hub.Subscription]
+
+// subs returns the session's subscriptions.
+func (s *Session) subs() subscriptions {
 	return func(yield func(*hub.Subscription) bool) {
 		if s.allSub.Active() && !yield(&s.allSub) || s.firstSub.Active() && !yield(&s.firstSub) {
 			return
 		}
-		for i := 0; s.extra != nil && i < len(s.extra.moreSubs); i++ { // the caller may end the session
+		for i := 0; s.extra != nil && i < len(s.extra.moreSubs); i++ {
 			if !yield(s.extra.moreSubs[i]) {
 				return
 			}
@@ -21,9 +26,14 @@ func (s *Session) subs() iter.Seq[*hub.Subscription] {
 	}
 }
 
-// subscription returns the subscription to a channel, or nil.
-func (s *Session) subscription(channel string) *hub.Subscription {
-	for sub := range s.subs() {
+// list returns the subscriptions as a list. While the caller walks over it, it may end some of them.
+func (l subscriptions) list() []*hub.Subscription {
+	return slices.Collect(iter.Seq[*hub.Subscription](l))
+}
+
+// find returns the subscription to a channel, or nil.
+func (l subscriptions) find(channel string) *hub.Subscription {
+	for sub := range l {
 		if sub.Channel.Name == channel {
 			return sub
 		}
@@ -31,19 +41,19 @@ func (s *Session) subscription(channel string) *hub.Subscription {
 	return nil
 }
 
-// channelCount returns the number of subscriptions without the one to the $all channel.
-func (s *Session) channelCount() (n int) {
-	for range s.subs() {
-		n++
-	}
-	if s.allSub.Active() {
-		n--
+// count returns the number of subscriptions without the one to the $all channel.
+func (l subscriptions) count() (n int) {
+	for sub := range l {
+		if sub.Channel.Name != wire.AllChannel {
+			n++
+		}
 	}
 	return n
 }
 
-// vacantSubscription returns a place for the next subscription.
-func (s *Session) vacantSubscription() *hub.Subscription {
+// unusedSubscription returns a hub.Subscription for the next subscription: firstSub if it is not
+// used, or a new one.
+func (s *Session) unusedSubscription() *hub.Subscription {
 	if s.firstSub.Reusable() {
 		return &s.firstSub
 	}

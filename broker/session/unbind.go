@@ -16,10 +16,10 @@ type failedUnbinds struct {
 	list []binding
 }
 
-func (f *failedUnbinds) add(held binding) {
+func (f *failedUnbinds) add(old binding) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.list = append(f.list, held)
+	f.list = append(f.list, old)
 }
 
 // take empties the list and returns it.
@@ -32,45 +32,45 @@ func (f *failedUnbinds) take() []binding {
 }
 
 // unbindLater has the pool end a binding. After a failure the next tick tries again.
-func (b *binder) unbindLater(held binding) {
+func (b *binder) unbindLater(old binding) {
 	b.opts.Pool.Go(func() {
-		if err := b.unbind(b.storeContext(), held); err != nil {
+		if err := b.unbind(b.storeContext(), old); err != nil {
 			b.opts.Logger.Warn().Err(err).Msg("unbind failed; the next tick tries again")
-			b.failed.add(held)
+			b.failed.add(old)
 		}
 	})
 }
 
 // retryUnbinds tries again to end the bindings for which that failed.
 func (b *binder) retryUnbinds() {
-	for _, held := range b.failed.take() {
-		b.unbindLater(held)
+	for _, old := range b.failed.take() {
+		b.unbindLater(old)
 	}
 }
 
 // unbind ends a binding if the store still has its generation: a client that was bound again, here
 // or elsewhere, stays bound.
-func (b *binder) unbind(ctx context.Context, held binding) error {
-	defer b.locks.lock(held.client)()
-	if b.clients.hasNewer(held.client, held.generation) {
+func (b *binder) unbind(ctx context.Context, old binding) error {
+	defer b.locks.lock(old.client)()
+	if b.clients.hasNewer(old.client, old.generation) {
 		return nil // the newer binding has overwritten all of this one
 	}
-	if held.unsavedAck > 0 {
-		if _, err := b.opts.Queue.Ack(ctx, held.client, held.generation, held.unsavedAck); err != nil && !fenced(err) {
+	if old.unsavedAck > 0 {
+		if _, err := b.opts.Queue.Ack(ctx, old.client, old.generation, old.unsavedAck); err != nil && !fenced(err) {
 			return err
 		}
 	}
-	err := b.opts.Queue.Unbind(ctx, held.client, held.generation)
+	err := b.opts.Queue.Unbind(ctx, old.client, old.generation)
 	rebound := false // to this server: its entry in s_c_ stays
 	if fenced(err) {
-		rebound, err = b.owns(ctx, held.client)
+		rebound, err = b.owns(ctx, old.client)
 	}
-	if user := wire.UserOf(held.client); err == nil && user != "" {
-		err = b.opts.Registry.ReleaseUser(ctx, user, held.client, held.generation)
+	if user := wire.UserOf(old.client); err == nil && user != "" {
+		err = b.opts.Registry.ReleaseUser(ctx, user, old.client, old.generation)
 		b.opts.Notify.UserChanged(user)
 	}
 	if err == nil && !rebound {
-		err = b.opts.Registry.DropClient(ctx, b.opts.ServerID(), held.client)
+		err = b.opts.Registry.DropClient(ctx, b.opts.ServerID(), old.client)
 	}
 	return err
 }

@@ -73,8 +73,9 @@ func (b *binder) resolveUnconfirmed() {
 }
 
 // resolve removes what an unconfirmed bind left in the store: the binding, unless a session here
-// has it, or the client's entry in s_c_. It also notifies all servers of the client's generation:
-// the answer that was lost would have named the server that lost the client.
+// has it, or the client's entry in s_c_. It also notifies all servers of the client's generation. Only
+// the lost answer named the server that had the client before, so that server cannot be notified
+// alone.
 func (b *binder) resolve(ctx context.Context, u unconfirmedBind) error {
 	left, current, err := b.leftover(ctx, u)
 	if err != nil {

@@ -26,7 +26,7 @@ type waitingMessage struct {
 	size int // as received
 }
 
-// waiting returns how many messages wait.
+// waiting returns the number of waiting messages.
 func (s *Session) waiting() int {
 	if s.extra == nil || s.extra.waiting == nil {
 		return 0
@@ -50,7 +50,7 @@ func (s *Session) enqueue(req wire.Request, size int) {
 		return
 	}
 	if s.state == connecting && w.onlyAcks() {
-		s.noteEarlySubscribe(req)
+		s.shard.noteEarlySubscribe(s, req)
 	}
 	w.list = append(w.list, waitingMessage{req, size})
 	w.bytes += size

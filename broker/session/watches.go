@@ -15,6 +15,7 @@ type watch struct {
 	sub     *presence.Subscription
 }
 
+// watchList holds the watches of a session. Only the session's loop uses it.
 type watchList []watch
 
 // index returns the index of the watch of a channel, or -1.
@@ -50,21 +51,23 @@ func (s *Session) Client() string { return s.client }
 // watchUser begins to watch a user's presence. It handles a subscribe to the user's system channel.
 func (s *Session) watchUser(req wire.Request, user string) {
 	p := s.m.opts.Presence
-	err := s.checkWatchUser(req.Channel, user)
+	err := s.permissions().checkWatchUser(req.Channel, user)
 	switch {
 	case err != nil:
+	case p == nil:
+		err = notWatchable(req.Channel)
 	case s.watches().index(req.Channel) >= 0:
 		s.send(wire.Event{Type: wire.TypeSubscribed, Ref: req.Ref, Channel: req.Channel})
 		return
-	case s.channelCount()+len(s.watches()) >= s.m.opts.Limits.Channels:
-		err = s.tooManyChannels(req.Channel)
+	case s.subs().count()+len(s.watches()) >= s.m.opts.Limits.Channels:
+		err = tooManyChannels(&s.m.opts.Limits, req.Channel)
 	}
 	if err != nil {
 		s.refuse(req.Ref, err)
 		return
 	}
 	q := s.question(s.m.opts.Hooks.Subscribe, hook.Subscribe, req.Channel)
-	callIn(s.m.poolFor(q), s, func() (*presence.UserView, error) {
+	callIn(s.m.opts.poolFor(q), s, func() (*presence.UserView, error) {
 		if err := s.m.opts.Hooks.askSubscribe(q); err != nil {
 			return nil, err
 		}
@@ -72,7 +75,7 @@ func (s *Session) watchUser(req wire.Request, user string) {
 	}, func(v *presence.UserView, err error) {
 		var forbidden error
 		if err == nil && s.state != closed {
-			forbidden = s.checkWatchUser(req.Channel, user) // the access rules may have changed meanwhile
+			forbidden = s.permissions().checkWatchUser(req.Channel, user) // the access rules may have changed meanwhile
 		}
 		switch {
 		case err != nil && s.state != closed:
@@ -92,15 +95,4 @@ func (s *Session) watchUser(req wire.Request, user string) {
 			s.startWatch(req.Channel, v.Subscribe(s.shard.loop, s))
 		}
 	})
-}
-
-// checkWatchUser checks whether the client may watch a user's presence.
-func (s *Session) checkWatchUser(channel, user string) error {
-	if err := wire.CheckName("user", user); err != nil {
-		return err
-	}
-	if s.m.opts.Presence == nil || !s.m.opts.Access.Namespaces().MayFollow(s.subject(), user) {
-		return wire.Errorf(wire.Forbidden, "channel %s: not allowed to subscribe", channel)
-	}
-	return nil
 }

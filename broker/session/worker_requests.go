@@ -30,7 +30,7 @@ type requestContext struct {
 
 // request puts the client's request into a list of the backend's workers.
 func (s *Session) request(req wire.Request) {
-	err := s.checkRequest(req)
+	err := checkRequest(&s.m.opts, s.user(), req.Ref)
 	var data []byte
 	if err == nil {
 		data, err = wire.CompactData(req.Data, s.m.opts.Limits.Message)
@@ -51,29 +51,30 @@ func (s *Session) request(req wire.Request) {
 		return
 	}
 	request := queue.Request{Data: encoded}
-	request.List, request.Sender = s.requestList()
+	request.List, request.Sender = requestList(s.m.opts.Requests.Queues, s.user(), s.conn.RemoteAddr())
 	call(s, func() (struct{}, error) {
 		return struct{}{}, s.m.opts.Queue.PushRequest(s.m.storeContext(), request)
 	}, func(_ struct{}, err error) {
-		s.answer(wire.Event{Type: wire.TypeAccepted, Ref: req.Ref}, s.requestError(err))
+		s.answer(wire.Event{Type: wire.TypeAccepted, Ref: req.Ref}, requestError(&s.m.opts, err))
 	})
 }
 
-// checkRequest checks whether the client may send requests, and whether this one is valid.
-func (s *Session) checkRequest(req wire.Request) error {
-	from := s.m.opts.Requests.From
+// checkRequest checks whether a client of the user may send requests, and whether the request has a
+// ref.
+func checkRequest(o *Options, user string, ref wire.Ref) error {
+	from := o.Requests.From
 	switch {
-	case s.m.opts.Requests.Queues == 0:
+	case o.Requests.Queues == 0:
 		return wire.Errorf(wire.Unavailable, "requests need a Redis that backend workers read")
-	case from&namespace.Anyone != 0 || from&namespace.Users != 0 && s.user() != "":
+	case from&namespace.Anyone != 0 || from&namespace.Users != 0 && user != "":
 	case from != 0:
-		s.m.opts.Metrics.Refused("requests")
+		o.Metrics.Refused("requests")
 		return wire.Errorf(wire.Forbidden, "request: not allowed: requests are open to %s, and the client has no user", from)
 	default:
-		s.m.opts.Metrics.Refused("requests")
+		o.Metrics.Refused("requests")
 		return wire.Errorf(wire.Forbidden, "request: not allowed: no client may send requests")
 	}
-	if !req.Ref.Set {
+	if !ref.Set {
 		return wire.Errorf(wire.BadRequest, "ref: missing; the reply could not be matched to the request")
 	}
 	return nil
@@ -85,7 +86,7 @@ func (s *Session) takeRequest() error {
 	if rate.None() {
 		return nil
 	}
-	wait := s.ensureRateUse().requests.Take(rate, 1, s.m.bucketClock())
+	wait := s.ensureRateUse().requests.Take(rate, 1, s.m.rates.now())
 	if wait == 0 {
 		return nil
 	}
@@ -97,22 +98,22 @@ func (s *Session) takeRequest() error {
 // anonymousList is the list of all clients without a user.
 const anonymousList = 0
 
-// requestList returns the list for the client's requests, and the sender whose share of the list
-// they use. The requests of one user stay in order, and so do those of all clients without a user.
-// The id of a client without a user does not matter, because the client chooses it: with several
-// ids it could fill any list, and have several shares.
-func (s *Session) requestList() (list int, sender string) {
-	if s.user() == "" {
-		return anonymousList, "address " + s.network()
+// requestList returns the list for a client's requests, and the sender whose share of the list they
+// use. The requests of one user stay in order, and so do those of all clients without a user. The
+// id of a client without a user does not matter, because the client chooses it: with several ids it
+// could fill any list, and have several shares. Its address decides instead.
+func requestList(queues int, user, address string) (list int, sender string) {
+	if user == "" {
+		return anonymousList, "address " + network(address)
 	}
 	h := fnv.New32a()
-	_, _ = h.Write([]byte(s.user()))
-	return int(h.Sum32() % uint32(s.m.opts.Requests.Queues)), "user " + s.user()
+	_, _ = h.Write([]byte(user))
+	return int(h.Sum32() % uint32(queues)), "user " + user
 }
 
-// network returns the network of the client's address, which the limits count as one sender.
-func (s *Session) network() string {
-	peer, err := netip.ParseAddrPort(s.conn.RemoteAddr())
+// network returns the network of an address, which the limits count as one sender.
+func network(address string) string {
+	peer, err := netip.ParseAddrPort(address)
 	if err != nil {
 		return ""
 	}
@@ -130,11 +131,12 @@ var requestLimits = []struct {
 	{queue.ErrRequestShareBytes, "request_share_bytes", "as many bytes of this sender's requests wait as may"},
 }
 
-// requestError returns the error that the client receives for err.
-func (s *Session) requestError(err error) error {
+// requestError replaces the errors of full lists by the *wire.Error that the client receives, and
+// counts them. It returns any other error unchanged.
+func requestError(o *Options, err error) error {
 	for _, l := range requestLimits {
 		if errors.Is(err, l.err) {
-			s.m.opts.Metrics.Refused(l.setting)
+			o.Metrics.Refused(l.setting)
 			return wire.Errorf(wire.RateLimited, "%s (limits.%s); try again later", l.text, l.setting)
 		}
 	}

@@ -1,0 +1,106 @@
+package session
+
+import (
+	"time"
+
+	"switchboard/broker/limit"
+	"switchboard/internal/wire"
+)
+
+// rates holds the configured rate limits of each connection and the clock of their buckets. The
+// Manager has one. It does not change after New, so all loops use it without a lock.
+type rates struct {
+	messages, bytes limit.Rate
+	requests        limit.Rate // of requests to backend workers
+	newChannels     limit.Rate // of channels that the client creates
+	began           time.Time  // of the clock
+}
+
+func newRates(o Options) rates {
+	r := rates{
+		messages: limit.PerSecond(o.Limits.MessageRate),
+		bytes:    limit.PerSecond(o.Limits.ByteRate),
+		requests: limit.PerSecond(o.Requests.Rate),
+		began:    time.Now(),
+	}
+	if n := o.Limits.NewChannels; n > 0 {
+		r.newChannels = limit.New(float64(n)/60, max(n, o.Limits.Channels))
+	}
+	return r
+}
+
+// now returns the time since New, which all buckets use.
+func (r *rates) now() time.Duration { return time.Since(r.began) }
+
+// noTrafficLimit returns whether neither messages nor bytes are limited.
+func (r *rates) noTrafficLimit() bool { return r.messages.None() && r.bytes.None() }
+
+// newChannelWait returns how long it takes until a client may create another channel. It takes
+// nothing from the rate: only the store knows whether a publish creates a channel. u may be nil.
+func (r *rates) newChannelWait(u *rateUse) time.Duration {
+	if u == nil {
+		return 0
+	}
+	bucket := u.newChannels // a copy
+	return bucket.Take(r.newChannels, 1, r.now())
+}
+
+// rateUse is what one connection has used of the rates. A connection gets one when it sends more
+// than one message in a second, and loses it when all buckets are full again. So an idle connection
+// needs no memory for it. Only the session's loop uses it.
+type rateUse struct {
+	messages, bytes limit.Bucket
+	refused         int // messages refused in a row; an accepted control frame subtracts one
+
+	requests    limit.Bucket
+	newChannels limit.Bucket
+}
+
+// rateUse returns the session's rateUse, or nil.
+func (s *Session) rateUse() *rateUse {
+	if s.extra == nil {
+		return nil
+	}
+	return s.extra.rateUse
+}
+
+// ensureRateUse returns the session's rateUse. It creates one if there is none.
+func (s *Session) ensureRateUse() *rateUse {
+	e := s.ensureExtra()
+	if e.rateUse == nil {
+		e.rateUse = new(rateUse)
+	}
+	return e.rateUse
+}
+
+// dropFullBuckets drops the session's rateUse if all its buckets are full again.
+func (s *Session) dropFullBuckets() {
+	if u := s.rateUse(); u != nil && u.full(s.m.rates.now()) {
+		s.extra.rateUse = nil
+		s.dropEmptyExtra()
+	}
+}
+
+// full returns whether all buckets are as full as new ones.
+func (u *rateUse) full(now time.Duration) bool {
+	return u.messages.Full(now) && u.bytes.Full(now) && u.requests.Full(now) && u.newChannels.Full(now)
+}
+
+// takeBytes takes size bytes, or returns how long it takes until they are available.
+func (u *rateUse) takeBytes(rate limit.Rate, size int, now time.Duration) (wait time.Duration) {
+	if size == 0 {
+		return 0
+	}
+	return u.bytes.Take(rate, size, now)
+}
+
+// heavyWeight is the weight of a message for which the store reads many records.
+const heavyWeight = 10
+
+// weight returns how many messages a message counts as.
+func weight(req wire.Request) int {
+	if req.Type == wire.TypeHistory || req.Type == wire.TypePresence {
+		return heavyWeight
+	}
+	return 1
+}
