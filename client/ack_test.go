@@ -19,8 +19,8 @@ func blockCallbacks(s *scenario, o *Options) {
 	o.OnGap = func(g Gap) { s.record("gap %d-%d", g.After, g.ID); wait() }
 }
 
-// queued sends messages of the client queue.
-func (p *peer) queued(ids ...int) {
+// sendQueued sends messages of the client queue.
+func (p *peer) sendQueued(ids ...int) {
 	for _, id := range ids {
 		p.sendf(`{"type":"message","id":%d,"data":1}`, id)
 	}
@@ -36,12 +36,12 @@ func (p *peer) expectAck(id int64) {
 func TestAcknowledgesAfterOnMessageReturns(t *testing.T) {
 	forEachTransport(t, blockCallbacks, func(s *scenario) {
 		p, _ := s.accept()
-		p.queued(1)
+		p.sendQueued(1)
 		s.wantCallbacks("[1]")
 		p.expectNothing()
 		s.release <- struct{}{}
 		p.expectAck(1)
-		p.queued(2, 3, 4)
+		p.sendQueued(2, 3, 4)
 		s.wantCallbacks("[2]")
 		for range 3 {
 			s.release <- struct{}{}
@@ -53,7 +53,7 @@ func TestAcknowledgesAfterOnMessageReturns(t *testing.T) {
 }
 
 func TestAcknowledgementsAreCoalesced(t *testing.T) {
-	first := func(s *scenario, o *Options) {
+	change := func(s *scenario, o *Options) {
 		o.OnMessage = func(m Message) {
 			wait := time.Microsecond // long enough for the writer
 			if m.ID == 1 {
@@ -62,10 +62,10 @@ func TestAcknowledgementsAreCoalesced(t *testing.T) {
 			pause(s.Context(), wait)
 		}
 	}
-	forEachTransport(t, first, func(s *scenario) {
+	forEachTransport(t, change, func(s *scenario) {
 		p, _ := s.accept()
 		for id := 1; id <= 200; id++ {
-			p.queued(id)
+			p.sendQueued(id)
 		}
 		last, n := int64(0), 0
 		for ; last < 200; n++ {
@@ -89,7 +89,7 @@ func TestSlowCallbacksDoNotDelayAcknowledgements(t *testing.T) {
 	forEachTransport(t, change, func(s *scenario) {
 		p, _ := s.accept()
 		for id := 1; id <= 30; id++ {
-			p.queued(id)
+			p.sendQueued(id)
 		}
 		for last := int64(0); last < 30; {
 			req := p.expect(wire.TypeAck)
@@ -104,17 +104,17 @@ func TestSlowCallbacksDoNotDelayAcknowledgements(t *testing.T) {
 func TestDuplicateIsDroppedAndAcknowledgedAgain(t *testing.T) {
 	forEachTransport(t, nil, func(s *scenario) {
 		p, _ := s.accept()
-		p.queued(1)
+		p.sendQueued(1)
 		p.expectAck(1)
-		p.queued(2)
+		p.sendQueued(2)
 		p.expectAck(2) // the broker loses it
 		s.wantCallbacks("[:1 :2]")
 		p.drop()
 		p, _ = s.accept()
 		p.expectNothing()
-		p.queued(2)
+		p.sendQueued(2)
 		p.expectAck(2)
-		p.queued(3)
+		p.sendQueued(3)
 		p.expectAck(3)
 		s.wantCallbacks("[:3]")
 	})
@@ -123,11 +123,11 @@ func TestDuplicateIsDroppedAndAcknowledgedAgain(t *testing.T) {
 func TestDuplicateIsNotAcknowledgedDuringTheCallback(t *testing.T) {
 	forEachTransport(t, blockCallbacks, func(s *scenario) {
 		p, _ := s.accept()
-		p.queued(1)
+		p.sendQueued(1)
 		s.wantCallbacks("[1]")
 		p.drop()
 		p, _ = s.accept()
-		p.queued(1)
+		p.sendQueued(1)
 		s.wantCallbacks("[]")
 		p.expectNothing()
 		s.release <- struct{}{}
@@ -138,13 +138,13 @@ func TestDuplicateIsNotAcknowledgedDuringTheCallback(t *testing.T) {
 func TestGapOfTheClientQueue(t *testing.T) {
 	forEachTransport(t, nil, func(s *scenario) {
 		p, _ := s.accept()
-		p.queued(5)
+		p.sendQueued(5)
 		p.expectAck(5)
 		p.sendf(`{"type":"gap","after":5,"id":9}`)
 		p.expectAck(9)
 		p.sendf(`{"type":"gap","id":3}`)
 		p.expectAck(3)
-		p.queued(4)
+		p.sendQueued(4)
 		p.expectAck(4)
 		s.wantCallbacks("[:5 gap :5-9 gap :9-3 :4]")
 	})
@@ -155,16 +155,16 @@ func TestGapOfTheClientQueue(t *testing.T) {
 func TestGapAfterALaterMessage(t *testing.T) {
 	forEachTransport(t, nil, func(s *scenario) {
 		p, _ := s.accept()
-		p.queued(9)
+		p.sendQueued(9)
 		p.expectAck(9)
 		p.sendf(`{"type":"gap","after":5,"id":7}`)
 		s.wantCallbacks("[:9 gap :5-7]")
 		p.drop()
 		p, _ = s.accept()
 		p.sendf(`{"type":"gap","after":5,"id":7}`)
-		p.queued(8)
+		p.sendQueued(8)
 		p.expectAck(9)
-		p.queued(11)
+		p.sendQueued(11)
 		p.expectAck(11)
 		s.wantCallbacks("[:11]")
 	})
@@ -173,10 +173,10 @@ func TestGapAfterALaterMessage(t *testing.T) {
 func TestMessageFromBeforeAResetIsNotAcknowledged(t *testing.T) {
 	forEachTransport(t, blockCallbacks, func(s *scenario) {
 		p, _ := s.accept()
-		p.queued(50)
+		p.sendQueued(50)
 		s.wantCallbacks("[50]")
 		p.sendf(`{"type":"gap","id":3}`)
-		p.queued(4)
+		p.sendQueued(4)
 		s.wantCallbacks("[]")
 		s.release <- struct{}{}
 		s.wantCallbacks("[gap 50-3]")
@@ -195,7 +195,7 @@ func TestAutoAck(t *testing.T) {
 		if connect.Ack != "auto" {
 			s.Fatalf("connected with ack %q", connect.Ack)
 		}
-		p.queued(1, 1)
+		p.sendQueued(1, 1)
 		p.sendf(`{"type":"gap","id":3}`)
 		s.wantCallbacks("[:1 gap :1-3]")
 		p.expectNothing()
@@ -212,7 +212,7 @@ func TestRunWritesTheLastAcknowledgement(t *testing.T) {
 		}
 	}, func(s *scenario) {
 		p, _ := s.accept()
-		p.queued(1, 2, 3)
+		p.sendQueued(1, 2, 3)
 		if err := <-s.result; err != nil {
 			s.Fatal(err)
 		}

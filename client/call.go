@@ -118,9 +118,10 @@ func (c *Client) answerLocked(ev wire.Event) {
 	c.resolveLocked(call, ev, nil)
 }
 
-// detach ends the use of s as the current connection, and returns how long s was connected. Unsent
-// calls, and calls that are safe to repeat, are sent again on the next connection. Other calls are
-// resolved here.
+// detach removes s as the current connection, and returns how long s was connected. The next
+// connection sends unsent calls, and repeats sent calls that are safe to repeat. A sent request
+// keeps waiting for its reply. detach resolves sent publishes, unsubscribes, and subscribes that
+// a later one replaced.
 func (c *Client) detach(s *session) time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()

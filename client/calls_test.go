@@ -13,14 +13,15 @@ import (
 
 func TestCallsAreAnsweredByRef(t *testing.T) {
 	for _, tc := range []struct {
-		call                       func(ctx context.Context, c *Client) (any, error)
-		request, ack, answer, want string
+		call                  func(ctx context.Context, c *Client) (any, error)
+		request, answer, want string
+		accepted              string // sent before the answer, if not empty
 	}{
 		{request: wire.TypePublish, answer: `{"type":"published","id":7}`, want: "7",
 			call: func(ctx context.Context, c *Client) (any, error) {
 				return c.Publish(ctx, "news", map[string]int{"n": 1})
 			}},
-		{request: wire.TypeRequest, ack: `{"type":"accepted"}`, answer: `{"type":"reply","data":{"ok":1}}`, want: `{"ok":1}`,
+		{request: wire.TypeRequest, accepted: `{"type":"accepted"}`, answer: `{"type":"reply","data":{"ok":1}}`, want: `{"ok":1}`,
 			call: func(ctx context.Context, c *Client) (any, error) {
 				raw, err := c.Request(ctx, "q")
 				return string(raw), err
@@ -46,8 +47,8 @@ func TestCallsAreAnsweredByRef(t *testing.T) {
 					go func() { defer close(done); got, err = tc.call(s.Context(), s.client) }()
 					req := p.expect(tc.request)
 					p.sendf(`{"type":"error","ref":%d,"code":"timeout"}`, req.Ref.Value+1)
-					if tc.ack != "" {
-						p.answer(req, "%s", tc.ack)
+					if tc.accepted != "" {
+						p.answer(req, "%s", tc.accepted)
 					}
 					if refused {
 						p.answer(req, `{"type":"error","code":"forbidden","message":"no"}`)

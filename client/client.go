@@ -110,7 +110,7 @@ func (c *Client) Run(ctx context.Context) error {
 
 // connectLoop serves one connection after another. It returns nil when ctx ends.
 func (c *Client) connectLoop(ctx context.Context) error {
-	wait := backoff{min: c.opts.BackoffMin, max: c.opts.BackoffMax}
+	retry := backoff{min: c.opts.BackoffMin, max: c.opts.BackoffMax}
 	next := rand.IntN(len(c.endpoints))
 	for {
 		e := c.endpoints[next%len(c.endpoints)]
@@ -120,7 +120,7 @@ func (c *Client) connectLoop(ctx context.Context) error {
 			return nil
 		}
 		if up >= minUptime {
-			wait.reset()
+			retry.reset()
 		}
 		if err = c.afterClose(err); final(err) {
 			return err
@@ -128,7 +128,7 @@ func (c *Client) connectLoop(ctx context.Context) error {
 		if tryNextInstance(err) {
 			next++
 		}
-		delay := c.delay(&wait, err)
+		delay := c.delay(&retry, err)
 		c.opts.Logger.Warn().Err(err).Str("url", e.raw).Dur("retry_in", delay).Msg("connection lost")
 		c.queueState(State{Phase: Closed, URL: e.raw, Err: err, RetryIn: delay})
 		if !pause(ctx, delay) {
@@ -157,10 +157,10 @@ func tryNextInstance(err error) bool {
 	return true
 }
 
-// delay returns the time before the next attempt: the broker's, which it spreads over its
-// clients, or a random one from wait. It always counts as a failure in wait.
-func (c *Client) delay(wait *backoff, err error) time.Duration {
-	drawn := wait.next()
+// delay returns the time before the next attempt: the time that the broker asked for, or else a
+// random one from retry. Both count as a failure in retry.
+func (c *Client) delay(retry *backoff, err error) time.Duration {
+	drawn := retry.next()
 	if closed, ok := errors.AsType[*ClosedError](err); ok && closed.After > 0 {
 		return closed.After
 	}

@@ -54,7 +54,7 @@ func (c *Client) deliverOne(it *item) {
 // ackEvery messages are handled, if the oldest of them has waited for ackWithin, or if it is the
 // last item of the batch.
 func (c *Client) finishItem(it *item, pending *acks, last bool) {
-	if it.queued() && c.markHandled(it) {
+	if it.ofClientQueue() && c.markHandled(it) {
 		if pending.count++; pending.count == 1 {
 			pending.since = time.Now()
 		}

@@ -51,13 +51,14 @@ func (s *session) receive(ctx context.Context, raw []byte) error {
 		c.errorLocked(ctx, s, ev)
 	default:
 		if !s.connectedAt.IsZero() { // ignored before `connected`
-			c.streamLocked(s, ev, len(raw))
+			c.dispatchLocked(s, ev, len(raw))
 		}
 	}
 	return nil
 }
 
-func (c *Client) streamLocked(s *session, ev wire.Event, size int) {
+// dispatchLocked handles a message that may arrive only after `connected`.
+func (c *Client) dispatchLocked(s *session, ev wire.Event, size int) {
 	switch ev.Type {
 	case wire.TypeMessage:
 		c.messageLocked(s, ev, size)
@@ -125,8 +126,9 @@ func (c *Client) messageLocked(s *session, ev wire.Event, size int) {
 	c.inbox.put(item{message: m, size: size})
 }
 
-// gapLocked continues after the gap. The gap may arrive after a later message; then the position
-// stays. An id below After is a reset: everything above it arrives again.
+// gapLocked moves the position to the end of a gap and reports the gap. If the position is already
+// higher, it stays: a gap may arrive after a later message. An ID below After is a reset: the
+// position moves back to ID, and everything above it arrives again.
 func (c *Client) gapLocked(ev wire.Event) {
 	if ev.ID == nil {
 		return

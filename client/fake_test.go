@@ -38,7 +38,7 @@ type transport struct {
 
 var transports = []transport{
 	{name: "tcp", url: "tcp://127.0.0.1:7070", serve: serveLines},
-	{name: "websocket", url: "ws://127.0.0.1:8080/ws", serve: serveSockets},
+	{name: "websocket", url: "ws://127.0.0.1:8080/ws", serve: serveWebSockets},
 }
 
 func serveLines(t *testing.T, ln net.Listener, peers chan<- *peer) func() {
@@ -64,7 +64,7 @@ func serveLines(t *testing.T, ln net.Listener, peers chan<- *peer) func() {
 	return func() { ln.Close() }
 }
 
-func serveSockets(t *testing.T, ln net.Listener, peers chan<- *peer) func() {
+func serveWebSockets(t *testing.T, ln net.Listener, peers chan<- *peer) func() {
 	ctx := context.Background()
 	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		ws, err := websocket.Accept(w, r, nil)

@@ -13,7 +13,7 @@ func TestNewIDStartsANewQueue(t *testing.T) {
 			s.Fatalf("connected with %+v", first)
 		}
 		p.answer(first, `{"type":"connected","client":"tab","secret":"given by the broker","ping":25}`)
-		p.queued(8)
+		p.sendQueued(8)
 		s.wantCallbacks("[:8]")
 		p.expectAck(8)
 		if id, secret := s.client.Identity(); id != "tab" || secret != "given by the broker" {
@@ -27,7 +27,7 @@ func TestNewIDStartsANewQueue(t *testing.T) {
 			s.Fatalf("connected again with %+v", again)
 		}
 		p.answer(again, `{"type":"connected","client":"c-1","secret":"another","ping":25}`)
-		p.queued(5)
+		p.sendQueued(5)
 		s.wantCallbacks("[:5]")
 		p.expectAck(5)
 		if id, _ := s.client.Identity(); id != "c-1" {

@@ -24,8 +24,8 @@ type item struct {
 	epoch   int // Client.epoch when the item was queued
 }
 
-// queued reports whether the item moves the position of the client queue.
-func (it *item) queued() bool {
+// ofClientQueue reports whether the item moves the position of the client queue.
+func (it *item) ofClientQueue() bool {
 	return it.message.Channel == "" && (it.do == nil || it.gap)
 }
 

@@ -13,7 +13,7 @@ import (
 )
 
 func TestCloseReasons(t *testing.T) {
-	for reason, back := range map[CloseReason]bool{
+	for reason, reconnects := range map[CloseReason]bool{
 		CloseDraining: true, CloseSuperseded: false, CloseUnauthorized: false, CloseExpired: false, // there is no other token
 		CloseDisconnected: false, CloseBadRequest: false, CloseSlow: true, CloseIdle: true, CloseOverloaded: true,
 	} {
@@ -21,7 +21,7 @@ func TestCloseReasons(t *testing.T) {
 			forEachTransport(t, nil, func(s *scenario) {
 				p, _ := s.accept()
 				p.close(reason)
-				if back {
+				if reconnects {
 					s.accept()
 					return
 				}
@@ -97,7 +97,7 @@ func TestUnansweredConnectTimesOut(t *testing.T) {
 	})
 }
 
-func TestTCPPingIsAnswered(t *testing.T) {
+func TestPingMessageIsAnswered(t *testing.T) {
 	forEachTransport(t, nil, func(s *scenario) {
 		p, _ := s.accept()
 		p.send(`{"type":"ping"}`)
@@ -219,7 +219,7 @@ func TestOnState(t *testing.T) {
 		p.close(CloseIdle)
 		p, _ = s.accept()
 		s.wantCallbacks("[closed   final=false connecting   final=false connected b1 alice final=false]")
-		p.queued(1)
+		p.sendQueued(1)
 		p.expectAck(1)
 		s.end()
 		if err := <-s.result; err != nil {

@@ -64,8 +64,8 @@ func (c *Client) connection(ctx context.Context, e endpoint) (up time.Duration, 
 
 // open dials e and queues connect as the first message.
 func (s *session) open(ctx context.Context, e endpoint) error {
-	bounded, done := context.WithTimeout(ctx, connectTimeout)
-	defer done()
+	bounded, cancel := context.WithTimeout(ctx, connectTimeout)
+	defer cancel()
 	token, err := s.client.currentToken(bounded)
 	if err != nil {
 		return err
@@ -104,18 +104,18 @@ func (s *session) run(ctx context.Context) error {
 // writeLastAck waits for the running callback to return, and then for the writer to acknowledge
 // its message, each for closeGrace at most. So an orderly stop causes no duplicates.
 func (s *session) writeLastAck(ctx context.Context, written <-chan struct{}) {
-	moment := time.NewTimer(closeGrace)
-	defer moment.Stop()
+	timer := time.NewTimer(closeGrace)
+	defer timer.Stop()
 	select {
 	case <-s.client.delivered:
-	case <-moment.C:
+	case <-timer.C:
 	case <-ctx.Done():
 	}
 	close(s.finish)
-	moment.Reset(closeGrace)
+	timer.Reset(closeGrace)
 	select {
 	case <-written:
-	case <-moment.C:
+	case <-timer.C:
 	case <-ctx.Done():
 	}
 }
@@ -213,9 +213,9 @@ func (s *session) writeAll(ctx context.Context, take func() []wire.Request, time
 			}
 			messages[i] = raw
 		}
-		bounded, done := context.WithTimeout(ctx, timeout)
+		bounded, cancel := context.WithTimeout(ctx, timeout)
 		err := s.conn.write(bounded, messages)
-		done()
+		cancel()
 		if err != nil {
 			return err
 		}
