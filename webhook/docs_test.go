@@ -10,14 +10,14 @@ import (
 	"time"
 )
 
-// TestNodeExample runs the receiver of the documentation.
+// TestNodeExample runs the Node.js example of the documentation.
 func TestNodeExample(t *testing.T) {
 	text, err := os.ReadFile("../docs/webhooks.md")
 	ok(t, err)
 	_, rest, found := strings.Cut(string(text), "```js\n")
 	code, _, ended := strings.Cut(rest, "```")
 	if !found || !ended {
-		t.Fatal("there is no example")
+		t.Fatal("docs/webhooks.md has no Node.js example")
 	}
 	const driver = `
 const cases = JSON.parse(require("node:fs").readFileSync(0));
@@ -27,7 +27,7 @@ console.log(JSON.stringify(cases.map((c) => verify(c.secrets, c.headers, Buffer.
 		Headers map[string]string `json:"headers"`
 		Body    string            `json:"body"`
 	}
-	sent := func(at time.Time, secrets ...string) map[string]string {
+	headers := func(at time.Time, secrets ...string) map[string]string {
 		h := signedAt(at, `{"events":["ü"]}`, secrets...)
 		return map[string]string{
 			"switchboard-timestamp": h.Get(TimestampHeader), "switchboard-signature": h.Get(SignatureHeader),
@@ -35,13 +35,13 @@ console.log(JSON.stringify(cases.map((c) => verify(c.secrets, c.headers, Buffer.
 	}
 	now, body := time.Now(), `{"events":["ü"]}`
 	input, err := json.Marshal([]example{
-		{[]string{"new"}, sent(now, "old", "new"), body},
-		{[]string{"newest", "old"}, sent(now, "old", "new"), body},
-		{[]string{"other"}, sent(now, "old", "new"), body},
-		{[]string{"new"}, sent(now, "old", "new"), body + " "},
-		{[]string{"new"}, sent(now.Add(-time.Hour), "new"), body},
+		{[]string{"new"}, headers(now, "old", "new"), body},
+		{[]string{"newest", "old"}, headers(now, "old", "new"), body},
+		{[]string{"other"}, headers(now, "old", "new"), body},
+		{[]string{"new"}, headers(now, "old", "new"), body + " "},
+		{[]string{"new"}, headers(now.Add(-time.Hour), "new"), body},
 		{[]string{"new"}, map[string]string{}, body},
-		{[]string{}, sent(now, "new"), body},
+		{[]string{}, headers(now, "new"), body},
 	})
 	ok(t, err)
 	node := exec.CommandContext(t.Context(), "node", "-e", code+driver)

@@ -15,25 +15,28 @@ import (
 )
 
 const (
-	// maxAnswer is how much of an answer is read, so that the connection can be used again.
+	// maxAnswer limits the bytes of an answer that are read so that the connection can be reused.
 	maxAnswer = 64 << 10
-	// maxSecrets is how many signatures stand in a header.
+	// maxSecrets limits the number of signatures in the header.
 	maxSecrets = 8
-	// connections is how many stay open between deliveries.
-	connections = 16
+	// maxIdleConnections limits the connections that stay open between deliveries.
+	maxIdleConnections = 16
 )
 
 // Options configures a Sender.
 type Options struct {
-	// URL is where events are posted, http or https. It may hold a secret, so it is in no error. It must be set.
+	// URL is the endpoint, http or https. Errors do not include it, because it may contain a secret.
+	// It must be set.
 	URL string
-	// Secrets sign; several while receivers change theirs. One at least must be set.
+	// Secrets sign each delivery. Set several while receivers change their secret. At least one must
+	// be set.
 	Secrets []string
-	// Timeout bounds one delivery, from dialling to the end of the answer. Zero means 10 s.
+	// Timeout limits one delivery, from dialing to the end of the answer. Zero means 10 s.
 	Timeout time.Duration
-	// Agent is the User-Agent. Zero means "switchboard".
+	// Agent is the User-Agent header. Zero means "switchboard".
 	Agent string
-	// TLS says whom to trust for https; below 1.2 nothing is spoken. Zero means the system's authorities.
+	// TLS is the configuration for https. Versions below 1.2 are disabled. Zero means the system's
+	// certificate authorities.
 	TLS *tls.Config
 }
 
@@ -43,7 +46,7 @@ type Sender struct {
 	client http.Client
 }
 
-// New checks opts; the error names what is wrong, and repeats neither URL nor secrets.
+// New validates opts. Its errors include neither the URL nor the secrets.
 func New(opts Options) (*Sender, error) {
 	opts.Timeout = cmp.Or(opts.Timeout, 10*time.Second)
 	opts.Agent = cmp.Or(opts.Agent, "switchboard")
@@ -54,21 +57,22 @@ func New(opts Options) (*Sender, error) {
 	case opts.Timeout < 0:
 		return nil, errors.New("webhook: Timeout must not be negative")
 	case len(opts.Secrets) == 0:
-		return nil, errors.New("webhook: a secret is missing: nobody could tell who sends")
+		return nil, errors.New("webhook: a secret is missing: receivers could not verify the deliveries")
 	case len(opts.Secrets) > maxSecrets:
 		return nil, fmt.Errorf("webhook: %d secrets, at most %d are allowed", len(opts.Secrets), maxSecrets)
 	}
 	if err := backend.CheckSecrets(opts.Secrets); err != nil {
 		return nil, fmt.Errorf("webhook: %w", err)
 	}
-	return &Sender{opts: opts, client: backend.NewClient(backend.NewTransport(opts.TLS, connections, maxAnswer))}, nil
+	return &Sender{opts: opts, client: backend.NewClient(backend.NewTransport(opts.TLS, maxIdleConnections, maxAnswer))}, nil
 }
 
-// Timeout is how long Send takes at most.
+// Timeout returns the longest duration of Send.
 func (s *Sender) Timeout() time.Duration { return s.opts.Timeout }
 
-// Send posts events, each a JSON object, as one delivery. It is nil when they were taken, a *[Refusal] when the
-// answer is anything but a 2xx, and any other error when there was no answer.
+// Send posts events, each a JSON object, in one delivery. It returns nil if the endpoint accepted
+// them, a *[Refusal] if the status of the answer is not 2xx, and another error if there was no
+// answer.
 func (s *Sender) Send(ctx context.Context, events [][]byte) error {
 	ctx, cancel := context.WithTimeout(ctx, s.opts.Timeout)
 	defer cancel()
@@ -85,9 +89,9 @@ func (s *Sender) Send(ctx context.Context, events [][]byte) error {
 		return backend.WithoutURL(err)
 	}
 	defer response.Body.Close()
-	_, _ = io.Copy(io.Discard, io.LimitReader(response.Body, maxAnswer)) // what is in it changes nothing
+	_, _ = io.Copy(io.Discard, io.LimitReader(response.Body, maxAnswer))
 	return refusal(response, time.Now())
 }
 
-// Close gives up the idle connections.
+// Close closes the idle connections.
 func (s *Sender) Close() { s.client.CloseIdleConnections() }

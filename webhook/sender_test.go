@@ -17,30 +17,30 @@ import (
 )
 
 const (
-	secret   = "hunter2-hunter2-hunter2"
-	formerly = "the secret before" // while it is changed
+	secret    = "hunter2-hunter2-hunter2"
+	oldSecret = "the secret before"
 )
 
-// delivery is one POST that a receiver got.
+// delivery is a POST that a receiver received.
 type delivery struct {
 	header http.Header
 	body   string
 }
 
-// receiver answers as answer does, and hands out what came.
-func receiver(t *testing.T, answer http.HandlerFunc) (url string, got chan delivery) {
+// receiver starts a server that sends each delivery to the channel and then calls answer.
+func receiver(t *testing.T, answer http.HandlerFunc) (url string, deliveries chan delivery) {
 	t.Helper()
-	got = make(chan delivery, 100)
+	deliveries = make(chan delivery, 100)
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
 		if err != nil {
 			t.Error(err)
 		}
-		got <- delivery{r.Header, string(body)}
+		deliveries <- delivery{r.Header, string(body)}
 		answer(w, r)
 	}))
 	t.Cleanup(s.Close)
-	return s.URL, got
+	return s.URL, deliveries
 }
 
 func sender(t *testing.T, opts Options) *Sender {
@@ -55,19 +55,19 @@ func sender(t *testing.T, opts Options) *Sender {
 }
 
 func TestSend(t *testing.T) {
-	url, got := receiver(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusAccepted) })
-	s := sender(t, Options{URL: url + "/hooks?key=1", Secrets: []string{formerly, secret}, Agent: "switchboard/7"})
+	url, deliveries := receiver(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusAccepted) })
+	s := sender(t, Options{URL: url + "/hooks?key=1", Secrets: []string{oldSecret, secret}, Agent: "switchboard/7"})
 	ok(t, s.Send(t.Context(), [][]byte{[]byte(`{"id":"1"}`), []byte(`{"id":"2"}`)}))
-	d := <-got
+	d := <-deliveries
 	if d.body != `{"events":[{"id":"1"},{"id":"2"}]}` {
 		t.Errorf("body %s", d.body)
 	}
 	if d.header.Get("Content-Type") != "application/json" || d.header.Get("User-Agent") != "switchboard/7" {
 		t.Errorf("header %v", d.header)
 	}
-	for _, one := range []string{formerly, secret} {
+	for _, one := range []string{oldSecret, secret} {
 		if err := Verify([]string{one}, d.header, []byte(d.body), 0); err != nil {
-			t.Errorf("by %s: %v", one, err)
+			t.Errorf("with secret %q: %v", one, err)
 		}
 	}
 }
@@ -75,7 +75,7 @@ func TestSend(t *testing.T) {
 func TestAnswers(t *testing.T) {
 	tests := []struct {
 		status        int
-		after         string
+		retryAfter    string
 		want          *Refusal
 		content, gone bool
 	}{
@@ -97,8 +97,8 @@ func TestAnswers(t *testing.T) {
 		{503, "Fri, 31 Dec 9999 23:59:59 GMT", &Refusal{503, time.Hour}, false, false},
 	}
 	for _, tt := range tests {
-		url, got := receiver(t, func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set("Retry-After", tt.after)
+		url, deliveries := receiver(t, func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Retry-After", tt.retryAfter)
 			w.Header().Set("Location", "/elsewhere")
 			w.WriteHeader(tt.status)
 		})
@@ -106,12 +106,12 @@ func TestAnswers(t *testing.T) {
 		refusal, refused := errors.AsType[*Refusal](err)
 		switch {
 		case tt.want == nil && err != nil, tt.want != nil && (!refused || *refusal != *tt.want):
-			t.Errorf("%d %q: %v", tt.status, tt.after, err)
+			t.Errorf("%d %q: %v", tt.status, tt.retryAfter, err)
 		case refused && (refusal.Content() != tt.content || refusal.Gone() != tt.gone):
 			t.Errorf("%d: content %v, gone %v", tt.status, refusal.Content(), refusal.Gone())
 		}
-		if len(got) != 1 {
-			t.Errorf("%d: %d requests: it was followed", tt.status, len(got))
+		if len(deliveries) != 1 {
+			t.Errorf("%d: %d requests, want 1 without following a redirect", tt.status, len(deliveries))
 		}
 	}
 }
@@ -128,12 +128,13 @@ func TestNoAnswer(t *testing.T) {
 	ok(t, err)
 	err = sender(t, Options{URL: "http://user:" + secret + "@" + unused + "/" + secret}).Send(t.Context(), nil)
 	if err == nil || strings.Contains(err.Error(), secret) {
-		t.Errorf("nobody listens: %v", err)
+		t.Errorf("a port without a listener: %v", err)
 	}
 }
 
-// TestAnswerThatDoesNotEnd: the head of the answer decides, and a body without an end holds nobody beyond the time-out.
-func TestAnswerThatDoesNotEnd(t *testing.T) {
+// TestEndlessAnswer checks that the status decides, and that an endless body delays Send at
+// most until the timeout.
+func TestEndlessAnswer(t *testing.T) {
 	url, _ := receiver(t, func(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusOK)
 		_ = http.NewResponseController(w).Flush()
@@ -151,7 +152,7 @@ func TestAnswerThatDoesNotEnd(t *testing.T) {
 }
 
 func TestTLS(t *testing.T) {
-	silent := log.New(io.Discard, "", 0) // about what the sender refuses
+	silent := log.New(io.Discard, "", 0) // discards the TLS errors that the test causes
 	s := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	s.Config.ErrorLog = silent
 	s.StartTLS()
@@ -160,7 +161,7 @@ func TestTLS(t *testing.T) {
 	roots.AddCert(s.Certificate())
 	ok(t, sender(t, Options{URL: s.URL, TLS: &tls.Config{RootCAs: roots}}).Send(t.Context(), nil))
 	if err := sender(t, Options{URL: s.URL}).Send(t.Context(), nil); err == nil {
-		t.Error("a certificate of nobody is trusted")
+		t.Error("a certificate of an unknown authority is trusted")
 	}
 	old := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	old.Config.ErrorLog = silent
@@ -169,7 +170,7 @@ func TestTLS(t *testing.T) {
 	defer old.Close()
 	roots.AddCert(old.Certificate())
 	if err := sender(t, Options{URL: old.URL, TLS: &tls.Config{RootCAs: roots}}).Send(t.Context(), nil); err == nil {
-		t.Error("TLS 1.1 is spoken")
+		t.Error("TLS 1.1 is accepted")
 	}
 }
 

@@ -12,23 +12,28 @@ import (
 )
 
 var (
-	// ErrSignature says that none of the secrets made any of the signatures, or that there is none.
+	// ErrSignature is returned if no signature is valid under any of the secrets.
 	ErrSignature = errors.New("webhook: bad signature")
-	// ErrTimestamp says that the timestamp is none, or further from now than tolerated: it may be a replay.
+	// ErrTimestamp is returned if the timestamp is invalid, or too far from the current time: the
+	// delivery may be a replay.
 	ErrTimestamp = errors.New("webhook: bad timestamp")
 )
 
 const (
-	// Tolerance is the usual one: half of it for clocks that differ, half for the way.
+	// Tolerance is the default tolerance of [Verify]: half of it for clock differences, half for the
+	// network.
 	Tolerance = 5 * time.Minute
-	// maxSignatures is how many are looked at: more than any rotation needs, and no work for whoever sends thousands.
+	// maxSignatures limits the signatures that are compared, so that a header with thousands of them
+	// costs little. No rotation of secrets needs as many.
 	maxSignatures = 16
 )
 
-// Verify is nil when body came from somebody who has one of the secrets, no longer than tolerance ago (or ahead:
-// clocks differ); zero means [Tolerance]. Else it is [ErrSignature] or [ErrTimestamp]. Give it the
-// body as it came, before anything decodes it. Within the tolerance a delivery can be replayed, and failed ones come
-// again by themselves: remember the ids of events for that long at least, and drop those you know.
+// Verify returns nil if body was signed with one of the secrets and its timestamp is at most
+// tolerance before or after the current time. A zero tolerance means [Tolerance]. Otherwise it
+// returns [ErrSignature] or [ErrTimestamp]. Pass the body as received, before you decode it.
+//
+// A delivery can be replayed within the tolerance, and failed deliveries are sent again. So store
+// the ids of events for at least that long, and drop events whose ids you have seen.
 func Verify(secrets []string, header http.Header, body []byte, tolerance time.Duration) error {
 	return verify(secrets, header, body, tolerance, time.Now())
 }
@@ -39,47 +44,49 @@ func verify(secrets []string, header http.Header, body []byte, tolerance time.Du
 	}
 	timestamp := header.Get(TimestampHeader)
 	seconds, err := strconv.ParseInt(timestamp, 10, 64)
-	// The one spelling that the sender uses; the range keeps the difference below from overflowing.
+	// Accept only the format of the sender. The range prevents an overflow in the subtraction below.
 	if err != nil || strconv.FormatInt(seconds, 10) != timestamp || seconds < 0 || seconds > 1<<40 {
 		return ErrTimestamp
 	}
 	if !signed(secrets, header.Get(SignatureHeader), timestamp, body) {
 		return ErrSignature
 	}
-	// Behind the signature: an honest clock that is off, and not any guess, is what this tells of.
+	// Check the time after the signature, so that a forged delivery is always reported as
+	// ErrSignature, and ErrTimestamp means a clock difference or a replay.
 	if d := now.Sub(time.Unix(seconds, 0)); d > tolerance || d < -tolerance {
 		return ErrTimestamp
 	}
 	return nil
 }
 
-// signed compares every signature with that of every secret, in constant time and whichever fits first.
+// signed reports whether one of the signatures is valid under one of the secrets. It compares
+// all of them in constant time.
 func signed(secrets []string, signatures, timestamp string, body []byte) bool {
-	var given [][]byte
+	var macs [][]byte
 	for part := range strings.SplitSeq(signatures, ",") {
-		text, found := strings.CutPrefix(strings.TrimSpace(part), scheme)
+		text, found := strings.CutPrefix(strings.TrimSpace(part), version)
 		if !found || len(text) != hex.EncodedLen(sha256.Size) {
 			continue // another version
 		}
 		if mac, err := hex.DecodeString(text); err == nil {
-			given = append(given, mac)
+			macs = append(macs, mac)
 		}
-		if len(given) == maxSignatures {
+		if len(macs) == maxSignatures {
 			break
 		}
 	}
-	if len(given) == 0 {
+	if len(macs) == 0 {
 		return false
 	}
-	good := false
+	valid := false
 	for _, secret := range secrets {
 		if secret == "" {
-			continue // a variable that is not set: anybody could sign with it
+			continue // probably an unset variable; any sender could sign with it
 		}
 		want := digest(secret, timestamp, body)
-		for _, mac := range given {
-			good = hmac.Equal(mac, want) || good
+		for _, mac := range macs {
+			valid = hmac.Equal(mac, want) || valid
 		}
 	}
-	return good
+	return valid
 }
