@@ -25,7 +25,7 @@ var mayImport = map[string][]string{
 	"queue":                 {"internal/redispipe"},
 	"webhook":               {"internal/backend"},              // backends import it
 	"events":                {"internal/redispipe", "webhook"}, // webhook defines the meaning of the answers
-	"events/noting":         {"registry", "events"},
+	"events/recording":      {"registry", "events"},
 	"events/truth":          {"registry", "queue"},
 	"janitor":               {"internal/latency", "internal/loglimit", "registry", "queue", "events"}, // it runs the rounds of events
 	"client":                {"internal/wire"},

@@ -7,171 +7,171 @@ import (
 	"time"
 )
 
-func testChangedNow(t *testing.T, open opener) {
-	f := open(t)
-	ok(t, f.Changed(t.Context(), 3, "u:ann", Grace))
-	ok(t, f.Changed(t.Context(), 3, "u:ann", Grace))
-	ok(t, f.Changed(t.Context(), 4, "u:bob", Grace))
-	equal(t, "due", f.due(t, 3), []string{"u:ann"})
-	equal(t, "due while claimed", f.due(t, 3), nil)
-	equal(t, "due in the other shard", f.due(t, 4), []string{"u:bob"})
+func testScheduleNow(t *testing.T, open openFunc) {
+	s := open(t)
+	ok(t, s.scheduleOne(t.Context(), 3, "u:ann", Grace))
+	ok(t, s.scheduleOne(t.Context(), 3, "u:ann", Grace))
+	ok(t, s.scheduleOne(t.Context(), 4, "u:bob", Grace))
+	equal(t, "due", s.due(t, 3), []string{"u:ann"})
+	equal(t, "due while claimed", s.due(t, 3), nil)
+	equal(t, "due in the other shard", s.due(t, 4), []string{"u:bob"})
 }
 
-func testChangedLater(t *testing.T, open opener) {
-	f := open(t)
-	equal(t, "told", f.changed(t, "u:ann", true), true)
-	ok(t, f.Changed(t.Context(), 3, "u:ann", Grace))
-	equal(t, "due", f.due(t, 3), nil)
-	f.pass(t, Grace/2)
-	ok(t, f.Changed(t.Context(), 3, "u:ann", Grace))
-	f.pass(t, Grace/2)
-	equal(t, "due within the grace of the last change", f.due(t, 3), nil)
-	f.pass(t, Grace/2)
-	equal(t, "due behind it", f.due(t, 3), []string{"u:ann"})
+func testScheduleAfterGrace(t *testing.T, open openFunc) {
+	s := open(t)
+	equal(t, "created", s.check(t, "u:ann", true), true)
+	ok(t, s.scheduleOne(t.Context(), 3, "u:ann", Grace))
+	equal(t, "due", s.due(t, 3), nil)
+	s.advance(t, Grace/2)
+	ok(t, s.scheduleOne(t.Context(), 3, "u:ann", Grace))
+	s.advance(t, Grace/2)
+	equal(t, "due within the grace of the last change", s.due(t, 3), nil)
+	s.advance(t, Grace/2)
+	equal(t, "due after the grace", s.due(t, 3), []string{"u:ann"})
 }
 
-func testChangedEndsClaim(t *testing.T, open opener) {
-	f := open(t)
-	ok(t, f.Changed(t.Context(), 3, "u:ann", 0))
-	old := f.claims(t, 3)[0]
-	ok(t, f.Changed(t.Context(), 3, "u:ann", 0))
-	done, err := f.Settle(t.Context(), 3, Verdict{Claim: old, Present: true, Event: []byte(`"n":1}`)})
+func testScheduleEndsClaim(t *testing.T, open openFunc) {
+	s := open(t)
+	ok(t, s.scheduleOne(t.Context(), 3, "u:ann", 0))
+	old := s.claims(t, 3)[0]
+	ok(t, s.scheduleOne(t.Context(), 3, "u:ann", 0))
+	settled, err := s.Settle(t.Context(), 3, CheckResult{Claim: old, Present: true, Event: []byte(`"n":1}`)})
 	ok(t, err)
-	equal(t, "what was true before the change: valid, told", []bool{done.Valid, done.Told}, []bool{false, false})
-	equal(t, "events", len(f.take(t, 10).Events), 0)
-	equal(t, "due", f.due(t, 3), []string{"u:ann"})
+	equal(t, "a claim from before the check was scheduled: valid, created", []bool{settled.Valid, settled.Created}, []bool{false, false})
+	equal(t, "events", len(s.take(t, 10).Events), 0)
+	equal(t, "due", s.due(t, 3), []string{"u:ann"})
 }
 
-func testManyChanged(t *testing.T, open opener) {
-	f := open(t)
-	const n = 1000 // more of a shard than go together
-	equal(t, "told", f.changed(t, "u:0", true), true)
-	var changes []Change
+func testScheduleMany(t *testing.T, open openFunc) {
+	s := open(t)
+	const n = 1000 // more than one run of the script schedules in a shard
+	equal(t, "created", s.check(t, "u:0", true), true)
+	var checks []Check
 	for i := range n {
-		changes = append(changes, Change{3 + i%2, fmt.Sprint("u:", i)}, Change{3, "u:0"})
+		checks = append(checks, Check{3 + i%2, fmt.Sprint("u:", i)}, Check{3, "u:0"})
 	}
-	for _, err := range f.Store.Changed(t.Context(), Grace, changes...) {
+	for _, err := range s.Store.Schedule(t.Context(), Grace, checks...) {
 		ok(t, err)
 	}
-	equal(t, "nothing noted", len(f.Store.Changed(t.Context(), Grace)), 0)
+	equal(t, "errors of a call without checks", len(s.Store.Schedule(t.Context(), Grace)), 0)
 	for shard, want := range map[int]int{3: n/2 - 1, 4: n / 2} {
-		claims, err := f.Claim(t.Context(), shard, 2*n, hold)
+		claims, err := s.Claim(t.Context(), shard, 2*n, claimTTL)
 		ok(t, err)
 		equal(t, fmt.Sprint("due in shard ", shard), len(claims), want)
 	}
-	f.pass(t, Grace)
-	equal(t, "due after the grace", f.due(t, 3), []string{"u:0"})
+	s.advance(t, Grace)
+	equal(t, "due after the grace", s.due(t, 3), []string{"u:0"})
 }
 
-func testManyChangedFull(t *testing.T, open opener) {
-	f := open(t)
-	f.bound(bounds{due: 2})
-	ok(t, f.Changed(t.Context(), 3, "u:ann", 0))
-	errs := f.Store.Changed(t.Context(), 0, Change{3, "u:bob"}, Change{3, "u:cat"}, Change{4, "u:dan"}, Change{3, "u:ann"}, Change{3, "u:bob"})
+func testScheduleManyFull(t *testing.T, open openFunc) {
+	s := open(t)
+	s.setLimits(limits{due: 2})
+	ok(t, s.scheduleOne(t.Context(), 3, "u:ann", 0))
+	errs := s.Store.Schedule(t.Context(), 0, Check{3, "u:bob"}, Check{3, "u:cat"}, Check{4, "u:dan"}, Check{3, "u:ann"}, Check{3, "u:bob"})
 	for i, want := range []error{nil, ErrFull, nil, nil, nil} {
-		fails(t, fmt.Sprint("change ", i), errs[i], want)
+		wantError(t, fmt.Sprint("check ", i), errs[i], want)
 	}
-	due := f.due(t, 3)
+	due := s.due(t, 3)
 	slices.Sort(due)
 	equal(t, "due", due, []string{"u:ann", "u:bob"})
-	equal(t, "due in the other shard", f.due(t, 4), []string{"u:dan"})
+	equal(t, "due in the other shard", s.due(t, 4), []string{"u:dan"})
 }
 
-func testDueFull(t *testing.T, open opener) {
-	f := open(t)
-	f.bound(bounds{due: 2, watchBytes: 100})
-	ok(t, f.Changed(t.Context(), 3, "u:ann", 0))
-	ok(t, f.Watch(t.Context(), 3, "d:1", []byte("{}"), time.Hour))
-	fails(t, "a third", f.Changed(t.Context(), 3, "u:bob", 0), ErrFull)
-	fails(t, "a third", f.Watch(t.Context(), 3, "d:2", []byte("{}"), time.Hour), ErrFull)
-	ok(t, f.Changed(t.Context(), 3, "u:ann", 0)) // it is there already
-	ok(t, f.Changed(t.Context(), 4, "u:bob", 0))
+func testDueLimit(t *testing.T, open openFunc) {
+	s := open(t)
+	s.setLimits(limits{due: 2, deadlineBytes: 100})
+	ok(t, s.scheduleOne(t.Context(), 3, "u:ann", 0))
+	ok(t, s.SetDeadline(t.Context(), 3, "d:1", []byte("{}"), time.Hour))
+	wantError(t, "one entry too many", s.scheduleOne(t.Context(), 3, "u:bob", 0), ErrFull)
+	wantError(t, "one entry too many", s.SetDeadline(t.Context(), 3, "d:2", []byte("{}"), time.Hour), ErrFull)
+	ok(t, s.scheduleOne(t.Context(), 3, "u:ann", 0)) // is on the list already
+	ok(t, s.scheduleOne(t.Context(), 4, "u:bob", 0))
 }
 
-func testClaimEnds(t *testing.T, open opener) {
-	f := open(t)
-	ok(t, f.Changed(t.Context(), 3, "u:ann", 0))
-	first := f.claims(t, 3)[0]
-	f.pass(t, hold/2)
-	equal(t, "due while claimed", f.due(t, 3), nil)
-	f.pass(t, hold/2)
-	second := f.claims(t, 3)[0]
+func testClaimExpires(t *testing.T, open openFunc) {
+	s := open(t)
+	ok(t, s.scheduleOne(t.Context(), 3, "u:ann", 0))
+	first := s.claims(t, 3)[0]
+	s.advance(t, claimTTL/2)
+	equal(t, "due while claimed", s.due(t, 3), nil)
+	s.advance(t, claimTTL/2)
+	second := s.claims(t, 3)[0]
 	for _, c := range []struct {
 		name  string
 		claim Claim
 		valid bool
-	}{{"who slept", first, false}, {"who came after", second, true}, {"the same again", second, false}} {
-		done, err := f.Settle(t.Context(), 3, Verdict{Claim: c.claim, Present: true, Event: []byte(`"n":1}`)})
+	}{{"the expired claim", first, false}, {"the later claim", second, true}, {"the later claim again", second, false}} {
+		settled, err := s.Settle(t.Context(), 3, CheckResult{Claim: c.claim, Present: true, Event: []byte(`"n":1}`)})
 		ok(t, err)
-		equal(t, c.name+": valid, told", []bool{done.Valid, done.Told}, []bool{c.valid, c.valid})
+		equal(t, c.name+": valid, created", []bool{settled.Valid, settled.Created}, []bool{c.valid, c.valid})
 	}
-	equal(t, "events", numbers(t, f.take(t, 10)), []int{1})
+	equal(t, "events", numbers(t, s.take(t, 10)), []int{1})
 }
 
-func testToldOnce(t *testing.T, open opener) {
-	f := open(t)
-	for i, c := range []struct{ present, told bool }{
+func testReportedOnce(t *testing.T, open openFunc) {
+	s := open(t)
+	for i, c := range []struct{ present, created bool }{
 		{false, false}, {true, true}, {true, false}, {false, true}, {false, false}, {true, true},
 	} {
-		equal(t, fmt.Sprint("told in step ", i), f.changed(t, "c:news", c.present), c.told)
+		equal(t, fmt.Sprint("created in step ", i), s.check(t, "c:news", c.present), c.created)
 	}
-	equal(t, "events", len(f.take(t, 10).Events), 3)
+	equal(t, "events", len(s.take(t, 10).Events), 3)
 }
 
-func testUntold(t *testing.T, open opener) {
-	f := open(t)
-	ok(t, f.Changed(t.Context(), 3, "u:ann", 0))
-	done, err := f.Settle(t.Context(), 3, Verdict{Claim: f.claims(t, 3)[0], Present: true})
+func testNoEvent(t *testing.T, open openFunc) {
+	s := open(t)
+	ok(t, s.scheduleOne(t.Context(), 3, "u:ann", 0))
+	settled, err := s.Settle(t.Context(), 3, CheckResult{Claim: s.claims(t, 3)[0], Present: true})
 	ok(t, err)
-	equal(t, "valid, told", []bool{done.Valid, done.Told}, []bool{true, false})
-	equal(t, "events", len(f.take(t, 10).Events), 0)
-	equal(t, "told when he is gone", f.changed(t, "u:ann", false), true)
+	equal(t, "valid, created", []bool{settled.Valid, settled.Created}, []bool{true, false})
+	equal(t, "events", len(s.take(t, 10).Events), 0)
+	equal(t, "created when the user is offline", s.check(t, "u:ann", false), true)
 }
 
-func testWatch(t *testing.T, open opener) {
-	f := open(t)
-	ok(t, f.Watch(t.Context(), 3, "d:1", []byte(`{"a":1}`), time.Minute))
-	ok(t, f.Watch(t.Context(), 3, "d:1", []byte(`{"a":2}`), time.Hour)) // the same push, repeated
-	equal(t, "due", f.due(t, 3), nil)
-	f.pass(t, time.Minute)
-	claim := f.claims(t, 3)[0]
+func testDeadline(t *testing.T, open openFunc) {
+	s := open(t)
+	ok(t, s.SetDeadline(t.Context(), 3, "d:1", []byte(`{"a":1}`), time.Minute))
+	ok(t, s.SetDeadline(t.Context(), 3, "d:1", []byte(`{"a":2}`), time.Hour)) // the same push, repeated
+	equal(t, "due", s.due(t, 3), nil)
+	s.advance(t, time.Minute)
+	claim := s.claims(t, 3)[0]
 	equal(t, "record", string(claim.Record), `{"a":1}`)
-	done, err := f.Settle(t.Context(), 3, Verdict{Claim: claim, Event: []byte(`"n":7}`), ID: "mine"})
+	settled, err := s.Settle(t.Context(), 3, CheckResult{Claim: claim, Event: []byte(`"n":7}`), ID: "mine"})
 	ok(t, err)
-	equal(t, "valid, told", []bool{done.Valid, done.Told}, []bool{true, true})
-	b := f.take(t, 10)
+	equal(t, "valid, created", []bool{settled.Valid, settled.Created}, []bool{true, true})
+	b := s.take(t, 10)
 	equal(t, "event", string(b.Events[0].Event[:13]), `{"id":"mine",`)
 
-	ok(t, f.Watch(t.Context(), 3, "d:2", []byte(`{}`), time.Minute))
-	f.pass(t, time.Hour)
-	done, err = f.Settle(t.Context(), 3, Verdict{Claim: f.claims(t, 3)[0]}) // somebody had acknowledged
+	ok(t, s.SetDeadline(t.Context(), 3, "d:2", []byte(`{}`), time.Minute))
+	s.advance(t, time.Hour)
+	settled, err = s.Settle(t.Context(), 3, CheckResult{Claim: s.claims(t, 3)[0]}) // the message was acknowledged
 	ok(t, err)
-	equal(t, "valid, told", []bool{done.Valid, done.Told}, []bool{true, false})
+	equal(t, "valid, created", []bool{settled.Valid, settled.Created}, []bool{true, false})
 }
 
-func testWatchFull(t *testing.T, open opener) {
-	f := open(t)
-	f.bound(bounds{due: 100, watchBytes: 10, out: 10, outBytes: 1000, dead: 1, deadBytes: 1000})
-	ok(t, f.Watch(t.Context(), 3, "d:1", []byte("12345"), time.Minute))
-	ok(t, f.Watch(t.Context(), 3, "d:2", []byte("67890"), time.Minute))
-	fails(t, "one byte more", f.Watch(t.Context(), 3, "d:3", []byte("1"), time.Minute), ErrFull)
-	f.pass(t, time.Minute)
-	for _, c := range f.claims(t, 3) {
-		_, err := f.Settle(t.Context(), 3, Verdict{Claim: c})
+func testDeadlineLimit(t *testing.T, open openFunc) {
+	s := open(t)
+	s.setLimits(limits{due: 100, deadlineBytes: 10, outbox: 10, outboxBytes: 1000, deadLetters: 1, deadLetterBytes: 1000})
+	ok(t, s.SetDeadline(t.Context(), 3, "d:1", []byte("12345"), time.Minute))
+	ok(t, s.SetDeadline(t.Context(), 3, "d:2", []byte("67890"), time.Minute))
+	wantError(t, "one byte too many", s.SetDeadline(t.Context(), 3, "d:3", []byte("1"), time.Minute), ErrFull)
+	s.advance(t, time.Minute)
+	for _, c := range s.claims(t, 3) {
+		_, err := s.Settle(t.Context(), 3, CheckResult{Claim: c})
 		ok(t, err)
 	}
-	ok(t, f.Watch(t.Context(), 3, "d:3", []byte("1234567890"), time.Minute))
-	fails(t, "one byte more", f.Watch(t.Context(), 3, "d:4", []byte("1"), time.Minute), ErrFull)
+	ok(t, s.SetDeadline(t.Context(), 3, "d:3", []byte("1234567890"), time.Minute))
+	wantError(t, "one byte too many", s.SetDeadline(t.Context(), 3, "d:4", []byte("1"), time.Minute), ErrFull)
 }
 
-func testToldPages(t *testing.T, open opener) {
-	f := open(t)
+func testReportedPages(t *testing.T, open openFunc) {
+	s := open(t)
 	var want []string
-	for i := range 1200 { // above what Redis keeps in one piece
+	for i := range 1200 { // more than Redis returns in one page of a small hash
 		entry := fmt.Sprintf("u:%04d", i)
-		f.changed(t, entry, true)
+		s.check(t, entry, true)
 		if i%2 == 0 {
-			f.changed(t, entry, false)
+			s.check(t, entry, false)
 			continue
 		}
 		want = append(want, entry)
@@ -179,7 +179,7 @@ func testToldPages(t *testing.T, open opener) {
 	var all []string
 	pages := 0
 	for cursor := ""; ; pages++ {
-		entries, next, err := f.Told(t.Context(), 3, cursor, 50)
+		entries, next, err := s.ReportedPresent(t.Context(), 3, cursor, 50)
 		ok(t, err)
 		all = append(all, entries...)
 		if cursor = next; cursor == "" {
@@ -187,8 +187,8 @@ func testToldPages(t *testing.T, open opener) {
 		}
 	}
 	slices.Sort(all)
-	equal(t, "told present", slices.Compact(all), want)
+	equal(t, "reported present", slices.Compact(all), want)
 	if pages < 3 {
-		t.Errorf("all came in %d pages", pages+1)
+		t.Errorf("%d pages, want more", pages+1)
 	}
 }

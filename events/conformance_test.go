@@ -8,102 +8,105 @@ import (
 	"time"
 )
 
-// TestConformance is the contract of [Store], for every implementation.
+// TestConformance tests the contract of [Store] for each implementation.
 func TestConformance(t *testing.T) {
 	for _, c := range []struct {
 		name string
-		test func(t *testing.T, open opener)
+		test func(t *testing.T, open openFunc)
 	}{
-		{"a change is due at once", testChangedNow},
-		{"a change of who is told present is due after the grace", testChangedLater},
-		{"a change ends a claim", testChangedEndsClaim},
-		{"many changes are noted in one call", testManyChanged},
-		{"of many changes those are noted for which there is room", testManyChangedFull},
-		{"the due list is bounded", testDueFull},
-		{"a claim ends by itself, and its holder is fenced", testClaimEnds},
-		{"what is told is told once", testToldOnce},
-		{"nothing is told that nobody wants", testUntold},
-		{"a watched message is looked at once", testWatch},
-		{"watched messages are bounded", testWatchFull},
-		{"who is told present is listed in pages", testToldPages},
+		{"a check is due at once", testScheduleNow},
+		{"a check of an entry reported present is due after the grace", testScheduleAfterGrace},
+		{"a scheduled check ends a claim", testScheduleEndsClaim},
+		{"one call schedules many checks", testScheduleMany},
+		{"one call schedules the checks for which there is room", testScheduleManyFull},
+		{"the due list is limited", testDueLimit},
+		{"a claim expires and its token becomes invalid", testClaimExpires},
+		{"a state is reported once", testReportedOnce},
+		{"a result without an event appends none", testNoEvent},
+		{"a deadline is checked once", testDeadline},
+		{"deadline records are limited", testDeadlineLimit},
+		{"entries reported present are listed in pages", testReportedPages},
 
-		{"events have places, ids and times", testPlaces},
-		{"events leave the list in order", testSent},
-		{"a delivery has about as many bytes as allowed", testTakeBytes},
-		{"a lease keeps others away, and fences", testLease},
+		{"events have sequence numbers, ids and times", testSeqs},
+		{"events leave the outbox in order", testSent},
+		{"the size of a batch is limited", testTakeBytes},
+		{"a lease excludes others and is fenced", testLease},
 		{"a lease is renewed", testLeaseRenewed},
-		{"an attempt that failed is repeated later", testFailed},
-		{"what failed for too long is given up", testExpired},
-		{"what is refused is given up", testRefused},
-		{"the list is bounded by count", testOutCount},
-		{"the list is bounded by bytes", testOutBytes},
-		{"dead letters are bounded", testDeadBounds},
-		{"dead letters are sent again", testRetry},
-		{"dead letters wait for room", testRetryRoom},
+		{"a failed attempt is repeated later", testFailed},
+		{"events that failed for too long become dead letters", testExpired},
+		{"refused events become dead letters", testRefused},
+		{"the outbox is limited by count", testOutboxCount},
+		{"the outbox is limited by bytes", testOutboxBytes},
+		{"dead letters are limited", testDeadLetterLimits},
+		{"dead letters are requeued", testRequeue},
+		{"dead letters are requeued while there is room", testRequeueRoom},
 	} {
-		t.Run(c.name, func(t *testing.T) { eachStore(t, func(t *testing.T, open opener) { c.test(t, open) }) })
+		t.Run(c.name, func(t *testing.T) { eachStore(t, func(t *testing.T, open openFunc) { c.test(t, open) }) })
 	}
 }
 
-// claims are the entries that are due now, claimed for 30 s.
-func (f *fixture) claims(t *testing.T, shard int) []Claim {
+// claims claims all due entries of a shard.
+func (s *testStore) claims(t *testing.T, shard int) []Claim {
 	t.Helper()
-	claims, err := f.Claim(t.Context(), shard, 100, hold)
+	claims, err := s.Claim(t.Context(), shard, 100, claimTTL)
 	ok(t, err)
 	return claims
 }
 
-// due claims and gives only the names.
-func (f *fixture) due(t *testing.T, shard int) (entries []string) {
+// due claims all due entries of a shard and returns their names.
+func (s *testStore) due(t *testing.T, shard int) (entries []string) {
 	t.Helper()
-	for _, c := range f.claims(t, shard) {
+	for _, c := range s.claims(t, shard) {
 		entries = append(entries, c.Entry)
 	}
 	return entries
 }
 
-// changed notes a change, and looks at it: present is the truth.
-func (f *fixture) changed(t *testing.T, entry string, present bool) (told bool) {
+// check schedules a check of an entry in shard 3 and settles it. It reports whether that created an
+// event.
+func (s *testStore) check(t *testing.T, entry string, present bool) (created bool) {
 	t.Helper()
-	ok(t, f.Changed(t.Context(), 3, entry, 0))
-	for _, c := range f.claims(t, 3) {
-		done, err := f.Settle(t.Context(), 3, Verdict{Claim: c, Present: present, Event: fmt.Appendf(nil, `"is":"%s %v"}`, entry, present)})
+	ok(t, s.scheduleOne(t.Context(), 3, entry, 0))
+	for _, c := range s.claims(t, 3) {
+		settled, err := s.Settle(t.Context(), 3, CheckResult{Claim: c, Present: present, Event: fmt.Appendf(nil, `"is":"%s %v"}`, entry, present)})
 		ok(t, err)
-		told = told || done.Told
+		created = created || settled.Created
 	}
-	return told
+	return created
 }
 
-// tell makes n events in shard 3, and gives their bodies' numbers as [fixture.numbers] does.
-func (f *fixture) tell(t *testing.T, n int) {
+// appendEvents appends n events, numbered from 1, to the outbox of shard 3.
+func (s *testStore) appendEvents(t *testing.T, n int) {
 	t.Helper()
 	for i := range n {
-		f.tellOne(t, fmt.Appendf(nil, `"n":%d}`, i+1))
+		s.appendEvent(t, fmt.Appendf(nil, `"n":%d}`, i+1))
 	}
 }
 
-func (f *fixture) tellOne(t *testing.T, event []byte) {
+// appendEvent appends an event to the outbox of shard 3.
+func (s *testStore) appendEvent(t *testing.T, event []byte) {
 	t.Helper()
 	entry := fmt.Sprintf("d:%d", prefixes.Add(1))
-	ok(t, f.Watch(t.Context(), 3, entry, []byte("{}"), time.Millisecond))
-	f.pass(t, time.Millisecond)
-	for _, c := range f.claims(t, 3) {
-		done, err := f.Settle(t.Context(), 3, Verdict{Claim: c, Event: event})
-		if !done.Valid || !done.Told || err != nil {
-			t.Fatalf("settled %s: %+v, %v", c.Entry, done, err)
+	ok(t, s.SetDeadline(t.Context(), 3, entry, []byte("{}"), time.Millisecond))
+	s.advance(t, time.Millisecond)
+	for _, c := range s.claims(t, 3) {
+		settled, err := s.Settle(t.Context(), 3, CheckResult{Claim: c, Event: event})
+		if !settled.Valid || !settled.Created || err != nil {
+			t.Fatalf("settled %s: %+v, %v", c.Entry, settled, err)
 		}
-		f.givenUp += done.GivenUp
+		s.deadLettered += settled.DeadLettered
 	}
 }
 
-// take leases shard 3 for a minute.
-func (f *fixture) take(t *testing.T, n int) Batch {
+// take leases the outbox of shard 3 for a minute.
+func (s *testStore) take(t *testing.T, n int) Batch {
 	t.Helper()
-	b, err := f.Take(t.Context(), 3, n, time.Minute)
+	b, err := s.Take(t.Context(), 3, n, time.Minute)
 	ok(t, err)
 	return b
 }
 
+// number returns the number of an event.
 func number(t *testing.T, event []byte) int {
 	t.Helper()
 	var v struct{ N int }
@@ -119,10 +122,10 @@ func numbers(t *testing.T, b Batch) (ns []int) {
 	return ns
 }
 
-// dead are the dead letters of shard 3 as reason and number.
-func (f *fixture) dead(t *testing.T) (letters []string) {
+// deadLetters returns the reasons and numbers of the dead letters of shard 3.
+func (s *testStore) deadLetters(t *testing.T) (letters []string) {
 	t.Helper()
-	all, err := f.Dead(t.Context(), 3, 0, 100)
+	all, err := s.DeadLetters(t.Context(), 3, 0, 100)
 	ok(t, err)
 	for _, l := range all {
 		letters = append(letters, fmt.Sprintf("%s %d", l.Reason, number(t, l.Event)))
@@ -130,7 +133,7 @@ func (f *fixture) dead(t *testing.T) (letters []string) {
 	return letters
 }
 
-// long is an event of about so many bytes.
-func long(n, bytes int) []byte {
+// largeEvent returns an event with a number and about so many bytes.
+func largeEvent(n, bytes int) []byte {
 	return fmt.Appendf(nil, `"n":%d,"x":"%s"}`, n, strings.Repeat("x", bytes))
 }

@@ -13,17 +13,19 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Truth is how things are. Package truth has it from a registry and a queue.
+// Truth is the source of truth about users, channels and messages. Package truth implements it over
+// a registry and a queue.
 type Truth interface {
-	// Online says of each user whether one of his clients is connected, anywhere.
+	// Online reports for each user whether one of its clients is connected to any instance.
 	Online(ctx context.Context, users []string) ([]bool, error)
-	// Occupied says of each channel whether anybody has subscribed to it.
+	// Occupied reports for each channel whether it has a subscriber.
 	Occupied(ctx context.Context, channels []string) ([]bool, error)
-	// Acknowledged says whether the client has acknowledged the message, or need not any more.
+	// Acknowledged reports whether the client has acknowledged the message, or no longer needs to.
 	Acknowledged(ctx context.Context, client string, id int64) (bool, error)
 }
 
-// Sender delivers events, each a JSON object: [switchboard/webhook.Sender]. What its errors mean is told there.
+// Sender sends events, each a JSON object, in one delivery. [switchboard/webhook.Sender] implements
+// it and documents its errors.
 type Sender interface {
 	Send(ctx context.Context, events [][]byte) error
 	Timeout() time.Duration
@@ -34,49 +36,50 @@ type Options struct {
 	Store  Store
 	Truth  Truth
 	Sender Sender
-	// Wanted are the kinds that are told. Zero means all.
+	// Wanted is the kinds of events to send. Zero means all.
 	Wanted []Kind
-	// Batch is the most events in one delivery. Zero means 100.
+	// Batch is the largest number of events in one delivery. Zero means 100.
 	Batch int
-	// MaxAge is how long sending an event is tried. Zero means 24 h.
+	// MaxAge is how long an event is retried. Zero means 24 h.
 	MaxAge time.Duration
-	// Logger gets a line for events that are given up. Zero means silence.
+	// Logger receives a line when events are moved to the dead letters. Zero means silence.
 	Logger zerolog.Logger
-	// Registerer gets the metrics. Zero means that they are kept from view.
+	// Registerer registers the metrics. Zero means that they are not registered.
 	Registerer prometheus.Registerer
 }
 
-// Report is what a round did.
+// A Report is the result of a round.
 type Report struct {
-	Checked int // entries looked at
-	Told    int // events made
-	Sent    int // events taken by the endpoint
-	Dead    int // events given up
-	Failed  int // attempts to send
+	Checked      int // entries checked
+	Created      int // events created
+	Sent         int // events accepted by the endpoint
+	DeadLettered int // events moved to the dead letters
+	Failed       int // failed attempts to send
 }
 
 func (r *Report) add(o Report) {
 	r.Checked += o.Checked
-	r.Told += o.Told
+	r.Created += o.Created
 	r.Sent += o.Sent
-	r.Dead += o.Dead
+	r.DeadLettered += o.DeadLettered
 	r.Failed += o.Failed
 }
 
-// Dispatcher makes events and sends them, in rounds. Any number may do so at once over one store. It is a
-// [Recorder] too, for whoever cleans up after dead servers.
+// A Dispatcher creates and sends events in rounds. Several can use one store at the same time. It
+// includes a [Recorder] for a janitor, which changes bindings when it cleans up after dead servers.
 type Dispatcher struct {
 	*Recorder
 	opts    Options
 	metrics metrics
 
-	sending sync.Mutex // one round at a time: others would only find leases
+	// sendMu allows one SendRound at a time: a second one would only find leases.
+	sendMu sync.Mutex
 
-	sweeping sync.Mutex     // one round at a time; guards the field below, of which each shard has one
-	swept    [Shards]string // where the next round goes on
+	sweepMu sync.Mutex     // allows one SweepRound at a time; guards the field below
+	cursors [Shards]string // where the next SweepRound continues in each shard
 }
 
-// NewDispatcher checks opts and registers the metrics.
+// NewDispatcher validates opts and registers the metrics.
 func NewDispatcher(opts Options) (*Dispatcher, error) {
 	opts.Batch = cmp.Or(opts.Batch, 100)
 	opts.MaxAge = cmp.Or(opts.MaxAge, 24*time.Hour)
@@ -99,21 +102,22 @@ func NewDispatcher(opts Options) (*Dispatcher, error) {
 	return d, nil
 }
 
-// eachShard calls do for all shards at once, so that they share round trips. The error is that of one of them, for
-// when the store is away, or the endpoint, all say the same; the report is right all the same.
+// eachShard calls do for all shards concurrently, so that they share round trips. It returns the
+// error of one shard: if the store or the endpoint is unavailable, all shards have the same error.
+// The report is complete in every case.
 func eachShard(ctx context.Context, do func(ctx context.Context, shard int) (Report, error)) (Report, error) {
 	var group errgroup.Group
-	var mu sync.Mutex // guards all
-	var all Report
+	var mu sync.Mutex // guards total
+	var total Report
 	for shard := range Shards {
 		group.Go(func() error {
-			did, err := do(ctx, shard)
+			report, err := do(ctx, shard)
 			mu.Lock()
 			defer mu.Unlock()
-			all.add(did)
+			total.add(report)
 			return err
 		})
 	}
 	err := group.Wait()
-	return all, err
+	return total, err
 }

@@ -13,86 +13,86 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// TestDispatcher runs over every store.
+// TestDispatcher tests a Dispatcher with each implementation of Store.
 func TestDispatcher(t *testing.T) {
 	for _, c := range []struct {
 		name string
-		test func(t *testing.T, open opener)
+		test func(t *testing.T, open openFunc)
 	}{
-		{"users and channels come and go", testPresence},
+		{"presence of users and channels", testPresence},
 		{"a reconnect is no event", testReconnect},
-		{"what several saw is told once", testSeenBySeveral},
-		{"an old truth is not told", testOldTruth},
-		{"only what is wanted", testWanted},
-		{"who was killed could note nothing", testSweep},
-		{"who was killed could note nothing, among many", testSweepInParts},
-		{"nobody has acknowledged", testUndelivered},
-		{"a truth that cannot be had is asked for again", testTruthAway},
-		{"many at once", testMany},
+		{"a change that several dispatchers see makes one event", testConcurrentChanges},
+		{"an old state is not reported", testOldState},
+		{"only wanted kinds", testWanted},
+		{"a sweep finds changes that were not recorded", testSweep},
+		{"a sweep walks over many entries page by page", testSweepPages},
+		{"unacknowledged messages", testUndelivered},
+		{"a failing truth is queried again", testTruthFails},
+		{"many users at once", testMany},
 
-		{"an endpoint that is away", testEndpointAway},
-		{"an answer that asks for time", testRetryAfter},
+		{"a failing endpoint", testEndpointFails},
+		{"an answer with Retry-After", testRetryAfter},
 		{"an endpoint that is gone", testEndpointGone},
-		{"an event that is refused", testOneRefused},
-		{"an endpoint that is away too long", testTooLong},
-		{"several dispatchers", testSeveral},
-		{"the end of a round", testRoundEnds},
+		{"one refused event", testOneRefused},
+		{"an event that is older than MaxAge", testMaxAge},
+		{"several dispatchers", testSeveralDispatchers},
+		{"a canceled round", testRoundCanceled},
 	} {
 		t.Run(c.name, func(t *testing.T) { eachStore(t, c.test) })
 	}
 }
 
-func testPresence(t *testing.T, open opener) {
-	s := newStage(t, open, nil)
-	s.user("ann", true)
-	s.user("bob", false) // nobody believed that he is there
-	s.channel("news", true)
-	s.channel("$all", true)
-	did := s.rounds()
-	equal(t, "did", did, Report{Checked: 3, Told: 2, Sent: 2})
-	events := s.endpoint.taken()
-	slices.SortFunc(events, func(a, b got) int { return strings.Compare(a.String(), b.String()) })
-	equal(t, "told", events, []string{"channel_occupied news", "user_online ann"})
+func testPresence(t *testing.T, open openFunc) {
+	h := newHarness(t, open, nil)
+	h.setUser("ann", true)
+	h.setUser("bob", false) // was not reported online
+	h.setChannel("news", true)
+	h.setChannel("$all", true)
+	report := h.runRounds()
+	equal(t, "report", report, Report{Checked: 3, Created: 2, Sent: 2})
+	events := h.endpoint.take()
+	slices.SortFunc(events, func(a, b received) int { return strings.Compare(a.String(), b.String()) })
+	equal(t, "events", events, []string{"channel_occupied news", "user_online ann"})
 	if events[0].ID == "" || events[0].ID == events[1].ID || events[0].At < epochMS {
 		t.Errorf("ids and times: %+v", events)
 	}
-	s.user("ann", false)
-	s.channel("news", false)
-	s.rounds()
-	s.told("within the grace")
-	s.pass(t, Grace)
-	s.rounds()
-	events = s.endpoint.taken()
-	slices.SortFunc(events, func(a, b got) int { return strings.Compare(a.String(), b.String()) })
-	equal(t, "told", events, []string{"channel_vacated news", "user_offline ann"})
-	equal(t, "a round without anything to do", s.rounds(), Report{})
+	h.setUser("ann", false)
+	h.setChannel("news", false)
+	h.runRounds()
+	h.wantEvents("events within the grace")
+	h.advance(t, Grace)
+	h.runRounds()
+	events = h.endpoint.take()
+	slices.SortFunc(events, func(a, b received) int { return strings.Compare(a.String(), b.String()) })
+	equal(t, "events", events, []string{"channel_vacated news", "user_offline ann"})
+	equal(t, "report of a round without work", h.runRounds(), Report{})
 }
 
-func testReconnect(t *testing.T, open opener) {
-	s := newStage(t, open, nil)
-	s.user("ann", true)
-	s.rounds()
-	s.told("at first", "user_online ann")
+func testReconnect(t *testing.T, open openFunc) {
+	h := newHarness(t, open, nil)
+	h.setUser("ann", true)
+	h.runRounds()
+	h.wantEvents("first event", "user_online ann")
 	for range 3 {
-		s.user("ann", false)
-		s.pass(t, Grace/2)
-		s.rounds()
-		s.user("ann", true)
-		s.pass(t, Grace/2)
-		s.rounds()
+		h.setUser("ann", false)
+		h.advance(t, Grace/2)
+		h.runRounds()
+		h.setUser("ann", true)
+		h.advance(t, Grace/2)
+		h.runRounds()
 	}
-	s.pass(t, Grace)
-	s.rounds()
-	s.told("of reconnects")
+	h.advance(t, Grace)
+	h.runRounds()
+	h.wantEvents("events of reconnects")
 }
 
-func testSeenBySeveral(t *testing.T, open opener) {
-	s := newStage(t, open, nil)
-	others := []*Dispatcher{s.another(nil), s.another(nil)}
+func testConcurrentChanges(t *testing.T, open openFunc) {
+	h := newHarness(t, open, nil)
+	others := []*Dispatcher{h.newDispatcher(nil), h.newDispatcher(nil)}
 	for i, online := range []bool{true, false, true} {
-		s.truth.set("u:ann", online)
+		h.truth.set("u:ann", online)
 		var all sync.WaitGroup
-		for _, d := range append(others, s.Dispatcher) {
+		for _, d := range append(others, h.Dispatcher) {
 			all.Go(func() {
 				for range 10 {
 					if err := d.UsersChanged(t.Context(), "ann")[0]; err != nil {
@@ -105,133 +105,133 @@ func testSeenBySeveral(t *testing.T, open opener) {
 			})
 		}
 		all.Wait()
-		s.pass(t, hold+Grace)
-		s.rounds()
-		s.told(fmt.Sprint("step ", i), []string{"user_online ann", "user_offline ann", "user_online ann"}[i])
+		h.advance(t, claimTTL+Grace)
+		h.runRounds()
+		h.wantEvents(fmt.Sprint("step ", i), []string{"user_online ann", "user_offline ann", "user_online ann"}[i])
 	}
 }
 
-// slowTruth answers, and then waits: what it said is old by then.
+// slowTruth is a Truth that waits between the query and the answer, so that the answer is old.
 type slowTruth struct {
 	*fakeTruth
-	asked, answer chan struct{}
+	queried, answer chan struct{}
 }
 
 func (s *slowTruth) Online(ctx context.Context, users []string) ([]bool, error) {
 	out, err := s.fakeTruth.Online(ctx, users)
-	s.asked <- struct{}{}
+	s.queried <- struct{}{}
 	<-s.answer
 	return out, err
 }
 
-func testOldTruth(t *testing.T, open opener) {
-	s := newStage(t, open, nil)
-	s.user("ann", true)
-	s.rounds()
-	s.told("at first", "user_online ann")
-	slow := &slowTruth{s.truth, make(chan struct{}), make(chan struct{})}
-	d := s.another(func(o *Options) { o.Truth = slow })
-	s.user("ann", false)
-	s.pass(t, Grace)
+func testOldState(t *testing.T, open openFunc) {
+	h := newHarness(t, open, nil)
+	h.setUser("ann", true)
+	h.runRounds()
+	h.wantEvents("first event", "user_online ann")
+	slow := &slowTruth{h.truth, make(chan struct{}), make(chan struct{})}
+	d := h.newDispatcher(func(o *Options) { o.Truth = slow })
+	h.setUser("ann", false)
+	h.advance(t, Grace)
 	done := make(chan Report)
 	go func() {
-		did, err := d.DueRound(t.Context())
+		report, err := d.DueRound(t.Context())
 		if err != nil {
 			t.Error(err)
 		}
-		done <- did
+		done <- report
 	}()
-	<-slow.asked
-	s.user("ann", true) // while the other one thinks about it
+	<-slow.queried
+	h.setUser("ann", true) // between the query and the answer
 	slow.answer <- struct{}{}
-	equal(t, "did", <-done, Report{})
-	s.pass(t, Grace)
-	s.rounds()
-	s.told("of a user who is there")
+	equal(t, "report", <-done, Report{})
+	h.advance(t, Grace)
+	h.runRounds()
+	h.wantEvents("events of a user that is online")
 }
 
-func testWanted(t *testing.T, open opener) {
-	s := newStage(t, open, func(o *Options) { o.Wanted = []Kind{UserOffline} })
-	s.user("ann", true)
-	s.channel("news", true)
-	ok(t, s.WatchDelivery(t.Context(), Delivery{User: "ann", Data: []byte("1"), After: time.Second}))
-	equal(t, "did", s.rounds(), Report{Checked: 1})
-	s.user("ann", false)
-	s.pass(t, Grace)
-	s.rounds()
-	s.told("what is wanted", "user_offline ann")
-	var none *Recorder
+func testWanted(t *testing.T, open openFunc) {
+	h := newHarness(t, open, func(o *Options) { o.Wanted = []Kind{UserOffline} })
+	h.setUser("ann", true)
+	h.setChannel("news", true)
+	ok(t, h.SetAckDeadline(t.Context(), AckDeadline{User: "ann", Data: []byte("1"), After: time.Second}))
+	equal(t, "report", h.runRounds(), Report{Checked: 1})
+	h.setUser("ann", false)
+	h.advance(t, Grace)
+	h.runRounds()
+	h.wantEvents("wanted events", "user_offline ann")
+	var none *Recorder // does nothing
 	ok(t, none.UsersChanged(t.Context(), "ann")[0])
 	ok(t, none.ChannelsChanged(t.Context(), "ann")[0])
-	ok(t, none.WatchDelivery(t.Context(), Delivery{}))
+	ok(t, none.SetAckDeadline(t.Context(), AckDeadline{}))
 }
 
-func testSweep(t *testing.T, open opener) {
-	s := newStage(t, open, nil)
-	s.user("ann", true)
-	s.user("bob", true)
-	s.channel("news", true)
-	s.rounds()
-	s.endpoint.taken()
-	s.truth.set("u:ann", false)
-	s.truth.set("c:news", false)
-	did, err := s.SweepRound(t.Context())
+func testSweep(t *testing.T, open openFunc) {
+	h := newHarness(t, open, nil)
+	h.setUser("ann", true)
+	h.setUser("bob", true)
+	h.setChannel("news", true)
+	h.runRounds()
+	h.endpoint.take()
+	h.truth.set("u:ann", false)
+	h.truth.set("c:news", false)
+	report, err := h.SweepRound(t.Context())
 	ok(t, err)
-	equal(t, "found", did, Report{Checked: 2})
-	s.truth.set("c:news", true) // it was only away
-	s.rounds()
-	s.told("within the grace")
-	s.pass(t, Grace)
-	s.rounds()
-	s.told("behind it", "user_offline ann")
-	did, err = s.SweepRound(t.Context())
+	equal(t, "report of the sweep", report, Report{Checked: 2})
+	h.truth.set("c:news", true) // only temporarily absent
+	h.runRounds()
+	h.wantEvents("events within the grace")
+	h.advance(t, Grace)
+	h.runRounds()
+	h.wantEvents("events after the grace", "user_offline ann")
+	report, err = h.SweepRound(t.Context())
 	ok(t, err)
-	equal(t, "found", did, Report{})
+	equal(t, "report of the sweep", report, Report{})
 }
 
-func testSweepInParts(t *testing.T, open opener) {
-	s := newStage(t, open, nil)
-	const users = 600 // more than a page, and more than Redis keeps in one piece
+func testSweepPages(t *testing.T, open openFunc) {
+	h := newHarness(t, open, nil)
+	const users = 600 // more than a page, and more than Redis returns in one page of a small hash
 	for i := range users {
 		entry := fmt.Sprintf("u:user-%d", i)
-		s.truth.set(entry, true)
-		ok(t, s.Changed(t.Context(), 3, entry, 0))
+		h.truth.set(entry, true)
+		ok(t, h.scheduleOne(t.Context(), 3, entry, 0))
 	}
-	s.rounds()
+	h.runRounds()
 	for i := range users {
-		s.truth.set(fmt.Sprintf("u:user-%d", i), false)
+		h.truth.set(fmt.Sprintf("u:user-%d", i), false)
 	}
 	for round := range 10 {
-		did, err := s.SweepRound(t.Context())
+		report, err := h.SweepRound(t.Context())
 		ok(t, err)
-		if did.Checked > users*2/3 {
-			t.Errorf("round %d looked at %d", round, did.Checked)
+		if report.Checked > users*2/3 {
+			t.Errorf("round %d scheduled %d checks", round, report.Checked)
 		}
 	}
-	s.pass(t, Grace)
-	equal(t, "told", s.rounds().Told, users)
+	h.advance(t, Grace)
+	equal(t, "created", h.runRounds().Created, users)
 }
 
-func testUndelivered(t *testing.T, open opener) {
-	s := newStage(t, open, nil)
-	watch := func(d Delivery) {
+func testUndelivered(t *testing.T, open openFunc) {
+	h := newHarness(t, open, nil)
+	setDeadline := func(d AckDeadline) {
 		t.Helper()
 		d.After = 30 * time.Second
-		ok(t, s.WatchDelivery(t.Context(), d))
+		ok(t, h.SetAckDeadline(t.Context(), d))
 	}
-	watch(Delivery{User: "ann", Clients: []Place{{"phone", 1 << 52}, {"tab", 7}}, Data: []byte(`{"n":1}`)})
-	watch(Delivery{User: "ann", Clients: []Place{{"tab", 7}, {"watch", 9}}, Data: []byte(`{"n":1}`)}) // the same push, again
-	watch(Delivery{User: "bob", Clients: []Place{{"bobs", 8}, {"other", 9}}, Data: []byte(`{"n":2}`)})
-	watch(Delivery{Clients: []Place{{"kiosk", 3}}, Data: []byte(`"three"`)})
-	watch(Delivery{User: "cat", Data: []byte(`4`)})
-	s.truth.ack("other", 9)
-	s.truth.ack("kiosk", 2)
-	s.rounds()
-	s.told("early")
-	s.pass(t, 30*time.Second)
-	equal(t, "did", s.rounds(), Report{Checked: 4, Told: 3, Sent: 3})
-	events := s.endpoint.taken()
-	slices.SortFunc(events, func(a, b got) int { return strings.Compare(string(a.Data), string(b.Data)) })
+	setDeadline(AckDeadline{User: "ann", Clients: []ClientMessage{{"phone", 1 << 52}, {"tab", 7}}, Data: []byte(`{"n":1}`)})
+	setDeadline(AckDeadline{User: "ann", Clients: []ClientMessage{{"tab", 7}, {"watch", 9}}, Data: []byte(`{"n":1}`)}) // a repeat of the same push
+	setDeadline(AckDeadline{User: "bob", Clients: []ClientMessage{{"bobs", 8}, {"other", 9}}, Data: []byte(`{"n":2}`)})
+	setDeadline(AckDeadline{Clients: []ClientMessage{{"kiosk", 3}}, Data: []byte(`"three"`)})
+	setDeadline(AckDeadline{User: "cat", Data: []byte(`4`)})
+	h.truth.ack("other", 9)
+	h.truth.ack("kiosk", 2)
+	h.runRounds()
+	h.wantEvents("events before the deadline")
+	h.advance(t, 30*time.Second)
+	equal(t, "report", h.runRounds(), Report{Checked: 4, Created: 3, Sent: 3})
+	events := h.endpoint.take()
+	slices.SortFunc(events, func(a, b received) int { return strings.Compare(string(a.Data), string(b.Data)) })
 	for i, want := range []string{
 		`message_undelivered kiosk "three"`, `cat 4`, `ann {"n":1}`,
 	} {
@@ -244,53 +244,53 @@ func testUndelivered(t *testing.T, open opener) {
 	}
 	equal(t, "clients and ids", events[2].Clients, "[{phone 4503599627370496} {tab 7}]")
 	first := events[2].ID
-	watch(Delivery{User: "ann", Clients: []Place{{"tab", 7}}, Data: []byte(`{"n":1}`)}) // much later again
-	s.pass(t, 30*time.Second)
-	s.rounds()
-	s.told("the same event again")
-	equal(t, "repeated", s.endpoint.again, 1)
-	equal(t, "known", s.endpoint.ids[first], true)
+	setDeadline(AckDeadline{User: "ann", Clients: []ClientMessage{{"tab", 7}}, Data: []byte(`{"n":1}`)}) // a late repeat of the same push
+	h.advance(t, 30*time.Second)
+	h.runRounds()
+	h.wantEvents("new events after a late repeat")
+	equal(t, "repeated events", h.endpoint.repeated, 1)
+	equal(t, "the id of the first event is known", h.endpoint.ids[first], true)
 }
 
-func testTruthAway(t *testing.T, open opener) {
-	s := newStage(t, open, nil)
-	s.user("ann", true)
-	ok(t, s.WatchDelivery(t.Context(), Delivery{User: "ann", Clients: []Place{{"phone", 1}}, Data: []byte("1"), After: time.Millisecond}))
-	s.pass(t, time.Second)
-	away := errors.New("away")
-	s.truth.fail(away)
-	_, err := s.DueRound(t.Context())
-	fails(t, "a round", err, away)
-	_, err = s.SweepRound(t.Context())
-	ok(t, err) // nobody is told present
-	s.truth.fail(nil)
-	equal(t, "while it is claimed", s.rounds(), Report{})
-	s.pass(t, hold)
-	s.rounds()
-	equal(t, "told", len(s.endpoint.taken()), 2)
-	s.truth.fail(away)
-	_, err = s.SweepRound(t.Context())
-	fails(t, "a sweep", err, away)
+func testTruthFails(t *testing.T, open openFunc) {
+	h := newHarness(t, open, nil)
+	h.setUser("ann", true)
+	ok(t, h.SetAckDeadline(t.Context(), AckDeadline{User: "ann", Clients: []ClientMessage{{"phone", 1}}, Data: []byte("1"), After: time.Millisecond}))
+	h.advance(t, time.Second)
+	errTruth := errors.New("truth fails")
+	h.truth.fail(errTruth)
+	_, err := h.DueRound(t.Context())
+	wantError(t, "DueRound", err, errTruth)
+	_, err = h.SweepRound(t.Context())
+	ok(t, err) // no entry is reported present
+	h.truth.fail(nil)
+	equal(t, "report while the entries are claimed", h.runRounds(), Report{})
+	h.advance(t, claimTTL)
+	h.runRounds()
+	equal(t, "events", len(h.endpoint.take()), 2)
+	h.truth.fail(errTruth)
+	_, err = h.SweepRound(t.Context())
+	wantError(t, "SweepRound", err, errTruth)
 }
 
-func testMany(t *testing.T, open opener) {
-	s := newStage(t, open, nil)
+func testMany(t *testing.T, open openFunc) {
+	h := newHarness(t, open, nil)
 	const users = 6000 // more than a page in each shard
 	var all sync.WaitGroup
 	for i := range users {
 		name := fmt.Sprintf("user-%d", i)
-		s.truth.set("u:"+name, true)
+		h.truth.set("u:"+name, true)
 		all.Go(func() {
-			if err := s.UsersChanged(t.Context(), name)[0]; err != nil {
+			if err := h.UsersChanged(t.Context(), name)[0]; err != nil {
 				t.Error(err)
 			}
 		})
 	}
 	all.Wait()
-	equal(t, "did", s.rounds(), Report{Checked: users, Told: users, Sent: users})
-	equal(t, "taken", len(s.endpoint.taken()), users)
-	if n := s.endpoint.deliveries(); n < users/100 || n > users/100+Shards {
-		t.Errorf("%d deliveries of 100 at most", n)
+	equal(t, "report", h.runRounds(), Report{Checked: users, Created: users, Sent: users})
+	equal(t, "accepted", len(h.endpoint.take()), users)
+	if n := h.endpoint.deliveries(); n < users/100 || n > users/100+Shards {
+		t.Errorf("%d deliveries of at most 100 events for %d users", n, users)
 	}
 }
 
@@ -311,10 +311,10 @@ func TestBadOptions(t *testing.T) {
 	_, err := NewDispatcher(good)
 	ok(t, err)
 	if _, err := NewDispatcher(good); err == nil {
-		t.Error("the metrics are registered twice")
+		t.Error("metrics were registered twice without an error")
 	}
 	if (StoreOptions{Prefix: "{x}"}).Validate() == nil {
-		t.Error("a brace is allowed in the prefix")
+		t.Error("Validate accepts a brace in the prefix")
 	}
 }
 
@@ -323,14 +323,14 @@ type noSender struct{}
 func (noSender) Send(context.Context, [][]byte) error { return nil }
 func (noSender) Timeout() time.Duration               { return time.Second }
 
-func TestBadDeliveries(t *testing.T) {
+func TestBadAckDeadlines(t *testing.T) {
 	r := NewRecorder(NewMemory(StoreOptions{}), nil)
-	for what, d := range map[string]Delivery{
+	for what, d := range map[string]AckDeadline{
 		"time": {User: "ann", Data: []byte("1")},
 		"user": {Data: []byte("1"), After: time.Second},
 		"JSON": {User: "ann", Data: []byte("{"), After: time.Second},
 	} {
-		if err := r.WatchDelivery(t.Context(), d); err == nil || !strings.Contains(err.Error(), what) {
+		if err := r.SetAckDeadline(t.Context(), d); err == nil || !strings.Contains(err.Error(), what) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}

@@ -10,92 +10,94 @@ import (
 )
 
 const (
-	// page is how many entries are looked at in one go.
-	page = 256
-	// hold is how long a claim lasts: a process that died with it delays what it claimed by as much.
-	hold = 30 * time.Second
+	// pageSize is how many entries are checked at a time.
+	pageSize = 256
+	// claimTTL is how long a claim lasts. If a process dies, its claimed entries wait for that long.
+	claimTTL = 30 * time.Second
 )
 
-// DueRound looks at everything that is due. What could not be found out stays claimed, and is
-// looked at again when the claim is over.
+// DueRound checks all due entries. An entry whose state could not be found out stays claimed. It is
+// checked again when the claim expires.
 func (d *Dispatcher) DueRound(ctx context.Context) (Report, error) {
-	did, err := eachShard(ctx, d.due)
-	d.count(did)
+	report, err := eachShard(ctx, d.checkDue)
+	d.count(report)
 	if err != nil {
-		return did, fmt.Errorf("what is due: %w", err)
+		return report, fmt.Errorf("check due entries: %w", err)
 	}
-	return did, nil
+	return report, nil
 }
 
-func (d *Dispatcher) due(ctx context.Context, shard int) (did Report, err error) {
+func (d *Dispatcher) checkDue(ctx context.Context, shard int) (report Report, err error) {
 	for err == nil && ctx.Err() == nil {
 		var claims []Claim
-		if claims, err = d.opts.Store.Claim(ctx, shard, page, hold); err != nil {
+		if claims, err = d.opts.Store.Claim(ctx, shard, pageSize, claimTTL); err != nil {
 			break
 		}
-		var verdicts []Verdict
-		verdicts, err = d.judge(ctx, claims) // some verdicts beside an error
-		for _, v := range verdicts {
-			// One after the other: what became due first is told first.
-			done, failed := d.opts.Store.Settle(ctx, shard, v)
-			if failed != nil {
-				return did, failed
+		var results []CheckResult
+		results, err = d.check(ctx, claims) // may return results with an error
+		for _, r := range results {
+			// Sequential, so that the events are in the order in which the entries became due.
+			settled, settleErr := d.opts.Store.Settle(ctx, shard, r)
+			if settleErr != nil {
+				return report, settleErr
 			}
-			if done.Valid {
-				did.Checked++
+			if settled.Valid {
+				report.Checked++
 			}
-			if done.Told {
-				did.Told++
+			if settled.Created {
+				report.Created++
 			}
-			did.Dead += done.GivenUp
+			report.DeadLettered += settled.DeadLettered
 		}
-		if len(claims) < page {
+		if len(claims) < pageSize {
 			break
 		}
 	}
-	return did, err
+	return report, err
 }
 
-// judge finds out about claims, in their order. Those about which nothing could be found out are left out.
-func (d *Dispatcher) judge(ctx context.Context, claims []Claim) ([]Verdict, error) {
-	var q questions
+// check returns the results for claims, in their order. It omits claims whose state could not be
+// found out.
+func (d *Dispatcher) check(ctx context.Context, claims []Claim) ([]CheckResult, error) {
+	var q presenceQuery
 	for _, c := range claims {
-		q.ask(c.Entry)
+		q.add(c.Entry)
 	}
-	truth, err := q.answer(ctx, d.opts.Truth)
-	unacknowledged, failed := d.unacknowledged(ctx, claims)
+	states, err := q.run(ctx, d.opts.Truth)
+	acks, ackErr := d.ackStates(ctx, claims)
 	if err == nil {
-		err = failed
+		err = ackErr
 	}
-	var verdicts []Verdict
+	var results []CheckResult
 	for i, c := range claims {
-		v := Verdict{Claim: c}
-		if c.Entry[:2] == watchSort {
-			if unacknowledged[i] == unknown {
+		r := CheckResult{Claim: c}
+		if c.Entry[:2] == deadlinePrefix {
+			if acks[i] == ackUnknown {
 				continue
 			}
-			if unacknowledged[i] == yes {
-				v.Event, v.ID = d.undelivered(c), eventID(c.Entry)
+			if acks[i] == unacknowledged {
+				r.Event, r.ID = d.undeliveredEvent(c), eventID(c.Entry)
 			}
 		} else {
-			present, known := truth[c.Entry]
+			present, known := states[c.Entry]
 			if !known {
 				continue
 			}
-			v.Present, v.Event = present, d.presence(c.Entry, present)
+			r.Present, r.Event = present, d.presenceEvent(c.Entry, present)
 		}
-		verdicts = append(verdicts, v)
+		results = append(results, r)
 	}
-	return verdicts, err
+	return results, err
 }
 
-// presence is the event of a user or channel that is, or is not, there; nil when nobody wants it.
-func (d *Dispatcher) presence(entry string, present bool) []byte {
+// presenceEvent returns the event for a user or channel that is now present or absent. It returns
+// nil if that kind of event is not wanted.
+func (d *Dispatcher) presenceEvent(entry string, present bool) []byte {
 	p := presence{User: entry[2:], Type: UserOffline}
 	switch {
-	case entry[:2] == channelSort && present:
+	case entry[:2] == channelPrefix && present:
 		p = presence{Channel: entry[2:], Type: ChannelOccupied}
-	case entry[:2] == channelSort:
+	case entry[:2] == channelPrefix:
 		p = presence{Channel: entry[2:], Type: ChannelVacated}
 	case present:
 		p.Type = UserOnline
@@ -106,93 +108,94 @@ func (d *Dispatcher) presence(entry string, present bool) []byte {
 	return body(p)
 }
 
-// undelivered is the event of a watched message.
-func (d *Dispatcher) undelivered(c Claim) []byte {
-	var w watch
-	if !d.wants(MessageUndelivered) || json.Unmarshal(c.Record, &w) != nil {
+// undeliveredEvent returns the event for a message that was not acknowledged in time. It returns
+// nil if such events are not wanted or the record is not valid.
+func (d *Dispatcher) undeliveredEvent(c Claim) []byte {
+	var u undelivered
+	if !d.wants(MessageUndelivered) || json.Unmarshal(c.Record, &u) != nil {
 		return nil
 	}
-	w.Type = MessageUndelivered
-	return body(w)
+	u.Type = MessageUndelivered
+	return body(u)
 }
 
-type answer int
+type ackState int
 
 const (
-	unknown answer = iota
-	yes
-	no
+	ackUnknown ackState = iota
+	unacknowledged
+	acknowledged
 )
 
-// unacknowledged says of each claim of a watched message whether nobody has acknowledged it.
-func (d *Dispatcher) unacknowledged(ctx context.Context, claims []Claim) ([]answer, error) {
-	answers := make([]answer, len(claims))
+// ackStates returns the state of each claimed message. It is ackUnknown for users and channels.
+func (d *Dispatcher) ackStates(ctx context.Context, claims []Claim) ([]ackState, error) {
+	states := make([]ackState, len(claims))
 	var group errgroup.Group
 	for i, c := range claims {
-		if c.Entry[:2] != watchSort {
+		if c.Entry[:2] != deadlinePrefix {
 			continue
 		}
 		group.Go(func() (err error) {
-			answers[i], err = d.open(ctx, c.Record)
+			states[i], err = d.ackState(ctx, c.Record)
 			return err
 		})
 	}
-	return answers, group.Wait()
+	return states, group.Wait()
 }
 
-// open asks for the clients of a record until one has acknowledged.
-func (d *Dispatcher) open(ctx context.Context, record []byte) (answer, error) {
-	var w watch
-	if json.Unmarshal(record, &w) != nil {
-		return no, nil // the store has lost it: there is nothing to tell
+// ackState queries the clients in a record until it finds one that has acknowledged the message.
+func (d *Dispatcher) ackState(ctx context.Context, record []byte) (ackState, error) {
+	var u undelivered
+	if json.Unmarshal(record, &u) != nil {
+		return acknowledged, nil // the store has lost the record, so there is no event to create
 	}
-	for _, place := range w.Clients {
-		done, err := d.opts.Truth.Acknowledged(ctx, place.Client, place.ID)
+	for _, m := range u.Clients {
+		done, err := d.opts.Truth.Acknowledged(ctx, m.Client, m.ID)
 		switch {
 		case err != nil:
-			return unknown, err
+			return ackUnknown, err
 		case done:
-			return no, nil
+			return acknowledged, nil
 		}
 	}
-	return yes, nil
+	return unacknowledged, nil
 }
 
-// questions are users and channels, asked for together.
-type questions struct{ users, channels []string }
+// A presenceQuery asks for the presence of many users and channels at once.
+type presenceQuery struct{ users, channels []string }
 
-func (q *questions) ask(entry string) {
+func (q *presenceQuery) add(entry string) {
 	switch entry[:2] {
-	case userSort:
+	case userPrefix:
 		q.users = append(q.users, entry[2:])
-	case channelSort:
+	case channelPrefix:
 		q.channels = append(q.channels, entry[2:])
 	}
 }
 
-// answer says of each entry whether it is present; those of whom it is not known are left out.
-func (q *questions) answer(ctx context.Context, truth Truth) (map[string]bool, error) {
-	known := make(map[string]bool, len(q.users)+len(q.channels))
-	var first error
+// run returns for each entry whether it is present. Entries whose state is unknown are missing.
+func (q *presenceQuery) run(ctx context.Context, truth Truth) (map[string]bool, error) {
+	states := make(map[string]bool, len(q.users)+len(q.channels))
+	var lastErr error
 	for _, kind := range []struct {
-		sort  string
-		names []string
-		ask   func(context.Context, []string) ([]bool, error)
-	}{{userSort, q.users, truth.Online}, {channelSort, q.channels, truth.Occupied}} {
+		prefix string
+		names  []string
+		query  func(context.Context, []string) ([]bool, error)
+	}{{userPrefix, q.users, truth.Online}, {channelPrefix, q.channels, truth.Occupied}} {
 		if len(kind.names) == 0 {
 			continue
 		}
-		present, err := kind.ask(ctx, kind.names)
+		present, err := kind.query(ctx, kind.names)
 		if err == nil && len(present) != len(kind.names) {
 			err = fmt.Errorf("%d answers to %d questions", len(present), len(kind.names))
 		}
 		if err != nil {
-			first = err
+			lastErr = err
 			continue
 		}
 		for i, name := range kind.names {
-			known[kind.sort+name] = present[i]
+			states[kind.prefix+name] = present[i]
 		}
 	}
-	return known, first
+	return states, lastErr
 }

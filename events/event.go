@@ -7,66 +7,68 @@ import (
 	"slices"
 )
 
-// Kind is what an event tells, its "type".
+// Kind is the "type" of an event.
 type Kind string
 
-// The kinds there are.
 const (
-	// UserOnline: the first client of a user connected, anywhere.
+	// UserOnline means that the first client of a user has connected to any instance.
 	UserOnline Kind = "user_online"
-	// UserOffline: the last one went, and none came back within the grace.
+	// UserOffline means that the last client of a user has disconnected and that none has come back
+	// within [Grace].
 	UserOffline Kind = "user_offline"
-	// ChannelOccupied: a channel has its first subscriber.
+	// ChannelOccupied means that a channel has its first subscriber.
 	ChannelOccupied Kind = "channel_occupied"
-	// ChannelVacated: it has none any more, since the grace.
+	// ChannelVacated means that a channel has had no subscriber for [Grace].
 	ChannelVacated Kind = "channel_vacated"
-	// MessageUndelivered: no device has acknowledged a message in the time that its push gave.
+	// MessageUndelivered means that no client has acknowledged a message within the time that its
+	// push gave.
 	MessageUndelivered Kind = "message_undelivered"
 )
 
-// Kinds are all of them.
+// Kinds contains all kinds of events.
 var Kinds = []Kind{UserOnline, UserOffline, ChannelOccupied, ChannelVacated, MessageUndelivered}
 
-// CheckKinds names the first that is none.
+// CheckKinds returns an error that names the first unknown kind.
 func CheckKinds(kinds []Kind) error {
 	for _, k := range kinds {
 		if !slices.Contains(Kinds, k) {
-			return fmt.Errorf("events: there is no %q, only %v", k, Kinds)
+			return fmt.Errorf("events: unknown kind %q, want one of %v", k, Kinds)
 		}
 	}
 	return nil
 }
 
-// Place is where a message of a client's queue stands.
-type Place struct {
+// A ClientMessage identifies a message in a client's queue.
+type ClientMessage struct {
 	Client string `json:"client"`
 	ID     int64  `json:"id"`
 }
 
-// Shards is how many lists events are spread over. It is the same in all processes and for ever: what one writes
-// another reads.
+// Shards is the number of outboxes. It must never change, and must be the same in all processes:
+// the name of a user or channel decides in which shard its data is.
 const Shards = 16
 
-// The sorts of entries on the due list; the letter stands in Redis.
+// Prefixes of the entries on the due list. They are part of the data in Redis.
 const (
-	userSort    = "u:"
-	channelSort = "c:"
-	watchSort   = "d:"
+	userPrefix     = "u:"
+	channelPrefix  = "c:"
+	deadlinePrefix = "d:"
 )
 
-// shardOf spreads by name. A user's own changes and the messages to him are in one, so that they are in order.
-func shardOf(scope, name string) int {
+// shardOf returns the shard for a name. The changes of a user and the messages to the user are in
+// one shard, so that their events are in order.
+func shardOf(prefix, name string) int {
 	h := fnv.New32a()
-	_, _ = h.Write([]byte(scope))
+	_, _ = h.Write([]byte(prefix))
 	_, _ = h.Write([]byte(name))
 	return int(h.Sum32() % Shards)
 }
 
-// body is an event without its id and time, which the store gives: what stands behind {"id":"…","at":…, .
+// body returns the JSON of v without its opening brace. The store puts {"id":"…","at":…, before it.
 func body(v any) []byte {
 	text, err := json.Marshal(v)
 	if err != nil {
-		panic(err) // only strings, numbers, and data that was checked
+		panic(err) // impossible: v has only strings, numbers, and JSON that was checked
 	}
 	return text[1:]
 }
@@ -78,10 +80,11 @@ type presence struct {
 	Channel string `json:"channel,omitempty"`
 }
 
-// watch is what is kept of a message, and with a type before it the event.
-type watch struct {
+// undelivered is the event of a message that was not acknowledged in time. Without Type, it is the
+// record that the store keeps until the deadline.
+type undelivered struct {
 	Type    Kind            `json:"type,omitempty"`
 	User    string          `json:"user,omitempty"`
-	Clients []Place         `json:"clients"`
+	Clients []ClientMessage `json:"clients"`
 	Data    json.RawMessage `json:"data"`
 }

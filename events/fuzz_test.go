@@ -6,29 +6,29 @@ import (
 	"testing"
 )
 
-// FuzzElements: whatever stands in the lists, a decoder takes it as it was written or refuses it.
+// FuzzElements checks that a parsed list element is the same after it is written and parsed again.
 func FuzzElements(f *testing.F) {
 	f.Add("739912873345024:{}")
 	f.Add("full:1794225600000:{\"id\":\"1\"}")
 	f.Add("::")
 	f.Add("9223372036854775808:x")
 	f.Fuzz(func(t *testing.T, element string) {
-		if q, err := parseQueued(element); err == nil {
-			again, err := parseQueued(fmt.Sprintf("%d:%s", q.Place, q.Event))
-			if err != nil || again.Place != q.Place || string(again.Event) != string(q.Event) {
-				t.Errorf("%q is %v, and written again %v, %v", element, q, again, err)
+		if q, err := parseQueuedEvent(element); err == nil {
+			again, err := parseQueuedEvent(fmt.Sprintf("%d:%s", q.Seq, q.Event))
+			if err != nil || again.Seq != q.Seq || string(again.Event) != string(q.Event) {
+				t.Errorf("%q is parsed as %v, and again as %v, %v", element, q, again, err)
 			}
 		}
-		if l, err := parseLetter(element); err == nil {
-			again, err := parseLetter(fmt.Sprintf("%s:%d:%s", l.Reason, l.At.UnixMilli(), l.Event))
+		if l, err := parseDeadLetter(element); err == nil {
+			again, err := parseDeadLetter(fmt.Sprintf("%s:%d:%s", l.Reason, l.At.UnixMilli(), l.Event))
 			if err != nil || again.Reason != l.Reason || !again.At.Equal(l.At) || string(again.Event) != string(l.Event) {
-				t.Errorf("%q is %v, and written again %v, %v", element, l, again, err)
+				t.Errorf("%q is parsed as %v, and again as %v, %v", element, l, again, err)
 			}
 		}
 	})
 }
 
-// FuzzBodies: names and data of all kinds make events that are JSON, and say the same.
+// FuzzBodies checks that events are valid JSON and keep the user and the data.
 func FuzzBodies(f *testing.F) {
 	f.Add("alice", []byte(`{"a":"<b>"}`))
 	f.Add("\"\\\x00ü", []byte("1"))
@@ -38,7 +38,7 @@ func FuzzBodies(f *testing.F) {
 		}
 		for _, b := range [][]byte{
 			body(presence{Type: UserOnline, User: user}),
-			body(watch{Type: MessageUndelivered, User: user, Clients: []Place{{user, 1}}, Data: data}),
+			body(undelivered{Type: MessageUndelivered, User: user, Clients: []ClientMessage{{user, 1}}, Data: data}),
 		} {
 			event := append([]byte(`{"id":"1","at":1,`), b...)
 			var v struct {

@@ -14,27 +14,26 @@ import (
 	"switchboard/webhook"
 )
 
-const signing = "the deliveries are signed"
+const secret = "the deliveries are signed"
 
-// fakeTruth is what a test says is so.
+// fakeTruth is a Truth whose answers a test sets.
 type fakeTruth struct {
-	mu    sync.Mutex // guards the fields below
-	there map[string]bool
-	acked map[Place]bool
-	err   error // of every question
-	asked int
+	mu      sync.Mutex // guards the fields below
+	entries map[string]bool
+	acked   map[ClientMessage]bool
+	err     error // of every call
 }
 
-func (f *fakeTruth) set(name string, present bool) {
+func (f *fakeTruth) set(entry string, present bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.there[name] = present
+	f.entries[entry] = present
 }
 
 func (f *fakeTruth) ack(client string, id int64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.acked[Place{client, id}] = true
+	f.acked[ClientMessage{client, id}] = true
 }
 
 func (f *fakeTruth) fail(err error) {
@@ -43,57 +42,56 @@ func (f *fakeTruth) fail(err error) {
 	f.err = err
 }
 
-func (f *fakeTruth) present(sort string, names []string) ([]bool, error) {
+func (f *fakeTruth) present(prefix string, names []string) ([]bool, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.asked++
 	out := make([]bool, len(names))
 	for i, name := range names {
-		out[i] = f.there[sort+name]
+		out[i] = f.entries[prefix+name]
 	}
 	return out, f.err
 }
 
 func (f *fakeTruth) Online(_ context.Context, users []string) ([]bool, error) {
-	return f.present(userSort, users)
+	return f.present(userPrefix, users)
 }
 
 func (f *fakeTruth) Occupied(_ context.Context, channels []string) ([]bool, error) {
-	return f.present(channelSort, channels)
+	return f.present(channelPrefix, channels)
 }
 
 func (f *fakeTruth) Acknowledged(_ context.Context, client string, id int64) (bool, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.acked[Place{client, id}], f.err
+	return f.acked[ClientMessage{client, id}], f.err
 }
 
-// endpoint is a backend that takes events, and remembers what it was sent. Next answers are taken from script.
+// endpoint is a backend that stores the events that it accepts.
 type endpoint struct {
 	t   *testing.T
 	url string
 
-	mu     sync.Mutex // guards the fields below
-	script []http.HandlerFunc
-	always http.HandlerFunc // when the script is over; nil takes what comes
-	got    []got            // what was taken
-	tried  int              // deliveries
-	ids    map[string]bool
-	again  int // events whose id was there before
+	mu       sync.Mutex         // guards the fields below
+	next     []http.HandlerFunc // answers of the next deliveries
+	always   http.HandlerFunc   // answer after next is empty; nil accepts all
+	accepted []received         // since the last call of take, without repeated ones
+	attempts int                // deliveries
+	ids      map[string]bool    // of all accepted events
+	repeated int                // accepted events whose id was in ids
 }
 
-// got is an event as a backend reads it.
-type got struct {
+// received is an event as a backend decodes it.
+type received struct {
 	ID      string
 	At      int64
 	Type    Kind
 	User    string
 	Channel string
-	Clients []Place
+	Clients []ClientMessage
 	Data    json.RawMessage
 }
 
-func (g got) String() string { return string(g.Type) + " " + g.User + g.Channel }
+func (r received) String() string { return string(r.Type) + " " + r.User + r.Channel }
 
 func newEndpoint(t *testing.T) *endpoint {
 	e := &endpoint{t: t, ids: map[string]bool{}}
@@ -103,29 +101,29 @@ func newEndpoint(t *testing.T) *endpoint {
 	return e
 }
 
-// ServeHTTP verifies every delivery, and counts what is taken.
+// ServeHTTP verifies the signature of each delivery and stores the events that it accepts.
 func (e *endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
-		return // the sender was killed in the middle
+		return // the sender was killed during the request
 	}
-	if err := webhook.Verify([]string{signing}, r.Header, body, 0); err != nil {
+	if err := webhook.Verify([]string{secret}, r.Header, body, 0); err != nil {
 		e.t.Error(err)
 	}
-	var delivery struct{ Events []got }
+	var delivery struct{ Events []received }
 	if err := json.Unmarshal(body, &delivery); err != nil || len(delivery.Events) == 0 {
 		e.t.Errorf("a delivery of %q: %v", body, err)
 	}
 	e.mu.Lock()
-	e.tried++
+	e.attempts++
 	answer := e.always
-	if len(e.script) > 0 {
-		answer, e.script = e.script[0], e.script[1:]
+	if len(e.next) > 0 {
+		answer, e.next = e.next[0], e.next[1:]
 	}
 	e.mu.Unlock()
 	if answer != nil {
 		w.Header().Set("Events", string(body))
-		recorder := &status{ResponseWriter: w}
+		recorder := &statusRecorder{ResponseWriter: w}
 		answer(recorder, r)
 		if recorder.code/100 > 2 {
 			return
@@ -135,118 +133,118 @@ func (e *endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer e.mu.Unlock()
 	for _, event := range delivery.Events {
 		if e.ids[event.ID] {
-			e.again++
+			e.repeated++
 			continue
 		}
 		e.ids[event.ID] = true
-		e.got = append(e.got, event)
+		e.accepted = append(e.accepted, event)
 	}
 }
 
-// status remembers the code.
-type status struct {
+// statusRecorder stores the status code of an answer.
+type statusRecorder struct {
 	http.ResponseWriter
 	code int
 }
 
-func (s *status) WriteHeader(code int) {
+func (s *statusRecorder) WriteHeader(code int) {
 	s.code = code
 	s.ResponseWriter.WriteHeader(code)
 }
 
-// code answers with it.
-func code(n int) http.HandlerFunc {
+// status returns a handler that answers with a status code.
+func status(n int) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(n) }
 }
 
-// taken are the events that came, each once, and forgets them.
-func (e *endpoint) taken() (events []got) {
+// take returns and removes the accepted events, each once.
+func (e *endpoint) take() (events []received) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	events, e.got = e.got, nil
+	events, e.accepted = e.accepted, nil
 	return events
 }
 
 func (e *endpoint) deliveries() int {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return e.tried
+	return e.attempts
 }
 
-func (e *endpoint) answers(always http.HandlerFunc, script ...http.HandlerFunc) {
+// setAnswers sets the answers of the next deliveries and of all later ones.
+func (e *endpoint) setAnswers(always http.HandlerFunc, next ...http.HandlerFunc) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.always, e.script = always, script
+	e.always, e.next = always, next
 }
 
-// stage is a dispatcher with all that it needs.
-type stage struct {
+// harness is a dispatcher with a store, a truth and an endpoint.
+type harness struct {
 	t *testing.T
-	*fixture
+	*testStore
 	*Dispatcher
 	truth    *fakeTruth
 	endpoint *endpoint
 }
 
-func newStage(t *testing.T, open opener, change func(*Options)) *stage {
-	s := &stage{t: t, fixture: open(t), endpoint: newEndpoint(t), truth: &fakeTruth{there: map[string]bool{}, acked: map[Place]bool{}}}
-	s.Dispatcher = s.another(change)
-	return s
+func newHarness(t *testing.T, open openFunc, change func(*Options)) *harness {
+	h := &harness{t: t, testStore: open(t), endpoint: newEndpoint(t), truth: &fakeTruth{entries: map[string]bool{}, acked: map[ClientMessage]bool{}}}
+	h.Dispatcher = h.newDispatcher(change)
+	return h
 }
 
-// another is a second dispatcher over the same store, to the same endpoint.
-func (s *stage) another(change func(*Options)) *Dispatcher {
-	s.t.Helper()
-	sender, err := webhook.New(webhook.Options{URL: s.endpoint.url, Secrets: []string{signing}, Timeout: 10 * time.Second})
-	ok(s.t, err)
-	s.t.Cleanup(sender.Close)
-	opts := Options{Store: s.Store, Truth: s.truth, Sender: sender}
+// newDispatcher returns another dispatcher for the same store, truth and endpoint.
+func (h *harness) newDispatcher(change func(*Options)) *Dispatcher {
+	h.t.Helper()
+	sender, err := webhook.New(webhook.Options{URL: h.endpoint.url, Secrets: []string{secret}, Timeout: 10 * time.Second})
+	ok(h.t, err)
+	h.t.Cleanup(sender.Close)
+	opts := Options{Store: h.Store, Truth: h.truth, Sender: sender}
 	if change != nil {
 		change(&opts)
 	}
 	d, err := NewDispatcher(opts)
-	ok(s.t, err)
+	ok(h.t, err)
 	return d
 }
 
-// user changes the truth about a user, and notes it.
-func (s *stage) user(name string, online bool) {
-	s.t.Helper()
-	s.truth.set(userSort+name, online)
-	ok(s.t, s.UsersChanged(s.t.Context(), name)[0])
+// setUser sets whether a user is online, and records the change.
+func (h *harness) setUser(name string, online bool) {
+	h.t.Helper()
+	h.truth.set(userPrefix+name, online)
+	ok(h.t, h.UsersChanged(h.t.Context(), name)[0])
 }
 
-func (s *stage) channel(name string, occupied bool) {
-	s.t.Helper()
-	s.truth.set(channelSort+name, occupied)
-	ok(s.t, s.ChannelsChanged(s.t.Context(), name)[0])
+// setChannel sets whether a channel is occupied, and records the change.
+func (h *harness) setChannel(name string, occupied bool) {
+	h.t.Helper()
+	h.truth.set(channelPrefix+name, occupied)
+	ok(h.t, h.ChannelsChanged(h.t.Context(), name)[0])
 }
 
-// rounds makes one of each kind, and says what was done.
-func (s *stage) rounds() Report {
-	s.t.Helper()
-	did, err := s.DueRound(s.t.Context())
-	ok(s.t, err)
-	more, err := s.SendRound(s.t.Context())
-	ok(s.t, err)
-	did.add(more)
-	return did
+// runRounds runs a DueRound and a SendRound and returns their report.
+func (h *harness) runRounds() Report {
+	h.t.Helper()
+	report, err := h.DueRound(h.t.Context())
+	ok(h.t, err)
+	more, err := h.SendRound(h.t.Context())
+	ok(h.t, err)
+	report.add(more)
+	return report
 }
 
-// told is what the endpoint has taken by now.
-func (s *stage) told(what string, want ...string) []got {
-	s.t.Helper()
-	events := s.endpoint.taken()
-	equal(s.t, what, events, want)
-	return events
+// wantEvents checks the events that the endpoint has accepted since the last call.
+func (h *harness) wantEvents(what string, want ...string) {
+	h.t.Helper()
+	equal(h.t, what, h.endpoint.take(), want)
 }
 
-// sendFails makes a round in which sending fails.
-func (s *stage) sendFails() Report {
-	s.t.Helper()
-	did, err := s.SendRound(s.t.Context())
+// sendFailing runs a SendRound whose attempts must fail.
+func (h *harness) sendFailing() Report {
+	h.t.Helper()
+	report, err := h.SendRound(h.t.Context())
 	if err == nil || errors.Is(err, context.Canceled) {
-		s.t.Errorf("sending: %v, want it to fail", err)
+		h.t.Errorf("SendRound: error %v, want a failed attempt", err)
 	}
-	return did
+	return report
 }

@@ -2,27 +2,28 @@ package events
 
 import "strconv"
 
-// keys spells every key behind a prefix; all belong to this package, and those of one shard are in one slot.
+// keys returns the names of the keys after its prefix. This package owns all of them. The keys of
+// one shard are in one slot.
 type keys string
 
-func (k keys) of(name string, shard int) string {
-	return string(k) + "ev_" + name + "_{ev" + strconv.Itoa(shard) + "}"
+func (k keys) name(key string, shard int) string {
+	return string(k) + "ev_" + key + "_{ev" + strconv.Itoa(shard) + "}"
 }
 
-// due is the ZSET of what is to be looked at, by when.
-func (k keys) due(shard int) string { return k.of("due", shard) }
+// due is a ZSET of the entries to check, by the time of the check.
+func (k keys) due(shard int) string { return k.name("due", shard) }
 
-// told is the HASH of who is present by what was told last.
-func (k keys) told(shard int) string { return k.of("told", shard) }
+// reported is a HASH of the users and channels that were last reported present.
+func (k keys) reported(shard int) string { return k.name("told", shard) }
 
-// watch is the HASH of watched messages.
-func (k keys) watch(shard int) string { return k.of("watch", shard) }
+// deadlines is a HASH of the records of messages with an acknowledgement deadline.
+func (k keys) deadlines(shard int) string { return k.name("watch", shard) }
 
-// out is the LIST of events to send.
-func (k keys) out(shard int) string { return k.of("out", shard) }
+// outbox is a LIST of the events to send.
+func (k keys) outbox(shard int) string { return k.name("out", shard) }
 
-// dead is the LIST of events that were given up.
-func (k keys) dead(shard int) string { return k.of("dead", shard) }
+// deadLetters is a LIST of the events that are no longer sent.
+func (k keys) deadLetters(shard int) string { return k.name("dead", shard) }
 
-// meta is the HASH with a shard's counters and its lease.
-func (k keys) meta(shard int) string { return k.of("m", shard) }
+// meta is a HASH with the counters of a shard and the lease of its outbox.
+func (k keys) meta(shard int) string { return k.name("m", shard) }

@@ -16,7 +16,7 @@ import (
 	"switchboard/internal/redistest"
 )
 
-// The servers of all tests, started once; every test has a prefix of its own.
+// The Redis servers are shared by all tests. Each test has its own prefix.
 var (
 	server   *redistest.Server
 	cluster  *redistest.Cluster
@@ -25,54 +25,56 @@ var (
 
 func TestMain(m *testing.M) { os.Exit(redistest.Main(m, &server, &cluster)) }
 
-// fixture is a store as tests see it.
-type fixture struct {
+// testStore is a store with functions that only tests need.
+type testStore struct {
 	Store
-	bound func(bounds)                             // makes these its bounds
-	pass  func(t *testing.T, d time.Duration)      // time goes by, for what is due
-	older func(t *testing.T, d time.Duration)      // time goes by, for the events in shard 3; nobody has taken any
-	raw   func(t *testing.T) redis.UniversalClient // of Redis
-	keys  keys
+	setLimits func(limits)
+	// advance advances the time of due entries, claims and leases.
+	advance func(t *testing.T, d time.Duration)
+	// ageEvents advances the time of the events in shard 3. They must not be leased.
+	ageEvents func(t *testing.T, d time.Duration)
+	client    func(t *testing.T) redis.UniversalClient // nil for Memory
+	keys      keys
 
-	givenUp int // by events that were told in this test
+	deadLettered int // total of appendEvent
 }
 
-// Changed notes one entry.
-func (f *fixture) Changed(ctx context.Context, shard int, entry string, grace time.Duration) error {
-	return f.Store.Changed(ctx, grace, Change{shard, entry})[0]
+// scheduleOne schedules a check of one entry.
+func (s *testStore) scheduleOne(ctx context.Context, shard int, entry string, grace time.Duration) error {
+	return s.Store.Schedule(ctx, grace, Check{shard, entry})[0]
 }
 
-type opener func(t *testing.T) *fixture
+type openFunc func(t *testing.T) *testStore
 
-// eachStore runs a test over every implementation.
-func eachStore(t *testing.T, test func(t *testing.T, open opener)) {
+// eachStore runs a test for each implementation of Store.
+func eachStore(t *testing.T, test func(t *testing.T, open openFunc)) {
 	t.Run("memory", func(t *testing.T) { test(t, openMemory) })
 	t.Run("redis", func(t *testing.T) { test(t, openRedis) })
 	t.Run("cluster", func(t *testing.T) { test(t, openCluster) })
 }
 
-func openRedis(t *testing.T) *fixture { return overRedis(server.Client(t)) }
+func openRedis(t *testing.T) *testStore { return overRedis(server.Client(t)) }
 
-func openCluster(t *testing.T) *fixture { return overRedis(cluster.Client(t)) }
+func openCluster(t *testing.T) *testStore { return overRedis(cluster.Client(t)) }
 
-func overRedis(client redis.UniversalClient) *fixture {
+func overRedis(client redis.UniversalClient) *testStore {
 	r := NewRedis(redispipe.New(client, redispipe.Options{}), StoreOptions{Prefix: fmt.Sprintf("t%d:", prefixes.Add(1))})
-	f := &fixture{
-		Store: r, keys: r.keys, bound: func(b bounds) { r.bounds = b },
-		raw: func(*testing.T) redis.UniversalClient { return client },
+	s := &testStore{
+		Store: r, keys: r.keys, setLimits: func(l limits) { r.limits = l },
+		client: func(*testing.T) redis.UniversalClient { return client },
 	}
-	f.pass = func(t *testing.T, d time.Duration) {
+	s.advance = func(t *testing.T, d time.Duration) {
 		t.Helper()
 		for shard := range Shards {
-			age(t, client, r.keys, shard, d)
+			ageShard(t, client, r.keys, shard, d)
 		}
 	}
-	f.older = func(t *testing.T, d time.Duration) { t.Helper(); ageEvents(t, client, r.keys, 3, d) }
-	return f
+	s.ageEvents = func(t *testing.T, d time.Duration) { t.Helper(); ageEvents(t, client, r.keys, 3, d) }
+	return s
 }
 
-// age makes what is due in a shard due earlier, which is what time does.
-func age(t *testing.T, client redis.UniversalClient, k keys, shard int, d time.Duration) {
+// ageShard makes the entries and the lease of a shard as old as if the time d had passed.
+func ageShard(t *testing.T, client redis.UniversalClient, k keys, shard int, d time.Duration) {
 	t.Helper()
 	ctx, ms := t.Context(), float64(d.Milliseconds())
 	due, err := client.ZRangeWithScores(ctx, k.due(shard), 0, -1).Result()
@@ -93,29 +95,29 @@ func age(t *testing.T, client redis.UniversalClient, k keys, shard int, d time.D
 	}
 }
 
-// ageEvents gives events the places that they would have got earlier.
+// ageEvents gives events the sequence numbers that they would have got earlier.
 func ageEvents(t *testing.T, client redis.UniversalClient, k keys, shard int, d time.Duration) {
 	t.Helper()
 	ctx := t.Context()
-	out, err := client.LRange(ctx, k.out(shard), 0, -1).Result()
+	out, err := client.LRange(ctx, k.outbox(shard), 0, -1).Result()
 	ok(t, err)
 	for i, event := range out {
-		var place int64
-		_, err := fmt.Sscanf(event, "%d:", &place)
+		var seq int64
+		_, err := fmt.Sscanf(event, "%d:", &seq)
 		ok(t, err)
-		old := fmt.Sprintf("%d:%s", place-d.Milliseconds()*placesPerMS, event[len(decimal(place))+1:])
-		ok(t, client.LSet(ctx, k.out(shard), int64(i), old).Err())
+		old := fmt.Sprintf("%d:%s", seq-d.Milliseconds()*seqsPerMS, event[len(decimal(seq))+1:])
+		ok(t, client.LSet(ctx, k.outbox(shard), int64(i), old).Err())
 	}
 }
 
-func openMemory(*testing.T) *fixture {
+func openMemory(*testing.T) *testStore {
 	c := &clock{now: time.Date(2026, 11, 5, 12, 0, 0, 0, time.UTC)}
 	m := NewMemory(StoreOptions{Now: c.Now})
-	pass := func(_ *testing.T, d time.Duration) { c.advance(d) }
-	return &fixture{Store: m, bound: func(b bounds) { m.bounds = b }, pass: pass, older: pass}
+	advance := func(_ *testing.T, d time.Duration) { c.advance(d) }
+	return &testStore{Store: m, setLimits: func(l limits) { m.limits = l }, advance: advance, ageEvents: advance}
 }
 
-// clock is a time that tests move.
+// clock is a clock that tests advance.
 type clock struct {
 	mu  sync.Mutex // guards the field below
 	now time.Time
@@ -140,14 +142,15 @@ func ok(t testing.TB, err error) {
 	}
 }
 
-func fails(t testing.TB, what string, err, want error) {
+// wantError checks that err is want.
+func wantError(t testing.TB, what string, err, want error) {
 	t.Helper()
 	if !errors.Is(err, want) {
 		t.Errorf("%s: got error %v, want %v", what, err, want)
 	}
 }
 
-// equal compares what prints alike: nil is as good as an empty slice.
+// equal compares the printed forms of two values. A nil want is an empty slice.
 func equal(t testing.TB, what string, got, want any) {
 	t.Helper()
 	if want == nil {

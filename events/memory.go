@@ -10,109 +10,110 @@ import (
 	"time"
 )
 
-// epochMS is 2020-01-01 UTC, where places begin, in Unix milliseconds. The scripts spell it out.
+// epochMS is 2020-01-01 UTC in Unix milliseconds. Sequence numbers count from it. The Lua scripts
+// contain the number.
 const epochMS = 1577836800000
 
-// placesPerMS is how many places fit in a millisecond.
-const placesPerMS = 4096
+// seqsPerMS is the number of sequence numbers in a millisecond. The Lua scripts contain it too.
+const seqsPerMS = 4096
 
 var _ Store = (*Memory)(nil)
 
-// Memory is the [Store] of a broker that runs alone. Nothing outlives the process.
+// Memory is a [Store] for a broker that runs alone. Its contents end with the process.
 type Memory struct {
 	now    func() time.Time
-	bounds bounds
+	limits limits
 
 	mu     sync.Mutex // guards the field below
 	shards [Shards]memoryShard
 }
 
-// memoryShard is what Redis has under the keys of one shard.
+// memoryShard holds the same data as the keys of one shard in Redis.
 type memoryShard struct {
-	due        map[string]appointment
-	told       map[string]bool
-	watched    map[string][]byte
-	watchBytes int
+	due         map[string]dueEntry
+	reported    map[string]bool   // the entries last reported present
+	records     map[string][]byte // of messages with a deadline
+	recordBytes int
 
-	out       []Queued
-	outBytes  int
-	dead      []DeadLetter
-	deadBytes int
+	outbox          []QueuedEvent
+	outboxBytes     int
+	deadLetters     []DeadLetter
+	deadLetterBytes int
 
-	claims   int64 // ever made
-	last     int64 // place
-	fence    int64 // leases ever given
-	attempts int
-	leased   int64 // until when, Unix ms
-	retry    int64 // not before, Unix ms
+	lastClaim  int64
+	lastSeq    int64
+	fence      int64 // fencing token of the last lease
+	attempts   int   // failed attempts since the last successful one
+	leaseUntil int64 // Unix ms
+	retryAt    int64 // Unix ms
 }
 
-// appointment is when to look at an entry, in Unix ms, and by which claim, if any.
-type appointment struct{ at, claim int64 }
+// dueEntry is the time of a check in Unix ms and the number of the claim; 0 means not claimed.
+type dueEntry struct{ at, claim int64 }
 
-// NewMemory returns an empty store. opts have passed [StoreOptions.Validate].
+// NewMemory returns an empty store. The caller has called [StoreOptions.Validate].
 func NewMemory(opts StoreOptions) *Memory {
-	m := &Memory{now: opts.Now, bounds: defaultBounds}
+	m := &Memory{now: opts.Now, limits: defaultLimits}
 	if m.now == nil {
 		m.now = time.Now
 	}
 	for i := range m.shards {
-		m.shards[i] = memoryShard{due: map[string]appointment{}, told: map[string]bool{}, watched: map[string][]byte{}}
+		m.shards[i] = memoryShard{due: map[string]dueEntry{}, reported: map[string]bool{}, records: map[string][]byte{}}
 	}
 	return m
 }
 
-// lock gives the shard and the time in Unix ms.
+// lock locks the store and returns the shard and the time in Unix ms.
 func (m *Memory) lock(shard int) (s *memoryShard, now int64, unlock func()) {
 	m.mu.Lock()
 	return &m.shards[shard], m.now().UnixMilli(), m.mu.Unlock
 }
 
-// Changed implements [Store].
-func (m *Memory) Changed(_ context.Context, grace time.Duration, changes ...Change) []error {
-	errs := make([]error, len(changes))
-	for i, c := range changes {
-		errs[i] = m.changed(c.Shard, c.Entry, grace)
+// Schedule implements [Store].
+func (m *Memory) Schedule(_ context.Context, grace time.Duration, checks ...Check) []error {
+	errs := make([]error, len(checks))
+	for i, c := range checks {
+		errs[i] = m.schedule(c, grace)
 	}
 	return errs
 }
 
-func (m *Memory) changed(shard int, entry string, grace time.Duration) error {
-	s, at, unlock := m.lock(shard)
+func (m *Memory) schedule(c Check, grace time.Duration) error {
+	s, at, unlock := m.lock(c.Shard)
 	defer unlock()
-	if s.told[entry] {
+	if s.reported[c.Entry] {
 		at += grace.Milliseconds()
 	}
-	if _, known := s.due[entry]; !known && len(s.due) >= m.bounds.due {
-		return fmt.Errorf("note %s: %w", entry, ErrFull)
+	if _, scheduled := s.due[c.Entry]; !scheduled && len(s.due) >= m.limits.due {
+		return scheduleError(c.Entry, 0, nil)
 	}
-	s.due[entry] = appointment{at: at}
+	s.due[c.Entry] = dueEntry{at: at}
 	return nil
 }
 
-// Watch implements [Store].
-func (m *Memory) Watch(_ context.Context, shard int, entry string, record []byte, after time.Duration) error {
+// SetDeadline implements [Store].
+func (m *Memory) SetDeadline(_ context.Context, shard int, entry string, record []byte, after time.Duration) error {
 	s, now, unlock := m.lock(shard)
 	defer unlock()
-	if _, watched := s.watched[entry]; watched {
+	if _, found := s.records[entry]; found {
 		return nil
 	}
-	if len(s.due) >= m.bounds.due || s.watchBytes+len(record) > m.bounds.watchBytes {
-		return fmt.Errorf("note %s: %w", entry, ErrFull)
+	if len(s.due) >= m.limits.due || s.recordBytes+len(record) > m.limits.deadlineBytes {
+		return scheduleError(entry, 0, nil)
 	}
-	s.watched[entry] = slices.Clone(record)
-	s.watchBytes += len(record)
-	s.due[entry] = appointment{at: now + after.Milliseconds()}
+	s.records[entry] = slices.Clone(record)
+	s.recordBytes += len(record)
+	s.due[entry] = dueEntry{at: now + after.Milliseconds()}
 	return nil
 }
 
 // Claim implements [Store].
-func (m *Memory) Claim(_ context.Context, shard, n int, hold time.Duration) ([]Claim, error) {
+func (m *Memory) Claim(_ context.Context, shard, n int, ttl time.Duration) ([]Claim, error) {
 	s, now, unlock := m.lock(shard)
 	defer unlock()
 	var entries []string
-	for entry, a := range s.due {
-		if a.at <= now {
+	for entry, d := range s.due {
+		if d.at <= now {
 			entries = append(entries, entry)
 		}
 	}
@@ -121,57 +122,57 @@ func (m *Memory) Claim(_ context.Context, shard, n int, hold time.Duration) ([]C
 	})
 	var claims []Claim
 	for _, entry := range entries[:min(n, len(entries))] {
-		s.claims++
-		s.due[entry] = appointment{at: now + max(hold.Milliseconds(), 1), claim: s.claims}
-		claims = append(claims, Claim{Entry: entry, Token: decimal(s.claims), Record: s.watched[entry]})
+		s.lastClaim++
+		s.due[entry] = dueEntry{at: now + max(ttl.Milliseconds(), 1), claim: s.lastClaim}
+		claims = append(claims, Claim{Entry: entry, Token: decimal(s.lastClaim), Record: s.records[entry]})
 	}
 	return claims, nil
 }
 
 // Settle implements [Store].
-func (m *Memory) Settle(_ context.Context, shard int, v Verdict) (Settled, error) {
+func (m *Memory) Settle(_ context.Context, shard int, r CheckResult) (Settled, error) {
 	s, now, unlock := m.lock(shard)
 	defer unlock()
-	if a := s.due[v.Entry]; a.claim == 0 || decimal(a.claim) != v.Token {
+	if d := s.due[r.Entry]; d.claim == 0 || decimal(d.claim) != r.Token {
 		return Settled{}, nil
 	}
-	delete(s.due, v.Entry)
-	if record, watched := s.watched[v.Entry]; watched {
-		s.watchBytes -= len(record)
-		delete(s.watched, v.Entry)
-	} else if v.Entry[:2] != watchSort {
-		if s.told[v.Entry] == v.Present {
+	delete(s.due, r.Entry)
+	if record, found := s.records[r.Entry]; found {
+		s.recordBytes -= len(record)
+		delete(s.records, r.Entry)
+	} else if r.Entry[:2] != deadlinePrefix {
+		if s.reported[r.Entry] == r.Present {
 			return Settled{Valid: true}, nil
 		}
-		if s.told[v.Entry] = v.Present; !v.Present {
-			delete(s.told, v.Entry)
+		if s.reported[r.Entry] = r.Present; !r.Present {
+			delete(s.reported, r.Entry)
 		}
 	}
-	if v.Event == nil {
+	if r.Event == nil {
 		return Settled{Valid: true}, nil
 	}
-	place := s.place(now)
-	id := cmp.Or(v.ID, fmt.Sprintf("%d-%d", place, shard))
-	s.push(Queued{place, slices.Concat(fmt.Appendf(nil, `{"id":"%s","at":%d,`, id, now), v.Event)})
-	done := Settled{Valid: true, Told: true}
-	for len(s.out) > 1 && (len(s.out) > m.bounds.out || s.outBytes > m.bounds.outBytes) {
-		m.bury(s, Full, now)
-		done.GivenUp++
+	seq := s.nextSeq(now)
+	id := cmp.Or(r.ID, fmt.Sprintf("%d-%d", seq, shard))
+	s.push(QueuedEvent{seq, slices.Concat(fmt.Appendf(nil, `{"id":"%s","at":%d,`, id, now), r.Event)})
+	settled := Settled{Valid: true, Created: true}
+	for len(s.outbox) > 1 && (len(s.outbox) > m.limits.outbox || s.outboxBytes > m.limits.outboxBytes) {
+		m.deadLetterHead(s, Full, now)
+		settled.DeadLettered++
 	}
-	return done, nil
+	return settled, nil
 }
 
-// place is the next one.
-func (s *memoryShard) place(now int64) int64 {
-	s.last = max((now-epochMS)*placesPerMS, s.last+1)
-	return s.last
+// nextSeq returns the next sequence number.
+func (s *memoryShard) nextSeq(now int64) int64 {
+	s.lastSeq = max((now-epochMS)*seqsPerMS, s.lastSeq+1)
+	return s.lastSeq
 }
 
-// Told implements [Store]. The cursor is the last entry of the page before.
-func (m *Memory) Told(_ context.Context, shard int, cursor string, n int) (entries []string, next string, err error) {
+// ReportedPresent implements [Store]. The cursor is the last entry of the page before.
+func (m *Memory) ReportedPresent(_ context.Context, shard int, cursor string, n int) (entries []string, next string, err error) {
 	s, _, unlock := m.lock(shard)
 	defer unlock()
-	for entry := range s.told {
+	for entry := range s.reported {
 		if entry > cursor {
 			entries = append(entries, entry)
 		}
@@ -183,41 +184,42 @@ func (m *Memory) Told(_ context.Context, shard int, cursor string, n int) (entri
 	return entries, "", nil
 }
 
-// push appends to the list.
-func (s *memoryShard) push(q Queued) {
-	s.out = append(s.out, q)
-	s.outBytes += q.size()
+// push appends to the outbox.
+func (s *memoryShard) push(q QueuedEvent) {
+	s.outbox = append(s.outbox, q)
+	s.outboxBytes += q.size()
 }
 
-// size is what Redis holds of it.
-func (q Queued) size() int { return len(strconv.FormatInt(q.Place, 10)) + 1 + len(q.Event) }
+// size returns the size of the element in Redis: <seq>:<event>.
+func (q QueuedEvent) size() int { return len(strconv.FormatInt(q.Seq, 10)) + 1 + len(q.Event) }
 
+// size returns the size of the element in Redis: <reason>:<Unix ms>:<event>.
 func (l DeadLetter) size() int { return len(l.Reason) + 15 + len(l.Event) }
 
-// pop removes the head of the list.
-func (s *memoryShard) pop() Queued {
-	q := s.out[0]
-	s.out[0] = Queued{}
-	s.out = s.out[1:]
-	s.outBytes -= q.size()
+// pop removes and returns the head of the outbox.
+func (s *memoryShard) pop() QueuedEvent {
+	q := s.outbox[0]
+	s.outbox[0] = QueuedEvent{}
+	s.outbox = s.outbox[1:]
+	s.outboxBytes -= q.size()
 	return q
 }
 
-// bury moves the head of the list to the dead letters.
-func (m *Memory) bury(s *memoryShard, why Reason, now int64) {
+// deadLetterHead moves the head of the outbox to the dead letters.
+func (m *Memory) deadLetterHead(s *memoryShard, why Reason, now int64) {
 	letter := DeadLetter{Reason: why, At: time.UnixMilli(now), Event: s.pop().Event}
-	s.dead = append(s.dead, letter)
-	s.deadBytes += letter.size()
-	for len(s.dead) > 1 && (len(s.dead) > m.bounds.dead || s.deadBytes > m.bounds.deadBytes) {
-		s.unbury()
+	s.deadLetters = append(s.deadLetters, letter)
+	s.deadLetterBytes += letter.size()
+	for len(s.deadLetters) > 1 && (len(s.deadLetters) > m.limits.deadLetters || s.deadLetterBytes > m.limits.deadLetterBytes) {
+		s.popDeadLetter()
 	}
 }
 
-// unbury removes the oldest dead letter.
-func (s *memoryShard) unbury() DeadLetter {
-	letter := s.dead[0]
-	s.dead[0] = DeadLetter{}
-	s.dead = s.dead[1:]
-	s.deadBytes -= letter.size()
+// popDeadLetter removes and returns the oldest dead letter.
+func (s *memoryShard) popDeadLetter() DeadLetter {
+	letter := s.deadLetters[0]
+	s.deadLetters[0] = DeadLetter{}
+	s.deadLetters = s.deadLetters[1:]
+	s.deadLetterBytes -= letter.size()
 	return letter
 }

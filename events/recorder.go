@@ -14,14 +14,15 @@ import (
 	"time"
 )
 
-// Recorder notes what has to be looked at. A broker calls it behind each change; none of its calls decides anything, so
-// one too many costs a look and no event. A nil Recorder, and one of which nothing is wanted, notes nothing.
+// A Recorder schedules checks. A broker calls it after each change. Its calls decide nothing: an
+// unnecessary call costs one check and makes no event. A nil Recorder does nothing.
 type Recorder struct {
 	store  Store
 	wanted []Kind
 }
 
-// NewRecorder writes into store what wanted needs; nil wants all [Kinds].
+// NewRecorder returns a Recorder that schedules the checks for the wanted kinds of events. If
+// wanted is nil, these are all [Kinds].
 func NewRecorder(store Store, wanted []Kind) *Recorder {
 	if wanted == nil {
 		wanted = Kinds
@@ -33,100 +34,112 @@ func (r *Recorder) wants(kinds ...Kind) bool {
 	return r != nil && slices.ContainsFunc(kinds, func(k Kind) bool { return slices.Contains(r.wanted, k) })
 }
 
-// UsersChanged is called when a client of each of the users was bound, here or again, or is no
-// more, after the registry knows. The errors are in the order of the users.
+// UsersChanged schedules a check of each user. Call it after a binding of a client of each user was
+// written to the registry, repeated or removed. The errors are in the order of the users.
 func (r *Recorder) UsersChanged(ctx context.Context, users ...string) []error {
 	if !r.wants(UserOnline, UserOffline) {
 		return make([]error, len(users))
 	}
-	changes := make([]Change, len(users))
+	checks := make([]Check, len(users))
 	for i, user := range users {
-		changes[i] = Change{shardOf(userSort, user), userSort + user}
+		checks[i] = Check{shardOf(userPrefix, user), userPrefix + user}
 	}
-	return r.store.Changed(ctx, Grace, changes...)
+	return r.store.Schedule(ctx, Grace, checks...)
 }
 
-// ChannelsChanged is called when a server was bound to each of the channels, or unbound, after the
-// registry knows. The errors are in the order of the channels. The system's own channels ($…) are
-// not noted.
+// ChannelsChanged schedules a check of each channel. Call it after a server was bound to each
+// channel in the registry, or unbound from it. The errors are in the order of the channels. It
+// ignores the system's own channels ($…).
 func (r *Recorder) ChannelsChanged(ctx context.Context, channels ...string) []error {
 	errs := make([]error, len(channels))
 	if !r.wants(ChannelOccupied, ChannelVacated) {
 		return errs
 	}
-	changes, of := make([]Change, 0, len(channels)), make([]int, 0, len(channels))
+	checks, indexes := make([]Check, 0, len(channels)), make([]int, 0, len(channels))
 	for i, channel := range channels {
 		if !strings.HasPrefix(channel, "$") {
-			changes, of = append(changes, Change{shardOf(channelSort, channel), channelSort + channel}), append(of, i)
+			checks, indexes = append(checks, Check{shardOf(channelPrefix, channel), channelPrefix + channel}), append(indexes, i)
 		}
 	}
-	for k, err := range r.store.Changed(ctx, Grace, changes...) {
-		errs[of[k]] = err
+	for k, err := range r.store.Schedule(ctx, Grace, checks...) {
+		errs[indexes[k]] = err
 	}
 	return errs
 }
 
-// Delivery is a message that should be acknowledged in time.
-type Delivery struct {
-	// User is whose devices it went to; "" for a push to a client by name.
+// An AckDeadline is a message that clients must acknowledge within a time.
+type AckDeadline struct {
+	// User is the recipient; "" for a push to a client.
 	User string
-	// Clients are where it is stored, each under an id. A user without devices has none: then nobody can acknowledge.
-	Clients []Place
-	// Data is the message's, compact JSON. It is kept here, since a queue may lose it to its cap or its TTL.
+	// Clients are the copies of the message, each in a client's queue. It is empty for a user without
+	// clients; then no acknowledgement is possible.
+	Clients []ClientMessage
+	// Data is the data of the message, compact JSON. It is stored with the deadline, because a queue
+	// may drop the message when it reaches its limit or TTL.
 	Data []byte
-	// Key is the push's idempotency key, if it has one.
+	// Key is the idempotency key of the push, if it has one.
 	Key string
-	// After is how long an acknowledgement may take. It must be positive.
+	// After is how long the clients have to acknowledge the message. It must be positive.
 	After time.Duration
 }
 
-// WatchDelivery has a [MessageUndelivered] told unless one of the clients acknowledges the message in time. It is called
-// before the push is answered, for a push that is a duplicate too: whoever stored it may have died before. Calls with the
-// same ids are one.
-func (r *Recorder) WatchDelivery(ctx context.Context, d Delivery) error {
+// SetAckDeadline creates a [MessageUndelivered] event at the deadline unless one of the clients
+// acknowledges the message before. Call it before the push is answered, and also for a repeated
+// push: the process that stored the message may have died before it set the deadline. Repeated
+// calls with the same ids have no effect.
+func (r *Recorder) SetAckDeadline(ctx context.Context, d AckDeadline) error {
 	if !r.wants(MessageUndelivered) {
 		return nil
 	}
 	switch {
 	case d.After <= 0:
-		return errors.New("events: a delivery needs a time in which it should be acknowledged")
+		return errors.New("events: an acknowledgement deadline needs a positive time")
 	case d.User == "" && len(d.Clients) == 0:
-		return errors.New("events: a delivery needs a user or a client")
+		return errors.New("events: an acknowledgement deadline needs a user or a client")
 	case !json.Valid(d.Data):
-		return errors.New("events: the data of a delivery is no JSON")
+		return errors.New("events: the data of an acknowledgement deadline is not valid JSON")
 	}
-	record, err := json.Marshal(watch{User: d.User, Clients: append([]Place{}, d.Clients...), Data: d.Data})
+	record, err := json.Marshal(undelivered{User: d.User, Clients: append([]ClientMessage{}, d.Clients...), Data: d.Data})
 	if err != nil {
-		return fmt.Errorf("watch a delivery: %w", err)
+		return fmt.Errorf("set an acknowledgement deadline: %w", err)
 	}
-	shard := shardOf(userSort, d.User)
+	shard := shardOf(userPrefix, d.User)
 	if d.User == "" {
-		shard = shardOf(watchSort, d.Clients[0].Client)
+		shard = shardOf(deadlinePrefix, d.Clients[0].Client)
 	}
-	return r.store.Watch(ctx, shard, watchSort+d.name(), record, d.After)
+	return r.store.SetDeadline(ctx, shard, deadlinePrefix+d.name(), record, d.After)
 }
 
-// name is the same for the same push: by its first id, since a push that is repeated may find more devices, but never an
-// earlier id. Without devices it is by its key, and without that each is one of its own.
-func (d Delivery) name() string {
+// name returns the same name for repeats of the same push. It is derived from the lowest message
+// id: a repeated push may find more clients, but never a lower id. Without clients it is derived
+// from the key. Without clients and key it is random.
+func (d AckDeadline) name() string {
 	if len(d.Clients) > 0 {
-		first := slices.MinFunc(d.Clients, func(a, b Place) int {
+		lowest := slices.MinFunc(d.Clients, func(a, b ClientMessage) int {
 			return cmp.Or(cmp.Compare(a.ID, b.ID), cmp.Compare(a.Client, b.Client))
 		})
-		return hashed("i", first.Client, decimal(first.ID))
+		return hash(byID, lowest.Client, decimal(lowest.ID))
 	}
-	return hashed("k", d.User, cmp.Or(d.Key, rand.Text()))
+	return hash(byKey, d.User, cmp.Or(d.Key, rand.Text()))
 }
 
-// hashed begins with what it is of. No name has a control character, so none runs into the next.
-func hashed(of string, parts ...string) string {
+// First characters of the name of an AckDeadline: the source of its hash.
+const (
+	byID  = "i"
+	byKey = "k"
+)
+
+// hash returns a hash of the parts after the prefix source. The separator is unambiguous, because
+// names have no control characters.
+func hash(source string, parts ...string) string {
 	sum := sha256.Sum256([]byte(strings.Join(parts, "\x00")))
-	return of + hex.EncodeToString(sum[:12])
+	return source + hex.EncodeToString(sum[:12])
 }
 
-// eventID is the id of a watched message's event; "" where its name may be used again for another message.
+// eventID returns the id for the event of an unacknowledged message. It returns "" if the name may
+// be used again for another message.
 func eventID(entry string) string {
-	if name := strings.TrimPrefix(entry, watchSort); strings.HasPrefix(name, "i") {
+	if name := strings.TrimPrefix(entry, deadlinePrefix); strings.HasPrefix(name, byID) {
 		return name
 	}
 	return ""

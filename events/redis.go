@@ -14,64 +14,64 @@ import (
 var luaFiles embed.FS
 
 var (
-	changedScript = redispipe.MustScript(luaFiles, "changed")
-	watchScript   = redispipe.MustScript(luaFiles, "watch")
-	claimScript   = redispipe.MustScript(luaFiles, "claim")
-	settleScript  = redispipe.MustScript(luaFiles, "settle")
-	takeScript    = redispipe.MustScript(luaFiles, "take")
-	sentScript    = redispipe.MustScript(luaFiles, "sent")
-	giveupScript  = redispipe.MustScript(luaFiles, "giveup")
-	retryScript   = redispipe.MustScript(luaFiles, "retry")
+	scheduleScript    = redispipe.MustScript(luaFiles, "schedule")
+	setDeadlineScript = redispipe.MustScript(luaFiles, "set_deadline")
+	claimScript       = redispipe.MustScript(luaFiles, "claim")
+	settleScript      = redispipe.MustScript(luaFiles, "settle")
+	takeScript        = redispipe.MustScript(luaFiles, "take")
+	sentScript        = redispipe.MustScript(luaFiles, "sent")
+	deadLetterScript  = redispipe.MustScript(luaFiles, "dead_letter")
+	requeueScript     = redispipe.MustScript(luaFiles, "requeue")
 )
 
 var _ Store = (*Redis)(nil)
 
-// Redis is the [Store] that processes share. Each call is one script in one slot, and Changed one
-// for each shard.
+// Redis is a [Store] that processes share. Each call runs one script in one slot, except Schedule,
+// which runs one script per shard in a Redis Cluster.
 type Redis struct {
 	pipe   *redispipe.Pipe
-	bounds bounds
+	limits limits
 	keys   keys
 	ttl    int64 // Retention, ms
 
-	changed *redispipe.Group
+	schedule *redispipe.Group
 }
 
-// NewRedis returns a store behind pipe. opts have passed [StoreOptions.Validate].
+// NewRedis returns a store that uses pipe. The caller has called [StoreOptions.Validate].
 func NewRedis(pipe *redispipe.Pipe, opts StoreOptions) *Redis {
-	r := &Redis{pipe: pipe, bounds: defaultBounds, keys: keys(opts.Prefix), ttl: Retention.Milliseconds()}
-	r.changed = &redispipe.Group{Script: changedScript, Shared: []any{&r.bounds.due, r.ttl}}
+	r := &Redis{pipe: pipe, limits: defaultLimits, keys: keys(opts.Prefix), ttl: Retention.Milliseconds()}
+	r.schedule = &redispipe.Group{Script: scheduleScript, Shared: []any{&r.limits.due, r.ttl}}
 	return r
 }
 
-// eval runs a script that answers with an integer.
-func (r *Redis) eval(ctx context.Context, script *redispipe.Script, keys []string, args ...any) (int64, error) {
-	answer, err := r.pipe.Eval(ctx, script, keys, args...)
+// evalInt runs a script that returns an integer.
+func (r *Redis) evalInt(ctx context.Context, script *redispipe.Script, keys []string, args ...any) (int64, error) {
+	reply, err := r.pipe.Eval(ctx, script, keys, args...)
 	if err != nil {
 		return 0, err
 	}
-	n, ok := answer.(int64)
+	n, ok := reply.(int64)
 	if !ok {
-		return 0, fmt.Errorf("unexpected reply of a script: %T is no integer", answer)
+		return 0, fmt.Errorf("unexpected reply of a script: %T, want an integer", reply)
 	}
 	return n, nil
 }
 
-// array runs a script that answers with an array.
-func (r *Redis) array(ctx context.Context, script *redispipe.Script, keys []string, args ...any) ([]any, error) {
-	answer, err := r.pipe.Eval(ctx, script, keys, args...)
+// evalArray runs a script that returns an array.
+func (r *Redis) evalArray(ctx context.Context, script *redispipe.Script, keys []string, args ...any) ([]any, error) {
+	reply, err := r.pipe.Eval(ctx, script, keys, args...)
 	if err != nil {
 		return nil, err
 	}
-	list, ok := answer.([]any)
+	list, ok := reply.([]any)
 	if !ok {
-		return nil, fmt.Errorf("unexpected reply of a script: %T is no array", answer)
+		return nil, fmt.Errorf("unexpected reply of a script: %T, want an array", reply)
 	}
 	return list, nil
 }
 
-// texts are the elements of a reply; nil when one is no text.
-func texts(list []any) []string {
+// toStrings converts the elements of a reply. It returns nil if one is not a string.
+func toStrings(list []any) []string {
 	out := make([]string, len(list))
 	for i, v := range list {
 		text, ok := v.(string)
@@ -83,7 +83,8 @@ func texts(list []any) []string {
 	return out
 }
 
-// millis is d as a script takes it: not zero, which means something of its own, unless d is.
+// millis converts a duration to the argument of a script. It rounds a positive duration up to 1 ms,
+// because zero has a meaning of its own.
 func millis(d time.Duration) int64 {
 	if d > 0 {
 		return max(d.Milliseconds(), 1)
@@ -91,5 +92,4 @@ func millis(d time.Duration) int64 {
 	return d.Milliseconds()
 }
 
-// decimal is a place as a script compares it.
 func decimal(n int64) string { return strconv.FormatInt(n, 10) }

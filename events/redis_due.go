@@ -16,92 +16,93 @@ import (
 
 var errReply = errors.New("unexpected reply of a script")
 
-// maxNoted is the most entries of a shard in one run of the script: others wait for Redis
-// meanwhile.
-const maxNoted = 256
+// maxChecksPerRun limits the entries of a shard in one run of the script, because Redis serves no
+// other call during a run.
+const maxChecksPerRun = 256
 
-// shardChanges is the changes in one shard that go together.
-type shardChanges struct {
+// checkBatch is checks of one shard that one run of the script schedules.
+type checkBatch struct {
 	shard   int
-	of      []int // their places in the caller's list
-	entries strings.Builder
+	indexes []int           // of the checks in the caller's list
+	entries strings.Builder // one per line
 }
 
-// Changed implements [Store]. Without a Cluster those of all shards, and of concurrent calls, share
-// a run of the script. Of 256 clients that bind at once, each with a channel, the notes are two
-// runs instead of 512, and in a Cluster one for each shard.
-func (r *Redis) Changed(ctx context.Context, grace time.Duration, changes ...Change) []error {
-	batches := byShard(changes)
+// Schedule implements [Store]. Without a Redis Cluster, all shards and concurrent calls share runs
+// of the script. If 256 clients bind at once, each with a channel, their checks take two runs
+// instead of 512. In a Cluster they take one run per shard.
+func (r *Redis) Schedule(ctx context.Context, grace time.Duration, checks ...Check) []error {
+	batches := byShard(checks)
 	targets := make([]redispipe.Target, len(batches))
 	for i, b := range batches {
 		targets[i] = redispipe.Target{
-			Group: r.changed, Keys: []string{r.keys.due(b.shard), r.keys.told(b.shard)}, Args: []any{millis(grace), b.entries.String()},
+			Group: r.schedule, Keys: []string{r.keys.due(b.shard), r.keys.reported(b.shard)}, Args: []any{millis(grace), b.entries.String()},
 		}
 	}
-	errs := make([]error, len(changes))
-	for i, answer := range r.pipe.EvalEach(ctx, targets...) {
-		digits, _ := answer.Value.(string)
-		err := answer.Err
-		if err == nil && len(digits) != len(batches[i].of) {
+	errs := make([]error, len(checks))
+	for i, reply := range r.pipe.EvalEach(ctx, targets...) {
+		digits, _ := reply.Value.(string)
+		err := reply.Err
+		if err == nil && len(digits) != len(batches[i].indexes) {
 			err = errReply
 		}
-		for k, at := range batches[i].of {
-			room := int64(1)
+		for k, index := range batches[i].indexes {
+			scheduled := int64(1)
 			if err == nil && digits[k] == '0' {
-				room = 0
+				scheduled = 0
 			}
-			errs[at] = noted(changes[at].Entry, room, err)
+			errs[index] = scheduleError(checks[index].Entry, scheduled, err)
 		}
 	}
 	return errs
 }
 
-// byShard groups changes. No name has a newline.
-func byShard(changes []Change) (batches []*shardChanges) {
-	var open [Shards]*shardChanges
-	for i, c := range changes {
-		b := open[c.Shard]
-		if b == nil || len(b.of) == maxNoted {
-			b = &shardChanges{shard: c.Shard}
-			open[c.Shard], batches = b, append(batches, b)
+// byShard groups checks into batches. Names have no newline.
+func byShard(checks []Check) (batches []*checkBatch) {
+	var last [Shards]*checkBatch
+	for i, c := range checks {
+		b := last[c.Shard]
+		if b == nil || len(b.indexes) == maxChecksPerRun {
+			b = &checkBatch{shard: c.Shard}
+			last[c.Shard], batches = b, append(batches, b)
 		} else {
 			b.entries.WriteByte('\n')
 		}
-		b.of = append(b.of, i)
+		b.indexes = append(b.indexes, i)
 		b.entries.WriteString(c.Entry)
 	}
 	return batches
 }
 
-// Watch implements [Store].
-func (r *Redis) Watch(ctx context.Context, shard int, entry string, record []byte, after time.Duration) error {
-	room, err := r.eval(ctx, watchScript, []string{r.keys.due(shard), r.keys.watch(shard), r.keys.meta(shard)},
-		entry, record, millis(after), r.bounds.due, r.bounds.watchBytes, r.ttl)
-	return noted(entry, room, err)
+// SetDeadline implements [Store].
+func (r *Redis) SetDeadline(ctx context.Context, shard int, entry string, record []byte, after time.Duration) error {
+	scheduled, err := r.evalInt(ctx, setDeadlineScript, []string{r.keys.due(shard), r.keys.deadlines(shard), r.keys.meta(shard)},
+		entry, record, millis(after), r.limits.due, r.limits.deadlineBytes, r.ttl)
+	return scheduleError(entry, scheduled, err)
 }
 
-func noted(entry string, room int64, err error) error {
-	if err == nil && room == 0 {
+// scheduleError returns the error for a reply: 0 if there was no room, else 1.
+func scheduleError(entry string, scheduled int64, err error) error {
+	if err == nil && scheduled == 0 {
 		err = ErrFull
 	}
 	if err != nil {
-		return fmt.Errorf("note %s: %w", entry, err)
+		return fmt.Errorf("schedule a check of %s: %w", entry, err)
 	}
 	return nil
 }
 
 // Claim implements [Store].
-func (r *Redis) Claim(ctx context.Context, shard, n int, hold time.Duration) ([]Claim, error) {
-	list, err := r.array(ctx, claimScript, []string{r.keys.due(shard), r.keys.watch(shard)}, n, millis(hold))
-	flat := texts(list)
-	if err == nil && (len(list) != len(flat) || len(flat)%3 != 0) {
+func (r *Redis) Claim(ctx context.Context, shard, n int, ttl time.Duration) ([]Claim, error) {
+	list, err := r.evalArray(ctx, claimScript, []string{r.keys.due(shard), r.keys.deadlines(shard)}, n, millis(ttl))
+	fields := toStrings(list)
+	if err == nil && (len(list) != len(fields) || len(fields)%3 != 0) {
 		err = errReply
 	}
 	if err != nil {
 		return nil, fmt.Errorf("claim in shard %d: %w", shard, err)
 	}
 	var claims []Claim
-	for c := range slices.Chunk(flat, 3) {
+	for c := range slices.Chunk(fields, 3) {
 		claim := Claim{Entry: c[0], Token: c[1]}
 		if c[2] != "" {
 			claim.Record = []byte(c[2])
@@ -112,31 +113,32 @@ func (r *Redis) Claim(ctx context.Context, shard, n int, hold time.Duration) ([]
 }
 
 // Settle implements [Store].
-func (r *Redis) Settle(ctx context.Context, shard int, v Verdict) (Settled, error) {
+func (r *Redis) Settle(ctx context.Context, shard int, result CheckResult) (Settled, error) {
 	present := 0
-	if v.Present {
+	if result.Present {
 		present = 1
 	}
-	k, b := r.keys, r.bounds
-	result, err := r.eval(ctx, settleScript,
-		[]string{k.due(shard), k.told(shard), k.watch(shard), k.out(shard), k.dead(shard), k.meta(shard)},
-		v.Entry, v.Token, present, v.Event, v.ID, shard, b.out, b.outBytes, b.dead, b.deadBytes, r.ttl)
+	k, l := r.keys, r.limits
+	n, err := r.evalInt(ctx, settleScript,
+		[]string{k.due(shard), k.reported(shard), k.deadlines(shard), k.outbox(shard), k.deadLetters(shard), k.meta(shard)},
+		result.Entry, result.Token, present, result.Event, result.ID, shard,
+		l.outbox, l.outboxBytes, l.deadLetters, l.deadLetterBytes, r.ttl)
 	if err != nil {
-		return Settled{}, fmt.Errorf("settle %s: %w", v.Entry, err)
+		return Settled{}, fmt.Errorf("settle %s: %w", result.Entry, err)
 	}
-	return Settled{Valid: result >= 0, Told: result > 0, GivenUp: int(max(result-1, 0))}, nil
+	return Settled{Valid: n >= 0, Created: n > 0, DeadLettered: int(max(n-1, 0))}, nil
 }
 
-// Told implements [Store]. The cursor is that of HSCAN.
-func (r *Redis) Told(ctx context.Context, shard int, cursor string, n int) (entries []string, next string, err error) {
-	entries, next, err = r.scan(ctx, shard, cursor, n)
+// ReportedPresent implements [Store]. The cursor is the cursor of HSCAN.
+func (r *Redis) ReportedPresent(ctx context.Context, shard int, cursor string, n int) (entries []string, next string, err error) {
+	entries, next, err = r.scanReported(ctx, shard, cursor, n)
 	if err != nil {
-		return nil, "", fmt.Errorf("who is told present in shard %d: %w", shard, err)
+		return nil, "", fmt.Errorf("entries reported present in shard %d: %w", shard, err)
 	}
 	return entries, next, nil
 }
 
-func (r *Redis) scan(ctx context.Context, shard int, cursor string, n int) ([]string, string, error) {
+func (r *Redis) scanReported(ctx context.Context, shard int, cursor string, n int) ([]string, string, error) {
 	var position uint64
 	if cursor != "" {
 		var err error
@@ -144,7 +146,7 @@ func (r *Redis) scan(ctx context.Context, shard int, cursor string, n int) ([]st
 			return nil, "", err
 		}
 	}
-	key := r.keys.told(shard)
+	key := r.keys.reported(shard)
 	scan := redis.NewScanCmd(ctx, nil, "hscan", key, position, "count", n)
 	if err := r.pipe.Do(ctx, scan); err != nil {
 		return nil, "", err
@@ -157,6 +159,6 @@ func (r *Redis) scan(ctx context.Context, shard int, cursor string, n int) ([]st
 	if position > 0 {
 		return entries, strconv.FormatUint(position, 10), nil
 	}
-	// Who is present for longer than the retention is told so still.
+	// Renew the TTL, so that an entry may be present for longer than Retention.
 	return entries, "", r.pipe.Do(ctx, redis.NewBoolCmd(ctx, "pexpire", key, r.ttl))
 }

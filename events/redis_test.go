@@ -14,14 +14,14 @@ import (
 	"switchboard/internal/redistest"
 )
 
-// TestEveryKeyIsBounded does all that there is to do, over a Redis of its own, and walks the keyspace.
-func TestEveryKeyIsBounded(t *testing.T) {
+// TestKeyLimits writes all keys, in its own Redis, and checks the kinds of keys after each step.
+func TestKeyLimits(t *testing.T) {
 	own := redistest.Start(t)
 	client := own.Client(t)
 	r := NewRedis(redispipe.New(client, redispipe.Options{}), StoreOptions{})
-	f := &fixture{Store: r, keys: r.keys, pass: func(t *testing.T, d time.Duration) {
+	s := &testStore{Store: r, keys: r.keys, advance: func(t *testing.T, d time.Duration) {
 		for shard := range Shards {
-			age(t, client, r.keys, shard, d)
+			ageShard(t, client, r.keys, shard, d)
 		}
 	}}
 	check := func(what string, kinds int) {
@@ -31,128 +31,130 @@ func TestEveryKeyIsBounded(t *testing.T) {
 			t.Errorf("%s: %v, %v; want %d kinds of keys", what, count, err, kinds)
 		}
 	}
-	ok(t, f.Changed(t.Context(), 3, "u:ann", Grace))
-	check("changed", 1)
-	f.changed(t, "u:ann", true)
-	check("told", 3)
-	f.tell(t, 2)
-	check("a watched message was settled", 3)
-	ok(t, f.Watch(t.Context(), 3, "d:9", []byte("{}"), time.Hour))
-	check("watched", 5)
-	b := f.take(t, 1)
-	check("taken", 5)
-	ok(t, f.Refused(t.Context(), b, b.Events[0].Place, Refused, 0))
-	check("refused", 6)
-	b = f.take(t, 1)
-	_, err := f.Failed(t.Context(), b, b.Events[0].Place, 0, time.Hour)
+	ok(t, s.scheduleOne(t.Context(), 3, "u:ann", Grace))
+	check("after Schedule", 1)
+	s.check(t, "u:ann", true)
+	check("after Settle of a user", 3)
+	s.appendEvents(t, 2)
+	check("after Settle of a message", 3)
+	ok(t, s.SetDeadline(t.Context(), 3, "d:9", []byte("{}"), time.Hour))
+	check("after SetDeadline", 5)
+	b := s.take(t, 1)
+	check("after Take", 5)
+	ok(t, s.Refused(t.Context(), b, b.Events[0].Seq, Refused, 0))
+	check("after Refused", 6)
+	b = s.take(t, 1)
+	_, err := s.Failed(t.Context(), b, b.Events[0].Seq, 0, time.Hour)
 	ok(t, err)
-	b = f.take(t, 10)
-	ok(t, f.Sent(t.Context(), b, b.Events[len(b.Events)-1].Place, 0))
-	_, err = f.Retry(t.Context(), 3, 10)
+	b = s.take(t, 10)
+	ok(t, s.Sent(t.Context(), b, b.Events[len(b.Events)-1].Seq, 0))
+	_, err = s.Requeue(t.Context(), 3, 10)
 	ok(t, err)
-	check("sent and retried", 5)
+	check("after Sent and Requeue", 5)
 }
 
-// TestAppointmentAtTheEndOfAClaim: it ends the claim although both are at the same millisecond.
-func TestAppointmentAtTheEndOfAClaim(t *testing.T) {
-	f := openRedis(t)
-	ok(t, f.Changed(t.Context(), 3, "u:ann", 0))
-	claim := f.claims(t, 3)[0]
+// TestCheckAtEndOfClaim schedules a check for the millisecond in which a claim of the same entry
+// expires. The claim must become invalid.
+func TestCheckAtEndOfClaim(t *testing.T) {
+	s := openRedis(t)
+	ok(t, s.scheduleOne(t.Context(), 3, "u:ann", 0))
+	claim := s.claims(t, 3)[0]
 	end, err := strconv.ParseFloat(claim.Token, 64)
 	ok(t, err)
-	ok(t, f.raw(t).ZAdd(t.Context(), f.keys.due(3), redis.Z{Score: math.Floor(end), Member: "u:ann"}).Err())
-	done, err := f.Settle(t.Context(), 3, Verdict{Claim: claim, Present: true})
+	ok(t, s.client(t).ZAdd(t.Context(), s.keys.due(3), redis.Z{Score: math.Floor(end), Member: "u:ann"}).Err())
+	done, err := s.Settle(t.Context(), 3, CheckResult{Claim: claim, Present: true})
 	ok(t, err)
 	equal(t, "valid", done.Valid, false)
 }
 
-// TestToldStays: who is present for long is told so still, though nothing changes.
-func TestToldStays(t *testing.T) {
-	f := openRedis(t)
-	client := f.raw(t)
-	f.changed(t, "u:ann", true)
-	ok(t, client.PExpire(t.Context(), f.keys.told(3), time.Hour).Err())
-	_, _, err := f.Told(t.Context(), 3, "", 10)
+// TestReportedTTLRenewed checks that listing the reported entries renews their TTL, although
+// nothing changes.
+func TestReportedTTLRenewed(t *testing.T) {
+	s := openRedis(t)
+	client := s.client(t)
+	s.check(t, "u:ann", true)
+	ok(t, client.PExpire(t.Context(), s.keys.reported(3), time.Hour).Err())
+	_, _, err := s.ReportedPresent(t.Context(), 3, "", 10)
 	ok(t, err)
-	if left := client.PTTL(t.Context(), f.keys.told(3)).Val(); left < Retention/2 {
-		t.Errorf("it has %v left", left)
+	if left := client.PTTL(t.Context(), s.keys.reported(3)).Val(); left < Retention/2 {
+		t.Errorf("TTL %v", left)
 	}
 }
 
-// TestCountersOfWhatExpired: bytes that are counted of keys that are no more make no list full.
-func TestCountersOfWhatExpired(t *testing.T) {
-	f := openRedis(t)
-	f.bound(bounds{due: 100, watchBytes: 10, out: 100, outBytes: 300, dead: 100, deadBytes: 600})
-	client := f.raw(t)
-	ok(t, f.Watch(t.Context(), 3, "d:1", []byte("1234567890"), time.Hour))
-	ok(t, client.Del(t.Context(), f.keys.watch(3), f.keys.due(3)).Err())
-	ok(t, f.Watch(t.Context(), 3, "d:2", []byte("1234567890"), time.Hour))
-	ok(t, client.Del(t.Context(), f.keys.watch(3), f.keys.due(3)).Err())
+// TestCountersOfExpiredKeys checks that the byte counters of expired keys do not fill a shard.
+func TestCountersOfExpiredKeys(t *testing.T) {
+	s := openRedis(t)
+	s.setLimits(limits{due: 100, deadlineBytes: 10, outbox: 100, outboxBytes: 300, deadLetters: 100, deadLetterBytes: 600})
+	client := s.client(t)
+	ok(t, s.SetDeadline(t.Context(), 3, "d:1", []byte("1234567890"), time.Hour))
+	ok(t, client.Del(t.Context(), s.keys.deadlines(3), s.keys.due(3)).Err())
+	ok(t, s.SetDeadline(t.Context(), 3, "d:2", []byte("1234567890"), time.Hour))
+	ok(t, client.Del(t.Context(), s.keys.deadlines(3), s.keys.due(3)).Err())
 
 	for range 2 {
-		f.tellOne(t, long(1, 200))
-		ok(t, client.Del(t.Context(), f.keys.out(3)).Err())
+		s.appendEvent(t, largeEvent(1, 200))
+		ok(t, client.Del(t.Context(), s.keys.outbox(3)).Err())
 	}
-	f.tellOne(t, long(2, 200))
-	equal(t, "events", numbers(t, f.take(t, 10)), seq(2, 2))
-	equal(t, "dead letters", f.dead(t), nil)
+	s.appendEvent(t, largeEvent(2, 200))
+	equal(t, "events", numbers(t, s.take(t, 10)), seq(2, 2))
+	equal(t, "dead letters", s.deadLetters(t), nil)
 
 	for n := 3; n < 6; n++ {
-		ok(t, client.Del(t.Context(), f.keys.dead(3)).Err())
-		f.tellOne(t, long(n, 200)) // pushes out the one before
+		ok(t, client.Del(t.Context(), s.keys.deadLetters(3)).Err())
+		s.appendEvent(t, largeEvent(n, 200)) // moves the event before it to the dead letters
 	}
-	f.tellOne(t, long(6, 200))
-	equal(t, "dead letters", f.dead(t), []string{"full 4", "full 5"})
-	f.pass(t, time.Hour) // the lease from above
+	s.appendEvent(t, largeEvent(6, 200))
+	equal(t, "dead letters", s.deadLetters(t), []string{"full 4", "full 5"})
+	s.advance(t, time.Hour) // the lease above expires
 	for range 2 {
-		b := f.take(t, 1)
-		ok(t, client.Del(t.Context(), f.keys.dead(3)).Err())
-		ok(t, f.Refused(t.Context(), b, b.Events[0].Place, Refused, 0))
-		f.tellOne(t, long(7, 200))
+		b := s.take(t, 1)
+		ok(t, client.Del(t.Context(), s.keys.deadLetters(3)).Err())
+		ok(t, s.Refused(t.Context(), b, b.Events[0].Seq, Refused, 0))
+		s.appendEvent(t, largeEvent(7, 200))
 	}
-	f.tellOne(t, long(8, 200))
-	equal(t, "dead letters", f.dead(t), []string{"refused 7", "full 7"})
+	s.appendEvent(t, largeEvent(8, 200))
+	equal(t, "dead letters", s.deadLetters(t), []string{"refused 7", "full 7"})
 }
 
-// TestRepliesThatAreNone: another's key in the place of ours is an error, and no panic.
-func TestRepliesThatAreNone(t *testing.T) {
-	f := openRedis(t)
-	client := f.raw(t)
+// TestForeignData checks that foreign values in the keys make errors and no panics.
+func TestForeignData(t *testing.T) {
+	s := openRedis(t)
+	client := s.client(t)
 	ctx := t.Context()
 	for _, c := range []struct {
 		name string
 		key  string
 		call func(context.Context) error
 	}{
-		{"claim", f.keys.due(3), func(ctx context.Context) error { _, err := f.Claim(ctx, 3, 1, hold); return err }},
-		{"changed", f.keys.due(3), func(ctx context.Context) error { return f.Changed(ctx, 3, "u:x", 0) }},
-		{"watch", f.keys.watch(3), func(ctx context.Context) error { return f.Watch(ctx, 3, "d:x", []byte("{}"), 1) }},
-		{"told", f.keys.told(3), func(ctx context.Context) error { _, _, err := f.Told(ctx, 3, "", 1); return err }},
-		{"take", f.keys.out(3), func(ctx context.Context) error { _, err := f.Take(ctx, 3, 1, hold); return err }},
-		{"dead", f.keys.dead(3), func(ctx context.Context) error { _, err := f.Dead(ctx, 3, 0, 1); return err }},
-		{"retry", f.keys.dead(3), func(ctx context.Context) error { _, err := f.Retry(ctx, 3, 1); return err }},
+		{"claim", s.keys.due(3), func(ctx context.Context) error { _, err := s.Claim(ctx, 3, 1, claimTTL); return err }},
+		{"schedule", s.keys.due(3), func(ctx context.Context) error { return s.scheduleOne(ctx, 3, "u:x", 0) }},
+		{"set deadline", s.keys.deadlines(3), func(ctx context.Context) error { return s.SetDeadline(ctx, 3, "d:x", []byte("{}"), 1) }},
+		{"reported present", s.keys.reported(3), func(ctx context.Context) error { _, _, err := s.ReportedPresent(ctx, 3, "", 1); return err }},
+		{"take", s.keys.outbox(3), func(ctx context.Context) error { _, err := s.Take(ctx, 3, 1, claimTTL); return err }},
+		{"dead letters", s.keys.deadLetters(3), func(ctx context.Context) error { _, err := s.DeadLetters(ctx, 3, 0, 1); return err }},
+		{"requeue", s.keys.deadLetters(3), func(ctx context.Context) error { _, err := s.Requeue(ctx, 3, 1); return err }},
 	} {
-		ok(t, client.Set(ctx, c.key, "not ours", time.Minute).Err())
+		ok(t, client.Set(ctx, c.key, "foreign", time.Minute).Err())
 		if c.call(ctx) == nil {
 			t.Errorf("%s: no error", c.name)
 		}
 		ok(t, client.Del(ctx, c.key).Err())
 	}
-	ok(t, client.Set(ctx, f.keys.told(3), "not ours", time.Minute).Err())
-	errs := f.Store.Changed(ctx, 0, Change{3, "u:x"}, Change{4, "u:y"})
+	ok(t, client.Set(ctx, s.keys.reported(3), "foreign", time.Minute).Err())
+	errs := s.Store.Schedule(ctx, 0, Check{3, "u:x"}, Check{4, "u:y"})
 	if errs[0] == nil || errs[1] != nil {
-		t.Errorf("changes in a shard whose key is not ours, and in another: %v", errs)
+		t.Errorf("errors of a shard with a foreign value and of another shard: %v", errs)
 	}
-	ok(t, client.Del(ctx, f.keys.told(3)).Err())
-	ok(t, client.RPush(ctx, f.keys.out(3), "no place").Err())
-	if _, err := f.Take(ctx, 3, 1, hold); err == nil {
-		t.Error("an element that is no event: no error")
+	ok(t, client.Del(ctx, s.keys.reported(3)).Err())
+	ok(t, client.RPush(ctx, s.keys.outbox(3), "no sequence number").Err())
+	if _, err := s.Take(ctx, 3, 1, claimTTL); err == nil {
+		t.Error("Take of an invalid element: no error")
 	}
-	ok(t, client.RPush(ctx, f.keys.dead(3), "no letter").Err())
-	if _, err := f.Dead(ctx, 3, 0, 1); err == nil {
-		t.Error("an element that is no dead letter: no error")
+	ok(t, client.RPush(ctx, s.keys.deadLetters(3), "no reason").Err())
+	if _, err := s.DeadLetters(ctx, 3, 0, 1); err == nil {
+		t.Error("DeadLetters of an invalid element: no error")
 	}
-	if _, _, err := f.Told(ctx, 3, "x", 1); err == nil {
-		t.Error("a cursor that is none: no error")
+	if _, _, err := s.ReportedPresent(ctx, 3, "x", 1); err == nil {
+		t.Error("ReportedPresent with an invalid cursor: no error")
 	}
 }

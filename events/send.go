@@ -12,87 +12,92 @@ import (
 )
 
 const (
-	// spare is how much longer a lease lasts than a delivery may take, for the store's answers.
-	spare = 5 * time.Second
-	// firstWait doubles until lastWait between attempts, each half longer or shorter by chance.
-	firstWait = time.Second
-	lastWait  = 5 * time.Minute
+	// leaseMargin is how much longer a lease lasts than a delivery, for the calls to the store.
+	leaseMargin = 5 * time.Second
+	// firstRetryDelay doubles with each failed attempt, up to maxRetryDelay. Each delay is randomly up
+	// to half shorter or longer.
+	firstRetryDelay = time.Second
+	maxRetryDelay   = 5 * time.Minute
 )
 
-// SendRound sends everything that is not sent, until there is nothing left or an attempt fails.
+// SendRound sends the events in all outboxes. It stops at an outbox when the outbox is empty or an
+// attempt fails.
 func (d *Dispatcher) SendRound(ctx context.Context) (Report, error) {
-	d.sending.Lock()
-	defer d.sending.Unlock()
-	did, err := eachShard(ctx, d.send)
-	d.count(did)
+	d.sendMu.Lock()
+	defer d.sendMu.Unlock()
+	report, err := eachShard(ctx, d.send)
+	d.count(report)
 	if ctx.Err() != nil {
-		return did, ctx.Err()
+		return report, ctx.Err()
 	}
 	if err != nil {
-		return did, fmt.Errorf("send: %w", err)
+		return report, fmt.Errorf("send: %w", err)
 	}
-	return did, nil
+	return report, nil
 }
 
-func (d *Dispatcher) lease() time.Duration { return d.opts.Sender.Timeout() + spare }
+func (d *Dispatcher) lease() time.Duration { return d.opts.Sender.Timeout() + leaseMargin }
 
-// send delivers from the head of one list.
-func (d *Dispatcher) send(ctx context.Context, shard int) (did Report, err error) {
+// send sends the events of one shard.
+func (d *Dispatcher) send(ctx context.Context, shard int) (report Report, err error) {
 	for ctx.Err() == nil {
 		b, err := d.opts.Store.Take(ctx, shard, d.opts.Batch, d.lease())
 		if err != nil || len(b.Events) == 0 {
-			return did, err
+			return report, err
 		}
-		if err := d.deliver(ctx, b, &did); err != nil {
-			return did, err
+		if err := d.deliver(ctx, b, &report); err != nil {
+			return report, err
 		}
 	}
-	return did, ctx.Err()
+	return report, ctx.Err()
 }
 
-// deliver sends a batch and takes it off the list. The error is nil when the next one may be tried.
-func (d *Dispatcher) deliver(ctx context.Context, b Batch, did *Report) error {
-	err := d.opts.Sender.Send(ctx, bodies(b.Events))
-	last := b.Events[len(b.Events)-1].Place
+// deliver sends a batch and removes it from the outbox. If the error is nil, the caller can try the
+// next batch.
+func (d *Dispatcher) deliver(ctx context.Context, b Batch, report *Report) error {
+	err := d.opts.Sender.Send(ctx, payloads(b.Events))
+	last := b.Events[len(b.Events)-1].Seq
 	refusal, refused := errors.AsType[*webhook.Refusal](err)
 	switch {
 	case err == nil:
-		did.Sent += len(b.Events)
+		report.Sent += len(b.Events)
 		return d.opts.Store.Sent(ctx, b, last, 0)
 	case refused && refusal.Gone():
-		did.Dead += len(b.Events)
+		report.DeadLettered += len(b.Events)
 		return d.opts.Store.Refused(ctx, b, last, Gone, 0)
 	case refused && refusal.Content():
-		return d.oneByOne(ctx, b, did)
+		return d.sendOneByOne(ctx, b, report)
 	}
-	return d.failed(ctx, b, last, err, did)
+	return d.attemptFailed(ctx, b, last, err, report)
 }
 
-// oneByOne finds what the endpoint refuses, and gives up that alone.
-func (d *Dispatcher) oneByOne(ctx context.Context, b Batch, did *Report) error {
+// sendOneByOne sends each event of a refused batch alone, and moves only those that the endpoint
+// refuses again to the dead letters.
+func (d *Dispatcher) sendOneByOne(ctx context.Context, b Batch, report *Report) error {
 	if len(b.Events) == 1 {
-		did.Dead++
-		return d.opts.Store.Refused(ctx, b, b.Events[0].Place, Refused, 0)
+		report.DeadLettered++
+		return d.opts.Store.Refused(ctx, b, b.Events[0].Seq, Refused, 0)
 	}
-	if err := d.opts.Store.Sent(ctx, b, 0, d.lease()); err != nil { // only the lease, for the next delivery
+	// Renew the lease without removing events.
+	if err := d.opts.Store.Sent(ctx, b, 0, d.lease()); err != nil {
 		return err
 	}
 	for i, event := range b.Events {
-		keep := d.lease()
+		renew := d.lease()
 		if i == len(b.Events)-1 {
-			keep = 0
+			renew = 0
 		}
-		err := d.opts.Sender.Send(ctx, bodies(b.Events[i:i+1]))
+		err := d.opts.Sender.Send(ctx, payloads(b.Events[i:i+1]))
 		refusal, refused := errors.AsType[*webhook.Refusal](err)
 		switch {
 		case err == nil:
-			did.Sent++
-			err = d.opts.Store.Sent(ctx, b, event.Place, keep)
+			report.Sent++
+			err = d.opts.Store.Sent(ctx, b, event.Seq, renew)
 		case refused && (refusal.Content() || refusal.Gone()):
-			did.Dead++
-			err = d.opts.Store.Refused(ctx, b, event.Place, Refused, keep)
+			report.DeadLettered++
+			err = d.opts.Store.Refused(ctx, b, event.Seq, Refused, renew)
 		default:
-			err = d.failed(ctx, b, event.Place, err, did)
+			err = d.attemptFailed(ctx, b, event.Seq, err, report)
 		}
 		if err != nil {
 			return err
@@ -101,39 +106,39 @@ func (d *Dispatcher) oneByOne(ctx context.Context, b Batch, did *Report) error {
 	return nil
 }
 
-// failed notes when to try again, and returns why it failed. A round that is told to end has not failed: it
-// only gives the lease back.
-func (d *Dispatcher) failed(ctx context.Context, b Batch, to int64, why error, did *Report) error {
+// attemptFailed records a failed attempt, schedules the next one, and returns the cause. If the
+// round's context has ended, the attempt does not count as failed, and only the lease is released.
+func (d *Dispatcher) attemptFailed(ctx context.Context, b Batch, upTo int64, cause error, report *Report) error {
 	if ctx.Err() != nil {
-		late, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+		release, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 		defer cancel()
-		return errors.Join(ctx.Err(), d.opts.Store.Sent(late, b, 0, 0))
+		return errors.Join(ctx.Err(), d.opts.Store.Sent(release, b, 0, 0))
 	}
-	did.Failed++
-	again := wait(b.Attempts)
-	if refusal, ok := errors.AsType[*webhook.Refusal](why); ok {
-		again = max(again, refusal.RetryAfter)
+	report.Failed++
+	retryIn := retryDelay(b.Attempts)
+	if refusal, ok := errors.AsType[*webhook.Refusal](cause); ok {
+		retryIn = max(retryIn, refusal.RetryAfter)
 	}
-	expired, err := d.opts.Store.Failed(ctx, b, to, again, d.opts.MaxAge)
-	did.Dead += expired
-	return errors.Join(why, err)
+	expired, err := d.opts.Store.Failed(ctx, b, upTo, retryIn, d.opts.MaxAge)
+	report.DeadLettered += expired
+	return errors.Join(cause, err)
 }
 
-// wait is how long to wait behind an attempt, after so many that failed before it. They are counted in the store,
-// since the next attempt may be another process'.
-func wait(attempts int) time.Duration {
+// retryDelay returns the delay before the next attempt, given the number of failed attempts before
+// the current one. The store counts them, because another process may make the next attempt.
+func retryDelay(attempts int) time.Duration {
 	b := &backoff.ExponentialBackOff{
-		InitialInterval: firstWait, Multiplier: 2, RandomizationFactor: 0.5, MaxInterval: lastWait,
+		InitialInterval: firstRetryDelay, Multiplier: 2, RandomizationFactor: 0.5, MaxInterval: maxRetryDelay,
 	}
 	b.Reset()
 	d := b.NextBackOff()
-	for range min(attempts, 32) { // behind which it grows no more
+	for range min(attempts, 32) { // after 32 the delay no longer grows
 		d = b.NextBackOff()
 	}
 	return d
 }
 
-func bodies(events []Queued) [][]byte {
+func payloads(events []QueuedEvent) [][]byte {
 	out := make([][]byte, len(events))
 	for i, e := range events {
 		out[i] = e.Event

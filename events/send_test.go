@@ -14,67 +14,67 @@ import (
 	"github.com/rs/zerolog"
 )
 
-func testEndpointAway(t *testing.T, open opener) {
-	s := newStage(t, open, nil)
-	s.endpoint.answers(code(500))
-	s.user("ann", true)
-	_, err := s.DueRound(t.Context())
+func testEndpointFails(t *testing.T, open openFunc) {
+	h := newHarness(t, open, nil)
+	h.endpoint.setAnswers(status(500))
+	h.setUser("ann", true)
+	_, err := h.DueRound(t.Context())
 	ok(t, err)
-	equal(t, "did", s.sendFails(), Report{Failed: 1})
-	equal(t, "did at once", s.rounds(), Report{}) // it waits
-	s.user("ann", false)
-	s.pass(t, Grace+hold)
-	_, err = s.DueRound(t.Context())
+	equal(t, "report", h.sendFailing(), Report{Failed: 1})
+	equal(t, "report before the next attempt is due", h.runRounds(), Report{})
+	h.setUser("ann", false)
+	h.advance(t, Grace+claimTTL)
+	_, err = h.DueRound(t.Context())
 	ok(t, err)
-	s.sendFails()
-	s.pass(t, lastWait)
-	s.endpoint.answers(nil)
-	s.rounds()
-	s.told("in order", "user_online ann", "user_offline ann")
+	h.sendFailing()
+	h.advance(t, maxRetryDelay)
+	h.endpoint.setAnswers(nil)
+	h.runRounds()
+	h.wantEvents("events in order", "user_online ann", "user_offline ann")
 }
 
-func testRetryAfter(t *testing.T, open opener) {
-	s := newStage(t, open, nil)
-	s.endpoint.answers(nil, func(w http.ResponseWriter, _ *http.Request) {
+func testRetryAfter(t *testing.T, open openFunc) {
+	h := newHarness(t, open, nil)
+	h.endpoint.setAnswers(nil, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Retry-After", "600")
 		w.WriteHeader(http.StatusServiceUnavailable)
 	})
-	s.user("ann", true)
-	_, err := s.DueRound(t.Context())
+	h.setUser("ann", true)
+	_, err := h.DueRound(t.Context())
 	ok(t, err)
-	s.sendFails()
-	s.pass(t, 500*time.Second)
-	s.rounds()
-	s.told("too early")
-	s.pass(t, 100*time.Second)
-	s.rounds()
-	s.told("then", "user_online ann")
+	h.sendFailing()
+	h.advance(t, 500*time.Second)
+	h.runRounds()
+	h.wantEvents("events before Retry-After")
+	h.advance(t, 100*time.Second)
+	h.runRounds()
+	h.wantEvents("events after Retry-After", "user_online ann")
 }
 
-func testEndpointGone(t *testing.T, open opener) {
+func testEndpointGone(t *testing.T, open openFunc) {
 	var log bytes.Buffer
-	s := newStage(t, open, func(o *Options) { o.Logger = zerolog.New(&log) })
-	s.endpoint.answers(nil, code(410))
-	s.user("ann", true)
-	equal(t, "did", s.rounds(), Report{Checked: 1, Told: 1, Dead: 1})
+	h := newHarness(t, open, func(o *Options) { o.Logger = zerolog.New(&log) })
+	h.endpoint.setAnswers(nil, status(410))
+	h.setUser("ann", true)
+	equal(t, "report", h.runRounds(), Report{Checked: 1, Created: 1, DeadLettered: 1})
 	equal(t, "lines in the log", strings.Count(log.String(), `"events":1`), 1)
-	s.user("bob", true)
-	s.rounds()
-	s.told("the next", "user_online bob")
+	h.setUser("bob", true)
+	h.runRounds()
+	h.wantEvents("next event", "user_online bob")
 	shard := shardOf("u:", "ann")
-	letters, err := s.Dead(t.Context(), shard, 0, 10)
+	letters, err := h.DeadLetters(t.Context(), shard, 0, 10)
 	ok(t, err)
 	equal(t, "dead letter", letters[0].Reason, Gone)
-	moved, err := s.Retry(t.Context(), shard, 10)
+	moved, err := h.Requeue(t.Context(), shard, 10)
 	ok(t, err)
 	equal(t, "moved", moved, 1)
-	s.rounds()
-	s.told("once more", "user_online ann")
+	h.runRounds()
+	h.wantEvents("requeued event", "user_online ann")
 }
 
-func testOneRefused(t *testing.T, open opener) {
-	s := newStage(t, open, nil)
-	picky := func(w http.ResponseWriter, _ *http.Request) {
+func testOneRefused(t *testing.T, open openFunc) {
+	h := newHarness(t, open, nil)
+	refuseThird := func(w http.ResponseWriter, _ *http.Request) {
 		switch body := w.Header().Get("Events"); {
 		case strings.Contains(body, `"data":3}`):
 			w.WriteHeader(http.StatusUnprocessableEntity)
@@ -82,59 +82,59 @@ func testOneRefused(t *testing.T, open opener) {
 			w.WriteHeader(http.StatusOK)
 		}
 	}
-	s.endpoint.answers(picky)
+	h.endpoint.setAnswers(refuseThird)
 	for n := range 5 {
-		ok(t, s.WatchDelivery(t.Context(), Delivery{User: "ann", Clients: []Place{{"phone", int64(n + 1)}}, Data: fmt.Append(nil, n+1), After: time.Duration(n+1) * time.Millisecond}))
+		ok(t, h.SetAckDeadline(t.Context(), AckDeadline{User: "ann", Clients: []ClientMessage{{"phone", int64(n + 1)}}, Data: fmt.Append(nil, n+1), After: time.Duration(n+1) * time.Millisecond}))
 	}
-	s.pass(t, time.Second)
-	equal(t, "did", s.rounds(), Report{Checked: 5, Told: 5, Sent: 4, Dead: 1})
+	h.advance(t, time.Second)
+	equal(t, "report", h.runRounds(), Report{Checked: 5, Created: 5, Sent: 4, DeadLettered: 1})
 	var order []string
-	for _, e := range s.endpoint.taken() {
+	for _, e := range h.endpoint.take() {
 		order = append(order, string(e.Data))
 	}
-	equal(t, "taken", order, []int{1, 2, 4, 5})
-	letters, err := s.Dead(t.Context(), shardOf("u:", "ann"), 0, 10)
+	equal(t, "accepted", order, []int{1, 2, 4, 5})
+	letters, err := h.DeadLetters(t.Context(), shardOf("u:", "ann"), 0, 10)
 	ok(t, err)
 	equal(t, "dead letter", letters[0].Reason, Refused)
-	equal(t, "a round behind it", s.rounds(), Report{})
+	equal(t, "report of the next round", h.runRounds(), Report{})
 }
 
-func testTooLong(t *testing.T, open opener) {
-	s := newStage(t, open, func(o *Options) { o.MaxAge = time.Hour })
-	s.endpoint.answers(code(404))
-	s.user("ann", true)
-	_, err := s.DueRound(t.Context())
+func testMaxAge(t *testing.T, open openFunc) {
+	h := newHarness(t, open, func(o *Options) { o.MaxAge = time.Hour })
+	h.endpoint.setAnswers(status(404))
+	h.setUser("ann", true)
+	_, err := h.DueRound(t.Context())
 	ok(t, err)
-	s.sendFails()
+	h.sendFailing()
 	shard := shardOf("u:", "ann")
-	if s.raw != nil { // the events of another shard than the usual one
-		ageEvents(t, s.raw(t), s.keys, shard, time.Hour)
-		s.pass(t, time.Hour)
+	if h.client != nil { // h.ageEvents would age the events of shard 3
+		ageEvents(t, h.client(t), h.keys, shard, time.Hour)
+		h.advance(t, time.Hour)
 	} else {
-		s.pass(t, time.Hour+time.Millisecond)
+		h.advance(t, time.Hour+time.Millisecond)
 	}
-	did := s.sendFails()
-	equal(t, "did", did, Report{Failed: 1, Dead: 1})
-	letters, err := s.Dead(t.Context(), shard, 0, 10)
+	report := h.sendFailing()
+	equal(t, "report", report, Report{Failed: 1, DeadLettered: 1})
+	letters, err := h.DeadLetters(t.Context(), shard, 0, 10)
 	ok(t, err)
 	equal(t, "dead letter", letters[0].Reason, Expired)
-	s.endpoint.answers(nil)
-	s.pass(t, lastWait*2)
-	s.user("ann", false)
-	s.pass(t, Grace)
-	s.rounds()
-	s.told("later ones", "user_offline ann")
+	h.endpoint.setAnswers(nil)
+	h.advance(t, maxRetryDelay*2)
+	h.setUser("ann", false)
+	h.advance(t, Grace)
+	h.runRounds()
+	h.wantEvents("later events", "user_offline ann")
 }
 
-func testSeveral(t *testing.T, open opener) {
-	s := newStage(t, open, nil)
-	all := []*Dispatcher{s.Dispatcher, s.another(nil), s.another(nil)}
+func testSeveralDispatchers(t *testing.T, open openFunc) {
+	h := newHarness(t, open, nil)
+	all := []*Dispatcher{h.Dispatcher, h.newDispatcher(nil), h.newDispatcher(nil)}
 	const users, steps = 20, 6
 	for step := range steps {
 		for i := range users {
-			s.user(fmt.Sprint("user", i), step%2 == 0)
+			h.setUser(fmt.Sprint("user", i), step%2 == 0)
 		}
-		s.pass(t, Grace)
+		h.advance(t, Grace)
 		var group sync.WaitGroup
 		for _, d := range all {
 			group.Go(func() {
@@ -148,11 +148,11 @@ func testSeveral(t *testing.T, open opener) {
 		}
 		group.Wait()
 	}
-	s.rounds()
+	h.runRounds()
 	seen := map[string]int{}
-	for _, e := range s.endpoint.taken() {
+	for _, e := range h.endpoint.take() {
 		if want := []Kind{UserOnline, UserOffline}[seen[e.User]%2]; e.Type != want {
-			t.Errorf("%s in place %d is out of order", e, seen[e.User])
+			t.Errorf("%s is event %d of its user: out of order", e, seen[e.User])
 		}
 		seen[e.User]++
 	}
@@ -160,32 +160,32 @@ func testSeveral(t *testing.T, open opener) {
 		equal(t, user, n, steps)
 	}
 	equal(t, "users", len(seen), users)
-	equal(t, "repeated", s.endpoint.again, 0)
+	equal(t, "repeated events", h.endpoint.repeated, 0)
 }
 
-func testRoundEnds(t *testing.T, open opener) {
-	s := newStage(t, open, nil)
-	s.user("ann", true)
-	_, err := s.DueRound(t.Context())
+func testRoundCanceled(t *testing.T, open openFunc) {
+	h := newHarness(t, open, nil)
+	h.setUser("ann", true)
+	_, err := h.DueRound(t.Context())
 	ok(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
-	s.endpoint.answers(nil, func(_ http.ResponseWriter, r *http.Request) {
+	h.endpoint.setAnswers(nil, func(_ http.ResponseWriter, r *http.Request) {
 		cancel()
-		<-r.Context().Done() // the sender has hung up
+		<-r.Context().Done() // the sender has closed the connection
 	})
-	if _, err := s.SendRound(ctx); !errors.Is(err, context.Canceled) {
-		t.Errorf("a round that was told to end: %v", err)
+	if _, err := h.SendRound(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("SendRound with a canceled context: %v", err)
 	}
-	did, err := s.another(nil).SendRound(t.Context()) // which need not wait for the lease
+	report, err := h.newDispatcher(nil).SendRound(t.Context()) // the first round has released the lease
 	ok(t, err)
-	equal(t, "the next one did", did.Sent, 1)
+	equal(t, "events sent by the next round", report.Sent, 1)
 }
 
-func TestWait(t *testing.T) {
-	for attempts, most := range map[int]time.Duration{0: firstWait, 1: 2 * firstWait, 5: 32 * firstWait, 20: lastWait, 1 << 40: lastWait} {
+func TestRetryDelay(t *testing.T) {
+	for attempts, most := range map[int]time.Duration{0: firstRetryDelay, 1: 2 * firstRetryDelay, 5: 32 * firstRetryDelay, 20: maxRetryDelay, 1 << 40: maxRetryDelay} {
 		for range 100 {
-			if d := wait(attempts); d < most/2-time.Millisecond || d > most*3/2+time.Millisecond {
-				t.Errorf("behind %d attempts: %v, want about %v", attempts, d, most)
+			if d := retryDelay(attempts); d < most/2-time.Millisecond || d > most*3/2+time.Millisecond {
+				t.Errorf("after %d attempts: %v, want about %v", attempts, d, most)
 			}
 		}
 	}

@@ -7,103 +7,114 @@ import (
 )
 
 var (
-	// ErrFull is returned when a due list, or the watched messages of a shard, have no room.
+	// ErrFull is returned when a due list, or the deadline records of a shard, have no room.
 	ErrFull = errors.New("events: full")
-	// ErrFenced is returned to whoever holds a lease that another one has taken over, or that is over.
-	ErrFenced = errors.New("events: the lease is another's")
+	// ErrFenced is returned to a caller whose lease has expired or was taken over.
+	ErrFenced = errors.New("events: the lease is no longer held")
 )
 
-// Change is a user or channel to look at.
-type Change struct {
+// A Check is a user or channel to check.
+type Check struct {
 	Shard int
 	Entry string
 }
 
-// Claim is an entry that nobody else looks at until the claim is over.
+// A Claim is an entry of the due list that no other process checks until the claim expires.
 type Claim struct {
 	Entry  string
-	Token  string // fences Settle
-	Record []byte // of a watched message; nil when the store has lost it
+	Token  string // fencing token for Settle
+	Record []byte // of a message with a deadline; nil if the store has lost it
 }
 
-// Verdict is what was found out about a claim.
-type Verdict struct {
+// A CheckResult is the result of checking a claimed entry.
+type CheckResult struct {
 	Claim
-	Present bool   // of a user or channel; told and truth are compared by it
-	Event   []byte // what to append, see body; of a user or channel only if that was not told last. nil for none
-	ID      string // of the event; "" has the store give one
+	// Present is the current state of a user or channel.
+	Present bool
+	// Event is the event to append, as [body] returns it; nil means none. The event of a user or
+	// channel is appended only if Present differs from the reported state.
+	Event []byte
+	// ID is the id of the event. If it is empty, the store chooses one.
+	ID string
 }
 
-// Settled is what became of a claim.
+// Settled is the result of settling a claim.
 type Settled struct {
-	Valid   bool // else the claim was not the caller's any more, and nothing happened
-	Told    bool // there is an event
-	GivenUp int  // older events that it left no room for
+	Valid        bool // false if the claim was no longer the caller's; then nothing was changed
+	Created      bool // an event was appended
+	DeadLettered int  // older events that were moved to the dead letters to make room
 }
 
-// Batch is the head of a shard's list.
+// A Batch is the head of a shard's outbox, leased for one delivery.
 type Batch struct {
 	Shard    int
-	Fence    int64
-	Attempts int // that failed, since the last that did not
-	Events   []Queued
+	Fence    int64 // fencing token of the lease
+	Attempts int   // failed attempts since the last successful one
+	Events   []QueuedEvent
 }
 
-// Queued is an event in its list.
-type Queued struct {
-	Place int64 // grows along the list: (ms since 2020-01-01) × 4096 at least, on the store's clock
+// A QueuedEvent is an event in an outbox.
+type QueuedEvent struct {
+	Seq   int64 // increases along the outbox: at least (ms since 2020-01-01) × 4096, on the store's clock
 	Event []byte
 }
 
-// Reason is why an event was given up.
+// Reason is why an event was moved to the dead letters.
 type Reason string
 
-// The reasons there are.
 const (
 	Expired Reason = "expired" // it could not be sent for MaxAge
-	Refused Reason = "refused" // the endpoint refused what is in it
+	Refused Reason = "refused" // the endpoint refused its content
 	Gone    Reason = "gone"    // the endpoint answered 410
-	Full    Reason = "full"    // the list had no room
+	Full    Reason = "full"    // the outbox had no room
 )
 
-// DeadLetter is an event that was given up.
+// A DeadLetter is an event that is no longer sent.
 type DeadLetter struct {
 	Reason Reason
-	At     time.Time // when, on the store's clock
+	At     time.Time // time of the move to the dead letters, on the store's clock
 	Event  []byte
 }
 
-// Store keeps what is to be looked at and what is to be told. Both implementations, [Redis] and [Memory], keep
-// this contract; the suite in conformance_test.go runs over both. All calls are safe for concurrent use.
+// Store holds the due lists, the reported states, the outboxes and the dead letters. [Redis] and
+// [Memory] implement it. The tests in conformance_test.go run over both. All methods are safe for
+// concurrent use.
 type Store interface {
-	// Changed has each entry looked at: now, or after grace when it is told present. An earlier
-	// appointment, or claim, is replaced. The errors are in the order of the changes, ErrFull when
-	// the list has no room.
-	Changed(ctx context.Context, grace time.Duration, changes ...Change) []error
-	// Watch keeps record and has entry looked at after that time, unless it is watched already. ErrFull likewise.
-	Watch(ctx context.Context, shard int, entry string, record []byte, after time.Duration) error
-	// Claim is up to n entries that are due, now claimed for hold.
-	Claim(ctx context.Context, shard, n int, hold time.Duration) ([]Claim, error)
-	// Settle ends a claim: the entry is off the list, its event, if it is new, on the other one.
-	Settle(ctx context.Context, shard int, v Verdict) (Settled, error)
-	// Told is some of the entries that are told present, behind cursor ("" to begin); next is "" at the end. One may
-	// come twice; one that is there the whole time comes at least once.
-	Told(ctx context.Context, shard int, cursor string, n int) (entries []string, next string, err error)
+	// Schedule schedules checks: after grace if the entry is reported present, else now. It replaces
+	// an earlier schedule or claim of the same entry. The errors are in the order of the checks; an
+	// error is ErrFull if the due list has no room.
+	Schedule(ctx context.Context, grace time.Duration, checks ...Check) []error
+	// SetDeadline stores the record of a message and schedules a check of entry after that time. It
+	// does nothing if the entry has a deadline already. The error is ErrFull if there is no room.
+	SetDeadline(ctx context.Context, shard int, entry string, record []byte, after time.Duration) error
+	// Claim claims up to n due entries for the time ttl and returns them.
+	Claim(ctx context.Context, shard, n int, ttl time.Duration) ([]Claim, error)
+	// Settle ends a claim: it removes the entry from the due list, stores the reported state, and
+	// appends the event, if there is a new one, to the outbox.
+	Settle(ctx context.Context, shard int, r CheckResult) (Settled, error)
+	// ReportedPresent returns a page of about n entries that are reported present. The first cursor
+	// is ""; next is "" after the last page. An entry may be in several pages. An entry that is
+	// present during the whole walk is in at least one.
+	ReportedPresent(ctx context.Context, shard int, cursor string, n int) (entries []string, next string, err error)
 
-	// Take is the head of the list, at most n events and about maxPageBytes, leased for that long. It has none when there
-	// are none, when the lease is another's, or when the next attempt is not due.
+	// Take leases the outbox and returns its head: at most n events and about maxPageBytes. The batch
+	// has no events if the outbox is empty, if another process holds the lease, or if the next
+	// attempt is not due.
 	Take(ctx context.Context, shard, n int, lease time.Duration) (Batch, error)
-	// Sent takes events up to a place off the list and ends the lease, or renews it when keep is not zero. ErrFenced as
-	// described there.
-	Sent(ctx context.Context, b Batch, to int64, keep time.Duration) error
-	// Failed ends the lease and says when to try again; of those up to a place the ones older than maxAge go to the
-	// dead letters. It says how many. ErrFenced likewise.
-	Failed(ctx context.Context, b Batch, to int64, again, maxAge time.Duration) (expired int, err error)
-	// Refused moves those up to a place to the dead letters, and else is as Sent.
-	Refused(ctx context.Context, b Batch, to int64, why Reason, keep time.Duration) error
+	// Sent removes the events up to the sequence number upTo from the outbox. It renews the lease for
+	// the time renew, or ends it if renew is zero. The error is ErrFenced if the caller no longer
+	// holds the lease.
+	Sent(ctx context.Context, b Batch, upTo int64, renew time.Duration) error
+	// Failed counts a failed attempt, ends the lease and sets the time of the next attempt. Of the
+	// events up to upTo, it moves those that are older than maxAge to the dead letters and returns
+	// their number. The error is ErrFenced as for Sent.
+	Failed(ctx context.Context, b Batch, upTo int64, retryIn, maxAge time.Duration) (expired int, err error)
+	// Refused moves the events up to upTo to the dead letters. Otherwise it is like Sent.
+	Refused(ctx context.Context, b Batch, upTo int64, why Reason, renew time.Duration) error
 
-	// Dead are up to n dead letters, those before from left out, oldest first.
-	Dead(ctx context.Context, shard, from, n int) ([]DeadLetter, error)
-	// Retry moves up to n dead letters to the end of the list, as far as there is room, and says how many.
-	Retry(ctx context.Context, shard, n int) (int, error)
+	// DeadLetters returns up to n dead letters, oldest first. It skips the oldest from ones.
+	DeadLetters(ctx context.Context, shard, from, n int) ([]DeadLetter, error)
+	// Requeue moves up to n dead letters to the end of the outbox while there is room, oldest first,
+	// and returns their number.
+	Requeue(ctx context.Context, shard, n int) (int, error)
 }

@@ -5,44 +5,45 @@ import (
 	"fmt"
 )
 
-// SweepRound looks at some of those who are told present, the next ones in each shard, and has those looked at again who
-// are not: somebody was killed before he could note it. A round costs the same however many there are: up to
-// 4096 questions, which is all of them in most systems, and a million in as many as 250 rounds. Nothing is told
-// here, for the grace and the fence are those of the due list.
+// SweepRound takes the next page of the entries that are reported present in each shard, and
+// schedules checks of those that are not present. It finds changes whose process was killed before
+// it could record them. The cost of a round is bounded: it queries up to 4096 entries. That is all
+// of them in most systems; a million entries take up to 250 rounds. SweepRound creates no events:
+// the due list applies the grace and the fencing.
 func (d *Dispatcher) SweepRound(ctx context.Context) (Report, error) {
-	d.sweeping.Lock()
-	defer d.sweeping.Unlock()
-	did, err := eachShard(ctx, d.sweep)
+	d.sweepMu.Lock()
+	defer d.sweepMu.Unlock()
+	report, err := eachShard(ctx, d.sweep)
 	if err != nil {
-		return did, fmt.Errorf("sweep: %w", err)
+		return report, fmt.Errorf("sweep: %w", err)
 	}
-	return did, nil
+	return report, nil
 }
 
-func (d *Dispatcher) sweep(ctx context.Context, shard int) (did Report, err error) {
-	entries, next, err := d.opts.Store.Told(ctx, shard, d.swept[shard], page)
+func (d *Dispatcher) sweep(ctx context.Context, shard int) (report Report, err error) {
+	entries, next, err := d.opts.Store.ReportedPresent(ctx, shard, d.cursors[shard], pageSize)
 	if err != nil {
-		return did, err
+		return report, err
 	}
-	var q questions
+	var q presenceQuery
 	for _, entry := range entries {
-		q.ask(entry)
+		q.add(entry)
 	}
-	truth, err := q.answer(ctx, d.opts.Truth)
-	var gone []Change
-	for entry, present := range truth {
+	states, err := q.run(ctx, d.opts.Truth)
+	var absent []Check
+	for entry, present := range states {
 		if !present {
-			gone = append(gone, Change{shard, entry})
+			absent = append(absent, Check{shard, entry})
 		}
 	}
-	for _, failed := range d.opts.Store.Changed(ctx, Grace, gone...) {
-		if failed != nil {
-			return did, failed
+	for _, scheduleErr := range d.opts.Store.Schedule(ctx, Grace, absent...) {
+		if scheduleErr != nil {
+			return report, scheduleErr
 		}
-		did.Checked++
+		report.Checked++
 	}
-	if err == nil { // else the same again
-		d.swept[shard] = next
+	if err == nil { // after an error, the next round repeats the page
+		d.cursors[shard] = next
 	}
-	return did, err
+	return report, err
 }

@@ -6,28 +6,28 @@ import (
 	"sync"
 )
 
-// mostCounted is how many channels or clients of one dead server a dry run looks at.
-const mostCounted = 100_000
+// maxDryRun limits the channels, and the clients, of one dead server that a dry run counts.
+const maxDryRun = 100_000
 
-// clean releases what a dead server held and then forgets it. The server stays listed
-// while anything is left, so the next round goes on where this one stopped.
-func (j *Janitor) clean(ctx context.Context, server string, did *tally) error {
+// clean removes the bindings of a dead server and then the server. The server stays listed until
+// all bindings are removed, so that the next round continues where this one stopped.
+func (j *Janitor) clean(ctx context.Context, server string, counts *counters) error {
 	r := j.opts.Registry
 	channels := func(n int) ([]string, error) { return r.HeldChannels(ctx, server, n) }
-	if err := j.drain(ctx, channels, func(channel string) error {
+	if err := j.removeAll(ctx, channels, func(channel string) error {
 		if !j.opts.DryRun {
 			if err := r.UnbindChannel(ctx, server, channel); err != nil {
 				return err
 			}
 		}
-		did.channels.Add(1)
+		counts.channels.Add(1)
 		return nil
 	}); err != nil {
 		return err
 	}
 	clients := func(n int) ([]string, error) { return r.HeldClients(ctx, server, n) }
-	if err := j.drain(ctx, clients, func(client string) error {
-		return j.release(ctx, server, client, did)
+	if err := j.removeAll(ctx, clients, func(client string) error {
+		return j.release(ctx, server, client, counts)
 	}); err != nil {
 		return err
 	}
@@ -36,14 +36,14 @@ func (j *Janitor) clean(ctx context.Context, server string, did *tally) error {
 			return err
 		}
 	}
-	did.forgotten.Add(1)
+	counts.forgotten.Add(1)
 	return nil
 }
 
-// release takes one client from a dead server. The user's entry comes first, by the
-// generation in the record: once the record is released nothing says whose the
-// client was, and a janitor cut off in between would leave the entry as it is.
-func (j *Janitor) release(ctx context.Context, server, client string, did *tally) error {
+// release releases a client from a dead server. It releases the user's entry first, with the
+// generation in the client's record: a released record does not name the user, so a janitor that is
+// stopped between the two steps would leave the entry unchanged.
+func (j *Janitor) release(ctx context.Context, server, client string, counts *counters) error {
 	r, q := j.opts.Registry, j.opts.Queue
 	c, known, err := q.Client(ctx, client)
 	if err != nil {
@@ -51,7 +51,7 @@ func (j *Janitor) release(ctx context.Context, server, client string, did *tally
 	}
 	if known && c.Server == server {
 		if j.opts.DryRun {
-			did.clients.Add(1)
+			counts.clients.Add(1)
 			return nil
 		}
 		if c.User != "" {
@@ -63,8 +63,8 @@ func (j *Janitor) release(ctx context.Context, server, client string, did *tally
 		if err != nil {
 			return err
 		}
-		if released { // else it has just moved, or another janitor was faster
-			did.clients.Add(1)
+		if released { // else the client has moved, or another janitor has released it
+			counts.clients.Add(1)
 		}
 	}
 	if j.opts.DryRun {
@@ -73,16 +73,17 @@ func (j *Janitor) release(ctx context.Context, server, client string, did *tally
 	return r.DropClient(ctx, server, client)
 }
 
-// drain calls do for all that list hands out, a chunk at a time, until nothing is left
-// that has not failed. list gives any n of those that remain, the failed ones among them,
-// so it is asked for that many more. When a whole chunk fails, the store is away.
-func (j *Janitor) drain(ctx context.Context, list func(n int) ([]string, error), do func(name string) error) error {
-	var errs problems
+// removeAll calls remove for all names that list returns, a chunk at a time, until only failed
+// names are left. list returns any n of the remaining names. They may include failed ones, so
+// removeAll adds the number of failed names to n. If all names of a chunk fail, it stops: the store
+// is unavailable.
+func (j *Janitor) removeAll(ctx context.Context, list func(n int) ([]string, error), remove func(name string) error) error {
+	var errs errorList
 	var mu sync.Mutex
 	failed := map[string]bool{}
-	each := func(names []string) {
+	removeChunk := func(names []string) {
 		j.each(ctx, names, func(name string) {
-			if err := do(name); err != nil {
+			if err := remove(name); err != nil {
 				errs.add(err)
 				mu.Lock()
 				defer mu.Unlock()
@@ -90,10 +91,10 @@ func (j *Janitor) drain(ctx context.Context, list func(n int) ([]string, error),
 			}
 		})
 	}
-	if j.opts.DryRun { // nothing gets less, so all at once
-		names, err := list(mostCounted)
+	if j.opts.DryRun { // list always returns the same names, so one call must return all
+		names, err := list(maxDryRun)
 		if err == nil {
-			each(names)
+			removeChunk(names)
 		}
 		return errs.join(ctx, err)
 	}
@@ -107,7 +108,7 @@ func (j *Janitor) drain(ctx context.Context, list func(n int) ([]string, error),
 		if len(names) == 0 {
 			break
 		}
-		each(names)
+		removeChunk(names)
 		if len(failed)-before == len(names) {
 			break
 		}

@@ -1,29 +1,31 @@
-// Package janitor frees what dead servers held and trims the channels' queues.
+// Package janitor cleans up after dead servers, trims the channels' queues, and creates and sends
+// the events for the backend.
 //
-// It runs in a process of its own, in several, or inside a broker that is alone. All
-// state is in the stores, every step is conditional there and can be repeated, so
-// several janitors do no harm and one that is cut off leaves its work to the next.
+// A janitor runs in a process of its own, or inside a broker that runs without Redis. All its state
+// is in the stores, and each step is conditional and can be repeated. So several janitors can run
+// at the same time, and another janitor continues the work of one that is stopped.
 //
 // # Servers
 //
-// A server in s_list without a lease is suspected. If it has none in the next round
-// either, and its address does not answer in its name, it is declared dead: from
-// then on it never gets its id back. What it held is released in chunks, channels
-// first, then clients, and at last the server is forgotten. Until that moment it stays
-// in s_list, so that whoever looks there finds unfinished work.
+// A server in s_list without a lease is suspected. It is declared dead if it still has no lease in
+// the next round and its address does not answer with its id. A server that is declared dead can
+// never use its id again. The janitor then removes its bindings in chunks, channels first, then
+// clients, and finally the server itself. Until then the server stays in s_list, so that the next
+// round finds unfinished work.
 //
-// A server that answers but renews no lease has lost the store; its clients are out
-// of reach for everybody else, so it is spared for Patience and no longer.
+// A server that answers but does not renew its lease has lost the store. Other servers cannot reach
+// its clients, so the janitor waits for Patience only.
 //
 // # Queues
 //
-// Each channel in ch_list is trimmed; servers that are neither listed nor leased go
-// out of ch_{channel} (a binding that a failover brought back, or a goodbye cut
-// short); a channel that no server holds goes out of ch_list.
+// Each channel in ch_list is trimmed. A server that is neither listed nor leased is removed from
+// ch_{channel}: a failover may have restored its binding, or it was killed while it left. A channel
+// without servers is removed from ch_list.
 //
 // # Events
 //
-// Where there is an endpoint for events, the janitor makes and sends them: it looks at what is due, sends what was
-// made, and now and then looks for what nobody noted; see package events. What it frees itself is noted by the registry
-// that it is given.
+// If Options.Events is set, the janitor creates and sends events: it checks the due entries, sends
+// the outboxes, and regularly looks for changes that were not recorded. See package events. The
+// changes that the janitor itself makes are recorded if Options.Registry is wrapped by package
+// events/recording.
 package janitor

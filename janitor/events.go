@@ -9,39 +9,40 @@ import (
 	"switchboard/events"
 )
 
-// eventRound is one kind of round over the events.
+// eventRound is a kind of round of Options.Events.
 type eventRound struct {
 	kind  string
 	every time.Duration
 	round func(context.Context) (Report, error)
 }
 
-// eventRounds are those there are, in the order in which one of each finds most to do. A dry run has none: to
-// look at what is due changes it.
+// eventRounds returns the rounds in the order in which each creates work for the next. A dry run
+// has none, because to claim due entries changes them.
 func (j *Janitor) eventRounds() []eventRound {
 	e := j.opts.Events
 	if e == nil || j.opts.DryRun {
 		return nil
 	}
-	counted := func(kind string, round func(context.Context) (events.Report, error)) func(context.Context) (Report, error) {
+	measured := func(kind string, round func(context.Context) (events.Report, error)) func(context.Context) (Report, error) {
 		return func(ctx context.Context) (Report, error) {
-			return j.measured(kind, func(did *tally) error {
+			return j.measured(kind, func(counts *counters) error {
 				r, err := round(ctx)
-				did.told.Add(int64(r.Told))
-				did.sent.Add(int64(r.Sent))
-				did.dead.Add(int64(r.Dead))
+				counts.created.Add(int64(r.Created))
+				counts.sent.Add(int64(r.Sent))
+				counts.deadLettered.Add(int64(r.DeadLettered))
 				return err
 			})
 		}
 	}
 	return []eventRound{
-		{sweep, j.opts.SweepEvery, counted(sweep, e.SweepRound)},
-		{due, j.opts.EventsEvery, counted(due, e.DueRound)},
-		{send, j.opts.EventsEvery, counted(send, e.SendRound)},
+		{sweep, j.opts.SweepEvery, measured(sweep, e.SweepRound)},
+		{due, j.opts.EventsEvery, measured(due, e.DueRound)},
+		{send, j.opts.EventsEvery, measured(send, e.SendRound)},
 	}
 }
 
-// levelOf is how loud a round is that did something: events are everyday's work.
+// levelOf returns the log level for a round that changed something. Events are frequent, so their
+// rounds are logged at the debug level.
 func levelOf(kind string) zerolog.Level {
 	if kind == servers || kind == queues {
 		return zerolog.InfoLevel

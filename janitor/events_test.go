@@ -15,185 +15,190 @@ import (
 	"github.com/rs/zerolog"
 
 	"switchboard/events"
-	"switchboard/events/noting"
+	"switchboard/events/recording"
 	"switchboard/events/truth"
 )
 
-// inbox is an endpoint that takes all, and the clock of the store of events.
-type inbox struct {
-	mu    sync.Mutex // guards the fields below
-	got   []string
-	ahead time.Duration
+// fakeSender is a Sender that accepts all events. It is also the clock of the event store.
+type fakeSender struct {
+	mu       sync.Mutex // guards the fields below
+	accepted []string
+	offset   time.Duration // how far the clock is ahead
 }
 
-func (b *inbox) Timeout() time.Duration { return time.Second }
+func (s *fakeSender) Timeout() time.Duration { return time.Second }
 
-func (b *inbox) Send(_ context.Context, all [][]byte) error {
-	b.mu.Lock()
-	defer b.mu.Unlock()
+func (s *fakeSender) Send(_ context.Context, all [][]byte) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	for _, text := range all {
 		var e struct{ Type, User, Channel string }
 		if err := json.Unmarshal(text, &e); err != nil {
 			return err
 		}
-		b.got = append(b.got, e.Type+" "+e.User+e.Channel)
+		s.accepted = append(s.accepted, e.Type+" "+e.User+e.Channel)
 	}
 	return nil
 }
 
-// taken are the events that came, sorted, and forgets them.
-func (b *inbox) taken() (got []string) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	got, b.got = b.got, nil
-	slices.Sort(got)
-	return got
+// take returns and removes the accepted events, sorted.
+func (s *fakeSender) take() (accepted []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	accepted, s.accepted = s.accepted, nil
+	slices.Sort(accepted)
+	return accepted
 }
 
-func (b *inbox) now() time.Time {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return time.Now().Add(b.ahead)
+func (s *fakeSender) now() time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return time.Now().Add(s.offset)
 }
 
-func (b *inbox) pass(d time.Duration) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.ahead += d
+func (s *fakeSender) advance(d time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.offset += d
 }
 
-// tells makes events of what is true in w.
-func (w *world) tells() (*events.Dispatcher, *inbox) {
-	w.Helper()
-	b := &inbox{}
+// dispatcher returns a dispatcher for the stores of e.
+func (e *env) dispatcher() (*events.Dispatcher, *fakeSender) {
+	e.Helper()
+	sender := &fakeSender{}
 	d, err := events.NewDispatcher(events.Options{
-		Store: events.NewMemory(events.StoreOptions{Now: b.now}), Truth: truth.New(w.registry, w.queue), Sender: b,
+		Store: events.NewMemory(events.StoreOptions{Now: sender.now}), Truth: truth.New(e.registry, e.queue), Sender: sender,
 	})
-	w.ok(err)
-	return d, b
+	e.ok(err)
+	return d, sender
 }
 
-// noted is a registry whose changes are noted. The methods of Noting hide those of the registry,
-// which is embedded one level deeper.
-type noted struct {
-	*noting.Noting
-	plain
+// recordedRegistry is a registry whose changes are recorded. The methods of Wrapper hide those of
+// the registry, which is embedded one level deeper.
+type recordedRegistry struct {
+	*recording.Wrapper
+	plainRegistry
 }
 
-type plain struct{ testRegistry }
+type plainRegistry struct{ testRegistry }
 
-// notes has a janitor serve d, and note in it what it frees.
-func notes(w *world, d *events.Dispatcher) func(*Options) {
+// withEvents returns options for a janitor that runs the rounds of d and records its own changes.
+func withEvents(e *env, d *events.Dispatcher) func(*Options) {
 	return func(o *Options) {
-		o.Events, o.Registry = d, noted{noting.New(w.registry, d, zerolog.Nop()), plain{w.registry}}
+		o.Events, o.Registry = d, recordedRegistry{recording.Wrap(e.registry, d, zerolog.Nop()), plainRegistry{e.registry}}
 	}
 }
 
-func TestDeadServersAreTold(t *testing.T) {
-	eachWorld(t, func(w *world) {
-		d, b := w.tells()
-		w.server("dead", 2, 2)
-		w.server("alive", 1, 0)
-		w.client("alive", "second", "u1")
+func TestEventsOfDeadServer(t *testing.T) {
+	eachStore(t, func(e *env) {
+		d, sender := e.dispatcher()
+		e.addServer("dead", 2, 2)
+		e.addServer("alive", 1, 0)
+		e.addClient("alive", "second", "u1")
 		for _, user := range []string{"u0", "u1"} {
-			w.ok(d.UsersChanged(w.Context(), user)[0])
+			e.ok(d.UsersChanged(e.Context(), user)[0])
 		}
 		for _, channel := range []string{"c0", "c1"} {
-			w.ok(d.ChannelsChanged(w.Context(), channel)[0])
+			e.ok(d.ChannelsChanged(e.Context(), channel)[0])
 		}
-		j := w.janitor(notes(w, d))
-		did, err := j.Once(w.Context())
-		w.ok(err)
-		want(w, "did", did, Report{Told: 4, Sent: 4})
-		want(w, "told", b.taken(), []string{"channel_occupied c0", "channel_occupied c1", "user_online u0", "user_online u1"})
+		j := e.janitor(withEvents(e, d))
+		report, err := j.Once(e.Context())
+		e.ok(err)
+		equal(e, "report", report, Report{Created: 4, Sent: 4})
+		equal(e, "events", sender.take(), []string{"channel_occupied c0", "channel_occupied c1", "user_online u0", "user_online u1"})
 
-		w.loseLease("dead")
-		w.round(j.ServersRound)
-		b.pass(events.Grace)
-		w.round(j.eventRounds()[1].round)
-		w.round(j.ServersRound) // now it is declared dead, and cleaned
-		w.round(j.eventRounds()[1].round)
-		w.round(j.eventRounds()[2].round)
-		want(w, "told within the grace", b.taken(), nil)
-		b.pass(events.Grace)
-		w.round(j.eventRounds()[1].round)
-		w.round(j.eventRounds()[2].round)
-		want(w, "told behind it", b.taken(), []string{"channel_vacated c1", "user_offline u0"})
+		e.expireLease("dead")
+		e.round(j.ServersRound)
+		sender.advance(events.Grace)
+		e.round(j.eventRounds()[1].round)
+		e.round(j.ServersRound) // declares the server dead and removes its bindings
+		e.round(j.eventRounds()[1].round)
+		e.round(j.eventRounds()[2].round)
+		equal(e, "events within the grace", sender.take(), nil)
+		sender.advance(events.Grace)
+		e.round(j.eventRounds()[1].round)
+		e.round(j.eventRounds()[2].round)
+		equal(e, "events after the grace", sender.take(), []string{"channel_vacated c1", "user_offline u0"})
 	})
 }
 
-func TestOrphansAreTold(t *testing.T) {
-	w := memoryWorld(t)
-	d, b := w.tells()
-	w.server("gone", 1, 0)
-	w.ok(d.ChannelsChanged(w.Context(), "c0")[0])
-	j := w.janitor(notes(w, d))
-	_, err := j.Once(w.Context())
-	w.ok(err)
-	b.taken()
-	w.ok(w.registry.Forget(w.Context(), "gone"))
-	want(w, "did", w.round(j.QueuesRound), Report{Orphans: 1})
-	b.pass(events.Grace)
-	w.round(j.eventRounds()[1].round)
-	w.round(j.eventRounds()[2].round)
-	want(w, "told", b.taken(), []string{"channel_vacated c0"})
+func TestEventsOfOrphan(t *testing.T) {
+	e := memoryEnv(t)
+	d, sender := e.dispatcher()
+	e.addServer("gone", 1, 0)
+	e.ok(d.ChannelsChanged(e.Context(), "c0")[0])
+	j := e.janitor(withEvents(e, d))
+	_, err := j.Once(e.Context())
+	e.ok(err)
+	sender.take()
+	e.ok(e.registry.Forget(e.Context(), "gone"))
+	equal(e, "report", e.round(j.QueuesRound), Report{Orphans: 1})
+	sender.advance(events.Grace)
+	e.round(j.eventRounds()[1].round)
+	e.round(j.eventRounds()[2].round)
+	equal(e, "events", sender.take(), []string{"channel_vacated c0"})
 }
 
-func TestRunTells(t *testing.T) {
+func TestRunSendsEvents(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := memoryWorld(t)
-		d, b := w.tells()
-		w.server("a", 0, 1)
-		w.ok(d.UsersChanged(t.Context(), "u0")[0])
+		e := memoryEnv(t)
+		d, sender := e.dispatcher()
+		e.addServer("a", 0, 1)
+		e.ok(d.UsersChanged(t.Context(), "u0")[0])
 		var log bytes.Buffer
-		j := w.janitor(func(o *Options) { o.Events, o.Logger = d, zerolog.New(zerolog.SyncWriter(&log)) })
+		j := e.janitor(func(o *Options) { o.Events, o.Logger = d, zerolog.New(zerolog.SyncWriter(&log)) })
 		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 		defer cancel()
-		w.ok(j.Run(ctx))
-		want(w, "told", b.taken(), []string{"user_online u0"})
-		w.ok(w.registry.Forget(t.Context(), "a")) // and nobody notes it
+		e.ok(j.Run(ctx))
+		equal(e, "events", sender.take(), []string{"user_online u0"})
+		e.ok(e.registry.Forget(t.Context(), "a")) // the change is not recorded
 		ctx, cancel = context.WithTimeout(t.Context(), 30*time.Second)
 		defer cancel()
-		w.ok(j.Run(ctx))
-		want(w, "found by the sweep", b.taken(), []string{"user_offline u0"})
+		e.ok(j.Run(ctx))
+		equal(e, "events of the sweep", sender.take(), []string{"user_offline u0"})
 		if strings.Count(log.String(), `{"level":"debug","round":"send","sent":1,"message":"janitor: cleaned up"}`) != 2 {
 			t.Errorf("log:\n%s", &log)
 		}
 	})
 }
 
-func TestDryRunTellsNothing(t *testing.T) {
-	w := memoryWorld(t)
-	d, b := w.tells()
-	w.server("a", 0, 1)
-	w.ok(d.UsersChanged(t.Context(), "u0")[0])
-	did, err := w.janitor(func(o *Options) { o.Events, o.DryRun = d, true }).Once(t.Context())
-	w.ok(err)
-	want(w, "did", did, Report{DryRun: true})
-	want(w, "told", b.taken(), nil)
+func TestDryRunSendsNoEvents(t *testing.T) {
+	e := memoryEnv(t)
+	d, sender := e.dispatcher()
+	e.addServer("a", 0, 1)
+	e.ok(d.UsersChanged(t.Context(), "u0")[0])
+	report, err := e.janitor(func(o *Options) { o.Events, o.DryRun = d, true }).Once(t.Context())
+	e.ok(err)
+	equal(e, "report", report, Report{DryRun: true})
+	equal(e, "events", sender.take(), nil)
 }
 
-// deaf is a recorder that cannot.
-type deaf struct{}
+// failingRecorder is a Recorder whose calls fail.
+type failingRecorder struct{}
 
-var errDeaf = errors.New("the store of events is away")
+var errRecorder = errors.New("the event store is unavailable")
 
-func (deaf) UsersChanged(context.Context, ...string) []error    { return []error{errDeaf} }
-func (deaf) ChannelsChanged(context.Context, ...string) []error { return []error{errDeaf} }
+func (failingRecorder) UsersChanged(context.Context, ...string) []error { return []error{errRecorder} }
+func (failingRecorder) ChannelsChanged(context.Context, ...string) []error {
+	return []error{errRecorder}
+}
 
-// TestFreedWhenItIsNoted: a client stays with the dead server until it is noted that his user has lost it.
-func TestFreedWhenItIsNoted(t *testing.T) {
-	w := memoryWorld(t)
-	d, _ := w.tells()
-	w.server("dead", 0, 1)
-	j := w.janitor(func(o *Options) { o.Registry = noted{noting.New(w.registry, deaf{}, zerolog.Nop()), plain{w.registry}} })
-	w.loseLease("dead")
-	w.round(j.ServersRound)
-	if _, err := j.ServersRound(t.Context()); !errors.Is(err, errDeaf) {
-		t.Errorf("the round: %v", err)
+// TestRecorderFails checks that a client stays bound to a dead server until the change of its user
+// is recorded.
+func TestRecorderFails(t *testing.T) {
+	e := memoryEnv(t)
+	d, _ := e.dispatcher()
+	e.addServer("dead", 0, 1)
+	j := e.janitor(func(o *Options) {
+		o.Registry = recordedRegistry{recording.Wrap(e.registry, failingRecorder{}, zerolog.Nop()), plainRegistry{e.registry}}
+	})
+	e.expireLease("dead")
+	e.round(j.ServersRound)
+	if _, err := j.ServersRound(t.Context()); !errors.Is(err, errRecorder) {
+		t.Errorf("ServersRound: error %v", err)
 	}
-	want(w, "holder", w.holder("dead-0"), "dead")
-	want(w, "listed", w.listed(), []string{"dead"})
-	did := w.round(w.janitor(notes(w, d)).ServersRound)
-	want(w, "did", did, Report{Forgotten: 1, Clients: 1})
+	equal(e, "server of the client", e.serverOf("dead-0"), "dead")
+	equal(e, "listed", e.listed(), []string{"dead"})
+	report := e.round(e.janitor(withEvents(e, d)).ServersRound)
+	equal(e, "report", report, Report{Forgotten: 1, Clients: 1})
 }

@@ -18,17 +18,17 @@ import (
 	"switchboard/registry"
 )
 
-// Servers is who is listed, alive or not.
+// Servers lists servers, reads their leases, and declares them dead.
 type Servers interface {
 	Listed(ctx context.Context) ([]string, error)
 	Lease(ctx context.Context, server string) (s registry.Server, live bool, err error)
-	DeclareDead(ctx context.Context, server string) (buried bool, err error)
+	DeclareDead(ctx context.Context, server string) (dead bool, err error)
 	DeclaredDead(ctx context.Context, server string) (bool, error)
 	Forget(ctx context.Context, server string) error
 }
 
-// Held is what servers hold.
-type Held interface {
+// Bindings lists and removes the bindings of one server.
+type Bindings interface {
 	HeldChannels(ctx context.Context, server string, n int) ([]string, error)
 	UnbindChannel(ctx context.Context, server, channel string) error
 	HeldClients(ctx context.Context, server string, n int) ([]string, error)
@@ -36,21 +36,22 @@ type Held interface {
 	DropClient(ctx context.Context, server, client string) error
 }
 
-// Channels is which channels there are, and who holds them.
+// Channels lists channels and their servers.
 type Channels interface {
 	Channels(ctx context.Context, prefix, cursor string, limit int) (names []string, next string, err error)
 	ChannelServers(ctx context.Context, channel string) ([]string, error)
 	PruneChannel(ctx context.Context, channel string) (pruned bool, err error)
 }
 
-// Registry is all of a registry that a janitor needs: [registry.Redis] or [registry.Memory].
+// Registry has the methods of a registry that a janitor calls. [registry.Redis] and
+// [registry.Memory] implement it.
 type Registry interface {
 	Servers
-	Held
+	Bindings
 	Channels
 }
 
-// Events is what is told to the backend: [events.Dispatcher].
+// Events creates and sends events in rounds. [events.Dispatcher] implements it.
 type Events interface {
 	DueRound(ctx context.Context) (events.Report, error)
 	SendRound(ctx context.Context) (events.Report, error)
@@ -59,60 +60,65 @@ type Events interface {
 
 // Options configures a Janitor.
 type Options struct {
-	// Registry is who is where. It must be set.
+	// Registry holds the servers and their bindings. It must be set.
 	Registry Registry
-	// Queue is what has not been received yet. It must be set.
+	// Queue holds the messages. It must be set.
 	Queue Queue
-	// Events are made and sent here, beside what else janitors serve. What this janitor frees makes events only if
-	// Registry notes it: switchboard/events/noting. Zero means none.
+	// Events creates and sends events. The changes that this janitor makes create events only if
+	// Registry records them: see switchboard/events/recording. Zero means no events.
 	Events Events
 
-	// ServersEvery is the time between two rounds over the servers. Zero means 3 s.
+	// ServersEvery is the interval of ServersRound. Zero means 3 s.
 	ServersEvery time.Duration
-	// QueuesEvery is the time between two rounds over the channels. Zero means 5 min.
+	// QueuesEvery is the interval of QueuesRound. Zero means 5 min.
 	QueuesEvery time.Duration
-	// EventsEvery is the time between two rounds over what is due, and between two over what is to be sent. Zero
-	// means 500 ms.
+	// EventsEvery is the interval of the rounds that check due entries, and of the rounds that send
+	// events. Zero means 500 ms.
 	EventsEvery time.Duration
-	// SweepEvery is the time between two looks for what nobody noted; each looks at a part. Zero means 10 s.
+	// SweepEvery is the interval of the rounds that look for changes that were not recorded. Each
+	// round looks at a part of the entries. Zero means 10 s.
 	SweepEvery time.Duration
-	// MaxAge is how old the newest message of a channel gets before all of them go. Zero means 30 min.
+	// MaxAge is the age of the newest message at which all messages of a channel are deleted. Zero
+	// means 30 min.
 	MaxAge time.Duration
-	// MaxCount is how many messages a channel keeps. Zero means 1000.
+	// MaxCount is the largest number of messages that a channel keeps. Zero means 1000.
 	MaxCount int
-	// Patience is how long a server without a lease is spared because it answers. Zero means 1 min.
+	// Patience is how long a server that answers may be without a lease before it is declared dead.
+	// Zero means 1 min.
 	Patience time.Duration
-	// DryRun makes the rounds report what they would do, and change nothing.
+	// DryRun makes the rounds report what they would do without changing anything.
 	DryRun bool
 
-	// Chunk is how many names of a dead server are cleaned before more are fetched. Zero means 500.
+	// Chunk is how many bindings of a dead server are fetched and removed at a time. Zero means 500.
 	Chunk int
-	// Parallel is how many calls to the stores are under way at once; they share round
-	// trips. Zero means 64.
+	// Parallel is the largest number of concurrent calls to the stores. They share round trips. Zero
+	// means 64.
 	Parallel int
-	// Probe reports whether the process at host (host:port) says that it is server. Zero
-	// means a GET of http://host/healthz.
+	// Probe reports whether the process at host (host:port) answers with the id server. Zero means
+	// [Healthz].
 	Probe func(ctx context.Context, host, server string) (alive bool)
 
-	// Logger gets a line for each round of Run that did something or failed. Zero means silence.
+	// Logger receives a line for each round of Run that changed something or failed. Zero means
+	// silence.
 	Logger zerolog.Logger
-	// Registerer gets the metrics. Zero means that they are kept from view.
+	// Registerer registers the metrics. Zero means that they are not registered.
 	Registerer prometheus.Registerer
 }
 
-// Janitor runs the rounds.
+// A Janitor runs rounds over servers, queues and events.
 type Janitor struct {
 	opts    Options
 	metrics metrics
-	limited *loglimit.Limit // for rounds that fail one after the other
+	limited *loglimit.Limit // of the warnings about failed rounds
 
-	turn sync.Mutex // one round over the servers at a time; guards the fields below
-	// hosts is where each listed server was last seen alive: its description goes with its lease.
-	hosts    map[string]string
-	suspects map[string]time.Time // listed, without a lease, since when
+	serversMu sync.Mutex // allows one ServersRound at a time; guards the fields below
+	// hosts has the last known address of each listed server. The registry loses it with the lease.
+	hosts map[string]string
+	// suspects has the servers without a lease, and when they were first seen without one.
+	suspects map[string]time.Time
 }
 
-// New checks opts and registers the metrics.
+// New validates opts and registers the metrics.
 func New(opts Options) (*Janitor, error) {
 	opts.ServersEvery = cmp.Or(opts.ServersEvery, 3*time.Second)
 	opts.QueuesEvery = cmp.Or(opts.QueuesEvery, 5*time.Minute)
@@ -143,8 +149,8 @@ func New(opts Options) (*Janitor, error) {
 	return j, nil
 }
 
-// Run makes all kinds of rounds until ctx ends, and then returns nil. A round that
-// fails is logged; the next one tries again.
+// Run runs rounds of all kinds until ctx ends, and then returns nil. It logs a failed round, and
+// the next round tries again.
 func (j *Janitor) Run(ctx context.Context) error {
 	defer j.limited.Close()
 	var g errgroup.Group
@@ -157,8 +163,8 @@ func (j *Janitor) Run(ctx context.Context) error {
 }
 
 func (j *Janitor) loop(ctx context.Context, kind string, every time.Duration, round func(context.Context) (Report, error)) error {
-	// The first wait is any part of the interval, so that janitors started together
-	// do not all sweep together.
+	// The first wait is a random part of the interval, so that janitors that start at the same time do
+	// not run their rounds at the same time.
 	timer := time.NewTimer(rand.N(every))
 	defer timer.Stop()
 	for {
@@ -167,40 +173,39 @@ func (j *Janitor) loop(ctx context.Context, kind string, every time.Duration, ro
 			return nil
 		case <-timer.C:
 		}
-		did, err := round(ctx)
+		report, err := round(ctx)
 		if err != nil && ctx.Err() == nil {
-			j.limited.Warn("janitor: a round was not complete: "+kind, func(e *zerolog.Event) { e.Err(err) })
+			j.limited.Warn("janitor: incomplete round: "+kind, func(e *zerolog.Event) { e.Err(err) })
 		}
-		if !did.Empty() {
-			j.opts.Logger.WithLevel(levelOf(kind)).Str("round", kind).EmbedObject(did).Msg("janitor: cleaned up")
+		if !report.Empty() {
+			j.opts.Logger.WithLevel(levelOf(kind)).Str("round", kind).EmbedObject(report).Msg("janitor: cleaned up")
 		}
 		timer.Reset(every - every/10 + rand.N(every/5+1))
 	}
 }
 
-// Once makes one round of each kind, for a janitor that is started by cron. It has no
-// memory of an earlier round, so it takes the two looks at the servers that a
-// death needs by itself, and waits ServersEvery between them, though only when
-// somebody is without a lease: after an outage of the store all leases are gone,
-// and the servers need one beat to renew them. Addresses that only an earlier round could have
-// seen are not probed.
+// Once runs one round of each kind, for a janitor that is started by cron. To declare a server dead
+// takes two rounds. So if a server has no lease, Once waits for ServersEvery and runs a second
+// ServersRound: after an outage of the store all leases have expired, and the servers need one beat
+// to renew them. Once does not probe the address of a server that had no lease in the first round,
+// because it does not know the address.
 func (j *Janitor) Once(ctx context.Context) (Report, error) {
-	did, err := j.ServersRound(ctx)
+	report, err := j.ServersRound(ctx)
 	errs := []error{err}
-	if did.Suspected > 0 {
+	if report.Suspected > 0 {
 		select {
 		case <-time.After(j.opts.ServersEvery):
 		case <-ctx.Done():
-			return did, errors.Join(err, ctx.Err())
+			return report, errors.Join(err, ctx.Err())
 		}
 		more, err := j.ServersRound(ctx)
-		did, errs = did.plus(more), append(errs, err)
+		report, errs = report.plus(more), append(errs, err)
 	}
 	more, err := j.QueuesRound(ctx)
-	did, errs = did.plus(more), append(errs, err)
+	report, errs = report.plus(more), append(errs, err)
 	for _, r := range j.eventRounds() {
 		more, err := r.round(ctx)
-		did, errs = did.plus(more), append(errs, err)
+		report, errs = report.plus(more), append(errs, err)
 	}
-	return did, errors.Join(errs...)
+	return report, errors.Join(errs...)
 }

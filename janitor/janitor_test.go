@@ -18,88 +18,88 @@ import (
 	"switchboard/registry"
 )
 
-func TestRunBuriesTrimsAndEnds(t *testing.T) {
+func TestRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := memoryWorld(t)
-		w.server("dead", 2, 1)
-		w.push("c0", 3)
+		e := memoryEnv(t)
+		e.addServer("dead", 2, 1)
+		e.push("c0", 3)
 		var log bytes.Buffer
-		j := w.janitor(func(o *Options) { o.Logger, o.MaxCount, o.QueuesEvery = zerolog.New(&log), 1, time.Second })
+		j := e.janitor(func(o *Options) { o.Logger, o.MaxCount, o.QueuesEvery = zerolog.New(&log), 1, time.Second })
 		ctx, cancel := context.WithCancel(t.Context())
-		ended := make(chan error, 1)
-		go func() { ended <- j.Run(ctx) }()
+		result := make(chan error, 1)
+		go func() { result <- j.Run(ctx) }()
 
-		<-time.After(4 * time.Second) // one round at least, with the server alive
+		<-time.After(4 * time.Second) // at least one round with the server alive
 		synctest.Wait()
-		w.loseLease("dead")
-		<-time.After(7 * time.Second) // two rounds at least
+		e.expireLease("dead")
+		<-time.After(7 * time.Second) // at least two rounds
 		synctest.Wait()
-		want(w, "listed", len(w.listed()), 0)
+		equal(e, "listed", len(e.listed()), 0)
 		cancel()
-		w.ok(<-ended)
+		e.ok(<-result)
 
-		want(w, "log", strings.Split(strings.TrimSpace(log.String()), "\n"), []string{
+		equal(e, "log", strings.Split(strings.TrimSpace(log.String()), "\n"), []string{
 			`{"level":"info","round":"queues","trimmed":2,"message":"janitor: cleaned up"}`,
 			`{"level":"info","round":"servers","suspected":1,"message":"janitor: cleaned up"}`,
-			`{"level":"info","round":"servers","buried":1,"forgotten":1,"channels":2,"clients":1,"message":"janitor: cleaned up"}`,
+			`{"level":"info","round":"servers","declared_dead":1,"forgotten":1,"channels":2,"clients":1,"message":"janitor: cleaned up"}`,
 		})
 	})
 }
 
-// away is a registry that cannot be reached for the first calls.
-type away struct {
+// failsTwice is a registry whose first two calls of Listed fail.
+type failsTwice struct {
 	Registry
 	calls *int
 }
 
-func (a away) Listed(ctx context.Context) ([]string, error) {
-	if *a.calls++; *a.calls < 3 {
-		return nil, errors.New("store away")
+func (f failsTwice) Listed(ctx context.Context) ([]string, error) {
+	if *f.calls++; *f.calls < 3 {
+		return nil, errors.New("store unavailable")
 	}
-	return a.Registry.Listed(ctx)
+	return f.Registry.Listed(ctx)
 }
 
 func TestRunTriesAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := memoryWorld(t)
+		e := memoryEnv(t)
 		var log bytes.Buffer
 		var calls int
-		j := w.janitor(func(o *Options) {
-			o.Registry, o.Logger, o.QueuesEvery = away{w.registry, &calls}, zerolog.New(zerolog.SyncWriter(&log)), time.Hour
+		j := e.janitor(func(o *Options) {
+			o.Registry, o.Logger, o.QueuesEvery = failsTwice{e.registry, &calls}, zerolog.New(zerolog.SyncWriter(&log)), time.Hour
 		})
 		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 		defer cancel()
-		w.ok(j.Run(ctx))
-		want(w, "failures in the log", strings.Count(log.String(), "store away"), 2)
+		e.ok(j.Run(ctx))
+		equal(e, "failures in the log", strings.Count(log.String(), "store unavailable"), 2)
 		if calls < 8 {
 			t.Fatalf("%d rounds in 30 s", calls)
 		}
 	})
 }
 
-func TestOnceLooksTwice(t *testing.T) {
+func TestOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := memoryWorld(t)
-		w.server("dead", 2, 1)
-		w.server("live", 0, 0)
-		w.push("c0", 3)
-		once := func() Report { return w.round(w.janitor(func(o *Options) { o.MaxCount = 1 }).Once) }
+		e := memoryEnv(t)
+		e.addServer("dead", 2, 1)
+		e.addServer("live", 0, 0)
+		e.push("c0", 3)
+		once := func() Report { return e.round(e.janitor(func(o *Options) { o.MaxCount = 1 }).Once) }
 
 		start := time.Now()
-		want(w, "nobody is suspected", once(), Report{Trimmed: 2})
-		want(w, "time", time.Since(start), time.Duration(0))
+		equal(e, "no server is suspected", once(), Report{Trimmed: 2})
+		equal(e, "time", time.Since(start), time.Duration(0))
 
-		w.loseLease("dead")
-		want(w, "a server without a lease", once(), Report{Suspected: 1, Buried: 1, Forgotten: 1, Channels: 2, Clients: 1})
-		want(w, "time", time.Since(start), 3*time.Second)
-		want(w, "listed", w.listed(), []string{"live"})
+		e.expireLease("dead")
+		equal(e, "a server without a lease", once(), Report{Suspected: 1, DeclaredDead: 1, Forgotten: 1, Channels: 2, Clients: 1})
+		equal(e, "time", time.Since(start), 3*time.Second)
+		equal(e, "listed", e.listed(), []string{"live"})
 
-		w.loseLease("live")
-		go func() { // its next beat
+		e.expireLease("live")
+		go func() { // renews the lease
 			<-time.After(2 * time.Second)
-			w.ok(w.registry.Beat(t.Context(), registry.Server{ID: "live"}))
+			e.ok(e.registry.Beat(t.Context(), registry.Server{ID: "live"}))
 		}()
-		want(w, "a server that beats in time", once(), Report{Suspected: 1})
+		equal(e, "a server that renews its lease in time", once(), Report{Suspected: 1})
 	})
 }
 
@@ -109,12 +109,12 @@ func TestHealthz(t *testing.T) {
 		body   string
 		want   bool
 	}{
-		"itself":             {200, `{"server":"b1-aa","version":"1"}`, true},
-		"a successor":        {200, `{"server":"b1-bb"}`, false},
-		"draining":           {503, `{"server":"b1-aa"}`, false},
-		"something else":     {200, `ok`, false},
-		"endless":            {200, `{"pad":"` + strings.Repeat("x", 1<<17) + `","server":"b1-aa"}`, false},
-		"elsewhere, by 307s": {307, `{"server":"b1-aa"}`, false},
+		"same server":    {200, `{"server":"b1-aa","version":"1"}`, true},
+		"another server": {200, `{"server":"b1-bb"}`, false},
+		"draining":       {503, `{"server":"b1-aa"}`, false},
+		"no JSON":        {200, `ok`, false},
+		"too large":      {200, `{"pad":"` + strings.Repeat("x", 1<<17) + `","server":"b1-aa"}`, false},
+		"redirect":       {307, `{"server":"b1-aa"}`, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -133,53 +133,53 @@ func TestHealthz(t *testing.T) {
 		})
 	}
 	if Healthz(t.Context(), "127.0.0.1:1", "b1-aa") || Healthz(t.Context(), "not a host", "b1-aa") {
-		t.Error("nobody is alive")
+		t.Error("an address without a server is alive")
 	}
 }
 
-func TestHealthzGivesUp(t *testing.T) {
+func TestHealthzTimeout(t *testing.T) {
 	release := make(chan struct{})
 	s := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-release }))
 	defer s.Close()
 	defer close(release)
 	if Healthz(t.Context(), strings.TrimPrefix(s.URL, "http://"), "b1-aa") {
-		t.Error("a process that hangs is called alive")
+		t.Error("a process that does not answer is alive")
 	}
 }
 
 func TestMetrics(t *testing.T) {
-	w := memoryWorld(t)
-	w.server("dead", 2, 3)
-	w.loseLease("dead")
+	e := memoryEnv(t)
+	e.addServer("dead", 2, 3)
+	e.expireLease("dead")
 	for _, dry := range []bool{true, false} {
 		metrics := prometheus.NewRegistry()
-		j := w.janitor(func(o *Options) { o.Registerer, o.DryRun = metrics, dry })
-		w.round(j.ServersRound)
-		w.round(j.ServersRound)
+		j := e.janitor(func(o *Options) { o.Registerer, o.DryRun = metrics, dry })
+		e.round(j.ServersRound)
+		e.round(j.ServersRound)
 		families, err := metrics.Gather()
-		w.ok(err)
+		e.ok(err)
 		values := map[string]float64{}
 		for _, f := range families {
 			for _, m := range f.Metric {
 				values[strings.TrimPrefix(f.GetName(), "switchboard_janitor_")] += m.GetCounter().GetValue()
 			}
 		}
-		done := map[bool][]float64{true: {2, 0, 0, 0}, false: {2, 1, 2, 3}}[dry]
-		want(w, "metrics", []float64{
+		expected := map[bool][]float64{true: {2, 0, 0, 0}, false: {2, 1, 2, 3}}[dry]
+		equal(e, "metrics", []float64{
 			values["rounds_total"], values["servers_buried_total"], values["channels_released_total"], values["clients_released_total"],
-		}, done)
-		if _, err := New(Options{Registry: w.registry, Queue: w.queue, Registerer: metrics}); err == nil {
-			t.Error("the same metrics are registered twice")
+		}, expected)
+		if _, err := New(Options{Registry: e.registry, Queue: e.queue, Registerer: metrics}); err == nil {
+			t.Error("metrics were registered twice without an error")
 		}
 	}
 }
 
-func TestNewRefusesOptions(t *testing.T) {
-	w := memoryWorld(t)
+func TestBadOptions(t *testing.T) {
+	e := memoryEnv(t)
 	for name, opts := range map[string]Options{
 		"no stores":     {},
-		"negative time": {Registry: w.registry, Queue: w.queue, ServersEvery: -1},
-		"negative size": {Registry: w.registry, Queue: w.queue, Chunk: -1},
+		"negative time": {Registry: e.registry, Queue: e.queue, ServersEvery: -1},
+		"negative size": {Registry: e.registry, Queue: e.queue, Chunk: -1},
 	} {
 		if _, err := New(opts); err == nil {
 			t.Errorf("%s: no error", name)

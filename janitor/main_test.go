@@ -10,14 +10,14 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"switchboard/events/noting"
+	"switchboard/events/recording"
 	"switchboard/internal/redispipe"
 	"switchboard/internal/redistest"
 	"switchboard/queue"
 	"switchboard/registry"
 )
 
-// The Redis processes of all tests, started once; each test has a prefix of its own.
+// The Redis servers are shared by all tests. Each test has its own prefix.
 var (
 	single   *redistest.Server
 	cluster  *redistest.Cluster
@@ -26,10 +26,10 @@ var (
 
 func TestMain(m *testing.M) { os.Exit(redistest.Main(m, &single, &cluster)) }
 
-// testRegistry is what the janitor and the tests call of a registry.
+// testRegistry has the methods of a registry that the janitor and the tests call.
 type testRegistry interface {
 	Registry
-	noting.Registry
+	recording.Registry
 	Join(ctx context.Context, s registry.Server) error
 	Beat(ctx context.Context, s registry.Server) error
 	Leave(ctx context.Context, server string) error
@@ -37,7 +37,7 @@ type testRegistry interface {
 	User(ctx context.Context, user string) ([]registry.Binding, error)
 }
 
-// testQueue is what the janitor and the tests call of a queue.
+// testQueue has the methods of a queue that the janitor and the tests call.
 type testQueue interface {
 	Queue
 	BindClients(ctx context.Context, claims []queue.Claim) []queue.Outcome[queue.Bound]
@@ -45,141 +45,143 @@ type testQueue interface {
 	ReadChannel(ctx context.Context, channel string, after int64, limit int) (queue.Page, error)
 }
 
-// world is the two stores of one test, with what time does to them.
-type world struct {
+// env is the registry and the queue of a test.
+type env struct {
 	*testing.T
-	registry  testRegistry
-	queue     testQueue
-	loseLease func(server string)
+	registry    testRegistry
+	queue       testQueue
+	expireLease func(server string)
 }
 
-// eachWorld runs a test over every implementation of the stores.
-func eachWorld(t *testing.T, test func(w *world)) {
-	t.Run("memory", func(t *testing.T) { test(memoryWorld(t)) })
-	t.Run("redis", func(t *testing.T) { test(redisWorld(t, single.Client(t))) })
-	t.Run("cluster", func(t *testing.T) { test(redisWorld(t, cluster.Client(t))) })
+// eachStore runs a test for each implementation of the stores.
+func eachStore(t *testing.T, test func(e *env)) {
+	t.Run("memory", func(t *testing.T) { test(memoryEnv(t)) })
+	t.Run("redis", func(t *testing.T) { test(redisEnv(t, single.Client(t))) })
+	t.Run("cluster", func(t *testing.T) { test(redisEnv(t, cluster.Client(t))) })
 }
 
-func memoryWorld(t *testing.T) *world {
-	var lost atomic.Int64 // the registry's clock is ahead by this
-	r := registry.NewMemory(registry.Options{Now: func() time.Time { return time.Now().Add(time.Duration(lost.Load())) }})
-	w := &world{T: t, registry: r, queue: queue.NewMemory(queue.Options{}, nil)}
-	w.loseLease = func(server string) {
+func memoryEnv(t *testing.T) *env {
+	var offset atomic.Int64 // how far the clock of the registry is ahead
+	r := registry.NewMemory(registry.Options{Now: func() time.Time { return time.Now().Add(time.Duration(offset.Load())) }})
+	e := &env{T: t, registry: r, queue: queue.NewMemory(queue.Options{}, nil)}
+	e.expireLease = func(server string) {
 		live, err := r.Servers(t.Context())
-		w.ok(err)
-		lost.Add(int64(10 * time.Second)) // all leases end; the others get theirs again
+		e.ok(err)
+		offset.Add(int64(10 * time.Second)) // all leases expire; renew the others
 		for _, s := range live {
 			if s.ID != server {
-				w.ok(r.Beat(t.Context(), s))
+				e.ok(r.Beat(t.Context(), s))
 			}
 		}
 	}
-	return w
+	return e
 }
 
-func redisWorld(t *testing.T, client redis.UniversalClient) *world {
+func redisEnv(t *testing.T, client redis.UniversalClient) *env {
 	prefix := fmt.Sprintf("t%d:", prefixes.Add(1))
 	pipe := redispipe.New(client, redispipe.Options{})
-	w := &world{
+	e := &env{
 		T:        t,
 		registry: registry.NewRedis(pipe, registry.Options{Prefix: prefix}),
 		queue:    queue.NewRedis(pipe, queue.Options{Prefix: prefix}),
 	}
-	w.loseLease = func(server string) {
+	e.expireLease = func(server string) {
 		if n, err := client.Del(t.Context(), prefix+"s_{"+server+"}").Result(); n != 1 || err != nil {
 			t.Fatalf("lease of %s: %d keys, %v", server, n, err)
 		}
 	}
-	return w
+	return e
 }
 
-func (w *world) ok(err error) {
-	w.Helper()
+func (e *env) ok(err error) {
+	e.Helper()
 	if err != nil {
-		w.Fatal(err)
+		e.Fatal(err)
 	}
 }
 
-// janitor has default options, which change may change, and a probe that nobody answers.
-func (w *world) janitor(change func(o *Options)) *Janitor {
-	w.Helper()
+// janitor returns a janitor with default options and a probe without answers. change may change the
+// options.
+func (e *env) janitor(change func(o *Options)) *Janitor {
+	e.Helper()
 	opts := Options{
-		Registry: w.registry, Queue: w.queue,
+		Registry: e.registry, Queue: e.queue,
 		Probe: func(context.Context, string, string) bool { return false },
 	}
 	if change != nil {
 		change(&opts)
 	}
 	j, err := New(opts)
-	w.ok(err)
+	e.ok(err)
 	return j
 }
 
-// server is a live one that holds the channels c0, c1, … and the clients <id>-0, … of users u0, ….
-func (w *world) server(id string, channels, clients int) {
-	w.Helper()
-	ctx := w.Context()
-	w.ok(w.registry.Join(ctx, registry.Server{ID: id, Host: id + ":1"}))
+// addServer adds a live server. It holds the channels c0, c1 and so on, and the clients <id>-0 of
+// user u0, <id>-1 of user u1 and so on.
+func (e *env) addServer(id string, channels, clients int) {
+	e.Helper()
+	ctx := e.Context()
+	e.ok(e.registry.Join(ctx, registry.Server{ID: id, Host: id + ":1"}))
 	for i := range channels {
-		w.ok(w.registry.BindChannel(ctx, id, fmt.Sprintf("c%d", i)))
+		e.ok(e.registry.BindChannel(ctx, id, fmt.Sprintf("c%d", i)))
 	}
 	for i := range clients {
-		w.client(id, fmt.Sprintf("%s-%d", id, i), fmt.Sprintf("u%d", i))
+		e.addClient(id, fmt.Sprintf("%s-%d", id, i), fmt.Sprintf("u%d", i))
 	}
 }
 
-// client is one bound to server as a session does it.
-func (w *world) client(server, client, user string) {
-	w.Helper()
-	ctx := w.Context()
-	w.ok(w.registry.HoldClients(ctx, server, []string{client}))
-	b := w.queue.BindClients(ctx, []queue.Claim{{Client: client, User: user, Server: server}})[0]
-	w.ok(b.Err)
+// addClient binds a client to a server as a session does.
+func (e *env) addClient(server, client, user string) {
+	e.Helper()
+	ctx := e.Context()
+	e.ok(e.registry.HoldClients(ctx, server, []string{client}))
+	b := e.queue.BindClients(ctx, []queue.Claim{{Client: client, User: user, Server: server}})[0]
+	e.ok(b.Err)
 	if user != "" {
-		w.ok(w.registry.BindUsers(ctx, []registry.UserBinding{{User: user, Binding: registry.Binding{Client: client, Server: server, Generation: b.Value.Generation}}})[0])
+		e.ok(e.registry.BindUsers(ctx, []registry.UserBinding{{User: user, Binding: registry.Binding{Client: client, Server: server, Generation: b.Value.Generation}}})[0])
 	}
 }
 
-// holder is who c_{client} says holds the client.
-func (w *world) holder(client string) string {
-	w.Helper()
-	c, known, err := w.queue.Client(w.Context(), client)
-	w.ok(err)
+// serverOf returns the server in the record of a client.
+func (e *env) serverOf(client string) string {
+	e.Helper()
+	c, known, err := e.queue.Client(e.Context(), client)
+	e.ok(err)
 	if !known {
-		w.Fatalf("client %s is unknown", client)
+		e.Fatalf("client %s is unknown", client)
 	}
 	return c.Server
 }
 
-// bindings are the user's clients as "client@server".
-func (w *world) bindings(user string) (out []string) {
-	w.Helper()
-	all, err := w.registry.User(w.Context(), user)
-	w.ok(err)
+// bindings returns the bindings of a user as "client@server".
+func (e *env) bindings(user string) (out []string) {
+	e.Helper()
+	all, err := e.registry.User(e.Context(), user)
+	e.ok(err)
 	for _, b := range all {
 		out = append(out, b.Client+"@"+b.Server)
 	}
 	return out
 }
 
-func (w *world) channelServers(channel string) []string {
-	w.Helper()
-	servers, err := w.registry.ChannelServers(w.Context(), channel)
-	w.ok(err)
+func (e *env) serversOf(channel string) []string {
+	e.Helper()
+	servers, err := e.registry.ChannelServers(e.Context(), channel)
+	e.ok(err)
 	return servers
 }
 
-func (w *world) listed() []string {
-	w.Helper()
-	servers, err := w.registry.Listed(w.Context())
-	w.ok(err)
+func (e *env) listed() []string {
+	e.Helper()
+	servers, err := e.registry.Listed(e.Context())
+	e.ok(err)
 	return servers
 }
 
-// round makes one that must be without error.
-func (w *world) round(round func(context.Context) (Report, error)) Report {
-	w.Helper()
-	did, err := round(w.Context())
-	w.ok(err)
-	return did
+// round runs a round that must not fail.
+func (e *env) round(round func(context.Context) (Report, error)) Report {
+	e.Helper()
+	report, err := round(e.Context())
+	e.ok(err)
+	return report
 }

@@ -8,7 +8,7 @@ import (
 	"switchboard/internal/latency"
 )
 
-// The kinds of rounds: the label of the metrics and the word in the log.
+// Kinds of rounds: the label "round" of the metrics and the field "round" in the log.
 const (
 	servers = "servers"
 	queues  = "queues"
@@ -20,8 +20,8 @@ const (
 type metrics struct {
 	rounds, errors *prometheus.CounterVec
 	seconds        *prometheus.HistogramVec
-	// What was done; a dry run does nothing.
-	buried, channels, clients, orphans, trimmed, pruned prometheus.Counter
+	// Not counted in a dry run.
+	declaredDead, channels, clients, orphans, trimmed, pruned prometheus.Counter
 }
 
 func (m *metrics) register(r prometheus.Registerer) error {
@@ -31,21 +31,21 @@ func (m *metrics) register(r prometheus.Registerer) error {
 	byRound := func(name, help string) *prometheus.CounterVec {
 		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: "switchboard_janitor_" + name, Help: help}, []string{"round"})
 	}
-	m.rounds = byRound("rounds_total", "Rounds made.")
-	m.errors = byRound("errors_total", "Rounds that were not complete.")
+	m.rounds = byRound("rounds_total", "Rounds.")
+	m.errors = byRound("errors_total", "Incomplete rounds.")
 	m.seconds = prometheus.NewHistogramVec(
-		latency.Histogram("switchboard_janitor_round_seconds", "How long rounds take.", 0.001, 100), []string{"round"})
-	m.buried = counter("servers_buried_total", "Servers declared dead.")
+		latency.Histogram("switchboard_janitor_round_seconds", "Duration of rounds.", 0.001, 100), []string{"round"})
+	m.declaredDead = counter("servers_buried_total", "Servers declared dead.")
 	m.channels = counter("channels_released_total", "Channels released from dead servers.")
 	m.clients = counter("clients_released_total", "Clients released from dead servers.")
-	m.orphans = counter("orphans_released_total", "Unknown servers taken out of channels.")
+	m.orphans = counter("orphans_released_total", "Unknown servers removed from channels.")
 	m.trimmed = counter("messages_trimmed_total", "Messages trimmed from channels.")
-	m.pruned = counter("channels_pruned_total", "Channels without servers taken out of the list.")
+	m.pruned = counter("channels_pruned_total", "Channels without servers removed from the list.")
 	if r == nil {
 		return nil
 	}
 	for _, c := range []prometheus.Collector{
-		m.rounds, m.errors, m.seconds, m.buried, m.channels, m.clients, m.orphans, m.trimmed, m.pruned,
+		m.rounds, m.errors, m.seconds, m.declaredDead, m.channels, m.clients, m.orphans, m.trimmed, m.pruned,
 	} {
 		if err := r.Register(c); err != nil {
 			return err
@@ -54,12 +54,12 @@ func (m *metrics) register(r prometheus.Registerer) error {
 	return nil
 }
 
-// measured runs a round and counts what it did.
-func (j *Janitor) measured(kind string, round func(did *tally) error) (Report, error) {
+// measured runs a round and updates the metrics.
+func (j *Janitor) measured(kind string, round func(counts *counters) error) (Report, error) {
 	start := time.Now()
-	var done tally
-	err := round(&done)
-	did := done.report(j.opts.DryRun)
+	var counts counters
+	err := round(&counts)
+	report := counts.report(j.opts.DryRun)
 
 	m := &j.metrics
 	m.rounds.WithLabelValues(kind).Inc()
@@ -68,12 +68,12 @@ func (j *Janitor) measured(kind string, round func(did *tally) error) (Report, e
 		m.errors.WithLabelValues(kind).Inc()
 	}
 	if !j.opts.DryRun {
-		m.buried.Add(float64(did.Buried))
-		m.channels.Add(float64(did.Channels))
-		m.clients.Add(float64(did.Clients))
-		m.orphans.Add(float64(did.Orphans))
-		m.trimmed.Add(float64(did.Trimmed))
-		m.pruned.Add(float64(did.Pruned))
+		m.declaredDead.Add(float64(report.DeclaredDead))
+		m.channels.Add(float64(report.Channels))
+		m.clients.Add(float64(report.Clients))
+		m.orphans.Add(float64(report.Orphans))
+		m.trimmed.Add(float64(report.Trimmed))
+		m.pruned.Add(float64(report.Pruned))
 	}
-	return did, err
+	return report, err
 }

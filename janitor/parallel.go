@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// each calls do for every name, Parallel of them at once, and returns when all are
-// done. When ctx ends no more are begun.
+// each calls do for all names, at most Parallel at a time, and waits for all calls. It starts no
+// more calls after ctx has ended.
 func (j *Janitor) each(ctx context.Context, names []string, do func(name string)) {
 	var g errgroup.Group
 	g.SetLimit(j.opts.Parallel)
@@ -26,38 +26,38 @@ func (j *Janitor) each(ctx context.Context, names []string, do func(name string)
 	_ = g.Wait()
 }
 
-// mostErrors is how many errors of one round are told: when a store is away, thousands
-// of calls say the same.
-const mostErrors = 8
+// maxErrors limits the errors that one round returns: if a store is unavailable, thousands of calls
+// fail with the same error.
+const maxErrors = 8
 
-// problems collects errors of many goroutines. The zero value has none.
-type problems struct {
-	mu   sync.Mutex // guards the fields below
-	kept []error
-	more int
+// errorList collects errors of many goroutines. The zero value is empty.
+type errorList struct {
+	mu      sync.Mutex // guards the fields below
+	errs    []error    // the first maxErrors
+	omitted int
 }
 
-func (p *problems) add(err error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if len(p.kept) < mostErrors {
-		p.kept = append(p.kept, err)
+func (l *errorList) add(err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.errs) < maxErrors {
+		l.errs = append(l.errs, err)
 	} else {
-		p.more++
+		l.omitted++
 	}
 }
 
-// join is all of them and last as one error, nil when there is none. After the end
-// of ctx that is the whole story.
-func (p *problems) join(ctx context.Context, last ...error) error {
+// join returns last and the collected errors as one error, or nil if there is none. After ctx has
+// ended, it returns the error of ctx alone.
+func (l *errorList) join(ctx context.Context, last ...error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	errs := append(last, p.kept...)
-	if p.more > 0 {
-		errs = append(errs, fmt.Errorf("and %d errors more", p.more))
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	errs := append(last, l.errs...)
+	if l.omitted > 0 {
+		errs = append(errs, fmt.Errorf("and %d more errors", l.omitted))
 	}
 	return errors.Join(errs...)
 }

@@ -10,33 +10,33 @@ import (
 	"time"
 )
 
-// probeTimeout bounds one probe, dialling included.
+// probeTimeout limits one probe, including dialing.
 const probeTimeout = time.Second
 
-// prober keeps no connections: the next probe of the same address, if there is one, has to
-// find out anew who listens there.
-var prober = http.Client{
+// probeClient keeps no connections, because another process may listen at the address at the next
+// probe.
+var probeClient = http.Client{
 	Transport:     &http.Transport{DisableKeepAlives: true},
 	CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 }
 
-// Healthz reports whether a GET of http://host/healthz is answered within a second by 200
-// and a JSON object whose "server" is server. Another id on the address is a
-// successor: the server that was asked for is not alive.
+// Healthz reports whether a GET of http://host/healthz is answered within a second with status 200
+// and a JSON object whose "server" is server. If another id answers, another process uses the
+// address, so server is not alive.
 func Healthz(ctx context.Context, host, server string) bool {
-	return healthz(ctx, &prober, "http://"+host, server)
+	return healthz(ctx, &probeClient, "http://"+host, server)
 }
 
-// HealthzTLS is Healthz over https, by what config gives at each.
+// HealthzTLS returns a function like Healthz that uses https. It calls config for each connection.
 func HealthzTLS(config func() *tls.Config) func(ctx context.Context, host, server string) bool {
-	encrypted := http.Client{CheckRedirect: prober.CheckRedirect, Transport: &http.Transport{
+	client := http.Client{CheckRedirect: probeClient.CheckRedirect, Transport: &http.Transport{
 		DisableKeepAlives: true,
 		DialTLSContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
 			return (&tls.Dialer{NetDialer: &net.Dialer{Timeout: probeTimeout}, Config: config()}).DialContext(ctx, network, addr)
 		},
 	}}
 	return func(ctx context.Context, host, server string) bool {
-		return healthz(ctx, &encrypted, "https://"+host, server)
+		return healthz(ctx, &client, "https://"+host, server)
 	}
 }
 

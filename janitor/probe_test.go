@@ -12,7 +12,7 @@ import (
 	"switchboard/internal/certtest"
 )
 
-// TestHealthzTLS asks a server that wants certificates, as the links' port does.
+// TestHealthzTLS probes a server that requires client certificates, like the peer port of a broker.
 func TestHealthzTLS(t *testing.T) {
 	ours, theirs := certtest.New(t), certtest.New(t)
 	open := func(a *certtest.Authority) *certfile.Files {
@@ -33,9 +33,9 @@ func TestHealthzTLS(t *testing.T) {
 	host := strings.TrimPrefix(s.URL, "http://")
 	probe := HealthzTLS(open(ours).Client)
 	if !probe(t.Context(), host, "b1") || probe(t.Context(), host, "b2") {
-		t.Error("it is b1, and not b2")
+		t.Error("the server is not found under its id, or is found under another id")
 	}
 	if HealthzTLS(open(theirs).Client)(t.Context(), host, "b1") || Healthz(t.Context(), host, "b1") {
-		t.Error("a stranger was answered")
+		t.Error("a probe without a trusted certificate was answered")
 	}
 }

@@ -9,31 +9,32 @@ import (
 	"switchboard/queue"
 )
 
-// Queue is what the janitor needs of a queue.
+// Queue has the methods of a queue that a janitor calls. [queue.Redis] and [queue.Memory] implement
+// it.
 type Queue interface {
 	TrimChannel(ctx context.Context, channel string, maxAge time.Duration, maxCount int, dryRun bool) (int, error)
 	Client(ctx context.Context, client string) (c queue.Client, known bool, err error)
 	Release(ctx context.Context, client, server string) (user string, generation int64, released bool, err error)
 }
 
-// page is how many channels are fetched at once.
-const page = 500
+// pageSize is how many channels are fetched at a time.
+const pageSize = 500
 
-// QueuesRound goes over every listed channel once. Its error is as that of ServersRound.
+// QueuesRound cleans each listed channel once. Errors do not stop the round, as in ServersRound.
 func (j *Janitor) QueuesRound(ctx context.Context) (Report, error) {
-	return j.measured(queues, func(did *tally) error {
-		known, err := j.takeCensus(ctx)
+	return j.measured(queues, func(counts *counters) error {
+		cache, err := j.newServerCache(ctx)
 		if err != nil {
 			return err
 		}
-		var errs problems
+		var errs errorList
 		for cursor := ""; ctx.Err() == nil; {
-			channels, next, err := j.opts.Registry.Channels(ctx, "", cursor, page)
+			channels, next, err := j.opts.Registry.Channels(ctx, "", cursor, pageSize)
 			if err != nil {
 				return errs.join(ctx, err)
 			}
 			j.each(ctx, channels, func(channel string) {
-				if err := j.tend(ctx, channel, known, did); err != nil {
+				if err := j.cleanChannel(ctx, channel, cache, counts); err != nil {
 					errs.add(err)
 				}
 			})
@@ -45,19 +46,20 @@ func (j *Janitor) QueuesRound(ctx context.Context) (Report, error) {
 	})
 }
 
-// tend does all that is due in one channel.
-func (j *Janitor) tend(ctx context.Context, channel string, known *census, did *tally) error {
+// cleanChannel trims a channel, removes orphans from it, and removes the channel from the list if
+// it has no servers.
+func (j *Janitor) cleanChannel(ctx context.Context, channel string, cache *serverCache, counts *counters) error {
 	trimmed, err := j.opts.Queue.TrimChannel(ctx, channel, j.opts.MaxAge, j.opts.MaxCount, j.opts.DryRun)
-	did.trimmed.Add(int64(trimmed)) // some may have gone before an error, too
+	counts.trimmed.Add(int64(trimmed)) // may be positive with an error, too
 	if err != nil {
 		return err
 	}
-	members, err := j.opts.Registry.ChannelServers(ctx, channel)
+	bound, err := j.opts.Registry.ChannelServers(ctx, channel)
 	if err != nil {
 		return err
 	}
-	for _, server := range members {
-		orphan, err := known.orphan(ctx, server)
+	for _, server := range bound {
+		orphan, err := cache.orphan(ctx, server)
 		if err != nil {
 			return err
 		}
@@ -69,10 +71,10 @@ func (j *Janitor) tend(ctx context.Context, channel string, known *census, did *
 				return err
 			}
 		}
-		did.orphans.Add(1)
+		counts.orphans.Add(1)
 	}
-	if len(members) > 0 {
-		return nil // when the last one went, its unbinding took the channel out of the list
+	if len(bound) > 0 {
+		return nil // UnbindChannel of the last server has removed the channel from the list
 	}
 	pruned := j.opts.DryRun
 	if !pruned {
@@ -81,46 +83,47 @@ func (j *Janitor) tend(ctx context.Context, channel string, known *census, did *
 		}
 	}
 	if pruned {
-		did.pruned.Add(1)
+		counts.pruned.Add(1)
 	}
 	return nil
 }
 
-// census is which servers there are, as far as one round has asked.
-type census struct {
-	servers Servers
+// serverCache queries each server once in a round.
+type serverCache struct {
+	registry Servers
 
-	mu    sync.Mutex // guards the field below
-	known map[string]bool
+	mu    sync.Mutex      // guards the field below
+	known map[string]bool // whether a server is listed or has a lease
 }
 
-func (j *Janitor) takeCensus(ctx context.Context) (*census, error) {
+// newServerCache returns a cache that contains the listed servers.
+func (j *Janitor) newServerCache(ctx context.Context) (*serverCache, error) {
 	listed, err := j.opts.Registry.Listed(ctx)
 	if err != nil {
 		return nil, err
 	}
-	c := &census{servers: j.opts.Registry, known: map[string]bool{}}
+	c := &serverCache{registry: j.opts.Registry, known: map[string]bool{}}
 	for _, server := range listed {
 		c.known[server] = true
 	}
 	return c, nil
 }
 
-// orphan reports whether server is neither leased nor listed. The dead ones that are
-// still listed are left to ServersRound.
-func (c *census) orphan(ctx context.Context, server string) (bool, error) {
+// orphan reports whether a server is neither listed nor leased. A dead server that is still listed
+// is not an orphan: ServersRound cleans up after it.
+func (c *serverCache) orphan(ctx context.Context, server string) (bool, error) {
 	c.mu.Lock()
-	known, asked := c.known[server]
+	known, cached := c.known[server]
 	c.mu.Unlock()
-	if asked {
+	if cached {
 		return !known, nil
 	}
-	_, known, err := c.servers.Lease(ctx, server)
+	_, known, err := c.registry.Lease(ctx, server)
 	if err != nil {
 		return false, err
 	}
-	if !known { // it may have joined since the census and lost its lease already
-		listed, err := c.servers.Listed(ctx)
+	if !known { // it may have joined during the round and lost its lease since
+		listed, err := c.registry.Listed(ctx)
 		if err != nil {
 			return false, err
 		}

@@ -6,44 +6,44 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// Report is what a round did, or in a dry run would do.
+// A Report is the result of a round. In a dry run, it is what the round would do.
 type Report struct {
-	Suspected int // servers seen without a lease for the first time
-	Buried    int // servers declared dead
-	Forgotten int // servers whose cleaning is complete
-	Channels  int // channels released from dead servers
-	Clients   int // clients released from dead servers
-	Orphans   int // servers that nobody knows, taken out of channels
-	Trimmed   int // messages
-	Pruned    int // channels without servers taken out of the list
-	Told      int // events made
-	Sent      int // events that the backend has taken
-	Dead      int // events that were given up
-	DryRun    bool
+	Suspected    int // servers seen without a lease for the first time
+	DeclaredDead int // servers declared dead
+	Forgotten    int // servers that were removed after the cleanup
+	Channels     int // channels released from dead servers
+	Clients      int // clients released from dead servers
+	Orphans      int // servers, neither listed nor leased, removed from channels
+	Trimmed      int // messages deleted from channels
+	Pruned       int // channels without servers removed from the list
+	Created      int // events created
+	Sent         int // events accepted by the backend
+	DeadLettered int // events moved to the dead letters
+	DryRun       bool
 }
 
-// Empty reports whether there was nothing to do.
+// Empty reports whether the round had nothing to do.
 func (r Report) Empty() bool { return r == Report{DryRun: r.DryRun} }
 
 func (r Report) plus(o Report) Report {
 	return Report{
-		Suspected: r.Suspected + o.Suspected, Buried: r.Buried + o.Buried, Forgotten: r.Forgotten + o.Forgotten,
+		Suspected: r.Suspected + o.Suspected, DeclaredDead: r.DeclaredDead + o.DeclaredDead, Forgotten: r.Forgotten + o.Forgotten,
 		Channels: r.Channels + o.Channels, Clients: r.Clients + o.Clients, Orphans: r.Orphans + o.Orphans,
 		Trimmed: r.Trimmed + o.Trimmed, Pruned: r.Pruned + o.Pruned,
-		Told: r.Told + o.Told, Sent: r.Sent + o.Sent, Dead: r.Dead + o.Dead, DryRun: r.DryRun,
+		Created: r.Created + o.Created, Sent: r.Sent + o.Sent, DeadLettered: r.DeadLettered + o.DeadLettered, DryRun: r.DryRun,
 	}
 }
 
-// MarshalZerologObject implements zerolog.LogObjectMarshaler: what is zero is left out.
+// MarshalZerologObject implements zerolog.LogObjectMarshaler. It omits zero counts.
 func (r Report) MarshalZerologObject(e *zerolog.Event) {
 	for _, f := range []struct {
 		name  string
 		count int
 	}{
-		{"suspected", r.Suspected}, {"buried", r.Buried}, {"forgotten", r.Forgotten},
+		{"suspected", r.Suspected}, {"declared_dead", r.DeclaredDead}, {"forgotten", r.Forgotten},
 		{"channels", r.Channels}, {"clients", r.Clients}, {"orphans", r.Orphans},
 		{"trimmed", r.Trimmed}, {"pruned", r.Pruned},
-		{"told", r.Told}, {"sent", r.Sent}, {"dead", r.Dead},
+		{"created", r.Created}, {"sent", r.Sent}, {"dead_lettered", r.DeadLettered},
 	} {
 		if f.count != 0 {
 			e.Int(f.name, f.count)
@@ -54,16 +54,16 @@ func (r Report) MarshalZerologObject(e *zerolog.Event) {
 	}
 }
 
-// tally is a Report in the making, counted by many goroutines.
-type tally struct {
-	suspected, buried, forgotten, channels, clients, orphans, trimmed, pruned, told, sent, dead atomic.Int64
+// counters are the counts of a Report, updated by many goroutines.
+type counters struct {
+	suspected, declaredDead, forgotten, channels, clients, orphans, trimmed, pruned, created, sent, deadLettered atomic.Int64
 }
 
-func (t *tally) report(dryRun bool) Report {
+func (c *counters) report(dryRun bool) Report {
 	return Report{
-		Suspected: int(t.suspected.Load()), Buried: int(t.buried.Load()), Forgotten: int(t.forgotten.Load()),
-		Channels: int(t.channels.Load()), Clients: int(t.clients.Load()), Orphans: int(t.orphans.Load()),
-		Trimmed: int(t.trimmed.Load()), Pruned: int(t.pruned.Load()),
-		Told: int(t.told.Load()), Sent: int(t.sent.Load()), Dead: int(t.dead.Load()), DryRun: dryRun,
+		Suspected: int(c.suspected.Load()), DeclaredDead: int(c.declaredDead.Load()), Forgotten: int(c.forgotten.Load()),
+		Channels: int(c.channels.Load()), Clients: int(c.clients.Load()), Orphans: int(c.orphans.Load()),
+		Trimmed: int(c.trimmed.Load()), Pruned: int(c.pruned.Load()),
+		Created: int(c.created.Load()), Sent: int(c.sent.Load()), DeadLettered: int(c.deadLettered.Load()), DryRun: dryRun,
 	}
 }

@@ -7,22 +7,22 @@ import (
 	"time"
 )
 
-// ServersRound looks at every listed server once and cleans up after the dead ones.
-// The error joins what went wrong with single servers, channels and clients; the
-// rest was done all the same. The Report is right in both cases.
+// ServersRound checks each listed server once and cleans up after the dead ones. An error of a
+// server, channel or client does not stop the round; ServersRound joins these errors. The Report is
+// complete in every case.
 func (j *Janitor) ServersRound(ctx context.Context) (Report, error) {
-	j.turn.Lock()
-	defer j.turn.Unlock()
-	return j.measured(servers, func(did *tally) error {
+	j.serversMu.Lock()
+	defer j.serversMu.Unlock()
+	return j.measured(servers, func(counts *counters) error {
 		listed, err := j.opts.Registry.Listed(ctx)
 		if err != nil {
 			return err
 		}
 		j.forgetUnlisted(listed)
-		var errs problems
-		// All are judged before any is cleaned: cleaning may take long.
-		for _, server := range j.dead(ctx, listed, did, &errs) {
-			if err := j.clean(ctx, server, did); err != nil {
+		var errs errorList
+		// Check all servers before the cleanup, which may take long.
+		for _, server := range j.findDead(ctx, listed, counts, &errs) {
+			if err := j.clean(ctx, server, counts); err != nil {
 				errs.add(err)
 			}
 		}
@@ -30,95 +30,97 @@ func (j *Janitor) ServersRound(ctx context.Context) (Report, error) {
 	})
 }
 
+// forgetUnlisted removes the state of servers that are no longer listed.
 func (j *Janitor) forgetUnlisted(listed []string) {
-	gone := func(server string) bool { return !slices.Contains(listed, server) }
+	unlisted := func(server string) bool { return !slices.Contains(listed, server) }
 	for server := range j.hosts {
-		if gone(server) {
+		if unlisted(server) {
 			delete(j.hosts, server)
 		}
 	}
 	for server := range j.suspects {
-		if gone(server) {
+		if unlisted(server) {
 			delete(j.suspects, server)
 		}
 	}
 }
 
-// verdict is what the stores say of one server.
-type verdict struct {
-	live, buried bool
-	host         string
+// serverState is the state of a server in the registry.
+type serverState struct {
+	live, dead bool   // dead means declared dead
+	host       string // if live
 }
 
-// dead are those of listed that are declared dead, by this round or an earlier one.
-func (j *Janitor) dead(ctx context.Context, listed []string, did *tally, errs *problems) []string {
+// findDead returns the listed servers that are declared dead by this round or were before.
+func (j *Janitor) findDead(ctx context.Context, listed []string, counts *counters, errs *errorList) []string {
 	var mu sync.Mutex
-	verdicts := map[string]verdict{}
+	states := map[string]serverState{}
 	j.each(ctx, listed, func(server string) {
-		v, err := j.look(ctx, server)
+		s, err := j.readState(ctx, server)
 		if err != nil {
-			errs.add(err) // neither cleared nor suspected by this
+			errs.add(err) // the server is neither suspected nor cleared
 			return
 		}
 		mu.Lock()
 		defer mu.Unlock()
-		verdicts[server] = v
+		states[server] = s
 	})
 
-	var condemned, dead []string
+	var candidates, dead []string
 	for _, server := range listed {
-		v, seen := verdicts[server]
+		s, known := states[server]
 		switch {
-		case !seen:
-		case v.live:
-			j.hosts[server] = v.host
+		case !known: // readState failed
+		case s.live:
+			j.hosts[server] = s.host
 			delete(j.suspects, server)
-		case v.buried:
+		case s.dead:
 			dead = append(dead, server)
 		case j.suspects[server].IsZero():
 			j.suspects[server] = time.Now()
-			did.suspected.Add(1)
+			counts.suspected.Add(1)
 		default:
-			condemned = append(condemned, server)
+			candidates = append(candidates, server)
 		}
 	}
-	return append(dead, j.bury(ctx, condemned, did, errs)...)
+	return append(dead, j.declareDead(ctx, candidates, counts, errs)...)
 }
 
-func (j *Janitor) look(ctx context.Context, server string) (verdict, error) {
+func (j *Janitor) readState(ctx context.Context, server string) (serverState, error) {
 	s, live, err := j.opts.Registry.Lease(ctx, server)
 	if err != nil || live {
-		return verdict{live: live, host: s.Host}, err
+		return serverState{live: live, host: s.Host}, err
 	}
-	buried, err := j.opts.Registry.DeclaredDead(ctx, server)
-	return verdict{buried: buried}, err
+	dead, err := j.opts.Registry.DeclaredDead(ctx, server)
+	return serverState{dead: dead}, err
 }
 
-// bury declares those of condemned dead that do not answer, or have been answering
-// for too long without a lease. The store spares whoever has a lease again.
-func (j *Janitor) bury(ctx context.Context, condemned []string, did *tally, errs *problems) []string {
+// declareDead declares candidates dead and returns the dead ones. It skips a candidate that answers
+// and has been without a lease for less than Patience. The registry refuses to declare a server
+// dead that has a lease again.
+func (j *Janitor) declareDead(ctx context.Context, candidates []string, counts *counters, errs *errorList) []string {
 	var mu sync.Mutex
-	var dead []string
-	j.each(ctx, condemned, func(server string) {
-		host := j.hosts[server] // only read here: nobody writes during the round
-		patient := time.Since(j.suspects[server]) < j.opts.Patience
-		if host != "" && patient && j.opts.Probe(ctx, host, server) {
+	var declared []string
+	j.each(ctx, candidates, func(server string) {
+		host := j.hosts[server] // not written during j.each
+		withinPatience := time.Since(j.suspects[server]) < j.opts.Patience
+		if host != "" && withinPatience && j.opts.Probe(ctx, host, server) {
 			return
 		}
-		buried := true
+		dead := true
 		if !j.opts.DryRun {
 			var err error
-			if buried, err = j.opts.Registry.DeclareDead(ctx, server); err != nil {
+			if dead, err = j.opts.Registry.DeclareDead(ctx, server); err != nil {
 				errs.add(err)
 				return
 			}
 		}
-		if buried {
-			did.buried.Add(1)
+		if dead {
+			counts.declaredDead.Add(1)
 			mu.Lock()
 			defer mu.Unlock()
-			dead = append(dead, server)
+			declared = append(declared, server)
 		}
 	})
-	return dead
+	return declared
 }

@@ -15,111 +15,112 @@ import (
 	"switchboard/registry"
 )
 
-func want[V any](w *world, what string, got, want V) {
-	w.Helper()
+// equal checks that two values are deeply equal.
+func equal[V any](e *env, what string, got, want V) {
+	e.Helper()
 	if !reflect.DeepEqual(got, want) {
-		w.Fatalf("%s: %+v, want %+v", what, got, want)
+		e.Fatalf("%s: %+v, want %+v", what, got, want)
 	}
 }
 
-func TestKilledServerIsFreed(t *testing.T) {
-	eachWorld(t, func(w *world) {
-		w.server("dead", 5, 7)
-		w.server("live", 3, 0)
-		w.client("dead", "anonymous", "")
-		w.client("dead", "moved", "u0")
-		w.client("live", "moved", "u0")
-		w.ok(w.registry.HoldClients(w.Context(), "dead", []string{"unborn"})) // held, and never bound
-		j := w.janitor(func(o *Options) { o.Chunk = 2 })
-		want(w, "all alive", w.round(j.ServersRound), Report{})
+func TestCleanUpAfterDeadServer(t *testing.T) {
+	eachStore(t, func(e *env) {
+		e.addServer("dead", 5, 7)
+		e.addServer("live", 3, 0)
+		e.addClient("dead", "anonymous", "")
+		e.addClient("dead", "moved", "u0")
+		e.addClient("live", "moved", "u0")
+		e.ok(e.registry.HoldClients(e.Context(), "dead", []string{"unbound"})) // held, but not bound
+		j := e.janitor(func(o *Options) { o.Chunk = 2 })
+		equal(e, "all servers alive", e.round(j.ServersRound), Report{})
 
-		w.loseLease("dead")
-		want(w, "first look", w.round(j.ServersRound), Report{Suspected: 1})
-		want(w, "second look", w.round(j.ServersRound), Report{Buried: 1, Forgotten: 1, Channels: 5, Clients: 8})
-		want(w, "afterwards", w.round(j.ServersRound), Report{})
+		e.expireLease("dead")
+		equal(e, "first round", e.round(j.ServersRound), Report{Suspected: 1})
+		equal(e, "second round", e.round(j.ServersRound), Report{DeclaredDead: 1, Forgotten: 1, Channels: 5, Clients: 8})
+		equal(e, "third round", e.round(j.ServersRound), Report{})
 
-		want(w, "listed", w.listed(), []string{"live"})
-		want(w, "c0", w.channelServers("c0"), []string{"live"})
-		want(w, "c4", len(w.channelServers("c4")), 0)
-		names, _, err := w.registry.Channels(w.Context(), "", "", 100)
-		w.ok(err)
+		equal(e, "listed", e.listed(), []string{"live"})
+		equal(e, "c0", e.serversOf("c0"), []string{"live"})
+		equal(e, "c4", len(e.serversOf("c4")), 0)
+		names, _, err := e.registry.Channels(e.Context(), "", "", 100)
+		e.ok(err)
 		slices.Sort(names)
-		want(w, "ch_list", names, []string{"c0", "c1", "c2"})
-		want(w, "dead-3", w.holder("dead-3"), "")
-		want(w, "anonymous", w.holder("anonymous"), "")
-		want(w, "moved", w.holder("moved"), "live")
-		want(w, "u0", w.bindings("u0"), []string{"dead-0@", "moved@live"})
-		want(w, "u6", w.bindings("u6"), []string{"dead-6@"})
-		if err := w.registry.Beat(w.Context(), registry.Server{ID: "dead"}); !errors.Is(err, registry.ErrDead) {
-			w.Fatalf("the dead server beats: %v", err)
+		equal(e, "ch_list", names, []string{"c0", "c1", "c2"})
+		equal(e, "dead-3", e.serverOf("dead-3"), "")
+		equal(e, "anonymous", e.serverOf("anonymous"), "")
+		equal(e, "moved", e.serverOf("moved"), "live")
+		equal(e, "u0", e.bindings("u0"), []string{"dead-0@", "moved@live"})
+		equal(e, "u6", e.bindings("u6"), []string{"dead-6@"})
+		if err := e.registry.Beat(e.Context(), registry.Server{ID: "dead"}); !errors.Is(err, registry.ErrDead) {
+			e.Fatalf("beat of the dead server: %v", err)
 		}
 	})
 }
 
-func TestServerBackBeforeTheBuryIsSpared(t *testing.T) {
-	eachWorld(t, func(w *world) {
-		w.server("a", 1, 1)
-		j := w.janitor(nil)
-		w.round(j.ServersRound)
-		w.loseLease("a")
-		want(w, "first look", w.round(j.ServersRound), Report{Suspected: 1})
-		w.ok(w.registry.Beat(w.Context(), registry.Server{ID: "a", Host: "a:1"}))
-		want(w, "it came back", w.round(j.ServersRound), Report{})
-		w.loseLease("a")
-		want(w, "suspected from the start", w.round(j.ServersRound), Report{Suspected: 1})
+func TestLeaseRenewedInTime(t *testing.T) {
+	eachStore(t, func(e *env) {
+		e.addServer("a", 1, 1)
+		j := e.janitor(nil)
+		e.round(j.ServersRound)
+		e.expireLease("a")
+		equal(e, "first round", e.round(j.ServersRound), Report{Suspected: 1})
+		e.ok(e.registry.Beat(e.Context(), registry.Server{ID: "a", Host: "a:1"}))
+		equal(e, "renewed before the second round", e.round(j.ServersRound), Report{})
+		e.expireLease("a")
+		equal(e, "suspected again", e.round(j.ServersRound), Report{Suspected: 1})
 
-		// Back between the look at its lease and the burial.
+		// The server renews its lease after the janitor has read the lease.
 		j.opts.Probe = func(ctx context.Context, _, _ string) bool {
-			w.ok(w.registry.Beat(ctx, registry.Server{ID: "a", Host: "a:1"}))
+			e.ok(e.registry.Beat(ctx, registry.Server{ID: "a", Host: "a:1"}))
 			return false
 		}
-		want(w, "it came back in time", w.round(j.ServersRound), Report{})
-		want(w, "its channel", w.channelServers("c0"), []string{"a"})
-		want(w, "its client", w.holder("a-0"), "a")
+		equal(e, "renewed during the second round", e.round(j.ServersRound), Report{})
+		equal(e, "servers of the channel", e.serversOf("c0"), []string{"a"})
+		equal(e, "server of the client", e.serverOf("a-0"), "a")
 	})
 }
 
-func TestServerThatLeavesIsNotSuspected(t *testing.T) {
-	w := memoryWorld(t)
-	w.server("a", 0, 0)
-	j := w.janitor(nil)
-	w.round(j.ServersRound)
-	w.loseLease("a")
-	w.round(j.ServersRound)
-	w.ok(w.registry.Leave(t.Context(), "a"))
-	want(w, "gone", w.round(j.ServersRound), Report{})
-	want(w, "suspects and hosts", len(j.suspects)+len(j.hosts), 0)
+func TestServerLeaves(t *testing.T) {
+	e := memoryEnv(t)
+	e.addServer("a", 0, 0)
+	j := e.janitor(nil)
+	e.round(j.ServersRound)
+	e.expireLease("a")
+	e.round(j.ServersRound)
+	e.ok(e.registry.Leave(t.Context(), "a"))
+	equal(e, "after the server left", e.round(j.ServersRound), Report{})
+	equal(e, "suspects and hosts", len(j.suspects)+len(j.hosts), 0)
 }
 
 func TestDryRunChangesNothing(t *testing.T) {
-	eachWorld(t, func(w *world) {
-		w.server("dead", 3, 4)
-		w.client("dead", "moved", "u0")
-		w.server("live", 0, 0)
-		w.client("live", "moved", "u0")
-		j := w.janitor(func(o *Options) { o.DryRun = true })
-		w.loseLease("dead")
-		w.round(j.ServersRound)
-		would := Report{Buried: 1, Forgotten: 1, Channels: 3, Clients: 4, DryRun: true}
-		want(w, "would", w.round(j.ServersRound), would)
-		want(w, "would again", w.round(j.ServersRound), would)
+	eachStore(t, func(e *env) {
+		e.addServer("dead", 3, 4)
+		e.addClient("dead", "moved", "u0")
+		e.addServer("live", 0, 0)
+		e.addClient("live", "moved", "u0")
+		j := e.janitor(func(o *Options) { o.DryRun = true })
+		e.expireLease("dead")
+		e.round(j.ServersRound)
+		want := Report{DeclaredDead: 1, Forgotten: 1, Channels: 3, Clients: 4, DryRun: true}
+		equal(e, "dry run", e.round(j.ServersRound), want)
+		equal(e, "second dry run", e.round(j.ServersRound), want)
 
-		want(w, "listed", w.listed(), []string{"dead", "live"})
-		want(w, "c0", w.channelServers("c0"), []string{"dead"})
-		want(w, "client", w.holder("dead-0"), "dead")
-		want(w, "u1", w.bindings("u1"), []string{"dead-1@dead"})
-		w.ok(w.registry.Beat(w.Context(), registry.Server{ID: "dead"}))
+		equal(e, "listed", e.listed(), []string{"dead", "live"})
+		equal(e, "c0", e.serversOf("c0"), []string{"dead"})
+		equal(e, "client", e.serverOf("dead-0"), "dead")
+		equal(e, "u1", e.bindings("u1"), []string{"dead-1@dead"})
+		e.ok(e.registry.Beat(e.Context(), registry.Server{ID: "dead"}))
 
-		// The same server without the dry run, buried but not yet cleaned.
-		w.loseLease("dead")
-		_, err := w.registry.DeclareDead(w.Context(), "dead")
-		w.ok(err)
-		want(w, "would clean", w.round(j.ServersRound), Report{Forgotten: 1, Channels: 3, Clients: 4, DryRun: true})
-		want(w, "did", w.round(w.janitor(nil).ServersRound), Report{Forgotten: 1, Channels: 3, Clients: 4})
+		// The server is declared dead, but its bindings are not removed.
+		e.expireLease("dead")
+		_, err := e.registry.DeclareDead(e.Context(), "dead")
+		e.ok(err)
+		equal(e, "dry run of the cleanup", e.round(j.ServersRound), Report{Forgotten: 1, Channels: 3, Clients: 4, DryRun: true})
+		equal(e, "report", e.round(e.janitor(nil).ServersRound), Report{Forgotten: 1, Channels: 3, Clients: 4})
 	})
 }
 
-// failing is a registry in which some calls fail.
+// failing is a registry in which UnbindChannel and DropClient may fail.
 type failing struct {
 	Registry
 	unbind func(channel string) error
@@ -140,142 +141,143 @@ func (f failing) DropClient(ctx context.Context, server, client string) error {
 	return f.Registry.DropClient(ctx, server, client)
 }
 
-func fine(string) error { return nil }
+func succeed(string) error { return nil }
 
-func TestInterruptedCleaningIsFinishedByAnother(t *testing.T) {
-	eachWorld(t, func(w *world) {
-		w.server("dead", 10, 10)
-		w.loseLease("dead")
-		w.round(w.janitor(nil).ServersRound)
+func TestInterruptedCleanup(t *testing.T) {
+	eachStore(t, func(e *env) {
+		e.addServer("dead", 10, 10)
+		e.expireLease("dead")
+		e.round(e.janitor(nil).ServersRound)
 
 		const all = 1000
-		w.cutOff(3, all) // among the channels
-		w.cutOff(all, 4) // among the clients
+		e.interrupt(3, all) // while it releases channels
+		e.interrupt(all, 4) // while it releases clients
 
-		did := w.round(w.janitor(nil).ServersRound)
-		want(w, "the other one", did, Report{Forgotten: 1, Channels: did.Channels, Clients: did.Clients})
-		if did.Channels > 7 || did.Clients > 6 {
-			w.Fatalf("the other one began anew: %+v", did)
+		report := e.round(e.janitor(nil).ServersRound)
+		equal(e, "another janitor", report, Report{Forgotten: 1, Channels: report.Channels, Clients: report.Clients})
+		if report.Channels > 7 || report.Clients > 6 {
+			e.Fatalf("the other janitor released more than the rest: %+v", report)
 		}
-		want(w, "listed", len(w.listed()), 0)
+		equal(e, "listed", len(e.listed()), 0)
 		for i := range 10 {
-			want(w, "channel", len(w.channelServers(fmt.Sprintf("c%d", i))), 0)
-			want(w, "user", w.bindings(fmt.Sprintf("u%d", i)), []string{fmt.Sprintf("dead-%d@", i)})
-			want(w, "client", w.holder(fmt.Sprintf("dead-%d", i)), "")
+			equal(e, "channel", len(e.serversOf(fmt.Sprintf("c%d", i))), 0)
+			equal(e, "user", e.bindings(fmt.Sprintf("u%d", i)), []string{fmt.Sprintf("dead-%d@", i)})
+			equal(e, "client", e.serverOf(fmt.Sprintf("dead-%d", i)), "")
 		}
 	})
 }
 
-// cutOff has a janitor stop in the middle of its second round, after so many calls.
-func (w *world) cutOff(unbinds, drops int) {
-	w.Helper()
-	ctx, cancel := context.WithCancel(w.Context())
+// interrupt stops a janitor in its second round, after so many calls of UnbindChannel or
+// DropClient.
+func (e *env) interrupt(unbinds, drops int) {
+	e.Helper()
+	ctx, cancel := context.WithCancel(e.Context())
 	defer cancel()
 	after := func(n int) func(string) error {
 		return func(string) error {
 			if n--; n < 0 {
 				cancel()
-				return errors.New("cut off")
+				return errors.New("interrupted")
 			}
 			return nil
 		}
 	}
-	j := w.janitor(func(o *Options) {
-		o.Registry, o.Chunk, o.Parallel = failing{w.registry, after(unbinds), after(drops)}, 2, 1
+	j := e.janitor(func(o *Options) {
+		o.Registry, o.Chunk, o.Parallel = failing{e.registry, after(unbinds), after(drops)}, 2, 1
 	})
 	_, first := j.ServersRound(ctx)
 	_, second := j.ServersRound(ctx)
 	if err := errors.Join(first, second); !errors.Is(err, context.Canceled) {
-		w.Fatalf("the round was not cut off: %v", err)
+		e.Fatalf("the round was not interrupted: %v", err)
 	}
-	want(w, "still listed", w.listed(), []string{"dead"})
+	equal(e, "still listed", e.listed(), []string{"dead"})
 }
 
-func TestBadItemsDoNotStopTheRest(t *testing.T) {
-	eachWorld(t, func(w *world) {
-		w.server("dead", 30, 2)
-		w.server("dead2", 1, 0)
-		w.loseLease("dead")
-		w.loseLease("dead2")
-		bad := func(channel string) error {
+func TestErrorsDoNotStopCleanup(t *testing.T) {
+	eachStore(t, func(e *env) {
+		e.addServer("dead", 30, 2)
+		e.addServer("dead2", 1, 0)
+		e.expireLease("dead")
+		e.expireLease("dead2")
+		failC1 := func(channel string) error {
 			if strings.HasPrefix(channel, "c1") { // c1, c10 to c19
-				return fmt.Errorf("%s is bad", channel)
+				return fmt.Errorf("%s fails", channel)
 			}
 			return nil
 		}
-		j := w.janitor(func(o *Options) {
-			o.Registry = failing{w.registry, bad, fine}
-			o.Chunk = 15 // more than are bad, so that no chunk can be bad as a whole
+		j := e.janitor(func(o *Options) {
+			o.Registry = failing{e.registry, failC1, succeed}
+			o.Chunk = 15 // more than fail, so that no chunk fails completely
 		})
-		w.round(j.ServersRound)
-		did, err := j.ServersRound(w.Context())
-		if err == nil || !strings.Contains(err.Error(), "is bad") || strings.Count(err.Error(), "\n") > mostErrors {
-			w.Fatalf("error %v", err)
+		e.round(j.ServersRound)
+		report, err := j.ServersRound(e.Context())
+		if err == nil || !strings.Contains(err.Error(), "fails") || strings.Count(err.Error(), "\n") > maxErrors {
+			e.Fatalf("error %v", err)
 		}
-		want(w, "did", did, Report{Buried: 2, Forgotten: 1, Channels: 20})
-		want(w, "listed", w.listed(), []string{"dead"})
-		want(w, "cured", w.round(w.janitor(nil).ServersRound), Report{Forgotten: 1, Channels: 11, Clients: 2})
+		equal(e, "report", report, Report{DeclaredDead: 2, Forgotten: 1, Channels: 20})
+		equal(e, "listed", e.listed(), []string{"dead"})
+		equal(e, "without errors", e.round(e.janitor(nil).ServersRound), Report{Forgotten: 1, Channels: 11, Clients: 2})
 	})
 }
 
 func TestTwoJanitorsAtOnce(t *testing.T) {
-	eachWorld(t, func(w *world) {
-		w.server("dead", 40, 40)
-		w.server("live", 40, 0)
-		janitors := []*Janitor{w.janitor(nil), w.janitor(nil)}
+	eachStore(t, func(e *env) {
+		e.addServer("dead", 40, 40)
+		e.addServer("live", 40, 0)
+		janitors := []*Janitor{e.janitor(nil), e.janitor(nil)}
 		for _, j := range janitors {
-			w.round(j.ServersRound)
+			e.round(j.ServersRound)
 		}
-		w.loseLease("dead")
+		e.expireLease("dead")
 		clients := 0
 		for range 3 {
 			var mu sync.Mutex
 			var wg sync.WaitGroup
 			for _, j := range janitors {
 				wg.Go(func() {
-					did, err := j.ServersRound(w.Context())
+					report, err := j.ServersRound(e.Context())
 					if err != nil {
-						w.Error(err)
+						e.Error(err)
 					}
 					mu.Lock()
 					defer mu.Unlock()
-					clients += did.Clients
+					clients += report.Clients
 				})
 				wg.Go(func() {
-					if _, err := j.QueuesRound(w.Context()); err != nil {
-						w.Error(err)
+					if _, err := j.QueuesRound(e.Context()); err != nil {
+						e.Error(err)
 					}
 				})
 			}
 			wg.Wait()
 		}
-		want(w, "clients released", clients, 40)
-		want(w, "listed", w.listed(), []string{"live"})
+		equal(e, "clients released", clients, 40)
+		equal(e, "listed", e.listed(), []string{"live"})
 		for i := range 40 {
-			want(w, "channel", w.channelServers(fmt.Sprintf("c%d", i)), []string{"live"})
-			want(w, "user", w.bindings(fmt.Sprintf("u%d", i)), []string{fmt.Sprintf("dead-%d@", i)})
+			equal(e, "channel", e.serversOf(fmt.Sprintf("c%d", i)), []string{"live"})
+			equal(e, "user", e.bindings(fmt.Sprintf("u%d", i)), []string{fmt.Sprintf("dead-%d@", i)})
 		}
 	})
 }
 
-func TestServerThatAnswersIsSparedForAWhile(t *testing.T) {
+func TestPatience(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := memoryWorld(t)
-		w.server("a", 0, 0)
-		var asked []string
-		j := w.janitor(func(o *Options) {
+		e := memoryEnv(t)
+		e.addServer("a", 0, 0)
+		var probes []string
+		j := e.janitor(func(o *Options) {
 			o.Probe = func(_ context.Context, host, server string) bool {
-				asked = append(asked, server+" at "+host)
+				probes = append(probes, server+" at "+host)
 				return true
 			}
 		})
-		w.round(j.ServersRound)
-		w.loseLease("a")
-		want(w, "first look", w.round(j.ServersRound), Report{Suspected: 1})
+		e.round(j.ServersRound)
+		e.expireLease("a")
+		equal(e, "first round", e.round(j.ServersRound), Report{Suspected: 1})
 		<-time.After(59 * time.Second)
-		want(w, "after 59 s", w.round(j.ServersRound), Report{})
-		want(w, "asked", asked, []string{"a at a:1"})
+		equal(e, "after 59 s", e.round(j.ServersRound), Report{})
+		equal(e, "probes", probes, []string{"a at a:1"})
 		<-time.After(time.Second)
-		want(w, "after 60 s", w.round(j.ServersRound), Report{Buried: 1, Forgotten: 1})
+		equal(e, "after 60 s", e.round(j.ServersRound), Report{DeclaredDead: 1, Forgotten: 1})
 	})
 }

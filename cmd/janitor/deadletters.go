@@ -37,7 +37,7 @@ func deadLetters(ctx context.Context, store events.Store, retry bool, stdout io.
 			return err
 		}
 		for left := n; retry && left > 0; {
-			moved, err := store.Retry(ctx, shard, min(left, lettersPerCall))
+			moved, err := store.Requeue(ctx, shard, min(left, lettersPerCall))
 			if err != nil {
 				return err
 			}
@@ -55,7 +55,7 @@ func printShard(ctx context.Context, store events.Store, shard int, out io.Write
 	lines := json.NewEncoder(out)
 	lines.SetEscapeHTML(false)
 	for {
-		page, err := store.Dead(ctx, shard, n, lettersPerCall)
+		page, err := store.DeadLetters(ctx, shard, n, lettersPerCall)
 		if err != nil {
 			return n, err
 		}

@@ -198,10 +198,10 @@ func TestDeadLetters(t *testing.T) {
 	url, deliveries := backend(t)
 	b := startBrokers(t, server)
 	p := proctest.Start(t, environ(server, url), binary)
-	b.ok(b.WatchDelivery(t.Context(), events.Delivery{User: "ann", Data: []byte("7"), After: time.Millisecond}))
+	b.ok(b.SetAckDeadline(t.Context(), events.AckDeadline{User: "ann", Data: []byte("7"), After: time.Millisecond}))
 	d := next(t, deliveries)
 	d.answer <- http.StatusGone
-	p.Await(t, "events were given up")
+	p.Await(t, "events were moved to the dead letters")
 
 	r := proctest.Run(t, environ(server, url), binary, "--dead-letters")
 	var l letter

@@ -1,11 +1,12 @@
 #!lua
--- Claims entries that are due: for a time nobody else finds them so. The score that tells of it is the fence of
--- the claim: no other claim and no appointment ends on half of a millisecond at that time.
+-- Claims due entries: sets their scores to the end of the claim, so that no other call finds them
+-- due before. The score is also the fencing token. It ends in half a millisecond, so it never
+-- equals the score of a scheduled check.
 -- KEYS[1] ev_due_{evN}
 -- KEYS[2] ev_watch_{evN}
--- ARGV[1] most entries
--- ARGV[2] how long the claim lasts, ms
--- returns {entry, token, record of a watched message or '', …}
+-- ARGV[1] largest number of entries
+-- ARGV[2] duration of the claim, ms
+-- returns {entry, token, record of a message with a deadline or '', …}
 -- cost O(claimed × log entries)
 
 local call = redis.call

@@ -1,14 +1,14 @@
 #!lua
--- Leases the list of events and reads its head.
+-- Leases the outbox and reads its head.
 -- KEYS[1] ev_out_{evN}
 -- KEYS[2] ev_m_{evN}
--- ARGV[1] most events
--- ARGV[2] most bytes, one event at least
--- ARGV[3] how long the lease lasts, ms
+-- ARGV[1] largest number of events
+-- ARGV[2] largest number of bytes; the first event may exceed it
+-- ARGV[3] duration of the lease, ms
 -- ARGV[4] retention, ms
--- returns {fence, failed attempts, {<place>:<event>…}}; {} when there are no events, the lease is another's, or
--- the next attempt is not due
--- cost O(events)
+-- returns {fencing token, failed attempts, {<seq>:<event>…}}; {} if the outbox is empty, if another
+-- process holds the lease, or if the next attempt is not due
+-- cost O(events read)
 
 local call = redis.call
 if call('EXISTS', KEYS[1]) == 0 then
@@ -20,10 +20,10 @@ local meta = call('HMGET', KEYS[2], 'until', 'retry_at', 'attempts', 'fence')
 if tonumber(meta[1] or 0) > ms or tonumber(meta[2] or 0) > ms then
 	return {}
 end
-local most, room, events = tonumber(ARGV[1]), tonumber(ARGV[2]), {}
--- In chunks, so that a page of large events does not copy many pages.
-for from = 0, most - 1, 16 do
-	local chunk = call('LRANGE', KEYS[1], from, math.min(from + 15, most - 1))
+local limit, room, events = tonumber(ARGV[1]), tonumber(ARGV[2]), {}
+-- In chunks of 16, so that large events beyond the room are not copied.
+for from = 0, limit - 1, 16 do
+	local chunk = call('LRANGE', KEYS[1], from, math.min(from + 15, limit - 1))
 	for _, event in ipairs(chunk) do
 		room = room - #event
 		if room < 0 and #events > 0 then

@@ -16,7 +16,7 @@ import (
 	"switchboard/registry"
 )
 
-// The servers of all tests, started once; every test has a prefix of its own.
+// The Redis servers are shared by all tests. Each test has its own prefix.
 var (
 	server   *redistest.Server
 	cluster  *redistest.Cluster
@@ -25,7 +25,7 @@ var (
 
 func TestMain(m *testing.M) { os.Exit(redistest.Main(m, &server, &cluster)) }
 
-// testRegistry is what the code under test and the tests call of a registry.
+// testRegistry has the methods of a registry that Truth and the tests call.
 type testRegistry interface {
 	Registry
 	Join(ctx context.Context, s registry.Server) error
@@ -33,11 +33,11 @@ type testRegistry interface {
 	UnbindChannel(ctx context.Context, server, channel string) error
 	BindUsers(ctx context.Context, list []registry.UserBinding) []error
 	ReleaseUser(ctx context.Context, user, client string, generation int64) error
-	DeclareDead(ctx context.Context, server string) (buried bool, err error)
+	DeclareDead(ctx context.Context, server string) (dead bool, err error)
 	Forget(ctx context.Context, server string) error
 }
 
-// testQueue is what the code under test and the tests call of a queue.
+// testQueue has the methods of a queue that Truth and the tests call.
 type testQueue interface {
 	Queue
 	BindClients(ctx context.Context, claims []queue.Claim) []queue.Outcome[queue.Bound]
@@ -46,38 +46,39 @@ type testQueue interface {
 	Ack(ctx context.Context, client string, generation, id int64) (int, error)
 }
 
-// world is both stores of a test.
-type world struct {
+// stores is the registry and the queue of a test.
+type stores struct {
 	*testing.T
 	testRegistry
-	queue     testQueue
-	loseLease func(server string)
+	queue       testQueue
+	expireLease func(server string)
 }
 
-func eachWorld(t *testing.T, test func(w *world)) {
+// eachStore runs a test for each implementation of the stores.
+func eachStore(t *testing.T, test func(s *stores)) {
 	t.Run("memory", func(t *testing.T) {
 		now := time.Now()
 		r := registry.NewMemory(registry.Options{Now: func() time.Time { return now }})
-		lose := func(lost string) {
+		expire := func(server string) {
 			live, err := r.Servers(t.Context())
 			ok(t, err)
-			now = now.Add(10 * time.Second) // all leases end; the others get theirs again
+			now = now.Add(10 * time.Second) // all leases expire; renew the others
 			for _, s := range live {
-				if s.ID != lost {
+				if s.ID != server {
 					ok(t, r.Beat(t.Context(), s))
 				}
 			}
 		}
-		test(&world{t, r, queue.NewMemory(queue.Options{}, nil), lose})
+		test(&stores{t, r, queue.NewMemory(queue.Options{}, nil), expire})
 	})
 	t.Run("redis", func(t *testing.T) { test(overRedis(t, server.Client(t))) })
 	t.Run("cluster", func(t *testing.T) { test(overRedis(t, cluster.Client(t))) })
 }
 
-func overRedis(t *testing.T, client redis.UniversalClient) *world {
+func overRedis(t *testing.T, client redis.UniversalClient) *stores {
 	prefix := fmt.Sprintf("t%d:", prefixes.Add(1))
 	pipe := redispipe.New(client, redispipe.Options{})
-	return &world{
+	return &stores{
 		t, registry.NewRedis(pipe, registry.Options{Prefix: prefix}), queue.NewRedis(pipe, queue.Options{Prefix: prefix}),
 		func(server string) { ok(t, client.Del(t.Context(), prefix+"s_{"+server+"}").Err()) },
 	}
@@ -90,18 +91,18 @@ func ok(t *testing.T, err error) {
 	}
 }
 
-func (w *world) join(servers ...string) {
-	w.Helper()
+func (s *stores) join(servers ...string) {
+	s.Helper()
 	for _, server := range servers {
-		ok(w.T, w.Join(w.Context(), registry.Server{ID: server, Host: server + ":1"}))
+		ok(s.T, s.Join(s.Context(), registry.Server{ID: server, Host: server + ":1"}))
 	}
 }
 
-// bind makes server the owner of a client of the user.
-func (w *world) bind(user, client, server string) (generation int64) {
-	w.Helper()
-	b := w.queue.BindClients(w.Context(), []queue.Claim{{Client: client, User: user, Server: server}})[0]
-	ok(w.T, b.Err)
-	ok(w.T, w.BindUsers(w.Context(), []registry.UserBinding{{User: user, Binding: registry.Binding{Client: client, Server: server, Generation: b.Value.Generation}}})[0])
+// bind binds a client of a user to a server.
+func (s *stores) bind(user, client, server string) (generation int64) {
+	s.Helper()
+	b := s.queue.BindClients(s.Context(), []queue.Claim{{Client: client, User: user, Server: server}})[0]
+	ok(s.T, b.Err)
+	ok(s.T, s.BindUsers(s.Context(), []registry.UserBinding{{User: user, Binding: registry.Binding{Client: client, Server: server, Generation: b.Value.Generation}}})[0])
 	return b.Value.Generation
 }

@@ -1,4 +1,4 @@
-// Package truth answers what package events asks, from a registry and a queue.
+// Package truth implements events.Truth over a registry and a queue.
 package truth
 
 import (
@@ -12,7 +12,7 @@ import (
 	"switchboard/registry"
 )
 
-// Registry is what is needed of a registry.
+// Registry has the methods of a registry that Truth calls.
 type Registry interface {
 	User(ctx context.Context, user string) ([]registry.Binding, error)
 	ChannelServers(ctx context.Context, channel string) ([]string, error)
@@ -21,23 +21,23 @@ type Registry interface {
 	DeclaredDead(ctx context.Context, server string) (bool, error)
 }
 
-// Queue is what is needed of a queue.
+// Queue has the methods of a queue that Truth calls.
 type Queue interface {
 	Client(ctx context.Context, client string) (c queue.Client, known bool, err error)
 }
 
-// Truth is who is there by the stores.
+// Truth implements events.Truth.
 type Truth struct {
 	registry Registry
 	queue    Queue
 }
 
-// New looks into these.
+// New returns a Truth that reads from r and q.
 func New(r Registry, q Queue) Truth { return Truth{r, q} }
 
 // Online implements events.Truth.
 func (t Truth) Online(ctx context.Context, users []string) ([]bool, error) {
-	return t.each(ctx, users, func(ctx context.Context, user string) ([]string, error) {
+	return t.present(ctx, users, func(ctx context.Context, user string) ([]string, error) {
 		bindings, err := t.registry.User(ctx, user)
 		servers := make([]string, len(bindings))
 		for i, b := range bindings {
@@ -49,7 +49,7 @@ func (t Truth) Online(ctx context.Context, users []string) ([]bool, error) {
 
 // Occupied implements events.Truth.
 func (t Truth) Occupied(ctx context.Context, channels []string) ([]bool, error) {
-	return t.each(ctx, channels, t.registry.ChannelServers)
+	return t.present(ctx, channels, t.registry.ChannelServers)
 }
 
 // Acknowledged implements events.Truth.
@@ -58,23 +58,23 @@ func (t Truth) Acknowledged(ctx context.Context, client string, id int64) (bool,
 	return known && c.Acked >= id, err
 }
 
-// each says of every name whether one of its servers is there; the calls share round trips.
-func (t Truth) each(ctx context.Context, names []string, servers func(context.Context, string) ([]string, error)) ([]bool, error) {
-	there := make([]bool, len(names))
-	seen := &census{registry: t.registry, servers: map[string]func() (bool, error){}}
+// present reports for each name whether one of its servers is alive. The calls share round trips.
+func (t Truth) present(ctx context.Context, names []string, servers func(context.Context, string) ([]string, error)) ([]bool, error) {
+	present := make([]bool, len(names))
+	cache := &serverCache{registry: t.registry, servers: map[string]func() (bool, error){}}
 	group, ctx := errgroup.WithContext(ctx)
 	for i, name := range names {
 		group.Go(func() error {
-			of, err := servers(ctx, name)
+			list, err := servers(ctx, name)
 			if err != nil {
 				return err
 			}
-			slices.Sort(of)
-			for _, server := range slices.Compact(of) {
-				if server == "" { // the client said goodbye
+			slices.Sort(list)
+			for _, server := range slices.Compact(list) {
+				if server == "" { // the client has disconnected
 					continue
 				}
-				if there[i], err = seen.there(ctx, server); there[i] || err != nil {
+				if present[i], err = cache.alive(ctx, server); present[i] || err != nil {
 					return err
 				}
 			}
@@ -84,32 +84,33 @@ func (t Truth) each(ctx context.Context, names []string, servers func(context.Co
 	if err := group.Wait(); err != nil {
 		return nil, err
 	}
-	return there, nil
+	return present, nil
 }
 
-// census asks once for each server.
-type census struct {
+// serverCache queries the registry once for each server.
+type serverCache struct {
 	registry Registry
 
 	mu      sync.Mutex // guards the field below
 	servers map[string]func() (bool, error)
 }
 
-func (c *census) there(ctx context.Context, server string) (bool, error) {
+func (c *serverCache) alive(ctx context.Context, server string) (bool, error) {
 	c.mu.Lock()
-	ask := c.servers[server]
-	if ask == nil {
-		ask = sync.OnceValues(func() (bool, error) { return c.ask(ctx, server) })
-		c.servers[server] = ask
+	query := c.servers[server]
+	if query == nil {
+		query = sync.OnceValues(func() (bool, error) { return c.query(ctx, server) })
+		c.servers[server] = query
 	}
 	c.mu.Unlock()
-	return ask()
+	return query()
 }
 
-// ask says whether a server is there: it has a lease, or is listed and nobody has declared it dead. One that only
-// misses its lease may be back with all its clients in a second, and would make two events of each; if it is dead a
-// janitor buries it after two looks, and then says of each of its users and channels that they changed.
-func (c *census) ask(ctx context.Context, server string) (bool, error) {
+// query reports whether a server is alive: it has a lease, or it is listed and not declared dead. A
+// listed server whose lease has expired may renew it within a second; to report all its clients
+// offline would make two events for each. If the server is dead, a janitor declares it dead after
+// two rounds, removes its bindings, and so schedules a check of each of its users and channels.
+func (c *serverCache) query(ctx context.Context, server string) (bool, error) {
 	if _, live, err := c.registry.Lease(ctx, server); live || err != nil {
 		return live, err
 	}
@@ -117,6 +118,6 @@ func (c *census) ask(ctx context.Context, server string) (bool, error) {
 	if err != nil || !slices.Contains(listed, server) {
 		return false, err
 	}
-	buried, err := c.registry.DeclaredDead(ctx, server)
-	return !buried, err
+	dead, err := c.registry.DeclaredDead(ctx, server)
+	return !dead, err
 }

@@ -16,204 +16,206 @@ import (
 var _ events.Truth = Truth{}
 
 func TestOnline(t *testing.T) {
-	eachWorld(t, func(w *world) {
-		w.join("a", "b", "c")
-		w.bind("ann", "phone", "a")
-		w.bind("bob", "tab", "b")
-		w.bind("bob", "bobs-phone", "a")
-		gone := w.bind("cat", "cats", "a")
-		ok(w.T, w.ReleaseUser(w.Context(), "cat", "cats", gone))
-		w.bind("dan", "dans", "c")
-		w.bind("eve", "eves", "nobody")
+	eachStore(t, func(s *stores) {
+		s.join("a", "b", "c")
+		s.bind("ann", "phone", "a")
+		s.bind("bob", "tab", "b")
+		s.bind("bob", "bobs-phone", "a")
+		offline := s.bind("cat", "cats", "a")
+		ok(s.T, s.ReleaseUser(s.Context(), "cat", "cats", offline))
+		s.bind("dan", "dans", "c")
+		s.bind("eve", "eves", "unlisted")
 		online := func(what, want string) {
-			w.Helper()
-			got, err := New(w, w.queue).Online(w.Context(), []string{"ann", "bob", "cat", "dan", "eve", "unknown"})
+			s.Helper()
+			got, err := New(s, s.queue).Online(s.Context(), []string{"ann", "bob", "cat", "dan", "eve", "unknown"})
 			if err != nil || fmt.Sprint(got) != want {
-				w.Errorf("%s: %v, %v; want %s", what, got, err, want)
+				s.Errorf("%s: %v, %v; want %s", what, got, err, want)
 			}
 		}
 		online("at first", "[true true false true false false]")
-		w.loseLease("c")
-		online("a server that only misses its lease", "[true true false true false false]")
-		buried, err := w.DeclareDead(w.Context(), "c")
-		if !buried || err != nil {
-			w.Fatal(buried, err)
+		s.expireLease("c")
+		online("after the lease of a server expired", "[true true false true false false]")
+		dead, err := s.DeclareDead(s.Context(), "c")
+		if !dead || err != nil {
+			s.Fatal(dead, err)
 		}
-		online("it was declared dead", "[true true false false false false]")
-		ok(w.T, w.Forget(w.Context(), "a"))
-		online("another one is gone", "[false true false false false false]")
+		online("after the server was declared dead", "[true true false false false false]")
+		ok(s.T, s.Forget(s.Context(), "a"))
+		online("after another server was removed", "[false true false false false false]")
 	})
 }
 
 func TestOccupied(t *testing.T) {
-	eachWorld(t, func(w *world) {
-		w.join("a", "b")
-		ctx := w.Context()
-		ok(w.T, w.BindChannel(ctx, "a", "news"))
-		ok(w.T, w.BindChannel(ctx, "b", "news"))
-		ok(w.T, w.BindChannel(ctx, "b", "chat"))
-		ok(w.T, w.BindChannel(ctx, "a", "left"))
-		ok(w.T, w.UnbindChannel(ctx, "a", "left"))
+	eachStore(t, func(s *stores) {
+		s.join("a", "b")
+		ctx := s.Context()
+		ok(s.T, s.BindChannel(ctx, "a", "news"))
+		ok(s.T, s.BindChannel(ctx, "b", "news"))
+		ok(s.T, s.BindChannel(ctx, "b", "chat"))
+		ok(s.T, s.BindChannel(ctx, "a", "left"))
+		ok(s.T, s.UnbindChannel(ctx, "a", "left"))
 		occupied := func(what, want string) {
-			w.Helper()
-			got, err := New(w, w.queue).Occupied(ctx, []string{"news", "chat", "left", "unknown"})
+			s.Helper()
+			got, err := New(s, s.queue).Occupied(ctx, []string{"news", "chat", "left", "unknown"})
 			if err != nil || fmt.Sprint(got) != want {
-				w.Errorf("%s: %v, %v; want %s", what, got, err, want)
+				s.Errorf("%s: %v, %v; want %s", what, got, err, want)
 			}
 		}
 		occupied("at first", "[true true false false]")
-		w.loseLease("b")
-		_, err := w.DeclareDead(ctx, "b")
-		ok(w.T, err)
-		occupied("a server was declared dead", "[true false false false]")
+		s.expireLease("b")
+		_, err := s.DeclareDead(ctx, "b")
+		ok(s.T, err)
+		occupied("after a server was declared dead", "[true false false false]")
 	})
 }
 
 func TestAcknowledged(t *testing.T) {
-	eachWorld(t, func(w *world) {
-		ctx := w.Context()
+	eachStore(t, func(s *stores) {
+		ctx := s.Context()
 		var ids []int64
 		for range 3 {
-			a, err := w.queue.AppendClient(ctx, queue.ClientPush{Client: "phone", Data: []byte("1")})
-			ok(w.T, err)
+			a, err := s.queue.AppendClient(ctx, queue.ClientPush{Client: "phone", Data: []byte("1")})
+			ok(s.T, err)
 			ids = append(ids, a.ID)
 		}
-		generation := w.bind("ann", "phone", "a")
-		_, err := w.queue.Ack(ctx, "phone", generation, ids[1])
-		ok(w.T, err)
-		ok(w.T, w.queue.Unbind(ctx, "phone", generation)) // it may have gone since
+		generation := s.bind("ann", "phone", "a")
+		_, err := s.queue.Ack(ctx, "phone", generation, ids[1])
+		ok(s.T, err)
+		ok(s.T, s.queue.Unbind(ctx, "phone", generation)) // the client may be offline
 		for i, want := range []bool{true, true, false} {
-			got, err := New(w, w.queue).Acknowledged(ctx, "phone", ids[i])
+			got, err := New(s, s.queue).Acknowledged(ctx, "phone", ids[i])
 			if got != want || err != nil {
-				w.Errorf("message %d: %v, %v; want %v", i, got, err, want)
+				s.Errorf("message %d: %v, %v; want %v", i, got, err, want)
 			}
 		}
-		if got, err := New(w, w.queue).Acknowledged(ctx, "unknown", 1); got || err != nil {
-			w.Errorf("a client that nobody knows: %v, %v", got, err)
+		if got, err := New(s, s.queue).Acknowledged(ctx, "unknown", 1); got || err != nil {
+			s.Errorf("an unknown client: %v, %v", got, err)
 		}
 	})
 }
 
-// away is a registry of which one call fails.
-type away struct {
+// failing is a registry in which one method fails.
+type failing struct {
 	Registry
-	call string
+	method string // that fails
 }
 
-var errAway = errors.New("away")
+var errFailing = errors.New("the call fails")
 
-func (a away) fails(call string) error {
-	if a.call == call {
-		return errAway
+func (f failing) errorOf(method string) error {
+	if f.method == method {
+		return errFailing
 	}
 	return nil
 }
 
-func (a away) User(ctx context.Context, user string) ([]registry.Binding, error) {
-	bindings, err := a.Registry.User(ctx, user)
-	return bindings, errors.Join(err, a.fails("User"))
+func (f failing) User(ctx context.Context, user string) ([]registry.Binding, error) {
+	bindings, err := f.Registry.User(ctx, user)
+	return bindings, errors.Join(err, f.errorOf("User"))
 }
 
-func (a away) Lease(ctx context.Context, server string) (registry.Server, bool, error) {
-	s, live, err := a.Registry.Lease(ctx, server)
-	return s, live, errors.Join(err, a.fails("Lease"))
+func (f failing) Lease(ctx context.Context, server string) (registry.Server, bool, error) {
+	s, live, err := f.Registry.Lease(ctx, server)
+	return s, live, errors.Join(err, f.errorOf("Lease"))
 }
 
-func (a away) Listed(ctx context.Context) ([]string, error) {
-	listed, err := a.Registry.Listed(ctx)
-	return listed, errors.Join(err, a.fails("Listed"))
+func (f failing) Listed(ctx context.Context) ([]string, error) {
+	listed, err := f.Registry.Listed(ctx)
+	return listed, errors.Join(err, f.errorOf("Listed"))
 }
 
-func (a away) DeclaredDead(ctx context.Context, server string) (bool, error) {
-	buried, err := a.Registry.DeclaredDead(ctx, server)
-	return buried, errors.Join(err, a.fails("DeclaredDead"))
+func (f failing) DeclaredDead(ctx context.Context, server string) (bool, error) {
+	dead, err := f.Registry.DeclaredDead(ctx, server)
+	return dead, errors.Join(err, f.errorOf("DeclaredDead"))
 }
 
-// TestAway: what cannot be found out is an error, and nobody is absent by it.
-func TestAway(t *testing.T) {
-	eachWorld(t, func(w *world) {
-		w.join("a")
-		w.bind("ann", "phone", "a")
-		w.loseLease("a")
-		for _, call := range []string{"User", "Lease", "Listed", "DeclaredDead"} {
-			if _, err := New(away{w, call}, w.queue).Online(w.Context(), []string{"ann"}); !errors.Is(err, errAway) {
-				w.Errorf("%s fails: %v", call, err)
+// TestRegistryFails checks that Online returns an error if any of its calls to the registry fails.
+func TestRegistryFails(t *testing.T) {
+	eachStore(t, func(s *stores) {
+		s.join("a")
+		s.bind("ann", "phone", "a")
+		s.expireLease("a")
+		for _, method := range []string{"User", "Lease", "Listed", "DeclaredDead"} {
+			if _, err := New(failing{s, method}, s.queue).Online(s.Context(), []string{"ann"}); !errors.Is(err, errFailing) {
+				s.Errorf("%s fails: %v", method, err)
 			}
 		}
 	})
 }
 
-// inbox is an endpoint that takes all.
-type inbox struct{ events []string }
+// fakeSender is a Sender that stores all events.
+type fakeSender struct{ events []string }
 
-func (*inbox) Timeout() time.Duration { return time.Second }
+func (*fakeSender) Timeout() time.Duration { return time.Second }
 
-func (b *inbox) Send(_ context.Context, all [][]byte) error {
+func (f *fakeSender) Send(_ context.Context, all [][]byte) error {
 	for _, event := range all {
-		b.events = append(b.events, string(event))
+		f.events = append(f.events, string(event))
 	}
 	return nil
 }
 
-// TestUndelivered: of two pushes to the devices of a user one is acknowledged, by one of them.
+// TestUndelivered pushes two messages to two clients of a user. One client acknowledges one
+// message.
 func TestUndelivered(t *testing.T) {
-	eachWorld(t, func(w *world) {
-		ctx, now, b := w.Context(), time.Now(), &inbox{}
+	eachStore(t, func(s *stores) {
+		ctx, now, sender := s.Context(), time.Now(), &fakeSender{}
 		d, err := events.NewDispatcher(events.Options{
-			Store: events.NewMemory(events.StoreOptions{Now: func() time.Time { return now }}), Truth: New(w, w.queue), Sender: b,
+			Store: events.NewMemory(events.StoreOptions{Now: func() time.Time { return now }}), Truth: New(s, s.queue), Sender: sender,
 		})
-		ok(w.T, err)
-		w.join("a")
-		generation := w.bind("ann", "phone", "a")
-		w.bind("ann", "tab", "a")
-		push := func(data string) (places []events.Place) {
+		ok(s.T, err)
+		s.join("a")
+		generation := s.bind("ann", "phone", "a")
+		s.bind("ann", "tab", "a")
+		push := func(data string) (copies []events.ClientMessage) {
 			for _, client := range []string{"phone", "tab"} {
-				a, err := w.queue.AppendClient(ctx, queue.ClientPush{Client: client, User: "ann", Data: []byte(data)})
-				ok(w.T, err)
-				places = append(places, events.Place{Client: client, ID: a.ID})
+				a, err := s.queue.AppendClient(ctx, queue.ClientPush{Client: client, User: "ann", Data: []byte(data)})
+				ok(s.T, err)
+				copies = append(copies, events.ClientMessage{Client: client, ID: a.ID})
 			}
-			ok(w.T, d.WatchDelivery(ctx, events.Delivery{User: "ann", Clients: places, Data: []byte(data), After: 30 * time.Second}))
-			return places
+			ok(s.T, d.SetAckDeadline(ctx, events.AckDeadline{User: "ann", Clients: copies, Data: []byte(data), After: 30 * time.Second}))
+			return copies
 		}
 		first := push(`"read"`)
 		second := push(`"unread"`)
-		_, err = w.queue.Ack(ctx, "phone", generation, first[0].ID)
-		ok(w.T, err)
+		_, err = s.queue.Ack(ctx, "phone", generation, first[0].ID)
+		ok(s.T, err)
 		now = now.Add(30 * time.Second)
-		did, err := d.DueRound(ctx)
-		if err != nil || did != (events.Report{Checked: 2, Told: 1}) {
-			w.Fatalf("did %+v, %v", did, err)
+		report, err := d.DueRound(ctx)
+		if err != nil || report != (events.Report{Checked: 2, Created: 1}) {
+			s.Fatalf("report %+v, error %v", report, err)
 		}
 		_, err = d.SendRound(ctx)
-		ok(w.T, err)
+		ok(s.T, err)
 		want := fmt.Sprintf(`"type":"message_undelivered","user":"ann","clients":[{"client":"phone","id":%d},{"client":"tab","id":%d}],"data":"unread"}`,
 			second[0].ID, second[1].ID)
-		if len(b.events) != 1 || !strings.HasSuffix(b.events[0], want) {
-			w.Errorf("told %s, want %s", b.events, want)
+		if len(sender.events) != 1 || !strings.HasSuffix(sender.events[0], want) {
+			s.Errorf("events %s, want one that ends in %s", sender.events, want)
 		}
 	})
 }
 
-// What a device has acknowledged for all of the user's counts as received by those from which it was withdrawn.
+// TestWithdrawnIsAcknowledged checks that a message counts as acknowledged by all clients of its
+// acknowledgement group after one client has acknowledged it.
 func TestWithdrawnIsAcknowledged(t *testing.T) {
-	eachWorld(t, func(w *world) {
-		w.join("a")
-		generation := w.bind("ann", "phone", "a")
-		w.bind("ann", "tab", "a")
+	eachStore(t, func(s *stores) {
+		s.join("a")
+		generation := s.bind("ann", "phone", "a")
+		s.bind("ann", "tab", "a")
 		ids := map[string]int64{}
 		for _, client := range []string{"phone", "tab"} {
-			a, err := w.queue.AppendClient(w.Context(), queue.ClientPush{Client: client, User: "ann", Data: []byte("1"), AckGroup: "g"})
-			ok(w.T, err)
+			a, err := s.queue.AppendClient(s.Context(), queue.ClientPush{Client: client, User: "ann", Data: []byte("1"), AckGroup: "g"})
+			ok(s.T, err)
 			ids[client] = a.ID
 		}
 		for _, acknowledged := range []bool{false, true} {
 			for client, id := range ids {
-				if got, err := New(w, w.queue).Acknowledged(w.Context(), client, id); got != acknowledged || err != nil {
-					w.Errorf("%d of %s is acknowledged: %v, %v, want %v", id, client, got, err, acknowledged)
+				if got, err := New(s, s.queue).Acknowledged(s.Context(), client, id); got != acknowledged || err != nil {
+					s.Errorf("%d of %s is acknowledged: %v, %v, want %v", id, client, got, err, acknowledged)
 				}
 			}
-			_, err := w.queue.Ack(w.Context(), "phone", generation, ids["phone"])
-			ok(w.T, err)
+			_, err := s.queue.Ack(s.Context(), "phone", generation, ids["phone"])
+			ok(s.T, err)
 		}
 	})
 }

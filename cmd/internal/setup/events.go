@@ -11,7 +11,7 @@ import (
 	"switchboard/broker/delivery"
 	"switchboard/configs"
 	"switchboard/events"
-	"switchboard/events/noting"
+	"switchboard/events/recording"
 	"switchboard/events/truth"
 	"switchboard/janitor"
 	"switchboard/webhook"
@@ -23,10 +23,10 @@ type Registry interface {
 	janitor.Registry
 }
 
-// recorded is a registry whose changes are recorded. The methods of Noting hide those of the
+// recorded is a registry whose changes are recorded. The methods of Wrapper hide those of the
 // registry, which is embedded one level deeper.
 type recorded struct {
-	*noting.Noting
+	*recording.Wrapper
 	plain
 }
 
@@ -37,7 +37,7 @@ func RecordChanges(settings configs.Webhooks, store events.Store, r Registry, lo
 	if !settings.Enabled() {
 		return r
 	}
-	return recorded{noting.New(r, events.NewRecorder(store, settings.Kinds()), log), plain{r}}
+	return recorded{recording.Wrap(r, events.NewRecorder(store, settings.Kinds()), log), plain{r}}
 }
 
 // SetAckDeadline returns a function that records a push with notify_after in store. It returns nil
@@ -49,11 +49,11 @@ func SetAckDeadline(settings configs.Webhooks, store events.Store) func(context.
 	}
 	recorder := events.NewRecorder(store, wanted)
 	return func(ctx context.Context, deadline delivery.AckDeadline) error {
-		d := events.Delivery{User: deadline.User, Data: deadline.Data, Key: deadline.Key, After: deadline.After}
+		d := events.AckDeadline{User: deadline.User, Data: deadline.Data, Key: deadline.Key, After: deadline.After}
 		for _, c := range deadline.Clients {
-			d.Clients = append(d.Clients, events.Place{Client: c.Client, ID: c.ID})
+			d.Clients = append(d.Clients, events.ClientMessage{Client: c.Client, ID: c.ID})
 		}
-		return recorder.WatchDelivery(ctx, d)
+		return recorder.SetAckDeadline(ctx, d)
 	}
 }
 

@@ -1,15 +1,16 @@
 #!lua
--- Keeps the record of a message and notes when to look whether somebody has acknowledged it, unless it is watched already.
+-- Stores the record of a message and schedules a check of its acknowledgement. It does nothing if
+-- there is a record already.
 -- KEYS[1] ev_due_{evN}
 -- KEYS[2] ev_watch_{evN}
 -- KEYS[3] ev_m_{evN}
--- ARGV[1] entry, d:<watch>
+-- ARGV[1] entry, d:<deadline>
 -- ARGV[2] record, JSON
--- ARGV[3] when to look, ms from now
--- ARGV[4] cap of the due list, entries
--- ARGV[5] cap of all records, bytes
+-- ARGV[3] time until the check, ms
+-- ARGV[4] limit of the due list, entries
+-- ARGV[5] limit of all records, bytes
 -- ARGV[6] retention, ms
--- returns 1, or 0 when there is no room
+-- returns 1; 0 if there is no room
 -- cost O(log entries)
 
 local call = redis.call
@@ -17,7 +18,7 @@ if call('HEXISTS', KEYS[2], ARGV[1]) == 1 then
 	return 1
 end
 local bytes = #ARGV[2]
-if call('EXISTS', KEYS[2]) == 1 then -- else what was counted is of records that have expired
+if call('EXISTS', KEYS[2]) == 1 then -- else watch_bytes is of records that have expired
 	bytes = bytes + tonumber(call('HGET', KEYS[3], 'watch_bytes') or 0)
 end
 if call('ZCARD', KEYS[1]) >= tonumber(ARGV[4]) or bytes > tonumber(ARGV[5]) then

@@ -1,0 +1,109 @@
+package events
+
+import (
+	"context"
+	"slices"
+	"time"
+)
+
+// Take implements [Store].
+func (m *Memory) Take(_ context.Context, shard, n int, lease time.Duration) (Batch, error) {
+	s, now, unlock := m.lock(shard)
+	defer unlock()
+	b := Batch{Shard: shard}
+	if len(s.outbox) == 0 || s.leaseUntil > now || s.retryAt > now {
+		return b, nil
+	}
+	room := maxPageBytes
+	for i, q := range s.outbox {
+		if room -= q.size(); i == n || room < 0 && i > 0 {
+			break
+		}
+		b.Events = append(b.Events, q)
+	}
+	s.fence++
+	s.leaseUntil = now + lease.Milliseconds()
+	b.Fence, b.Attempts = s.fence, s.attempts
+	return b, nil
+}
+
+// endAttempt checks the fencing token of b and resets the failed attempts. It renews the lease for
+// the time renew, or ends it if renew is zero.
+func (s *memoryShard) endAttempt(b Batch, now int64, renew time.Duration) error {
+	if s.fence != b.Fence || b.Fence == 0 {
+		return fenceError(b, -1, nil)
+	}
+	s.leaseUntil, s.attempts, s.retryAt = 0, 0, 0
+	if renew > 0 {
+		s.leaseUntil = now + renew.Milliseconds()
+	}
+	return nil
+}
+
+// Sent implements [Store].
+func (m *Memory) Sent(_ context.Context, b Batch, upTo int64, renew time.Duration) error {
+	s, now, unlock := m.lock(b.Shard)
+	defer unlock()
+	if err := s.endAttempt(b, now, renew); err != nil {
+		return err
+	}
+	for len(s.outbox) > 0 && s.outbox[0].Seq <= upTo {
+		s.pop()
+	}
+	return nil
+}
+
+// Failed implements [Store].
+func (m *Memory) Failed(_ context.Context, b Batch, upTo int64, retryIn, maxAge time.Duration) (int, error) {
+	s, now, unlock := m.lock(b.Shard)
+	defer unlock()
+	attempts := s.attempts
+	if err := s.endAttempt(b, now, 0); err != nil {
+		return 0, err
+	}
+	s.attempts, s.retryAt = attempts+1, now+retryIn.Milliseconds()
+	upTo = min(upTo, (now-maxAge.Milliseconds()-epochMS)*seqsPerMS)
+	return m.deadLetter(s, upTo, Expired, now), nil
+}
+
+// Refused implements [Store].
+func (m *Memory) Refused(_ context.Context, b Batch, upTo int64, why Reason, renew time.Duration) error {
+	s, now, unlock := m.lock(b.Shard)
+	defer unlock()
+	if err := s.endAttempt(b, now, renew); err != nil {
+		return err
+	}
+	m.deadLetter(s, upTo, why, now)
+	return nil
+}
+
+// deadLetter moves the events up to upTo to the dead letters and returns their number.
+func (m *Memory) deadLetter(s *memoryShard, upTo int64, why Reason, now int64) (n int) {
+	for len(s.outbox) > 0 && s.outbox[0].Seq <= upTo {
+		m.deadLetterHead(s, why, now)
+		n++
+	}
+	return n
+}
+
+// DeadLetters implements [Store].
+func (m *Memory) DeadLetters(_ context.Context, shard, from, n int) ([]DeadLetter, error) {
+	s, _, unlock := m.lock(shard)
+	defer unlock()
+	from = min(from, len(s.deadLetters))
+	return slices.Clone(s.deadLetters[from:min(from+n, len(s.deadLetters))]), nil
+}
+
+// Requeue implements [Store].
+func (m *Memory) Requeue(_ context.Context, shard, n int) (moved int, err error) {
+	s, now, unlock := m.lock(shard)
+	defer unlock()
+	for moved < n && len(s.deadLetters) > 0 && len(s.outbox) < m.limits.outbox {
+		if len(s.outbox) > 0 && s.outboxBytes+s.deadLetters[0].size() > m.limits.outboxBytes {
+			break
+		}
+		s.push(QueuedEvent{s.nextSeq(now), s.popDeadLetter().Event})
+		moved++
+	}
+	return moved, nil
+}
