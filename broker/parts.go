@@ -133,7 +133,7 @@ func (b *Broker) newSessions(loops []*loop.Loop) *session.Manager {
 
 // publish implements session.Options.Publish.
 func (b *Broker) publish(ctx context.Context, channel string, data []byte, known bool) (session.Published, error) {
-	r, err := b.pusher.ToChannel(ctx, channel, delivery.Payload{Data: data, Known: known})
+	r, err := b.pusher.ToChannel(ctx, channel, delivery.Payload{Data: data, ExistingOnly: known})
 	return session.Published{ID: r.ID, New: r.New}, err
 }
 

@@ -61,9 +61,9 @@ func (p *Pusher) setClientAckDeadlines(ctx context.Context, pushes []*Push) {
 	_ = group.Wait()
 }
 
-// groupName returns the name of a push to all clients of a user. A repeated push with the same key
-// has the same name.
-func groupName(user, key string) string {
+// ackGroupName returns the queue.ClientPush.AckGroup of a push to all clients of a user. A repeated
+// push with the same key has the same name.
+func ackGroupName(user, key string) string {
 	if key == "" {
 		return "r" + rand.Text()
 	}

@@ -46,8 +46,8 @@ type chain struct {
 
 // PushBatch runs the pushes of one call. Pushes to the same target run in order; different targets
 // run concurrently. The first push of every target is stored in one wave, then the second push of
-// every target, and so on. This is cheaper than one goroutine per target, which would wait on its
-// own and would first have to grow its stack.
+// every target, and so on. One goroutine per target would cost more: each makes its own store calls
+// and grows its own stack.
 //
 // After a durable push that no replica confirmed in time, later pushes to the same target do not
 // wait for a replica: a thousand pushes would wait a thousand times as long. They are stored, and
@@ -116,15 +116,15 @@ func splitWaves(pushes []Push, chains []chain) [][]*Push {
 	for i := range chains {
 		longest = max(longest, chains[i].length)
 	}
-	sizes := make([]int, longest+1)
+	ofLength := make([]int, longest+1) // number of chains by length
 	for i := range chains {
-		sizes[chains[i].length]++ // chains that end with this wave
-		chains[i].length = 0      // counted again below
+		ofLength[chains[i].length]++
+		chains[i].length = 0 // counted again below
 	}
 	waves, rest := make([][]*Push, longest), make([]*Push, len(pushes))
 	for n, size := 0, len(chains); n < longest; n++ {
 		waves[n], rest = rest[:0:size], rest[size:]
-		size -= sizes[n+1]
+		size -= ofLength[n+1] // these chains end with wave n
 	}
 	for i := range pushes {
 		c := pushes[i].chain
@@ -134,8 +134,8 @@ func splitWaves(pushes []Push, chains []chain) [][]*Push {
 	return waves
 }
 
-// targets finds the first push to the same target. It is a hash table of indexes with open
-// addressing. For a hundred pushes a map takes 8 KB, this table 1 KB.
+// targets is the set of the targets of a batch, each with the index of its first push. It is a hash
+// table with open addressing. For a hundred pushes a map takes 8 KB, this table 1 KB.
 type targets struct {
 	pushes []Push
 	seed   maphash.Seed
@@ -146,7 +146,8 @@ func newTargets(pushes []Push) targets {
 	return targets{pushes, maphash.MakeSeed(), make([]int32, 1<<bits.Len(uint(2*len(pushes))))}
 }
 
-// first returns the index of the first push with the same target as push i, which may be i itself.
+// first returns the index of the first push to the target of push i. It adds the target if it is
+// new, and then returns i.
 func (t *targets) first(i int) int {
 	p, mask := &t.pushes[i], len(t.slots)-1
 	for at := int(maphash.String(t.seed, p.Name)) & mask; ; at = (at + 1) & mask {

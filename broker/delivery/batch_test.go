@@ -15,7 +15,20 @@ import (
 	"switchboard/queue"
 )
 
-// recordingQueue stores every push and records the waves. No replica confirms a durable push.
+// errBad is the error of a push with the data "bad".
+var errBad = errors.New("bad")
+
+// checkResult checks the error of a push to a channel, and that the push has an id unless the error
+// is errBad.
+func checkResult(t *testing.T, push Push, want error) {
+	t.Helper()
+	if stored := push.Channel.ID != 0; !errors.Is(push.Err, want) || stored == (want == errBad) {
+		t.Errorf("push of %s to %s: id %d, %v; want %v", push.Data, push.Name, push.Channel.ID, push.Err, want)
+	}
+}
+
+// recordingQueue stores every push except "bad" and records the waves. No replica confirms a
+// durable push.
 type recordingQueue struct {
 	Queue
 	t     *testing.T
@@ -23,42 +36,42 @@ type recordingQueue struct {
 	waves []string
 }
 
-func (l *recordingQueue) outcome(data []byte, durable bool) (id int64, err error) {
-	l.last++
+func (q *recordingQueue) outcome(data []byte, durable bool) (id int64, err error) {
+	q.last++
 	if string(data) == "bad" {
-		return 0, errors.New("bad")
+		return 0, errBad
 	}
 	if durable {
 		err = fmt.Errorf("append: %w", queue.ErrNotReplicated)
 	}
-	return l.last, err
+	return q.last, err
 }
 
-func (l *recordingQueue) AppendChannels(_ context.Context, pushes []queue.ChannelPush) []queue.Outcome[queue.Appended] {
+func (q *recordingQueue) AppendChannels(_ context.Context, pushes []queue.ChannelPush) []queue.Outcome[queue.Appended] {
 	out := make([]queue.Outcome[queue.Appended], len(pushes))
 	for i, p := range pushes {
-		out[i].Value.ID, out[i].Err = l.outcome(p.Data, p.Durable)
-		l.waves = append(l.waves, fmt.Sprintf("%d %s %s %v", len(pushes), p.Channel, p.Data, p.Durable))
+		out[i].Value.ID, out[i].Err = q.outcome(p.Data, p.Durable)
+		q.waves = append(q.waves, fmt.Sprintf("%d %s %s %v", len(pushes), p.Channel, p.Data, p.Durable))
 	}
 	return out
 }
 
-func (l *recordingQueue) AppendClients(context.Context, []queue.ClientPush) []queue.Outcome[queue.ClientAppended] {
-	l.t.Error("a push to a client")
+func (q *recordingQueue) AppendClients(context.Context, []queue.ClientPush) []queue.Outcome[queue.ClientAppended] {
+	q.t.Error("unexpected push to a client")
 	return nil
 }
 
-func (l *recordingQueue) AppendChannel(ctx context.Context, push queue.ChannelPush) (queue.Appended, error) {
-	o := l.AppendChannels(ctx, []queue.ChannelPush{push})[0]
+func (q *recordingQueue) AppendChannel(ctx context.Context, push queue.ChannelPush) (queue.Appended, error) {
+	o := q.AppendChannels(ctx, []queue.ChannelPush{push})[0]
 	return o.Value, o.Err
 }
 
 // TestPushBatch checks the waves of a batch. A push that fails does not delay the others. After a
 // durable push that was not confirmed, later pushes to its target do not wait for a replica.
 func TestPushBatch(t *testing.T) {
-	l := &recordingQueue{t: t}
+	q := &recordingQueue{t: t}
 	p := New(Options{
-		Queue: l, Self: func() string { return "me" }, Live: func(string) bool { return true },
+		Queue: q, Self: func() string { return "me" }, Live: func(string) bool { return true },
 		Local: func(peer.Hint) {}, Remote: func(string, peer.Hint) {},
 		Stored: func(string, time.Duration) {}, Epoch: func() uint64 { return 1 }, Lost: func() {},
 	})
@@ -74,14 +87,12 @@ func TestPushBatch(t *testing.T) {
 		"2 a 2 false", "2 b 2 true",
 		"1 a 3 false",
 	}
-	if !slices.Equal(l.waves, want) {
-		t.Errorf("stored %q, want %q", l.waves, want)
+	if !slices.Equal(q.waves, want) {
+		t.Errorf("stored %q, want %q", q.waves, want)
 	}
-	for i, confirmed := range []bool{false, false, false, true, false, true} {
-		r := pushes[i]
-		if bad := i == 2; (r.Err == nil) != confirmed || errors.Is(r.Err, queue.ErrNotReplicated) == (confirmed || bad) || (r.Channel.ID == 0) != bad {
-			t.Errorf("push %d: %+v, %v", i, r.Channel, r.Err)
-		}
+	unconfirmed := queue.ErrNotReplicated
+	for i, want := range []error{unconfirmed, unconfirmed, errBad, nil, unconfirmed, nil} {
+		checkResult(t, pushes[i], want)
 	}
 }
 
@@ -98,12 +109,13 @@ func TestWaves(t *testing.T) {
 			kind Kind
 			name string
 		}
-		before := map[target]int{}
+		pushesTo := map[target]int{}
 		want := make([][]string, n)
 		for _, p := range pushes {
 			at := target{p.Kind, p.Name}
-			want[before[at]] = append(want[before[at]], string(p.Data))
-			before[at]++
+			n := pushesTo[at]
+			want[n] = append(want[n], string(p.Data))
+			pushesTo[at]++
 		}
 		want = slices.DeleteFunc(want, func(wave []string) bool { return wave == nil })
 		var got [][]string
@@ -120,42 +132,41 @@ func TestWaves(t *testing.T) {
 			}
 			got = append(got, list)
 		}
-		if !reflect.DeepEqual(got, want) && n > 0 || len(chains) != len(before) {
-			t.Fatalf("got %v in %d chains, want %v in %d", got, len(chains), want, len(before))
+		if !reflect.DeepEqual(got, want) && n > 0 || len(chains) != len(pushesTo) {
+			t.Fatalf("got %v in %d chains, want %v in %d", got, len(chains), want, len(pushesTo))
 		}
 	}
 }
 
 // TestSinglePush checks that a single push has the same result as in a batch.
 func TestSinglePush(t *testing.T) {
-	l := &recordingQueue{t: t}
+	q := &recordingQueue{t: t}
 	p := New(Options{
-		Queue: l, Self: func() string { return "me" }, Live: func(string) bool { return true },
+		Queue: q, Self: func() string { return "me" }, Live: func(string) bool { return true },
 		Local: func(peer.Hint) {}, Remote: func(string, peer.Hint) {},
 		Stored: func(string, time.Duration) {}, Epoch: func() uint64 { return 1 }, Lost: func() {},
 	})
-	for data, want := range map[string]struct {
-		durable, fails, unconfirmed bool
-	}{"1": {}, "bad": {fails: true}, "2": {durable: true, unconfirmed: true}} {
-		push := Push{Kind: Channel, Name: "a", Payload: Payload{Data: []byte(data), Durable: want.durable}}
+	for _, c := range []struct {
+		data    string
+		durable bool
+		want    error
+	}{{"1", false, nil}, {"bad", false, errBad}, {"2", true, queue.ErrNotReplicated}} {
+		push := Push{Kind: Channel, Name: "a", Payload: Payload{Data: []byte(c.data), Durable: c.durable}}
 		single := []Push{push}
 		batch := []Push{push, {Kind: Channel, Name: "b", Payload: Payload{Data: []byte("x")}}}
 		p.PushBatch(t.Context(), single)
 		p.PushBatch(t.Context(), batch)
-		for _, got := range []Push{single[0], batch[0]} {
-			if (got.Err != nil) != (want.fails || want.unconfirmed) || errors.Is(got.Err, queue.ErrNotReplicated) != want.unconfirmed || (got.Channel.ID == 0) != want.fails {
-				t.Errorf("%s: %+v, %v", data, got.Channel, got.Err)
-			}
-		}
+		checkResult(t, single[0], c.want)
+		checkResult(t, batch[0], c.want)
 	}
 }
 
 // TestChunks checks that a large batch is stored in chunks, in order, and that a target whose push
 // was not confirmed is still remembered in later chunks.
 func TestChunks(t *testing.T) {
-	l := &recordingQueue{t: t}
+	q := &recordingQueue{t: t}
 	p := New(Options{
-		Queue: l, Self: func() string { return "me" }, Live: func(string) bool { return true },
+		Queue: q, Self: func() string { return "me" }, Live: func(string) bool { return true },
 		Local: func(peer.Hint) {}, Remote: func(string, peer.Hint) {},
 		Stored: func(string, time.Duration) {}, Epoch: func() uint64 { return 1 }, Lost: func() {},
 	})
@@ -170,8 +181,8 @@ func TestChunks(t *testing.T) {
 		}
 	}
 	p.PushBatch(t.Context(), pushes)
-	if !slices.Equal(l.waves, want) {
-		t.Errorf("%d pushes were stored, want %d in order: %.500q", len(l.waves), len(want), l.waves)
+	if !slices.Equal(q.waves, want) {
+		t.Errorf("%d pushes were stored, want %d in order: %.500q", len(q.waves), len(want), q.waves)
 	}
 	for i, push := range pushes {
 		if push.Channel.ID != int64(i+1) || !errors.Is(push.Err, queue.ErrNotReplicated) {

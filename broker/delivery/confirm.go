@@ -20,7 +20,7 @@ func (p *Pusher) recordStored(key queueKey, id, prev int64, duplicate bool) {
 		return
 	}
 	if duplicate {
-		prev = -1
+		prev = unknownPrev
 	}
 	p.log.add(key, id, prev)
 }
@@ -64,7 +64,7 @@ func (p *Pusher) Confirm(ctx context.Context) (losses int, err error) {
 // asks again.
 func (p *Pusher) ConfirmOne(ctx context.Context, kind peer.Kind, name string, id int64) error {
 	key := queueKey{kind, name}
-	p.log.add(key, id, -1)
+	p.log.add(key, id, unknownPrev)
 	_, err := p.confirm(ctx, key, id)
 	return err
 }
@@ -81,15 +81,16 @@ func (p *Pusher) confirm(ctx context.Context, key queueKey, id int64) (lost bool
 	if err != nil || marker == nil {
 		return false, err
 	}
-	p.log.add(key, marker.ID, -1) // the next failover may lose the marker
+	p.log.add(key, marker.ID, unknownPrev) // the next failover may lose the marker
 	for _, server := range marker.Servers {
 		p.notify(server, peer.Hint{Kind: key.kind, Name: key.name, ID: marker.ID, Prev: marker.Prev, Data: marker.Data})
 	}
 	return true, nil
 }
 
-// NotifyUncertain notifies the owners of queues in which a failed call may have stored a message,
-// and forgets old ids. Call it after every beat that reached the store.
+// NotifyUncertain notifies the owners of queues in which a failed call may have stored a message.
+// It also removes old ids from the log of stored messages. Call it after each successful beat, but
+// not while the store may have failed over: Confirm needs the ids.
 func (p *Pusher) NotifyUncertain(ctx context.Context) error {
 	p.log.rotate()
 	channels, clients := p.log.takeUncertain()

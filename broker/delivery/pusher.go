@@ -44,7 +44,7 @@ type Options struct {
 	Local    func(h peer.Hint)                  // delivers a hint on this server
 	Remote   func(server string, h peer.Hint)   // sends a hint to another server; it may be lost
 	Stored   func(kind string, d time.Duration) // called when a message was stored; kind is "channel" or "client"
-	Epoch    func() uint64                      // changes when the store may have lost messages; nil for a store that cannot
+	Epoch    func() uint64                      // changes when the store may have lost messages; nil for a store that cannot lose any
 	Lost     func()                             // called when the store lost messages although Epoch did not change
 	// Keep returns a channel's limits: how many messages are kept, and how long after the last one.
 	// Zeros mean the defaults. A nil Keep means the defaults for all channels.
@@ -54,7 +54,7 @@ type Options struct {
 	SetAckDeadline func(ctx context.Context, w AckDeadline) error
 }
 
-// Pusher stores messages and notifies their owners.
+// Pusher stores messages and notifies the owners of their channels or clients.
 type Pusher struct {
 	opts Options
 	log  *storedLog
@@ -66,10 +66,10 @@ func New(opts Options) *Pusher { return &Pusher{opts, newStoredLog(opts.Epoch, o
 // Payload is the content and the options of a push to any target.
 type Payload struct {
 	Data []byte        // compact JSON
-	TTL  time.Duration // client queues: how long to keep the message at least. Zero means the default
+	TTL  time.Duration // shortest time that a client's queue keeps the message. Zero means the default
 	Key  string        // idempotency key, or empty
-	// NotifyAfter is the time in which clients have to acknowledge the message, before the backend
-	// receives a webhook. Zero means no limit.
+	// NotifyAfter is the acknowledgement deadline. If the message is not acknowledged in this time,
+	// the backend receives a webhook. Zero means no deadline.
 	NotifyAfter time.Duration
 	// First, for a push to a user, lets the first acknowledgement remove the message from the queues
 	// of the user's other clients.
@@ -77,8 +77,9 @@ type Payload struct {
 	// Durable makes the push wait for a replica. If none confirms in time, the message is stored and
 	// its owners receive hints, but the error is queue.ErrNotReplicated.
 	Durable bool
-	// Known makes a push to a channel that does not exist yet fail with queue.ErrNewChannel.
-	Known bool
+	// ExistingOnly, for a push to a channel, does not create the channel. If the channel does not
+	// exist, the error is queue.ErrNewChannel.
+	ExistingOnly bool
 }
 
 // ChannelResult is the result of a push to a channel.
@@ -97,14 +98,15 @@ func (p *Pusher) ToChannel(ctx context.Context, channel string, payload Payload)
 }
 
 func (p *Pusher) channelPush(channel string, payload Payload) queue.ChannelPush {
-	push := queue.ChannelPush{Channel: channel, Data: payload.Data, Key: payload.Key, Durable: payload.Durable, ExistingOnly: payload.Known}
+	push := queue.ChannelPush{Channel: channel, Data: payload.Data, Key: payload.Key, Durable: payload.Durable, ExistingOnly: payload.ExistingOnly}
 	if p.opts.Keep != nil {
 		push.Cap, push.TTL = p.opts.Keep(channel)
 	}
 	return push
 }
 
-// afterChannelAppend notifies the owners after the store has answered, which took the time took.
+// afterChannelAppend handles the store's answer and notifies the owners. took is the duration of
+// the store call.
 func (p *Pusher) afterChannelAppend(channel string, payload Payload, a queue.Appended, err error, took time.Duration) (ChannelResult, error) {
 	if err != nil && !errors.Is(err, queue.ErrNotReplicated) {
 		p.recordFailure(queueKey{peer.Channel, channel}, err)
@@ -124,8 +126,8 @@ func (p *Pusher) afterChannelAppend(channel string, payload Payload, a queue.App
 }
 
 // inlineData returns the data for the hint, or nil if the owner must read it from the store. A
-// duplicate also causes a hint, because the server that stored it may have died before its hint.
-// Its predecessor is not known, so the owner must read.
+// duplicate also causes a hint, because the server that stored the message may have died before it
+// sent one. The predecessor of a duplicate is not known, so the owner must read.
 func inlineData(data []byte, duplicate bool) []byte {
 	if duplicate || len(data) > maxInline {
 		return nil
@@ -162,7 +164,8 @@ func clientPush(client, user string, p Payload) queue.ClientPush {
 	return queue.ClientPush{Client: client, User: user, Data: p.Data, TTL: p.TTL, Key: p.Key, Durable: p.Durable}
 }
 
-// afterClientAppend notifies the owner after the store has answered, which took the time took.
+// afterClientAppend handles the store's answer and notifies the owner. took is the duration of the
+// store call.
 func (p *Pusher) afterClientAppend(client string, payload Payload, a queue.ClientAppended, err error, took time.Duration) (ClientResult, error) {
 	if err != nil && !errors.Is(err, queue.ErrNotReplicated) {
 		p.recordFailure(queueKey{peer.Client, client}, err)
@@ -188,16 +191,17 @@ func (p *Pusher) ToUser(ctx context.Context, user string, payload Payload) ([]Cl
 	}
 	start := time.Now()
 	pushes := make([]queue.ClientPush, len(bindings))
-	group := ""
-	if payload.First && (len(bindings) > 1 || payload.Key != "") { // a repeated push with this key may have more clients
-		group = groupName(user, payload.Key)
+	ackGroup := ""
+	// A single message needs no group, unless a repeated push with this key may find more clients.
+	if payload.First && (len(bindings) > 1 || payload.Key != "") {
+		ackGroup = ackGroupName(user, payload.Key)
 	}
 	for i, b := range bindings {
 		pushes[i] = clientPush(b.Client, user, payload)
-		pushes[i].AckGroup = group
+		pushes[i].AckGroup = ackGroup
 	}
 	results := make([]ClientResult, 0, len(bindings))
-	var failed, unconfirmed error // failed takes precedence: it means that a message is not stored
+	var failed, unconfirmed error // failed takes precedence: a message may be missing, or a wrong client still listed
 	for i, o := range p.opts.Queue.AppendClients(ctx, pushes) {
 		b := bindings[i]
 		r, err := p.afterClientAppend(b.Client, payload, o.Value, o.Err, time.Since(start))
@@ -221,8 +225,8 @@ func (p *Pusher) ToUser(ctx context.Context, user string, payload Payload) ([]Cl
 	return results, unconfirmed
 }
 
-// Notify sends the owners of queues a hint to read the store, because a backend wrote to the store
-// itself.
+// Notify sends a hint to the owners of the channels and clients, so that they read the store. It is
+// for messages that may have been stored without a hint.
 func (p *Pusher) Notify(ctx context.Context, channels, clients []string) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(256)

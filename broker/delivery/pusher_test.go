@@ -41,9 +41,9 @@ func (f failingQueue) AppendClients(_ context.Context, pushes []queue.ClientPush
 	return out
 }
 
-// TestUnconfirmedIsHinted checks that a message that no replica confirmed still causes hints,
-// because it is stored.
-func TestUnconfirmedIsHinted(t *testing.T) {
+// TestUnconfirmedMessageCausesHints checks that the owners receive hints for a message that no
+// replica confirmed, because it is stored.
+func TestUnconfirmedMessageCausesHints(t *testing.T) {
 	unconfirmed, broken := fmt.Errorf("append: %w", queue.ErrNotReplicated), errors.New("broken")
 	for _, test := range []struct {
 		name  string
@@ -72,14 +72,11 @@ func TestUnconfirmedIsHinted(t *testing.T) {
 				t.Errorf("to the user: %v, want %v", err, test.want)
 			}
 			close(hints)
-			got := slices.Sorted(func(yield func(string) bool) {
-				for h := range hints {
-					if !yield(h) {
-						return
-					}
-				}
-			})
-			if !slices.Equal(got, test.hints) {
+			var got []string
+			for h := range hints {
+				got = append(got, h)
+			}
+			if slices.Sort(got); !slices.Equal(got, test.hints) {
 				t.Errorf("hints to %v, want %v", got, test.hints)
 			}
 		})

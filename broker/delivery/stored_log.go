@@ -9,8 +9,8 @@ import (
 )
 
 const (
-	// keepTime is how long an id is remembered at least. It is longer than the time in which a
-	// failover is detected.
+	// keepTime is the shortest time that an id is remembered. It is longer than the detection of a
+	// failover takes.
 	keepTime = time.Minute
 	// maxQueues bounds the queues that are remembered in that time.
 	maxQueues = 1 << 17
@@ -18,6 +18,8 @@ const (
 	maxUncertain = 1 << 12
 	// maxHistories bounds the earlier histories of one queue.
 	maxHistories = 8
+	// unknownPrev is the id before a message if it is not known.
+	unknownPrev = -1
 )
 
 // queueKey names the queue of a channel or a client.
@@ -26,17 +28,19 @@ type queueKey struct {
 	name string
 }
 
-// storedIDs are the newest ids that the store has acknowledged in one queue.
+// storedIDs are the newest ids that the store has acknowledged in one queue. A history is the time
+// between two moments at which the store may have lost messages. The store must be asked for the
+// last id of each history: a later id does not prove that it still has an earlier one.
 type storedIDs struct {
-	last    int64
-	earlier []int64 // last ids of the earlier histories that are not confirmed yet, oldest first
-	epoch   uint64  // the history of last
+	last    int64   // in the current history
+	earlier []int64 // last ids of earlier histories that are not confirmed yet, oldest first
+	epoch   uint64  // of the current history
 }
 
 // startHistory starts a new history with id.
 func (ids *storedIDs) startHistory(id int64) {
-	if len(ids.earlier) == maxHistories {
-		ids.earlier = ids.earlier[:maxHistories-1] // the store changes too often to be asked in between
+	if len(ids.earlier) == maxHistories { // so many failovers without a Confirm in between
+		ids.earlier = ids.earlier[:maxHistories-1]
 	}
 	ids.earlier = append(slices.Clip(ids.earlier), ids.last) // copies share the old array
 	ids.last = id
@@ -45,9 +49,8 @@ func (ids *storedIDs) startHistory(id int64) {
 // storedLog remembers which messages the store has acknowledged to this server. Redis may lose them
 // in a failover, and only this server can know that they existed.
 type storedLog struct {
-	epoch func() uint64 // changes with the store's history, before the first write to the new one
-
-	onLoss func() // called when an answer of the store shows a loss
+	epoch  func() uint64 // changes when a history begins, before the first write in it
+	onLoss func()        // called when an answer of the store shows a loss
 
 	mu            sync.Mutex // guards the fields below
 	recent, older map[queueKey]storedIDs
@@ -63,8 +66,7 @@ func newStoredLog(epoch func() uint64, lost func()) *storedLog {
 	return &storedLog{epoch: epoch, onLoss: lost, recent: map[queueKey]storedIDs{}, rotatedAt: time.Now(), uncertain: map[queueKey]struct{}{}}
 }
 
-// add records that the store acknowledged message id, with prev before it. prev is below 0 if it is
-// not known.
+// add records that the store acknowledged message id. prev is the id before it, or unknownPrev.
 func (l *storedLog) add(key queueKey, id, prev int64) {
 	epoch := l.epoch()
 	l.mu.Lock()
@@ -81,7 +83,7 @@ func (l *storedLog) add(key queueKey, id, prev int64) {
 		ids = storedIDs{last: id}
 	case ids.epoch != epoch:
 		ids.startHistory(id)
-	case prev >= 0 && prev < ids.last && id > ids.last:
+	case prev != unknownPrev && prev < ids.last && id > ids.last:
 		// The message before id is older than one that was acknowledged already.
 		ids.startHistory(id)
 		l.onLoss()
@@ -92,7 +94,7 @@ func (l *storedLog) add(key queueKey, id, prev int64) {
 	l.recent[key] = ids
 }
 
-// addUncertain records that a call failed which may have stored a message without a hint.
+// addUncertain records a queue in which a failed call may have stored a message without a hint.
 func (l *storedLog) addUncertain(key queueKey) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -101,7 +103,7 @@ func (l *storedLog) addUncertain(key queueKey) {
 	}
 }
 
-// takeUncertain returns and removes the queues of such calls.
+// takeUncertain returns and removes the queues that addUncertain recorded.
 func (l *storedLog) takeUncertain() (channels, clients []string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -130,15 +132,16 @@ func (l *storedLog) snapshot() map[queueKey]storedIDs {
 	return all
 }
 
-// removeConfirmed removes the earlier histories that were confirmed. It keeps those that were added
-// meanwhile.
-func (l *storedLog) removeConfirmed(key queueKey, before []int64) {
+// removeConfirmed removes earlier histories whose last ids are confirmed. It keeps histories that
+// were added meanwhile.
+func (l *storedLog) removeConfirmed(key queueKey, confirmed []int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, m := range []map[queueKey]storedIDs{l.recent, l.older} {
 		ids, known := m[key]
-		if known && len(before) > 0 && len(ids.earlier) >= len(before) && slices.Equal(ids.earlier[:len(before)], before) {
-			if ids.earlier = ids.earlier[len(before):]; len(ids.earlier) == 0 {
+		n := len(confirmed)
+		if known && n > 0 && len(ids.earlier) >= n && slices.Equal(ids.earlier[:n], confirmed) {
+			if ids.earlier = ids.earlier[n:]; len(ids.earlier) == 0 {
 				ids.earlier = nil
 			}
 			m[key] = ids

@@ -69,11 +69,12 @@ func TestNoLogWithoutEpoch(t *testing.T) {
 // TestAddDuringConfirm checks that ids that are added during a confirmation stay.
 func TestAddDuringConfirm(t *testing.T) {
 	channel := queueKey{peer.Channel, "news"}
-	epoch := uint64(1)
+	var epoch uint64
 	l := newStoredLog(func() uint64 { return epoch }, func() {})
-	for ; epoch <= 3; epoch++ {
+	for epoch = 1; epoch <= 3; epoch++ {
 		l.add(channel, int64(10*epoch), 0)
 	}
+	epoch = 4
 	asked := l.snapshot()[channel].earlier
 	l.add(channel, 40, 0)
 	l.removeConfirmed(channel, asked)
