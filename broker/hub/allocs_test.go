@@ -26,7 +26,7 @@ func newDeliveryBench(n int) *deliveryBench {
 	l.Attach(func(run func()) { c.run = run })
 	h := New(Options{
 		Loops: []*loop.Loop{l}, Pool: work.New(0), Queue: queue.NewMemory(queue.Options{}, nil),
-		Registry: registry.NewMemory(registry.Options{}), ServerID: func() string { return "me" }, Messages: messages,
+		Registry: registry.NewMemory(registry.Options{}), ServerID: func() string { return "me" }, Messages: maker,
 	})
 	for range n {
 		pos, err := h.Acquire(context.Background(), "news", nil)
@@ -42,7 +42,7 @@ func newDeliveryBench(n int) *deliveryBench {
 	return c
 }
 
-// push hints n messages and then runs the loop.
+// push sends the hints of n messages and then runs the loop.
 func (c *deliveryBench) push(n int) {
 	for range n {
 		c.Hint(c.last+1, c.last, data)
@@ -65,8 +65,9 @@ func allocCases() []allocs.Case {
 	deliver := func(c *deliveryBench, n int) func() { return func() { c.push(n) } }
 	return []allocs.Case{
 		allocs.Of("extend the tail", 1, func() { full = full.extend(one) }),
-		allocs.Of("encode an entry", 1, func() { few.message(1, data) }),
-		// No allocation per delivery: only the message, and the tail twice. Entries share one array.
+		allocs.Of("encode a message", 1, func() { few.message(1, data) }),
+		// No allocation per delivery: each message and each new tail is one. Several messages to the
+		// same subscribers are joined once.
 		allocs.Of("a message to 10", 2, deliver(few, 1)),
 		allocs.Of("a message to 1000", 2, deliver(many, 1)),
 		allocs.Of("16 messages to 1000", 33, deliver(many, 16)),

@@ -13,11 +13,12 @@ import (
 	"switchboard/registry"
 )
 
-// messages makes the messages of these tests, and lines is how raw TCP takes them.
-var messages = native.New(0)
+// maker encodes the messages of these tests.
+var maker = native.New(0)
 
-var lines = func() *dialect.Form {
-	o, err := messages.Open(dialect.Hello{})
+// lineForm is the form of messages on raw TCP.
+var lineForm = func() *dialect.Form {
+	o, err := maker.Open(dialect.Hello{})
 	if err != nil {
 		panic(err)
 	}
@@ -26,16 +27,16 @@ var lines = func() *dialect.Form {
 
 // sink is a subscriber whose socket always takes everything. It belongs to its loop.
 type sink struct {
-	frames, bytes int           // frames after which it signals done
-	wantFrames    int           // frames after which it says so
-	done          chan struct{} // one slot
+	messages, bytes int           // received so far
+	wantMessages    int           // number of messages after which it signals done
+	done            chan struct{} // one slot
 }
 
 func (s *sink) Backlogged() bool         { return false }
 func (s *sink) Gap(string, int64, int64) {}
 func (s *sink) Write(b *dialect.Batch) {
-	s.bytes += len(b.Bytes(lines))
-	if s.frames += len(b.Messages); s.frames == s.wantFrames {
+	s.bytes += len(b.Bytes(lineForm))
+	if s.messages += len(b.Messages); s.messages == s.wantMessages {
 		s.done <- struct{}{}
 	}
 }
@@ -59,7 +60,7 @@ func newBenchHub(b *testing.B, loops int) *benchHub {
 	}
 	f.Hub = New(Options{
 		Loops: f.loops, Pool: pool, Queue: f.queue, Registry: registry.NewMemory(registry.Options{}),
-		ServerID: func() string { return "b1" }, Messages: messages,
+		ServerID: func() string { return "b1" }, Messages: maker,
 	})
 	b.Cleanup(func() {
 		pool.Wait()
@@ -79,7 +80,7 @@ func (f *benchHub) waitForLoops() {
 	wg.Wait()
 }
 
-// subscribe adds a subscriber that has seen all messages up to after, or that begins now if nil.
+// subscribe adds a subscriber. after is the last id that it has seen; nil means that it begins now.
 func (f *benchHub) subscribe(b *testing.B, l *loop.Loop, s *sink, after *int64) *Subscription {
 	pos, err := f.Acquire(b.Context(), "news", after)
 	if err != nil {
@@ -129,8 +130,8 @@ func BenchmarkHint(b *testing.B) {
 				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(id)/benchSubscribers, "ns/delivery")
 				f.waitForLoops()
 				for _, s := range sinks {
-					if s.frames != int(id) {
-						b.Fatalf("%d messages instead of %d", s.frames, id)
+					if s.messages != int(id) {
+						b.Fatalf("%d messages instead of %d", s.messages, id)
 					}
 				}
 			})
@@ -155,7 +156,7 @@ func BenchmarkCatchUp(b *testing.B) {
 	done := make(chan struct{}, 1)
 	b.ReportAllocs()
 	for b.Loop() {
-		sub := f.subscribe(b, f.loops[0], &sink{wantFrames: missed, done: done}, &first)
+		sub := f.subscribe(b, f.loops[0], &sink{wantMessages: missed, done: done}, &first)
 		<-done
 		f.loops[0].Post(func() { f.Unsubscribe(sub) })
 	}

@@ -6,10 +6,11 @@ import (
 	"switchboard/queue"
 )
 
-// acquire returns the position of a new subscriber. after is the last id that it has seen, or nil.
+// acquire binds the channel if needed and returns the position of a new subscriber. after is the
+// last id that the subscriber has seen, or nil.
 func (c *Channel) acquire(ctx context.Context, after *int64) (Position, error) {
-	pos, known, err := c.bindAndRead(ctx, after)
-	if err != nil || known {
+	pos, ok, err := c.bindAndRead(ctx, after)
+	if err != nil || ok {
 		return pos, err
 	}
 	pos = Position{Channel: c, Recovered: true}
@@ -21,14 +22,14 @@ func (c *Channel) acquire(ctx context.Context, after *int64) (Position, error) {
 	return pos, err
 }
 
-// bindAndRead binds the channel in the registry and reads it, once. After a failure the next caller
-// tries again. The caller that binds gets its own position from the same read; for all other
-// callers known is false.
+// bindAndRead binds the channel in the registry and then reads its queue. Only the first caller
+// does so; after a failure the next caller tries again. The caller that binds gets its position
+// from the same read. For all other callers ok is false.
 //
 // One read per channel matters when 15,000 clients reconnect, each to a channel of its own. There
 // used to be three reads: one for the end of the tail, one for the missed messages, and one in case
 // a hint had arrived meanwhile.
-func (c *Channel) bindAndRead(ctx context.Context, after *int64) (pos Position, known bool, err error) {
+func (c *Channel) bindAndRead(ctx context.Context, after *int64) (pos Position, ok bool, err error) {
 	if c.bound.Load() {
 		return pos, false, nil
 	}
@@ -68,7 +69,7 @@ func (c *Channel) firstRead(after *int64) queue.ChannelRead {
 	return queue.ChannelRead{Channel: c.Name, After: *after, Limit: pageSize}
 }
 
-// clearMissed starts to record, in c.missed, whether a hint arrives before the channel is bound.
+// clearMissed clears c.missed. A hint that arrives before the channel is bound sets it again.
 func (c *Channel) clearMissed() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -93,13 +94,13 @@ func (c *Channel) finishBind(t *tail) {
 // tailOf returns the tail of a channel after its first read. It has the messages of the page if
 // they reach the channel's end, otherwise only the position of the end.
 func (c *Channel) tailOf(page queue.Page) *tail {
-	end := &tail{base: page.Last, last: page.Last, hole: page.LastMarker}
+	end := &tail{base: page.Last, last: page.Last, lastMarker: page.LastMarker}
 	n := len(page.Messages)
 	if n == 0 || page.More || page.Messages[n-1].ID != page.Last {
 		return end
 	}
 	p := c.encodePage(page)
-	if t, ok := end.prepend(page.From, p.entries); ok {
+	if t, ok := end.prepend(page.From, p.messages); ok {
 		return t
 	}
 	return end
@@ -109,7 +110,7 @@ func (c *Channel) tailOf(page queue.Page) *tail {
 func (c *Channel) resumeFrom(after int64) (cursor int64, recovered bool, err error) {
 	t := c.tail.Load()
 	if _, ok := t.after(after); ok && after <= t.last {
-		return after, after >= t.hole, nil
+		return after, after >= t.lastMarker, nil
 	}
 	p, err := c.pageAfter(after)
 	if err != nil {
@@ -119,5 +120,5 @@ func (c *Channel) resumeFrom(after int64) (cursor int64, recovered bool, err err
 		return p.from, false, nil
 	}
 	c.prependToTail(after, p)
-	return after, after >= p.hole, nil
+	return after, after >= p.lastMarker, nil
 }

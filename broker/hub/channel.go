@@ -19,8 +19,8 @@ type Channel struct {
 
 	refs int // guarded by hub.mu: subscriptions, including those that are being prepared
 
-	// bindLock is held while the channel is bound or unbound, so that the two never overlap. It is
-	// a channel of one slot because it is held over store calls: testing/synctest treats a goroutine
+	// bindLock is held during each binding and unbinding, so that two of them never overlap. It is a
+	// Go channel of one slot because it is held over store calls: testing/synctest treats a goroutine
 	// that waits for it as idle, which it does not do for a mutex.
 	bindLock   chan struct{}
 	mayBeBound bool // guarded by bindLock: the registry may have this server as an owner
@@ -74,8 +74,8 @@ func (c *Channel) Hint(id, prev int64, data []byte) {
 	case prev == t.last:
 		c.extendLocked(t, []*dialect.Message{c.message(id, data)})
 	case len(c.early) < maxEarly:
-		// The answers of one round trip go to many goroutines, so neighbors often swap places.
-		// The drainer checks c.early again before it reads the store.
+		// The answers of one round trip go to many goroutines, so hints often arrive in another
+		// order. The drainer checks c.early again before it reads the store.
 		if c.early == nil {
 			c.early = make(map[int64]earlyMessage)
 		}
@@ -86,8 +86,8 @@ func (c *Channel) Hint(id, prev int64, data []byte) {
 	}
 }
 
-// extendLocked appends more to t, and then each early message whose predecessor is there. The
-// result becomes the channel's tail, and the loops are woken.
+// extendLocked replaces the tail by t with more appended, and wakes the loops. It also appends the
+// early messages that now follow the last one.
 func (c *Channel) extendLocked(t *tail, more []*dialect.Message) {
 	last := t.last
 	if len(more) > 0 {
@@ -138,19 +138,18 @@ func (c *Channel) drain() {
 		c.mu.Unlock()
 		return
 	}
-	c.dirty, c.early = false, nil // these are all stored already, so the read includes them
+	c.dirty, c.early = false, nil // the read includes the early messages: they were stored before their hints
 	from := c.tail.Load()
 	c.mu.Unlock()
 
-	ctx, cancel := c.hub.context()
-	defer cancel()
+	ctx := c.hub.context()
 	page, err := c.hub.opts.Queue.ReadChannel(ctx, c.Name, from.last, pageSize)
 
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.draining = false
 	if err != nil {
-		c.hub.opts.Logger.Warn().Err(err).Msg("drain failed; the next sweep tries again")
+		c.hub.opts.Logger.Warn().Err(err).Msg("drain failed; the next tick tries again")
 		c.hub.drainFailed.Store(true)
 		return
 	}
@@ -162,7 +161,8 @@ func (c *Channel) drain() {
 	}
 }
 
-// applyPageLocked appends to the tail a page that was read after the end of from.
+// applyPageLocked appends a page to the tail. from was the tail when the read began, and the page
+// follows its last message.
 func (c *Channel) applyPageLocked(from *tail, page queue.Page) {
 	now := c.tail.Load()
 	if !page.Complete {
@@ -172,7 +172,7 @@ func (c *Channel) applyPageLocked(from *tail, page queue.Page) {
 		}
 		// The store does not know the end of the tail: it was trimmed, or the store lost its last
 		// writes. Start again where the store says. Each subscriber detects its own gap in catchUp.
-		now = &tail{base: page.From, last: page.From, hole: page.LastMarker}
+		now = &tail{base: page.From, last: page.From, lastMarker: page.LastMarker}
 		if from.last > page.Floor {
 			c.hub.opts.Lost(c.Name, from.last)
 		}
@@ -187,21 +187,21 @@ func (c *Channel) applyPageLocked(from *tail, page queue.Page) {
 		c.extendLocked(now, more)
 	}
 	if !page.Complete {
-		c.rereadAhead()
+		c.rereadSubscribersAhead()
 	}
 }
 
-// prependToTail puts a page that was read after id `after` before the tail, if the two are
-// adjacent. Later subscribers that resume from there need no read: when many clients reconnect at
-// once, only the first ones read the store.
+// prependToTail adds a page to the front of the tail if it reaches the tail's first message. after
+// is the id before the page. Later subscribers that resume from there need no read: when many
+// clients reconnect at once, only the first ones read the store.
 func (c *Channel) prependToTail(after int64, p page) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	t := c.tail.Load()
-	for i, e := range p.entries {
-		if e.ID == t.base {
-			if next, ok := t.prepend(after, p.entries[:i+1]); ok {
-				next.hole = max(t.hole, p.hole)
+	for i, m := range p.messages {
+		if m.ID == t.base {
+			if next, ok := t.prepend(after, p.messages[:i+1]); ok {
+				next.lastMarker = max(t.lastMarker, p.lastMarker)
 				c.setTailLocked(next)
 			}
 			return
@@ -209,9 +209,9 @@ func (c *Channel) prependToTail(after int64, p page) {
 	}
 }
 
-// rereadAhead makes subscribers whose cursor is after the end of the tail read the store now. They
-// receive their gap at once, and not only when the next message arrives.
-func (c *Channel) rereadAhead() {
+// rereadSubscribersAhead makes subscribers whose cursor is after the end of the tail read the
+// store now. They receive their gap at once, and not only when the next message arrives.
+func (c *Channel) rereadSubscribersAhead() {
 	for i := range c.perLoop {
 		l := &c.perLoop[i]
 		if l.count.Load() == 0 {

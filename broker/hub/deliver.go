@@ -14,9 +14,10 @@ const writesPerYield = 64
 // Run implements loop.Task: it delivers the tail to the loop's subscribers.
 func (c *Channel) Run(on *loop.Loop) { c.deliver(&c.perLoop[on.Index], &c.hub.scratch[on.Index]) }
 
-// deliver writes to each subscriber whose socket is not backed up all frames after its cursor, in
-// one write. It runs on the loop. Most subscribers have the same cursor and share one batch: scratch,
-// which is reused, because a batch escapes through the Subscriber interface.
+// deliver writes to each subscriber, in one write, all messages after its cursor. It skips
+// subscribers whose socket is backed up. It runs on the loop. Most subscribers have the same
+// cursor and share one batch. That batch is scratch, which the loop reuses: a new batch would
+// escape to the heap through the Subscriber interface.
 func (c *Channel) deliver(l *loopSubscribers, scratch *dialect.Batch) {
 	l.woken.Store(false)
 	t := c.tail.Load()
@@ -34,13 +35,13 @@ func (c *Channel) deliver(l *loopSubscribers, scratch *dialect.Batch) {
 		case sub.cursor == sharedFrom:
 			sub.write(shared, t.last)
 		default:
-			entries, ok := t.after(sub.cursor)
-			if !ok || sharedFrom >= 0 || countFitting(entries) < len(entries) {
+			messages, ok := t.after(sub.cursor)
+			if !ok || sharedFrom >= 0 || countFitting(messages) < len(messages) {
 				sub.catchUp()
 				break
 			}
 			shared, sharedFrom = scratch, sub.cursor
-			shared.Reset(entries)
+			shared.Reset(messages)
 			sub.write(shared, t.last)
 		}
 		if i < len(l.subs) && l.subs[i] == sub { // a failed write removes the subscription

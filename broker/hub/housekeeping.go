@@ -41,7 +41,7 @@ func (h *Hub) Tick() {
 	for i, l := range h.opts.Loops {
 		if lagging := &h.lagging[i]; lagging.count.Load() > 0 {
 			l.Post(func() {
-				for s := range lagging.list {
+				for s := range lagging.set {
 					s.Resume()
 				}
 			})
@@ -71,7 +71,7 @@ func (h *Hub) shrinkTails() {
 // setTailLocked replaces the tail and lists the channel in hub.filledTails if it has messages.
 func (c *Channel) setTailLocked(t *tail) {
 	c.tail.Store(t)
-	if c.tailListed || len(t.entries) == 0 {
+	if c.tailListed || len(t.messages) == 0 {
 		return
 	}
 	c.tailListed = true
@@ -81,7 +81,7 @@ func (c *Channel) setTailLocked(t *tail) {
 }
 
 // markUnbound makes the next Acquire bind c again. It returns false if c is in use. It must be
-// called before UnbindChannel, so that no caller takes the channel for bound meanwhile.
+// called before UnbindChannel, so that no caller relies on the binding meanwhile.
 func (h *Hub) markUnbound(c *Channel) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -98,14 +98,14 @@ func (c *Channel) shrinkTail() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	t := c.tail.Load()
-	if t.idle || len(t.entries) == 0 {
+	if t.idle || len(t.messages) == 0 {
 		c.tailListed = false
 		c.tail.Store(t.withoutMessages())
 		return false
 	}
-	idle := *t
-	idle.idle = true
-	c.tail.Store(&idle)
+	next := *t
+	next.idle = true
+	c.tail.Store(&next)
 	return true
 }
 
@@ -117,8 +117,7 @@ func (h *Hub) unbind(c *Channel) {
 		return
 	}
 	if c.mayBeBound {
-		ctx, cancel := h.context()
-		defer cancel()
+		ctx := h.context()
 		if err := h.opts.Registry.UnbindChannel(ctx, h.opts.ServerID(), c.Name); err != nil {
 			h.opts.Logger.Warn().Err(err).Msg("unbind failed; the next tick tries again")
 			return
@@ -133,8 +132,9 @@ func (h *Hub) unbind(c *Channel) {
 	}
 }
 
-// RebindAll binds every channel to the current server id and reads the store again. It is for a
-// store or a server that was believed dead. If old is not empty, that id is unbound.
+// RebindAll binds every channel to the current server id and reads the store again. Call it when
+// the store may have lost the bindings, or when this server has a new id because it was declared
+// dead. old is then the former id, which is unbound; otherwise it is empty.
 func (h *Hub) RebindAll(ctx context.Context, old string) error {
 	var wg sync.WaitGroup
 	var mu sync.Mutex

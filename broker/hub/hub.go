@@ -70,8 +70,8 @@ type Hub struct {
 
 // laggingSubscribers is the set of one loop's subscriptions that deliver skips.
 type laggingSubscribers struct {
-	list  map[*Subscription]struct{} // owned by the loop
-	count atomic.Int32               // len(list), for other goroutines
+	set   map[*Subscription]struct{} // owned by the loop
+	count atomic.Int32               // len(set), for other goroutines
 }
 
 // New returns a Hub without channels.
@@ -92,19 +92,19 @@ func New(opts Options) *Hub {
 	}
 	h.lagging, h.scratch = make([]laggingSubscribers, len(opts.Loops)), make([]dialect.Batch, len(opts.Loops))
 	for i := range h.lagging {
-		h.lagging[i].list = make(map[*Subscription]struct{})
+		h.lagging[i].set = make(map[*Subscription]struct{})
 	}
 	return h
 }
 
-// context returns a context with the store timeout. It is shared and needs no cancel.
-func (h *Hub) context() (ctx context.Context, done func()) { return h.deadlines.Context(), func() {} }
+// context returns a context with the store timeout. Calls share it, so nothing cancels it.
+func (h *Hub) context() context.Context { return h.deadlines.Context() }
 
 // Position is the place in a channel where a subscription begins.
 type Position struct {
 	Channel   *Channel
 	Cursor    int64
-	Recovered bool  // no message between `after` and now is missing
+	Recovered bool  // the subscriber receives every message after the last one that it has seen
 	ResumeID  int64 // the id that the client receives and resumes with: Cursor, unless the channel is empty
 }
 
@@ -112,7 +112,7 @@ type Position struct {
 // the last id that the subscriber has seen, or nil. Acquire calls the store, so do not call it on a
 // loop. Pass each Position once, to Subscribe or to Release.
 func (h *Hub) Acquire(ctx context.Context, name string, after *int64) (Position, error) {
-	c := h.hold(name)
+	c := h.getOrCreate(name)
 	pos, err := c.acquire(ctx, after)
 	if err != nil {
 		h.Release(c)
@@ -136,15 +136,15 @@ func (h *Hub) TryAcquire(name string, after *int64) (Position, bool) {
 		if _, ok := t.after(*after); !ok || *after > t.last {
 			return Position{}, false
 		}
-		pos.Cursor, pos.Recovered = *after, *after >= t.hole
+		pos.Cursor, pos.Recovered = *after, *after >= t.lastMarker
 	}
 	pos.ResumeID = h.resumeID(c, pos.Cursor)
 	h.addRefLocked(c)
 	return pos, true
 }
 
-// hold returns the channel, creating it if needed, with one more reference.
-func (h *Hub) hold(name string) *Channel {
+// getOrCreate returns the channel with one more reference. It creates the channel if needed.
+func (h *Hub) getOrCreate(name string) *Channel {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	c := h.channels[name]
@@ -165,7 +165,7 @@ func (h *Hub) addRefLocked(c *Channel) {
 
 // Hold keeps the channel in its current state, bound or not, until release is called.
 func (h *Hub) Hold(name string) (release func()) {
-	c := h.hold(name)
+	c := h.getOrCreate(name)
 	return func() { h.Release(c) }
 }
 
@@ -253,7 +253,7 @@ func (h *Hub) SubscriberCount(name string) int {
 	return n
 }
 
-// ChannelNames returns the names of the channels, without the system's own such as wire.AllChannel.
+// ChannelNames returns the names of the channels, without system channels such as wire.AllChannel.
 func (h *Hub) ChannelNames() (names []string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -8,7 +8,8 @@ import (
 	"switchboard/queue"
 )
 
-// TestStoreLosesMessages is a failover: the store comes back without the last messages.
+// TestStoreLosesMessages checks a failover after which the store lacks the last messages: the
+// subscriber receives a gap at once, and then later messages.
 func TestStoreLosesMessages(t *testing.T) {
 	s := newHarness(t, queue.Options{})
 	r, _, _ := s.subscribe("a", nil)

@@ -6,9 +6,8 @@ import (
 )
 
 const (
-	// recentEvery is the longest time from the binding of a channel to the first refresh of its
-	// position.
-	recentEvery = time.Minute
+	// recentInterval is how often the positions of recently bound channels are refreshed.
+	recentInterval = time.Minute
 	// positionsPerCall is how many positions one store call refreshes.
 	positionsPerCall = 512
 )
@@ -41,7 +40,7 @@ func (h *Hub) refreshPositions() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	all := now.Sub(r.allAt) >= interval
-	if r.running || !all && now.Sub(r.recentAt) < min(recentEvery, interval) {
+	if r.running || !all && now.Sub(r.recentAt) < min(recentInterval, interval) {
 		return
 	}
 	list := r.recent
@@ -75,7 +74,7 @@ func (h *Hub) refreshChannels(list []*Channel) {
 		}
 	}
 	if err != nil {
-		h.opts.Logger.Warn().Err(err).Msg("positions of channels not refreshed; the next minute tries again")
+		h.opts.Logger.Warn().Err(err).Msg("channel positions not refreshed; a later tick tries again")
 	}
 	h.positions.mu.Lock()
 	defer h.positions.mu.Unlock()
@@ -84,7 +83,6 @@ func (h *Hub) refreshChannels(list []*Channel) {
 }
 
 func (h *Hub) keepPositions(names []string) error {
-	ctx, cancel := h.context()
-	defer cancel()
+	ctx := h.context()
 	return h.opts.Queue.KeepPositions(ctx, names)
 }

@@ -44,15 +44,15 @@ func (k *positionRecorder) takeKept() []string {
 	return kept
 }
 
-// TestPositionsAreRefreshed checks the channels with subscribers here: first soon after the
-// binding, then periodically.
+// TestPositionsAreRefreshed checks that the position of each channel with subscribers is refreshed
+// soon after the binding, and then periodically.
 func TestPositionsAreRefreshed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		k := &positionRecorder{Memory: queue.NewMemory(queue.Options{}, nil)}
 		pool := work.NewOn(2, func(worker func()) { go worker() })
 		h := New(Options{
 			Pool: pool, Registry: registry.NewMemory(registry.Options{}), Queue: k,
-			ServerID: func() string { return "me" }, Messages: messages, PositionTTL: 4 * time.Hour,
+			ServerID: func() string { return "me" }, Messages: maker, PositionTTL: 4 * time.Hour,
 		})
 		tick := func(wait time.Duration, want ...string) {
 			t.Helper()
@@ -110,7 +110,7 @@ func TestEmptyChannelResumeID(t *testing.T) {
 		q := queue.NewMemory(queue.Options{MetaTTL: 4 * time.Hour}, nil)
 		h := New(Options{
 			Pool: work.NewOn(1, func(worker func()) { go worker() }), Registry: registry.NewMemory(registry.Options{}), Queue: q,
-			ServerID: func() string { return "me" }, Messages: messages, PositionTTL: 4 * time.Hour,
+			ServerID: func() string { return "me" }, Messages: maker, PositionTTL: 4 * time.Hour,
 		})
 		acquire := func(name string, after *int64) Position {
 			t.Helper()

@@ -12,9 +12,9 @@ type PrefetchRequest struct {
 	After *int64 // the last id that the client has seen, or nil
 }
 
-// Prefetch binds and reads several channels with as few store calls as Acquire needs for one. It
-// returns, for each request, the channel for which TryAcquire now succeeds without a store call.
-// The caller passes each returned channel once to Release.
+// Prefetch binds and reads several channels with as few store calls as Acquire needs for one. The
+// result has one channel for each request, for which TryAcquire now succeeds. The caller passes
+// each channel once to Release.
 //
 // The result is nil for a channel that another goroutine is binding, for one whose messages after
 // After must be read from the store, and for one that failed. Use Acquire for these.
@@ -26,7 +26,7 @@ func (h *Hub) Prefetch(ctx context.Context, requests []PrefetchRequest) []*Chann
 			ready[i] = pos.Channel
 			continue
 		}
-		c := h.hold(r.Name)
+		c := h.getOrCreate(r.Name)
 		if !c.tryLockBinding() {
 			h.Release(c)
 			continue

@@ -53,7 +53,7 @@ func TestPrefetch(t *testing.T) {
 	p := &partialFailures{Registry: s.reg, Queue: s.queue, failBind: "unbound", failRead: "unread"}
 	s.opts.Registry, s.opts.Queue = p, p
 
-	locked := s.hold("locked")
+	locked := s.getOrCreate("locked")
 	unlock := locked.lockBinding()
 	first := s.append("news", 3)[0].ID
 	at := func(id int64) *int64 { return &id }
@@ -82,7 +82,7 @@ func TestPrefetch(t *testing.T) {
 	}
 	s.Release(pos.Channel)
 	s.settle()
-	if c := ready[4]; len(c.tail.Load().entries) != 1 {
+	if c := ready[4]; len(c.tail.Load().messages) != 1 {
 		t.Error("the message that was hinted during the read is lost")
 	}
 	for _, c := range ready {

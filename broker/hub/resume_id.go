@@ -13,8 +13,8 @@ import (
 // an id that encodes the current time and that no message has. The hub treats this id as 0 only
 // while the store remembers all messages since that time.
 const (
-	// emptyChannelBits marks such an id. They are the last id of a millisecond, which only the
-	// 4096th message of that millisecond would get.
+	// emptyChannelBits are the low bits of such an id. Of the message ids, only the id of the 4096th
+	// message in one millisecond has them.
 	emptyChannelBits = idsPerMS - 1
 	// idsPerMS is how many ids one millisecond has.
 	idsPerMS = 4096
@@ -52,7 +52,8 @@ func (h *Hub) resumeID(c *Channel, cursor int64) int64 {
 	if cursor != 0 || h.opts.PositionTTL == 0 || wire.IsSystem(c.Name) || c.tail.Load().last != 0 {
 		return cursor
 	}
-	// Use the last known store time, not the current one: this server may not know newer messages.
+	// Use the time of the last read, not the current time: this server may not know messages that
+	// were stored since.
 	last, _, ok := h.clock.times()
 	if !ok {
 		return cursor
@@ -65,8 +66,8 @@ func (h *Hub) resumeID(c *Channel, cursor int64) int64 {
 func (s *Subscription) ResumeID() int64 { return s.Channel.hub.resumeID(s.Channel, s.cursor) }
 
 // ResumeCursor returns the cursor for after, the id that a client resumes with. It returns 0 for an
-// id of an empty channel if the store remembers all messages since then. An older such id is
-// returned unchanged; the store knows no position with it, so the client receives a gap.
+// id of an empty channel if the store remembers all messages since then. It returns an older id of
+// an empty channel unchanged; the store does not know that position, so the client receives a gap.
 func (h *Hub) ResumeCursor(after *int64) *int64 {
 	if after == nil || *after&emptyChannelBits != emptyChannelBits || h.opts.PositionTTL == 0 {
 		return after

@@ -66,8 +66,8 @@ func TestPrependKeepsTheTailBounded(t *testing.T) {
 		s.expect(r, stored[1:], "resumed from the beginning")
 	}
 	tl := s.Channel("a").tail.Load()
-	if len(tl.entries) > maxTailMessages || tl.entries[0].ID != stored[50].ID {
-		t.Errorf("the tail has %d messages from %d on", len(tl.entries), tl.entries[0].ID)
+	if len(tl.messages) > maxTailMessages || tl.messages[0].ID != stored[50].ID {
+		t.Errorf("the tail has %d messages from %d on", len(tl.messages), tl.messages[0].ID)
 	}
 }
 

@@ -7,7 +7,7 @@ import (
 )
 
 // TestNotReusableWhileReading checks that a subscription that ended during a read is not reusable
-// until the read returns: the answer must not reach a later subscription in the same place.
+// until the read returns: a later subscription in the same value must not receive the answer.
 func TestNotReusableWhileReading(t *testing.T) {
 	s := newHarness(t, queue.Options{})
 	slow, sub, _ := s.subscribe("a", nil)

@@ -22,8 +22,8 @@ type Subscriber interface {
 }
 
 // Subscription is a subscriber's place in a channel. It belongs to the subscriber's loop. It has
-// only 40 bytes and is meant to be embedded in the subscriber: a separate object among short-lived
-// ones costs more memory than its size.
+// only 40 bytes and is meant to be embedded in the subscriber. A separate allocation would lie
+// among short-lived objects and cost more memory than its size.
 type Subscription struct {
 	Channel *Channel
 	to      Subscriber
@@ -53,16 +53,16 @@ func (s *Subscription) markLagging() {
 	if !s.lagging {
 		s.lagging = true
 		l := &s.Channel.hub.lagging[s.loop]
-		l.list[s] = struct{}{}
-		l.count.Store(int32(len(l.list)))
+		l.set[s] = struct{}{}
+		l.count.Store(int32(len(l.set)))
 	}
 }
 
 func (s *Subscription) clearLagging() {
 	s.lagging = false
 	l := &s.Channel.hub.lagging[s.loop]
-	delete(l.list, s)
-	l.count.Store(int32(len(l.list)))
+	delete(l.set, s)
+	l.count.Store(int32(len(l.set)))
 }
 
 // Resume continues a lagging subscription, because its socket is writable or the store is back.
@@ -80,42 +80,42 @@ func (s *Subscription) catchUp() {
 			s.markLagging()
 			return
 		}
-		entries, ok := s.Channel.tail.Load().after(s.cursor)
+		messages, ok := s.Channel.tail.Load().after(s.cursor)
 		if !ok {
 			s.markLagging()
 			s.read()
 			return
 		}
-		if len(entries) == 0 {
+		if len(messages) == 0 {
 			s.clearLagging()
 			return
 		}
-		s.writeOnce(entries)
+		s.writeOnce(messages)
 	}
 }
 
-// writeOnce writes as many entries as fit one write, and returns the rest.
-func (s *Subscription) writeOnce(entries []*dialect.Message) []*dialect.Message {
-	n := countFitting(entries)
-	s.write(&dialect.Batch{Messages: entries[:n]}, entries[n-1].ID)
-	return entries[n:]
+// writeOnce writes as many messages as fit one write, and returns the rest.
+func (s *Subscription) writeOnce(messages []*dialect.Message) []*dialect.Message {
+	n := countFitting(messages)
+	s.write(&dialect.Batch{Messages: messages[:n]}, messages[n-1].ID)
+	return messages[n:]
 }
 
-// countFitting returns how many of the entries fit one write, at least one.
-func countFitting(entries []*dialect.Message) int {
-	return wire.Fitting(entries, (*dialect.Message).Size)
+// countFitting returns how many of the messages fit one write, at least one.
+func countFitting(messages []*dialect.Message) int {
+	return wire.Fitting(messages, (*dialect.Message).Size)
 }
 
 // page is a page of messages from the store, encoded.
 type page struct {
-	entries  []*dialect.Message
-	from     int64
-	hole     int64
-	complete bool
+	messages   []*dialect.Message
+	from       int64 // the id before the first message
+	lastMarker int64 // id of the channel's newest loss marker
+	complete   bool  // no message is missing between the requested position and from
 }
 
-// read reads the page after the cursor. Subscribers with the same cursor share one read, for
-// example after another server crashed.
+// read reads the page after the cursor. Subscribers with the same cursor share one read: many
+// clients resume at the same id after their server crashed.
 func (s *Subscription) read() {
 	if s.reading {
 		return
@@ -136,8 +136,7 @@ func (s *Subscription) read() {
 func (c *Channel) pageAfter(cursor int64) (page, error) {
 	key := c.Name + " " + strconv.FormatInt(cursor, 10)
 	v, err, _ := c.hub.pageReads.Do(key, func() (any, error) {
-		ctx, cancel := c.hub.context()
-		defer cancel()
+		ctx := c.hub.context()
 		p, err := c.hub.opts.Queue.ReadChannel(ctx, c.Name, cursor, pageSize)
 		return c.encodePage(p), err
 	})
@@ -145,9 +144,9 @@ func (c *Channel) pageAfter(cursor int64) (page, error) {
 }
 
 func (c *Channel) encodePage(p queue.Page) page {
-	encoded := page{from: p.From, hole: p.LastMarker, complete: p.Complete}
+	encoded := page{from: p.From, lastMarker: p.LastMarker, complete: p.Complete}
 	for _, m := range p.Messages {
-		encoded.entries = append(encoded.entries, c.message(m.ID, m.Data))
+		encoded.messages = append(encoded.messages, c.message(m.ID, m.Data))
 	}
 	return encoded
 }
@@ -159,14 +158,14 @@ func (s *Subscription) applyPage(p page, end int64) {
 		s.to.Gap(s.Channel.Name, s.cursor, p.from)
 		s.cursor = p.from
 	}
-	empty := p.complete && len(p.entries) == 0
-	for len(p.entries) > 0 && s.Active() && !s.to.Backlogged() {
-		p.entries = s.writeOnce(p.entries)
+	empty := p.complete && len(p.messages) == 0
+	for len(p.messages) > 0 && s.Active() && !s.to.Backlogged() {
+		p.messages = s.writeOnce(p.messages)
 	}
 	switch {
 	case !s.Active():
 	case empty && s.Channel.tail.Load().last == end:
-		s.clearLagging() // the tail has more than the store: the next drain detects that
+		s.clearLagging() // the tail has messages that the store lacks; the next drain detects that
 	default:
 		s.catchUp()
 	}
