@@ -24,8 +24,8 @@ func (c *readCounter) RosterPage(ctx context.Context, server, channel, cursor st
 	return members, next, err
 }
 
-// TestRepeatedPagesShareOneCount checks pages of a large channel that are read again and again: all
-// its members are read at most once a second, to count the users.
+// TestRepeatedPagesShareOneCount checks repeated reads of a page of a large channel: all members of
+// the channel are read at most once per countTTL, to count the users.
 func TestRepeatedPagesShareOneCount(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const size = 500

@@ -118,8 +118,8 @@ func (s *memberSet) takeSteps() (steps map[string][]step, first int64) {
 	return steps, first
 }
 
-// listAfter returns the first clients after the client id `after`, in order and at most limit,
-// which is positive. more reports whether there are others.
+// listAfter returns the first limit members whose client id is greater than after, sorted by
+// client. limit must be positive. more reports whether further members follow.
 func (s *memberSet) listAfter(after string, limit int) (list []registry.Member, more bool) {
 	byClient := func(a, b registry.Member) int { return strings.Compare(a.Client, b.Client) }
 	n := 0
@@ -128,7 +128,7 @@ func (s *memberSet) listAfter(after string, limit int) (list []registry.Member, 
 			continue
 		}
 		n++
-		// In a large channel, sort only candidates for the page, and drop half of them each time.
+		// Keep only the lowest ids so far, to avoid sorting all members of a large channel.
 		if list = append(list, e.member); len(list) > 2*limit {
 			slices.SortFunc(list, byClient)
 			list = list[:limit]

@@ -15,7 +15,7 @@ type Page struct {
 	Members []registry.Member
 	Next    string // cursor of the next page; empty on the last page
 	Count   int    // clients in the channel
-	Users   int    // different users, at most countTTL ago; -1 with a cursor, because they are not counted again
+	Users   int    // different users, as counted at most countTTL ago; -1 on later pages, which do not count them
 }
 
 // Page reads about limit members of a channel after cursor, which is "" for the first page. Only

@@ -98,8 +98,8 @@ func (p *Presence) writeBatch() {
 	})
 }
 
-// StopCoalescing makes later changes be written without a pause. After it, waiting for the pool
-// waits for all changes that were added before.
+// StopCoalescing ends the pauses between store calls. From then on, Options.Pool.Wait returns only
+// after all changes that were added before it are written.
 func (p *Presence) StopCoalescing() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -55,7 +55,7 @@ type Options struct {
 // Presence writes this server's rosters and keeps the views that its watchers need.
 type Presence struct {
 	opts Options
-	live atomic.Pointer[map[string]bool]
+	live atomic.Pointer[map[string]bool] // servers that hold a lease, by id; never changed in place
 
 	counts userCounts
 
@@ -142,13 +142,14 @@ func (p *Presence) MarkAllDirty() {
 	}
 }
 
-// Resync writes the rosters of the channels again and reads every view again. It is for a store or
-// a server that was believed dead. It does not wait for the result.
+// Resync writes the rosters of the channels again and reads every view again. Call it when the
+// store may have lost them, or when this server has a new id because it was declared dead. Resync
+// does not wait for the result.
 func (p *Presence) Resync(channels []string) {
 	p.mu.Lock()
 	for _, channel := range channels {
-		w := p.pendingLocked(channel)
-		w.rewrite, w.changes = true, nil
+		r := p.pendingLocked(channel)
+		r.rewrite, r.changes = true, nil
 	}
 	p.mu.Unlock()
 	for _, v := range p.allViews() {

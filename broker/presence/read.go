@@ -65,7 +65,7 @@ func (v *View) repeatWatch(ctx context.Context) error {
 	return err
 }
 
-// readOnce reads the dirty rosters. The ones that it could not read stay dirty.
+// readOnce reads the dirty rosters. If one of the reads fails, all of them stay dirty.
 func (v *View) readOnce(ctx context.Context) error {
 	v.mu.Lock()
 	all, servers := v.allDirty, v.dirty
@@ -114,8 +114,8 @@ func (v *View) readRosters(ctx context.Context, all bool, servers map[string]boo
 	return nil
 }
 
-// invalidateVersion makes the next changes of a roster wait for its reading: the store may have
-// gone back to an older version.
+// invalidateVersion makes the updates of a roster wait until the roster is read. The version in the
+// view may be one that the store has lost.
 func (v *View) invalidateVersion(server string) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -127,19 +127,19 @@ func (v *View) invalidateVersion(server string) {
 }
 
 // applyRoster replaces the server's roster by the stored one and then applies the updates that were
-// recorded during the reading.
+// recorded during the read.
 func (v *View) applyRoster(server string, stored registry.Roster) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if !v.p.isLive(server) {
-		stored = registry.Roster{} // it died during the reading
+		stored = registry.Roster{} // it died during the read
 	}
 	r := v.rosters[server]
 	if r == nil {
 		r = &roster{}
 	}
 	if v.seenVersions[server] = stored.Version; stored.Version == 0 {
-		v.seenVersions[server] = math.MaxInt64 // a change from before the reading must not count as the first one
+		v.seenVersions[server] = math.MaxInt64 // no update of the empty roster counts as new: it may be older than the read
 	}
 	v.applyChange(server, stored.Version, difference(membersOf(r), stored.Members))
 	for _, u := range v.recorded {

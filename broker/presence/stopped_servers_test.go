@@ -5,8 +5,6 @@ import (
 	"slices"
 	"testing"
 	"testing/synctest"
-
-	"switchboard/registry"
 )
 
 // TestStoppedServers stops servers in the middle of their work, until their leases end or until
@@ -24,15 +22,21 @@ func TestStoppedServers(t *testing.T) {
 // stoppingWorld is a world in which servers stop.
 type stoppingWorld struct {
 	*world
-	location      map[string]registry.Member // where a client connected last; User is the server's name
-	lastNumber    int64                      // last used in a generation or server id
-	delayedLeaves map[*node][]func()         // the leaves that stopped servers notice when they continue
+	location      map[string]connection // each client's last connection
+	lastNumber    int64                 // last used in a generation or server id
+	delayedLeaves map[*node][]func()    // the leaves that stopped servers notice when they continue
 	dead          []string
+}
+
+// connection is a client's connection to a server.
+type connection struct {
+	server     string // its name, which is its first id
+	generation int64
 }
 
 func runStoppedServers(t *testing.T, seed uint64) {
 	w := newWorld(t, seed, 1000, "a", "b", "c")
-	c := &stoppingWorld{world: w, location: map[string]registry.Member{}, delayedLeaves: map[*node][]func(){}}
+	c := &stoppingWorld{world: w, location: map[string]connection{}, delayedLeaves: map[*node][]func(){}}
 	names := []string{"a", "b", "c"}
 	watchers := map[string]*testWatcher{}
 	for _, name := range names {
@@ -108,7 +112,7 @@ func (c *stoppingWorld) connect(client, name string) {
 	before, was := c.location[client]
 	c.lastNumber++
 	n.join(client, "user", c.lastNumber)
-	c.location[client] = registry.Member{User: name, Generation: c.lastNumber}
+	c.location[client] = connection{name, c.lastNumber}
 	if was {
 		c.endConnection(client, before)
 	}
@@ -123,9 +127,9 @@ func (c *stoppingWorld) disconnect(client string) {
 }
 
 // endConnection ends a connection. A stopped server notices it when it continues.
-func (c *stoppingWorld) endConnection(client string, at registry.Member) {
-	n := c.nodes[at.User]
-	leave := func() { n.leave(client, at.Generation) }
+func (c *stoppingWorld) endConnection(client string, at connection) {
+	n := c.nodes[at.server]
+	leave := func() { n.leave(client, at.generation) }
 	if n.stopped != nil {
 		c.delayedLeaves[n] = append(c.delayedLeaves[n], leave)
 		return
@@ -158,7 +162,7 @@ func (c *stoppingWorld) declareDead(n *node) {
 	c.dead = append(c.dead, n.id)
 }
 
-// resume lets a server continue. Either the pending calls or the next beat come first.
+// resume lets a server continue. Its pending calls and its next beat come in random order.
 func (c *stoppingWorld) resume(n *node) {
 	if n.stopped == nil {
 		return

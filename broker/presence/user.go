@@ -9,9 +9,10 @@ import (
 	"switchboard/registry"
 )
 
-// unaidedReads is for how many seconds a new view reads the store every second. The other servers
-// learn only with this server's next beat that it watches users and needs hints.
-const unaidedReads = 5
+// initialReads is the number of seconds in which a new view reads the store every second. It needs
+// no hints in this time: the other servers learn only with this server's next beat that it watches
+// users.
+const initialReads = 5
 
 // UserView is this server's view of a watched user: whether the user is online.
 type UserView struct {
@@ -24,8 +25,8 @@ type UserView struct {
 	mu          sync.Mutex // guards the fields below
 	initialized bool       // read at least once
 	online      bool       // as the watchers know it
-	awaySeconds int        // since no connection was found; 0 for online
-	age         int        // seconds, at most unaidedReads+1
+	awaySeconds int        // time since an online user lost the last connection; 0 if the user is connected or offline
+	age         int        // seconds, at most initialReads+1
 	dirty       bool       // the store must be read
 	reading     bool       // a reader is queued or running
 	seq         int64      // grows with each change
@@ -188,8 +189,8 @@ func (v *UserView) tick() {
 	if v.awaySeconds > 0 {
 		v.awaySeconds++
 	}
-	if v.age++; v.age <= unaidedReads || v.dirty || v.awaySeconds > v.p.opts.Grace {
-		v.age = min(v.age, unaidedReads+1)
+	if v.age++; v.age <= initialReads || v.dirty || v.awaySeconds > v.p.opts.Grace {
+		v.age = min(v.age, initialReads+1)
 		v.markDirtyLocked()
 	}
 }

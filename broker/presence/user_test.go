@@ -33,8 +33,8 @@ func (w *world) bind(client, server string, generation int64) {
 	}
 }
 
-// waitSeconds lets n seconds pass, with a tick in each.
-func (w *world) waitSeconds(n int) {
+// tickSeconds ticks n times, a second apart, and lets one more second pass.
+func (w *world) tickSeconds(n int) {
 	for range n {
 		w.waitASecond()
 		for _, n := range w.nodes {
@@ -50,36 +50,36 @@ func TestUser(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 0, 0, "a", "b")
 		o := w.nodes["a"].watchUser("x")
-		online := func(want bool) {
+		expectOnline := func(want bool) {
 			t.Helper()
 			if o.knows[""] != want { // the event names only the user
 				t.Fatalf("the watcher sees bob online: %v, want %v", o.knows[""], want)
 			}
 		}
-		online(false)
+		expectOnline(false)
 		w.bind("phone", "b", 1)
-		w.waitSeconds(0)
-		online(true)
+		w.tickSeconds(0)
+		expectOnline(true)
 		w.bind("tv", "a", 2)
 		w.bind("phone", "", 3)
-		w.waitSeconds(10)
-		online(true)
+		w.tickSeconds(10)
+		expectOnline(true)
 		w.bind("tv", "", 4)
-		w.waitSeconds(3)
-		online(true)
+		w.tickSeconds(3)
+		expectOnline(true)
 		w.bind("tv", "b", 5) // a reconnect causes no event
-		w.waitSeconds(10)
-		online(true)
+		w.tickSeconds(10)
+		expectOnline(true)
 		delete(w.live, "b")
 		w.setLive()
-		w.waitSeconds(3)
-		online(true)
-		w.waitSeconds(4)
-		online(false)
+		w.tickSeconds(3)
+		expectOnline(true)
+		w.tickSeconds(4)
+		expectOnline(false)
 		w.live["b"] = true
 		w.setLive()
-		w.waitSeconds(0)
-		online(true)
+		w.tickSeconds(0)
+		expectOnline(true)
 		late := w.nodes["b"].watchUser("y")
 		if !late.knows[""] {
 			t.Error("a new watcher of an online user receives no join")
@@ -94,7 +94,7 @@ func TestUnaidedReads(t *testing.T) {
 		w := newWorld(t, 0, 0, "a", "b")
 		o := w.nodes["a"].watchUser("x")
 		w.check(w.store.BindUsers(t.Context(), []registry.UserBinding{{User: "bob", Binding: registry.Binding{Client: "phone", Server: "b", Generation: 1}}})[0])
-		w.waitSeconds(2)
+		w.tickSeconds(2)
 		if !o.knows[""] {
 			t.Error("bob connected, and the watcher received no join")
 		}

@@ -8,7 +8,7 @@ import (
 	"switchboard/registry"
 )
 
-// unknownVersion is the version of a roster that must be read. No change follows it.
+// unknownVersion is the version of a roster that must be read. No update is based on it.
 const unknownVersion = -1
 
 // maxRecorded bounds the updates that are recorded while rosters are read.
@@ -22,21 +22,21 @@ type View struct {
 
 	refs int // guarded by p.mu: subscriptions, including those that are being prepared
 
-	// bindLock is held while the view is bound or unbound. It is a channel of one slot and not a
-	// mutex because it is held over store calls.
+	// bindLock is held during each binding and unbinding of the view, and while a reader runs. It is
+	// a Go channel of one slot, not a mutex, because it is held over store calls.
 	bindLock       chan struct{}
 	bound          bool   // guarded by bindLock: the store lists this server as watching, and the rosters were read
 	releaseChannel func() // guarded by bindLock: releases the channel; nil if it is not held
 
 	mu           sync.Mutex         // guards the fields below
 	rosters      map[string]*roster // copies of the stored rosters, by server
-	seenVersions map[string]int64   // by live server: an update up to this version is old, even if the roster is empty now
+	seenVersions map[string]int64   // highest version seen, by live server; it stays while the roster is empty
 	dirty        map[string]bool    // servers whose roster must be read
 	allDirty     bool               // all rosters must be read
 	watchAgain   bool               // WatchPresence must be called again: the store may have lost it
 	reading      bool               // a reader is queued or running
 	recording    bool               // updates are recorded, because rosters are being read
-	recorded     []rosterUpdate     // the updates since then
+	recorded     []rosterUpdate     // the updates since recording began
 	members      memberSet
 
 	perLoop allWatchers
@@ -51,7 +51,7 @@ type roster struct {
 // Watch returns the view of a channel. It calls the store, so do not call it on a loop. Pass each
 // View once, to Subscribe or to Release.
 func (p *Presence) Watch(ctx context.Context, channel string) (*View, error) {
-	v := p.hold(channel)
+	v := p.getOrCreate(channel)
 	if err := v.bind(ctx); err != nil {
 		p.Release(v)
 		return nil, err
@@ -59,8 +59,8 @@ func (p *Presence) Watch(ctx context.Context, channel string) (*View, error) {
 	return v, nil
 }
 
-// hold returns the view, creating it if needed, with one more reference.
-func (p *Presence) hold(channel string) *View {
+// getOrCreate returns the view with one more reference. It creates the view if needed.
+func (p *Presence) getOrCreate(channel string) *View {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	v := p.views[channel]
@@ -127,7 +127,7 @@ func (v *View) unbind() {
 		ctx, cancel := v.p.context()
 		defer cancel()
 		if err := v.p.opts.Store.UnwatchPresence(ctx, v.p.opts.ServerID(), v.channel); err != nil {
-			v.p.opts.Logger.Warn().Err(err).Msg("presence is still watched; the next tick tries again")
+			v.p.opts.Logger.Warn().Err(err).Msg("could not stop watching presence; the next tick tries again")
 			return
 		}
 		v.releaseChannel()
@@ -180,8 +180,8 @@ func (v *View) applyLocked(u rosterUpdate) {
 	if !v.p.isLive(u.server) {
 		return // it is read when the server is live again
 	}
-	// If the update says that it starts an empty roster, the roster may have been emptied again
-	// before it was read, unless this server wrote it.
+	// An update of an empty roster applies only if its version is new. Otherwise it may be late: the
+	// roster may have been filled and emptied since. This server's own updates are never late.
 	switch {
 	case u.inline && u.prev == have && (have != 0 || u.version == 0 || u.version > seen || u.server == v.p.opts.ServerID()):
 		v.applyChange(u.server, u.version, u.change)

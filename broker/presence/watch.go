@@ -138,10 +138,10 @@ func (v *View) publishChange() {
 	}
 	list := make([]notification, 0, len(joined)+len(left))
 	for _, m := range left {
-		list = append(list, v.notification(wire.TypeLeave, m, nil))
+		list = append(list, v.newNotification(wire.TypeLeave, m, nil))
 	}
 	for _, m := range joined {
-		list = append(list, v.notification(wire.TypeJoin, m, m.Info))
+		list = append(list, v.newNotification(wire.TypeJoin, m, m.Info))
 	}
 	v.post(list)
 }
@@ -162,13 +162,13 @@ func (v *View) publishCoalesced() {
 
 // notification is an event for the watchers.
 type notification struct {
-	message   *dialect.Message  // for most watchers; nil for none
+	message   *dialect.Message  // for most watchers; nil if they receive nothing
 	client    string            // the client that joined or left; empty for several
 	coalesced *coalescedChanges // the changes, if there are several
 }
 
-// differsFor reports whether the watcher self, which knows all changes up to seq, needs a message
-// of its own, or none.
+// differsFor reports whether the watcher self, which knows all changes up to seq, must not receive
+// the message that most watchers receive.
 func (n notification) differsFor(seq int64, self string) bool {
 	if n.coalesced != nil {
 		return n.coalesced.differsFor(seq, self)
@@ -176,8 +176,8 @@ func (n notification) differsFor(seq int64, self string) bool {
 	return n.client == self
 }
 
-// notification returns the notification of one join or leave.
-func (v *View) notification(kind string, m registry.Member, info json.RawMessage) notification {
+// newNotification returns the notification of one join or leave.
+func (v *View) newNotification(kind string, m registry.Member, info json.RawMessage) notification {
 	event := wire.Event{Type: kind, Channel: v.channel, User: m.User, Client: m.Client, Info: info}
 	return notification{message: v.p.opts.Messages.Event(event), client: m.Client}
 }
@@ -243,7 +243,7 @@ func ownBatch(list []notification, known int64, self string) *dialect.Batch {
 		case n.coalesced != nil:
 			message = n.coalesced.message(known, self)
 		default:
-			continue
+			continue // its own join or leave
 		}
 		if message != nil {
 			own.Messages = append(own.Messages, message)

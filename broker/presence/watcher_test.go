@@ -9,13 +9,14 @@ import (
 	"switchboard/internal/wire"
 )
 
-// testWatcher is a watcher that applies the events that it receives, and checks them.
+// testWatcher is a watcher that applies the events that it receives, and checks them. While loops
+// run, its fields belong to its loop.
 type testWatcher struct {
 	t          *testing.T
 	name       string
 	knows      map[string]bool
 	count      int  // the last count of a coalesced event, or -1
-	backlogged bool // this field and the others belong to the loop while the world runs
+	backlogged bool // the socket is backed up
 	resuming   bool // the next event is a snapshot
 	view       *View
 	sub        *Subscription
@@ -51,10 +52,10 @@ func (o *testWatcher) loadView() {
 }
 
 // setBacklogged makes the watcher's socket backed up, or writable.
-func (o *testWatcher) setBacklogged(full bool) {
+func (o *testWatcher) setBacklogged(backlogged bool) {
 	done := make(chan struct{})
 	o.sub.loop.Post(func() {
-		o.backlogged, o.resuming = full, !full
+		o.backlogged, o.resuming = backlogged, !backlogged
 		o.sub.Resume()
 		o.resuming = false
 		close(done)

@@ -195,7 +195,7 @@ func (n *node) failCalls(k int, after bool) {
 	n.failures, n.failAfter = k, after
 }
 
-// faultyStore is the store as one server reaches it.
+// faultyStore is the store that one server calls. The test can make its calls fail.
 type faultyStore struct {
 	*registry.Memory
 	n *node
@@ -248,7 +248,8 @@ func (f faultyStore) Roster(ctx context.Context, server, channel string) (regist
 	return f.Memory.Roster(ctx, server, channel)
 }
 
-// Lease returns the lease in the test's world. Only the test calls it.
+// Lease returns the lease in the test's world. It reads w.live without a lock: presence calls it
+// only while a test waits in DropExpired.
 func (f faultyStore) Lease(_ context.Context, server string) (registry.Server, bool, error) {
 	return registry.Server{}, f.n.w.live[server], nil
 }

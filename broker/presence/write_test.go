@@ -90,8 +90,7 @@ func TestLargeChange(t *testing.T) {
 	})
 }
 
-// TestStopCoalescing checks that waiting for the pool then waits for the changes so far, and for
-// all later ones.
+// TestStopCoalescing checks that after StopCoalescing, waiting for the pool waits for all changes.
 func TestStopCoalescing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 0, 0, "a")
