@@ -152,6 +152,7 @@ func (v *UserView) readStore(ctx context.Context) error {
 	case v.online && v.awaySeconds == 0:
 		v.awaySeconds = 1
 	case v.online && v.awaySeconds > v.p.opts.Grace:
+		v.awaySeconds = 0 // otherwise each tick would read the store again
 		v.setOnline(false, true)
 	}
 	return nil

@@ -109,3 +109,29 @@ func TestUnaidedReads(t *testing.T) {
 		}
 	})
 }
+
+// TestOfflineUserIsNotPolled checks that the view reads the store no more after it published that
+// the user is offline, until a hint arrives.
+func TestOfflineUserIsNotPolled(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 0, 0, "a", "b")
+		o := w.nodes["a"].watchUser("x")
+		w.bind("phone", "b", 1)
+		w.tickSeconds(initialReads + 1)
+		w.bind("phone", "", 2)
+		w.tickSeconds(10)
+		if o.knows[""] {
+			t.Fatal("bob is still online")
+		}
+		before := w.nodes["a"].userReads
+		w.tickSeconds(10)
+		if n := w.nodes["a"].userReads - before; n != 0 {
+			t.Errorf("%d reads of the store in ten seconds, want none", n)
+		}
+		w.bind("phone", "b", 3)
+		w.tickSeconds(0)
+		if !o.knows[""] {
+			t.Error("bob connected again, and the watcher received no join")
+		}
+	})
+}

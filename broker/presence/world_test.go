@@ -53,6 +53,7 @@ type node struct {
 	failures  int  // how many of the next store calls fail
 	failAfter bool // they fail after they were executed
 	calls     int  // how many store calls changed rosters
+	userReads int  // how many store calls read the clients of a user
 }
 
 var errUnavailable = errors.New("the store is unavailable")
@@ -246,6 +247,14 @@ func (f faultyStore) Roster(ctx context.Context, server, channel string) (regist
 	defer f.n.waitWhileStopped()
 	defer f.n.w.delay()
 	return f.Memory.Roster(ctx, server, channel)
+}
+
+// User counts the calls.
+func (f faultyStore) User(ctx context.Context, user string) ([]registry.Binding, error) {
+	f.n.mu.Lock()
+	f.n.userReads++
+	f.n.mu.Unlock()
+	return f.Memory.User(ctx, user)
 }
 
 // Lease returns the lease in the test's world. It reads w.live without a lock: presence calls it
