@@ -176,8 +176,8 @@ func (w *world) stepClient() {
 	cl := w.clients[pick(w, w.names)]
 	conns := w.connections(cl)
 	if len(conns) == 0 || w.oneIn(8) && len(conns) < 3 {
-		// No janitor cleans what a broker bound that crashes before it has joined. In production,
-		// /readyz keeps clients away from it.
+		// Clients avoid a broker that has not joined: if it crashed, no janitor would remove its
+		// bindings. In production, /readyz keeps clients away from it.
 		if n := pick(w, w.live()); n.joined.Load() && cl.mayDial(n) {
 			cl.dial(n)
 		}

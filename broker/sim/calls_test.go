@@ -38,15 +38,15 @@ type call struct {
 	order        int // tells apart calls that are otherwise equal
 	deadline     time.Time
 
-	stage   stage
-	drawn   bool // slow has been drawn
-	slow    bool // other calls overtake this one
-	orphan  bool // the caller no longer waits for the answer
-	do      func() (any, error)
-	proceed chan struct{} // ends the stage between
-	answer  chan result
-	value   any
-	err     error
+	stage     stage
+	slow      bool // other calls overtake this one
+	slowDrawn bool // parked has drawn slow
+	orphan    bool // the caller no longer waits for the answer
+	do        func() (any, error)
+	proceed   chan struct{} // ends the stage between
+	answer    chan result
+	value     any
+	err       error
 }
 
 // subject is the queue or registry entry that a call reads or changes.
@@ -117,12 +117,12 @@ func callerFunction() string {
 	}
 }
 
-// parked returns the calls that are in progress, sorted.
+// parked returns the calls that are in progress, sorted. It draws which of the new ones are slow.
 func (w *world) parked() []*call {
 	slices.SortFunc(w.calls, (*call).compare)
 	for _, c := range w.calls {
-		if !c.drawn {
-			c.drawn, c.slow = true, w.oneIn(6) || c.stage == between && w.oneIn(2)
+		if !c.slowDrawn {
+			c.slowDrawn, c.slow = true, w.oneIn(6) || c.stage == between && w.oneIn(2)
 		}
 	}
 	return slices.Clone(w.calls)
@@ -146,20 +146,20 @@ func (w *world) execute(c *call) {
 		}()
 	}
 	synctest.Wait()
-	c.drawn = c.stage != between // that is a separate step
+	c.slowDrawn = c.stage != between // parked draws again for the rest of the call
 	w.log("execute %v%s", c, outcome(c))
-	w.model.executed(c, before)
+	w.model.checkExecuted(c, before)
 	if c.orphan && c.stage == executed {
 		w.removeCall(c)
 		if c.node != nil && c.node.dead {
-			w.loseAllHints()
+			w.markHintsMissed()
 		}
 	}
 }
 
-// loseAllHints makes every server sweep. Its links miss the heartbeats of the broker that died, for
-// longer than that broker's last calls are in progress.
-func (w *world) loseAllHints() {
+// markHintsMissed makes every server sweep after a broker crashed. In production, the links to the
+// crashed broker are broken longer than its last store calls take.
+func (w *world) markHintsMissed() {
 	for _, n := range w.nodes {
 		n.missedHints = true
 	}

@@ -82,9 +82,10 @@ func (c *conn) String() string {
 	return fmt.Sprintf("%s#%d@%s", c.client.name, c.number, c.node.machine)
 }
 
-// mayDial excludes runs that depend on the scheduler. Two connections of one client that wait for
-// the same answer on one broker would continue in the same step and compete for the per-client
-// lock. A connection that holds the lock already does not compete.
+// mayDial reports whether the client may connect to n without making the run depend on the
+// scheduler. Two connections of one client that wait for the same answer on one broker would
+// continue in the same step and compete for the per-client lock. A connection that holds the lock
+// already does not compete.
 func (cl *client) mayDial(n *node) bool {
 	connecting := 0
 	for _, c := range cl.w.conns {
@@ -138,12 +139,13 @@ func (c *conn) send(r wire.Request) {
 	c.refs++
 	r.Ref = wire.RefOf(c.refs)
 	c.requests[c.refs] = request{r.Type, r.Channel, r.After}
-	c.session.Receive(r, len(shown(r)))
+	c.session.Receive(r, len(toJSON(r)))
 	c.client.w.settle()
 }
 
-// maySubscribe excludes runs that depend on the scheduler. Two subscribers on one loop that wait
-// for the same binding would continue in the same step, in an undefined order.
+// maySubscribe reports whether the client may subscribe without making the run depend on the
+// scheduler. Two subscribers on one loop that wait for the same binding would continue in the same
+// step, in an undefined order.
 func (c *conn) maySubscribe(channel string) bool {
 	return !slices.ContainsFunc(c.client.w.conns, func(d *conn) bool {
 		return d.loop == c.loop && d.state == open && d.hasRequest(channel)
@@ -236,7 +238,7 @@ func (c *conn) write(events ...wire.Event) {
 		case c.socket == flowing:
 			c.receive(e)
 		case c.socket == backlogged && e.Type == wire.TypeMessage:
-			c.client.w.violate("%v is backed up, and is sent %s", c, shown(e))
+			c.client.w.violate("%v is backed up, but the broker wrote %s", c, toJSON(e))
 		default:
 			c.unread = append(c.unread, e)
 		}
@@ -270,8 +272,8 @@ func (c *conn) Backlogged() bool { return c.socket == backlogged }
 // Liveness implements transport.Conn.
 func (c *conn) Liveness() dialect.Liveness { return dialect.Liveness{} }
 
-// shown is an event or a request as JSON.
-func shown(message any) []byte {
+// toJSON encodes an event or a request.
+func toJSON(message any) []byte {
 	text, err := json.Marshal(message)
 	if err != nil {
 		panic(err)
@@ -356,7 +358,7 @@ func (c *conn) receive(e wire.Event) {
 		w.model.checkError(c, req, e)
 	case wire.TypePong:
 	default:
-		w.violate("%v is sent %s", c, shown(e))
+		w.violate("%v received the unexpected event %s", c, toJSON(e))
 	}
 }
 

@@ -5,10 +5,10 @@
 //
 // # Method
 //
-// A run is drawn from one seed and runs in a bubble of testing/synctest. Every store call parks its
-// goroutine. Hints wait in a list. The run of a loop, the start of a worker and each action of a
-// client wait until they are chosen. When nothing can continue by itself, the driver draws one of
-// these steps:
+// A run is drawn from one seed and runs in a bubble of testing/synctest. Every store call parks
+// its goroutine. Hints wait in a list. Runs of loops and actions of clients wait until the driver
+// chooses them. Workers start one by one. When nothing can continue by itself, the driver draws
+// one of these steps:
 //
 //   - execute a parked store call, or deliver its answer. These are two steps, and so are
 //     "append" and "read the owners"
@@ -18,7 +18,7 @@
 //   - let a client send a request, disconnect or stop reading
 //   - push
 //   - let time pass
-//   - crash a broker, or have one declared dead that still runs
+//   - crash a broker, or have a running one declared dead
 //
 // Then the driver waits until nothing can continue by itself. Between two steps at most one
 // goroutine of the brokers runs, except for those that share no state. So a seed always gives the
@@ -29,7 +29,7 @@
 // received:
 //
 //   - no id is skipped or repeated on a connection
-//   - no gap covers nothing
+//   - every gap covers at least one lost message
 //   - a client's list loses only messages that were acknowledged, by the client itself or, if the
 //     push asked for it, by another client of the user
 //   - a stale generation changes nothing
@@ -43,10 +43,11 @@
 //
 // # Assumptions
 //
-// A call that its caller abandoned is either executed by then or never. The stores are the
-// in-memory ones of the packages queue and registry; the conformance suites of these packages hold
-// them to the contract of the Redis stores. node.beat simulates the membership loop and follows
-// broker/membership.go.
+// A call that its caller abandoned is executed before the next second passes, or never. The
+// stores are the in-memory ones of the packages queue and registry; the conformance suites of
+// these packages hold them to the contract of the Redis stores. node.beat, node.renew and
+// node.rebind simulate the membership loop; they follow beat.go, membership.go and rebind.go in
+// package broker.
 //
 // # Use
 //

@@ -102,7 +102,7 @@ func (w *world) waitTwoSeconds() {
 // finish ends a run: everything is delivered, and then all clients disconnect.
 func (w *world) finish() {
 	steps := []func(){w.heal, w.checkComplete, w.pushAll, w.checkComplete}
-	if w.seed%3 > 0 { // in the other runs, refused clients do not come back
+	if w.seed%3 > 0 { // in the other runs, clients without a connection stay away
 		steps = append(steps, w.reconnectAll, w.checkComplete, w.checkReceived)
 	}
 	steps = append(steps, w.disconnectAll, w.checkNothingLeft)
@@ -121,7 +121,7 @@ func (w *world) checkComplete() {
 			w.violate("%v were bound last, and all are closed as superseded", bound)
 		}
 	}
-	owners := map[string]*conn{}
+	connected := map[string]*conn{} // by client
 	for _, c := range w.conns {
 		if c.session == nil {
 			continue
@@ -134,10 +134,10 @@ func (w *world) checkComplete() {
 			w.violate("%v is not connected", c)
 			return
 		}
-		if other := owners[name]; other != nil {
+		if other := connected[name]; other != nil {
 			w.violate("%v and %v are both connected", c, other)
 		}
-		owners[name] = c
+		connected[name] = c
 		if r := w.model.readRecord(subject{client: name}); r.Server != c.node.serverID() {
 			w.violate("%v is connected, but the store has %s at %q", c, name, r.Server)
 		} else if c.client.user != "" && r.entry.Server != r.Server {

@@ -80,8 +80,8 @@ func (w *world) runLeaseCalls() {
 	}
 }
 
-// declareRunningDead makes the janitor declare a broker dead that is frozen or whose beats are
-// lost. The broker continues later and does not know.
+// declareRunningDead freezes a broker or loses its beats until the janitor declares it dead. The
+// broker continues later and does not know.
 func (w *world) declareRunningDead() {
 	up := w.live()
 	if len(up) < 2 || w.cleaning {

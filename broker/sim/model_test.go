@@ -91,23 +91,23 @@ func (r record) equal(o record) bool {
 }
 
 // readRecord reads the record of the client that a call is about.
-func (m *model) readRecord(a subject) (r record) {
-	if a.client == "" {
+func (m *model) readRecord(s subject) (r record) {
+	if s.client == "" {
 		return r
 	}
 	ctx := context.Background()
-	r.Client, _, _ = m.w.queue.Client(ctx, a.client)
-	page, err := m.w.queue.Window(ctx, a.client, r.Generation, 0, queue.MaxWindow)
+	r.Client, _, _ = m.w.queue.Client(ctx, s.client)
+	page, err := m.w.queue.Window(ctx, s.client, r.Generation, 0, queue.MaxWindow)
 	if err == nil {
-		m.client(a.client).add(page.Messages)
+		m.client(s.client).add(page.Messages)
 		for _, message := range page.Messages {
 			r.held = append(r.held, message.ID)
 		}
 	}
-	if user := m.w.clients[a.client].user; user != "" {
+	if user := m.w.clients[s.client].user; user != "" {
 		bindings, _ := m.w.registry.User(ctx, user)
 		for _, b := range bindings {
-			if b.Client == a.client {
+			if b.Client == s.client {
 				r.entry = b
 			}
 		}
@@ -115,8 +115,8 @@ func (m *model) readRecord(a subject) (r record) {
 	return r
 }
 
-// executed checks the changes that a call made to the stores.
-func (m *model) executed(c *call, before record) {
+// checkExecuted checks the changes that a call made to the stores.
+func (m *model) checkExecuted(c *call, before record) {
 	if c.subject.channel != "" {
 		m.readChannel(c.subject.channel)
 	}
@@ -133,6 +133,7 @@ func (m *model) executed(c *call, before record) {
 		m.w.violate("%v was allowed, but the server was declared dead", c)
 	}
 	if c.op == "Bind" && c.err == nil {
+		// The call does not name its connection: it is one of those that are not bound yet.
 		candidates := slices.DeleteFunc(slices.Clone(m.w.conns), func(d *conn) bool {
 			return d.client.name != c.subject.client || d.node != c.node || d.confirmed || d.bound || d.reason != ""
 		})
@@ -158,12 +159,12 @@ func (m *model) readChannel(name string) {
 
 func (m *model) checkClient(c *call, before, after record) {
 	name, generation := c.subject.client, c.subject.generation
-	held := before.Generation
+	current := before.Generation
 	if c.op == "BindUser" || c.op == "ReleaseUser" || c.op == "ForgetUser" {
-		held = before.entry.Generation
+		current = before.entry.Generation
 	}
-	if generation > 0 && generation < held && !before.equal(after) {
-		m.w.violate("%v: generation %d is stale, %d is current, but\n  %+v became\n  %+v", c, generation, held, before, after)
+	if generation > 0 && generation < current && !before.equal(after) {
+		m.w.violate("%v: generation %d is stale, %d is current, but\n  %+v became\n  %+v", c, generation, current, before, after)
 	}
 	if after.Generation < before.Generation {
 		m.w.violate("%v: the generation of %s went back", c, name)
@@ -171,8 +172,8 @@ func (m *model) checkClient(c *call, before, after record) {
 	if c.op == "Release" && before.Server != c.subject.owner && !before.equal(after) {
 		m.w.violate("%v took %s from %s", c, name, before.Server)
 	}
-	if held, _ := m.w.registry.HeldClients(context.Background(), after.Server, 100); after.Server != "" && !m.dead[after.Server] &&
-		!slices.Contains(held, name) {
+	if listed, _ := m.w.registry.HeldClients(context.Background(), after.Server, 100); after.Server != "" && !m.dead[after.Server] &&
+		!slices.Contains(listed, name) {
 		m.w.violate("%v: %s is at %s, but the janitor cannot find it", c, name, after.Server)
 	}
 	j := m.client(name)
@@ -252,12 +253,12 @@ func (c *conn) message(channel string, id int64, data []byte) {
 	s, j := c.subs[channel], w.model.channel(channel)
 	switch {
 	case s == nil:
-		w.violate("%v is sent %d of %s without a subscription", c, id, channel)
+		w.violate("%v received message %d of %s without a subscription", c, id, channel)
 		return
 	case j.next(s.cursor) != id:
-		w.violate("%v is at %d of %s and is sent %d; %d is next", c, s.cursor, channel, id, j.next(s.cursor))
+		w.violate("%v received message %d of %s after %d, want %d", c, id, channel, s.cursor, j.next(s.cursor))
 	case j.data[id] != string(data):
-		w.violate("%v is sent %s as %d of %s, which is %s", c, data, id, channel, j.data[id])
+		w.violate("%v received message %d of %s with data %s, want %s", c, id, channel, data, j.data[id])
 	}
 	s.cursor = id
 	c.setPosition(channel, id)
@@ -267,14 +268,14 @@ func (c *conn) inboxMessage(id int64, data []byte) {
 	w, cl := c.client.w, c.client
 	j := w.model.client(cl.name)
 	if id <= c.inbox {
-		w.violate("%v is sent %d after %d of its queue", c, id, c.inbox)
+		w.violate("%v received message %d of its queue after %d", c, id, c.inbox)
 	}
 	if stored, known := j.data[id]; !known || stored != string(data) {
-		w.violate("%v is sent %s as %d of its queue, which is %q", c, data, id, stored)
+		w.violate("%v received message %d of its queue with data %s, want %q", c, id, data, stored)
 	}
 	for _, skipped := range j.between(c.inbox, id-1) {
 		if _, withdrawn := j.withdrawn[skipped]; skipped > cl.ackedTo && !withdrawn {
-			w.violate("%v is sent %d of its queue, but not %d before it", c, id, skipped)
+			w.violate("%v received message %d of its queue, but not %d before it", c, id, skipped)
 		}
 	}
 	c.inbox = id

@@ -24,7 +24,7 @@ const (
 	loopsPerNode = 2
 )
 
-// node is one broker. It has the parts that broker.Broker wires; the world plays links and
+// node is one broker. It has the parts that broker.Broker wires. The world simulates links and
 // listeners.
 type node struct {
 	w       *world
@@ -41,8 +41,11 @@ type node struct {
 	dueRuns    []func() // by loop: the run that is due, or nil
 	dueWorkers []func() // workers to start
 
-	joined, beating, asserting atomic.Bool
-	doubts, settled            atomic.Int64
+	joined    atomic.Bool
+	beating   atomic.Bool
+	rebinding atomic.Bool
+	requested atomic.Int64 // number of requests to bind everything again
+	completed atomic.Int64 // requests up to this number are fulfilled
 
 	dead        bool // crashed; guarded by world.mu
 	frozen      bool // the process does not run
@@ -55,7 +58,7 @@ func (w *world) newNode(machine string) *node {
 	n.store = &store{w: w, node: n, name: machine}
 	id := n.newID()
 	n.id.Store(&id)
-	n.doubts.Store(1)
+	n.requested.Store(1)
 	for i := range loopsPerNode {
 		l := loop.New(i)
 		l.Attach(func(run func()) {
@@ -96,7 +99,7 @@ func serverName(machine string, number int) string { return fmt.Sprintf("%s.%d",
 
 func (n *node) up() bool { return !n.dead && !n.frozen }
 
-// hint does what Broker.hint does.
+// hint does what Broker.handleHint does.
 func (n *node) hint(h peer.Hint) {
 	switch h.Kind {
 	case peer.Channel:
@@ -159,55 +162,54 @@ func (n *node) startBeat() {
 func (n *node) beat() {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*beatEvery)
 	defer cancel()
-	old := n.serverID()
-	buried, err := n.renew(ctx)
+	formerID, err := n.renew(ctx)
 	if err == nil {
 		_, err = n.store.Servers(ctx)
 	}
 	if err != nil {
-		n.doubts.Add(1)
+		n.requested.Add(1)
 		return
 	}
-	switch doubts := n.doubts.Load(); {
-	case buried:
-		n.doubts.Add(1)
-		n.assert(old, doubts+1)
-	case n.settled.Load() != doubts:
-		n.assert("", doubts)
+	switch {
+	case formerID != "":
+		n.rebind(formerID, n.requested.Add(1))
+	case n.completed.Load() != n.requested.Load():
+		n.rebind("", n.requested.Load())
 	default:
 		_ = n.pusher.NotifyUncertain(ctx)
 	}
 }
 
-// renew does what Broker.renew does.
-func (n *node) renew(ctx context.Context) (buried bool, err error) {
+// renew does what membership.renew does.
+func (n *node) renew(ctx context.Context) (formerID string, err error) {
+	id := n.serverID()
 	if n.joined.Load() {
-		err = n.store.Beat(ctx, registry.Server{ID: n.serverID(), Host: n.machine})
-	} else if err = n.store.Join(ctx, registry.Server{ID: n.serverID(), Host: n.machine}); err == nil {
+		err = n.store.Beat(ctx, registry.Server{ID: id, Host: n.machine})
+	} else if err = n.store.Join(ctx, registry.Server{ID: id, Host: n.machine}); err == nil {
 		n.joined.Store(true)
 	}
 	if !errors.Is(err, registry.ErrDead) {
-		return false, err
+		return "", err
 	}
 	next := n.newID()
 	if err := n.store.Join(ctx, registry.Server{ID: next, Host: n.machine}); err != nil {
-		return false, err
+		return "", err
 	}
 	n.id.Store(&next)
 	n.joined.Store(true)
-	return true, nil
+	return id, nil
 }
 
-// assert does what Broker.assert does.
-func (n *node) assert(old string, doubts int64) {
-	if n.asserting.Swap(true) {
+// rebind does what Broker.rebind does.
+func (n *node) rebind(formerID string, request int64) {
+	if n.rebinding.Swap(true) {
 		return
 	}
 	go func() {
-		defer n.asserting.Store(false)
+		defer n.rebinding.Store(false)
 		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 		defer cancel()
-		if n.hub.RebindAll(ctx, old) != nil {
+		if n.hub.RebindAll(ctx, formerID) != nil {
 			return
 		}
 		n.sessions.RenewAll()
@@ -217,7 +219,7 @@ func (n *node) assert(old string, doubts int64) {
 			n.w.violate("%s detects a loss, but the store lost nothing", n.machine)
 		}
 		if err == nil {
-			n.settled.Store(doubts)
+			n.completed.Store(request)
 		}
 	}()
 }
@@ -258,5 +260,5 @@ func (n *node) crash() {
 	}
 	n.w.drainNode(n)
 	n.w.nodes = slices.DeleteFunc(n.w.nodes, func(m *node) bool { return m == n })
-	n.w.loseAllHints()
+	n.w.markHintsMissed()
 }

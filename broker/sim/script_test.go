@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -23,30 +24,22 @@ func playScript(t *testing.T, script func(w *world)) {
 	}
 }
 
-// runUntil runs everything except calls of op, and then returns the first of these, if any.
+// runUntil runs all loops and store calls except calls of op. It then returns one of these, or nil.
 func (w *world) runUntil(op string) *call {
 	for range maxSteps {
-		var held *call
-		runs, calls := w.dueRuns(), w.openCalls()
-		switch {
-		case len(runs) > 0:
+		if runs := w.dueRuns(); len(runs) > 0 {
 			w.runLoop(runs[0])
 			continue
-		case w.failed():
+		}
+		calls := w.openCalls()
+		other := slices.IndexFunc(calls, func(c *call) bool { return c.op != op })
+		switch {
+		case w.failed() || len(calls) == 0:
 			return nil
+		case other < 0:
+			return calls[0]
 		}
-		moved := false
-		for _, c := range calls {
-			if c.op != op {
-				w.executeAndAnswer(c)
-				moved = true
-				break
-			}
-			held = c
-		}
-		if !moved {
-			return held
-		}
+		w.executeAndAnswer(calls[other])
 	}
 	return nil
 }
@@ -78,8 +71,8 @@ func TestSubscribeWhileUnbinding(t *testing.T) {
 	})
 }
 
-// TestEndedConnectSupersedes ends a connection while it is being bound. It has taken the client
-// over from the earlier connection, which must be closed.
+// TestEndedConnectSupersedes ends a connection while it is being bound. Its binding takes the
+// client over, so the client's earlier connection must be closed.
 func TestEndedConnectSupersedes(t *testing.T) {
 	playScript(t, func(w *world) {
 		cl := w.clients["ann/c1"]
@@ -97,8 +90,8 @@ func TestEndedConnectSupersedes(t *testing.T) {
 	})
 }
 
-// TestBindWhileDeclaredDead binds a client under the old id while its server is declared dead,
-// detects that, and binds everything again under a new id.
+// TestBindWhileDeclaredDead declares a server dead while it binds a client under its old id. The
+// server notices and binds everything again under a new id. The client must receive a push.
 func TestBindWhileDeclaredDead(t *testing.T) {
 	playScript(t, func(w *world) {
 		n := w.nodes[0]
@@ -131,7 +124,7 @@ func TestDeclaredDeadKeepsConnections(t *testing.T) {
 		for range 3 {
 			w.startJanitor(func() { _, _ = w.janitor.ServersRound(backgroundContext) })
 			w.runUntilIdle()
-			time.Sleep(31 * time.Second) // longer than the janitor spares a server that answers its probe
+			time.Sleep(31 * time.Second) // two of these are longer than janitor.Options.Patience
 		}
 		old := n.serverID()
 		n.startBeat()
@@ -139,7 +132,7 @@ func TestDeclaredDeadKeepsConnections(t *testing.T) {
 		w.pushAll()
 		w.checkComplete()
 		if n.serverID() == old || !w.model.dead[old] || c.state != open {
-			w.violate("%s is the server after %s; %v is open: %v", n.serverID(), old, c, c.state == open)
+			w.violate("the server id was %s and is %s, want a new one; %v is open: %v, want true", old, n.serverID(), c, c.state == open)
 		}
 	})
 }
@@ -147,13 +140,13 @@ func TestDeclaredDeadKeepsConnections(t *testing.T) {
 // TestSubscribeDuringPush checks that the pusher sees the new owner, or the new owner's first read
 // returns the message.
 func TestSubscribeDuringPush(t *testing.T) {
-	for _, halves := range []int{1, 2} {
+	for _, executions := range []int{1, 2} {
 		playScript(t, func(w *world) {
 			c := w.clients["ann/c1"].dial(w.nodes[0])
 			w.runUntilIdle()
 			w.push(w.nodes[1], "channel", "news")
 			push := w.runUntil("AppendChannel")
-			for range halves { // appended, or also the owners read
+			for range executions { // the first appends the message, the second reads the owners
 				w.execute(push)
 			}
 			c.subscribe("news", new(int64))
@@ -165,8 +158,8 @@ func TestSubscribeDuringPush(t *testing.T) {
 	}
 }
 
-// TestLostAnswerOfAPush checks that a message is stored but not acknowledged, and that the owners
-// receive a hint with the next beat.
+// TestLostAnswerOfAPush loses the answer of a push, so that the message is stored without a hint.
+// The owners must receive one with the next beat.
 func TestLostAnswerOfAPush(t *testing.T) {
 	for target, op := range map[string]string{wire.AllChannel: "AppendChannel", "ann/c1": "AppendClient"} {
 		playScript(t, func(w *world) {
@@ -215,9 +208,9 @@ func TestReleaseOfAClientThatMoved(t *testing.T) {
 	})
 }
 
-// TestLostAnswerOfBindSupersedes moves a client whose new server does not receive the answer of the
-// binding. Whether or not the client connects there again, the old server must close its connection
-// soon.
+// TestLostAnswerOfBindSupersedes moves a client to another server and loses the answer of the
+// binding there. The first server must close its connection at the other server's next tick,
+// whether or not the client connects there again.
 func TestLostAnswerOfBindSupersedes(t *testing.T) {
 	for _, again := range []bool{false, true} {
 		playScript(t, func(w *world) {

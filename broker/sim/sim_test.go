@@ -46,7 +46,7 @@ func TestSimulation(t *testing.T) {
 	}
 }
 
-// TestSameSeedSameRun runs seeds twice.
+// TestSameSeedSameRun checks that two runs of a seed have the same trace.
 func TestSameSeedSameRun(t *testing.T) {
 	for seed := range uint64(24) {
 		a, b := simulate(t, seed), simulate(t, seed)

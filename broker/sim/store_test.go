@@ -12,7 +12,7 @@ import (
 	"switchboard/registry"
 )
 
-// store is the registry and the queue as do process sees them: every call parks.
+// store is the registry and the queue that one process calls: every call parks.
 type store struct {
 	w    *world
 	node *node // nil for the janitor
@@ -20,8 +20,8 @@ type store struct {
 }
 
 // callStore parks a call that returns a value.
-func callStore[T any](ctx context.Context, s *store, op string, a subject, do func(context.Context) (T, error), args ...any) (T, error) {
-	c := &call{node: s.node, caller: s.name, op: op, subject: a, args: strings.TrimSuffix(fmt.Sprintln(args...), "\n")}
+func callStore[T any](ctx context.Context, s *store, op string, about subject, do func(context.Context) (T, error), args ...any) (T, error) {
+	c := &call{node: s.node, caller: s.name, op: op, subject: about, args: strings.TrimSuffix(fmt.Sprintln(args...), "\n")}
 	c.do = func() (any, error) { return do(context.Background()) }
 	value, err := s.w.park(ctx, c)
 	if err != nil {
@@ -32,8 +32,8 @@ func callStore[T any](ctx context.Context, s *store, op string, a subject, do fu
 }
 
 // callStoreErr parks a call that returns only an error.
-func callStoreErr(ctx context.Context, s *store, op string, a subject, do func(context.Context) error, args ...any) error {
-	_, err := callStore(ctx, s, op, a, func(ctx context.Context) (struct{}, error) { return struct{}{}, do(ctx) }, args...)
+func callStoreErr(ctx context.Context, s *store, op string, about subject, do func(context.Context) error, args ...any) error {
+	_, err := callStore(ctx, s, op, about, func(ctx context.Context) (struct{}, error) { return struct{}{}, do(ctx) }, args...)
 	return err
 }
 
@@ -219,11 +219,11 @@ func (s *store) AppendClients(ctx context.Context, pushes []queue.ClientPush) []
 }
 
 // concurrently parks each call of a batch by itself, because each may fail alone and in any order.
-func concurrently[P, T any](ctx context.Context, pushes []P, do func(context.Context, P) (T, error)) []queue.Outcome[T] {
-	out := make([]queue.Outcome[T], len(pushes))
+func concurrently[P, T any](ctx context.Context, items []P, do func(context.Context, P) (T, error)) []queue.Outcome[T] {
+	out := make([]queue.Outcome[T], len(items))
 	var calls sync.WaitGroup
-	for i, push := range pushes {
-		calls.Go(func() { out[i].Value, out[i].Err = do(ctx, push) })
+	for i, item := range items {
+		calls.Go(func() { out[i].Value, out[i].Err = do(ctx, item) })
 	}
 	calls.Wait()
 	return out

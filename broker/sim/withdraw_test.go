@@ -27,8 +27,8 @@ func (m *model) checkWithdrawn(c *call) {
 	}
 }
 
-// mayWithdraw reports whether data is of a push with First that the client has received and
-// acknowledged.
+// mayWithdraw reports whether the client has received and acknowledged the push of data, and the
+// push was made with First.
 func (m *model) mayWithdraw(cl *client, data string) bool {
 	queue := m.client(cl.name)
 	return slices.ContainsFunc(m.w.pushes, func(p *push) bool { return p.first && p.data() == data }) &&

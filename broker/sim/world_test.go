@@ -50,17 +50,17 @@ type world struct {
 	model    *model
 
 	machines  []string
-	nodes     []*node // the brokers that run, by machine
-	ids       map[string]int
+	nodes     []*node        // the brokers that run, sorted by machine
+	ids       map[string]int // how many server ids each machine has used
 	clients   map[string]*client
 	names     []string // of the clients, in order
 	conns     []*conn
-	dialed    int
+	dialed    int // connections so far
 	pushes    []*push
 	storeDown bool
 	healing   bool // the run ends: no more faults
 
-	executing *call
+	executing *call // the call that execute runs
 	callCount int
 	received  map[*conn][]string // events received in this step
 
@@ -149,7 +149,7 @@ func (w *world) log(format string, args ...any) {
 // recordEvent records an event that a connection received. In the trace, events are grouped by
 // connection: two loops may run in any order, and there is no order across queues.
 func (w *world) recordEvent(c *conn, e wire.Event) {
-	w.received[c] = append(w.received[c], fmt.Sprintf("    %v <- %s", c, shown(e)))
+	w.received[c] = append(w.received[c], fmt.Sprintf("    %v <- %s", c, toJSON(e)))
 }
 
 func (w *world) flushEvents() {
@@ -188,9 +188,9 @@ func (w *world) hash() uint64 {
 }
 
 // settle runs everything that needs no decision of the driver. Workers start one by one, in the
-// order in which they were requested, and each at its own time. So the scheduler does not decide
-// which one gets the per-client lock first or reaches its deadline first. For the same reason,
-// calls whose deadline has passed fail one by one.
+// order in which they were requested, a nanosecond apart. So the scheduler does not decide which
+// one gets the per-client lock first or reaches its deadline first. For the same reason, calls
+// whose deadline has passed fail one by one.
 func (w *world) settle() {
 	for {
 		synctest.Wait()
@@ -260,7 +260,8 @@ func (w *world) runLoop(t loopRun) {
 	w.settle()
 }
 
-// drainNode runs what a node has left, after its store calls fail at once.
+// drainNode runs the remaining jobs and tasks of a node that has ended. Its store calls fail at
+// once.
 func (w *world) drainNode(n *node) {
 	for {
 		w.settle()
