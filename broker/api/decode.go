@@ -18,10 +18,18 @@ func decodeBody(body io.Reader, v any) error {
 	if err := d.Decode(v); err != nil {
 		return bodyError(d, err)
 	}
-	if d.More() {
+	if d.More() || bracketFollows(d) {
 		return wire.Errorf(wire.BadRequest, "byte %d: text follows the JSON object", d.InputOffset()+1)
 	}
 	return nil
+}
+
+// bracketFollows reports whether the next byte is } or ], for which d.More returns false. d.More
+// must have skipped the white space before it.
+func bracketFollows(d *json.Decoder) bool {
+	var next [1]byte
+	n, _ := d.Buffered().Read(next[:])
+	return n == 1 && (next[0] == '}' || next[0] == ']')
 }
 
 // decodePush reads one push of a batch. Unknown fields are errors.
