@@ -60,7 +60,7 @@ func (b *Broker) newAPI() (calls *api.API, fastPush *fastpush.Server) {
 		Pusher: b.pusher, Registry: b.opts.Store.Registry, Queue: b.opts.Store.Queue, Cluster: b, Presence: b.presence,
 		Authorize: b.access.authorize, Namespaces: b.access.namespaces.Load,
 		MaxMessage: b.opts.Limits.MessageBytes, MaxBatch: b.opts.Limits.Batch, MaxTargets: b.opts.Limits.Targets,
-		Notifies: b.opts.Store.SetAckDeadline != nil, WriteTimeout: writeTimeout,
+		NotifyAfter: b.opts.Store.SetAckDeadline != nil, WriteTimeout: writeTimeout,
 		Authenticated: transport.Authenticated, CountPush: b.metrics.push, Logger: b.log,
 		Rejected: b.logRefused("a call is refused: "),
 	}

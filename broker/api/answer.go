@@ -33,12 +33,14 @@ func (a Answer) writeTo(w http.ResponseWriter) {
 	_, _ = w.Write(a.Body)
 }
 
-// pushAnswer returns the answer to one push. Its body is appended to dst. Most answers are written
-// without encoding/json, which takes 0.15 us and no allocation instead of 1.4 us and 2 allocations.
+// pushAnswer returns the answer to one push. Its body is appended to dst. encoding/json encodes
+// only unusual results: it takes 1.4 us and 2 allocations, appendPushResponse takes 0.15 us and
+// none.
 func pushAnswer(results []result, dst []byte) Answer {
 	body, ok := appendPushResponse(dst, results)
 	if !ok {
-		return jsonAnswer(http.StatusOK, pushResponse{Results: slices.Clone(results)}) // the clone escapes to the heap, so that results does not
+		// Without Clone, results would escape to the heap in every call.
+		return jsonAnswer(http.StatusOK, pushResponse{Results: slices.Clone(results)})
 	}
 	return Answer{Status: http.StatusOK, Body: append(body, '\n')}
 }

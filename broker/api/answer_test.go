@@ -47,7 +47,7 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-func BenchmarkAppendPushed(b *testing.B) {
+func BenchmarkAppendPushResponse(b *testing.B) {
 	two := 2
 	results := []result{{Channel: "news", ID: 735325130218701, Servers: &two}}
 	var buf []byte

@@ -47,7 +47,7 @@ type Presence interface {
 	LeasedServers(ctx context.Context, servers []string) (map[string]bool, error)
 }
 
-// Cluster makes calls to the server that holds a connection, and counts over all servers.
+// Cluster lists the live servers, counts subscribers, and calls the server that holds a connection.
 type Cluster interface {
 	// Servers returns the live servers.
 	Servers() []registry.Server
@@ -73,15 +73,15 @@ type Options struct {
 	// Authorize checks the API key in the header value and that the key has the scope. It returns
 	// the rate limit of the key's pushes; nil means no limit.
 	Authorize func(authorization, scope string) (*limit.SharedBucket, error)
-	// Rejected is called for each call without a good API key, with one of the Rejected constants
-	// and the caller's address. The address is empty for a call that package fastpush reads. Nil
-	// means no call.
+	// Rejected is called for each call that Authorize refuses, with one of the Rejected constants and
+	// the caller's address. The address is empty for a call to Push. Nil means no call.
 	Rejected   func(reason, address string)
 	Namespaces func() *namespace.Set // the current ones
 	MaxMessage int                   // bytes of one payload
 	MaxBatch   int                   // pushes of one batch, and targets of one push
 	MaxTargets int                   // of all pushes of one call
-	Notifies   bool                  // allows notify_after
+	// NotifyAfter allows the field notify_after of a push.
+	NotifyAfter bool
 	// CountPush counts one target of a push: its kind and the error code, or "ok".
 	CountPush func(kind string, code string)
 	// Authenticated is called for each call over net/http that has a valid API key, before it is
@@ -101,7 +101,7 @@ const MaxBody = 16 << 20
 
 type api struct{ Options }
 
-// API serves /v1. Push answers the same pushes without net/http.
+// API serves /v1. Its ServeHTTP serves all calls. Its Push serves pushes without net/http.
 type API struct {
 	api
 	http.Handler
@@ -111,7 +111,7 @@ type API struct {
 func New(opts Options) *API {
 	a := api{opts}
 	mux := http.NewServeMux()
-	patterns := http.NewServeMux()
+	patterns := http.NewServeMux() // mux without the pattern "/", for notFound
 	for _, e := range a.endpoints() {
 		mux.HandleFunc(e.pattern, a.authorized(e))
 		patterns.HandleFunc(e.pattern, func(http.ResponseWriter, *http.Request) {})
@@ -222,8 +222,8 @@ type errorBody struct {
 // toErrorBody returns err as the backend sees it. An error that is neither a *wire.Error nor listed
 // here comes from the store.
 func (a api) toErrorBody(err error) *errorBody {
-	if own, ok := errors.AsType[*wire.Error](err); ok {
-		return &errorBody{own.Code, own.Message}
+	if wireErr, ok := errors.AsType[*wire.Error](err); ok {
+		return &errorBody{wireErr.Code, wireErr.Message}
 	}
 	if errors.Is(err, registry.ErrBadCursor) {
 		return &errorBody{wire.BadRequest, "cursor: no earlier page returned it"}
@@ -249,13 +249,13 @@ func (a api) writeError(w http.ResponseWriter, err error) { a.errorAnswer(err).w
 
 // errorAnswer returns the answer to a call that failed with err.
 func (a api) errorAnswer(err error) Answer {
-	refusal := a.toErrorBody(err)
-	answer := jsonAnswer(status(refusal.Code), map[string]any{"error": refusal})
-	if refusal.Code == wire.Unavailable || refusal.Code == wire.RateLimited {
+	body := a.toErrorBody(err)
+	answer := jsonAnswer(status(body.Code), map[string]any{"error": body})
+	if body.Code == wire.Unavailable || body.Code == wire.RateLimited {
 		answer.RetryAfter = 1
 	}
-	if own, ok := errors.AsType[*wire.Error](err); ok && own.After > 0 {
-		answer.RetryAfter = limit.Seconds(own.After)
+	if wireErr, ok := errors.AsType[*wire.Error](err); ok && wireErr.After > 0 {
+		answer.RetryAfter = limit.Seconds(wireErr.After)
 	}
 	return answer
 }

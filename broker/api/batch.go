@@ -52,7 +52,8 @@ func (a api) runBatch(ctx context.Context, buffers *batchBuffers, b body, dst []
 		return a.errorAnswer(err)
 	}
 	a.deliver(ctx, pushes)
-	for rest, i := pushes, 0; i < len(answers); i++ {
+	rest := pushes
+	for i := range answers {
 		rest = a.fillResults(answers[i].Results, rest)
 	}
 	return batchAnswer(answers, dst)
@@ -86,7 +87,7 @@ func (s *batchBuffers) free() {
 		return
 	}
 	clear(s.requests[:cap(s.requests)]) // also the requests of a batch that failed
-	clear(s.pushes[:cap(s.pushes)])     // the caller appended to it
+	clear(s.pushes[:cap(s.pushes)])     // runBatch appended to it; its length here is 0
 	clear(s.answers)
 	clear(s.simpleResults)
 	batchBufferPool.Put(s)

@@ -12,13 +12,14 @@ import (
 	"switchboard/broker/delivery"
 )
 
+// pushes are bodies of pushes. The first simplePushes of them are simple pushes.
 var pushes = []string{
 	`{"channel":"news","data":{"title":"hi"}}`,
 	" {\n\"client\" : \"phone\" ,\t\"data\" : [1, 2 ] } \n",
 	`{"user":"alice","data":null}`,
 	`{"client":"phone","data":{"first":true,"notify_after":3}}`,
 	`{"channel":"a}b","data":"x\"}"}`,
-	`{"channel":"näws","data":1}`,
+	`{"channel":"näws","data":1}`, // the last simple push
 	`{"channel":"","data":1}`,
 	`{"user":"alice","data":1,"notify_after":30}`,
 	`{"user":"alice","notify_after":0.5,"first":true,"data":{"a":1}}`,
@@ -39,6 +40,8 @@ var pushes = []string{
 	`{"channel":"news","data":1}1`,
 	`{"channel":"news"}`, `{"channel":7,"data":1}`, `{"all":true,"data":1}`, `{}`, ``, `1`, `null`,
 }
+
+const simplePushes = 6
 
 // decodeFull reads a push by encoding/json.
 func decodeFull(text []byte) (req pushRequest, err error) {
@@ -83,7 +86,7 @@ func (p simplePush) request() (req pushRequest) {
 
 func TestSimplePush(t *testing.T) {
 	for i, text := range pushes {
-		if simple := comparePush(t, []byte(text)); simple != (i < 6) {
+		if simple := comparePush(t, []byte(text)); simple != (i < simplePushes) {
 			t.Errorf("%q: read as a simple push: %v", text, simple)
 		}
 	}
@@ -142,7 +145,7 @@ func TestScanBatch(t *testing.T) {
 	}
 }
 
-// TestBatchBuffersAreCleared: a batch sees nothing of the batch before it.
+// TestBatchBuffersAreCleared checks that a batch finds no data of the batch before it.
 func TestBatchBuffersAreCleared(t *testing.T) {
 	s := new(batchBuffers)
 	for _, n := range []int{3, 2, 5, 1} {
@@ -163,7 +166,7 @@ func TestBatchBuffersAreCleared(t *testing.T) {
 		s.free()
 		for i := range n {
 			if !reflect.DeepEqual(s.requests[i], batchItem{}) || !reflect.DeepEqual(s.pushes[:n][i], delivery.Push{}) {
-				t.Fatalf("kept of %d: %+v, %+v", n, s.requests[i], s.pushes[:n][i])
+				t.Fatalf("request %d of %d is not cleared: %+v, %+v", i, n, s.requests[i], s.pushes[:n][i])
 			}
 		}
 	}

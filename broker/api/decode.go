@@ -60,11 +60,11 @@ func bodyError(d *json.Decoder, err error) error {
 
 // inMessage adds the index of a batch's message to err.
 func inMessage(i int, err error) error {
-	own, ok := errors.AsType[*wire.Error](err)
+	wireErr, ok := errors.AsType[*wire.Error](err)
 	if !ok {
 		return err
 	}
-	return wire.Errorf(own.Code, "messages[%d]: %s", i, own.Message)
+	return wire.Errorf(wireErr.Code, "messages[%d]: %s", i, wireErr.Message)
 }
 
 // targetCounter counts the targets of a call while the body is read, so that reading ends at the

@@ -12,12 +12,12 @@ import (
 	"switchboard/internal/wire"
 )
 
-// maxNotifyAfter is the longest time that a push may give its receivers to acknowledge it. It must
-// be shorter than the life of a client's record, which by default ends 150 min after the client
-// left: the record holds the client's acknowledgements.
+// maxNotifyAfter is the largest notify_after, the time that receivers have to acknowledge a push.
+// It must be shorter than the life of a client's record, since the record holds the
+// acknowledgements. By default a record ends 150 min after its client left.
 const maxNotifyAfter = time.Hour
 
-// maxTTL is the longest time that a push may keep a client's queue.
+// maxTTL is the largest ttl, the least time for which the queue of a receiver is kept after a push.
 const maxTTL = 30 * 24 * time.Hour
 
 // pushRequest is the body of a push. It must name exactly one kind of target.
@@ -106,7 +106,7 @@ func (a api) checkRequest(req pushRequest) (checkedPush, error) {
 			return checkedPush{}, wire.Errorf(wire.BadRequest, "notify_after: only a push to users or clients has one, since messages to channels are not acknowledged")
 		case *req.NotifyAfter < 1 || *req.NotifyAfter > maxNotifyAfter.Seconds():
 			return checkedPush{}, wire.Errorf(wire.BadRequest, "notify_after: %g is not within 1 and %g seconds", *req.NotifyAfter, maxNotifyAfter.Seconds())
-		case !a.Notifies:
+		case !a.NotifyAfter:
 			return checkedPush{}, wire.Errorf(wire.BadRequest, "notify_after: this broker sends no webhooks for undelivered messages; see webhooks.url and webhooks.events")
 		}
 	}
@@ -118,39 +118,39 @@ func (a api) checkRequest(req pushRequest) (checkedPush, error) {
 
 // targets returns the targets of req. It is an error unless req names exactly one kind.
 func (a api) targets(req pushRequest) ([]target, error) {
-	var kinds [][]target
+	var lists [][]target
 	for _, field := range []struct {
 		kind, one string
 		many      []string
 	}{{"channel", req.Channel, req.Channels}, {"user", req.User, req.Users}, {"client", req.Client, req.Clients}} {
 		if field.one != "" {
-			kinds = append(kinds, []target{{field.kind, field.one}})
+			lists = append(lists, []target{{field.kind, field.one}})
 		}
 		if field.many != nil {
 			list := make([]target, len(field.many))
 			for i, name := range field.many {
 				list[i] = target{field.kind, name}
 			}
-			kinds = append(kinds, list)
+			lists = append(lists, list)
 		}
 	}
 	if req.All {
-		kinds = append(kinds, []target{{"all", wire.AllChannel}})
+		lists = append(lists, []target{{"all", wire.AllChannel}})
 	}
 	switch {
-	case len(kinds) != 1:
+	case len(lists) != 1:
 		return nil, wire.Errorf(wire.BadRequest,
-			"exactly one of channel, channels, user, users, client, clients and all is needed, not %d", len(kinds))
-	case len(kinds[0]) == 0:
+			"exactly one of channel, channels, user, users, client, clients and all is needed, not %d", len(lists))
+	case len(lists[0]) == 0:
 		return nil, wire.Errorf(wire.BadRequest, "the list of targets is empty")
-	case len(kinds[0]) > min(a.MaxBatch, a.MaxTargets):
-		return nil, wire.Errorf(wire.TooLarge, "%d targets, at most %d are allowed", len(kinds[0]), min(a.MaxBatch, a.MaxTargets))
+	case len(lists[0]) > min(a.MaxBatch, a.MaxTargets):
+		return nil, wire.Errorf(wire.TooLarge, "%d targets, at most %d are allowed", len(lists[0]), min(a.MaxBatch, a.MaxTargets))
 	}
-	return kinds[0], nil
+	return lists[0], nil
 }
 
-// checkTarget returns why a payload of size bytes cannot go to t. The other targets of the push are
-// not affected.
+// checkTarget returns an error if a payload of size bytes cannot be pushed to t. The other targets
+// of the push are not affected.
 func (a api) checkTarget(t target, size int) error {
 	if t.kind == "all" {
 		return nil
@@ -162,7 +162,7 @@ func (a api) checkTarget(t target, size int) error {
 		return err
 	}
 	if t.kind == "channel" && wire.IsSystem(t.name) {
-		return wire.Errorf(wire.Forbidden, "channel %s: it is the system's own", t.name)
+		return wire.Errorf(wire.Forbidden, "channel %s: it is a system channel", t.name)
 	}
 	if t.kind != "channel" {
 		return nil
@@ -176,9 +176,9 @@ func (a api) checkTarget(t target, size int) error {
 	return nil
 }
 
-// checkAllowed returns an error if the backend may not do the action on the channel. It may if a
-// namespace matches the channel. A channel without a namespace is closed to clients, so a push to
-// it would reach none.
+// checkAllowed returns an error if the backend may not do the action on the channel. If namespaces
+// are configured, one of them must match the channel. A channel that none matches is closed to
+// clients, so a push to it would reach no client.
 func (a api) checkAllowed(action namespace.Action, channel string) error {
 	set := a.Namespaces()
 	if !set.Configured() {
@@ -247,8 +247,8 @@ func (a api) deliver(ctx context.Context, pushes []delivery.Push) {
 	}
 }
 
-// fillResults completes results from their pushes, which pushes begins with. It returns the
-// remaining pushes.
+// fillResults completes results. The first pushes are those of the results without an error, in the
+// same order. fillResults returns the remaining pushes.
 func (a api) fillResults(results []result, pushes []delivery.Push) []delivery.Push {
 	for i := range results {
 		r := &results[i]
@@ -322,8 +322,8 @@ func (a api) payload(p simplePush) ([]byte, error) {
 	return bytes.Clone(p.data), nil
 }
 
-// resultsAnswer returns the answer with the results. If every target failed, it is the error of the
-// first.
+// resultsAnswer returns the answer with the results. If every target failed, it returns the error
+// of the first one.
 func (a api) resultsAnswer(results []result, dst []byte) Answer {
 	for i := range results {
 		if results[i].Error == nil {

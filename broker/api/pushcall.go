@@ -18,8 +18,8 @@ const (
 )
 
 // Push answers a POST to PathPush or PathBatch that did not come through net/http. authorization is
-// the value of that header. Push does not keep text. The answer's body is appended to dst, or newly
-// allocated.
+// the value of the header Authorization, and text is the body. Push does not keep text. The
+// answer's body is appended to dst, or newly allocated.
 func (a *API) Push(path, authorization string, text, dst []byte) Answer {
 	rate, err := a.Authorize(authorization, scopePush)
 	if err != nil {
@@ -32,8 +32,8 @@ func (a *API) Push(path, authorization string, text, dst []byte) Answer {
 	return a.push(context.Background(), body{text: text}, dst, rate)
 }
 
-// maxKept is the largest buffer that is kept for another call, in bytes.
-const maxKept = 64 << 10
+// maxPooled is the largest buffer that goes back to bufferPool, in bytes.
+const maxPooled = 64 << 10
 
 // buffers are the buffers of a push over net/http.
 type buffers struct {
@@ -44,7 +44,7 @@ type buffers struct {
 var bufferPool = sync.Pool{New: func() any { return new(buffers) }}
 
 func (b *buffers) free() {
-	if b.body.Cap() <= maxKept && cap(b.answer) <= maxKept {
+	if b.body.Cap() <= maxPooled && cap(b.answer) <= maxPooled {
 		bufferPool.Put(b)
 	}
 }
@@ -59,11 +59,13 @@ func (a api) servePush(w http.ResponseWriter, r *http.Request, push pushFunc, ra
 	defer b.free()
 	b.body.Reset()
 	_, err := b.body.ReadFrom(r.Body)
-	// WithoutCancel: a stored message must be hinted even if the backend closes its connection.
+	// WithoutCancel: hints must follow a stored message even if the backend closes its connection.
 	answer := push(context.WithoutCancel(r.Context()), body{b.body.Bytes(), err}, b.answer[:0], rate)
 	b.answer = answer.Body
-	if err == nil && a.WriteTimeout > 0 { // after a read error net/http may still read the body
-		// An error means that w does not come from an http.Server.
+	// After a read error the deadline stays, since net/http may read the rest of the body before it
+	// writes.
+	if err == nil && a.WriteTimeout > 0 {
+		// SetWriteDeadline fails only if w does not come from an http.Server.
 		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(a.WriteTimeout))
 	}
 	if answer.Status == http.StatusOK && a.AfterPush != nil {

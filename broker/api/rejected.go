@@ -19,7 +19,7 @@ func (a api) rejected(err error, authorization, address string) {
 		return
 	}
 	reason := RejectedUnknown
-	if own, ok := errors.AsType[*wire.Error](err); ok && own.Code == wire.Forbidden {
+	if wireErr, ok := errors.AsType[*wire.Error](err); ok && wireErr.Code == wire.Forbidden {
 		reason = RejectedScope
 	} else if authorization == "" {
 		reason = RejectedMissing

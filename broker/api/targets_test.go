@@ -57,7 +57,8 @@ func batchOf(targets ...int) []byte {
 	return []byte(`{"messages":[` + strings.Join(items, ",") + `]}`)
 }
 
-// TestTargets: the limit counts the targets of all pushes of a call. Above it, nothing is pushed.
+// TestTargets checks that MaxTargets limits the targets of all pushes of a call. Above the limit
+// nothing is pushed.
 func TestTargets(t *testing.T) {
 	const limit = 10
 	for name, row := range map[string]struct {
@@ -66,10 +67,11 @@ func TestTargets(t *testing.T) {
 		wantText   string
 		pushed     int
 	}{
-		"at the limit":          {PathBatch, string(batchOf(4, 0, 5)), 200, `"c-2-4"`, limit},
-		"above the limit":       {PathBatch, string(batchOf(4, 0, 6)), 413, "messages[2]: up to here the call has 11 targets, at most 10 are allowed (limits.targets)", 0},
-		"simple pushes":         {PathBatch, string(batchOf(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)), 413, "messages[10]: up to here", 0},
-		"invalid pushes count":  {PathBatch, `{"messages":[{"channels":["a","b","c","d","e","f"]},{"users":["1","2","3","4","5"]}]}`, 413, "messages[1]: up to here", 0},
+		"at the limit":         {PathBatch, string(batchOf(4, 0, 5)), 200, `"c-2-4"`, limit},
+		"above the limit":      {PathBatch, string(batchOf(4, 0, 6)), 413, "messages[2]: up to here the call has 11 targets, at most 10 are allowed (limits.targets)", 0},
+		"simple pushes":        {PathBatch, string(batchOf(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)), 413, "messages[10]: up to here", 0},
+		"invalid pushes count": {PathBatch, `{"messages":[{"channels":["a","b","c","d","e","f"]},{"users":["1","2","3","4","5"]}]}`, 413, "messages[1]: up to here", 0},
+		// Only encoding/json reads two fields messages. The last one counts.
 		"by encoding/json":      {PathBatch, `{"messages":[{"channel":"\u0061","data":1},1],"messages":` + string(batchOf(4, 7)[len(`{"messages":`):]), 413, "messages[1]: up to here", 0},
 		"one push":              {PathPush, `{"clients":["1","2","3","4","5","6","7","8","9","10","11"],"data":1}`, 413, "11 targets, at most 10 are allowed", 0},
 		"one push at the limit": {PathPush, `{"clients":["1","2","3","4","5","6","7","8","9","10"],"data":1}`, 200, "10", limit},
@@ -81,14 +83,14 @@ func TestTargets(t *testing.T) {
 				t.Errorf("%d %.300s, %d pushed; want %d about %q, %d", answer.Status, answer.Body, p.pushes, row.status, row.wantText, row.pushed)
 			}
 			if row.status == 413 && !strings.Contains(string(answer.Body), `"code":"too_large"`) {
-				t.Errorf("the code of %s", answer.Body)
+				t.Errorf("%s does not have the code too_large", answer.Body)
 			}
 		})
 	}
 }
 
-// TestMillionTargets: a call of 1000 × 1000 targets is refused before it allocates much memory.
-// Reading all of them took 2 GB.
+// TestMillionTargets checks that a call of 1000 × 1000 targets is refused before it allocates much
+// memory. Reading all of them took 2 GB.
 func TestMillionTargets(t *testing.T) {
 	targets := make([]int, 1000)
 	for i := range targets {
@@ -128,7 +130,7 @@ func allocatedBytes(f func()) uint64 {
 	return after.TotalAlloc - before.TotalAlloc
 }
 
-// TestWrongBodies: the error says what is wrong, and where.
+// TestWrongBodies checks that the error says what is wrong in a body, and where.
 func TestWrongBodies(t *testing.T) {
 	h := openAPI(acceptAll{}, nil)
 	for _, row := range []struct{ path, body, want string }{
@@ -160,7 +162,7 @@ func TestWrongBodies(t *testing.T) {
 	}
 }
 
-// TestWrongCalls: an unknown path or method gets an error in JSON.
+// TestWrongCalls checks that an unknown path, method or limit gets an error in JSON.
 func TestWrongCalls(t *testing.T) {
 	h := openAPI(acceptAll{}, nil)
 	for _, row := range []struct {
