@@ -32,14 +32,14 @@ func checkAlgorithm(alg string, key any) error {
 	case "RS256", "RS384", "RS512", "PS256":
 		if key, ok := key.(*rsa.PublicKey); ok {
 			if key.N.BitLen() < minRSA {
-				return fmt.Errorf("has %d bits, at least %d are needed", key.N.BitLen(), minRSA)
+				return fmt.Errorf("it has %d bits, at least %d are needed", key.N.BitLen(), minRSA)
 			}
 			return nil
 		}
 	case "ES256", "ES384":
 		if key, ok := key.(*ecdsa.PublicKey); ok {
 			if want := curves[alg]; key.Curve != want {
-				return fmt.Errorf("is on the curve %s, but %s needs %s", key.Curve.Params().Name, alg, want.Params().Name)
+				return fmt.Errorf("it is on the curve %s, but %s needs %s", key.Curve.Params().Name, alg, want.Params().Name)
 			}
 			return nil
 		}
@@ -50,7 +50,7 @@ func checkAlgorithm(alg string, key any) error {
 	default:
 		return fmt.Errorf("%.20q is not a supported algorithm for public keys", alg)
 	}
-	return fmt.Errorf("the PEM block holds a %T", key)
+	return fmt.Errorf("it is a %T, which does not fit %s", key, alg)
 }
 
 var curves = map[string]elliptic.Curve{"ES256": elliptic.P256(), "ES384": elliptic.P384()}

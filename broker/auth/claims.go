@@ -15,7 +15,8 @@ import (
 	"switchboard/internal/wire"
 )
 
-// MaxInfo is the most bytes of info. Each list of a channel's members contains the info of all.
+// MaxInfo is the most bytes of info. It is small since a list of members contains the info of each
+// member.
 const MaxInfo = 1 << 10
 
 // maxDate is the end of the year 9999, in seconds since 1970. Conversions of later dates may

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"math/rand/v2"
 	"net/http"
 	"net/url"
@@ -140,26 +139,27 @@ func (r *Remote) replace(keys []verifier) {
 		unnamed[v.alg][v.fingerprint()] = fetchedKey{key: v.key}
 	}
 	keepMissing(r.named, named, now, r.opts.Grace)
-	for alg, before := range r.unnamed {
+	for alg, known := range r.unnamed {
 		if unnamed[alg] == nil {
 			unnamed[alg] = map[[sha256.Size]byte]fetchedKey{}
 		}
-		keepMissing(before, unnamed[alg], now, r.opts.Grace)
+		keepMissing(known, unnamed[alg], now, r.opts.Grace)
 	}
 	r.named, r.unnamed, r.lastFetch = named, unnamed, now
 }
 
-// keepMissing copies the keys that only before has to after, if their grace period has not ended.
-func keepMissing[K comparable](before, after map[K]fetchedKey, now time.Time, grace time.Duration) {
-	for name, h := range maps.All(before) {
-		if _, present := after[name]; present {
+// keepMissing adds to fetched the keys of known that are missing there, until their grace period
+// ends.
+func keepMissing[K comparable](known, fetched map[K]fetchedKey, now time.Time, grace time.Duration) {
+	for name, key := range known {
+		if _, present := fetched[name]; present {
 			continue
 		}
-		if h.missingSince.IsZero() {
-			h.missingSince = now
+		if key.missingSince.IsZero() {
+			key.missingSince = now
 		}
-		if now.Before(h.missingSince.Add(grace)) {
-			after[name] = h
+		if now.Before(key.missingSince.Add(grace)) {
+			fetched[name] = key
 		}
 	}
 }

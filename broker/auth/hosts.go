@@ -22,7 +22,7 @@ type Hosts struct {
 	Addresses bool
 }
 
-// Validate names the first pattern that can never match.
+// Validate returns an error that names the first pattern that can never match.
 func (h Hosts) Validate() error {
 	for _, p := range h.Patterns {
 		if _, err := path.Match(p, ""); err != nil || p == "" || strings.ContainsAny(p, "/:") {

@@ -21,8 +21,9 @@ const maxKeys = 64
 // square.
 const maxRSA = 8192
 
-// jwk is a JSON Web Key (RFC 7517), with the fields of a public key for signatures. This file is
-// shorter than what a library would add, and libraries do not keep removed keys for a grace period.
+// jwk is a JSON Web Key (RFC 7517), with the fields of a public key for signatures. No library is
+// used, since the libraries do not keep removed keys for a grace period, and are longer than this
+// file.
 type jwk struct {
 	Kty    string   `json:"kty"`
 	Use    string   `json:"use"`
@@ -125,7 +126,7 @@ func (k jwk) ec(alg string) (any, error) {
 	if errors.Join(err1, err2) != nil || len(x) != size || len(y) != size {
 		return nil, fmt.Errorf("x or y is not %d bytes in base64url", size) // RFC 7518 §6.2.1.2
 	}
-	return ecdsa.ParseUncompressedPublicKey(curve, slices.Concat([]byte{4}, x, y)) // which checks that the point is on the curve
+	return ecdsa.ParseUncompressedPublicKey(curve, slices.Concat([]byte{4}, x, y)) // checks that the point is on the curve
 }
 
 func (k jwk) okp() (any, error) {
@@ -141,7 +142,8 @@ func decode64(text string) ([]byte, error) {
 	return base64.RawURLEncoding.DecodeString(strings.TrimRight(text, "="))
 }
 
-// fingerprint identifies a key without a kid.
+// fingerprint identifies a key without a kid. It hashes the key's numbers as text, and is valid
+// within one process only.
 func (v verifier) fingerprint() [sha256.Size]byte {
 	return sha256.Sum256(fmt.Appendf(nil, "%v", v.key))
 }

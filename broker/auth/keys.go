@@ -33,10 +33,10 @@ const (
 
 var scopes = []string{ScopePush, ScopeRead, ScopeAdmin}
 
-// The prefixes of an entry: one with a key's digest, or with the key itself.
+// The prefixes of an entry.
 const (
-	digestPrefix = "sha256:"
-	clearPrefix  = "plain:"
+	digestPrefix = "sha256:" // the key's digest follows
+	clearPrefix  = "plain:"  // the key itself follows
 )
 
 // MinKey is the least length of an API key, in bytes.

@@ -71,22 +71,22 @@ func TestKeysWithScopes(t *testing.T) {
 		"plain": "push read admin",
 	} {
 		for _, scope := range scopes {
-			r := "Bearer " + made[name]
-			err := keys.Check(r, scope)
+			header := "Bearer " + made[name]
+			err := keys.Check(header, scope)
 			if may := strings.Contains(want, scope); may != (err == nil) {
 				t.Errorf("%s for %s: %v", name, scope, err)
 			}
 			if refusal, ok := errors.AsType[*wire.Error](err); err != nil && (!ok || refusal.Code != wire.Forbidden || strings.Contains(err.Error(), made[name])) {
 				t.Errorf("%s for %s: %v", name, scope, err)
 			}
-			if err := keys.Check(r, ""); err != nil {
+			if err := keys.Check(header, ""); err != nil {
 				t.Errorf("%s: %v", name, err)
 			}
 		}
 	}
 	for _, entry := range entries { // a leaked configuration contains no keys
-		r := "Bearer " + strings.Fields(entry)[0]
-		if keys.Check(r, "") == nil {
+		header := "Bearer " + strings.Fields(entry)[0]
+		if keys.Check(header, "") == nil {
 			t.Error("a digest passes as a key")
 		}
 	}
@@ -106,7 +106,7 @@ func TestBadEntries(t *testing.T) {
 		entry + " push,read":             "not made of scopes",
 		entry + " push+":                 "not made of scopes",
 		entry[:len(entry)-2] + " push":   "64 hex digits",
-		"sha256:" + "swb_x push":         "64 hex digits",
+		"sha256:swb_x push":              "64 hex digits",
 		strings.ToUpper(entry) + " push": "sha256: is written in lower case",
 		"Plain:" + key:                   "plain: is written in lower case",
 		entry[7:] + " push":              "want the entry",
@@ -142,8 +142,8 @@ func TestNewKey(t *testing.T) {
 		t.Fatal(err)
 	}
 	for key, want := range map[string]bool{a: true, b: false, a + "x": false, a[:len(a)-1]: false, strings.ToLower(a) + "-": false} {
-		r := "Bearer " + key
-		if (keys.Check(r, "push") == nil) != want {
+		header := "Bearer " + key
+		if (keys.Check(header, "push") == nil) != want {
 			t.Errorf("%s: not %v", key, want)
 		}
 	}

@@ -91,18 +91,18 @@ func TestNewTokensRefusesNamedKeys(t *testing.T) {
 		keys []NamedKey
 		want string
 	}{
-		"no name":            {[]NamedKey{{"", "HS256", secret}}, "the name (kid) must have"},
-		"twice":              {[]NamedKey{{"a", "HS256", secret}, {"a", "EdDSA", s.edPEM}}, `key "a": there are two keys with that name`},
-		"no such alg":        {[]NamedKey{{"a", "HS384", secret}}, `"HS384" is not a supported algorithm`},
-		"none":               {[]NamedKey{{"a", "none", s.edPEM}}, `"none" is not a supported algorithm`},
-		"PEM as a secret":    {[]NamedKey{{"a", "HS256", s.rsaPEM}}, "the secret is a PEM file"},
-		"secret as PEM":      {[]NamedKey{{"a", "RS256", secret}}, "there is no PEM block"},
-		"empty":              {[]NamedKey{{"a", "HS256", nil}}, "the secret is empty"},
-		"two keys":           {[]NamedKey{{"a", "RS256", slices.Concat(s.rsaPEM, s.otherRSAPEM)}}, "more than one key"},
-		"another kind":       {[]NamedKey{{"a", "ES256", s.rsaPEM}}, "*rsa.PublicKey"},
-		"another curve":      {[]NamedKey{{"a", "ES256", pemOf(t, &s.ec384.PublicKey)}}, "P-384"},
-		"EdDSA with EC's":    {[]NamedKey{{"a", "EdDSA", s.ecPEM}}, "*ecdsa.PublicKey"},
-		"a name of 201 long": {[]NamedKey{{strings.Repeat("a", 201), "HS256", secret}}, "the name (kid)"},
+		"no name":             {[]NamedKey{{"", "HS256", secret}}, "the name (kid) must have"},
+		"twice":               {[]NamedKey{{"a", "HS256", secret}, {"a", "EdDSA", s.edPEM}}, `key "a": there are two keys with that name`},
+		"no such alg":         {[]NamedKey{{"a", "HS384", secret}}, `"HS384" is not a supported algorithm`},
+		"none":                {[]NamedKey{{"a", "none", s.edPEM}}, `"none" is not a supported algorithm`},
+		"PEM as a secret":     {[]NamedKey{{"a", "HS256", s.rsaPEM}}, "the secret is a PEM file"},
+		"secret as PEM":       {[]NamedKey{{"a", "RS256", secret}}, "there is no PEM block"},
+		"empty":               {[]NamedKey{{"a", "HS256", nil}}, "the secret is empty"},
+		"two keys":            {[]NamedKey{{"a", "RS256", slices.Concat(s.rsaPEM, s.otherRSAPEM)}}, "more than one key"},
+		"another kind":        {[]NamedKey{{"a", "ES256", s.rsaPEM}}, "*rsa.PublicKey"},
+		"another curve":       {[]NamedKey{{"a", "ES256", pemOf(t, &s.ec384.PublicKey)}}, "P-384"},
+		"EdDSA with EC's":     {[]NamedKey{{"a", "EdDSA", s.ecPEM}}, "*ecdsa.PublicKey"},
+		"a name of 201 bytes": {[]NamedKey{{strings.Repeat("a", 201), "HS256", secret}}, "the name (kid)"},
 	} {
 		if _, err := NewTokens(Options{Named: c.keys}); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %q", name, err, c.want)

@@ -22,7 +22,7 @@ type Origins struct {
 	Patterns []string
 }
 
-// Validate names the first pattern that can never match.
+// Validate returns an error that names the first pattern that can never match.
 func (o Origins) Validate() error {
 	for _, p := range o.Patterns {
 		if _, err := path.Match(p, ""); err != nil || p == "" {
@@ -40,16 +40,16 @@ func (o Origins) Allowed(origin, host string) bool {
 	}
 	origin = strings.ToLower(origin)
 	u, err := url.Parse(origin)
-	// RFC 6454 §6.2: scheme, host and port are all there is to an origin.
-	whole := err == nil && u.Host != "" && origin == u.Scheme+"://"+u.Host
-	if whole && u.Hostname() != "" && u.Hostname() == hostname(strings.ToLower(host)) {
+	// RFC 6454 §6.2: an origin consists of scheme, host and port only.
+	valid := err == nil && u.Host != "" && origin == u.Scheme+"://"+u.Host
+	if valid && u.Hostname() != "" && u.Hostname() == hostname(strings.ToLower(host)) {
 		return true
 	}
 	for _, p := range o.Patterns {
 		switch p = strings.ToLower(p); {
 		case p == "*", p == "null" && origin == "null":
 			return true
-		case !whole:
+		case !valid:
 		case strings.Contains(p, "://"):
 			if matchPattern(p, origin) {
 				return true

@@ -71,8 +71,8 @@ func (s PeerSecret) Prove(by PeerRole, l PeerLink) []byte {
 	return mac.Sum(nil)
 }
 
-// Proves reports whether proof is the result of Prove(by, l). It takes the same time for every
+// Verify reports whether proof is the result of Prove(by, l). It takes the same time for every
 // wrong proof. Without a secret no proof is valid.
-func (s PeerSecret) Proves(by PeerRole, l PeerLink, proof []byte) bool {
+func (s PeerSecret) Verify(by PeerRole, l PeerLink, proof []byte) bool {
 	return !s.Open() && hmac.Equal(s.Prove(by, l), proof)
 }

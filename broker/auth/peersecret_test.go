@@ -16,13 +16,13 @@ func TestPeerSecretLength(t *testing.T) {
 	}
 }
 
-// TestPeerProof: a proof is valid only for its secret, role, ids and nonces.
+// TestPeerProof checks that a proof is valid only for its secret, role, ids and nonces.
 func TestPeerProof(t *testing.T) {
 	s, _ := NewPeerSecret(strings.Repeat("s", PeerSecretBytes))
 	other, _ := NewPeerSecret(strings.Repeat("o", PeerSecretBytes))
 	l := PeerLink{Dialer: "a", Listener: "b", DialerNonce: NewPeerNonce(), ListenerNonce: NewPeerNonce()}
 	proof := s.Prove(PeerDialer, l)
-	if !s.Proves(PeerDialer, l, proof) {
+	if !s.Verify(PeerDialer, l, proof) {
 		t.Fatal("a valid proof is refused")
 	}
 	change := func(f func(*PeerLink)) PeerLink {
@@ -31,18 +31,18 @@ func TestPeerProof(t *testing.T) {
 		return c
 	}
 	for name, accepted := range map[string]bool{
-		"the other role":           s.Proves(PeerListener, l, proof),
-		"another secret":           other.Proves(PeerDialer, l, proof),
-		"no secret":                PeerSecret{}.Proves(PeerDialer, l, proof),
-		"no secret, its own proof": PeerSecret{}.Proves(PeerDialer, l, PeerSecret{}.Prove(PeerDialer, l)),
-		"swapped ids":              s.Proves(PeerDialer, change(func(c *PeerLink) { c.Dialer, c.Listener = "b", "a" }), proof),
-		"ids that run together":    s.Proves(PeerDialer, change(func(c *PeerLink) { c.Dialer, c.Listener = "ab", "" }), proof),
-		"another dialer's nonce":   s.Proves(PeerDialer, change(func(c *PeerLink) { c.DialerNonce = NewPeerNonce() }), proof),
-		"another listener's nonce": s.Proves(PeerDialer, change(func(c *PeerLink) { c.ListenerNonce = NewPeerNonce() }), proof),
-		"swapped nonces":           s.Proves(PeerDialer, change(func(c *PeerLink) { c.DialerNonce, c.ListenerNonce = l.ListenerNonce, l.DialerNonce }), proof),
-		"a part":                   s.Proves(PeerDialer, l, proof[:31]),
-		"nothing":                  s.Proves(PeerDialer, l, nil),
-		"one bit":                  s.Proves(PeerDialer, l, append(bytes.Clone(proof[:31]), proof[31]^1)),
+		"the other role":           s.Verify(PeerListener, l, proof),
+		"another secret":           other.Verify(PeerDialer, l, proof),
+		"no secret":                PeerSecret{}.Verify(PeerDialer, l, proof),
+		"no secret, its own proof": PeerSecret{}.Verify(PeerDialer, l, PeerSecret{}.Prove(PeerDialer, l)),
+		"swapped ids":              s.Verify(PeerDialer, change(func(c *PeerLink) { c.Dialer, c.Listener = "b", "a" }), proof),
+		"ids that run together":    s.Verify(PeerDialer, change(func(c *PeerLink) { c.Dialer, c.Listener = "ab", "" }), proof),
+		"another dialer's nonce":   s.Verify(PeerDialer, change(func(c *PeerLink) { c.DialerNonce = NewPeerNonce() }), proof),
+		"another listener's nonce": s.Verify(PeerDialer, change(func(c *PeerLink) { c.ListenerNonce = NewPeerNonce() }), proof),
+		"swapped nonces":           s.Verify(PeerDialer, change(func(c *PeerLink) { c.DialerNonce, c.ListenerNonce = l.ListenerNonce, l.DialerNonce }), proof),
+		"a part":                   s.Verify(PeerDialer, l, proof[:31]),
+		"nothing":                  s.Verify(PeerDialer, l, nil),
+		"one bit":                  s.Verify(PeerDialer, l, append(bytes.Clone(proof[:31]), proof[31]^1)),
 	} {
 		if accepted {
 			t.Errorf("%s: the proof is accepted", name)

@@ -46,8 +46,9 @@ func issuerAt(t *testing.T) (r *Remote, redirect func(to string)) {
 	return r, func(target string) { to.Store(&target) }
 }
 
-// TestRedirectInside: the broker does not follow redirects to this machine or its network.
-func TestRedirectInside(t *testing.T) {
+// TestRedirectToPrivateAddress checks that redirects to this machine or its network are not
+// followed.
+func TestRedirectToPrivateAddress(t *testing.T) {
 	var calls atomic.Int32
 	inner := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	inner.Config.ConnState = func(net.Conn, http.ConnState) { calls.Add(1) }
@@ -83,8 +84,9 @@ func TestRedirectInside(t *testing.T) {
 	}
 }
 
-// TestDialInside: the check uses the resolved address, not the name.
-func TestDialInside(t *testing.T) {
+// TestDialPrivateAddress checks that requirePublic refuses a name that resolves to a private
+// address.
+func TestDialPrivateAddress(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

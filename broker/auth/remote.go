@@ -45,8 +45,8 @@ type RemoteOptions struct {
 }
 
 // Remote is a key set that is fetched regularly. Before the first successful fetch, and after
-// failures for longer than Stale, no key is valid and find returns ErrUnready. Then clients retry,
-// while they do not retry with a bad token.
+// failures for longer than Stale, no key is valid and find returns ErrUnready. A client retries
+// after ErrUnready, but not after ErrBadToken.
 type Remote struct {
 	opts    RemoteOptions
 	client  *http.Client
@@ -147,18 +147,18 @@ func (r *Remote) lookup(id, alg string) (keys []jwt.VerificationKey, fetch <-cha
 }
 
 func (r *Remote) keysLocked(id, alg string, now time.Time) (keys []jwt.VerificationKey) {
-	valid := func(h fetchedKey) bool {
-		return h.missingSince.IsZero() || now.Before(h.missingSince.Add(r.opts.Grace))
+	valid := func(k fetchedKey) bool {
+		return k.missingSince.IsZero() || now.Before(k.missingSince.Add(r.opts.Grace))
 	}
 	if id != "" {
-		if h, ok := r.named[keyID{id, alg}]; ok && valid(h) {
-			keys = append(keys, h.key)
+		if k, ok := r.named[keyID{id, alg}]; ok && valid(k) {
+			keys = append(keys, k.key)
 		}
 		return keys
 	}
-	for _, h := range r.unnamed[alg] {
-		if valid(h) {
-			keys = append(keys, h.key)
+	for _, k := range r.unnamed[alg] {
+		if valid(k) {
+			keys = append(keys, k.key)
 		}
 	}
 	return keys
@@ -196,7 +196,7 @@ func (r *Remote) Keys() (keys int, age time.Duration) {
 	return keys, r.opts.Now().Sub(r.lastFetch)
 }
 
-// sameSource reports whether both fetch the same URL with the same times.
+// sameSource reports whether both fetch the same URL with the same interval and the same periods.
 func (r *Remote) sameSource(other *Remote) bool {
 	if r == nil || other == nil {
 		return r == other

@@ -199,7 +199,8 @@ func TestRotation(t *testing.T) {
 	})
 }
 
-// TestInvalidSetKeepsKeys: an invalid or empty set is a failed fetch. It does not revoke all keys.
+// TestInvalidSetKeepsKeys checks that an invalid or empty set is a failed fetch, and does not
+// revoke the known keys.
 func TestInvalidSetKeepsKeys(t *testing.T) {
 	s := newSigners(t)
 	token := signAs(t, "1", jwt.SigningMethodRS256, s.rsa, jwt.MapClaims{"sub": "alice"})
@@ -253,7 +254,8 @@ func TestRemoteFailures(t *testing.T) {
 	}
 }
 
-// TestMissWaitersAreBounded: if the endpoint hangs, few tokens wait for a fetch, and not for long.
+// TestMissWaitersAreBounded checks that few tokens wait for a fetch if the endpoint hangs, and not
+// for long.
 func TestMissWaitersAreBounded(t *testing.T) {
 	s := newSigners(t)
 	token := signAs(t, "1", jwt.SigningMethodRS256, s.rsa, jwt.MapClaims{"sub": "alice"})
@@ -283,8 +285,8 @@ func TestMissWaitersAreBounded(t *testing.T) {
 	})
 }
 
-// TestSecretWithoutEndpoint: tokens of a configured secret or key are verified although the
-// endpoint fails. ErrUnready is only returned for tokens that a fetched key may have signed.
+// TestSecretWithoutEndpoint checks that tokens of a configured secret or key are verified although
+// the endpoint fails. Verify returns ErrUnready only for tokens that a fetched key may have signed.
 func TestSecretWithoutEndpoint(t *testing.T) {
 	s := newSigners(t)
 	claims := jwt.MapClaims{"sub": "alice"}
@@ -304,12 +306,12 @@ func TestSecretWithoutEndpoint(t *testing.T) {
 		token string
 		want  error
 	}{
-		"by the secret":                  {sign(t, jwt.SigningMethodHS256, secret, claims), nil},
-		"by the secret, any kid":         {signAs(t, "1", jwt.SigningMethodHS256, secret, claims), nil},
-		"by another secret":              {signAs(t, "1", jwt.SigningMethodHS256, olderSecret, claims), ErrBadToken},
-		"by the key":                     {signAs(t, "1", jwt.SigningMethodRS256, s.otherRSA, claims), nil},
-		"by a key that may be published": {signAs(t, "1", jwt.SigningMethodRS256, s.rsa, claims), ErrUnready},
-		"the same for EC":                {signAs(t, "1", jwt.SigningMethodES256, s.ec, claims), ErrUnready},
+		"by the secret":                       {sign(t, jwt.SigningMethodHS256, secret, claims), nil},
+		"by the secret, any kid":              {signAs(t, "1", jwt.SigningMethodHS256, secret, claims), nil},
+		"by another secret":                   {signAs(t, "1", jwt.SigningMethodHS256, olderSecret, claims), ErrBadToken},
+		"by the key":                          {signAs(t, "1", jwt.SigningMethodRS256, s.otherRSA, claims), nil},
+		"by a key that the endpoint may have": {signAs(t, "1", jwt.SigningMethodRS256, s.rsa, claims), ErrUnready},
+		"the same for EC":                     {signAs(t, "1", jwt.SigningMethodES256, s.ec, claims), ErrUnready},
 	} {
 		if _, err := tokens.Verify(c.token); !errors.Is(err, c.want) {
 			t.Errorf("%s: %v, want %v", name, err, c.want)

@@ -44,14 +44,14 @@ type NamedKey struct {
 	Text []byte // the secret, or the public key or certificate in PEM
 }
 
-// Options configures Tokens. Each list may hold several keys, so that a new one can
-// be rolled out before the old one goes.
+// Options configures Tokens. Each list may hold several keys, so that a new one can be rolled out
+// before the old one is removed.
 type Options struct {
 	// HS256 are shared secrets without a name, of MinSecret bytes or more, tried one after the other.
 	// Zero means none.
 	HS256 [][]byte
-	// RS256 are RSA public keys of 2048 bits at least, in PEM (a public key or a
-	// certificate; one entry may hold several blocks), without a name. Zero means none.
+	// RS256 are RSA public keys of 2048 bits at least, without a name. Each entry holds public keys or
+	// certificates in PEM. Zero means none.
 	RS256 [][]byte
 	// EdDSA are Ed25519 public keys in PEM, without a name. Zero means none.
 	EdDSA [][]byte
@@ -138,8 +138,8 @@ func (t *Tokens) Unready() string {
 	return t.remote.unready()
 }
 
-// Adopt makes t use the fetched keys of former, which t replaces after a reload. It is an error if
-// the two fetch different URLs, or at different times.
+// Adopt makes t use the fetched keys of former, which t replaces after a reload. It returns an
+// error if the URL, the interval or a period of the fetched keys differ.
 func (t *Tokens) Adopt(former *Tokens) error {
 	if !t.remote.sameSource(former.remote) {
 		return errors.New("the URL and the times of fetched keys cannot change while the broker runs")

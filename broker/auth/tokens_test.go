@@ -222,7 +222,7 @@ func TestNewTokensRefusesKeys(t *testing.T) {
 		"PEM as a secret":  {Options{HS256: [][]byte{s.rsaPEM}}, "belongs to RS256"},
 		"no PEM":           {Options{RS256: [][]byte{[]byte("key.pem")}}, "RS256 key 1: there is no PEM block"},
 		"private key":      {Options{RS256: [][]byte{private}}, "private key"},
-		"wrong kind":       {Options{EdDSA: [][]byte{s.rsaPEM}}, "EdDSA key 1: the PEM block holds a *rsa.PublicKey"},
+		"wrong kind":       {Options{EdDSA: [][]byte{s.rsaPEM}}, "EdDSA key 1: it is a *rsa.PublicKey"},
 		"other PEM":        {Options{EdDSA: [][]byte{pem.EncodeToMemory(&pem.Block{Type: "X509 CRL"})}}, "not a public key"},
 		"1024 bits of RSA": {Options{RS256: [][]byte{pemOf(t, &short.PublicKey)}}, "at least 2048"},
 	} {

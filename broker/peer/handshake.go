@@ -96,7 +96,7 @@ func (l *Links) sendProof(ctx context.Context, conn *websocket.Conn, self, to st
 		return nil
 	}
 	link := auth.PeerLink{Dialer: self, Listener: to, DialerNonce: ours.nonce, ListenerNonce: theirs.nonce}
-	if theirs.version != version || !theirs.hasNonce || !l.opts.Secret.Proves(auth.PeerListener, link, theirs.proof) {
+	if theirs.version != version || !theirs.hasNonce || !l.opts.Secret.Verify(auth.PeerListener, link, theirs.proof) {
 		return errUnproven
 	}
 	return conn.Write(ctx, websocket.MessageBinary, l.opts.Secret.Prove(auth.PeerDialer, link))
@@ -136,7 +136,7 @@ func (l *Links) checkProof(ctx context.Context, conn *websocket.Conn, link auth.
 		return RefusedLate
 	case err != nil || kind != websocket.MessageBinary:
 		return RefusedSilent
-	case !l.opts.Secret.Proves(auth.PeerDialer, link, proof):
+	case !l.opts.Secret.Verify(auth.PeerDialer, link, proof):
 		return RefusedProof
 	}
 	return ""

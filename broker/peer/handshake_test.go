@@ -54,7 +54,7 @@ func TestHandshake(t *testing.T) {
 	}
 	var seen []byte // the proof of an accepted dialer
 	answer, conn := dialHandshake(t, b, "a", header, func(theirs hello) []byte {
-		if !b.opts.Secret.Proves(auth.PeerListener, link(theirs), theirs.proof) {
+		if !b.opts.Secret.Verify(auth.PeerListener, link(theirs), theirs.proof) {
 			t.Error("the listener's proof is not valid")
 		}
 		seen = b.opts.Secret.Prove(auth.PeerDialer, link(theirs))
