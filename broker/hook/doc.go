@@ -24,7 +24,7 @@
 //
 // # Limits
 //
-// At most Concurrency questions are sent at once, over as many connections, which stay open. The
-// timeout counts from Question.Since. So if the backend hangs, a question that waits for a
-// connection also fails in time, without a call.
+// At most Concurrency questions are sent at once, over as many connections, which stay open. Other
+// questions wait. The timeout counts from Question.Since and includes the wait. If it passes during
+// the wait, the question fails and is not sent.
 package hook

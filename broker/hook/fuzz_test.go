@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// FuzzDecode: only "allow":true allows, and all returned fields are valid.
+// FuzzDecode checks that only "allow":true allows, and that all returned fields are valid.
 func FuzzDecode(f *testing.F) {
 	for _, text := range []string{`{"allow":true}`, `{"allow":false,"reason":"a\u0000é"}`, `{"allow":true,"info":{"a":1},"user":"b"}`, `{"allow":null}`, `[]`, ``} {
 		f.Add(true, []byte(text))

@@ -93,7 +93,7 @@ type Hooks struct {
 	client http.Client
 }
 
-// New checks o. Its errors do not contain URLs or secrets.
+// New returns Hooks, or an error if o is not valid. The error contains no URLs or secrets.
 func New(o Options) (*Hooks, error) {
 	o.Timeout = cmp.Or(o.Timeout, 2*time.Second)
 	o.Concurrency = cmp.Or(o.Concurrency, 64)

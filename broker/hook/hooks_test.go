@@ -67,7 +67,7 @@ func TestQuestion(t *testing.T) {
 	}
 }
 
-// TestAnswers: only a clear yes allows.
+// TestAnswers checks that only status 200 with "allow":true allows.
 func TestAnswers(t *testing.T) {
 	long := strings.Repeat("é", maxReason)
 	for name, tt := range map[string]struct {
@@ -149,7 +149,7 @@ func TestConnectionRefused(t *testing.T) {
 	}
 }
 
-// TestConnectionIsReused: questions one after the other use one connection.
+// TestConnectionIsReused checks that questions one after the other use one connection.
 func TestConnectionIsReused(t *testing.T) {
 	var seen sync.Map
 	h := newHooks(t, func(w http.ResponseWriter, r *http.Request) {
