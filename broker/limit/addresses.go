@@ -8,8 +8,8 @@ import (
 )
 
 // maxIdle is how many addresses without a connection keep their token bucket. Above it the longest
-// idle ones are removed: a limit by address does not stop a client that has more networks than
-// that.
+// idle addresses are removed. More would not help: no limit by address stops a client with so many
+// networks.
 const maxIdle = 1 << 16
 
 // connectionsRetryDelay is the retry delay for an address at its connection limit.
@@ -45,9 +45,9 @@ func (r *Refusal) Seconds() int { return Seconds(r.Wait) }
 // Seconds returns d in seconds, rounded up, and at least 1.
 func Seconds(d time.Duration) int { return int(max(1, (d+time.Second-1)/time.Second)) }
 
-// Addresses counts connections by IPv4 address and by IPv6 /64, which is what one site gets
-// (RFC 6177). A nil Addresses has no limits. It takes some 100 bytes for each address with
-// connections, and nothing for each connection.
+// Addresses counts connections by IPv4 address and by IPv6 /64, since one site gets a /64 or more
+// (RFC 6177). It takes some 100 bytes for each address with connections, and nothing for each
+// connection. A nil Addresses has no limits.
 type Addresses struct {
 	opts  AddressOptions
 	rate  Rate
@@ -93,11 +93,11 @@ func (a *Addresses) Enter(addr netip.Addr) (Slot, *Refusal) {
 	if a == nil || !addr.IsValid() || a.isProxy(addr) {
 		return 0, nil
 	}
-	p, limit, refusal := a.enter(Network(addr))
+	slot, limit, refusal := a.enter(Network(addr))
 	if refusal != nil {
 		a.opts.Refused(limit)
 	}
-	return p, refusal
+	return slot, refusal
 }
 
 func (a *Addresses) enter(addr netip.Addr) (_ Slot, limit string, _ *Refusal) {
@@ -105,11 +105,11 @@ func (a *Addresses) enter(addr netip.Addr) (_ Slot, limit string, _ *Refusal) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.expireLocked(now)
-	p, known := a.slots[addr]
+	slot, known := a.slots[addr]
 	if !known {
-		p = a.addLocked(addr)
+		slot = a.addLocked(addr)
 	}
-	e := &a.entries[p]
+	e := &a.entries[slot]
 	if a.opts.Connections > 0 && int(e.conns) >= a.opts.Connections {
 		return 0, AddressConnections, &Refusal{"too many connections from this address", connectionsRetryDelay}
 	}
@@ -117,22 +117,22 @@ func (a *Addresses) enter(addr netip.Addr) (_ Slot, limit string, _ *Refusal) {
 		return 0, AddressRate, &Refusal{"too many new connections from this address", wait}
 	}
 	if e.conns == 0 {
-		a.unlinkLocked(p)
+		a.unlinkLocked(slot)
 	}
 	e.conns++
-	return p, "", nil
+	return slot, "", nil
 }
 
 // Leave ends a connection that Enter counted.
-func (a *Addresses) Leave(p Slot) {
-	if a == nil || p == 0 {
+func (a *Addresses) Leave(slot Slot) {
+	if a == nil || slot == 0 {
 		return
 	}
 	now := time.Since(a.epoch)
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.entries[p].conns--; a.entries[p].conns == 0 {
-		a.linkLocked(p)
+	if a.entries[slot].conns--; a.entries[slot].conns == 0 {
+		a.linkLocked(slot)
 	}
 	a.expireLocked(now)
 }
@@ -156,28 +156,28 @@ func (a *Addresses) expireLocked(now time.Duration) {
 }
 
 func (a *Addresses) addLocked(addr netip.Addr) Slot {
-	p := a.firstFree
-	if p != 0 {
-		a.firstFree = a.entries[p].next
+	slot := a.firstFree
+	if slot != 0 {
+		a.firstFree = a.entries[slot].next
 	} else {
-		p = Slot(len(a.entries))
+		slot = Slot(len(a.entries))
 		a.entries = append(a.entries, entry{})
 	}
-	a.entries[p] = entry{addr: addr}
-	a.slots[addr] = p
-	a.linkLocked(p)
-	return p
+	a.entries[slot] = entry{addr: addr}
+	a.slots[addr] = slot
+	a.linkLocked(slot)
+	return slot
 }
 
-func (a *Addresses) linkLocked(p Slot) {
+func (a *Addresses) linkLocked(slot Slot) {
 	last := a.entries[0].prev
-	a.entries[p].prev, a.entries[p].next = last, 0
-	a.entries[last].next, a.entries[0].prev = p, p
+	a.entries[slot].prev, a.entries[slot].next = last, 0
+	a.entries[last].next, a.entries[0].prev = slot, slot
 	a.idle++
 }
 
-func (a *Addresses) unlinkLocked(p Slot) {
-	prev, next := a.entries[p].prev, a.entries[p].next
+func (a *Addresses) unlinkLocked(slot Slot) {
+	prev, next := a.entries[slot].prev, a.entries[slot].next
 	a.entries[prev].next, a.entries[next].prev = next, prev
 	a.idle--
 }
@@ -187,7 +187,8 @@ func (a *Addresses) isProxy(addr netip.Addr) bool {
 	return slices.ContainsFunc(a.opts.Proxies, func(p netip.Prefix) bool { return p.Contains(addr) })
 }
 
-// Network returns what counts as one address: an IPv4 address, or the /64 of an IPv6 address.
+// Network returns addr if it is an IPv4 address, or the /64 of an IPv6 address. All addresses of
+// one Network share a limit.
 func Network(addr netip.Addr) netip.Addr {
 	if addr = addr.Unmap().WithZone(""); addr.Is4() {
 		return addr

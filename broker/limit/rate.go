@@ -38,10 +38,10 @@ func PerSecond(n int) Rate {
 // None reports whether there is no limit.
 func (r Rate) None() bool { return r.interval == 0 }
 
-// take takes n tokens at the time now from a bucket that is full again at the time full. It
-// returns the next value of full, or how long to wait. This is the generic cell rate algorithm
-// (ITU-T I.371, annex A). If one whole token is there, take takes n and leaves a debt. Otherwise a
-// large batch would never succeed on a bucket that others use too.
+// take takes n tokens from a bucket, by the generic cell rate algorithm (ITU-T I.371, annex A).
+// full is the time at which the bucket is full again, in ns like now. take returns the next value
+// of full, or how long to wait. If one whole token is there, take takes n and leaves a debt.
+// Otherwise a large batch would never succeed on a bucket that others use too.
 func (r Rate) take(full, now int64, n int) (next int64, wait time.Duration) {
 	if r.None() {
 		return full, 0

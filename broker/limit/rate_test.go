@@ -61,7 +61,7 @@ func TestSeconds(t *testing.T) {
 	}
 }
 
-// TestShared: concurrent takers get exactly the tokens that there are.
+// TestShared checks that concurrent takers get exactly the tokens that there are.
 func TestShared(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := NewSharedBucket(PerSecond(50_000))
