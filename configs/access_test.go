@@ -71,7 +71,7 @@ func TestBadNamespaces(t *testing.T) {
 		"the system's":      {"namespaces:\n  $all: {}\n", "line 2: namespaces.$all: channels that begin with $"},
 		"named for none":    {"namespaces:\n  'a:*':\n    publish: named\n", "line 2: namespaces.a:*: publish: named needs {user}"},
 		"twice":             {"namespaces:\n  news: {}\n  news: {}\n", "line 3"},
-		"the same twice":    {"namespaces:\n  'a:*': {}\n  'a:{user}': {}\n", "line 2: namespaces: a:* and a:{user} rule the same channels"},
+		"the same twice":    {"namespaces:\n  'a:*': {}\n  'a:{user}': {}\n", "line 2: namespaces: a:* and a:{user} match the same channels"},
 		"a list":            {"namespaces: [news]\n", "line 1: namespaces: want settings"},
 		"a text":            {"namespaces: news\n", "line 1: namespaces: want settings"},
 		"a word":            {"namespaces:\n  news: users\n", "line 2: namespaces.news: want settings"},

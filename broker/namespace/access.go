@@ -49,10 +49,10 @@ next:
 }
 
 // String returns the words, joined by "or".
-func (w Access) String() string {
+func (a Access) String() string {
 	var words []string
 	for _, known := range accessWords {
-		if w&known.access != 0 {
+		if a&known.access != 0 {
 			words = append(words, known.word)
 		}
 	}

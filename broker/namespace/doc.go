@@ -2,9 +2,9 @@
 // namespace: a channel, or a prefix of channel names. The rule with the longest matching prefix
 // decides. A channel without a matching rule is closed.
 //
-// Sessions, the HTTP API and the command `broker check` all ask [Set.Decide], or [Set.Allows],
-// which does not explain the decision. Both only compute: the tables of their tests show all their
-// behaviour.
+// Sessions, the HTTP API and the command `broker check` call [Set.Decide], or [Set.Allows], which
+// does not explain the decision. Both depend on their arguments and the Set only, so the tables of
+// their tests show all their behaviour.
 //
 // Names are compared byte by byte, without case folding, Unicode normalisation or path resolution.
 // Two names that only look alike are different.

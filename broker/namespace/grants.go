@@ -17,9 +17,9 @@ type Grants struct {
 }
 
 type grant struct {
-	name    string // a channel's name, or the prefix before the *
-	prefix  bool
-	actions Action
+	name      string // a channel's name, or the prefix before the *
+	isPattern bool
+	actions   Action
 }
 
 // Add grants actions on a channel or a pattern. actions are words separated by spaces.
@@ -31,11 +31,11 @@ func (g *Grants) Add(name, actions string) error {
 	if err != nil {
 		return err
 	}
-	may, err := parseActions(actions)
+	granted, err := parseActions(actions)
 	if err != nil {
 		return fmt.Errorf("%.40q: %w", name, err)
 	}
-	g.list = append(g.list, grant{prefix, isPattern, may})
+	g.list = append(g.list, grant{prefix, isPattern, granted})
 	return nil
 }
 
@@ -53,20 +53,20 @@ func (g Grants) allows(action Action, channel string) bool {
 }
 
 func (g grant) matches(channel string) bool {
-	if g.prefix {
+	if g.isPattern {
 		return matchesPrefix(g.name, channel)
 	}
 	return g.name == channel
 }
 
 // matchesPrefix reports whether channel begins with the prefix of a pattern and is longer. The
-// empty prefix matches every channel but the system's own.
+// empty prefix matches every channel but the system channels.
 func matchesPrefix(prefix, channel string) bool {
 	return len(channel) > len(prefix) && strings.HasPrefix(channel, prefix) && wire.IsSystem(prefix) == wire.IsSystem(channel)
 }
 
-// parsePattern parses "news", "chat:*" or "*". The prefix of a pattern must end with a colon, so
-// that chat* does not open chatroom by mistake.
+// parsePattern parses "news", "chat:*" or "*". For a name without * the prefix is the whole name.
+// The prefix of a pattern must end with a colon, so that chat* does not open chatroom by mistake.
 func parsePattern(text string) (prefix string, isPattern bool, err error) {
 	prefix, isPattern = strings.CutSuffix(text, "*")
 	switch {

@@ -38,7 +38,7 @@ type Rule struct {
 	// the namespace. Zero means no limit.
 	PublishRate float64
 
-	prefix string
+	prefix string // the name without * or {user}
 	kind   kind
 	label  string // names the rule in the text of Decide
 }
@@ -46,9 +46,9 @@ type Rule struct {
 type kind uint8
 
 const (
-	exact  kind = iota
-	prefix      // chat:*
-	named       // inbox:{user}
+	kindExact  kind = iota // news
+	kindPrefix             // chat:*
+	kindUser               // inbox:{user}
 )
 
 const userPlaceholder = "{user}"
@@ -57,7 +57,7 @@ const userPlaceholder = "{user}"
 func (r *Rule) prepare() (err error) {
 	isPattern := false
 	if base, ok := strings.CutSuffix(r.Name, userPlaceholder); ok {
-		r.kind = named
+		r.kind = kindUser
 		if !strings.HasSuffix(base, ":") {
 			return fmt.Errorf("a colon belongs before %s", userPlaceholder)
 		}
@@ -67,24 +67,24 @@ func (r *Rule) prepare() (err error) {
 	} else if r.prefix, isPattern, err = parsePattern(r.Name); err != nil {
 		return err
 	} else if isPattern {
-		r.kind = prefix
+		r.kind = kindPrefix
 	}
 	r.label = "namespace " + r.Name
 	if wire.IsSystem(r.prefix) {
-		return fmt.Errorf("channels that begin with $ are the system's own")
+		return fmt.Errorf("channels that begin with $ are system channels")
 	}
 	return r.check()
 }
 
 func (r *Rule) check() error {
 	for _, action := range Actions {
-		if r.access(action)&Named != 0 && r.kind != named {
+		if r.access(action)&Named != 0 && r.kind != kindUser {
 			return fmt.Errorf("%s: named needs %s at the end of the namespace's name, as in inbox:%s", action, userPlaceholder, userPlaceholder)
 		}
 	}
 	switch {
 	case r.NoPresence && r.Presence != BackendOnly:
-		return fmt.Errorf("presence: it is off, and open to %s", r.Presence)
+		return fmt.Errorf("presence: it is off, so it cannot be open to %s", r.Presence)
 	case r.HistoryMessages < 0 || r.Message < 0:
 		return fmt.Errorf("history_messages and message must not be below zero")
 	case r.HistoryAge != 0 && (r.HistoryAge < MinHistoryAge || r.HistoryAge > MaxHistoryAge):

@@ -24,11 +24,11 @@ func TestBadRules(t *testing.T) {
 		"star before user":    {[]Rule{{Name: "*:{user}"}}, "a * may stand at the end only"},
 		"white space":         {[]Rule{{Name: "a b"}}, "character ' ' at byte 1"},
 		"too long":            {[]Rule{{Name: strings.Repeat("a", 201)}}, "201 bytes"},
-		"the system's":        {[]Rule{{Name: "$all"}}, "the system's own"},
-		"twice":               {[]Rule{{Name: "a:*"}, {Name: "a:*"}}, "a:* and a:* rule the same channels"},
-		"twice, * and {user}": {[]Rule{{Name: "a:*"}, {Name: "a:{user}"}}, "a:* and a:{user} rule the same channels"},
+		"a system channel":    {[]Rule{{Name: "$all"}}, "are system channels"},
+		"twice":               {[]Rule{{Name: "a:*"}, {Name: "a:*"}}, "a:* and a:* match the same channels"},
+		"twice, * and {user}": {[]Rule{{Name: "a:*"}, {Name: "a:{user}"}}, "a:* and a:{user} match the same channels"},
 		"named without user":  {[]Rule{{Name: "a:*", Publish: Named}}, "a:*: publish: named needs {user}"},
-		"off and open":        {[]Rule{{Name: "a", NoPresence: true, Presence: Users}}, "presence: it is off, and open to users"},
+		"off and open":        {[]Rule{{Name: "a", NoPresence: true, Presence: Users}}, "presence: it is off, so it cannot be open to users"},
 		"age":                 {[]Rule{{Name: "a", HistoryAge: MaxHistoryAge + 1}}, "history_age"},
 		"a short age":         {[]Rule{{Name: "a", HistoryAge: MinHistoryAge - 1}}, "history_age"},
 		"age below zero":      {[]Rule{{Name: "a", HistoryAge: -time.Second}}, "history_age"},
@@ -58,7 +58,7 @@ func TestParseAccess(t *testing.T) {
 			t.Errorf("%s is parsed back as %s, %v", got, back, err)
 		}
 	}
-	for _, text := range []string{"", "all", "Users", "users " + "nobody", "named,grant"} {
+	for _, text := range []string{"", "all", "Users", strings.Join([]string{"users", "nobody"}, " "), "named,grant"} {
 		if got, err := ParseAccess(strings.Fields(text)...); err == nil {
 			t.Errorf("%q is %s", text, got)
 		}
@@ -112,7 +112,8 @@ func TestGrantsAllow(t *testing.T) {
 	}
 }
 
-func TestGrantsAdd(t *testing.T) {
+// TestOverlappingGrants checks that a subject may do the actions of all its grants that match.
+func TestOverlappingGrants(t *testing.T) {
 	s := mustSet(t, Rule{Name: "chat:*", Subscribe: Grant, Publish: Grant, Presence: Grant, History: Grant})
 	alice := Subject{User: "alice", Grants: mustGrant(t, "chat:*", "sub", "chat:1", "pub", "chat:1", "history", "$all", "*")}
 	for channel, want := range map[string]string{

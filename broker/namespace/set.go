@@ -31,11 +31,11 @@ func New(rules []Rule) (*Set, error) {
 			return nil, fmt.Errorf("%.210s: %w", r.Name, err)
 		}
 		into := s.prefixes
-		if r.kind == exact {
+		if r.kind == kindExact {
 			into = s.exact
 		}
 		if other := into[r.prefix]; other != nil {
-			return nil, fmt.Errorf("%s and %s rule the same channels", other.Name, r.Name)
+			return nil, fmt.Errorf("%s and %s match the same channels", other.Name, r.Name)
 		}
 		into[r.prefix] = r
 		s.longest = max(s.longest, len(r.prefix))
@@ -100,7 +100,7 @@ const (
 	systemChannel               // a channel of the system
 	noNamespace                 // no namespace matches
 	isPatternName               // the name contains *
-	prefixOnly                  // the name is a prefix without more
+	prefixOnly                  // the name ends after the rule's prefix
 	presenceOff                 // the rule turns presence off
 	notOpen                     // the rule does not allow this subject
 	byRule                      // the rule allows this subject
@@ -123,7 +123,7 @@ func (s *Set) Decide(subject Subject, action Action, channel string) (allowed bo
 	case invalidName:
 		why = messageOf(wire.CheckName("channel", channel)).Error()
 	case systemChannel:
-		why = "it is the system's own"
+		why = "it is a system channel"
 	case noNamespace:
 		why = "no namespace fits the name, so the channel is closed"
 	case isPatternName:
@@ -164,7 +164,7 @@ func (s *Set) decide(subject Subject, action Action, channel string) (reason, *R
 		return noNamespace, nil, 0
 	case s.defaultRule == nil && strings.Contains(channel, "*"):
 		return isPatternName, r, 0
-	case s.defaultRule == nil && r.kind != exact && len(channel) == len(r.prefix):
+	case s.defaultRule == nil && r.kind != kindExact && len(channel) == len(r.prefix):
 		return prefixOnly, r, 0
 	case r.NoPresence && action == Presence:
 		return presenceOff, r, 0

@@ -119,7 +119,7 @@ func TestLongestPrefix(t *testing.T) {
 		"inbox:Alice":         "",
 		"inbox:al":            "",
 		"inbox::alice":        "",
-		"a" + ":b:chat:1":     "subscribe",
+		"a:b:chat:1":          "subscribe",
 		"chat:eu:staff\u200b": "presence", // a zero width space is no white space: it is just another name
 	} {
 		if got := allowedActions(s, Subject{User: "alice"}, channel); got != want {
@@ -159,13 +159,13 @@ func TestDefaults(t *testing.T) {
 			t.Errorf("%s: %q, want %q", c.name, got, c.want)
 		}
 		if got := allowedActions(c.set, c.subject, "$all"); got != "" {
-			t.Errorf("%s: %q on the system's own", c.name, got)
+			t.Errorf("%s: %q on a system channel", c.name, got)
 		}
 	}
 }
 
-// TestNameTricks: alice may subscribe to chat:1, to inbox:alice and to all of team:*, and to no
-// other name.
+// TestNameTricks checks that alice may subscribe to chat:1, to inbox:alice and to all of team:*,
+// and to no name that looks similar.
 func TestNameTricks(t *testing.T) {
 	s := mustSet(t,
 		Rule{Name: "chat:*", Subscribe: Grant},
@@ -211,7 +211,7 @@ func TestNameTricks(t *testing.T) {
 		"not UTF-8":             "chat:1\xff",
 		"overlong":              "chat:" + strings.Repeat("1", 200),
 		"empty":                 "",
-		"the system's":          "$all",
+		"a system channel":      "$all",
 		"after a dollar":        "$team:a",
 	} {
 		if ok, why := s.Decide(alice, Subscribe, channel); ok || why == "" {

@@ -77,7 +77,7 @@ func TestCheck(t *testing.T) {
 		"presence is off":       {nil, "", []string{"--config", path, "--channel", "inbox:alice", "--user", "alice"}, 0, "presence   no   namespace inbox:{user}: presence is off\n"},
 		"no namespace matches":  {nil, "", []string{"--config", path, "--channel", "news", "--user", "alice"}, 0, "subscribe  no   no namespace fits the name"},
 		"an invalid channel":    {nil, "", []string{"--config", path, "--channel", "a b", "--user", "alice"}, 0, "subscribe  no   channel: character ' '"},
-		"a system channel":      {nil, "", []string{"--channel", "$all"}, 0, "subscribe  no   it is the system's own"},
+		"a system channel":      {nil, "", []string{"--channel", "$all"}, 0, "subscribe  no   it is a system channel"},
 		"nothing is configured": {nil, "", []string{"--channel", "news"}, 0, "publish    yes  no keys and no namespaces are configured: publish is open to anyone\n"},
 		"only keys":             {keyed, "", []string{"--channel", "news", "--user", "bob"}, 0, "publish    no   no namespaces are configured: publish is open to the backend only\n"},
 		"anonymous":             {append(keyed, "SWITCHBOARD_AUTH_ANONYMOUS=true"), "", []string{"--channel", "news"}, 0, "connect    yes  auth.anonymous"},
