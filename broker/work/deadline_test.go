@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// TestDeadlines: each context ends in time, and callers at about the same time share one.
+// TestDeadlines checks that each context ends in time, and that callers at about the same time
+// share one.
 func TestDeadlines(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const after = 16 * time.Second

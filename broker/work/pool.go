@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// lingerTime is how long a worker without a job waits for one at least. It waits at most twice as
-// long. When thousands of clients reconnected at once, growing the stacks of new workers was a
-// tenth of their cost.
+// lingerTime is the least time for which a worker without a job waits for one. The most is twice
+// that. When thousands of clients reconnected at once and idle workers stopped, growing the stacks
+// of new workers took a tenth of the CPU.
 const lingerTime = 100 * time.Millisecond
 
 // Pool is a bounded set of workers. It starts workers when jobs wait, and stops idle ones.
@@ -27,7 +27,7 @@ type Pool struct {
 	lingering  int       // workers that linger and are not woken
 	woken      int       // workers that are woken and do not run yet
 	wake       sync.Cond // signalled for each job given to a lingering worker, and when a round ends
-	round      int       // counts the periods of lingerTime; a worker stops after a whole one without a job
+	round      int       // counts rounds, of lingerTime each; a worker stops after a whole round without a job
 	roundTimer bool      // whether endRound is scheduled
 }
 

@@ -67,7 +67,7 @@ func TestJobsStartInOrder(t *testing.T) {
 	}
 }
 
-// TestWait: Wait also waits for jobs that running jobs post.
+// TestWait checks that Wait also waits for jobs that running jobs post.
 func TestWait(t *testing.T) {
 	p := New(2)
 	p.Wait() // nothing to do
@@ -108,8 +108,8 @@ func TestConcurrentGo(t *testing.T) {
 	}
 }
 
-// TestWorkersLinger: a burst of jobs soon after another reuses its workers. Idle workers stop
-// later.
+// TestWorkersLinger checks that a burst of jobs soon after another reuses its workers, and that
+// idle workers stop later.
 func TestWorkersLinger(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := New(4)
