@@ -1,5 +1,6 @@
-// Package loop runs short tasks one after the other for the connections of an event loop. Only
-// tasks of its loop use a connection's state, so the state needs no locks.
+// Package loop runs short tasks one after the other for the connections of an event loop. Each
+// connection belongs to one loop. Only that loop's tasks use the connection's state, so the state
+// needs no locks.
 package loop
 
 import (
@@ -56,18 +57,18 @@ func (l *Loop) Post(task func()) { l.PostTask(taskFunc(task)) }
 func (l *Loop) PostTask(task Task) {
 	l.mu.Lock()
 	l.tasks = append(l.tasks, task)
-	arm, host := !l.scheduled, l.host
+	idle, host := !l.scheduled, l.host
 	l.scheduled = true
 	l.mu.Unlock()
-	if arm {
+	if idle {
 		l.schedule(host)
 	}
 }
 
-// Attach gives the loop a host. host must have run called soon on the host's goroutine, and must
-// not block. At most one run is scheduled at a time, so tasks stay in order even if the host does
-// not keep the order of runs. Call Attach on the host's goroutine: when it returns, no task runs
-// elsewhere.
+// Attach gives the loop a host. The function host schedules a call of run on the host's goroutine,
+// and must not block. At most one run is scheduled at a time, so tasks stay in order even if the
+// host does not keep the order of runs. Call Attach on the host's goroutine: when it returns, no
+// task runs elsewhere.
 func (l *Loop) Attach(host func(run func())) {
 	l.mu.Lock()
 	l.host = host
