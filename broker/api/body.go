@@ -6,6 +6,7 @@ import (
 	"io"
 	"slices"
 
+	"switchboard/internal/payload"
 	"switchboard/internal/wire"
 )
 
@@ -44,13 +45,13 @@ func (f failingReader) Read([]byte) (int, error) { return 0, f.err }
 // simplePush is a push with one target and data, in this order, and no other fields.
 type simplePush struct {
 	target
-	data    []byte // a JSON value in UTF-8, nested no deeper than wire.MaxDepth; shares the body's memory
+	data    []byte // a JSON value in UTF-8, nested no deeper than payload.MaxDepth; shares the body's memory
 	compact bool   // data has no white space
 }
 
 // scanSimplePush reads a simple push from s. If ok is false, the text is not one, and the position
 // of s is undefined.
-func scanSimplePush(s *wire.Scanner) (p simplePush, ok bool) {
+func scanSimplePush(s *payload.Scanner) (p simplePush, ok bool) {
 	field, ok := s.Field('{')
 	if !ok {
 		return p, false
@@ -81,7 +82,7 @@ func scanSimplePush(s *wire.Scanner) (p simplePush, ok bool) {
 
 // parseSimplePush reads a body that is a simple push. ok is false for any other body.
 func parseSimplePush(text []byte) (p simplePush, ok bool) {
-	s := wire.NewScanner(text)
+	s := payload.NewScanner(text)
 	p, ok = scanSimplePush(&s)
 	return p, ok && s.End()
 }
@@ -92,7 +93,7 @@ func parseSimplePush(text []byte) (p simplePush, ok bool) {
 func scanBatch(dst []batchItem, text []byte, maxMessages, maxTargets int) (messages []batchItem, ok bool, err error) {
 	messages = dst
 	targets := targetCounter{limit: maxTargets}
-	s := wire.NewScanner(text)
+	s := payload.NewScanner(text)
 	if field, ok := s.Field('{'); !ok || string(field) != "messages" || !s.Take('[') {
 		return nil, false, nil
 	}
@@ -119,7 +120,7 @@ func scanBatch(dst []batchItem, text []byte, maxMessages, maxTargets int) (messa
 }
 
 // scanBatchItem reads one object from s. ok is false if the next value is not an object.
-func scanBatchItem(s *wire.Scanner) (m batchItem, ok bool) {
+func scanBatchItem(s *payload.Scanner) (m batchItem, ok bool) {
 	start := *s
 	if m.simplePush, ok = scanSimplePush(s); ok {
 		return m, true
@@ -145,7 +146,7 @@ func (n *nameList) UnmarshalJSON(text []byte) error {
 	for i := 0; i < len(text); i++ {
 		switch text[i] {
 		case '"':
-			i = wire.StringEnd(text, i)
+			i = payload.StringEnd(text, i)
 		case ',':
 			if commas++; commas == maxNames {
 				return wire.Errorf(wire.TooLarge, "more than %d names", maxNames)

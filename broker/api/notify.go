@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"net/http"
 
+	"switchboard/internal/payload"
 	"switchboard/internal/wire"
 )
 
@@ -51,7 +52,7 @@ func (a api) reply(w http.ResponseWriter, r *http.Request) {
 	}
 	var data []byte
 	if err == nil {
-		data, err = wire.CompactData(body.Data, a.MaxMessage)
+		data, err = payload.Compact(body.Data, a.MaxMessage)
 	}
 	if err != nil {
 		a.writeError(w, err)

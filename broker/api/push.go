@@ -9,6 +9,7 @@ import (
 	"switchboard/broker/delivery"
 	"switchboard/broker/limit"
 	"switchboard/broker/namespace"
+	"switchboard/internal/payload"
 	"switchboard/internal/wire"
 )
 
@@ -81,7 +82,7 @@ func (a api) checkRequest(req pushRequest) (checkedPush, error) {
 		return checkedPush{}, err
 	}
 	p := checkedPush{targets: targets, payload: delivery.Payload{Durable: req.Durable}}
-	if p.payload.Data, err = wire.CompactData(req.Data, a.MaxMessage); err != nil {
+	if p.payload.Data, err = payload.Compact(req.Data, a.MaxMessage); err != nil {
 		return checkedPush{}, err
 	}
 	if req.Key != "" {
@@ -317,7 +318,7 @@ func (a api) push(ctx context.Context, b body, dst []byte, rate *limit.SharedBuc
 // payload returns a copy of the payload of a simple push, without white space.
 func (a api) payload(p simplePush) ([]byte, error) {
 	if !p.compact || len(p.data) > a.MaxMessage {
-		return wire.CompactData(p.data, a.MaxMessage)
+		return payload.Compact(p.data, a.MaxMessage)
 	}
 	return bytes.Clone(p.data), nil
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 
 	"switchboard/broker/namespace"
+	"switchboard/internal/payload"
 	"switchboard/internal/wire"
 )
 
@@ -86,7 +87,7 @@ func (c *claims) readClient(raw json.RawMessage) error {
 }
 
 func (c *claims) readInfo(raw json.RawMessage) error {
-	if err := wire.CheckText(raw); err != nil {
+	if err := payload.CheckText(raw); err != nil {
 		return err
 	}
 	var compact bytes.Buffer

@@ -15,6 +15,7 @@ import (
 	"unicode"
 
 	"switchboard/internal/backend"
+	"switchboard/internal/payload"
 	"switchboard/internal/wire"
 	"switchboard/webhook"
 )
@@ -210,7 +211,7 @@ func decode(k Kind, text []byte) (Answer, error) {
 			return Answer{}, errors.New("the answer's user is not a name")
 		}
 	}
-	info, err := wire.CompactInfo(raw.Info)
+	info, err := payload.CompactInfo(raw.Info)
 	if err != nil {
 		return Answer{}, errors.New("the answer's info is not a JSON object of at most 1 KiB")
 	}

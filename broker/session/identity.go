@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"switchboard/broker/hook"
+	"switchboard/internal/payload"
 	"switchboard/internal/wire"
 	"switchboard/queue"
 )
@@ -46,7 +47,7 @@ func (a *Access) identify(req wire.Request) (Identity, error) {
 		}
 		return Identity{}, nil
 	}
-	info, err := wire.CompactInfo(req.Info)
+	info, err := payload.CompactInfo(req.Info)
 	if err != nil || req.User == "" {
 		return Identity{Info: info}, err
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"switchboard/broker/namespace"
+	"switchboard/internal/payload"
 	"switchboard/internal/wire"
 	"switchboard/queue"
 )
@@ -17,7 +18,7 @@ func (s *Session) publish(req wire.Request) {
 	var data []byte
 	if err == nil {
 		rule := s.m.opts.Access.Namespaces().For(req.Channel)
-		if data, err = wire.CompactData(req.Data, s.m.opts.Limits.payload(rule)); err == nil {
+		if data, err = payload.Compact(req.Data, s.m.opts.Limits.payload(rule)); err == nil {
 			err = s.takePublish(rule, req.Channel)
 		}
 	}

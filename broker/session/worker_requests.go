@@ -9,6 +9,7 @@ import (
 
 	"switchboard/broker/limit"
 	"switchboard/broker/namespace"
+	"switchboard/internal/payload"
 	"switchboard/internal/wire"
 	"switchboard/queue"
 )
@@ -33,7 +34,7 @@ func (s *Session) request(req wire.Request) {
 	err := checkRequest(&s.m.opts, s.user(), req.Ref)
 	var data []byte
 	if err == nil {
-		data, err = wire.CompactData(req.Data, s.m.opts.Limits.Message)
+		data, err = payload.Compact(req.Data, s.m.opts.Limits.Message)
 	}
 	if err == nil {
 		err = s.takeRequest()

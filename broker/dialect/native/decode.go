@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 
+	"switchboard/internal/payload"
 	"switchboard/internal/wire"
 )
 
@@ -12,7 +13,7 @@ import (
 func DecodeRequest(raw []byte) (wire.Request, error) {
 	var req wire.Request
 	if !scan(&req, raw) {
-		if err := wire.CheckText(raw); err != nil {
+		if err := payload.CheckText(raw); err != nil {
 			return wire.Request{}, err
 		}
 		var err error

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"switchboard/internal/payload"
 	"switchboard/internal/wire"
 )
 
@@ -42,8 +43,8 @@ func TestDecodeRequest(t *testing.T) {
 			wire.Request{Type: "ping", Token: strings.Repeat(`[{"`, 100)},
 		},
 		"deepest": {
-			`{"type":"x","data":` + strings.Repeat("[", wire.MaxDepth-1) + strings.Repeat("]", wire.MaxDepth-1) + `}`,
-			wire.Request{Type: "x", Data: json.RawMessage(strings.Repeat("[", wire.MaxDepth-1) + strings.Repeat("]", wire.MaxDepth-1))},
+			`{"type":"x","data":` + strings.Repeat("[", payload.MaxDepth-1) + strings.Repeat("]", payload.MaxDepth-1) + `}`,
+			wire.Request{Type: "x", Data: json.RawMessage(strings.Repeat("[", payload.MaxDepth-1) + strings.Repeat("]", payload.MaxDepth-1))},
 		},
 	}
 	for name, test := range tests {
@@ -90,7 +91,7 @@ func TestDecodeRequestRefuses(t *testing.T) {
 			`{"type":"ping","ref":"` + strings.Repeat("x", 1000) + `"}`,
 			`ref: "` + strings.Repeat("x", 39) + " is not an integer",
 		},
-		"too deep":          {`{"type":"x","data":` + strings.Repeat("[", wire.MaxDepth), "byte 82: nested deeper than 64 levels"},
+		"too deep":          {`{"type":"x","data":` + strings.Repeat("[", payload.MaxDepth), "byte 82: nested deeper than 64 levels"},
 		"too deep unclosed": {strings.Repeat("{", 1000), "byte 64: nested deeper than 64 levels"},
 		"not UTF-8":         {"{\"type\":\"\xff\"}", "the message is not UTF-8"},
 		"surrogate":         {"{\"type\":\"\xed\xa0\x80\"}", "the message is not UTF-8"},
@@ -120,7 +121,7 @@ func FuzzDecodeRequest(f *testing.F) {
 			return
 		}
 		if len(req.Data) > 0 {
-			data, err := wire.CompactData(req.Data, len(raw))
+			data, err := payload.Compact(req.Data, len(raw))
 			if err != nil {
 				t.Fatalf("payload of a valid message: %v", err)
 			}

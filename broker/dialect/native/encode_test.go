@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"switchboard/internal/payload"
 	"switchboard/internal/wire"
 )
 
@@ -125,7 +126,7 @@ func FuzzEncodeMessage(f *testing.F) {
 		if channel != "" && wire.CheckName("channel", channel) != nil {
 			return
 		}
-		compact, err := wire.CompactData(data, 1<<20)
+		compact, err := payload.Compact(data, 1<<20)
 		if err != nil {
 			return
 		}

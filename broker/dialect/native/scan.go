@@ -1,12 +1,15 @@
 package native
 
-import "switchboard/internal/wire"
+import (
+	"switchboard/internal/payload"
+	"switchboard/internal/wire"
+)
 
 // scan reads a request that is one object of known fields, with plain strings and integers. It
 // returns false for anything else, which encoding/json then reads or refuses. A `connect` takes 0.6
 // instead of 2.5 µs, and three allocations instead of nine.
 func scan(r *wire.Request, raw []byte) bool {
-	s := wire.NewScanner(raw)
+	s := payload.NewScanner(raw)
 	for before := byte('{'); ; before = ',' {
 		name, ok := s.Field(before)
 		if !ok || !scanField(r, name, &s) {
@@ -19,7 +22,7 @@ func scan(r *wire.Request, raw []byte) bool {
 }
 
 // scanField reads the value of the field called name.
-func scanField(r *wire.Request, name []byte, s *wire.Scanner) (ok bool) {
+func scanField(r *wire.Request, name []byte, s *payload.Scanner) (ok bool) {
 	switch string(name) {
 	case "type":
 		var value []byte
@@ -55,7 +58,7 @@ func scanField(r *wire.Request, name []byte, s *wire.Scanner) (ok bool) {
 }
 
 // textOf returns the next string.
-func textOf(s *wire.Scanner) (string, bool) {
+func textOf(s *payload.Scanner) (string, bool) {
 	text, ok := s.Text()
 	return string(text), ok
 }

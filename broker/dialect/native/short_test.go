@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"testing"
 
+	"switchboard/internal/payload"
 	"switchboard/internal/wire"
 )
 
@@ -25,7 +26,7 @@ func FuzzScan(f *testing.F) {
 		if !scan(&got, raw) {
 			return
 		}
-		if err := wire.CheckText(raw); err != nil {
+		if err := payload.CheckText(raw); err != nil {
 			t.Fatalf("%q was read although %v", raw, err)
 		}
 		if err := json.Unmarshal(raw, &want); err != nil {

@@ -1,4 +1,4 @@
-package wire
+package payload
 
 import (
 	"testing"
@@ -9,7 +9,7 @@ import (
 func hot() []allocs.Case {
 	data := []byte(`{"type":"chat","from":"alice","text":"a message of an ordinary size, about ninety bytes"}`)
 	return []allocs.Case{
-		allocs.Of("compact payload", 1, func() { _, _ = CompactData(data, 1<<16) }),
+		allocs.Of("compact payload", 1, func() { _, _ = Compact(data, 1<<16) }),
 	}
 }
 

@@ -1,66 +1,10 @@
 package wire
 
 import (
-	"bytes"
 	"errors"
 	"strings"
 	"testing"
 )
-
-func TestCompactData(t *testing.T) {
-	tests := map[string]struct{ data, want string }{
-		"compact":     {`{"a":1}`, `{"a":1}`},
-		"white space": {" {\n\"a\" :\t[1 ,\r\n2]\n} ", `{"a":[1,2]}`},
-		"text stays":  {`{"a": " \n {} \" , "}`, `{"a":" \n {} \" , "}`},
-		"a number":    {` 1 `, `1`},
-		"null":        {`null`, `null`},
-		"markup":      {`"<b>&"`, `"<b>&"`},
-		"separators":  {"\"\u2028\u2029\u0085\"", "\"\u2028\u2029\u0085\""},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			raw := []byte(test.data)
-			got, err := CompactData(raw, len(raw))
-			if err != nil {
-				t.Fatal(err)
-			}
-			clear(raw)
-			if string(got) != test.want {
-				t.Fatalf("got %q, want %q", got, test.want)
-			}
-			if bytes.ContainsAny(got, "\r\n") {
-				t.Fatal("a line break is left: it would end a line of raw TCP")
-			}
-		})
-	}
-}
-
-func TestCompactDataRefuses(t *testing.T) {
-	tests := map[string]struct {
-		data string
-		code ErrorCode
-		want string
-	}{
-		"missing":     {"", BadRequest, "data: missing"},
-		"too large":   {`"` + strings.Repeat("x", 99) + `"`, TooLarge, "data: 101 bytes, at most 100 are allowed"},
-		"space only":  {"  \n", BadRequest, "not JSON: byte 3"},
-		"two values":  {"1 2", BadRequest, "not JSON: byte 3: invalid character '2' after top-level value"},
-		"line break":  {"\"a\nb\"", BadRequest, "not JSON: byte 3"},
-		"cut off":     {`{"a":`, BadRequest, "not JSON: byte 5"},
-		"not UTF-8":   {"\"\xff\"", BadRequest, "UTF-8"},
-		"too deep":    {strings.Repeat("[", 65), BadRequest, "byte 64: nested deeper"},
-		"wrong close": {`[}`, BadRequest, "not JSON: byte 2"},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			_, err := CompactData([]byte(test.data), 100)
-			own, ok := errors.AsType[*Error](err)
-			if !ok || own.Code != test.code || !strings.Contains(own.Message, test.want) {
-				t.Fatalf("got %v, want %s with %q", err, test.code, test.want)
-			}
-		})
-	}
-}
 
 func TestClientIDs(t *testing.T) {
 	long := strings.Repeat("x", MaxName)

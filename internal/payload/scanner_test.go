@@ -1,4 +1,4 @@
-package wire
+package payload
 
 import (
 	"bytes"
@@ -31,13 +31,13 @@ func checkValue(t *testing.T, text []byte) {
 	s := NewScanner(text)
 	value, compact, ok := s.Value()
 	if !ok {
-		if _, err := compactData(text); err == nil {
+		if _, err := compactSlowly(text); err == nil {
 			t.Fatalf("%q is a value", text)
 		}
 		return
 	}
 	left := text[len(text)-s.Left():]
-	want, err := compactData(value)
+	want, err := compactSlowly(value)
 	switch {
 	case err != nil:
 		t.Fatalf("%q was taken of %q, although %v", value, text, err)
@@ -46,7 +46,7 @@ func checkValue(t *testing.T, text []byte) {
 	case s.End() != (len(bytes.TrimLeft(left, " \t\r\n")) == 0):
 		t.Fatalf("the end of %q is %v", left, s.End())
 	}
-	if _, err := compactData(text); err == nil && !s.End() {
+	if _, err := compactSlowly(text); err == nil && !s.End() {
 		t.Fatalf("only %q was taken of %q", value, text)
 	}
 }
@@ -63,7 +63,7 @@ func checkText(t *testing.T, text []byte) {
 		if err := json.Unmarshal(before(&s, text), &want); err != nil || string(got) != want || CheckText(got) != nil {
 			t.Fatalf("%q of %q, want %q, %v", got, text, want, err)
 		}
-	} else if _, err := compactData(text); err == nil && json.Unmarshal(text, &want) == nil && !bytes.ContainsAny(text, "\\n") {
+	} else if _, err := compactSlowly(text); err == nil && json.Unmarshal(text, &want) == nil && !bytes.ContainsAny(text, "\\n") {
 		t.Fatalf("%q was not taken", text)
 	}
 }

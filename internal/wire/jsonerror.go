@@ -1,0 +1,46 @@
+package wire
+
+import (
+	"encoding/json"
+	"errors"
+	"reflect"
+	"strings"
+)
+
+// JSONError says what is wrong with a JSON text, and where, as an *Error: err is
+// encoding/json's.
+func JSONError(err error) error {
+	if own, ok := errors.AsType[*Error](err); ok {
+		return own
+	}
+	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
+		return Errorf(BadRequest, "not JSON: byte %d: %s", syntax.Offset, syntax.Error())
+	}
+	if typ, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		if typ.Field == "" { // the value may be a number of any length
+			return Errorf(BadRequest, "a JSON object is expected, not %.40s", typ.Value)
+		}
+		return Errorf(BadRequest, "%s: %.40s does not fit, expected %s, at byte %d", typ.Field, typ.Value, kindOf(typ.Type), typ.Offset)
+	}
+	if field, ok := strings.CutPrefix(err.Error(), "json: unknown field "); ok { // it has no type of its own
+		return Errorf(BadRequest, "unknown field %.200s", field)
+	}
+	return Errorf(BadRequest, "not JSON: %.200s", err.Error())
+}
+
+// kindOf names what a field takes in the words of JSON.
+func kindOf(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.String:
+		return "a string"
+	case reflect.Bool:
+		return "true or false"
+	case reflect.Slice, reflect.Array:
+		return "a list"
+	case reflect.Struct, reflect.Map:
+		return "an object"
+	case reflect.Float32, reflect.Float64:
+		return "a number"
+	}
+	return "an integer"
+}
