@@ -105,10 +105,10 @@ func FuzzNext(f *testing.F) {
 
 // frameOf returns a text frame from a server.
 func frameOf(payload []byte) []byte {
-	return dialect.Sealed(append(dialect.Pack(nil), payload...), '\n').WebSocket()
+	return dialect.Prepare(append(dialect.ReserveHeader(nil), payload...), '\n').WebSocket()
 }
 
 // message returns a message of the channel news as the broker sends it.
-func message(id int64, data string) dialect.Packed {
-	return native.New(0).Message("news", id, []byte(data)).Packed
+func message(id int64, data string) dialect.Prepared {
+	return native.New(0).Message("news", id, []byte(data)).Prepared
 }

@@ -61,20 +61,20 @@ func sendOnly(path string) *SendOnly { return &SendOnly{Switchboard{Path: path}}
 
 // TestRefused checks that an error of the server is reported with the connection.
 func TestRefused(t *testing.T) {
-	greeting := native.New(0).Event(wire.Event{Type: wire.TypeSubscribed}).Packed
+	greeting := native.New(0).Event(wire.Event{Type: wire.TypeSubscribed}).Prepared
 	for name, tc := range map[string]struct {
 		dialect Dialect
 		answer  []byte
 		want    string
 	}{
 		"end":               {answer: nil, want: "unexpected EOF"},
-		"error":             {answer: native.New(0).Event(wire.Event{Type: wire.TypeError, Code: "overloaded"}).Packed.Line(), want: "overloaded"},
+		"error":             {answer: native.New(0).Event(wire.Event{Type: wire.TypeError, Code: "overloaded"}).Prepared.Line(), want: "overloaded"},
 		"not JSON":          {answer: []byte("hello\n"), want: "not JSON"},
 		"a refused upgrade": {dialect: &Switchboard{Path: "/ws"}, answer: []byte("HTTP/1.1 403 Forbidden\r\n\r\n"), want: "403 Forbidden"},
 		"subscribed twice":  {answer: append(greeting.Line(), greeting.Line()...), want: "second answer"},
 		"a binary frame":    {dialect: sendOnly("/"), answer: []byte("\x82\x00"), want: "opcode 0x2"},
 		"a close frame":     {dialect: sendOnly("/"), answer: []byte("\x88\x04\x0f\xa1by"), want: `4001 "by"`},
-		"a gap":             {answer: append(greeting.Line(), native.New(0).Event(wire.Event{Type: wire.TypeGap}).Packed.Line()...), want: "gap"},
+		"a gap":             {answer: append(greeting.Line(), native.New(0).Event(wire.Event{Type: wire.TypeGap}).Prepared.Line()...), want: "gap"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			addr := serveOnce(t, func(c net.Conn) {

@@ -108,7 +108,7 @@ func (d *Switchboard) messageChannel(c Connection) string {
 
 // messageHead returns the start of each message of the channel.
 func messageHead(channel string) []byte {
-	whole := native.New(0).Message(channel, 0, []byte("0")).Packed.Payload()
+	whole := native.New(0).Message(channel, 0, []byte("0")).Prepared.Payload()
 	return bytes.TrimSuffix(whole, []byte(`0,"data":0}`))
 }
 

@@ -52,9 +52,9 @@ func FloorWriter(args []string, in io.Reader, out io.Writer) error {
 			return fmt.Errorf("accept connection %d: %w", i, err)
 		}
 	}
-	view := dialect.Packed.Line
+	view := dialect.Prepared.Line
 	if args[1] == "frames" {
-		view = dialect.Packed.WebSocket
+		view = dialect.Prepared.WebSocket
 	}
 	before, err := usage.OwnCPU()
 	if err != nil {
@@ -63,7 +63,7 @@ func FloorWriter(args []string, in io.Reader, out io.Writer) error {
 	messages, rounds := native.New(0), int64(0)
 	lines := bufio.NewScanner(in)
 	for ; lines.Scan(); rounds++ {
-		if err := writeAll(sockets, view(messages.Message(args[2], FirstID+rounds, lines.Bytes()).Packed)); err != nil {
+		if err := writeAll(sockets, view(messages.Message(args[2], FirstID+rounds, lines.Bytes()).Prepared)); err != nil {
 			return err
 		}
 	}

@@ -13,7 +13,7 @@ import (
 func TestFrameViews(t *testing.T) {
 	for _, n := range []int{2, 125, 126, 127, 65535, 65536, 70_000} {
 		text := bytes.Repeat([]byte("x"), n)
-		f := Sealed(append(Pack(nil), text...), '\n')
+		f := Prepare(append(ReserveHeader(nil), text...), '\n')
 		clear(text)
 		want := strings.Repeat("x", n)
 		if string(f.Payload()) != want || string(f.Line()) != want+"\n" {
@@ -42,14 +42,14 @@ func TestFrameViews(t *testing.T) {
 }
 
 func TestBatch(t *testing.T) {
-	line := &Form{View: func(m *Message) []byte { return m.Packed.Line() }}
-	upper := &Form{Append: func(dst []byte, m *Message) []byte { return append(dst, bytes.ToUpper(m.Packed.Payload())...) }}
+	line := &Form{View: func(m *Message) []byte { return m.Prepared.Line() }}
+	upper := &Form{Append: func(dst []byte, m *Message) []byte { return append(dst, bytes.ToUpper(m.Prepared.Payload())...) }}
 	for n := range 4 {
 		var b Batch
 		var lines, uppers []byte
 		for i := range n {
 			text := fmt.Sprintf("message %d", i)
-			m := &Message{Packed: Sealed(append(Pack(nil), text...), '\n')}
+			m := &Message{Prepared: Prepare(append(ReserveHeader(nil), text...), '\n')}
 			b.Messages = append(b.Messages, m)
 			lines = append(lines, text+"\n"...)
 			uppers = append(uppers, strings.ToUpper(text)...)
@@ -76,7 +76,7 @@ func TestNextFrame(t *testing.T) {
 	want := []string{"", "a", strings.Repeat("b", 125), strings.Repeat("c", 126), strings.Repeat("d", 70_000)}
 	for i, text := range want {
 		start := len(frames)
-		frames = SealFrame(append(Pack(frames), text...), start, Text+Framing(i%2))
+		frames = PutHeader(append(ReserveHeader(frames), text...), start, Text+Framing(i%2))
 	}
 	for i, text := range want {
 		framing, payload, rest := NextFrame(frames)

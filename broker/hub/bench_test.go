@@ -22,7 +22,7 @@ var lineForm = func() *dialect.Form {
 	if err != nil {
 		panic(err)
 	}
-	return o.Speaker.Form
+	return o.Encoding.Form
 }()
 
 // sink is a subscriber whose socket always takes everything. It belongs to its loop.

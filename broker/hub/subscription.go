@@ -4,7 +4,6 @@ import (
 	"strconv"
 
 	"switchboard/broker/dialect"
-	"switchboard/internal/wire"
 	"switchboard/queue"
 )
 
@@ -103,7 +102,7 @@ func (s *Subscription) writeOnce(messages []*dialect.Message) []*dialect.Message
 
 // countFitting returns how many of the messages fit one write, at least one.
 func countFitting(messages []*dialect.Message) int {
-	return wire.Fitting(messages, (*dialect.Message).Size)
+	return dialect.Fitting(messages, (*dialect.Message).Size)
 }
 
 // page is a page of messages from the store, encoded.

@@ -41,18 +41,18 @@ func pingEvery(t testing.TB, d time.Duration) {
 	ping = d
 }
 
-// speaker returns the speaker of a new WebSocket connection.
-func speaker() *dialect.Speaker {
+// encoding returns the encoding of a new WebSocket connection.
+func encoding() *dialect.Encoding {
 	o, err := spoken.New(ping).Open(dialect.Hello{Framing: spoken.Framing})
 	if err != nil {
 		panic(err)
 	}
-	return o.Speaker
+	return o.Encoding
 }
 
 // receive has a session receive a message, given as JSON, in the dialect of the test.
 func receive(to transport.Receiver, format string, args ...any) {
-	speaker().Decode(spoken.Request(fmt.Appendf(nil, format, args...)), to)
+	encoding().Decode(spoken.Request(fmt.Appendf(nil, format, args...)), to)
 }
 
 // connect returns the connect message of a WebSocket URL.

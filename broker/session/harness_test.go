@@ -25,7 +25,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(allDialects{m}, goleak.Ignor
 
 // socket is a connection that records what is written. The test says when its peer reads.
 type socket struct {
-	speaker    *dialect.Speaker
+	encoding   *dialect.Encoding
 	full       bool // the next write does not go out
 	backlogged bool
 	corks      int  // calls of Cork without Uncork
@@ -40,12 +40,12 @@ type socket struct {
 	afterMS    int64
 }
 
-func newSocket() *socket { return &socket{speaker: speaker()} }
+func newSocket() *socket { return &socket{encoding: encoding()} }
 
 // Send implements transport.Conn.
 func (s *socket) Send(e wire.Event) {
 	if s.countWrite(); !s.discard {
-		s.record(s.speaker.AppendEvent(nil, e))
+		s.record(s.encoding.AppendEvent(nil, e))
 	}
 }
 
@@ -54,12 +54,12 @@ func (s *socket) Write(b *dialect.Batch) {
 	if s.countWrite(); s.discard {
 		return
 	}
-	if f := s.speaker.Form; f != nil {
+	if f := s.encoding.Form; f != nil {
 		s.record(b.Bytes(f))
 		return
 	}
 	for _, m := range b.Messages {
-		s.record(s.speaker.AppendMessage(nil, m))
+		s.record(s.encoding.AppendMessage(nil, m))
 	}
 }
 
@@ -103,7 +103,7 @@ func (s *socket) Uncork() {
 }
 
 // Liveness implements transport.Conn.
-func (s *socket) Liveness() dialect.Liveness { return s.speaker.Liveness() }
+func (s *socket) Liveness() dialect.Liveness { return s.encoding.Liveness() }
 
 func (s *socket) Backlogged() bool   { s.checks++; return s.backlogged }
 func (s *socket) Ping()              { s.pings++ }

@@ -3,6 +3,7 @@ package session
 import (
 	"cmp"
 
+	"switchboard/broker/dialect"
 	"switchboard/broker/namespace"
 	"switchboard/internal/wire"
 	"switchboard/queue"
@@ -48,7 +49,7 @@ func (s *Session) history(req wire.Request) {
 			stored = append(stored, wire.Stored{ID: m.ID, Data: m.Data})
 		}
 		// An answer is at most one write: the server must buffer what the socket does not take.
-		n := wire.Fitting(stored, func(m wire.Stored) int { return len(m.Data) })
+		n := dialect.Fitting(stored, func(m wire.Stored) int { return len(m.Data) })
 		page.More = page.More || n < len(stored)
 		stored = stored[:n]
 		s.chargeBytes(storedSize(stored))

@@ -3,6 +3,7 @@ package session
 import (
 	"sort"
 
+	"switchboard/broker/dialect"
 	"switchboard/internal/wire"
 	"switchboard/queue"
 )
@@ -115,7 +116,7 @@ func (in *inbox) writePage(s *Session, page queue.Page, err error) {
 		page.Messages = page.Messages[1:]
 	}
 	for len(page.Messages) > 0 && s.state == open && !s.conn.Backlogged() {
-		n := wire.Fitting(page.Messages, func(m queue.Message) int { return len(m.Data) })
+		n := dialect.Fitting(page.Messages, func(m queue.Message) int { return len(m.Data) })
 		in.write(s, page.Messages[:n])
 		page.Messages = page.Messages[n:]
 	}

@@ -36,7 +36,7 @@ func hot() []allocs.Case {
 			panic(err)
 		}
 		conn := &memoryConn{}
-		c := &pollerConn{loop: p.loops[0], conn: conn, state: s, to: deaf{}, speaker: o.Speaker}
+		c := &pollerConn{loop: p.loops[0], conn: conn, state: s, to: deaf{}, encoding: o.Encoding}
 		return func() {
 			do(c)
 			conn.out.Reset()
@@ -46,10 +46,10 @@ func hot() []allocs.Case {
 	if err != nil {
 		panic(err)
 	}
-	stream.Speaker.AppendEvent(nil, wire.Event{Type: wire.TypeConnected, Client: "phone", ID: new(int64)})
+	stream.Encoding.AppendEvent(nil, wire.Event{Type: wire.TypeConnected, Client: "phone", ID: new(int64)})
 	writeStream := func(do func(*pollerConn)) func() {
 		conn := &memoryConn{}
-		c := &pollerConn{loop: p.loops[0], conn: conn, state: streaming, to: deaf{}, speaker: stream.Speaker}
+		c := &pollerConn{loop: p.loops[0], conn: conn, state: streaming, to: deaf{}, encoding: stream.Encoding}
 		return func() {
 			do(c)
 			conn.out.Reset()

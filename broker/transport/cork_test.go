@@ -21,7 +21,7 @@ func newCorkable() *corkable {
 	c := &corkable{out: new(memoryConn)}
 	c.out.onWrite = func() { c.writes++ }
 	c.pollerConn = &pollerConn{
-		loop: p.loops[0], conn: c.out, state: streaming, to: deaf{}, speaker: streamSpeaker(texts{spoken.New(0)}),
+		loop: p.loops[0], conn: c.out, state: streaming, to: deaf{}, encoding: streamEncoding(texts{spoken.New(0)}),
 	}
 	return c
 }
@@ -105,7 +105,7 @@ func TestCloseWhileCorked(t *testing.T) {
 	c.Cork()
 	c.Write(frame("a"))
 	c.gone() // the peer ends: nothing of it may reach the next connection that is corked
-	d := &pollerConn{loop: c.loop, conn: new(memoryConn), state: streaming, to: deaf{}, speaker: c.speaker}
+	d := &pollerConn{loop: c.loop, conn: new(memoryConn), state: streaming, to: deaf{}, encoding: c.encoding}
 	d.Cork()
 	d.Write(frame("b"))
 	d.Uncork()

@@ -38,12 +38,12 @@ func (d texts) Open(h dialect.Hello) (dialect.Opening, error) {
 	if err != nil {
 		return o, err
 	}
-	s := *o.Speaker
+	s := *o.Encoding
 	s.Codec = textCodec{s.Codec, s.Framing}
 	if s.Form != nil && s.Form.View == nil {
 		s.Form = &dialect.Form{Append: s.AppendMessage}
 	}
-	o.Speaker = &s
+	o.Encoding = &s
 	return o, nil
 }
 
@@ -64,25 +64,25 @@ func (c textCodec) Decode(unit []byte, r dialect.Receiver) {
 
 func (c textCodec) AppendMessage(dst []byte, m *dialect.Message) []byte {
 	if c.framing == dialect.Stream {
-		return append(dst, spoken.Stream(m.Packed.Payload())...)
+		return append(dst, spoken.Stream(m.Prepared.Payload())...)
 	}
 	start := len(dst)
-	return dialect.SealFrame(append(dialect.Pack(dst), m.Packed.Payload()...), start, c.framing)
+	return dialect.PutHeader(append(dialect.ReserveHeader(dst), m.Prepared.Payload()...), start, c.framing)
 }
 
 // text is a message of any text.
 func text(s string) *dialect.Message {
-	return &dialect.Message{Packed: dialect.Sealed(append(dialect.Pack(nil), s...), '\n')}
+	return &dialect.Message{Prepared: dialect.Prepare(append(dialect.ReserveHeader(nil), s...), '\n')}
 }
 
 // frame is one text to write.
 func frame(s string) *dialect.Batch { return &dialect.Batch{Messages: []*dialect.Message{text(s)}} }
 
-// streamSpeaker is what a raw TCP connection speaks.
-func streamSpeaker(d dialect.Dialect) *dialect.Speaker {
+// streamEncoding is what a raw TCP connection speaks.
+func streamEncoding(d dialect.Dialect) *dialect.Encoding {
 	o, err := d.Open(dialect.Hello{})
 	if err != nil {
 		panic(err)
 	}
-	return o.Speaker
+	return o.Encoding
 }

@@ -241,9 +241,9 @@ func (p *Poller) turnAway(pc *pollerConn, detail string, afterMS int64) ([]byte,
 	if err != nil {
 		return nil, gnet.Close
 	}
-	pc.speaker = opening.Speaker
+	pc.encoding = opening.Encoding
 	if !p.reserve.Enter() {
-		out, _ := pc.speaker.Last(nil, wire.CloseOverloaded, detail, afterMS)
+		out, _ := pc.encoding.AppendClosing(nil, wire.CloseOverloaded, detail, afterMS)
 		return out, gnet.Close
 	}
 	pc.conn.SetContext(pc)

@@ -28,11 +28,11 @@ const maxHandshake = 8 << 10
 // pollerConn is one connection of the Poller. It lives on its loop. Each takes 64 bytes, which is a
 // size class of the allocator; the next is 80.
 type pollerConn struct {
-	loop    *pollerLoop
-	conn    gnet.Conn // nil once closed: its descriptor may be another connection's by then
-	to      Receiver  // nil before the handshake and after the end
-	speaker *dialect.Speaker
-	partial *partial // nil for nothing
+	loop     *pollerLoop
+	conn     gnet.Conn // nil once closed: its descriptor may be another connection's by then
+	to       Receiver  // nil before the handshake and after the end
+	encoding *dialect.Encoding
+	partial  *partial // nil for nothing
 
 	state    state
 	reserved bool       // turned away: its place is one of the reserve
@@ -120,7 +120,7 @@ func (c *pollerConn) sniff(first byte) {
 
 // open makes the session.
 func (c *pollerConn) open(s state, o dialect.Opening) {
-	c.state, c.speaker, c.known = s, o.Speaker, len(o.Requests) > 0
+	c.state, c.encoding, c.known = s, o.Encoding, len(o.Requests) > 0
 	c.loop.awaitNoMore(c)
 	to := c.loop.poller.accept(c.loop.Loop, c, o.Requests)
 	switch {
@@ -136,7 +136,7 @@ func (c *pollerConn) open(s state, o dialect.Opening) {
 // more must come.
 func (c *pollerConn) readUnit(buf []byte) int {
 	if a := c.assembly(); a != nil {
-		n, left := c.speaker.Skip(buf, a.skip)
+		n, left := c.encoding.Skip(buf, a.skip)
 		if a.skip = left; left > 0 {
 			c.to.Control(1, n)
 			return n
@@ -145,7 +145,7 @@ func (c *pollerConn) readUnit(buf []byte) int {
 		c.tooLarge()
 		return n
 	}
-	p, err := c.speaker.Cut(buf, c.limit())
+	p, err := c.encoding.Cut(buf, c.limit())
 	switch {
 	case err != nil:
 		c.broken(err.Error())
@@ -168,7 +168,7 @@ func (c *pollerConn) readUnit(buf []byte) int {
 // broken ends a stream whose bytes are not of its dialect.
 func (c *pollerConn) broken(detail string) {
 	c.to.Broken(detail)
-	out, _ := c.speaker.Last(nil, wire.CloseBadRequest, detail, 0)
+	out, _ := c.encoding.AppendClosing(nil, wire.CloseBadRequest, detail, 0)
 	c.send(out)
 	if to := c.to; to != nil { // else the write found the peer gone
 		c.linger()
@@ -182,7 +182,7 @@ func (c *pollerConn) limit() int { return c.loop.poller.limits.message(!c.known)
 // receive decodes a message.
 func (c *pollerConn) receive(message []byte) {
 	c.known = true
-	c.speaker.Decode(message, c.to)
+	c.encoding.Decode(message, c.to)
 }
 
 // tooLarge reports a message that was skipped.
@@ -213,7 +213,7 @@ func (c *pollerConn) send(p []byte) {
 func (c *pollerConn) Backlogged() bool { return c.conn != nil && c.conn.OutboundBuffered() > 0 }
 
 // Liveness implements Conn.
-func (c *pollerConn) Liveness() dialect.Liveness { return c.speaker.Liveness() }
+func (c *pollerConn) Liveness() dialect.Liveness { return c.encoding.Liveness() }
 
 // Ping implements Conn.
 func (c *pollerConn) Ping() {
@@ -221,7 +221,7 @@ func (c *pollerConn) Ping() {
 		c.send(pingFrame)
 		return
 	}
-	c.send(c.speaker.AppendPing(nil))
+	c.send(c.encoding.AppendPing(nil))
 }
 
 var pingFrame = []byte{0x89, 0}
@@ -242,7 +242,7 @@ func (c *pollerConn) Close(reason wire.CloseReason, detail string, afterMS int64
 		return
 	}
 	c.Flush()
-	out, status := c.speaker.Last(nil, reason, detail, afterMS)
+	out, status := c.encoding.AppendClosing(nil, reason, detail, afterMS)
 	if c.state == framed {
 		out = append(out, closeFrame(status, string(reason))...)
 	}

@@ -16,18 +16,18 @@ type output struct {
 
 // Send implements Conn.
 func (c *pollerConn) Send(e wire.Event) {
-	c.encode(func(dst []byte) []byte { return c.speaker.AppendEvent(dst, e) })
+	c.encode(func(dst []byte) []byte { return c.encoding.AppendEvent(dst, e) })
 }
 
 // Write implements Conn.
 func (c *pollerConn) Write(b *dialect.Batch) {
-	if f := c.speaker.Form; f != nil {
+	if f := c.encoding.Form; f != nil {
 		c.put(b.Bytes(f))
 		return
 	}
 	c.encode(func(dst []byte) []byte {
 		for _, m := range b.Messages {
-			dst = c.speaker.AppendMessage(dst, m)
+			dst = c.encoding.AppendMessage(dst, m)
 		}
 		return dst
 	})

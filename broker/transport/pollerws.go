@@ -193,9 +193,9 @@ func (c *pollerConn) readFrame(buf []byte) int {
 // unsupported says why the connection takes no frames of that kind; it is empty if it does.
 func (c *pollerConn) unsupported(op ws.OpCode) string {
 	switch {
-	case op == ws.OpBinary && c.speaker.Framing == dialect.Text:
+	case op == ws.OpBinary && c.encoding.Framing == dialect.Text:
 		return "messages are text frames"
-	case op == ws.OpText && c.speaker.Framing == dialect.Binary:
+	case op == ws.OpText && c.encoding.Framing == dialect.Binary:
 		return "messages are binary frames"
 	}
 	return ""
@@ -261,7 +261,7 @@ func (c *pollerConn) frame(h ws.Header, payload []byte) {
 }
 
 func (c *pollerConn) message(data []byte) {
-	if c.speaker.Framing == dialect.Text && !utf8.Valid(data) {
+	if c.encoding.Framing == dialect.Text && !utf8.Valid(data) {
 		c.fail(statusNotUTF8, "a text frame is not UTF-8")
 		return
 	}

@@ -119,7 +119,7 @@ func refuseStream(rw http.ResponseWriter, err error) {
 // turnStreamAway tells a client in its own dialect to come back later: EventSource gives up after any
 // status but 200.
 func turnStreamAway(rw http.ResponseWriter, opening dialect.Opening, detail string, afterMS int64) {
-	out, _ := opening.Speaker.Last(nil, wire.CloseOverloaded, detail, afterMS)
+	out, _ := opening.Encoding.AppendClosing(nil, wire.CloseOverloaded, detail, afterMS)
 	w := responseBody{rw: rw}
 	_ = w.write(out) // the client may be gone
 }

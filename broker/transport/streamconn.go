@@ -15,7 +15,7 @@ import (
 // happens on the loop.
 type streamConn struct {
 	loop       *loop.Loop
-	speaker    *dialect.Speaker
+	encoding    *dialect.Encoding
 	control    *http.ResponseController
 	lingerTime time.Duration
 	addr       string        // the peer's
@@ -41,7 +41,7 @@ func (w *Web) serveStream(rw http.ResponseWriter, r *http.Request, opening diale
 	defer cancel()
 	l := w.loops[w.next.Add(1)%uint32(len(w.loops))]
 	c := &streamConn{
-		loop: l.Loop, speaker: opening.Speaker, control: control, lingerTime: w.lingerTime, addr: r.RemoteAddr,
+		loop: l.Loop, encoding: opening.Encoding, control: control, lingerTime: w.lingerTime, addr: r.RemoteAddr,
 		wake: make(chan struct{}, 1), cancel: cancel,
 	}
 	defer context.AfterFunc(w.alive, c.abort)()
@@ -148,17 +148,17 @@ func (c *streamConn) enqueue(b []byte) {
 }
 
 // Send implements Conn.
-func (c *streamConn) Send(e wire.Event) { c.enqueue(c.speaker.AppendEvent(nil, e)) }
+func (c *streamConn) Send(e wire.Event) { c.enqueue(c.encoding.AppendEvent(nil, e)) }
 
 // Write implements Conn.
 func (c *streamConn) Write(b *dialect.Batch) {
-	if f := c.speaker.Form; f != nil {
+	if f := c.encoding.Form; f != nil {
 		c.enqueue(b.Bytes(f))
 		return
 	}
 	var out []byte
 	for _, m := range b.Messages {
-		out = c.speaker.AppendMessage(out, m)
+		out = c.encoding.AppendMessage(out, m)
 	}
 	c.enqueue(out)
 }
@@ -183,10 +183,10 @@ func (c *streamConn) Backlogged() bool {
 }
 
 // Liveness implements Conn.
-func (c *streamConn) Liveness() dialect.Liveness { return c.speaker.Liveness() }
+func (c *streamConn) Liveness() dialect.Liveness { return c.encoding.Liveness() }
 
 // Ping implements Conn.
-func (c *streamConn) Ping() { c.enqueue(c.speaker.AppendPing(nil)) }
+func (c *streamConn) Ping() { c.enqueue(c.encoding.AppendPing(nil)) }
 
 // RemoteAddr implements Conn.
 func (c *streamConn) RemoteAddr() string { return c.addr }
@@ -197,7 +197,7 @@ func (c *streamConn) Close(reason wire.CloseReason, detail string, afterMS int64
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.last == nil && !c.ended {
-		c.last, _ = c.speaker.Last(nil, reason, detail, afterMS)
+		c.last, _ = c.encoding.AppendClosing(nil, reason, detail, afterMS)
 		time.AfterFunc(c.lingerTime, c.abort) // the peer may read nothing at all
 		c.signal()
 	}

@@ -28,7 +28,7 @@ const (
 // webConn is one connection of Web.
 type webConn struct {
 	loop       *loop.Loop
-	speaker    *dialect.Speaker
+	encoding   *dialect.Encoding
 	ws         *websocket.Conn
 	frames     *frameCounter
 	ctx        context.Context // ends with the connection
@@ -102,8 +102,8 @@ func (c *webConn) readLoop(limits Limits, known bool) {
 		if err != nil {
 			return
 		}
-		if typ != messageType(c.speaker.Framing) {
-			c.fail(statusUnsupported, "messages are "+framingNames[c.speaker.Framing]+" frames")
+		if typ != messageType(c.encoding.Framing) {
+			c.fail(statusUnsupported, "messages are "+framingNames[c.encoding.Framing]+" frames")
 			return
 		}
 		c.frames.message()
@@ -129,7 +129,7 @@ func (c *webConn) readLoop(limits Limits, known bool) {
 					c.to.Control(n, 0)
 				}
 				if c.to != nil {
-					c.speaker.Decode(message, c.to)
+					c.encoding.Decode(message, c.to)
 				}
 				turn <- struct{}{}
 			})
@@ -159,17 +159,17 @@ func (c *webConn) fail(status websocket.StatusCode, detail string) {
 }
 
 // Send implements Conn.
-func (c *webConn) Send(e wire.Event) { c.enqueue(c.speaker.AppendEvent(nil, e)) }
+func (c *webConn) Send(e wire.Event) { c.enqueue(c.encoding.AppendEvent(nil, e)) }
 
 // Write implements Conn.
 func (c *webConn) Write(b *dialect.Batch) {
-	if f := c.speaker.Form; f != nil {
+	if f := c.encoding.Form; f != nil {
 		c.enqueue(b.Bytes(f))
 		return
 	}
 	var frames []byte
 	for _, m := range b.Messages {
-		frames = c.speaker.AppendMessage(frames, m)
+		frames = c.encoding.AppendMessage(frames, m)
 	}
 	c.enqueue(frames)
 }
@@ -221,7 +221,7 @@ func (c *webConn) full() bool {
 }
 
 // Liveness implements Conn.
-func (c *webConn) Liveness() dialect.Liveness { return c.speaker.Liveness() }
+func (c *webConn) Liveness() dialect.Liveness { return c.encoding.Liveness() }
 
 // Ping implements Conn. It does not wait for the pong, which comes to OnPongReceived.
 func (c *webConn) Ping() {
@@ -246,7 +246,7 @@ func (c *webConn) Close(reason wire.CloseReason, detail string, afterMS int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.last == nil {
-		frames, status := c.speaker.Last(nil, reason, detail, afterMS)
+		frames, status := c.encoding.AppendClosing(nil, reason, detail, afterMS)
 		c.last = &last{frames, status, reason}
 		time.AfterFunc(c.lingerTime, c.cancel) // it may read nothing at all, now or ever
 		c.startLocked()

@@ -38,7 +38,7 @@ type Broker interface {
 	dialect.Maker
 }
 
-// All returns the native dialect and Netstrings.
+// All returns the native dialect and MessagePack.
 func All() []Dialect { return []Dialect{nativeDialect(), netstringDialect()} }
 
 func nativeDialect() Dialect {
@@ -59,7 +59,7 @@ func nativeDialect() Dialect {
 func netstringDialect() Dialect {
 	return Dialect{
 		Name: "MessagePack", Framing: dialect.Binary,
-		New: func(ping time.Duration) Broker { return Netstrings{Ping: ping} },
+		New: func(ping time.Duration) Broker { return MessagePack{Ping: ping} },
 		Request: func(text []byte) []byte {
 			if !json.Valid(text) {
 				return text

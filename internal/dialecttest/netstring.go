@@ -19,20 +19,20 @@ import (
 // maxDigits is the most digits of a netstring's length.
 const maxDigits = 9
 
-// Netstrings is a dialect of MessagePack maps with the fields of the JSON protocol. On raw TCP each
+// MessagePack is a dialect of MessagePack maps with the fields of the JSON protocol. On raw TCP each
 // is a netstring ("5:hello,"), on WebSocket a binary frame. It differs from the native dialect in
 // everything that a dialect decides: the length comes first, text is not UTF-8, a message has other
 // bytes on TCP than in a frame, each connection has a codec of its own, and messages in frames are
 // encoded for each connection.
-type Netstrings struct{ Ping time.Duration }
+type MessagePack struct{ Ping time.Duration }
 
 // Open implements dialect.Dialect. The query of a URL may stand for the connect message.
-func (d Netstrings) Open(h dialect.Hello) (dialect.Opening, error) {
+func (d MessagePack) Open(h dialect.Hello) (dialect.Opening, error) {
 	c := &netstrings{ping: d.Ping, framing: h.Framing}
-	o := dialect.Opening{Speaker: &dialect.Speaker{Codec: c, Framing: h.Framing}}
+	o := dialect.Opening{Encoding: &dialect.Encoding{Codec: c, Framing: h.Framing}}
 	switch h.Framing {
 	case dialect.Stream:
-		o.Speaker.Form = &streamForm
+		o.Encoding.Form = &streamForm
 	case dialect.Text:
 		return dialect.Opening{}, errors.New("MessagePack needs binary frames")
 	case dialect.Binary: // no Form: AppendMessage encodes for each connection
@@ -48,12 +48,12 @@ func (d Netstrings) Open(h dialect.Hello) (dialect.Opening, error) {
 
 // Message implements dialect.Maker, as Event does: with nothing packed, every form encodes on first
 // use.
-func (d Netstrings) Message(channel string, id int64, data []byte) *dialect.Message {
+func (d MessagePack) Message(channel string, id int64, data []byte) *dialect.Message {
 	return &dialect.Message{Channel: channel, ID: id, Data: bytes.Clone(data)}
 }
 
 // Event implements dialect.Maker.
-func (d Netstrings) Event(e wire.Event) *dialect.Message { return &dialect.Message{Event: &e} }
+func (d MessagePack) Event(e wire.Event) *dialect.Message { return &dialect.Message{Event: &e} }
 
 // streamForm is encoded once for all connections of raw TCP.
 var streamForm = dialect.Form{Append: func(dst []byte, m *dialect.Message) []byte {
@@ -139,7 +139,7 @@ func (c *netstrings) AppendEvent(dst []byte, e wire.Event) []byte {
 		return appendNetstring(dst, pack(e))
 	}
 	start := len(dst)
-	return dialect.SealFrame(append(dialect.Pack(dst), pack(e)...), start, c.framing)
+	return dialect.PutHeader(append(dialect.ReserveHeader(dst), pack(e)...), start, c.framing)
 }
 
 // AppendMessage implements dialect.Codec.
@@ -158,7 +158,7 @@ func (c *netstrings) AppendPing(dst []byte) []byte {
 }
 
 // Last implements dialect.Codec.
-func (c *netstrings) Last(dst []byte, reason wire.CloseReason, detail string, afterMS int64) ([]byte, int) {
+func (c *netstrings) AppendClosing(dst []byte, reason wire.CloseReason, detail string, afterMS int64) ([]byte, int) {
 	reconnect := reason.Reconnect()
 	return c.AppendEvent(dst, wire.Event{
 		Type: wire.TypeClosing, Code: string(reason), Message: detail, Reconnect: &reconnect, AfterMS: afterMS,

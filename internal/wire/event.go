@@ -74,18 +74,3 @@ func DecodeEvent(raw []byte) (Event, error) {
 	}
 	return e, nil
 }
-
-// maxWrite bounds one write call of a connection that catches up, and with it what a stalled socket
-// can leave in memory.
-const maxWrite = 32 << 10
-
-// Fitting returns how many of items fit one write call by their size in bytes, at least one.
-func Fitting[T any](items []T, size func(T) int) int {
-	bytes := 0
-	for i, item := range items {
-		if bytes += size(item); bytes > maxWrite {
-			return max(i, 1)
-		}
-	}
-	return len(items)
-}

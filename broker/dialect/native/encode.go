@@ -30,16 +30,16 @@ func (d *Dialect) Message(channel string, id int64, data []byte) *dialect.Messag
 	} else {
 		m, b = new(dialect.Message), make([]byte, 0, n)
 	}
-	b = appendMessage(dialect.Pack(b), channel, id, data)
-	m.Channel, m.ID, m.Packed = channel, id, dialect.Sealed(b, '\n')
-	json := m.Packed.Payload()
+	b = appendMessage(dialect.ReserveHeader(b), channel, id, data)
+	m.Channel, m.ID, m.Prepared = channel, id, dialect.Prepare(b, '\n')
+	json := m.Prepared.Payload()
 	m.Data = json[len(json)-1-len(data) : len(json)-1 : len(json)-1]
 	return m
 }
 
 // Event implements dialect.Maker.
 func (d *Dialect) Event(e wire.Event) *dialect.Message {
-	m := &dialect.Message{Event: &e, Packed: dialect.Sealed(appendEvent(dialect.Pack(make([]byte, 0, 192)), &e), '\n')}
+	m := &dialect.Message{Event: &e, Prepared: dialect.Prepare(appendEvent(dialect.ReserveHeader(make([]byte, 0, 192)), &e), '\n')}
 	if e.Type == wire.TypeGap && e.ID != nil {
 		m.Channel, m.ID = e.Channel, *e.ID
 	}
@@ -51,7 +51,7 @@ func (d *Dialect) Event(e wire.Event) *dialect.Message {
 func AppendEvent(dst []byte, e *wire.Event) []byte { return appendEvent(dst, e) }
 
 // JSON returns the JSON of a message that a Dialect of this package made. It must not be changed.
-func JSON(m *dialect.Message) []byte { return m.Packed.Payload() }
+func JSON(m *dialect.Message) []byte { return m.Prepared.Payload() }
 
 // appendMessage appends a message of a channel, or of a client's own queue if channel is empty. data
 // must be compact JSON.

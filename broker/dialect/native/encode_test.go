@@ -79,7 +79,7 @@ func TestEncodeMessage(t *testing.T) {
 func checkMessage(t *testing.T, channel string, id int64, data []byte) {
 	t.Helper()
 	m := New(0).Message(channel, id, data)
-	got, err := wire.DecodeEvent(m.Packed.Payload())
+	got, err := wire.DecodeEvent(m.Prepared.Payload())
 	if err != nil {
 		t.Fatalf("channel %q, data %.40q: %v", channel, data, err)
 	}
@@ -90,7 +90,7 @@ func checkMessage(t *testing.T, channel string, id int64, data []byte) {
 	if string(m.Data) != string(data) || m.Channel != channel || m.ID != id {
 		t.Fatalf("channel %q: the message has data %.40q", channel, m.Data)
 	}
-	if line := m.Packed.Line(); bytes.IndexByte(line, '\n') != len(line)-1 {
+	if line := m.Prepared.Line(); bytes.IndexByte(line, '\n') != len(line)-1 {
 		t.Fatalf("not one line: %.80q", line)
 	}
 }

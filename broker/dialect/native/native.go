@@ -10,33 +10,33 @@ import (
 	"switchboard/internal/wire"
 )
 
-// Dialect implements dialect.Dialect and dialect.Maker. All its connections share two speakers.
+// Dialect implements dialect.Dialect and dialect.Maker. All its connections share two encodings.
 type Dialect struct {
 	ping           time.Duration
-	lines, sockets dialect.Speaker
+	lines, sockets dialect.Encoding
 }
 
 // New returns the dialect. A connection that is silent for ping is asked for a sign of life, and
 // closed after the same time again.
 func New(ping time.Duration) *Dialect {
 	d := &Dialect{ping: ping}
-	d.lines = dialect.Speaker{Codec: codec{d, dialect.Stream}, Framing: dialect.Stream, Form: &lines}
-	d.sockets = dialect.Speaker{Codec: codec{d, dialect.Text}, Framing: dialect.Text, Form: &sockets}
+	d.lines = dialect.Encoding{Codec: codec{d, dialect.Stream}, Framing: dialect.Stream, Form: &lines}
+	d.sockets = dialect.Encoding{Codec: codec{d, dialect.Text}, Framing: dialect.Text, Form: &sockets}
 	return d
 }
 
 // The forms of messages: a message is made with both.
 var (
-	lines   = dialect.Form{View: func(m *dialect.Message) []byte { return m.Packed.Line() }}
-	sockets = dialect.Form{View: func(m *dialect.Message) []byte { return m.Packed.WebSocket() }}
+	lines   = dialect.Form{View: func(m *dialect.Message) []byte { return m.Prepared.Line() }}
+	sockets = dialect.Form{View: func(m *dialect.Message) []byte { return m.Prepared.WebSocket() }}
 )
 
 // Open implements dialect.Dialect. The query of a WebSocket URL may stand for the connect message.
 func (d *Dialect) Open(h dialect.Hello) (dialect.Opening, error) {
 	if h.Framing == dialect.Stream {
-		return dialect.Opening{Speaker: &d.lines}, nil
+		return dialect.Opening{Encoding: &d.lines}, nil
 	}
-	o := dialect.Opening{Speaker: &d.sockets}
+	o := dialect.Opening{Encoding: &d.sockets}
 	if h.URL != nil && h.URL.RawQuery != "" {
 		q := h.URL.Query()
 		connect := wire.Request{
@@ -109,9 +109,9 @@ func (c codec) Decode(unit []byte, r dialect.Receiver) {
 // channels do not come here.
 func (c codec) AppendMessage(dst []byte, m *dialect.Message) []byte {
 	if c.framing == dialect.Stream {
-		return append(dst, m.Packed.Line()...)
+		return append(dst, m.Prepared.Line()...)
 	}
-	return append(dst, m.Packed.WebSocket()...)
+	return append(dst, m.Prepared.WebSocket()...)
 }
 
 // AppendEvent implements dialect.Codec.
@@ -120,11 +120,11 @@ func (c codec) AppendEvent(dst []byte, e wire.Event) []byte {
 		return append(appendEvent(dst, &e), '\n')
 	}
 	start := len(dst)
-	return dialect.SealFrame(appendEvent(dialect.Pack(dst), &e), start, dialect.Text)
+	return dialect.PutHeader(appendEvent(dialect.ReserveHeader(dst), &e), start, dialect.Text)
 }
 
 // Last implements dialect.Codec.
-func (c codec) Last(dst []byte, reason wire.CloseReason, detail string, afterMS int64) (out []byte, status int) {
+func (c codec) AppendClosing(dst []byte, reason wire.CloseReason, detail string, afterMS int64) (out []byte, status int) {
 	reconnect := reason.Reconnect()
 	return c.AppendEvent(dst, wire.Event{
 		Type: wire.TypeClosing, Code: string(reason), Message: detail, Reconnect: &reconnect, AfterMS: afterMS,

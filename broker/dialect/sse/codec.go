@@ -11,7 +11,7 @@ import (
 // codec implements dialect.Codec for one stream.
 type codec struct {
 	d       *Dialect
-	speaker dialect.Speaker
+	encoding dialect.Encoding
 
 	client, secret string // of the ids; "" before connected, if the client does not resume
 	all            int64  // position on $all; -1 before connected, if the client does not resume
@@ -223,7 +223,7 @@ func appendRetry(dst []byte, ms int64) []byte {
 // Last implements dialect.Codec. EventSource connects again after any end of a stream, so a client
 // that should not come back gets a final id, and a request with that is answered with 204, which ends
 // EventSource. Before connected, such a client gets the status of an error instead.
-func (c *codec) Last(dst []byte, reason wire.CloseReason, detail string, afterMS int64) (out []byte, status int) {
+func (c *codec) AppendClosing(dst []byte, reason wire.CloseReason, detail string, afterMS int64) (out []byte, status int) {
 	reconnect := reason.Reconnect()
 	if c.start != nil {
 		if refusal := c.start.final(reason, detail); refusal != nil {

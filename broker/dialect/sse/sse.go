@@ -122,8 +122,8 @@ func (d *Dialect) Open(h dialect.Hello) (dialect.Opening, error) {
 		return dialect.Opening{}, &dialect.Refusal{Status: http.StatusNoContent} // EventSource stops
 	}
 	c := &codec{d: d, all: -1, start: &start{headers: h.Response, secret: q.Connect.Secret}}
-	c.speaker = dialect.Speaker{Codec: c, Framing: dialect.Stream}
-	o := dialect.Opening{Speaker: &c.speaker, Requests: make([]wire.Request, 0, 2+len(q.Channels))}
+	c.encoding = dialect.Encoding{Codec: c, Framing: dialect.Stream}
+	o := dialect.Opening{Encoding: &c.encoding, Requests: make([]wire.Request, 0, 2+len(q.Channels))}
 	o.Requests = append(o.Requests, q.Connect)
 	if last := q.Last; last != nil {
 		c.client, c.secret, c.all, c.inbox = last.Client, last.Secret, last.All, last.Inbox

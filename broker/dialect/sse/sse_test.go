@@ -59,7 +59,7 @@ var dates = regexp.MustCompile(`Date: [^\r]*`)
 // TestGolden compares a whole stream with a file.
 func TestGolden(t *testing.T) {
 	o := open(t, "channel=news&channel=room/7&client=phone&token=t")
-	c, messages := o.Speaker, native.New(0)
+	c, messages := o.Encoding, native.New(0)
 	const id = 735325130218600
 	var out []byte
 	for _, e := range []wire.Event{
@@ -72,7 +72,7 @@ func TestGolden(t *testing.T) {
 	out = c.AppendMessage(out, messages.Message("news", id+6, []byte(`{"a":1}`)))
 	out = c.AppendMessage(out, messages.Event(wire.Event{Type: wire.TypeJoin, Channel: "news", User: "bob", Client: "bob/tab"}))
 	out = c.AppendPing(out)
-	out, _ = c.Last(out, wire.CloseSuperseded, "the client connected elsewhere", 0)
+	out, _ = c.AppendClosing(out, wire.CloseSuperseded, "the client connected elsewhere", 0)
 	got := dates.ReplaceAllString(string(out), "Date: now")
 	got = strings.ReplaceAll(got, "\r\n", "\n")
 	const file = "testdata/stream.txt"
@@ -110,7 +110,7 @@ func read(t testing.TB, out []byte) (events []ssetest.Event) {
 // TestResume checks the requests that an id stands for, after each event.
 func TestResume(t *testing.T) {
 	const query = "channel=a&channel=b&token=t"
-	c := open(t, query).Speaker
+	c := open(t, query).Encoding
 	messages := native.New(0)
 	steps := []struct {
 		out                 []byte
@@ -155,11 +155,11 @@ func TestResume(t *testing.T) {
 // gap brings it again.
 func TestUnknownPosition(t *testing.T) {
 	const query = "channel=a&client=phone&token=t"
-	first := open(t, query).Speaker
+	first := open(t, query).Encoding
 	out := first.AppendEvent(nil, connected(100))
 	out = first.AppendEvent(out, subscribed(1, 500, "a"))
 	events := read(t, out)
-	next := open(t, query, "Last-Event-ID: "+events[1].ID).Speaker
+	next := open(t, query, "Last-Event-ID: "+events[1].ID).Encoding
 	out = next.AppendEvent(nil, connected(100))
 	answer := subscribed(1, 300, "a")
 	answer.Recovered = new(bool)
@@ -179,7 +179,7 @@ func TestUnknownPosition(t *testing.T) {
 	}
 	answer = subscribed(1, 500, "a") // the position is known, and the gap stands among the messages
 	answer.Recovered = new(bool)
-	next = open(t, query, "Last-Event-ID: "+events[0].ID).Speaker
+	next = open(t, query, "Last-Event-ID: "+events[0].ID).Encoding
 	if events := read(t, next.AppendEvent(nil, answer)); len(events) != 1 {
 		t.Errorf("events: %+v", events)
 	}
@@ -187,10 +187,10 @@ func TestUnknownPosition(t *testing.T) {
 
 // TestAnotherClient: an id of one client's queue does not acknowledge another's.
 func TestAnotherClient(t *testing.T) {
-	c := open(t, "token=t").Speaker
+	c := open(t, "token=t").Encoding
 	out := c.AppendEvent(nil, connected(100))
 	id := read(t, c.AppendEvent(out, inboxMessage(700)))[1].ID
-	next := open(t, "token=t&client=phone", "Last-Event-ID: "+id).Speaker
+	next := open(t, "token=t&client=phone", "Last-Event-ID: "+id).Encoding
 	e := connected(100)
 	e.Client = "bob/phone"
 	p, err := ParsePosition(read(t, next.AppendEvent(nil, e))[0].ID)
@@ -198,7 +198,7 @@ func TestAnotherClient(t *testing.T) {
 		t.Errorf("the id is %+v, %v", p, err)
 	}
 	// The store has lost the end of the queue: the acknowledgement is refused.
-	next = open(t, "token=t&client=phone", "Last-Event-ID: "+id).Speaker
+	next = open(t, "token=t&client=phone", "Last-Event-ID: "+id).Encoding
 	out = next.AppendEvent(nil, connected(100))
 	if more := next.AppendEvent(nil, wire.Event{Type: wire.TypeError, Ref: wire.RefOf(ackRef), Code: "bad_request"}); len(more) > 0 {
 		t.Errorf("the client is told %s", more)
@@ -219,10 +219,10 @@ func TestSecret(t *testing.T) {
 		if id != "" && (o.Requests[0].Client != "c-1" || o.Requests[0].Secret != anonymous.Secret) {
 			t.Fatalf("the id stands for %+v", o.Requests[0])
 		}
-		id = read(t, o.Speaker.AppendEvent(nil, anonymous))[0].ID
+		id = read(t, o.Encoding.AppendEvent(nil, anonymous))[0].ID
 	}
 	own := open(t, "client=c-1&secret=drawn+by+the+broker")
-	p, err := ParsePosition(read(t, own.Speaker.AppendEvent(nil, anonymous))[0].ID)
+	p, err := ParsePosition(read(t, own.Encoding.AppendEvent(nil, anonymous))[0].ID)
 	if err != nil || p.Secret != "" {
 		t.Errorf("the id has the secret %q, %v", p.Secret, err)
 	}
@@ -244,9 +244,9 @@ func TestOpenRefuses(t *testing.T) {
 			t.Errorf("%.40s: %v, want %q", query, err, want)
 		}
 	}
-	first := open(t, "token=t").Speaker
+	first := open(t, "token=t").Encoding
 	out := first.AppendEvent(nil, connected(1))
-	out, _ = first.Last(out, wire.CloseDisconnected, "", 0)
+	out, _ = first.AppendClosing(out, wire.CloseDisconnected, "", 0)
 	events := read(t, out)
 	_, err := tryOpen("token=t", "Last-Event-ID: "+events[1].ID)
 	if refusal, ok := errors.AsType[*dialect.Refusal](err); !ok || refusal.Status != http.StatusNoContent {
@@ -267,10 +267,10 @@ func TestQuery(t *testing.T) {
 	if !reflect.DeepEqual(o.Requests, want) {
 		t.Errorf("requests: %+v", o.Requests)
 	}
-	if l := o.Speaker.Liveness(); l != (dialect.Liveness{Ping: 25 * time.Second}) {
+	if l := o.Encoding.Liveness(); l != (dialect.Liveness{Ping: 25 * time.Second}) {
 		t.Errorf("liveness: %+v", l)
 	}
-	if p, err := o.Speaker.Cut([]byte("whatever"), 1); err != nil || p.N != 8 || p.Unit != nil {
+	if p, err := o.Encoding.Cut([]byte("whatever"), 1); err != nil || p.N != 8 || p.Unit != nil {
 		t.Errorf("piece %+v, %v", p, err)
 	}
 }
@@ -294,12 +294,12 @@ func TestLastBeforeConnected(t *testing.T) {
 		"no store":         {wire.Unavailable, wire.CloseOverloaded, 700, "200 OK", 700},
 		"a slow hook":      {"", wire.CloseBadRequest, 0, "200 OK", slowConnectMS},
 	} {
-		c := open(t, "client=phone").Speaker
+		c := open(t, "client=phone").Encoding
 		var out []byte
 		if test.refusal != "" {
 			out = c.AppendEvent(out, wire.Event{Type: wire.TypeError, Code: string(test.refusal), Message: "why"})
 		}
-		out, _ = c.Last(out, test.reason, "detail", test.after)
+		out, _ = c.AppendClosing(out, test.reason, "detail", test.after)
 		head, body, _ := strings.Cut(string(out), "\r\n\r\n")
 		if !strings.HasPrefix(head, "HTTP/1.1 "+test.status+"\r\n") || !strings.Contains(head, "\r\nVary: Origin") {
 			t.Errorf("%s: %s", name, out)
