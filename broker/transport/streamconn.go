@@ -15,7 +15,7 @@ import (
 // happens on the loop.
 type streamConn struct {
 	loop       *loop.Loop
-	encoding    *dialect.Encoding
+	encoding   *dialect.Encoding
 	control    *http.ResponseController
 	lingerTime time.Duration
 	addr       string        // the peer's

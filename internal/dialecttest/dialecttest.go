@@ -1,5 +1,5 @@
-// Package dialecttest has what tests need of dialects: a second one, so that no test passes only
-// because of JSON, and the client's side of both.
+// Package dialecttest lets tests run over two dialects: the native one, and one that shares nothing
+// with it. It has the client's side of both.
 package dialecttest
 
 import (
@@ -13,33 +13,33 @@ import (
 	"switchboard/internal/wire"
 )
 
-// Dialect is a dialect and the client's side of it.
+// Dialect is a dialect with its client's side.
 type Dialect struct {
 	Name    string
 	Framing dialect.Framing // of its WebSocket frames
 	// New returns the broker's side. A silent connection is pinged after ping.
 	New func(ping time.Duration) Broker
-	// Request returns a request, given as JSON, as a unit. Text that is no JSON stays as it is.
+	// Request encodes the JSON of a request as a unit. It returns text that is not JSON unchanged.
 	Request func(text []byte) []byte
-	// Stream returns a unit as it goes on raw TCP.
+	// Stream adds the delimiters of raw TCP to a unit.
 	Stream func(unit []byte) []byte
-	// Empty is what carries no unit on raw TCP.
+	// Empty is the shortest input on raw TCP that contains no unit.
 	Empty []byte
-	// Read reads the next unit that the broker sent on raw TCP. With an error it returns what it has
-	// read.
+	// Read reads the next unit from the broker on raw TCP. With an error it returns the bytes that it
+	// has read.
 	Read func(r *bufio.Reader) (unit []byte, err error)
-	// Event reads a unit from the broker.
+	// Event decodes a unit from the broker.
 	Event func(unit []byte) (wire.Event, error)
 }
 
-// Broker is the broker's side of a dialect.
+// Broker is the broker's side of a dialect, which also makes messages.
 type Broker interface {
 	dialect.Dialect
 	dialect.Maker
 }
 
 // All returns the native dialect and MessagePack.
-func All() []Dialect { return []Dialect{nativeDialect(), netstringDialect()} }
+func All() []Dialect { return []Dialect{nativeDialect(), messagePackDialect()} }
 
 func nativeDialect() Dialect {
 	return Dialect{
@@ -56,7 +56,7 @@ func nativeDialect() Dialect {
 	}
 }
 
-func netstringDialect() Dialect {
+func messagePackDialect() Dialect {
 	return Dialect{
 		Name: "MessagePack", Framing: dialect.Binary,
 		New: func(ping time.Duration) Broker { return MessagePack{Ping: ping} },

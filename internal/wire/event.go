@@ -63,7 +63,16 @@ const (
 	TypeClosing      = "closing"
 )
 
-// DecodeEvent reads one message from the broker.
+// Closing returns the event that says why the broker ends a connection. afterMS is the retry delay
+// in milliseconds, or 0.
+func Closing(reason CloseReason, detail string, afterMS int64) Event {
+	reconnect := reason.Reconnect()
+	return Event{
+		Type: TypeClosing, Code: string(reason), Message: detail, Reconnect: &reconnect, AfterMS: afterMS,
+	}
+}
+
+// DecodeEvent decodes the JSON of one event.
 func DecodeEvent(raw []byte) (Event, error) {
 	var e Event
 	if err := json.Unmarshal(raw, &e); err != nil {

@@ -8,14 +8,14 @@ import (
 	"switchboard/internal/wire"
 )
 
-// simple reports whether appendSimple can encode e. Payloads are left to encoding/json, which also
-// removes their white space.
-func simple(e *wire.Event) bool {
+// isSimple reports whether appendSimple can encode e. Events with payloads are for encoding/json,
+// which also removes white space.
+func isSimple(e *wire.Event) bool {
 	return e.Data == nil && e.Messages == nil && e.Info == nil && e.Clients == nil && e.Count == nil && e.Users == nil &&
 		e.Next == "" && e.Joined == nil && e.Left == nil
 }
 
-// appendSimple appends the JSON of a simple event, the same as encoding/json's. `connected` takes
+// appendSimple appends the JSON of a simple event, exactly as encoding/json would. `connected` takes
 // 0.35 instead of 2.5 µs, and no allocation instead of five.
 func appendSimple(b []byte, e *wire.Event) []byte {
 	b = append(b, `{"type":`...)
@@ -57,7 +57,7 @@ func appendSimple(b []byte, e *wire.Event) []byte {
 	return append(b, '}')
 }
 
-// appendField appends nothing for an empty value.
+// appendField appends a key and its value, or nothing if the value is empty.
 func appendField(b []byte, key, value string) []byte {
 	if value == "" {
 		return b
@@ -65,7 +65,7 @@ func appendField(b []byte, key, value string) []byte {
 	return appendText(append(b, key...), value)
 }
 
-// appendText appends any string as JSON.
+// appendText appends any string as a JSON string.
 func appendText(b []byte, s string) []byte {
 	for i := 0; i < len(s); i++ {
 		if c := s[i]; c < ' ' || c >= utf8.RuneSelf || c == '"' || c == '\\' || c == 0x7f {
@@ -77,12 +77,12 @@ func appendText(b []byte, s string) []byte {
 	return append(b, '"')
 }
 
-// appendEscaped appends a string that has characters to escape, by encoding/json.
+// appendEscaped appends a string with encoding/json, which escapes characters.
 func appendEscaped(b []byte, s string) []byte {
 	var out sliceWriter = b
 	encoder := json.NewEncoder(&out)
 	encoder.SetEscapeHTML(false)
-	_ = encoder.Encode(s) // a string and a slice: neither fails
+	_ = encoder.Encode(s) // neither a string nor a sliceWriter fails
 	return out[:len(out)-1]
 }
 

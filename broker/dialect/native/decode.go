@@ -8,8 +8,8 @@ import (
 	"switchboard/internal/wire"
 )
 
-// DecodeRequest reads one message. The error is a *wire.Error that says what is wrong and where.
-// Request.Data aliases nothing of raw.
+// DecodeRequest decodes one request. The error is a *wire.Error that says what is wrong and where.
+// The Request shares no memory with raw.
 func DecodeRequest(raw []byte) (wire.Request, error) {
 	var req wire.Request
 	if !scan(&req, raw) {
@@ -30,7 +30,7 @@ func DecodeRequest(raw []byte) (wire.Request, error) {
 	return req, nil
 }
 
-// unmarshal is a function of its own because encoding/json keeps what it fills on the heap.
+// unmarshal is a function of its own because encoding/json moves the Request to the heap.
 func unmarshal(raw []byte) (req wire.Request, err error) {
 	if err := json.Unmarshal(raw, &req); err != nil {
 		return wire.Request{}, wire.JSONError(err)
@@ -38,9 +38,9 @@ func unmarshal(raw []byte) (req wire.Request, err error) {
 	return req, nil
 }
 
-// salvage returns the ref of a message that cannot be read, if that can, and whether the message is
-// a JSON object at all.
-func salvage(raw []byte) (ref wire.Ref, object bool) {
+// salvageRef returns the ref of a request that cannot be decoded, if the ref itself can. object reports
+// whether the request is a JSON object at all.
+func salvageRef(raw []byte) (ref wire.Ref, object bool) {
 	var partial struct{ Ref wire.Ref }
 	_ = json.Unmarshal(raw, &partial)
 	return partial.Ref, bytes.HasPrefix(bytes.TrimSpace(raw), []byte{'{'}) && json.Valid(raw)

@@ -27,12 +27,12 @@ func TestDecodeRequest(t *testing.T) {
 			`{"type":"connect","token":"t","client":"c","user":"u","ack":"auto"}`,
 			wire.Request{Type: "connect", Token: "t", Client: "c", User: "u", Ack: "auto"},
 		},
-		"after":     {`{"type":"subscribe","channel":"a","after":0}`, wire.Request{Type: "subscribe", Channel: "a", After: ptr(int64(0))}},
-		"no after":  {`{"type":"subscribe","channel":"a","after":null}`, wire.Request{Type: "subscribe", Channel: "a"}},
-		"large id":  {`{"type":"ack","id":9007199254740993}`, wire.Request{Type: "ack", ID: 9007199254740993}},
-		"ref 0":     {`{"type":"ping","ref":0}`, wire.Request{Type: "ping", Ref: wire.RefOf(0)}},
-		"ref below": {`{"type":"ping","ref":-7}`, wire.Request{Type: "ping", Ref: wire.RefOf(-7)}},
-		"null ref":  {`{"type":"ping","ref":null}`, wire.Request{Type: "ping"}},
+		"after":        {`{"type":"subscribe","channel":"a","after":0}`, wire.Request{Type: "subscribe", Channel: "a", After: ptr(int64(0))}},
+		"no after":     {`{"type":"subscribe","channel":"a","after":null}`, wire.Request{Type: "subscribe", Channel: "a"}},
+		"large id":     {`{"type":"ack","id":9007199254740993}`, wire.Request{Type: "ack", ID: 9007199254740993}},
+		"ref 0":        {`{"type":"ping","ref":0}`, wire.Request{Type: "ping", Ref: wire.RefOf(0)}},
+		"negative ref": {`{"type":"ping","ref":-7}`, wire.Request{Type: "ping", Ref: wire.RefOf(-7)}},
+		"null ref":     {`{"type":"ping","ref":null}`, wire.Request{Type: "ping"}},
 		"data": {
 			`{"type":"publish","channel":"a","data":{"b":[1, "\n"]}}`,
 			wire.Request{Type: "publish", Channel: "a", Data: json.RawMessage(`{"b":[1, "\n"]}`)},
@@ -54,7 +54,7 @@ func TestDecodeRequest(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			clear(raw) // a transport uses its buffer again
+			clear(raw) // a transport reuses its buffer
 			if !reflect.DeepEqual(got, test.want) {
 				t.Fatalf("got %+v, want %+v", got, test.want)
 			}
@@ -65,28 +65,28 @@ func TestDecodeRequest(t *testing.T) {
 // TestDecodeRequestRefuses checks that an error says what is wrong and where.
 func TestDecodeRequestRefuses(t *testing.T) {
 	tests := map[string]struct{ raw, want string }{
-		"nothing":          {``, "not JSON: byte 0: unexpected end of JSON input"},
-		"cut off":          {`{"type":"ping"`, "not JSON: byte 14: unexpected end of JSON input"},
-		"no JSON":          {`{"type":pong}`, "not JSON: byte 9: invalid character 'p' looking for beginning of value"},
-		"two objects":      {`{"type":"ping"}{}`, "not JSON: byte 16: invalid character '{' after top-level value"},
-		"line break":       {"{\"type\":\"a\nb\"}", `not JSON: byte 11: invalid character '\n' in string literal`},
-		"an array":         {`[1]`, "a JSON object is expected, not array"},
-		"a number":         {`17`, "a JSON object is expected, not number"},
-		"null":             {`null`, "type: missing"},
-		"no type":          {`{"ref":1}`, "type: missing"},
-		"type number":      {`{"type":1}`, "type: number does not fit, expected a string"},
-		"channel object":   {`{"type":"subscribe","channel":{}}`, "channel: object does not fit, expected a string"},
-		"id text":          {`{"type":"ack","id":"1"}`, "id: string does not fit, expected an integer"},
-		"id fraction":      {`{"type":"ack","id":1.5}`, "id: number 1.5 does not fit, expected an integer"},
-		"id far too large": {`{"type":"ack","id":` + strings.Repeat("9", 1000) + `}`, "id: number " + strings.Repeat("9", 33) + " does not fit, expected an integer"},
-		"id too large":     {`{"type":"ack","id":9223372036854775808}`, "id: number 9223372036854775808 does not fit, expected an integer"},
-		"after text":       {`{"type":"subscribe","after":"x"}`, "after: string does not fit, expected an integer"},
-		"after below zero": {`{"type":"subscribe","after":-1}`, "after: -1 is below zero"},
-		"limit true":       {`{"type":"history","limit":true}`, "limit: bool does not fit, expected an integer"},
-		"ref text":         {`{"type":"ping","ref":"7"}`, `ref: "7" is not an integer`},
-		"ref fraction":     {`{"type":"ping","ref":1.0}`, "ref: 1.0 is not an integer"},
-		"ref exponent":     {`{"type":"ping","ref":1e3}`, "ref: 1e3 is not an integer"},
-		"ref object":       {`{"type":"ping","ref":{"a":1}}`, `ref: {"a":1} is not an integer`},
+		"nothing":             {``, "not JSON: byte 0: unexpected end of JSON input"},
+		"cut off":             {`{"type":"ping"`, "not JSON: byte 14: unexpected end of JSON input"},
+		"no JSON":             {`{"type":pong}`, "not JSON: byte 9: invalid character 'p' looking for beginning of value"},
+		"two objects":         {`{"type":"ping"}{}`, "not JSON: byte 16: invalid character '{' after top-level value"},
+		"line break":          {"{\"type\":\"a\nb\"}", `not JSON: byte 11: invalid character '\n' in string literal`},
+		"an array":            {`[1]`, "a JSON object is expected, not array"},
+		"a number":            {`17`, "a JSON object is expected, not number"},
+		"null":                {`null`, "type: missing"},
+		"no type":             {`{"ref":1}`, "type: missing"},
+		"type number":         {`{"type":1}`, "type: number does not fit, expected a string"},
+		"channel object":      {`{"type":"subscribe","channel":{}}`, "channel: object does not fit, expected a string"},
+		"id text":             {`{"type":"ack","id":"1"}`, "id: string does not fit, expected an integer"},
+		"id fraction":         {`{"type":"ack","id":1.5}`, "id: number 1.5 does not fit, expected an integer"},
+		"id with 1000 digits": {`{"type":"ack","id":` + strings.Repeat("9", 1000) + `}`, "id: number " + strings.Repeat("9", 33) + " does not fit, expected an integer"},
+		"id too large":        {`{"type":"ack","id":9223372036854775808}`, "id: number 9223372036854775808 does not fit, expected an integer"},
+		"after text":          {`{"type":"subscribe","after":"x"}`, "after: string does not fit, expected an integer"},
+		"after below zero":    {`{"type":"subscribe","after":-1}`, "after: -1 is below zero"},
+		"limit true":          {`{"type":"history","limit":true}`, "limit: bool does not fit, expected an integer"},
+		"ref text":            {`{"type":"ping","ref":"7"}`, `ref: "7" is not an integer`},
+		"ref fraction":        {`{"type":"ping","ref":1.0}`, "ref: 1.0 is not an integer"},
+		"ref exponent":        {`{"type":"ping","ref":1e3}`, "ref: 1e3 is not an integer"},
+		"ref object":          {`{"type":"ping","ref":{"a":1}}`, `ref: {"a":1} is not an integer`},
 		"ref long": {
 			`{"type":"ping","ref":"` + strings.Repeat("x", 1000) + `"}`,
 			`ref: "` + strings.Repeat("x", 39) + " is not an integer",
@@ -116,7 +116,7 @@ func FuzzDecodeRequest(f *testing.F) {
 		req, err := DecodeRequest(raw)
 		if err != nil {
 			if own, ok := errors.AsType[*wire.Error](err); !ok || own.Code != wire.BadRequest || own.Message == "" {
-				t.Fatalf("not a refusal: %v", err)
+				t.Fatalf("not a *wire.Error: %v", err)
 			}
 			return
 		}

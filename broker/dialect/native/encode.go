@@ -8,24 +8,25 @@ import (
 	"switchboard/internal/wire"
 )
 
-// small is a message whose bytes lie in the same piece of memory, which saves an allocation.
-type small struct {
+// smallMessage is a message with room for its bytes, which saves an allocation.
+type smallMessage struct {
 	dialect.Message
 	space [smallSize]byte
 }
 
-// smallSize is the most bytes of such a message: its payload, and some 70 around it.
+// smallSize is the room of a smallMessage, in bytes. About 70 of them are not the payload.
 const smallSize = 256
 
-// overhead is the most bytes of a message besides its channel and its payload.
+// overhead is the most bytes of a message besides its channel and its payload: the header of a
+// frame, and the JSON around them.
 const overhead = 10 + 64
 
-// Message implements dialect.Maker. Data of the message is a view of its encoding.
+// Message implements dialect.Maker. The message's Data is a part of its Prepared.
 func (d *Dialect) Message(channel string, id int64, data []byte) *dialect.Message {
 	var m *dialect.Message
 	var b []byte
 	if n := overhead + 2*len(channel) + len(data); n <= smallSize {
-		s := new(small)
+		s := new(smallMessage)
 		m, b = &s.Message, s.space[:0:smallSize]
 	} else {
 		m, b = new(dialect.Message), make([]byte, 0, n)
@@ -82,10 +83,10 @@ func appendName(dst []byte, name string) []byte {
 	return append(dst, '"')
 }
 
-// appendEvent appends the JSON of an event. Payloads stay as they are, without their white space.
+// appendEvent appends the JSON of an event. It removes only white space from payloads.
 func appendEvent(dst []byte, e *wire.Event) []byte {
 	switch {
-	case simple(e):
+	case isSimple(e):
 		return appendSimple(dst, e)
 	case e.Type == wire.TypeMessage && e.ID != nil:
 		return appendMessage(dst, e.Channel, *e.ID, e.Data)
@@ -93,13 +94,14 @@ func appendEvent(dst []byte, e *wire.Event) []byte {
 	return appendAny(dst, *e)
 }
 
-// appendAny appends any event, by encoding/json. It takes a copy, since encoding/json keeps what it
-// encodes on the heap.
+// appendAny appends the JSON of any event. It takes a copy of the event, because encoding/json moves
+// its argument to the heap.
 func appendAny(dst []byte, e wire.Event) []byte {
 	out := sliceWriter(dst)
 	encoder := json.NewEncoder(&out)
-	encoder.SetEscapeHTML(false)  // markup would take six times its room
-	if encoder.Encode(e) != nil { // only a RawMessage that is not JSON can do this, and those are checked on entry
+	encoder.SetEscapeHTML(false) // escaped markup is six times as long
+	// Only a RawMessage that is not JSON fails, and the broker checks each one when it arrives.
+	if encoder.Encode(e) != nil {
 		refusal := wire.Event{Type: wire.TypeError, Ref: e.Ref, Code: string(wire.BadRequest), Message: "the payload is not JSON"}
 		return appendSimple(dst, &refusal)
 	}

@@ -35,10 +35,10 @@ func TestEventRoundTrip(t *testing.T) {
 			wire.Event{Type: wire.TypeHistory, Channel: "a", Messages: &[]wire.Stored{{ID: 1, Data: json.RawMessage(`"<"`)}, {ID: 2, Data: json.RawMessage(`null`)}}, More: true},
 			`{"type":"history","channel":"a","messages":[{"id":1,"data":"<"},{"id":2,"data":null}],"more":true}`,
 		},
-		"empty history": {wire.Event{Type: wire.TypeHistory, Channel: "a", Messages: &[]wire.Stored{}}, `{"type":"history","channel":"a","messages":[]}`},
-		"error":         {wire.Event{Type: wire.TypeError, Code: "forbidden", Message: `channel <"a">: no`}, `{"type":"error","code":"forbidden","message":"channel <\"a\">: no"}`},
-		"closing":       {wire.Event{Type: wire.TypeClosing, Code: "idle", Reconnect: ptr(true), AfterMS: 5}, `{"type":"closing","code":"idle","reconnect":true,"after_ms":5}`},
-		"final":         {wire.Event{Type: wire.TypeClosing, Code: "superseded", Reconnect: ptr(false)}, `{"type":"closing","code":"superseded","reconnect":false}`},
+		"empty history":    {wire.Event{Type: wire.TypeHistory, Channel: "a", Messages: &[]wire.Stored{}}, `{"type":"history","channel":"a","messages":[]}`},
+		"error":            {wire.Event{Type: wire.TypeError, Code: "forbidden", Message: `channel <"a">: no`}, `{"type":"error","code":"forbidden","message":"channel <\"a\">: no"}`},
+		"closing":          {wire.Event{Type: wire.TypeClosing, Code: "idle", Reconnect: ptr(true), AfterMS: 5}, `{"type":"closing","code":"idle","reconnect":true,"after_ms":5}`},
+		"closing for good": {wire.Event{Type: wire.TypeClosing, Code: "superseded", Reconnect: ptr(false)}, `{"type":"closing","code":"superseded","reconnect":false}`},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -57,9 +57,9 @@ func TestEventRoundTrip(t *testing.T) {
 	}
 }
 
-// TestEncodeOfBadData checks that one bad payload becomes an error for its client, not a
-// line that breaks the stream.
-func TestEncodeOfBadData(t *testing.T) {
+// TestEncodeInvalidData checks that a payload that is not JSON becomes an error event. Written as it
+// is, it would break the stream.
+func TestEncodeInvalidData(t *testing.T) {
 	got, err := wire.DecodeEvent(appendEvent(nil, &wire.Event{Type: wire.TypeReply, Ref: wire.RefOf(7), Data: json.RawMessage(`{`)}))
 	want := wire.Event{Type: wire.TypeError, Ref: wire.RefOf(7), Code: "bad_request", Message: "the payload is not JSON"}
 	if err != nil || !reflect.DeepEqual(got, want) {
@@ -75,7 +75,7 @@ func TestEncodeMessage(t *testing.T) {
 	}
 }
 
-// checkMessage compares with what encoding/json makes of the same event.
+// checkMessage checks that a message decodes to the event that it stands for.
 func checkMessage(t *testing.T, channel string, id int64, data []byte) {
 	t.Helper()
 	m := New(0).Message(channel, id, data)
@@ -91,7 +91,7 @@ func checkMessage(t *testing.T, channel string, id int64, data []byte) {
 		t.Fatalf("channel %q: the message has data %.40q", channel, m.Data)
 	}
 	if line := m.Prepared.Line(); bytes.IndexByte(line, '\n') != len(line)-1 {
-		t.Fatalf("not one line: %.80q", line)
+		t.Fatalf("a line break within the message: %.80q", line)
 	}
 }
 
@@ -103,7 +103,7 @@ func FuzzDecodeEvent(f *testing.F) {
 		e, err := wire.DecodeEvent(raw)
 		if err != nil {
 			if _, ok := errors.AsType[*wire.Error](err); !ok {
-				t.Fatalf("not a refusal: %v", err)
+				t.Fatalf("not a *wire.Error: %v", err)
 			}
 			return
 		}
@@ -113,7 +113,7 @@ func FuzzDecodeEvent(f *testing.F) {
 			t.Fatalf("%s becomes %s, %v", raw, encoded, err)
 		}
 		if bytes.ContainsAny(encoded, "\n\r") {
-			t.Fatalf("not one line: %q", encoded)
+			t.Fatalf("a line break within the event: %q", encoded)
 		}
 	})
 }

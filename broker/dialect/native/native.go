@@ -1,5 +1,5 @@
-// Package native is the dialect of Switchboard itself, described in docs/protocol.md: one JSON
-// object is one message, a text frame of WebSocket or a line of raw TCP.
+// Package native is Switchboard's own dialect, which docs/protocol.md describes. One JSON object is
+// one unit: a text frame on WebSocket, or a line on raw TCP.
 package native
 
 import (
@@ -10,14 +10,14 @@ import (
 	"switchboard/internal/wire"
 )
 
-// Dialect implements dialect.Dialect and dialect.Maker. All its connections share two encodings.
+// Dialect implements dialect.Dialect and dialect.Maker. Its connections share two encodings.
 type Dialect struct {
-	ping           time.Duration
+	ping           time.Duration // silence after which a connection is pinged
 	lines, sockets dialect.Encoding
 }
 
-// New returns the dialect. A connection that is silent for ping is asked for a sign of life, and
-// closed after the same time again.
+// New returns the dialect. The broker pings a connection after this much silence, and closes it after
+// twice as much.
 func New(ping time.Duration) *Dialect {
 	d := &Dialect{ping: ping}
 	d.lines = dialect.Encoding{Codec: codec{d, dialect.Stream}, Framing: dialect.Stream, Form: &lines}
@@ -25,13 +25,13 @@ func New(ping time.Duration) *Dialect {
 	return d
 }
 
-// The forms of messages: a message is made with both.
+// The forms of messages. Both are parts of Message.Prepared.
 var (
 	lines   = dialect.Form{View: func(m *dialect.Message) []byte { return m.Prepared.Line() }}
 	sockets = dialect.Form{View: func(m *dialect.Message) []byte { return m.Prepared.WebSocket() }}
 )
 
-// Open implements dialect.Dialect. The query of a WebSocket URL may stand for the connect message.
+// Open implements dialect.Dialect. The query of a WebSocket URL may have the fields of `connect`.
 func (d *Dialect) Open(h dialect.Hello) (dialect.Opening, error) {
 	if h.Framing == dialect.Stream {
 		return dialect.Opening{Encoding: &d.lines}, nil
@@ -49,7 +49,7 @@ func (d *Dialect) Open(h dialect.Hello) (dialect.Opening, error) {
 	return o, nil
 }
 
-// codec implements dialect.Codec for all connections in one framing.
+// codec implements dialect.Codec for all connections with one framing.
 type codec struct {
 	d       *Dialect
 	framing dialect.Framing
@@ -65,7 +65,7 @@ func (c codec) AppendPing(dst []byte) []byte { return append(dst, pingLine...) }
 
 const pingLine = `{"type":"ping"}` + "\n"
 
-// Cut implements dialect.Codec: a unit is a line without the white space around it.
+// Cut implements dialect.Codec. A unit is a line without the white space around it.
 func (c codec) Cut(buf []byte, limit int) (dialect.Piece, error) {
 	end := bytes.IndexByte(buf, '\n')
 	switch {
@@ -83,11 +83,11 @@ func (c codec) Cut(buf []byte, limit int) (dialect.Piece, error) {
 	return p, nil
 }
 
-// toLineEnd stands for a number of bytes that is not known: those up to the end of the line.
+// toLineEnd is the Left of a line whose end has not arrived. How many bytes that is, is not known.
 const toLineEnd = 1
 
 // Skip implements dialect.Codec.
-func (c codec) Skip(buf []byte, _ int64) (n int, left int64) {
+func (c codec) Skip(buf []byte, _ int64) (n int, more int64) {
 	if end := bytes.IndexByte(buf, '\n'); end >= 0 {
 		return end + 1, 0
 	}
@@ -101,12 +101,11 @@ func (c codec) Decode(unit []byte, r dialect.Receiver) {
 		r.Receive(req, len(unit))
 		return
 	}
-	ref, object := salvage(unit)
+	ref, object := salvageRef(unit)
 	r.Malformed(ref, len(unit), err, !object)
 }
 
-// AppendMessage implements dialect.Codec. Connections of this dialect have a Form, so messages of
-// channels do not come here.
+// AppendMessage implements dialect.Codec. It is never called, because the encodings have a Form.
 func (c codec) AppendMessage(dst []byte, m *dialect.Message) []byte {
 	if c.framing == dialect.Stream {
 		return append(dst, m.Prepared.Line()...)
@@ -123,10 +122,7 @@ func (c codec) AppendEvent(dst []byte, e wire.Event) []byte {
 	return dialect.PutHeader(appendEvent(dialect.ReserveHeader(dst), &e), start, dialect.Text)
 }
 
-// Last implements dialect.Codec.
+// AppendClosing implements dialect.Codec.
 func (c codec) AppendClosing(dst []byte, reason wire.CloseReason, detail string, afterMS int64) (out []byte, status int) {
-	reconnect := reason.Reconnect()
-	return c.AppendEvent(dst, wire.Event{
-		Type: wire.TypeClosing, Code: string(reason), Message: detail, Reconnect: &reconnect, AfterMS: afterMS,
-	}), reason.Status()
+	return c.AppendEvent(dst, wire.Closing(reason, detail, afterMS)), reason.Status()
 }

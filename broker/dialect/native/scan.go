@@ -5,9 +5,9 @@ import (
 	"switchboard/internal/wire"
 )
 
-// scan reads a request that is one object of known fields, with plain strings and integers. It
-// returns false for anything else, which encoding/json then reads or refuses. A `connect` takes 0.6
-// instead of 2.5 µs, and three allocations instead of nine.
+// scan decodes a request that is one object of known fields whose values are strings without escapes
+// and integers. It returns false for any other text, valid or not; encoding/json then decides. A
+// `connect` takes 0.6 instead of 2.5 µs, and three allocations instead of nine.
 func scan(r *wire.Request, raw []byte) bool {
 	s := payload.NewScanner(raw)
 	for before := byte('{'); ; before = ',' {
@@ -21,7 +21,7 @@ func scan(r *wire.Request, raw []byte) bool {
 	}
 }
 
-// scanField reads the value of the field called name.
+// scanField decodes the value of the field called name.
 func scanField(r *wire.Request, name []byte, s *payload.Scanner) (ok bool) {
 	switch string(name) {
 	case "type":
@@ -63,7 +63,7 @@ func textOf(s *payload.Scanner) (string, bool) {
 	return string(text), ok
 }
 
-// typeOf returns a type of requests. The common ones take no memory.
+// typeOf returns the type of a request as a string. The common types need no allocation.
 func typeOf(t []byte) string {
 	switch string(t) {
 	case wire.TypeConnect:

@@ -10,7 +10,7 @@ import (
 
 // codec implements dialect.Codec for one stream.
 type codec struct {
-	d       *Dialect
+	d        *Dialect
 	encoding dialect.Encoding
 
 	client, secret string // of the ids; "" before connected, if the client does not resume

@@ -9,8 +9,9 @@ import (
 	"switchboard/internal/wire"
 )
 
-// What is read and written without encoding/json must be the same as with it.
+// The code that avoids encoding/json must decode and encode exactly as encoding/json does.
 
+// FuzzScan checks that scan accepts only valid requests, and decodes them as encoding/json does.
 func FuzzScan(f *testing.F) {
 	for _, seed := range []string{
 		`{"type":"connect","ref":1,"client":"phone","user":"al","token":"t","ack":"auto","instance":"i","attempt":3,"after":735325130218600}`,
@@ -27,10 +28,10 @@ func FuzzScan(f *testing.F) {
 			return
 		}
 		if err := payload.CheckText(raw); err != nil {
-			t.Fatalf("%q was read although %v", raw, err)
+			t.Fatalf("scan accepts %q, but: %v", raw, err)
 		}
 		if err := json.Unmarshal(raw, &want); err != nil {
-			t.Fatalf("%q was read although %v", raw, err)
+			t.Fatalf("scan accepts %q, but: %v", raw, err)
 		}
 		if !reflect.DeepEqual(got, want) {
 			t.Fatalf("%q is %+v, want %+v", raw, got, want)
@@ -38,18 +39,20 @@ func FuzzScan(f *testing.F) {
 	})
 }
 
-func TestScanTakesTheOrdinary(t *testing.T) {
+// TestScanAcceptsCommonRequests checks that common requests need no encoding/json.
+func TestScanAcceptsCommonRequests(t *testing.T) {
 	for _, raw := range []string{
 		`{"type":"connect","ref":1,"client":"phone","user":"al","token":"t","ack":"auto","instance":"i","attempt":3,"after":735325130218600}`,
 		`{"type":"subscribe","ref":2,"channel":"news","after":0}`,
 		`{"type":"ack","id":735325130218600}`, `{"type":"pong"}`, ` { "type" : "ping", "ref": 7 } `,
 	} {
 		if r := new(wire.Request); !scan(r, []byte(raw)) {
-			t.Errorf("%s is left to encoding/json", raw)
+			t.Errorf("scan does not accept %s", raw)
 		}
 	}
 }
 
+// FuzzAppend checks that appendSimple encodes as encoding/json does.
 func FuzzAppend(f *testing.F) {
 	f.Add("connected", int64(1), "phone", "al", int64(5), true, 25, "no room <b> for \"x\"\n\u2028 \x7f \xff é")
 	f.Add("closing", int64(-1), "", "", int64(0), false, 0, "")
@@ -67,7 +70,7 @@ func FuzzAppend(f *testing.F) {
 	})
 }
 
-func BenchmarkShort(b *testing.B) {
+func BenchmarkWithoutEncodingJSON(b *testing.B) {
 	raw := []byte(`{"type":"connect","ref":1,"client":"phone","instance":"app","attempt":3,"after":735325130218600}`)
 	id, queued := int64(735325130218600), 0
 	e := wire.Event{Type: wire.TypeConnected, Ref: wire.RefOf(1), Client: "phone", Server: "b1-7f3a", Ping: 25, Queued: &queued, ID: &id}
