@@ -11,8 +11,9 @@ type Codec interface {
 	// Cut finds the first unit in bytes from a raw TCP connection. limit is the most bytes of a
 	// unit. An error means that the peer does not speak this dialect.
 	Cut(buf []byte, limit int) (Piece, error)
-	// Skip finds the rest of a unit that is too large. left is what Cut or Skip returned before. n is
-	// how many bytes of buf belong to the unit, and more is the next left: 0 after the last byte.
+	// Skip finds the rest of a unit that is too large. left is what Cut or Skip returned before. n
+	// is how many bytes of buf belong to the unit, and more is the next left: 0 after the last
+	// byte.
 	Skip(buf []byte, left int64) (n int, more int64)
 	// Decode passes each request of a unit to r.
 	Decode(unit []byte, r Receiver)
@@ -25,9 +26,9 @@ type Codec interface {
 	// AppendPing appends a message that the client must answer. On WebSocket the transport sends a
 	// ping frame instead.
 	AppendPing(dst []byte) []byte
-	// AppendClosing appends the message that says why the connection ends, as AppendEvent does. detail
-	// may be empty; afterMS is the retry delay in milliseconds, or 0. status is the status code of
-	// the WebSocket close frame that follows.
+	// AppendClosing appends the message that says why the connection ends, as AppendEvent does.
+	// detail may be empty; afterMS is the retry delay in milliseconds, or 0. status is the status
+	// code of the WebSocket close frame that follows.
 	AppendClosing(dst []byte, reason wire.CloseReason, detail string, afterMS int64) (out []byte, status int)
 }
 
@@ -46,12 +47,13 @@ type Receiver interface {
 	// Receive receives a request. size is the length of its unit in bytes, or 0 for each further
 	// request of the same unit.
 	Receive(req wire.Request, size int)
-	// Malformed receives a request of size bytes that cannot be decoded. ref is its reference, if that
-	// can be decoded. fatal means that the unit is not of this dialect at all; the connection ends.
+	// Malformed receives a request of size bytes that cannot be decoded. ref is its reference, if
+	// that can be decoded. fatal means that the unit is not of this dialect at all; the connection
+	// ends.
 	Malformed(ref wire.Ref, size int, err error, fatal bool)
 }
 
-// Liveness is how long a connection may be silent. Zero means for ever.
+// Liveness is how long a connection may be silent. Zero means any time.
 type Liveness struct {
 	Ping time.Duration // silence after which the broker pings the client
 	Idle time.Duration // silence after which the broker closes the connection

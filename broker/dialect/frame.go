@@ -24,8 +24,8 @@ type Prepared struct {
 // calls Prepare or PutHeader.
 func ReserveHeader(dst []byte) []byte { return append(dst, make([]byte, maxHeader)...) }
 
-// Prepare writes the header of a text frame directly before the payload, and the delimiter after it.
-// b is the room of ReserveHeader and the payload; Prepared keeps it.
+// Prepare writes the header of a text frame directly before the payload, and the delimiter after
+// it. b is the room of ReserveHeader and the payload; Prepared keeps it.
 func Prepare(b []byte, delimiter byte) Prepared {
 	var header [maxHeader]byte
 	size := fillHeader(&header, textFrame, len(b)-maxHeader)

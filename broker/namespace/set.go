@@ -147,7 +147,7 @@ func (s *Set) Decide(subject Subject, action Action, channel string) (allowed bo
 // presence on $user:<name>.
 func (s *Set) MayFollow(subject Subject, user string) bool {
 	return s.defaultRule != nil && s.defaultRule.Presence&Anyone != 0 || subject.User != "" && subject.User == user ||
-		subject.Grants.allows(Presence, wire.UserChannel+user)
+		subject.Grants.allows(Presence, wire.UserChannelPrefix+user)
 }
 
 // decide returns the reason, the rule that decided, and for byRule the part of its access that

@@ -181,7 +181,7 @@ func (v *UserView) event() wire.Event {
 	if v.online {
 		kind = wire.TypeJoin
 	}
-	return wire.Event{Type: kind, Channel: wire.UserChannel + v.user, User: v.user}
+	return wire.Event{Type: kind, Channel: wire.UserChannelPrefix + v.user, User: v.user}
 }
 
 func (v *UserView) tick() {

@@ -22,7 +22,7 @@ func (m *Manager) Recheck() {
 func (s *Session) recheck() {
 	now := s.permissions()
 	for _, w := range slices.Clone(s.watches()) {
-		user, ofUser := strings.CutPrefix(w.channel, wire.UserChannel)
+		user, ofUser := strings.CutPrefix(w.channel, wire.UserChannelPrefix)
 		switch {
 		case ofUser && now.checkWatchUser(w.channel, user) != nil:
 			s.stopWatch(s.watches().index(w.channel))

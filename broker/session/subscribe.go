@@ -11,7 +11,7 @@ import (
 
 // subscribe begins a subscription to a channel, or to a user's presence.
 func (s *Session) subscribe(req wire.Request) {
-	if user, ok := strings.CutPrefix(req.Channel, wire.UserChannel); ok {
+	if user, ok := strings.CutPrefix(req.Channel, wire.UserChannelPrefix); ok {
 		s.watchUser(req, user)
 		return
 	}
@@ -135,7 +135,7 @@ func (s *Session) sendSubscribed(req wire.Request, sub *hub.Subscription) {
 // unsubscribe ends a subscription. The answer is the same if there is none, so that a client may
 // repeat it.
 func (s *Session) unsubscribe(req wire.Request) {
-	if i := s.watches().index(req.Channel); i >= 0 && strings.HasPrefix(req.Channel, wire.UserChannel) {
+	if i := s.watches().index(req.Channel); i >= 0 && strings.HasPrefix(req.Channel, wire.UserChannelPrefix) {
 		s.stopWatch(i)
 		s.send(wire.Event{Type: wire.TypeUnsubscribed, Ref: req.Ref, Channel: req.Channel})
 		return
@@ -152,7 +152,7 @@ func (s *Session) unsubscribe(req wire.Request) {
 
 // checkUnsubscribe checks the name of a channel, or of a user's presence.
 func checkUnsubscribe(req wire.Request) error {
-	if user, ok := strings.CutPrefix(req.Channel, wire.UserChannel); ok {
+	if user, ok := strings.CutPrefix(req.Channel, wire.UserChannelPrefix); ok {
 		return wire.CheckName("user", user)
 	}
 	return checkChannel(req)

@@ -25,8 +25,8 @@ type Dialect struct {
 	Stream func(unit []byte) []byte
 	// Empty is the shortest input on raw TCP that contains no unit.
 	Empty []byte
-	// Read reads the next unit from the broker on raw TCP. With an error it returns the bytes that it
-	// has read.
+	// Read reads the next unit from the broker on raw TCP. With an error it returns the bytes that
+	// it has read.
 	Read func(r *bufio.Reader) (unit []byte, err error)
 	// Event decodes a unit from the broker.
 	Event func(unit []byte) (wire.Event, error)

@@ -49,8 +49,8 @@ func (c *codec) Skip(buf []byte, left int64) (n int, more int64) {
 	return n, left - int64(n)
 }
 
-// readNetstring returns the payload of the next netstring. With an error it returns the bytes that it
-// has read.
+// readNetstring returns the payload of the next netstring. With an error it returns the bytes that
+// it has read.
 func readNetstring(r *bufio.Reader) ([]byte, error) {
 	head, err := r.ReadBytes(':')
 	if err != nil {

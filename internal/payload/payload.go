@@ -13,7 +13,8 @@ import (
 // MaxDepth is the deepest nesting of arrays and objects that is accepted.
 const MaxDepth = 64
 
-// CheckText refuses what is not UTF-8 or nests deeper than MaxDepth.
+// CheckText returns an error if a text is not UTF-8, or if its JSON is nested deeper than
+// MaxDepth. It does not check that the text is JSON.
 func CheckText(raw []byte) error {
 	if !utf8.Valid(raw) {
 		return wire.Errorf(wire.BadRequest, "the message is not UTF-8")
@@ -34,9 +35,9 @@ func CheckText(raw []byte) error {
 	return nil
 }
 
-// Compact checks a payload that a client or a backend sent and returns it without
-// insignificant white space (a line break would end a TCP line early). limit is in
-// bytes, of the payload as it came.
+// Compact checks a payload that a client or a backend has sent, and returns a copy without white
+// space between tokens: a line break would end a line of raw TCP too early. limit is the most bytes
+// of data, before white space is removed.
 func Compact(data []byte, limit int) ([]byte, error) {
 	switch {
 	case len(data) == 0:
@@ -54,23 +55,25 @@ func Compact(data []byte, limit int) ([]byte, error) {
 	return compactSlowly(data)
 }
 
-// compactSlowly is Compact by encoding/json, which says what is wrong; it also takes white space around the value.
+// compactSlowly does the same with encoding/json, which says what is wrong and also accepts white
+// space around the value.
 func compactSlowly(data []byte) ([]byte, error) {
 	if err := CheckText(data); err != nil {
 		return nil, err
 	}
 	var buf bytes.Buffer
 	buf.Grow(len(data))
-	if json.Compact(&buf, data) != nil { // it does not say where
+	if json.Compact(&buf, data) != nil { // its error has no position
 		return nil, wire.JSONError(json.Unmarshal(data, new(json.RawMessage)))
 	}
 	return buf.Bytes(), nil
 }
 
-// MaxInfo is the most bytes that the others in a channel are told of a client.
+// MaxInfo is the most bytes of a client's info.
 const MaxInfo = 1 << 10
 
-// CompactInfo checks what a client or its token says of it to the others in a channel: a JSON object, or nothing.
+// CompactInfo checks the info of a client, which the other members of its channels receive. It is a
+// JSON object. Absent and null return nil.
 func CompactInfo(info []byte) ([]byte, error) {
 	if len(info) == 0 || string(info) == "null" {
 		return nil, nil

@@ -2,29 +2,29 @@ package payload
 
 import "unicode/utf8"
 
-// Scanner reads JSON (RFC 8259) in one pass over the bytes, without memory of its own. Each method
-// takes one token, and white space before it, and is false for anything else. Then the text may
-// still be right: encoding/json judges it, and words the error. It takes five times as long for
-// each of its passes.
+// Scanner reads JSON (RFC 8259) in one pass over the bytes, without allocations. Each method reads
+// one token and the white space before it. It returns false for anything else. The text may still
+// be valid then: the caller uses encoding/json, which decides and makes the error. Each of its
+// passes takes five times as long.
 type Scanner struct {
 	text    []byte
 	at      int
-	depth   int    // of the lists and objects that are open
-	objects uint64 // a bit for each of them, the innermost last: whether it is an object
-	bits    byte   // or of all bytes in strings
+	depth   int    // how many lists and objects are open
+	objects uint64 // one bit for each of them, the innermost lowest: set for an object
+	bits    byte   // the bitwise OR of all bytes in strings
 	compact bool   // no white space was skipped
 }
 
 // NewScanner returns a Scanner at the start of text.
 func NewScanner(text []byte) Scanner { return Scanner{text: text} }
 
-// Left is how many bytes are left.
+// Left returns how many bytes have not been read.
 func (s *Scanner) Left() int { return len(s.text) - s.at }
 
-// End says whether only white space is left.
+// End skips white space and reports whether the text ends there.
 func (s *Scanner) End() bool { return s.peek() == 0 && s.Left() == 0 }
 
-// Take takes c, which is not 0.
+// Take reads the byte c, which is not 0.
 func (s *Scanner) Take(c byte) bool {
 	if s.peek() != c {
 		return false
@@ -33,8 +33,8 @@ func (s *Scanner) Take(c byte) bool {
 	return true
 }
 
-// Field takes the name of a field between before, a brace or a comma, and a colon. The name aliases
-// the text.
+// Field reads the byte before, which is a brace or a comma, then the name of a field and a colon.
+// The name shares the memory of the text.
 func (s *Scanner) Field(before byte) (name []byte, ok bool) {
 	if !s.Take(before) {
 		return nil, false
@@ -45,14 +45,14 @@ func (s *Scanner) Field(before byte) (name []byte, ok bool) {
 	return name, true
 }
 
-// Text takes a string without escapes, which is UTF-8. It aliases the text.
+// Text reads a string of UTF-8 without escapes. It shares the memory of the text.
 func (s *Scanner) Text() (text []byte, ok bool) {
 	if s.peek() != '"' {
 		return nil, false
 	}
 	from := s.at + 1
 	s.bits = 0
-	end := s.plain(from)
+	end := s.skipPlain(from)
 	if end == len(s.text) || s.text[end] != '"' {
 		return nil, false
 	}
@@ -63,11 +63,11 @@ func (s *Scanner) Text() (text []byte, ok bool) {
 	return text, true
 }
 
-// Integer takes a number of at most 18 digits without sign, fraction or exponent.
+// Integer reads a number of at most 18 digits without sign, fraction and exponent.
 func (s *Scanner) Integer() (v int64, ok bool) {
 	s.peek()
 	from := s.at
-	for ; s.at < len(s.text) && digit(s.text[s.at]); s.at++ {
+	for ; s.at < len(s.text) && isDigit(s.text[s.at]); s.at++ {
 		if s.at-from == 18 {
 			return 0, false
 		}
@@ -81,8 +81,8 @@ func (s *Scanner) Integer() (v int64, ok bool) {
 	return v, c != '.' && c != 'e' && c != 'E'
 }
 
-// Value takes any value that is UTF-8 and nested no deeper than MaxDepth. compact says whether
-// there is no white space between its tokens. The value aliases the text.
+// Value reads any value of UTF-8 that is nested no deeper than MaxDepth. compact reports that
+// there is no white space between its tokens. The value shares the memory of the text.
 func (s *Scanner) Value() (value []byte, compact, ok bool) {
 	s.peek()
 	from := s.at
@@ -96,7 +96,8 @@ func (s *Scanner) Value() (value []byte, compact, ok bool) {
 	return value, s.compact, true
 }
 
-// next takes what follows a value in a list or an object, up to the end of the next value.
+// next reads the rest of the innermost open list or object up to the end of its next value, or up
+// to its closing bracket.
 func (s *Scanner) next() bool {
 	inObject := s.objects&1 != 0
 	switch c := s.peek(); {
@@ -114,8 +115,8 @@ func (s *Scanner) next() bool {
 	return false
 }
 
-// begin takes a value. Of a list or an object it takes only the beginning, up to the end of the
-// innermost first value.
+// begin reads a value. If that is a list or an object, begin opens it and reads its first value in
+// the same way.
 func (s *Scanner) begin() bool {
 	for s.at < len(s.text) {
 		switch c := s.text[s.at]; c {
@@ -163,7 +164,7 @@ func (s *Scanner) close() {
 	s.at++
 }
 
-// key takes the name of a field and the colon, with the white space around them.
+// key reads the name of a field and the colon, with the white space around them.
 func (s *Scanner) key() bool {
 	if s.peek() != '"' || !s.string() || s.peek() != ':' {
 		return false
@@ -173,7 +174,7 @@ func (s *Scanner) key() bool {
 	return true
 }
 
-// peek skips white space. It returns the next byte, 0 at the end.
+// peek skips white space and returns the next byte, or 0 at the end.
 func (s *Scanner) peek() byte {
 	if s.at < len(s.text) && s.text[s.at] > ' ' {
 		return s.text[s.at]
@@ -201,8 +202,9 @@ func (s *Scanner) word(word string) bool {
 	return true
 }
 
-// plain is the end of the plain part of a string that begins at i. It adds its bytes to bits.
-func (s *Scanner) plain(i int) int {
+// skipPlain returns the index of the first special byte at or after i. It adds the bytes before it
+// to bits.
+func (s *Scanner) skipPlain(i int) int {
 	text, bits := s.text, s.bits
 	for ; i < len(text) && !special[text[i]]; i++ {
 		bits |= text[i]
@@ -211,9 +213,9 @@ func (s *Scanner) plain(i int) int {
 	return i
 }
 
-// string takes a string from its opening quote on.
+// string reads a string that starts with the next byte.
 func (s *Scanner) string() bool {
-	for i := s.plain(s.at + 1); i < len(s.text); i = s.plain(i) {
+	for i := s.skipPlain(s.at + 1); i < len(s.text); i = s.skipPlain(i) {
 		if s.text[i] == '"' {
 			s.at = i + 1
 			return true
@@ -227,7 +229,7 @@ func (s *Scanner) string() bool {
 	return false
 }
 
-// special is what ends the plain part of a string.
+// special are the bytes that a string cannot contain as they are.
 var special = func() (is [256]bool) {
 	for c := range byte(' ') {
 		is[c] = true
@@ -236,7 +238,8 @@ var special = func() (is [256]bool) {
 	return is
 }()
 
-// escapeLength is the length of the escape that text begins with, 0 if it is none.
+// escapeLength returns the length of the escape sequence at the start of text, or 0 if there is
+// none.
 func escapeLength(text []byte) int {
 	if len(text) < 2 || text[0] != '\\' { // a control character
 		return 0
@@ -246,7 +249,7 @@ func escapeLength(text []byte) int {
 		return 2
 	case 'u':
 		for i := 2; i < 6; i++ {
-			if i >= len(text) || !hexadecimal(text[i]) {
+			if i >= len(text) || !isHex(text[i]) {
 				return 0
 			}
 		}
@@ -255,11 +258,11 @@ func escapeLength(text []byte) int {
 	return 0
 }
 
-func digit(c byte) bool { return '0' <= c && c <= '9' }
+func isDigit(c byte) bool { return '0' <= c && c <= '9' }
 
-func hexadecimal(c byte) bool { return digit(c) || c >= 'a' && c <= 'f' || c >= 'A' && c <= 'F' }
+func isHex(c byte) bool { return isDigit(c) || c >= 'a' && c <= 'f' || c >= 'A' && c <= 'F' }
 
-// number takes a number (RFC 8259 §6).
+// number reads a number (RFC 8259 §6).
 func (s *Scanner) number() bool {
 	s.skip('-')
 	if !s.skip('0') && !s.digits() {
@@ -283,16 +286,16 @@ func (s *Scanner) skip(c byte) bool {
 	return true
 }
 
-// digits takes one at least.
+// digits reads one or more digits.
 func (s *Scanner) digits() bool {
 	from := s.at
-	for s.at < len(s.text) && digit(s.text[s.at]) {
+	for s.at < len(s.text) && isDigit(s.text[s.at]) {
 		s.at++
 	}
 	return s.at > from
 }
 
-// AppendCompact appends a value that [Scanner.Value] took, without the white space between its
+// AppendCompact appends a value that [Scanner.Value] returned, without the white space between its
 // tokens.
 func AppendCompact(dst, value []byte) []byte {
 	from := 0
@@ -308,8 +311,8 @@ func AppendCompact(dst, value []byte) []byte {
 	return append(dst, value[from:]...)
 }
 
-// StringEnd is the index of the quote that closes the string whose opening quote is text[i], or
-// len(text) without one. It does not check the string.
+// StringEnd returns the index of the quote that closes the string whose opening quote is text[i],
+// or len(text) if there is none. It does not check the string.
 func StringEnd(text []byte, i int) int {
 	for i++; i < len(text) && text[i] != '"'; i++ {
 		if text[i] == '\\' {

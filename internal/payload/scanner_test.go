@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// FuzzScanner holds what the scanner takes against encoding/json.
+// FuzzScanner compares each method of Scanner with encoding/json.
 func FuzzScanner(f *testing.F) {
 	for _, seed := range []string{
 		`{"a":1,"b":[true,false,null,-0.5e+7,"x"],"c":{},"d":[]}`, "{ \"a\" :\t[ 1 ,\r\n{ } , [ ] ] }\n", `"\u00e9\n\"\\é"`, "\"\xff\"", `"\u00g0"`, `"\x"`, "\"\n\"",
@@ -26,13 +26,13 @@ func FuzzScanner(f *testing.F) {
 	})
 }
 
-// checkValue: Value takes what is valid, and says how it is written.
+// checkValue checks that Value reads each valid value, and knows whether it is compact.
 func checkValue(t *testing.T, text []byte) {
 	s := NewScanner(text)
 	value, compact, ok := s.Value()
 	if !ok {
 		if _, err := compactSlowly(text); err == nil {
-			t.Fatalf("%q is a value", text)
+			t.Fatalf("Value does not read %q", text)
 		}
 		return
 	}
@@ -40,50 +40,51 @@ func checkValue(t *testing.T, text []byte) {
 	want, err := compactSlowly(value)
 	switch {
 	case err != nil:
-		t.Fatalf("%q was taken of %q, although %v", value, text, err)
+		t.Fatalf("Value reads %q from %q, but: %v", value, text, err)
 	case compact != bytes.Equal(want, value), string(AppendCompact(nil, value)) != string(want):
 		t.Fatalf("%q, compact: %v, is %q; want %q", value, compact, AppendCompact(nil, value), want)
 	case s.End() != (len(bytes.TrimLeft(left, " \t\r\n")) == 0):
 		t.Fatalf("the end of %q is %v", left, s.End())
 	}
 	if _, err := compactSlowly(text); err == nil && !s.End() {
-		t.Fatalf("only %q was taken of %q", value, text)
+		t.Fatalf("Value reads only %q from %q", value, text)
 	}
 }
 
-// before is the part of text that s has taken.
-func before(s *Scanner, text []byte) []byte { return text[:len(text)-s.Left()] }
+// consumed returns the part of text that s has read.
+func consumed(s *Scanner, text []byte) []byte { return text[:len(text)-s.Left()] }
 
-// checkText: Text takes each string that has no escapes.
+// checkText checks that Text reads each string without escapes.
 func checkText(t *testing.T, text []byte) {
 	s := NewScanner(text)
 	got, ok := s.Text()
 	var want string
 	if ok {
-		if err := json.Unmarshal(before(&s, text), &want); err != nil || string(got) != want || CheckText(got) != nil {
+		if err := json.Unmarshal(consumed(&s, text), &want); err != nil || string(got) != want || CheckText(got) != nil {
 			t.Fatalf("%q of %q, want %q, %v", got, text, want, err)
 		}
 	} else if _, err := compactSlowly(text); err == nil && json.Unmarshal(text, &want) == nil && !bytes.ContainsAny(text, "\\n") {
-		t.Fatalf("%q was not taken", text)
+		t.Fatalf("%q was not read", text)
 	}
 }
 
-// checkInteger: Integer takes each whole number of up to 18 digits that has something after it.
+// checkInteger checks that Integer reads each integer of up to 18 digits that is not the end of the
+// text.
 func checkInteger(t *testing.T, text []byte) {
 	text = append(bytes.Clone(text), ' ')
 	s := NewScanner(text)
 	got, ok := s.Integer()
 	var want int64
 	if ok {
-		if err := json.Unmarshal(before(&s, text), &want); err != nil || got != want {
+		if err := json.Unmarshal(consumed(&s, text), &want); err != nil || got != want {
 			t.Fatalf("%d of %q, want %d, %v", got, text, want, err)
 		}
 	} else if json.Unmarshal(text, &want) == nil && want < 1e18 && !bytes.ContainsAny(text, "-n") {
-		t.Fatalf("%q was not taken", text)
+		t.Fatalf("%q was not read", text)
 	}
 }
 
-// checkField: a name that Field takes is one of encoding/json.
+// checkField checks that encoding/json reads the same name as Field.
 func checkField(t *testing.T, text []byte) {
 	s := NewScanner(text)
 	name, ok := s.Field('{')
@@ -91,7 +92,7 @@ func checkField(t *testing.T, text []byte) {
 		return
 	}
 	var want map[string]int
-	whole := append(bytes.Clone(before(&s, text)), "1}"...)
+	whole := append(bytes.Clone(consumed(&s, text)), "1}"...)
 	if err := json.Unmarshal(whole, &want); err != nil || want[string(name)] != 1 {
 		t.Fatalf("%q of %q, want %v, %v", name, text, want, err)
 	}

@@ -5,54 +5,54 @@ import (
 	"time"
 )
 
-// ErrorCode says why one message or one HTTP call was refused.
+// ErrorCode is why one request of a client or one HTTP call was refused.
 type ErrorCode string
 
-// The error codes. The metric label, the JSON and this constant are the same word.
+// The error codes. Metric labels and JSON use the same words.
 const (
-	BadRequest   ErrorCode = "bad_request"  // malformed: not this protocol, or not these fields
-	Unauthorized ErrorCode = "unauthorized" // no or bad token or key
-	Forbidden    ErrorCode = "forbidden"    // known, and not allowed
+	BadRequest   ErrorCode = "bad_request"  // not this protocol, or a field is missing or invalid
+	Unauthorized ErrorCode = "unauthorized" // no token or key, or an invalid one
+	Forbidden    ErrorCode = "forbidden"    // the token or key does not allow it
 	NotFound     ErrorCode = "not_found"    // no such user, client, channel or path
-	TooLarge     ErrorCode = "too_large"    // over a limit of size
-	RateLimited  ErrorCode = "rate_limited" // over a limit of number or rate; later it may pass
-	Unavailable  ErrorCode = "unavailable"  // the store cannot be reached: nothing was acknowledged
-	Timeout      ErrorCode = "timeout"      // no answer in time: it may have been done
+	TooLarge     ErrorCode = "too_large"    // over a size limit
+	RateLimited  ErrorCode = "rate_limited" // over a limit of number or rate; it may succeed later
+	Unavailable  ErrorCode = "unavailable"  // the store cannot be reached; nothing was acknowledged
+	Timeout      ErrorCode = "timeout"      // no answer in time; the call may have been executed
 )
 
-// Error is a refusal as client or backend sees it.
+// Error is a refusal, as a client or a backend receives it.
 type Error struct {
 	Code    ErrorCode
 	Message string
-	After   time.Duration // with RateLimited: when it may pass; 0 where that is not known
+	After   time.Duration // with RateLimited: the retry delay; 0 if it is not known
 }
 
 func (e *Error) Error() string { return string(e.Code) + ": " + e.Message }
 
-// Errorf makes an Error.
+// Errorf returns an Error with a formatted message.
 func Errorf(code ErrorCode, format string, args ...any) *Error {
 	return &Error{Code: code, Message: fmt.Sprintf(format, args...)}
 }
 
-// CloseReason is why the broker ends a connection: the `code` of a closing message and
-// the label of the metric.
+// CloseReason is why the broker ends a connection. It is the `code` of a closing event and a metric
+// label.
 type CloseReason string
 
-// The close reasons, with what each tells the client.
+// The close reasons, and whether the client should reconnect.
 const (
-	CloseDraining     CloseReason = "draining"     // the server is going down: come back after after_ms
-	CloseSuperseded   CloseReason = "superseded"   // the same client connected elsewhere: do not come back
-	CloseUnauthorized CloseReason = "unauthorized" // no or bad token: do not come back with it
-	CloseExpired      CloseReason = "expired"      // the token ran out: come back with a new one
-	CloseDisconnected CloseReason = "disconnected" // the backend asked for it: do not come back
-	CloseBadRequest   CloseReason = "bad_request"  // not this protocol: do not come back
-	CloseSlow         CloseReason = "slow"         // unread for longer than the limit: come back
-	CloseIdle         CloseReason = "idle"         // no pong: come back
-	CloseOverloaded   CloseReason = "overloaded"   // connection or rate limit: come back after after_ms
-	CloseGone         CloseReason = "gone"         // the peer went first: nothing is sent
+	CloseDraining     CloseReason = "draining"     // the server shuts down: reconnect after after_ms
+	CloseSuperseded   CloseReason = "superseded"   // the same client has connected again: do not reconnect
+	CloseUnauthorized CloseReason = "unauthorized" // no token or an invalid one: do not reconnect with it
+	CloseExpired      CloseReason = "expired"      // the token has expired: reconnect with a new one
+	CloseDisconnected CloseReason = "disconnected" // the backend asked for it: do not reconnect
+	CloseBadRequest   CloseReason = "bad_request"  // not this protocol: do not reconnect
+	CloseSlow         CloseReason = "slow"         // the client did not read for too long: reconnect
+	CloseIdle         CloseReason = "idle"         // no pong: reconnect
+	CloseOverloaded   CloseReason = "overloaded"   // connection or rate limit: reconnect after after_ms
+	CloseGone         CloseReason = "gone"         // the client or the network ended it: nothing is sent
 )
 
-// Status is the WebSocket close code (RFC 6455 §7.4.2, private range).
+// Status returns the status code of the WebSocket close frame (RFC 6455 §7.4.2, private range).
 func (r CloseReason) Status() int {
 	switch r {
 	case CloseDraining:
@@ -77,7 +77,7 @@ func (r CloseReason) Status() int {
 	return 1000
 }
 
-// Reconnect says whether the client should come back.
+// Reconnect reports whether the client should reconnect.
 func (r CloseReason) Reconnect() bool {
 	switch r {
 	case CloseDraining, CloseExpired, CloseSlow, CloseIdle, CloseOverloaded:
@@ -86,8 +86,7 @@ func (r CloseReason) Reconnect() bool {
 	return false
 }
 
-// CloseReasonOf is the reason behind a WebSocket close code; ok is false for a code
-// that is not ours.
+// CloseReasonOf returns the reason with this Status. ok is false if there is none.
 func CloseReasonOf(status int) (reason CloseReason, ok bool) {
 	for _, r := range []CloseReason{
 		CloseDraining, CloseSuperseded, CloseUnauthorized, CloseExpired, CloseDisconnected,

@@ -1,6 +1,4 @@
-// Package wire is the protocol between client and broker: the messages, their JSON
-// codec, the names' rules, and the codes of errors and closes. One JSON object is
-// one message; on WebSocket it is one text frame, on raw TCP one line.
-//
-// A message to clients is encoded once ([Frame]), however many sockets it goes to.
+// Package wire is the language of the session: the requests of clients, the events of the broker,
+// the rules for names, and the codes of errors and closings. A dialect (package broker/dialect)
+// encodes them on a connection. The JSON tags are those of the native dialect, docs/protocol.md.
 package wire

@@ -2,13 +2,13 @@ package wire
 
 import "encoding/json"
 
-// Event is a message from broker to client; which fields are there depends on Type.
+// Event is a message from the broker to a client. Its Type decides which fields are set.
 type Event struct {
 	Type      string          `json:"type"`
 	Ref       Ref             `json:"ref,omitzero"`
 	Client    string          `json:"client,omitempty"`
 	User      string          `json:"user,omitempty"`
-	Secret    string          `json:"secret,omitempty"` // connected: by which a client without a user gets its id again
+	Secret    string          `json:"secret,omitempty"` // connected: proves later that a client without a user owns its id
 	Server    string          `json:"server,omitempty"`
 	Ping      int             `json:"ping,omitempty"` // seconds
 	Queued    *int            `json:"queued,omitempty"`
@@ -18,35 +18,35 @@ type Event struct {
 	Recovered *bool           `json:"recovered,omitempty"`
 	Data      json.RawMessage `json:"data,omitempty"`
 	Messages  *[]Stored       `json:"messages,omitempty"`
-	More      bool            `json:"more,omitempty"` // history: there are messages behind the last one
+	More      bool            `json:"more,omitempty"` // history: there are messages after the last one
 	Code      string          `json:"code,omitempty"`
 	Message   string          `json:"message,omitempty"`
 	Reconnect *bool           `json:"reconnect,omitempty"`
 	AfterMS   int64           `json:"after_ms,omitempty"`
-	Info      json.RawMessage `json:"info,omitempty"`    // join: what its token or its connect says of the client
-	Clients   *[]Member       `json:"clients,omitempty"` // presence: who is there
+	Info      json.RawMessage `json:"info,omitempty"`    // join: the client's info
+	Clients   *[]Member       `json:"clients,omitempty"` // presence: the members
 	Next      string          `json:"next,omitempty"`    // presence: the cursor of the next page
-	Count     *int            `json:"count,omitempty"`   // presence: clients
-	Users     *int            `json:"users,omitempty"`   // presence: different users among them
-	Joined    []Member        `json:"joined,omitempty"`  // presence, of a large channel: since it was last told
-	Left      []Member        `json:"left,omitempty"`    // likewise
+	Count     *int            `json:"count,omitempty"`   // presence: number of clients
+	Users     *int            `json:"users,omitempty"`   // presence: number of different users
+	Joined    []Member        `json:"joined,omitempty"`  // presence of a large channel: joins since the last event
+	Left      []Member        `json:"left,omitempty"`    // presence of a large channel: leaves since the last event
 }
 
-// Member is one client in a channel.
+// Member is a client in the presence of a channel.
 type Member struct {
 	Client string          `json:"client"`
 	User   string          `json:"user,omitempty"`
 	Info   json.RawMessage `json:"info,omitempty"`
-	Since  int64           `json:"since,omitempty"` // ms since 1970, on the store's clock
+	Since  int64           `json:"since,omitempty"` // join time in Unix milliseconds, on the store's clock
 }
 
-// Stored is one message of a history.
+// Stored is a message in the history of a channel.
 type Stored struct {
 	ID   int64           `json:"id"`
 	Data json.RawMessage `json:"data"`
 }
 
-// Types of events.
+// The types of events. TypeHistory and TypePresence are requests and events.
 const (
 	TypeConnected    = "connected"
 	TypeSubscribed   = "subscribed"

@@ -7,8 +7,7 @@ import (
 	"strings"
 )
 
-// JSONError says what is wrong with a JSON text, and where, as an *Error: err is
-// encoding/json's.
+// JSONError turns an error of encoding/json into an *Error that says what is wrong and where.
 func JSONError(err error) error {
 	if own, ok := errors.AsType[*Error](err); ok {
 		return own
@@ -17,18 +16,18 @@ func JSONError(err error) error {
 		return Errorf(BadRequest, "not JSON: byte %d: %s", syntax.Offset, syntax.Error())
 	}
 	if typ, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-		if typ.Field == "" { // the value may be a number of any length
+		if typ.Field == "" { // Value may be a very long number
 			return Errorf(BadRequest, "a JSON object is expected, not %.40s", typ.Value)
 		}
 		return Errorf(BadRequest, "%s: %.40s does not fit, expected %s, at byte %d", typ.Field, typ.Value, kindOf(typ.Type), typ.Offset)
 	}
-	if field, ok := strings.CutPrefix(err.Error(), "json: unknown field "); ok { // it has no type of its own
+	if field, ok := strings.CutPrefix(err.Error(), "json: unknown field "); ok { // this error has no type of its own
 		return Errorf(BadRequest, "unknown field %.200s", field)
 	}
 	return Errorf(BadRequest, "not JSON: %.200s", err.Error())
 }
 
-// kindOf names what a field takes in the words of JSON.
+// kindOf names the JSON type of a Go type.
 func kindOf(t reflect.Type) string {
 	switch t.Kind() {
 	case reflect.String:

@@ -9,18 +9,19 @@ import (
 // MaxName is the longest name of a user, client or channel, in bytes.
 const MaxName = 200
 
-// AllChannel is the system channel that every connected client follows: what a push
-// to all goes through.
+// AllChannel is the system channel to which every connected client is subscribed. A push to all
+// clients goes to this channel.
 const AllChannel = "$all"
 
-// UserChannel stands before the name of a user in the system channel of his coming and going.
-const UserChannel = "$user:"
+// UserChannelPrefix is the prefix of the system channels for the presence of users: `$user:` and
+// the user.
+const UserChannelPrefix = "$user:"
 
-// CheckName says what is wrong with name; kind ("channel", "user", "client") stands
-// in the message. 1 to 200 bytes of UTF-8, no control characters, no white space, no
-// braces: braces would move the Redis Cluster hash tag.
+// CheckName returns an error if name is invalid. kind ("channel", "user", "client") is part of the
+// error. A name has 1 to 200 bytes of UTF-8 without control characters, white space and braces.
+// Braces would change the hash tag of Redis Cluster.
 func CheckName(kind, name string) error {
-	if len(name) > 0 && len(name) <= MaxName && plainName(name) {
+	if len(name) > 0 && len(name) <= MaxName && isPlainASCII(name) {
 		return nil
 	}
 	switch {
@@ -39,8 +40,8 @@ func CheckName(kind, name string) error {
 	return nil
 }
 
-// ClientID returns the id of a client: user/client, or client alone where it has no user.
-// client has no '/', so the last one ends the user, and no two users share an id.
+// ClientID returns the id of a client: user/client, or client alone if it has no user. client has
+// no '/', so the last '/' of an id ends the user, and no two users share an id.
 func ClientID(user, client string) string {
 	if user == "" {
 		return client
@@ -48,29 +49,29 @@ func ClientID(user, client string) string {
 	return user + "/" + client
 }
 
-// UserOf returns the user whose client has that id, "" for none.
+// UserOf returns the user of a client id, or "" if it has none.
 func UserOf(id string) string {
 	return id[:max(strings.LastIndexByte(id, '/'), 0)]
 }
 
-// ClientPart returns what an id says besides the user.
+// ClientPart returns a client id without its user.
 func ClientPart(id string) string {
 	return id[strings.LastIndexByte(id, '/')+1:]
 }
 
-// CheckClientPart reports what is wrong with the part of an id that a client chooses.
+// CheckClientPart returns an error if the part of a client id that the client chooses is invalid.
 func CheckClientPart(client string) error {
 	if err := CheckName("client", client); err != nil {
 		return err
 	}
 	if i := strings.IndexByte(client, '/'); i >= 0 {
-		return Errorf(BadRequest, "client: '/' at byte %d of the name: it stands between a user and a client only", i)
+		return Errorf(BadRequest, "client: '/' at byte %d of the name: it may only separate a user from a client", i)
 	}
 	return nil
 }
 
-// CheckClientID reports what is wrong with an id: a client, or a user and a client, each
-// of 1 to MaxName bytes.
+// CheckClientID returns an error if a client id is invalid: it is a client, or a user and a client,
+// each of 1 to MaxName bytes.
 func CheckClientID(id string) error {
 	i := strings.LastIndexByte(id, '/')
 	if i >= 0 {
@@ -87,8 +88,8 @@ const (
 	maxSecret = 200
 )
 
-// CheckSecret reports what is wrong with a secret: 16 to 200 bytes of printable UTF-8. The
-// error does not repeat it.
+// CheckSecret returns an error if a secret is invalid. A secret has 16 to 200 bytes of printable
+// UTF-8. The error does not contain it.
 func CheckSecret(secret string) error {
 	if len(secret) < minSecret || len(secret) > maxSecret {
 		return Errorf(BadRequest, "secret: it has %d bytes, between %d and %d are allowed", len(secret), minSecret, maxSecret)
@@ -99,8 +100,8 @@ func CheckSecret(secret string) error {
 	return nil
 }
 
-// plainName says that name is of printable ASCII, and has no braces.
-func plainName(name string) bool {
+// isPlainASCII reports whether name is printable ASCII without white space and braces.
+func isPlainASCII(name string) bool {
 	for i := range len(name) {
 		if c := name[i]; c <= ' ' || c > '~' || c == '{' || c == '}' {
 			return false
@@ -109,5 +110,5 @@ func plainName(name string) bool {
 	return true
 }
 
-// IsSystem reports whether channel is one of the system's own.
+// IsSystem reports whether channel is a system channel.
 func IsSystem(channel string) bool { return strings.HasPrefix(channel, "$") }

@@ -19,7 +19,7 @@ func TestClientIDs(t *testing.T) {
 	}
 	for _, id := range []string{"", "/", "/phone", "alice/", "a b", "a b/c", "a/b c", "{a}/b", long + "x", long + "x/c", "u/" + long + "x"} {
 		if own, ok := errors.AsType[*Error](CheckClientID(id)); !ok || own.Code != BadRequest {
-			t.Errorf("%.20q is an id", id)
+			t.Errorf("%.20q is accepted", id)
 		}
 	}
 	if err := CheckClientPart("alice/phone"); err == nil || !strings.Contains(err.Error(), "client: '/' at byte 5") {
@@ -68,6 +68,24 @@ func TestCheckName(t *testing.T) {
 		}
 	}
 	if !IsSystem("$all") || IsSystem("all$") || IsSystem("") {
-		t.Error("a channel is the system's own when its name begins with $")
+		t.Error("a system channel is one whose name starts with $")
 	}
+}
+
+// FuzzClientID checks that a valid id determines its user and its client.
+func FuzzClientID(f *testing.F) {
+	f.Add("alice", "phone")
+	f.Add("", "c-1")
+	f.Add("a/b/", "c")
+	f.Add("a", "b/c")
+	f.Fuzz(func(t *testing.T, user, client string) {
+		good := (user == "" || CheckName("user", user) == nil) && CheckClientPart(client) == nil
+		id := ClientID(user, client)
+		if good && (UserOf(id) != user || ClientPart(id) != client || CheckClientID(id) != nil) {
+			t.Fatalf("%q and %q are %q, which is %q of %q", user, client, id, ClientPart(id), UserOf(id))
+		}
+		if CheckClientID(id) == nil && ClientID(UserOf(id), ClientPart(id)) != id {
+			t.Fatalf("%q is %q of %q", id, ClientPart(id), UserOf(id))
+		}
+	})
 }

@@ -5,13 +5,13 @@ import (
 	"strconv"
 )
 
-// Ref is the optional number by which a client recognises the answer to a message.
+// Ref is an optional number in a request. The answer repeats it.
 type Ref struct {
 	Value int64
 	Set   bool
 }
 
-// UnmarshalJSON takes an integer or null.
+// UnmarshalJSON implements json.Unmarshaler. It accepts an integer or null.
 func (r *Ref) UnmarshalJSON(b []byte) error {
 	if string(b) == "null" {
 		*r = Ref{}
@@ -25,7 +25,7 @@ func (r *Ref) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// MarshalJSON writes the integer, or null.
+// MarshalJSON implements json.Marshaler.
 func (r Ref) MarshalJSON() ([]byte, error) {
 	if !r.Set {
 		return []byte("null"), nil
@@ -33,13 +33,13 @@ func (r Ref) MarshalJSON() ([]byte, error) {
 	return strconv.AppendInt(nil, r.Value, 10), nil
 }
 
-// IsZero makes `omitzero` leave an unset ref out.
+// IsZero reports whether the Ref is not set; `omitzero` then omits it.
 func (r Ref) IsZero() bool { return !r.Set }
 
-// RefOf is a set Ref.
+// RefOf returns a Ref that is set to v.
 func RefOf(v int64) Ref { return Ref{Value: v, Set: true} }
 
-// Request is a message from client to broker; which fields count depends on Type.
+// Request is a message from a client to the broker. Its Type decides which fields count.
 type Request struct {
 	Type     string          `json:"type"`
 	Ref      Ref             `json:"ref,omitzero"`
@@ -63,7 +63,7 @@ type Request struct {
 	Of string `json:"-"`
 }
 
-// Types of requests.
+// The types of requests.
 const (
 	TypeConnect     = "connect"
 	TypeSubscribe   = "subscribe"
@@ -71,7 +71,7 @@ const (
 	TypePublish     = "publish"
 	TypeAck         = "ack"
 	TypeHistory     = "history"
-	TypePresence    = "presence" // the answer has the same type
+	TypePresence    = "presence" // the answers have the same type
 	TypeRequest     = "request"
 	TypeRefresh     = "refresh"
 	TypePing        = "ping"

@@ -15,8 +15,8 @@ func isSimple(e *wire.Event) bool {
 		e.Next == "" && e.Joined == nil && e.Left == nil
 }
 
-// appendSimple appends the JSON of a simple event, exactly as encoding/json would. `connected` takes
-// 0.35 instead of 2.5 µs, and no allocation instead of five.
+// appendSimple appends the JSON of a simple event, exactly as encoding/json would. `connected`
+// takes 0.35 instead of 2.5 µs, and no allocation instead of five.
 func appendSimple(b []byte, e *wire.Event) []byte {
 	b = append(b, `{"type":`...)
 	b = appendText(b, e.Type)

@@ -38,8 +38,8 @@ func unmarshal(raw []byte) (req wire.Request, err error) {
 	return req, nil
 }
 
-// salvageRef returns the ref of a request that cannot be decoded, if the ref itself can. object reports
-// whether the request is a JSON object at all.
+// salvageRef returns the ref of a request that cannot be decoded, if the ref itself can. object
+// reports whether the request is a JSON object at all.
 func salvageRef(raw []byte) (ref wire.Ref, object bool) {
 	var partial struct{ Ref wire.Ref }
 	_ = json.Unmarshal(raw, &partial)

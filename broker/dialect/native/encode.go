@@ -94,8 +94,8 @@ func appendEvent(dst []byte, e *wire.Event) []byte {
 	return appendAny(dst, *e)
 }
 
-// appendAny appends the JSON of any event. It takes a copy of the event, because encoding/json moves
-// its argument to the heap.
+// appendAny appends the JSON of any event. It takes a copy of the event, because encoding/json
+// moves its argument to the heap.
 func appendAny(dst []byte, e wire.Event) []byte {
 	out := sliceWriter(dst)
 	encoder := json.NewEncoder(&out)

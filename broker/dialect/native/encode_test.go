@@ -57,8 +57,8 @@ func TestEventRoundTrip(t *testing.T) {
 	}
 }
 
-// TestEncodeInvalidData checks that a payload that is not JSON becomes an error event. Written as it
-// is, it would break the stream.
+// TestEncodeInvalidData checks that a payload that is not JSON becomes an error event. Written as
+// it is, it would break the stream.
 func TestEncodeInvalidData(t *testing.T) {
 	got, err := wire.DecodeEvent(appendEvent(nil, &wire.Event{Type: wire.TypeReply, Ref: wire.RefOf(7), Data: json.RawMessage(`{`)}))
 	want := wire.Event{Type: wire.TypeError, Ref: wire.RefOf(7), Code: "bad_request", Message: "the payload is not JSON"}

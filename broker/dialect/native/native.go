@@ -16,8 +16,8 @@ type Dialect struct {
 	lines, sockets dialect.Encoding
 }
 
-// New returns the dialect. The broker pings a connection after this much silence, and closes it after
-// twice as much.
+// New returns the dialect. The broker pings a connection after this much silence, and closes it
+// after twice as much.
 func New(ping time.Duration) *Dialect {
 	d := &Dialect{ping: ping}
 	d.lines = dialect.Encoding{Codec: codec{d, dialect.Stream}, Framing: dialect.Stream, Form: &lines}

@@ -154,4 +154,4 @@ func (d *Dialect) Open(h dialect.Hello) (dialect.Opening, error) {
 }
 
 // isUser reports whether a channel is of the joins and leaves of one user.
-func isUser(name string) bool { return strings.HasPrefix(name, wire.UserChannel) }
+func isUser(name string) bool { return strings.HasPrefix(name, wire.UserChannelPrefix) }

@@ -1,0 +1,29 @@
+package wire
+
+import "testing"
+
+func TestCloseCodes(t *testing.T) {
+	reconnect := map[CloseReason]bool{
+		CloseDraining: true, CloseSuperseded: false, CloseUnauthorized: false, CloseExpired: true, CloseDisconnected: false,
+		CloseBadRequest: false, CloseSlow: true, CloseIdle: true, CloseOverloaded: true,
+	}
+	seen := map[int]bool{}
+	for reason, want := range reconnect {
+		status := reason.Status()
+		if got, ok := CloseReasonOf(status); !ok || got != reason || status < 4001 || status > 4009 || seen[status] {
+			t.Errorf("%s: status %d, which is %s", reason, status, got)
+		}
+		seen[status] = true
+		if reason.Reconnect() != want {
+			t.Errorf("%s: reconnect %t", reason, !want)
+		}
+	}
+	if CloseGone.Status() != 1000 || CloseGone.Reconnect() {
+		t.Error("CloseGone is sent to no client, so it has no status of its own")
+	}
+	for _, status := range []int{0, 1000, 1006, 4000, 4010} {
+		if reason, ok := CloseReasonOf(status); ok {
+			t.Errorf("status %d is %s", status, reason)
+		}
+	}
+}
