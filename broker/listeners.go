@@ -126,7 +126,7 @@ func (b *Broker) newServer(name, addr string, h http.Handler, addresses *limit.A
 	reserve.Evicted = b.connectionEvicted
 	gated := transport.Listener{Listener: l, Gate: b.listeners.gate, Reserve: reserve, Addresses: addresses}
 	if b.opts.Listen.TLS == nil { // a TLS client could not read a plain-text refusal
-		gated.Away = transport.NewGate(refusalReserve)
+		gated.Refused = transport.NewGate(refusalReserve)
 	}
 	s := &server{listener: b.encrypted(name, gated)}
 	s.http = http.Server{

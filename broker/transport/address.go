@@ -12,10 +12,10 @@ import (
 	"switchboard/broker/limit"
 )
 
-// A connection counts for its address from the moment that it is accepted, with its handshake before it and whatever it
-// does with it. One from a proxy counts for whom the proxy names in its WebSocket handshake, and until then for nobody.
+// A connection counts for its address from Accept to its end. A connection from a proxy counts only
+// from its WebSocket handshake, for the address that the proxy names there.
 
-// addressOf is the IP address of a; the zero Addr where it has none.
+// addressOf returns the IP address of a, or the zero Addr if it has none.
 func addressOf(a net.Addr) netip.Addr {
 	if tcp, ok := a.(*net.TCPAddr); ok {
 		return tcp.AddrPort().Addr()
@@ -23,7 +23,9 @@ func addressOf(a net.Addr) netip.Addr {
 	return netip.Addr{}
 }
 
-// enterForwarded counts a request that a proxy passes on, until its connection ends; 0 for all others.
+// enterForwarded counts the connection of a request from a proxy for the address that the proxy
+// names. It returns 0 for all other requests. The caller gives the slot back when the connection
+// ends.
 func (l Limits) enterForwarded(r *http.Request) (limit.Slot, *limit.Refusal) {
 	if l.Addresses == nil {
 		return 0, nil
@@ -32,21 +34,22 @@ func (l Limits) enterForwarded(r *http.Request) (limit.Slot, *limit.Refusal) {
 	return l.Addresses.Enter(l.Addresses.Forwarded(peer.Addr(), r.Header.Values("X-Forwarded-For")))
 }
 
-// tooMany refuses a request over net/http.
+// tooMany answers a request whose address is over its limit.
 func tooMany(rw http.ResponseWriter, r *limit.Refusal) {
 	rw.Header().Set("Retry-After", strconv.Itoa(r.Seconds()))
 	http.Error(rw, r.Detail, http.StatusTooManyRequests)
 }
 
-// turnAway closes a connection, and tells why where it has a place for that: to close it with bytes of the peer unread
-// would take the answer from it.
-func (l Listener) turnAway(c net.Conn, r *limit.Refusal) {
-	if l.Away == nil || !l.Away.Enter() {
+// refuse closes a connection. If Refused has room, it first sends the reason and waits until the
+// client ends the connection: closing with unread input sends RST, and the client may lose the
+// response.
+func (l Listener) refuse(c net.Conn, r *limit.Refusal) {
+	if l.Refused == nil || !l.Refused.Enter() {
 		_ = c.Close()
 		return
 	}
 	go func() {
-		defer l.Away.Leave()
+		defer l.Refused.Leave()
 		defer c.Close()
 		_ = c.SetDeadline(time.Now().Add(lingerTime))
 		_, err := fmt.Fprintf(c, "HTTP/1.1 429 Too Many Requests\r\nContent-Type: text/plain\r\nRetry-After: %d\r\nConnection: close\r\nContent-Length: %d\r\n\r\n%s\n",

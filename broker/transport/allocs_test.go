@@ -19,7 +19,7 @@ func hot() []allocs.Case {
 	d := dialecttest.All()[0].New(0)
 	native := Dialects{Stream: func(byte) dialect.Dialect { return d }, WebSocket: d, Framing: dialect.Text}
 	p := NewPoller(1, 0, Limits{Message: 1 << 10, Origin: func(_, _ string) bool { return true }},
-		native, func(*loop.Loop, Conn, []wire.Request) Receiver { return deaf{} }, gnetLogger{}.Logger)
+		native, func(*loop.Loop, Conn, []wire.Request) Receiver { return discard{} }, gnetLogger{}.Logger)
 	read := func(begin string, message []byte) func() {
 		conn := &memoryConn{}
 		c := &pollerConn{loop: p.loops[0], conn: conn}
@@ -36,7 +36,7 @@ func hot() []allocs.Case {
 			panic(err)
 		}
 		conn := &memoryConn{}
-		c := &pollerConn{loop: p.loops[0], conn: conn, state: s, to: deaf{}, encoding: o.Encoding}
+		c := &pollerConn{loop: p.loops[0], conn: conn, state: s, receiver: discard{}, encoding: o.Encoding}
 		return func() {
 			do(c)
 			conn.out.Reset()
@@ -49,7 +49,7 @@ func hot() []allocs.Case {
 	stream.Encoding.AppendEvent(nil, wire.Event{Type: wire.TypeConnected, Client: "phone", ID: new(int64)})
 	writeStream := func(do func(*pollerConn)) func() {
 		conn := &memoryConn{}
-		c := &pollerConn{loop: p.loops[0], conn: conn, state: streaming, to: deaf{}, encoding: stream.Encoding}
+		c := &pollerConn{loop: p.loops[0], conn: conn, state: streaming, receiver: discard{}, encoding: stream.Encoding}
 		return func() {
 			do(c)
 			conn.out.Reset()

@@ -10,9 +10,9 @@ import (
 	"switchboard/internal/wire"
 )
 
-// unread is how many numbered messages the system's buffers between two sockets surely do
+// flood is how many numbered messages the system's buffers between two sockets surely do
 // not take: 16 MiB.
-const unread = 1024
+const flood = 1024
 
 // numbered is message i, of 16 KiB.
 func numbered(i int) string {
@@ -43,30 +43,30 @@ func TestBacklog(t *testing.T) {
 		var written, most, stops int
 		stopped := make(chan struct{})
 		pump := func(s *session) {
-			for written < unread && !s.conn.Backlogged() {
+			for written < flood && !s.conn.Backlogged() {
 				s.conn.Write(frame(numbered(written)))
 				written++
 				most = max(most, kept(s.conn))
 			}
-			if written < unread {
+			if written < flood {
 				if stops++; stops == 1 {
 					close(stopped)
 				}
 			}
 		}
 		p, s := w.serve(t, setup{react: func(s *session, e event) {
-			if e.what == "writable" {
+			if e.kind == "writable" {
 				pump(s)
 			}
 		}}).connect()
 		s.do(func() { pump(s) })
 		<-stopped
-		for i := range unread {
+		for i := range flood {
 			p.want(event{"message", numbered(i)})
 		}
 		if !w.stream {
 			p.write(p.message("I have read it all"))
-			for e := s.next(); e.what == "writable"; e = s.next() {
+			for e := s.next(); e.kind == "writable"; e = s.next() {
 			}
 		}
 		s.do(func() {
@@ -86,7 +86,7 @@ func TestPongsDoNotPileUp(t *testing.T) {
 		p, s := w.serve(t, setup{}).connect()
 		var before int
 		s.do(func() {
-			for i := range unread {
+			for i := range flood {
 				s.conn.Write(frame(numbered(i)))
 			}
 			if !s.conn.Backlogged() {
@@ -107,7 +107,7 @@ func TestPongsDoNotPileUp(t *testing.T) {
 				t.Errorf("%d bytes were kept before the pings, and %d after", before, after)
 			}
 		})
-		for i := range unread {
+		for i := range flood {
 			p.want(event{"message", numbered(i)})
 		}
 	})
@@ -119,7 +119,7 @@ func TestCloseBehindABacklog(t *testing.T) {
 		service := w.serve(t, setup{})
 		p, s := service.connect()
 		s.do(func() {
-			for i := range unread {
+			for i := range flood {
 				s.conn.Write(frame(numbered(i)))
 			}
 			if !s.conn.Backlogged() {
@@ -130,7 +130,7 @@ func TestCloseBehindABacklog(t *testing.T) {
 		if !w.stream {
 			p.write(p.message("still here"))
 		}
-		for i := range unread {
+		for i := range flood {
 			p.want(event{"message", numbered(i)})
 		}
 		p.wantClosing("superseded", 4002, "", 0)

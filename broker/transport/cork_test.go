@@ -21,7 +21,7 @@ func newCorkable() *corkable {
 	c := &corkable{out: new(memoryConn)}
 	c.out.onWrite = func() { c.writes++ }
 	c.pollerConn = &pollerConn{
-		loop: p.loops[0], conn: c.out, state: streaming, to: deaf{}, encoding: streamEncoding(texts{spoken.New(0)}),
+		loop: p.loops[0], conn: c.out, state: streaming, receiver: discard{}, encoding: streamEncoding(texts{spoken.New(0)}),
 	}
 	return c
 }
@@ -104,8 +104,8 @@ func TestCloseWhileCorked(t *testing.T) {
 	c := newCorkable()
 	c.Cork()
 	c.Write(frame("a"))
-	c.gone() // the peer ends: nothing of it may reach the next connection that is corked
-	d := &pollerConn{loop: c.loop, conn: new(memoryConn), state: streaming, to: deaf{}, encoding: c.encoding}
+	c.onClose() // the peer ends: nothing of it may reach the next connection that is corked
+	d := &pollerConn{loop: c.loop, conn: new(memoryConn), state: streaming, receiver: discard{}, encoding: c.encoding}
 	d.Cork()
 	d.Write(frame("b"))
 	d.Uncork()
@@ -119,7 +119,7 @@ func TestCloseWhileCorked(t *testing.T) {
 // TestThePeerIsGoneWithinFlush: a write that fails ends the connection within the call.
 func TestThePeerIsGoneWithinFlush(t *testing.T) {
 	c := newCorkable()
-	c.out.onWrite = c.gone
+	c.out.onWrite = c.onClose
 	c.Cork()
 	c.Write(frame("a"))
 	c.Uncork()

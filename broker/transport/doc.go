@@ -1,11 +1,10 @@
-// Package transport moves bytes between sockets and sessions, and nothing else. Two
-// listeners end in the same door, [Accept]:
+// Package transport moves bytes between sockets and sessions. Two listeners accept connections, and
+// both call the same [Accept] to make the session:
 //
-//   - [Poller], on gnet: raw TCP lines and WebSocket on one port, told apart by the
-//     first bytes. An idle connection has no goroutine and no buffer.
-//   - [Web], behind net/http: WebSocket with everything a web stack expects. Behind the handshake it hands
-//     the connection to the Poller; only one that needs the library, for compression or TLS, goes on with
-//     coder/websocket, on a goroutine of its own.
+//   - [Poller], on gnet, serves raw TCP and WebSocket on one port. The first byte of a connection
+//     decides. An idle connection has no goroutine and no buffer.
+//   - [Web] is an http.Handler for WebSocket. After the handshake it hands the connection to the Poller.
+//     Connections with compression or TLS need the library coder/websocket and a goroutine each.
 //
-// All calls of a [Conn] and of a [Receiver] are made on the connection's loop.
+// All methods of a [Conn] and of a [Receiver] are called on the connection's loop.
 package transport

@@ -26,7 +26,7 @@ func TestPlaceBehindTLS(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	place := placeOf(ConnContext(context.Background(), c))
+	place := gatedConnOf(ConnContext(context.Background(), c))
 	if place == nil || !place.reserved {
 		t.Fatal("the place is not known")
 	}
@@ -35,7 +35,7 @@ func TestPlaceBehindTLS(t *testing.T) {
 	}
 	p := &Poller{booted: make(chan struct{}), limits: Limits{Gate: full}}
 	close(p.booted)
-	if p.takes(place) {
+	if p.canAdopt(place) {
 		t.Error("the loop would take it, without its TLS")
 	}
 }

@@ -144,7 +144,7 @@ func TestTheServiceEnds(t *testing.T) {
 		service.stop()
 		s.want(event{"closed", ""})
 		s.wantSilence()
-		if e := p.read(); e.what != "end" && e.what != "failure" {
+		if e := p.read(); e.kind != "end" && e.kind != "failure" {
 			t.Fatalf("the peer reads %v", e)
 		}
 		s.do(func() {}) // whoever waits for a task is not forgotten
@@ -170,7 +170,7 @@ func TestNobodyReadsWhy(t *testing.T) {
 		service := w.serve(t, setup{linger: 10 * time.Millisecond})
 		p, s := service.connect()
 		s.do(func() {
-			for i := range unread {
+			for i := range flood {
 				s.conn.Write(frame(numbered(i)))
 			}
 			if !s.conn.Backlogged() {
@@ -202,7 +202,7 @@ func TestThePeerIsGoneWithinAccept(t *testing.T) {
 	}, zerolog.Nop())
 	conn := &memoryConn{}
 	c := &pollerConn{loop: p.loops[0], conn: conn}
-	conn.onWrite = c.gone
+	conn.onWrite = c.onClose
 	conn.in.Write(spoken.Stream([]byte("first")))
 	c.read()
 	s.want(event{"closed", ""})

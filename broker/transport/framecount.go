@@ -6,20 +6,23 @@ import (
 	"sync/atomic"
 )
 
-// reportEvery is how many frames a frameCounter lets pass before it reports them, if no message
-// or ping comes first. A library that reads frames for us returns only with a whole message.
+// reportEvery is how many frames a frameCounter counts before it calls report. A message, ping or
+// pong may take the count earlier. The library that reads the frames returns only whole messages.
 const reportEvery = 64
 
-// frameCounter counts the WebSocket frames (RFC 6455 §5.2) of a client in the bytes that a library
-// reads. The library itself tells neither of empty fragments nor of how many make a message.
+// frameCounter counts the WebSocket frames (RFC 6455 §5.2) of a client in the bytes that the
+// library reads. The library itself reports neither empty fragments nor the number of fragments.
 type frameCounter struct {
 	net.Conn
 	report func() // called by Read, every reportEvery frames
 
-	frames atomic.Int32 // begun, less the messages, and not taken yet; a message may be taken before it is whole
-	head   [14]byte     // of the frame at hand, as far as it was read
-	n      int          // bytes in head
-	skip   uint64       // bytes of its payload that are still to come
+	// frames is how many frames have begun since the last take, minus the messages that have
+	// ended. It can be negative for a short time, because take also counts frames of an incomplete
+	// message.
+	frames atomic.Int32
+	head   [14]byte // the header of the current frame, as far as it was read
+	n      int      // bytes in head
+	skip   uint64   // bytes of the current payload that are not read yet
 }
 
 // Read implements net.Conn.
@@ -32,17 +35,17 @@ func (c *frameCounter) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// message says that one of the frames was a message's last.
-func (c *frameCounter) message() { c.frames.Add(-1) }
+// endMessage subtracts the last frame of a message, which does not count as a control frame.
+func (c *frameCounter) endMessage() { c.frames.Add(-1) }
 
-// take returns how many frames began since the last call, without those of messages.
+// take returns how many frames have begun since the last call, without one for each message.
 func (c *frameCounter) take() int {
 	n := max(0, c.frames.Load())
 	c.frames.Add(-n)
 	return int(n)
 }
 
-// scan counts the frames that begin in b.
+// scan counts the frames whose headers end in b.
 func (c *frameCounter) scan(b []byte) {
 	for len(b) > 0 {
 		if c.skip > 0 {
@@ -54,16 +57,16 @@ func (c *frameCounter) scan(b []byte) {
 		c.head[c.n] = b[0]
 		c.n++
 		b = b[1:]
-		if length, ok := payload(c.head[:c.n]); ok {
+		if length, ok := payloadLength(c.head[:c.n]); ok {
 			c.frames.Add(1)
 			c.n, c.skip = 0, length
 		}
 	}
 }
 
-// payload returns the length of the payload that follows a frame's head; ok is false while the head
-// is not whole.
-func payload(head []byte) (length uint64, ok bool) {
+// payloadLength returns the length of the payload after a frame's header. ok is false if the
+// header is incomplete.
+func payloadLength(head []byte) (length uint64, ok bool) {
 	if len(head) < 2 {
 		return 0, false
 	}

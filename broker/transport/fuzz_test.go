@@ -55,7 +55,7 @@ func feed(t *testing.T, handshake bool, in, cuts []byte) (events []event, out []
 	}
 	l := &pollerLoop{
 		Loop: loop.New(0), poller: p,
-		waiting: make(map[*pollerConn]time.Time), backlog: make(map[*pollerConn]struct{}),
+		deadlines: make(map[*pollerConn]time.Time), backlog: make(map[*pollerConn]struct{}),
 	}
 	conn := &memoryConn{}
 	c := &pollerConn{loop: l, conn: conn}
@@ -99,7 +99,7 @@ func FuzzFrames(f *testing.F) {
 		}
 		var messages []string
 		for _, e := range whole {
-			if e.what == "message" {
+			if e.kind == "message" {
 				messages = append(messages, e.text)
 			}
 		}
@@ -219,16 +219,16 @@ func FuzzHandshake(f *testing.F) {
 	})
 }
 
-// deaf is a Receiver that does nothing.
-type deaf struct{}
+// discard is a Receiver that does nothing.
+type discard struct{}
 
-func (deaf) Receive(wire.Request, int) {}
+func (discard) Receive(wire.Request, int) {}
 
-func (deaf) Malformed(wire.Ref, int, error, bool) {}
+func (discard) Malformed(wire.Ref, int, error, bool) {}
 
-func (deaf) TooLarge()     {}
-func (deaf) Broken(string) {}
-func (deaf) Writable()     {}
-func (deaf) Closed()       {}
+func (discard) TooLarge()     {}
+func (discard) Broken(string) {}
+func (discard) Writable()     {}
+func (discard) Closed()       {}
 
-func (deaf) Control(_, _ int) bool { return true }
+func (discard) Control(_, _ int) bool { return true }

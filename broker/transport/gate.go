@@ -7,17 +7,17 @@ import (
 	"sync/atomic"
 )
 
-// Gate counts the connections of the process against its limit. A process that runs out
-// of descriptors cannot accept, cannot reach Redis, and stops gnet's engine.
+// Gate limits the number of connections of the process. A process without free descriptors cannot
+// accept connections and cannot reach Redis, and gnet's engine stops.
 //
-// An HTTP connection is provisional until it presents an API key, or becomes a WebSocket or a link.
-// When the Gate is full, Enter closes the oldest provisional connection and takes its place. A
-// backend that sends its key at once therefore always gets in, and peers that only hold connections
-// open displace each other: to displace a backend they would have to open as many connections as
-// there are places, in the time that its first request takes to arrive.
+// An HTTP connection is provisional until it presents an API key, or becomes a WebSocket or a link
+// between servers. When the Gate is full, Enter closes the oldest provisional connection and takes
+// its place. So a backend that sends its key at once always gets in, and clients that only hold
+// connections open displace each other. To displace a backend they would have to open as many
+// connections as there are places before its first request arrives.
 type Gate struct {
-	// Evicted is called for each connection that was closed to make room. Nil means that nothing is
-	// called. It is set before the Gate is used.
+	// Evicted is called for each connection that was closed to make room, if it is not nil. It is
+	// set before the Gate is used.
 	Evicted func()
 
 	limit int64
@@ -30,7 +30,7 @@ type Gate struct {
 // NewGate returns a Gate for limit connections.
 func NewGate(limit int) *Gate { return &Gate{limit: int64(limit)} }
 
-// Enter takes a place; false means there is none.
+// Enter takes a place. It returns false if there is none.
 func (g *Gate) Enter() bool {
 	if g.count.Add(1) <= g.limit {
 		return true
@@ -42,8 +42,8 @@ func (g *Gate) Enter() bool {
 // Leave gives the place back.
 func (g *Gate) Leave() { g.count.Add(-1) }
 
-// evict closes the oldest provisional connection. Its place is the caller's from then on; false
-// means that there is no such connection.
+// evict closes the oldest provisional connection and gives its place to the caller. It returns
+// false if there is no provisional connection.
 func (g *Gate) evict() bool {
 	if !g.closeOldest() {
 		return false
@@ -54,16 +54,16 @@ func (g *Gate) evict() bool {
 	return true
 }
 
-// closeOldest closes under the lock: a handler that takes the connection over at this moment finds
-// it closed when settle returns, and not a moment later, when the Poller may have copied its
-// descriptor.
+// closeOldest closes the oldest provisional connection. It does so under the lock: if a handler
+// takes the connection over at the same time, the connection is closed before settle returns.
+// Closed later, the Poller might have copied its descriptor already.
 func (g *Gate) closeOldest() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for oldest := g.provisional.Front(); oldest != nil; oldest = g.provisional.Front() {
 		p := g.provisional.Remove(oldest).(*place)
 		p.element = nil
-		if !p.left.Swap(true) { // else it gives its place back at this moment
+		if !p.left.Swap(true) { // otherwise leave is giving the place back
 			_ = p.conn.Close()
 			return true
 		}
@@ -71,18 +71,19 @@ func (g *Gate) closeOldest() bool {
 	return false
 }
 
-// place is what a connection of a Listener has in a Gate. One with TLS and the connection beneath
-// it share it.
+// place is the place of a Listener's connection in a Gate. A TLS connection and the TCP connection
+// below it share one place.
 type place struct {
 	gate     *Gate
-	conn     net.Conn // the socket itself
-	reserved bool     // it is in Listener.Reserve
+	conn     net.Conn // the TCP connection
+	reserved bool     // the gate is Listener.Reserve
 	left     atomic.Bool
-	element  *list.Element // in gate.provisional; nil after settle; gate.mu guards it
+	element  *list.Element // in gate.provisional, nil after settle; guarded by gate.mu
 
-	reads  atomic.Int64 // reads of the socket that brought something
-	served int64        // reads as of the last request; belongs to the goroutine that serves it
-	keyed  bool         // an API key was presented; belongs to that goroutine, too
+	reads atomic.Int64 // reads of the connection that returned data
+	// The goroutine that serves the requests uses these.
+	readsServed   int64 // reads at the start of the last request
+	authenticated bool  // a request has presented an API key
 }
 
 // newPlace returns the place of a provisional connection. The caller has entered the gate.
@@ -94,7 +95,7 @@ func newPlace(g *Gate, c net.Conn, reserved bool) *place {
 	return p
 }
 
-// settle ends the provisional state: the connection is not closed to make room any more.
+// settle ends the provisional state: the Gate no longer closes the connection to make room.
 func (p *place) settle() {
 	p.gate.mu.Lock()
 	defer p.gate.mu.Unlock()
@@ -112,11 +113,11 @@ func (p *place) leave() {
 	}
 }
 
-// pipelined is called at the beginning of each request. It reports whether the request arrived in
-// the same read as the one before it, so that the peer cannot have waited for that answer.
+// pipelined is called at the start of each request. It reports whether the request arrived in the
+// same read as the one before it. The client then cannot have waited for that answer.
 func (p *place) pipelined() bool {
 	reads := p.reads.Load()
-	pipelined := reads == p.served
-	p.served = reads
+	pipelined := reads == p.readsServed
+	p.readsServed = reads
 	return pipelined
 }

@@ -36,7 +36,7 @@ type handedOver struct {
 func (w *Web) handOver(
 	rw http.ResponseWriter, r *http.Request, place *gatedConn, address limit.Slot, opening dialect.Opening,
 ) bool {
-	if w.Poller == nil || place == nil || !w.Poller.takes(place) || !upgradable(r) {
+	if w.Poller == nil || place == nil || !w.Poller.canAdopt(place) || !upgradable(r) {
 		return false
 	}
 	if w.Compress && strings.Contains(strings.Join(r.Header["Sec-Websocket-Extensions"], ","), "permessage-deflate") {
@@ -78,7 +78,7 @@ func upgradable(r *http.Request) bool {
 // takes reports whether a connection of net/http can move here. Its place must count in the same
 // gate. Its addresses must have no zone: gnet would put the zone's memory, which is Go's, among its
 // own buffers. And nothing may be left of what Unread was given, which can be more than a handshake.
-func (p *Poller) takes(c *gatedConn) bool {
+func (p *Poller) canAdopt(c *gatedConn) bool {
 	select {
 	case <-p.booted:
 	default:
@@ -96,13 +96,13 @@ func zoneless(a net.Addr) bool {
 // adopt takes over a connection from net/http, with its place: a WebSocket whose handshake is
 // answered, or a stream whose response is not begun. It returns when the connection is on its loop.
 func (p *Poller) adopt(place *gatedConn, s state, opening dialect.Opening, early []byte) error {
-	p.handing.RLock()
-	defer p.handing.RUnlock()
+	p.handOvers.RLock()
+	defer p.handOvers.RUnlock()
 	if p.stopping.Load() {
 		return errStopped
 	}
-	p.hands <- struct{}{}
-	defer func() { <-p.hands }()
+	p.handOverSlots <- struct{}{}
+	defer func() { <-p.handOverSlots }()
 	handed := &handedOver{poller: p, state: s, opening: opening}
 	handed.early.Write(early)
 	c := &pollerConn{partial: &partial{handed: handed}, address: place.address}
@@ -115,7 +115,7 @@ func (p *Poller) adopt(place *gatedConn, s state, opening dialect.Opening, early
 }
 
 // takeUp begins to serve a connection that was handed over, on its loop.
-func (c *pollerConn) takeUp(conn gnet.Conn) {
+func (c *pollerConn) startHandedOver(conn gnet.Conn) {
 	handed := c.partial.handed
 	if handed.early.Len() == 0 {
 		c.partial = nil
@@ -136,7 +136,7 @@ func (c *pollerConn) early() *bytes.Buffer {
 }
 
 // unread returns the bytes that have come and are not taken yet, the early ones first.
-func (c *pollerConn) unread() []byte {
+func (c *pollerConn) pending() []byte {
 	later, _ := c.conn.Peek(-1)
 	early := c.early()
 	if early == nil {

@@ -61,7 +61,7 @@ func TestWhatIsNotHandedOver(t *testing.T) {
 	if !zoneless(plain) || zoneless(zoned) || zoneless(nil) {
 		t.Error("zones are not seen")
 	}
-	if p.takes(&gatedConn{Conn: new(net.TCPConn), place: &place{gate: p.limits.Gate}}) {
+	if p.canAdopt(&gatedConn{Conn: new(net.TCPConn), place: &place{gate: p.limits.Gate}}) {
 		t.Error("a Poller that does not run takes connections")
 	}
 }
@@ -78,7 +78,7 @@ func TestHandOverAtTheEnd(t *testing.T) {
 	service := ended.serve(t, setup{})
 	p := service.dial()
 	p.handshake(wsPath)
-	if e := p.read(); e.what != "end" && e.what != "failure" {
+	if e := p.read(); e.kind != "end" && e.kind != "failure" {
 		t.Fatalf("the peer reads %v", e)
 	}
 	service.stop()

@@ -36,7 +36,7 @@ func TestMain(m *testing.M) {
 }
 
 // event is one call of a Receiver, or one thing that a peer reads.
-type event struct{ what, text string }
+type event struct{ kind, text string }
 
 // session is a Receiver that notes what it is told.
 type session struct {
@@ -52,8 +52,8 @@ type session struct {
 	refuse  bool // says that they are too many
 }
 
-func (s *session) tell(what, text string) {
-	e := event{what, text}
+func (s *session) record(kind, text string) {
+	e := event{kind, text}
 	select {
 	case s.events <- e:
 	default:
@@ -64,13 +64,13 @@ func (s *session) tell(what, text string) {
 	}
 }
 
-func (s *session) Receive(req wire.Request, _ int)                { s.tell("message", req.Type) }
-func (s *session) TooLarge()                                      { s.tell("too large", "") }
-func (s *session) Malformed(_ wire.Ref, _ int, err error, _ bool) { s.tell("malformed", err.Error()) }
+func (s *session) Receive(req wire.Request, _ int)                { s.record("message", req.Type) }
+func (s *session) TooLarge()                                      { s.record("too large", "") }
+func (s *session) Malformed(_ wire.Ref, _ int, err error, _ bool) { s.record("malformed", err.Error()) }
 
-func (s *session) Broken(string)         { s.tell("broken", "") }
-func (s *session) Writable()             { s.tell("writable", "") }
-func (s *session) Closed()               { s.tell("closed", "") }
+func (s *session) Broken(string)         { s.record("broken", "") }
+func (s *session) Writable()             { s.record("writable", "") }
+func (s *session) Closed()               { s.record("closed", "") }
 func (s *session) Control(n, _ int) bool { s.control += n; return !s.refuse }
 
 // do runs f on the session's loop.
@@ -205,7 +205,7 @@ func runPoller(s *service, limits Limits, accept Accept, o setup) (*Poller, func
 			s.t.Error(err)
 		}
 		for _, l := range p.loops {
-			if len(l.waiting) > 0 || len(l.backlog) > 0 {
+			if len(l.deadlines) > 0 || len(l.backlog) > 0 {
 				s.t.Error("a connection that is gone is not forgotten")
 			}
 		}

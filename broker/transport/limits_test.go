@@ -43,7 +43,7 @@ func TestTurnedAwayAboveTheReserve(t *testing.T) {
 	speakJSON(t)
 	service := lineWay.serve(t, setup{room: 1})
 	service.connect()
-	for range turnedAway + 5 {
+	for range maxRefused + 5 {
 		p := service.dial()
 		if e := p.read(); !strings.Contains(e.text, `"overloaded"`) {
 			t.Fatalf("the peer reads %v", e)

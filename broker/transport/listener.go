@@ -10,18 +10,21 @@ import (
 	"switchboard/broker/limit"
 )
 
-// Listener counts the connections of an HTTP listener against the same Gate as the
-// Poller's. A few more are let in, marked, so that the API answers when clients fill the process.
+// Listener limits the connections of an HTTP listener with the same Gate as the Poller. Above that
+// limit it accepts those that fit in Reserve, so that the API answers when clients use up the Gate.
 type Listener struct {
 	net.Listener
 	Gate    *Gate
 	Reserve *Gate
 
-	Addresses *limit.Addresses // nil limits none
-	Away      *Gate            // of those that Addresses refuses and that may read why; nil for none
+	// Addresses limits the connections of each address. Nil limits none.
+	Addresses *limit.Addresses
+	// Refused counts the connections that Addresses has refused and that stay open until the client
+	// has read the response. Nil closes them without a response.
+	Refused *Gate
 }
 
-// Accept implements net.Listener. A connection for which there is no place at all is closed.
+// Accept implements net.Listener. It closes connections for which neither gate has a place.
 func (l Listener) Accept() (net.Conn, error) {
 	for {
 		c, err := l.Listener.Accept()
@@ -30,7 +33,7 @@ func (l Listener) Accept() (net.Conn, error) {
 		}
 		address, refusal := l.enter(c)
 		if refusal != nil {
-			l.turnAway(c, refusal)
+			l.refuse(c, refusal)
 			continue
 		}
 		for _, gate := range []*Gate{l.Gate, l.Reserve} {
@@ -45,7 +48,7 @@ func (l Listener) Accept() (net.Conn, error) {
 	}
 }
 
-// enter counts the address of a connection.
+// enter counts a connection for its address.
 func (l Listener) enter(c net.Conn) (limit.Slot, *limit.Refusal) {
 	if l.Addresses == nil {
 		return 0, nil
@@ -58,7 +61,7 @@ type gatedConn struct {
 	net.Conn
 	*place
 	addresses *limit.Addresses
-	unread    []byte // read already, by whoever had the connection before
+	unread    []byte // input for the next calls of Read
 	closed    atomic.Bool
 	address   limit.Slot
 }
@@ -79,7 +82,7 @@ func (c *gatedConn) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// Unread gives p, which it keeps, to the next calls of Read.
+// Unread makes the next calls of Read return p. It keeps p.
 func (c *gatedConn) Unread(p []byte) { c.unread = p }
 
 // Close implements net.Conn.
@@ -91,29 +94,32 @@ func (c *gatedConn) Close() error {
 	return c.Conn.Close()
 }
 
-type placeKey struct{}
+// gatedConnKey is the context key of a *gatedConn.
+type gatedConnKey struct{}
 
-// ConnContext is an http.Server's: it remembers what place a connection has. Of one with TLS that is a copy without the
-// connection: nobody may go on with the socket below it.
+// ConnContext is for http.Server.ConnContext. It stores the gatedConn of a connection in its
+// context. For TLS it stores a copy that has only the place: no handler may use the TCP connection
+// itself.
 func ConnContext(ctx context.Context, c net.Conn) context.Context {
 	if encrypted, ok := c.(*tls.Conn); ok {
 		if g, ok := encrypted.NetConn().(*gatedConn); ok {
-			return context.WithValue(ctx, placeKey{}, &gatedConn{place: g.place})
+			return context.WithValue(ctx, gatedConnKey{}, &gatedConn{place: g.place})
 		}
 	}
 	if g, ok := c.(*gatedConn); ok {
-		return context.WithValue(ctx, placeKey{}, g)
+		return context.WithValue(ctx, gatedConnKey{}, g)
 	}
 	return ctx
 }
 
-// placeOf is the connection of a request, or nil when it did not come through a Listener.
-func placeOf(ctx context.Context) *gatedConn {
-	g, _ := ctx.Value(placeKey{}).(*gatedConn)
+// gatedConnOf returns the connection of a request, or nil if no Listener has accepted it.
+func gatedConnOf(ctx context.Context) *gatedConn {
+	g, _ := ctx.Value(gatedConnKey{}).(*gatedConn)
 	return g
 }
 
-// ConnState is an http.Server's: a connection that a handler has taken over keeps its place.
+// ConnState is for http.Server.ConnState. A connection that a handler has taken over keeps its
+// place.
 func ConnState(c net.Conn, state http.ConnState) {
 	if encrypted, ok := c.(*tls.Conn); ok {
 		c = encrypted.NetConn()
@@ -123,27 +129,27 @@ func ConnState(c net.Conn, state http.ConnState) {
 	}
 }
 
-// OneAtATime returns a handler that ends a connection without an API key after a request that was
-// pipelined: it is answered, with Connection: close. Health checks wait for an answer before they
-// ask again, so they may keep their connection. In a place of the reserve every such answer is the
-// last. Authenticated lifts both.
+// OneAtATime returns a handler that closes a connection after a pipelined request, unless the
+// connection has presented an API key. The request is answered, with `Connection: close`. Health
+// checks wait for each answer, so they keep their connection. A connection in the Reserve is closed
+// after its first request. A handler that calls Authenticated prevents both.
 func OneAtATime(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if p := placeOf(r.Context()); p != nil && !p.keyed && (p.pipelined() || p.reserved) {
+		if p := gatedConnOf(r.Context()); p != nil && !p.authenticated && (p.pipelined() || p.reserved) {
 			w.Header().Set("Connection", "close")
 		}
 		h.ServeHTTP(w, r)
 	})
 }
 
-// Authenticated marks the connection of a request that presented a valid API key: it keeps its
-// place from then on. A handler calls it before it answers.
+// Authenticated marks the connection of a request with a valid API key, which then keeps its
+// place. A handler calls it before it answers.
 func Authenticated(w http.ResponseWriter, r *http.Request) {
-	p := placeOf(r.Context())
-	if p == nil || p.keyed {
+	p := gatedConnOf(r.Context())
+	if p == nil || p.authenticated {
 		return
 	}
-	p.keyed = true
+	p.authenticated = true
 	p.settle()
 	w.Header().Del("Connection")
 }

@@ -174,7 +174,7 @@ func (p *peer) beginStream(service *service) *session {
 	s.do(func() {
 		s.conn.Send(wire.Event{Type: wire.TypeConnected, Client: "phone", ID: new(int64)})
 	})
-	if e := p.read(); e.what != "connected" && e.what != "end" && e.what != "failure" {
+	if e := p.read(); e.kind != "connected" && e.kind != "end" && e.kind != "failure" {
 		p.t.Fatalf("the stream begins with %v", e)
 	}
 	return s

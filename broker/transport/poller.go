@@ -21,16 +21,17 @@ import (
 )
 
 const (
-	// turnedAway is how many connections above the limit may take time to read why.
-	turnedAway = 64
-	// backlogTick is how often a backed-up socket is looked at, while there is one: gnet does not say
-	// when its buffer has gone out.
+	// maxRefused is how many refused connections may stay open at once, so that their clients can
+	// read the reason.
+	maxRefused = 64
+	// backlogTick is how often the Poller checks backed-up sockets, while there are any: gnet does
+	// not report that its buffer is empty.
 	backlogTick = 25 * time.Millisecond
-	// expireTick is how often the deadlines are looked at.
+	// expireTick is how often the Poller checks the deadlines.
 	expireTick = time.Second
 )
 
-// errStopped means that the engine ended without Stop and without an error.
+// errStopped means that the engine ended although it was not stopped, and returned no error.
 var errStopped = errors.New("the engine stopped by itself")
 
 // Poller is the gnet listener: TCP lines and WebSocket on one port.
@@ -43,15 +44,15 @@ type Poller struct {
 
 	lingerTime time.Duration
 
-	free    chan *pollerLoop // loops that no gnet loop has claimed yet
-	loops   []*pollerLoop
-	byLoop  sync.Map // gnet.EventLoop → *pollerLoop
-	reserve *Gate    // of the connections that are turned away
+	unclaimed chan *pollerLoop // loops that no gnet loop uses yet
+	loops     []*pollerLoop
+	byLoop    sync.Map // gnet.EventLoop → *pollerLoop
+	refused   *Gate    // counts refused connections that are still open
 
-	lagging chan struct{} // a wake-up: a loop that had no backlog has one
+	newBacklog chan struct{} // a wake-up: a loop that had no backlog has one
 
-	handing sync.RWMutex  // read-locked by each hand-over; stop waits for them with the write lock
-	hands   chan struct{} // a place for each hand-over
+	handOvers     sync.RWMutex  // each hand-over holds the read lock; stop takes the write lock
+	handOverSlots chan struct{} // holds an element for each hand-over that registers a connection
 
 	boot     sync.Once
 	booted   chan struct{} // closed when the two below are set
@@ -65,17 +66,17 @@ func NewPoller(n, first int, limits Limits, dialects Dialects, accept Accept, lo
 	p := &Poller{
 		limits: limits, dialects: dialects, accept: accept, logger: logger,
 		lingerTime: lingerTime,
-		free:       make(chan *pollerLoop, n), booted: make(chan struct{}), reserve: NewGate(turnedAway),
-		hands: make(chan struct{}, maxHandOvers), lagging: make(chan struct{}, 1),
+		unclaimed:  make(chan *pollerLoop, n), booted: make(chan struct{}), refused: NewGate(maxRefused),
+		handOverSlots: make(chan struct{}, maxHandOvers), newBacklog: make(chan struct{}, 1),
 	}
 	for i := range n {
 		l := &pollerLoop{
 			Loop: loop.New(first + i), poller: p,
-			waiting: make(map[*pollerConn]time.Time),
-			backlog: make(map[*pollerConn]struct{}),
+			deadlines: make(map[*pollerConn]time.Time),
+			backlog:   make(map[*pollerConn]struct{}),
 		}
 		p.loops = append(p.loops, l)
-		p.free <- l
+		p.unclaimed <- l
 	}
 	return p
 }
@@ -109,7 +110,8 @@ func (p *Poller) Run(ctx context.Context, addr string) error {
 	return err
 }
 
-// serve drives the timers of the loops until ctx or the engine ends; done has the engine's end.
+// serve drives the timers of the loops until ctx or the engine ends. done receives the result of
+// the engine.
 func (p *Poller) serve(ctx context.Context, done <-chan error) error {
 	expire := time.NewTicker(expireTick)
 	defer expire.Stop()
@@ -121,30 +123,30 @@ func (p *Poller) serve(ctx context.Context, done <-chan error) error {
 			return cmp.Or(err, errStopped)
 		case <-ctx.Done():
 			select {
-			case err := <-done: // it never started
+			case err := <-done: // the engine never started
 				return err
 			case <-p.booted:
 				return p.stop(done)
 			}
-		case <-p.lagging:
-			if !resuming { // else Reset would put the tick off
+		case <-p.newBacklog:
+			if !resuming { // otherwise Reset would delay the next tick
 				resuming = true
 				resume.Reset(backlogTick)
 			}
 		case <-resume.C:
 			resuming = false
 			for _, l := range p.loops {
-				if l.lagging.Load() > 0 {
+				if l.backlogLen.Load() > 0 {
 					resuming = true
 					l.Post(l.resume)
 				}
 			}
 			if !resuming {
-				resume.Stop() // until a loop says that it has a backlog
+				resume.Stop() // until newBacklog
 			}
 		case <-expire.C:
 			for _, l := range p.loops {
-				if l.overdue.Load() > 0 {
+				if l.deadlinesLen.Load() > 0 {
 					l.Post(l.expire)
 				}
 			}
@@ -155,9 +157,9 @@ func (p *Poller) serve(ctx context.Context, done <-chan error) error {
 // stop ends the engine. Engine.Stop itself looks only every half second whether it is over;
 // with a context that has ended it gives the order and returns.
 func (p *Poller) stop(done <-chan error) error {
-	p.handing.Lock()
+	p.handOvers.Lock()
 	p.stopping.Store(true)
-	p.handing.Unlock()
+	p.handOvers.Unlock()
 	ended, cancel := context.WithCancel(context.Background())
 	cancel()
 	_ = p.engine.Stop(ended)
@@ -177,14 +179,15 @@ func (p *Poller) OnBoot(e gnet.Engine) gnet.Action {
 	return gnet.None
 }
 
-// OnTick implements gnet.EventHandler. It is first called when the engine knows all its loops, which
-// OnBoot does not wait for.
+// OnTick implements gnet.EventHandler. It is first called when the engine knows all its loops,
+// which OnBoot does not wait for.
 func (p *Poller) OnTick() (time.Duration, gnet.Action) {
 	p.boot.Do(func() { close(p.booted) })
 	return 24 * time.Hour, gnet.None
 }
 
-// listenAddr asks the system: gnet only has the address that it was given, with a port that may be 0.
+// listenAddr asks the system: gnet only has the address that it was given, with a port that may be
+// 0.
 func listenAddr(e gnet.Engine) net.Addr {
 	fd, err := e.Dup()
 	if err != nil {
@@ -205,44 +208,45 @@ func (p *Poller) loopOf(g gnet.EventLoop) *pollerLoop {
 	if l, ok := p.byLoop.Load(g); ok {
 		return l.(*pollerLoop)
 	}
-	l := <-p.free
+	l := <-p.unclaimed
 	l.attach(g)
 	p.byLoop.Store(g, l)
 	return l
 }
 
-// OnOpen implements gnet.EventHandler: it admits a new connection, or turns it away above the limit.
+// OnOpen implements gnet.EventHandler: it admits a new connection, or turns it away above the
+// limit.
 func (p *Poller) OnOpen(c gnet.Conn) ([]byte, gnet.Action) {
 	if pc, ok := c.Context().(*pollerConn); ok {
-		pc.takeUp(c)
+		pc.startHandedOver(c)
 		return nil, gnet.None
 	}
 	pc := &pollerConn{loop: p.loopOf(c.EventLoop()), conn: c}
 	if p.stopping.Load() || !p.limits.Gate.Enter() {
-		return p.turnAway(pc, "no room for another connection", overloadedMS)
+		return p.reject(pc, "no room for another connection", overloadedMS)
 	}
 	if a := p.limits.Addresses; a != nil {
 		var refusal *limit.Refusal
 		if pc.address, refusal = a.Enter(addressOf(c.RemoteAddr())); refusal != nil {
 			p.limits.Gate.Leave()
-			return p.turnAway(pc, refusal.Detail, max(1000, refusal.Wait.Milliseconds()))
+			return p.reject(pc, refusal.Detail, max(1000, refusal.Wait.Milliseconds()))
 		}
 	}
 	c.SetContext(pc)
-	pc.loop.await(pc, p.limits.Handshake)
+	pc.loop.setDeadline(pc, p.limits.Handshake)
 	return nil, gnet.None
 }
 
 // turnAway closes a connection for which there is no room. What it speaks is not known yet, so the
 // reason goes out as to a client that sends JSON. The first ones may linger, like every connection
 // that the broker closes.
-func (p *Poller) turnAway(pc *pollerConn, detail string, afterMS int64) ([]byte, gnet.Action) {
+func (p *Poller) reject(pc *pollerConn, detail string, afterMS int64) ([]byte, gnet.Action) {
 	opening, err := p.dialects.Stream('{').Open(dialect.Hello{})
 	if err != nil {
 		return nil, gnet.Close
 	}
 	pc.encoding = opening.Encoding
-	if !p.reserve.Enter() {
+	if !p.refused.Enter() {
 		out, _ := pc.encoding.AppendClosing(nil, wire.CloseOverloaded, detail, afterMS)
 		return out, gnet.Close
 	}
@@ -268,9 +272,9 @@ func (p *Poller) OnClose(c gnet.Conn, _ error) gnet.Action {
 	if !ok {
 		return gnet.None
 	}
-	pc.gone()
+	pc.onClose()
 	if pc.reserved {
-		p.reserve.Leave()
+		p.refused.Leave()
 	} else {
 		p.limits.Gate.Leave()
 		p.limits.Addresses.Leave(pc.address)

@@ -30,7 +30,7 @@ const maxHandshake = 8 << 10
 type pollerConn struct {
 	loop     *pollerLoop
 	conn     gnet.Conn // nil once closed: its descriptor may be another connection's by then
-	to       Receiver  // nil before the handshake and after the end
+	receiver Receiver  // nil before the handshake and after the end
 	encoding *dialect.Encoding
 	partial  *partial // nil for nothing
 
@@ -69,7 +69,7 @@ func (c *pollerConn) assemble(a *assembly) {
 // read hands every whole message on; gnet's buffer keeps an incomplete one.
 func (c *pollerConn) read() {
 	for c.conn != nil {
-		buf := c.unread()
+		buf := c.pending()
 		if len(buf) == 0 {
 			return
 		}
@@ -121,14 +121,14 @@ func (c *pollerConn) sniff(first byte) {
 // open makes the session.
 func (c *pollerConn) open(s state, o dialect.Opening) {
 	c.state, c.encoding, c.known = s, o.Encoding, len(o.Requests) > 0
-	c.loop.awaitNoMore(c)
+	c.loop.clearDeadline(c)
 	to := c.loop.poller.accept(c.loop.Loop, c, o.Requests)
 	switch {
 	case c.state == lingering: // the session closed it at once
 	case c.conn == nil: // the peer went while the session wrote
 		to.Closed()
 	default:
-		c.to = to
+		c.receiver = to
 	}
 }
 
@@ -136,9 +136,9 @@ func (c *pollerConn) open(s state, o dialect.Opening) {
 // more must come.
 func (c *pollerConn) readUnit(buf []byte) int {
 	if a := c.assembly(); a != nil {
-		n, left := c.encoding.Skip(buf, a.skip)
-		if a.skip = left; left > 0 {
-			c.to.Control(1, n)
+		n, left := c.encoding.Skip(buf, a.left)
+		if a.left = left; left > 0 {
+			c.receiver.Control(1, n)
 			return n
 		}
 		c.assemble(nil)
@@ -154,23 +154,23 @@ func (c *pollerConn) readUnit(buf []byte) int {
 		c.receive(p.Unit)
 	case p.TooLarge:
 		if p.Left > 0 {
-			c.assemble(&assembly{over: true, skip: p.Left})
+			c.assemble(&assembly{skipping: true, left: p.Left})
 		}
-		if c.to.Control(1, p.N); p.Left == 0 {
+		if c.receiver.Control(1, p.N); p.Left == 0 {
 			c.tooLarge()
 		}
 	case p.N > 0:
-		c.to.Control(1, p.N)
+		c.receiver.Control(1, p.N)
 	}
 	return p.N
 }
 
 // broken ends a stream whose bytes are not of its dialect.
 func (c *pollerConn) broken(detail string) {
-	c.to.Broken(detail)
+	c.receiver.Broken(detail)
 	out, _ := c.encoding.AppendClosing(nil, wire.CloseBadRequest, detail, 0)
 	c.send(out)
-	if to := c.to; to != nil { // else the write found the peer gone
+	if to := c.receiver; to != nil { // else the write found the peer gone
 		c.linger()
 		to.Closed()
 	}
@@ -182,14 +182,14 @@ func (c *pollerConn) limit() int { return c.loop.poller.limits.message(!c.known)
 // receive decodes a message.
 func (c *pollerConn) receive(message []byte) {
 	c.known = true
-	c.encoding.Decode(message, c.to)
+	c.encoding.Decode(message, c.receiver)
 }
 
 // tooLarge reports a message that was skipped.
 func (c *pollerConn) tooLarge() {
 	c.known = true
-	if c.to != nil { // the session may have closed the connection at one of its pieces
-		c.to.TooLarge()
+	if c.receiver != nil { // the session may have closed the connection at one of its pieces
+		c.receiver.TooLarge()
 	}
 }
 
@@ -205,7 +205,7 @@ func (c *pollerConn) send(p []byte) {
 	}
 	_, _ = c.conn.Write(p) // keeps what the socket does not take, or finds the error
 	if c.conn != nil && c.conn.OutboundBuffered() > 0 {
-		c.loop.lag(c)
+		c.loop.addBacklog(c)
 	}
 }
 
@@ -253,20 +253,20 @@ func (c *pollerConn) Close(reason wire.CloseReason, detail string, afterMS int64
 // linger ends the connection from this side. What gnet still holds goes out first, as far as
 // the peer reads on; memory for that is bounded by what was written before it was Backlogged.
 func (c *pollerConn) linger() {
-	c.to = nil
+	c.receiver = nil
 	c.assemble(nil)
 	c.state = lingering
 	if c.conn == nil {
 		return
 	}
-	c.loop.await(c, c.loop.poller.lingerTime)
+	c.loop.setDeadline(c, c.loop.poller.lingerTime)
 	if c.conn.OutboundBuffered() == 0 {
-		c.shut()
+		c.closeWrite()
 	}
 }
 
 // shut ends the write side: everything has gone out.
-func (c *pollerConn) shut() { _ = unix.Shutdown(c.conn.Fd(), unix.SHUT_WR) }
+func (c *pollerConn) closeWrite() { _ = unix.Shutdown(c.conn.Fd(), unix.SHUT_WR) }
 
 // drop closes the socket.
 func (c *pollerConn) drop() {
@@ -276,14 +276,14 @@ func (c *pollerConn) drop() {
 }
 
 // gone is called when gnet has let go of the connection.
-func (c *pollerConn) gone() {
+func (c *pollerConn) onClose() {
 	c.conn = nil
-	to := c.to
-	c.to = nil
+	to := c.receiver
+	c.receiver = nil
 	c.loop.uncork(c)
-	c.loop.awaitNoMore(c)
+	c.loop.clearDeadline(c)
 	delete(c.loop.backlog, c)
-	c.loop.lagging.Store(int32(len(c.loop.backlog)))
+	c.loop.backlogLen.Store(int32(len(c.loop.backlog)))
 	if to != nil {
 		to.Closed()
 	}

@@ -12,52 +12,53 @@ import (
 	"switchboard/broker/loop"
 )
 
-// pollerLoop is one gnet loop and the connections on it. All but the counters belong to
-// the loop.
+// pollerLoop is one gnet loop with its connections. Only code on the loop uses the fields, except
+// for the atomic ones.
 type pollerLoop struct {
 	*loop.Loop
 	poller *Poller
 	output output
 
-	waiting map[*pollerConn]time.Time // in handshake or lingering: when to give up
-	backlog map[*pollerConn]struct{}
-	reader  bytes.Reader           // for the frame at hand
-	header  [ws.MaxHeaderSize]byte // scratch space for the same
-	lagging atomic.Int32           // len(backlog)
-	overdue atomic.Int32           // len(waiting)
+	deadlines    map[*pollerConn]time.Time // when to close connections in a handshake or lingering
+	deadlinesLen atomic.Int32              // len(deadlines)
+	backlog      map[*pollerConn]struct{}  // connections whose gnet buffer is not empty
+	backlogLen   atomic.Int32              // len(backlog)
+
+	reader bytes.Reader           // over the frame that readFrame reads
+	header [ws.MaxHeaderSize]byte // scratch space of readFrame
 }
 
-// attach makes g the host of the mailbox. A gnet loop shows itself with its first connection;
-// until then tasks run without it.
+// attach lets g run the tasks of the loop. gnet passes its loops only with their connections; until
+// the first one, tasks run without g.
 func (l *pollerLoop) attach(g gnet.EventLoop) {
 	l.Attach(func(run func()) {
-		// An error means that the engine has ended: Detach makes up for the run.
-		_ = g.Execute(context.Background(), owed(run))
+		// An error means that the engine has ended. Detach then runs what is left.
+		_ = g.Execute(context.Background(), runnable(run))
 	})
 }
 
-// owed is a run as gnet wants it.
-type owed func()
+// runnable is a function as a gnet.Runnable.
+type runnable func()
 
 // Run implements gnet.Runnable.
-func (run owed) Run(context.Context) error {
+func (run runnable) Run(context.Context) error {
 	run()
 	return nil
 }
 
-// lag notes that pc is backed up.
-func (l *pollerLoop) lag(pc *pollerConn) {
+// addBacklog records that pc is backed up.
+func (l *pollerLoop) addBacklog(pc *pollerConn) {
 	l.backlog[pc] = struct{}{}
-	l.lagging.Store(int32(len(l.backlog)))
+	l.backlogLen.Store(int32(len(l.backlog)))
 	if len(l.backlog) == 1 {
 		select {
-		case l.poller.lagging <- struct{}{}:
-		default: // it is said already
+		case l.poller.newBacklog <- struct{}{}:
+		default: // serve has a wake-up already
 		}
 	}
 }
 
-// resume goes on where a backlog is gone.
+// resume reports to each session whose backlog has gone out, and shuts the lingering connections.
 func (l *pollerLoop) resume() {
 	for pc := range l.backlog {
 		if pc.conn.OutboundBuffered() > 0 {
@@ -65,29 +66,29 @@ func (l *pollerLoop) resume() {
 		}
 		delete(l.backlog, pc)
 		if pc.state == lingering {
-			pc.shut()
+			pc.closeWrite()
 		} else {
-			pc.to.Writable()
+			pc.receiver.Writable()
 		}
 	}
-	l.lagging.Store(int32(len(l.backlog)))
+	l.backlogLen.Store(int32(len(l.backlog)))
 }
 
 // await gives pc until d from now to get out of its handshake, or out altogether.
-func (l *pollerLoop) await(pc *pollerConn, d time.Duration) {
-	l.waiting[pc] = time.Now().Add(d)
-	l.overdue.Store(int32(len(l.waiting)))
+func (l *pollerLoop) setDeadline(pc *pollerConn, d time.Duration) {
+	l.deadlines[pc] = time.Now().Add(d)
+	l.deadlinesLen.Store(int32(len(l.deadlines)))
 }
 
-func (l *pollerLoop) awaitNoMore(pc *pollerConn) {
-	delete(l.waiting, pc)
-	l.overdue.Store(int32(len(l.waiting)))
+func (l *pollerLoop) clearDeadline(pc *pollerConn) {
+	delete(l.deadlines, pc)
+	l.deadlinesLen.Store(int32(len(l.deadlines)))
 }
 
 // expire ends the connections whose time is up.
 func (l *pollerLoop) expire() {
 	now := time.Now()
-	for pc, deadline := range l.waiting {
+	for pc, deadline := range l.deadlines {
 		if now.After(deadline) {
 			pc.drop()
 		}

@@ -28,10 +28,10 @@ const (
 
 // assembly is a message that comes in fragments, or is too large.
 type assembly struct {
-	data []byte
-	over bool  // too large: data is gone, and the rest is skipped
-	skip int64 // bytes of the frame at hand that are still to be skipped; of a stream, what Codec.Skip returned
-	last bool  // that frame is the message's last
+	data     []byte
+	skipping bool  // the message is too large: data is nil, and the rest is skipped
+	left     int64 // bytes of the current frame that are still to be skipped; on a stream, Codec.Skip's more
+	final    bool  // the current frame is the last of the message
 }
 
 // upgrade answers the WebSocket handshake (RFC 6455 §4.2) once it is whole and returns its
@@ -145,10 +145,10 @@ func (c *pollerConn) refuse(status int, why string) {
 // must come.
 func (c *pollerConn) readFrame(buf []byte) int {
 	part := c.assembly()
-	if part != nil && part.skip > 0 {
-		n := min(part.skip, int64(len(buf)))
-		part.skip -= n
-		if c.to.Control(1, int(n)); part.skip == 0 {
+	if part != nil && part.left > 0 {
+		n := min(part.left, int64(len(buf)))
+		part.left -= n
+		if c.receiver.Control(1, int(n)); part.left == 0 {
 			c.skipped()
 		}
 		return int(n)
@@ -206,24 +206,24 @@ func (a *assembly) tooLarge(n int64, limit int) bool {
 	if a == nil {
 		return n > int64(limit)
 	}
-	return a.over || int64(len(a.data))+n > int64(limit)
+	return a.skipping || int64(len(a.data))+n > int64(limit)
 }
 
 // skipFrame begins to skip the payload of a frame of a message that is too large. The session gets
 // TooLarge after the last byte of the last fragment.
 func (c *pollerConn) skipFrame(h ws.Header, head int) int {
-	c.assemble(&assembly{over: true, skip: h.Length, last: h.Fin})
+	c.assemble(&assembly{skipping: true, left: h.Length, final: h.Fin})
 	if h.Length > 0 {
 		return head
 	}
-	c.to.Control(1, 0)
+	c.receiver.Control(1, 0)
 	c.skipped()
 	return head
 }
 
 // skipped ends a frame that was skipped, unless the session has closed the connection meanwhile.
 func (c *pollerConn) skipped() {
-	if a := c.assembly(); a != nil && a.last {
+	if a := c.assembly(); a != nil && a.final {
 		c.assemble(nil)
 		c.tooLarge()
 	}
@@ -234,17 +234,17 @@ func (c *pollerConn) frame(h ws.Header, payload []byte) {
 	switch h.OpCode {
 	case ws.OpPing:
 		// Pongs must not pile up for a peer that does not read.
-		if c.to.Control(1, len(payload)) && !c.Backlogged() {
+		if c.receiver.Control(1, len(payload)) && !c.Backlogged() {
 			c.send(append([]byte{0x8a, byte(len(payload))}, payload...))
 		}
 	case ws.OpPong:
-		c.to.Control(1, len(payload))
+		c.receiver.Control(1, len(payload))
 	case ws.OpClose:
-		c.closed(payload)
+		c.onCloseFrame(payload)
 	case ws.OpText, ws.OpBinary:
 		if !h.Fin {
 			c.assemble(&assembly{data: bytes.Clone(payload)})
-			c.to.Control(1, 0) // the bytes count with the whole message
+			c.receiver.Control(1, 0) // the bytes count with the whole message
 			return
 		}
 		c.message(payload)
@@ -256,7 +256,7 @@ func (c *pollerConn) frame(h ws.Header, payload []byte) {
 			c.message(part.data)
 			return
 		}
-		c.to.Control(1, 0)
+		c.receiver.Control(1, 0)
 	}
 }
 
@@ -269,9 +269,9 @@ func (c *pollerConn) message(data []byte) {
 }
 
 // closed answers the peer's close frame (RFC 6455 §5.5.1) and ends the connection.
-func (c *pollerConn) closed(payload []byte) {
+func (c *pollerConn) onCloseFrame(payload []byte) {
 	if len(payload) == 0 {
-		c.over(statusNormal, "")
+		c.finish(statusNormal, "")
 		return
 	}
 	code, reason := statusProtocol, ""
@@ -284,19 +284,19 @@ func (c *pollerConn) closed(payload []byte) {
 	case code > lastStatus || ws.CheckCloseFrameData(ws.StatusCode(code), "") != nil:
 		code = statusProtocol
 	}
-	c.over(code, "")
+	c.finish(code, "")
 }
 
 // fail ends a connection that breaks the framing, with the RFC's own code.
 func (c *pollerConn) fail(status int, detail string) {
-	c.to.Broken(detail)
-	c.over(status, detail)
+	c.receiver.Broken(detail)
+	c.finish(status, detail)
 }
 
 // over sends the close frame to a peer that has ended or broken the connection.
-func (c *pollerConn) over(status int, detail string) {
+func (c *pollerConn) finish(status int, detail string) {
 	c.send(closeFrame(status, detail))
-	if to := c.to; to != nil { // otherwise the session knows: it closed, or the write found the peer gone
+	if to := c.receiver; to != nil { // otherwise the session knows: it closed, or the write found the peer gone
 		c.linger()
 		to.Closed()
 	}

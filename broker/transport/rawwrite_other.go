@@ -2,5 +2,5 @@
 
 package transport
 
-// rawWrite takes nothing: the caller goes on in the ordinary way.
+// rawWrite writes nothing, so the caller uses the ordinary write.
 func rawWrite(int, []byte) int { return 0 }

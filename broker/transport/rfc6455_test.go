@@ -89,17 +89,17 @@ func TestFramingErrors(t *testing.T) {
 				p.writeCut(join(p.message("before"), test.sent, p.message("behind")), size)
 				s.want(event{"message", "before"})
 				e := s.next()
-				if e.what == "broken" || e.what == "message" { // a message may lie before the breach
+				if e.kind == "broken" || e.kind == "message" { // a message may lie before the breach
 					e = s.next()
 				}
-				if e.what == "broken" {
+				if e.kind == "broken" {
 					e = s.next()
 				}
-				if e.what != "closed" {
+				if e.kind != "closed" {
 					t.Fatalf("the session is told %v", e)
 				}
 				got := p.read()
-				if code, _, _ := strings.Cut(got.text, " "); got.what != "close" || code != fmt.Sprint(test.status) {
+				if code, _, _ := strings.Cut(got.text, " "); got.kind != "close" || code != fmt.Sprint(test.status) {
 					t.Fatalf("the peer reads %v, want close %d", got, test.status)
 				}
 				p.want(event{"end", ""})

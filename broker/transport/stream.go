@@ -30,7 +30,7 @@ func (w *Web) ServeStream(rw http.ResponseWriter, r *http.Request) {
 	if r.Method == http.MethodHead {
 		return
 	}
-	place := placeOf(r.Context())
+	place := gatedConnOf(r.Context())
 	if place != nil && place.reserved {
 		turnStreamAway(rw, opening, "no room for another connection", overloadedMS)
 		return
@@ -86,7 +86,7 @@ func (w *Web) enterStream(r *http.Request, forwarded limit.Slot) (limit.Slot, *l
 func (w *Web) handOverStream(
 	rw http.ResponseWriter, r *http.Request, place *gatedConn, address limit.Slot, opening dialect.Opening,
 ) bool {
-	if w.Poller == nil || place == nil || r.ProtoMajor != 1 || !w.Poller.takes(place) {
+	if w.Poller == nil || place == nil || r.ProtoMajor != 1 || !w.Poller.canAdopt(place) {
 		return false
 	}
 	conn, buffered, err := http.NewResponseController(rw).Hijack()

@@ -130,13 +130,13 @@ func TestStreamAddresses(t *testing.T) {
 			return p
 		}
 		first := dial()
-		if e := first.read(); e.what != "connected" {
+		if e := first.read(); e.kind != "connected" {
 			t.Fatalf("the peer reads %v", e)
 		}
 		second := dial()
 		second.wantClosing("overloaded", 0, "too many connections from this address", 5000)
 		_ = first.Close()
-		await.True(t, "the address is free", func() bool { return dial().read().what == "connected" })
+		await.True(t, "the address is free", func() bool { return dial().read().kind == "connected" })
 	})
 	own := http2Way
 	own.start = withAddresses(own.start, limit.AddressOptions{Connections: 1})
@@ -174,7 +174,7 @@ func TestStreamIsNotRead(t *testing.T) {
 		service := w.serve(t, setup{linger: 10 * time.Millisecond})
 		_, s := service.connect()
 		s.do(func() {
-			for i := range unread {
+			for i := range flood {
 				s.conn.Write(frame(numbered(i)))
 			}
 			if !s.conn.Backlogged() {
@@ -220,7 +220,7 @@ func TestStreamWhenThePollerEnds(t *testing.T) {
 	service := ended.serve(t, setup{})
 	p := service.dial()
 	p.write(streamRequest(""))
-	if e := p.read(); e.what != "end" && e.what != "failure" {
+	if e := p.read(); e.kind != "end" && e.kind != "failure" {
 		t.Fatalf("the peer reads %v", e)
 	}
 	service.stop()

@@ -162,7 +162,7 @@ func TestPing(t *testing.T) {
 		p, s := w.serve(t, setup{}).connect()
 		s.do(func() { s.conn.Ping() })
 		ping := p.read()
-		if ping.what != "ping" {
+		if ping.kind != "ping" {
 			t.Fatalf("the peer reads %v, want a ping", ping)
 		}
 		if !w.framed {

@@ -96,7 +96,7 @@ func (w *Web) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 		http.Error(rw, "origin "+origin+" is not allowed", http.StatusForbidden)
 		return
 	}
-	place := placeOf(r.Context())
+	place := gatedConnOf(r.Context())
 	if place != nil && place.reserved {
 		noRoom(rw)
 		return

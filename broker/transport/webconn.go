@@ -35,37 +35,38 @@ type webConn struct {
 	cancel     context.CancelFunc
 	lingerTime time.Duration
 	addr       string   // the peer's
-	to         Receiver // belongs to the loop; nil after the end
+	receiver   Receiver // belongs to the loop; nil after the end
 
 	mu      sync.Mutex // guards the fields below
 	queue   [][]byte   // frames; each element has one or more
 	queued  int        // bytes in queue, and in the write under way
 	writing bool       // a writer is at work
-	lagged  bool       // Backlogged returned true, so Writable is due
-	last    *last      // set once: what the writer ends with
+	closing *closing   // set once: what the writer sends last
+	// writableDue means that Backlogged has returned true, so Writable must follow.
+	writableDue bool
 }
 
-// last is how a connection ends.
-type last struct {
+// closing is how a connection ends.
+type closing struct {
 	frames []byte
 	status int
 	reason wire.CloseReason
 }
 
 // open sets the session, unless that has closed the connection at once.
-func (c *webConn) open(to Receiver) {
+func (c *webConn) open(receiver Receiver) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.last == nil {
-		c.to = to
+	if c.closing == nil {
+		c.receiver = receiver
 	}
 }
 
 // onLoop calls f on the loop with the session, if it is still there.
 func (c *webConn) onLoop(f func(Receiver)) {
 	c.loop.Post(func() {
-		if c.to != nil {
-			f(c.to)
+		if c.receiver != nil {
+			f(c.receiver)
 		}
 	})
 }
@@ -74,13 +75,13 @@ func (c *webConn) onLoop(f func(Receiver)) {
 // session, so that the client cannot outrun it, or for the end of the connection. It must not be
 // called on the loop.
 func (c *webConn) control() bool {
-	turn := make(chan bool, 1)
+	handled := make(chan bool, 1)
 	c.loop.Post(func() {
 		n := c.frames.take()
-		turn <- c.to != nil && (n == 0 || c.to.Control(n, 0))
+		handled <- c.receiver != nil && (n == 0 || c.receiver.Control(n, 0))
 	})
 	select {
-	case ok := <-turn:
+	case ok := <-handled:
 		return ok
 	case <-c.ctx.Done(): // the loop may have ended, too
 		return false
@@ -91,11 +92,11 @@ func (c *webConn) control() bool {
 func (c *webConn) readLoop(limits Limits, known bool) {
 	defer c.cancel()
 	defer c.onLoop(func(to Receiver) {
-		c.to = nil
+		c.receiver = nil
 		to.Closed()
 	})
 	defer func() { _ = c.ws.CloseNow() }()
-	turn := make(chan struct{}, 1)
+	handled := make(chan struct{}, 1)
 	for ; ; known = true {
 		limit := limits.message(!known)
 		typ, r, err := c.ws.Reader(c.ctx)
@@ -106,7 +107,7 @@ func (c *webConn) readLoop(limits Limits, known bool) {
 			c.fail(statusUnsupported, "messages are "+framingNames[c.encoding.Framing]+" frames")
 			return
 		}
-		c.frames.message()
+		c.frames.endMessage()
 		message, err := io.ReadAll(io.LimitReader(r, int64(limit)+1))
 		if err == nil && len(message) > limit {
 			err = c.skip(r, int64(limits.Message)*maxSkip)
@@ -125,15 +126,15 @@ func (c *webConn) readLoop(limits Limits, known bool) {
 			return
 		default:
 			c.loop.Post(func() {
-				if n := c.frames.take(); n > 0 && c.to != nil {
-					c.to.Control(n, 0)
+				if n := c.frames.take(); n > 0 && c.receiver != nil {
+					c.receiver.Control(n, 0)
 				}
-				if c.to != nil {
-					c.encoding.Decode(message, c.to)
+				if c.receiver != nil {
+					c.encoding.Decode(message, c.receiver)
 				}
-				turn <- struct{}{}
+				handled <- struct{}{}
 			})
-			<-turn // the client cannot outrun the session
+			<-handled // the client cannot outrun the session
 		}
 	}
 }
@@ -187,7 +188,7 @@ func (c *webConn) Uncork() {}
 func (c *webConn) enqueue(frames []byte) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.last != nil {
+	if c.closing != nil {
 		return
 	}
 	c.queue = append(c.queue, frames)
@@ -207,7 +208,7 @@ func (c *webConn) Backlogged() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.queued > maxQueued {
-		c.lagged = true
+		c.writableDue = true
 	}
 	return c.queued > maxQueued
 }
@@ -227,7 +228,7 @@ func (c *webConn) Liveness() dialect.Liveness { return c.encoding.Liveness() }
 func (c *webConn) Ping() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.last != nil {
+	if c.closing != nil {
 		return
 	}
 	go func() {
@@ -242,12 +243,12 @@ func (c *webConn) RemoteAddr() string { return c.addr }
 
 // Close implements Conn. What is queued goes out first, as far as the peer reads on.
 func (c *webConn) Close(reason wire.CloseReason, detail string, afterMS int64) {
-	c.to = nil
+	c.receiver = nil
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.last == nil {
+	if c.closing == nil {
 		frames, status := c.encoding.AppendClosing(nil, reason, detail, afterMS)
-		c.last = &last{frames, status, reason}
+		c.closing = &closing{frames, status, reason}
 		time.AfterFunc(c.lingerTime, c.cancel) // it may read nothing at all, now or ever
 		c.startLocked()
 	}
@@ -262,17 +263,17 @@ func (c *webConn) writeLoop() {
 			c.queued -= len(frames)
 		}
 		batch, c.queue = c.queue, nil
-		end := c.last
+		end := c.closing
 		if len(batch) == 0 {
 			if end == nil {
 				c.writing = false
 			}
-			owed := c.lagged
-			c.lagged = false
+			due := c.writableDue
+			c.writableDue = false
 			c.mu.Unlock()
 			if end != nil {
 				c.end(end)
-			} else if owed {
+			} else if due {
 				c.onLoop(Receiver.Writable)
 			}
 			return
@@ -318,7 +319,7 @@ func messageType(f dialect.Framing) websocket.MessageType {
 var framingNames = map[dialect.Framing]string{dialect.Text: "text", dialect.Binary: "binary"}
 
 // end says why and closes. The close frame has the same reason as the message before it.
-func (c *webConn) end(l *last) {
+func (c *webConn) end(l *closing) {
 	if c.writeFrames(l.frames) != nil {
 		_ = c.ws.CloseNow()
 		return
