@@ -9,7 +9,8 @@ import (
 	"switchboard/queue"
 )
 
-// TestAllocs makes fewer calls than there may be unacknowledged messages.
+// TestAllocs counts the allocations of a delivery and of a ping. It makes fewer deliveries than
+// queue.MaxWindow: the client acknowledges none of them.
 func TestAllocs(t *testing.T) {
 	speakJSON(t)
 	h := newHarness(t, session.Options{})

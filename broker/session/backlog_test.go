@@ -94,8 +94,8 @@ func TestUnreadRepliesAreBounded(t *testing.T) {
 	})
 }
 
-// TestHistoryFitsOneWrite checks that a long history comes in pages, each small enough to be left
-// unread.
+// TestHistoryFitsOneWrite checks that a long history comes in pages of a bounded size. The server
+// must buffer a page that the client does not read.
 func TestHistoryFitsOneWrite(t *testing.T) {
 	h := newHarness(t, session.Options{})
 	const messages = 40

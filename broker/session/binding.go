@@ -41,9 +41,9 @@ type bindResult struct {
 	err     error
 }
 
-// bind makes this server the owner of clients, whose locks the caller holds. No two claims are of the
-// same client. bind writes first the entries in s_c_ by which the janitor finds the clients, then the fenced bindings, and
-// then the users' lists of clients.
+// bind makes this server the owner of clients, whose locks the caller holds. No two claims are of
+// the same client. bind first writes the entries in s_c_ by which the janitor finds the clients,
+// then the fenced bindings, and then the users' lists of clients.
 func (b *binder) bind(ctx context.Context, claims []queue.Claim) []bindResult {
 	server, out, clients := b.opts.ServerID(), make([]bindResult, len(claims)), make([]string, len(claims))
 	for i := range claims {
@@ -71,7 +71,7 @@ func (b *binder) bind(ctx context.Context, claims []queue.Claim) []bindResult {
 		out[i].bound = o.Value
 	}
 	b.bindUsers(ctx, claims, out)
-	b.withdrawOwed(ctx, claims, out)
+	b.completeWithdrawals(ctx, claims, out)
 	return out
 }
 
@@ -114,10 +114,10 @@ func (b *binder) bindUsers(ctx context.Context, claims []queue.Claim, out []bind
 	}
 }
 
-// withdrawOwed completes withdrawals. An acknowledgement withdraws the same messages from the user's
-// other clients. If a server died or the store failed in between, the store says at the next bind
-// that it owes the withdrawal (Bound.Owes). To repeat the acknowledgement completes it.
-func (b *binder) withdrawOwed(ctx context.Context, claims []queue.Claim, out []bindResult) {
+// completeWithdrawals completes withdrawals. An acknowledgement withdraws the same messages from the
+// user's other clients. If a server died or the store failed in between, the next bind reports that
+// the withdrawal is due (WithdrawalDue). Repeating the acknowledgement completes it.
+func (b *binder) completeWithdrawals(ctx context.Context, claims []queue.Claim, out []bindResult) {
 	var calls sync.WaitGroup
 	for i, o := range out {
 		if o.pending != nil && o.bound.WithdrawalDue {

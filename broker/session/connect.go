@@ -22,13 +22,13 @@ import (
 //     message and the token. assignID gives the client its id and calls the connect hook
 //     (Hooks.askConnect).
 //  3. connector.enqueue adds the job to the connectQueue.
-//  4. connector.bindNext, in the pool: takes up to maxBindBatch jobs from the queue. bindBatch takes
-//     their per-client locks. A job that would have to wait, for a lock or for the $all channel,
-//     goes through bindAlone.
+//  4. connector.bindNext, in the pool: takes up to maxBindBatch jobs from the queue. bindBatch
+//     takes a position in the $all channel and the per-client lock of each (tryHold). A job that
+//     would have to wait for either goes through bindAlone.
 //  5. connector.bindLocked, in the pool: binds all jobs of the batch in the store (claim,
 //     binder.bind). prepareChannels prepares the channels to which the clients subscribe next.
 //  6. connector.post posts the jobs to the loops of their sessions.
-//  7. connectJob.finish, on the session's loop: collects the writes of the next two steps into one.
+//  7. connectJob.finish, on the session's loop: collects the writes of steps 8 and 9 into one.
 //  8. connectJob.openSession opens the session and sends `connected` (sendConnected), or
 //     connectJob.refuse refuses the client and closes the connection.
 //  9. Session.handleWaiting handles the messages that came after connect. The first is usually a

@@ -16,8 +16,8 @@ import (
 // gate is a queue whose BindClients waits for the test.
 type gate struct {
 	Queue
-	arrived chan []string // the clients of each call, which then waits for open
-	open    chan error    // lets a call go on, or fails it
+	calls chan []string // the clients of each call, which then waits for open
+	open  chan error    // lets a call go on, or fails it
 
 	mu    sync.Mutex // guards the field below
 	reads int        // calls
@@ -28,7 +28,7 @@ func (g *gate) BindClients(ctx context.Context, claims []queue.Claim) []queue.Ou
 	for _, c := range claims {
 		clients = append(clients, c.Client)
 	}
-	g.arrived <- clients
+	g.calls <- clients
 	if err := <-g.open; err != nil {
 		out := make([]queue.Outcome[queue.Bound], len(claims))
 		for i := range out {
@@ -61,11 +61,11 @@ func (h *harness) connectAll(clients ...string) (socks []*socket) {
 }
 
 func gated(t *testing.T) (*harness, *gate) {
-	g := &gate{arrived: make(chan []string, 1), open: make(chan error, 1)}
-	over := func(q Queue) Queue { g.Queue = q; return g }
+	g := &gate{calls: make(chan []string, 1), open: make(chan error, 1)}
+	wrap := func(q Queue) Queue { g.Queue = q; return g }
 	g.open <- nil
-	h := newHarnessOn(t, session.Options{}, over)
-	<-g.arrived
+	h := newHarnessOn(t, session.Options{}, wrap)
+	<-g.calls
 	return h, g
 }
 
@@ -74,7 +74,7 @@ func gated(t *testing.T) (*harness, *gate) {
 func TestConnectBatch(t *testing.T) {
 	h, g := gated(t)
 	first := h.connectAll("first")
-	if got := <-g.arrived; !slices.Equal(got, []string{"first"}) {
+	if got := <-g.calls; !slices.Equal(got, []string{"first"}) {
 		t.Fatalf("bound are %v", got)
 	}
 	var names []string
@@ -84,11 +84,11 @@ func TestConnectBatch(t *testing.T) {
 	socks := h.connectAll(names...)
 	again := h.connectAll("tab-7") // in the same batch: it must wait for the lock of the first tab-7, but not delay the others
 	g.open <- nil
-	if got := <-g.arrived; !slices.Equal(got, names) {
+	if got := <-g.calls; !slices.Equal(got, names) {
 		t.Fatalf("bound in one batch are %v", got)
 	}
 	g.open <- nil
-	if got := <-g.arrived; !slices.Equal(got, []string{"tab-7"}) {
+	if got := <-g.calls; !slices.Equal(got, []string{"tab-7"}) {
 		t.Fatalf("bound after them are %v", got)
 	}
 	for answered := false; !answered; { // or the first tab-7 would be closed before it is answered
@@ -101,7 +101,8 @@ func TestConnectBatch(t *testing.T) {
 			if len(sock.written) != 2 || sock.written[0].Type != wire.TypeConnected || sock.written[1].Type != wire.TypeSubscribed || sock.writes != 1 {
 				t.Errorf("%d received %v in %d writes", i, sock.written, sock.writes)
 			}
-			if gone := i == 1+7; gone != (sock.closed == wire.CloseSuperseded) {
+			firstTab7 := i == 1+7 // after the one socket in first
+			if firstTab7 != (sock.closed == wire.CloseSuperseded) {
 				t.Errorf("%d was closed for %q", i, sock.closed)
 			}
 		}
@@ -116,12 +117,12 @@ func TestConnectBatch(t *testing.T) {
 func TestFailedConnectBatch(t *testing.T) {
 	h, g := gated(t)
 	socks := h.connectAll("a")
-	<-g.arrived
+	<-g.calls
 	socks = append(socks, h.connectAll("b", "c")...)
 	for range 2 {
 		g.open <- errors.New("the store is away")
 	}
-	<-g.arrived
+	<-g.calls
 	h.settle()
 	h.onLoop(func() {
 		for i, sock := range socks {
@@ -132,7 +133,7 @@ func TestFailedConnectBatch(t *testing.T) {
 	})
 	g.open <- nil
 	back := h.connectAll("b")
-	<-g.arrived
+	<-g.calls
 	h.settle()
 	h.onLoop(func() {
 		if len(back[0].written) != 2 || back[0].written[0].Type != wire.TypeConnected {
@@ -145,7 +146,7 @@ func TestFailedConnectBatch(t *testing.T) {
 func TestClientGoneBeforeBind(t *testing.T) {
 	h, g := gated(t)
 	h.connectAll("first")
-	<-g.arrived
+	<-g.calls
 	h.onLoop(func() {
 		receiver := h.Accept(h.loop, newSocket(), nil)
 		receive(receiver, `{"type":"connect","client":"gone"}`)
@@ -153,7 +154,7 @@ func TestClientGoneBeforeBind(t *testing.T) {
 	})
 	h.connectAll("last")
 	g.open <- nil
-	if got := <-g.arrived; !slices.Equal(got, []string{"last"}) {
+	if got := <-g.calls; !slices.Equal(got, []string{"last"}) {
 		t.Errorf("bound are %v", got)
 	}
 	g.open <- nil

@@ -54,19 +54,19 @@ func (q *bindCounter) BindClients(ctx context.Context, claims []queue.Claim) []q
 // answered: it may have connected elsewhere.
 func TestClientGoneDuringConnectHook(t *testing.T) {
 	b, counted := newBackend(), new(bindCounter)
-	over := func(q Queue) Queue { counted.Queue = q; return counted }
+	wrap := func(q Queue) Queue { counted.Queue = q; return counted }
 	o := session.Options{Hooks: session.Hooks{Connect: b.ask, Pool: b.pool}}
-	h := newUnconnected(t, o, over, connect("phone", ""))
+	h := newUnconnected(t, o, wrap, connect("phone", ""))
 	<-b.asked
 	h.onLoop(h.receiver.Closed)
 	b.allow(h)
 	if counted.n.Load() != 0 {
 		t.Error("a client was bound after it had left")
 	}
-	h = newUnconnected(t, o, over, connect("phone", ""))
+	h = newUnconnected(t, o, wrap, connect("phone", ""))
 	<-b.asked
-	// The hook is not called for a client that leaves while it waits for the pool. Otherwise allow
-	// would wait forever.
+	// The hook must not be called for a client that leaves while it waits for the pool: allow below
+	// answers only one call.
 	h.onLoop(func() {
 		h.Accept(h.loop, newSocket(), connect("tab", "")).Closed()
 	})

@@ -27,8 +27,8 @@ func newLocalClients() localClients {
 	return localClients{open: newClientTable(), users: make(map[string]int), binds: make(map[string]*pendingBind)}
 }
 
-// add makes s the session of its client and closes the session that s replaces. It adds nothing and
-// returns false if a session with a later generation is open.
+// add makes s the session of its client and closes the session that s replaces. If a session with a
+// later generation is open, it adds nothing and returns false.
 func (c *localClients) add(s *Session) bool {
 	replaced, ok := c.replace(s)
 	if replaced != nil {
@@ -84,8 +84,8 @@ func (c *localClients) get(client string) *Session {
 	return c.open.get(client)
 }
 
-// getForHint is get for a caller that has a hint for the client. If a bind is pending, it also notes
-// that the new session must read its queue, because that session does not receive the hint.
+// getForHint is get for a caller that has a hint for the client. If a bind is pending, it also
+// notes that the new session must read its queue, because that session does not receive the hint.
 func (c *localClients) getForHint(client string) *Session {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -21,7 +21,7 @@ func TestRates(t *testing.T) {
 		burst   int           // messages that are accepted at once
 		metric  string        // that counts the refusal
 		text    string        // in the refusal
-		wait    time.Duration // until one more message is accepted, but not two
+		wait    time.Duration // after a refusal, until exactly one message is accepted
 	}{
 		"messages":  {session.Options{Limits: session.Limits{MessageRate: 2}}, ping, 8, "message_rate", "more than 2 messages a second; try again in 500 ms", 500 * time.Millisecond},
 		"malformed": {session.Options{Limits: session.Limits{MessageRate: 2}}, bad, 8, "message_rate", "more than 2 messages", 500 * time.Millisecond},
@@ -32,24 +32,24 @@ func TestRates(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				o, refused := countRefusals(c.opts)
 				h := newHarness(t, o)
-				try := func(what string) {
+				expectAnswer := func(metric string) { // of the refusal, "" if the message is accepted
 					t.Helper()
 					h.send("%s", c.message)
 					e := h.received()
-					if len(e) != 1 || (e[0].Code == "rate_limited") != (what != "") || what != "" && !strings.Contains(e[0].Message, c.text) {
+					if len(e) != 1 || (e[0].Code == "rate_limited") != (metric != "") || metric != "" && !strings.Contains(e[0].Message, c.text) {
 						t.Fatalf("%+v", e)
 					}
 				}
 				for range c.burst {
-					try("")
+					expectAnswer("")
 				}
-				try(c.metric)
+				expectAnswer(c.metric)
 				if len(refused) != 1 || refused[c.metric] != 1 {
 					t.Errorf("counted %v", refused)
 				}
 				<-time.After(c.wait)
-				try("")
-				try(c.metric)
+				expectAnswer("")
+				expectAnswer(c.metric)
 				h.wantClosed("")
 			})
 		})

@@ -106,12 +106,12 @@ func TestResubscribeAllChannels(t *testing.T) {
 
 // TestMessageWeights checks that messages which read many records count as several.
 func TestMessageWeights(t *testing.T) {
-	for typ, fits := range map[string]int{"history": 4, "presence": 4, "unsubscribe": 40} {
+	for typ, accepted := range map[string]int{"history": 4, "presence": 4, "unsubscribe": 40} {
 		synctest.Test(t, func(t *testing.T) {
 			h := newHarness(t, session.Options{Limits: session.Limits{MessageRate: 10}})
-			for i := range fits + 1 {
+			for i := range accepted + 1 {
 				h.send(`{"type":%q,"channel":"news"}`, typ)
-				if e := h.received(); len(e) != 1 || (e[0].Code == "rate_limited") != (i == fits) {
+				if e := h.received(); len(e) != 1 || (e[0].Code == "rate_limited") != (i == accepted) {
 					t.Fatalf("%s %d: %+v", typ, i, e)
 				}
 			}

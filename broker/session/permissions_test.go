@@ -196,8 +196,8 @@ func TestResumeWithoutHistory(t *testing.T) {
 			}
 			for _, c := range []struct {
 				after     int64
-				recovered bool // without the history right
-				messages  int  // the same
+				recovered bool // the answer without the history right
+				messages  int  // the messages after it, without the history right
 			}{
 				{ids[2], true, 0}, {ids[1], true, 1}, {ids[0], false, 0}, {0, false, 0}, {queue.IDAt(time.Now()) + 1<<40, false, 0},
 			} {
@@ -214,7 +214,7 @@ func TestResumeWithoutHistory(t *testing.T) {
 					}
 				}
 				if mayRead && c.after > ids[2] {
-					want = len(events) - 1 // the channel was set back: not the subject of this test
+					want = len(events) - 1 // the cursor is after the last message: what follows is not tested here
 				}
 				if events[0].Type != "subscribed" || *events[0].Recovered != c.recovered || len(events)-1 != want {
 					t.Errorf("%s, after %d: %d messages, %+v, want %v and %d", name, c.after, len(events)-1, events[0], c.recovered, want)

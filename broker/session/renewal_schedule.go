@@ -9,14 +9,14 @@ const (
 	maxRenewalPause = 60
 )
 
-// renewalSchedule decides when which bindings of a shard are renewed. It walks over the shard's
-// sessions so that each binding is renewed once per Timing.Renewal. A group is renewed at a time:
-// the group shares its round trips, and the groups are spread over the interval. Only the shard's
-// loop uses it.
+// renewalSchedule decides when which bindings of a shard are renewed. It goes through the shard's
+// sessions in the order of their index, so that each binding is renewed once per Timing.Renewal. A
+// group is renewed at a time: its bindings share round trips, and the groups are spread over the
+// interval. Only the shard's loop uses it.
 type renewalSchedule struct {
 	nextTick uint32 // of the next group
 	lastTick uint32 // of the previous group
-	carry    uint64 // the fraction of a session that the previous group left over, in sessions × ticks
+	carry    uint64 // sessions × ticks that were too few for another session in the previous group
 	position int    // the index in shard.sessions of the last renewed session
 }
 

@@ -230,8 +230,8 @@ func (s *Session) Writable() {
 // Closed implements transport.Receiver.
 func (s *Session) Closed() { s.end(wire.CloseGone) }
 
-// close ends the session and sends the client the reason. If afterMS is not 0, the client is asked to
-// reconnect after that many milliseconds.
+// close ends the session and sends the client the reason. If afterMS is not 0, the client is asked
+// to reconnect after that many milliseconds.
 func (s *Session) close(reason wire.CloseReason, detail string, afterMS int64) {
 	if s.state == closed {
 		return

@@ -26,7 +26,7 @@ func (s *Session) subs() subscriptions {
 	}
 }
 
-// list returns the subscriptions as a list. While the caller walks over it, it may end some of them.
+// list returns the subscriptions as a list. The caller may end some of them during an iteration.
 func (l subscriptions) list() []*hub.Subscription {
 	return slices.Collect(iter.Seq[*hub.Subscription](l))
 }

@@ -21,23 +21,23 @@ type requestQueue struct {
 	err error
 }
 
-func (a *requestQueue) PushRequest(_ context.Context, r queue.Request) error {
-	a.got = append(a.got, r)
-	return a.err
+func (q *requestQueue) PushRequest(_ context.Context, r queue.Request) error {
+	q.got = append(q.got, r)
+	return q.err
 }
 
 // newRequester returns a harness whose client has connected with the given message.
 func newRequester(t *testing.T, o session.Options, connect string) (*harness, *requestQueue) {
-	var a *requestQueue
+	var requests *requestQueue
 	if o.Requests.Queues == 0 {
 		o.Requests.Queues = 16
 	}
-	h := newUnconnected(t, o, func(q Queue) Queue { a = &requestQueue{Queue: q}; return a }, nil)
+	h := newUnconnected(t, o, func(q Queue) Queue { requests = &requestQueue{Queue: q}; return requests }, nil)
 	h.send("%s", connect)
 	if e := h.received(); len(e) != 1 || e[0].Type != "connected" {
 		t.Fatalf("connect is answered with %+v", e)
 	}
-	return h, a
+	return h, requests
 }
 
 const (
@@ -62,16 +62,16 @@ func TestRequestAccess(t *testing.T) {
 		t.Run(fmt.Sprintf("%s %s", c.from, c.connect), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				o, refused := countRefusals(session.Options{Requests: session.Requests{From: c.from}})
-				h, a := newRequester(t, o, c.connect)
+				h, requests := newRequester(t, o, c.connect)
 				h.send(aRequest)
 				e := h.received()
 				switch {
 				case len(e) != 1:
 					t.Fatalf("answered with %+v", e)
-				case c.want == "" && (e[0].Type != "accepted" || len(a.got) != 1):
-					t.Errorf("answered with %+v, stored %v", e[0], a.got)
-				case c.want != "" && (e[0].Code != "forbidden" || !strings.Contains(e[0].Message, c.want) || refused["requests"] != 1 || len(a.got) > 0):
-					t.Errorf("answered with %+v, counted %v, stored %v", e[0], refused, a.got)
+				case c.want == "" && (e[0].Type != "accepted" || len(requests.got) != 1):
+					t.Errorf("answered with %+v, stored %v", e[0], requests.got)
+				case c.want != "" && (e[0].Code != "forbidden" || !strings.Contains(e[0].Message, c.want) || refused["requests"] != 1 || len(requests.got) > 0):
+					t.Errorf("answered with %+v, counted %v, stored %v", e[0], refused, requests.got)
 				}
 			})
 		})
@@ -82,24 +82,24 @@ func TestRequestAccess(t *testing.T) {
 // a user cannot choose them.
 func TestRequestList(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		of := func(connect string) queue.Request {
-			h, a := newRequester(t, session.Options{Requests: session.Requests{From: namespace.Anyone}}, connect)
+		requestOf := func(connect string) queue.Request {
+			h, requests := newRequester(t, session.Options{Requests: session.Requests{From: namespace.Anyone}}, connect)
 			h.send(aRequest)
-			if len(a.got) != 1 {
-				t.Fatalf("%s: stored %v", connect, a.got)
+			if len(requests.got) != 1 {
+				t.Fatalf("%s: stored %v", connect, requests.got)
 			}
-			return a.got[0]
+			return requests.got[0]
 		}
 		lists := map[int]bool{}
 		for i := range 40 {
 			user := fmt.Sprint("user-", i)
-			one := of(fmt.Sprintf(`{"type":"connect","client":"phone-%d","user":%q}`, i, user))
-			other := of(fmt.Sprintf(`{"type":"connect","client":"laptop-%d","user":%q}`, i, user))
+			one := requestOf(fmt.Sprintf(`{"type":"connect","client":"phone-%d","user":%q}`, i, user))
+			other := requestOf(fmt.Sprintf(`{"type":"connect","client":"laptop-%d","user":%q}`, i, user))
 			if one.List != other.List || one.Sender != "user "+user || other.Sender != one.Sender {
 				t.Errorf("%+v and %+v of the same user", one, other)
 			}
 			lists[one.List] = true
-			if r := of(fmt.Sprintf(`{"type":"connect","client":"phone-%d"}`, i)); r.List != 0 || r.Sender != "address 192.0.2.1" {
+			if r := requestOf(fmt.Sprintf(`{"type":"connect","client":"phone-%d"}`, i)); r.List != 0 || r.Sender != "address 192.0.2.1" {
 				t.Errorf("%+v of a client without a user", r)
 			}
 		}
@@ -112,7 +112,7 @@ func TestRequestList(t *testing.T) {
 func TestRequestRate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o, refused := countRefusals(session.Options{Requests: session.Requests{From: namespace.Users, Rate: 2}})
-		h, a := newRequester(t, o, asAlice)
+		h, requests := newRequester(t, o, asAlice)
 		for i := range 9 {
 			h.send(aRequest)
 			e := h.received()
@@ -121,8 +121,8 @@ func TestRequestRate(t *testing.T) {
 				t.Fatalf("request %d: %+v", i, e)
 			}
 		}
-		if refused["request_rate"] != 1 || len(a.got) != 8 {
-			t.Errorf("counted %v, stored %d", refused, len(a.got))
+		if refused["request_rate"] != 1 || len(requests.got) != 8 {
+			t.Errorf("counted %v, stored %d", refused, len(requests.got))
 		}
 		<-time.After(500 * time.Millisecond)
 		h.send(aRequest)
@@ -144,8 +144,8 @@ func TestFullRequestLists(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			o, refused := countRefusals(session.Options{Requests: session.Requests{From: namespace.Users}})
-			h, a := newRequester(t, o, asAlice)
-			a.err = fmt.Errorf("push: %w", err)
+			h, requests := newRequester(t, o, asAlice)
+			requests.err = fmt.Errorf("push: %w", err)
 			h.send(aRequest)
 			e := h.received()
 			switch {
