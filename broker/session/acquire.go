@@ -9,7 +9,8 @@ import (
 )
 
 // acquired is a held position in a channel and, if the client watches the presence, a held view of
-// the channel's members. A pool's worker makes it, and the session's loop uses or releases it.
+// the channel's members. A pool's worker makes it, or the session's loop if the channel is ready.
+// The loop uses or releases it.
 type acquired struct {
 	pos  hub.Position
 	view *presence.View // or nil

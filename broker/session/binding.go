@@ -114,9 +114,9 @@ func (b *binder) bindUsers(ctx context.Context, claims []queue.Claim, out []bind
 	}
 }
 
-// completeWithdrawals completes withdrawals. An acknowledgement withdraws the same messages from the
-// user's other clients. If a server died or the store failed in between, the next bind reports that
-// the withdrawal is due (WithdrawalDue). Repeating the acknowledgement completes it.
+// completeWithdrawals completes withdrawals that were interrupted. An acknowledgement withdraws the
+// same messages from the user's other clients. If a server died or the store failed in between, the
+// next bind reports that the withdrawal is due. Repeating the acknowledgement completes it.
 func (b *binder) completeWithdrawals(ctx context.Context, claims []queue.Claim, out []bindResult) {
 	var calls sync.WaitGroup
 	for i, o := range out {

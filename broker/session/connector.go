@@ -10,9 +10,10 @@ import (
 	"switchboard/queue"
 )
 
-// connector takes connect requests from the session's loop through the steps 2 to 6 of connect.go
-// and back to the loop. It holds the requests that wait to be bound; the connectQueue has a lock of
-// its own, and the other fields do not change. The loops and the pools' workers use it.
+// connector runs the steps 2 to 6 of a connect, which connect.go lists: it takes a connectJob from
+// the session's loop through the pools and back. It holds the jobs that wait to be bound. The
+// connectQueue has a lock of its own, and the other fields do not change. The loops and the pools'
+// workers use it.
 type connector struct {
 	opts   *Options
 	shards []*shard // by loop.Index
