@@ -48,11 +48,11 @@ func (o *Options) poolFor(q *hook.Question) *work.Pool {
 // askConnect asks whether a client may connect, and returns its identity with the changes that
 // the hook made. If the client is gone before or after the question, it returns errClientGone:
 // meanwhile the client may have connected elsewhere, and a bind here would end that connection.
-func (h *Hooks) askConnect(id Identity, gone *atomic.Bool, q *hook.Question) (Identity, error) {
+func (h *Hooks) askConnect(identity Identity, gone *atomic.Bool, q *hook.Question) (Identity, error) {
 	if gone.Load() {
 		return Identity{}, errClientGone
 	}
-	q.User, q.Info = id.User, id.Info
+	q.User, q.Info = identity.User, identity.Info
 	a, err := h.Connect(context.Background(), *q) // the hook has its own timeout
 	switch {
 	case err != nil:
@@ -61,12 +61,12 @@ func (h *Hooks) askConnect(id Identity, gone *atomic.Bool, q *hook.Question) (Id
 		return Identity{}, errClientGone
 	}
 	if a.Info != nil {
-		id.Info = a.Info
+		identity.Info = a.Info
 	}
 	if a.User != "" {
-		id.User = a.User
+		identity.User = a.User
 	}
-	return id, nil
+	return identity, nil
 }
 
 // askSubscribe asks whether a client may subscribe. A nil q means that there is no hook.

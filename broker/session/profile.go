@@ -29,13 +29,13 @@ func (s *Session) profile() *profile {
 
 // setIdentity applies a verified identity, at connect and after each refresh. The use of publish
 // rates carries over.
-func (s *Session) setIdentity(id Identity) {
+func (s *Session) setIdentity(identity Identity) {
 	s.expires = 0
-	if !id.Expires.IsZero() {
-		s.expires = uint32(min(max(1, id.Expires.Unix()), math.MaxUint32)) // enough until the year 2106
+	if !identity.Expires.IsZero() {
+		s.expires = uint32(min(max(1, identity.Expires.Unix()), math.MaxUint32)) // enough until the year 2106
 	}
 	s.shard.checkBy(s, s.shard.nextCheck(s, s.m.currentTick.Load(), time.Now().Unix()))
-	next := profile{info: id.Info, grants: id.Grants}
+	next := profile{info: identity.Info, grants: identity.Grants}
 	if before := s.profile(); before != nil {
 		next.publishes = before.publishes
 	}

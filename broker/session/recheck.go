@@ -20,17 +20,17 @@ func (m *Manager) Recheck() {
 
 // recheck ends the watches and subscriptions that a new token or new access rules do not allow.
 func (s *Session) recheck() {
-	now := s.permissions()
+	current := s.permissions()
 	for _, w := range slices.Clone(s.watches()) {
 		user, ofUser := strings.CutPrefix(w.channel, wire.UserChannelPrefix)
 		switch {
-		case ofUser && now.checkWatchUser(w.channel, user) != nil:
+		case ofUser && current.checkWatchUser(w.channel, user) != nil:
 			s.stopWatch(s.watches().index(w.channel))
 			s.sendUnsubscribed(w.channel, notWatchable(w.channel))
 			if s.state != open {
 				return
 			}
-		case !ofUser && now.check(namespace.Presence, w.channel) != nil:
+		case !ofUser && current.check(namespace.Presence, w.channel) != nil:
 			s.stopWatch(s.watches().index(w.channel)) // the subscription to the channel's messages stays
 		}
 	}
@@ -39,7 +39,7 @@ func (s *Session) recheck() {
 		if wire.IsSystem(name) {
 			continue
 		}
-		err := now.check(namespace.Subscribe, name)
+		err := current.check(namespace.Subscribe, name)
 		if err == nil || s.state != open { // a write may have ended the session
 			continue
 		}
@@ -48,7 +48,7 @@ func (s *Session) recheck() {
 	}
 }
 
-// sendUnsubscribed tells the client why its subscription or watch ended.
+// sendUnsubscribed sends `unsubscribed` with the reason for which a subscription or watch ended.
 func (s *Session) sendUnsubscribed(channel string, why *wire.Error) {
 	s.send(wire.Event{Type: wire.TypeUnsubscribed, Channel: channel, Code: string(why.Code), Message: why.Message})
 }

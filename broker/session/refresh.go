@@ -23,7 +23,7 @@ func (s *Session) refresh(req wire.Request) {
 		}
 		q.Refresh = true
 		return s.m.opts.Hooks.askConnect(verified, new(atomic.Bool), q)
-	}, func(id Identity, err error) {
+	}, func(identity Identity, err error) {
 		switch {
 		case s.state == closed:
 		case err != nil:
@@ -32,12 +32,12 @@ func (s *Session) refresh(req wire.Request) {
 				s.m.opts.Notify.Rejected(rejectionReason(req.Token, err), s.conn.RemoteAddr())
 			}
 			s.refuse(req.Ref, refusal)
-		case id.User != s.user():
-			s.refuse(req.Ref, wire.Errorf(wire.Forbidden, "token: it is of user %s, the connection of %s", id.User, s.user()))
-		case id.Client != "" && id.Client != wire.ClientPart(s.client):
-			s.refuse(req.Ref, wire.Errorf(wire.Forbidden, "token: it is of client %s, the connection of %s", id.Client, s.client))
+		case identity.User != s.user():
+			s.refuse(req.Ref, wire.Errorf(wire.Forbidden, "token: it is of user %s, the connection of %s", identity.User, s.user()))
+		case identity.Client != "" && identity.Client != wire.ClientPart(s.client):
+			s.refuse(req.Ref, wire.Errorf(wire.Forbidden, "token: it is of client %s, the connection of %s", identity.Client, s.client))
 		default:
-			s.setIdentity(id)
+			s.setIdentity(identity)
 			s.send(wire.Event{Type: wire.TypeRefreshed, Ref: req.Ref})
 			s.recheck()
 		}
