@@ -13,6 +13,7 @@ import (
 // entry may import all: commands and test helpers.
 var mayImport = map[string][]string{
 	"internal/wire":         {},
+	"internal/payload":      {"internal/wire"},
 	"internal/tlsconfig":    {},
 	"internal/backend":      {"internal/tlsconfig"},
 	"internal/redispipe":    {},
@@ -38,22 +39,22 @@ var mayImport = map[string][]string{
 	"configs":               {"broker", "broker/auth", "broker/hook", "internal/backend", "internal/certfile", "broker/limit", "broker/namespace", "registry", "queue", "janitor", "events", "webhook"},
 	"broker":                {"internal/wire", "internal/certfile", "internal/latency", "internal/loglimit", "registry", "queue", "broker/*"},
 	"broker/dialect":        {"internal/wire"},
-	"broker/dialect/native": {"internal/wire", "broker/dialect"},
+	"broker/dialect/native": {"internal/payload", "internal/wire", "broker/dialect"},
 	"broker/dialect/sse":    {"internal/wire", "broker/dialect", "broker/dialect/native"},
 	"broker/loop":           {},
 	"broker/work":           {},
 	"broker/namespace":      {"internal/wire"},
-	"broker/auth":           {"internal/backend", "internal/wire", "broker/namespace"},
+	"broker/auth":           {"internal/payload", "internal/backend", "internal/wire", "broker/namespace"},
 	"broker/limit":          {},
 	"broker/transport":      {"internal/wire", "broker/dialect", "broker/limit", "broker/loop"},
 	"broker/hub":            {"internal/wire", "queue", "broker/dialect", "broker/loop", "broker/work"},
-	"broker/hook":           {"internal/backend", "internal/wire", "webhook"}, // it signs like webhooks
-	"broker/session":        {"internal/wire", "queue", "registry", "broker/dialect", "broker/hook", "broker/hub", "broker/limit", "broker/loop", "broker/namespace", "broker/presence", "broker/work", "broker/transport"},
+	"broker/hook":           {"internal/payload", "internal/backend", "internal/wire", "webhook"}, // it signs like webhooks
+	"broker/session":        {"internal/payload", "internal/wire", "queue", "registry", "broker/dialect", "broker/hook", "broker/hub", "broker/limit", "broker/loop", "broker/namespace", "broker/presence", "broker/work", "broker/transport"},
 	"broker/peer":           {"registry", "broker/auth"},
 	"broker/delivery":       {"queue", "registry", "broker/peer"},
 	"broker/sim":            {},
 	"broker/fastpush":       {},
-	"broker/api":            {"internal/wire", "queue", "registry", "broker/delivery", "broker/limit", "broker/namespace", "broker/presence"},
+	"broker/api":            {"internal/payload", "internal/wire", "queue", "registry", "broker/delivery", "broker/limit", "broker/namespace", "broker/presence"},
 	"broker/presence":       {"internal/wire", "registry", "broker/dialect", "broker/loop", "broker/peer", "broker/work"},
 }
 
