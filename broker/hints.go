@@ -21,6 +21,8 @@ func (b *Broker) handleHint(h peer.Hint) {
 		b.sessions.Hint(h.Name, h.ID, h.Prev, h.Data)
 	case peer.Supersede:
 		b.sessions.Supersede(h.Name, h.ID)
+	case peer.Acknowledged:
+		b.sessions.Acknowledged(h.Name, h.Prev, h.ID)
 	case peer.Presence:
 		b.presence.Hint(h)
 	case peer.User:
@@ -48,6 +50,11 @@ func (b *Broker) supersede(server, client string, generation int64) {
 			b.sendHint(id, h)
 		}
 	}
+}
+
+// notifyAcknowledged implements session.Notify.Acknowledged.
+func (b *Broker) notifyAcknowledged(server, client string, generation, id int64) {
+	b.sendHint(server, peer.Hint{Kind: peer.Acknowledged, Name: client, ID: id, Prev: generation})
 }
 
 // userChanged notifies all servers with watchers that a client of the user connected or

@@ -27,6 +27,7 @@ func (b *Broker) mainHandler() (http.Handler, *fastpush.Server) {
 	mux.Handle("/v1", calls)
 	mux.HandleFunc("GET /{$}", serveIndex)
 	mux.Handle("GET /ws", b.listeners.web)
+	b.handleStreams(mux)
 	linksHere := b.links != nil && !b.opts.separateLinkPort()
 	if b.opts.Listen.Probes == "" {
 		b.handleProbes(mux)
@@ -41,7 +42,9 @@ func (b *Broker) mainHandler() (http.Handler, *fastpush.Server) {
 	if b.opts.Access.Keys.Open() {
 		// Without keys only the loopback address protects the API. A browser on this machine reaches that
 		// address, so pages of other origins must not push.
-		h = http.NewCrossOriginProtection().Handler(h)
+		protection := http.NewCrossOriginProtection()
+		protection.AddInsecureBypassPattern("POST /sse") // it checks the origin itself
+		h = protection.Handler(h)
 	}
 	return b.opts.onlyKnownHosts(h), fastPush
 }
@@ -83,6 +86,7 @@ func (b *Broker) linkHandler() http.Handler {
 func serveIndex(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	_, _ = io.WriteString(w, "This is Switchboard, a broker of client connections: /ws is for clients (WebSocket), "+
+		"/sse too (Server-Sent Events), "+
 		"/v1 for backends (JSON), /healthz, /readyz and /metrics for operators; see docs/protocol.md of its source.\n")
 }
 

@@ -9,6 +9,7 @@ import (
 	"switchboard/broker/auth"
 	"switchboard/broker/delivery"
 	"switchboard/broker/dialect"
+	"switchboard/broker/dialect/sse"
 	"switchboard/broker/hub"
 	"switchboard/broker/limit"
 	"switchboard/broker/loop"
@@ -39,6 +40,7 @@ func (b *Broker) newListeners() listeners {
 	dialects := transport.Dialects{
 		Stream:    func(byte) dialect.Dialect { return b.native },
 		WebSocket: b.native, Framing: dialect.Text,
+		Response: sse.New(o.Timing.Ping),
 	}
 	n := o.Runtime.Loops
 	l := listeners{
@@ -111,7 +113,7 @@ func (b *Broker) newSessions(loops []*loop.Loop) *session.Manager {
 			Connect: o.Timing.Connect, Backlog: o.Timing.Slow, Renewal: o.Timing.Refresh,
 		},
 		Notify: session.Notify{
-			Superseded: b.supersede, UserChanged: b.userChanged, Rejected: b.logRefused("a client is refused: "),
+			Superseded: b.supersede, Acknowledged: b.notifyAcknowledged, UserChanged: b.userChanged, Rejected: b.logRefused("a client is refused: "),
 			Lost: func(client string, id int64) { b.confirmMessage(peer.Client, client, id) },
 		},
 		Logger: b.log,

@@ -160,7 +160,7 @@ func (m *Memory) Client(_ context.Context, client string) (Client, bool, error) 
 	if !known {
 		return Client{}, false, nil
 	}
-	out := Client{User: c.user, Server: c.server, Generation: c.generation, Queued: len(c.messages), Last: c.last, Acked: c.acked}
+	out := Client{User: c.user, Server: c.server, Generation: c.generation, Queued: len(c.messages), Last: c.last, Acked: c.acked, Secret: c.secret}
 	if c.since > 0 {
 		out.Since = time.UnixMilli(c.since)
 	}

@@ -183,6 +183,7 @@ type Client struct {
 	Generation int64
 	Since      time.Time // of the current binding, on the store's clock
 	Queued     int
-	Last       int64 // last id ever assigned in its queue
-	Acked      int64 // highest id that the client acknowledged in any session
+	Last       int64      // last id ever assigned in its queue
+	Acked      int64      // highest id that the client acknowledged in any session
+	Secret     SecretHash // of a client without a user that was bound
 }

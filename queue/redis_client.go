@@ -154,6 +154,9 @@ func (r *Redis) Client(ctx context.Context, client string) (c Client, known bool
 		c.Since = time.UnixMilli(since)
 	}
 	c.Queued, c.Last, c.Acked = int(reply.integer()), reply.integer(), reply.integer()
+	if secret, err := hex.DecodeString(reply.text()); err == nil {
+		copy(c.Secret[:], secret)
+	}
 	if reply.err != nil {
 		return Client{}, false, fmt.Errorf("look up client %s: %w", client, reply.err)
 	}

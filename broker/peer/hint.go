@@ -10,11 +10,12 @@ import (
 type Kind uint8
 
 const (
-	Channel   Kind = iota + 1 // a message is in a channel
-	Client                    // a message is in a client's queue
-	Supersede                 // a client is bound to another server
-	Presence                  // a server's roster of a channel has changed
-	User                      // a client of a user has connected or disconnected
+	Channel      Kind = iota + 1 // a message is in a channel
+	Client                       // a message is in a client's queue
+	Supersede                    // a client is bound to another server
+	Presence                     // a server's roster of a channel has changed
+	User                         // a client of a user has connected or disconnected
+	Acknowledged                 // a client has acknowledged messages of its queue
 )
 
 const (
@@ -31,7 +32,8 @@ type Hint struct {
 	Name string
 	// ID is the id of the message, and Prev the id of the message before it in the queue. For
 	// Supersede, ID is the generation of the client's binding to another server. For Presence, ID is
-	// the version of the roster that Data names.
+	// the version of the roster that Data names. For Acknowledged, ID is the last acknowledged id, and
+	// Prev the generation of the client's binding.
 	ID, Prev int64
 	// Data is the message itself if it is small, else nil. It must not change after Send.
 	Data []byte

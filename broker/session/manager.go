@@ -167,7 +167,10 @@ func (m *Manager) eachShard(f func(*shard)) {
 // MarkAllDirty has every session read its queue: hints may have been lost.
 func (m *Manager) MarkAllDirty() {
 	m.clients.hintAll()
-	m.each(func(s *Session) { s.inbox.markDirty(s) })
+	m.each(func(s *Session) {
+		s.inbox.markDirty(s)
+		s.checkFullWindow()
+	})
 }
 
 // RenewAll renews the binding of every session under the server's current id, and returns when all

@@ -136,6 +136,8 @@ type Notify struct {
 	// Superseded notifies another server that it lost a client to a newer generation. An empty
 	// server means that the loser is not known: all other servers are notified.
 	Superseded func(server, client string, generation int64)
+	// Acknowledged notifies the server that has the client of an acknowledgement that the store has.
+	Acknowledged func(server, client string, generation, id int64)
 	// Lost is called when the store no longer knows a message of a client that it once had.
 	Lost func(client string, id int64)
 	// UserChanged is called when a client of the user was bound or unbound.
@@ -170,6 +172,9 @@ func (o Options) withDefaults() Options {
 	if o.Access.Namespaces == nil {
 		all := namespace.Open()
 		o.Access.Namespaces = func() *namespace.Set { return all }
+	}
+	if o.Notify.Acknowledged == nil {
+		o.Notify.Acknowledged = func(string, string, int64, int64) {}
 	}
 	if o.Notify.Superseded == nil {
 		o.Notify.Superseded = func(string, string, int64) {}

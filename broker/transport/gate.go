@@ -80,10 +80,9 @@ type place struct {
 	left     atomic.Bool
 	element  *list.Element // in gate.provisional, nil after settle; guarded by gate.mu
 
-	reads atomic.Int64 // reads of the connection that returned data
-	// The goroutine that serves the requests uses these.
-	readsServed   int64 // reads at the start of the last request
-	authenticated bool  // a request has presented an API key
+	reads         atomic.Int64 // reads of the connection that returned data
+	readsServed   atomic.Int64 // reads at the start of the last request
+	authenticated atomic.Bool  // a request has presented an API key
 }
 
 // newPlace returns the place of a provisional connection. The caller has entered the gate.
@@ -117,7 +116,5 @@ func (p *place) leave() {
 // same read as the one before it. The client then cannot have waited for that answer.
 func (p *place) pipelined() bool {
 	reads := p.reads.Load()
-	pipelined := reads == p.readsServed
-	p.readsServed = reads
-	return pipelined
+	return p.readsServed.Swap(reads) == reads
 }

@@ -135,7 +135,8 @@ func ConnState(c net.Conn, state http.ConnState) {
 // after its first request. A handler that calls Authenticated prevents both.
 func OneAtATime(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if p := gatedConnOf(r.Context()); p != nil && !p.authenticated && (p.pipelined() || p.reserved) {
+		p := gatedConnOf(r.Context())
+		if p != nil && !p.authenticated.Load() && (p.reserved || r.ProtoMajor == 1 && p.pipelined()) {
 			w.Header().Set("Connection", "close")
 		}
 		h.ServeHTTP(w, r)
@@ -146,10 +147,10 @@ func OneAtATime(h http.Handler) http.Handler {
 // place. A handler calls it before it answers.
 func Authenticated(w http.ResponseWriter, r *http.Request) {
 	p := gatedConnOf(r.Context())
-	if p == nil || p.authenticated {
+	if p == nil || p.authenticated.Load() {
 		return
 	}
-	p.authenticated = true
+	p.authenticated.Store(true)
 	p.settle()
 	w.Header().Del("Connection")
 }

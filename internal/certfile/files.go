@@ -141,7 +141,7 @@ func (f *Files) NotAfter() time.Time {
 // Server returns the configuration of a listener. Every handshake uses the current certificate.
 func (f *Files) Server() *tls.Config {
 	return tlsconfig.Strict(&tls.Config{
-		NextProtos:     []string{"http/1.1"}, // a WebSocket takes over the connection
+		NextProtos:     []string{"h2", "http/1.1"}, // clients of WebSockets offer only the second
 		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return f.good.Load().cert, nil },
 	})
 }
@@ -153,9 +153,10 @@ func (f *Files) Mutual() *tls.Config {
 	config.GetConfigForClient = func(*tls.ClientHelloInfo) (*tls.Config, error) {
 		s := f.good.Load()
 		return tlsconfig.Strict(&tls.Config{
-			NextProtos: config.NextProtos, SessionTicketsDisabled: true,
-			Certificates: []tls.Certificate{*s.cert},
-			ClientAuth:   tls.RequireAndVerifyClientCert, ClientCAs: s.pool,
+			NextProtos:             []string{"http/1.1"}, // a link takes over the connection
+			SessionTicketsDisabled: true,
+			Certificates:           []tls.Certificate{*s.cert},
+			ClientAuth:             tls.RequireAndVerifyClientCert, ClientCAs: s.pool,
 		}), nil
 	}
 	return config

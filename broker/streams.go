@@ -1,0 +1,96 @@
+package broker
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"time"
+
+	"switchboard/broker/dialect/sse"
+	"switchboard/internal/wire"
+)
+
+const (
+	// maxAckBody is the most bytes of an acknowledgement: an id of an event.
+	maxAckBody = 8 << 10
+	// ackTimeout bounds an acknowledgement, with its hook and its store calls.
+	ackTimeout = 10 * time.Second
+	// preflightAge is how long a browser need not ask again, in seconds.
+	preflightAge = "7200"
+)
+
+// handleStreams adds /sse: Server-Sent Events.
+func (b *Broker) handleStreams(mux *http.ServeMux) {
+	mux.Handle("GET /sse", b.forOrigins(b.listeners.web.ServeStream))
+	mux.Handle("POST /sse", b.forOrigins(b.acknowledge))
+	mux.Handle("OPTIONS /sse", b.forOrigins(preflight))
+}
+
+// forOrigins lets pages of the configured origins use h, as the CORS protocol says (Fetch Standard
+// §3.3), and refuses all other pages.
+func (b *Broker) forOrigins(h http.HandlerFunc) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Add("Vary", "Origin")
+		if origin := r.Header.Get("Origin"); origin != "" {
+			if !b.opts.Access.Origins.Allowed(origin, r.Host) {
+				refuseStream(w, wire.Errorf(wire.Forbidden, "origin %.200s is not allowed", origin))
+				return
+			}
+			w.Header().Set("Access-Control-Allow-Origin", origin)
+		}
+		h(w, r)
+	})
+}
+
+// preflight answers a browser that asks what a page of another origin may send.
+func preflight(w http.ResponseWriter, _ *http.Request) {
+	h := w.Header()
+	h.Set("Access-Control-Allow-Methods", "GET, POST")
+	h.Set("Access-Control-Allow-Headers", "Authorization, Cache-Control, Content-Type, Last-Event-ID")
+	h.Set("Access-Control-Max-Age", preflightAge)
+	w.WriteHeader(http.StatusNoContent)
+}
+
+// acknowledge removes from the client queue the messages up to the position of an id. The id is in
+// the body, or where a stream has it.
+func (b *Broker) acknowledge(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxAckBody))
+	if err != nil {
+		refuseStream(w, wire.Errorf(wire.TooLarge, "the body has more than %d bytes, or it broke off", maxAckBody))
+		return
+	}
+	if id := bytes.TrimSpace(body); len(id) > 0 {
+		r.Header.Set("Last-Event-ID", string(id))
+	}
+	q, err := sse.ParseQuery(r.URL, r.Header)
+	if err == nil && q.Last == nil {
+		err = wire.Errorf(wire.BadRequest, "Last-Event-ID: missing")
+	}
+	if err == nil && q.Last.Inbox > 0 {
+		ctx, cancel := context.WithTimeout(r.Context(), ackTimeout)
+		defer cancel()
+		err = b.sessions.Acknowledge(ctx, q.Connect, r.RemoteAddr, q.Last.Client, q.Last.Inbox)
+	}
+	if err != nil {
+		refuseStream(w, err)
+		return
+	}
+	w.WriteHeader(http.StatusNoContent)
+}
+
+// refuseStream answers with an error, as the HTTP API does.
+func refuseStream(w http.ResponseWriter, err error) {
+	refusal, ok := errors.AsType[*wire.Error](err)
+	if !ok {
+		refusal = wire.Errorf(wire.BadRequest, "%s", err.Error())
+	}
+	status := sse.StatusOf(refusal.Code)
+	if status == http.StatusServiceUnavailable || status == http.StatusTooManyRequests {
+		w.Header().Set("Retry-After", "1")
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_, _ = w.Write(sse.RefusalBody(refusal))
+}
