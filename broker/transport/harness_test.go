@@ -236,7 +236,7 @@ func serveWeb(s *service, w *Web, limits Limits, o setup) func() {
 		s.t.Fatal(err)
 	}
 	s.addr = l.Addr().String()
-	server := http.Server{Handler: webMux(w), ConnContext: ConnContext, ConnState: ConnState, ReadHeaderTimeout: o.handshake, WriteTimeout: o.answer}
+	server := http.Server{Handler: webMux(w), ConnContext: ConnContext, ConnState: ConnState, ReadHeaderTimeout: o.handshake, ReadTimeout: o.answer, WriteTimeout: o.answer}
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() { _ = server.Serve(Listener{Listener: l, Gate: limits.Gate, Reserve: NewGate(1)}) })

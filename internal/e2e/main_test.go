@@ -53,8 +53,10 @@ func checkTools() error {
 			return fmt.Errorf("%w; %s", err, remedy)
 		}
 	}
-	if _, err := os.Stat("js/node_modules/ws"); err != nil {
-		return fmt.Errorf("the npm package ws is not installed: %w; %s", err, remedy)
+	for _, name := range []string{"ws", "eventsource"} {
+		if _, err := os.Stat("js/node_modules/" + name); err != nil {
+			return fmt.Errorf("the npm package %s is not installed: %w; %s", name, err, remedy)
+		}
 	}
 	return nil
 }

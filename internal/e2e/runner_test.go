@@ -88,20 +88,26 @@ func (r *runner) startPage(t *testing.T, plans []clientPlan) {
 		}
 	})
 	server := httptest.NewServer(mux) // on 127.0.0.1 like the brokers, so that they accept its origin
+	t.Cleanup(func() {
+		server.CloseClientConnections()
+		server.Close()
+	})
+	r.chromium = startChromium(t, server.URL+"/page.html")
+}
+
+// startChromium opens a page in a browser with a profile of its own.
+func startChromium(t *testing.T, page string) *process {
+	t.Helper()
 	// Not t.TempDir: child processes of Chromium may still write while the directory is removed.
 	profile, err := os.MkdirTemp("", "switchboard-chromium-")
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		server.CloseClientConnections()
-		server.Close()
-		_ = os.RemoveAll(profile)
-	})
-	r.chromium = start(t, "chromium", exec.Command("chromium", "--headless", "--no-sandbox", "--disable-gpu",
+	t.Cleanup(func() { _ = os.RemoveAll(profile) })
+	return start(t, "chromium", exec.Command("chromium", "--headless", "--no-sandbox", "--disable-gpu",
 		"--disable-dev-shm-usage", "--disable-background-networking", "--disable-component-update",
 		"--disable-sync", "--disable-breakpad", "--disable-crash-reporter", "--no-first-run",
-		"--no-proxy-server", "--user-data-dir="+profile, server.URL+"/page.html"), nil)
+		"--no-proxy-server", "--user-data-dir="+profile, page), nil)
 }
 
 // stop disconnects all clients and waits until all have left.
