@@ -137,8 +137,9 @@ func (a *Addresses) Leave(slot Slot) {
 	a.expireLocked(now)
 }
 
-// expireLocked removes idle entries whose bucket is full, since a new entry would be the same. Two
-// per call are enough: each call of Enter or Leave makes at most one entry idle.
+// expireLocked removes idle entries whose bucket is full, since a new entry would be the same, and
+// the oldest ones above maxIdle. Two per call are enough: each call of Enter or Leave makes at most
+// one entry idle.
 func (a *Addresses) expireLocked(now time.Duration) {
 	for range 2 {
 		oldest := a.entries[0].next
