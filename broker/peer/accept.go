@@ -54,14 +54,14 @@ func (l *Links) serveLink(w http.ResponseWriter, r *http.Request) {
 	log := l.opts.Logger.With().Str("from", from).Logger()
 	ctx, stop := context.WithCancel(r.Context())
 	defer stop()
-	s, err := l.in.begin(from, stop)
+	k, err := l.in.begin(from, stop)
 	if err != nil {
 		log.Warn().Err(err).Msg("peer link refused")
 		return
 	}
 	log.Debug().Msg("peer link begins")
-	err = l.listen(ctx, conn, s)
-	l.in.end(from, s)
+	err = l.listen(ctx, conn, k)
+	l.in.end(from, k)
 	if errors.Is(err, errMalformed) {
 		log.Warn().Err(err).Msg("peer link closed")
 	} else {
@@ -70,10 +70,10 @@ func (l *Links) serveLink(w http.ResponseWriter, r *http.Request) {
 }
 
 // listen reads batches and calls until the link ends. Then it ends the running calls.
-func (l *Links) listen(ctx context.Context, conn *websocket.Conn, s *source) error {
+func (l *Links) listen(ctx context.Context, conn *websocket.Conn, k *inboundLink) error {
 	calls := l.newCallee(ctx, conn)
 	defer calls.close()
-	silence := time.AfterFunc(silenceTimeout, s.stop)
+	silence := time.AfterFunc(silenceTimeout, k.stop)
 	defer silence.Stop()
 	conn.SetReadLimit(maxMessage)
 	var buf bytes.Buffer
@@ -98,7 +98,7 @@ func (l *Links) listen(ctx context.Context, conn *websocket.Conn, s *source) err
 			return err
 		}
 		silence.Reset(silenceTimeout)
-		l.in.batch(s, number, len(decoded))
+		l.in.countBatch(k, number, len(decoded))
 		l.handle(decoded)
 		l.opts.Metrics.Received(len(decoded))
 		clear(decoded)

@@ -51,9 +51,9 @@ func (l *Links) HandleCall(name string, f func(ctx context.Context, body json.Ra
 	l.calls[name] = f
 }
 
-// Call calls a live server with in as the body, and stores the answer in out unless out is nil. An
-// error contains the text of the other server's error. It is ErrUnknownServer if the server is not
-// live.
+// Call calls name on a live server and stores the answer in out, unless out is nil. The body of the
+// call is in, as JSON. The error contains the text of the other server's error. It wraps
+// ErrUnknownServer if the server is not live.
 func (l *Links) Call(ctx context.Context, server, name string, in, out any) error {
 	if err := l.call(ctx, server, name, in, out); err != nil {
 		return fmt.Errorf("call %s of server %s: %w", name, server, err)
@@ -72,7 +72,7 @@ func (l *Links) call(ctx context.Context, server, name string, in, out any) erro
 	}
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	c, err := k.callers.current(ctx)
+	c, err := k.caller.await(ctx)
 	if err != nil {
 		return err
 	}

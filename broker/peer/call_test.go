@@ -86,8 +86,8 @@ func TestCall(t *testing.T) {
 	}
 }
 
-// TestCallDialsAtOnce: a call to a server whose link is down dials without waiting for the redial
-// delay.
+// TestCallDialsAtOnce checks that a call to a server whose link is down dials at once, without the
+// redial delay.
 func TestCallDialsAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := New(Options{Self: func() string { return "b" }, Handle: func(Hint) {}})
@@ -127,8 +127,8 @@ func TestCallDialsAtOnce(t *testing.T) {
 	})
 }
 
-// TestCallsAreBounded: a cancelled call keeps its slot until its answer arrives, so that the other
-// end never has more than maxCalls.
+// TestCallsAreBounded checks that a cancelled call keeps its slot until its answer arrives, so that
+// the other end never has more than maxCalls.
 func TestCallsAreBounded(t *testing.T) {
 	a, b := newNode(t, "a"), newNode(t, "b")
 	var running atomic.Int64
@@ -144,7 +144,7 @@ func TestCallsAreBounded(t *testing.T) {
 	b.start()
 	a.setServers(b)
 	a.awaitLog("peer link is up")
-	c, err := a.link("b").callers.current(t.Context())
+	c, err := a.link("b").caller.await(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -172,8 +172,8 @@ func TestCallsAreBounded(t *testing.T) {
 	}
 }
 
-// TestCallToOlderVersion: no call is sent to a version that does not accept calls over links. A
-// call would end the link.
+// TestCallToOlderVersion checks that no call is sent to a version that does not accept calls over
+// links. A call would end the link.
 func TestCallToOlderVersion(t *testing.T) {
 	a, b := newNode(t, "a"), newNode(t, "b")
 	b.http.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

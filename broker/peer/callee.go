@@ -74,8 +74,8 @@ func (c *callee) answer(m callMessage) []byte {
 		}
 	}
 	text := err.Error()
-	refused, _ := encodeMessage(answerMessage{ID: m.ID, Error: text[:min(len(text), maxErrorText)]})
-	return refused
+	failure, _ := encodeMessage(answerMessage{ID: m.ID, Error: text[:min(len(text), maxErrorText)]})
+	return failure
 }
 
 // close cancels the running calls and waits for them.

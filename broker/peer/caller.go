@@ -9,30 +9,30 @@ import (
 	"github.com/coder/websocket"
 )
 
-// callers gives calls the current connection of a link. If the link is down, a call triggers a dial
-// and waits for its result.
-type callers struct {
+// currentCaller holds the caller of a link, which has one for each of its connections. If the link
+// is down, a call triggers a dial and waits for its result.
+type currentCaller struct {
 	dialNow chan struct{} // one slot: a call waits, so dial now
 
 	mu      sync.Mutex    // guards the fields below
-	conn    *caller       // nil while the link is down
+	caller  *caller       // nil while the link is down
 	err     error         // why it is down
 	attempt chan struct{} // closed at the end of the current or next attempt to dial
 	closed  bool          // no more attempts follow
 }
 
-func newCallers() *callers {
-	return &callers{dialNow: make(chan struct{}, 1), attempt: make(chan struct{})}
+func newCurrentCaller() *currentCaller {
+	return &currentCaller{dialNow: make(chan struct{}, 1), attempt: make(chan struct{})}
 }
 
-// current returns the connection. If the link is down, it waits for an attempt to dial.
-func (c *callers) current(ctx context.Context) (*caller, error) {
+// await returns the caller. If the link is down, it waits for an attempt to dial.
+func (c *currentCaller) await(ctx context.Context) (*caller, error) {
 	c.mu.Lock()
-	conn, attempt, closed := c.conn, c.attempt, c.closed
+	current, attempt, closed := c.caller, c.attempt, c.closed
 	c.mu.Unlock()
 	switch {
-	case conn != nil:
-		return conn, nil
+	case current != nil:
+		return current, nil
 	case closed:
 		return nil, ErrUnknownServer
 	}
@@ -47,33 +47,34 @@ func (c *callers) current(ctx context.Context) (*caller, error) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.conn == nil {
+	if c.caller == nil {
 		return nil, c.err
 	}
-	return c.conn, nil
+	return c.caller, nil
 }
 
-// attemptDone records the result of an attempt to dial: a connection or an error.
-func (c *callers) attemptDone(conn *caller, err error) {
+// attemptDone records the result of an attempt to dial: the caller of a new connection, or an
+// error.
+func (c *currentCaller) attemptDone(caller *caller, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.conn, c.err = conn, err
+	c.caller, c.err = caller, err
 	close(c.attempt)
 	c.attempt = make(chan struct{})
 }
 
 // down records that the connection has ended.
-func (c *callers) down(err error) {
+func (c *currentCaller) down(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.conn, c.err = nil, err
+	c.caller, c.err = nil, err
 }
 
 // close fails all calls from now on.
-func (c *callers) close() {
+func (c *currentCaller) close() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.conn, c.err, c.closed = nil, ErrUnknownServer, true
+	c.caller, c.err, c.closed = nil, ErrUnknownServer, true
 	close(c.attempt)
 }
 
@@ -89,9 +90,9 @@ type caller struct {
 	ended   error                        // why no more answers come; nil until then
 }
 
-func newCaller(able bool, write func(websocket.MessageType, []byte) error) *caller {
+func newCaller(takesCalls bool, write func(websocket.MessageType, []byte) error) *caller {
 	return &caller{
-		takesCalls: able, write: write, slots: make(chan struct{}, maxCalls), pending: make(map[int64]chan answerMessage),
+		takesCalls: takesCalls, write: write, slots: make(chan struct{}, maxCalls), pending: make(map[int64]chan answerMessage),
 	}
 }
 

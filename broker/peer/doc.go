@@ -40,22 +40,25 @@
 // A sender without hints sends empty batches as heartbeats. A link is active for 5 s after a hint,
 // also a dropped one, and idle after that. Heartbeats go out four times a second on an active link
 // and every 2 s on an idle one. A live server whose link is silent, or that has no link, also
-// counts as a loss. So a broker needs to check the store for messages without a hint only when
-// Lost reports a loss, which it does within 1.5 s.
+// counts as a loss. Lost reports a loss within 1.5 s. Without a loss, a broker does not need to
+// check the store for messages without a hint.
 //
-// On an idle link it takes up to 5.5 s if the first hint is lost in transit: in a network that
-// drops data without an error, or if the sender stops between storing a message and sending its
-// hint. Idle links beat slowly because n instances have n² links: 55 links that beat four times a
-// second took most of a core. Hints that the sender itself drops are reported as fast as on an
-// active link.
+// On an idle link, Lost may take up to 5.5 s to report a hint that is lost in transit. That happens
+// in a network that drops data without an error, or if the sender stops between storing a message
+// and sending its hint. A hint that the sender drops is reported within 1.5 s there too. Idle links
+// beat slowly because n instances have n² links: 55 links that beat four times a second took most
+// of a core.
 //
 // The number of the first batch of a link cannot be compared: the receiver does not know what was
 // dropped before. So a new link counts as a loss, and so does the end of a link.
 //
 //	batch = number hint*         number: uvarint
 //	hint  = kind name id step data
-//	                      kind: a byte, not 0; name, data: uvarint length and bytes, no data
-//	                      is none; id, step: zigzag varint, step = ID - Prev
+//	kind  = a byte, not 0
+//	name  = uvarint length and bytes
+//	id    = zigzag varint: ID
+//	step  = zigzag varint: ID - Prev
+//	data  = uvarint length and bytes; length 0 if the hint has no data
 //
 // A hint of an unknown kind is counted and handled like the others, so that servers of different
 // versions work with each other.
@@ -72,7 +75,7 @@
 //	name of a hint          1 KiB; a hint with a longer name is dropped
 //	data of a hint          64 KiB; a hint with longer data is sent without data
 //	batch                   about 64 KiB written, at most 1 MiB read
-//	hints queued per link   16,384 and 8 MiB, and as many being written
+//	hints queued per link   16,384 and 8 MiB; as many again are being written
 //	heartbeat               250 ms for 5 s after a hint, then 2 s
 //	link counts as lossy    after 1 s without a batch if active, 5 s if idle
 //	silent link is closed   after 10 s

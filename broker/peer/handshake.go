@@ -2,6 +2,7 @@ package peer
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"net/http"
@@ -35,7 +36,7 @@ const (
 	// RefusedSilent: the dialer did not begin a handshake, or sent no proof.
 	RefusedSilent = "it does not prove that it knows the secret"
 	// RefusedProof: the dialer's proof is wrong.
-	RefusedProof = "its secret is another"
+	RefusedProof = "it has another secret"
 	// RefusedLate: the dialer's proof did not come in time, or too many newer handshakes began.
 	RefusedLate = "its proof did not come in time"
 )
@@ -102,8 +103,8 @@ func (l *Links) sendProof(ctx context.Context, conn *websocket.Conn, self, to st
 	return conn.Write(ctx, websocket.MessageBinary, l.opts.Secret.Prove(auth.PeerDialer, link))
 }
 
-// answerHello sets the listener's hello in header, in answer to the hello of a request. It returns
-// the handshake that the dialer must prove, or why the dialer is refused.
+// answerHello reads the dialer's hello from r and sets the listener's hello in header, the header
+// of the response. It returns the link that the dialer must prove, or why the dialer is refused.
 func (l *Links) answerHello(r *http.Request, from string, header http.Header) (link auth.PeerLink, refused string) {
 	ours, theirs := hello{version: version}, readHello(r.Header)
 	switch {
@@ -129,7 +130,7 @@ func (l *Links) checkProof(ctx context.Context, conn *websocket.Conn, link auth.
 	ctx, stop := context.WithTimeout(ctx, handshakeTime)
 	defer stop()
 	defer l.handshakes.begin(stop)()
-	conn.SetReadLimit(int64(len(auth.PeerNonce{})))
+	conn.SetReadLimit(sha256.Size) // a proof is an HMAC-SHA256
 	kind, proof, err := conn.Read(ctx)
 	switch {
 	case ctx.Err() != nil:
@@ -148,7 +149,7 @@ type handshakes struct {
 	list   []*handshake
 	closed bool
 
-	running sync.WaitGroup // counts them; Add is called with mu held and closed false
+	running sync.WaitGroup // counts handshakes; Add is called with mu held and closed false
 }
 
 type handshake struct{ stop context.CancelFunc }
@@ -180,7 +181,7 @@ func (h *handshakes) end(one *handshake) {
 	}
 }
 
-// close ends all handshakes, waits for them and lets none begin again.
+// close ends all handshakes and waits for them. No handshake begins after close.
 func (h *handshakes) close() {
 	h.mu.Lock()
 	h.closed = true

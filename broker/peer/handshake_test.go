@@ -104,10 +104,10 @@ func TestHandshake(t *testing.T) {
 	}
 }
 
-// TestNoHandshake: without a nonce the listener opens no link and sends no proof.
+// TestNoHandshake checks that without a nonce the listener opens no link and sends no proof.
 func TestNoHandshake(t *testing.T) {
 	b := newNode(t, "b", withSecret("between us")).start()
-	clear := http.Header{"Authorization": {"Bearer " + "between us"}}
+	clear := http.Header{"Authorization": {"Bearer between us"}}
 	for name, c := range map[string]struct {
 		header http.Header
 		reason string
@@ -142,7 +142,8 @@ func TestWrongSecret(t *testing.T) {
 	}
 }
 
-// TestSecretAtOneEnd: a server with a secret has no link to one without, in neither direction.
+// TestSecretAtOneEnd checks that a server with a secret and a server without one have no link, in
+// either direction.
 func TestSecretAtOneEnd(t *testing.T) {
 	a, b := newNode(t, "a", withSecret("between us")).start(), newNode(t, "b").start()
 	a.setServers(b)
@@ -158,8 +159,8 @@ func TestSecretAtOneEnd(t *testing.T) {
 	}
 }
 
-// TestStrangerAtAddress: a stranger at the address of a server receives neither the secret nor a
-// proof.
+// TestStrangerAtAddress checks that a stranger at the address of a server receives neither the
+// secret nor a proof.
 func TestStrangerAtAddress(t *testing.T) {
 	for name, answer := range map[string]func(hello) hello{
 		"nothing":              func(hello) hello { return hello{} },
@@ -209,8 +210,8 @@ func strangerAtAddress(t *testing.T, answer func(hello) hello) {
 	a.stop()
 }
 
-// TestUnfinishedHandshakes: connections without a proof are closed after a while, and do not block
-// others.
+// TestUnfinishedHandshakes checks that connections without a proof are closed after handshakeTime,
+// and that they do not block others.
 func TestUnfinishedHandshakes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		refused := make(chan string, maxHandshakes)
@@ -256,7 +257,7 @@ func TestUnfinishedHandshakes(t *testing.T) {
 	})
 }
 
-// TestHello: readHello ignores invalid headers.
+// TestHello checks that readHello ignores invalid parts of a header.
 func TestHello(t *testing.T) {
 	for text, want := range map[string]hello{
 		"":                  {},

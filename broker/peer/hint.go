@@ -19,10 +19,9 @@ const (
 )
 
 const (
-	maxName   = 1 << 10
-	maxData   = 64 << 10
-	batchSize = 64 << 10 // a batch of at least this size takes no more hints
-	maxBatch  = 1 << 20
+	maxName   = 1 << 10  // bytes
+	maxData   = 64 << 10 // bytes
+	batchSize = 64 << 10 // a batch of this many bytes takes no more hints
 )
 
 // Hint tells a server that something has changed, in most cases that a queue has a new message.

@@ -38,7 +38,7 @@ func TestBatchSize(t *testing.T) {
 	if n < 64 || n > 66 {
 		t.Errorf("%d hints of 1 kB in a batch", n)
 	}
-	if big, _ := appendBatch(nil, 0, append(hints[:n-1:n-1], Hint{Name: strings.Repeat("n", maxName), Data: make([]byte, maxData)})); len(big) > maxBatch {
+	if big, _ := appendBatch(nil, 0, append(hints[:n-1:n-1], Hint{Name: strings.Repeat("n", maxName), Data: make([]byte, maxData)})); len(big) > maxMessage {
 		t.Errorf("a batch of %d bytes, after %d", len(big), len(b))
 	}
 }

@@ -8,8 +8,8 @@ import (
 )
 
 const (
-	silentAfter     = time.Second     // an active link without a batch for so long is silent; four heartbeats
-	idleSilentAfter = 5 * time.Second // the same for an idle link
+	silentAfter     = time.Second     // an active link is silent after this time without a batch: four heartbeats
+	idleSilentAfter = 5 * time.Second // an idle link is silent after this time without a batch
 	reportInterval  = time.Second     // how often Lost reports a silent link
 	maxInbound      = 4096
 )
@@ -25,16 +25,16 @@ type inbound struct {
 
 	mu            sync.Mutex // guards the fields below
 	live          map[string]bool
-	sources       map[string]*source // the links, by server id
-	lossSuspected bool               // hints may have been lost since the last call of lost
-	lastReport    time.Time          // when lost last returned true
+	links         map[string]*inboundLink // the links, by server id
+	lossSuspected bool                    // hints may have been lost since the last call of lost
+	lastReport    time.Time               // when lost last returned true
 	closed        bool
 
-	running sync.WaitGroup // counts the sources; Add is called with mu held and closed false
+	running sync.WaitGroup // counts the links; Add is called with mu held and closed false
 }
 
-// source is the receiving end of one link.
-type source struct {
+// inboundLink is the receiving end of one link.
+type inboundLink struct {
 	stop context.CancelFunc
 
 	// All are guarded by inbound.mu.
@@ -45,7 +45,7 @@ type source struct {
 }
 
 func newInbound() *inbound {
-	return &inbound{now: time.Now, sources: make(map[string]*source)}
+	return &inbound{now: time.Now, links: make(map[string]*inboundLink)}
 }
 
 // setLive sets the other live servers. It ends the links of servers that are no longer live. A
@@ -55,8 +55,8 @@ func (in *inbound) setLive(live map[string]bool) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	for id := range in.live {
-		if s := in.sources[id]; s != nil && !live[id] {
-			s.stop()
+		if k := in.links[id]; k != nil && !live[id] {
+			k.stop()
 		}
 	}
 	in.live = live
@@ -64,55 +64,55 @@ func (in *inbound) setLive(live map[string]bool) {
 
 // begin registers a link. It ends an older link of the same server. stop must make the caller end
 // the link and call end.
-func (in *inbound) begin(from string, stop context.CancelFunc) (*source, error) {
+func (in *inbound) begin(from string, stop context.CancelFunc) (*inboundLink, error) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	old := in.sources[from]
+	old := in.links[from]
 	switch {
 	case in.closed:
 		return nil, errClosed
 	case old != nil:
 		old.stop()
-	case len(in.sources) >= maxInbound:
+	case len(in.links) >= maxInbound:
 		return nil, errTooMany
 	}
-	s := &source{stop: stop, lastBatch: in.now()}
-	in.sources[from] = s
+	k := &inboundLink{stop: stop, lastBatch: in.now()}
+	in.links[from] = k
 	in.running.Add(1)
-	return s, nil
+	return k, nil
 }
 
-// batch counts a batch of n hints. number is that of the first.
-func (in *inbound) batch(s *source, number uint64, n int) {
+// countBatch counts a batch of n hints. number is the number of the first.
+func (in *inbound) countBatch(k *inboundLink, number uint64, n int) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	s.lastBatch = in.now()
-	if n > 0 || s.started && number != s.next {
-		s.lastHint = s.lastBatch
+	k.lastBatch = in.now()
+	if n > 0 || k.started && number != k.next {
+		k.lastHint = k.lastBatch
 	}
-	if !s.started || number != s.next {
+	if !k.started || number != k.next {
 		in.lossSuspected = true
 	}
-	s.started, s.next = true, number+uint64(n)
+	k.started, k.next = true, number+uint64(n)
 }
 
-// maxSilence returns how long the sender of s may send nothing. It counts the link as active for
-// two heartbeats less than the sender does, so that a sender that already beats slowly is not
-// reported.
-func (s *source) maxSilence() time.Duration {
-	if s.lastBatch.Sub(s.lastHint) < activeTime-2*heartbeat {
+// maxSilence returns how long the sender of k may send nothing. The sender sends quick heartbeats
+// for activeTime after a hint. maxSilence expects them for two heartbeats less, so that a sender
+// that has just become idle is not reported.
+func (k *inboundLink) maxSilence() time.Duration {
+	if k.lastBatch.Sub(k.lastHint) < activeTime-2*heartbeat {
 		return silentAfter
 	}
 	return idleSilentAfter
 }
 
-func (in *inbound) end(from string, s *source) {
+func (in *inbound) end(from string, k *inboundLink) {
 	defer in.running.Done()
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	in.lossSuspected = true // hints in transit are lost
-	if in.sources[from] == s {
-		delete(in.sources, from)
+	if in.links[from] == k {
+		delete(in.links, from)
 	}
 }
 
@@ -131,19 +131,19 @@ func (in *inbound) lost() bool {
 // anySilentLocked reports whether a live server has no link, or a silent one.
 func (in *inbound) anySilentLocked(now time.Time) bool {
 	for id := range in.live {
-		if s := in.sources[id]; s == nil || now.Sub(s.lastBatch) > s.maxSilence() {
+		if k := in.links[id]; k == nil || now.Sub(k.lastBatch) > k.maxSilence() {
 			return true
 		}
 	}
 	return false
 }
 
-// close ends all links, waits for them and lets none begin again.
+// close ends all links and waits for them. No link begins after close.
 func (in *inbound) close() {
 	in.mu.Lock()
 	in.closed = true
-	for _, s := range in.sources {
-		s.stop()
+	for _, k := range in.links {
+		k.stop()
 	}
 	in.mu.Unlock()
 	in.running.Wait()

@@ -15,20 +15,20 @@ func newTestInbound() (*inbound, *time.Time) {
 	return in, &now
 }
 
-func (in *inbound) mustBegin(t *testing.T, from string) (*source, context.Context) {
+func (in *inbound) mustBegin(t *testing.T, from string) (*inboundLink, context.Context) {
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
-	s, err := in.begin(from, stop)
+	k, err := in.begin(from, stop)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return s, ctx
+	return k, ctx
 }
 
 func TestLostByNumber(t *testing.T) {
 	in, now := newTestInbound()
 	in.setLive(map[string]bool{"a": true})
-	s, _ := in.mustBegin(t, "a")
+	k, _ := in.mustBegin(t, "a")
 	for _, step := range []struct {
 		name   string
 		number uint64
@@ -45,7 +45,7 @@ func TestLostByNumber(t *testing.T) {
 		{"heartbeat after it", 3, 0, false},
 	} {
 		*now = now.Add(time.Millisecond)
-		in.batch(s, step.number, step.n)
+		in.countBatch(k, step.number, step.n)
 		if got := in.lost(); got != step.lost {
 			t.Errorf("%s: lost is %v", step.name, got)
 		}
@@ -53,7 +53,7 @@ func TestLostByNumber(t *testing.T) {
 			t.Errorf("%s: reported twice", step.name)
 		}
 	}
-	in.end("a", s)
+	in.end("a", k)
 	if !in.lost() {
 		t.Error("the end of a link is not reported as a loss")
 	}
@@ -61,9 +61,9 @@ func TestLostByNumber(t *testing.T) {
 
 func TestLostByFirstNumberZero(t *testing.T) {
 	in, _ := newTestInbound()
-	s, _ := in.mustBegin(t, "a")
+	k, _ := in.mustBegin(t, "a")
 	// Number 0 does not prove that no hints were dropped before.
-	if in.batch(s, 0, 0); !in.lost() {
+	if in.countBatch(k, 0, 0); !in.lost() {
 		t.Error("the first batch of a link is not reported as a loss")
 	}
 }
@@ -86,8 +86,8 @@ func lostBySilence(t *testing.T, hints int, maxSilence time.Duration) {
 		t.Error("without other servers, a loss is reported")
 	}
 	in.setLive(map[string]bool{"a": true})
-	s, _ := in.mustBegin(t, "a")
-	in.batch(s, 0, hints)
+	k, _ := in.mustBegin(t, "a")
+	in.countBatch(k, 0, hints)
 	in.lost()
 	for _, step := range []struct {
 		name  string
@@ -107,7 +107,7 @@ func lostBySilence(t *testing.T, hints int, maxSilence time.Duration) {
 		}
 	}
 	*now = now.Add(time.Minute)
-	if in.batch(s, uint64(hints), 0); in.lost() {
+	if in.countBatch(k, uint64(hints), 0); in.lost() {
 		t.Error("a batch arrived and none is missing, but a loss is reported")
 	}
 	in.setLive(map[string]bool{"a": true, "b": true})
@@ -115,16 +115,17 @@ func lostBySilence(t *testing.T, hints int, maxSilence time.Duration) {
 		t.Error("a live server without a link is not reported")
 	}
 	*now = now.Add(time.Minute)
-	in.batch(s, uint64(hints), 0)
+	in.countBatch(k, uint64(hints), 0)
 	if in.setLive(map[string]bool{"a": true}); in.lost() {
 		t.Error("a server that is no longer live is reported")
 	}
 }
 
-// TestMaxSilence: a sender beats quickly for 5 s after a hint, also a dropped one.
+// TestMaxSilence checks that quick heartbeats are expected for 5 s after a hint, also a dropped
+// one.
 func TestMaxSilence(t *testing.T) {
 	in, now := newTestInbound()
-	s, _ := in.mustBegin(t, "a")
+	k, _ := in.mustBegin(t, "a")
 	for _, step := range []struct {
 		name   string
 		after  time.Duration
@@ -140,8 +141,8 @@ func TestMaxSilence(t *testing.T) {
 		{"one is missing", 2 * time.Second, 5, 0, silentAfter},
 	} {
 		*now = now.Add(step.after)
-		if in.batch(s, step.number, step.n); s.maxSilence() != step.want {
-			t.Errorf("%s: it may be silent for %v, want %v", step.name, s.maxSilence(), step.want)
+		if in.countBatch(k, step.number, step.n); k.maxSilence() != step.want {
+			t.Errorf("%s: it may be silent for %v, want %v", step.name, k.maxSilence(), step.want)
 		}
 	}
 }
@@ -153,10 +154,10 @@ func TestInboundNewerWins(t *testing.T) {
 	if olderCtx.Err() == nil || newerCtx.Err() != nil {
 		t.Fatal("the older link was not ended, or the newer one was")
 	}
-	if in.end("a", older); in.sources["a"] != newer {
+	if in.end("a", older); in.links["a"] != newer {
 		t.Error("the end of the older link removed the newer one")
 	}
-	if in.end("a", newer); len(in.sources) != 0 {
+	if in.end("a", newer); len(in.links) != 0 {
 		t.Error("an ended link is not removed")
 	}
 }

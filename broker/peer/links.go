@@ -175,12 +175,12 @@ func (l *Links) Send(server string, h Hint) {
 // second. Call it every half second.
 func (l *Links) Lost() bool { return l.in.lost() }
 
-// scheme returns the URL scheme http or ws, with an s if links use TLS.
-func (l *Links) scheme(plain string) string {
+// scheme returns the URL scheme of the links.
+func (l *Links) scheme() string {
 	if l.opts.TLS != nil {
-		return plain + "s"
+		return "wss"
 	}
-	return plain
+	return "ws"
 }
 
 func (l *Links) link(server string) *link {

@@ -20,7 +20,7 @@ type outbox struct {
 	number     uint64     // of hints[0]
 	hints      []Hint     // consecutive: none was dropped between them
 	bytes      int
-	overflowed bool // a hint was dropped after hints; add drops all until take, to keep hints consecutive
+	overflowed bool // a hint was dropped; add drops all others until take, so that hints stay consecutive
 }
 
 func newOutbox() *outbox { return &outbox{wake: make(chan struct{}, 1)} }

@@ -62,24 +62,24 @@ func silentLink(t *testing.T, sendsBatch bool) {
 		t.Error("the first batch is not reported as a loss exactly once")
 	}
 	l.SetServers([]registry.Server{{ID: "a"}})
-	times := 0 // until 9.5 s: at 10 s the link ends, which is another loss
+	reports := 0 // until 9.5 s: at 10 s the link ends, which is another loss
 	for range 19 {
 		<-time.After(500 * time.Millisecond)
 		if l.Lost() {
-			times++
+			reports++
 		}
 	}
 	<-ended
 	if silent := time.Since(lastBatch); silent != silenceTimeout {
 		t.Errorf("closed after %v", silent)
 	}
-	if times != 5 { // after 5.5, 6.5, …, 9.5 s
-		t.Errorf("lost was true %d times", times)
+	if reports != 5 { // after 5.5, 6.5, …, 9.5 s
+		t.Errorf("Lost was true %d times", reports)
 	}
 }
 
-// TestHeartbeats: an idle link beats every 2 s, and four times a second for 5 s after a hint, also
-// a dropped one.
+// TestHeartbeats checks that an idle link beats every 2 s, and four times a second for 5 s after a
+// hint, also a dropped one.
 func TestHeartbeats(t *testing.T) {
 	for _, fault := range []Fault{"", Drop} {
 		t.Run("fault "+string(fault), func(t *testing.T) {
@@ -143,8 +143,8 @@ func heartbeats(t *testing.T, fault Fault) {
 	}
 }
 
-// TestStuckReceiver: hints to a server that reads nothing fill a bounded queue. Send does not
-// block, the link is closed, and every hint is counted as sent or missed.
+// TestStuckReceiver checks that hints to a server that reads nothing fill a bounded queue. Send
+// does not block, the link is closed, and every hint is counted as sent or missed.
 func TestStuckReceiver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var sent, missed atomic.Int64
