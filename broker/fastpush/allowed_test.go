@@ -18,7 +18,7 @@ var allowedHeaders = map[string]string{
 }
 
 // otherHeaders are the other names of the registry of HTTP fields (RFC 9110 §18.4), and common
-// unregistered ones.
+// unregistered ones. a, u, c and t are the letters that ignorable distinguishes.
 const otherHeaders = `A-IM Accept-CH Accept-Datetime Accept-Features Accept-Patch Accept-Post Accept-Ranges Acceptx
 Access-Control-Request-Headers Access-Control-Request-Method Age Allow ALPN Alt-Used Authentication-Info Baggage
 Cache-Control CDN-Loop Close Content-Disposition Content-Encoding Content-Language Content-Lengthx Content-Location
@@ -30,8 +30,8 @@ Sec-WebSocket-Key Sec-WebSocket-Version Signature Signature-Input Switchboard-An
 Transfer-Encoding Upgrade Upgrade-Insecure-Requests Via Warning X X-B3-TraceId X-Forwarded-For X-Forwarded-Host
 X-Forwarded-Proto X-HTTP-Method-Override X-Real-IP X-Request-ID X-Requested-With a u c t`
 
-// TestOnlyAllowedHeaders: a request with any other header is not read by this package, and does not
-// make TakeOver take its connection.
+// TestOnlyAllowedHeaders checks that parseHead leaves a request with any other header to net/http,
+// and that TakeOver leaves its connection there.
 func TestOnlyAllowedHeaders(t *testing.T) {
 	s := New(Options{Paths: paths})
 	accepted := func(name, value string) (parsed, takenOver bool) {
@@ -64,62 +64,62 @@ func TestOnlyAllowedHeaders(t *testing.T) {
 	}
 }
 
-// TestOtherHeaderIsAnswered: net/http answers a request with another header.
+// TestOtherHeaderIsAnswered checks that net/http answers a request with another header.
 func TestOtherHeaderIsAnswered(t *testing.T) {
 	s := start(t, nil)
 	for name := range strings.FieldsSeq("Cookie Via X-Forwarded-For X-Request-ID Idempotency-Key Content-Encoding Baggage") {
-		l := s.dialTakenOver(t)
+		c := s.dialTakenOver(t)
 		before := s.fastPushes.Load()
-		l.send(fmt.Sprintf("POST /v1/push HTTP/1.1\r\nHost: here\r\n%s: x\r\nContent-Length: 2\r\n\r\nab", name))
-		l.expect("ab")
+		c.send(fmt.Sprintf("POST /v1/push HTTP/1.1\r\nHost: here\r\n%s: x\r\nContent-Length: 2\r\n\r\nab", name))
+		c.expect("ab")
 		if s.fastPushes.Load() != before {
 			t.Errorf("%s is ignored", name)
 		}
 	}
 }
 
-// TestAnswersNotRead: the connection of a peer that reads no answers is closed.
+// TestAnswersNotRead checks that the connection of a client that reads no answers is closed.
 func TestAnswersNotRead(t *testing.T) {
 	s := start(t, func(_ *testServer, o *Options) { o.Write = time.Millisecond })
-	l := s.dialTakenOver(t)
+	c := s.dialTakenOver(t)
 	text := request(strings.Repeat("x", 1<<20))
 	for { // until the answers fill the buffers of both ends
-		if _, err := io.WriteString(l, text); err != nil {
+		if _, err := io.WriteString(c, text); err != nil {
 			break
 		}
 	}
 	s.waitTakenOver(t, 0)
-	_ = l.SetDeadline(time.Now().Add(testTimeout))
-	if _, err := io.Copy(io.Discard, l.r); err != nil && isTimeout(err) {
+	_ = c.SetDeadline(time.Now().Add(testTimeout))
+	if _, err := io.Copy(io.Discard, c.r); err != nil && isTimeout(err) {
 		t.Error("the connection is still open")
 	}
 }
 
-// TestWriteDeadlineIsRenewed: the write deadline of one answer does not affect the next.
+// TestWriteDeadlineIsRenewed checks that the write deadline of one answer does not affect the next.
 func TestWriteDeadlineIsRenewed(t *testing.T) {
 	s := start(t, nil)
-	l := s.dialTakenOver(t)
+	c := s.dialTakenOver(t)
 	for n := range 5 {
 		s.mu.Lock()
-		for c := range s.conns {
-			c.writeArmed = time.Time{} // as if the deadline of the last answer had passed
-			_ = c.SetWriteDeadline(time.Now().Add(-time.Second))
+		for taken := range s.conns {
+			taken.writeSet = time.Time{} // as if the deadline of the last answer had passed
+			_ = taken.SetWriteDeadline(time.Now().Add(-time.Second))
 		}
 		s.mu.Unlock()
-		l.send(request(fmt.Sprint("answer ", n)))
-		l.expect(fmt.Sprint("answer ", n))
+		c.send(request(fmt.Sprint("answer ", n)))
+		c.expect(fmt.Sprint("answer ", n))
 	}
 }
 
-// TestHandBackClearsDeadlines: a connection goes back to net/http without deadlines.
+// TestHandBackClearsDeadlines checks that a connection goes back to net/http without deadlines.
 func TestHandBackClearsDeadlines(t *testing.T) {
 	s := start(t, nil)
-	l := s.dialTakenOver(t)
+	c := s.dialTakenOver(t)
 	s.mu.Lock()
-	for c := range s.conns {
-		_ = c.SetWriteDeadline(time.Now().Add(-time.Second))
+	for taken := range s.conns {
+		_ = taken.SetWriteDeadline(time.Now().Add(-time.Second))
 	}
 	s.mu.Unlock()
-	l.send("GET /back HTTP/1.1\r\nHost: here\r\n\r\n")
-	l.expect("GET /back")
+	c.send("GET /back HTTP/1.1\r\nHost: here\r\n\r\n")
+	c.expect("GET /back")
 }

@@ -34,7 +34,7 @@ type conn struct {
 	lastRead     time.Time // the last time that a read returned
 	requestStart time.Time // when the first unanswered byte was read
 	readDeadline time.Time // as last set by setReadDeadline
-	writeArmed   time.Time // when the write deadline was last set
+	writeSet     time.Time // when the write deadline was last set
 
 	bodyBuf, writeBuf []byte // buffers of the last answer, reused for the next
 	authorization     string // of the last request
@@ -73,9 +73,9 @@ func (c *conn) serveOnce() outcome {
 	c.skipEmptyLines()
 	h, f := c.nextHead()
 	switch unread := len(c.readBuf) - c.pos; {
-	case f == notSimple, h.length > c.server.opts.MaxBody:
+	case f == notSimple, h.bodySize > c.server.opts.MaxBody:
 		return handBack
-	case f == simple && unread >= h.size+h.length:
+	case f == simple && unread >= h.headSize+h.bodySize:
 		return c.answer(h)
 	default:
 		err := c.readMore(h, f)
@@ -104,8 +104,8 @@ func (c *conn) nextHead() (head, form) {
 		if string(h.authorization) != c.authorization {
 			c.authorization = string(h.authorization)
 		}
-		if c.lastHead = c.lastHead[:0]; h.size <= maxKeptHead {
-			c.lastHead, c.lastParsed = append(c.lastHead, text[:h.size]...), h
+		if c.lastHead = c.lastHead[:0]; h.headSize <= maxKeptHead {
+			c.lastHead, c.lastParsed = append(c.lastHead, text[:h.headSize]...), h
 			c.lastParsed.host, c.lastParsed.authorization = nil, nil // they share memory with text
 		}
 	}
@@ -131,7 +131,7 @@ func (c *conn) readMore(h head, f form) error {
 		if cap(c.readBuf) > maxKept {
 			c.readBuf = make([]byte, 0, bufferSize)
 		}
-		// Setting a deadline takes 0.5 us. The old one stays if it is at most an eighth too early.
+		// Setting a deadline takes 0.5 us. The old one stays if it is at most Idle/8 too early.
 		if until := c.lastRead.Add(o.Idle); c.readDeadline.After(until) || until.Sub(c.readDeadline) > o.Idle/8 {
 			c.setReadDeadline(until)
 		}
@@ -141,7 +141,7 @@ func (c *conn) readMore(h head, f form) error {
 		c.setReadDeadline(c.requestStart.Add(o.Read))
 	}
 	if len(c.readBuf) == cap(c.readBuf) { // grow with the bytes read, not to the announced length
-		c.readBuf = append(make([]byte, 0, max(bufferSize, min(2*cap(c.readBuf), max(h.size+h.length, maxHead)))), c.readBuf...)
+		c.readBuf = append(make([]byte, 0, max(bufferSize, min(2*cap(c.readBuf), max(h.headSize+h.bodySize, maxHead)))), c.readBuf...)
 	}
 	n, err := c.Read(c.readBuf[len(c.readBuf):cap(c.readBuf)])
 	c.readBuf = c.readBuf[:len(c.readBuf)+n]
@@ -168,13 +168,13 @@ func (c *conn) setReadDeadline(t time.Time) {
 }
 
 // setWriteDeadline sets the deadline for writing an answer. It counts from when the answer is
-// ready, since the store may have taken long. It may be up to an eighth too early, like the read
-// deadline.
+// ready, since the store may have taken long. Like the read deadline, the old one stays if it is at
+// most an eighth of the timeout too early.
 func (c *conn) setWriteDeadline() {
 	limit := c.server.opts.Write
-	if time.Since(c.writeArmed) > limit/8 {
-		c.writeArmed = time.Now()
-		_ = c.SetWriteDeadline(c.writeArmed.Add(limit))
+	if time.Since(c.writeSet) > limit/8 {
+		c.writeSet = time.Now()
+		_ = c.SetWriteDeadline(c.writeSet.Add(limit))
 	}
 }
 
@@ -184,10 +184,10 @@ func (c *conn) expireReadSoon() { _ = c.SetReadDeadline(time.Now().Add(drainRead
 
 // answer answers the request at pos.
 func (c *conn) answer(h head) outcome {
-	text := c.readBuf[c.pos+h.size:][:h.length]
+	text := c.readBuf[c.pos+h.headSize:][:h.bodySize]
 	status, retryAfter, body := c.server.opts.Answer(h.path, c.authorization, text, c.bodyBuf[:0])
-	c.pos, c.skipped = c.pos+h.size+h.length, 0
-	c.requestStart = c.lastRead
+	c.pos, c.skipped = c.pos+h.headSize+h.bodySize, 0
+	c.requestStart = c.lastRead // of the next request, if readBuf holds a part of it
 	last := c.pos == len(c.readBuf) && c.server.draining.Load()
 	c.writeBuf = append(appendHead(c.writeBuf[:0], status, retryAfter, len(body), c.server.date(c.lastRead), last), body...)
 	c.setWriteDeadline()

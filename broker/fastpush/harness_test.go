@@ -22,7 +22,7 @@ const testTimeout = 20 * time.Second
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// socket is a Conn that counts the bytes read.
+// socket is a Conn that adds the bytes read to a counter.
 type socket struct {
 	net.Conn
 	unread []byte
@@ -59,7 +59,7 @@ type testServer struct {
 	addr       string
 	fastPushes atomic.Int64 // pushes that the Server answered
 	pushes     atomic.Int64 // all pushes
-	bytesRead  atomic.Int64 // bytes
+	bytesRead  atomic.Int64 // from all sockets
 	onPush     func()       // called for each push
 }
 
@@ -146,26 +146,26 @@ func (s *testServer) dial(t *testing.T) *client {
 // dialTakenOver returns a connection that the Server has taken over.
 func (s *testServer) dialTakenOver(t *testing.T) *client {
 	t.Helper()
-	l := s.dial(t)
-	l.send(request("first"))
-	l.expect("first")
-	return l
+	c := s.dial(t)
+	c.send(request("first"))
+	c.expect("first")
+	return c
 }
 
 func request(body string) string {
 	return fmt.Sprintf("POST /v1/push HTTP/1.1\r\nHost: here\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
 }
 
-func (l *client) send(text string) {
-	l.t.Helper()
-	if _, err := io.WriteString(l, text); err != nil {
-		l.t.Fatal(err)
+func (c *client) send(text string) {
+	c.t.Helper()
+	if _, err := io.WriteString(c, text); err != nil {
+		c.t.Fatal(err)
 	}
 }
 
 // answer reads the next answer.
-func (l *client) answer() (r *http.Response, body string, err error) {
-	r, err = http.ReadResponse(l.r, nil)
+func (c *client) answer() (r *http.Response, body string, err error) {
+	r, err = http.ReadResponse(c.r, nil)
 	if err != nil {
 		return nil, "", err
 	}
@@ -174,20 +174,20 @@ func (l *client) answer() (r *http.Response, body string, err error) {
 }
 
 // expect reads the next answer, whose body must contain want.
-func (l *client) expect(want string) *http.Response {
-	l.t.Helper()
-	r, body, err := l.answer()
+func (c *client) expect(want string) *http.Response {
+	c.t.Helper()
+	r, body, err := c.answer()
 	if err != nil || !strings.Contains(body, want) {
-		l.t.Fatalf("%q, %v; want %q", body, err, want)
+		c.t.Fatalf("%q, %v; want %q", body, err, want)
 	}
 	return r
 }
 
 // expectClosed waits until the connection is closed, without another answer.
-func (l *client) expectClosed() {
-	l.t.Helper()
-	if text, err := io.ReadAll(l.r); len(text) > 0 || err != nil && isTimeout(err) {
-		l.t.Fatalf("the connection did not end: %q, %v", text, err)
+func (c *client) expectClosed() {
+	c.t.Helper()
+	if text, err := io.ReadAll(c.r); len(text) > 0 || err != nil && isTimeout(err) {
+		c.t.Fatalf("the connection did not end: %q, %v", text, err)
 	}
 }
 

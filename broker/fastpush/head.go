@@ -15,8 +15,8 @@ type head struct {
 	path          string // one of Options.Paths
 	host          []byte // the header's value
 	authorization []byte // the header's value; empty without one
-	size          int    // bytes of the head itself
-	length        int    // bytes of the body
+	headSize      int    // bytes
+	bodySize      int    // bytes; the header Content-Length
 }
 
 // form says whether this package can answer a request.
@@ -42,7 +42,7 @@ func parseHead(text []byte, paths []string) (h head, f form) {
 		}
 		return head{}, partial
 	}
-	h.size = end + len("\r\n\r\n")
+	h.headSize = end + len("\r\n\r\n")
 	rest, ok := h.target(text[len(method):end+len("\r\n")], paths)
 	var seen seenFields
 	for ok && len(rest) > 0 {
@@ -121,7 +121,7 @@ func (h *head) setField(name, value []byte, seen *seenFields) (ok bool) {
 		ok = !seen.length
 		seen.length = true
 		var number bool
-		h.length, number = decimal(value)
+		h.bodySize, number = decimal(value)
 		ok = ok && number
 	case equalFold(name, "authorization"):
 		ok = !seen.authorization

@@ -82,11 +82,11 @@ func TestParseHead(t *testing.T) {
 	}
 }
 
-// TestParseHeadInPieces: a simple head is partial until it is complete.
+// TestParseHeadInPieces checks that a simple head is partial until it is complete.
 func TestParseHeadInPieces(t *testing.T) {
 	for _, row := range headCases {
-		h, v := parseHead([]byte(row.text), paths)
-		for n := 0; v == simple && n < h.size; n++ {
+		h, f := parseHead([]byte(row.text), paths)
+		for n := 0; f == simple && n < h.headSize; n++ {
 			if _, got := parseHead([]byte(row.text[:n]), paths); got != partial {
 				t.Fatalf("%q: %v", row.text[:n], got)
 			}
@@ -103,8 +103,8 @@ func FuzzParseHead(f *testing.F) {
 
 // compareWithNetHTTP fails the test if parseHead accepts a request that net/http reads differently.
 func compareWithNetHTTP(t *testing.T, text []byte) {
-	h, v := parseHead(text, paths)
-	if v != simple {
+	h, f := parseHead(text, paths)
+	if f != simple {
 		return
 	}
 	buffered := bufio.NewReaderSize(bytes.NewReader(text), len(text)+16)
@@ -112,14 +112,14 @@ func compareWithNetHTTP(t *testing.T, text []byte) {
 	if err != nil {
 		t.Fatalf("%q: net/http: %v", text, err)
 	}
-	if read := len(text) - buffered.Buffered(); read != h.size {
-		t.Errorf("%q: the head has %d bytes for net/http, %d for parseHead", text, read, h.size)
+	if read := len(text) - buffered.Buffered(); read != h.headSize {
+		t.Errorf("%q: the head has %d bytes for net/http, %d for parseHead", text, read, h.headSize)
 	}
 	if r.Method != "POST" || r.RequestURI != h.path || r.URL.Path != h.path || r.Proto != "HTTP/1.1" || r.Host == "" {
 		t.Errorf("%q: %s %q %s %q, not %q", text, r.Method, r.RequestURI, r.Proto, r.Host, h.path)
 	}
-	if r.ContentLength != int64(h.length) || len(r.TransferEncoding) > 0 || r.Trailer != nil || r.Close {
-		t.Errorf("%q: length %d, not %d; transfer encoding %q, trailer %v, close %v", text, r.ContentLength, h.length, r.TransferEncoding, r.Trailer, r.Close)
+	if r.ContentLength != int64(h.bodySize) || len(r.TransferEncoding) > 0 || r.Trailer != nil || r.Close {
+		t.Errorf("%q: length %d, not %d; transfer encoding %q, trailer %v, close %v", text, r.ContentLength, h.bodySize, r.TransferEncoding, r.Trailer, r.Close)
 	}
 	if r.Header.Get("Authorization") != string(h.authorization) || len(r.Header["Authorization"]) > 1 {
 		t.Errorf("%q: authorization %q, not %q", text, r.Header["Authorization"], h.authorization)
@@ -140,8 +140,8 @@ func BenchmarkParseHead(b *testing.B) {
 		strconv.Itoa(len(body)) + "\r\nAuthorization: Bearer a-key-of-some-length\r\nContent-Type: application/json\r\nAccept-Encoding: gzip\r\n\r\n" + body)
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, v := parseHead(text, paths); v != simple {
-			b.Fatal(v)
+		if _, f := parseHead(text, paths); f != simple {
+			b.Fatal(f)
 		}
 	}
 }

@@ -38,7 +38,7 @@ type Server struct {
 	closed     chan struct{} // closed when no Accept receives from handedBack any more
 	close      func()
 
-	mu      sync.Mutex // guards conns, and running.Add against draining
+	mu      sync.Mutex // guards conns; held to change draining, and to check it before running.Add
 	conns   map[*conn]struct{}
 	running sync.WaitGroup
 }
@@ -92,8 +92,8 @@ func (s *Server) beginTakeOver() bool {
 	return true
 }
 
-// hijack takes the connection from net/http. It returns nil if net/http keeps the connection, or
-// it is closed.
+// hijack takes the connection from net/http. It returns nil if it could not, or if it closed the
+// connection.
 func hijack(w http.ResponseWriter) *conn {
 	control := http.NewResponseController(w)
 	if control.Flush() != nil {
@@ -177,8 +177,8 @@ func (s *Server) drain(f func(*conn)) {
 	}
 }
 
-// Returned returns the listener of the connections that go back to net/http. Closing it or the
-// Server ends it.
+// Returned returns the listener of the connections that go back to net/http. Its Accept fails after
+// the listener or the Server is closed.
 func (s *Server) Returned() net.Listener { return returned{s} }
 
 type returned struct{ *Server }

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// TestManyCalls: fastpush answers all pushes of a connection but the first, and net/http answers
-// the other requests between them.
+// TestManyCalls checks that fastpush answers all pushes of a connection but the first of each
+// round, and that net/http answers the other requests between them.
 func TestManyCalls(t *testing.T) {
 	s := start(t, nil)
 	client := &http.Client{Transport: &http.Transport{MaxConnsPerHost: 1}, Timeout: testTimeout}
@@ -48,7 +48,7 @@ func TestManyCalls(t *testing.T) {
 	}
 }
 
-// TestAsNetHTTP: the answers to requests after a push are the same as from net/http alone.
+// TestAsNetHTTP checks that requests after a push get the same answers as from net/http alone.
 func TestAsNetHTTP(t *testing.T) {
 	fast := start(t, nil)
 	plain := start(t, func(_ *testServer, o *Options) { o.Paths = nil }) // takes no connection over
@@ -87,14 +87,14 @@ func TestAsNetHTTP(t *testing.T) {
 // conversation sends a push and then text, and returns all answers.
 func (s *testServer) conversation(t *testing.T, text string) string {
 	t.Helper()
-	l := s.dialTakenOver(t)
+	c := s.dialTakenOver(t)
 	go func() { // the server may close before it has read everything
-		_, _ = io.WriteString(l, text)
-		_ = l.Conn.(interface{ CloseWrite() error }).CloseWrite()
+		_, _ = io.WriteString(c, text)
+		_ = c.Conn.(interface{ CloseWrite() error }).CloseWrite()
 	}()
 	var b strings.Builder
 	for {
-		r, body, err := l.answer()
+		r, body, err := c.answer()
 		if err != nil {
 			return b.String()
 		}
@@ -106,10 +106,11 @@ func (s *testServer) conversation(t *testing.T, text string) string {
 	}
 }
 
-// TestPipelined: pipelined requests are answered in order, however the writes split them.
+// TestPipelined checks that pipelined requests are answered in order, however the writes split
+// them.
 func TestPipelined(t *testing.T) {
 	s := start(t, nil)
-	l := s.dialTakenOver(t)
+	c := s.dialTakenOver(t)
 	const n = 500
 	var all bytes.Buffer
 	for i := range n {
@@ -122,13 +123,13 @@ func TestPipelined(t *testing.T) {
 	go func() {
 		defer close(done)
 		for size := 1; all.Len() > 0; size = size%700 + 13 {
-			_, _ = l.Write(all.Next(size))
+			_, _ = c.Write(all.Next(size))
 		}
 	}()
 	for i := range n {
-		l.expect(fmt.Sprint("number ", i, "\n"))
+		c.expect(fmt.Sprint("number ", i, "\n"))
 		if i%100 == 50 {
-			l.expect(fmt.Sprint("GET /between/", i, "\n"))
+			c.expect(fmt.Sprint("GET /between/", i, "\n"))
 		}
 	}
 	<-done
@@ -137,37 +138,37 @@ func TestPipelined(t *testing.T) {
 	}
 }
 
-// TestByteByByte: a request may arrive in single bytes.
+// TestByteByByte checks that a request may arrive in single bytes.
 func TestByteByByte(t *testing.T) {
 	s := start(t, nil)
-	l := s.dialTakenOver(t)
+	c := s.dialTakenOver(t)
 	for range 2 {
-		for _, c := range request("slowly") {
-			l.send(string(c))
+		for _, char := range request("slowly") {
+			c.send(string(char))
 		}
-		l.expect("slowly")
+		c.expect("slowly")
 	}
 	if s.fastPushes.Load() != 2 {
 		t.Errorf("%d were answered by fastpush", s.fastPushes.Load())
 	}
 }
 
-// TestAnotherHost: a request to another Host goes back to net/http, whose handler decides whether
-// it is allowed.
+// TestAnotherHost checks that a request to another Host goes back to net/http. The handler there
+// decides whether the Host is allowed.
 func TestAnotherHost(t *testing.T) {
 	s := start(t, nil)
-	l := s.dialTakenOver(t)
+	c := s.dialTakenOver(t)
 	another := strings.Replace(request("another"), "here", "there", 1)
 	for _, text := range []string{request("the same"), another, another, request("back")} {
-		l.send(text)
-		l.expect("")
+		c.send(text)
+		c.expect("")
 	}
 	if got := s.fastPushes.Load(); got != 2 { // the first, and the second to the other Host
 		t.Errorf("%d were answered by fastpush, want 2", got)
 	}
 }
 
-// TestBareLF: a head that ends in LF alone is answered as by net/http. The client waits for the
+// TestBareLF checks that net/http answers a head that ends in LF alone. The client waits for the
 // answer before it sends anything else.
 func TestBareLF(t *testing.T) {
 	s := start(t, nil)
@@ -176,13 +177,14 @@ func TestBareLF(t *testing.T) {
 		"POST /v1/push HTTP/1.1\r\nHost: here\r\nContent-Length: 2\r\n\n",
 		"POST /v1/push HTTP/1.1\r\nHost: here\r\nContent-Length: 2\n\r\n",
 	} {
-		l := s.dialTakenOver(t)
-		l.send(head + "ab")
-		l.expect("ab")
+		c := s.dialTakenOver(t)
+		c.send(head + "ab")
+		c.expect("ab")
 	}
 }
 
-// TestTooSlow: a connection with a partial request, or none, is closed after its timeout.
+// TestTooSlow checks that a connection with a partial request, or none, is closed after its
+// timeout.
 func TestTooSlow(t *testing.T) {
 	whole := request("a body")
 	for name, row := range map[string]struct {
@@ -195,17 +197,17 @@ func TestTooSlow(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := start(t, func(_ *testServer, o *Options) { *row.limit(o) = time.Millisecond })
-			l := s.dialTakenOver(t)
+			c := s.dialTakenOver(t)
 			if row.text != "" {
-				l.send(row.text)
+				c.send(row.text)
 			}
-			l.expectClosed()
+			c.expectClosed()
 			s.waitTakenOver(t, 0)
 		})
 	}
 }
 
-// TestNotTakenOver: after these requests the connection stays with net/http.
+// TestNotTakenOver checks that the connection stays with net/http after requests of other forms.
 func TestNotTakenOver(t *testing.T) {
 	s := start(t, nil)
 	for name, head := range map[string]string{
@@ -215,10 +217,10 @@ func TestNotTakenOver(t *testing.T) {
 		"web page":       "POST /v1/push HTTP/1.1\r\nHost: here\r\nOrigin: http://here\r\n",
 		"odd connection": "POST /v1/push HTTP/1.1\r\nHost: here\r\nConnection: keep-alive, x\r\n",
 	} {
-		l := s.dial(t)
+		c := s.dial(t)
 		for range 2 {
-			l.send(head + "Content-Length: 2\r\n\r\nab")
-			if r := l.expect(""); r.StatusCode != http.StatusOK {
+			c.send(head + "Content-Length: 2\r\n\r\nab")
+			if r := c.expect(""); r.StatusCode != http.StatusOK {
 				t.Errorf("%s: %s", name, r.Status)
 			}
 		}
@@ -228,25 +230,25 @@ func TestNotTakenOver(t *testing.T) {
 	}
 }
 
-// TestPanic: a panic in a call closes its connection, and no other.
+// TestPanic checks that a panic in a call closes its connection, and no other.
 func TestPanic(t *testing.T) {
 	s := start(t, nil)
-	l, other := s.dialTakenOver(t), s.dialTakenOver(t)
+	c, other := s.dialTakenOver(t), s.dialTakenOver(t)
 	s.onPush = func() { panic("on purpose") }
-	l.send(request("bad"))
-	l.expectClosed()
+	c.send(request("bad"))
+	c.expectClosed()
 	s.waitTakenOver(t, 1)
 	s.onPush = func() {}
 	other.send(request("good"))
 	other.expect("good")
 }
 
-// TestHeaders: an answer has the same headers as with net/http.
+// TestHeaders checks that an answer has the same headers as with net/http.
 func TestHeaders(t *testing.T) {
 	s := start(t, nil)
-	l := s.dialTakenOver(t)
-	l.send(request("unavailable"))
-	r := l.expect("unavailable")
+	c := s.dialTakenOver(t)
+	c.send(request("unavailable"))
+	r := c.expect("unavailable")
 	if _, err := http.ParseTime(r.Header.Get("Date")); err != nil {
 		t.Error(err)
 	}

@@ -32,8 +32,8 @@ func (s *testServer) blockNextPush(t *testing.T) (entered chan struct{}, release
 	return entered, release
 }
 
-// TestShutdown: an idle connection closes, a running call is answered, and partial requests can
-// still be completed.
+// TestShutdown checks that an idle connection closes, that a running call is answered, and that
+// partial requests can still be completed.
 func TestShutdown(t *testing.T) {
 	s := start(t, nil)
 	idle, busy, half, body := s.dialTakenOver(t), s.dialTakenOver(t), s.dialTakenOver(t), s.dialTakenOver(t)
@@ -69,38 +69,38 @@ func TestShutdown(t *testing.T) {
 	s.waitTakenOver(t, 0)
 }
 
-// TestShutdownPipelined: all pipelined requests are answered.
+// TestShutdownPipelined checks that all pipelined requests are answered.
 func TestShutdownPipelined(t *testing.T) {
 	s := start(t, nil)
-	l := s.dialTakenOver(t)
+	c := s.dialTakenOver(t)
 	entered, release := s.blockNextPush(t)
-	l.send(request("one") + request("two"))
+	c.send(request("one") + request("two"))
 	<-entered
 	s.drain((*conn).expireReadSoon)
 	release()
-	if r := l.expect("one"); r.Close {
+	if r := c.expect("one"); r.Close {
 		t.Error("the first answer says that the connection ends")
 	}
-	if r := l.expect("two"); !r.Close {
+	if r := c.expect("two"); !r.Close {
 		t.Error("the last answer does not say that the connection ends")
 	}
 }
 
-// TestShutdownUnderLoad: every push that was accepted is answered.
+// TestShutdownUnderLoad checks that every push that was accepted is answered.
 func TestShutdownUnderLoad(t *testing.T) {
 	s := start(t, nil)
 	var answered, announced atomic.Int64
 	var clients sync.WaitGroup
 	enough := make(chan struct{})
 	for i := range 32 {
-		l := s.dial(t)
+		c := s.dial(t)
 		clients.Go(func() {
 			for n := 0; ; n++ {
 				text := fmt.Sprint(i, ".", n)
-				if _, err := l.Write([]byte(request(text))); err != nil {
+				if _, err := c.Write([]byte(request(text))); err != nil {
 					break
 				}
-				r, body, err := l.answer()
+				r, body, err := c.answer()
 				if err != nil {
 					break
 				}
@@ -115,7 +115,7 @@ func TestShutdownUnderLoad(t *testing.T) {
 					break
 				}
 			}
-			_ = l.Close()
+			_ = c.Close()
 		})
 	}
 	<-enough
@@ -129,12 +129,12 @@ func TestShutdownUnderLoad(t *testing.T) {
 	t.Logf("%d answers, %d announced the end of the connection", answered.Load(), announced.Load())
 }
 
-// TestClose: Close closes a connection whose call does not end.
+// TestClose checks that Close closes a connection whose call does not end.
 func TestClose(t *testing.T) {
 	s := start(t, nil)
-	l := s.dialTakenOver(t)
+	c := s.dialTakenOver(t)
 	entered, release := s.blockNextPush(t)
-	l.send(request("blocked"))
+	c.send(request("blocked"))
 	<-entered
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
@@ -143,28 +143,28 @@ func TestClose(t *testing.T) {
 		defer close(done)
 		s.Shutdown(ctx)
 	}()
-	l.expectClosed()
+	c.expectClosed()
 	release()
 	<-done
 	s.waitTakenOver(t, 0)
 }
 
-// TestShutdownTooLate: a request that arrives after the last answer is not accepted, and the client
-// still receives that answer.
+// TestShutdownTooLate checks that a request that arrives after the last answer is not accepted, and
+// that the client still receives that answer.
 func TestShutdownTooLate(t *testing.T) {
 	s := start(t, nil)
-	l := s.dialTakenOver(t)
+	c := s.dialTakenOver(t)
 	entered, release := s.blockNextPush(t)
-	l.send(request("last"))
+	c.send(request("last"))
 	<-entered
 	s.drain((*conn).expireReadSoon)
-	l.send(request("too late"))
+	c.send(request("too late"))
 	release()
-	l.expect("last")
-	if err := l.Conn.(interface{ CloseWrite() error }).CloseWrite(); err != nil {
+	c.expect("last")
+	if err := c.Conn.(interface{ CloseWrite() error }).CloseWrite(); err != nil {
 		t.Fatal(err)
 	}
-	if text, err := io.ReadAll(l.r); len(text) > 0 || err != nil { // a reset is an error
+	if text, err := io.ReadAll(c.r); len(text) > 0 || err != nil { // a reset is an error
 		t.Errorf("%q, %v", text, err)
 	}
 	if n := s.pushes.Load(); n != 2 {
