@@ -98,7 +98,7 @@ func checkChannel(req wire.Request) error {
 		return err
 	}
 	if wire.IsSystem(req.Channel) {
-		return wire.Errorf(wire.Forbidden, "channel %s: it is the system's own", req.Channel)
+		return wire.Errorf(wire.Forbidden, "channel %s: it is a system channel", req.Channel)
 	}
 	return nil
 }
