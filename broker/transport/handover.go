@@ -20,19 +20,19 @@ import (
 // the gate reserves for other uses.
 const maxHandOvers = 64
 
-// handedOver is what came with a connection from net/http.
+// handedOver is the state that net/http passes on with a connection.
 type handedOver struct {
 	poller  *Poller
 	state   state // framed or streaming
 	opening dialect.Opening
-	early   bytes.Buffer // what the client sent after its handshake and was read with it
+	early   bytes.Buffer // bytes after the handshake that were read with it
 }
 
 // handOver upgrades a request and gives its connection to the Poller. With 15,000 connections each
 // then takes 2.5 KB instead of 14.5, and 143 µs of CPU to connect and subscribe instead of 224; a
 // delivery is one write of a loop. It returns false and does nothing if the Poller cannot take the
-// connection: with TLS, with compression, and for handshakes that the library refuses with a better
-// answer. address is the forwarded one of a connection from a proxy.
+// connection: with TLS, with compression, and if a handshake is invalid, because the library has
+// better error messages. address is the slot of the address that a proxy names, or 0.
 func (w *Web) handOver(
 	rw http.ResponseWriter, r *http.Request, place *gatedConn, address limit.Slot, opening dialect.Opening,
 ) bool {
@@ -60,7 +60,7 @@ func (w *Web) handOver(
 	return true
 }
 
-// upgradable reports whether nothing is unusual about a handshake.
+// upgradable reports whether a handshake is valid and has nothing unusual.
 func upgradable(r *http.Request) bool {
 	h := r.Header
 	connection := false
@@ -75,9 +75,9 @@ func upgradable(r *http.Request) bool {
 	return err == nil && len(key) == 16
 }
 
-// takes reports whether a connection of net/http can move here. Its place must count in the same
-// gate. Its addresses must have no zone: gnet would put the zone's memory, which is Go's, among its
-// own buffers. And nothing may be left of what Unread was given, which can be more than a handshake.
+// canAdopt reports whether the Poller can take a connection over from net/http. Its place must
+// count in the same gate. Its addresses must have no zone: gnet would put the zone's memory, which
+// belongs to Go, into its own pool of buffers. And no input of Unread may be left.
 func (p *Poller) canAdopt(c *gatedConn) bool {
 	select {
 	case <-p.booted:
@@ -88,6 +88,7 @@ func (p *Poller) canAdopt(c *gatedConn) bool {
 	return ok && len(c.unread) == 0 && c.gate == p.limits.Gate && zoneless(tcp.LocalAddr()) && zoneless(tcp.RemoteAddr())
 }
 
+// zoneless reports whether a is a TCP address without an IPv6 zone.
 func zoneless(a net.Addr) bool {
 	tcp, ok := a.(*net.TCPAddr)
 	return ok && tcp.Zone == ""
@@ -114,7 +115,7 @@ func (p *Poller) adopt(place *gatedConn, s state, opening dialect.Opening, early
 	return (<-done).Err
 }
 
-// takeUp begins to serve a connection that was handed over, on its loop.
+// startHandedOver begins to serve a connection that was handed over, on its loop.
 func (c *pollerConn) startHandedOver(conn gnet.Conn) {
 	handed := c.partial.handed
 	if handed.early.Len() == 0 {
@@ -135,7 +136,7 @@ func (c *pollerConn) early() *bytes.Buffer {
 	return &c.partial.handed.early
 }
 
-// unread returns the bytes that have come and are not taken yet, the early ones first.
+// pending returns the bytes that have arrived and are not discarded yet, the early ones first.
 func (c *pollerConn) pending() []byte {
 	later, _ := c.conn.Peek(-1)
 	early := c.early()
@@ -149,6 +150,7 @@ func (c *pollerConn) pending() []byte {
 	return early.Bytes()
 }
 
+// discard removes the first n bytes of pending.
 func (c *pollerConn) discard(n int) {
 	early := c.early()
 	if early == nil {

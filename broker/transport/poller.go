@@ -61,7 +61,7 @@ type Poller struct {
 	stopping atomic.Bool
 }
 
-// NewPoller returns a Poller with n loops, which take the indexes first, first+1, ….
+// NewPoller returns a Poller with n loops, whose indexes are first, first+1, ….
 func NewPoller(n, first int, limits Limits, dialects Dialects, accept Accept, logger zerolog.Logger) *Poller {
 	p := &Poller{
 		limits: limits, dialects: dialects, accept: accept, logger: logger,
@@ -186,7 +186,7 @@ func (p *Poller) OnTick() (time.Duration, gnet.Action) {
 	return 24 * time.Hour, gnet.None
 }
 
-// listenAddr asks the system: gnet only has the address that it was given, with a port that may be
+// listenAddr asks the system for the address. gnet has only the configured one, whose port may be
 // 0.
 func listenAddr(e gnet.Engine) net.Addr {
 	fd, err := e.Dup()
@@ -203,7 +203,7 @@ func listenAddr(e gnet.Engine) net.Addr {
 	return l.Addr()
 }
 
-// loopOf returns our loop that runs on gnet's.
+// loopOf returns the pollerLoop that runs on g. The first call for g claims one.
 func (p *Poller) loopOf(g gnet.EventLoop) *pollerLoop {
 	if l, ok := p.byLoop.Load(g); ok {
 		return l.(*pollerLoop)
@@ -214,8 +214,7 @@ func (p *Poller) loopOf(g gnet.EventLoop) *pollerLoop {
 	return l
 }
 
-// OnOpen implements gnet.EventHandler: it admits a new connection, or turns it away above the
-// limit.
+// OnOpen implements gnet.EventHandler. It refuses connections above the limits.
 func (p *Poller) OnOpen(c gnet.Conn) ([]byte, gnet.Action) {
 	if pc, ok := c.Context().(*pollerConn); ok {
 		pc.startHandedOver(c)
@@ -251,7 +250,7 @@ func (p *Poller) reject(pc *pollerConn, detail string, afterMS int64) ([]byte, g
 		return out, gnet.Close
 	}
 	pc.conn.SetContext(pc)
-	pc.reserved, pc.state = true, streaming
+	pc.refused, pc.state = true, streaming
 	pc.Close(wire.CloseOverloaded, detail, afterMS)
 	return nil, gnet.None
 }
@@ -273,7 +272,7 @@ func (p *Poller) OnClose(c gnet.Conn, _ error) gnet.Action {
 		return gnet.None
 	}
 	pc.onClose()
-	if pc.reserved {
+	if pc.refused {
 		p.refused.Leave()
 	} else {
 		p.limits.Gate.Leave()

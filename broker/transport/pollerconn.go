@@ -15,11 +15,11 @@ import (
 type state uint8
 
 const (
-	sniffing  state = iota // nothing read yet: a unit of a stream, or the first byte of "GET"
+	sniffing  state = iota // nothing read yet: the first byte decides
 	upgrading              // reading the WebSocket handshake
 	streaming              // raw TCP
 	framed                 // WebSocket
-	lingering              // closed by the broker; the peer may still read why
+	lingering              // closed by the broker; the peer may still read the reason
 )
 
 // maxHandshake is the most bytes of a WebSocket handshake.
@@ -35,15 +35,15 @@ type pollerConn struct {
 	partial  *partial // nil for nothing
 
 	state    state
-	reserved bool       // turned away: its place is one of the reserve
-	known    bool       // it has sent its first message, or a URL that stands for it
-	address  limit.Slot // among the addresses
+	refused  bool       // it counts in Poller.refused, not in the Gate
+	known    bool       // it has sent its first message, or a request in its URL
+	address  limit.Slot // in Limits.Addresses; 0 for none
 }
 
-// partial is what a connection has while something is incomplete.
+// partial is the state of a connection with incomplete input.
 type partial struct {
 	message *assembly   // a message in fragments, or one that is too large
-	handed  *handedOver // from net/http, until all of it is read
+	handed  *handedOver // bytes from net/http, until all are read
 }
 
 // assembly returns the message that is incomplete, or nil.
@@ -66,7 +66,7 @@ func (c *pollerConn) assemble(a *assembly) {
 	}
 }
 
-// read hands every whole message on; gnet's buffer keeps an incomplete one.
+// read passes every complete message to the session. An incomplete one stays in gnet's buffer.
 func (c *pollerConn) read() {
 	for c.conn != nil {
 		buf := c.pending()
@@ -94,9 +94,9 @@ func (c *pollerConn) read() {
 	}
 }
 
-// sniff finds out by its first byte what a connection speaks. A capital letter begins a request of
-// HTTP, and only GET can be a handshake. A web page can have its visitor's browser send others, with
-// units of its own in the body, so none of that reaches a session.
+// sniff chooses the protocol by the first byte. A capital letter starts a request of HTTP, and
+// only GET can be a handshake. A web page can make its visitor's browser send other requests, with
+// a body that has the form of units, so no byte of them reaches a session.
 func (c *pollerConn) sniff(first byte) {
 	if first == 'G' {
 		c.state = upgrading
@@ -125,15 +125,15 @@ func (c *pollerConn) open(s state, o dialect.Opening) {
 	to := c.loop.poller.accept(c.loop.Loop, c, o.Requests)
 	switch {
 	case c.state == lingering: // the session closed it at once
-	case c.conn == nil: // the peer went while the session wrote
+	case c.conn == nil: // the peer has ended it while the session wrote
 		to.Closed()
 	default:
 		c.receiver = to
 	}
 }
 
-// readUnit takes one unit of a stream from buf and returns how many bytes that was; 0 means that
-// more must come.
+// readUnit reads one unit of a stream and returns its length in buf, or 0 if more bytes must
+// arrive.
 func (c *pollerConn) readUnit(buf []byte) int {
 	if a := c.assembly(); a != nil {
 		n, left := c.encoding.Skip(buf, a.left)
@@ -165,12 +165,12 @@ func (c *pollerConn) readUnit(buf []byte) int {
 	return p.N
 }
 
-// broken ends a stream whose bytes are not of its dialect.
+// broken ends a stream that breaks the rules of its dialect.
 func (c *pollerConn) broken(detail string) {
 	c.receiver.Broken(detail)
 	out, _ := c.encoding.AppendClosing(nil, wire.CloseBadRequest, detail, 0)
 	c.send(out)
-	if to := c.receiver; to != nil { // else the write found the peer gone
+	if to := c.receiver; to != nil { // otherwise the write has found that the peer is gone
 		c.linger()
 		to.Closed()
 	}
@@ -179,7 +179,7 @@ func (c *pollerConn) broken(detail string) {
 // limit returns the most bytes of the next message.
 func (c *pollerConn) limit() int { return c.loop.poller.limits.message(!c.known) }
 
-// receive decodes a message.
+// receive decodes a message for the session.
 func (c *pollerConn) receive(message []byte) {
 	c.known = true
 	c.encoding.Decode(message, c.receiver)
@@ -188,12 +188,12 @@ func (c *pollerConn) receive(message []byte) {
 // tooLarge reports a message that was skipped.
 func (c *pollerConn) tooLarge() {
 	c.known = true
-	if c.receiver != nil { // the session may have closed the connection at one of its pieces
+	if c.receiver != nil { // otherwise the session has closed the connection during the message
 		c.receiver.TooLarge()
 	}
 }
 
-// send writes p. gnet closes the connection within the call when the peer is gone.
+// send writes p. If the peer is gone, gnet closes the connection within the call.
 func (c *pollerConn) send(p []byte) {
 	if c.conn == nil || c.state == lingering {
 		return
@@ -203,7 +203,7 @@ func (c *pollerConn) send(p []byte) {
 			return
 		}
 	}
-	_, _ = c.conn.Write(p) // keeps what the socket does not take, or finds the error
+	_, _ = c.conn.Write(p) // gnet keeps what the socket does not take
 	if c.conn != nil && c.conn.OutboundBuffered() > 0 {
 		c.loop.addBacklog(c)
 	}
@@ -234,9 +234,9 @@ func (c *pollerConn) RemoteAddr() string {
 	return c.conn.RemoteAddr().String()
 }
 
-// Close implements Conn. The write side is shut and the connection lingers until the peer has
-// read why: closing at once, with bytes of the peer unread, would reset the connection, and the
-// peer would lose the reason.
+// Close implements Conn. It shuts the write side, and the connection lingers until the peer has
+// read the reason. Closing at once with unread input would send RST, and the peer would lose the
+// reason.
 func (c *pollerConn) Close(reason wire.CloseReason, detail string, afterMS int64) {
 	if c.state == lingering {
 		return
@@ -250,8 +250,8 @@ func (c *pollerConn) Close(reason wire.CloseReason, detail string, afterMS int64
 	c.linger()
 }
 
-// linger ends the connection from this side. What gnet still holds goes out first, as far as
-// the peer reads on; memory for that is bounded by what was written before it was Backlogged.
+// linger ends the connection from this side. gnet's buffer goes out first, if the peer reads on. It
+// has no more bytes than were written before the connection was Backlogged.
 func (c *pollerConn) linger() {
 	c.receiver = nil
 	c.assemble(nil)
@@ -265,17 +265,17 @@ func (c *pollerConn) linger() {
 	}
 }
 
-// shut ends the write side: everything has gone out.
+// closeWrite shuts the write side after everything has gone out.
 func (c *pollerConn) closeWrite() { _ = unix.Shutdown(c.conn.Fd(), unix.SHUT_WR) }
 
-// drop closes the socket.
+// drop closes the socket at once.
 func (c *pollerConn) drop() {
 	if c.conn != nil {
-		_ = c.conn.EventLoop().Close(c.conn) // ends in gone
+		_ = c.conn.EventLoop().Close(c.conn) // calls onClose
 	}
 }
 
-// gone is called when gnet has let go of the connection.
+// onClose is called when gnet has closed the connection.
 func (c *pollerConn) onClose() {
 	c.conn = nil
 	to := c.receiver

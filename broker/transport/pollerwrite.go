@@ -10,8 +10,8 @@ import (
 type output struct {
 	corked  *pollerConn // nil for none
 	corks   int         // calls of Cork less those of Uncork
-	held    []byte      // what corked has written
-	scratch []byte      // space for one event or message
+	held    []byte      // bytes that corked has written
+	scratch []byte      // scratch space for one event or message
 }
 
 // Send implements Conn.
@@ -33,7 +33,7 @@ func (c *pollerConn) Write(b *dialect.Batch) {
 	})
 }
 
-// encode writes what appended appends, without memory of its own.
+// encode writes the bytes that appended appends, without an allocation.
 func (c *pollerConn) encode(appended func(dst []byte) []byte) {
 	o := &c.loop.output
 	if o.corked == c {
@@ -48,7 +48,7 @@ func (c *pollerConn) encode(appended func(dst []byte) []byte) {
 	o.scratch = spare(b)
 }
 
-// put writes bytes that are encoded already.
+// put writes encoded bytes.
 func (c *pollerConn) put(p []byte) {
 	o := &c.loop.output
 	if o.corked != c {
@@ -97,14 +97,14 @@ func (c *pollerConn) Uncork() {
 	}
 }
 
-// uncork forgets a connection that is gone, with what it has written.
+// uncork drops the held bytes of a connection that has ended.
 func (l *pollerLoop) uncork(c *pollerConn) {
 	if o := &l.output; o.corked == c {
 		o.corked, o.corks, o.held = nil, 0, o.held[:0]
 	}
 }
 
-// spare returns b empty, to be used again, unless it is large.
+// spare returns b empty for reuse, or nil if it is large.
 func spare(b []byte) []byte {
 	if cap(b) > 2*maxCorked {
 		return nil

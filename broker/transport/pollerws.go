@@ -26,7 +26,7 @@ const (
 	lastStatus        = 4999 // codes above have no meaning (§7.4.2)
 )
 
-// assembly is a message that comes in fragments, or is too large.
+// assembly is an incomplete message: it arrives in fragments, or is too large.
 type assembly struct {
 	data     []byte
 	skipping bool  // the message is too large: data is nil, and the rest is skipped
@@ -34,8 +34,8 @@ type assembly struct {
 	final    bool  // the current frame is the last of the message
 }
 
-// upgrade answers the WebSocket handshake (RFC 6455 §4.2) once it is whole and returns its
-// length; 0 means more must come.
+// upgrade answers a complete WebSocket handshake (RFC 6455 §4.2) and returns its length, or 0 if
+// more bytes must arrive.
 func (c *pollerConn) upgrade(buf []byte) int {
 	end := bytes.Index(buf, []byte("\r\n\r\n"))
 	if end < 0 {
@@ -141,8 +141,7 @@ func (c *pollerConn) refuse(status int, why string) {
 	c.linger()
 }
 
-// readFrame takes one frame from buf and returns how many bytes that was; 0 means more
-// must come.
+// readFrame reads one frame and returns its length in buf, or 0 if more bytes must arrive.
 func (c *pollerConn) readFrame(buf []byte) int {
 	part := c.assembly()
 	if part != nil && part.left > 0 {
@@ -190,7 +189,7 @@ func (c *pollerConn) readFrame(buf []byte) int {
 	return head + int(h.Length)
 }
 
-// unsupported says why the connection takes no frames of that kind; it is empty if it does.
+// unsupported returns why frames of this kind are refused, or "".
 func (c *pollerConn) unsupported(op ws.OpCode) string {
 	switch {
 	case op == ws.OpBinary && c.encoding.Framing == dialect.Text:
@@ -221,7 +220,7 @@ func (c *pollerConn) skipFrame(h ws.Header, head int) int {
 	return head
 }
 
-// skipped ends a frame that was skipped, unless the session has closed the connection meanwhile.
+// skipped ends a skipped frame, unless the session has closed the connection in the meantime.
 func (c *pollerConn) skipped() {
 	if a := c.assembly(); a != nil && a.final {
 		c.assemble(nil)
@@ -229,7 +228,7 @@ func (c *pollerConn) skipped() {
 	}
 }
 
-// frame acts on a whole frame.
+// frame handles a complete frame.
 func (c *pollerConn) frame(h ws.Header, payload []byte) {
 	switch h.OpCode {
 	case ws.OpPing:
@@ -244,7 +243,7 @@ func (c *pollerConn) frame(h ws.Header, payload []byte) {
 	case ws.OpText, ws.OpBinary:
 		if !h.Fin {
 			c.assemble(&assembly{data: bytes.Clone(payload)})
-			c.receiver.Control(1, 0) // the bytes count with the whole message
+			c.receiver.Control(1, 0) // the bytes count when the message is complete
 			return
 		}
 		c.message(payload)
@@ -268,7 +267,7 @@ func (c *pollerConn) message(data []byte) {
 	c.receive(data)
 }
 
-// closed answers the peer's close frame (RFC 6455 §5.5.1) and ends the connection.
+// onCloseFrame answers the peer's close frame (RFC 6455 §5.5.1) and ends the connection.
 func (c *pollerConn) onCloseFrame(payload []byte) {
 	if len(payload) == 0 {
 		c.finish(statusNormal, "")
@@ -293,7 +292,7 @@ func (c *pollerConn) fail(status int, detail string) {
 	c.finish(status, detail)
 }
 
-// over sends the close frame to a peer that has ended or broken the connection.
+// finish sends the close frame to a peer that has ended or broken the connection.
 func (c *pollerConn) finish(status int, detail string) {
 	c.send(closeFrame(status, detail))
 	if to := c.receiver; to != nil { // otherwise the session knows: it closed, or the write found the peer gone

@@ -12,31 +12,34 @@ import (
 
 // Conn is a connection as its session sees it.
 type Conn interface {
-	// Send encodes an event for this connection and writes it; the connection keeps what the socket
-	// does not take.
+	// Send encodes an event for this connection and writes it. The connection keeps the bytes that
+	// the socket does not take.
 	Send(e wire.Event)
 	// Write writes messages that other connections share. b is not kept.
 	Write(b *dialect.Batch)
-	// Cork gathers what is written until Uncork, so that it goes out in one call. Calls nest. At most
+	// Cork holds writes back until Uncork, which writes them in one call. Calls nest. At most
 	// maxCorked bytes are held back.
 	Cork()
 	// Flush writes what Cork holds back.
 	Flush()
+	// Uncork ends a Cork.
 	Uncork()
-	// Backlogged reports whether something written before has not gone out.
+	// Backlogged reports whether earlier writes have not gone out yet. If it returns true, the
+	// Receiver's Writable is called later.
 	Backlogged() bool
-	// Liveness is when the connection must show signs of life.
+	// Liveness returns how long the connection may be silent.
 	Liveness() dialect.Liveness
-	// Ping asks the peer for a sign of life.
+	// Ping asks the peer for an answer.
 	Ping()
-	// RemoteAddr is the peer's host:port, while the connection is open.
+	// RemoteAddr returns the peer's host:port, while the connection is open.
 	RemoteAddr() string
-	// Close says why, as far as the socket takes it, and ends the connection. Nothing is called
-	// on the Receiver afterwards. detail may be empty; afterMS is left out when 0.
+	// Close sends the reason, if the socket takes it, and ends the connection. No method of the
+	// Receiver is called afterwards. detail may be empty. afterMS is the retry delay in
+	// milliseconds, or 0.
 	Close(reason wire.CloseReason, detail string, afterMS int64)
 }
 
-// Receiver is the session of a connection. It gets requests, and what else the peer does.
+// Receiver is the session of a connection. It receives requests and the events of the socket.
 type Receiver interface {
 	dialect.Receiver
 	// TooLarge is called for a message over the limit, which was skipped.
@@ -45,7 +48,7 @@ type Receiver interface {
 	Broken(detail string)
 	// Control is called for frames that carry no message: pings, pongs, fragments before the last
 	// one, empty lines, and pieces of a message that is skipped. size is their payload in bytes. It
-	// returns false when the client sends more of them than it may; then a ping gets no pong.
+	// returns false if the client is over its rate limit; then a ping gets no pong.
 	Control(frames, size int) bool
 	// Writable is called when the backlog has gone out.
 	Writable()
@@ -53,22 +56,22 @@ type Receiver interface {
 	Closed()
 }
 
-// maxCorked is the most bytes that Cork holds back: with more waiting, a socket could not show in
-// time that it is backed up.
+// maxCorked is the most bytes that Cork holds back. With more, the session would notice too late
+// that the socket is backed up.
 const maxCorked = 16 << 10
 
-// MaxFirst is what the broker sets Limits.First to: the most that a client without a session can
-// make it keep. There is room for a token of 8 KiB.
+// MaxFirst is the broker's value for Limits.First. It bounds the memory that a client can use
+// before it connects, and has room for a token of 8 KiB.
 const MaxFirst = 16 << 10
 
-// Accept makes the session of a new connection, on its loop. requests are those that came with the
-// handshake.
+// Accept returns the session of a new connection. It is called on the connection's loop. requests
+// are those that the handshake contains.
 type Accept func(l *loop.Loop, c Conn, requests []wire.Request) Receiver
 
 // Dialects are the protocols that the listeners speak.
 type Dialects struct {
-	// Stream returns the dialect of a raw TCP connection that begins with this byte, which is none
-	// of the capital letters: with those, requests of HTTP begin. Nil refuses it.
+	// Stream returns the dialect of a raw TCP connection that starts with this byte; nil refuses
+	// it. The byte is never a capital letter, because requests of HTTP start with one.
 	Stream func(first byte) dialect.Dialect
 	// WebSocket is spoken at /ws, in frames of this Framing.
 	WebSocket dialect.Dialect
@@ -87,18 +90,19 @@ type Limits struct {
 	Message int // bytes of one message from a client
 	First   int // bytes of a message before connect; zero means Message
 	Gate    *Gate
-	// Addresses counts the connections of each. Nil limits none.
+	// Addresses limits the connections of each address. Nil limits none.
 	Addresses *limit.Addresses
-	// Handshake is how long a connection may take to its first line, or to the end of its WebSocket handshake.
+	// Handshake is the most time until the first byte of raw TCP, or until the end of the WebSocket
+	// handshake.
 	Handshake time.Duration
-	// Host says why a WebSocket handshake on the Poller's port with that Host is refused; empty
-	// accepts it. Nil accepts all. On the port of net/http a handler has checked the Host before.
+	// Host returns why the Poller refuses a WebSocket handshake with that Host, or "" to accept
+	// it. Nil accepts all. On the port of net/http an earlier handler checks the Host.
 	Host func(host string) (refusal string)
-	// Origin says whether a browser page of that origin may connect to host.
+	// Origin reports whether a browser page of that origin may connect to host.
 	Origin func(origin, host string) bool
 }
 
-// message returns the most bytes of the next message of a connection.
+// message returns the most bytes of a message. first means that the client has not connected yet.
 func (l Limits) message(first bool) int {
 	if first && l.First > 0 {
 		return min(l.Message, l.First)
@@ -109,5 +113,5 @@ func (l Limits) message(first bool) int {
 // lingerTime is how long a closed connection has to read why it was closed.
 const lingerTime = 3 * time.Second
 
-// overloadedMS is the retry delay of a client for which there was no place, in milliseconds.
+// overloadedMS is the retry delay for a client without a place, in milliseconds.
 const overloadedMS = 5000

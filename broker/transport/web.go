@@ -16,8 +16,8 @@ import (
 	"switchboard/broker/loop"
 )
 
-// bufferSize is the size of a connection's read and write buffers. Those of net/http have 4 KiB each;
-// with half a KiB an idle connection takes 7 KB less. Larger messages bypass the buffers.
+// bufferSize is the size of a connection's read and write buffers. Those of net/http have 4 KiB
+// each; with half a KiB an idle connection takes 7 KB less. Larger messages bypass the buffers.
 const bufferSize = 512
 
 // Web accepts WebSocket handshakes on net/http. The connections that it does not hand over to a
@@ -32,15 +32,15 @@ type Web struct {
 	lingerTime time.Duration
 	loops      []loop.Goroutine
 	next       atomic.Uint32
-	alive      context.Context // of all connections
+	alive      context.Context // ends all connections
 	cut        context.CancelFunc
 
-	mu       sync.Mutex // guards stopping, and conns against counting up after it
+	mu       sync.Mutex // guards stopping; conns is not incremented while stopping
 	stopping bool
 	conns    sync.WaitGroup
 }
 
-// NewWeb returns a Web with n loops, which take the indexes first, first+1, ….
+// NewWeb returns a Web with n loops, whose indexes are first, first+1, ….
 func NewWeb(n, first int, limits Limits, dialects Dialects, accept Accept) *Web {
 	w := &Web{limits: limits, dialects: dialects, accept: accept, lingerTime: lingerTime}
 	w.alive, w.cut = context.WithCancel(context.Background())
@@ -90,7 +90,7 @@ func (w *Web) enter() bool {
 	return !w.stopping
 }
 
-// ServeHTTP upgrades a request and returns; the connection lives on.
+// ServeHTTP answers a WebSocket handshake and returns; the connection stays open.
 func (w *Web) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	if origin := r.Header.Get("Origin"); !w.limits.Origin(origin, r.Host) {
 		http.Error(rw, "origin "+origin+" is not allowed", http.StatusForbidden)
@@ -137,7 +137,7 @@ func (w *Web) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 		w.conns.Done()
 		return // Accept has answered
 	}
-	ws.SetReadLimit(-1) // read skips what is too large
+	ws.SetReadLimit(-1) // readLoop skips messages that are too large
 	c.ws = ws
 	c.ctx, c.cancel = context.WithCancel(w.alive)
 	context.AfterFunc(c.ctx, func() { _ = socket.Close() }) // ends any call of the library
@@ -151,6 +151,7 @@ func (w *Web) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	}()
 }
 
+// noRoom refuses a request because of the Gate.
 func noRoom(rw http.ResponseWriter) {
 	rw.Header().Set("Retry-After", "5")
 	http.Error(rw, "no room for another connection", http.StatusServiceUnavailable)

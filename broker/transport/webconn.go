@@ -18,8 +18,9 @@ import (
 const (
 	// pingTimeout bounds the writing of a ping frame and the wait for its pong.
 	pingTimeout = 3 * time.Second
-	// maxSkip times the limit of a message is how much of a larger one is read to skip it. Compressed
-	// messages are a thousand times smaller on the wire: 512 KB take half a second of CPU to inflate.
+	// maxSkip times the limit of a message is how much of a larger one is read to skip it.
+	// Compressed messages are a thousand times smaller on the wire: 512 KB take half a second of
+	// CPU to inflate.
 	maxSkip = 16
 	// maxQueued is how many bytes wait for the writer before the connection counts as backed up.
 	maxQueued = 32 << 10
@@ -53,7 +54,7 @@ type closing struct {
 	reason wire.CloseReason
 }
 
-// open sets the session, unless that has closed the connection at once.
+// open sets the session, unless the session has closed the connection already.
 func (c *webConn) open(receiver Receiver) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -62,7 +63,7 @@ func (c *webConn) open(receiver Receiver) {
 	}
 }
 
-// onLoop calls f on the loop with the session, if it is still there.
+// onLoop calls f with the session on the loop, unless the session has ended.
 func (c *webConn) onLoop(f func(Receiver)) {
 	c.loop.Post(func() {
 		if c.receiver != nil {
@@ -71,9 +72,9 @@ func (c *webConn) onLoop(f func(Receiver)) {
 	})
 }
 
-// control reports frames to the session that were read and are not counted yet. It waits for the
-// session, so that the client cannot outrun it, or for the end of the connection. It must not be
-// called on the loop.
+// control passes the frames that are not counted yet to the session, and waits for the session or
+// for the end of the connection. So the client cannot outrun the session. It must not be called on
+// the loop.
 func (c *webConn) control() bool {
 	handled := make(chan bool, 1)
 	c.loop.Post(func() {
@@ -88,7 +89,8 @@ func (c *webConn) control() bool {
 	}
 }
 
-// readLoop reads messages until the connection ends. known says that the URL stood for the first one.
+// readLoop reads messages until the connection ends. known means that the URL had the first
+// request.
 func (c *webConn) readLoop(limits Limits, known bool) {
 	defer c.cancel()
 	defer c.onLoop(func(to Receiver) {
@@ -213,8 +215,8 @@ func (c *webConn) Backlogged() bool {
 	return c.queued > maxQueued
 }
 
-// full is Backlogged for callers that need no Writable later. A pong must not wait for a peer that
-// does not read, and the reader with it.
+// full is Backlogged without a later Writable. OnPingReceived uses it: a pong to a peer that does
+// not read would block the reader.
 func (c *webConn) full() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -249,7 +251,7 @@ func (c *webConn) Close(reason wire.CloseReason, detail string, afterMS int64) {
 	if c.closing == nil {
 		frames, status := c.encoding.AppendClosing(nil, reason, detail, afterMS)
 		c.closing = &closing{frames, status, reason}
-		time.AfterFunc(c.lingerTime, c.cancel) // it may read nothing at all, now or ever
+		time.AfterFunc(c.lingerTime, c.cancel) // the peer may never read anything
 		c.startLocked()
 	}
 }
@@ -308,7 +310,7 @@ func (c *webConn) writeFrames(frames []byte) error {
 	return nil
 }
 
-// messageType returns the library's word for a framing.
+// messageType returns the library's type for a framing.
 func messageType(f dialect.Framing) websocket.MessageType {
 	if f == dialect.Binary {
 		return websocket.MessageBinary
@@ -318,7 +320,7 @@ func messageType(f dialect.Framing) websocket.MessageType {
 
 var framingNames = map[dialect.Framing]string{dialect.Text: "text", dialect.Binary: "binary"}
 
-// end says why and closes. The close frame has the same reason as the message before it.
+// end sends the reason and closes. The close frame has the same reason as the message before it.
 func (c *webConn) end(l *closing) {
 	if c.writeFrames(l.frames) != nil {
 		_ = c.ws.CloseNow()

@@ -47,8 +47,8 @@ func (d *Dialect) Event(e wire.Event) *dialect.Message {
 	return m
 }
 
-// AppendEvent appends the JSON of an event, on one line and without a delimiter. Other dialects that
-// carry the same JSON use it.
+// AppendEvent appends the JSON of an event, on one line and without a delimiter. Other dialects
+// that carry the same JSON use it.
 func AppendEvent(dst []byte, e *wire.Event) []byte { return appendEvent(dst, e) }
 
 // JSON returns the JSON of a message that a Dialect of this package made. It must not be changed.

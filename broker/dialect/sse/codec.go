@@ -66,8 +66,8 @@ func (c *codec) Skip(buf []byte, _ int64) (n int, more int64) { return len(buf),
 // Decode implements dialect.Codec. Cut finds no units.
 func (c *codec) Decode([]byte, dialect.Receiver) {}
 
-// AppendEvent implements dialect.Codec. A cut in the stream is possible after each event, so the id of
-// an event must not cover what a later one reports.
+// AppendEvent implements dialect.Codec. A cut in the stream is possible after each event, so the
+// id of an event must not cover what a later one reports.
 func (c *codec) AppendEvent(dst []byte, e wire.Event) []byte {
 	ref := e.Ref
 	e.Ref = wire.Ref{} // the client gave none
@@ -86,8 +86,8 @@ func (c *codec) AppendEvent(dst []byte, e wire.Event) []byte {
 	return c.appendEvent(dst, &e)
 }
 
-// appendConnected appends the event that begins a stream. If the client resumes, its position on $all
-// stays: messages or a gap follow.
+// appendConnected appends the event that begins a stream. If the client resumes, its position on
+// $all stays: messages or a gap follow.
 func (c *codec) appendConnected(dst []byte, e *wire.Event) []byte {
 	if c.client != e.Client {
 		c.client, c.inbox = e.Client, 0 // another queue, with other ids
@@ -221,8 +221,8 @@ func appendRetry(dst []byte, ms int64) []byte {
 }
 
 // Last implements dialect.Codec. EventSource connects again after any end of a stream, so a client
-// that should not come back gets a final id, and a request with that is answered with 204, which ends
-// EventSource. Before connected, such a client gets the status of an error instead.
+// that should not come back gets a final id, and a request with that is answered with 204, which
+// ends EventSource. Before connected, such a client gets the status of an error instead.
 func (c *codec) AppendClosing(dst []byte, reason wire.CloseReason, detail string, afterMS int64) (out []byte, status int) {
 	reconnect := reason.Reconnect()
 	if c.start != nil {

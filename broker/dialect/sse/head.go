@@ -9,8 +9,8 @@ import (
 	"switchboard/internal/wire"
 )
 
-// start is what a stream has until the head of its response is written: with the first event, because
-// only that decides the status.
+// start is what a stream has until the head of its response is written: with the first event,
+// because only that decides the status.
 type start struct {
 	headers http.Header // that the transport adds
 	refusal *wire.Error // of connect

@@ -26,7 +26,8 @@ func New(ping time.Duration) *Dialect {
 // that the clients of a server that crashes do not all come back at once.
 const minRetry = 1000
 
-// ackRef is the ref of the acknowledgement. Those of subscriptions are the channel's index plus one.
+// ackRef is the ref of the acknowledgement. Those of subscriptions are the channel's index plus
+// one.
 const ackRef = -1
 
 // Query is what a URL and its headers say.
@@ -111,8 +112,8 @@ func (q *Query) resume() {
 	c.After = &last.All
 }
 
-// Open implements dialect.Dialect. The requests are connect, an acknowledgement of the client queue,
-// and one subscribe for each channel.
+// Open implements dialect.Dialect. The requests are connect, an acknowledgement of the client
+// queue, and one subscribe for each channel.
 func (d *Dialect) Open(h dialect.Hello) (dialect.Opening, error) {
 	q, err := ParseQuery(h.URL, h.Header)
 	switch {

@@ -151,8 +151,8 @@ func TestResume(t *testing.T) {
 	}
 }
 
-// TestUnknownPosition: a channel whose position the store has forgotten is a gap, and a cut before the
-// gap brings it again.
+// TestUnknownPosition: a channel whose position the store has forgotten is a gap, and a cut before
+// the gap brings it again.
 func TestUnknownPosition(t *testing.T) {
 	const query = "channel=a&client=phone&token=t"
 	first := open(t, query).Encoding
