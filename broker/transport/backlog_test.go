@@ -10,16 +10,16 @@ import (
 	"switchboard/internal/wire"
 )
 
-// flood is how many numbered messages the system's buffers between two sockets surely do
-// not take: 16 MiB.
+// flood is a number of numbered messages, 16 MiB, that overflows the system's buffers between two
+// sockets.
 const flood = 1024
 
-// numbered is message i, of 16 KiB.
+// numbered returns message i, which has 16 KiB.
 func numbered(i int) string {
 	return fmt.Sprintf(`{"n":%d,"x":"%s"}`, i, strings.Repeat("x", 16<<10))
 }
 
-// kept is how many bytes the transport holds for the peer. It is called on the loop.
+// kept returns how many bytes the transport holds for the peer. It is called on the loop.
 func kept(c Conn) int {
 	switch c := c.(type) {
 	case *pollerConn:
@@ -36,8 +36,8 @@ func kept(c Conn) int {
 	panic("unknown connection")
 }
 
-// TestBacklog has a session that writes whenever it is not backed up, as all do, to a peer
-// that begins to read only when it is. Nothing is lost, and what is kept for it stays small.
+// TestBacklog has a session that writes unless it is backed up, and a peer that reads only after
+// that. Nothing is lost, and the transport keeps few bytes.
 func TestBacklog(t *testing.T) {
 	over(t, outboundWays, func(t *testing.T, w way) {
 		var written, most, stops int
@@ -65,13 +65,13 @@ func TestBacklog(t *testing.T) {
 			p.want(event{"message", numbered(i)})
 		}
 		if !w.stream {
-			p.write(p.message("I have read it all"))
+			p.write(p.message("the peer has read everything"))
 			for e := s.next(); e.kind == "writable"; e = s.next() {
 			}
 		}
 		s.do(func() {
 			if bound := maxQueued + 2*len(numbered(0)); most > bound {
-				t.Errorf("%d bytes were kept, want at most %d", most, bound)
+				t.Errorf("the transport keeps %d bytes, want at most %d", most, bound)
 			}
 			if !w.stream && s.conn.Backlogged() {
 				t.Error("the backlog does not end")
@@ -80,7 +80,7 @@ func TestBacklog(t *testing.T) {
 	})
 }
 
-// TestPongsDoNotPileUp pings from a peer that reads nothing.
+// TestPongsDoNotPileUp pings from a peer that does not read. The transport must not keep the pongs.
 func TestPongsDoNotPileUp(t *testing.T) {
 	over(t, socketWays, func(t *testing.T, w way) {
 		p, s := w.serve(t, setup{}).connect()
@@ -90,7 +90,7 @@ func TestPongsDoNotPileUp(t *testing.T) {
 				s.conn.Write(frame(numbered(i)))
 			}
 			if !s.conn.Backlogged() {
-				t.Error("the system took everything: nothing is tested")
+				t.Error("the system's buffers took everything, so nothing is tested")
 			}
 			before = kept(s.conn)
 		})
@@ -100,7 +100,7 @@ func TestPongsDoNotPileUp(t *testing.T) {
 		p.write(p.message("there"))
 		s.want(event{"message", "there"})
 		s.do(func() {
-			if s.control < 1000 || s.control > 1001 { // a library reads ahead
+			if s.control < 1000 || s.control > 1001 { // the library reads ahead
 				t.Errorf("%d pings are counted, want 1000", s.control)
 			}
 			if after := kept(s.conn); after > before {
@@ -113,8 +113,8 @@ func TestPongsDoNotPileUp(t *testing.T) {
 	})
 }
 
-// TestCloseBehindABacklog says why also to a peer that has much to read before.
-func TestCloseBehindABacklog(t *testing.T) {
+// TestCloseAfterABacklog sends the reason to a peer that must read a backlog first.
+func TestCloseAfterABacklog(t *testing.T) {
 	over(t, outboundWays, func(t *testing.T, w way) {
 		service := w.serve(t, setup{})
 		p, s := service.connect()
@@ -123,7 +123,7 @@ func TestCloseBehindABacklog(t *testing.T) {
 				s.conn.Write(frame(numbered(i)))
 			}
 			if !s.conn.Backlogged() {
-				t.Error("the system took everything: nothing is tested")
+				t.Error("the system's buffers took everything, so nothing is tested")
 			}
 			s.conn.Close(wire.CloseSuperseded, "", 0)
 		})

@@ -69,8 +69,8 @@ func TestCorkGathersEvents(t *testing.T) {
 	}
 }
 
-// TestCorkHoldsLittleBack writes more than a socket should be given at once: it must be able to show
-// that it is backed up.
+// TestCorkHoldsLittleBack writes more than maxCorked bytes. The connection must notice in time
+// that its socket is backed up.
 func TestCorkHoldsLittleBack(t *testing.T) {
 	c := newCorkable()
 	kib := strings.Repeat("x", 1<<10)
@@ -95,7 +95,7 @@ func TestCorkHoldsLittleBack(t *testing.T) {
 		c.Send(wire.Event{Type: wire.TypeReply, Data: []byte(`"` + large + `"`)})
 	}
 	if n := cap(c.loop.output.scratch); n > 2*maxCorked {
-		t.Errorf("%d bytes stay reserved", n)
+		t.Errorf("%d bytes stay allocated", n)
 	}
 }
 
@@ -104,7 +104,7 @@ func TestCloseWhileCorked(t *testing.T) {
 	c := newCorkable()
 	c.Cork()
 	c.Write(frame("a"))
-	c.onClose() // the peer ends: nothing of it may reach the next connection that is corked
+	c.onClose() // the next corked connection must not get these bytes
 	d := &pollerConn{loop: c.loop, conn: new(memoryConn), state: streaming, receiver: discard{}, encoding: c.encoding}
 	d.Cork()
 	d.Write(frame("b"))

@@ -29,8 +29,8 @@ func speakJSON(t testing.TB) {
 	spoken = dialecttest.All()[0]
 }
 
-// texts is a dialect whose units are any text, in the framing of the dialect spoken: Receive gets
-// the unit as the type of a request.
+// texts is a dialect whose units are any text, in the framing of spoken. Receive gets the unit as
+// the type of a request.
 type texts struct{ dialect.Dialect }
 
 func (d texts) Open(h dialect.Hello) (dialect.Opening, error) {
@@ -47,7 +47,7 @@ func (d texts) Open(h dialect.Hello) (dialect.Opening, error) {
 	return o, nil
 }
 
-// dialects are texts in the framings of the dialect spoken.
+// dialects returns texts in the framings of spoken.
 func dialects() Dialects {
 	d := texts{spoken.New(0)}
 	return Dialects{Stream: func(byte) dialect.Dialect { return d }, WebSocket: d, Framing: spoken.Framing, Response: sse.New(0)}
@@ -70,15 +70,15 @@ func (c textCodec) AppendMessage(dst []byte, m *dialect.Message) []byte {
 	return dialect.PutHeader(append(dialect.ReserveHeader(dst), m.Prepared.Payload()...), start, c.framing)
 }
 
-// text is a message of any text.
+// text returns a message of any text.
 func text(s string) *dialect.Message {
 	return &dialect.Message{Prepared: dialect.Prepare(append(dialect.ReserveHeader(nil), s...), '\n')}
 }
 
-// frame is one text to write.
+// frame returns a batch of one text.
 func frame(s string) *dialect.Batch { return &dialect.Batch{Messages: []*dialect.Message{text(s)}} }
 
-// streamEncoding is what a raw TCP connection speaks.
+// streamEncoding returns the encoding of a raw TCP connection.
 func streamEncoding(d dialect.Dialect) *dialect.Encoding {
 	o, err := d.Open(dialect.Hello{})
 	if err != nil {

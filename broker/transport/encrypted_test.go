@@ -7,8 +7,9 @@ import (
 	"testing"
 )
 
-// TestPlaceBehindTLS: of a connection with TLS it is known whether it has a place of the reserve, and its socket is not.
-func TestPlaceBehindTLS(t *testing.T) {
+// TestPlaceOfTLS checks that handlers know the place of a TLS connection, but not its TCP
+// connection.
+func TestPlaceOfTLS(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -36,6 +37,6 @@ func TestPlaceBehindTLS(t *testing.T) {
 	p := &Poller{booted: make(chan struct{}), limits: Limits{Gate: full}}
 	close(p.booted)
 	if p.canAdopt(place) {
-		t.Error("the loop would take it, without its TLS")
+		t.Error("the Poller would take the connection over, without its TLS")
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"switchboard/internal/wire"
 )
 
+// TestCloseSaysWhy checks the reason and the status of each close.
 func TestCloseSaysWhy(t *testing.T) {
 	over(t, outboundWays, func(t *testing.T, w way) {
 		service := w.serve(t, setup{})
@@ -26,7 +27,7 @@ func TestCloseSaysWhy(t *testing.T) {
 			s.do(func() {
 				s.conn.Write(frame(`{"before":true}`))
 				s.conn.Close(reason, "that is why", 1840)
-				s.conn.Write(frame(`{"behind":true}`)) // a closed connection takes nothing more
+				s.conn.Write(frame(`{"after":true}`)) // a closed connection writes nothing
 				s.conn.Ping()
 				s.conn.Close(wire.CloseIdle, "twice", 0)
 			})
@@ -36,8 +37,8 @@ func TestCloseSaysWhy(t *testing.T) {
 	})
 }
 
-// TestCloseWhileThePeerSends closes with bytes of the peer unread, and more coming: the system
-// resets such a connection when it is closed at once.
+// TestCloseWhileThePeerSends closes a connection with unread input while more arrives. The system
+// would reset it if it were closed at once.
 func TestCloseWhileThePeerSends(t *testing.T) {
 	over(t, allWays, func(t *testing.T, w way) {
 		service := w.serve(t, setup{react: func(s *session, e event) {
@@ -56,7 +57,7 @@ func TestCloseWhileThePeerSends(t *testing.T) {
 	})
 }
 
-// TestCloseWithinAccept is what a session does that is not wanted at all.
+// TestCloseWithinAccept has a session that closes its connection as soon as it is made.
 func TestCloseWithinAccept(t *testing.T) {
 	over(t, allWays, func(t *testing.T, w way) {
 		service := w.serve(t, setup{open: func(s *session) {
@@ -72,9 +73,9 @@ func TestCloseWithinAccept(t *testing.T) {
 
 func TestThePeerEnds(t *testing.T) {
 	ends := map[string]func(p *peer){
-		"both sides": func(p *peer) { _ = p.Close() },
-		"its half":   func(p *peer) { _ = p.CloseWrite() },
-		"by a reset": func(p *peer) { _ = p.SetLinger(0); _ = p.Close() },
+		"both sides":     func(p *peer) { _ = p.Close() },
+		"its write side": func(p *peer) { _ = p.CloseWrite() },
+		"by a reset":     func(p *peer) { _ = p.SetLinger(0); _ = p.Close() },
 		"in the middle of a message": func(p *peer) {
 			m := p.message(strings.Repeat("x", 1000))
 			p.write(m[:500])
@@ -100,7 +101,7 @@ func TestThePeerEnds(t *testing.T) {
 				}
 				end(p)
 				s.want(event{"closed", ""})
-				s.do(func() { // it may not know yet
+				s.do(func() { // the session may not know yet
 					s.conn.Write(frame(`{}`))
 					s.conn.Ping()
 					s.conn.Close(wire.CloseIdle, "", 0)
@@ -115,16 +116,16 @@ func TestThePeerEnds(t *testing.T) {
 	})
 }
 
-// TestThePeerIsGoneWithinAWrite has the broker find out by writing: gnet closes the connection
+// TestThePeerIsGoneWithinAWrite has a write find that the peer is gone: gnet closes the connection
 // within the call.
 func TestThePeerIsGoneWithinAWrite(t *testing.T) {
 	over(t, outboundWays, func(t *testing.T, w way) {
 		p, s := w.serve(t, setup{}).connect()
 		reset := make(chan struct{})
-		s.loop.Post(func() { // holds the loop, so that nobody reads the end before
+		s.loop.Post(func() { // blocks the loop, so that it does not read the end of the connection first
 			<-reset
 			for range 100 {
-				s.conn.Write(frame(`{"to":"nobody"}`))
+				s.conn.Write(frame(`{"lost":true}`))
 				s.conn.Ping()
 				s.conn.Backlogged()
 			}
@@ -136,7 +137,7 @@ func TestThePeerIsGoneWithinAWrite(t *testing.T) {
 	})
 }
 
-// TestTheServiceEnds with connections open: their sessions hear of it.
+// TestTheServiceEnds stops a service with open connections. Their sessions receive Closed.
 func TestTheServiceEnds(t *testing.T) {
 	over(t, outboundWays, func(t *testing.T, w way) {
 		service := w.serve(t, setup{linger: time.Millisecond})
@@ -147,25 +148,25 @@ func TestTheServiceEnds(t *testing.T) {
 		if e := p.read(); e.kind != "end" && e.kind != "failure" {
 			t.Fatalf("the peer reads %v", e)
 		}
-		s.do(func() {}) // whoever waits for a task is not forgotten
+		s.do(func() {}) // tasks still run
 	})
 }
 
 func TestThePeerSaysClose(t *testing.T) {
 	p, s := pollWay.serve(t, setup{}).connect()
-	p.write(join(clientFrame(true, ws.OpClose, "\x0f\xa0bye"), p.message("behind")))
+	p.write(join(clientFrame(true, ws.OpClose, "\x0f\xa0bye"), p.message("after")))
 	p.want(event{"close", "4000"}, event{"end", ""})
 	s.want(event{"closed", ""})
 	_ = p.Close()
 
 	p, s = webWay.serve(t, setup{}).connect()
-	p.write(join(clientFrame(true, ws.OpClose, "\x0f\xa0bye"), p.message("behind")))
+	p.write(join(clientFrame(true, ws.OpClose, "\x0f\xa0bye"), p.message("after")))
 	p.want(event{"close", "4000 bye"})
 	s.want(event{"closed", ""})
 }
 
-// TestNobodyReadsWhy gives up on a peer that does not read after Close, though it writes.
-func TestNobodyReadsWhy(t *testing.T) {
+// TestPeerDoesNotReadTheReason drops a peer that writes but does not read after Close.
+func TestPeerDoesNotReadTheReason(t *testing.T) {
 	over(t, allWays, func(t *testing.T, w way) {
 		service := w.serve(t, setup{linger: 10 * time.Millisecond})
 		p, s := service.connect()
@@ -174,7 +175,7 @@ func TestNobodyReadsWhy(t *testing.T) {
 				s.conn.Write(frame(numbered(i)))
 			}
 			if !s.conn.Backlogged() {
-				t.Error("the system took everything: nothing is tested")
+				t.Error("the system's buffers took everything, so nothing is tested")
 			}
 			s.conn.Close(wire.CloseSlow, "", 0)
 		})
@@ -183,7 +184,7 @@ func TestNobodyReadsWhy(t *testing.T) {
 			_, err = p.Write(p.message("x"))
 		}
 		if errors.Is(err, os.ErrDeadlineExceeded) {
-			t.Error("the connection is kept")
+			t.Error("the connection stays open")
 		}
 		service.stop()
 		s.wantSilence()
@@ -193,7 +194,7 @@ func TestNobodyReadsWhy(t *testing.T) {
 	})
 }
 
-// TestThePeerIsGoneWithinAccept has a session that writes at once, to nobody.
+// TestThePeerIsGoneWithinAccept has a session that writes within Accept, to a peer that is gone.
 func TestThePeerIsGoneWithinAccept(t *testing.T) {
 	s := &session{t: t, events: make(chan event, 10)}
 	p := NewPoller(1, 0, Limits{Message: 100}, dialects(), func(_ *loop.Loop, c Conn, _ []wire.Request) Receiver {

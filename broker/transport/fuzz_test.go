@@ -42,8 +42,8 @@ func (c *memoryConn) Write(p []byte) (int, error) {
 
 const fuzzLimit = 300
 
-// feed gives a connection the bytes of in, in pieces whose sizes come from cuts, and returns
-// what its session was told and what the peer got. first is what it begins with: "{" for lines.
+// feed writes in to a connection, in pieces whose sizes come from cuts. It returns the events of
+// the session and the bytes for the peer.
 func feed(t *testing.T, handshake bool, in, cuts []byte) (events []event, out []byte) {
 	speakJSON(t)
 	s := &session{t: t, events: make(chan event, len(in)+10)}
@@ -74,7 +74,7 @@ func feed(t *testing.T, handshake bool, in, cuts []byte) (events []event, out []
 		c.read()
 	}
 	if rest := conn.in.Len(); rest > fuzzLimit+ws.MaxHeaderSize+len(cuts)+256 && c.state != upgrading {
-		t.Fatalf("%d bytes are kept of what came", rest)
+		t.Fatalf("%d bytes of the input are kept", rest)
 	}
 	close(s.events)
 	for e := range s.events {
@@ -83,8 +83,8 @@ func feed(t *testing.T, handshake bool, in, cuts []byte) (events []event, out []
 	return events, conn.out.Bytes()
 }
 
-// FuzzFrames feeds arbitrary bytes, cut anywhere: nothing may panic, and the cuts must not
-// show. What a strict reader accepts must come out the same.
+// FuzzFrames feeds arbitrary bytes in arbitrary pieces. The pieces must not change the result, and
+// input that a strict reader accepts must have the same messages here.
 func FuzzFrames(f *testing.F) {
 	f.Add(join(clientFrame(true, ws.OpText, "{}"), clientFrame(true, ws.OpPing, "x")), []byte{0, 1, 2})
 	f.Add(join(clientFrame(false, ws.OpText, "a"), clientFrame(true, ws.OpPong, ""), clientFrame(true, ws.OpContinuation, "b")), []byte{3})
@@ -109,8 +109,9 @@ func FuzzFrames(f *testing.F) {
 	})
 }
 
-// strictMessages are the messages in a stream of frames by the reader of gobwas; ok is false
-// when they are too large, not text, or do not come to an orderly end: readers may differ there.
+// strictMessages returns the messages that the reader of gobwas finds in a stream of frames. ok is
+// false if a message is too large or not text, or if the stream does not end properly: readers may
+// differ on those.
 func strictMessages(in []byte) (messages []string, ok bool) {
 	r := wsutil.Reader{Source: bytes.NewReader(in), State: ws.StateServerSide, CheckUTF8: true,
 		OnIntermediate: wsutil.ControlFrameHandler(io.Discard, ws.StateServerSide)}
@@ -136,8 +137,8 @@ func strictMessages(in []byte) (messages []string, ok bool) {
 	}
 }
 
-// FuzzMessages makes valid frames of arbitrary text: fragments, control frames between, any
-// cut. Every message must come out whole.
+// FuzzMessages makes valid frames of arbitrary text, with fragments and control frames, and feeds
+// them in arbitrary pieces. Every message must arrive complete.
 func FuzzMessages(f *testing.F) {
 	f.Add("hello\nworld", uint64(1))
 	f.Add(strings.Repeat("ü", fuzzLimit/2)+"\n"+strings.Repeat("x", fuzzLimit+1)+"\n", uint64(2))
@@ -158,12 +159,12 @@ func FuzzMessages(f *testing.F) {
 			cuts = append(cuts, byte(rnd.IntN(256)))
 		}
 		if got, _ := feed(t, true, in, cuts); !slices.Equal(got, want) {
-			t.Fatalf("the session is told %q, want %q", got, want)
+			t.Fatalf("the session receives %q, want %q", got, want)
 		}
 	})
 }
 
-// fragments is message in frames, with control frames between.
+// fragments returns a message as frames, with control frames between them.
 func fragments(rnd *rand.Rand, message string) (in []byte) {
 	op := ws.OpText
 	for {
@@ -184,7 +185,7 @@ func fragments(rnd *rand.Rand, message string) (in []byte) {
 	}
 }
 
-// FuzzLines feeds arbitrary lines, cut anywhere.
+// FuzzLines feeds arbitrary lines in arbitrary pieces.
 func FuzzLines(f *testing.F) {
 	f.Add([]byte("{}\n\n [] \r\n"), []byte{0, 1})
 	f.Add([]byte("{"+strings.Repeat("x", 3*fuzzLimit)+"\n{}\n"), []byte{200})
@@ -201,12 +202,12 @@ func FuzzLines(f *testing.F) {
 			}
 		}
 		if got, _ := feed(t, false, in, cuts); !slices.Equal(got, want) {
-			t.Fatalf("the session is told %q, want %q", got, want)
+			t.Fatalf("the session receives %q, want %q", got, want)
 		}
 	})
 }
 
-// FuzzHandshake feeds arbitrary handshakes, cut anywhere.
+// FuzzHandshake feeds arbitrary handshakes in arbitrary pieces.
 func FuzzHandshake(f *testing.F) {
 	f.Add([]byte(upgradeRequest("/ws?token=x", "Origin: https://a.example\r\n")), []byte{5})
 	f.Add([]byte("GET / HTTP/1.0\r\n\r\n"), []byte{})

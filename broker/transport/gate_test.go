@@ -12,9 +12,9 @@ import (
 	"time"
 )
 
-// keyed is an HTTP server with room for three connections and a reserve of two. /key stands for a
-// call with an API key.
-func keyed(t *testing.T) (addr string, gate *Gate) {
+// startGated starts an HTTP server for three connections with a reserve of two. A request of /key
+// counts as a call with an API key.
+func startGated(t *testing.T) (addr string, gate *Gate) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -37,7 +37,7 @@ func keyed(t *testing.T) (addr string, gate *Gate) {
 	return l.Addr().String(), gate
 }
 
-// visitor is a connection to such a server.
+// visitor is a client of that server.
 type visitor struct {
 	*testing.T
 	net.Conn
@@ -66,8 +66,8 @@ func (v visitor) send(paths ...string) {
 	}
 }
 
-// answered reads an answer, and says whether the connection goes on.
-func (v visitor) answered() (goesOn bool) {
+// answered reads an answer and reports whether the connection stays open.
+func (v visitor) answered() (open bool) {
 	v.Helper()
 	resp, err := http.ReadResponse(v.in, nil)
 	if err != nil {
@@ -77,6 +77,7 @@ func (v visitor) answered() (goesOn bool) {
 	return !resp.Close
 }
 
+// ends checks that the server has closed the connection.
 func (v visitor) ends() {
 	v.Helper()
 	if text, err := io.ReadAll(v.in); len(text) > 0 || err != nil && strings.Contains(err.Error(), "timeout") {
@@ -84,17 +85,17 @@ func (v visitor) ends() {
 	}
 }
 
-// TestOldestProvisionalGivesWay: when all places are taken, the oldest connection without a key
-// ends, and none with one.
-func TestOldestProvisionalGivesWay(t *testing.T) {
-	addr, gate := keyed(t)
+// TestOldestProvisionalIsEvicted checks that a full gate closes the oldest connection without a
+// key, and none with a key.
+func TestOldestProvisionalIsEvicted(t *testing.T) {
+	addr, gate := startGated(t)
 	evicted := make(chan struct{}, 100)
 	gate.Evicted = func() { evicted <- struct{}{} }
 	ask := func(path string) visitor {
 		v := visit(t, addr)
 		v.send(path)
 		if !v.answered() {
-			t.Fatal("there was room, and the answer says that the connection ends")
+			t.Fatal("the server closes a connection although it has room")
 		}
 		return v
 	}
@@ -114,7 +115,7 @@ func TestOldestProvisionalGivesWay(t *testing.T) {
 	reserve := visit(t, addr)
 	reserve.send("/")
 	if reserve.answered() {
-		t.Error("a place of the reserve is kept without a key")
+		t.Error("a connection without a key keeps a place of the reserve")
 	}
 	fourth, fifth := ask("/key"), ask("/key")
 	visit(t, addr).ends() // no place is left at all
@@ -126,33 +127,34 @@ func TestOldestProvisionalGivesWay(t *testing.T) {
 	}
 }
 
-// TestPipelined: requests that come together are one too many, unless an API key came with the
-// first.
+// TestPipelined checks that a connection ends after a pipelined request, unless the first request
+// had an API key.
 func TestPipelined(t *testing.T) {
-	addr, _ := keyed(t)
+	addr, _ := startGated(t)
 	probe := visit(t, addr)
 	for range 50 { // a load balancer that keeps its connection
 		probe.send("/")
 		if !probe.answered() {
-			t.Fatal("a probe that waits for its answers is cut off")
+			t.Fatal("the server closes a connection that waits for its answers")
 		}
 	}
-	piled := visit(t, addr)
-	piled.send("/", "/", "/", "/")
-	if first, second := piled.answered(), piled.answered(); !first || second {
-		t.Errorf("the connection goes on after the first answer: %v, and the second: %v", first, second)
+	pipelined := visit(t, addr)
+	pipelined.send("/", "/", "/", "/")
+	if first, second := pipelined.answered(), pipelined.answered(); !first || second {
+		t.Errorf("the connection is open after the first answer: %v, and after the second: %v", first, second)
 	}
-	piled.ends()
+	pipelined.ends()
 	backend := visit(t, addr)
 	backend.send("/key", "/", "/", "/")
 	for range 4 {
 		if !backend.answered() {
-			t.Error("a backend may send on")
+			t.Error("the server closes the connection of a backend")
 		}
 	}
 }
 
-// TestEvictedOnce: a place is given back once, also when the connection ends as it is evicted.
+// TestEvictedOnce checks that a place is given back once, even if the connection ends while it is
+// evicted.
 func TestEvictedOnce(t *testing.T) {
 	for range 200 {
 		g := NewGate(1)
@@ -178,8 +180,8 @@ func TestEvictedOnce(t *testing.T) {
 	}
 }
 
-// TestNoAnswerTimeOnWebSocket: the deadline of an HTTP answer does not follow a connection that is
-// taken over.
+// TestNoAnswerTimeOnWebSocket checks that the write deadline of net/http does not apply to a
+// connection that was handed over.
 func TestNoAnswerTimeOnWebSocket(t *testing.T) {
 	p, s := handedWay.serve(t, setup{answer: time.Nanosecond}).connect()
 	p.write(p.message("x"))

@@ -11,9 +11,9 @@ import (
 	"switchboard/internal/wire"
 )
 
-// TestWhatIsNotHandedOver goes on with the library: compression that both sides want, and what has no place in the
-// Poller's gate, or an address that gnet must not have.
-func TestWhatIsNotHandedOver(t *testing.T) {
+// TestNotHandedOver checks which connections stay with the library: those with compression, with a
+// place in another gate, and with an address that gnet must not have.
+func TestNotHandedOver(t *testing.T) {
 	const offer = "Sec-WebSocket-Extensions: permessage-deflate\r\n"
 	for name, test := range map[string]struct {
 		compress bool
@@ -52,21 +52,22 @@ func TestWhatIsNotHandedOver(t *testing.T) {
 			}
 			service.session()
 			if got := len(kept) > 0; got != test.library {
-				t.Errorf("it goes on with the library: %v, want %v", got, test.library)
+				t.Errorf("it stays with the library: %v, want %v", got, test.library)
 			}
 		})
 	}
 	p := NewPoller(1, 0, Limits{Gate: NewGate(1)}, Dialects{}, nil, zerolog.Nop())
 	plain, zoned := &net.TCPAddr{IP: net.IPv6loopback}, &net.TCPAddr{IP: net.IPv6loopback, Zone: "eth0"}
 	if !zoneless(plain) || zoneless(zoned) || zoneless(nil) {
-		t.Error("zones are not seen")
+		t.Error("zoneless is wrong about zones")
 	}
 	if p.canAdopt(&gatedConn{Conn: new(net.TCPConn), place: &place{gate: p.limits.Gate}}) {
 		t.Error("a Poller that does not run takes connections")
 	}
 }
 
-// TestHandOverAtTheEnd closes what comes when the Poller has ended, and gives its place back.
+// TestHandOverAtTheEnd hands a connection over to a Poller that has ended. The connection is
+// closed and its place is free again.
 func TestHandOverAtTheEnd(t *testing.T) {
 	ended := way{"", true, false, func(s *service, limits Limits, accept Accept, o setup) func() {
 		p, stop := runPoller(s, limits, accept, o)

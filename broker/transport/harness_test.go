@@ -29,27 +29,27 @@ const patience = 20 * time.Second
 // messageLimit is the most bytes of a message in these tests.
 const messageLimit = 100 << 10
 
-// What is there already are the goroutines of gnet's pool, which it starts when it is loaded. Its workers stay for a
-// while when they have nothing to do.
+// TestMain looks for leaked goroutines. gnet starts a pool of goroutines when it is loaded, whose
+// workers stay for a while when they are idle.
 func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(allDialects{m}, goleak.IgnoreCurrent(), goleak.IgnoreAnyFunction("github.com/panjf2000/ants/v2.(*goWorker).run.func1"))
 }
 
-// event is one call of a Receiver, or one thing that a peer reads.
+// event is one call of a Receiver, or one unit or frame that a peer reads.
 type event struct{ kind, text string }
 
-// session is a Receiver that notes what it is told.
+// session is a Receiver that records its calls.
 type session struct {
 	t      *testing.T
 	loop   *loop.Loop
 	conn   Conn
 	first  []wire.Request            // those of the handshake
 	peer   string                    // the remote address
-	react  func(s *session, e event) // on the loop, with every event
+	react  func(s *session, e event) // called on the loop with every event
 	events chan event
 
-	control int  // frames without a message
-	refuse  bool // says that they are too many
+	control int  // frames that Control has counted
+	refuse  bool // Control returns false
 }
 
 func (s *session) record(kind, text string) {
@@ -57,7 +57,7 @@ func (s *session) record(kind, text string) {
 	select {
 	case s.events <- e:
 	default:
-		panic(fmt.Sprintf("nobody waits for all these events: %.60v", e))
+		panic(fmt.Sprintf("the test does not read its events: %.60v", e))
 	}
 	if s.react != nil {
 		s.react(s, e)
@@ -89,7 +89,7 @@ func (s *session) next() event {
 	case e := <-s.events:
 		return e
 	case <-time.After(patience):
-		s.t.Fatal("the session is told nothing")
+		s.t.Fatal("the session receives nothing")
 		panic("unreachable")
 	}
 }
@@ -103,12 +103,12 @@ func (s *session) want(events ...event) {
 	}
 }
 
-// wantSilence checks, when the service has stopped, that the session was told nothing else.
+// wantSilence checks, after the service has stopped, that the session has received nothing else.
 func (s *session) wantSilence() {
 	s.t.Helper()
 	select {
 	case e := <-s.events:
-		s.t.Fatalf("the session is also told %.60v", e)
+		s.t.Fatalf("the session also receives %.60v", e)
 	default:
 	}
 }
@@ -121,11 +121,11 @@ type setup struct {
 	handshake time.Duration
 	linger    time.Duration
 	compress  bool
-	answer    time.Duration // what the http.Server gives an answer; 0 for any time
-	first     int           // bytes of the first message; 0 for as many as of any
+	answer    time.Duration // WriteTimeout of the http.Server; 0 for none
+	first     int           // Limits.First
 }
 
-// service is a listener of one of the ways in, with its sessions.
+// service is a listener with its sessions.
 type service struct {
 	way
 	t        *testing.T
@@ -135,7 +135,7 @@ type service struct {
 	stop     func() // ends it and waits; also at the end of the test
 }
 
-// way is one way in.
+// way is a listener and a protocol by which a client connects.
 type way struct {
 	name   string
 	framed bool // WebSocket
@@ -158,7 +158,7 @@ var (
 	outboundWays    = slices.Concat(allWays, streamWays)
 )
 
-// over runs test once for each way.
+// over runs test as a subtest for each way.
 func over(t *testing.T, ways []way, test func(t *testing.T, w way)) {
 	for _, w := range ways {
 		t.Run(w.name, func(t *testing.T) { test(t, w) })
@@ -206,7 +206,7 @@ func runPoller(s *service, limits Limits, accept Accept, o setup) (*Poller, func
 		}
 		for _, l := range p.loops {
 			if len(l.deadlines) > 0 || len(l.backlog) > 0 {
-				s.t.Error("a connection that is gone is not forgotten")
+				s.t.Error("the loop still refers to a connection that has ended")
 			}
 		}
 	}
@@ -216,7 +216,7 @@ func startWeb(s *service, limits Limits, accept Accept, o setup) func() {
 	return serveWeb(s, NewWeb(1, 0, limits, dialects(), accept), limits, o)
 }
 
-// startHanded is a Web whose connections all go on in a Poller.
+// startHanded starts a Web that hands all connections over to a Poller.
 func startHanded(s *service, limits Limits, accept Accept, o setup) func() {
 	p, stop := runPoller(s, limits, accept, o)
 	w := NewWeb(1, 1, limits, dialects(), func(*loop.Loop, Conn, []wire.Request) Receiver { panic("a connection was not handed over") })
@@ -255,7 +255,7 @@ func webMux(w *Web) *http.ServeMux {
 	return mux
 }
 
-// startHTTP2 is a Web behind TLS. Peers reach it through a proxy that turns their requests into
+// startHTTP2 starts a Web with TLS. Peers reach it through a proxy that turns their requests into
 // streams of one HTTP/2 connection.
 func startHTTP2(s *service, limits Limits, accept Accept, o setup) func() {
 	w := NewWeb(1, 0, limits, dialects(), accept)
@@ -291,13 +291,13 @@ func startHTTP2(s *service, limits Limits, accept Accept, o setup) func() {
 	}
 }
 
-// in is the same service within a subtest.
+// in returns the same service for a subtest.
 func (s service) in(t *testing.T) *service {
 	s.t = t
 	return &s
 }
 
-// connect is a peer together with its session.
+// connect returns a new peer and its session.
 func (s *service) connect() (*peer, *session) {
 	s.t.Helper()
 	p := s.dial()

@@ -22,13 +22,13 @@ func TestGateOnTCP(t *testing.T) {
 	service := lineWay.serve(t, setup{room: 1})
 	first, s := service.connect()
 	second := service.dial()
-	second.write([]byte(`{"type":"connect"}` + "\n")) // comes before or after the refusal
+	second.write([]byte(`{"type":"connect"}` + "\n")) // may arrive before or after the refusal
 	second.wantClosing("overloaded", 0, "no room for another connection", overloadedMS)
 	_ = second.Close()
 
 	_ = first.Close()
 	s.want(event{"closed", ""})
-	s.do(func() {}) // behind the return of the place
+	s.do(func() {}) // runs after the place is given back
 	third, s := service.connect()
 	third.write([]byte("x\n"))
 	s.want(event{"message", "x"})
@@ -38,8 +38,9 @@ func TestGateOnTCP(t *testing.T) {
 	}
 }
 
-// TestTurnedAwayAboveTheReserve still tells those why who come when nobody may linger any more.
-func TestTurnedAwayAboveTheReserve(t *testing.T) {
+// TestRefusedAboveTheReserve checks that clients receive the reason even if their connections
+// cannot linger any more.
+func TestRefusedAboveTheReserve(t *testing.T) {
 	speakJSON(t)
 	service := lineWay.serve(t, setup{room: 1})
 	service.connect()
@@ -71,7 +72,7 @@ func TestGateOnHTTP(t *testing.T) {
 
 		_ = first.Close()
 		s.want(event{"closed", ""})
-		s.do(func() {}) // behind the return of the place
+		s.do(func() {}) // runs after the place is given back
 		fourth, s := service.connect()
 		fourth.write(fourth.message("x"))
 		s.want(event{"message", "x"})
@@ -101,23 +102,23 @@ func TestHandshakeExpires(t *testing.T) {
 	}
 }
 
-func TestHandshakeThatIsRefused(t *testing.T) {
+func TestRefusedHandshakes(t *testing.T) {
 	tests := map[string]struct {
 		request     string
 		onTCP, http int // status
 	}{
-		"bad origin":    {upgradeRequest("/ws", "Origin: https://bad.example\r\n"), 403, 403},
-		"bad host":      {strings.Replace(upgradeRequest("/ws", "Origin: https://a.example\r\n"), "broker.example", "other", 1), 403, 403},
-		"wrong path":    {upgradeRequest("/other", ""), 404, 404},
-		"no upgrade":    {"GET /ws HTTP/1.1\r\nHost: broker.example\r\n\r\n", 400, 426},
-		"HTTP/1.0":      {"GET /ws HTTP/1.0\r\nHost: broker.example\r\n\r\n", 505, 426},
-		"no path":       {"GET\r\n\r\n", 400, 400},
-		"no header":     {"GET /ws HTTP/1.1\r\nHost\r\n\r\n", 400, 400},
-		"old version":   {strings.Replace(upgradeRequest("/ws", ""), ": 13", ": 8", 1), 426, 400},
-		"bad key":       {strings.Replace(upgradeRequest("/ws", ""), "dGhl", "", 1), 400, 400},
-		"without end":   {"GET /ws HTTP/1.1\r\nX: " + strings.Repeat("x", 2<<20), 431, 431},
-		"other scheme":  {upgradeRequest("ftp://x/y", ""), 404, 404},
-		"control bytes": {"GET /ws\x00 HTTP/1.1\r\nHost: broker.example\r\n\r\n", 404, 400},
+		"bad origin":     {upgradeRequest("/ws", "Origin: https://bad.example\r\n"), 403, 403},
+		"bad host":       {strings.Replace(upgradeRequest("/ws", "Origin: https://a.example\r\n"), "broker.example", "other", 1), 403, 403},
+		"wrong path":     {upgradeRequest("/other", ""), 404, 404},
+		"no upgrade":     {"GET /ws HTTP/1.1\r\nHost: broker.example\r\n\r\n", 400, 426},
+		"HTTP/1.0":       {"GET /ws HTTP/1.0\r\nHost: broker.example\r\n\r\n", 505, 426},
+		"no path":        {"GET\r\n\r\n", 400, 400},
+		"no header":      {"GET /ws HTTP/1.1\r\nHost\r\n\r\n", 400, 400},
+		"old version":    {strings.Replace(upgradeRequest("/ws", ""), ": 13", ": 8", 1), 426, 400},
+		"bad key":        {strings.Replace(upgradeRequest("/ws", ""), "dGhl", "", 1), 400, 400},
+		"endless header": {"GET /ws HTTP/1.1\r\nX: " + strings.Repeat("x", 2<<20), 431, 431},
+		"other scheme":   {upgradeRequest("ftp://x/y", ""), 404, 404},
+		"control bytes":  {"GET /ws\x00 HTTP/1.1\r\nHost: broker.example\r\n\r\n", 404, 400},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -138,8 +139,8 @@ func TestHandshakeThatIsRefused(t *testing.T) {
 	}
 }
 
-// TestOtherHTTPOnTCP: a request of another method than GET is refused, and no line of it reaches a
-// session.
+// TestOtherHTTPOnTCP checks that a request with another method than GET is refused, and that no
+// line of it reaches a session.
 func TestOtherHTTPOnTCP(t *testing.T) {
 	for _, method := range []string{"POST", "OPTIONS", "PUT", "DELETE", "HEAD", "CONNECT"} {
 		service := lineWay.serve(t, setup{})
@@ -156,8 +157,8 @@ func TestOtherHTTPOnTCP(t *testing.T) {
 	}
 }
 
-// TestHandshakeInPieces sends the handshake byte by byte, with a long token, and a message in
-// the same breath.
+// TestHandshakeInPieces sends a handshake with a long token, and a message without waiting for the
+// answer, byte by byte and in one piece.
 func TestHandshakeInPieces(t *testing.T) {
 	over(t, socketWays, func(t *testing.T, w way) {
 		service := w.serve(t, setup{})
@@ -196,7 +197,8 @@ func TestPortIsTaken(t *testing.T) {
 	}
 }
 
-// TestTheEngineEnds by itself, as it does when it cannot accept: that is an error.
+// TestTheEngineEnds checks that Run returns an error if the engine ends by itself, as it does when
+// it cannot accept.
 func TestTheEngineEnds(t *testing.T) {
 	p := NewPoller(1, 0, Limits{Gate: NewGate(1)}, Dialects{}, nil, zerolog.Nop())
 	done := make(chan error, 1)
@@ -210,7 +212,7 @@ func TestTheEngineEnds(t *testing.T) {
 	}
 }
 
-func TestRunThatIsStoppedAtOnce(t *testing.T) {
+func TestRunStopsAtOnce(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	for range 20 {
@@ -221,8 +223,8 @@ func TestRunThatIsStoppedAtOnce(t *testing.T) {
 	}
 }
 
-// TestTasksWithoutConnections posts to loops that gnet has not shown yet, from tasks too, while
-// the first connections come.
+// TestTasksWithoutConnections posts to loops before gnet has passed them, also from tasks, while
+// the first connections arrive.
 func TestTasksWithoutConnections(t *testing.T) {
 	const loops = 4
 	sessions := make(chan *session, loops)
@@ -283,7 +285,7 @@ func TestCompression(t *testing.T) {
 	p.write([]byte(upgradeRequest("/ws", "Sec-WebSocket-Extensions: permessage-deflate\r\n")))
 	resp := p.response()
 	if ext := resp.Header.Get("Sec-WebSocket-Extensions"); !strings.Contains(ext, "no_context_takeover") {
-		t.Errorf("negotiated %q, want no context takeover: a window for every connection costs too much", ext)
+		t.Errorf("negotiated %q, want no context takeover, which needs a window of memory per connection", ext)
 	}
 }
 
@@ -293,7 +295,7 @@ func TestHijackRefuses(t *testing.T) {
 		t.Errorf("Hijack: %v", err)
 	}
 	if _, _, err := (smallBuffers{nil, &socket, new(frameCounter)}).Hijack(); err == nil {
-		t.Error("Hijack of what cannot be upgraded succeeds")
+		t.Error("Hijack succeeds without a http.Hijacker")
 	}
 }
 

@@ -22,13 +22,13 @@ import (
 
 const wsPath = "/ws?token=abc&client=phone"
 
-// upgradeRequest is a WebSocket handshake (the key is that of RFC 6455 §1.3).
+// upgradeRequest returns a WebSocket handshake with the key of RFC 6455 §1.3.
 func upgradeRequest(path, header string) string {
 	return "GET " + path + " HTTP/1.1\r\nHost: broker.example\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n" +
 		"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n" + header + "\r\n"
 }
 
-// peer is a client on a bare socket, so that a test can cut its bytes as it likes.
+// peer is a client on a plain socket, so that a test can choose the pieces in which it writes.
 type peer struct {
 	*net.TCPConn
 	t      *testing.T
@@ -47,7 +47,7 @@ func (s *service) dial() *peer {
 	s.t.Cleanup(func() { _ = c.Close() })
 	_ = c.SetDeadline(time.Now().Add(patience))
 	tcp := c.(*net.TCPConn)
-	_ = tcp.SetReadBuffer(64 << 10) // does not grow, so that tests know what the system takes
+	_ = tcp.SetReadBuffer(64 << 10) // a fixed size, so that tests know how much the system takes
 	return &peer{TCPConn: tcp, t: s.t, framed: s.framed, stream: s.stream, r: bufio.NewReader(c)}
 }
 
@@ -109,7 +109,7 @@ func opData() ws.OpCode {
 	return ws.OpText
 }
 
-// clientFrame is a masked frame.
+// clientFrame returns a masked frame.
 func clientFrame(fin bool, op ws.OpCode, payload string) []byte {
 	f := ws.MaskFrameInPlaceWith(ws.NewFrame(op, fin, []byte(payload)), [4]byte{0xa5, 0x5a, 0x01, 0xff})
 	b, err := ws.CompileFrame(f)
@@ -166,7 +166,8 @@ func (p *peer) readFrame() event {
 
 const streamPath = "/sse?channel=news&token=abc&client=phone"
 
-// beginStream requests a stream and reads its first event, which comes once the client is connected.
+// beginStream requests a stream and reads its first event, which comes once the client is
+// connected.
 func (p *peer) beginStream(service *service) *session {
 	p.t.Helper()
 	p.write([]byte("GET " + streamPath + " HTTP/1.1\r\nHost: broker.example\r\n\r\n"))
@@ -213,7 +214,7 @@ func (p *peer) want(events ...event) {
 	p.t.Helper()
 	for i, want := range events {
 		if got := p.read(); got != want {
-			p.t.Fatalf("the peer reads %.80v as thing %d, want %.80v", got, i, want)
+			p.t.Fatalf("the peer reads %.80v as event %d, want %.80v", got, i, want)
 		}
 	}
 }
@@ -238,5 +239,5 @@ func (p *peer) wantClosing(code string, status int, detail string, afterMS int64
 	p.want(event{"end", ""})
 }
 
-// join puts bytes together.
+// join concatenates parts.
 func join(parts ...[]byte) []byte { return bytes.Join(parts, nil) }

@@ -34,10 +34,10 @@ type pollerConn struct {
 	encoding *dialect.Encoding
 	partial  *partial // nil for nothing
 
-	state    state
-	refused  bool       // it counts in Poller.refused, not in the Gate
-	known    bool       // it has sent its first message, or a request in its URL
-	address  limit.Slot // in Limits.Addresses; 0 for none
+	state   state
+	refused bool       // it counts in Poller.refused, not in the Gate
+	known   bool       // it has sent its first message, or a request in its URL
+	address limit.Slot // in Limits.Addresses; 0 for none
 }
 
 // partial is the state of a connection with incomplete input.

@@ -7,6 +7,6 @@ import (
 
 func TestSize(t *testing.T) {
 	if n := unsafe.Sizeof(pollerConn{}); n > 64 {
-		t.Errorf("an idle connection takes %d bytes, at most 64 are meant", n)
+		t.Errorf("an idle connection takes %d bytes, want at most 64", n)
 	}
 }

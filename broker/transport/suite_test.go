@@ -166,7 +166,7 @@ func TestPing(t *testing.T) {
 			t.Fatalf("the peer reads %v, want a ping", ping)
 		}
 		if !w.framed {
-			return // the answer is a message like others
+			return // a pong on TCP is an ordinary message
 		}
 		p.write(clientFrame(true, ws.OpPong, ping.text))
 		p.write(clientFrame(true, ws.OpPong, "not asked for"))
@@ -176,7 +176,7 @@ func TestPing(t *testing.T) {
 		}
 		s.do(func() {
 			if s.control != 5 {
-				t.Errorf("the session is told of %d control frames, want 5", s.control)
+				t.Errorf("the session counts %d control frames, want 5", s.control)
 			}
 			s.refuse = true
 		})
@@ -187,8 +187,8 @@ func TestPing(t *testing.T) {
 	})
 }
 
-// TestEveryFrameIsCounted also where a library reads the frames: what is no message costs its
-// sender a place in the rates, and no frame comes for nothing.
+// TestEveryFrameIsCounted checks that every frame counts for the rate limit, also if the library
+// reads the frames and if it is not the last of a message.
 func TestEveryFrameIsCounted(t *testing.T) {
 	const frames = 1000
 	empty := func(fin bool, op ws.OpCode) []byte { return clientFrame(fin, op, "") }
@@ -204,14 +204,14 @@ func TestEveryFrameIsCounted(t *testing.T) {
 			p.write(join(empty(true, ws.OpContinuation), p.message("next")))
 			s.want(event{"message", ""}, event{"message", "next"})
 			s.do(func() {
-				// A library reads ahead: the next message may be counted before it is known as one.
+				// The library reads ahead: the first frame of the next message may count already.
 				if n := s.control - frames - 1; n != 0 && (w.name != webWay.name || n != 1) {
 					t.Errorf("%d frames are counted besides the messages, want %d", s.control, 1+frames)
 				}
 			})
 		}
 	})
-	p, s := lineWay.serve(t, setup{}).connect() // which sends one
+	p, s := lineWay.serve(t, setup{}).connect() // connect sends one empty line
 	p.write(join(bytes.Repeat(spoken.Empty, frames-1), p.message("x")))
 	s.want(event{"message", "x"})
 	s.do(func() {
@@ -221,13 +221,13 @@ func TestEveryFrameIsCounted(t *testing.T) {
 	})
 }
 
-// TestFirstMessageIsShort: a stranger gets less memory than a client that has connected.
+// TestFirstMessageIsShort checks that Limits.First applies before a client has connected.
 func TestFirstMessageIsShort(t *testing.T) {
 	over(t, allWays, func(t *testing.T, w way) {
 		service := w.serve(t, setup{first: 1000})
 		connect := func() (*peer, *session) {
 			p := service.dial()
-			p.handshake("/ws") // without a token, which would stand for connect
+			p.handshake("/ws") // with a token, the URL would contain the connect request
 			if !w.framed {
 				p.write(spoken.Empty)
 			}
