@@ -40,18 +40,14 @@ func (d *Dialect) Message(channel string, id int64, data []byte) *dialect.Messag
 
 // Event implements dialect.Maker.
 func (d *Dialect) Event(e wire.Event) *dialect.Message {
-	m := &dialect.Message{Event: &e, Prepared: dialect.Prepare(appendEvent(dialect.ReserveHeader(make([]byte, 0, 192)), &e), '\n')}
+	m := &dialect.Message{Event: &e, Prepared: dialect.Prepare(AppendEvent(dialect.ReserveHeader(make([]byte, 0, 192)), &e), '\n')}
 	if e.Type == wire.TypeGap && e.ID != nil {
 		m.Channel, m.ID = e.Channel, *e.ID
 	}
 	return m
 }
 
-// AppendEvent appends the JSON of an event, on one line and without a delimiter. Other dialects
-// that carry the same JSON use it.
-func AppendEvent(dst []byte, e *wire.Event) []byte { return appendEvent(dst, e) }
-
-// JSON returns the JSON of a message that a Dialect of this package made. It must not be changed.
+// JSON returns the JSON of a message that a Dialect of this package made. The caller must not change it.
 func JSON(m *dialect.Message) []byte { return m.Prepared.Payload() }
 
 // appendMessage appends a message of a channel, or of a client's own queue if channel is empty. data
@@ -83,8 +79,9 @@ func appendName(dst []byte, name string) []byte {
 	return append(dst, '"')
 }
 
-// appendEvent appends the JSON of an event. It removes only white space from payloads.
-func appendEvent(dst []byte, e *wire.Event) []byte {
+// AppendEvent appends the JSON of an event, on one line and without a delimiter. It removes only
+// white space from payloads. Other dialects that carry the same JSON use it.
+func AppendEvent(dst []byte, e *wire.Event) []byte {
 	switch {
 	case isSimple(e):
 		return appendSimple(dst, e)

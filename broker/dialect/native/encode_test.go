@@ -42,7 +42,7 @@ func TestEventRoundTrip(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			encoded := appendEvent(nil, &test.event)
+			encoded := AppendEvent(nil, &test.event)
 			if got := string(encoded); got != test.json {
 				t.Errorf("encoded\n%s, want\n%s", got, test.json)
 			}
@@ -60,7 +60,7 @@ func TestEventRoundTrip(t *testing.T) {
 // TestEncodeInvalidData checks that a payload that is not JSON becomes an error event. Written as
 // it is, it would break the stream.
 func TestEncodeInvalidData(t *testing.T) {
-	got, err := wire.DecodeEvent(appendEvent(nil, &wire.Event{Type: wire.TypeReply, Ref: wire.RefOf(7), Data: json.RawMessage(`{`)}))
+	got, err := wire.DecodeEvent(AppendEvent(nil, &wire.Event{Type: wire.TypeReply, Ref: wire.RefOf(7), Data: json.RawMessage(`{`)}))
 	want := wire.Event{Type: wire.TypeError, Ref: wire.RefOf(7), Code: "bad_request", Message: "the payload is not JSON"}
 	if err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v, %v; want %+v", got, err, want)
@@ -107,7 +107,7 @@ func FuzzDecodeEvent(f *testing.F) {
 			}
 			return
 		}
-		encoded := appendEvent(nil, &e)
+		encoded := AppendEvent(nil, &e)
 		back, err := wire.DecodeEvent(encoded)
 		if err != nil || back.Type != e.Type || back.Ref != e.Ref {
 			t.Fatalf("%s becomes %s, %v", raw, encoded, err)

@@ -62,7 +62,7 @@ func FuzzAppend(f *testing.F) {
 			{Type: typ, Channel: client, After: &ref, ID: &id, Recovered: &flag, More: flag},
 			{Type: typ, Code: user, Message: message, Reconnect: &flag, AfterMS: id},
 		} {
-			got, want := appendEvent(nil, &e), appendAny(nil, e)
+			got, want := AppendEvent(nil, &e), appendAny(nil, e)
 			if string(got) != string(want) {
 				t.Fatalf("%s, want %s", got, want)
 			}
@@ -78,7 +78,7 @@ func BenchmarkWithoutEncodingJSON(b *testing.B) {
 	for name, f := range map[string]func(){
 		"scan":      func() { scan(new(wire.Request), raw) },
 		"unmarshal": func() { _ = json.Unmarshal(raw, new(wire.Request)) },
-		"append":    func() { buf = appendEvent(buf[:0], &e) },
+		"append":    func() { buf = AppendEvent(buf[:0], &e) },
 		"marshal":   func() { buf = appendAny(buf[:0], e) },
 	} {
 		b.Run(name, func(b *testing.B) {

@@ -116,10 +116,10 @@ func (c codec) AppendMessage(dst []byte, m *dialect.Message) []byte {
 // AppendEvent implements dialect.Codec.
 func (c codec) AppendEvent(dst []byte, e wire.Event) []byte {
 	if c.framing == dialect.Stream {
-		return append(appendEvent(dst, &e), '\n')
+		return append(AppendEvent(dst, &e), '\n')
 	}
 	start := len(dst)
-	return dialect.PutHeader(appendEvent(dialect.ReserveHeader(dst), &e), start, dialect.Text)
+	return dialect.PutHeader(AppendEvent(dialect.ReserveHeader(dst), &e), start, dialect.Text)
 }
 
 // AppendClosing implements dialect.Codec.

@@ -18,7 +18,7 @@ type start struct {
 	drawn   bool        // the broker drew it earlier, and it came back with the last id
 }
 
-// final returns what a client is told that should not come back, or nil.
+// final returns the error for a client that should not reconnect, or nil if it should.
 func (s *start) final(reason wire.CloseReason, detail string) *wire.Error {
 	switch {
 	case reason == wire.CloseSuperseded, reason == wire.CloseDisconnected:

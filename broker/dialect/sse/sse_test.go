@@ -201,7 +201,7 @@ func TestAnotherClient(t *testing.T) {
 	next = open(t, "token=t&client=phone", "Last-Event-ID: "+id).Encoding
 	out = next.AppendEvent(nil, connected(100))
 	if more := next.AppendEvent(nil, wire.Event{Type: wire.TypeError, Ref: wire.RefOf(ackRef), Code: "bad_request"}); len(more) > 0 {
-		t.Errorf("the client is told %s", more)
+		t.Errorf("the client receives %s", more)
 	}
 	p, err = ParsePosition(read(t, next.AppendEvent(out, subscribed(1, 1, "x")))[1].ID)
 	if err != nil || p.Inbox != 0 {
