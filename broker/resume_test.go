@@ -59,6 +59,24 @@ func TestSubscribeAfterDeliversMissedMessages(t *testing.T) {
 	})
 }
 
+// TestResumeEmptyAll checks that a client that saw $all empty can resume there: a 0 could not be told
+// from a position that the store has forgotten.
+func TestResumeEmptyAll(t *testing.T) {
+	i := start(t, memoryStore(queue.Options{}), nil)
+	p := dialers["tcp"](t, i)
+	p.send(`{"type":"connect","client":"phone","secret":"%032d"}`, 1)
+	all := id(t, p.expect(object{"type": "connected"})["id"])
+	if all == 0 {
+		t.Fatal("the position on an empty $all is 0")
+	}
+	p.close()
+	sent := id(t, i.push(t, `{"all":true,"data":1}`)["id"])
+	p = dialers["tcp"](t, i)
+	p.send(`{"type":"connect","client":"phone","secret":"%032d","after":%d}`, 1, all)
+	p.expect(object{"type": "connected"})
+	p.expect(object{"type": "message", "channel": "$all", "id": sent})
+}
+
 func TestTrimmedMessagesCauseAGap(t *testing.T) {
 	i := start(t, memoryStore(queue.Options{ChannelCap: 10}), nil)
 	first := id(t, i.push(t, `{"channel":"a","data":0}`)["id"])

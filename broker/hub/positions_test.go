@@ -161,8 +161,11 @@ func TestEmptyChannelResumeID(t *testing.T) {
 		} else if late.ResumeID == 0 || late.ResumeID <= resumeID {
 			t.Errorf("the resume id in that case: %+v", late)
 		}
-		if all := acquire(wire.AllChannel, nil); all.ResumeID != 0 {
-			t.Errorf("the position of the channel of all clients never expires: %+v", all)
+		if all := acquire(wire.AllChannel, nil); all.ResumeID == 0 || all.Cursor != 0 {
+			t.Errorf("the position of the channel of all clients expires as well: %+v", all)
+		}
+		if internal := acquire("$internal", nil); internal.ResumeID != 0 {
+			t.Errorf("no client resumes an internal channel: %+v", internal)
 		}
 	})
 }

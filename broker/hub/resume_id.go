@@ -49,7 +49,8 @@ func (c *storeClock) times() (last, now time.Time, ok bool) {
 
 // resumeID returns the id that a client receives for the position cursor.
 func (h *Hub) resumeID(c *Channel, cursor int64) int64 {
-	if cursor != 0 || h.opts.PositionTTL == 0 || wire.IsSystem(c.Name) || c.tail.Load().last != 0 {
+	internal := wire.IsSystem(c.Name) && c.Name != wire.AllChannel // no client resumes it
+	if cursor != 0 || h.opts.PositionTTL == 0 || internal || c.tail.Load().last != 0 {
 		return cursor
 	}
 	// Use the time of the last read, not the current time: this server may not know messages that

@@ -77,6 +77,7 @@ func (s *Session) connect(req wire.Request) {
 	}
 	s.state, s.inbox.auto = connecting, req.Ack == "auto"
 	s.noteHeard()
+	req.After = s.m.opts.Hub.ResumeCursor(req.After)
 	j := &connectJob{session: s, request: req}
 	s.shard.beginConnect(j)
 	q := s.question(s.m.opts.Hooks.Connect, hook.Connect, "")
@@ -157,11 +158,11 @@ func (j *connectJob) sendConnected() {
 	s.send(wire.Event{
 		Type: wire.TypeConnected, Ref: req.Ref, Client: s.client, User: s.user(), Secret: j.secret,
 		Server: s.m.opts.ServerID(), Ping: int(s.conn.Liveness().Ping / time.Second), Queued: &j.bound.Queued,
-		ID: &j.all.Cursor, // from which the client can resume the $all channel
+		ID: &j.all.ResumeID, // from which the client can resume the $all channel
 	})
 	// After a recovery the subscription sends any gaps in order with the messages.
 	if req.After != nil && !j.all.Recovered && j.all.Cursor != *req.After {
-		s.Gap(wire.AllChannel, *req.After, j.all.Cursor)
+		s.Gap(wire.AllChannel, *req.After, j.all.ResumeID)
 	}
 }
 
