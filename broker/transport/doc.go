@@ -5,7 +5,8 @@
 //     decides. An idle connection has no goroutine and no buffer.
 //   - [Web] is an http.Handler for WebSocket and for streams in a response body. It hands a
 //     connection over to the Poller if it can. WebSockets with compression or TLS need the library
-//     coder/websocket and a goroutine each; streams with TLS or HTTP/2 keep their handler's goroutine.
+//     coder/websocket and a goroutine each. Streams with TLS or HTTP/2 keep their handler's
+//     goroutine.
 //
 // All methods of a [Conn] and of a [Receiver] are called on the connection's loop.
 package transport

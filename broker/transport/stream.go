@@ -116,16 +116,16 @@ func refuseStream(rw http.ResponseWriter, err error) {
 	http.Error(rw, err.Error(), status)
 }
 
-// turnStreamAway tells a client in its own dialect to come back later: EventSource gives up after any
-// status but 200.
+// turnStreamAway tells a client in its own dialect to come back later: EventSource gives up after
+// any status but 200.
 func turnStreamAway(rw http.ResponseWriter, opening dialect.Opening, detail string, afterMS int64) {
 	out, _ := opening.Encoding.AppendClosing(nil, wire.CloseOverloaded, detail, afterMS)
 	w := responseBody{rw: rw}
 	_ = w.write(out) // the client may be gone
 }
 
-// responseBody writes what a codec appends, which begins with the head of an HTTP/1.1 response, to a
-// response of net/http.
+// responseBody writes what a codec appends, which begins with the head of an HTTP/1.1 response, to
+// a response of net/http.
 type responseBody struct {
 	rw    http.ResponseWriter
 	begun bool

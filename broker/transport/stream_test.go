@@ -115,8 +115,8 @@ func TestHTTP2Gate(t *testing.T) {
 	service.connect()
 }
 
-// TestStreamAddresses: a stream counts for its address, on HTTP/2 each one, and for the address that a
-// proxy names.
+// TestStreamAddresses: a stream counts for its address, on HTTP/2 each one, and for the address
+// that a proxy names.
 func TestStreamAddresses(t *testing.T) {
 	loopback := netip.MustParsePrefix("127.0.0.0/8")
 	over(t, streamWays, func(t *testing.T, w way) {

@@ -47,11 +47,12 @@ func (d *Dialect) Event(e wire.Event) *dialect.Message {
 	return m
 }
 
-// JSON returns the JSON of a message that a Dialect of this package made. The caller must not change it.
+// JSON returns the JSON of a message that a Dialect of this package made. The caller must not
+// change it.
 func JSON(m *dialect.Message) []byte { return m.Prepared.Payload() }
 
-// appendMessage appends a message of a channel, or of a client's own queue if channel is empty. data
-// must be compact JSON.
+// appendMessage appends a message of a channel, or of a client's own queue if channel is empty.
+// data must be compact JSON.
 func appendMessage(b []byte, channel string, id int64, data []byte) []byte {
 	b = append(b, `{"type":"message",`...)
 	if channel != "" {
