@@ -34,13 +34,13 @@ type Redis struct {
 	keys   keys
 	ttl    int64 // Retention, ms
 
-	schedule *redispipe.Group
+	schedule *redispipe.BatchScript
 }
 
 // NewRedis returns a store that uses pipe. The caller has called [StoreOptions.Validate].
 func NewRedis(pipe *redispipe.Pipe, opts StoreOptions) *Redis {
 	r := &Redis{pipe: pipe, limits: defaultLimits, keys: keys(opts.Prefix), ttl: Retention.Milliseconds()}
-	r.schedule = &redispipe.Group{Script: scheduleScript, Shared: []any{&r.limits.due, r.ttl}}
+	r.schedule = &redispipe.BatchScript{Script: scheduleScript, Shared: []any{&r.limits.due, r.ttl}}
 	return r
 }
 

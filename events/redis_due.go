@@ -35,7 +35,7 @@ func (r *Redis) Schedule(ctx context.Context, grace time.Duration, checks ...Che
 	targets := make([]redispipe.Target, len(batches))
 	for i, b := range batches {
 		targets[i] = redispipe.Target{
-			Group: r.schedule, Keys: []string{r.keys.due(b.shard), r.keys.reported(b.shard)}, Args: []any{millis(grace), b.entries.String()},
+			Script: r.schedule, Keys: []string{r.keys.due(b.shard), r.keys.reported(b.shard)}, Args: []any{millis(grace), b.entries.String()},
 		}
 	}
 	errs := make([]error, len(checks))

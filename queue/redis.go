@@ -47,12 +47,12 @@ type Redis struct {
 	keys keys
 
 	// The groups of appends: plain, durable, and for channels with ExistingOnly.
-	appendClient  [2]*redispipe.Group
-	appendGrouped [2]*redispipe.Group // to clients, with AckGroup
-	appendChannel [3]*redispipe.Group
-	appendBounded sync.Map // [3]*redispipe.Group by bounds: to channels, with Cap or TTL
+	appendClient  [2]*redispipe.BatchScript
+	appendGrouped [2]*redispipe.BatchScript // to clients, with AckGroup
+	appendChannel [3]*redispipe.BatchScript
+	appendBounded sync.Map // [3]*redispipe.BatchScript by bounds: to channels, with Cap or TTL
 
-	bind, refresh, read, ack, withdraw *redispipe.Group
+	bind, refresh, read, ack, withdraw *redispipe.BatchScript
 
 	clock storeClock
 }
@@ -62,19 +62,19 @@ func NewRedis(pipe *redispipe.Pipe, opts Options) *Redis {
 	opts = opts.withDefaults()
 	r := &Redis{pipe: pipe, opts: opts, keys: keys{opts.Prefix}}
 	ttl := func(d time.Duration) any { return decimal(millis(d)) }
-	r.bind = &redispipe.Group{Script: bindScript, Shared: []any{ttl(opts.RecordTTL), &r.clock}}
-	r.refresh = &redispipe.Group{Script: refreshScript, Shared: []any{ttl(opts.RecordTTL), &r.clock}}
-	r.read = &redispipe.Group{Script: readChannelScript, Shared: []any{strconv.Itoa(MaxPageBytes)}}
-	r.ack = &redispipe.Group{Script: ackScript}
-	r.withdraw = &redispipe.Group{Script: withdrawScript}
+	r.bind = &redispipe.BatchScript{Script: bindScript, Shared: []any{ttl(opts.RecordTTL), &r.clock}}
+	r.refresh = &redispipe.BatchScript{Script: refreshScript, Shared: []any{ttl(opts.RecordTTL), &r.clock}}
+	r.read = &redispipe.BatchScript{Script: readChannelScript, Shared: []any{strconv.Itoa(MaxPageBytes)}}
+	r.ack = &redispipe.BatchScript{Script: ackScript}
+	r.withdraw = &redispipe.BatchScript{Script: withdrawScript}
 	r.appendChannel = r.channelAppends(bounds{opts.ChannelCap, opts.ChannelTTL})
 	for i, durable := range []any{"0", "1"} {
 		shared := []any{
 			strconv.Itoa(opts.ClientCap), ttl(opts.ClientTTL), ttl(opts.RecordTTL), ttl(opts.KeyTTL),
 			&r.clock, durable, replaced(opts.Replaced),
 		}
-		r.appendClient[i] = &redispipe.Group{Script: appendClientScript, Durable: i == 1, Shared: append(slices.Clone(shared), "3")}
-		r.appendGrouped[i] = &redispipe.Group{Script: appendClientScript, Durable: i == 1, Shared: append(shared, "4")}
+		r.appendClient[i] = &redispipe.BatchScript{Script: appendClientScript, Durable: i == 1, Shared: append(slices.Clone(shared), "3")}
+		r.appendGrouped[i] = &redispipe.BatchScript{Script: appendClientScript, Durable: i == 1, Shared: append(shared, "4")}
 	}
 	return r
 }
@@ -86,10 +86,10 @@ type bounds struct {
 }
 
 // channelAppends makes the groups of appends to channels with these bounds.
-func (r *Redis) channelAppends(b bounds) (groups [3]*redispipe.Group) {
+func (r *Redis) channelAppends(b bounds) (groups [3]*redispipe.BatchScript) {
 	ttl := func(d time.Duration) any { return decimal(millis(d)) }
 	for i, kind := range []any{"0", "1", "2"} {
-		groups[i] = &redispipe.Group{Script: appendChannelScript, Durable: i == 1, Shared: []any{
+		groups[i] = &redispipe.BatchScript{Script: appendChannelScript, Durable: i == 1, Shared: []any{
 			strconv.Itoa(b.cap), decimal(r.opts.ChannelMaxBytes), ttl(b.ttl), ttl(b.ttl + r.opts.MetaTTL), ttl(r.opts.KeyTTL), &r.clock, kind,
 		}}
 	}
@@ -97,7 +97,7 @@ func (r *Redis) channelAppends(b bounds) (groups [3]*redispipe.Group) {
 }
 
 // channelGroup returns the group of a push.
-func (r *Redis) channelGroup(push ChannelPush) *redispipe.Group {
+func (r *Redis) channelGroup(push ChannelPush) *redispipe.BatchScript {
 	groups := r.channelGroups(push)
 	switch {
 	case push.Durable:
@@ -110,7 +110,7 @@ func (r *Redis) channelGroup(push ChannelPush) *redispipe.Group {
 
 // channelGroups returns the groups of pushes with the same bounds. There are only as many as
 // namespaces have different bounds.
-func (r *Redis) channelGroups(push ChannelPush) [3]*redispipe.Group {
+func (r *Redis) channelGroups(push ChannelPush) [3]*redispipe.BatchScript {
 	if push.Cap == 0 && push.TTL == 0 {
 		return r.appendChannel
 	}
@@ -122,11 +122,11 @@ func (r *Redis) channelGroups(push ChannelPush) [3]*redispipe.Group {
 	if !found {
 		groups, _ = r.appendBounded.LoadOrStore(b, r.channelAppends(b))
 	}
-	return groups.([3]*redispipe.Group)
+	return groups.([3]*redispipe.BatchScript)
 }
 
 // group returns the group of a push.
-func group(groups [2]*redispipe.Group, durable bool) *redispipe.Group {
+func group(groups [2]*redispipe.BatchScript, durable bool) *redispipe.BatchScript {
 	if durable {
 		return groups[1]
 	}

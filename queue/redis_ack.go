@@ -51,5 +51,5 @@ func (r *Redis) Acks(ctx context.Context, acks []Ack) []Outcome[int] {
 }
 
 func (r *Redis) ackTarget(a Ack, keys []string) redispipe.Target {
-	return redispipe.Target{Group: r.ack, Keys: keys, Args: []any{decimal(a.Generation), decimal(a.ID)}}
+	return redispipe.Target{Script: r.ack, Keys: keys, Args: []any{decimal(a.Generation), decimal(a.ID)}}
 }

@@ -33,7 +33,7 @@ func (r *Redis) AppendChannels(ctx context.Context, pushes []ChannelPush) []Outc
 		if push.Key != "" {
 			keys = append(keys, r.keys.channelKey(push.Channel, push.Key))
 		}
-		targets[i] = redispipe.Target{Group: r.channelGroup(push), Keys: keys, Args: []any{push.Data}}
+		targets[i] = redispipe.Target{Script: r.channelGroup(push), Keys: keys, Args: []any{push.Data}}
 	}
 	out := outcomes(r, ctx, targets, func(l *line) (a Appended, clock int64) {
 		a.ID, a.Prev, a.Duplicate, clock = l.integer(), l.integer(), l.integer() == 1, l.integer()
@@ -74,7 +74,7 @@ func (r *Redis) ReadChannels(ctx context.Context, reads []ChannelRead) []Outcome
 
 func (r *Redis) readTarget(c ChannelRead, after string) redispipe.Target {
 	return redispipe.Target{
-		Group: r.read, Keys: []string{r.keys.channel(c.Channel), r.keys.channelMeta(c.Channel)},
+		Script: r.read, Keys: []string{r.keys.channel(c.Channel), r.keys.channelMeta(c.Channel)},
 		Args: []any{after, min(c.Limit, maxPage), cmp.Or(c.Bytes, MaxPageBytes)},
 	}
 }

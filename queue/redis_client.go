@@ -26,7 +26,7 @@ func (r *Redis) BindClients(ctx context.Context, claims []Claim) []Outcome[Bound
 	targets := make([]redispipe.Target, len(claims))
 	for i, c := range claims {
 		targets[i] = redispipe.Target{
-			Group: r.bind, Keys: r.clientKeys(c.Client),
+			Script: r.bind, Keys: r.clientKeys(c.Client),
 			Args: []any{c.User, c.Server, c.Instance, decimal(c.Attempt), storedSecret(c.User, c.Secret)},
 		}
 	}
@@ -78,7 +78,7 @@ func (r *Redis) RefreshClients(ctx context.Context, server string, list []HeldCl
 		case !r.upToDate(record, server, h.Generation, now):
 			indexes = append(indexes, i)
 			targets = append(targets, redispipe.Target{
-				Group: r.refresh, Keys: r.clientKeys(h.Client),
+				Script: r.refresh, Keys: r.clientKeys(h.Client),
 				Args: []any{h.User, server, decimal(h.Generation), storedSecret(h.User, h.Secret)},
 			})
 		}
@@ -183,10 +183,10 @@ func (r *Redis) AppendClients(ctx context.Context, pushes []ClientPush) []Outcom
 		if push.TTL != 0 {
 			ttl = decimal(millis(push.TTL))
 		}
-		targets[i] = redispipe.Target{Group: group(r.appendClient, push.Durable), Keys: keys, Args: []any{push.Data, push.User, ttl}}
+		targets[i] = redispipe.Target{Script: group(r.appendClient, push.Durable), Keys: keys, Args: []any{push.Data, push.User, ttl}}
 		if push.AckGroup != "" {
 			t := &targets[i]
-			t.Group, t.Keys = group(r.appendGrouped, push.Durable), append(keys, r.keys.groups(push.Client))
+			t.Script, t.Keys = group(r.appendGrouped, push.Durable), append(keys, r.keys.groups(push.Client))
 			t.Args = append(t.Args, push.AckGroup)
 		}
 	}

@@ -53,7 +53,7 @@ func (r *Redis) withdrawOthers(ctx context.Context, user, client string, groups 
 		}
 		keys := append(r.clientKeys(other), r.keys.groups(other))
 		for _, group := range groups {
-			targets = append(targets, redispipe.Target{Group: r.withdraw, Keys: keys, Args: []any{group}})
+			targets = append(targets, redispipe.Target{Script: r.withdraw, Keys: keys, Args: []any{group}})
 		}
 	}
 	for _, answer := range r.pipe.EvalEach(ctx, targets...) {

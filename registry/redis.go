@@ -33,7 +33,7 @@ type Redis struct {
 
 	dropping           redispipe.Coalescer // for clients
 	binding, unbinding redispipe.Coalescer // for channels
-	bindUsers          *redispipe.Group
+	bindUsers          *redispipe.BatchScript
 }
 
 // NewRedis returns a registry over pipe. opts must be valid, see [Options.Validate].
@@ -43,7 +43,7 @@ func NewRedis(pipe *redispipe.Pipe, opts Options) *Redis {
 		_, err := r.count(ctx, append([]any{"srem", r.keys.heldClients(server)}, anys(clients)...)...)
 		return err
 	}
-	r.bindUsers = &redispipe.Group{
+	r.bindUsers = &redispipe.BatchScript{
 		Script: bindUserScript, Shared: []any{r.opts.UserTTL.Milliseconds(), MaxClients, r.opts.MaxOnline},
 	}
 	r.binding.Call, r.unbinding.Call = r.bindChannels, r.unbindChannels

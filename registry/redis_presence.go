@@ -16,7 +16,7 @@ import (
 )
 
 // presenceChanges applies concurrent changes in one run of the script.
-var presenceChanges = redispipe.Group{Script: changePresenceScript}
+var presenceChanges = redispipe.BatchScript{Script: changePresenceScript}
 
 // ChangePresence applies changes to the server's rosters, one for each channel, and returns the
 // outcomes in the order of changes. A client that is already a member keeps its Since. A member
@@ -32,7 +32,7 @@ func (r *Redis) ChangePresence(ctx context.Context, server string, list []Roster
 			continue
 		}
 		keys := []string{r.keys.roster(c.Channel, server), r.keys.watchers(c.Channel)}
-		targets = append(targets, redispipe.Target{Group: &presenceChanges, Keys: keys, Args: []any{join, leave}})
+		targets = append(targets, redispipe.Target{Script: &presenceChanges, Keys: keys, Args: []any{join, leave}})
 		indexes = append(indexes, i)
 	}
 	for k, answer := range r.pipe.EvalEach(ctx, targets...) {

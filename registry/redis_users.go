@@ -21,7 +21,7 @@ func (r *Redis) BindUsers(ctx context.Context, list []UserBinding) []error {
 	targets := make([]redispipe.Target, len(list))
 	for i, b := range list {
 		targets[i] = redispipe.Target{
-			Group: r.bindUsers, Keys: []string{r.keys.user(b.User)},
+			Script: r.bindUsers, Keys: []string{r.keys.user(b.User)},
 			Args: []any{b.Client, b.Server, strconv.FormatInt(b.Generation, 10)},
 		}
 	}

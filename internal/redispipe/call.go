@@ -8,11 +8,11 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// call is a queued command, or a queued target of a group.
+// call is a queued command, or a queued target of a BatchScript.
 type call struct {
 	*waiter
 	cmd    redis.Cmder // nil for a target
-	script *Script     // nil for a command that is no script
+	script *Script     // nil for a plain command
 	target Target      // zero for a command
 	value  any         // result of a target
 	err    error
@@ -44,7 +44,7 @@ func (w *waiter) answered() {
 
 // wait returns after all calls are answered. After an error, calls may still be in flight.
 func (w *waiter) wait(ctx context.Context) error {
-	if ctx.Done() == nil { // as for a push: a select takes two more locks, 7 % of the cost of a batch
+	if ctx.Done() == nil { // a push has such a ctx; a select takes two more locks, 7 % of the cost of a batch
 		<-w.done
 		return nil
 	}

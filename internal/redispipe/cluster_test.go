@@ -11,7 +11,7 @@ import (
 	"switchboard/internal/redistest"
 )
 
-// TestClusterForgetsScripts flushes the scripts of one node at a time, as a failover does.
+// TestClusterForgetsScripts checks that a node that lost its scripts gets the source again.
 func TestClusterForgetsScripts(t *testing.T) {
 	client := cluster.Client(t)
 	seen := &trips{}

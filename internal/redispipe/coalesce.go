@@ -20,7 +20,7 @@ type Coalescer struct {
 	// beyond MaxNames.
 	Call func(ctx context.Context, server string, names []string) error
 
-	mu   sync.Mutex // guards the fields below, and those of next until its call begins
+	mu   sync.Mutex // guards the fields below, and the fields of next
 	busy bool
 	next *coalesced // nil for none; its call follows the one in flight
 }
@@ -35,9 +35,9 @@ type coalesced struct {
 	err    error
 }
 
-// Do makes a call for name, together with the names of other callers for the same server. It
-// returns the error of name only. The call has the context of the first of these callers: if that
-// caller gives up, the call must not be sent later.
+// Do makes a call for name, shared with other callers for the same server. It returns the error of
+// name only. The call has the context of its first caller, so that it is not sent after that caller
+// gave up. The other callers wait even if their contexts end.
 func (c *Coalescer) Do(ctx context.Context, server, name string) error {
 	c.mu.Lock()
 	b := c.next

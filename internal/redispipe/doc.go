@@ -2,11 +2,11 @@
 // Commands of concurrent calls go into one pipeline. While the maximum number of pipelines is in
 // flight, the next one collects commands. A caller blocks until its own command has been answered.
 //
-// A [Group] is a script that handles many targets. The targets of concurrent calls share one run of
-// the script. In a Cluster each target is a run of its own.
+// A [BatchScript] is a script that handles many targets. The targets of concurrent calls share one
+// run of the script. In a Cluster each target is a run of its own.
 //
-// A [Coalescer] is for work of several commands or steps: calls for single names that arrive while
-// one is in flight share the next one.
+// A [Coalescer] is for work of several commands or steps. While one call is in flight, it collects
+// the names for the next call.
 //
 // A durable call returns after a replica has what it wrote. Durable calls have round trips of their
 // own, so that other calls do not wait for replicas.

@@ -62,7 +62,7 @@ func (p *Pipe) enqueueDurable(to node, calls ...*call) {
 func (p *Pipe) durableTrip(to node, batch []*call) {
 	ctx, cancel := context.WithTimeout(context.Background(), p.opts.Timeout+p.opts.ReplicaTimeout)
 	defer cancel()
-	commands := group(ctx, batch, p.opts.MaxGroup)
+	commands := makeCommands(ctx, batch, p.opts.MaxTargets)
 	p.execDurable(ctx, to, commands)
 	if unknown := unknownScripts(commands); len(unknown) > 0 {
 		p.execDurable(ctx, to, unknown)

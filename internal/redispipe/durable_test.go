@@ -12,7 +12,7 @@ import (
 	"switchboard/internal/redistest"
 )
 
-// count is the source of a group's script that increments each key.
+// count is the source of a script that increments each key.
 const count = `
 local counts = {}
 for i, key in ipairs(KEYS) do
@@ -20,16 +20,16 @@ for i, key in ipairs(KEYS) do
 end
 return counts`
 
-// evalOne runs a group's script for one key.
-func evalOne(t *testing.T, p *Pipe, g *Group, key string) (any, error) {
+// evalOne runs a script for one key.
+func evalOne(t *testing.T, p *Pipe, s *BatchScript, key string) (any, error) {
 	t.Helper()
-	answer := p.EvalEach(t.Context(), Target{Group: g, Keys: []string{key}})[0]
+	answer := p.EvalEach(t.Context(), Target{Script: s, Keys: []string{key}})[0]
 	return answer.Value, answer.Err
 }
 
-// durable returns a durable group.
-func durable(t *testing.T, source string) *Group {
-	return &Group{Script: script(t, source), Durable: true}
+// durable returns a durable script.
+func durable(t *testing.T, source string) *BatchScript {
+	return &BatchScript{Script: script(t, source), Durable: true}
 }
 
 // withoutTimeout returns a client without read timeout.
@@ -135,7 +135,7 @@ func TestDurableCallsShareRoundTrips(t *testing.T) {
 	client := single.Client(t)
 	g := newGate(client)
 	seen := &trips{}
-	p := New(client, Options{MaxInFlight: 1, MaxBatch: 40, MaxGroup: 16, ReplicaTimeout: time.Millisecond, Observe: seen.observe})
+	p := New(client, Options{MaxInFlight: 1, MaxBatch: 40, MaxTargets: 16, ReplicaTimeout: time.Millisecond, Observe: seen.observe})
 	s := durable(t, count)
 	if err := single.Client(t).ScriptLoad(t.Context(), s.Script.Source).Err(); err != nil {
 		t.Fatal(err)

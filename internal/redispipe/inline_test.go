@@ -43,7 +43,7 @@ func TestRunInline(t *testing.T) {
 	seen.want(t, 1, 3, 1, 1)
 }
 
-// awaitIdle returns when no round trip is in flight, which is shortly after the last reply.
+// awaitIdle returns when no round trip is in flight. The last one ends shortly after its reply.
 func awaitIdle(p *Pipe) { until(p, func() bool { return p.plain.inFlight == 0 }) }
 
 // TestRunInlineOfMany checks a call with more targets than fit into one round trip.

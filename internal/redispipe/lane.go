@@ -22,15 +22,14 @@ func (l *lane) join(calls []*call, limit int) bool {
 	return true
 }
 
-// leave counts one round trip less. The queue must be empty.
+// leave ends one round trip. The queue must be empty.
 func (l *lane) leave() {
 	l.waiting = nil // frees the array, whose front is used up
 	l.inFlight--
 }
 
 // take returns the calls of the next round trip. If the queue is empty it leaves the lane and
-// returns nil. It deletes the lane of a node after the last round trip, since nodes change. The
-// lane of plain calls is not in that map.
+// returns nil. It deletes a lane of durable calls after the last round trip, since nodes change.
 func (p *Pipe) take(l *lane) []*call {
 	yield()
 	p.mu.Lock()
@@ -38,7 +37,7 @@ func (p *Pipe) take(l *lane) []*call {
 	n := min(len(l.waiting), p.opts.MaxBatch)
 	if n == 0 {
 		if l.leave(); l.inFlight == 0 {
-			delete(p.durable, l.to)
+			delete(p.durable, l.to) // no effect for the lane of plain calls
 		}
 		return nil
 	}

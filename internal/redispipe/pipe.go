@@ -16,20 +16,20 @@ type Options struct {
 	Timeout time.Duration
 	// MaxBatch is the most commands in one round trip. Zero means 512.
 	MaxBatch int
-	// MaxInFlight is the most round trips in flight. With few, a call that just missed one waits for
-	// its end. With many, batches are smaller. Durable calls have the same limit for themselves, per
-	// node of a Cluster. Zero means 8.
+	// MaxInFlight is the most round trips in flight. A low limit makes calls wait for a round trip to
+	// end. A high limit makes batches smaller. Durable calls have a limit of their own, of the same
+	// size, for each node of a Cluster. Zero means 8.
 	MaxInFlight int
-	// MaxGroup is the most targets of one run of a Group's script: it blocks Redis meanwhile. Zero
+	// MaxTargets is the most targets of one run of a BatchScript, which blocks Redis meanwhile. Zero
 	// means 64; appending to 64 queues takes about a millisecond. In a Cluster it is always 1, since
 	// the keys of a script must be in one slot.
-	MaxGroup int
+	MaxTargets int
 	// ReplicaTimeout is how long a round trip of durable calls waits for a replica, in addition to
 	// Timeout. It should be less than the client's ReadTimeout, which ends the wait. Zero means 1 s.
 	ReplicaTimeout time.Duration
 	// Observe is called after every round trip with its duration, its number of commands and the
-	// error of the connection, nil if Redis replied. A run of a group counts as one command, and the
-	// WAIT of durable calls as another one. Nil means that round trips are not observed.
+	// error of the connection, nil if Redis replied. A run of a BatchScript counts as one command, and
+	// the WAIT of durable calls as another one. Nil means that round trips are not observed.
 	Observe func(d time.Duration, commands int, err error)
 }
 
@@ -49,9 +49,9 @@ func New(client redis.UniversalClient, opts Options) *Pipe {
 	opts.Timeout = cmp.Or(opts.Timeout, 3*time.Second)
 	opts.MaxBatch = cmp.Or(opts.MaxBatch, 512)
 	opts.MaxInFlight = cmp.Or(opts.MaxInFlight, 8)
-	opts.MaxGroup = cmp.Or(opts.MaxGroup, 64)
+	opts.MaxTargets = cmp.Or(opts.MaxTargets, 64)
 	if _, ok := client.(*redis.ClusterClient); ok {
-		opts.MaxGroup = 1
+		opts.MaxTargets = 1
 	}
 	opts.ReplicaTimeout = cmp.Or(opts.ReplicaTimeout, time.Second)
 	return &Pipe{client: client, opts: opts, durable: make(map[node]*lane)}
@@ -108,7 +108,7 @@ func (p *Pipe) enqueue(ctx context.Context, calls ...*call) {
 func (p *Pipe) roundTrip(batch []*call) {
 	ctx, cancel := context.WithTimeout(context.Background(), p.opts.Timeout)
 	defer cancel()
-	commands := group(ctx, batch, p.opts.MaxGroup)
+	commands := makeCommands(ctx, batch, p.opts.MaxTargets)
 	p.exec(ctx, commands)
 	if unknown := unknownScripts(commands); len(unknown) > 0 {
 		p.exec(ctx, unknown)

@@ -52,7 +52,7 @@ func (p *Pipe) redirect(commands []command) {
 	defer cancel()
 	nodes := p.nodes(ctx)
 	for _, c := range commands {
-		only := c.calls[0] // in a Cluster a group has one target
+		only := c.calls[0] // in a Cluster each run has one target
 		to, err := p.next(ctx, nodes, c.cmd.Err(), only)
 		if err != nil {
 			c.answer() // with its current error

@@ -28,14 +28,14 @@ func MustScript(files fs.FS, name string) *Script {
 	return &Script{Name: name, Source: string(source), digest: hex.EncodeToString(sum[:])}
 }
 
-// once is a script command that is not retried. A Cluster client repeats a pipeline if its
+// unretried is a script command that is not retried. A Cluster client repeats a pipeline if its
 // connection breaks, even if retries are disabled. A script that appends must not run twice.
-type once struct{ *redis.Cmd }
+type unretried struct{ *redis.Cmd }
 
 // NoRetry implements redis.Cmder.
-func (once) NoRetry() bool { return true }
+func (unretried) NoRetry() bool { return true }
 
-func (s *Script) evalSha(ctx context.Context, keys []string, args []any) once {
+func (s *Script) evalSha(ctx context.Context, keys []string, args []any) unretried {
 	words := make([]any, 0, 3+len(keys)+len(args))
 	words = append(words, "evalsha", s.digest, len(keys))
 	for _, k := range keys {
@@ -45,7 +45,7 @@ func (s *Script) evalSha(ctx context.Context, keys []string, args []any) once {
 	if len(keys) > 0 {
 		cmd.SetFirstKeyPos(3)
 	}
-	return once{cmd}
+	return unretried{cmd}
 }
 
 func isNoScript(err error) bool {

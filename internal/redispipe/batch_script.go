@@ -8,22 +8,22 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Group is a script that handles many targets in one run. Targets of concurrent calls share runs,
-// since each run costs Redis a wakeup, a parse and a reply, and costs this process a command.
-// Measured with 2,000 connections, two short runs each on a shared machine: with a command and a
-// goroutine for each, an append to a channel in a batch of 100 took 62 µs of CPU (56 to 68), 24 of
-// them in Redis. With a group it takes 42 µs (41 to 44), 18 of them in Redis.
+// BatchScript is a script that handles many targets in one run. Targets of concurrent calls share
+// runs, since each run costs Redis a wakeup, a parse and a reply, and costs this process a command.
+// Measured with 2,000 connections, in two short runs on a shared machine: an append to a channel in
+// a batch of 100 took 62 µs of CPU (56 to 68), 24 of them in Redis, with a command and a goroutine
+// for each append. With a BatchScript it takes 42 µs (41 to 44), 18 of them in Redis.
 //
 // The script gets the keys of all targets, target by target. Its arguments are first those that all
 // targets share, then those of each target. It returns an array with one value for each target, in
 // their order. The value is an error if only that target failed.
-type Group struct {
-	Script *Script
-	// Shared are the arguments that do not depend on the target. An [encoding.BinaryMarshaler] among
-	// them is marshaled when the command is written.
+type BatchScript struct {
+	*Script
+	// Shared holds the arguments that do not depend on the target. An [encoding.BinaryMarshaler]
+	// among them is marshaled when the command is written.
 	Shared []any
 	// Durable makes calls wait, with a WAIT on the same connection, until at least one replica has
-	// what the script wrote. If none has after Options.ReplicaTimeout, as always without replicas,
+	// what the script wrote. If no replica has it within Options.ReplicaTimeout, or there is none,
 	// the error is ErrNotReplicated and the value is valid.
 	//
 	// A WAIT covers only writes on its own connection. A script that finds its work already done
@@ -31,12 +31,12 @@ type Group struct {
 	Durable bool
 }
 
-// Target is one item that a Group's script handles. All targets of a group must have the same
+// Target is one item that a BatchScript handles. All targets of a BatchScript must have the same
 // number of arguments. The targets of one run have the same number of keys.
 type Target struct {
-	Group *Group
-	Keys  []string // not empty, and in one slot of a Cluster
-	Args  []any
+	Script *BatchScript
+	Keys   []string // not empty, and in one slot of a Cluster
+	Args   []any
 }
 
 // Answer is the result of the script for one target.
@@ -62,8 +62,8 @@ func (p *Pipe) EvalEach(ctx context.Context, targets ...Target) []Answer {
 	batch := make([]*call, 0, len(targets))
 	for i, t := range targets {
 		c := &own.calls[i]
-		c.waiter, c.script, c.target = &own.waiter, t.Group.Script, t
-		if t.Group.Durable {
+		c.waiter, c.script, c.target = &own.waiter, t.Script.Script, t
+		if t.Script.Durable {
 			durable = append(durable, c)
 		} else {
 			batch = append(batch, c)
@@ -96,61 +96,61 @@ func fail(answers []Answer, err error) []Answer {
 	return answers
 }
 
-// command is one Redis command: a single call, or several targets of a group.
+// command is one Redis command: a single call, or several targets of a BatchScript.
 type command struct {
 	cmd   redis.Cmder
 	calls []*call
 }
 
-// group makes the commands for a batch of calls: one for each single call, and one for up to most
-// targets of a group that have the same number of keys.
-func group(ctx context.Context, batch []*call, most int) []command {
+// makeCommands returns the commands for a batch of calls: one for each single call, and one for up
+// to maxTargets targets of a BatchScript that have the same number of keys.
+func makeCommands(ctx context.Context, batch []*call, maxTargets int) []command {
 	commands := make([]command, 0, len(batch)) // must not grow: open points into it
-	var open []*command                        // accept more targets; few, since a batch has few groups
+	var open []*command                        // commands with room for more targets
 next:
 	for i, c := range batch {
-		if c.cmd != nil || most == 1 {
+		if c.cmd != nil || maxTargets == 1 {
 			commands = append(commands, command{c.cmd, batch[i : i+1]})
 			continue
 		}
 		for at, o := range open {
-			if first := &o.calls[0].target; first.Group != c.target.Group || len(first.Keys) != len(c.target.Keys) {
+			if first := &o.calls[0].target; first.Script != c.target.Script || len(first.Keys) != len(c.target.Keys) {
 				continue
 			}
-			if o.calls = append(o.calls, c); len(o.calls) == most {
+			if o.calls = append(o.calls, c); len(o.calls) == maxTargets {
 				open = slices.Delete(open, at, at+1)
 			}
 			continue next
 		}
-		commands = append(commands, command{calls: append(make([]*call, 0, min(most, len(batch)-i)), c)})
+		commands = append(commands, command{calls: append(make([]*call, 0, min(maxTargets, len(batch)-i)), c)})
 		open = append(open, &commands[len(commands)-1])
 	}
 	for i := range commands {
 		if c := &commands[i]; c.cmd == nil {
-			c.write(ctx)
+			c.build(ctx)
 		}
 	}
 	return commands
 }
 
-// write sets the command for the targets of a group.
-func (c *command) write(ctx context.Context) {
+// build sets cmd, for the targets of a BatchScript.
+func (c *command) build(ctx context.Context) {
 	first := &c.calls[0].target
 	keys, n := len(first.Keys)*len(c.calls), len(c.calls)*len(first.Args)
-	words := make([]any, 0, 3+keys+len(first.Group.Shared)+n)
-	words = append(words, "evalsha", first.Group.Script.digest, keys)
+	words := make([]any, 0, 3+keys+len(first.Script.Shared)+n)
+	words = append(words, "evalsha", first.Script.digest, keys)
 	for _, call := range c.calls {
 		for i := range call.target.Keys {
 			words = append(words, &call.target.Keys[i]) // a string would be copied to the heap
 		}
 	}
-	words = append(words, first.Group.Shared...)
+	words = append(words, first.Script.Shared...)
 	for _, call := range c.calls {
 		words = append(words, call.target.Args...)
 	}
 	cmd := redis.NewCmd(ctx, words...)
 	cmd.SetFirstKeyPos(3)
-	c.cmd = once{cmd}
+	c.cmd = unretried{cmd}
 }
 
 // unknownScripts returns the commands whose scripts Redis does not know, changed to send the
@@ -176,7 +176,7 @@ func (c *command) answer() {
 		}
 		return
 	}
-	values, _ := c.cmd.(once).Val().([]any)
+	values, _ := c.cmd.(unretried).Val().([]any)
 	for i, call := range c.calls {
 		if len(values) != len(c.calls) {
 			call.err = fmt.Errorf("redispipe: %s answers with %d values for %d targets", call.script.Name, len(values), len(c.calls))

@@ -8,10 +8,10 @@ import (
 	"testing"
 )
 
-// add returns a group whose targets add a number to their first key. A target may fail without the
+// add returns a script whose targets add a number to their first key. A target may fail without the
 // others.
-func add(t *testing.T) *Group {
-	return &Group{Shared: []any{"1000"}, Script: script(t, `
+func add(t *testing.T) *BatchScript {
+	return &BatchScript{Shared: []any{"1000"}, Script: script(t, `
 local sums = {}
 for i = 1, #ARGV - 1 do
 	sums[i] = redis.pcall('INCRBY', KEYS[1 + (i - 1) * #KEYS / (#ARGV - 1)], ARGV[1] + ARGV[1 + i])
@@ -19,15 +19,17 @@ end
 return sums`)}
 }
 
-func to(g *Group, n int, keys ...string) Target { return Target{Group: g, Keys: keys, Args: []any{n}} }
+func to(s *BatchScript, n int, keys ...string) Target {
+	return Target{Script: s, Keys: keys, Args: []any{n}}
+}
 
-// TestTargetsShareRuns checks that queued targets of a group with the same number of keys share
-// runs of up to MaxGroup targets, and that each target has its own result or error.
+// TestTargetsShareRuns checks that queued targets of a script with the same number of keys share
+// runs of up to MaxTargets targets, and that each target has its own result or error.
 func TestTargetsShareRuns(t *testing.T) {
 	client := single.Client(t)
 	g := newGate(client)
 	seen := &trips{}
-	p := New(client, Options{MaxInFlight: 1, MaxGroup: 3, Observe: seen.observe})
+	p := New(client, Options{MaxInFlight: 1, MaxTargets: 3, Observe: seen.observe})
 	sum, other, pre := add(t), add(t), prefix()
 	plain := single.Client(t)
 	for _, err := range []error{plain.ScriptLoad(t.Context(), sum.Script.Source).Err(), plain.LPush(t.Context(), pre+"list", "x").Err()} {
@@ -59,7 +61,7 @@ func TestTargetsShareRuns(t *testing.T) {
 	g.release <- struct{}{}
 	g.pass()
 	calls.Wait()
-	seen.want(t, 1, 5) // two runs of three targets, one with two keys, one of another group, and the plain command
+	seen.want(t, 1, 5) // two runs of three targets, one with two keys, one of another script, and the plain command
 }
 
 // TestCallersShareRuns checks that calls queued during one round trip share runs in the next.
@@ -106,16 +108,16 @@ func TestCallersShareRuns(t *testing.T) {
 	}
 }
 
-// TestGroupFails checks that each target gets the error of a failed run.
-func TestGroupFails(t *testing.T) {
+// TestBatchScriptFails checks that each target gets the error of a failed run.
+func TestBatchScriptFails(t *testing.T) {
 	for name, c := range map[string]struct{ source, want string }{
 		"refused":      {`return redis.error_reply('OOM no')`, "OOM no"},
 		"short":        {`return {1}`, "1 values for 2 targets"},
 		"not an array": {`return 'x'`, "0 values for 2 targets"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p, g := New(single.Client(t), Options{}), &Group{Script: script(t, c.source)}
-			for _, a := range p.EvalEach(t.Context(), to(g, 1, "a"), to(g, 1, "b")) {
+			p, s := New(single.Client(t), Options{}), &BatchScript{Script: script(t, c.source)}
+			for _, a := range p.EvalEach(t.Context(), to(s, 1, "a"), to(s, 1, "b")) {
 				if a.Err == nil || !strings.Contains(a.Err.Error(), c.want) {
 					t.Errorf("%v, want %s", a.Err, c.want)
 				}
@@ -136,8 +138,8 @@ func TestGroupFails(t *testing.T) {
 	}
 }
 
-// TestGroupInCluster checks groups in a Cluster, where each run has one target.
-func TestGroupInCluster(t *testing.T) {
+// TestBatchScriptInCluster checks scripts in a Cluster, where each run has one target.
+func TestBatchScriptInCluster(t *testing.T) {
 	for _, wait := range []bool{false, true} {
 		p := New(cluster.Client(t), Options{ReplicaTimeout: 1})
 		sum, pre := add(t), prefix()
