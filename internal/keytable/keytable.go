@@ -1,5 +1,5 @@
-// Package keytable holds the table of the keys in Redis, for tests and measurements. They check
-// that every key is known, has the right type, and does not stay forever.
+// Package keytable holds the table of the keys in Redis. Tests and measurements check with it that
+// every key is known, has the right type, and does not stay forever.
 package keytable
 
 import (
@@ -17,7 +17,7 @@ type Bound int
 
 const (
 	TTL   Bound = iota // it expires
-	Owner              // the server removes it, or after its death the janitor: none is left without servers
+	Owner              // its server removes it, or the janitor after the server's death
 )
 
 // Row describes the keys that match a pattern.
@@ -27,42 +27,42 @@ type Row struct {
 	Bound Bound
 }
 
-// like compiles a pattern that matches whole keys.
-func like(pattern string) *regexp.Regexp { return regexp.MustCompile("^" + pattern + "$") }
+// whole compiles a pattern that matches whole keys.
+func whole(pattern string) *regexp.Regexp { return regexp.MustCompile("^" + pattern + "$") }
 
 var (
-	leases      = Row{like(`s_\{.+\}`), "hash", TTL}
-	clientLists = Row{like(`mq_c_\{.+\}`), "list", TTL}
+	leases      = Row{whole(`s_\{.+\}`), "hash", TTL}
+	clientLists = Row{whole(`mq_c_\{.+\}`), "list", TTL}
 )
 
 // Table describes all keys. The first row that matches a key applies.
 var Table = []Row{
-	{like(`s_list`), "set", Owner},
-	{like(`s_dead_\{.+\}`), "string", TTL},
-	{like(`s_ch_\{.+\}`), "set", Owner},
-	{like(`s_c_\{.+\}`), "set", Owner},
+	{whole(`s_list`), "set", Owner},
+	{whole(`s_dead_\{.+\}`), "string", TTL},
+	{whole(`s_ch_\{.+\}`), "set", Owner},
+	{whole(`s_c_\{.+\}`), "set", Owner},
 	leases,
-	{like(`u_\{.+\}`), "hash", TTL},
-	{like(`c_\{.+\}`), "hash", TTL},
-	{like(`ch_list`), "set", Owner},
-	{like(`ch_p_\{.+\}:.+`), "hash", Owner},
-	{like(`ch_pw_\{.+\}`), "set", Owner},
-	{like(`ch_\{.+\}`), "set", Owner},
+	{whole(`u_\{.+\}`), "hash", TTL},
+	{whole(`c_\{.+\}`), "hash", TTL},
+	{whole(`ch_list`), "set", Owner},
+	{whole(`ch_p_\{.+\}:.+`), "hash", Owner},
+	{whole(`ch_pw_\{.+\}`), "set", Owner},
+	{whole(`ch_\{.+\}`), "set", Owner},
 	clientLists,
-	{like(`mq_ch_\{.+\}`), "zset", TTL},
-	{like(`mq_m_\{.+\}`), "hash", TTL},
-	{like(`mq_k_\{.+\}:.+`), "string", TTL},
-	{like(`mq_kc_\{.+\}:.+`), "string", TTL},
-	{like(`mq_f_\{.+\}`), "zset", TTL},
-	{like(`qq_\{\d+\}`), "list", TTL},
-	{like(`qq_o_\{\d+\}`), "list", TTL},
-	{like(`qq_s_\{\d+\}`), "hash", TTL},
-	{like(`ev_due_\{ev\d+\}`), "zset", TTL},
-	{like(`ev_told_\{ev\d+\}`), "hash", TTL},
-	{like(`ev_watch_\{ev\d+\}`), "hash", TTL},
-	{like(`ev_out_\{ev\d+\}`), "list", TTL},
-	{like(`ev_dead_\{ev\d+\}`), "list", TTL},
-	{like(`ev_m_\{ev\d+\}`), "hash", TTL},
+	{whole(`mq_ch_\{.+\}`), "zset", TTL},
+	{whole(`mq_m_\{.+\}`), "hash", TTL},
+	{whole(`mq_k_\{.+\}:.+`), "string", TTL},
+	{whole(`mq_kc_\{.+\}:.+`), "string", TTL},
+	{whole(`mq_f_\{.+\}`), "zset", TTL},
+	{whole(`qq_\{\d+\}`), "list", TTL},
+	{whole(`qq_o_\{\d+\}`), "list", TTL},
+	{whole(`qq_s_\{\d+\}`), "hash", TTL},
+	{whole(`ev_due_\{ev\d+\}`), "zset", TTL},
+	{whole(`ev_told_\{ev\d+\}`), "hash", TTL},
+	{whole(`ev_watch_\{ev\d+\}`), "hash", TTL},
+	{whole(`ev_out_\{ev\d+\}`), "list", TTL},
+	{whole(`ev_dead_\{ev\d+\}`), "list", TTL},
+	{whole(`ev_m_\{ev\d+\}`), "hash", TTL},
 }
 
 // OwnedByServers selects the rows that must have no keys if no server is left.

@@ -19,7 +19,7 @@ import (
 // slots is the number of hash slots of a Redis Cluster.
 const slots = 16384
 
-// startTimeout is how long servers may take to connect to each other.
+// startTimeout is how long started servers may take to connect to each other.
 const startTimeout = 30 * time.Second
 
 // Cluster is a running Redis Cluster.

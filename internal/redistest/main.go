@@ -11,9 +11,9 @@ import (
 	"go.uber.org/goleak"
 )
 
-// Main is the body of a TestMain. It starts a server, and a Cluster of three masters if cluster is
-// not nil, for all tests of a package, and runs the tests. It returns the exit code, which is not 0
-// if the tests fail or leak a goroutine. Each test needs its own key prefix.
+// Main is the body of a TestMain. It starts a server for all tests of a package, and a Cluster of
+// three masters if cluster is not nil. Then it runs the tests. It returns the exit code, which is
+// not 0 if the tests fail or leak a goroutine. Each test needs its own key prefix.
 func Main(m *testing.M, server **Server, cluster **Cluster, leaks ...goleak.Option) int {
 	if slices.Contains(os.Args, "-test.fuzzworker") {
 		return m.Run() // a fuzz worker is a process of its own, and needs no server

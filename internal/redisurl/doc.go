@@ -5,10 +5,10 @@
 //	redis-cluster://[user:password@]host[:port],…                 one or more nodes of a Cluster
 //	rediss:// rediss-sentinel:// rediss-cluster://                the same over TLS
 //
-// User and password are those of Redis. Sentinels with their own take them from sentinel_username
-// and sentinel_password in the query. The query may also set the parameters of go-redis: pool_size,
-// dial_timeout, client_name and so on. Parameters that would break a guarantee (by repeating
-// commands, or reading from replicas) are refused.
+// User and password are those of Redis. If the Sentinels have their own, sentinel_username and
+// sentinel_password in the query set them. The query may also set the parameters of go-redis:
+// pool_size, dial_timeout, client_name and so on. Parameters that would break a guarantee (by
+// repeating commands, or reading from replicas) are refused.
 //
 // [CheckPolicy] refuses a Redis that evicts keys. [Watch] reports that a Redis restarted, or that
 // another one took over.

@@ -129,7 +129,8 @@ func verifyEachHost(c *tls.Config) {
 	}
 }
 
-// withoutNotifications disables a command per connection that only Redis Enterprise supports.
+// withoutNotifications disables maintenance notifications, which only Redis Enterprise supports.
+// They would cost a command for each connection.
 func withoutNotifications() *maintnotifications.Config {
 	return &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
 }

@@ -47,7 +47,7 @@ type target struct {
 
 	sentinelUser, sentinelPassword string
 
-	config func() *tls.Config // for each connection; nil for the configuration that go-redis derives from the URL
+	config func() *tls.Config // called for each connection; nil: go-redis derives the configuration from the URL
 }
 
 // parse parses raw without net/url, which refuses some lists of hosts and repeats the whole URL in

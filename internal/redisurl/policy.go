@@ -16,7 +16,7 @@ var (
 	ErrEvicts = errors.New("redis evicts keys")
 	// ErrPolicyUnknown is returned for a Redis that does not reveal its maxmemory-policy, like some
 	// managed services. The caller should warn and continue.
-	ErrPolicyUnknown = errors.New("redis does not tell its maxmemory-policy")
+	ErrPolicyUnknown = errors.New("redis does not reveal its maxmemory-policy")
 )
 
 // CheckPolicy returns ErrEvicts if a master evicts keys, else ErrPolicyUnknown if a master does not

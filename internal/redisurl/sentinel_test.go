@@ -65,7 +65,7 @@ func TestWatchSentinelFailover(t *testing.T) {
 	if err := CheckPolicy(t.Context(), client); err != nil {
 		t.Fatal(err)
 	}
-	admin := redis.NewSentinelClient(&redis.Options{Addr: addr, OnConnect: w.onConnect}) // like go-redis does
+	admin := redis.NewSentinelClient(&redis.Options{Addr: addr, OnConnect: w.onConnect}) // as go-redis connects to it
 	defer admin.Close()
 	if err := admin.Ping(t.Context()).Err(); err != nil {
 		t.Fatal(err)

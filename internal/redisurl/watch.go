@@ -13,22 +13,22 @@ import (
 )
 
 // Watch detects that a Redis restarted, or that another one took over in a failover. Writes may be
-// lost then, so the user of the Redis writes its state again.
+// lost then, so the broker writes its state again.
 //
-// Each new connection reads master_replid of its server (INFO replication, one round trip). It
-// changes with every start of a master and with every promotion, and a replica has that of its
-// master. A value that was not seen before is a change.
+// Each new connection reads the replication id of its server, master_replid (INFO replication, one
+// round trip). The id changes with every start of a master and with every promotion. A replica has
+// the id of its master. An id that was not seen before is a change.
 //
 // A change is only a hint. It may be wrong: a node was added to a Cluster, or INFO is forbidden,
 // which makes every connection a change. It may come before the new server accepts commands. It is
 // missed if a server is demoted and promoted again while its connections stay open. The reaction to
-// it must therefore be harmless to repeat, and be retried until it succeeds.
+// a change must therefore be harmless to repeat, and be retried until it succeeds.
 type Watch struct {
 	client  redis.UniversalClient
 	changed chan struct{} // one slot
 
 	epoch     atomic.Uint64             // number of replication ids seen
-	changedAt atomic.Pointer[time.Time] // time of the last change after begun, nil for none
+	changedAt atomic.Pointer[time.Time] // time of the last change after Begin, nil for none
 
 	mu    sync.Mutex // guards the fields below
 	seen  map[string]bool
@@ -45,7 +45,7 @@ func (w *Watch) Changed() <-chan struct{} { return w.changed }
 // Epoch returns a number that changes before the first command to a new Redis is sent.
 func (w *Watch) Epoch() uint64 { return w.epoch.Load() }
 
-// Replaced reports whether there was a change within the last two minutes, and after Begin.
+// Replaced reports whether there was a change after Begin, within the last two minutes.
 func (w *Watch) Replaced() bool {
 	at := w.changedAt.Load()
 	return at != nil && time.Since(*at) < 2*time.Minute
