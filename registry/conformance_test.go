@@ -8,13 +8,13 @@ import (
 	"testing"
 )
 
-// TestConformance is runs the same tests over every implementation.
+// TestConformance runs the same tests over every implementation.
 func TestConformance(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		test func(t *testing.T, s store)
 	}{
-		{"a server describes itself", testDescription},
+		{"servers have descriptions", testDescription},
 		{"a server without a lease is listed but not live", testLostLease},
 		{"a server that was not declared dead is live again after a beat", testBeatAfterLostLease},
 		{"a server that leaves is removed", testLeave},
@@ -44,7 +44,7 @@ func TestConformance(t *testing.T) {
 		{"a user has clients", testUserClients},
 		{"the higher generation wins", testGenerations},
 		{"neighbouring large generations differ", testLargeGenerations},
-		{"a full user loses the oldest offline client", testEviction},
+		{"a user at MaxClients loses the oldest offline client", testEviction},
 		{"a user has too many clients online", testMaxOnline},
 		{"users expire", testUserExpires},
 	} {
@@ -52,7 +52,7 @@ func TestConformance(t *testing.T) {
 	}
 }
 
-// bindUser is BindUsers for one binding.
+// bindUser calls BindUsers for one binding.
 func bindUser(ctx context.Context, r contract, user string, b Binding) error {
 	return r.BindUsers(ctx, []UserBinding{{user, b}})[0]
 }

@@ -29,8 +29,9 @@ func (p keys) channelList() string { return string(p) + "ch_list" }
 // channel is a SET of servers. Each entry is owned by that server, after its death by the janitor.
 func (p keys) channel(channel string) string { return string(p) + "ch_{" + channel + "}" }
 
-// roster is a HASH from client to `<since, ms>:<generation>:<json>`, and the field versionField:
-// the members that server has in channel. Owned by the server, after its death by the janitor.
+// roster is a HASH of the members that server has in channel: from client to
+// `<since, ms>:<generation>:<json>`, and the field versionField. Owned by the server, after its
+// death by the janitor.
 func (p keys) roster(channel, server string) string {
 	return string(p) + "ch_p_{" + channel + "}:" + server
 }

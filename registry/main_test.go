@@ -41,10 +41,10 @@ func eachStore(t *testing.T, test func(t *testing.T, s store)) {
 func memoryStore() store {
 	now := time.Now()
 	m := NewMemory(Options{Now: func() time.Time { return now }})
-	after := func(d time.Duration) func(string) {
+	advance := func(d time.Duration) func(string) {
 		return func(string) { now = now.Add(d) }
 	}
-	return store{m, after(m.opts.Lease), after(m.opts.TombstoneTTL), after(m.opts.UserTTL)}
+	return store{m, advance(m.opts.Lease), advance(m.opts.TombstoneTTL), advance(m.opts.UserTTL)}
 }
 
 // redisStore expires a key by deleting it.

@@ -14,7 +14,7 @@ func (m *Memory) BindChannel(_ context.Context, server, channel string) error {
 	if m.deadLocked(server) {
 		return fmt.Errorf("bind channel %s: %w", channel, ErrDead)
 	}
-	m.held.add(server, channel)
+	m.heldChannels.add(server, channel)
 	m.channels.add(channel, server)
 	return nil
 }
@@ -35,7 +35,7 @@ func (m *Memory) UnbindChannel(_ context.Context, server, channel string) error 
 	m.channels.remove(channel, server)
 	m.watchers.remove(channel, server)
 	delete(m.rosters, rosterKey{channel, server})
-	m.held.remove(server, channel)
+	m.heldChannels.remove(server, channel)
 	return nil
 }
 
@@ -47,7 +47,7 @@ func (m *Memory) PruneChannel(context.Context, string) (bool, error) { return fa
 func (m *Memory) ChannelServers(_ context.Context, channel string) ([]string, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.channels.sorted(channel), nil
+	return m.channels.get(channel), nil
 }
 
 // Channels is like [Redis.Channels]. The cursor is the last name of the page before.
@@ -76,7 +76,7 @@ func (m *Memory) HoldClients(_ context.Context, server string, clients []string)
 		return fmt.Errorf("hold %d clients: %w", len(clients), ErrDead)
 	}
 	for _, client := range clients {
-		m.clients.add(server, client)
+		m.heldClients.add(server, client)
 	}
 	return nil
 }
@@ -85,7 +85,7 @@ func (m *Memory) HoldClients(_ context.Context, server string, clients []string)
 func (m *Memory) DropClient(_ context.Context, server, client string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.clients.remove(server, client)
+	m.heldClients.remove(server, client)
 	return nil
 }
 
@@ -93,12 +93,12 @@ func (m *Memory) DropClient(_ context.Context, server, client string) error {
 func (m *Memory) HeldChannels(_ context.Context, server string, n int) ([]string, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.held.some(server, n), nil
+	return m.heldChannels.some(server, n), nil
 }
 
 // HeldClients is like [Redis.HeldClients].
 func (m *Memory) HeldClients(_ context.Context, server string, n int) ([]string, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.clients.some(server, n), nil
+	return m.heldClients.some(server, n), nil
 }

@@ -35,15 +35,15 @@ func (m *Memory) changeRosterLocked(server, channel string, change PresenceChang
 		r = &roster{members: map[string]Member{}}
 	}
 	changed := ChangeResult{
-		Prev: r.version, Version: r.version, Since: make([]time.Time, len(change.Join)), Watchers: m.watchers.sorted(channel),
+		Prev: r.version, Version: r.version, Since: make([]time.Time, len(change.Join)), Watchers: m.watchers.get(channel),
 	}
 	for i, member := range change.Join {
 		member.Since = m.opts.Now()
-		if held, known := r.members[member.Client]; known {
-			if held.Generation > member.Generation {
+		if current, known := r.members[member.Client]; known {
+			if current.Generation > member.Generation {
 				continue
 			}
-			member.Since = held.Since
+			member.Since = current.Since
 		}
 		r.members[member.Client] = member
 		changed.Since[i] = member.Since

@@ -45,8 +45,8 @@ func (m *Memory) Leave(ctx context.Context, server string) error { return m.Forg
 func (m *Memory) Forget(_ context.Context, server string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	delete(m.held, server)
-	delete(m.clients, server)
+	delete(m.heldChannels, server)
+	delete(m.heldClients, server)
 	delete(m.leases, server)
 	delete(m.listed, server)
 	return nil

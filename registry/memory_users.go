@@ -25,11 +25,11 @@ func (m *Memory) bindUserLocked(name string, b Binding) error {
 		u = &user{clients: map[string]Binding{}}
 		m.users[name] = u
 	}
-	held, known := u.clients[b.Client]
-	if known && held.Generation > b.Generation {
+	current, known := u.clients[b.Client]
+	if known && current.Generation > b.Generation {
 		return nil
 	}
-	if held.Server == "" && m.opts.MaxOnline > 0 && u.online() >= m.opts.MaxOnline ||
+	if current.Server == "" && m.opts.MaxOnline > 0 && u.online() >= m.opts.MaxOnline ||
 		!known && len(u.clients) >= MaxClients && !u.evict() {
 		return fmt.Errorf("bind client %s of user %s: %w", b.Client, name, ErrTooManyClients)
 	}

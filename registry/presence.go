@@ -19,19 +19,19 @@ type Member struct {
 	Generation int64
 }
 
-// PresenceChange is a change of one roster. A client is in one of the two lists at most.
+// PresenceChange lists members that join and leave. A client is in one of the two lists at most.
 type PresenceChange struct {
 	Join  []Member
 	Leave []Member // only Client and Generation are used
 }
 
-// RosterChange is a change of the roster of one channel.
+// RosterChange is a PresenceChange in one channel.
 type RosterChange struct {
 	Channel string
 	PresenceChange
 }
 
-// RosterOutcome is the outcome of a RosterChange.
+// RosterOutcome is the ChangeResult of a RosterChange, or its error.
 type RosterOutcome struct {
 	ChangeResult
 	Err error
@@ -41,7 +41,7 @@ type RosterOutcome struct {
 // version that it knows.
 type ChangeResult struct {
 	Prev, Version int64       // of the roster, before and after the change; 0 if it is empty
-	Since         []time.Time // join time of each of Join, in their order; zero for an ignored one
+	Since         []time.Time // join times, in the order of Join; zero if the join was ignored
 	Watchers      []string    // servers that watch the channel's presence, sorted
 }
 

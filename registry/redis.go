@@ -31,22 +31,23 @@ type Redis struct {
 	opts Options
 	keys keys
 
-	dropping           redispipe.Coalescer // for clients
-	binding, unbinding redispipe.Coalescer // for channels
-	bindUsers          *redispipe.BatchScript
+	dropClient    redispipe.Coalescer
+	bindChannel   redispipe.Coalescer
+	unbindChannel redispipe.Coalescer
+	bindUsers     *redispipe.BatchScript
 }
 
 // NewRedis returns a registry over pipe. opts must be valid, see [Options.Validate].
 func NewRedis(pipe *redispipe.Pipe, opts Options) *Redis {
 	r := &Redis{pipe: pipe, opts: opts.withDefaults(), keys: keys(opts.Prefix)}
-	r.dropping.Call = func(ctx context.Context, server string, clients []string) error {
+	r.dropClient.Call = func(ctx context.Context, server string, clients []string) error {
 		_, err := r.count(ctx, append([]any{"srem", r.keys.heldClients(server)}, anys(clients)...)...)
 		return err
 	}
 	r.bindUsers = &redispipe.BatchScript{
 		Script: bindUserScript, Shared: []any{r.opts.UserTTL.Milliseconds(), MaxClients, r.opts.MaxOnline},
 	}
-	r.binding.Call, r.unbinding.Call = r.bindChannels, r.unbindChannels
+	r.bindChannel.Call, r.unbindChannel.Call = r.bindChannels, r.unbindChannels
 	return r
 }
 

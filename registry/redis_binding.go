@@ -16,14 +16,14 @@ import (
 // if the server was declared dead. Calls of BindChannel and UnbindChannel for one server and
 // channel must not overlap. Concurrent calls share round trips: see [redispipe.Coalescer].
 func (r *Redis) BindChannel(ctx context.Context, server, channel string) error {
-	if err := r.binding.Do(ctx, server, channel); err != nil {
+	if err := r.bindChannel.Do(ctx, server, channel); err != nil {
 		return fmt.Errorf("bind channel %s: %w", channel, err)
 	}
 	return nil
 }
 
-// BindChannels does for each channel what BindChannel does. It returns one error for each channel,
-// in the order of channels.
+// BindChannels binds each channel like BindChannel. It returns one error for each channel, in the
+// order of channels.
 func (r *Redis) BindChannels(ctx context.Context, server string, channels []string) []error {
 	errs := make([]error, 0, len(channels))
 	for chunk := range slices.Chunk(channels, redispipe.MaxNames) {
@@ -40,11 +40,11 @@ func (r *Redis) BindChannels(ctx context.Context, server string, channels []stri
 }
 
 // UnbindChannel reverts BindChannel: it removes the server from ch_; then the channel from ch_list,
-// if that was its last server; then the channel from s_ch_. If another server bound the channel
+// if ch_ is empty now; then the channel from s_ch_. If another server bound the channel
 // meanwhile, the channel is added to ch_list again. UnbindChannel also removes the server's roster
 // of the channel, and the server from the channel's watchers.
 func (r *Redis) UnbindChannel(ctx context.Context, server, channel string) error {
-	if err := r.unbinding.Do(ctx, server, channel); err != nil {
+	if err := r.unbindChannel.Do(ctx, server, channel); err != nil {
 		return fmt.Errorf("unbind channel %s: %w", channel, err)
 	}
 	return nil
@@ -107,27 +107,27 @@ func (r *Redis) unbindChannels(ctx context.Context, server string, channels []st
 	return failed.OrNil()
 }
 
-// delist removes channels without servers from ch_list and returns how many it removed. It adds
-// those again that a server bound meanwhile: that server may have added them just before the
-// removal.
+// delist removes channels without servers from ch_list and returns how many it removed. If a server
+// bound a channel meanwhile, delist adds the channel again, since the server may have added it just
+// before the removal.
 func (r *Redis) delist(ctx context.Context, channels ...string) (delisted int64, err error) {
 	removed, err := r.count(ctx, append([]any{"srem", r.keys.channelList()}, anys(channels)...)...)
 	if err != nil {
 		return 0, err
 	}
 	failed := make(redispipe.Failed)
-	var held []string
+	var bound []string
 	r.forEach(ctx, failed, channels, func(channel string, exists int64) {
 		if exists == 1 {
-			held = append(held, channel)
+			bound = append(bound, channel)
 		}
 	}, "exists")
-	for _, channel := range held {
+	for _, channel := range bound {
 		if _, err := r.eval(ctx, listAddScript, []string{r.keys.channelList()}, channel); err != nil {
 			failed.Add([]string{channel}, err)
 		}
 	}
-	return removed - int64(len(held)), failed.OrNil()
+	return removed - int64(len(bound)), failed.OrNil()
 }
 
 // forEach sends the command, with the key ch_{channel} and args, for each channel, all in one round

@@ -20,8 +20,8 @@ func (r *Redis) PruneChannel(ctx context.Context, channel string) (bool, error) 
 
 // pruneChannel checks first: a channel in use must not leave the list, not even briefly.
 func (r *Redis) pruneChannel(ctx context.Context, channel string) (bool, error) {
-	held, err := r.count(ctx, "exists", r.keys.channel(channel))
-	if err != nil || held == 1 {
+	bound, err := r.count(ctx, "exists", r.keys.channel(channel))
+	if err != nil || bound == 1 {
 		return false, err
 	}
 	delisted, err := r.delist(ctx, channel)
@@ -40,8 +40,8 @@ func (r *Redis) ChannelServers(ctx context.Context, channel string) ([]string, e
 // Channels returns about limit names of ch_list that begin with prefix, from cursor on. An empty
 // cursor begins the list. next is empty after the last page, and only then: a page may have no
 // names. A name may be returned twice; a name that is in the list all the time is returned at
-// least once. Channels returns ErrBadCursor if the store can tell that it did not make the cursor.
-// The cursor is that of SSCAN.
+// least once. Channels returns ErrBadCursor if the cursor is malformed. The cursor is that of
+// SSCAN.
 func (r *Redis) Channels(ctx context.Context, prefix, cursor string, limit int) ([]string, string, error) {
 	names, next, err := r.scanChannels(ctx, prefix, cursor, limit)
 	if err != nil {

@@ -22,7 +22,7 @@ func (r *Redis) HoldClients(ctx context.Context, server string, clients []string
 
 // DropClient removes the client from the server's s_c_.
 func (r *Redis) DropClient(ctx context.Context, server, client string) error {
-	if err := r.dropping.Do(ctx, server, client); err != nil {
+	if err := r.dropClient.Do(ctx, server, client); err != nil {
 		return fmt.Errorf("drop client %s: %w", client, err)
 	}
 	return nil
@@ -48,7 +48,7 @@ func (r *Redis) HeldClients(ctx context.Context, server string, n int) ([]string
 	return clients, nil
 }
 
-// hold adds names to key, one of the server's s_ sets.
+// hold adds names to key, s_ch_ or s_c_ of the server.
 func (r *Redis) hold(ctx context.Context, key, server string, names ...string) error {
 	alive, err := r.eval(ctx, holdScript, []string{key, r.keys.tombstone(server)}, anys(names)...)
 	if err == nil && alive == 0 {

@@ -66,7 +66,7 @@ func encodeChange(c PresenceChange) (join, leave []byte, err error) {
 	return join, leave, nil
 }
 
-// parseChangeResult parses the script's reply to a change with that many joins.
+// parseChangeResult parses the script's reply to a change. joins is the number of its joins.
 func parseChangeResult(reply any, joins int) (c ChangeResult, err error) {
 	text, _ := reply.(string)
 	fields := strings.Split(text, "\n")
@@ -92,8 +92,8 @@ func parseChangeResult(reply any, joins int) (c ChangeResult, err error) {
 	return c, nil
 }
 
-// Roster returns the members that the server has in the channel. A caller that calls WatchPresence
-// first learns of every later change. Roster skips malformed entries.
+// Roster returns the members that the server has in the channel. To miss no later change, a caller
+// must call WatchPresence before Roster. Roster skips malformed entries.
 func (r *Redis) Roster(ctx context.Context, server, channel string) (Roster, error) {
 	fields, err := r.fields(ctx, r.keys.roster(channel, server))
 	if err != nil {
@@ -112,8 +112,8 @@ func (r *Redis) Roster(ctx context.Context, server, channel string) (Roster, err
 
 // RosterPage returns about limit members, from cursor on. An empty cursor begins the roster. next
 // is empty after the last page, and only then. A member that is in the roster all the time is
-// returned at least once. It returns ErrBadCursor if the store did not make the cursor. The cursor
-// is that of HSCAN.
+// returned at least once. RosterPage returns ErrBadCursor if the cursor is malformed. The cursor is
+// that of HSCAN.
 func (r *Redis) RosterPage(ctx context.Context, server, channel, cursor string, limit int) ([]Member, string, error) {
 	members, next, err := r.scanRoster(ctx, server, channel, cursor, limit)
 	if err != nil {

@@ -15,8 +15,8 @@ import (
 // BindUsers writes each binding to its u_{user} and renews the TTL. It returns one error for each
 // binding, in the order of list. If the client has a binding of a higher generation, BindUsers
 // changes nothing and returns no error. A user has at most MaxClients clients: a new one replaces
-// the offline client with the lowest generation, and if none is offline the error is
-// ErrTooManyClients. The error is the same if the user has Options.MaxOnline other clients online.
+// the offline client with the lowest generation. The error is ErrTooManyClients if none is offline,
+// or if Options.MaxOnline other clients of the user are online.
 func (r *Redis) BindUsers(ctx context.Context, list []UserBinding) []error {
 	targets := make([]redispipe.Target, len(list))
 	for i, b := range list {

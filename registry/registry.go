@@ -12,13 +12,13 @@ var ErrDead = errors.New("registry: the server was declared dead")
 // Options.MaxOnline clients of the user are online.
 var ErrTooManyClients = errors.New("registry: too many clients of one user")
 
-// ErrBadCursor is returned for a cursor that no page can have returned.
-var ErrBadCursor = errors.New("registry: not a cursor of the list of channels")
+// ErrBadCursor is returned by Channels and RosterPage for a malformed cursor.
+var ErrBadCursor = errors.New("registry: malformed cursor")
 
 // MaxClients is the most clients of one user that are kept.
 const MaxClients = 64
 
-// Server is the description of one broker process, which it writes itself.
+// Server is the description of one broker process, which writes it.
 type Server struct {
 	ID          string // new at every start
 	Host        string // host:port where other instances reach it
@@ -38,7 +38,7 @@ type Binding struct {
 	Generation int64  // fencing token; the higher one wins
 }
 
-// UserBinding is a client of a user.
+// UserBinding is the binding of a client that belongs to a user.
 type UserBinding struct {
 	User string
 	Binding

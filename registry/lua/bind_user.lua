@@ -13,24 +13,24 @@
 -- ARGV[3] most online clients of one user, 0 for no limit
 -- returns for each binding 1 if it was written or is outdated, 0 if no other client is offline or
 --         too many are online; or an error
--- cost O(1) for each; O(clients of the user) if the user has ARGV[3] clients or more and this one
---         comes online
+-- cost O(1) for each; O(clients of the user) for a client that comes online if the user has
+--         ARGV[3] clients or more, and for a new client if the user has ARGV[2] clients
 local call, ttl, max_clients, max_online = redis.call, ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
 
 local function bind(k, a)
-  local held = call('HGET', KEYS[k+1], ARGV[a+1])
-  if held then
-    local generation = held:match(':(%d+)$')
+  local entry = call('HGET', KEYS[k+1], ARGV[a+1])
+  if entry then
+    local generation = entry:match(':(%d+)$')
     if generation and tonumber(generation) > tonumber(ARGV[a+3]) then return 1 end
   end
-  if max_online > 0 and not (held and held:match('^.+:%d+$')) and call('HLEN', KEYS[k+1]) >= max_online then
+  if max_online > 0 and not (entry and entry:match('^.+:%d+$')) and call('HLEN', KEYS[k+1]) >= max_online then
     local online = 0
     for _, value in ipairs(call('HVALS', KEYS[k+1])) do
       if value:match('^.+:%d+$') then online = online + 1 end
     end
     if online >= max_online then return 0 end
   end
-  if not held and call('HLEN', KEYS[k+1]) >= max_clients then
+  if not entry and call('HLEN', KEYS[k+1]) >= max_clients then
     local oldest, lowest
     local entries = call('HGETALL', KEYS[k+1])
     for i = 1, #entries, 2 do

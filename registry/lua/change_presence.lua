@@ -16,34 +16,34 @@ local ms = now[1] * 1000 + math.floor(now[2] / 1000)
 local now_ms = format('%d', ms)
 
 local function change(k, a)
-	local roster, names, generations, texts = KEYS[k+1], {' version'}, {}, {}
-	local function add(client, generation, text)
+	local roster, names, generations, descriptions = KEYS[k+1], {' version'}, {}, {}
+	local function add(client, generation, description)
 		names[#names + 1] = client
-		generations[#names], texts[#names] = tonumber(generation), text
+		generations[#names], descriptions[#names] = tonumber(generation), description
 	end
-	for client, generation, text in ARGV[a+1]:gmatch('([^\n]*)\n([^\n]*)\n([^\n]*)\n') do
-		add(client, generation, text)
+	for client, generation, description in ARGV[a+1]:gmatch('([^\n]*)\n([^\n]*)\n([^\n]*)\n') do
+		add(client, generation, description)
 	end
 	for client, generation in ARGV[a+2]:gmatch('([^\n]*)\n([^\n]*)\n') do
 		add(client, generation)
 	end
-	local held = call('HMGET', roster, unpack(names))
-	local version = held[1] or '0'
-	-- With the microseconds: a roster that is emptied and filled within a millisecond gets a new
-	-- version.
+	local fields = call('HMGET', roster, unpack(names))
+	local version = fields[1] or '0'
+	-- The version includes the microseconds, so that a roster that is emptied and filled within a
+	-- millisecond gets a new one. It is a number below 2^53 until 2089.
 	local clock = (ms - 1577836800000) * 4096 + now[2] % 1000 * 4
 	local next_version = format('%d', max(clock, tonumber(version) + 1))
 	local written, removed, reply = {' version', next_version}, {}, {version, next_version}
 	for i = 2, #names do
-		local since, current = (held[i] or ''):match('^(%d+):(%d+):')
+		local since, current = (fields[i] or ''):match('^(%d+):(%d+):')
 		if tonumber(current or 0) > generations[i] then
 			-- A newer connection of the client is a member.
-			reply[#reply + 1] = texts[i] and '0'
-		elseif texts[i] then
+			reply[#reply + 1] = descriptions[i] and '0'
+		elseif descriptions[i] then
 			reply[#reply + 1] = since or now_ms
 			written[#written + 1] = names[i]
-			written[#written + 1] = format('%s:%.0f:%s', since or now_ms, generations[i], texts[i])
-		elseif held[i] then
+			written[#written + 1] = format('%s:%.0f:%s', since or now_ms, generations[i], descriptions[i])
+		elseif fields[i] then
 			removed[#removed + 1] = names[i]
 		end
 	end
@@ -52,7 +52,7 @@ local function change(k, a)
 	end
 	local watchers = call('SMEMBERS', KEYS[k+2])
 	-- Only the version is left, or the roster was empty before.
-	if #written == 2 and call('HLEN', roster) == (held[1] and 1 or 0) then
+	if #written == 2 and call('HLEN', roster) == (fields[1] and 1 or 0) then
 		call('DEL', roster)
 		reply[2] = '0'
 	else

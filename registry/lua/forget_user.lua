@@ -5,7 +5,7 @@
 -- ARGV[2] generation, integer below 2^53
 -- returns the number of clients removed: 0 or 1
 -- cost O(1)
-local held = redis.call('HGET', KEYS[1], ARGV[1])
-local generation = held and held:match(':(%d+)$')
+local entry = redis.call('HGET', KEYS[1], ARGV[1])
+local generation = entry and entry:match(':(%d+)$')
 if generation and tonumber(generation) > tonumber(ARGV[2]) then return 0 end
 return redis.call('HDEL', KEYS[1], ARGV[1])

@@ -5,8 +5,8 @@
 -- ARGV[2] generation, integer below 2^53
 -- returns 1 if it has this generation, else 0
 -- cost O(1)
-local held = redis.call('HGET', KEYS[1], ARGV[1])
-local generation = held and held:match(':(%d+)$')
+local entry = redis.call('HGET', KEYS[1], ARGV[1])
+local generation = entry and entry:match(':(%d+)$')
 if not generation or tonumber(generation) ~= tonumber(ARGV[2]) then return 0 end
 redis.call('HSET', KEYS[1], ARGV[1], ':' .. ARGV[2])
 return 1
