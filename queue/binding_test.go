@@ -43,7 +43,7 @@ func testBindTakesOver(t *testing.T, open opener) {
 	})
 }
 
-func testBindOvertaken(t *testing.T, open opener) {
+func testBindDelayed(t *testing.T, open opener) {
 	f := open(t, Options{})
 	claim := func(instance string, attempt int64, server string) (Bound, error) {
 		return f.Bind(t.Context(), Claim{Client: "phone", Server: server, Instance: instance, Attempt: attempt})
@@ -128,7 +128,7 @@ func testBindBySecret(t *testing.T, open opener) {
 	}
 }
 
-// TestRedisBindWithoutHash binds a client whose record, of an older version, has no hash.
+// TestRedisBindWithoutHash binds a client whose record has no hash, as an older version left it.
 func TestRedisBindWithoutHash(t *testing.T) {
 	client := server.Client(t)
 	f := overRedis(client, Options{})
@@ -153,9 +153,9 @@ func TestRedisBindWithOtherWriters(t *testing.T) {
 	equal(t, "last before a malformed element", b.Last, ids[0])
 }
 
-// testBindByName binds a client that an older version bound to another user, with messages. The
-// client belongs to the user that its name begins with.
-func testBindByName(t *testing.T, open opener) {
+// testBindAfterOtherUser binds a client that an older version of the broker bound to another user.
+// The messages of the former user are removed.
+func testBindAfterOtherUser(t *testing.T, open opener) {
 	for _, former := range []string{"bob", ""} {
 		f := open(t, Options{})
 		b := must(f.Bind(t.Context(), Claim{Client: "alice/phone", User: former, Server: "b1"}))(t)
@@ -195,8 +195,8 @@ func testRefresh(t *testing.T, open opener) {
 	equal(t, "the server has a new id", c, before)
 }
 
-// testRefreshMany refreshes a batch, and checks that each client has its own outcome.
-func testRefreshMany(t *testing.T, open opener) {
+// testBatchRefreshes refreshes a batch, and checks that each client has its own outcome.
+func testBatchRefreshes(t *testing.T, open opener) {
 	f := open(t, Options{})
 	phone := must(f.Bind(t.Context(), Claim{Client: "phone", User: "alice", Server: "b1"}))(t)
 	tablet := must(f.Bind(t.Context(), Claim{Client: "tablet", Server: "b1"}))(t)

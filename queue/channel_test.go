@@ -31,14 +31,14 @@ func testChannelIDs(t *testing.T, open opener) {
 
 func testConcurrentChannelAppends(t *testing.T, open opener) {
 	f := open(t, Options{})
-	testChain(t, func() (id, prev int64, err error) {
+	testPrev(t, func() (id, prev int64, err error) {
 		a, err := f.AppendChannel(t.Context(), ChannelPush{Channel: "news", Data: []byte("1")})
 		return a.ID, a.Prev, err
 	})
 }
 
-// testChain appends concurrently and checks that each result names the id before it.
-func testChain(t *testing.T, appendOne func() (id, prev int64, err error)) {
+// testPrev appends concurrently and checks that each append returns the id before its own.
+func testPrev(t *testing.T, appendOne func() (id, prev int64, err error)) {
 	t.Helper()
 	var (
 		wg sync.WaitGroup

@@ -37,7 +37,7 @@ func testClientAppend(t *testing.T, open opener) {
 
 func testConcurrentClientAppends(t *testing.T, open opener) {
 	f := open(t, Options{})
-	testChain(t, func() (id, prev int64, err error) {
+	testPrev(t, func() (id, prev int64, err error) {
 		a, err := f.AppendClient(t.Context(), ClientPush{Client: "phone", Data: []byte("1")})
 		return a.ID, a.Prev, err
 	})

@@ -24,7 +24,7 @@ type fixture struct {
 	setServers func(t *testing.T, channel string, servers ...string)
 	// expire makes keys with this TTL expire.
 	expire func(t *testing.T, ttl time.Duration, keys ...string)
-	// addClients adds clients to the user's, in the registry.
+	// addClients adds clients to the user, like the registry.
 	addClients func(t *testing.T, user string, clients ...string)
 	// popRequests takes up to n requests from the head of a list, like a backend's worker.
 	popRequests func(t *testing.T, list, n int) []string
@@ -36,12 +36,12 @@ var conformance = []struct {
 	name string
 	test func(t *testing.T, open opener)
 }{
-	{"channel ids grow and chain", testChannelIDs},
-	{"concurrent channel appends chain", testConcurrentChannelAppends},
+	{"each channel append returns the id before it", testChannelIDs},
+	{"concurrent channel appends", testConcurrentChannelAppends},
 	{"channel append reads the servers", testChannelServers},
 	{"channel idempotency", testChannelIdempotency},
-	{"many channel appends", testManyChannelAppends},
-	{"many client appends", testManyClientAppends},
+	{"batch of channel appends", testBatchChannelAppends},
+	{"batch of client appends", testBatchClientAppends},
 	{"channel capped by count", testChannelCountCap},
 	{"channel capped by bytes", testChannelByteCap},
 	{"channel with bounds of its own", testChannelOwnBounds},
@@ -57,27 +57,27 @@ var conformance = []struct {
 	{"trim by age", testTrimByAge},
 	{"bind", testBind},
 	{"bind takes over", testBindTakesOver},
-	{"bind of a delayed attempt", testBindOvertaken},
+	{"bind of a delayed attempt", testBindDelayed},
 	{"bind by secret", testBindBySecret},
-	{"bind by name", testBindByName},
+	{"bind after another user", testBindAfterOtherUser},
 	{"refresh", testRefresh},
-	{"refresh of many", testRefreshMany},
+	{"batch of refreshes", testBatchRefreshes},
 	{"refresh of a lost record", testRefreshOfLostRecord},
 	{"unbind", testUnbind},
 	{"release", testRelease},
 	{"stale generation", testStaleGeneration},
 	{"client append", testClientAppend},
-	{"concurrent client appends chain", testConcurrentClientAppends},
+	{"concurrent client appends", testConcurrentClientAppends},
 	{"client append to a user", testClientAppendToUser},
 	{"client idempotency", testClientIdempotency},
 	{"client capped", testClientCap},
-	{"many binds", testManyBound},
-	{"many reads", testManyReads},
+	{"batch of binds", testBatchBinds},
+	{"batch of reads", testBatchReads},
 	{"window", testWindow},
 	{"window by bytes", testWindowByBytes},
 	{"window ends", testWindowEnds},
 	{"ack", testAck},
-	{"many acks", testManyAcks},
+	{"batch of acks", testBatchAcks},
 	{"group: the first acknowledgement withdraws", testGroup},
 	{"group: with keys", testGroupByKey},
 	{"group: repeated push", testGroupRepeated},
@@ -173,7 +173,7 @@ func openMemory(_ *testing.T, opts Options) fixture {
 	return fixture{
 		contract: m, opts: m.opts,
 		setServers: func(_ *testing.T, channel string, names ...string) { servers[channel] = names },
-		addClients: func(*testing.T, string, ...string) {}, // a group in Memory has its copies
+		addClients: func(*testing.T, string, ...string) {}, // Memory does not need them: a group has a list of its copies
 		popRequests: func(_ *testing.T, list, n int) (taken []string) {
 			l, found := m.requests.get(strconv.Itoa(list), c.Now().UnixMilli())
 			if !found {
@@ -186,7 +186,7 @@ func openMemory(_ *testing.T, opts Options) fixture {
 			l.waiting = l.waiting[n:]
 			return taken
 		},
-		// All keys of the same TTL expire. No test has other keys then.
+		// Memory expires everything with this TTL or less, not only the keys.
 		expire: func(_ *testing.T, ttl time.Duration, _ ...string) { c.advance(ttl) },
 	}
 }

@@ -17,10 +17,24 @@
 //	                              instance, attempt, until, first, secret
 //	mq_c_{client}         LIST    <id>:<json>, oldest first
 //	mq_kc_{client}:<key>  STRING  id of the message with this idempotency key
-//	mq_f_{client}         ZSET    group, score id; <id> after a withdrawal
+//	mq_f_{client}         ZSET    group, score id of its message; after a withdrawal the id
+//	                              instead of the group
 //	qq_{N}                LIST    client requests, oldest first
 //	qq_o_{N}              LIST    <bytes> <sender> of each request in qq_{N}
 //	qq_s_{N}              HASH    bytes; n <sender>, b <sender>
+//
+// The fields that the names do not explain:
+//
+//	last                 last id ever assigned; it may lack ids of other writers
+//	floor                see Ids
+//	until                earliest time of the expiry, Unix ms; 0 makes the next append renew it
+//	lost                 highest id whose loss a marker reports, see Losses
+//	hole                 id of the channel's last marker
+//	history, cut, cut_to, older_cut, older_cut_to, older_lost
+//	                     see append_client.lua and confirm_client.lua
+//	instance, attempt    see [Claim]
+//	first                see Acknowledgement groups
+//	secret               the [SecretHash], in hexadecimal
 //
 // The keys are bounded as follows:
 //
@@ -40,14 +54,16 @@
 // field until is the earliest time of their expiry. An append renews them only if until is too
 // soon. A refresh makes a record live twice as long, so that most refreshes only read it.
 //
-// If messages and position of a channel have expired, the channel counts as new: Prev is 0, and no
-// page after an id is Complete. Ids keep growing, since they follow the clock, which has advanced
-// by MetaTTL at least. If the clock was set back by more than that, the clock readings of the
-// callers (see Ids) prevent that ids repeat.
+// If messages and position of a channel have expired, the channel counts as new: Prev is 0, and a
+// page is Complete only if after is 0. Ids keep growing, since they follow the clock, which has
+// advanced by MetaTTL at least. If the clock was set back by more than that, the clock readings of
+// the callers (see Ids) prevent that ids repeat.
+//
+// A page has at most about MaxPageBytes, but at least one message. A window has the first MaxWindow
+// messages of a client's list.
 //
 // Package registry writes two keys that this package reads: ch_{channel}, the servers with
-// subscribers, and u_{user}, the clients of a user. Further limits: a page has about MaxPageBytes,
-// but at least one message. A window has the first MaxWindow messages of a client's list.
+// subscribers, and u_{user}, the clients of a user.
 //
 // # Ids
 //
@@ -66,9 +82,9 @@
 // # Acknowledgement groups
 //
 // A message to all clients of a user may have a group (ClientPush.AckGroup): the first client that
-// acknowledges it withdraws the copies of the others. One script stores a message and its group: in
-// mq_f_{client} the group has the id of the message, and the record's field first is the lowest of
-// these ids. An acknowledgement below first needs no extra work. Otherwise Ack finds the groups
+// acknowledges it withdraws the copies of the others. One script stores a message in the list and
+// its group in mq_f_{client}, with the id of the message as score. The record's field first is the
+// lowest score. An acknowledgement below first needs no extra work. Otherwise Ack finds the groups
 // whose messages the client has received, withdraws these messages from the lists of the user's
 // other clients, in their slots, and then deletes the groups. If the cap or the TTL dropped a
 // message before it was acknowledged, the client has not received it, and its group has no effect.
@@ -91,8 +107,8 @@
 // acknowledged writes. After that, each server checks the messages that the store acknowledged to
 // it, with ConfirmChannel and ConfirmClient. For a lost message a marker is appended,
 // <id>:!<after>-<to>. It is an entry like a message, and reports that the messages with ids above
-// after, up to and including to, are lost. All readers receive it in order, also later ones, until
-// it expires or is trimmed.
+// after, up to and including to, are lost. All readers receive it in order, until it expires or is
+// trimmed.
 //
 // # Other writers
 //

@@ -14,17 +14,17 @@ import (
 // TestLossBelowAcknowledged checks that a loss is found although the client acknowledged a later
 // message, after the failover.
 func TestLossBelowAcknowledged(t *testing.T) {
-	t.Run("one server stored", func(t *testing.T) { lossBelowAcknowledged(t, false) })
-	t.Run("two servers stored", func(t *testing.T) { lossBelowAcknowledged(t, true) })
+	t.Run("no marker before the new messages", func(t *testing.T) { lossBelowAcknowledged(t, false) })
+	t.Run("a marker before the new messages", func(t *testing.T) { lossBelowAcknowledged(t, true) })
 }
 
-func lossBelowAcknowledged(t *testing.T, twoServers bool) {
+func lossBelowAcknowledged(t *testing.T, markerFirst bool) {
 	master := redistest.Start(t)
 	replica := redistest.StartReplica(t, master)
 	var replaced atomic.Bool // set by the first connection to the replica
 	opts := Options{Replaced: replaced.Load}
 	before := NewRedis(redispipe.New(master.Client(t), redispipe.Options{}), opts)
-	after := takenOver(t, replica, &replaced)
+	after := overPromoted(t, replica, &replaced)
 
 	generation := must(bind(t.Context(), before, Claim{Client: "phone", User: "", Server: "b1"}))(t).Generation
 	kept := must(before.AppendClient(t.Context(), ClientPush{Client: "phone", Data: []byte("1"), Durable: true}))(t).ID
@@ -34,9 +34,8 @@ func lossBelowAcknowledged(t *testing.T, twoServers bool) {
 	lost := send(t, before, "phone", 3)
 	master.Kill()
 
-	if twoServers {
-		// Another server confirms the first lost message, so that its marker comes before all new
-		// messages.
+	if markerFirst {
+		// Another server confirms the first lost message before this one stores new messages.
 		if m := must(after.ConfirmClient(t.Context(), "phone", lost[0]))(t); m == nil {
 			t.Fatal("the first loss is not found")
 		}
@@ -61,8 +60,8 @@ func lossBelowAcknowledged(t *testing.T, twoServers bool) {
 	}
 }
 
-// takenOver returns a queue over a replica that takes over. The first connection sets replaced.
-func takenOver(t *testing.T, replica *redistest.Server, replaced *atomic.Bool) *Redis {
+// overPromoted returns a queue over a promoted replica. The first connection sets replaced.
+func overPromoted(t *testing.T, replica *redistest.Server, replaced *atomic.Bool) *Redis {
 	client := redis.NewClient(&redis.Options{Addr: replica.Addr, MaxRetries: -1, OnConnect: func(context.Context, *redis.Conn) error {
 		replaced.Store(true)
 		return nil
@@ -94,7 +93,7 @@ func twoLossesBelowAcknowledged(t *testing.T, order ...int) {
 	servers[0].Kill()
 
 	servers = append(servers, redistest.StartReplica(t, servers[1]))
-	second := takenOver(t, servers[1], &replaced)
+	second := overPromoted(t, servers[1], &replaced)
 	kept = append(kept, push(second))
 	must(second.Ack(t.Context(), "phone", generation, kept[1]))(t)
 	kept = append(kept, push(second)) // durable: the replica has the acknowledgement too
@@ -102,7 +101,7 @@ func twoLossesBelowAcknowledged(t *testing.T, order ...int) {
 	lost = append(lost, send(t, second, "phone", 2)...)
 	servers[1].Kill()
 
-	third := takenOver(t, servers[2], &replaced)
+	third := overPromoted(t, servers[2], &replaced)
 	kept = append(kept, send(t, third, "phone", 1)...)
 	must(third.Ack(t.Context(), "phone", generation, kept[3]))(t)
 	for _, id := range kept {

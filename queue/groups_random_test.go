@@ -31,20 +31,20 @@ type model struct {
 // message is reported lost.
 func testGroupsAtRandom(t *testing.T, open opener) {
 	for seed := range uint64(16) {
-		// Few enough pushes that no group is removed because of its cap.
+		// With more pushes the cap on groups would remove some.
 		opts, steps := Options{ClientCap: 5}, 30
 		if seed < 2 {
 			opts, steps = Options{}, 150
 		}
-		h := model{t, open(t, opts), rand.New(rand.NewPCG(seed, 0)), map[string]*queueModel{}}
+		m := model{t, open(t, opts), rand.New(rand.NewPCG(seed, 0)), map[string]*queueModel{}}
 		for _, name := range []string{"laptop", "phone", "tablet"} {
-			h.queues[name] = &queueModel{group: map[int64]string{}}
-			h.bind(name)
-			h.addClients(t, "alice", name)
+			m.queues[name] = &queueModel{group: map[int64]string{}}
+			m.bind(name)
+			m.addClients(t, "alice", name)
 		}
 		for step := range steps {
-			did := h.step(step)
-			h.check()
+			did := m.step(step)
+			m.check()
 			if t.Failed() {
 				t.Fatalf("seed %d, step %d: %s", seed, step, did)
 			}
@@ -52,99 +52,99 @@ func testGroupsAtRandom(t *testing.T, open opener) {
 	}
 }
 
-func (h model) step(step int) string {
-	names := slices.Sorted(maps.Keys(h.queues))
-	h.rng.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
+func (m model) step(step int) string {
+	names := slices.Sorted(maps.Keys(m.queues))
+	m.rng.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
 	name := names[0]
-	s := h.queues[name]
-	switch n := h.rng.IntN(10); {
+	q := m.queues[name]
+	switch n := m.rng.IntN(10); {
 	case n < 3:
 		group := fmt.Sprint("g", step)
-		some := names[:2+h.rng.IntN(2)]
-		for client, id := range sendGroup(h.T, h.fixture, group, some...) {
-			h.add(client, id)
-			h.queues[client].group[id] = group
+		some := names[:2+m.rng.IntN(2)]
+		for client, id := range sendGroup(m.T, m.fixture, group, some...) {
+			m.add(client, id)
+			m.queues[client].group[id] = group
 		}
 		return "a message with a group"
 	case n < 5:
-		h.add(name, send(h.T, h, name, 1)[0])
+		m.add(name, send(m.T, m, name, 1)[0])
 		return "a message to " + name
 	case n < 6:
-		h.bind(name)
+		m.bind(name)
 		return name + " connects"
-	case n < 8 && len(s.held) > 0:
-		id := s.held[h.rng.IntN(len(s.held))]
-		h.ack(name, id)
+	case n < 8 && len(q.held) > 0:
+		id := q.held[m.rng.IntN(len(q.held))]
+		m.ack(name, id)
 		return fmt.Sprint(name, " acknowledges ", id)
 	default:
-		return name + h.read(name)
+		return name + m.read(name)
 	}
 }
 
-func (h model) bind(name string) {
-	h.Helper()
-	b := must(h.Bind(h.Context(), Claim{Client: name, User: "alice", Server: "b1"}))(h.T)
+func (m model) bind(name string) {
+	m.Helper()
+	b := must(m.Bind(m.Context(), Claim{Client: name, User: "alice", Server: "b1"}))(m.T)
 	if b.WithdrawalDue {
-		must(h.Ack(h.Context(), name, b.Generation, b.Acked))(h.T)
+		must(m.Ack(m.Context(), name, b.Generation, b.Acked))(m.T)
 	}
-	s := h.queues[name]
-	s.generation, s.cursor = b.Generation, b.Acked
+	q := m.queues[name]
+	q.generation, q.cursor = b.Generation, b.Acked
 }
 
-func (h model) add(name string, id int64) {
-	s := h.queues[name]
-	s.ids = append(s.ids, id)
-	if s.held = append(s.held, id); len(s.held) > h.opts.ClientCap {
-		s.dropped = append(s.dropped, s.held[0])
-		s.held = s.held[1:]
+func (m model) add(name string, id int64) {
+	q := m.queues[name]
+	q.ids = append(q.ids, id)
+	if q.held = append(q.held, id); len(q.held) > m.opts.ClientCap {
+		q.dropped = append(q.dropped, q.held[0])
+		q.held = q.held[1:]
 	}
 }
 
-func (h model) ack(name string, id int64) {
-	s := h.queues[name]
-	must(h.Ack(h.Context(), name, s.generation, id))(h.T)
-	for len(s.held) > 0 && s.held[0] <= id {
-		group := s.group[s.held[0]]
-		s.held = s.held[1:]
+func (m model) ack(name string, id int64) {
+	q := m.queues[name]
+	must(m.Ack(m.Context(), name, q.generation, id))(m.T)
+	for len(q.held) > 0 && q.held[0] <= id {
+		group := q.group[q.held[0]]
+		q.held = q.held[1:]
 		if group == "" {
 			continue
 		}
-		for _, other := range h.queues {
+		for _, other := range m.queues {
 			other.held = slices.DeleteFunc(other.held, func(id int64) bool { return other.group[id] == group })
 		}
 	}
 }
 
 // read reads from the cursor of the session.
-func (h model) read(name string) string {
-	s := h.queues[name]
-	p := must(h.Window(h.Context(), name, s.generation, s.cursor, 2))(h.T)
-	missing := slices.ContainsFunc(s.dropped, func(id int64) bool { return id > s.cursor })
+func (m model) read(name string) string {
+	q := m.queues[name]
+	p := must(m.Window(m.Context(), name, q.generation, q.cursor, 2))(m.T)
+	missing := slices.ContainsFunc(q.dropped, func(id int64) bool { return id > q.cursor })
 	if p.Complete == missing {
-		h.Errorf("%s at %d has a gap: %v; the cap dropped %v", name, s.cursor, !p.Complete, s.dropped)
+		m.Errorf("%s at %d has a gap: %v; the cap dropped %v", name, q.cursor, !p.Complete, q.dropped)
 	}
-	if missing && !slices.ContainsFunc(s.dropped, func(id int64) bool { return id > s.cursor && id <= p.Floor }) {
-		h.Errorf("%s at %d has a gap to %d; the cap dropped %v", name, s.cursor, p.Floor, s.dropped)
+	if missing && !slices.ContainsFunc(q.dropped, func(id int64) bool { return id > q.cursor && id <= p.Floor }) {
+		m.Errorf("%s at %d has a gap to %d; the cap dropped %v", name, q.cursor, p.Floor, q.dropped)
 	}
-	s.cursor = max(s.cursor, p.Floor)
-	for _, m := range p.Messages {
-		s.cursor = m.ID
+	q.cursor = max(q.cursor, p.Floor)
+	for _, message := range p.Messages {
+		q.cursor = message.ID
 	}
 	return " reads"
 }
 
-func (h model) check() {
-	for name, s := range h.queues {
-		p := must(h.Window(h.Context(), name, s.generation, 0, 100))(h.T)
-		if got := idsOf(p.Messages); !slices.Equal(got, s.held) && len(got)+len(s.held) > 0 {
-			h.Errorf("%s has %v, want %v", name, got, s.held)
+func (m model) check() {
+	for name, q := range m.queues {
+		p := must(m.Window(m.Context(), name, q.generation, 0, 100))(m.T)
+		if got := idsOf(p.Messages); !slices.Equal(got, q.held) && len(got)+len(q.held) > 0 {
+			m.Errorf("%s has %v, want %v", name, got, q.held)
 		}
-		if len(s.ids) == 0 {
+		if len(q.ids) == 0 {
 			continue
 		}
-		id := s.ids[len(s.ids)-1-h.rng.IntN(min(len(s.ids), h.opts.ClientCap))]
-		if m := must(h.ConfirmClient(h.Context(), name, id))(h.T); m != nil {
-			h.Errorf("%d of %s is reported lost: %s", id, name, m.Data)
+		id := q.ids[len(q.ids)-1-m.rng.IntN(min(len(q.ids), m.opts.ClientCap))]
+		if marker := must(m.ConfirmClient(m.Context(), name, id))(m.T); marker != nil {
+			m.Errorf("%d of %s is reported lost: %s", id, name, marker.Data)
 		}
 	}
 }

@@ -196,7 +196,7 @@ func testGroupNotReceived(t *testing.T, open opener) {
 			f := open(t, Options{ClientCap: 3})
 			g := devices(t, f, "phone", "laptop")
 			long := ClientPush{Client: "phone", Data: []byte("1"), TTL: 2 * f.opts.ClientTTL}
-			for range 2 { // first as the only missed message, then after a received one
+			for range 2 { // in the second round, laptop has received a message before
 				must(f.AppendClient(t.Context(), long))(t)
 				one := sendGroup(t, f, "g1", "phone", "laptop")
 				must(f.Ack(t.Context(), "phone", g["phone"], one["phone"]-1))(t)

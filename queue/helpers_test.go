@@ -15,8 +15,8 @@ func ok(t testing.TB, err error) {
 	}
 }
 
-// must unwraps a value and an error: must(f.Bind(…))(t). A call with two results must be the only
-// argument, hence the second pair of parentheses.
+// must returns the value of a call, and fails the test if the call failed: must(f.Bind(…))(t). The
+// second pair of parentheses is needed because a call with two results must be the only argument.
 func must[T any](v T, err error) func(testing.TB) T {
 	return func(t testing.TB) T {
 		t.Helper()
@@ -39,7 +39,7 @@ func fails(t testing.TB, what string, err, want error) {
 	}
 }
 
-// push appends n messages to a channel, the payloads 1, 2, …, and returns their ids.
+// push appends n messages with the payloads 1, 2, … to a channel and returns their ids.
 func push(t testing.TB, q contract, channel string, n int) []int64 {
 	t.Helper()
 	ids := make([]int64, n)
@@ -49,7 +49,7 @@ func push(t testing.TB, q contract, channel string, n int) []int64 {
 	return ids
 }
 
-// send does the same for a client.
+// send appends n messages with the payloads 1, 2, … to a client's list and returns their ids.
 func send(t testing.TB, q contract, client string, n int) []int64 {
 	t.Helper()
 	ids := make([]int64, n)
@@ -80,7 +80,7 @@ func bind(ctx context.Context, q contract, c Claim) (Bound, error) {
 	return o.Value, o.Err
 }
 
-// Bind is BindClients for one claim.
+// Bind calls bind.
 func (f fixture) Bind(ctx context.Context, c Claim) (Bound, error) { return bind(ctx, f.contract, c) }
 
 // Refresh is RefreshClients for one client.

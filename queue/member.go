@@ -29,10 +29,10 @@ func nextID(nowMS, last int64) int64 {
 	return max((nowMS-epochMS)*idsPerMS, last+1)
 }
 
-// DecodeMember parses a message as Redis holds it, <id>:<json>. With the id, equal payloads stay
-// two members. The id must be positive, below 2^53 and without leading zeros or sign. The rest must
-// be one JSON value without control characters, since transports write it into a line unchanged, or
-// a marker, see [Loss].
+// DecodeMember parses a message as Redis holds it, <id>:<json>. The id is part of the member, since
+// a ZSET would merge equal payloads. It must be positive, below 2^53 and without leading zeros or
+// sign. The rest must be a marker, see [Loss], or one JSON value. The JSON must have no control
+// characters, since transports write it into a line unchanged.
 func DecodeMember(member string) (Message, error) {
 	digits, data, found := strings.Cut(member, ":")
 	if !found {

@@ -18,7 +18,7 @@ type Memory struct {
 	channels table[*memoryChannel]
 	clients  table[*memoryClient]
 	groups   table[*ackGroup]       // by name
-	seen     table[*keyEntry]       // by the Redis key of the idempotency key
+	pushed   table[*keyEntry]       // by idempotency key, in the form of its key in Redis
 	requests table[*memoryRequests] // by list
 }
 
@@ -31,28 +31,28 @@ func NewMemory(opts Options, servers func(channel string) []string) *Memory {
 		channels: newTable[*memoryChannel](),
 		clients:  newTable[*memoryClient](),
 		groups:   newTable[*ackGroup](),
-		seen:     newTable[*keyEntry](),
+		pushed:   newTable[*keyEntry](),
 		requests: newTable[*memoryRequests](),
 	}
 }
 
-// forEach makes one call after the other.
-func forEach[P, T any](ctx context.Context, pushes []P, one func(context.Context, P) (T, error)) []Outcome[T] {
-	out := make([]Outcome[T], len(pushes))
-	for i, push := range pushes {
-		out[i].Value, out[i].Err = one(ctx, push)
+// forEach calls one for each item of a batch, in order.
+func forEach[P, T any](ctx context.Context, items []P, one func(context.Context, P) (T, error)) []Outcome[T] {
+	out := make([]Outcome[T], len(items))
+	for i, item := range items {
+		out[i].Value, out[i].Err = one(ctx, item)
 	}
 	return out
 }
 
-// nowLocked returns the time in Unix milliseconds. Every call uses it once. It also sweeps the
-// tables.
-func (m *Memory) nowLocked() int64 {
+// sweepLocked removes some expired entries and returns the time in Unix milliseconds. Every call of
+// the store begins with it.
+func (m *Memory) sweepLocked() int64 {
 	now := m.opts.Now().UnixMilli()
 	m.channels.sweep(now)
 	m.clients.sweep(now)
 	m.groups.sweep(now)
-	m.seen.sweep(now)
+	m.pushed.sweep(now)
 	m.requests.sweep(now)
 	return now
 }
@@ -60,24 +60,24 @@ func (m *Memory) nowLocked() int64 {
 // keyEntry is the id of the message that was pushed with an idempotency key.
 type keyEntry struct{ id, expires int64 }
 
-func (s *keyEntry) expire(now int64) int64 {
-	if now >= s.expires {
+func (e *keyEntry) expire(now int64) int64 {
+	if now >= e.expires {
 		return 0
 	}
-	return s.expires
+	return e.expires
 }
 
 // keyLocked returns the id stored for an idempotency key.
 func (m *Memory) keyLocked(key string, now int64) (id int64, found bool) {
-	s, found := m.seen.get(key, now)
+	e, found := m.pushed.get(key, now)
 	if !found {
 		return 0, false
 	}
-	return s.id, true
+	return e.id, true
 }
 
 func (m *Memory) putKeyLocked(key string, id, now int64) {
-	m.seen.put(key, &keyEntry{id: id, expires: now + millis(m.opts.KeyTTL)}, now)
+	m.pushed.put(key, &keyEntry{id: id, expires: now + millis(m.opts.KeyTTL)}, now)
 }
 
 // above returns the messages with ids above after. messages are in order.

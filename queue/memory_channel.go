@@ -10,12 +10,13 @@ import (
 
 // memoryChannel is a channel: mq_ch_ and mq_m_.
 type memoryChannel struct {
-	messages         []Message
-	bytes            int64
-	last, floor      int64
-	lost, lastMarker int64 // the highest lost id, and the marker that reports it
-	expires          int64 // of the messages, Unix ms
-	positionExpires  int64 // Unix ms
+	messages        []Message
+	bytes           int64
+	last, floor     int64
+	lost            int64 // highest lost id that a marker reports
+	lastMarker      int64 // id of the last marker
+	expires         int64 // of the messages, Unix ms
+	positionExpires int64 // Unix ms
 }
 
 func (c *memoryChannel) expire(now int64) int64 {
@@ -69,7 +70,7 @@ func (m *Memory) appendChannel(push ChannelPush) (Appended, error) {
 	ttl := min(cmp.Or(push.TTL, m.opts.ChannelTTL), max(m.opts.ChannelTTL, MaxChannelTTL))
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	now := m.nowLocked()
+	now := m.sweepLocked()
 	if key != "" {
 		key = keys{}.channelKey(channel, key)
 		if id, found := m.keyLocked(key, now); found {
@@ -108,7 +109,7 @@ func (m *Memory) readChannel(read ChannelRead) Page {
 	after := read.After
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	now := m.nowLocked()
+	now := m.sweepLocked()
 	c, found := m.channels.get(read.Channel, now)
 	if !found {
 		return Page{Complete: after == 0, Clock: now}
@@ -134,7 +135,7 @@ func (m *Memory) ReadChannels(ctx context.Context, reads []ChannelRead) []Outcom
 func (m *Memory) KeepPositions(_ context.Context, channels []string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	now := m.nowLocked()
+	now := m.sweepLocked()
 	for _, channel := range channels {
 		if c, found := m.channels.get(channel, now); found {
 			c.positionExpires = max(c.positionExpires, now+millis(m.opts.MetaTTL))
@@ -148,7 +149,7 @@ func (m *Memory) KeepPositions(_ context.Context, channels []string) error {
 func (m *Memory) ChannelSize(_ context.Context, channel string) (int, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	c, found := m.channels.get(channel, m.nowLocked())
+	c, found := m.channels.get(channel, m.sweepLocked())
 	if !found {
 		return 0, nil
 	}
@@ -159,7 +160,7 @@ func (m *Memory) ChannelSize(_ context.Context, channel string) (int, error) {
 func (m *Memory) TrimChannel(_ context.Context, channel string, maxAge time.Duration, maxCount int, dryRun bool) (int, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	now := m.nowLocked()
+	now := m.sweepLocked()
 	c, found := m.channels.get(channel, now)
 	if !found {
 		return 0, nil

@@ -72,7 +72,7 @@ func (m *Memory) bind(_ context.Context, claim Claim) (Bound, error) {
 	client, user := claim.Client, claim.User
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	now := m.nowLocked()
+	now := m.sweepLocked()
 	c, _ := m.clientLocked(client, now)
 	bound := c.generation > 0 // false if the record is new, or was made by a push
 	if bound && user == "" && (c.user != "" || c.secret != claim.Secret) {
@@ -105,7 +105,7 @@ func (m *Memory) BindClients(ctx context.Context, claims []Claim) []Outcome[Boun
 func (m *Memory) refresh(server string, held HeldClient) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	now := m.nowLocked()
+	now := m.sweepLocked()
 	c, _ := m.clientLocked(held.Client, now)
 	if c.generation > held.Generation {
 		return fmt.Errorf("refresh client %s: %w", held.Client, ErrStale)
@@ -132,7 +132,7 @@ func (m *Memory) RefreshClients(_ context.Context, server string, list []HeldCli
 func (m *Memory) Unbind(_ context.Context, client string, generation int64) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	c, err := m.fencedLocked(client, generation, m.nowLocked())
+	c, err := m.fencedLocked(client, generation, m.sweepLocked())
 	if err != nil {
 		return fmt.Errorf("unbind client %s: %w", client, err)
 	}
@@ -144,7 +144,7 @@ func (m *Memory) Unbind(_ context.Context, client string, generation int64) erro
 func (m *Memory) Release(_ context.Context, client, server string) (user string, generation int64, released bool, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	c, known := m.clients.get(client, m.nowLocked())
+	c, known := m.clients.get(client, m.sweepLocked())
 	if !known || c.server != server {
 		return "", 0, false, nil
 	}
@@ -156,7 +156,7 @@ func (m *Memory) Release(_ context.Context, client, server string) (user string,
 func (m *Memory) Client(_ context.Context, client string) (Client, bool, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	c, known := m.clients.get(client, m.nowLocked())
+	c, known := m.clients.get(client, m.sweepLocked())
 	if !known {
 		return Client{}, false, nil
 	}
@@ -174,7 +174,7 @@ func (m *Memory) AppendClient(_ context.Context, push ClientPush) (ClientAppende
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	now := m.nowLocked()
+	now := m.sweepLocked()
 	c, _ := m.clientLocked(push.Client, now)
 	if push.User != "" && c.user != push.User {
 		return ClientAppended{}, fmt.Errorf("append to client %s: %w", push.Client, ErrUnknownClient)
@@ -223,7 +223,7 @@ func (m *Memory) AppendClients(ctx context.Context, pushes []ClientPush) []Outco
 func (m *Memory) Window(_ context.Context, client string, generation, after int64, limit int) (Page, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	c, err := m.fencedLocked(client, generation, m.nowLocked())
+	c, err := m.fencedLocked(client, generation, m.sweepLocked())
 	if err != nil {
 		return Page{}, fmt.Errorf("window of client %s: %w", client, err)
 	}
@@ -238,7 +238,7 @@ func (m *Memory) Window(_ context.Context, client string, generation, after int6
 func (m *Memory) Ack(_ context.Context, client string, generation, id int64) (int, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	now := m.nowLocked()
+	now := m.sweepLocked()
 	c, err := m.fencedLocked(client, generation, now)
 	if err != nil {
 		return 0, fmt.Errorf("acknowledge %d of client %s: %w", id, client, err)

@@ -17,7 +17,7 @@ func (m *Memory) ConfirmChannel(_ context.Context, channel string, id int64) (*M
 func (m *Memory) confirmChannel(channel string, id int64) *Marker {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	now := m.nowLocked()
+	now := m.sweepLocked()
 	c, found := m.channels.get(channel, now)
 	if !found {
 		c = &memoryChannel{}
@@ -43,7 +43,7 @@ func (m *Memory) confirmChannel(channel string, id int64) *Marker {
 func (m *Memory) ConfirmClient(_ context.Context, client string, id int64) (*Marker, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	now := m.nowLocked()
+	now := m.sweepLocked()
 	c, _ := m.clientLocked(client, now)
 	if id <= max(c.acked, c.floor, c.lost) || slices.Contains(c.withdrawn, id) || contains(c.messages, id) ||
 		len(c.messages) == 0 && c.last >= id {
@@ -64,7 +64,7 @@ func (m *Memory) ConfirmClient(_ context.Context, client string, id int64) (*Mar
 	return marker, nil
 }
 
-// contains reports whether messages, which are in order, have one with that id.
+// contains reports whether one of messages has the id. messages are in order.
 func contains(messages []Message, id int64) bool {
 	rest := above(messages, id)
 	return len(rest) < len(messages) && messages[len(messages)-len(rest)-1].ID == id

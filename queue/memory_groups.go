@@ -42,8 +42,8 @@ func (m *Memory) addToGroupLocked(client string, c *memoryClient, group string, 
 	if !known {
 		g = &ackGroup{}
 	}
-	// A later push with the same key has the same group: only the client's later message belongs to
-	// it.
+	// A later push with the same key has the same group. Only the client's later message then
+	// belongs to the group.
 	g.copies = slices.DeleteFunc(g.copies, func(c groupCopy) bool { return c.client == client })
 	g.copies = append(g.copies, groupCopy{client, id})
 	g.expires = max(g.expires, c.expires, c.recordExpires)
@@ -78,7 +78,7 @@ func (m *Memory) withdrawLocked(from groupCopy, group string, now int64) {
 		return
 	}
 	c.grouped = slices.DeleteFunc(c.grouped, func(g groupedID) bool { return g == groupedID{from.id, group} })
-	at := slices.IndexFunc(c.messages, func(held Message) bool { return held.ID == from.id })
+	at := slices.IndexFunc(c.messages, func(m Message) bool { return m.ID == from.id })
 	if at < 0 {
 		return
 	}

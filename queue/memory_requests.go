@@ -25,7 +25,7 @@ func (l *memoryRequests) expire(now int64) int64 {
 func (m *Memory) PushRequest(_ context.Context, request Request) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	now := m.nowLocked()
+	now := m.sweepLocked()
 	name := strconv.Itoa(request.List)
 	l, found := m.requests.get(name, now)
 	if !found {

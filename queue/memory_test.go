@@ -34,7 +34,7 @@ func TestMemorySweeps(t *testing.T) {
 	c.advance(time.Hour)
 	callMany()
 	equal(t, "messages after their TTL", held(), 0)
-	equal(t, "keys", len(m.seen.nodes), 0)
+	equal(t, "keys", len(m.pushed.nodes), 0)
 	equal(t, "channels known", len(m.channels.nodes), n)
 	equal(t, "clients known", len(m.clients.nodes), n)
 

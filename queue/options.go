@@ -26,8 +26,8 @@ type Options struct {
 	Prefix string
 	// ClientCap is the most messages in one client's list; the oldest are dropped. Zero means 1000.
 	ClientCap int
-	// ClientTTL is how long a client's list lives after a push without a TTL. Like the TTLs below,
-	// except KeyTTL, it is a minimum; see the package documentation. Zero means 1 h.
+	// ClientTTL is how long a client's list lives after a push without a TTL. It is a minimum, like
+	// RecordTTL, ChannelTTL and MetaTTL; see the package documentation. Zero means 1 h.
 	ClientTTL time.Duration
 	// RecordTTL is how long a client is known after its last refresh. Zero means 150 min.
 	RecordTTL time.Duration

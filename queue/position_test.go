@@ -17,7 +17,7 @@ func testNewChannel(t *testing.T, open opener) {
 		equal(t, "keys", must(f.rdb.Exists(t.Context(), f.keys.channelMeta("news")).Result())(t), 0)
 	}
 	equal(t, "prev of the first", must(f.AppendChannel(t.Context(), ChannelPush{Channel: "news", Data: []byte("1")}))(t).Prev, 0)
-	push.Cap = 5 // uses another group
+	push.Cap = 5 // uses another BatchScript
 	if a := must(f.AppendChannel(t.Context(), push))(t); a.Prev == 0 || a.ID <= a.Prev {
 		t.Errorf("the second is %+v", a)
 	}

@@ -16,11 +16,10 @@ var (
 	// the store lost the binding, as in a failover, or it expired. Nothing was changed. Call
 	// RefreshClients to restore the binding.
 	ErrForgotten = errors.New("queue: the binding is forgotten")
-	// ErrSecret is returned for a client without a user that does not present the secret of the
-	// client that has its id.
-	ErrSecret = errors.New("queue: the secret is not that of the client")
-	// ErrUnknownClient is returned for a push to a client of a user if the store does not know the
-	// client as that user's, or not any more.
+	// ErrSecret is returned for a client without a user if its id is in use with another secret.
+	ErrSecret = errors.New("queue: wrong secret for the client")
+	// ErrUnknownClient is returned for a push to a client of a user if the client has no record, as
+	// after its expiry, or the record is not that user's.
 	ErrUnknownClient = errors.New("queue: unknown client of the user")
 	// ErrNewChannel is returned for a push with ExistingOnly to a channel without messages and
 	// position.
@@ -30,12 +29,12 @@ var (
 	// replica again.
 	ErrNotReplicated = redispipe.ErrNotReplicated
 	// ErrNoReplicas is returned for a durable push to [Memory]. Nothing was stored.
-	ErrNoReplicas = errors.New("queue: in memory there are no replicas")
+	ErrNoReplicas = errors.New("queue: a store in memory has no replicas")
 )
 
 // Message is one stored message.
 type Message struct {
-	ID   int64  // position in its queue, below 2^53: (ms since 2020-01-01) × 4096 at least
+	ID   int64  // position in its queue, below 2^53, see the package documentation
 	Data []byte // JSON; shared, not to be modified
 }
 
@@ -45,9 +44,9 @@ type ChannelPush struct {
 	Data    []byte // compact JSON
 	Key     string // idempotency key, empty for none
 	Durable bool   // return only after a replica has the message, else ErrNotReplicated
-	// Cap and TTL replace Options.ChannelCap, if below it, and Options.ChannelTTL, up to
-	// MaxChannelTTL. Zero means the options.
+	// Cap replaces Options.ChannelCap, if it is lower. Zero means the option.
 	Cap int
+	// TTL replaces Options.ChannelTTL. It is limited to MaxChannelTTL. Zero means the option.
 	TTL time.Duration
 	// ExistingOnly stores nothing if the channel is new, and returns ErrNewChannel. It cannot be
 	// combined with Durable.
@@ -93,7 +92,7 @@ type Ack struct {
 	Generation, ID int64
 }
 
-// Outcome is the result of one item of a call for many.
+// Outcome is the result of one item of a batch.
 type Outcome[T any] struct {
 	Value T
 	Err   error
@@ -101,9 +100,9 @@ type Outcome[T any] struct {
 
 // Marker is an entry in a queue that stands for messages that the store lost; see [Loss].
 type Marker struct {
-	ID, Prev int64    // as of a message
-	Data     []byte   // for [Loss]
-	Servers  []string // that have readers of the queue
+	ID, Prev int64    // the marker's id, and the id before it
+	Data     []byte   // parsed by [Loss]
+	Servers  []string // servers that have readers of the queue
 }
 
 // Page is a consecutive part of a queue.
@@ -116,13 +115,13 @@ type Page struct {
 	Clock      int64     // of a channel: the store's clock, Unix ms
 	// Complete means that no message is missing between `after` and the first of Messages. A channel's
 	// page is Complete if after is 0 and nothing was ever trimmed, or if after is the floor, the last
-	// id, or an id still held. Otherwise Messages begin at the oldest that is held, or, if after is
-	// above the floor, after the nearest held id below it. The latter happens if the store lost its
-	// last writes, `after` among them.
+	// id, or an id still held. Otherwise Messages begin at the oldest held message. If the store lost
+	// its last writes, and the message with the id `after` is among them, Messages begin after the
+	// nearest held id below `after`.
 	Complete bool
 	// More means that there are messages after the last of Messages. If other writers left many
-	// malformed members in a channel, there may be only those; the next page is then empty, and
-	// has no More.
+	// malformed members in a channel, More may be true although only such members follow. The next
+	// page is then empty, and its More is false.
 	More bool
 }
 
@@ -138,8 +137,8 @@ type ChannelRead struct {
 type Claim struct {
 	Client, User, Server string // User is "" for none
 	// Instance identifies one run of the client's program, and Attempt grows with each of its
-	// connects: a delayed earlier connect does not take the client back. "" if the client does not
-	// send it.
+	// connects. If a later attempt of the same instance was bound, the error is ErrStale. Instance is
+	// "" if the client does not send it.
 	Instance string
 	Attempt  int64
 	// Secret is presented by a client without a user. It is ignored for a client with a user.
@@ -170,7 +169,7 @@ type Bound struct {
 	PrevGeneration int64  // the generation until now, 0 for none
 	Acked          int64  // highest id that the client acknowledged: the window begins after it
 	Queued         int    // messages waiting
-	Last           int64  // last id ever assigned in its queue, also by another writer
+	Last           int64  // last id ever assigned in its queue, including ids of other writers
 	// WithdrawalDue means that the client acknowledged messages with an AckGroup, but that the
 	// other copies may not be withdrawn yet. An Ack of Acked withdraws them.
 	WithdrawalDue bool

@@ -6,7 +6,6 @@ import (
 	"embed"
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -46,11 +45,10 @@ type Redis struct {
 	opts Options
 	keys keys
 
-	// The groups of appends: plain, durable, and for channels with ExistingOnly.
-	appendClient  [2]*redispipe.BatchScript
-	appendGrouped [2]*redispipe.BatchScript // to clients, with AckGroup
-	appendChannel [3]*redispipe.BatchScript
-	appendBounded sync.Map // [3]*redispipe.BatchScript by bounds: to channels, with Cap or TTL
+	appendClient  clientScripts  // for pushes without AckGroup
+	appendGrouped clientScripts  // for pushes with AckGroup
+	appendChannel channelScripts // for pushes without Cap and TTL
+	appendBounded sync.Map       // channelScripts by bounds, for pushes with Cap or TTL
 
 	bind, refresh, read, ack, withdraw *redispipe.BatchScript
 
@@ -61,22 +59,36 @@ type Redis struct {
 func NewRedis(pipe *redispipe.Pipe, opts Options) *Redis {
 	opts = opts.withDefaults()
 	r := &Redis{pipe: pipe, opts: opts, keys: keys{opts.Prefix}}
-	ttl := func(d time.Duration) any { return decimal(millis(d)) }
-	r.bind = &redispipe.BatchScript{Script: bindScript, Shared: []any{ttl(opts.RecordTTL), &r.clock}}
-	r.refresh = &redispipe.BatchScript{Script: refreshScript, Shared: []any{ttl(opts.RecordTTL), &r.clock}}
+	r.bind = &redispipe.BatchScript{Script: bindScript, Shared: []any{ttlArg(opts.RecordTTL), &r.clock}}
+	r.refresh = &redispipe.BatchScript{Script: refreshScript, Shared: []any{ttlArg(opts.RecordTTL), &r.clock}}
 	r.read = &redispipe.BatchScript{Script: readChannelScript, Shared: []any{strconv.Itoa(MaxPageBytes)}}
 	r.ack = &redispipe.BatchScript{Script: ackScript}
 	r.withdraw = &redispipe.BatchScript{Script: withdrawScript}
-	r.appendChannel = r.channelAppends(bounds{opts.ChannelCap, opts.ChannelTTL})
-	for i, durable := range []any{"0", "1"} {
-		shared := []any{
-			strconv.Itoa(opts.ClientCap), ttl(opts.ClientTTL), ttl(opts.RecordTTL), ttl(opts.KeyTTL),
-			&r.clock, durable, replaced(opts.Replaced),
-		}
-		r.appendClient[i] = &redispipe.BatchScript{Script: appendClientScript, Durable: i == 1, Shared: append(slices.Clone(shared), "3")}
-		r.appendGrouped[i] = &redispipe.BatchScript{Script: appendClientScript, Durable: i == 1, Shared: append(shared, "4")}
-	}
+	r.appendChannel = r.newChannelScripts(bounds{opts.ChannelCap, opts.ChannelTTL})
+	r.appendClient, r.appendGrouped = r.newClientScripts("3"), r.newClientScripts("4")
 	return r
+}
+
+// clientScripts is append_client for pushes that are durable or not.
+type clientScripts struct{ plain, durable *redispipe.BatchScript }
+
+// newClientScripts returns the scripts for pushes with args arguments each, see append_client.lua.
+func (r *Redis) newClientScripts(args string) clientScripts {
+	o := r.opts
+	script := func(durable bool, durableArg string) *redispipe.BatchScript {
+		return &redispipe.BatchScript{Script: appendClientScript, Durable: durable, Shared: []any{
+			strconv.Itoa(o.ClientCap), ttlArg(o.ClientTTL), ttlArg(o.RecordTTL), ttlArg(o.KeyTTL),
+			&r.clock, durableArg, replaced(o.Replaced), args,
+		}}
+	}
+	return clientScripts{plain: script(false, "0"), durable: script(true, "1")}
+}
+
+func (s clientScripts) of(push ClientPush) *redispipe.BatchScript {
+	if push.Durable {
+		return s.durable
+	}
+	return s.plain
 }
 
 // bounds is the cap and TTL of a channel.
@@ -85,32 +97,32 @@ type bounds struct {
 	ttl time.Duration
 }
 
-// channelAppends makes the groups of appends to channels with these bounds.
-func (r *Redis) channelAppends(b bounds) (groups [3]*redispipe.BatchScript) {
-	ttl := func(d time.Duration) any { return decimal(millis(d)) }
-	for i, kind := range []any{"0", "1", "2"} {
-		groups[i] = &redispipe.BatchScript{Script: appendChannelScript, Durable: i == 1, Shared: []any{
-			strconv.Itoa(b.cap), decimal(r.opts.ChannelMaxBytes), ttl(b.ttl), ttl(b.ttl + r.opts.MetaTTL), ttl(r.opts.KeyTTL), &r.clock, kind,
+// channelScripts is append_channel for one pair of bounds.
+type channelScripts struct{ plain, durable, existingOnly *redispipe.BatchScript }
+
+func (r *Redis) newChannelScripts(b bounds) channelScripts {
+	script := func(durable bool, kind string) *redispipe.BatchScript {
+		return &redispipe.BatchScript{Script: appendChannelScript, Durable: durable, Shared: []any{
+			strconv.Itoa(b.cap), decimal(r.opts.ChannelMaxBytes), ttlArg(b.ttl), ttlArg(b.ttl + r.opts.MetaTTL),
+			ttlArg(r.opts.KeyTTL), &r.clock, kind,
 		}}
 	}
-	return groups
+	return channelScripts{plain: script(false, "0"), durable: script(true, "1"), existingOnly: script(false, "2")}
 }
 
-// channelGroup returns the group of a push.
-func (r *Redis) channelGroup(push ChannelPush) *redispipe.BatchScript {
-	groups := r.channelGroups(push)
+func (s channelScripts) of(push ChannelPush) *redispipe.BatchScript {
 	switch {
 	case push.Durable:
-		return groups[1]
+		return s.durable
 	case push.ExistingOnly:
-		return groups[2]
+		return s.existingOnly
 	}
-	return groups[0]
+	return s.plain
 }
 
-// channelGroups returns the groups of pushes with the same bounds. There are only as many as
-// namespaces have different bounds.
-func (r *Redis) channelGroups(push ChannelPush) [3]*redispipe.BatchScript {
+// channelScripts returns the scripts for the bounds of a push, and keeps them. Only namespaces set
+// bounds, so there are few.
+func (r *Redis) channelScripts(push ChannelPush) channelScripts {
 	if push.Cap == 0 && push.TTL == 0 {
 		return r.appendChannel
 	}
@@ -118,19 +130,11 @@ func (r *Redis) channelGroups(push ChannelPush) [3]*redispipe.BatchScript {
 		min(cmp.Or(push.Cap, r.opts.ChannelCap), r.opts.ChannelCap),
 		min(cmp.Or(push.TTL, r.opts.ChannelTTL), max(r.opts.ChannelTTL, MaxChannelTTL)),
 	}
-	groups, found := r.appendBounded.Load(b)
+	scripts, found := r.appendBounded.Load(b)
 	if !found {
-		groups, _ = r.appendBounded.LoadOrStore(b, r.channelAppends(b))
+		scripts, _ = r.appendBounded.LoadOrStore(b, r.newChannelScripts(b))
 	}
-	return groups.([3]*redispipe.BatchScript)
-}
-
-// group returns the group of a push.
-func group(groups [2]*redispipe.BatchScript, durable bool) *redispipe.BatchScript {
-	if durable {
-		return groups[1]
-	}
-	return groups[0]
+	return scripts.(channelScripts)
 }
 
 // PushRequest appends a client's request to qq_{List}, from which the backend's workers pop the
@@ -152,20 +156,20 @@ func (r *Redis) PushRequest(ctx context.Context, request Request) error {
 }
 
 // eval runs a script that returns an array.
-func (r *Redis) eval(ctx context.Context, s *redispipe.Script, keys []string, args ...any) (*reply, error) {
+func (r *Redis) eval(ctx context.Context, s *redispipe.Script, keys []string, args ...any) (*arrayReply, error) {
 	v, err := r.pipe.Eval(ctx, s, keys, args...)
 	if err != nil {
 		return nil, err
 	}
-	return array(v)
+	return parseArray(v)
 }
 
-func array(v any) (*reply, error) {
+func parseArray(v any) (*arrayReply, error) {
 	list, ok := v.([]any)
 	if !ok {
 		return nil, fmt.Errorf("unexpected reply of a script: %T is not an array", v)
 	}
-	return &reply{rest: list}, nil
+	return &arrayReply{rest: list}, nil
 }
 
 // evalInt runs a script that returns an integer.
@@ -205,6 +209,9 @@ func (f replaced) MarshalBinary() ([]byte, error) {
 	}
 	return []byte("0"), nil
 }
+
+// ttlArg formats a TTL for a script, in milliseconds.
+func ttlArg(d time.Duration) string { return decimal(millis(d)) }
 
 // decimal formats an id for a script.
 func decimal(id int64) string { return strconv.FormatInt(id, 10) }

@@ -13,14 +13,15 @@ import (
 // generation is not the current one.
 //
 // If a removed message has an AckGroup, Ack withdraws the other copies from the queues of the
-// user's other clients. There they are neither lost nor a gap. After an error the withdrawal may be
-// incomplete; the same Ack repeated, or any later one, completes it.
+// user's other clients. These clients see no gap and no loss. After an error the withdrawal may be
+// incomplete. Repeating the Ack completes it, and so does any later Ack of the client.
 func (r *Redis) Ack(ctx context.Context, client string, generation, id int64) (int, error) {
 	o := r.Acks(ctx, []Ack{{client, generation, id}})[0]
 	return o.Value, o.Err
 }
 
-// Acks does for each acknowledgement what Ack does, like AppendChannels.
+// Acks makes each acknowledgement like Ack, in as few round trips as possible, in no particular
+// order.
 func (r *Redis) Acks(ctx context.Context, acks []Ack) []Outcome[int] {
 	out := make([]Outcome[int], len(acks))
 	targets := make([]redispipe.Target, len(acks))
@@ -30,7 +31,7 @@ func (r *Redis) Acks(ctx context.Context, acks []Ack) []Outcome[int] {
 	var grouped sync.WaitGroup
 	for i, answer := range r.pipe.EvalEach(ctx, targets...) {
 		a := acks[i]
-		end := func(removed int64, err error) {
+		setOutcome := func(removed int64, err error) {
 			if err == nil {
 				err = fenceError(removed)
 			}
@@ -41,9 +42,9 @@ func (r *Redis) Acks(ctx context.Context, acks []Ack) []Outcome[int] {
 			out[i].Value = int(removed)
 		}
 		if removed, done := answer.Value.(int64); done || answer.Err != nil {
-			end(removed, answer.Err)
+			setOutcome(removed, answer.Err)
 		} else { // some of the messages may have a group
-			grouped.Go(func() { end(r.ackGrouped(ctx, a)) })
+			grouped.Go(func() { setOutcome(r.ackGrouped(ctx, a)) })
 		}
 	}
 	grouped.Wait()

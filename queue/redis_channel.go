@@ -24,8 +24,8 @@ func (r *Redis) AppendChannel(ctx context.Context, push ChannelPush) (Appended, 
 	return o.Value, o.Err
 }
 
-// AppendChannels does for each push what AppendChannel does, in as few round trips as possible and
-// in no particular order. A push that fails does not affect the others.
+// AppendChannels stores each push like AppendChannel, in as few round trips as possible, in no
+// particular order. A push that fails does not affect the others.
 func (r *Redis) AppendChannels(ctx context.Context, pushes []ChannelPush) []Outcome[Appended] {
 	targets := make([]redispipe.Target, len(pushes))
 	for i, push := range pushes {
@@ -33,11 +33,11 @@ func (r *Redis) AppendChannels(ctx context.Context, pushes []ChannelPush) []Outc
 		if push.Key != "" {
 			keys = append(keys, r.keys.channelKey(push.Channel, push.Key))
 		}
-		targets[i] = redispipe.Target{Script: r.channelGroup(push), Keys: keys, Args: []any{push.Data}}
+		targets[i] = redispipe.Target{Script: r.channelScripts(push).of(push), Keys: keys, Args: []any{push.Data}}
 	}
-	out := outcomes(r, ctx, targets, func(l *line) (a Appended, clock int64) {
-		a.ID, a.Prev, a.Duplicate, clock = l.integer(), l.integer(), l.integer() == 1, l.integer()
-		a.Servers = l.texts()
+	out := outcomes(r, ctx, targets, func(reply *textReply) (a Appended, clock int64) {
+		a.ID, a.Prev, a.Duplicate, clock = reply.integer(), reply.integer(), reply.integer() == 1, reply.integer()
+		a.Servers = reply.texts()
 		return a, clock
 	}, func(i int, err error) error { return fmt.Errorf("append to channel %s: %w", pushes[i].Channel, err) })
 	for i, o := range out {
@@ -56,7 +56,8 @@ func (r *Redis) ReadChannel(ctx context.Context, channel string, after int64, li
 	return o.Value, o.Err
 }
 
-// ReadChannels does for each read what ReadChannel does, like AppendChannels.
+// ReadChannels makes each read like ReadChannel, in as few round trips as possible, in no
+// particular order.
 func (r *Redis) ReadChannels(ctx context.Context, reads []ChannelRead) []Outcome[Page] {
 	targets := make([]redispipe.Target, len(reads))
 	for i, c := range reads {
@@ -79,8 +80,8 @@ func (r *Redis) readTarget(c ChannelRead, after string) redispipe.Target {
 	}
 }
 
-// readPage returns the page from the first reply of the script. If that has only malformed members,
-// it reads on: the caller would take an empty page for the end.
+// readPage returns the page from the first reply of the script. If the reply has only malformed
+// members, readPage reads on: the caller would take an empty page for the end.
 func (r *Redis) readPage(ctx context.Context, c ChannelRead, first redispipe.Answer) (Page, error) {
 	page, at, err := r.parseOrRetry(ctx, c, decimal(c.After), first)
 	for err == nil && c.Limit > 0 && len(page.Messages) == 0 && page.More {
@@ -91,9 +92,9 @@ func (r *Redis) readPage(ctx context.Context, c ChannelRead, first redispipe.Ans
 	return page, err
 }
 
-// parseOrRetry parses a reply of the script. An empty reply means that the pages of other channels
-// in the same run were too large to read this one: it runs the script again. at is the score of the
-// last member that the script checked.
+// parseOrRetry parses a reply of the script. An empty reply means that the script did not read this
+// channel, because the pages of other channels in the same run were too large. parseOrRetry then
+// runs the script again. at is the score of the last member that the script checked.
 func (r *Redis) parseOrRetry(ctx context.Context, c ChannelRead, after string, a redispipe.Answer) (page Page, at string, err error) {
 	for a.Err == nil && a.Value == "" {
 		a = r.pipe.EvalEach(ctx, r.readTarget(c, after))[0]
@@ -111,14 +112,14 @@ func parsePage(list []any) (page Page, at string, err error) {
 	for i := range list {
 		texts[i], _ = list[i].(string)
 	}
-	l := line{rest: texts[0]}
+	header := textReply{rest: texts[0]}
 	page = Page{
-		Floor: l.integer(), Last: l.integer(), LastMarker: l.integer(), From: l.integer(),
-		Complete: l.integer() == 1, More: l.integer() == 1, Clock: l.integer(),
+		Floor: header.integer(), Last: header.integer(), LastMarker: header.integer(), From: header.integer(),
+		Complete: header.integer() == 1, More: header.integer() == 1, Clock: header.integer(),
 	}
-	at = l.text()
+	at = header.text()
 	page.Messages, _ = decode(texts[1:])
-	return page, at, l.err
+	return page, at, header.err
 }
 
 // KeepPositions keeps the positions of channels for MetaTTL from now, if the store still knows

@@ -16,11 +16,11 @@ import (
 // in the record. The clients must differ from each other. A claim that fails does not affect the
 // others. Concurrent calls share a run of the script.
 //
-// The id of a client with a user begins with the user, so its record can only be that user's. A
-// record that an older version left to another user starts over with an empty queue.
+// The id of a client with a user begins with the user, so the record belongs to that user. If an
+// older version of the broker bound the client to another user, the queue is emptied.
 //
 // A client without a user is bound if its id is new, if it was pushed to but never bound, or if the
-// secret is the one it was bound with. Otherwise the error is ErrSecret. The error is ErrStale if
+// claim has the secret of the last bind. Otherwise the error is ErrSecret. The error is ErrStale if
 // a later attempt of the same instance of the client was bound.
 func (r *Redis) BindClients(ctx context.Context, claims []Claim) []Outcome[Bound] {
 	targets := make([]redispipe.Target, len(claims))
@@ -30,17 +30,17 @@ func (r *Redis) BindClients(ctx context.Context, claims []Claim) []Outcome[Bound
 			Args: []any{c.User, c.Server, c.Instance, decimal(c.Attempt), storedSecret(c.User, c.Secret)},
 		}
 	}
-	return outcomes(r, ctx, targets, func(l *line) (b Bound, clock int64) {
-		switch l.rest {
+	return outcomes(r, ctx, targets, func(reply *textReply) (b Bound, clock int64) {
+		switch reply.rest {
 		case "":
-			l.err = ErrSecret
+			reply.err = ErrSecret
 		case "-1":
-			l.err = ErrStale
+			reply.err = ErrStale
 		}
-		b.Generation, b.PrevGeneration, b.Acked, b.Queued, b.Last = l.integer(), l.integer(), l.integer(), int(l.integer()), l.integer()
-		clock = l.integer()
-		b.WithdrawalDue = l.integer() == 1
-		b.PrevServer = l.text()
+		b.Generation, b.PrevGeneration, b.Acked, b.Queued, b.Last = reply.integer(), reply.integer(), reply.integer(), int(reply.integer()), reply.integer()
+		clock = reply.integer()
+		b.WithdrawalDue = reply.integer() == 1
+		b.PrevServer = reply.text()
 		return b, clock
 	}, func(i int, err error) error { return fmt.Errorf("bind client %s: %w", claims[i].Client, err) })
 }
@@ -59,8 +59,8 @@ func storedSecret(user string, secret SecretHash) string {
 // record or took it back to an older generation, RefreshClients restores it with this generation
 // and secret. The error is ErrStale if a higher generation is current.
 //
-// Most refreshes change nothing. To find that out takes one Redis command instead of five: a
-// renewed record lives twice its TTL, so about one refresh in five renews it.
+// A renewed record lives twice its TTL, so about one refresh in five renews it. The others only
+// read the record, with one Redis command instead of five.
 func (r *Redis) RefreshClients(ctx context.Context, server string, list []HeldClient) []error {
 	now, errs := r.clock.minimum(), make([]error, len(list))
 	cmds := make([]redis.Cmder, len(list))
@@ -171,7 +171,8 @@ func (r *Redis) AppendClient(ctx context.Context, push ClientPush) (ClientAppend
 	return o.Value, o.Err
 }
 
-// AppendClients does for each push what AppendClient does, like AppendChannels.
+// AppendClients stores each push like AppendClient, in as few round trips as possible, in no
+// particular order.
 func (r *Redis) AppendClients(ctx context.Context, pushes []ClientPush) []Outcome[ClientAppended] {
 	targets := make([]redispipe.Target, len(pushes))
 	for i, push := range pushes {
@@ -181,22 +182,22 @@ func (r *Redis) AppendClients(ctx context.Context, pushes []ClientPush) []Outcom
 		}
 		ttl := ""
 		if push.TTL != 0 {
-			ttl = decimal(millis(push.TTL))
+			ttl = ttlArg(push.TTL)
 		}
-		targets[i] = redispipe.Target{Script: group(r.appendClient, push.Durable), Keys: keys, Args: []any{push.Data, push.User, ttl}}
+		targets[i] = redispipe.Target{Script: r.appendClient.of(push), Keys: keys, Args: []any{push.Data, push.User, ttl}}
 		if push.AckGroup != "" {
 			t := &targets[i]
-			t.Script, t.Keys = group(r.appendGrouped, push.Durable), append(keys, r.keys.groups(push.Client))
+			t.Script, t.Keys = r.appendGrouped.of(push), append(keys, r.keys.groups(push.Client))
 			t.Args = append(t.Args, push.AckGroup)
 		}
 	}
-	return outcomes(r, ctx, targets, func(l *line) (a ClientAppended, clock int64) {
-		if l.empty() {
-			l.err = ErrUnknownClient
+	return outcomes(r, ctx, targets, func(reply *textReply) (a ClientAppended, clock int64) {
+		if reply.empty() {
+			reply.err = ErrUnknownClient
 			return a, 0
 		}
-		a.ID, a.Prev, a.Duplicate, clock = l.integer(), l.integer(), l.integer() == 1, l.integer()
-		a.Generation, a.Server = l.integer(), l.text()
+		a.ID, a.Prev, a.Duplicate, clock = reply.integer(), reply.integer(), reply.integer() == 1, reply.integer()
+		a.Generation, a.Server = reply.integer(), reply.text()
 		return a, clock
 	}, func(i int, err error) error { return fmt.Errorf("append to client %s: %w", pushes[i].Client, err) })
 }

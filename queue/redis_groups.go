@@ -8,17 +8,16 @@ import (
 	"switchboard/internal/redispipe"
 )
 
-// ackGrouped is Ack for messages of which some may have a group. It withdraws the other copies from
-// the queues of the user's other clients, and then deletes the groups of this client. If it fails
-// in between, the next acknowledgement (the same one repeated, for example) finds the groups again,
-// and BindClients reports them.
+// ackGrouped is Ack for messages that may have groups. It withdraws the other copies from the
+// queues of the user's other clients, and then deletes the groups of this client. If it fails in
+// between, the next acknowledgement finds the groups again, and BindClients reports them.
 func (r *Redis) ackGrouped(ctx context.Context, a Ack) (removed int64, err error) {
 	record, groupsKey := r.keys.record(a.Client), r.keys.groups(a.Client)
 	answer := r.pipe.EvalEach(ctx, r.ackTarget(a, append(r.clientKeys(a.Client), groupsKey)))[0]
 	if n, refused := answer.Value.(int64); refused || answer.Err != nil {
 		return n, answer.Err
 	}
-	acked, err := array(answer.Value)
+	acked, err := parseArray(answer.Value)
 	if err != nil {
 		return 0, err
 	}

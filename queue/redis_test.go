@@ -21,8 +21,8 @@ func TestRedisTTLs(t *testing.T) {
 		t.Helper()
 		return must(client.PTTL(t.Context(), key).Result())(t)
 	}
-	// A TTL that was just set is at most an eighth longer than the minimum. A record's may be
-	// longer by an eighth of its own and of the list's.
+	// A TTL that was just set is at most an eighth longer than the minimum. The TTL of a record may
+	// also include the eighth of its list.
 	want := func(key string, d time.Duration) {
 		t.Helper()
 		if got := ttl(key); got > d+d/8+20*time.Minute || got < d-time.Minute {
@@ -107,7 +107,7 @@ func TestRedisChannelWithOtherWriters(t *testing.T) {
 	equal(t, "prev", a.Prev, foreign+3000)
 	equal(t, "id", a.ID, foreign+3001)
 	p := must(f.ReadChannel(t.Context(), "news", 0, 10))(t)
-	wantIDs(t, "a page ends early at thousands of malformed members", p, []int64{ids[0], foreign})
+	wantIDs(t, "a page ends before thousands of malformed members", p, []int64{ids[0], foreign})
 	equal(t, "more", p.More, true)
 	p = must(f.ReadChannel(t.Context(), "news", foreign, 10))(t)
 	wantIDs(t, "after them", p, []int64{a.ID})

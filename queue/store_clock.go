@@ -6,11 +6,10 @@ import (
 	"time"
 )
 
-// storeClock is a lower bound for the store's clock, which survives a failover. Ids and generations
-// come from the store's clock. A replica whose clock is behind would assign ids again that clients
-// have seen, and hide new messages from them. Every call therefore passes the minimum that the
-// clock must show: the highest reading, plus the time since, on the monotonic clock of this
-// process.
+// storeClock is a lower bound for the store's clock. Ids and generations come from the store's
+// clock. After a failover, a replica whose clock is behind would assign ids again that clients have
+// seen, and hide new messages from them. Every call therefore passes the minimum that the clock
+// must show: the highest reading, plus the time since, on the monotonic clock of this process.
 type storeClock struct {
 	mu sync.Mutex // guards the fields below
 	ms int64      // highest reading in Unix ms, 0 before the first one

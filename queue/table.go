@@ -15,8 +15,8 @@ type table[V expiring] struct {
 	due   dueHeap[V]
 }
 
-// node is one entry. It is due no later than its value expires, and is checked then. Extending the
-// lifetime of a value costs nothing until then.
+// node is one entry. It is checked at due, which is never after the value expires. Extending the
+// lifetime of a value does not change due, and so costs nothing.
 type node[V expiring] struct {
 	key   string
 	value V

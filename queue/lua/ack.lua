@@ -6,11 +6,11 @@
 -- KEYS[k+3] mq_f_{client}, omitted in the first run
 -- ARGV[a+1] generation
 -- ARGV[a+2] highest acknowledged id
--- returns for each client the number of messages removed. If some messages may have a
---         group, the first run changes nothing and returns {}, and a run with KEYS[k+3] returns
---         {messages removed, highest acknowledged id, user, group...}: the caller withdraws the
---         other copies of these groups and runs delete_groups. -1 if a higher generation is
---         current; -2 if there is no record, or its generation is lower; or an error
+-- returns for each client the number of messages removed; -1 if a higher generation is
+--         current; -2 if there is no record, or its generation is lower; or an error. If some
+--         messages may have a group, the first run removes nothing and returns {}. The caller then
+--         runs the script with KEYS[k+3], which returns {messages removed, highest acknowledged
+--         id, user, group...}, withdraws the other copies of these groups and runs delete_groups
 -- cost O(clients + messages removed + groups)
 
 local call, format = redis.call, string.format
@@ -28,12 +28,12 @@ local function remove(list, chunk, id)
 	while true do
 		local done = 0
 		for _, element in ipairs(chunk) do
-			local held = id_of(element)
-			if held and held > id then
+			local element_id = id_of(element)
+			if element_id and element_id > id then
 				break
 			end
 			done = done + 1
-			removed = removed + (held and 1 or 0)
+			removed = removed + (element_id and 1 or 0)
 		end
 		if done > 0 then
 			call('LTRIM', list, done, '-1')
@@ -54,11 +54,11 @@ local function acknowledge(i)
 		return tonumber(record[1] or 0) > tonumber(generation) and -1 or -2
 	end
 
-	local chunk, to = call('LRANGE', list, '0', '15'), ARGV[a+2]
-	if not record[4] and to == record[2] and #chunk == 1 and string.sub(chunk[1], 1, #to + 1) == to .. ':' then
+	local chunk, text = call('LRANGE', list, '0', '15'), ARGV[a+2]
+	if not record[4] and text == record[2] and #chunk == 1 and string.sub(chunk[1], 1, #text + 1) == text .. ':' then
 		-- The usual case, the only message: 12 us of Redis' time, the general case takes 17.
 		call('LTRIM', list, '1', '-1')
-		call('HSET', record_key, 'acked', to)
+		call('HSET', record_key, 'acked', text)
 		return 1
 	end
 
@@ -69,9 +69,9 @@ local function acknowledge(i)
 		call('HSET', record_key, 'last', format('%d', last))
 	end
 	-- An id above last would hide messages that come later.
-	local id = math.min(tonumber(to), last)
+	local id = math.min(tonumber(text), last)
 	local acked, first = tonumber(record[3] or -1), tonumber(record[4] or nil)
-	to = format('%d', id)
+	text = format('%d', id)
 	if first and id >= first then
 		if not groups then
 			return {}
@@ -83,8 +83,8 @@ local function acknowledge(i)
 	end
 	local removed, emptied = remove(list, chunk, id)
 
-	-- If an empty list had last above acked, it would count as expired. Here the messages above id
-	-- were withdrawn, so acked becomes last.
+	-- If the list is empty now, the messages above id were withdrawn. acked then becomes last, since
+	-- an empty list with last above acked counts as expired.
 	id = emptied and last or id
 	if id > acked then
 		call('HSET', record_key, 'acked', format('%d', id))
@@ -92,8 +92,8 @@ local function acknowledge(i)
 	if not groups then
 		return removed
 	end
-	local reply = {removed, to, call('HGET', record_key, 'user') or ''}
-	for _, member in ipairs(call('ZRANGE', groups, '-inf', to, 'BYSCORE')) do
+	local reply = {removed, text, call('HGET', record_key, 'user') or ''}
+	for _, member in ipairs(call('ZRANGE', groups, '-inf', text, 'BYSCORE')) do
 		if not string.find(member, '^%d') then -- a member that begins with a digit is the id of a withdrawn message
 			reply[#reply + 1] = member
 		end

@@ -15,9 +15,8 @@
 -- ARGV[4] minimum TTL of mq_m, ms, more than ARGV[3]; it lives up to an eighth of ARGV[3] longer
 -- ARGV[5] TTL of the idempotency keys, ms
 -- ARGV[6] minimum that the clock must show, Unix ms
--- ARGV[7] 1 if the callers wait for replicas: a duplicate then writes its idempotency key
---         again, since a WAIT covers only writes on its own connection. 2 if nothing is to be
---         stored in a channel without messages and position. Else 0
+-- ARGV[7] 0 usually; 1 if the callers wait for replicas; 2 if nothing is to be stored in a
+--         channel without messages and position
 -- returns for each channel, separated by newlines: id, id before it, duplicate 0 or 1, the
 --         clock (Unix ms), the servers; or an error. The id is 0 if nothing was stored, see
 --         ARGV[7]
@@ -30,9 +29,8 @@ local ms = max(now[1] * 1000 + math.floor(now[2] / 1000), tonumber(ARGV[6]))
 local keys_per_channel = #KEYS / (#ARGV - 7)
 
 -- Each call of a command costs a microsecond in addition to its work. For one message this script
--- took 17 us, and a script that always counts and renews took 24 us. In a batch of messages of 100
--- bytes each, one takes 20 to 25 us, on a slower machine. Numbers below 2^53 are formatted with
--- '%d', which is exact since Lua's long has 64 bits. '..' would lose digits.
+-- took 17 us, and a script that always counts and renews took 24 us. Numbers below 2^53 are
+-- formatted with '%d', which is exact since Lua's long has 64 bits. '..' would lose digits.
 local function append(i)
 	local k = (i - 1) * keys_per_channel
 	local messages, position, key = KEYS[k+1], KEYS[k+2], keys_per_channel == 4 and KEYS[k+4]
@@ -40,6 +38,7 @@ local function append(i)
 		local first = call('GET', key)
 		if first then
 			if ARGV[7] == '1' then
+				-- A WAIT covers only writes on its own connection.
 				call('SET', key, first, 'KEEPTTL')
 			end
 			return format('%s\n0\n1\n%d\n%s', first, ms, table.concat(call('SMEMBERS', KEYS[k+3]), '\n'))
@@ -54,7 +53,7 @@ local function append(i)
 		return format('0\n0\n0\n%d\n', ms)
 	end
 	if empty then
-		-- The channel is new, or its messages expired: all ids up to last are below the floor.
+		-- The channel is new, or its messages expired.
 		floor, bytes = last, 0
 	elseif newest ~= meta[1] then
 		-- A message of another writer: last does not include it. A score above 2^53 is not an id.

@@ -18,8 +18,7 @@
 --         than the list
 -- ARGV[4] TTL of the idempotency keys, ms
 -- ARGV[5] minimum that the clock must show, Unix ms
--- ARGV[6] 1 if the callers wait for replicas, else 0: a duplicate then writes its
---         idempotency key again, since a WAIT covers only writes on its own connection
+-- ARGV[6] 1 if the callers wait for replicas, else 0
 -- ARGV[7] 1 if another Redis may have taken over lately, else 0
 -- ARGV[8] arguments of each client: 4 with groups, else 3
 -- returns for each client, separated by newlines: id, id before it, duplicate 0 or 1, the
@@ -64,8 +63,8 @@ end
 local function append(i)
 	local k, a = i * keys_per_client, 8 + i * args
 	local record_key, list, key = KEYS[k+1], KEYS[k+2], keyed and KEYS[k+3]
-	-- until is the earliest time of the record's expiry: most pushes do not renew it, as in
-	-- append_channel.
+	-- until is the earliest time of the record's expiry. Most pushes find it late enough and do not
+	-- renew the record.
 	local record = call('HMGET', record_key, 'user', 'server', 'generation', 'last', 'acked', 'floor', 'until')
 	if ARGV[a+2] ~= '' and record[1] ~= ARGV[a+2] then
 		return ''
@@ -75,6 +74,7 @@ local function append(i)
 		local first = call('GET', key)
 		if first then
 			if ARGV[6] == '1' then
+				-- A WAIT covers only writes on its own connection.
 				call('SET', key, first, 'KEEPTTL')
 			end
 			if grouped and tonumber(first) <= tonumber(record[5] or 0) then
@@ -96,7 +96,7 @@ local function append(i)
 
 	local id = format('%d', max((ms - 1577836800000) * 4096, last + 1))
 	local ttl = tonumber(ARGV[a+3] == '' and ARGV[2] or ARGV[a+3])
-	local lives = tail and call('PTTL', list) or -1
+	local list_ttl = tail and call('PTTL', list) or -1
 	local surplus = call('RPUSH', list, id .. ':' .. ARGV[a+1]) - max_messages
 	if surplus > 0 then
 		for _, oldest in ipairs(call('LPOP', list, surplus)) do
@@ -110,25 +110,25 @@ local function append(i)
 		call('HSET', record_key, 'last', id, 'floor', floor)
 	end
 	if ARGV[7] == '1' then
-		-- If this is the first message of a new replication history, record that this store has no
-		-- message between last and id. The previous master may have had some there, which an
-		-- acknowledgement of id does not cover.
+		-- The first message of a new replication history is a cut: this store has no message between
+		-- last and id, but the previous master may have lost some there. The record keeps the cut for
+		-- confirm_client, since an acknowledgement of id does not mean that the client received them.
 		local info = redis.pcall('INFO', 'replication')
 		local history = type(info) == 'string' and string.match(info, 'master_replid:(%x+)')
-		local held = call('HMGET', record_key, 'history', 'cut', 'cut_to', 'lost')
-		if history and history ~= held[1] then
+		local known = call('HMGET', record_key, 'history', 'cut', 'cut_to', 'lost')
+		if history and history ~= known[1] then
 			call('HSET', record_key, 'history', history, 'cut', last, 'cut_to', id,
-				'older_cut', held[2] or '0', 'older_cut_to', held[3] or '0', 'older_lost', held[4] or '0')
+				'older_cut', known[2] or '0', 'older_cut_to', known[3] or '0', 'older_lost', known[4] or '0')
 		end
 	end
 	if not tail then
-		lives = ttl -- the usual case: the client has acknowledged everything
-		call('PEXPIRE', list, lives)
-	elseif lives < ttl then
-		lives = ttl + floor_of(ttl / 8)
-		call('PEXPIRE', list, lives)
+		list_ttl = ttl -- the usual case: the client has acknowledged everything
+		call('PEXPIRE', list, list_ttl)
+	elseif list_ttl < ttl then
+		list_ttl = ttl + floor_of(ttl / 8)
+		call('PEXPIRE', list, list_ttl)
 	end
-	local needed = max(lives, record_ttl)
+	local needed = max(list_ttl, record_ttl)
 	if tonumber(record[7] or 0) < ms + needed then
 		needed = needed + floor_of(record_ttl / 8)
 		call('PEXPIRE', record_key, needed)

@@ -42,8 +42,8 @@ local function bind(k, a)
 		last = tail -- a message of another writer: last does not include it
 	end
 	if bound and user ~= ARGV[a+1] then
-		-- An older version bound the client to another user, but its name belongs to this one. Messages
-		-- of the former user are not a gap. Ids continue, since they must grow while the record lives.
+		-- An older version of the broker bound the client to another user. Messages of the former user
+		-- are not a gap. Ids continue, since they must grow while the record lives.
 		call('DEL', KEYS[k+2])
 		queued, acked, record[9] = 0, last, nil
 		call('HSET', KEYS[k+1], 'acked', acked, 'floor', '0', 'last', last)

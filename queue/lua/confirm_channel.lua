@@ -7,7 +7,7 @@
 -- KEYS[3] ch_{channel}
 -- ARGV[1] id of the message
 -- ARGV[2] TTL of the messages, ms
--- ARGV[3] TTL of mq_m, ms, more than ARGV[2]; an older message would have expired in any case
+-- ARGV[3] TTL of mq_m, ms, more than ARGV[2]; an older message is not lost, but expired
 -- ARGV[4] minimum that the clock must show, Unix ms
 -- returns {} if the message is not lost, else {id of the marker, id before it, its
 --         payload, {server...}}
@@ -36,7 +36,7 @@ end
 local below = redis.call('ZRANGE', KEYS[1], '(' .. ARGV[1], '-inf', 'BYSCORE', 'REV', 'LIMIT', 0, 1, 'WITHSCORES')
 local after = math.max(floor, math.floor(tonumber(below[2] or 0)))
 
--- Above the lost id too: no id is assigned twice.
+-- The marker's id is above the lost id too, since no id is assigned twice.
 local marker = string.format('%.0f', math.max((ms - 1577836800000) * 4096, last + 1, id + 1))
 local payload = '!' .. string.format('%.0f', after) .. '-' .. ARGV[1]
 local member = marker .. ':' .. payload

@@ -20,17 +20,20 @@ end
 local record = redis.call('HMGET', KEYS[1], 'server', 'last', 'acked', 'floor', 'lost', 'cut', 'cut_to', 'older_cut', 'older_cut_to', 'older_lost')
 local last, after = tonumber(record[2] or 0), math.max(tonumber(record[3] or 0), tonumber(record[4] or 0))
 local id = tonumber(ARGV[1])
-local function between(i)
-	return id > tonumber(record[i] or 0) and id < tonumber(record[i+1] or 0) and tonumber(record[i])
+-- inside returns the lower id of a cut, if the id is inside the cut, else nil.
+local function inside(from, to)
+	from, to = tonumber(from or 0), tonumber(to or 0)
+	return id > from and id < to and from or nil
 end
--- cut is set if the id lies between two ids that were neighbours in this store: the store never had
--- the message, even if a later one was acknowledged. There are two pairs of such ids, since a
+-- A cut is a pair of ids without messages between them in this store, see append_client. A message
+-- with an id inside is lost, even if a later one was acknowledged. There are two cuts, since a
 -- second failover may come before the losses of the first one are confirmed.
-local lost_field, cut = 'lost', between(6)
-if not cut and between(8) then
-	lost_field, cut = 'older_lost', between(8)
+local cut, older_cut = inside(record[6], record[7]), inside(record[8], record[9])
+local lost_field, reported = 'lost', tonumber(record[5] or record[10] or 0)
+if not cut and older_cut then
+	cut, lost_field, reported = older_cut, 'older_lost', tonumber(record[10] or 0)
 end
-if id <= tonumber(lost_field == 'lost' and record[5] or record[10] or 0) or (id <= after and not cut) then
+if id <= reported or (id <= after and not cut) then
 	return {}
 end
 if redis.call('ZSCORE', KEYS[3], ARGV[1]) then
@@ -62,13 +65,13 @@ end
 
 local now = redis.call('TIME')
 local ms = math.max(now[1] * 1000 + math.floor(now[2] / 1000), tonumber(ARGV[4]))
--- Above the lost id too: no id is assigned twice.
+-- The marker's id is above the lost id too, since no id is assigned twice.
 local marker = string.format('%.0f', math.max((ms - 1577836800000) * 4096, last + 1, id + 1))
 local payload = '!' .. string.format('%.0f', after) .. '-' .. ARGV[1]
 local ttl = math.max(tonumber(ARGV[2]), redis.call('PTTL', KEYS[2]))
 redis.call('RPUSH', KEYS[2], marker .. ':' .. payload)
 redis.call('HSET', KEYS[1], 'last', marker, lost_field, ARGV[1], 'until', '0')
--- The marker may be the first entry of this history: see append_client.
+-- The marker may be the first entry of a new replication history, see append_client.
 local info = redis.pcall('INFO', 'replication')
 local history = type(info) == 'string' and string.match(info, 'master_replid:(%x+)')
 local known = redis.call('HGET', KEYS[1], 'history')

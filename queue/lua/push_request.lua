@@ -21,8 +21,7 @@
 
 local call = redis.call
 local request, sender, size = ARGV[1], ARGV[2], #ARGV[1]
-local count = 'n ' .. sender
-local bytes = 'b ' .. sender
+local count_field, bytes_field = 'n ' .. sender, 'b ' .. sender
 
 local held = call('LLEN', KEYS[1])
 if held == 0 then
@@ -32,24 +31,24 @@ local popped = math.max(call('LLEN', KEYS[2]) - held, 0)
 while popped > 0 do
 	local entries = call('LPOP', KEYS[2], math.min(popped, 1000))
 	popped = popped - #entries
-	local counts, sums, total = {}, {}, 0
+	local counts, sizes, total = {}, {}, 0
 	for _, entry in ipairs(entries) do
 		local n, from = string.match(entry, '^(%d+) (.*)$')
 		counts[from] = (counts[from] or 0) + 1
-		sums[from] = (sums[from] or 0) + tonumber(n)
+		sizes[from] = (sizes[from] or 0) + tonumber(n)
 		total = total + tonumber(n)
 	end
 	for from, n in pairs(counts) do
 		if call('HINCRBY', KEYS[3], 'n ' .. from, -n) <= 0 then
 			call('HDEL', KEYS[3], 'n ' .. from, 'b ' .. from)
 		else
-			call('HINCRBY', KEYS[3], 'b ' .. from, -sums[from])
+			call('HINCRBY', KEYS[3], 'b ' .. from, -sizes[from])
 		end
 	end
 	call('HINCRBY', KEYS[3], 'bytes', -total)
 end
 
-local sums = call('HMGET', KEYS[3], 'bytes', count, bytes)
+local sums = call('HMGET', KEYS[3], 'bytes', count_field, bytes_field)
 local own = tonumber(sums[2] or 0)
 if held >= tonumber(ARGV[3]) then
 	return 3
@@ -63,8 +62,8 @@ end
 call('RPUSH', KEYS[1], request)
 call('RPUSH', KEYS[2], size .. ' ' .. sender)
 call('HINCRBY', KEYS[3], 'bytes', size)
-call('HINCRBY', KEYS[3], count, 1)
-call('HINCRBY', KEYS[3], bytes, size)
+call('HINCRBY', KEYS[3], count_field, 1)
+call('HINCRBY', KEYS[3], bytes_field, size)
 call('PEXPIRE', KEYS[1], ARGV[7])
 call('PEXPIRE', KEYS[2], ARGV[7])
 call('PEXPIRE', KEYS[3], ARGV[7])

@@ -8,11 +8,11 @@
 -- ARGV[a+2] most messages
 -- ARGV[a+3] most bytes; at least one message is read
 -- For all:
--- ARGV[1] most bytes of any page, and about the most of all pages
--- returns for each channel {line, member...}; '' if it was not read, since the pages
---         before it had too many bytes; or an error. The line has, separated by newlines: floor,
---         last, last marker, id after which the members begin, complete 0 or 1, more 0 or 1, the
---         clock (Unix ms), score of the last member checked
+-- ARGV[1] most bytes of one page; after pages with this sum, no further channel is read
+-- returns for each channel {header, member...}; '' if it was not read, see ARGV[1]; or an
+--         error. The header has, separated by newlines: floor, last, last marker, id after which
+--         the members begin, complete 0 or 1, more 0 or 1, the clock (Unix ms), score of the last
+--         member checked
 -- cost O(log n + limit + malformed members skipped, at most 1024) for each
 
 local call, format = redis.call, string.format
@@ -26,9 +26,9 @@ local function read(k, a)
 	local meta = call('HMGET', KEYS[k+2], 'last', 'floor', 'hole')
 	local last, floor = tonumber(meta[1] or 0), tonumber(meta[2] or 0)
 	-- Reads in chunks, so that a page of large messages does not copy thousands of them. The first
-	-- chunk of a small page is small, since a few large messages may fill the page. It begins with
-	-- the id itself, which shows without another command whether that is held. If it reaches the
-	-- end, it also has the newest message.
+	-- chunk of a small page is small, since a few large messages may fill the page. It begins at
+	-- the id itself: if the message with this id is held, it is the first element. If the chunk
+	-- reaches the end, it also has the newest message.
 	local size = math.min(max_bytes < 65536 and 16 or 64, limit + 2)
 	local cursor, chunk, newest = ARGV[a+1], nil, nil
 	local function first_chunk()
@@ -64,7 +64,7 @@ local function read(k, a)
 		chunk = empty and {} or call('ZRANGE', KEYS[k+1], '(' .. cursor, '+inf', 'BYSCORE', 'LIMIT', 0, size, 'WITHSCORES')
 	end
 
-	local members, bytes, more = {''}, 0, 0 -- the line is set below
+	local members, bytes, more = {''}, 0, 0 -- the header is set below
 	local scanned, max_scanned, above = 0, limit + 1024, complete and after or -1
 	while true do
 		for i = 1, #chunk, 2 do

@@ -1,6 +1,7 @@
 #!lua flags=no-writes
--- Reads messages with ids above an id, out of the first messages of a client's list. It also
--- returns the malformed elements among them, which no client acknowledges: the caller removes them.
+-- Reads the messages with ids above an id in the window, the first messages of a client's list. It
+-- also returns the malformed elements in the window. No client acknowledges them, so the caller
+-- removes them.
 -- KEYS[1] c_{client}
 -- KEYS[2] mq_c_{client}
 -- ARGV[1] generation

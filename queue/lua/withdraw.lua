@@ -23,9 +23,9 @@ local function find(list, id)
 	repeat
 		chunk = call('LRANGE', list, from, from + 63)
 		for _, element in ipairs(chunk) do
-			local held = id_of(element)
-			if held and held >= id then
-				return held == id and element or nil
+			local element_id = id_of(element)
+			if element_id and element_id >= id then
+				return element_id == id and element or nil
 			end
 		end
 		from = from + 64
@@ -45,7 +45,7 @@ local function withdraw(i)
 	if element then
 		call('ZADD', groups, format('%d', id), format('%d', id))
 		call('LREM', list, '1', element)
-		-- An empty list with last above acked counts as expired. This one is only empty, so acked
+		-- An empty list with last above acked counts as expired. This list did not expire, so acked
 		-- becomes last.
 		if floor <= acked and call('EXISTS', list) == 0 then
 			call('HSET', record_key, 'acked', format('%d', math.max(last, id)))

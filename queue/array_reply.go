@@ -5,18 +5,18 @@ import (
 	"strconv"
 )
 
-// reply parses the array that a script returned. The first invalid element sets err; it and the
-// following elements are zero.
-type reply struct {
+// arrayReply parses the array that a script returned. The first invalid element sets err. That
+// element and the following ones are zero.
+type arrayReply struct {
 	rest []any
 	err  error
 }
 
 // empty reports whether the script returned an empty array, as a refusal.
-func (r *reply) empty() bool { return r.err == nil && len(r.rest) == 0 }
+func (r *arrayReply) empty() bool { return r.err == nil && len(r.rest) == 0 }
 
 // integer parses a number, which the script returns as a string if it may be large.
-func (r *reply) integer() int64 {
+func (r *arrayReply) integer() int64 {
 	switch v := r.next().(type) {
 	case int64:
 		return v
@@ -32,7 +32,7 @@ func (r *reply) integer() int64 {
 	}
 }
 
-func (r *reply) text() string {
+func (r *arrayReply) text() string {
 	v := r.next()
 	s, ok := v.(string)
 	if !ok {
@@ -42,7 +42,7 @@ func (r *reply) text() string {
 }
 
 // texts parses a nested array of strings.
-func (r *reply) texts() []string {
+func (r *arrayReply) texts() []string {
 	v := r.next()
 	list, ok := v.([]any)
 	if !ok {
@@ -51,7 +51,7 @@ func (r *reply) texts() []string {
 	if len(list) == 0 {
 		return nil
 	}
-	inner := reply{rest: list}
+	inner := arrayReply{rest: list}
 	out := make([]string, len(list))
 	for i := range out {
 		out[i] = inner.text()
@@ -62,7 +62,7 @@ func (r *reply) texts() []string {
 	return out
 }
 
-func (r *reply) next() any {
+func (r *arrayReply) next() any {
 	if len(r.rest) == 0 {
 		r.fail("too short")
 		return nil
@@ -72,7 +72,7 @@ func (r *reply) next() any {
 	return v
 }
 
-func (r *reply) fail(format string, args ...any) {
+func (r *arrayReply) fail(format string, args ...any) {
 	if r.err == nil {
 		r.err = fmt.Errorf("unexpected reply of a script: "+format, args...)
 	}
