@@ -125,3 +125,41 @@ func twoLossesBelowAcknowledged(t *testing.T, order ...int) {
 		}
 	}
 }
+
+// TestLossConfirmedAfterSecondFailover checks that a loss of the first failover is reported once,
+// although no message was stored after the second failover.
+func TestLossConfirmedAfterSecondFailover(t *testing.T) {
+	servers := []*redistest.Server{redistest.Start(t)}
+	servers = append(servers, redistest.StartReplica(t, servers[0]))
+	push := func(q *Redis) int64 {
+		return must(q.AppendClient(t.Context(), ClientPush{Client: "phone", Data: []byte("1"), Durable: true}))(t).ID
+	}
+	var replaced atomic.Bool
+	first := NewRedis(redispipe.New(servers[0].Client(t), redispipe.Options{}), Options{Replaced: replaced.Load})
+	generation := must(bind(t.Context(), first, Claim{Client: "phone", Server: "b1"}))(t).Generation
+	kept := push(first)
+	ok(t, servers[1].Client(t).Do(t.Context(), "replicaof", "no", "one").Err())
+	lost := send(t, first, "phone", 2)
+	servers[0].Kill()
+
+	servers = append(servers, redistest.StartReplica(t, servers[1]))
+	second := overPromoted(t, servers[1], &replaced)
+	must(second.Ack(t.Context(), "phone", generation, push(second)))(t)
+	push(second) // durable: the replica has the acknowledgement too
+	ok(t, servers[2].Client(t).Do(t.Context(), "replicaof", "no", "one").Err())
+	servers[1].Kill()
+
+	third := overPromoted(t, servers[2], &replaced)
+	m := must(third.ConfirmClient(t.Context(), "phone", lost[1]))(t)
+	if m == nil {
+		t.Fatal("the loss is not found")
+	}
+	from, to, _ := Loss(m.Data)
+	equal(t, "from", from, kept)
+	equal(t, "to", to, lost[1])
+	for _, id := range lost {
+		if again := must(third.ConfirmClient(t.Context(), "phone", id))(t); again != nil {
+			t.Errorf("reported twice: %+v", again)
+		}
+	}
+}

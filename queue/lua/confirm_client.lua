@@ -76,8 +76,10 @@ local info = redis.pcall('INFO', 'replication')
 local history = type(info) == 'string' and string.match(info, 'master_replid:(%x+)')
 local known = redis.call('HGET', KEYS[1], 'history')
 if history and history ~= known then
+	-- The newer cut becomes the older one, and keeps the highest id reported in it.
+	local older_lost = cut and lost_field == 'lost' and ARGV[1] or record[5] or '0'
 	redis.call('HSET', KEYS[1], 'history', history, 'cut', string.format('%.0f', last), 'cut_to', marker,
-		'older_cut', record[6] or '0', 'older_cut_to', record[7] or '0', 'older_lost', record[5] or '0')
+		'older_cut', record[6] or '0', 'older_cut_to', record[7] or '0', 'older_lost', older_lost)
 end
 redis.call('PEXPIRE', KEYS[2], ttl)
 redis.call('PEXPIRE', KEYS[1], math.max(ttl, tonumber(ARGV[3])))
