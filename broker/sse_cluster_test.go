@@ -19,8 +19,8 @@ import (
 	"switchboard/queue"
 )
 
-// cutStream reads a stream until some bytes have come, and returns the ids and values of its events.
-// A cut within an event loses that event only.
+// cutStream reads a stream until some bytes have come, and returns the ids and values of its
+// events. A cut within an event loses that event only.
 type cutStream struct {
 	query string
 	last  string
@@ -99,8 +99,8 @@ func (c *cutStream) complete(n int) bool {
 	return true
 }
 
-// TestSSEDeliversOnce cuts the streams of several clients at random bytes, while the brokers that they
-// come back to are drained and replaced. Each client gets each message once, in order.
+// TestSSEDeliversOnce cuts the streams of several clients at random bytes, while the brokers that
+// they come back to are drained and replaced. Each client gets each message once, in order.
 func TestSSEDeliversOnce(t *testing.T) {
 	const clients, messages = 4, 150
 	s, _ := redisStore(t, shared.Client(t), testBeat)
@@ -210,8 +210,8 @@ func (i instance) postAck(t *testing.T, query, header, body string) (int, string
 	return resp.StatusCode, string(text)
 }
 
-// TestSSEAcknowledgesByPOST: any broker takes the acknowledgement of a client that another one has,
-// and the window of messages moves on there, also if the hint is lost.
+// TestSSEAcknowledgesByPOST: any broker takes the acknowledgement of a client that another one
+// has, and the window of messages moves on there, also if the hint is lost.
 func TestSSEAcknowledgesByPOST(t *testing.T) {
 	for _, fault := range []string{"", "drop"} {
 		t.Run("fault:"+fault, func(t *testing.T) {

@@ -138,8 +138,8 @@ var sseWays = map[string]func(*broker.Options){
 	"on net/http": func(o *broker.Options) { o.Listen.TCP = "off" },
 }
 
-// TestSSEResumes: after a reconnect with the last id, each channel, $all and the client queue go on
-// where they were, and the client queue is acknowledged up to there.
+// TestSSEResumes: after a reconnect with the last id, each channel, $all and the client queue go
+// on where they were, and the client queue is acknowledged up to there.
 func TestSSEResumes(t *testing.T) {
 	for name, change := range sseWays {
 		t.Run(name, func(t *testing.T) {
@@ -223,7 +223,8 @@ func TestSSEManyChannels(t *testing.T) {
 	}
 }
 
-// TestSSEAnonymous: a client without a user keeps its queue, without storing anything but the last id.
+// TestSSEAnonymous: a client without a user keeps its queue, without storing anything but the last
+// id.
 func TestSSEAnonymous(t *testing.T) {
 	i := start(t, memoryStore(queue.Options{}), nil)
 	s := openStream(t, i, "", "")
@@ -292,7 +293,7 @@ func TestSSESuperseded(t *testing.T) {
 	second.expectEnd("disconnected", false)
 }
 
-// TestSSEDrain: clients of a server that shuts down come back later, also new ones.
+// TestSSEDrain: clients of a server that shuts down come back after a random delay.
 func TestSSEDrain(t *testing.T) {
 	for name, change := range sseWays {
 		t.Run(name, func(t *testing.T) {
@@ -408,7 +409,7 @@ func TestSSEOverHTTP2(t *testing.T) {
 // TestSSEByCurl reads a stream with curl.
 func TestSSEByCurl(t *testing.T) {
 	if _, err := exec.LookPath("curl"); err != nil {
-		t.Skip("curl is not installed")
+		t.Fatalf("%v; run `make install-test-tools`", err)
 	}
 	i := start(t, memoryStore(queue.Options{}), nil)
 	curl := exec.CommandContext(t.Context(), "curl", "-sN", "http://"+i.HTTP+"/sse?channel=news&user=alice&client=phone")

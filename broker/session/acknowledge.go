@@ -14,12 +14,13 @@ import (
 // maxAckAttempts is how often Acknowledge tries while the client connects again and again.
 const maxAckAttempts = 3
 
-// Acknowledge removes the messages up to id from the queue of the client called of. It is for clients
-// that cannot send messages on their connection. req is a connect message that proves who the client
-// is; address is where it comes from. The client may be connected here, elsewhere or not at all.
+// Acknowledge removes the messages up to id from the queue of the client called of. It is for
+// clients that cannot send messages on their connection. req is a connect message that proves who
+// the client is; address is where it comes from. The client may be connected here, elsewhere or
+// not at all.
 //
-// It returns after the store has executed it. The server that has the client is notified, so that the
-// window of unacknowledged messages moves on. The error is of type *wire.Error.
+// It returns after the store has executed it. The server that has the client is notified, so that
+// the window of unacknowledged messages moves on. The error is of type *wire.Error.
 func (m *Manager) Acknowledge(ctx context.Context, req wire.Request, address, of string, id int64) error {
 	err := m.acknowledge(ctx, req, address, of, id)
 	if err == nil {
@@ -48,8 +49,8 @@ func (m *Manager) acknowledge(ctx context.Context, req wire.Request, address, of
 	}
 }
 
-// identifyOutside checks who a client is that is not connecting, by the token or the secret and by the
-// connect hook.
+// identifyOutside checks who a client is that is not connecting, by the token or the secret and by
+// the connect hook.
 func (m *Manager) identifyOutside(ctx context.Context, req wire.Request, address string) (*connectJob, error) {
 	j := &connectJob{request: req}
 	var err error
@@ -113,8 +114,8 @@ func (s *Session) acknowledged(generation, id int64) {
 	in.read(s)
 }
 
-// checkFullWindow reads what the store knows of a client with a full window: the hint that would have
-// made room may be lost.
+// checkFullWindow reads what the store knows of a client with a full window: the hint that would
+// have made room may be lost.
 func (s *Session) checkFullWindow() {
 	if s.state != open || len(s.inbox.unacked) < queue.MaxWindow {
 		return

@@ -122,6 +122,7 @@ type setup struct {
 	linger    time.Duration
 	compress  bool
 	answer    time.Duration // WriteTimeout of the http.Server; 0 for none
+	read      time.Duration // ReadTimeout of the http.Server; 0 for none
 	first     int           // Limits.First
 }
 
@@ -236,7 +237,7 @@ func serveWeb(s *service, w *Web, limits Limits, o setup) func() {
 		s.t.Fatal(err)
 	}
 	s.addr = l.Addr().String()
-	server := http.Server{Handler: webMux(w), ConnContext: ConnContext, ConnState: ConnState, ReadHeaderTimeout: o.handshake, ReadTimeout: o.answer, WriteTimeout: o.answer}
+	server := http.Server{Handler: webMux(w), ConnContext: ConnContext, ConnState: ConnState, ReadHeaderTimeout: o.handshake, ReadTimeout: o.read, WriteTimeout: o.answer}
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() { _ = server.Serve(Listener{Listener: l, Gate: limits.Gate, Reserve: NewGate(1)}) })
@@ -264,7 +265,7 @@ func startHTTP2(s *service, limits Limits, accept Accept, o setup) func() {
 	server.Listener = Listener{Listener: server.Listener, Gate: limits.Gate, Reserve: NewGate(1)}
 	server.EnableHTTP2 = true
 	server.Config.ConnContext, server.Config.ConnState = ConnContext, ConnState
-	server.Config.WriteTimeout, server.Config.ReadTimeout = o.answer, o.answer
+	server.Config.WriteTimeout, server.Config.ReadTimeout = o.answer, o.read
 	server.StartTLS()
 	target, err := url.Parse(server.URL)
 	if err != nil {

@@ -15,8 +15,8 @@ import (
 // ServeStream answers a GET request with a stream in the dialect Dialects.Response. The caller has
 // checked the origin. Headers that it has set, such as those of CORS, are part of the response.
 //
-// In clear text over HTTP/1.1 the Poller takes the connection over, so that an idle stream takes as
-// little as an idle WebSocket. Other streams keep their handler's goroutine.
+// In clear text over HTTP/1.1 the Poller takes the connection over, so that an idle stream takes
+// as little as an idle WebSocket. Other streams keep their handler's goroutine.
 func (w *Web) ServeStream(rw http.ResponseWriter, r *http.Request) {
 	headers := rw.Header().Clone()
 	delete(headers, "Connection")
@@ -82,7 +82,8 @@ func (w *Web) enterStream(r *http.Request, forwarded limit.Slot) (limit.Slot, *l
 }
 
 // handOverStream gives the connection of a request to the Poller, before anything is answered. It
-// returns false and does nothing if the Poller cannot take it. The codec writes the whole response.
+// returns false and does nothing if the Poller cannot take it. The codec writes the whole
+// response.
 func (w *Web) handOverStream(
 	rw http.ResponseWriter, r *http.Request, place *gatedConn, address limit.Slot, opening dialect.Opening,
 ) bool {

@@ -69,8 +69,9 @@ func TestStreamThatIsRefused(t *testing.T) {
 				t.Errorf("HEAD: %v, %v", resp, err)
 			}
 		}
-		service.session()
+		made := service.session()
 		service.stop()
+		made.wantSilence()
 		if len(service.sessions) > 0 {
 			t.Error("a refused request made a session")
 		}
@@ -160,7 +161,7 @@ func withAddresses(start startFunc, options limit.AddressOptions) startFunc {
 func TestStreamOutlivesTheDeadlines(t *testing.T) {
 	const deadline = 100 * time.Millisecond
 	over(t, streamWays, func(t *testing.T, w way) {
-		p, s := w.serve(t, setup{answer: deadline}).connect()
+		p, s := w.serve(t, setup{answer: deadline, read: deadline}).connect()
 		for begin := time.Now(); time.Since(begin) < 2*deadline; {
 			s.do(func() { s.conn.Write(frame(`{}`)) })
 			p.want(event{"message", `{}`})

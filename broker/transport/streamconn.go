@@ -11,8 +11,8 @@ import (
 	"switchboard/internal/wire"
 )
 
-// streamConn is a stream in a response of net/http. The handler's goroutine writes; everything else
-// happens on the loop.
+// streamConn is a stream in a response of net/http. The handler's goroutine writes; everything
+// else happens on the loop.
 type streamConn struct {
 	loop       *loop.Loop
 	encoding   *dialect.Encoding

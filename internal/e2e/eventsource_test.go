@@ -75,8 +75,8 @@ func (l *streamLog) look(f func() bool) bool {
 	return f()
 }
 
-// balance listens on one address and passes each connection on to one of the brokers that accepts it,
-// as a load balancer does: EventSource connects to the same URL again and again.
+// balance listens on one address and passes each connection on to one of the brokers that accepts
+// it, as a load balancer does: EventSource connects to the same URL again and again.
 func balance(t *testing.T, brokers []*instance) (addr string) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -117,7 +117,8 @@ func pipe(to, from net.Conn) {
 }
 
 // TestEventSource: the EventSource of Chromium and that of npm receive every message once and in
-// order, while one broker is killed and another one is drained. A client whose id is taken gives up.
+// order, while one broker is killed and another one is drained. A client whose id is taken gives
+// up.
 func TestEventSource(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), testTimeout)
 	defer cancel()

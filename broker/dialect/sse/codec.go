@@ -104,7 +104,8 @@ func (c *codec) appendConnected(dst []byte, e *wire.Event) []byte {
 	return c.appendEvent(dst, e)
 }
 
-// appendError appends the refusal of a subscription. Before connected, Last answers with it.
+// appendError appends the refusal of a subscription. Before connected, AppendClosing answers with
+// it.
 func (c *codec) appendError(dst []byte, e *wire.Event, ref wire.Ref) []byte {
 	switch i := ref.Value - 1; {
 	case c.start != nil:
@@ -119,8 +120,8 @@ func (c *codec) appendError(dst []byte, e *wire.Event, ref wire.Ref) []byte {
 	return c.appendEvent(dst, e)
 }
 
-// appendSubscribed appends the answer to a subscription. If the channel's position is not known any
-// more, a gap follows: other clients compare the ids instead, but here they are opaque.
+// appendSubscribed appends the answer to a subscription. If the channel's position is not known
+// any more, a gap follows: other clients compare the ids instead, but here they are opaque.
 func (c *codec) appendSubscribed(dst []byte, e *wire.Event) []byte {
 	ch := c.channel(e.Channel)
 	if ch == nil || e.ID == nil {
@@ -220,9 +221,10 @@ func appendRetry(dst []byte, ms int64) []byte {
 	return append(dst, '\n')
 }
 
-// Last implements dialect.Codec. EventSource connects again after any end of a stream, so a client
-// that should not come back gets a final id, and a request with that is answered with 204, which
-// ends EventSource. Before connected, such a client gets the status of an error instead.
+// AppendClosing implements dialect.Codec. EventSource connects again after any end of a stream, so
+// a client that should not come back gets a final id, and a request with that is answered with
+// 204, which ends EventSource. Before connected, such a client gets the status of an error
+// instead.
 func (c *codec) AppendClosing(dst []byte, reason wire.CloseReason, detail string, afterMS int64) (out []byte, status int) {
 	reconnect := reason.Reconnect()
 	if c.start != nil {
@@ -237,7 +239,7 @@ func (c *codec) AppendClosing(dst []byte, reason wire.CloseReason, detail string
 	if afterMS > 0 {
 		dst = appendRetry(dst, afterMS)
 	}
-	e := wire.Event{Type: wire.TypeClosing, Code: string(reason), Message: detail, Reconnect: &reconnect, AfterMS: afterMS}
+	e := wire.Closing(reason, detail, afterMS)
 	dst = c.appendFields(dst, wire.TypeClosing, !reconnect)
 	dst = native.AppendEvent(dst, &e)
 	return append(dst, "\n\n"...), 0

@@ -18,7 +18,8 @@ type start struct {
 	drawn   bool        // the broker drew it earlier, and it came back with the last id
 }
 
-// final returns the error for a client that should not reconnect, or nil if it should.
+// final returns the error for a client that should not reconnect, or nil if it should. An error
+// without a code stands for 204.
 func (s *start) final(reason wire.CloseReason, detail string) *wire.Error {
 	switch {
 	case reason == wire.CloseSuperseded, reason == wire.CloseDisconnected:

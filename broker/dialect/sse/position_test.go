@@ -81,8 +81,8 @@ func FuzzPosition(f *testing.F) {
 	})
 }
 
-// TestAllocs: a delivery takes no memory, with any number of channels.
-func TestAllocs(t *testing.T) {
+// hot lists the calls of a delivery, which take no memory with any number of channels.
+func hot() (cases []allocs.Case) {
 	messages := native.New(0)
 	for _, channels := range []int{1, maxChannels} {
 		c := &codec{client: "alice/phone", all: 1}
@@ -93,12 +93,15 @@ func TestAllocs(t *testing.T) {
 		m := messages.Message(c.channels[channels-1].name, 735325130218601, []byte(`{"badge":3}`))
 		e := inboxMessage(735325130218602)
 		buf := make([]byte, 0, 8<<10)
-		allocs.Test(t, []allocs.Case{
-			allocs.Of("a message of a channel", 0, func() { c.AppendMessage(buf, m) }),
-			allocs.Of("a message of the client queue", 0, func() { c.AppendEvent(buf, e) }),
-			allocs.Of("a comment", 0, func() { c.AppendPing(buf) }),
-		})
-		t.Logf("an event of a stream with %d channels has %d bytes around %d of JSON", channels,
-			len(c.AppendMessage(nil, m))-len(native.JSON(m)), len(native.JSON(m)))
+		of := fmt.Sprintf(", %d channels", channels)
+		cases = append(cases,
+			allocs.Of("a message of a channel"+of, 0, func() { c.AppendMessage(buf, m) }),
+			allocs.Of("a message of the client queue"+of, 0, func() { c.AppendEvent(buf, e) }),
+			allocs.Of("a comment"+of, 0, func() { c.AppendPing(buf) }),
+		)
 	}
+	return cases
 }
+
+func TestAllocs(t *testing.T)   { allocs.Test(t, hot()) }
+func BenchmarkHot(b *testing.B) { allocs.Bench(b, hot()) }

@@ -45,9 +45,13 @@ func ParseQuery(u *url.URL, h http.Header) (*Query, error) {
 		return nil, wire.Errorf(wire.BadRequest, "the query of the URL is malformed")
 	}
 	q := &Query{Channels: values["channel"]}
+	// The stream keeps names, which must not keep the memory of the URL, with its token.
+	for i, name := range q.Channels {
+		q.Channels[i] = strings.Clone(name)
+	}
 	q.Connect = wire.Request{
-		Type: wire.TypeConnect, Token: values.Get("token"), Client: values.Get("client"), User: values.Get("user"),
-		Secret: values.Get("secret"), Ack: values.Get("ack"),
+		Type: wire.TypeConnect, Token: values.Get("token"), Client: strings.Clone(values.Get("client")),
+		User: strings.Clone(values.Get("user")), Secret: values.Get("secret"), Ack: values.Get("ack"),
 	}
 	if token, ok := strings.CutPrefix(h.Get("Authorization"), "Bearer "); ok {
 		q.Connect.Token = token
@@ -99,8 +103,8 @@ func checkChannels(names []string) error {
 	return nil
 }
 
-// resume fills in what the client has from the last id: its id and its secret, if it did not choose
-// them itself, and its position on $all.
+// resume fills in what the client has from the last id: its id and its secret, if it did not
+// choose them itself, and its position on $all.
 func (q *Query) resume() {
 	c, last := &q.Connect, q.Last
 	switch {

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unsafe"
 
 	"switchboard/broker/dialect"
 	"switchboard/broker/dialect/native"
@@ -275,9 +276,9 @@ func TestQuery(t *testing.T) {
 	}
 }
 
-// TestLastBeforeConnected: a client that should not come back gets the status of an error, and one
-// that should gets a stream with a delay.
-func TestLastBeforeConnected(t *testing.T) {
+// TestClosingBeforeConnected: a client that should not come back gets the status of an error, and
+// one that should gets a stream with a delay.
+func TestClosingBeforeConnected(t *testing.T) {
 	for name, test := range map[string]struct {
 		refusal wire.ErrorCode
 		reason  wire.CloseReason
@@ -312,6 +313,18 @@ func TestLastBeforeConnected(t *testing.T) {
 			}
 		} else if strings.HasPrefix(test.status, "204") != (body == "") {
 			t.Errorf("%s: the body is %q", name, body)
+		}
+	}
+}
+
+// TestTheURLIsNotKept: the names that a stream keeps are copies. A URL may have a token of 8 KiB.
+func TestTheURLIsNotKept(t *testing.T) {
+	query := "client=phone&channel=news&token=" + strings.Repeat("t", 8<<10)
+	o := open(t, query)
+	from, to := uintptr(unsafe.Pointer(unsafe.StringData(query))), uintptr(len(query))
+	for _, name := range []string{o.Requests[0].Client, o.Requests[1].Channel} {
+		if at := uintptr(unsafe.Pointer(unsafe.StringData(name))); at-from < to {
+			t.Errorf("%s is a part of the URL", name)
 		}
 	}
 }

@@ -1,5 +1,5 @@
-// Follows a stream with the npm package eventsource. The arguments are the client and the URL; every
-// event is one JSON line on stdout.
+// Follows a stream with the npm package eventsource. The arguments are the client and the URL.
+// Every event is one JSON line on stdout.
 import { EventSource } from "eventsource";
 import { follow } from "./stream.js";
 
