@@ -1,4 +1,5 @@
-// Package ssetest reads Server-Sent Events in tests, as HTML Living Standard §9.2.6 says.
+// Package ssetest reads Server-Sent Events in tests, as HTML Living Standard §9.2.6 says, and resumes
+// streams as §9.2.3 says. Lines end in LF or CR LF; a lone CR ends none.
 package ssetest
 
 import (
@@ -33,17 +34,18 @@ func NewReader(r io.Reader, lastID string) *Reader {
 }
 
 // Next returns the next event or comment. An event counts only with the empty line after it, so a
-// stream that is cut within an event ends with the event before.
+// stream that is cut within an event ends with the event before. With an error, Next returns the
+// bytes after that event, and their retry delay, which counts at once.
 func (r *Reader) Next() (Event, error) {
 	e := Event{Name: "message"}
 	id, data := r.lastID, []string(nil)
 	for {
 		line, err := r.r.ReadString('\n')
 		if err != nil {
-			return Event{Raw: e.Raw + line}, err
+			return Event{Retry: e.Retry, Raw: e.Raw + line}, err
 		}
 		e.Raw += line
-		field, value, _ := strings.Cut(strings.TrimRight(line, "\r\n"), ":")
+		field, value, _ := strings.Cut(strings.TrimSuffix(strings.TrimSuffix(line, "\n"), "\r"), ":")
 		value = strings.TrimPrefix(value, " ")
 		switch {
 		case line == "\n" || line == "\r\n":
@@ -52,7 +54,11 @@ func (r *Reader) Next() (Event, error) {
 				if e.Comment {
 					return e, nil
 				}
+				e.Name = "message"
 				continue
+			}
+			if e.Name == "" {
+				e.Name = "message"
 			}
 			e.Comment = false
 			e.Data = strings.Join(data, "\n")
@@ -60,13 +66,17 @@ func (r *Reader) Next() (Event, error) {
 		case field == "":
 			e.Comment = true
 		case field == "id":
-			id = value
+			if !strings.Contains(value, "\x00") {
+				id = value
+			}
 		case field == "event":
 			e.Name = value
 		case field == "data":
 			data = append(data, value)
 		case field == "retry":
-			e.Retry, _ = strconv.Atoi(value)
+			if ms, err := strconv.ParseUint(value, 10, 31); err == nil {
+				e.Retry = int(ms)
+			}
 		}
 	}
 }
