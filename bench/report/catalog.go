@@ -44,7 +44,8 @@ var (
 var catalog = []scenario{
 	{
 		id: "idle", title: "Memory of an idle connection",
-		text: "Each connection has one subscription; history is on. The figure is the growth of the server's processes after their memory is steady.",
+		text: "Each connection has one subscription; history is on. The figure is the growth of the server's processes after their memory is steady. " +
+			"“http” is a WebSocket and “sse” an event stream (Server-Sent Events), both on the HTTP port.",
 		metrics: []metric{
 			{id: "rss_bytes_per_conn", name: "RSS per connection", unit: kilo, plot: true},
 			{id: "redis_bytes_per_conn", name: "Redis per connection", unit: kilo},
@@ -53,7 +54,8 @@ var catalog = []scenario{
 	{
 		id: "fanout-10k", title: "One channel, 10,000 subscribers, one publisher",
 		text: "Each push starts after all subscribers have received the one before, so each delivery is a separate write. " +
-			"The floor is a program that only calls write(2) on each socket.",
+			"The floor is a program that only calls write(2) on each socket. " +
+			"An event of “sse” has an id with the subscriber's positions, so each delivery is encoded on its own.",
 		metrics: []metric{perDelivery, redisPerDelivery, deliveries, generatorPerDelivery},
 	},
 	{

@@ -156,7 +156,7 @@ func colour(system string) int {
 
 // dashes distinguish the variants of a system, which share one colour.
 var dashes = map[string]string{
-	"switchboard ws": "7 4", "switchboard http": "2 4", "switchboard tcp queue": "12 4 2 4",
+	"switchboard ws": "7 4", "switchboard http": "2 4", "switchboard sse": "1 3", "switchboard tcp queue": "12 4 2 4",
 	"switchboard memory": "4 3", "switchboard memory queue": "4 3 1 3",
 	"centrifuge memory": "4 3", "mosquitto qos 0": "2 4",
 }

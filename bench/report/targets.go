@@ -25,6 +25,10 @@ var Targets = []Target{
 	{Work: "idle connection, WebSocket on gnet: RSS", Scenario: "idle", System: "switchboard ws", Metric: "rss_bytes_per_conn", Limit: 1500},
 	{Work: "idle connection, WebSocket on the HTTP port: RSS", Scenario: "idle", System: "switchboard http", Metric: "rss_bytes_per_conn", Limit: 8000},
 	{
+		Work:     "idle connection, Server-Sent Events on the HTTP port: RSS relative to a WebSocket there",
+		Scenario: "idle", System: "switchboard sse", Metric: "rss_bytes_per_conn", RatioTo: "switchboard http", Limit: 1.1,
+	},
+	{
 		Work: "one channel, 10,000 subscribers, one publisher: CPU per delivery relative to the floor", Scenario: "fanout-10k",
 		System: "switchboard tcp", Metric: "cpu_us_per_delivery", RatioTo: floorSystem, Limit: 1.15,
 	},

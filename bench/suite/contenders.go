@@ -33,6 +33,7 @@ func contenders(broker string) map[string]contender {
 		{name: "switchboard tcp", system: &system.Switchboard{Program: broker}, transport: "tcp", redis: true},
 		{name: "switchboard ws", system: &system.Switchboard{Program: broker}, transport: "ws", redis: true},
 		{name: "switchboard http", system: &system.Switchboard{Program: broker}, transport: "http", redis: true},
+		{name: "switchboard sse", system: &system.Switchboard{Program: broker}, transport: "sse", redis: true},
 		{name: "switchboard tcp queue", system: &system.Switchboard{Program: broker, Queue: true}, transport: "tcp", redis: true},
 		{name: "switchboard memory", system: &system.Switchboard{Program: broker}, transport: "tcp"},
 		{name: "switchboard memory queue", system: &system.Switchboard{Program: broker, Queue: true}, transport: "tcp"},

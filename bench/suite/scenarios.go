@@ -33,8 +33,8 @@ type size struct {
 var scenarios = []scenario{
 	{
 		id: "fanout-10k", idleID: "idle",
-		systems:      []string{"floor", "switchboard tcp", "switchboard ws", "switchboard http", "switchboard memory", "nchan", "mosquitto", "mosquitto qos 0", "centrifuge", "socket.io"},
-		quickSystems: []string{"floor", "switchboard tcp", "switchboard ws", "switchboard memory", "nchan", "mosquitto", "centrifuge"},
+		systems:      []string{"floor", "switchboard tcp", "switchboard ws", "switchboard http", "switchboard sse", "switchboard memory", "nchan", "mosquitto", "mosquitto qos 0", "centrifuge", "socket.io"},
+		quickSystems: []string{"floor", "switchboard tcp", "switchboard ws", "switchboard http", "switchboard sse", "switchboard memory", "nchan", "mosquitto", "centrifuge"},
 		size:         size{connections: 10_000, channels: 1, publishers: 1, pushes: 100, time: 4 * time.Second},
 		quick:        size{connections: 2_000, channels: 1, publishers: 1, pushes: 60, time: 3 * time.Second},
 		measure:      measureFanOut,

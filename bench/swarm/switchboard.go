@@ -46,7 +46,7 @@ func (d *Switchboard) Upgrade(Connection) []byte {
 // Subscribe sends connect and subscribe in one write.
 func (d *Switchboard) Subscribe(c Connection) error {
 	connect := wire.Request{
-		Type: wire.TypeConnect, Ref: wire.RefOf(1), Client: c.Client(), Secret: "the secret of " + c.Client(), // the same after reconnecting
+		Type: wire.TypeConnect, Ref: wire.RefOf(1), Client: c.Client(), Secret: secretOf(c.Client()),
 	}
 	if d.Users {
 		connect.User, connect.Secret = c.Client(), "" // a user replaces the secret
@@ -62,6 +62,9 @@ func (d *Switchboard) Subscribe(c Connection) error {
 	}
 	return c.Send(append(d.encode(connect), d.encode(subscribe)...))
 }
+
+// secretOf returns the secret of a client, which is the same after reconnecting.
+func secretOf(client string) string { return "the secret of " + client }
 
 // Ping implements [Dialect].
 func (d *Switchboard) Ping() []byte {

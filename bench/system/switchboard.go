@@ -132,7 +132,7 @@ func (r *switchboard) Addr() string { return r.Addrs()[0] }
 
 func (r *switchboard) Addrs() (addrs []string) {
 	for _, in := range r.instances {
-		if r.transport == "http" {
+		if r.transport == "http" || r.transport == "sse" {
 			addrs = append(addrs, in.http)
 		} else {
 			addrs = append(addrs, in.tcp)
@@ -143,6 +143,9 @@ func (r *switchboard) Addrs() (addrs []string) {
 
 func (r *switchboard) Dialect() swarm.Dialect {
 	d := &swarm.Switchboard{Addr: r.Addr(), Queue: r.queue}
+	if r.transport == "sse" {
+		return &swarm.EventStream{Switchboard: *d}
+	}
 	if r.transport != "tcp" {
 		d.Path = "/ws"
 	}

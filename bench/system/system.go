@@ -22,7 +22,7 @@ type Setup struct {
 	History   bool   // messages are kept so that clients can resume
 	Redis     string // host:port of a Redis started for this run; empty means none
 	Clients   int    // maximum number of connections
-	Transport string // of a switchboard: "tcp", "ws" (WebSocket on the TCP port) or "http". Ignored by peers
+	Transport string // of a switchboard: "tcp", "ws" (WebSocket on the TCP port), "http" (WebSocket on the HTTP port) or "sse". Ignored by peers
 	Instances int    // brokers that share the Redis, see MultiInstance. Zero means 1. Ignored by peers
 }
 
