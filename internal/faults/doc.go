@@ -4,9 +4,10 @@
 //	go run ./internal/faults                 all scenarios; writes docs/faults.md and ledger.json
 //	go run ./internal/faults --only 'Sentinel' --short
 //
-// A scenario starts a Redis, brokers and a janitor as processes. It connects some hundred clients
-// through package client, three devices of each user, and pushes over plain HTTP. Then it injects
-// and removes the fault, ends the load, waits for outstanding messages and disconnects all clients.
+// A scenario starts a Redis, brokers and a janitor as processes. It connects some hundred clients,
+// three devices of each user, and pushes over plain HTTP. Then it injects and removes the fault, ends
+// the load, waits for outstanding messages and disconnects all clients. Three quarters of the clients
+// use package client. The others use Server-Sent Events, and resume with the id of the last event.
 //
 // A row is RED, and the exit code 1, if an acknowledged message was lost, duplicated or delivered
 // out of order, if a client that is gone is reported online, if a presence event repeats what was
@@ -32,7 +33,7 @@
 //	faults.go          what each fault does
 //	run.go             the course of a scenario
 //	testbed.go         the processes and clients of a scenario; its parts are store.go, instance.go,
-//	                   testclient.go, serverlink.go, clientlink.go
+//	                   testclient.go, eventstream.go, serverlink.go, clientlink.go
 //	workload.go        the clients and the streams of messages
 //	publisher.go       the backend; push.go: one call of it
 //	journal.go         acknowledgements and arrivals

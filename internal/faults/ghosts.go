@@ -35,7 +35,7 @@ func (tb *testbed) ghostSpecs() (specs []clientSpec) {
 	if tb.scenario.ghosts {
 		for i := range ghostCount {
 			specs = append(specs, clientSpec{
-				client: fmt.Sprintf("%s/ghost-%d", ghostUser, i), user: ghostUser, channels: []string{ghostChannel}, listener: listener(i % int(listenerCount)),
+				client: fmt.Sprintf("%s/ghost-%d", ghostUser, i), user: ghostUser, channels: []string{ghostChannel}, listener: listener(i % int(socketCount)),
 			})
 		}
 	}

@@ -43,6 +43,7 @@ func (g gap) covers(queue string, id int64, acked time.Time) bool {
 
 // clientRecord holds what one client received.
 type clientRecord struct {
+	overSSE     bool
 	readyAt     time.Time        // when all its subscriptions were confirmed
 	got         map[item][]int64 // the ids under which each message arrived; more than one is a fault
 	lastID      map[string]int64 // by queue
@@ -61,6 +62,7 @@ type journal struct {
 	attempts map[item]time.Time // time of the first attempt
 	accepted map[item]bool
 	refused  map[string]int // failed attempts by reason
+	resumed  int            // event streams that resumed
 
 	faultAt            time.Time // zero before the fault
 	lastAccepted       time.Time
@@ -93,14 +95,18 @@ func newJournal() *journal {
 	}
 }
 
-// clientReady records that a client is connected and has all its subscriptions.
-func (j *journal) clientReady(client string, at time.Time) {
+// clientReady records that a client is connected, over Server-Sent Events or not, and has all its
+// subscriptions.
+func (j *journal) clientReady(client string, overSSE bool, at time.Time) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.clients[client] = &clientRecord{
-		readyAt: at, lastArrival: at, got: map[item][]int64{}, lastID: map[string]int64{}, lastN: map[string]int{},
+		overSSE: overSSE, readyAt: at, lastArrival: at, got: map[item][]int64{}, lastID: map[string]int64{}, lastN: map[string]int{},
 	}
 }
+
+// streamResumed records an event stream that began with the last id of an earlier one.
+func (j *journal) streamResumed() { j.update(func() { j.resumed++ }) }
 
 // readyClients returns the number of ready clients.
 func (j *journal) readyClients() int {

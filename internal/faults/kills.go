@@ -122,7 +122,7 @@ func (tb *testbed) killRound(ctx context.Context, round int, victims []*instance
 		for i := range ghostCount {
 			spec := clientSpec{
 				client: fmt.Sprintf("%s/ghost-%s-%d-%d", victimUser(b), b.name, round, i), user: victimUser(b), channels: []string{victimChannel(b)},
-				listener: listener(i % int(listenerCount)),
+				listener: listener(i % int(socketCount)),
 			}
 			tb.clientSpecs = append(tb.clientSpecs, spec)
 			if err := tb.connectGhost(ctx, spec, b); err != nil {

@@ -47,7 +47,7 @@ func newLedger(ctx context.Context, r runner) *ledger {
 		Date: time.Now().UTC().Format(time.DateOnly), Commit: commit(ctx), Machine: machine(), Go: runtime.Version(),
 		Redis: redisVersion(ctx), Seed: r.seed, Beat: r.times.Beat.String(),
 		Lease: r.times.lease().String(), Janitor: r.times.janitorInterval().String(),
-		Load: fmt.Sprintf("%d clients, three devices of a user; %d channels with %g pushes a second each; %d users and %d single clients with %g each, and one stream to all clients with %g; every eighth message has %d KiB",
+		Load: fmt.Sprintf("%d clients, three devices of a user, a quarter over Server-Sent Events; %d channels with %g pushes a second each; %d users and %d single clients with %g each, and one stream to all clients with %g; every eighth message has %d KiB",
 			r.scale.Clients, r.scale.Rooms, r.scale.RoomRate, r.scale.UserStreams, r.scale.ClientStreams,
 			r.scale.OtherRate, r.scale.OtherRate, paddingKiB),
 	}
@@ -114,6 +114,10 @@ var columns = []struct {
 	{"repeated", "of events: joins of members, leaves of names that were no members, and the watcher's own", func(r row) string { return fmt.Sprint(r.RepeatedEvents) }},
 	{"missing", "members that a watcher's view or a broker's answer lacked when the load had ended", func(r row) string { return fmt.Sprint(r.Missing) }},
 	{"phantoms", "names in a watcher's view or a broker's answer that were no members, among them clients that had died with a broker", func(r row) string { return fmt.Sprint(r.Phantoms) }},
+	{"over SSE", "delivered and acked, and among these dup, of the clients over Server-Sent Events, a quarter of all; they have no filter for duplicates", func(r row) string {
+		return fmt.Sprintf("%d of %d, %d dup", r.OverSSE.Delivered, r.OverSSE.Acknowledged, r.OverSSE.Duplicated)
+	}},
+	{"resumed", "streams of these clients that began with the last id of an earlier one", func(r row) string { return fmt.Sprint(r.OverSSE.Resumed) }},
 	{"gaps", "gaps that clients received", func(r row) string { return fmt.Sprint(r.Gaps) }},
 	{"unacked", "delivered although the push was never accepted; allowed", func(r row) string { return fmt.Sprint(r.Unacknowledged) }},
 	{"refused", "failed attempts to push; each was repeated with the same key", func(r row) string { return fmt.Sprint(r.Refused) }},

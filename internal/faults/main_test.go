@@ -32,6 +32,9 @@ func TestShortLedger(t *testing.T) {
 			if len(result.Red) > 0 {
 				t.Error(result.explain())
 			}
+			if s := result.OverSSE; s.Delivered < 100 || s.Resumed == 0 {
+				t.Errorf("over Server-Sent Events %d messages were delivered, and %d streams resumed", s.Delivered, s.Resumed)
+			}
 			if result.Delivered < 1000 { // else nothing was shown
 				t.Errorf("only %d messages were delivered", result.Delivered)
 			}

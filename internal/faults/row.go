@@ -11,12 +11,13 @@ type row struct {
 	Redis string `json:"redis"`
 	About string `json:"fault_is"` // what the fault does
 	counts
-	Ghosts         int `json:"ghosts"`
-	Events         int `json:"told"`
-	RepeatedEvents int `json:"told_twice"`
-	Missing        int `json:"missing"`
-	Phantoms       int `json:"phantoms"`
-	Pushes         int `json:"pushes"`
+	OverSSE        streamCounts `json:"over_sse"`
+	Ghosts         int          `json:"ghosts"`
+	Events         int          `json:"told"`
+	RepeatedEvents int          `json:"told_twice"`
+	Missing        int          `json:"missing"`
+	Phantoms       int          `json:"phantoms"`
+	Pushes         int          `json:"pushes"`
 	outages        `json:"-"`
 	Seconds        float64          `json:"seconds"`
 	Forgets        bool             `json:"redis_forgets"` // Redis loses its last writes under this fault

@@ -162,7 +162,7 @@ func (tb *testbed) row(err error, took time.Duration) row {
 	c, found := tb.journal.count()
 	r := row{
 		Fault: tb.scenario.name, Redis: string(tb.scenario.redis), About: tb.scenario.about, Forgets: tb.scenario.forgets,
-		counts: c, outages: tb.journal.outages(), Ghosts: tb.journal.ghosts, Missing: tb.journal.missing, Phantoms: tb.journal.phantoms, Pushes: len(tb.journal.pushes),
+		counts: c, OverSSE: tb.journal.countStreams(), outages: tb.journal.outages(), Ghosts: tb.journal.ghosts, Missing: tb.journal.missing, Phantoms: tb.journal.phantoms, Pushes: len(tb.journal.pushes),
 		Seconds: took.Round(100 * time.Millisecond).Seconds(), Reasons: tb.journal.refused,
 	}
 	r.Events, r.RepeatedEvents = tb.presence.totals()

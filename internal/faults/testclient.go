@@ -18,12 +18,14 @@ const (
 	meanReconnectInterval = 4 * time.Second // mean time between two cuts of a reconnecting client
 )
 
-// testClient runs one client of package client and records in the journal what it receives.
+// testClient runs one client and records in the journal what it receives. The client is one of
+// package client, or an event stream.
 type testClient struct {
 	clientSpec
 	journal *journal
-	conn    *client.Client
-	link    *clientLink // nil for most
+	conn    *client.Client // nil over sse
+	stream  *eventStream   // only over sse
+	link    *clientLink    // nil for most
 	cancel  context.CancelFunc
 	ended   chan struct{}
 	err     error // why it ended by itself, valid when ended is closed
@@ -31,7 +33,7 @@ type testClient struct {
 	mu       sync.Mutex // guards serverID
 	serverID string     // server that it is connected to, "" while disconnected
 
-	received int // used by OnMessage only
+	received int // used by onMessage only
 }
 
 // newTestClient returns a client that may connect to all brokers. Client i tries broker i first.
@@ -48,6 +50,10 @@ func newTestClient(spec clientSpec, i int, j *journal, brokers []*instance) (*te
 		}
 		addrs = []string{c.link.addr()}
 	}
+	if spec.listener == sse {
+		c.stream = newEventStream(c, addrs)
+		return c, nil
+	}
 	var urls []string
 	for _, addr := range addrs {
 		urls = append(urls, spec.listener.url(addr))
@@ -61,7 +67,7 @@ func newTestClient(spec clientSpec, i int, j *journal, brokers []*instance) (*te
 }
 
 func (l listener) address(b *instance) string {
-	if l == wsHTTP {
+	if l == wsHTTP || l == sse {
 		return b.http
 	}
 	return b.tcp
@@ -79,13 +85,24 @@ func (c *testClient) start(ctx context.Context) {
 	ctx, c.cancel = context.WithCancel(ctx)
 	go func() {
 		defer close(c.ended)
-		c.err = c.conn.Run(ctx)
+		if c.stream != nil {
+			c.err = c.stream.run(ctx)
+		} else {
+			c.err = c.conn.Run(ctx)
+		}
 	}()
 }
 
 // subscribe subscribes to the client's channels and marks the client as ready. It retries refused
 // subscriptions, which happen when hundreds of clients connect at once on a busy machine.
 func (c *testClient) subscribe(ctx context.Context) error {
+	if c.stream != nil { // its URL names the channels
+		if err := c.stream.awaitReady(ctx); err != nil {
+			return fmt.Errorf("%s: %w", c.clientSpec.client, err)
+		}
+		c.journal.clientReady(c.clientSpec.client, c.stream != nil, time.Now())
+		return nil
+	}
 	for _, channel := range c.channels {
 		if err := retry(ctx, func() error {
 			_, err := c.conn.Subscribe(ctx, channel, client.SubscribeOptions{})
@@ -94,7 +111,7 @@ func (c *testClient) subscribe(ctx context.Context) error {
 			return fmt.Errorf("%s: %w", c.clientSpec.client, err)
 		}
 	}
-	c.journal.clientReady(c.clientSpec.client, time.Now())
+	c.journal.clientReady(c.clientSpec.client, c.stream != nil, time.Now())
 	return nil
 }
 
@@ -125,10 +142,13 @@ func (c *testClient) onGap(g client.Gap) {
 	c.journal.gap(c.clientSpec.client, gap{queue: g.Channel, after: g.After, id: g.ID, at: time.Now()})
 }
 
-func (c *testClient) onState(s client.State) {
+func (c *testClient) onState(s client.State) { c.setServer(s.Server) }
+
+// setServer records the server that the client is connected to, "" for none.
+func (c *testClient) setServer(id string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.serverID = s.Server // "" unless connected
+	c.serverID = id
 }
 
 // connectedTo returns the id of the server that the client is connected to, "" for none.

@@ -22,8 +22,35 @@ type counts struct {
 	Refused        int `json:"refused"`        // failed attempts to push
 }
 
+// streamCounts are the counts of the clients over Server-Sent Events only.
+type streamCounts struct {
+	Acknowledged int `json:"acknowledged"`
+	Delivered    int `json:"delivered"`
+	Lost         int `json:"lost"`
+	Undeclared   int `json:"undeclared"`
+	Duplicated   int `json:"duplicated"`
+	Gaps         int `json:"gaps"`
+	Resumed      int `json:"resumed"` // streams that began with the last id of an earlier one
+}
+
+// countStreams counts for the clients over Server-Sent Events.
+func (j *journal) countStreams() streamCounts {
+	c, _ := j.countClients(func(r *clientRecord) bool { return r.overSSE })
+	s := streamCounts{
+		Acknowledged: c.Acknowledged, Delivered: c.Delivered, Lost: c.Lost, Undeclared: c.Undeclared,
+		Duplicated: c.Duplicated, Gaps: c.Gaps,
+	}
+	j.update(func() { s.Resumed = j.resumed })
+	return s
+}
+
 // count compares pushes with arrivals. It changes nothing, so it can be called repeatedly.
 func (j *journal) count() (counts, evidence) {
+	return j.countClients(func(*clientRecord) bool { return true })
+}
+
+// countClients is count for the clients that match. Disorder, Strange and Refused are of all clients.
+func (j *journal) countClients(match func(*clientRecord) bool) (counts, evidence) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	c := counts{Disorder: j.disorder, Strange: j.strange}
@@ -32,9 +59,12 @@ func (j *journal) count() (counts, evidence) {
 		found[kind] = slices.Clone(cases)
 	}
 	for i := range j.pushes {
-		j.countPushLocked(&j.pushes[i], &c, found)
+		j.countPushLocked(&j.pushes[i], match, &c, found)
 	}
 	for client, record := range j.clients {
+		if !match(record) {
+			continue
+		}
 		c.Gaps += len(record.gaps)
 		for it, ids := range record.got {
 			if !j.accepted[it] {
@@ -57,11 +87,11 @@ func (j *journal) count() (counts, evidence) {
 	return c, found
 }
 
-// countPushLocked counts each addressee of one push.
-func (j *journal) countPushLocked(p *acceptedPush, c *counts, found evidence) {
+// countPushLocked counts each addressee of one push that matches.
+func (j *journal) countPushLocked(p *acceptedPush, match func(*clientRecord) bool, c *counts, found evidence) {
 	for _, client := range p.to {
 		record := j.clients[client]
-		if record == nil || !record.readyAt.Before(p.firstTry) {
+		if record == nil || !match(record) || !record.readyAt.Before(p.firstTry) {
 			continue // the client was not ready when the push began
 		}
 		id, named := p.ids[client]

@@ -28,11 +28,13 @@ const (
 	rawTCP        listener = iota
 	wsTCP                  // WebSocket on the TCP port
 	wsHTTP                 // WebSocket on the HTTP port
+	sse                    // Server-Sent Events on the HTTP port
 	listenerCount          // the number of kinds
+	socketCount   = sse    // the number of kinds that package client connects to, which are the first
 )
 
 func (l listener) String() string {
-	return [...]string{"TCP", "WebSocket on TCP", "WebSocket on HTTP"}[l]
+	return [...]string{"TCP", "WebSocket on TCP", "WebSocket on HTTP", "Server-Sent Events"}[l]
 }
 
 // clientSpec describes one client: one device of a user.
@@ -67,7 +69,8 @@ func newClientSpecs(s scale, special role, percent int) []clientSpec {
 	for i := range s.Clients {
 		c := clientSpec{
 			client: fmt.Sprintf("user-%d/device-%d", i/devicesPerUser, i), user: fmt.Sprintf("user-%d", i/devicesPerUser),
-			channels: []string{room(s, i), room(s, i/devicesPerUser+s.Rooms/2), sharedChannel}, listener: listener(i % int(listenerCount)),
+			channels: []string{room(s, i), room(s, i/devicesPerUser+s.Rooms/2), sharedChannel},
+			listener: listener((i + i/20) % int(listenerCount)), // i/20 spreads the clients of each role over all kinds
 		}
 		slices.Sort(c.channels)
 		c.channels = slices.Compact(c.channels)
