@@ -14,8 +14,8 @@ import (
 )
 
 // inboxWindow is the number of inbox messages after which a client connects again, because only that
-// acknowledges them. A broker sends at most queue.MaxWindow messages without an acknowledgement.
-const inboxWindow = 60
+// acknowledges them. The limit of a broker, queue.MaxWindow, would never be reached here.
+const inboxWindow = 8
 
 // eventStream is the connection of a client that uses Server-Sent Events. It has no filter for
 // duplicates: it resumes with the id of its last event, and nothing may come twice.
