@@ -38,6 +38,7 @@ func sample() Run {
 	add("fanout-10k", "switchboard tcp", "redis_us_per_delivery", 0, 0.01, 0.011, 0.009)
 	add("idle", "switchboard tcp", "rss_bytes_per_conn", 0, 1190, 1210, 1180)
 	add("idle", "switchboard http", "rss_bytes_per_conn", 0, 12_000, 12_100, 12_010)
+	add("idle", "switchboard sse", "rss_bytes_per_conn", 0, 13_000, 13_100, 12_950)
 	add("idle", "nchan", "rss_bytes_per_conn", 0, 10_400, 10_500, 10_390)
 	add("idle", "centrifuge", "rss_bytes_per_conn", 0, 47_400, 47_500, 47_300)
 	add("single-10k", "switchboard tcp", "cpu_us_per_push", 0, 44, 45, 60)

@@ -7,9 +7,9 @@ import (
 	"net/url"
 )
 
-// EventStream is this project's protocol over Server-Sent Events. The request names the channel, and
-// the response is a stream of events whose data is that of [Switchboard]. It does not resume after
-// [Swarm.Reconnect]. Use an EventStream for one Swarm only.
+// EventStream is this project's protocol over Server-Sent Events. The request names the channel,
+// and the response is a stream of events whose data is that of [Switchboard]. It does not resume
+// after [Swarm.Reconnect]. Use an EventStream for one Swarm only.
 type EventStream struct{ Switchboard }
 
 var (
@@ -81,8 +81,8 @@ func checkHead(head []byte) error {
 	return nil
 }
 
-// eventData returns the data of an event in the broker's notation, which is one line. data is nil if
-// there is none.
+// eventData returns the data of an event in the broker's notation, which is one line. data is nil
+// if there is none.
 func eventData(event []byte) (data []byte, hasID bool) {
 	for len(event) > 0 && data == nil {
 		line, rest, _ := bytes.Cut(event, eventEnd[:1])

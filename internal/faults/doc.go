@@ -5,9 +5,10 @@
 //	go run ./internal/faults --only 'Sentinel' --short
 //
 // A scenario starts a Redis, brokers and a janitor as processes. It connects some hundred clients,
-// three devices of each user, and pushes over plain HTTP. Then it injects and removes the fault, ends
-// the load, waits for outstanding messages and disconnects all clients. Three quarters of the clients
-// use package client. The others use Server-Sent Events, and resume with the id of the last event.
+// three devices of each user, and pushes over plain HTTP. Then it injects and removes the fault,
+// ends the load, waits for outstanding messages and disconnects all clients. Three quarters of the
+// clients use package client. The others use Server-Sent Events, and resume with the id of the last
+// event.
 //
 // A row is RED, and the exit code 1, if an acknowledged message was lost, duplicated or delivered
 // out of order, if a client that is gone is reported online, if a presence event repeats what was

@@ -13,8 +13,8 @@ import (
 	"switchboard/internal/wire"
 )
 
-// inboxWindow is the number of inbox messages after which a client connects again, because only that
-// acknowledges them. The limit of a broker, queue.MaxWindow, would never be reached here.
+// inboxWindow is the number of inbox messages after which a client connects again, because only
+// that acknowledges them. The limit of a broker, queue.MaxWindow, would never be reached here.
 const inboxWindow = 8
 
 // eventStream is the connection of a client that uses Server-Sent Events. It has no filter for

@@ -49,7 +49,8 @@ func (j *journal) count() (counts, evidence) {
 	return j.countClients(func(*clientRecord) bool { return true })
 }
 
-// countClients is count for the clients that match. Disorder, Strange and Refused are of all clients.
+// countClients is count for the clients that match. Disorder, Strange and Refused are of all
+// clients.
 func (j *journal) countClients(match func(*clientRecord) bool) (counts, evidence) {
 	j.mu.Lock()
 	defer j.mu.Unlock()

@@ -19,11 +19,11 @@ type Client struct {
 	HTTP *http.Client
 	// OnOpen is called when a stream begins. Zero means that nothing is called.
 	OnOpen func(resumed bool)
-	// OnEvent is called for each event, not for comments. If it returns an error, the client closes the
-	// stream and connects again after the retry delay.
+	// OnEvent is called for each event, not for comments. If it returns an error, the client closes
+	// the stream and connects again after the retry delay.
 	OnEvent func(Event) error
-	// OnEnd is called when a stream has ended, and when a request has failed. Zero means that nothing is
-	// called.
+	// OnEnd is called when a stream has ended, and when a request has failed. Zero means that
+	// nothing is called.
 	OnEnd func(error)
 	// Retry is the retry delay until a stream sets it. Zero means one second.
 	Retry time.Duration
@@ -41,8 +41,8 @@ func (e *refusedError) Error() string {
 	return fmt.Sprintf("the answer has status %q and type %q", e.status, e.contentType)
 }
 
-// Run keeps a stream open until ctx ends, and then returns nil. It returns ErrStopped or another error
-// if the client must not connect again.
+// Run keeps a stream open until ctx ends, and then returns nil. It returns ErrStopped or another
+// error if the client must not connect again.
 func (c *Client) Run(ctx context.Context) error {
 	for {
 		err := c.stream(ctx)

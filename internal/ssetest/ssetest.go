@@ -1,5 +1,5 @@
-// Package ssetest reads Server-Sent Events in tests, as HTML Living Standard §9.2.6 says, and resumes
-// streams as §9.2.3 says. Lines end in LF or CR LF; a lone CR ends none.
+// Package ssetest reads Server-Sent Events in tests, as HTML Living Standard §9.2.6 says, and
+// resumes streams as §9.2.3 says. Lines end in LF or CR LF; a lone CR ends none.
 package ssetest
 
 import (
