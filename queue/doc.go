@@ -50,14 +50,14 @@
 //	qq_o_    like qq_
 //	qq_s_    like qq_
 //
-// Messages, positions and records live at least as long as stated, and up to an eighth longer. The
-// field until is the earliest time of their expiry. An append renews them only if until is too
-// soon. A refresh makes a record live twice as long, so that most refreshes only read it.
+// Messages, positions and records live at least as long as stated. The field until is the earliest
+// time of their expiry. If an append finds it too soon, it renews them for an eighth more than
+// stated. A refresh renews a record for twice its TTL, so that most refreshes only read it.
 //
 // If messages and position of a channel have expired, the channel counts as new: Prev is 0, and a
 // page is Complete only if after is 0. Ids keep growing, since they follow the clock, which has
 // advanced by MetaTTL at least. If the clock was set back by more than that, the clock readings of
-// the callers (see Ids) prevent that ids repeat.
+// the callers (see Ids) keep ids from repeating.
 //
 // A page has at most about MaxPageBytes, but at least one message. A window has the first MaxWindow
 // messages of a client's list.

@@ -56,7 +56,7 @@ type ChannelPush struct {
 // Appended is the result of AppendChannel.
 type Appended struct {
 	ID        int64
-	Prev      int64    // the id before it in this queue, 0 if none is known: the channel is new, or forgotten
+	Prev      int64    // the id before it, 0 for a duplicate or if the channel is new or forgotten
 	Duplicate bool     // the key was seen before: ID is that of the first push, nothing was stored
 	Servers   []string // members of ch_{channel}, read after storing
 }
@@ -80,7 +80,7 @@ type ClientPush struct {
 // ClientAppended is the result of AppendClient.
 type ClientAppended struct {
 	ID         int64
-	Prev       int64 // the id before it, 0 for the first message ever
+	Prev       int64 // the id before it, 0 for a duplicate or the first message ever
 	Duplicate  bool
 	Server     string // owner in c_{client}, empty if the client is offline
 	Generation int64
