@@ -11,8 +11,8 @@ type lane struct {
 	inFlight int
 }
 
-// join queues calls. It returns true if fewer than limit round trips are in flight: it counts one
-// more, which the caller must run.
+// join queues calls. If fewer than limit round trips are in flight, join counts a new one and
+// returns true. The caller must then run it.
 func (l *lane) join(calls []*call, limit int) bool {
 	l.waiting = append(l.waiting, calls...)
 	if l.inFlight >= limit {
