@@ -36,7 +36,7 @@ var scopes = []string{ScopePush, ScopeRead, ScopeAdmin}
 // The prefixes of an entry.
 const (
 	digestPrefix = "sha256:" // the key's digest follows
-	clearPrefix  = "plain:"  // the key itself follows
+	plainPrefix  = "plain:"  // the key itself follows
 )
 
 // MinKey is the least length of an API key, in bytes.
@@ -55,7 +55,7 @@ type apiKey struct {
 	name      string // for messages
 	digest    digest
 	scopes    []string
-	clearText bool // configured in clear text
+	plain bool // configured in clear text
 }
 
 // NewKeys parses configured entries. Several keys make rotation possible. An entry is the digest
@@ -101,10 +101,10 @@ func parseKey(entry string) (key apiKey, err error) {
 	switch form += ":"; form {
 	case digestPrefix:
 		err = key.setDigest(text, len(fields))
-	case clearPrefix:
+	case plainPrefix:
 		err = key.setKey(text)
 	default:
-		for _, prefix := range []string{digestPrefix, clearPrefix} {
+		for _, prefix := range []string{digestPrefix, plainPrefix} {
 			if strings.EqualFold(form, prefix) {
 				return apiKey{}, fmt.Errorf("%s is written in lower case", prefix)
 			}
@@ -144,9 +144,9 @@ func (k *apiKey) setDigest(text string, fields int) error {
 // setKey sets the key of an entry, with all scopes.
 func (k *apiKey) setKey(text string) error {
 	if len(text) < MinKey {
-		return fmt.Errorf("want a key of at least %[2]d bytes after %[1]s", clearPrefix, MinKey)
+		return fmt.Errorf("want a key of at least %[2]d bytes after %[1]s", plainPrefix, MinKey)
 	}
-	k.digest, k.scopes, k.clearText = digestOf(text), []string{ScopeAdmin}, true
+	k.digest, k.scopes, k.plain = digestOf(text), []string{ScopeAdmin}, true
 	return nil
 }
 
@@ -182,7 +182,7 @@ func (k Keys) Len() int { return len(k.list) }
 
 // Plain reports whether a key was configured in clear text. The broker logs a warning then.
 func (k Keys) Plain() bool {
-	return slices.ContainsFunc(k.list, func(key apiKey) bool { return key.clearText })
+	return slices.ContainsFunc(k.list, func(key apiKey) bool { return key.plain })
 }
 
 // KeyID identifies an API key, also after a reload. It is zero if no keys are configured.
