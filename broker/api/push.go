@@ -36,7 +36,7 @@ type pushRequest struct {
 	Durable  bool            `json:"durable"`
 
 	NotifyAfter *float64 `json:"notify_after"` // seconds
-	First       bool     `json:"first"`
+	First       bool     `json:"first"`        // the first acknowledgement withdraws the other copies
 }
 
 // target is one receiver of a push.
