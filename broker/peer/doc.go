@@ -40,8 +40,8 @@
 // A sender without hints sends empty batches as heartbeats. A link is active for 5 s after a hint,
 // also a dropped one, and idle after that. Heartbeats go out four times a second on an active link
 // and every 2 s on an idle one. A live server whose link is silent, or that has no link, also
-// counts as a loss. Lost reports a loss within 1.5 s. Without a loss, a broker does not need to
-// check the store for messages without a hint.
+// counts as a loss. Lost reports a loss within 1.5 s. As long as it reports none, a broker does not
+// need to read the store: no hint to it is lost.
 //
 // On an idle link, Lost may take up to 5.5 s to report a hint that is lost in transit. That happens
 // in a network that drops data without an error, or if the sender stops between storing a message
@@ -75,7 +75,7 @@
 //	name of a hint          1 KiB; a hint with a longer name is dropped
 //	data of a hint          64 KiB; a hint with longer data is sent without data
 //	batch                   about 64 KiB written, at most 1 MiB read
-//	hints queued per link   16,384 and 8 MiB; as many again are being written
+//	hints queued per link   16,384 and 8 MiB; up to as many again are being written
 //	heartbeat               250 ms for 5 s after a hint, then 2 s
 //	link counts as lossy    after 1 s without a batch if active, 5 s if idle
 //	silent link is closed   after 10 s

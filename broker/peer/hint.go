@@ -27,7 +27,7 @@ const (
 // Hint tells a server that something has changed, in most cases that a queue has a new message.
 type Hint struct {
 	Kind Kind
-	// Name is the name of the channel, or the id of the client.
+	// Name is the name of the channel or the user, or the id of the client.
 	Name string
 	// ID is the id of the message, and Prev the id of the message before it in the queue. For
 	// Supersede, ID is the generation of the client's binding to another server. For Presence, ID is

@@ -37,7 +37,7 @@ type inbound struct {
 type inboundLink struct {
 	stop context.CancelFunc
 
-	// All are guarded by inbound.mu.
+	// The fields below are guarded by inbound.mu.
 	lastBatch time.Time // when the last batch arrived, or the link began
 	lastHint  time.Time // when the last hint arrived or was found missing
 	started   bool      // whether a batch has arrived
