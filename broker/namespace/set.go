@@ -116,7 +116,7 @@ func (s *Set) Allows(subject Subject, action Action, channel string) bool {
 }
 
 // Decide reports whether the subject may do the action on the channel, and explains it in a text
-// for people. The text names the namespace and its rule, and contains no secrets.
+// for people. The text names the namespace and the clients that it allows. It contains no secrets.
 func (s *Set) Decide(subject Subject, action Action, channel string) (allowed bool, why string) {
 	reason, r, by := s.decide(subject, action, channel)
 	switch reason {
