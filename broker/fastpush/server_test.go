@@ -163,7 +163,7 @@ func TestAnotherHost(t *testing.T) {
 		c.send(text)
 		c.expect("")
 	}
-	if got := s.fastPushes.Load(); got != 2 { // the first, and the second to the other Host
+	if got := s.fastPushes.Load(); got != 2 { // a push to the Host of the push before it: the first and third
 		t.Errorf("%d were answered by fastpush, want 2", got)
 	}
 }
