@@ -14,6 +14,8 @@ import (
 	"switchboard/broker/auth"
 	"switchboard/internal/await"
 	"switchboard/queue"
+
+	"github.com/gobwas/ws"
 )
 
 // caller is a backend on one connection.
@@ -109,13 +111,9 @@ func TestWebSocketAfterPush(t *testing.T) {
 	c.expect(200, `"id"`, "POST", "/v1/push", "", aPush)
 	c.expect(101, "", "GET", "/ws?client=one", "Connection: Upgrade\r\nUpgrade: websocket\r\n"+
 		"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n", "")
-	head := make([]byte, 2)
-	if _, err := io.ReadFull(c.r, head); err != nil || head[0] != 0x81 {
-		t.Fatalf("%x, %v; want a text frame", head, err)
-	}
-	frame := make([]byte, head[1])
-	if _, err := io.ReadFull(c.r, frame); err != nil || decode(t, frame)["type"] != "connected" {
-		t.Errorf("%s, %v", frame, err)
+	frame, err := ws.ReadFrame(c.r)
+	if err != nil || frame.Header.OpCode != ws.OpText || decode(t, frame.Payload)["type"] != "connected" {
+		t.Errorf("%+v, %v; want a text frame with connected", frame, err)
 	}
 }
 

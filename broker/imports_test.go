@@ -21,7 +21,7 @@ var mayImport = map[string][]string{
 	"internal/latency":      {},
 	"internal/loglimit":     {},
 	"internal/redisurl":     {"internal/tlsconfig"},
-	"internal/faults":       {"client", "internal/keytable", "internal/proc", "internal/redistest", "internal/redisurl", "internal/wire"},
+	"internal/faults":       {"client", "internal/keytable", "internal/proc", "internal/redistest", "internal/redisurl", "internal/ssetest", "internal/wire"},
 	"registry":              {"internal/redispipe"},
 	"queue":                 {"internal/redispipe"},
 	"webhook":               {"internal/backend"},              // backends import it
