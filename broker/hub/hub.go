@@ -114,6 +114,13 @@ type Position struct {
 func (h *Hub) Acquire(ctx context.Context, name string, after *int64) (Position, error) {
 	c := h.getOrCreate(name)
 	pos, err := c.acquire(ctx, after)
+	if err == nil && after != nil && !pos.Recovered {
+		// The first read of this server has set the clock, without which ResumeCursor could not tell
+		// that after is a position in an empty channel.
+		if cursor := h.ResumeCursor(after); *cursor != *after {
+			pos, err = c.acquire(ctx, cursor)
+		}
+	}
 	if err != nil {
 		h.Release(c)
 		return Position{}, err

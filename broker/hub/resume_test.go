@@ -2,8 +2,12 @@ package hub
 
 import (
 	"testing"
+	"time"
 
+	"switchboard/broker/work"
+	"switchboard/internal/wire"
 	"switchboard/queue"
+	"switchboard/registry"
 )
 
 // TestManyResumesReadTheStoreOnce checks that only the first of many subscribers that resume reads
@@ -96,5 +100,28 @@ func TestPrependKeepsTheLossMarker(t *testing.T) {
 	}
 	if pos, ok := s.TryAcquire("a", &stored[0].ID); !ok || pos.Recovered {
 		t.Errorf("TryAcquire returns %+v, %v", pos, ok)
+	}
+}
+
+// TestFirstReadResumesAnEmptyChannel checks that a server which has read nothing yet, and so knows no
+// time of the store, recovers a client that saw an empty channel on another server.
+func TestFirstReadResumesAnEmptyChannel(t *testing.T) {
+	store, bindings := queue.NewMemory(queue.Options{}, nil), registry.NewMemory(registry.Options{})
+	server := func(id string) *Hub {
+		return New(Options{
+			Pool: work.New(1), Registry: bindings, Queue: store, ServerID: func() string { return id },
+			Messages: maker, PositionTTL: time.Hour,
+		})
+	}
+	for _, name := range []string{wire.AllChannel, "news"} {
+		first, err := server("a").Acquire(t.Context(), name, nil)
+		if err != nil || first.ResumeID == 0 {
+			t.Fatalf("%s: %+v, %v", name, first, err)
+		}
+		fresh := server("b")
+		pos, err := fresh.Acquire(t.Context(), name, fresh.ResumeCursor(&first.ResumeID))
+		if err != nil || !pos.Recovered || pos.Cursor != 0 {
+			t.Errorf("%s: a fresh server resumes at %+v, %v", name, pos, err)
+		}
 	}
 }
