@@ -71,7 +71,7 @@ func TestAcksAreCoalesced(t *testing.T) {
 	expectCall("phone")
 	c.result <- nil
 	h.settle()
-	h.Tick()
+	h.Tick() // retries laptop first; meanwhile the retry of tablet waits for the next call
 	expectCall("laptop")
 	c.result <- nil
 	expectCall("tablet")

@@ -14,15 +14,14 @@ import (
 // maxAckAttempts is how often Acknowledge tries while the client connects again and again.
 const maxAckAttempts = 3
 
-// Acknowledge removes the messages up to id from the queue of the client called of. It is for
-// clients that cannot send messages on their connection. req is a connect message that proves who
-// the client is; address is where it comes from. The client may be connected here, elsewhere or
-// not at all.
+// Acknowledge removes the messages up to id from the client's queue. It is for clients that cannot
+// send messages on their connection. req is a connect message that proves who the client is;
+// address is where it comes from. The client may be connected here, elsewhere or not at all.
 //
-// It returns after the store has executed it. The server that has the client is notified, so that
-// the window of unacknowledged messages moves on. The error is of type *wire.Error.
-func (m *Manager) Acknowledge(ctx context.Context, req wire.Request, address, of string, id int64) error {
-	err := m.acknowledge(ctx, req, address, of, id)
+// Acknowledge returns after the store has removed the messages. It notifies the server that has the
+// client, so that the window of unacknowledged messages moves on. The error is of type *wire.Error.
+func (m *Manager) Acknowledge(ctx context.Context, req wire.Request, address, client string, id int64) error {
+	err := m.acknowledge(ctx, req, address, client, id)
 	if err == nil {
 		return nil
 	}
@@ -33,12 +32,12 @@ func (m *Manager) Acknowledge(ctx context.Context, req wire.Request, address, of
 	return refusal
 }
 
-func (m *Manager) acknowledge(ctx context.Context, req wire.Request, address, of string, id int64) error {
-	j, err := m.identifyOutside(ctx, req, address)
+func (m *Manager) acknowledge(ctx context.Context, req wire.Request, address, client string, id int64) error {
+	j, err := m.identifyUnconnected(ctx, req, address)
 	if err != nil {
 		return err
 	}
-	if j.client != of {
+	if j.client != client {
 		return wire.Errorf(wire.Forbidden, "the id is of another client than %s", j.client)
 	}
 	for attempt := 1; ; attempt++ {
@@ -49,9 +48,9 @@ func (m *Manager) acknowledge(ctx context.Context, req wire.Request, address, of
 	}
 }
 
-// identifyOutside checks who a client is that is not connecting, by the token or the secret and by
-// the connect hook.
-func (m *Manager) identifyOutside(ctx context.Context, req wire.Request, address string) (*connectJob, error) {
+// identifyUnconnected identifies a client by a connect message that does not connect it. It checks
+// the token and calls the connect hook; the caller must check the secret.
+func (m *Manager) identifyUnconnected(ctx context.Context, req wire.Request, address string) (*connectJob, error) {
 	j := &connectJob{request: req}
 	var err error
 	if j.identity, err = m.opts.Access.checkConnect(req); err != nil {
@@ -98,7 +97,7 @@ func (m *Manager) acknowledgeOnce(ctx context.Context, j *connectJob, id int64) 
 	return nil
 }
 
-// Acknowledged notes that the store has an acknowledgement that came on another way than the
+// Acknowledged notes that the store has an acknowledgement that did not come on the
 // connection of the client's session here.
 func (m *Manager) Acknowledged(client string, generation, id int64) {
 	m.onLoop(client, func(s *Session) { s.acknowledged(generation, id) })

@@ -76,7 +76,7 @@ func (b *binder) bind(ctx context.Context, claims []queue.Claim) []bindResult {
 }
 
 // bindFailed cleans up after a failed bind. If the secret was refused, nothing was bound: the entry
-// in s_c_ is removed, unless this server has the client to which the id belongs. After any other
+// in s_c_ is removed, unless the store names this server as the owner of that id. After any other
 // error the bind is unconfirmed.
 func (b *binder) bindFailed(ctx context.Context, client, server string, failed error) {
 	if errors.Is(failed, queue.ErrSecret) {

@@ -22,9 +22,9 @@ import (
 //     message and the token. assignID gives the client its id and calls the connect hook
 //     (Hooks.askConnect).
 //  3. connector.enqueue adds the job to the connectQueue.
-//  4. connector.bindNext, in the pool: takes up to maxBindBatch jobs from the queue. bindBatch
-//     takes a position in the $all channel and the per-client lock of each (tryHold). A job that
-//     would have to wait for either goes through bindAlone.
+//  4. connector.bindNext, in the pool: takes up to maxBindBatch jobs from the queue. For each
+//     job, bindBatch takes a position in the $all channel and the per-client lock (tryHold). A job
+//     that would have to wait for either goes through bindAlone.
 //  5. connector.bindLocked, in the pool: binds all jobs of the batch in the store (claim,
 //     binder.bind). prepareChannels prepares the channels to which the clients subscribe next.
 //  6. connector.post posts the jobs to the loops of their sessions.

@@ -20,7 +20,7 @@ type gate struct {
 	open  chan error    // lets a call go on, or fails it
 
 	mu    sync.Mutex // guards the field below
-	reads int        // calls
+	reads int        // calls of ReadChannels
 }
 
 func (g *gate) BindClients(ctx context.Context, claims []queue.Claim) []queue.Outcome[queue.Bound] {

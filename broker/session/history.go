@@ -12,8 +12,8 @@ import (
 const (
 	// maxHistory is the most messages of one history answer.
 	maxHistory = 256
-	// historyBytes is how much of the channel is read for an answer: a little more than fits one
-	// write, because each message comes with its id.
+	// historyBytes is how much of the channel is read for an answer. It is more than the 32 KiB of
+	// payloads that fit one write, because it includes the ids.
 	historyBytes = 36 << 10
 )
 
@@ -48,7 +48,8 @@ func (s *Session) history(req wire.Request) {
 			}
 			stored = append(stored, wire.Stored{ID: m.ID, Data: m.Data})
 		}
-		// An answer is at most one write: the server must buffer what the socket does not take.
+		// An answer is at most one write, because the server must buffer what the socket does not
+		// take.
 		n := dialect.Fitting(stored, func(m wire.Stored) int { return len(m.Data) })
 		page.More = page.More || n < len(stored)
 		stored = stored[:n]

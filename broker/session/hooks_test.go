@@ -76,8 +76,8 @@ func TestClientGoneDuringConnectHook(t *testing.T) {
 	}
 }
 
-// TestRulesChangeDuringSubscribeHook checks that access rules which change while the backend is
-// asked apply although the backend allows the subscribe.
+// TestRulesChangeDuringSubscribeHook changes the access rules while the backend is asked. The new
+// rules apply, although the backend allows the subscribe.
 func TestRulesChangeDuringSubscribeHook(t *testing.T) {
 	b := newBackend()
 	var set atomic.Pointer[namespace.Set]
@@ -96,8 +96,8 @@ func TestRulesChangeDuringSubscribeHook(t *testing.T) {
 	}
 }
 
-// TestRefreshDuringSubscribeHook has a token that allows less come while the backend is asked about
-// a channel. The subscription begins, and ends after the backend has allowed the token.
+// TestRefreshDuringSubscribeHook sends a token that allows less, while the backend is asked about a
+// channel. The subscription begins, and ends after the backend has allowed the token.
 func TestRefreshDuringSubscribeHook(t *testing.T) {
 	b := newBackend()
 	h := newUnconnected(t, session.Options{

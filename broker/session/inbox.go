@@ -8,9 +8,9 @@ import (
 	"switchboard/queue"
 )
 
-// inbox is the part of its client's queue that a session has sent and the client has acknowledged.
-// Its methods are the state machine that sends the rest. They take the session, through which they
-// write and call the store. Only the session's loop uses it.
+// inbox tracks how far a session has sent its client's queue, and how far the client has
+// acknowledged it. Its methods are the state machine that sends the rest. They take the session,
+// through which they write and call the store. Only the session's loop uses it.
 type inbox struct {
 	sent    int64   // the last id that was written, or skipped by an announced gap
 	unacked []int64 // the written ids that are not acknowledged, ascending, at most queue.MaxWindow

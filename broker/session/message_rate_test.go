@@ -294,7 +294,7 @@ func TestPingIntervalBeginsWithConnect(t *testing.T) {
 	h := newUnconnected(t, session.Options{Timing: session.Timing{Connect: 10 * time.Second}}, unwrapped, nil)
 	h.tick(9)
 	h.send(`{"type":"connect","client":"phone"}`)
-	for pings, ticks := range []int{24, 1} {
+	for pings, ticks := range []int{24, 1} { // no ping for 24 ticks, and one at the next tick
 		h.tick(ticks)
 		h.onLoop(func() {
 			if h.sock.pings != pings {

@@ -136,7 +136,7 @@ type Notify struct {
 	// Superseded notifies another server that it lost a client to a newer generation. An empty
 	// server means that the loser is not known: all other servers are notified.
 	Superseded func(server, client string, generation int64)
-	// Acknowledged notifies the server that has the client of an acknowledgement that the store has.
+	// Acknowledged notifies the client's server that the store has an acknowledgement.
 	Acknowledged func(server, client string, generation, id int64)
 	// Lost is called when the store no longer knows a message of a client that it once had.
 	Lost func(client string, id int64)

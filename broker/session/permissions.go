@@ -80,8 +80,8 @@ func notWatchable(channel string) *wire.Error {
 	return wire.Errorf(wire.Forbidden, "channel %s: not allowed to subscribe", channel)
 }
 
-// recentOnly returns whether a subscription from after may only show recent messages: the id after
-// is older than resumeWindow, and the client does not have the history right.
+// recentOnly returns whether a subscription that resumes at the id `after` may only show recent
+// messages: the id is older than resumeWindow, and the client does not have the history right.
 func (p permissions) recentOnly(channel string, after *int64) bool {
 	if after == nil || *after >= oldestRecent() {
 		return false

@@ -172,9 +172,9 @@ func TestAnonymous(t *testing.T) {
 		h.expect("error", "unauthorized", why, "%s", message)
 		h.wantClosed(wire.CloseUnauthorized)
 	}
-	closed := newUnconnected(t, session.Options{Access: session.Access{Verify: verifying(t)}}, unwrapped, nil)
-	closed.expect("error", "unauthorized", "token: missing", `{"type":"connect","client":"c"}`)
-	closed.wantClosed(wire.CloseUnauthorized)
+	tokenOnly := newUnconnected(t, session.Options{Access: session.Access{Verify: verifying(t)}}, unwrapped, nil)
+	tokenOnly.expect("error", "unauthorized", "token: missing", `{"type":"connect","client":"c"}`)
+	tokenOnly.wantClosed(wire.CloseUnauthorized)
 }
 
 // TestResumeWithoutHistory checks that a client without the history right can resume after a short

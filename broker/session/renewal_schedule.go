@@ -16,7 +16,7 @@ const (
 type renewalSchedule struct {
 	nextTick uint32 // of the next group
 	lastTick uint32 // of the previous group
-	carry    uint64 // sessions × ticks that were too few for another session in the previous group
+	carry    uint64 // remainder of the last division in groupSize, in sessions × ticks
 	position int    // the index in shard.sessions of the last renewed session
 }
 

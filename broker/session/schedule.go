@@ -150,7 +150,7 @@ func (sh *shard) check(s *Session, now uint32, unix int64) {
 	}
 	if s.conn.Backlogged() {
 		e := s.ensureExtra()
-		if e.backlogSince = cmp.Or(e.backlogSince, now); now+1-e.backlogSince >= limits.backlog {
+		if e.backlogSince = cmp.Or(e.backlogSince, now); now+1-e.backlogSince >= limits.backlog { // +1: it began before the tick that found it
 			s.close(wire.CloseSlow, "unread for too long", 0)
 			return
 		}

@@ -59,8 +59,8 @@ func (l *unconfirmedBinds) take(n int) []unconfirmedBind {
 	return some
 }
 
-// resolveUnconfirmed has the pool resolve some of the unconfirmed binds. A later tick tries those
-// again that fail.
+// resolveUnconfirmed has the pool resolve some of the unconfirmed binds. After a failure a later
+// tick tries again.
 func (b *binder) resolveUnconfirmed() {
 	for _, u := range b.unconfirmed.take(maxResolved) {
 		b.opts.Pool.Go(func() {

@@ -44,7 +44,8 @@ func (s *Session) enqueue(req wire.Request, size int) {
 	if req.Type == wire.TypePing { // one pong answers all: pings must not pile up for a client that does not read
 		w.dropPings()
 	}
-	// Requests of size 0 belong to the handshake, or to a unit whose first request has the size.
+	// Size 0 means that the request came with the handshake, or in the same unit of the dialect as an
+	// earlier request. Such a request is always accepted.
 	if n := len(w.list); size > 0 && n > 0 && (n >= maxWaiting || w.bytes+size > maxWaitingBytes) {
 		s.close(wire.CloseOverloaded, "too much was sent without waiting for an answer", 1000)
 		return

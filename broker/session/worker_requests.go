@@ -128,8 +128,8 @@ var requestLimits = []struct {
 }{
 	{queue.ErrRequestCap, "request_queue", "the request list has as many requests as it may hold"},
 	{queue.ErrRequestBytes, "request_bytes", "the request list has as many bytes as it may hold"},
-	{queue.ErrRequestShare, "request_share", "as many requests of this sender wait as may"},
-	{queue.ErrRequestShareBytes, "request_share_bytes", "as many bytes of this sender's requests wait as may"},
+	{queue.ErrRequestShare, "request_share", "this sender has as many requests waiting as it may have"},
+	{queue.ErrRequestShareBytes, "request_share_bytes", "this sender has as many bytes of requests waiting as it may have"},
 }
 
 // requestError replaces the errors of full lists by the *wire.Error that the client receives, and
