@@ -35,6 +35,7 @@ func (c *Channel) deliver(l *loopSubscribers, scratch *dialect.Batch) {
 		case sub.cursor == sharedFrom:
 			sub.write(shared, t.last)
 		default:
+			// The first cursor gets the shared batch. Subscribers with another cursor catch up alone.
 			messages, ok := t.after(sub.cursor)
 			if !ok || sharedFrom >= 0 || countFitting(messages) < len(messages) {
 				sub.catchUp()
