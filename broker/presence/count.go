@@ -32,8 +32,9 @@ type userCount struct {
 	expires time.Time
 }
 
-// countUsers returns how many different users the channel has on the servers, at most countTTL ago.
-// In a channel that is not large, a change in the number of clients causes a new count.
+// countUsers returns how many different users the channel has on the servers. The number is at most
+// countTTL old. In a channel that is not large, a change in the number of clients causes a new
+// count.
 func (p *Presence) countUsers(ctx context.Context, channel string, servers []string, clients int) (int, error) {
 	key := channel + "\n" + strings.Join(servers, "\n") // a newline is in neither
 	if clients <= p.opts.LargeChannel {

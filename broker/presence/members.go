@@ -74,7 +74,7 @@ func (s *memberSet) replace(before, now registry.Member) {
 		return
 	}
 	count := e.rosterCount
-	e.rosterCount = 1
+	e.rosterCount = 1 // so that remove deletes the client; the count is restored below
 	s.clients[now.Client] = e
 	s.remove(before)
 	s.add(now)

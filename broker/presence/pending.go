@@ -50,7 +50,8 @@ func (p *Presence) addChange(channel string, c memberChange) {
 	}
 }
 
-// pendingLocked returns the pending roster of the channel, and queues a new one.
+// pendingLocked returns the pending roster of the channel. If there is none, it creates and queues
+// one.
 func (p *Presence) pendingLocked(channel string) *pendingRoster {
 	r := p.pending[channel]
 	if r == nil {

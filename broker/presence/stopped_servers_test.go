@@ -82,12 +82,12 @@ func runStoppedServers(t *testing.T, seed uint64) {
 		watchers[name].expect(members)
 	}
 	ids := []string{w.nodes["a"].id, w.nodes["b"].id, w.nodes["c"].id}
-	for _, r := range testChannels {
-		if stored := w.stored(r, ids...); !slices.Equal(stored, members) {
-			t.Errorf("%s: the store has %v, want %v", r, stored, members)
+	for _, channel := range testChannels {
+		if stored := w.stored(channel, ids...); !slices.Equal(stored, members) {
+			t.Errorf("%s: the store has %v, want %v", channel, stored, members)
 		}
-		if left := w.stored(r, c.dead...); len(left) > 0 {
-			t.Errorf("%s: the store still has %v of the dead servers %v", r, left, c.dead)
+		if left := w.stored(channel, c.dead...); len(left) > 0 {
+			t.Errorf("%s: the store still has %v of the dead servers %v", channel, left, c.dead)
 		}
 	}
 }
@@ -156,8 +156,8 @@ func (c *stoppingWorld) declareDead(n *node) {
 	}
 	_, err := c.store.DeclareDead(c.t.Context(), n.id)
 	c.check(err)
-	for _, r := range testChannels {
-		c.check(c.store.UnbindChannel(c.t.Context(), n.id, r))
+	for _, channel := range testChannels {
+		c.check(c.store.UnbindChannel(c.t.Context(), n.id, channel))
 	}
 	c.dead = append(c.dead, n.id)
 }
@@ -191,9 +191,9 @@ func (c *stoppingWorld) resume(n *node) {
 		c.delay()
 	}
 	old, ctx := n.id, c.t.Context()
-	buried := slices.Contains(c.dead, old)
+	declaredDead := slices.Contains(c.dead, old)
 	n.mu.Lock()
-	if n.lapsed = false; buried {
+	if n.lapsed = false; declaredDead {
 		c.lastNumber++
 		n.id = fmt.Sprint(old, "-", c.lastNumber)
 	}
@@ -201,10 +201,10 @@ func (c *stoppingWorld) resume(n *node) {
 	c.live[n.id] = true
 	c.setLive()
 	n.MarkAllDirty() // as after missed heartbeats
-	if buried {
-		for _, r := range testChannels {
-			c.check(c.store.UnbindChannel(ctx, old, r))
-			c.check(c.store.BindChannel(ctx, n.id, r))
+	if declaredDead {
+		for _, channel := range testChannels {
+			c.check(c.store.UnbindChannel(ctx, old, channel))
+			c.check(c.store.BindChannel(ctx, n.id, channel))
 		}
 		n.Resync(testChannels)
 	}

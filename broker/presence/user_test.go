@@ -87,9 +87,9 @@ func TestUser(t *testing.T) {
 	})
 }
 
-// TestUnaidedReads checks that a new view detects changes by itself, before the other servers know
+// TestInitialReads checks that a new view detects changes by itself, before the other servers know
 // that it needs hints.
-func TestUnaidedReads(t *testing.T) {
+func TestInitialReads(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 0, 0, "a", "b")
 		o := w.nodes["a"].watchUser("x")

@@ -70,8 +70,8 @@ func newWorld(t *testing.T, seed uint64, large int, names ...string) *world {
 		})
 		w.nodes[id] = n
 		w.live[id] = true
-		for _, r := range testChannels {
-			w.check(w.store.BindChannel(t.Context(), id, r))
+		for _, channel := range testChannels {
+			w.check(w.store.BindChannel(t.Context(), id, channel))
 		}
 	}
 	w.setLive()
@@ -173,8 +173,8 @@ func (n *node) join(client, user string, generation int64) {
 	n.mu.Lock()
 	n.members[client] = m
 	n.mu.Unlock()
-	for _, r := range testChannels {
-		n.Join(r, m)
+	for _, channel := range testChannels {
+		n.Join(channel, m)
 	}
 }
 
@@ -184,8 +184,8 @@ func (n *node) leave(client string, generation int64) {
 		delete(n.members, client)
 	}
 	n.mu.Unlock()
-	for _, r := range testChannels {
-		n.Leave(r, client, generation)
+	for _, channel := range testChannels {
+		n.Leave(channel, client, generation)
 	}
 }
 
@@ -214,7 +214,8 @@ func (f faultyStore) nextFailure() (before, after bool) {
 	return !f.n.failAfter, f.n.failAfter
 }
 
-// ChangePresence fails for all channels, or for some.
+// ChangePresence makes the change, unless the call is to fail: before the change it fails for all
+// channels, after it for some.
 func (f faultyStore) ChangePresence(ctx context.Context, server string, list []registry.RosterChange) []registry.RosterOutcome {
 	f.n.mu.Lock()
 	f.n.calls++
