@@ -22,7 +22,8 @@ var errBad = errors.New("bad")
 // is errBad.
 func checkResult(t *testing.T, push Push, want error) {
 	t.Helper()
-	if stored := push.Channel.ID != 0; !errors.Is(push.Err, want) || stored == (want == errBad) {
+	stored, wantStored := push.Channel.ID != 0, want != errBad
+	if !errors.Is(push.Err, want) || stored != wantStored {
 		t.Errorf("push of %s to %s: id %d, %v; want %v", push.Data, push.Name, push.Channel.ID, push.Err, want)
 	}
 }
@@ -113,8 +114,8 @@ func TestWaves(t *testing.T) {
 		want := make([][]string, n)
 		for _, p := range pushes {
 			at := target{p.Kind, p.Name}
-			n := pushesTo[at]
-			want[n] = append(want[n], string(p.Data))
+			wave := pushesTo[at]
+			want[wave] = append(want[wave], string(p.Data))
 			pushesTo[at]++
 		}
 		want = slices.DeleteFunc(want, func(wave []string) bool { return wave == nil })

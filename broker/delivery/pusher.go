@@ -51,7 +51,7 @@ type Options struct {
 	Keep func(channel string) (messages int, age time.Duration)
 	// SetAckDeadline makes the backend receive a webhook if a message is not acknowledged in time.
 	// Calls with the same ids count once. Nil means that no push may set NotifyAfter.
-	SetAckDeadline func(ctx context.Context, w AckDeadline) error
+	SetAckDeadline func(ctx context.Context, d AckDeadline) error
 }
 
 // Pusher stores messages and notifies the owners of their channels or clients.
