@@ -10,8 +10,9 @@
 // chooses them. Workers start one by one. When nothing can continue by itself, the driver draws
 // one of these steps:
 //
-//   - execute a parked store call, or deliver its answer. These are two steps, and so are
-//     "append" and "read the owners"
+//   - execute a parked store call. An append is executed in several steps: other steps may come
+//     before and after it reads the owners
+//   - deliver the answer of an executed call
 //   - lose the answer of a store call
 //   - run a loop
 //   - deliver, repeat or lose a hint

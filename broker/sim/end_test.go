@@ -127,7 +127,7 @@ func (w *world) checkComplete() {
 			continue
 		}
 		name := c.client.name
-		if c.state == ended { // the broker has not noticed the end, or detected that it is stale
+		if c.state == ended { // the client has left, and the broker has not noticed yet
 			continue
 		}
 		if c.state == dialing {

@@ -145,7 +145,7 @@ func (m *model) checkExecuted(c *call, before record) {
 	if (c.op == "Bind" || c.op == "Refresh") && c.err == nil && m.dead[c.subject.owner] {
 		m.boundAfterDeath[c.subject.client] = c.subject.owner
 	}
-	if buried, _ := c.value.(bool); c.op == "DeclareDead" && buried {
+	if declared, _ := c.value.(bool); c.op == "DeclareDead" && declared {
 		m.dead[c.subject.server] = true
 	}
 }

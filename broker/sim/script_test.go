@@ -98,7 +98,7 @@ func TestBindWhileDeclaredDead(t *testing.T) {
 		time.Sleep(11 * time.Second) // no beat: the lease ends
 		w.clients["ann/c1"].dial(n)
 		bind := w.runUntil("Bind")
-		if buried, _ := w.registry.DeclareDead(t.Context(), n.serverID()); !buried {
+		if declared, _ := w.registry.DeclareDead(t.Context(), n.serverID()); !declared {
 			w.violate("the server still has a lease")
 		}
 		n.startBeat()
@@ -185,8 +185,8 @@ func TestLostAnswerOfAPush(t *testing.T) {
 	}
 }
 
-// TestReleaseOfAClientThatMoved lets the janitor release a client of a dead server that has moved
-// to another server meanwhile.
+// TestReleaseOfAClientThatMoved moves a client from a dead server to another one, while the janitor
+// is about to release it from the dead one.
 func TestReleaseOfAClientThatMoved(t *testing.T) {
 	playScript(t, func(w *world) {
 		w.clients["ann/c1"].dial(w.nodes[0])

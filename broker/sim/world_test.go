@@ -64,7 +64,9 @@ type world struct {
 	callCount int
 	received  map[*conn][]string // events received in this step
 
-	mu      sync.Mutex // guards the fields below, node.dueRuns, node.dueWorkers and node.dead
+	// mu guards the fields below, node.dueRuns, node.dueWorkers and node.dead. The driver also uses
+	// them without mu, while all other goroutines wait.
+	mu      sync.Mutex
 	calls   []*call
 	expired []*call // calls whose deadline had passed when they began
 	hints   []pendingHint
