@@ -92,7 +92,7 @@ func (r Run) barPlot(s scenario, m metric) (plot, bool) {
 // bars returns the systems, the best first, and the floor's median, 0 for none.
 func (r Run) bars(s scenario, m metric) (bars []bar, floor float64) {
 	for _, system := range r.systems(s.id) {
-		f, ok := summary(r.values(s.id, system, m.id, 0))
+		f, ok := newFigure(r.values(s.id, system, m.id, 0))
 		if !ok {
 			continue
 		}

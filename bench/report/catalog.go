@@ -5,12 +5,12 @@ import (
 	"strings"
 )
 
-// metric describes one kind of figure.
+// metric describes one measured quantity of a scenario.
 type metric struct {
 	id, name       string
 	unit           unit
-	higherIsBetter bool // more is better, not less
-	neutral        bool // neither more nor less is better
+	higherIsBetter bool // otherwise lower is better, unless neutral
+	neutral        bool // neither higher nor lower is better
 	plot           bool // drawn as bars
 }
 
@@ -65,7 +65,7 @@ var catalog = []scenario{
 	},
 	{
 		id: "single-10k", title: "10,000 subscribers with a channel each, 32 publishers",
-		text: "A closed loop of single pushes. “Queue” means that messages go to the queues of clients, where each waits until it is acknowledged, and not to channels. " +
+		text: "A closed loop of single pushes. “Queue” means that messages go to the queues of clients and not to channels; a queue keeps a message until it is acknowledged. " +
 			"“centrifuge” keeps the history for recovery in Redis, “centrifuge memory” in its own memory.",
 		metrics: []metric{perPush, redisPerPush, pushes, generatorPerPush},
 	},
@@ -130,8 +130,8 @@ var catalog = []scenario{
 		curve: &curve{metric: "cpu_us_per_push", x: "brokers", y: "CPU per push, µs"},
 	},
 	{
-		id: "beat", title: "An idle second with more connections",
-		text: "Between two heartbeats of its clients, and after the work that connecting caused, a broker only runs its own beat.",
+		id: "beat", title: "CPU of an idle broker with more connections",
+		text: "The broker only renews its lease every two seconds (the beat). The work that connecting caused is over, and no client's heartbeat is due.",
 		metrics: []metric{
 			{id: "cpu_ms_per_s", name: "server CPU per second", unit: millis},
 			{id: "redis_ms_per_s", name: "Redis CPU per second", unit: millis},
@@ -148,8 +148,8 @@ func isOurs(system string) bool { return strings.HasPrefix(system, "switchboard"
 // isPeer reports whether a system is another project's server.
 func isPeer(system string) bool { return !isOurs(system) && system != floorSystem }
 
-// inMemory reports whether a system keeps its messages in the memory of its own process and not in
-// Redis.
+// inMemory reports whether a system keeps its messages in the memory of its own process. Otherwise
+// it keeps them in Redis.
 func inMemory(system string) bool {
 	words := strings.Fields(system)
 	return slices.Contains(words, "memory") || len(words) > 0 && (words[0] == "nchan" || words[0] == "mosquitto")

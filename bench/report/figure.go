@@ -7,11 +7,11 @@ import (
 	"strings"
 )
 
-// figure is a median with its range.
+// figure is the median of some values, with their range.
 type figure struct{ median, min, max float64 }
 
-// summary returns the figure of the values; ok is false if there are none.
-func summary(values []float64) (f figure, ok bool) {
+// newFigure returns the figure of the values; ok is false if there are none.
+func newFigure(values []float64) (f figure, ok bool) {
 	if len(values) == 0 {
 		return f, false
 	}
@@ -31,11 +31,11 @@ func ratio(a, b []float64) (f figure, ok bool) {
 			}
 		}
 		if len(each) == len(a) {
-			return summary(each)
+			return newFigure(each)
 		}
 	}
-	x, okX := summary(a)
-	y, okY := summary(b)
+	x, okX := newFigure(a)
+	y, okY := newFigure(b)
 	if !okX || !okY || y.median <= 0 {
 		return f, false
 	}

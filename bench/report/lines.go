@@ -27,7 +27,7 @@ func (r Run) curvePlot(s scenario) (plot, bool) {
 	var systems []string
 	for _, system := range r.systems(s.id) {
 		for _, x := range xs {
-			if f, ok := summary(r.values(s.id, system, m.id, x)); ok {
+			if f, ok := newFigure(r.values(s.id, system, m.id, x)); ok {
 				least, most = math.Min(least, f.min*m.unit.scale), math.Max(most, f.max*m.unit.scale)
 				if !slices.Contains(systems, system) {
 					systems = append(systems, system)
@@ -123,7 +123,7 @@ func (c *canvas) curve(r Run, s scenario, m metric, system string, xs []float64,
 	var path strings.Builder
 	k := colour(system)
 	for _, v := range xs {
-		f, ok := summary(r.values(s.id, system, m.id, v))
+		f, ok := newFigure(r.values(s.id, system, m.id, v))
 		if !ok {
 			continue
 		}

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// losses describes where a peer is better than one of our systems. In sameStore both keep their
-// messages in the same place, in memory or in Redis; in otherStore they do not.
+// losses describes where a peer is better than one of our systems. In sameStore both have the same
+// kind of store, memory or Redis. In otherStore one has memory and the other Redis.
 func (r Run) losses() (sameStore, otherStore []string) {
 	for _, s := range r.scenarios() {
 		for _, m := range s.metrics {
@@ -36,7 +36,7 @@ func (r Run) missed() (texts []string) {
 // others.
 func (r Run) lossesAt(s scenario, m metric, x float64, sameStore bool) (texts []string) {
 	for _, system := range r.systems(s.id) {
-		own, ok := summary(r.values(s.id, system, m.id, x))
+		own, ok := newFigure(r.values(s.id, system, m.id, x))
 		if !ok || !isOurs(system) {
 			continue
 		}
@@ -45,7 +45,7 @@ func (r Run) lossesAt(s scenario, m metric, x float64, sameStore bool) (texts []
 			if !isPeer(other) || sameStore != (inMemory(other) == inMemory(system)) {
 				continue
 			}
-			if f, ok := summary(r.values(s.id, other, m.id, x)); ok && m.better(f.median, own.median) {
+			if f, ok := newFigure(r.values(s.id, other, m.id, x)); ok && m.better(f.median, own.median) {
 				better = append(better, fmt.Sprintf("%s has %s", other, f.format(m.unit)))
 			}
 		}

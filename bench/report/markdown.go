@@ -83,7 +83,7 @@ const methodText = "Each figure is the median over the rounds, followed by [smal
 	"starts each anew. Server, load generator and Redis share the machine, so compare the CPU time of the server's processes: throughput " +
 	"also depends on the load generator. Every delivery is checked. A measurement with a lost, repeated, changed or reordered message does " +
 	"not count. 1 KB is 1,000 bytes. “Memory” in a system's name means that it keeps messages in the memory of its process, as nchan and " +
-	"mosquitto do; the other systems use Redis. “× ours” is the ratio to our system that keeps its messages in the same kind of place. " +
+	"mosquitto do; the other systems use Redis. “× ours” is the ratio to our system with the same kind of store. " +
 	"[What is measured and how](suite/doc.go)."
 
 // writeSection writes one scenario.

@@ -78,8 +78,8 @@ func TestGolden(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "plots", "old.svg"), nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	found := "# A million\n\nIn short: 20 connections, done.\n\nMore.\n"
-	if err := os.WriteFile(filepath.Join(dir, "MILLION.md"), []byte(found), 0o644); err != nil {
+	million := "# A million\n\nIn short: 20 connections, done.\n\nMore.\n"
+	if err := os.WriteFile(filepath.Join(dir, "MILLION.md"), []byte(million), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	if err := Write(dir, sample()); err != nil {
@@ -169,8 +169,7 @@ func TestEvaluate(t *testing.T) {
 		{Target{Scenario: "idle", System: "switchboard tcp", Metric: "rss_bytes_per_conn", Limit: 1189}, false, 1190},
 		{Target{Scenario: "instances", System: "switchboard tcp", Metric: "pushes_per_s", X: 1, Limit: 999, AtLeast: true}, true, 1000},
 		{Target{Scenario: "instances", System: "switchboard tcp", Metric: "pushes_per_s", X: 1, Limit: 1001, AtLeast: true}, false, 1000},
-		// Round by round 0.5, 0.55 and 0.225. The ratio of the medians would also be 0.5, that of the
-		// means would not.
+		// The ratios of the rounds are 0.5, 0.55 and 0.225. The ratio of the means would not be 0.5.
 		{Target{Scenario: "latency", System: "switchboard tcp", Metric: "latency_us", X: 50, RatioTo: "centrifuge", Limit: 0.5}, true, 0.5},
 		{Target{Scenario: "fanout-10k", System: "switchboard tcp", Metric: "cpu_us_per_delivery", RatioTo: "floor", Limit: 1.15}, true, 1.1},
 		{Target{Scenario: "instances", System: "switchboard tcp", Metric: "cpu_us_per_push", X: 8, RatioToX: 1, Limit: 1.2}, false, 1.24},
@@ -208,13 +207,13 @@ func TestReference(t *testing.T) {
 	if got := r.reference("idle", "nchan"); got != "switchboard tcp" { // the scenario has no system of ours in memory
 		t.Errorf("nchan is compared with %q", got)
 	}
-	like, unlike := r.losses()
+	sameStore, otherStore := r.losses()
 	for _, tc := range []struct {
 		texts []string
 		want  string
 	}{
-		{like, "CPU per push: switchboard memory has 30.0 µs; nchan has 27.5 µs."},
-		{unlike, "CPU per push: switchboard tcp has 45.0 µs; centrifuge memory has 35.0 µs and nchan has 27.5 µs."},
+		{sameStore, "CPU per push: switchboard memory has 30.0 µs; nchan has 27.5 µs."},
+		{otherStore, "CPU per push: switchboard tcp has 45.0 µs; centrifuge memory has 35.0 µs and nchan has 27.5 µs."},
 	} {
 		found := func(text string) bool { return strings.HasSuffix(text, tc.want) }
 		if !slices.ContainsFunc(tc.texts, found) {

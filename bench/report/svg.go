@@ -67,8 +67,9 @@ type scale struct {
 	ticks     []float64
 }
 
-// newScale returns a scale that contains all values from min to max. It starts at 0, or, if max is
-// more than factor times min, it is logarithmic and starts below min.
+// newScale returns a scale that contains all values from least to most. It is linear and starts at
+// 0, unless most is more than factor times least. Then it is logarithmic and starts at or below
+// least.
 func newScale(least, most, factor, from, to float64) scale {
 	s := scale{from: from, to: to}
 	if least > 0 && most/least > factor {

@@ -42,14 +42,14 @@ var targetHead = []string{"work", "best peer in this run", "target", "measured",
 func (v verdict) cells() []string {
 	best := "–"
 	if v.bestPeer != "" {
-		best = fmt.Sprintf("%s %s", v.bestPeer, v.bestFigure.format(v.ownUnit))
+		best = fmt.Sprintf("%s %s", v.bestPeer, v.bestFigure.format(v.metricUnit))
 	}
 	if !v.measured {
 		return []string{v.Work, best, v.limitText(), "–", "–", v.outcome()}
 	}
 	measured := v.figure.format(v.unit)
 	if v.RatioTo != "" || v.RatioToX != 0 {
-		measured += fmt.Sprintf(" (%s)", v.ownFigure.format(v.ownUnit))
+		measured += fmt.Sprintf(" (%s)", v.absolute.format(v.metricUnit))
 	}
 	span := v.figure.rangeText(v.unit)
 	if span == "" {
@@ -81,8 +81,8 @@ func (r Run) rows(s scenario) [][]string {
 	return rows
 }
 
-// reference returns the system of ours that a system is compared with: the first that keeps its
-// messages in the same place, in memory or in Redis, or else the first.
+// reference returns the system of ours to compare a system with. It prefers a system with the same
+// kind of store, memory or Redis.
 func (r Run) reference(scenario, system string) (first string) {
 	for _, own := range r.systems(scenario) {
 		switch {
@@ -99,7 +99,7 @@ func (r Run) reference(scenario, system string) (first string) {
 // cells returns a figure and its ratio to our reference. A neutral metric has no ratio.
 func (r Run) cells(s scenario, system string, m metric, x float64) []string {
 	values := r.values(s.id, system, m.id, x)
-	f, ok := summary(values)
+	f, ok := newFigure(values)
 	text, relative := "–", "–"
 	if ok {
 		text = f.withRange(m.unit)
@@ -124,7 +124,7 @@ func (r Run) curveRows(s scenario) [][]string {
 		for _, x := range r.xs(s.id, m.id) {
 			row := []string{s.curve.pointName(x)}
 			for _, system := range systems {
-				f, ok := summary(r.values(s.id, system, m.id, x))
+				f, ok := newFigure(r.values(s.id, system, m.id, x))
 				if !ok {
 					row = append(row, "–")
 					continue

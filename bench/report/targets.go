@@ -14,7 +14,7 @@ type Target struct {
 	Metric   string
 	X        float64
 	RatioTo  string  // a system; if set, the figure is the ratio to that system's, in the same rounds
-	RatioToX float64 // a point; if set, the figure is the ratio to that point of the same curve
+	RatioToX float64 // a point; if set, the figure is the ratio to that point of the curve
 	Limit    float64 // in the unit of the metric's results, or a ratio
 	AtLeast  bool    // Limit is a minimum, not a maximum
 }
@@ -70,7 +70,7 @@ var Targets = []Target{
 		System: "switchboard tcp", Metric: "redis_commands_per_conn_min", Limit: 0.1,
 	},
 	{Work: "a push to one channel over 8 brokers relative to one broker", Scenario: "instances", System: "switchboard tcp", Metric: "cpu_us_per_push", X: 8, RatioToX: 1, Limit: flatLimit},
-	{Work: "a beat with 15,000 connections relative to 1,000", Scenario: "beat", System: "switchboard tcp", Metric: "cpu_ms_per_s", X: 15_000, RatioToX: 1_000, Limit: flatLimit},
+	{Work: "idle broker with 15,000 connections: CPU per second relative to 1,000 connections", Scenario: "beat", System: "switchboard tcp", Metric: "cpu_ms_per_s", X: 15_000, RatioToX: 1_000, Limit: flatLimit},
 }
 
 // flatLimit is the largest ratio of a curve's last point to its first.
@@ -80,12 +80,12 @@ const flatLimit = 1.25
 type verdict struct {
 	Target
 	measured   bool
-	reason     string // for not measured
+	reason     string // why it was not measured
 	met        bool
 	figure     figure
-	ownFigure  figure // the figure itself, if figure is a ratio
+	absolute   figure // the measured value; figure may be a ratio
 	unit       unit   // of figure
-	ownUnit    unit
+	metricUnit unit   // of absolute and bestFigure
 	bestPeer   string // best peer in the scenario, "" for none
 	bestFigure figure
 }
@@ -101,13 +101,13 @@ func (r Run) evaluate() (all []verdict) {
 // evaluateTarget compares the run with one target.
 func (r Run) evaluateTarget(t Target) verdict {
 	m := metricOf(t.Scenario, t.Metric)
-	v := verdict{Target: t, unit: m.unit, ownUnit: m.unit}
+	v := verdict{Target: t, unit: m.unit, metricUnit: m.unit}
 	if t.RatioTo != "" || t.RatioToX != 0 {
 		v.unit = times
 	}
 	v.bestPeer, v.bestFigure = r.bestPeer(t.Scenario, m, t.X)
 	own := r.values(t.Scenario, t.System, t.Metric, t.X)
-	if v.ownFigure, v.measured = summary(own); !v.measured {
+	if v.absolute, v.measured = newFigure(own); !v.measured {
 		v.reason = r.missingReason(t.Scenario, t.System)
 		return v
 	}
@@ -119,10 +119,18 @@ func (r Run) evaluateTarget(t Target) verdict {
 		v.figure, v.measured = ratio(own, r.values(t.Scenario, t.System, t.Metric, t.RatioToX))
 		v.reason = fmt.Sprintf("no result at %s", formatNumber(t.RatioToX))
 	default:
-		v.figure = v.ownFigure
+		v.figure = v.absolute
 	}
-	v.met = v.measured && (t.AtLeast == (v.figure.median > t.Limit) || v.figure.median == t.Limit)
+	v.met = v.measured && t.isMet(v.figure.median)
 	return v
+}
+
+// isMet reports whether the value is within the limit.
+func (t Target) isMet(value float64) bool {
+	if t.AtLeast {
+		return value >= t.Limit
+	}
+	return value <= t.Limit
 }
 
 // limitText formats the limit.
@@ -145,7 +153,7 @@ func (v verdict) outcome() string {
 	return "**missed**"
 }
 
-// missingReason says why a system has no result.
+// missingReason returns the reason why a system has no result.
 func (r Run) missingReason(scenario, system string) string {
 	for _, text := range r.Invalid {
 		rest, found := strings.CutPrefix(text, scenario+", "+system)
@@ -179,7 +187,7 @@ func (r Run) bestPeer(scenario string, m metric, x float64) (name string, f figu
 		if !isPeer(system) || m.neutral {
 			continue
 		}
-		if g, ok := summary(r.values(scenario, system, m.id, x)); ok && (name == "" || m.better(g.median, f.median)) {
+		if g, ok := newFigure(r.values(scenario, system, m.id, x)); ok && (name == "" || m.better(g.median, f.median)) {
 			name, f = system, g
 		}
 	}
