@@ -9,12 +9,12 @@ import (
 	"switchboard/bench/system"
 )
 
-// contender is a system under one name in the tables.
+// contender is a system in one configuration, with the name in the report.
 type contender struct {
 	name           string
 	system         system.System
 	transport      string
-	redis          bool // it keeps its messages in a Redis started for it; otherwise in the memory of its process
+	redis          bool // it keeps its messages in Redis, otherwise in the memory of its process
 	maxConnections int  // 0 means no limit
 }
 
@@ -55,10 +55,10 @@ func contenders(broker string) map[string]contender {
 // same name.
 func channelName(i int) string { return fmt.Sprint("bench-", i) }
 
-// matchingScenarios returns the scenarios that only matches, or all if it is nil.
-func matchingScenarios(only *regexp.Regexp) (some []scenario) {
+// matchingScenarios returns the scenarios whose id matches pattern, or all if pattern is nil.
+func matchingScenarios(pattern *regexp.Regexp) (some []scenario) {
 	for _, sc := range scenarios {
-		if only == nil || only.MatchString(sc.id) || sc.idleID != "" && only.MatchString(sc.idleID) {
+		if pattern == nil || pattern.MatchString(sc.id) || sc.idleID != "" && pattern.MatchString(sc.idleID) {
 			some = append(some, sc)
 		}
 	}

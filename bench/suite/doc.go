@@ -13,8 +13,8 @@
 // "switchboard memory" is one broker without Redis, which keeps everything in its own memory, as
 // nchan and mosquitto do. It is measured in every scenario that needs only one process.
 // "centrifuge" keeps the history for recovery in Redis, "centrifuge memory" in its own memory. The
-// report compares each system with the system of this project that keeps its messages in the same
-// kind of place.
+// report compares each system with the system of this project that has the same kind of store,
+// memory or Redis.
 //
 // The peers are nchan and mosquitto from the distribution, and two small servers in bench/peers:
 // one on the centrifuge library, in a separate Go module, and one on socket.io. Missing programs
@@ -25,8 +25,8 @@
 // Every delivery is checked. A measurement with a lost, repeated, changed or reordered message does
 // not count, and the report names it.
 //
-// If the machine is virtual, its host may use the processors for others. The report contains this
-// share (steal in /proc/stat) for each round.
+// If the machine is virtual, its host may give processor time to other virtual machines. The report
+// contains the share of this time (steal in /proc/stat) for each round.
 //
 // Messages are pushed in three ways. "One at a time": the next push starts after all subscribers
 // have received the last. "Closed loop": each publisher pushes again after its last push was

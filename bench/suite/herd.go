@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// measureHerd cuts all connections, pushes a message to each client, and measures how the clients
-// reconnect and receive what they missed.
+// measureHerd cuts all connections, pushes a message to each client, and measures how all clients
+// reconnect and receive the messages that they missed.
 func measureHerd(ctx context.Context, t *trial) error {
 	if err := t.connect(ctx); err != nil {
 		return err

@@ -7,9 +7,10 @@ import (
 )
 
 // measureInstances measures a push to one channel whose subscribers are spread over several
-// brokers, one push at a time. A closed loop would mainly show how many messages share a write,
-// which falls when more processes share the cores. The CPU time of the same brokers without pushes
-// is subtracted, because the rate of the pushes would determine its share of each push.
+// brokers. It pushes one message at a time: in a closed loop the cost depends mainly on how many
+// messages share a write, and that number falls when more processes share the cores. It subtracts
+// the CPU time that the brokers use without pushes. Otherwise the cost of a push would depend on
+// the rate.
 func measureInstances(ctx context.Context, t *trial) error {
 	if err := t.connect(ctx); err != nil {
 		return err
@@ -21,7 +22,7 @@ func measureInstances(ctx context.Context, t *trial) error {
 		if err := t.awaitSettled(ctx); err != nil {
 			return err
 		}
-		rest, _, err := t.measureIdle(ctx, idleTime)
+		idle, _, err := t.measureIdle(ctx, idleTime)
 		if err != nil {
 			return err
 		}
@@ -33,22 +34,22 @@ func measureInstances(ctx context.Context, t *trial) error {
 		if err != nil {
 			return err
 		}
-		share := time.Since(before.at).Seconds() / idleTime.Seconds()
-		before.server += time.Duration(float64(rest.server) * share)
-		before.redis += time.Duration(float64(rest.redis) * share)
-		t.record("rest_ms_per_s", milliseconds(rest.server+rest.redis)/idleTime.Seconds())
+		ratio := time.Since(before.at).Seconds() / idleTime.Seconds()
+		before.server += time.Duration(float64(idle.server) * ratio)
+		before.redis += time.Duration(float64(idle.redis) * ratio)
+		t.record("rest_ms_per_s", milliseconds(idle.server+idle.redis)/idleTime.Seconds())
 		return t.recordPushes(before, pushes)
 	})
 }
 
-// idleTime is two beats.
+// idleTime is two beats: a broker renews its lease every two seconds.
 const idleTime = 4 * time.Second
 
-// measureBeat measures the CPU time of an idle second, in which no message is sent and the work
-// that connecting caused is over. Before the first heartbeats of the connections and before the
-// first bindings are renewed, a broker only runs its own beat. (Heartbeats and renewals are
-// proportional to the number of connections: 15,000 answer 600 pings a second, which idle-cpu
-// measures, and renew 8 bindings.)
+// measureBeat measures the CPU time per second of a broker that only runs its beat. It measures
+// after the work that connecting caused, and before the first heartbeats of the connections and the
+// first renewals of bindings. These are proportional to the number of connections: 15,000
+// connections answer 600 pings and renew 8 bindings a second. The scenario idle-cpu measures the
+// pings.
 func measureBeat(ctx context.Context, t *trial) error {
 	if err := t.connect(ctx); err != nil {
 		return err
@@ -89,7 +90,7 @@ func measureIdleCPU(ctx context.Context, t *trial) error {
 
 func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
-// measureIdle waits for d and returns what it cost.
+// measureIdle waits for d. It returns the CPU time used and the number of Redis commands.
 func (t *trial) measureIdle(ctx context.Context, d time.Duration) (spent counters, commands float64, err error) {
 	count := func() (n float64, err error) {
 		if t.redis != nil {

@@ -49,7 +49,7 @@ func measureLatency(ctx context.Context, t *trial) error {
 		}
 		for _, q := range percentiles {
 			value := time.Duration(t.histogram.ValueAtPercentile(q))
-			t.figures = append(t.figures, figure{t.scenario.id, "latency_us", q, micros(value, 1)})
+			t.results = append(t.results, result{t.scenario.id, "latency_us", q, micros(value, 1)})
 		}
 		t.record("rate_per_s", t.rate)
 		return nil

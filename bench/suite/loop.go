@@ -49,12 +49,12 @@ func (p *publishers) pushToEach(ctx context.Context, connected bool) error {
 		_, err := p.runAll(ctx, once)
 		return err
 	}
-	return p.start(ctx, once)()
+	join := p.start(ctx, once)
+	return join()
 }
 
-// oneAtATime pushes as many messages as the scenario says. Each push starts after all subscribers
-// have received the last. No push starts after the scenario's time. It returns the number of
-// pushes.
+// oneAtATime pushes until the scenario's number of pushes or its time is reached. Each push starts
+// after all subscribers have received the previous one. It returns the number of pushes.
 func (p *publishers) oneAtATime(ctx context.Context) (pushes int64, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -91,11 +91,11 @@ func (p *publishers) openLoop(ctx context.Context, rate float64, d time.Duration
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	dueTimes := make(chan int64, int(rate*d.Seconds())+2) // never full: a slow server makes the queue longer and does not slow down the loop
-	warm := swarm.Now() + int64(warmUp)
+	measureFrom := swarm.Now() + int64(warmUp)
 	go sendDueTimes(ctx, rate, d, dueTimes)
 	return p.runAll(ctx, func(ctx context.Context, w *publisher) error {
 		for at := range dueTimes {
-			if at < warm {
+			if at < measureFrom {
 				at = 0 // not measured
 			}
 			if err := w.push(ctx, 1, at); err != nil {
@@ -106,8 +106,8 @@ func (p *publishers) openLoop(ctx context.Context, rate float64, d time.Duration
 	})
 }
 
-// sendDueTimes sends each due time of an open loop when it has come. It sleeps in the kernel,
-// because Go's timers are late by up to a millisecond on an idle process.
+// sendDueTimes sends the due time of each push of an open loop at that time. It sleeps in the
+// kernel, because Go's timers are late by up to a millisecond in an idle process.
 func sendDueTimes(ctx context.Context, rate float64, d time.Duration, dueTimes chan<- int64) {
 	defer close(dueTimes)
 	runtime.LockOSThread() // the timer slack belongs to the thread, which ends with this goroutine
@@ -140,8 +140,8 @@ func (p *publishers) acquire(ctx context.Context, n int) error {
 	return err
 }
 
-// release returns delivered messages to the window. A server that repeats messages delivers more
-// than was pushed, so the number is limited.
+// release returns delivered messages to the window. It returns at most the number acquired, because
+// a server that repeats messages delivers more than was pushed.
 func (p *publishers) release(arrived int64) {
 	if arrived = min(arrived, p.acquired.Load()); arrived > p.released {
 		p.window.Release(arrived - p.released)

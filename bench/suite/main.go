@@ -23,11 +23,12 @@ import (
 
 func main() { os.Exit(command(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }
 
-// raiseGOMAXPROCS doubles GOMAXPROCS, because two threads wait in the kernel: the subscribers' and
-// the one of sendDueTimes. With one place per processor the Go runtime took their places from them
-// and gave them back 20,000 times a second, which cost a quarter of a processor. With two places
-// per processor a push of the open loop began 0.11 ms after it was due and not 0.16 ms (in nine of
-// ten cases within 0.2 ms and not 0.6 ms). These are medians over four systems and three rounds.
+// raiseGOMAXPROCS doubles GOMAXPROCS, because two threads block in system calls: the swarm's and
+// the one of sendDueTimes. The Go runtime hands the P of a blocked thread to another thread, and
+// the thread must then get one back. With one P per processor this happened 20,000 times a second
+// and cost a quarter of a processor. With two, a push of the open loop began 0.11 ms after it was
+// due instead of 0.16 ms (90th percentile: 0.2 ms instead of 0.6 ms). These are medians over four
+// systems and three rounds.
 func raiseGOMAXPROCS() {
 	if os.Getenv("GOMAXPROCS") == "" {
 		runtime.GOMAXPROCS(2 * runtime.NumCPU())
@@ -51,7 +52,7 @@ func parseOptions(args []string, stderr io.Writer) (o options, err error) {
 	f.StringVar(&only, "only", "", "regular expression: run only scenarios with matching ids")
 	f.IntVar(&o.rounds, "rounds", 0, "number of rounds; 0 means 4, or 2 with --quick")
 	f.StringVar(&o.out, "out", "", "directory of the report; default bench")
-	f.BoolVar(&o.json, "json", false, "print the figures as JSON and write no report")
+	f.BoolVar(&o.json, "json", false, "print the results as JSON and write no report")
 	if err := f.Parse(args); err != nil {
 		return o, err
 	}
@@ -122,12 +123,12 @@ func runSuite(ctx context.Context, o options, stdout io.Writer, stderr *os.File)
 		return err
 	}
 	r := s.report()
-	return errors.Join(o.writeResult(r, stdout), checkOwn(r.Invalid))
+	return errors.Join(o.writeResult(r, stdout), checkOwnSystems(r.Invalid))
 }
 
-// checkOwn returns an error if a measurement of our own systems did not count. Those of the peers
-// are only reported.
-func checkOwn(invalid []string) error {
+// checkOwnSystems returns an error if a measurement of our own systems did not count. Invalid
+// measurements of peers are only reported.
+func checkOwnSystems(invalid []string) error {
 	var errs []error
 	for _, text := range invalid {
 		if strings.Contains(text, "switchboard") || strings.Contains(text, "floor") {

@@ -50,9 +50,9 @@ func (t *trial) measureIdleMemory(ctx context.Context) error {
 		return err
 	}
 	n := float64(t.size.connections)
-	t.figures = append(t.figures, figure{t.scenario.idleID, "rss_bytes_per_conn", 0, float64(full-empty) / n})
+	t.results = append(t.results, result{t.scenario.idleID, "rss_bytes_per_conn", 0, float64(full-empty) / n})
 	if t.redis != nil {
-		t.figures = append(t.figures, figure{t.scenario.idleID, "redis_bytes_per_conn", 0, (fullStore - emptyStore) / n})
+		t.results = append(t.results, result{t.scenario.idleID, "redis_bytes_per_conn", 0, (fullStore - emptyStore) / n})
 	}
 	return nil
 }
@@ -94,14 +94,14 @@ func measureBusyChannel(ctx context.Context, t *trial) error {
 	return t.measureClosedLoop(ctx, func(before counters, _ int64) error { return t.recordDeliveries(before) })
 }
 
-// measureSingle measures messages to one subscriber each.
+// measureSingle measures channels with one subscriber each.
 func measureSingle(ctx context.Context, t *trial) error {
 	return t.measureClosedLoop(ctx, t.recordPushes)
 }
 
-// measureClosedLoop measures a closed loop after one push to each channel, so that work that the
-// server does once per channel is not counted.
-func (t *trial) measureClosedLoop(ctx context.Context, found func(before counters, pushes int64) error) error {
+// measureClosedLoop measures a closed loop, and records its cost with record. It first pushes once
+// to each channel, so that the server's work once per channel is not counted.
+func (t *trial) measureClosedLoop(ctx context.Context, record func(before counters, pushes int64) error) error {
 	if err := t.connect(ctx); err != nil {
 		return err
 	}
@@ -117,7 +117,7 @@ func (t *trial) measureClosedLoop(ctx context.Context, found func(before counter
 		if err != nil {
 			return err
 		}
-		return found(before, pushes)
+		return record(before, pushes)
 	})
 }
 

@@ -13,7 +13,7 @@ import (
 	"switchboard/bench/system"
 )
 
-// pushLog records the acknowledged messages.
+// pushLog records the pushed messages.
 type pushLog struct {
 	numbers [][]int64 // message numbers by channel
 	pushes  int64
@@ -21,23 +21,23 @@ type pushLog struct {
 }
 
 func newPushLog(channels, publishers int) pushLog {
-	b := pushLog{numbers: make([][]int64, channels)}
+	l := pushLog{numbers: make([][]int64, channels)}
 	for i := range publishers {
-		b.next = append(b.next, int64(i+publishers)) // numbers start above 0
+		l.next = append(l.next, int64(i+publishers)) // numbers start above 0
 	}
-	return b
+	return l
 }
 
 // nextNumber returns the next number of publisher p. The remainder of a number divided by the
 // number of publishers identifies the publisher.
-func (b *pushLog) nextNumber(p int) int64 {
-	n := b.next[p]
-	b.next[p] += int64(len(b.next))
+func (l *pushLog) nextNumber(p int) int64 {
+	n := l.next[p]
+	l.next[p] += int64(len(l.next))
 	return n
 }
 
-// publishers push to the channels of one trial. Of n publishers each has every n-th channel, or all
-// share the only one.
+// publishers push to the channels of one trial. A single channel is shared by all publishers. With
+// more channels, publisher i of n has the channels i, i+n, i+2n and so on.
 type publishers struct {
 	t        *trial
 	conns    []system.Publisher
@@ -95,11 +95,11 @@ type publisher struct {
 
 	names []string
 	data  [][]byte
-	sent  []sent
+	sent  []sentMessage
 }
 
-// sent identifies one pushed message.
-type sent struct {
+// sentMessage identifies one pushed message.
+type sentMessage struct {
 	channel int
 	n       int64
 }
@@ -129,7 +129,7 @@ func (w *publisher) push(ctx context.Context, size int, at int64) error {
 		n := w.all.t.pushLog.nextNumber(w.index)
 		w.names = append(w.names, channelName(channel))
 		w.data[i] = swarm.AppendPayload(w.data[i][:0], n, at)
-		w.sent = append(w.sent, sent{channel, n})
+		w.sent = append(w.sent, sentMessage{channel, n})
 	}
 	conn := w.all.conns[w.index]
 	if size == 1 {
@@ -142,11 +142,11 @@ func (w *publisher) push(ctx context.Context, size int, at int64) error {
 // their messages to the log.
 func (p *publishers) start(ctx context.Context, work func(context.Context, *publisher) error) (join func() error) {
 	var group sync.WaitGroup
-	writers := make([]*publisher, len(p.conns))
-	p.running.Store(int64(len(writers)))
-	for i := range writers {
+	workers := make([]*publisher, len(p.conns))
+	p.running.Store(int64(len(workers)))
+	for i := range workers {
 		w := p.newPublisher(i)
-		writers[i] = w
+		workers[i] = w
 		group.Go(func() {
 			if err := work(ctx, w); err != nil {
 				p.fail(fmt.Errorf("push: %w", err))
@@ -158,7 +158,7 @@ func (p *publishers) start(ctx context.Context, work func(context.Context, *publ
 	}
 	return func() error {
 		group.Wait()
-		for _, w := range writers {
+		for _, w := range workers {
 			for _, s := range w.sent {
 				p.t.pushLog.numbers[s.channel] = append(p.t.pushLog.numbers[s.channel], s.n)
 			}

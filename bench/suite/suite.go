@@ -22,17 +22,17 @@ type suite struct {
 	stall      time.Duration // a measurement fails after this time without a message. Zero means 10 s
 	progress   *progress.Line
 
-	unavailable  map[string]string // reasons by system
-	rate         float64           // of the open loop; 0 until known
-	results      map[resultKey][]float64
-	order        []resultKey // of results
+	unavailable  map[string]string       // reasons by system
+	rate         float64                 // of the open loop; 0 until known
+	results      map[resultKey][]float64 // one value per round
+	order        []resultKey             // of results
 	invalid      []string
 	steal        []float64 // CPU steal by round, in percent
 	started      time.Time
-	stepsStarted int // measurements
+	stepsStarted int // number of measurements that have started
 }
 
-// resultKey identifies one figure.
+// resultKey identifies the values of one metric of one system.
 type resultKey struct {
 	scenario, system, metric string
 	x                        float64
@@ -45,7 +45,7 @@ type step struct {
 	x         int
 }
 
-// steps returns the measurements of a round. Each round starts its scenarios with another system.
+// steps returns the measurements of a round. The order of the systems rotates by one per round.
 func (s *suite) steps(round int) (all []step) {
 	for i := range s.scenarios {
 		sc := &s.scenarios[i]
@@ -129,14 +129,14 @@ func (s *suite) step(ctx context.Context, st step, round, steps int) error {
 	return nil
 }
 
-// addResults adds the figures of a measurement that counts.
+// addResults adds the results of a measurement that counts.
 func (s *suite) addResults(t *trial) {
-	for _, f := range t.figures {
-		k := resultKey{f.scenario, t.contender.name, f.metric, f.x}
+	for _, res := range t.results {
+		k := resultKey{res.scenario, t.contender.name, res.metric, res.x}
 		if s.results[k] == nil {
 			s.order = append(s.order, k)
 		}
-		s.results[k] = append(s.results[k], f.value)
+		s.results[k] = append(s.results[k], res.value)
 	}
 }
 

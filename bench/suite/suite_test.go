@@ -79,7 +79,7 @@ func smallSuite(t *testing.T, id string, change func(*size)) *suite {
 	return &suite{scenarios: []scenario{sc}, contenders: own, rounds: 1, progress: progress.New(log)}
 }
 
-// TestScenarios runs each scenario with a small load and our own systems. It checks that figures
+// TestScenarios runs each scenario with a small load and our own systems. It checks that results
 // exist, not their values.
 func TestScenarios(t *testing.T) {
 	for id, metrics := range map[string][]string{
@@ -117,7 +117,7 @@ func TestScenarios(t *testing.T) {
 					}
 				}
 				if sc.idleID != "" && name != "floor" && !hasResult(r, sc.idleID, name, "rss_bytes_per_conn") {
-					t.Errorf("no memory figure of %s", name)
+					t.Errorf("no memory result of %s", name)
 				}
 			}
 		})
@@ -135,8 +135,9 @@ func hasResult(r report.Run, scenario, name, metric string) bool {
 	})
 }
 
-// TestDoesNotCount changes one message as a faulty server would, and checks the reported fault.
-func TestDoesNotCount(t *testing.T) {
+// TestFaultyServer loses, repeats, changes or swaps a message as a faulty server would, and checks
+// that the measurement does not count and that the report contains the fault.
+func TestFaultyServer(t *testing.T) {
 	for _, tc := range []struct {
 		scenario, fault, want string
 	}{
@@ -222,27 +223,28 @@ func (p *faultyPublisher) Publish(ctx context.Context, channel string, data []by
 	return p.Publisher.Publish(ctx, channel, data)
 }
 
-// missingSystem is a system that is not installed.
-type missingSystem struct{ starts int }
+// unavailableSystem is a system that is not installed.
+type unavailableSystem struct{ starts int }
 
-func (a *missingSystem) Name() string { return "absent" }
+func (u *unavailableSystem) Name() string { return "unavailable" }
 
-func (a *missingSystem) Start(context.Context, system.Setup) (system.Running, error) {
-	a.starts++
+func (u *unavailableSystem) Start(context.Context, system.Setup) (system.Running, error) {
+	u.starts++
 	return nil, fmt.Errorf("no such program")
 }
 
-func TestAbsent(t *testing.T) {
+// TestUnavailable checks that a system that does not start is tried once and reported once.
+func TestUnavailable(t *testing.T) {
 	s := smallSuite(t, "herd", nil)
-	a := &missingSystem{}
-	s.contenders = map[string]contender{"centrifuge": {name: "centrifuge", system: a}}
+	u := &unavailableSystem{}
+	s.contenders = map[string]contender{"centrifuge": {name: "centrifuge", system: u}}
 	s.scenarios[0].systems, s.rounds = []string{"centrifuge"}, 3
 	if err := s.run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	r := s.report()
-	if len(r.Invalid) != 1 || !strings.Contains(r.Invalid[0], "centrifuge: not measured: no such program") || a.starts != 1 {
-		t.Errorf("%d starts, %q", a.starts, r.Invalid)
+	if len(r.Invalid) != 1 || !strings.Contains(r.Invalid[0], "centrifuge: not measured: no such program") || u.starts != 1 {
+		t.Errorf("%d starts, %q", u.starts, r.Invalid)
 	}
 }
 
@@ -268,13 +270,13 @@ func TestWriteResult(t *testing.T) {
 	}
 }
 
-func TestCheckOwn(t *testing.T) {
+func TestCheckOwnSystems(t *testing.T) {
 	for text, want := range map[string]bool{
 		"herd, centrifuge, round 1: one was lost":      false,
 		"nchan: not measured: no such program":         false,
 		"herd, switchboard tcp, round 1: one was lost": true,
 	} {
-		if err := checkOwn([]string{text}); (err != nil) != want {
+		if err := checkOwnSystems([]string{text}); (err != nil) != want {
 			t.Errorf("%s: %v", text, err)
 		}
 	}
@@ -334,8 +336,8 @@ func TestSteps(t *testing.T) {
 				t.Errorf("%s: %s is not a contender", sc.id, name)
 			}
 		}
-		shared := sc.id == "instances" || sc.id == "herd-webhooks" // several brokers, or a broker and a janitor
-		if got := slices.Contains(sc.systems, "switchboard memory"); got == shared {
+		needsRedis := sc.id == "instances" || sc.id == "herd-webhooks" // several brokers, or a broker and a janitor
+		if got := slices.Contains(sc.systems, "switchboard memory"); got == needsRedis {
 			t.Errorf("%s: the broker in memory is measured: %v", sc.id, got)
 		}
 	}

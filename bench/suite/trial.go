@@ -33,11 +33,11 @@ type trial struct {
 	pushLog pushLog
 
 	histogram *hdrhistogram.Histogram // of latencies
-	figures   []figure
+	results   []result
 }
 
-// figure is one measured number.
-type figure struct {
+// result is one measured value of one metric.
+type result struct {
 	scenario, metric string
 	x, value         float64
 }
@@ -52,7 +52,7 @@ const (
 	strayWait = 200 * time.Millisecond
 )
 
-// run runs the measurement. If it returns an error, no figure counts.
+// run runs the measurement. If it returns an error, no result counts.
 func (t *trial) run(ctx context.Context) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, trialTime)
 	defer cancel()
@@ -118,8 +118,8 @@ func (t *trial) measureSubscribers(ctx context.Context) (err error) {
 	return nil
 }
 
-// publishersPerChannel returns how many publishers share a channel. If there are several channels,
-// each has one publisher and so a total order.
+// publishersPerChannel returns the number of publishers that share a channel. Only a single channel
+// is shared. Each of several channels has one publisher, so its messages have a total order.
 func (t *trial) publishersPerChannel() int64 {
 	if t.size.channels == 1 {
 		return int64(t.size.publishers)
@@ -131,9 +131,9 @@ func (t *trial) show(format string, args ...any) {
 	t.progress.Show("%v, %s: %s", time.Since(t.started).Round(time.Second), t.label, fmt.Sprintf(format, args...))
 }
 
-// record records a figure of this scenario.
+// record records a result of this scenario.
 func (t *trial) record(metric string, value float64) {
-	t.figures = append(t.figures, figure{t.scenario.id, metric, float64(t.x), value})
+	t.results = append(t.results, result{t.scenario.id, metric, float64(t.x), value})
 }
 
 // connect connects and subscribes all clients.
