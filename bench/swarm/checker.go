@@ -18,7 +18,7 @@ type checker struct {
 	publishers int64
 }
 
-// progress is the progress of one subscriber.
+// progress is how far one subscriber has received the messages of its channel.
 type progress struct {
 	channel  int32
 	seen     int32 // messages received
@@ -75,11 +75,11 @@ func (c *checker) checkPublisherOrder(name string, ids []int64) {
 	}
 	last := make([]int64, c.publishers)
 	for i, id := range ids {
-		w := id % c.publishers
-		if id <= last[w] {
-			c.fault("channel %s: message %d has id %d, after %d of the same publisher", name, i+1, id, last[w])
+		publisher := id % c.publishers
+		if id <= last[publisher] {
+			c.fault("channel %s: message %d has id %d, after %d of the same publisher", name, i+1, id, last[publisher])
 			return
 		}
-		last[w] = id
+		last[publisher] = id
 	}
 }

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestChecker checks what three subscribers of one channel received.
+// TestChecker checks the messages that three subscribers of one channel received.
 func TestChecker(t *testing.T) {
 	for _, tc := range []struct {
 		name     string
@@ -67,11 +67,11 @@ func TestChecker(t *testing.T) {
 	}
 }
 
-// matches looks for the parts of want before and after its first ": ". Between them got contains
-// more.
+// matches reports whether got contains both parts of want, which are separated by ": ". got may
+// have more text between them.
 func matches(got, want string) bool {
-	who, what, ok := strings.Cut(want, ": ")
-	return strings.Contains(got, who) && (!ok || strings.Contains(got, what))
+	subscriber, fault, ok := strings.Cut(want, ": ")
+	return strings.Contains(got, subscriber) && (!ok || strings.Contains(got, fault))
 }
 
 func TestSubscribers(t *testing.T) {
@@ -95,13 +95,13 @@ func TestPublishers(t *testing.T) {
 		"duplicate":   {received: []int64{1, 2, 1}, pushed: []int64{1, 2}, fault: "id 1, after 1"},
 		"lost":        {received: []int64{2, 3}, pushed: []int64{1, 2, 3}, fault: "pushed with id 1"},
 	} {
-		l := checker{ids: make([][]int64, 1), publishers: 2}
+		c := checker{ids: make([][]int64, 1), publishers: 2}
 		var p progress
 		for _, id := range tc.received {
-			l.check(&p, id, func() string { return "" })
+			c.check(&p, id, func() string { return "" })
 		}
-		l.compare("c", 0, tc.pushed)
-		if got := strings.Join(l.faults, "\n"); !strings.Contains(got, tc.fault) || tc.fault == "" && got != "" {
+		c.compare("c", 0, tc.pushed)
+		if got := strings.Join(c.faults, "\n"); !strings.Contains(got, tc.fault) || tc.fault == "" && got != "" {
 			t.Errorf("%s: got %q, want %q", name, got, tc.fault)
 		}
 	}

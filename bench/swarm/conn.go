@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// state is the state of a connection.
+// state is how far a connection has been opened.
 type state uint8
 
 const (
@@ -29,7 +29,6 @@ type conn struct {
 	progress progress
 	fd       int32
 	state    state
-	step     uint8 // of the dialect
 }
 
 func (s *Swarm) client(i int) string { return s.opts.Client + strconv.Itoa(i) }
@@ -40,7 +39,7 @@ func (s *Swarm) describe(i int) string {
 	return fmt.Sprintf("connection %d (client %s, channel %s)", i, s.client(i), s.opts.Channels[c.progress.channel])
 }
 
-// connected continues after connect succeeded or failed.
+// connected handles the result of connect, and starts the WebSocket handshake or the subscription.
 func (s *Swarm) connected(i int) error {
 	c := &s.conns[i]
 	code, err := unix.GetsockoptInt(int(c.fd), unix.SOL_SOCKET, unix.SO_ERROR)
@@ -118,12 +117,12 @@ func (s *Swarm) consume(i int, data []byte) (used int, err error) {
 			}
 			continue
 		}
-		u, n, err := s.dialect.NextFrame(data[used:])
+		f, n, err := s.dialect.NextFrame(data[used:])
 		if n == 0 || err != nil {
 			return used, err
 		}
 		used += n
-		if err := s.handleFrame(i, u); err != nil {
+		if err := s.handleFrame(i, f); err != nil {
 			return used, err
 		}
 	}
@@ -131,12 +130,12 @@ func (s *Swarm) consume(i int, data []byte) (used int, err error) {
 }
 
 // handleFrame handles one frame.
-func (s *Swarm) handleFrame(i int, u Frame) error {
-	switch u.Op {
+func (s *Swarm) handleFrame(i int, f Frame) error {
+	switch f.Op {
 	case OpText:
-		return s.dialect.Handle(Connection{s, i}, u.Body)
+		return s.dialect.Handle(Connection{s, i}, f.Body)
 	case opPing:
-		pong, err := ws.CompileFrame(ws.MaskFrameInPlace(ws.NewPongFrame(bytes.Clone(u.Body))))
+		pong, err := ws.CompileFrame(ws.MaskFrameInPlace(ws.NewPongFrame(bytes.Clone(f.Body))))
 		if err != nil {
 			return err
 		}
@@ -144,9 +143,9 @@ func (s *Swarm) handleFrame(i int, u Frame) error {
 	case opPong:
 		return nil
 	case opClose:
-		return fmt.Errorf("closed by the server: %s", closeText(u.Body))
+		return fmt.Errorf("closed by the server: %s", closeText(f.Body))
 	}
-	return fmt.Errorf("a frame has opcode %#x", u.Op)
+	return fmt.Errorf("a frame has opcode %#x", f.Op)
 }
 
 // deliver passes a message to the checker. Its id is the server's position if all messages have the

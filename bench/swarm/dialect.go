@@ -7,8 +7,7 @@ import (
 )
 
 // Dialect is the protocol of one kind of server. A Swarm calls it only from its own goroutine, so
-// it may keep state without a lock. State of one connection belongs into the [Connection], which
-// has a step and a position.
+// it may keep state without a lock. The [Connection] keeps the position of one client.
 type Dialect interface {
 	// NextFrame returns the frame at the start of buf; size is 0 if it is incomplete. [NextWebSocket]
 	// reads WebSocket frames, whose pings the Swarm answers, and [NextLine] reads lines.
@@ -33,9 +32,6 @@ type Connection struct {
 
 func (c Connection) conn() *conn { return &c.s.conns[c.i] }
 
-// Index returns the number of the connection, from 0.
-func (c Connection) Index() int { return c.i }
-
 // Client returns the client id. It stays the same after [Swarm.Reconnect].
 func (c Connection) Client() string { return c.s.client(c.i) }
 
@@ -45,12 +41,6 @@ func (c Connection) Channel() string { return c.s.opts.Channels[c.conn().progres
 // ChannelIndex returns the index of that channel.
 func (c Connection) ChannelIndex() int { return int(c.conn().progress.channel) }
 
-// Step returns the value of SetStep, 0 before.
-func (c Connection) Step() uint8 { return c.conn().step }
-
-// SetStep stores the dialect's state of the connection.
-func (c Connection) SetStep(step uint8) { c.conn().step = step }
-
 // Position returns the position at which the client resumes: the last one passed to SetPosition or
 // Deliver. It outlives the connection.
 func (c Connection) Position() int64 { return c.conn().position }
@@ -58,7 +48,7 @@ func (c Connection) Position() int64 { return c.conn().position }
 // SetPosition sets the position.
 func (c Connection) SetPosition(position int64) { c.conn().position = position }
 
-// Resuming reports whether the client was connected before and was disconnected.
+// Resuming reports whether the client was connected before.
 func (c Connection) Resuming() bool { return c.s.reconnecting }
 
 // Ready marks the subscription as confirmed.

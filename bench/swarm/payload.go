@@ -28,7 +28,8 @@ func AppendPayload(dst []byte, n, at int64) []byte {
 	return append(dst, textTail[len(textTail)-fill:]...)
 }
 
-// parsePayload parses a payload of AppendPayload. ok is false if a single byte differs.
+// parsePayload parses a payload of AppendPayload. ok is false if a byte differs, other than a digit
+// of n or at.
 func parsePayload(p []byte) (n, at int64, ok bool) {
 	size := len(p)
 	if n, p, ok = parseNumber(p, numberHead); !ok {

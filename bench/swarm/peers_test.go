@@ -221,8 +221,8 @@ func TestPeers(t *testing.T) {
 	}
 }
 
-// TestPeersRefuse checks that the dialects report faulty input.
-func TestPeersRefuse(t *testing.T) {
+// TestPeerErrors checks that the dialects report faulty input.
+func TestPeerErrors(t *testing.T) {
 	for _, tc := range []struct {
 		dialect    Dialect
 		body, want string
@@ -276,8 +276,8 @@ func TestPeersRefuse(t *testing.T) {
 func TestMQTTNextFrame(t *testing.T) {
 	for _, size := range []int{0, 1, 127, 128, 16_383, 16_384} {
 		packet := AppendMQTT(nil, mqttPublish, make([]byte, size))
-		u, n, err := (&MQTT{}).NextFrame(append(packet, 0xC0))
-		if err != nil || n != len(packet) || !bytes.Equal(u.Body, packet) {
+		f, n, err := (&MQTT{}).NextFrame(append(packet, 0xC0))
+		if err != nil || n != len(packet) || !bytes.Equal(f.Body, packet) {
 			t.Errorf("%d bytes: got %d of %d, %v", size, n, len(packet), err)
 		}
 		if _, n, err := (&MQTT{}).NextFrame(packet[:len(packet)-1]); n != 0 || err != nil {
@@ -300,7 +300,7 @@ func FuzzPeers(f *testing.F) {
 		for _, tc := range peerCases {
 			s := newSwarmOfOne(t, "127.0.0.1:1", tc.dialect)
 			_ = tc.dialect.Handle(Connection{s, 0}, data)
-			if u, n, err := tc.dialect.NextFrame(data); err == nil && n > 0 && (n > len(data) || len(u.Body) > n) {
+			if f, n, err := tc.dialect.NextFrame(data); err == nil && n > 0 && (n > len(data) || len(f.Body) > n) {
 				t.Errorf("%T consumed %d of %d bytes", tc.dialect, n, len(data))
 			}
 		}

@@ -11,7 +11,7 @@ import (
 // accepts.
 const maxMessage = 1 << 20
 
-// OpText is the opcode of a text frame (RFC 6455 §5.2). Messages in other framings have it too.
+// OpText is the opcode of a text frame (RFC 6455 §5.2). Frames of other framings have it too.
 const OpText = 0x1
 
 // Other opcodes.
@@ -34,7 +34,7 @@ type Frame struct {
 }
 
 // NextLine returns the line at the start of buf; size is 0 if it is incomplete.
-func NextLine(buf []byte) (u Frame, size int, err error) {
+func NextLine(buf []byte) (f Frame, size int, err error) {
 	end := bytes.IndexByte(buf, '\n')
 	switch {
 	case end > maxMessage, end < 0 && len(buf) > maxMessage:
@@ -47,7 +47,7 @@ func NextLine(buf []byte) (u Frame, size int, err error) {
 
 // NextWebSocket returns the unmasked, unfragmented frame at the start of buf; size is 0 if it is
 // incomplete.
-func NextWebSocket(buf []byte) (u Frame, size int, err error) {
+func NextWebSocket(buf []byte) (f Frame, size int, err error) {
 	if len(buf) < 2 {
 		return Frame{}, 0, nil
 	}

@@ -53,13 +53,13 @@ func TestNext(t *testing.T) {
 }
 
 // nextAll returns all frames until one is incomplete or wrong.
-func nextAll(next func([]byte) (Frame, int, error), data []byte) (units []Frame, rest []byte, err error) {
+func nextAll(next func([]byte) (Frame, int, error), data []byte) (frames []Frame, rest []byte, err error) {
 	for {
-		u, n, err := next(data)
+		f, n, err := next(data)
 		if n == 0 || err != nil {
-			return units, data, err
+			return frames, data, err
 		}
-		units = append(units, Frame{u.Op, bytes.Clone(u.Body)})
+		frames = append(frames, Frame{f.Op, bytes.Clone(f.Body)})
 		data = data[n:]
 	}
 }

@@ -29,7 +29,7 @@ func (d *SocketIO) Upgrade(Connection) []byte {
 	return Upgrade(d.Addr, "/socket.io/?EIO=4&transport=websocket")
 }
 
-// Subscribe connects. Handle subscribes after the server's answer, as its clients do.
+// Subscribe connects. Handle subscribes after the server's answer, as socket.io's client does.
 func (*SocketIO) Subscribe(c Connection) error { return c.SendText(socketConnect) }
 
 // Handle implements [Dialect].

@@ -14,7 +14,7 @@ import (
 const (
 	bufferSize   = 256 << 10
 	maxEvents    = 512
-	pollInterval = 50 * time.Millisecond // interval of checking conditions without events
+	pollInterval = 50 * time.Millisecond // without events, Until checks its condition at this interval
 )
 
 // Options configures a Swarm. Addr, Dialect, Connections and Channels are required.
@@ -26,11 +26,12 @@ type Options struct {
 	Channels    []string // names
 	Client      string   // prefix of the client ids, which end in a number
 
-	// Payload is the payload of every message, as compact JSON; ids are then the server's positions.
-	// Zero means numbered payloads (AppendPayload); ids are then their numbers.
+	// Payload is the payload of every message, as compact JSON. The id of a message is then its
+	// position at the server. Zero means numbered payloads (AppendPayload). The id of a message is
+	// then the number in its payload.
 	Payload []byte
 	// Publishers is the number of concurrent publishers of one channel. Publisher p pushes the numbers
-	// with remainder p. The messages of one publisher must arrive in order. Zero means 1.
+	// n with n % Publishers == p. The messages of one publisher must arrive in order. Zero means 1.
 	Publishers int64
 	// Latency receives the time since a message was due, in ns. Zero means that latency is not
 	// measured.
@@ -46,13 +47,13 @@ type Swarm struct {
 	eventfd int
 	targets []target
 
-	conns   []conn
-	opened  int  // conns that have a socket
-	open    bool // Open was called
-	checker checker
+	conns      []conn
+	opened     int // conns[:opened] have a socket
+	openCalled bool
+	checker    checker
 
 	dialect      Dialect
-	reconnecting bool // Reconnect was called
+	reconnecting bool // Reconnect was called; remains true
 	buf          []byte
 	epollEvents  []unix.EpollEvent
 
@@ -95,24 +96,24 @@ func New(opts Options) (*Swarm, error) {
 // Open connects and subscribes all connections, at most MaxDialing at a time. With more, a full
 // backlog would drop handshakes, and their retransmission would be measured.
 func (s *Swarm) Open(ctx context.Context, progress func()) error {
-	s.open = true
+	s.openCalled = true
 	return s.Until(ctx, "open the connections", func() bool {
 		progress()
 		return s.ready == len(s.conns)
 	})
 }
 
-// Until runs the loop until done returns true; it calls done after each step. It fails when a
+// Until runs the loop until done returns true; it calls done after each poll. It fails when a
 // connection fails, or after Options.Stall without an event.
 func (s *Swarm) Until(ctx context.Context, what string, done func() bool) error {
-	turns, since := s.events, time.Now()
+	events, lastEvent := s.events, time.Now()
 	for !done() {
 		if err := s.poll(ctx, pollInterval); err != nil {
 			return fmt.Errorf("%s: %w", what, err)
 		}
-		if s.events != turns {
-			turns, since = s.events, time.Now()
-		} else if time.Since(since) > s.opts.Stall {
+		if s.events != events {
+			events, lastEvent = s.events, time.Now()
+		} else if time.Since(lastEvent) > s.opts.Stall {
 			return fmt.Errorf("%s: no event for %v; %d of %d connections are subscribed, %d messages were received",
 				what, s.opts.Stall, s.ready, len(s.conns), s.received)
 		}
@@ -136,7 +137,7 @@ func (s *Swarm) poll(ctx context.Context, d time.Duration) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	for s.open && s.opened < len(s.conns) && s.dialing < s.opts.MaxDialing {
+	for s.openCalled && s.opened < len(s.conns) && s.dialing < s.opts.MaxDialing {
 		if err := s.dial(s.opened); err != nil {
 			return fmt.Errorf("%s: %w", s.describe(s.opened), err)
 		}
@@ -205,8 +206,8 @@ func (s *Swarm) PingAll(ctx context.Context) error {
 	return s.Until(ctx, "wait for a pong on every connection", func() bool { return s.pongs >= want })
 }
 
-// Verify compares the received ids with the pushed ids by channel, in any order. It returns the
-// number of faults and descriptions of the first.
+// Verify compares the received ids with pushed, the ids of all pushed messages by channel. The
+// order in pushed does not matter. It returns the number of faults and descriptions of the first.
 func (s *Swarm) Verify(pushed [][]int64) (wrong int, faults []string) {
 	for ch, ids := range pushed {
 		s.checker.compare(s.opts.Channels[ch], ch, ids)
@@ -228,13 +229,13 @@ func (s *Swarm) Disconnect() error {
 		if c.fd >= 0 {
 			errs = append(errs, unix.Close(int(c.fd)))
 		}
-		c.fd, c.state, c.step, c.partial = -1, unopened, 0, c.partial[:0]
+		c.fd, c.state, c.partial = -1, unopened, c.partial[:0]
 	}
-	s.open, s.opened, s.ready, s.dialing = false, 0, 0, 0
+	s.openCalled, s.opened, s.ready, s.dialing = false, 0, 0, 0
 	return errors.Join(errs...)
 }
 
-// Reconnect is Open after Disconnect. Each client resumes at its position.
+// Reconnect opens all connections again after Disconnect. Each client resumes at its position.
 func (s *Swarm) Reconnect(ctx context.Context, progress func()) error {
 	s.reconnecting = true
 	return s.Open(ctx, progress)

@@ -59,9 +59,9 @@ func openSwarm(t *testing.T, opts Options) (*Swarm, error) {
 // sendOnly returns the dialect of a server that only sends, in lines or in frames.
 func sendOnly(path string) *SendOnly { return &SendOnly{Switchboard{Path: path}} }
 
-// TestRefused checks that an error of the server is reported with the connection.
-func TestRefused(t *testing.T) {
-	greeting := native.New(0).Event(wire.Event{Type: wire.TypeSubscribed}).Prepared
+// TestConnectionErrors checks that an error on a connection names the connection.
+func TestConnectionErrors(t *testing.T) {
+	subscribed := native.New(0).Event(wire.Event{Type: wire.TypeSubscribed}).Prepared
 	for name, tc := range map[string]struct {
 		dialect Dialect
 		answer  []byte
@@ -71,10 +71,10 @@ func TestRefused(t *testing.T) {
 		"error":             {answer: native.New(0).Event(wire.Event{Type: wire.TypeError, Code: "overloaded"}).Prepared.Line(), want: "overloaded"},
 		"not JSON":          {answer: []byte("hello\n"), want: "not JSON"},
 		"a refused upgrade": {dialect: &Switchboard{Path: "/ws"}, answer: []byte("HTTP/1.1 403 Forbidden\r\n\r\n"), want: "403 Forbidden"},
-		"subscribed twice":  {answer: append(greeting.Line(), greeting.Line()...), want: "second answer"},
+		"subscribed twice":  {answer: append(subscribed.Line(), subscribed.Line()...), want: "second answer"},
 		"a binary frame":    {dialect: sendOnly("/"), answer: []byte("\x82\x00"), want: "opcode 0x2"},
 		"a close frame":     {dialect: sendOnly("/"), answer: []byte("\x88\x04\x0f\xa1by"), want: `4001 "by"`},
-		"a gap":             {answer: append(greeting.Line(), native.New(0).Event(wire.Event{Type: wire.TypeGap}).Prepared.Line()...), want: "gap"},
+		"a gap":             {answer: append(subscribed.Line(), native.New(0).Event(wire.Event{Type: wire.TypeGap}).Prepared.Line()...), want: "gap"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			addr := serveOnce(t, func(c net.Conn) {
@@ -94,9 +94,9 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestChanged checks that a message in another JSON notation is accepted, and that another payload
-// is a fault.
-func TestChanged(t *testing.T) {
+// TestReceivedPayload checks that a message in another JSON notation is accepted, and that another
+// payload is a fault.
+func TestReceivedPayload(t *testing.T) {
 	addr := serveOnce(t, func(c net.Conn) {
 		fmt.Fprintf(c, "%s{\"id\":7,\"type\":\"message\",\"data\":{\"n\":1},\"channel\":\"news\"}\n",
 			message(5, `{"n":1}`).Line())

@@ -14,8 +14,8 @@ import (
 type Switchboard struct {
 	// Addr and Path are those of the WebSocket. An empty Path means raw TCP with lines.
 	Addr, Path string
-	// Queue makes a connection ready when it is connected. The messages come from the client's own
-	// queue. The broker acknowledges them itself when it has written them.
+	// Queue means that messages come from the client's own queue and not from a channel. Connect asks
+	// the broker to acknowledge each message itself after writing it.
 	Queue bool
 	// Users makes each client a separate user with the client's name.
 	Users bool
@@ -49,7 +49,7 @@ func (d *Switchboard) Subscribe(c Connection) error {
 		Type: wire.TypeConnect, Ref: wire.RefOf(1), Client: c.Client(), Secret: secretOf(c.Client()),
 	}
 	if d.Users {
-		connect.User, connect.Secret = c.Client(), "" // a user replaces the secret
+		connect.User, connect.Secret = c.Client(), "" // a connect with a user needs no secret
 	}
 	if d.Queue {
 		connect.Ack = "auto"
