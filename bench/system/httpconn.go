@@ -17,8 +17,8 @@ import (
 // callTimeout limits one call of a publisher.
 const callTimeout = 30 * time.Second
 
-// HTTPConn is a keep-alive connection of one publisher. It costs a third of net/http's client,
-// which would take CPU from the server on the same cores.
+// HTTPConn is a keep-alive connection of one publisher. It uses a third of the CPU of net/http's
+// client. This matters because publishers share the cores with the measured server.
 type HTTPConn struct {
 	host string
 	conn net.Conn

@@ -61,7 +61,7 @@ func TestPost(t *testing.T) {
 	}
 }
 
-func TestPostRefused(t *testing.T) {
+func TestPostErrors(t *testing.T) {
 	for text, want := range map[string]string{
 		"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 4\r\n\r\nlate": "answered with 503: late",
 		"HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n":                     "is not a valid length",
@@ -75,7 +75,7 @@ func TestPostRefused(t *testing.T) {
 	}
 }
 
-func TestFloorWriterRefuses(t *testing.T) {
+func TestFloorWriterErrors(t *testing.T) {
 	for _, args := range [][]string{nil, {"x", "lines", "c"}} {
 		if err := FloorWriter(args, strings.NewReader(""), io.Discard); err == nil {
 			t.Errorf("%q was accepted", args)

@@ -127,7 +127,7 @@ func installDebian(ctx context.Context, log io.Writer, packages ...string) error
 	return runCommand(exec.CommandContext(ctx, script, packages...))
 }
 
-// logf prints what takes time. Zero of log means standard error.
+// logf prints a line before work that takes long. A nil log means standard error.
 func logf(log io.Writer, format string, args ...any) {
 	if log == nil {
 		log = os.Stderr

@@ -13,7 +13,7 @@ import (
 	"switchboard/internal/freeport"
 )
 
-// socketIOVersion is the versions in bench/peers/socketio/package.json.
+// socketIOVersion holds the versions in bench/peers/socketio/package.json.
 const socketIOVersion = "4.8.4, redis-adapter 8.3.0"
 
 // SocketIO is a small server on socket.io with its Redis adapter, in bench/peers/socketio.
@@ -70,9 +70,9 @@ func (c *SocketIO) install(ctx context.Context) (dir string, err error) {
 	if err != nil {
 		return "", err
 	}
-	_, node := findProgram("node")
-	_, npm := findProgram("npm")
-	if errors.Join(node, npm) != nil {
+	_, nodeErr := findProgram("node")
+	_, npmErr := findProgram("npm")
+	if errors.Join(nodeErr, npmErr) != nil {
 		if err := installDebian(ctx, c.Log, "nodejs", "npm"); err != nil {
 			return "", err
 		}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -76,12 +75,7 @@ func (b *Switchboard) startInstance(ctx context.Context, name string, s Setup) (
 	if s.Redis != "" {
 		cmd.Args = append(cmd.Args, "--redis", "redis://"+s.Redis)
 	}
-	for _, v := range os.Environ() {
-		if !strings.HasPrefix(v, "SWITCHBOARD_") {
-			cmd.Env = append(cmd.Env, v)
-		}
-	}
-	cmd.Env = append(append(cmd.Env, "SWITCHBOARD_PEER_SECRET="+strings.Repeat("bench", 7)), b.Env...)
+	cmd.Env = append(append(cleanEnviron(), "SWITCHBOARD_PEER_SECRET="+strings.Repeat("bench", 7)), b.Env...)
 	if in.process, err = proc.Start(name, cmd, nil); err != nil {
 		return nil, err
 	}
@@ -158,9 +152,9 @@ func (r *switchboard) Publisher() (Publisher, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &pusher{conn: conn, target: `{"channel":"`}
+	p := &switchboardPublisher{conn: conn, head: `{"channel":"`}
 	if r.queue {
-		p.target = `{"client":"`
+		p.head = `{"client":"`
 	}
 	return p, nil
 }
@@ -182,21 +176,21 @@ func (r *switchboard) Stop() error {
 	return errors.Join(errs...)
 }
 
-// pusher is one connection of a backend.
-type pusher struct {
-	conn   *HTTPConn
-	target string // start of a push
-	body   []byte
+// switchboardPublisher pushes over one connection, as a backend does.
+type switchboardPublisher struct {
+	conn *HTTPConn
+	head string // start of a push, up to the name of the channel or client
+	body []byte
 }
 
 const jsonHeader = "Content-Type: application/json\r\n"
 
-func (p *pusher) appendPush(dst []byte, channel string, data []byte) []byte {
-	dst = append(append(dst, p.target...), channel...)
+func (p *switchboardPublisher) appendPush(dst []byte, channel string, data []byte) []byte {
+	dst = append(append(dst, p.head...), channel...)
 	return append(append(append(dst, `","data":`...), data...), '}')
 }
 
-func (p *pusher) Publish(ctx context.Context, channel string, data []byte) error {
+func (p *switchboardPublisher) Publish(ctx context.Context, channel string, data []byte) error {
 	p.body = p.appendPush(p.body[:0], channel, data)
 	answer, err := p.conn.Post(ctx, "/v1/push", jsonHeader, p.body)
 	if err == nil && !bytes.Contains(answer, []byte(`"id":`)) {
@@ -205,7 +199,7 @@ func (p *pusher) Publish(ctx context.Context, channel string, data []byte) error
 	return err
 }
 
-func (p *pusher) PublishBatch(ctx context.Context, channels []string, data [][]byte) error {
+func (p *switchboardPublisher) PublishBatch(ctx context.Context, channels []string, data [][]byte) error {
 	p.body = append(p.body[:0], `{"messages":[`...)
 	for i, channel := range channels {
 		if i > 0 {
@@ -221,4 +215,4 @@ func (p *pusher) PublishBatch(ctx context.Context, channels []string, data [][]b
 	return err
 }
 
-func (p *pusher) Close() error { return p.conn.Close() }
+func (p *switchboardPublisher) Close() error { return p.conn.Close() }

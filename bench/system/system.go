@@ -12,7 +12,8 @@ import (
 type System interface {
 	// Name returns the name in tables: "switchboard", "nchan", "floor".
 	Name() string
-	// Start starts it on free ports of 127.0.0.1. An error tells why it cannot run on this machine.
+	// Start starts the system on free ports of 127.0.0.1. An error means that it cannot run on this
+	// machine, and contains the reason.
 	Start(ctx context.Context, s Setup) (Running, error)
 }
 

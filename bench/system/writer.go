@@ -19,18 +19,18 @@ import (
 // messages have the same size.
 const FirstID = 1_000_000_000_000_000
 
-// FloorReport is the result of the writer's process, with its CPU time.
+// FloorReport is the result of the writer process.
 type FloorReport struct {
 	Connections int     `json:"connections"`
 	Writes      int64   `json:"writes"`
 	CPUPerWrite float64 `json:"cpu_us_per_write"`
 }
 
-// FloorWriter is the program of the writer's process. It prints its address and accepts
-// connections. For each line of in it writes a message with the line as payload to all connections.
-// At the end of in it prints the cost. args are the number of connections, "lines" or "frames", and
-// the name of the channel.
-func FloorWriter(args []string, in io.Reader, out io.Writer) error {
+// FloorWriter runs the writer process. It prints its address and accepts connections. For each line
+// of stdin it writes a message with the line as payload to all connections. At the end of stdin it
+// prints a [FloorReport] as JSON. args are the number of connections, "lines" or "frames", and the
+// name of the channel.
+func FloorWriter(args []string, stdin io.Reader, out io.Writer) error {
 	if len(args) != 3 {
 		return errors.New("the arguments must be connections, framing and channel")
 	}
@@ -52,18 +52,18 @@ func FloorWriter(args []string, in io.Reader, out io.Writer) error {
 			return fmt.Errorf("accept connection %d: %w", i, err)
 		}
 	}
-	view := dialect.Prepared.Line
+	frame := dialect.Prepared.Line
 	if args[1] == "frames" {
-		view = dialect.Prepared.WebSocket
+		frame = dialect.Prepared.WebSocket
 	}
 	before, err := usage.OwnCPU()
 	if err != nil {
 		return err
 	}
 	messages, rounds := native.New(0), int64(0)
-	lines := bufio.NewScanner(in)
+	lines := bufio.NewScanner(stdin)
 	for ; lines.Scan(); rounds++ {
-		if err := writeAll(sockets, view(messages.Message(args[2], FirstID+rounds, lines.Bytes()).Prepared)); err != nil {
+		if err := writeAll(sockets, frame(messages.Message(args[2], FirstID+rounds, lines.Bytes()).Prepared)); err != nil {
 			return err
 		}
 	}
