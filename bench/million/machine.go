@@ -16,7 +16,7 @@ const (
 	// connectionMemory is the memory of one connection: 9.6 KB in the kernel for both ends, the rest
 	// in the broker, Redis and the subscriber.
 	connectionMemory = 13 << 10
-	// processMemory is the memory of a broker or of a process of subscribers, without connections.
+	// processMemory is the memory of a broker or of a subscriber process, without connections.
 	processMemory = 20 << 20
 	// minFree is the memory that must stay free. Below it the run ends.
 	minFree = 1 << 30
@@ -26,7 +26,7 @@ const (
 
 var errMemory = errors.New("not enough memory")
 
-// meminfo returns a line of /proc/meminfo in bytes.
+// meminfo returns the value with the name in /proc/meminfo, in bytes.
 func meminfo(name string) (int64, error) {
 	info, err := os.Open("/proc/meminfo")
 	if err != nil {
@@ -43,8 +43,8 @@ func meminfo(name string) (int64, error) {
 	return 0, fmt.Errorf("/proc/meminfo has no %s", name)
 }
 
-// freeMemory returns the memory that is free or holds files that can be read again. MemAvailable is
-// too optimistic: it counts the inodes of open sockets as reclaimable cache.
+// freeMemory returns the free memory, with buffers and the page cache. MemAvailable is too
+// optimistic: it counts the inodes of open sockets as reclaimable cache.
 func freeMemory() (sum int64, err error) {
 	for _, name := range []string{"MemFree", "Buffers", "Cached"} {
 		n, err := meminfo(name)
@@ -70,7 +70,7 @@ func checkMemory(o options) error {
 	return nil
 }
 
-// watchMemory cancels the run if too little memory is free. It returns when ctx is done.
+// watchMemory cancels the run if too little memory is free. It returns then, or when ctx is done.
 func watchMemory(ctx context.Context, cancel context.CancelCauseFunc, available func() (int64, error)) {
 	tick := time.NewTicker(checkInterval)
 	defer tick.Stop()

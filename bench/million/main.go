@@ -2,10 +2,10 @@
 // of them, and prints the cost as Markdown. It starts as many brokers as the descriptor limit
 // requires.
 //
-//	go run ./bench/million               1,000,000 connections; 20 GiB of memory, some ten minutes
+//	go run ./bench/million               1,000,000 connections; needs 16 GiB, some five minutes
 //	go run ./bench/million --connections 100000
 //
-// The brokers share one Redis. Each has one process of subscribers, which checks that every
+// The brokers share one Redis. Each broker has one subscriber process, which checks that every
 // connection receives every message once and in order. The ping interval is one hour, so that only
 // the pushes are measured.
 package main
@@ -27,7 +27,7 @@ import (
 	"switchboard/bench/progress"
 )
 
-// subscribersCommand as the first argument makes this program a process of subscribers.
+// subscribersCommand as the first argument makes this program a subscriber process.
 const subscribersCommand = "subscribers"
 
 func main() { os.Exit(command(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }
@@ -47,7 +47,7 @@ func parseOptions(args []string, stderr io.Writer) (o options, err error) {
 	f.SetOutput(stderr)
 	f.SortFlags = false
 	f.IntVarP(&o.connections, "connections", "n", 1_000_000, "number of subscribers, each with its own connection and client id")
-	f.IntVar(&o.perBroker, "per-broker", maxPerProcess(), "subscribers of each broker and of each process of subscribers")
+	f.IntVar(&o.perBroker, "per-broker", maxPerProcess(), "subscribers per broker; one process holds all subscribers of a broker")
 	f.IntVar(&o.pushes, "pushes", 5, "pushes to all subscribers, one at a time")
 	f.StringVar(&o.out, "out", "", "also write the output to this file")
 	f.DurationVar(&o.time, "time", 8*time.Minute, "time limit of the run")

@@ -45,7 +45,7 @@ func TestMeasure(t *testing.T) {
 	}
 }
 
-func TestRefused(t *testing.T) {
+func TestWrongArguments(t *testing.T) {
 	for args, want := range map[string]string{
 		"-n 0":            "above 0",
 		"--transport udp": "neither",

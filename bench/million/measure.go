@@ -76,11 +76,11 @@ func measure(ctx context.Context, o options, p *progress.Line, out io.Writer) (e
 		return err
 	}
 	p.Stage("checking what all connections received")
-	for _, c := range r.processes {
-		_ = c.in.Close() // all processes check at the same time; finish returns the errors
+	for _, sp := range r.processes {
+		_ = sp.in.Close() // all processes check at the same time; finish returns the errors
 	}
-	for _, c := range r.processes {
-		if err := c.finish(); err != nil {
+	for _, sp := range r.processes {
+		if err := sp.finish(); err != nil {
 			return err
 		}
 	}
@@ -90,8 +90,8 @@ func measure(ctx context.Context, o options, p *progress.Line, out io.Writer) (e
 }
 
 // start builds and starts the brokers. All must start before the first client connects: when a
-// broker joins, all others read the queues of all their clients once, which with thousands of
-// clients each is more work than anything else here.
+// broker joins, all others read the queues of all their clients once. With thousands of clients per
+// broker this would be more work than any other part of the run.
 func (r *run) start(ctx context.Context, dir string) (err error) {
 	r.progress.Stage("building the broker")
 	program, err := system.BuildBroker(ctx, dir)
@@ -110,9 +110,10 @@ func (r *run) start(ctx context.Context, dir string) (err error) {
 	return err
 }
 
-// brokerEnv holds the settings that differ from the defaults. GOMAXPROCS=1, because 55 brokers
-// share two cores and send each other heartbeats four times a second; with one processor each they
-// use a third less CPU. The connect timeout allows for subscribers that wait for a processor.
+// brokerEnv holds the settings that differ from the defaults. GOMAXPROCS is 1: a million
+// connections need 55 brokers on two cores, which send each other heartbeats four times a second,
+// and use a third less CPU with one processor each. The connect timeout allows for subscribers that
+// wait for a processor.
 var brokerEnv = []string{"SWITCHBOARD_TIMES_PING=1h", "SWITCHBOARD_TIMES_CONNECT=2m", "GOMAXPROCS=1"}
 
 // open connects the subscribers, maxOpening processes at a time.
@@ -124,15 +125,15 @@ func (r *run) open(ctx context.Context) error {
 		left -= n
 		r.processes = append(r.processes, newSubscriberProcess(addr, r.opts.transport, n, fmt.Sprintf("m%d-", i)))
 	}
-	group, failed := errgroup.WithContext(ctx)
+	group, groupCtx := errgroup.WithContext(ctx)
 	group.SetLimit(maxOpening)
-	for i, c := range r.processes {
+	for i, sp := range r.processes {
 		group.Go(func() error {
-			if failed.Err() != nil {
-				return failed.Err()
+			if err := groupCtx.Err(); err != nil { // another process failed
+				return err
 			}
 			r.progress.Stage("connecting process %d of %d", i+1, len(r.processes))
-			return c.open(ctx) // ctx and not failed: the process must outlive this group
+			return sp.open(ctx) // not groupCtx, which ends with this group: the process must outlive it
 		})
 	}
 	return group.Wait()
@@ -148,8 +149,8 @@ func (r *run) push(ctx context.Context) (times []time.Duration, err error) {
 	defer func() { err = errors.Join(err, publisher.Close()) }()
 	for i := range r.opts.pushes {
 		r.progress.Stage("push %d of %d", i+1, r.opts.pushes)
-		for _, c := range r.processes {
-			if err := c.expectMessage(); err != nil {
+		for _, sp := range r.processes {
+			if err := sp.expectMessage(); err != nil {
 				return times, err
 			}
 		}
@@ -157,8 +158,8 @@ func (r *run) push(ctx context.Context) (times []time.Duration, err error) {
 		if err := publisher.Publish(ctx, channel, swarm.AppendPayload(nil, int64(i+1), 0)); err != nil {
 			return times, err
 		}
-		for _, c := range r.processes {
-			if err := c.expectLine("received"); err != nil {
+		for _, sp := range r.processes {
+			if err := sp.expectLine("received"); err != nil {
 				return times, err
 			}
 		}
@@ -167,8 +168,8 @@ func (r *run) push(ctx context.Context) (times []time.Duration, err error) {
 	return times, nil
 }
 
-// killAll kills all processes. Closing a million connections in order would take long and show
-// nothing.
+// killAll kills all processes. An orderly end of a million connections would take long and is not
+// measured.
 func (r *run) killAll() {
 	r.progress.Stage("stopping")
 	if r.brokers != nil {
@@ -179,8 +180,8 @@ func (r *run) killAll() {
 		}
 		_ = r.brokers.Stop() // they have ended already
 	}
-	for _, c := range r.processes {
-		c.kill()
+	for _, sp := range r.processes {
+		sp.kill()
 	}
 	if r.redis != nil {
 		r.redis.Kill()

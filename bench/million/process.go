@@ -19,22 +19,22 @@ type subscriberProcess struct {
 	log  strings.Builder
 }
 
-func newSubscriberProcess(addr, transport string, connections int, clients string) *subscriberProcess {
-	return &subscriberProcess{args: []string{subscribersCommand, addr, transport, fmt.Sprint(connections), clients}}
+func newSubscriberProcess(addr, transport string, connections int, clientPrefix string) *subscriberProcess {
+	return &subscriberProcess{args: []string{subscribersCommand, addr, transport, fmt.Sprint(connections), clientPrefix}}
 }
 
 // open starts the process, and returns after all its connections are subscribed. The process ends
 // with ctx.
-func (c *subscriberProcess) open(ctx context.Context) (err error) {
+func (p *subscriberProcess) open(ctx context.Context) (err error) {
 	self, err := os.Executable()
 	if err != nil {
 		return err
 	}
-	cmd := exec.CommandContext(ctx, self, c.args...)
+	cmd := exec.CommandContext(ctx, self, p.args...)
 	// One processor and a small heap for each process: there are as many of them as brokers.
 	cmd.Env = append(os.Environ(), "GOMAXPROCS=1", "GOGC=50")
-	cmd.Stderr = &c.log
-	if c.in, err = cmd.StdinPipe(); err != nil {
+	cmd.Stderr = &p.log
+	if p.in, err = cmd.StdinPipe(); err != nil {
 		return err
 	}
 	out, err := cmd.StdoutPipe()
@@ -44,41 +44,41 @@ func (c *subscriberProcess) open(ctx context.Context) (err error) {
 	if err := cmd.Start(); err != nil {
 		return err
 	}
-	c.cmd, c.out = cmd, bufio.NewReader(out)
-	return c.expectLine("ready")
+	p.cmd, p.out = cmd, bufio.NewReader(out)
+	return p.expectLine("ready")
 }
 
-// expectMessage makes the process wait for the next message.
-func (c *subscriberProcess) expectMessage() error {
-	if _, err := fmt.Fprintln(c.in); err != nil {
+// expectMessage makes the process wait for the next message, and returns when it waits.
+func (p *subscriberProcess) expectMessage() error {
+	if _, err := fmt.Fprintln(p.in); err != nil {
 		return err
 	}
-	return c.expectLine("waiting")
+	return p.expectLine("waiting")
 }
 
 // expectLine reads a line and returns an error if it is not the one wanted.
-func (c *subscriberProcess) expectLine(want string) error {
-	line, err := c.out.ReadString('\n')
+func (p *subscriberProcess) expectLine(want string) error {
+	line, err := p.out.ReadString('\n')
 	if err == nil && strings.TrimSpace(line) == want {
 		return nil
 	}
-	_ = c.in.Close()
-	_ = c.cmd.Wait() // the log is complete after Wait
-	return fmt.Errorf("subscribers of %s: %q instead of %q (%v): %s", c.args[1], line, want, err, &c.log)
+	_ = p.in.Close()
+	_ = p.cmd.Wait() // the log is complete after Wait
+	return fmt.Errorf("subscribers of %s: %q instead of %q (%v): %s", p.args[1], line, want, err, &p.log)
 }
 
 // finish ends the process. It fails if the process received anything wrong.
-func (c *subscriberProcess) finish() error {
-	_ = c.in.Close()
-	if err := c.cmd.Wait(); err != nil {
-		return fmt.Errorf("subscribers of %s: %w: %s", c.args[1], err, &c.log)
+func (p *subscriberProcess) finish() error {
+	_ = p.in.Close()
+	if err := p.cmd.Wait(); err != nil {
+		return fmt.Errorf("subscribers of %s: %w: %s", p.args[1], err, &p.log)
 	}
 	return nil
 }
 
-func (c *subscriberProcess) kill() {
-	if c.cmd != nil && c.cmd.ProcessState == nil {
-		_ = c.cmd.Process.Kill()
-		_ = c.cmd.Wait()
+func (p *subscriberProcess) kill() {
+	if p.cmd != nil && p.cmd.ProcessState == nil {
+		_ = p.cmd.Process.Kill()
+		_ = p.cmd.Wait()
 	}
 }

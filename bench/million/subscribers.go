@@ -18,10 +18,10 @@ const channel = "million"
 // commandPoll is how long a process serves its connections before it checks for a command.
 const commandPoll = 20 * time.Millisecond
 
-// runSubscribers is the program of one process of subscribers. It connects and prints "ready". For
-// each line of in it prints "waiting", waits until each connection has received one more message,
-// and prints "received". At the end of in it checks all messages.
-func runSubscribers(ctx context.Context, args []string, in io.Reader, out io.Writer) (err error) {
+// runSubscribers runs a subscriber process. It connects and prints "ready". For each line of stdin
+// it prints "waiting", waits until each connection has received one more message, and prints
+// "received". At the end of stdin it checks all messages.
+func runSubscribers(ctx context.Context, args []string, stdin io.Reader, out io.Writer) (err error) {
 	if len(args) != 4 {
 		return errors.New("subscribers need address, transport, connections and client id prefix")
 	}
@@ -47,14 +47,15 @@ func runSubscribers(ctx context.Context, args []string, in io.Reader, out io.Wri
 	commands := make(chan struct{})
 	go func() {
 		defer close(commands)
-		for lines := bufio.NewScanner(in); lines.Scan(); {
+		for lines := bufio.NewScanner(stdin); lines.Scan(); {
 			commands <- struct{}{}
 		}
 	}()
 	return serveCommands(ctx, s, commands, int64(connections), out)
 }
 
-// serveCommands executes the commands.
+// serveCommands waits for one message after each command, and checks all messages when commands is
+// closed.
 func serveCommands(ctx context.Context, s *swarm.Swarm, commands <-chan struct{}, connections int64, out io.Writer) error {
 	var pushed []int64
 	for {

@@ -16,7 +16,7 @@ type sample struct {
 	at                                           time.Time
 	brokers, subscribers, redis, machine, kernel int64         // bytes
 	brokerCPU, subscriberCPU, redisCPU           time.Duration // since the start
-	elapsed                                      time.Duration // set by since
+	elapsed                                      time.Duration // only in a difference of two samples
 }
 
 func (r *run) sample() (s sample, err error) {
@@ -25,8 +25,8 @@ func (r *run) sample() (s sample, err error) {
 		return s, err
 	}
 	var pids []int
-	for _, c := range r.processes {
-		pids = append(pids, c.cmd.Process.Pid)
+	for _, sp := range r.processes {
+		pids = append(pids, sp.cmd.Process.Pid)
 	}
 	if s.redis, s.redisCPU, err = usageOf([]int{r.redis.PID()}); err != nil {
 		return s, err
@@ -62,8 +62,8 @@ func usedMemory() (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	rest, err := freeMemory()
-	return total - rest, err
+	free, err := freeMemory()
+	return total - free, err
 }
 
 func gib(b int64) string { return fmt.Sprintf("%.2f GiB", float64(b)/(1<<30)) }
@@ -78,11 +78,11 @@ func printTables(out io.Writer, o options, brokers int, s [3]sample, pushes []ti
 	fmt.Fprintf(out, "Written by `make bench-million`, %s. [What is measured and how](million/main.go).\n\n", time.Now().UTC().Format(time.DateOnly))
 	fmt.Fprintf(out, "In short: %s connections (%s), %d brokers, one Redis. A push reaches each of them exactly once within %v (median). A connection costs %s of the machine's memory, both ends included.\n\n",
 		thousands(n), o.transport, brokers, median(pushes).Round(time.Millisecond), each(full.machine-empty.machine))
-	fmt.Fprintf(out, "%d cores; one process of subscribers for each broker. Kernel limits: %s.\n\n", runtime.NumCPU(), kernelLimits())
+	fmt.Fprintf(out, "%d cores; one subscriber process for each broker. Kernel limits: %s.\n\n", runtime.NumCPU(), kernelLimits())
 	fmt.Fprint(out, "| memory | total | growth with the connections | per connection |\n|---|---|---|---|\n")
 	for _, row := range []struct {
-		name         string
-		empty, whole int64
+		name        string
+		empty, full int64
 	}{
 		{"brokers, RSS", empty.brokers, full.brokers},
 		{"Redis, RSS", empty.redis, full.redis},
@@ -90,7 +90,7 @@ func printTables(out io.Writer, o options, brokers int, s [3]sample, pushes []ti
 		{"kernel: sockets, files, epoll (slabs)", empty.kernel, full.kernel},
 		{"whole machine", empty.machine, full.machine},
 	} {
-		fmt.Fprintf(out, "| %s | %s | %s | %s |\n", row.name, gib(row.whole), gib(row.whole-row.empty), each(row.whole-row.empty))
+		fmt.Fprintf(out, "| %s | %s | %s | %s |\n", row.name, gib(row.full), gib(row.full-row.empty), each(row.full-row.empty))
 	}
 	printTimes(out, n, s, pushes)
 }
@@ -104,10 +104,10 @@ func printTimes(out io.Writer, n int64, s [3]sample, pushes []time.Duration) {
 		fmt.Fprintf(out, "| %s | %s | %s | %s | %s |\n", work, elapsed, per(used.brokerCPU), per(used.redisCPU), per(used.subscriberCPU))
 	}
 	micros := func(d time.Duration) string { return fmt.Sprintf("%.2f µs", float64(d)/float64(time.Microsecond)) }
-	whole := func(d time.Duration) string { return d.Round(10 * time.Millisecond).String() }
-	line("connect and subscribe, all", whole(opened.elapsed), opened, 1, whole)
+	rounded := func(d time.Duration) string { return d.Round(10 * time.Millisecond).String() }
+	line("connect and subscribe, all", rounded(opened.elapsed), opened, 1, rounded)
 	line("connect and subscribe, each", micros(opened.elapsed/time.Duration(n)), opened, n, micros)
-	line("push to all", whole(median(pushes))+" (median)", pushed, int64(len(pushes)), whole)
+	line("push to all", rounded(median(pushes))+" (median)", pushed, int64(len(pushes)), rounded)
 	line("delivery, each", micros(median(pushes)/time.Duration(n)), pushed, n*int64(len(pushes)), micros)
 	var all []string
 	for _, d := range pushes {
@@ -116,7 +116,7 @@ func printTimes(out io.Writer, n int64, s [3]sample, pushes []time.Duration) {
 	fmt.Fprintf(out, "\nTime from each push until all subscribers have received it: %s.\n", strings.Join(all, ", "))
 }
 
-// since returns the usage between two samples.
+// since returns the time and the CPU usage between two samples.
 func (s sample) since(before sample) sample {
 	s.elapsed = s.at.Sub(before.at)
 	s.brokerCPU, s.subscriberCPU, s.redisCPU = s.brokerCPU-before.brokerCPU, s.subscriberCPU-before.subscriberCPU, s.redisCPU-before.redisCPU
