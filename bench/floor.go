@@ -19,8 +19,8 @@ import (
 // floorCommand as the first argument makes this program the floor's writer process.
 const floorCommand = "floor-writer"
 
-// measureFloor starts a process that writes every message to every connection, one at a time, and
-// reads it with the same subscribers as the broker's run.
+// measureFloor starts the writer process, which writes every message to every connection, one
+// message at a time. The subscribers are the same as in the broker's run.
 func measureFloor(ctx context.Context, o options, p *progress.Line) (_ *system.FloorReport, err error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -28,7 +28,7 @@ func measureFloor(ctx context.Context, o options, p *progress.Line) (_ *system.F
 	}
 	p.Stage("floor: bare write(2) to %d sockets", o.connections)
 	framing := "lines"
-	if paths[o.transport] != "" {
+	if webSocketPaths[o.transport] != "" {
 		framing = "frames"
 	}
 	cmd := exec.CommandContext(ctx, self, floorCommand, fmt.Sprint(o.connections), framing, o.channelNames()[0])
@@ -50,7 +50,7 @@ func measureFloor(ctx context.Context, o options, p *progress.Line) (_ *system.F
 	if err != nil {
 		_ = cmd.Process.Kill()
 	}
-	_ = messages.Close() // makes it report; if this fails, decoding the report fails too
+	_ = messages.Close() // the writer then sends its report; an error here also fails the decoding
 	var res system.FloorReport
 	decodeErr := json.NewDecoder(answers).Decode(&res)
 	if waitErr := cmd.Wait(); err == nil && waitErr != nil {
@@ -63,14 +63,14 @@ func measureFloor(ctx context.Context, o options, p *progress.Line) (_ *system.F
 }
 
 // runFloorRounds connects to the writer. It requests the next message after all connections have
-// received the last.
+// received the previous one.
 func runFloorRounds(ctx context.Context, o options, p *progress.Line, messages io.Writer, answers *bufio.Reader) (err error) {
 	addr, err := answers.ReadString('\n')
 	if err != nil {
 		return fmt.Errorf("the writer's address: %w", err)
 	}
 	s, err := swarm.New(swarm.Options{
-		Addr: strings.TrimSpace(addr), Dialect: &swarm.SendOnly{Switchboard: swarm.Switchboard{Path: paths[o.transport]}}, Connections: o.connections,
+		Addr: strings.TrimSpace(addr), Dialect: &swarm.SendOnly{Switchboard: swarm.Switchboard{Path: webSocketPaths[o.transport]}}, Connections: o.connections,
 		Channels: o.channelNames()[:1], Payload: payload(o.size), Stall: o.stall,
 	})
 	if err != nil {

@@ -18,8 +18,8 @@ import (
 
 func main() { os.Exit(command(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }
 
-// command runs the program. It returns 0 for a run that counts, 1 for one that does not, and 2 for
-// wrong arguments.
+// command runs the program. It returns 0 for a valid run, 1 for an invalid one, and 2 for wrong
+// arguments.
 func command(args []string, stdin io.Reader, stdout io.Writer, stderr *os.File) int {
 	if len(args) > 0 && args[0] == floorCommand {
 		if err := system.FloorWriter(args[1:], stdin, stdout); err != nil {
@@ -42,7 +42,7 @@ func command(args []string, stdin io.Reader, stdout io.Writer, stderr *os.File) 
 	res, err := measure(ctx, o, p)
 	p.Clear()
 	if err != nil {
-		res.Counts, res.Error = false, err.Error()
+		res.Valid, res.Error = false, err.Error()
 	}
 	if o.json {
 		out := json.NewEncoder(stdout)
@@ -52,7 +52,7 @@ func command(args []string, stdin io.Reader, stdout io.Writer, stderr *os.File) 
 		res.printTable(stdout)
 		err = nil
 	}
-	if err != nil || !res.Counts {
+	if err != nil || !res.Valid {
 		return 1
 	}
 	return 0

@@ -66,14 +66,14 @@ func TestRun(t *testing.T) {
 		t.Run(transport, func(t *testing.T) {
 			t.Parallel()
 			r, code := runBench(t, "-n", "50", "-m", "20", "--channels", "3", "--publishers", "2", "--transport", transport)
-			if code != 0 || !r.Counts || r.Wrong != 0 || r.Error != "" {
+			if code != 0 || !r.Valid || r.Wrong != 0 || r.Error != "" {
 				t.Fatalf("exit code %d: %+v", code, r)
 			}
 			if r.Floor.Writes != 50*20 {
 				t.Errorf("the floor has %d writes", r.Floor.Writes)
 			}
 			for i, p := range r.Phases {
-				// 20 pushes over channels of 17, 17 and 16 subscribers, 7, 7 and 6 each.
+				// The channels have 17, 17 and 16 subscribers. They receive 7, 7 and 6 of the 20 pushes.
 				if p.Name != phases[i].name || p.Pushes != 20 || p.Deliveries != 7*17+7*17+6*16 {
 					t.Errorf("phase %+v", p)
 				}

@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// spareDescriptors is the number of file descriptors that a process needs besides those of
-// subscribers: for HTTP, Redis, files and links between instances.
+// spareDescriptors is the number of file descriptors that a process needs for HTTP, Redis, files
+// and links between instances. Each subscriber needs one more.
 const spareDescriptors = 500
 
 // options are the flags.
@@ -32,8 +32,8 @@ type options struct {
 	stall     time.Duration
 }
 
-// paths maps each value of --transport to its WebSocket path, "" for none.
-var paths = map[string]string{"tcp": "", "ws": "/ws", "http": "/ws"}
+// webSocketPaths maps each value of --transport to its WebSocket path, "" for none.
+var webSocketPaths = map[string]string{"tcp": "", "ws": "/ws", "http": "/ws"}
 
 func parseOptions(args []string, stderr io.Writer) (options, error) {
 	var o options
@@ -45,7 +45,7 @@ func parseOptions(args []string, stderr io.Writer) (options, error) {
 	f.IntVarP(&o.publishers, "publishers", "p", 1, "concurrent publishers")
 	f.IntVarP(&o.messages, "messages", "m", 100, "pushes in each of the two phases, round robin over the channels")
 	f.IntVar(&o.size, "size", 90, "payload size in bytes")
-	f.StringVar(&o.transport, "transport", "tcp", "tcp, ws (the TCP port) or http (/ws on the HTTP port)")
+	f.StringVar(&o.transport, "transport", "tcp", "tcp, ws (WebSocket on the TCP port) or http (WebSocket on the HTTP port)")
 	f.StringVar(&o.urlHTTP, "url-http", "", "HTTP address of a running broker without authorization; if empty, a broker is started")
 	f.StringVar(&o.urlTCP, "url-tcp", "", "TCP address of that broker")
 	f.StringVar(&o.urlPprof, "url-pprof", "", "address of that broker's pprof listener, to read the memory of its Go runtime")
@@ -81,7 +81,7 @@ func (o *options) check() error {
 			errs = append(errs, fmt.Errorf("--%s: %d is not between %d and %d", n.name, n.value, n.min, n.max))
 		}
 	}
-	if _, ok := paths[o.transport]; !ok {
+	if _, ok := webSocketPaths[o.transport]; !ok {
 		errs = append(errs, fmt.Errorf("--transport: %q is none of tcp, ws, http", o.transport))
 	}
 	if o.stall <= 0 {

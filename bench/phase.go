@@ -44,7 +44,7 @@ var phases = []struct {
 	{"closed loop", func(o options) int { return o.messages }},
 }
 
-// runPhase pushes o.messages messages in rounds.
+// runPhase pushes the messages of a phase in rounds of at most roundSize.
 func (r *run) runPhase(ctx context.Context, name string, roundSize int) (phaseResult, error) {
 	before, err := r.sample(ctx)
 	if err != nil {
@@ -64,7 +64,8 @@ func (r *run) runPhase(ctx context.Context, name string, roundSize int) (phaseRe
 	return newPhaseResult(name, before, after, r.result.Floor), nil
 }
 
-// runRound pushes n messages and waits until all are answered and delivered.
+// runRound pushes n messages and waits until all are answered and delivered. sent is the number of
+// messages that the phase has pushed before.
 func (r *run) runRound(ctx context.Context, name string, sent, n int) error {
 	for i := range n {
 		channel := (sent + i) % r.opts.channels
@@ -72,10 +73,11 @@ func (r *run) runRound(ctx context.Context, name string, sent, n int) error {
 		r.pushes++
 		r.publishers.jobs <- channel
 	}
+	earlier := r.pushes - int64(sent+n) // pushes of earlier phases
 	err := r.swarm.Until(ctx, name, func() bool {
 		received, _ := r.swarm.Received()
 		answered := r.publishers.answered.Load()
-		r.progress.Show("%s: %d of %d pushes, %d deliveries", name, answered-r.pushes+int64(sent+n), r.opts.messages, received)
+		r.progress.Show("%s: %d of %d pushes, %d deliveries", name, answered-earlier, r.opts.messages, received)
 		return answered == r.pushes && received >= r.expected || r.publishers.failed() != nil
 	})
 	if failed := r.publishers.failed(); failed != nil {

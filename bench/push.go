@@ -12,7 +12,8 @@ import (
 	"time"
 )
 
-// publishers push to the channels in jobs, each one message at a time, and keep the ids.
+// publishers is a set of goroutines that push. Each takes a channel from jobs, pushes one message
+// to it, records the message's id, and takes the next.
 type publishers struct {
 	url      string
 	names    []string // of the channels
@@ -30,7 +31,7 @@ type publishers struct {
 	err error      // the first error
 }
 
-// newPublishers starts the publishers of o; close ends them.
+// newPublishers starts o.publishers goroutines. close ends them.
 func newPublishers(ctx context.Context, o options, addr string, wake func()) (*publishers, error) {
 	names := o.channelNames()
 	p := &publishers{

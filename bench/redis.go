@@ -20,16 +20,16 @@ func connectRedis(ctx context.Context, url string) (*redisServer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("--redis: %w", err)
 	}
-	p := &redisServer{redis.NewClient(opts)}
-	if err := p.client.Ping(ctx).Err(); err != nil {
-		return nil, errors.Join(fmt.Errorf("redis at %s: %w", opts.Addr, err), p.client.Close())
+	s := &redisServer{redis.NewClient(opts)}
+	if err := s.client.Ping(ctx).Err(); err != nil {
+		return nil, errors.Join(fmt.Errorf("redis at %s: %w", opts.Addr, err), s.client.Close())
 	}
-	return p, nil
+	return s, nil
 }
 
 // cpu returns the user and system time of all threads of the server.
-func (p *redisServer) cpu(ctx context.Context) (total time.Duration, err error) {
-	info, err := p.client.Info(ctx, "cpu").Result()
+func (s *redisServer) cpu(ctx context.Context) (total time.Duration, err error) {
+	info, err := s.client.Info(ctx, "cpu").Result()
 	if err != nil {
 		return 0, fmt.Errorf("INFO cpu: %w", err)
 	}
@@ -57,14 +57,14 @@ func (p *redisServer) cpu(ctx context.Context) (total time.Duration, err error) 
 const removeTimeout = time.Minute
 
 // close removes the keys with the prefix, which only this run uses, and disconnects.
-func (p *redisServer) close(prefix string) error {
+func (s *redisServer) close(prefix string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), removeTimeout) // also after an interrupt
 	defer cancel()
 	var errs []error
 	for cursor := uint64(0); ; {
-		keys, next, err := p.client.Scan(ctx, cursor, prefix+"*", 1000).Result()
+		keys, next, err := s.client.Scan(ctx, cursor, prefix+"*", 1000).Result()
 		if err == nil && len(keys) > 0 {
-			err = p.client.Unlink(ctx, keys...).Err()
+			err = s.client.Unlink(ctx, keys...).Err()
 		}
 		if err != nil {
 			errs = append(errs, fmt.Errorf("remove the keys %s*: %w", prefix, err))
@@ -74,5 +74,5 @@ func (p *redisServer) close(prefix string) error {
 			break
 		}
 	}
-	return errors.Join(append(errs, p.client.Close())...)
+	return errors.Join(append(errs, s.client.Close())...)
 }

@@ -9,7 +9,7 @@ import (
 	"switchboard/bench/system"
 )
 
-// result is the result of a run, also printed as JSON. Times per connection, delivery or push are
+// result is the result of a run, which --json prints. Times per connection, delivery or push are
 // in microseconds, sizes in bytes.
 type result struct {
 	Transport   string `json:"transport"`
@@ -26,8 +26,8 @@ type result struct {
 	Memory *memoryResult       `json:"memory,omitempty"`
 	Phases []phaseResult       `json:"phases,omitempty"`
 
-	Counts bool     `json:"counts"` // every connection received every message exactly once, in order
-	Wrong  int      `json:"wrong"`
+	Valid  bool     `json:"counts"`           // every connection received every message exactly once, in order
+	Wrong  int      `json:"wrong"`            // number of faults
 	Faults []string `json:"faults,omitempty"` // descriptions of the first faults
 	Error  string   `json:"error,omitempty"`
 }

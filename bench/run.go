@@ -59,7 +59,7 @@ func measure(ctx context.Context, o options, p *progress.Line) (_ result, err er
 func (r *run) measureSubscribers(ctx context.Context) (err error) {
 	addr := r.target.swarmAddress(r.opts.transport)
 	r.swarm, err = swarm.New(swarm.Options{
-		Addr: addr, Dialect: &swarm.Switchboard{Addr: addr, Path: paths[r.opts.transport]},
+		Addr: addr, Dialect: &swarm.Switchboard{Addr: addr, Path: webSocketPaths[r.opts.transport]},
 		Connections: r.opts.connections, Channels: r.opts.channelNames(), Payload: payload(r.opts.size),
 		Client: "bench-" + r.id + "-", Stall: r.opts.stall,
 	})
@@ -76,7 +76,7 @@ func (r *run) measureSubscribers(ctx context.Context) (err error) {
 	defer r.publishers.close() // before the swarm closes, because publishers wake it
 	err = r.runPhases(ctx)
 	r.result.Wrong, r.result.Faults = r.swarm.Verify(r.publishers.pushed())
-	r.result.Counts = err == nil && r.result.Wrong == 0
+	r.result.Valid = err == nil && r.result.Wrong == 0
 	return err
 }
 
@@ -90,7 +90,7 @@ func (r *run) measureConnect(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	emptyGo, hasGo, err := readGoMemory(ctx, r.target.http, r.target.pprof)
+	goBefore, hasGoMemory, err := readGoMemory(ctx, r.target.http, r.target.pprof)
 	if err != nil {
 		return err
 	}
@@ -116,17 +116,17 @@ func (r *run) measureConnect(ctx context.Context) error {
 	r.result.Memory = &memoryResult{
 		Empty: empty, Full: full, Settled: settled && settledBefore, PerConnection: float64(full-empty) / n,
 	}
-	if fullGo, ok, err := readGoMemory(ctx, r.target.http, r.target.pprof); err != nil {
+	if goAfter, ok, err := readGoMemory(ctx, r.target.http, r.target.pprof); err != nil {
 		return err
-	} else if ok && hasGo {
+	} else if ok && hasGoMemory {
 		r.result.Memory.Go = &goResult{
-			HeapPerConnection: (fullGo.heap - emptyGo.heap) / n, StacksPerConnection: (fullGo.stacks - emptyGo.stacks) / n,
+			HeapPerConnection: (goAfter.heap - goBefore.heap) / n, StacksPerConnection: (goAfter.stacks - goBefore.stacks) / n,
 		}
 	}
 	return nil
 }
 
-// runPhases runs all phases. In the end it waits until all outstanding messages have arrived.
+// runPhases runs all phases. Then it waits until all outstanding messages have arrived.
 func (r *run) runPhases(ctx context.Context) error {
 	for _, ph := range phases {
 		r.progress.Stage("%s", ph.name)

@@ -15,7 +15,7 @@ func (r result) printTable(to io.Writer) {
 		fmt.Fprintf(w, "connect\t%.1f s, server CPU %.1f µs each%s\n", s.Seconds, s.CPUPerConnect, unlessZero(", Redis CPU %.1f µs", s.RedisCPU))
 	}
 	if m := r.Memory; m != nil {
-		fmt.Fprintf(w, "idle connection\t%.2f KB resident%s\n", m.PerConnection/1024, unless(m.Settled, " (was still changing)"))
+		fmt.Fprintf(w, "idle connection\t%.2f KB resident%s\n", m.PerConnection/1024, textIf(!m.Settled, " (was still changing)"))
 		if m.Go != nil {
 			fmt.Fprintf(w, "\t%.2f KB Go heap, %.2f KB stacks, after a collection\n", m.Go.HeapPerConnection/1024, m.Go.StacksPerConnection/1024)
 		}
@@ -58,7 +58,7 @@ func (r result) printPhases(to io.Writer) {
 }
 
 func (r result) printVerdict(to io.Writer) {
-	if r.Counts {
+	if r.Valid {
 		fmt.Fprintln(to, "\nevery message reached every subscriber exactly once, in order")
 		return
 	}
@@ -81,9 +81,9 @@ func unlessZero(format string, v float64) string {
 	return fmt.Sprintf(format, v)
 }
 
-func unless(ok bool, text string) string {
-	if ok {
-		return ""
+func textIf(condition bool, text string) string {
+	if condition {
+		return text
 	}
-	return text
+	return ""
 }

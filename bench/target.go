@@ -79,8 +79,8 @@ func (t *target) start(program, redis, prefix string) (err error) {
 	}
 	t.cmd = exec.Command(program, args...)
 	t.cmd.Stdout, t.cmd.Stderr = &t.log, &t.log
-	// A separate process group: this program handles an interrupt from the terminal itself, and stops
-	// the broker after closing the sockets.
+	// In a process group of its own the broker does not receive an interrupt from the terminal. This
+	// program receives it, closes the sockets and then stops the broker.
 	t.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	for _, v := range os.Environ() {
 		if !strings.HasPrefix(v, "SWITCHBOARD_") {
@@ -111,7 +111,7 @@ func (t *target) awaitReady(ctx context.Context) error {
 			return nil
 		}
 		select {
-		case <-t.exited: // nil for a broker that was already running; it then never fires
+		case <-t.exited: // nil and never ready for a broker that was already running
 			return t.checkRunning()
 		case <-ctx.Done():
 			return fmt.Errorf("the broker at %s is not ready: %w", t.http, err)

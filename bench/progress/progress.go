@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Line is a progress line on a terminal. If the output is not a terminal, it prints a line every
-// few seconds. Its methods may be called concurrently.
+// Line is a progress line on a terminal. If the output is not a terminal, it is a log with a line
+// every few seconds. Its methods may be called concurrently.
 type Line struct {
 	every time.Duration
 	start string // printed before each line

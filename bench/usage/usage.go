@@ -12,13 +12,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// CPU returns the user and system time of process pid, to the nanosecond. The clock of a process is
-// the complement of its id (CPUCLOCK_SCHED in the kernel's posix-timers.h). /proc counts in steps
-// of 10 ms, which is more than an idle second costs.
+// CPU returns the user and system time of process pid, to the nanosecond. It reads the CPU clock of
+// the process. /proc is too coarse: it counts in steps of 10 ms, and an idle broker uses less than
+// that in a second.
 func CPU(pid int) (time.Duration, error) {
-	const sched = 2
+	const sched = 2 // CPUCLOCK_SCHED in the kernel's posix-timers.h
+	clock := int32(^pid<<3 | sched)
 	var ts unix.Timespec
-	if err := unix.ClockGettime(int32(^pid<<3|sched), &ts); err != nil {
+	if err := unix.ClockGettime(clock, &ts); err != nil {
 		return 0, fmt.Errorf("CPU of process %d: %w", pid, err)
 	}
 	return time.Duration(ts.Nano()), nil

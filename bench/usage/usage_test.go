@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// TestSettle uses made-up readings; it does not wait.
+// TestSettle uses invented readings and does not wait.
 func TestSettle(t *testing.T) {
 	for _, tc := range []struct {
 		name     string
@@ -37,7 +37,7 @@ func TestSettle(t *testing.T) {
 	}
 }
 
-// TestOwnUsage reads the usage of this process in both ways.
+// TestOwnUsage checks that CPU and OwnCPU agree on this process, and reads its memory.
 func TestOwnUsage(t *testing.T) {
 	if size, err := Resident(os.Getpid()); err != nil || size < 1<<20 {
 		t.Errorf("resident: %d, %v", size, err)
@@ -53,5 +53,5 @@ func TestOwnUsage(t *testing.T) {
 	}
 }
 
-// tick is the largest difference between the two: a time slice that one has not accounted for yet.
+// tick is the largest difference between CPU and OwnCPU. One of them may lag by a time slice.
 const tick = 10 * time.Millisecond
