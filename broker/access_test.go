@@ -149,7 +149,7 @@ func TestReload(t *testing.T) {
 	p.subscribe("chat:1")
 	p.subscribe("inbox:alice")
 
-	made, entry := auth.NewKey()
+	readKey, entry := auth.NewKey()
 	next := broker.AccessOptions{
 		Keys: keys(t, entry+" read new"), Tokens: tokens(t, auth.Options{HS256: [][]byte{[]byte("another secret, also of more than 32 bytes")}}),
 		Namespaces: rules(t, namespace.Rule{Name: "inbox:{user}", Subscribe: namespace.Named}),
@@ -174,8 +174,8 @@ func TestReload(t *testing.T) {
 		key, method, path string
 		status            int
 	}{
-		{keyOne, "GET", "/v1/servers", 401}, {made, "GET", "/v1/servers", 200}, {made, "POST", "/v1/push", 403},
-		{made, "POST", "/v1/users/alice/disconnect", 403},
+		{keyOne, "GET", "/v1/servers", 401}, {readKey, "GET", "/v1/servers", 200}, {readKey, "POST", "/v1/push", 403},
+		{readKey, "POST", "/v1/users/alice/disconnect", 403},
 	} {
 		if status, body := i.callWithKey(t, c.key, c.method, c.path, `{"user":"alice","data":1}`); status != c.status {
 			t.Errorf("%s %s: %d %s, want %d", c.method, c.path, status, body, c.status)

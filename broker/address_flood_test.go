@@ -23,9 +23,9 @@ var halfOpen = []string{
 		"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n",
 }
 
-// TestAddressFlood: 10,000 connections from one address send part of a handshake and stay open.
-// They get no more than the connections of one address, and only until the connect deadline.
-// Clients from other addresses connect meanwhile.
+// TestAddressFlood: 10,000 connections from one address send part of a handshake and stay open. The
+// limit of connections from one address bounds them, and the connect deadline closes them. Clients
+// from other addresses connect meanwhile.
 func TestAddressFlood(t *testing.T) {
 	const flood, perAddress, total = 10_000, 100, 150
 	i := start(t, memoryStore(queue.Options{}), func(o *broker.Options) {

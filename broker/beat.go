@@ -35,15 +35,15 @@ func (b *Broker) beatLoop(ctx context.Context) error {
 }
 
 // beat renews the lease and reads the live servers. If the store may have lost something, it then
-// binds everything again.
-func (b *Broker) beat(running context.Context) {
-	ctx, cancel := context.WithTimeout(running, 2*b.opts.Timing.Beat)
+// binds everything again. runCtx ends with the broker.
+func (b *Broker) beat(runCtx context.Context) {
+	ctx, cancel := context.WithTimeout(runCtx, 2*b.opts.Timing.Beat)
 	defer cancel()
 	formerID, err := b.membership.renew(ctx)
 	if err == nil {
 		err = b.refreshServers(ctx)
 	}
-	if running.Err() != nil {
+	if runCtx.Err() != nil {
 		return
 	}
 	b.membership.beatEnded(err)
@@ -52,11 +52,11 @@ func (b *Broker) beat(running context.Context) {
 		return
 	}
 	if formerID != "" {
-		b.rebind(running, formerID, b.rebinding.request())
+		b.rebind(runCtx, formerID, b.rebinding.request())
 		return
 	}
 	if request, pending := b.rebinding.pending(); pending {
-		b.rebind(running, "", request)
+		b.rebind(runCtx, "", request)
 		return
 	}
 	if err := b.pusher.NotifyUncertain(ctx); err != nil {

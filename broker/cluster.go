@@ -105,8 +105,8 @@ func (b *Broker) Reply(ctx context.Context, server, client string, ref int64, da
 	return found, err
 }
 
-// call calls another server. Without a shared store there is none: the named server is gone, and
-// out stays as it is.
+// call calls another server. Without a shared store there is no other server, and call leaves out
+// unchanged.
 func (b *Broker) call(ctx context.Context, server, name string, in, out any) error {
 	if b.links == nil {
 		return nil

@@ -47,9 +47,9 @@ func TestAnyServerReachesEveryClient(t *testing.T) {
 			brokers := startThree(t, s, nil)
 			var clients []*testClient
 			for n, i := range brokers {
-				for way, dial := range dialers {
+				for transport, dial := range dialers {
 					p := dial(t, i)
-					p.connect(fmt.Sprintf("%d-%s", n, clientName(way)), fmt.Sprint("user", n))
+					p.connect(fmt.Sprintf("%d-%s", n, clientName(transport)), fmt.Sprint("user", n))
 					p.subscribe("news")
 					clients = append(clients, p)
 				}
@@ -298,9 +298,9 @@ func TestShutdownRemovesItsKeys(t *testing.T) {
 	s, prefix := redisStore(t, shared.Client(t), testBeat)
 	brokers := startThree(t, s, nil)
 	var clients []*testClient
-	for way, dial := range dialers {
+	for transport, dial := range dialers {
 		p := dial(t, brokers[0])
-		p.connect(clientName(way), "alice")
+		p.connect(clientName(transport), "alice")
 		p.subscribe("news")
 		clients = append(clients, p)
 	}

@@ -1,10 +1,10 @@
 // Package broker is one server: it connects the transports, the sessions, the hub, the delivery of
 // pushes, the HTTP API and the links to other servers.
 //
-// What clients send: transport.pollerConn.read cuts the bytes of a socket into units, and the codec
-// of the connection's dialect decodes them. Connections with compression or TLS come through
-// transport.webConn.readLoop instead. session.Session.Receive handles the requests, whatever the
-// dialect. A connection begins with session.Manager.Accept.
+// What clients send: transport.pollerConn.read cuts the bytes of a socket into units (lines or
+// frames), and the codec of the connection's dialect decodes them. Connections with compression
+// or TLS come through transport.webConn.readLoop instead. session.Session.Receive handles the
+// requests, whatever the dialect. A connection begins with session.Manager.Accept.
 //
 // The life of a message to a channel; a test checks that the functions named here exist:
 //

@@ -109,7 +109,8 @@ func (m *roamingClient) follow(conn net.Conn, seen map[string]int64, last bool) 
 	}
 }
 
-// pushUntilAccepted repeats a push, at each address in turn, until all targets have accepted it.
+// pushUntilAccepted repeats a push until it is accepted for all targets. It alternates between the
+// addresses and begins with address first modulo 2.
 func pushUntilAccepted(t *testing.T, addrs [2]string, first int, body string) {
 	for n := first; ; n++ {
 		resp, err := http.Post("http://"+addrs[n%2]+"/v1/push", "application/json", strings.NewReader(body))
@@ -218,7 +219,8 @@ func (m *roamingClient) check(t *testing.T, want map[string]int) {
 	}
 }
 
-// pushers push with numbers from zero, each in a goroutine, and repeat a push until it is accepted.
+// pushers are goroutines that number their pushes from zero. They repeat a push until it is
+// accepted.
 type pushers struct {
 	addrs   [2]string
 	stop    chan struct{}

@@ -26,8 +26,8 @@ type closing struct {
 	err       error
 }
 
-// closings opens n connections that send first, and calls connected when all have an answer. It
-// returns the closing of each connection after all are closed.
+// closings opens n connections, which send the text first with their numbers. It calls connected
+// after all have an answer. It returns the closing of each connection after all are closed.
 func closings(t *testing.T, i instance, n int, first string, connected func()) []closing {
 	t.Helper()
 	list := make([]closing, n)
@@ -72,33 +72,33 @@ func closings(t *testing.T, i instance, n int, first string, connected func()) [
 }
 
 // checkSpread checks that all clients were asked to reconnect elsewhere, spread evenly over the
-// window.
-func checkSpread(t *testing.T, list []closing, window time.Duration) {
+// drain time.
+func checkSpread(t *testing.T, list []closing, drain time.Duration) {
 	t.Helper()
 	var tenths [10]int
-	for _, f := range list {
-		at := f.AfterMS - 1
-		if f.err != nil || f.Code != "draining" || !f.Reconnect || at < 0 || at >= window.Milliseconds() {
-			t.Fatalf("a client received %+v, want draining, and to reconnect within %v", f, window)
+	for _, c := range list {
+		at := c.AfterMS - 1
+		if c.err != nil || c.Code != "draining" || !c.Reconnect || at < 0 || at >= drain.Milliseconds() {
+			t.Fatalf("a client received %+v, want draining, and to reconnect within %v", c, drain)
 		}
-		tenths[at*10/window.Milliseconds()]++
+		tenths[at*10/drain.Milliseconds()]++
 	}
 	for _, n := range tenths {
 		if n < len(list)*4/100 || n > len(list)/4 {
-			t.Fatalf("of %d clients, %v reconnect within each tenth of the window; want an even spread", len(list), tenths)
+			t.Fatalf("of %d clients, %v reconnect within each tenth of the drain time; want an even spread", len(list), tenths)
 		}
 	}
 }
 
 func TestDrainSpreadsReconnects(t *testing.T) {
-	const window = 8 * time.Second
-	i := start(t, memoryStore(queue.Options{}), func(o *broker.Options) { o.Timing.Drain = window })
+	const drain = 8 * time.Second
+	i := start(t, memoryStore(queue.Options{}), func(o *broker.Options) { o.Timing.Drain = drain })
 	list := closings(t, i, 1000, `{"type":"connect","client":"c%d"}`, func() {
 		if err := i.stop(); err != nil {
 			t.Error(err)
 		}
 	})
-	checkSpread(t, list, window)
+	checkSpread(t, list, drain)
 }
 
 // heldQueue delays the calls selected by holds until they are released.
@@ -109,8 +109,8 @@ type heldQueue struct {
 	release chan error  // an error fails one call; closing it lets all calls pass
 }
 
-// held delays the calls of the given operations: "unbind" or "push".
-func held(q Queue, ops ...string) heldQueue {
+// newHeldQueue returns a queue that delays the given operations: "unbind" or "push".
+func newHeldQueue(q Queue, ops ...string) heldQueue {
 	set := map[string]bool{}
 	for _, op := range ops {
 		set[op] = true
@@ -166,14 +166,14 @@ func oneByOne[P, T any](ctx context.Context, pushes []P, call func(context.Conte
 	return out
 }
 
-// TestConnectDuringDrain: until the clients are unbound the ports answer that the broker drains,
-// and the reconnects of refused clients are spread too.
+// TestConnectDuringDrain: the ports answer that the broker drains until the clients are unbound.
+// The reconnects of refused clients are spread too.
 func TestConnectDuringDrain(t *testing.T) {
-	const window = time.Minute
+	const drain = time.Minute
 	s := memoryStore(queue.Options{})
-	q := held(s.queue, "unbind")
+	q := newHeldQueue(s.queue, "unbind")
 	s.queue = q
-	i := start(t, s, func(o *broker.Options) { o.Timing.Drain = window })
+	i := start(t, s, func(o *broker.Options) { o.Timing.Drain = drain })
 	i.awaitReady(t, http.StatusOK)
 	p := dialers["tcp"](t, i)
 	p.connect("phone", "")
@@ -195,7 +195,7 @@ func TestConnectDuringDrain(t *testing.T) {
 			t.Errorf("received %v, want draining with after_ms", received)
 		}
 	})
-	checkSpread(t, closings(t, i, 500, `{"type":"connect","client":"late%d"}`, func() {}), window)
+	checkSpread(t, closings(t, i, 500, `{"type":"connect","client":"late%d"}`, func() {}), drain)
 	close(q.release)
 	if err := <-stopped; err != nil {
 		t.Error(err)
@@ -221,7 +221,7 @@ func TestPushDuringDrain(t *testing.T) {
 			beat := func(o *broker.Options) { o.Timing.Beat = testBeat }
 			other := start(t, s, beat)
 			other.awaitReady(t, http.StatusOK)
-			q := held(s.queue, "push")
+			q := newHeldQueue(s.queue, "push")
 			s.queue = q
 			i := start(t, s, beat)
 			i.awaitReady(t, http.StatusOK)

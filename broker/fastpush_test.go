@@ -2,10 +2,12 @@ package broker_test
 
 import (
 	"bufio"
+	"bytes"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"runtime/pprof"
 	"strings"
 	"testing"
 	"time"
@@ -136,5 +138,29 @@ func TestConnectionCount(t *testing.T) {
 			}
 			return true
 		})
+	}
+}
+
+// TestNoFastPush: with fast push switched off, net/http serves all pushes of a connection, with the
+// same answers.
+func TestNoFastPush(t *testing.T) {
+	for _, off := range []bool{false, true} {
+		i := start(t, memoryStore(queue.Options{}), func(o *broker.Options) { o.Runtime.NoFastPush = off })
+		c := i.caller(t)
+		for range 3 {
+			c.expect(200, `"id"`, "POST", "/v1/push", "", aPush)
+			c.expect(200, `"id"`, "POST", "/v1/push/batch", "", `{"messages":[`+aPush+`]}`)
+		}
+		var stacks bytes.Buffer
+		if err := pprof.Lookup("goroutine").WriteTo(&stacks, 2); err != nil {
+			t.Fatal(err)
+		}
+		if fast := strings.Contains(stacks.String(), "fastpush.(*conn).serve"); fast == off {
+			t.Errorf("switched off: %v; served by fast push: %v", off, fast)
+		}
+		_ = c.c.Close()
+		if err := i.stop(); err != nil {
+			t.Fatal(err)
+		}
 	}
 }

@@ -101,7 +101,7 @@ func TestFirstRepeatedPush(t *testing.T) {
 			queued("alice/laptop", 2)
 			phone.close()
 			phone = dialers["tcp"](t, i)
-			phone.connect("phone", "alice") // this alone withdraws the message that it has acknowledged
+			phone.connect("phone", "alice") // the connect withdraws message 1, which the phone has acknowledged, from the laptop
 			queued("alice/laptop", 1)
 			phone.send(`{"type":"ack","id":%v}`, phone.expect(object{"type": "message", "data": 2, "id": second["id"]})["id"])
 			queued("alice/laptop", 0)
@@ -195,7 +195,7 @@ func TestNotifyAfter(t *testing.T) {
 	}
 }
 
-// TestNotifyAfterWithoutWebhooks: such a push is refused, and nothing is stored.
+// TestNotifyAfterWithoutWebhooks: a push with notify_after is refused, and nothing is stored.
 func TestNotifyAfterWithoutWebhooks(t *testing.T) {
 	i := start(t, memoryStore(queue.Options{}), nil)
 	p := dialers["tcp"](t, i)

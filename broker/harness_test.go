@@ -45,7 +45,7 @@ func TestMain(m *testing.M) { os.Exit(redistest.Main(m, &shared, nil, permanentG
 // Registry holds the methods of a registry that the broker and the tests call.
 type Registry interface {
 	broker.Registry
-	DeclareDead(ctx context.Context, server string) (buried bool, err error)
+	DeclareDead(ctx context.Context, server string) (dead bool, err error)
 	Forget(ctx context.Context, server string) error
 }
 
@@ -212,10 +212,10 @@ func dialLines(t *testing.T, d net.Dialer, addr string) *testClient {
 
 func dialWS(t *testing.T, url string) *testClient {
 	t.Helper()
-	return dialWSBy(t, &http.Transport{}, url)
+	return dialWSOver(t, &http.Transport{}, url)
 }
 
-func dialWSBy(t *testing.T, transport *http.Transport, url string) *testClient {
+func dialWSOver(t *testing.T, transport *http.Transport, url string) *testClient {
 	t.Helper()
 	return newTestClient(t, func(ctx context.Context) (textconn.Conn, error) {
 		return textconn.DialWebSocket(ctx, url, &websocket.DialOptions{HTTPClient: &http.Client{Transport: transport}})
@@ -285,14 +285,14 @@ func (p *testClient) expect(want object) object {
 }
 
 // untilClosed waits until the connection closes and returns the messages before that.
-func (p *testClient) untilClosed() (last []object) {
+func (p *testClient) untilClosed() (received []object) {
 	p.t.Helper()
 	for {
 		raw, err := p.read()
 		if err != nil {
-			return last
+			return received
 		}
-		last = append(last, decode(p.t, raw))
+		received = append(received, decode(p.t, raw))
 	}
 }
 

@@ -58,7 +58,7 @@ func (h *hookCalls) forSessions() (s session.Hooks) {
 	return s
 }
 
-// ask fails closed: without an answer the client is refused and asked to try again later.
+// ask calls a hook. Without an answer it returns an error that asks the client to try again later.
 func (h *hookCalls) ask(ctx context.Context, q hook.Question) (hook.Answer, error) {
 	a, outcome, err := h.hooks.Ask(ctx, q)
 	if a.User != "" && a.User != q.User && !h.openTokens {

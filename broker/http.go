@@ -43,7 +43,7 @@ func (b *Broker) mainHandler() (http.Handler, *fastpush.Server) {
 		// Without keys only the loopback address protects the API. A browser on this machine reaches that
 		// address, so pages of other origins must not push.
 		protection := http.NewCrossOriginProtection()
-		protection.AddInsecureBypassPattern("POST /sse") // it checks the origin itself
+		protection.AddInsecureBypassPattern("POST /sse") // forOrigins checks the origin
 		h = protection.Handler(h)
 	}
 	return b.opts.onlyKnownHosts(h), fastPush

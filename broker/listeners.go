@@ -115,8 +115,8 @@ func (b *Broker) listenForOperators() (servers []*server, err error) {
 	return servers, nil
 }
 
-// newServer opens a port. name is that of its setting. addresses bounds the connections of each
-// address, nil for no bound.
+// newServer opens a port. name is the name of the port's setting. addresses bounds the connections
+// of each address, nil for no bound.
 func (b *Broker) newServer(name, addr string, h http.Handler, addresses *limit.Addresses) (*server, error) {
 	l, err := net.Listen("tcp", addr)
 	if err != nil {

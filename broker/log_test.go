@@ -53,7 +53,7 @@ func (l *lines) of(t *testing.T, message string) (found []object, events int) {
 	return found, events
 }
 
-// expectFew checks that few lines count all events with the message.
+// expectFew checks that the log has few lines with the message, and that they count all events.
 func (l *lines) expectFew(t *testing.T, message string, events int) []object {
 	t.Helper()
 	found, n := l.of(t, message)
@@ -67,7 +67,7 @@ func (l *lines) expectFew(t *testing.T, message string, events int) []object {
 // are counted, with the address and without the credentials.
 func TestRejectedLoginsAreLogged(t *testing.T) {
 	const attempts = 40
-	reading, entry := auth.NewKey()
+	readKey, entry := auth.NewKey()
 	keys, err := auth.NewKeys([]string{entry + " read"})
 	if err != nil {
 		t.Fatal(err)
@@ -82,7 +82,7 @@ func TestRejectedLoginsAreLogged(t *testing.T) {
 		o.Access.Keys, o.Access.Tokens, o.Logger, o.Links.Secret = keys, tokens, zerolog.New(log), strings.Repeat("p", 32)
 	})
 	for range attempts {
-		for _, key := range []string{"", "Bearer hunter2", "Bearer " + reading} {
+		for _, key := range []string{"", "Bearer hunter2", "Bearer " + readKey} {
 			req, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+i.HTTP+"/v1/push", strings.NewReader(`{}`))
 			req.Header.Set("Authorization", key)
 			resp, err := http.DefaultClient.Do(req)
@@ -116,7 +116,7 @@ func TestRejectedLoginsAreLogged(t *testing.T) {
 			}
 		}
 	}
-	if strings.Contains(log.text.String(), "hunter2") || strings.Contains(log.text.String(), reading) {
+	if strings.Contains(log.text.String(), "hunter2") || strings.Contains(log.text.String(), readKey) {
 		t.Error("the credentials are in the log")
 	}
 }

@@ -191,7 +191,7 @@ func TestLossSeenByTheOwner(t *testing.T) {
 	}
 	owner.awaitReady(t, http.StatusOK)
 	gaps := map[string]bool{}
-	for len(gaps) < 3 { // one of them sets the subscriber back
+	for len(gaps) < 3 { // the gap that ends at 0 sets the subscriber's cursor back to the start
 		e := p.receive()
 		gaps[fmt.Sprint(e["type"], " ", e["channel"], " ", e["after"], "-", e["id"])] = true
 	}

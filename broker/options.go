@@ -61,7 +61,7 @@ type LinkOptions struct {
 	// Zero means the HTTP port too, but only if that has a loopback address.
 	Address string
 	// Advertise is the host:port at which other servers reach the links, or a go-sockaddr template for
-	// the host. Zero means the address of the listener, with a private address if that is unspecified.
+	// the host. Zero means the address of the listener, with a private IP address instead of 0.0.0.0.
 	Advertise string
 	// Secret authenticates the servers to each other; it has at least 32 bytes. Zero means that the
 	// links accept any caller.
@@ -88,8 +88,8 @@ type StoreOptions struct {
 	// Changed receives a value after each restart or failover of the store. Zero means never.
 	Changed <-chan struct{}
 	// Epoch returns a number that changes at each restart or failover of the store, before the first
-	// write after it. Zero means that the number never changes. Without Shared it also means that the
-	// store loses nothing while this process lives.
+	// write after it. With Shared, nil means that the number never changes. Without Shared, nil means
+	// that the store loses nothing while this process lives.
 	Epoch func() uint64
 	// SetAckDeadline records a push with notify_after: if no client acknowledges the message in time,
 	// the backend receives an event. Zero means that such pushes are refused.

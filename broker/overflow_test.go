@@ -11,11 +11,12 @@ import (
 	"switchboard/queue"
 )
 
-// fill pushes n messages to a client and returns their ids. rest is the rest of each push.
-func (i instance) fill(t *testing.T, client string, n int, rest string) (ids []int64) {
+// fill pushes n messages to a client and returns their ids. fields are the other fields of each
+// push.
+func (i instance) fill(t *testing.T, client string, n int, fields string) (ids []int64) {
 	t.Helper()
 	for range n {
-		ids = append(ids, id(t, i.push(t, fmt.Sprintf(`{"client":%q,%s}`, client, rest))["id"]))
+		ids = append(ids, id(t, i.push(t, fmt.Sprintf(`{"client":%q,%s}`, client, fields))["id"]))
 	}
 	return ids
 }
@@ -28,8 +29,8 @@ func (p *testClient) expectIDs(ids []int64) {
 	}
 }
 
-// disconnect closes the connection and waits until the store has the acknowledgements and the
-// client offline.
+// disconnect closes the connection and waits until the client is offline in the store. The store
+// then has all its acknowledgements.
 func (p *testClient) disconnect(s store, client string) {
 	p.t.Helper()
 	p.close()
@@ -121,9 +122,9 @@ func TestOverflowOfAStalledClient(t *testing.T) {
 // TestExpiryOfAClientQueue: expired messages cause a gap too, and a push with a ttl postpones the
 // expiry.
 func TestExpiryOfAClientQueue(t *testing.T) {
-	var hours atomic.Int64 // in tenths
+	var tenths atomic.Int64 // of an hour, since begin
 	begin := time.Now()
-	now := func() time.Time { return begin.Add(time.Duration(hours.Load()) * time.Hour / 10) }
+	now := func() time.Time { return begin.Add(time.Duration(tenths.Load()) * time.Hour / 10) }
 	s := memoryStore(queue.Options{Now: now})
 	i := start(t, s, nil)
 	const plain, ttl = `"data":1`, `"data":1,"ttl":7200`
@@ -133,7 +134,7 @@ func TestExpiryOfAClientQueue(t *testing.T) {
 		p.connect(client, "")
 		ids := i.fill(t, client, queue.MaxWindow+2, plain)
 		p.expectIDs(ids[:queue.MaxWindow])
-		hours.Add(10) // while the client is online, received messages cause no gap
+		tenths.Add(10) // while the client is online, received messages cause no gap
 		p.send(`{"type":"ack","id":%d}`, ids[99])
 		p.expectGap(ids[queue.MaxWindow-1], ids[queue.MaxWindow+1])
 		p.disconnect(s, client)
@@ -146,10 +147,10 @@ func TestExpiryOfAClientQueue(t *testing.T) {
 		for name, order := range map[string][2]string{"the longer last": {plain, ttl}, "the longer first": {ttl, plain}} {
 			ids := append(i.fill(t, client, 2, order[0]), i.fill(t, client, 2, order[1])...)
 			before := ids[0] - 1
-			hours.Add(19) // the ttl is 20 tenths
+			tenths.Add(19) // the ttl is 20 tenths of an hour
 			p = dial(i)
 			p.connect(client, "")
-			if got := p.receive(); got["type"] == "gap" { // for the messages before these, until the client acknowledges one
+			if got := p.receive(); got["type"] == "gap" { // expired messages from before; the first acknowledgement below ends this gap
 				if id(t, got["id"]) > before {
 					t.Fatalf("%s: %v expired too early", name, got)
 				}
@@ -161,7 +162,7 @@ func TestExpiryOfAClientQueue(t *testing.T) {
 			}
 			p.send(`{"type":"ack","id":%d}`, ids[0])
 			p.disconnect(s, client)
-			hours.Add(1)
+			tenths.Add(1)
 			p = dial(i)
 			p.connect(client, "")
 			p.expectGap(ids[0], ids[3])

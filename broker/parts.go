@@ -139,7 +139,7 @@ func (b *Broker) publish(ctx context.Context, channel string, data []byte, known
 	return session.Published{ID: r.ID, New: r.New}, err
 }
 
-// connectionEvicted counts an HTTP connection without an API key that was closed in favour of
+// connectionEvicted counts an HTTP connection without an API key that was closed to make room for
 // another one.
 func (b *Broker) connectionEvicted() { b.metrics.refused("place") }
 

@@ -152,15 +152,15 @@ func TestNewSessionSupersedesTheOld(t *testing.T) {
 		i.push(t, `{"client":"tab","data":1}`)
 		got := next.expect(object{"type": "message", "data": 1})
 		next.send(`{"type":"ack","id":%v}`, got["id"])
-		next.send(`{"type":"ack","id":%d}`, int64(1)<<53) // above all ids that were sent
+		next.send(`{"type":"ack","id":%d}`, int64(1)<<53) // larger than all ids that were sent
 		next.expect(object{"type": "error", "code": "bad_request"})
 		i.call(t, "POST", "/v1/clients/tab/disconnect", "{}")
 		if received := next.untilClosed(); len(received) != 1 || received[0]["code"] != "disconnected" {
 			t.Fatalf("disconnected by the backend, received %v", received)
 		}
-		await.True(t, "the tab is gone", func() bool {
-			_, s := i.call(t, "GET", "/v1/servers", "")
-			return s["servers"] != nil
+		await.True(t, "the tab is disconnected", func() bool {
+			_, answer := i.call(t, "POST", "/v1/clients/tab/disconnect", "{}")
+			return fmt.Sprint(answer["disconnected"]) == "0"
 		})
 	})
 }

@@ -99,8 +99,8 @@ func TestReadyRequiresBindings(t *testing.T) {
 	p.expect(object{"type": "message", "channel": "news", "data": 1})
 }
 
-// deadOnJoin declares the first id that joins dead. This happens if the answer to a Join is lost,
-// and a janitor cleans up before the next Join.
+// deadOnJoin is a registry in which the id of the first Join counts as dead. This happens if the
+// answer to a Join is lost, and a janitor cleans up before the next Join.
 type deadOnJoin struct {
 	Registry
 	first string

@@ -27,15 +27,16 @@ func (r *rebinding) pending() (request int64, pending bool) {
 }
 
 // rebind binds all channels and clients of this server again and reads all queues. It runs in the
-// background: with many clients it takes seconds, and the beats must not wait. formerID is the id
-// before, if the server was declared dead. A success fulfils all requests up to the given one.
-func (b *Broker) rebind(running context.Context, formerID string, request int64) {
+// background: with many clients it takes seconds, and the beats must not wait. If the server was
+// declared dead, formerID is the id that it had; otherwise it is empty. A success fulfils all
+// requests up to the given one.
+func (b *Broker) rebind(runCtx context.Context, formerID string, request int64) {
 	if b.rebinding.running.Swap(true) {
 		return // a later beat finds the request pending
 	}
 	b.background.Go(func() {
 		defer b.rebinding.running.Store(false)
-		ctx, cancel := context.WithTimeout(running, rebindTimeout)
+		ctx, cancel := context.WithTimeout(runCtx, rebindTimeout)
 		defer cancel()
 		if err := b.hub.RebindAll(ctx, formerID); err != nil {
 			b.log.Warn().Err(err).Msg("could not bind the channels again; a later beat tries again")

@@ -17,7 +17,7 @@ import (
 	"switchboard/queue"
 )
 
-// id is a message id of a decoded object.
+// id returns a message id of a decoded object.
 func id(t *testing.T, v any) int64 {
 	t.Helper()
 	n, err := v.(json.Number).Int64()
@@ -307,7 +307,7 @@ func TestUnreadErrors(t *testing.T) {
 				}
 				return strings.Contains(string(text), `switchboard_closes_total{reason="overloaded"} 1`)
 			}
-			for !closed() { // until the socket's buffers are full, which grow
+			for !closed() { // the buffers of the socket grow before they are full
 				if _, err := io.WriteString(c, strings.Repeat(nonsense+"\n", 5000)); err != nil {
 					t.Fatal(err)
 				}

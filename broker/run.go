@@ -12,8 +12,8 @@ const (
 	// sweepInterval is how often the links are checked for lost hints. A silent link counts as broken
 	// after a second, so everything is read again within 2 s.
 	sweepInterval = 500 * time.Millisecond
-	// unbindTimeout is how long the ports stay open at most while the clients are unbound: without the
-	// store the unbinding does not end.
+	// unbindTimeout bounds the time for which the ports stay open while the clients are unbound. The
+	// unbinding does not end without the store.
 	unbindTimeout = 10 * time.Second
 )
 

@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	// selfTestTimeout bounds a self test. Clients would also wait if it takes longer.
+	// selfTestTimeout bounds a self test. If it takes longer, clients wait as long for their messages.
 	selfTestTimeout = 2 * time.Second
 	// selfTestInterval is how long a result is reused.
 	selfTestInterval = 250 * time.Millisecond
@@ -29,8 +29,8 @@ var (
 	errTimeout = errors.New("a message was stored but not delivered in time")
 )
 
-// selfTest sends a message to itself as all messages are sent: the message is stored, its owners
-// are read, the queue is drained, and an event loop delivers it.
+// selfTest sends a message to itself in the same steps as any other message: the message is stored,
+// its owners are read, the queue is drained, and an event loop delivers it.
 type selfTest struct {
 	b       *Broker
 	channel string

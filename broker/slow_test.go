@@ -23,8 +23,8 @@ import (
 // The limit is an hour, and the tests advance the clock of the sessions: real time does not matter.
 const (
 	slowTicks = 3600
-	fewer     = slowTicks * 5 / 6
-	unread    = 64 // messages of 16 KiB: more than a small socket buffer takes at first
+	tolerated = slowTicks * 5 / 6 // ticks for which a client may stay unread
+	fillCount = 64                // messages of 16 KiB: more than a small socket buffer takes at first
 )
 
 // slowClient reads only when the test calls it.
@@ -48,10 +48,10 @@ func withSlowClient(t *testing.T, test func(c *slowClient)) {
 	for name, dial := range map[string]func(*testing.T, instance) *testClient{
 		"tcp": func(t *testing.T, i instance) *testClient { return dialLines(t, small, i.TCP) },
 		"websocket on the loop": func(t *testing.T, i instance) *testClient {
-			return dialWSBy(t, &http.Transport{DialContext: small.DialContext}, "ws://"+i.TCP+"/ws")
+			return dialWSOver(t, &http.Transport{DialContext: small.DialContext}, "ws://"+i.TCP+"/ws")
 		},
 		"websocket on net/http": func(t *testing.T, i instance) *testClient {
-			return dialWSBy(t, &http.Transport{DialContext: small.DialContext}, "ws://"+i.HTTP+"/ws")
+			return dialWSOver(t, &http.Transport{DialContext: small.DialContext}, "ws://"+i.HTTP+"/ws")
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -70,7 +70,7 @@ func withSlowClient(t *testing.T, test func(c *slowClient)) {
 func (c *slowClient) fill() {
 	c.t.Helper()
 	for c.written() == c.pushed {
-		for range unread {
+		for range fillCount {
 			c.push(strings.Repeat("x", 16<<10))
 		}
 	}
@@ -137,9 +137,9 @@ func (c *slowClient) subscribed() bool {
 func TestClientThatNeverReadsIsClosed(t *testing.T) {
 	withSlowClient(t, func(c *slowClient) {
 		c.fill()
-		c.i.TickSessions(fewer)
+		c.i.TickSessions(tolerated)
 		if !c.subscribed() {
-			c.t.Fatalf("closed after %d s; the limit is %d s", fewer, slowTicks)
+			c.t.Fatalf("closed after %d s; the limit is %d s", tolerated, slowTicks)
 		}
 		await.True(c.t, "it is closed", func() bool {
 			c.i.TickSessions(slowTicks / 10)
@@ -160,13 +160,13 @@ func TestClientThatNeverReadsIsClosed(t *testing.T) {
 	})
 }
 
-// TestClientThatReadsSometimesIsNotSlow: its backlog grows old several times, but never as old as
-// the limit.
+// TestClientThatReadsSometimesIsNotSlow: the client leaves its socket unread several times, each
+// time for less than the limit.
 func TestClientThatReadsSometimesIsNotSlow(t *testing.T) {
 	withSlowClient(t, func(c *slowClient) {
 		for range 3 {
 			c.fill()
-			c.i.TickSessions(fewer)
+			c.i.TickSessions(tolerated)
 			c.readAll()
 			c.push("after the backlog") // this write shows the session that the backlog is gone
 			c.readAll()

@@ -19,8 +19,8 @@ import (
 	"switchboard/queue"
 )
 
-// cutStream reads a stream until some bytes have come, and returns the ids and values of its
-// events. A cut within an event loses that event only.
+// cutStream is a client that cuts its streams after some bytes. It records the last event id and
+// the messages. A cut within an event loses only that event.
 type cutStream struct {
 	query string
 	last  string
@@ -28,14 +28,15 @@ type cutStream struct {
 	gaps  int
 }
 
-// run reads one stream of a broker. It returns an error if the broker cannot be reached.
-func (c *cutStream) run(addr string, most int) error {
+// run reads one stream of a broker, up to limit bytes or for streamTime. It returns an error if the
+// broker cannot be reached.
+func (c *cutStream) run(addr string, limit int) error {
 	conn, err := net.Dial("tcp", addr)
 	if err != nil {
 		return err
 	}
 	defer conn.Close()
-	_ = conn.SetDeadline(time.Now().Add(streamTime)) // the most bytes may not come
+	_ = conn.SetDeadline(time.Now().Add(streamTime)) // the broker may send less than limit
 	header := ""
 	if c.last != "" {
 		header = "Last-Event-ID: " + c.last + "\r\n"
@@ -47,7 +48,7 @@ func (c *cutStream) run(addr string, most int) error {
 	if err != nil || !strings.HasPrefix(head, "HTTP/1.1 200") {
 		return fmt.Errorf("%s: %w", head, errors.Join(err, errNoStream))
 	}
-	r := ssetest.NewReader(io.LimitReader(conn, int64(most)), c.last)
+	r := ssetest.NewReader(io.LimitReader(conn, int64(limit)), c.last)
 	for {
 		e, err := r.Next()
 		if err != nil {
@@ -72,7 +73,7 @@ func (c *cutStream) run(addr string, most int) error {
 	}
 }
 
-// streamTime is the most time that a stream lasts.
+// streamTime is the maximum time that a stream lasts.
 const streamTime = 500 * time.Millisecond
 
 var errNoStream = errors.New("no stream")
@@ -99,8 +100,9 @@ func (c *cutStream) complete(n int) bool {
 	return true
 }
 
-// TestSSEDeliversOnce cuts the streams of several clients at random bytes, while the brokers that
-// they come back to are drained and replaced. Each client gets each message once, in order.
+// TestSSEDeliversOnce cuts the streams of several clients after random numbers of bytes. The
+// clients reconnect to any broker, while brokers are drained and replaced. Each client gets each
+// message once, in order.
 func TestSSEDeliversOnce(t *testing.T) {
 	const clients, messages = 4, 150
 	s, _ := redisStore(t, shared.Client(t), testBeat)
@@ -125,7 +127,8 @@ func TestSSEDeliversOnce(t *testing.T) {
 		all[k] = c
 		running.Go(func() {
 			r := random(uint64(k))
-			// The first stream reads both answers, so that the client has positions.
+			// Repeat the first stream until it has read the answers to both subscribes: then the last id has
+			// positions. The parameter begun marks the query; the broker ignores it.
 			for c.last == "" || !strings.Contains(c.query, "begun") {
 				if c.run(pick(r).HTTP, 900) == nil && c.last != "" {
 					c.query += "&begun=1"
@@ -210,8 +213,8 @@ func (i instance) postAck(t *testing.T, query, header, body string) (int, string
 	return resp.StatusCode, string(text)
 }
 
-// TestSSEAcknowledgesByPOST: any broker takes the acknowledgement of a client that another one
-// has, and the window of messages moves on there, also if the hint is lost.
+// TestSSEAcknowledgesByPOST: a client may send its acknowledgement to any broker. The broker that
+// has the client's stream then sends further messages, also if the hint is lost.
 func TestSSEAcknowledgesByPOST(t *testing.T) {
 	for _, fault := range []string{"", "drop"} {
 		t.Run("fault:"+fault, func(t *testing.T) {
@@ -257,7 +260,7 @@ func TestSSEAcknowledgesByPOST(t *testing.T) {
 	}
 }
 
-// TestSSEAcknowledgeRefuses what the client itself could not do by connecting.
+// TestSSEAcknowledgeRefuses: an acknowledgement needs the same rights as a connect of the client.
 func TestSSEAcknowledgeRefuses(t *testing.T) {
 	i := start(t, memoryStore(queue.Options{}), nil)
 	c := openStream(t, i, "client=tab&secret=0123456789abcdef", "")

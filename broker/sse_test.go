@@ -45,10 +45,10 @@ func sseRequest(t *testing.T, method, base, query, lastID, body string) *http.Re
 func openStream(t *testing.T, i instance, query, lastID string) *stream {
 	t.Helper()
 	transport := &http.Transport{DisableKeepAlives: true}
-	return streamBy(t, &http.Client{Transport: transport}, sseRequest(t, "GET", "http://"+i.HTTP, query, lastID, ""))
+	return openStreamOver(t, &http.Client{Transport: transport}, sseRequest(t, "GET", "http://"+i.HTTP, query, lastID, ""))
 }
 
-func streamBy(t *testing.T, client *http.Client, req *http.Request) *stream {
+func openStreamOver(t *testing.T, client *http.Client, req *http.Request) *stream {
 	t.Helper()
 	resp, err := client.Do(req)
 	if err != nil {
@@ -94,7 +94,7 @@ func (s *stream) expect(name string, want object) object {
 	return got
 }
 
-// expectEnd reads the closing event and the end of the stream.
+// expectEnd reads the closing event and the end of the stream, and returns the retry delay in ms.
 func (s *stream) expectEnd(code string, reconnect bool) (retry int) {
 	s.t.Helper()
 	e, err := s.next()
@@ -110,7 +110,7 @@ func (s *stream) expectEnd(code string, reconnect bool) (retry int) {
 	return e.Retry
 }
 
-// status makes a request to /sse and returns the status and the body.
+// status makes a request to /sse and returns the response. The body is empty for a stream.
 func (i instance) status(t *testing.T, method, query, lastID string, header http.Header) (*http.Response, string) {
 	t.Helper()
 	req := sseRequest(t, method, "http://"+i.HTTP, query, lastID, "")
@@ -132,8 +132,9 @@ func (i instance) status(t *testing.T, method, query, lastID string, header http
 	return resp, string(body)
 }
 
-// sseWays are the ways a broker serves streams: with and without the poller that takes them over.
-var sseWays = map[string]func(*broker.Options){
+// sseServers are options with which different parts of the broker serve streams: the event loop of
+// the TCP port, and net/http if that port is off.
+var sseServers = map[string]func(*broker.Options){
 	"on the loop": nil,
 	"on net/http": func(o *broker.Options) { o.Listen.TCP = "off" },
 }
@@ -141,7 +142,7 @@ var sseWays = map[string]func(*broker.Options){
 // TestSSEResumes: after a reconnect with the last id, each channel, $all and the client queue go
 // on where they were, and the client queue is acknowledged up to there.
 func TestSSEResumes(t *testing.T) {
-	for name, change := range sseWays {
+	for name, change := range sseServers {
 		t.Run(name, func(t *testing.T) {
 			i := start(t, memoryStore(queue.Options{}), change)
 			query := "channel=news&channel=room/1&user=alice&client=phone"
@@ -199,7 +200,7 @@ func (i instance) queued(t *testing.T, user string) string {
 	return fmt.Sprint(clients[0].(object)["queued"])
 }
 
-// TestSSEManyChannels: as many channels as a connection may have are resumed.
+// TestSSEManyChannels: a stream resumes the maximum number of channels of a connection.
 func TestSSEManyChannels(t *testing.T) {
 	i := start(t, memoryStore(queue.Options{}), nil)
 	var query []string
@@ -223,8 +224,8 @@ func TestSSEManyChannels(t *testing.T) {
 	}
 }
 
-// TestSSEAnonymous: a client without a user keeps its queue, without storing anything but the last
-// id.
+// TestSSEAnonymous: a client without a user keeps its queue, without storing anything but the
+// last id.
 func TestSSEAnonymous(t *testing.T) {
 	i := start(t, memoryStore(queue.Options{}), nil)
 	s := openStream(t, i, "", "")
@@ -273,8 +274,8 @@ func TestSSEAccess(t *testing.T) {
 	}
 }
 
-// TestSSESuperseded: EventSource connects again after any end, so the client that lost its id to
-// another one gets an id that ends it.
+// TestSSESuperseded: EventSource reconnects after every end of a stream. The last event of a
+// superseded stream has an event id that makes the broker answer 204, so that EventSource stops.
 func TestSSESuperseded(t *testing.T) {
 	i := start(t, memoryStore(queue.Options{}), nil)
 	query := "user=alice&client=phone"
@@ -284,7 +285,7 @@ func TestSSESuperseded(t *testing.T) {
 	second.expect("connected", nil)
 	first.expectEnd("superseded", false)
 	if resp, _ := i.status(t, "GET", query, first.last, nil); resp.StatusCode != http.StatusNoContent {
-		t.Errorf("the one that was superseded comes back: %s", resp.Status)
+		t.Errorf("a reconnect of the superseded client: %s, want 204", resp.Status)
 	}
 	status, _ := i.call(t, "POST", "/v1/users/alice/disconnect", "{}")
 	if status != http.StatusOK {
@@ -293,9 +294,9 @@ func TestSSESuperseded(t *testing.T) {
 	second.expectEnd("disconnected", false)
 }
 
-// TestSSEDrain: clients of a server that shuts down come back after a random delay.
+// TestSSEDrain: a server that shuts down asks its clients to reconnect after a random delay.
 func TestSSEDrain(t *testing.T) {
-	for name, change := range sseWays {
+	for name, change := range sseServers {
 		t.Run(name, func(t *testing.T) {
 			i := start(t, memoryStore(queue.Options{}), func(o *broker.Options) {
 				if change != nil {
@@ -373,7 +374,7 @@ func TestSSEOverHTTP2(t *testing.T) {
 		client := &http.Client{Transport: transport}
 		var streams []*stream
 		for n := range 3 {
-			s := streamBy(t, client, sseRequest(t, "GET", "https://"+i.HTTP, fmt.Sprintf("channel=news&user=alice&client=tab-%d-%t", n, http2), "", ""))
+			s := openStreamOver(t, client, sseRequest(t, "GET", "https://"+i.HTTP, fmt.Sprintf("channel=news&user=alice&client=tab-%d-%t", n, http2), "", ""))
 			if got := s.resp.ProtoMajor == 2; got != http2 {
 				t.Fatalf("the protocol is %s", s.resp.Proto)
 			}

@@ -13,11 +13,11 @@ import (
 )
 
 const (
-	// maxAckBody is the most bytes of an acknowledgement: an id of an event.
+	// maxAckBody is the maximum size of the body of an acknowledgement, in bytes. It has an event id.
 	maxAckBody = 8 << 10
 	// ackTimeout bounds an acknowledgement, with its hook and its store calls.
 	ackTimeout = 10 * time.Second
-	// preflightAge is how long a browser need not ask again, in seconds.
+	// preflightAge is how long a browser remembers the answer to a preflight request, in seconds.
 	preflightAge = "7200"
 )
 
@@ -44,7 +44,8 @@ func (b *Broker) forOrigins(h http.HandlerFunc) http.Handler {
 	})
 }
 
-// preflight answers a browser that asks what a page of another origin may send.
+// preflight answers a CORS preflight request: it lists the methods and headers that a page of
+// another origin may send.
 func preflight(w http.ResponseWriter, _ *http.Request) {
 	h := w.Header()
 	h.Set("Access-Control-Allow-Methods", "GET, POST")
@@ -53,8 +54,8 @@ func preflight(w http.ResponseWriter, _ *http.Request) {
 	w.WriteHeader(http.StatusNoContent)
 }
 
-// acknowledge removes from the client queue the messages up to the position of an id. The id is in
-// the body, or where a stream has it.
+// acknowledge removes messages from the client's queue, up to the position in an event id. The id
+// is the body, or it is where GET /sse expects it: the header Last-Event-ID or the query.
 func (b *Broker) acknowledge(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxAckBody))
 	if err != nil {

@@ -89,8 +89,9 @@ func TestSuperseded(t *testing.T) {
 	for name, c := range map[string]struct {
 		fault     string // LinkOptions.HintFault of both brokers
 		advertise string // empty means reachable
-		// window and others are the store calls of the old broker that fail while the client moves. They
-		// fail until the old session has ended, or with late until it has acknowledged.
+		// window and others select the store calls of the old broker that fail while the client moves.
+		// They fail until the old session has ended. With late, they fail only until the old session has
+		// acknowledged.
 		window, others bool
 		late           bool
 		ack            bool // the old session acknowledges after the move

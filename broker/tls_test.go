@@ -45,7 +45,7 @@ func files(t *testing.T, o certfile.Options) *certfile.Files {
 // dialWSS is dialWS over TLS.
 func dialWSS(t *testing.T, addr string, config *tls.Config) *testClient {
 	t.Helper()
-	return dialWSBy(t, &http.Transport{TLSClientConfig: config}, "wss://"+addr+"/ws")
+	return dialWSOver(t, &http.Transport{TLSClientConfig: config}, "wss://"+addr+"/ws")
 }
 
 // TestHTTPS: clients and pushes use TLS, and their sockets do not move to the event loop of the TCP
@@ -99,7 +99,7 @@ func TestHTTPS(t *testing.T) {
 	if err == nil {
 		resp.Body.Close()
 		if resp.StatusCode != http.StatusBadRequest {
-			t.Errorf("in the clear: %s", resp.Status)
+			t.Errorf("without TLS: %s", resp.Status)
 		}
 	}
 }

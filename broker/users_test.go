@@ -35,11 +35,11 @@ func TestSameDeviceOfTwoUsers(t *testing.T) {
 		}
 		i.push(t, `{"user":"alice","data":"for alice"}`)
 		i.push(t, `{"user":"bob","data":2}`)
-		bob.acknowledges(2)
+		bob.expectAndAck(2)
 		alice = dial(i)
 		alice.send(`{"type":"connect","client":"alice/tab","user":"alice","ref":1}`) // the full id of the connected message
 		alice.expect(object{"type": "connected", "client": "alice/tab", "user": "alice", "secret": nil, "queued": 1})
-		alice.acknowledges("for alice")
+		alice.expectAndAck("for alice")
 		bob.send(`{"type":"ping","ref":1}`)
 		bob.expect(object{"type": "pong"})
 		for path, want := range map[string]string{"alice%2Ftab": "1", "bob/tab": "1", "tab": "0"} {
@@ -50,7 +50,9 @@ func TestSameDeviceOfTwoUsers(t *testing.T) {
 	})
 }
 
-func (p *testClient) acknowledges(data any) {
+// expectAndAck receives a message, acknowledges it, and waits until the broker has the
+// acknowledgement.
+func (p *testClient) expectAndAck(data any) {
 	p.t.Helper()
 	got := p.expect(object{"type": "message", "data": data})
 	p.send(`{"type":"ack","id":%v}`, got["id"])
@@ -58,7 +60,7 @@ func (p *testClient) acknowledges(data any) {
 	p.expect(object{"type": "pong"})
 }
 
-// TestUserListsItsDevices: it lists offline devices too.
+// TestUserListsItsDevices: the list of a user's devices includes offline devices.
 func TestUserListsItsDevices(t *testing.T) {
 	i := start(t, memoryStore(queue.Options{}), nil)
 	phone, laptop := dialers["tcp"](t, i), dialers["websocket on the loop"](t, i)
@@ -84,14 +86,14 @@ func TestUserListsItsDevices(t *testing.T) {
 	phone.expect(object{"type": "message", "data": 1})
 }
 
-// TestOnlineWithTheLease: a user is online while the server has a lease now, not as of the last
-// beat.
+// TestOnlineWithTheLease: a user is online exactly while the client's server has a lease. The
+// answer reads the lease; it does not wait for the next beat.
 func TestOnlineWithTheLease(t *testing.T) {
 	s, _ := redisStore(t, shared.Client(t), time.Minute)
 	i := start(t, s, func(o *broker.Options) { o.Timing.Beat = time.Minute })
 	i.awaitReady(t, 200)
 	other, ctx := registry.Server{ID: "other"}, t.Context()
-	is := func(online bool, when string) {
+	checkOnline := func(online bool, when string) {
 		t.Helper()
 		status, answer := i.call(t, "POST", "/v1/users/query", `{"users":["alice","unknown"]}`)
 		if want := fmt.Sprintf(`[map[online:%t user:alice] map[online:false user:unknown]]`, online); status != 200 || fmt.Sprint(answer["users"]) != want {
@@ -102,10 +104,10 @@ func TestOnlineWithTheLease(t *testing.T) {
 			t.Errorf("%s alice is %v, want online %t", when, answer, online)
 		}
 	}
-	fence := s.queue.BindClients(ctx, []queue.Claim{{Client: "alice/phone", User: "alice", Server: other.ID}})[0]
-	err := fence.Err
+	bound := s.queue.BindClients(ctx, []queue.Claim{{Client: "alice/phone", User: "alice", Server: other.ID}})[0]
+	err := bound.Err
 	if err == nil {
-		err = s.registry.BindUsers(ctx, []registry.UserBinding{{User: "alice", Binding: registry.Binding{Client: "alice/phone", Server: other.ID, Generation: fence.Value.Generation}}})[0]
+		err = s.registry.BindUsers(ctx, []registry.UserBinding{{User: "alice", Binding: registry.Binding{Client: "alice/phone", Server: other.ID, Generation: bound.Value.Generation}}})[0]
 	}
 	if err == nil {
 		err = s.registry.Join(ctx, other)
@@ -113,9 +115,9 @@ func TestOnlineWithTheLease(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	is(true, "with a lease")
+	checkOnline(true, "with a lease")
 	if err := s.registry.Leave(ctx, other.ID); err != nil {
 		t.Fatal(err)
 	}
-	is(false, "without it")
+	checkOnline(false, "without it")
 }

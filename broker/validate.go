@@ -32,10 +32,10 @@ func (o Options) Validate() error {
 func (o Options) validateAddresses() error {
 	var errs []error
 	loopback := true
-	for _, port := range []struct{ name, addr, noAddress string }{
+	for _, port := range []struct{ name, addr, special string }{
 		{"http", o.Listen.HTTP, ""}, {"tcp", o.Listen.TCP, "off"}, {"peer", o.Links.Address, LinksOnHTTP},
 	} {
-		if port.addr == "" || port.addr == port.noAddress {
+		if port.addr == "" || port.addr == port.special {
 			continue
 		}
 		host, _, err := net.SplitHostPort(port.addr)
@@ -117,8 +117,8 @@ func (o Options) separateLinkPort() bool {
 	return o.Links.Address != "" && o.Links.Address != LinksOnHTTP
 }
 
-// onLoopback reports whether addr is a host:port that only this machine reaches. The empty address
-// is one: all defaults are on loopback.
+// onLoopback reports whether addr is a host:port that only this machine reaches. It returns true
+// for the empty address, since all defaults are on loopback.
 func onLoopback(addr string) bool {
 	host, _, err := net.SplitHostPort(addr)
 	return addr == "" || err == nil && isLoopback(host)

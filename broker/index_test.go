@@ -1,14 +1,11 @@
 package broker_test
 
 import (
-	"bytes"
 	"io"
 	"net/http"
-	"runtime/pprof"
 	"strings"
 	"testing"
 
-	"switchboard/broker"
 	"switchboard/queue"
 )
 
@@ -38,30 +35,6 @@ func TestUnknownPaths(t *testing.T) {
 		_ = resp.Body.Close()
 		if err != nil || resp.StatusCode != row.status || !strings.Contains(string(text), row.contains) || !strings.HasPrefix(resp.Header.Get("Content-Type"), row.kind) {
 			t.Errorf("%s %s: %s %q %s, %v", row.method, row.path, resp.Status, resp.Header.Get("Content-Type"), text, err)
-		}
-	}
-}
-
-// TestNoFastPush: with fast push switched off, net/http serves all pushes of a connection, with the
-// same answers.
-func TestNoFastPush(t *testing.T) {
-	for _, off := range []bool{false, true} {
-		i := start(t, memoryStore(queue.Options{}), func(o *broker.Options) { o.Runtime.NoFastPush = off })
-		c := i.caller(t)
-		for range 3 {
-			c.expect(200, `"id"`, "POST", "/v1/push", "", aPush)
-			c.expect(200, `"id"`, "POST", "/v1/push/batch", "", `{"messages":[`+aPush+`]}`)
-		}
-		var stacks bytes.Buffer
-		if err := pprof.Lookup("goroutine").WriteTo(&stacks, 2); err != nil {
-			t.Fatal(err)
-		}
-		if fast := strings.Contains(stacks.String(), "fastpush.(*conn).serve"); fast == off {
-			t.Errorf("switched off: %v; served by fast push: %v", off, fast)
-		}
-		_ = c.c.Close()
-		if err := i.stop(); err != nil {
-			t.Fatal(err)
 		}
 	}
 }
