@@ -88,7 +88,7 @@ type Limits struct {
 	RequestShare      int   `setting:"request_share"`
 	RequestShareBytes int64 `setting:"request_share_bytes"`
 
-	// Zero means unlimited for these.
+	// Zero means unlimited for these, except that the limit of UserConnections is then 64.
 	MessageRate        int      `setting:"message_rate"` // of a connection
 	ByteRate           int      `setting:"byte_rate"`    // of a connection
 	NewChannels        int      `setting:"new_channels"` // of a connection, per minute

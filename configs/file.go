@@ -49,7 +49,7 @@ func (f file) read(node *yaml.Node, section string) error {
 		switch {
 		case strings.Contains(name.Value, ".") || !known && !isSection:
 			return locatedError{fmt.Errorf("line %d: unknown key %s", name.Line, key)}
-		case null && (isSection || setting.document != nil):
+		case null && (isSection || setting.readSection != nil):
 			return nil
 		case isSection:
 			return f.read(value, key)
@@ -65,8 +65,8 @@ func (f file) read(node *yaml.Node, section string) error {
 func (s *setting) read(node *yaml.Node) (any, error) {
 	tag := node.ShortTag()
 	switch kind := s.typ.Kind(); {
-	case s.document != nil:
-		return s.document(node)
+	case s.readSection != nil:
+		return s.readSection(node)
 	case tag == "!!null":
 		return nil, errors.New("there is no value; remove the line for the default")
 	case kind == reflect.Slice:

@@ -57,7 +57,7 @@ func TestHelpText(t *testing.T) {
 	for _, item := range []string{
 		"  --drain-time DURATION   time over which the reconnects of the clients are spread at a shutdown\n" +
 			"                          default 10s; env SWITCHBOARD_DRAIN_TIME\n",
-		"  times.refresh           interval at which each client's binding is renewed, which lasts five of them\n" +
+		"  times.refresh           interval at which each client's binding is renewed; a binding lasts five intervals\n" +
 			"                          default 30m; env SWITCHBOARD_TIMES_REFRESH\n",
 		"  limits.channel_messages\n" +
 			"                          messages that a channel keeps, until the janitor trims it to the newest 1000\n" +

@@ -23,7 +23,7 @@ func defaultHooks() Hooks { return Hooks{Timeout: 2 * time.Second, Concurrency: 
 var hookGroup = group{"Hooks", []spec{
 	{key: "hooks.connect", text: "https URL (http on the loopback address) that decides whether a client may connect;\nsee docs/access.md", unset: "default none: no call"},
 	{key: "hooks.subscribe", text: "such a URL that decides whether a client may subscribe", unset: "default none: no call"},
-	{key: "hooks.secrets", text: "each signs every call, at least 16 bytes; several allow rotation", unset: "required with a URL"},
+	{key: "hooks.secrets", text: "secrets of at least 16 bytes; every call has a signature with each, which allows\nrotation", unset: "required with a URL"},
 	{key: "hooks.secrets_file", text: "a file with one per line instead; # begins a comment"},
 	{key: "hooks.timeout", text: "deadline for the answer; without one the client is refused"},
 	{key: "hooks.concurrency", text: "maximum number of calls at once"},

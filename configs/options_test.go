@@ -213,7 +213,7 @@ func TestSecretFiles(t *testing.T) {
 		switch {
 		case tt.want == "" && err != nil:
 			t.Errorf("%s %q: %v", tt.variable, tt.text, err)
-		case tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), "testSecret")):
+		case tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), testSecret)):
 			t.Errorf("%s %q: got %v, want %q", tt.variable, tt.text, err, tt.want)
 		case o.Links.Secret != "" && o.Links.Secret != testSecret:
 			t.Errorf("the line break is in the secret %q", o.Links.Secret)

@@ -15,7 +15,7 @@ type Runtime struct {
 var runtimeGroup = group{"The Go runtime", []spec{
 	{key: "runtime.timer_slack", allowZero: true, text: "delay that the kernel may add to timers of the broker (Linux), so that the Go\n" +
 		"runtime checks its threads less often; 0 keeps the system's. The broker changes\nnothing if GOMAXPROCS or another slack is already set"},
-	{key: "runtime.spare_procs", allowNumber: true, text: "value of GOMAXPROCS above the number of processors: a number, off, or auto, which\n" +
+	{key: "runtime.spare_procs", allowNumber: true, text: "by how much GOMAXPROCS exceeds the number of processors: a number, off, or auto, which\n" +
 		"doubles GOMAXPROCS without a CPU quota and adds nothing with one. GOMAXPROCS always\nexceeds the number of event loops. GOMAXPROCS in the environment overrides this"},
 }}
 
@@ -27,7 +27,7 @@ const maxSpare = 1024
 
 func defaultRuntime() Runtime { return Runtime{TimerSlack: 5 * time.Millisecond, SpareProcs: "auto"} }
 
-// Spare returns the number of spare places, or AutoSpare.
+// Spare returns by how much GOMAXPROCS exceeds the number of processors, or AutoSpare.
 func (r Runtime) Spare() (int, error) {
 	switch r.SpareProcs {
 	case "auto":

@@ -2,6 +2,7 @@ package configs
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"slices"
 	"strings"
@@ -15,11 +16,12 @@ type Secret string
 
 const hidden = "(secret)"
 
+// Format implements fmt.Formatter. A String method is not enough: %d ignores it and prints the
+// text.
+func (Secret) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, hidden) }
+
 // String implements fmt.Stringer.
 func (Secret) String() string { return hidden }
-
-// GoString implements fmt.GoStringer.
-func (Secret) GoString() string { return hidden }
 
 // MarshalText implements encoding.TextMarshaler, for JSON and logs.
 func (Secret) MarshalText() ([]byte, error) { return []byte(hidden), nil }
@@ -34,16 +36,16 @@ func readFile(key, path string) ([]byte, error) {
 }
 
 // readSecrets returns the secrets in a file, one per line; several allow rotation. It skips blank
-// lines and comments, which begin with #. check returns an error for a bad secret that must not
-// contain the secret; readSecrets adds the file and the line. An empty file is an error: otherwise
-// the broker would be open to all callers.
+// lines and comments, which begin with #. check returns an error for a bad secret; that error must
+// not contain the secret. readSecrets adds the file and the line. An empty file is an error:
+// otherwise the broker would be open to all callers.
 func readSecrets(key, path string, check func(string) error) ([]string, error) {
 	text, err := readFile(key, path)
 	if err != nil {
 		return nil, err
 	}
 	if !utf8.Valid(text) {
-		return nil, fmt.Errorf("%s: %s is not text, which `openssl rand -base64 48` makes", key, path)
+		return nil, fmt.Errorf("%s: %s is not text; `openssl rand -base64 48` prints a secret that is text", key, path)
 	}
 	var secrets []string
 	number := 0
@@ -63,8 +65,9 @@ func readSecrets(key, path string, check func(string) error) ([]string, error) {
 	return secrets, nil
 }
 
-// secretsOf returns the secrets of the setting key, or those in the file at path if that is given:
-// path is the setting key_file. An error about a bad secret has its number or line.
+// secretsOf returns the secrets of two settings: given has the secrets of the setting key, and
+// path is the value of the setting <key>_file. A path has precedence. An error about a bad secret
+// has the number or the line of the secret.
 func secretsOf(key string, given []Secret, path string, check func(string) error) (secrets []string, err error) {
 	if path != "" {
 		return readSecrets(key+"_file", path, check)

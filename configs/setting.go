@@ -24,11 +24,12 @@ type spec struct {
 	choices     []string // the permitted texts; nil permits all
 	unset       string   // for the help: what an empty default means
 
-	document func(*yaml.Node) (any, error) // reads a section whose names the operator chooses; nil for a plain value
+	// readSection reads a section whose names the operator chooses. Nil means a plain value.
+	readSection func(*yaml.Node) (any, error)
 }
 
-// documentOf converts read to the type of spec.document.
-func documentOf[T any](read func(*yaml.Node) (T, error)) func(*yaml.Node) (any, error) {
+// sectionReader converts read to the type of spec.readSection.
+func sectionReader[T any](read func(*yaml.Node) (T, error)) func(*yaml.Node) (any, error) {
 	return func(node *yaml.Node) (any, error) { return read(node) }
 }
 
@@ -83,12 +84,12 @@ func store(field reflect.Value, value any) {
 // a text that may be a secret.
 func (s *setting) parse(text string) (any, error) {
 	switch {
-	case s.document != nil:
+	case s.readSection != nil:
 		node, err := parseYAML([]byte(text))
 		if err != nil || node == nil {
 			return nil, err
 		}
-		return s.document(node)
+		return s.readSection(node)
 	case s.typ == durationType:
 		return s.parseDuration(text)
 	case s.typ.Kind() == reflect.Bool:
@@ -126,7 +127,9 @@ func (s *setting) parseDuration(text string) (any, error) {
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("want a duration like 2s or 30m, got %q", text)
-	case d < 0 || d == 0 && !s.allowZero:
+	case d < 0 && s.allowZero:
+		return nil, fmt.Errorf("want zero or more, got %q", text)
+	case d <= 0 && !s.allowZero:
 		return nil, fmt.Errorf("want more than zero, got %q", text)
 	}
 	return d, nil
@@ -139,7 +142,9 @@ func (s *setting) parseNumber(text string) (any, error) {
 		return nil, fmt.Errorf("%s is too large", text)
 	case err != nil:
 		return nil, fmt.Errorf("want a whole number, got %q", text)
-	case n < 0 || n == 0 && !s.allowZero:
+	case n < 0 && s.allowZero:
+		return nil, fmt.Errorf("want zero or more, got %d", n)
+	case n <= 0 && !s.allowZero:
 		return nil, fmt.Errorf("want more than zero, got %d", n)
 	}
 	return n, nil

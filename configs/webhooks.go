@@ -36,7 +36,7 @@ func kinds() []string {
 
 var webhookGroup = group{"Events for the backend", []spec{
 	{key: "webhooks.url", text: "https URL (http on the loopback address) that receives the events; brokers and\njanitors need it", unset: "default none: no events"},
-	{key: "webhooks.secrets", text: "each signs every delivery, at least 16 bytes; several allow rotation", unset: "required on janitors"},
+	{key: "webhooks.secrets", text: "secrets of at least 16 bytes; every delivery has a signature with each, which allows\nrotation", unset: "required on janitors"},
 	{key: "webhooks.secrets_file", text: "a file with one per line instead; # begins a comment"},
 	{key: "webhooks.events", choices: kinds(), unset: "default all",
 		text: "kinds of events: user_online, user_offline, channel_occupied, channel_vacated,\nmessage_undelivered; the same on brokers and janitors"},
