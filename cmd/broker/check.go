@@ -65,7 +65,7 @@ func orNone(user string) string {
 	return user
 }
 
-// mayConnect returns whether the client may connect, and why, without a token to check.
+// mayConnect returns the text of the line about connect. It does not look at the token.
 func mayConnect(opts broker.Options, request configs.Check) string {
 	switch {
 	case opts.Access.Tokens.Open():
@@ -78,7 +78,7 @@ func mayConnect(opts broker.Options, request configs.Check) string {
 	return "no   a token is required"
 }
 
-// checkToken verifies the token and returns its client.
+// checkToken verifies the token and returns its client, and the text of the line about connect.
 func checkToken(opts broker.Options, request configs.Check, stdin io.Reader) (client namespace.Subject, connect string, err error) {
 	token := string(request.Token)
 	if token == "-" {

@@ -31,23 +31,24 @@ func (m machine) share() int {
 	return min(m.cpus, max(2, int(math.Ceil(m.quota))))
 }
 
-// processors determines the number of event loops and sets GOMAXPROCS above it. In this comment a
-// place is one of the GOMAXPROCS goroutines that may run at once. An event loop that waits for its
-// sockets or writes to them holds a place. If the loops hold all places, the runtime wakes every 20
-// µs to take one back for other work.
+// processors determines the number of event loops and sets GOMAXPROCS above it. A place is a P of
+// the Go scheduler: GOMAXPROCS is the number of places, and a goroutine needs one to run. An
+// event loop that waits for its sockets or writes to them holds a place. If the loops hold all
+// places, the runtime wakes every 20 µs to take one back for other work.
 //
 // Without a quota each processor has a loop and a spare place. With 1,000 subscribers, 16
 // publishers and two processors, 2 / 3 / 4 places cost 0.58 / 0.37 / 0.33 µs of CPU per delivery
 // and cause 34,000 / 3,000 / 2,500 such wakes. A single push costs 89 / 95 / 77 µs.
 //
-// With a quota there are no spare places, since more threads at once only use up the quota earlier
-// in each period. Instead there is one loop less. The following was measured on two processors
-// shared with other work, for 2 loops with 4 places / 2 with 2 / 1 with 2 (the choice). 2,000
-// connections and 7,000 pushes, 1,000 a second, cost 1.40 / 1.68 / 1.19 s of CPU with a quota of
-// one processor (medians of five runs), and no run was throttled. With a quota of a quarter of a
-// processor (six runs) they cost 1.42 / 1.61 / 1.23 s, and the process was throttled for 0.45 /
-// 0.61 / 0.19 s. With 16 publishers on 1,000 subscribers it was throttled for 1.6 / 0.7 / 0.8 s
-// (three runs). The latencies at the 99th percentile differed by less than the noise.
+// With a quota there are no spare places, since more threads at once only use up the quota
+// earlier in each period. One place stays free because there is one loop fewer. Measured on two
+// processors shared with other work; each triple is for 2 loops with 4 places, for 2 loops with 2
+// places, and for 1 loop with 2 places, which is the choice. 2,000 connections and 7,000 pushes,
+// 1,000 a second, cost 1.40 / 1.68 / 1.19 s of CPU with a quota of one processor (medians of five
+// runs), and no run was throttled. With a quota of a quarter of a processor (six runs) they cost
+// 1.42 / 1.61 / 1.23 s, and the process was throttled for 0.45 / 0.61 / 0.19 s. With 16
+// publishers on 1,000 subscribers it was throttled for 1.6 / 0.7 / 0.8 s (three runs). The
+// latencies at the 99th percentile differed by less than the noise.
 type processors struct {
 	loops int
 	fixed bool // GOMAXPROCS is set in the environment

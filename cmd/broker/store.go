@@ -15,7 +15,7 @@ import (
 
 // store is the store of a broker.
 type store struct {
-	run   func(context.Context) error // must run as long as the broker
+	run   func(context.Context) error // runs beside the broker, until the context ends
 	close func()
 }
 
@@ -39,8 +39,8 @@ func openStore(settings configs.Broker, opts *broker.Options) (store, error) {
 	return store{run: redis.Settle, close: func() { _ = redis.Close() }}, nil
 }
 
-// openMemory returns a store in memory. Its run function is a janitor, since no other process can
-// clean it up.
+// openMemory opens a store in memory. Its run function is a janitor, since no other process can
+// clean the store up.
 func openMemory(settings configs.Broker, opts *broker.Options) (store, error) {
 	reg := registry.NewMemory(settings.Registry())
 	messages := queue.NewMemory(settings.Queue(), func(channel string) []string {
@@ -52,7 +52,7 @@ func openMemory(settings configs.Broker, opts *broker.Options) (store, error) {
 	opts.Store.Registry, opts.Store.Queue = recorded, messages
 	opts.Store.SetAckDeadline = setup.SetAckDeadline(settings.Webhooks, eventStore)
 	rounds := janitor.Options{Registry: recorded, Queue: messages, Logger: opts.Logger, Registerer: opts.Registerer}
-	dispatcher, end, err := setup.NewDispatcher(settings.Webhooks, eventStore, reg, messages, opts.Logger, opts.Registerer)
+	dispatcher, closeSender, err := setup.NewDispatcher(settings.Webhooks, eventStore, reg, messages, opts.Logger, opts.Registerer)
 	if err != nil {
 		return store{}, err
 	}
@@ -63,5 +63,5 @@ func openMemory(settings configs.Broker, opts *broker.Options) (store, error) {
 	if err != nil {
 		return store{}, fmt.Errorf("janitor: %w", err)
 	}
-	return store{run: j.Run, close: end}, nil
+	return store{run: j.Run, close: closeSender}, nil
 }

@@ -13,18 +13,18 @@ import (
 )
 
 // The timer slack is the delay that the kernel may add to the timers of a thread. An event loop
-// that waits for its sockets keeps its place among the GOMAXPROCS of the Go runtime for 10 ms.
-// During that time a thread of the runtime (sysmon) checks every 20 µs whether another goroutine
-// needs the place. If the loops wake often enough, these checks never stop. They took 15 to 45 % of
-// the CPU of a broker with 125 subscribers and 50 to 130 pushes a second. With a slack of 5 ms
-// there are two checks in 10 ms.
+// that waits for its sockets keeps its P (one of GOMAXPROCS) for 10 ms. During that time a thread
+// of the runtime (sysmon) checks every 20 µs whether another goroutine needs the P. If the loops
+// wake often enough, these checks never stop. They took 15 to 45 % of the CPU of a broker with
+// 125 subscribers and 50 to 130 pushes a second. With a slack of 5 ms there are two checks in 10
+// ms.
 //
-// Measured with two processors, for the system's 50 µs / 5 ms: a push to 1,000 subscribers took 6.9
-// / 5.8 ms of CPU over one broker, and 17 / 7.9 ms over 8 on a busy machine. 32 publishers on
-// 10,000 channels took 94 / 83 µs a push, and 58 / 47 µs in batches of 100. 16 publishers on one
-// channel took 0.45 / 0.36 µs a delivery. The latency at a fixed rate was 2.8 / 1.3 ms in the
-// median and 57 / 12 ms at the 99th percentile (five pairs of runs). A slack of 1 ms saved half as
-// much.
+// Measured with two processors; each pair is the result with the system's slack of 50 µs and with
+// 5 ms. A push to 1,000 subscribers took 6.9 and 5.8 ms of CPU over one broker, and 17 and 7.9 ms
+// over 8 brokers on a busy machine. 32 publishers on 10,000 channels took 94 and 83 µs a push,
+// and 58 and 47 µs in batches of 100. 16 publishers on one channel took 0.45 and 0.36 µs a
+// delivery. The latency at a fixed rate was 2.8 and 1.3 ms in the median, and 57 and 12 ms at the
+// 99th percentile (five pairs of runs). A slack of 1 ms saved half as much.
 const (
 	// systemSlack is the kernel's default (PR_SET_TIMERSLACK in prctl(2)).
 	systemSlack = 50 * time.Microsecond
@@ -39,7 +39,7 @@ const (
 //
 //   - slack is zero.
 //   - Another slack is already set, for example by TimerSlackNSec in a systemd unit.
-//   - GOMAXPROCS is set: there may be no spare places, so that the check after 20 µs is needed.
+//   - GOMAXPROCS is set: there may be no spare P, and then the check every 20 µs is needed.
 //   - The configuration cannot be read a second time.
 //   - A system call fails.
 func coarseTimers(slack time.Duration, args []string) {

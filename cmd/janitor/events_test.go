@@ -67,7 +67,7 @@ func next(t *testing.T, deliveries <-chan delivery) delivery {
 	}
 }
 
-// brokers changes Redis like brokers do, so that there are events.
+// brokers writes the changes into Redis that brokers would write, so that there are events.
 type brokers struct {
 	*testing.T
 	*events.Recorder

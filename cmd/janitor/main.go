@@ -63,11 +63,11 @@ func serve(ctx context.Context, settings configs.Janitor, stdout, stderr io.Writ
 	reg, messages := registry.NewRedis(redis.Pipe, settings.Registry()), queue.NewRedis(redis.Pipe, settings.Queue())
 	opts.Registry, opts.Queue = setup.RecordChanges(settings.Webhooks, eventStore, reg, log), messages
 	opts.Logger, opts.Registerer = log, metrics
-	dispatcher, end, err := setup.NewDispatcher(settings.Webhooks, eventStore, reg, messages, log, metrics)
+	dispatcher, closeSender, err := setup.NewDispatcher(settings.Webhooks, eventStore, reg, messages, log, metrics)
 	if err != nil {
 		return err
 	}
-	defer end()
+	defer closeSender()
 	if dispatcher != nil {
 		opts.Events = dispatcher
 	}
@@ -89,11 +89,11 @@ func serve(ctx context.Context, settings configs.Janitor, stdout, stderr io.Writ
 		if err := tolerate(redis.Check(ctx)); err != nil {
 			return err
 		}
-		did, err := j.Once(ctx)
+		report, err := j.Once(ctx)
 		if err != nil {
 			return err
 		}
-		log.Info().EmbedObject(did).Msg("the round is complete")
+		log.Info().EmbedObject(report).Msg("the round is complete")
 		return nil
 	}
 	limited := loglimit.New(log, loglimit.Every)

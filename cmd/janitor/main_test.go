@@ -56,8 +56,9 @@ func TestStartErrors(t *testing.T) {
 	}
 }
 
-// orphan lists a channel in Redis that no server holds. left reports whether it is still listed.
-func orphan(t *testing.T, server *redistest.Server) (left func() bool) {
+// addOrphan adds a channel that no server holds to the list of channels in Redis. listed reports
+// whether the channel is still in the list.
+func addOrphan(t *testing.T, server *redistest.Server) (listed func() bool) {
 	t.Helper()
 	client, ctx := server.Client(t), t.Context()
 	if err := client.SAdd(ctx, "t:ch_list", "news").Err(); err != nil {
@@ -74,13 +75,13 @@ func orphan(t *testing.T, server *redistest.Server) (left func() bool) {
 
 func TestOnce(t *testing.T) {
 	server := redistest.Start(t, "--maxmemory-policy", "allkeys-lru") // a janitor accepts eviction
-	left := orphan(t, server)
+	listed := addOrphan(t, server)
 	environ := []string{"SWITCHBOARD_REDIS=" + server.URL(), "SWITCHBOARD_PREFIX=t:", "SWITCHBOARD_LOG_FORMAT=json"}
 	r := proctest.Run(t, environ, binary, "--once", "--dry-run")
-	if r.Code != 0 || !left() || !strings.Contains(r.Stderr, `"dry_run":true`) || !strings.Contains(r.Stderr, "brokers refuse this Redis") {
+	if r.Code != 0 || !listed() || !strings.Contains(r.Stderr, `"dry_run":true`) || !strings.Contains(r.Stderr, "brokers refuse this Redis") {
 		t.Errorf("a dry run: %+v", r)
 	}
-	if r := proctest.Run(t, environ, binary, "--once"); r.Code != 0 || left() || !strings.Contains(r.Stderr, `"pruned":1`) {
+	if r := proctest.Run(t, environ, binary, "--once"); r.Code != 0 || listed() || !strings.Contains(r.Stderr, `"pruned":1`) {
 		t.Errorf("%+v", r)
 	}
 	server.Kill()
@@ -93,9 +94,9 @@ func TestRuns(t *testing.T) {
 	server := redistest.Start(t)
 	p := proctest.Start(t, nil, binary, "--redis", server.URL(), "--prefix=t:", "--http=127.0.0.1:0", "--queues-every=10ms")
 	url := fmt.Sprintf("http://%s", p.Await(t, "working")["http"])
-	left := orphan(t, server)
+	listed := addOrphan(t, server)
 	p.Await(t, "janitor: cleaned up")
-	if left() {
+	if listed() {
 		t.Error("the log says that it cleaned up, but the channel is still listed")
 	}
 	server.Kill()

@@ -30,6 +30,7 @@ type recorded struct {
 	plain
 }
 
+// plain embeds a registry, so that recorded has its methods one level deeper than those of Wrapper.
 type plain struct{ Registry }
 
 // RecordChanges wraps r so that it records its changes in store. Without webhooks it returns r.
@@ -58,12 +59,12 @@ func SetAckDeadline(settings configs.Webhooks, store events.Store) func(context.
 }
 
 // NewDispatcher returns a dispatcher that makes events from the records in store and the state in r
-// and q, and sends them. It returns nil without webhooks. end closes the connections to the
+// and q, and sends them. It returns nil without webhooks. closeSender closes the connections to the
 // endpoint.
 func NewDispatcher(
 	settings configs.Webhooks, store events.Store, r truth.Registry, q truth.Queue,
 	log zerolog.Logger, metrics prometheus.Registerer,
-) (d *events.Dispatcher, end func(), err error) {
+) (d *events.Dispatcher, closeSender func(), err error) {
 	if !settings.Enabled() {
 		return nil, func() {}, nil
 	}

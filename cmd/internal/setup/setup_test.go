@@ -58,21 +58,21 @@ func TestLog(t *testing.T) {
 // TestSetAckDeadline: SetAckDeadline returns nil without an endpoint, and if the events are not
 // wanted.
 func TestSetAckDeadline(t *testing.T) {
-	url := configs.Webhooks{URL: "http://127.0.0.1:9000/"}
+	settings := configs.Webhooks{URL: "http://127.0.0.1:9000/"}
 	store := events.NewMemory(events.StoreOptions{})
 	if SetAckDeadline(configs.Webhooks{}, store) != nil {
 		t.Error("SetAckDeadline without an endpoint: want nil")
 	}
-	if url.Events = []string{string(events.UserOnline)}; SetAckDeadline(url, store) != nil {
+	if settings.Events = []string{string(events.UserOnline)}; SetAckDeadline(settings, store) != nil {
 		t.Error("SetAckDeadline without message_undelivered: want nil")
 	}
-	url.Events = append(url.Events, string(events.MessageUndelivered))
-	watch := SetAckDeadline(url, store)
-	if watch == nil {
+	settings.Events = append(settings.Events, string(events.MessageUndelivered))
+	record := SetAckDeadline(settings, store)
+	if record == nil {
 		t.Fatal("SetAckDeadline with message_undelivered: got nil")
 	}
 	d := delivery.AckDeadline{User: "ann", Clients: []delivery.ClientResult{{Client: "phone", ID: 7}}, Data: []byte("1"), After: time.Nanosecond}
-	if err := watch(t.Context(), d); err != nil {
+	if err := record(t.Context(), d); err != nil {
 		t.Fatal(err)
 	}
 	var records []string
