@@ -31,7 +31,10 @@ func TestMeasure(t *testing.T) {
 	}
 	defer log.Close()
 	var out bytes.Buffer
-	o := options{connections: 50, perBroker: 20, pushes: 2, transport: "ws", time: time.Minute, out: filepath.Join(t.TempDir(), "MILLION.md")}
+	o := options{
+		connections: 50, perBroker: 20, pushes: 2, transport: "ws", out: filepath.Join(t.TempDir(), "MILLION.md"),
+		time: 5 * time.Minute, // includes building the broker
+	}
 	if err := o.run(t.Context(), progress.New(log), &out); err != nil {
 		t.Fatal(err)
 	}
