@@ -37,7 +37,7 @@ func testScheduleEndsClaim(t *testing.T, open openFunc) {
 	ok(t, s.scheduleOne(t.Context(), 3, "u:ann", 0))
 	settled, err := s.Settle(t.Context(), 3, CheckResult{Claim: old, Present: true, Event: []byte(`"n":1}`)})
 	ok(t, err)
-	equal(t, "a claim from before the check was scheduled: valid, created", []bool{settled.Valid, settled.Created}, []bool{false, false})
+	equal(t, "a claim that is older than the check: valid, created", []bool{settled.Valid, settled.Created}, []bool{false, false})
 	equal(t, "events", len(s.take(t, 10).Events), 0)
 	equal(t, "due", s.due(t, 3), []string{"u:ann"})
 }
@@ -131,7 +131,7 @@ func testNoEvent(t *testing.T, open openFunc) {
 func testDeadline(t *testing.T, open openFunc) {
 	s := open(t)
 	ok(t, s.SetDeadline(t.Context(), 3, "d:1", []byte(`{"a":1}`), time.Minute))
-	ok(t, s.SetDeadline(t.Context(), 3, "d:1", []byte(`{"a":2}`), time.Hour)) // the same push, repeated
+	ok(t, s.SetDeadline(t.Context(), 3, "d:1", []byte(`{"a":2}`), time.Hour)) // as a repeated push does
 	equal(t, "due", s.due(t, 3), nil)
 	s.advance(t, time.Minute)
 	claim := s.claims(t, 3)[0]

@@ -19,7 +19,7 @@ func testSeqs(t *testing.T, open openFunc) {
 		}
 		ok(t, json.Unmarshal(e.Event, &v))
 		ids[v.ID] = true
-		if e.Seq <= last || v.At <= epochMS || v.At > last/seqsPerMS+epochMS+int64(100*365*24*time.Hour/time.Millisecond) {
+		if e.Seq <= last || v.At <= epochMS || v.At > epochMS+e.Seq/seqsPerMS {
 			t.Errorf("sequence number %d after %d, time %d", e.Seq, last, v.At)
 		}
 		last = e.Seq
@@ -31,19 +31,19 @@ func testSent(t *testing.T, open openFunc) {
 	s := open(t)
 	s.appendEvents(t, 40)
 	b := s.take(t, 30)
-	equal(t, "events", numbers(t, b), seq(1, 30))
+	equal(t, "events", numbers(t, b), rangeOf(1, 30))
 	ok(t, s.Sent(t.Context(), b, b.Events[24].Seq, 0))
 	b = s.take(t, 30)
-	equal(t, "after those", numbers(t, b), seq(26, 40))
+	equal(t, "after the first 25", numbers(t, b), rangeOf(26, 40))
 	ok(t, s.Sent(t.Context(), b, b.Events[14].Seq, 0))
 	equal(t, "after all", len(s.take(t, 30).Events), 0)
 	s.appendEvents(t, 1)
-	equal(t, "a new one", numbers(t, s.take(t, 30)), seq(1, 1))
+	equal(t, "a new one", numbers(t, s.take(t, 30)), rangeOf(1, 1))
 }
 
-// seq returns the numbers from the first to the last.
-func seq(from, to int) (ns []int) {
-	for n := from; n <= to; n++ {
+// rangeOf returns the numbers from first to last.
+func rangeOf(first, last int) (ns []int) {
+	for n := first; n <= last; n++ {
 		ns = append(ns, n)
 	}
 	return ns
@@ -52,19 +52,19 @@ func seq(from, to int) (ns []int) {
 func testTakeBytes(t *testing.T, open openFunc) {
 	s := open(t)
 	for i := range 5 {
-		s.appendEvent(t, largeEvent(i+1, maxPageBytes*2/5))
+		s.appendEvent(t, largeEvent(i+1, maxBatchBytes*2/5))
 	}
 	b := s.take(t, 10)
-	equal(t, "the events that fit", numbers(t, b), seq(1, 2))
+	equal(t, "the events that fit", numbers(t, b), rangeOf(1, 2))
 	ok(t, s.Sent(t.Context(), b, b.Events[1].Seq, 0))
-	s.appendEvent(t, largeEvent(6, maxPageBytes*2))
+	s.appendEvent(t, largeEvent(6, maxBatchBytes*2))
 	b = s.take(t, 10)
-	equal(t, "the next batch", numbers(t, b), seq(3, 4))
+	equal(t, "the next batch", numbers(t, b), rangeOf(3, 4))
 	ok(t, s.Sent(t.Context(), b, b.Events[1].Seq, 0))
 	b = s.take(t, 10)
-	equal(t, "the batch before the large event", numbers(t, b), seq(5, 5))
+	equal(t, "the batch before the large event", numbers(t, b), rangeOf(5, 5))
 	ok(t, s.Sent(t.Context(), b, b.Events[0].Seq, 0))
-	equal(t, "the large event alone", numbers(t, s.take(t, 10)), seq(6, 6))
+	equal(t, "the large event alone", numbers(t, s.take(t, 10)), rangeOf(6, 6))
 }
 
 func testLease(t *testing.T, open openFunc) {
@@ -81,7 +81,7 @@ func testLease(t *testing.T, open openFunc) {
 	wantError(t, "the expired lease: failed", err, ErrFenced)
 	equal(t, "events during the second lease", len(s.take(t, 10).Events), 0)
 	ok(t, s.Sent(t.Context(), second, second.Events[0].Seq, 0))
-	equal(t, "remaining events", numbers(t, s.take(t, 10)), seq(2, 2))
+	equal(t, "remaining events", numbers(t, s.take(t, 10)), rangeOf(2, 2))
 }
 
 func testLeaseRenewed(t *testing.T, open openFunc) {
@@ -96,7 +96,7 @@ func testLeaseRenewed(t *testing.T, open openFunc) {
 	s.advance(t, 40*time.Second)
 	equal(t, "events of a second lease", len(s.take(t, 10).Events), 0)
 	ok(t, s.Sent(t.Context(), b, 0, 0)) // ends the lease
-	equal(t, "remaining events", numbers(t, s.take(t, 10)), seq(3, 3))
+	equal(t, "remaining events", numbers(t, s.take(t, 10)), rangeOf(3, 3))
 }
 
 func testFailed(t *testing.T, open openFunc) {
@@ -105,7 +105,7 @@ func testFailed(t *testing.T, open openFunc) {
 	for attempt := range 3 {
 		b := s.take(t, 10)
 		equal(t, "failed attempts", b.Attempts, attempt)
-		equal(t, "events", numbers(t, b), seq(1, 2))
+		equal(t, "events", numbers(t, b), rangeOf(1, 2))
 		expired, err := s.Failed(t.Context(), b, b.Events[1].Seq, 10*time.Second, time.Hour)
 		ok(t, err)
 		equal(t, "expired", expired, 0)
@@ -133,7 +133,7 @@ func testExpired(t *testing.T, open openFunc) {
 	ok(t, err)
 	equal(t, "expired", expired, 1)
 	equal(t, "dead letters", s.deadLetters(t), []string{"expired 1", "expired 2"})
-	equal(t, "remaining events", numbers(t, s.take(t, 10)), seq(3, 4))
+	equal(t, "remaining events", numbers(t, s.take(t, 10)), rangeOf(3, 4))
 }
 
 func testRefused(t *testing.T, open openFunc) {
@@ -143,7 +143,7 @@ func testRefused(t *testing.T, open openFunc) {
 	ok(t, s.Refused(t.Context(), b, b.Events[0].Seq, Refused, time.Minute))
 	ok(t, s.Refused(t.Context(), b, b.Events[1].Seq, Gone, 0))
 	equal(t, "dead letters", s.deadLetters(t), []string{"refused 1", "gone 2"})
-	equal(t, "remaining events", numbers(t, s.take(t, 10)), seq(3, 3))
+	equal(t, "remaining events", numbers(t, s.take(t, 10)), rangeOf(3, 3))
 	letters, err := s.DeadLetters(t.Context(), 3, 1, 10)
 	ok(t, err)
 	equal(t, "after the first", len(letters), 1)
@@ -156,7 +156,7 @@ func testOutboxCount(t *testing.T, open openFunc) {
 	s := open(t)
 	s.setLimits(limits{due: 100, deadlineBytes: 100, outbox: 3, outboxBytes: 1000, deadLetters: 10, deadLetterBytes: 1000})
 	s.appendEvents(t, 5)
-	equal(t, "events", numbers(t, s.take(t, 10)), seq(3, 5))
+	equal(t, "events", numbers(t, s.take(t, 10)), rangeOf(3, 5))
 	equal(t, "dead letters", s.deadLetters(t), []string{"full 1", "full 2"})
 	equal(t, "moved to the dead letters", s.deadLettered, 2)
 }
@@ -168,11 +168,11 @@ func testOutboxBytes(t *testing.T, open openFunc) {
 		s.appendEvent(t, largeEvent(i+1, 400))
 	}
 	b := s.take(t, 10)
-	equal(t, "events", numbers(t, b), seq(2, 3))
+	equal(t, "events", numbers(t, b), rangeOf(2, 3))
 	ok(t, s.Sent(t.Context(), b, b.Events[1].Seq, 0))
 	s.appendEvent(t, largeEvent(4, 400))
 	s.appendEvent(t, largeEvent(5, 400))
-	equal(t, "events", numbers(t, s.take(t, 10)), seq(4, 5))
+	equal(t, "events", numbers(t, s.take(t, 10)), rangeOf(4, 5))
 	s.appendEvent(t, largeEvent(6, 2000))
 	equal(t, "dead letters", s.deadLetters(t), []string{"full 1", "full 4", "full 5"})
 	equal(t, "moved to the dead letters", s.deadLettered, 3)

@@ -21,7 +21,7 @@ func TestConformance(t *testing.T) {
 		{"one call schedules the checks for which there is room", testScheduleManyFull},
 		{"the due list is limited", testDueLimit},
 		{"a claim expires and its token becomes invalid", testClaimExpires},
-		{"a state is reported once", testReportedOnce},
+		{"each change of a state is reported once", testReportedOnce},
 		{"a result without an event appends none", testNoEvent},
 		{"a deadline is checked once", testDeadline},
 		{"deadline records are limited", testDeadlineLimit},

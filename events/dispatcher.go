@@ -36,7 +36,7 @@ type Options struct {
 	Store  Store
 	Truth  Truth
 	Sender Sender
-	// Wanted is the kinds of events to send. Zero means all.
+	// Wanted are the kinds of events to send. Zero means all.
 	Wanted []Kind
 	// Batch is the largest number of events in one delivery. Zero means 100.
 	Batch int
@@ -65,14 +65,14 @@ func (r *Report) add(o Report) {
 	r.Failed += o.Failed
 }
 
-// A Dispatcher creates and sends events in rounds. Several can use one store at the same time. It
-// includes a [Recorder] for a janitor, which changes bindings when it cleans up after dead servers.
+// A Dispatcher creates and sends events in rounds. Several can use one store at the same time. A
+// janitor uses its [Recorder] to record the bindings that it removes from dead servers.
 type Dispatcher struct {
 	*Recorder
 	opts    Options
 	metrics metrics
 
-	// sendMu allows one SendRound at a time: a second one would only find leases.
+	// sendMu allows one SendRound at a time. A second one would find all outboxes leased.
 	sendMu sync.Mutex
 
 	sweepMu sync.Mutex     // allows one SweepRound at a time; guards the field below

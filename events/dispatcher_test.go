@@ -111,7 +111,7 @@ func testConcurrentChanges(t *testing.T, open openFunc) {
 	}
 }
 
-// slowTruth is a Truth that waits between the query and the answer, so that the answer is old.
+// slowTruth is a Truth that waits between the query and the answer. Meanwhile the state can change.
 type slowTruth struct {
 	*fakeTruth
 	queried, answer chan struct{}

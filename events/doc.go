@@ -36,8 +36,8 @@
 // events of one user are in order, and each arrives at least once. An event arrives again, under
 // the same id, if an answer was lost or a janitor was killed while it sent.
 //
-// Three kinds of events move to the dead letters: those that could not be sent for MaxAge, those
-// that the endpoint refused because of their content, and the oldest of a full outbox.
+// An event moves to the dead letters if it could not be sent for MaxAge, if the endpoint refused
+// its content, or if it is the oldest of a full outbox.
 //
 // # Keys
 //

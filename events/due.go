@@ -76,29 +76,29 @@ func (d *Dispatcher) check(ctx context.Context, claims []Claim) ([]CheckResult, 
 				continue
 			}
 			if acks[i] == unacknowledged {
-				r.Event, r.ID = d.undeliveredEvent(c), eventID(c.Entry)
+				r.Event, r.ID = d.undeliveredBody(c), eventID(c.Entry)
 			}
 		} else {
 			present, known := states[c.Entry]
 			if !known {
 				continue
 			}
-			r.Present, r.Event = present, d.presenceEvent(c.Entry, present)
+			r.Present, r.Event = present, d.presenceBody(c.Entry, present)
 		}
 		results = append(results, r)
 	}
 	return results, err
 }
 
-// presenceEvent returns the event for a user or channel that is now present or absent. It returns
+// presenceBody returns the event for a user or channel that is now present or absent. It returns
 // nil if that kind of event is not wanted.
-func (d *Dispatcher) presenceEvent(entry string, present bool) []byte {
-	p := presence{User: entry[2:], Type: UserOffline}
+func (d *Dispatcher) presenceBody(entry string, present bool) []byte {
+	p := presenceEvent{User: entry[2:], Type: UserOffline}
 	switch {
 	case entry[:2] == channelPrefix && present:
-		p = presence{Channel: entry[2:], Type: ChannelOccupied}
+		p = presenceEvent{Channel: entry[2:], Type: ChannelOccupied}
 	case entry[:2] == channelPrefix:
-		p = presence{Channel: entry[2:], Type: ChannelVacated}
+		p = presenceEvent{Channel: entry[2:], Type: ChannelVacated}
 	case present:
 		p.Type = UserOnline
 	}
@@ -108,10 +108,10 @@ func (d *Dispatcher) presenceEvent(entry string, present bool) []byte {
 	return body(p)
 }
 
-// undeliveredEvent returns the event for a message that was not acknowledged in time. It returns
-// nil if such events are not wanted or the record is not valid.
-func (d *Dispatcher) undeliveredEvent(c Claim) []byte {
-	var u undelivered
+// undeliveredBody returns the event for a message that was not acknowledged in time. It returns nil
+// if such events are not wanted or the record is not valid.
+func (d *Dispatcher) undeliveredBody(c Claim) []byte {
+	var u undeliveredEvent
 	if !d.wants(MessageUndelivered) || json.Unmarshal(c.Record, &u) != nil {
 		return nil
 	}
@@ -145,7 +145,7 @@ func (d *Dispatcher) ackStates(ctx context.Context, claims []Claim) ([]ackState,
 
 // ackState queries the clients in a record until it finds one that has acknowledged the message.
 func (d *Dispatcher) ackState(ctx context.Context, record []byte) (ackState, error) {
-	var u undelivered
+	var u undeliveredEvent
 	if json.Unmarshal(record, &u) != nil {
 		return acknowledged, nil // the store has lost the record, so there is no event to create
 	}
@@ -187,7 +187,7 @@ func (q *presenceQuery) run(ctx context.Context, truth Truth) (map[string]bool, 
 		}
 		present, err := kind.query(ctx, kind.names)
 		if err == nil && len(present) != len(kind.names) {
-			err = fmt.Errorf("%d answers to %d questions", len(present), len(kind.names))
+			err = fmt.Errorf("query of %d users or channels: %d results", len(kind.names), len(present))
 		}
 		if err != nil {
 			lastErr = err

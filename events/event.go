@@ -73,16 +73,16 @@ func body(v any) []byte {
 	return text[1:]
 }
 
-// presence is the event of a user or channel.
-type presence struct {
+// presenceEvent is the event of a user or channel.
+type presenceEvent struct {
 	Type    Kind   `json:"type"`
 	User    string `json:"user,omitempty"`
 	Channel string `json:"channel,omitempty"`
 }
 
-// undelivered is the event of a message that was not acknowledged in time. Without Type, it is the
-// record that the store keeps until the deadline.
-type undelivered struct {
+// undeliveredEvent is the event of a message that was not acknowledged in time. Without Type, it is
+// the record that the store keeps until the deadline.
+type undeliveredEvent struct {
 	Type    Kind            `json:"type,omitempty"`
 	User    string          `json:"user,omitempty"`
 	Clients []ClientMessage `json:"clients"`

@@ -37,8 +37,8 @@ func FuzzBodies(f *testing.F) {
 			return
 		}
 		for _, b := range [][]byte{
-			body(presence{Type: UserOnline, User: user}),
-			body(undelivered{Type: MessageUndelivered, User: user, Clients: []ClientMessage{{user, 1}}, Data: data}),
+			body(presenceEvent{Type: UserOnline, User: user}),
+			body(undeliveredEvent{Type: MessageUndelivered, User: user, Clients: []ClientMessage{{user, 1}}, Data: data}),
 		} {
 			event := append([]byte(`{"id":"1","at":1,`), b...)
 			var v struct {

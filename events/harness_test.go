@@ -21,7 +21,7 @@ type fakeTruth struct {
 	mu      sync.Mutex // guards the fields below
 	entries map[string]bool
 	acked   map[ClientMessage]bool
-	err     error // of every call
+	err     error // every call returns it
 }
 
 func (f *fakeTruth) set(entry string, present bool) {
@@ -74,7 +74,7 @@ type endpoint struct {
 	mu       sync.Mutex         // guards the fields below
 	next     []http.HandlerFunc // answers of the next deliveries
 	always   http.HandlerFunc   // answer after next is empty; nil accepts all
-	accepted []received         // since the last call of take, without repeated ones
+	accepted []received         // since the last call of take; without repeated events
 	attempts int                // deliveries
 	ids      map[string]bool    // of all accepted events
 	repeated int                // accepted events whose id was in ids

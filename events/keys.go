@@ -2,8 +2,8 @@ package events
 
 import "strconv"
 
-// keys returns the names of the keys after its prefix. This package owns all of them. The keys of
-// one shard are in one slot.
+// keys is the prefix of all keys. Its methods return their names. This package owns all of them.
+// The keys of one shard are in one slot.
 type keys string
 
 func (k keys) name(key string, shard int) string {

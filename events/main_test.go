@@ -36,7 +36,7 @@ type testStore struct {
 	client    func(t *testing.T) redis.UniversalClient // nil for Memory
 	keys      keys
 
-	deadLettered int // total of appendEvent
+	deadLettered int // events that appendEvent has moved to the dead letters
 }
 
 // scheduleOne schedules a check of one entry.
@@ -142,7 +142,7 @@ func ok(t testing.TB, err error) {
 	}
 }
 
-// wantError checks that err is want.
+// wantError checks that err wraps want.
 func wantError(t testing.TB, what string, err, want error) {
 	t.Helper()
 	if !errors.Is(err, want) {
@@ -150,7 +150,7 @@ func wantError(t testing.TB, what string, err, want error) {
 	}
 }
 
-// equal compares the printed forms of two values. A nil want is an empty slice.
+// equal compares the printed forms of two values. A nil want means an empty slice.
 func equal(t testing.TB, what string, got, want any) {
 	t.Helper()
 	if want == nil {

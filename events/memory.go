@@ -40,8 +40,8 @@ type memoryShard struct {
 	deadLetters     []DeadLetter
 	deadLetterBytes int
 
-	lastClaim  int64
-	lastSeq    int64
+	lastClaim  int64 // number of the last claim
+	lastSeq    int64 // sequence number of the last event
 	fence      int64 // fencing token of the last lease
 	attempts   int   // failed attempts since the last successful one
 	leaseUntil int64 // Unix ms
@@ -51,7 +51,7 @@ type memoryShard struct {
 // dueEntry is the time of a check in Unix ms and the number of the claim; 0 means not claimed.
 type dueEntry struct{ at, claim int64 }
 
-// NewMemory returns an empty store. The caller has called [StoreOptions.Validate].
+// NewMemory returns an empty store. The options must be valid: call [StoreOptions.Validate] first.
 func NewMemory(opts StoreOptions) *Memory {
 	m := &Memory{now: opts.Now, limits: defaultLimits}
 	if m.now == nil {
@@ -92,7 +92,7 @@ func (m *Memory) schedule(c Check, grace time.Duration) error {
 }
 
 // SetDeadline implements [Store].
-func (m *Memory) SetDeadline(_ context.Context, shard int, entry string, record []byte, after time.Duration) error {
+func (m *Memory) SetDeadline(_ context.Context, shard int, entry string, record []byte, in time.Duration) error {
 	s, now, unlock := m.lock(shard)
 	defer unlock()
 	if _, found := s.records[entry]; found {
@@ -103,7 +103,7 @@ func (m *Memory) SetDeadline(_ context.Context, shard int, entry string, record 
 	}
 	s.records[entry] = slices.Clone(record)
 	s.recordBytes += len(record)
-	s.due[entry] = dueEntry{at: now + after.Milliseconds()}
+	s.due[entry] = dueEntry{at: now + in.Milliseconds()}
 	return nil
 }
 
@@ -168,7 +168,7 @@ func (s *memoryShard) nextSeq(now int64) int64 {
 	return s.lastSeq
 }
 
-// ReportedPresent implements [Store]. The cursor is the last entry of the page before.
+// ReportedPresent implements [Store]. The cursor is the last entry of the previous page.
 func (m *Memory) ReportedPresent(_ context.Context, shard int, cursor string, n int) (entries []string, next string, err error) {
 	s, _, unlock := m.lock(shard)
 	defer unlock()
@@ -193,8 +193,9 @@ func (s *memoryShard) push(q QueuedEvent) {
 // size returns the size of the element in Redis: <seq>:<event>.
 func (q QueuedEvent) size() int { return len(strconv.FormatInt(q.Seq, 10)) + 1 + len(q.Event) }
 
-// size returns the size of the element in Redis: <reason>:<Unix ms>:<event>.
-func (l DeadLetter) size() int { return len(l.Reason) + 15 + len(l.Event) }
+// size returns the size of the element in Redis: <reason>:<Unix ms>:<event>. The time has 13
+// digits.
+func (l DeadLetter) size() int { return len(l.Reason) + len(":") + 13 + len(":") + len(l.Event) }
 
 // pop removes and returns the head of the outbox.
 func (s *memoryShard) pop() QueuedEvent {

@@ -14,7 +14,7 @@ func (m *Memory) Take(_ context.Context, shard, n int, lease time.Duration) (Bat
 	if len(s.outbox) == 0 || s.leaseUntil > now || s.retryAt > now {
 		return b, nil
 	}
-	room := maxPageBytes
+	room := maxBatchBytes
 	for i, q := range s.outbox {
 		if room -= q.size(); i == n || room < 0 && i > 0 {
 			break
@@ -87,11 +87,11 @@ func (m *Memory) deadLetter(s *memoryShard, upTo int64, why Reason, now int64) (
 }
 
 // DeadLetters implements [Store].
-func (m *Memory) DeadLetters(_ context.Context, shard, from, n int) ([]DeadLetter, error) {
+func (m *Memory) DeadLetters(_ context.Context, shard, skip, n int) ([]DeadLetter, error) {
 	s, _, unlock := m.lock(shard)
 	defer unlock()
-	from = min(from, len(s.deadLetters))
-	return slices.Clone(s.deadLetters[from:min(from+n, len(s.deadLetters))]), nil
+	skip = min(skip, len(s.deadLetters))
+	return slices.Clone(s.deadLetters[skip:min(skip+n, len(s.deadLetters))]), nil
 }
 
 // Requeue implements [Store].

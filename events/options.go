@@ -7,13 +7,13 @@ import (
 )
 
 const (
-	// Grace is how long a user or channel must be absent before that is reported, so that a reconnect
-	// makes no event.
+	// Grace is how long a user or channel must be absent before its absence is reported, so that a
+	// reconnect makes no event.
 	Grace = 5 * time.Second
 	// Retention is the time after which the store deletes keys that are not written to.
 	Retention = 7 * 24 * time.Hour
-	// maxPageBytes is about the largest size of one delivery.
-	maxPageBytes = 1 << 20
+	// maxBatchBytes is the largest size of a batch. A single larger event is a batch of its own.
+	maxBatchBytes = 1 << 20
 )
 
 // limits are the limits of one shard.

@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// A Recorder schedules checks. A broker calls it after each change. Its calls decide nothing: an
-// unnecessary call costs one check and makes no event. A nil Recorder does nothing.
+// A Recorder schedules checks. A broker calls it after each change. An unnecessary call costs one
+// check and makes no event. A nil Recorder does nothing.
 type Recorder struct {
 	store  Store
 	wanted []Kind
@@ -34,8 +34,9 @@ func (r *Recorder) wants(kinds ...Kind) bool {
 	return r != nil && slices.ContainsFunc(kinds, func(k Kind) bool { return slices.Contains(r.wanted, k) })
 }
 
-// UsersChanged schedules a check of each user. Call it after a binding of a client of each user was
-// written to the registry, repeated or removed. The errors are in the order of the users.
+// UsersChanged schedules a check of each user. Call it after you have written a client's binding to
+// the registry, for the first time or again, or have removed it. The errors are in the order of the
+// users.
 func (r *Recorder) UsersChanged(ctx context.Context, users ...string) []error {
 	if !r.wants(UserOnline, UserOffline) {
 		return make([]error, len(users))
@@ -47,9 +48,9 @@ func (r *Recorder) UsersChanged(ctx context.Context, users ...string) []error {
 	return r.store.Schedule(ctx, Grace, checks...)
 }
 
-// ChannelsChanged schedules a check of each channel. Call it after a server was bound to each
-// channel in the registry, or unbound from it. The errors are in the order of the channels. It
-// ignores the system's own channels ($…).
+// ChannelsChanged schedules a check of each channel. Call it after you have bound a server to the
+// channels in the registry, or unbound it. The errors are in the order of the channels. It ignores
+// the system's own channels ($…).
 func (r *Recorder) ChannelsChanged(ctx context.Context, channels ...string) []error {
 	errs := make([]error, len(channels))
 	if !r.wants(ChannelOccupied, ChannelVacated) {
@@ -71,15 +72,15 @@ func (r *Recorder) ChannelsChanged(ctx context.Context, channels ...string) []er
 type AckDeadline struct {
 	// User is the recipient; "" for a push to a client.
 	User string
-	// Clients are the copies of the message, each in a client's queue. It is empty for a user without
-	// clients; then no acknowledgement is possible.
+	// Clients are the clients that have the message in their queues, each with the id of its copy. It
+	// is empty for a user without clients; then no acknowledgement is possible.
 	Clients []ClientMessage
 	// Data is the data of the message, compact JSON. It is stored with the deadline, because a queue
 	// may drop the message when it reaches its limit or TTL.
 	Data []byte
 	// Key is the idempotency key of the push, if it has one.
 	Key string
-	// After is how long the clients have to acknowledge the message. It must be positive.
+	// After is the time that the clients have to acknowledge the message. It must be positive.
 	After time.Duration
 }
 
@@ -99,7 +100,7 @@ func (r *Recorder) SetAckDeadline(ctx context.Context, d AckDeadline) error {
 	case !json.Valid(d.Data):
 		return errors.New("events: the data of an acknowledgement deadline is not valid JSON")
 	}
-	record, err := json.Marshal(undelivered{User: d.User, Clients: append([]ClientMessage{}, d.Clients...), Data: d.Data})
+	record, err := json.Marshal(undeliveredEvent{User: d.User, Clients: append([]ClientMessage{}, d.Clients...), Data: d.Data})
 	if err != nil {
 		return fmt.Errorf("set an acknowledgement deadline: %w", err)
 	}
@@ -123,14 +124,14 @@ func (d AckDeadline) name() string {
 	return hash(byKey, d.User, cmp.Or(d.Key, rand.Text()))
 }
 
-// First characters of the name of an AckDeadline: the source of its hash.
+// First character of the name of an AckDeadline. It says which fields the hash in the name is of.
 const (
 	byID  = "i"
 	byKey = "k"
 )
 
-// hash returns a hash of the parts after the prefix source. The separator is unambiguous, because
-// names have no control characters.
+// hash returns source, followed by a hash of the parts. The separator is unambiguous, because names
+// have no control characters.
 func hash(source string, parts ...string) string {
 	sum := sha256.Sum256([]byte(strings.Join(parts, "\x00")))
 	return source + hex.EncodeToString(sum[:12])

@@ -37,7 +37,8 @@ type Redis struct {
 	schedule *redispipe.BatchScript
 }
 
-// NewRedis returns a store that uses pipe. The caller has called [StoreOptions.Validate].
+// NewRedis returns a store that uses pipe. The options must be valid: call [StoreOptions.Validate]
+// first.
 func NewRedis(pipe *redispipe.Pipe, opts StoreOptions) *Redis {
 	r := &Redis{pipe: pipe, limits: defaultLimits, keys: keys(opts.Prefix), ttl: Retention.Milliseconds()}
 	r.schedule = &redispipe.BatchScript{Script: scheduleScript, Shared: []any{&r.limits.due, r.ttl}}

@@ -20,10 +20,10 @@ var errReply = errors.New("unexpected reply of a script")
 // other call during a run.
 const maxChecksPerRun = 256
 
-// checkBatch is checks of one shard that one run of the script schedules.
+// checkBatch holds checks of one shard, which one run of the script schedules.
 type checkBatch struct {
 	shard   int
-	indexes []int           // of the checks in the caller's list
+	indexes []int           // positions of the checks in the caller's list
 	entries strings.Builder // one per line
 }
 
@@ -74,9 +74,9 @@ func byShard(checks []Check) (batches []*checkBatch) {
 }
 
 // SetDeadline implements [Store].
-func (r *Redis) SetDeadline(ctx context.Context, shard int, entry string, record []byte, after time.Duration) error {
+func (r *Redis) SetDeadline(ctx context.Context, shard int, entry string, record []byte, in time.Duration) error {
 	scheduled, err := r.evalInt(ctx, setDeadlineScript, []string{r.keys.due(shard), r.keys.deadlines(shard), r.keys.meta(shard)},
-		entry, record, millis(after), r.limits.due, r.limits.deadlineBytes, r.ttl)
+		entry, record, millis(in), r.limits.due, r.limits.deadlineBytes, r.ttl)
 	return scheduleError(entry, scheduled, err)
 }
 

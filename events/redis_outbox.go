@@ -13,7 +13,7 @@ import (
 // Take implements [Store].
 func (r *Redis) Take(ctx context.Context, shard, n int, lease time.Duration) (Batch, error) {
 	list, err := r.evalArray(ctx, takeScript, []string{r.keys.outbox(shard), r.keys.meta(shard)},
-		n, maxPageBytes, millis(lease), r.ttl)
+		n, maxBatchBytes, millis(lease), r.ttl)
 	b := Batch{Shard: shard}
 	if err == nil && len(list) > 0 {
 		err = b.parse(list)
@@ -94,8 +94,8 @@ func fenceError(b Batch, n int64, err error) error {
 }
 
 // DeadLetters implements [Store].
-func (r *Redis) DeadLetters(ctx context.Context, shard, from, n int) ([]DeadLetter, error) {
-	cmd := redis.NewStringSliceCmd(ctx, "lrange", r.keys.deadLetters(shard), from, from+n-1)
+func (r *Redis) DeadLetters(ctx context.Context, shard, skip, n int) ([]DeadLetter, error) {
+	cmd := redis.NewStringSliceCmd(ctx, "lrange", r.keys.deadLetters(shard), skip, skip+n-1)
 	err := r.pipe.Do(ctx, cmd)
 	letters := make([]DeadLetter, len(cmd.Val()))
 	for i, element := range cmd.Val() {

@@ -96,7 +96,7 @@ func TestCountersOfExpiredKeys(t *testing.T) {
 		ok(t, client.Del(t.Context(), s.keys.outbox(3)).Err())
 	}
 	s.appendEvent(t, largeEvent(2, 200))
-	equal(t, "events", numbers(t, s.take(t, 10)), seq(2, 2))
+	equal(t, "events", numbers(t, s.take(t, 10)), rangeOf(2, 2))
 	equal(t, "dead letters", s.deadLetters(t), nil)
 
 	for n := 3; n < 6; n++ {

@@ -107,7 +107,7 @@ func testMaxAge(t *testing.T, open openFunc) {
 	ok(t, err)
 	h.sendFailing()
 	shard := shardOf("u:", "ann")
-	if h.client != nil { // h.ageEvents would age the events of shard 3
+	if h.client != nil { // h.ageEvents ages the events of shard 3 only
 		ageEvents(t, h.client(t), h.keys, shard, time.Hour)
 		h.advance(t, time.Hour)
 	} else {

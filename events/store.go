@@ -15,15 +15,15 @@ var (
 
 // A Check is a user or channel to check.
 type Check struct {
-	Shard int
-	Entry string
+	Shard int    // of the user or channel, as shardOf returns it
+	Entry string // u:<user> or c:<channel>
 }
 
 // A Claim is an entry of the due list that no other process checks until the claim expires.
 type Claim struct {
 	Entry  string
 	Token  string // fencing token for Settle
-	Record []byte // of a message with a deadline; nil if the store has lost it
+	Record []byte // record of a message with a deadline; nil if the store has lost it
 }
 
 // A CheckResult is the result of checking a claimed entry.
@@ -55,7 +55,9 @@ type Batch struct {
 
 // A QueuedEvent is an event in an outbox.
 type QueuedEvent struct {
-	Seq   int64 // increases along the outbox: at least (ms since 2020-01-01) × 4096, on the store's clock
+	// Seq is the sequence number. It increases along the outbox. It is at least 4096 times the number
+	// of milliseconds since 2020-01-01 UTC on the store's clock, so it also tells the event's age.
+	Seq   int64
 	Event []byte
 }
 
@@ -84,9 +86,10 @@ type Store interface {
 	// an earlier schedule or claim of the same entry. The errors are in the order of the checks; an
 	// error is ErrFull if the due list has no room.
 	Schedule(ctx context.Context, grace time.Duration, checks ...Check) []error
-	// SetDeadline stores the record of a message and schedules a check of entry after that time. It
-	// does nothing if the entry has a deadline already. The error is ErrFull if there is no room.
-	SetDeadline(ctx context.Context, shard int, entry string, record []byte, after time.Duration) error
+	// SetDeadline stores the record of a message and schedules a check of entry. The check is due
+	// after the duration in. SetDeadline does nothing if the entry has a deadline already. The error
+	// is ErrFull if there is no room.
+	SetDeadline(ctx context.Context, shard int, entry string, record []byte, in time.Duration) error
 	// Claim claims up to n due entries for the time ttl and returns them.
 	Claim(ctx context.Context, shard, n int, ttl time.Duration) ([]Claim, error)
 	// Settle ends a claim: it removes the entry from the due list, stores the reported state, and
@@ -97,23 +100,24 @@ type Store interface {
 	// present during the whole walk is in at least one.
 	ReportedPresent(ctx context.Context, shard int, cursor string, n int) (entries []string, next string, err error)
 
-	// Take leases the outbox and returns its head: at most n events and about maxPageBytes. The batch
-	// has no events if the outbox is empty, if another process holds the lease, or if the next
+	// Take leases the outbox and returns its head: at most n events and maxBatchBytes. The batch has
+	// no events if the outbox is empty, if another process holds the lease, or if the next
 	// attempt is not due.
 	Take(ctx context.Context, shard, n int, lease time.Duration) (Batch, error)
 	// Sent removes the events up to the sequence number upTo from the outbox. It renews the lease for
 	// the time renew, or ends it if renew is zero. The error is ErrFenced if the caller no longer
 	// holds the lease.
 	Sent(ctx context.Context, b Batch, upTo int64, renew time.Duration) error
-	// Failed counts a failed attempt, ends the lease and sets the time of the next attempt. Of the
-	// events up to upTo, it moves those that are older than maxAge to the dead letters and returns
-	// their number. The error is ErrFenced as for Sent.
+	// Failed counts a failed attempt, ends the lease and sets the time of the next attempt. If events
+	// up to upTo are older than maxAge, it moves them to the dead letters. It returns their number.
+	// The error is ErrFenced as for Sent.
 	Failed(ctx context.Context, b Batch, upTo int64, retryIn, maxAge time.Duration) (expired int, err error)
 	// Refused moves the events up to upTo to the dead letters. Otherwise it is like Sent.
 	Refused(ctx context.Context, b Batch, upTo int64, why Reason, renew time.Duration) error
 
-	// DeadLetters returns up to n dead letters, oldest first. It skips the oldest from ones.
-	DeadLetters(ctx context.Context, shard, from, n int) ([]DeadLetter, error)
+	// DeadLetters skips the oldest dead letters, as many as skip says, and returns the next n, oldest
+	// first.
+	DeadLetters(ctx context.Context, shard, skip, n int) ([]DeadLetter, error)
 	// Requeue moves up to n dead letters to the end of the outbox while there is room, oldest first,
 	// and returns their number.
 	Requeue(ctx context.Context, shard, n int) (int, error)

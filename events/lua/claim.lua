@@ -1,7 +1,7 @@
 #!lua
 -- Claims due entries: sets their scores to the end of the claim, so that no other call finds them
--- due before. The score is also the fencing token. It ends in half a millisecond, so it never
--- equals the score of a scheduled check.
+-- due before. The score is also the fencing token. It ends in ".5", so it never equals the score of
+-- a scheduled check, which is an integer.
 -- KEYS[1] ev_due_{evN}
 -- KEYS[2] ev_watch_{evN}
 -- ARGV[1] largest number of entries

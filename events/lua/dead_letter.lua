@@ -37,14 +37,15 @@ while true do
 	moved, eventBytes, letterBytes = moved + 1, eventBytes + #event, letterBytes + #letter
 end
 
-local attempts, retryAt, leaseUntil = 0, tonumber(ARGV[5]), tonumber(ARGV[6])
-if retryAt >= 0 then
-	attempts, retryAt = tonumber(call('HGET', KEYS[3], 'attempts') or 0) + 1, ms + retryAt
+local retryIn, lease = tonumber(ARGV[5]), tonumber(ARGV[6])
+local attempts, retryAt, leaseUntil = 0, 0, 0
+if retryIn >= 0 then
+	attempts, retryAt = tonumber(call('HGET', KEYS[3], 'attempts') or 0) + 1, ms + retryIn
 end
-if leaseUntil > 0 then
-	leaseUntil = ms + leaseUntil
+if lease > 0 then
+	leaseUntil = ms + lease
 end
-call('HSET', KEYS[3], 'until', string.format('%d', leaseUntil), 'attempts', attempts, 'retry_at', string.format('%d', math.max(retryAt, 0)))
+call('HSET', KEYS[3], 'until', string.format('%d', leaseUntil), 'attempts', attempts, 'retry_at', string.format('%d', retryAt))
 if moved > 0 then
 	call('HINCRBY', KEYS[3], 'out_bytes', -eventBytes)
 	local letters = call('LLEN', KEYS[2])

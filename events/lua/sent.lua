@@ -26,10 +26,10 @@ while not done do
 	end
 	removed, done = removed + count, count < 16
 end
-local leaseUntil = tonumber(ARGV[3])
-if leaseUntil > 0 then
+local lease, leaseUntil = tonumber(ARGV[3]), 0
+if lease > 0 then
 	local now = call('TIME')
-	leaseUntil = now[1] * 1000 + math.floor(now[2] / 1000) + leaseUntil
+	leaseUntil = now[1] * 1000 + math.floor(now[2] / 1000) + lease
 end
 if removed > 0 then
 	call('HINCRBY', KEYS[2], 'out_bytes', -bytes)

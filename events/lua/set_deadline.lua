@@ -18,7 +18,7 @@ if call('HEXISTS', KEYS[2], ARGV[1]) == 1 then
 	return 1
 end
 local bytes = #ARGV[2]
-if call('EXISTS', KEYS[2]) == 1 then -- else watch_bytes is of records that have expired
+if call('EXISTS', KEYS[2]) == 1 then -- else the records that watch_bytes counts have expired
 	bytes = bytes + tonumber(call('HGET', KEYS[3], 'watch_bytes') or 0)
 end
 if call('ZCARD', KEYS[1]) >= tonumber(ARGV[4]) or bytes > tonumber(ARGV[5]) then

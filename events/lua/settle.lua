@@ -20,7 +20,7 @@
 -- ARGV[11] retention, ms
 -- returns -1 if the claim is no longer valid; 0 if there is no event; else 1 + the number of older
 -- events that were moved to the dead letters
--- cost O(log entries + events dropped)
+-- cost O(log entries + events moved or dropped)
 
 local call = redis.call
 local score = call('ZSCORE', KEYS[1], ARGV[1])
@@ -58,7 +58,7 @@ local seq = string.format('%d', math.max((ms - 1577836800000) * 4096, tonumber(c
 local id = ARGV[5] ~= '' and ARGV[5] or seq .. '-' .. ARGV[6]
 local event = seq .. ':{"id":"' .. id .. '","at":' .. time .. ',' .. ARGV[4]
 local length, bytes = call('RPUSH', KEYS[4], event), #event
-if length > 1 then -- else out_bytes is of an outbox that has expired
+if length > 1 then -- else the events that out_bytes counts have expired
 	bytes = bytes + tonumber(call('HGET', KEYS[6], 'out_bytes') or 0)
 end
 

@@ -26,7 +26,7 @@ func TestBatchCost(t *testing.T) {
 		name   string
 		client redis.UniversalClient
 		nodes  []*redistest.Server
-		runs   int // largest number of script runs for the users, and for the channels
+		runs   int // largest number of script runs for the users; the same for the channels
 	}{
 		{"single", server.Client(t), []*redistest.Server{server}, 1},
 		{"cluster", cluster.Client(t), cluster.Masters, events.Shards},
@@ -117,7 +117,7 @@ func scriptRuns(t *testing.T, nodes []*redistest.Server) (total int) {
 	return total
 }
 
-// goroutineCounter is a Redis hook that records the highest number of goroutines at a pipeline.
+// goroutineCounter is a redis.Hook that records the highest number of goroutines at a pipeline.
 type goroutineCounter struct {
 	mu  sync.Mutex // guards the field below
 	max int

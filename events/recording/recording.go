@@ -1,6 +1,6 @@
 // Package recording wraps a registry so that an [events.Recorder] is called after each change of a
 // binding: by a session, by a sweep after an outage of the store, or by a janitor that cleans up
-// after a dead server. So the users of a registry need not know of events.
+// after a dead server. So the callers of a registry need not know of events.
 package recording
 
 import (
@@ -90,8 +90,9 @@ func (w *Wrapper) recordChannel(ctx context.Context, channel string, err error) 
 	return w.record(ctx, w.recorder.ChannelsChanged, []string{channel}, []error{err})[0]
 }
 
-// record calls changed once, with the names whose call succeeded. It adds the recorder's errors to
-// errs, which are the errors of the registry in the order of names, and returns errs.
+// record calls changed once, with the names whose call succeeded. errs are the errors of the
+// registry in the order of the names. record adds the errors of the recorder to them and returns
+// them.
 func (w *Wrapper) record(ctx context.Context, changed func(context.Context, ...string) []error, names []string, errs []error) []error {
 	succeeded, indexes := make([]string, 0, len(names)), make([]int, 0, len(names))
 	for i, err := range errs {

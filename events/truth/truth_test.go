@@ -97,7 +97,7 @@ func TestAcknowledged(t *testing.T) {
 // failing is a registry in which one method fails.
 type failing struct {
 	Registry
-	method string // that fails
+	method string // name of the method that fails
 }
 
 var errFailing = errors.New("the call fails")
@@ -195,9 +195,9 @@ func TestUndelivered(t *testing.T) {
 	})
 }
 
-// TestWithdrawnIsAcknowledged checks that a message counts as acknowledged by all clients of its
-// acknowledgement group after one client has acknowledged it.
-func TestWithdrawnIsAcknowledged(t *testing.T) {
+// TestAckGroup checks that a message counts as acknowledged by all clients of its acknowledgement
+// group after one client has acknowledged it.
+func TestAckGroup(t *testing.T) {
 	eachStore(t, func(s *stores) {
 		s.join("a")
 		generation := s.bind("ann", "phone", "a")
