@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// maxDryRun limits the channels, and the clients, of one dead server that a dry run counts.
+// maxDryRun limits how many channels of a dead server a dry run counts. It limits the clients too.
 const maxDryRun = 100_000
 
 // clean removes the bindings of a dead server and then the server. The server stays listed until
@@ -40,9 +40,9 @@ func (j *Janitor) clean(ctx context.Context, server string, counts *counters) er
 	return nil
 }
 
-// release releases a client from a dead server. It releases the user's entry first, with the
-// generation in the client's record: a released record does not name the user, so a janitor that is
-// stopped between the two steps would leave the entry unchanged.
+// release releases a client from a dead server: first the client's entry at its user, then the
+// client's record. After the reverse order, a janitor that is stopped between the two steps would
+// leave the entry unchanged, because a released record does not name the user.
 func (j *Janitor) release(ctx context.Context, server, client string, counts *counters) error {
 	r, q := j.opts.Registry, j.opts.Queue
 	c, known, err := q.Client(ctx, client)

@@ -10,14 +10,14 @@ import (
 	"testing"
 )
 
-// nameSet is a set that always lists the same names first, as a store may.
-type nameSet []string
+// nameList lists the same names first in every call, as a store may.
+type nameList []string
 
-func (s *nameSet) list(n int) ([]string, error) { return slices.Clone((*s)[:min(n, len(*s))]), nil }
+func (s *nameList) list(n int) ([]string, error) { return slices.Clone((*s)[:min(n, len(*s))]), nil }
 
 func TestRemoveAllSkipsFailedNames(t *testing.T) {
 	e := memoryEnv(t)
-	var s nameSet
+	var s nameList
 	for i := range 20 {
 		s = append(s, fmt.Sprintf("failing%d", i), fmt.Sprintf("good%d", i))
 	}
@@ -37,7 +37,7 @@ func TestRemoveAllSkipsFailedNames(t *testing.T) {
 
 func TestRemoveAllStopsAfterFailedChunk(t *testing.T) {
 	e := memoryEnv(t)
-	s := make(nameSet, 100)
+	s := make(nameList, 100)
 	for i := range s {
 		s[i] = fmt.Sprint(i)
 	}

@@ -14,13 +14,13 @@
 // round finds unfinished work.
 //
 // A server that answers but does not renew its lease has lost the store. Other servers cannot reach
-// its clients, so the janitor waits for Patience only.
+// its clients, so the janitor declares it dead after Options.Patience although it answers.
 //
 // # Queues
 //
 // Each channel in ch_list is trimmed. A server that is neither listed nor leased is removed from
-// ch_{channel}: a failover may have restored its binding, or it was killed while it left. A channel
-// without servers is removed from ch_list.
+// ch_{channel}. Such a binding remains if a failover has restored it, or if the server was killed
+// while it left. A channel without servers is removed from ch_list.
 //
 // # Events
 //

@@ -17,13 +17,13 @@ type eventRound struct {
 }
 
 // eventRounds returns the rounds in the order in which each creates work for the next. A dry run
-// has none, because to claim due entries changes them.
+// has none, because a claim changes the due list.
 func (j *Janitor) eventRounds() []eventRound {
 	e := j.opts.Events
 	if e == nil || j.opts.DryRun {
 		return nil
 	}
-	measured := func(kind string, round func(context.Context) (events.Report, error)) func(context.Context) (Report, error) {
+	counted := func(kind string, round func(context.Context) (events.Report, error)) func(context.Context) (Report, error) {
 		return func(ctx context.Context) (Report, error) {
 			return j.measured(kind, func(counts *counters) error {
 				r, err := round(ctx)
@@ -35,9 +35,9 @@ func (j *Janitor) eventRounds() []eventRound {
 		}
 	}
 	return []eventRound{
-		{sweep, j.opts.SweepEvery, measured(sweep, e.SweepRound)},
-		{due, j.opts.EventsEvery, measured(due, e.DueRound)},
-		{send, j.opts.EventsEvery, measured(send, e.SendRound)},
+		{sweep, j.opts.SweepEvery, counted(sweep, e.SweepRound)},
+		{due, j.opts.EventsEvery, counted(due, e.DueRound)},
+		{send, j.opts.EventsEvery, counted(send, e.SendRound)},
 	}
 }
 

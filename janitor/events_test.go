@@ -19,7 +19,7 @@ import (
 	"switchboard/events/truth"
 )
 
-// fakeSender is a Sender that accepts all events. It is also the clock of the event store.
+// fakeSender is a Sender that accepts all events. It also holds the clock of the event store.
 type fakeSender struct {
 	mu       sync.Mutex // guards the fields below
 	accepted []string
@@ -89,6 +89,16 @@ func withEvents(e *env, d *events.Dispatcher) func(*Options) {
 	}
 }
 
+// eventRound runs one kind of the rounds of Options.Events.
+func (e *env) eventRound(j *Janitor, kind string) {
+	e.Helper()
+	for _, r := range j.eventRounds() {
+		if r.kind == kind {
+			e.round(r.round)
+		}
+	}
+}
+
 func TestEventsOfDeadServer(t *testing.T) {
 	eachStore(t, func(e *env) {
 		d, sender := e.dispatcher()
@@ -110,14 +120,14 @@ func TestEventsOfDeadServer(t *testing.T) {
 		e.expireLease("dead")
 		e.round(j.ServersRound)
 		sender.advance(events.Grace)
-		e.round(j.eventRounds()[1].round)
+		e.eventRound(j, due)
 		e.round(j.ServersRound) // declares the server dead and removes its bindings
-		e.round(j.eventRounds()[1].round)
-		e.round(j.eventRounds()[2].round)
+		e.eventRound(j, due)
+		e.eventRound(j, send)
 		equal(e, "events within the grace", sender.take(), nil)
 		sender.advance(events.Grace)
-		e.round(j.eventRounds()[1].round)
-		e.round(j.eventRounds()[2].round)
+		e.eventRound(j, due)
+		e.eventRound(j, send)
 		equal(e, "events after the grace", sender.take(), []string{"channel_vacated c1", "user_offline u0"})
 	})
 }
@@ -134,8 +144,8 @@ func TestEventsOfOrphan(t *testing.T) {
 	e.ok(e.registry.Forget(e.Context(), "gone"))
 	equal(e, "report", e.round(j.QueuesRound), Report{Orphans: 1})
 	sender.advance(events.Grace)
-	e.round(j.eventRounds()[1].round)
-	e.round(j.eventRounds()[2].round)
+	e.eventRound(j, due)
+	e.eventRound(j, send)
 	equal(e, "events", sender.take(), []string{"channel_vacated c0"})
 }
 

@@ -78,7 +78,7 @@ type Options struct {
 	// SweepEvery is the interval of the rounds that look for changes that were not recorded. Each
 	// round looks at a part of the entries. Zero means 10 s.
 	SweepEvery time.Duration
-	// MaxAge is the age of the newest message at which all messages of a channel are deleted. Zero
+	// MaxAge is how long a channel keeps its messages after the newest one. Then all are deleted. Zero
 	// means 30 min.
 	MaxAge time.Duration
 	// MaxCount is the largest number of messages that a channel keeps. Zero means 1000.
@@ -109,7 +109,7 @@ type Options struct {
 type Janitor struct {
 	opts    Options
 	metrics metrics
-	limited *loglimit.Limit // of the warnings about failed rounds
+	limited *loglimit.Limit // limits the warnings about failed rounds
 
 	serversMu sync.Mutex // allows one ServersRound at a time; guards the fields below
 	// hosts has the last known address of each listed server. The registry loses it with the lease.

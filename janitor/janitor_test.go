@@ -151,9 +151,12 @@ func TestMetrics(t *testing.T) {
 	e := memoryEnv(t)
 	e.addServer("dead", 2, 3)
 	e.expireLease("dead")
-	for _, dry := range []bool{true, false} {
+	for _, c := range []struct {
+		dryRun bool
+		want   []float64
+	}{{true, []float64{2, 0, 0, 0}}, {false, []float64{2, 1, 2, 3}}} {
 		metrics := prometheus.NewRegistry()
-		j := e.janitor(func(o *Options) { o.Registerer, o.DryRun = metrics, dry })
+		j := e.janitor(func(o *Options) { o.Registerer, o.DryRun = metrics, c.dryRun })
 		e.round(j.ServersRound)
 		e.round(j.ServersRound)
 		families, err := metrics.Gather()
@@ -164,10 +167,10 @@ func TestMetrics(t *testing.T) {
 				values[strings.TrimPrefix(f.GetName(), "switchboard_janitor_")] += m.GetCounter().GetValue()
 			}
 		}
-		expected := map[bool][]float64{true: {2, 0, 0, 0}, false: {2, 1, 2, 3}}[dry]
+
 		equal(e, "metrics", []float64{
 			values["rounds_total"], values["servers_buried_total"], values["channels_released_total"], values["clients_released_total"],
-		}, expected)
+		}, c.want)
 		if _, err := New(Options{Registry: e.registry, Queue: e.queue, Registerer: metrics}); err == nil {
 			t.Error("metrics were registered twice without an error")
 		}

@@ -20,7 +20,7 @@ const (
 type metrics struct {
 	rounds, errors *prometheus.CounterVec
 	seconds        *prometheus.HistogramVec
-	// Not counted in a dry run.
+	// A dry run does not change the counters below.
 	declaredDead, channels, clients, orphans, trimmed, pruned prometheus.Counter
 }
 

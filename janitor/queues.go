@@ -20,7 +20,8 @@ type Queue interface {
 // pageSize is how many channels are fetched at a time.
 const pageSize = 500
 
-// QueuesRound cleans each listed channel once. Errors do not stop the round, as in ServersRound.
+// QueuesRound trims and prunes each listed channel once. Errors do not stop the round, as in
+// ServersRound.
 func (j *Janitor) QueuesRound(ctx context.Context) (Report, error) {
 	return j.measured(queues, func(counts *counters) error {
 		cache, err := j.newServerCache(ctx)

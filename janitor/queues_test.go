@@ -30,7 +30,7 @@ func TestTrim(t *testing.T) {
 		p, err := e.queue.ReadChannel(e.Context(), "c0", long[0], 100)
 		e.ok(err)
 		equal(e, "floor", p.Floor, long[5])
-		equal(e, "held", len(p.Messages), 4)
+		equal(e, "messages", len(p.Messages), 4)
 		equal(e, "complete", p.Complete, false)
 
 		// Ids have a resolution of 1 ms. Wait until all messages are older than MaxAge.
@@ -41,7 +41,7 @@ func TestTrim(t *testing.T) {
 		p, err = e.queue.ReadChannel(e.Context(), "c1", 0, 100)
 		e.ok(err)
 		equal(e, "floor", p.Floor, short[3])
-		equal(e, "held", len(p.Messages), 0)
+		equal(e, "messages", len(p.Messages), 0)
 		equal(e, "complete", p.Complete, false)
 	})
 }

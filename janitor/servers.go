@@ -51,7 +51,7 @@ type serverState struct {
 	host       string // if live
 }
 
-// findDead returns the listed servers that are declared dead by this round or were before.
+// findDead returns the listed servers that are declared dead, in this round or earlier.
 func (j *Janitor) findDead(ctx context.Context, listed []string, counts *counters, errs *errorList) []string {
 	var mu sync.Mutex
 	states := map[string]serverState{}
@@ -96,8 +96,8 @@ func (j *Janitor) readState(ctx context.Context, server string) (serverState, er
 }
 
 // declareDead declares candidates dead and returns the dead ones. It skips a candidate that answers
-// and has been without a lease for less than Patience. The registry refuses to declare a server
-// dead that has a lease again.
+// and has been without a lease for less than Patience. If a server has a lease again, the registry
+// does not declare it dead.
 func (j *Janitor) declareDead(ctx context.Context, candidates []string, counts *counters, errs *errorList) []string {
 	var mu sync.Mutex
 	var declared []string

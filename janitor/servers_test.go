@@ -149,9 +149,9 @@ func TestInterruptedCleanup(t *testing.T) {
 		e.expireLease("dead")
 		e.round(e.janitor(nil).ServersRound)
 
-		const all = 1000
-		e.interrupt(3, all) // while it releases channels
-		e.interrupt(all, 4) // while it releases clients
+		const never = 1000
+		e.interrupt(3, never) // while it releases channels
+		e.interrupt(never, 4) // while it releases clients
 
 		report := e.round(e.janitor(nil).ServersRound)
 		equal(e, "another janitor", report, Report{Forgotten: 1, Channels: report.Channels, Clients: report.Clients})
@@ -167,7 +167,7 @@ func TestInterruptedCleanup(t *testing.T) {
 	})
 }
 
-// interrupt stops a janitor in its second round, after so many calls of UnbindChannel or
+// interrupt stops a janitor in its second round, after this number of calls of UnbindChannel or of
 // DropClient.
 func (e *env) interrupt(unbinds, drops int) {
 	e.Helper()
