@@ -16,8 +16,8 @@
 // # Answers
 //
 //	2xx                 delivered; the body is ignored
-//	400, 413, 422       the content is refused: the events are sent one by one, and each event that
-//	                    is refused alone becomes a dead letter
+//	400, 413, 422       the content is refused: the events are sent again one by one, and an event
+//	                    that is refused on its own becomes a dead letter
 //	410                 the endpoint is gone: the events become dead letters at once
 //	429, 503            sent again, not before Retry-After
 //	anything else       sent again; redirects are not followed, because the signature is for one

@@ -22,7 +22,7 @@ func TestNodeExample(t *testing.T) {
 	const driver = `
 const cases = JSON.parse(require("node:fs").readFileSync(0));
 console.log(JSON.stringify(cases.map((c) => verify(c.secrets, c.headers, Buffer.from(c.body)))));`
-	type example struct {
+	type verifyCase struct {
 		Secrets []string          `json:"secrets"`
 		Headers map[string]string `json:"headers"`
 		Body    string            `json:"body"`
@@ -34,7 +34,7 @@ console.log(JSON.stringify(cases.map((c) => verify(c.secrets, c.headers, Buffer.
 		}
 	}
 	now, body := time.Now(), `{"events":["ü"]}`
-	input, err := json.Marshal([]example{
+	input, err := json.Marshal([]verifyCase{
 		{[]string{"new"}, headers(now, "old", "new"), body},
 		{[]string{"newest", "old"}, headers(now, "old", "new"), body},
 		{[]string{"other"}, headers(now, "old", "new"), body},

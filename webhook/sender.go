@@ -15,7 +15,8 @@ import (
 )
 
 const (
-	// maxAnswer limits the bytes of an answer that are read so that the connection can be reused.
+	// maxAnswer limits the bytes that are read of an answer's header, and of its body. The body is
+	// read so that the connection can be reused.
 	maxAnswer = 64 << 10
 	// maxSecrets limits the number of signatures in the header.
 	maxSecrets = 8
@@ -28,8 +29,8 @@ type Options struct {
 	// URL is the endpoint, http or https. Errors do not include it, because it may contain a secret.
 	// It must be set.
 	URL string
-	// Secrets sign each delivery. Set several while receivers change their secret. At least one must
-	// be set.
+	// Secrets sign each delivery, each with a signature of its own. Set the old and the new secret
+	// while receivers change theirs. At least one must be set.
 	Secrets []string
 	// Timeout limits one delivery, from dialing to the end of the answer. Zero means 10 s.
 	Timeout time.Duration

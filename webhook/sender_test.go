@@ -18,7 +18,7 @@ import (
 
 const (
 	secret    = "hunter2-hunter2-hunter2"
-	oldSecret = "the secret before"
+	oldSecret = "the previous secret"
 )
 
 // delivery is a POST that a receiver received.
@@ -132,8 +132,7 @@ func TestNoAnswer(t *testing.T) {
 	}
 }
 
-// TestEndlessAnswer checks that the status decides, and that an endless body delays Send at
-// most until the timeout.
+// TestEndlessAnswer checks that Send succeeds if the status is 200, although the body has no end.
 func TestEndlessAnswer(t *testing.T) {
 	url, _ := receiver(t, func(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusOK)

@@ -13,18 +13,19 @@ import (
 const (
 	// TimestampHeader has the time of the attempt in Unix seconds.
 	TimestampHeader = "Switchboard-Timestamp"
-	// SignatureHeader has v1=<hex> for each secret, separated by commas.
+	// SignatureHeader has a signature v1=<hex> for each secret, separated by commas.
 	SignatureHeader = "Switchboard-Signature"
 
-	version = "v1="
+	// signaturePrefix starts a signature of the only version.
+	signaturePrefix = "v1="
 )
 
-// Sign sets both headers, with one signature for each secret.
+// Sign signs body with each secret and sets [TimestampHeader] and [SignatureHeader].
 func Sign(secrets []string, header http.Header, body []byte, now time.Time) {
 	timestamp := strconv.FormatInt(now.Unix(), 10)
 	signatures := make([]string, len(secrets))
 	for i, secret := range secrets {
-		signatures[i] = version + hex.EncodeToString(digest(secret, timestamp, body))
+		signatures[i] = signaturePrefix + hex.EncodeToString(digest(secret, timestamp, body))
 	}
 	header.Set(TimestampHeader, timestamp)
 	header.Set(SignatureHeader, strings.Join(signatures, ","))

@@ -29,8 +29,8 @@ const (
 )
 
 // Verify returns nil if body was signed with one of the secrets and its timestamp is at most
-// tolerance before or after the current time. A zero tolerance means [Tolerance]. Otherwise it
-// returns [ErrSignature] or [ErrTimestamp]. Pass the body as received, before you decode it.
+// tolerance before or after the current time. If not, it returns [ErrSignature] or [ErrTimestamp].
+// A zero tolerance means [Tolerance]. Pass the body as received, before you decode it.
 //
 // A delivery can be replayed within the tolerance, and failed deliveries are sent again. So store
 // the ids of events for at least that long, and drop events whose ids you have seen.
@@ -64,7 +64,7 @@ func verify(secrets []string, header http.Header, body []byte, tolerance time.Du
 func signed(secrets []string, signatures, timestamp string, body []byte) bool {
 	var macs [][]byte
 	for part := range strings.SplitSeq(signatures, ",") {
-		text, found := strings.CutPrefix(strings.TrimSpace(part), version)
+		text, found := strings.CutPrefix(strings.TrimSpace(part), signaturePrefix)
 		if !found || len(text) != hex.EncodedLen(sha256.Size) {
 			continue // another version
 		}

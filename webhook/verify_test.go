@@ -34,7 +34,7 @@ func TestKnownSignature(t *testing.T) {
 func TestVerify(t *testing.T) {
 	const body = `{"events":[{"id":"1"}]}`
 	good := signedAt(noon, body, "old", "new")
-	with := func(name, value string) http.Header {
+	goodWith := func(name, value string) http.Header {
 		h := good.Clone()
 		h.Set(name, value)
 		return h
@@ -57,8 +57,8 @@ func TestVerify(t *testing.T) {
 		{"an empty secret", []string{""}, signedAt(noon, body, ""), body, 0, noon, ErrSignature},
 		{"a changed body", []string{"old"}, good, body + " ", 0, noon, ErrSignature},
 		{"an empty body", []string{"old"}, good, "", 0, noon, ErrSignature},
-		{"a changed timestamp", []string{"old"}, with(TimestampHeader, strconv.FormatInt(noon.Unix()+1, 10)), body, 0, noon, ErrSignature},
-		{"the dot at another position", []string{"old"}, with(TimestampHeader, strconv.FormatInt(noon.Unix()/10, 10)), "0." + body, 0, noon, ErrSignature},
+		{"a changed timestamp", []string{"old"}, goodWith(TimestampHeader, strconv.FormatInt(noon.Unix()+1, 10)), body, 0, noon, ErrSignature},
+		{"a digit moved from the timestamp to the body", []string{"old"}, goodWith(TimestampHeader, strconv.FormatInt(noon.Unix()/10, 10)), "0." + body, 0, noon, ErrSignature},
 
 		{"as old as tolerated", []string{"old"}, good, body, 0, noon.Add(Tolerance), nil},
 		{"older than tolerated", []string{"old"}, good, body, 0, noon.Add(Tolerance + time.Second), ErrTimestamp},
@@ -67,22 +67,22 @@ func TestVerify(t *testing.T) {
 		{"a short tolerance", []string{"old"}, good, body, time.Minute, noon.Add(61 * time.Second), ErrTimestamp},
 
 		{"no headers", []string{"old"}, http.Header{}, body, 0, noon, ErrTimestamp},
-		{"no timestamp", []string{"old"}, with(TimestampHeader, ""), body, 0, noon, ErrTimestamp},
-		{"an invalid timestamp", []string{"old"}, with(TimestampHeader, "noon"), body, 0, noon, ErrTimestamp},
-		{"a timestamp with a plus sign", []string{"old"}, with(TimestampHeader, "+"+good.Get(TimestampHeader)), body, 0, noon, ErrTimestamp},
+		{"no timestamp", []string{"old"}, goodWith(TimestampHeader, ""), body, 0, noon, ErrTimestamp},
+		{"an invalid timestamp", []string{"old"}, goodWith(TimestampHeader, "noon"), body, 0, noon, ErrTimestamp},
+		{"a timestamp with a plus sign", []string{"old"}, goodWith(TimestampHeader, "+"+good.Get(TimestampHeader)), body, 0, noon, ErrTimestamp},
 		{"a negative timestamp", []string{"old"}, signedAt(time.Unix(-1, 0), body, "old"), body, 0, time.Unix(0, 0), ErrTimestamp},
 		{"a timestamp in the far future", []string{"old"}, signedAt(time.Unix(1<<62, 0), body, "old"), body, 0, noon, ErrTimestamp},
 
-		{"no signature", []string{"old"}, with(SignatureHeader, ""), body, 0, noon, ErrSignature},
-		{"a signature of another version", []string{"old"}, with(SignatureHeader, "v2="+mac), body, 0, noon, ErrSignature},
-		{"a signature without a version", []string{"old"}, with(SignatureHeader, mac), body, 0, noon, ErrSignature},
-		{"an empty signature", []string{"old"}, with(SignatureHeader, "v1="), body, 0, noon, ErrSignature},
-		{"a truncated signature", []string{"old"}, with(SignatureHeader, "v1="+mac[:62]), body, 0, noon, ErrSignature},
-		{"a signature with extra digits", []string{"old"}, with(SignatureHeader, "v1="+mac+"00"), body, 0, noon, ErrSignature},
-		{"a signature that is not hex", []string{"old"}, with(SignatureHeader, "v1="+strings.Repeat("z", 64)), body, 0, noon, ErrSignature},
-		{"a signature in capitals", []string{"old"}, with(SignatureHeader, "v1="+strings.ToUpper(mac)), body, 0, noon, nil},
-		{"a valid signature among others", []string{"old"}, with(SignatureHeader, "v0=x, v1="+strings.Repeat("0", 64)+" , v1="+mac), body, 0, noon, nil},
-		{"a valid signature after thousands of others", []string{"old"}, with(SignatureHeader, strings.Repeat("v1="+strings.Repeat("0", 64)+",", 5000)+"v1="+mac), body, 0, noon, ErrSignature},
+		{"no signature", []string{"old"}, goodWith(SignatureHeader, ""), body, 0, noon, ErrSignature},
+		{"a signature of another version", []string{"old"}, goodWith(SignatureHeader, "v2="+mac), body, 0, noon, ErrSignature},
+		{"a signature without a version", []string{"old"}, goodWith(SignatureHeader, mac), body, 0, noon, ErrSignature},
+		{"an empty signature", []string{"old"}, goodWith(SignatureHeader, "v1="), body, 0, noon, ErrSignature},
+		{"a truncated signature", []string{"old"}, goodWith(SignatureHeader, "v1="+mac[:62]), body, 0, noon, ErrSignature},
+		{"a signature with extra digits", []string{"old"}, goodWith(SignatureHeader, "v1="+mac+"00"), body, 0, noon, ErrSignature},
+		{"a signature that is not hex", []string{"old"}, goodWith(SignatureHeader, "v1="+strings.Repeat("z", 64)), body, 0, noon, ErrSignature},
+		{"a signature in capitals", []string{"old"}, goodWith(SignatureHeader, "v1="+strings.ToUpper(mac)), body, 0, noon, nil},
+		{"a valid signature among others", []string{"old"}, goodWith(SignatureHeader, "v0=x, v1="+strings.Repeat("0", 64)+" , v1="+mac), body, 0, noon, nil},
+		{"a valid signature after thousands of others", []string{"old"}, goodWith(SignatureHeader, strings.Repeat("v1="+strings.Repeat("0", 64)+",", 5000)+"v1="+mac), body, 0, noon, ErrSignature},
 	}
 	for _, tt := range tests {
 		if err := verify(tt.secrets, tt.header, []byte(tt.body), tt.tolerance, tt.at); !errors.Is(err, tt.want) || tt.want == nil && err != nil {
