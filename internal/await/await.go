@@ -14,12 +14,12 @@ const (
 	// Timeout is how long True waits.
 	Timeout = 20 * time.Second
 
-	fast = 5 * time.Millisecond  // between two polls of a condition in this process
-	slow = 20 * time.Millisecond // between two polls of another process
+	fast = 5 * time.Millisecond  // between two polls of True
+	slow = 20 * time.Millisecond // between two polls of the others, which mostly wait for processes
 )
 
-// True polls condition until it returns true. It ends the test after Timeout; what describes the
-// condition in the failure.
+// True polls condition until it returns true. It ends the test after Timeout. The failure contains
+// the text what, a description of the condition.
 func True(tb testing.TB, what string, condition func() bool) {
 	tb.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), Timeout)
@@ -39,7 +39,7 @@ func NoError(ctx context.Context, tb testing.TB, what string, check func() error
 }
 
 // Until polls condition until it returns true. If ctx ends first, Until returns an error that
-// begins with what, which describes the failed condition.
+// begins with the text what, a description of the failure.
 func Until(ctx context.Context, what string, condition func() bool) error {
 	if err := poll(ctx, slow, isTrue(condition)); err != nil {
 		return fmt.Errorf("%s: %w", what, ctx.Err())

@@ -78,7 +78,7 @@ func NewClient(t *http.Transport) http.Client {
 	return http.Client{Transport: t, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 }
 
-// WithoutURL returns the error of a call without a response, with the URL removed.
+// WithoutURL removes the URL from the error of a call that got no response.
 func WithoutURL(err error) error {
 	if wrapped, ok := errors.AsType[*url.Error](err); ok {
 		err = wrapped.Err

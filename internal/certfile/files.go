@@ -88,7 +88,8 @@ func (f *Files) reload() (changed bool, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	s, sum, err := f.opts.read()
-	if changed = sum != f.seen; !changed && f.good.Load() != nil {
+	changed = sum != f.seen
+	if !changed && f.good.Load() != nil {
 		return false, err
 	}
 	f.seen = sum
@@ -172,7 +173,7 @@ func (f *Files) Client() *tls.Config {
 	return config
 }
 
-// Fresh reads the files and returns Client. It serves callers without Run.
+// Fresh reads the files and returns Client. Use it if you do not call Run.
 func (f *Files) Fresh(log zerolog.Logger) *tls.Config {
 	f.check(log)
 	return f.Client()

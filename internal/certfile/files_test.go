@@ -76,8 +76,8 @@ func TestRenewal(t *testing.T) {
 	}
 }
 
-// TestInvalidRenewal: with invalid files the old certificate stays in use and one error is logged.
-// The next valid files are used.
+// TestInvalidRenewal checks that with invalid files the old certificate stays in use and one error
+// is logged, and that the next valid files are used.
 func TestInvalidRenewal(t *testing.T) {
 	ca := certtest.New(t)
 	pair, other := ca.Pair(), ca.Pair()
@@ -124,8 +124,8 @@ func TestMutual(t *testing.T) {
 	}
 	server := open(ours, ours, "").Mutual()
 	for name, tt := range map[string]struct {
-		client        *tls.Config
-		serves, dials bool
+		client             *tls.Config
+		serverOK, clientOK bool
 	}{
 		"same authority":                       {open(ours, ours, "").Client(), true, true},
 		"right name":                           {open(ours, ours, "instance").Client(), true, true},
@@ -133,17 +133,18 @@ func TestMutual(t *testing.T) {
 		"client of another authority":          {open(theirs, ours, "").Client(), false, true},
 		"client that trusts another authority": {open(ours, theirs, "").Client(), false, false},
 		"no client certificate":                {&tls.Config{RootCAs: ours.Pool()}, false, true},
-		"TLS 1.1":                              {old(open(ours, ours, "").Client()), false, false},
+		"TLS 1.1":                              {onlyTLS11(open(ours, ours, "").Client()), false, false},
 	} {
 		_, serverErr, clientErr := handshake(t, server, tt.client)
 		// In TLS 1.3 the client finishes before the server has verified its certificate.
-		if (serverErr == nil) != tt.serves || (clientErr == nil) != tt.dials {
+		if (serverErr == nil) != tt.serverOK || (clientErr == nil) != tt.clientOK {
 			t.Errorf("%s: server %v, client %v", name, serverErr, clientErr)
 		}
 	}
 }
 
-func old(c *tls.Config) *tls.Config {
+// onlyTLS11 limits a configuration to versions below TLS 1.2.
+func onlyTLS11(c *tls.Config) *tls.Config {
 	c.MinVersion, c.MaxVersion = tls.VersionTLS10, tls.VersionTLS11
 	return c
 }
@@ -153,7 +154,7 @@ func TestMinimumVersion(t *testing.T) {
 	pair := ca.Pair()
 	f, err := Open(Options{Cert: pair.Cert, Key: pair.Key})
 	ok(t, err)
-	if _, serverErr, _ := handshake(t, f.Server(), old(&tls.Config{RootCAs: ca.Pool()})); serverErr == nil {
+	if _, serverErr, _ := handshake(t, f.Server(), onlyTLS11(&tls.Config{RootCAs: ca.Pool()})); serverErr == nil {
 		t.Error("TLS 1.1 was accepted")
 	}
 	if _, _, err := handshake(t, f.Server(), &tls.Config{RootCAs: ca.Pool(), MaxVersion: tls.VersionTLS12}); err != nil {
@@ -175,8 +176,8 @@ func TestOpen(t *testing.T) {
 	}
 }
 
-// TestSuites: servers refuse a client that offers only CBC suites, with and without client
-// certificates.
+// TestSuites checks that servers refuse a client that offers only CBC suites, with and without
+// client certificates.
 func TestSuites(t *testing.T) {
 	ca := certtest.New(t)
 	pair := ca.Pair()

@@ -44,7 +44,7 @@ func New(tb testing.TB) *Authority {
 // A Pair names the PEM files of a certificate and its key.
 type Pair struct{ Cert, Key string }
 
-// Pair issues a certificate for 127.0.0.1 and names. It is valid for servers and clients.
+// Pair issues a certificate for 127.0.0.1 and the DNS names. It is valid for servers and clients.
 func (a *Authority) Pair(names ...string) Pair {
 	a.tb.Helper()
 	dir := a.tb.TempDir()
@@ -53,7 +53,7 @@ func (a *Authority) Pair(names ...string) Pair {
 	return p
 }
 
-// Renew writes a new certificate and key into the files of p.
+// Renew writes a new certificate, for 127.0.0.1 and the DNS names, and its key into the files of p.
 func (a *Authority) Renew(p Pair, notAfter time.Time, names ...string) {
 	a.tb.Helper()
 	key := newKey(a.tb)

@@ -32,7 +32,7 @@ func TestBuckets(t *testing.T) {
 	}
 }
 
-// hot observes latencies in native buckets that already exist.
+// hot returns cases that observe latencies in native buckets that already exist.
 func hot() []allocs.Case {
 	observe := func(o prometheus.HistogramOpts) func() {
 		h, i := prometheus.NewHistogram(o), 0

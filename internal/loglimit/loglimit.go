@@ -16,8 +16,8 @@ import (
 // Every is the interval that the programs use.
 const Every = 10 * time.Second
 
-// A Limit limits the warnings and errors of one log by message. Messages must be constants, because
-// each message of the last interval needs an entry.
+// A Limit limits the warnings and errors of one log by message. Messages must be constants: each
+// different message needs memory for an interval.
 type Limit struct {
 	log   zerolog.Logger
 	every time.Duration
@@ -31,7 +31,7 @@ type Limit struct {
 type entry struct {
 	level    zerolog.Level
 	repeated int                  // count since the last line
-	fields   func(*zerolog.Event) // of the last warning; may be nil
+	fields   func(*zerolog.Event) // adds the fields of the last warning; may be nil
 	timer    *time.Timer
 }
 

@@ -50,10 +50,10 @@ func TestRepeatedWarnings(t *testing.T) {
 		out := new(log)
 		l := New(zerolog.New(out), time.Second)
 		limited := l.Logger().With().Str("part", "hub").Logger() // children are limited too
-		fail := func() { limited.Warn().Err(errors.New("away")).Msg("store call failed") }
+		fail := func() { limited.Warn().Err(errors.New("unavailable")).Msg("store call failed") }
 
 		fail()
-		expect(t, out, `{"level":"warn","part":"hub","error":"away","message":"store call failed"}`)
+		expect(t, out, `{"level":"warn","part":"hub","error":"unavailable","message":"store call failed"}`)
 		for range 999 {
 			fail()
 		}
@@ -67,8 +67,8 @@ func TestRepeatedWarnings(t *testing.T) {
 		expect(t, out, `{"level":"warn","repeated":1,"within":"1s","message":"store call failed"}`)
 		<-time.After(time.Second)
 		expect(t, out)
-		fail() // after an interval without any, it is logged at once again
-		expect(t, out, `{"level":"warn","part":"hub","error":"away","message":"store call failed"}`)
+		fail() // after an interval without this message it is logged at once again
+		expect(t, out, `{"level":"warn","part":"hub","error":"unavailable","message":"store call failed"}`)
 		<-time.After(time.Second)
 		expect(t, out)
 		if len(l.messages) != 0 {
@@ -95,7 +95,7 @@ func TestOtherLevelsPass(t *testing.T) {
 	silent.Close()
 }
 
-// TestFieldsOfLastWarning: the line with the count has the fields of the last warning.
+// TestFieldsOfLastWarning checks that the line with the count has the fields of the last warning.
 func TestFieldsOfLastWarning(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		out := new(log)

@@ -20,7 +20,7 @@ type Process struct {
 	cmd  *exec.Cmd
 
 	cond  cond.Cond // guards the fields below
-	lines []line    // of the log
+	lines []line    // the log
 	ended bool
 }
 

@@ -4,8 +4,8 @@ package tlsconfig
 import "crypto/tls"
 
 // aead are the TLS 1.2 cipher suites with authenticated encryption and forward secrecy (RFC 9325
-// §4.2). The CBC suites, which Go still offers by default, have a history of padding oracles. All
-// suites of TLS 1.3 are of this kind, and they are not configurable.
+// §4.2). The CBC suites, which Go still offers by default, have a history of padding oracles. The
+// suites of TLS 1.3 all have both properties, and they are not configurable.
 var aead = []uint16{
 	tls.TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256,
 	tls.TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256,

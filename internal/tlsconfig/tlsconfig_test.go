@@ -17,7 +17,7 @@ func TestStrict(t *testing.T) {
 	}
 }
 
-// TestSuites: aead holds exactly the TLS 1.2 suites of Go that use ECDHE and an AEAD.
+// TestSuites checks that aead holds exactly the TLS 1.2 suites of Go that use ECDHE and an AEAD.
 func TestSuites(t *testing.T) {
 	for _, s := range slices.Concat(tls.CipherSuites(), tls.InsecureCipherSuites()) {
 		if slices.Contains(s.SupportedVersions, tls.VersionTLS13) {
