@@ -49,16 +49,16 @@ func kindOf(i int) kind {
 func planClients(brokers []*instance) []clientPlan {
 	var plans []clientPlan
 	for i := range clientCount {
-		m := clientPlan{
+		plan := clientPlan{
 			Client: fmt.Sprintf("%s/device-%d", userOf(i/3), i), User: userOf(i / 3),
 			Channels: []string{roomOf(i), roomOf(i/3 + 5)}, AckEvery: 1 + i%7,
 			kind: kindOf(i),
 		}
-		m.Channels = slices.Compact(m.Channels)
+		plan.Channels = slices.Compact(plan.Channels)
 		for k := range brokers {
-			m.URLs = append(m.URLs, m.kind.url(brokers[(i+k)%len(brokers)], i))
+			plan.URLs = append(plan.URLs, plan.kind.url(brokers[(i+k)%len(brokers)], i))
 		}
-		plans = append(plans, m)
+		plans = append(plans, plan)
 	}
 	return plans
 }

@@ -22,56 +22,56 @@ func TestDeliveryWhenBrokerIsKilled(t *testing.T) {
 		t.Logf("%5.1f s: %s", time.Since(began).Seconds(), fmt.Sprintf(format, args...))
 	}
 
-	f := deploy(ctx, t, 3)
+	d := deploy(ctx, t, 3)
 	logf("the brokers are ready")
-	plans := planClients(f.brokers)
+	plans := planClients(d.brokers)
 	streams := newStreams(plans)
 	l := newLedger(streams)
-	victim := f.brokers[1]
+	victim := d.brokers[1]
 	connectLostClients(ctx, t, victim)
 	runner := startClients(ctx, t, plans, l)
 	allConnected := func() bool { return len(l.server) == len(plans) }
 	l.waitFor(ctx, t, "all clients connect", allConnected)
-	if _, err := keytable.Check(ctx, f.redis); err != nil {
+	if _, err := keytable.Check(ctx, d.redis); err != nil {
 		t.Error(err)
 	}
 	logf("all clients are connected")
 
-	b := newPusher(f.brokers, l)
+	p := newPusher(d.brokers, l)
 	pushed := make(chan struct{})
 	go func() {
 		defer close(pushed)
-		b.run(ctx, streams)
+		p.run(ctx, streams)
 	}()
 	l.waitFor(ctx, t, "a third of the pushes is accepted", func() bool { return l.pushes >= len(streams)*perStream/3 })
 	n := kill(ctx, t, l, victim)
 	l.waitFor(ctx, t, "the clients of the killed broker resume elsewhere", allConnected)
 	logf("a broker was killed, its %d clients have resumed", n)
-	close(b.lastThird)
+	close(p.lastThird)
 	<-pushed
 	l.waitFor(ctx, t, "every message arrives", func() bool { return len(l.arrived) == perStream*len(l.expected) })
 	logf("%d pushes, %d messages; %d attempts failed, %d of them after the message was stored; %d messages arrived twice because they were not acknowledged",
-		l.pushes, len(l.arrived), b.repeated.Load(), b.unanswered.Load(), l.resumed)
+		l.pushes, len(l.arrived), p.failedAttempts.Load(), p.storedAttempts.Load(), l.repeated)
 
-	await.NoError(ctx, t, "the lists are empty of acknowledged messages", func() error { return keytable.CheckEmpty(ctx, f.redis, keytable.ClientQueues) })
-	checkCleanedUp(ctx, t, f, victim)
-	checkReleased(ctx, t, f.redis)
+	await.NoError(ctx, t, "the clients' queues hold no acknowledged messages", func() error { return keytable.CheckEmpty(ctx, d.redis, keytable.ClientQueues) })
+	checkCleanedUp(ctx, t, d, victim)
+	checkReleased(ctx, t, d.redis)
 	logf("the janitor has cleaned up after the killed broker")
 	runner.stop(ctx, t, len(plans))
 	l.waitFor(ctx, t, "no client has failed", func() bool { return true })
 	l.compareIDs(t)
 	logf("the clients have left")
-	for _, broker := range f.brokers {
+	for _, broker := range d.brokers {
 		if broker != victim {
 			broker.end(ctx, t, syscall.SIGTERM)
 		}
 	}
 	logf("the brokers have left")
 
-	await.NoError(ctx, t, "the keys of the servers are removed", func() error { return keytable.CheckEmpty(ctx, f.redis, keytable.OwnedByServers) })
-	f.janitor.end(ctx, t, syscall.SIGTERM)
-	checkAllOffline(ctx, t, f.redis, plans)
-	count, err := keytable.Check(ctx, f.redis)
+	await.NoError(ctx, t, "the keys of the servers are removed", func() error { return keytable.CheckEmpty(ctx, d.redis, keytable.OwnedByServers) })
+	d.janitor.end(ctx, t, syscall.SIGTERM)
+	checkAllOffline(ctx, t, d.redis, plans)
+	count, err := keytable.Check(ctx, d.redis)
 	if err != nil {
 		t.Error(err)
 	}
@@ -95,17 +95,17 @@ func kill(ctx context.Context, t *testing.T, l *ledger, victim *instance) int {
 }
 
 // checkCleanedUp waits until the janitor has removed the keys of a dead server.
-func checkCleanedUp(ctx context.Context, t *testing.T, f *deployment, dead *instance) {
+func checkCleanedUp(ctx context.Context, t *testing.T, d *deployment, dead *instance) {
 	t.Helper()
 	await.NoError(ctx, t, "the janitor removes the killed broker", func() error {
-		listed, err := f.redis.SIsMember(ctx, "s_list", dead.id).Result()
+		listed, err := d.redis.SIsMember(ctx, "s_list", dead.id).Result()
 		if err == nil && listed {
 			err = fmt.Errorf("%s is still listed", dead.id)
 		}
 		return err
 	})
 	for key, want := range map[string]int64{"s_": 0, "s_ch_": 0, "s_c_": 0, "s_dead_": 1} {
-		if got, err := f.redis.Exists(ctx, key+"{"+dead.id+"}").Result(); err != nil || got != want {
+		if got, err := d.redis.Exists(ctx, key+"{"+dead.id+"}").Result(); err != nil || got != want {
 			t.Errorf("%s{%s}: %d (%v), want %d", key, dead.id, got, err, want)
 		}
 	}

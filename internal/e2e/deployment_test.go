@@ -32,21 +32,21 @@ type deployment struct {
 func deploy(ctx context.Context, t *testing.T, n int) *deployment {
 	t.Helper()
 	server := redistest.Start(t)
-	f := &deployment{redis: server.Client(t)}
+	d := &deployment{redis: server.Client(t)}
 	for i := range n {
 		name := fmt.Sprintf("b%d", i)
-		f.brokers = append(f.brokers, &instance{process: start(t, name, command("broker",
+		d.brokers = append(d.brokers, &instance{process: start(t, name, command("broker",
 			"--name", name, "--redis", server.URL(), "--http", "127.0.0.1:0", "--tcp", "127.0.0.1:0",
 			"--log-format", "json"), nil)})
 	}
-	f.janitor = start(t, "janitor", command("janitor", "--redis", server.URL(),
+	d.janitor = start(t, "janitor", command("janitor", "--redis", server.URL(),
 		"--servers-every", "300ms", "--queues-every", "300ms", "--log-format", "json"), nil)
-	for _, b := range f.brokers {
+	for _, b := range d.brokers {
 		b.http = b.logged(ctx, t, "listening", "http")
 		b.tcp = b.logged(ctx, t, "listening", "tcp")
 		b.id = b.logged(ctx, t, "joined", "server")
 	}
-	return f
+	return d
 }
 
 func command(name string, args ...string) *exec.Cmd {

@@ -9,10 +9,12 @@
 // exactly once and in order. When all clients have left, Redis must hold only keys of the design,
 // and each of them must be bounded.
 //
-// Two further tests check the webhooks after brokers and janitors are killed.
+// Two further tests check the webhooks after brokers and janitors are killed. TestEventSource
+// checks streams of Server-Sent Events, with the EventSource of Chromium and of npm.
 //
 //	delivery_test.go     the delivery test
 //	webhooks_test.go     the webhook tests
+//	eventsource_test.go  the test of Server-Sent Events; js/stream*: its clients
 //	main_test.go         the tools and binaries that the tests need
 //	deployment_test.go   Redis, the brokers and the janitor
 //	process_test.go      one process
@@ -24,5 +26,6 @@
 //	ledger_test.go       compares accepted messages with received messages
 //	offline_test.go      checks the stored state of clients that have left
 //
-// js/session.js implements the protocol for all clients except those of package client.
+// js/session.js implements the protocol of WebSockets and lines, for all clients except those of
+// package client.
 package e2e

@@ -18,7 +18,7 @@ import (
 	"switchboard/internal/await"
 )
 
-// streamEvent is what a client of Server-Sent Events reports.
+// streamEvent is an event that a client of Server-Sent Events reports.
 type streamEvent struct {
 	Client string `json:"client"`
 	Event  string `json:"event"`
@@ -32,15 +32,15 @@ type streamEvent struct {
 
 // streamLog collects the events of all clients.
 type streamLog struct {
-	mu     sync.Mutex // guards the fields below
-	got    map[string]map[string][]int
-	counts map[string]map[string]int // events, by client and name
-	server map[string]string         // that the client is connected to
-	failed []string
+	mu       sync.Mutex                  // guards the fields below
+	messages map[string]map[string][]int // data of the messages, by client and channel
+	counts   map[string]map[string]int   // number of events, by client and name
+	server   map[string]string           // server id of the last connection, by client
+	failures []string
 }
 
 func newStreamLog() *streamLog {
-	return &streamLog{got: map[string]map[string][]int{}, counts: map[string]map[string]int{}, server: map[string]string{}}
+	return &streamLog{messages: map[string]map[string][]int{}, counts: map[string]map[string]int{}, server: map[string]string{}}
 }
 
 func (l *streamLog) record(raw []byte) {
@@ -49,34 +49,38 @@ func (l *streamLog) record(raw []byte) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if err != nil {
-		l.failed = append(l.failed, fmt.Sprintf("%s: %v", raw, err))
+		l.failures = append(l.failures, fmt.Sprintf("%s: %v", raw, err))
 		return
 	}
-	if l.got[e.Client] == nil {
-		l.got[e.Client], l.counts[e.Client] = map[string][]int{}, map[string]int{}
+	if l.messages[e.Client] == nil {
+		l.messages[e.Client], l.counts[e.Client] = map[string][]int{}, map[string]int{}
 	}
 	l.counts[e.Client][e.Event]++
 	switch e.Event {
 	case "message":
-		l.got[e.Client][e.Data.Channel] = append(l.got[e.Client][e.Data.Channel], e.Data.Data)
+		l.messages[e.Client][e.Data.Channel] = append(l.messages[e.Client][e.Data.Channel], e.Data.Data)
 	case "connected":
 		l.server[e.Client] = e.Data.Server
-	case "gap", "refused", "ended":
-		if e.Data.Code != "" || e.Event != "ended" {
-			l.failed = append(l.failed, string(raw))
-		}
+	case "gap", "refused":
+		l.failures = append(l.failures, string(raw))
 	}
 }
 
-// look calls f with the lock.
-func (l *streamLog) look(f func() bool) bool {
+// locked calls f while it holds the lock.
+func (l *streamLog) locked(f func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return f()
+	f()
 }
 
-// balance listens on one address and passes each connection on to one of the brokers that accepts
-// it, as a load balancer does: EventSource connects to the same URL again and again.
+// count returns the number of events of a client with this name.
+func (l *streamLog) count(client, event string) (n int) {
+	l.locked(func() { n = l.counts[client][event] })
+	return n
+}
+
+// balance starts a load balancer and returns its address: it relays each connection to the next
+// broker that accepts it. An EventSource always reconnects to the same URL.
 func balance(t *testing.T, brokers []*instance) (addr string) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -90,41 +94,41 @@ func balance(t *testing.T, brokers []*instance) (addr string) {
 			if err != nil {
 				return
 			}
-			for range brokers {
-				up, err := net.Dial("tcp", brokers[next%len(brokers)].http)
-				if err != nil {
-					next++
-					continue
+			broker, err := net.Dial("tcp", brokers[next%len(brokers)].http)
+			for range len(brokers) - 1 {
+				if err == nil {
+					break
 				}
-				go pipe(c, up)
-				go pipe(up, c)
-				c = nil
-				break
+				next++
+				broker, err = net.Dial("tcp", brokers[next%len(brokers)].http)
 			}
-			if c != nil {
+			if err != nil {
 				_ = c.Close()
+				continue
 			}
+			go relay(c, broker)
+			go relay(broker, c)
 		}
 	}()
 	return l.Addr().String()
 }
 
-// pipe copies until one side ends, and closes both.
-func pipe(to, from net.Conn) {
+// relay copies bytes from one connection to the other until one ends, and closes both.
+func relay(to, from net.Conn) {
 	_, _ = io.Copy(to, from)
 	_ = to.Close()
 	_ = from.Close()
 }
 
-// TestEventSource: the EventSource of Chromium and that of npm receive every message once and in
-// order, while one broker is killed and another one is drained. A client whose id is taken gives
-// up.
+// TestEventSource checks that the EventSource of Chromium and that of npm receive every message
+// once and in order, while one broker is killed and another one is drained. A client gives up when
+// another connection takes over its id.
 func TestEventSource(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), testTimeout)
 	defer cancel()
-	f := deploy(ctx, t, 3)
-	addr, log := balance(t, f.brokers), newStreamLog()
-	of := func(client string) string {
+	d := deploy(ctx, t, 3)
+	addr, log := balance(t, d.brokers), newStreamLog()
+	streamURL := func(client string) string {
 		return "http://" + addr + "/sse?channel=news&user=alice&client=" + client
 	}
 	mux := http.NewServeMux()
@@ -135,15 +139,15 @@ func TestEventSource(t *testing.T) {
 	})
 	pages := httptest.NewServer(mux) // on 127.0.0.1 like the brokers, so that they accept its origin
 	t.Cleanup(func() { pages.CloseClientConnections(); pages.Close() })
-	startChromium(t, pages.URL+"/stream.html?client=page&url="+url.QueryEscape(of("page")))
-	start(t, "node", exec.Command("node", "js/stream-node.js", "node", of("node")), log.record)
+	startChromium(t, pages.URL+"/stream.html?client=page&url="+url.QueryEscape(streamURL("page")))
+	start(t, "node", exec.Command("node", "js/stream-node.js", "node", streamURL("node")), log.record)
 
 	clients, pushed := []string{"page", "node"}, 0
 	push := func(n int) {
 		t.Helper()
 		for range n {
 			body := fmt.Sprintf(`{"messages":[{"channel":"news","data":%d},{"user":"alice","data":%d}]}`, pushed, pushed)
-			resp, err := http.Post("http://"+f.brokers[2].http+"/v1/push/batch", "application/json", bytes.NewReader([]byte(body)))
+			resp, err := http.Post("http://"+d.brokers[2].http+"/v1/push/batch", "application/json", bytes.NewReader([]byte(body)))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -154,56 +158,49 @@ func TestEventSource(t *testing.T) {
 			pushed++
 		}
 	}
-	received := func() error {
-		var err error
-		log.look(func() bool {
+	received := func() (err error) {
+		log.locked(func() {
 			for _, c := range clients {
 				for _, channel := range []string{"news", ""} {
-					if got := log.got[c][channel]; len(got) < pushed {
+					if got := log.messages[c][channel]; len(got) < pushed {
 						err = fmt.Errorf("%s has %d of %d messages of %q; events: %v", c, len(got), pushed, channel, log.counts[c])
 					}
 				}
 			}
-			return true
 		})
 		return err
 	}
-	on := func(broker *instance) (list []string) {
-		log.look(func() bool {
+	connectedTo := func(broker *instance) (list []string) {
+		log.locked(func() {
 			for _, c := range clients {
 				if log.server[c] == broker.id {
 					list = append(list, c)
 				}
 			}
-			return true
 		})
 		return list
 	}
 	subscribed := func() error {
-		var err error
-		log.look(func() bool {
-			for _, c := range clients {
-				if log.counts[c]["subscribed"] == 0 {
-					err = fmt.Errorf("%s has not subscribed", c)
-				}
+		for _, c := range clients {
+			if log.count(c, "subscribed") == 0 {
+				return fmt.Errorf("%s has not subscribed", c)
 			}
-			return true
-		})
-		return err
+		}
+		return nil
 	}
 	await.NoError(ctx, t, "both subscribe", subscribed)
 	push(20)
 	await.NoError(ctx, t, "everything arrives", received)
-	// Brokers 0 and 1 end, one by each way; the balancer has given each client one of the first.
-	t.Logf("on the broker to be killed: %v; on the one to be drained: %v", on(f.brokers[0]), on(f.brokers[1]))
-	f.brokers[0].Kill()
+	// The balancer has connected the two clients to brokers 0 and 1, so each fault affects a client.
+	t.Logf("on the broker to be killed: %v; on the one to be drained: %v", connectedTo(d.brokers[0]), connectedTo(d.brokers[1]))
+	d.brokers[0].Kill()
 	push(20)
-	f.brokers[1].end(ctx, t, syscall.SIGTERM)
+	d.brokers[1].end(ctx, t, syscall.SIGTERM)
 	push(20)
 	await.NoError(ctx, t, "everything arrives after a crash and a drain", received)
-	log.look(func() bool {
+	log.locked(func() {
 		for _, c := range clients {
-			for channel, got := range log.got[c] {
+			for channel, got := range log.messages[c] {
 				for n := range got {
 					if got[n] != n {
 						t.Errorf("%s, %q: message %d is %d", c, channel, n, got[n])
@@ -215,25 +212,23 @@ func TestEventSource(t *testing.T) {
 				t.Errorf("%s has connected only once", c)
 			}
 		}
-		return true
 	})
-	for _, c := range clients { // another device with the same name
-		resp, err := http.Get(of(c))
+	for _, c := range clients { // another connection takes the id over
+		resp, err := http.Get(streamURL(c))
 		if err != nil {
 			t.Fatal(err)
 		}
 		resp.Body.Close()
 		await.NoError(ctx, t, c+" gives up", func() error {
-			if !log.look(func() bool { return log.counts[c]["ended"] == 1 }) {
-				return fmt.Errorf("events: %v", log.counts[c])
+			if n := log.count(c, "ended"); n != 1 {
+				return fmt.Errorf("ended %d times, want once", n)
 			}
 			return nil
 		})
 	}
-	log.look(func() bool {
-		for _, text := range log.failed {
+	log.locked(func() {
+		for _, text := range log.failures {
 			t.Error(text)
 		}
-		return true
 	})
 }

@@ -20,12 +20,12 @@ type goClient struct {
 	conn int // number of the connection; used only by the callbacks
 }
 
-func (r *runner) startGo(t *testing.T, m clientPlan) {
+func (r *runner) startGo(t *testing.T, plan clientPlan) {
 	t.Helper()
-	g := &goClient{clientPlan: m, ledger: r.ledger, server: make(chan string, 1)}
+	g := &goClient{clientPlan: plan, ledger: r.ledger, server: make(chan string, 1)}
 	var err error
 	g.client, err = client.New(client.Options{
-		URLs: m.URLs, Client: m.Client, User: m.User, BackoffMin: 20 * time.Millisecond,
+		URLs: plan.URLs, Client: plan.Client, User: plan.User, BackoffMin: 20 * time.Millisecond,
 		OnMessage: g.message, OnState: g.state,
 		OnGap: func(gap client.Gap) { g.record(event{Event: "gap", Detail: fmt.Sprint(gap)}) },
 	})
@@ -36,7 +36,7 @@ func (r *runner) startGo(t *testing.T, m clientPlan) {
 	go func() {
 		defer close(ended)
 		if err := g.client.Run(r.exit); err != nil {
-			g.ledger.fail("%s: %v", m.Client, err)
+			g.ledger.fail("%s: %v", plan.Client, err)
 		}
 	}()
 	go g.subscribe(r.exit)

@@ -8,7 +8,7 @@ import (
 	"switchboard/internal/cond"
 )
 
-// An event is reported by a client, in JavaScript or Go.
+// An event is the report of a client, in JavaScript or Go.
 type event struct {
 	Client  string
 	Event   string // ready, message, duplicate, closed, closing or left; any other is a failure
@@ -41,7 +41,7 @@ type ledger struct {
 	lastN     map[streamKey]int   // last N, by stream
 	lastID    map[streamKey]int64 // by queue
 	server    map[string]string   // server id, by connected client
-	resumed   int                 // messages received twice, on two connections
+	repeated  int                 // messages received twice, on two connections
 	left      int
 	failures  []string
 }
@@ -103,7 +103,7 @@ func (l *ledger) record(e event) {
 		case "duplicate":
 			// Only the client queue repeats messages, and only those that were not acknowledged
 			// when the connection ended.
-			if l.resumed++; e.Channel != "" || e.Conn == 1 {
+			if l.repeated++; e.Channel != "" || e.Conn == 1 {
 				l.failLocked("%s received a message twice: %+v", e.Client, e)
 			}
 		default:

@@ -31,7 +31,7 @@ func checkReleased(ctx context.Context, t *testing.T, rdb *redis.Client) {
 	for i := range lostClients {
 		client := fmt.Sprintf("lost/lost-%d", i)
 		if at := users[client]; !strings.HasPrefix(at, ":") {
-			t.Errorf("the user of %s has it on server %q, want offline", client, at)
+			t.Errorf("the user's entry of client %s names server %q, want none", client, at)
 		}
 		if server, err := rdb.HGet(ctx, "c_{"+client+"}", "server").Result(); server != "" || err != nil {
 			t.Errorf("%s is bound to %q (%v)", client, server, err)

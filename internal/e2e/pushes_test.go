@@ -53,14 +53,14 @@ func newStreams(plans []clientPlan) []stream {
 	inRoom := map[string][]string{}
 	ofUser := map[string][]string{}
 	var single []stream
-	for i, m := range plans {
-		all.to = append(all.to, m.Client)
-		ofUser[m.User] = append(ofUser[m.User], m.Client)
-		for _, room := range m.Channels {
-			inRoom[room] = append(inRoom[room], m.Client)
+	for i, plan := range plans {
+		all.to = append(all.to, plan.Client)
+		ofUser[plan.User] = append(ofUser[plan.User], plan.Client)
+		for _, room := range plan.Channels {
+			inRoom[room] = append(inRoom[room], plan.Client)
 		}
-		if i%13 == 0 || m.kind == page {
-			single = append(single, stream{"only " + m.Client, map[string]any{"client": m.Client}, []string{m.Client}})
+		if i%13 == 0 || plan.kind == page {
+			single = append(single, stream{"only " + plan.Client, map[string]any{"client": plan.Client}, []string{plan.Client}})
 		}
 	}
 	streams := append(single, all)
@@ -81,10 +81,10 @@ type pusher struct {
 	ledger  *ledger
 	http    http.Client
 
-	next       atomic.Uint32 // index of the next broker to try
-	repeated   atomic.Int64  // failed attempts
-	unanswered atomic.Int64  // failed attempts whose push was accepted
-	lastThird  chan struct{} // closed before the last third of each stream
+	next           atomic.Uint32 // index of the next broker to try
+	failedAttempts atomic.Int64
+	storedAttempts atomic.Int64  // failed attempts that stored their message
+	lastThird      chan struct{} // closed before the last third of each stream
 }
 
 func newPusher(brokers []*instance, l *ledger) *pusher {
@@ -95,21 +95,21 @@ func newPusher(brokers []*instance, l *ledger) *pusher {
 }
 
 // run pushes all streams. It returns when all messages are accepted, or after a failure.
-func (b *pusher) run(ctx context.Context, streams []stream) {
-	defer b.http.CloseIdleConnections()
+func (p *pusher) run(ctx context.Context, streams []stream) {
+	defer p.http.CloseIdleConnections()
 	var all sync.WaitGroup
 	for _, s := range streams {
 		all.Go(func() {
 			for n := 1; n <= perStream; n++ {
 				if n > perStream*2/3 {
 					select {
-					case <-b.lastThird:
+					case <-p.lastThird:
 					case <-ctx.Done():
 						return
 					}
 				}
-				if err := b.deliver(ctx, s, n); err != nil {
-					b.ledger.fail("push %d of %s: %v", n, s.name, err)
+				if err := p.deliver(ctx, s, n); err != nil {
+					p.ledger.fail("push %d of %s: %v", n, s.name, err)
 					return
 				}
 			}
@@ -119,14 +119,14 @@ func (b *pusher) run(ctx context.Context, streams []stream) {
 }
 
 // deliver pushes message n of a stream and records the ids. It repeats some pushes.
-func (b *pusher) deliver(ctx context.Context, s stream, n int) error {
-	ids, duplicate, err := b.push(ctx, s, n)
+func (p *pusher) deliver(ctx context.Context, s stream, n int) error {
+	ids, duplicate, err := p.push(ctx, s, n)
 	if duplicate {
-		b.unanswered.Add(1)
+		p.storedAttempts.Add(1)
 	}
 	if err == nil && n%repeatEvery == 0 {
 		var more map[string]int64
-		more, duplicate, err = b.push(ctx, s, n)
+		more, duplicate, err = p.push(ctx, s, n)
 		if err == nil && (!duplicate || fmt.Sprint(more) != fmt.Sprint(ids)) {
 			err = fmt.Errorf("repeated push: %v (duplicate: %t), first: %v", more, duplicate, ids)
 		}
@@ -137,13 +137,13 @@ func (b *pusher) deliver(ctx context.Context, s stream, n int) error {
 	if len(ids) != len(s.to) {
 		return fmt.Errorf("pushed to %d clients, want %d: %v", len(ids), len(s.to), ids)
 	}
-	b.ledger.accept(s.name, n, ids)
+	p.ledger.accept(s.name, n, ids)
 	return nil
 }
 
 // push returns the message id of each client. If a broker fails, it tries the next one with the
 // same key.
-func (b *pusher) push(ctx context.Context, s stream, n int) (ids map[string]int64, duplicate bool, err error) {
+func (p *pusher) push(ctx context.Context, s stream, n int) (ids map[string]int64, duplicate bool, err error) {
 	body := map[string]any{
 		"data": payload{s.name, n, strings.Repeat("x", padding(n))},
 		"key":  fmt.Sprintf("%s/%d", strings.ReplaceAll(s.name, " ", "-"), n),
@@ -155,13 +155,13 @@ func (b *pusher) push(ctx context.Context, s stream, n int) (ids map[string]int6
 	if err != nil {
 		return nil, false, err
 	}
-	first := int(b.next.Add(1))
+	first := int(p.next.Add(1))
 	for attempt := range attempts {
 		var r pushResult
-		if r, err = b.post(ctx, b.brokers[(first+attempt)%len(b.brokers)], encoded); err == nil {
+		if r, err = p.post(ctx, p.brokers[(first+attempt)%len(p.brokers)], encoded); err == nil {
 			return r.ids(s), r.Duplicate, nil
 		}
-		b.repeated.Add(1)
+		p.failedAttempts.Add(1)
 	}
 	return nil, false, err
 }
@@ -191,13 +191,13 @@ func (r pushResult) ids(s stream) map[string]int64 {
 }
 
 // post sends a push to one broker.
-func (b *pusher) post(ctx context.Context, broker *instance, body []byte) (pushResult, error) {
+func (p *pusher) post(ctx context.Context, broker *instance, body []byte) (pushResult, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+broker.http+"/v1/push", bytes.NewReader(body))
 	if err != nil {
 		return pushResult{}, err
 	}
 	req.Header.Set("Content-Type", "application/json")
-	resp, err := b.http.Do(req)
+	resp, err := p.http.Do(req)
 	if err != nil {
 		return pushResult{}, err
 	}

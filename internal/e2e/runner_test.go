@@ -29,14 +29,14 @@ func startClients(ctx context.Context, t *testing.T, plans []clientPlan, l *ledg
 	r.exit, r.stopGo = context.WithCancel(ctx)
 	t.Cleanup(r.stopGo)
 	var inNode, inPage []clientPlan
-	for _, m := range plans {
-		switch m.kind {
+	for _, plan := range plans {
+		switch plan.kind {
 		case page:
-			inPage = append(inPage, m)
+			inPage = append(inPage, plan)
 		case golang:
-			r.startGo(t, m)
+			r.startGo(t, plan)
 		default:
-			inNode = append(inNode, m)
+			inNode = append(inNode, plan)
 		}
 	}
 	r.startNode(t, inNode)

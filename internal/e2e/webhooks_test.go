@@ -18,7 +18,7 @@ import (
 	"switchboard/internal/signedreq"
 )
 
-const hookSecret = "the webhooks are signed"
+const webhookSecret = "the webhooks are signed"
 
 // A webhookReceiver is the endpoint of a backend. It verifies deliveries, drops repeated events,
 // and keeps the types of the events of each user and channel in order.
@@ -31,36 +31,36 @@ type webhookReceiver struct {
 }
 
 func startReceiver(t *testing.T) *webhookReceiver {
-	m := &webhookReceiver{ids: map[string]bool{}, events: map[string][]string{}}
+	receiver := &webhookReceiver{ids: map[string]bool{}, events: map[string][]string{}}
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var delivery struct {
 			Events []struct{ ID, Type, User, Channel string }
 		}
-		if err := signedreq.Decode(r, hookSecret, &delivery); err != nil {
+		if err := signedreq.Decode(r, webhookSecret, &delivery); err != nil {
 			t.Error(err)
 			return
 		}
-		m.mu.Lock()
-		defer m.mu.Unlock()
+		receiver.mu.Lock()
+		defer receiver.mu.Unlock()
 		for _, e := range delivery.Events {
-			if !m.ids[e.ID] {
-				m.ids[e.ID] = true
-				m.events[e.User+e.Channel] = append(m.events[e.User+e.Channel], e.Type)
+			if !receiver.ids[e.ID] {
+				receiver.ids[e.ID] = true
+				receiver.events[e.User+e.Channel] = append(receiver.events[e.User+e.Channel], e.Type)
 			}
 		}
 	}))
 	t.Cleanup(s.Close)
-	m.url = s.URL
-	return m
+	receiver.url = s.URL
+	return receiver
 }
 
 // waitEvents waits until the events of a user or channel are exactly these.
-func (m *webhookReceiver) waitEvents(ctx context.Context, t *testing.T, of string, want ...string) {
+func (r *webhookReceiver) waitEvents(ctx context.Context, t *testing.T, of string, want ...string) {
 	t.Helper()
 	await.NoError(ctx, t, "events of "+of, func() error {
-		m.mu.Lock()
-		defer m.mu.Unlock()
-		if got := m.events[of]; !slices.Equal(got, want) {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		if got := r.events[of]; !slices.Equal(got, want) {
 			return fmt.Errorf("got %v, want %v", got, want)
 		}
 		return nil
@@ -72,11 +72,11 @@ func (m *webhookReceiver) waitEvents(ctx context.Context, t *testing.T, of strin
 func TestPresenceWebhooksWhenBrokerAndJanitorAreKilled(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), testTimeout)
 	defer cancel()
-	m := startReceiver(t)
+	receiver := startReceiver(t)
 	server := redistest.Start(t)
 	startWithWebhooks := func(name string, args ...string) *process {
 		cmd := command(name, append(args, "--redis", server.URL(), "--log-format", "json")...)
-		cmd.Env = append(cmd.Env, "SWITCHBOARD_WEBHOOKS_URL="+m.url, "SWITCHBOARD_WEBHOOKS_SECRETS="+hookSecret, "SWITCHBOARD_WEBHOOKS_TIMEOUT=1s")
+		cmd.Env = append(cmd.Env, "SWITCHBOARD_WEBHOOKS_URL="+receiver.url, "SWITCHBOARD_WEBHOOKS_SECRETS="+webhookSecret, "SWITCHBOARD_WEBHOOKS_TIMEOUT=1s")
 		return start(t, name, cmd, nil)
 	}
 	var brokers [2]*instance
@@ -94,13 +94,13 @@ func TestPresenceWebhooksWhenBrokerAndJanitorAreKilled(t *testing.T) {
 	connectDevice(ctx, t, brokers[0], "lost", "l1", "of-lost")
 	leaving := connectDevice(ctx, t, brokers[1], "leaving", "v1", "of-leaving")
 	for _, user := range []string{"moving", "twofold", "lost", "leaving"} {
-		m.waitEvents(ctx, t, user, "user_online")
-		m.waitEvents(ctx, t, "of-"+user, "channel_occupied")
+		receiver.waitEvents(ctx, t, user, "user_online")
+		receiver.waitEvents(ctx, t, "of-"+user, "channel_occupied")
 	}
 	connectDevice(ctx, t, brokers[1], "moving", "m1", "of-moving") // takes the client over
 	leaving.Close()
-	m.waitEvents(ctx, t, "leaving", "user_online", "user_offline")
-	m.waitEvents(ctx, t, "of-leaving", "channel_occupied", "channel_vacated")
+	receiver.waitEvents(ctx, t, "leaving", "user_online", "user_offline")
+	receiver.waitEvents(ctx, t, "of-leaving", "channel_occupied", "channel_vacated")
 
 	brokers[0].end(ctx, t, syscall.SIGKILL)
 	await.NoError(ctx, t, "the janitor has cleaned up after the killed broker", func() error {
@@ -111,30 +111,30 @@ func TestPresenceWebhooksWhenBrokerAndJanitorAreKilled(t *testing.T) {
 	})
 	janitor.end(ctx, t, syscall.SIGKILL) // within the grace period of the events
 	startWithWebhooks("janitor", "--servers-every", "300ms")
-	m.waitEvents(ctx, t, "lost", "user_online", "user_offline")
-	m.waitEvents(ctx, t, "of-lost", "channel_occupied", "channel_vacated")
+	receiver.waitEvents(ctx, t, "lost", "user_online", "user_offline")
+	receiver.waitEvents(ctx, t, "of-lost", "channel_occupied", "channel_vacated")
 
 	brokers[1].end(ctx, t, syscall.SIGTERM)
 	for _, user := range []string{"moving", "twofold", "lost", "leaving"} {
-		m.waitEvents(ctx, t, user, "user_online", "user_offline")
-		m.waitEvents(ctx, t, "of-"+user, "channel_occupied", "channel_vacated")
+		receiver.waitEvents(ctx, t, user, "user_online", "user_offline")
+		receiver.waitEvents(ctx, t, "of-"+user, "channel_occupied", "channel_vacated")
 	}
 	if _, err := keytable.Check(ctx, server.Client(t)); err != nil {
 		t.Error(err)
 	}
 }
 
-// TestUndeliveredWebhooks: the backend receives an event for each message without an
+// TestUndeliveredWebhooks checks that the backend receives an event for each message without an
 // acknowledgement. A message that the first device acknowledged causes no event, although the other
 // devices did not receive it.
 func TestUndeliveredWebhooks(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), testTimeout)
 	defer cancel()
-	m := startReceiver(t)
+	receiver := startReceiver(t)
 	server := redistest.Start(t)
 	startWithWebhooks := func(name string, args ...string) *process {
 		cmd := command(name, append(args, "--redis", server.URL(), "--log-format", "json")...)
-		cmd.Env = append(cmd.Env, "SWITCHBOARD_WEBHOOKS_URL="+m.url, "SWITCHBOARD_WEBHOOKS_SECRETS="+hookSecret,
+		cmd.Env = append(cmd.Env, "SWITCHBOARD_WEBHOOKS_URL="+receiver.url, "SWITCHBOARD_WEBHOOKS_SECRETS="+webhookSecret,
 			"SWITCHBOARD_WEBHOOKS_EVENTS=message_undelivered")
 		return start(t, name, cmd, nil)
 	}
@@ -190,8 +190,8 @@ func TestUndeliveredWebhooks(t *testing.T) {
 	})
 	b.end(ctx, t, syscall.SIGKILL) // the janitor must send the events
 	startWithWebhooks("janitor", "--servers-every", "300ms")
-	m.waitEvents(ctx, t, "slow", "message_undelivered")
-	m.waitEvents(ctx, t, "nobody", "message_undelivered")
+	receiver.waitEvents(ctx, t, "slow", "message_undelivered")
+	receiver.waitEvents(ctx, t, "nobody", "message_undelivered")
 	await.NoError(ctx, t, "no event is due", func() error {
 		for shard := range 16 {
 			if n := server.Client(t).ZCard(ctx, fmt.Sprintf("ev_due_{ev%d}", shard)).Val(); n != 0 {
@@ -200,7 +200,7 @@ func TestUndeliveredWebhooks(t *testing.T) {
 		}
 		return nil
 	})
-	m.waitEvents(ctx, t, "quick")
+	receiver.waitEvents(ctx, t, "quick")
 	if _, err := keytable.Check(ctx, server.Client(t)); err != nil {
 		t.Error(err)
 	}
