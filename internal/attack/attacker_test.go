@@ -37,13 +37,19 @@ type endpoint struct {
 
 const deflateOffer = "permessage-deflate; server_no_context_takeover; client_no_context_takeover"
 
-// endpoints are those for clients. Each has the name of a transport.
+// endpoints are all ways in which clients can connect. Each has the name of a transport.
 var endpoints = []endpoint{
 	{name: "lines"},
 	{name: "websocket-tcp-port", frames: true},
 	{name: "websocket-http-port", http: true, frames: true},
 	{name: "websocket-compressed", http: true, frames: true, extensions: deflateOffer},
 }
+
+var (
+	compressed   = endpoints[3]
+	uncompressed = endpoints[1:3] // the WebSockets without compression
+	webSockets   = endpoints[1:]
+)
 
 // dial opens a connection to one of the ports and sends nothing. A nil from means any address.
 func (s *scenario) dial(http bool, from net.IP) (*attacker, error) {
@@ -63,7 +69,8 @@ func (s *scenario) dial(http bool, from net.IP) (*attacker, error) {
 	return &attacker{Conn: conn, in: bufio.NewReader(conn)}, nil
 }
 
-// open opens a connection up to the end of the handshake, which has query in its URL.
+// open opens a connection and makes the WebSocket handshake, if there is one, with query in its
+// URL.
 func (s *scenario) open(t *testing.T, e endpoint, query string) *attacker {
 	t.Helper()
 	a, err := s.dial(e.http, nil)
@@ -123,10 +130,11 @@ func (a *attacker) sendRaw(text string) { _, _ = io.WriteString(a, text) }
 // and the WebSocket close code, such as "error:forbidden closing:unauthorized 4003", or "HTTP 431".
 func (a *attacker) outcome() string { return a.outcomeBefore("") }
 
-// refusal is the outcome for a client that must not connect. It ends with "connected" if it did.
+// refusal returns the outcome of a connect request that the broker must refuse. It ends with
+// "connected" if the broker accepted the request.
 func (a *attacker) refusal() string { return a.outcomeBefore("connected") }
 
-// outcomeBefore is outcome, but stops at an event of this type.
+// outcomeBefore is like outcome, but stops at the first event of this type.
 func (a *attacker) outcomeBefore(typ string) string {
 	var codes []string
 	for {
@@ -197,7 +205,7 @@ func (a *attacker) readEvent() (e event, code string, err error) {
 			return e, fmt.Sprint(binary.BigEndian.Uint16(body)), nil
 		case h.OpCode == ws.OpPong:
 			return event{Type: "pong"}, "", nil
-		case h.OpCode != ws.OpText || h.Rsv1(): // compressed events are long, and no event to an attacker is
+		case h.OpCode != ws.OpText || h.Rsv1(): // only long events are compressed; the tests need none of them
 			return e, "", nil
 		}
 		return parseEvent(body)
@@ -256,9 +264,10 @@ func (s *scenario) connectUser(t *testing.T, e endpoint, user string) *attacker 
 	return a
 }
 
-// closing returns the outcome of a connection that the broker closes for this reason, after before.
-func (e endpoint) closing(before, reason string, status int) string {
-	outcome := before + " closing:" + reason
+// closing returns the outcome of a connection that the broker closes for this reason, after it has
+// sent the errors in errs.
+func (e endpoint) closing(errs, reason string, status int) string {
+	outcome := errs + " closing:" + reason
 	if e.frames {
 		outcome += fmt.Sprintf(" %d", status)
 	}

@@ -37,40 +37,40 @@ func connectHonest(ctx context.Context, b *broker, tr transport, name, token str
 	if err != nil {
 		return nil, fmt.Errorf("%s cannot connect: %w", name, err)
 	}
-	m := &honestClient{name: name, conn: conn}
+	h := &honestClient{name: name, conn: conn}
 	for _, step := range []struct{ request, want string }{
 		{fmt.Sprintf(`{"type":"connect","client":%q,"token":%q}`, name, token), "connected"},
 		{fmt.Sprintf(`{"type":"subscribe","channel":%q}`, sharedChannel), "subscribed"},
 	} {
 		err := conn.Send(ctx, step.request)
 		if err == nil {
-			_, err = m.next(ctx, step.want)
+			_, err = h.next(ctx, step.want)
 		}
 		if err != nil {
 			conn.Close()
 			return nil, err
 		}
 	}
-	return m, nil
+	return h, nil
 }
 
 // next reads up to an event of this type. Errors and gaps are failures.
-func (m *honestClient) next(ctx context.Context, typ string) (e event, err error) {
+func (h *honestClient) next(ctx context.Context, typ string) (e event, err error) {
 	for e.Type != typ {
-		text, err := m.conn.Receive(ctx)
+		text, err := h.conn.Receive(ctx)
 		if err != nil {
-			return e, fmt.Errorf("%s did not receive %s: %w", m.name, typ, err)
+			return e, fmt.Errorf("%s did not receive %s: %w", h.name, typ, err)
 		}
 		e = event{}
 		if err := json.Unmarshal(text, &e); err != nil {
-			return e, fmt.Errorf("%s received %.200q: %w", m.name, text, err)
+			return e, fmt.Errorf("%s received %.200q: %w", h.name, text, err)
 		}
 		if e.Type == "error" || e.Type == "closing" || e.Type == "gap" {
-			return e, fmt.Errorf("%s received %.200s", m.name, text)
+			return e, fmt.Errorf("%s received %.200s", h.name, text)
 		}
 		if e.Type == "ping" {
-			if err := m.conn.Send(ctx, `{"type":"pong"}`); err != nil {
-				return e, fmt.Errorf("%s cannot answer a ping: %w", m.name, err)
+			if err := h.conn.Send(ctx, `{"type":"pong"}`); err != nil {
+				return e, fmt.Errorf("%s cannot answer a ping: %w", h.name, err)
 			}
 		}
 	}
@@ -78,21 +78,21 @@ func (m *honestClient) next(ctx context.Context, typ string) (e event, err error
 }
 
 // receive reads the next message and acknowledges it.
-func (m *honestClient) receive(ctx context.Context) (p payload, err error) {
-	e, err := m.next(ctx, "message")
+func (h *honestClient) receive(ctx context.Context) (p payload, err error) {
+	e, err := h.next(ctx, "message")
 	if err != nil {
 		return p, err
 	}
 	if err := json.Unmarshal(e.Data, &p); err != nil {
-		return p, fmt.Errorf("%s received %.200s: %w", m.name, e.Data, err)
+		return p, fmt.Errorf("%s received %.200s: %w", h.name, e.Data, err)
 	}
 	if e.Channel == "" {
-		err = m.conn.Send(ctx, fmt.Sprintf(`{"type":"ack","id":%d}`, e.ID))
+		err = h.conn.Send(ctx, fmt.Sprintf(`{"type":"ack","id":%d}`, e.ID))
 	}
 	return p, err
 }
 
 // publish publishes message n of the client to the shared channel.
-func (m *honestClient) publish(ctx context.Context, n int) error {
-	return m.conn.Send(ctx, fmt.Sprintf(`{"type":"publish","channel":%q,"data":{"stream":%q,"n":%d}}`, sharedChannel, m.name, n))
+func (h *honestClient) publish(ctx context.Context, n int) error {
+	return h.conn.Send(ctx, fmt.Sprintf(`{"type":"publish","channel":%q,"data":{"stream":%q,"n":%d}}`, sharedChannel, h.name, n))
 }

@@ -35,27 +35,27 @@ func compressedSpaces(t *testing.T, n int) []byte {
 func compressedBombs(t *testing.T, s *scenario) {
 	const attackers = 10
 	bomb := compressedSpaces(t, 512)
-	var begun sync.WaitGroup
+	var sending sync.WaitGroup
 	for i := range attackers {
 		for _, anonymous := range []bool{true, false} {
 			var a *attacker
 			if anonymous {
-				a = s.open(t, endpoints[3], "")
+				a = s.open(t, compressed, "")
 			} else {
-				a = s.connectUser(t, endpoints[3], "mallory")
+				a = s.connectUser(t, compressed, "mallory")
 			}
 			outcome := make(chan string, 1)
 			go func() { outcome <- a.outcome() }()
-			begun.Go(func() {
+			sending.Go(func() {
 				if i%2 == 0 {
-					a.compressed(ws.OpText, true, bomb)
+					a.sendCompressed(ws.OpText, true, bomb)
 				} else {
 					for k := 0; k < len(bomb); k += 4 << 10 {
 						op := ws.OpContinuation
 						if k == 0 {
 							op = ws.OpText
 						}
-						a.compressed(op, k+4<<10 >= len(bomb), bomb[k:min(k+4<<10, len(bomb))])
+						a.sendCompressed(op, k+4<<10 >= len(bomb), bomb[k:min(k+4<<10, len(bomb))])
 					}
 				}
 				if got := <-outcome; got != "1009" {
@@ -64,28 +64,30 @@ func compressedBombs(t *testing.T, s *scenario) {
 			})
 		}
 	}
-	begun.Wait()
+	sending.Wait()
 	s.smallBombs(t)
 }
 
-// smallBombs sends a message that inflates to slightly more than the limit, which the broker must
-// skip like a plain one, and a message that is not deflated, which must end the connection.
+// smallBombs sends a message that inflates to slightly more than the limit. The broker must skip it
+// like an uncompressed one. Then smallBombs sends a message that is not deflated. It must end the
+// connection.
 func (s *scenario) smallBombs(t *testing.T) {
 	t.Helper()
-	a := s.connectUser(t, endpoints[3], "mallory")
-	a.compressed(ws.OpText, true, compressedSpaces(t, 1))
+	a := s.connectUser(t, compressed, "mallory")
+	a.sendCompressed(ws.OpText, true, compressedSpaces(t, 1))
 	if got := a.reply(); got != "error:too_large" {
 		t.Errorf("1 MB: got %q, want error:too_large", got)
 	}
 	a.send(`{"type":"ping"}`)
 	a.waitFor(t, "pong")
-	a.compressed(ws.OpText, true, []byte("\xff\xff\xff\xff no deflated text"))
+	a.sendCompressed(ws.OpText, true, []byte("\xff\xff\xff\xff no deflated text"))
 	if got := a.outcome(); got != "" && got != "1007" && got != "1002" {
 		t.Errorf("invalid deflate data: got %q", got)
 	}
 }
 
-func (a *attacker) compressed(op ws.OpCode, fin bool, payload []byte) {
+// sendCompressed sends a frame of a compressed message.
+func (a *attacker) sendCompressed(op ws.OpCode, fin bool, payload []byte) {
 	f := ws.NewFrame(op, fin, payload)
 	if op != ws.OpContinuation {
 		f.Header.Rsv = rsv1
@@ -93,12 +95,12 @@ func (a *attacker) compressed(op ws.OpCode, fin bool, payload []byte) {
 	a.sendFrame(f)
 }
 
-// unnegotiatedCompression sends compressed messages on connections that did not negotiate it.
+// unnegotiatedCompression sends compressed messages on connections without negotiated compression.
 func unnegotiatedCompression(t *testing.T, s *scenario) {
 	bomb := compressedSpaces(t, 64)
-	for _, e := range endpoints[1:3] {
+	for _, e := range uncompressed {
 		a := s.connectUser(t, e, "mallory")
-		a.compressed(ws.OpText, true, bomb)
+		a.sendCompressed(ws.OpText, true, bomb)
 		if got := a.outcome(); got != "1002" {
 			t.Errorf("%s: got %q, want 1002", e.name, got)
 		}

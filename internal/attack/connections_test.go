@@ -47,7 +47,7 @@ func exhaustAddress(t *testing.T, s *scenario) {
 			want = "HTTP 429"
 		}
 		got := a.outcome()
-		_ = a.Close() // the broker explains few refusals at a time
+		_ = a.Close() // the broker limits how many refused connections it answers at a time
 		if got != want {
 			t.Errorf("connection %d, HTTP port %v: got %q, want %q", i, onHTTP, got, want)
 		}
@@ -68,13 +68,13 @@ func exhaustConnections(t *testing.T, s *scenario) {
 		held = append(held, a)
 		return a
 	}
-	taken := maxConnections - len(transports) - 4 // without the traffic: its clients, and its backend's connections
-	for range taken {
+	const backendConnections = 4 // largest number that the traffic's backend uses
+	for range maxConnections - len(transports) - backendConnections {
 		if err := take(false).upgrade("", ""); err != nil {
 			t.Fatal(err)
 		}
 	}
-	for range 10 { // the connections that the backend does not use
+	for range 10 { // takes the rest: the backend may use fewer connections
 		take(false)
 	}
 	if got := take(false).outcome(); got != "closing:overloaded" {

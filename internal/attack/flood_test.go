@@ -9,9 +9,9 @@ import (
 func tooManyMessages(t *testing.T, s *scenario) {
 	for _, e := range endpoints {
 		a := s.connectUser(t, e, "mallory")
-		redisBytesSent := make(chan struct{})
+		sent := make(chan struct{})
 		go func() {
-			defer close(redisBytesSent)
+			defer close(sent)
 			for range 5_000 {
 				a.send(`{"type":"ping"}`)
 			}
@@ -24,6 +24,6 @@ func tooManyMessages(t *testing.T, s *scenario) {
 			t.Errorf("%s: got %v", e.name, codes)
 		}
 		_ = a.Close()
-		<-redisBytesSent
+		<-sent
 	}
 }

@@ -33,7 +33,7 @@ func endlessMessages(t *testing.T, s *scenario) {
 		_ = a.Close()
 	}
 	// The length in a frame header can exceed the memory.
-	for _, e := range endpoints[1:] {
+	for _, e := range webSockets {
 		for range 50 {
 			a := s.connectUser(t, e, "mallory")
 			a.sendRaw("\x81\xff\x7f\xff\xff\xff\xff\xff\xff\xff\x00\x00\x00\x00" + chunk[:1<<16])
@@ -46,7 +46,7 @@ func endlessMessages(t *testing.T, s *scenario) {
 // This is unusual, but valid.
 func smallFragments(t *testing.T, s *scenario) {
 	const text = `{"type":"ping"}`
-	for _, e := range endpoints[1:] {
+	for _, e := range webSockets {
 		a := s.connectUser(t, e, "mallory")
 		var b bytes.Buffer
 		put := func(op ws.OpCode, fin bool, payload string) {
@@ -92,28 +92,28 @@ func (s *scenario) overlongFragments(t *testing.T, e endpoint) {
 	_ = a.Close()
 }
 
-// controlFrames floods the broker with frames without messages, before and after connect. The
-// broker must close such connections.
+// controlFrames floods the broker with input that contains no message or only pongs, before and
+// after connect. The broker must close such connections.
 func controlFrames(t *testing.T, s *scenario) {
 	masked := func(f ws.Frame) []byte { return ws.MustCompileFrame(ws.MaskFrame(f)) }
-	lorisKinds := map[string][]byte{
+	frames := map[string][]byte{
 		"ping":     masked(ws.NewPingFrame(bytes.Repeat([]byte("p"), 125))),
 		"pong":     masked(ws.NewPongFrame(nil)),
 		"fragment": masked(ws.NewFrame(ws.OpContinuation, false, nil)),
 		"line":     []byte("\n"),
 		"JSON":     []byte(`{"type":"pong"}` + "\n"),
 	}
-	for name, frame := range lorisKinds {
+	for name, frame := range frames {
 		for _, e := range endpoints {
 			if e.frames != (name != "line" && name != "JSON") {
 				continue
 			}
-			for _, known := range []bool{true, false} {
-				if name == "JSON" && !known {
+			for _, connected := range []bool{true, false} {
+				if name == "JSON" && !connected {
 					continue // before connect, any such message ends the connection
 				}
 				a := s.open(t, e, "")
-				if known {
+				if connected {
 					a.send(connectAs(fmt.Sprintf("flood-%d", s.clientCount.Add(1)), s.token("mallory")))
 					a.waitFor(t, "connected")
 				}
@@ -121,8 +121,8 @@ func controlFrames(t *testing.T, s *scenario) {
 					a.sendFrame(ws.NewFrame(ws.OpText, false, nil))
 				}
 				a.flood(frame)
-				if got, want := a.last(), e.closing("", "overloaded", 4009); got != want {
-					t.Errorf("a flood of %ss, %s, connected: %v: got %q, want %q", name, e.name, known, got, want)
+				if got, want := a.outcomeWithoutRateLimits(), e.closing("", "overloaded", 4009); got != want {
+					t.Errorf("a flood of %ss, %s, connected: %v: got %q, want %q", name, e.name, connected, got, want)
 				}
 			}
 		}
@@ -138,8 +138,9 @@ func (a *attacker) flood(frame []byte) {
 	}()
 }
 
-// last returns the outcome without the rate limit errors of single messages.
-func (a *attacker) last() string {
+// outcomeWithoutRateLimits returns the outcome without the leading rate limit errors, of which each
+// message may get one.
+func (a *attacker) outcomeWithoutRateLimits() string {
 	codes := strings.Fields(a.outcome())
 	for len(codes) > 0 && strings.HasPrefix(codes[0], "error:rate_limited") {
 		codes = codes[1:]
@@ -168,7 +169,7 @@ func brokenFrames(t *testing.T, s *scenario) {
 		"binary":                          {masked(ws.NewBinaryFrame([]byte("{}"))), "1003"},
 		"a length with its first bit set": {"\x81\xff\xff\xff\xff\xff\xff\xff\xff\xff\x00\x00\x00\x00", "1002"},
 	} {
-		for _, e := range endpoints[1:] {
+		for _, e := range webSockets {
 			a := s.connectUser(t, e, "mallory")
 			a.sendRaw(c.bytes)
 			// The library for compressed connections closes some of these without a close frame.
@@ -177,7 +178,7 @@ func brokenFrames(t *testing.T, s *scenario) {
 			}
 		}
 	}
-	for _, e := range endpoints[1:] { // invalid close frames
+	for _, e := range webSockets { // invalid close frames
 		for _, body := range []string{"x", "\x03\xe7", "\x0b\xb8\xff\xfe"} {
 			a := s.connectUser(t, e, "mallory")
 			a.sendFrame(ws.NewFrame(ws.OpClose, true, []byte(body)))

@@ -59,8 +59,9 @@ func (a *attacker) skipResponse() error {
 	return err
 }
 
-// unreadResponses sends requests with a valid key and reads no response, over net/http and over the
-// fast push. The broker must close such connections, after 30 s.
+// unreadResponses sends requests with a valid key and reads no response. The fast push handles one
+// kind of request; net/http handles the other one, because it has a Cookie header. The broker must
+// close such connections after 30 s.
 func unreadResponses(t *testing.T, s *scenario) {
 	const connections = 10 // of each kind
 	names := strings.Repeat(`"no name",`, 999) + `"no name"`

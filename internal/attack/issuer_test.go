@@ -45,8 +45,8 @@ func newIssuer(t *testing.T) *issuer {
 	}
 }
 
-// claims returns the claims of a valid token for one hour. Claims in others replace them; nil
-// removes one.
+// claims returns the claims of a token that is valid for one hour. Claims in others replace them;
+// nil removes one.
 func claims(user string, others map[string]any) string {
 	c := map[string]any{"sub": user, "iss": "login", "aud": "broker", "exp": time.Now().Add(time.Hour).Unix()}
 	maps.Copy(c, others)
@@ -63,8 +63,8 @@ func header(alg, kid string) string { return fmt.Sprintf(`{"typ":"JWT","alg":%q,
 
 func encode(text string) string { return base64.RawURLEncoding.EncodeToString([]byte(text)) }
 
-// seal returns a signed token with any header and payload.
-func seal(header, payload string, method jwt.SigningMethod, key any) string {
+// sign returns a signed token with any header and payload.
+func sign(header, payload string, method jwt.SigningMethod, key any) string {
 	unsigned := encode(header) + "." + encode(payload)
 	signature, err := method.Sign(unsigned, key)
 	if err != nil {
@@ -75,10 +75,10 @@ func seal(header, payload string, method jwt.SigningMethod, key any) string {
 
 // token returns a valid token.
 func (i *issuer) token(user string) string {
-	return seal(header("HS256", kidHMAC), claims(user, nil), jwt.SigningMethodHS256, i.shared)
+	return sign(header("HS256", kidHMAC), claims(user, nil), jwt.SigningMethodHS256, i.shared)
 }
 
-// with returns a signed token with other claims.
-func (i *issuer) with(user string, others map[string]any) string {
-	return seal(header("HS256", kidHMAC), claims(user, others), jwt.SigningMethodHS256, i.shared)
+// tokenWith returns a signed token with other claims.
+func (i *issuer) tokenWith(user string, others map[string]any) string {
+	return sign(header("HS256", kidHMAC), claims(user, others), jwt.SigningMethodHS256, i.shared)
 }

@@ -2,7 +2,7 @@ package attack
 
 import (
 	"fmt"
-	"net"
+	"io"
 	"net/http"
 	"slices"
 	"strings"
@@ -27,11 +27,13 @@ const (
 	dripInterval   = 100 * time.Millisecond
 )
 
-func port(http bool) func(*scenario) (*attacker, error) {
+// openPort returns a function that opens a connection to a port.
+func openPort(http bool) func(*scenario) (*attacker, error) {
 	return func(s *scenario) (*attacker, error) { return s.dial(http, nil) }
 }
 
-func upgraded(e endpoint) func(*scenario) (*attacker, error) {
+// openWebSocket returns a function that opens a WebSocket.
+func openWebSocket(e endpoint) func(*scenario) (*attacker, error) {
 	return func(s *scenario) (*attacker, error) {
 		a, err := s.dial(e.http, nil)
 		if err == nil {
@@ -41,8 +43,8 @@ func upgraded(e endpoint) func(*scenario) (*attacker, error) {
 	}
 }
 
-// connected opens the connection of a user.
-func connected(e endpoint) func(*scenario) (*attacker, error) {
+// openConnected returns a function that opens a connection and sends a connect request of a user.
+func openConnected(e endpoint) func(*scenario) (*attacker, error) {
 	return func(s *scenario) (*attacker, error) {
 		a, err := s.dial(e.http, nil)
 		if err == nil && e.frames {
@@ -55,9 +57,9 @@ func connected(e endpoint) func(*scenario) (*attacker, error) {
 	}
 }
 
-// pushed opens the connection of a backend that has pushed once. The fast push has taken it over
-// from net/http.
-func pushed(s *scenario) (*attacker, error) {
+// openPushed opens the connection of a backend and pushes once. The fast push then has taken the
+// connection over from net/http.
+func openPushed(s *scenario) (*attacker, error) {
 	a, err := s.dial(true, nil)
 	if err == nil {
 		const body = `{"channel":"room:loris","data":1}`
@@ -81,24 +83,24 @@ func (s *scenario) lorisKinds() []loris {
 	lines := []string{"closing:bad_request"}
 	frames := []string{"closing:bad_request 4006"}
 	return []loris{
-		{"a line", port(false), `{"type":"connect","client":"`, "x", lines},
-		{"empty lines", port(false), "\n", "\n", lines},
-		{"a handshake on the TCP port", port(false), "GET /ws HTTP/1.1\r\nX: ", "x", []string{""}},
-		{"a frame on the TCP port", upgraded(endpoints[1]), frame, "x", frames},
-		{"pings instead of a connect", upgraded(endpoints[1]), ping, ping, frames},
-		{"pongs instead of a connect", port(false), "", `{"type":"pong"}` + "\n", []string{"error:bad_request closing:bad_request"}},
-		{"a user's line", connected(endpoints[0]), `{"type":"publish","channel":"room:x","data":"`, "x", []string{"closing:idle"}},
-		{"a user's frame", connected(endpoints[1]), frame, "x", []string{"closing:idle 4008"}},
+		{"a line", openPort(false), `{"type":"connect","client":"`, "x", lines},
+		{"empty lines", openPort(false), "\n", "\n", lines},
+		{"a handshake on the TCP port", openPort(false), "GET /ws HTTP/1.1\r\nX: ", "x", []string{""}},
+		{"a frame on the TCP port", openWebSocket(endpoints[1]), frame, "x", frames},
+		{"pings instead of a connect", openWebSocket(endpoints[1]), ping, ping, frames},
+		{"pongs instead of a connect", openPort(false), "", `{"type":"pong"}` + "\n", []string{"error:bad_request closing:bad_request"}},
+		{"a user's line", openConnected(endpoints[0]), `{"type":"publish","channel":"room:x","data":"`, "x", []string{"closing:idle"}},
+		{"a user's frame", openConnected(endpoints[1]), frame, "x", []string{"closing:idle 4008"}},
 
-		{"a handshake on the HTTP port", port(true), "GET /ws HTTP/1.1\r\nX: ", "x", []string{"", "HTTP 408", "HTTP 400"}},
-		{"a frame on the HTTP port", upgraded(endpoints[2]), frame, "x", frames},
-		{"a frame, with compression", upgraded(endpoints[3]), frame, "x", frames},
-		{"pings, with compression", upgraded(endpoints[3]), ping, ping, frames},
-		{"a user's frame, with compression", connected(endpoints[3]), frame, "x", []string{"closing:idle 4008"}},
-		{"a pusher's body", port(true), s.pushHead(60_000), " ", []string{"HTTP 400", "HTTP 408"}},
-		{"a body without a key", port(true), strings.Replace(s.pushHead(60_000), "Bearer", "Basic", 1), " ", []string{"HTTP 401"}},
-		{"the second header of a pusher", pushed, "POST /v1/push HTTP/1.1\r\nX: ", "x", []string{"", "HTTP 408"}},
-		{"the second body of a pusher", pushed, s.pushHead(60_000), " ", []string{"", "HTTP 408"}},
+		{"a handshake on the HTTP port", openPort(true), "GET /ws HTTP/1.1\r\nX: ", "x", []string{"", "HTTP 408", "HTTP 400"}},
+		{"a frame on the HTTP port", openWebSocket(endpoints[2]), frame, "x", frames},
+		{"a frame, with compression", openWebSocket(endpoints[3]), frame, "x", frames},
+		{"pings, with compression", openWebSocket(endpoints[3]), ping, ping, frames},
+		{"a user's frame, with compression", openConnected(endpoints[3]), frame, "x", []string{"closing:idle 4008"}},
+		{"a pusher's body", openPort(true), s.pushHead(60_000), " ", []string{"HTTP 400", "HTTP 408"}},
+		{"a body without a key", openPort(true), strings.Replace(s.pushHead(60_000), "Bearer", "Basic", 1), " ", []string{"HTTP 401"}},
+		{"the second header of a pusher", openPushed, "POST /v1/push HTTP/1.1\r\nX: ", "x", []string{"", "HTTP 408"}},
+		{"the second body of a pusher", openPushed, s.pushHead(60_000), " ", []string{"", "HTTP 408"}},
 	}
 }
 
@@ -134,7 +136,7 @@ func slowLoris(t *testing.T, s *scenario) {
 // runLoris sends the drips until the broker closes the connection.
 func (a *attacker) runLoris(kind loris) string {
 	a.sendRaw(kind.head)
-	over := make(chan struct{})
+	ended := make(chan struct{})
 	var dripping sync.WaitGroup
 	dripping.Go(func() {
 		tick := time.NewTicker(dripInterval)
@@ -142,16 +144,16 @@ func (a *attacker) runLoris(kind loris) string {
 		for {
 			select {
 			case <-tick.C:
-				if _, err := net.Conn.Write(a.Conn, []byte(kind.drip)); err != nil {
+				if _, err := io.WriteString(a, kind.drip); err != nil {
 					return
 				}
-			case <-over:
+			case <-ended:
 				return
 			}
 		}
 	})
 	outcome := a.outcome()
-	close(over)
+	close(ended)
 	dripping.Wait()
 	return outcome
 }

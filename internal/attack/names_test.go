@@ -152,21 +152,21 @@ func namesInAPICalls(t *testing.T, s *scenario) {
 }
 
 // stealClientIDs connects with the ids of the honest clients, to end their connections and receive
-// their messages. An id without a user before it belongs to mallory.
+// their messages. If the id names no user, the client becomes one of mallory's own.
 func stealClientIDs(t *testing.T, s *scenario) {
-	token := seal(header("HS256", kidHMAC), claims("mallory", nil), jwt.SigningMethodHS256, s.shared)
+	token := sign(header("HS256", kidHMAC), claims("mallory", nil), jwt.SigningMethodHS256, s.shared)
 	for _, e := range endpoints {
-		for _, m := range s.traffic.clients {
-			for _, more := range []string{``, `,"instance":"x","attempt":9007199254740991`, `,"after":0,"ack":"auto"`, `,"user":"` + m.name + `"`} {
+		for _, h := range s.traffic.clients {
+			for _, more := range []string{``, `,"instance":"x","attempt":9007199254740991`, `,"after":0,"ack":"auto"`, `,"user":"` + h.name + `"`} {
 				a := s.open(t, e, "")
-				a.send(fmt.Sprintf(`{"type":"connect","client":"%[1]s/%[1]s","token":%[2]q%[3]s}`, m.name, token, more))
+				a.send(fmt.Sprintf(`{"type":"connect","client":"%[1]s/%[1]s","token":%[2]q%[3]s}`, h.name, token, more))
 				if got, want := a.refusal(), e.closing(malformed, "unauthorized", 4003); got != want {
-					t.Errorf("%s: as %s, with %q: got %q, want %q", e.name, m.name, more, got, want)
+					t.Errorf("%s: as %s, with %q: got %q, want %q", e.name, h.name, more, got, want)
 				}
 				a = s.open(t, e, "")
-				a.send(fmt.Sprintf(`{"type":"connect","client":%q,"token":%q%s}`, m.name, token, more))
-				if got := a.waitFor(t, "connected").Client; got != "mallory/"+m.name {
-					t.Errorf("%s: as %s, with %q: got %s", e.name, m.name, more, got)
+				a.send(fmt.Sprintf(`{"type":"connect","client":%q,"token":%q%s}`, h.name, token, more))
+				if got := a.waitFor(t, "connected").Client; got != "mallory/"+h.name {
+					t.Errorf("%s: as %s, with %q: got %s", e.name, h.name, more, got)
 				}
 				_ = a.Close()
 			}

@@ -27,8 +27,9 @@ import (
 // impostor is the id of a server that the attacker adds to the registry.
 const impostor = "impostor-1"
 
-// TestPeerSecretDoesNotLeak simulates an attacker that can write to Redis. Brokers dial its
-// listener as an instance. They must send it nothing that it could use to impersonate an instance.
+// TestPeerSecretDoesNotLeak simulates an attacker that can write to Redis and has registered its
+// listener as an instance. Brokers dial that listener. They must send nothing that the attacker
+// could use to impersonate an instance.
 func TestPeerSecretDoesNotLeak(t *testing.T) {
 	secret := hex.EncodeToString([]byte(rand.Text() + rand.Text()))
 	s := newScenario(t, newIssuer(t), "peer_secret: \""+secret+"\"", "")
@@ -66,17 +67,17 @@ func TestPeerSecretDoesNotLeak(t *testing.T) {
 	if bytes.Contains(all, []byte(secret)) || bytes.Contains(bytes.ToLower(all), []byte("authorization")) {
 		t.Errorf("the secret was sent: %q", all)
 	}
-	known := map[string]bool{}
+	nonces := map[string]bool{}
 	for _, nonce := range regexp.MustCompile(`[0-9a-f]{64}`).FindAllString(string(all), -1) {
-		if known[nonce] {
+		if nonces[nonce] {
 			t.Errorf("%s was sent twice", nonce)
 		}
-		known[nonce] = true
+		nonces[nonce] = true
 	}
-	if len(known) != len(heads) {
-		t.Errorf("%d hex strings in %d handshakes, want one nonce each", len(known), len(heads))
+	if len(nonces) != len(heads) {
+		t.Errorf("%d hex strings in %d handshakes, want one nonce each", len(nonces), len(heads))
 	}
-	replayHandshakes(t, s, server, heads, known)
+	replayHandshakes(t, s, server, heads, nonces)
 	s.checkService(t)
 	if err := servers.Leave(s.ctx, impostor); err != nil {
 		t.Fatal(err)
@@ -174,7 +175,7 @@ func (s *scenario) beginLink(t *testing.T, query, hello string) (*attacker, *htt
 }
 
 // replayHandshakes sends the captured bytes to the broker, as requests and as proofs.
-func replayHandshakes(t *testing.T, s *scenario, server string, heads [][]byte, known map[string]bool) {
+func replayHandshakes(t *testing.T, s *scenario, server string, heads [][]byte, nonces map[string]bool) {
 	for _, head := range heads {
 		a, err := s.dial(true, nil)
 		if err != nil {
@@ -187,12 +188,12 @@ func replayHandshakes(t *testing.T, s *scenario, server string, heads [][]byte, 
 		}
 		_ = a.Close()
 	}
-	for nonce := range known {
-		proof, err := hex.DecodeString(nonce)
+	for nonce := range nonces {
+		decoded, err := hex.DecodeString(nonce)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, proof := range [][]byte{proof, make([]byte, len(auth.PeerNonce{}))} {
+		for _, proof := range [][]byte{decoded, make([]byte, len(auth.PeerNonce{}))} {
 			a, response := s.beginLink(t, "from="+impostor+"&to="+server, "2 "+nonce)
 			if response.StatusCode != http.StatusSwitchingProtocols {
 				t.Fatalf("a handshake with a replayed nonce: %s", response.Status)

@@ -114,12 +114,12 @@ func TestRebinding(t *testing.T) {
 				checkRefused(t, onHTTP, onTCP, host)
 			}
 			for _, host := range row.allowed {
-				own := "Origin: http://" + host + "\r\nSec-Fetch-Site: same-origin\r\n"
-				if status, body := dialPage(t, onHTTP).ask(t, "POST", "/v1/push", host, own, push); status != http.StatusOK {
+				sameOrigin := "Origin: http://" + host + "\r\nSec-Fetch-Site: same-origin\r\n"
+				if status, body := dialPage(t, onHTTP).ask(t, "POST", "/v1/push", host, sameOrigin, push); status != http.StatusOK {
 					t.Errorf("%s: %d %s", host, status, body)
 				}
 				for _, port := range []string{onHTTP, onTCP} {
-					if status, body := dialPage(t, port).ask(t, "GET", "/ws?client=tab", host, own+upgrade, ""); status != http.StatusSwitchingProtocols {
+					if status, body := dialPage(t, port).ask(t, "GET", "/ws?client=tab", host, sameOrigin+upgrade, ""); status != http.StatusSwitchingProtocols {
 						t.Errorf("%s: %d %s", host, status, body)
 					}
 				}
@@ -137,17 +137,17 @@ func checkRefused(t *testing.T, onHTTP, onTCP, host string) {
 			t.Errorf("%s, %s: %d %s", host, what, status, body)
 		}
 	}
-	own := "Origin: http://" + host + "\r\nSec-Fetch-Site: same-origin\r\n"
+	sameOrigin := "Origin: http://" + host + "\r\nSec-Fetch-Site: same-origin\r\n"
 	for _, path := range []string{
 		"/v1/servers", "/v1/channels/news", "/v1/users/alice", "/healthz", "/readyz", "/metrics", "/debug/pprof/cmdline", "/", "/nowhere",
 	} {
 		status, body := dialPage(t, onHTTP).ask(t, "GET", path, host, "", "")
 		refused(path, status, body)
 	}
-	status, body := dialPage(t, onHTTP).ask(t, "POST", "/v1/push", host, own, push)
+	status, body := dialPage(t, onHTTP).ask(t, "POST", "/v1/push", host, sameOrigin, push)
 	refused("a push", status, body)
 	for _, port := range []string{onHTTP, onTCP} {
-		status, body = dialPage(t, port).ask(t, "GET", "/ws?client=tab", host, own+upgrade, "")
+		status, body = dialPage(t, port).ask(t, "GET", "/ws?client=tab", host, sameOrigin+upgrade, "")
 		refused("a WebSocket", status, body)
 	}
 	b := dialPage(t, onHTTP) // like a local proxy that uses one connection for all its clients

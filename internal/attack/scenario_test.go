@@ -62,7 +62,8 @@ func (s *scenario) attackRepeatedly(t *testing.T, attack func(*testing.T, *scena
 	s.checkService(t)
 }
 
-// checkService checks that honest clients are served, old ones and new ones, in bounded memory.
+// checkService checks that the connected honest clients and new ones are served, and that the
+// memory of the broker is bounded.
 func (s *scenario) checkService(t *testing.T) {
 	t.Helper()
 	s.traffic.waitRounds(s.ctx, t, minRounds)
@@ -79,18 +80,18 @@ func (s *scenario) checkService(t *testing.T) {
 // checkNewClient connects a client, pushes a message to it, and disconnects it.
 func (s *scenario) checkNewClient(w transport) error {
 	name := fmt.Sprintf("new-%d", s.clientCount.Add(1))
-	m, err := connectHonest(s.ctx, s.broker, w, name, s.token(name))
+	h, err := connectHonest(s.ctx, s.broker, w, name, s.token(name))
 	if err != nil {
 		return err
 	}
-	defer m.conn.Close()
+	defer h.conn.Close()
 	status, answer, err := s.request(s.ctx, http.MethodPost, "/v1/push", s.key,
 		strings.NewReader(fmt.Sprintf(`{"user":%q,"data":{"stream":"welcome","n":1}}`, name)))
 	if err != nil || status != http.StatusOK {
 		return fmt.Errorf("push to %s: %d %s (%w)", name, status, answer, err)
 	}
 	for {
-		switch p, err := m.receive(s.ctx); {
+		switch p, err := h.receive(s.ctx); {
 		case err != nil:
 			return err
 		case p.Stream == "welcome": // messages of the shared channel come before it

@@ -18,7 +18,7 @@ const (
 
 // slowReaders subscribes clients to a channel with much traffic. They read nothing.
 func slowReaders(t *testing.T, s *scenario) {
-	slow := s.metric(s.ctx, t, `switchboard_closes_total{reason="slow"}`)
+	before := s.metric(s.ctx, t, `switchboard_closes_total{reason="slow"}`)
 	for i := range slowReaderCount {
 		e := endpoints[i%len(endpoints)]
 		a := s.connectUser(t, e, fmt.Sprintf("slow-%d", i))
@@ -38,8 +38,8 @@ func slowReaders(t *testing.T, s *scenario) {
 	}
 	s.checkService(t)
 	await.NoError(s.ctx, t, "all are closed as slow", func() error {
-		if now := s.metric(s.ctx, t, `switchboard_closes_total{reason="slow"}`); now < slow+slowReaderCount {
-			return fmt.Errorf("%v are closed", now-slow)
+		if now := s.metric(s.ctx, t, `switchboard_closes_total{reason="slow"}`); now < before+slowReaderCount {
+			return fmt.Errorf("%v are closed", now-before)
 		}
 		return nil
 	})

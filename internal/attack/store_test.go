@@ -20,7 +20,8 @@ func TestStoreLimits(t *testing.T) {
 	s.finish(t)
 }
 
-// TestAnonymousRequestsAreForbidden: by default, an anonymous client may not make requests.
+// TestAnonymousRequestsAreForbidden checks that by default an anonymous client may not make
+// requests.
 func TestAnonymousRequestsAreForbidden(t *testing.T) {
 	s := newQuietScenario(t, "", "  anonymous: true")
 	for _, e := range endpoints {
@@ -80,7 +81,7 @@ func (s *scenario) requestListSizes(t *testing.T) map[string]int {
 func ask(clients []*attacker, n int) map[string]int {
 	request := fmt.Sprintf(`{"type":"request","ref":1,"data":"%s"}`, strings.Repeat("x", 60<<10))
 	codes := map[string]int{}
-	var mu sync.Mutex // guards words
+	var mu sync.Mutex // guards codes
 	var all sync.WaitGroup
 	for _, a := range clients {
 		all.Go(func() {
@@ -161,7 +162,7 @@ func anonymousRequests(t *testing.T, s *scenario) {
 
 // freshChannels publishes and subscribes to many new channels.
 func freshChannels(t *testing.T, s *scenario) {
-	const some = 700
+	const attempts = 700
 	rdb := redisServer.Client(t)
 	count := func(pattern string) (keys []string) {
 		found := rdb.Scan(s.ctx, 0, pattern, 10_000).Iterator()
@@ -179,12 +180,12 @@ func freshChannels(t *testing.T, s *scenario) {
 		{`{"type":"subscribe","channel":"room:%s-%d"}`, "subscribed"},
 	} {
 		a, codes := s.connectUser(t, endpoints[0], "explorer"), map[string]int{}
-		for i := range some {
+		for i := range attempts {
 			a.send(fmt.Sprintf(c.request, c.done, i))
 			codes[a.reply()]++
 		}
 		most := 128 + 1 + int(time.Since(began)/time.Second) // the burst, and one a second
-		if n := codes[c.done]; n == 0 || n > most || codes["error:rate_limited"] != some-n {
+		if n := codes[c.done]; n == 0 || n > most || codes["error:rate_limited"] != attempts-n {
 			t.Errorf("got %v", codes)
 		}
 		if n := len(count("mq_m_{room:published-*")); n > most {
@@ -194,7 +195,7 @@ func freshChannels(t *testing.T, s *scenario) {
 	}
 	for _, key := range count("mq_m_{room:*") {
 		if left, err := rdb.PTTL(s.ctx, key).Result(); err != nil || left <= 0 || left > 8*time.Hour {
-			t.Errorf("%s lives %v (%v)", key, left, err)
+			t.Errorf("TTL of %s: %v (%v)", key, left, err)
 		}
 	}
 	s.checkService(t)
@@ -220,8 +221,8 @@ func redisBytesSent(ctx context.Context, t *testing.T) int {
 	return 0
 }
 
-// TestReadsAreNotAmplified: a request of a client or of the backend must not read much more from
-// Redis than the response needs.
+// TestReadsAreNotAmplified checks that a request of a client or of the backend does not read much
+// more from Redis than the response needs.
 func TestReadsAreNotAmplified(t *testing.T) {
 	const (
 		times   = 40
@@ -252,26 +253,23 @@ func TestReadsAreNotAmplified(t *testing.T) {
 		}
 		roster += len(entry)
 	}
-	client := func(request, want string) func() int {
-		return func() int {
+	client := func(request, want string) func() {
+		return func() {
 			a.send(request)
 			if got := a.reply(); got != want {
 				t.Fatalf("%s: got %s", request, got)
 			}
-			return len(request)
 		}
 	}
-	backend := func(path string) func() int {
-		return func() int {
-			status, answer := s.call(s.ctx, t, http.MethodGet, path, "")
-			if status != http.StatusOK {
+	backend := func(path string) func() {
+		return func() {
+			if status, answer := s.call(s.ctx, t, http.MethodGet, path, ""); status != http.StatusOK {
 				t.Fatal(status, answer)
 			}
-			return len(answer)
 		}
 	}
 	for name, c := range map[string]struct {
-		send func() int
+		send func()
 		each int // bytes that Redis may send per request
 	}{
 		"client history":        {client(`{"type":"history","channel":"room:long"}`, "history"), 140 << 10},
@@ -286,7 +284,7 @@ func TestReadsAreNotAmplified(t *testing.T) {
 			}
 			took := time.Since(began)
 			got := redisBytesSent(s.ctx, t) - before
-			// The users of a channel are counted once a second.
+			// The broker counts the users of the channel once a second, and reads its roster for that.
 			if most := idle + times*c.each + roster*(2+int(took/time.Second)); got > most {
 				t.Errorf("Redis sent %d bytes for %d requests, %d at most were expected", got, times, most)
 			}

@@ -20,7 +20,7 @@ import (
 	"switchboard/internal/certtest"
 )
 
-// TestWeakSuites: the broker refuses a TLS 1.2 client that offers only CBC suites.
+// TestWeakSuites checks that the broker refuses a TLS 1.2 client that offers only CBC suites.
 func TestWeakSuites(t *testing.T) {
 	t.Parallel()
 	ca := certtest.New(t)
@@ -55,9 +55,9 @@ func TestWeakSuites(t *testing.T) {
 	}
 }
 
-// TestIssuerRedirectsInside: the server with the token keys redirects to a local service of the
-// broker's machine. The broker must not call that service.
-func TestIssuerRedirectsInside(t *testing.T) {
+// TestIssuerRedirectsToLocalService checks that the broker does not call a local service of its
+// machine when the server with the token keys redirects to it.
+func TestIssuerRedirectsToLocalService(t *testing.T) {
 	t.Parallel()
 	ca := certtest.New(t)
 	serve := func(h http.HandlerFunc, names ...string) (*httptest.Server, string) {
@@ -110,22 +110,22 @@ func TestIssuerRedirectsInside(t *testing.T) {
 // proxyTo returns a proxy that connects all requests to one address.
 func proxyTo(address string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		there, err := net.Dial("tcp", address)
+		upstream, err := net.Dial("tcp", address)
 		if err != nil {
 			http.Error(w, err.Error(), http.StatusBadGateway)
 			return
 		}
-		here, _, err := http.NewResponseController(w).Hijack()
+		client, _, err := http.NewResponseController(w).Hijack()
 		if err != nil {
-			_ = there.Close()
+			_ = upstream.Close()
 			return
 		}
-		_, _ = fmt.Fprint(here, "HTTP/1.1 200 OK\r\n\r\n")
+		_, _ = fmt.Fprint(client, "HTTP/1.1 200 OK\r\n\r\n")
 		go func() {
-			_, _ = io.Copy(there, here)
-			_ = there.Close()
+			_, _ = io.Copy(upstream, client)
+			_ = upstream.Close()
 		}()
-		_, _ = io.Copy(here, there)
-		_ = here.Close()
+		_, _ = io.Copy(client, upstream)
+		_ = client.Close()
 	}
 }

@@ -32,67 +32,67 @@ type traffic struct {
 
 func startTraffic(ctx context.Context, t *testing.T, b *broker, i *issuer) *traffic {
 	t.Helper()
-	c := &traffic{broker: b, last: map[string]int{}}
-	ctx, c.stop = context.WithCancel(ctx)
+	tr := &traffic{broker: b, last: map[string]int{}}
+	ctx, tr.stop = context.WithCancel(ctx)
 	t.Cleanup(func() {
-		c.stop()
-		for _, m := range c.clients {
-			m.conn.Close()
+		tr.stop()
+		for _, h := range tr.clients {
+			h.conn.Close()
 		}
-		c.running.Wait()
+		tr.running.Wait()
 	})
 	for _, w := range transports {
-		m, err := connectHonest(ctx, b, w, "good-"+w.name, i.token("good-"+w.name))
+		h, err := connectHonest(ctx, b, w, "good-"+w.name, i.token("good-"+w.name))
 		if err != nil {
 			t.Fatal(err)
 		}
-		c.clients = append(c.clients, m)
-		c.running.Go(func() { c.receive(ctx, m) })
+		tr.clients = append(tr.clients, h)
+		tr.running.Go(func() { tr.receive(ctx, h) })
 	}
-	c.running.Go(func() { c.run(ctx) })
-	return c
+	tr.running.Go(func() { tr.run(ctx) })
+	return tr
 }
 
 // fail records the first failure. Errors after stop do not count.
-func (c *traffic) fail(ctx context.Context, err error) {
+func (tr *traffic) fail(ctx context.Context, err error) {
 	if ctx.Err() != nil {
 		return
 	}
-	c.cond.Change(func() {
-		if c.err == nil {
-			c.err = err
+	tr.cond.Change(func() {
+		if tr.err == nil {
+			tr.err = err
 		}
 	})
 }
 
 // receive checks the messages that a client receives.
-func (c *traffic) receive(ctx context.Context, m *honestClient) {
+func (tr *traffic) receive(ctx context.Context, h *honestClient) {
 	for {
-		p, err := m.receive(ctx)
+		p, err := h.receive(ctx)
 		if err != nil {
-			c.fail(ctx, err)
+			tr.fail(ctx, err)
 			return
 		}
-		c.cond.Change(func() {
-			key := m.name + " " + p.Stream
-			if p.N != c.last[key]+1 && c.err == nil {
-				c.err = fmt.Errorf("%s received %d of %s after %d", m.name, p.N, p.Stream, c.last[key])
+		tr.cond.Change(func() {
+			key := h.name + " " + p.Stream
+			if p.N != tr.last[key]+1 && tr.err == nil {
+				tr.err = fmt.Errorf("%s received %d of %s after %d", h.name, p.N, p.Stream, tr.last[key])
 			}
-			c.last[key] = p.N
+			tr.last[key] = p.N
 		})
 	}
 }
 
 // run runs rounds until ctx ends.
-func (c *traffic) run(ctx context.Context) {
+func (tr *traffic) run(ctx context.Context) {
 	tick := time.NewTicker(pause)
 	defer tick.Stop()
 	for n := 1; ; n++ {
-		if err := c.round(ctx, n); err != nil {
-			c.fail(ctx, fmt.Errorf("round %d: %w", n, err))
+		if err := tr.round(ctx, n); err != nil {
+			tr.fail(ctx, fmt.Errorf("round %d: %w", n, err))
 			return
 		}
-		c.cond.Change(func() { c.done = n })
+		tr.cond.Change(func() { tr.done = n })
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
@@ -101,38 +101,38 @@ func (c *traffic) run(ctx context.Context) {
 	}
 }
 
-func (c *traffic) round(ctx context.Context, n int) error {
+func (tr *traffic) round(ctx context.Context, n int) error {
 	batch := []string{}
-	for _, m := range c.clients {
-		batch = append(batch, fmt.Sprintf(`{"user":%q,"data":{"stream":"queue","n":%d}}`, m.name, n))
+	for _, h := range tr.clients {
+		batch = append(batch, fmt.Sprintf(`{"user":%q,"data":{"stream":"queue","n":%d}}`, h.name, n))
 	}
 	for path, body := range map[string]string{
 		"/v1/push":       fmt.Sprintf(`{"channel":%q,"data":{"stream":"backend","n":%d}}`, sharedChannel, n),
 		"/v1/push/batch": `{"messages":[` + strings.Join(batch, ",") + `]}`,
 	} {
-		status, answer, err := c.broker.request(ctx, http.MethodPost, path, c.broker.key, strings.NewReader(body))
+		status, answer, err := tr.broker.request(ctx, http.MethodPost, path, tr.broker.key, strings.NewReader(body))
 		if err != nil || status != http.StatusOK || strings.Contains(answer, `"error"`) {
 			return fmt.Errorf("%s: %d %s (%w)", path, status, answer, err)
 		}
 	}
-	for _, m := range c.clients {
-		if err := m.publish(ctx, n); err != nil {
-			return fmt.Errorf("%s cannot publish: %w", m.name, err)
+	for _, h := range tr.clients {
+		if err := h.publish(ctx, n); err != nil {
+			return fmt.Errorf("%s cannot publish: %w", h.name, err)
 		}
 	}
-	return c.cond.Await(ctx, func() bool { return c.err != nil || c.allReceivedLocked(n) })
+	return tr.cond.Await(ctx, func() bool { return tr.err != nil || tr.allReceivedLocked(n) })
 }
 
 // allReceivedLocked reports whether every client has n messages of each stream.
-func (c *traffic) allReceivedLocked(n int) bool {
-	for _, m := range c.clients {
+func (tr *traffic) allReceivedLocked(n int) bool {
+	for _, h := range tr.clients {
 		for _, stream := range []string{"backend", "queue"} {
-			if c.last[m.name+" "+stream] != n {
+			if tr.last[h.name+" "+stream] != n {
 				return false
 			}
 		}
-		for _, other := range c.clients {
-			if c.last[m.name+" "+other.name] != n {
+		for _, other := range tr.clients {
+			if tr.last[h.name+" "+other.name] != n {
 				return false
 			}
 		}
@@ -141,18 +141,18 @@ func (c *traffic) allReceivedLocked(n int) bool {
 }
 
 // rounds returns the number of complete rounds and the first failure.
-func (c *traffic) rounds() (int, error) {
-	c.cond.Lock()
-	defer c.cond.Unlock()
-	return c.done, c.err
+func (tr *traffic) rounds() (int, error) {
+	tr.cond.Lock()
+	defer tr.cond.Unlock()
+	return tr.done, tr.err
 }
 
 // waitRounds waits for n rounds that begin after the call.
-func (c *traffic) waitRounds(ctx context.Context, t *testing.T, n int) {
+func (tr *traffic) waitRounds(ctx context.Context, t *testing.T, n int) {
 	t.Helper()
-	first, _ := c.rounds()
-	err := c.cond.Await(ctx, func() bool { return c.err != nil || c.done > first+n })
-	done, failure := c.rounds()
+	first, _ := tr.rounds()
+	err := tr.cond.Await(ctx, func() bool { return tr.err != nil || tr.done > first+n })
+	done, failure := tr.rounds()
 	if failure != nil {
 		err = failure
 	}

@@ -15,7 +15,7 @@ type transport struct {
 	dial func(ctx context.Context, b *broker) (textconn.Conn, error)
 }
 
-// transports are all that the broker has. Each uses other code in the broker.
+// transports are all that the broker has. Each uses different code in the broker.
 var transports = []transport{
 	{"lines", dialLines},
 	{"websocket-tcp-port", func(ctx context.Context, b *broker) (textconn.Conn, error) {
