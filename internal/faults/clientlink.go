@@ -27,8 +27,10 @@ const (
 	immediately      cutTime = iota + 1 // mostly while no message is in transit
 	afterMessage                        // after the next message has reached the client; its acknowledgement is lost
 	insteadOfMessage                    // instead of delivering the next message, which the broker has written
-	cutTimes         = 3
 )
+
+// cutTimeCount is the number of cut times.
+const cutTimeCount = 3
 
 // clientLink is a proxy between one client and the brokers. It can be cut, and it can stop reading.
 // Each new connection goes to the next broker that accepts it.
@@ -197,7 +199,7 @@ func cutNow(l *clientLink) { l.cut(immediately) }
 
 // cutAny returns a function that cuts a link at a random cutTime.
 func cutAny(random *rand.Rand) func(*clientLink) {
-	return func(l *clientLink) { l.cut(cutTime(1 + random.IntN(cutTimes))) }
+	return func(l *clientLink) { l.cut(cutTime(1 + random.IntN(cutTimeCount))) }
 }
 
 // stopReading stops reading from the broker until resumeReading.

@@ -11,8 +11,8 @@
 // event.
 //
 // A row is RED, and the exit code 1, if an acknowledged message was lost, duplicated or delivered
-// out of order, if a client that is gone is reported online, if a presence event repeats what was
-// known, or if presence is wrong in the end. Where Redis itself loses its last writes, losses are
+// out of order, if a client that is gone is reported online, if a presence event repeats a known
+// state, or if presence is wrong in the end. Where Redis itself loses its last writes, losses are
 // counted, but a gap must have declared them to the client. Durable pushes must not be lost even
 // there.
 //

@@ -110,7 +110,7 @@ func (s *eventStream) handle(e ssetest.Event) error {
 	return nil
 }
 
-// subscribed notes a confirmed subscription. It closes ready after the first of each channel.
+// subscribed records a confirmed subscription. It closes ready after the first of each channel.
 func (s *eventStream) subscribed(channel string) {
 	if !s.missing[channel] {
 		return

@@ -123,7 +123,7 @@ func killMaster(ctx context.Context, tb *testbed) error {
 	}
 	tb.injectFault()
 	p.master.Kill()
-	tb.eachLink(stalling, all, cutNow) // only the dead master held what they did not read
+	tb.eachLink(stalling, all, cutNow) // now only the dead master has the messages that they did not read
 	tb.eachLink(stalling, all, (*clientLink).resumeReading)
 	if err := tb.store.awaitFailover(ctx, p); err != nil {
 		return fmt.Errorf("failover: %w", err)

@@ -96,7 +96,7 @@ func (tb *testbed) awaitGhostsGone(ctx context.Context) error {
 				return 0, "", err
 			}
 			if left = max(left, n); n > 0 {
-				detail = fmt.Sprintf("%s reports %d clients online that died with %s", b.name, n, tb.victim().name)
+				detail = fmt.Sprintf("%s reports %d clients online that disappeared with %s", b.name, n, tb.victim().name)
 			}
 		}
 		return left, detail, nil
@@ -129,7 +129,7 @@ func (tb *testbed) awaitNone(ctx context.Context, kind string, bound time.Durati
 	}
 }
 
-// addGhosts records what should be gone.
+// addGhosts records n clients or keys that should be gone.
 func (j *journal) addGhosts(n int, detail string) {
 	j.update(func() {
 		j.ghosts += n

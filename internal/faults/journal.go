@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// item identifies a message by what its payload holds: its stream and its number in it.
+// item identifies a message by its stream and its number in the stream. Both are in the payload.
 type item struct {
 	stream string
 	n      int // from 1
@@ -29,8 +29,9 @@ type gap struct {
 	at        time.Time
 }
 
-// covers reports whether the gap declares a message lost. A reset, whose id is below its position,
-// declares all messages above its id that were acknowledged before it.
+// covers reports whether the gap declares a message lost. A gap whose id is below its position is a
+// reset: the queue has lost its newest messages and continues after id. It declares all messages
+// above id lost that were acknowledged before it.
 func (g gap) covers(queue string, id int64, acked time.Time) bool {
 	switch {
 	case g.queue != queue:
@@ -69,11 +70,11 @@ type journal struct {
 	longestWithoutPush time.Duration // longest time without an accepted push
 	longestSilence     time.Duration // longest time between two messages of one client
 	loadEnded          bool          // the load is over; longestSilence no longer grows
-	disorder           int
-	strange            int
-	ghosts             int
-	missing            int // presence: members that are absent from a view or an answer
-	phantoms           int // presence: names that are no members
+	disorder           int           // as in counts
+	strange            int           // as in counts, for the arrivals so far
+	ghosts             int           // clients and keys that should be gone
+	missing            int           // presence: members that are absent from a view or an answer
+	phantoms           int           // presence: names that are no members
 	evidence           evidence
 }
 

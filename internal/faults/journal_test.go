@@ -190,7 +190,7 @@ func TestEachColumnCounts(t *testing.T) {
 	}
 }
 
-func TestPauses(t *testing.T) {
+func TestOutages(t *testing.T) {
 	p := newJournalTest()
 	p.clientReady("b", false, p.now)
 	p.pushed(1)
@@ -218,28 +218,28 @@ func TestPauses(t *testing.T) {
 }
 
 func TestRowIsRed(t *testing.T) {
-	kept, durable, forgot := tolerance{}, tolerance{forgets: true}, tolerance{forgets: true, loses: true}
+	strict, forgets, loses := tolerance{}, tolerance{forgets: true}, tolerance{forgets: true, loses: true}
 	for name, tc := range map[string]struct {
 		row   row
 		redIn []tolerance
 	}{
 		"clean":       {row{}, nil},
 		"information": {row{counts: counts{Unacknowledged: 3, Refused: 4, Gaps: 2}}, nil},
-		"lost":        {row{counts: counts{Lost: 1}}, []tolerance{kept, durable}},
-		"undeclared":  {row{counts: counts{Undeclared: 1}}, []tolerance{kept, durable, forgot}},
-		"duplicated":  {row{counts: counts{Duplicated: 1}}, []tolerance{kept, durable, forgot}},
-		"again":       {row{counts: counts{Again: 1}}, []tolerance{kept}},
-		"disorder":    {row{counts: counts{Disorder: 1}}, []tolerance{kept, durable, forgot}},
-		"strange":     {row{counts: counts{Strange: 1}}, []tolerance{kept, durable, forgot}},
-		"unnamed":     {row{counts: counts{Unnamed: 1}}, []tolerance{kept, durable}},
-		"ghosts":      {row{Ghosts: 1}, []tolerance{kept, durable, forgot}},
-		"repeated":    {row{RepeatedEvents: 1}, []tolerance{kept, durable, forgot}},
-		"missing":     {row{Missing: 1}, []tolerance{kept, durable, forgot}},
-		"phantoms":    {row{Phantoms: 1}, []tolerance{kept, durable, forgot}},
-		"no recovery": {row{outages: outages{Unrecovered: 1}}, []tolerance{kept, durable, forgot}},
-		"broken":      {row{Failure: "the broker did not start"}, []tolerance{kept, durable, forgot}},
+		"lost":        {row{counts: counts{Lost: 1}}, []tolerance{strict, forgets}},
+		"undeclared":  {row{counts: counts{Undeclared: 1}}, []tolerance{strict, forgets, loses}},
+		"duplicated":  {row{counts: counts{Duplicated: 1}}, []tolerance{strict, forgets, loses}},
+		"again":       {row{counts: counts{Again: 1}}, []tolerance{strict}},
+		"disorder":    {row{counts: counts{Disorder: 1}}, []tolerance{strict, forgets, loses}},
+		"strange":     {row{counts: counts{Strange: 1}}, []tolerance{strict, forgets, loses}},
+		"unnamed":     {row{counts: counts{Unnamed: 1}}, []tolerance{strict, forgets}},
+		"ghosts":      {row{Ghosts: 1}, []tolerance{strict, forgets, loses}},
+		"repeated":    {row{RepeatedEvents: 1}, []tolerance{strict, forgets, loses}},
+		"missing":     {row{Missing: 1}, []tolerance{strict, forgets, loses}},
+		"phantoms":    {row{Phantoms: 1}, []tolerance{strict, forgets, loses}},
+		"no recovery": {row{outages: outages{Unrecovered: 1}}, []tolerance{strict, forgets, loses}},
+		"broken":      {row{Failure: "the broker did not start"}, []tolerance{strict, forgets, loses}},
 	} {
-		for _, tolerated := range []tolerance{kept, durable, forgot} {
+		for _, tolerated := range []tolerance{strict, forgets, loses} {
 			got, want := len(tc.row.redReasons(tolerated)) > 0, slices.Contains(tc.redIn, tolerated)
 			if got != want {
 				t.Errorf("%s under %+v: red %t, want %t", name, tolerated, got, want)

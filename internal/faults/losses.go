@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// explainLosses records, while all processes still run, the state of each client that misses a
-// message: its connection, its record in Redis, and its queue.
+// explainLosses records the state of each client that misses a message: its connection, its record
+// in Redis, and its queue. All processes must still run.
 func (tb *testbed) explainLosses(ctx context.Context) {
 	for _, client := range tb.journal.clientsWithLosses() {
 		state := "not connected"

@@ -16,8 +16,8 @@ import (
 
 func main() { os.Exit(command(os.Args[1:], os.Stdout, os.Stderr)) }
 
-// command is the program: 0 when all rows are ok, 1 when one is red, 2 for arguments that
-// are wrong.
+// command runs the program and returns its exit code: 0 if all rows are ok, 1 if one is red or the
+// run failed, 2 if the arguments are invalid.
 func command(args []string, stdout, stderr io.Writer) int {
 	o, err := parseOptions(args, stderr)
 	switch {

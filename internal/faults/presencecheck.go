@@ -61,11 +61,11 @@ func (tb *testbed) awaitPresence(ctx context.Context, when string, bound time.Du
 	began := time.Now()
 	var found presenceCheck
 	var err error
-	for ok := true; ok; ok = pause(ctx, 200*time.Millisecond) {
+	for {
 		if found, err = check(ctx); err == nil && found.mismatches() == 0 {
 			return nil
 		}
-		if time.Since(began) > bound {
+		if time.Since(began) > bound || !pause(ctx, 200*time.Millisecond) {
 			break
 		}
 	}

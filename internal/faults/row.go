@@ -30,13 +30,13 @@ type row struct {
 	Millis         map[string]int64 `json:"ms"`
 }
 
-// tolerance lists what a row may show without being red, because Redis itself loses it.
+// tolerance says which losses do not make a row red, because Redis itself causes them.
 type tolerance struct {
-	// forgets: Redis loses its last writes under this fault. A push that was refused and repeated
-	// may then arrive twice, because Redis forgot that it had stored the first attempt.
+	// forgets means that Redis loses its last writes under this fault. A push that was refused and
+	// repeated may then arrive twice, because Redis forgot that it had stored the first attempt.
 	forgets bool
-	// loses: Redis also loses acknowledged writes. Messages may be lost and devices unknown, but
-	// each loss must be declared by a gap.
+	// loses means that Redis also loses acknowledged writes. Messages may be lost and devices
+	// unknown, but each loss must be declared by a gap.
 	loses bool
 }
 

@@ -96,8 +96,8 @@ func (s *store) kill() {
 // failoverPair is a master and the replica that takes over from it.
 type failoverPair struct{ master, replica *redistest.Server }
 
-// failoverPair returns a pair. which selects one of a Cluster's pairs.
-func (s *store) failoverPair(ctx context.Context, which int) (p failoverPair, err error) {
+// failoverPair returns a pair. In a Cluster, index selects one of the pairs.
+func (s *store) failoverPair(ctx context.Context, index int) (p failoverPair, err error) {
 	switch {
 	case s.sentinel != nil:
 		if p.master, err = s.sentinel.Master(ctx); err == nil {
@@ -105,7 +105,7 @@ func (s *store) failoverPair(ctx context.Context, which int) (p failoverPair, er
 		}
 		return p, err
 	case s.cluster != nil:
-		return failoverPair{s.cluster.Masters[which], s.cluster.Replicas[which]}, nil
+		return failoverPair{s.cluster.Masters[index], s.cluster.Replicas[index]}, nil
 	}
 	return p, errors.New("this topology has no replica")
 }
@@ -121,8 +121,8 @@ func (p failoverPair) detachReplica(ctx context.Context) error {
 }
 
 // awaitFailover waits until the replica is master, and restarts the old master as its replica. It
-// clears the password of detachReplica, because the new master must be able to replicate if it
-// becomes a replica again, as when the machine stalls for the second after which Sentinels act.
+// clears the wrong password that detachReplica has set: if the machine stalls for a second, the
+// Sentinels fail over again, and the new master must then be able to replicate.
 func (s *store) awaitFailover(ctx context.Context, p failoverPair) error {
 	if err := retry(ctx, func() error { return isMaster(ctx, p.replica) }); err != nil {
 		return err

@@ -149,9 +149,9 @@ func (w *watcher) readPresence(ctx context.Context, channel string) (c presenceA
 	}
 }
 
-// call sends a request and waits until its answer was handled. The reader calls then before it
-// handles any line that follows the answer.
-func (w *watcher) call(ctx context.Context, req wire.Request, then func(wire.Event)) error {
+// call sends a request and waits until its answer was handled. The reader calls onAnswer before it
+// handles the line after the answer. A nil onAnswer does nothing.
+func (w *watcher) call(ctx context.Context, req wire.Request, onAnswer func(wire.Event)) error {
 	ctx, cancel := context.WithTimeout(ctx, watcherCallTimeout)
 	defer cancel()
 	done := make(chan error, 1)
@@ -161,8 +161,8 @@ func (w *watcher) call(ctx context.Context, req wire.Request, then func(wire.Eve
 		w.ref++
 		req.Ref = wire.RefOf(w.ref)
 		w.waiting[w.ref] = func(ev wire.Event, err error) {
-			if err == nil && then != nil {
-				then(ev)
+			if err == nil && onAnswer != nil {
+				onAnswer(ev)
 			}
 			done <- err
 		}
@@ -180,10 +180,10 @@ func (w *watcher) call(ctx context.Context, req wire.Request, then func(wire.Eve
 	case <-ctx.Done():
 	}
 	w.mu.Lock()
-	_, there := w.waiting[req.Ref.Value]
+	_, waiting := w.waiting[req.Ref.Value]
 	delete(w.waiting, req.Ref.Value)
 	w.mu.Unlock()
-	if !there { // the reader is handling the answer
+	if !waiting { // the reader is handling the answer
 		return <-done
 	}
 	return fmt.Errorf("%s of %q at %s: %w", req.Type, req.Channel, w.broker.name, ctx.Err())

@@ -1,4 +1,4 @@
-/* A wall clock that is behind, for a redis-server with this library in LD_PRELOAD. */
+/* Sets the wall clock of a program back by BEHIND seconds. Load it into redis-server with LD_PRELOAD. */
 #define _GNU_SOURCE
 #include <sys/syscall.h>
 #include <sys/time.h>
