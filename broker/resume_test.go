@@ -59,8 +59,8 @@ func TestSubscribeAfterDeliversMissedMessages(t *testing.T) {
 	})
 }
 
-// TestResumeEmptyAll checks that a client that saw $all empty can resume there: a 0 could not be told
-// from a position that the store has forgotten.
+// TestResumeEmptyAll checks that a client that saw $all empty can resume there. Its position is not
+// 0, which would look like a position that the store has forgotten.
 func TestResumeEmptyAll(t *testing.T) {
 	i := start(t, memoryStore(queue.Options{}), nil)
 	p := dialers["tcp"](t, i)

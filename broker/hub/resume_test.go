@@ -103,8 +103,8 @@ func TestPrependKeepsTheLossMarker(t *testing.T) {
 	}
 }
 
-// TestFirstReadResumesAnEmptyChannel checks that a server which has read nothing yet, and so knows no
-// time of the store, recovers a client that saw an empty channel on another server.
+// TestFirstReadResumesAnEmptyChannel checks that a server recovers a client that saw an empty channel
+// on another server, even if it has read nothing yet and does not know the store's time.
 func TestFirstReadResumesAnEmptyChannel(t *testing.T) {
 	store, bindings := queue.NewMemory(queue.Options{}, nil), registry.NewMemory(registry.Options{})
 	server := func(id string) *Hub {
