@@ -80,13 +80,13 @@ func (p *publisher) pushUntilAccepted(ctx context.Context, group []stream, n int
 			continue
 		}
 		var retry []pushRequest
-		for i, j := range left {
+		for i, request := range left {
 			if answers[i].Error != nil {
 				p.journal.refuse(answers[i].Error.Code)
-				retry = append(retry, j)
+				retry = append(retry, request)
 				continue
 			}
-			s := j.stream
+			s := request.stream
 			p.journal.accept(acceptedPush{item: item{s.name, n}, queue: s.queue, to: s.to, ids: answers[i].ids(s), firstTry: first, acceptedAt: acked})
 		}
 		if left = retry; len(left) == 0 {

@@ -25,19 +25,19 @@ type pushRequest struct {
 	durable bool
 }
 
-func (j pushRequest) body() map[string]any {
+func (r pushRequest) body() map[string]any {
 	pad := 0
-	if j.n%8 == 0 {
+	if r.n%8 == 0 {
 		pad = paddingKiB << 10
 	}
 	body := map[string]any{
-		"data": payload{j.stream.name, j.n, strings.Repeat("x", pad)},
-		"key":  fmt.Sprintf("%s/%d", j.stream.name, j.n),
+		"data": payload{r.stream.name, r.n, strings.Repeat("x", pad)},
+		"key":  fmt.Sprintf("%s/%d", r.stream.name, r.n),
 	}
-	for k, v := range j.stream.target {
+	for k, v := range r.stream.target {
 		body[k] = v
 	}
-	if j.durable {
+	if r.durable {
 		body["durable"] = true
 	}
 	return body
@@ -54,14 +54,14 @@ type pushResult struct {
 }
 
 // ids returns the message id by client: the channel's id for all, or each client's own.
-func (a pushResult) ids(s stream) map[string]int64 {
+func (r pushResult) ids(s stream) map[string]int64 {
 	ids := map[string]int64{}
-	if a.ID != 0 {
+	if r.ID != 0 {
 		for _, client := range s.to {
-			ids[client] = a.ID
+			ids[client] = r.ID
 		}
 	}
-	for _, c := range a.Clients {
+	for _, c := range r.Clients {
 		ids[c.Client] = c.ID
 	}
 	return ids
@@ -77,18 +77,18 @@ func (r refusal) Error() string { return fmt.Sprint("status ", r.status) }
 type pushResponse struct{ Results []pushResult }
 
 // post sends the pushes in one call: a single push, or a batch.
-func (p *publisher) post(ctx context.Context, broker string, jobs []pushRequest) ([]pushResult, error) {
-	if len(jobs) == 1 {
+func (p *publisher) post(ctx context.Context, broker string, requests []pushRequest) ([]pushResult, error) {
+	if len(requests) == 1 {
 		var one pushResponse
-		err := p.call(ctx, broker, "/v1/push", jobs[0].body(), &one)
+		err := p.call(ctx, broker, "/v1/push", requests[0].body(), &one)
 		if err == nil && len(one.Results) != 1 {
 			err = refusal{}
 		}
 		return one.Results, err
 	}
 	var messages []map[string]any
-	for _, j := range jobs {
-		messages = append(messages, j.body())
+	for _, r := range requests {
+		messages = append(messages, r.body())
 	}
 	var many struct {
 		Results []struct {
@@ -100,8 +100,8 @@ func (p *publisher) post(ctx context.Context, broker string, jobs []pushRequest)
 	if err != nil {
 		return nil, err
 	}
-	out := make([]pushResult, len(jobs))
-	for i := range jobs {
+	out := make([]pushResult, len(requests))
+	for i := range requests {
 		switch {
 		case i >= len(many.Results):
 			return nil, refusal{}
