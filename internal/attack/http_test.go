@@ -115,7 +115,7 @@ func unauthenticatedConnections(t *testing.T, s *scenario) {
 		}
 	}
 	if n := s.metric(s.ctx, t, `switchboard_refusals_total{what="place"}`); n == 0 {
-		t.Error("connections closed in favor of the backend are not counted")
+		t.Error("the connections that were closed to make room for the backend are not counted")
 	}
 	s.checkService(t)
 }
