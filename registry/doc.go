@@ -26,9 +26,9 @@
 //
 // No script touches two slots, so a binding takes several steps. A server adds the name of a
 // channel or client to s_ch_ or s_c_ before the binding, and removes it after the unbinding. If the
-// server dies between two steps, these sets may have names without a binding, but no binding is
-// missing: the janitor finds all of them there. Every call can be repeated. Repeating a binding
-// restores entries that a failover lost.
+// server dies between two steps, these sets may have names without a binding, but they have the
+// name of every binding. So the janitor finds all bindings there. Every call can be repeated.
+// Repeating a binding restores entries that a failover lost.
 //
 // A server that was declared dead cannot bind anything: the tombstone is in the same slot as s_ch_
 // and s_c_, and the script that adds to them checks it. A server may be suspended after that check

@@ -19,7 +19,7 @@ import (
 var presenceChanges = redispipe.BatchScript{Script: changePresenceScript}
 
 // ChangePresence applies changes to the server's rosters, one for each channel, and returns the
-// outcomes in the order of changes. A client that is already a member keeps its Since. A member
+// outcomes in the order of list. A client that is already a member keeps its Since. A member
 // with a higher Generation is not changed. The version grows even if nothing changes, unless the
 // roster is empty.
 func (r *Redis) ChangePresence(ctx context.Context, server string, list []RosterChange) []RosterOutcome {

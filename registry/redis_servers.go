@@ -44,7 +44,7 @@ func (r *Redis) beat(ctx context.Context, s Server) error {
 }
 
 // Leave removes the lease, s_ch_ and s_c_ of the server, then its entry in s_list. The server calls
-// it last, after it unbound everything: later bindings are never cleaned up.
+// it last, after it unbound everything: a binding made after Leave is never cleaned up.
 func (r *Redis) Leave(ctx context.Context, server string) error {
 	if err := r.remove(ctx, server); err != nil {
 		return fmt.Errorf("leave of server %s: %w", server, err)
