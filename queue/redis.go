@@ -213,8 +213,8 @@ func (f replaced) MarshalBinary() ([]byte, error) {
 // ttlArg formats a TTL for a script, in milliseconds.
 func ttlArg(d time.Duration) string { return decimal(millis(d)) }
 
-// decimal formats an id for a script.
-func decimal(id int64) string { return strconv.FormatInt(id, 10) }
+// decimal formats an integer for a script.
+func decimal(n int64) string { return strconv.FormatInt(n, 10) }
 
 // decode splits members into messages and malformed members.
 func decode(members []string) (messages []Message, malformed []string) {

@@ -110,9 +110,10 @@ local function append(i)
 		call('HSET', record_key, 'last', id, 'floor', floor)
 	end
 	if ARGV[7] == '1' then
-		-- The first message of a new replication history is a cut: this store has no message between
-		-- last and id, but the previous master may have lost some there. The record keeps the cut for
-		-- confirm_client: a client that acknowledges id has not received the lost messages.
+		-- There is a cut before the first message of a new replication history: this store has no
+		-- message between last and id, but the previous master may have had some, which are lost. The
+		-- record keeps last and id for confirm_client: a client that acknowledges id has not received
+		-- the lost messages.
 		local info = redis.pcall('INFO', 'replication')
 		local history = type(info) == 'string' and string.match(info, 'master_replid:(%x+)')
 		local known = call('HMGET', record_key, 'history', 'cut', 'cut_to', 'lost')
