@@ -52,10 +52,10 @@ type Keys struct {
 }
 
 type apiKey struct {
-	name      string // for messages
-	digest    digest
-	scopes    []string
-	plain bool // configured in clear text
+	name   string // for messages
+	digest digest
+	scopes []string
+	plain  bool // configured in clear text
 }
 
 // NewKeys parses configured entries. Several keys make rotation possible. An entry is the digest

@@ -19,7 +19,7 @@ func CheckSecret(secret []byte) error {
 		// Public keys are not secret: anyone could sign with it.
 		return errors.New("is a PEM file: it belongs to RS256 or EdDSA")
 	}
-	if len(secret) < MinSecret { // with one token, a short secret can be found by trying
+	if len(secret) < MinSecret { // a client with one token can find a short secret by trying
 		return fmt.Errorf("has less than %d bytes (RFC 7518 §3.2)", MinSecret)
 	}
 	return nil

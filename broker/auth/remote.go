@@ -37,8 +37,8 @@ type RemoteOptions struct {
 	Grace time.Duration
 	// Stale is how long the keys stay valid if fetches fail. Zero means 24 h.
 	Stale time.Duration
-	// Transport makes the calls. Nil means one that connects to private addresses only on the URL's
-	// host.
+	// Transport makes the calls. Nil means a transport that connects to a private address only if it
+	// is an address of the URL's host.
 	Transport http.RoundTripper
 	// Now is the clock. Zero means time.Now.
 	Now func() time.Time

@@ -104,7 +104,7 @@ func (l *Links) sendProof(ctx context.Context, conn *websocket.Conn, self, to st
 }
 
 // answerHello reads the dialer's hello from r and sets the listener's hello in header, the header
-// of the response. It returns the link that the dialer must prove, or why the dialer is refused.
+// of the response. It returns the link for checkProof, or why the dialer is refused.
 func (l *Links) answerHello(r *http.Request, from string, header http.Header) (link auth.PeerLink, refused string) {
 	ours, theirs := hello{version: version}, readHello(r.Header)
 	switch {
