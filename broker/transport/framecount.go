@@ -16,9 +16,9 @@ type frameCounter struct {
 	net.Conn
 	report func() // called by Read, every reportEvery frames
 
-	// frames is how many frames have begun since the last take, minus the messages that have
-	// ended. It can be negative for a short time, because take also counts frames of an incomplete
-	// message.
+	// frames counts the frames whose headers were read, minus one for each complete message, since
+	// the last take. It is negative if take has already counted the frames of a message that ends
+	// later.
 	frames atomic.Int32
 	head   [14]byte // the header of the current frame, as far as it was read
 	n      int      // bytes in head
@@ -38,7 +38,7 @@ func (c *frameCounter) Read(p []byte) (int, error) {
 // endMessage subtracts the last frame of a message, which does not count as a control frame.
 func (c *frameCounter) endMessage() { c.frames.Add(-1) }
 
-// take returns how many frames have begun since the last call, without one for each message.
+// take returns frames, or 0 if it is negative, and subtracts the result from it.
 func (c *frameCounter) take() int {
 	n := max(0, c.frames.Load())
 	c.frames.Add(-n)

@@ -56,7 +56,7 @@ func (g *Gate) evict() bool {
 
 // closeOldest closes the oldest provisional connection. It does so under the lock: if a handler
 // takes the connection over at the same time, the connection is closed before settle returns.
-// Closed later, the Poller might have copied its descriptor already.
+// Otherwise the Poller could copy its descriptor before it is closed.
 func (g *Gate) closeOldest() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -75,9 +75,9 @@ func (g *Gate) closeOldest() bool {
 // below it share one place.
 type place struct {
 	gate     *Gate
-	conn     net.Conn // the TCP connection
-	reserved bool     // the gate is Listener.Reserve
-	left     atomic.Bool
+	conn     net.Conn      // the TCP connection
+	reserved bool          // the gate is Listener.Reserve
+	left     atomic.Bool   // the place was given back, or given to another connection
 	element  *list.Element // in gate.provisional, nil after settle; guarded by gate.mu
 
 	reads         atomic.Int64 // reads of the connection that returned data

@@ -15,9 +15,9 @@ import (
 	"switchboard/broker/limit"
 )
 
-// maxHandOvers is the most connections that are handed over at once. Each has two descriptors until
-// its new loop has it, and many clients that connect at once must not use up the descriptors that
-// the gate reserves for other uses.
+// maxHandOvers is the most connections that are handed over at once. Each has two descriptors
+// during the hand-over. Many clients that connect at once must not use up the descriptors that the
+// gate reserves for other uses.
 const maxHandOvers = 64
 
 // handedOver is the state that net/http passes on with a connection.
@@ -30,9 +30,9 @@ type handedOver struct {
 
 // handOver upgrades a request and gives its connection to the Poller. With 15,000 connections each
 // then takes 2.5 KB instead of 14.5, and 143 µs of CPU to connect and subscribe instead of 224; a
-// delivery is one write of a loop. It returns false and does nothing if the Poller cannot take the
-// connection: with TLS, with compression, and if a handshake is invalid, because the library has
-// better error messages. address is the slot of the address that a proxy names, or 0.
+// delivery is one write of a loop. It returns false and does nothing if the connection has TLS or
+// compression, which the Poller cannot serve, or if the handshake is invalid, because the library
+// has better error messages. address is the slot of the address that a proxy names, or 0.
 func (w *Web) handOver(
 	rw http.ResponseWriter, r *http.Request, place *gatedConn, address limit.Slot, opening dialect.Opening,
 ) bool {
@@ -51,7 +51,7 @@ func (w *Web) handOver(
 		return true // it is answered, or the client is gone
 	}
 	early, _ := buffered.Reader.Peek(buffered.Reader.Buffered())
-	if address != 0 { // the connection counts for it from here on; the proxy's own address is not counted
+	if address != 0 { // the address that the proxy names counts, instead of the proxy's
 		place.address = address
 	}
 	if err := w.Poller.adopt(place, framed, opening, early); err != nil {
@@ -75,9 +75,10 @@ func upgradable(r *http.Request) bool {
 	return err == nil && len(key) == 16
 }
 
-// canAdopt reports whether the Poller can take a connection over from net/http. Its place must
-// count in the same gate. Its addresses must have no zone: gnet would put the zone's memory, which
-// belongs to Go, into its own pool of buffers. And no input of Unread may be left.
+// canAdopt reports whether the Poller can take a connection over from net/http. The connection's
+// place must be in the Poller's gate. The connection's addresses must have no zone: gnet would put
+// the zone's memory, which belongs to Go, into its own pool of buffers. And no input of Unread may
+// be left.
 func (p *Poller) canAdopt(c *gatedConn) bool {
 	select {
 	case <-p.booted:
@@ -94,8 +95,9 @@ func zoneless(a net.Addr) bool {
 	return ok && tcp.Zone == ""
 }
 
-// adopt takes over a connection from net/http, with its place: a WebSocket whose handshake is
-// answered, or a stream whose response is not begun. It returns when the connection is on its loop.
+// adopt takes over a connection from net/http, with its place: a WebSocket after the
+// answer to its handshake, or a stream before its response. It returns when the connection is on
+// its loop.
 func (p *Poller) adopt(place *gatedConn, s state, opening dialect.Opening, early []byte) error {
 	p.handOvers.RLock()
 	defer p.handOvers.RUnlock()
@@ -106,7 +108,7 @@ func (p *Poller) adopt(place *gatedConn, s state, opening dialect.Opening, early
 	defer func() { <-p.handOverSlots }()
 	handed := &handedOver{poller: p, state: s, opening: opening}
 	handed.early.Write(early)
-	c := &pollerConn{partial: &partial{handed: handed}, address: place.address}
+	c := &pollerConn{input: &inputState{handed: handed}, address: place.address}
 	ctx := gnet.NewNetConnContext(gnet.NewContext(context.Background(), c), place.Conn)
 	done, err := p.engine.Register(ctx) // closes place.Conn, whose descriptor it has copied
 	if err != nil {
@@ -117,9 +119,9 @@ func (p *Poller) adopt(place *gatedConn, s state, opening dialect.Opening, early
 
 // startHandedOver begins to serve a connection that was handed over, on its loop.
 func (c *pollerConn) startHandedOver(conn gnet.Conn) {
-	handed := c.partial.handed
+	handed := c.input.handed
 	if handed.early.Len() == 0 {
-		c.partial = nil
+		c.input = nil
 	}
 	c.loop, c.conn = handed.poller.loopOf(conn.EventLoop()), conn
 	opening := handed.opening
@@ -130,10 +132,10 @@ func (c *pollerConn) startHandedOver(conn gnet.Conn) {
 
 // early returns the bytes that were read before the connection was handed over, or nil.
 func (c *pollerConn) early() *bytes.Buffer {
-	if c.partial == nil || c.partial.handed == nil {
+	if c.input == nil || c.input.handed == nil {
 		return nil
 	}
-	return &c.partial.handed.early
+	return &c.input.handed.early
 }
 
 // pending returns the bytes that have arrived and are not discarded yet, the early ones first.
@@ -160,7 +162,7 @@ func (c *pollerConn) discard(n int) {
 	if early.Next(n); early.Len() > 0 {
 		return
 	}
-	if c.partial.handed = nil; c.partial.message == nil {
-		c.partial = nil
+	if c.input.handed = nil; c.input.message == nil {
+		c.input = nil
 	}
 }

@@ -18,11 +18,11 @@ import (
 )
 
 func TestGateOnTCP(t *testing.T) {
-	speakJSON(t) // what a connection that is turned away speaks is not known yet
+	speakJSON(t) // the Poller refuses in JSON, before it knows the dialect
 	service := lineWay.serve(t, setup{room: 1})
 	first, s := service.connect()
 	second := service.dial()
-	second.write([]byte(`{"type":"connect"}` + "\n")) // may arrive before or after the refusal
+	second.write([]byte(`{"type":"connect"}` + "\n")) // the message may arrive before or after the refusal is sent
 	second.wantClosing("overloaded", 0, "no room for another connection", overloadedMS)
 	_ = second.Close()
 

@@ -10,8 +10,8 @@ import (
 	"switchboard/broker/limit"
 )
 
-// Listener limits the connections of an HTTP listener with the same Gate as the Poller. Above that
-// limit it accepts those that fit in Reserve, so that the API answers when clients use up the Gate.
+// Listener limits the connections of an HTTP listener with the same Gate as the Poller. When that
+// Gate is full, connections take places in Reserve, so that the API still answers.
 type Listener struct {
 	net.Listener
 	Gate    *Gate
@@ -132,7 +132,7 @@ func ConnState(c net.Conn, state http.ConnState) {
 // OneAtATime returns a handler that closes a connection after a pipelined request, unless the
 // connection has presented an API key. The request is answered, with `Connection: close`. Health
 // checks wait for each answer, so they keep their connection. A connection in the Reserve is closed
-// after its first request. A handler that calls Authenticated prevents both.
+// after its first request. After a call of Authenticated, neither applies.
 func OneAtATime(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		p := gatedConnOf(r.Context())

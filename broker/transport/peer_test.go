@@ -119,7 +119,7 @@ func clientFrame(fin bool, op ws.OpCode, payload string) []byte {
 	return b
 }
 
-// read is the next thing that comes: a message, ping, pong, close (its code and reason),
+// read returns the next event from the broker: a message, ping, pong, close (its code and reason),
 // end or reset.
 func (p *peer) read() event {
 	switch {
@@ -181,7 +181,7 @@ func (p *peer) beginStream(service *service) *session {
 	return s
 }
 
-// readEvent is read of a stream.
+// readEvent is read for a stream.
 func (p *peer) readEvent() event {
 	if p.events == nil {
 		resp, err := http.ReadResponse(p.r, nil)

@@ -154,8 +154,8 @@ func (p *Poller) serve(ctx context.Context, done <-chan error) error {
 	}
 }
 
-// stop ends the engine. Engine.Stop itself looks only every half second whether it is over;
-// with a context that has ended it gives the order and returns.
+// stop ends the engine. With a context that has ended, Engine.Stop starts the shutdown and returns.
+// Otherwise it would wait for the end itself, by polling every half second.
 func (p *Poller) stop(done <-chan error) error {
 	p.handOvers.Lock()
 	p.stopping.Store(true)
@@ -236,9 +236,8 @@ func (p *Poller) OnOpen(c gnet.Conn) ([]byte, gnet.Action) {
 	return nil, gnet.None
 }
 
-// turnAway closes a connection for which there is no room. What it speaks is not known yet, so the
-// reason goes out as to a client that sends JSON. The first ones may linger, like every connection
-// that the broker closes.
+// reject closes a connection above the limits. The client's dialect is not known yet, so the reason
+// is sent as JSON. Up to maxRefused rejected connections linger, as other closed connections do.
 func (p *Poller) reject(pc *pollerConn, detail string, afterMS int64) ([]byte, gnet.Action) {
 	opening, err := p.dialects.Stream('{').Open(dialect.Hello{})
 	if err != nil {
@@ -265,7 +264,7 @@ func (p *Poller) OnTraffic(c gnet.Conn) gnet.Action {
 	return gnet.None
 }
 
-// OnClose implements gnet.EventHandler. After it the descriptor may be another connection's.
+// OnClose implements gnet.EventHandler. After OnClose another connection may get the descriptor.
 func (p *Poller) OnClose(c gnet.Conn, _ error) gnet.Action {
 	pc, ok := c.Context().(*pollerConn)
 	if !ok {

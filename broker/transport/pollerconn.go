@@ -29,40 +29,40 @@ const maxHandshake = 8 << 10
 // size class of the allocator; the next is 80.
 type pollerConn struct {
 	loop     *pollerLoop
-	conn     gnet.Conn // nil once closed: its descriptor may be another connection's by then
+	conn     gnet.Conn // nil once closed: another connection may have the descriptor
 	receiver Receiver  // nil before the handshake and after the end
 	encoding *dialect.Encoding
-	partial  *partial // nil for nothing
+	input    *inputState // nil while no input is incomplete
 
-	state   state
-	refused bool       // it counts in Poller.refused, not in the Gate
-	known   bool       // it has sent its first message, or a request in its URL
-	address limit.Slot // in Limits.Addresses; 0 for none
+	state     state
+	refused   bool       // it counts in Poller.refused, not in the Gate
+	sentFirst bool       // the client has sent a message, or a request in its URL
+	address   limit.Slot // in Limits.Addresses; 0 for none
 }
 
-// partial is the state of a connection with incomplete input.
-type partial struct {
-	message *assembly   // a message in fragments, or one that is too large
-	handed  *handedOver // bytes from net/http, until all are read
+// inputState is the state of a connection with incomplete input.
+type inputState struct {
+	message *partialMessage // nil for none
+	handed  *handedOver     // bytes from net/http, until all are read
 }
 
-// assembly returns the message that is incomplete, or nil.
-func (c *pollerConn) assembly() *assembly {
-	if c.partial == nil {
+// partialMessage returns the incomplete message, or nil.
+func (c *pollerConn) partialMessage() *partialMessage {
+	if c.input == nil {
 		return nil
 	}
-	return c.partial.message
+	return c.input.message
 }
 
-// assemble sets the message that is incomplete; nil means that it is complete.
-func (c *pollerConn) assemble(a *assembly) {
+// setPartialMessage sets the incomplete message; nil means that there is none.
+func (c *pollerConn) setPartialMessage(a *partialMessage) {
 	switch {
-	case a != nil && c.partial == nil:
-		c.partial = &partial{message: a}
-	case c.partial != nil && a == nil && c.partial.handed == nil:
-		c.partial = nil
-	case c.partial != nil:
-		c.partial.message = a
+	case a != nil && c.input == nil:
+		c.input = &inputState{message: a}
+	case c.input != nil && a == nil && c.input.handed == nil:
+		c.input = nil
+	case c.input != nil:
+		c.input.message = a
 	}
 }
 
@@ -95,8 +95,8 @@ func (c *pollerConn) read() {
 }
 
 // sniff chooses the protocol by the first byte. A capital letter starts a request of HTTP, and
-// only GET can be a handshake. A web page can make its visitor's browser send other requests, with
-// a body that has the form of units, so no byte of them reaches a session.
+// only GET can be a handshake. No byte of another request reaches a session, because a web page can
+// make its visitor's browser send a request whose body looks like units.
 func (c *pollerConn) sniff(first byte) {
 	if first == 'G' {
 		c.state = upgrading
@@ -120,7 +120,7 @@ func (c *pollerConn) sniff(first byte) {
 
 // open makes the session.
 func (c *pollerConn) open(s state, o dialect.Opening) {
-	c.state, c.encoding, c.known = s, o.Encoding, len(o.Requests) > 0
+	c.state, c.encoding, c.sentFirst = s, o.Encoding, len(o.Requests) > 0
 	c.loop.clearDeadline(c)
 	to := c.loop.poller.accept(c.loop.Loop, c, o.Requests)
 	switch {
@@ -135,13 +135,13 @@ func (c *pollerConn) open(s state, o dialect.Opening) {
 // readUnit reads one unit of a stream and returns its length in buf, or 0 if more bytes must
 // arrive.
 func (c *pollerConn) readUnit(buf []byte) int {
-	if a := c.assembly(); a != nil {
+	if a := c.partialMessage(); a != nil {
 		n, left := c.encoding.Skip(buf, a.left)
 		if a.left = left; left > 0 {
 			c.receiver.Control(1, n)
 			return n
 		}
-		c.assemble(nil)
+		c.setPartialMessage(nil)
 		c.tooLarge()
 		return n
 	}
@@ -154,7 +154,7 @@ func (c *pollerConn) readUnit(buf []byte) int {
 		c.receive(p.Unit)
 	case p.TooLarge:
 		if p.Left > 0 {
-			c.assemble(&assembly{skipping: true, left: p.Left})
+			c.setPartialMessage(&partialMessage{skipping: true, left: p.Left})
 		}
 		if c.receiver.Control(1, p.N); p.Left == 0 {
 			c.tooLarge()
@@ -177,17 +177,17 @@ func (c *pollerConn) broken(detail string) {
 }
 
 // limit returns the most bytes of the next message.
-func (c *pollerConn) limit() int { return c.loop.poller.limits.message(!c.known) }
+func (c *pollerConn) limit() int { return c.loop.poller.limits.message(!c.sentFirst) }
 
 // receive decodes a message for the session.
 func (c *pollerConn) receive(message []byte) {
-	c.known = true
+	c.sentFirst = true
 	c.encoding.Decode(message, c.receiver)
 }
 
 // tooLarge reports a message that was skipped.
 func (c *pollerConn) tooLarge() {
-	c.known = true
+	c.sentFirst = true
 	if c.receiver != nil { // otherwise the session has closed the connection during the message
 		c.receiver.TooLarge()
 	}
@@ -250,11 +250,11 @@ func (c *pollerConn) Close(reason wire.CloseReason, detail string, afterMS int64
 	c.linger()
 }
 
-// linger ends the connection from this side. gnet's buffer goes out first, if the peer reads on. It
-// has no more bytes than were written before the connection was Backlogged.
+// linger ends the connection from this side. gnet's buffer goes out first, if the peer reads on.
+// The buffer is small, because sessions do not write to a connection that is Backlogged.
 func (c *pollerConn) linger() {
 	c.receiver = nil
-	c.assemble(nil)
+	c.setPartialMessage(nil)
 	c.state = lingering
 	if c.conn == nil {
 		return

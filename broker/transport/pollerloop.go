@@ -28,8 +28,8 @@ type pollerLoop struct {
 	header [ws.MaxHeaderSize]byte // scratch space of readFrame
 }
 
-// attach lets g run the tasks of the loop. gnet passes its loops only with their connections; until
-// the first one, tasks run without g.
+// attach lets g run the tasks of the loop. The Poller learns of g from its first connection. Tasks
+// that are posted before run without g.
 func (l *pollerLoop) attach(g gnet.EventLoop) {
 	l.Attach(func(run func()) {
 		// An error means that the engine has ended. Detach then runs what is left.
@@ -58,7 +58,8 @@ func (l *pollerLoop) addBacklog(pc *pollerConn) {
 	}
 }
 
-// resume reports to each session whose backlog has gone out, and shuts the lingering connections.
+// resume handles each connection whose backlog has gone out. It reports Writable to the session, or
+// shuts the write side of a lingering connection.
 func (l *pollerLoop) resume() {
 	for pc := range l.backlog {
 		if pc.conn.OutboundBuffered() > 0 {
@@ -74,7 +75,7 @@ func (l *pollerLoop) resume() {
 	l.backlogLen.Store(int32(len(l.backlog)))
 }
 
-// await gives pc until d from now to get out of its handshake, or out altogether.
+// setDeadline makes expire close pc after d, unless clearDeadline is called first.
 func (l *pollerLoop) setDeadline(pc *pollerConn, d time.Duration) {
 	l.deadlines[pc] = time.Now().Add(d)
 	l.deadlinesLen.Store(int32(len(l.deadlines)))

@@ -33,16 +33,16 @@ func (c *pollerConn) Write(b *dialect.Batch) {
 	})
 }
 
-// encode writes the bytes that appended appends, without an allocation.
-func (c *pollerConn) encode(appended func(dst []byte) []byte) {
+// encode writes the bytes that appendTo appends, without an allocation.
+func (c *pollerConn) encode(appendTo func(dst []byte) []byte) {
 	o := &c.loop.output
 	if o.corked == c {
-		if o.held = appended(o.held); len(o.held) > maxCorked {
+		if o.held = appendTo(o.held); len(o.held) > maxCorked {
 			c.Flush()
 		}
 		return
 	}
-	b := appended(o.scratch[:0])
+	b := appendTo(o.scratch[:0])
 	o.scratch = nil // the write may end this session, and that may write to others
 	c.send(b)
 	o.scratch = spare(b)

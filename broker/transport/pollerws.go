@@ -26,11 +26,11 @@ const (
 	lastStatus        = 4999 // codes above have no meaning (§7.4.2)
 )
 
-// assembly is an incomplete message: it arrives in fragments, or is too large.
-type assembly struct {
+// partialMessage is an incomplete message: it arrives in fragments, or is too large.
+type partialMessage struct {
 	data     []byte
 	skipping bool  // the message is too large: data is nil, and the rest is skipped
-	left     int64 // bytes of the current frame that are still to be skipped; on a stream, Codec.Skip's more
+	left     int64 // bytes of the current frame that are still to be skipped; on a stream, left of Codec.Skip
 	final    bool  // the current frame is the last of the message
 }
 
@@ -83,7 +83,7 @@ func (c *pollerConn) upgrader(opening *dialect.Opening) ws.Upgrader {
 				return ws.RejectConnectionError(ws.RejectionStatus(http.StatusNotFound),
 					ws.RejectionReason("WebSocket is at /ws"))
 			}
-			if *opening, err = c.loop.poller.dialects.hello(u); err != nil {
+			if *opening, err = c.loop.poller.dialects.openWebSocket(u); err != nil {
 				return ws.RejectConnectionError(ws.RejectionStatus(http.StatusBadRequest), ws.RejectionReason(err.Error()))
 			}
 			return nil
@@ -116,21 +116,21 @@ func (c *pollerConn) upgrader(opening *dialect.Opening) ws.Upgrader {
 	}
 }
 
-// enterForwarded counts the connection for the address that a proxy names. The others are counted
-// already.
+// enterForwarded counts a connection from a proxy for the address that the proxy names. OnOpen has
+// counted all other connections.
 func (c *pollerConn) enterForwarded(values []string) error {
 	a := c.loop.poller.limits.Addresses
 	if a == nil {
 		return nil
 	}
-	place, refusal := a.Enter(a.Forwarded(addressOf(c.conn.RemoteAddr()), values))
+	slot, refusal := a.Enter(a.Forwarded(addressOf(c.conn.RemoteAddr()), values))
 	if refusal != nil {
 		after := http.Header{"Retry-After": {strconv.Itoa(refusal.Seconds())}}
 		return ws.RejectConnectionError(ws.RejectionStatus(http.StatusTooManyRequests),
 			ws.RejectionReason(refusal.Detail), ws.RejectionHeader(ws.HandshakeHeaderHTTP(after)))
 	}
-	if place != 0 {
-		c.address = place
+	if slot != 0 {
+		c.address = slot
 	}
 	return nil
 }
@@ -143,12 +143,12 @@ func (c *pollerConn) refuse(status int, why string) {
 
 // readFrame reads one frame and returns its length in buf, or 0 if more bytes must arrive.
 func (c *pollerConn) readFrame(buf []byte) int {
-	part := c.assembly()
+	part := c.partialMessage()
 	if part != nil && part.left > 0 {
 		n := min(part.left, int64(len(buf)))
 		part.left -= n
 		if c.receiver.Control(1, int(n)); part.left == 0 {
-			c.skipped()
+			c.endSkippedFrame()
 		}
 		return int(n)
 	}
@@ -201,7 +201,7 @@ func (c *pollerConn) unsupported(op ws.OpCode) string {
 }
 
 // tooLarge reports whether n more bytes make the message too large. a may be nil.
-func (a *assembly) tooLarge(n int64, limit int) bool {
+func (a *partialMessage) tooLarge(n int64, limit int) bool {
 	if a == nil {
 		return n > int64(limit)
 	}
@@ -211,19 +211,20 @@ func (a *assembly) tooLarge(n int64, limit int) bool {
 // skipFrame begins to skip the payload of a frame of a message that is too large. The session gets
 // TooLarge after the last byte of the last fragment.
 func (c *pollerConn) skipFrame(h ws.Header, head int) int {
-	c.assemble(&assembly{skipping: true, left: h.Length, final: h.Fin})
+	c.setPartialMessage(&partialMessage{skipping: true, left: h.Length, final: h.Fin})
 	if h.Length > 0 {
 		return head
 	}
 	c.receiver.Control(1, 0)
-	c.skipped()
+	c.endSkippedFrame()
 	return head
 }
 
-// skipped ends a skipped frame, unless the session has closed the connection in the meantime.
-func (c *pollerConn) skipped() {
-	if a := c.assembly(); a != nil && a.final {
-		c.assemble(nil)
+// endSkippedFrame reports a message that is too large after its last frame. The session may have
+// closed the connection before.
+func (c *pollerConn) endSkippedFrame() {
+	if a := c.partialMessage(); a != nil && a.final {
+		c.setPartialMessage(nil)
 		c.tooLarge()
 	}
 }
@@ -242,16 +243,16 @@ func (c *pollerConn) frame(h ws.Header, payload []byte) {
 		c.onCloseFrame(payload)
 	case ws.OpText, ws.OpBinary:
 		if !h.Fin {
-			c.assemble(&assembly{data: bytes.Clone(payload)})
+			c.setPartialMessage(&partialMessage{data: bytes.Clone(payload)})
 			c.receiver.Control(1, 0) // the bytes count when the message is complete
 			return
 		}
 		c.message(payload)
 	case ws.OpContinuation:
-		part := c.assembly()
+		part := c.partialMessage()
 		part.data = append(part.data, payload...)
 		if h.Fin {
-			c.assemble(nil)
+			c.setPartialMessage(nil)
 			c.message(part.data)
 			return
 		}
@@ -286,7 +287,7 @@ func (c *pollerConn) onCloseFrame(payload []byte) {
 	c.finish(code, "")
 }
 
-// fail ends a connection that breaks the framing, with the RFC's own code.
+// fail ends a connection that breaks the framing, with a status code of RFC 6455.
 func (c *pollerConn) fail(status int, detail string) {
 	c.receiver.Broken(detail)
 	c.finish(status, detail)
@@ -295,7 +296,7 @@ func (c *pollerConn) fail(status int, detail string) {
 // finish sends the close frame to a peer that has ended or broken the connection.
 func (c *pollerConn) finish(status int, detail string) {
 	c.send(closeFrame(status, detail))
-	if to := c.receiver; to != nil { // otherwise the session knows: it closed, or the write found the peer gone
+	if to := c.receiver; to != nil { // nil if the session has closed the connection, or if the write found the peer gone
 		c.linger()
 		to.Closed()
 	}

@@ -13,7 +13,8 @@ import (
 )
 
 // ServeStream answers a GET request with a stream in the dialect Dialects.Response. The caller has
-// checked the origin. Headers that it has set, such as those of CORS, are part of the response.
+// checked the origin. The headers that the caller has set, such as those of CORS, are part of the
+// response.
 //
 // In clear text over HTTP/1.1 the Poller takes the connection over, so that an idle stream takes
 // as little as an idle WebSocket. Other streams keep their handler's goroutine.
@@ -32,12 +33,12 @@ func (w *Web) ServeStream(rw http.ResponseWriter, r *http.Request) {
 	}
 	place := gatedConnOf(r.Context())
 	if place != nil && place.reserved {
-		turnStreamAway(rw, opening, "no room for another connection", overloadedMS)
+		rejectStream(rw, opening, "no room for another connection", overloadedMS)
 		return
 	}
 	address, refusal := w.limits.enterForwarded(r)
 	if refusal != nil {
-		turnStreamAway(rw, opening, refusal.Detail, max(1000, refusal.Wait.Milliseconds()))
+		rejectStream(rw, opening, refusal.Detail, max(1000, refusal.Wait.Milliseconds()))
 		return
 	}
 	if w.handOverStream(rw, r, place, address, opening) {
@@ -45,27 +46,28 @@ func (w *Web) ServeStream(rw http.ResponseWriter, r *http.Request) {
 	}
 	defer w.limits.Addresses.Leave(address)
 	if place != nil {
-		place.settle() // else a new connection could close this one, with all its streams
+		place.settle() // otherwise the Gate could close the connection to make room
 	}
 	if r.ProtoMajor > 1 { // a connection has many streams, and each counts
 		own, refusal := w.enterStream(r, address)
 		if refusal != nil {
-			turnStreamAway(rw, opening, refusal.Detail, max(1000, refusal.Wait.Milliseconds()))
+			rejectStream(rw, opening, refusal.Detail, max(1000, refusal.Wait.Milliseconds()))
 			return
 		}
 		defer w.limits.Gate.Leave()
 		defer w.limits.Addresses.Leave(own)
 	}
 	if !w.enter() {
-		turnStreamAway(rw, opening, "the server is shutting down", overloadedMS)
+		rejectStream(rw, opening, "the server is shutting down", overloadedMS)
 		return
 	}
 	defer w.conns.Done()
 	w.serveStream(rw, r, opening)
 }
 
-// enterStream takes a place in the Gate for a stream of a shared connection, and counts it for the
-// address of the peer. forwarded is set if it counts already, for the address that a proxy names.
+// enterStream takes a place in the Gate for a stream of an HTTP/2 connection, and counts the stream
+// for the address of the peer. If forwarded is not 0, the stream already counts for the address
+// that a proxy names, and only for that.
 func (w *Web) enterStream(r *http.Request, forwarded limit.Slot) (limit.Slot, *limit.Refusal) {
 	if !w.limits.Gate.Enter() {
 		return 0, &limit.Refusal{Detail: "no room for another connection", Wait: overloadedMS * 1e6}
@@ -81,9 +83,9 @@ func (w *Web) enterStream(r *http.Request, forwarded limit.Slot) (limit.Slot, *l
 	return slot, refusal
 }
 
-// handOverStream gives the connection of a request to the Poller, before anything is answered. It
-// returns false and does nothing if the Poller cannot take it. The codec writes the whole
-// response.
+// handOverStream gives the connection of a request to the Poller. Then the codec writes the whole
+// response, with its head. It returns false and does nothing if the Poller cannot take the
+// connection.
 func (w *Web) handOverStream(
 	rw http.ResponseWriter, r *http.Request, place *gatedConn, address limit.Slot, opening dialect.Opening,
 ) bool {
@@ -95,7 +97,7 @@ func (w *Web) handOverStream(
 		return false
 	}
 	early, _ := buffered.Reader.Peek(buffered.Reader.Buffered())
-	if address != 0 { // the connection counts for it from here on; the proxy's own address is not counted
+	if address != 0 { // the address that the proxy names counts, instead of the proxy's
 		place.address = address
 	}
 	if err := w.Poller.adopt(place, streaming, opening, early); err != nil {
@@ -117,16 +119,16 @@ func refuseStream(rw http.ResponseWriter, err error) {
 	http.Error(rw, err.Error(), status)
 }
 
-// turnStreamAway tells a client in its own dialect to come back later: EventSource gives up after
-// any status but 200.
-func turnStreamAway(rw http.ResponseWriter, opening dialect.Opening, detail string, afterMS int64) {
+// rejectStream answers with a closing message and a retry delay. The status is 200, because
+// EventSource gives up after any other.
+func rejectStream(rw http.ResponseWriter, opening dialect.Opening, detail string, afterMS int64) {
 	out, _ := opening.Encoding.AppendClosing(nil, wire.CloseOverloaded, detail, afterMS)
 	w := responseBody{rw: rw}
 	_ = w.write(out) // the client may be gone
 }
 
-// responseBody writes what a codec appends, which begins with the head of an HTTP/1.1 response, to
-// a response of net/http.
+// responseBody writes the output of a codec to a response of net/http. The output begins with the
+// head of an HTTP/1.1 response.
 type responseBody struct {
 	rw    http.ResponseWriter
 	begun bool

@@ -63,11 +63,10 @@ func TestStreamThatIsRefused(t *testing.T) {
 				t.Errorf("the body is %s", body)
 			}
 		}
-		if head := service.dial(); true {
-			head.write([]byte("HEAD /sse HTTP/1.1\r\nHost: broker.example\r\n\r\n"))
-			if resp, err := http.ReadResponse(head.r, &http.Request{Method: "HEAD"}); err != nil || resp.StatusCode != http.StatusOK {
-				t.Errorf("HEAD: %v, %v", resp, err)
-			}
+		p := service.dial()
+		p.write([]byte("HEAD /sse HTTP/1.1\r\nHost: broker.example\r\n\r\n"))
+		if resp, err := http.ReadResponse(p.r, &http.Request{Method: "HEAD"}); err != nil || resp.StatusCode != http.StatusOK {
+			t.Errorf("HEAD: %v, %v", resp, err)
 		}
 		made := service.session()
 		service.stop()
@@ -81,7 +80,7 @@ func TestStreamThatIsRefused(t *testing.T) {
 	})
 }
 
-// TestStreamGate: without a place a client receives a closing event with a delay.
+// TestStreamGate checks that a client above the limit receives a closing event with a retry delay.
 func TestStreamGate(t *testing.T) {
 	over(t, []way{streamWay, handedStreamWay}, func(t *testing.T, w way) {
 		service := w.serve(t, setup{room: 1})
@@ -97,8 +96,8 @@ func TestStreamGate(t *testing.T) {
 	})
 }
 
-// TestHTTP2Gate: each stream takes a place, besides that of its connection, which is not given to
-// others while it has streams.
+// TestHTTP2Gate checks that each stream takes a place besides the place of its connection, and that
+// the Gate does not close a connection with streams to make room.
 func TestHTTP2Gate(t *testing.T) {
 	service := http2Way.serve(t, setup{room: 3})
 	first, s := service.connect()
@@ -116,8 +115,8 @@ func TestHTTP2Gate(t *testing.T) {
 	service.connect()
 }
 
-// TestStreamAddresses: a stream counts for its address, on HTTP/2 each one, and for the address
-// that a proxy names.
+// TestStreamAddresses checks that a stream counts for the address that a proxy names. Without a
+// proxy, each HTTP/2 stream counts for the address of its connection.
 func TestStreamAddresses(t *testing.T) {
 	loopback := netip.MustParsePrefix("127.0.0.0/8")
 	over(t, streamWays, func(t *testing.T, w way) {
@@ -157,7 +156,8 @@ func withAddresses(start startFunc, options limit.AddressOptions) startFunc {
 	}
 }
 
-// TestStreamOutlivesTheDeadlines of the server's other responses.
+// TestStreamOutlivesTheDeadlines checks that the server's deadlines for other requests do not end a
+// stream.
 func TestStreamOutlivesTheDeadlines(t *testing.T) {
 	const deadline = 100 * time.Millisecond
 	over(t, streamWays, func(t *testing.T, w way) {
@@ -169,7 +169,7 @@ func TestStreamOutlivesTheDeadlines(t *testing.T) {
 	})
 }
 
-// TestStreamIsNotRead: a stream whose peer reads nothing ends soon after it is closed.
+// TestStreamIsNotRead checks that a closed stream ends within lingerTime if the peer reads nothing.
 func TestStreamIsNotRead(t *testing.T) {
 	over(t, streamWays, func(t *testing.T, w way) {
 		service := w.serve(t, setup{linger: 10 * time.Millisecond})
@@ -179,7 +179,7 @@ func TestStreamIsNotRead(t *testing.T) {
 				s.conn.Write(frame(numbered(i)))
 			}
 			if !s.conn.Backlogged() {
-				t.Error("the system took everything: nothing is tested")
+				t.Error("the system's buffers took everything, so nothing is tested")
 			}
 			s.conn.Close(wire.CloseSlow, "", 0)
 		})
@@ -193,8 +193,9 @@ func TestStreamIsNotRead(t *testing.T) {
 	})
 }
 
-// TestWhatTheClientSendsIsCounted: bytes after the request carry nothing.
-func TestWhatTheClientSendsIsCounted(t *testing.T) {
+// TestInputAfterTheRequest checks that bytes after the request count for the rate limit and are
+// otherwise ignored.
+func TestInputAfterTheRequest(t *testing.T) {
 	service := handedStreamWay.serve(t, setup{})
 	p := service.dial()
 	p.write(append(streamRequest(""), "early"...))
@@ -209,7 +210,8 @@ func TestWhatTheClientSendsIsCounted(t *testing.T) {
 	p.want(event{"message", `{}`})
 }
 
-// TestStreamWhenThePollerEnds closes what comes then.
+// TestStreamWhenThePollerEnds hands a stream over to a Poller that has ended. The connection is
+// closed and its place is free again.
 func TestStreamWhenThePollerEnds(t *testing.T) {
 	ended := way{"", false, true, func(s *service, limits Limits, accept Accept, o setup) func() {
 		p, stop := runPoller(s, limits, accept, o)
@@ -230,7 +232,7 @@ func TestStreamWhenThePollerEnds(t *testing.T) {
 	}
 }
 
-// TestResponseBodyNeedsAHead: a codec that does not begin with a head is a mistake in it.
+// TestResponseBodyNeedsAHead checks that output that does not begin with a head is an error.
 func TestResponseBodyNeedsAHead(t *testing.T) {
 	for _, b := range []string{"data:x\n\n", "SPDY/3\r\n\r\n"} {
 		if err := (&responseBody{}).write([]byte(b)); err == nil {

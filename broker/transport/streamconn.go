@@ -19,17 +19,18 @@ type streamConn struct {
 	control    *http.ResponseController
 	lingerTime time.Duration
 	addr       string        // the peer's
-	to         Receiver      // belongs to the loop; nil after the end
-	closed     bool          // belongs to the loop: by the session
-	wake       chan struct{} // one slot: there is something to write, or the end
+	receiver   Receiver      // belongs to the loop; nil after the end
+	closed     bool          // belongs to the loop; set by Close
+	wake       chan struct{} // one slot; filled after queue or last has changed
 	cancel     context.CancelFunc
 
 	mu     sync.Mutex // guards the fields below
 	queue  [][]byte
 	queued int    // bytes in queue, and in the write under way
-	lagged bool   // Backlogged returned true, so Writable is due
 	last   []byte // set once: the stream ends after it
 	ended  bool   // the handler does not write any more
+	// writableDue means that Backlogged has returned true, so Writable must follow.
+	writableDue bool
 }
 
 // serveStream runs a stream until it ends. The server's own deadlines do not apply to it.
@@ -47,7 +48,7 @@ func (w *Web) serveStream(rw http.ResponseWriter, r *http.Request, opening diale
 	defer context.AfterFunc(w.alive, c.abort)()
 	l.Post(func() {
 		if to := w.accept(l.Loop, c, opening.Requests); !c.closed {
-			c.to = to
+			c.receiver = to
 		}
 	})
 	c.writeLoop(ctx, &responseBody{rw: rw})
@@ -85,32 +86,32 @@ func (c *streamConn) writeLoop(ctx context.Context, w *responseBody) {
 	}
 }
 
-// take empties the queue. written is how many bytes of the batch before have gone out. last is not
-// nil if nothing follows the batch.
+// take empties the queue. written is the size of the previous batch, which has gone out. If last is
+// not nil, the stream ends with the batch and then last.
 func (c *streamConn) take(written int) (batch [][]byte, last []byte) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.queued -= written
 	batch, c.queue = c.queue, nil
-	if len(batch) == 0 && c.lagged && c.last == nil {
-		c.lagged = false
+	if len(batch) == 0 && c.writableDue && c.last == nil {
+		c.writableDue = false
 		c.onLoop(Receiver.Writable)
 	}
 	return batch, c.last
 }
 
-// finish forgets the handler, which is about to return.
+// finish ends the connection when the handler is about to return.
 func (c *streamConn) finish() {
 	c.mu.Lock()
 	c.ended, c.queue = true, nil
 	c.mu.Unlock()
 	c.onLoop(func(to Receiver) {
-		c.to = nil
+		c.receiver = nil
 		to.Closed()
 	})
 }
 
-// abort ends the handler, also within a write.
+// abort makes the handler return, even if it is blocked in a write.
 func (c *streamConn) abort() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -120,11 +121,11 @@ func (c *streamConn) abort() {
 	}
 }
 
-// onLoop calls f on the loop with the session, if it is still there.
+// onLoop calls f with the session on the loop, unless the session has ended.
 func (c *streamConn) onLoop(f func(Receiver)) {
 	c.loop.Post(func() {
-		if c.to != nil {
-			f(c.to)
+		if c.receiver != nil {
+			f(c.receiver)
 		}
 	})
 }
@@ -163,7 +164,7 @@ func (c *streamConn) Write(b *dialect.Batch) {
 	c.enqueue(out)
 }
 
-// Cork implements Conn: the queue gathers anyway.
+// Cork implements Conn. It does nothing, because the queue gathers writes anyway.
 func (c *streamConn) Cork() {}
 
 // Flush implements Conn.
@@ -177,7 +178,7 @@ func (c *streamConn) Backlogged() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.queued > maxQueued {
-		c.lagged = true
+		c.writableDue = true
 	}
 	return c.queued > maxQueued
 }
@@ -191,9 +192,9 @@ func (c *streamConn) Ping() { c.enqueue(c.encoding.AppendPing(nil)) }
 // RemoteAddr implements Conn.
 func (c *streamConn) RemoteAddr() string { return c.addr }
 
-// Close implements Conn. What is queued goes out first, as far as the peer reads on.
+// Close implements Conn. The queue goes out first, if the peer reads it within lingerTime.
 func (c *streamConn) Close(reason wire.CloseReason, detail string, afterMS int64) {
-	c.to, c.closed = nil, true
+	c.receiver, c.closed = nil, true
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.last == nil && !c.ended {

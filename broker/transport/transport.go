@@ -76,12 +76,13 @@ type Dialects struct {
 	// WebSocket is spoken at /ws, in frames of this Framing.
 	WebSocket dialect.Dialect
 	Framing   dialect.Framing
-	// Response is spoken in the body of the response to a GET request. Its units go one way only.
+	// Response is spoken in the body of the response to a GET request. The client sends nothing
+	// after its request.
 	Response dialect.Dialect
 }
 
-// hello opens a WebSocket in its dialect.
-func (d Dialects) hello(u *url.URL) (dialect.Opening, error) {
+// openWebSocket opens a WebSocket with the URL of its handshake.
+func (d Dialects) openWebSocket(u *url.URL) (dialect.Opening, error) {
 	return d.WebSocket.Open(dialect.Hello{URL: u, Framing: d.Framing})
 }
 
@@ -110,8 +111,9 @@ func (l Limits) message(first bool) int {
 	return l.Message
 }
 
-// lingerTime is how long a closed connection has to read why it was closed.
+// lingerTime is how long the socket of a closed connection stays open, so that the client can read
+// why it was closed.
 const lingerTime = 3 * time.Second
 
-// overloadedMS is the retry delay for a client without a place, in milliseconds.
+// overloadedMS is the retry delay for a client that the Gate has refused, in milliseconds.
 const overloadedMS = 5000

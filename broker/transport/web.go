@@ -20,8 +20,8 @@ import (
 // each; with half a KiB an idle connection takes 7 KB less. Larger messages bypass the buffers.
 const bufferSize = 512
 
-// Web accepts WebSocket handshakes on net/http. The connections that it does not hand over to a
-// Poller have a goroutine each; their sessions live on a few goroutine loops.
+// Web serves WebSocket and streams in response bodies on net/http. The connections that it does not
+// hand over to a Poller have a goroutine each, and their sessions live on the loops of Web.
 type Web struct {
 	Compress bool    // negotiate permessage-deflate without context takeover
 	Poller   *Poller // takes connections without TLS and compression; nil for none
@@ -32,7 +32,7 @@ type Web struct {
 	lingerTime time.Duration
 	loops      []loop.Goroutine
 	next       atomic.Uint32
-	alive      context.Context // ends all connections
+	alive      context.Context // its end closes all connections
 	cut        context.CancelFunc
 
 	mu       sync.Mutex // guards stopping; conns is not incremented while stopping
@@ -101,7 +101,7 @@ func (w *Web) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 		noRoom(rw)
 		return
 	}
-	opening, err := w.dialects.hello(r.URL)
+	opening, err := w.dialects.openWebSocket(r.URL)
 	if err != nil {
 		http.Error(rw, err.Error(), http.StatusBadRequest)
 		return

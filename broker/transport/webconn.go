@@ -72,9 +72,9 @@ func (c *webConn) onLoop(f func(Receiver)) {
 	})
 }
 
-// control passes the frames that are not counted yet to the session, and waits for the session or
-// for the end of the connection. So the client cannot outrun the session. It must not be called on
-// the loop.
+// control reports the frames that were read since the last report to the session. It waits for the
+// result or for the end of the connection, so the client cannot outrun the session. It must not be
+// called on the loop.
 func (c *webConn) control() bool {
 	handled := make(chan bool, 1)
 	c.loop.Post(func() {
@@ -89,9 +89,9 @@ func (c *webConn) control() bool {
 	}
 }
 
-// readLoop reads messages until the connection ends. known means that the URL had the first
-// request.
-func (c *webConn) readLoop(limits Limits, known bool) {
+// readLoop reads messages until the connection ends. sentFirst means that the URL contained the
+// first request.
+func (c *webConn) readLoop(limits Limits, sentFirst bool) {
 	defer c.cancel()
 	defer c.onLoop(func(to Receiver) {
 		c.receiver = nil
@@ -99,8 +99,8 @@ func (c *webConn) readLoop(limits Limits, known bool) {
 	})
 	defer func() { _ = c.ws.CloseNow() }()
 	handled := make(chan struct{}, 1)
-	for ; ; known = true {
-		limit := limits.message(!known)
+	for ; ; sentFirst = true {
+		limit := limits.message(!sentFirst)
 		typ, r, err := c.ws.Reader(c.ctx)
 		if err != nil {
 			return
@@ -154,7 +154,7 @@ func (c *webConn) skip(r io.Reader, most int64) error {
 	return err
 }
 
-// fail ends a connection that breaks the framing, with the RFC's own code.
+// fail ends a connection that breaks the framing, with a status code of RFC 6455.
 func (c *webConn) fail(status websocket.StatusCode, detail string) {
 	c.onLoop(func(to Receiver) { to.Broken(detail) })
 	time.AfterFunc(c.lingerTime, c.cancel)
@@ -177,7 +177,7 @@ func (c *webConn) Write(b *dialect.Batch) {
 	c.enqueue(frames)
 }
 
-// Cork implements Conn: the queue gathers anyway.
+// Cork implements Conn. It does nothing, because the queue gathers writes anyway.
 func (c *webConn) Cork() {}
 
 // Flush implements Conn.
@@ -243,7 +243,7 @@ func (c *webConn) Ping() {
 // RemoteAddr implements Conn.
 func (c *webConn) RemoteAddr() string { return c.addr }
 
-// Close implements Conn. What is queued goes out first, as far as the peer reads on.
+// Close implements Conn. The queue goes out first, if the peer reads it within lingerTime.
 func (c *webConn) Close(reason wire.CloseReason, detail string, afterMS int64) {
 	c.receiver = nil
 	c.mu.Lock()
@@ -321,10 +321,10 @@ func messageType(f dialect.Framing) websocket.MessageType {
 var framingNames = map[dialect.Framing]string{dialect.Text: "text", dialect.Binary: "binary"}
 
 // end sends the reason and closes. The close frame has the same reason as the message before it.
-func (c *webConn) end(l *closing) {
-	if c.writeFrames(l.frames) != nil {
+func (c *webConn) end(last *closing) {
+	if c.writeFrames(last.frames) != nil {
 		_ = c.ws.CloseNow()
 		return
 	}
-	_ = c.ws.Close(websocket.StatusCode(l.status), string(l.reason)) // waits for the peer's
+	_ = c.ws.Close(websocket.StatusCode(last.status), string(last.reason)) // waits for the peer's close frame
 }
