@@ -36,10 +36,10 @@ const (
 // Hello is what the broker knows of a connection before its first unit.
 type Hello struct {
 	URL     *url.URL    // of the HTTP request; nil on raw TCP
-	Header  http.Header // of the HTTP request, where there is a response body; else nil
+	Header  http.Header // of the HTTP request, if the response body carries the stream; otherwise nil
 	Framing Framing
-	// Response has the headers that the transport adds to the response, where there is a response
-	// body; else nil. Then the codec's first bytes are the head of an HTTP/1.1 response with them.
+	// Response has headers that the codec adds to the response, if the response body carries the
+	// stream; otherwise nil. The first bytes of the codec are then the head of an HTTP/1.1 response.
 	Response http.Header
 }
 

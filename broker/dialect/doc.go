@@ -6,5 +6,6 @@
 // other connections. A [Message] is encoded once for each form, however many connections receive
 // it.
 //
-// Package native is the dialect of JSON over WebSocket and over lines of TCP.
+// Package native is the dialect of JSON over WebSocket and over lines of TCP. Package sse is the
+// dialect of Server-Sent Events.
 package dialect

@@ -9,10 +9,10 @@ import (
 // Message is something that many connections receive: a message of a channel, or an event such as a
 // gap or a join. It is never changed, so all goroutines may share it.
 type Message struct {
-	Channel string // of a message
-	ID      int64  // of a message, or of a gap in a channel; 0 for other events
-	Data    []byte // of a message: compact JSON
-	Event   *wire.Event
+	Channel string      // "" for an event other than a gap
+	ID      int64       // 0 for an event other than a gap
+	Data    []byte      // compact JSON; nil for an event
+	Event   *wire.Event // nil for a message of a channel
 	// Prepared has the bytes that the Maker encoded. Forms with a View return a part of them.
 	Prepared Prepared
 

@@ -55,8 +55,8 @@ func Compact(data []byte, limit int) ([]byte, error) {
 	return compactSlowly(data)
 }
 
-// compactSlowly does the same with encoding/json, which says what is wrong and also accepts white
-// space around the value.
+// compactSlowly does the same as Compact with encoding/json, which also accepts white space around
+// the value. Its errors say what is wrong.
 func compactSlowly(data []byte) ([]byte, error) {
 	if err := CheckText(data); err != nil {
 		return nil, err

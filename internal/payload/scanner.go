@@ -4,13 +4,13 @@ import "unicode/utf8"
 
 // Scanner reads JSON (RFC 8259) in one pass over the bytes, without allocations. Each method reads
 // one token and the white space before it. It returns false for anything else. The text may still
-// be valid then: the caller uses encoding/json, which decides and makes the error. Each of its
-// passes takes five times as long.
+// be valid then. So the caller uses encoding/json, which decides and returns the error. A pass of
+// encoding/json takes five times as long.
 type Scanner struct {
 	text    []byte
 	at      int
 	depth   int    // how many lists and objects are open
-	objects uint64 // one bit for each of them, the innermost lowest: set for an object
+	objects uint64 // a stack of bits, the innermost lowest: 1 for an open object, 0 for an open list
 	bits    byte   // the bitwise OR of all bytes in strings
 	compact bool   // no white space was skipped
 }
@@ -33,10 +33,10 @@ func (s *Scanner) Take(c byte) bool {
 	return true
 }
 
-// Field reads the byte before, which is a brace or a comma, then the name of a field and a colon.
-// The name shares the memory of the text.
-func (s *Scanner) Field(before byte) (name []byte, ok bool) {
-	if !s.Take(before) {
+// Field reads prefix, which is a brace or a comma, then the name of a field and a colon. The name
+// shares the memory of the text.
+func (s *Scanner) Field(prefix byte) (name []byte, ok bool) {
+	if !s.Take(prefix) {
 		return nil, false
 	}
 	if name, ok = s.Text(); !ok || !s.Take(':') {
@@ -63,7 +63,8 @@ func (s *Scanner) Text() (text []byte, ok bool) {
 	return text, true
 }
 
-// Integer reads a number of at most 18 digits without sign, fraction and exponent.
+// Integer reads a number of at most 18 digits without sign, fraction and exponent. It refuses a
+// number at the end of the text.
 func (s *Scanner) Integer() (v int64, ok bool) {
 	s.peek()
 	from := s.at
@@ -96,8 +97,8 @@ func (s *Scanner) Value() (value []byte, compact, ok bool) {
 	return value, s.compact, true
 }
 
-// next reads the rest of the innermost open list or object up to the end of its next value, or up
-// to its closing bracket.
+// next reads the next value of the innermost open list or object, with the comma before it, or the
+// closing bracket.
 func (s *Scanner) next() bool {
 	inObject := s.objects&1 != 0
 	switch c := s.peek(); {
@@ -115,8 +116,8 @@ func (s *Scanner) next() bool {
 	return false
 }
 
-// begin reads a value. If that is a list or an object, begin opens it and reads its first value in
-// the same way.
+// begin reads a value. If the value is a list or an object, begin opens it and reads only its first
+// value, which may be a list or an object, too.
 func (s *Scanner) begin() bool {
 	for s.at < len(s.text) {
 		switch c := s.text[s.at]; c {

@@ -18,7 +18,7 @@ type Event struct {
 	Recovered *bool           `json:"recovered,omitempty"`
 	Data      json.RawMessage `json:"data,omitempty"`
 	Messages  *[]Stored       `json:"messages,omitempty"`
-	More      bool            `json:"more,omitempty"` // history: there are messages after the last one
+	More      bool            `json:"more,omitempty"` // history: more messages follow the last one
 	Code      string          `json:"code,omitempty"`
 	Message   string          `json:"message,omitempty"`
 	Reconnect *bool           `json:"reconnect,omitempty"`

@@ -59,7 +59,7 @@ func ClientPart(id string) string {
 	return id[strings.LastIndexByte(id, '/')+1:]
 }
 
-// CheckClientPart returns an error if the part of a client id that the client chooses is invalid.
+// CheckClientPart returns an error if a client id without its user is invalid.
 func CheckClientPart(client string) error {
 	if err := CheckName("client", client); err != nil {
 		return err

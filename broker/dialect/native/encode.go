@@ -14,7 +14,8 @@ type smallMessage struct {
 	space [smallSize]byte
 }
 
-// smallSize is the room of a smallMessage, in bytes. About 70 of them are not the payload.
+// smallSize is the room of a smallMessage, in bytes. The channel and the payload have about 180 of
+// them.
 const smallSize = 256
 
 // overhead is the most bytes of a message besides its channel and its payload: the header of a
@@ -80,8 +81,8 @@ func appendName(dst []byte, name string) []byte {
 	return append(dst, '"')
 }
 
-// AppendEvent appends the JSON of an event, on one line and without a delimiter. It removes only
-// white space from payloads. Other dialects that carry the same JSON use it.
+// AppendEvent appends the JSON of an event, on one line and without a delimiter. Payloads lose only
+// white space. Other dialects use it for the same JSON.
 func AppendEvent(dst []byte, e *wire.Event) []byte {
 	switch {
 	case isSimple(e):

@@ -20,15 +20,15 @@ type Dialect struct {
 // after twice as much.
 func New(ping time.Duration) *Dialect {
 	d := &Dialect{ping: ping}
-	d.lines = dialect.Encoding{Codec: codec{d, dialect.Stream}, Framing: dialect.Stream, Form: &lines}
-	d.sockets = dialect.Encoding{Codec: codec{d, dialect.Text}, Framing: dialect.Text, Form: &sockets}
+	d.lines = dialect.Encoding{Codec: codec{d, dialect.Stream}, Framing: dialect.Stream, Form: &lineForm}
+	d.sockets = dialect.Encoding{Codec: codec{d, dialect.Text}, Framing: dialect.Text, Form: &socketForm}
 	return d
 }
 
 // The forms of messages. Both are parts of Message.Prepared.
 var (
-	lines   = dialect.Form{View: func(m *dialect.Message) []byte { return m.Prepared.Line() }}
-	sockets = dialect.Form{View: func(m *dialect.Message) []byte { return m.Prepared.WebSocket() }}
+	lineForm   = dialect.Form{View: func(m *dialect.Message) []byte { return m.Prepared.Line() }}
+	socketForm = dialect.Form{View: func(m *dialect.Message) []byte { return m.Prepared.WebSocket() }}
 )
 
 // Open implements dialect.Dialect. The query of a WebSocket URL may have the fields of `connect`.

@@ -10,8 +10,8 @@ import (
 // decides. A `connect` takes 0.6 instead of 2.5 µs, and three allocations instead of nine.
 func scan(r *wire.Request, raw []byte) bool {
 	s := payload.NewScanner(raw)
-	for before := byte('{'); ; before = ',' {
-		name, ok := s.Field(before)
+	for prefix := byte('{'); ; prefix = ',' {
+		name, ok := s.Field(prefix)
 		if !ok || !scanField(r, name, &s) {
 			return false
 		}

@@ -13,11 +13,14 @@ type codec struct {
 	d        *Dialect
 	encoding dialect.Encoding
 
-	client, secret string // of the ids; "" before connected, if the client does not resume
-	all            int64  // position on $all; -1 before connected, if the client does not resume
+	// The fields below are the content of the next id; see Position. If the client does not resume,
+	// client and secret are "" and all is -1 until connected.
+	client, secret string
+	all            int64
 	inbox          int64
 	channels       []channel
-	start          *start // nil when the head of the response is written
+
+	start *start // nil when the head of the response is written
 }
 
 // channel is the position in one channel.
@@ -47,7 +50,7 @@ func nameOf(typ string) string {
 // Liveness implements dialect.Codec. The client sends nothing, so its silence means nothing.
 func (c *codec) Liveness() dialect.Liveness { return dialect.Liveness{Ping: c.d.ping} }
 
-// AppendPing implements dialect.Codec: a comment.
+// AppendPing implements dialect.Codec. It appends a comment.
 func (c *codec) AppendPing(dst []byte) []byte {
 	if c.start != nil {
 		return dst
@@ -55,7 +58,7 @@ func (c *codec) AppendPing(dst []byte) []byte {
 	return append(dst, ":\n\n"...)
 }
 
-// Cut implements dialect.Codec: whatever the client sends after its request is ignored.
+// Cut implements dialect.Codec. It ignores all bytes after the request.
 func (c *codec) Cut(buf []byte, _ int) (dialect.Piece, error) {
 	return dialect.Piece{N: len(buf)}, nil
 }
@@ -66,8 +69,8 @@ func (c *codec) Skip(buf []byte, _ int64) (n int, more int64) { return len(buf),
 // Decode implements dialect.Codec. Cut finds no units.
 func (c *codec) Decode([]byte, dialect.Receiver) {}
 
-// AppendEvent implements dialect.Codec. A cut in the stream is possible after each event, so the
-// id of an event must not cover what a later one reports.
+// AppendEvent implements dialect.Codec. The connection may break after any event. So the id of an
+// event must not include the position of a later event.
 func (c *codec) AppendEvent(dst []byte, e wire.Event) []byte {
 	ref := e.Ref
 	e.Ref = wire.Ref{} // the client gave none
@@ -81,19 +84,19 @@ func (c *codec) AppendEvent(dst []byte, e wire.Event) []byte {
 	case wire.TypeMessage:
 		c.inbox = *e.ID
 	case wire.TypeGap:
-		c.gap(e.Channel, *e.After, *e.ID)
+		c.skipGap(e.Channel, *e.After, *e.ID)
 	}
 	return c.appendEvent(dst, &e)
 }
 
-// appendConnected appends the event that begins a stream. If the client resumes, its position on
-// $all stays: messages or a gap follow.
+// appendConnected appends the event that begins a stream. If the client resumes, it keeps its
+// position on $all, because the missed messages or a gap follow.
 func (c *codec) appendConnected(dst []byte, e *wire.Event) []byte {
 	if c.client != e.Client {
 		c.client, c.inbox = e.Client, 0 // another queue, with other ids
 	}
 	c.secret = e.Secret
-	if s := c.start; s != nil && !s.drawn && e.Secret == s.secret {
+	if s := c.start; s != nil && !s.fromID && e.Secret == s.secret {
 		c.secret = "" // the client sends it itself
 	}
 	if c.all < 0 {
@@ -104,14 +107,14 @@ func (c *codec) appendConnected(dst []byte, e *wire.Event) []byte {
 	return c.appendEvent(dst, e)
 }
 
-// appendError appends the refusal of a subscription. Before connected, AppendClosing answers with
-// it.
+// appendError appends an error. The error of a subscription gets the name of the channel. An error
+// before connected is kept for AppendClosing, which answers with its status.
 func (c *codec) appendError(dst []byte, e *wire.Event, ref wire.Ref) []byte {
 	switch i := ref.Value - 1; {
 	case c.start != nil:
 		c.start.refusal = &wire.Error{Code: wire.ErrorCode(e.Code), Message: e.Message}
 		return dst
-	case ref.Set && ref.Value == ackRef: // the store has lost the end of the queue
+	case ref.Set && ref.Value == ackRef: // the store does not know the id: it has lost the end of the queue
 		c.inbox = 0
 		return dst
 	case ref.Set && i >= 0 && i < int64(len(c.channels)):
@@ -120,8 +123,9 @@ func (c *codec) appendError(dst []byte, e *wire.Event, ref wire.Ref) []byte {
 	return c.appendEvent(dst, e)
 }
 
-// appendSubscribed appends the answer to a subscription. If the channel's position is not known
-// any more, a gap follows: other clients compare the ids instead, but here they are opaque.
+// appendSubscribed appends the answer to a subscription. If the store does not know the client's
+// position any more, a gap follows. Clients of other dialects see that by comparing ids, but the ids
+// of a stream are opaque.
 func (c *codec) appendSubscribed(dst []byte, e *wire.Event) []byte {
 	ch := c.channel(e.Channel)
 	if ch == nil || e.ID == nil {
@@ -145,9 +149,9 @@ func (c *codec) channel(name string) *channel {
 	return nil
 }
 
-// gap moves the position in a queue past lost messages. An id below after means that the store has
-// forgotten ids which the client saw.
-func (c *codec) gap(channel string, after, id int64) {
+// skipGap moves the position in a queue past lost messages. If id is below after, the store has
+// forgotten messages that the client has seen.
+func (c *codec) skipGap(channel string, after, id int64) {
 	position := c.position(channel)
 	switch {
 	case position == nil:
@@ -158,7 +162,8 @@ func (c *codec) gap(channel string, after, id int64) {
 	}
 }
 
-// position returns where the position in a channel is kept, or that in the client queue for "".
+// position returns a pointer to the position in a channel, or in the client queue if channel is "".
+// It returns nil for a channel that the stream does not have.
 func (c *codec) position(channel string) *int64 {
 	switch channel {
 	case "":
@@ -181,8 +186,8 @@ func (c *codec) AppendMessage(dst []byte, m *dialect.Message) []byte {
 			*position = m.ID
 		}
 	case e.Type == wire.TypeGap:
-		// The gap stands in the channel as a message with an id of its own.
-		c.gap(e.Channel, *e.After, max(*e.ID, m.ID))
+		// A gap event takes the place of a message in the channel, and has an id like a message.
+		c.skipGap(e.Channel, *e.After, max(*e.ID, m.ID))
 		name = wire.TypeGap
 	default:
 		name = nameOf(e.Type)
@@ -221,17 +226,16 @@ func appendRetry(dst []byte, ms int64) []byte {
 	return append(dst, '\n')
 }
 
-// AppendClosing implements dialect.Codec. EventSource connects again after any end of a stream, so
-// a client that should not come back gets a final id, and a request with that is answered with
-// 204, which ends EventSource. Before connected, such a client gets the status of an error
-// instead.
+// AppendClosing implements dialect.Codec. EventSource connects again after any end of a stream. So a
+// client that should not reconnect gets a final id. The answer to a request with a final id is 204,
+// which ends EventSource. Before connected, such a client gets the status of an error instead.
 func (c *codec) AppendClosing(dst []byte, reason wire.CloseReason, detail string, afterMS int64) (out []byte, status int) {
 	reconnect := reason.Reconnect()
 	if c.start != nil {
-		if refusal := c.start.final(reason, detail); refusal != nil {
+		if refusal := c.start.refusalOf(reason, detail); refusal != nil {
 			return c.appendRefusal(dst, refusal), 0
 		}
-		if !reconnect { // the broker was too slow: connect is in the request
+		if !reconnect { // connect was in the request, so it is the broker that was too slow
 			reason, reconnect, afterMS = wire.CloseOverloaded, true, max(afterMS, slowConnectMS)
 		}
 	}

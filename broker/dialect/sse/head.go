@@ -9,18 +9,18 @@ import (
 	"switchboard/internal/wire"
 )
 
-// start is what a stream has until the head of its response is written: with the first event,
-// because only that decides the status.
+// start is the state of a stream until the head of its response is written. The first event decides
+// the status, so the head is written together with it.
 type start struct {
-	headers http.Header // that the transport adds
-	refusal *wire.Error // of connect
-	secret  string      // that the client sent
-	drawn   bool        // the broker drew it earlier, and it came back with the last id
+	headers http.Header // headers of the transport for the response
+	refusal *wire.Error // the error of connect, or nil
+	secret  string      // the secret in the request
+	fromID  bool        // secret comes from the last id, not from the client
 }
 
-// final returns the error for a client that should not reconnect, or nil if it should. An error
-// without a code stands for 204.
-func (s *start) final(reason wire.CloseReason, detail string) *wire.Error {
+// refusalOf returns the error for a client that should not reconnect, or nil if it should. An error
+// without a code means a response with status 204.
+func (s *start) refusalOf(reason wire.CloseReason, detail string) *wire.Error {
 	switch {
 	case reason == wire.CloseSuperseded, reason == wire.CloseDisconnected:
 		return &wire.Error{} // 204

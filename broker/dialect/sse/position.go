@@ -46,13 +46,13 @@ func hashOf(name string) hash {
 	return hash(sum[:hashSize])
 }
 
-// Position is the content of an id: how far a client has read everything.
+// Position is the content of an id: the client's position in each channel, on $all and in its queue.
 type Position struct {
-	Client string // its id
-	Secret string // only if the broker drew it, so that the client needs nothing else to get its id again
+	Client string // the client id
+	Secret string // the secret that the broker drew for the client; "" if the client sent its own, or has a user
 	All    int64  // on $all
 	Inbox  int64  // in the client queue; 0 before its first message
-	// Final says that the broker does not want the client back.
+	// Final means that the client should not reconnect.
 	Final bool
 
 	channels map[hash]int64
@@ -139,7 +139,7 @@ func (r *reader) take(n int) []byte {
 
 func (r *reader) text() string { return string(r.take(int(r.number(2*wire.MaxName + 1)))) }
 
-// appendID appends the id of what the codec has written. It takes no memory of its own.
+// appendID appends an id with the positions after the events written so far. It does not allocate.
 func (c *codec) appendID(dst []byte, final bool) []byte {
 	var space [maxID]byte
 	b := append(space[:0], version<<4)

@@ -12,7 +12,7 @@ import (
 	"switchboard/internal/wire"
 )
 
-// TestIDsAreSmall states what an id takes: a header of a handshake has room for the longest.
+// TestIDsAreSmall checks the length of ids. The longest must fit in a header of a request.
 func TestIDsAreSmall(t *testing.T) {
 	const now = int64(735325130218600)
 	size := func(c *codec) int { return len(c.appendID(nil, false)) }
@@ -59,7 +59,7 @@ func TestParsePositionRefuses(t *testing.T) {
 	}
 }
 
-// FuzzPosition: an id that can be read stands for positions that an id can be made of again.
+// FuzzPosition checks that a parsed id can be encoded and parsed again without a change.
 func FuzzPosition(f *testing.F) {
 	c := &codec{client: "alice/phone", secret: strings.Repeat("s", 16), all: 100, inbox: 70, channels: []channel{{hash: hashOf("a"), after: 0}, {hash: hashOf("b"), after: 101}}}
 	f.Add(string(c.appendID(nil, false)))
@@ -81,7 +81,7 @@ func FuzzPosition(f *testing.F) {
 	})
 }
 
-// hot lists the calls of a delivery, which take no memory with any number of channels.
+// hot lists the calls of a delivery. They do not allocate, for any number of channels.
 func hot() (cases []allocs.Case) {
 	messages := native.New(0)
 	for _, channels := range []int{1, maxChannels} {

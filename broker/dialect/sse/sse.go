@@ -22,19 +22,19 @@ func New(ping time.Duration) *Dialect {
 	return &Dialect{ping: ping, retry: func() int64 { return minRetry + rand.Int64N(minRetry) }}
 }
 
-// minRetry and twice of it are the bounds of the retry delay of a client, in ms. It is random, so
-// that the clients of a server that crashes do not all come back at once.
+// minRetry is the shortest retry delay of a client, in ms. The delay is random, up to twice as much,
+// so that the clients of a server that crashes do not all come back at once.
 const minRetry = 1000
 
-// ackRef is the ref of the acknowledgement. Those of subscriptions are the channel's index plus
+// ackRef is the ref of the acknowledgement. The ref of a subscription is the channel's index plus
 // one.
 const ackRef = -1
 
-// Query is what a URL and its headers say.
+// Query is the content of a request to /sse.
 type Query struct {
 	Connect  wire.Request
 	Channels []string
-	Presence bool      // with the joins and leaves of all channels
+	Presence bool      // receive the joins and leaves of these channels
 	Last     *Position // nil if the client does not resume
 }
 
@@ -45,7 +45,8 @@ func ParseQuery(u *url.URL, h http.Header) (*Query, error) {
 		return nil, wire.Errorf(wire.BadRequest, "the query of the URL is malformed")
 	}
 	q := &Query{Channels: values["channel"]}
-	// The stream keeps names, which must not keep the memory of the URL, with its token.
+	// The names are copies, because a stream keeps them. Parts of the URL would keep all of it in
+	// memory, with its token.
 	for i, name := range q.Channels {
 		q.Channels[i] = strings.Clone(name)
 	}
@@ -103,8 +104,8 @@ func checkChannels(names []string) error {
 	return nil
 }
 
-// resume fills in what the client has from the last id: its id and its secret, if it did not
-// choose them itself, and its position on $all.
+// resume completes connect with the position of the last event: the client id and the secret, if
+// the client does not send its own, and the position on $all.
 func (q *Query) resume() {
 	c, last := &q.Connect, q.Last
 	switch {
@@ -132,7 +133,7 @@ func (d *Dialect) Open(h dialect.Hello) (dialect.Opening, error) {
 	o.Requests = append(o.Requests, q.Connect)
 	if last := q.Last; last != nil {
 		c.client, c.secret, c.all, c.inbox = last.Client, last.Secret, last.All, last.Inbox
-		c.start.drawn = last.Secret != ""
+		c.start.fromID = last.Secret != ""
 		if last.Inbox > 0 {
 			o.Requests = append(o.Requests, wire.Request{
 				Type: wire.TypeAck, Ref: wire.RefOf(ackRef), ID: last.Inbox, Of: last.Client,
@@ -158,5 +159,5 @@ func (d *Dialect) Open(h dialect.Hello) (dialect.Opening, error) {
 	return o, nil
 }
 
-// isUser reports whether a channel is of the joins and leaves of one user.
+// isUser reports whether a channel is the system channel for the presence of a user.
 func isUser(name string) bool { return strings.HasPrefix(name, wire.UserChannelPrefix) }

@@ -108,16 +108,14 @@ func read(t testing.TB, out []byte) (events []ssetest.Event) {
 	}
 }
 
-// TestResume checks the requests that an id stands for, after each event.
+// TestResume checks the requests of a client that resumes with the id of each event.
 func TestResume(t *testing.T) {
 	const query = "channel=a&channel=b&token=t"
 	c := open(t, query).Encoding
 	messages := native.New(0)
 	steps := []struct {
-		out                 []byte
-		all, inbox, a, b    int64 // -1: not in the request
-		events              int
-		skipsFirst, refuses bool
+		out              []byte
+		all, inbox, a, b int64 // -1: not in the request
 	}{
 		{out: c.AppendEvent(nil, connected(100)), all: 100, inbox: -1, a: -1, b: -1},
 		{out: c.AppendEvent(nil, subscribed(1, 50, "a")), all: 100, inbox: -1, a: 50, b: -1},
@@ -126,7 +124,7 @@ func TestResume(t *testing.T) {
 		{out: c.AppendMessage(nil, messages.Message("b", 800, []byte(`1`))), all: 100, inbox: 700, a: 50, b: 800},
 		{out: c.AppendMessage(nil, messages.Message("$all", 801, []byte(`1`))), all: 801, inbox: 700, a: 50, b: 800},
 		{out: c.AppendEvent(nil, wire.Event{Type: wire.TypeGap, Channel: "a", After: ptr(int64(50)), ID: ptr(int64(60))}), all: 801, inbox: 700, a: 60, b: 800},
-		// A loss that is found late: newer messages have come.
+		// A loss that is found late: newer messages have arrived.
 		{out: c.AppendEvent(nil, wire.Event{Type: wire.TypeGap, Channel: "b", After: ptr(int64(750)), ID: ptr(int64(760))}), all: 801, inbox: 700, a: 60, b: 800},
 		// A reset: the store has forgotten what the client saw.
 		{out: c.AppendEvent(nil, wire.Event{Type: wire.TypeGap, Channel: "b", After: ptr(int64(800)), ID: ptr(int64(400))}), all: 801, inbox: 700, a: 60, b: 400},
@@ -152,8 +150,8 @@ func TestResume(t *testing.T) {
 	}
 }
 
-// TestUnknownPosition: a channel whose position the store has forgotten is a gap, and a cut before
-// the gap brings it again.
+// TestUnknownPosition checks that a client receives a gap if the store has forgotten its position in
+// a channel. If the stream breaks before the gap, the next stream has it again.
 func TestUnknownPosition(t *testing.T) {
 	const query = "channel=a&client=phone&token=t"
 	first := open(t, query).Encoding
@@ -178,7 +176,7 @@ func TestUnknownPosition(t *testing.T) {
 			t.Errorf("event %d has position %d, want %d", i, got, want)
 		}
 	}
-	answer = subscribed(1, 500, "a") // the position is known, and the gap stands among the messages
+	answer = subscribed(1, 500, "a") // the position is known: the gap comes between the messages
 	answer.Recovered = new(bool)
 	next = open(t, query, "Last-Event-ID: "+events[0].ID).Encoding
 	if events := read(t, next.AppendEvent(nil, answer)); len(events) != 1 {
@@ -186,7 +184,7 @@ func TestUnknownPosition(t *testing.T) {
 	}
 }
 
-// TestAnotherClient: an id of one client's queue does not acknowledge another's.
+// TestAnotherClient checks that the position in one client's queue is not used for another client.
 func TestAnotherClient(t *testing.T) {
 	c := open(t, "token=t").Encoding
 	out := c.AppendEvent(nil, connected(100))
@@ -210,8 +208,8 @@ func TestAnotherClient(t *testing.T) {
 	}
 }
 
-// TestSecret: a client without a user gets its id again by the id of an event, unless it sends its
-// secret itself.
+// TestSecret checks that the id of an event has the secret of a client without a user, unless the
+// client sends its own secret.
 func TestSecret(t *testing.T) {
 	anonymous := wire.Event{Type: wire.TypeConnected, Client: "c-1", Secret: "drawn by the broker", ID: new(int64)}
 	id := ""
@@ -276,8 +274,8 @@ func TestQuery(t *testing.T) {
 	}
 }
 
-// TestClosingBeforeConnected: a client that should not come back gets the status of an error, and
-// one that should gets a stream with a delay.
+// TestClosingBeforeConnected checks the response if the stream ends before connected. A client that
+// should not reconnect gets the status of an error, and other clients get a retry delay.
 func TestClosingBeforeConnected(t *testing.T) {
 	for name, test := range map[string]struct {
 		refusal wire.ErrorCode
@@ -317,13 +315,14 @@ func TestClosingBeforeConnected(t *testing.T) {
 	}
 }
 
-// TestTheURLIsNotKept: the names that a stream keeps are copies. A URL may have a token of 8 KiB.
+// TestTheURLIsNotKept checks that the names that a stream keeps are copies. A URL may have a token
+// of 8 KiB.
 func TestTheURLIsNotKept(t *testing.T) {
 	query := "client=phone&channel=news&token=" + strings.Repeat("t", 8<<10)
 	o := open(t, query)
-	from, to := uintptr(unsafe.Pointer(unsafe.StringData(query))), uintptr(len(query))
+	from, size := uintptr(unsafe.Pointer(unsafe.StringData(query))), uintptr(len(query))
 	for _, name := range []string{o.Requests[0].Client, o.Requests[1].Channel} {
-		if at := uintptr(unsafe.Pointer(unsafe.StringData(name))); at-from < to {
+		if at := uintptr(unsafe.Pointer(unsafe.StringData(name))); at-from < size { // wraps around if at is below from
 			t.Errorf("%s is a part of the URL", name)
 		}
 	}
