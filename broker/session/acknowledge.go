@@ -11,15 +11,16 @@ import (
 	"switchboard/queue"
 )
 
-// maxAckAttempts is how often Acknowledge tries while the client connects again and again.
+// maxAckAttempts is how often Acknowledge tries if the client reconnects during each attempt.
 const maxAckAttempts = 3
 
 // Acknowledge removes the messages up to id from the client's queue. It is for clients that cannot
-// send messages on their connection. req is a connect message that proves who the client is;
-// address is where it comes from. The client may be connected here, elsewhere or not at all.
+// send messages on their connection. req is a connect message that proves the client's identity;
+// address is the peer's. The client may be connected to this server, to another server or not at
+// all.
 //
-// Acknowledge returns after the store has removed the messages. It notifies the server that has the
-// client, so that the window of unacknowledged messages moves on. The error is of type *wire.Error.
+// Acknowledge returns after the store has removed the messages. It notifies the client's server, so
+// that the window of unacknowledged messages moves on. The error is of type *wire.Error.
 func (m *Manager) Acknowledge(ctx context.Context, req wire.Request, address, client string, id int64) error {
 	err := m.acknowledge(ctx, req, address, client, id)
 	if err == nil {
@@ -71,7 +72,7 @@ func (m *Manager) identifyUnconnected(ctx context.Context, req wire.Request, add
 	}
 }
 
-// acknowledgeOnce acknowledges under the generation that the client has at this moment.
+// acknowledgeOnce acknowledges with the current generation of the client.
 func (m *Manager) acknowledgeOnce(ctx context.Context, j *connectJob, id int64) error {
 	c, known, err := m.opts.Queue.Client(ctx, j.client)
 	switch {
@@ -97,8 +98,8 @@ func (m *Manager) acknowledgeOnce(ctx context.Context, j *connectJob, id int64) 
 	return nil
 }
 
-// Acknowledged notes that the store has an acknowledgement that did not come on the
-// connection of the client's session here.
+// Acknowledged applies an acknowledgement to the client's session on this server. The store has
+// executed it already, and it did not come on the session's connection.
 func (m *Manager) Acknowledged(client string, generation, id int64) {
 	m.onLoop(client, func(s *Session) { s.acknowledged(generation, id) })
 }
@@ -113,8 +114,8 @@ func (s *Session) acknowledged(generation, id int64) {
 	in.read(s)
 }
 
-// checkFullWindow reads what the store knows of a client with a full window: the hint that would
-// have made room may be lost.
+// checkFullWindow reads the acknowledged position of a client with a full window from the store. A
+// call of Acknowledge on another server may have made room, and its hint may be lost.
 func (s *Session) checkFullWindow() {
 	if s.state != open || len(s.inbox.unacked) < queue.MaxWindow {
 		return

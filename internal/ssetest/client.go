@@ -15,19 +15,18 @@ import (
 type Client struct {
 	// URL returns the URL of the next request.
 	URL func() string
-	// HTTP makes the requests. Zero means http.DefaultClient.
+	// HTTP makes the requests. Nil means http.DefaultClient.
 	HTTP *http.Client
-	// OnOpen is called when a stream begins. Zero means that nothing is called.
+	// OnOpen is called when a stream begins, if it is not nil.
 	OnOpen func(resumed bool)
 	// OnEvent is called for each event, not for comments. If it returns an error, the client closes
 	// the stream and connects again after the retry delay.
 	OnEvent func(Event) error
-	// OnEnd is called when a stream has ended, and when a request has failed. Zero means that
-	// nothing is called.
+	// OnEnd is called when a stream has ended and when a request has failed, if it is not nil.
 	OnEnd func(error)
 	// Retry is the retry delay until a stream sets it. Zero means one second.
 	Retry time.Duration
-	// LastID is the last id. Zero means that the first stream does not resume.
+	// LastID is the last id. Empty means that the first stream does not resume.
 	LastID string
 }
 

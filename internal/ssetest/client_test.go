@@ -42,8 +42,8 @@ func newClient(url string, onEvent func(Event) error) *Client {
 	}
 }
 
-// TestClient checks that a client resumes after the last whole event, honours the retry delay, also
-// of an event that is cut, and stops after a 204.
+// TestClient checks that a client resumes after the last complete event and stops after a 204. The
+// retry delay applies even if it comes with an incomplete event.
 func TestClient(t *testing.T) {
 	url, lastIDs := serve(t, "retry:1\nid:1\ndata:a\n\nid:2\ndata:b\n", "id:2\ndata:b\n\nretry:2\n", "id:3\n\n:\n\n", "")
 	var got []string

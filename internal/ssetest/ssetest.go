@@ -1,5 +1,6 @@
 // Package ssetest reads Server-Sent Events in tests, as HTML Living Standard §9.2.6 says, and
-// resumes streams as §9.2.3 says. Lines end in LF or CR LF; a lone CR ends none.
+// resumes streams as §9.2.3 says. Lines end in LF or CR LF. Unlike there, a lone CR does not end a
+// line.
 package ssetest
 
 import (
@@ -33,9 +34,9 @@ func NewReader(r io.Reader, lastID string) *Reader {
 	return &Reader{bufio.NewReader(r), lastID}
 }
 
-// Next returns the next event or comment. An event counts only with the empty line after it, so a
-// stream that is cut within an event ends with the event before. With an error, Next returns the
-// bytes after that event, and their retry delay, which counts at once.
+// Next returns the next event or comment. An incomplete event, without the empty line after it, is
+// dropped. With an error, Next returns in Raw the bytes after the last complete event, and in Retry
+// the retry delay of these bytes: a retry delay applies as soon as its line is complete.
 func (r *Reader) Next() (Event, error) {
 	e := Event{Name: "message"}
 	id, data := r.lastID, []string(nil)

@@ -8,8 +8,8 @@ import (
 	"switchboard/internal/wire"
 )
 
-// isSimple reports whether appendSimple can encode e. It cannot encode payloads, because their white
-// space must be removed; encoding/json does that.
+// isSimple reports whether appendSimple can encode e. It cannot encode payloads, because their
+// white space must be removed; encoding/json does that.
 func isSimple(e *wire.Event) bool {
 	return e.Data == nil && e.Messages == nil && e.Info == nil && e.Clients == nil && e.Count == nil && e.Users == nil &&
 		e.Next == "" && e.Joined == nil && e.Left == nil

@@ -124,8 +124,8 @@ func (c *codec) appendError(dst []byte, e *wire.Event, ref wire.Ref) []byte {
 }
 
 // appendSubscribed appends the answer to a subscription. If the store does not know the client's
-// position any more, a gap follows. Clients of other dialects see that by comparing ids, but the ids
-// of a stream are opaque.
+// position any more, a gap follows. Clients of other dialects see that by comparing ids, but the
+// ids of a stream are opaque.
 func (c *codec) appendSubscribed(dst []byte, e *wire.Event) []byte {
 	ch := c.channel(e.Channel)
 	if ch == nil || e.ID == nil {
@@ -226,9 +226,9 @@ func appendRetry(dst []byte, ms int64) []byte {
 	return append(dst, '\n')
 }
 
-// AppendClosing implements dialect.Codec. EventSource connects again after any end of a stream. So a
-// client that should not reconnect gets a final id. The answer to a request with a final id is 204,
-// which ends EventSource. Before connected, such a client gets the status of an error instead.
+// AppendClosing implements dialect.Codec. EventSource connects again after any end of a stream. So
+// a client that should not reconnect gets a final id. The answer to a request with a final id is
+// 204, which ends EventSource. Before connected, such a client gets the status of an error instead.
 func (c *codec) AppendClosing(dst []byte, reason wire.CloseReason, detail string, afterMS int64) (out []byte, status int) {
 	reconnect := reason.Reconnect()
 	if c.start != nil {

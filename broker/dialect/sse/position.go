@@ -46,7 +46,8 @@ func hashOf(name string) hash {
 	return hash(sum[:hashSize])
 }
 
-// Position is the content of an id: the client's position in each channel, on $all and in its queue.
+// Position is the content of an id: the client's position in each channel, on $all and in its
+// queue.
 type Position struct {
 	Client string // the client id
 	Secret string // the secret that the broker drew for the client; "" if the client sent its own, or has a user

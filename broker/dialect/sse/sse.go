@@ -22,8 +22,8 @@ func New(ping time.Duration) *Dialect {
 	return &Dialect{ping: ping, retry: func() int64 { return minRetry + rand.Int64N(minRetry) }}
 }
 
-// minRetry is the shortest retry delay of a client, in ms. The delay is random, up to twice as much,
-// so that the clients of a server that crashes do not all come back at once.
+// minRetry is the shortest retry delay of a client, in ms. The delay is random, up to twice as
+// much, so that the clients of a server that crashes do not all come back at once.
 const minRetry = 1000
 
 // ackRef is the ref of the acknowledgement. The ref of a subscription is the channel's index plus

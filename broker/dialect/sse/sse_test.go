@@ -150,8 +150,8 @@ func TestResume(t *testing.T) {
 	}
 }
 
-// TestUnknownPosition checks that a client receives a gap if the store has forgotten its position in
-// a channel. If the stream breaks before the gap, the next stream has it again.
+// TestUnknownPosition checks that a client receives a gap if the store has forgotten its position
+// in a channel. If the stream breaks before the gap, the next stream has it again.
 func TestUnknownPosition(t *testing.T) {
 	const query = "channel=a&client=phone&token=t"
 	first := open(t, query).Encoding
