@@ -274,8 +274,8 @@ func TestSSEAccess(t *testing.T) {
 	}
 }
 
-// TestSSESuperseded: EventSource reconnects after every end of a stream. The last event of a
-// superseded stream has an event id that makes the broker answer 204, so that EventSource stops.
+// TestSSESuperseded: EventSource reconnects after every end of a stream. A superseded client may do so
+// twice. Then the last event has an id that makes the broker answer 204, so that EventSource stops.
 func TestSSESuperseded(t *testing.T) {
 	i := start(t, memoryStore(queue.Options{}), nil)
 	query := "user=alice&client=phone"
@@ -283,6 +283,14 @@ func TestSSESuperseded(t *testing.T) {
 	first.expect("connected", nil)
 	second := openStream(t, i, query, "")
 	second.expect("connected", nil)
+	for range 2 {
+		first.expectEnd("superseded", true)
+		first = openStream(t, i, query, first.last)
+		first.expect("connected", nil)
+		second.expectEnd("superseded", true)
+		second = openStream(t, i, query, second.last)
+		second.expect("connected", nil)
+	}
 	first.expectEnd("superseded", false)
 	if resp, _ := i.status(t, "GET", query, first.last, nil); resp.StatusCode != http.StatusNoContent {
 		t.Errorf("a reconnect of the superseded client: %s, want 204", resp.Status)

@@ -2,6 +2,7 @@ package sse
 
 import (
 	"strconv"
+	"time"
 
 	"switchboard/broker/dialect"
 	"switchboard/broker/dialect/native"
@@ -19,6 +20,8 @@ type codec struct {
 	all            int64
 	inbox          int64
 	channels       []channel
+	superseded     uint8  // how often the client was superseded in a row
+	since          uint32 // Unix seconds at connected, or when superseded was last reset
 
 	start *start // nil when the head of the response is written
 }
@@ -102,6 +105,7 @@ func (c *codec) appendConnected(dst []byte, e *wire.Event) []byte {
 	if c.all < 0 {
 		c.all = *e.ID
 	}
+	c.since = uint32(time.Now().Unix())
 	dst = c.appendHead(dst)
 	dst = appendRetry(dst, c.d.retry())
 	return c.appendEvent(dst, e)
@@ -231,7 +235,10 @@ func appendRetry(dst []byte, ms int64) []byte {
 // 204, which ends EventSource. Before connected, such a client gets the status of an error instead.
 func (c *codec) AppendClosing(dst []byte, reason wire.CloseReason, detail string, afterMS int64) (out []byte, status int) {
 	reconnect := reason.Reconnect()
-	if c.start != nil {
+	if reason == wire.CloseSuperseded && c.mayReconnect() {
+		reconnect, afterMS = true, int64(c.superseded)*supersededMS
+	}
+	if c.start != nil && (!reconnect || reason != wire.CloseSuperseded) {
 		if refusal := c.start.refusalOf(reason, detail); refusal != nil {
 			return c.appendRefusal(dst, refusal), 0
 		}
@@ -244,9 +251,37 @@ func (c *codec) AppendClosing(dst []byte, reason wire.CloseReason, detail string
 		dst = appendRetry(dst, afterMS)
 	}
 	e := wire.Closing(reason, detail, afterMS)
+	e.Reconnect = &reconnect
 	dst = c.appendFields(dst, wire.TypeClosing, !reconnect)
 	dst = native.AppendEvent(dst, &e)
 	return append(dst, "\n\n"...), 0
+}
+
+// A client that loses its connection connects again at once. If the store executes the first
+// connect after the second, it supersedes the connection that is in use. So a superseded client
+// may reconnect, but not more than maxSuperseded times in a row: two pages with the same client id
+// would take the stream from each other for ever. A stream that lasts settledSeconds ends the row.
+const (
+	maxSuperseded  = 2
+	supersededMS   = 1000 // the retry delay after the first time
+	settledSeconds = 60
+)
+
+// mayReconnect counts that the client is superseded, and reports whether it may reconnect.
+func (c *codec) mayReconnect() bool {
+	c.superseded = c.supersededInARow() + 1
+	return c.superseded <= maxSuperseded
+}
+
+// supersededInARow returns how often the client was superseded since the last stream that lasted.
+func (c *codec) supersededInARow() uint8 {
+	if c.superseded == 0 || c.since == 0 {
+		return c.superseded
+	}
+	if now := uint32(time.Now().Unix()); now-c.since >= settledSeconds {
+		c.superseded, c.since = 0, now
+	}
+	return c.superseded
 }
 
 // slowConnectMS is the retry delay of a client whose connect took the broker too long.

@@ -25,7 +25,8 @@ const (
 	version    = 1
 	flagFinal  = 1 << 0
 	flagSecret = 1 << 1
-	flagAll    = flagFinal | flagSecret
+	// The two other bits of the flags are Position.Superseded.
+	supersededShift = 2
 )
 
 const (
@@ -55,6 +56,8 @@ type Position struct {
 	Inbox  int64  // in the client queue; 0 before its first message
 	// Final means that the client should not reconnect.
 	Final bool
+	// Superseded is how often the client was superseded in a row, at most maxSuperseded.
+	Superseded uint8
 
 	channels map[hash]int64
 }
@@ -73,10 +76,10 @@ func ParsePosition(text string) (*Position, error) {
 		return nil, errPosition
 	}
 	b, err := base64.RawURLEncoding.Strict().DecodeString(text)
-	if err != nil || len(b) == 0 || b[0]>>4 != version || b[0]&^flagAll&0xf != 0 {
+	if err != nil || len(b) == 0 || b[0]>>4 != version {
 		return nil, errPosition
 	}
-	p := &Position{Final: b[0]&flagFinal != 0}
+	p := &Position{Final: b[0]&flagFinal != 0, Superseded: min(b[0]&0xf>>supersededShift, maxSuperseded)}
 	r := reader{b: b[1:]}
 	r.base = r.number(maxPosition)
 	p.All, p.Inbox = r.position(), r.position()
@@ -150,6 +153,7 @@ func (c *codec) appendID(dst []byte, final bool) []byte {
 	if c.secret != "" {
 		b[0] |= flagSecret
 	}
+	b[0] |= min(c.supersededInARow(), maxSuperseded) << supersededShift
 	base := max(c.all, c.inbox)
 	for i := range c.channels {
 		base = max(base, c.channels[i].after)

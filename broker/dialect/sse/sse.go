@@ -132,7 +132,7 @@ func (d *Dialect) Open(h dialect.Hello) (dialect.Opening, error) {
 	o := dialect.Opening{Encoding: &c.encoding, Requests: make([]wire.Request, 0, 2+len(q.Channels))}
 	o.Requests = append(o.Requests, q.Connect)
 	if last := q.Last; last != nil {
-		c.client, c.secret, c.all, c.inbox = last.Client, last.Secret, last.All, last.Inbox
+		c.client, c.secret, c.all, c.inbox, c.superseded = last.Client, last.Secret, last.All, last.Inbox, last.Superseded
 		c.start.fromID = last.Secret != ""
 		if last.Inbox > 0 {
 			o.Requests = append(o.Requests, wire.Request{

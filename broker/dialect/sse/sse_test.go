@@ -288,7 +288,8 @@ func TestClosingBeforeConnected(t *testing.T) {
 		"an expired token": {wire.Unauthorized, wire.CloseExpired, 0, "401 Unauthorized", 0},
 		"another's name":   {wire.Forbidden, wire.CloseUnauthorized, 0, "403 Forbidden", 0},
 		"a bad name":       {wire.BadRequest, wire.CloseUnauthorized, 0, "400 Bad Request", 0},
-		"superseded":       {"", wire.CloseSuperseded, 0, "204 No Content", 0},
+		"disconnected":     {"", wire.CloseDisconnected, 0, "204 No Content", 0},
+		"superseded":       {"", wire.CloseSuperseded, 0, "200 OK", supersededMS},
 		"a drain":          {"", wire.CloseDraining, 1234, "200 OK", 1234},
 		"no store":         {wire.Unavailable, wire.CloseOverloaded, 700, "200 OK", 700},
 		"a slow hook":      {"", wire.CloseBadRequest, 0, "200 OK", slowConnectMS},
@@ -312,6 +313,40 @@ func TestClosingBeforeConnected(t *testing.T) {
 		} else if strings.HasPrefix(test.status, "204") != (body == "") {
 			t.Errorf("%s: the body is %q", name, body)
 		}
+	}
+}
+
+// TestSupersededInARow checks that a superseded client may reconnect twice, and then gets a final id:
+// two pages with the same client id must not take the stream from each other for ever.
+func TestSupersededInARow(t *testing.T) {
+	var id string
+	superseded := func(settled bool) ssetest.Event {
+		headers := []string{}
+		if id != "" {
+			headers = append(headers, "Last-Event-ID: "+id)
+		}
+		c := open(t, "client=phone", headers...).Encoding
+		out := c.AppendEvent(nil, wire.Event{Type: wire.TypeConnected, Client: "phone", ID: new(int64)})
+		if settled {
+			c.Codec.(*codec).since -= settledSeconds
+		}
+		out, _ = c.AppendClosing(out, wire.CloseSuperseded, "", 0)
+		events := read(t, out)
+		last := events[len(events)-1]
+		id = last.ID
+		return last
+	}
+	for _, settled := range []bool{false, true} { // a stream that lasts ends the row
+		for i := range maxSuperseded {
+			e := superseded(settled && i == 0)
+			if p, err := ParsePosition(e.ID); err != nil || p.Final || e.Retry != (i+1)*supersededMS || !strings.Contains(e.Data, `"reconnect":true`) {
+				t.Fatalf("superseded %d times: %+v, %+v, %v", i+1, e, p, err)
+			}
+		}
+	}
+	e := superseded(false)
+	if p, err := ParsePosition(e.ID); err != nil || !p.Final || e.Retry != 0 || !strings.Contains(e.Data, `"reconnect":false`) {
+		t.Fatalf("superseded once more: %+v, %+v, %v", e, p, err)
 	}
 }
 
