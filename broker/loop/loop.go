@@ -27,8 +27,8 @@ type taskFunc func()
 func (f taskFunc) Run(*Loop) { f() }
 
 // Loop is a queue of tasks that a host runs: an event loop of gnet, or a goroutine. Without a host,
-// before Attach and after Detach, each run gets a goroutine of its own. So every task runs, and a
-// caller may wait for one.
+// before Attach and after Detach, each run gets a goroutine of its own. So every posted task runs,
+// and a caller may wait for its task.
 type Loop struct {
 	// Index is this loop's index among all loops of the process, for per-loop slices.
 	Index int
@@ -77,8 +77,8 @@ func (l *Loop) Attach(host func(run func())) {
 	defer l.runMu.Unlock()
 }
 
-// Detach removes the host, which may drop a scheduled run, and runs the queued tasks. No run may be
-// in progress on the host's goroutine.
+// Detach removes the host and runs the queued tasks. The host may drop a run that is scheduled. No
+// run may be in progress on the host's goroutine.
 func (l *Loop) Detach() {
 	l.mu.Lock()
 	l.host = nil
@@ -112,7 +112,7 @@ func (l *Loop) runWithoutHost() {
 
 // run executes the queued tasks. Tasks posted during the run wait for the next one, so that the
 // loop serves its sockets in between. run first yields the processor, so that other goroutines can
-// post more tasks for this run, and store more messages for the same writes.
+// post more tasks for this run, and add more messages to the writes of these tasks.
 func (l *Loop) run() {
 	runtime.Gosched()
 	l.mu.Lock()
