@@ -21,7 +21,7 @@ type Pool struct {
 
 	mu      sync.Mutex // guards the fields below
 	jobs    []func()
-	running int       // workers that run a job or look for one
+	running int       // workers that do not linger: started, woken or with a job
 	idle    sync.Cond // signalled when running becomes 0
 
 	lingering  int       // workers that linger and are not woken
