@@ -66,8 +66,8 @@ func allocCases() []allocs.Case {
 	return []allocs.Case{
 		allocs.Of("extend the tail", 1, func() { full = full.extend(one) }),
 		allocs.Of("encode a message", 1, func() { few.message(1, data) }),
-		// No allocation per delivery: each message and each new tail is one. Several messages to the
-		// same subscribers are joined once.
+		// Deliveries allocate nothing. Each message and each new tail is one allocation. Several
+		// messages to the same subscribers are joined in one more.
 		allocs.Of("a message to 10", 2, deliver(few, 1)),
 		allocs.Of("a message to 1000", 2, deliver(many, 1)),
 		allocs.Of("16 messages to 1000", 33, deliver(many, 16)),

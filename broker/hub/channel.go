@@ -74,8 +74,9 @@ func (c *Channel) Hint(id, prev int64, data []byte) {
 	case prev == t.last:
 		c.extendLocked(t, []*dialect.Message{c.message(id, data)})
 	case len(c.early) < maxEarly:
-		// The answers of one round trip go to many goroutines, so hints often arrive in another
-		// order. The drainer checks c.early again before it reads the store.
+		// Hints often arrive out of order: one round trip to the store answers many callers, and each
+		// caller sends its hints from its own goroutine. The drainer checks c.early again before it
+		// reads the store.
 		if c.early == nil {
 			c.early = make(map[int64]earlyMessage)
 		}

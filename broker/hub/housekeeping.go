@@ -134,7 +134,8 @@ func (h *Hub) unbind(c *Channel) {
 
 // RebindAll binds every channel to the current server id and reads the store again. Call it when
 // the store may have lost the bindings, or when this server has a new id because it was declared
-// dead. old is then the former id, which is unbound; otherwise it is empty.
+// dead. If the id is new, old is the former id, and RebindAll unbinds the channels from it.
+// Otherwise old is empty.
 func (h *Hub) RebindAll(ctx context.Context, old string) error {
 	var wg sync.WaitGroup
 	var mu sync.Mutex

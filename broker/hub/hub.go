@@ -115,8 +115,8 @@ func (h *Hub) Acquire(ctx context.Context, name string, after *int64) (Position,
 	c := h.getOrCreate(name)
 	pos, err := c.acquire(ctx, after)
 	if err == nil && after != nil && !pos.Recovered {
-		// The first read of this server has set the clock, without which ResumeCursor could not tell
-		// that after is a position in an empty channel.
+		// If this was the server's first read, it has set the clock. ResumeCursor needs the clock to
+		// recognize a position in an empty channel, so try again.
 		if cursor := h.ResumeCursor(after); *cursor != *after {
 			pos, err = c.acquire(ctx, cursor)
 		}
@@ -207,8 +207,8 @@ func (h *Hub) Release(c *Channel) {
 	h.mu.Unlock()
 }
 
-// Subscribe begins a subscription at pos in s, which must be reusable. It runs on l, the
-// subscriber's loop. The caller then answers the client and calls Start.
+// Subscribe sets s, which must be reusable, to a new subscription that begins at pos. It runs on l,
+// the subscriber's loop. The caller then answers the client and calls Start.
 func (h *Hub) Subscribe(s *Subscription, l *loop.Loop, to Subscriber, pos Position) {
 	list := &pos.Channel.perLoop[l.Index]
 	*s = Subscription{Channel: pos.Channel, to: to, loop: uint16(l.Index), cursor: pos.Cursor, index: int32(len(list.subs))}
@@ -240,7 +240,7 @@ func (h *Hub) Unsubscribe(s *Subscription) {
 	h.Release(s.Channel)
 }
 
-// Channel returns the channel of that name, or nil if it has no references on this server.
+// Channel returns the channel of that name, or nil if the hub does not hold it.
 func (h *Hub) Channel(name string) *Channel {
 	h.mu.Lock()
 	defer h.mu.Unlock()

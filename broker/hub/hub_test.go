@@ -112,7 +112,7 @@ func (s *harness) append(channel string, n int) (list []queue.Appended) {
 
 // recorder is a subscriber that records what it receives.
 type recorder struct {
-	ids        []int64 // of messages; a loss marker counts with the negative id that its gap leads to
+	ids        []int64 // of messages; for a loss marker, minus the id at which its gap ends
 	gaps       []int64 // the ids that gaps led to
 	backlogged bool
 	writes     int

@@ -13,8 +13,8 @@ type PrefetchRequest struct {
 }
 
 // Prefetch binds and reads several channels with as few store calls as Acquire needs for one. The
-// result has one channel for each request, for which TryAcquire now succeeds. The caller passes
-// each channel once to Release.
+// result has one channel for each request. TryAcquire now succeeds for it, unless more messages
+// follow After than one read returns. The caller passes each channel once to Release.
 //
 // The result is nil for a channel that another goroutine is binding, for one whose messages after
 // After must be read from the store, and for one that failed. Use Acquire for these.

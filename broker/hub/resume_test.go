@@ -103,8 +103,8 @@ func TestPrependKeepsTheLossMarker(t *testing.T) {
 	}
 }
 
-// TestFirstReadResumesAnEmptyChannel checks that a server recovers a client that saw an empty channel
-// on another server, even if it has read nothing yet and does not know the store's time.
+// TestFirstReadResumesAnEmptyChannel checks a server that has read nothing yet, so it does not know
+// the store's time. It must recover a client that saw an empty channel on another server.
 func TestFirstReadResumesAnEmptyChannel(t *testing.T) {
 	store, bindings := queue.NewMemory(queue.Options{}, nil), registry.NewMemory(registry.Options{})
 	server := func(id string) *Hub {
