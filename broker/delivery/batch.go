@@ -83,7 +83,7 @@ func (p *Pusher) pushOne(ctx context.Context, push *Push) {
 
 // waves splits the pushes into waves. A wave has at most one push for each target.
 func waves(pushes []Push) (waves [][]*Push) {
-	chains := make([]chain, 0, len(pushes)) // at most this many
+	chains := make([]chain, 0, len(pushes)) // never grows: each push.chain points into it
 	targets := newTargets(pushes)
 	for i := range pushes {
 		push := &pushes[i]

@@ -50,7 +50,7 @@ type Options struct {
 	// Zeros mean the defaults. A nil Keep means the defaults for all channels.
 	Keep func(channel string) (messages int, age time.Duration)
 	// SetAckDeadline makes the backend receive a webhook if a message is not acknowledged in time.
-	// Calls with the same ids count once. Nil means that no push may set NotifyAfter.
+	// Repeated calls for the same messages count once. Nil means that no push may set NotifyAfter.
 	SetAckDeadline func(ctx context.Context, d AckDeadline) error
 }
 

@@ -12,7 +12,7 @@ const (
 	// keepTime is the shortest time that an id is remembered. It is longer than the detection of a
 	// failover takes.
 	keepTime = time.Minute
-	// maxQueues bounds the queues that are remembered in that time.
+	// maxQueues bounds the queues whose ids are remembered in one keepTime.
 	maxQueues = 1 << 17
 	// maxUncertain bounds the queues in which a failed call may have stored a message.
 	maxUncertain = 1 << 12
@@ -39,7 +39,7 @@ type storedIDs struct {
 
 // startHistory starts a new history with id.
 func (ids *storedIDs) startHistory(id int64) {
-	if len(ids.earlier) == maxHistories { // too many failovers without a Confirm: drop the newest of them
+	if len(ids.earlier) == maxHistories { // too many failovers without a Confirm: drop the newest earlier one
 		ids.earlier = ids.earlier[:maxHistories-1]
 	}
 	ids.earlier = append(slices.Clip(ids.earlier), ids.last) // copies share the old array
