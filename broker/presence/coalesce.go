@@ -27,7 +27,7 @@ type coalescedChanges struct {
 	steps    map[string][]step
 }
 
-// changesSince returns the clients that joined and left after seq, by client, without self.
+// changesSince returns the clients that joined and left after seq, without self, sorted by client.
 func (c *coalescedChanges) changesSince(seq int64, self string) (joined, left []registry.Member) {
 	for client, steps := range c.steps {
 		i := slices.IndexFunc(steps, func(s step) bool { return s.seq > seq })
@@ -37,7 +37,7 @@ func (c *coalescedChanges) changesSince(seq int64, self string) (joined, left []
 		first, last := steps[i], steps[len(steps)-1]
 		wasMember := !first.joined
 		if wasMember && last.joined && first.member.User == last.member.User {
-			continue // with another user it has left and joined
+			continue // nothing changed; a client with another user counts as a leave and a join
 		}
 		if wasMember {
 			left = append(left, first.member)

@@ -40,8 +40,8 @@ func (p *Presence) countUsers(ctx context.Context, channel string, servers []str
 	if clients <= p.opts.LargeChannel {
 		key += "\n" + strconv.Itoa(clients)
 	}
-	c, owner := p.counts.getOrStart(key)
-	if owner {
+	c, started := p.counts.getOrStart(key)
+	if started {
 		p.runCount(c, channel, servers) // not in the pool: all its workers may be waiting here
 	}
 	select {
@@ -52,8 +52,9 @@ func (p *Presence) countUsers(ctx context.Context, channel string, servers []str
 	}
 }
 
-// getOrStart returns the count for a key. If owner is true, the caller must run it.
-func (u *userCounts) getOrStart(key string) (c *userCount, owner bool) {
+// getOrStart returns the count for a key. If started is true, the count is new and the caller must
+// run it.
+func (u *userCounts) getOrStart(key string) (c *userCount, started bool) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	now := time.Now()
@@ -93,7 +94,7 @@ func (c *userCount) expired(now time.Time) bool {
 	}
 }
 
-// runCount runs a count. It has its own context, so that it does not end with that of one caller.
+// runCount runs a count. It has its own context, because callers with other contexts wait for it.
 func (p *Presence) runCount(c *userCount, channel string, servers []string) {
 	ctx, cancel := p.context()
 	defer cancel()

@@ -1,6 +1,6 @@
 // Package presence tracks which clients are in a channel. It writes the joins and leaves of this
-// server's clients to the store. For the clients that asked for it, it watches a channel's joins
-// and leaves on all servers.
+// server's clients to the store. It also watches a channel's joins and leaves on all servers, if a
+// client asked for them.
 //
 // Each server has one roster per channel in the store, and only that server writes it. The members
 // of a channel are the union of the rosters of the servers that hold a lease. So the clients of a

@@ -99,8 +99,8 @@ func (p *Presence) writeBatch() {
 	})
 }
 
-// StopCoalescing ends the pauses between store calls. From then on, Options.Pool.Wait returns only
-// after all changes that were added before it are written.
+// StopCoalescing ends the pauses between store calls. From then on, a call of Options.Pool.Wait
+// returns only when all changes that were added before the call are written.
 func (p *Presence) StopCoalescing() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

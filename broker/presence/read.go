@@ -27,7 +27,7 @@ func (v *View) runReader() {
 	ctx, cancel := v.p.context()
 	defer cancel()
 	unlock := v.lockBinding()
-	bound := v.bound // otherwise the bind that is in progress reads all rosters
+	bound := v.bound // otherwise the next bind reads all rosters
 	var err error
 	if bound {
 		err = v.repeatWatch(ctx)

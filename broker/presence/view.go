@@ -203,7 +203,7 @@ func (v *View) applyChange(server string, version int64, c registry.PresenceChan
 	for _, m := range c.Join {
 		before, known := r.members[m.Client]
 		if known && before.Generation > m.Generation {
-			continue // as the store does
+			continue // the store ignores it too
 		}
 		r.members[m.Client] = m
 		if known {

@@ -214,8 +214,8 @@ func (f faultyStore) nextFailure() (before, after bool) {
 	return !f.n.failAfter, f.n.failAfter
 }
 
-// ChangePresence makes the change, unless the call is to fail: before the change it fails for all
-// channels, after it for some.
+// ChangePresence makes the change. A call that fails before the change fails for all channels, and
+// one that fails after it, for some.
 func (f faultyStore) ChangePresence(ctx context.Context, server string, list []registry.RosterChange) []registry.RosterOutcome {
 	f.n.mu.Lock()
 	f.n.calls++
