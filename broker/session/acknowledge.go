@@ -39,7 +39,7 @@ func (m *Manager) acknowledge(ctx context.Context, req wire.Request, address, cl
 		return err
 	}
 	if j.client != client {
-		return wire.Errorf(wire.Forbidden, "the id is of another client than %s", j.client)
+		return wire.Errorf(wire.Forbidden, "the id does not belong to client %s", j.client)
 	}
 	for attempt := 1; ; attempt++ {
 		err := m.acknowledgeOnce(ctx, j, id)
@@ -81,7 +81,7 @@ func (m *Manager) acknowledgeOnce(ctx context.Context, j *connectJob, id int64) 
 	case !known || c.Generation == 0 || c.User != j.identity.User:
 		return wire.Errorf(wire.NotFound, "client %s is not known", j.client)
 	case c.User == "" && subtle.ConstantTimeCompare(c.Secret[:], j.secretHash[:]) == 0:
-		return wire.Errorf(wire.Unauthorized, "secret: it is not that of client %s", j.client)
+		return wire.Errorf(wire.Unauthorized, "secret: it does not belong to client %s", j.client)
 	case id <= 0 || id > c.Last:
 		return wire.Errorf(wire.BadRequest, "id: %d was not assigned yet", id)
 	}
@@ -98,8 +98,8 @@ func (m *Manager) acknowledgeOnce(ctx context.Context, j *connectJob, id int64) 
 	return nil
 }
 
-// Acknowledged applies an acknowledgement to the client's session on this server. The store has
-// executed it already, and it did not come on the session's connection.
+// Acknowledged updates the client's session on this server. The store already has the
+// acknowledgement, which did not arrive on the session's connection.
 func (m *Manager) Acknowledged(client string, generation, id int64) {
 	m.onLoop(client, func(s *Session) { s.acknowledged(generation, id) })
 }

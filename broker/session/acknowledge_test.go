@@ -7,8 +7,8 @@ import (
 	"switchboard/internal/wire"
 )
 
-// TestAckOfAnotherClient: an ack that is meant for another client's queue is ignored, also without
-// an error; see wire.Request.Of.
+// TestAckOfAnotherClient checks that an ack for another client's queue is ignored and causes no
+// error; see wire.Request.Of.
 func TestAckOfAnotherClient(t *testing.T) {
 	h := newHarness(t, session.Options{})
 	h.settle()

@@ -68,7 +68,7 @@ var errClientGone = errors.New("session: the client left before it was bound")
 // connect begins to bind the client to this server.
 func (s *Session) connect(req wire.Request) {
 	if s.state != fresh {
-		s.refuse(req.Ref, wire.Errorf(wire.BadRequest, "connect: the connection is %s's already", s.client))
+		s.refuse(req.Ref, wire.Errorf(wire.BadRequest, "connect: the connection already belongs to %s", s.client))
 		return
 	}
 	if req.Ack != "" && req.Ack != "auto" && req.Ack != "client" {

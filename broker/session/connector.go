@@ -53,7 +53,7 @@ func (c *connector) bindNext() {
 // bindBatch binds the jobs that need not wait, in one batch, and the others alone.
 func (c *connector) bindBatch(jobs []*connectJob) {
 	batch := make([]*connectJob, 0, len(jobs))
-	var gone []*connectJob // while they waited: binding them would only delay the others
+	var gone []*connectJob // their connections closed meanwhile: binding them would only delay the others
 	for _, j := range jobs {
 		switch {
 		case j.gone.Load():

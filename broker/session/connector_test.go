@@ -75,7 +75,7 @@ func TestConnectBatch(t *testing.T) {
 	h, g := gated(t)
 	first := h.connectAll("first")
 	if got := <-g.calls; !slices.Equal(got, []string{"first"}) {
-		t.Fatalf("bound are %v", got)
+		t.Fatalf("bound %v", got)
 	}
 	var names []string
 	for i := range 100 {
@@ -85,11 +85,11 @@ func TestConnectBatch(t *testing.T) {
 	again := h.connectAll("tab-7") // in the same batch: it must wait for the lock of the first tab-7, but not delay the others
 	g.open <- nil
 	if got := <-g.calls; !slices.Equal(got, names) {
-		t.Fatalf("bound in one batch are %v", got)
+		t.Fatalf("the next batch bound %v", got)
 	}
 	g.open <- nil
 	if got := <-g.calls; !slices.Equal(got, []string{"tab-7"}) {
-		t.Fatalf("bound after them are %v", got)
+		t.Fatalf("the batch after it bound %v", got)
 	}
 	for answered := false; !answered; { // or the first tab-7 would be closed before it is answered
 		h.onLoop(func() { answered = len(socks[7].written) > 0 })
@@ -155,7 +155,7 @@ func TestClientGoneBeforeBind(t *testing.T) {
 	h.connectAll("last")
 	g.open <- nil
 	if got := <-g.calls; !slices.Equal(got, []string{"last"}) {
-		t.Errorf("bound are %v", got)
+		t.Errorf("bound %v", got)
 	}
 	g.open <- nil
 	h.settle()

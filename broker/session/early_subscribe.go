@@ -38,9 +38,9 @@ func (sh *shard) noteEarlySubscribe(s *Session, req wire.Request) {
 }
 
 // prepareChannels prepares and holds the channels of early subscribes, so that Session.subscribe
-// does not need the store. Session.subscribe repeats all checks, and prepares a channel for which
-// that failed here. If there is a subscribe hook, prepareChannels does nothing: the hook must be
-// called first.
+// does not need the store. Session.subscribe repeats all checks. If the preparation failed here, it
+// prepares the channel itself. If there is a subscribe hook, prepareChannels does nothing: the hook
+// must be called first.
 func (c *connector) prepareChannels(ctx context.Context, jobs []*connectJob) {
 	if c.opts.Hooks.Subscribe != nil {
 		return

@@ -193,7 +193,7 @@ func (h *harness) tick(n int) {
 	}
 }
 
-// setBacklog has the peer read everything or, if full, leave a pong unread.
+// setBacklog has the peer read everything. If full is true, the peer then leaves a pong unread.
 func (h *harness) setBacklog(full bool) {
 	h.onLoop(func() { h.sock.full, h.sock.backlogged = full, false })
 	if full {

@@ -91,8 +91,8 @@ func (j *connectJob) setSecret(secret string) {
 // randomClientPart returns the client part of an id for a client that gave none.
 func randomClientPart() string { return "c-" + crand.Text()[:16] }
 
-// clientPart returns the client part of the id that a client gave. That id may begin with one of
-// users.
+// clientPart returns the client part of the id that a client gave. That id may begin with the name
+// of one of the users.
 func clientPart(given string, users ...string) (string, error) {
 	for _, user := range users {
 		if part, own := strings.CutPrefix(given, user+"/"); own && user != "" {

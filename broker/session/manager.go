@@ -176,15 +176,16 @@ func (m *Manager) MarkAllDirty() {
 // RenewAll renews the binding of every session under the server's current id, and returns when all
 // were tried. It is called after the store failed, or after the server was declared dead.
 func (m *Manager) RenewAll() {
-	m.clients.hintAll() // a session that reads its queue notices if the store has forgotten its client
+	// A session that is being opened then reads its queue, and notices if the store has lost its
+	// client.
+	m.clients.hintAll()
 	var wg sync.WaitGroup
 	m.eachShard(func(sh *shard) { sh.renewOpen(&wg) })
 	wg.Wait()
 }
 
-// Drain closes all sessions, and from now on every new one. Each client is asked to reconnect after
-// a random part of window, including those that are turned away later: the other servers get no
-// burst of reconnects.
+// Drain closes all sessions, and from now on every new one. It asks each client to reconnect after
+// a random part of window, so that the other servers get no burst of reconnects.
 func (m *Manager) Drain(window time.Duration) {
 	m.drain.Store(max(1, window.Milliseconds()))
 	m.each((*Session).closeDraining)

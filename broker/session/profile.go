@@ -10,9 +10,9 @@ import (
 	"switchboard/internal/wire"
 )
 
-// profile is what a session keeps of its Identity besides the user and the expiry, and its use of
-// the publish rates. A session without info, grants and rate-limited publishes has none. Only the
-// session's loop uses it.
+// profile holds the info and the grants of a session's Identity, and how much of the publish rates
+// the session has used. A session without info, grants and rate-limited publishes has none. Only
+// the session's loop uses it.
 type profile struct {
 	info      json.RawMessage
 	grants    namespace.Grants

@@ -5,14 +5,14 @@ import "time"
 const (
 	// renewalGroup is about how many bindings a group has.
 	renewalGroup = 64
-	// maxRenewalPause is the most ticks between two groups, also with few sessions.
+	// maxRenewalPause is the most ticks between two groups, even with few sessions.
 	maxRenewalPause = 60
 )
 
-// renewalSchedule decides when which bindings of a shard are renewed. It goes through the shard's
-// sessions in the order of their index, so that each binding is renewed once per Timing.Renewal. A
-// group is renewed at a time: its bindings share round trips, and the groups are spread over the
-// interval. Only the shard's loop uses it.
+// renewalSchedule decides when each binding of a shard is renewed. It goes through the shard's
+// sessions in the order of their index, so that each binding is renewed once per Timing.Renewal.
+// Bindings are renewed in groups: those of a group share round trips, and the groups are spread
+// over the interval. Only the shard's loop uses it.
 type renewalSchedule struct {
 	nextTick uint32 // of the next group
 	lastTick uint32 // of the previous group

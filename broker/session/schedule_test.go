@@ -14,7 +14,7 @@ import (
 )
 
 // TestIdleLoopSleeps checks that an idle loop runs only at the connect timeout and when a ping is
-// due. At the connect timeout no session is checked that has connected.
+// due. At the connect timeout it does not check a session that has connected.
 func TestIdleLoopSleeps(t *testing.T) {
 	pingEvery(t, 25*time.Second)
 	h := newHarness(t, session.Options{Timing: session.Timing{Backlog: time.Hour, Renewal: time.Hour}})
