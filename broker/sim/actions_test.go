@@ -8,7 +8,7 @@ func pick[T any](w *world, from []T) T { return from[w.rng.IntN(len(from))] }
 // oneIn returns true once in n times.
 func (w *world) oneIn(n int) bool { return w.rng.IntN(n) == 0 }
 
-// live returns the brokers that run.
+// live returns the brokers that are not frozen.
 func (w *world) live() (up []*node) {
 	for _, n := range w.nodes {
 		if n.up() {

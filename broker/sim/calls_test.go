@@ -40,7 +40,7 @@ type call struct {
 
 	stage     stage
 	slow      bool // other calls overtake this one
-	slowDrawn bool // parked has drawn slow
+	slowDrawn bool // parked has drawn whether the call is slow
 	orphan    bool // the caller no longer waits for the answer
 	do        func() (any, error)
 	proceed   chan struct{} // ends the stage between
@@ -52,8 +52,8 @@ type call struct {
 // subject is the queue or registry entry that a call reads or changes.
 type subject struct {
 	channel, client, user string
-	server                string // in the registry, which rejects dead servers
-	owner                 string // in the queue, which does not know dead servers
+	server                string // the server in a call of the registry, which rejects dead servers
+	owner                 string // the server in a call of the queue, which does not know dead servers
 	generation            int64  // of the caller; 0 if the call has none
 }
 

@@ -239,7 +239,7 @@ func (n *node) sweep() {
 	n.w.settle()
 }
 
-// crash ends the process. Of its calls, only those that are being executed go on.
+// crash ends the process. Its calls get no answer, but the store may still execute them.
 func (n *node) crash() {
 	n.w.mu.Lock()
 	n.dead, n.frozen = true, false

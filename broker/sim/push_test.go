@@ -54,7 +54,7 @@ func (w *world) push(n *node, kind, target string) {
 
 var kinds = map[string]delivery.Kind{"channel": delivery.Channel, "client": delivery.Client, "user": delivery.User}
 
-// batch starts several pushes in one call on n. targets are kinds and names.
+// batch starts several pushes in one call on n. Each target is a kind and a name.
 func (w *world) batch(n *node, targets ...[2]string) {
 	own := make([]*push, len(targets))
 	pushes := make([]delivery.Push, len(targets))

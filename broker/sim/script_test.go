@@ -24,7 +24,8 @@ func playScript(t *testing.T, script func(w *world)) {
 	}
 }
 
-// runUntil runs all loops and store calls except calls of op. It then returns one of these, or nil.
+// runUntil runs all loops and all store calls except those of op. It then returns a call of op that
+// waits, or nil.
 func (w *world) runUntil(op string) *call {
 	for range maxSteps {
 		if runs := w.dueRuns(); len(runs) > 0 {

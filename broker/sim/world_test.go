@@ -50,7 +50,7 @@ type world struct {
 	model    *model
 
 	machines  []string
-	nodes     []*node        // the brokers that run, sorted by machine
+	nodes     []*node        // the brokers that have not crashed, sorted by machine
 	ids       map[string]int // how many server ids each machine has used
 	clients   map[string]*client
 	names     []string // of the clients, in order
