@@ -24,7 +24,7 @@ type run struct {
 	publishers *publishers
 
 	pushes   int64 // pushes so far
-	expected int64 // deliveries so far
+	expected int64 // deliveries that these pushes must cause
 	result   result
 }
 

@@ -81,8 +81,8 @@ func (r Run) rows(s scenario) [][]string {
 	return rows
 }
 
-// reference returns the system of ours to compare a system with. It prefers a system with the same
-// kind of store, memory or Redis.
+// reference returns one of our systems, with which the given system is compared. It prefers one
+// with the same kind of store, memory or Redis.
 func (r Run) reference(scenario, system string) (first string) {
 	for _, own := range r.systems(scenario) {
 		switch {
@@ -148,7 +148,7 @@ func (c *curve) headCell(m metric) string {
 // pointName returns the name of a point on the x axis.
 func (c *curve) pointName(x float64) string {
 	switch {
-	case x == 0:
+	case x == 0: // a metric of the whole curve
 		return "all"
 	case c.xIsPercentile:
 		return fmt.Sprintf("p%g", x)

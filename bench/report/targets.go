@@ -153,7 +153,8 @@ func (v verdict) outcome() string {
 	return "**missed**"
 }
 
-// missingReason returns the reason why a system has no result.
+// missingReason returns the reason why a system has no result. A text of Invalid begins with
+// "SCENARIO, SYSTEM, round", with "SCENARIO, SYSTEM at POINT, round", or with "SYSTEM:".
 func (r Run) missingReason(scenario, system string) string {
 	for _, text := range r.Invalid {
 		rest, found := strings.CutPrefix(text, scenario+", "+system)

@@ -28,8 +28,8 @@ func AppendPayload(dst []byte, n, at int64) []byte {
 	return append(dst, textTail[len(textTail)-fill:]...)
 }
 
-// parsePayload parses a payload of AppendPayload. ok is false if a byte differs, other than a digit
-// of n or at.
+// parsePayload parses a payload of AppendPayload. ok is false if p differs from such a payload in
+// any byte but the digits of n and at.
 func parsePayload(p []byte) (n, at int64, ok bool) {
 	size := len(p)
 	if n, p, ok = parseNumber(p, numberHead); !ok {

@@ -11,7 +11,7 @@ import (
 // accepts.
 const maxMessage = 1 << 20
 
-// OpText is the opcode of a text frame (RFC 6455 §5.2). Frames of other framings have it too.
+// OpText is the opcode of a text frame (RFC 6455 §5.2). Lines and packets have it too.
 const OpText = 0x1
 
 // Other opcodes.

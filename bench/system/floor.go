@@ -14,7 +14,7 @@ import (
 
 // Floor is a process that only calls write(2) with each message on every socket.
 type Floor struct {
-	// Command runs FloorWriter; its arguments are appended.
+	// Command runs FloorWriter. Start appends the arguments of FloorWriter.
 	Command []string
 	Channel string // name of the only channel
 }

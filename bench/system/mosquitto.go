@@ -23,9 +23,10 @@ type Mosquitto struct {
 }
 
 // mosquittoConfig is the configuration file, with the port and the user line to fill in. Nothing is
-// written to disk, as with the Redis of other systems. allow_duplicate_messages avoids a search for
-// each of 10,000 subscribers through the subscribers that already have the message. This needs 9 µs
-// of CPU per delivery instead of 32, and no subscriber here has overlapping subscriptions.
+// written to disk, as with the Redis of other systems. Without allow_duplicate_messages mosquitto
+// searches, for each subscriber, the list of subscribers that already have the message: with 10,000
+// subscribers a delivery takes 32 µs of CPU instead of 9. No subscriber here has overlapping
+// subscriptions.
 const mosquittoConfig = `listener %s 127.0.0.1
 allow_anonymous true
 persistence false
