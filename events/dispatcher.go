@@ -20,7 +20,8 @@ type Truth interface {
 	Online(ctx context.Context, users []string) ([]bool, error)
 	// Occupied reports for each channel whether it has a subscriber.
 	Occupied(ctx context.Context, channels []string) ([]bool, error)
-	// Acknowledged reports whether the client has acknowledged the message, or no longer needs to.
+	// Acknowledged reports whether the client, or another client of the message's acknowledgement
+	// group, has acknowledged the message.
 	Acknowledged(ctx context.Context, client string, id int64) (bool, error)
 }
 

@@ -95,7 +95,7 @@ func ageShard(t *testing.T, client redis.UniversalClient, k keys, shard int, d t
 	}
 }
 
-// ageEvents gives events the sequence numbers that they would have got earlier.
+// ageEvents lowers the sequence numbers of the events, as if the time d had passed since.
 func ageEvents(t *testing.T, client redis.UniversalClient, k keys, shard int, d time.Duration) {
 	t.Helper()
 	ctx := t.Context()

@@ -124,10 +124,10 @@ func (d AckDeadline) name() string {
 	return hash(byKey, d.User, cmp.Or(d.Key, rand.Text()))
 }
 
-// First character of the name of an AckDeadline. It says which fields the hash in the name is of.
+// First character of the name of an AckDeadline: the name has a hash of these fields.
 const (
-	byID  = "i"
-	byKey = "k"
+	byID  = "i" // client and message id
+	byKey = "k" // user and key
 )
 
 // hash returns source, followed by a hash of the parts. The separator is unambiguous, because names
@@ -137,8 +137,9 @@ func hash(source string, parts ...string) string {
 	return source + hex.EncodeToString(sum[:12])
 }
 
-// eventID returns the id for the event of an unacknowledged message. It returns "" if the name may
-// be used again for another message.
+// eventID returns the id for the event of an unacknowledged message: the name of its deadline. If
+// the name is made of a key, a later message may get the same name. Then eventID returns "", and
+// the store chooses an id.
 func eventID(entry string) string {
 	if name := strings.TrimPrefix(entry, deadlinePrefix); strings.HasPrefix(name, byID) {
 		return name

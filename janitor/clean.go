@@ -41,8 +41,9 @@ func (j *Janitor) clean(ctx context.Context, server string, counts *counters) er
 }
 
 // release releases a client from a dead server: first the client's entry at its user, then the
-// client's record. After the reverse order, a janitor that is stopped between the two steps would
-// leave the entry unchanged, because a released record does not name the user.
+// client's record. In the reverse order, a janitor that is stopped between the two steps would
+// leave the entry: the next one could not find it, because a released record does not name the
+// user.
 func (j *Janitor) release(ctx context.Context, server, client string, counts *counters) error {
 	r, q := j.opts.Registry, j.opts.Queue
 	c, known, err := q.Client(ctx, client)

@@ -7,7 +7,7 @@
 -- ARGV[2] highest sequence number of the events to move
 -- ARGV[3] least age of the events to move, ms; negative: any age
 -- ARGV[4] reason, a word
--- ARGV[5] delay of the next attempt, ms, after a failed attempt; negative: the attempt did not fail
+-- ARGV[5] delay of the next attempt after a failed one, ms; negative if the attempt has not failed
 -- ARGV[6] remaining duration of the lease, ms; 0 ends it
 -- ARGV[7] limit of the dead letters, events
 -- ARGV[8] limit of the dead letters, bytes
@@ -23,6 +23,7 @@ local now = call('TIME')
 local ms = now[1] * 1000 + math.floor(now[2] / 1000)
 local upTo, minAge = tonumber(ARGV[2]), tonumber(ARGV[3])
 if minAge >= 0 then
+	-- A sequence number is at least 4096 × the time in ms since 2020-01-01 UTC (1577836800000).
 	upTo = math.min(upTo, (ms - minAge - 1577836800000) * 4096)
 end
 local moved, eventBytes, letterBytes = 0, 0, 0

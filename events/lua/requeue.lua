@@ -26,6 +26,7 @@ while moved < tonumber(ARGV[1]) do
 		break
 	end
 	call('LPOP', KEYS[2])
+	-- A sequence number is at least 4096 × the time in ms since 2020-01-01 UTC (1577836800000).
 	seq = math.max((ms - 1577836800000) * 4096, seq + 1)
 	local event = string.format('%d', seq) .. string.match(letter, '^%a+:%d+(:.*)$')
 	length = call('RPUSH', KEYS[1], event)

@@ -54,6 +54,7 @@ if ARGV[4] == '' then
 	return 0
 end
 
+-- A sequence number is at least 4096 × the time in ms since 2020-01-01 UTC (1577836800000).
 local seq = string.format('%d', math.max((ms - 1577836800000) * 4096, tonumber(call('HGET', KEYS[6], 'last') or 0) + 1))
 local id = ARGV[5] ~= '' and ARGV[5] or seq .. '-' .. ARGV[6]
 local event = seq .. ':{"id":"' .. id .. '","at":' .. time .. ',' .. ARGV[4]
