@@ -69,7 +69,7 @@ func rules(t *testing.T, list ...namespace.Rule) *namespace.Set {
 	return set
 }
 
-// withAccessRules requires keys and tokens, and has namespaces.
+// withAccessRules returns a change of the options: keys, tokens and namespaces.
 func withAccessRules(t *testing.T) func(*broker.Options) {
 	return func(o *broker.Options) {
 		o.Access.Keys, o.Access.Tokens = keys(t, keyOne), tokens(t, auth.Options{HS256: [][]byte{tokenSecret}})

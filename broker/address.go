@@ -23,7 +23,7 @@ const (
 	refusalReserve = 64
 )
 
-// defaultConnections returns the limit of descriptors minus the reserve.
+// defaultConnections returns the limit of descriptors minus the reserve, but at least half of it.
 func defaultConnections() int {
 	var limit unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {

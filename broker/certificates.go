@@ -29,8 +29,8 @@ func (b *Broker) linkTLS() func() *tls.Config {
 	return b.opts.Links.TLS.Client
 }
 
-// encrypted adds TLS to l if the port called name has a certificate. The gate is inside of it, so a
-// connection that the gate refuses costs no handshake.
+// encrypted adds TLS to l if the port called name has a certificate. The gate of l refuses
+// connections before TLS, so a refused connection costs no handshake.
 func (b *Broker) encrypted(name string, l net.Listener) net.Listener {
 	switch {
 	case name == "http" && b.opts.Listen.TLS != nil:

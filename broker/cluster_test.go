@@ -119,7 +119,8 @@ func TestClientMovesToAnotherServer(t *testing.T) {
 	}
 }
 
-// TestFaultyHints: hints that are lost, repeated or reordered lose no message and no order.
+// TestFaultyHints: if hints are lost, repeated or reordered, messages still arrive once and in
+// order.
 func TestFaultyHints(t *testing.T) {
 	for fault, n := range map[string]int{"drop": 3, "mangle": 100} {
 		t.Run(fault, func(t *testing.T) {

@@ -11,8 +11,7 @@ import (
 	"testing"
 )
 
-// TestDocNamesExistingFunctions: doc.go tells the life of a message by functions of the form
-// package.Type.Method. Each of them must exist.
+// TestDocNamesExistingFunctions: each function that doc.go names as package.Type.Method must exist.
 func TestDocNamesExistingFunctions(t *testing.T) {
 	text, err := os.ReadFile("doc.go")
 	if err != nil {

@@ -110,7 +110,7 @@ func (m *roamingClient) follow(conn net.Conn, seen map[string]int64, last bool) 
 }
 
 // pushUntilAccepted repeats a push until it is accepted for all targets. It alternates between the
-// addresses and begins with address first modulo 2.
+// addresses, and begins with addrs[first%2].
 func pushUntilAccepted(t *testing.T, addrs [2]string, first int, body string) {
 	for n := first; ; n++ {
 		resp, err := http.Post("http://"+addrs[n%2]+"/v1/push", "application/json", strings.NewReader(body))

@@ -26,8 +26,8 @@ type closing struct {
 	err       error
 }
 
-// closings opens n connections, which send the text first with their numbers. It calls connected
-// after all have an answer. It returns the closing of each connection after all are closed.
+// closings opens n connections. Each sends a line: the format first with the connection's number.
+// closings calls connected after all have an answer, and returns the closings after all are closed.
 func closings(t *testing.T, i instance, n int, first string, connected func()) []closing {
 	t.Helper()
 	list := make([]closing, n)

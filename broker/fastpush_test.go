@@ -90,8 +90,7 @@ func TestEachPushIsAuthorised(t *testing.T) {
 	}
 }
 
-// TestCrossOriginPushOnFastPush: pages of other origins must not push either on a connection that
-// fast push serves.
+// TestCrossOriginPushOnFastPush: fast push refuses pushes from pages of other origins too.
 func TestCrossOriginPushOnFastPush(t *testing.T) {
 	c := start(t, memoryStore(queue.Options{}), nil).caller(t)
 	for range 2 {

@@ -68,8 +68,8 @@ func (b *Broker) userChanged(user string) {
 	}
 }
 
-// confirmMessage asks the store for a message that it seems to have lost. If it has, all receivers
-// are notified of the gap.
+// confirmMessage asks the store for a message that it seems to have lost. If the message is lost,
+// all its receivers are notified of the gap.
 func (b *Broker) confirmMessage(kind peer.Kind, name string, id int64) {
 	b.pool.Go(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), confirmTimeout)

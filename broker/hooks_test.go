@@ -147,8 +147,8 @@ func TestHooksRecover(t *testing.T) {
 	}
 }
 
-// TestHooksFailClosed: unless the backend allows it, no client is connected or subscribed.
-// Connected clients stay connected.
+// TestHooksFailClosed: no client is connected or subscribed unless the backend allows it. Connected
+// clients stay connected.
 func TestHooksFailClosed(t *testing.T) {
 	for name, tt := range map[string]struct {
 		answer, code, end string

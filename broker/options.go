@@ -93,7 +93,7 @@ type StoreOptions struct {
 	Epoch func() uint64
 	// SetAckDeadline records a push with notify_after: if no client acknowledges the message in time,
 	// the backend receives an event. Zero means that such pushes are refused.
-	SetAckDeadline func(ctx context.Context, w delivery.AckDeadline) error
+	SetAckDeadline func(ctx context.Context, d delivery.AckDeadline) error
 }
 
 // AccessOptions are the access rules: who may connect, call the API, and use which channel.

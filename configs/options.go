@@ -15,7 +15,7 @@ import (
 	"switchboard/registry"
 )
 
-// missedRenewals is how many renewals may fail: leases and records last for that many intervals.
+// missedRenewals is how long leases and records last without a renewal, in intervals.
 const missedRenewals = 5
 
 // Options returns the broker's options, without the store, the logger and the metrics. It reads the

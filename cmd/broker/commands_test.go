@@ -71,7 +71,7 @@ func TestCheck(t *testing.T) {
 		want    string
 	}{
 		"a grant":               {nil, "", []string{"--config", path, "--channel", "chat:1", "--token", granted}, 0, "publish    yes  namespace chat:*: publish is open to grant\n"},
-		"until when":            {nil, "", []string{"--config", path, "--channel", "chat:1", "--token", granted}, 0, "connect    yes  the token is valid until 2096-10-02T07:06:50Z\n"}, // the expiry plus the leeway
+		"the token's expiry":    {nil, "", []string{"--config", path, "--channel", "chat:1", "--token", granted}, 0, "connect    yes  the token is valid until 2096-10-02T07:06:50Z\n"}, // the expiry plus the leeway
 		"a token on stdin":      {nil, granted + "\n", []string{"--config", path, "--channel", "chat:1", "--token", "-", "--user", "alice"}, 0, "publish    yes"},
 		"no user":               {nil, "", []string{"--config", path, "--channel", "chat:1"}, 0, "connect    no   a token is required\n  subscribe  no   namespace chat:*: subscribe is open to users, and the client has no user\n"},
 		"presence is off":       {nil, "", []string{"--config", path, "--channel", "inbox:alice", "--user", "alice"}, 0, "presence   no   namespace inbox:{user}: presence is off\n"},

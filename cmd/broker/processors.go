@@ -40,8 +40,8 @@ func (m machine) share() int {
 // publishers and two processors, 2 / 3 / 4 places cost 0.58 / 0.37 / 0.33 µs of CPU per delivery
 // and cause 34,000 / 3,000 / 2,500 such wakes. A single push costs 89 / 95 / 77 µs.
 //
-// With a quota there are no spare places, since more threads at once only use up the quota
-// earlier in each period. One place stays free because there is one loop fewer. Measured on two
+// With a quota there are no spare places: more threads would only use up the quota of each period
+// earlier. One place stays free because there is one loop fewer. Measured on two
 // processors shared with other work; each triple is for 2 loops with 4 places, for 2 loops with 2
 // places, and for 1 loop with 2 places, which is the choice. 2,000 connections and 7,000 pushes,
 // 1,000 a second, cost 1.40 / 1.68 / 1.19 s of CPU with a quota of one processor (medians of five

@@ -33,6 +33,7 @@ func reloadLoop(
 			continue
 		}
 		log.Info().Int("api_keys", opts.Access.Keys.Len()).Msg("reloaded API keys, token keys and namespaces; other settings need a restart")
+		// settings.Options leaves out the logger and the store.
 		opts.Logger, opts.Store.Shared = first.Logger, first.Store.Shared
 		warn(opts, settings)
 	}

@@ -41,7 +41,7 @@ func deadLetters(ctx context.Context, store events.Store, retry bool, stdout io.
 			if err != nil {
 				return err
 			}
-			if moved == 0 { // the queue is full; the rest stay dead letters
+			if moved == 0 { // the outbox is full; the rest stay dead letters
 				break
 			}
 			left, retried = left-moved, retried+moved
