@@ -11,7 +11,7 @@ run: ## a broker on 127.0.0.1:8080 (HTTP) and :7070 (TCP), in memory
 build: ## bin/broker and bin/janitor
 	$(GO) build -trimpath -o bin/ ./cmd/...
 
-test: install-test-tools check ## formatting, vet, staticcheck, and all tests with the race detector
+test: install-test-tools check ## formatting, vet, staticcheck, words, and all tests with the race detector
 	$(GO) test -race -timeout 20m ./...
 	$(GO) test -run '^TestAllocs$$' ./internal/... ./broker/... # without the race detector, whose own allocations would count
 
@@ -19,6 +19,7 @@ check:
 	@unformatted=$$(gofmt -l .); if [ -n "$$unformatted" ]; then echo "not gofmt-ed: $$unformatted"; exit 1; fi
 	$(GO) vet ./...
 	$(TOOL) staticcheck ./...
+	$(GO) run ./internal/wordcheck
 
 install-test-tools: ## installs what the tests need: redis-server, Node.js, Chromium, netcat (Debian, as root)
 	.ci/install

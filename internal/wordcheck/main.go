@@ -70,11 +70,12 @@ func (r rule) find(text string) []string {
 }
 
 // checked reports whether the file holds text that people wrote for this repository. This command
-// is an exception: it has to contain the words.
+// is an exception: it has to contain the words. So is docs/doors.md, which leads old links to a page
+// with a new name.
 func checked(path string) bool {
 	slashed := "/" + filepath.ToSlash(path)
-	for _, dir := range []string{"/testdata/", "/node_modules/", "/internal/wordcheck/", "/bench/plots/"} {
-		if strings.Contains(slashed, dir) {
+	for _, part := range []string{"/testdata/", "/node_modules/", "/internal/wordcheck/", "/bench/plots/", "/docs/doors.md"} {
+		if strings.Contains(slashed, part) {
 			return false
 		}
 	}

@@ -316,8 +316,8 @@ func TestClosingBeforeConnected(t *testing.T) {
 	}
 }
 
-// TestSupersededInARow checks that a superseded client may reconnect twice, and then gets a final id:
-// two pages with the same client id must not take the stream from each other for ever.
+// TestSupersededInARow checks that a superseded client may reconnect twice, and then gets a final
+// id: two pages with the same client id must not take the stream from each other without end.
 func TestSupersededInARow(t *testing.T) {
 	var id string
 	superseded := func(settled bool) ssetest.Event {
