@@ -260,7 +260,8 @@ func (c *codec) AppendClosing(dst []byte, reason wire.CloseReason, detail string
 // A client that loses its connection connects again at once. If the store executes the first
 // connect after the second, it supersedes the connection that is in use. So a superseded client
 // may reconnect, but not more than maxSuperseded times in a row: two pages with the same client id
-// would take the stream from each other without end. A stream that lasts settledSeconds ends the row.
+// would take the stream from each other without end. A stream that lasts settledSeconds ends the
+// row.
 const (
 	maxSuperseded  = 2
 	supersededMS   = 1000 // the retry delay after the first time
