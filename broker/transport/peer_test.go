@@ -226,6 +226,9 @@ func (p *peer) wantClosing(code string, status int, detail string, afterMS int64
 	decode := spoken.Event
 	if p.stream {
 		decode = wire.DecodeEvent
+		if code == string(wire.CloseSuperseded) { // a superseded stream may reconnect, after a second
+			afterMS = max(afterMS, 1000)
+		}
 	}
 	got, err := decode([]byte(e.text))
 	if err != nil || got.Type != "closing" || got.Code != code ||

@@ -236,7 +236,7 @@ func appendRetry(dst []byte, ms int64) []byte {
 func (c *codec) AppendClosing(dst []byte, reason wire.CloseReason, detail string, afterMS int64) (out []byte, status int) {
 	reconnect := reason.Reconnect()
 	if reason == wire.CloseSuperseded && c.mayReconnect() {
-		reconnect, afterMS = true, int64(c.superseded)*supersededMS
+		reconnect, afterMS = true, max(afterMS, int64(c.superseded)*supersededMS)
 	}
 	if c.start != nil && (!reconnect || reason != wire.CloseSuperseded) {
 		if refusal := c.start.refusalOf(reason, detail); refusal != nil {
