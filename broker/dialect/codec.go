@@ -11,9 +11,9 @@ type Codec interface {
 	// Cut finds the first unit in bytes from a raw TCP connection. limit is the most bytes of a
 	// unit. An error means that the peer does not speak this dialect.
 	Cut(buf []byte, limit int) (Piece, error)
-	// Skip finds the rest of a unit that is too large. left is Piece.Left, or more of the previous
-	// call. n is how many bytes of buf belong to the unit. more is 0 if the unit ends there, and
-	// otherwise left of the next call.
+	// Skip finds the rest of a unit that is too large. n is how many bytes of buf belong to the
+	// unit. more is 0 if the unit ends there; otherwise the caller passes it as left to the next
+	// call. The first left is Piece.Left.
 	Skip(buf []byte, left int64) (n int, more int64)
 	// Decode passes each request of a unit to r.
 	Decode(unit []byte, r Receiver)

@@ -38,8 +38,9 @@ type Hello struct {
 	URL     *url.URL    // of the HTTP request; nil on raw TCP
 	Header  http.Header // of the HTTP request, if the response body carries the stream; otherwise nil
 	Framing Framing
-	// Response has headers that the codec adds to the response, if the response body carries the
-	// stream; otherwise nil. The first bytes of the codec are then the head of an HTTP/1.1 response.
+	// Response has the transport's headers for the response, if the response body carries the
+	// stream; otherwise nil. If it is set, the codec first writes the head of an HTTP/1.1 response
+	// with these headers.
 	Response http.Header
 }
 

@@ -44,7 +44,7 @@ func (p Prepared) Line() []byte { return p.buf[p.header:] }
 // WebSocket returns the payload as a text frame from the server.
 func (p Prepared) WebSocket() []byte { return p.buf[: len(p.buf)-1 : len(p.buf)-1] }
 
-// Size returns how many bytes the unit takes in memory, and about as many on a socket.
+// Size returns how many bytes the unit takes in memory. On a socket it takes about as many.
 func (p Prepared) Size() int { return len(p.buf) }
 
 // PutHeader writes the header of a frame and moves the payload directly after it. dst has the room

@@ -6,8 +6,9 @@ import (
 	"sync/atomic"
 )
 
-// reportEvery is how many frames a frameCounter counts before it calls report. A message, ping or
-// pong may take the count earlier. The library that reads the frames returns only whole messages.
+// reportEvery is how many frames a frameCounter counts before it calls report. A complete message,
+// a ping or a pong calls take earlier. Without report, fragments would not count until their
+// message is complete, because the library returns only whole messages.
 const reportEvery = 64
 
 // frameCounter counts the WebSocket frames (RFC 6455 §5.2) of a client in the bytes that the
@@ -35,7 +36,7 @@ func (c *frameCounter) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// endMessage subtracts the last frame of a message, which does not count as a control frame.
+// endMessage subtracts one frame for a message. The session counts the message itself.
 func (c *frameCounter) endMessage() { c.frames.Add(-1) }
 
 // take returns frames, or 0 if it is negative, and subtracts the result from it.

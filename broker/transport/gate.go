@@ -113,7 +113,7 @@ func (p *place) leave() {
 }
 
 // pipelined is called at the start of each request. It reports whether the request arrived in the
-// same read as the one before it. The client then cannot have waited for that answer.
+// same read as the one before it. If so, the client has not waited for the earlier answer.
 func (p *place) pipelined() bool {
 	reads := p.reads.Load()
 	return p.readsServed.Swap(reads) == reads

@@ -28,11 +28,13 @@ type handedOver struct {
 	early   bytes.Buffer // bytes after the handshake that were read with it
 }
 
-// handOver upgrades a request and gives its connection to the Poller. With 15,000 connections each
-// then takes 2.5 KB instead of 14.5, and 143 µs of CPU to connect and subscribe instead of 224; a
-// delivery is one write of a loop. It returns false and does nothing if the connection has TLS or
-// compression, which the Poller cannot serve, or if the handshake is invalid, because the library
-// has better error messages. address is the slot of the address that a proxy names, or 0.
+// handOver upgrades a request and gives its connection to the Poller. It returns false and does
+// nothing if the connection has TLS or compression, which the Poller cannot serve, or if the
+// handshake is invalid, because the library has better error messages. address is the slot of the
+// address that a proxy names, or 0.
+//
+// Measured with 15,000 connections: a connection takes 2.5 KB instead of 14.5 KB. Connect and
+// subscribe take 143 µs of CPU instead of 224 µs. A delivery is one write of a loop.
 func (w *Web) handOver(
 	rw http.ResponseWriter, r *http.Request, place *gatedConn, address limit.Slot, opening dialect.Opening,
 ) bool {
@@ -77,8 +79,8 @@ func upgradable(r *http.Request) bool {
 
 // canAdopt reports whether the Poller can take a connection over from net/http. The connection's
 // place must be in the Poller's gate. The connection's addresses must have no zone: gnet would put
-// the zone's memory, which belongs to Go, into its own pool of buffers. And no input of Unread may
-// be left.
+// the zone's memory, which belongs to Go, into its own pool of buffers. All bytes that Unread
+// stored must have been read.
 func (p *Poller) canAdopt(c *gatedConn) bool {
 	select {
 	case <-p.booted:
@@ -95,9 +97,8 @@ func zoneless(a net.Addr) bool {
 	return ok && tcp.Zone == ""
 }
 
-// adopt takes over a connection from net/http, with its place: a WebSocket after the
-// answer to its handshake, or a stream before its response. It returns when the connection is on
-// its loop.
+// adopt takes over a connection from net/http, with its place: a WebSocket after the answer to its
+// handshake, or a stream before its response. It returns when the connection is on its loop.
 func (p *Poller) adopt(place *gatedConn, s state, opening dialect.Opening, early []byte) error {
 	p.handOvers.RLock()
 	defer p.handOvers.RUnlock()

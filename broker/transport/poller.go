@@ -179,8 +179,8 @@ func (p *Poller) OnBoot(e gnet.Engine) gnet.Action {
 	return gnet.None
 }
 
-// OnTick implements gnet.EventHandler. It is first called when the engine knows all its loops,
-// which OnBoot does not wait for.
+// OnTick implements gnet.EventHandler. Its first call comes after the engine knows all its loops.
+// OnBoot may be called earlier.
 func (p *Poller) OnTick() (time.Duration, gnet.Action) {
 	p.boot.Do(func() { close(p.booted) })
 	return 24 * time.Hour, gnet.None

@@ -17,7 +17,7 @@ type state uint8
 const (
 	sniffing  state = iota // nothing read yet: the first byte decides
 	upgrading              // reading the WebSocket handshake
-	streaming              // raw TCP
+	streaming              // raw TCP, or a stream in a response body
 	framed                 // WebSocket
 	lingering              // closed by the broker; the peer may still read the reason
 )
@@ -95,8 +95,8 @@ func (c *pollerConn) read() {
 }
 
 // sniff chooses the protocol by the first byte. A capital letter starts a request of HTTP, and
-// only GET can be a handshake. No byte of another request reaches a session, because a web page can
-// make its visitor's browser send a request whose body looks like units.
+// only GET can be a handshake. All other HTTP requests are refused before a byte reaches a session,
+// because a web page can make its visitor's browser send a request whose body looks like units.
 func (c *pollerConn) sniff(first byte) {
 	if first == 'G' {
 		c.state = upgrading

@@ -28,8 +28,8 @@ type pollerLoop struct {
 	header [ws.MaxHeaderSize]byte // scratch space of readFrame
 }
 
-// attach lets g run the tasks of the loop. The Poller learns of g from its first connection. Tasks
-// that are posted before run without g.
+// attach lets g run the tasks of the loop. The Poller learns of g from its first connection.
+// Earlier tasks run without g.
 func (l *pollerLoop) attach(g gnet.EventLoop) {
 	l.Attach(func(run func()) {
 		// An error means that the engine has ended. Detach then runs what is left.

@@ -8,10 +8,10 @@ import (
 // rawWrite calls send(2) without blocking and without entering the scheduler of Go. It returns how
 // many bytes the socket took, or 0 on an error; the next ordinary write returns that error.
 //
-// The runtime takes the processor (P) from a system call that it finds running twice, about 20 µs
-// apart. On a busy machine that happens to many writes: a loop that writes to 10,000 subscribers
-// took 6.8 µs per delivery instead of 5.4. write(2) passes through the file system layer and takes
-// 0.3 to 0.4 µs longer than send(2).
+// An ordinary write can lose its processor (P): the runtime takes the P away if it sees the same
+// system call running at two checks, about 20 µs apart. On a busy machine that happens often: a
+// loop that writes to 10,000 subscribers took 6.8 µs per delivery instead of 5.4. write(2) passes
+// through the file system layer and takes 0.3 to 0.4 µs longer than send(2).
 func rawWrite(fd int, p []byte) int {
 	if len(p) == 0 {
 		return 0

@@ -18,9 +18,9 @@ import (
 const (
 	// pingTimeout bounds the writing of a ping frame and the wait for its pong.
 	pingTimeout = 3 * time.Second
-	// maxSkip times the limit of a message is how much of a larger one is read to skip it.
-	// Compressed messages are a thousand times smaller on the wire: 512 KB take half a second of
-	// CPU to inflate.
+	// maxSkip bounds how much of a message above the limit is read to skip it: maxSkip times the
+	// limit. A compressed message can be a thousand times smaller on the wire: 512 KB take half a
+	// second of CPU to inflate.
 	maxSkip = 16
 	// maxQueued is how many bytes wait for the writer before the connection counts as backed up.
 	maxQueued = 32 << 10

@@ -70,8 +70,8 @@ func CheckClientPart(client string) error {
 	return nil
 }
 
-// CheckClientID returns an error if a client id is invalid: it is a client, or a user and a client,
-// each of 1 to MaxName bytes.
+// CheckClientID returns an error if a client id is invalid. A valid id is a client, or a user and a
+// client, each of 1 to MaxName bytes.
 func CheckClientID(id string) error {
 	i := strings.LastIndexByte(id, '/')
 	if i >= 0 {

@@ -14,8 +14,8 @@ type smallMessage struct {
 	space [smallSize]byte
 }
 
-// smallSize is the room of a smallMessage, in bytes. The channel and the payload have about 180 of
-// them.
+// smallSize is the room of a smallMessage, in bytes. About 180 bytes remain for the channel and the
+// payload.
 const smallSize = 256
 
 // overhead is the most bytes of a message besides its channel and its payload: the header of a

@@ -83,7 +83,8 @@ func (c codec) Cut(buf []byte, limit int) (dialect.Piece, error) {
 	return p, nil
 }
 
-// toLineEnd is the Left of a line whose end has not arrived. How many bytes that is, is not known.
+// toLineEnd is the Left of a line whose end has not arrived. Any value but 0 would do, because
+// the number of bytes is not known.
 const toLineEnd = 1
 
 // Skip implements dialect.Codec.

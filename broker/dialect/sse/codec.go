@@ -14,8 +14,8 @@ type codec struct {
 	d        *Dialect
 	encoding dialect.Encoding
 
-	// The fields below are the content of the next id; see Position. If the client does not resume,
-	// client and secret are "" and all is -1 until connected.
+	// The fields below are the content of the next id; see Position. Until connected they come from
+	// the last id. Without a last id, client and secret are "" and all is -1 until connected.
 	client, secret string
 	all            int64
 	inbox          int64
@@ -257,11 +257,11 @@ func (c *codec) AppendClosing(dst []byte, reason wire.CloseReason, detail string
 	return append(dst, "\n\n"...), 0
 }
 
-// A client that loses its connection connects again at once. If the store executes the first
-// connect after the second, it supersedes the connection that is in use. So a superseded client
-// may reconnect, but not more than maxSuperseded times in a row: two pages with the same client id
-// would take the stream from each other without end. A stream that lasts settledSeconds ends the
-// row.
+// A client that loses its connection connects again at once. If the store executes the old connect
+// after the new one, the old one supersedes the connection that is in use. So a superseded client
+// may reconnect, but at most maxSuperseded times in a row. Without this limit, two pages with the
+// same client id would supersede each other forever. A stream that lasts settledSeconds resets the
+// count.
 const (
 	maxSuperseded  = 2
 	supersededMS   = 1000 // the retry delay after the first time

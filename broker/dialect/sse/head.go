@@ -18,8 +18,9 @@ type start struct {
 	fromID  bool        // secret comes from the last id, not from the client
 }
 
-// refusalOf returns the error for a client that should not reconnect, or nil if it should. An error
-// without a code means a response with status 204.
+// refusalOf returns the error for a client that should not reconnect. It returns nil if the client
+// should reconnect, or if there is no error to send. An error without a code means a response with
+// status 204.
 func (s *start) refusalOf(reason wire.CloseReason, detail string) *wire.Error {
 	switch {
 	case reason == wire.CloseSuperseded, reason == wire.CloseDisconnected:

@@ -19,8 +19,8 @@ import (
 //	string   the secret, if flagSecret
 //	{ 5 bytes  hash of a channel's name; position }*
 //
-// A position is the uvarint base − position + 1, or 0 for position 0. Message ids grow with the
-// time, so the differences are short.
+// A position is stored as a uvarint: base − position + 1, or 0 for position 0. Message ids grow
+// with time, so the differences are short.
 const (
 	version    = 1
 	flagFinal  = 1 << 0

@@ -17,7 +17,7 @@ type Dialect struct {
 	retry func() int64 // ms after which a client connects again when its connection breaks
 }
 
-// New returns the dialect. A stream without an event for ping gets a comment.
+// New returns the dialect. A stream gets a comment when it had no event for the duration ping.
 func New(ping time.Duration) *Dialect {
 	return &Dialect{ping: ping, retry: func() int64 { return minRetry + rand.Int64N(minRetry) }}
 }
@@ -104,8 +104,9 @@ func checkChannels(names []string) error {
 	return nil
 }
 
-// resume completes connect with the position of the last event: the client id and the secret, if
-// the client does not send its own, and the position on $all.
+// resume completes connect with the last id. If that id has a secret, its client and secret replace
+// those of the request. Otherwise its client is used if the request has none. The position on $all
+// always comes from the id.
 func (q *Query) resume() {
 	c, last := &q.Connect, q.Last
 	switch {
