@@ -87,7 +87,7 @@ func refuseStream(w http.ResponseWriter, err error) {
 	if !ok {
 		refusal = wire.Errorf(wire.BadRequest, "%s", err.Error())
 	}
-	status := sse.StatusOf(refusal.Code)
+	status := refusal.Code.Status()
 	if status == http.StatusServiceUnavailable || status == http.StatusTooManyRequests {
 		w.Header().Set("Retry-After", "1")
 	}

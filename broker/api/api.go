@@ -250,7 +250,7 @@ func (a api) writeError(w http.ResponseWriter, err error) { a.errorAnswer(err).w
 // errorAnswer returns the answer to a call that failed with err.
 func (a api) errorAnswer(err error) Answer {
 	body := a.toErrorBody(err)
-	answer := jsonAnswer(status(body.Code), map[string]any{"error": body})
+	answer := jsonAnswer(body.Code.Status(), map[string]any{"error": body})
 	if body.Code == wire.Unavailable || body.Code == wire.RateLimited {
 		answer.RetryAfter = 1
 	}
@@ -258,24 +258,4 @@ func (a api) errorAnswer(err error) Answer {
 		answer.RetryAfter = limit.Seconds(wireErr.After)
 	}
 	return answer
-}
-
-func status(code wire.ErrorCode) int {
-	switch code {
-	case wire.BadRequest:
-		return http.StatusBadRequest
-	case wire.Unauthorized:
-		return http.StatusUnauthorized
-	case wire.Forbidden:
-		return http.StatusForbidden
-	case wire.NotFound:
-		return http.StatusNotFound
-	case wire.TooLarge:
-		return http.StatusRequestEntityTooLarge
-	case wire.RateLimited:
-		return http.StatusTooManyRequests
-	case wire.Timeout:
-		return http.StatusGatewayTimeout
-	}
-	return http.StatusServiceUnavailable
 }

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"fmt"
+	"net/http"
 	"time"
 )
 
@@ -19,6 +20,27 @@ const (
 	Unavailable  ErrorCode = "unavailable"  // the store cannot be reached; nothing was acknowledged
 	Timeout      ErrorCode = "timeout"      // no answer in time; the call may have been executed
 )
+
+// Status returns the HTTP status of an answer with this error (RFC 9110 §15).
+func (c ErrorCode) Status() int {
+	switch c {
+	case BadRequest:
+		return http.StatusBadRequest
+	case Unauthorized:
+		return http.StatusUnauthorized
+	case Forbidden:
+		return http.StatusForbidden
+	case NotFound:
+		return http.StatusNotFound
+	case TooLarge:
+		return http.StatusRequestEntityTooLarge
+	case RateLimited:
+		return http.StatusTooManyRequests
+	case Timeout:
+		return http.StatusGatewayTimeout
+	}
+	return http.StatusServiceUnavailable
+}
 
 // Error is a refusal, as a client or a backend receives it.
 type Error struct {

@@ -27,3 +27,15 @@ func TestCloseCodes(t *testing.T) {
 		}
 	}
 }
+
+// TestErrorStatus checks the statuses of the table in docs/protocol.md.
+func TestErrorStatus(t *testing.T) {
+	for code, want := range map[ErrorCode]int{
+		BadRequest: 400, Unauthorized: 401, Forbidden: 403, NotFound: 404, TooLarge: 413, RateLimited: 429,
+		Unavailable: 503, Timeout: 504,
+	} {
+		if got := code.Status(); got != want {
+			t.Errorf("%s: status %d, want %d", code, got, want)
+		}
+	}
+}

@@ -73,7 +73,7 @@ func (c *codec) appendRefusal(dst []byte, refusal *wire.Error) []byte {
 		return append(c.appendStatus(dst, http.StatusNoContent), "\r\n"...)
 	}
 	body := RefusalBody(refusal)
-	dst = c.appendStatus(dst, StatusOf(refusal.Code))
+	dst = c.appendStatus(dst, refusal.Code.Status())
 	dst = append(dst, "Content-Type: application/json\r\nContent-Length: "...)
 	dst = strconv.AppendInt(dst, int64(len(body)), 10)
 	dst = append(dst, "\r\n\r\n"...)
@@ -85,23 +85,4 @@ func RefusalBody(refusal *wire.Error) []byte {
 	fields := map[string]any{"code": refusal.Code, "message": refusal.Message}
 	body, _ := json.Marshal(map[string]any{"error": fields}) // strings only
 	return append(body, '\n')
-}
-
-// StatusOf returns the HTTP status of an error.
-func StatusOf(code wire.ErrorCode) int {
-	switch code {
-	case wire.Unauthorized:
-		return http.StatusUnauthorized
-	case wire.Forbidden:
-		return http.StatusForbidden
-	case wire.NotFound:
-		return http.StatusNotFound
-	case wire.TooLarge:
-		return http.StatusRequestEntityTooLarge
-	case wire.RateLimited:
-		return http.StatusTooManyRequests
-	case wire.Unavailable, wire.Timeout:
-		return http.StatusServiceUnavailable
-	}
-	return http.StatusBadRequest
 }
