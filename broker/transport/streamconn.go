@@ -3,34 +3,25 @@ package transport
 import (
 	"context"
 	"net/http"
-	"sync"
 	"time"
 
 	"switchboard/broker/dialect"
-	"switchboard/broker/loop"
 	"switchboard/internal/wire"
 )
 
 // streamConn is a stream in a response of net/http. The handler's goroutine writes; everything
 // else happens on the loop.
 type streamConn struct {
-	loop       *loop.Loop
-	encoding   *dialect.Encoding
-	control    *http.ResponseController
-	lingerTime time.Duration
-	addr       string        // the peer's
-	receiver   Receiver      // belongs to the loop; nil after the end
-	closed     bool          // belongs to the loop; set by Close
-	wake       chan struct{} // one slot; filled after queue or last has changed
-	cancel     context.CancelFunc
+	queueConn
 
-	mu     sync.Mutex // guards the fields below
-	queue  [][]byte
-	queued int    // bytes in queue, and in the write under way
-	last   []byte // set once: the stream ends after it
-	ended  bool   // the handler does not write any more
-	// writableDue means that Backlogged has returned true, so Writable must follow.
-	writableDue bool
+	control *http.ResponseController
+	closed  bool          // belongs to the loop; set by Close
+	wake    chan struct{} // one slot; filled after queue or last has changed
+	cancel  context.CancelFunc
+
+	// queueConn.mu guards the fields below.
+	last  []byte // set once: the stream ends after it
+	ended bool   // the handler does not write any more
 }
 
 // serveStream runs a stream until it ends. The server's own deadlines do not apply to it.
@@ -41,10 +32,7 @@ func (w *Web) serveStream(rw http.ResponseWriter, r *http.Request, opening diale
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
 	l := w.loops[w.next.Add(1)%uint32(len(w.loops))]
-	c := &streamConn{
-		loop: l.Loop, encoding: opening.Encoding, control: control, lingerTime: w.lingerTime, addr: r.RemoteAddr,
-		wake: make(chan struct{}, 1), cancel: cancel,
-	}
+	c := &streamConn{queueConn: w.queueConn(l.Loop, opening, r), control: control, wake: make(chan struct{}, 1), cancel: cancel}
 	defer context.AfterFunc(w.alive, c.abort)()
 	l.Post(func() {
 		if to := w.accept(l.Loop, c, opening.Requests); !c.closed {
@@ -121,15 +109,6 @@ func (c *streamConn) abort() {
 	}
 }
 
-// onLoop calls f with the session on the loop, unless the session has ended.
-func (c *streamConn) onLoop(f func(Receiver)) {
-	c.loop.Post(func() {
-		if c.receiver != nil {
-			f(c.receiver)
-		}
-	})
-}
-
 func (c *streamConn) signal() {
 	select {
 	case c.wake <- struct{}{}:
@@ -143,8 +122,7 @@ func (c *streamConn) enqueue(b []byte) {
 	if c.last != nil || c.ended || len(b) == 0 {
 		return
 	}
-	c.queue = append(c.queue, b)
-	c.queued += len(b)
+	c.enqueueLocked(b)
 	c.signal()
 }
 
@@ -152,45 +130,10 @@ func (c *streamConn) enqueue(b []byte) {
 func (c *streamConn) Send(e wire.Event) { c.enqueue(c.encoding.AppendEvent(nil, e)) }
 
 // Write implements Conn.
-func (c *streamConn) Write(b *dialect.Batch) {
-	if f := c.encoding.Form; f != nil {
-		c.enqueue(b.Bytes(f))
-		return
-	}
-	var out []byte
-	for _, m := range b.Messages {
-		out = c.encoding.AppendMessage(out, m)
-	}
-	c.enqueue(out)
-}
-
-// Cork implements Conn. It does nothing, because the queue gathers writes anyway.
-func (c *streamConn) Cork() {}
-
-// Flush implements Conn.
-func (c *streamConn) Flush() {}
-
-// Uncork implements Conn.
-func (c *streamConn) Uncork() {}
-
-// Backlogged implements Conn.
-func (c *streamConn) Backlogged() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.queued > maxQueued {
-		c.writableDue = true
-	}
-	return c.queued > maxQueued
-}
-
-// Liveness implements Conn.
-func (c *streamConn) Liveness() dialect.Liveness { return c.encoding.Liveness() }
+func (c *streamConn) Write(b *dialect.Batch) { c.enqueue(c.encode(b)) }
 
 // Ping implements Conn.
 func (c *streamConn) Ping() { c.enqueue(c.encoding.AppendPing(nil)) }
-
-// RemoteAddr implements Conn.
-func (c *streamConn) RemoteAddr() string { return c.addr }
 
 // Close implements Conn. The queue goes out first, if the peer reads it within lingerTime.
 func (c *streamConn) Close(reason wire.CloseReason, detail string, afterMS int64) {

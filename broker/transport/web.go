@@ -120,7 +120,7 @@ func (w *Web) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 		return
 	}
 	l := w.loops[w.next.Add(1)%uint32(len(w.loops))]
-	c := &webConn{loop: l.Loop, encoding: opening.Encoding, lingerTime: w.lingerTime, addr: r.RemoteAddr}
+	c := &webConn{queueConn: w.queueConn(l.Loop, opening, r)}
 	opts := &websocket.AcceptOptions{
 		InsecureSkipVerify: true, // checked above, by the rule that both listeners share
 		OnPingReceived:     func(context.Context, []byte) bool { return c.control() && !c.full() },

@@ -4,14 +4,12 @@ import (
 	"context"
 	"errors"
 	"io"
-	"sync"
 	"time"
 	"unicode/utf8"
 
 	"github.com/coder/websocket"
 
 	"switchboard/broker/dialect"
-	"switchboard/broker/loop"
 	"switchboard/internal/wire"
 )
 
@@ -22,29 +20,20 @@ const (
 	// limit. A compressed message can be a thousand times smaller on the wire: 512 KB take half a
 	// second of CPU to inflate.
 	maxSkip = 16
-	// maxQueued is how many bytes wait for the writer before the connection counts as backed up.
-	maxQueued = 32 << 10
 )
 
 // webConn is one connection of Web.
 type webConn struct {
-	loop       *loop.Loop
-	encoding   *dialect.Encoding
-	ws         *websocket.Conn
-	frames     *frameCounter
-	ctx        context.Context // ends with the connection
-	cancel     context.CancelFunc
-	lingerTime time.Duration
-	addr       string   // the peer's
-	receiver   Receiver // belongs to the loop; nil after the end
+	queueConn // its queue has frames; each element has one or more
 
-	mu      sync.Mutex // guards the fields below
-	queue   [][]byte   // frames; each element has one or more
-	queued  int        // bytes in queue, and in the write under way
-	writing bool       // a writer is at work
-	closing *closing   // set once: what the writer sends last
-	// writableDue means that Backlogged has returned true, so Writable must follow.
-	writableDue bool
+	ws     *websocket.Conn
+	frames *frameCounter
+	ctx    context.Context // ends with the connection
+	cancel context.CancelFunc
+
+	// queueConn.mu guards the fields below.
+	writing bool     // a writer is at work
+	closing *closing // set once: what the writer sends last
 }
 
 // closing is how a connection ends.
@@ -61,15 +50,6 @@ func (c *webConn) open(receiver Receiver) {
 	if c.closing == nil {
 		c.receiver = receiver
 	}
-}
-
-// onLoop calls f with the session on the loop, unless the session has ended.
-func (c *webConn) onLoop(f func(Receiver)) {
-	c.loop.Post(func() {
-		if c.receiver != nil {
-			f(c.receiver)
-		}
-	})
 }
 
 // control reports the frames that were read since the last report to the session. It waits for the
@@ -165,26 +145,7 @@ func (c *webConn) fail(status websocket.StatusCode, detail string) {
 func (c *webConn) Send(e wire.Event) { c.enqueue(c.encoding.AppendEvent(nil, e)) }
 
 // Write implements Conn.
-func (c *webConn) Write(b *dialect.Batch) {
-	if f := c.encoding.Form; f != nil {
-		c.enqueue(b.Bytes(f))
-		return
-	}
-	var frames []byte
-	for _, m := range b.Messages {
-		frames = c.encoding.AppendMessage(frames, m)
-	}
-	c.enqueue(frames)
-}
-
-// Cork implements Conn. It does nothing, because the queue gathers writes anyway.
-func (c *webConn) Cork() {}
-
-// Flush implements Conn.
-func (c *webConn) Flush() {}
-
-// Uncork implements Conn.
-func (c *webConn) Uncork() {}
+func (c *webConn) Write(b *dialect.Batch) { c.enqueue(c.encode(b)) }
 
 // enqueue gives frames to the writer, a goroutine that exists while there is something to write.
 func (c *webConn) enqueue(frames []byte) {
@@ -193,8 +154,7 @@ func (c *webConn) enqueue(frames []byte) {
 	if c.closing != nil {
 		return
 	}
-	c.queue = append(c.queue, frames)
-	c.queued += len(frames)
+	c.enqueueLocked(frames)
 	c.startLocked()
 }
 
@@ -205,16 +165,6 @@ func (c *webConn) startLocked() {
 	}
 }
 
-// Backlogged implements Conn.
-func (c *webConn) Backlogged() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.queued > maxQueued {
-		c.writableDue = true
-	}
-	return c.queued > maxQueued
-}
-
 // full is Backlogged without a later Writable. OnPingReceived uses it: a pong to a peer that does
 // not read would block the reader.
 func (c *webConn) full() bool {
@@ -222,9 +172,6 @@ func (c *webConn) full() bool {
 	defer c.mu.Unlock()
 	return c.queued > maxQueued
 }
-
-// Liveness implements Conn.
-func (c *webConn) Liveness() dialect.Liveness { return c.encoding.Liveness() }
 
 // Ping implements Conn. It does not wait for the pong, which comes to OnPongReceived.
 func (c *webConn) Ping() {
@@ -239,9 +186,6 @@ func (c *webConn) Ping() {
 		_ = c.ws.Ping(ctx)
 	}()
 }
-
-// RemoteAddr implements Conn.
-func (c *webConn) RemoteAddr() string { return c.addr }
 
 // Close implements Conn. The queue goes out first, if the peer reads it within lingerTime.
 func (c *webConn) Close(reason wire.CloseReason, detail string, afterMS int64) {
