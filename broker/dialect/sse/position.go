@@ -145,15 +145,17 @@ func (r *reader) text() string { return string(r.take(int(r.number(2*wire.MaxNam
 
 // appendID appends an id with the positions after the events written so far. It does not allocate.
 func (c *codec) appendID(dst []byte, final bool) []byte {
-	var space [maxID]byte
-	b := append(space[:0], version<<4)
+	head := byte(version<<4) | min(c.supersededInARow(), maxSuperseded)<<supersededShift
 	if final {
-		b[0] |= flagFinal
+		head |= flagFinal
 	}
 	if c.secret != "" {
-		b[0] |= flagSecret
+		head |= flagSecret
 	}
-	b[0] |= min(c.supersededInARow(), maxSuperseded) << supersededShift
+	// The binary form stands at the end of dst until it is encoded there: space of its own for the
+	// longest id would have to be cleared for each event.
+	start := len(dst)
+	b := append(dst, head)
 	base := max(c.all, c.inbox)
 	for i := range c.channels {
 		base = max(base, c.channels[i].after)
@@ -171,7 +173,9 @@ func (c *codec) appendID(dst []byte, final bool) []byte {
 			b = appendPosition(b, base, ch.after)
 		}
 	}
-	return base64.RawURLEncoding.AppendEncode(dst, b)
+	binaryForm := b[start:]
+	b = base64.RawURLEncoding.AppendEncode(b, binaryForm)
+	return append(b[:start], b[start+len(binaryForm):]...)
 }
 
 func appendPosition(b []byte, base, position int64) []byte {
