@@ -14,22 +14,8 @@ import (
 // spoken is the dialect of all connections. TestMain runs all tests once per dialect.
 var spoken = dialecttest.All()[0]
 
-// allDialects runs all tests once per dialect.
-type allDialects struct{ *testing.M }
-
-func (m allDialects) Run() (code int) {
-	for _, spoken = range dialecttest.All() {
-		code |= m.M.Run()
-	}
-	return code
-}
-
 // speakJSON has a test use the native dialect, because it counts bytes or allocations.
-func speakJSON(t testing.TB) {
-	before := spoken
-	t.Cleanup(func() { spoken = before })
-	spoken = dialecttest.All()[0]
-}
+func speakJSON(t testing.TB) { dialecttest.SpeakJSON(t, &spoken) }
 
 // ping is the silence after which clients are pinged.
 var ping = time.Hour

@@ -14,6 +14,7 @@ import (
 	"switchboard/broker/session"
 	"switchboard/broker/transport"
 	"switchboard/broker/work"
+	"switchboard/internal/dialecttest"
 	"switchboard/internal/wire"
 	"switchboard/queue"
 	"switchboard/registry"
@@ -21,7 +22,9 @@ import (
 
 // TestMain runs all tests once per dialect and checks for leaked goroutines. It ignores those of
 // gnet's pool, which start when the package is loaded.
-func TestMain(m *testing.M) { goleak.VerifyTestMain(allDialects{m}, goleak.IgnoreCurrent()) }
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(dialecttest.EachDialect{M: m, Spoken: &spoken}, goleak.IgnoreCurrent())
+}
 
 // socket is a connection that records what is written. The test says when its peer reads.
 type socket struct {

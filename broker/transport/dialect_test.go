@@ -12,22 +12,8 @@ import (
 // spoken is the dialect that services and peers speak. TestMain runs all tests with each dialect.
 var spoken = dialecttest.All()[0]
 
-// allDialects runs the tests once for each dialect.
-type allDialects struct{ *testing.M }
-
-func (m allDialects) Run() (code int) {
-	for _, spoken = range dialecttest.All() {
-		code |= m.M.Run()
-	}
-	return code
-}
-
 // speakJSON makes a test use the native dialect, because it is about JSON or text frames.
-func speakJSON(t testing.TB) {
-	before := spoken
-	t.Cleanup(func() { spoken = before })
-	spoken = dialecttest.All()[0]
-}
+func speakJSON(t testing.TB) { dialecttest.SpeakJSON(t, &spoken) }
 
 // texts is a dialect whose units are any text, in the framing of spoken. Receive gets the unit as
 // the type of a request.

@@ -20,6 +20,7 @@ import (
 	"go.uber.org/goleak"
 
 	"switchboard/broker/loop"
+	"switchboard/internal/dialecttest"
 	"switchboard/internal/wire"
 )
 
@@ -32,7 +33,7 @@ const messageLimit = 100 << 10
 // TestMain looks for leaked goroutines. gnet starts a pool of goroutines when it is loaded, whose
 // workers stay for a while when they are idle.
 func TestMain(m *testing.M) {
-	goleak.VerifyTestMain(allDialects{m}, goleak.IgnoreCurrent(), goleak.IgnoreAnyFunction("github.com/panjf2000/ants/v2.(*goWorker).run.func1"))
+	goleak.VerifyTestMain(dialecttest.EachDialect{M: m, Spoken: &spoken}, goleak.IgnoreCurrent(), goleak.IgnoreAnyFunction("github.com/panjf2000/ants/v2.(*goWorker).run.func1"))
 }
 
 // event is one call of a Receiver, or one unit or frame that a peer reads.
