@@ -19,6 +19,9 @@ const (
 	RateLimited  ErrorCode = "rate_limited" // over a limit of number or rate; it may succeed later
 	Unavailable  ErrorCode = "unavailable"  // the store cannot be reached; nothing was acknowledged
 	Timeout      ErrorCode = "timeout"      // no answer in time; the call may have been executed
+	Conflict     ErrorCode = "conflict"     // a field does not have the expected id, or another user holds it
+	Full         ErrorCode = "full"         // over a limit of the number of fields
+	OutOfRange   ErrorCode = "limit"        // a number would leave its bounds
 )
 
 // Status returns the HTTP status of an answer with this error (RFC 9110 §15).
@@ -38,6 +41,8 @@ func (c ErrorCode) Status() int {
 		return http.StatusTooManyRequests
 	case Timeout:
 		return http.StatusGatewayTimeout
+	case Conflict, Full, OutOfRange:
+		return http.StatusConflict
 	}
 	return http.StatusServiceUnavailable
 }

@@ -32,7 +32,7 @@ func TestCloseCodes(t *testing.T) {
 func TestErrorStatus(t *testing.T) {
 	for code, want := range map[ErrorCode]int{
 		BadRequest: 400, Unauthorized: 401, Forbidden: 403, NotFound: 404, TooLarge: 413, RateLimited: 429,
-		Unavailable: 503, Timeout: 504,
+		Unavailable: 503, Timeout: 504, Conflict: 409, Full: 409, OutOfRange: 409,
 	} {
 		if got := code.Status(); got != want {
 			t.Errorf("%s: status %d, want %d", code, got, want)

@@ -1,0 +1,95 @@
+package state
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+)
+
+// EntryMark is the first byte of the data of a log entry that has an [Entry]. No JSON begins with
+// it, so a broker that does not know entries skips them.
+const EntryMark = '~'
+
+// Entry is one change of a state, as the log holds it: EntryMark and the JSON of the Entry. A Map
+// applies the fields in this order: Cleared, Gone, Del, Set, Until, Away, Back, Own.
+type Entry struct {
+	Cleared bool                       `json:"cleared,omitempty"` // all fields were removed
+	Gone    map[string]string          `json:"gone,omitempty"`    // fields that ended, with Expired or Left
+	Del     []string                   `json:"del,omitempty"`     // fields that were removed
+	Set     map[string]json.RawMessage `json:"set,omitempty"`     // new values; their Until is 0, unless it is given below
+	Until   map[string]int64           `json:"until,omitempty"`   // new ends, 0 for none
+	Away    map[string]int64           `json:"away,omitempty"`    // fields whose owners have left, with their Until
+	Back    []string                   `json:"back,omitempty"`    // fields of which an owner is back
+	// Own lists the owners of each field whose owners have changed. Clients do not receive it.
+	Own map[string][]string `json:"own,omitempty"`
+	// By is the id of the client whose update it is, "" for the backend.
+	By   string          `json:"by,omitempty"`
+	Data json.RawMessage `json:"data,omitempty"` // the data of the message
+}
+
+// The reasons in Entry.Gone.
+const (
+	Expired = "expired" // the lease has ended
+	Left    = "left"    // the owners have left, and the grace period has ended
+)
+
+// IsEntry reports whether the data of a message is an Entry.
+func IsEntry(data []byte) bool { return len(data) > 0 && data[0] == EntryMark }
+
+// Encode returns the entry as data of a message.
+func (e *Entry) Encode() []byte {
+	var out bytes.Buffer
+	out.WriteByte(EntryMark)
+	encoder := json.NewEncoder(&out)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(e); err != nil {
+		panic(fmt.Errorf("state: a value is not JSON: %w", err)) // the caller has checked the values
+	}
+	return bytes.TrimSuffix(out.Bytes(), []byte("\n"))
+}
+
+// DecodeEntry decodes the data of a message that IsEntry reports.
+func DecodeEntry(data []byte) (*Entry, error) {
+	if !IsEntry(data) {
+		return nil, fmt.Errorf("not an entry: %.40q", data)
+	}
+	e := new(Entry)
+	if err := json.Unmarshal(data[1:], e); err != nil {
+		return nil, fmt.Errorf("malformed entry: %w", err)
+	}
+	return e, nil
+}
+
+// isEmpty reports whether the entry changes nothing.
+func (e *Entry) isEmpty() bool {
+	return !e.Cleared && len(e.Gone) == 0 && len(e.Del) == 0 && len(e.Set) == 0 && len(e.Until) == 0 &&
+		len(e.Away) == 0 && len(e.Back) == 0 && len(e.Own) == 0 && e.Data == nil
+}
+
+func (e *Entry) setGone(name, reason string) {
+	if e.Gone == nil {
+		e.Gone = make(map[string]string)
+	}
+	e.Gone[name] = reason
+}
+
+func (e *Entry) setUntil(name string, until int64) {
+	if e.Until == nil {
+		e.Until = make(map[string]int64)
+	}
+	e.Until[name] = until
+}
+
+func (e *Entry) setAway(name string, until int64) {
+	if e.Away == nil {
+		e.Away = make(map[string]int64)
+	}
+	e.Away[name] = until
+}
+
+func (e *Entry) setOwners(name string, owners []string) {
+	if e.Own == nil {
+		e.Own = make(map[string][]string)
+	}
+	e.Own[name] = append([]string{}, owners...)
+}

@@ -1,0 +1,217 @@
+package state
+
+import (
+	"maps"
+	"slices"
+	"strings"
+)
+
+// maxEntry is the size of an entry above which fields that ended go to entries of their own, in
+// bytes.
+const maxEntry = 32 << 10
+
+// State is the state of one channel. It is not safe for concurrent use.
+type State struct {
+	fields    map[string]*Field
+	children  map[string]map[string]struct{} // by parent
+	owners    map[string]*owner              // by client
+	bytes     int
+	keepUntil int64 // time at which the state ends, 0 for never
+}
+
+// owner is a client that owns fields, or that did so less than FenceMS ago.
+type owner struct {
+	generation int64
+	server     string
+	ended      int64 // time of its end, 0 while it is connected
+	fields     map[string]struct{}
+}
+
+// FenceMS is how long the generation of a client that has ended is remembered, at least.
+const FenceMS = 3600_000
+
+// New returns an empty state.
+func New() *State {
+	return &State{
+		fields: make(map[string]*Field), children: make(map[string]map[string]struct{}), owners: make(map[string]*owner),
+	}
+}
+
+// Logged is an entry of the log.
+type Logged struct {
+	ID    int64
+	Entry *Entry
+}
+
+// Result is the outcome of a call that changes a state.
+type Result struct {
+	// Entries are those to append to the log, in order. Only the last one may have data.
+	Entries []Logged
+	// ID is that of the update; 0 if it was refused, or changed nothing.
+	ID int64
+	// Numbers are the results of Add, by field.
+	Numbers map[string]int64
+}
+
+// change is a call that changes a state.
+type change struct {
+	*State
+	now    int64
+	next   func() int64
+	entry  *Entry
+	result Result
+}
+
+// begin does the first two steps of every change.
+func (s *State) begin(now int64, next func() int64) *change {
+	c := &change{State: s, now: now, next: next, entry: new(Entry)}
+	if s.keepUntil > 0 && now >= s.keepUntil {
+		c.clear()
+	}
+	c.expire()
+	return c
+}
+
+// clear removes all fields.
+func (c *change) clear() {
+	if len(c.fields) == 0 {
+		return
+	}
+	c.entry.Cleared = true
+	for _, o := range c.owners {
+		clear(o.fields)
+	}
+	clear(c.fields)
+	clear(c.children)
+	c.bytes = 0
+}
+
+// expire removes the fields that are due.
+func (c *change) expire() {
+	size := 0
+	for _, name := range slices.Sorted(maps.Keys(c.fields)) {
+		f := c.fields[name]
+		if f == nil || f.live(c.now) {
+			continue
+		}
+		reason := Expired
+		if f.Until() == f.Away {
+			reason = Left
+		}
+		for _, ended := range c.remove(name) {
+			if size += len(ended) + 16; size > maxEntry {
+				c.flush()
+				size = len(ended) + 16
+			}
+			c.entry.setGone(ended, reason)
+		}
+	}
+}
+
+// flush appends what has changed so far as an entry of its own.
+func (c *change) flush() {
+	c.result.Entries = append(c.result.Entries, Logged{c.next(), c.entry})
+	c.entry = new(Entry)
+}
+
+// finish appends the entry, unless it is empty.
+func (c *change) finish() Result {
+	if !c.entry.isEmpty() {
+		c.flush()
+	}
+	return c.result
+}
+
+// remove removes a field and its children, and returns their names.
+func (c *change) remove(name string) []string {
+	f := c.fields[name]
+	if f == nil {
+		return nil
+	}
+	removed := []string{name}
+	for _, child := range slices.Sorted(maps.Keys(c.children[name])) {
+		removed = append(removed, c.remove(child)...)
+	}
+	c.setParent(name, f, "")
+	for _, client := range f.Owners {
+		delete(c.owners[client].fields, name)
+	}
+	c.bytes -= f.size(name)
+	delete(c.fields, name)
+	return removed
+}
+
+// setParent changes the parent of a field.
+func (c *change) setParent(name string, f *Field, parent string) {
+	if f.Parent == parent {
+		return
+	}
+	if siblings := c.children[f.Parent]; siblings != nil {
+		if delete(siblings, name); len(siblings) == 0 {
+			delete(c.children, f.Parent)
+		}
+	}
+	if f.Parent = parent; parent == "" {
+		return
+	}
+	if c.children[parent] == nil {
+		c.children[parent] = make(map[string]struct{})
+	}
+	c.children[parent][name] = struct{}{}
+}
+
+// Sweep removes what is due: fields, the whole state, and the generations of clients that ended
+// more than FenceMS ago and own nothing.
+func (s *State) Sweep(now int64, next func() int64) Result {
+	c := s.begin(now, next)
+	for client, o := range s.owners {
+		if o.ended > 0 && now-o.ended > FenceMS && len(o.fields) == 0 {
+			delete(s.owners, client)
+		}
+	}
+	return c.finish()
+}
+
+// IsEmpty reports whether the state has neither fields nor generations.
+func (s *State) IsEmpty() bool { return len(s.fields) == 0 && len(s.owners) == 0 }
+
+// Read returns the live fields that begin with prefix and come after cursor in the order of names,
+// at most limit of them and, except for the first, bytes of them. Zero means no limit. next is the
+// last name if there are more, otherwise "".
+func (s *State) Read(now int64, prefix, cursor string, limit, bytes int) (names []string, fields []*Field, next string) {
+	if s.keepUntil > 0 && now >= s.keepUntil {
+		return nil, nil, ""
+	}
+	size := 0
+	for _, name := range slices.Sorted(maps.Keys(s.fields)) {
+		f := s.fields[name]
+		if !strings.HasPrefix(name, prefix) || name <= cursor || !f.live(now) {
+			continue
+		}
+		size += f.size(name)
+		if n := len(names); n > 0 && (limit > 0 && n == limit || bytes > 0 && size > bytes) {
+			return names, fields, names[n-1]
+		}
+		names, fields = append(names, name), append(fields, f.clone())
+	}
+	return names, fields, ""
+}
+
+// Get returns the live field of that name, or nil.
+func (s *State) Get(now int64, name string) *Field {
+	f := s.fields[name]
+	if f == nil || s.keepUntil > 0 && now >= s.keepUntil || !f.live(now) {
+		return nil
+	}
+	return f.clone()
+}
+
+// NextDue returns the earliest end of a field, or 0 if no field has one.
+func (s *State) NextDue() (due int64) {
+	for _, f := range s.fields {
+		if until := f.Until(); until > 0 && (due == 0 || until < due) {
+			due = until
+		}
+	}
+	return due
+}

@@ -1,0 +1,54 @@
+package state
+
+import (
+	"reflect"
+	"testing"
+
+	"switchboard/internal/wire"
+)
+
+// TestFold checks that the entries of a few updates give the fields that the state holds.
+func TestFold(t *testing.T) {
+	s, m, id := New(), NewMap(0), int64(0)
+	next := func() int64 { id++; return id }
+	for i, u := range []Update{
+		{Ops: []Op{{Field: "turn", Kind: Set, Value: []byte(`"bob"`)}, {Field: "n", Kind: Add, By: 2, Min: 0, Max: 5}}, Writer: BackendHolder},
+		{Ops: []Op{{Field: "member/amy", Kind: Set, Value: []byte(`1`), Own: Own, Grace: GraceNever}}, Writer: "u:amy", Client: "amy/phone", Generation: 1},
+		{Ops: []Op{{Field: "p/color", Kind: Set, Value: []byte(`2`), Parent: "member/amy", HeldParent: true}}, Writer: "u:amy"},
+		{Ops: []Op{{Field: "n", Kind: Add, By: 2, Min: 0, Max: 5}}, If: []Condition{{Field: "turn", Kind: Exists}}},
+	} {
+		r, err := s.Apply(&u, 1000, next)
+		if err != nil {
+			t.Fatalf("update %d: %v", i, err)
+		}
+		for _, logged := range r.Entries {
+			e, err := DecodeEntry(logged.Entry.Encode())
+			if err != nil {
+				t.Fatal(err)
+			}
+			m.Apply(logged.ID, e)
+		}
+	}
+	_, err := s.Apply(&Update{Ops: []Op{{Field: "n", Kind: Add, By: 2, Min: 0, Max: 5}}}, 1000, next)
+	if refusal, ok := err.(*Refusal); !ok || refusal.Err.Code != wire.OutOfRange || string(refusal.Fields["n"].Value) != "4" {
+		t.Errorf("got %v, want limit with the value 4", err)
+	}
+	for _, step := range []func(int64, func() int64, Connection) Result{
+		func(now int64, next func() int64, c Connection) Result { return s.End(now, next, c) }, s.Disown,
+	} {
+		for _, logged := range step(2000, next, Connection{"amy/phone", 1, ""}).Entries {
+			m.Apply(logged.ID, logged.Entry)
+		}
+		names, fields, _ := s.Read(2000, "", "", 0, 0)
+		want := NewMap(id)
+		for i, name := range names {
+			want.Fields[name] = fields[i].Show()
+		}
+		if !reflect.DeepEqual(m, want) {
+			t.Errorf("the fold is %+v, the state %+v", m, want)
+		}
+	}
+	if len(m.Fields) != 2 {
+		t.Errorf("%v is left, want turn and n: the others ended with their owner", m.Names())
+	}
+}

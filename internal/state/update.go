@@ -1,0 +1,136 @@
+package state
+
+import (
+	"time"
+
+	"switchboard/internal/wire"
+)
+
+// Update is a change of a channel's state.
+type Update struct {
+	Ops []Op        // each field appears once
+	If  []Condition // each field appears once
+
+	// Data is the data of the message, compact JSON. It may be nil.
+	Data []byte
+
+	// Writer is the writer as holder of fields: [UserHolder], [ClientHolder], or [BackendHolder].
+	Writer string
+	// Client is the id of the client that writes, or "" for the backend. Generation is that of its
+	// binding, and Server the server that holds its connection.
+	Client     string
+	Generation int64
+	Server     string
+
+	Limits
+}
+
+// Limits bounds the state of a channel. Zero means no limit.
+type Limits struct {
+	Fields int           // most fields
+	Bytes  int           // most bytes of names and values
+	Owned  int           // most fields that one client owns
+	Keep   time.Duration // the state ends this long after its last update. Zero means never
+}
+
+// Kind is what an Op does.
+type Kind uint8
+
+// The kinds of operations.
+const (
+	Set    Kind = iota + 1 // sets a value
+	Delete                 // removes the field; nothing happens if it is absent
+	Add                    // adds to a number; an absent field counts as 0
+	Touch                  // changes the lease of a live field, and keeps its id
+)
+
+// Ownership is what an Op does to the owners of its field.
+type Ownership uint8
+
+// The values of Op.Own.
+const (
+	KeepOwners Ownership = iota
+	// Own makes Update.Client an owner of the field.
+	Own
+	// Disown ends the ownership of Update.Client. For the backend it ends that of all owners.
+	Disown
+)
+
+// GraceNever is the Op.Grace of a field that stays, marked as away, after its owners have left.
+const GraceNever time.Duration = -1
+
+// Op is one operation on one field.
+type Op struct {
+	Field string
+	Kind  Kind
+	Value []byte // of Set: compact JSON
+
+	By, Min, Max int64 // of Add: the result must be within Min and Max, see [MaxNumber]
+
+	// TTL is the time until the lease ends. Zero means that there is no lease. Add uses it only if it
+	// creates the field. Delete ignores it.
+	TTL time.Duration
+	// Own says whether Update.Client becomes or stops being an owner. Delete ignores it.
+	Own Ownership
+	// Grace is how long the field stays after its last owner has left, with Own.
+	Grace time.Duration
+	// Claim refuses the operation if the field is live and its holder is not Update.Writer.
+	Claim bool
+	// Parent makes the field a part of another one, which must be live after the update and have no
+	// parent itself. If Parent is empty, a live field keeps its parent.
+	Parent string
+	// HeldParent refuses the operation unless Update.Writer holds the parent after the update.
+	HeldParent bool
+	// GroupMax is the most fields of the field's group. Zero means no limit. The field $max/<group>
+	// can lower it.
+	GroupMax int
+}
+
+// MaxNumber bounds the numbers that Add computes: they are exact in JSON.
+const MaxNumber = 1<<53 - 1
+
+// ConditionKind is what a Condition requires.
+type ConditionKind uint8
+
+// The kinds of conditions.
+const (
+	IsID     ConditionKind = iota // the field is live and has the id
+	IsAbsent                      // the field is not live
+	Exists                        // the field is live
+)
+
+// Condition is a requirement on one field.
+type Condition struct {
+	Field string
+	Kind  ConditionKind
+	ID    int64
+}
+
+// Holders of fields. The prefix keeps users and clients apart.
+const BackendHolder = "b"
+
+// UserHolder returns the holder of the fields that a user writes.
+func UserHolder(user string) string { return "u:" + user }
+
+// ClientHolder returns the holder of the fields that a client without a user writes.
+func ClientHolder(client string) string { return "c:" + client }
+
+// Refusal is the error of an update that was refused. It shows the current values.
+type Refusal struct {
+	Err *wire.Error // Conflict, Full, OutOfRange, NotFound, Forbidden, TooLarge or BadRequest
+	// Field is the field of the refused operation, or "".
+	Field string
+	// Fields holds current values: of a conflict the fields that differ, of Full the first fields of
+	// the group, and otherwise the field of the operation. An absent field is nil.
+	Fields map[string]*Field
+	// Group and Max are the limit that is reached, with Full. Group is "" for the limit of the channel
+	// or of one client.
+	Group string
+	Max   int
+}
+
+// Error implements error.
+func (r *Refusal) Error() string { return r.Err.Error() }
+
+// Unwrap returns the error without the current values.
+func (r *Refusal) Unwrap() error { return r.Err }
