@@ -20,7 +20,7 @@ type memberSet struct {
 	seq int64 // grows with each change
 
 	coalescing bool              // changes are kept in steps
-	steps      map[string][]step // joins and leaves since the last publishCoalesced, by client
+	steps      map[string][]step // joins and leaves since the last publishCoalescedLocked, by client
 	firstSeq   int64             // seq of the first of them
 }
 
@@ -91,8 +91,8 @@ func (s *memberSet) count() (clients, users int) {
 	return len(s.clients), users
 }
 
-// coalesce keeps the current change for publishCoalesced if the channel is large. It returns false
-// if the change is to be published at once.
+// coalesce keeps the current change for publishCoalescedLocked if the channel is large. It returns
+// false if the change is to be published at once.
 func (s *memberSet) coalesce() bool {
 	if !s.coalescing && len(s.clients) <= s.largeChannel {
 		return false
@@ -138,7 +138,7 @@ func (s *memberSet) listAfter(after string, limit int) (list []registry.Member, 
 	return list[:min(len(list), limit)], n > limit
 }
 
-// list returns all members, by client.
+// list returns all members, sorted by client.
 func (s *memberSet) list() []registry.Member {
 	list := make([]registry.Member, 0, len(s.clients))
 	for _, e := range s.clients {

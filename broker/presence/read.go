@@ -27,7 +27,7 @@ func (v *View) runReader() {
 	ctx, cancel := v.p.context()
 	defer cancel()
 	unlock := v.lockBinding()
-	bound := v.bound // otherwise the next bind reads all rosters
+	bound := v.bound // if it is false, the next bind reads all rosters
 	var err error
 	if bound {
 		err = v.repeatWatch(ctx)
@@ -139,9 +139,11 @@ func (v *View) applyRoster(server string, stored registry.Roster) {
 		r = &roster{}
 	}
 	if v.seenVersions[server] = stored.Version; stored.Version == 0 {
-		v.seenVersions[server] = math.MaxInt64 // no update of the empty roster counts as new: it may be older than the read
+		// The roster was empty. The next update may be older than the read, so applyLocked must not
+		// apply it but read the roster again.
+		v.seenVersions[server] = math.MaxInt64
 	}
-	v.applyChange(server, stored.Version, difference(membersOf(r), stored.Members))
+	v.applyChangeLocked(server, stored.Version, difference(membersOf(r), stored.Members))
 	for _, u := range v.recorded {
 		if u.server == server {
 			v.applyLocked(u)

@@ -120,7 +120,7 @@ func (c *stoppingWorld) connect(client, name string) {
 
 // disconnect ends the client's connection.
 func (c *stoppingWorld) disconnect(client string) {
-	if at, here := c.location[client]; here {
+	if at, connected := c.location[client]; connected {
 		delete(c.location, client)
 		c.endConnection(client, at)
 	}

@@ -9,8 +9,8 @@ import (
 	"switchboard/registry"
 )
 
-// initialReads is the number of seconds in which a new view reads the store every second. It needs
-// no hints in this time: the other servers learn only with this server's next beat that it watches
+// initialReads is how long a new view reads the store every second, in seconds. It may receive no
+// hints in this time: the other servers learn only from this server's next beat that it watches
 // users.
 const initialReads = 5
 
@@ -20,7 +20,7 @@ type UserView struct {
 	user string
 
 	refs     int           // guarded by p.mu
-	readLock chan struct{} // one slot, held while the store is read: of two reads the later one must win
+	readLock chan struct{} // one slot, held during a read of the store, so that a later read is applied last
 
 	mu          sync.Mutex // guards the fields below
 	initialized bool       // read at least once
@@ -31,7 +31,7 @@ type UserView struct {
 	reading     bool       // a reader is queued or running
 	seq         int64      // grows with each change
 
-	perLoop allWatchers
+	perLoop allWatchers // not guarded by mu: each loop uses its own entry
 }
 
 // WatchUser returns the view of a user. It calls the store, so do not call it on a loop. Pass each
@@ -147,13 +147,13 @@ func (v *UserView) readStore(ctx context.Context) error {
 	case online:
 		v.awaySeconds = 0
 		if !v.online {
-			v.setOnline(true, !first)
+			v.setOnlineLocked(true, !first)
 		}
 	case v.online && v.awaySeconds == 0:
 		v.awaySeconds = 1
 	case v.online && v.awaySeconds > v.p.opts.Grace:
 		v.awaySeconds = 0 // otherwise each tick would read the store again
-		v.setOnline(false, true)
+		v.setOnlineLocked(false, true)
 	}
 	return nil
 }
@@ -168,15 +168,15 @@ func (p *Presence) anyLive(bindings []registry.Binding) bool {
 	return false
 }
 
-// setOnline sets the state and, if publish is true, sends it to the watchers.
-func (v *UserView) setOnline(online, publish bool) {
+// setOnlineLocked sets the state and, if publish is true, sends it to the watchers.
+func (v *UserView) setOnlineLocked(online, publish bool) {
 	v.online, v.seq = online, v.seq+1
 	if publish {
-		v.perLoop.post(v.p.opts.Loops, []notification{{message: v.p.opts.Messages.Event(v.event())}}, v.seq)
+		v.perLoop.post(v.p.opts.Loops, []notification{{message: v.p.opts.Messages.Event(v.eventLocked())}}, v.seq)
 	}
 }
 
-func (v *UserView) event() wire.Event {
+func (v *UserView) eventLocked() wire.Event {
 	kind := wire.TypeLeave
 	if v.online {
 		kind = wire.TypeJoin
@@ -210,7 +210,7 @@ func (v *UserView) initialEvent() (wire.Event, int64, bool) {
 func (v *UserView) snapshotEvent() (wire.Event, int64) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	return v.event(), v.seq
+	return v.eventLocked(), v.seq
 }
 
 func (v *UserView) currentSeq() int64 {

@@ -39,7 +39,7 @@ type View struct {
 	recorded     []rosterUpdate     // the updates since recording began
 	members      memberSet
 
-	perLoop allWatchers
+	perLoop allWatchers // not guarded by mu: each loop uses its own entry
 }
 
 // roster is a copy of one server's roster.
@@ -151,7 +151,7 @@ func (v *View) tick() {
 	v.wakeReader() // after a failure
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.publishCoalesced()
+	v.publishCoalescedLocked()
 }
 
 // apply applies an update of a roster.
@@ -184,15 +184,15 @@ func (v *View) applyLocked(u rosterUpdate) {
 	// roster may have been filled and emptied since. This server's own updates are never late.
 	switch {
 	case u.inline && u.prev == have && (have != 0 || u.version == 0 || u.version > seen || u.server == v.p.opts.ServerID()):
-		v.applyChange(u.server, u.version, u.change)
+		v.applyChangeLocked(u.server, u.version, u.change)
 	case u.version != 0 && u.version <= have, u.version == 0 && have == 0: // late
 	default:
 		v.markDirtyLocked(u.server)
 	}
 }
 
-// applyChange applies a change to a server's roster and publishes it.
-func (v *View) applyChange(server string, version int64, c registry.PresenceChange) {
+// applyChangeLocked applies a change to a server's roster and publishes it.
+func (v *View) applyChangeLocked(server string, version int64, c registry.PresenceChange) {
 	r := v.rosters[server]
 	if r == nil {
 		r = &roster{members: map[string]registry.Member{}}
@@ -221,7 +221,7 @@ func (v *View) applyChange(server string, version int64, c registry.PresenceChan
 	if len(r.members) == 0 && version != unknownVersion {
 		delete(v.rosters, server)
 	}
-	v.publishChange()
+	v.publishChangeLocked()
 }
 
 // markDirty makes the view read the rosters of the servers again.
@@ -260,7 +260,7 @@ func (v *View) dropDeadServers() {
 	maps.DeleteFunc(v.seenVersions, func(server string, _ int64) bool { return !v.p.isLive(server) })
 	for server, r := range v.rosters {
 		if !v.p.isLive(server) {
-			v.applyChange(server, 0, registry.PresenceChange{Leave: membersOf(r)})
+			v.applyChangeLocked(server, 0, registry.PresenceChange{Leave: membersOf(r)})
 		}
 	}
 }

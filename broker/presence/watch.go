@@ -30,7 +30,7 @@ type Subscription struct {
 	watchers *loopWatchers
 	watcher  Watcher
 	loop     *loop.Loop
-	index    int
+	index    int   // in watchers.subs
 	seq      int64 // the watcher knows all changes up to this one
 	stale    bool  // the socket was backed up: Resume sends a snapshot instead of the changes
 }
@@ -102,7 +102,7 @@ func (v *View) Subscribe(l *loop.Loop, w Watcher) *Subscription {
 func (v *View) snapshotEvent() (wire.Event, int64) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	return v.snapshot(), v.members.seq
+	return v.snapshotLocked(), v.members.seq
 }
 
 func (v *View) initialEvent() (event wire.Event, seq int64, ok bool) { return }
@@ -115,8 +115,8 @@ func (v *View) currentSeq() int64 {
 
 func (v *View) release() { v.p.Release(v) }
 
-// snapshot returns the event with all members, or, for a large channel, only their number.
-func (v *View) snapshot() wire.Event {
+// snapshotLocked returns the event with all members, or, for a large channel, only their number.
+func (v *View) snapshotLocked() wire.Event {
 	clients, users := v.members.count()
 	event := wire.Event{Type: wire.TypePresence, Channel: v.channel, Count: &clients, Users: &users}
 	if clients <= v.members.largeChannel {
@@ -126,8 +126,8 @@ func (v *View) snapshot() wire.Event {
 	return event
 }
 
-// publishChange sends the current change to the watchers, or keeps it to be coalesced.
-func (v *View) publishChange() {
+// publishChangeLocked sends the current change to the watchers, or keeps it to be coalesced.
+func (v *View) publishChangeLocked() {
 	joined, left := v.members.joined, v.members.left
 	if len(joined)+len(left) == 0 {
 		return
@@ -143,11 +143,11 @@ func (v *View) publishChange() {
 	for _, m := range joined {
 		list = append(list, v.newNotification(wire.TypeJoin, m, m.Info))
 	}
-	v.post(list)
+	v.postLocked(list)
 }
 
-// publishCoalesced sends the changes that were kept.
-func (v *View) publishCoalesced() {
+// publishCoalescedLocked sends the changes that were kept.
+func (v *View) publishCoalescedLocked() {
 	if !v.members.coalescing {
 		return
 	}
@@ -157,7 +157,7 @@ func (v *View) publishCoalesced() {
 	}
 	clients, users := v.members.count()
 	c := &coalescedChanges{v.p.opts.Messages, wire.Event{Type: wire.TypePresence, Channel: v.channel, Count: &clients, Users: &users}, firstSeq, steps}
-	v.post([]notification{{message: c.message(firstSeq-1, ""), coalesced: c}})
+	v.postLocked([]notification{{message: c.message(firstSeq-1, ""), coalesced: c}})
 }
 
 // notification is an event for the watchers.
@@ -182,7 +182,7 @@ func (v *View) newNotification(kind string, m registry.Member, info json.RawMess
 	return notification{message: v.p.opts.Messages.Event(event), client: m.Client}
 }
 
-func (v *View) post(list []notification) { v.perLoop.post(v.p.opts.Loops, list, v.members.seq) }
+func (v *View) postLocked(list []notification) { v.perLoop.post(v.p.opts.Loops, list, v.members.seq) }
 
 // allWatchers holds the watchers by loop.Index.
 type allWatchers []loopWatchers

@@ -28,7 +28,7 @@ func (n *node) watch(name string) *testWatcher {
 	v, err := n.Watch(n.w.t.Context(), testChannel)
 	n.w.check(err)
 	o := &testWatcher{t: n.w.t, name: name, view: v, count: -1}
-	l := n.loops[len(name)%2]
+	l := n.loops[len(name)%2] // names of different lengths give watchers on both loops
 	done := make(chan struct{})
 	l.Post(func() {
 		o.sub = v.Subscribe(l, o)

@@ -91,7 +91,7 @@ func (p *Presence) publish(channel string, u rosterUpdate, watchers []string) {
 		return
 	}
 	h, err := u.encode(channel)
-	if err != nil { // an info that is not JSON: the servers with watchers read the roster and fail too
+	if err != nil { // an info is not JSON; the store in Redis would have refused it
 		p.opts.Logger.Error().Err(err).Msg("presence change not encoded")
 		return
 	}
@@ -104,17 +104,17 @@ func (p *Presence) publish(channel string, u rosterUpdate, watchers []string) {
 
 // difference returns the change that turns the roster stored into members.
 func difference(stored, members []registry.Member) (c registry.PresenceChange) {
-	left := make(map[string]registry.Member, len(stored))
+	leaving := make(map[string]registry.Member, len(stored)) // stored members not found in members so far
 	for _, m := range stored {
-		left[m.Client] = m
+		leaving[m.Client] = m
 	}
 	for _, m := range members {
-		if h, ok := left[m.Client]; !ok || h.User != m.User || h.Generation != m.Generation || !bytes.Equal(h.Info, m.Info) {
+		if old, ok := leaving[m.Client]; !ok || old.User != m.User || old.Generation != m.Generation || !bytes.Equal(old.Info, m.Info) {
 			c.Join = append(c.Join, m)
 		}
-		delete(left, m.Client)
+		delete(leaving, m.Client)
 	}
-	for _, m := range left {
+	for _, m := range leaving {
 		c.Leave = append(c.Leave, m)
 	}
 	return c

@@ -91,7 +91,7 @@ func TestConnectBatch(t *testing.T) {
 	if got := <-g.calls; !slices.Equal(got, []string{"tab-7"}) {
 		t.Fatalf("the batch after it bound %v", got)
 	}
-	for answered := false; !answered; { // or the first tab-7 would be closed before it is answered
+	for answered := false; !answered; { // the second tab-7 must not close the first before its answer
 		h.onLoop(func() { answered = len(socks[7].written) > 0 })
 	}
 	g.open <- nil

@@ -200,12 +200,12 @@ func (h *harness) tick(n int) {
 func (h *harness) setBacklog(full bool) {
 	h.onLoop(func() { h.sock.full, h.sock.backlogged = full, false })
 	if full {
-		h.sendIgnored()
+		h.writeUnrecorded()
 	}
 }
 
-// sendIgnored has a pong written that the socket does not record.
-func (h *harness) sendIgnored() {
+// writeUnrecorded makes the session write a pong. The socket counts it but does not record it.
+func (h *harness) writeUnrecorded() {
 	h.onLoop(func() {
 		h.sock.discard = true
 		receive(h.receiver, `{"type":"ping"}`)

@@ -95,7 +95,7 @@ func randomClientPart() string { return "c-" + crand.Text()[:16] }
 // of one of the users.
 func clientPart(given string, users ...string) (string, error) {
 	for _, user := range users {
-		if part, own := strings.CutPrefix(given, user+"/"); own && user != "" {
+		if part, found := strings.CutPrefix(given, user+"/"); found && user != "" {
 			given = part
 			break
 		}

@@ -134,8 +134,8 @@ func (in *inbox) write(s *Session, messages []queue.Message) {
 		m := &messages[i]
 		in.sent = m.ID
 		if after, to, lost := queue.Loss(m.Data); lost {
-			// A client does not acknowledge a gap, but the message after it. Until then each
-			// connect sends the gap again.
+			// A client does not acknowledge a gap. Each connect sends the gap again until the
+			// client has acknowledged a later message.
 			s.conn.Send(gapEvent("", after, to))
 			continue
 		}

@@ -19,7 +19,7 @@ type Manager struct {
 	opts   Options
 	shards []*shard // by loop.Index
 	rates  rates
-	ticks  struct{ connect, backlog uint32 } // of Options.Timing, in ticks
+	ticks  struct{ connect, backlog uint32 } // Timing.Connect and Timing.Backlog, in ticks
 
 	clients   localClients
 	binder    binder
@@ -28,7 +28,7 @@ type Manager struct {
 	currentTick atomic.Uint32 // ticks since the start, one per second
 	lastTick    atomic.Int64  // unix seconds of the last tick
 	count       atomic.Int64  // sessions, connected or not
-	drain       atomic.Int64  // ms over which closed clients spread their reconnects; 0 while not draining
+	drain       atomic.Int64  // the window of Drain in ms; 0 before Drain
 }
 
 // New returns a Manager without sessions.
@@ -176,8 +176,8 @@ func (m *Manager) MarkAllDirty() {
 // RenewAll renews the binding of every session under the server's current id, and returns when all
 // were tried. It is called after the store failed, or after the server was declared dead.
 func (m *Manager) RenewAll() {
-	// A session that is being opened then reads its queue, and notices if the store has lost its
-	// client.
+	// The calls below do not renew sessions that are still being opened. They read their queues when
+	// they are open. If the store has lost the client, this read fails and the session is renewed.
 	m.clients.hintAll()
 	var wg sync.WaitGroup
 	m.eachShard(func(sh *shard) { sh.renewOpen(&wg) })

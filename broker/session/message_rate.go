@@ -62,9 +62,9 @@ func (s *Session) takeControlRates(frames, size int) bool {
 	return false
 }
 
-// needsNoRateUse returns whether a message is certainly within the rates, so that a session without
-// a rateUse needs none. The message must not be larger than one second allows. It must also be the
-// first in this second, or the subscribe that follows connect.
+// needsNoRateUse returns whether the session has no rateUse and can accept the message without one,
+// because the message is certainly within the rates. The message must not be larger than one second
+// allows. It must also be the first in this second, or the subscribe that follows connect.
 func (s *Session) needsNoRateUse(req wire.Request, size int) bool {
 	oneSecond := s.m.opts.Limits.ByteRate
 	if s.rateUse() != nil || oneSecond > 0 && size > oneSecond {

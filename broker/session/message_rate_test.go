@@ -32,7 +32,7 @@ func TestRates(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				o, refused := countRefusals(c.opts)
 				h := newHarness(t, o)
-				expectAnswer := func(metric string) { // of the refusal, "" if the message is accepted
+				expectAnswer := func(metric string) { // metric counts the refusal; "" means that the message is accepted
 					t.Helper()
 					h.send("%s", c.message)
 					e := h.received()
@@ -56,8 +56,8 @@ func TestRates(t *testing.T) {
 	}
 }
 
-// TestTooLargeMessagesCount checks that the bytes of a skipped message count, which the transport
-// reports through Control.
+// TestTooLargeMessagesCount checks that the bytes of a skipped message count. The transport reports
+// them through Control.
 func TestTooLargeMessagesCount(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHarness(t, session.Options{Limits: session.Limits{Message: 1000, ByteRate: 1000}})

@@ -133,8 +133,8 @@ type Timing struct {
 
 // Notify holds callbacks for events that concern other parts of the broker. Each may be nil.
 type Notify struct {
-	// Superseded notifies another server that it lost a client to a newer generation. An empty
-	// server means that this server is not known: all other servers are notified.
+	// Superseded notifies another server that it lost a client to a newer generation. If server is
+	// "", the caller does not know which server that is, and all other servers are notified.
 	Superseded func(server, client string, generation int64)
 	// Acknowledged notifies the client's server that the store has an acknowledgement.
 	Acknowledged func(server, client string, generation, id int64)

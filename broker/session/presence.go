@@ -82,7 +82,7 @@ func (s *Session) presence(req wire.Request) {
 		}, func(page presence.Page, err error) { s.sendPresence(req, page, err) })
 		return
 	}
-	// A watcher pages through the same view of which it receives the joins and leaves.
+	// The pages and the joins and leaves of a watcher come from the same view.
 	sub := s.watches()[i].sub
 	call(s, func() (struct{}, error) {
 		return struct{}{}, sub.DropExpired(s.m.storeContext())

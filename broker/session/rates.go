@@ -13,7 +13,7 @@ type rates struct {
 	messages, bytes limit.Rate
 	requests        limit.Rate // of requests to backend workers
 	newChannels     limit.Rate // of channels that the client creates
-	began           time.Time  // of the clock
+	began           time.Time  // when the clock began
 }
 
 func newRates(o Options) rates {
@@ -45,9 +45,9 @@ func (r *rates) newChannelWait(u *rateUse) time.Duration {
 	return bucket.Take(r.newChannels, 1, r.now())
 }
 
-// rateUse is what one connection has used of the rates. A connection gets one when it sends more
-// than one message in a second, and loses it when all buckets are full again. So an idle connection
-// needs no memory for it. Only the session's loop uses it.
+// rateUse is what one connection has used of the rates. An idle connection has none. A connection
+// gets one when, for example, it sends more than one message in a second. It loses it when all
+// buckets are full again. Only the session's loop uses it.
 type rateUse struct {
 	messages, bytes limit.Bucket
 	refused         int // messages refused in a row; an accepted control frame subtracts one

@@ -28,7 +28,7 @@ func (s *Session) refresh(req wire.Request) {
 		case s.state == closed:
 		case err != nil:
 			refusal := connectError(err)
-			if own, ok := errors.AsType[*wire.Error](refusal); ok && own.Code == wire.Unauthorized {
+			if e, ok := errors.AsType[*wire.Error](refusal); ok && e.Code == wire.Unauthorized {
 				s.m.opts.Notify.Rejected(rejectionReason(req.Token, err), s.conn.RemoteAddr())
 			}
 			s.refuse(req.Ref, refusal)

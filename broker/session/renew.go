@@ -126,10 +126,10 @@ func (b *binder) renew(ctx context.Context, jobs []*renewJob) {
 }
 
 // renewed handles the result of a renewal on the loop.
-func (s *Session) renewed(renewed binding, readInbox bool, err error) {
+func (s *Session) renewed(b binding, readInbox bool, err error) {
 	switch {
 	case s.state != open:
-		s.m.binder.unbindLater(renewed) // the session ended meanwhile
+		s.m.binder.unbindLater(b) // the session ended meanwhile
 	case errors.Is(err, queue.ErrStale):
 		s.close(wire.CloseSuperseded, "the client connected elsewhere", 0)
 	case err != nil:

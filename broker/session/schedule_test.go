@@ -18,27 +18,27 @@ import (
 func TestIdleLoopSleeps(t *testing.T) {
 	pingEvery(t, 25*time.Second)
 	h := newHarness(t, session.Options{Timing: session.Timing{Backlog: time.Hour, Renewal: time.Hour}})
-	var runs, at []int
+	runs, ranAt := 0, []int(nil)
 	h.loop.Attach(func(run func()) {
-		runs = append(runs, 1)
+		runs++
 		run()
 	})
 	h.Tick() // the tick after the connect
-	checks, checked := h.sock.checks, []int(nil)
+	checks, checkedAt := h.sock.checks, []int(nil)
 	for tick := range 24 {
-		n := len(runs)
-		if h.Tick(); len(runs) > n {
-			at = append(at, 2+tick)
+		before := runs
+		if h.Tick(); runs > before {
+			ranAt = append(ranAt, 2+tick)
 		}
 		if h.sock.checks > checks {
-			checks, checked = h.sock.checks, append(checked, 2+tick)
+			checks, checkedAt = h.sock.checks, append(checkedAt, 2+tick)
 		}
 	}
-	if fmt.Sprint(at) != "[10 25]" || h.sock.pings != 1 {
-		t.Errorf("the loop ran at the ticks %v, and there were %d pings; want 10 and 25, and one", at, h.sock.pings)
+	if fmt.Sprint(ranAt) != "[10 25]" || h.sock.pings != 1 {
+		t.Errorf("the loop ran at the ticks %v, and there were %d pings; want 10 and 25, and one", ranAt, h.sock.pings)
 	}
-	if fmt.Sprint(checked) != "[25]" {
-		t.Errorf("the session was checked at the ticks %v, want 25", checked)
+	if fmt.Sprint(checkedAt) != "[25]" {
+		t.Errorf("the session was checked at the ticks %v, want 25", checkedAt)
 	}
 }
 

@@ -114,8 +114,8 @@ func gapEvent(channel string, after, id int64) wire.Event {
 // refusal returns the *wire.Error in err, or "unavailable" if there is none: then err is an error
 // of the store, which is logged.
 func (m *Manager) refusal(err error) *wire.Error {
-	if own, ok := errors.AsType[*wire.Error](err); ok {
-		return own
+	if refusal, ok := errors.AsType[*wire.Error](err); ok {
+		return refusal
 	}
 	m.opts.Logger.Warn().Err(err).Msg("store call failed")
 	return wire.Errorf(wire.Unavailable, "the store cannot be reached; try again later")

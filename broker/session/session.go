@@ -103,8 +103,9 @@ func (s *Session) Malformed(ref wire.Ref, size int, err error, broken bool) {
 	}
 }
 
-// handle dispatches a message of size bytes, or queues it after those that wait. A ping and an
-// acknowledgement overtake waiting messages, but not before the session is open.
+// handle dispatches a message of size bytes, or queues it after those that wait. Once the session
+// is open, an acknowledgement overtakes waiting messages. A ping does too, unless the socket is
+// backed up.
 func (s *Session) handle(req wire.Request, size int) {
 	if s.state == fresh && req.Type != wire.TypeConnect {
 		s.dispatch(req) // refuses it
@@ -178,7 +179,7 @@ func callIn[T any](pool *work.Pool, s *Session, job func() (T, error), finish fu
 
 // TooLarge implements transport.Receiver.
 func (s *Session) TooLarge() {
-	accepted := s.state != closed && s.takeRates(wire.Request{}, 0) // calls of Control have reported the bytes
+	accepted := s.state != closed && s.takeRates(wire.Request{}, 0) // 0: calls of Control have taken the bytes already
 	s.noteHeard()
 	if !accepted {
 		return
@@ -203,8 +204,8 @@ func (s *Session) Control(frames, size int) bool {
 	return accepted
 }
 
-// noteHeard notes that the client is alive. Before connect it does nothing: no other message
-// prevents the connect timeout.
+// noteHeard notes that the client is alive. Before connect it does nothing, because only connect
+// may prevent the connect timeout.
 func (s *Session) noteHeard() {
 	if s.state == fresh {
 		return

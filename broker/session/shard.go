@@ -36,7 +36,7 @@ func (sh *shard) add(s *Session) {
 	sh.m.count.Add(1)
 	if s.index == 0 {
 		sh.renewal.begin(s.lastHeard)
-		sh.tickBy(s.lastHeard + min(sh.renewalTicks(), maxRenewalPause)) // the first check may be due much later
+		sh.tickBy(s.lastHeard + min(sh.renewalTicks(), maxRenewalPause)) // runs the renewals; the first check may be due much later
 	}
 }
 

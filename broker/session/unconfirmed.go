@@ -73,8 +73,8 @@ func (b *binder) resolveUnconfirmed() {
 }
 
 // resolve removes what an unconfirmed bind left in the store: the binding, unless a session here
-// has it, or the client's entry in s_c_. It also notifies all servers of the client's generation:
-// only the lost answer named the server that had the client before.
+// has it, or the client's entry in s_c_. It also notifies all servers of the client's generation,
+// because the answer that named the client's previous server was lost.
 func (b *binder) resolve(ctx context.Context, u unconfirmedBind) error {
 	left, current, err := b.leftover(ctx, u)
 	if err != nil {

@@ -100,9 +100,9 @@ func (s *Session) takeRequest() error {
 const anonymousList = 0
 
 // requestList returns the list for a client's requests, and the sender whose share of the list they
-// use. The requests of one user stay in order, and so do those of all clients without a user. The
-// id of a client without a user does not matter, because the client chooses it: with several ids it
-// could fill any list, and have several shares. Its address decides instead.
+// use. The requests of one user stay in order, and so do those of all clients without a user. A
+// client without a user chooses its id, and with several ids it could fill any list and have
+// several shares. So all such clients have one list, and each network has one share.
 func requestList(queues int, user, address string) (list int, sender string) {
 	if user == "" {
 		return anonymousList, "address " + network(address)
