@@ -13,8 +13,8 @@
 // clients, and finally the server itself. Until then the server stays in s_list, so that the next
 // round finds unfinished work.
 //
-// A server that answers but does not renew its lease has lost the store. Other servers cannot reach
-// its clients, so the janitor declares it dead after Options.Patience although it answers.
+// A server that answers but does not renew its lease cannot reach the store. Other servers cannot
+// reach its clients, so the janitor declares it dead after Options.Patience although it answers.
 //
 // # Queues
 //

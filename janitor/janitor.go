@@ -78,8 +78,8 @@ type Options struct {
 	// SweepEvery is the interval of the rounds that look for changes that were not recorded. Each
 	// round looks at a part of the entries. Zero means 10 s.
 	SweepEvery time.Duration
-	// MaxAge is how long a channel keeps its messages after the newest one. Then all are deleted. Zero
-	// means 30 min.
+	// MaxAge is the largest age of a channel's newest message. If it is older, all messages of the
+	// channel are deleted. Zero means 30 min.
 	MaxAge time.Duration
 	// MaxCount is the largest number of messages that a channel keeps. Zero means 1000.
 	MaxCount int

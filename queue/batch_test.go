@@ -120,14 +120,14 @@ func testBatchAcks(t *testing.T, open opener) {
 		case twoAt, halfAt:
 			n = 2
 		case groupAt:
-			firsts := sendGroup(t, f, "g", client, "laptop")
-			acks[i], want[i] = Ack{client, generation, firsts[client]}, 1
+			grouped := sendGroup(t, f, "g", client, "laptop")
+			acks[i], want[i] = Ack{client, generation, grouped[client]}, 1
 			continue
 		}
 		ids[i] = send(t, f, client, n)
 		acks[i], want[i] = Ack{client, generation, ids[i][n-1]}, n
 	}
-	bound(t, f, "p3")
+	bound(t, f, acks[staleAt].Client) // has a higher generation now
 	acks[forgottenAt].Generation++
 	acks[halfAt].ID, want[halfAt] = ids[halfAt][0], 1
 	acks[aboveLastAt].ID = maxID

@@ -109,7 +109,7 @@ func testBindBySecret(t *testing.T, open opener) {
 		{"waiting, another", waiting, Claim{Secret: own}, other, ErrSecret},
 		{"restored, its own", restored, Claim{Secret: own}, own, nil},
 		{"restored, another", restored, Claim{Secret: own}, other, ErrSecret},
-		{"left to a user by an older version", offline, Claim{User: "alice"}, SecretHash{}, ErrSecret},
+		{"bound to a user by an older version", offline, Claim{User: "alice"}, SecretHash{}, ErrSecret},
 	} {
 		f := open(t, Options{})
 		c.state(t, f, c.former)
@@ -144,8 +144,7 @@ func TestRedisBindWithOtherWriters(t *testing.T) {
 	client := server.Client(t)
 	f := overRedis(client, Options{})
 	ids := send(t, f, "tab", 1)
-	ok(t, client.RPush(t.Context(), f.keys.list("tab"), fmt.Sprint(ids[0]+5, ":1"), "malformed").Err())
-	ok(t, client.RPop(t.Context(), f.keys.list("tab")).Err())
+	ok(t, client.RPush(t.Context(), f.keys.list("tab"), fmt.Sprint(ids[0]+5, ":1")).Err())
 	b := must(f.Bind(t.Context(), Claim{Client: "tab", Server: "b1"}))(t)
 	equal(t, "last", b.Last, ids[0]+5)
 	ok(t, client.RPush(t.Context(), f.keys.list("tab"), "malformed").Err())

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// lostOffset is the distance from the last id to an id that the store never assigned. A failover
-// leaves such ids.
+// lostOffset is added to the last id. The sum is an id that the store does not know, like that of a
+// message that a failover lost.
 const lostOffset = 1000
 
 func testConfirmChannel(t *testing.T, open opener) {
@@ -96,7 +96,7 @@ func testConfirmClient(t *testing.T, open opener) {
 	more := send(t, f, "phone", 1)
 	must(f.Ack(t.Context(), "phone", generation, ids[90]))(t)
 	p := must(f.Window(t.Context(), "phone", generation, ids[101], 10))(t)
-	wantIDs(t, "above the second last sent", p, []int64{last, m.ID, more[0]})
+	wantIDs(t, "after ids[101]", p, []int64{last, m.ID, more[0]})
 	equal(t, "removed, with the marker", must(f.Ack(t.Context(), "phone", generation, m.ID))(t), 13)
 }
 

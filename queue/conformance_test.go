@@ -98,7 +98,7 @@ var conformance = []struct {
 	{"requests", testRequests},
 	{"requests by bytes", testRequestBytes},
 	{"requests of one sender", testRequestShare},
-	{"requests popped by workers", testRequestsTaken},
+	{"requests popped by workers", testRequestsPopped},
 	{"requests expire", testRequestsExpire},
 	{"durable", testDurable},
 }

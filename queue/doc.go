@@ -23,9 +23,9 @@
 //	qq_o_{N}              LIST    <bytes> <sender> of each request in qq_{N}
 //	qq_s_{N}              HASH    bytes; n <sender>, b <sender>
 //
-// The fields that the names do not explain:
+// Some of the fields need an explanation:
 //
-//	last                 last id ever assigned; it may lack ids of other writers
+//	last                 highest id that the scripts know; other writers may have used higher ones
 //	floor                see Ids
 //	until                earliest time of the expiry, Unix ms; 0 makes the next append renew it
 //	lost                 highest id whose loss a marker reports, see Losses
@@ -89,10 +89,10 @@
 // other clients, in their slots, and then deletes the groups. If the cap or the TTL dropped a
 // message before it was acknowledged, the client has not received it, and its group has no effect.
 //
-// If the process dies in between, the next acknowledgement or bind of the client finds the groups
-// again. A withdrawn message is not a gap: the floor stays. If the withdrawal empties the list, the
-// record's acked becomes last. The id of the message stays in mq_f_{client} until the client
-// acknowledges a later one, so that ConfirmClient does not consider it lost.
+// If the process dies before it deletes the groups, the next acknowledgement or bind of the client
+// finds them again. A withdrawn message is not a gap: the floor stays. If the withdrawal empties
+// the list, the record's acked becomes last. The id of the message stays in mq_f_{client} until the
+// client acknowledges a later one, so that ConfirmClient does not consider it lost.
 //
 // # Durable pushes
 //
@@ -106,9 +106,8 @@
 // Redis replicates asynchronously: a failover, or a restart without persistence, may lose
 // acknowledged writes. After that, each server checks the messages that the store acknowledged to
 // it, with ConfirmChannel and ConfirmClient. For a lost message a marker is appended,
-// <id>:!<after>-<to>. It is an entry like a message, and reports that the messages with ids above
-// after, up to and including to, are lost. All readers receive it in order, until it expires or is
-// trimmed.
+// <id>:!<after>-<to>. It is an entry like a message. It reports that the messages with
+// after < id <= to are lost. All readers receive it in order, until it expires or is trimmed.
 //
 // # Other writers
 //

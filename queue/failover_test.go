@@ -11,8 +11,8 @@ import (
 	"switchboard/internal/redistest"
 )
 
-// TestLossBelowAcknowledged checks that a loss is found although the client acknowledged a later
-// message, after the failover.
+// TestLossBelowAcknowledged checks that ConfirmClient finds a loss although the client acknowledged
+// a message that was stored after the failover.
 func TestLossBelowAcknowledged(t *testing.T) {
 	t.Run("no marker before the new messages", func(t *testing.T) { lossBelowAcknowledged(t, false) })
 	t.Run("a marker before the new messages", func(t *testing.T) { lossBelowAcknowledged(t, true) })

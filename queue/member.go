@@ -54,8 +54,8 @@ func DecodeMember(member string) (Message, error) {
 	return m, nil
 }
 
-// Loss parses the payload of a marker. The store lost the messages with ids above after, up to and
-// including to, although it had acknowledged them. lost is false for the payload of a message.
+// Loss parses the payload of a marker, !<after>-<to>. The store lost messages that it had
+// acknowledged: those with after < id <= to. lost is false for the payload of a message.
 func Loss(data []byte) (after, to int64, lost bool) {
 	text, found := bytes.CutPrefix(data, []byte("!"))
 	if !found {

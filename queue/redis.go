@@ -37,9 +37,9 @@ var (
 	pushRequestScript    = redispipe.MustScript(luaFiles, "push_request")
 )
 
-// Redis is the queue that several servers share. Each call is one script in one slot, so a
-// condition that a call checks still holds when it writes. Its methods are safe for concurrent use,
-// and concurrent calls share round trips.
+// Redis is the queue that several servers share. A script checks conditions and writes in one step,
+// so a condition still holds when the script writes. The methods are safe for concurrent use, and
+// concurrent calls share round trips.
 type Redis struct {
 	pipe *redispipe.Pipe
 	opts Options
@@ -100,11 +100,12 @@ type bounds struct {
 // channelScripts is append_channel for one pair of bounds.
 type channelScripts struct{ plain, durable, existingOnly *redispipe.BatchScript }
 
+// newChannelScripts returns the scripts for bounds. They differ in ARGV[7] of append_channel.lua.
 func (r *Redis) newChannelScripts(b bounds) channelScripts {
-	script := func(durable bool, kind string) *redispipe.BatchScript {
+	script := func(durable bool, arg7 string) *redispipe.BatchScript {
 		return &redispipe.BatchScript{Script: appendChannelScript, Durable: durable, Shared: []any{
 			strconv.Itoa(b.cap), decimal(r.opts.ChannelMaxBytes), ttlArg(b.ttl), ttlArg(b.ttl + r.opts.MetaTTL),
-			ttlArg(r.opts.KeyTTL), &r.clock, kind,
+			ttlArg(r.opts.KeyTTL), &r.clock, arg7,
 		}}
 	}
 	return channelScripts{plain: script(false, "0"), durable: script(true, "1"), existingOnly: script(false, "2")}
@@ -120,9 +121,9 @@ func (s channelScripts) of(push ChannelPush) *redispipe.BatchScript {
 	return s.plain
 }
 
-// channelScripts returns the scripts for the bounds of a push, and keeps them. Only namespaces set
+// scriptsFor returns the scripts for the bounds of a push, and keeps them. Only namespaces set
 // bounds, so there are few.
-func (r *Redis) channelScripts(push ChannelPush) channelScripts {
+func (r *Redis) scriptsFor(push ChannelPush) channelScripts {
 	if push.Cap == 0 && push.TTL == 0 {
 		return r.appendChannel
 	}

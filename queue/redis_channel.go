@@ -33,7 +33,7 @@ func (r *Redis) AppendChannels(ctx context.Context, pushes []ChannelPush) []Outc
 		if push.Key != "" {
 			keys = append(keys, r.keys.channelKey(push.Channel, push.Key))
 		}
-		targets[i] = redispipe.Target{Script: r.channelScripts(push).of(push), Keys: keys, Args: []any{push.Data}}
+		targets[i] = redispipe.Target{Script: r.scriptsFor(push).of(push), Keys: keys, Args: []any{push.Data}}
 	}
 	out := outcomes(r, ctx, targets, func(reply *textReply) (a Appended, clock int64) {
 		a.ID, a.Prev, a.Duplicate, clock = reply.integer(), reply.integer(), reply.integer() == 1, reply.integer()
@@ -81,7 +81,7 @@ func (r *Redis) readTarget(c ChannelRead, after string) redispipe.Target {
 }
 
 // readPage returns the page from the first reply of the script. If the reply has only malformed
-// members, readPage reads on: the caller would take an empty page for the end.
+// members, readPage reads the next ones, since a caller would take an empty page for the end.
 func (r *Redis) readPage(ctx context.Context, c ChannelRead, first redispipe.Answer) (Page, error) {
 	page, at, err := r.parseOrRetry(ctx, c, decimal(c.After), first)
 	for err == nil && c.Limit > 0 && len(page.Messages) == 0 && page.More {

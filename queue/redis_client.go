@@ -59,8 +59,9 @@ func storedSecret(user string, secret SecretHash) string {
 // record or took it back to an older generation, RefreshClients restores it with this generation
 // and secret. The error is ErrStale if a higher generation is current.
 //
-// A renewed record lives twice its TTL, so about one refresh in five renews it. The others only
-// read the record, with one Redis command instead of five.
+// A renewed record lives twice its TTL, and is renewed again when less than the TTL is left. With
+// the defaults, a TTL of 150 min and a refresh every 30 min, that is about every fifth refresh. The
+// others only read the record, with one Redis command instead of five.
 func (r *Redis) RefreshClients(ctx context.Context, server string, list []HeldClient) []error {
 	now, errs := r.clock.minimum(), make([]error, len(list))
 	cmds := make([]redis.Cmder, len(list))

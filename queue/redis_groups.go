@@ -35,8 +35,8 @@ func (r *Redis) ackGrouped(ctx context.Context, a Ack) (removed int64, err error
 	return removed, err
 }
 
-// withdrawOthers removes the messages of groups from the queues of the user's clients, except from
-// that of client.
+// withdrawOthers removes the messages of groups from the queues of the user's clients
+// other than client.
 func (r *Redis) withdrawOthers(ctx context.Context, user, client string, groups []string) error {
 	if user == "" || len(groups) == 0 {
 		return nil

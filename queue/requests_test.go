@@ -58,8 +58,8 @@ func testRequestShare(t *testing.T, open opener) {
 	ok(t, pushRequest(t, f, 1, "alice", 1)) // each list has its own shares
 }
 
-// testRequestsTaken checks that the next push returns the shares of requests that workers popped.
-func testRequestsTaken(t *testing.T, open opener) {
+// testRequestsPopped checks that requests that workers popped no longer count towards the shares.
+func testRequestsPopped(t *testing.T, open opener) {
 	f := open(t, Options{RequestShare: 2, RequestShareBytes: 100, RequestBytes: 130})
 	ok(t, pushRequest(t, f, 0, "alice", 20))
 	ok(t, pushRequest(t, f, 0, "bob", 20))

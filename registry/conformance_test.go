@@ -38,7 +38,7 @@ func TestConformance(t *testing.T) {
 		{"a change of an older generation is ignored", testRosterGenerations},
 		{"an empty roster has no version", testEmptyRoster},
 		{"changes return the watchers", testWatchers},
-		{"a dead server's roster goes with its channels", testPresenceOfDeadServer},
+		{"a dead server's roster is removed with its channels", testPresenceOfDeadServer},
 		{"rosters come in pages", testRosterPages},
 
 		{"a user has clients", testUserClients},

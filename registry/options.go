@@ -13,7 +13,7 @@ type Options struct {
 	Prefix string
 	// Lease is how long a server counts as live after a beat. Zero means 10 s.
 	Lease time.Duration
-	// UserTTL is how long the clients of a user are known after any of them was bound or refreshed.
+	// UserTTL is how long the clients of a user are known after the last BindUsers for any of them.
 	// Zero means 150 min.
 	UserTTL time.Duration
 	// MaxOnline is the most clients of one user that may be online, up to MaxClients. Zero means

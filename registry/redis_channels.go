@@ -42,8 +42,8 @@ func (r *Redis) ChannelServers(ctx context.Context, channel string) ([]string, e
 // names. A name may be returned twice; a name that is in the list all the time is returned at
 // least once. Channels returns ErrBadCursor if the cursor is malformed. The cursor is that of
 // SSCAN.
-func (r *Redis) Channels(ctx context.Context, prefix, cursor string, limit int) ([]string, string, error) {
-	names, next, err := r.scanChannels(ctx, prefix, cursor, limit)
+func (r *Redis) Channels(ctx context.Context, prefix, cursor string, limit int) (names []string, next string, err error) {
+	names, next, err = r.scanChannels(ctx, prefix, cursor, limit)
 	if err != nil {
 		return nil, "", fmt.Errorf("channels from %q: %w", prefix, err)
 	}

@@ -114,8 +114,10 @@ func (r *Redis) Roster(ctx context.Context, server, channel string) (Roster, err
 // is empty after the last page, and only then. A member that is in the roster all the time is
 // returned at least once. RosterPage returns ErrBadCursor if the cursor is malformed. The cursor is
 // that of HSCAN.
-func (r *Redis) RosterPage(ctx context.Context, server, channel, cursor string, limit int) ([]Member, string, error) {
-	members, next, err := r.scanRoster(ctx, server, channel, cursor, limit)
+func (r *Redis) RosterPage(
+	ctx context.Context, server, channel, cursor string, limit int,
+) (members []Member, next string, err error) {
+	members, next, err = r.scanRoster(ctx, server, channel, cursor, limit)
 	if err != nil {
 		return nil, "", fmt.Errorf("roster of channel %s: %w", channel, err)
 	}

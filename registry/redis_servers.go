@@ -17,8 +17,8 @@ func (r *Redis) Join(ctx context.Context, s Server) error {
 }
 
 // Beat renews the lease and the description. It returns ErrDead if the server was declared dead,
-// whether or not the lease still exists. A server whose lease expired, but that was not declared
-// dead, is live again after its beat, and in s_list.
+// whether or not the lease still exists. If the lease expired, but the server was not declared
+// dead, Beat makes the server live again and adds it to s_list.
 func (r *Redis) Beat(ctx context.Context, s Server) error {
 	if err := r.beat(ctx, s); err != nil {
 		return fmt.Errorf("beat of server %s: %w", s.ID, err)

@@ -22,21 +22,22 @@ func (l *lane) join(calls []*call, limit int) bool {
 	return true
 }
 
-// leave ends one round trip. The queue must be empty.
-func (l *lane) leave() {
+// endTrip ends one round trip. The queue must be empty.
+func (l *lane) endTrip() {
 	l.waiting = nil // frees the array, whose front is used up
 	l.inFlight--
 }
 
-// take returns the calls of the next round trip. If the queue is empty it leaves the lane and
-// returns nil. It deletes a lane of durable calls after the last round trip, since nodes change.
+// take returns the calls of the next round trip. If the queue is empty, take ends the round trip
+// and returns nil. After the last round trip it deletes a lane of durable calls, since nodes
+// change.
 func (p *Pipe) take(l *lane) []*call {
 	yield()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	n := min(len(l.waiting), p.opts.MaxBatch)
 	if n == 0 {
-		if l.leave(); l.inFlight == 0 {
+		if l.endTrip(); l.inFlight == 0 {
 			delete(p.durable, l.to) // no effect for the lane of plain calls
 		}
 		return nil
@@ -78,7 +79,7 @@ func (p *Pipe) runInline(l *lane) {
 	if len(l.waiting) > 0 {
 		go p.drain(l)
 	} else {
-		l.leave()
+		l.endTrip()
 	}
 }
 

@@ -77,10 +77,11 @@ func TestReplicaReplacesAKilledMasterOfACluster(t *testing.T) {
 	client := open(t, c.URL())
 	slot := client.ClusterKeySlot(ctx, "key").Val()
 	victim := int(slot) * len(c.Masters) / 16384
-	setReplicated(ctx, t, c.Masters[victim].Client(t), "{key}", "before")
+	const sameSlot = "{key}" // in the slot of "key"
+	setReplicated(ctx, t, c.Masters[victim].Client(t), sameSlot, "before")
 	c.Masters[victim].Kill()
 	setRetrying(ctx, t, client, "key", "after")
-	want(ctx, t, client, "{key}", "before")
+	want(ctx, t, client, sameSlot, "before")
 	if got, err := c.Replicas[victim].Client(t).Get(ctx, "key").Result(); got != "after" {
 		t.Errorf("the replica did not take over: it holds %q (%v)", got, err)
 	}

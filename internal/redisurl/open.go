@@ -70,7 +70,7 @@ func Redact(rawURL string) string {
 type connectHook = func(context.Context, *redis.Conn) error
 
 func (t *target) openSingle(hook connectHook) (redis.UniversalClient, error) {
-	o, err := redis.ParseURL(t.inner())
+	o, err := redis.ParseURL(t.goRedisURL())
 	if err != nil {
 		return nil, err
 	}
@@ -83,7 +83,7 @@ func (t *target) openSingle(hook connectHook) (redis.UniversalClient, error) {
 }
 
 func (t *target) openSentinel(hook connectHook) (redis.UniversalClient, error) {
-	o, err := redis.ParseFailoverURL(t.inner())
+	o, err := redis.ParseFailoverURL(t.goRedisURL())
 	if err != nil {
 		return nil, err
 	}
@@ -97,7 +97,7 @@ func (t *target) openSentinel(hook connectHook) (redis.UniversalClient, error) {
 }
 
 func (t *target) openCluster(hook connectHook) (redis.UniversalClient, error) {
-	o, err := redis.ParseClusterURL(t.inner())
+	o, err := redis.ParseClusterURL(t.goRedisURL())
 	if err != nil {
 		return nil, err
 	}

@@ -160,8 +160,8 @@ func (t *target) setQuery(part string) error {
 	return nil
 }
 
-// inner returns the URL in the form that go-redis parses, without user and password.
-func (t *target) inner() string {
+// goRedisURL returns the URL in the form that go-redis parses, without user and password.
+func (t *target) goRedisURL() string {
 	u := url.URL{Scheme: "redis", Host: t.hosts[0]}
 	if t.tls {
 		u.Scheme = "rediss"

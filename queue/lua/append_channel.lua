@@ -69,7 +69,8 @@ local function append(i)
 	call('ZADD', messages, id, member)
 	bytes = bytes + #member
 
-	-- A member has more than 16 bytes, so with few bytes the number of messages is below the cap.
+	-- Each member has more than 16 bytes. If all have at most max_messages * 16 bytes, they are fewer
+	-- than max_messages, and no ZCARD is needed.
 	if foreign or bytes > max_messages * 16 or bytes > max_bytes then
 		local held = call('ZCARD', messages)
 		while held > 1 and (held > max_messages or bytes > max_bytes) do

@@ -1,5 +1,5 @@
 #!lua flags=allow-oom
--- Makes a client offline if a dead server owns it.
+-- Makes a client offline if the server owns it. The janitor runs it for dead servers.
 -- KEYS[1] c_{client}
 -- ARGV[1] server
 -- returns {user, generation}, or {} if the server is not the owner

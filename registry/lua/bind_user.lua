@@ -11,8 +11,9 @@
 -- ARGV[1] TTL of the key, ms
 -- ARGV[2] most clients of one user
 -- ARGV[3] most online clients of one user, 0 for no limit
--- returns for each binding 1 if it was written or is outdated, 0 if no other client is offline or
---         too many are online; or an error
+-- returns for each binding 1 if it was written, or if its entry has a higher generation; 0 if it
+--         was refused, because too many clients are online, or the user has too many and none is
+--         offline; or an error
 -- cost O(1) for each; O(clients of the user) for a client that comes online if the user has
 --         ARGV[3] clients or more, and for a new client if the user has ARGV[2] clients
 local call, ttl, max_clients, max_online = redis.call, ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
@@ -31,17 +32,17 @@ local function bind(k, a)
     if online >= max_online then return 0 end
   end
   if not entry and call('HLEN', KEYS[k+1]) >= max_clients then
-    local oldest, lowest
+    local evicted, lowest_generation
     local entries = call('HGETALL', KEYS[k+1])
     for i = 1, #entries, 2 do
       local server, generation = entries[i + 1]:match('^(.*):(%d+)$')
       generation = tonumber(generation or -1)
-      if (server or '') == '' and (not lowest or generation < lowest) then
-        oldest, lowest = entries[i], generation
+      if (server or '') == '' and (not lowest_generation or generation < lowest_generation) then
+        evicted, lowest_generation = entries[i], generation
       end
     end
-    if not oldest then return 0 end
-    call('HDEL', KEYS[k+1], oldest)
+    if not evicted then return 0 end
+    call('HDEL', KEYS[k+1], evicted)
   end
   call('HSET', KEYS[k+1], ARGV[a+1], ARGV[a+2] .. ':' .. ARGV[a+3])
   call('PEXPIRE', KEYS[k+1], ttl)
