@@ -21,7 +21,7 @@ type Client struct {
 	endpoints []endpoint
 	netDial   netDial
 	inbox     *inbox
-	delivered chan struct{} // closed after the last callback
+	delivered chan struct{} // closed when deliver has returned
 
 	instance string // distinguishes this Client from others with the same client id
 

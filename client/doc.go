@@ -4,8 +4,8 @@
 //
 // Guarantees:
 //
-//   - Callbacks run one after another on one goroutine, in the order of arrival. They may call any
-//     method of the Client.
+//   - OnMessage, OnGap, OnState and OnUnsubscribed run one after another, in the order of arrival.
+//     They may call any method of the Client.
 //   - After a reconnect every channel resumes from the last id seen, and no id is delivered twice.
 //     OnGap reports messages that could not be recovered.
 //   - A message of the client queue is acknowledged after OnMessage returns. If the process dies

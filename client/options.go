@@ -31,8 +31,8 @@ type Options struct {
 	User string
 	// Token is sent with connect. Zero means none, or the result of TokenSource.
 	Token string
-	// TokenSource returns a token. It is called before the first connection, and when the broker
-	// refuses the last one. Zero means that Run ends when Token expires.
+	// TokenSource returns a token. It is called before the first connection, and again after the last
+	// token has expired or is no longer accepted. Zero means that Run ends when Token expires.
 	TokenSource func(ctx context.Context) (string, error)
 	// AutoAck makes the broker acknowledge a message of the client queue when it is written to the
 	// socket. Zero means that the client acknowledges it after OnMessage returns.

@@ -146,9 +146,9 @@ func (c *Client) subscribedLocked(call *call, ev wire.Event) {
 }
 
 // setPositionLocked sets the position of sub by the answer ev. asked is the `after` of the request.
-// If the broker recovered it, the position does not change. Otherwise the position becomes the id
-// of the answer. That may be lower than the last id seen: after a failover the ids continue from
-// there.
+// If the messages after asked follow, the position does not change. Otherwise the position becomes
+// the id of the answer. That id may be lower than the last id seen: after a failover the ids
+// continue from there.
 func (c *Client) setPositionLocked(sub *subscription, asked *int64, ev wire.Event) {
 	lost := asked != nil && ev.Recovered != nil && !*ev.Recovered
 	if ev.ID == nil || asked != nil && !lost {

@@ -63,7 +63,7 @@ func (a api) runBatch(ctx context.Context, buffers *batchBuffers, b body, dst []
 // reused for another batch after the answer.
 type batchBuffers struct {
 	requests      []batchItem
-	pushes        []delivery.Push // length 0
+	pushes        []delivery.Push // its length stays 0: runBatch appends into its capacity
 	answers       []pushResponse  // one for each request
 	simpleResults []result        // one for each request; only simple pushes use theirs
 }
@@ -87,7 +87,7 @@ func (s *batchBuffers) free() {
 		return
 	}
 	clear(s.requests[:cap(s.requests)]) // also the requests of a batch that failed
-	clear(s.pushes[:cap(s.pushes)])     // runBatch appended to it; its length here is 0
+	clear(s.pushes[:cap(s.pushes)])     // up to its capacity, since its length is 0
 	clear(s.answers)
 	clear(s.simpleResults)
 	batchBufferPool.Put(s)

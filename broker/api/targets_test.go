@@ -26,8 +26,8 @@ func (c *countingPusher) PushBatch(ctx context.Context, pushes []delivery.Push) 
 	acceptAll{}.PushBatch(ctx, pushes)
 }
 
-// openAPI returns an API that needs no API key.
-func openAPI(p Pusher, change func(*Options)) *API {
+// newKeylessAPI returns an API that needs no API key.
+func newKeylessAPI(p Pusher, change func(*Options)) *API {
 	open := namespace.Open()
 	o := Options{
 		Pusher: p, Namespaces: func() *namespace.Set { return open }, CountPush: func(string, string) {},
@@ -78,7 +78,7 @@ func TestTargets(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := new(countingPusher)
-			answer := openAPI(p, func(o *Options) { o.MaxTargets = limit }).Push(row.path, "", []byte(row.body), nil)
+			answer := newKeylessAPI(p, func(o *Options) { o.MaxTargets = limit }).Push(row.path, "", []byte(row.body), nil)
 			if answer.Status != row.status || !strings.Contains(string(answer.Body), row.wantText) || p.pushes != row.pushed {
 				t.Errorf("%d %.300s, %d pushed; want %d about %q, %d", answer.Status, answer.Body, p.pushes, row.status, row.wantText, row.pushed)
 			}
@@ -97,7 +97,7 @@ func TestMillionTargets(t *testing.T) {
 		targets[i] = 1000
 	}
 	million := batchOf(targets...)
-	h := openAPI(new(countingPusher), nil)
+	h := newKeylessAPI(new(countingPusher), nil)
 	var answer Answer
 	allocated := allocatedBytes(func() { answer = h.Push(PathBatch, "", million, nil) })
 	if answer.Status != http.StatusRequestEntityTooLarge || !strings.Contains(string(answer.Body), "messages[10]: up to here the call has 11000 targets") {
@@ -132,7 +132,7 @@ func allocatedBytes(f func()) uint64 {
 
 // TestWrongBodies checks that the error says what is wrong in a body, and where.
 func TestWrongBodies(t *testing.T) {
-	h := openAPI(acceptAll{}, nil)
+	h := newKeylessAPI(acceptAll{}, nil)
 	for _, row := range []struct{ path, body, want string }{
 		{PathPush, `{"chanel":"news","data":1}`, `unknown field "chanel"`},
 		{PathBatch, `{"mesages":[]}`, `unknown field "mesages"`},
@@ -164,7 +164,7 @@ func TestWrongBodies(t *testing.T) {
 
 // TestWrongCalls checks that an unknown path, method or limit gets an error in JSON.
 func TestWrongCalls(t *testing.T) {
-	h := openAPI(acceptAll{}, nil)
+	h := newKeylessAPI(acceptAll{}, nil)
 	for _, row := range []struct {
 		method, path string
 		status       int

@@ -126,11 +126,11 @@ func (r *Remote) replace(keys []verifier) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	now := r.opts.Now()
-	named := map[keyID]fetchedKey{}
+	named := map[kidAlg]fetchedKey{}
 	unnamed := map[string]map[[sha256.Size]byte]fetchedKey{}
 	for _, v := range keys {
 		if v.id != "" {
-			named[keyID{v.id, v.alg}] = fetchedKey{key: v.key}
+			named[kidAlg{v.id, v.alg}] = fetchedKey{key: v.key}
 			continue
 		}
 		if unnamed[v.alg] == nil {

@@ -76,7 +76,7 @@ func parseKeySet(text []byte) (keys []verifier, skipped error, err error) {
 // It refuses a symmetric key, since a published secret is not secret.
 func (k jwk) verifier() (v verifier, err error) {
 	v = verifier{id: k.Kid, alg: k.Alg}
-	if len(k.Kid) > maxKeyID {
+	if len(k.Kid) > maxKid {
 		return v, errors.New("the kid is too long")
 	}
 	usual := ""

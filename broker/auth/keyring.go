@@ -9,18 +9,18 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 )
 
-// keyID identifies a key by the kid and the alg of a token.
-type keyID struct{ id, alg string }
+// kidAlg identifies a key by the kid and the alg of a token.
+type kidAlg struct{ id, alg string }
 
 // keyring holds the configured keys. It is immutable.
 type keyring struct {
-	named    map[keyID]jwt.VerificationKey
+	named    map[kidAlg]jwt.VerificationKey
 	namedIDs map[string]bool                   // the kids of named
 	unnamed  map[string]jwt.VerificationKeySet // by alg; tried one after the other
 }
 
 func newKeyring(opts Options) (keyring, error) {
-	r := keyring{map[keyID]jwt.VerificationKey{}, map[string]bool{}, map[string]jwt.VerificationKeySet{}}
+	r := keyring{map[kidAlg]jwt.VerificationKey{}, map[string]bool{}, map[string]jwt.VerificationKeySet{}}
 	for i, secret := range opts.HS256 {
 		if err := CheckSecret(secret); err != nil {
 			return r, fmt.Errorf("HS256 secret %d %w", i+1, err)
@@ -51,8 +51,8 @@ func newKeyring(opts Options) (keyring, error) {
 
 func (r *keyring) addNamed(key NamedKey) error {
 	switch {
-	case key.ID == "" || len(key.ID) > maxKeyID:
-		return fmt.Errorf("the name (kid) must have 1 to %d bytes", maxKeyID)
+	case key.ID == "" || len(key.ID) > maxKid:
+		return fmt.Errorf("the name (kid) must have 1 to %d bytes", maxKid)
 	case r.namedIDs[key.ID]:
 		return errors.New("there are two keys with that name")
 	case key.Alg == hs256:
@@ -76,7 +76,7 @@ func (r *keyring) addNamed(key NamedKey) error {
 
 func (r *keyring) add(v verifier) {
 	if v.id != "" {
-		r.named[keyID{v.id, v.alg}], r.namedIDs[v.id] = v.key, true
+		r.named[kidAlg{v.id, v.alg}], r.namedIDs[v.id] = v.key, true
 		return
 	}
 	set := r.unnamed[v.alg]

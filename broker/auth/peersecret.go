@@ -62,8 +62,8 @@ func (s PeerSecret) Prove(by PeerRole, l PeerLink) []byte {
 	mac := hmac.New(sha256.New, s.key)
 	for _, part := range []string{
 		peerProtocol, string(by), l.Dialer, l.Listener, string(l.DialerNonce[:]), string(l.ListenerNonce[:]),
-	} { // each after its length, so that no two lists of parts are the same bytes
-		var size [4]byte
+	} {
+		var size [4]byte // of the part; without it, two lists of parts could give the same bytes
 		binary.BigEndian.PutUint32(size[:], uint32(len(part)))
 		_, _ = mac.Write(size[:])
 		_, _ = mac.Write([]byte(part))

@@ -54,7 +54,7 @@ type Remote struct {
 	waiters chan struct{} // one element for each token that waits for a fetch
 
 	mu            sync.Mutex // guards the fields below
-	named         map[keyID]fetchedKey
+	named         map[kidAlg]fetchedKey
 	unnamed       map[string]map[[sha256.Size]byte]fetchedKey // by alg
 	lastFetch     time.Time                                   // the last successful fetch
 	nextMissFetch time.Time                                   // before this time an unknown key causes no fetch
@@ -92,7 +92,7 @@ func NewRemote(opts RemoteOptions) (*Remote, error) {
 	return &Remote{
 		opts: opts, client: &http.Client{Transport: transport, CheckRedirect: checkRedirect},
 		refetch: make(chan struct{}, 1), waiters: make(chan struct{}, maxMissWaiters),
-		named: map[keyID]fetchedKey{}, unnamed: map[string]map[[sha256.Size]byte]fetchedKey{},
+		named: map[kidAlg]fetchedKey{}, unnamed: map[string]map[[sha256.Size]byte]fetchedKey{},
 	}, nil
 }
 
@@ -151,7 +151,7 @@ func (r *Remote) keysLocked(id, alg string, now time.Time) (keys []jwt.Verificat
 		return k.missingSince.IsZero() || now.Before(k.missingSince.Add(r.opts.Grace))
 	}
 	if id != "" {
-		if k, ok := r.named[keyID{id, alg}]; ok && valid(k) {
+		if k, ok := r.named[kidAlg{id, alg}]; ok && valid(k) {
 			keys = append(keys, k.key)
 		}
 		return keys

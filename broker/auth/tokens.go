@@ -33,7 +33,7 @@ const (
 	// MinSecret is the least length of an HS256 secret, in bytes (RFC 7518 §3.2).
 	MinSecret = 32
 
-	maxKeyID = 200
+	maxKid = 200
 )
 
 // NamedKey is a key that tokens name in their header (kid). It verifies only tokens that name it,
@@ -200,7 +200,7 @@ func (t *Tokens) key(token *jwt.Token, missed *bool) (any, error) {
 	}
 	alg := token.Method.Alg()
 	id, _ := token.Header["kid"].(string)
-	if key, ok := t.keyring.named[keyID{id, alg}]; ok {
+	if key, ok := t.keyring.named[kidAlg{id, alg}]; ok {
 		return key, nil
 	}
 	if t.keyring.namedIDs[id] {
@@ -230,8 +230,8 @@ func checkHeader(token *jwt.Token) error {
 		return errors.New("crit names an unknown extension") // RFC 7515 §4.1.11
 	}
 	if id, present := token.Header["kid"]; present {
-		if text, ok := id.(string); !ok || len(text) > maxKeyID {
-			return fmt.Errorf("kid is not a string of at most %d bytes", maxKeyID)
+		if text, ok := id.(string); !ok || len(text) > maxKid {
+			return fmt.Errorf("kid is not a string of at most %d bytes", maxKid)
 		}
 	}
 	encoded, _, _ := strings.Cut(token.Raw, ".")

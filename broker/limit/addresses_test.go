@@ -51,11 +51,11 @@ func TestConnectionsAndRate(t *testing.T) {
 		enter := func(limit string) Slot {
 			t.Helper()
 			before := refused[limit]
-			p, refusal := a.Enter(one)
+			slot, refusal := a.Enter(one)
 			if (refusal != nil) != (limit != "") || limit != "" && (refused[limit] != before+1 || refusal.Wait <= 0 || refusal.Detail == "") {
-				t.Fatalf("got %v %+v, refused %v, want %q", p, refusal, refused, limit)
+				t.Fatalf("got %v %+v, refused %v, want %q", slot, refusal, refused, limit)
 			}
-			return p
+			return slot
 		}
 		var slots []Slot
 		for range 4 {
@@ -64,8 +64,8 @@ func TestConnectionsAndRate(t *testing.T) {
 		enter(AddressRate)
 		for _, exempt := range []string{"10.1.2.3", "::ffff:10.1.2.3", "2001:db8::1"} {
 			for range 20 {
-				if p, refusal := a.Enter(netip.MustParseAddr(exempt)); p != 0 || refusal != nil {
-					t.Fatal(exempt, p, refusal)
+				if slot, refusal := a.Enter(netip.MustParseAddr(exempt)); slot != 0 || refusal != nil {
+					t.Fatal(exempt, slot, refusal)
 				}
 			}
 		}
@@ -76,8 +76,8 @@ func TestConnectionsAndRate(t *testing.T) {
 		a.Leave(slots[0])
 		slots[0] = enter("")
 		enter(AddressConnections)
-		for _, p := range slots {
-			a.Leave(p)
+		for _, slot := range slots {
+			a.Leave(slot)
 		}
 		if enter(AddressRate); len(a.slots) != 1 || a.idle != 1 {
 			t.Errorf("an address with an empty bucket was removed: %d slots, %d idle", len(a.slots), a.idle)
@@ -88,8 +88,8 @@ func TestConnectionsAndRate(t *testing.T) {
 		}
 		enter(AddressRate)
 		<-time.After(4 * time.Second)
-		p, _ := a.Enter(netip.MustParseAddr("192.0.2.2"))
-		if a.Leave(p); len(a.slots) != 1 || a.idle != 1 {
+		slot, _ := a.Enter(netip.MustParseAddr("192.0.2.2"))
+		if a.Leave(slot); len(a.slots) != 1 || a.idle != 1 {
 			t.Errorf("an address with a full bucket was kept: %d slots, %d idle", len(a.slots), a.idle)
 		}
 	})
@@ -104,11 +104,11 @@ func TestBounded(t *testing.T) {
 		for range 2 {
 			for i := range uint64(3 * maxIdle) {
 				binary.BigEndian.PutUint64(raw[:8], 1<<61+i)
-				p, refusal := a.Enter(netip.AddrFrom16(raw))
+				slot, refusal := a.Enter(netip.AddrFrom16(raw))
 				if refusal != nil {
 					t.Fatal(refusal)
 				}
-				a.Leave(p)
+				a.Leave(slot)
 			}
 			if len(a.slots) > maxIdle+1 || a.idle != len(a.slots) || len(a.entries) > maxIdle+3 {
 				t.Fatalf("%d slots, %d idle, %d entries", len(a.slots), a.idle, len(a.entries))
@@ -116,7 +116,7 @@ func TestBounded(t *testing.T) {
 		}
 		// A connection keeps its slot while others connect and disconnect. The memory is released after
 		// the burst.
-		p, _ := a.Enter(netip.MustParseAddr("192.0.2.1"))
+		slot, _ := a.Enter(netip.MustParseAddr("192.0.2.1"))
 		<-time.After(time.Minute)
 		other := netip.MustParseAddr("192.0.2.2")
 		for len(a.slots) > 2 {
@@ -126,10 +126,10 @@ func TestBounded(t *testing.T) {
 			}
 			a.Leave(q)
 		}
-		if a.entries[p].conns != 1 || a.entries[p].addr != netip.MustParseAddr("192.0.2.1") {
-			t.Errorf("the connection's entry is %+v", a.entries[p])
+		if a.entries[slot].conns != 1 || a.entries[slot].addr != netip.MustParseAddr("192.0.2.1") {
+			t.Errorf("the connection's entry is %+v", a.entries[slot])
 		}
-		a.Leave(p)
+		a.Leave(slot)
 		<-time.After(time.Minute)
 		q, _ := a.Enter(other)
 		if len(a.entries) > 2 {
@@ -141,13 +141,13 @@ func TestBounded(t *testing.T) {
 
 func TestNoLimits(t *testing.T) {
 	a := NewAddresses(AddressOptions{Proxies: networks(t, "10.0.0.0/8")})
-	p, refusal := a.Enter(netip.MustParseAddr("192.0.2.1"))
-	if a.Leave(p); a != nil || p != 0 || refusal != nil || a.Forwarded(netip.MustParseAddr("10.0.0.1"), []string{"192.0.2.1"}).IsValid() {
+	slot, refusal := a.Enter(netip.MustParseAddr("192.0.2.1"))
+	if a.Leave(slot); a != nil || slot != 0 || refusal != nil || a.Forwarded(netip.MustParseAddr("10.0.0.1"), []string{"192.0.2.1"}).IsValid() {
 		t.Error("no limits are set, but an address is limited")
 	}
 	b := NewAddresses(AddressOptions{Rate: 1})
 	for range 10 {
-		if p, refusal := b.Enter(netip.Addr{}); p != 0 || refusal != nil {
+		if slot, refusal := b.Enter(netip.Addr{}); slot != 0 || refusal != nil {
 			t.Error("a connection without an address is limited")
 		}
 	}

@@ -33,8 +33,8 @@ const (
 const (
 	// RefusedClear: the dialer sent the secret itself, as versions before 2 did.
 	RefusedClear = "it sends the secret in clear text, as older versions do: upgrade it, and then change the secret"
-	// RefusedSilent: the dialer did not begin a handshake, or sent no proof.
-	RefusedSilent = "it does not prove that it knows the secret"
+	// RefusedNoProof: the dialer did not begin a handshake, or sent no proof.
+	RefusedNoProof = "it does not prove that it knows the secret"
 	// RefusedProof: the dialer's proof is wrong.
 	RefusedProof = "it has another secret"
 	// RefusedLate: the dialer's proof did not come in time, or too many newer handshakes began.
@@ -114,7 +114,7 @@ func (l *Links) answerHello(r *http.Request, from string, header http.Header) (l
 	case r.Header.Get("Authorization") != "":
 		return link, RefusedClear
 	case theirs.version != version || !theirs.hasNonce:
-		return link, RefusedSilent
+		return link, RefusedNoProof
 	}
 	link = auth.PeerLink{Dialer: from, Listener: l.opts.Self(), DialerNonce: theirs.nonce, ListenerNonce: auth.NewPeerNonce()}
 	ours.nonce, ours.hasNonce, ours.proof = link.ListenerNonce, true, l.opts.Secret.Prove(auth.PeerListener, link)
@@ -136,7 +136,7 @@ func (l *Links) checkProof(ctx context.Context, conn *websocket.Conn, link auth.
 	case ctx.Err() != nil:
 		return RefusedLate
 	case err != nil || kind != websocket.MessageBinary:
-		return RefusedSilent
+		return RefusedNoProof
 	case !l.opts.Secret.Verify(auth.PeerDialer, link, proof):
 		return RefusedProof
 	}

@@ -93,7 +93,7 @@ func TestHandshake(t *testing.T) {
 	}
 	if _, conn := dialHandshake(t, b, "a", header, func(hello) []byte { return make([]byte, 33) }); conn != nil {
 		expectClosed(t, conn)
-		if reason := <-b.refused; reason != RefusedSilent {
+		if reason := <-b.refused; reason != RefusedNoProof {
 			t.Errorf("a long proof: refused because %s", reason)
 		}
 	}
@@ -112,11 +112,11 @@ func TestNoHandshake(t *testing.T) {
 		header http.Header
 		reason string
 	}{
-		"nothing":         {nil, RefusedSilent},
+		"nothing":         {nil, RefusedNoProof},
 		"an older server": {clear, RefusedClear},
-		"no nonce":        {http.Header{headerPeer: {version}}, RefusedSilent},
-		"a short nonce":   {http.Header{headerPeer: {version + " 00"}}, RefusedSilent},
-		"another version": {http.Header{headerPeer: {"1 " + strings.Repeat("00", 32)}}, RefusedSilent},
+		"no nonce":        {http.Header{headerPeer: {version}}, RefusedNoProof},
+		"a short nonce":   {http.Header{headerPeer: {version + " 00"}}, RefusedNoProof},
+		"another version": {http.Header{headerPeer: {"1 " + strings.Repeat("00", 32)}}, RefusedNoProof},
 	} {
 		answer, conn := dialHandshake(t, b, "a", c.header, nil)
 		if conn != nil || answer.StatusCode != http.StatusUnauthorized || answer.Header.Get(headerPeer) != "" {
@@ -137,7 +137,7 @@ func TestWrongSecret(t *testing.T) {
 	if err := a.Call(t.Context(), "b", "echo", nil, nil); !errors.Is(err, errUnproven) {
 		t.Errorf("call: %v", err)
 	}
-	if reason := <-b.refused; reason != RefusedSilent {
+	if reason := <-b.refused; reason != RefusedNoProof {
 		t.Errorf("refused because %s", reason)
 	}
 }
@@ -154,7 +154,7 @@ func TestSecretAtOneEnd(t *testing.T) {
 	if line := b.awaitLog("peer link is down"); !strings.Contains(line.Error, "401") {
 		t.Errorf("logged %+v", line)
 	}
-	if reason := <-a.refused; reason != RefusedSilent {
+	if reason := <-a.refused; reason != RefusedNoProof {
 		t.Errorf("refused because %s", reason)
 	}
 }

@@ -97,8 +97,8 @@ func (in *inbound) countBatch(k *inboundLink, number uint64, n int) {
 }
 
 // maxSilence returns how long the sender of k may send nothing. The sender sends quick heartbeats
-// for activeTime after a hint. maxSilence expects them for two heartbeats less, so that a sender
-// that has just become idle is not reported.
+// for activeTime after a hint. maxSilence expects them until two heartbeats before the end of that
+// time, so that a sender that has just become idle is not reported.
 func (k *inboundLink) maxSilence() time.Duration {
 	if k.lastBatch.Sub(k.lastHint) < activeTime-2*heartbeat {
 		return silentAfter
