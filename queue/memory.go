@@ -57,8 +57,12 @@ func (m *Memory) sweepLocked() int64 {
 	return now
 }
 
-// keyEntry is the id of the message that was pushed with an idempotency key.
-type keyEntry struct{ id, expires int64 }
+// keyEntry is the result of the push with an idempotency key.
+type keyEntry struct {
+	id      int64
+	numbers map[string]int64 // see Appended
+	expires int64
+}
 
 func (e *keyEntry) expire(now int64) int64 {
 	if now >= e.expires {
@@ -76,8 +80,9 @@ func (m *Memory) keyLocked(key string, now int64) (id int64, found bool) {
 	return e.id, true
 }
 
-func (m *Memory) putKeyLocked(key string, id, now int64) {
-	m.pushed.put(key, &keyEntry{id: id, expires: now + millis(m.opts.KeyTTL)}, now)
+func (m *Memory) putKeyLocked(key string, e *keyEntry, now int64) {
+	e.expires = now + millis(m.opts.KeyTTL)
+	m.pushed.put(key, e, now)
 }
 
 // above returns the messages with ids above after. messages are in order.

@@ -5,7 +5,10 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"math"
 	"time"
+
+	"switchboard/internal/state"
 )
 
 // memoryChannel is a channel: mq_ch_ and mq_m_.
@@ -13,10 +16,11 @@ type memoryChannel struct {
 	messages        []Message
 	bytes           int64
 	last, floor     int64
-	lost            int64 // highest lost id that a marker reports
-	lastMarker      int64 // id of the last marker
-	expires         int64 // of the messages, Unix ms
-	positionExpires int64 // Unix ms
+	lost            int64        // highest lost id that a marker reports
+	lastMarker      int64        // id of the last marker
+	expires         int64        // of the messages, Unix ms
+	positionExpires int64        // Unix ms
+	state           *state.State // nil for none
 }
 
 func (c *memoryChannel) expire(now int64) int64 {
@@ -24,6 +28,8 @@ func (c *memoryChannel) expire(now int64) int64 {
 		c.drop(len(c.messages))
 	}
 	switch {
+	case c.state != nil: // the janitor ends it
+		return math.MaxInt64
 	case len(c.messages) > 0:
 		return c.expires
 	case now < c.positionExpires:
@@ -50,11 +56,11 @@ func (m *Memory) AppendChannel(_ context.Context, push ChannelPush) (Appended, e
 		return Appended{}, fmt.Errorf("append to channel %s: %w", push.Channel, ErrNoReplicas)
 	}
 	a, err := m.appendChannel(push)
-	if err != nil {
-		return Appended{}, fmt.Errorf("append to channel %s: %w", push.Channel, err)
-	}
-	if m.servers != nil { // without m.mu: servers takes another lock
+	if m.servers != nil && a.ID != 0 { // without m.mu: servers takes another lock
 		a.Servers = m.servers(push.Channel)
+	}
+	if err != nil {
+		return a, fmt.Errorf("append to channel %s: %w", push.Channel, err)
 	}
 	return a, nil
 }
@@ -66,15 +72,13 @@ func (m *Memory) AppendChannels(ctx context.Context, pushes []ChannelPush) []Out
 
 func (m *Memory) appendChannel(push ChannelPush) (Appended, error) {
 	channel, key := push.Channel, push.Key
-	limit := min(cmp.Or(push.Cap, m.opts.ChannelCap), m.opts.ChannelCap)
-	ttl := min(cmp.Or(push.TTL, m.opts.ChannelTTL), max(m.opts.ChannelTTL, MaxChannelTTL))
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	now := m.sweepLocked()
 	if key != "" {
 		key = keys{}.channelKey(channel, key)
-		if id, found := m.keyLocked(key, now); found {
-			return Appended{ID: id, Duplicate: true}, nil
+		if first, found := m.pushed.get(key, now); found {
+			return Appended{ID: first.id, Duplicate: true, Numbers: first.numbers}, nil
 		}
 	}
 	c, found := m.channels.get(channel, now)
@@ -84,20 +88,32 @@ func (m *Memory) appendChannel(push ChannelPush) (Appended, error) {
 	if !found {
 		c = &memoryChannel{}
 	}
-	a := Appended{ID: nextID(now, c.last), Prev: c.last}
-	message := Message{ID: a.ID, Data: bytes.Clone(push.Data)}
+	var a Appended
+	var err error
+	if push.Update != nil {
+		a, err = m.appendUpdateLocked(c, push, now)
+	} else {
+		a = Appended{ID: nextID(now, c.last), Prev: c.last, Data: bytes.Clone(push.Data)}
+		m.appendLocked(c, push, Message{ID: a.ID, Data: a.Data}, now)
+	}
+	m.channels.put(channel, c, now)
+	if err == nil && key != "" {
+		m.putKeyLocked(key, &keyEntry{id: a.ID, numbers: a.Numbers}, now)
+	}
+	return a, err
+}
+
+// appendLocked appends a message to the channel and drops the oldest ones beyond its bounds.
+func (m *Memory) appendLocked(c *memoryChannel, push ChannelPush, message Message, now int64) {
+	limit := min(cmp.Or(push.Cap, m.opts.ChannelCap), m.opts.ChannelCap)
+	ttl := min(cmp.Or(push.TTL, m.opts.ChannelTTL), max(m.opts.ChannelTTL, MaxChannelTTL))
 	c.messages = append(c.messages, message)
 	c.bytes += int64(memberSize(message))
-	c.last = a.ID
+	c.last = message.ID
 	for n := len(c.messages); n > 1 && (n > limit || c.bytes > m.opts.ChannelMaxBytes); n-- {
 		c.drop(1)
 	}
 	c.expires, c.positionExpires = now+millis(ttl), now+millis(ttl+m.opts.MetaTTL)
-	m.channels.put(channel, c, now)
-	if key != "" {
-		m.putKeyLocked(key, a.ID, now)
-	}
-	return a, nil
 }
 
 // ReadChannel is like [Redis.ReadChannel].

@@ -209,7 +209,7 @@ func (m *Memory) AppendClient(_ context.Context, push ClientPush) (ClientAppende
 		m.addToGroupLocked(push.Client, c, push.AckGroup, a.ID, now)
 	}
 	if key != "" {
-		m.putKeyLocked(key, a.ID, now)
+		m.putKeyLocked(key, &keyEntry{id: a.ID}, now)
 	}
 	return a, nil
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"switchboard/internal/redispipe"
+	"switchboard/internal/state"
 )
 
 var (
@@ -51,14 +52,22 @@ type ChannelPush struct {
 	// ExistingOnly stores nothing if the channel is new, and returns ErrNewChannel. It cannot be
 	// combined with Durable.
 	ExistingOnly bool
+	// Update changes the channel's state under the id of the message, and Data is not used. If the
+	// update is refused, the error is a *state.Refusal. Nil for a message without fields.
+	Update *state.Update
 }
 
-// Appended is the result of AppendChannel.
+// Appended is the result of AppendChannel. If an Update was refused, it describes the entry of
+// fields that were due, which was stored nevertheless; ID is 0 if there is none.
 type Appended struct {
 	ID        int64
+	Data      []byte   // as stored: compact JSON, or a state.Entry; nil for a duplicate
 	Prev      int64    // the id before it, 0 for a duplicate or if the channel is new or forgotten
 	Duplicate bool     // the key was seen before: ID is that of the first push, nothing was stored
 	Servers   []string // members of ch_{channel}, read after storing
+
+	Numbers map[string]int64 // of an Update: the results of state.Add; a duplicate repeats them
+	Due     int64            // of an Update or a StateStep: earliest end of a field, Unix ms; 0 for none
 }
 
 // ClientPush is one message to one client.

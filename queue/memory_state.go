@@ -1,0 +1,113 @@
+package queue
+
+import (
+	"context"
+	"fmt"
+
+	"switchboard/internal/state"
+)
+
+// appendUpdateLocked applies push.Update. An update that is refused may append an entry of expired
+// fields; a then describes it.
+func (m *Memory) appendUpdateLocked(c *memoryChannel, push ChannelPush, now int64) (a Appended, err error) {
+	if c.state == nil {
+		c.state = state.New()
+	}
+	result, err := c.state.Apply(push.Update, now, func() int64 { return nextID(now, c.last) })
+	return m.appendEntriesLocked(c, push, result, now), err
+}
+
+// appendEntriesLocked appends the entries of a change to the log.
+func (m *Memory) appendEntriesLocked(c *memoryChannel, push ChannelPush, result state.Result, now int64) Appended {
+	a := Appended{Numbers: result.Numbers}
+	for _, logged := range result.Entries {
+		a.ID, a.Prev, a.Data = logged.ID, c.last, logged.Entry.Encode()
+		m.appendLocked(c, push, Message{ID: logged.ID, Data: a.Data}, now)
+	}
+	a.Due = c.state.NextDue()
+	return a
+}
+
+// StepStates makes each change, in no particular order. The Appended of a change that appends
+// nothing has the ID 0.
+func (m *Memory) StepStates(ctx context.Context, steps []StateStep) []Outcome[Appended] {
+	return forEach(ctx, steps, func(_ context.Context, step StateStep) (Appended, error) {
+		a, err := m.stepState(step)
+		if err != nil {
+			return a, fmt.Errorf("state of channel %s: %w", step.Channel, err)
+		}
+		if m.servers != nil && a.ID != 0 {
+			a.Servers = m.servers(step.Channel)
+		}
+		return a, nil
+	})
+}
+
+func (m *Memory) stepState(step StateStep) (Appended, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	now := m.sweepLocked()
+	c, found := m.channels.get(step.Channel, now)
+	if !found || c.state == nil {
+		return Appended{}, nil
+	}
+	next := func() int64 { return nextID(now, c.last) }
+	var result state.Result
+	var err error
+	switch s := c.state; step.Kind {
+	case Sweep:
+		result = s.Sweep(now, next)
+	case OwnerEnded:
+		result = s.End(now, next, step.Conn)
+	case ServerEnded:
+		result = s.EndServer(now, next, step.Conn.Server)
+	case OwnerBack:
+		current := false
+		if result, current = s.Back(now, next, step.Conn); !current {
+			err = ErrStale
+		}
+	case OwnerUnsubscribed:
+		result = s.Disown(now, next, step.Conn)
+	}
+	a := m.appendEntriesLocked(c, ChannelPush{}, result, now)
+	if c.state.IsEmpty() {
+		c.state = nil
+	}
+	m.channels.put(step.Channel, c, now)
+	return a, err
+}
+
+// ReadStates is like [Redis.ReadStates].
+func (m *Memory) ReadStates(ctx context.Context, reads []StateRead) []Outcome[StatePage] {
+	return forEach(ctx, reads, func(_ context.Context, r StateRead) (StatePage, error) { return m.readState(r), nil })
+}
+
+func (m *Memory) readState(r StateRead) StatePage {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	now := m.sweepLocked()
+	page := StatePage{Clock: now}
+	c, found := m.channels.get(r.Channel, now)
+	if !found {
+		return page
+	}
+	page.ID = c.last
+	if c.state == nil {
+		return page
+	}
+	page.Due = c.state.NextDue()
+	if len(r.Fields) > 0 {
+		for _, name := range r.Fields {
+			if f := c.state.Get(now, name); f != nil {
+				page.Fields = append(page.Fields, NamedField{name, f})
+			}
+		}
+		return page
+	}
+	names, fields, next := c.state.Read(now, r.Prefix, r.Cursor, r.Limit, r.Bytes)
+	for i, name := range names {
+		page.Fields = append(page.Fields, NamedField{name, fields[i]})
+	}
+	page.Next = next
+	return page
+}

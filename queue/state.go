@@ -1,0 +1,58 @@
+package queue
+
+import "switchboard/internal/state"
+
+// StepKind is what a StateStep does.
+type StepKind uint8
+
+// The kinds of steps. All of them first remove what is due.
+const (
+	// Sweep does nothing else. It also forgets the generations of clients that ended long ago.
+	Sweep StepKind = iota
+	// OwnerEnded records that the connection of a client has ended, see [state.State.End].
+	OwnerEnded
+	// ServerEnded records that all connections of Conn.Server have ended, see
+	// [state.State.EndServer].
+	ServerEnded
+	// OwnerBack records that a client is connected, with a new generation or on a new server, see
+	// [state.State.Back]. If a higher generation is recorded, the error is ErrStale.
+	OwnerBack
+	// OwnerUnsubscribed ends the ownership of all fields of a connection, see
+	// [state.State.Disown].
+	OwnerUnsubscribed
+)
+
+// StateStep is a change of a channel's state that no push makes.
+type StateStep struct {
+	Channel string
+	Kind    StepKind
+	Conn    state.Connection // of ServerEnded only the Server; of Sweep nothing
+}
+
+// StateRead is one read for ReadStates.
+type StateRead struct {
+	Channel string
+	// Prefix selects the fields that begin with it.
+	Prefix string
+	// Cursor is the Next of the previous page, or "". The fields after it are read.
+	Cursor string
+	Limit  int // most fields. Zero means all
+	Bytes  int // most bytes of names and values, but at least one field. Zero means all
+	// Fields selects these fields, instead of the four fields above.
+	Fields []string
+}
+
+// StatePage is a part of a channel's state.
+type StatePage struct {
+	ID     int64        // the last id of the channel: the state includes all entries up to it
+	Clock  int64        // the store's clock, Unix ms
+	Fields []NamedField // live fields, ordered by name
+	Next   string       // the last name of a page that is not the last one, else ""
+	Due    int64        // earliest end of a field of the channel, Unix ms; 0 for none
+}
+
+// NamedField is a field and its name.
+type NamedField struct {
+	Name string
+	*state.Field
+}
