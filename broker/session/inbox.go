@@ -165,7 +165,7 @@ func (in *inbox) ack(s *Session, req wire.Request) {
 	switch {
 	case s.state != open:
 		s.refuseUnqueued(req.Ref, wire.Errorf(wire.BadRequest, "ack: connect comes first"))
-	case req.Of != "" && req.Of != s.client: // the id is of another queue
+	case req.AckOf != "" && req.AckOf != s.client: // the id is of another queue
 	case req.ID <= 0 || req.ID > max(in.sent, in.last):
 		s.refuseUnqueued(req.Ref, wire.Errorf(wire.BadRequest, "id: %d was not assigned yet", req.ID))
 	default:

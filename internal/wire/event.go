@@ -30,6 +30,8 @@ type Event struct {
 	Users     *int            `json:"users,omitempty"`   // presence: number of different users
 	Joined    []Member        `json:"joined,omitempty"`  // presence of a large channel: joins since the last event
 	Left      []Member        `json:"left,omitempty"`    // presence of a large channel: leaves since the last event
+
+	*StateEvent // nil for most events
 }
 
 // Member is a client in the presence of a channel.

@@ -58,9 +58,13 @@ type Request struct {
 	Cursor   string          `json:"cursor,omitempty"`
 	Info     json.RawMessage `json:"info,omitempty"`
 	Data     json.RawMessage `json:"data,omitempty"`
-	// Of is the id of the client that an ack is meant for. The ack is ignored if the connection has
+	// AckOf is the id of the client that an ack is meant for. The ack is ignored if the connection has
 	// another one, because that client's queue has other ids. Empty means any.
-	Of string `json:"-"`
+	AckOf string `json:"-"`
+
+	// The parts that concern the state of channels are nil for most requests.
+	*Change
+	*StateRequest
 }
 
 // The types of requests.

@@ -137,7 +137,7 @@ func (d *Dialect) Open(h dialect.Hello) (dialect.Opening, error) {
 		c.start.fromID = last.Secret != ""
 		if last.Inbox > 0 {
 			o.Requests = append(o.Requests, wire.Request{
-				Type: wire.TypeAck, Ref: wire.RefOf(ackRef), ID: last.Inbox, Of: last.Client,
+				Type: wire.TypeAck, Ref: wire.RefOf(ackRef), ID: last.Inbox, AckOf: last.Client,
 			})
 		}
 	}

@@ -135,7 +135,7 @@ func TestResume(t *testing.T) {
 		o := open(t, query, "Last-Event-ID: "+events[len(events)-1].ID)
 		want := []wire.Request{{Type: wire.TypeConnect, Token: "t", Client: "phone", After: &step.all}}
 		if step.inbox >= 0 {
-			want = append(want, wire.Request{Type: wire.TypeAck, Ref: wire.RefOf(ackRef), ID: step.inbox, Of: "alice/phone"})
+			want = append(want, wire.Request{Type: wire.TypeAck, Ref: wire.RefOf(ackRef), ID: step.inbox, AckOf: "alice/phone"})
 		}
 		for n, after := range []int64{step.a, step.b} {
 			subscribe := wire.Request{Type: wire.TypeSubscribe, Ref: wire.RefOf(int64(n) + 1), Channel: string(rune('a' + n))}
