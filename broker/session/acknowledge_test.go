@@ -14,7 +14,7 @@ func TestAckOfAnotherClient(t *testing.T) {
 	h.settle()
 	h.received()
 	for of, want := range map[string]string{"another": "", "phone": "error:bad_request", "": "error:bad_request"} {
-		h.onLoop(func() { h.receiver.Receive(wire.Request{Type: wire.TypeAck, ID: 1 << 52, Of: of}, 10) })
+		h.onLoop(func() { h.receiver.Receive(wire.Request{Type: wire.TypeAck, ID: 1 << 52, AckOf: of}, 10) })
 		h.settle()
 		if got := types(h.received()); got != want {
 			t.Errorf("an ack of %q, with an id that is not assigned, is answered with %q, want %q", of, got, want)
