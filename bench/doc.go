@@ -6,7 +6,7 @@
 //
 // How to read the result:
 //
-//   - CPU is the user and system time of the broker's process, from /proc. Compare this figure.
+//   - CPU is the user and system time of the broker's process. Compare this figure.
 //     Throughput also depends on the load generator, which uses the same cores.
 //   - Memory is the growth of the broker's resident set over the broker without connections, after
 //     it has stopped changing. It does not include the kernel's socket memory.

@@ -15,9 +15,9 @@ func (r result) printTable(to io.Writer) {
 		fmt.Fprintf(w, "connect\t%.1f s, server CPU %.1f µs each%s\n", s.Seconds, s.CPUPerConnect, unlessZero(", Redis CPU %.1f µs", s.RedisCPU))
 	}
 	if m := r.Memory; m != nil {
-		fmt.Fprintf(w, "idle connection\t%.2f KB resident%s\n", m.PerConnection/1024, textIf(!m.Settled, " (was still changing)"))
+		fmt.Fprintf(w, "idle connection\t%.2f KiB resident%s\n", m.PerConnection/1024, textIf(!m.Settled, " (was still changing)"))
 		if m.Go != nil {
-			fmt.Fprintf(w, "\t%.2f KB Go heap, %.2f KB stacks, after a collection\n", m.Go.HeapPerConnection/1024, m.Go.StacksPerConnection/1024)
+			fmt.Fprintf(w, "\t%.2f KiB Go heap, %.2f KiB stacks, after a collection\n", m.Go.HeapPerConnection/1024, m.Go.StacksPerConnection/1024)
 		}
 	}
 	if r.Floor != nil {

@@ -58,9 +58,9 @@ func (t PeerTLS) Files() (*certfile.Files, error) {
 	return open("peer_tls", o)
 }
 
-// Dial returns the function that makes the TLS configuration of each connection to Redis, nil for
-// the default. It reads the files again each time.
-func (t RedisTLS) Dial(log zerolog.Logger) (func() *tls.Config, error) {
+// ClientConfig returns a function that makes the TLS configuration of a new connection to Redis,
+// nil for the default. The function reads the files again each time.
+func (t RedisTLS) ClientConfig(log zerolog.Logger) (func() *tls.Config, error) {
 	files, err := open("redis_tls", certfile.Options{Cert: t.CertFile, Key: t.KeyFile, CA: t.CAFile})
 	if files == nil || err != nil {
 		return nil, err

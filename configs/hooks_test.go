@@ -69,8 +69,8 @@ func TestCertificateSettings(t *testing.T) {
 		}
 	}
 	for _, redis := range []RedisTLS{{}, {CAFile: ca.File}, {CertFile: pair.Cert, KeyFile: pair.Key}} {
-		dial, err := redis.Dial(zerolog.Nop())
-		if err != nil || (dial == nil) != (redis == RedisTLS{}) || dial != nil && len(dial().Certificates) != min(1, len(redis.CertFile)) {
+		config, err := redis.ClientConfig(zerolog.Nop())
+		if err != nil || (config == nil) != (redis == RedisTLS{}) || config != nil && len(config().Certificates) != min(1, len(redis.CertFile)) {
 			t.Errorf("%+v: %v", redis, err)
 		}
 	}

@@ -29,7 +29,7 @@ type program struct {
 	groups   []group
 	outro    string
 	env      func(key string) string // returns the environment variable of a key
-	owns     func(name string) bool  // reports whether a variable belongs to this program alone
+	owns     func(name string) bool  // reports whether to warn of an unknown variable with this name
 	defaults any
 }
 

@@ -86,7 +86,7 @@ func (s *testStore) appendEvents(t *testing.T, n int) {
 // appendEvent appends an event to the outbox of shard 3.
 func (s *testStore) appendEvent(t *testing.T, event []byte) {
 	t.Helper()
-	entry := fmt.Sprintf("d:%d", prefixes.Add(1))
+	entry := fmt.Sprintf("d:%d", unique.Add(1))
 	ok(t, s.SetDeadline(t.Context(), 3, entry, []byte("{}"), time.Millisecond))
 	s.advance(t, time.Millisecond)
 	for _, c := range s.claims(t, 3) {

@@ -51,7 +51,7 @@ type Options struct {
 
 // A Report is the result of a round.
 type Report struct {
-	Checked      int // entries checked
+	Checked      int // entries checked; of a SweepRound: checks scheduled
 	Created      int // events created
 	Sent         int // events accepted by the endpoint
 	DeadLettered int // events moved to the dead letters

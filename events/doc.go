@@ -8,9 +8,9 @@
 // # The way of an event
 //
 // Package recording wraps the registry and calls [Recorder.UsersChanged] after each change of a
-// user's bindings. So brokers and janitors do not know of events. The call puts the user on the due
-// list. The check is due now if the user was last reported offline, and after [Grace] if the user
-// was last reported online. So a reconnect makes no event.
+// user's bindings. So the code that changes bindings does not know of events. The call puts the
+// user on the due list. The check is due now if the user was last reported offline, and after
+// [Grace] if the user was last reported online. So a reconnect makes no event.
 //
 // [Dispatcher.DueRound] claims the due entries, asks the registry for the current state and settles
 // each claim. One script compares the current state with the reported one. If they differ, it
@@ -31,10 +31,10 @@
 // # Order and repeats
 //
 // Users, channels and clients are spread over [Shards] by name. A shard has one outbox. One process
-// at a time sends from its head: it holds a short lease whose number is the fencing token for all
-// that it does to the outbox. An event leaves the outbox after the endpoint has accepted it. So the
-// events of one user are in order, and each arrives at least once. An event arrives again, under
-// the same id, if an answer was lost or a janitor was killed while it sent.
+// at a time sends from its head. It holds a short lease. The number of the lease is the fencing
+// token of every change to the outbox. An event leaves the outbox after the endpoint has accepted
+// it. So the events of one user are in order, and each arrives at least once. An event arrives
+// again, under the same id, if an answer was lost or a janitor was killed while it sent.
 //
 // An event moves to the dead letters if it could not be sent for MaxAge, if the endpoint refused
 // its content, or if it is the oldest of a full outbox.
@@ -42,7 +42,7 @@
 // # Keys
 //
 // Braces are literal: they are hash tags, so that each shard is in one slot of a Redis Cluster.
-// Options.Prefix precedes every key. All keys expire Retention after the last write.
+// StoreOptions.Prefix precedes every key. All keys expire Retention after the last write.
 //
 //	key             type  holds                                 limit
 //	ev_due_{evN}    ZSET  u:<user>, c:<channel>, d:<deadline>;  100,000 entries, then ErrFull

@@ -18,9 +18,9 @@ import (
 
 // The Redis servers are shared by all tests. Each test has its own prefix.
 var (
-	server   *redistest.Server
-	cluster  *redistest.Cluster
-	prefixes atomic.Int64
+	server  *redistest.Server
+	cluster *redistest.Cluster
+	unique  atomic.Int64 // makes prefixes and entries unique
 )
 
 func TestMain(m *testing.M) { os.Exit(redistest.Main(m, &server, &cluster)) }
@@ -58,7 +58,7 @@ func openRedis(t *testing.T) *testStore { return overRedis(server.Client(t)) }
 func openCluster(t *testing.T) *testStore { return overRedis(cluster.Client(t)) }
 
 func overRedis(client redis.UniversalClient) *testStore {
-	r := NewRedis(redispipe.New(client, redispipe.Options{}), StoreOptions{Prefix: fmt.Sprintf("t%d:", prefixes.Add(1))})
+	r := NewRedis(redispipe.New(client, redispipe.Options{}), StoreOptions{Prefix: fmt.Sprintf("t%d:", unique.Add(1))})
 	s := &testStore{
 		Store: r, keys: r.keys, setLimits: func(l limits) { r.limits = l },
 		client: func(*testing.T) redis.UniversalClient { return client },

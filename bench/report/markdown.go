@@ -36,7 +36,7 @@ func writeMarkdown(w io.Writer, r Run, plots map[string][]plot, million string) 
 		million += " [All figures](MILLION.md)."
 	}
 	p("A million connections are measured separately by `make bench-million`: %s\n", million)
-	writeLosses(w, r)
+	writePeerWins(w, r)
 	for _, s := range r.scenarios() {
 		writeSection(w, r, s, plots[s.id])
 	}
@@ -44,10 +44,10 @@ func writeMarkdown(w io.Writer, r Run, plots map[string][]plot, million string) 
 	writeConfigurations(w, r)
 }
 
-// writeLosses lists where peers are better, and the targets that were missed.
-func writeLosses(w io.Writer, r Run) {
+// writePeerWins lists where peers are better, and the targets that were missed.
+func writePeerWins(w io.Writer, r Run) {
 	fmt.Fprint(w, "## Where other servers are better\n\n")
-	sameStore, otherStore := r.losses()
+	sameStore, otherStore := r.peerWins()
 	if len(sameStore)+len(otherStore)+len(r.missed()) == 0 {
 		fmt.Fprint(w, "Nowhere in this run.\n\n")
 	}

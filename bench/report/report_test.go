@@ -154,7 +154,7 @@ func TestNothingMeasured(t *testing.T) {
 		t.Errorf("%d of %d targets are reported as not measured:\n%s", n, len(Targets), text)
 	}
 	if !strings.Contains(text, "Nowhere in this run.") {
-		t.Errorf("the report lists losses:\n%s", text)
+		t.Errorf("the report lists better peers:\n%s", text)
 	}
 }
 
@@ -207,7 +207,7 @@ func TestReference(t *testing.T) {
 	if got := r.reference("idle", "nchan"); got != "switchboard tcp" { // the scenario has no system of ours in memory
 		t.Errorf("nchan is compared with %q", got)
 	}
-	sameStore, otherStore := r.losses()
+	sameStore, otherStore := r.peerWins()
 	for _, tc := range []struct {
 		texts []string
 		want  string

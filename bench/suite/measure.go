@@ -100,7 +100,7 @@ func measureSingle(ctx context.Context, t *trial) error {
 }
 
 // measureClosedLoop measures a closed loop, and records its cost with record. It first pushes once
-// to each channel, so that the server's work once per channel is not counted.
+// to each channel, so that the server's first work for a channel is not counted.
 func (t *trial) measureClosedLoop(ctx context.Context, record func(before counters, pushes int64) error) error {
 	if err := t.connect(ctx); err != nil {
 		return err

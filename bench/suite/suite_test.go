@@ -327,7 +327,7 @@ func TestProcessorTime(t *testing.T) {
 }
 
 // TestSteps checks that each system of a scenario is a contender, that a quick run measures only
-// its own systems, and that the broker in memory is in every scenario that needs only one process.
+// its quickSystems, and that the broker in memory is in every scenario that needs only one process.
 func TestSteps(t *testing.T) {
 	all := contenders(program)
 	for _, sc := range scenarios {

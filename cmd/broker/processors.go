@@ -31,24 +31,28 @@ func (m machine) share() int {
 	return min(m.cpus, max(2, int(math.Ceil(m.quota))))
 }
 
-// processors determines the number of event loops and sets GOMAXPROCS above it. A place is a P of
-// the Go scheduler: GOMAXPROCS is the number of places, and a goroutine needs one to run. An
-// event loop that waits for its sockets or writes to them holds a place. If the loops hold all
-// places, the runtime wakes every 20 µs to take one back for other work.
+// processors determines the number of event loops and sets GOMAXPROCS above it. GOMAXPROCS is the
+// number of Ps of the Go scheduler, and a goroutine needs a P to run. An event loop that waits for
+// its sockets or writes to them holds a P. If the loops hold all Ps, the runtime wakes every 20 µs
+// to take one back for other work.
 //
-// Without a quota each processor has a loop and a spare place. With 1,000 subscribers, 16
-// publishers and two processors, 2 / 3 / 4 places cost 0.58 / 0.37 / 0.33 µs of CPU per delivery
-// and cause 34,000 / 3,000 / 2,500 such wakes. A single push costs 89 / 95 / 77 µs.
+// Without a quota each processor has a loop and a spare P. With 1,000 subscribers, 16 publishers
+// and two processors, 2 / 3 / 4 Ps cost 0.58 / 0.37 / 0.33 µs of CPU per delivery and cause
+// 34,000 / 3,000 / 2,500 such wakes. A single push costs 89 / 95 / 77 µs.
 //
-// With a quota there are no spare places: more threads would only use up the quota of each period
-// earlier. One place stays free because there is one loop fewer. Measured on two
-// processors shared with other work; each triple is for 2 loops with 4 places, for 2 loops with 2
-// places, and for 1 loop with 2 places, which is the choice. 2,000 connections and 7,000 pushes,
-// 1,000 a second, cost 1.40 / 1.68 / 1.19 s of CPU with a quota of one processor (medians of five
-// runs), and no run was throttled. With a quota of a quarter of a processor (six runs) they cost
-// 1.42 / 1.61 / 1.23 s, and the process was throttled for 0.45 / 0.61 / 0.19 s. With 16
-// publishers on 1,000 subscribers it was throttled for 1.6 / 0.7 / 0.8 s (three runs). The
-// latencies at the 99th percentile differed by less than the noise.
+// With a quota there are no spare Ps: more threads would only use up the quota of each period
+// earlier. One P stays free because there is one loop fewer.
+//
+// These measurements led to that choice. The machine had two processors and other work. Each
+// triple has the results of 2 loops with 4 Ps, 2 loops with 2 Ps, and 1 loop with 2 Ps (the
+// choice). The load of the first two rows was 2,000 connections and 7,000 pushes, 1,000 a second;
+// that of the last row was 16 publishers on 1,000 subscribers.
+//
+//	quota 1 processor    CPU 1.40 / 1.68 / 1.19 s, never throttled (medians of five runs)
+//	quota 1/4 processor  CPU 1.42 / 1.61 / 1.23 s, throttled for 0.45 / 0.61 / 0.19 s (six runs)
+//	16 publishers        throttled for 1.6 / 0.7 / 0.8 s (quota 1/4 processor, three runs)
+//
+// The latencies at the 99th percentile differed by less than the noise.
 type processors struct {
 	loops int
 	fixed bool // GOMAXPROCS is set in the environment
@@ -65,14 +69,14 @@ func newProcessors(spare int, read func() machine, set func(int) int) *processor
 		return p
 	}
 	m := read()
-	if p.loops = m.share(); p.sparePlaces(m) == 0 {
+	if p.loops = m.share(); p.sparePs(m) == 0 {
 		p.loops = max(1, p.loops-1)
 	}
-	set(p.places(m))
+	set(p.procs(m))
 	return p
 }
 
-func (p *processors) sparePlaces(m machine) int {
+func (p *processors) sparePs(m machine) int {
 	switch {
 	case p.spare != configs.AutoSpare:
 		return p.spare
@@ -82,10 +86,10 @@ func (p *processors) sparePlaces(m machine) int {
 	return m.cpus
 }
 
-// places returns the value for GOMAXPROCS. The number of loops never changes. GOMAXPROCS is at
+// procs returns the value for GOMAXPROCS. The number of loops never changes. GOMAXPROCS is at
 // least one more, even if the quota has become smaller.
-func (p *processors) places(m machine) int {
-	return max(m.share()+p.sparePlaces(m), p.loops+1)
+func (p *processors) procs(m machine) int {
+	return max(m.share()+p.sparePs(m), p.loops+1)
 }
 
 // follow adjusts GOMAXPROCS to changes of the machine until ctx ends. The runtime stops doing so
@@ -103,7 +107,7 @@ func (p *processors) follow(ctx context.Context, log zerolog.Logger) error {
 		case <-tick.C:
 		}
 		m := p.read()
-		if n, before := p.places(m), p.set(0); n != before {
+		if n, before := p.procs(m), p.set(0); n != before {
 			p.set(n) // stops the world, so only after a change
 			log.Info().Int("from", before).Int("to", n).Int("processors", m.cpus).Float64("quota", m.quota).
 				Int("event_loops", p.loops).Msg("GOMAXPROCS was adjusted to the machine; the number of event loops changes only at a restart")

@@ -49,28 +49,28 @@ func (f *fakeMachine) set(n int) (before int) {
 func TestProcessorsAtTheStart(t *testing.T) {
 	t.Setenv("GOMAXPROCS", "")
 	for _, c := range []struct {
-		cpus          int
-		quota         float64
-		spare         int
-		loops, places int
+		cpus         int
+		quota        float64
+		spare        int
+		loops, procs int
 	}{
-		{cpus: 4, spare: configs.AutoSpare, loops: 4, places: 8},
-		{cpus: 1, spare: configs.AutoSpare, loops: 1, places: 2},
-		{cpus: 64, quota: 4, spare: configs.AutoSpare, loops: 3, places: 4},
-		{cpus: 64, quota: 2.5, spare: configs.AutoSpare, loops: 2, places: 3},
-		{cpus: 64, quota: 0.5, spare: configs.AutoSpare, loops: 1, places: 2},
-		{cpus: 2, quota: 1, spare: configs.AutoSpare, loops: 1, places: 2},
-		{cpus: 2, quota: 2, spare: configs.AutoSpare, loops: 2, places: 4},   // the quota is not a limit
-		{cpus: 1, quota: 0.5, spare: configs.AutoSpare, loops: 1, places: 2}, // one place besides the loop
-		{cpus: 4, spare: 1, loops: 4, places: 5},
-		{cpus: 64, quota: 4, spare: 2, loops: 4, places: 6},
-		{cpus: 4, spare: 0, loops: 3, places: 4},
+		{cpus: 4, spare: configs.AutoSpare, loops: 4, procs: 8},
+		{cpus: 1, spare: configs.AutoSpare, loops: 1, procs: 2},
+		{cpus: 64, quota: 4, spare: configs.AutoSpare, loops: 3, procs: 4},
+		{cpus: 64, quota: 2.5, spare: configs.AutoSpare, loops: 2, procs: 3},
+		{cpus: 64, quota: 0.5, spare: configs.AutoSpare, loops: 1, procs: 2},
+		{cpus: 2, quota: 1, spare: configs.AutoSpare, loops: 1, procs: 2},
+		{cpus: 2, quota: 2, spare: configs.AutoSpare, loops: 2, procs: 4},   // the quota is not a limit
+		{cpus: 1, quota: 0.5, spare: configs.AutoSpare, loops: 1, procs: 2}, // one P besides the loop
+		{cpus: 4, spare: 1, loops: 4, procs: 5},
+		{cpus: 64, quota: 4, spare: 2, loops: 4, procs: 6},
+		{cpus: 4, spare: 0, loops: 3, procs: 4},
 	} {
 		f := &fakeMachine{machine: machine{c.cpus, c.quota}, procs: c.cpus}
 		p := newProcessors(c.spare, f.read, f.set)
-		if p.loops != c.loops || f.procs != c.places {
-			t.Errorf("%d processors, quota %v, %d spare: %d loops and %d places, want %d and %d",
-				c.cpus, c.quota, c.spare, p.loops, f.procs, c.loops, c.places)
+		if p.loops != c.loops || f.procs != c.procs {
+			t.Errorf("%d processors, quota %v, %d spare: %d loops and %d Ps, want %d and %d",
+				c.cpus, c.quota, c.spare, p.loops, f.procs, c.loops, c.procs)
 		}
 	}
 }
@@ -87,19 +87,19 @@ func TestProcessorsFollow(t *testing.T) {
 		go func() { done <- p.follow(ctx, zerolog.New(&log)) }()
 		for _, c := range []struct {
 			machine
-			places int
+			procs int
 		}{
 			{machine{8, 4}, 4},
 			{machine{8, 6}, 6},
 			{machine{8, 0}, 16},
 			{machine{3, 0}, 6},
-			{machine{8, 1}, 4}, // three loops and one more place
+			{machine{8, 1}, 4}, // three loops and one more P
 		} {
 			f.change(c.machine)
 			<-time.After(processorsTick)
 			synctest.Wait()
-			if n := f.set(0); n != c.places {
-				t.Errorf("%+v: %d places, want %d", c.machine, n, c.places)
+			if n := f.set(0); n != c.procs {
+				t.Errorf("%+v: %d Ps, want %d", c.machine, n, c.procs)
 			}
 		}
 		cancel()
@@ -127,8 +127,8 @@ func TestProcessorsRespectEnvironment(t *testing.T) {
 	}
 }
 
-// TestSparePlacesSetting: a process sets GOMAXPROCS by runtime.spare_procs and the environment.
-func TestSparePlacesSetting(t *testing.T) {
+// TestSpareProcsSetting: a process sets GOMAXPROCS by runtime.spare_procs and the environment.
+func TestSpareProcsSetting(t *testing.T) {
 	cpus := machineReader()().share()
 	for setting, want := range map[string]int{"off": max(2, cpus), "3": cpus + 3} {
 		_, url := start(t, []string{"SWITCHBOARD_RUNTIME_SPARE_PROCS=" + setting})

@@ -206,8 +206,8 @@ func TestSecondSignal(t *testing.T) {
 	}
 	p.Signal(t, syscall.SIGTERM)
 	p.Await(t, "shutting down")
-	// The second signal may only come after the process has handled the first one, shortly after that
-	// line.
+	// The process handles the first signal shortly after that line. A second signal before that has
+	// no effect, so the test repeats it.
 	p.SignalUntilEnd(t, syscall.SIGTERM)
 	if code := p.Wait(t); code != -1 {
 		t.Errorf("the exit code is %d, want the end by a signal", code)

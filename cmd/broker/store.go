@@ -36,7 +36,7 @@ func openStore(settings configs.Broker, opts *broker.Options) (store, error) {
 	queueOptions.Replaced = redis.Watch.Replaced
 	opts.Store.Queue = queue.NewRedis(redis.Pipe, queueOptions)
 	opts.Store.Shared, opts.Store.Changed, opts.Store.Epoch = true, redis.Watch.Changed(), redis.Watch.Epoch
-	return store{run: redis.Settle, close: func() { _ = redis.Close() }}, nil
+	return store{run: redis.AwaitCheck, close: func() { _ = redis.Close() }}, nil
 }
 
 // openMemory opens a store in memory. Its run function is a janitor, since no other process can

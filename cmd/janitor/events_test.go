@@ -67,7 +67,7 @@ func next(t *testing.T, deliveries <-chan delivery) delivery {
 	}
 }
 
-// brokers writes the changes into Redis that brokers would write, so that there are events.
+// brokers simulates brokers: it writes their changes into Redis, so that there are events.
 type brokers struct {
 	*testing.T
 	*events.Recorder

@@ -104,7 +104,7 @@ func serve(ctx context.Context, settings configs.Janitor, stdout, stderr io.Writ
 	}
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return probes.serve(ctx) })
-	group.Go(func() error { return tolerate(redis.Settle(ctx)) })
+	group.Go(func() error { return tolerate(redis.AwaitCheck(ctx)) })
 	group.Go(func() error {
 		log.Info().Str("http", probes.addr()).Bool("dry_run", settings.DryRun).Bool("events", dispatcher != nil).Msg("working")
 		return j.Run(ctx)

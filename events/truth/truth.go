@@ -107,9 +107,10 @@ func (c *serverCache) alive(ctx context.Context, server string) (bool, error) {
 }
 
 // query reports whether a server is alive: it has a lease, or it is listed and not declared dead. A
-// listed server whose lease has expired may renew it within a second; to report all its clients
-// offline would make two events for each. If the server is dead, a janitor declares it dead after
-// two rounds and removes its bindings. That schedules a check of each of its users and channels.
+// listed server whose lease has expired may renew it within a second. If query returned false in
+// between, each of its users would cause two events. If the server is dead, a janitor declares it
+// dead after two rounds and removes its bindings. That schedules a check of each of its users and
+// channels.
 func (c *serverCache) query(ctx context.Context, server string) (bool, error) {
 	if _, live, err := c.registry.Lease(ctx, server); live || err != nil {
 		return live, err

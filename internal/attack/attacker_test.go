@@ -37,7 +37,8 @@ type endpoint struct {
 
 const deflateOffer = "permessage-deflate; server_no_context_takeover; client_no_context_takeover"
 
-// endpoints are all ways in which clients can connect. Each has the name of a transport.
+// endpoints are all ways in which clients can connect, except Server-Sent Events. They have the
+// same names as transports.
 var endpoints = []endpoint{
 	{name: "lines"},
 	{name: "websocket-tcp-port", frames: true},

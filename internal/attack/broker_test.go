@@ -43,8 +43,8 @@ namespaces:
   "inbox:{user}": {subscribe: named, publish: named, presence: named, history: named}
 `
 
-// revocableKey is the line of the settings that configure leaves out to revoke a key.
-const revocableKey = "    leaving: {alg: HS256, file: %s/leaving}"
+// revocableLine is the line of the settings that configure leaves out to revoke a key.
+const revocableLine = "    revocable: {alg: HS256, file: %s/revocable}"
 
 // A broker is a broker process under attack.
 type broker struct {
@@ -58,10 +58,9 @@ type broker struct {
 
 func startBroker(ctx context.Context, t *testing.T, i *issuer, more, auth string) *broker {
 	t.Helper()
-	b := &broker{dir: t.TempDir(), more: [2]string{more, auth}, key: "the backend's " + rand.Text(), client: &http.Client{Transport: &http.Transport{}}}
-	b.key = strings.ReplaceAll(b.key, " ", "-")
+	b := &broker{dir: t.TempDir(), more: [2]string{more, auth}, key: "the-backend-" + rand.Text(), client: &http.Client{Transport: &http.Transport{}}}
 	for name, content := range map[string][]byte{
-		"api_keys": []byte("# the backend\nplain:" + b.key), "shared": i.shared, "leaving": i.leaving, "public.pem": i.rsaPEM,
+		"api_keys": []byte("# the backend\nplain:" + b.key), "shared": i.shared, "revocable": i.revocable, "public.pem": i.rsaPEM,
 	} {
 		b.write(t, name, content)
 	}
@@ -102,11 +101,11 @@ func (b *broker) write(t *testing.T, name string, content []byte) {
 }
 
 // configure writes the settings, with or without the key that can be revoked.
-func (b *broker) configure(t *testing.T, leaving bool) {
+func (b *broker) configure(t *testing.T, withRevocable bool) {
 	t.Helper()
 	key := ""
-	if leaving {
-		key = fmt.Sprintf(revocableKey, b.dir)
+	if withRevocable {
+		key = fmt.Sprintf(revocableLine, b.dir)
 	}
 	b.write(t, "broker.yaml", fmt.Appendf(nil, settings, b.dir, key, b.more[0], b.more[1]))
 }

@@ -1,11 +1,11 @@
 // Package attack tests that a broker keeps serving while it is attacked. The broker is a process of
 // its own with a real Redis. The test process holds the attackers.
 //
-// During each attack, honest clients on every transport and a backend exchange messages all the
-// time. They check that each message reaches each client once and in order, and that their
-// connections stay open. During and after the attack, new clients must be able to connect. At the
-// end, the broker must still run, must have stayed below its memory bound, and must have given the
-// attackers the errors and close codes of the protocol.
+// During each attack, honest clients on every transport except Server-Sent Events and a backend
+// exchange messages all the time. They check that each message reaches each client once and in
+// order, and that their connections stay open. During and after the attack, new clients must be
+// able to connect. At the end, the broker must still run, must have stayed below its memory bound,
+// and must have given the attackers the errors and close codes of the protocol.
 //
 //	scenario_test.go     the checks that run with each attack
 //	broker_test.go       the broker process: settings, API calls, memory and descriptors

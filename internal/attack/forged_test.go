@@ -61,7 +61,7 @@ func (i *issuer) forgeries(t *testing.T) map[string]string {
 		"a key set URL in the header":      sign(`{"alg":"RS256","jku":"http://127.0.0.1:1/keys","kid":"own"}`, admin, jwt.SigningMethodRS256, own),
 		"a critical extension":             sign(`{"alg":"HS256","kid":"shared","crit":["b64"],"b64":false}`, admin, jwt.SigningMethodHS256, i.shared),
 		"another payload":                  parts[0] + "." + encode(admin) + "." + parts[2],
-		"another header":                   encode(header("HS256", kidLeaving)) + "." + parts[1] + "." + parts[2],
+		"another header":                   encode(header("HS256", kidRevocable)) + "." + parts[1] + "." + parts[2],
 		"no signature":                     parts[0] + "." + parts[1] + ".",
 		"a part of the signature":          good[:len(good)-10],
 		"extra text after the signature":   good + "AAAA",

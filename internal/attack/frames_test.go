@@ -138,8 +138,8 @@ func (a *attacker) flood(frame []byte) {
 	}()
 }
 
-// outcomeWithoutRateLimits returns the outcome without the leading rate limit errors, of which each
-// message may get one.
+// outcomeWithoutRateLimits returns the outcome without the rate limit errors at its start. Each
+// message may cause one.
 func (a *attacker) outcomeWithoutRateLimits() string {
 	codes := strings.Fields(a.outcome())
 	for len(codes) > 0 && strings.HasPrefix(codes[0], "error:rate_limited") {

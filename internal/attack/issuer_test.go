@@ -17,16 +17,16 @@ import (
 
 // Key ids (kid) of the issuer.
 const (
-	kidHMAC    = "shared"
-	kidRSA     = "public"
-	kidLeaving = "leaving" // revoked during the test
+	kidHMAC      = "shared"
+	kidRSA       = "public"
+	kidRevocable = "revocable" // revoked during the test
 )
 
 // An issuer signs the users' tokens.
 type issuer struct {
-	shared, leaving []byte
-	rsa             *rsa.PrivateKey
-	rsaPEM          []byte // the public key
+	shared, revocable []byte
+	rsa               *rsa.PrivateKey
+	rsaPEM            []byte // the public key
 }
 
 func newIssuer(t *testing.T) *issuer {
@@ -40,7 +40,7 @@ func newIssuer(t *testing.T) *issuer {
 		t.Fatal(err)
 	}
 	return &issuer{
-		shared: []byte(rand.Text() + rand.Text()), leaving: []byte(rand.Text() + rand.Text()),
+		shared: []byte(rand.Text() + rand.Text()), revocable: []byte(rand.Text() + rand.Text()),
 		rsa: key, rsaPEM: pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der}),
 	}
 }

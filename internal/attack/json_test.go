@@ -12,8 +12,8 @@ import (
 // A bomb is a message that is cheap to send and expensive to parse.
 type bomb struct {
 	name, text    string
-	beforeConnect string // the error before the connection is closed as bad_request
-	afterConnect  string // the error, or closed
+	beforeConnect string // the error for a bomb instead of a connect; the connection is then closed
+	afterConnect  string // the error for a bomb after a connect, or closed
 }
 
 func nested(open, inner, end string, n int) string {

@@ -123,8 +123,9 @@ func redirects(_ *testing.T, _ *scenario, r *http.Request) string {
 	return "HTTP/1.1 307 Temporary Redirect\r\nLocation: http://" + r.Host + "/elsewhere\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
 }
 
-// switching returns the response that accepts a WebSocket, with hello in the handshake header.
-func switching(r *http.Request, hello string) string {
+// acceptUpgrade returns the response that accepts a WebSocket, with hello in the header
+// Switchboard-Peer.
+func acceptUpgrade(r *http.Request, hello string) string {
 	sum := sha1.Sum([]byte(r.Header.Get("Sec-WebSocket-Key") + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11")) // RFC 6455 §4.2.2
 	text := "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Accept: " +
 		base64.StdEncoding.EncodeToString(sum[:]) + "\r\n"
@@ -134,11 +135,11 @@ func switching(r *http.Request, hello string) string {
 	return text + "\r\n"
 }
 
-func acceptsAnything(_ *testing.T, _ *scenario, r *http.Request) string { return switching(r, "") }
+func acceptsAnything(_ *testing.T, _ *scenario, r *http.Request) string { return acceptUpgrade(r, "") }
 
 func reflectsNonce(_ *testing.T, _ *scenario, r *http.Request) string {
 	nonce := r.Header.Get("Switchboard-Peer")
-	return switching(r, nonce+" "+strings.TrimPrefix(nonce, "2 "))
+	return acceptUpgrade(r, nonce+" "+strings.TrimPrefix(nonce, "2 "))
 }
 
 // answersWithProofFromBroker opens a link to the broker with the broker's own nonce, and answers
@@ -148,7 +149,7 @@ func answersWithProofFromBroker(t *testing.T, s *scenario, r *http.Request) stri
 	if status != http.StatusSwitchingProtocols {
 		t.Errorf("the broker answers %d", status)
 	}
-	return switching(r, hello)
+	return acceptUpgrade(r, hello)
 }
 
 // linkTo begins a link to the broker and closes it.

@@ -16,7 +16,7 @@ import (
 	"switchboard/internal/proc"
 )
 
-// openBroker starts a broker in memory without keys. It runs until the test ends.
+// openBroker starts a broker without keys and without Redis. It runs until the test ends.
 func openBroker(t *testing.T, environ []string, args ...string) (httpPort, tcpPort string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), testTimeout)

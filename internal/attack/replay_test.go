@@ -137,11 +137,11 @@ func forgedKeys(t *testing.T, s *scenario) {
 
 // revokedKey removes a key of the issuer and reloads the settings.
 func revokedKey(t *testing.T, s *scenario) {
-	token := sign(header("HS256", kidLeaving), claims("mallory", nil), jwt.SigningMethodHS256, s.leaving)
+	token := sign(header("HS256", kidRevocable), claims("mallory", nil), jwt.SigningMethodHS256, s.revocable)
 	var live []*attacker
 	for _, e := range endpoints {
 		a := s.open(t, e, "")
-		a.send(connectAs("leaving-"+e.name, token))
+		a.send(connectAs("revocable-"+e.name, token))
 		a.waitFor(t, "connected")
 		live = append(live, a)
 	}
@@ -149,7 +149,7 @@ func revokedKey(t *testing.T, s *scenario) {
 	s.reload(s.ctx, t)
 	for i, e := range endpoints {
 		a := s.open(t, e, "")
-		a.send(connectAs("leaving-"+e.name, token))
+		a.send(connectAs("revocable-"+e.name, token))
 		if got, want := a.outcome(), e.closing("error:unauthorized", "unauthorized", 4003); got != want {
 			t.Errorf("%s: got %q, want %q", e.name, got, want)
 		}

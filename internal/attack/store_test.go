@@ -244,14 +244,14 @@ func TestReadsAreNotAmplified(t *testing.T) {
 	if err != nil || len(servers) != 1 {
 		t.Fatal(servers, err)
 	}
-	roster := 0
+	rosterBytes := 0
 	for i := range members {
 		name := fmt.Sprint("ghost-", i)
 		entry := fmt.Sprintf(`%d:1:{"user":%q,"info":{"about":%q}}`, time.Now().UnixMilli(), name, strings.Repeat("x", 600))
 		if err := rdb.HSet(s.ctx, "ch_p_{room:large}:"+servers[0], name, entry).Err(); err != nil {
 			t.Fatal(err)
 		}
-		roster += len(entry)
+		rosterBytes += len(entry)
 	}
 	client := func(request, want string) func() {
 		return func() {
@@ -285,7 +285,7 @@ func TestReadsAreNotAmplified(t *testing.T) {
 			took := time.Since(began)
 			got := redisBytesSent(s.ctx, t) - before
 			// The broker counts the users of the channel once a second, and reads its roster for that.
-			if most := idle + times*c.each + roster*(2+int(took/time.Second)); got > most {
+			if most := idle + times*c.each + rosterBytes*(2+int(took/time.Second)); got > most {
 				t.Errorf("Redis sent %d bytes for %d requests, %d at most were expected", got, times, most)
 			}
 			t.Logf("Redis sent %d bytes for each of %d requests", got/times, times)

@@ -15,7 +15,8 @@ type transport struct {
 	dial func(ctx context.Context, b *broker) (textconn.Conn, error)
 }
 
-// transports are all that the broker has. Each uses different code in the broker.
+// transports are all that the broker has, except Server-Sent Events. Each uses different code in
+// the broker.
 var transports = []transport{
 	{"lines", dialLines},
 	{"websocket-tcp-port", func(ctx context.Context, b *broker) (textconn.Conn, error) {

@@ -133,7 +133,7 @@ func TestMutual(t *testing.T) {
 		"client of another authority":          {open(theirs, ours, "").Client(), false, true},
 		"client that trusts another authority": {open(ours, theirs, "").Client(), false, false},
 		"no client certificate":                {&tls.Config{RootCAs: ours.Pool()}, false, true},
-		"TLS 1.1":                              {onlyTLS11(open(ours, ours, "").Client()), false, false},
+		"below TLS 1.2":                        {belowTLS12(open(ours, ours, "").Client()), false, false},
 	} {
 		_, serverErr, clientErr := handshake(t, server, tt.client)
 		// In TLS 1.3 the client finishes before the server has verified its certificate.
@@ -143,8 +143,8 @@ func TestMutual(t *testing.T) {
 	}
 }
 
-// onlyTLS11 limits a configuration to versions below TLS 1.2.
-func onlyTLS11(c *tls.Config) *tls.Config {
+// belowTLS12 limits a configuration to versions below TLS 1.2.
+func belowTLS12(c *tls.Config) *tls.Config {
 	c.MinVersion, c.MaxVersion = tls.VersionTLS10, tls.VersionTLS11
 	return c
 }
@@ -154,7 +154,7 @@ func TestMinimumVersion(t *testing.T) {
 	pair := ca.Pair()
 	f, err := Open(Options{Cert: pair.Cert, Key: pair.Key})
 	ok(t, err)
-	if _, serverErr, _ := handshake(t, f.Server(), onlyTLS11(&tls.Config{RootCAs: ca.Pool()})); serverErr == nil {
+	if _, serverErr, _ := handshake(t, f.Server(), belowTLS12(&tls.Config{RootCAs: ca.Pool()})); serverErr == nil {
 		t.Error("TLS 1.1 was accepted")
 	}
 	if _, _, err := handshake(t, f.Server(), &tls.Config{RootCAs: ca.Pool(), MaxVersion: tls.VersionTLS12}); err != nil {

@@ -6,8 +6,8 @@
 // It pushes messages to channels, users, single clients and all clients. Meanwhile it kills one
 // broker. The clients of that broker connect to others and resume, and pushes without a response
 // are repeated with the same key. At the end, each message must have reached each of its clients
-// exactly once and in order. When all clients have left, Redis must hold only keys of the design,
-// and each of them must be bounded.
+// exactly once and in order. When all clients have left, Redis must hold only documented keys, and
+// each of them must be bounded.
 //
 // Two further tests check the webhooks after brokers and janitors are killed. TestEventSource
 // checks streams of Server-Sent Events, with the EventSource of Chromium and of npm.

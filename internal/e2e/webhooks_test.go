@@ -124,9 +124,9 @@ func TestPresenceWebhooksWhenBrokerAndJanitorAreKilled(t *testing.T) {
 	}
 }
 
-// TestUndeliveredWebhooks checks that the backend receives an event for each message without an
-// acknowledgement. A message that the first device acknowledged causes no event, although the other
-// devices did not receive it.
+// TestUndeliveredWebhooks checks that the backend receives an event for each message that no device
+// of its user has acknowledged. With "first", the acknowledgement of one device withdraws the
+// message from the other devices and prevents the event.
 func TestUndeliveredWebhooks(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), testTimeout)
 	defer cancel()

@@ -39,12 +39,12 @@ type clientLink struct {
 	upstreams []string
 	wg        sync.WaitGroup
 
-	mu             sync.Mutex // guards the fields below
-	next           int
-	conns          map[net.Conn]bool
-	readingStopped chan struct{} // closed to resume reading; nil while the link reads
-	pendingCut     cutTime       // cut at the next message; zero means none
-	closed         bool
+	mu         sync.Mutex // guards the fields below
+	next       int
+	conns      map[net.Conn]bool
+	resume     chan struct{} // closed when reading resumes; nil while the link reads
+	pendingCut cutTime       // cut at the next message; zero means none
+	closed     bool
 }
 
 func newClientLink(upstreams []string, first int) (*clientLink, error) {
@@ -130,10 +130,10 @@ func (l *clientLink) copyDown(client, broker net.Conn) {
 	buf := make([]byte, 4<<10)
 	for {
 		l.mu.Lock()
-		stopped := l.readingStopped
+		resume := l.resume
 		l.mu.Unlock()
-		if stopped != nil {
-			<-stopped
+		if resume != nil {
+			<-resume
 		}
 		n, err := broker.Read(buf)
 		if err != nil {
@@ -206,17 +206,17 @@ func cutAny(random *rand.Rand) func(*clientLink) {
 func (l *clientLink) stopReading() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.readingStopped == nil {
-		l.readingStopped = make(chan struct{})
+	if l.resume == nil {
+		l.resume = make(chan struct{})
 	}
 }
 
 func (l *clientLink) resumeReading() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.readingStopped != nil {
-		close(l.readingStopped)
-		l.readingStopped = nil
+	if l.resume != nil {
+		close(l.resume)
+		l.resume = nil
 	}
 }
 

@@ -13,12 +13,12 @@ import (
 // continues meanwhile.
 
 func noFault(ctx context.Context, tb *testbed) error {
-	tb.injectFault()
-	return tb.beats(ctx, 6)
+	tb.recordFault()
+	return tb.awaitBeats(ctx, 6)
 }
 
 func killBroker(ctx context.Context, tb *testbed) error {
-	tb.injectFault()
+	tb.recordFault()
 	tb.victim().kill()
 	if err := tb.awaitGhostsGone(ctx); err != nil {
 		return err
@@ -28,7 +28,7 @@ func killBroker(ctx context.Context, tb *testbed) error {
 }
 
 func killBrokerAndJanitor(ctx context.Context, tb *testbed) error {
-	tb.injectFault()
+	tb.recordFault()
 	tb.victim().kill()
 	tb.janitor.kill()
 	if !pause(ctx, tb.times.lease()) {
@@ -45,13 +45,13 @@ func killBrokerAndJanitor(ctx context.Context, tb *testbed) error {
 
 func killTwo(ctx context.Context, tb *testbed) error {
 	other := tb.survivors()[tb.random.IntN(len(tb.brokers)-1)]
-	tb.injectFault()
+	tb.recordFault()
 	tb.victim().kill()
-	if err := tb.beats(ctx, 2); err != nil {
+	if err := tb.awaitBeats(ctx, 2); err != nil {
 		return err
 	}
 	other.kill()
-	if err := tb.beats(ctx, 4); err != nil {
+	if err := tb.awaitBeats(ctx, 4); err != nil {
 		return err
 	}
 	if err := tb.victim().start(ctx); err != nil {
@@ -62,7 +62,7 @@ func killTwo(ctx context.Context, tb *testbed) error {
 
 func freezeBroker(ctx context.Context, tb *testbed) error {
 	b := tb.victim()
-	tb.injectFault()
+	tb.recordFault()
 	until := time.Now().Add(tb.times.cleanupBound())
 	if err := b.proc.Signal(syscall.SIGSTOP); err != nil {
 		return err
@@ -79,16 +79,16 @@ func freezeBroker(ctx context.Context, tb *testbed) error {
 	if err := b.proc.Signal(syscall.SIGCONT); err != nil {
 		return err
 	}
-	return tb.beats(ctx, 4)
+	return tb.awaitBeats(ctx, 4)
 }
 
 func rollingRestart(ctx context.Context, tb *testbed) error {
-	tb.injectFault()
+	tb.recordFault()
 	for _, b := range tb.brokers {
 		if err := b.restart(ctx); err != nil {
 			return err
 		}
-		if err := tb.beats(ctx, 2); err != nil {
+		if err := tb.awaitBeats(ctx, 2); err != nil {
 			return err
 		}
 	}
@@ -96,16 +96,16 @@ func rollingRestart(ctx context.Context, tb *testbed) error {
 }
 
 func killRedis(ctx context.Context, tb *testbed) error {
-	tb.injectFault()
+	tb.recordFault()
 	tb.store.server.Kill()
-	if err := tb.beats(ctx, 2); err != nil {
+	if err := tb.awaitBeats(ctx, 2); err != nil {
 		return err
 	}
 	if err := tb.store.server.Restart(); err != nil {
 		return err
 	}
 	tb.logf("Redis is running again")
-	return tb.beats(ctx, 4)
+	return tb.awaitBeats(ctx, 4)
 }
 
 func killMaster(ctx context.Context, tb *testbed) error {
@@ -118,10 +118,10 @@ func killMaster(ctx context.Context, tb *testbed) error {
 	}
 	all := func(*testClient) bool { return true }
 	tb.eachLink(stalling, all, (*clientLink).stopReading)
-	if err := tb.beats(ctx, 1); err != nil {
+	if err := tb.awaitBeats(ctx, 1); err != nil {
 		return err
 	}
-	tb.injectFault()
+	tb.recordFault()
 	p.master.Kill()
 	tb.eachLink(stalling, all, cutNow) // now only the dead master has the messages that they did not read
 	tb.eachLink(stalling, all, (*clientLink).resumeReading)
@@ -129,7 +129,7 @@ func killMaster(ctx context.Context, tb *testbed) error {
 		return fmt.Errorf("failover: %w", err)
 	}
 	tb.logf("the replica is master, the old master is its replica")
-	return tb.beats(ctx, 4)
+	return tb.awaitBeats(ctx, 4)
 }
 
 func freezeMaster(ctx context.Context, tb *testbed) error {
@@ -137,49 +137,49 @@ func freezeMaster(ctx context.Context, tb *testbed) error {
 	if err != nil {
 		return err
 	}
-	tb.injectFault()
+	tb.recordFault()
 	if err := p.master.Pause(); err != nil {
 		return err
 	}
 	if err := retry(ctx, func() error { return isMaster(ctx, p.replica) }); err != nil {
 		return fmt.Errorf("failover: %w", err)
 	}
-	if err := tb.beats(ctx, 3); err != nil {
+	if err := tb.awaitBeats(ctx, 3); err != nil {
 		return err
 	}
 	if err := p.master.Resume(); err != nil {
 		return err
 	}
 	tb.logf("the replica is master, the old master is running again")
-	return tb.beats(ctx, 6)
+	return tb.awaitBeats(ctx, 6)
 }
 
 func cutRedisLink(ctx context.Context, tb *testbed) error {
-	tb.injectFault()
+	tb.recordFault()
 	tb.redisLink.cut()
-	if err := tb.beats(ctx, 4); err != nil {
+	if err := tb.awaitBeats(ctx, 4); err != nil {
 		return err
 	}
 	return tb.redisLink.restore()
 }
 
 func blackholeRedisLink(ctx context.Context, tb *testbed) error {
-	tb.injectFault()
+	tb.recordFault()
 	if err := tb.redisLink.blackhole(); err != nil {
 		return err
 	}
-	if err := tb.beats(ctx, 7); err != nil {
+	if err := tb.awaitBeats(ctx, 7); err != nil {
 		return err
 	}
 	return tb.redisLink.removeToxic(ctx, "timeout")
 }
 
 func slowRedisLink(ctx context.Context, tb *testbed) error {
-	tb.injectFault()
+	tb.recordFault()
 	if err := tb.redisLink.delay(100 * time.Millisecond); err != nil {
 		return err
 	}
-	if err := tb.beats(ctx, 8); err != nil {
+	if err := tb.awaitBeats(ctx, 8); err != nil {
 		return err
 	}
 	return tb.redisLink.removeToxic(ctx, "latency")
@@ -191,22 +191,22 @@ func fillRedis(ctx context.Context, tb *testbed) error {
 		return fmt.Errorf("a %T cannot be filled", tb.store.client)
 	}
 	info := node.InfoMap(ctx, "memory")
-	tb.injectFault()
+	tb.recordFault()
 	if err := node.ConfigSet(ctx, "maxmemory", info.Item("Memory", "used_memory")).Err(); err != nil {
 		return err
 	}
-	if err := tb.beats(ctx, 7); err != nil {
+	if err := tb.awaitBeats(ctx, 7); err != nil {
 		return err
 	}
 	return node.ConfigSet(ctx, "maxmemory", "0").Err()
 }
 
 func cutPeerLinks(ctx context.Context, tb *testbed) error {
-	tb.injectFault()
+	tb.recordFault()
 	for _, l := range tb.peerLinks {
 		l.cut()
 	}
-	if err := tb.beats(ctx, 6); err != nil {
+	if err := tb.awaitBeats(ctx, 6); err != nil {
 		return err
 	}
 	for _, l := range tb.peerLinks {
@@ -218,13 +218,13 @@ func cutPeerLinks(ctx context.Context, tb *testbed) error {
 }
 
 func blackholePeerLinks(ctx context.Context, tb *testbed) error {
-	tb.injectFault()
+	tb.recordFault()
 	for _, l := range tb.peerLinks {
 		if err := l.blackhole(); err != nil {
 			return err
 		}
 	}
-	if err := tb.beats(ctx, 6); err != nil {
+	if err := tb.awaitBeats(ctx, 6); err != nil {
 		return err
 	}
 	for _, l := range tb.peerLinks {
@@ -236,7 +236,7 @@ func blackholePeerLinks(ctx context.Context, tb *testbed) error {
 }
 
 func flapClients(ctx context.Context, tb *testbed) error {
-	tb.injectFault()
+	tb.recordFault()
 	end := time.Now().Add(10 * tb.times.Beat)
 	for time.Now().Before(end) { // cuts about a tenth of them each 100 ms
 		tb.eachLink(flapping, func(*testClient) bool { return tb.random.IntN(10) == 0 }, cutAny(tb.random))
@@ -248,10 +248,10 @@ func flapClients(ctx context.Context, tb *testbed) error {
 }
 
 func stallClients(ctx context.Context, tb *testbed) error {
-	tb.injectFault()
+	tb.recordFault()
 	all := func(*testClient) bool { return true }
 	tb.logf("%d clients stop reading", tb.eachLink(stalling, all, (*clientLink).stopReading))
-	err := tb.beats(ctx, 7)
+	err := tb.awaitBeats(ctx, 7)
 	tb.eachLink(stalling, all, (*clientLink).resumeReading)
 	return err
 }

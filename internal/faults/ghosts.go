@@ -153,7 +153,7 @@ func onlineDevices(ctx context.Context, b *instance, user string) (n int, err er
 			n++
 		}
 	}
-	if answer.Online && n == 0 {
+	if answer.Online && n == 0 { // a user that is still online counts as one device
 		n = 1
 	}
 	return n, nil

@@ -14,7 +14,8 @@ import (
 	"switchboard/internal/proc"
 )
 
-// times holds the beat of a run. The other intervals follow from it.
+// times holds the beat of a run: the interval at which a broker renews its lease. The other
+// intervals follow from it.
 type times struct{ Beat time.Duration }
 
 func (t times) lease() time.Duration           { return 5 * t.Beat }
@@ -40,7 +41,7 @@ type instance struct {
 
 	id   string // server id of the current process
 	proc *proc.Process
-	logs []*proc.Process // all processes so far
+	runs []*proc.Process // all processes so far
 }
 
 func (b *instance) start(ctx context.Context) error {
@@ -57,7 +58,7 @@ func (b *instance) start(ctx context.Context) error {
 	if b.proc, err = proc.Start(b.name, cmd, nil); err != nil {
 		return err
 	}
-	b.logs = append(b.logs, b.proc)
+	b.runs = append(b.runs, b.proc)
 	if _, err := b.proc.Logged(ctx, "listening", "http"); err != nil {
 		return fmt.Errorf("%w\n%s", err, b.proc.Tail(10))
 	}
@@ -109,7 +110,7 @@ type janitor struct {
 	program, redis string
 	every          time.Duration
 	proc           *proc.Process
-	logs           []*proc.Process
+	runs           []*proc.Process // all processes so far
 }
 
 func (j *janitor) start() error {
@@ -118,7 +119,7 @@ func (j *janitor) start() error {
 	var err error
 	j.proc, err = proc.Start("janitor", cmd, nil)
 	if err == nil {
-		j.logs = append(j.logs, j.proc)
+		j.runs = append(j.runs, j.proc)
 	}
 	return err
 }

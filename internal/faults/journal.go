@@ -29,9 +29,9 @@ type gap struct {
 	at        time.Time
 }
 
-// covers reports whether the gap declares a message lost. A gap whose id is below its position is a
-// reset: the queue has lost its newest messages and continues after id. It declares all messages
-// above id lost that were acknowledged before it.
+// covers reports whether the gap declares a message lost. A gap with id < after is a reset: the
+// queue has lost its newest messages and continues after id. A reset declares a message lost if its
+// id is above that of the gap and it was acknowledged before the gap arrived.
 func (g gap) covers(queue string, id int64, acked time.Time) bool {
 	switch {
 	case g.queue != queue:
@@ -96,8 +96,8 @@ func newJournal() *journal {
 	}
 }
 
-// clientReady records that a client is connected, over Server-Sent Events or not, and has all its
-// subscriptions.
+// clientReady records that a client is connected and has all its subscriptions. overSSE means that
+// it uses Server-Sent Events.
 func (j *journal) clientReady(client string, overSSE bool, at time.Time) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -153,7 +153,8 @@ func (j *journal) accept(p acceptedPush) {
 	}
 }
 
-// message records a message that passed the client's duplicate filter.
+// message records a message that a client received. Package client has already dropped its
+// duplicates; an event stream has not.
 func (j *journal) message(client, queue string, id int64, it item, at time.Time) {
 	j.mu.Lock()
 	defer j.mu.Unlock()

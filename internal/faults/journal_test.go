@@ -48,7 +48,7 @@ func (j *journalTest) gap(after, id int64) {
 	j.journal.gap("a", gap{queue: "room", after: after, id: id, at: j.tick()})
 }
 
-func TestEachColumnCounts(t *testing.T) {
+func TestCounts(t *testing.T) {
 	for name, tc := range map[string]struct {
 		record func(p *journalTest)
 		want   counts

@@ -111,7 +111,7 @@ var columns = []struct {
 	{"unnamed", "connected devices that the answer to a push to their user did not name; the backend can see this", func(r row) string { return fmt.Sprint(r.Unnamed) }},
 	{"ghosts", "clients and keys that were still online, bound or stored after the lease, two rounds of the janitor and a margin", func(r row) string { return fmt.Sprint(r.Ghosts) }},
 	{"events", "joins and leaves that the watchers received; one watcher at each broker watches all channels and some users", func(r row) string { return fmt.Sprint(r.Events) }},
-	{"repeated", "of events: joins of members, leaves of names that were no members, and the watcher's own", func(r row) string { return fmt.Sprint(r.RepeatedEvents) }},
+	{"repeated", "of events: joins of clients that were members already, leaves of clients that were not members, and events about the watcher itself", func(r row) string { return fmt.Sprint(r.RepeatedEvents) }},
 	{"missing", "members that a watcher's view or a broker's answer lacked when the load had ended", func(r row) string { return fmt.Sprint(r.Missing) }},
 	{"phantoms", "names in a watcher's view or a broker's answer that were no members, among them clients that had died with a broker", func(r row) string { return fmt.Sprint(r.Phantoms) }},
 	{"over SSE", "delivered and acked, and among these dup, of the clients over Server-Sent Events, a quarter of all; they have no filter for duplicates", func(r row) string {

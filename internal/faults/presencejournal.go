@@ -77,7 +77,7 @@ func (j *presenceJournal) event(key viewKey, name string, in bool, at time.Time)
 	defer j.mu.Unlock()
 	j.events++
 	view := j.views[key]
-	if view == nil || name == watcherMember(key.watcher) {
+	if view == nil || name == watcherClientID(key.watcher) {
 		j.repeated++
 		j.evidence.add("repeated event", "%s received an event about %s in %s, which it must not", key.watcher, name, key.channel)
 		return

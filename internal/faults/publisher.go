@@ -42,13 +42,14 @@ func (p *publisher) run(ctx, stop context.Context, groups [][]stream, rate []flo
 	var all sync.WaitGroup
 	for i, group := range groups {
 		random := rand.New(rand.NewPCG(seed, uint64(i)))
-		all.Go(func() { p.group(ctx, stop, group, rate[i], random) })
+		all.Go(func() { p.pushGroup(ctx, stop, group, rate[i], random) })
 	}
 	all.Wait()
 }
 
-// group pushes one message of each stream in the group at a time.
-func (p *publisher) group(ctx, stop context.Context, group []stream, rate float64, random *rand.Rand) {
+// pushGroup pushes the next message of each stream in the group, rate times a second, until stop is
+// done.
+func (p *publisher) pushGroup(ctx, stop context.Context, group []stream, rate float64, random *rand.Rand) {
 	every := time.Duration(float64(time.Second) / rate)
 	wait := time.Duration(random.Int64N(int64(every)))
 	for n := 1; pause(stop, wait); n++ {

@@ -69,7 +69,8 @@ func (r pushResult) ids(s stream) map[string]int64 {
 
 var errNoAnswer = errors.New("no answer")
 
-// refusal is an answer that does not accept a push. Any other error means that there was no answer.
+// refusal is an answer that does not accept a push. The status is 0 if the answer lacks
+// results.
 type refusal struct{ status int }
 
 func (r refusal) Error() string { return fmt.Sprint("status ", r.status) }

@@ -35,8 +35,8 @@ type tolerance struct {
 	// forgets means that Redis loses its last writes under this fault. A push that was refused and
 	// repeated may then arrive twice, because Redis forgot that it had stored the first attempt.
 	forgets bool
-	// loses means that Redis also loses acknowledged writes. Messages may be lost and devices
-	// unknown, but each loss must be declared by a gap.
+	// loses means that these writes include acknowledged ones, because pushes are not durable.
+	// Messages may then be lost and devices unknown, but each loss must be declared by a gap.
 	loses bool
 }
 

@@ -110,12 +110,12 @@ func (r *runner) pushLoad(ctx context.Context, tb *testbed, specs []clientSpec) 
 		defer close(cutting)
 		tb.cutReconnecting(stop)
 	}()
-	err := tb.beats(ctx, 2)
+	err := tb.awaitBeats(ctx, 2)
 	if err == nil {
 		err = tb.scenario.fault(ctx, tb)
 	}
 	if err == nil {
-		err = tb.beats(ctx, 3)
+		err = tb.awaitBeats(ctx, 3)
 	}
 	tb.journal.loadEnds(time.Now())
 	endLoad()

@@ -30,7 +30,8 @@ func (l *serverLink) cut() { l.proxy.Stop() }
 
 func (l *serverLink) restore() error { return l.proxy.Start() }
 
-// addToxic adds a toxic in both directions, until removeToxic.
+// addToxic adds a toxic, which is Toxiproxy's word for a fault of a link, in both directions. It
+// lasts until removeToxic.
 func (l *serverLink) addToxic(kind, attributes string) error {
 	for _, stream := range []string{"upstream", "downstream"} {
 		text := fmt.Sprintf(`{"type":%q,"stream":%q,"attributes":{%s}}`, kind, stream, attributes)

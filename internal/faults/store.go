@@ -31,7 +31,7 @@ type store struct {
 	cluster  *redistest.Cluster
 
 	url    string
-	client redis.UniversalClient // for tests to inspect the data
+	client redis.UniversalClient // to inspect the data, and to fill Redis
 }
 
 func launchStore(t topology, dir string) (*store, error) {

@@ -47,14 +47,14 @@ func (tb *testbed) survivors() (rest []*instance) {
 	return rest
 }
 
-// injectFault records the time of the fault.
-func (tb *testbed) injectFault() {
+// recordFault records the time of the fault. Call it just before the fault.
+func (tb *testbed) recordFault() {
 	tb.journal.faultStarts(time.Now())
 	tb.logf("fault")
 }
 
-// beats waits for n beats.
-func (tb *testbed) beats(ctx context.Context, n float64) error {
+// awaitBeats waits for n beats.
+func (tb *testbed) awaitBeats(ctx context.Context, n float64) error {
 	if !pause(ctx, time.Duration(n*float64(tb.times.Beat))) {
 		return ctx.Err()
 	}
@@ -188,10 +188,10 @@ func (tb *testbed) stopAll() {
 func (tb *testbed) keepLogs() error {
 	var errs []error
 	for _, b := range tb.brokers {
-		errs = append(errs, writeFile(filepath.Join(tb.dir, b.name+".log"), allLogs(b.logs)))
+		errs = append(errs, writeFile(filepath.Join(tb.dir, b.name+".log"), allLogs(b.runs)))
 	}
 	if tb.janitor != nil {
-		errs = append(errs, writeFile(filepath.Join(tb.dir, "janitor.log"), allLogs(tb.janitor.logs)))
+		errs = append(errs, writeFile(filepath.Join(tb.dir, "janitor.log"), allLogs(tb.janitor.runs)))
 	}
 	return errors.Join(errs...)
 }

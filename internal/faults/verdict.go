@@ -8,7 +8,7 @@ import (
 // counts are the columns of the ledger that come from the journal. They count messages per
 // addressee: a message to a channel with forty subscribers counts forty times.
 type counts struct {
-	Acknowledged   int `json:"acknowledged"`   // confirmed addressees of accepted pushes
+	Acknowledged   int `json:"acknowledged"`   // addressees of accepted pushes: ready before the push, and named in its answer
 	Delivered      int `json:"delivered"`      // of these, delivered
 	Lost           int `json:"lost"`           // of these, not delivered
 	Duplicated     int `json:"duplicated"`     // arrived again under the same id, past the client's duplicate filter

@@ -47,8 +47,8 @@ func newWatcher(name string, broker *instance, channels []string, journal *prese
 	return &watcher{name: name, broker: broker, channels: channels, journal: journal, ended: make(chan struct{})}
 }
 
-// memberName returns the watcher's client id.
-func (w *watcher) memberName() string { return watcherMember(w.name) }
+// clientID returns the watcher's client id.
+func (w *watcher) clientID() string { return watcherClientID(w.name) }
 
 // start starts watching. It returns at once; stop ends it.
 func (w *watcher) start(ctx context.Context) {
@@ -149,8 +149,8 @@ func (w *watcher) readPresence(ctx context.Context, channel string) (c presenceA
 	}
 }
 
-// call sends a request and waits until its answer was handled. The reader calls onAnswer before it
-// handles the line after the answer. A nil onAnswer does nothing.
+// call sends a request and waits until its answer was handled. The reader calls onAnswer with the
+// answer before it handles the next line. A nil onAnswer does nothing.
 func (w *watcher) call(ctx context.Context, req wire.Request, onAnswer func(wire.Event)) error {
 	ctx, cancel := context.WithTimeout(ctx, watcherCallTimeout)
 	defer cancel()
@@ -272,11 +272,11 @@ func (w *watcher) handleEvent(key viewKey, ev wire.Event, at time.Time) (reread 
 
 // withoutSelf removes the watcher itself, which receives no events about itself.
 func (w *watcher) withoutSelf(names []string) []string {
-	return slices.DeleteFunc(names, func(name string) bool { return name == w.memberName() })
+	return slices.DeleteFunc(names, func(name string) bool { return name == w.clientID() })
 }
 
-// watcherMember returns the client id of a watcher, whose client is named like its user.
-func watcherMember(watcher string) string { return wire.ClientID(watcher, watcher) }
+// watcherClientID returns the client id of a watcher. Its client and its user have the same name.
+func watcherClientID(watcher string) string { return wire.ClientID(watcher, watcher) }
 
 // memberName returns the client id, or the user if there is none.
 func memberName(user, client string) string { return cmp.Or(client, user) }

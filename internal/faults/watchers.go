@@ -98,7 +98,7 @@ func (tb *testbed) expected(specs []clientSpec) expectedPresence {
 	for _, w := range tb.watchers {
 		e.devices[w.name] = 1
 		for _, channel := range w.channels { // the check skips the channels of users
-			e.members[channel] = append(e.members[channel], w.memberName())
+			e.members[channel] = append(e.members[channel], w.clientID())
 		}
 	}
 	for _, names := range e.members {
@@ -113,7 +113,7 @@ func (tb *testbed) checkGhostsLeft(ctx context.Context) (c presenceCheck, err er
 	var want []string
 	for _, w := range tb.watchers {
 		if w.broker != tb.victim() { // the victim's own watcher is disconnected
-			others, want = append(others, w), append(want, w.memberName())
+			others, want = append(others, w), append(want, w.clientID())
 		}
 	}
 	for _, w := range others {

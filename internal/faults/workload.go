@@ -30,7 +30,7 @@ const (
 	wsHTTP                 // WebSocket on the HTTP port
 	sse                    // Server-Sent Events on the HTTP port
 	listenerCount          // the number of kinds
-	socketCount   = sse    // the number of kinds that package client connects to, which are the first
+	socketCount   = sse    // package client connects to the kinds below this one
 )
 
 func (l listener) String() string {
@@ -59,7 +59,7 @@ var (
 )
 
 const (
-	devicesPerUser = 3  // of a user
+	devicesPerUser = 3
 	paddingKiB     = 12 // size of every eighth message, too large for a hint between brokers
 )
 

@@ -88,16 +88,16 @@ func (l *Limit) ended(message string, e *entry) {
 	defer l.mu.Unlock()
 	switch {
 	case l.closed:
-	case l.countLocked(message, e):
+	case l.logCountLocked(message, e):
 		e.timer.Reset(l.every)
 	default:
 		delete(l.messages, message)
 	}
 }
 
-// countLocked logs the line with the count, and reports whether the count was above zero. It logs
-// under the lock, so that no such line follows Close.
-func (l *Limit) countLocked(message string, e *entry) bool {
+// logCountLocked logs the line with the count, and reports whether the count was above zero. It
+// logs under the lock, so that no such line follows Close.
+func (l *Limit) logCountLocked(message string, e *entry) bool {
 	n, fields := e.repeated, e.fields
 	if n == 0 {
 		return false
@@ -113,7 +113,7 @@ func (l *Limit) Close() {
 	defer l.mu.Unlock()
 	for message, e := range l.messages {
 		e.timer.Stop()
-		l.countLocked(message, e)
+		l.logCountLocked(message, e)
 	}
 	clear(l.messages)
 	l.closed = true

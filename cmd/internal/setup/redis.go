@@ -39,7 +39,7 @@ type Redis struct {
 // OpenRedis prepares connections, but does not connect: an error concerns the URL or the files. r
 // receives the metrics of round trips. Each new connection reads the certificate files again.
 func OpenRedis(url string, files configs.RedisTLS, r prometheus.Registerer, log zerolog.Logger) (*Redis, error) {
-	config, err := files.Dial(log)
+	config, err := files.ClientConfig(log)
 	if err != nil {
 		return nil, err
 	}
@@ -78,9 +78,9 @@ func (r *Redis) Check(ctx context.Context) error {
 	return err
 }
 
-// Settle repeats Check until Redis answers. It returns redisurl.ErrEvicts if Redis may evict keys,
-// and nil otherwise, also at the end of ctx.
-func (r *Redis) Settle(ctx context.Context) error {
+// AwaitCheck repeats Check until Redis answers. It returns redisurl.ErrEvicts if Redis may evict
+// keys, and nil otherwise, also at the end of ctx.
+func (r *Redis) AwaitCheck(ctx context.Context) error {
 	var warned time.Time
 	for wait := firstWait; ; wait = min(2*wait, lastWait) {
 		switch err := r.Check(ctx); {

@@ -5,17 +5,17 @@ import (
 	"slices"
 )
 
-// losses describes where a peer is better than one of our systems. In sameStore both have the same
-// kind of store, memory or Redis. In otherStore one has memory and the other Redis.
-func (r Run) losses() (sameStore, otherStore []string) {
+// peerWins describes where a peer is better than one of our systems. In sameStore both have the
+// same kind of store, memory or Redis. In otherStore one has memory and the other Redis.
+func (r Run) peerWins() (sameStore, otherStore []string) {
 	for _, s := range r.scenarios() {
 		for _, m := range s.metrics {
 			if m.neutral {
 				continue
 			}
 			for _, x := range r.xs(s.id, m.id) {
-				sameStore = append(sameStore, r.lossesAt(s, m, x, true)...)
-				otherStore = append(otherStore, r.lossesAt(s, m, x, false)...)
+				sameStore = append(sameStore, r.peerWinsAt(s, m, x, true)...)
+				otherStore = append(otherStore, r.peerWinsAt(s, m, x, false)...)
 			}
 		}
 	}
@@ -32,9 +32,9 @@ func (r Run) missed() (texts []string) {
 	return texts
 }
 
-// lossesAt returns the losses at one point, either to peers with the same kind of store or to the
-// others.
-func (r Run) lossesAt(s scenario, m metric, x float64, sameStore bool) (texts []string) {
+// peerWinsAt describes where peers are better at one point: peers with the same kind of store if
+// sameStore is set, else the others.
+func (r Run) peerWinsAt(s scenario, m metric, x float64, sameStore bool) (texts []string) {
 	for _, system := range r.systems(s.id) {
 		own, ok := newFigure(r.values(s.id, system, m.id, x))
 		if !ok || !isOurs(system) {
