@@ -45,7 +45,7 @@ const (
 	keyTwo = "the-second-key-of-the-tests"
 )
 
-// keys parses API keys or entries.
+// keys parses entries: plain API keys, or entries in the form that auth.NewKey returns.
 func keys(t *testing.T, entries ...string) auth.Keys {
 	t.Helper()
 	for i, entry := range entries {

@@ -29,8 +29,8 @@ func defaultConnections() int {
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
 		return 10_000
 	}
-	most := int(min(limit.Cur, 10_000_000))
-	return max(most-descriptorReserve, most/2)
+	descriptors := int(min(limit.Cur, 10_000_000))
+	return max(descriptors-descriptorReserve, descriptors/2)
 }
 
 // advertised returns the host:port at which other servers reach a listener on addr. configured may

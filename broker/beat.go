@@ -34,8 +34,9 @@ func (b *Broker) beatLoop(ctx context.Context) error {
 	}
 }
 
-// beat renews the lease and reads the live servers. If the store may have lost something, it then
-// binds everything again. runCtx ends with the broker.
+// beat renews the lease and reads the live servers. If the store may have lost something, beat then
+// binds everything again. Otherwise it notifies the owners of messages that may have been stored
+// without a hint. runCtx ends with the broker.
 func (b *Broker) beat(runCtx context.Context) {
 	ctx, cancel := context.WithTimeout(runCtx, 2*b.opts.Timing.Beat)
 	defer cancel()

@@ -157,7 +157,7 @@ func TestBackendWritesToTheStore(t *testing.T) {
 
 	c := shared.Client(t)
 	if err := c.ZAdd(t.Context(), prefix+"mq_ch_{news}",
-		redis.Z{Score: float64(at + 1), Member: "not a member"},
+		redis.Z{Score: float64(at + 1), Member: "malformed"},
 		redis.Z{Score: float64(at + 2), Member: fmt.Sprintf(`%d:{"by":"hand"}`, at+2)}).Err(); err != nil {
 		t.Fatal(err)
 	}

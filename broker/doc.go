@@ -9,8 +9,8 @@
 // The life of a message to a channel; a test checks that the functions named here exist:
 //
 //  1. A push arrives at POST /v1/push. api.API.Push serves the connections that package fastpush
-//     has taken over, and net/http the others. Both authorize the call, and api.api.push checks the
-//     push.
+//     has taken over, and net/http the others. Either way the call is authorized, and api.api.push
+//     checks the push.
 //  2. delivery.Pusher.ToChannel stores the message with queue.Redis.AppendChannel. The same round
 //     trip reads the owners: the servers with subscribers. From here on the push is accepted.
 //  3. Each owner receives a hint. peer.Links.Send sends it to another server, where

@@ -26,9 +26,9 @@ type closing struct {
 	err       error
 }
 
-// closings opens n connections. Each sends a line: the format first with the connection's number.
-// closings calls connected after all have an answer, and returns the closings after all are closed.
-func closings(t *testing.T, i instance, n int, first string, connected func()) []closing {
+// closings opens n connections. Each sends one line: format with the connection's number. closings
+// calls connected after all have an answer, and returns the closings after all are closed.
+func closings(t *testing.T, i instance, n int, format string, connected func()) []closing {
 	t.Helper()
 	list := make([]closing, n)
 	var answered, closed sync.WaitGroup
@@ -44,7 +44,7 @@ func closings(t *testing.T, i instance, n int, first string, connected func()) [
 			}
 			defer conn.Close()
 			_ = conn.SetDeadline(time.Now().Add(testTimeout))
-			if _, list[k].err = fmt.Fprintf(conn, first+"\n", k); list[k].err != nil {
+			if _, list[k].err = fmt.Fprintf(conn, format+"\n", k); list[k].err != nil {
 				return
 			}
 			for r := bufio.NewReader(conn); list[k].Code == ""; markAnswered() {
@@ -166,7 +166,7 @@ func oneByOne[P, T any](ctx context.Context, pushes []P, call func(context.Conte
 	return out
 }
 
-// TestConnectDuringDrain: the ports answer that the broker drains until the clients are unbound.
+// TestConnectDuringDrain: until the clients are unbound, the ports answer that the broker drains.
 // The reconnects of refused clients are spread too.
 func TestConnectDuringDrain(t *testing.T) {
 	const drain = time.Minute

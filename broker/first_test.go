@@ -101,7 +101,7 @@ func TestFirstRepeatedPush(t *testing.T) {
 			queued("alice/laptop", 2)
 			phone.close()
 			phone = dialers["tcp"](t, i)
-			phone.connect("phone", "alice") // the connect withdraws message 1, which the phone has acknowledged, from the laptop
+			phone.connect("phone", "alice") // the phone has acknowledged message 1, so its connect withdraws that message from the laptop
 			queued("alice/laptop", 1)
 			phone.send(`{"type":"ack","id":%v}`, phone.expect(object{"type": "message", "data": 2, "id": second["id"]})["id"])
 			queued("alice/laptop", 0)

@@ -22,9 +22,9 @@ const (
 // connections from it.
 func (b *Broker) mainHandler() (http.Handler, *fastpush.Server) {
 	mux := http.NewServeMux()
-	calls, fastPush := b.newAPI()
-	mux.Handle("/v1/", calls)
-	mux.Handle("/v1", calls)
+	v1, fastPush := b.newAPI()
+	mux.Handle("/v1/", v1)
+	mux.Handle("/v1", v1)
 	mux.HandleFunc("GET /{$}", serveIndex)
 	mux.Handle("GET /ws", b.listeners.web)
 	b.handleStreams(mux)
@@ -50,11 +50,11 @@ func (b *Broker) mainHandler() (http.Handler, *fastpush.Server) {
 }
 
 // newAPI returns the handler of /v1, and the fast push server that answers with it.
-func (b *Broker) newAPI() (calls *api.API, fastPush *fastpush.Server) {
+func (b *Broker) newAPI() (v1 *api.API, fastPush *fastpush.Server) {
 	fastPush = fastpush.New(fastpush.Options{
 		Paths: []string{api.PathPush, api.PathBatch}, MaxBody: api.MaxBody,
 		Answer: func(path, authorization string, body, dst []byte) (int, int, []byte) {
-			a := calls.Push(path, authorization, body, dst)
+			a := v1.Push(path, authorization, body, dst)
 			return a.Status, a.RetryAfter, a.Body
 		},
 		Idle: idleTimeout, ReadHead: b.opts.Timing.Connect, Read: readTimeout, Write: writeTimeout, Logger: b.opts.Logger,
@@ -70,8 +70,8 @@ func (b *Broker) newAPI() (calls *api.API, fastPush *fastpush.Server) {
 	if !b.opts.Runtime.NoFastPush {
 		o.AfterPush = fastPush.TakeOver
 	}
-	calls = api.New(o)
-	return calls, fastPush
+	v1 = api.New(o)
+	return v1, fastPush
 }
 
 // linkHandler returns the handler of the separate port for links.

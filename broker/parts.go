@@ -134,8 +134,8 @@ func (b *Broker) newSessions(loops []*loop.Loop) *session.Manager {
 }
 
 // publish implements session.Options.Publish.
-func (b *Broker) publish(ctx context.Context, channel string, data []byte, known bool) (session.Published, error) {
-	r, err := b.pusher.ToChannel(ctx, channel, delivery.Payload{Data: data, ExistingOnly: known})
+func (b *Broker) publish(ctx context.Context, channel string, data []byte, existingOnly bool) (session.Published, error) {
+	r, err := b.pusher.ToChannel(ctx, channel, delivery.Payload{Data: data, ExistingOnly: existingOnly})
 	return session.Published{ID: r.ID, New: r.New}, err
 }
 

@@ -15,7 +15,8 @@ import (
 )
 
 const (
-	// selfTestTimeout bounds a self test. If it takes longer, clients wait as long for their messages.
+	// selfTestTimeout bounds a self test. A test that takes longer fails: clients would also wait that
+	// long for their messages.
 	selfTestTimeout = 2 * time.Second
 	// selfTestInterval is how long a result is reused.
 	selfTestInterval = 250 * time.Millisecond

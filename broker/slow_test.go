@@ -36,8 +36,8 @@ type slowClient struct {
 }
 
 // withSlowClient runs a test with a client on each of the three transports, each with a broker
-// whose limit is slowTicks. The socket buffers are small; a small segment size keeps the sender's
-// small too.
+// whose limit is slowTicks. The client's receive buffer is small. The small segment size keeps the
+// broker's send buffer small too.
 func withSlowClient(t *testing.T, test func(c *slowClient)) {
 	small := net.Dialer{Control: func(_, _ string, raw syscall.RawConn) (err error) {
 		return errors.Join(raw.Control(func(fd uintptr) {

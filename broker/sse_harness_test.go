@@ -102,8 +102,9 @@ func (s *stream) expectEnd(code string, reconnect bool) (retry int) {
 	return e.Retry
 }
 
-// status makes a request to /sse and returns the response. The body is empty for a stream.
-func (i instance) status(t *testing.T, method, query, lastID string, header http.Header) (*http.Response, string) {
+// requestSSE makes a request to /sse and returns the response and its body. For a stream, the
+// returned body is empty.
+func (i instance) requestSSE(t *testing.T, method, query, lastID string, header http.Header) (*http.Response, string) {
 	t.Helper()
 	req := sseRequest(t, method, "http://"+i.HTTP, query, lastID, "")
 	for name, values := range header {

@@ -133,7 +133,7 @@ func TestSSEAccess(t *testing.T) {
 	s.expect("subscribed", object{"channel": "inbox:alice"})
 	s.expect("refused", object{"type": "error", "code": "forbidden", "channel": "inbox:bob", "ref": nil})
 	bearer := http.Header{"Authorization": {"Bearer " + token}}
-	if resp, _ := i.status(t, "GET", "client=tablet", "", bearer); resp.StatusCode != http.StatusOK {
+	if resp, _ := i.requestSSE(t, "GET", "client=tablet", "", bearer); resp.StatusCode != http.StatusOK {
 		t.Errorf("with a header: %s", resp.Status)
 	}
 	expired := signed(t, jwt.MapClaims{"sub": "alice", "exp": time.Now().Add(-time.Hour).Unix()})
@@ -147,7 +147,7 @@ func TestSSEAccess(t *testing.T) {
 		"channel=%7B&token=" + token:     http.StatusBadRequest,
 		"last_event_id=?&token=" + token: http.StatusBadRequest,
 	} {
-		resp, body := i.status(t, "GET", query, "", nil)
+		resp, body := i.requestSSE(t, "GET", query, "", nil)
 		if resp.StatusCode != want || body == "" {
 			t.Errorf("%.40s: %s %s, want %d", query, resp.Status, body, want)
 		}
@@ -172,7 +172,7 @@ func TestSSESuperseded(t *testing.T) {
 		second.expect("connected", nil)
 	}
 	first.expectEnd("superseded", false)
-	if resp, _ := i.status(t, "GET", query, first.last, nil); resp.StatusCode != http.StatusNoContent {
+	if resp, _ := i.requestSSE(t, "GET", query, first.last, nil); resp.StatusCode != http.StatusNoContent {
 		t.Errorf("a reconnect of the superseded client: %s, want 204", resp.Status)
 	}
 	status, _ := i.call(t, "POST", "/v1/users/alice/disconnect", "{}")
@@ -218,7 +218,7 @@ func TestSSEOrigins(t *testing.T) {
 	s.expect("message", nil)
 	for origin, allowed := range map[string]bool{"https://app.example": true, "https://evil.example": false, "null": false} {
 		for _, method := range []string{"GET", "POST", "OPTIONS"} {
-			resp, body := i.status(t, method, "user=alice&client=phone", s.last, http.Header{"Origin": {origin}})
+			resp, body := i.requestSSE(t, method, "user=alice&client=phone", s.last, http.Header{"Origin": {origin}})
 			got := resp.Header.Get("Access-Control-Allow-Origin")
 			if resp.Header.Get("Vary") != "Origin" {
 				t.Errorf("%s from %s: Vary %q", method, origin, resp.Header.Get("Vary"))
@@ -231,7 +231,7 @@ func TestSSEOrigins(t *testing.T) {
 			}
 		}
 	}
-	if resp, _ := i.status(t, "DELETE", "", "", nil); resp.StatusCode != http.StatusMethodNotAllowed {
+	if resp, _ := i.requestSSE(t, "DELETE", "", "", nil); resp.StatusCode != http.StatusMethodNotAllowed {
 		t.Errorf("DELETE: %s", resp.Status)
 	}
 }

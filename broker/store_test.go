@@ -121,7 +121,7 @@ func TestFullRedis(t *testing.T) {
 	i.awaitReady(t, http.StatusOK)
 }
 
-// blockingQueue pauses the reads of the channel race.
+// blockingQueue pauses the reads of the channel "race".
 type blockingQueue struct {
 	Queue
 	reading chan struct{} // receives a value for each read

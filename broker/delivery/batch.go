@@ -58,8 +58,8 @@ func (p *Pusher) PushBatch(ctx context.Context, pushes []Push) {
 		return
 	}
 	for _, wave := range waves(pushes) {
-		for slice := range slices.Chunk(wave, chunkSize) {
-			p.pushWave(ctx, slice)
+		for chunk := range slices.Chunk(wave, chunkSize) {
+			p.pushWave(ctx, chunk)
 		}
 	}
 }

@@ -39,7 +39,7 @@ type storedIDs struct {
 
 // startHistory starts a new history with id.
 func (ids *storedIDs) startHistory(id int64) {
-	if len(ids.earlier) == maxHistories { // too many failovers without a Confirm: drop the newest earlier one
+	if len(ids.earlier) == maxHistories { // too many failovers without a Confirm: drop the newest of the earlier ones
 		ids.earlier = ids.earlier[:maxHistories-1]
 	}
 	ids.earlier = append(slices.Clip(ids.earlier), ids.last) // copies share the old array

@@ -28,13 +28,13 @@ type Channel struct {
 
 	tail atomic.Pointer[tail] // read by all goroutines, replaced under mu
 
-	mu         sync.Mutex             // guards the fields below
-	missed     bool                   // a hint arrived while the channel was not bound
-	early      map[int64]earlyMessage // messages that arrived before their predecessor, by the predecessor's id
-	dirty      bool                   // the store may hold more than the tail
-	draining   bool                   // a drainer is queued or running
-	tailListed bool                   // listed in hub.filledTails
-	dirtySince time.Time              // when the drainer was queued
+	mu            sync.Mutex             // guards the fields below
+	missed        bool                   // a hint arrived while the channel was not bound
+	early         map[int64]earlyMessage // messages that arrived before their predecessor, by the predecessor's id
+	dirty         bool                   // the store may hold more than the tail
+	draining      bool                   // a drain is queued or running
+	tailListed    bool                   // listed in hub.filledTails
+	drainQueuedAt time.Time
 
 	perLoop []loopSubscribers // by loop.Index
 }
@@ -75,8 +75,8 @@ func (c *Channel) Hint(id, prev int64, data []byte) {
 		c.extendLocked(t, []*dialect.Message{c.message(id, data)})
 	case len(c.early) < maxEarly:
 		// Hints often arrive out of order: one round trip to the store answers many callers, and each
-		// caller sends its hints from its own goroutine. The drainer checks c.early again before it
-		// reads the store.
+		// caller sends its hints from its own goroutine. drain checks c.early again before it reads
+		// the store.
 		if c.early == nil {
 			c.early = make(map[int64]earlyMessage)
 		}
@@ -125,7 +125,7 @@ func (c *Channel) markDirtyLocked() {
 
 func (c *Channel) queueDrainLocked() {
 	if !c.draining {
-		c.draining, c.dirtySince = true, time.Now()
+		c.draining, c.drainQueuedAt = true, time.Now()
 		c.hub.opts.Pool.Go(c.drain)
 	}
 }
@@ -156,7 +156,7 @@ func (c *Channel) drain() {
 	}
 	c.hub.clock.set(page.Clock)
 	c.applyPageLocked(from, page)
-	c.hub.opts.Drained(time.Since(c.dirtySince))
+	c.hub.opts.Drained(time.Since(c.drainQueuedAt))
 	if c.dirty || page.More || len(c.early) > 0 {
 		c.markDirtyLocked()
 	}

@@ -43,7 +43,7 @@ type Options struct {
 	// hub refreshes the positions of its channels in time. Zero means without limit.
 	PositionTTL time.Duration
 	Logger      zerolog.Logger
-	Drained     func(lag time.Duration) // called after each drain; lag is the time since the channel became dirty
+	Drained     func(lag time.Duration) // called after each drain; lag is the time since the drain was queued
 	// Lost is called when the store no longer has a message that it had.
 	Lost func(channel string, id int64)
 }
@@ -170,7 +170,7 @@ func (h *Hub) addRefLocked(c *Channel) {
 	}
 }
 
-// Hold keeps the channel in its current state, bound or not, until release is called.
+// Hold prevents the unbinding of the channel until release is called. It does not bind the channel.
 func (h *Hub) Hold(name string) (release func()) {
 	c := h.getOrCreate(name)
 	return func() { h.Release(c) }

@@ -113,7 +113,7 @@ func (s *harness) append(channel string, n int) (list []queue.Appended) {
 // recorder is a subscriber that records what it receives.
 type recorder struct {
 	ids        []int64 // of messages; for a loss marker, minus the id at which its gap ends
-	gaps       []int64 // the ids that gaps led to
+	gaps       []int64 // the ids at which gaps ended
 	backlogged bool
 	writes     int
 }

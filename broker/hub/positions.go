@@ -12,8 +12,8 @@ const (
 	positionsPerCall = 512
 )
 
-// positionRefresh is the state of the refresh that makes the store remember the positions of
-// channels with subscribers here. The store forgets other positions some hours after their last
+// positionRefresh is the state of the refreshes. A refresh makes the store remember the positions
+// of channels with subscribers here. The store forgets other positions some hours after their last
 // message. A subscriber whose position is forgotten would receive a gap although nothing is
 // missing.
 type positionRefresh struct {

@@ -60,7 +60,7 @@ func (t *tail) after(cursor int64) (messages []*dialect.Message, ok bool) {
 	return t.messages[i+1:], true
 }
 
-// extend returns t with more appended, shortened at the front to the ring's limits.
+// extend returns t with more appended, shortened at the front to the tail's limits.
 func (t *tail) extend(more []*dialect.Message) *tail {
 	next := &tail{base: t.base, last: t.last, bytes: t.bytes, lastMarker: t.lastMarker}
 	next.messages = append(t.messages, more...) // no other tail reads beyond len(t.messages)

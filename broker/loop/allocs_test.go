@@ -6,7 +6,7 @@ import (
 	"switchboard/internal/allocs"
 )
 
-func hot() []allocs.Case {
+func allocCases() []allocs.Case {
 	l, task := New(0), func() {}
 	l.Attach(func(run func()) { run() })
 	return []allocs.Case{
@@ -14,5 +14,5 @@ func hot() []allocs.Case {
 	}
 }
 
-func TestAllocs(t *testing.T)   { allocs.Test(t, hot()) }
-func BenchmarkHot(b *testing.B) { allocs.Bench(b, hot()) }
+func TestAllocs(t *testing.T)   { allocs.Test(t, allocCases()) }
+func BenchmarkHot(b *testing.B) { allocs.Bench(b, allocCases()) }

@@ -40,7 +40,7 @@ type Loop struct {
 	host      func(run func()) // nil means no host
 	tasks     []Task
 	scheduled bool   // a run is scheduled or in progress
-	spare     []Task // the empty slice of the run before, for reuse
+	spare     []Task // the slice of the previous run, for reuse
 }
 
 // New returns a Loop without a host.

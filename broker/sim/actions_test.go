@@ -84,7 +84,7 @@ func (w *world) stepCall() {
 	}
 	c := pick(w, due)
 	switch {
-	case w.storeDown && c.stage != between && w.rng.IntN(8) > 0:
+	case w.storeDown && c.stage != halfExecuted && w.rng.IntN(8) > 0:
 		if !c.orphan && c.stage == waiting && (c.node == nil || c.node.up()) {
 			w.fail(c, errLost)
 		}

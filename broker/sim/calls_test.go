@@ -21,12 +21,12 @@ var (
 type stage uint8
 
 const (
-	waiting  stage = iota // sent, not executed
-	between               // before or after the reading of the owners
-	executed              // the answer is being sent
+	waiting      stage = iota // sent, not executed
+	halfExecuted              // paused before or after it reads the owners
+	executed                  // the answer is being sent
 )
 
-func (s stage) String() string { return [...]string{"waiting", "between", "executed"}[s] }
+func (s stage) String() string { return [...]string{"waiting", "half executed", "executed"}[s] }
 
 // call is a call of a store that is in progress.
 type call struct {
@@ -43,7 +43,7 @@ type call struct {
 	slowDrawn bool // parked has drawn whether the call is slow
 	orphan    bool // the caller no longer waits for the answer
 	do        func() (any, error)
-	proceed   chan struct{} // ends the stage between
+	proceed   chan struct{} // ends the stage halfExecuted
 	answer    chan result
 	value     any
 	err       error
@@ -122,7 +122,7 @@ func (w *world) parked() []*call {
 	slices.SortFunc(w.calls, (*call).compare)
 	for _, c := range w.calls {
 		if !c.slowDrawn {
-			c.slowDrawn, c.slow = true, w.oneIn(6) || c.stage == between && w.oneIn(2)
+			c.slowDrawn, c.slow = true, w.oneIn(6) || c.stage == halfExecuted && w.oneIn(2)
 		}
 	}
 	return slices.Clone(w.calls)
@@ -133,11 +133,12 @@ func (w *world) removeCall(c *call) {
 	w.calls = slices.DeleteFunc(w.calls, func(d *call) bool { return d == c })
 }
 
-// execute executes the call. A call that reads owners stops before and after the reading.
+// execute executes the call, or its next part: a call that reads owners pauses before and after it
+// reads them.
 func (w *world) execute(c *call) {
 	w.executing = c
 	before := w.model.readRecord(c.subject)
-	if c.stage == between {
+	if c.stage == halfExecuted {
 		c.proceed <- struct{}{}
 	} else {
 		go func() {
@@ -146,7 +147,7 @@ func (w *world) execute(c *call) {
 		}()
 	}
 	synctest.Wait()
-	c.slowDrawn = c.stage != between // parked draws again for the rest of the call
+	c.slowDrawn = c.stage != halfExecuted // parked draws again for the rest of the call
 	w.log("execute %v%s", c, outcome(c))
 	w.model.checkExecuted(c, before)
 	if c.orphan && c.stage == executed {
@@ -167,7 +168,7 @@ func (w *world) markHintsMissed() {
 
 func outcome(c *call) string {
 	switch {
-	case c.stage == between:
+	case c.stage == halfExecuted:
 		return " (half)"
 	case c.err != nil:
 		return ": " + c.err.Error()
@@ -176,19 +177,19 @@ func outcome(c *call) string {
 }
 
 // owners is the callback of queue.NewMemory that reads a channel's owners after an append, on the
-// goroutine of the call. It waits before and after the reading, so that other steps come in
+// goroutine of the call. It pauses before and after it reads them, so that other steps come in
 // between.
 func (w *world) owners(channel string) []string {
 	c := w.executing
-	c.waitBetween()
+	c.pause()
 	servers, _ := w.registry.ChannelServers(context.Background(), channel)
-	c.waitBetween()
+	c.pause()
 	return servers
 }
 
-// waitBetween waits until the driver continues the call.
-func (c *call) waitBetween() {
-	c.stage = between
+// pause stops the call half executed, until the driver continues it.
+func (c *call) pause() {
+	c.stage = halfExecuted
 	<-c.proceed
 }
 
@@ -203,7 +204,7 @@ func (w *world) answer(c *call) {
 // fail returns an error to the caller, whether or not the call was executed.
 func (w *world) fail(c *call, err error) {
 	w.log("fail %v (%s): %v", c, c.stage, err)
-	if c.stage == between { // half executed: it continues without a caller
+	if c.stage == halfExecuted { // it continues without a caller
 		c.orphan = true
 	} else {
 		w.removeCall(c)
@@ -227,7 +228,7 @@ func (w *world) settleOrphans() {
 	for _, c := range w.parked() {
 		switch {
 		case !c.orphan:
-		case c.stage == between || w.rng.IntN(2) == 0:
+		case c.stage == halfExecuted || w.rng.IntN(2) == 0:
 			w.executeAndAnswer(c)
 		default:
 			w.log("never executed: %v", c)

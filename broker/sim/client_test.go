@@ -12,8 +12,8 @@ import (
 	"switchboard/internal/wire"
 )
 
-// client is a simulated device. It resumes and acknowledges. It may have several connections, of
-// which it uses only the newest.
+// client is a simulated device. It resumes and acknowledges. It may have several connections; only
+// the newest one sets its positions.
 type client struct {
 	w             *world
 	name, user    string // its id and its user
@@ -62,9 +62,9 @@ type conn struct {
 	socket    socketState
 	unread    []wire.Event
 
-	after     *int64                 // for $all, from the connect request
-	subs      map[string]*subscriber // the client's subscriptions, as confirmed by the broker
-	requests  map[int64]request      // by ref
+	after     *int64                   // for $all, from the connect request
+	subs      map[string]*subscription // the client's subscriptions, as confirmed by the broker
+	requests  map[int64]request        // by ref
 	refs      int64
 	inbox     int64  // the last id that arrived from the client's queue
 	expectGap *int64 // a gap on $all after this position must follow `connected`
@@ -75,8 +75,8 @@ type request struct {
 	after         *int64
 }
 
-// subscriber is a subscription as the client sees it.
-type subscriber struct{ cursor int64 }
+// subscription is a subscription as the client sees it.
+type subscription struct{ cursor int64 }
 
 func (c *conn) String() string {
 	return fmt.Sprintf("%s#%d@%s", c.client.name, c.number, c.node.machine)
@@ -105,7 +105,7 @@ func (cl *client) dial(n *node) *conn {
 	w.dialed++
 	c := &conn{
 		client: cl, node: n, loop: n.loops[w.rng.IntN(len(n.loops))], number: w.dialed,
-		subs: map[string]*subscriber{}, requests: map[int64]request{},
+		subs: map[string]*subscription{}, requests: map[int64]request{},
 	}
 	w.conns = append(w.conns, c)
 	if at, ok := cl.position[wire.AllChannel]; ok && w.rng.IntN(4) > 0 {

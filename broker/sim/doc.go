@@ -5,10 +5,10 @@
 //
 // # Method
 //
-// A run is drawn from one seed and runs in a bubble of testing/synctest. Every store call parks
-// its goroutine. Hints wait in a list. Runs of loops and actions of clients wait until the driver
-// chooses them. Workers start one by one. When nothing can continue by itself, the driver draws
-// one of these steps:
+// A run is drawn from one seed and runs in a bubble of testing/synctest. The goroutine of the test
+// drives the run, so it is called the driver. Every store call parks its goroutine. Hints wait in a
+// list. Runs of loops and actions of clients wait until the driver chooses them. Workers start one
+// by one. When nothing can continue by itself, the driver draws one of these steps:
 //
 //   - execute a parked store call. An append is executed in several steps: other steps may come
 //     before and after it reads the owners
@@ -21,10 +21,9 @@
 //   - let time pass
 //   - crash a broker, or have a running one declared dead
 //
-// Then the driver waits until nothing can continue by itself. Between two steps at most one
-// goroutine of the brokers runs, except for those that share no state. So a seed always gives the
-// same run: the driver sorts its choices by name and never depends on the order of arrival or of a
-// map.
+// Then the driver waits until nothing can continue by itself. During this wait, goroutines of the
+// brokers that share state never run at the same time. The driver sorts its choices by name and
+// never depends on the order of arrival or of a map. So a seed always gives the same run.
 //
 // After every step the model is compared with the stores and with the events that the clients
 // received:

@@ -41,7 +41,7 @@ func (w *world) runUntilIdle() {
 // heal ends all faults.
 func (w *world) heal() {
 	w.log("all faults end")
-	w.healing, w.storeDown = true, false
+	w.storeDown = false
 	w.settleOrphans()
 	for _, machine := range w.machines {
 		if w.node(machine) == nil {

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// callTime is the timeout of a store call, in the broker and the backend.
-const callTime = 5 * time.Second
+// callTimeout is the timeout of a store call, in the broker and the backend.
+const callTimeout = 5 * time.Second
 
 var backgroundContext = context.Background()
 
@@ -80,8 +80,8 @@ func (w *world) runLeaseCalls() {
 	}
 }
 
-// declareRunningDead freezes a broker or loses its beats until the janitor declares it dead. The
-// broker continues later and does not know.
+// declareRunningDead freezes a broker or loses its beats until the janitor declares it dead. When
+// the broker continues, it does not know yet that it was declared dead.
 func (w *world) declareRunningDead() {
 	up := w.live()
 	if len(up) < 2 || w.cleaning {

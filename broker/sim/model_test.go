@@ -18,7 +18,7 @@ type model struct {
 	channels        map[string]*journal
 	clients         map[string]*journal
 	dead            map[string]bool    // servers that were declared dead
-	bound           map[string][]*conn // by client: the connections that may have been bound last
+	bound           map[string][]*conn // by client: the candidates for the connection that was bound last
 	boundAfterDeath map[string]string  // by client: the server that it was bound to after that server was declared dead
 }
 
@@ -200,7 +200,7 @@ func (c *conn) subscribed(channel string, id int64, after *int64, recovered *boo
 	if id > j.last() {
 		w.violate("%v begins at %d of %s, whose last id is %d", c, id, channel, j.last())
 	}
-	c.subs[channel] = &subscriber{cursor: id}
+	c.subs[channel] = &subscription{cursor: id}
 	switch {
 	case after == nil:
 		c.setPosition(channel, id)

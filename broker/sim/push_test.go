@@ -34,7 +34,7 @@ func (w *world) push(n *node, kind, target string) {
 		w.log("%v is withdrawn by the first acknowledgement", p)
 	}
 	go func() {
-		ctx, cancel := context.WithTimeout(context.Background(), callTime)
+		ctx, cancel := context.WithTimeout(context.Background(), callTimeout)
 		defer cancel()
 		payload := delivery.Payload{Data: []byte(p.data()), First: p.first}
 		switch kind {
@@ -66,7 +66,7 @@ func (w *world) batch(n *node, targets ...[2]string) {
 		pushes[i] = delivery.Push{Kind: kinds[p.kind], Name: p.target, Payload: delivery.Payload{Data: []byte(p.data())}}
 	}
 	go func() {
-		ctx, cancel := context.WithTimeout(context.Background(), callTime)
+		ctx, cancel := context.WithTimeout(context.Background(), callTimeout)
 		defer cancel()
 		n.pusher.PushBatch(ctx, pushes)
 		for i, p := range own {

@@ -21,7 +21,7 @@ func (m *model) checkWithdrawn(c *call) {
 			queue.withdrawn[id] = struct{}{}
 			m.w.log("%d of %s is withdrawn", id, name)
 			if !m.mayWithdraw(cl, queue.data[id]) {
-				m.w.violate("%v took %d out of the list of %s, which it must not withdraw", c, id, name)
+				m.w.violate("%v took %d out of the list of %s, but may not withdraw it", c, id, name)
 			}
 		}
 	}

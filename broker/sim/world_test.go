@@ -58,7 +58,6 @@ type world struct {
 	dialed    int // connections so far
 	pushes    []*push
 	storeDown bool
-	healing   bool // the run ends: no more faults
 
 	executing *call // the call that execute runs
 	callCount int
@@ -293,7 +292,7 @@ func (w *world) stop() {
 	w.calls, w.expired = nil, nil
 	w.mu.Unlock()
 	for _, c := range calls {
-		for c.stage == between {
+		for c.stage == halfExecuted {
 			c.proceed <- struct{}{}
 			synctest.Wait()
 		}
