@@ -13,7 +13,7 @@ import (
 )
 
 // A connection counts for its address from Accept to its end. A connection from a proxy counts only
-// from its WebSocket handshake, for the address that the proxy names there.
+// from its request for a WebSocket or a stream, for the address that the proxy names in it.
 
 // addressOf returns the IP address of a, or the zero Addr if it has none.
 func addressOf(a net.Addr) netip.Addr {

@@ -10,8 +10,8 @@ import (
 	"switchboard/internal/wire"
 )
 
-// flood is a number of numbered messages, 16 MiB, that overflows the system's buffers between two
-// sockets.
+// flood is how many numbered messages overflow the system's buffers between two sockets. They have
+// 16 MiB in all.
 const flood = 1024
 
 // numbered returns message i, which has 16 KiB.
@@ -36,15 +36,15 @@ func kept(c Conn) int {
 	panic("unknown connection")
 }
 
-// TestBacklog has a session that writes unless it is backed up, and a peer that reads only after
-// that. Nothing is lost, and the transport keeps few bytes.
+// TestBacklog checks that nothing is lost and that the transport keeps few bytes. The session
+// writes until it is backed up. Only then the peer begins to read.
 func TestBacklog(t *testing.T) {
-	over(t, outboundWays, func(t *testing.T, w way) {
+	over(t, allWays, func(t *testing.T, w way) {
 		var written, most, stops int
 		stopped := make(chan struct{})
 		pump := func(s *session) {
 			for written < flood && !s.conn.Backlogged() {
-				s.conn.Write(frame(numbered(written)))
+				s.conn.Write(batchOf(numbered(written)))
 				written++
 				most = max(most, kept(s.conn))
 			}
@@ -87,7 +87,7 @@ func TestPongsDoNotPileUp(t *testing.T) {
 		var before int
 		s.do(func() {
 			for i := range flood {
-				s.conn.Write(frame(numbered(i)))
+				s.conn.Write(batchOf(numbered(i)))
 			}
 			if !s.conn.Backlogged() {
 				t.Error("the system's buffers took everything, so nothing is tested")
@@ -115,12 +115,12 @@ func TestPongsDoNotPileUp(t *testing.T) {
 
 // TestCloseAfterABacklog sends the reason to a peer that must read a backlog first.
 func TestCloseAfterABacklog(t *testing.T) {
-	over(t, outboundWays, func(t *testing.T, w way) {
+	over(t, allWays, func(t *testing.T, w way) {
 		service := w.serve(t, setup{})
 		p, s := service.connect()
 		s.do(func() {
 			for i := range flood {
-				s.conn.Write(frame(numbered(i)))
+				s.conn.Write(batchOf(numbered(i)))
 			}
 			if !s.conn.Backlogged() {
 				t.Error("the system's buffers took everything, so nothing is tested")

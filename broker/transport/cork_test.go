@@ -41,18 +41,18 @@ func (c *corkable) want(t *testing.T, writes int, texts ...string) {
 func TestCorkGathersWrites(t *testing.T) {
 	c := newCorkable()
 	c.Cork()
-	c.Write(frame("a"))
+	c.Write(batchOf("a"))
 	c.Cork() // calls nest
-	c.Write(frame("b"))
+	c.Write(batchOf("b"))
 	c.Uncork()
-	c.Write(frame("c"))
+	c.Write(batchOf("c"))
 	c.want(t, 0)
 	c.Flush()
 	c.want(t, 1, "a", "b", "c")
-	c.Write(frame("d"))
+	c.Write(batchOf("d"))
 	c.Uncork()
 	c.want(t, 2, "a", "b", "c", "d")
-	c.Write(frame("e"))
+	c.Write(batchOf("e"))
 	c.want(t, 3, "a", "b", "c", "d", "e")
 }
 
@@ -77,14 +77,14 @@ func TestCorkHoldsLittleBack(t *testing.T) {
 	var all []string
 	c.Cork()
 	for range 40 {
-		c.Write(frame(kib))
+		c.Write(batchOf(kib))
 		all = append(all, kib)
 		if held := len(c.loop.output.held); held > maxCorked {
 			t.Fatalf("%d bytes are held back", held)
 		}
 	}
 	large := strings.Repeat("y", 2*maxCorked)
-	c.Write(frame(large))
+	c.Write(batchOf(large))
 	all = append(all, large)
 	c.Uncork()
 	c.want(t, c.writes, all...)
@@ -99,15 +99,15 @@ func TestCorkHoldsLittleBack(t *testing.T) {
 	}
 }
 
-// TestCloseWhileCorked sends what was held back before the reason.
-func TestCloseWhileCorked(t *testing.T) {
+// TestEndWhileCorked checks that the held bytes of a connection that ends are dropped.
+func TestEndWhileCorked(t *testing.T) {
 	c := newCorkable()
 	c.Cork()
-	c.Write(frame("a"))
+	c.Write(batchOf("a"))
 	c.onClose() // the next corked connection must not get these bytes
 	d := &pollerConn{loop: c.loop, conn: new(memoryConn), state: streaming, receiver: discard{}, encoding: c.encoding}
 	d.Cork()
-	d.Write(frame("b"))
+	d.Write(batchOf("b"))
 	d.Uncork()
 	if got := d.conn.(*memoryConn).out.String(); got != string(spoken.Stream([]byte("b"))) {
 		t.Errorf("the next connection is sent %q", got)
@@ -121,10 +121,10 @@ func TestThePeerIsGoneWithinFlush(t *testing.T) {
 	c := newCorkable()
 	c.out.onWrite = c.onClose
 	c.Cork()
-	c.Write(frame("a"))
+	c.Write(batchOf("a"))
 	c.Uncork()
 	if o := &c.loop.output; o.corked != nil || o.corks != 0 {
 		t.Errorf("the loop is still corked: %+v", o)
 	}
-	c.Write(frame("b"))
+	c.Write(batchOf("b"))
 }

@@ -61,8 +61,8 @@ func text(s string) *dialect.Message {
 	return &dialect.Message{Prepared: dialect.Prepare(append(dialect.ReserveHeader(nil), s...), '\n')}
 }
 
-// frame returns a batch of one text.
-func frame(s string) *dialect.Batch { return &dialect.Batch{Messages: []*dialect.Message{text(s)}} }
+// batchOf returns a batch of one text.
+func batchOf(s string) *dialect.Batch { return &dialect.Batch{Messages: []*dialect.Message{text(s)}} }
 
 // streamEncoding returns the encoding of a raw TCP connection.
 func streamEncoding(d dialect.Dialect) *dialect.Encoding {

@@ -16,7 +16,7 @@ import (
 
 // TestCloseSaysWhy checks the reason and the status of each close.
 func TestCloseSaysWhy(t *testing.T) {
-	over(t, outboundWays, func(t *testing.T, w way) {
+	over(t, allWays, func(t *testing.T, w way) {
 		service := w.serve(t, setup{})
 		for reason, status := range map[wire.CloseReason]int{
 			wire.CloseDraining: 4001, wire.CloseSuperseded: 4002, wire.CloseUnauthorized: 4003, wire.CloseExpired: 4004,
@@ -25,9 +25,9 @@ func TestCloseSaysWhy(t *testing.T) {
 		} {
 			p, s := service.connect()
 			s.do(func() {
-				s.conn.Write(frame(`{"before":true}`))
+				s.conn.Write(batchOf(`{"before":true}`))
 				s.conn.Close(reason, "that is why", 1840)
-				s.conn.Write(frame(`{"after":true}`)) // a closed connection writes nothing
+				s.conn.Write(batchOf(`{"after":true}`)) // a closed connection writes nothing
 				s.conn.Ping()
 				s.conn.Close(wire.CloseIdle, "twice", 0)
 			})
@@ -40,14 +40,14 @@ func TestCloseSaysWhy(t *testing.T) {
 // TestCloseWhileThePeerSends closes a connection with unread input while more arrives. The system
 // would reset it if it were closed at once.
 func TestCloseWhileThePeerSends(t *testing.T) {
-	over(t, allWays, func(t *testing.T, w way) {
+	over(t, inboundWays, func(t *testing.T, w way) {
 		service := w.serve(t, setup{react: func(s *session, e event) {
 			s.conn.Close(wire.CloseOverloaded, "too much", 0)
 		}})
 		p, s := service.connect()
-		flood := p.message(strings.Repeat("x", 1000))
+		message := p.message(strings.Repeat("x", 1000))
 		for range 500 {
-			p.write(flood)
+			p.write(message)
 		}
 		p.wantClosing("overloaded", 4009, "too much", 0)
 		_ = p.Close()
@@ -59,7 +59,7 @@ func TestCloseWhileThePeerSends(t *testing.T) {
 
 // TestCloseWithinAccept has a session that closes its connection as soon as it is made.
 func TestCloseWithinAccept(t *testing.T) {
-	over(t, allWays, func(t *testing.T, w way) {
+	over(t, inboundWays, func(t *testing.T, w way) {
 		service := w.serve(t, setup{open: func(s *session) {
 			s.conn.Close(wire.CloseUnauthorized, "", 0)
 		}})
@@ -87,7 +87,7 @@ func TestThePeerEnds(t *testing.T) {
 			_ = p.Close()
 		},
 	}
-	over(t, outboundWays, func(t *testing.T, w way) {
+	over(t, allWays, func(t *testing.T, w way) {
 		for name, end := range ends {
 			if w.stream && strings.Contains(name, "message") {
 				continue
@@ -102,7 +102,7 @@ func TestThePeerEnds(t *testing.T) {
 				end(p)
 				s.want(event{"closed", ""})
 				s.do(func() { // the session may not know yet
-					s.conn.Write(frame(`{}`))
+					s.conn.Write(batchOf(`{}`))
 					s.conn.Ping()
 					s.conn.Close(wire.CloseIdle, "", 0)
 				})
@@ -116,16 +116,16 @@ func TestThePeerEnds(t *testing.T) {
 	})
 }
 
-// TestThePeerIsGoneWithinAWrite has a write find that the peer is gone: gnet closes the connection
+// TestThePeerIsGoneWithinAWrite checks a write to a peer that is gone: gnet closes the connection
 // within the call.
 func TestThePeerIsGoneWithinAWrite(t *testing.T) {
-	over(t, outboundWays, func(t *testing.T, w way) {
+	over(t, allWays, func(t *testing.T, w way) {
 		p, s := w.serve(t, setup{}).connect()
 		reset := make(chan struct{})
 		s.loop.Post(func() { // blocks the loop, so that it does not read the end of the connection first
 			<-reset
 			for range 100 {
-				s.conn.Write(frame(`{"lost":true}`))
+				s.conn.Write(batchOf(`{"lost":true}`))
 				s.conn.Ping()
 				s.conn.Backlogged()
 			}
@@ -139,7 +139,7 @@ func TestThePeerIsGoneWithinAWrite(t *testing.T) {
 
 // TestTheServiceEnds stops a service with open connections. Their sessions receive Closed.
 func TestTheServiceEnds(t *testing.T) {
-	over(t, outboundWays, func(t *testing.T, w way) {
+	over(t, allWays, func(t *testing.T, w way) {
 		service := w.serve(t, setup{linger: time.Millisecond})
 		p, s := service.connect()
 		service.stop()
@@ -167,12 +167,12 @@ func TestThePeerSaysClose(t *testing.T) {
 
 // TestPeerDoesNotReadTheReason drops a peer that writes but does not read after Close.
 func TestPeerDoesNotReadTheReason(t *testing.T) {
-	over(t, allWays, func(t *testing.T, w way) {
+	over(t, inboundWays, func(t *testing.T, w way) {
 		service := w.serve(t, setup{linger: 10 * time.Millisecond})
 		p, s := service.connect()
 		s.do(func() {
 			for i := range flood {
-				s.conn.Write(frame(numbered(i)))
+				s.conn.Write(batchOf(numbered(i)))
 			}
 			if !s.conn.Backlogged() {
 				t.Error("the system's buffers took everything, so nothing is tested")
@@ -198,7 +198,7 @@ func TestPeerDoesNotReadTheReason(t *testing.T) {
 func TestThePeerIsGoneWithinAccept(t *testing.T) {
 	s := &session{t: t, events: make(chan event, 10)}
 	p := NewPoller(1, 0, Limits{Message: 100}, dialects(), func(_ *loop.Loop, c Conn, _ []wire.Request) Receiver {
-		c.Write(frame("{}"))
+		c.Write(batchOf("{}"))
 		return s
 	}, zerolog.Nop())
 	conn := &memoryConn{}

@@ -6,9 +6,9 @@ import (
 	"sync/atomic"
 )
 
-// reportEvery is how many frames a frameCounter counts before it calls report. A complete message,
-// a ping or a pong calls take earlier. Without report, fragments would not count until their
-// message is complete, because the library returns only whole messages.
+// reportEvery is how many frames a frameCounter counts before it calls report. Often webConn takes
+// the count earlier, with a complete message, a ping or a pong. Without report, fragments would not
+// count until their message is complete, because the library returns only whole messages.
 const reportEvery = 64
 
 // frameCounter counts the WebSocket frames (RFC 6455 §5.2) of a client in the bytes that the
@@ -17,9 +17,9 @@ type frameCounter struct {
 	net.Conn
 	report func() // called by Read, every reportEvery frames
 
-	// frames counts the frames whose headers were read, minus one for each complete message, since
-	// the last take. It is negative if take has already counted the frames of a message that ends
-	// later.
+	// frames is the number of frames whose headers were read, less the results of take, less one for
+	// each call of endMessage. It is negative if take returned the last frame of a message before
+	// endMessage was called.
 	frames atomic.Int32
 	head   [14]byte // the header of the current frame, as far as it was read
 	n      int      // bytes in head

@@ -10,11 +10,11 @@ import (
 // Gate limits the number of connections of the process. A process without free descriptors cannot
 // accept connections and cannot reach Redis, and gnet's engine stops.
 //
-// An HTTP connection is provisional until it presents an API key, or becomes a WebSocket or a link
-// between servers. When the Gate is full, Enter closes the oldest provisional connection and takes
-// its place. So a backend that sends its key at once always gets in, and clients that only hold
-// connections open displace each other. To displace a backend they would have to open as many
-// connections as there are places before its first request arrives.
+// An HTTP connection is provisional until it presents an API key, or becomes a WebSocket, a stream
+// or a link between servers. When the Gate is full, Enter closes the oldest provisional connection
+// and takes its place. So a backend that sends its key at once always gets in, and clients that
+// only hold connections open displace each other. To displace a backend they would have to open as
+// many connections as there are places before its first request arrives.
 type Gate struct {
 	// Evicted is called for each connection that was closed to make room, if it is not nil. It is
 	// set before the Gate is used.

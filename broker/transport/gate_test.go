@@ -51,7 +51,7 @@ func visit(t *testing.T, addr string) visitor {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = c.Close() })
-	_ = c.SetDeadline(time.Now().Add(patience))
+	_ = c.SetDeadline(time.Now().Add(testTimeout))
 	return visitor{t, c, bufio.NewReader(c)}
 }
 
@@ -66,8 +66,8 @@ func (v visitor) send(paths ...string) {
 	}
 }
 
-// answered reads an answer and reports whether the connection stays open.
-func (v visitor) answered() (open bool) {
+// staysOpen reads an answer and reports whether the connection stays open after it.
+func (v visitor) staysOpen() bool {
 	v.Helper()
 	resp, err := http.ReadResponse(v.in, nil)
 	if err != nil {
@@ -94,7 +94,7 @@ func TestOldestProvisionalIsEvicted(t *testing.T) {
 	ask := func(path string) visitor {
 		v := visit(t, addr)
 		v.send(path)
-		if !v.answered() {
+		if !v.staysOpen() {
 			t.Fatal("the server closes a connection although it has room")
 		}
 		return v
@@ -107,21 +107,21 @@ func TestOldestProvisionalIsEvicted(t *testing.T) {
 		<-evicted
 		idle, later = later, newcomer
 		backend.send("/")
-		if !backend.answered() {
+		if !backend.staysOpen() {
 			t.Fatalf("the connection with a key ended after %d", n)
 		}
 	}
 	second, third := ask("/key"), ask("/key") // all have a key now
 	reserve := visit(t, addr)
 	reserve.send("/")
-	if reserve.answered() {
+	if reserve.staysOpen() {
 		t.Error("a connection without a key keeps a place of the reserve")
 	}
 	fourth, fifth := ask("/key"), ask("/key")
 	visit(t, addr).ends() // no place is left at all
 	for _, v := range []visitor{backend, second, third, fourth, fifth} {
 		v.send("/")
-		if !v.answered() {
+		if !v.staysOpen() {
 			t.Error("a connection with a key ends")
 		}
 	}
@@ -134,20 +134,20 @@ func TestPipelined(t *testing.T) {
 	probe := visit(t, addr)
 	for range 50 { // a load balancer that keeps its connection
 		probe.send("/")
-		if !probe.answered() {
+		if !probe.staysOpen() {
 			t.Fatal("the server closes a connection that waits for its answers")
 		}
 	}
 	pipelined := visit(t, addr)
 	pipelined.send("/", "/", "/", "/")
-	if first, second := pipelined.answered(), pipelined.answered(); !first || second {
+	if first, second := pipelined.staysOpen(), pipelined.staysOpen(); !first || second {
 		t.Errorf("the connection is open after the first answer: %v, and after the second: %v", first, second)
 	}
 	pipelined.ends()
 	backend := visit(t, addr)
 	backend.send("/key", "/", "/", "/")
 	for range 4 {
-		if !backend.answered() {
+		if !backend.staysOpen() {
 			t.Error("the server closes the connection of a backend")
 		}
 	}
@@ -180,12 +180,12 @@ func TestEvictedOnce(t *testing.T) {
 	}
 }
 
-// TestNoAnswerTimeOnWebSocket checks that the write deadline of net/http does not apply to a
+// TestWriteTimeoutEndsAtHandOver checks that the write deadline of net/http does not apply to a
 // connection that was handed over.
-func TestNoAnswerTimeOnWebSocket(t *testing.T) {
+func TestWriteTimeoutEndsAtHandOver(t *testing.T) {
 	p, s := handedWay.serve(t, setup{answer: time.Nanosecond}).connect()
 	p.write(p.message("x"))
 	s.want(event{"message", "x"})
-	s.do(func() { s.conn.Write(frame(`{"answer":true}`)) })
+	s.do(func() { s.conn.Write(batchOf(`{"answer":true}`)) })
 	p.want(event{"message", `{"answer":true}`})
 }

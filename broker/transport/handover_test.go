@@ -11,8 +11,8 @@ import (
 	"switchboard/internal/wire"
 )
 
-// TestNotHandedOver checks which connections stay with the library: those with compression, with a
-// place in another gate, and with an address that gnet must not have.
+// TestNotHandedOver checks which connections stay with the library: those with compression or with
+// an invalid handshake. It also checks zoneless, and a Poller that does not run.
 func TestNotHandedOver(t *testing.T) {
 	const offer = "Sec-WebSocket-Extensions: permessage-deflate\r\n"
 	for name, test := range map[string]struct {

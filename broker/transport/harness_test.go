@@ -24,8 +24,8 @@ import (
 	"switchboard/internal/wire"
 )
 
-// patience is a safety net: a test that waits this long has failed.
-const patience = 20 * time.Second
+// testTimeout bounds every wait of a test.
+const testTimeout = 20 * time.Second
 
 // messageLimit is the most bytes of a message in these tests.
 const messageLimit = 100 << 10
@@ -89,7 +89,7 @@ func (s *session) next() event {
 	select {
 	case e := <-s.events:
 		return e
-	case <-time.After(patience):
+	case <-time.After(testTimeout):
 		s.t.Fatal("the session receives nothing")
 		panic("unreachable")
 	}
@@ -146,18 +146,18 @@ type way struct {
 }
 
 var (
-	lineWay    = way{"TCP lines on gnet", false, false, startPoller}
-	pollWay    = way{"WebSocket on gnet", true, false, startPoller}
-	webWay     = way{"WebSocket on net/http", true, false, startWeb}
-	handedWay  = way{"WebSocket handed over by net/http", true, false, startHanded}
-	allWays    = []way{lineWay, pollWay, webWay, handedWay} // on which the peer sends, too
-	socketWays = []way{pollWay, webWay, handedWay}
+	lineWay     = way{"TCP lines on gnet", false, false, startPoller}
+	pollWay     = way{"WebSocket on gnet", true, false, startPoller}
+	webWay      = way{"WebSocket on net/http", true, false, startWeb}
+	handedWay   = way{"WebSocket handed over by net/http", true, false, startHanded}
+	inboundWays = []way{lineWay, pollWay, webWay, handedWay} // the peer sends, too
+	socketWays  = []way{pollWay, webWay, handedWay}
 
 	streamWay       = way{"stream on net/http", false, true, startWeb}
 	handedStreamWay = way{"stream handed over by net/http", false, true, startHanded}
 	http2Way        = way{"stream on HTTP/2", false, true, startHTTP2}
 	streamWays      = []way{streamWay, handedStreamWay, http2Way}
-	outboundWays    = slices.Concat(allWays, streamWays)
+	allWays         = slices.Concat(inboundWays, streamWays)
 )
 
 // over runs test as a subtest for each way.
@@ -195,8 +195,8 @@ func startPoller(s *service, limits Limits, accept Accept, o setup) func() {
 
 func runPoller(s *service, limits Limits, accept Accept, o setup) (*Poller, func()) {
 	p := NewPoller(1, 0, limits, dialects(), accept, zerolog.New(zerolog.NewTestWriter(s.t)).Level(zerolog.WarnLevel))
-	p.limits.Handshake = cmp.Or(o.handshake, patience)
-	p.lingerTime = cmp.Or(o.linger, patience)
+	p.limits.Handshake = cmp.Or(o.handshake, testTimeout)
+	p.lingerTime = cmp.Or(o.linger, testTimeout)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- p.Run(ctx, "127.0.0.1:0") }()
@@ -232,7 +232,7 @@ func startHanded(s *service, limits Limits, accept Accept, o setup) func() {
 
 func serveWeb(s *service, w *Web, limits Limits, o setup) func() {
 	w.Compress = o.compress
-	w.lingerTime = cmp.Or(o.linger, patience)
+	w.lingerTime = cmp.Or(o.linger, testTimeout)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		s.t.Fatal(err)
@@ -261,7 +261,7 @@ func webMux(w *Web) *http.ServeMux {
 // streams of one HTTP/2 connection.
 func startHTTP2(s *service, limits Limits, accept Accept, o setup) func() {
 	w := NewWeb(1, 0, limits, dialects(), accept)
-	w.lingerTime = cmp.Or(o.linger, patience)
+	w.lingerTime = cmp.Or(o.linger, testTimeout)
 	server := httptest.NewUnstartedServer(webMux(w))
 	server.Listener = Listener{Listener: server.Listener, Gate: limits.Gate, Reserve: NewGate(1)}
 	server.EnableHTTP2 = true
@@ -319,7 +319,7 @@ func (s *service) session() *session {
 	case made := <-s.sessions:
 		made.t = s.t
 		return made
-	case <-time.After(patience):
+	case <-time.After(testTimeout):
 		s.t.Fatal("no session was made")
 		panic("unreachable")
 	}

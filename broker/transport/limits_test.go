@@ -38,9 +38,9 @@ func TestGateOnTCP(t *testing.T) {
 	}
 }
 
-// TestRefusedAboveTheReserve checks that clients receive the reason even if their connections
-// cannot linger any more.
-func TestRefusedAboveTheReserve(t *testing.T) {
+// TestRefusedWithoutLinger checks that clients receive the reason even if maxRefused connections
+// linger already.
+func TestRefusedWithoutLinger(t *testing.T) {
 	speakJSON(t)
 	service := lineWay.serve(t, setup{room: 1})
 	service.connect()
@@ -223,8 +223,8 @@ func TestRunStopsAtOnce(t *testing.T) {
 	}
 }
 
-// TestTasksWithoutConnections posts to loops before gnet has passed them, also from tasks, while
-// the first connections arrive.
+// TestTasksWithoutConnections posts tasks to loops while their first connections arrive, also from
+// other tasks. A loop runs without gnet until its first connection.
 func TestTasksWithoutConnections(t *testing.T) {
 	const loops = 4
 	sessions := make(chan *session, loops)
@@ -285,7 +285,7 @@ func TestCompression(t *testing.T) {
 	p.write([]byte(upgradeRequest("/ws", "Sec-WebSocket-Extensions: permessage-deflate\r\n")))
 	resp := p.response()
 	if ext := resp.Header.Get("Sec-WebSocket-Extensions"); !strings.Contains(ext, "no_context_takeover") {
-		t.Errorf("negotiated %q, want no context takeover, which needs a window of memory per connection", ext)
+		t.Errorf("negotiated %q, want no_context_takeover: with context takeover each connection keeps a window in memory", ext)
 	}
 }
 

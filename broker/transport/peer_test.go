@@ -45,13 +45,13 @@ func (s *service) dial() *peer {
 		s.t.Fatal(err)
 	}
 	s.t.Cleanup(func() { _ = c.Close() })
-	_ = c.SetDeadline(time.Now().Add(patience))
+	_ = c.SetDeadline(time.Now().Add(testTimeout))
 	tcp := c.(*net.TCPConn)
 	_ = tcp.SetReadBuffer(64 << 10) // a fixed size, so that tests know how much the system takes
 	return &peer{TCPConn: tcp, t: s.t, framed: s.framed, stream: s.stream, r: bufio.NewReader(c)}
 }
 
-// handshake makes the connection a WebSocket, where it is one.
+// handshake makes the WebSocket handshake. For a peer without WebSocket it does nothing.
 func (p *peer) handshake(path string) {
 	p.t.Helper()
 	if !p.framed {
@@ -120,7 +120,7 @@ func clientFrame(fin bool, op ws.OpCode, payload string) []byte {
 }
 
 // read returns the next event from the broker: a message, ping, pong, close (its code and reason),
-// end or reset.
+// end or failure. On a stream, the kind of an event is its name.
 func (p *peer) read() event {
 	switch {
 	case p.framed:

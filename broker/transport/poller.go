@@ -31,7 +31,7 @@ const (
 	expireTick = time.Second
 )
 
-// errStopped means that the engine ended although it was not stopped, and returned no error.
+// errStopped means that the engine ended although stop was not called, and returned no error.
 var errStopped = errors.New("the engine stopped by itself")
 
 // Poller is the gnet listener: TCP lines and WebSocket on one port.
@@ -222,13 +222,13 @@ func (p *Poller) OnOpen(c gnet.Conn) ([]byte, gnet.Action) {
 	}
 	pc := &pollerConn{loop: p.loopOf(c.EventLoop()), conn: c}
 	if p.stopping.Load() || !p.limits.Gate.Enter() {
-		return p.reject(pc, "no room for another connection", overloadedMS)
+		return p.refuse(pc, "no room for another connection", overloadedMS)
 	}
 	if a := p.limits.Addresses; a != nil {
 		var refusal *limit.Refusal
 		if pc.address, refusal = a.Enter(addressOf(c.RemoteAddr())); refusal != nil {
 			p.limits.Gate.Leave()
-			return p.reject(pc, refusal.Detail, max(1000, refusal.Wait.Milliseconds()))
+			return p.refuse(pc, refusal.Detail, max(1000, refusal.Wait.Milliseconds()))
 		}
 	}
 	c.SetContext(pc)
@@ -236,9 +236,9 @@ func (p *Poller) OnOpen(c gnet.Conn) ([]byte, gnet.Action) {
 	return nil, gnet.None
 }
 
-// reject closes a connection above the limits. The client's dialect is not known yet, so the reason
-// is sent as JSON. Up to maxRefused rejected connections linger, as other closed connections do.
-func (p *Poller) reject(pc *pollerConn, detail string, afterMS int64) ([]byte, gnet.Action) {
+// refuse closes a connection above the limits. The client's dialect is not known yet, so the reason
+// is sent as JSON. Up to maxRefused refused connections linger, as other closed connections do.
+func (p *Poller) refuse(pc *pollerConn, detail string, afterMS int64) ([]byte, gnet.Action) {
 	opening, err := p.dialects.Stream('{').Open(dialect.Hello{})
 	if err != nil {
 		return nil, gnet.Close

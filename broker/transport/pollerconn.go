@@ -43,7 +43,7 @@ type pollerConn struct {
 // inputState is the state of a connection with incomplete input.
 type inputState struct {
 	message *partialMessage // nil for none
-	handed  *handedOver     // bytes from net/http, until all are read
+	handed  *handedOver     // nil for none, or after its early bytes are read
 }
 
 // partialMessage returns the incomplete message, or nil.
@@ -55,14 +55,14 @@ func (c *pollerConn) partialMessage() *partialMessage {
 }
 
 // setPartialMessage sets the incomplete message; nil means that there is none.
-func (c *pollerConn) setPartialMessage(a *partialMessage) {
+func (c *pollerConn) setPartialMessage(part *partialMessage) {
 	switch {
-	case a != nil && c.input == nil:
-		c.input = &inputState{message: a}
-	case c.input != nil && a == nil && c.input.handed == nil:
+	case part != nil && c.input == nil:
+		c.input = &inputState{message: part}
+	case c.input != nil && part == nil && c.input.handed == nil:
 		c.input = nil
 	case c.input != nil:
-		c.input.message = a
+		c.input.message = part
 	}
 }
 
@@ -107,7 +107,7 @@ func (c *pollerConn) sniff(first byte) {
 		d = c.loop.poller.dialects.Stream(first)
 	}
 	if d == nil {
-		c.refuse(http.StatusBadRequest, "this port takes JSON lines, and WebSocket at GET /ws; calls belong to the HTTP port")
+		c.answerError(http.StatusBadRequest, "this port takes JSON lines, and WebSocket at GET /ws; calls belong to the HTTP port")
 		return
 	}
 	opening, err := d.Open(dialect.Hello{Framing: dialect.Stream})
@@ -135,9 +135,9 @@ func (c *pollerConn) open(s state, o dialect.Opening) {
 // readUnit reads one unit of a stream and returns its length in buf, or 0 if more bytes must
 // arrive.
 func (c *pollerConn) readUnit(buf []byte) int {
-	if a := c.partialMessage(); a != nil {
-		n, left := c.encoding.Skip(buf, a.left)
-		if a.left = left; left > 0 {
+	if part := c.partialMessage(); part != nil {
+		n, left := c.encoding.Skip(buf, part.left)
+		if part.left = left; left > 0 {
 			c.receiver.Control(1, n)
 			return n
 		}
@@ -193,7 +193,8 @@ func (c *pollerConn) tooLarge() {
 	}
 }
 
-// send writes p. If the peer is gone, gnet closes the connection within the call.
+// send writes p at once, even if c is corked. If the peer is gone, gnet closes the connection
+// within the call.
 func (c *pollerConn) send(p []byte) {
 	if c.conn == nil || c.state == lingering {
 		return
@@ -265,7 +266,7 @@ func (c *pollerConn) linger() {
 	}
 }
 
-// closeWrite shuts the write side after everything has gone out.
+// closeWrite shuts the write side. It must not be called before gnet's buffer has gone out.
 func (c *pollerConn) closeWrite() { _ = unix.Shutdown(c.conn.Fd(), unix.SHUT_WR) }
 
 // drop closes the socket at once.

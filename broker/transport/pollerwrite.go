@@ -33,7 +33,8 @@ func (c *pollerConn) Write(b *dialect.Batch) {
 	})
 }
 
-// encode writes the bytes that appendTo appends, without an allocation.
+// encode writes the bytes that appendTo appends, or holds them back if c is corked. It does not
+// allocate.
 func (c *pollerConn) encode(appendTo func(dst []byte) []byte) {
 	o := &c.loop.output
 	if o.corked == c {
@@ -48,7 +49,7 @@ func (c *pollerConn) encode(appendTo func(dst []byte) []byte) {
 	o.scratch = spare(b)
 }
 
-// put writes encoded bytes.
+// put writes encoded bytes, or holds them back if c is corked.
 func (c *pollerConn) put(p []byte) {
 	o := &c.loop.output
 	if o.corked != c {

@@ -40,25 +40,25 @@ func (c *pollerConn) upgrade(buf []byte) int {
 	end := bytes.Index(buf, []byte("\r\n\r\n"))
 	if end < 0 {
 		if len(buf) > maxHandshake {
-			c.refuse(http.StatusRequestHeaderFieldsTooLarge, "the handshake is too long")
+			c.answerError(http.StatusRequestHeaderFieldsTooLarge, "the handshake is too long")
 			return len(buf)
 		}
 		return 0
 	}
 	end += 4
 	var opening dialect.Opening
-	stream := &handshake{Reader: bytes.NewReader(buf[:end])}
-	_, err := c.upgrader(&opening).Upgrade(stream)
+	rw := &handshake{Reader: bytes.NewReader(buf[:end])}
+	_, err := c.upgrader(&opening).Upgrade(rw)
 	switch {
 	case err == nil:
-		c.send(stream.Bytes())
+		c.send(rw.Bytes())
 		if c.conn != nil {
 			c.open(framed, opening)
 		}
-	case stream.Len() == 0: // not even a request line
-		c.refuse(http.StatusBadRequest, "not HTTP")
+	case rw.Len() == 0: // not even a request line
+		c.answerError(http.StatusBadRequest, "not HTTP")
 	default:
-		c.send(stream.Bytes()) // gobwas has written the refusal
+		c.send(rw.Bytes()) // gobwas has written the refusal
 		c.linger()
 	}
 	return end
@@ -135,8 +135,8 @@ func (c *pollerConn) enterForwarded(values []string) error {
 	return nil
 }
 
-// refuse answers with an HTTP error and ends the connection.
-func (c *pollerConn) refuse(status int, why string) {
+// answerError answers with an HTTP error and ends the connection.
+func (c *pollerConn) answerError(status int, why string) {
 	c.send(fmt.Appendf(nil, "HTTP/1.1 %d %s\r\nConnection: close\r\n\r\n%s\n", status, http.StatusText(status), why))
 	c.linger()
 }
@@ -200,12 +200,12 @@ func (c *pollerConn) unsupported(op ws.OpCode) string {
 	return ""
 }
 
-// tooLarge reports whether n more bytes make the message too large. a may be nil.
-func (a *partialMessage) tooLarge(n int64, limit int) bool {
-	if a == nil {
+// tooLarge reports whether n more bytes make the message too large. m may be nil.
+func (m *partialMessage) tooLarge(n int64, limit int) bool {
+	if m == nil {
 		return n > int64(limit)
 	}
-	return a.skipping || int64(len(a.data))+n > int64(limit)
+	return m.skipping || int64(len(m.data))+n > int64(limit)
 }
 
 // skipFrame begins to skip the payload of a frame of a message that is too large. The session gets
@@ -223,7 +223,7 @@ func (c *pollerConn) skipFrame(h ws.Header, head int) int {
 // endSkippedFrame reports a message that is too large after its last frame. The session may have
 // closed the connection before.
 func (c *pollerConn) endSkippedFrame() {
-	if a := c.partialMessage(); a != nil && a.final {
+	if part := c.partialMessage(); part != nil && part.final {
 		c.setPartialMessage(nil)
 		c.tooLarge()
 	}
@@ -302,7 +302,8 @@ func (c *pollerConn) finish(status int, detail string) {
 	}
 }
 
-// closeFrame is an unmasked close frame; a control frame has at most 125 bytes.
+// closeFrame returns an unmasked close frame. It cuts the reason at 123 bytes, because the payload
+// of a control frame has at most 125.
 func closeFrame(status int, reason string) []byte {
 	reason = reason[:min(len(reason), 123)]
 	frame := make([]byte, 0, 4+len(reason))

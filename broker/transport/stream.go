@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/netip"
+	"time"
 
 	"switchboard/broker/dialect"
 	"switchboard/broker/limit"
@@ -16,8 +17,8 @@ import (
 // checked the origin. The headers that the caller has set, such as those of CORS, are part of the
 // response.
 //
-// In clear text over HTTP/1.1 the Poller takes the connection over, so that an idle stream takes
-// as little as an idle WebSocket. Other streams keep their handler's goroutine.
+// In clear text over HTTP/1.1 the Poller takes the connection over, so that an idle stream has no
+// goroutine and no buffer. Other streams keep their handler's goroutine.
 func (w *Web) ServeStream(rw http.ResponseWriter, r *http.Request) {
 	headers := rw.Header().Clone()
 	delete(headers, "Connection")
@@ -25,40 +26,40 @@ func (w *Web) ServeStream(rw http.ResponseWriter, r *http.Request) {
 		URL: r.URL, Header: r.Header, Framing: dialect.Stream, Response: headers,
 	})
 	if err != nil {
-		refuseStream(rw, err)
+		answerOpenError(rw, err)
 		return
 	}
 	if r.Method == http.MethodHead {
 		return
 	}
-	place := gatedConnOf(r.Context())
-	if place != nil && place.reserved {
-		rejectStream(rw, opening, "no room for another connection", overloadedMS)
+	gated := gatedConnOf(r.Context())
+	if gated != nil && gated.reserved {
+		refuseStream(rw, opening, "no room for another connection", overloadedMS)
 		return
 	}
 	address, refusal := w.limits.enterForwarded(r)
 	if refusal != nil {
-		rejectStream(rw, opening, refusal.Detail, max(1000, refusal.Wait.Milliseconds()))
+		refuseStream(rw, opening, refusal.Detail, max(1000, refusal.Wait.Milliseconds()))
 		return
 	}
-	if w.handOverStream(rw, r, place, address, opening) {
+	if w.handOverStream(rw, r, gated, address, opening) {
 		return
 	}
 	defer w.limits.Addresses.Leave(address)
-	if place != nil {
-		place.settle() // otherwise the Gate could close the connection to make room
+	if gated != nil {
+		gated.settle() // otherwise the Gate could close the connection to make room
 	}
 	if r.ProtoMajor > 1 { // a connection has many streams, and each counts
 		own, refusal := w.enterStream(r, address)
 		if refusal != nil {
-			rejectStream(rw, opening, refusal.Detail, max(1000, refusal.Wait.Milliseconds()))
+			refuseStream(rw, opening, refusal.Detail, max(1000, refusal.Wait.Milliseconds()))
 			return
 		}
 		defer w.limits.Gate.Leave()
 		defer w.limits.Addresses.Leave(own)
 	}
 	if !w.enter() {
-		rejectStream(rw, opening, "the server is shutting down", overloadedMS)
+		refuseStream(rw, opening, "the server is shutting down", overloadedMS)
 		return
 	}
 	defer w.conns.Done()
@@ -70,7 +71,7 @@ func (w *Web) ServeStream(rw http.ResponseWriter, r *http.Request) {
 // that a proxy names, and only for that.
 func (w *Web) enterStream(r *http.Request, forwarded limit.Slot) (limit.Slot, *limit.Refusal) {
 	if !w.limits.Gate.Enter() {
-		return 0, &limit.Refusal{Detail: "no room for another connection", Wait: overloadedMS * 1e6}
+		return 0, &limit.Refusal{Detail: "no room for another connection", Wait: overloadedMS * time.Millisecond}
 	}
 	if forwarded != 0 || w.limits.Addresses == nil {
 		return 0, nil
@@ -87,9 +88,9 @@ func (w *Web) enterStream(r *http.Request, forwarded limit.Slot) (limit.Slot, *l
 // response, with its head. It returns false and does nothing if the Poller cannot take the
 // connection.
 func (w *Web) handOverStream(
-	rw http.ResponseWriter, r *http.Request, place *gatedConn, address limit.Slot, opening dialect.Opening,
+	rw http.ResponseWriter, r *http.Request, gated *gatedConn, address limit.Slot, opening dialect.Opening,
 ) bool {
-	if w.Poller == nil || place == nil || r.ProtoMajor != 1 || !w.Poller.canAdopt(place) {
+	if w.Poller == nil || gated == nil || r.ProtoMajor != 1 || !w.Poller.canAdopt(gated) {
 		return false
 	}
 	conn, buffered, err := http.NewResponseController(rw).Hijack()
@@ -98,16 +99,16 @@ func (w *Web) handOverStream(
 	}
 	early, _ := buffered.Reader.Peek(buffered.Reader.Buffered())
 	if address != 0 { // the address that the proxy names counts, instead of the proxy's
-		place.address = address
+		gated.address = address
 	}
-	if err := w.Poller.adopt(place, streaming, opening, early); err != nil {
+	if err := w.Poller.adopt(gated, streaming, opening, early); err != nil {
 		_ = conn.Close()
 	}
 	return true
 }
 
-// refuseStream answers a request that the dialect has refused.
-func refuseStream(rw http.ResponseWriter, err error) {
+// answerOpenError answers a request with an error of Dialect.Open.
+func answerOpenError(rw http.ResponseWriter, err error) {
 	status := http.StatusBadRequest
 	if refusal, ok := errors.AsType[*dialect.Refusal](err); ok {
 		status = refusal.Status
@@ -119,9 +120,9 @@ func refuseStream(rw http.ResponseWriter, err error) {
 	http.Error(rw, err.Error(), status)
 }
 
-// rejectStream answers with a closing message and a retry delay. The status is 200, because
-// EventSource gives up after any other.
-func rejectStream(rw http.ResponseWriter, opening dialect.Opening, detail string, afterMS int64) {
+// refuseStream answers a request for which there is no room now. It sends a closing message with a
+// retry delay. The status is 200, because EventSource gives up after any other.
+func refuseStream(rw http.ResponseWriter, opening dialect.Opening, detail string, afterMS int64) {
 	out, _ := opening.Encoding.AppendClosing(nil, wire.CloseOverloaded, detail, afterMS)
 	w := responseBody{rw: rw}
 	_ = w.write(out) // the client may be gone

@@ -108,7 +108,7 @@ func TestHTTP2Gate(t *testing.T) {
 	if n := service.gate.count.Load(); n != 3 {
 		t.Errorf("%d places are taken, want 3", n)
 	}
-	s.do(func() { s.conn.Write(frame(`{"still":"here"}`)) })
+	s.do(func() { s.conn.Write(batchOf(`{"still":"here"}`)) })
 	first.want(event{"message", `{"still":"here"}`})
 	_ = second.Close()
 	await.True(t, "the place is free", func() bool { return service.gate.count.Load() == 2 })
@@ -163,7 +163,7 @@ func TestStreamOutlivesTheDeadlines(t *testing.T) {
 	over(t, streamWays, func(t *testing.T, w way) {
 		p, s := w.serve(t, setup{answer: deadline, read: deadline}).connect()
 		for begin := time.Now(); time.Since(begin) < 2*deadline; {
-			s.do(func() { s.conn.Write(frame(`{}`)) })
+			s.do(func() { s.conn.Write(batchOf(`{}`)) })
 			p.want(event{"message", `{}`})
 		}
 	})
@@ -176,7 +176,7 @@ func TestStreamIsNotRead(t *testing.T) {
 		_, s := service.connect()
 		s.do(func() {
 			for i := range flood {
-				s.conn.Write(frame(numbered(i)))
+				s.conn.Write(batchOf(numbered(i)))
 			}
 			if !s.conn.Backlogged() {
 				t.Error("the system's buffers took everything, so nothing is tested")
@@ -206,7 +206,7 @@ func TestInputAfterTheRequest(t *testing.T) {
 		s.do(func() { n = s.control })
 		return n > 0
 	})
-	s.do(func() { s.conn.Write(frame(`{}`)) })
+	s.do(func() { s.conn.Write(batchOf(`{}`)) })
 	p.want(event{"message", `{}`})
 }
 

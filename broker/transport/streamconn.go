@@ -88,7 +88,7 @@ func (c *streamConn) take(written int) (batch [][]byte, last []byte) {
 	return batch, c.last
 }
 
-// finish ends the connection when the handler is about to return.
+// finish ends the stream before the handler returns.
 func (c *streamConn) finish() {
 	c.mu.Lock()
 	c.ended, c.queue = true, nil
@@ -103,7 +103,7 @@ func (c *streamConn) finish() {
 func (c *streamConn) abort() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !c.ended { // the connection serves other requests afterwards
+	if !c.ended { // if it has ended, the connection may already serve another request
 		c.cancel()
 		_ = c.control.SetWriteDeadline(time.Unix(1, 0))
 	}

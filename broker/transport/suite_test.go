@@ -14,7 +14,7 @@ import (
 )
 
 func TestHello(t *testing.T) {
-	over(t, allWays, func(t *testing.T, w way) {
+	over(t, inboundWays, func(t *testing.T, w way) {
 		p, s := w.serve(t, setup{}).connect()
 		var want []wire.Request
 		if w.framed {
@@ -35,7 +35,7 @@ func TestMessagesComeWholeAndInOrder(t *testing.T) {
 		"in odd pieces": {1, 2, 3, 5, 7, 1000, 64 << 10},
 		"byte by byte":  {1},
 	}
-	over(t, allWays, func(t *testing.T, w way) {
+	over(t, inboundWays, func(t *testing.T, w way) {
 		service := w.serve(t, setup{})
 		for name, sizes := range cuts {
 			t.Run(name, func(t *testing.T) {
@@ -66,7 +66,7 @@ func TestLineEndings(t *testing.T) {
 }
 
 func TestTooLargeIsSkipped(t *testing.T) {
-	over(t, allWays, func(t *testing.T, w way) {
+	over(t, inboundWays, func(t *testing.T, w way) {
 		p, s := w.serve(t, setup{}).connect()
 		for _, n := range []int{messageLimit + 1, messageLimit + 2, 1 << 20} {
 			for _, sizes := range [][]int{{1 << 30}, {1000, 70_000}} {
@@ -136,14 +136,14 @@ func TestFragments(t *testing.T) {
 }
 
 func TestWritesComeWholeAndInOrder(t *testing.T) {
-	over(t, outboundWays, func(t *testing.T, w way) {
+	over(t, allWays, func(t *testing.T, w way) {
 		p, s := w.serve(t, setup{}).connect()
 		var want []event
 		s.do(func() {
 			for i, n := range []int{10, 125, 126, 1000, 65535, 65536, 10} {
 				text := fmt.Sprintf(`{"n":%d,"x":"%s"}`, i, strings.Repeat("x", n-len(`{"n":0,"x":""}`)+4))
 				want = append(want, event{"message", text})
-				s.conn.Write(frame(text))
+				s.conn.Write(batchOf(text))
 			}
 			batch := &dialect.Batch{}
 			for i := range 100 {
@@ -158,7 +158,7 @@ func TestWritesComeWholeAndInOrder(t *testing.T) {
 }
 
 func TestPing(t *testing.T) {
-	over(t, outboundWays, func(t *testing.T, w way) {
+	over(t, allWays, func(t *testing.T, w way) {
 		p, s := w.serve(t, setup{}).connect()
 		s.do(func() { s.conn.Ping() })
 		ping := p.read()
@@ -182,7 +182,7 @@ func TestPing(t *testing.T) {
 		})
 		p.write(join(clientFrame(true, ws.OpPing, "one too many"), p.message("after")))
 		s.want(event{"message", "after"})
-		s.do(func() { s.conn.Write(frame("no pong came before")) })
+		s.do(func() { s.conn.Write(batchOf("no pong came before")) })
 		p.want(event{"message", "no pong came before"})
 	})
 }
@@ -223,7 +223,7 @@ func TestEveryFrameIsCounted(t *testing.T) {
 
 // TestFirstMessageIsShort checks that Limits.First applies before a client has connected.
 func TestFirstMessageIsShort(t *testing.T) {
-	over(t, allWays, func(t *testing.T, w way) {
+	over(t, inboundWays, func(t *testing.T, w way) {
 		service := w.serve(t, setup{first: 1000})
 		connect := func() (*peer, *session) {
 			p := service.dial()

@@ -32,8 +32,8 @@ type Web struct {
 	lingerTime time.Duration
 	loops      []loop.Goroutine
 	next       atomic.Uint32
-	alive      context.Context // its end closes all connections
-	cut        context.CancelFunc
+	alive      context.Context    // its end closes all connections
+	closeAll   context.CancelFunc // ends alive
 
 	mu       sync.Mutex // guards stopping; conns is not incremented while stopping
 	stopping bool
@@ -43,7 +43,7 @@ type Web struct {
 // NewWeb returns a Web with n loops, whose indexes are first, first+1, ….
 func NewWeb(n, first int, limits Limits, dialects Dialects, accept Accept) *Web {
 	w := &Web{limits: limits, dialects: dialects, accept: accept, lingerTime: lingerTime}
-	w.alive, w.cut = context.WithCancel(context.Background())
+	w.alive, w.closeAll = context.WithCancel(context.Background())
 	for i := range n {
 		w.loops = append(w.loops, loop.NewGoroutine(first+i))
 	}
@@ -60,7 +60,7 @@ func (w *Web) Loops() []*loop.Loop {
 }
 
 // Run runs the loops until ctx ends and every connection is gone. The sessions should have been
-// closed by then: connections that are left after lingerTime are cut.
+// closed by then: connections that are left after lingerTime are closed at once.
 func (w *Web) Run(ctx context.Context) error {
 	stop := make(chan struct{})
 	var loops sync.WaitGroup
@@ -71,10 +71,10 @@ func (w *Web) Run(ctx context.Context) error {
 	w.mu.Lock()
 	w.stopping = true
 	w.mu.Unlock()
-	cut := time.AfterFunc(w.lingerTime, w.cut)
+	timer := time.AfterFunc(w.lingerTime, w.closeAll)
 	w.conns.Wait()
-	cut.Stop()
-	w.cut()
+	timer.Stop()
+	w.closeAll()
 	close(stop)
 	loops.Wait()
 	return nil
@@ -96,8 +96,8 @@ func (w *Web) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 		http.Error(rw, "origin "+origin+" is not allowed", http.StatusForbidden)
 		return
 	}
-	place := gatedConnOf(r.Context())
-	if place != nil && place.reserved {
+	gated := gatedConnOf(r.Context())
+	if gated != nil && gated.reserved {
 		noRoom(rw)
 		return
 	}
@@ -111,7 +111,7 @@ func (w *Web) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 		tooMany(rw, refusal)
 		return
 	}
-	if w.handOver(rw, r, place, address, opening) {
+	if w.handOver(rw, r, gated, address, opening) {
 		return
 	}
 	if !w.enter() {

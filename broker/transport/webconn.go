@@ -52,7 +52,7 @@ func (c *webConn) open(receiver Receiver) {
 	}
 }
 
-// control reports the frames that were read since the last report to the session. It waits for the
+// control reports to the session how many frames were read since the last report. It waits for the
 // result or for the end of the connection, so the client cannot outrun the session. It must not be
 // called on the loop.
 func (c *webConn) control() bool {
