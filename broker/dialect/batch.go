@@ -13,7 +13,7 @@ type joined struct {
 	bytes []byte
 }
 
-// Bytes returns all messages in a form. The caller must not change them.
+// Bytes returns the bytes of all messages in a form. The caller must not change the bytes.
 func (b *Batch) Bytes(f *Form) []byte {
 	if len(b.Messages) == 1 {
 		return b.Messages[0].Bytes(f)
@@ -41,8 +41,8 @@ func (b *Batch) Reset(messages []*Message) {
 	b.Messages, b.joined = messages, b.joined[:0]
 }
 
-// maxWrite bounds one write call of a connection that catches up, and so the bytes that a stalled
-// socket can leave in memory.
+// maxWrite is the most bytes of one write call of a connection that catches up, unless a single
+// item is larger. If the socket stalls, these bytes stay in memory.
 const maxWrite = 32 << 10
 
 // Fitting returns how many of items fit one write call, at least one. size returns the bytes of an

@@ -26,9 +26,9 @@ type Codec interface {
 	// AppendPing appends a message that the client must answer. On WebSocket the transport sends a
 	// ping frame instead.
 	AppendPing(dst []byte) []byte
-	// AppendClosing appends the message that says why the connection ends, as AppendEvent does.
-	// detail may be empty; afterMS is the retry delay in milliseconds, or 0. status is the status
-	// code of the WebSocket close frame that follows.
+	// AppendClosing appends the message that says why the connection ends, in the same framing as
+	// AppendEvent. detail may be empty; afterMS is the retry delay in milliseconds, or 0. status is
+	// the status code of the WebSocket close frame that follows.
 	AppendClosing(dst []byte, reason wire.CloseReason, detail string, afterMS int64) (out []byte, status int)
 }
 
@@ -53,7 +53,7 @@ type Receiver interface {
 	Malformed(ref wire.Ref, size int, err error, fatal bool)
 }
 
-// Liveness is how long a connection may be silent. Zero means any time.
+// Liveness is how long a connection may be silent. In both fields, zero means never.
 type Liveness struct {
 	Ping time.Duration // silence after which the broker pings the client
 	Idle time.Duration // silence after which the broker closes the connection

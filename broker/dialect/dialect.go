@@ -9,8 +9,8 @@ import (
 
 // Dialect is a protocol that clients speak.
 type Dialect interface {
-	// Open starts a connection. An error refuses it, and the client receives the text of the error.
-	// Over HTTP the status is 400, unless the error is a *Refusal.
+	// Open starts a connection. An error refuses it. Over HTTP the client receives the text of the
+	// error, with status 400 unless the error is a *Refusal. On raw TCP the connection is closed.
 	Open(h Hello) (Opening, error)
 }
 
@@ -47,7 +47,7 @@ type Hello struct {
 // Opening is how a connection starts.
 type Opening struct {
 	Encoding *Encoding
-	// Requests are those that the URL, the headers or the first packet contain.
+	// Requests are the requests that the URL and the headers contain.
 	Requests []wire.Request
 }
 

@@ -38,7 +38,7 @@ type encoded struct {
 	next  *encoded
 }
 
-// Bytes returns m in a form. The caller must not change them.
+// Bytes returns the bytes of m in a form. The caller must not change the bytes.
 func (m *Message) Bytes(f *Form) []byte {
 	if f.View != nil {
 		return f.View(m)

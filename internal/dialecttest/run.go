@@ -16,8 +16,8 @@ func (e EachDialect) Run() (code int) {
 	return code
 }
 
-// SpeakJSON makes a test use the native dialect: it is about JSON, text frames, bytes or
-// allocations.
+// SpeakJSON makes a test use the native dialect. Tests of JSON, text frames, exact bytes or
+// allocations call it.
 func SpeakJSON(t testing.TB, spoken *Dialect) {
 	before := *spoken
 	t.Cleanup(func() { *spoken = before })

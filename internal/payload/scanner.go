@@ -2,9 +2,9 @@ package payload
 
 import "unicode/utf8"
 
-// Scanner reads JSON (RFC 8259) in one pass over the bytes, without allocations. Each method reads
-// one token and the white space before it. It returns false for anything else. The text may still
-// be valid then. So the caller uses encoding/json, which decides and returns the error. A pass of
+// Scanner reads JSON (RFC 8259) in one pass over the bytes, without allocations. Each method
+// skips white space before each token that it reads. If a method returns false, the text may still
+// be valid JSON: the caller then uses encoding/json, which decides and returns the error. A pass of
 // encoding/json takes five times as long.
 type Scanner struct {
 	text    []byte

@@ -1,6 +1,6 @@
 // Package ssetest reads Server-Sent Events in tests, as HTML Living Standard §9.2.6 says, and
-// resumes streams as §9.2.3 says. Lines end in LF or CR LF. Unlike there, a lone CR does not end a
-// line.
+// resumes streams as §9.2.3 says. Lines end in LF or CR LF. In the standard a lone CR
+// ends a line, too; here it does not.
 package ssetest
 
 import (

@@ -17,7 +17,7 @@ const (
 	NotFound     ErrorCode = "not_found"    // no such user, client, channel or path
 	TooLarge     ErrorCode = "too_large"    // over a size limit
 	RateLimited  ErrorCode = "rate_limited" // over a limit of number or rate; it may succeed later
-	Unavailable  ErrorCode = "unavailable"  // the store cannot be reached; nothing was acknowledged
+	Unavailable  ErrorCode = "unavailable"  // the store or the backend cannot be reached; it may succeed later
 	Timeout      ErrorCode = "timeout"      // no answer in time; the call may have been executed
 	Conflict     ErrorCode = "conflict"     // a field does not have the expected id, or another user holds it
 	Full         ErrorCode = "full"         // over a limit of the number of fields

@@ -58,8 +58,8 @@ type Request struct {
 	Cursor   string          `json:"cursor,omitempty"`
 	Info     json.RawMessage `json:"info,omitempty"`
 	Data     json.RawMessage `json:"data,omitempty"`
-	// AckOf is the id of the client that an ack is meant for. The ack is ignored if the connection has
-	// another one, because that client's queue has other ids. Empty means any.
+	// AckOf is the id of the client that an ack is meant for. A connection of another client ignores
+	// the ack, because the two queues have different message ids. Empty means any client.
 	AckOf string `json:"-"`
 
 	// The parts that concern the state of channels are nil for most requests.

@@ -29,8 +29,8 @@ func hot() []allocs.Case {
 		allocs.Of("decode subscribe", 2, decode(subscribe)), // channel, after
 		allocs.Of("decode ack", 0, decode(ack)),
 		allocs.Of("encode connected", 0, func() { d.sockets.AppendEvent(buf, connected) }),
-		allocs.Of("encode a client's message", 0, func() { d.sockets.AppendEvent(buf, message) }),
-		allocs.Of("make a channel's message", 1, func() { d.Message("news", id, data) }),
+		allocs.Of("encode a message of the client queue", 0, func() { d.sockets.AppendEvent(buf, message) }),
+		allocs.Of("make a message of a channel", 1, func() { d.Message("news", id, data) }),
 		allocs.Of("batch of one", 0, func() { b := dialect.Batch{Messages: sixteen[:1]}; use(b.Bytes(&lineForm), b.Bytes(&socketForm)) }),
 		// For each framing, the joined bytes and an element of Batch.joined.
 		allocs.Of("batch of sixteen", 4, func() { b := dialect.Batch{Messages: sixteen}; use(b.Bytes(&lineForm), b.Bytes(&socketForm)) }),

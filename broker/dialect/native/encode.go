@@ -34,8 +34,8 @@ func (d *Dialect) Message(channel string, id int64, data []byte) *dialect.Messag
 	}
 	b = appendMessage(dialect.ReserveHeader(b), channel, id, data)
 	m.Channel, m.ID, m.Prepared = channel, id, dialect.Prepare(b, '\n')
-	json := m.Prepared.Payload()
-	m.Data = json[len(json)-1-len(data) : len(json)-1 : len(json)-1]
+	text := m.Prepared.Payload()
+	m.Data = text[len(text)-1-len(data) : len(text)-1 : len(text)-1]
 	return m
 }
 

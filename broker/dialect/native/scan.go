@@ -5,9 +5,9 @@ import (
 	"switchboard/internal/wire"
 )
 
-// scan decodes a request that is one object of known fields whose values are strings without
-// escapes and integers. It returns false for any other text, valid or not; encoding/json then
-// decides. A `connect` takes 0.6 instead of 2.5 µs, and three allocations instead of nine.
+// scan decodes a request that is one object with known fields only. Each value must be an integer,
+// or a string without escapes. scan returns false for any other text, valid or not; encoding/json
+// then decides. A `connect` takes 0.6 instead of 2.5 µs, and three allocations instead of nine.
 func scan(r *wire.Request, raw []byte) bool {
 	s := payload.NewScanner(raw)
 	for prefix := byte('{'); ; prefix = ',' {

@@ -83,7 +83,8 @@ func ParseQuery(u *url.URL, h http.Header) (*Query, error) {
 	return q, nil
 }
 
-// checkChannels refuses channels that an id cannot tell apart.
+// checkChannels refuses too many channels, invalid names, and channels that an id cannot tell
+// apart.
 func checkChannels(names []string) error {
 	if len(names) > maxChannels {
 		return wire.Errorf(wire.BadRequest, "channel: %d channels, at most %d are allowed", len(names), maxChannels)
@@ -147,7 +148,7 @@ func (d *Dialect) Open(h dialect.Hello) (dialect.Opening, error) {
 	for i, name := range q.Channels {
 		ch := channel{name: name, hash: hashOf(name), after: -1}
 		subscribe := wire.Request{
-			Type: wire.TypeSubscribe, Ref: wire.RefOf(int64(i) + 1), Channel: name, Presence: q.Presence && !isUser(name),
+			Type: wire.TypeSubscribe, Ref: wire.RefOf(int64(i) + 1), Channel: name, Presence: q.Presence && !isUserChannel(name),
 		}
 		if q.Last != nil {
 			if after, ok := q.Last.channels[ch.hash]; ok {
@@ -160,5 +161,5 @@ func (d *Dialect) Open(h dialect.Hello) (dialect.Opening, error) {
 	return o, nil
 }
 
-// isUser reports whether a channel is the system channel for the presence of a user.
-func isUser(name string) bool { return strings.HasPrefix(name, wire.UserChannelPrefix) }
+// isUserChannel reports whether name is the system channel for the presence of a user.
+func isUserChannel(name string) bool { return strings.HasPrefix(name, wire.UserChannelPrefix) }

@@ -336,7 +336,7 @@ func TestSupersededInARow(t *testing.T) {
 		id = last.ID
 		return last
 	}
-	for _, settled := range []bool{false, true} { // a stream that lasts ends the row
+	for _, settled := range []bool{false, true} { // a stream that lasts resets the count
 		for i := range maxSuperseded {
 			e := superseded(settled && i == 0)
 			if p, err := ParsePosition(e.ID); err != nil || p.Final || e.Retry != (i+1)*supersededMS || !strings.Contains(e.Data, `"reconnect":true`) {
