@@ -73,7 +73,8 @@ func tooManyChannels(l *Limits, channel string) error {
 // beginSubscription answers subscribe with the position, and begins the subscription there.
 func (s *Session) beginSubscription(req wire.Request, a acquired) {
 	pos := a.pos
-	answer := wire.Event{Type: wire.TypeSubscribed, Ref: req.Ref, Channel: req.Channel, ID: &pos.ResumeID}
+	// The hub's string, so that codecs that keep the name share its memory.
+	answer := wire.Event{Type: wire.TypeSubscribed, Ref: req.Ref, Channel: pos.Channel.Name, ID: &pos.ResumeID}
 	if req.After != nil {
 		answer.Recovered = &pos.Recovered
 	}

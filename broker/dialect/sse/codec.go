@@ -9,30 +9,6 @@ import (
 	"switchboard/internal/wire"
 )
 
-// codec implements dialect.Codec for one stream.
-type codec struct {
-	d        *Dialect
-	encoding dialect.Encoding
-
-	// The fields below are the content of the next id; see Position. Until connected they come from
-	// the last id. Without a last id, client and secret are "" and all is -1 until connected.
-	client, secret string
-	all            int64
-	inbox          int64
-	channels       []channel
-	superseded     uint8  // how often the client was superseded in a row
-	since          uint32 // Unix seconds at connected, or when superseded was last reset
-
-	start *start // nil when the head of the response is written
-}
-
-// channel is the position in one channel.
-type channel struct {
-	name  string
-	hash  hash
-	after int64 // -1 before subscribed, if the client does not resume
-}
-
 // Names of events that differ from their types.
 const (
 	nameRefused = "refused" // of an error, because EventSource has an error event of its own
@@ -55,7 +31,7 @@ func (c *codec) Liveness() dialect.Liveness { return dialect.Liveness{Ping: c.d.
 
 // AppendPing implements dialect.Codec. It appends a comment.
 func (c *codec) AppendPing(dst []byte) []byte {
-	if c.start != nil {
+	if c.start() != nil {
 		return dst
 	}
 	return append(dst, ":\n\n"...)
@@ -96,16 +72,17 @@ func (c *codec) AppendEvent(dst []byte, e wire.Event) []byte {
 // position on $all, because the missed messages or a gap follow.
 func (c *codec) appendConnected(dst []byte, e *wire.Event) []byte {
 	if c.client != e.Client {
-		c.client, c.inbox = e.Client, 0 // another queue, with other ids
+		c.inbox = 0 // another queue, with other ids
 	}
-	c.secret = e.Secret
-	if s := c.start; s != nil && !s.fromID && e.Secret == s.secret {
-		c.secret = "" // the client sends it itself
+	c.client = e.Client // also if it is the same, in the session's memory
+	x := c.ensureExtra()
+	x.secret, x.since = e.Secret, uint32(time.Now().Unix())
+	if x.start != nil && !x.start.fromID && e.Secret == x.start.secret {
+		x.secret = "" // the client sends it itself
 	}
 	if c.all < 0 {
 		c.all = *e.ID
 	}
-	c.since = uint32(time.Now().Unix())
 	dst = c.appendHead(dst)
 	dst = appendRetry(dst, c.d.retry())
 	return c.appendEvent(dst, e)
@@ -114,15 +91,21 @@ func (c *codec) appendConnected(dst []byte, e *wire.Event) []byte {
 // appendError appends an error. The error of a subscription gets the name of the channel. An error
 // before connected is kept for AppendClosing, which answers with its status.
 func (c *codec) appendError(dst []byte, e *wire.Event, ref wire.Ref) []byte {
-	switch i := ref.Value - 1; {
-	case c.start != nil:
-		c.start.refusal = &wire.Error{Code: wire.ErrorCode(e.Code), Message: e.Message}
+	switch s := c.start(); {
+	case s != nil:
+		s.refusal = &wire.Error{Code: wire.ErrorCode(e.Code), Message: e.Message}
 		return dst
 	case ref.Set && ref.Value == ackRef: // the store does not know the id: it has lost the end of the queue
 		c.inbox = 0
 		return dst
-	case ref.Set && i >= 0 && i < int64(len(c.channels)):
-		e.Channel = c.channels[i].name
+	case ref.Set:
+		i := int64(1)
+		for ch := range c.channels() {
+			if i == ref.Value {
+				e.Channel = ch.name
+			}
+			i++
+		}
 	}
 	return c.appendEvent(dst, e)
 }
@@ -135,6 +118,7 @@ func (c *codec) appendSubscribed(dst []byte, e *wire.Event) []byte {
 	if ch == nil || e.ID == nil {
 		return c.appendEvent(dst, e)
 	}
+	ch.name = e.Channel // the same name, in the hub's memory
 	if before := ch.after; before >= 0 && e.Recovered != nil && !*e.Recovered && before != *e.ID {
 		dst = c.appendEvent(dst, e)
 		ch.after = *e.ID
@@ -145,9 +129,9 @@ func (c *codec) appendSubscribed(dst []byte, e *wire.Event) []byte {
 }
 
 func (c *codec) channel(name string) *channel {
-	for i := range c.channels {
-		if c.channels[i].name == name {
-			return &c.channels[i]
+	for ch := range c.channels() {
+		if ch.name == name {
+			return ch
 		}
 	}
 	return nil
@@ -236,10 +220,10 @@ func appendRetry(dst []byte, ms int64) []byte {
 func (c *codec) AppendClosing(dst []byte, reason wire.CloseReason, detail string, afterMS int64) (out []byte, status int) {
 	reconnect := reason.Reconnect()
 	if reason == wire.CloseSuperseded && c.mayReconnect() {
-		reconnect, afterMS = true, max(afterMS, int64(c.superseded)*supersededMS)
+		reconnect, afterMS = true, max(afterMS, int64(c.extra.superseded)*supersededMS)
 	}
-	if c.start != nil && (!reconnect || reason != wire.CloseSuperseded) {
-		if refusal := c.start.refusalOf(reason, detail); refusal != nil {
+	if s := c.start(); s != nil && (!reconnect || reason != wire.CloseSuperseded) {
+		if refusal := s.refusalOf(reason, detail); refusal != nil {
 			return c.appendRefusal(dst, refusal), 0
 		}
 		if !reconnect { // connect was in the request, so it is the broker that was too slow
@@ -270,19 +254,21 @@ const (
 
 // mayReconnect counts that the client is superseded, and reports whether it may reconnect.
 func (c *codec) mayReconnect() bool {
-	c.superseded = c.supersededInARow() + 1
-	return c.superseded <= maxSuperseded
+	x := c.ensureExtra()
+	x.superseded, x.since = c.supersededInARow()+1, 0
+	return x.superseded <= maxSuperseded
 }
 
 // supersededInARow returns how often the client was superseded since the last stream that lasted.
 func (c *codec) supersededInARow() uint8 {
-	if c.superseded == 0 || c.since == 0 {
-		return c.superseded
+	x := c.extra
+	if x == nil || x.superseded == 0 {
+		return 0
 	}
-	if now := uint32(time.Now().Unix()); now-c.since >= settledSeconds {
-		c.superseded, c.since = 0, now
+	if x.since != 0 && uint32(time.Now().Unix())-x.since >= settledSeconds {
+		x.superseded = 0
 	}
-	return c.superseded
+	return x.superseded
 }
 
 // slowConnectMS is the retry delay of a client whose connect took the broker too long.

@@ -39,7 +39,7 @@ func (s *start) refusalOf(reason wire.CloseReason, detail string) *wire.Error {
 
 // appendHead appends the head of the response, once.
 func (c *codec) appendHead(dst []byte) []byte {
-	if c.start == nil {
+	if c.start() == nil {
 		return dst
 	}
 	dst = c.appendStatus(dst, http.StatusOK)
@@ -55,7 +55,7 @@ func (c *codec) appendStatus(dst []byte, status int) []byte {
 	dst = append(dst, "\r\nDate: "...)
 	dst = time.Now().UTC().AppendFormat(dst, http.TimeFormat)
 	dst = append(dst, "\r\nCache-Control: no-store\r\nConnection: close\r\n"...)
-	for name, values := range c.start.headers {
+	for name, values := range c.extra.start.headers {
 		for _, value := range values {
 			dst = append(dst, name...)
 			dst = append(dst, ": "...)
@@ -63,7 +63,8 @@ func (c *codec) appendStatus(dst []byte, status int) []byte {
 			dst = append(dst, "\r\n"...)
 		}
 	}
-	c.start = nil
+	c.extra.start = nil
+	c.dropEmptyExtra()
 	return dst
 }
 

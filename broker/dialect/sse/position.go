@@ -149,7 +149,11 @@ func (c *codec) appendID(dst []byte, final bool) []byte {
 	if final {
 		head |= flagFinal
 	}
-	if c.secret != "" {
+	secret := ""
+	if c.extra != nil {
+		secret = c.extra.secret
+	}
+	if secret != "" {
 		head |= flagSecret
 	}
 	// The binary form stands at the end of dst until it is encoded there: space of its own for the
@@ -157,18 +161,18 @@ func (c *codec) appendID(dst []byte, final bool) []byte {
 	start := len(dst)
 	b := append(dst, head)
 	base := max(c.all, c.inbox)
-	for i := range c.channels {
-		base = max(base, c.channels[i].after)
+	for ch := range c.channels() {
+		base = max(base, ch.after)
 	}
 	b = binary.AppendUvarint(b, uint64(base))
 	b = appendPosition(b, base, max(c.all, 0))
 	b = appendPosition(b, base, c.inbox)
 	b = appendText(b, c.client)
-	if c.secret != "" {
-		b = appendText(b, c.secret)
+	if secret != "" {
+		b = appendText(b, secret)
 	}
-	for i := range c.channels {
-		if ch := &c.channels[i]; ch.after >= 0 {
+	for ch := range c.channels() {
+		if ch.after >= 0 {
 			b = append(b, ch.hash[:]...)
 			b = appendPosition(b, base, ch.after)
 		}

@@ -16,17 +16,17 @@ import (
 func TestIDsAreSmall(t *testing.T) {
 	const now = int64(735325130218600)
 	size := func(c *codec) int { return len(c.appendID(nil, false)) }
-	one := &codec{client: "alice/phone", all: now - 1e9, inbox: now - 1e10, channels: make([]channel, 1)}
-	one.channels[0].after = now
+	one := &codec{client: "alice/phone", all: now - 1e9, inbox: now - 1e10, first: channel{name: "news", after: now}}
 	if n := size(one); n > 50 {
 		t.Errorf("the id of a stream with one channel has %d bytes", n)
 	}
 	full := &codec{
-		client: strings.Repeat("u", wire.MaxName) + "/" + strings.Repeat("c", wire.MaxName), secret: strings.Repeat("s", 200),
-		all: maxPosition, inbox: 1,
+		client: strings.Repeat("u", wire.MaxName) + "/" + strings.Repeat("c", wire.MaxName), all: maxPosition, inbox: 1,
+		extra: &extra{secret: strings.Repeat("s", 200)},
 	}
 	for i := range maxChannels {
-		full.channels = append(full.channels, channel{hash: hashOf(fmt.Sprint(i)), after: 1 + rand.Int64N(1000)})
+		name := fmt.Sprint(i)
+		full.addChannel(channel{name: name, hash: hashOf(name), after: 1 + rand.Int64N(1000)})
 	}
 	if n := size(full); n > 4<<10 {
 		t.Errorf("the longest id has %d bytes", n)
@@ -37,7 +37,7 @@ func TestIDsAreSmall(t *testing.T) {
 }
 
 func TestParsePositionRefuses(t *testing.T) {
-	c := &codec{client: "c", all: 7, inbox: 5, channels: []channel{{hash: hashOf("a"), after: 6}}}
+	c := &codec{client: "c", all: 7, inbox: 5, first: channel{name: "a", hash: hashOf("a"), after: 6}}
 	good := string(c.appendID(nil, false))
 	if _, err := ParsePosition(good); err != nil {
 		t.Fatal(err)
@@ -48,7 +48,7 @@ func TestParsePositionRefuses(t *testing.T) {
 			t.Errorf("the first %d of %d bytes are an id", i, len(raw))
 		}
 	}
-	c.channels = append(c.channels, c.channels[0])
+	c.addChannel(c.first)
 	for name, text := range map[string]string{
 		"the same channel twice": string(c.appendID(nil, false)), "an unknown version": "IA", "unknown flags": "HA",
 		"too long": strings.Repeat("A", 2*maxID), "padding": good + "=", "empty": "",
@@ -61,7 +61,9 @@ func TestParsePositionRefuses(t *testing.T) {
 
 // FuzzPosition checks that a parsed id can be encoded and parsed again without a change.
 func FuzzPosition(f *testing.F) {
-	c := &codec{client: "alice/phone", secret: strings.Repeat("s", 16), all: 100, inbox: 70, channels: []channel{{hash: hashOf("a"), after: 0}, {hash: hashOf("b"), after: 101}}}
+	c := &codec{client: "alice/phone", all: 100, inbox: 70, extra: &extra{secret: strings.Repeat("s", 16)}}
+	c.addChannel(channel{name: "a", hash: hashOf("a"), after: 0})
+	c.addChannel(channel{name: "b", hash: hashOf("b"), after: 101})
 	f.Add(string(c.appendID(nil, false)))
 	f.Add(string(c.appendID(nil, true)))
 	f.Add("EAAAAAFj")
@@ -70,9 +72,9 @@ func FuzzPosition(f *testing.F) {
 		if err != nil {
 			return
 		}
-		again := &codec{client: p.Client, secret: p.Secret, all: p.All, inbox: p.Inbox}
+		again := &codec{client: p.Client, all: p.All, inbox: p.Inbox, extra: &extra{secret: p.Secret}}
 		for h, after := range p.channels {
-			again.channels = append(again.channels, channel{hash: h, after: after})
+			again.addChannel(channel{name: string(h[:]), hash: h, after: after})
 		}
 		q, err := ParsePosition(string(again.appendID(nil, p.Final)))
 		if err != nil || fmt.Sprintf("%+v", p) != fmt.Sprintf("%+v", q) {
@@ -86,11 +88,12 @@ func hot() (cases []allocs.Case) {
 	messages := native.New(0)
 	for _, channels := range []int{1, maxChannels} {
 		c := &codec{client: "alice/phone", all: 1}
+		name := ""
 		for i := range channels {
-			name := fmt.Sprint("channel ", i)
-			c.channels = append(c.channels, channel{name: name, hash: hashOf(name), after: 735325130218600})
+			name = fmt.Sprint("channel ", i)
+			c.addChannel(channel{name: name, hash: hashOf(name), after: 735325130218600})
 		}
-		m := messages.Message(c.channels[channels-1].name, 735325130218601, []byte(`{"badge":3}`))
+		m := messages.Message(name, 735325130218601, []byte(`{"badge":3}`))
 		e := inboxMessage(735325130218602)
 		buf := make([]byte, 0, 8<<10)
 		of := fmt.Sprintf(", %d channels", channels)

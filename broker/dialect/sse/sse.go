@@ -129,21 +129,23 @@ func (d *Dialect) Open(h dialect.Hello) (dialect.Opening, error) {
 	case q.Last != nil && q.Last.Final:
 		return dialect.Opening{}, &dialect.Refusal{Status: http.StatusNoContent} // EventSource stops
 	}
-	c := &codec{d: d, all: -1, start: &start{headers: h.Response, secret: q.Connect.Secret}}
+	s := &start{headers: h.Response, secret: q.Connect.Secret}
+	c := &codec{d: d, all: -1, extra: &extra{start: s}}
 	c.encoding = dialect.Encoding{Codec: c, Framing: dialect.Stream}
 	o := dialect.Opening{Encoding: &c.encoding, Requests: make([]wire.Request, 0, 2+len(q.Channels))}
 	o.Requests = append(o.Requests, q.Connect)
 	if last := q.Last; last != nil {
-		c.client, c.secret, c.all, c.inbox, c.superseded = last.Client, last.Secret, last.All, last.Inbox, last.Superseded
-		c.start.fromID = last.Secret != ""
+		c.client, c.all, c.inbox = last.Client, last.All, last.Inbox
+		c.extra.secret, c.extra.superseded = last.Secret, last.Superseded
+		s.fromID = last.Secret != ""
 		if last.Inbox > 0 {
 			o.Requests = append(o.Requests, wire.Request{
 				Type: wire.TypeAck, Ref: wire.RefOf(ackRef), ID: last.Inbox, AckOf: last.Client,
 			})
 		}
 	}
-	if len(q.Channels) > 0 {
-		c.channels = make([]channel, 0, len(q.Channels))
+	if more := len(q.Channels) - 1; more > 0 {
+		c.extra.more = make([]channel, 0, more)
 	}
 	for i, name := range q.Channels {
 		ch := channel{name: name, hash: hashOf(name), after: -1}
@@ -155,7 +157,7 @@ func (d *Dialect) Open(h dialect.Hello) (dialect.Opening, error) {
 				ch.after, subscribe.After = after, &after
 			}
 		}
-		c.channels = append(c.channels, ch)
+		c.addChannel(ch)
 		o.Requests = append(o.Requests, subscribe)
 	}
 	return o, nil

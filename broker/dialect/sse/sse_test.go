@@ -328,7 +328,7 @@ func TestSupersededInARow(t *testing.T) {
 		c := open(t, "client=phone", headers...).Encoding
 		out := c.AppendEvent(nil, wire.Event{Type: wire.TypeConnected, Client: "phone", ID: new(int64)})
 		if settled {
-			c.Codec.(*codec).since -= settledSeconds
+			c.Codec.(*codec).extra.since -= settledSeconds
 		}
 		out, _ = c.AppendClosing(out, wire.CloseSuperseded, "", 0)
 		events := read(t, out)
@@ -339,7 +339,7 @@ func TestSupersededInARow(t *testing.T) {
 	for _, settled := range []bool{false, true} { // a stream that lasts resets the count
 		for i := range maxSuperseded {
 			e := superseded(settled && i == 0)
-			if p, err := ParsePosition(e.ID); err != nil || p.Final || e.Retry != (i+1)*supersededMS || !strings.Contains(e.Data, `"reconnect":true`) {
+			if p, err := ParsePosition(e.ID); err != nil || p.Final || int(p.Superseded) != i+1 || e.Retry != (i+1)*supersededMS || !strings.Contains(e.Data, `"reconnect":true`) {
 				t.Fatalf("superseded %d times: %+v, %+v, %v", i+1, e, p, err)
 			}
 		}
@@ -347,6 +347,24 @@ func TestSupersededInARow(t *testing.T) {
 	e := superseded(false)
 	if p, err := ParsePosition(e.ID); err != nil || !p.Final || e.Retry != 0 || !strings.Contains(e.Data, `"reconnect":false`) {
 		t.Fatalf("superseded once more: %+v, %+v, %v", e, p, err)
+	}
+}
+
+// TestIdleSize checks the memory of an idle stream with one channel. The next size class of the
+// allocator is 128 bytes. The strings are those of the events.
+func TestIdleSize(t *testing.T) {
+	o := open(t, "client=phone&channel=news&secret=the+secret+of+phone")
+	client, name := strings.Clone("phone"), strings.Clone("news")
+	o.Encoding.AppendEvent(nil, wire.Event{
+		Type: wire.TypeConnected, Client: client, Secret: "the secret of phone", ID: new(int64),
+	})
+	o.Encoding.AppendEvent(nil, subscribed(1, 7, name))
+	c := o.Encoding.Codec.(*codec)
+	if n := unsafe.Sizeof(*c); n > 112 || c.extra != nil {
+		t.Errorf("a stream takes %d bytes, want at most 112, and %+v", n, c.extra)
+	}
+	if unsafe.StringData(c.client) != unsafe.StringData(client) || unsafe.StringData(c.first.name) != unsafe.StringData(name) {
+		t.Errorf("the stream keeps copies of %q and %q", c.client, c.first.name)
 	}
 }
 
