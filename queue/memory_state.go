@@ -13,8 +13,16 @@ func (m *Memory) appendUpdateLocked(c *memoryChannel, push ChannelPush, now int6
 	if c.state == nil {
 		c.state = state.New()
 	}
-	result, err := c.state.Apply(push.Update, now, func() int64 { return nextID(now, c.last) })
+	result, err := c.state.Apply(push.Update, now, nextIDs(now, c.last))
 	return m.appendEntriesLocked(c, push, result, now), err
+}
+
+// nextIDs returns a function that returns the ids after last, one after the other.
+func nextIDs(now, last int64) func() int64 {
+	return func() int64 {
+		last = nextID(now, last)
+		return last
+	}
 }
 
 // appendEntriesLocked appends the entries of a change to the log.
@@ -51,7 +59,7 @@ func (m *Memory) stepState(step StateStep) (Appended, error) {
 	if !found || c.state == nil {
 		return Appended{}, nil
 	}
-	next := func() int64 { return nextID(now, c.last) }
+	next := nextIDs(now, c.last)
 	var result state.Result
 	var err error
 	switch s := c.state; step.Kind {
