@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 )
 
 // EntryMark is the first byte of the data of a log entry that has an [Entry]. No JSON begins with
@@ -66,11 +67,18 @@ func (e *Entry) isEmpty() bool {
 		len(e.Away) == 0 && len(e.Back) == 0 && len(e.Own) == 0 && e.Data == nil
 }
 
+// setGone records the end of a field. No other part of the entry names the field any more, because
+// readers apply Gone first.
 func (e *Entry) setGone(name, reason string) {
 	if e.Gone == nil {
 		e.Gone = make(map[string]string)
 	}
 	e.Gone[name] = reason
+	delete(e.Set, name)
+	delete(e.Until, name)
+	delete(e.Away, name)
+	delete(e.Own, name)
+	e.Back = slices.DeleteFunc(e.Back, func(back string) bool { return back == name })
 }
 
 func (e *Entry) setUntil(name string, until int64) {

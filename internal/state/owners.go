@@ -14,54 +14,64 @@ type Connection struct {
 
 // End records that connections have ended. The fields that have no other connected owner become
 // away, or end at once if they have no grace period. A connection with a lower generation than the
-// recorded one is ignored.
+// recorded one is ignored. The generation cannot come back.
 func (s *State) End(now int64, next func() int64, ended ...Connection) Result {
 	c := s.begin(now, next)
 	for _, conn := range ended {
 		o := c.owners[conn.Client]
 		if o == nil {
-			o = &owner{server: conn.Server, fields: make(map[string]struct{})}
+			o = &owner{fields: make(map[string]struct{})}
 			c.owners[conn.Client] = o
 		}
-		if o.generation > conn.Generation {
-			continue
-		}
-		o.generation, o.ended = conn.Generation, now
-		for _, name := range slices.Sorted(maps.Keys(o.fields)) {
-			c.checkOwners(name)
+		if o.generation <= conn.Generation {
+			o.generation, o.server = conn.Generation, ""
+			c.disconnect(o)
 		}
 	}
 	return c.finish()
 }
 
-// EndServer is End for all clients that own fields and whose connection is held by the server.
+// EndServer is End for all clients that own fields and whose connection is held by the server. A
+// generation comes back if [State.Back] names another server.
 func (s *State) EndServer(now int64, next func() int64, server string) Result {
-	var ended []Connection
-	for _, client := range slices.Sorted(maps.Keys(s.owners)) {
-		if o := s.owners[client]; o.server == server && o.ended == 0 {
-			ended = append(ended, Connection{client, o.generation, server})
+	c := s.begin(now, next)
+	for _, client := range slices.Sorted(maps.Keys(c.owners)) {
+		if o := c.owners[client]; o.server == server && o.ended == 0 {
+			c.disconnect(o)
 		}
 	}
-	return s.End(now, next, ended...)
+	return c.finish()
 }
 
-// Back records that an owner is connected, with a new generation or on a new server. Its fields are
-// no longer away. ok is false if a higher generation is recorded. Back ignores a client that owns
-// nothing.
-func (s *State) Back(now int64, next func() int64, conn Connection) (r Result, ok bool) {
-	c := s.begin(now, next)
-	o := c.owners[conn.Client]
-	switch {
-	case o == nil:
-		return c.finish(), true
-	case o.generation > conn.Generation:
-		return c.finish(), false
-	}
-	o.generation, o.server, o.ended = conn.Generation, conn.Server, 0
+// disconnect records that an owner is not connected.
+func (c *change) disconnect(o *owner) {
+	o.ended = c.now
+	c.checkOwned(o)
+}
+
+// connect records that an owner is connected.
+func (c *change) connect(o *owner, generation int64, server string) {
+	o.generation, o.server, o.ended = generation, server, 0
+	c.checkOwned(o)
+}
+
+// checkOwned calls checkOwners for all fields of an owner.
+func (c *change) checkOwned(o *owner) {
 	for _, name := range slices.Sorted(maps.Keys(o.fields)) {
 		c.checkOwners(name)
 	}
-	return c.finish(), true
+}
+
+// Back records that an owner is connected, with a new generation or on a new server. Its fields are
+// no longer away. ok is false if a higher generation is recorded, or if this one has ended. Back
+// ignores a client that owns nothing.
+func (s *State) Back(now int64, next func() int64, conn Connection) (r Result, ok bool) {
+	c := s.begin(now, next)
+	o := c.owners[conn.Client]
+	if ok = !o.fences(conn.Generation, conn.Server); ok && o != nil {
+		c.connect(o, conn.Generation, conn.Server)
+	}
+	return c.finish(), ok
 }
 
 // Disown ends the ownership of all fields of a connection: it has unsubscribed. A field without
@@ -74,19 +84,18 @@ func (s *State) Disown(now int64, next func() int64, conn Connection) Result {
 	}
 	for _, name := range slices.Sorted(maps.Keys(o.fields)) {
 		f := c.fields[name]
-		if f == nil { // it ended with its parent
-			continue
+		switch {
+		case f == nil: // it has ended with its parent
+		case len(f.Owners) == 1:
+			c.end(name, Left)
+		default:
+			c.removeOwner(name, f, conn.Client)
+			c.checkOwners(name)
 		}
-		if len(f.Owners) == 1 {
-			for _, ended := range c.remove(name) {
-				c.entry.setGone(ended, Left)
-			}
-			continue
-		}
-		c.removeOwner(name, f, conn.Client)
-		c.checkOwners(name)
 	}
-	delete(c.owners, conn.Client)
+	if o.generation < conn.Generation || o.ended == 0 { // lower generations may not own fields again
+		o.generation, o.server, o.ended = conn.Generation-1, "", now
+	}
 	return c.finish()
 }
 
@@ -101,14 +110,13 @@ func (c *change) checkOwners(name string) {
 	case connected && f.Away != 0:
 		c.setBack(name, f)
 	case !connected && f.Away == 0 && f.Grace == 0:
-		for _, ended := range c.remove(name) {
-			c.entry.setGone(ended, Left)
-		}
+		c.end(name, Left)
 	case !connected && f.Away == 0:
 		f.Away = AwayStays
 		if f.Grace > 0 {
 			f.Away = c.now + f.Grace
 		}
+		c.grow(len(name))
 		c.entry.setAway(name, f.Until())
 	}
 }
@@ -116,28 +124,34 @@ func (c *change) checkOwners(name string) {
 // setBack ends the grace period of a field.
 func (c *change) setBack(name string, f *Field) {
 	f.Away = 0
+	c.grow(2 * len(name)) // Back and Until
 	c.entry.Back = append(c.entry.Back, name)
-	if f.Lease > 0 {
+	if delete(c.entry.Until, name); f.Lease > 0 {
 		c.entry.setUntil(name, f.Lease)
 	}
 }
 
-// addOwner makes a client an owner of a field.
-func (c *change) addOwner(name string, f *Field, u *Update) {
+// addOwner makes the client of an update an owner of a field.
+func (c *change) addOwner(op *Op, u *Update) {
+	f := c.fields[op.Field]
+	if f == nil { // it has ended with a parent that the update has disowned
+		return
+	}
+	f.Grace = op.Grace.Milliseconds()
+	if op.Grace < 0 {
+		f.Grace = AwayStays
+	}
 	o := c.owners[u.Client]
 	if o == nil {
 		o = &owner{fields: make(map[string]struct{})}
 		c.owners[u.Client] = o
 	}
-	o.generation, o.server, o.ended = u.Generation, u.Server, 0
-	o.fields[name] = struct{}{}
+	o.fields[op.Field] = struct{}{}
 	if i, found := slices.BinarySearch(f.Owners, u.Client); !found {
 		f.Owners = slices.Insert(f.Owners, i, u.Client)
-		c.entry.setOwners(name, f.Owners)
+		c.entry.setOwners(op.Field, f.Owners)
 	}
-	for _, owned := range slices.Sorted(maps.Keys(o.fields)) { // all of them: the client may have been away
-		c.checkOwners(owned)
-	}
+	c.connect(o, u.Generation, u.Server)
 }
 
 // removeOwner ends the ownership of one client. It does not change whether the field is away.
@@ -151,12 +165,21 @@ func (c *change) removeOwner(name string, f *Field, client string) {
 		f.Owners = nil
 	}
 	delete(c.owners[client].fields, name)
+	size := len(name)
+	for _, owner := range f.Owners {
+		size += len(owner) + len(`"",`)
+	}
+	c.grow(size)
 	c.entry.setOwners(name, f.Owners)
 }
 
 // disown ends the ownership of a client, or that of all owners if client is "". A field without
 // owners is no longer away.
-func (c *change) disown(name string, f *Field, client string) {
+func (c *change) disown(name, client string) {
+	f := c.fields[name]
+	if f == nil { // it has ended with a parent that the update has disowned
+		return
+	}
 	for _, owner := range slices.Clone(f.Owners) {
 		if client == "" || client == owner {
 			c.removeOwner(name, f, owner)

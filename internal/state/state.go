@@ -22,9 +22,22 @@ type State struct {
 // owner is a client that owns fields, or that did so less than FenceMS ago.
 type owner struct {
 	generation int64
-	server     string
-	ended      int64 // time of its end, 0 while it is connected
+	server     string // "" if the generation has ended for good
+	ended      int64  // time of its end, 0 while it is connected
 	fields     map[string]struct{}
+}
+
+// fences reports whether a connection is too old to change the state: a higher generation is
+// recorded, or this one has ended. A generation that ended with its server goes on if another
+// server holds the connection: a server that was taken for dead gets a new id.
+func (o *owner) fences(generation int64, server string) bool {
+	switch {
+	case o == nil || o.generation < generation:
+		return false
+	case o.generation > generation:
+		return true
+	}
+	return o.ended > 0 && (o.server == "" || o.server == server)
 }
 
 // FenceMS is how long the generation of a client that has ended is remembered, at least.
@@ -59,6 +72,8 @@ type change struct {
 	now    int64
 	next   func() int64
 	entry  *Entry
+	size   int  // about the bytes of the entry; only the changes that grow counts
+	whole  bool // the entry may not be split: it has the id of an update
 	result Result
 }
 
@@ -88,23 +103,40 @@ func (c *change) clear() {
 
 // expire removes the fields that are due.
 func (c *change) expire() {
-	size := 0
-	for _, name := range slices.Sorted(maps.Keys(c.fields)) {
+	var due []string
+	for name, f := range c.fields {
+		if !f.live(c.now) {
+			due = append(due, name)
+		}
+	}
+	slices.Sort(due)
+	for _, name := range due {
 		f := c.fields[name]
-		if f == nil || f.live(c.now) {
+		if f == nil { // it has ended with its parent
 			continue
 		}
 		reason := Expired
 		if f.Until() == f.Away {
 			reason = Left
 		}
-		for _, ended := range c.remove(name) {
-			if size += len(ended) + 16; size > maxEntry {
-				c.flush()
-				size = len(ended) + 16
-			}
-			c.entry.setGone(ended, reason)
-		}
+		c.end(name, reason)
+	}
+}
+
+// end removes a field and its children, which end for the given reason.
+func (c *change) end(name, reason string) {
+	for _, ended := range c.remove(name) {
+		c.grow(len(ended))
+		c.entry.setGone(ended, reason)
+	}
+}
+
+// grow makes space for n bytes, and for the syntax of a member of the entry. If the entry becomes
+// too large, it is appended, and the change continues in another one.
+func (c *change) grow(n int) {
+	if c.size += n + 24; c.size > maxEntry && !c.whole {
+		c.flush()
+		c.size = n + 24
 	}
 }
 

@@ -1,0 +1,181 @@
+package state
+
+import (
+	"strconv"
+
+	"switchboard/internal/wire"
+)
+
+func (a *update) check() error {
+	if o := a.owners[a.Client]; a.Client != "" && o.fences(a.Generation, a.Server) {
+		return &Refusal{Err: wire.Errorf(wire.Conflict, "the client is connected elsewhere, or its connection has ended")}
+	}
+	if err := a.checkConditions(); err != nil {
+		return err
+	}
+	for i := range a.Ops {
+		if err := a.plan(&a.Ops[i]); err != nil {
+			return err
+		}
+	}
+	for i := range a.Ops {
+		if err := a.checkParent(&a.Ops[i]); err != nil {
+			return err
+		}
+	}
+	if err := a.checkOwned(); err != nil {
+		return err
+	}
+	return a.checkLimits()
+}
+
+func (a *update) checkConditions() error {
+	differ := make(map[string]*Field)
+	first := ""
+	for _, cond := range a.If {
+		f := a.fields[cond.Field]
+		ok := f != nil
+		switch cond.Kind {
+		case IsID:
+			ok = f != nil && f.ID == cond.ID
+		case IsAbsent:
+			ok = f == nil
+		}
+		if !ok {
+			if len(differ) == 0 {
+				first = cond.Field
+			}
+			differ[cond.Field] = a.current(cond.Field)
+		}
+	}
+	if len(differ) == 0 {
+		return nil
+	}
+	r := a.refuse(wire.Conflict, first, "it does not meet the condition")
+	r.Fields = differ
+	return r
+}
+
+// plan checks one operation against its field.
+func (a *update) plan(op *Op) error {
+	f := a.fields[op.Field]
+	if op.Claim && f != nil && f.Holder != a.Writer {
+		return a.refuse(wire.Conflict, op.Field, "another user holds it")
+	}
+	p := &plan{op: op, old: f}
+	a.planned[op.Field] = p
+	switch op.Kind {
+	case Set:
+		p.value = op.Value
+	case Delete:
+		p.gone = true
+	case Touch:
+		if f == nil {
+			return a.refuse(wire.NotFound, op.Field, "there is no such field")
+		}
+	case Add:
+		if err := a.planAdd(op, p); err != nil {
+			return err
+		}
+	}
+	if f == nil && !p.gone {
+		a.added = append(a.added, op.Field)
+	}
+	return nil
+}
+
+func (a *update) planAdd(op *Op, p *plan) error {
+	old := int64(0)
+	if p.old != nil {
+		n, ok := parseNumber(p.old.Value)
+		if !ok {
+			return a.refuse(wire.BadRequest, op.Field, "its value is not a whole number")
+		}
+		old = n
+	}
+	sum := old + op.By // both are within MaxNumber, so that this cannot overflow
+	if sum < max(op.Min, -MaxNumber) || sum > min(op.Max, MaxNumber) {
+		return a.refuse(wire.OutOfRange, op.Field, "the result %d is out of bounds", sum)
+	}
+	p.value, p.number = strconv.AppendInt(nil, sum, 10), sum
+	return nil
+}
+
+// parseNumber parses a value that Add can change: an integer within MaxNumber, as JSON writes it.
+func parseNumber(value []byte) (int64, bool) {
+	text := string(value)
+	n, err := strconv.ParseInt(text, 10, 64)
+	return n, err == nil && n >= -MaxNumber && n <= MaxNumber && strconv.FormatInt(n, 10) == text
+}
+
+// checkParent checks the parent of a field that the update writes.
+func (a *update) checkParent(op *Op) error {
+	p, name := a.planned[op.Field], op.Parent
+	if name == "" && p.old != nil {
+		name = p.old.Parent
+	}
+	if name == "" || p.gone {
+		return nil
+	}
+	parent, planned := a.fields[name], a.planned[name]
+	exists, isPart, holder := parent != nil, false, ""
+	if parent != nil {
+		isPart, holder = parent.Parent != "", parent.Holder
+	}
+	if planned != nil {
+		exists, isPart = !planned.gone, isPart || planned.op.Parent != ""
+		if planned.op.Kind == Set || parent == nil {
+			holder = a.Writer
+		}
+	}
+	switch {
+	case op.Parent == op.Field, op.Parent != "" && (isPart || len(a.children[op.Field]) > 0):
+		return a.refuse(wire.BadRequest, op.Field, "a field that is part of another one cannot have parts")
+	case !exists:
+		return a.refuse(wire.NotFound, op.Field, "its parent %s does not exist", name)
+	case op.HeldParent && holder != a.Writer:
+		return a.refuse(wire.Forbidden, op.Field, "another user holds its parent %s", name)
+	}
+	return nil
+}
+
+// checkOwned checks how many fields the client would own.
+func (a *update) checkOwned() error {
+	if a.Owned == 0 || a.Client == "" {
+		return nil
+	}
+	owned := 0
+	if o := a.owners[a.Client]; o != nil {
+		owned = len(o.fields)
+	}
+	first := ""
+	for i := range a.Ops {
+		op := &a.Ops[i]
+		mine := a.owns(op.Field)
+		switch {
+		case op.Kind != Delete && op.Own == Own && !mine:
+			if owned++; first == "" {
+				first = op.Field
+			}
+		case mine && (op.Kind == Delete || op.Own == Disown):
+			owned--
+		}
+	}
+	if first != "" && owned > a.Owned {
+		r := a.refuse(wire.Full, first, "the client would own %d fields, at most %d are allowed", owned, a.Owned)
+		r.Max = a.Owned
+		return r
+	}
+	return nil
+}
+
+// owns reports whether the client owns the field.
+func (a *update) owns(field string) bool {
+	o := a.owners[a.Client]
+	if o == nil {
+		return false
+	}
+	_, found := o.fields[field]
+	return found
+}
+

@@ -1,0 +1,115 @@
+package state
+
+import (
+	"math"
+	"strings"
+
+	"switchboard/internal/wire"
+)
+
+// checkLimits checks the groups that the update adds to, and the number and size of all fields.
+func (a *update) checkLimits() error {
+	removed := make(map[string]bool) // fields that end with a parent that the update deletes
+	for name, p := range a.planned {
+		if p.gone && p.old != nil {
+			for child := range a.children[name] {
+				if a.planned[child] == nil {
+					removed[child] = true
+				}
+			}
+		}
+	}
+	checked := make(map[string]bool)
+	for _, name := range a.added {
+		group := Group(name)
+		limit := a.groupMax(name, group)
+		if group == "" || checked[group] || limit < 0 {
+			continue
+		}
+		checked[group] = true
+		if n := a.count(group, removed); n > limit {
+			return a.full(group, limit, n)
+		}
+	}
+	if len(a.added) > 0 && a.Fields > 0 {
+		if n := a.count("", removed); n > a.Fields {
+			r := a.refuse(wire.Full, a.added[0], "the channel would have %d fields, at most %d are allowed", n, a.Fields)
+			r.Max = a.Fields
+			return r
+		}
+	}
+	if a.Bytes > 0 {
+		if before, after := a.bytes, a.sizeAfter(removed); after > a.Bytes && after > before {
+			return &Refusal{Err: wire.Errorf(wire.TooLarge, "the fields of the channel would have %d bytes, at most %d are allowed", after, a.Bytes)}
+		}
+	}
+	return nil
+}
+
+// groupMax returns the limit of the group to which a new field belongs, or -1 for none.
+func (a *update) groupMax(field, group string) int {
+	limit := -1
+	if op := a.planned[field].op; op.GroupMax > 0 {
+		limit = op.GroupMax
+	}
+	name := maxPrefix + group
+	var value []byte
+	if p := a.planned[name]; p != nil && (p.gone || p.value != nil) {
+		value = p.value
+	} else if f := a.fields[name]; f != nil {
+		value = f.Value
+	}
+	if n, ok := parseNumber(value); ok && n >= 0 && (limit < 0 || n < int64(limit)) {
+		limit = int(min(n, math.MaxInt32))
+	}
+	return limit
+}
+
+// count returns how many fields with the prefix there are after the update.
+func (a *update) count(prefix string, removed map[string]bool) (n int) {
+	for name := range a.fields {
+		if p := a.planned[name]; strings.HasPrefix(name, prefix) && !removed[name] && (p == nil || !p.gone) {
+			n++
+		}
+	}
+	for _, name := range a.added {
+		if strings.HasPrefix(name, prefix) {
+			n++
+		}
+	}
+	return n
+}
+
+// MaxFullFields is how many fields of a group a Refusal with Full shows.
+const MaxFullFields = 64
+
+// full returns the refusal for a group that has no room.
+func (a *update) full(group string, limit, n int) error {
+	names, fields, _ := a.Read(a.now, group, "", MaxFullFields, 0)
+	r := &Refusal{
+		Err:   wire.Errorf(wire.Full, "group %s would have %d fields, at most %d are allowed", group, n, limit),
+		Group: group, Max: limit, Fields: make(map[string]*Field, len(names)),
+	}
+	for i, name := range names {
+		r.Fields[name] = fields[i]
+	}
+	return r
+}
+
+// sizeAfter returns the bytes of all fields after the update.
+func (a *update) sizeAfter(removed map[string]bool) int {
+	size := a.bytes
+	for name := range removed {
+		size -= a.fields[name].size(name)
+	}
+	for name, p := range a.planned {
+		if p.old != nil && (p.gone || p.value != nil) {
+			size -= p.old.size(name)
+		}
+		if !p.gone && p.value != nil {
+			size += len(name) + len(p.value)
+		}
+	}
+	return size
+}
+
