@@ -118,12 +118,15 @@ func (a *update) checkParent(op *Op) error {
 		return nil
 	}
 	parent, planned := a.fields[name], a.planned[name]
-	exists, isPart, holder := parent != nil, false, ""
+	if planned != nil && planned.gone {
+		parent, planned = nil, nil
+	}
+	isPart, holder := false, ""
 	if parent != nil {
 		isPart, holder = parent.Parent != "", parent.Holder
 	}
 	if planned != nil {
-		exists, isPart = !planned.gone, isPart || planned.op.Parent != ""
+		isPart = isPart || planned.op.Parent != ""
 		if planned.op.Kind == Set || parent == nil {
 			holder = a.Writer
 		}
@@ -131,7 +134,7 @@ func (a *update) checkParent(op *Op) error {
 	switch {
 	case op.Parent == op.Field, op.Parent != "" && (isPart || len(a.children[op.Field]) > 0):
 		return a.refuse(wire.BadRequest, op.Field, "a field that is part of another one cannot have parts")
-	case !exists:
+	case parent == nil && planned == nil:
 		return a.refuse(wire.NotFound, op.Field, "its parent %s does not exist", name)
 	case op.HeldParent && holder != a.Writer:
 		return a.refuse(wire.Forbidden, op.Field, "another user holds its parent %s", name)
@@ -178,4 +181,3 @@ func (a *update) owns(field string) bool {
 	_, found := o.fields[field]
 	return found
 }
-

@@ -11,8 +11,8 @@ import (
 // of a subscription:
 //
 //   - All pages of a series have one id S. The first page empties the map.
-//   - After the series, messages with an id above S change fields. Messages with a lower id have only
-//     data for the client.
+//   - After the series, messages with an id above S change fields. Of the others, only the data
+//     counts.
 //   - Pages never move the position of the subscription.
 //
 // The zero Follower is empty. It is not safe for concurrent use.
@@ -29,8 +29,8 @@ type message struct {
 	entry *Entry
 }
 
-// Map returns the fields. They are complete if Held reports so. The next page or message changes the
-// map.
+// Map returns the fields. They are complete if Held reports so. The next page or message changes
+// the map.
 func (f *Follower) Map() *Map {
 	if f.m == nil {
 		f.m = NewMap(0)
@@ -41,6 +41,10 @@ func (f *Follower) Map() *Map {
 // Held reports whether the last page of the newest series has arrived. If so, the client may
 // subscribe again with held:true.
 func (f *Follower) Held() bool { return f.held }
+
+// Gap records that messages were missed. The fields are not complete before the next series of
+// pages.
+func (f *Follower) Gap() { f.held = false }
 
 // Page applies a page of the series with the given id. more says that it is not the last one. A
 // page of another series than the newest is ignored.
@@ -91,8 +95,8 @@ func (f *Follower) Message(id int64, change *wire.StateEvent) {
 	f.Map().Apply(id, entry)
 }
 
-// ParseFields parses the `fields` of a page or a refusal, see [AppendField]. An absent field is nil.
-// The Value of a field is nil if the object has only its id.
+// ParseFields parses the `fields` of a page or a refusal, see [AppendField]. An absent field is
+// nil. The Value of a field is nil if the object has only its id.
 func ParseFields(object []byte) (map[string]*Shown, error) {
 	var raw map[string][]json.RawMessage
 	if err := json.Unmarshal(object, &raw); err != nil {

@@ -112,4 +112,3 @@ func (a *update) sizeAfter(removed map[string]bool) int {
 	}
 	return size
 }
-

@@ -1,0 +1,339 @@
+package state
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"switchboard/internal/wire"
+)
+
+// oracle is a second, slow implementation of State. It keeps no counters and no indexes: it changes
+// a copy of all fields, and then looks at the copy.
+type oracle struct {
+	fields    map[string]oracleField
+	conns     map[string]oracleConn
+	keepUntil int64
+}
+
+type oracleField struct {
+	id             int64
+	value          string
+	lease, away    int64
+	grace          int64
+	holder, parent string
+	owners         string // ,a,b,
+}
+
+// oracleConn is what the oracle remembers of a client.
+type oracleConn struct {
+	lowest    int64 // the lowest generation that may change the state
+	connected bool  // the lowest generation owns, or has owned, fields
+	server    string
+	lost      string // the server that ended while it held the connection
+	seen      int64  // the highest generation that was recorded
+	endedAt   int64
+}
+
+func newOracle() *oracle {
+	return &oracle{fields: map[string]oracleField{}, conns: map[string]oracleConn{}}
+}
+
+func (f oracleField) ownedBy(client string) bool { return strings.Contains(f.owners, ","+client+",") }
+
+func (f oracleField) ownerList() []string {
+	return strings.FieldsFunc(f.owners, func(r rune) bool { return r == ',' })
+}
+
+func withOwners(f oracleField, owners []string) oracleField {
+	slices.Sort(owners)
+	if f.owners = ""; len(owners) > 0 {
+		f.owners = "," + strings.Join(slices.Compact(owners), ",") + ","
+	}
+	return f
+}
+
+// isDue reports whether a field has ended.
+func (f oracleField) isDue(now int64) bool {
+	return f.lease > 0 && f.lease <= now || f.away > 0 && f.away <= now
+}
+
+// settle makes fields away or not as their owners are connected, and removes parts without a
+// parent.
+func (o *oracle) settle(fields map[string]oracleField, now int64) {
+	for name, f := range fields {
+		connected := slices.ContainsFunc(f.ownerList(), func(client string) bool { return o.conns[client].connected })
+		switch {
+		case f.owners == "":
+			f.away, f.grace = 0, 0
+		case connected:
+			f.away = 0
+		case f.away == 0 && f.grace == 0:
+			delete(fields, name)
+			continue
+		case f.away == 0 && f.grace > 0:
+			f.away = now + f.grace
+		case f.away == 0:
+			f.away = AwayStays
+		}
+		fields[name] = f
+	}
+	removeOrphans(fields)
+}
+
+func removeOrphans(fields map[string]oracleField) {
+	maps.DeleteFunc(fields, func(_ string, f oracleField) bool {
+		if f.parent == "" {
+			return false
+		}
+		_, found := fields[f.parent]
+		return !found
+	})
+}
+
+// due removes what has ended.
+func (o *oracle) due(now int64) {
+	if o.keepUntil > 0 && o.keepUntil <= now {
+		clear(o.fields)
+	}
+	maps.DeleteFunc(o.fields, func(_ string, f oracleField) bool { return f.isDue(now) })
+	removeOrphans(o.fields)
+}
+
+// isFenced reports whether a connection may not change the state.
+func (o *oracle) isFenced(client string, generation int64, server string) bool {
+	c, known := o.conns[client]
+	return known && (generation < c.lowest || generation == c.lowest && c.lost != "" && c.lost == server)
+}
+
+// oracleRefusal is what the oracle expects of a Refusal.
+type oracleRefusal struct {
+	code   wire.ErrorCode
+	field  string
+	group  string
+	limit  int
+	fields []string
+}
+
+func (r *oracleRefusal) String() string {
+	if r == nil {
+		return "accepted"
+	}
+	return fmt.Sprintf("%s field=%s group=%s max=%d fields=%v", r.code, r.field, r.group, r.limit, r.fields)
+}
+
+// ofRefusal returns the comparable part of a Refusal.
+func ofRefusal(err error) *oracleRefusal {
+	r, ok := err.(*Refusal)
+	if !ok {
+		return nil
+	}
+	return &oracleRefusal{r.Err.Code, r.Field, r.Group, r.Max, slices.Sorted(maps.Keys(r.Fields))}
+}
+
+func refuseField(code wire.ErrorCode, field string) *oracleRefusal {
+	return &oracleRefusal{code: code, field: field, fields: []string{field}}
+}
+
+// update applies an update, or says how it is refused.
+func (o *oracle) update(u *Update, now, id int64) *oracleRefusal {
+	o.due(now)
+	if u.Client != "" && o.isFenced(u.Client, u.Generation, u.Server) {
+		return &oracleRefusal{code: wire.Conflict}
+	}
+	if r := o.conditions(u); r != nil {
+		return r
+	}
+	after := maps.Clone(o.fields)
+	for i := range u.Ops {
+		if r := o.operation(after, u, &u.Ops[i], now, id); r != nil {
+			return r
+		}
+	}
+	for _, op := range u.Ops {
+		if op.Kind == Delete {
+			delete(after, op.Field)
+		}
+	}
+	if r := o.parents(after, u); r != nil {
+		return r
+	}
+	removeOrphans(after)
+	if r := o.owned(u); r != nil {
+		return r
+	}
+	if r := o.limits(after, u); r != nil {
+		return r
+	}
+	o.own(after, u, now)
+	o.fields, o.keepUntil = after, 0
+	if u.Keep > 0 {
+		o.keepUntil = now + u.Keep.Milliseconds()
+	}
+	return nil
+}
+
+func (o *oracle) conditions(u *Update) *oracleRefusal {
+	r := &oracleRefusal{code: wire.Conflict}
+	for _, cond := range u.If {
+		f, found := o.fields[cond.Field]
+		if cond.Kind == Exists && found || cond.Kind == IsAbsent && !found || cond.Kind == IsID && found && f.id == cond.ID {
+			continue
+		}
+		if r.fields = append(r.fields, cond.Field); len(r.fields) == 1 {
+			r.field = cond.Field
+		}
+	}
+	if r.fields == nil {
+		return nil
+	}
+	slices.Sort(r.fields)
+	return r
+}
+
+// operation changes one field in after. Deletions follow later.
+func (o *oracle) operation(after map[string]oracleField, u *Update, op *Op, now, id int64) *oracleRefusal {
+	f, found := o.fields[op.Field]
+	switch {
+	case op.Claim && found && f.holder != u.Writer:
+		return refuseField(wire.Conflict, op.Field)
+	case op.Kind == Delete:
+		return nil
+	case op.Kind == Touch && !found:
+		return refuseField(wire.NotFound, op.Field)
+	case op.Kind == Set:
+		f.id, f.value, f.holder = id, string(op.Value), u.Writer
+	case op.Kind == Add:
+		n := 0
+		if found {
+			var err error
+			if n, err = strconv.Atoi(f.value); err != nil {
+				return refuseField(wire.BadRequest, op.Field)
+			}
+		} else {
+			f.holder = u.Writer
+		}
+		if n += int(op.By); n < int(op.Min) || n > int(op.Max) {
+			return refuseField(wire.OutOfRange, op.Field)
+		}
+		f.id, f.value = id, strconv.Itoa(n)
+	}
+	if op.Kind != Add || !found {
+		if f.lease = 0; op.TTL > 0 {
+			f.lease = now + op.TTL.Milliseconds()
+		}
+	}
+	if op.Parent != "" {
+		f.parent = op.Parent
+	}
+	after[op.Field] = f
+	return nil
+}
+
+func (o *oracle) parents(after map[string]oracleField, u *Update) *oracleRefusal {
+	for _, op := range u.Ops {
+		f := after[op.Field]
+		if op.Kind == Delete || f.parent == "" {
+			continue
+		}
+		parent, found := after[f.parent]
+		isPart := parent.parent != ""
+		for _, other := range o.fields {
+			isPart = isPart || other.parent == op.Field
+		}
+		switch {
+		case op.Parent != "" && (isPart || op.Parent == op.Field):
+			return refuseField(wire.BadRequest, op.Field)
+		case !found:
+			return refuseField(wire.NotFound, op.Field)
+		case op.HeldParent && parent.holder != u.Writer:
+			return refuseField(wire.Forbidden, op.Field)
+		}
+	}
+	return nil
+}
+
+func (o *oracle) owned(u *Update) *oracleRefusal {
+	if u.Client == "" || u.Owned == 0 {
+		return nil
+	}
+	mine := map[string]bool{}
+	for name, f := range o.fields {
+		if f.ownedBy(u.Client) {
+			mine[name] = true
+		}
+	}
+	first := ""
+	for _, op := range u.Ops {
+		if op.Kind == Delete || op.Own == Disown {
+			delete(mine, op.Field)
+		} else if op.Own == Own {
+			if !mine[op.Field] && first == "" {
+				first = op.Field
+			}
+			mine[op.Field] = true
+		}
+	}
+	if first == "" || len(mine) <= u.Owned {
+		return nil
+	}
+	r := refuseField(wire.Full, first)
+	r.limit = u.Owned
+	return r
+}
+
+func (o *oracle) limits(after map[string]oracleField, u *Update) *oracleRefusal {
+	first := ""
+	for _, op := range u.Ops {
+		if _, before := o.fields[op.Field]; before || op.Kind == Delete {
+			continue
+		}
+		if first == "" {
+			first = op.Field
+		}
+		limit := op.GroupMax
+		group := Group(op.Field)
+		if n, err := strconv.Atoi(after["$max/"+group].value); err == nil && n >= 0 && (limit == 0 || n < limit) {
+			if limit = n; n == 0 {
+				limit = -1
+			}
+		}
+		if group != "" && limit != 0 && countFields(after, group) > max(limit, 0) {
+			r := &oracleRefusal{code: wire.Full, group: group, limit: max(limit, 0)}
+			for name := range o.fields {
+				if Group(name) == group {
+					r.fields = append(r.fields, name)
+				}
+			}
+			slices.Sort(r.fields)
+			return r
+		}
+	}
+	if first != "" && u.Fields > 0 && len(after) > u.Fields {
+		r := refuseField(wire.Full, first)
+		r.limit = u.Fields
+		return r
+	}
+	if size := sumBytes(after); u.Bytes > 0 && size > u.Bytes && size > sumBytes(o.fields) {
+		return &oracleRefusal{code: wire.TooLarge}
+	}
+	return nil
+}
+
+func countFields(fields map[string]oracleField, group string) (n int) {
+	for name := range fields {
+		if Group(name) == group {
+			n++
+		}
+	}
+	return n
+}
+
+func sumBytes(fields map[string]oracleField) (n int) {
+	for name, f := range fields {
+		n += len(name) + len(f.value)
+	}
+	return n
+}
