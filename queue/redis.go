@@ -19,7 +19,7 @@ import (
 var luaFiles embed.FS
 
 var (
-	appendChannelScript  = redispipe.MustScript(luaFiles, "append_channel")
+	appendChannelScript  = redispipe.MustScript(luaFiles, "append_channel", "append")
 	readChannelScript    = redispipe.MustScript(luaFiles, "read_channel")
 	trimChannelScript    = redispipe.MustScript(luaFiles, "trim_channel")
 	bindScript           = redispipe.MustScript(luaFiles, "bind")

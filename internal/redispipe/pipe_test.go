@@ -279,6 +279,19 @@ func TestRedisRestarts(t *testing.T) {
 	}
 }
 
+// TestScriptOfPieces checks that a script can use the local variables of its pieces.
+func TestScriptOfPieces(t *testing.T) {
+	files := fstest.MapFS{
+		"lua/x.lua":   {Data: []byte("#!lua\nreturn twice(one)")},
+		"lua/one.lua": {Data: []byte("local one = 1\n")},
+		"lua/two.lua": {Data: []byte("local function twice(n) return 2 * n end\n")},
+	}
+	got, err := New(single.Client(t), Options{}).Eval(t.Context(), MustScript(files, "x", "one", "two"), nil)
+	if err != nil || got != int64(2) {
+		t.Errorf("got %v, %v", got, err)
+	}
+}
+
 func TestScriptIsMissing(t *testing.T) {
 	defer func() {
 		if recover() == nil {

@@ -17,15 +17,28 @@ type Script struct {
 	digest string
 }
 
-// MustScript reads lua/<name>.lua from files, an embed.FS. It panics if the file is missing, which
-// is a programming error.
-func MustScript(files fs.FS, name string) *Script {
-	source, err := fs.ReadFile(files, "lua/"+name+".lua")
+// MustScript reads lua/<name>.lua from files, an embed.FS. pieces are files of the same folder that
+// several scripts share: their text follows the first line of the script, in the given order, so
+// that the script can use their local variables. MustScript panics if a file is missing, which is a
+// programming error.
+func MustScript(files fs.FS, name string, pieces ...string) *Script {
+	first, rest, _ := strings.Cut(mustRead(files, name), "\n")
+	var source strings.Builder
+	source.WriteString(first + "\n")
+	for _, piece := range pieces {
+		source.WriteString(mustRead(files, piece))
+	}
+	source.WriteString(rest)
+	sum := sha1.Sum([]byte(source.String()))
+	return &Script{Name: name, Source: source.String(), digest: hex.EncodeToString(sum[:])}
+}
+
+func mustRead(files fs.FS, name string) string {
+	text, err := fs.ReadFile(files, "lua/"+name+".lua")
 	if err != nil {
 		panic(err)
 	}
-	sum := sha1.Sum(source)
-	return &Script{Name: name, Source: string(source), digest: hex.EncodeToString(sum[:])}
+	return string(text)
 }
 
 // unretried is a script command that is not retried. A Cluster client repeats a pipeline if its

@@ -17,6 +17,7 @@ var (
 
 // CheckScripts checks the scripts lua/*.lua of files. The header of a script must document exactly
 // the inputs that the body uses, the result and the cost. Redis must be able to compile the script.
+// A file that does not begin with #! is a piece of other scripts, for which the same is required.
 func CheckScripts(t *testing.T, client redis.UniversalClient, files embed.FS) {
 	entries, err := files.ReadDir("lua")
 	if err != nil {
@@ -28,8 +29,12 @@ func CheckScripts(t *testing.T, client redis.UniversalClient, files embed.FS) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			checkHeader(t, string(source))
-			if err := client.ScriptLoad(t.Context(), string(source)).Err(); err != nil {
+			script := string(source)
+			if !strings.HasPrefix(script, "#!") {
+				script = "#!lua\n" + script
+			}
+			checkHeader(t, script)
+			if err := client.ScriptLoad(t.Context(), script).Err(); err != nil {
 				t.Error(err)
 			}
 		})

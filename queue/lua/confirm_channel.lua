@@ -13,7 +13,7 @@
 --         payload, {server...}}
 -- cost O(log n + servers)
 
-local meta = redis.call('HMGET', KEYS[2], 'last', 'floor', 'bytes', 'lost')
+local meta = redis.call('HMGET', KEYS[2], 'last', 'floor', 'bytes', 'lost', 'st_keep')
 local last, floor, bytes = tonumber(meta[1] or 0), tonumber(meta[2] or 0), tonumber(meta[3] or 0)
 local id = tonumber(ARGV[1])
 local now = redis.call('TIME')
@@ -44,5 +44,7 @@ redis.call('ZADD', KEYS[1], marker, member)
 redis.call('HSET', KEYS[2], 'last', marker, 'floor', string.format('%.0f', floor),
 	'bytes', string.format('%.0f', bytes + #member), 'lost', ARGV[1], 'hole', marker, 'until', '0')
 redis.call('PEXPIRE', KEYS[1], ARGV[2])
-redis.call('PEXPIRE', KEYS[2], ARGV[3])
+if not meta[5] then -- a channel with a state keeps its position
+	redis.call('PEXPIRE', KEYS[2], ARGV[3])
+end
 return {marker, string.format('%.0f', last), payload, redis.call('SMEMBERS', KEYS[3])}

@@ -6,7 +6,7 @@
 -- ARGV[1] maximum age of the newest message, ms
 -- ARGV[2] messages to keep
 -- ARGV[3] most messages to drop in this run, if some are kept
--- ARGV[4] TTL of mq_m, ms, unless it is longer already
+-- ARGV[4] TTL of mq_m, ms, unless it is longer already, or the channel has a state
 -- ARGV[5] 1 for a dry run, else 0
 -- returns the number of messages dropped, or in a dry run to be dropped
 -- cost O(1) to drop all, else O(log n) for each message
@@ -27,7 +27,7 @@ if surplus == 0 or ARGV[5] == '1' then
 	return surplus
 end
 
-local meta = redis.call('HMGET', KEYS[2], 'last', 'floor', 'bytes')
+local meta = redis.call('HMGET', KEYS[2], 'last', 'floor', 'bytes', 'st_keep')
 local last, floor, bytes = math.max(tonumber(meta[1] or 0), newest), tonumber(meta[2] or 0), tonumber(meta[3] or 0)
 if surplus == held then
 	redis.call('UNLINK', KEYS[1])
@@ -42,7 +42,7 @@ else
 end
 redis.call('HSET', KEYS[2], 'last', string.format('%.0f', last), 'floor', string.format('%.0f', floor),
 	'bytes', string.format('%.0f', math.max(bytes, 0)), 'until', '0')
-if redis.call('PTTL', KEYS[2]) < tonumber(ARGV[4]) then
+if not meta[4] and redis.call('PTTL', KEYS[2]) < tonumber(ARGV[4]) then -- a state keeps the position
 	redis.call('PEXPIRE', KEYS[2], ARGV[4])
 end
 return surplus
