@@ -3,6 +3,7 @@ package namespace
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -17,12 +18,14 @@ const (
 	Users                          // clients whose token names a user
 	Grant                          // clients whose token grants the action on the channel
 	Named                          // the user named in the channel's name, as in inbox:{user}
+	// Claim is for fields only: every user may write an absent field, then only its holder may.
+	Claim
 )
 
 var accessWords = []struct {
 	word   string
 	access Access
-}{{"anyone", Anyone}, {"users", Users}, {"named", Named}, {"grant", Grant}}
+}{{"anyone", Anyone}, {"users", Users}, {"named", Named}, {"grant", Grant}, {"claim", Claim}}
 
 // ParseAccess parses the words of a rule. The Access is their union.
 func ParseAccess(words ...string) (Access, error) {
@@ -35,7 +38,7 @@ next:
 			continue
 		}
 		for _, known := range accessWords {
-			if known.word == word {
+			if known.word == word && known.access != Claim {
 				sum |= known.access
 				continue next
 			}
@@ -44,6 +47,21 @@ next:
 	}
 	if len(words) == 0 || backendOnly && sum != 0 {
 		return 0, errors.New(`want anyone, users, named and grant in any combination, or only "nobody"`)
+	}
+	return sum, nil
+}
+
+// ParseWrite parses the words of a field rule: "claim", or those of ParseAccess.
+func ParseWrite(words ...string) (Access, error) {
+	if slices.Contains(words, "claim") {
+		if len(words) > 1 {
+			return 0, errors.New("claim cannot be combined with other words")
+		}
+		return Claim, nil
+	}
+	sum, err := ParseAccess(words...)
+	if err != nil {
+		return 0, fmt.Errorf("%w, and it is not claim", err)
 	}
 	return sum, nil
 }

@@ -9,18 +9,20 @@ import (
 // several.
 type Action uint8
 
-// The actions. A token writes them as sub, pub, presence and history.
+// The actions. A token writes them as sub, pub, presence, history, state and write.
 const (
 	Subscribe Action = 1 << iota
 	Publish
 	Presence
 	History
+	State // read the state
+	Write // write fields; which ones, the field rules of a namespace say
 
-	allActions = Subscribe | Publish | Presence | History
+	allActions = Subscribe | Publish | Presence | History | State | Write
 )
 
-// Actions lists all actions, in the order of display.
-var Actions = []Action{Subscribe, Publish, Presence, History}
+// Actions lists the actions on a channel as a whole, in the order of display.
+var Actions = []Action{Subscribe, Publish, Presence, History, State}
 
 // String returns the configuration key of the action in a namespace.
 func (a Action) String() string {
@@ -33,6 +35,10 @@ func (a Action) String() string {
 		return "presence"
 	case History:
 		return "history"
+	case State:
+		return "state"
+	case Write:
+		return "write"
 	}
 	return "nothing"
 }
@@ -51,14 +57,18 @@ func parseActions(text string) (Action, error) {
 			sum |= Presence
 		case "history":
 			sum |= History
+		case "state":
+			sum |= State
+		case "write":
+			sum |= Write
 		case "*":
 			sum |= allActions
 		default:
-			return 0, fmt.Errorf("%.20q is none of sub, pub, presence, history and *", word)
+			return 0, fmt.Errorf("%.20q is none of sub, pub, presence, history, state, write and *", word)
 		}
 	}
 	if sum == 0 {
-		return 0, fmt.Errorf("it grants nothing; want sub, pub, presence, history or *")
+		return 0, fmt.Errorf("it grants nothing; want sub, pub, presence, history, state, write or *")
 	}
 	return sum, nil
 }

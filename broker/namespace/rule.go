@@ -1,6 +1,7 @@
 package namespace
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"strings"
@@ -38,7 +39,19 @@ type Rule struct {
 	// the namespace. Zero means no limit.
 	PublishRate float64
 
-	prefix string // the name without * or {user}
+	// State are the clients that may read the state. The backend always may. Zero means no clients.
+	State Access
+	// StateKeep is how long the state is kept after its last update. KeepForever means that it never
+	// ends. Zero means DefaultStateKeep.
+	StateKeep time.Duration
+	// Grace is how long an owned field stays after its last owner has left. GraceNever means that it
+	// stays. Zero means DefaultGrace.
+	Grace time.Duration
+	// Fields say who may write which fields. A field that fits no pattern belongs to the backend.
+	Fields []FieldRule
+
+	fields []FieldRule // Fields by precedence
+	prefix string      // the name without * or {user}
 	kind   kind
 	label  string // names the rule in the text of Decide
 }
@@ -78,8 +91,11 @@ func (r *Rule) prepare() (err error) {
 
 func (r *Rule) check() error {
 	for _, action := range Actions {
-		if r.access(action)&Named != 0 && r.kind != kindUser {
-			return fmt.Errorf("%s: named needs %s at the end of the namespace's name, as in inbox:%s", action, userPlaceholder, userPlaceholder)
+		switch access := r.access(action); {
+		case access&Named != 0 && r.kind != kindUser:
+			return fmt.Errorf("%s: %w", action, errNamed)
+		case access&Claim != 0:
+			return fmt.Errorf("%s: claim is for fields only", action)
 		}
 	}
 	switch {
@@ -91,9 +107,15 @@ func (r *Rule) check() error {
 		return fmt.Errorf("history_age: %v is not within %v and %v", r.HistoryAge, MinHistoryAge, MaxHistoryAge)
 	case r.PublishRate < 0 || math.IsNaN(r.PublishRate) || math.IsInf(r.PublishRate, 0):
 		return fmt.Errorf("publish_rate: %v is not a rate", r.PublishRate)
+	case r.StateKeep < 0 && r.StateKeep != KeepForever:
+		return fmt.Errorf("state_keep: %v is below zero", r.StateKeep)
+	case r.Grace < 0 && r.Grace != GraceNever || r.Grace > MaxLease:
+		return fmt.Errorf("grace: %v is not within 0 and %v", r.Grace, MaxLease)
 	}
-	return nil
+	return r.prepareFields()
 }
+
+var errNamed = errors.New("named needs {user} at the end of the namespace's name, as in inbox:{user}")
 
 // access returns the clients that may do the action.
 func (r *Rule) access(action Action) Access {
@@ -106,6 +128,8 @@ func (r *Rule) access(action Action) Access {
 		return r.Presence
 	case History:
 		return r.History
+	case State:
+		return r.State
 	}
 	return BackendOnly
 }

@@ -12,6 +12,9 @@ type Subject struct {
 	User    string // empty for a client without a user
 	Grants  Grants // of its token
 	Backend bool   // it has an API key; User and Grants are ignored
+	// Open means that the broker verifies no tokens: a client without a user may claim fields, under
+	// its client id.
+	Open bool
 }
 
 // Set holds all namespaces. It is immutable.
@@ -45,18 +48,27 @@ func New(rules []Rule) (*Set, error) {
 
 // Open returns the set of a broker without keys and namespaces. It allows everything.
 func Open() *Set {
-	return &Set{defaultRule: &Rule{
-		Subscribe: Anyone, Publish: Anyone, Presence: Anyone, History: Anyone,
-		label: "no keys and no namespaces are configured",
-	}}
+	return withoutNamespaces("no keys and no namespaces are configured", Anyone, Anyone)
 }
 
 // Keyed returns the set of a broker with keys and without namespaces. Every user may subscribe, and
-// may publish if clientsPublish is true.
+// if clientsPublish is true, may publish and write all fields that do not begin with $.
 func Keyed(clientsPublish bool) *Set {
-	r := &Rule{Subscribe: Users, Presence: Users, History: Users, label: "no namespaces are configured"}
+	publish := BackendOnly
 	if clientsPublish {
-		r.Publish = Users
+		publish = Users
+	}
+	return withoutNamespaces("no namespaces are configured", Users, publish)
+}
+
+// withoutNamespaces returns a set with one rule for all channels.
+func withoutNamespaces(label string, read, publish Access) *Set {
+	r := &Rule{
+		Subscribe: read, Publish: publish, Presence: read, History: read, State: read,
+		Fields: []FieldRule{{Pattern: "*", Write: publish}}, label: label,
+	}
+	if err := r.prepareFields(); err != nil {
+		panic(err) // the pattern is a constant
 	}
 	return &Set{defaultRule: r}
 }
@@ -120,16 +132,6 @@ func (s *Set) Allows(subject Subject, action Action, channel string) bool {
 func (s *Set) Decide(subject Subject, action Action, channel string) (allowed bool, why string) {
 	reason, r, by := s.decide(subject, action, channel)
 	switch reason {
-	case invalidName:
-		why = messageOf(wire.CheckName("channel", channel)).Error()
-	case systemChannel:
-		why = "it is a system channel"
-	case noNamespace:
-		why = "no namespace fits the name, so the channel is closed"
-	case isPatternName:
-		why = "a name with * is a pattern and not a channel"
-	case prefixOnly:
-		why = r.label + ": nothing follows the prefix"
 	case presenceOff:
 		why = r.label + ": presence is off"
 	case byBackend:
@@ -138,8 +140,27 @@ func (s *Set) Decide(subject Subject, action Action, channel string) (allowed bo
 		why = fmt.Sprintf("%s: %s is open to %s", r.label, action, by)
 	case notOpen:
 		why = fmt.Sprintf("%s: %s is open to %s", r.label, action, deniedDetail(subject, r, r.access(action), channel))
+	default:
+		why = reason.text(r, channel)
 	}
 	return reason.allowed(), why
+}
+
+// text explains why a channel is closed. The other reasons have the text "".
+func (why reason) text(r *Rule, channel string) string {
+	switch why {
+	case invalidName:
+		return messageOf(wire.CheckName("channel", channel)).Error()
+	case systemChannel:
+		return "it is a system channel"
+	case noNamespace:
+		return "no namespace fits the name, so the channel is closed"
+	case isPatternName:
+		return "a name with * is a pattern and not a channel"
+	case prefixOnly:
+		return r.label + ": nothing follows the prefix"
+	}
+	return ""
 }
 
 // MayFollow reports whether the subject may receive the online status of a user. A user may follow
@@ -150,22 +171,32 @@ func (s *Set) MayFollow(subject Subject, user string) bool {
 		subject.Grants.allows(Presence, wire.UserChannelPrefix+user)
 }
 
-// decide returns the reason, the rule that decided, and for byRule the part of its access that
-// matched.
-func (s *Set) decide(subject Subject, action Action, channel string) (reason, *Rule, Access) {
+// resolve returns the rule of a channel and byRule, or why the channel is closed.
+func (s *Set) resolve(channel string) (reason, *Rule) {
 	if wire.CheckName("channel", channel) != nil {
-		return invalidName, nil, 0
+		return invalidName, nil
 	}
 	r := s.For(channel)
 	switch {
 	case r == nil && wire.IsSystem(channel):
-		return systemChannel, nil, 0
+		return systemChannel, nil
 	case r == nil:
-		return noNamespace, nil, 0
+		return noNamespace, nil
 	case s.defaultRule == nil && strings.Contains(channel, "*"):
-		return isPatternName, r, 0
+		return isPatternName, r
 	case s.defaultRule == nil && r.kind != kindExact && len(channel) == len(r.prefix):
-		return prefixOnly, r, 0
+		return prefixOnly, r
+	}
+	return byRule, r
+}
+
+// decide returns the reason, the rule that decided, and for byRule the part of its access that
+// matched.
+func (s *Set) decide(subject Subject, action Action, channel string) (reason, *Rule, Access) {
+	why, r := s.resolve(channel)
+	switch {
+	case !why.allowed():
+		return why, r, 0
 	case r.NoPresence && action == Presence:
 		return presenceOff, r, 0
 	case subject.Backend:
@@ -184,6 +215,8 @@ func (s *Set) matchAccess(subject Subject, r *Rule, access Access, action Action
 		return Anyone
 	case access&Users != 0 && subject.User != "":
 		return Users
+	case access&Claim != 0 && (subject.User != "" || subject.Open):
+		return Claim
 	case access&Named != 0 && subject.User != "" && channel[len(r.prefix):] == subject.User:
 		return Named
 	case access&Grant != 0 && subject.User != "" && subject.Grants.allows(action, channel): // grants need a user

@@ -40,7 +40,7 @@ func mustSet(tb testing.TB, rules ...Rule) *Set {
 	return s
 }
 
-const everything = "subscribe publish presence history"
+const everything = "subscribe publish presence history state"
 
 // TestEveryAccess checks each Access with each action.
 func TestEveryAccess(t *testing.T) {
@@ -74,6 +74,8 @@ func TestEveryAccess(t *testing.T) {
 				r.Presence = c.access
 			case History:
 				r.History = c.access
+			case State:
+				r.State = c.access
 			}
 			s := mustSet(t, r)
 			for name, subject := range subjects {
@@ -148,8 +150,8 @@ func TestDefaults(t *testing.T) {
 	}{
 		{"open", Open(), anonymous, everything},
 		{"open", Open(), alice, everything},
-		{"keys", Keyed(false), alice, "subscribe presence history"},
-		{"keys, a grant", Keyed(false), Subject{User: "alice", Grants: mustGrant(t, "*", "*")}, "subscribe presence history"},
+		{"keys", Keyed(false), alice, "subscribe presence history state"},
+		{"keys, a grant", Keyed(false), Subject{User: "alice", Grants: mustGrant(t, "*", "*")}, "subscribe presence history state"},
 		{"keys, no user", Keyed(false), anonymous, ""},
 		{"keys, clients publish", Keyed(true), alice, everything},
 		{"keys, clients publish, no user", Keyed(true), anonymous, ""},
