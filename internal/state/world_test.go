@@ -78,8 +78,13 @@ func (w *world) step() {
 	w.advance()
 	x := w.writers[w.IntN(len(w.writers))]
 	conn := Connection{x.client, x.generation, x.server}
-	if len(x.stale) > 0 && w.chance(8) {
+	switch {
+	case len(x.stale) > 0 && w.chance(12):
 		conn = pick(w, x.stale)
+	case w.oracle.isFenced(conn.Client, conn.Generation, conn.Server) && !w.chance(4):
+		w.back(x, true)
+		w.check()
+		return
 	}
 	switch n := w.IntN(100); {
 	case n < 72 || x.client == "" && n < 94:
@@ -87,7 +92,7 @@ func (w *world) step() {
 	case n < 78:
 		w.call("Sweep", w.state.Sweep(w.now, w.next))
 		w.oracle.sweep(w.now)
-	case n < 82:
+	case n < 80:
 		server := pick(w, servers)
 		w.call("EndServer "+server, w.state.EndServer(w.now, w.next, server))
 		w.oracle.endServer(w.now, server)
@@ -98,22 +103,27 @@ func (w *world) step() {
 		w.call(fmt.Sprint("End ", conn), w.state.End(w.now, w.next, conn))
 		w.oracle.end(w.now, conn)
 	case n < 97:
-		if w.chance(2) {
-			x.stale = append(x.stale, conn)
-			x.generation++
-			x.server = pick(w, servers)
-			conn = Connection{x.client, x.generation, x.server}
-		}
-		r, ok := w.state.Back(w.now, w.next, conn)
-		w.call(fmt.Sprint("Back ", conn), r)
-		if want := w.oracle.back(w.now, conn); ok != want {
-			w.fail("Back returned %v, want %v", ok, want)
-		}
+		w.back(x, w.chance(2))
 	default:
 		w.call(fmt.Sprint("Disown ", conn), w.state.Disown(w.now, w.next, conn))
 		w.oracle.disown(w.now, conn)
 	}
 	w.check()
+}
+
+// back tells the state that a client is connected, maybe by a new connection.
+func (w *world) back(x *writer, reconnect bool) {
+	if reconnect {
+		x.stale = append(x.stale, Connection{x.client, x.generation, x.server})
+		x.generation++
+		x.server = pick(w, servers)
+	}
+	conn := Connection{x.client, x.generation, x.server}
+	r, ok := w.state.Back(w.now, w.next, conn)
+	w.call(fmt.Sprint("Back ", conn), r)
+	if want := w.oracle.back(w.now, conn); ok != want {
+		w.fail("Back returned %v, want %v", ok, want)
+	}
 }
 
 func (w *world) advance() {
@@ -172,7 +182,7 @@ func (w *world) update(x *writer, conn Connection) {
 	}
 	names := append([]string{}, fieldNames...)
 	w.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
-	for _, name := range names[:w.IntN(3)*w.IntN(2)] {
+	for _, name := range names[:w.IntN(3)*w.IntN(2)*w.IntN(2)] {
 		u.If = append(u.If, w.condition(name))
 	}
 	w.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
@@ -229,7 +239,7 @@ func (w *world) op(field string, client bool) Op {
 	if w.chance(3) {
 		op.TTL = time.Duration(1+w.IntN(int(w.lease.Milliseconds()))) * time.Millisecond
 	}
-	op.Claim = w.chance(6)
+	op.Claim = w.chance(10)
 	switch Group(field) {
 	case "p/":
 		op.HeldParent = w.chance(3)
