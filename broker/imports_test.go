@@ -17,13 +17,14 @@ var mayImport = map[string][]string{
 	"internal/tlsconfig":    {},
 	"internal/backend":      {"internal/tlsconfig"},
 	"internal/redispipe":    {},
+	"internal/state":        {"internal/wire"},
 	"internal/certfile":     {"internal/tlsconfig"},
 	"internal/latency":      {},
 	"internal/loglimit":     {},
 	"internal/redisurl":     {"internal/tlsconfig"},
 	"internal/faults":       {"client", "internal/keytable", "internal/proc", "internal/redistest", "internal/redisurl", "internal/ssetest", "internal/wire"},
 	"registry":              {"internal/redispipe"},
-	"queue":                 {"internal/redispipe"},
+	"queue":                 {"internal/redispipe", "internal/state"},
 	"webhook":               {"internal/backend"},              // backends import it
 	"events":                {"internal/redispipe", "webhook"}, // webhook defines the meaning of the answers
 	"events/recording":      {"registry", "events"},

@@ -166,7 +166,7 @@ func (p *fieldPattern) match(name string) (m match) {
 
 // fill returns the name that the pattern has with these parts.
 func (p *fieldPattern) fill(m match) string {
-	if len(p.tokens) == 1 {
+	if !p.hasUser && !p.hasPart {
 		return p.literal()
 	}
 	var b strings.Builder

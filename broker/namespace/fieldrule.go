@@ -92,7 +92,7 @@ func (f *FieldRule) prepareParent() (err error) {
 		return nil
 	}
 	if f.parent, err = parseFieldPattern(f.Of); err != nil {
-		return fmt.Errorf("of: %.40q: %w", f.Of, err)
+		return fmt.Errorf("of: %w", err)
 	}
 	switch {
 	case strings.Contains(f.Of, "*"):

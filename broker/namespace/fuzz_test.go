@@ -3,6 +3,8 @@ package namespace
 import (
 	"strings"
 	"testing"
+
+	"switchboard/internal/state"
 )
 
 // FuzzDecide compares Decide with the rules, written out as string comparisons.
@@ -53,6 +55,43 @@ func FuzzNew(f *testing.F) {
 		rest, _ := strings.CutSuffix(name, "{user}")
 		if ok, why := s.Decide(Subject{User: "alice"}, Subscribe, channel); ok && channel != rest+"alice" {
 			t.Fatalf("%q opens %q to alice: %s", name, channel, why)
+		}
+	})
+}
+
+// FuzzFieldPattern checks that a pattern that is accepted accounts for every byte of the names that
+// fit it, that placeholders do not cross slashes, and that {user} opens no field to another user.
+func FuzzFieldPattern(f *testing.F) {
+	for _, seed := range [][3]string{
+		{"member/{user}", "member/amy", "amy"}, {"p/{n}/*", "p/7/hat/x", ""}, {"seat/*", "seat/", "a"}, {"{user}", "a%2Fb", "a/b"},
+		{"{n}/{user}", "1/a", "a"}, {"*", "$x", "x"}, {"x{n}", "x/", "{n}"}, {"a/{user}/b", "a//b", ""}, {"a/{n}*", "a/1", "*"},
+	} {
+		f.Add(seed[0], seed[1], seed[2])
+	}
+	f.Fuzz(func(t *testing.T, pattern, name, user string) {
+		s, err := New([]Rule{{Name: "r", Fields: []FieldRule{{Pattern: pattern, Write: Users}}}})
+		if err != nil {
+			return
+		}
+		p := &s.For("r").fields[0].pattern
+		if p.compare(p) != 0 {
+			t.Fatalf("%q differs from itself", pattern)
+		}
+		m := p.match(name)
+		rest, open := strings.CutSuffix(pattern, "*")
+		if m.fits {
+			if filled := p.fill(m); filled != name && !(open && strings.HasPrefix(name, filled) && len(name) > len(filled)) {
+				t.Fatalf("%q fits %q as %q", name, pattern, filled)
+			}
+			if strings.Contains(m.user+m.part, "/") {
+				t.Fatalf("%q in %q: a placeholder has a slash: %+v", name, pattern, m)
+			}
+		} else if !strings.Contains(pattern, "{") && (name == pattern && !open || open && strings.HasPrefix(name, rest) && len(name) > len(rest)) {
+			t.Fatalf("%q does not fit %q", name, pattern)
+		}
+		ok, why := s.DecideField(Subject{User: user}, "r", name)
+		if why == "" || ok && (user == "" || !m.fits || p.hasUser && m.user != state.Escape(user) || state.CheckName(name) != nil || name[0] == '$') {
+			t.Fatalf("%q may write %q by %q: %s", user, name, pattern, why)
 		}
 	})
 }
