@@ -118,7 +118,7 @@ func (s *selfTest) Backlogged() bool { return false }
 
 // Gap implements hub.Subscriber. A gap does not concern this test: it only waits for its own
 // message.
-func (s *selfTest) Gap(string, int64, int64) {}
+func (s *selfTest) Gap(*hub.Subscription, int64, int64) (hold bool) { return false }
 
 // Write implements hub.Subscriber.
 func (s *selfTest) Write(batch *dialect.Batch) {

@@ -16,8 +16,7 @@ const (
 // delimiter of one byte, and each framing is a part of it. The buffer is never changed, so all
 // goroutines may share it. The parts have no spare capacity, so appending to one copies it.
 type Prepared struct {
-	buf    []byte // header | payload | delimiter
-	header uint8  // bytes of the header
+	buf []byte // header | payload | delimiter
 }
 
 // ReserveHeader appends room for the header of a frame. The caller appends the payload and then
@@ -32,14 +31,14 @@ func Prepare(b []byte, delimiter byte) Prepared {
 	start := maxHeader - size
 	copy(b[start:], header[:size])
 	b = append(b, delimiter)
-	return Prepared{buf: b[start:len(b):len(b)], header: uint8(size)}
+	return Prepared{b[start:len(b):len(b)]}
 }
 
 // Payload returns the payload alone.
-func (p Prepared) Payload() []byte { return p.buf[p.header : len(p.buf)-1 : len(p.buf)-1] }
+func (p Prepared) Payload() []byte { return p.buf[headerSize(p.buf) : len(p.buf)-1 : len(p.buf)-1] }
 
 // Line returns the payload and the delimiter.
-func (p Prepared) Line() []byte { return p.buf[p.header:] }
+func (p Prepared) Line() []byte { return p.buf[headerSize(p.buf):] }
 
 // WebSocket returns the payload as a text frame from the server.
 func (p Prepared) WebSocket() []byte { return p.buf[: len(p.buf)-1 : len(p.buf)-1] }
@@ -79,6 +78,17 @@ func fillHeader(header *[maxHeader]byte, first byte, n int) int {
 	return 10
 }
 
+// headerSize returns the size of the header at the start of frame.
+func headerSize(frame []byte) int {
+	switch frame[1] {
+	case 126:
+		return 4
+	case 127:
+		return 10
+	}
+	return 2
+}
+
 // NextFrame splits the first frame off frames that Prepare or PutHeader made. rest is empty after
 // the last frame.
 func NextFrame(frames []byte) (framing Framing, payload, rest []byte) {
@@ -86,12 +96,12 @@ func NextFrame(frames []byte) (framing Framing, payload, rest []byte) {
 	if frames[0] == binaryFrame {
 		framing = Binary
 	}
-	n, header := int(frames[1]), 2
+	n, header := int(frames[1]), headerSize(frames)
 	switch n {
 	case 126:
-		n, header = int(binary.BigEndian.Uint16(frames[2:])), 4
+		n = int(binary.BigEndian.Uint16(frames[2:]))
 	case 127:
-		n, header = int(binary.BigEndian.Uint64(frames[2:])), 10
+		n = int(binary.BigEndian.Uint64(frames[2:]))
 	}
 	return framing, frames[header : header+n], frames[header+n:]
 }

@@ -9,18 +9,34 @@ import (
 // Message is something that many connections receive: a message of a channel, or an event such as a
 // gap or a join. It is never changed, so all goroutines may share it.
 type Message struct {
-	Channel string      // "" for an event other than a gap
-	ID      int64       // 0 for an event other than a gap
-	Data    []byte      // compact JSON; nil for an event
-	Event   *wire.Event // nil for a message of a channel
+	Channel string // "" for an event that has no place in a channel's queue, such as a join
+	ID      int64  // 0 for such an event
+	// Data is compact JSON. It is nil for an event, and for a message that only changes the state of
+	// its channel.
+	Data []byte
+	// Event is nil for a message of a channel, unless it is a part of Changes.
+	Event *wire.Event
 	// Prepared has the bytes that the Maker encoded. Forms with a View return a part of them.
 	Prepared Prepared
+	// Changes is nil if the message does not change the state of its channel. Connections that see
+	// the state receive a part of Changes instead of m, see [Message.Shown].
+	Changes *Changes
 
 	others atomic.Pointer[encoded] // the encodings of forms without a View
 }
 
 // Size returns about how many bytes the message takes in memory and on a socket.
-func (m *Message) Size() int { return max(m.Prepared.Size(), len(m.Data)) }
+func (m *Message) Size() int {
+	size := max(m.Prepared.Size(), len(m.Data))
+	if m.Changes != nil {
+		size = max(size, m.Changes.Size)
+	}
+	return size
+}
+
+// IsEmpty reports whether m has no bytes in any dialect: it only changes the state. A connection
+// that does not see the state gets it like any other message, so that its position moves past it.
+func (m *Message) IsEmpty() bool { return m.Changes != nil && m.Data == nil }
 
 // Form is how the connections of a dialect with the same framing receive a message.
 type Form struct {
@@ -38,8 +54,11 @@ type encoded struct {
 	next  *encoded
 }
 
-// Bytes returns the bytes of m in a form. The caller must not change the bytes.
+// Bytes returns the bytes of m in a form, none if m is empty. The caller must not change the bytes.
 func (m *Message) Bytes(f *Form) []byte {
+	if m.IsEmpty() {
+		return nil
+	}
 	if f.View != nil {
 		return f.View(m)
 	}
@@ -59,6 +78,7 @@ func (m *Message) Bytes(f *Form) []byte {
 type Maker interface {
 	// Message makes a message of a channel. data is compact JSON; it is not kept.
 	Message(channel string, id int64, data []byte) *Message
-	// Event makes a message of an event.
+	// Event makes a message of an event. The event may be a message of a channel that changes the
+	// state, or a page of a state: then it has a StateEvent.
 	Event(e wire.Event) *Message
 }

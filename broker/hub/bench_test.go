@@ -32,8 +32,8 @@ type sink struct {
 	done            chan struct{} // one slot
 }
 
-func (s *sink) Backlogged() bool         { return false }
-func (s *sink) Gap(string, int64, int64) {}
+func (s *sink) Backlogged() bool                            { return false }
+func (s *sink) Gap(*Subscription, int64, int64) (hold bool) { return false }
 func (s *sink) Write(b *dialect.Batch) {
 	s.bytes += len(b.Bytes(lineForm))
 	if s.messages += len(b.Messages); s.messages == s.wantMessages {

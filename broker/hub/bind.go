@@ -81,6 +81,7 @@ func (c *Channel) clearMissed() {
 func (c *Channel) finishBind(t *tail) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.loseFollowerLocked()
 	c.tail.Store(t)
 	c.bound.Store(true)
 	if t.last > 0 && c.hub.opts.PositionTTL > 0 {

@@ -1,11 +1,13 @@
 package hub
 
 import (
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"switchboard/broker/dialect"
+	"switchboard/internal/state"
 	"switchboard/queue"
 )
 
@@ -35,6 +37,13 @@ type Channel struct {
 	draining      bool                   // a drain is queued or running
 	tailListed    bool                   // listed in hub.filledTails
 	drainQueuedAt time.Time
+	follower      Follower // nil for none
+	filterRefs    []int32  // subscriptions by index in filters
+
+	// filters are what subscribers see of the state, by Subscription.filter. They are replaced under
+	// mu; nil while no subscriber sees the state.
+	filters          atomic.Pointer[[]state.Filter]
+	stateSubscribers atomic.Int32 // subscriptions that see the state
 
 	perLoop []loopSubscribers // by loop.Index
 }
@@ -102,6 +111,9 @@ func (c *Channel) extendLocked(t *tail, more []*dialect.Message) {
 		if prev < last {
 			delete(c.early, prev)
 		}
+	}
+	if c.follower != nil { // before a subscription begins after these messages
+		c.follower.Append(slices.Clone(more)) // not more itself, which would escape to the heap
 	}
 	c.setTailLocked(t.extend(more))
 	c.wake()
@@ -173,6 +185,7 @@ func (c *Channel) applyPageLocked(from *tail, page queue.Page) {
 		}
 		// The store does not know the end of the tail: it was trimmed, or the store lost its last
 		// writes. Start again where the store says. Each subscriber detects its own gap in catchUp.
+		c.loseFollowerLocked()
 		now = &tail{base: page.From, last: page.From, lastMarker: page.LastMarker}
 		if from.last > page.Floor {
 			c.hub.opts.Lost(c.Name, from.last)
@@ -220,7 +233,7 @@ func (c *Channel) rereadSubscribersAhead() {
 		}
 		c.hub.opts.Loops[i].Post(func() {
 			for _, sub := range l.subs {
-				if !sub.lagging && sub.cursor > c.tail.Load().last {
+				if !sub.is(lagging) && sub.cursor > c.tail.Load().last {
 					sub.markLagging()
 					sub.read()
 				}

@@ -21,35 +21,61 @@ func (c *Channel) Run(on *loop.Loop) { c.deliver(&c.perLoop[on.Index], &c.hub.sc
 func (c *Channel) deliver(l *loopSubscribers, scratch *dialect.Batch) {
 	l.woken.Store(false)
 	t := c.tail.Load()
-	var shared *dialect.Batch
-	sharedFrom := int64(-1)
+	shared := sharedBatches{channel: c, tail: t, from: -1, batch: scratch}
 	for i, n := 0, 1; i < len(l.subs); n++ {
 		if n%writesPerYield == 0 {
 			runtime.Gosched()
 		}
 		sub := l.subs[i]
 		switch {
-		case sub.lagging || sub.cursor >= t.last:
+		case sub.is(lagging) || sub.cursor >= t.last:
 		case sub.to.Backlogged():
 			sub.markLagging()
-		case sub.cursor == sharedFrom:
-			sub.write(shared, t.last)
+		case sub.filter != 0 && sub.cursor < t.lastMarker:
+			sub.catchUp() // a gap, and new pages
+		case sub.cursor == shared.from:
+			shared.writeTo(sub)
 		default:
 			// The first cursor gets the shared batch. Subscribers with another cursor catch up alone.
 			messages, ok := t.after(sub.cursor)
-			if !ok || sharedFrom >= 0 || countFitting(messages) < len(messages) {
+			if !ok || shared.from >= 0 || countFitting(messages) < len(messages) {
 				sub.catchUp()
 				break
 			}
-			shared, sharedFrom = scratch, sub.cursor
-			shared.Reset(messages)
-			sub.write(shared, t.last)
+			shared.from = sub.cursor
+			scratch.Reset(messages)
+			shared.writeTo(sub)
 		}
 		if i < len(l.subs) && l.subs[i] == sub { // a failed write removes the subscription
 			i++
 		}
 	}
-	if shared != nil {
-		shared.Reset(nil)
+	scratch.Reset(nil)
+}
+
+// sharedBatches are the messages of a tail after one cursor, as the subscribers of a loop receive
+// them.
+type sharedBatches struct {
+	channel *Channel
+	tail    *tail
+	from    int64                    // the cursor, or -1
+	batch   *dialect.Batch           // for subscribers that do not see the state
+	shown   map[uint8]*dialect.Batch // for the others, by Subscription.filter; made if there are changes
+}
+
+// writeTo writes the messages to a subscriber whose cursor is b.from.
+func (b *sharedBatches) writeTo(sub *Subscription) {
+	if sub.filter == 0 || !b.tail.changes {
+		sub.write(b.batch, b.tail.last)
+		return
 	}
+	shown := b.shown[sub.filter]
+	if shown == nil {
+		shown = &dialect.Batch{Messages: b.channel.shown(b.batch.Messages, sub.filter)}
+		if b.shown == nil {
+			b.shown = make(map[uint8]*dialect.Batch)
+		}
+		b.shown[sub.filter] = shown
+	}
+	sub.writeAny(shown, b.tail.last)
 }

@@ -116,6 +116,7 @@ func (h *Hub) unbind(c *Channel) {
 	if !h.markUnbound(c) {
 		return
 	}
+	c.loseFollower()
 	if c.mayBeBound {
 		ctx := h.context()
 		if err := h.opts.Registry.UnbindChannel(ctx, h.opts.ServerID(), c.Name); err != nil {

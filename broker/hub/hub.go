@@ -217,8 +217,11 @@ func (h *Hub) Subscribe(s *Subscription, l *loop.Loop, to Subscriber, pos Positi
 	list.count.Store(int32(len(list.subs)))
 }
 
-// Start begins the delivery of the messages after the cursor.
-func (s *Subscription) Start() { s.catchUp() }
+// Start begins the delivery of the messages after the cursor, or continues it if s was held.
+func (s *Subscription) Start() {
+	s.flags &^= held
+	s.catchUp()
+}
 
 // Unsubscribe ends a subscription, on its loop. It does nothing if the subscription is not active.
 func (h *Hub) Unsubscribe(s *Subscription) {
@@ -226,6 +229,9 @@ func (h *Hub) Unsubscribe(s *Subscription) {
 		return
 	}
 	s.clearLagging()
+	if s.filter != 0 {
+		s.Channel.releaseFilter(s.filter)
+	}
 	list := &s.Channel.perLoop[s.loop]
 	last := len(list.subs) - 1
 	list.subs[s.index] = list.subs[last]

@@ -116,10 +116,14 @@ type recorder struct {
 	gaps       []int64 // the ids at which gaps ended
 	backlogged bool
 	writes     int
+	holdGaps   bool // Gap returns it
 }
 
-func (r *recorder) Backlogged() bool          { return r.backlogged }
-func (r *recorder) Gap(_ string, _, id int64) { r.gaps = append(r.gaps, id) }
+func (r *recorder) Backlogged() bool { return r.backlogged }
+func (r *recorder) Gap(_ *Subscription, _, id int64) (hold bool) {
+	r.gaps = append(r.gaps, id)
+	return r.holdGaps
+}
 func (r *recorder) Write(b *dialect.Batch) {
 	r.writes++
 	for _, m := range b.Messages {
@@ -323,9 +327,9 @@ func TestTailIsBounded(t *testing.T) {
 	if len(tl.messages) > maxTailMessages || tl.bytes > maxTailBytes || tl.last != 5000 {
 		t.Errorf("%d messages, %d bytes, up to %d", len(tl.messages), tl.bytes, tl.last)
 	}
-	bytes := 0
+	bytes := int32(0)
 	for _, e := range tl.messages {
-		bytes += e.Size()
+		bytes += int32(e.Size())
 	}
 	if bytes != tl.bytes {
 		t.Errorf("%d bytes are counted, %d are held", tl.bytes, bytes)

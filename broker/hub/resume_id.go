@@ -47,6 +47,19 @@ func (c *storeClock) times() (last, now time.Time, ok bool) {
 	return last, last.Add(time.Since(c.at)), c.ms > 0
 }
 
+// StoreTime returns the estimated time on the store's clock, in Unix ms. It is 0 before the first
+// read of the store, and never later than the store's clock.
+func (h *Hub) StoreTime() int64 {
+	_, now, ok := h.clock.times()
+	if !ok {
+		return 0
+	}
+	return now.UnixMilli()
+}
+
+// SetStoreTime reports a time that the store has returned, in Unix ms.
+func (h *Hub) SetStoreTime(ms int64) { h.clock.set(ms) }
+
 // resumeID returns the id that a client receives for the position cursor.
 func (h *Hub) resumeID(c *Channel, cursor int64) int64 {
 	internal := wire.IsSystem(c.Name) && c.Name != wire.AllChannel // no client resumes it

@@ -16,8 +16,10 @@ type Subscriber interface {
 	Backlogged() bool
 	// Write sends a batch and does not keep it. It may close the connection.
 	Write(b *dialect.Batch)
-	// Gap tells the client that the messages after `after`, up to id, are lost.
-	Gap(channel string, after, id int64)
+	// Gap tells the client that the messages after `after`, up to id, are lost. If s sees the state,
+	// the client also needs new pages of it, and Gap returns true: nothing more is delivered to s until
+	// s.Start.
+	Gap(s *Subscription, after, id int64) (hold bool)
 }
 
 // Subscription is a subscriber's place in a channel. It belongs to the subscriber's loop. It has
@@ -29,18 +31,36 @@ type Subscription struct {
 	cursor  int64  // the last id that was written, or skipped by a gap
 	index   int32  // in the loop's list, or ended
 	loop    uint16 // loop.Index
-	lagging bool   // deliver skips it: its socket is backed up, or it reads from the store
-	reading bool   // a read of the store is in progress
+	flags   flags
+	filter  uint8 // index in Channel.filters; 0 means that it does not see the state
 }
+
+// flags are the flags of a subscription, and a number.
+type flags uint8
+
+const (
+	lagging flags = 1 << iota // deliver skips it: its socket is backed up, it reads from the store, or it is held
+	reading                   // a read of the store is in progress
+	held                      // it is lagging until Start, while the client receives pages of the state
+	paged                     // the client has received pages of the state since the subscription last caught up
+	// The two bits above are the number that Overtaken returns.
+	overtakenOne
+	overtakenBits = 3 * overtakenOne
+)
 
 // ended is the index of a subscription that has ended.
 const ended = -1
+
+func (s *Subscription) is(f flags) bool { return s.flags&f != 0 }
 
 // Active reports whether s has begun and has not ended.
 func (s *Subscription) Active() bool { return s.Channel != nil && s.index != ended }
 
 // Reusable reports whether s may hold a new subscription: it has ended and no read refers to it.
-func (s *Subscription) Reusable() bool { return !s.Active() && !s.reading }
+func (s *Subscription) Reusable() bool { return !s.Active() && !s.is(reading) }
+
+// Cursor returns the id of the last message that was written, or skipped by a gap.
+func (s *Subscription) Cursor() int64 { return s.cursor }
 
 func (s *Subscription) write(b *dialect.Batch, last int64) {
 	s.cursor = last
@@ -49,8 +69,8 @@ func (s *Subscription) write(b *dialect.Batch, last int64) {
 
 // markLagging makes deliver skip s until its socket is writable and it has caught up.
 func (s *Subscription) markLagging() {
-	if !s.lagging {
-		s.lagging = true
+	if !s.is(lagging) {
+		s.flags |= lagging
 		l := &s.Channel.hub.lagging[s.loop]
 		l.set[s] = struct{}{}
 		l.count.Store(int32(len(l.set)))
@@ -58,7 +78,7 @@ func (s *Subscription) markLagging() {
 }
 
 func (s *Subscription) clearLagging() {
-	s.lagging = false
+	s.flags &^= lagging
 	l := &s.Channel.hub.lagging[s.loop]
 	delete(l.set, s)
 	l.count.Store(int32(len(l.set)))
@@ -66,7 +86,7 @@ func (s *Subscription) clearLagging() {
 
 // Resume continues a lagging subscription, because its socket is writable or the store is back.
 func (s *Subscription) Resume() {
-	if s.lagging && !s.reading {
+	if s.is(lagging) && !s.is(reading|held) {
 		s.catchUp()
 	}
 }
@@ -74,7 +94,7 @@ func (s *Subscription) Resume() {
 // catchUp writes the messages after the cursor from the tail. If the tail does not reach back to
 // the cursor, it reads the store.
 func (s *Subscription) catchUp() {
-	for s.Active() {
+	for s.Active() && !s.is(held) {
 		if s.to.Backlogged() {
 			s.markLagging()
 			return
@@ -86,16 +106,25 @@ func (s *Subscription) catchUp() {
 			return
 		}
 		if len(messages) == 0 {
-			s.clearLagging()
+			s.caughtUp()
 			return
 		}
 		s.writeOnce(messages)
 	}
 }
 
+// caughtUp makes deliver continue with s.
+func (s *Subscription) caughtUp() {
+	s.clearLagging()
+	s.flags &^= paged | overtakenBits
+}
+
 // writeOnce writes as many messages as fit one write, and returns the rest.
 func (s *Subscription) writeOnce(messages []*dialect.Message) []*dialect.Message {
 	n := countFitting(messages)
+	if s.filter != 0 {
+		return s.writeShown(messages, n)
+	}
 	s.write(&dialect.Batch{Messages: messages[:n]}, messages[n-1].ID)
 	return messages[n:]
 }
@@ -116,16 +145,16 @@ type page struct {
 // read reads the page after the cursor. Subscribers with the same cursor share one read: many
 // clients resume at the same id after their server crashed.
 func (s *Subscription) read() {
-	if s.reading {
+	if s.is(reading) {
 		return
 	}
-	s.reading = true
+	s.flags |= reading
 	c, cursor, end := s.Channel, s.cursor, s.Channel.tail.Load().last
 	c.hub.opts.Pool.Go(func() {
 		p, err := c.pageAfter(cursor)
 		c.hub.opts.Loops[s.loop].Post(func() {
-			s.reading = false
-			if err == nil && s.Active() {
+			s.flags &^= reading
+			if err == nil && s.Active() && !s.is(held) {
 				s.applyPage(p, end)
 			} // after an error the hub's next tick resumes the subscription
 		})
@@ -154,17 +183,16 @@ func (c *Channel) encodePage(p queue.Page) page {
 // began.
 func (s *Subscription) applyPage(p page, end int64) {
 	if !p.complete {
-		s.to.Gap(s.Channel.Name, s.cursor, p.from)
-		s.cursor = p.from
+		s.gap(s.cursor, p.from, p.from)
 	}
 	empty := p.complete && len(p.messages) == 0
-	for len(p.messages) > 0 && s.Active() && !s.to.Backlogged() {
+	for len(p.messages) > 0 && s.Active() && !s.is(held) && !s.to.Backlogged() {
 		p.messages = s.writeOnce(p.messages)
 	}
 	switch {
 	case !s.Active():
 	case empty && s.Channel.tail.Load().last == end:
-		s.clearLagging() // the tail has messages that the store lacks; the next drain detects that
+		s.caughtUp() // the tail has messages that the store lacks; the next drain detects that
 	default:
 		s.catchUp()
 	}

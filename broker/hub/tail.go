@@ -5,6 +5,7 @@ import (
 	"sort"
 
 	"switchboard/broker/dialect"
+	"switchboard/internal/state"
 	"switchboard/internal/wire"
 	"switchboard/queue"
 )
@@ -16,11 +17,14 @@ const (
 	maxTailBytes    = 256 << 10
 )
 
-// message encodes an entry of the channel's queue: the payload of a message, or a loss marker,
-// which becomes a gap event.
+// message encodes an entry of the channel's queue: the payload of a message, a change of the state,
+// or a loss marker, which becomes a gap event.
 func (c *Channel) message(id int64, data []byte) *dialect.Message {
 	if after, to, lost := queue.Loss(data); lost {
 		return c.gap(id, after, to)
+	}
+	if state.IsEntry(data) {
+		return c.change(id, data)
 	}
 	return c.hub.opts.Messages.Message(c.Name, id, data)
 }
@@ -33,14 +37,18 @@ func (c *Channel) gap(id, after, to int64) *dialect.Message {
 	return m
 }
 
+// isMarker reports whether an entry of the channel's queue is a loss marker.
+func isMarker(m *dialect.Message) bool { return m.Event != nil }
+
 // tail is an unbroken sequence of a channel's newest messages. It is immutable. A new message makes
 // a new tail, which may share the array of the old one.
 type tail struct {
 	base       int64 // the id before the first message
 	messages   []*dialect.Message
 	last       int64 // the id of the last message, or base when there is none
-	bytes      int
 	lastMarker int64 // id of the channel's newest loss marker
+	bytes      int32 // of the messages
+	changes    bool  // some messages may have Changes
 	idle       bool  // no message arrived since the last tick
 }
 
@@ -62,22 +70,23 @@ func (t *tail) after(cursor int64) (messages []*dialect.Message, ok bool) {
 
 // extend returns t with more appended, shortened at the front to the tail's limits.
 func (t *tail) extend(more []*dialect.Message) *tail {
-	next := &tail{base: t.base, last: t.last, bytes: t.bytes, lastMarker: t.lastMarker}
+	next := &tail{base: t.base, last: t.last, bytes: t.bytes, lastMarker: t.lastMarker, changes: t.changes}
 	next.messages = append(t.messages, more...) // no other tail reads beyond len(t.messages)
 	for _, m := range more {
-		next.bytes += m.Size()
+		next.bytes += int32(m.Size())
 		next.last = m.ID
-		if m.Event != nil { // a loss marker
+		next.changes = next.changes || m.Changes != nil
+		if isMarker(m) {
 			next.lastMarker = m.ID
 		}
 	}
 	drop := max(0, len(next.messages)-maxTailMessages)
 	bytes := next.bytes
 	for _, m := range next.messages[:drop] {
-		bytes -= m.Size()
+		bytes -= int32(m.Size())
 	}
 	for bytes > maxTailBytes && drop < len(next.messages)-1 {
-		bytes -= next.messages[drop].Size()
+		bytes -= int32(next.messages[drop].Size())
 		drop++
 	}
 	if drop > 0 {
@@ -91,9 +100,10 @@ func (t *tail) extend(more []*dialect.Message) *tail {
 // of them, and the last of them has the id t.base. ok is false if the result exceeds the ring's
 // limits.
 func (t *tail) prepend(base int64, earlier []*dialect.Message) (next *tail, ok bool) {
-	next = &tail{base: base, last: t.last, bytes: t.bytes, lastMarker: t.lastMarker}
+	next = &tail{base: base, last: t.last, bytes: t.bytes, lastMarker: t.lastMarker, changes: t.changes}
 	for _, m := range earlier {
-		next.bytes += m.Size()
+		next.bytes += int32(m.Size())
+		next.changes = next.changes || m.Changes != nil
 	}
 	next.messages = slices.Concat(earlier, t.messages)
 	return next, len(next.messages) <= maxTailMessages && next.bytes <= maxTailBytes

@@ -162,7 +162,7 @@ func (j *connectJob) sendConnected() {
 	})
 	// After a recovery the subscription sends any gaps in order with the messages.
 	if req.After != nil && !j.all.Recovered && j.all.Cursor != *req.After {
-		s.Gap(wire.AllChannel, *req.After, j.all.ResumeID)
+		s.sendGap(wire.AllChannel, *req.After, j.all.ResumeID)
 	}
 }
 

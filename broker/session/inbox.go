@@ -103,7 +103,7 @@ func (in *inbox) writePage(s *Session, page queue.Page, err error) {
 		return
 	}
 	if page.Floor > in.sent {
-		s.Gap("", in.sent, page.Floor)
+		s.sendGap("", in.sent, page.Floor)
 		in.sent = page.Floor
 		in.dropUnacked(page.Floor)
 	}

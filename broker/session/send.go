@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"switchboard/broker/dialect"
+	"switchboard/broker/hub"
 	"switchboard/internal/wire"
 )
 
@@ -100,7 +101,13 @@ func (s *Session) Send(e wire.Event) {
 }
 
 // Gap implements hub.Subscriber.
-func (s *Session) Gap(channel string, after, id int64) {
+func (s *Session) Gap(sub *hub.Subscription, after, id int64) (hold bool) {
+	s.sendGap(sub.Channel.Name, after, id)
+	return false
+}
+
+// sendGap announces a gap in a channel, or in the client's queue if channel is "".
+func (s *Session) sendGap(channel string, after, id int64) {
 	s.m.opts.Metrics.Gap()
 	s.send(gapEvent(channel, after, id))
 }

@@ -196,7 +196,7 @@ func (c *pollerConn) tooLarge() {
 // send writes p at once, even if c is corked. If the peer is gone, gnet closes the connection
 // within the call.
 func (c *pollerConn) send(p []byte) {
-	if c.conn == nil || c.state == lingering {
+	if c.conn == nil || c.state == lingering || len(p) == 0 {
 		return
 	}
 	if c.conn.OutboundBuffered() == 0 {

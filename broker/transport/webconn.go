@@ -151,7 +151,7 @@ func (c *webConn) Write(b *dialect.Batch) { c.enqueue(c.encode(b)) }
 func (c *webConn) enqueue(frames []byte) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.closing != nil {
+	if c.closing != nil || len(frames) == 0 {
 		return
 	}
 	c.enqueueLocked(frames)

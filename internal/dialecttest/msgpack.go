@@ -105,6 +105,9 @@ func (c *codec) AppendEvent(dst []byte, e wire.Event) []byte {
 
 // AppendMessage implements dialect.Codec.
 func (c *codec) AppendMessage(dst []byte, m *dialect.Message) []byte {
+	if m.IsEmpty() {
+		return dst
+	}
 	return c.AppendEvent(dst, EventOf(m))
 }
 

@@ -1,6 +1,7 @@
 package native
 
 import (
+	"bytes"
 	"encoding/json"
 	"strconv"
 	"unicode/utf8"
@@ -12,7 +13,13 @@ import (
 // white space must be removed; encoding/json does that.
 func isSimple(e *wire.Event) bool {
 	return e.Data == nil && e.Messages == nil && e.Info == nil && e.Clients == nil && e.Count == nil && e.Users == nil &&
-		e.Next == "" && e.Joined == nil && e.Left == nil
+		e.Next == "" && e.Joined == nil && e.Left == nil && (e.StateEvent == nil || isSimpleState(e.StateEvent))
+}
+
+// isSimpleState reports whether s is at most a page of a state. The broker encodes the fields of a
+// page itself, without white space.
+func isSimpleState(s *wire.StateEvent) bool {
+	return bytes.IndexByte(s.Fields, '\n') < 0 && !s.Cleared && s.Gone == nil && s.Del == nil && s.Set == nil && s.Until == nil && s.Away == nil && s.Back == nil && s.By == ""
 }
 
 // appendSimple appends the JSON of a simple event, exactly as encoding/json would. `connected`
@@ -54,7 +61,27 @@ func appendSimple(b []byte, e *wire.Event) []byte {
 	if e.AfterMS != 0 {
 		b = strconv.AppendInt(append(b, `,"after_ms":`...), e.AfterMS, 10)
 	}
+	if e.StateEvent != nil {
+		b = appendSimpleState(b, e.StateEvent)
+	}
 	return append(b, '}')
+}
+
+// appendSimpleState appends the fields of a page. It copies the 32 KiB of a page; encoding/json
+// would scan them.
+func appendSimpleState(b []byte, s *wire.StateEvent) []byte {
+	if s.First {
+		b = append(b, `,"first":true`...)
+	}
+	if len(s.Fields) > 0 {
+		b = append(append(b, `,"fields":`...), s.Fields...)
+	}
+	b = appendField(b, `,"cursor":`, s.Cursor)
+	b = appendField(b, `,"group":`, s.Group)
+	if s.Max != nil {
+		b = strconv.AppendInt(append(b, `,"max":`...), int64(*s.Max), 10)
+	}
+	return b
 }
 
 // appendField appends a key and its value, or nothing if the value is empty.

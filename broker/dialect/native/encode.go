@@ -42,7 +42,7 @@ func (d *Dialect) Message(channel string, id int64, data []byte) *dialect.Messag
 // Event implements dialect.Maker.
 func (d *Dialect) Event(e wire.Event) *dialect.Message {
 	m := &dialect.Message{Event: &e, Prepared: dialect.Prepare(AppendEvent(dialect.ReserveHeader(make([]byte, 0, 192)), &e), '\n')}
-	if e.Type == wire.TypeGap && e.ID != nil {
+	if e.ID != nil && (e.Type == wire.TypeGap || e.Type == wire.TypeMessage) {
 		m.Channel, m.ID = e.Channel, *e.ID
 	}
 	return m
@@ -87,7 +87,7 @@ func AppendEvent(dst []byte, e *wire.Event) []byte {
 	switch {
 	case isSimple(e):
 		return appendSimple(dst, e)
-	case e.Type == wire.TypeMessage && e.ID != nil:
+	case e.Type == wire.TypeMessage && e.ID != nil && e.StateEvent == nil:
 		return appendMessage(dst, e.Channel, *e.ID, e.Data)
 	}
 	return appendAny(dst, *e)

@@ -35,8 +35,24 @@ func TestEventRoundTrip(t *testing.T) {
 			wire.Event{Type: wire.TypeHistory, Channel: "a", Messages: &[]wire.Stored{{ID: 1, Data: json.RawMessage(`"<"`)}, {ID: 2, Data: json.RawMessage(`null`)}}, More: true},
 			`{"type":"history","channel":"a","messages":[{"id":1,"data":"<"},{"id":2,"data":null}],"more":true}`,
 		},
-		"empty history":    {wire.Event{Type: wire.TypeHistory, Channel: "a", Messages: &[]wire.Stored{}}, `{"type":"history","channel":"a","messages":[]}`},
-		"error":            {wire.Event{Type: wire.TypeError, Code: "forbidden", Message: `channel <"a">: no`}, `{"type":"error","code":"forbidden","message":"channel <\"a\">: no"}`},
+		"empty history": {wire.Event{Type: wire.TypeHistory, Channel: "a", Messages: &[]wire.Stored{}}, `{"type":"history","channel":"a","messages":[]}`},
+		"error":         {wire.Event{Type: wire.TypeError, Code: "forbidden", Message: `channel <"a">: no`}, `{"type":"error","code":"forbidden","message":"channel <\"a\">: no"}`},
+		"page": {
+			wire.Event{Type: wire.TypeState, Channel: "a", ID: ptr(int64(7)), More: true, StateEvent: &wire.StateEvent{First: true, Fields: json.RawMessage(`{"x":[5,"a b"]}`)}},
+			`{"type":"state","channel":"a","id":7,"more":true,"first":true,"fields":{"x":[5,"a b"]}}`,
+		},
+		"full": {
+			wire.Event{Type: wire.TypeError, Code: "full", Message: "no", StateEvent: &wire.StateEvent{Group: "seat/", Max: ptr(4)}},
+			`{"type":"error","code":"full","message":"no","group":"seat/","max":4}`,
+		},
+		"changes": {
+			wire.Event{Type: wire.TypeMessage, Channel: "a", ID: ptr(int64(7)), StateEvent: &wire.StateEvent{Gone: map[string]string{"x": "left"}, By: "tab"}},
+			`{"type":"message","channel":"a","id":7,"gone":{"x":"left"},"by":"tab"}`,
+		},
+		"changes with data": {
+			wire.Event{Type: wire.TypeMessage, Channel: "a", ID: ptr(int64(7)), Data: json.RawMessage(`1`), StateEvent: &wire.StateEvent{Del: []string{"x"}}},
+			`{"type":"message","channel":"a","id":7,"data":1,"del":["x"]}`,
+		},
 		"closing":          {wire.Event{Type: wire.TypeClosing, Code: "idle", Reconnect: ptr(true), AfterMS: 5}, `{"type":"closing","code":"idle","reconnect":true,"after_ms":5}`},
 		"closing for good": {wire.Event{Type: wire.TypeClosing, Code: "superseded", Reconnect: ptr(false)}, `{"type":"closing","code":"superseded","reconnect":false}`},
 	}

@@ -61,6 +61,8 @@ func FuzzAppend(f *testing.F) {
 			{Type: typ, Ref: wire.RefOf(ref), Client: client, User: user, Secret: user, Server: message, Ping: number, Queued: &number, ID: &id},
 			{Type: typ, Channel: client, After: &ref, ID: &id, Recovered: &flag, More: flag},
 			{Type: typ, Code: user, Message: message, Reconnect: &flag, AfterMS: id},
+			{Type: typ, ID: &id, More: flag, StateEvent: &wire.StateEvent{First: flag, Cursor: user, Group: client, Max: &number, Fields: json.RawMessage(`{"a":[1,"<"]}`)}},
+			{Type: typ, ID: &id, StateEvent: &wire.StateEvent{}},
 		} {
 			got, want := AppendEvent(nil, &e), appendAny(nil, e)
 			if string(got) != string(want) {

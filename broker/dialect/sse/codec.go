@@ -29,10 +29,17 @@ func nameOf(typ string) string {
 // Liveness implements dialect.Codec. The client sends nothing, so its silence means nothing.
 func (c *codec) Liveness() dialect.Liveness { return dialect.Liveness{Ping: c.d.ping} }
 
-// AppendPing implements dialect.Codec. It appends a comment.
+// AppendPing implements dialect.Codec. It appends a comment, or an id alone if a position has moved
+// without an event. EventSource keeps such an id. Otherwise a client would resume from an old
+// position of a channel in which only the state changes, and receive a gap.
 func (c *codec) AppendPing(dst []byte) []byte {
 	if c.start() != nil {
 		return dst
+	}
+	for ch := range c.channels() {
+		if ch.moved {
+			return append(c.appendIDField(dst, false), '\n')
+		}
 	}
 	return append(dst, ":\n\n"...)
 }
@@ -169,6 +176,11 @@ func (c *codec) position(channel string) *int64 {
 func (c *codec) AppendMessage(dst []byte, m *dialect.Message) []byte {
 	name := nameMessage
 	switch e := m.Event; {
+	case m.IsEmpty():
+		if ch := c.channel(m.Channel); ch != nil {
+			ch.after, ch.moved = m.ID, true
+		}
+		return dst
 	case e == nil:
 		if position := c.position(m.Channel); position != nil && m.Channel != "" {
 			*position = m.ID
@@ -196,9 +208,7 @@ func (c *codec) appendEvent(dst []byte, e *wire.Event) []byte {
 func (c *codec) appendFields(dst []byte, name string, final bool) []byte {
 	dst = c.appendHead(dst)
 	if c.client != "" {
-		dst = append(dst, "id:"...)
-		dst = c.appendID(dst, final)
-		dst = append(dst, '\n')
+		dst = c.appendIDField(dst, final)
 	}
 	if name != nameMessage {
 		dst = append(dst, "event:"...)
@@ -206,6 +216,13 @@ func (c *codec) appendFields(dst []byte, name string, final bool) []byte {
 		dst = append(dst, '\n')
 	}
 	return append(dst, "data:"...)
+}
+
+// appendIDField appends the id of an event.
+func (c *codec) appendIDField(dst []byte, final bool) []byte {
+	dst = append(dst, "id:"...)
+	dst = c.appendID(dst, final)
+	return append(dst, '\n')
 }
 
 func appendRetry(dst []byte, ms int64) []byte {

@@ -172,7 +172,7 @@ func (c *codec) appendID(dst []byte, final bool) []byte {
 		b = appendText(b, secret)
 	}
 	for ch := range c.channels() {
-		if ch.after >= 0 {
+		if ch.moved = false; ch.after >= 0 {
 			b = append(b, ch.hash[:]...)
 			b = appendPosition(b, base, ch.after)
 		}

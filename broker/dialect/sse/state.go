@@ -64,6 +64,7 @@ type channel struct {
 	name  string // from subscribed on it shares the hub's memory
 	after int64  // -1 before subscribed, if the client does not resume
 	hash  hash
+	moved bool // after is above the position in the last id
 }
 
 // addChannel adds a channel with a name.

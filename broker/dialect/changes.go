@@ -1,0 +1,63 @@
+package dialect
+
+import (
+	"sync/atomic"
+
+	"switchboard/internal/state"
+	"switchboard/internal/wire"
+)
+
+// Changes are the changes of a channel's state in a message. Subscribers with different filters
+// receive different parts of them. A part is a message of its own, with Event set. It is made on
+// first use, and all connections share it.
+type Changes struct {
+	Entry *state.Entry // nil if it cannot be decoded
+	Size  int          // about how many bytes the entry and its parts take
+
+	parts atomic.Pointer[part]
+}
+
+// part is the message for one filter, and an element of a linked list.
+type part struct {
+	filter  state.Filter
+	message *Message // nil if subscribers with the filter receive nothing
+	next    *part
+}
+
+// Shown returns the message that subscribers with a filter receive instead of m. It returns m
+// itself if the filter shows no more than the data, and nil if the filter shows nothing.
+func (m *Message) Shown(filter state.Filter, maker Maker) *Message {
+	if m.Changes == nil {
+		return m
+	}
+	var made *part
+	for {
+		first := m.Changes.parts.Load()
+		for p := first; p != nil; p = p.next {
+			if p.filter == filter {
+				return p.message
+			}
+		}
+		if made == nil {
+			made = &part{filter: filter, message: m.part(filter, maker)}
+		}
+		made.next = first
+		if m.Changes.parts.CompareAndSwap(first, made) {
+			return made.message
+		}
+	}
+}
+
+// part makes the message for a filter, or returns nil if the filter shows nothing.
+func (m *Message) part(filter state.Filter, maker Maker) *Message {
+	if entry := m.Changes.Entry; entry != nil {
+		if shown := entry.Show(filter); shown != nil {
+			id := m.ID
+			return maker.Event(wire.Event{Type: wire.TypeMessage, Channel: m.Channel, ID: &id, Data: m.Data, StateEvent: shown})
+		}
+	}
+	if m.IsEmpty() {
+		return nil
+	}
+	return m
+}

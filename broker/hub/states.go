@@ -1,0 +1,238 @@
+package hub
+
+import (
+	"errors"
+	"slices"
+
+	"switchboard/broker/dialect"
+	"switchboard/broker/loop"
+	"switchboard/internal/state"
+)
+
+// maxFilters bounds the different filters of one channel: Subscription.filter is one byte.
+const maxFilters = 255
+
+// commonFilters are the filters without a prefix. Every channel with state subscribers has them, at
+// the indexes 1 and 2, so that a channel with too many prefixes still accepts these subscriptions.
+var commonFilters = []state.Filter{{}, {State: true}, {State: true, By: true}}
+
+// ErrFilters is returned for a subscription to a channel whose subscribers have too many different
+// prefixes.
+var ErrFilters = errors.New("hub: too many different prefixes in the channel")
+
+// SubscribeState is like Subscribe, for a subscription that sees the state. It is held until Start,
+// so that the client receives the pages of the state first. If the error is not nil, it is
+// ErrFilters, and the caller still has to release pos.
+func (h *Hub) SubscribeState(s *Subscription, l *loop.Loop, to Subscriber, pos Position, filter state.Filter) error {
+	index, err := pos.Channel.useFilter(filter)
+	if err != nil {
+		return err
+	}
+	h.Subscribe(s, l, to, pos)
+	s.filter = index
+	s.hold()
+	return nil
+}
+
+// SetFilter changes what an active subscription sees of the state, on its loop. If filter shows the
+// state, the subscription is held until Start; otherwise it continues. ErrFilters changes nothing.
+func (s *Subscription) SetFilter(filter state.Filter) error {
+	index, err := s.Channel.useFilter(filter)
+	if err != nil {
+		return err
+	}
+	s.Channel.releaseFilter(s.filter)
+	s.filter = index
+	if index != 0 {
+		s.hold()
+	} else if s.is(held) {
+		s.Start()
+	}
+	return nil
+}
+
+// Filter returns what s sees of the state.
+func (s *Subscription) Filter() state.Filter { return s.Channel.filter(s.filter) }
+
+// hold stops the delivery until Start.
+func (s *Subscription) hold() {
+	s.markLagging()
+	s.flags |= held | paged
+}
+
+// Held reports whether s waits for Start.
+func (s *Subscription) Held() bool { return s.is(held) }
+
+// Overtaken returns how many series of pages in a row became useless, at most 3: after each of them
+// the messages that follow were no longer in the store, so that another gap followed. It is 0 again
+// when s has received all messages of the channel.
+func (s *Subscription) Overtaken() int { return int(s.flags & overtakenBits / overtakenOne) }
+
+// gap tells the subscriber that the messages after `after`, up to id, are lost, and continues after
+// cursor.
+func (s *Subscription) gap(after, id, cursor int64) {
+	s.cursor = cursor
+	if s.is(paged) && s.Overtaken() < 3 {
+		s.flags += overtakenOne
+	}
+	if s.to.Gap(s, after, id) && s.filter != 0 && s.Active() {
+		s.hold()
+	}
+}
+
+// writeShown is writeOnce for a subscription that sees the state. n messages fit one write. A loss
+// marker becomes a call of Gap.
+func (s *Subscription) writeShown(messages []*dialect.Message, n int) []*dialect.Message {
+	if e := messages[0].Event; e != nil {
+		s.gap(*e.After, *e.ID, messages[0].ID)
+		return messages[1:]
+	}
+	if i := slices.IndexFunc(messages[:n], isMarker); i > 0 {
+		n = i
+	}
+	s.writeAny(&dialect.Batch{Messages: s.Channel.shown(messages[:n], s.filter)}, messages[n-1].ID)
+	return messages[n:]
+}
+
+// writeAny is write for a batch that may be empty.
+func (s *Subscription) writeAny(b *dialect.Batch, last int64) {
+	if s.cursor = last; len(b.Messages) > 0 {
+		s.to.Write(b)
+	}
+}
+
+// shown returns what subscribers with a filter receive instead of the messages. It returns the
+// messages themselves if none of them has changes.
+func (c *Channel) shown(messages []*dialect.Message, filter uint8) []*dialect.Message {
+	if !slices.ContainsFunc(messages, func(m *dialect.Message) bool { return m.Changes != nil }) {
+		return messages
+	}
+	f := c.filter(filter)
+	list := make([]*dialect.Message, 0, len(messages))
+	for _, m := range messages {
+		if m = m.Shown(f, c.hub.opts.Messages); m != nil {
+			list = append(list, m)
+		}
+	}
+	return list
+}
+
+// filter returns the filter with an index that is in use.
+func (c *Channel) filter(index uint8) state.Filter {
+	if index == 0 {
+		return state.Filter{}
+	}
+	return (*c.filters.Load())[index]
+}
+
+// useFilter returns the index of a filter for one more subscription.
+func (c *Channel) useFilter(f state.Filter) (index uint8, err error) {
+	if !f.State {
+		return 0, nil
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	list := commonFilters
+	if p := c.filters.Load(); p != nil {
+		list = *p
+	}
+	i := slices.Index(list, f)
+	for unused := len(commonFilters); i < 0; unused++ {
+		switch {
+		case unused > maxFilters:
+			return 0, ErrFilters
+		case unused == len(list):
+			list, i = append(slices.Clip(list), f), unused
+		case c.filterRefs[unused] == 0:
+			list, i = slices.Clone(list), unused
+			list[i] = f
+		}
+	}
+	for len(c.filterRefs) < len(list) {
+		c.filterRefs = append(c.filterRefs, 0)
+	}
+	c.filterRefs[i]++
+	c.filters.Store(&list)
+	c.stateSubscribers.Add(1)
+	return uint8(i), nil
+}
+
+// releaseFilter undoes useFilter.
+func (c *Channel) releaseFilter(index uint8) {
+	if index == 0 {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.filterRefs[index]--
+	if c.stateSubscribers.Add(-1) == 0 {
+		c.filterRefs = nil
+		c.filters.Store(nil)
+	}
+}
+
+// StateSubscribers returns how many subscriptions on this server see the channel's state.
+func (c *Channel) StateSubscribers() int { return int(c.stateSubscribers.Load()) }
+
+// change encodes a change of the channel's state.
+func (c *Channel) change(id int64, data []byte) *dialect.Message {
+	entry, err := state.DecodeEntry(data)
+	if err != nil {
+		c.hub.opts.Logger.Error().Err(err).Str("channel", c.Name).Int64("id", id).Msg("a change of the state is skipped")
+	}
+	m := &dialect.Message{Channel: c.Name, ID: id}
+	if entry != nil && entry.Data != nil {
+		m = c.hub.opts.Messages.Message(c.Name, id, entry.Data)
+	}
+	m.Changes = &dialect.Changes{Entry: entry, Size: 2 * len(data)}
+	return m
+}
+
+// Follower receives all messages of a channel, in order. Its methods are called with the channel
+// locked: they must not block or call the hub.
+type Follower interface {
+	// Append receives the messages that follow the ones before.
+	Append(messages []*dialect.Message)
+	// Lost reports that the messages that follow are not known. It is the last call.
+	Lost()
+}
+
+// Follow makes f the follower of the channel, instead of another one. The first call of Append has
+// the messages after `after` that this server knows; there may be none. Follow returns false if
+// some of them are not known.
+func (c *Channel) Follow(f Follower, after int64) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.bound.Load() {
+		return false
+	}
+	messages, ok := c.tail.Load().after(after)
+	if ok {
+		c.follower = f
+		f.Append(messages)
+	}
+	return ok
+}
+
+// Unfollow undoes Follow.
+func (c *Channel) Unfollow(f Follower) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.follower == f {
+		c.follower = nil
+	}
+}
+
+func (c *Channel) loseFollower() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.loseFollowerLocked()
+}
+
+// loseFollowerLocked removes the follower, because the tail begins anew or ends.
+func (c *Channel) loseFollowerLocked() {
+	if f := c.follower; f != nil {
+		c.follower = nil
+		f.Lost()
+	}
+}
