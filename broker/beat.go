@@ -65,11 +65,16 @@ func (b *Broker) beat(runCtx context.Context) {
 	}
 }
 
-// refreshServers reads the live servers and passes them to presence and to the links.
+// refreshServers reads the live servers and passes them to presence and to the links. A janitor
+// cannot notify the servers of the fields that it ends for a dead server. So once the dead server
+// is forgotten, refreshServers reads the channels with states again.
 func (b *Broker) refreshServers(ctx context.Context) error {
-	servers, err := b.membership.refresh(ctx)
+	servers, forgotten, err := b.membership.refresh(ctx)
 	if err != nil {
 		return err
+	}
+	if forgotten {
+		b.hub.MarkStatesDirty()
 	}
 	ids := make(map[string]bool, len(servers))
 	for _, s := range servers {

@@ -34,15 +34,16 @@ type membership struct {
 	id         atomic.Pointer[string] // a server that was declared dead takes a new id
 	live       atomic.Pointer[map[string]registry.Server]
 	joined     atomic.Bool
-	leaseStart atomic.Int64 // ns since started: when the last successful renewal began
-	lastBeat   atomic.Int64 // ns since started: when the last successful beat ended
-	failing    atomic.Bool  // the last beat failed, which is logged once
+	leaseStart atomic.Int64        // ns since started: when the last successful renewal began
+	ended      map[string]struct{} // servers that lost their lease and may still be listed; only refresh uses it
+	lastBeat   atomic.Int64        // ns since started: when the last successful beat ended
+	failing    atomic.Bool         // the last beat failed, which is logged once
 }
 
 func newMembership(o Options, describe func(id string) registry.Server) *membership {
 	m := &membership{
 		registry: o.Store.Registry, name: o.Name, lease: beatsPerLease * o.Timing.Beat,
-		describe: describe, log: o.Logger, started: time.Now(),
+		describe: describe, log: o.Logger, started: time.Now(), ended: make(map[string]struct{}),
 	}
 	id := newServerID(o.Name)
 	m.id.Store(&id)
@@ -91,18 +92,33 @@ func (m *membership) rejoin(ctx context.Context) error {
 	return nil
 }
 
-// refresh reads the live servers from the registry.
-func (m *membership) refresh(ctx context.Context) ([]registry.Server, error) {
-	servers, err := m.registry.Servers(ctx)
+// refresh reads the live servers from the registry. forgotten reports whether a server that was
+// live before is no longer listed: it has left, or a janitor has finished the cleanup after it.
+func (m *membership) refresh(ctx context.Context) (servers []registry.Server, forgotten bool, err error) {
+	servers, err = m.registry.Servers(ctx)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	live := make(map[string]registry.Server, len(servers))
 	for _, s := range servers {
 		live[s.ID] = s
+		delete(m.ended, s.ID)
 	}
-	m.live.Store(&live)
-	return servers, nil
+	for id := range *m.live.Swap(&live) {
+		if _, ok := live[id]; !ok {
+			m.ended[id] = struct{}{}
+		}
+	}
+	if len(m.ended) == 0 {
+		return servers, false, nil
+	}
+	listed, err := m.registry.Listed(ctx)
+	if err != nil {
+		return nil, false, err
+	}
+	before := len(m.ended)
+	maps.DeleteFunc(m.ended, func(id string, _ struct{}) bool { return !slices.Contains(listed, id) })
+	return servers, len(m.ended) < before, nil
 }
 
 // beatEnded records the outcome of a beat and logs the first of several failures.

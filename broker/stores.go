@@ -28,6 +28,7 @@ type serverRegistry interface {
 	Beat(ctx context.Context, s registry.Server) error
 	Leave(ctx context.Context, server string) error
 	Servers(ctx context.Context) ([]registry.Server, error)
+	Listed(ctx context.Context) ([]string, error)
 }
 
 // Queue holds the methods of a queue that the broker's packages call. [queue.Redis] and

@@ -1,0 +1,55 @@
+package broker
+
+import (
+	"context"
+	"testing"
+
+	"switchboard/registry"
+)
+
+// serverList is a registry whose servers have leases, or are only listed.
+type serverList struct {
+	serverRegistry
+	live, listed []string
+	lists        int // calls of Listed
+}
+
+func (l *serverList) Servers(context.Context) (servers []registry.Server, err error) {
+	for _, id := range l.live {
+		servers = append(servers, registry.Server{ID: id})
+	}
+	return servers, nil
+}
+
+func (l *serverList) Listed(context.Context) ([]string, error) {
+	l.lists++
+	return l.listed, nil
+}
+
+// TestForgottenServers checks that refresh reports once that a server is no longer listed, and
+// reads the list only while a server without a lease may be on it.
+func TestForgottenServers(t *testing.T) {
+	list := &serverList{}
+	m := &membership{registry: list, ended: make(map[string]struct{})}
+	m.live.Store(&map[string]registry.Server{})
+	for i, step := range []struct {
+		live, listed []string
+		forgotten    bool
+		lists        int
+	}{
+		{live: []string{"a", "b"}, listed: []string{"a", "b"}},
+		{live: []string{"a"}, listed: []string{"a", "b"}, lists: 1},
+		{live: []string{"a"}, listed: []string{"a", "b"}, lists: 2},
+		{live: []string{"a"}, listed: []string{"a"}, forgotten: true, lists: 3},
+		{live: []string{"a"}, listed: []string{"a"}, lists: 3},
+		{live: nil, listed: []string{"a"}, lists: 4},
+		{live: []string{"a"}, listed: []string{"a"}, lists: 4}, // it has renewed its lease
+		{live: nil, listed: nil, forgotten: true, lists: 5},
+	} {
+		list.live, list.listed = step.live, step.listed
+		_, forgotten, err := m.refresh(t.Context())
+		if err != nil || forgotten != step.forgotten || list.lists != step.lists {
+			t.Errorf("step %d: forgotten %t after %d lists, %v; want %t after %d", i, forgotten, list.lists, err, step.forgotten, step.lists)
+		}
+	}
+}
