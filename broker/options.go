@@ -12,6 +12,7 @@ import (
 
 	"switchboard/broker/auth"
 	"switchboard/broker/delivery"
+	"switchboard/broker/fields"
 	"switchboard/broker/hook"
 	"switchboard/broker/namespace"
 	"switchboard/internal/certfile"
@@ -161,6 +162,25 @@ type LimitOptions struct {
 	Batch int
 	// Targets is the maximum number of targets in one call, over all its pushes. Zero means 10,000.
 	Targets int
+	// Fields is the maximum number of fields in the state of a channel. Zero means 1024.
+	Fields int
+	// StateBytes is the maximum size of the names and values of those fields. Zero means 1 MiB.
+	StateBytes int
+	// FieldBytes is the maximum size of one value. Zero means 16 KiB.
+	FieldBytes int
+	// Operations is the maximum number of fields that one publish changes, and of its conditions. Zero
+	// means 64.
+	Operations int
+	// OwnedFields is the maximum number of fields of a channel that one client owns. Zero means 16.
+	OwnedFields int
+}
+
+// fields returns the limits of changes and states.
+func (l LimitOptions) fields() fields.Limits {
+	return fields.Limits{
+		Fields: l.Fields, StateBytes: l.StateBytes, FieldBytes: l.FieldBytes, Operations: l.Operations, Owned: l.OwnedFields,
+		Message: l.MessageBytes,
+	}
 }
 
 // RequestOptions are the requests that clients send to the backend's workers.
@@ -218,6 +238,11 @@ func (o Options) withDefaults() Options {
 	o.Limits.LargeChannel = cmp.Or(o.Limits.LargeChannel, 200)
 	o.Limits.Batch = cmp.Or(o.Limits.Batch, 1000)
 	o.Limits.Targets = cmp.Or(o.Limits.Targets, 10_000)
+	o.Limits.Fields = cmp.Or(o.Limits.Fields, 1024)
+	o.Limits.StateBytes = cmp.Or(o.Limits.StateBytes, 1<<20)
+	o.Limits.FieldBytes = cmp.Or(o.Limits.FieldBytes, 16<<10)
+	o.Limits.Operations = cmp.Or(o.Limits.Operations, 64)
+	o.Limits.OwnedFields = cmp.Or(o.Limits.OwnedFields, 16)
 	o.Requests.Queues = cmp.Or(o.Requests.Queues, 16)
 	o.Timing.Beat = cmp.Or(o.Timing.Beat, 2*time.Second)
 	o.Timing.Refresh = cmp.Or(o.Timing.Refresh, 30*time.Minute)

@@ -88,6 +88,13 @@ type Limits struct {
 	RequestShare      int   `setting:"request_share"`
 	RequestShareBytes int64 `setting:"request_share_bytes"`
 
+	// Of the state of a channel.
+	Fields      int `setting:"fields"`
+	StateBytes  int `setting:"state_bytes"`
+	FieldBytes  int `setting:"field_bytes"`
+	Operations  int `setting:"operations"`   // of one publish
+	OwnedFields int `setting:"owned_fields"` // by one client
+
 	// Zero means unlimited for these, except that the limit of UserConnections is then 64.
 	MessageRate        int      `setting:"message_rate"` // of a connection
 	ByteRate           int      `setting:"byte_rate"`    // of a connection
@@ -142,6 +149,7 @@ func DefaultBroker() Broker {
 			Message: 64 << 10, Channels: 128, Presence: 200, Batch: 1000, Targets: 10_000,
 			ClientQueue: 1000, ChannelMessages: 10_000, ChannelBytes: 8 << 20, RequestQueue: 10_000,
 			RequestBytes: 8 << 20, RequestShare: 100, RequestShareBytes: 1 << 20,
+			Fields: 1024, StateBytes: 1 << 20, FieldBytes: 16 << 10, Operations: 64, OwnedFields: 16,
 			MessageRate: 500, ByteRate: 2 << 20, NewChannels: 60,
 		},
 		Times: Times{

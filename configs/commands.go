@@ -12,6 +12,7 @@ import (
 type Check struct {
 	User    string
 	Channel string
+	Fields  []string
 	Token   Secret
 	Config  []string // the arguments for LoadBroker
 }
@@ -23,6 +24,7 @@ like the broker, and does not need a running one.
 Usage: broker check --channel CHANNEL [flags]
 
   --channel CHANNEL       the channel
+  --field FIELD           a field of the channel's state: may the client write it? Several are possible
   --user USER             the user; leave out for a client without a user
   --token TOKEN           the client's token: if it is valid, its user and grants apply;
                           - reads the token from the standard input
@@ -38,6 +40,7 @@ func LoadCheck(args []string) (Check, error) {
 	var config, token string
 	flags := pflag.NewFlagSet("broker check", pflag.ContinueOnError)
 	flags.StringVar(&c.Channel, "channel", "", "")
+	flags.StringArrayVar(&c.Fields, "field", nil, "")
 	flags.StringVar(&c.User, "user", "", "")
 	flags.StringVar(&token, "token", "", "")
 	flags.StringVar(&config, "config", "", "")

@@ -139,3 +139,15 @@ func duration(node *yaml.Node) (time.Duration, error) {
 	}
 	return d, nil
 }
+
+// durationOr reads a duration, or a word that stands for special.
+func durationOr(node *yaml.Node, word string, special time.Duration) (time.Duration, error) {
+	if node.Value == word {
+		return special, nil
+	}
+	d, err := duration(node)
+	if err != nil {
+		return 0, fmt.Errorf("%w; or %s", err, word)
+	}
+	return d, nil
+}

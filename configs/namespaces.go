@@ -21,7 +21,7 @@ func namespaces(node *yaml.Node) (*namespace.Set, error) {
 	err := each(node, "namespaces", func(name string, value *yaml.Node) error {
 		r := namespace.Rule{Name: name}
 		key := "namespaces." + name
-		if err := each(value, key, func(name string, value *yaml.Node) error { return readRule(&r, name, value) }); err != nil {
+		if err := each(value, key, func(name string, value *yaml.Node) error { return readRule(&r, key, name, value) }); err != nil {
 			return err
 		}
 		if _, err := namespace.New([]namespace.Rule{r}); err != nil {
@@ -40,7 +40,8 @@ func namespaces(node *yaml.Node) (*namespace.Set, error) {
 	return set, nil
 }
 
-func readRule(r *namespace.Rule, name string, value *yaml.Node) (err error) {
+// readRule reads one key of a namespace. section is the key of the namespace.
+func readRule(r *namespace.Rule, section, name string, value *yaml.Node) (err error) {
 	switch name {
 	case "subscribe":
 		r.Subscribe, err = access(value)
@@ -62,8 +63,17 @@ func readRule(r *namespace.Rule, name string, value *yaml.Node) (err error) {
 		r.Message, err = whole(value)
 	case "publish_rate":
 		r.PublishRate, err = positive(value)
+	case "state":
+		r.State, err = access(value)
+	case "state_keep":
+		r.StateKeep, err = durationOr(value, "forever", namespace.KeepForever)
+	case "grace":
+		r.Grace, err = durationOr(value, "never", namespace.GraceNever)
+	case "fields":
+		return fieldRules(r, value, join(section, name))
 	default:
-		return unknownKey("subscribe", "publish", "presence", "history", "history_messages", "history_age", "message", "publish_rate")
+		return unknownKey("subscribe", "publish", "presence", "history", "history_messages", "history_age", "message", "publish_rate",
+			"state", "state_keep", "grace", "fields")
 	}
 	return err
 }

@@ -121,6 +121,7 @@ func (b Broker) limits() (broker.LimitOptions, error) {
 		MessageRate: l.MessageRate, ByteRate: l.ByteRate, NewChannels: l.NewChannels, PushRate: l.PushRate,
 		AddressConnections: l.AddressConnections, AddressRate: l.AddressRate, Proxies: proxies,
 		Batch: l.Batch, Targets: l.Targets,
+		Fields: l.Fields, StateBytes: l.StateBytes, FieldBytes: l.FieldBytes, Operations: l.Operations, OwnedFields: l.OwnedFields,
 	}, nil
 }
 

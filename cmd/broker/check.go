@@ -13,6 +13,7 @@ import (
 	"switchboard/broker/namespace"
 	"switchboard/cmd/internal/setup"
 	"switchboard/configs"
+	"switchboard/internal/state"
 )
 
 // check runs `broker check`.
@@ -34,7 +35,7 @@ func printRights(request configs.Check, environ []string, stdin io.Reader, stdou
 	if err != nil {
 		return err
 	}
-	client := namespace.Subject{User: request.User}
+	client := namespace.Subject{User: request.User, Open: opts.Access.Tokens.Open()}
 	connect := mayConnect(opts, request)
 	if request.Token != "" {
 		if client, connect, err = checkToken(opts, request, stdin); err != nil {
@@ -53,7 +54,21 @@ func printRights(request configs.Check, environ []string, stdin io.Reader, stdou
 			fmt.Fprintf(stdout, "  %-10s      %s\n", "limits", text)
 		}
 	}
+	for _, field := range request.Fields {
+		printField(stdout, set, client, request.Channel, field)
+	}
 	return nil
+}
+
+// printField prints whether a client may write a field, and the rules that then apply.
+func printField(stdout io.Writer, set *namespace.Set, client namespace.Subject, channel, field string) {
+	allowed, why := set.DecideField(client, channel, field)
+	fmt.Fprintf(stdout, "  %-10s %-4s %s: %s\n", "field", yesNo[allowed], field, why)
+	if m, _ := set.AllowsField(client, channel, field); allowed {
+		if text := fieldLimits(set.For(channel), m, field); text != "" {
+			fmt.Fprintf(stdout, "  %-10s      %s\n", "", text)
+		}
+	}
 }
 
 var yesNo = map[bool]string{true: "yes", false: "no"}
@@ -124,6 +139,37 @@ func limits(r *namespace.Rule) string {
 	}
 	if r.HistoryAge > 0 {
 		list = append(list, fmt.Sprintf("kept for %v", r.HistoryAge))
+	}
+	switch {
+	case r.StateKeep == namespace.KeepForever:
+		list = append(list, "state kept forever")
+	case r.StateKeep > 0:
+		list = append(list, fmt.Sprintf("state kept for %v", r.StateKeep))
+	}
+	return strings.Join(list, ", ")
+}
+
+// fieldLimits returns the rules for a field that a client may write, as text.
+func fieldLimits(r *namespace.Rule, m namespace.FieldMatch, field string) string {
+	var list []string
+	add := func(show bool, format string, args ...any) {
+		if show {
+			list = append(list, fmt.Sprintf(format, args...))
+		}
+	}
+	f := m.Rule
+	add(f.Write == namespace.Claim, "only the user who wrote it may change it")
+	add(m.Parent != "", "part of %s: only the holder of that field may write it", m.Parent)
+	add(f.Own, "the client owns it")
+	add(f.TTL > 0, "a lease of at most %v", f.TTL)
+	add(f.Bytes > 0, "%d bytes", f.Bytes)
+	group := state.Group(field)
+	add(r.GroupMax(group) > 0, "%d fields in %s", r.GroupMax(group), group)
+	switch grace := r.GraceOf(f); {
+	case grace == namespace.GraceNever:
+		list = append(list, "stays after its owner has left")
+	case f.Grace > 0 || f.Own:
+		list = append(list, fmt.Sprintf("ends %v after its owner has left", grace))
 	}
 	return strings.Join(list, ", ")
 }

@@ -21,6 +21,13 @@ auth: {hs256_secret: ` + tokenSecret + `}
 namespaces:
   "chat:*": {subscribe: users, publish: grant, publish_rate: 5}
   "inbox:{user}": {subscribe: named, presence: off}
+  "room:*":
+    state: users
+    state_keep: forever
+    fields:
+      "member/{user}": {write: users, own: always, max: 4}
+      "seat/*": {write: claim, ttl: 10m, max: 100, bytes: 256, grace: never}
+      "p/{n}/*": {write: users, of: "member/{n}"}
 `
 
 func file(t *testing.T, text string) string {
@@ -57,6 +64,7 @@ func TestCheck(t *testing.T) {
   publish    no   namespace chat:*: publish is open to grant, and no grant of the token fits
   presence   no   namespace chat:*: presence is open to the backend only
   history    no   namespace chat:*: history is open to the backend only
+  state      no   namespace chat:*: state is open to the backend only
   limits          5 messages a second from a connection
 `; out != want {
 		t.Errorf("got %s", out)
@@ -98,6 +106,29 @@ func TestCheck(t *testing.T) {
 		if strings.Contains(stdout+stderr, granted) || strings.Contains(stdout+stderr, tokenSecret) {
 			t.Errorf("%s: the output contains a secret", name)
 		}
+	}
+}
+
+func TestCheckFields(t *testing.T) {
+	path := file(t, rulesFile)
+	_, out, _ := command("", nil, "check", "--config", path, "--user", "alice", "--channel", "room:1",
+		"--field", "member/alice", "--field", "member/bob", "--field", "seat/A,1", "--field", "seat/A1", "--field", "p/7/hat", "--field", "$room")
+	_, fields, _ := strings.Cut(out, "  state      yes  namespace room:*: state is open to users\n")
+	if want := `  limits          state kept forever
+  field      yes  member/alice: namespace room:*, fields member/{user}: write is open to users
+                  the client owns it, 4 fields in member/, ends 15s after its owner has left
+  field      no   member/bob: namespace room:*, fields member/{user}: the name has another user
+  field      no   seat/A,1: field "seat/A,1": character ',' at byte 6 of the name is not allowed
+  field      yes  seat/A1: namespace room:*, fields seat/*: write is open to claim
+                  only the user who wrote it may change it, a lease of at most 10m0s, 256 bytes, 100 fields in seat/, stays after its owner has left
+  field      yes  p/7/hat: namespace room:*, fields p/{n}/*: write is open to users
+                  part of member/7: only the holder of that field may write it
+  field      no   $room: namespace room:*: a field that begins with $ belongs to the backend
+`; fields != want {
+		t.Errorf("got %s", out)
+	}
+	if _, out, _ := command("", nil, "check", "--channel", "news", "--field", "a"); !strings.HasSuffix(out, "  field      yes  a: no keys and no namespaces are configured: write is open to anyone\n") {
+		t.Errorf("got %s", out)
 	}
 }
 
