@@ -1,6 +1,7 @@
 package configs
 
 import (
+	"os"
 	"reflect"
 	"strings"
 	"testing"
@@ -80,6 +81,38 @@ func TestBadFieldRules(t *testing.T) {
 	_, err := LoadBroker([]string{"--config", write(t, "b.yaml", "namespaces:\n 'room*':\n  fields:\n   a: {}\n")}, nil)
 	if want := `line 2: namespaces.room*: "room*": a colon belongs`; err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("%v, want %q", err, want)
+	}
+}
+
+// TestNamespacesInDocs loads the namespaces that docs/access.md shows.
+func TestNamespacesInDocs(t *testing.T) {
+	text, err := os.ReadFile("../docs/access.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := 0
+	for _, block := range strings.Split(string(text), "```yaml\n")[1:] {
+		yaml, _, _ := strings.Cut(block, "```")
+		if !strings.HasPrefix(yaml, "namespaces:") {
+			continue
+		}
+		found++
+		b, err := LoadBroker([]string{"--config", write(t, "b.yaml", yaml)}, nil)
+		if err != nil {
+			t.Errorf("%v in\n%s", err, yaml)
+			continue
+		}
+		for field, want := range map[string]bool{"member/amy": true, "member/bob": false, "p/amy/color": true, "seat/A1": true, "doc/title": false, "status": false} {
+			if r := b.Namespaces.For("room:7"); r == nil {
+				break
+			}
+			if got, why := b.Namespaces.DecideField(namespace.Subject{User: "amy"}, "room:7", field); got != want {
+				t.Errorf("%s: %s", field, why)
+			}
+		}
+	}
+	if found < 2 {
+		t.Errorf("%d examples of namespaces, want 2 at least", found)
 	}
 }
 

@@ -85,7 +85,7 @@ func TestRules(t *testing.T) {
 			{amy(), `{"del":["n/1"]}`, ""},
 			{amy(), `{"touch":["p/1/hat"]}`, wire.NotFound},
 		},
-		"nobody deletes the parts of another user's field": {
+		"the parts of a field are deleted only by the user that wrote them": {
 			{amy(), `{"set":{"n/1":1,"p/1/hat":1}}`, ""},
 			{bob, `{"del":["p/1/hat"]}`, wire.Conflict},
 			{amy(), `{"del":["p/1/hat"]}`, ""},

@@ -151,7 +151,8 @@ type FieldMatch struct {
 	OtherUser bool
 }
 
-// MatchField returns how a field fits the rules, for a writer. For the backend any user fits {user}.
+// MatchField returns how a field fits the rules, for a writer. For the backend, any user fits
+// {user}.
 func (r *Rule) MatchField(subject Subject, name string) FieldMatch {
 	if state.IsBackend(name) {
 		return FieldMatch{}
@@ -191,7 +192,7 @@ func (r *Rule) GroupMax(group string) int {
 	return 0
 }
 
-// Keep returns how long the state is kept after its last update. 0 means for ever.
+// Keep returns how long the state is kept after its last update. 0 means that the state never ends.
 func (r *Rule) Keep() time.Duration {
 	switch r.StateKeep {
 	case 0:
