@@ -104,13 +104,10 @@ func (p *fieldPattern) group() string {
 	return ""
 }
 
-// compare orders patterns by precedence: first the one with the longest literal prefix, then an
-// exact one, {user}, {n} and *. Patterns that are equal so far are compared after their placeholder
-// in the same way.
+// compare orders patterns by precedence: the longest literal prefix first, and with equal prefixes
+// an exact pattern, {user}, {n} and *. Patterns that are still equal are compared after that
+// placeholder in the same way.
 func (p *fieldPattern) compare(q *fieldPattern) int {
-	if c := cmp.Compare(len(q.literal()), len(p.literal())); c != 0 {
-		return c
-	}
 	for i := 0; i < len(p.tokens) || i < len(q.tokens); i++ {
 		a, b := p.token(i), q.token(i)
 		if c := cmp.Or(cmp.Compare(a.kind, b.kind), cmp.Compare(len(b.text), len(a.text)), cmp.Compare(a.text, b.text)); c != 0 {
