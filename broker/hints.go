@@ -13,7 +13,7 @@ const confirmTimeout = 5 * time.Second
 // handleHint acts on a hint from this server or from another one.
 func (b *Broker) handleHint(h peer.Hint) {
 	switch h.Kind {
-	case peer.Channel:
+	case peer.Channel, peer.ChannelEntry:
 		if c := b.hub.Channel(h.Name); c != nil {
 			c.Hint(h.ID, h.Prev, h.Data)
 		}

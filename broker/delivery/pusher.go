@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"switchboard/broker/peer"
+	"switchboard/internal/state"
 	"switchboard/queue"
 	"switchboard/registry"
 )
@@ -35,7 +36,12 @@ type Queue interface {
 	Client(ctx context.Context, client string) (queue.Client, bool, error)
 }
 
-// Options configures a Pusher. All fields but Epoch, Keep and SetAckDeadline are required.
+// States is the part of the queue that StepStates calls.
+type States interface {
+	StepStates(ctx context.Context, steps []queue.StateStep) []queue.Outcome[queue.Appended]
+}
+
+// Options configures a Pusher. All fields but Epoch, Keep, SetAckDeadline and States are required.
 type Options struct {
 	Registry Registry
 	Queue    Queue
@@ -52,6 +58,8 @@ type Options struct {
 	// SetAckDeadline makes the backend receive a webhook if a message is not acknowledged in time.
 	// Repeated calls for the same messages count once. Nil means that no push may set NotifyAfter.
 	SetAckDeadline func(ctx context.Context, d AckDeadline) error
+	// States changes states without a push. Nil means that no caller uses StepStates.
+	States States
 }
 
 // Pusher stores messages and notifies the owners of their channels or clients.
@@ -80,6 +88,9 @@ type Payload struct {
 	// ExistingOnly, for a push to a channel, does not create the channel. If the channel does not
 	// exist, the error is queue.ErrNewChannel.
 	ExistingOnly bool
+	// Update, for a push to a channel, changes the channel's state. Data is then not used. If the
+	// update is refused, the error is a *state.Refusal.
+	Update *state.Update
 }
 
 // ChannelResult is the result of a push to a channel.
@@ -88,6 +99,8 @@ type ChannelResult struct {
 	Servers   int // live servers with subscribers
 	Duplicate bool
 	New       bool // the push created the channel
+	// Numbers are the results of the additions of Payload.Update, by field.
+	Numbers map[string]int64
 }
 
 // ToChannel stores payload in the channel and notifies the servers with subscribers.
@@ -98,7 +111,7 @@ func (p *Pusher) ToChannel(ctx context.Context, channel string, payload Payload)
 }
 
 func (p *Pusher) channelPush(channel string, payload Payload) queue.ChannelPush {
-	push := queue.ChannelPush{Channel: channel, Data: payload.Data, Key: payload.Key, Durable: payload.Durable, ExistingOnly: payload.ExistingOnly}
+	push := queue.ChannelPush{Channel: channel, Data: payload.Data, Key: payload.Key, Durable: payload.Durable, ExistingOnly: payload.ExistingOnly, Update: payload.Update}
 	if p.opts.Keep != nil {
 		push.Cap, push.TTL = p.opts.Keep(channel)
 	}
@@ -108,21 +121,43 @@ func (p *Pusher) channelPush(channel string, payload Payload) queue.ChannelPush 
 // afterChannelAppend handles the store's answer and notifies the owners. took is the duration of
 // the store call.
 func (p *Pusher) afterChannelAppend(channel string, payload Payload, a queue.Appended, err error, took time.Duration) (ChannelResult, error) {
+	data := payload.Data
+	if payload.Update != nil {
+		data = a.Data
+	}
+	if _, refused := errors.AsType[*state.Refusal](err); refused {
+		p.announce(channel, a, data) // the fields that had expired
+		return ChannelResult{}, err
+	}
 	if err != nil && !errors.Is(err, queue.ErrNotReplicated) {
 		p.recordFailure(queueKey{peer.Channel, channel}, err)
 		return ChannelResult{}, err
 	}
-	p.recordStored(queueKey{peer.Channel, channel}, a.ID, a.Prev, a.Duplicate)
 	p.opts.Stored("channel", took)
-	result := ChannelResult{ID: a.ID, Duplicate: a.Duplicate, New: a.Prev == 0 && !a.Duplicate}
-	hint := peer.Hint{Kind: peer.Channel, Name: channel, ID: a.ID, Prev: a.Prev, Data: inlineData(payload.Data, a.Duplicate)}
+	return ChannelResult{
+		ID: a.ID, Duplicate: a.Duplicate, New: a.Prev == 0 && !a.Duplicate, Numbers: a.Numbers,
+		Servers: p.announce(channel, a, data),
+	}, err
+}
+
+// announce records the message of a channel that was stored, if there is one, and notifies the
+// owners of the channel. It returns how many of them are live.
+func (p *Pusher) announce(channel string, a queue.Appended, data []byte) (live int) {
+	if a.ID == 0 {
+		return 0
+	}
+	p.recordStored(queueKey{peer.Channel, channel}, a.ID, a.Prev, a.Duplicate)
+	hint := peer.Hint{Kind: peer.Channel, Name: channel, ID: a.ID, Prev: a.Prev, Data: inlineData(data, a.Duplicate)}
+	if state.IsEntry(hint.Data) {
+		hint.Kind = peer.ChannelEntry
+	}
 	for _, server := range a.Servers {
 		if p.opts.Live(server) {
-			result.Servers++
+			live++
 		}
 		p.notify(server, hint)
 	}
-	return result, err
+	return live
 }
 
 // inlineData returns the data for the hint, or nil if the owner must read it from the store. A

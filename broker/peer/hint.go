@@ -16,6 +16,9 @@ const (
 	Presence                     // a server's roster of a channel has changed
 	User                         // a client of a user has connected or disconnected
 	Acknowledged                 // a client has acknowledged messages of its queue
+	// ChannelEntry is Channel for a hint whose Data is a state.Entry. A server that does not know the
+	// kind ignores the hint, instead of delivering the entry as the data of a message.
+	ChannelEntry
 )
 
 const (

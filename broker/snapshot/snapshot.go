@@ -1,0 +1,290 @@
+package snapshot
+
+import (
+	"cmp"
+	"container/list"
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/rs/zerolog"
+	"golang.org/x/sync/singleflight"
+
+	"switchboard/broker/dialect"
+	"switchboard/broker/hub"
+	"switchboard/broker/work"
+	"switchboard/queue"
+)
+
+// Queue is the part of the queue that Snapshots calls.
+type Queue interface {
+	ReadStates(ctx context.Context, reads []queue.StateRead) []queue.Outcome[queue.StatePage]
+}
+
+// Options configures Snapshots. All fields up to Sweeps are required.
+type Options struct {
+	Hub      *hub.Hub
+	Queue    Queue
+	Pool     *work.Pool
+	Messages dialect.Maker // encodes pages
+	// Sweeps removes fields that are due. Nil means that only other servers and the janitor do so.
+	Sweeps  *Sweeps
+	Bytes   int           // most bytes of all views, approximately. Zero means DefaultBytes
+	Timeout time.Duration // per store call. Zero means 5 s
+	Logger  zerolog.Logger
+}
+
+// DefaultBytes is the default of Options.Bytes: 64 MiB.
+const DefaultBytes = 64 << 20
+
+// unusedTicks is how many ticks a view is kept after the last state subscriber left. It is longer
+// than a client takes to subscribe after its pages were made.
+const unusedTicks = 10
+
+// readAttempts is how often the state is read if the messages that follow it are not known.
+const readAttempts = 3
+
+// errBehind means that the hub does not know the messages after the state that was read. The hub
+// then reads the channel again.
+var errBehind = errors.New("the messages after the state are not known yet")
+
+// Snapshots holds the views of the channels with state subscribers. Its methods are safe for
+// concurrent use.
+type Snapshots struct {
+	opts      Options
+	deadlines *work.Deadlines
+	reads     singleflight.Group // by channel
+
+	mu     sync.Mutex // guards the fields below, and view.element and view.size
+	views  map[string]*view
+	recent *list.List // of views with fields, the last used first
+	bytes  int
+	closed bool
+}
+
+// New returns Snapshots without views.
+func New(o Options) *Snapshots {
+	o.Bytes = cmp.Or(o.Bytes, DefaultBytes)
+	o.Timeout = cmp.Or(o.Timeout, 5*time.Second)
+	return &Snapshots{
+		opts: o, deadlines: work.NewDeadlines(o.Timeout), views: make(map[string]*view), recent: list.New(),
+	}
+}
+
+// Series is a series of pages of one state. It never changes.
+type Series struct {
+	ID    int64              // of the state
+	Pages []*dialect.Message // at least one
+}
+
+// TryPages is Pages without a store call. It returns false unless the pages are encoded already.
+func (s *Snapshots) TryPages(c *hub.Channel, from int64, prefix string) (*Series, bool) {
+	v := s.use(c)
+	if v == nil {
+		return nil, false
+	}
+	series := v.encoded(from, prefix)
+	return series, series != nil
+}
+
+// Pages returns the fields with a prefix, as a state whose id is at least from: the cursor of the
+// subscription that receives the pages. The subscription must hold the channel. Pages may call the
+// store, so do not call it on a loop.
+func (s *Snapshots) Pages(ctx context.Context, c *hub.Channel, from int64, prefix string) (*Series, error) {
+	v := s.use(c)
+	for range 2 {
+		if v != nil {
+			if series := v.pages(from, prefix); series != nil {
+				s.resize(v)
+				return series, nil
+			}
+		}
+		var err error
+		if v, err = s.load(ctx, c); err != nil {
+			return nil, fmt.Errorf("state of channel %s: %w", c.Name, err)
+		}
+	}
+	return nil, fmt.Errorf("state of channel %s: %w", c.Name, errBehind)
+}
+
+// Prepare reads the state of a channel in the background, if there is no view of it. Call it for a
+// subscription that sees the state and begins without pages.
+func (s *Snapshots) Prepare(c *hub.Channel) {
+	if s.use(c) == nil {
+		s.reload(c)
+	}
+}
+
+// Owns reports whether the client owns a field of the channel, as far as this server knows. It
+// returns true if there is no view.
+func (s *Snapshots) Owns(channel, client string) bool {
+	s.mu.Lock()
+	v := s.views[channel]
+	s.mu.Unlock()
+	return v == nil || v.owns(client)
+}
+
+// use returns the view of a channel and marks it as used. It returns nil if the view has no fields.
+func (s *Snapshots) use(c *hub.Channel) *view {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	v := s.views[c.Name]
+	if v == nil || v.channel != c || v.element == nil {
+		return nil
+	}
+	v.unused.Store(0)
+	s.recent.MoveToFront(v.element)
+	return v
+}
+
+// load reads the state of a channel. Concurrent calls share one read.
+func (s *Snapshots) load(ctx context.Context, c *hub.Channel) (*view, error) {
+	wait := s.reads.DoChan(c.Name, func() (any, error) { return s.read(c) })
+	select {
+	case r := <-wait:
+		v, _ := r.Val.(*view)
+		return v, r.Err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// read reads the state of a channel and makes a view of it.
+func (s *Snapshots) read(c *hub.Channel) (*view, error) {
+	for range readAttempts {
+		o := s.opts.Queue.ReadStates(s.deadlines.Context(), []queue.StateRead{{Channel: c.Name}})[0]
+		if o.Err != nil {
+			return nil, o.Err
+		}
+		s.opts.Hub.SetStoreTime(o.Value.Clock)
+		v := newView(s, c, o.Value)
+		if c.Follow(v, o.Value.ID) {
+			s.install(v)
+			return v, nil
+		}
+		c.MarkDirty() // the store may have lost messages, which the hub does not know
+	}
+	return nil, errBehind
+}
+
+// reload reads the state of a channel in the background. If that fails, the next tick tries again.
+func (s *Snapshots) reload(c *hub.Channel) {
+	s.opts.Pool.Go(func() {
+		if _, err := s.load(s.deadlines.Context(), c); err != nil {
+			s.opts.Logger.Warn().Err(err).Str("channel", c.Name).Msg("the state is not read; the next tick tries again")
+		}
+	})
+}
+
+// install makes v the view of its channel.
+func (s *Snapshots) install(v *view) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		v.stop()
+		return
+	}
+	if old := s.views[v.channel.Name]; old != nil {
+		s.forgetLocked(old)
+		old.stop()
+	}
+	s.views[v.channel.Name] = v
+	v.element = s.recent.PushFront(v)
+	s.resizeLocked(v)
+}
+
+// resize counts the bytes of a view, and makes room if all views take too many.
+func (s *Snapshots) resize(v *view) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.resizeLocked(v)
+}
+
+func (s *Snapshots) resizeLocked(v *view) {
+	if v.element == nil {
+		return
+	}
+	size := v.bytes()
+	s.bytes += size - v.size
+	v.size = size
+	for s.bytes > s.opts.Bytes && s.recent.Len() > 1 {
+		oldest := s.recent.Back().Value.(*view)
+		s.forgetLocked(oldest)
+		oldest.dropFields()
+	}
+}
+
+// forgetLocked stops counting the bytes of a view.
+func (s *Snapshots) forgetLocked(v *view) {
+	if v.element != nil {
+		s.recent.Remove(v.element)
+		s.bytes -= v.size
+		v.element, v.size = nil, 0
+	}
+}
+
+// lost is called when v does not know the messages that follow. The channel may be locked.
+func (s *Snapshots) lost(v *view) {
+	s.opts.Pool.Go(func() {
+		s.mu.Lock()
+		current := s.views[v.channel.Name] == v
+		if current {
+			s.forgetLocked(v)
+		}
+		s.mu.Unlock()
+		if current && v.channel.StateSubscribers() > 0 {
+			s.reload(v.channel)
+		}
+	})
+}
+
+// Tick does the housekeeping; call it about once a second. It drops unused views, and reads views
+// again that lost messages.
+func (s *Snapshots) Tick() {
+	s.mu.Lock()
+	views := make([]*view, 0, len(s.views))
+	for _, v := range s.views {
+		views = append(views, v)
+	}
+	s.mu.Unlock()
+	for _, v := range views {
+		if v.channel.StateSubscribers() > 0 {
+			v.unused.Store(0)
+			if v.isLost() {
+				s.reload(v.channel)
+			}
+		} else if v.unused.Add(1) > unusedTicks {
+			s.remove(v)
+			continue
+		}
+		v.dropOldSeries()
+		s.resize(v)
+	}
+}
+
+// remove removes a view.
+func (s *Snapshots) remove(v *view) {
+	v.channel.Unfollow(v)
+	v.stop()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.views[v.channel.Name] == v {
+		delete(s.views, v.channel.Name)
+		s.forgetLocked(v)
+	}
+}
+
+// Close drops all views and stops their timers. Sweeps under way end by themselves.
+func (s *Snapshots) Close() {
+	s.mu.Lock()
+	s.closed = true
+	views := s.views
+	s.views = nil
+	s.mu.Unlock()
+	for _, v := range views {
+		v.channel.Unfollow(v)
+		v.stop()
+	}
+}

@@ -1,0 +1,158 @@
+package snapshot
+
+import (
+	"cmp"
+	"context"
+	"hash/fnv"
+	"io"
+	"math/rand/v2"
+	"time"
+
+	"switchboard/queue"
+)
+
+// Sweeps removes fields that are due from the states of channels. All fields are required.
+type Sweeps struct {
+	Self    func() string            // this server's id
+	Live    func(server string) bool // reports whether a server holds a lease, as far as this server knows
+	Servers func(ctx context.Context, channel string) ([]string, error)
+	// Step runs steps of the kind queue.Sweep, and notifies the servers with subscribers.
+	Step func(ctx context.Context, steps []queue.StateStep) []queue.Outcome[queue.Appended]
+}
+
+const (
+	// takeoverDelay is how long each server of a channel waits for the server before it in the order.
+	takeoverDelay = 500 * time.Millisecond
+	// sweepJitter spreads the sweeps of fields that end at the same time.
+	sweepJitter = 50 * time.Millisecond
+	// sweepRetry is the delay after a sweep that failed, or whose changes have not arrived.
+	sweepRetry = time.Second
+)
+
+// rank returns how many live servers are before this one in the order of the channel. The order is
+// that of rendezvous hashing: each channel has another first server, and if a server ends, the order
+// of the others stays.
+func (w *Sweeps) rank(channel string, servers []string) int {
+	self := w.Self()
+	position := func(server string) uint64 {
+		h := fnv.New64a()
+		_, _ = io.WriteString(h, server)
+		_, _ = h.Write([]byte{0})
+		_, _ = io.WriteString(h, channel)
+		return h.Sum64()
+	}
+	mine, rank := position(self), 0
+	for _, server := range servers {
+		if server == self || !w.Live(server) {
+			continue
+		}
+		if cmp.Or(cmp.Compare(position(server), mine), cmp.Compare(server, self)) < 0 {
+			rank++
+		}
+	}
+	return rank
+}
+
+// armLocked sets the timer for the next field that ends.
+func (v *view) armLocked() {
+	if v.due > 0 {
+		v.armAtLocked(v.due + rand.Int64N(sweepJitter.Milliseconds()))
+	}
+}
+
+// armAtLocked makes sweep run at a time on the store's clock, unless it runs earlier.
+func (v *view) armAtLocked(at int64) {
+	if v.s.opts.Sweeps == nil || v.stopped || v.firesAt > 0 && v.firesAt <= at {
+		return
+	}
+	if v.timer != nil {
+		v.timer.Stop()
+	}
+	v.firesAt = at
+	// The store's clock may be ahead of the estimate, but not behind it.
+	delay := time.Duration(max(at-v.s.opts.Hub.StoreTime(), 0)) * time.Millisecond
+	v.timer = time.AfterFunc(delay, func() { v.s.opts.Pool.Go(v.sweep) })
+}
+
+// stop stops the timer for good.
+func (v *view) stop() {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.stopLocked()
+}
+
+func (v *view) stopLocked() {
+	if v.stopped = true; v.timer != nil {
+		v.timer.Stop()
+	}
+}
+
+// sweep removes the fields that are due, if this server is the first one of the channel or the
+// servers before it have had their time.
+func (v *view) sweep() {
+	due, ok := v.isDue()
+	if !ok {
+		return
+	}
+	ctx, w := v.s.deadlines.Context(), v.s.opts.Sweeps
+	servers, err := w.Servers(ctx, v.channel.Name)
+	if err != nil {
+		v.retry(err)
+		return
+	}
+	notBefore := due + int64(w.rank(v.channel.Name, servers))*takeoverDelay.Milliseconds()
+	if notBefore > v.s.opts.Hub.StoreTime() {
+		v.mu.Lock()
+		defer v.mu.Unlock()
+		v.armAtLocked(notBefore)
+		return
+	}
+	o := w.Step(ctx, []queue.StateStep{{Channel: v.channel.Name, Kind: queue.Sweep}})[0]
+	if o.Err != nil {
+		v.retry(o.Err)
+		return
+	}
+	v.swept(o.Value.Due)
+}
+
+// isDue reports whether a field is due, and since when. If not, it sets the timer again.
+func (v *view) isDue() (due int64, ok bool) {
+	now := v.s.opts.Hub.StoreTime()
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.firesAt = 0
+	if v.stopped {
+		return 0, false
+	}
+	if v.fields != nil {
+		v.due = v.nextDueLocked(0, "")
+	}
+	if v.due == 0 || v.due > now {
+		v.armLocked()
+		return 0, false
+	}
+	return v.due, true
+}
+
+// swept sets the timer after a sweep. due is the next end of a field, as the store says.
+func (v *view) swept(due int64) {
+	now := v.s.opts.Hub.StoreTime()
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.due = due; v.fields != nil {
+		v.due = v.nextDueLocked(0, "")
+	}
+	if v.due > 0 && v.due <= now { // the entry has not arrived, or the store's clock is behind
+		v.armAtLocked(now + sweepRetry.Milliseconds())
+		return
+	}
+	v.armLocked()
+}
+
+// retry sets the timer after a failure.
+func (v *view) retry(err error) {
+	v.s.opts.Logger.Warn().Err(err).Str("channel", v.channel.Name).Msg("the fields that are due are not removed; another sweep follows")
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.armAtLocked(v.s.opts.Hub.StoreTime() + sweepRetry.Milliseconds())
+}
