@@ -1,0 +1,474 @@
+package hub
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"switchboard/broker/dialect"
+	"switchboard/internal/state"
+	"switchboard/internal/wire"
+	"switchboard/queue"
+)
+
+// reader is a subscriber that records the JSON of what it receives, in one string per message.
+type reader struct {
+	got        []string
+	backlogged bool
+	gap        func(s *Subscription) (hold bool) // nil means that Gap returns false
+}
+
+func (r *reader) Backlogged() bool { return r.backlogged }
+
+func (r *reader) Gap(s *Subscription, after, id int64) (hold bool) {
+	r.got = append(r.got, fmt.Sprintf("gap %d to %d", after, id))
+	return r.gap != nil && r.gap(s)
+}
+
+func (r *reader) Write(b *dialect.Batch) {
+	for line := range strings.Lines(string(b.Bytes(lineForm))) {
+		e, err := wire.DecodeEvent([]byte(line))
+		if err != nil {
+			panic(err)
+		}
+		if e.Type == wire.TypeGap {
+			r.got = append(r.got, fmt.Sprintf("gap event %d to %d", *e.After, *e.ID))
+			continue
+		}
+		shown := ""
+		if e.StateEvent != nil {
+			changes, err := json.Marshal(e.StateEvent)
+			if err != nil {
+				panic(err)
+			}
+			shown = string(changes)
+		}
+		r.got = append(r.got, string(e.Data)+shown)
+	}
+}
+
+// read subscribes a reader with a filter.
+func (s *harness) read(filter state.Filter, after *int64) (*reader, *Subscription) {
+	s.t.Helper()
+	pos, err := s.Acquire(s.t.Context(), "a", after)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	r, sub := &reader{}, new(Subscription)
+	s.do(func() {
+		if !filter.State {
+			s.Subscribe(sub, s.loop, r, pos)
+		} else if err := s.SubscribeState(sub, s.loop, r, pos, filter); err != nil {
+			s.t.Error(err)
+		}
+		sub.Start()
+	})
+	s.settle()
+	return r, sub
+}
+
+// update stores an update of channel a, and sends the hint if hinted is true.
+func (s *harness) update(hinted bool, u state.Update) queue.Appended {
+	s.t.Helper()
+	a, err := s.queue.AppendChannel(s.t.Context(), queue.ChannelPush{Channel: "a", Update: &u})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if hinted {
+		s.Channel("a").Hint(a.ID, a.Prev, a.Data)
+	}
+	return a
+}
+
+// set is an operation that sets a field to 1.
+func set(field string) state.Op { return state.Op{Field: field, Kind: state.Set, Value: []byte("1")} }
+
+// everything shows the whole state and the writer.
+var everything = state.Filter{State: true, By: true}
+
+// updates changes the state in several ways, and sends a message without changes.
+func (s *harness) updates(hinted bool) {
+	s.update(hinted, state.Update{Ops: []state.Op{set("x"), set("seat/1"), set("$$secret")}, Data: []byte(`"both"`), Client: "tab"})
+	s.update(hinted, state.Update{Ops: []state.Op{set("x")}, Client: "tab"})
+	s.update(hinted, state.Update{Ops: []state.Op{set("$$secret")}})
+	plain := s.append("a", 1)[0]
+	if hinted {
+		s.Channel("a").Hint(plain.ID, plain.Prev, plain.Data)
+	}
+	s.update(hinted, state.Update{Ops: []state.Op{{Field: "seat/1", Kind: state.Delete}}})
+	s.settle()
+}
+
+// TestFilters checks what subscribers with different filters receive: from the tail, from a drain,
+// and when they resume.
+func TestFilters(t *testing.T) {
+	tests := []struct {
+		name   string
+		filter state.Filter
+		want   []string
+	}{
+		{"data only", state.Filter{}, []string{`"both"`, "0"}},
+		{"all fields", state.Filter{State: true}, []string{`"both"{"set":{"seat/1":1,"x":1}}`, `{"set":{"x":1}}`, "0", `{"del":["seat/1"]}`}},
+		{"with the writer", everything, []string{
+			`"both"{"set":{"seat/1":1,"x":1},"by":"tab"}`, `{"set":{"x":1},"by":"tab"}`, "0", `{"del":["seat/1"]}`,
+		}},
+		{"a prefix", state.Filter{State: true, Prefix: "seat/"}, []string{`"both"{"set":{"seat/1":1}}`, "0", `{"del":["seat/1"]}`}},
+		{"a prefix without fields", state.Filter{State: true, Prefix: "none/"}, []string{`"both"`, "0"}},
+	}
+	for _, source := range []string{"hints", "a drain", "the store"} {
+		s := newHarness(t, queue.Options{})
+		first := s.append("a", 1)[0]
+		var readers []*reader
+		for _, test := range tests {
+			if source == "the store" {
+				continue
+			}
+			r, _ := s.read(test.filter, nil)
+			readers = append(readers, r)
+		}
+		s.updates(source == "hints")
+		if source == "a drain" {
+			s.MarkAllDirty()
+		}
+		s.settle()
+		for i, test := range tests {
+			t.Run(source+", "+test.name, func(t *testing.T) {
+				if source == "the store" {
+					r, _ := s.read(test.filter, &first.ID)
+					readers = append(readers, r)
+				}
+				s.do(func() {
+					if !slices.Equal(readers[i].got, test.want) {
+						t.Errorf("got %q, want %q", readers[i].got, test.want)
+					}
+				})
+			})
+		}
+	}
+}
+
+// TestCursorPassesWhatIsNotShown checks that a subscription advances past messages that it does not
+// receive, so that the store is not read for them again.
+func TestCursorPassesWhatIsNotShown(t *testing.T) {
+	s := newHarness(t, queue.Options{})
+	var subs []*Subscription
+	for _, filter := range []state.Filter{{}, {State: true, Prefix: "none/"}} {
+		_, sub := s.read(filter, nil)
+		subs = append(subs, sub)
+	}
+	last := s.update(true, state.Update{Ops: []state.Op{set("x")}})
+	s.settle()
+	s.do(func() {
+		for i, sub := range subs {
+			if sub.Cursor() != last.ID {
+				t.Errorf("subscription %d is at %d, want %d", i, sub.Cursor(), last.ID)
+			}
+		}
+	})
+}
+
+// countingMaker counts the events that it encodes.
+type countingMaker struct {
+	dialect.Maker
+	events int
+}
+
+func (m *countingMaker) Event(e wire.Event) *dialect.Message {
+	m.events++
+	return m.Maker.Event(e)
+}
+
+// TestOneEncodingPerFilter checks that all subscribers with the same filter share the encoding of a
+// change, also those that lag.
+func TestOneEncodingPerFilter(t *testing.T) {
+	s := newHarness(t, queue.Options{})
+	counted := &countingMaker{Maker: maker}
+	s.opts.Messages = counted
+	var readers []*reader
+	var subs []*Subscription
+	for range 10 {
+		for _, filter := range []state.Filter{everything, {State: true, Prefix: "x"}} {
+			r, sub := s.read(filter, nil)
+			readers, subs = append(readers, r), append(subs, sub)
+		}
+	}
+	s.do(func() { readers[0].backlogged = true })
+	s.update(true, state.Update{Ops: []state.Op{set("x")}})
+	s.settle()
+	s.do(func() { readers[0].backlogged = false; subs[0].Resume() })
+	s.do(func() {
+		if counted.events != 2 {
+			t.Errorf("%d encodings for two filters", counted.events)
+		}
+		for i, r := range readers {
+			if !slices.Equal(r.got, []string{`{"set":{"x":1}}`}) {
+				t.Errorf("reader %d got %q", i, r.got)
+			}
+		}
+	})
+}
+
+// TestHeldSubscription checks that nothing is delivered to a subscription until Start, also if the
+// hub ticks or the socket becomes writable.
+func TestHeldSubscription(t *testing.T) {
+	s := newHarness(t, queue.Options{})
+	pos, err := s.Acquire(t.Context(), "a", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, sub := &reader{}, new(Subscription)
+	s.do(func() {
+		if err := s.SubscribeState(sub, s.loop, r, pos, everything); err != nil {
+			t.Error(err)
+		}
+	})
+	s.update(true, state.Update{Ops: []state.Op{set("x")}})
+	s.Tick()
+	s.settle()
+	s.do(func() {
+		if sub.Resume(); !sub.Held() || len(r.got) > 0 {
+			t.Errorf("held %v, received %q before Start", sub.Held(), r.got)
+		}
+		if sub.Start(); sub.Held() || len(r.got) != 1 {
+			t.Errorf("held %v, received %q after Start", sub.Held(), r.got)
+		}
+	})
+	if n := s.Channel("a").StateSubscribers(); n != 1 {
+		t.Errorf("%d state subscribers, want 1", n)
+	}
+	s.do(func() { s.Unsubscribe(sub) })
+	if n := s.Channel("a").StateSubscribers(); n != 0 {
+		t.Errorf("%d state subscribers, want none", n)
+	}
+}
+
+// TestGapHoldsTheDelivery checks that a subscriber can stop the delivery in Gap, and how often its
+// pages were overtaken.
+func TestGapHoldsTheDelivery(t *testing.T) {
+	s := newHarness(t, queue.Options{ChannelCap: 2})
+	r, sub := s.read(everything, nil)
+	var overtaken []int
+	r.gap = func(sub *Subscription) bool {
+		overtaken = append(overtaken, sub.Overtaken())
+		return true
+	}
+	push := func(n int) {
+		for i := range n {
+			s.update(true, state.Update{Ops: []state.Op{set(fmt.Sprint("x", i))}})
+		}
+		s.settle()
+	}
+	s.do(func() { r.backlogged = true })
+	push(maxTailMessages + 10) // the tail does not reach back to the cursor
+	s.do(func() { r.backlogged = false; sub.Resume() })
+	s.settle()
+	for range 2 {
+		s.do(func() {
+			if !sub.Held() || !strings.HasPrefix(r.got[len(r.got)-1], "gap ") {
+				t.Fatalf("held %v, the last message is %q; want a gap", sub.Held(), r.got[len(r.got)-1])
+			}
+		})
+		push(maxTailMessages + 10)
+		s.do(sub.Start)
+		s.settle()
+	}
+	if !slices.Equal(overtaken, []int{0, 1, 2}) {
+		t.Errorf("overtaken %v before each gap, want 0, 1, 2", overtaken)
+	}
+	before := len(r.got)
+	s.do(sub.Start)
+	s.settle()
+	s.do(func() {
+		if sub.Overtaken() != 0 || len(r.got) != before+2 {
+			t.Errorf("overtaken %d, %d messages; want 0 and 2, when it has caught up", sub.Overtaken(), len(r.got)-before)
+		}
+	})
+}
+
+// TestLossMarkerIsAGap checks that a subscriber of the state receives a loss marker as a call of
+// Gap, between the messages before it and those after it.
+func TestLossMarkerIsAGap(t *testing.T) {
+	s := newHarness(t, queue.Options{})
+	data, _ := s.read(state.Filter{}, nil)
+	r, sub := s.read(everything, nil)
+	r.gap = func(*Subscription) (hold bool) { return true }
+	first := s.update(true, state.Update{Ops: []state.Op{set("x")}})
+	m, err := s.queue.ConfirmChannel(t.Context(), "a", first.ID+1000)
+	if err != nil || m == nil {
+		t.Fatal(m, err)
+	}
+	s.Channel("a").Hint(m.ID, m.Prev, m.Data)
+	s.update(true, state.Update{Ops: []state.Op{set("y")}, Data: []byte("2")})
+	s.settle()
+	gap := fmt.Sprintf("gap %d to %d", first.ID, first.ID+1000)
+	s.do(func() {
+		if want := []string{`{"set":{"x":1}}`, gap}; !slices.Equal(r.got, want) || !sub.Held() || sub.Cursor() != m.ID {
+			t.Errorf("got %q at %d, want %q at the marker %d", r.got, sub.Cursor(), want, m.ID)
+		}
+		sub.Start()
+		if want := []string{`{"set":{"x":1}}`, gap, `2{"set":{"y":1}}`}; !slices.Equal(r.got, want) {
+			t.Errorf("got %q, want %q", r.got, want)
+		}
+		if want := []string{"gap event" + strings.TrimPrefix(gap, "gap"), "2"}; !slices.Equal(data.got, want) {
+			t.Errorf("without the state: got %q, want %q", data.got, want)
+		}
+	})
+}
+
+// TestTooManyFilters checks that a channel refuses a 254th prefix, but accepts subscriptions without
+// a prefix, and that filters become free.
+func TestTooManyFilters(t *testing.T) {
+	s := newHarness(t, queue.Options{})
+	s.append("a", 1)
+	prefix := func(i int) state.Filter { return state.Filter{State: true, Prefix: fmt.Sprint(i)} }
+	const most = maxFilters + 1 - 3 // the index 0 and the common filters
+	var subs []*Subscription
+	for i := range most {
+		_, sub := s.read(prefix(i), nil)
+		subs = append(subs, sub)
+	}
+	s.read(everything, nil)
+	s.read(prefix(7), nil)
+	add := func(f state.Filter) (sub *Subscription, err error) {
+		pos, err := s.Acquire(t.Context(), "a", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sub = new(Subscription)
+		s.do(func() {
+			if err = s.SubscribeState(sub, s.loop, &reader{}, pos, f); err != nil {
+				s.Release(pos.Channel)
+			}
+		})
+		return sub, err
+	}
+	if _, err := add(prefix(most)); !errors.Is(err, ErrFilters) {
+		t.Fatalf("one prefix too many: %v", err)
+	}
+	s.do(func() { s.Unsubscribe(subs[100]) })
+	sub, err := add(prefix(most))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.do(func() {
+		if f := sub.Filter(); f != prefix(most) {
+			t.Errorf("the filter is %+v", f)
+		}
+		if err := subs[0].SetFilter(prefix(most + 1)); !errors.Is(err, ErrFilters) || subs[0].Filter() != prefix(0) {
+			t.Errorf("SetFilter: %v, the filter is %+v", err, subs[0].Filter())
+		}
+	})
+}
+
+// TestSetFilter checks that a subscription can see more or less of the state from now on.
+func TestSetFilter(t *testing.T) {
+	s := newHarness(t, queue.Options{})
+	r, sub := s.read(state.Filter{}, nil)
+	update := func() {
+		s.update(true, state.Update{Ops: []state.Op{set("x")}, Data: []byte("1")})
+		s.settle()
+	}
+	update()
+	s.do(func() {
+		if err := sub.SetFilter(everything); err != nil || !sub.Held() {
+			t.Errorf("%v, held %v", err, sub.Held())
+		}
+	})
+	update()
+	s.do(sub.Start)
+	update()
+	s.do(func() {
+		if err := sub.SetFilter(state.Filter{}); err != nil || sub.Held() {
+			t.Errorf("%v, held %v", err, sub.Held())
+		}
+	})
+	update()
+	s.do(func() {
+		if want := []string{"1", `1{"set":{"x":1}}`, `1{"set":{"x":1}}`, "1"}; !slices.Equal(r.got, want) {
+			t.Errorf("got %q, want %q", r.got, want)
+		}
+	})
+	if n := s.Channel("a").StateSubscribers(); n != 0 {
+		t.Errorf("%d state subscribers, want none", n)
+	}
+}
+
+// log is a Follower that records what it receives.
+type log struct {
+	ids  []int64
+	lost bool
+}
+
+func (l *log) Append(messages []*dialect.Message) {
+	for _, m := range messages {
+		l.ids = append(l.ids, m.ID)
+	}
+}
+func (l *log) Lost() { l.lost = true }
+
+// TestFollow checks that a follower receives all messages after an id, and learns when the tail
+// begins anew.
+func TestFollow(t *testing.T) {
+	s := newHarness(t, queue.Options{ChannelCap: 5})
+	s.read(everything, nil)
+	c := s.Channel("a")
+	push := func(n int) (ids []int64) {
+		for _, a := range s.append("a", n) {
+			hint(c, a)
+			ids = append(ids, a.ID)
+		}
+		s.settle()
+		return ids
+	}
+	stored := push(3)
+	var l log
+	if !c.Follow(&l, stored[0]) {
+		t.Fatal("the tail does not reach back to its first message")
+	}
+	stored = append(stored, push(2)...)
+	if !slices.Equal(l.ids, stored[1:]) {
+		t.Errorf("got %v, want %v", l.ids, stored[1:])
+	}
+	if c.Follow(new(log), stored[0]-1) {
+		t.Error("an unknown id is accepted")
+	}
+	s.append("a", 6) // without hints; the first of them is trimmed
+	s.MarkAllDirty()
+	s.settle()
+	if !l.lost {
+		t.Error("the follower does not learn that messages are missing")
+	}
+	stored = push(1)
+	if slices.Contains(l.ids, stored[0]) {
+		t.Error("the follower receives messages after Lost")
+	}
+	var unfollowed log
+	if !c.Follow(&unfollowed, stored[0]) {
+		t.Fatal("the tail does not reach back to its last message")
+	}
+	c.Unfollow(&unfollowed)
+	if push(1); len(unfollowed.ids) > 0 {
+		t.Error("the follower receives messages after Unfollow")
+	}
+}
+
+// TestMalformedEntry checks that an entry that cannot be decoded is skipped.
+func TestMalformedEntry(t *testing.T) {
+	s := newHarness(t, queue.Options{})
+	r, sub := s.read(everything, nil)
+	a, err := s.queue.AppendChannel(context.Background(), queue.ChannelPush{Channel: "a", Data: []byte("~{")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Channel("a").Hint(a.ID, a.Prev, a.Data)
+	s.settle()
+	s.do(func() {
+		if len(r.got) > 0 || sub.Cursor() != a.ID {
+			t.Errorf("got %q at %d, want nothing at %d", r.got, sub.Cursor(), a.ID)
+		}
+	})
+}
