@@ -58,10 +58,14 @@ func (a *update) write() {
 			a.disown(op.Field, a.Client)
 		}
 	}
+	owns := false
 	for i := range a.Ops {
-		if op := &a.Ops[i]; op.Kind != Delete && op.Own == Own {
-			a.addOwner(op, a.Update)
+		if op := &a.Ops[i]; op.Kind != Delete && op.Own == Own && a.addOwner(op, a.Client) {
+			owns = true
 		}
+	}
+	if owns {
+		a.connect(a.owners[a.Client], a.Generation, a.Server)
 	}
 }
 

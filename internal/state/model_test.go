@@ -166,6 +166,24 @@ func (w *world) checkLimits() {
 	}
 }
 
+// checkReasons checks why the fields of an entry end: fields that are not due end because their
+// owners have left.
+func (w *world) checkReasons(e *Entry) {
+	for name, reason := range e.Gone {
+		want, found := w.ending[name]
+		if !found {
+			want = Left
+		}
+		if reason != want {
+			w.fail("field %s: it ends because it has %s, want %s", name, reason, want)
+		}
+		_, set := e.Set[name]
+		if _, until := e.Until[name]; until && !set {
+			w.fail("field %s: it is gone, and the entry has an end of it", name)
+		}
+	}
+}
+
 // checkRefusal checks that a refusal shows the current values.
 func (w *world) checkRefusal(r *Refusal) {
 	for name, f := range r.Fields {

@@ -102,6 +102,30 @@ func (o *oracle) due(now int64) {
 	removeOrphans(o.fields)
 }
 
+// reasons returns why each field that is due ends.
+func (o *oracle) reasons(now int64) map[string]string {
+	reasons := map[string]string{}
+	if o.keepUntil > 0 && o.keepUntil <= now { // all fields are cleared instead
+		return reasons
+	}
+	for _, name := range slices.Sorted(maps.Keys(o.fields)) {
+		f := o.fields[name]
+		if reasons[name] != "" || !f.isDue(now) {
+			continue
+		}
+		reasons[name] = Expired
+		if f.away > 0 && (f.lease == 0 || f.away <= f.lease) {
+			reasons[name] = Left
+		}
+		for child, part := range o.fields {
+			if part.parent == name && reasons[child] == "" {
+				reasons[child] = reasons[name]
+			}
+		}
+	}
+	return reasons
+}
+
 // isFenced reports whether a connection may not change the state.
 func (o *oracle) isFenced(client string, generation int64, server string) bool {
 	c, known := o.conns[client]

@@ -131,27 +131,28 @@ func (c *change) setBack(name string, f *Field) {
 	}
 }
 
-// addOwner makes the client of an update an owner of a field.
-func (c *change) addOwner(op *Op, u *Update) {
+// addOwner makes a client an owner of the field of an operation. It returns false if the field has
+// ended with a parent that the update has disowned.
+func (c *change) addOwner(op *Op, client string) bool {
 	f := c.fields[op.Field]
-	if f == nil { // it has ended with a parent that the update has disowned
-		return
+	if f == nil {
+		return false
 	}
 	f.Grace = op.Grace.Milliseconds()
 	if op.Grace < 0 {
 		f.Grace = AwayStays
 	}
-	o := c.owners[u.Client]
+	o := c.owners[client]
 	if o == nil {
 		o = &owner{fields: make(map[string]struct{})}
-		c.owners[u.Client] = o
+		c.owners[client] = o
 	}
 	o.fields[op.Field] = struct{}{}
-	if i, found := slices.BinarySearch(f.Owners, u.Client); !found {
-		f.Owners = slices.Insert(f.Owners, i, u.Client)
+	if i, found := slices.BinarySearch(f.Owners, client); !found {
+		f.Owners = slices.Insert(f.Owners, i, client)
 		c.entry.setOwners(op.Field, f.Owners)
 	}
-	c.connect(o, u.Generation, u.Server)
+	return true
 }
 
 // removeOwner ends the ownership of one client. It does not change whether the field is away.

@@ -23,7 +23,8 @@ type world struct {
 	limits  Limits
 	lease   time.Duration // the longest lease
 	writers []*writer
-	wrong   string // what does not agree
+	ending  map[string]string // the fields that are due at the step, with the reasons
+	wrong   string            // what does not agree
 	trace   []string
 }
 
@@ -42,6 +43,9 @@ var fieldNames = []string{
 	"turn", "n", "total", "seat/1", "seat/2", "seat/3", "seat/4", "member/1", "member/2", "member/3",
 	"p/1/x", "p/2/x", "p/2/y", "$max/seat/", "$max/member/", "$$user/amy",
 }
+
+// familyNames are fields that have parts, and their parts. Updates often change several of them.
+var familyNames = []string{"member/1", "member/2", "p/1/x", "p/2/x", "p/2/y"}
 
 var groupMaxes = map[string]int{"seat/": 3, "member/": 2}
 
@@ -76,12 +80,13 @@ func (w *world) next() int64 {
 // step advances the clock, does one random call, and compares.
 func (w *world) step() {
 	w.advance()
+	w.ending = w.oracle.reasons(w.now)
 	x := w.writers[w.IntN(len(w.writers))]
 	conn := Connection{x.client, x.generation, x.server}
 	switch {
 	case len(x.stale) > 0 && w.chance(12):
 		conn = pick(w, x.stale)
-	case w.oracle.isFenced(conn.Client, conn.Generation, conn.Server) && !w.chance(4):
+	case w.oracle.isFenced(conn.Client, conn.Generation, conn.Server) && w.chance(2):
 		w.back(x, true)
 		w.check()
 		return
@@ -163,6 +168,7 @@ func (w *world) call(what string, r Result) {
 		if again := decoded.Encode(); string(again) != string(text) {
 			w.fail("the entry becomes %s", again)
 		}
+		w.checkReasons(decoded)
 		w.fold.Apply(logged.ID, decoded)
 		w.log = append(w.log, Logged{logged.ID, decoded})
 	}
@@ -184,6 +190,9 @@ func (w *world) update(x *writer, conn Connection) {
 	w.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
 	for _, name := range names[:w.IntN(3)*w.IntN(2)*w.IntN(2)] {
 		u.If = append(u.If, w.condition(name))
+	}
+	if w.chance(4) {
+		names = append([]string{}, familyNames...)
 	}
 	w.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
 	for _, name := range names[:1+w.IntN(1+w.IntN(5))] {

@@ -1,0 +1,140 @@
+package state
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestRefusals checks the text of each refusal, and the fields and the limit that it shows.
+func TestRefusals(t *testing.T) {
+	full := Update{Ops: []Op{set("a/1", "1"), set("a/2", "2"), set("n", "5"), set("s", `"x"`), set("m/1", "1")}}
+	for _, test := range []struct {
+		name   string
+		update Update
+		want   string // the error, and the `fields`, `group` and `max` of the event
+	}{
+		{"condition id", Update{If: []Condition{{"n", IsID, 7}}}, `conflict: field n: it does not meet the condition {"n":[1,5]}`},
+		{"condition absent", Update{If: []Condition{{"n", IsAbsent, 0}}}, `conflict: field n: it does not meet the condition {"n":[1,5]}`},
+		{"condition exists", Update{If: []Condition{{"x", Exists, 0}}}, `conflict: field x: it does not meet the condition {"x":null}`},
+		{"all conditions are shown", Update{If: []Condition{{"n", Exists, 0}, {"x", IsID, 1}, {"s", IsAbsent, 0}}},
+			`conflict: field x: it does not meet the condition {"s":[1,"x"],"x":null}`},
+		{"claim", from("amy", 1, set("n", "1").claimed()), `conflict: field n: another user holds it {"n":[1,5]}`},
+		{"claim to delete", from("amy", 1, del("n").claimed()), `conflict: field n: another user holds it {"n":[1,5]}`},
+		{"claim to touch", from("amy", 1, touch("n", 0).claimed()), `conflict: field n: another user holds it {"n":[1,5]}`},
+		{"touch of nothing", Update{Ops: []Op{touch("x", 0)}}, `not_found: field x: there is no such field {"x":null}`},
+		{"add to text", Update{Ops: []Op{add("s", 1, 0, 9)}}, `bad_request: field s: its value is not a whole number {"s":[1,"x"]}`},
+		{"add above", Update{Ops: []Op{add("n", 5, 0, 9)}}, `limit: field n: the result 10 is out of bounds {"n":[1,5]}`},
+		{"add below", Update{Ops: []Op{add("n", -6, 0, 9)}}, `limit: field n: the result -1 is out of bounds {"n":[1,5]}`},
+		{"add to nothing", Update{Ops: []Op{add("x", -6, 0, 9)}}, `limit: field x: the result -6 is out of bounds {"x":null}`},
+		{"add within bounds, but not exact in JSON", Update{Ops: []Op{add("n", MaxNumber, math.MinInt64, math.MaxInt64)}},
+			`limit: field n: the result 9007199254740996 is out of bounds {"n":[1,5]}`},
+		{"absent parent", Update{Ops: []Op{set("p", "1").of("x")}}, `not_found: field p: its parent x does not exist {"p":null}`},
+		{"deleted parent", Update{Ops: []Op{set("p", "1").of("n"), del("n")}}, `not_found: field p: its parent n does not exist {"p":null}`},
+		{"own parent", Update{Ops: []Op{set("n", "1").of("n")}}, `bad_request: field n: a field that is part of another one cannot have parts {"n":[1,5]}`},
+		{"part of a part", Update{Ops: []Op{set("p", "1").of("n"), set("q", "1").of("p")}},
+			`bad_request: field q: a field that is part of another one cannot have parts {"q":null}`},
+		{"held parent", from("amy", 1, set("p", "1").ofHeld("m/1")), `forbidden: field p: another user holds its parent m/1 {"p":null}`},
+		{"owned", Update{Ops: []Op{set("x", "1").own(0), set("y", "1").own(0)}, Client: "amy", Limits: Limits{Owned: 1}},
+			`full: field x: the client would own 2 fields, at most 1 are allowed {"x":null} max 1`},
+		{"group", Update{Ops: []Op{set("a/3", "1").max(2)}}, `full: group a/ would have 3 fields, at most 2 are allowed {"a/1":[1,1],"a/2":[1,2]} a/ max 2`},
+		{"lowered group", Update{Ops: []Op{set("$max/a/", "1"), set("a/3", "1").max(3)}},
+			`full: group a/ would have 3 fields, at most 1 are allowed {"a/1":[1,1],"a/2":[1,2]} a/ max 1`},
+		{"closed group", Update{Ops: []Op{set("$max/b/", "0"), set("b/1", "1")}}, `full: group b/ would have 1 fields, at most 0 are allowed b/ max 0`},
+		{"fields", Update{Ops: []Op{set("n", "1"), del("x"), set("x2", "1")}, Limits: Limits{Fields: 5}},
+			`full: field x2: the channel would have 6 fields, at most 5 are allowed {"x2":null} max 5`},
+		{"bytes", Update{Ops: []Op{set("n", "55")}, Limits: Limits{Bytes: 18}}, `too_large: the fields of the channel would have 19 bytes, at most 18 are allowed`},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			x := newScript(t)
+			x.apply(full)
+			before := x.shown()
+			x.expect(x.refusal(test.update), test.want)
+			x.expect(x.shown(), before)
+		})
+	}
+}
+
+// refusal applies an update, and returns its error and what the error shows.
+func (x *script) refusal(u Update) string {
+	x.Helper()
+	if u.Writer == "" {
+		u.Writer = BackendHolder
+	}
+	r, err := x.s.Apply(&u, x.now, x.next)
+	x.expect(x.logged(r), "")
+	refusal, ok := err.(*Refusal)
+	if !ok {
+		x.Fatalf("got %v, want a Refusal", err)
+	}
+	parts := []string{refusal.Error()}
+	s := refusal.Show(Filter{State: true})
+	if s.Fields != nil {
+		parts = append(parts, string(s.Fields))
+	}
+	if s.Group != "" {
+		parts = append(parts, s.Group)
+	}
+	if s.Max != nil {
+		parts = append(parts, fmt.Sprint("max ", *s.Max))
+	}
+	return strings.Join(parts, " ")
+}
+
+// TestPrecedence checks which refusal comes first: the update breaks all rules, and is then
+// repaired one rule after the other.
+func TestPrecedence(t *testing.T) {
+	x := newScript(t)
+	x.ops(set("held", "1"), set("text", `"x"`), set("a/1", "1"), set("m", "1"))
+	x.by("amy", set("old", "1").own(GraceNever))
+	x.end("amy", 1)
+	u := from("amy", 1, touch("absent", 0), set("held", "2").claimed(), add("text", 1, 0, 9), add("n", 11, 0, 9),
+		set("part", "1").ofHeld("m"), set("a/2", "1").own(0).max(1))
+	u.If = []Condition{{"held", IsAbsent, 0}}
+	u.Limits = Limits{Fields: 5, Bytes: 10, Owned: 1}
+	for _, step := range []struct {
+		want   string
+		repair func()
+	}{
+		{"conflict: the client is connected elsewhere, or its connection has ended", func() { u.Generation = 2 }},
+		{"conflict: field held: it does not meet the condition", func() { u.If = nil }},
+		{"not_found: field absent: there is no such field", func() { u.Ops[0] = touch("held", 0) }},
+		{"conflict: field held: another user holds it", func() { u.Ops[1] = set("old", "2") }},
+		{"bad_request: field text: its value is not a whole number", func() { u.Ops[2] = add("number", 1, 0, 9) }},
+		{"limit: field n: the result 11 is out of bounds", func() { u.Ops[3] = add("n", 9, 0, 9) }},
+		{"forbidden: field part: another user holds its parent m", func() { u.Ops[4].HeldParent = false }},
+		{"full: field a/2: the client would own 2 fields, at most 1 are allowed", func() { u.Owned = 2 }},
+		{"full: group a/ would have 2 fields, at most 1 are allowed", func() { u.Ops[5].GroupMax = 2 }},
+		{"full: field number: the channel would have 9 fields, at most 5 are allowed", func() { u.Fields = 9 }},
+		{"too_large: the fields of the channel would have 40 bytes, at most 10 are allowed", func() { u.Bytes = 40 }},
+		{`{"set":{"a/2":1,"n":9,"number":1,"old":2,"part":1},"until":{"held":0},"back":["old"],"own":{"a/2":["amy"]},"by":"amy"}`, func() {}},
+	} {
+		x.expect(x.apply(u), step.want)
+		step.repair()
+	}
+}
+
+// TestFullShowsTheFirstFields checks that a refusal shows at most MaxFullFields fields of a full
+// group.
+func TestFullShowsTheFirstFields(t *testing.T) {
+	x := newScript(t)
+	for i := range 100 {
+		x.ops(set(fmt.Sprintf("a/%03d", i), "1"))
+	}
+	u := Update{Ops: []Op{set("a/x", "1").max(100)}}
+	_, err := x.s.Apply(&u, x.now, x.next)
+	fields := err.(*Refusal).Fields
+	if len(fields) != MaxFullFields || fields["a/000"] == nil || fields["a/063"] == nil {
+		t.Errorf("got %d fields, want the first %d", len(fields), MaxFullFields)
+	}
+}
+
+// TestRefusalAfterExpiry checks that a refused update removes what is due, and nothing else.
+func TestRefusalAfterExpiry(t *testing.T) {
+	x := newScript(t)
+	x.ops(set("a", "1").ttl(5*time.Millisecond), set("b", "2"))
+	x.expect(x.at(5).ops(set("b", "3"), touch("a", 0)), `{"gone":{"a":"expired"}} not_found: field a: there is no such field`)
+	x.expect(x.shown(), `{"b":[1,2]}`)
+}
