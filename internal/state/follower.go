@@ -42,9 +42,8 @@ func (f *Follower) Map() *Map {
 // subscribe again with held:true.
 func (f *Follower) Held() bool { return f.held }
 
-// Gap records that messages were missed. The fields are not complete before the next series of
-// pages.
-func (f *Follower) Gap() { f.held = false }
+// Gap records that messages were missed: the fields are incomplete until the next series of pages.
+func (f *Follower) Gap() { f.pages, f.held, f.pending = 0, false, nil }
 
 // Page applies a page of the series with the given id. more says that it is not the last one. A
 // page of another series than the newest is ignored.

@@ -1,0 +1,127 @@
+package state
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/url"
+	"reflect"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+var nameSyntax = regexp.MustCompile(`\A\${0,2}[A-Za-z0-9._:@/%-]+\z`)
+
+// FuzzCheckName compares CheckName with a regular expression, and checks that each beginning of a
+// name is a prefix, and that names stand in JSON as they are.
+func FuzzCheckName(f *testing.F) {
+	for _, name := range []string{"", "a", "$max/member/", "$$n/1", "$", "$$", "$$$x", "a$", "seat/A12", "a b", "é", "a\n", "x%2F:@-._", strings.Repeat("x", 129)} {
+		f.Add(name)
+	}
+	f.Fuzz(func(t *testing.T, name string) {
+		err := CheckName(name)
+		if valid := nameSyntax.MatchString(name) && len(name) <= MaxName; valid != (err == nil) {
+			t.Fatalf("%q: got %v, valid is %v", name, err, valid)
+		}
+		if err != nil {
+			return
+		}
+		for i := range len(name) + 1 {
+			if err := CheckPrefix(name[:i]); err != nil {
+				t.Errorf("%q is a beginning of %q: %v", name[:i], name, err)
+			}
+		}
+		if text, _ := json.Marshal(name); string(text) != `"`+name+`"` {
+			t.Errorf("%q is %s in JSON", name, text)
+		}
+		if group := Group(name); !strings.HasPrefix(name, group) || strings.Count(group, "/") > 1 {
+			t.Errorf("%q is in group %q", name, group)
+		}
+	})
+}
+
+// FuzzEscape checks that a text can be read back from its escaped form, and that this is a part of
+// a name.
+func FuzzEscape(f *testing.F) {
+	for _, text := range []string{"", "amy", "a/b", "50%", "$x", "é\x00\xff", "a b+c"} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		escaped := Escape(text)
+		if back, err := url.PathUnescape(escaped); err != nil || back != text {
+			t.Errorf("%q became %q, and then %q: %v", text, escaped, back, err)
+		}
+		if !regexp.MustCompile(`\A([A-Za-z0-9._:@-]|%[0-9A-F]{2})*\z`).MatchString(escaped) {
+			t.Errorf("%q became %q", text, escaped)
+		}
+	})
+}
+
+// FuzzParseRecord checks that a parsed field becomes the same field again.
+func FuzzParseRecord(f *testing.F) {
+	f.Add([]byte("1 2 -1 15000 u:amy ~ amy/phone amy/tab\n{\"a\":1}"))
+	f.Add([]byte("1 0 0 0 b member/1\nnull"))
+	f.Add([]byte("1 0 0 0  \n"))
+	f.Add([]byte("1 0 0 0 b\n1"))
+	f.Fuzz(func(t *testing.T, record []byte) {
+		field, err := ParseRecord(record)
+		if err != nil {
+			return
+		}
+		again, err := ParseRecord(field.AppendRecord(nil))
+		if err != nil || !reflect.DeepEqual(again, field) {
+			t.Errorf("%q is %+v, and then %+v: %v", record, field, again, err)
+		}
+	})
+}
+
+// FuzzDecodeEntry checks that a decoded entry becomes the same entry again, and that readers can
+// apply and show it.
+func FuzzDecodeEntry(f *testing.F) {
+	for _, text := range []string{
+		`~{}`, `{}`, `~null`, `~{"set":{"a":1},"until":{"a":5},"own":{"a":["x"]},"data":null,"by":"x"}`,
+		`~{"cleared":true,"gone":{"a":"left"},"del":["b"],"away":{"c":0},"back":["d"]}`, `~{"set":{"a":null,"b":1e999}}`,
+	} {
+		f.Add([]byte(text))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		e, err := DecodeEntry(text)
+		if err != nil {
+			return
+		}
+		encoded := e.Encode()
+		again, err := DecodeEntry(encoded)
+		if err != nil || !bytes.Equal(again.Encode(), encoded) {
+			t.Fatalf("%q becomes %q, and then %+v: %v", text, encoded, again, err)
+		}
+		m := NewMap(0)
+		m.Apply(1, e)
+		m.Apply(2, again)
+		m.Pages(5, Filter{State: true}, 100)
+		e.Show(Filter{State: true, Prefix: "a"})
+		var follower Follower
+		follower.Message(1, e.Show(Filter{State: true, Hidden: true, By: true}))
+	})
+}
+
+// FuzzParseFields checks that fields become the same fields again.
+func FuzzParseFields(f *testing.F) {
+	for _, object := range []string{`{}`, `null`, `{"a":[1,2]}`, `{"a":null,"b":[1,{"x":1},5,"away"]}`, `{"a":[1]}`, `{"a":[]}`, `{"a":[1,2,3,4,5]}`} {
+		f.Add([]byte(object))
+	}
+	f.Fuzz(func(t *testing.T, object []byte) {
+		fields, err := ParseFields(object)
+		if err != nil {
+			return
+		}
+		for name, shown := range fields {
+			if CheckName(name) != nil || shown != nil && shown.Value == nil {
+				continue
+			}
+			again, err := ParseFields(append(AppendField([]byte{'{'}, name, shown), '}'))
+			if err != nil || !reflect.DeepEqual(again[name], shown) {
+				t.Errorf("%s: field %s is %+v, and then %+v: %v", object, name, shown, again[name], err)
+			}
+		}
+	})
+}
