@@ -23,7 +23,7 @@ func (b *Broker) handleHint(h peer.Hint) {
 		b.sessions.Supersede(h.Name, h.ID)
 	case peer.Acknowledged:
 		b.sessions.Acknowledged(h.Name, h.Prev, h.ID)
-	case peer.Presence:
+	case peer.Presence, peer.Here:
 		b.presence.Hint(h)
 	case peer.User:
 		b.presence.UserChanged(h.Name)

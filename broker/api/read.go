@@ -10,7 +10,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"switchboard/broker/namespace"
-	"switchboard/broker/presence"
 	"switchboard/internal/wire"
 	"switchboard/queue"
 	"switchboard/registry"
@@ -232,7 +231,7 @@ func (a api) presence(w http.ResponseWriter, r *http.Request) {
 		a.writeError(w, err)
 		return
 	}
-	answer := map[string]any{"channel": name, "count": page.Count, "clients": presence.WireMembers(page.Members)}
+	answer := map[string]any{"channel": name, "count": page.Count, "clients": page.WireMembers()}
 	if page.Users >= 0 {
 		answer["users"] = page.Users
 	}

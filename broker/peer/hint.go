@@ -19,6 +19,7 @@ const (
 	// ChannelEntry is Channel for a hint whose Data is a state.Entry. A server that does not know the
 	// kind ignores the hint, instead of delivering the entry as the data of a message.
 	ChannelEntry
+	Here                         // clients show new values to the watchers of a channel
 )
 
 const (
@@ -37,7 +38,8 @@ type Hint struct {
 	// the version of the roster that Data names. For Acknowledged, ID is the last acknowledged id, and
 	// Prev the generation of the client's binding.
 	ID, Prev int64
-	// Data is the message itself if it is small, else nil. It must not change after Send.
+	// Data is the message itself if it is small, else nil. For Here, it has the values, and ID and Prev
+	// are 0. It must not change after Send.
 	Data []byte
 }
 

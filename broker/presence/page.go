@@ -2,11 +2,13 @@ package presence
 
 import (
 	"context"
+	"encoding/json"
 	"slices"
 	"strings"
 
 	"golang.org/x/sync/errgroup"
 
+	"switchboard/internal/wire"
 	"switchboard/registry"
 )
 
@@ -16,6 +18,20 @@ type Page struct {
 	Next    string // cursor of the next page; empty on the last page
 	Count   int    // clients in the channel
 	Users   int    // different users, as counted at most countTTL ago; -1 on later pages, which do not count them
+
+	here []json.RawMessage // the here values of Members that this server knows; nil if there are none
+}
+
+// WireMembers converts the members to the form that clients receive, with their here values.
+func (p Page) WireMembers() []wire.Member { return withHere(p.Members, p.here) }
+
+// withHere is WireMembers with the members' here values, which may be nil.
+func withHere(members []registry.Member, here []json.RawMessage) []wire.Member {
+	list := WireMembers(members)
+	for i, data := range here {
+		list[i].Here = data
+	}
+	return list
 }
 
 // Page reads about limit members of a channel after cursor, which is "" for the first page. Only
@@ -40,6 +56,7 @@ func (p *Presence) Page(ctx context.Context, channel, cursor string, limit int) 
 		}
 	}
 	page.Members, page.Next, err = p.readPage(ctx, channel, servers, cursor, limit)
+	page.here = p.hereOf(channel, page.Members)
 	return page, err
 }
 
@@ -50,7 +67,13 @@ func (p *Presence) leasedServers(ctx context.Context, channel string) ([]string,
 		return nil, err
 	}
 	live, err := p.LeasedServers(ctx, servers)
-	return slices.DeleteFunc(servers, func(s string) bool { return !live[s] }), err
+	return without(servers, func(s string) bool { return !live[s] }), err
+}
+
+// without returns a copy of servers without those that match. The store may share its list with
+// other callers.
+func without(servers []string, match func(string) bool) []string {
+	return slices.DeleteFunc(slices.Clone(servers), match)
 }
 
 // LeasedServers returns which of the servers hold a lease now, rather than at this server's last
@@ -115,6 +138,7 @@ func (v *View) page(after string, limit int) Page {
 	if page.Members, more = v.members.listAfter(after, limit); more {
 		page.Next = viewCursor + page.Members[limit-1].Client
 	}
+	page.here = v.p.hereOf(v.channel, page.Members)
 	return page
 }
 

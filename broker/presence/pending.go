@@ -36,10 +36,11 @@ func (p *Presence) Join(channel string, m registry.Member) {
 	p.addChange(channel, memberChange{m, true})
 }
 
-// Leave removes a client of this server from the channel. A newer connection of the same client
-// stays.
+// Leave removes a client of this server from the channel, and ends the value that it shows there. A
+// newer connection of the same client stays.
 func (p *Presence) Leave(channel, client string, generation int64) {
 	p.addChange(channel, memberChange{registry.Member{Client: client, Generation: generation}, false})
+	p.EndHere(channel, client, generation)
 }
 
 func (p *Presence) addChange(channel string, c memberChange) {

@@ -58,6 +58,7 @@ type Presence struct {
 	live atomic.Pointer[map[string]bool] // servers that hold a lease, by id; never changed in place
 
 	counts userCounts
+	here   hereTable
 
 	mu            sync.Mutex                // guards the fields below
 	pending       map[string]*pendingRoster // rosters that differ from the store's, by channel
@@ -170,10 +171,15 @@ func (p *Presence) Tick() {
 	for _, v := range p.allUserViews() {
 		v.tick()
 	}
+	p.tickHere()
 }
 
-// Hint applies another server's hint that a roster has changed.
+// Hint applies another server's hint of kind peer.Presence or peer.Here.
 func (p *Presence) Hint(h peer.Hint) {
+	if h.Kind == peer.Here {
+		p.receiveHere(h)
+		return
+	}
 	u, ok := decode(h)
 	if !ok {
 		p.MarkAllDirty() // the hint is not readable

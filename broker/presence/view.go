@@ -194,6 +194,7 @@ func (v *View) applyLocked(u rosterUpdate) {
 // applyChangeLocked applies a change to a server's roster and publishes it.
 func (v *View) applyChangeLocked(server string, version int64, c registry.PresenceChange) {
 	r := v.rosters[server]
+	newServer := r == nil || len(r.members) == 0
 	if r == nil {
 		r = &roster{members: map[string]registry.Member{}}
 		v.rosters[server] = r
@@ -222,6 +223,7 @@ func (v *View) applyChangeLocked(server string, version int64, c registry.Presen
 		delete(v.rosters, server)
 	}
 	v.publishChangeLocked()
+	v.changeHereLocked(server, newServer && len(r.members) > 0, c)
 }
 
 // markDirty makes the view read the rosters of the servers again.

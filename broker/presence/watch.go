@@ -33,6 +33,9 @@ type Subscription struct {
 	index    int   // in watchers.subs
 	seq      int64 // the watcher knows all changes up to this one
 	stale    bool  // the socket was backed up: Resume sends a snapshot instead of the changes
+
+	hereMissed bool  // the socket was backed up: Resume sends the newest here values
+	hereSeq    int64 // the watcher knows all changes of here values up to this one
 }
 
 // view is what a watcher can watch: a channel ([View]) or a user ([UserView]).
@@ -49,8 +52,9 @@ type view interface {
 
 // loopWatchers holds the subscriptions of one loop. Other goroutines touch only count.
 type loopWatchers struct {
-	subs  []*Subscription
-	count atomic.Int32
+	subs     []*Subscription
+	count    atomic.Int32
+	hereUpTo int64 // the last changes of here values that were delivered
 }
 
 // subscribe adds a watcher, which receives all later changes. It runs on l.
@@ -82,12 +86,20 @@ func (s *Subscription) Close() {
 	s.view.release()
 }
 
-// Resume sends a snapshot to a stale watcher whose socket is writable again.
+// Resume sends to a watcher whose socket is writable again what it missed: a snapshot, or the newest
+// here values.
 func (s *Subscription) Resume() {
-	if !s.stale || s.watcher.Backlogged() {
+	switch {
+	case !s.stale && !s.hereMissed || s.watcher.Backlogged():
+		return
+	case !s.stale:
+		s.resumeHere()
 		return
 	}
-	s.stale = false
+	s.stale, s.hereMissed = false, false
+	if v, ok := s.view.(*View); ok {
+		s.hereSeq = v.p.here.seq.Load() // the snapshot has the values
+	}
 	event, seq := s.view.snapshotEvent()
 	s.seq = seq
 	s.watcher.Send(event)
@@ -96,7 +108,9 @@ func (s *Subscription) Resume() {
 // Subscribe adds a watcher, which receives all later changes. It runs on l, the watcher's loop, and
 // takes over the reference that Watch returned.
 func (v *View) Subscribe(l *loop.Loop, w Watcher) *Subscription {
-	return subscribe(v, &v.perLoop[l.Index], l, w)
+	s := subscribe(v, &v.perLoop[l.Index], l, w)
+	s.hereSeq = v.p.here.seq.Load()
+	return s
 }
 
 func (v *View) snapshotEvent() (wire.Event, int64) {
@@ -120,7 +134,8 @@ func (v *View) snapshotLocked() wire.Event {
 	clients, users := v.members.count()
 	event := wire.Event{Type: wire.TypePresence, Channel: v.channel, Count: &clients, Users: &users}
 	if clients <= v.members.largeChannel {
-		list := WireMembers(v.members.list())
+		members := v.members.list()
+		list := withHere(members, v.p.hereOf(v.channel, members))
 		event.Clients = &list
 	}
 	return event

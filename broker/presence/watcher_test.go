@@ -15,9 +15,11 @@ type testWatcher struct {
 	t          *testing.T
 	name       string
 	knows      map[string]bool
-	count      int  // the last count of a coalesced event, or -1
-	backlogged bool // the socket is backed up
-	resuming   bool // the next event is a snapshot
+	here       map[string]string // the here values that it knows, by client
+	values     int               // how many events with a here value it has received
+	count      int               // the last count of a coalesced event, or -1
+	backlogged bool              // the socket is backed up
+	resuming   bool              // the next event is a snapshot
 	view       *View
 	sub        *Subscription
 }
@@ -27,7 +29,7 @@ func (n *node) watch(name string) *testWatcher {
 	n.w.t.Helper()
 	v, err := n.Watch(n.w.t.Context(), testChannel)
 	n.w.check(err)
-	o := &testWatcher{t: n.w.t, name: name, view: v, count: -1}
+	o := &testWatcher{t: n.w.t, name: name, view: v, count: -1, here: map[string]string{}}
 	l := n.loops[len(name)%2] // names of different lengths give watchers on both loops
 	done := make(chan struct{})
 	l.Post(func() {
@@ -78,6 +80,8 @@ func (o *testWatcher) Send(e wire.Event) {
 		o.joined(e.Client)
 	case wire.TypeLeave:
 		o.left(e.Client)
+	case wire.TypeHere:
+		o.valueChanged(e)
 	case wire.TypePresence:
 		o.count = *e.Count
 		if e.Clients != nil {
@@ -86,6 +90,7 @@ func (o *testWatcher) Send(e wire.Event) {
 				o.knows[m.Client] = true
 			}
 			delete(o.knows, o.name)
+			o.loadValues(*e.Clients)
 		} else if o.resuming {
 			o.loadView()
 		} else if len(e.Joined)+len(e.Left) == 0 {
@@ -116,6 +121,7 @@ func (o *testWatcher) left(client string) {
 		o.t.Errorf("%s receives a leave of %s, which is not a member", o.name, client)
 	}
 	delete(o.knows, client)
+	delete(o.here, client)
 }
 
 // expect compares the members that the watcher knows with the actual ones, without itself.

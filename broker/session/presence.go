@@ -97,7 +97,7 @@ func (s *Session) presence(req wire.Request) {
 
 // sendPresence sends a page of a channel's members.
 func (s *Session) sendPresence(req wire.Request, page presence.Page, err error) {
-	clients := presence.WireMembers(page.Members)
+	clients := page.WireMembers()
 	e := wire.Event{Type: wire.TypePresence, Ref: req.Ref, Channel: req.Channel, Clients: &clients, Next: page.Next, Count: &page.Count}
 	if page.Users >= 0 {
 		e.Users = &page.Users
@@ -105,14 +105,14 @@ func (s *Session) sendPresence(req wire.Request, page presence.Page, err error) 
 	if errors.Is(err, registry.ErrBadCursor) {
 		err = wire.Errorf(wire.BadRequest, "cursor: no earlier page returned it")
 	}
-	s.chargeBytes(membersSize(page.Members))
+	s.chargeBytes(membersSize(clients))
 	s.answer(e, err)
 }
 
 // membersSize returns the bytes for which a presence answer is charged.
-func membersSize(members []registry.Member) (n int) {
+func membersSize(members []wire.Member) (n int) {
 	for _, m := range members {
-		n += len(m.Client) + len(m.User) + len(m.Info)
+		n += len(m.Client) + len(m.User) + len(m.Info) + len(m.Here)
 	}
 	return n
 }

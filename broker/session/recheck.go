@@ -18,7 +18,7 @@ func (m *Manager) Recheck() {
 	})
 }
 
-// recheck ends the watches and subscriptions that a new token or new access rules do not allow.
+// recheck ends the watches, the here values and the subscriptions that a new token or new access rules do not allow.
 func (s *Session) recheck() {
 	current := s.permissions()
 	for _, w := range slices.Clone(s.watches()) {
@@ -34,6 +34,7 @@ func (s *Session) recheck() {
 			s.stopWatch(s.watches().index(w.channel)) // the subscription to the channel's messages stays
 		}
 	}
+	s.endForbiddenHere(current)
 	for _, sub := range s.subs().list() {
 		name := sub.Channel.Name
 		if wire.IsSystem(name) {

@@ -147,6 +147,8 @@ func (s *Session) dispatch(req wire.Request) {
 		s.history(req)
 	case wire.TypePresence:
 		s.presence(req)
+	case wire.TypeHere:
+		s.here(req)
 	case wire.TypeRequest:
 		s.request(req)
 	case wire.TypeRefresh:

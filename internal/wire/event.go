@@ -40,6 +40,7 @@ type Member struct {
 	User   string          `json:"user,omitempty"`
 	Info   json.RawMessage `json:"info,omitempty"`
 	Since  int64           `json:"since,omitempty"` // join time in Unix milliseconds, on the store's clock
+	Here   json.RawMessage `json:"here,omitempty"`  // the value that the client shows; see TypeHere
 }
 
 // Stored is a message in the history of a channel.

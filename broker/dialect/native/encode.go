@@ -89,6 +89,8 @@ func AppendEvent(dst []byte, e *wire.Event) []byte {
 		return appendSimple(dst, e)
 	case e.Type == wire.TypeMessage && e.ID != nil && e.StateEvent == nil:
 		return appendMessage(dst, e.Channel, *e.ID, e.Data)
+	case e.Type == wire.TypeHere:
+		return appendHere(dst, e)
 	}
 	return appendAny(dst, *e)
 }

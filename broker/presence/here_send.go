@@ -1,0 +1,159 @@
+package presence
+
+import (
+	"slices"
+	"time"
+
+	"switchboard/broker/peer"
+)
+
+// sendHere sends the values of a channel that have changed to the watchers of this server, and to the
+// other servers that have members.
+func (p *Presence) sendHere(channel string) {
+	h, v := p.lockHereAndView(channel, false)
+	if h == nil {
+		return
+	}
+	changed, shown := h.takeUnsentLocked(v)
+	if v != nil {
+		h.loadFromViewLocked(v)
+	}
+	hints := hereHints{p, channel, h.servers, encodeHere(changed)}
+	joined := hereHints{p, channel, h.joined, nil}
+	if len(h.joined) > 0 {
+		joined.bodies = encodeHere(h.localValuesLocked())
+	}
+	h.joined, h.due = nil, time.Time{}
+	if shown {
+		v.postHereLocked()
+	}
+	unlockHere(h, v)
+	hints.notify()
+	joined.notify()
+}
+
+// takeUnsentLocked returns the values that have changed, with new numbers. shown reports whether the
+// watchers of this server have something to receive.
+func (h *hereChannel) takeUnsentLocked(v *View) (changed []*hereValue, shown bool) {
+	changed = h.unsent
+	if h.unsent = nil; len(changed) == 0 {
+		return nil, false
+	}
+	h.lastSend = time.Now()
+	for _, value := range changed {
+		value.unsent = false
+		if value.local { // otherwise a newer connection of the client is on another server
+			value.number = max(value.number+1, h.lastSend.UnixMilli()) // also above a number that this server has forgotten
+			value.heard = h.lastSend
+			shown = h.showLocked(v, value, true) || shown
+		}
+	}
+	return slices.DeleteFunc(changed, func(value *hereValue) bool { return !value.local }), shown
+}
+
+// localValuesLocked returns the values of this server's clients that were sent before, ended ones
+// included. So a lost hint of an end is repeated too.
+func (h *hereChannel) localValuesLocked() (list []*hereValue) {
+	for _, v := range h.values {
+		if v.local && !v.unsent {
+			list = append(list, v)
+		}
+	}
+	return list
+}
+
+// hereHints are hints with the values of one channel.
+type hereHints struct {
+	p       *Presence
+	channel string
+	servers []string
+	bodies  [][]byte
+}
+
+// notify sends the hints. Do not call it with a lock held.
+func (h hereHints) notify() {
+	for _, server := range h.servers {
+		for _, body := range h.bodies {
+			h.p.opts.Notify(server, peer.Hint{Kind: peer.Here, Name: h.channel, Data: body})
+		}
+	}
+}
+
+// tickHere does the housekeeping of all here values.
+func (p *Presence) tickHere() {
+	if p.here.count.Load() == 0 {
+		return
+	}
+	p.here.mu.Lock()
+	names := make([]string, 0, len(p.here.channels))
+	for name := range p.here.channels {
+		names = append(names, name)
+	}
+	p.here.mu.Unlock()
+	for _, name := range names {
+		if h, v := p.lockHereAndView(name, false); h != nil {
+			h.tickLocked(v)
+			unlockHere(h, v)
+		}
+	}
+}
+
+// tickLocked ends and removes the values that were not heard of, and starts to send the others
+// again.
+func (h *hereChannel) tickLocked(v *View) {
+	now, shown, local := time.Now(), false, false
+	for client, value := range h.values {
+		if v == nil {
+			value.forgetShown()
+		}
+		silent := now.Sub(value.heard) >= hereTTL && !value.unsent
+		switch {
+		case value.local && (value.data != nil || !silent):
+			local = true
+		case silent && value.data == nil:
+			delete(h.values, client)
+			continue
+		case silent:
+			value.data, value.heard = nil, now
+		}
+		if !value.unsent {
+			shown = h.showLocked(v, value, false) || shown // also after the channel was large
+		}
+	}
+	if shown {
+		v.postHereLocked()
+	}
+	if h.ticks++; local && h.ticks%hereResend == 0 {
+		h.p.opts.Pool.Go(func() { h.p.resendHere(h.name) })
+	}
+	h.removeIfUnusedLocked(now)
+}
+
+// resendHere sends the values of this server's clients in a channel again. If the channel has become
+// large, it ends them instead.
+func (p *Presence) resendHere(channel string) {
+	ctx, cancel := p.context()
+	defer cancel()
+	err := p.LoadHere(ctx, channel)
+	h := p.lockHere(channel, false)
+	if h == nil {
+		return
+	}
+	if err != nil {
+		p.opts.Logger.Warn().Err(err).Msg("here values: the members of the channel were not read; the next round tries again")
+		h.loaded = time.Now() // until then, the members known before count
+	}
+	values := h.localValuesLocked()
+	if h.clients > p.opts.LargeChannel {
+		for _, value := range values {
+			if value.data != nil {
+				h.changeLocked(value, nil)
+				h.scheduleLocked(0)
+			}
+		}
+		values = nil
+	}
+	hints := hereHints{p, channel, h.servers, encodeHere(values)}
+	h.mu.Unlock()
+	hints.notify()
+}

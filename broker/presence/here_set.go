@@ -1,0 +1,123 @@
+package presence
+
+import (
+	"context"
+	"time"
+
+	"switchboard/internal/wire"
+)
+
+// SetHere sets the value that a client of this server shows to the watchers of a channel. data is
+// compact JSON of at most MaxHere bytes, and is kept. Nil ends the value. A value of an older
+// connection of the client has no effect.
+//
+// ready is false if nothing was done because LoadHere must be called first. The error is a
+// *wire.Error if the channel is large. SetHere does not call the store.
+func (p *Presence) SetHere(channel, client string, generation int64, data []byte) (ready bool, err error) {
+	if data == nil {
+		p.EndHere(channel, client, generation)
+		return true, nil
+	}
+	h := p.lockHere(channel, false)
+	if h == nil {
+		return false, nil
+	}
+	defer h.mu.Unlock()
+	if time.Since(h.loaded) >= hereTTL {
+		return false, nil
+	}
+	v := h.values[client]
+	if h.clients > p.opts.LargeChannel || v == nil && len(h.values) >= h.maxValuesLocked() {
+		return true, wire.Errorf(wire.RateLimited, "channel %s: it has more than %d clients, so no values are sent in it",
+			channel, p.opts.LargeChannel)
+	}
+	if v == nil {
+		v = &hereValue{client: client}
+		h.values[client] = v
+	}
+	if v.generation <= generation {
+		v.generation = generation
+		h.changeLocked(v, data)
+		h.scheduleLocked(time.Until(h.lastSend.Add(hereInterval)))
+	}
+	return true, nil
+}
+
+// EndHere ends the value that a client of this server shows in a channel. It does nothing if there
+// is none, or if it is of a newer connection of the client.
+func (p *Presence) EndHere(channel, client string, generation int64) {
+	h := p.lockHere(channel, false)
+	if h == nil {
+		return
+	}
+	defer h.mu.Unlock()
+	if v := h.values[client]; v != nil && v.local && v.data != nil && v.generation <= generation {
+		h.changeLocked(v, nil)
+		h.scheduleLocked(0)
+	}
+}
+
+// LoadHere reads how many members a channel has, and on which servers. It calls the store, unless
+// the channel has watchers on this server, so do not call it on a loop.
+func (p *Presence) LoadHere(ctx context.Context, channel string) error {
+	h, v := p.lockHereAndView(channel, true)
+	if v != nil {
+		h.loadFromViewLocked(v)
+	}
+	if unlockHere(h, v); v != nil {
+		return nil
+	}
+	servers, err := p.opts.Store.ChannelServers(ctx, channel)
+	if err != nil {
+		return err
+	}
+	servers = without(servers, func(s string) bool { return !p.isLive(s) })
+	sizes, err := p.opts.Store.RosterSizes(ctx, channel, servers)
+	if err != nil {
+		return err
+	}
+	h = p.lockHere(channel, true)
+	defer h.mu.Unlock()
+	h.loaded, h.clients, h.servers = time.Now(), 0, nil
+	for i, server := range servers {
+		h.clients += sizes[i]
+		if sizes[i] > 0 && server != p.opts.ServerID() {
+			h.servers = append(h.servers, server)
+		}
+	}
+	return nil
+}
+
+// loadFromViewLocked is LoadHere for a channel with watchers on this server.
+func (h *hereChannel) loadFromViewLocked(v *View) {
+	self := h.p.opts.ServerID()
+	h.loaded, h.clients, h.servers = time.Now(), len(v.members.clients), nil
+	for server := range v.rosters {
+		if server != self {
+			h.servers = append(h.servers, server)
+		}
+	}
+}
+
+// changeLocked sets the value of a client of this server. nil ends it.
+func (h *hereChannel) changeLocked(v *hereValue, data []byte) {
+	v.data, v.local = data, true
+	if !v.unsent {
+		v.unsent = true
+		h.unsent = append(h.unsent, v)
+	}
+}
+
+// scheduleLocked has sendHere called after the given time, or earlier.
+func (h *hereChannel) scheduleLocked(wait time.Duration) {
+	due := time.Now().Add(max(wait, 0))
+	if !h.due.IsZero() && !due.Before(h.due) {
+		return
+	}
+	h.due = due
+	if h.timer == nil {
+		h.timer = time.AfterFunc(max(wait, 0), func() { h.p.sendHere(h.name) })
+		return
+	}
+	h.timer.Reset(max(wait, 0))
+}
