@@ -27,6 +27,7 @@ const (
 type hereTable struct {
 	count atomic.Int32 // of channels: joins and leaves check only this
 	seq   atomic.Int64 // grows with each change that watchers receive, in any channel
+	began time.Time    // when the clock began
 
 	mu       sync.Mutex // guards the field below; it is locked last
 	channels map[string]*hereChannel
@@ -59,18 +60,23 @@ type hereChannel struct {
 // values of a client, wherever it is connected.
 type hereValue struct {
 	client     string
-	generation int64     // of the client's binding
-	number     int64     // grows with each value that is sent, also after an end
-	data       []byte    // compact JSON; nil if the value has ended
-	heard      time.Time // when it was last sent or received
-	local      bool      // the client is connected to this server
-	unsent     bool      // it is in hereChannel.unsent
+	generation int64         // of the client's binding
+	number     int64         // grows with each value that is sent, also after an end
+	data       []byte        // compact JSON; nil if the value has ended
+	heard      time.Duration // when it was last sent or received, on the clock of hereTable
+	local      bool          // the client is connected to this server
+
+	unsent bool   // it is in hereChannel.unsent
+	next   []byte // if unsent: the data to be sent; nil for an end
 
 	// What the watchers of this server know. All are zero if nothing is to be delivered.
 	shown   bool             // they have the value
 	seq     int64            // of the last change
 	message *dialect.Message // the last change
 }
+
+// now returns the time on the clock of the table.
+func (t *hereTable) now() time.Duration { return time.Since(t.began) }
 
 // findHere returns the values of a channel, or nil. If create is true, it creates them.
 func (p *Presence) findHere(channel string, create bool) *hereChannel {
@@ -135,8 +141,8 @@ func unlockHere(h *hereChannel, v *View) {
 func (h *hereChannel) maxValuesLocked() int { return 4 * h.p.opts.LargeChannel }
 
 // removeIfUnusedLocked removes a channel without values from the table.
-func (h *hereChannel) removeIfUnusedLocked(now time.Time) {
-	if len(h.values) > 0 || !h.due.IsZero() || now.Sub(h.loaded) < hereTTL {
+func (h *hereChannel) removeIfUnusedLocked() {
+	if len(h.values) > 0 || !h.due.IsZero() || time.Since(h.loaded) < hereTTL {
 		return
 	}
 	h.removed = true
@@ -152,8 +158,9 @@ func (v *hereValue) olderThan(generation, number int64) bool {
 	return v.generation < generation || v.generation == generation && v.number < number
 }
 
-// hereOf returns the members' values, in the order of the members. It is nil if there are none.
-func (p *Presence) hereOf(channel string, members []registry.Member) []json.RawMessage {
+// hereOf returns the members' values, in the order of the members. It is nil if there are none. If
+// shown is true, these are only the values that the watchers on this server have.
+func (p *Presence) hereOf(channel string, members []registry.Member, shown bool) []json.RawMessage {
 	h := p.lockHere(channel, false)
 	if h == nil {
 		return nil
@@ -161,7 +168,7 @@ func (p *Presence) hereOf(channel string, members []registry.Member) []json.RawM
 	defer h.mu.Unlock()
 	var list []json.RawMessage
 	for i, m := range members {
-		if v := h.values[m.Client]; v != nil && v.data != nil && v.generation >= m.Generation {
+		if v := h.values[m.Client]; v != nil && v.data != nil && v.generation >= m.Generation && (v.shown || !shown) {
 			if list == nil {
 				list = make([]json.RawMessage, len(members))
 			}

@@ -3,7 +3,6 @@ package presence
 import (
 	"bytes"
 	"encoding/binary"
-	"time"
 
 	"switchboard/broker/peer"
 )
@@ -97,14 +96,14 @@ func (h *hereChannel) receiveLocked(v *View, sent sentValue) bool {
 		value = &hereValue{client: string(sent.client)}
 		h.values[value.client] = value
 	case value.generation == sent.generation && value.number == sent.number:
-		value.heard = time.Now()
+		value.heard = h.p.here.now()
 		if value.data != nil || len(sent.data) == 0 {
 			return false
 		} // else it was silent for hereTTL, and comes back
 	case !value.olderThan(sent.generation, sent.number):
 		return false
 	}
-	value.generation, value.number, value.heard, value.local = sent.generation, sent.number, time.Now(), false
+	value.generation, value.number, value.heard, value.local = sent.generation, sent.number, h.p.here.now(), false
 	if value.data = nil; len(sent.data) > 0 {
 		value.data = bytes.Clone(sent.data)
 	}

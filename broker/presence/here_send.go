@@ -41,10 +41,10 @@ func (h *hereChannel) takeUnsentLocked(v *View) (changed []*hereValue, shown boo
 	}
 	h.lastSend = time.Now()
 	for _, value := range changed {
-		value.unsent = false
-		if value.local { // otherwise a newer connection of the client is on another server
+		next := value.next
+		if value.unsent, value.next = false, nil; value.local { // otherwise a newer connection of the client is on another server
 			value.number = max(value.number+1, h.lastSend.UnixMilli()) // also above a number that this server has forgotten
-			value.heard = h.lastSend
+			value.data, value.heard = next, h.p.here.now()
 			shown = h.showLocked(v, value, true) || shown
 		}
 	}
@@ -101,24 +101,25 @@ func (p *Presence) tickHere() {
 // tickLocked ends and removes the values that were not heard of, and starts to send the others
 // again.
 func (h *hereChannel) tickLocked(v *View) {
-	now, shown, local := time.Now(), false, false
+	now, shown, local := h.p.here.now(), false, false
 	for client, value := range h.values {
 		if v == nil {
 			value.forgetShown()
 		}
-		silent := now.Sub(value.heard) >= hereTTL && !value.unsent
+		silent := now-value.heard >= hereTTL && !value.unsent
 		switch {
 		case value.local && (value.data != nil || !silent):
 			local = true
 		case silent && value.data == nil:
 			delete(h.values, client)
+			if v != nil {
+				v.hereForgotten = max(v.hereForgotten, value.seq)
+			}
 			continue
 		case silent:
 			value.data, value.heard = nil, now
 		}
-		if !value.unsent {
-			shown = h.showLocked(v, value, false) || shown // also after the channel was large
-		}
+		shown = h.showLocked(v, value, false) || shown // also after the channel was large
 	}
 	if shown {
 		v.postHereLocked()
@@ -126,7 +127,7 @@ func (h *hereChannel) tickLocked(v *View) {
 	if h.ticks++; local && h.ticks%hereResend == 0 {
 		h.p.opts.Pool.Go(func() { h.p.resendHere(h.name) })
 	}
-	h.removeIfUnusedLocked(now)
+	h.removeIfUnusedLocked()
 }
 
 // resendHere sends the values of this server's clients in a channel again. If the channel has become
@@ -146,7 +147,7 @@ func (p *Presence) resendHere(channel string) {
 	values := h.localValuesLocked()
 	if h.clients > p.opts.LargeChannel {
 		for _, value := range values {
-			if value.data != nil {
+			if value.latest() != nil {
 				h.changeLocked(value, nil)
 				h.scheduleLocked(0)
 			}

@@ -35,8 +35,10 @@ func (p *Presence) SetHere(channel, client string, generation int64, data []byte
 		v = &hereValue{client: client}
 		h.values[client] = v
 	}
-	if v.generation <= generation {
-		v.generation = generation
+	if v.generation < generation {
+		v.generation, v.data = generation, nil // the value of the older connection
+	}
+	if v.generation == generation {
 		h.changeLocked(v, data)
 		h.scheduleLocked(time.Until(h.lastSend.Add(hereInterval)))
 	}
@@ -51,7 +53,7 @@ func (p *Presence) EndHere(channel, client string, generation int64) {
 		return
 	}
 	defer h.mu.Unlock()
-	if v := h.values[client]; v != nil && v.local && v.data != nil && v.generation <= generation {
+	if v := h.values[client]; v != nil && v.local && v.generation <= generation && v.latest() != nil {
 		h.changeLocked(v, nil)
 		h.scheduleLocked(0)
 	}
@@ -99,9 +101,17 @@ func (h *hereChannel) loadFromViewLocked(v *View) {
 	}
 }
 
-// changeLocked sets the value of a client of this server. nil ends it.
+// latest returns the data of the value with the change that is not sent yet.
+func (v *hereValue) latest() []byte {
+	if v.unsent {
+		return v.next
+	}
+	return v.data
+}
+
+// changeLocked sets the value of a client of this server. Nil ends it.
 func (h *hereChannel) changeLocked(v *hereValue, data []byte) {
-	v.data, v.local = data, true
+	v.next, v.local = data, true
 	if !v.unsent {
 		v.unsent = true
 		h.unsent = append(h.unsent, v)

@@ -204,6 +204,27 @@ func TestHereBacklog(t *testing.T) {
 	})
 }
 
+// TestHereLongBacklog checks that a watcher whose socket was backed up for long misses no end.
+func TestHereLongBacklog(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 0, 0, "a")
+		a := w.nodes["a"]
+		a.join("phone", "bob", 1)
+		o := a.watchAsMember("x")
+		a.mustShow("phone", 1, "on")
+		w.waitASecond()
+		o.expectValues("before the backlog", map[string]string{"phone": "on"})
+		o.setBacklogged(true)
+		a.mustShow("phone", 1, "")
+		w.runFor(40)
+		if n := a.hereCount(); n > 0 {
+			t.Errorf("%d values are left", n)
+		}
+		o.setBacklogged(false)
+		o.expectValues("after the backlog", nil)
+	})
+}
+
 // TestHereLarge checks that values are refused in a large channel, and that those that exist end.
 func TestHereLarge(t *testing.T) {
 	for _, watched := range []bool{false, true} {

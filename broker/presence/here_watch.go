@@ -167,11 +167,19 @@ func (c *hereChanges) write(s *Subscription, upTo int64) {
 }
 
 // resumeHere delivers the changes that were not delivered while the socket was backed up: of each
-// client the newest.
-func (s *Subscription) resumeHere() {
+// client the newest. It returns false if some were forgotten, so that a snapshot must be sent.
+func (s *Subscription) resumeHere() bool {
 	s.hereMissed = false
-	v := s.view.(*View) // users have no values
-	if upTo := s.watchers.hereUpTo; s.hereSeq < upTo {
-		v.hereChanges(s.hereSeq, upTo).write(s, upTo)
+	v, upTo := s.view.(*View), s.watchers.hereUpTo // users have no values
+	changes := v.hereChanges(s.hereSeq, upTo)
+	v.mu.Lock()
+	forgotten := v.hereForgotten > s.hereSeq
+	v.mu.Unlock()
+	if forgotten {
+		return false
 	}
+	if s.hereSeq < upTo {
+		changes.write(s, upTo)
+	}
+	return true
 }

@@ -56,7 +56,7 @@ func (p *Presence) Page(ctx context.Context, channel, cursor string, limit int) 
 		}
 	}
 	page.Members, page.Next, err = p.readPage(ctx, channel, servers, cursor, limit)
-	page.here = p.hereOf(channel, page.Members)
+	page.here = p.hereOf(channel, page.Members, false)
 	return page, err
 }
 
@@ -138,7 +138,7 @@ func (v *View) page(after string, limit int) Page {
 	if page.Members, more = v.members.listAfter(after, limit); more {
 		page.Next = viewCursor + page.Members[limit-1].Client
 	}
-	page.here = v.p.hereOf(v.channel, page.Members)
+	page.here = v.p.hereOf(v.channel, page.Members, true)
 	return page
 }
 

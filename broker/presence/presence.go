@@ -76,6 +76,7 @@ func New(opts Options) *Presence {
 	opts.Grace = cmp.Or(opts.Grace, 5)
 	opts.Timeout = cmp.Or(opts.Timeout, 5*time.Second)
 	p := &Presence{opts: opts, pending: map[string]*pendingRoster{}, views: map[string]*View{}, users: map[string]*UserView{}}
+	p.here.began = time.Now()
 	p.live.Store(&map[string]bool{})
 	return p
 }

@@ -39,6 +39,8 @@ type View struct {
 	recorded     []rosterUpdate     // the updates since recording began
 	members      memberSet
 
+	hereForgotten int64 // the newest end of a here value that was forgotten: see hereTTL
+
 	perLoop allWatchers // not guarded by mu: each loop uses its own entry
 }
 

@@ -92,8 +92,7 @@ func (s *Subscription) Resume() {
 	switch {
 	case !s.stale && !s.hereMissed || s.watcher.Backlogged():
 		return
-	case !s.stale:
-		s.resumeHere()
+	case !s.stale && s.resumeHere():
 		return
 	}
 	s.stale, s.hereMissed = false, false
@@ -135,7 +134,7 @@ func (v *View) snapshotLocked() wire.Event {
 	event := wire.Event{Type: wire.TypePresence, Channel: v.channel, Count: &clients, Users: &users}
 	if clients <= v.members.largeChannel {
 		members := v.members.list()
-		list := withHere(members, v.p.hereOf(v.channel, members))
+		list := withHere(members, v.p.hereOf(v.channel, members, true))
 		event.Clients = &list
 	}
 	return event
