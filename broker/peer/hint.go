@@ -19,7 +19,7 @@ const (
 	// ChannelEntry is Channel for a hint whose Data is a state.Entry. A server that does not know the
 	// kind ignores the hint, instead of delivering the entry as the data of a message.
 	ChannelEntry
-	Here                         // clients show new values to the watchers of a channel
+	Here // clients show new values to the watchers of a channel
 )
 
 const (
