@@ -24,6 +24,14 @@ type call struct {
 	err      error
 }
 
+// refresh makes a subscribe continue from the current position of its channel.
+func (call *call) refresh() {
+	if call.sub != nil {
+		call.req = call.sub.request()
+		call.req.Ref = wire.RefOf(call.ref)
+	}
+}
+
 func (c *Client) newRefLocked() int64 {
 	c.nextRef++
 	return c.nextRef
@@ -99,6 +107,7 @@ var answerType = map[string]string{
 	wire.TypePublish:     wire.TypePublished,
 	wire.TypeRequest:     wire.TypeReply,
 	wire.TypeHistory:     wire.TypeHistory,
+	wire.TypeState:       wire.TypeState,
 	wire.TypeRefresh:     wire.TypeRefreshed,
 	wire.TypePing:        wire.TypePong,
 }
@@ -168,9 +177,7 @@ func (c *Client) resumeLocked(s *session) {
 	}
 	slices.SortFunc(unsent, func(a, b *call) int { return cmp.Compare(a.ref, b.ref) })
 	for _, call := range unsent {
-		if call.sub != nil {
-			call.req.After = call.sub.pos.after()
-		}
+		call.refresh()
 		s.outbox = append(s.outbox, outgoing{req: call.req, call: call})
 	}
 	s.signal()

@@ -45,7 +45,14 @@ func (c *Client) deliverOne(it *item) {
 	switch {
 	case it.do != nil:
 		it.do()
-	case c.opts.OnMessage != nil:
+		return
+	case it.view != nil:
+		it.message.Changes = it.view.message(it.message.ID, it.state)
+		if it.message.Data == nil && it.message.Changes == nil {
+			return
+		}
+	}
+	if c.opts.OnMessage != nil {
 		c.opts.OnMessage(it.message)
 	}
 }

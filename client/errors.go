@@ -24,6 +24,9 @@ const (
 	RateLimited  = wire.RateLimited
 	Unavailable  = wire.Unavailable
 	Timeout      = wire.Timeout
+	Conflict     = wire.Conflict
+	Full         = wire.Full
+	OutOfRange   = wire.OutOfRange
 )
 
 // CloseReason is the reason for which the broker ended a connection.

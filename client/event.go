@@ -64,6 +64,12 @@ func (c *Client) dispatchLocked(s *session, ev wire.Event, size int) {
 		c.messageLocked(s, ev, size)
 	case wire.TypeGap:
 		c.gapLocked(ev)
+	case wire.TypeState:
+		if ev.Ref.Set {
+			c.answerLocked(ev)
+			return
+		}
+		c.pageLocked(ev, size)
 	case wire.TypeUnsubscribed:
 		if ev.Ref.Set {
 			c.answerLocked(ev)
@@ -105,7 +111,7 @@ func (c *Client) messageLocked(s *session, ev wire.Event, size int) {
 	if ev.ID == nil {
 		return
 	}
-	m := Message{Channel: ev.Channel, ID: *ev.ID, Data: ev.Data}
+	m := Message{Channel: ev.Channel, ID: *ev.ID, Data: ev.Data, By: stateOf(ev).By}
 	if ev.Channel == "" {
 		if c.queue.advance(m.ID) {
 			c.inbox.put(item{message: m, size: size, epoch: c.epoch})
@@ -123,7 +129,7 @@ func (c *Client) messageLocked(s *session, ev wire.Event, size int) {
 	if sub == nil || !sub.active || !sub.pos.advance(m.ID) {
 		return
 	}
-	c.inbox.put(item{message: m, size: size})
+	c.inbox.put(item{message: m, size: size, view: sub.view, state: stateOf(ev)})
 }
 
 // gapLocked moves the position to the end of a gap and reports the gap. If the position is already
@@ -141,6 +147,7 @@ func (c *Client) gapLocked(ev wire.Event) {
 			return
 		}
 		pos = &sub.pos
+		sub.missedLocked()
 	}
 	g.After = pos.id
 	if ev.After != nil {
@@ -180,7 +187,7 @@ func (c *Client) errorLocked(ctx context.Context, s *session, ev wire.Event) {
 	err := &Error{Code: wire.ErrorCode(ev.Code), Message: ev.Message}
 	if !s.connectedAt.IsZero() {
 		if call := c.calls[ev.Ref.Value]; ev.Ref.Set && call != nil {
-			c.refuseLocked(ctx, s, call, err)
+			c.refuseLocked(ctx, s, call, err, ev)
 			return
 		}
 	} else if !ev.Ref.Set || ev.Ref.Value == s.connectRef {

@@ -3,6 +3,8 @@ package client
 import (
 	"context"
 	"sync"
+
+	"switchboard/internal/wire"
 )
 
 const (
@@ -18,8 +20,10 @@ const (
 // item is one queued callback.
 type item struct {
 	message Message
-	do      func() // called instead of OnMessage, if not nil
-	gap     bool   // message has the channel and the id of a gap
+	do      func()           // called instead of OnMessage, if not nil
+	gap     bool             // message has the channel and the id of a gap
+	view    *view            // the fields that message changes, or nil
+	state   *wire.StateEvent // of message; not nil if view is not nil
 	size    int
 	epoch   int // Client.epoch when the item was queued
 }

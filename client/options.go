@@ -40,6 +40,10 @@ type Options struct {
 
 	// OnMessage is called for every message. Zero means that messages are dropped and acknowledged.
 	OnMessage func(Message)
+	// OnFields is called when the fields of a channel have arrived: after a Subscribe with State, and
+	// again when the client may have missed changes. The Snapshot replaces what the caller knew. Later
+	// changes arrive in Message.Changes. Zero means that only Client.Fields shows them.
+	OnFields func(Snapshot)
 	// OnGap is called when messages are missing. Zero means that gaps are ignored.
 	OnGap func(Gap)
 	// OnState is called when an attempt begins, succeeds or fails, and when a connection ends. Zero
@@ -62,7 +66,12 @@ type Options struct {
 type Message struct {
 	Channel string // "" for the client queue, AllChannel for pushes to all clients
 	ID      int64
-	Data    json.RawMessage // owned by the callback
+	Data    json.RawMessage // owned by the callback; nil for a message that only changes fields
+	By      string          // the client that has published it, where this client may see presence and fields
+	// Changes are the changes that the message has made to the fields that the client holds. Nil if
+	// there are none, if they were included when the fields arrived, and without
+	// SubscribeOptions.State.
+	Changes *Changes
 }
 
 // Gap reports missing messages, with ids above After and up to ID. An ID below After is a reset:

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"switchboard/internal/state"
 	"switchboard/internal/wire"
 )
 
@@ -13,6 +14,23 @@ type SubscribeOptions struct {
 	// After is the last id that the caller has seen; a pointer to 0 is the beginning of the channel.
 	// Zero (nil) means to start now, or to continue an existing subscription.
 	After *int64
+	// State also subscribes to the fields of the channel: see Client.Fields, OnFields and
+	// Message.Changes. Zero means that only the data of messages arrives.
+	State bool
+	// Prefix selects the fields whose names begin with it. Zero means all fields that this client may
+	// read. It needs State.
+	Prefix string
+	// Presence also subscribes to the other clients of the channel: see OnPresence and OnHere. Zero
+	// means no.
+	Presence bool
+}
+
+// selector returns the `state` of the subscribe, nil without State.
+func (o SubscribeOptions) selector() *wire.Selector {
+	if !o.State {
+		return nil
+	}
+	return &wire.Selector{Prefix: o.Prefix}
 }
 
 // Subscription is the result of Subscribe.
@@ -50,6 +68,7 @@ func (p position) after() *int64 {
 // subscription is one channel that the caller has subscribed to.
 type subscription struct {
 	channel string
+	opts    SubscribeOptions // of the last Subscribe, without After
 	pos     position
 	// active is set when `subscribed` arrives on this connection. Earlier messages of the channel
 	// belong to an earlier subscription, and arrive again.
@@ -57,22 +76,46 @@ type subscription struct {
 	established bool    // any connection has answered `subscribed`
 	pending     *call   // the subscribe without an answer yet
 	retry       backoff // after retryable refusals
+
+	view *view // nil without State, and before the first `subscribed`
+	// held is set when the last page of the state has arrived, until something is missed.
+	held   bool
+	series int64 // id of the pages of which the last one is missing; 0 for none
+}
+
+// request returns the subscribe for sub at its position.
+func (sub *subscription) request() wire.Request {
+	req := wire.Request{
+		Type: wire.TypeSubscribe, Channel: sub.channel, After: sub.pos.after(), Presence: sub.opts.Presence,
+	}
+	if selector := sub.opts.selector(); selector != nil {
+		req.StateRequest = &wire.StateRequest{State: selector, Held: req.After != nil && sub.holds(selector)}
+	}
+	return req
 }
 
 // Subscribe subscribes to a channel, over all reconnects, until Unsubscribe. The messages after
-// SubscribeOptions.After follow, and then new ones. The error is a *Error if the broker refuses. If
-// ctx ends, the error is its error, and the client continues to subscribe.
+// SubscribeOptions.After follow, and then new ones. With State, the fields follow first, and
+// OnFields is called. The options of the last Subscribe count.
+//
+// The error is a *Error if the broker refuses. If ctx ends, the error is its error, and the client
+// continues to subscribe.
 func (c *Client) Subscribe(ctx context.Context, channel string, opts SubscribeOptions) (Subscription, error) {
 	if err := checkChannel(channel); err != nil {
 		return Subscription{}, err
 	}
+	if err := opts.check(); err != nil {
+		return Subscription{}, err
+	}
 	c.mu.Lock()
 	sub := c.subs[channel]
-	if sub != nil && sub.active && opts.After == nil && c.stopped == nil {
+	after := opts.After
+	opts.After = nil
+	if sub != nil && sub.active && after == nil && sub.opts == opts && sub.pending == nil && c.stopped == nil {
 		defer c.mu.Unlock()
 		return Subscription{Channel: channel, ID: sub.pos.id, Recovered: true}, nil
 	}
-	call := c.addSubscriptionLocked(channel, opts.After)
+	call := c.addSubscriptionLocked(channel, opts, after)
 	c.mu.Unlock()
 	ev, err := c.await(ctx, call)
 	if err != nil {
@@ -93,9 +136,16 @@ func checkChannel(channel string) error {
 	return wire.CheckName("channel", channel)
 }
 
-// addSubscriptionLocked adds a subscription and returns its call. Without a new position, it
-// returns the pending call if there is one.
-func (c *Client) addSubscriptionLocked(channel string, after *int64) *call {
+func (o SubscribeOptions) check() error {
+	if o.Prefix != "" && !o.State {
+		return wire.Errorf(wire.BadRequest, "prefix: it needs State")
+	}
+	return state.CheckPrefix(o.Prefix)
+}
+
+// addSubscriptionLocked adds a subscription and returns its call. Without a new position and new
+// options, it returns the pending call if there is one.
+func (c *Client) addSubscriptionLocked(channel string, opts SubscribeOptions, after *int64) *call {
 	sub := c.subs[channel]
 	if sub == nil {
 		sub = &subscription{
@@ -104,19 +154,21 @@ func (c *Client) addSubscriptionLocked(channel string, after *int64) *call {
 		}
 		c.subs[channel] = sub
 	}
-	if sub.pending != nil && after == nil {
+	if sub.pending != nil && after == nil && sub.opts == opts {
 		sub.pending.noCaller = false
 		return sub.pending
 	}
+	sub.opts = opts
 	if after != nil {
 		sub.pos, sub.active = position{id: *after, known: true}, false
+		sub.missedLocked()
 	}
 	return c.submitSubscribeLocked(sub)
 }
 
 // submitSubscribeLocked submits a subscribe at the position of sub.
 func (c *Client) submitSubscribeLocked(sub *subscription) *call {
-	call := c.submitLocked(wire.Request{Type: wire.TypeSubscribe, Channel: sub.channel, After: sub.pos.after()})
+	call := c.submitLocked(sub.request())
 	call.sub = sub
 	if c.stopped == nil {
 		sub.pending = call
@@ -128,9 +180,8 @@ func (c *Client) submitSubscribeLocked(sub *subscription) *call {
 func (c *Client) resubscribeLocked(sub *subscription) {
 	call := &call{
 		ref: c.newRefLocked(), sub: sub, done: make(chan struct{}), noCaller: true,
-		req: wire.Request{Type: wire.TypeSubscribe, Channel: sub.channel},
 	}
-	call.req.Ref = wire.RefOf(call.ref)
+	call.refresh()
 	c.calls[call.ref], sub.pending = call, call
 }
 
@@ -140,8 +191,10 @@ func (c *Client) subscribedLocked(call *call, ev wire.Event) {
 	if sub.pending != call {
 		return // a later Subscribe has another position, or the channel was unsubscribed
 	}
+	continues := sub.active && ev.Recovered == nil
 	sub.pending, sub.active, sub.established = nil, true, true
 	sub.retry.reset()
+	c.startFieldsLocked(sub, call.req, ev, continues)
 	c.setPositionLocked(sub, call.req.After, ev)
 }
 
@@ -162,8 +215,8 @@ func (c *Client) setPositionLocked(sub *subscription, asked *int64, ev wire.Even
 
 // refuseLocked resolves a call with an error. An existing subscription survives a retryable
 // refusal: the client subscribes again after a delay.
-func (c *Client) refuseLocked(ctx context.Context, s *session, call *call, err *Error) {
-	c.resolveLocked(call, wire.Event{}, err)
+func (c *Client) refuseLocked(ctx context.Context, s *session, call *call, err *Error, ev wire.Event) {
+	c.resolveLocked(call, wire.Event{}, withFields(err, ev))
 	sub := call.sub
 	if sub == nil || sub.pending != call {
 		return
@@ -207,7 +260,7 @@ func (s *session) retrySubscribe(ctx context.Context, call *call, after time.Dur
 	}
 	s.client.mu.Lock()
 	defer s.client.mu.Unlock()
-	call.req.After = call.sub.pos.after()
+	call.refresh()
 	s.sendLocked(outgoing{req: call.req, call: call})
 }
 
