@@ -18,8 +18,9 @@ type call struct {
 	done chan struct{} // closed when the fields below are final
 
 	// guarded by Client.mu until done is closed
-	noCaller bool // no caller waits: a resubscription after a reconnect
-	sent     bool
+	noCaller bool      // no caller waits: a resubscription after a reconnect
+	sent     bool      // on this connection, or it must not be sent again
+	sentAt   time.Time // when it was sent first; zero before
 	answer   wire.Event
 	err      error
 }
@@ -80,7 +81,7 @@ func (c *Client) await(ctx context.Context, call *call) (wire.Event, error) {
 		return wire.Event{}, ctx.Err()
 	}
 	err := ctx.Err()
-	if call.sent && (call.req.Type == wire.TypePublish || call.req.Type == wire.TypeRequest) {
+	if !call.sentAt.IsZero() && (call.req.Type == wire.TypePublish || call.req.Type == wire.TypeRequest) {
 		err = fmt.Errorf("%w: %w", ErrUnknownOutcome, err)
 	}
 	c.resolveLocked(call, wire.Event{}, err)
@@ -91,6 +92,16 @@ func (c *Client) resolveLocked(call *call, answer wire.Event, err error) {
 	delete(c.calls, call.ref)
 	call.answer, call.err = answer, err
 	close(call.done)
+}
+
+// repeatWithin is how long after the first time an update with a key is sent again. It is much less
+// than the time for which the broker knows the key, ten minutes by default.
+const repeatWithin = time.Minute
+
+// hasKey reports whether the call is an update that the broker applies once, even if it arrives
+// twice.
+func (call *call) hasKey() bool {
+	return call.req.Type == wire.TypePublish && call.req.StateRequest != nil && call.req.Key != ""
 }
 
 // callsPending reports whether any call has no answer yet.
@@ -129,8 +140,8 @@ func (c *Client) answerLocked(ev wire.Event) {
 
 // detach removes s as the current connection, and returns how long s was connected. The next
 // connection sends unsent calls, and repeats sent calls that are safe to repeat. A sent request
-// keeps waiting for its reply. detach resolves sent publishes, unsubscribes, and subscribes that
-// a later one replaced.
+// keeps waiting for its reply. detach resolves sent publishes without a key, unsubscribes, and
+// subscribes that a later one replaced.
 func (c *Client) detach(s *session) time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -144,9 +155,10 @@ func (c *Client) detach(s *session) time.Duration {
 	for _, call := range c.calls {
 		switch call.req.Type {
 		case wire.TypePublish:
-			if call.sent {
-				c.resolveLocked(call, wire.Event{}, fmt.Errorf("%w: the connection was lost", ErrUnknownOutcome))
+			if call.sent && !call.hasKey() {
+				c.resolveLocked(call, wire.Event{}, errConnectionLost)
 			}
+			call.sent = false
 		case wire.TypeRequest: // the reply arrives on the new connection
 		case wire.TypeUnsubscribe: // a connection that is gone holds no subscription
 			c.resolveLocked(call, wire.Event{}, nil)
@@ -162,7 +174,16 @@ func (c *Client) detach(s *session) time.Duration {
 	return time.Since(s.connectedAt)
 }
 
-// resumeLocked sends all subscriptions and unsent calls on s, oldest call first.
+// order returns 0 for calls that a new connection sends first: an update with Own needs the
+// subscription that it had.
+func (call *call) order() int {
+	if call.noCaller {
+		return 0
+	}
+	return 1
+}
+
+// resumeLocked sends all subscriptions on s, and then the unsent calls, oldest first.
 func (c *Client) resumeLocked(s *session) {
 	for _, sub := range c.subs {
 		if sub.channel != wire.AllChannel && sub.pending == nil {
@@ -171,14 +192,19 @@ func (c *Client) resumeLocked(s *session) {
 	}
 	var unsent []*call
 	for _, call := range c.calls {
-		if !call.sent {
+		if call.hasKey() && !call.sentAt.IsZero() && time.Since(call.sentAt) > repeatWithin {
+			c.resolveLocked(call, wire.Event{}, errConnectionLost)
+		} else if !call.sent {
 			unsent = append(unsent, call)
 		}
 	}
-	slices.SortFunc(unsent, func(a, b *call) int { return cmp.Compare(a.ref, b.ref) })
+	slices.SortFunc(unsent, func(a, b *call) int {
+		return cmp.Or(cmp.Compare(a.order(), b.order()), cmp.Compare(a.ref, b.ref))
+	})
 	for _, call := range unsent {
 		call.refresh()
 		s.outbox = append(s.outbox, outgoing{req: call.req, call: call})
 	}
+	c.showAgainLocked()
 	s.signal()
 }

@@ -35,6 +35,7 @@ type Client struct {
 	token        token
 	nextRef      int64
 	calls        map[int64]*call          // by ref
+	shown        map[string]*shown        // by channel
 	subs         map[string]*subscription // all subscriptions, by channel, with AllChannel
 	queue        position                 // last id seen of the client queue
 	handled      int64                    // last id of the client queue that OnMessage has returned for
@@ -57,6 +58,7 @@ func New(opts Options) (*Client, error) {
 		secret:    cmp.Or(opts.Secret, crand.Text()), // drawn here, so the client keeps its id if the first answer is lost
 		token:     token{value: opts.Token},
 		calls:     map[int64]*call{},
+		shown:     map[string]*shown{},
 		// A reply to a dead process can reach the next process with the same client id. A random
 		// start keeps their refs apart. It is below 2^52, so 2^52 more refs are exact in a double.
 		nextRef: rand.Int64N(1 << 52),
@@ -183,6 +185,10 @@ func (c *Client) failCalls(err error) {
 		c.stopped = fmt.Errorf("%w: %w", ErrStopped, err)
 	}
 	for _, call := range c.calls {
-		c.resolveLocked(call, wire.Event{}, c.stopped)
+		err := c.stopped
+		if call.hasKey() && !call.sentAt.IsZero() {
+			err = fmt.Errorf("%w: %w", ErrUnknownOutcome, err)
+		}
+		c.resolveLocked(call, wire.Event{}, err)
 	}
 }

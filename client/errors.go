@@ -60,7 +60,8 @@ var (
 	// ErrUnsubscribed is returned by a Subscribe if Unsubscribe is called before its answer.
 	ErrUnsubscribed = errors.New("unsubscribed meanwhile")
 
-	errReplaced       = errors.New("replaced by a later Subscribe with another position")
+	errReplaced       = errors.New("replaced by a later Subscribe")
+	errConnectionLost = fmt.Errorf("%w: the connection was lost", ErrUnknownOutcome)
 	errIdleTimeout    = errors.New("nothing arrived for too long")
 	errMessageTooLong = fmt.Errorf("a message is longer than %d bytes", maxMessage)
 )

@@ -70,6 +70,12 @@ func (c *Client) dispatchLocked(s *session, ev wire.Event, size int) {
 			return
 		}
 		c.pageLocked(ev, size)
+	case wire.TypeJoin, wire.TypeLeave, wire.TypePresence:
+		if !ev.Ref.Set {
+			c.presenceLocked(ev, size)
+		}
+	case wire.TypeHere:
+		c.hereLocked(ev, size)
 	case wire.TypeUnsubscribed:
 		if ev.Ref.Set {
 			c.answerLocked(ev)

@@ -44,6 +44,13 @@ type Options struct {
 	// again when the client may have missed changes. The Snapshot replaces what the caller knew. Later
 	// changes arrive in Message.Changes. Zero means that only Client.Fields shows them.
 	OnFields func(Snapshot)
+	// OnPresence is called when other clients enter or leave a channel that was subscribed with
+	// Presence. Zero means that this is ignored.
+	OnPresence func(Presence)
+	// OnHere is called when another client shows a value in such a channel. Values end, without a
+	// call, when their client leaves, and when this client's connection ends. Zero means that they
+	// are ignored.
+	OnHere func(Here)
 	// OnGap is called when messages are missing. Zero means that gaps are ignored.
 	OnGap func(Gap)
 	// OnState is called when an attempt begins, succeeds or fails, and when a connection ends. Zero

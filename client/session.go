@@ -234,10 +234,16 @@ func (s *session) takeRequests() []wire.Request {
 		}
 		if o.call != nil {
 			o.call.sent = true
+			if o.call.sentAt.IsZero() {
+				o.call.sentAt = time.Now()
+			}
 		}
 		reqs = append(reqs, o.req)
 	}
 	s.outbox = nil
+	if c.session == s {
+		reqs = append(reqs, c.takeShownLocked()...)
+	}
 	if s.ackDue {
 		reqs = append(reqs, s.ackLocked())
 	}

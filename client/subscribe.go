@@ -247,6 +247,7 @@ func (c *Client) endedByBrokerLocked(ev wire.Event) {
 // dropLocked removes a subscription that the broker refuses, and calls OnUnsubscribed.
 func (c *Client) dropLocked(sub *subscription, err *Error) {
 	delete(c.subs, sub.channel)
+	delete(c.shown, sub.channel)
 	c.opts.Logger.Warn().Err(err).Str("channel", sub.channel).Msg("subscription lost")
 	if c.opts.OnUnsubscribed != nil {
 		c.inbox.put(item{do: func() { c.opts.OnUnsubscribed(sub.channel, err) }})
@@ -274,6 +275,7 @@ func (c *Client) Unsubscribe(ctx context.Context, channel string) error {
 	sub := c.subs[channel]
 	if sub != nil {
 		delete(c.subs, channel)
+		delete(c.shown, channel)
 		if sub.pending != nil {
 			pending := sub.pending
 			sub.pending = nil

@@ -31,8 +31,8 @@ type Updated struct {
 // the conditions and the limits in the same step.
 //
 // If a field or a limit forbids the update, the error is a [*Refusal] with the current values. Like
-// Publish, Update sends the message once; an update with a [Key] is sent again after a reconnect,
-// and the broker applies it once.
+// Publish, Update sends the message once. It sends an update with a [Key] again after a reconnect
+// within a minute; the broker applies it once.
 func (c *Client) Update(ctx context.Context, channel string, clauses ...Clause) (Updated, error) {
 	if err := wire.CheckName("channel", channel); err != nil {
 		return Updated{}, err
