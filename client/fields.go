@@ -12,8 +12,12 @@ import (
 type Field struct {
 	ID    int64           // id of the message that set the value: the version of the field
 	Value json.RawMessage // not to be modified
-	// Until is the end of the field's lease, or of its grace period after its owners have left. It is
-	// a time on the store's clock. Zero means that it has no end.
+	// Until is the end of the field's lease, or of its grace period after its owners have left, on the
+	// store's clock. Zero means that it has no end.
+	//
+	// The client does not compare it with its own clock: that clock may be wrong, and a renewal may be
+	// on its way. The field is there until the broker reports it in Changes.Gone, shortly after Until.
+	// Conditions do not wait for that: for IfAbsent, the field is absent from Until on.
 	Until time.Time
 	Away  bool // all owners of the field have left
 }
@@ -47,9 +51,8 @@ const (
 )
 
 // Fields returns the fields of a channel that the client is subscribed to with
-// [SubscribeOptions.State], without those that have expired. In a callback it returns the state
-// after the message or the pages that the callback is about. The result is false until OnFields was
-// called once.
+// [SubscribeOptions.State]. In OnMessage and OnFields it returns the state after the message or the
+// pages that the call is about. The result is false before the first pages have arrived.
 //
 // While pages of a new state arrive, and without a connection, Fields returns the last state.
 func (c *Client) Fields(channel string) (Snapshot, bool) {

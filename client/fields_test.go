@@ -121,6 +121,7 @@ func TestCallbackSeesTheStateOfItsMessage(t *testing.T) {
 // TestHeld checks when the client says that it holds the state: after the last page, unless something
 // was missed since then.
 func TestHeld(t *testing.T) {
+	newer := `{"type":"state","channel":"news","id":13,"first":true}`
 	last := `{"type":"state","channel":"news","id":12,"first":true,"fields":{"a":[3,1]}}`
 	for _, tc := range []struct {
 		name   string
@@ -131,6 +132,8 @@ func TestHeld(t *testing.T) {
 		{"some pages", []string{`{"type":"state","channel":"news","id":12,"first":true,"more":true}`}, false},
 		{"all pages", []string{last}, true},
 		{"message", []string{last, `{"type":"message","channel":"news","id":13,"set":{"a":2}}`}, true},
+		{"pages newer than the position", []string{newer}, false},
+		{"message of the newer pages", []string{newer, `{"type":"message","channel":"news","id":13,"set":{"a":2}}`}, true},
 		{"gap", []string{last, `{"type":"gap","channel":"news","after":12,"id":20}`}, false},
 		{"gap elsewhere", []string{last, `{"type":"gap","channel":"$all","after":12,"id":20}`}, true},
 		{"reset", []string{last, `{"type":"gap","channel":"news","after":12,"id":9}`}, false},
@@ -145,7 +148,7 @@ func TestHeld(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			forEachTransport(t, nil, func(s *scenario) {
 				p, _ := s.accept()
-				s.subscribeState(p, SubscribeOptions{}, 10)
+				s.subscribeState(p, SubscribeOptions{}, 12)
 				for _, ev := range tc.events {
 					p.send(ev)
 				}
@@ -206,6 +209,10 @@ func TestSubscribeWithOtherOptions(t *testing.T) {
 		s.wantCallbacks(`[11  by= set={"doc/b":2}]`)
 		s.wantFields("at 11: doc/a@3=1 doc/b@11=2")
 
+		if req := s.subscribeState(p, SubscribeOptions{Prefix: "doc/"}, 11); !req.Held {
+			s.Fatal("the fields are not held after a change of the presence")
+		}
+
 		if req := s.subscribeState(p, SubscribeOptions{Prefix: "seat/"}, 11); req.State.Prefix != "seat/" || req.Held {
 			s.Fatalf("subscribed with %+v, want seat/ and not held", req.StateRequest)
 		}
@@ -229,29 +236,66 @@ func TestSubscribeRefusesAPrefixWithoutState(t *testing.T) {
 	}
 }
 
-// TestExpiredFieldsAreHidden checks that a field is hidden when the newest id and the time since
-// its arrival show that it has expired, not earlier.
-func TestExpiredFieldsAreHidden(t *testing.T) {
-	const at = 200_000_000_000 // ms since 2020, far from the client's clock
-	id := func(ms int64) int64 { return (at + ms) * idsPerMS }
-	until := func(ms int64) int64 { return epochMS + at + ms }
+// TestExpiredFieldsStayUntilTheyAreGone checks that the client's clock does not end a field: a renewal
+// may be on its way.
+func TestExpiredFieldsStayUntilTheyAreGone(t *testing.T) {
+	forEachTransport(t, nil, func(s *scenario) {
+		until := time.Now().Add(time.Second)
+		p, _ := s.accept()
+		s.subscribeState(p, SubscribeOptions{}, 10)
+		p.sendf(`{"type":"state","channel":"news","id":10,"first":true,"fields":{"a":[3,1,%d]}}`, until.UnixMilli())
+		s.takeCallbacks()
+		pause(s.Context(), 2*time.Second)
+		if f, ok := s.client.Field("news", "a"); !ok || !f.Until.Equal(until) {
+			s.Fatalf("the field is %+v, %t; want the end %s", f, ok, until)
+		}
+		p.sendf(`{"type":"message","channel":"news","id":11,"gone":{"a":"expired"}}`)
+		s.takeCallbacks()
+		s.wantFields("at 11:")
+	})
+}
+
+// TestMessagesBetweenPages checks that they are applied after the last page.
+func TestMessagesBetweenPages(t *testing.T) {
+	forEachTransport(t, recordFields, func(s *scenario) {
+		p, _ := s.accept()
+		s.subscribeState(p, SubscribeOptions{}, 10)
+		p.sendf(`{"type":"state","channel":"news","id":10,"first":true,"fields":{"a":[3,1]},"more":true}`)
+		p.sendf(`{"type":"message","channel":"news","id":11,"set":{"a":2}}`)
+		p.sendf(`{"type":"state","channel":"news","id":10,"fields":{"b":[4,1]}}`)
+		s.wantCallbacks("[fields at 11: a@11=2 b@4=1]")
+	})
+}
+
+// TestMalformedPage checks that a page which is not understood leaves the last complete state.
+func TestMalformedPage(t *testing.T) {
+	forEachTransport(t, recordFields, func(s *scenario) {
+		p, _ := s.accept()
+		s.subscribeState(p, SubscribeOptions{}, 10)
+		p.sendf(`{"type":"state","channel":"news","id":10,"first":true,"fields":{"a":[3,1]}}`)
+		s.wantCallbacks("[fields at 10: a@3=1]")
+		p.sendf(`{"type":"state","channel":"news","id":11,"first":true,"fields":{"a":["x"]},"more":true}`)
+		p.sendf(`{"type":"state","channel":"news","id":11,"fields":{"b":[4,1]}}`)
+		s.wantCallbacks("[]")
+		s.wantFields("at 10: a@3=1")
+	})
+}
+
+// TestMissedFieldsAreNotHeld checks the time between a subscribe that was not recovered and its pages.
+func TestMissedFieldsAreNotHeld(t *testing.T) {
 	forEachTransport(t, nil, func(s *scenario) {
 		p, _ := s.accept()
-		s.subscribeState(p, SubscribeOptions{}, id(0))
-		p.sendf(`{"type":"state","channel":"news","id":%d,"first":true,"fields":{"a":[3,1,%d],"b":[4,1,%d]}}`, id(0), until(1000), until(60_000))
+		s.subscribeState(p, SubscribeOptions{}, 10)
+		p.sendf(`{"type":"state","channel":"news","id":10,"first":true}`)
 		s.takeCallbacks()
-		pause(s.Context(), 999*time.Millisecond)
-		s.wantFields(fmt.Sprintf("at %d: a@3=1 b@4=1", id(0)))
-		pause(s.Context(), time.Millisecond)
-		s.wantFields(fmt.Sprintf("at %d: b@4=1", id(0)))
-		if _, ok := s.client.Field("news", "a"); ok {
-			s.Fatal("Field returns an expired field")
+		p.drop()
+		p, _ = s.accept()
+		p.answer(p.expect(wire.TypeSubscribe), `{"type":"subscribed","channel":"news","id":20,"recovered":false}`)
+		s.takeCallbacks()
+		p.drop()
+		p, _ = s.accept()
+		if req := p.expect(wire.TypeSubscribe); *req.After != 20 || req.Held {
+			s.Fatalf("subscribed after %d, held %t; want 20, not held", *req.After, req.Held)
 		}
-		p.sendf(`{"type":"message","channel":"news","id":%d,"until":{"a":%d}}`, id(999), until(5000)) // a touch just in time
-		s.takeCallbacks()
-		s.wantFields(fmt.Sprintf("at %d: a@3=1 b@4=1", id(999)))
-		p.sendf(`{"type":"message","channel":"news","id":%d,"data":1}`, id(60_000)) // the store's clock is ahead of the estimate
-		s.takeCallbacks()
-		s.wantFields(fmt.Sprintf("at %d:", id(60_000)))
 	})
 }

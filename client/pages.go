@@ -2,21 +2,38 @@ package client
 
 import "switchboard/internal/wire"
 
-// The reader decides what arrives (held, series), and deliver changes the view in the same order.
+// The reader decides what arrives (series), and deliver changes the view in the same order.
 
-// holds reports whether the client has all selected fields at its position.
+// series is a series of pages of the state, which arrives after a subscribe or a gap.
+type series struct {
+	stage stage
+	id    int64
+}
+
+// stage says how much of a series has arrived.
+type stage uint8
+
+const (
+	noPages   stage = iota // also after something was missed: another series follows
+	somePages              // the last one is missing
+	allPages
+)
+
+// holds reports whether the client has all selected fields at its position. It has not if the pages
+// are newer than its position: a failover may lose the messages between them, and keep the
+// position.
 func (sub *subscription) holds(selector *wire.Selector) bool {
-	return sub.held && sub.view.prefix == selector.Prefix
+	return sub.series.stage == allPages && sub.view.prefix == selector.Prefix && sub.pos.known && sub.pos.id >= sub.series.id
 }
 
 // missedLocked notes that changes of fields are missing. The broker sends the fields again.
-func (sub *subscription) missedLocked() { sub.held, sub.series = false, 0 }
+func (sub *subscription) missedLocked() { sub.series = series{} }
 
 // startFieldsLocked prepares sub for the fields that follow the answer to a subscribe. continues says
 // that the connection was subscribed before, and has missed nothing.
 func (c *Client) startFieldsLocked(sub *subscription, asked wire.Request, ev wire.Event, continues bool) {
 	if asked.StateRequest == nil {
-		sub.view, sub.held, sub.series = nil, false, 0
+		sub.view, sub.series = nil, series{}
 		return
 	}
 	recovered := ev.Recovered != nil && *ev.Recovered
@@ -27,20 +44,20 @@ func (c *Client) startFieldsLocked(sub *subscription, asked wire.Request, ev wir
 	case !continues && !(asked.Held && recovered):
 		sub.missedLocked()
 	}
-	if ev.ID != nil {
-		v, id, reset := sub.view, *ev.ID, asked.After != nil && !recovered
-		c.inbox.put(item{do: func() { v.setPosition(id, reset) }})
-	}
 }
 
 // pageLocked queues a page of the series that follows a subscribe or a gap.
 func (c *Client) pageLocked(ev wire.Event, size int) {
 	sub, page := c.subs[ev.Channel], stateOf(ev)
-	if ev.ID == nil || sub == nil || !sub.active || sub.view == nil || !page.First && *ev.ID != sub.series {
+	if ev.ID == nil || sub == nil || !sub.active || sub.view == nil {
 		return
 	}
-	if sub.held, sub.series = !ev.More, *ev.ID; sub.held {
-		sub.series = 0
+	if !page.First && sub.series != (series{somePages, *ev.ID}) {
+		return
+	}
+	sub.series = series{somePages, *ev.ID}
+	if !ev.More {
+		sub.series.stage = allPages
 	}
 	v, id := sub.view, *ev.ID
 	c.inbox.put(item{

@@ -77,10 +77,8 @@ type subscription struct {
 	pending     *call   // the subscribe without an answer yet
 	retry       backoff // after retryable refusals
 
-	view *view // nil without State, and before the first `subscribed`
-	// held is set when the last page of the state has arrived, until something is missed.
-	held   bool
-	series int64 // id of the pages of which the last one is missing; 0 for none
+	view   *view  // nil without State, and before the first `subscribed`
+	series series // the newest pages of the state
 }
 
 // request returns the subscribe for sub at its position.
@@ -89,7 +87,7 @@ func (sub *subscription) request() wire.Request {
 		Type: wire.TypeSubscribe, Channel: sub.channel, After: sub.pos.after(), Presence: sub.opts.Presence,
 	}
 	if selector := sub.opts.selector(); selector != nil {
-		req.StateRequest = &wire.StateRequest{State: selector, Held: req.After != nil && sub.holds(selector)}
+		req.StateRequest = &wire.StateRequest{State: selector, Held: sub.holds(selector)}
 	}
 	return req
 }
