@@ -15,7 +15,8 @@ const (
 	// [state.State.EndServer].
 	ServerEnded
 	// OwnerBack records that a client is connected, with a new generation or on a new server, see
-	// [state.State.Back]. If a higher generation is recorded, the error is ErrStale.
+	// [state.State.Back]. If a higher generation is recorded, or this one has ended, the error is
+	// ErrStale.
 	OwnerBack
 	// OwnerUnsubscribed ends the ownership of all fields of a connection, see
 	// [state.State.Disown].

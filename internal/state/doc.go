@@ -24,12 +24,15 @@
 //  2. Fields that are due are removed: the entry lists them in gone. A field is due if its lease or
 //     its grace period has ended. Its children end with it, for the same reason.
 //  3. An update of a client whose generation is lower than the recorded one, or has ended, is
-//     refused.
+//     refused. A generation that has ended with its server goes on when another server holds the
+//     connection.
 //  4. All conditions are checked; the refusal lists every field that does not meet one.
 //  5. The operations are checked one after the other, in the order of the update.
 //  6. The limits are checked: owned fields, groups in the order of their first addition, fields,
 //     bytes.
-//  7. The entry is appended to the channel's log, and the fields are written.
+//  7. The entry is appended to the channel's log, and the fields are written: first values, leases
+//     and parents, then deletions, then Disown, then Own. A part that moves to another parent does
+//     therefore not end with the old one.
 //
 // If a step refuses the update, only the changes of steps 1 and 2 happen, and only they are
 // appended.

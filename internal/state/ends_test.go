@@ -120,7 +120,7 @@ func TestLoweredMax(t *testing.T) {
 	x.expect(x.ops(set("$max/m/", `"x"`), set("m/5", "1")), `{"set":{"$max/m/":"x","m/5":1}}`)
 }
 
-// TestKeep checks the end of a state that nobody writes.
+// TestKeep checks the end of a state that is not written for its keeping time.
 func TestKeep(t *testing.T) {
 	keep := func(keep time.Duration, ops ...Op) Update { return Update{Ops: ops, Limits: Limits{Keep: keep}} }
 	x := newScript(t)

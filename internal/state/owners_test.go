@@ -76,6 +76,23 @@ func TestDisown(t *testing.T) {
 		`{"gone":{"f":"left","part":"left"},"set":{"g":1},"by":"bob"}`)
 }
 
+// TestOwnedLimit checks how many fields a client may own: the update counts as a whole, and fields
+// that it already owns do not count again.
+func TestOwnedLimit(t *testing.T) {
+	owned := func(ops ...Op) Update {
+		u := from("amy", 1, ops...)
+		u.Owned = 2
+		return u
+	}
+	x := newScript(t)
+	x.expect(x.apply(owned(set("a", "1").own(0), set("b", "1").own(0))), `{"set":{"a":1,"b":1},"own":{"a":["amy"],"b":["amy"]},"by":"amy"}`)
+	x.expect(x.apply(owned(touch("a", 0).own(0), set("c", "1").own(0))), "full: field c: the client would own 3 fields, at most 2 are allowed")
+	x.expect(x.apply(owned(set("c", "1").own(0), del("a"))), `{"del":["a"],"set":{"c":1},"own":{"c":["amy"]},"by":"amy"}`)
+	x.expect(x.apply(owned(set("d", "1").own(0), touch("b", 0).disowned())),
+		`{"set":{"d":1},"until":{"b":0},"own":{"b":[],"d":["amy"]},"by":"amy"}`)
+	x.expect(x.apply(owned(set("e", "1"))), `{"set":{"e":1},"by":"amy"}`)
+}
+
 // TestReturnByUpdate checks that an update that owns a field counts as a return.
 func TestReturnByUpdate(t *testing.T) {
 	x := newScript(t)
