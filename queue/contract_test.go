@@ -12,6 +12,8 @@ type contract interface {
 	AppendChannels(ctx context.Context, pushes []ChannelPush) []Outcome[Appended]
 	ReadChannel(ctx context.Context, channel string, after int64, limit int) (Page, error)
 	ReadChannels(ctx context.Context, reads []ChannelRead) []Outcome[Page]
+	StepStates(ctx context.Context, steps []StateStep) []Outcome[Appended]
+	ReadStates(ctx context.Context, reads []StateRead) []Outcome[StatePage]
 	KeepPositions(ctx context.Context, channels []string) error
 	ChannelSize(ctx context.Context, channel string) (int, error)
 	TrimChannel(ctx context.Context, channel string, maxAge time.Duration, maxCount int, dryRun bool) (int, error)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -86,4 +87,10 @@ func (f fixture) Bind(ctx context.Context, c Claim) (Bound, error) { return bind
 // Refresh is RefreshClients for one client.
 func (f fixture) Refresh(ctx context.Context, server string, held HeldClient) error {
 	return f.RefreshClients(ctx, server, []HeldClient{held})[0]
+}
+
+// ownedFields returns the fields in a record of st_o_.
+func ownedFields(record string) []string {
+	words := strings.Split(record, " ") // generation, time of the end, server, fields
+	return words[3:]
 }

@@ -12,8 +12,25 @@ func (k keys) channel(name string) string { return k.prefix + "mq_ch_{" + name +
 // ZSET.
 func (k keys) channelMeta(name string) string { return k.prefix + "mq_m_{" + name + "}" }
 
+// state is the HASH with the fields of a channel's state: field → record, see
+// [state.Field.AppendRecord].
+func (k keys) state(name string) string { return k.prefix + "st_{" + name + "}" }
+
+// stateNames is the ZSET with the names of the fields, with score 0: it orders and counts them.
+func (k keys) stateNames(name string) string { return k.prefix + "st_n_{" + name + "}" }
+
+// stateEnds is the ZSET with the fields that have an end, by that time in Unix ms.
+func (k keys) stateEnds(name string) string { return k.prefix + "st_x_{" + name + "}" }
+
+// stateOwners is the HASH with the clients that own fields, or did so: client → generation, time of
+// its end or 0, server, and fields.
+func (k keys) stateOwners(name string) string { return k.prefix + "st_o_{" + name + "}" }
+
+// stateParts is the ZSET with "<parent> <field>" for each field that has a parent, with score 0.
+func (k keys) stateParts(name string) string { return k.prefix + "st_p_{" + name + "}" }
+
 // channelKey is the STRING with the id of the channel message that was pushed with an idempotency
-// key.
+// key. If the push was an update that added to numbers, their results follow as JSON.
 func (k keys) channelKey(name, key string) string { return k.prefix + "mq_k_{" + name + "}:" + key }
 
 // channelServers is the SET of servers with subscribers. Package registry owns it.

@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"switchboard/internal/state"
 )
 
 // maxID is the largest id: a double represents all integers up to it exactly.
@@ -34,6 +36,34 @@ func nextID(nowMS, last int64) int64 {
 // sign. The rest must be a marker, see [Loss], or one JSON value. The JSON must have no control
 // characters, since transports write it into a line unchanged.
 func DecodeMember(member string) (Message, error) {
+	m, err := splitMember(member)
+	if err != nil {
+		return Message{}, err
+	}
+	if _, _, lost := Loss(m.Data); !lost && !json.Valid(m.Data) {
+		return Message{}, fmt.Errorf("%w: bad JSON", errMalformed)
+	}
+	return m, nil
+}
+
+// decodeChannelMember is DecodeMember for a channel, in which the rest may also be the JSON of a
+// [state.Entry] after a [state.EntryMark].
+func decodeChannelMember(member string) (Message, error) {
+	if _, data, _ := strings.Cut(member, ":"); len(data) == 0 || data[0] != state.EntryMark {
+		return DecodeMember(member)
+	}
+	m, err := splitMember(member)
+	if err != nil {
+		return Message{}, err
+	}
+	if !json.Valid(m.Data[1:]) {
+		return Message{}, fmt.Errorf("%w: bad JSON of an entry", errMalformed)
+	}
+	return m, nil
+}
+
+// splitMember parses the id of a member, and checks the rest for control characters.
+func splitMember(member string) (Message, error) {
 	digits, data, found := strings.Cut(member, ":")
 	if !found {
 		return Message{}, fmt.Errorf("%w: no colon", errMalformed)
@@ -47,11 +77,7 @@ func DecodeMember(member string) (Message, error) {
 			return Message{}, fmt.Errorf("%w: control character", errMalformed)
 		}
 	}
-	m := Message{ID: id, Data: []byte(data)}
-	if _, _, lost := Loss(m.Data); !lost && !json.Valid(m.Data) {
-		return Message{}, fmt.Errorf("%w: bad JSON", errMalformed)
-	}
-	return m, nil
+	return Message{ID: id, Data: []byte(data)}, nil
 }
 
 // Loss parses the payload of a marker, !<after>-<to>. The store lost messages that it had

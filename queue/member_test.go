@@ -37,6 +37,20 @@ func TestDecodeMember(t *testing.T) {
 	}
 }
 
+func TestDecodeChannelMember(t *testing.T) {
+	for member, want := range map[string]bool{
+		`7:{}`: true, `7:~{}`: true, `7:~{"set":{"a":1}}`: true, `7:!1-2`: true,
+		`7:~`: false, `7:~{`: false, "7:~{\n}": false, `07:~{}`: false, `7:`: false, `7:{`: false,
+	} {
+		if _, err := decodeChannelMember(member); (err == nil) != want {
+			t.Errorf("%s: %v", member, err)
+		}
+	}
+	if _, err := DecodeMember(`7:~{}`); err == nil {
+		t.Error("an entry is accepted in a client's list")
+	}
+}
+
 func FuzzMember(f *testing.F) {
 	for _, seed := range []string{`1:{}`, `735325130218700:"a:b"`, `01:1`, `9007199254740992:null`, ":", "", "1:\x00"} {
 		f.Add(seed)

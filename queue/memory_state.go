@@ -14,7 +14,16 @@ func (m *Memory) appendUpdateLocked(c *memoryChannel, push ChannelPush, now int6
 		c.state = state.New()
 	}
 	result, err := c.state.Apply(push.Update, now, nextIDs(now, c.last))
-	return m.appendEntriesLocked(c, push, result, now), err
+	a = m.appendEntriesLocked(c, push, result, now)
+	c.dropEmptyState()
+	return a, err
+}
+
+// dropEmptyState ends a state that has neither fields nor generations.
+func (c *memoryChannel) dropEmptyState() {
+	if c.state.IsEmpty() {
+		c.state = nil
+	}
 }
 
 // nextIDs returns a function that returns the ids after last, one after the other.
@@ -78,9 +87,7 @@ func (m *Memory) stepState(step StateStep) (Appended, error) {
 		result = s.Disown(now, next, step.Conn)
 	}
 	a := m.appendEntriesLocked(c, ChannelPush{}, result, now)
-	if c.state.IsEmpty() {
-		c.state = nil
-	}
+	c.dropEmptyState()
 	m.channels.put(step.Channel, c, now)
 	return a, err
 }

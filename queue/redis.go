@@ -13,6 +13,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"switchboard/internal/redispipe"
+	"switchboard/internal/state"
 )
 
 //go:embed lua/*.lua
@@ -30,6 +31,9 @@ var (
 	appendClientScript   = redispipe.MustScript(luaFiles, "append_client")
 	windowScript         = redispipe.MustScript(luaFiles, "window")
 	ackScript            = redispipe.MustScript(luaFiles, "ack")
+	updateStateScript    = redispipe.MustScript(luaFiles, "update_state", "append", "state_fields", "state_write", "state_owners")
+	stepStateScript      = redispipe.MustScript(luaFiles, "step_state", "append", "state_fields", "state_write", "state_owners")
+	readStateScript      = redispipe.MustScript(luaFiles, "read_state")
 	confirmChannelScript = redispipe.MustScript(luaFiles, "confirm_channel")
 	confirmClientScript  = redispipe.MustScript(luaFiles, "confirm_client")
 	deleteGroupsScript   = redispipe.MustScript(luaFiles, "delete_groups")
@@ -51,6 +55,7 @@ type Redis struct {
 	appendBounded sync.Map       // channelScripts by bounds, for pushes with Cap or TTL
 
 	bind, refresh, read, ack, withdraw *redispipe.BatchScript
+	stepState, readState               *redispipe.BatchScript
 
 	clock storeClock
 }
@@ -65,6 +70,8 @@ func NewRedis(pipe *redispipe.Pipe, opts Options) *Redis {
 	r.ack = &redispipe.BatchScript{Script: ackScript}
 	r.withdraw = &redispipe.BatchScript{Script: withdrawScript}
 	r.appendChannel = r.newChannelScripts(bounds{opts.ChannelCap, opts.ChannelTTL})
+	r.stepState = r.channelScript(stepStateScript, bounds{opts.ChannelCap, opts.ChannelTTL}, "0")
+	r.readState = &redispipe.BatchScript{Script: readStateScript, Shared: []any{strconv.Itoa(MaxPageBytes), &r.clock}}
 	r.appendClient, r.appendGrouped = r.newClientScripts("3"), r.newClientScripts("4")
 	return r
 }
@@ -97,21 +104,30 @@ type bounds struct {
 	ttl time.Duration
 }
 
-// channelScripts is append_channel for one pair of bounds.
-type channelScripts struct{ plain, durable, existingOnly *redispipe.BatchScript }
+// channelScripts is append_channel and update_state for one pair of bounds.
+type channelScripts struct{ message, update pushScripts }
 
-// newChannelScripts returns the scripts for bounds. They differ in ARGV[7] of append_channel.lua.
+// pushScripts is a script for pushes that differ in ARGV[7] of append.lua.
+type pushScripts struct{ plain, durable, existingOnly *redispipe.BatchScript }
+
 func (r *Redis) newChannelScripts(b bounds) channelScripts {
-	script := func(durable bool, arg7 string) *redispipe.BatchScript {
-		return &redispipe.BatchScript{Script: appendChannelScript, Durable: durable, Shared: []any{
-			strconv.Itoa(b.cap), decimal(r.opts.ChannelMaxBytes), ttlArg(b.ttl), ttlArg(b.ttl + r.opts.MetaTTL),
-			ttlArg(r.opts.KeyTTL), &r.clock, arg7,
-		}}
+	scripts := func(s *redispipe.Script) pushScripts {
+		p := pushScripts{r.channelScript(s, b, "0"), r.channelScript(s, b, "1"), r.channelScript(s, b, "2")}
+		p.durable.Durable = true
+		return p
 	}
-	return channelScripts{plain: script(false, "0"), durable: script(true, "1"), existingOnly: script(false, "2")}
+	return channelScripts{message: scripts(appendChannelScript), update: scripts(updateStateScript)}
 }
 
-func (s channelScripts) of(push ChannelPush) *redispipe.BatchScript {
+// channelScript returns a script with the arguments of append.lua.
+func (r *Redis) channelScript(s *redispipe.Script, b bounds, arg7 string) *redispipe.BatchScript {
+	return &redispipe.BatchScript{Script: s, Shared: []any{
+		strconv.Itoa(b.cap), decimal(r.opts.ChannelMaxBytes), ttlArg(b.ttl), ttlArg(b.ttl + r.opts.MetaTTL),
+		ttlArg(r.opts.KeyTTL), &r.clock, arg7,
+	}}
+}
+
+func (s pushScripts) of(push ChannelPush) *redispipe.BatchScript {
 	switch {
 	case push.Durable:
 		return s.durable
@@ -191,6 +207,9 @@ func OutcomeUnknown(err error) bool {
 	if err == nil || errors.Is(err, ErrUnknownClient) || errors.Is(err, ErrNoReplicas) || errors.Is(err, ErrNewChannel) {
 		return false
 	}
+	if _, refused := errors.AsType[*state.Refusal](err); refused {
+		return false
+	}
 	_, replied := errors.AsType[redis.Error](err)
 	return !replied
 }
@@ -217,14 +236,14 @@ func ttlArg(d time.Duration) string { return decimal(millis(d)) }
 // decimal formats an integer for a script.
 func decimal(n int64) string { return strconv.FormatInt(n, 10) }
 
-// decode splits members into messages and malformed members.
-func decode(members []string) (messages []Message, malformed []string) {
+// decode splits members into messages and malformed members. one parses a member.
+func decode(members []string, one func(string) (Message, error)) (messages []Message, malformed []string) {
 	if len(members) == 0 {
 		return nil, nil
 	}
 	messages = make([]Message, 0, len(members))
 	for _, member := range members {
-		if m, err := DecodeMember(member); err == nil {
+		if m, err := one(member); err == nil {
 			messages = append(messages, m)
 		} else {
 			malformed = append(malformed, member)

@@ -3,6 +3,7 @@ package queue
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -28,24 +29,68 @@ func (r *Redis) AppendChannel(ctx context.Context, push ChannelPush) (Appended, 
 // particular order. A push that fails does not affect the others.
 func (r *Redis) AppendChannels(ctx context.Context, pushes []ChannelPush) []Outcome[Appended] {
 	targets := make([]redispipe.Target, len(pushes))
-	for i, push := range pushes {
-		keys := []string{r.keys.channel(push.Channel), r.keys.channelMeta(push.Channel), r.keys.channelServers(push.Channel)}
-		if push.Key != "" {
-			keys = append(keys, r.keys.channelKey(push.Channel, push.Key))
-		}
-		targets[i] = redispipe.Target{Script: r.scriptsFor(push).of(push), Keys: keys, Args: []any{push.Data}}
+	for i := range pushes {
+		targets[i] = r.appendTarget(&pushes[i])
 	}
-	out := outcomes(r, ctx, targets, func(reply *textReply) (a Appended, clock int64) {
-		a.ID, a.Prev, a.Duplicate, clock = reply.integer(), reply.integer(), reply.integer() == 1, reply.integer()
-		a.Servers = reply.texts()
-		return a, clock
-	}, func(i int, err error) error { return fmt.Errorf("append to channel %s: %w", pushes[i].Channel, err) })
-	for i, o := range out {
-		if o.Err == nil && o.Value.ID == 0 {
-			out[i].Err = fmt.Errorf("append to channel %s: %w", pushes[i].Channel, ErrNewChannel)
+	out := make([]Outcome[Appended], len(pushes))
+	for i, answer := range r.pipe.EvalEach(ctx, targets...) {
+		o := &out[i]
+		if o.Err = answer.Err; o.Err == nil || errors.Is(o.Err, ErrNotReplicated) {
+			a, err := r.parseAppended(&pushes[i], answer.Value)
+			if o.Value = a; err != nil {
+				o.Err = err
+			}
+		}
+		if o.Err != nil {
+			o.Err = fmt.Errorf("append to channel %s: %w", pushes[i].Channel, o.Err)
 		}
 	}
 	return out
+}
+
+func (r *Redis) appendTarget(push *ChannelPush) redispipe.Target {
+	scripts, channel := r.scriptsFor(*push), push.Channel
+	var keys []string
+	var arg []byte
+	script := scripts.message
+	if push.Update != nil {
+		script, keys = scripts.update, r.stateKeys(channel)
+		p := make(packer, 0, 256)
+		appendUpdate(&p, push.Update)
+		arg = p
+	} else {
+		keys = []string{r.keys.channel(channel), r.keys.channelMeta(channel), r.keys.channelServers(channel)}
+		arg = push.Data
+	}
+	if push.Key != "" {
+		keys = append(keys, r.keys.channelKey(channel, push.Key))
+	}
+	return redispipe.Target{Script: script.of(*push), Keys: keys, Args: []any{arg}}
+}
+
+func (r *Redis) parseAppended(push *ChannelPush, value any) (a Appended, err error) {
+	if push.Update != nil {
+		return r.parseUpdate(push.Update, value)
+	}
+	text, _ := value.(string)
+	reply := textReply{rest: text}
+	key := reply.text()
+	a.Prev, a.Duplicate = reply.integer(), reply.integer() == 1
+	r.clock.update(reply.integer())
+	a.Servers = reply.texts()
+	if reply.err != nil {
+		return Appended{}, reply.err
+	}
+	if a.ID, a.Numbers, err = parseKey(key); err == nil && a.ID == 0 {
+		err = ErrNewChannel
+	}
+	if err != nil {
+		return Appended{}, err
+	}
+	if !a.Duplicate {
+		a.Data = push.Data
+	}
+	return a, nil
 }
 
 // ReadChannel returns up to limit messages with ids above after, and about MaxPageBytes at most,
@@ -118,7 +163,7 @@ func parsePage(list []any) (page Page, at string, err error) {
 		Complete: header.integer() == 1, More: header.integer() == 1, Clock: header.integer(),
 	}
 	at = header.text()
-	page.Messages, _ = decode(texts[1:])
+	page.Messages, _ = decode(texts[1:], decodeChannelMember)
 	return page, at, header.err
 }
 

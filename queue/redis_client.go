@@ -238,7 +238,7 @@ func (r *Redis) window(
 	}
 	page = Page{Floor: reply.integer(), Last: reply.integer(), More: reply.integer() == 1}
 	page.Complete = after >= page.Floor
-	page.Messages, malformed = decode(reply.texts())
+	page.Messages, malformed = decode(reply.texts(), DecodeMember)
 	return page, malformed, reply.err
 }
 

@@ -14,6 +14,8 @@ type storeClock struct {
 	mu sync.Mutex // guards the fields below
 	ms int64      // highest reading in Unix ms, 0 before the first one
 	at time.Time  // when it was read
+
+	frozen bool // only in tests: time does not pass after the highest reading
 }
 
 // minimum returns the minimum that the store's clock must show, in Unix ms.
@@ -26,6 +28,9 @@ func (c *storeClock) minimum() int64 {
 func (c *storeClock) minimumLocked() int64 {
 	if c.ms == 0 {
 		return 0
+	}
+	if c.frozen {
+		return c.ms
 	}
 	return c.ms + time.Since(c.at).Milliseconds()
 }

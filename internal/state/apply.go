@@ -1,11 +1,5 @@
 package state
 
-import (
-	"fmt"
-
-	"switchboard/internal/wire"
-)
-
 // update is an Update that is being checked and applied.
 type update struct {
 	*change
@@ -69,14 +63,10 @@ func (a *update) write() {
 	}
 }
 
-// refuse returns a Refusal about a field, which shows its current value. The message begins with
-// the field's name.
-func (a *update) refuse(code wire.ErrorCode, field, format string, args ...any) *Refusal {
-	return &Refusal{
-		Err:    wire.Errorf(code, "field %s: %s", field, fmt.Sprintf(format, args...)),
-		Field:  field,
-		Fields: map[string]*Field{field: a.current(field)},
-	}
+// refuse returns a Refusal about one field, which shows its current value.
+func (a *update) refuse(why Reason, field string, d Details) *Refusal {
+	d.Field, d.Fields = field, map[string]*Field{field: a.current(field)}
+	return Refuse(why, d)
 }
 
 // current returns a copy of the live field, or nil.

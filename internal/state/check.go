@@ -1,14 +1,10 @@
 package state
 
-import (
-	"strconv"
-
-	"switchboard/internal/wire"
-)
+import "strconv"
 
 func (a *update) check() error {
 	if o := a.owners[a.Client]; a.Client != "" && o.fences(a.Generation, a.Server) {
-		return &Refusal{Err: wire.Errorf(wire.Conflict, "the client is connected elsewhere, or its connection has ended")}
+		return Refuse(Fenced, Details{})
 	}
 	if err := a.checkConditions(); err != nil {
 		return err
@@ -51,16 +47,14 @@ func (a *update) checkConditions() error {
 	if len(differ) == 0 {
 		return nil
 	}
-	r := a.refuse(wire.Conflict, first, "it does not meet the condition")
-	r.Fields = differ
-	return r
+	return Refuse(Unmet, Details{Field: first, Fields: differ})
 }
 
 // plan checks one operation against its field.
 func (a *update) plan(op *Op) error {
 	f := a.fields[op.Field]
 	if op.Claim && f != nil && f.Holder != a.Writer {
-		return a.refuse(wire.Conflict, op.Field, "another user holds it")
+		return a.refuse(Claimed, op.Field, Details{})
 	}
 	p := &plan{op: op, old: f}
 	a.planned[op.Field] = p
@@ -71,7 +65,7 @@ func (a *update) plan(op *Op) error {
 		p.gone = true
 	case Touch:
 		if f == nil {
-			return a.refuse(wire.NotFound, op.Field, "there is no such field")
+			return a.refuse(Absent, op.Field, Details{})
 		}
 	case Add:
 		if err := a.planAdd(op, p); err != nil {
@@ -89,13 +83,13 @@ func (a *update) planAdd(op *Op, p *plan) error {
 	if p.old != nil {
 		n, ok := parseNumber(p.old.Value)
 		if !ok {
-			return a.refuse(wire.BadRequest, op.Field, "its value is not a whole number")
+			return a.refuse(NotNumber, op.Field, Details{})
 		}
 		old = n
 	}
 	sum := old + op.By // both are within MaxNumber, so that this cannot overflow
 	if sum < max(op.Min, -MaxNumber) || sum > min(op.Max, MaxNumber) {
-		return a.refuse(wire.OutOfRange, op.Field, "the result %d is out of bounds", sum)
+		return a.refuse(OutOfBounds, op.Field, Details{N: sum})
 	}
 	p.value, p.number = strconv.AppendInt(nil, sum, 10), sum
 	return nil
@@ -133,11 +127,11 @@ func (a *update) checkParent(op *Op) error {
 	}
 	switch {
 	case op.Parent == op.Field, op.Parent != "" && (isPart || len(a.children[op.Field]) > 0):
-		return a.refuse(wire.BadRequest, op.Field, "a field that is part of another one cannot have parts")
+		return a.refuse(PartOfPart, op.Field, Details{})
 	case parent == nil && planned == nil:
-		return a.refuse(wire.NotFound, op.Field, "its parent %s does not exist", name)
+		return a.refuse(NoParent, op.Field, Details{Other: name})
 	case op.HeldParent && holder != a.Writer:
-		return a.refuse(wire.Forbidden, op.Field, "another user holds its parent %s", name)
+		return a.refuse(ParentHeld, op.Field, Details{Other: name})
 	}
 	return nil
 }
@@ -165,9 +159,7 @@ func (a *update) checkOwned() error {
 		}
 	}
 	if first != "" && owned > a.Owned {
-		r := a.refuse(wire.Full, first, "the client would own %d fields, at most %d are allowed", owned, a.Owned)
-		r.Max = a.Owned
-		return r
+		return a.refuse(OwnerFull, first, Details{N: int64(owned), Max: int64(a.Owned)})
 	}
 	return nil
 }

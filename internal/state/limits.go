@@ -3,8 +3,6 @@ package state
 import (
 	"math"
 	"strings"
-
-	"switchboard/internal/wire"
 )
 
 // checkLimits checks the groups that the update adds to, and the number and size of all fields.
@@ -33,14 +31,12 @@ func (a *update) checkLimits() error {
 	}
 	if len(a.added) > 0 && a.Fields > 0 {
 		if n := a.count("", removed); n > a.Fields {
-			r := a.refuse(wire.Full, a.added[0], "the channel would have %d fields, at most %d are allowed", n, a.Fields)
-			r.Max = a.Fields
-			return r
+			return a.refuse(ChannelFull, a.added[0], Details{N: int64(n), Max: int64(a.Fields)})
 		}
 	}
 	if a.Bytes > 0 {
 		if before, after := a.bytes, a.sizeAfter(removed); after > a.Bytes && after > before {
-			return &Refusal{Err: wire.Errorf(wire.TooLarge, "the fields of the channel would have %d bytes, at most %d are allowed", after, a.Bytes)}
+			return Refuse(ChannelBytes, Details{N: int64(after), Max: int64(a.Bytes)})
 		}
 	}
 	return nil
@@ -86,14 +82,11 @@ const MaxFullFields = 64
 // full returns the refusal for a group that has no room.
 func (a *update) full(group string, limit, n int) error {
 	names, fields, _ := a.Read(a.now, group, "", MaxFullFields, 0)
-	r := &Refusal{
-		Err:   wire.Errorf(wire.Full, "group %s would have %d fields, at most %d are allowed", group, n, limit),
-		Group: group, Max: limit, Fields: make(map[string]*Field, len(names)),
-	}
+	current := make(map[string]*Field, len(names))
 	for i, name := range names {
-		r.Fields[name] = fields[i]
+		current[name] = fields[i]
 	}
-	return r
+	return Refuse(GroupFull, Details{Other: group, N: int64(n), Max: int64(limit), Fields: current})
 }
 
 // sizeAfter returns the bytes of all fields after the update.

@@ -1,0 +1,86 @@
+#!lua flags=no-writes
+-- Reads a page of the state of each of many channels, or some fields of it. Fields that are due are
+-- skipped.
+-- For each channel:
+-- KEYS[k+1] mq_ch_{channel}
+-- KEYS[k+2] mq_m_{channel}
+-- KEYS[k+3] st_{channel}
+-- KEYS[k+4] st_n_{channel}
+-- ARGV[2+i] MessagePack: {from, to, most fields, most bytes, fields}: bounds of ZRANGEBYLEX, and
+--           limits of which 0 means none; or the fields to read instead
+-- For all:
+-- ARGV[1] most bytes of all pages; after pages with this sum, no further channel is read
+-- ARGV[2] minimum that the clock must show, Unix ms
+-- returns for each channel {header, field, record, ...}; '' if it was not read, see ARGV[1]; or an
+--         error. The header has, separated by newlines: last id of the channel, the clock (Unix
+--         ms), next due time, more 0 or 1
+-- cost O(log n + fields) for each channel
+
+local call, format = redis.call, string.format
+local max_total, total = tonumber(ARGV[1]), 0
+local now = call('TIME')
+local ms = math.max(now[1] * 1000 + math.floor(now[2] / 1000), tonumber(ARGV[2]))
+
+local function last_id(messages, last)
+	local newest = call('ZREVRANGE', messages, '0', '0', 'WITHSCORES')[2]
+	if not newest or newest == last then
+		return last or '0'
+	end
+	if tonumber(newest) > 9007199254740991 then -- not an id
+		newest = call('ZRANGE', messages, '9007199254740991', '-inf', 'BYSCORE', 'REV', 'LIMIT', 0, 1, 'WITHSCORES')[2]
+	end
+	return format('%d', math.max(tonumber(last or 0), math.floor(tonumber(newest or 0))))
+end
+
+-- Returns the length of the value, or nil for a field that is due.
+local function live_size(record)
+	local lease, away, head = string.match(record, '^%d+ (%d+) (%-?%d+)[^\n]*()')
+	if not lease then
+		error('malformed field', 0)
+	end
+	lease, away = tonumber(lease), tonumber(away)
+	if (lease == 0 or lease > ms) and (away <= 0 or away > ms) then
+		return #record - head
+	end
+end
+
+local function read(k, i)
+	local from, to, limit, max_bytes, wanted = unpack(cmsgpack.unpack(ARGV[2+i]))
+	local meta = call('HMGET', KEYS[k+2], 'last', 'st_keep', 'st_due')
+	local keep, reply, size, more = tonumber(meta[2]), {''}, 0, 0
+	local done = not keep or keep > 0 and ms >= keep
+	local chunk = limit > 0 and math.min(limit + 1, 64) or 64
+	while not done do
+		local names = #wanted > 0 and wanted or call('ZRANGEBYLEX', KEYS[k+4], from, to, 'LIMIT', '0', chunk)
+		local records = #names > 0 and call('HMGET', KEYS[k+3], unpack(names)) or names
+		done = #wanted > 0 or #names < chunk
+		for n, record in ipairs(records) do
+			local bytes = record and live_size(record)
+			if bytes then
+				size = size + #names[n] + bytes
+				if #wanted == 0 and #reply > 1 and (limit > 0 and #reply > 2 * limit
+					or max_bytes > 0 and size > max_bytes) then
+					done, more = true, 1
+					break
+				end
+				reply[#reply + 1] = names[n]
+				reply[#reply + 1] = record
+			end
+		end
+		from, chunk = '(' .. (names[#names] or ''), 64
+	end
+	total = total + size
+	reply[1] = format('%s\n%d\n%s\n%d', last_id(KEYS[k+1], meta[1]), ms, meta[3] or '0', more)
+	return reply
+end
+
+-- An error of one channel does not affect the others.
+local replies = {}
+for i = 1, #ARGV - 2 do
+	local ok, reply = true, ''
+	if total < max_total then
+		ok, reply = pcall(read, 4 * i - 4, i)
+	end
+	replies[i] = (ok or type(reply) == 'table') and reply or redis.error_reply('ERR ' .. reply)
+end
+return replies

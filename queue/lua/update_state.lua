@@ -1,0 +1,397 @@
+#!lua
+-- Applies one update to the state of each of many channels, and appends its entry with append.lua.
+-- It does what apply.go and check.go of package state do. Either all updates have an idempotency
+-- key, or none.
+-- For each channel:
+-- KEYS[k+1] mq_ch_{channel}
+-- KEYS[k+3] ch_{channel}
+-- KEYS[k+9] mq_k_{channel}:<key>, omitted without an idempotency key
+-- ARGV[7+i] MessagePack: {operations, conditions, data, writer, client, generation, server, most
+--           fields, most bytes, most fields of one owner, keep in ms}. An operation is {field,
+--           kind, value, by, min, max, lease in ms, own, grace in ms, claim, parent, held parent,
+--           group limit}, a condition is {field, kind, id}; see appendUpdate in redis_state.go
+-- For all, in addition to append.lua:
+-- ARGV[5] TTL of the idempotency keys, ms
+-- ARGV[7] 1 if the callers wait for replicas, 2 if nothing is to be stored in a new channel
+-- returns for each channel {header, entry, field, record, ...}; or an error. The header has,
+--         separated by newlines: id of the last entry, 0 for none; id before it; duplicate 0 or 1;
+--         the clock (Unix ms); next due time; results of additions, JSON or nothing; reason of the
+--         refusal, or nothing; its field; its parent or group; two numbers of its message; the
+--         servers. A refusal shows the current fields: a record is empty for an absent field. A
+--         duplicate has the value of the idempotency key in place of the id
+-- cost O(log n) for each field, O(log n) for each group, O(servers)
+
+local keys_per_channel = #KEYS / (#ARGV - 7)
+local max_number = 9007199254740991
+
+local u, ops, client, writer -- the update
+local plans -- by field: {op, old, gone, value}
+local added -- fields that the update creates, in order
+
+local function refuse(reason, field, other, n, limit)
+	return {reason, field, other or '', n or 0, limit or 0, {field}}
+end
+
+local function check_conditions()
+	local differ = {}
+	for _, c in ipairs(u[2]) do
+		local f = get(c[1])
+		local met = f
+		if c[2] == 0 then
+			met = f and f.id == c[3]
+		elseif c[2] == 1 then
+			met = not f
+		end
+		if not met then
+			differ[#differ + 1] = c[1]
+		end
+	end
+	if #differ > 0 then
+		local r = refuse('condition', differ[1])
+		r[6] = differ
+		return r
+	end
+end
+
+-- Parses a value that an addition can change.
+local function parse_number(value)
+	if match(value, '^%-?%d+$') then
+		local n = tonumber(value)
+		if n >= -max_number and n <= max_number and format('%d', n) == value then
+			return n
+		end
+	end
+end
+
+local function plan(op)
+	local name, kind = op[1], op[2]
+	local f = get(name)
+	if op[10] == 1 and f and f.holder ~= writer then
+		return refuse('claim', name)
+	end
+	local p = {op = op, old = f}
+	plans[name] = p
+	if kind == 1 then
+		p.value = op[3]
+	elseif kind == 2 then
+		p.gone = true
+	elseif kind == 3 then
+		local n = not f and 0 or parse_number(f.value)
+		if not n then
+			return refuse('number', name)
+		end
+		if n + op[4] < op[5] or n + op[4] > op[6] then
+			return refuse('bounds', name, '', n)
+		end
+		p.value = format('%d', n + op[4])
+	elseif not f then
+		return refuse('absent', name)
+	end
+	if not f and not p.gone then
+		added[#added + 1] = name
+	end
+end
+
+local function check_parent(op)
+	local p, name = plans[op[1]], op[11]
+	if name == '' and p.old then
+		name = p.old.parent
+	end
+	if name == '' or p.gone then
+		return
+	end
+	local parent, planned = get(name), plans[name]
+	local exists, is_part, holder = parent, parent and parent.parent ~= '', parent and parent.holder
+	if planned then
+		exists, is_part = not planned.gone, is_part or planned.op[11] ~= ''
+		if planned.op[2] == 1 or not parent then
+			holder = writer
+		end
+	end
+	if op[11] == op[1] or op[11] ~= '' and (is_part or #parts_of(op[1]) > 0) then
+		return refuse('part', op[1])
+	elseif not exists then
+		return refuse('no_parent', op[1], name)
+	elseif op[12] == 1 and holder ~= writer then
+		return refuse('held_parent', op[1], name)
+	end
+end
+
+local function check_owned_limit()
+	if u[10] == 0 or client == '' then
+		return
+	end
+	local o = owner(client)
+	local count, first = o and o.count or 0, nil
+	for _, op in ipairs(ops) do
+		local mine = o and o.fields[op[1]]
+		if op[2] ~= 2 and op[8] == 1 and not mine then
+			count, first = count + 1, first or op[1]
+		elseif mine and (op[2] == 2 or op[8] == 2) then
+			count = count - 1
+		end
+	end
+	if first and count > u[10] then
+		return refuse('owned', first, '', count, u[10])
+	end
+end
+
+-- Returns how many fields with the prefix there are after the update. ending are parts that end with
+-- their parent.
+local function count_fields(prefix, ending)
+	local n, len = 0, #prefix
+	if not blank then
+		-- A prefix ends with a slash, and '0' is the next byte.
+		n = len == 0 and call('ZCARD', names) or call('ZLEXCOUNT', names, '[' .. prefix, '(' .. sub(prefix, 1, -2) .. '0')
+	end
+	for _, name in ipairs(touched) do -- fields that were due
+		if sub(name, 1, len) == prefix then
+			n = n - 1
+		end
+	end
+	for name, p in pairs(plans) do
+		if p.gone and p.old and sub(name, 1, len) == prefix then
+			n = n - 1
+		end
+	end
+	for name in pairs(ending) do
+		if sub(name, 1, len) == prefix then
+			n = n - 1
+		end
+	end
+	for _, name in ipairs(added) do
+		if sub(name, 1, len) == prefix then
+			n = n + 1
+		end
+	end
+	return n
+end
+
+local function group_limit(name, group)
+	local limit, p = plans[name].op[13], plans['$max/' .. group]
+	local value
+	if p and (p.gone or p.value) then
+		value = p.value
+	else
+		local f = get('$max/' .. group)
+		value = f and f.value
+	end
+	local n = value and parse_number(value)
+	if n and n >= 0 and (limit == 0 or n < limit) then
+		return min(n, 2147483647)
+	end
+	return limit > 0 and limit
+end
+
+local function refuse_full(group, n, limit)
+	local list = {}
+	if not blank then
+		local found = call('ZRANGEBYLEX', names, '[' .. group, '(' .. sub(group, 1, -2) .. '0', 'LIMIT', '0', 64 + #touched)
+		load(found)
+		for _, name in ipairs(found) do
+			if fields[name] and #list < 64 then
+				list[#list + 1] = name
+			end
+		end
+	end
+	return {'group', '', group, n, limit, list}
+end
+
+local function size_after(ending)
+	local n = bytes
+	for name, f in pairs(ending) do
+		n = n - #name - #f.value
+	end
+	for name, p in pairs(plans) do
+		if p.old and (p.gone or p.value) then
+			n = n - #name - #p.old.value
+		end
+		if not p.gone and p.value then
+			n = n + #name + #p.value
+		end
+	end
+	return n
+end
+
+local function check_limits()
+	local ending = {} -- parts that end with a field that the update deletes
+	for name, p in pairs(plans) do
+		if p.gone and p.old then
+			for _, part in ipairs(parts_of(name)) do
+				ending[part] = not plans[part] and fields[part] or nil
+			end
+		end
+	end
+	local checked = {}
+	for _, name in ipairs(added) do
+		local group = match(name, '^[^/]*/')
+		local limit = group and not checked[group] and group_limit(name, group)
+		if limit then
+			checked[group] = true
+			local n = count_fields(group, ending)
+			if n > limit then
+				return refuse_full(group, n, limit)
+			end
+		end
+	end
+	if #added > 0 and u[8] > 0 then
+		local n = count_fields('', ending)
+		if n > u[8] then
+			return refuse('fields', added[1], '', n, u[8])
+		end
+	end
+	if u[9] > 0 then
+		local after = size_after(ending)
+		if after > u[9] and after > bytes then
+			return {'bytes', '', '', after, u[9], {}}
+		end
+	end
+end
+
+local function check()
+	if client ~= '' and is_fenced(owner(client), u[6], u[7]) then
+		return {'fenced', '', '', 0, 0, {}}
+	end
+	local refusal = check_conditions()
+	for i = 1, refusal and 0 or #ops do
+		refusal = refusal or plan(ops[i])
+	end
+	for i = 1, refusal and 0 or #ops do
+		refusal = refusal or check_parent(ops[i])
+	end
+	return refusal or check_owned_limit() or check_limits()
+end
+
+local function write_field(op)
+	local name, value = op[1], plans[op[1]].value
+	local f, created = get(name), false
+	if not f then
+		f, created = {id = false, lease = 0, away = 0, grace = 0, holder = '', parent = '', owners = '', value = ''}, true
+		fields[name] = f
+		bytes = bytes + #name
+	end
+	touch(touched, name)
+	if value then
+		bytes = bytes + #value - #f.value
+		f.id, f.value = false, value
+		if op[2] == 1 or f.holder == '' then
+			f.holder = writer
+		end
+		note('set', name, value)
+	end
+	if op[2] ~= 3 or created then
+		f.lease = op[7] > 0 and ms + op[7] or 0
+	end
+	local till = end_of(f)
+	if till > 0 or op[2] == 4 then
+		note('till', name, format('%d', till))
+	end
+	if op[11] ~= '' then
+		set_parent(name, f, op[11])
+	end
+end
+
+local function write()
+	entry.by, entry.data = client ~= '' and client, u[3] ~= '' and u[3]
+	whole = true
+	for _, op in ipairs(ops) do
+		if op[2] ~= 2 then
+			write_field(op)
+		end
+	end
+	for _, op in ipairs(ops) do
+		if op[2] == 2 then
+			entry.del = entry.del or {}
+			remove(op[1], entry.del)
+			if not plans[op[1]].old then
+				table.insert(entry.del, op[1])
+			end
+		end
+	end
+	for _, op in ipairs(ops) do
+		if op[2] ~= 2 and op[8] == 2 then
+			disown(op[1], client)
+		end
+	end
+	for _, op in ipairs(ops) do
+		if op[2] ~= 2 and op[8] == 1 then
+			add_owner(op[1], op[9], client, u[6], u[7])
+		end
+	end
+end
+
+-- Returns the results of additions as JSON, or ''.
+local function numbers()
+	local list = {}
+	for _, op in ipairs(ops) do
+		if op[2] == 3 then
+			list[#list + 1] = '"' .. op[1] .. '":' .. plans[op[1]].value
+		end
+	end
+	return #list > 0 and '{' .. concat(list, ',') .. '}' or ''
+end
+
+local function load_all()
+	local list = {}
+	for _, c in ipairs(u[2]) do
+		list[#list + 1] = c[1]
+	end
+	for _, op in ipairs(ops) do
+		list[#list + 1] = op[1]
+		if op[11] ~= '' then
+			list[#list + 1] = op[11]
+		end
+	end
+	load(list)
+end
+
+local function update(i)
+	local k = (i - 1) * keys_per_channel
+	local key = keys_per_channel == 9 and KEYS[k+9]
+	local first = key and call('GET', key)
+	if first then
+		if ARGV[7] == '1' then
+			-- A WAIT covers only writes on its own connection.
+			call('SET', key, first, 'KEEPTTL')
+		end
+		return {format('%s\n0\n1\n%d\n0\n\n\n\n\n0\n0\n%s', first, ms, concat(call('SMEMBERS', KEYS[k+3]), '\n')), ''}
+	end
+	u = cmsgpack.unpack(ARGV[7+i])
+	ops, writer, client, plans, added = u[1], u[4], u[5], {}, {}
+	begin(k)
+	local held = (ARGV[7] == '2' and not meta[1]) and call('ZCARD', KEYS[k+1])
+	if held == 0 then
+		return {format('0\n0\n0\n%d\n0\n\nnew\n\n\n0\n0\n', ms), ''}
+	end
+	load_all()
+	local refusal = check()
+	if refusal then
+		local shown = {'', ''}
+		for _, name in ipairs(refusal[6]) do
+			shown[#shown + 1] = name
+			shown[#shown + 1] = fields[name] and fields[name].record or ''
+		end
+		local id, last, text = commit()
+		local servers = id ~= '0' and call('SMEMBERS', KEYS[k+3]) or {}
+		shown[1] = format('%s\n%d\n0\n%d\n%d\n\n%s\n%s\n%s\n%d\n%d\n%s', id, last, ms, due,
+			refusal[1], refusal[2], refusal[3], refusal[4], refusal[5], concat(servers, '\n'))
+		shown[2] = text
+		return shown
+	end
+	write()
+	local results = numbers()
+	local id, last, text = commit(u[11] > 0 and ms + u[11] or -1, true)
+	if key then
+		call('SET', key, results == '' and id or id .. ' ' .. results, 'PX', ARGV[5])
+	end
+	return {format('%s\n%d\n0\n%d\n%d\n%s\n\n\n\n0\n0\n%s', id, last, ms, due, results,
+		concat(call('SMEMBERS', KEYS[k+3]), '\n')), text}
+end
+
+-- An error of one channel does not affect the others.
+local replies = {}
+for i = 1, #ARGV - 7 do
+	local ok, reply = pcall(update, i)
+	replies[i] = (ok or type(reply) == 'table') and reply or redis.error_reply('ERR ' .. reply)
+end
+return replies

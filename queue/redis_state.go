@@ -1,0 +1,297 @@
+package queue
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"switchboard/internal/redispipe"
+	"switchboard/internal/state"
+)
+
+// stateKeys returns the keys of the scripts that change the state of a channel.
+func (r *Redis) stateKeys(channel string) []string {
+	k := r.keys
+	return append(make([]string, 0, 9), k.channel(channel), k.channelMeta(channel), k.channelServers(channel),
+		k.state(channel), k.stateNames(channel), k.stateEnds(channel), k.stateOwners(channel), k.stateParts(channel))
+}
+
+// appendUpdate encodes an update for update_state.lua.
+func appendUpdate(p *packer, u *state.Update) {
+	p.array(11)
+	p.array(len(u.Ops))
+	for i := range u.Ops {
+		appendOp(p, &u.Ops[i])
+	}
+	p.array(len(u.If))
+	for _, c := range u.If {
+		p.array(3)
+		packText(p, c.Field)
+		p.integer(int64(c.Kind))
+		packText(p, decimal(c.ID)) // the script compares the text of ids
+	}
+	packText(p, u.Data)
+	packText(p, u.Writer)
+	packText(p, u.Client)
+	p.integer(u.Generation)
+	packText(p, u.Server)
+	p.integer(int64(u.Fields))
+	p.integer(int64(u.Bytes))
+	p.integer(int64(u.Owned))
+	keep := int64(0)
+	if u.Keep > 0 {
+		keep = millis(u.Keep)
+	}
+	p.integer(keep)
+}
+
+func appendOp(p *packer, op *state.Op) {
+	p.array(13)
+	packText(p, op.Field)
+	p.integer(int64(op.Kind))
+	packText(p, op.Value)
+	p.integer(op.By)
+	p.integer(max(op.Min, -state.MaxNumber))
+	p.integer(min(op.Max, state.MaxNumber))
+	lease, grace := int64(0), op.Grace.Milliseconds()
+	if op.TTL > 0 {
+		lease = millis(op.TTL)
+	}
+	if op.Grace < 0 {
+		grace = state.AwayStays
+	}
+	p.integer(lease)
+	p.integer(int64(op.Own))
+	p.integer(grace)
+	p.flag(op.Claim)
+	packText(p, op.Parent)
+	p.flag(op.HeldParent)
+	p.integer(int64(op.GroupMax))
+}
+
+// stateReply is the reply of update_state.lua, or of step_state.lua, for one channel.
+type stateReply struct {
+	header  textReply
+	entry   string
+	records []any // names and records of fields
+}
+
+func parseState(value any) (r stateReply, err error) {
+	list, _ := value.([]any)
+	if len(list) < 2 {
+		return r, fmt.Errorf("unexpected reply of a script: %T of %d elements", value, len(list))
+	}
+	r.header.rest, _ = list[0].(string)
+	r.entry, _ = list[1].(string)
+	r.records = list[2:]
+	return r, nil
+}
+
+// parseUpdate parses the reply of update_state.lua. The error is a *state.Refusal if the update was
+// refused.
+func (r *Redis) parseUpdate(u *state.Update, value any) (a Appended, err error) {
+	reply, err := parseState(value)
+	if err != nil {
+		return a, err
+	}
+	h := &reply.header
+	key := h.text()
+	a.Prev, a.Duplicate = h.integer(), h.integer() == 1
+	r.clock.update(h.integer())
+	a.Due = h.integer()
+	results, reason := h.text(), h.text()
+	d := state.Details{Field: h.text(), Other: h.text(), N: h.integer(), Max: h.integer()}
+	a.Servers = h.texts()
+	if h.err != nil {
+		return Appended{}, h.err
+	}
+	if a.Duplicate {
+		a.ID, a.Numbers, err = parseKey(key)
+		return a, err
+	}
+	if a.ID, a.Numbers, err = parseKey(strings.TrimSpace(key + " " + results)); err != nil {
+		return Appended{}, err
+	}
+	if reply.entry != "" {
+		a.Data = []byte(reply.entry)
+	}
+	switch reason {
+	case "":
+		return a, nil
+	case "new":
+		return Appended{}, ErrNewChannel
+	}
+	if d.Fields, err = parseShown(reply.records); err != nil {
+		return Appended{}, err
+	}
+	return a, state.Refuse(state.Reason(reason), withSum(d, state.Reason(reason), u))
+}
+
+// withSum adds the result of a refused Add: the script returns the old number, since the sum may be
+// inexact there.
+func withSum(d state.Details, why state.Reason, u *state.Update) state.Details {
+	for i := range u.Ops {
+		if op := &u.Ops[i]; why == state.OutOfBounds && op.Field == d.Field {
+			d.N += op.By
+		}
+	}
+	return d
+}
+
+// parseShown parses the fields that a refusal shows: nil if there are none.
+func parseShown(records []any) (map[string]*state.Field, error) {
+	if len(records) == 0 {
+		return nil, nil
+	}
+	fields := make(map[string]*state.Field, len(records)/2)
+	for i := 0; i+1 < len(records); i += 2 {
+		name, _ := records[i].(string)
+		record, _ := records[i+1].(string)
+		if record == "" {
+			fields[name] = nil
+			continue
+		}
+		f, err := state.ParseRecord([]byte(record))
+		if err != nil {
+			return nil, fmt.Errorf("field %s: %w", name, err)
+		}
+		fields[name] = f
+	}
+	return fields, nil
+}
+
+// parseKey parses the value of a channel's idempotency key: <id>, or <id> <results of state.Add as
+// JSON>.
+func parseKey(value string) (id int64, numbers map[string]int64, err error) {
+	text, results, found := strings.Cut(value, " ")
+	reply := textReply{rest: text}
+	if id = reply.integer(); reply.err == nil && found {
+		reply.err = json.Unmarshal([]byte(results), &numbers)
+	}
+	return id, numbers, reply.err
+}
+
+// StepStates makes each change, in no particular order. The Appended of a change that appends
+// nothing has the ID 0. A step that fails does not affect the others.
+func (r *Redis) StepStates(ctx context.Context, steps []StateStep) []Outcome[Appended] {
+	targets := make([]redispipe.Target, len(steps))
+	for i, step := range steps {
+		p := make(packer, 0, 128)
+		p.array(4)
+		p.integer(int64(step.Kind))
+		packText(&p, step.Conn.Client)
+		p.integer(step.Conn.Generation)
+		packText(&p, step.Conn.Server)
+		targets[i] = redispipe.Target{Script: r.stepState, Keys: r.stateKeys(step.Channel), Args: []any{[]byte(p)}}
+	}
+	out := make([]Outcome[Appended], len(steps))
+	for i, answer := range r.pipe.EvalEach(ctx, targets...) {
+		o := &out[i]
+		if o.Err = answer.Err; o.Err == nil {
+			o.Value, o.Err = r.parseStep(answer.Value)
+		}
+		if o.Err != nil {
+			o.Err = fmt.Errorf("state of channel %s: %w", steps[i].Channel, o.Err)
+		}
+	}
+	return out
+}
+
+func (r *Redis) parseStep(value any) (a Appended, err error) {
+	reply, err := parseState(value)
+	if err != nil {
+		return a, err
+	}
+	h := &reply.header
+	a.ID, a.Prev = h.integer(), h.integer()
+	stale := h.integer() == 1
+	r.clock.update(h.integer())
+	a.Due, a.Servers = h.integer(), h.texts()
+	if reply.entry != "" {
+		a.Data = []byte(reply.entry)
+	}
+	if h.err == nil && stale {
+		return a, ErrStale
+	}
+	return a, h.err
+}
+
+// ReadStates reads pages of states, or some fields of them, in as few round trips as possible, in
+// no particular order. Fields that are due are not in a page.
+func (r *Redis) ReadStates(ctx context.Context, reads []StateRead) []Outcome[StatePage] {
+	targets := make([]redispipe.Target, len(reads))
+	for i, read := range reads {
+		targets[i] = r.stateTarget(read)
+	}
+	out := make([]Outcome[StatePage], len(reads))
+	for i, answer := range r.pipe.EvalEach(ctx, targets...) {
+		for answer.Err == nil && answer.Value == "" { // not read: the pages of other channels were too large
+			answer = r.pipe.EvalEach(ctx, targets[i])[0]
+		}
+		o := &out[i]
+		if o.Err = answer.Err; o.Err == nil {
+			o.Value, o.Err = r.parseStatePage(answer.Value)
+		}
+		if o.Err != nil {
+			*o = Outcome[StatePage]{Err: fmt.Errorf("read the state of channel %s: %w", reads[i].Channel, o.Err)}
+		}
+	}
+	return out
+}
+
+func (r *Redis) stateTarget(read StateRead) redispipe.Target {
+	from, to := "-", "+"
+	if prefix := read.Prefix; prefix != "" {
+		last := len(prefix) - 1
+		from, to = "["+prefix, "("+prefix[:last]+string(rune(prefix[last]+1)) // names are ASCII
+	}
+	if read.Cursor != "" && read.Cursor >= read.Prefix {
+		from = "(" + read.Cursor
+	}
+	p := make(packer, 0, 64)
+	p.array(5)
+	packText(&p, from)
+	packText(&p, to)
+	p.integer(int64(read.Limit))
+	p.integer(int64(read.Bytes))
+	p.array(len(read.Fields))
+	for _, name := range read.Fields {
+		packText(&p, name)
+	}
+	k := r.keys
+	keys := []string{k.channel(read.Channel), k.channelMeta(read.Channel), k.state(read.Channel), k.stateNames(read.Channel)}
+	return redispipe.Target{Script: r.readState, Keys: keys, Args: []any{[]byte(p)}}
+}
+
+func (r *Redis) parseStatePage(value any) (page StatePage, err error) {
+	list, _ := value.([]any)
+	if len(list)%2 == 0 {
+		return page, errors.New("unexpected reply of a script: a page has a header, and names with records")
+	}
+	text, _ := list[0].(string)
+	header := textReply{rest: text}
+	page.ID, page.Clock, page.Due = header.integer(), header.integer(), header.integer()
+	more := header.integer() == 1
+	if header.err != nil {
+		return page, header.err
+	}
+	r.clock.update(page.Clock)
+	if n := len(list) / 2; n > 0 {
+		page.Fields = make([]NamedField, n)
+	}
+	for i := range page.Fields {
+		name, _ := list[1+2*i].(string)
+		record, _ := list[2+2*i].(string)
+		f, err := state.ParseRecord([]byte(record))
+		if err != nil {
+			return StatePage{}, fmt.Errorf("field %s: %w", name, err)
+		}
+		page.Fields[i] = NamedField{name, f}
+	}
+	if n := len(page.Fields); more && n > 0 {
+		page.Next = page.Fields[n-1].Name
+	}
+	return page, nil
+}
