@@ -131,11 +131,12 @@ local function disown(name, client)
 	end
 end
 
--- Makes a client an owner of a field.
-local function add_owner(name, grace, client, generation, server)
+-- Makes a client an owner of a field. Returns false if the field has ended with a parent that the
+-- update has disowned.
+local function add_owner(name, grace, client)
 	local f = get(name)
-	if not f then -- it has ended with a parent that the update has disowned
-		return
+	if not f then
+		return false
 	end
 	f.grace = grace
 	local o = owner(client) or new_owner(client)
@@ -153,12 +154,19 @@ local function add_owner(name, grace, client, generation, server)
 	if not o.fields[name] then
 		o.fields[name], o.count = true, o.count + 1
 	end
+	return true
+end
+
+-- Records that an owner is connected. added are fields that it has become an owner of.
+local function connect(o, client, generation, server, added)
 	local was_ended = o.ended > 0
 	o.generation, o.server, o.ended = generation, server, 0
 	touch(touched_owners, client)
 	if was_ended then
 		check_owned(o)
-	else -- its other fields are not away
+		return
+	end
+	for _, name in ipairs(sort(added)) do -- its other fields are not away
 		check_owners(name)
 	end
 end

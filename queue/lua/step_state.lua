@@ -59,9 +59,7 @@ local function set_connected(client, generation, server)
 		return true
 	end
 	if o then
-		o.generation, o.server, o.ended = generation, server, 0
-		touch(touched_owners, client)
-		check_owned(o)
+		connect(o, client, generation, server, {})
 	end
 end
 

@@ -101,16 +101,19 @@ local function check_parent(op)
 		return
 	end
 	local parent, planned = get(name), plans[name]
-	local exists, is_part, holder = parent, parent and parent.parent ~= '', parent and parent.holder
+	if planned and planned.gone then
+		parent, planned = nil, nil
+	end
+	local is_part, holder = parent and parent.parent ~= '', parent and parent.holder
 	if planned then
-		exists, is_part = not planned.gone, is_part or planned.op[11] ~= ''
+		is_part = is_part or planned.op[11] ~= ''
 		if planned.op[2] == 1 or not parent then
 			holder = writer
 		end
 	end
 	if op[11] == op[1] or op[11] ~= '' and (is_part or #parts_of(op[1]) > 0) then
 		return refuse('part', op[1])
-	elseif not exists then
+	elseif not parent and not planned then
 		return refuse('no_parent', op[1], name)
 	elseif op[12] == 1 and holder ~= writer then
 		return refuse('held_parent', op[1], name)
@@ -313,10 +316,14 @@ local function write()
 			disown(op[1], client)
 		end
 	end
+	local owned = {}
 	for _, op in ipairs(ops) do
-		if op[2] ~= 2 and op[8] == 1 then
-			add_owner(op[1], op[9], client, u[6], u[7])
+		if op[2] ~= 2 and op[8] == 1 and add_owner(op[1], op[9], client) then
+			owned[#owned + 1] = op[1]
 		end
+	end
+	if #owned > 0 then
+		connect(owner(client), client, u[6], u[7], owned)
 	end
 end
 
