@@ -6,4 +6,9 @@
 // task, which writes to each subscriber the messages after its cursor. A subscriber whose socket is
 // backed up keeps only its cursor. When the socket is writable again, the subscriber continues from
 // the tail, or from the store if the tail does not reach back to the cursor.
+//
+// A subscription may see the state of the channel, see [Hub.SubscribeState]. Then it receives the
+// part of each change that its filter shows. Subscriptions with the same filter share the encoding.
+// A subscription without the state receives only data. The cursor also moves past messages that the
+// subscriber does not receive.
 package hub

@@ -319,8 +319,8 @@ func TestLossMarkerIsAGap(t *testing.T) {
 	})
 }
 
-// TestTooManyFilters checks that a channel refuses a 254th prefix, but accepts subscriptions without
-// a prefix, and that filters become free.
+// TestTooManyFilters checks that a channel refuses a prefix beyond the limit, but accepts
+// subscriptions without a prefix, and that unused filters make room.
 func TestTooManyFilters(t *testing.T) {
 	s := newHarness(t, queue.Options{})
 	s.append("a", 1)

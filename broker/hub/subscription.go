@@ -17,8 +17,8 @@ type Subscriber interface {
 	// Write sends a batch and does not keep it. It may close the connection.
 	Write(b *dialect.Batch)
 	// Gap tells the client that the messages after `after`, up to id, are lost. If s sees the state,
-	// the client also needs new pages of it, and Gap returns true: nothing more is delivered to s until
-	// s.Start.
+	// the client also needs new pages of it. Gap may then return true: nothing more is delivered to s
+	// until s.Start. The pages must have an id of at least s.Cursor.
 	Gap(s *Subscription, after, id int64) (hold bool)
 }
 

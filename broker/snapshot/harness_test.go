@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -112,7 +113,7 @@ type server struct {
 	pool   *work.Pool
 	pusher *delivery.Pusher
 	maker  *countingMaker
-	live   bool // as the other servers know
+	live   atomic.Bool // as the other servers know
 }
 
 // newServer starts a server. Its Snapshots sweep if sweeps is true.
@@ -121,12 +122,13 @@ func newServer(t *testing.T, st *store, id string, bytes int, sweeps bool) *serv
 	stop := make(chan struct{})
 	var running sync.WaitGroup
 	running.Go(func() { g.Run(stop) })
-	s := &server{t: t, store: st, loop: g.Loop, pool: work.New(64), maker: &countingMaker{Maker: native.New(0)}, live: true}
+	s := &server{t: t, store: st, loop: g.Loop, pool: work.NewOn(64, func(worker func()) { go worker() }), maker: &countingMaker{Maker: native.New(0)}}
+	s.live.Store(true)
 	self := func() string { return id }
 	s.hub = hub.New(hub.Options{
 		Loops: []*loop.Loop{g.Loop}, Pool: s.pool, Registry: st.registry, Queue: st, ServerID: self, Messages: s.maker,
 	})
-	isLive := func(server string) bool { return st.servers[server].live }
+	isLive := func(server string) bool { return st.servers[server].live.Load() }
 	s.pusher = delivery.New(delivery.Options{
 		Registry: st.registry, Queue: st, States: st, Self: self, Live: isLive,
 		Local: func(h peer.Hint) { st.hint(id, h) }, Remote: st.hint, Stored: func(string, time.Duration) {},

@@ -46,9 +46,9 @@ const unusedTicks = 10
 // readAttempts is how often the state is read if the messages that follow it are not known.
 const readAttempts = 3
 
-// errBehind means that the hub does not know the messages after the state that was read. The hub
+// errIncomplete means that the hub does not know the messages after the state that was read. The hub
 // then reads the channel again.
-var errBehind = errors.New("the messages after the state are not known yet")
+var errIncomplete = errors.New("the messages after the state are not known yet")
 
 // Snapshots holds the views of the channels with state subscribers. Its methods are safe for
 // concurrent use.
@@ -102,18 +102,18 @@ func (s *Snapshots) Pages(ctx context.Context, c *hub.Channel, from int64, prefi
 			}
 		}
 		var err error
-		if v, err = s.load(ctx, c); err != nil {
+		if v, err = s.load(ctx, c, v); err != nil {
 			return nil, fmt.Errorf("state of channel %s: %w", c.Name, err)
 		}
 	}
-	return nil, fmt.Errorf("state of channel %s: %w", c.Name, errBehind)
+	return nil, fmt.Errorf("state of channel %s: %w", c.Name, errIncomplete)
 }
 
 // Prepare reads the state of a channel in the background, if there is no view of it. Call it for a
 // subscription that sees the state and begins without pages.
 func (s *Snapshots) Prepare(c *hub.Channel) {
 	if s.use(c) == nil {
-		s.reload(c)
+		s.reload(c, nil)
 	}
 }
 
@@ -139,9 +139,15 @@ func (s *Snapshots) use(c *hub.Channel) *view {
 	return v
 }
 
-// load reads the state of a channel. Concurrent calls share one read.
-func (s *Snapshots) load(ctx context.Context, c *hub.Channel) (*view, error) {
-	wait := s.reads.DoChan(c.Name, func() (any, error) { return s.read(c) })
+// load reads the state of a channel, unless there is another view of it than unusable, which may be
+// nil. Concurrent calls share one read.
+func (s *Snapshots) load(ctx context.Context, c *hub.Channel, unusable *view) (*view, error) {
+	wait := s.reads.DoChan(c.Name, func() (any, error) {
+		if v := s.use(c); v != nil && v != unusable {
+			return v, nil
+		}
+		return s.read(c)
+	})
 	select {
 	case r := <-wait:
 		v, _ := r.Val.(*view)
@@ -166,13 +172,13 @@ func (s *Snapshots) read(c *hub.Channel) (*view, error) {
 		}
 		c.MarkDirty() // the store may have lost messages, which the hub does not know
 	}
-	return nil, errBehind
+	return nil, errIncomplete
 }
 
-// reload reads the state of a channel in the background. If that fails, the next tick tries again.
-func (s *Snapshots) reload(c *hub.Channel) {
+// reload is load in the background. If it fails, the next tick tries again.
+func (s *Snapshots) reload(c *hub.Channel, unusable *view) {
 	s.opts.Pool.Go(func() {
-		if _, err := s.load(s.deadlines.Context(), c); err != nil {
+		if _, err := s.load(s.deadlines.Context(), c, unusable); err != nil {
 			s.opts.Logger.Warn().Err(err).Str("channel", c.Name).Msg("the state is not read; the next tick tries again")
 		}
 	})
@@ -235,7 +241,7 @@ func (s *Snapshots) lost(v *view) {
 		}
 		s.mu.Unlock()
 		if current && v.channel.StateSubscribers() > 0 {
-			s.reload(v.channel)
+			s.reload(v.channel, v)
 		}
 	})
 }
@@ -253,7 +259,7 @@ func (s *Snapshots) Tick() {
 		if v.channel.StateSubscribers() > 0 {
 			v.unused.Store(0)
 			if v.isLost() {
-				s.reload(v.channel)
+				s.reload(v.channel, v)
 			}
 		} else if v.unused.Add(1) > unusedTicks {
 			s.remove(v)

@@ -80,8 +80,8 @@ func TestManyClientsReadOnce(t *testing.T) {
 	}
 }
 
-// TestFollowsTheLog checks at random that the pages are the state of the store at every id, with one
-// read of the store.
+// TestFollowsTheLog checks at random that the pages are always the state of the store, which is read
+// once.
 func TestFollowsTheLog(t *testing.T) {
 	s := newServer(t, newStore(queue.Options{}), "a", 0, false)
 	c, _ := s.subscribe("room")
@@ -141,7 +141,7 @@ func TestFollowsTheLog(t *testing.T) {
 	}
 }
 
-// TestChangesDuringTheRead checks that changes that arrive while the state is read are in the pages.
+// TestChangesDuringTheRead checks that the pages have changes that arrive while the state is read.
 func TestChangesDuringTheRead(t *testing.T) {
 	s := newServer(t, newStore(queue.Options{}), "a", 0, false)
 	c, _ := s.subscribe("room")
@@ -174,8 +174,7 @@ func TestManyChangesDuringTheRead(t *testing.T) {
 	}
 }
 
-// TestLossReadsAgain checks that the state is read again after a loss: when the tail begins anew, and
-// after a loss marker.
+// TestLossReadsAgain checks that the state is read again after a loss.
 func TestLossReadsAgain(t *testing.T) {
 	tests := map[string]func(s *server) (reads int){
 		"the tail begins anew": func(s *server) int {

@@ -1,10 +1,9 @@
 package snapshot
 
 import (
-	"cmp"
+	"bytes"
 	"context"
-	"hash/fnv"
-	"io"
+	"crypto/sha256"
 	"math/rand/v2"
 	"time"
 
@@ -30,23 +29,14 @@ const (
 )
 
 // rank returns how many live servers are before this one in the order of the channel. The order is
-// that of rendezvous hashing: each channel has another first server, and if a server ends, the order
+// that of rendezvous hashing: channels have different first servers, and if a server ends, the order
 // of the others stays.
 func (w *Sweeps) rank(channel string, servers []string) int {
 	self := w.Self()
-	position := func(server string) uint64 {
-		h := fnv.New64a()
-		_, _ = io.WriteString(h, server)
-		_, _ = h.Write([]byte{0})
-		_, _ = io.WriteString(h, channel)
-		return h.Sum64()
-	}
-	mine, rank := position(self), 0
+	hash := func(server string) [sha256.Size]byte { return sha256.Sum256([]byte(server + "\x00" + channel)) }
+	mine, rank := hash(self), 0
 	for _, server := range servers {
-		if server == self || !w.Live(server) {
-			continue
-		}
-		if cmp.Or(cmp.Compare(position(server), mine), cmp.Compare(server, self)) < 0 {
+		if other := hash(server); server != self && w.Live(server) && bytes.Compare(other[:], mine[:]) < 0 {
 			rank++
 		}
 	}
@@ -69,7 +59,7 @@ func (v *view) armAtLocked(at int64) {
 		v.timer.Stop()
 	}
 	v.firesAt = at
-	// The store's clock may be ahead of the estimate, but not behind it.
+	// The store's clock is never earlier than StoreTime.
 	delay := time.Duration(max(at-v.s.opts.Hub.StoreTime(), 0)) * time.Millisecond
 	v.timer = time.AfterFunc(delay, func() { v.s.opts.Pool.Go(v.sweep) })
 }
