@@ -10,8 +10,8 @@
 // one of two messages:
 //
 //   - Without the state it gets m itself, which is encoded as if m.Changes were nil. If m has no
-//     data either, it is empty and has no bytes. A dialect that keeps the client's position moves it
-//     past an empty message too.
+//     data either, it is empty and has no bytes. A dialect that keeps the client's position moves
+//     it past an empty message too.
 //   - With the state it gets a part of m.Changes: a message with an Event of the type message that
 //     has a [wire.StateEvent]. A dialect that cannot show the state does not subscribe with it.
 //

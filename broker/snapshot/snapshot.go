@@ -46,8 +46,8 @@ const unusedTicks = 10
 // readAttempts is how often the state is read if the messages that follow it are not known.
 const readAttempts = 3
 
-// errIncomplete means that the hub does not know the messages after the state that was read. The hub
-// then reads the channel again.
+// errIncomplete means that the hub does not know the messages after the state that was read. The
+// hub then reads the channel again.
 var errIncomplete = errors.New("the messages after the state are not known yet")
 
 // Snapshots holds the views of the channels with state subscribers. Its methods are safe for

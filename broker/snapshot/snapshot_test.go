@@ -80,8 +80,8 @@ func TestManyClientsReadOnce(t *testing.T) {
 	}
 }
 
-// TestFollowsTheLog checks at random that the pages are always the state of the store, which is read
-// once.
+// TestFollowsTheLog checks that pages always have the state of the store, although it is read only
+// once. The changes are random.
 func TestFollowsTheLog(t *testing.T) {
 	s := newServer(t, newStore(queue.Options{}), "a", 0, false)
 	c, _ := s.subscribe("room")

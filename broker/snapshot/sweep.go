@@ -29,8 +29,8 @@ const (
 )
 
 // rank returns how many live servers are before this one in the order of the channel. The order is
-// that of rendezvous hashing: channels have different first servers, and if a server ends, the order
-// of the others stays.
+// that of rendezvous hashing: channels have different first servers, and if a server ends, the
+// order of the others stays.
 func (w *Sweeps) rank(channel string, servers []string) int {
 	self := w.Self()
 	hash := func(server string) [sha256.Size]byte { return sha256.Sum256([]byte(server + "\x00" + channel)) }
