@@ -167,6 +167,31 @@ func TestHereEnds(t *testing.T) {
 	})
 }
 
+// TestHereReconnect checks that a page does not show the value of a client's older connection, even
+// before that connection has ended.
+func TestHereReconnect(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 0, 0, "a")
+		a := w.nodes["a"]
+		a.join("pad", "eve", 1)
+		w.settle()
+		a.mustShow("pad", 1, "old")
+		w.waitASecond()
+		a.join("pad", "eve", 2)
+		w.waitASecond()
+		if got := a.pageValues(); len(got) > 0 {
+			t.Errorf("a page has the values %v", got)
+		}
+		a.mustShow("pad", 2, "new")
+		a.mustShow("pad", 1, "late")
+		a.leave("pad", 1)
+		w.waitASecond()
+		if got := a.pageValues(); got["pad"] != "new" {
+			t.Errorf("a page has the values %v", got)
+		}
+	})
+}
+
 // TestHereBacklog checks that a watcher whose socket was backed up receives the newest value of each
 // client, and that a snapshot has the values.
 func TestHereBacklog(t *testing.T) {
@@ -242,6 +267,14 @@ func TestHereLarge(t *testing.T) {
 			o.expectValues("in a small channel", map[string]string{"phone": "small"})
 			b.join("pad", "eve", 1)
 			b.join("tv", "eve", 1)
+			w.waitASecond()
+			if !watched { // it has not noticed yet that the channel is large
+				a.mustShow("phone", 1, "not shown")
+				w.waitASecond()
+				o.expectValues("when the channel has become large", nil)
+				o.loadPage()
+				o.expectValues("in a page", nil)
+			}
 			w.runFor(hereResend + 1)
 			o.expectValues("in a large channel", nil)
 			for _, n := range w.nodes {
