@@ -119,6 +119,7 @@ var answerType = map[string]string{
 	wire.TypeRequest:     wire.TypeReply,
 	wire.TypeHistory:     wire.TypeHistory,
 	wire.TypeState:       wire.TypeState,
+	wire.TypePresence:    wire.TypePresence,
 	wire.TypeRefresh:     wire.TypeRefreshed,
 	wire.TypePing:        wire.TypePong,
 }

@@ -71,9 +71,11 @@ func (c *Client) dispatchLocked(s *session, ev wire.Event, size int) {
 		}
 		c.pageLocked(ev, size)
 	case wire.TypeJoin, wire.TypeLeave, wire.TypePresence:
-		if !ev.Ref.Set {
-			c.presenceLocked(ev, size)
+		if ev.Ref.Set {
+			c.answerLocked(ev)
+			return
 		}
+		c.presenceLocked(ev, size)
 	case wire.TypeHere:
 		c.hereLocked(ev, size)
 	case wire.TypeUnsubscribed:

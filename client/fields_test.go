@@ -269,15 +269,22 @@ func TestMessagesBetweenPages(t *testing.T) {
 
 // TestMalformedPage checks that a page which is not understood leaves the last complete state.
 func TestMalformedPage(t *testing.T) {
-	forEachTransport(t, recordFields, func(s *scenario) {
+	change := func(s *scenario, o *Options) {
+		recordFields(s, o)
+		o.OnMessage = func(Message) { <-s.release }
+	}
+	forEachTransport(t, change, func(s *scenario) {
 		p, _ := s.accept()
 		s.subscribeState(p, SubscribeOptions{}, 10)
 		p.sendf(`{"type":"state","channel":"news","id":10,"first":true,"fields":{"a":[3,1]}}`)
 		s.wantCallbacks("[fields at 10: a@3=1]")
-		p.sendf(`{"type":"state","channel":"news","id":11,"first":true,"fields":{"a":["x"]},"more":true}`)
-		p.sendf(`{"type":"state","channel":"news","id":11,"fields":{"b":[4,1]}}`)
+		p.sendf(`{"type":"message","channel":"news","id":11,"data":1}`) // makes the pages wait
+		p.sendf(`{"type":"state","channel":"news","id":12,"first":true,"fields":{"a":["x"]},"more":true}`)
+		p.sendf(`{"type":"state","channel":"news","id":12,"fields":{"b":[4,1]}}`)
 		s.wantCallbacks("[]")
-		s.wantFields("at 10: a@3=1")
+		close(s.release)
+		s.wantCallbacks("[]")
+		s.wantFields("at 11: a@3=1")
 	})
 }
 

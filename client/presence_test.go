@@ -25,8 +25,14 @@ func TestShowHereSendsTheNewestValue(t *testing.T) {
 				s.Fatalf("sent %s for %s, want %s", req.Data, req.Channel, data)
 			}
 		}
-		p, _ := s.accept()
+		show(0)
+		p := <-s.peers
+		connect := p.expect(wire.TypeConnect)
+		p.expectNothing()
+		p.answer(connect, `{"type":"connected","client":"phone","ping":25}`)
+		want(p, "0")
 		s.subscribe(p, 10)
+		pause(s.Context(), hereEvery)
 		show(1)
 		want(p, "1")
 		show(2)
@@ -87,6 +93,36 @@ func TestShowHereRefusesInvalidValues(t *testing.T) {
 		<-s.result
 		if err := s.client.ShowHere("news", 1); !errors.Is(err, ErrStopped) {
 			s.Fatal(err)
+		}
+	})
+}
+
+func TestMembers(t *testing.T) {
+	forEachTransport(t, nil, func(s *scenario) {
+		p, _ := s.accept()
+		got := make(chan string)
+		go func() {
+			for m, err := range s.client.Members(s.Context(), "news") {
+				got <- fmt.Sprintf("%s %s %v", m.Client, m.Here, err)
+			}
+			close(got)
+		}()
+		p.answer(p.expect(wire.TypePresence), `{"type":"presence","clients":[{"client":"a","here":1},{"client":"b"}],"count":3,"next":"b"}`)
+		for _, want := range []string{"a 1 <nil>", "b  <nil>"} {
+			if m := <-got; m != want {
+				s.Fatalf("got %s, want %s", m, want)
+			}
+		}
+		req := p.expect(wire.TypePresence)
+		if req.Cursor != "b" || req.Channel != "news" {
+			s.Fatalf("asked for %+v", req)
+		}
+		p.answer(req, `{"type":"error","code":"forbidden","message":"m"}`)
+		if m := <-got; m != "  members of news: forbidden: m" {
+			s.Fatal(m)
+		}
+		if m, more := <-got; more {
+			s.Fatalf("%s after an error", m)
 		}
 	})
 }
