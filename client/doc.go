@@ -4,16 +4,44 @@
 //
 // Guarantees:
 //
-//   - OnMessage, OnGap, OnState and OnUnsubscribed run one after another, in the order of arrival.
-//     They may call any method of the Client.
+//   - The callbacks in [Options] run one after another, in the order of arrival. They may call any
+//     method of the Client.
 //   - After a reconnect every channel resumes from the last id seen, and no id is delivered twice.
 //     OnGap reports messages that could not be recovered.
 //   - A message of the client queue is acknowledged after OnMessage returns. If the process dies
 //     before that, the message arrives again.
-//   - The client never repeats a Publish on its own: see [ErrUnknownOutcome].
+//   - The client never repeats a Publish on its own: see [ErrUnknownOutcome]. It repeats an Update
+//     that has a [Key].
 //
-// Implementation: Run serves one connection at a time (session.go), with a reader and a writer.
+// # State
+//
+// A channel can hold a state: fields with a name, a JSON value and the id of the message that set it.
+//
+//   - [Client.Update] changes fields, all of them or none, under conditions. A [*Refusal] shows the
+//     current values.
+//   - [Client.Subscribe] with [SubscribeOptions.State] keeps a copy of the fields. OnFields is called
+//     when it is complete. After that, each message brings its changes in [Message.Changes].
+//   - [Client.Fields] returns the copy. In a callback it is the state at the id of the callback.
+//   - [Client.ReadFields] and [Client.FieldsPages] read fields without a subscription.
+//
+// After a reconnect, the client receives the changes that it has missed, in messages. If they are not
+// complete, all fields arrive again: OnGap is called, then OnFields. In between, and without a
+// connection, Fields returns the last complete copy.
+//
+// A client can own fields, see [Own]. They end when it leaves and does not return within the grace
+// period. If it returns in time, it still owns them, with the same values and ids, and need not set
+// them again; other clients see [Changes] with Away and then Back. If it returns too late, it sees
+// the fields in Changes.Gone with [GoneLeft], or misses them in OnFields, and may set them again.
+//
+// A client can show a value in a channel that is not stored, such as the position of a cursor: see
+// [Client.ShowHere] and OnHere.
+//
+// # Implementation
+//
+// Run serves one connection at a time (session.go), with a reader and a writer.
 // The reader puts messages into an inbox (inbox.go), which outlives connections. One goroutine
 // takes them out and calls the callbacks (deliver.go). The inbox is bounded in bytes. When it is
-// full, the reader stops, and the broker keeps this client's position.
+// full, the reader stops, and the broker keeps this client's position. The reader decides whether the
+// fields of a channel are complete (pages.go). The copy of them changes when their messages leave the
+// inbox (view.go).
 package client
