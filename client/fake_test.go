@@ -18,7 +18,13 @@ import (
 	"switchboard/internal/wire"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// TestMain ignores the goroutines of gnet's worker pool, which lasts as long as the process. The tests
+// with a real broker link it.
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(m,
+		goleak.IgnoreTopFunction("github.com/panjf2000/ants/v2.(*poolCommon).purgeStaleWorkers"),
+		goleak.IgnoreTopFunction("github.com/panjf2000/ants/v2.(*poolCommon).ticktock"))
+}
 
 // peer is the fake broker's end of one connection.
 type peer struct {
