@@ -15,17 +15,18 @@
 //
 // # State
 //
-// A channel can hold a state: fields with a name, a JSON value and the id of the message that set it.
+// A channel can hold a state: fields with a name, a JSON value and the id of the message that set
+// it.
 //
 //   - [Client.Update] changes fields, all of them or none, under conditions. A [*Refusal] shows the
 //     current values.
-//   - [Client.Subscribe] with [SubscribeOptions.State] keeps a copy of the fields. OnFields is called
-//     when it is complete. After that, each message brings its changes in [Message.Changes].
+//   - [Client.Subscribe] with [SubscribeOptions.State] keeps a copy of the fields. OnFields is
+//     called when it is complete. After that, each message brings its changes in [Message.Changes].
 //   - [Client.Fields] returns the copy. In a callback it is the state at the id of the callback.
 //   - [Client.ReadFields] and [Client.FieldsPages] read fields without a subscription.
 //
-// After a reconnect, the client receives the changes that it has missed, in messages. If they are not
-// complete, all fields arrive again: OnGap is called, then OnFields. In between, and without a
+// After a reconnect, the client receives the changes that it has missed, in messages. If they are
+// not complete, all fields arrive again: OnGap is called, then OnFields. In between, and without a
 // connection, Fields returns the last complete copy.
 //
 // A client can own fields, see [Own]. They end when it leaves and does not return within the grace
@@ -38,10 +39,10 @@
 //
 // # Implementation
 //
-// Run serves one connection at a time (session.go), with a reader and a writer.
-// The reader puts messages into an inbox (inbox.go), which outlives connections. One goroutine
-// takes them out and calls the callbacks (deliver.go). The inbox is bounded in bytes. When it is
-// full, the reader stops, and the broker keeps this client's position. The reader decides whether the
-// fields of a channel are complete (pages.go). The copy of them changes when their messages leave the
-// inbox (view.go).
+// Run serves one connection at a time (session.go), with a reader and a writer. The reader puts
+// messages into an inbox (inbox.go), which outlives connections. One goroutine takes them out and
+// calls the callbacks (deliver.go). The inbox is bounded in bytes. When it is full, the reader
+// stops, and the broker keeps this client's position. The reader decides whether the fields of a
+// channel are complete (pages.go). The copy of them changes when their messages leave the inbox
+// (view.go).
 package client

@@ -80,8 +80,8 @@ func (e *editor) next() {
 	}
 }
 
-// Two people edit a form. Each input is a field of a channel. Nobody overwrites a text without having
-// seen it: a save names the version on which it is based.
+// Two people edit a form. Each input is a field of a channel. No editor overwrites a text without
+// having seen it: a save names the version on which it is based.
 func ExampleClient_Update() {
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()

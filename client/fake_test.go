@@ -18,8 +18,8 @@ import (
 	"switchboard/internal/wire"
 )
 
-// TestMain ignores the goroutines of gnet's worker pool, which lasts as long as the process. The tests
-// with a real broker link it.
+// TestMain ignores the goroutines of gnet's worker pool, which lasts as long as the process. The
+// tests with a real broker link it.
 func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m,
 		goleak.IgnoreTopFunction("github.com/panjf2000/ants/v2.(*poolCommon).purgeStaleWorkers"),

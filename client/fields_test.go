@@ -118,8 +118,8 @@ func TestCallbackSeesTheStateOfItsMessage(t *testing.T) {
 	})
 }
 
-// TestHeld checks when the client says that it holds the state: after the last page, unless something
-// was missed since then.
+// TestHeld checks when the client says that it holds the state: after the last page, unless
+// something was missed since then.
 func TestHeld(t *testing.T) {
 	newer := `{"type":"state","channel":"news","id":13,"first":true}`
 	last := `{"type":"state","channel":"news","id":12,"first":true,"fields":{"a":[3,1]}}`
@@ -236,8 +236,8 @@ func TestSubscribeRefusesAPrefixWithoutState(t *testing.T) {
 	}
 }
 
-// TestExpiredFieldsStayUntilTheyAreGone checks that the client's clock does not end a field: a renewal
-// may be on its way.
+// TestExpiredFieldsStayUntilTheyAreGone checks that the client's clock does not end a field: a
+// renewal may be on its way.
 func TestExpiredFieldsStayUntilTheyAreGone(t *testing.T) {
 	forEachTransport(t, nil, func(s *scenario) {
 		until := time.Now().Add(time.Second)
@@ -288,7 +288,8 @@ func TestMalformedPage(t *testing.T) {
 	})
 }
 
-// TestMissedFieldsAreNotHeld checks the time between a subscribe that was not recovered and its pages.
+// TestMissedFieldsAreNotHeld checks the time between a subscribe that was not recovered and its
+// pages.
 func TestMissedFieldsAreNotHeld(t *testing.T) {
 	forEachTransport(t, nil, func(s *scenario) {
 		p, _ := s.accept()

@@ -18,8 +18,9 @@ import (
 var modelSeeds = flag.Uint64("seeds", 40, "how many seeds TestFieldsModel runs")
 
 // TestFieldsModel runs a client against a model of a broker: updates, leases, owners, small pages,
-// lost connections, gaps, failovers and other prefixes, in random order. At each callback it compares the
-// client's fields with the state at that id, and with what the callbacks have reported so far.
+// lost connections, gaps, failovers and other prefixes, in random order. At each callback it
+// compares the client's fields with the state at that id, and with what the callbacks have reported
+// so far.
 func TestFieldsModel(t *testing.T) {
 	for seed := range *modelSeeds {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {

@@ -29,8 +29,8 @@ func (sub *subscription) holds(selector *wire.Selector) bool {
 // missedLocked notes that changes of fields are missing. The broker sends the fields again.
 func (sub *subscription) missedLocked() { sub.series = series{} }
 
-// startFieldsLocked prepares sub for the fields that follow the answer to a subscribe. continues says
-// that the connection was subscribed before, and has missed nothing.
+// startFieldsLocked prepares sub for the fields that follow the answer to a subscribe. continues
+// says that the connection was subscribed before, and has missed nothing.
 func (c *Client) startFieldsLocked(sub *subscription, asked wire.Request, ev wire.Event, continues bool) {
 	if asked.StateRequest == nil {
 		sub.view, sub.series = nil, series{}

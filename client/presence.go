@@ -16,11 +16,11 @@ type Presence struct {
 	Channel string
 	Joined  []Member
 	Left    []Member
-	// All is not nil if the client may have missed changes: it holds all present clients, instead of
-	// Joined and Left.
+	// All is not nil if the client may have missed changes: it holds all present clients, instead
+	// of Joined and Left.
 	All []Member
-	// Count is the number of present clients, in a large channel or with All, else 0. Joined and Left
-	// of a large channel may be incomplete.
+	// Count is the number of present clients, in a large channel or with All, else 0. Joined and
+	// Left of a large channel may be incomplete.
 	Count int
 }
 
@@ -85,9 +85,9 @@ type shown struct {
 	written time.Time       // when a value was written last
 }
 
-// ShowHere shows a value to the clients in a channel that have subscribed with Presence: a cursor, or
-// that the user is typing. It needs a subscription. The value is encoded as JSON, at most 1 KiB, and
-// is never stored; nil ends it, and so does Unsubscribe.
+// ShowHere shows a value to the clients in a channel that have subscribed with Presence: a cursor,
+// or that the user is typing. It needs a subscription. The value is encoded as JSON, at most 1 KiB,
+// and is never stored; nil ends it, and so does Unsubscribe.
 //
 // ShowHere does not wait. It sends at most one value per 50 ms, always the newest, and sends it
 // again after a reconnect. If the broker refuses the value, that is only logged.

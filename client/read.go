@@ -11,8 +11,8 @@ import (
 
 // FieldsQuery selects the fields for ReadFields.
 type FieldsQuery struct {
-	// Prefix selects the fields whose names begin with it. Zero means all fields that this client may
-	// read.
+	// Prefix selects the fields whose names begin with it. Zero means all fields that this client
+	// may read.
 	Prefix string
 	// Cursor is the Next of the page before. Zero means the first page.
 	Cursor string
@@ -58,8 +58,8 @@ func (c *Client) ReadFields(ctx context.Context, channel string, query FieldsQue
 	return page, nil
 }
 
-// FieldsPages reads the fields of a channel page by page, until the last page or an error. Each page
-// is consistent, but fields may change between two pages. Subscribe with State to get all
+// FieldsPages reads the fields of a channel page by page, until the last page or an error. Each
+// page is consistent, but fields may change between two pages. Subscribe with State to get all
 // fields at one id.
 func (c *Client) FieldsPages(ctx context.Context, channel string, query FieldsQuery) iter.Seq2[FieldsPage, error] {
 	return func(yield func(FieldsPage, error) bool) {

@@ -9,7 +9,8 @@ import (
 // Refusal is the error of an [Client.Update] that the fields of the channel forbid. It shows their
 // current values, so that a caller can decide again without another request:
 //
-//	if refused, ok := errors.AsType[*client.Refusal](err); ok && refused.Err.Code == client.Conflict {
+//	refused, ok := errors.AsType[*client.Refusal](err)
+//	if ok && refused.Err.Code == client.Conflict {
 //		current := refused.Fields["title"] // nil if the field is absent
 //		…
 //	}
@@ -20,12 +21,12 @@ type Refusal struct {
 	//   - Full: a group, the channel or this client would have too many fields
 	//   - OutOfRange: the result of AddWithin is out of bounds
 	Err *Error
-	// Fields has the current values of the fields that the refusal is about; nil for an absent field.
-	// Of Full it has fields of the group. It has only those fields that this client may read. If there
-	// are many, some have only an ID.
+	// Fields has the current values of the fields that the refusal is about; nil for an absent
+	// field. Of Full it has fields of the group. It has only those fields that this client may
+	// read. If there are many, some have only an ID.
 	Fields map[string]*Field
-	// Group and Max are the limit that is reached, with Full. Group is "" for the limit of the channel
-	// or of this client.
+	// Group and Max are the limit that is reached, with Full. Group is "" for the limit of the
+	// channel or of this client.
 	Group string
 	Max   int
 }

@@ -160,7 +160,8 @@ func Of(field, parent string) Clause {
 }
 
 // Key makes the update idempotent: for a few minutes, the broker answers other updates of this user
-// with the same key in this channel with the result of the first one. A refused update does not count.
+// with the same key in this channel with the result of the first one. A refused update does not
+// count.
 func Key(key string) Clause {
 	return func(req *wire.Request) error { req.Key = key; return nil }
 }
