@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"reflect"
+	"strconv"
 	"strings"
 )
 
@@ -19,7 +20,11 @@ func JSONError(err error) error {
 		if typ.Field == "" { // Value may be a very long number
 			return Errorf(BadRequest, "a JSON object is expected, not %.40s", typ.Value)
 		}
-		return Errorf(BadRequest, "%s: %.40s does not fit, expected %s, at byte %d", typ.Field, typ.Value, kindOf(typ.Type), typ.Offset)
+		at := ""
+		if typ.Offset > 0 { // Values do not know theirs
+			at = ", at byte " + strconv.FormatInt(typ.Offset, 10)
+		}
+		return Errorf(BadRequest, "%s: %.40s does not fit, expected %s%s", typ.Field, typ.Value, kindOf(typ.Type), at)
 	}
 	if field, ok := strings.CutPrefix(err.Error(), "json: unknown field "); ok { // this error has no type of its own
 		return Errorf(BadRequest, "unknown field %.200s", field)

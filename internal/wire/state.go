@@ -3,6 +3,7 @@ package wire
 import (
 	"bytes"
 	"encoding/json"
+	"reflect"
 )
 
 // TypeState is the type of the requests for pages of a channel's state, and of the pages.
@@ -34,6 +35,9 @@ type Value struct {
 	JSON json.RawMessage
 }
 
+// maxValues is above every limit of the number of fields. It bounds the memory for a large body.
+const maxValues = 1 << 16
+
 // UnmarshalJSON implements json.Unmarshaler.
 func (v *Values) UnmarshalJSON(text []byte) error {
 	if string(text) == "null" {
@@ -42,11 +46,15 @@ func (v *Values) UnmarshalJSON(text []byte) error {
 	}
 	d := json.NewDecoder(bytes.NewReader(text))
 	if t, err := d.Token(); err != nil || t != json.Delim('{') {
-		return Errorf(BadRequest, "an object is expected, not %.40s", text)
+		// encoding/json adds the name of the member that has these Values.
+		return &json.UnmarshalTypeError{Value: nameOfKind(text), Type: reflect.TypeFor[map[string]json.RawMessage]()}
 	}
 	list := Values{}
 	seen := make(map[string]struct{})
 	for d.More() {
+		if len(list) == maxValues {
+			return Errorf(TooLarge, "more than %d fields", maxValues)
+		}
 		name, err := d.Token()
 		if err != nil {
 			return err
@@ -64,6 +72,19 @@ func (v *Values) UnmarshalJSON(text []byte) error {
 	}
 	*v = list
 	return nil
+}
+
+// nameOfKind names the kind of a JSON value that is not an object, as encoding/json does.
+func nameOfKind(text []byte) string {
+	switch text[0] {
+	case '[':
+		return "array"
+	case '"':
+		return "string"
+	case 't', 'f':
+		return "bool"
+	}
+	return "number"
 }
 
 // MarshalJSON implements json.Marshaler.

@@ -15,14 +15,14 @@ func TestValues(t *testing.T) {
 		`null`:                     `null`,
 		`{"a":null}`:               `{"a":null}`,
 		`{"a":1,"\u0061":2}`:       `bad_request: field a: it appears twice`,
-		`[1]`:                      `bad_request: an object is expected, not [1]`,
-		`"x"`:                      `bad_request: an object is expected, not "x"`,
+		`[1]`:                      `bad_request: a JSON object is expected, not array`,
+		`"x"`:                      `bad_request: a JSON object is expected, not string`,
 	} {
 		var values *Values
 		err := json.Unmarshal([]byte(text), &values)
 		got, _ := json.Marshal(values)
 		if err != nil {
-			got = []byte(err.Error())
+			got = []byte(JSONError(err).Error())
 		}
 		if string(got) != want {
 			t.Errorf("%s: got %s, want %s", text, got, want)
