@@ -65,8 +65,9 @@ func (b *Broker) newAPI() (v1 *api.API, fastPush *fastpush.Server) {
 		MaxMessage: b.opts.Limits.MessageBytes, MaxBatch: b.opts.Limits.Batch, MaxTargets: b.opts.Limits.Targets,
 		NotifyAfter: b.opts.Store.SetAckDeadline != nil, WriteTimeout: writeTimeout,
 		Authenticated: transport.Authenticated, CountPush: b.metrics.push, Logger: b.log,
-		Rejected: b.logRefused("a call is refused: "),
+		Rejected: b.logRefused("a call is refused: "), Fields: b.opts.Limits.fields(),
 	}
+	o.States, _ = b.opts.Store.Queue.(api.States)
 	if !b.opts.Runtime.NoFastPush {
 		o.AfterPush = fastPush.TakeOver
 	}

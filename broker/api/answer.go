@@ -101,6 +101,9 @@ func appendResult(dst []byte, r *result) (_ []byte, ok bool) {
 	if r.Duplicate {
 		dst = append(dst, `,"duplicate":true`...)
 	}
+	if r.Fields != nil {
+		dst = append(append(dst, `,"fields":`...), r.Fields...)
+	}
 	return append(dst, '}'), true
 }
 

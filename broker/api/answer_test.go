@@ -20,9 +20,9 @@ func TestAnswers(t *testing.T) {
 		pushResponse{Results: []result{{Client: "ü", ID: 1}}},
 		pushResponse{Results: []result{{User: "alice", Clients: &[]clientResult{{Client: "phone", ID: 3}}}}},
 		pushResponse{Results: []result{{All: true, ID: 3, Servers: &two}}},
-		pushResponse{Results: []result{{Channel: "news", Error: &errorBody{"forbidden", "no"}}}},
-		pushResponse{Results: []result{{Channel: "news", ID: 1, Servers: &two}, {Channel: "news", Error: &errorBody{"forbidden", "no"}}}},
-		pushResponse{Error: &errorBody{"bad_request", "no"}},
+		pushResponse{Results: []result{{Channel: "news", Error: newErrorBody("forbidden", "no")}}},
+		pushResponse{Results: []result{{Channel: "news", ID: 1, Servers: &two}, {Channel: "news", Error: newErrorBody("forbidden", "no")}}},
+		pushResponse{Error: newErrorBody("bad_request", "no")},
 	)
 	expect := func(got []byte, v any) {
 		t.Helper()

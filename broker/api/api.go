@@ -3,13 +3,13 @@ package api
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"net/http"
 	"time"
 
 	"github.com/rs/zerolog"
 
 	"switchboard/broker/delivery"
+	"switchboard/broker/fields"
 	"switchboard/broker/limit"
 	"switchboard/broker/namespace"
 	"switchboard/broker/presence"
@@ -40,6 +40,11 @@ type Queue interface {
 	ChannelSize(ctx context.Context, channel string) (int, error)
 }
 
+// States reads the states of channels.
+type States interface {
+	ReadStates(ctx context.Context, reads []queue.StateRead) []queue.Outcome[queue.StatePage]
+}
+
 // Presence returns the members of channels.
 type Presence interface {
 	Page(ctx context.Context, channel, cursor string, limit int) (presence.Page, error)
@@ -62,14 +67,19 @@ type Cluster interface {
 	Reply(ctx context.Context, server, client string, ref int64, data json.RawMessage) (bool, error)
 }
 
-// Options configures an API. All fields but Rejected, Authenticated, AfterPush, WriteTimeout and
-// Logger are required.
+// Options configures an API. All fields but States, Fields, Rejected, Authenticated, AfterPush,
+// WriteTimeout and Logger are required.
 type Options struct {
 	Pusher   Pusher
 	Registry Registry
 	Queue    Queue
 	Cluster  Cluster
 	Presence Presence
+	// States reads states. Nil means that the store has no states, and that calls with fields are
+	// refused.
+	States States
+	// Fields bounds the changes of states. MaxMessage replaces its Message.
+	Fields fields.Limits
 	// Authorize checks the API key in the header value and that the key has the scope. It returns
 	// the rate limit of the key's pushes; nil means no limit.
 	Authorize func(authorization, scope string) (*limit.SharedBucket, error)
@@ -147,6 +157,8 @@ func (a api) endpoints() []endpoint {
 		{"GET /v1/channels/{channel}", scopeRead, a.channel, nil},
 		{"GET /v1/channels/{channel}/history", scopeRead, a.history, nil},
 		{"GET /v1/channels/{channel}/presence", scopeRead, a.presence, nil},
+		{"GET /v1/channels/{channel}/state", scopeRead, a.channelState, nil},
+		{"POST /v1/state/query", scopeRead, a.queryStates, nil},
 		{"GET /v1/users/{user}", scopeRead, a.user, nil},
 		{"POST /v1/users/query", scopeRead, a.query, nil},
 		{"GET /v1/servers", scopeRead, a.servers, nil},
@@ -212,50 +224,3 @@ func (r *muxRefusal) Write(p []byte) (int, error) { return len(p), nil }
 func (r *muxRefusal) WriteHeader(status int) { r.status = status }
 
 func writeJSON(w http.ResponseWriter, status int, v any) { jsonAnswer(status, v).writeTo(w) }
-
-// errorBody is the error in an answer.
-type errorBody struct {
-	Code    wire.ErrorCode `json:"code"`
-	Message string         `json:"message"`
-}
-
-// toErrorBody returns err as the backend sees it. An error that is neither a *wire.Error nor listed
-// here comes from the store.
-func (a api) toErrorBody(err error) *errorBody {
-	if wireErr, ok := errors.AsType[*wire.Error](err); ok {
-		return &errorBody{wireErr.Code, wireErr.Message}
-	}
-	if errors.Is(err, registry.ErrBadCursor) {
-		return &errorBody{wire.BadRequest, "cursor: no earlier page returned it"}
-	}
-	if errors.Is(err, queue.ErrNoReplicas) {
-		return &errorBody{wire.BadRequest, "durable: this broker keeps messages in memory, where there are no replicas"}
-	}
-	if errors.Is(err, queue.ErrNotReplicated) {
-		return &errorBody{wire.Unavailable, "stored, but not confirmed by a replica in time; repeat the push with the same key to wait again"}
-	}
-	if errors.Is(err, delivery.ErrNoAckDeadline) {
-		a.Logger.Warn().Err(err).Msg("cannot store the deadline of a push with notify_after")
-		return &errorBody{wire.Unavailable, "stored, but without notify_after; repeat the push with the same key, and it is not stored twice"}
-	}
-	if errors.Is(err, context.Canceled) { // the caller went away
-		return &errorBody{wire.Timeout, "the call was cancelled"}
-	}
-	a.Logger.Warn().Err(err).Msg("store call failed")
-	return &errorBody{wire.Unavailable, "the store cannot be reached; try again later. A push may have been stored; repeat it with the same key, and it is not stored twice"}
-}
-
-func (a api) writeError(w http.ResponseWriter, err error) { a.errorAnswer(err).writeTo(w) }
-
-// errorAnswer returns the answer to a call that failed with err.
-func (a api) errorAnswer(err error) Answer {
-	body := a.toErrorBody(err)
-	answer := jsonAnswer(body.Code.Status(), map[string]any{"error": body})
-	if body.Code == wire.Unavailable || body.Code == wire.RateLimited {
-		answer.RetryAfter = 1
-	}
-	if wireErr, ok := errors.AsType[*wire.Error](err); ok && wireErr.After > 0 {
-		answer.RetryAfter = limit.Seconds(wireErr.After)
-	}
-	return answer
-}

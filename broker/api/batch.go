@@ -34,18 +34,19 @@ func (a api) runBatch(ctx context.Context, buffers *batchBuffers, b body, dst []
 			var data []byte
 			if data, err = a.payload(req.simplePush); err == nil {
 				answers[i].Results = simple[i : i+1 : i+1]
-				pushes = a.appendPush(pushes, req.target, delivery.Payload{Data: data}, &simple[i])
+				pushes = a.appendPush(pushes, req.target, delivery.Payload{Data: data}, nil, &simple[i])
 			}
-		} else if err = req.err; err != nil {
-			err = inMessage(i, err)
-		} else {
+		} else if err = req.err; err == nil {
 			var p checkedPush
 			if p, err = a.checkRequest(*req.full); err == nil {
 				pushes, answers[i].Results = a.appendPushes(pushes, p)
 			}
 		}
 		if err != nil {
-			answers[i].Error = a.toErrorBody(err)
+			answers[i].Error = a.toErrorBody(inMessage(i, err))
+		}
+		for k := range answers[i].Results {
+			answers[i].Results[k].Error.inMessage(i)
 		}
 	}
 	if err := a.takeRate(rate, pushes); err != nil {
@@ -104,7 +105,8 @@ func (b *batchItem) isSimple() bool { return b.full == nil && b.err == nil }
 
 // readBatch reads the body of a batch and appends its pushes to dst, which has length 0.
 func (a api) readBatch(b body, dst []batchItem) ([]batchItem, error) {
-	if requests, ok, err := scanBatch(dst, b.whole(), a.MaxBatch, a.MaxTargets); ok {
+	counter := callCounter{targets: a.MaxTargets, operations: a.Fields.Operations}
+	if requests, ok, err := scanBatch(dst, b.whole(), a.MaxBatch, counter); ok {
 		return requests, err
 	}
 	batch := struct {
@@ -116,10 +118,9 @@ func (a api) readBatch(b body, dst []batchItem) ([]batchItem, error) {
 	if len(batch.Messages.items) == 0 {
 		return nil, wire.Errorf(wire.BadRequest, "messages: none, between 1 and %d are allowed", a.MaxBatch)
 	}
-	targets := targetCounter{limit: a.MaxTargets}
 	for i, text := range batch.Messages.items {
 		m := fullItem(text)
-		if err := targets.add(i, &m); err != nil {
+		if err := counter.add(i, &m); err != nil {
 			return nil, err
 		}
 		dst = append(dst, m)

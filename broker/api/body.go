@@ -88,11 +88,10 @@ func parseSimplePush(text []byte) (p simplePush, ok bool) {
 }
 
 // scanBatch reads {"messages":[…]} where all messages are objects, and appends them to dst, which
-// has length 0. ok is false for any other text, and for more than maxMessages messages. If there
-// are more than maxTargets targets, reading ends, ok is true and err is set.
-func scanBatch(dst []batchItem, text []byte, maxMessages, maxTargets int) (messages []batchItem, ok bool, err error) {
+// has length 0. ok is false for any other text, and for more than maxMessages messages. If counter
+// returns an error, reading ends, ok is true and err is set.
+func scanBatch(dst []batchItem, text []byte, maxMessages int, counter callCounter) (messages []batchItem, ok bool, err error) {
 	messages = dst
-	targets := targetCounter{limit: maxTargets}
 	s := payload.NewScanner(text)
 	if field, ok := s.Field('{'); !ok || string(field) != "messages" || !s.Take('[') {
 		return nil, false, nil
@@ -105,7 +104,7 @@ func scanBatch(dst []batchItem, text []byte, maxMessages, maxTargets int) (messa
 		if !ok {
 			return nil, false, nil
 		}
-		if err := targets.add(len(messages), &m); err != nil {
+		if err := counter.add(len(messages), &m); err != nil {
 			return nil, true, err
 		}
 		if len(messages) == 0 { // guess that the other messages are as long as the first
@@ -141,7 +140,11 @@ type nameList []string
 const maxNames = 1 << 16
 
 // UnmarshalJSON implements json.Unmarshaler.
-func (n *nameList) UnmarshalJSON(text []byte) error {
+func (n *nameList) UnmarshalJSON(text []byte) error { return decodeNames(text, (*[]string)(n)) }
+
+// decodeNames decodes a list of names, or an object with names as values, into v. It refuses more
+// than maxNames.
+func decodeNames(text []byte, v any) error {
 	commas := 0
 	for i := 0; i < len(text); i++ {
 		switch text[i] {
@@ -153,5 +156,5 @@ func (n *nameList) UnmarshalJSON(text []byte) error {
 			}
 		}
 	}
-	return json.Unmarshal(text, (*[]string)(n))
+	return json.Unmarshal(text, v)
 }

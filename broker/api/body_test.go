@@ -95,7 +95,7 @@ func TestSimplePush(t *testing.T) {
 // compareBatch fails the test if scanBatch accepts text and encoding/json reads it differently.
 func compareBatch(t *testing.T, text []byte) (ok bool) {
 	t.Helper()
-	got, ok, _ := scanBatch(nil, text, math.MaxInt, math.MaxInt)
+	got, ok, _ := scanBatch(nil, text, math.MaxInt, callCounter{targets: math.MaxInt})
 	if !ok {
 		return false
 	}

@@ -67,20 +67,29 @@ func inMessage(i int, err error) error {
 	return wire.Errorf(wireErr.Code, "messages[%d]: %s", i, wireErr.Message)
 }
 
-// targetCounter counts the targets of a call while the body is read, so that reading ends at the
-// limit.
-type targetCounter struct{ n, limit int }
+// callCounter bounds the memory for the pushes of a call while the body is read.
+type callCounter struct {
+	n          int // targets so far
+	targets    int // most targets of the call; reading ends at this limit
+	operations int // most fields that one push changes; 0 for no limit
+}
 
-// add counts the targets of message i of a batch.
-func (t *targetCounter) add(i int, m *batchItem) error {
+// add counts message i of a batch.
+func (c *callCounter) add(i int, m *batchItem) error {
 	if m.isSimple() {
-		t.n++
+		c.n++
 	} else if m.full != nil {
-		t.n += m.full.count()
+		c.n += m.full.count()
+		if m.err == nil {
+			m.err = m.full.checkCounts(c.operations)
+		}
+		if m.err != nil {
+			m.full.changeRequest = changeRequest{}
+		}
 	}
-	if t.n > t.limit {
+	if c.n > c.targets {
 		return inMessage(i, wire.Errorf(wire.TooLarge,
-			"up to here the call has %d targets, at most %d are allowed (limits.targets)", t.n, t.limit))
+			"up to here the call has %d targets, at most %d are allowed (limits.targets)", c.n, c.targets))
 	}
 	return nil
 }

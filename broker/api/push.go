@@ -4,12 +4,14 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"slices"
 	"time"
 
 	"switchboard/broker/delivery"
 	"switchboard/broker/limit"
 	"switchboard/broker/namespace"
 	"switchboard/internal/payload"
+	"switchboard/internal/state"
 	"switchboard/internal/wire"
 )
 
@@ -31,12 +33,14 @@ type pushRequest struct {
 	Clients  nameList        `json:"clients"`
 	All      bool            `json:"all"`
 	Data     json.RawMessage `json:"data"`
-	TTL      *float64        `json:"ttl"` // seconds
+	TTL      *float64        `json:"ttl"` // seconds; with a change of fields their lease
 	Key      string          `json:"key"`
 	Durable  bool            `json:"durable"`
 
 	NotifyAfter *float64 `json:"notify_after"` // seconds
 	First       bool     `json:"first"`        // the first acknowledgement withdraws the other copies
+
+	changeRequest
 }
 
 // target is one receiver of a push.
@@ -53,6 +57,7 @@ type result struct {
 	Online    *bool           `json:"online,omitempty"`
 	Clients   *[]clientResult `json:"clients,omitempty"`
 	Duplicate bool            `json:"duplicate,omitempty"`
+	Fields    json.RawMessage `json:"fields,omitempty"` // the results of add, numbers by field
 	Error     *errorBody      `json:"error,omitempty"`
 }
 
@@ -73,6 +78,7 @@ type pushResponse struct {
 type checkedPush struct {
 	targets []target
 	payload delivery.Payload
+	change  *wire.Change // nil if the push changes no fields
 }
 
 // checkRequest validates the fields of a push. It stores nothing.
@@ -82,7 +88,10 @@ func (a api) checkRequest(req pushRequest) (checkedPush, error) {
 		return checkedPush{}, err
 	}
 	p := checkedPush{targets: targets, payload: delivery.Payload{Durable: req.Durable}}
-	if p.payload.Data, err = payload.Compact(req.Data, a.MaxMessage); err != nil {
+	if p.change, err = a.change(&req, targets[0].kind); err != nil {
+		return checkedPush{}, err
+	}
+	if p.payload.Data, err = a.optionalData(&req, p.change); err != nil {
 		return checkedPush{}, err
 	}
 	if req.Key != "" {
@@ -91,11 +100,11 @@ func (a api) checkRequest(req pushRequest) (checkedPush, error) {
 		}
 		p.payload.Key = req.Key
 	}
-	if req.TTL != nil {
+	if req.TTL != nil && p.change == nil {
 		p.payload.TTL = time.Duration(*req.TTL * float64(time.Second))
 		switch kind := targets[0].kind; {
 		case kind != "user" && kind != "client":
-			return checkedPush{}, wire.Errorf(wire.BadRequest, "ttl: only a push to users or clients has one")
+			return checkedPush{}, wire.Errorf(wire.BadRequest, "ttl: only a push to users or clients has one, or a push that changes fields")
 		case *req.TTL < 1 || *req.TTL > maxTTL.Seconds():
 			return checkedPush{}, wire.Errorf(wire.BadRequest, "ttl: %g is not within 1 and %g seconds", *req.TTL, maxTTL.Seconds())
 		}
@@ -197,13 +206,14 @@ func (a api) checkAllowed(action namespace.Action, channel string) error {
 func (a api) appendPushes(pushes []delivery.Push, p checkedPush) ([]delivery.Push, []result) {
 	results := make([]result, len(p.targets))
 	for i, t := range p.targets {
-		pushes = a.appendPush(pushes, t, p.payload, &results[i])
+		pushes = a.appendPush(pushes, t, p.payload, p.change, &results[i])
 	}
 	return pushes, results
 }
 
-// appendPush appends the push to one target, or sets the error of its result r.
-func (a api) appendPush(pushes []delivery.Push, t target, payload delivery.Payload, r *result) []delivery.Push {
+// appendPush appends the push to one target, or sets the error of its result r. change is nil if
+// the push changes no fields.
+func (a api) appendPush(pushes []delivery.Push, t target, payload delivery.Payload, change *wire.Change, r *result) []delivery.Push {
 	kind := delivery.Channel
 	switch t.kind {
 	case "channel":
@@ -215,7 +225,11 @@ func (a api) appendPush(pushes []delivery.Push, t target, payload delivery.Paylo
 	case "all":
 		r.All = true
 	}
-	if err := a.checkTarget(t, len(payload.Data)); err != nil {
+	err := a.checkTarget(t, len(payload.Data))
+	if err == nil && change != nil {
+		payload.Update, err = a.update(t.name, change, payload.Data)
+	}
+	if err != nil {
 		a.failTarget(r, err)
 		return pushes
 	}
@@ -260,11 +274,14 @@ func (a api) fillResults(results []result, pushes []delivery.Push) []delivery.Pu
 		pushes = pushes[1:]
 		if p.Err != nil {
 			a.failTarget(r, p.Err)
+			if p.Update != nil && p.Channel.ID != 0 { // stored, but not replicated in time
+				r.setChannel(&p.Channel)
+			}
 			continue
 		}
 		switch p.Kind {
 		case delivery.Channel:
-			r.ID, r.Duplicate, r.Servers = p.Channel.ID, p.Channel.Duplicate, &p.Channel.Servers
+			r.setChannel(&p.Channel)
 		case delivery.Client:
 			r.ID, r.Duplicate, r.Online = p.Client.ID, p.Client.Duplicate, &p.Client.Online
 		case delivery.User:
@@ -273,6 +290,10 @@ func (a api) fillResults(results []result, pushes []delivery.Push) []delivery.Pu
 		a.CountPush(r.kind(), "ok")
 	}
 	return pushes
+}
+
+func (r *result) setChannel(c *delivery.ChannelResult) {
+	r.ID, r.Duplicate, r.Servers, r.Fields = c.ID, c.Duplicate, &c.Servers, state.ShowNumbers(c.Numbers)
 }
 
 func (r *result) setClients(clients []delivery.ClientResult) {
@@ -295,7 +316,7 @@ func (a api) push(ctx context.Context, b body, dst []byte, rate *limit.SharedBuc
 			return a.errorAnswer(err)
 		}
 		results = make([]result, 1)
-		pushes = a.appendPush(make([]delivery.Push, 0, 1), one.target, delivery.Payload{Data: data}, &results[0])
+		pushes = a.appendPush(make([]delivery.Push, 0, 1), one.target, delivery.Payload{Data: data}, nil, &results[0])
 	} else {
 		var req pushRequest
 		if err := decodeBody(b.reader(), &req); err != nil {
@@ -323,14 +344,19 @@ func (a api) payload(p simplePush) ([]byte, error) {
 	return bytes.Clone(p.data), nil
 }
 
-// resultsAnswer returns the answer with the results. If every target failed, it returns the error
-// of the first one.
+// resultsAnswer returns the answer with the results. If every target failed, the answer is the
+// error of the first one. It has the results too if one of them is an update that is stored.
 func (a api) resultsAnswer(results []result, dst []byte) Answer {
+	stored := false
 	for i := range results {
 		if results[i].Error == nil {
 			return pushAnswer(results, dst)
 		}
+		stored = stored || results[i].ID != 0
 	}
-	first := results[0].Error
-	return a.errorAnswer(&wire.Error{Code: first.Code, Message: first.Message})
+	p := pushResponse{Error: results[0].Error}
+	if stored {
+		p.Results = slices.Clone(results) // without Clone, results would escape to the heap in every call
+	}
+	return p.Error.answer(p)
 }

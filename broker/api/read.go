@@ -111,13 +111,15 @@ func (a api) history(w http.ResponseWriter, r *http.Request) {
 		a.writeError(w, err)
 		return
 	}
-	messages := make([]wire.Stored, 0, len(page.Messages))
+	messages := make([]historyRow, 0, len(page.Messages))
 	for _, m := range page.Messages {
 		if _, _, lost := queue.Loss(m.Data); lost {
 			page.Complete = false
 			continue
 		}
-		messages = append(messages, wire.Stored{ID: m.ID, Data: m.Data})
+		if row, ok := newHistoryRow(m); ok {
+			messages = append(messages, row)
+		}
 	}
 	writeJSON(w, http.StatusOK, map[string]any{
 		"channel": name, "messages": messages, "recovered": page.Complete, "more": page.More,

@@ -1,0 +1,197 @@
+package api
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+
+	"switchboard/broker/namespace"
+	"switchboard/internal/state"
+	"switchboard/internal/wire"
+	"switchboard/queue"
+)
+
+// The limits of a query of states.
+const (
+	maxStateChannels = 100
+	maxStateFields   = 8
+)
+
+// stateAnswer is the state of one channel, or a part of it.
+type stateAnswer struct {
+	Channel string          `json:"channel"`
+	ID      *int64          `json:"id,omitempty"` // the last id of the channel
+	Fields  json.RawMessage `json:"fields,omitempty"`
+	Cursor  string          `json:"cursor,omitempty"`
+	Error   *errorBody      `json:"error,omitempty"` // of a query: this channel could not be read
+}
+
+// channelState answers a page of the state of a channel.
+func (a api) channelState(w http.ResponseWriter, r *http.Request) {
+	read, err := a.stateRead(r)
+	if err != nil {
+		a.writeError(w, err)
+		return
+	}
+	outcome := a.States.ReadStates(r.Context(), []queue.StateRead{read})[0]
+	if outcome.Err != nil {
+		a.writeError(w, outcome.Err)
+		return
+	}
+	page := outcome.Value
+	answer := stateAnswer{Channel: read.Channel, ID: &page.ID, Cursor: page.Next}
+	fields := state.FieldsWriter{Filter: backendFilter}
+	for i, f := range page.Fields {
+		if shown := f.Show(); !fields.Add(f.Name, &shown) {
+			answer.Cursor = page.Fields[i-1].Name
+			break
+		}
+	}
+	answer.Fields = fields.JSON()
+	writeJSON(w, http.StatusOK, answer)
+}
+
+// stateRead returns the read for a page.
+func (a api) stateRead(r *http.Request) (read queue.StateRead, err error) {
+	query := r.URL.Query()
+	read = queue.StateRead{Prefix: query.Get("prefix"), Cursor: query.Get("cursor"), Bytes: state.PageBytes}
+	read.Channel, err = pathName(r, "channel")
+	limit, err1 := queryInt(r, "limit", defaultPage, 1, maxPage)
+	read.Limit = int(limit)
+	if err := cmp.Or(err, err1); err != nil {
+		return read, err
+	}
+	if err := state.CheckPrefix(read.Prefix); err != nil {
+		return read, inMember("prefix", err)
+	}
+	if read.Cursor != "" && state.CheckName(read.Cursor) != nil {
+		return read, wire.Errorf(wire.BadRequest, "cursor: no earlier page returned it")
+	}
+	return read, a.checkStateAllowed(read.Channel)
+}
+
+// inMember adds the name of a member, or of a parameter, to the error of its value.
+func inMember(name string, err error) error {
+	e := wire.JSONError(err).(*wire.Error)
+	return wire.Errorf(e.Code, "%s: %s", name, e.Message)
+}
+
+// checkStateAllowed returns an error if the backend may not read the state of the channel.
+func (a api) checkStateAllowed(channel string) error {
+	if a.States == nil {
+		return errNoStates
+	}
+	return a.checkAllowed(namespace.State, channel)
+}
+
+// queryStates answers the named fields of several channels.
+func (a api) queryStates(w http.ResponseWriter, r *http.Request) {
+	var body struct {
+		Channels nameList `json:"channels"`
+		Fields   nameList `json:"fields"`
+	}
+	err := decodeBody(r.Body, &body)
+	if err == nil {
+		err = checkStateQuery(body.Channels, body.Fields)
+	}
+	if err == nil && a.States == nil {
+		err = errNoStates
+	}
+	if err != nil {
+		a.writeError(w, err)
+		return
+	}
+	answers := a.readNamed(r.Context(), body.Channels, body.Fields)
+	if !slices.ContainsFunc(answers, func(s stateAnswer) bool { return s.Error == nil }) {
+		e := answers[0].Error
+		e.answer(pushResponse{Error: e}).writeTo(w)
+		return
+	}
+	writeJSON(w, http.StatusOK, map[string]any{"channels": answers})
+}
+
+// readNamed reads the named fields of the channels. Each answer has its own error.
+func (a api) readNamed(ctx context.Context, channels, names []string) []stateAnswer {
+	answers := make([]stateAnswer, len(channels))
+	var reads []queue.StateRead
+	var read []*stateAnswer // one for each of reads
+	for i, channel := range channels {
+		answers[i].Channel = channel
+		if err := a.checkStateAllowed(channel); err != nil {
+			answers[i].Error = a.toErrorBody(err)
+			continue
+		}
+		reads = append(reads, queue.StateRead{Channel: channel, Fields: names})
+		read = append(read, &answers[i])
+	}
+	for i, outcome := range a.States.ReadStates(ctx, reads) {
+		if outcome.Err != nil {
+			read[i].Error = a.toErrorBody(outcome.Err)
+			continue
+		}
+		read[i].ID, read[i].Fields = &outcome.Value.ID, showNamed(names, outcome.Value.Fields)
+	}
+	return answers
+}
+
+// checkStateQuery checks the names of a query.
+func checkStateQuery(channels, names []string) error {
+	if n := len(channels); n == 0 || n > maxStateChannels {
+		return wire.Errorf(wire.BadRequest, "channels: %d names, between 1 and %d are allowed", n, maxStateChannels)
+	}
+	if n := len(names); n == 0 || n > maxStateFields {
+		return wire.Errorf(wire.BadRequest, "fields: %d names, between 1 and %d are allowed", n, maxStateFields)
+	}
+	for i, channel := range channels {
+		if err := wire.CheckName("channel", channel); err != nil {
+			return inMember(fmt.Sprintf("channels[%d]", i), err)
+		}
+	}
+	for i, name := range names {
+		if err := state.CheckName(name); err != nil {
+			return inMember(fmt.Sprintf("fields[%d]", i), err)
+		}
+		if slices.Contains(names[:i], name) {
+			return wire.Errorf(wire.BadRequest, "fields[%d]: field %s: it appears twice", i, name)
+		}
+	}
+	return nil
+}
+
+// showNamed returns the named fields as JSON, in the order of names. An absent field is null. Above
+// state.PageBytes a field has only its id.
+func showNamed(names []string, fields []queue.NamedField) json.RawMessage {
+	w := state.FieldsWriter{Filter: backendFilter}
+	for _, name := range names {
+		i := slices.IndexFunc(fields, func(f queue.NamedField) bool { return f.Name == name })
+		if i < 0 {
+			w.AddShort(name, nil)
+			continue
+		}
+		shown := fields[i].Show()
+		w.AddShort(name, &shown)
+	}
+	return w.JSON()
+}
+
+// historyRow is a message in the history of a channel, with the changes of fields.
+type historyRow struct {
+	ID   int64           `json:"id"`
+	Data json.RawMessage `json:"data,omitempty"`
+	*wire.StateEvent
+}
+
+// newHistoryRow returns the row of a message. ok is false for an entry that cannot be decoded.
+func newHistoryRow(m queue.Message) (row historyRow, ok bool) {
+	if !state.IsEntry(m.Data) {
+		return historyRow{ID: m.ID, Data: m.Data}, true
+	}
+	entry, err := state.DecodeEntry(m.Data)
+	if err != nil {
+		return historyRow{}, false
+	}
+	return historyRow{m.ID, entry.Data, entry.Show(backendFilter)}, true
+}
