@@ -4,8 +4,12 @@ import (
 	"fmt"
 	"sync/atomic"
 	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
 
 	"switchboard/internal/redispipe"
+	"switchboard/internal/state"
 )
 
 // forStores runs a benchmark over Memory and over one redis-server.
@@ -64,6 +68,77 @@ func BenchmarkAppendChannels(b *testing.B) {
 			}
 		})
 	})
+}
+
+// BenchmarkState compares changes of a state of 64 fields with an append. With Redis it reports the
+// time that the scripts took there.
+func BenchmarkState(b *testing.B) {
+	const fields = 64
+	set := func(names ...string) *state.Update {
+		u := &state.Update{Writer: state.BackendHolder, Limits: state.Limits{Fields: 1024, Bytes: 1 << 20, Owned: 16, Keep: 24 * time.Hour}}
+		for _, name := range names {
+			u.Ops = append(u.Ops, state.Op{Field: name, Kind: state.Set, Value: payload})
+		}
+		return u
+	}
+	guarded := set("seat/7")
+	guarded.If = []state.Condition{{Field: "seat/7", Kind: state.Exists}}
+	guarded.Ops[0].Claim, guarded.Ops[0].GroupMax = true, 100
+	leased := set("seat/7")
+	leased.Ops[0].TTL = time.Hour
+	owned := set("seat/7")
+	owned.Client, owned.Generation, owned.Server, owned.Ops[0].Own = "amy/phone", 1, "s1", state.Own
+	plain := ChannelPush{Channel: "news", Data: payload}
+	for _, c := range []struct {
+		name string
+		push *ChannelPush
+	}{
+		{"append", &plain},
+		{"update", &ChannelPush{Channel: "news", Update: set("seat/7")}},
+		{"guarded", &ChannelPush{Channel: "news", Update: guarded}},
+		{"leased", &ChannelPush{Channel: "news", Update: leased}},
+		{"owned", &ChannelPush{Channel: "news", Update: owned}},
+		{"page", nil},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			forStores(b, func(b *testing.B, q contract) {
+				names := make([]string, fields)
+				for i := range names {
+					names[i] = fmt.Sprint("seat/", i)
+				}
+				must(q.AppendChannel(b.Context(), ChannelPush{Channel: "news", Update: set(names...)}))(b)
+				done := scriptTime(b, q)
+				for b.Loop() {
+					if c.push != nil {
+						must(q.AppendChannel(b.Context(), *c.push))(b)
+					} else if o := q.ReadStates(b.Context(), []StateRead{{Channel: "news", Limit: fields}})[0]; o.Err != nil || len(o.Value.Fields) != fields {
+						b.Fatal(o)
+					}
+				}
+				done()
+			})
+		})
+	}
+}
+
+// scriptTime starts to measure the time that Redis spends in scripts. The function that it returns
+// reports it.
+func scriptTime(b *testing.B, q contract) func() {
+	if _, isRedis := q.(*Redis); !isRedis {
+		return func() {}
+	}
+	client := server.Client(b)
+	before := scriptMicros(b, client)
+	return func() { b.ReportMetric((scriptMicros(b, client)-before)/float64(b.N), "redis-µs/op") }
+}
+
+// scriptMicros returns the time that Redis has spent in EVALSHA.
+func scriptMicros(t testing.TB, client *redis.Client) float64 {
+	t.Helper()
+	info := must(client.InfoMap(t.Context(), "commandstats").Result())(t)
+	var calls, usec float64
+	_, _ = fmt.Sscanf(info["Commandstats"]["cmdstat_evalsha"], "calls=%f,usec=%f", &calls, &usec)
+	return usec
 }
 
 func BenchmarkAppendClient(b *testing.B) {

@@ -20,7 +20,7 @@ func (r *Redis) stateKeys(channel string) []string {
 
 // appendUpdate encodes an update for update_state.lua.
 func appendUpdate(p *packer, u *state.Update) {
-	p.array(11)
+	p.array(12)
 	p.array(len(u.Ops))
 	for i := range u.Ops {
 		appendOp(p, &u.Ops[i])
@@ -45,6 +45,16 @@ func appendUpdate(p *packer, u *state.Update) {
 		keep = millis(u.Keep)
 	}
 	p.integer(keep)
+	packText(p, jsonText(u.Client))
+}
+
+// jsonText returns text as JSON, for a script.
+func jsonText(text string) string {
+	if text == "" {
+		return ""
+	}
+	encoded, _ := json.Marshal(text) // a string cannot fail
+	return string(encoded)
 }
 
 func appendOp(p *packer, op *state.Op) {

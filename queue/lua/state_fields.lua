@@ -11,8 +11,11 @@
 -- returns nothing: functions and the variables of one change
 -- cost O(log n) for each field that is due, and O(fields) for many of them
 
-local match, sub, gmatch, byte = string.match, string.sub, string.gmatch, string.byte
-local concat, min = table.concat, math.min
+-- Every run of a script creates all its functions, and a function that uses many variables of the
+-- script takes up to half a microsecond. Most updates need few of them: the others are in
+-- state_rare.lua, which creates its functions when the first one is needed.
+
+local match, sub, concat, min = string.match, string.sub, table.concat, math.min
 
 local messages, position, records, names, ends, clients, parts -- keys
 local meta, keep, due, bytes -- of mq_m; keep is nil without a state
@@ -26,22 +29,13 @@ local touched_owners -- like touched
 local adopted        -- by parent: fields that became parts of it
 local part_count, part_lists, part_reads
 local entry, entries, size, whole -- as in state.go
+local rare           -- returns the functions of state_rare.lua
 
-local bytewise = 'B' < 'a' -- '<' follows the locale of the server
-
-local function is_before(a, b)
-	for i = 1, min(#a, #b) do
-		local x, y = byte(a, i), byte(b, i)
-		if x ~= y then
-			return x < y
-		end
+-- Runs a command with any number of arguments, which may be pairs.
+local function in_batches(command, key, list)
+	for from = 1, list and #list or 0, 2000 do
+		call(command, key, unpack(list, from, min(from + 1999, #list)))
 	end
-	return #a < #b
-end
-
-local function sort(list)
-	table.sort(list, not bytewise and is_before or nil)
-	return list
 end
 
 -- A field that is written by this change has the id false until the id is known. Owners are one
@@ -106,34 +100,6 @@ local function touch(list, name)
 	end
 end
 
-local function parse_owner(record)
-	local generation, ended, server, rest = match(record, '^(%-?%d+) (%d+) (%S*)(.*)$')
-	local o = {generation = tonumber(generation), ended = tonumber(ended), server = server, fields = {}, count = 0}
-	for name in gmatch(rest, '%S+') do
-		o.fields[name], o.count = true, o.count + 1
-	end
-	return o
-end
-
-local function owner(client)
-	local o = owners[client]
-	if o == nil then
-		local record = keep and call('HGET', clients, client)
-		o = record and parse_owner(record) or false
-		owners[client] = o
-	end
-	return o
-end
-
-local function load_owners()
-	local list = keep and call('HGETALL', clients) or {}
-	for i = 1, #list, 2 do
-		if owners[list[i]] == nil then
-			owners[list[i]] = parse_owner(list[i + 1])
-		end
-	end
-end
-
 local function note(part, name, value)
 	local map = entry[part]
 	if not map then
@@ -141,137 +107,6 @@ local function note(part, name, value)
 		entry[part] = map
 	end
 	map[name] = value
-end
-
-local function note_gone(name, reason)
-	note('gone', name, reason)
-	for _, part in ipairs({'set', 'till', 'away', 'own'}) do
-		if entry[part] then
-			entry[part][name] = nil
-		end
-	end
-	local back = entry.back
-	for i = back and #back or 0, 1, -1 do
-		if back[i] == name then
-			table.remove(back, i)
-		end
-	end
-end
-
-local function grow(n)
-	size = size + n + 24
-	if size > 32768 and not whole then
-		entries[#entries + 1] = entry
-		entry, size = {}, n + 24
-	end
-end
-
--- Returns the names of the parts that st_p_ has for a field. After a few calls it reads all at once.
-local function stored_parts(name)
-	part_count = part_count or (blank and 0 or call('ZCARD', parts))
-	local list = {}
-	if part_count == 0 then
-		return list
-	end
-	part_reads = part_reads + 1
-	if part_reads > 16 and not part_lists then
-		part_lists = {}
-		for _, pair in ipairs(call('ZRANGE', parts, '0', '-1')) do
-			local parent, part = match(pair, '^(%S+) (%S+)$')
-			part_lists[parent] = part_lists[parent] or {}
-			table.insert(part_lists[parent], part)
-		end
-	end
-	if part_lists then
-		return part_lists[name] or list
-	end
-	for i, pair in ipairs(call('ZRANGEBYLEX', parts, '[' .. name .. ' ', '(' .. name .. '!')) do
-		list[i] = sub(pair, #name + 2)
-	end
-	return list
-end
-
--- Returns the parts of a field in the order of names.
-local function parts_of(name)
-	local list, stored = {}, stored_parts(name)
-	load(stored)
-	for _, part in ipairs(stored) do
-		if fields[part] and fields[part].parent == name then
-			list[#list + 1] = part
-		end
-	end
-	for part in pairs(adopted[name] or list) do
-		if adopted[name] and fields[part] and fields[part].parent == name then
-			list[#list + 1] = part
-		end
-	end
-	return adopted[name] and sort(list) or list
-end
-
-local function set_parent(name, f, parent)
-	if f.parent ~= parent then
-		f.parent = parent
-		adopted[parent] = adopted[parent] or {}
-		adopted[parent][name] = true
-	end
-end
-
--- Removes a field and its parts, and appends their names to removed.
-local function remove(name, removed)
-	local f = get(name)
-	if not f then
-		return
-	end
-	removed[#removed + 1] = name
-	for _, part in ipairs(parts_of(name)) do
-		remove(part, removed)
-	end
-	for client in gmatch(f.owners, '%S+') do
-		local o = owner(client)
-		if o and o.fields[name] then
-			o.fields[name], o.count = nil, o.count - 1
-			touch(touched_owners, client)
-		end
-	end
-	bytes = bytes - #name - #f.value
-	fields[name] = false
-	touch(touched, name)
-end
-
--- Ends a field and its parts. The reason is JSON.
-local function end_field(name, reason)
-	local removed = {}
-	remove(name, removed)
-	for _, ended in ipairs(removed) do
-		grow(#ended)
-		note_gone(ended, reason)
-	end
-end
-
-local function clear()
-	if call('ZCARD', names) == 0 then
-		return
-	end
-	entry.cleared = true
-	load_owners()
-	for client, o in pairs(owners) do
-		if o.count > 0 then
-			o.fields, o.count = {}, 0
-			touch(touched_owners, client)
-		end
-	end
-	blank, bytes, due = true, 0, 0
-end
-
-local function expire()
-	local list = sort(call('ZRANGEBYSCORE', ends, '-inf', format('%d', ms)))
-	load(list)
-	for _, name in ipairs(list) do
-		local f = fields[name]
-		if f then -- it has not ended with its parent
-			end_field(name, f.away == end_of(f) and '"left"' or '"expired"')
-		end
-	end
 end
 
 -- Begins a change: removes what is due.
@@ -284,13 +119,13 @@ local function begin(k)
 	if blank then
 		due, bytes = 0, 0
 	end
-	fields, old_end, old_parent, touched, owners, touched_owners, adopted = {}, {}, {}, {}, {}, {}, {}
+	fields, old_end, old_parent, touched, owners, touched_owners, adopted = {}, {}, {}, {}, {}, {}, nil
 	part_count, part_lists, part_reads = nil, nil, 0
 	entry, entries, size, whole = {}, {}, 0, false
 	if keep and keep > 0 and ms >= keep then
-		clear()
+		rare().clear()
 	end
 	if due > 0 and due <= ms then
-		expire()
+		rare().expire()
 	end
 end

@@ -1,13 +1,8 @@
 -- A piece of the scripts that change states: it appends the entries of a change, and writes the
 -- fields. All commands that may fail for the type of a record come before the first write.
--- ARGV[4] minimum TTL of mq_m without a state, ms
 -- returns (commit) the id of the last entry, the id before it, and the entry; the id is '0' if
 --         nothing was appended
 -- cost O(log n) for each field that has changed
-
-local function json(text) -- text has no control characters
-	return '"' .. string.gsub(text, '["\\]', '\\%0') .. '"'
-end
 
 local function put_members(out, key, map)
 	if map and next(map) then
@@ -35,7 +30,7 @@ local function encode(e)
 	put_names(out, 'back', e.back)
 	put_members(out, 'own', e.own)
 	if e.by then
-		out[#out + 1] = '"by":' .. json(e.by)
+		out[#out + 1] = '"by":' .. e.by
 	end
 	if e.data then
 		out[#out + 1] = '"data":' .. e.data
@@ -43,118 +38,89 @@ local function encode(e)
 	return '~{' .. concat(out, ',') .. '}'
 end
 
--- Runs a command with any number of arguments. They may be pairs.
-local function in_batches(command, key, list)
-	for from = 1, #list, 2000 do
-		call(command, key, unpack(list, from, min(from + 1999, #list)))
+local d -- the changes of the records: lists of arguments, nil if they are empty
+
+local function plan_write(list, score, member)
+	local words = d[list] or {}
+	d[list] = words
+	words[#words + 1] = score or member
+	if score then
+		words[#words + 1] = member
 	end
 end
 
--- The changes of the sorted sets. earliest is the next due time; nil if it has to be read.
+-- Sets d. Returns the next due time, nil if it has to be read.
 local function diff()
-	local d = {gone = {}, set = {}, add = {}, drop = {}, ends = {}, no_ends = {}, parts = {}, no_parts = {}}
 	local earliest = due
+	d = {}
 	for i = 1, #touched do
 		local name = touched[i]
 		local f, was, parent = fields[name], old_end[name], old_parent[name] or ''
-		local new, new_parent = f and end_of(f) or 0, f and f.parent or ''
-		if f then
-			d.set[#d.set + 1] = name
-			if not was then
-				d.add[#d.add + 1] = '0'
-				d.add[#d.add + 1] = name
-			end
-		elseif was then
-			d.gone[#d.gone + 1] = name
+		local till, new_parent = f and end_of(f) or 0, f and f.parent or ''
+		if f and not was then
+			plan_write('add', '0', name)
+		elseif not f and was then
+			plan_write('gone', nil, name)
 		end
-		if new ~= (was or 0) then
-			if new > 0 then
-				d.ends[#d.ends + 1] = format('%d', new)
-				d.ends[#d.ends + 1] = name
+		if till ~= (was or 0) then
+			if till > 0 then
+				plan_write('ends', format('%d', till), name)
 			else
-				d.no_ends[#d.no_ends + 1] = name
+				plan_write('no_ends', nil, name)
 			end
 			if was and was > 0 and was == due then
 				earliest = nil
-			elseif earliest and new > 0 and (earliest == 0 or new < earliest) then
-				earliest = new
+			elseif earliest and till > 0 and (earliest == 0 or till < earliest) then
+				earliest = till
 			end
 		end
 		if parent ~= new_parent then
 			if parent ~= '' then
-				d.no_parts[#d.no_parts + 1] = parent .. ' ' .. name
+				plan_write('no_parts', nil, parent .. ' ' .. name)
 			end
 			if new_parent ~= '' then
-				d.parts[#d.parts + 1] = '0'
-				d.parts[#d.parts + 1] = new_parent .. ' ' .. name
+				plan_write('parts', '0', new_parent .. ' ' .. name)
 			end
 		end
 	end
-	d.earliest = earliest
-	return d
+	return earliest
 end
 
-local function check_types(d)
-	if #d.add + #d.gone > 0 then
+local function check_types()
+	if d.add or d.gone then
 		call('ZCARD', names)
 	end
-	if #d.ends + #d.no_ends > 0 then
+	if d.ends or d.no_ends then
 		call('ZCARD', ends)
 	end
-	if #d.parts + #d.no_parts > 0 and not part_count then
+	if (d.parts or d.no_parts) and not part_count then
 		call('ZCARD', parts)
 	end
 end
 
-local function write_fields(d, id)
+-- Writes the fields. Returns how many exist.
+local function write_fields(id)
 	local list = {}
-	for i = 1, #d.set do
-		local name = d.set[i]
+	for i = 1, #touched do
+		local name = touched[i]
 		local f = fields[name]
-		list[2 * i - 1] = name
-		list[2 * i] = format('%s %d %d %d %s %s%s\n', f.id or id, f.lease, f.away, f.grace, f.holder,
-			f.parent == '' and '~' or f.parent, f.owners) .. f.value
-	end
-	in_batches('HSET', records, list)
-	in_batches('HDEL', records, d.gone)
-	in_batches('ZADD', names, d.add)
-	in_batches('ZREM', names, d.gone)
-	in_batches('ZADD', ends, d.ends)
-	in_batches('ZREM', ends, d.no_ends)
-	in_batches('ZADD', parts, d.parts)
-	in_batches('ZREM', parts, d.no_parts)
-end
-
-local function write_owners()
-	local set, gone = {}, {}
-	for i = 1, #touched_owners do
-		local client = touched_owners[i]
-		local o = owners[client]
-		if o then
-			local list = {format('%d %d %s', o.generation, o.ended, o.server)}
-			for name in pairs(o.fields) do
-				list[#list + 1] = name
-			end
-			set[#set + 1] = client
-			set[#set + 1] = concat(list, ' ')
-		else
-			gone[#gone + 1] = client
+		if f then
+			list[#list + 1] = name
+			list[#list + 1] = format('%s %d %d %d %s %s%s\n', f.id or id, f.lease, f.away, f.grace, f.holder,
+				f.parent == '' and '~' or f.parent, f.owners) .. f.value
 		end
 	end
-	in_batches('HSET', clients, set)
-	in_batches('HDEL', clients, gone)
-end
-
--- If nothing is left, the state has ended: mq_m gets a TTL again, and does not expire before the
--- messages.
-local function end_if_empty()
-	if call('EXISTS', records, clients) > 0 then
-		return
+	in_batches('HSET', records, list)
+	if next(d) then
+		in_batches('HDEL', records, d.gone)
+		in_batches('ZADD', names, d.add)
+		in_batches('ZREM', names, d.gone)
+		in_batches('ZADD', ends, d.ends)
+		in_batches('ZREM', ends, d.no_ends)
+		in_batches('ZADD', parts, d.parts)
+		in_batches('ZREM', parts, d.no_parts)
 	end
-	local position_ttl = tonumber(ARGV[4])
-	local left = max(position_ttl + math.floor(ttl / 8), tonumber(meta[4] or 0) - ms + position_ttl - ttl)
-	call('HDEL', position, 'st_keep', 'st_due', 'st_bytes')
-	call('PEXPIRE', position, format('%d', left))
+	return #list / 2
 end
 
 local function append_entries(texts, new_keep, earliest)
@@ -176,7 +142,7 @@ end
 -- new_keep is the end of the state, nil if it stays. forced is true for an update that was accepted:
 -- it has an entry even if nothing has changed.
 local function commit(new_keep, forced)
-	local texts = {}
+	local texts = entries
 	for i = 1, #entries do
 		texts[i] = encode(entries[i])
 	end
@@ -185,32 +151,34 @@ local function commit(new_keep, forced)
 		texts[#texts + 1] = text
 	end
 
-	local d = diff()
-	local written = #d.set > 0 or #touched_owners > 0
+	local earliest = diff()
+	local removed = d.gone or blank
 	if blank then
+		local written = d.add or #touched_owners > 0
 		new_keep = (keep or written) and (new_keep or -1)
 	else
-		check_types(d)
+		check_types()
 		new_keep = new_keep or keep
 	end
-	local id, last = append_entries(texts, new_keep, d.earliest)
+	local id, last = append_entries(texts, new_keep, earliest)
 	if blank and new_keep then
 		call('UNLINK', records, names, ends, parts, keep and parts or clients)
 	end
-	if written or #d.gone > 0 then
-		write_fields(d, id)
-		write_owners()
+	local count = write_fields(id)
+	if #touched_owners > 0 then
+		rare().write_owners()
+		removed = true
 	end
 	if not keep and new_keep then
 		call('PERSIST', position)
 	end
-	due = d.earliest
+	due = earliest
 	if not due then
 		due = tonumber(call('ZRANGE', ends, '0', '0', 'WITHSCORES')[2] or 0)
 		call('HSET', position, 'st_due', format('%d', due))
 	end
-	if keep and #d.set == 0 and (blank or #d.gone > 0 or #touched_owners > 0) then
-		end_if_empty()
+	if keep and count == 0 and removed then
+		rare().end_if_empty()
 	end
 	return id, last, texts[#texts] or ''
 end

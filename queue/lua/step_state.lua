@@ -16,9 +16,10 @@
 -- cost O(fields of the client), O(owners) for a sweep or the end of a server
 
 local fence_ms = 3600000
+local r = rare()
 
 local function sweep()
-	load_owners()
+	r.load_owners()
 	for client, o in pairs(owners) do
 		if o and o.ended > 0 and ms - o.ended > fence_ms and o.count == 0 then
 			owners[client] = false
@@ -28,53 +29,53 @@ local function sweep()
 end
 
 local function end_owner(client, generation)
-	local o = owner(client) or new_owner(client)
+	local o = r.owner(client) or r.new_owner(client)
 	if o.generation <= generation then
 		o.generation, o.server, o.ended = generation, '', ms
 		touch(touched_owners, client)
-		check_owned(o)
+		r.check_owned(o)
 	end
 end
 
 local function end_server(server)
-	load_owners()
+	r.load_owners()
 	local list = {}
 	for client, o in pairs(owners) do
 		if o and o.server == server and o.ended == 0 then
 			list[#list + 1] = client
 		end
 	end
-	for _, client in ipairs(sort(list)) do
+	for _, client in ipairs(r.sort(list)) do
 		local o = owners[client]
 		o.ended = ms
 		touch(touched_owners, client)
-		check_owned(o)
+		r.check_owned(o)
 	end
 end
 
 -- Returns whether the generation is stale.
 local function set_connected(client, generation, server)
-	local o = owner(client)
-	if is_fenced(o, generation, server) then
+	local o = r.owner(client)
+	if r.is_fenced(o, generation, server) then
 		return true
 	end
 	if o then
-		connect(o, client, generation, server, {})
+		r.connect(o, client, generation, server, {})
 	end
 end
 
 local function unsubscribe(client, generation)
-	local o = owner(client)
+	local o = r.owner(client)
 	if not o or o.generation > generation then
 		return
 	end
-	for _, name in ipairs(owned_names(o)) do
+	for _, name in ipairs(r.owned_names(o)) do
 		local f = get(name)
 		if f and f.owners == ' ' .. client then
-			end_field(name, '"left"')
+			r.end_field(name, '"left"')
 		elseif f then -- else it has ended with its parent
-			remove_owner(name, f, client)
-			check_owners(name)
+			r.remove_owner(name, f, client)
+			r.check_owners(name)
 		end
 	end
 	if o.generation < generation or o.ended == 0 then -- lower generations may not own fields again

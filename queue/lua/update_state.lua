@@ -7,8 +7,8 @@
 -- KEYS[k+3] ch_{channel}
 -- KEYS[k+9] mq_k_{channel}:<key>, omitted without an idempotency key
 -- ARGV[7+i] MessagePack: {operations, conditions, data, writer, client, generation, server, most
---           fields, most bytes, most fields of one owner, keep in ms}. An operation is {field,
---           kind, value, by, min, max, lease in ms, own, grace in ms, claim, parent, held parent,
+--           fields, most bytes, most fields of one owner, keep in ms, client as JSON}. An operation is
+--           {field, kind, value, by, min, max, lease in ms, own, grace in ms, claim, parent, held parent,
 --           group limit}, a condition is {field, kind, id}; see appendUpdate in redis_state.go
 -- For all, in addition to append.lua:
 -- ARGV[5] TTL of the idempotency keys, ms
@@ -27,6 +27,7 @@ local max_number = 9007199254740991
 local u, ops, client, writer -- the update
 local plans -- by field: {op, old, gone, value}
 local added -- fields that the update creates, in order
+local complex -- whether the update needs more than values and leases of existing fields
 
 local function refuse(reason, field, other, n, limit)
 	return {reason, field, other or '', n or 0, limit or 0, {field}}
@@ -87,182 +88,217 @@ local function plan(op)
 	elseif not f then
 		return refuse('absent', name)
 	end
+	complex = complex or not f or p.gone or op[8] > 0 or op[11] ~= '' or f.parent ~= ''
 	if not f and not p.gone then
 		added[#added + 1] = name
 	end
 end
 
-local function check_parent(op)
-	local p, name = plans[op[1]], op[11]
-	if name == '' and p.old then
-		name = p.old.parent
-	end
-	if name == '' or p.gone then
-		return
-	end
-	local parent, planned = get(name), plans[name]
-	if planned and planned.gone then
-		parent, planned = nil, nil
-	end
-	local is_part, holder = parent and parent.parent ~= '', parent and parent.holder
-	if planned then
-		is_part = is_part or planned.op[11] ~= ''
-		if planned.op[2] == 1 or not parent then
-			holder = writer
-		end
-	end
-	if op[11] == op[1] or op[11] ~= '' and (is_part or #parts_of(op[1]) > 0) then
-		return refuse('part', op[1])
-	elseif not parent and not planned then
-		return refuse('no_parent', op[1], name)
-	elseif op[12] == 1 and holder ~= writer then
-		return refuse('held_parent', op[1], name)
+local function refuse_size(after)
+	if u[9] > 0 and after > u[9] and after > bytes then
+		return {'bytes', '', '', after, u[9], {}}
 	end
 end
 
-local function check_owned_limit()
-	if u[10] == 0 or client == '' then
-		return
-	end
-	local o = owner(client)
-	local count, first = o and o.count or 0, nil
-	for _, op in ipairs(ops) do
-		local mine = o and o.fields[op[1]]
-		if op[2] ~= 2 and op[8] == 1 and not mine then
-			count, first = count + 1, first or op[1]
-		elseif mine and (op[2] == 2 or op[8] == 2) then
-			count = count - 1
-		end
-	end
-	if first and count > u[10] then
-		return refuse('owned', first, '', count, u[10])
-	end
-end
+-- Creates the functions for updates that are complex.
+local function define_complex()
+	local parts_of, owner = rare().parts_of, rare().owner
 
--- Returns how many fields with the prefix there are after the update. ending are parts that end with
--- their parent.
-local function count_fields(prefix, ending)
-	local n, len = 0, #prefix
-	if not blank then
-		-- A prefix ends with a slash, and '0' is the next byte.
-		n = len == 0 and call('ZCARD', names) or call('ZLEXCOUNT', names, '[' .. prefix, '(' .. sub(prefix, 1, -2) .. '0')
-	end
-	for _, name in ipairs(touched) do -- fields that were due
-		if sub(name, 1, len) == prefix then
-			n = n - 1
+	local function check_parent(op)
+		local p, name = plans[op[1]], op[11]
+		if name == '' and p.old then
+			name = p.old.parent
+		end
+		if name == '' or p.gone then
+			return
+		end
+		local parent, planned = get(name), plans[name]
+		if planned and planned.gone then
+			parent, planned = nil, nil
+		end
+		local is_part, holder = parent and parent.parent ~= '', parent and parent.holder
+		if planned then
+			is_part = is_part or planned.op[11] ~= ''
+			if planned.op[2] == 1 or not parent then
+				holder = writer
+			end
+		end
+		if op[11] == op[1] or op[11] ~= '' and (is_part or #parts_of(op[1]) > 0) then
+			return refuse('part', op[1])
+		elseif not parent and not planned then
+			return refuse('no_parent', op[1], name)
+		elseif op[12] == 1 and holder ~= writer then
+			return refuse('held_parent', op[1], name)
 		end
 	end
-	for name, p in pairs(plans) do
-		if p.gone and p.old and sub(name, 1, len) == prefix then
-			n = n - 1
-		end
-	end
-	for name in pairs(ending) do
-		if sub(name, 1, len) == prefix then
-			n = n - 1
-		end
-	end
-	for _, name in ipairs(added) do
-		if sub(name, 1, len) == prefix then
-			n = n + 1
-		end
-	end
-	return n
-end
 
-local function group_limit(name, group)
-	local limit, p = plans[name].op[13], plans['$max/' .. group]
-	local value
-	if p and (p.gone or p.value) then
-		value = p.value
-	else
-		local f = get('$max/' .. group)
-		value = f and f.value
+	local function check_owned_limit()
+		if u[10] == 0 or client == '' then
+			return
+		end
+		local o = owner(client)
+		local count, first = o and o.count or 0, nil
+		for _, op in ipairs(ops) do
+			local mine = o and o.fields[op[1]]
+			if op[2] ~= 2 and op[8] == 1 and not mine then
+				count, first = count + 1, first or op[1]
+			elseif mine and (op[2] == 2 or op[8] == 2) then
+				count = count - 1
+			end
+		end
+		if first and count > u[10] then
+			return refuse('owned', first, '', count, u[10])
+		end
 	end
-	local n = value and parse_number(value)
-	if n and n >= 0 and (limit == 0 or n < limit) then
-		return min(n, 2147483647)
-	end
-	return limit > 0 and limit
-end
 
-local function refuse_full(group, n, limit)
-	local list = {}
-	if not blank then
-		local found = call('ZRANGEBYLEX', names, '[' .. group, '(' .. sub(group, 1, -2) .. '0', 'LIMIT', '0', 64 + #touched)
-		load(found)
-		for _, name in ipairs(found) do
-			if fields[name] and #list < 64 then
-				list[#list + 1] = name
+	-- Returns how many fields with the prefix there are after the update. ending are parts that end with
+	-- their parent.
+	local function count_fields(prefix, ending)
+		local n, len = 0, #prefix
+		if not blank then
+			-- A prefix ends with a slash, and '0' is the next byte.
+			n = len == 0 and call('ZCARD', names) or call('ZLEXCOUNT', names, '[' .. prefix, '(' .. sub(prefix, 1, -2) .. '0')
+		end
+		for _, name in ipairs(touched) do -- fields that were due
+			if sub(name, 1, len) == prefix then
+				n = n - 1
+			end
+		end
+		for name, p in pairs(plans) do
+			if p.gone and p.old and sub(name, 1, len) == prefix then
+				n = n - 1
+			end
+		end
+		for name in pairs(ending) do
+			if sub(name, 1, len) == prefix then
+				n = n - 1
+			end
+		end
+		for _, name in ipairs(added) do
+			if sub(name, 1, len) == prefix then
+				n = n + 1
+			end
+		end
+		return n
+	end
+
+	local function group_limit(name, group)
+		local limit, p = plans[name].op[13], plans['$max/' .. group]
+		local value
+		if p and (p.gone or p.value) then
+			value = p.value
+		else
+			local f = get('$max/' .. group)
+			value = f and f.value
+		end
+		local n = value and parse_number(value)
+		if n and n >= 0 and (limit == 0 or n < limit) then
+			return min(n, 2147483647)
+		end
+		return limit > 0 and limit
+	end
+
+	local function refuse_full(group, n, limit)
+		local list = {}
+		if not blank then
+			local found = call('ZRANGEBYLEX', names, '[' .. group, '(' .. sub(group, 1, -2) .. '0', 'LIMIT', '0', 64 + #touched)
+			load(found)
+			for _, name in ipairs(found) do
+				if fields[name] and #list < 64 then
+					list[#list + 1] = name
+				end
+			end
+		end
+		return {'group', '', group, n, limit, list}
+	end
+
+	local function size_after(ending)
+		local n = bytes
+		for name, f in pairs(ending) do
+			n = n - #name - #f.value
+		end
+		for name, p in pairs(plans) do
+			if p.old and (p.gone or p.value) then
+				n = n - #name - #p.old.value
+			end
+			if not p.gone and p.value then
+				n = n + #name + #p.value
+			end
+		end
+		return n
+	end
+
+	local function check_limits()
+		local ending = {} -- parts that end with a field that the update deletes
+		for name, p in pairs(plans) do
+			if p.gone and p.old then
+				for _, part in ipairs(parts_of(name)) do
+					ending[part] = not plans[part] and fields[part] or nil
+				end
+			end
+		end
+		local checked = {}
+		for _, name in ipairs(added) do
+			local group = match(name, '^[^/]*/')
+			local limit = group and not checked[group] and group_limit(name, group)
+			if limit then
+				checked[group] = true
+				local n = count_fields(group, ending)
+				if n > limit then
+					return refuse_full(group, n, limit)
+				end
+			end
+		end
+		if #added > 0 and u[8] > 0 then
+			local n = count_fields('', ending)
+			if n > u[8] then
+				return refuse('fields', added[1], '', n, u[8])
+			end
+		end
+		return refuse_size(size_after(ending))
+	end
+
+	local function check()
+		local refusal
+		for i = 1, #ops do
+			refusal = refusal or check_parent(ops[i])
+		end
+		return refusal or check_owned_limit() or check_limits()
+	end
+
+	local function write_deletions()
+		entry.del = {}
+		for _, op in ipairs(ops) do
+			if op[2] == 2 then
+				rare().remove(op[1], entry.del)
+				if not plans[op[1]].old then
+					table.insert(entry.del, op[1])
+				end
 			end
 		end
 	end
-	return {'group', '', group, n, limit, list}
-end
 
-local function size_after(ending)
-	local n = bytes
-	for name, f in pairs(ending) do
-		n = n - #name - #f.value
-	end
-	for name, p in pairs(plans) do
-		if p.old and (p.gone or p.value) then
-			n = n - #name - #p.old.value
-		end
-		if not p.gone and p.value then
-			n = n + #name + #p.value
-		end
-	end
-	return n
-end
-
-local function check_limits()
-	local ending = {} -- parts that end with a field that the update deletes
-	for name, p in pairs(plans) do
-		if p.gone and p.old then
-			for _, part in ipairs(parts_of(name)) do
-				ending[part] = not plans[part] and fields[part] or nil
+	local function write_owners()
+		local owned = {}
+		for _, op in ipairs(ops) do
+			if op[2] ~= 2 and op[8] == 2 then
+				rare().disown(op[1], client)
 			end
 		end
-	end
-	local checked = {}
-	for _, name in ipairs(added) do
-		local group = match(name, '^[^/]*/')
-		local limit = group and not checked[group] and group_limit(name, group)
-		if limit then
-			checked[group] = true
-			local n = count_fields(group, ending)
-			if n > limit then
-				return refuse_full(group, n, limit)
+		for _, op in ipairs(ops) do
+			if op[2] ~= 2 and op[8] == 1 and rare().add_owner(op[1], op[9], client) then
+				owned[#owned + 1] = op[1]
 			end
 		end
-	end
-	if #added > 0 and u[8] > 0 then
-		local n = count_fields('', ending)
-		if n > u[8] then
-			return refuse('fields', added[1], '', n, u[8])
+		if #owned > 0 then
+			rare().connect(owner(client), client, u[6], u[7], owned)
 		end
 	end
-	if u[9] > 0 then
-		local after = size_after(ending)
-		if after > u[9] and after > bytes then
-			return {'bytes', '', '', after, u[9], {}}
-		end
-	end
-end
 
-local function check()
-	if client ~= '' and is_fenced(owner(client), u[6], u[7]) then
-		return {'fenced', '', '', 0, 0, {}}
+	return check, function()
+		write_deletions()
+		write_owners()
 	end
-	local refusal = check_conditions()
-	for i = 1, refusal and 0 or #ops do
-		refusal = refusal or plan(ops[i])
-	end
-	for i = 1, refusal and 0 or #ops do
-		refusal = refusal or check_parent(ops[i])
-	end
-	return refusal or check_owned_limit() or check_limits()
 end
 
 local function write_field(op)
@@ -290,63 +326,68 @@ local function write_field(op)
 		note('till', name, format('%d', till))
 	end
 	if op[11] ~= '' then
-		set_parent(name, f, op[11])
+		rare().set_parent(name, f, op[11])
 	end
 end
 
-local function write()
-	entry.by, entry.data = client ~= '' and client, u[3] ~= '' and u[3]
+-- Checks the update, and writes its fields. Returns the refusal.
+local function apply()
+	if client ~= '' and rare().is_fenced(rare().owner(client), u[6], u[7]) then
+		return {'fenced', '', '', 0, 0, {}}
+	end
+	local refusal, after = check_conditions(), bytes
+	for i = 1, refusal and 0 or #ops do
+		refusal = refusal or plan(ops[i])
+	end
+	if refusal then
+		return refusal
+	end
+	local check, write_rest
+	if complex then
+		check, write_rest = define_complex()
+		refusal = check()
+	else
+		for name, p in pairs(plans) do
+			after = after + (p.value and #p.value - #p.old.value or 0)
+		end
+		refusal = refuse_size(after)
+	end
+	if refusal then
+		return refusal
+	end
+	entry.by, entry.data = client ~= '' and u[12], u[3] ~= '' and u[3]
 	whole = true
-	for _, op in ipairs(ops) do
-		if op[2] ~= 2 then
-			write_field(op)
+	for i = 1, #ops do
+		if ops[i][2] ~= 2 then
+			write_field(ops[i])
 		end
 	end
-	for _, op in ipairs(ops) do
-		if op[2] == 2 then
-			entry.del = entry.del or {}
-			remove(op[1], entry.del)
-			if not plans[op[1]].old then
-				table.insert(entry.del, op[1])
-			end
-		end
-	end
-	for _, op in ipairs(ops) do
-		if op[2] ~= 2 and op[8] == 2 then
-			disown(op[1], client)
-		end
-	end
-	local owned = {}
-	for _, op in ipairs(ops) do
-		if op[2] ~= 2 and op[8] == 1 and add_owner(op[1], op[9], client) then
-			owned[#owned + 1] = op[1]
-		end
-	end
-	if #owned > 0 then
-		connect(owner(client), client, u[6], u[7], owned)
+	if write_rest then
+		write_rest()
 	end
 end
 
 -- Returns the results of additions as JSON, or ''.
 local function numbers()
-	local list = {}
-	for _, op in ipairs(ops) do
-		if op[2] == 3 then
-			list[#list + 1] = '"' .. op[1] .. '":' .. plans[op[1]].value
+	local list
+	for i = 1, #ops do
+		if ops[i][2] == 3 then
+			list = list or {}
+			list[#list + 1] = '"' .. ops[i][1] .. '":' .. plans[ops[i][1]].value
 		end
 	end
-	return #list > 0 and '{' .. concat(list, ',') .. '}' or ''
+	return list and '{' .. concat(list, ',') .. '}' or ''
 end
 
 local function load_all()
 	local list = {}
-	for _, c in ipairs(u[2]) do
-		list[#list + 1] = c[1]
+	for i = 1, #u[2] do
+		list[i] = u[2][i][1]
 	end
-	for _, op in ipairs(ops) do
-		list[#list + 1] = op[1]
-		if op[11] ~= '' then
-			list[#list + 1] = op[11]
+	for i = 1, #ops do
+		list[#list + 1] = ops[i][1]
+		if ops[i][11] ~= '' then
+			list[#list + 1] = ops[i][11]
 		end
 	end
 	load(list)
@@ -364,14 +405,14 @@ local function update(i)
 		return {format('%s\n0\n1\n%d\n0\n\n\n\n\n0\n0\n%s', first, ms, concat(call('SMEMBERS', KEYS[k+3]), '\n')), ''}
 	end
 	u = cmsgpack.unpack(ARGV[7+i])
-	ops, writer, client, plans, added = u[1], u[4], u[5], {}, {}
+	ops, writer, client, plans, added, complex = u[1], u[4], u[5], {}, {}, false
 	begin(k)
 	local held = (ARGV[7] == '2' and not meta[1]) and call('ZCARD', KEYS[k+1])
 	if held == 0 then
 		return {format('0\n0\n0\n%d\n0\n\nnew\n\n\n0\n0\n', ms), ''}
 	end
 	load_all()
-	local refusal = check()
+	local refusal = apply()
 	if refusal then
 		local shown = {'', ''}
 		for _, name in ipairs(refusal[6]) do
@@ -385,7 +426,6 @@ local function update(i)
 		shown[2] = text
 		return shown
 	end
-	write()
 	local results = numbers()
 	local id, last, text = commit(u[11] > 0 and ms + u[11] or -1, true)
 	if key then
