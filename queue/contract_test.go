@@ -2,6 +2,7 @@ package queue
 
 import (
 	"context"
+	"iter"
 	"time"
 )
 
@@ -14,6 +15,7 @@ type contract interface {
 	ReadChannels(ctx context.Context, reads []ChannelRead) []Outcome[Page]
 	StepStates(ctx context.Context, steps []StateStep) []Outcome[Appended]
 	ReadStates(ctx context.Context, reads []StateRead) []Outcome[StatePage]
+	StateChannels(ctx context.Context) iter.Seq2[string, error]
 	KeepPositions(ctx context.Context, channels []string) error
 	ChannelSize(ctx context.Context, channel string) (int, error)
 	TrimChannel(ctx context.Context, channel string, maxAge time.Duration, maxCount int, dryRun bool) (int, error)

@@ -10,8 +10,14 @@
 //
 //	key                   type    holds
 //	mq_ch_{channel}       ZSET    <id>:<json>, score id
-//	mq_m_{channel}        HASH    last, floor, bytes, lost, hole, until
-//	mq_k_{channel}:<key>  STRING  id of the message with this idempotency key
+//	mq_m_{channel}        HASH    last, floor, bytes, lost, hole, until, st_keep, st_due, st_bytes
+//	mq_k_{channel}:<key>  STRING  id of the message with this idempotency key, and of an update
+//	                              the results of additions as JSON
+//	st_{channel}          HASH    field → record, see state.Field.AppendRecord
+//	st_n_{channel}        ZSET    names of the fields, score 0
+//	st_x_{channel}        ZSET    fields that have an end, score Unix ms
+//	st_o_{channel}        HASH    client → <generation> <end, or 0> <server> <field>…
+//	st_p_{channel}        ZSET    <parent> <field>, score 0
 //	c_{client}            HASH    user, server, generation, since, last, acked, floor, lost,
 //	                              history, cut, cut_to, older_cut, older_cut_to, older_lost,
 //	                              instance, attempt, until, first, secret
@@ -30,6 +36,9 @@
 //	until                earliest time of the expiry, Unix ms; 0 makes the next append renew it
 //	lost                 highest id whose loss a marker reports, see Losses
 //	hole                 id of the channel's last marker
+//	st_keep              time at which the state ends, Unix ms; -1 for never; absent without a state
+//	st_due               earliest end in st_x_, 0 for none
+//	st_bytes             bytes of names and values of the state
 //	history, cut, cut_to, older_cut, older_cut_to, older_lost
 //	                     see append_client.lua and confirm_client.lua
 //	instance, attempt    see [Claim]
@@ -39,8 +48,13 @@
 // The keys are bounded as follows:
 //
 //	mq_ch_   ChannelCap 10,000, ChannelMaxBytes 8 MiB, ChannelTTL 1 h, TrimChannel
-//	mq_m_    MetaTTL 6 h after the messages expire, and after KeepPositions
+//	mq_m_    MetaTTL 6 h after the messages expire, and after KeepPositions; no TTL with a state
 //	mq_k_    KeyTTL 10 min
+//	st_      state.Limits, and Limits.Keep after the last update
+//	st_n_    like st_
+//	st_x_    like st_
+//	st_o_    owners of fields, and clients that were owners until state.FenceMS ago
+//	st_p_    like st_
 //	c_       RecordTTL 150 min after the last bind, refresh or append, and no less than its list
 //	mq_c_    Ack, ClientCap 1000, ClientTTL 1 h or the TTL of a push
 //	mq_kc_   KeyTTL 10 min
@@ -78,6 +92,17 @@
 // messages are above it. It moves if a cap or the janitor drops messages. No code runs when a whole
 // queue expires. The next call finds no messages although ids were assigned, and sets the floor to
 // the last id.
+//
+// # State
+//
+// The state of a channel is described in package state, which is the reference for the scripts. A
+// script that changes a state first removes what is due, then makes the change in tables, appends
+// its entry, <id>:~<json of state.Entry>, and writes the records. The append is that of a message.
+// Reads skip the fields that are due.
+//
+// The records of a state have no TTL, since an entry reports its end. The next change after st_keep
+// removes all fields, or a sweep of the janitor, see [Redis.StateChannels]. The script that removes
+// the last field and the last owner gives mq_m a TTL again.
 //
 // # Acknowledgement groups
 //

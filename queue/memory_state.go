@@ -3,6 +3,7 @@ package queue
 import (
 	"context"
 	"fmt"
+	"iter"
 
 	"switchboard/internal/state"
 )
@@ -125,4 +126,26 @@ func (m *Memory) readState(r StateRead) StatePage {
 	}
 	page.Next = next
 	return page
+}
+
+// StateChannels is like [Redis.StateChannels].
+func (m *Memory) StateChannels(context.Context) iter.Seq2[string, error] {
+	return func(yield func(string, error) bool) {
+		for _, name := range m.stateChannels() {
+			if !yield(name, nil) {
+				return
+			}
+		}
+	}
+}
+
+func (m *Memory) stateChannels() (names []string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for name, n := range m.channels.nodes {
+		if n.value.state != nil {
+			names = append(names, name)
+		}
+	}
+	return names
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"strings"
 
 	"switchboard/internal/redispipe"
@@ -304,4 +305,25 @@ func (r *Redis) parseStatePage(value any) (page StatePage, err error) {
 		page.Next = page.Fields[n-1].Name
 	}
 	return page, nil
+}
+
+// globEscaper escapes a text for a glob pattern.
+var globEscaper = strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`, `]`, `\]`)
+
+// StateChannels yields the channels that have a state, for the janitor: it steps each with Sweep. A
+// channel may come more than once. After an error the sequence ends.
+func (r *Redis) StateChannels(ctx context.Context) iter.Seq2[string, error] {
+	return func(yield func(string, error) bool) {
+		// A state has names, or owners that have ended.
+		for key, err := range r.pipe.Keys(ctx, globEscaper.Replace(r.keys.prefix)+"st_[no]_{*}") {
+			if err != nil {
+				yield("", fmt.Errorf("list the channels with a state: %w", err))
+				return
+			}
+			_, name, _ := strings.Cut(key[len(r.keys.prefix):], "{")
+			if !yield(strings.TrimSuffix(name, "}"), nil) {
+				return
+			}
+		}
+	}
 }

@@ -16,8 +16,10 @@ import (
 type Bound int
 
 const (
-	TTL   Bound = iota // it expires
-	Owner              // its server removes it, or the janitor after the server's death
+	TTL      Bound = iota // it expires
+	Owner                 // its server removes it, or the janitor after the server's death
+	State                 // it ends with the state of its channel: by a script after state_keep, or the janitor's sweep
+	Position              // it expires, unless its channel has a state
 )
 
 // Row describes the keys that match a pattern.
@@ -50,7 +52,12 @@ var Table = []Row{
 	{whole(`ch_\{.+\}`), "set", Owner},
 	clientLists,
 	{whole(`mq_ch_\{.+\}`), "zset", TTL},
-	{whole(`mq_m_\{.+\}`), "hash", TTL},
+	{whole(`mq_m_\{.+\}`), "hash", Position},
+	{whole(`st_\{.+\}`), "hash", State},
+	{whole(`st_n_\{.+\}`), "zset", State},
+	{whole(`st_x_\{.+\}`), "zset", State},
+	{whole(`st_o_\{.+\}`), "hash", State},
+	{whole(`st_p_\{.+\}`), "zset", State},
 	{whole(`mq_k_\{.+\}:.+`), "string", TTL},
 	{whole(`mq_kc_\{.+\}:.+`), "string", TTL},
 	{whole(`mq_f_\{.+\}`), "zset", TTL},
@@ -144,7 +151,11 @@ func (r Row) check(ctx context.Context, rdb redis.UniversalClient, keys []string
 		case typ == "none": // removed since Walk
 		case typ != r.Type:
 			return fmt.Errorf("%s is a %s, not a %s", key, typ, r.Type)
-		case r.Bound == TTL && left < 0:
+		case left >= 0:
+			if r.Bound == State {
+				return fmt.Errorf("%s has a TTL, which would end the state without an entry", key)
+			}
+		case r.Bound == TTL, r.Bound == Position && !rdb.HExists(ctx, key, "st_keep").Val():
 			return fmt.Errorf("%s has no TTL", key)
 		}
 	}
