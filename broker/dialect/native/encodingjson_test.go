@@ -52,7 +52,7 @@ func TestScanAcceptsCommonRequests(t *testing.T) {
 	}
 }
 
-// FuzzAppend checks that appendSimple encodes as encoding/json does.
+// FuzzAppend checks that appendSimple and appendHere encode as encoding/json does.
 func FuzzAppend(f *testing.F) {
 	f.Add("connected", int64(1), "phone", "al", int64(5), true, 25, "no room <b> for \"x\"\n\u2028 \x7f \xff é")
 	f.Add("closing", int64(-1), "", "", int64(0), false, 0, "")
@@ -63,6 +63,7 @@ func FuzzAppend(f *testing.F) {
 			{Type: typ, Code: user, Message: message, Reconnect: &flag, AfterMS: id},
 			{Type: typ, ID: &id, More: flag, StateEvent: &wire.StateEvent{First: flag, Cursor: user, Group: client, Max: &number, Fields: json.RawMessage(`{"a":[1,"<"]}`)}},
 			{Type: typ, ID: &id, StateEvent: &wire.StateEvent{}},
+			{Type: wire.TypeHere, Client: client, User: user, Channel: message, Data: json.RawMessage(`{"x":[4,"<"]}`)},
 		} {
 			got, want := AppendEvent(nil, &e), appendAny(nil, e)
 			if string(got) != string(want) {
