@@ -12,6 +12,7 @@ import (
 	"switchboard/broker/peer"
 	"switchboard/broker/presence"
 	"switchboard/broker/session"
+	"switchboard/broker/snapshot"
 	"switchboard/broker/work"
 	"switchboard/internal/loglimit"
 )
@@ -34,6 +35,7 @@ type Broker struct {
 	hub      *hub.Hub
 	sessions *session.Manager
 	pusher   *delivery.Pusher
+	states   *snapshot.Snapshots // of channels; nil if the store keeps no states
 	presence *presence.Presence
 	selfTest *selfTest
 	metrics  *metrics
@@ -66,6 +68,7 @@ func New(opts Options) (*Broker, error) {
 	}
 	b.hub = b.newHub(loops)
 	b.pusher = b.newPusher()
+	b.states = b.newSnapshots()
 	b.presence = b.newPresence(loops)
 	b.sessions = b.newSessions(loops)
 	b.selfTest = newSelfTest(b)

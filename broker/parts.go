@@ -81,8 +81,9 @@ func (b *Broker) newHub(loops []*loop.Loop) *hub.Hub {
 
 func (b *Broker) newPusher() *delivery.Pusher {
 	o := b.opts
+	states, _ := o.Store.Queue.(delivery.States)
 	return delivery.New(delivery.Options{
-		Registry: o.Store.Registry, Queue: o.Store.Queue, Self: b.ID, Live: b.Live,
+		Registry: o.Store.Registry, Queue: o.Store.Queue, States: states, Self: b.ID, Live: b.Live,
 		Local: b.handleHint, Remote: b.sendHint, Stored: b.metrics.store,
 		Keep: b.access.retention, SetAckDeadline: o.Store.SetAckDeadline, Epoch: o.Store.Epoch,
 		Lost: func() { b.rebinding.request() },

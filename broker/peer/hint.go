@@ -38,8 +38,8 @@ type Hint struct {
 	// the version of the roster that Data names. For Acknowledged, ID is the last acknowledged id, and
 	// Prev the generation of the client's binding.
 	ID, Prev int64
-	// Data is the message itself if it is small, else nil. For Here, it has the values, and ID and Prev
-	// are 0. It must not change after Send.
+	// Data is the message itself if it is small, else nil. For Here, it has the values, and ID and
+	// Prev are 0. It must not change after Send.
 	Data []byte
 }
 
