@@ -151,6 +151,31 @@ func TestFilters(t *testing.T) {
 	}
 }
 
+// TestTailKnowsChanges checks that a tail knows whether it has changes, however they got there.
+func TestTailKnowsChanges(t *testing.T) {
+	s := newHarness(t, queue.Options{})
+	plain := s.append("a", 1)[0]
+	s.read(everything, &plain.ID)
+	if s.Channel("a").tail.Load().changes {
+		t.Error("a tail without changes has some")
+	}
+	change := s.update(false, state.Update{Ops: []state.Op{set("x")}})
+	s.MarkAllDirty()
+	s.settle()
+	if !s.Channel("a").tail.Load().changes {
+		t.Error("a tail that a drain extended has no changes")
+	}
+	s.Tick()
+	s.Tick() // drops the tail's messages
+	if s.Channel("a").tail.Load().changes {
+		t.Error("a tail without messages has changes")
+	}
+	s.read(everything, &plain.ID)
+	if tl := s.Channel("a").tail.Load(); !tl.changes || tl.last != change.ID {
+		t.Error("a tail to which a page was prepended has no changes")
+	}
+}
+
 // TestCursorPassesWhatIsNotShown checks that a subscription advances past messages that it does not
 // receive, so that the store is not read for them again.
 func TestCursorPassesWhatIsNotShown(t *testing.T) {

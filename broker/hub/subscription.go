@@ -86,7 +86,7 @@ func (s *Subscription) clearLagging() {
 
 // Resume continues a lagging subscription, because its socket is writable or the store is back.
 func (s *Subscription) Resume() {
-	if s.is(lagging) && !s.is(reading|held) {
+	if s.is(lagging) && !s.is(reading) {
 		s.catchUp()
 	}
 }

@@ -217,6 +217,25 @@ func TestSweepWithoutFields(t *testing.T) {
 	})
 }
 
+// TestReplacedViewDoesNotSweep checks that a view stops its timer when another one replaces it.
+func TestReplacedViewDoesNotSweep(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st, servers := sweepers(t, 1)
+		s := servers[0]
+		last := s.push("room", lease("a", 10*time.Second))
+		s.views["room"].dropFields()
+		s.pages(s.hub.Channel("room"), last.ID, "")
+		if n := st.readCount(); n != 2 {
+			t.Fatalf("%d reads, want 2", n)
+		}
+		time.Sleep(11 * time.Second)
+		synctest.Wait()
+		if n := len(st.sweptBy()); n != 1 {
+			t.Errorf("%d sweeps, want 1", n)
+		}
+	})
+}
+
 // TestDueFieldsAreNotShown checks that pages do not have fields that have ended, before a sweep and
 // also if the pages were encoded earlier.
 func TestDueFieldsAreNotShown(t *testing.T) {
