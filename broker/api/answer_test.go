@@ -13,6 +13,7 @@ func TestAnswers(t *testing.T) {
 		{Results: []result{{Client: "phone", ID: 735325130218701, Online: &no}}},
 		{Results: []result{{Client: "phone", ID: 9, Online: &yes, Duplicate: true}}},
 	}
+	list = append(list, pushResponse{Results: []result{{Channel: "news", ID: 5, Servers: &two, Duplicate: true, Fields: json.RawMessage(`{"a/1":-3,"n":7}`)}}})
 	direct := len(list)
 	list = append(list,
 		pushResponse{Results: []result{{Channel: `a"b`, ID: 1}}},

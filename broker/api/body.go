@@ -3,6 +3,7 @@ package api
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"io"
 	"slices"
 
@@ -156,5 +157,9 @@ func decodeNames(text []byte, v any) error {
 			}
 		}
 	}
-	return json.Unmarshal(text, v)
+	err := json.Unmarshal(text, v)
+	if typ, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		typ.Offset = 0 // it counts from the beginning of text, and not of the message
+	}
+	return err
 }

@@ -38,6 +38,8 @@ var pushes = []string{
 	`{"channel":"news","data":1}}`,
 	`{"channel":"news","data":1} {}`,
 	`{"channel":"news","data":1}1`,
+	`{"channel":"news","set":{"a":1},"del":["b"],"add":{"n":{"by":1}},"touch":["t"],"if":{"a":0},"of":{"a":"b"},"ttl":5}`,
+	`{"channel":"news","data":1,"set":{"a":1}}`,
 	`{"channel":"news"}`, `{"channel":7,"data":1}`, `{"all":true,"data":1}`, `{}`, ``, `1`, `null`,
 }
 

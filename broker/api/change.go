@@ -8,17 +8,6 @@ import (
 	"switchboard/internal/wire"
 )
 
-// changeRequest is the part of a push that changes fields. The lease is pushRequest.TTL.
-type changeRequest struct {
-	Set   wire.Values `json:"set"`
-	Del   nameList    `json:"del"`
-	Add   wire.Values `json:"add"`
-	Touch nameList    `json:"touch"`
-	If    wire.Values `json:"if"`
-	Of    parentNames `json:"of"`
-	Own   *bool       `json:"own"` // refused: only a client with a connection owns fields
-}
-
 // parentNames are the parents of fields. Decoding refuses more than maxNames.
 type parentNames map[string]string
 
@@ -27,22 +16,23 @@ func (p *parentNames) UnmarshalJSON(text []byte) error {
 	return decodeNames(text, (*map[string]string)(p))
 }
 
-// firstMember returns the name of the first of these members that is given, or "".
-func (c *changeRequest) firstMember() string {
+// changeMember returns the name of the first member that is given of those that change fields. It
+// returns "" if there is none.
+func (r *pushRequest) changeMember() string {
 	switch {
-	case len(c.Set) > 0:
+	case len(r.Set) > 0:
 		return "set"
-	case len(c.Del) > 0:
+	case len(r.Del) > 0:
 		return "del"
-	case len(c.Add) > 0:
+	case len(r.Add) > 0:
 		return "add"
-	case len(c.Touch) > 0:
+	case len(r.Touch) > 0:
 		return "touch"
-	case len(c.If) > 0:
+	case len(r.If) > 0:
 		return "if"
-	case len(c.Of) > 0:
+	case len(r.Of) > 0:
 		return "of"
-	case c.Own != nil:
+	case r.Own != nil:
 		return "own"
 	}
 	return ""
@@ -50,24 +40,29 @@ func (c *changeRequest) firstMember() string {
 
 // checkCounts returns an error if there are more than most operations, conditions or parents. Zero
 // means no limit.
-func (c *changeRequest) checkCounts(most int) error {
-	n := len(c.Set) + len(c.Del) + len(c.Add) + len(c.Touch)
+func (r *pushRequest) checkCounts(most int) error {
+	n := len(r.Set) + len(r.Del) + len(r.Add) + len(r.Touch)
 	switch {
 	case most == 0:
 		return nil
 	case n > most:
 		return wire.Errorf(wire.TooLarge, "%d fields are changed, at most %d are allowed", n, most)
-	case len(c.If) > most:
-		return wire.Errorf(wire.TooLarge, "if: %d conditions, at most %d are allowed", len(c.If), most)
-	case len(c.Of) > most:
-		return wire.Errorf(wire.TooLarge, "of: %d fields, at most %d are allowed", len(c.Of), most)
+	case len(r.If) > most:
+		return wire.Errorf(wire.TooLarge, "if: %d conditions, at most %d are allowed", len(r.If), most)
+	case len(r.Of) > most:
+		return wire.Errorf(wire.TooLarge, "of: %d fields, at most %d are allowed", len(r.Of), most)
 	}
 	return nil
 }
 
+// forgetChange releases the memory of a change that is refused.
+func (r *pushRequest) forgetChange() {
+	r.Set, r.Del, r.Add, r.Touch, r.If, r.Of = nil, nil, nil, nil, nil, nil
+}
+
 // change returns the change of a push to channels, or nil if it changes no fields.
 func (a api) change(req *pushRequest, kind string) (*wire.Change, error) {
-	member := req.firstMember()
+	member := req.changeMember()
 	switch {
 	case member == "":
 		return nil, nil

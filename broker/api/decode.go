@@ -84,7 +84,7 @@ func (c *callCounter) add(i int, m *batchItem) error {
 			m.err = m.full.checkCounts(c.operations)
 		}
 		if m.err != nil {
-			m.full.changeRequest = changeRequest{}
+			m.full.forgetChange()
 		}
 	}
 	if c.n > c.targets {

@@ -40,7 +40,14 @@ type pushRequest struct {
 	NotifyAfter *float64 `json:"notify_after"` // seconds
 	First       bool     `json:"first"`        // the first acknowledgement withdraws the other copies
 
-	changeRequest
+	// The change of fields. TTL is its lease.
+	Set   wire.Values `json:"set"`
+	Del   nameList    `json:"del"`
+	Add   wire.Values `json:"add"`
+	Touch nameList    `json:"touch"`
+	If    wire.Values `json:"if"`
+	Of    parentNames `json:"of"`
+	Own   *bool       `json:"own"` // refused: only a client with a connection owns fields
 }
 
 // target is one receiver of a push.

@@ -142,7 +142,7 @@ func TestWrongBodies(t *testing.T) {
 		{PathPush, `{"channel":"news","data":1`, `not JSON: it ends early, after byte 26`},
 		{PathPush, `{"channel":"news" "data":1}`, `not JSON: byte 19: invalid character`},
 		{PathPush, `{"channel":7,"data":1}`, `channel: number does not fit, expected a string, at byte 12`},
-		{PathPush, `{"channels":"a","data":1}`, `channels: string does not fit, expected a list, at byte `},
+		{PathPush, `{"channels":"a","data":1}`, `channels: string does not fit, expected a list`},
 		{PathPush, `{"all":1,"data":1}`, `all: number does not fit, expected true or false, at byte 8`},
 		{PathPush, `["news"]`, `a JSON object is expected, not array`},
 		{PathPush, `{"channel":"news","data":1} {}`, `byte 29: text follows the JSON object`},
@@ -151,7 +151,7 @@ func TestWrongBodies(t *testing.T) {
 		{PathBatch, `{"messages":[{"channel":"a","data":1}]}}`, `byte 40: text follows the JSON object`},
 		{PathBatch, `{"messages":[{"channel":"a","data":}]}`, `not JSON: byte 36: invalid character`},
 		{"/v1/users/query", `{"user":["a"]}`, `unknown field "user"`},
-		{"/v1/notify", `{"clients":[1]}`, `clients: number does not fit, expected a string, at byte `},
+		{"/v1/notify", `{"clients":[1]}`, `clients: number does not fit, expected a string`},
 	} {
 		w := httptest.NewRecorder()
 		h.ServeHTTP(w, httptest.NewRequest("POST", row.path, strings.NewReader(row.body)))
@@ -196,3 +196,39 @@ func TestWrongCalls(t *testing.T) {
 		}
 	}
 }
+
+// TestManyFields checks that a push with too many fields is refused and releases their memory, and
+// that the other pushes of its batch are stored.
+func TestManyFields(t *testing.T) {
+	many := func(n int) string {
+		var set strings.Builder
+		for i := range n {
+			fmt.Fprintf(&set, `,"f%d":1`, i)
+		}
+		return `{"channel":"a","set":{` + set.String()[1:] + `}}`
+	}
+	p := new(countingPusher)
+	h := newKeylessAPI(p, func(o *Options) { o.Fields.Operations, o.States = 64, noStates{} })
+	for _, row := range []struct{ path, body, want string }{
+		{PathPush, many(65), "65 fields are changed, at most 64 are allowed"},
+		{PathPush, many(1<<16 + 1), "more than 65536 fields"},
+		{PathPush, `{"channel":"a","touch":["` + strings.Repeat(`a","`, 1<<16) + `b"]}`, "more than 65536 names"},
+		{PathBatch, `{"messages":[{"channel":"a","data":1},` + many(64) + `,` + many(65) + `]}`, "messages[2]: 65 fields are changed, at most 64 are allowed"},
+		{PathBatch, `{"messages":[` + many(1<<16+1) + `]}`, "messages[0]: more than 65536 fields"},
+	} {
+		answer := h.Push(row.path, "", []byte(row.body), nil)
+		if !strings.Contains(string(answer.Body), row.want) || !strings.Contains(string(answer.Body), `"code":"too_large"`) {
+			t.Errorf("%s %.60s: %d %.300s, want %s", row.path, row.body, answer.Status, answer.Body, row.want)
+		}
+	}
+	if p.pushes != 2 {
+		t.Errorf("%d pushes are stored, want 2", p.pushes)
+	}
+	m := fullItem([]byte(many(65)))
+	if c := (callCounter{targets: 10, operations: 64}); c.add(0, &m) != nil || m.err == nil || m.full.Set != nil {
+		t.Errorf("got error %v and %d fields, want an error and no fields", m.err, len(m.full.Set))
+	}
+}
+
+// noStates is a store of states that is never read.
+type noStates struct{ States }

@@ -26,13 +26,14 @@ func TestChangeErrors(t *testing.T) {
 		`{"set":{` + many.String()[1:] + `}}`:   "too_large: more than 65536 fields",
 		`{"set":null,"del":null,"add":{"n":1}}`: "",
 	} {
-		var c Change
-		err := json.Unmarshal([]byte(text), &c)
-		if err != nil {
-			err = JSONError(err)
-		}
-		if got := fmt.Sprint(err); got != want && (want != "" || err != nil) {
-			t.Errorf("%.60s: got %s, want %s", text, got, want)
+		for _, into := range []any{new(Change), new(Request)} {
+			err := json.Unmarshal([]byte(text), into)
+			if err != nil {
+				err = JSONError(err)
+			}
+			if got := fmt.Sprint(err); got != want && (want != "" || err != nil) {
+				t.Errorf("%.60s: got %s, want %s", text, got, want)
+			}
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -24,12 +25,19 @@ func JSONError(err error) error {
 		if typ.Offset > 0 { // Values do not know theirs
 			at = ", at byte " + strconv.FormatInt(typ.Offset, 10)
 		}
-		return Errorf(BadRequest, "%s: %.40s does not fit, expected %s%s", typ.Field, typ.Value, kindOf(typ.Type), at)
+		return Errorf(BadRequest, "%s: %.40s does not fit, expected %s%s", members(typ.Field), typ.Value, kindOf(typ.Type), at)
 	}
 	if field, ok := strings.CutPrefix(err.Error(), "json: unknown field "); ok { // this error has no type of its own
 		return Errorf(BadRequest, "unknown field %.200s", field)
 	}
 	return Errorf(BadRequest, "not JSON: %.200s", err.Error())
+}
+
+// members returns the path of a field without the names of embedded structs, which encoding/json
+// includes. These names begin with a capital letter, and no member of our JSON does.
+func members(path string) string {
+	names := strings.Split(path, ".")
+	return strings.Join(slices.DeleteFunc(names, func(name string) bool { return name != "" && 'A' <= name[0] && name[0] <= 'Z' }), ".")
 }
 
 // kindOf names the JSON type of a Go type.
