@@ -17,6 +17,7 @@ type Janitor struct {
 	DryRun       bool          `setting:"dry_run"`
 	ServersEvery time.Duration `setting:"servers_every"`
 	QueuesEvery  time.Duration `setting:"queues_every"`
+	StatesEvery  time.Duration `setting:"states_every"`
 	MaxAge       time.Duration `setting:"max_age"`
 	MaxMessages  int           `setting:"max_messages"`
 	Patience     time.Duration `setting:"patience"`
@@ -38,6 +39,7 @@ func DefaultJanitor() Janitor {
 	return Janitor{
 		ServersEvery: 3 * time.Second,
 		QueuesEvery:  5 * time.Minute,
+		StatesEvery:  5 * time.Minute,
 		MaxAge:       30 * time.Minute,
 		MaxMessages:  1000,
 		Patience:     time.Minute,

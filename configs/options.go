@@ -211,7 +211,7 @@ func (b Broker) Queue() queue.Options {
 // Options returns the janitor's options, without the stores, the logger and the metrics.
 func (j Janitor) Options() janitor.Options {
 	return janitor.Options{
-		ServersEvery: j.ServersEvery, QueuesEvery: j.QueuesEvery,
+		ServersEvery: j.ServersEvery, QueuesEvery: j.QueuesEvery, StatesEvery: j.StatesEvery,
 		MaxAge: j.MaxAge, MaxCount: j.MaxMessages, Patience: j.Patience, DryRun: j.DryRun,
 	}
 }

@@ -15,6 +15,10 @@ func (j *Janitor) clean(ctx context.Context, server string, counts *counters) er
 	r := j.opts.Registry
 	channels := func(n int) ([]string, error) { return r.HeldChannels(ctx, server, n) }
 	if err := j.removeAll(ctx, channels, func(channel string) error {
+		// Before the unbinding: by the binding, another janitor finds the channel again.
+		if err := j.endOwners(ctx, server, channel, counts); err != nil {
+			return err
+		}
 		if !j.opts.DryRun {
 			if err := r.UnbindChannel(ctx, server, channel); err != nil {
 				return err

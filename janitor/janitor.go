@@ -72,6 +72,8 @@ type Options struct {
 	ServersEvery time.Duration
 	// QueuesEvery is the interval of QueuesRound. Zero means 5 min.
 	QueuesEvery time.Duration
+	// StatesEvery is the interval of StatesRound. Zero means 5 min.
+	StatesEvery time.Duration
 	// EventsEvery is the interval of the rounds that check due entries, and of the rounds that send
 	// events. Zero means 500 ms.
 	EventsEvery time.Duration
@@ -122,6 +124,7 @@ type Janitor struct {
 func New(opts Options) (*Janitor, error) {
 	opts.ServersEvery = cmp.Or(opts.ServersEvery, 3*time.Second)
 	opts.QueuesEvery = cmp.Or(opts.QueuesEvery, 5*time.Minute)
+	opts.StatesEvery = cmp.Or(opts.StatesEvery, 5*time.Minute)
 	opts.EventsEvery = cmp.Or(opts.EventsEvery, 500*time.Millisecond)
 	opts.SweepEvery = cmp.Or(opts.SweepEvery, 10*time.Second)
 	opts.MaxAge = cmp.Or(opts.MaxAge, 30*time.Minute)
@@ -137,8 +140,8 @@ func New(opts Options) (*Janitor, error) {
 		return nil, errors.New("janitor: Registry and Queue must be set")
 	case min(opts.ServersEvery, opts.QueuesEvery, opts.MaxAge, opts.Patience) < 0:
 		return nil, errors.New("janitor: ServersEvery, QueuesEvery, MaxAge and Patience must not be negative")
-	case min(opts.EventsEvery, opts.SweepEvery) < 0:
-		return nil, errors.New("janitor: EventsEvery and SweepEvery must not be negative")
+	case min(opts.StatesEvery, opts.EventsEvery, opts.SweepEvery) < 0:
+		return nil, errors.New("janitor: StatesEvery, EventsEvery and SweepEvery must not be negative")
 	case min(opts.MaxCount, opts.Chunk, opts.Parallel) < 0:
 		return nil, errors.New("janitor: MaxCount, Chunk and Parallel must not be negative")
 	}
@@ -156,6 +159,7 @@ func (j *Janitor) Run(ctx context.Context) error {
 	var g errgroup.Group
 	g.Go(func() error { return j.loop(ctx, servers, j.opts.ServersEvery, j.ServersRound) })
 	g.Go(func() error { return j.loop(ctx, queues, j.opts.QueuesEvery, j.QueuesRound) })
+	g.Go(func() error { return j.loop(ctx, states, j.opts.StatesEvery, j.StatesRound) })
 	for _, r := range j.eventRounds() {
 		g.Go(func() error { return j.loop(ctx, r.kind, r.every, r.round) })
 	}
@@ -201,8 +205,10 @@ func (j *Janitor) Once(ctx context.Context) (Report, error) {
 		more, err := j.ServersRound(ctx)
 		report, errs = report.plus(more), append(errs, err)
 	}
-	more, err := j.QueuesRound(ctx)
-	report, errs = report.plus(more), append(errs, err)
+	for _, round := range []func(context.Context) (Report, error){j.QueuesRound, j.StatesRound} {
+		more, err := round(ctx)
+		report, errs = report.plus(more), append(errs, err)
+	}
 	for _, r := range j.eventRounds() {
 		more, err := r.round(ctx)
 		report, errs = report.plus(more), append(errs, err)

@@ -12,6 +12,7 @@ import (
 const (
 	servers = "servers"
 	queues  = "queues"
+	states  = "states"
 	due     = "due"
 	send    = "send"
 	sweep   = "sweep"
@@ -21,7 +22,7 @@ type metrics struct {
 	rounds, errors *prometheus.CounterVec
 	seconds        *prometheus.HistogramVec
 	// A dry run does not change the counters below.
-	declaredDead, channels, clients, orphans, trimmed, pruned prometheus.Counter
+	declaredDead, channels, clients, orphans, trimmed, pruned, states prometheus.Counter
 }
 
 func (m *metrics) register(r prometheus.Registerer) error {
@@ -41,11 +42,12 @@ func (m *metrics) register(r prometheus.Registerer) error {
 	m.orphans = counter("orphans_released_total", "Unknown servers removed from channels.")
 	m.trimmed = counter("messages_trimmed_total", "Messages trimmed from channels.")
 	m.pruned = counter("channels_pruned_total", "Channels without servers removed from the list.")
+	m.states = counter("states_changed_total", "Changes of channel states: fields that ended, or whose owners have left.")
 	if r == nil {
 		return nil
 	}
 	for _, c := range []prometheus.Collector{
-		m.rounds, m.errors, m.seconds, m.declaredDead, m.channels, m.clients, m.orphans, m.trimmed, m.pruned,
+		m.rounds, m.errors, m.seconds, m.declaredDead, m.channels, m.clients, m.orphans, m.trimmed, m.pruned, m.states,
 	} {
 		if err := r.Register(c); err != nil {
 			return err
@@ -74,6 +76,7 @@ func (j *Janitor) measured(kind string, round func(counts *counters) error) (Rep
 		m.orphans.Add(float64(report.Orphans))
 		m.trimmed.Add(float64(report.Trimmed))
 		m.pruned.Add(float64(report.Pruned))
+		m.states.Add(float64(report.States))
 	}
 	return report, err
 }

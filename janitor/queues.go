@@ -2,6 +2,7 @@ package janitor
 
 import (
 	"context"
+	"iter"
 	"slices"
 	"sync"
 	"time"
@@ -15,6 +16,9 @@ type Queue interface {
 	TrimChannel(ctx context.Context, channel string, maxAge time.Duration, maxCount int, dryRun bool) (int, error)
 	Client(ctx context.Context, client string) (c queue.Client, known bool, err error)
 	Release(ctx context.Context, client, server string) (user string, generation int64, released bool, err error)
+	StateChannels(ctx context.Context) iter.Seq2[string, error]
+	StateServers(ctx context.Context, channel string) ([]string, error)
+	StepStates(ctx context.Context, steps []queue.StateStep) []queue.Outcome[queue.Appended]
 }
 
 // pageSize is how many channels are fetched at a time.

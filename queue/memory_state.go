@@ -149,3 +149,14 @@ func (m *Memory) stateChannels() (names []string) {
 	}
 	return names
 }
+
+// StateServers is like [Redis.StateServers].
+func (m *Memory) StateServers(_ context.Context, channel string) ([]string, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	c, found := m.channels.get(channel, m.sweepLocked())
+	if !found || c.state == nil {
+		return nil, nil
+	}
+	return c.state.Servers(), nil
+}

@@ -6,10 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 	"strings"
 
 	"switchboard/internal/redispipe"
 	"switchboard/internal/state"
+
+	"github.com/redis/go-redis/v9"
 )
 
 // stateKeys returns the keys of the scripts that change the state of a channel.
@@ -326,4 +329,22 @@ func (r *Redis) StateChannels(ctx context.Context) iter.Seq2[string, error] {
 			}
 		}
 	}
+}
+
+// StateServers returns the servers that hold the connections of owners of fields, in order, for the
+// janitor.
+func (r *Redis) StateServers(ctx context.Context, channel string) ([]string, error) {
+	cmd := redis.NewStringSliceCmd(ctx, "hvals", r.keys.stateOwners(channel))
+	if err := r.pipe.Do(ctx, cmd); err != nil {
+		return nil, fmt.Errorf("servers of the owners in channel %s: %w", channel, err)
+	}
+	var servers []string
+	for _, record := range cmd.Val() {
+		// <generation> <end, or 0> <server> <field>...
+		if words := strings.SplitN(record, " ", 4); len(words) >= 3 && words[1] == "0" {
+			servers = append(servers, words[2])
+		}
+	}
+	slices.Sort(servers)
+	return slices.Compact(servers), nil
 }

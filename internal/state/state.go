@@ -204,6 +204,18 @@ func (s *State) Sweep(now int64, next func() int64) Result {
 	return c.finish()
 }
 
+// Servers returns the servers that hold the connections of owners, in order.
+func (s *State) Servers() []string {
+	var servers []string
+	for _, o := range s.owners {
+		if o.ended == 0 {
+			servers = append(servers, o.server)
+		}
+	}
+	slices.Sort(servers)
+	return slices.Compact(servers)
+}
+
 // IsEmpty reports whether the state has neither fields nor generations.
 func (s *State) IsEmpty() bool { return len(s.fields) == 0 && len(s.owners) == 0 }
 

@@ -1,0 +1,100 @@
+package janitor
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"switchboard/internal/state"
+	"switchboard/queue"
+	"switchboard/registry"
+)
+
+// own sets a field that a client owns, with a grace period that does not end.
+func (e *env) own(channel, field, client, server string) {
+	e.Helper()
+	_, err := e.queue.AppendChannel(e.Context(), queue.ChannelPush{Channel: channel, Update: &state.Update{
+		Ops:    []state.Op{{Field: field, Kind: state.Set, Value: []byte("1"), Own: state.Own, Grace: state.GraceNever}},
+		Writer: state.ClientHolder(client), Client: client, Generation: 1, Server: server,
+	}})
+	e.ok(err)
+}
+
+// fields returns the names of a channel's fields, each with "away" if its owners have left.
+func (e *env) fields(channel string) (names []string) {
+	e.Helper()
+	o := e.queue.ReadStates(e.Context(), []queue.StateRead{{Channel: channel}})[0]
+	e.ok(o.Err)
+	for _, f := range o.Value.Fields {
+		name := f.Name
+		if f.Away != 0 {
+			name += " away"
+		}
+		names = append(names, name)
+	}
+	return names
+}
+
+// TestOwnersOfDeadServer checks that the fields of a dead server's clients become away, before the
+// server is forgotten, and that other fields stay as they are.
+func TestOwnersOfDeadServer(t *testing.T) {
+	eachStore(t, func(e *env) {
+		e.addServer("dead", 3, 0)
+		e.addServer("live", 2, 0)
+		e.own("c0", "a", "phone", "dead")
+		e.own("c0", "b", "tablet", "live")
+		e.own("c2", "c", "phone", "dead")
+		j := e.janitor(nil)
+		e.expireLease("dead")
+		e.round(j.ServersRound)
+		equal(e, "a suspected server", e.fields("c0"), []string{"a", "b"})
+		equal(e, "report", e.round(j.ServersRound), Report{DeclaredDead: 1, Forgotten: 1, Channels: 3, States: 2})
+		equal(e, "c0", e.fields("c0"), []string{"a away", "b"})
+		equal(e, "c2", e.fields("c2"), []string{"c away"})
+	})
+}
+
+// TestStatesRound checks that the round ends what is due: fields, states that are not kept any
+// longer, and the connections of servers that no longer exist. A dry run changes nothing.
+func TestStatesRound(t *testing.T) {
+	eachStore(t, func(e *env) {
+		e.addServer("live", 1, 0)
+		e.own("c0", "a", "phone", "live")
+		e.own("c1", "b", "phone", "unknown")
+		for _, channel := range []string{"lease", "keep"} {
+			u := &state.Update{Ops: []state.Op{{Field: "x", Kind: state.Set, Value: []byte("1")}}, Writer: state.BackendHolder}
+			if channel == "lease" {
+				u.Ops[0].TTL = time.Millisecond
+			} else {
+				u.Keep = time.Millisecond
+			}
+			_, err := e.queue.AppendChannel(e.Context(), queue.ChannelPush{Channel: channel, Update: u})
+			e.ok(err)
+		}
+		for ctx := e.Context(); len(e.fields("lease"))+len(e.fields("keep")) > 0; e.ok(ctx.Err()) {
+		}
+		equal(e, "dry run", e.round(e.janitor(func(o *Options) { o.DryRun = true }).StatesRound), Report{DryRun: true})
+		j := e.janitor(nil)
+		equal(e, "report", e.round(j.StatesRound), Report{States: 3})
+		equal(e, "c0", e.fields("c0"), []string{"a"})
+		equal(e, "c1", e.fields("c1"), []string{"b away"})
+		for _, channel := range []string{"lease", "keep"} {
+			page, err := e.queue.ReadChannel(e.Context(), channel, 0, 10)
+			e.ok(err)
+			equal(e, channel+": entries", len(page.Messages), 2)
+		}
+		equal(e, "second round", e.round(j.StatesRound), Report{})
+	})
+}
+
+// TestStatesRoundOverManyChannels checks that a round sweeps each state, also beyond one page.
+func TestStatesRoundOverManyChannels(t *testing.T) {
+	e := memoryEnv(t)
+	e.ok(e.registry.Join(e.Context(), registry.Server{ID: "live"}))
+	for i := range pageSize + 1 {
+		e.own(fmt.Sprint("channel", i), "a", "phone", "unknown")
+	}
+	equal(e, "report", e.round(e.janitor(nil).StatesRound), Report{States: pageSize + 1})
+	equal(e, "the last channel", slices.Concat(e.fields(fmt.Sprint("channel", pageSize))), []string{"a away"})
+}
