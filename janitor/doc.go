@@ -22,6 +22,13 @@
 // ch_{channel}. Such a binding remains if a failover has restored it, or if the server was killed
 // while it left. A channel without servers is removed from ch_list.
 //
+// # States
+//
+// Before the janitor removes the binding of a dead server to a channel, it records that the
+// connections of the server have ended: the fields that only they own become away. Brokers notice
+// this when the server is no longer listed. A further round removes what is due from each state. It
+// is needed for channels without subscribers, since the brokers end the fields of the others.
+//
 // # Events
 //
 // If Options.Events is set, the janitor creates and sends events: it checks the due entries, sends
