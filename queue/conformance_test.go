@@ -29,6 +29,8 @@ type fixture struct {
 	// popRequests takes up to n requests from the head of a list, like a backend's worker.
 	popRequests func(t *testing.T, list, n int) []string
 	rdb         redis.UniversalClient // nil for Memory
+	// advance advances the clock of the store. Nothing expires by a TTL of Redis.
+	advance func(t *testing.T, d time.Duration)
 }
 
 // conformance is the tests that run over every implementation. Each is in the file for its subject.
@@ -101,6 +103,18 @@ var conformance = []struct {
 	{"requests popped by workers", testRequestsPopped},
 	{"requests expire", testRequestsExpire},
 	{"durable", testDurable},
+	{"state: operations", testStateOperations},
+	{"state: conditions", testStateConditions},
+	{"state: claims, parents and groups", testStateRules},
+	{"state: leases", testStateLeases},
+	{"state: owners", testStateOwners},
+	{"state: several owners, end of a server", testStateServers},
+	{"state: kept and cleared", testStateKeep},
+	{"state: keys", testStateKeys},
+	{"state: durable", testStateDurable},
+	{"state: trimmed and confirmed channels", testStateTrim},
+	{"state: many fields expire", testStateManyExpire},
+	{"state: batches and channels", testStateBatch},
 }
 
 // opener returns an empty store for one test.
@@ -152,6 +166,12 @@ func overRedis(client redis.UniversalClient, opts Options) fixture {
 			}
 			return taken
 		},
+		advance: func(t *testing.T, d time.Duration) {
+			t.Helper()
+			now := must(client.Time(t.Context()).Result())(t).UnixMilli()
+			r.clock.frozen = true
+			r.clock.update(max(now, r.clock.minimum()) + d.Milliseconds())
+		},
 		// expire deletes the keys. It waits for the next millisecond, since new ids follow the clock.
 		expire: func(t *testing.T, _ time.Duration, keys ...string) {
 			t.Helper()
@@ -186,6 +206,7 @@ func openMemory(_ *testing.T, opts Options) fixture {
 			l.waiting = l.waiting[n:]
 			return taken
 		},
+		advance: func(_ *testing.T, d time.Duration) { c.advance(d) },
 		// Memory expires everything with this TTL or less, not only the keys.
 		expire: func(_ *testing.T, ttl time.Duration, _ ...string) { c.advance(ttl) },
 	}
