@@ -59,15 +59,17 @@ local function define_rare()
 
 	local function note_gone(name, reason)
 		note('gone', name, reason)
+		if not (entry.set or entry.till or entry.away or entry.own or entry.back) then
+			return
+		end
 		for _, part in ipairs({'set', 'till', 'away', 'own'}) do
 			if entry[part] then
 				entry[part][name] = nil
 			end
 		end
-		local back = entry.back
-		for i = back and #back or 0, 1, -1 do
-			if back[i] == name then
-				table.remove(back, i)
+		for i = entry.back and #entry.back or 0, 1, -1 do
+			if entry.back[i] == name then
+				table.remove(entry.back, i)
 			end
 		end
 	end
@@ -80,12 +82,14 @@ local function define_rare()
 		end
 	end
 
-	-- Returns the names of the parts that st_p_ has for a field. After a few calls it reads all at once.
+	local none = {}
+
+	-- Returns the names of the parts that st_p_ has for a field, or nil. After a few calls it reads all
+	-- at once.
 	local function stored_parts(name)
 		part_count = part_count or (blank and 0 or call('ZCARD', parts))
-		local list = {}
 		if part_count == 0 then
-			return list
+			return
 		end
 		part_reads = part_reads + 1
 		if part_reads > 16 and not part_lists then
@@ -97,8 +101,9 @@ local function define_rare()
 			end
 		end
 		if part_lists then
-			return part_lists[name] or list
+			return part_lists[name]
 		end
+		local list = {}
 		for i, pair in ipairs(call('ZRANGEBYLEX', parts, '[' .. name .. ' ', '(' .. name .. '!')) do
 			list[i] = sub(pair, #name + 2)
 		end
@@ -107,9 +112,13 @@ local function define_rare()
 
 	-- Returns the parts of a field in the order of names.
 	local function parts_of(name)
-		local list, stored = {}, stored_parts(name)
-		load(stored)
-		for _, part in ipairs(stored) do
+		local stored = stored_parts(name)
+		if not stored and not adopted then
+			return none
+		end
+		local list = {}
+		load(stored or none)
+		for _, part in ipairs(stored or none) do
 			if fields[part] and fields[part].parent == name then
 				list[#list + 1] = part
 			end
@@ -141,7 +150,7 @@ local function define_rare()
 		for _, part in ipairs(parts_of(name)) do
 			remove(part, removed)
 		end
-		for client in gmatch(f.owners, '%S+') do
+		for client in gmatch(f.owners, '%S+') do -- none usually
 			local o = owner(client)
 			if o and o.fields[name] then
 				o.fields[name], o.count = nil, o.count - 1
@@ -157,9 +166,9 @@ local function define_rare()
 	local function end_field(name, reason)
 		local removed = {}
 		remove(name, removed)
-		for _, ended in ipairs(removed) do
-			grow(#ended)
-			note_gone(ended, reason)
+		for i = 1, #removed do
+			grow(#removed[i])
+			note_gone(removed[i], reason)
 		end
 	end
 
