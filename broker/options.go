@@ -137,7 +137,7 @@ type LimitOptions struct {
 	// Channels is the maximum number of subscriptions of a connection. Zero means 128.
 	Channels int
 	// LargeChannel is the number of members above which presence sends joins and leaves in batches,
-	// once a second. Zero means 200.
+	// once a second, and no here values. Zero means 200.
 	LargeChannel int
 	// MessageRate is the maximum number of messages a second from a connection. Zero means unlimited.
 	MessageRate int

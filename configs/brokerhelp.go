@@ -65,7 +65,7 @@ with one HTTP call. Without --redis the broker is a single instance and stores a
 			{key: "max_connections", flag: true, allowZero: true, arg: "N", text: "client connections of this process", unset: "default as many as the limit of descriptors allows"},
 			{key: "limits.message", text: "bytes of one payload"},
 			{key: "limits.channels", text: "subscriptions of one connection"},
-			{key: "limits.presence", text: "members of a channel above which presence sends its changes in batches, once a\nsecond"},
+			{key: "limits.presence", text: "members of a channel above which presence sends its changes in batches, once a\nsecond, and here is refused"},
 			{key: "limits.message_rate", allowZero: true, text: "messages a second from one connection, with bursts of four seconds' worth; 0 for\nno limit. Acknowledgements do not count"},
 			{key: "limits.byte_rate", allowZero: true, text: "bytes a second from one connection, with bursts of four seconds' worth; 0 for no\nlimit"},
 			{key: "limits.new_channels", allowZero: true, text: "channels a minute that one connection may create by a publish or a subscribe, with\nbursts of the same number, or of limits.channels if that is larger; 0 for no limit"},

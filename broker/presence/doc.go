@@ -12,4 +12,22 @@
 // the last one, if a hint was missed or if the store failed over, the roster is read again, and the
 // watchers receive the difference to the old view. So a watcher never receives the same join twice
 // and never misses a leave.
+//
+// # Here values
+//
+// A client can show a small value, such as a cursor, to the watchers of a channel. Values are soft
+// state. Each server holds those of its clients and those that it has heard of, and sends those of
+// its clients to the other servers that have members of the channel:
+//
+//   - Presence.SetHere sets a value; Leave and EndHere end it. sendHere sends all changes of a
+//     channel in one batch, at most once per hereInterval.
+//   - receiveHere applies the values of another server. The generation of the client's binding
+//     and a number order the values of a client, so hints may be late, repeated or out of order.
+//   - tickHere sends unchanged values again, ended ones included, every hereResend ticks. A server
+//     ends the values that it does not hear of for hereTTL. So a lost hint only causes a delay.
+//   - showLocked decides what watchers receive: only values of members, of the client's newest
+//     connection, and not in a large channel. Watchers pull the changes since their last one, so a
+//     backed-up watcher receives only the newest value of each client.
+//
+// A channel without values costs a join or a leave one atomic load.
 package presence

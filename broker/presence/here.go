@@ -113,7 +113,8 @@ func (p *Presence) lockHere(channel string, create bool) *hereChannel {
 	}
 }
 
-// lockHereAndView locks the channel's view, which is nil if nothing watches it here, and its values.
+// lockHereAndView locks the channel's view and its values. The view is nil if the channel has no
+// watchers on this server.
 func (p *Presence) lockHereAndView(channel string, create bool) (h *hereChannel, v *View) {
 	p.mu.Lock()
 	v = p.views[channel]

@@ -7,8 +7,8 @@ import (
 	"switchboard/broker/peer"
 )
 
-// sendHere sends the values of a channel that have changed to the watchers of this server, and to the
-// other servers that have members.
+// sendHere sends the values of a channel that have changed to the watchers of this server, and to
+// the other servers that have members.
 func (p *Presence) sendHere(channel string) {
 	h, v := p.lockHereAndView(channel, false)
 	if h == nil {
@@ -32,8 +32,8 @@ func (p *Presence) sendHere(channel string) {
 	joined.notify()
 }
 
-// takeUnsentLocked returns the values that have changed, with new numbers. shown reports whether the
-// watchers of this server have something to receive.
+// takeUnsentLocked returns the values that have changed, with new numbers. shown reports whether
+// the watchers of this server have something to receive.
 func (h *hereChannel) takeUnsentLocked(v *View) (changed []*hereValue, shown bool) {
 	changed = h.unsent
 	if h.unsent = nil; len(changed) == 0 {
@@ -130,8 +130,8 @@ func (h *hereChannel) tickLocked(v *View) {
 	h.removeIfUnusedLocked()
 }
 
-// resendHere sends the values of this server's clients in a channel again. If the channel has become
-// large, it ends them instead.
+// resendHere sends the values of this server's clients in a channel again. If the channel has
+// become large, it ends them instead.
 func (p *Presence) resendHere(channel string) {
 	ctx, cancel := p.context()
 	defer cancel()

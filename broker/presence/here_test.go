@@ -79,7 +79,7 @@ func TestHereRate(t *testing.T) {
 	})
 }
 
-// TestHereLostHints checks that lost hints delay a value or its end, but leave nothing behind.
+// TestHereLostHints checks that lost hints only delay a value or its end.
 func TestHereLostHints(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 0, 0, "a", "b")
@@ -192,8 +192,8 @@ func TestHereReconnect(t *testing.T) {
 	})
 }
 
-// TestHereBacklog checks that a watcher whose socket was backed up receives the newest value of each
-// client, and that a snapshot has the values.
+// TestHereBacklog checks that a watcher whose socket was backed up receives the newest value of
+// each client, and that a snapshot has the values.
 func TestHereBacklog(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 0, 0, "a", "b")
@@ -316,8 +316,8 @@ func TestHereNewServer(t *testing.T) {
 	})
 }
 
-// TestHereSizes checks sizes for which the allocator has a class, and that a Presence without values
-// has no structures for them.
+// TestHereSizes checks sizes for which the allocator has a class, and that a Presence without
+// values has no structures for them.
 func TestHereSizes(t *testing.T) {
 	if n := unsafe.Sizeof(Subscription{}); n > 80 {
 		t.Errorf("a Subscription takes %d bytes, want at most 80", n)

@@ -44,7 +44,7 @@ type Options struct {
 	Hold       func(channel string) func()            // keeps the channel bound until the returned function is called
 	Members    func(channel string) []registry.Member // the channel's members on this server; not called on a loop
 	// LargeChannel is the number of clients above which a channel's changes are coalesced to one
-	// event per second. Zero means 200.
+	// event per second, and no here values are sent. Zero means 200.
 	LargeChannel int
 	// Grace is how many seconds a user may be away before going offline. Zero means 5.
 	Grace   int

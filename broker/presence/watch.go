@@ -86,8 +86,8 @@ func (s *Subscription) Close() {
 	s.view.release()
 }
 
-// Resume sends to a watcher whose socket is writable again what it missed: a snapshot, or the newest
-// here values.
+// Resume sends to a watcher whose socket is writable again what it missed: a snapshot, or the
+// newest here values.
 func (s *Subscription) Resume() {
 	switch {
 	case !s.stale && !s.hereMissed || s.watcher.Backlogged():

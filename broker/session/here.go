@@ -66,8 +66,8 @@ func (s *Session) checkHere(channel string) error {
 	return nil
 }
 
-// endForbiddenHere ends the values that the client shows in channels whose presence it may no longer
-// see.
+// endForbiddenHere ends the values that the client shows in channels whose presence it may no
+// longer see.
 func (s *Session) endForbiddenHere(current permissions) {
 	if s.m.opts.Presence == nil {
 		return

@@ -115,8 +115,8 @@ func TestHereLarge(t *testing.T) {
 	})
 }
 
-// TestHereRights checks that showing a value needs the right to see the presence, and that the value
-// ends with that right.
+// TestHereRights checks that showing a value needs the right to see the presence, and that the
+// value ends with that right.
 func TestHereRights(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var set atomic.Pointer[namespace.Set]
