@@ -31,6 +31,8 @@ func (c *Channel) deliver(l *loopSubscribers, scratch *dialect.Batch) {
 		case sub.is(lagging) || sub.cursor >= t.last:
 		case sub.to.Backlogged():
 			sub.markLagging()
+		case sub.cursor == shared.from && sub.filter == 0:
+			sub.write(scratch, t.last)
 		case sub.filter != 0 && sub.cursor < t.lastMarker:
 			sub.catchUp() // a gap, and new pages
 		case sub.cursor == shared.from:
