@@ -30,7 +30,7 @@ var mayImport = map[string][]string{
 	"events/recording":      {"registry", "events"},
 	"events/truth":          {"registry", "queue"},
 	"janitor":               {"internal/latency", "internal/loglimit", "registry", "queue", "events"}, // it runs the rounds of events
-	"client":                {"internal/wire"},
+	"client":                {"internal/state", "internal/wire"},
 	"bench":                 {"client", "internal/freeport", "internal/wire", "bench/*"},
 	"bench/million":         {"bench/*", "internal/redistest"},
 	"bench/swarm":           {"internal/wire", "broker/dialect/*"},
@@ -57,7 +57,7 @@ var mayImport = map[string][]string{
 	"broker/delivery":       {"internal/state", "queue", "registry", "broker/peer"},
 	"broker/sim":            {},
 	"broker/fastpush":       {},
-	"broker/api":            {"internal/payload", "internal/wire", "queue", "registry", "broker/delivery", "broker/limit", "broker/namespace", "broker/presence"},
+	"broker/api":            {"internal/payload", "internal/state", "internal/wire", "queue", "registry", "broker/delivery", "broker/fields", "broker/limit", "broker/namespace", "broker/presence"},
 	"broker/presence":       {"internal/wire", "registry", "broker/dialect", "broker/loop", "broker/peer", "broker/work"},
 }
 
