@@ -67,7 +67,6 @@ func (b *Broker) newAPI() (v1 *api.API, fastPush *fastpush.Server) {
 		Authenticated: transport.Authenticated, CountPush: b.metrics.push, Logger: b.log,
 		Rejected: b.logRefused("a call is refused: "), Fields: b.opts.Limits.fields(),
 	}
-	o.States, _ = b.opts.Store.Queue.(api.States)
 	if !b.opts.Runtime.NoFastPush {
 		o.AfterPush = fastPush.TakeOver
 	}

@@ -38,10 +38,6 @@ type Queue interface {
 	Client(ctx context.Context, client string) (queue.Client, bool, error)
 	ReadChannel(ctx context.Context, channel string, after int64, limit int) (queue.Page, error)
 	ChannelSize(ctx context.Context, channel string) (int, error)
-}
-
-// States reads the states of channels.
-type States interface {
 	ReadStates(ctx context.Context, reads []queue.StateRead) []queue.Outcome[queue.StatePage]
 }
 
@@ -67,7 +63,7 @@ type Cluster interface {
 	Reply(ctx context.Context, server, client string, ref int64, data json.RawMessage) (bool, error)
 }
 
-// Options configures an API. All fields but States, Fields, Rejected, Authenticated, AfterPush,
+// Options configures an API. All fields but Fields, Rejected, Authenticated, AfterPush,
 // WriteTimeout and Logger are required.
 type Options struct {
 	Pusher   Pusher
@@ -75,9 +71,6 @@ type Options struct {
 	Queue    Queue
 	Cluster  Cluster
 	Presence Presence
-	// States reads states. Nil means that the store has no states, and that calls with fields are
-	// refused.
-	States States
 	// Fields bounds the changes of states. MaxMessage replaces its Message.
 	Fields fields.Limits
 	// Authorize checks the API key in the header value and that the key has the scope. It returns

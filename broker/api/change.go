@@ -70,15 +70,11 @@ func (a api) change(req *pushRequest, kind string) (*wire.Change, error) {
 		return nil, wire.Errorf(wire.BadRequest, "%s: only a push to a channel changes fields", member)
 	case req.Own != nil:
 		return nil, wire.Errorf(wire.BadRequest, "own: only a client that is connected owns fields, not the backend")
-	case a.States == nil:
-		return nil, errNoStates
 	}
 	return &wire.Change{
 		Set: req.Set, Del: req.Del, Add: req.Add, Touch: req.Touch, If: req.If, Of: req.Of, TTL: req.TTL,
 	}, nil
 }
-
-var errNoStates = wire.Errorf(wire.BadRequest, "this store holds no states of channels")
 
 // backend is the writer and reader of all calls.
 var backend = fields.Writer{Subject: namespace.Subject{Backend: true}}

@@ -36,7 +36,7 @@ func (a api) channelState(w http.ResponseWriter, r *http.Request) {
 		a.writeError(w, err)
 		return
 	}
-	outcome := a.States.ReadStates(r.Context(), []queue.StateRead{read})[0]
+	outcome := a.Queue.ReadStates(r.Context(), []queue.StateRead{read})[0]
 	if outcome.Err != nil {
 		a.writeError(w, outcome.Err)
 		return
@@ -70,21 +70,13 @@ func (a api) stateRead(r *http.Request) (read queue.StateRead, err error) {
 	if read.Cursor != "" && state.CheckName(read.Cursor) != nil {
 		return read, wire.Errorf(wire.BadRequest, "cursor: no earlier page returned it")
 	}
-	return read, a.checkStateAllowed(read.Channel)
+	return read, a.checkAllowed(namespace.State, read.Channel)
 }
 
 // inMember adds the name of a member, or of a parameter, to the error of its value.
 func inMember(name string, err error) error {
 	e := wire.JSONError(err).(*wire.Error)
 	return wire.Errorf(e.Code, "%s: %s", name, e.Message)
-}
-
-// checkStateAllowed returns an error if the backend may not read the state of the channel.
-func (a api) checkStateAllowed(channel string) error {
-	if a.States == nil {
-		return errNoStates
-	}
-	return a.checkAllowed(namespace.State, channel)
 }
 
 // queryStates answers the named fields of several channels.
@@ -96,9 +88,6 @@ func (a api) queryStates(w http.ResponseWriter, r *http.Request) {
 	err := decodeBody(r.Body, &body)
 	if err == nil {
 		err = checkStateQuery(body.Channels, body.Fields)
-	}
-	if err == nil && a.States == nil {
-		err = errNoStates
 	}
 	if err != nil {
 		a.writeError(w, err)
@@ -120,14 +109,14 @@ func (a api) readNamed(ctx context.Context, channels, names []string) []stateAns
 	var read []*stateAnswer // one for each of reads
 	for i, channel := range channels {
 		answers[i].Channel = channel
-		if err := a.checkStateAllowed(channel); err != nil {
+		if err := a.checkAllowed(namespace.State, channel); err != nil {
 			answers[i].Error = a.toErrorBody(err)
 			continue
 		}
 		reads = append(reads, queue.StateRead{Channel: channel, Fields: names})
 		read = append(read, &answers[i])
 	}
-	for i, outcome := range a.States.ReadStates(ctx, reads) {
+	for i, outcome := range a.Queue.ReadStates(ctx, reads) {
 		if outcome.Err != nil {
 			read[i].Error = a.toErrorBody(outcome.Err)
 			continue

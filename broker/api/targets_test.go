@@ -208,7 +208,7 @@ func TestManyFields(t *testing.T) {
 		return `{"channel":"a","set":{` + set.String()[1:] + `}}`
 	}
 	p := new(countingPusher)
-	h := newKeylessAPI(p, func(o *Options) { o.Fields.Operations, o.States = 64, noStates{} })
+	h := newKeylessAPI(p, func(o *Options) { o.Fields.Operations = 64 })
 	for _, row := range []struct{ path, body, want string }{
 		{PathPush, many(65), "65 fields are changed, at most 64 are allowed"},
 		{PathPush, many(1<<16 + 1), "more than 65536 fields"},
@@ -229,6 +229,3 @@ func TestManyFields(t *testing.T) {
 		t.Errorf("got error %v and %d fields, want an error and no fields", m.err, len(m.full.Set))
 	}
 }
-
-// noStates is a store of states that is never read.
-type noStates struct{ States }
