@@ -24,419 +24,421 @@
 local keys_per_channel = #KEYS / (#ARGV - 7)
 local max_number = 9007199254740991
 
-local u, ops, client, writer -- the update
-local plans -- by field: {op, old, gone, value}
-local added -- fields that the update creates, in order
-local complex -- whether the update needs more than values and leases of existing fields
+local function define_update()
+	local u, ops, client, writer -- the update
+	local plans -- by field: {op, old, gone, value}
+	local added -- fields that the update creates, in order
+	local complex -- whether the update needs more than values and leases of existing fields
 
-local function refuse(reason, field, other, n, limit)
-	return {reason, field, other or '', n or 0, limit or 0, {field}}
-end
+	local function refuse(reason, field, other, n, limit)
+		return {reason, field, other or '', n or 0, limit or 0, {field}}
+	end
 
-local function check_conditions()
-	local differ = {}
-	for _, c in ipairs(u[2]) do
-		local f = get(c[1])
-		local met = f
-		if c[2] == 0 then
-			met = f and f.id == c[3]
-		elseif c[2] == 1 then
-			met = not f
+	local function check_conditions()
+		local differ = {}
+		for _, c in ipairs(u[2]) do
+			local f = get(c[1])
+			local met = f
+			if c[2] == 0 then
+				met = f and f.id == c[3]
+			elseif c[2] == 1 then
+				met = not f
+			end
+			if not met then
+				differ[#differ + 1] = c[1]
+			end
 		end
-		if not met then
-			differ[#differ + 1] = c[1]
+		if #differ > 0 then
+			local r = refuse('condition', differ[1])
+			r[6] = differ
+			return r
 		end
 	end
-	if #differ > 0 then
-		local r = refuse('condition', differ[1])
-		r[6] = differ
-		return r
-	end
-end
 
--- Parses a value that an addition can change.
-local function parse_number(value)
-	if match(value, '^%-?%d+$') then
-		local n = tonumber(value)
-		if n >= -max_number and n <= max_number and format('%d', n) == value then
+	-- Parses a value that an addition can change.
+	local function parse_number(value)
+		if match(value, '^%-?%d+$') then
+			local n = tonumber(value)
+			if n >= -max_number and n <= max_number and format('%d', n) == value then
+				return n
+			end
+		end
+	end
+
+	local function plan(op)
+		local name, kind = op[1], op[2]
+		local f = get(name)
+		if op[10] == 1 and f and f.holder ~= writer then
+			return refuse('claim', name)
+		end
+		local p = {op = op, old = f}
+		plans[name] = p
+		if kind == 1 then
+			p.value = op[3]
+		elseif kind == 2 then
+			p.gone = true
+		elseif kind == 3 then
+			local n = not f and 0 or parse_number(f.value)
+			if not n then
+				return refuse('number', name)
+			end
+			if n + op[4] < op[5] or n + op[4] > op[6] then
+				return refuse('bounds', name, '', n)
+			end
+			p.value = format('%d', n + op[4])
+		elseif not f then
+			return refuse('absent', name)
+		end
+		complex = complex or not f or p.gone or op[8] > 0 or op[11] ~= '' or f.parent ~= ''
+		if not f and not p.gone then
+			added[#added + 1] = name
+		end
+	end
+
+	local function refuse_size(after)
+		if u[9] > 0 and after > u[9] and after > bytes then
+			return {'bytes', '', '', after, u[9], {}}
+		end
+	end
+
+	-- Creates the functions for updates that are complex.
+	local function define_complex()
+		local parts_of, owner = rare().parts_of, rare().owner
+
+		local function check_parent(op)
+			local p, name = plans[op[1]], op[11]
+			if name == '' and p.old then
+				name = p.old.parent
+			end
+			if name == '' or p.gone then
+				return
+			end
+			local parent, planned = get(name), plans[name]
+			if planned and planned.gone then
+				parent, planned = nil, nil
+			end
+			local is_part, holder = parent and parent.parent ~= '', parent and parent.holder
+			if planned then
+				is_part = is_part or planned.op[11] ~= ''
+				if planned.op[2] == 1 or not parent then
+					holder = writer
+				end
+			end
+			if op[11] == op[1] or op[11] ~= '' and (is_part or #parts_of(op[1]) > 0) then
+				return refuse('part', op[1])
+			elseif not parent and not planned then
+				return refuse('no_parent', op[1], name)
+			elseif op[12] == 1 and holder ~= writer then
+				return refuse('held_parent', op[1], name)
+			end
+		end
+
+		local function check_owned_limit()
+			if u[10] == 0 or client == '' then
+				return
+			end
+			local o = owner(client)
+			local count, first = o and o.count or 0, nil
+			for _, op in ipairs(ops) do
+				local mine = o and o.fields[op[1]]
+				if op[2] ~= 2 and op[8] == 1 and not mine then
+					count, first = count + 1, first or op[1]
+				elseif mine and (op[2] == 2 or op[8] == 2) then
+					count = count - 1
+				end
+			end
+			if first and count > u[10] then
+				return refuse('owned', first, '', count, u[10])
+			end
+		end
+
+		-- Returns how many fields with the prefix there are after the update. ending are parts that end with
+		-- their parent.
+		local function count_fields(prefix, ending)
+			local n, len = 0, #prefix
+			if not blank then
+				-- A prefix ends with a slash, and '0' is the next byte.
+				n = len == 0 and call('ZCARD', names) or call('ZLEXCOUNT', names, '[' .. prefix, '(' .. sub(prefix, 1, -2) .. '0')
+			end
+			for _, name in ipairs(touched) do -- fields that were due
+				if sub(name, 1, len) == prefix then
+					n = n - 1
+				end
+			end
+			for name, p in pairs(plans) do
+				if p.gone and p.old and sub(name, 1, len) == prefix then
+					n = n - 1
+				end
+			end
+			for name in pairs(ending) do
+				if sub(name, 1, len) == prefix then
+					n = n - 1
+				end
+			end
+			for _, name in ipairs(added) do
+				if sub(name, 1, len) == prefix then
+					n = n + 1
+				end
+			end
 			return n
 		end
-	end
-end
 
-local function plan(op)
-	local name, kind = op[1], op[2]
-	local f = get(name)
-	if op[10] == 1 and f and f.holder ~= writer then
-		return refuse('claim', name)
-	end
-	local p = {op = op, old = f}
-	plans[name] = p
-	if kind == 1 then
-		p.value = op[3]
-	elseif kind == 2 then
-		p.gone = true
-	elseif kind == 3 then
-		local n = not f and 0 or parse_number(f.value)
-		if not n then
-			return refuse('number', name)
+		local function group_limit(name, group)
+			local limit, p = plans[name].op[13], plans['$max/' .. group]
+			local value
+			if p and (p.gone or p.value) then
+				value = p.value
+			else
+				local f = get('$max/' .. group)
+				value = f and f.value
+			end
+			local n = value and parse_number(value)
+			if n and n >= 0 and (limit == 0 or n < limit) then
+				return min(n, 2147483647)
+			end
+			return limit > 0 and limit
 		end
-		if n + op[4] < op[5] or n + op[4] > op[6] then
-			return refuse('bounds', name, '', n)
-		end
-		p.value = format('%d', n + op[4])
-	elseif not f then
-		return refuse('absent', name)
-	end
-	complex = complex or not f or p.gone or op[8] > 0 or op[11] ~= '' or f.parent ~= ''
-	if not f and not p.gone then
-		added[#added + 1] = name
-	end
-end
 
-local function refuse_size(after)
-	if u[9] > 0 and after > u[9] and after > bytes then
-		return {'bytes', '', '', after, u[9], {}}
-	end
-end
+		local function refuse_full(group, n, limit)
+			local list = {}
+			if not blank then
+				local found = call('ZRANGEBYLEX', names, '[' .. group, '(' .. sub(group, 1, -2) .. '0', 'LIMIT', '0', 64 + #touched)
+				load(found)
+				for _, name in ipairs(found) do
+					if fields[name] and #list < 64 then
+						list[#list + 1] = name
+					end
+				end
+			end
+			return {'group', '', group, n, limit, list}
+		end
 
--- Creates the functions for updates that are complex.
-local function define_complex()
-	local parts_of, owner = rare().parts_of, rare().owner
+		local function size_after(ending)
+			local n = bytes
+			for name, f in pairs(ending) do
+				n = n - #name - #f.value
+			end
+			for name, p in pairs(plans) do
+				if p.old and (p.gone or p.value) then
+					n = n - #name - #p.old.value
+				end
+				if not p.gone and p.value then
+					n = n + #name + #p.value
+				end
+			end
+			return n
+		end
 
-	local function check_parent(op)
-		local p, name = plans[op[1]], op[11]
-		if name == '' and p.old then
-			name = p.old.parent
+		local function check_limits()
+			local ending = {} -- parts that end with a field that the update deletes
+			for name, p in pairs(plans) do
+				if p.gone and p.old then
+					for _, part in ipairs(parts_of(name)) do
+						ending[part] = not plans[part] and fields[part] or nil
+					end
+				end
+			end
+			local checked = {}
+			for _, name in ipairs(added) do
+				local group = match(name, '^[^/]*/')
+				local limit = group and not checked[group] and group_limit(name, group)
+				if limit then
+					checked[group] = true
+					local n = count_fields(group, ending)
+					if n > limit then
+						return refuse_full(group, n, limit)
+					end
+				end
+			end
+			if #added > 0 and u[8] > 0 then
+				local n = count_fields('', ending)
+				if n > u[8] then
+					return refuse('fields', added[1], '', n, u[8])
+				end
+			end
+			return refuse_size(size_after(ending))
 		end
-		if name == '' or p.gone then
-			return
+
+		local function check()
+			local refusal
+			for i = 1, #ops do
+				refusal = refusal or check_parent(ops[i])
+			end
+			return refusal or check_owned_limit() or check_limits()
 		end
-		local parent, planned = get(name), plans[name]
-		if planned and planned.gone then
-			parent, planned = nil, nil
-		end
-		local is_part, holder = parent and parent.parent ~= '', parent and parent.holder
-		if planned then
-			is_part = is_part or planned.op[11] ~= ''
-			if planned.op[2] == 1 or not parent then
-				holder = writer
+
+		local function write_deletions()
+			entry.del = {}
+			for _, op in ipairs(ops) do
+				if op[2] == 2 then
+					rare().remove(op[1], entry.del)
+					if not plans[op[1]].old then
+						table.insert(entry.del, op[1])
+					end
+				end
 			end
 		end
-		if op[11] == op[1] or op[11] ~= '' and (is_part or #parts_of(op[1]) > 0) then
-			return refuse('part', op[1])
-		elseif not parent and not planned then
-			return refuse('no_parent', op[1], name)
-		elseif op[12] == 1 and holder ~= writer then
-			return refuse('held_parent', op[1], name)
+
+		local function write_owners()
+			local owned = {}
+			for _, op in ipairs(ops) do
+				if op[2] ~= 2 and op[8] == 2 then
+					rare().disown(op[1], client)
+				end
+			end
+			for _, op in ipairs(ops) do
+				if op[2] ~= 2 and op[8] == 1 and rare().add_owner(op[1], op[9], client) then
+					owned[#owned + 1] = op[1]
+				end
+			end
+			if #owned > 0 then
+				rare().connect(owner(client), client, u[6], u[7], owned)
+			end
+		end
+
+		return check, function()
+			write_deletions()
+			write_owners()
 		end
 	end
 
-	local function check_owned_limit()
-		if u[10] == 0 or client == '' then
-			return
+	local function write_field(op)
+		local name, value = op[1], plans[op[1]].value
+		local f, created = get(name), false
+		if not f then
+			f, created = {id = false, lease = 0, away = 0, grace = 0, holder = '', parent = '', owners = '', value = ''}, true
+			fields[name] = f
+			bytes = bytes + #name
 		end
-		local o = owner(client)
-		local count, first = o and o.count or 0, nil
-		for _, op in ipairs(ops) do
-			local mine = o and o.fields[op[1]]
-			if op[2] ~= 2 and op[8] == 1 and not mine then
-				count, first = count + 1, first or op[1]
-			elseif mine and (op[2] == 2 or op[8] == 2) then
-				count = count - 1
+		touch(touched, name)
+		if value then
+			bytes = bytes + #value - #f.value
+			f.id, f.value = false, value
+			if op[2] == 1 or f.holder == '' then
+				f.holder = writer
 			end
+			note('set', name, value)
 		end
-		if first and count > u[10] then
-			return refuse('owned', first, '', count, u[10])
+		if op[2] ~= 3 or created then
+			f.lease = op[7] > 0 and ms + op[7] or 0
+		end
+		local till = end_of(f)
+		if till > 0 or op[2] == 4 then
+			note('till', name, format('%d', till))
+		end
+		if op[11] ~= '' then
+			rare().set_parent(name, f, op[11])
 		end
 	end
 
-	-- Returns how many fields with the prefix there are after the update. ending are parts that end with
-	-- their parent.
-	local function count_fields(prefix, ending)
-		local n, len = 0, #prefix
-		if not blank then
-			-- A prefix ends with a slash, and '0' is the next byte.
-			n = len == 0 and call('ZCARD', names) or call('ZLEXCOUNT', names, '[' .. prefix, '(' .. sub(prefix, 1, -2) .. '0')
+	-- Checks the update, and writes its fields. Returns the refusal.
+	local function apply()
+		if client ~= '' and rare().is_fenced(rare().owner(client), u[6], u[7]) then
+			return {'fenced', '', '', 0, 0, {}}
 		end
-		for _, name in ipairs(touched) do -- fields that were due
-			if sub(name, 1, len) == prefix then
-				n = n - 1
-			end
+		local refusal, after = check_conditions(), bytes
+		for i = 1, refusal and 0 or #ops do
+			refusal = refusal or plan(ops[i])
 		end
-		for name, p in pairs(plans) do
-			if p.gone and p.old and sub(name, 1, len) == prefix then
-				n = n - 1
-			end
+		if refusal then
+			return refusal
 		end
-		for name in pairs(ending) do
-			if sub(name, 1, len) == prefix then
-				n = n - 1
-			end
-		end
-		for _, name in ipairs(added) do
-			if sub(name, 1, len) == prefix then
-				n = n + 1
-			end
-		end
-		return n
-	end
-
-	local function group_limit(name, group)
-		local limit, p = plans[name].op[13], plans['$max/' .. group]
-		local value
-		if p and (p.gone or p.value) then
-			value = p.value
+		local check, write_rest
+		if complex then
+			check, write_rest = define_complex()
+			refusal = check()
 		else
-			local f = get('$max/' .. group)
-			value = f and f.value
-		end
-		local n = value and parse_number(value)
-		if n and n >= 0 and (limit == 0 or n < limit) then
-			return min(n, 2147483647)
-		end
-		return limit > 0 and limit
-	end
-
-	local function refuse_full(group, n, limit)
-		local list = {}
-		if not blank then
-			local found = call('ZRANGEBYLEX', names, '[' .. group, '(' .. sub(group, 1, -2) .. '0', 'LIMIT', '0', 64 + #touched)
-			load(found)
-			for _, name in ipairs(found) do
-				if fields[name] and #list < 64 then
-					list[#list + 1] = name
-				end
+			for name, p in pairs(plans) do
+				after = after + (p.value and #p.value - #p.old.value or 0)
 			end
+			refusal = refuse_size(after)
 		end
-		return {'group', '', group, n, limit, list}
-	end
-
-	local function size_after(ending)
-		local n = bytes
-		for name, f in pairs(ending) do
-			n = n - #name - #f.value
+		if refusal then
+			return refusal
 		end
-		for name, p in pairs(plans) do
-			if p.old and (p.gone or p.value) then
-				n = n - #name - #p.old.value
-			end
-			if not p.gone and p.value then
-				n = n + #name + #p.value
-			end
-		end
-		return n
-	end
-
-	local function check_limits()
-		local ending = {} -- parts that end with a field that the update deletes
-		for name, p in pairs(plans) do
-			if p.gone and p.old then
-				for _, part in ipairs(parts_of(name)) do
-					ending[part] = not plans[part] and fields[part] or nil
-				end
-			end
-		end
-		local checked = {}
-		for _, name in ipairs(added) do
-			local group = match(name, '^[^/]*/')
-			local limit = group and not checked[group] and group_limit(name, group)
-			if limit then
-				checked[group] = true
-				local n = count_fields(group, ending)
-				if n > limit then
-					return refuse_full(group, n, limit)
-				end
-			end
-		end
-		if #added > 0 and u[8] > 0 then
-			local n = count_fields('', ending)
-			if n > u[8] then
-				return refuse('fields', added[1], '', n, u[8])
-			end
-		end
-		return refuse_size(size_after(ending))
-	end
-
-	local function check()
-		local refusal
+		entry.by, entry.data = client ~= '' and u[12], u[3] ~= '' and u[3]
+		whole = true
 		for i = 1, #ops do
-			refusal = refusal or check_parent(ops[i])
-		end
-		return refusal or check_owned_limit() or check_limits()
-	end
-
-	local function write_deletions()
-		entry.del = {}
-		for _, op in ipairs(ops) do
-			if op[2] == 2 then
-				rare().remove(op[1], entry.del)
-				if not plans[op[1]].old then
-					table.insert(entry.del, op[1])
-				end
+			if ops[i][2] ~= 2 then
+				write_field(ops[i])
 			end
 		end
+		if write_rest then
+			write_rest()
+		end
 	end
 
-	local function write_owners()
-		local owned = {}
-		for _, op in ipairs(ops) do
-			if op[2] ~= 2 and op[8] == 2 then
-				rare().disown(op[1], client)
+	-- Returns the results of additions as JSON, or ''.
+	local function numbers()
+		local list
+		for i = 1, #ops do
+			if ops[i][2] == 3 then
+				list = list or {}
+				list[#list + 1] = '"' .. ops[i][1] .. '":' .. plans[ops[i][1]].value
 			end
 		end
-		for _, op in ipairs(ops) do
-			if op[2] ~= 2 and op[8] == 1 and rare().add_owner(op[1], op[9], client) then
-				owned[#owned + 1] = op[1]
+		return list and '{' .. concat(list, ',') .. '}' or ''
+	end
+
+	local function load_all()
+		local list = {}
+		for i = 1, #u[2] do
+			list[i] = u[2][i][1]
+		end
+		for i = 1, #ops do
+			list[#list + 1] = ops[i][1]
+			if ops[i][11] ~= '' then
+				list[#list + 1] = ops[i][11]
 			end
 		end
-		if #owned > 0 then
-			rare().connect(owner(client), client, u[6], u[7], owned)
-		end
+		load(list)
 	end
 
-	return check, function()
-		write_deletions()
-		write_owners()
-	end
-end
-
-local function write_field(op)
-	local name, value = op[1], plans[op[1]].value
-	local f, created = get(name), false
-	if not f then
-		f, created = {id = false, lease = 0, away = 0, grace = 0, holder = '', parent = '', owners = '', value = ''}, true
-		fields[name] = f
-		bytes = bytes + #name
-	end
-	touch(touched, name)
-	if value then
-		bytes = bytes + #value - #f.value
-		f.id, f.value = false, value
-		if op[2] == 1 or f.holder == '' then
-			f.holder = writer
+	return function(i)
+		local k = (i - 1) * keys_per_channel
+		local key = keys_per_channel == 9 and KEYS[k+9]
+		local first = key and call('GET', key)
+		if first then
+			if ARGV[7] == '1' then
+				-- A WAIT covers only writes on its own connection.
+				call('SET', key, first, 'KEEPTTL')
+			end
+			return {format('%s\n0\n1\n%d\n0\n\n\n\n\n0\n0\n%s', first, ms, concat(call('SMEMBERS', KEYS[k+3]), '\n')), ''}
 		end
-		note('set', name, value)
-	end
-	if op[2] ~= 3 or created then
-		f.lease = op[7] > 0 and ms + op[7] or 0
-	end
-	local till = end_of(f)
-	if till > 0 or op[2] == 4 then
-		note('till', name, format('%d', till))
-	end
-	if op[11] ~= '' then
-		rare().set_parent(name, f, op[11])
-	end
-end
-
--- Checks the update, and writes its fields. Returns the refusal.
-local function apply()
-	if client ~= '' and rare().is_fenced(rare().owner(client), u[6], u[7]) then
-		return {'fenced', '', '', 0, 0, {}}
-	end
-	local refusal, after = check_conditions(), bytes
-	for i = 1, refusal and 0 or #ops do
-		refusal = refusal or plan(ops[i])
-	end
-	if refusal then
-		return refusal
-	end
-	local check, write_rest
-	if complex then
-		check, write_rest = define_complex()
-		refusal = check()
-	else
-		for name, p in pairs(plans) do
-			after = after + (p.value and #p.value - #p.old.value or 0)
+		u = cmsgpack.unpack(ARGV[7+i])
+		ops, writer, client, plans, added, complex = u[1], u[4], u[5], {}, {}, false
+		begin(k)
+		local held = (ARGV[7] == '2' and not meta[1]) and call('ZCARD', KEYS[k+1])
+		if held == 0 then
+			return {format('0\n0\n0\n%d\n0\n\nnew\n\n\n0\n0\n', ms), ''}
 		end
-		refusal = refuse_size(after)
-	end
-	if refusal then
-		return refusal
-	end
-	entry.by, entry.data = client ~= '' and u[12], u[3] ~= '' and u[3]
-	whole = true
-	for i = 1, #ops do
-		if ops[i][2] ~= 2 then
-			write_field(ops[i])
+		load_all()
+		local refusal = apply()
+		if refusal then
+			local shown = {'', ''}
+			for _, name in ipairs(refusal[6]) do
+				shown[#shown + 1] = name
+				shown[#shown + 1] = fields[name] and fields[name].record or ''
+			end
+			local id, last, text = commit()
+			local servers = id ~= '0' and call('SMEMBERS', KEYS[k+3]) or {}
+			shown[1] = format('%s\n%d\n0\n%d\n%d\n\n%s\n%s\n%s\n%d\n%d\n%s', id, last, ms, due,
+				refusal[1], refusal[2], refusal[3], refusal[4], refusal[5], concat(servers, '\n'))
+			shown[2] = text
+			return shown
 		end
-	end
-	if write_rest then
-		write_rest()
-	end
-end
-
--- Returns the results of additions as JSON, or ''.
-local function numbers()
-	local list
-	for i = 1, #ops do
-		if ops[i][2] == 3 then
-			list = list or {}
-			list[#list + 1] = '"' .. ops[i][1] .. '":' .. plans[ops[i][1]].value
+		local results = numbers()
+		local id, last, text = commit(u[11] > 0 and ms + u[11] or -1, true)
+		if key then
+			call('SET', key, results == '' and id or id .. ' ' .. results, 'PX', ARGV[5])
 		end
+		return {format('%s\n%d\n0\n%d\n%d\n%s\n\n\n\n0\n0\n%s', id, last, ms, due, results,
+			concat(call('SMEMBERS', KEYS[k+3]), '\n')), text}
 	end
-	return list and '{' .. concat(list, ',') .. '}' or ''
-end
-
-local function load_all()
-	local list = {}
-	for i = 1, #u[2] do
-		list[i] = u[2][i][1]
-	end
-	for i = 1, #ops do
-		list[#list + 1] = ops[i][1]
-		if ops[i][11] ~= '' then
-			list[#list + 1] = ops[i][11]
-		end
-	end
-	load(list)
-end
-
-local function update(i)
-	local k = (i - 1) * keys_per_channel
-	local key = keys_per_channel == 9 and KEYS[k+9]
-	local first = key and call('GET', key)
-	if first then
-		if ARGV[7] == '1' then
-			-- A WAIT covers only writes on its own connection.
-			call('SET', key, first, 'KEEPTTL')
-		end
-		return {format('%s\n0\n1\n%d\n0\n\n\n\n\n0\n0\n%s', first, ms, concat(call('SMEMBERS', KEYS[k+3]), '\n')), ''}
-	end
-	u = cmsgpack.unpack(ARGV[7+i])
-	ops, writer, client, plans, added, complex = u[1], u[4], u[5], {}, {}, false
-	begin(k)
-	local held = (ARGV[7] == '2' and not meta[1]) and call('ZCARD', KEYS[k+1])
-	if held == 0 then
-		return {format('0\n0\n0\n%d\n0\n\nnew\n\n\n0\n0\n', ms), ''}
-	end
-	load_all()
-	local refusal = apply()
-	if refusal then
-		local shown = {'', ''}
-		for _, name in ipairs(refusal[6]) do
-			shown[#shown + 1] = name
-			shown[#shown + 1] = fields[name] and fields[name].record or ''
-		end
-		local id, last, text = commit()
-		local servers = id ~= '0' and call('SMEMBERS', KEYS[k+3]) or {}
-		shown[1] = format('%s\n%d\n0\n%d\n%d\n\n%s\n%s\n%s\n%d\n%d\n%s', id, last, ms, due,
-			refusal[1], refusal[2], refusal[3], refusal[4], refusal[5], concat(servers, '\n'))
-		shown[2] = text
-		return shown
-	end
-	local results = numbers()
-	local id, last, text = commit(u[11] > 0 and ms + u[11] or -1, true)
-	if key then
-		call('SET', key, results == '' and id or id .. ' ' .. results, 'PX', ARGV[5])
-	end
-	return {format('%s\n%d\n0\n%d\n%d\n%s\n\n\n\n0\n0\n%s', id, last, ms, due, results,
-		concat(call('SMEMBERS', KEYS[k+3]), '\n')), text}
 end
 
 -- An error of one channel does not affect the others.
-local replies = {}
+local update, replies = define_update(), {}
 for i = 1, #ARGV - 7 do
 	local ok, reply = pcall(update, i)
 	replies[i] = (ok or type(reply) == 'table') and reply or redis.error_reply('ERR ' .. reply)
