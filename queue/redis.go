@@ -31,7 +31,7 @@ var (
 	appendClientScript   = redispipe.MustScript(luaFiles, "append_client")
 	windowScript         = redispipe.MustScript(luaFiles, "window")
 	ackScript            = redispipe.MustScript(luaFiles, "ack")
-	updateStateScript    = redispipe.MustScript(luaFiles, "update_state", "append", "state_fields", "state_rare", "state_write")
+	updateStateScript    = redispipe.MustScript(luaFiles, "update_state", "append", "state_fields", "state_rare", "state_rules", "state_write")
 	stepStateScript      = redispipe.MustScript(luaFiles, "step_state", "append", "state_fields", "state_rare", "state_write")
 	readStateScript      = redispipe.MustScript(luaFiles, "read_state")
 	confirmChannelScript = redispipe.MustScript(luaFiles, "confirm_channel")

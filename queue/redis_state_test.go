@@ -77,6 +77,23 @@ func TestRedisStateWithoutPosition(t *testing.T) {
 	}
 }
 
+// TestRedisStatePosition checks that an append which renews the TTLs does not give one to the
+// position of a channel with a state.
+func TestRedisStatePosition(t *testing.T) {
+	client := server.Client(t)
+	f := overRedis(client, Options{})
+	must(f.update(t, set("a", "1")))(t)
+	push(t, f, room, 1)
+	ok(t, client.HSet(t.Context(), f.keys.channelMeta(room), "until", 0).Err())
+	push(t, f, room, 1)
+	checkStateRecords(t, client, f.keys, room)
+	must(f.update(t, state.Op{Field: "a", Kind: state.Delete}))(t)
+	checkStateRecords(t, client, f.keys, room)
+	if ttl := must(client.PTTL(t.Context(), f.keys.channelMeta(room)).Result())(t); ttl < 7*time.Hour {
+		t.Errorf("mq_m lives %v after the state", ttl)
+	}
+}
+
 // TestRedisStateKeys checks the keys of a state, and that the last field and owner take them away.
 func TestRedisStateKeys(t *testing.T) {
 	client := redistest.Start(t).Client(t)

@@ -1,6 +1,5 @@
 -- A piece of the scripts that change states: functions that most updates do not need. They remove
 -- fields, and record owners and parts, as state.go and owners.go of package state do.
--- ARGV[4] minimum TTL of mq_m without a state, ms
 -- returns (rare) a table of the functions
 -- cost O(fields of the client) for a change of owners
 
@@ -84,8 +83,8 @@ local function define_rare()
 
 	local none = {}
 
-	-- Returns the names of the parts that st_p_ has for a field, or nil. After a few calls it reads all
-	-- at once.
+	-- Returns the names of the parts that st_p_ has for a field, or nil. After a few calls it reads
+	-- all at once.
 	local function stored_parts(name)
 		part_count = part_count or (blank and 0 or call('ZCARD', parts))
 		if part_count == 0 then
@@ -386,24 +385,12 @@ local function define_rare()
 		in_batches('HDEL', clients, gone)
 	end
 
-	-- If nothing is left, the state has ended: mq_m gets a TTL again, and does not expire before the
-	-- messages.
-	local function end_if_empty()
-		if call('EXISTS', records, clients) > 0 then
-			return
-		end
-		local position_ttl = tonumber(ARGV[4])
-		local left = max(position_ttl + math.floor(ttl / 8), tonumber(meta[4] or 0) - ms + position_ttl - ttl)
-		call('HDEL', position, 'st_keep', 'st_due', 'st_bytes')
-		call('PEXPIRE', position, format('%d', left))
-	end
-
 	return {
 		sort = sort, owner = owner, load_owners = load_owners, new_owner = new_owner,
 		is_fenced = is_fenced, clear = clear, expire = expire, parts_of = parts_of,
 		set_parent = set_parent, remove = remove, end_field = end_field, owned_names = owned_names,
 		check_owned = check_owned, check_owners = check_owners, remove_owner = remove_owner, disown = disown,
-		add_owner = add_owner, connect = connect, write_owners = write_owners, end_if_empty = end_if_empty,
+		add_owner = add_owner, connect = connect, write_owners = write_owners,
 	}
 end
 

@@ -1,5 +1,6 @@
 -- A piece of the scripts that change states: it appends the entries of a change, and writes the
 -- fields. All commands that may fail for the type of a record come before the first write.
+-- ARGV[4] minimum TTL of mq_m without a state, ms
 -- returns (commit) the id of the last entry, the id before it, and the entry; the id is '0' if
 --         nothing was appended
 -- cost O(log n) for each field that has changed
@@ -141,8 +142,8 @@ local function define_commit()
 		return id, last
 	end
 
-	-- new_keep is the end of the state, nil if it stays. forced is true for an update that was accepted:
-	-- it has an entry even if nothing has changed.
+	-- new_keep is the end of the state, nil if it stays. forced is true for an update that was
+	-- accepted: it has an entry even if nothing has changed.
 	return function(new_keep, forced)
 		local texts = entries
 		for i = 1, #entries do
@@ -179,8 +180,12 @@ local function define_commit()
 			due = tonumber(call('ZRANGE', ends, '0', '0', 'WITHSCORES')[2] or 0)
 			call('HSET', position, 'st_due', format('%d', due))
 		end
-		if keep and count == 0 and removed then
-			rare().end_if_empty()
+		if keep and count == 0 and removed and call('EXISTS', records, clients) == 0 then
+			-- The state has ended. mq_m gets a TTL again, and does not expire before the messages.
+			local ttl_of_position = tonumber(ARGV[4])
+			local left = max(ttl_of_position + math.floor(ttl / 8), tonumber(meta[4] or 0) - ms + ttl_of_position - ttl)
+			call('HDEL', position, 'st_keep', 'st_due', 'st_bytes')
+			call('PEXPIRE', position, format('%d', left))
 		end
 		return id, last, texts[#texts] or ''
 	end

@@ -1,0 +1,207 @@
+-- A piece of update_state.lua: the rules for updates that create or delete fields, or concern
+-- owners or parts, as in check.go and limits.go of package state. Other updates do not need them.
+-- returns nothing: a function
+-- cost O(log n) for each group
+
+-- plans and added are as in update_state.lua. Returns a function that checks the update, and one
+-- that writes what write_field does not.
+local function define_rules(u, plans, added, refuse, parse_number, refuse_size)
+	local ops, writer, client = u[1], u[4], u[5]
+	local parts_of, owner = rare().parts_of, rare().owner
+
+	local function check_parent(op)
+		local p, name = plans[op[1]], op[11]
+		if name == '' and p.old then
+			name = p.old.parent
+		end
+		if name == '' or p.gone then
+			return
+		end
+		local parent, planned = get(name), plans[name]
+		if planned and planned.gone then
+			parent, planned = nil, nil
+		end
+		local is_part, holder = parent and parent.parent ~= '', parent and parent.holder
+		if planned then
+			is_part = is_part or planned.op[11] ~= ''
+			if planned.op[2] == 1 or not parent then
+				holder = writer
+			end
+		end
+		if op[11] == op[1] or op[11] ~= '' and (is_part or #parts_of(op[1]) > 0) then
+			return refuse('part', op[1])
+		elseif not parent and not planned then
+			return refuse('no_parent', op[1], name)
+		elseif op[12] == 1 and holder ~= writer then
+			return refuse('held_parent', op[1], name)
+		end
+	end
+
+	local function check_owned_limit()
+		if u[10] == 0 or client == '' then
+			return
+		end
+		local o = owner(client)
+		local count, first = o and o.count or 0, nil
+		for _, op in ipairs(ops) do
+			local mine = o and o.fields[op[1]]
+			if op[2] ~= 2 and op[8] == 1 and not mine then
+				count, first = count + 1, first or op[1]
+			elseif mine and (op[2] == 2 or op[8] == 2) then
+				count = count - 1
+			end
+		end
+		if first and count > u[10] then
+			return refuse('owned', first, '', count, u[10])
+		end
+	end
+
+	-- Returns how many fields with the prefix there are after the update. ending are parts that end
+	-- with their parent.
+	local function count_fields(prefix, ending)
+		local n, len = 0, #prefix
+		if not blank then
+			-- A prefix ends with a slash, and '0' is the next byte.
+			n = len == 0 and call('ZCARD', names) or call('ZLEXCOUNT', names, '[' .. prefix, '(' .. sub(prefix, 1, -2) .. '0')
+		end
+		for _, name in ipairs(touched) do -- fields that were due
+			if sub(name, 1, len) == prefix then
+				n = n - 1
+			end
+		end
+		for name, p in pairs(plans) do
+			if p.gone and p.old and sub(name, 1, len) == prefix then
+				n = n - 1
+			end
+		end
+		for name in pairs(ending) do
+			if sub(name, 1, len) == prefix then
+				n = n - 1
+			end
+		end
+		for _, name in ipairs(added) do
+			if sub(name, 1, len) == prefix then
+				n = n + 1
+			end
+		end
+		return n
+	end
+
+	local function group_limit(name, group)
+		local limit, p = plans[name].op[13], plans['$max/' .. group]
+		local value
+		if p and (p.gone or p.value) then
+			value = p.value
+		else
+			local f = get('$max/' .. group)
+			value = f and f.value
+		end
+		local n = value and parse_number(value)
+		if n and n >= 0 and (limit == 0 or n < limit) then
+			return min(n, 2147483647)
+		end
+		return limit > 0 and limit
+	end
+
+	local function refuse_full(group, n, limit)
+		local list = {}
+		if not blank then
+			local found = call('ZRANGEBYLEX', names, '[' .. group, '(' .. sub(group, 1, -2) .. '0', 'LIMIT', '0', 64 + #touched)
+			load(found)
+			for _, name in ipairs(found) do
+				if fields[name] and #list < 64 then
+					list[#list + 1] = name
+				end
+			end
+		end
+		return {'group', '', group, n, limit, list}
+	end
+
+	local function size_after(ending)
+		local n = bytes
+		for name, f in pairs(ending) do
+			n = n - #name - #f.value
+		end
+		for name, p in pairs(plans) do
+			if p.old and (p.gone or p.value) then
+				n = n - #name - #p.old.value
+			end
+			if not p.gone and p.value then
+				n = n + #name + #p.value
+			end
+		end
+		return n
+	end
+
+	local function check_limits()
+		local ending = {} -- parts that end with a field that the update deletes
+		for name, p in pairs(plans) do
+			if p.gone and p.old then
+				for _, part in ipairs(parts_of(name)) do
+					ending[part] = not plans[part] and fields[part] or nil
+				end
+			end
+		end
+		local checked = {}
+		for _, name in ipairs(added) do
+			local group = match(name, '^[^/]*/')
+			local limit = group and not checked[group] and group_limit(name, group)
+			if limit then
+				checked[group] = true
+				local n = count_fields(group, ending)
+				if n > limit then
+					return refuse_full(group, n, limit)
+				end
+			end
+		end
+		if #added > 0 and u[8] > 0 then
+			local n = count_fields('', ending)
+			if n > u[8] then
+				return refuse('fields', added[1], '', n, u[8])
+			end
+		end
+		return refuse_size(size_after(ending))
+	end
+
+	local function check()
+		local refusal
+		for i = 1, #ops do
+			refusal = refusal or check_parent(ops[i])
+		end
+		return refusal or check_owned_limit() or check_limits()
+	end
+
+	local function write_deletions()
+		entry.del = {}
+		for _, op in ipairs(ops) do
+			if op[2] == 2 then
+				rare().remove(op[1], entry.del)
+				if not plans[op[1]].old then
+					table.insert(entry.del, op[1])
+				end
+			end
+		end
+	end
+
+	local function write_owners()
+		local owned = {}
+		for _, op in ipairs(ops) do
+			if op[2] ~= 2 and op[8] == 2 then
+				rare().disown(op[1], client)
+			end
+		end
+		for _, op in ipairs(ops) do
+			if op[2] ~= 2 and op[8] == 1 and rare().add_owner(op[1], op[9], client) then
+				owned[#owned + 1] = op[1]
+			end
+		end
+		if #owned > 0 then
+			rare().connect(owner(client), client, u[6], u[7], owned)
+		end
+	end
+
+	return check, function()
+		write_deletions()
+		write_owners()
+	end
+end
