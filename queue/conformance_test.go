@@ -114,6 +114,7 @@ var conformance = []struct {
 	{"state: durable", testStateDurable},
 	{"state: trimmed and confirmed channels", testStateTrim},
 	{"state: many fields expire", testStateManyExpire},
+	{"state: a full group", testStateFull},
 	{"state: batches and channels", testStateBatch},
 }
 

@@ -138,6 +138,27 @@ func testStateManyExpire(t *testing.T, open opener) {
 	f.wantState(t, "after all", map[string]string{"stays": "2"})
 }
 
+// testStateFull checks that the refusal of a full group shows no fields that are due.
+func testStateFull(t *testing.T, open opener) {
+	f := open(t, Options{})
+	f.advance(t, 0)
+	var ops []state.Op
+	for i := range 80 {
+		op := set(fmt.Sprintf("seat/%02d", i), "1")
+		if i < 20 {
+			op.TTL = time.Second
+		}
+		ops = append(ops, op)
+	}
+	must(f.update(t, ops...))(t)
+	f.advance(t, time.Second)
+	op := set("seat/new", "1")
+	op.GroupMax = 60
+	refusal := wantRefusal(t, "full", second(f.update(t, op)), wire.Full)
+	equal(t, "fields shown", len(refusal.Fields), 60)
+	equal(t, "message", refusal.Error(), "full: group seat/ would have 61 fields, at most 60 are allowed")
+}
+
 // testStateBatch changes, reads and lists many channels, of which one fails.
 func testStateBatch(t *testing.T, open opener) {
 	f := open(t, Options{})
