@@ -137,6 +137,9 @@ func (c *Client) messageLocked(s *session, ev wire.Event, size int) {
 	if sub == nil || !sub.active || !sub.pos.advance(m.ID) {
 		return
 	}
+	if m.Data == nil && sub.view == nil && ev.StateEvent != nil {
+		return // it only changes fields, and the subscription no longer has State
+	}
 	c.inbox.put(item{message: m, size: size, view: sub.view, state: stateOf(ev)})
 }
 

@@ -221,6 +221,14 @@ func TestSubscribeWithOtherOptions(t *testing.T) {
 		}
 		p.sendf(`{"type":"state","channel":"news","id":11,"first":true,"fields":{"seat/1":[4,1]}}`)
 		s.wantCallbacks("[fields at 11: seat/1@4=1]")
+
+		s.subscribe(p, 11) // without the state
+		if _, ok := s.client.Fields("news"); ok {
+			s.Fatal("Fields returns the fields of a subscription without state")
+		}
+		p.sendf(`{"type":"message","channel":"news","id":12,"set":{"seat/1":2}}`)
+		p.sendf(`{"type":"message","channel":"news","id":13,"set":{"seat/1":3},"data":1}`)
+		s.wantCallbacks("[13 1 by= set=null]")
 	})
 }
 
