@@ -6,7 +6,7 @@ import (
 	"switchboard/internal/wire"
 )
 
-// Refusal is the error of an [Client.Update] that the fields of the channel forbid. It shows their
+// Refusal is the error of a [Client.Update] that the fields of the channel forbid. It shows their
 // current values, so that a caller can decide again without another request:
 //
 //	refused, ok := errors.AsType[*client.Refusal](err)

@@ -13,7 +13,7 @@ import (
 // MaxNumber bounds the numbers that [Add] can change: from -MaxNumber to MaxNumber.
 const MaxNumber = state.MaxNumber
 
-// A Clause is one part of an [Client.Update]: a change of a field ([Set], [Del], [Add],
+// A Clause is one part of a [Client.Update]: a change of a field ([Set], [Del], [Add],
 // [AddWithin], [Touch]), a condition ([IfID], [IfAbsent], [IfExists]), or an option ([Data], [TTL],
 // [Own], [Disown], [Of], [Key]). An update changes a field at most once, and may have one condition
 // for it.
@@ -100,7 +100,8 @@ func Touch(fields ...string) Clause {
 	}
 }
 
-// IfID requires that a field has the id: nobody has set it since the caller read it.
+// IfID requires that a field has the id: it was not set again since the caller read it. The id 0
+// stands for an absent field.
 func IfID(field string, id int64) Clause { return condition(field, id) }
 
 // IfAbsent requires that a field is absent. An expired field is absent.
