@@ -29,7 +29,7 @@ var mayImport = map[string][]string{
 	"events":                {"internal/redispipe", "webhook"}, // webhook defines the meaning of the answers
 	"events/recording":      {"registry", "events"},
 	"events/truth":          {"registry", "queue"},
-	"janitor":               {"internal/latency", "internal/loglimit", "registry", "queue", "events"}, // it runs the rounds of events
+	"janitor":               {"internal/latency", "internal/loglimit", "internal/state", "registry", "queue", "events"}, // it runs the rounds of events
 	"client":                {"internal/state", "internal/wire"},
 	"bench":                 {"client", "internal/freeport", "internal/wire", "bench/*"},
 	"bench/million":         {"bench/*", "internal/redistest"},
