@@ -5,6 +5,7 @@ import (
 
 	"switchboard/broker/hub"
 	"switchboard/broker/presence"
+	"switchboard/broker/snapshot"
 	"switchboard/internal/wire"
 )
 
@@ -12,8 +13,9 @@ import (
 // the channel's members. A pool's worker makes it, or the session's loop if the channel is ready.
 // The loop uses or releases it.
 type acquired struct {
-	pos  hub.Position
-	view *presence.View // or nil
+	pos    hub.Position
+	view   *presence.View   // or nil
+	series *snapshot.Series // pages of the state, or nil
 }
 
 // acquire prepares a subscription, in the pool. The view exists before the client receives

@@ -2,9 +2,11 @@ package session
 
 import (
 	"cmp"
+	"context"
 
 	"switchboard/broker/dialect"
 	"switchboard/broker/namespace"
+	"switchboard/internal/state"
 	"switchboard/internal/wire"
 	"switchboard/queue"
 )
@@ -17,15 +19,10 @@ const (
 	historyBytes = 36 << 10
 )
 
-// history sends a page of a channel's stored messages.
+// history sends a page of a channel's stored messages. It shows their changes of the state only if
+// the message asks for them.
 func (s *Session) history(req wire.Request) {
-	err := checkChannel(req)
-	if err == nil {
-		err = s.permissions().check(namespace.History, req.Channel)
-	}
-	if err == nil && (req.Limit < 0 || req.Limit > maxHistory) {
-		err = wire.Errorf(wire.BadRequest, "limit: %d is not within 1 and %d", req.Limit, maxHistory)
-	}
+	filter, err := s.checkHistory(req)
 	if err != nil {
 		s.refuse(req.Ref, err)
 		return
@@ -34,37 +31,87 @@ func (s *Session) history(req wire.Request) {
 	if seen := s.m.opts.Hub.ResumeCursor(req.After); seen != nil {
 		after = *seen
 	}
-	call(s, func() (queue.Page, error) {
-		o := s.m.opts.Queue.ReadChannels(s.m.storeContext(), []queue.ChannelRead{{
-			Channel: req.Channel, After: after, Limit: cmp.Or(req.Limit, maxHistory), Bytes: historyBytes,
-		}})[0]
-		return o.Value, o.Err
-	}, func(page queue.Page, err error) {
-		stored := make([]wire.Stored, 0, len(page.Messages))
-		for _, m := range page.Messages {
-			if _, _, lost := queue.Loss(m.Data); lost {
-				page.Complete = false
-				continue
-			}
-			stored = append(stored, wire.Stored{ID: m.ID, Data: m.Data})
-		}
-		// An answer is at most one write, because the server must buffer what the socket does not
-		// take.
-		n := dialect.Fitting(stored, func(m wire.Stored) int { return len(m.Data) })
-		page.More = page.More || n < len(stored)
-		stored = stored[:n]
-		s.chargeBytes(storedSize(stored))
+	read := queue.ChannelRead{Channel: req.Channel, After: after, Limit: cmp.Or(req.Limit, maxHistory), Bytes: historyBytes}
+	call(s, func() (historyPage, error) {
+		return s.m.readHistory(s.m.storeContext(), read, filter)
+	}, func(page historyPage, err error) {
+		s.chargeBytes(page.bytes)
+		s.chargeMessages(heavyWeight * (page.reads - 1))
 		s.answer(wire.Event{
 			Type: wire.TypeHistory, Ref: req.Ref, Channel: req.Channel,
-			Messages: &stored, More: page.More, Recovered: &page.Complete,
+			Messages: &page.messages, More: page.more, Recovered: &page.complete,
 		}, err)
 	})
 }
 
-// storedSize returns the bytes for which a history answer is charged.
-func storedSize(messages []wire.Stored) (n int) {
-	for _, m := range messages {
-		n += len(m.Data)
+// historyPage is an answer to a history message.
+type historyPage struct {
+	messages []wire.Stored
+	more     bool
+	complete bool
+	bytes    int // for which the answer is charged
+	reads    int // calls to the store
+}
+
+// readHistory reads a page of a channel's stored messages. It reads on until the filter shows a
+// message of the page, because a client continues from the last message that it received.
+func (m *Manager) readHistory(ctx context.Context, read queue.ChannelRead, filter state.Filter) (h historyPage, err error) {
+	h.messages, h.more, h.complete = []wire.Stored{}, true, true
+	for progress := true; progress && h.more && len(h.messages) == 0; {
+		o := m.opts.Queue.ReadChannels(ctx, []queue.ChannelRead{read})[0]
+		if o.Err != nil {
+			return h, o.Err
+		}
+		page := o.Value
+		// An answer is at most one write, because the server must buffer what the socket does not
+		// take.
+		n := dialect.Fitting(page.Messages, func(m queue.Message) int { return len(m.Data) })
+		h.more = page.More || n < len(page.Messages)
+		h.complete = h.complete && page.Complete
+		h.reads++
+		progress = n > 0
+		for _, message := range page.Messages[:n] {
+			h.bytes += len(message.Data)
+			h.add(m, message, filter)
+			read.After = message.ID
+		}
 	}
-	return n
+	return h, nil
+}
+
+// add adds what the filter shows of a message.
+func (h *historyPage) add(m *Manager, message queue.Message, filter state.Filter) {
+	one := wire.Stored{ID: message.ID, Data: message.Data}
+	if _, _, lost := queue.Loss(message.Data); lost {
+		h.complete = false
+		return
+	}
+	if state.IsEntry(message.Data) {
+		entry, err := state.DecodeEntry(message.Data)
+		if err != nil {
+			m.opts.Logger.Error().Err(err).Int64("id", message.ID).Msg("a change of a state is skipped")
+			return
+		}
+		if one.Data, one.StateEvent = entry.Data, entry.Show(filter); one.Data == nil && one.StateEvent == nil {
+			return
+		}
+	}
+	h.messages = append(h.messages, one)
+}
+
+// checkHistory checks a history message, and returns what the answer shows of the state.
+func (s *Session) checkHistory(req wire.Request) (filter state.Filter, err error) {
+	perms := s.permissions()
+	if err = checkChannel(req); err == nil {
+		err = perms.check(namespace.History, req.Channel)
+	}
+	if selector := selectorOf(req); err == nil && selector != nil {
+		if err = perms.checkState(req.Channel, selector.Prefix); err == nil {
+			filter = perms.filter(req.Channel, selector.Prefix)
+		}
+	}
+	if err == nil && (req.Limit < 0 || req.Limit > maxHistory) {
+		err = wire.Errorf(wire.BadRequest, "limit: %d is not within 1 and %d", req.Limit, maxHistory)
+	}
+	return filter, err
 }

@@ -24,6 +24,7 @@ type Manager struct {
 	clients   localClients
 	binder    binder
 	connector connector
+	owners    owners
 
 	currentTick atomic.Uint32 // ticks since the start, one per second
 	lastTick    atomic.Int64  // unix seconds of the last tick
@@ -43,6 +44,7 @@ func New(opts Options) *Manager {
 	}
 	m.binder.opts, m.binder.clients = &m.opts, &m.clients
 	m.binder.deadlines = work.NewDeadlines(m.opts.Timing.StoreCall)
+	m.owners.opts, m.owners.binder = &m.opts, &m.binder
 	m.connector.opts, m.connector.shards, m.connector.binder = &m.opts, m.shards, &m.binder
 	return m
 }
@@ -132,6 +134,7 @@ func (m *Manager) Tick() {
 	suspended := unix-m.lastTick.Swap(unix) > maxTick // the schedule of token expiries is wrong: check all sessions
 	m.binder.retryUnbinds()
 	m.binder.resolveUnconfirmed()
+	m.owners.retry()
 	for _, sh := range m.shards {
 		if suspended {
 			sh.loop.Post(sh.checkAll)

@@ -105,3 +105,13 @@ func (s *Session) chargeBytes(size int) {
 		s.ensureRateUse().bytes.Take(s.m.rates.bytes, size, s.m.rates.now())
 	}
 }
+
+// chargeMessages takes n messages from the message rate of the connection.
+func (s *Session) chargeMessages(n int) {
+	if n > 0 && s.state != closed && !s.m.rates.messages.None() {
+		s.ensureRateUse().messages.Take(s.m.rates.messages, n, s.m.rates.now())
+	}
+}
+
+// kib returns a size in KiB, rounded up.
+func kib(bytes int) int { return (bytes + 1<<10 - 1) >> 10 }

@@ -8,17 +8,20 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"switchboard/broker/fields"
 	"switchboard/broker/hub"
 	"switchboard/broker/loop"
 	"switchboard/broker/namespace"
 	"switchboard/broker/presence"
+	"switchboard/broker/snapshot"
 	"switchboard/broker/work"
+	"switchboard/internal/state"
 	"switchboard/queue"
 	"switchboard/registry"
 )
 
-// Options configures a Manager. Hub, Pool, Loops, Registry, Queue, ServerID and Publish are
-// required.
+// Options configures a Manager. Hub, Pool, Loops, Registry, Queue, ServerID, Publish, StepStates and
+// Snapshots are required.
 type Options struct {
 	Hub      *hub.Hub
 	Pool     *work.Pool // runs the calls to the store
@@ -27,10 +30,13 @@ type Options struct {
 	Queue    Queue
 	// ServerID returns the server's current id. It changes after the server was declared dead.
 	ServerID func() string
-	// Publish stores a client's message to a channel and notifies the subscribers. If
-	// existingOnly is set and the store does not know the channel, Publish stores nothing and
-	// returns queue.ErrNewChannel.
-	Publish func(ctx context.Context, channel string, data []byte, existingOnly bool) (Published, error)
+	// Publish stores a client's message to a channel and notifies the subscribers.
+	Publish func(ctx context.Context, p Publication) (Published, error)
+	// StepStates changes the states of channels and notifies the subscribers, see
+	// queue.Redis.StepStates. It records which clients that own fields are connected.
+	StepStates func(ctx context.Context, steps []queue.StateStep) []queue.Outcome[queue.Appended]
+	// Snapshots makes the pages of channels' states.
+	Snapshots *snapshot.Snapshots
 	// Presence tracks which clients are in which channel. Nil disables it.
 	Presence *presence.Presence
 
@@ -64,13 +70,28 @@ type Queue interface {
 	Acks(ctx context.Context, acks []queue.Ack) []queue.Outcome[int]
 	ReadChannel(ctx context.Context, channel string, after int64, limit int) (queue.Page, error)
 	ReadChannels(ctx context.Context, reads []queue.ChannelRead) []queue.Outcome[queue.Page]
+	ReadStates(ctx context.Context, reads []queue.StateRead) []queue.Outcome[queue.StatePage]
 	PushRequest(ctx context.Context, request queue.Request) error
+}
+
+// Publication is a client's message to a channel.
+type Publication struct {
+	Channel string
+	Data    []byte // compact JSON; not used if there is an Update
+	Key     string // idempotency key in the key space of the channel, "" for none
+	// ExistingOnly stores nothing if the store does not know the channel. The error is then
+	// queue.ErrNewChannel.
+	ExistingOnly bool
+	// Update changes the state of the channel. If it is refused, the error is a *state.Refusal. Nil
+	// for a message without changes.
+	Update *state.Update
 }
 
 // Published is the result of Options.Publish.
 type Published struct {
-	ID  int64
-	New bool // the message created the channel
+	ID      int64
+	New     bool             // the message created the channel
+	Numbers map[string]int64 // the results of additions, by field
 }
 
 // Access says which clients may connect, and what each may do.
@@ -114,6 +135,9 @@ type Limits struct {
 	// with a burst of four seconds' worth. Acknowledgements and pongs do not count as messages.
 	// Zero means no limit.
 	MessageRate, ByteRate int
+	// Fields bounds the changes that a client may make to a state, and the states. Its Message is
+	// not used.
+	Fields fields.Limits
 	// NewChannels is the most channels that a connection may create per minute. The burst is
 	// NewChannels or Channels, whichever is larger. Zero means no limit.
 	NewChannels int

@@ -28,7 +28,7 @@ func newPermissions(o *Options, subject namespace.Subject) permissions {
 
 // permissions returns the permissions of the session's client under the current rules.
 func (s *Session) permissions() permissions {
-	subject := namespace.Subject{User: s.user()}
+	subject := namespace.Subject{User: s.user(), Open: s.m.opts.Access.Verify == nil}
 	if p := s.profile(); p != nil {
 		subject.Grants = p.grants
 	}
@@ -48,19 +48,27 @@ func (p permissions) check(action namespace.Action, channel string) error {
 
 var verbs = map[namespace.Action]string{
 	namespace.Subscribe: "subscribe", namespace.Publish: "publish",
-	namespace.Presence: "see who is there", namespace.History: "see its history",
+	namespace.Presence: "see who is there", namespace.History: "see its history", namespace.State: "read its state",
 }
 
 // checkSubscribe checks whether the client may subscribe and, if the message asks for that, watch
-// the presence.
+// the presence and read the state.
 func (p permissions) checkSubscribe(req wire.Request) error {
 	if err := checkChannel(req); err != nil {
 		return err
 	}
-	if err := p.check(namespace.Subscribe, req.Channel); err != nil || !req.Presence {
+	if err := p.check(namespace.Subscribe, req.Channel); err != nil {
 		return err
 	}
-	return p.check(namespace.Presence, req.Channel)
+	if req.Presence {
+		if err := p.check(namespace.Presence, req.Channel); err != nil {
+			return err
+		}
+	}
+	if selector := selectorOf(req); selector != nil {
+		return p.checkState(req.Channel, selector.Prefix)
+	}
+	return nil
 }
 
 // checkWatchUser checks whether the client may watch a user's presence. channel is the user's

@@ -11,6 +11,10 @@ import (
 
 // publish stores a client's message to a channel.
 func (s *Session) publish(req wire.Request) {
+	if req.Change != nil {
+		s.publishChange(req)
+		return
+	}
 	err := checkChannel(req)
 	if err == nil {
 		err = s.permissions().check(namespace.Publish, req.Channel)
@@ -22,23 +26,50 @@ func (s *Session) publish(req wire.Request) {
 			err = s.takePublish(rule, req.Channel)
 		}
 	}
+	var key string
+	if err == nil {
+		key, err = s.publishKey(req)
+	}
 	if err != nil {
 		s.refuse(req.Ref, err)
 		return
 	}
-	existingOnly := s.m.rates.newChannelWait(s.rateUse()) > 0
+	p := Publication{Channel: req.Channel, Data: data, Key: key, ExistingOnly: s.m.rates.newChannelWait(s.rateUse()) > 0}
 	call(s, func() (Published, error) {
-		return s.m.opts.Publish(s.m.storeContext(), req.Channel, data, existingOnly)
-	}, func(p Published, err error) {
-		switch {
-		case s.state == closed:
-		case errors.Is(err, queue.ErrNewChannel):
-			err = newChannelError(&s.m.opts, req.Channel, s.m.rates.newChannelWait(s.rateUse()))
-		case err == nil && p.New:
-			s.countNewChannel()
-		}
-		s.answer(wire.Event{Type: wire.TypePublished, Ref: req.Ref, Channel: req.Channel, ID: &p.ID}, err)
+		return s.m.opts.Publish(s.m.storeContext(), p)
+	}, func(r Published, err error) {
+		err = s.countPublished(req.Channel, r, err)
+		s.answer(wire.Event{Type: wire.TypePublished, Ref: req.Ref, Channel: req.Channel, ID: &r.ID}, err)
 	})
+}
+
+// countPublished counts the channel that a publish has created. It returns err, or the refusal if
+// the client may not create a channel now.
+func (s *Session) countPublished(channel string, r Published, err error) error {
+	switch {
+	case s.state == closed:
+	case errors.Is(err, queue.ErrNewChannel):
+		return newChannelError(&s.m.opts, channel, s.m.rates.newChannelWait(s.rateUse()))
+	case err == nil && r.New:
+		s.countNewChannel()
+	}
+	return err
+}
+
+// publishKey returns the idempotency key of a publish in the key space of the channel, "" for none.
+// The keys of different users, and of clients without a user, are different. The space keeps them
+// apart from the keys of the backend, which are names.
+func (s *Session) publishKey(req wire.Request) (string, error) {
+	if req.StateRequest == nil || req.Key == "" {
+		return "", nil
+	}
+	if err := wire.CheckName("key", req.Key); err != nil {
+		return "", err
+	}
+	if user := s.user(); user != "" {
+		return "u:" + user + " " + req.Key, nil
+	}
+	return "c:" + s.client + " " + req.Key, nil
 }
 
 // payload returns the largest payload in bytes for a channel with that rule, which may be nil.

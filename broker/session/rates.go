@@ -97,10 +97,13 @@ func (u *rateUse) takeBytes(rate limit.Rate, size int, now time.Duration) (wait 
 // heavyWeight is the weight of a message for which the store reads many records.
 const heavyWeight = 10
 
-// weight returns how many messages a message counts as.
+// weight returns how many messages a message counts as. Each change of a field counts.
 func weight(req wire.Request) int {
-	if req.Type == wire.TypeHistory || req.Type == wire.TypePresence {
+	switch {
+	case req.Type == wire.TypeHistory || req.Type == wire.TypePresence:
 		return heavyWeight
+	case req.Change != nil:
+		return max(1, len(req.Set)+len(req.Del)+len(req.Add)+len(req.Touch))
 	}
 	return 1
 }

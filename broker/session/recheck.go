@@ -42,10 +42,14 @@ func (s *Session) recheck() {
 			continue
 		}
 		err := current.check(namespace.Subscribe, name)
+		if err == nil && s.state == open {
+			err = s.recheckState(current, sub)
+		}
 		if err == nil || s.state != open { // a write may have ended the session
 			continue
 		}
 		s.endSubscription(sub)
+		s.unsubscribeOwner(name)
 		s.sendUnsubscribed(name, s.m.refusal(err))
 	}
 }

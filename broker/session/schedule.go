@@ -62,7 +62,7 @@ func (sh *shard) nextCheck(s *Session, now uint32, unix int64) uint32 {
 	switch {
 	case s.state != open:
 		return s.lastHeard + sh.m.ticks.connect
-	case s.mustRenew || s.extra != nil && s.extra.backlogSince > 0 || s.inbox.dirty || s.inbox.unsavedAck() > 0:
+	case s.mustRenew || s.extra != nil && s.extra.backlogSince > 0 || s.inbox.dirty || s.inbox.unsavedAck() > 0 || s.failedPages():
 		return now + 1
 	case s.pinged:
 		at = later(s.lastHeard, idle)
@@ -157,6 +157,7 @@ func (sh *shard) check(s *Session, now uint32, unix int64) {
 	} else {
 		s.resetBacklog()
 		s.inbox.retry(s)
+		s.retryPages()
 	}
 	if s.mustRenew {
 		sh.renewNow(s)

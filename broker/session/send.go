@@ -4,7 +4,6 @@ import (
 	"errors"
 
 	"switchboard/broker/dialect"
-	"switchboard/broker/hub"
 	"switchboard/internal/wire"
 )
 
@@ -98,12 +97,6 @@ func (s *Session) Write(b *dialect.Batch) {
 func (s *Session) Send(e wire.Event) {
 	s.shard.countDelivered(1)
 	s.send(e)
-}
-
-// Gap implements hub.Subscriber.
-func (s *Session) Gap(sub *hub.Subscription, after, id int64) (hold bool) {
-	s.sendGap(sub.Channel.Name, after, id)
-	return false
 }
 
 // sendGap announces a gap in a channel, or in the client's queue if channel is "".

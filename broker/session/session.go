@@ -10,11 +10,11 @@ import (
 	"switchboard/queue"
 )
 
-// state is the state of a session. It only moves forward.
-type state uint8
+// phase is how far a session has come. It only moves forward.
+type phase uint8
 
 const (
-	fresh      state = iota // before connect
+	fresh      phase = iota // before connect
 	connecting              // while the client is being bound
 	open                    // the client is bound and has been sent `connected`
 	closed                  // the connection has ended or is being closed
@@ -41,7 +41,7 @@ type Session struct {
 	expires   uint32 // unix seconds, 0 for never
 	lastHeard uint32 // the tick at which the client was last heard
 	index     int32  // in shard.sessions
-	state     state
+	state     phase
 	busy      bool // a call for a message of the client is under way
 	pinged    bool // since lastHeard
 
@@ -145,6 +145,8 @@ func (s *Session) dispatch(req wire.Request) {
 		s.publish(req)
 	case wire.TypeHistory:
 		s.history(req)
+	case wire.TypeState:
+		s.readState(req)
 	case wire.TypePresence:
 		s.presence(req)
 	case wire.TypeHere:
@@ -221,6 +223,7 @@ func (s *Session) Writable() {
 	s.noteHeard() // the client reads; its pong may still be queued after other messages
 	s.resetBacklog()
 	s.inbox.afterWrite(s)
+	s.continuePages()
 	for sub := range s.subs() {
 		sub.Resume()
 	}
@@ -260,6 +263,7 @@ func (s *Session) end(reason wire.CloseReason) {
 	for len(s.watches()) > 0 {
 		s.stopWatch(0)
 	}
+	s.endStateUse()
 	s.extra = nil
 	s.shard.remove(s)
 	s.m.opts.Metrics.Closed(string(reason))

@@ -19,6 +19,7 @@ type shard struct {
 	delivered int // messages since Metrics.Delivered was called
 
 	connecting map[*Session]*connectJob // the sessions whose clients are being bound; nil for none
+	states     map[*Session]*stateUse   // of the sessions that have one; nil for none
 }
 
 func newShard(m *Manager, l *loop.Loop) *shard {

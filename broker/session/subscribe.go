@@ -38,30 +38,55 @@ func (s *Session) subscribe(req wire.Request) {
 	}
 	recentOnly := s.permissions().recentOnly(req.Channel, req.After)
 	q := s.question(s.m.opts.Hooks.Subscribe, hook.Subscribe, req.Channel)
-	if !recentOnly && !req.Presence && q == nil {
-		if pos, ok := s.m.opts.Hub.TryAcquire(req.Channel, req.After); ok {
-			s.beginSubscription(req, acquired{pos: pos})
-			return
-		}
+	if !recentOnly && !req.Presence && q == nil && s.trySubscribe(req) {
+		return
 	}
+	owner := s.beginStateSubscribe(req)
 	callIn(s.m.opts.poolFor(q), s, func() (acquired, error) {
-		if err := s.m.opts.Hooks.askSubscribe(q); err != nil {
-			return acquired{}, err
+		err := s.m.opts.Hooks.askSubscribe(q)
+		var a acquired
+		if err == nil {
+			a, err = acquire(s.m.storeContext(), &s.m.opts, req, recentOnly)
 		}
-		return acquire(s.m.storeContext(), &s.m.opts, req, recentOnly)
+		if owner != nil {
+			a.series, err = s.m.prepareSubscribe(req, a.pos, owner, err)
+		}
+		return a, err
 	}, func(a acquired, err error) {
 		if err == nil && s.state != closed {
-			err = s.permissions().checkSubscribe(req) // the access rules may have changed meanwhile
+			if err = s.permissions().checkSubscribe(req); err != nil { // the access rules have changed meanwhile
+				s.unsubscribeOwner(req.Channel)
+			}
 		}
-		switch {
-		case err == nil && s.state != closed:
+		if err == nil && s.state != closed {
 			s.beginSubscription(req, a)
-			return
-		case s.state != closed:
-			s.refuse(req.Ref, err)
+		} else {
+			if s.state != closed {
+				s.refuse(req.Ref, err)
+			}
+			a.release(&s.m.opts)
 		}
-		a.release(&s.m.opts)
+		if owner != nil {
+			s.dropUnusedOwnership(owner)
+		}
 	})
+}
+
+// trySubscribe begins a subscription without a call to the store. It returns false if one is needed.
+func (s *Session) trySubscribe(req wire.Request) bool {
+	pos, ok := s.m.opts.Hub.TryAcquire(req.Channel, req.After)
+	if !ok {
+		return false
+	}
+	a := acquired{pos: pos}
+	if selectorOf(req) != nil {
+		if a.series, ok = s.tryPrepareState(req, pos); !ok {
+			s.m.opts.Hub.Release(pos.Channel)
+			return false
+		}
+	}
+	s.beginSubscription(req, a)
+	return true
 }
 
 // tooManyChannels returns the refusal of a subscribe beyond Limits.Channels.
@@ -72,34 +97,47 @@ func tooManyChannels(l *Limits, channel string) error {
 
 // beginSubscription answers subscribe with the position, and begins the subscription there.
 func (s *Session) beginSubscription(req wire.Request, a acquired) {
-	pos := a.pos
+	if selectorOf(req) != nil {
+		s.beginStateSubscription(req, a)
+		return
+	}
+	if s.sendPosition(req, a.pos); s.state == closed {
+		a.release(&s.m.opts)
+		return
+	}
+	s.startSubscription(s.unusedSubscription(), a.pos)
+	s.beginWatch(req.Channel, a.view)
+}
+
+// sendPosition answers subscribe with the position of a new subscription.
+func (s *Session) sendPosition(req wire.Request, pos hub.Position) {
 	// The hub's string, so that codecs that keep the name share its memory.
 	answer := wire.Event{Type: wire.TypeSubscribed, Ref: req.Ref, Channel: pos.Channel.Name, ID: &pos.ResumeID}
 	if req.After != nil {
 		answer.Recovered = &pos.Recovered
 	}
 	s.send(answer)
-	if s.state == closed {
-		a.release(&s.m.opts)
-		return
-	}
-	s.startSubscription(s.unusedSubscription(), pos)
+}
+
+// beginWatch begins to watch the members of a channel in a view that is held. A nil view does
+// nothing.
+func (s *Session) beginWatch(channel string, view *presence.View) {
 	switch {
-	case a.view == nil:
+	case view == nil:
 	case s.state == closed: // by the write of the missed messages
-		s.m.opts.Presence.Release(a.view)
+		s.m.opts.Presence.Release(view)
 	default:
-		s.startWatch(req.Channel, a.view.Subscribe(s.shard.loop, s))
+		s.startWatch(channel, view.Subscribe(s.shard.loop, s))
 	}
 }
 
 // resubscribe answers a subscribe to a channel that the connection is subscribed to. The
 // subscription continues where it is, so a client may repeat a subscribe whose answer it did not
 // see. The message's after is ignored: the connection has received the messages since then. The
-// repeated subscribe may add a watch of the presence.
+// repeated subscribe may add a watch of the presence, and it may add the state or change its prefix.
 func (s *Session) resubscribe(req wire.Request, sub *hub.Subscription) {
 	if !req.Presence || s.m.opts.Presence == nil || s.watches().index(req.Channel) >= 0 {
-		s.sendSubscribed(req, sub)
+		s.answerResubscribe(req, sub)
 		return
 	}
 	call(s, func() (*presence.View, error) {
@@ -116,7 +154,7 @@ func (s *Session) resubscribe(req wire.Request, sub *hub.Subscription) {
 		case sub == nil: // new access rules have ended it, and sent the client `unsubscribed`
 			s.refuse(req.Ref, wire.Errorf(wire.Forbidden, "channel %s: the subscription ended meanwhile", req.Channel))
 		default:
-			if s.sendSubscribed(req, sub); s.state != closed {
+			if s.answerResubscribe(req, sub); s.state != closed {
 				s.startWatch(req.Channel, v.Subscribe(s.shard.loop, s))
 				return
 			}
@@ -125,6 +163,15 @@ func (s *Session) resubscribe(req wire.Request, sub *hub.Subscription) {
 			s.m.opts.Presence.Release(v)
 		}
 	})
+}
+
+// answerResubscribe answers a repeated subscribe.
+func (s *Session) answerResubscribe(req wire.Request, sub *hub.Subscription) {
+	if selectorOf(req) == nil {
+		s.sendSubscribed(req, sub)
+		return
+	}
+	s.resubscribeState(req, sub)
 }
 
 // sendSubscribed answers subscribe with the position that a subscription has reached.
@@ -148,7 +195,17 @@ func (s *Session) unsubscribe(req wire.Request) {
 	if sub := s.subs().find(req.Channel); sub != nil {
 		s.endSubscription(sub)
 	}
-	s.send(wire.Event{Type: wire.TypeUnsubscribed, Ref: req.Ref, Channel: req.Channel})
+	answer := wire.Event{Type: wire.TypeUnsubscribed, Ref: req.Ref, Channel: req.Channel}
+	o := s.ownership(req.Channel)
+	if o == nil {
+		s.send(answer)
+		return
+	}
+	o.unsubscribe()
+	call(s, func() (struct{}, error) {
+		s.m.owners.storeOrRetry(s.m.storeContext(), o)
+		return struct{}{}, nil
+	}, func(struct{}, error) { s.answer(answer, nil) })
 }
 
 // checkUnsubscribe checks the name of a channel, or of a user's presence.

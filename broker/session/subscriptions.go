@@ -76,6 +76,12 @@ func (s *Session) endSubscription(sub *hub.Subscription) {
 	}
 	s.leavePresence(sub)
 	s.m.opts.Hub.Unsubscribe(sub)
+	s.dropPages(sub)
+	s.forgetSubscription(sub)
+}
+
+// forgetSubscription removes a subscription that is not active from the list.
+func (s *Session) forgetSubscription(sub *hub.Subscription) {
 	if e := s.extra; e != nil {
 		e.moreSubs = slices.DeleteFunc(e.moreSubs, func(other *hub.Subscription) bool { return other == sub })
 		s.dropEmptyExtra()

@@ -46,7 +46,9 @@ type Member struct {
 // Stored is a message in the history of a channel.
 type Stored struct {
 	ID   int64           `json:"id"`
-	Data json.RawMessage `json:"data"`
+	Data json.RawMessage `json:"data,omitempty"` // absent if the message only changes the state
+
+	*StateEvent // the changes of the state; nil if the request does not ask for them
 }
 
 // The types of events. TypeHistory and TypePresence are requests and events.

@@ -1,0 +1,169 @@
+package session
+
+import (
+	"slices"
+
+	"switchboard/broker/dialect"
+	"switchboard/broker/hub"
+	"switchboard/broker/snapshot"
+	"switchboard/internal/wire"
+)
+
+// maxOvertaken is how many series of pages in a row may become useless, because the log no longer
+// has the messages after them, before the connection is closed.
+const maxOvertaken = 2
+
+// pageSeries is a series of pages that is not written completely. Its subscription is held: no
+// message is written before the last page. Only the session's loop uses it.
+type pageSeries struct {
+	sub    *hub.Subscription
+	begins bool               // the subscription begins to see the state
+	making bool               // the pool makes the pages
+	failed bool               // that failed, and the next tick tries again
+	pages  []*dialect.Message // that are made and not written
+}
+
+// startPages writes the pages of a held subscription, as the socket takes them. Then it starts the
+// subscription. A nil series has no pages.
+func (s *Session) startPages(sub *hub.Subscription, series *snapshot.Series) {
+	if series == nil {
+		sub.Start()
+		return
+	}
+	p := &pageSeries{sub: sub, pages: series.Pages}
+	switch s.writePages(p); {
+	case s.state == closed:
+	case len(p.pages) == 0:
+		sub.Start()
+	default:
+		s.addPages(p)
+	}
+}
+
+// writePages writes pages until the socket is backed up.
+func (s *Session) writePages(p *pageSeries) {
+	for len(p.pages) > 0 && s.state != closed && !s.conn.Backlogged() {
+		s.conn.Write(&dialect.Batch{Messages: p.pages[:1]})
+		p.pages = p.pages[1:]
+	}
+	s.checkBacklog()
+}
+
+// continuePages writes more pages, because the socket is writable.
+func (s *Session) continuePages() {
+	u := s.stateUse()
+	if u == nil {
+		return
+	}
+	for _, p := range slices.Clone(u.pages) {
+		if p.making || p.failed || !s.hasPages(p) { // a write may have ended the session
+			continue
+		}
+		if s.writePages(p); len(p.pages) == 0 && s.state != closed {
+			s.dropPages(p.sub)
+			p.sub.Start()
+		}
+	}
+}
+
+// requestPages has the pool make new pages for a held subscription, and then writes them. If that
+// fails, the next tick tries again. begins says that the subscription begins to see the state.
+func (s *Session) requestPages(sub *hub.Subscription, begins bool) {
+	s.dropPages(sub)
+	p := &pageSeries{sub: sub, begins: begins}
+	s.addPages(p)
+	s.makePages(p)
+}
+
+func (s *Session) makePages(p *pageSeries) {
+	p.making, p.failed = true, false
+	r := stateRequest{channel: p.sub.Channel, from: p.sub.Cursor(), prefix: p.sub.Filter().Prefix, pages: true}
+	if p.begins {
+		r.owner = s.ensureOwnership(r.channel.Name)
+		r.owner.beginSubscribe()
+	}
+	release := s.m.opts.Hub.Hold(r.channel.Name) // the subscription may end meanwhile
+	s.m.opts.Pool.Go(func() {
+		defer release()
+		series, err := s.m.prepareState(s.m.storeContext(), r)
+		s.shard.loop.Post(func() {
+			if r.owner != nil {
+				s.dropUnusedOwnership(r.owner)
+			}
+			switch p.making = false; {
+			case !s.hasPages(p): // the subscription has ended, or newer pages replace these
+			case err != nil:
+				s.m.opts.Logger.Warn().Err(err).Msg("pages of a state are not made; the next tick tries again")
+				p.failed = true
+				s.shard.checkNextTick(s)
+			default:
+				if s.dropPages(p.sub); p.begins {
+					s.chargePages(series)
+				}
+				s.corked(func() { s.startPages(p.sub, series) })
+			}
+		})
+	})
+}
+
+// failedPages reports whether there are pages that could not be made.
+func (s *Session) failedPages() bool {
+	u := s.stateUse()
+	return u != nil && slices.ContainsFunc(u.pages, func(p *pageSeries) bool { return p.failed })
+}
+
+// retryPages tries again to make the pages that could not be made.
+func (s *Session) retryPages() {
+	if u := s.stateUse(); u != nil {
+		for _, p := range u.pages {
+			if p.failed {
+				s.makePages(p)
+			}
+		}
+	}
+}
+
+func (s *Session) addPages(p *pageSeries) {
+	u := s.ensureStateUse()
+	u.pages = append(u.pages, p)
+}
+
+// hasPages reports whether p is still to be written.
+func (s *Session) hasPages(p *pageSeries) bool {
+	u := s.stateUse()
+	return u != nil && slices.Contains(u.pages, p)
+}
+
+// dropPages drops the pages of a subscription that are not written.
+func (s *Session) dropPages(sub *hub.Subscription) {
+	if u := s.stateUse(); u != nil {
+		u.pages = slices.DeleteFunc(u.pages, func(p *pageSeries) bool { return p.sub == sub })
+		s.dropEmptyStateUse()
+	}
+}
+
+// chargePages takes one message per KiB of pages from the message rate of the connection.
+func (s *Session) chargePages(series *snapshot.Series) {
+	if series == nil {
+		return
+	}
+	size := 0
+	for _, page := range series.Pages {
+		size += len(page.Event.Fields)
+	}
+	s.chargeMessages(kib(size))
+}
+
+// Gap implements hub.Subscriber. A client that sees the state receives new pages after the gap.
+func (s *Session) Gap(sub *hub.Subscription, after, id int64) (hold bool) {
+	s.sendGap(sub.Channel.Name, after, id)
+	if !sub.Filter().State || s.state == closed {
+		return false
+	}
+	if sub.Overtaken() >= maxOvertaken {
+		s.close(wire.CloseSlow, "the pages of the state were not read in time", 0)
+		return false
+	}
+	s.requestPages(sub, false)
+	return true
+}

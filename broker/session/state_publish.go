@@ -1,0 +1,101 @@
+package session
+
+import (
+	"errors"
+	"slices"
+
+	"switchboard/broker/fields"
+	"switchboard/broker/namespace"
+	"switchboard/internal/payload"
+	"switchboard/internal/state"
+	"switchboard/internal/wire"
+)
+
+// publishChange handles a publish that changes the state of the channel.
+func (s *Session) publishChange(req wire.Request) {
+	err := checkChannel(req)
+	var update *state.Update
+	if err == nil {
+		update, err = s.buildUpdate(req)
+	}
+	var key string
+	if err == nil {
+		key, err = s.publishKey(req)
+	}
+	if err == nil {
+		err = s.takePublish(s.m.opts.Access.Namespaces().For(req.Channel), req.Channel)
+	}
+	if err != nil {
+		s.refuse(req.Ref, err)
+		return
+	}
+	p := Publication{Channel: req.Channel, Key: key, Update: update, ExistingOnly: s.m.rates.newChannelWait(s.rateUse()) > 0}
+	var owned *ownership // nil if the update does not make the client an owner
+	if slices.ContainsFunc(update.Ops, func(op state.Op) bool { return op.Own == state.Own }) {
+		owned = s.ensureOwnership(req.Channel)
+		owned.beginUpdate()
+	}
+	call(s, func() (Published, error) {
+		r, err := s.m.opts.Publish(s.m.storeContext(), p)
+		if owned != nil {
+			s.m.owners.endUpdate(owned, err)
+		}
+		return r, err
+	}, func(r Published, err error) {
+		if owned != nil {
+			s.dropUnusedOwnership(owned)
+		}
+		err = s.countPublished(req.Channel, r, err)
+		if refusal, ok := errors.AsType[*state.Refusal](err); ok && s.state != closed {
+			s.refuseChange(req, refusal)
+			return
+		}
+		e := wire.Event{Type: wire.TypePublished, Ref: req.Ref, Channel: req.Channel, ID: &r.ID}
+		if numbers := state.ShowNumbers(r.Numbers); numbers != nil {
+			e.StateEvent = &wire.StateEvent{Fields: numbers}
+		}
+		s.answer(e, err)
+	})
+}
+
+// buildUpdate checks a publish and returns its update. The data of the message needs the right to
+// publish, and each field what its rule says.
+func (s *Session) buildUpdate(req wire.Request) (*state.Update, error) {
+	o, perms := &s.m.opts, s.permissions()
+	limits := o.Limits.Fields
+	limits.Message = o.Limits.payload(perms.rules.For(req.Channel))
+	var data []byte
+	if len(req.Data) > 0 {
+		err := perms.check(namespace.Publish, req.Channel)
+		if err == nil {
+			data, err = payload.Compact(req.Data, limits.Message)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	w := fields.Writer{
+		Subject: perms.subject, Client: s.client, Generation: s.generation, Server: o.ServerID(),
+		HasState: s.stateSubscription(req.Channel) != nil,
+	}
+	u, err := fields.Build(perms.rules, &w, req.Channel, req.Change, data, limits)
+	if refusal, ok := errors.AsType[*wire.Error](err); ok && refusal.Code == wire.Forbidden {
+		o.Metrics.Refused(namespace.Write.String())
+	}
+	return u, err
+}
+
+// refuseChange answers a publish whose update was refused. A client that may read the state also
+// receives the current values of the fields.
+func (s *Session) refuseChange(req wire.Request, refusal *state.Refusal) {
+	var filter state.Filter
+	if sub := s.stateSubscription(req.Channel); sub != nil {
+		filter = sub.Filter()
+	} else if p := s.permissions(); p.rules.Allows(p.subject, namespace.State, req.Channel) {
+		filter.State = true
+	}
+	s.send(wire.Event{
+		Type: wire.TypeError, Ref: req.Ref, Code: string(refusal.Err.Code), Message: refusal.Err.Message,
+		StateEvent: refusal.Show(filter),
+	})
+}

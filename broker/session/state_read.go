@@ -1,0 +1,74 @@
+package session
+
+import (
+	"cmp"
+
+	"switchboard/internal/state"
+	"switchboard/internal/wire"
+	"switchboard/queue"
+)
+
+// maxStateFields is the most fields of one answer to a request for the state.
+const maxStateFields = 1024
+
+// afterHidden is after all names of hidden fields and before all others in the order of names.
+const afterHidden = "$$~"
+
+// readState sends a page of a channel's state. It is not part of a series: it has a ref.
+func (s *Session) readState(req wire.Request) {
+	var prefix string
+	if req.StateRequest != nil {
+		prefix = req.Prefix
+	}
+	if err := s.checkReadState(req, prefix); err != nil {
+		s.refuse(req.Ref, err)
+		return
+	}
+	read := queue.StateRead{
+		Channel: req.Channel, Prefix: prefix, Cursor: max(req.Cursor, afterHidden),
+		Limit: cmp.Or(req.Limit, maxStateFields), Bytes: state.PageBytes,
+	}
+	call(s, func() (queue.StatePage, error) {
+		o := s.m.opts.Queue.ReadStates(s.m.storeContext(), []queue.StateRead{read})[0]
+		return o.Value, o.Err
+	}, func(page queue.StatePage, err error) {
+		e := wire.Event{Type: wire.TypeState, Ref: req.Ref, Channel: req.Channel, ID: &page.ID}
+		e.StateEvent = showPage(page, state.Filter{State: true, Prefix: prefix})
+		if err == nil {
+			s.chargeMessages(kib(len(e.Fields)))
+		}
+		s.answer(e, err)
+	})
+}
+
+func (s *Session) checkReadState(req wire.Request, prefix string) error {
+	err := checkChannel(req)
+	if err == nil {
+		err = s.permissions().checkState(req.Channel, prefix)
+	}
+	switch {
+	case err != nil:
+		return err
+	case !req.Ref.Set:
+		return wire.Errorf(wire.BadRequest, "ref: missing; the answer could be taken for a page of a subscription")
+	case req.Limit < 0 || req.Limit > maxStateFields:
+		return wire.Errorf(wire.BadRequest, "limit: %d is not within 1 and %d", req.Limit, maxStateFields)
+	case req.Cursor != "" && state.CheckName(req.Cursor) != nil:
+		return wire.Errorf(wire.BadRequest, "cursor: no earlier page returned it")
+	}
+	return nil
+}
+
+// showPage returns what the filter shows of a page, with the cursor of the next one.
+func showPage(page queue.StatePage, filter state.Filter) *wire.StateEvent {
+	w := state.FieldsWriter{Filter: filter}
+	next := page.Next
+	for i, f := range page.Fields {
+		shown := f.Show()
+		if !w.Add(f.Name, &shown) { // as JSON the fields are longer than the bytes that were read
+			next = page.Fields[i-1].Name
+			break
+		}
+	}
+	return &wire.StateEvent{Fields: w.JSON(), Cursor: next}
+}

@@ -1,0 +1,191 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"switchboard/broker/hub"
+	"switchboard/broker/namespace"
+	"switchboard/broker/snapshot"
+	"switchboard/internal/state"
+	"switchboard/internal/wire"
+)
+
+// selectorOf returns which part of the state a subscribe or a history asks for, nil for none.
+func selectorOf(req wire.Request) *wire.Selector {
+	if req.StateRequest == nil {
+		return nil
+	}
+	return req.State
+}
+
+// checkState checks whether the client may read the fields of a channel that begin with a prefix.
+func (p permissions) checkState(channel, prefix string) error {
+	if err := p.check(namespace.State, channel); err != nil {
+		return err
+	}
+	if state.CheckPrefix(prefix) != nil {
+		return wire.Errorf(wire.BadRequest, "%.40q is not the beginning of a field's name", prefix)
+	}
+	if strings.HasPrefix(prefix, "$$") {
+		return wire.Errorf(wire.Forbidden, "prefix %.40s: only the backend may see these fields", prefix)
+	}
+	return nil
+}
+
+// filter returns what the client sees of the fields of a channel that begin with a prefix, if it may
+// read the state.
+func (p permissions) filter(channel, prefix string) state.Filter {
+	return state.Filter{State: true, Prefix: prefix, By: p.rules.Allows(p.subject, namespace.Presence, channel)}
+}
+
+// stateRequest is a subscription that begins to see the state, or that needs new pages of it.
+type stateRequest struct {
+	channel *hub.Channel // held by the caller
+	from    int64        // the cursor of the subscription
+	prefix  string
+	pages   bool
+	owner   *ownership // nil if the client was subscribed with the state before
+}
+
+// prepareState makes the pages for a subscription, in the pool. For a client that was not subscribed
+// with the state before, it first stores the end of an earlier subscription. If the client owns
+// fields, it then stores that the client is back.
+func (m *Manager) prepareState(ctx context.Context, r stateRequest) (series *snapshot.Series, err error) {
+	owns := false
+	if r.owner != nil {
+		defer func() { m.owners.endSubscribe(r.owner, owns) }()
+		if err := m.owners.store(ctx, r.owner); err != nil {
+			return nil, err
+		}
+	}
+	if r.pages {
+		if series, err = m.opts.Snapshots.Pages(ctx, r.channel, r.from, r.prefix); err != nil {
+			return nil, err
+		}
+	} else {
+		m.opts.Snapshots.Prepare(r.channel)
+	}
+	if r.owner != nil && m.opts.Snapshots.Owns(r.channel.Name, r.owner.client) {
+		owns = true // also after an error: the store may have executed the call
+		err = m.owners.back(ctx, r.owner)
+	}
+	return series, err
+}
+
+// tryPrepareState is prepareState without a call to the store. It returns false if one is needed.
+func (s *Session) tryPrepareState(req wire.Request, pos hub.Position) (series *snapshot.Series, ok bool) {
+	if s.ownership(req.Channel) != nil || s.m.opts.Snapshots.Owns(req.Channel, s.client) {
+		return nil, false
+	}
+	if !needsPages(req, pos) {
+		return nil, true
+	}
+	return s.m.opts.Snapshots.TryPages(pos.Channel, pos.Cursor, req.State.Prefix)
+}
+
+// beginStateSubscribe returns the ownership of the channel for which prepareSubscribe must be called,
+// or nil if the client does not ask for the state.
+func (s *Session) beginStateSubscribe(req wire.Request) *ownership {
+	if selectorOf(req) == nil {
+		return nil
+	}
+	o := s.ensureOwnership(req.Channel)
+	o.beginSubscribe()
+	return o
+}
+
+// prepareSubscribe is prepareState for a subscribe whose position is acquired, unless err is not nil.
+func (m *Manager) prepareSubscribe(req wire.Request, pos hub.Position, o *ownership, err error) (*snapshot.Series, error) {
+	if err != nil {
+		m.owners.endSubscribe(o, false)
+		return nil, err
+	}
+	return m.prepareState(m.storeContext(), stateRequest{
+		channel: pos.Channel, from: pos.Cursor, prefix: req.State.Prefix, pages: needsPages(req, pos), owner: o,
+	})
+}
+
+// needsPages reports whether pages of the state follow the answer to a subscribe with state. They
+// do not if the client holds the state at its position, and receives all messages since then.
+func needsPages(req wire.Request, pos hub.Position) bool {
+	return !req.Held || req.After == nil || !pos.Recovered
+}
+
+// beginStateSubscription is beginSubscription for a subscription that sees the state.
+func (s *Session) beginStateSubscription(req wire.Request, a acquired) {
+	sub := s.unusedSubscription()
+	filter := s.permissions().filter(req.Channel, req.State.Prefix)
+	if err := s.m.opts.Hub.SubscribeState(sub, s.shard.loop, s, a.pos, filter); err != nil {
+		s.forgetSubscription(sub)
+		s.refuse(req.Ref, filterError(req.Channel, err))
+		a.release(&s.m.opts)
+		return
+	}
+	if s.sendPosition(req, a.pos); s.state != closed {
+		s.joinPresence(sub)
+		s.chargePages(a.series)
+		s.startPages(sub, a.series)
+	}
+	s.beginWatch(req.Channel, a.view)
+}
+
+// filterError returns the refusal of a prefix that is one too many for its channel.
+func filterError(channel string, err error) error {
+	if errors.Is(err, hub.ErrFilters) {
+		return wire.Errorf(wire.RateLimited, "channel %s: its subscribers use too many different prefixes", channel)
+	}
+	return fmt.Errorf("filter of channel %s: %w", channel, err)
+}
+
+// resubscribeState answers a subscribe with state to a channel that the connection is subscribed to.
+// New pages follow, unless the client holds those with the same prefix.
+func (s *Session) resubscribeState(req wire.Request, sub *hub.Subscription) {
+	before := sub.Filter()
+	if req.Held && before.State && before.Prefix == req.State.Prefix {
+		s.sendSubscribed(req, sub)
+		return
+	}
+	if err := sub.SetFilter(s.permissions().filter(req.Channel, req.State.Prefix)); err != nil {
+		s.refuse(req.Ref, filterError(req.Channel, err))
+		return
+	}
+	if s.sendSubscribed(req, sub); s.state != closed {
+		s.requestPages(sub, true)
+	}
+}
+
+// recheckState applies new access rules to a subscription that sees the state. It returns the reason
+// if the client may no longer read the state.
+func (s *Session) recheckState(current permissions, sub *hub.Subscription) error {
+	before := sub.Filter()
+	if !before.State {
+		return nil
+	}
+	channel := sub.Channel.Name
+	if err := current.check(namespace.State, channel); err != nil {
+		return err
+	}
+	after, wasHeld := current.filter(channel, before.Prefix), sub.Held()
+	if after == before {
+		return nil
+	}
+	if err := sub.SetFilter(after); err != nil {
+		return filterError(channel, err)
+	}
+	if !wasHeld {
+		sub.Start() // the pages do not depend on the presence right
+	}
+	return nil
+}
+
+// unsubscribeOwner ends the ownership of the client's fields of a channel, because the subscription
+// was ended.
+func (s *Session) unsubscribeOwner(channel string) {
+	if o := s.ownership(channel); o != nil {
+		o.unsubscribe()
+		s.m.owners.storeLater(o)
+	}
+}
