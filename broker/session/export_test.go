@@ -8,3 +8,6 @@ func HasRateUse(r transport.Receiver) bool {
 	return e != nil && e.rateUse != nil
 }
 func HasExtra(r transport.Receiver) bool { return r.(*Session).extra != nil }
+
+// HasStateUse returns whether a session has a stateUse.
+func HasStateUse(r transport.Receiver) bool { return r.(*Session).stateUse() != nil }

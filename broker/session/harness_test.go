@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -12,6 +13,7 @@ import (
 	"switchboard/broker/hub"
 	"switchboard/broker/loop"
 	"switchboard/broker/session"
+	"switchboard/broker/snapshot"
 	"switchboard/broker/transport"
 	"switchboard/broker/work"
 	"switchboard/internal/dialecttest"
@@ -33,6 +35,7 @@ type socket struct {
 	backlogged bool
 	corks      int  // calls of Cork without Uncork
 	held       bool // something was written while corked
+	heldBytes  int  // written while corked; of many, the connection holds none back
 	written    []wire.Event
 	bytes      int
 	writes     int
@@ -76,6 +79,9 @@ func (s *socket) countWrite() {
 // record decodes frames as the client does.
 func (s *socket) record(frames []byte) {
 	s.bytes += len(frames)
+	if s.heldBytes += len(frames); s.heldBytes > 16<<10 {
+		s.Flush()
+	}
 	for len(frames) > 0 {
 		_, unit, rest := dialect.NextFrame(frames)
 		e, err := spoken.Event(unit)
@@ -91,7 +97,7 @@ func (s *socket) Cork() { s.corks++ }
 
 // Flush implements transport.Conn.
 func (s *socket) Flush() {
-	if s.held {
+	if s.heldBytes = 0; s.held {
 		s.held = false
 		s.writes++
 		s.backlogged = s.backlogged || s.full
@@ -120,18 +126,28 @@ func (s *socket) Close(reason wire.CloseReason, _ string, afterMS int64) {
 type Queue interface {
 	session.Queue
 	hub.Queue
+	snapshot.Queue
 }
 
 // harness is a manager with a store in memory, and one session of it. Only the test calls Tick.
 type harness struct {
 	*session.Manager
-	t        *testing.T
-	loop     *loop.Loop
-	pool     *work.Pool
-	queue    *queue.Memory
-	hub      *hub.Hub
-	sock     *socket
-	receiver transport.Receiver
+	t         *testing.T
+	loop      *loop.Loop
+	pool      *work.Pool
+	queue     *queue.Memory
+	hub       *hub.Hub
+	snapshots *snapshot.Snapshots
+	serverID  atomic.Pointer[string]
+	// hints makes the hub receive the messages that the sessions publish, and the changes of states.
+	hints bool
+	// step changes states. Tests replace it to make the store fail.
+	step func(context.Context, []queue.StateStep) []queue.Outcome[queue.Appended]
+	// beforePublish is called in the pool before a message is stored, afterPublish after it. Nil means
+	// no call. An error of afterPublish replaces the result.
+	beforePublish, afterPublish func() error
+	sock                        *socket
+	receiver                    transport.Receiver
 }
 
 // newHarness returns a harness whose session is the connected client "phone".
@@ -159,18 +175,50 @@ func newUnconnected(t *testing.T, o session.Options, wrap func(Queue) Queue, req
 	pool := work.NewOn(8, func(worker func()) { go worker() }) // idle workers end at once, as a synctest bubble requires
 	h := &harness{t: t, loop: loop.New(0), pool: pool, queue: queue.NewMemory(queue.Options{}, nil), sock: newSocket()}
 	wrapped := wrap(h.queue)
-	reg, self := registry.NewMemory(registry.Options{}), func() string { return "me" }
+	reg, self := registry.NewMemory(registry.Options{}), func() string { return *h.serverID.Load() }
+	h.serverID.Store(new("me"))
 	o.Loops, o.Pool, o.Queue, o.Registry, o.ServerID = []*loop.Loop{h.loop}, h.pool, wrapped, reg, self
 	o.Hub = hub.New(hub.Options{Loops: o.Loops, Pool: h.pool, Registry: reg, Queue: wrapped, ServerID: self, Messages: spoken.New(ping)})
 	h.hub = o.Hub
-	o.Publish = func(ctx context.Context, channel string, data []byte, existingOnly bool) (session.Published, error) {
-		a, err := h.queue.AppendChannel(ctx, queue.ChannelPush{Channel: channel, Data: data, ExistingOnly: existingOnly})
-		return session.Published{ID: a.ID, New: a.Prev == 0}, err
-	}
+	h.snapshots = snapshot.New(snapshot.Options{Hub: h.hub, Queue: wrapped, Pool: h.pool, Messages: spoken.New(ping)})
+	h.step = h.queue.StepStates
+	o.Publish, o.StepStates, o.Snapshots = h.publish, h.stepStates, h.snapshots
 	h.Manager = session.New(o)
 	h.onLoop(func() { h.receiver = h.Accept(h.loop, h.sock, requests) })
 	h.settle()
 	return h
+}
+
+// publish implements session.Options.Publish.
+func (h *harness) publish(ctx context.Context, p session.Publication) (session.Published, error) {
+	if h.beforePublish != nil {
+		if err := h.beforePublish(); err != nil {
+			return session.Published{}, err
+		}
+	}
+	a, err := h.queue.AppendChannel(ctx, queue.ChannelPush{
+		Channel: p.Channel, Data: p.Data, Key: p.Key, ExistingOnly: p.ExistingOnly, Update: p.Update,
+	})
+	h.hint(p.Channel, a)
+	if h.afterPublish != nil && err == nil {
+		err = h.afterPublish()
+	}
+	return session.Published{ID: a.ID, New: a.Prev == 0, Numbers: a.Numbers}, err
+}
+
+// stepStates implements session.Options.StepStates.
+func (h *harness) stepStates(ctx context.Context, steps []queue.StateStep) []queue.Outcome[queue.Appended] {
+	outcomes := h.step(ctx, steps)
+	for i, o := range outcomes {
+		h.hint(steps[i].Channel, o.Value)
+	}
+	return outcomes
+}
+
+func (h *harness) hint(channel string, a queue.Appended) {
+	if c := h.hub.Channel(channel); h.hints && c != nil && a.ID > 0 {
+		c.Hint(a.ID, a.Prev, a.Data)
+	}
 }
 
 // onLoop runs f on the loop and waits for it.

@@ -1,0 +1,144 @@
+package session_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"switchboard/broker/session"
+	"switchboard/internal/state"
+	"switchboard/internal/wire"
+	"switchboard/queue"
+)
+
+// newLargeState returns a harness whose channel a has a state of about n pages.
+func newLargeState(t *testing.T, pages int) *harness {
+	h := newStateHarness(t, session.Options{})
+	for page := range pages {
+		fields := make(map[string]string)
+		for i := range 4 {
+			fields[fmt.Sprintf("p%02d/%d", page, i)] = string(large(8000))
+		}
+		h.backendSet("a", fields)
+	}
+	return h
+}
+
+// TestPagesDuringBacklog: pages are written as the socket takes them, and messages after them.
+func TestPagesDuringBacklog(t *testing.T) {
+	h := newLargeState(t, 5)
+	d := h.connectDevice("watcher")
+	d.setFull(true)
+	var f state.Follower
+	events := d.expect("subscribed state", `{"type":"subscribe","channel":"a","state":true}`)
+	follow(t, &f, events)
+	series := *events[1].ID
+	h.expect("published", "", "", `{"type":"publish","channel":"a","set":{"p00/1":1,"new":2},"del":["p04/1"]}`)
+	h.tick(2) // the hub resumes subscribers that lag, but not this one
+	h.hub.Tick()
+	h.settle()
+	if events := d.received(); len(events) > 0 {
+		t.Fatalf("written to a full socket: %v", types(events))
+	}
+	for page := 2; page <= 5; page++ {
+		d.drain(true)
+		events := d.received()
+		if types(events) != "state" || *events[0].ID != series || events[0].First || events[0].More != (page < 5) {
+			t.Fatalf("page %d: %v", page, types(events))
+		}
+		follow(t, &f, events)
+	}
+	d.drain(false)
+	events = d.received()
+	if types(events) != "message" {
+		t.Fatalf("after the pages: %v", types(events))
+	}
+	follow(t, &f, events)
+	h.wantFollowed("a", &f)
+}
+
+// TestEndDuringPages ends the subscription, or the connection, while pages are left.
+func TestEndDuringPages(t *testing.T) {
+	h := newLargeState(t, 4)
+	d := h.connectDevice("watcher")
+	d.setFull(true)
+	d.expect("subscribed state", `{"type":"subscribe","channel":"a","state":true}`)
+	d.send(`{"type":"unsubscribe","channel":"a"}`) // waits for the socket
+	d.send(`{"type":"subscribe","channel":"b","state":true}`)
+	d.drain(false)
+	events := d.received()
+	if types(events) != "state state state unsubscribed subscribed state" {
+		t.Errorf("received %v", types(events))
+	}
+	d.setFull(true)
+	d.expect("subscribed", `{"type":"subscribe","channel":"a","state":true}`) // the pages are ready, so nothing is held back
+	d.end()
+	h.onLoop(func() {
+		if session.HasStateUse(d.receiver) {
+			t.Error("the session still has pages")
+		}
+	})
+	if n := h.hub.SubscriberCount("a"); n != 0 {
+		t.Errorf("%d subscribers are left", n)
+	}
+}
+
+// TestGapSendsNewPages: a client whose position is trimmed receives a gap and then new pages.
+func TestGapSendsNewPages(t *testing.T) {
+	h := newLargeState(t, 2)
+	d := h.connectDevice("watcher")
+	var f state.Follower
+	follow(t, &f, d.expect("subscribed state state", `{"type":"subscribe","channel":"a","state":true}`))
+	d.setFull(true)
+	h.expect("published", "", "", `{"type":"publish","channel":"a","set":{"n":0}}`)
+	h.trim("a", 400)
+	d.drain(false)
+	events := d.received()
+	if types(events) != "message gap state state message" {
+		t.Fatalf("received %v", types(events))
+	}
+	follow(t, &f, events)
+	h.wantFollowed("a", &f)
+	h.expect("published", "", "", `{"type":"publish","channel":"a","set":{"last":1}}`)
+	follow(t, &f, d.received())
+	h.wantFollowed("a", &f)
+}
+
+// trim makes the channel forget its messages: it stores n messages, of which it keeps one.
+func (h *harness) trim(channel string, n int) {
+	h.t.Helper()
+	for i := range n {
+		u := &state.Update{Writer: state.BackendHolder, Ops: []state.Op{{Field: "n", Kind: state.Set, Value: fmt.Appendf(nil, "%d", i)}}}
+		a, err := h.queue.AppendChannel(h.t.Context(), queue.ChannelPush{Channel: channel, Update: u, Cap: 1})
+		if err != nil {
+			h.t.Fatal(err)
+		}
+		h.hint(channel, a)
+	}
+	h.settle()
+}
+
+// TestOvertakenPages: a client that is too slow for two series of pages in a row is closed.
+func TestOvertakenPages(t *testing.T) {
+	h := newLargeState(t, 3)
+	d := h.connectDevice("watcher")
+	d.setFull(true)
+	d.expect("subscribed state", `{"type":"subscribe","channel":"a","state":true}`)
+	h.trim("a", 400)
+	var got []string
+	for range 20 {
+		d.drain(true)
+		if events := d.received(); len(events) > 0 {
+			got = append(got, types(events))
+		}
+		h.trim("a", 400)
+	}
+	if got, want := strings.Join(got, " "), "state state gap state state state gap"; got != want {
+		t.Errorf("received %s, want %s", got, want)
+	}
+	h.onLoop(func() {
+		if d.sock.closed != wire.CloseSlow {
+			t.Errorf("closed as %q", d.sock.closed)
+		}
+	})
+}
