@@ -35,7 +35,7 @@ type Broker struct {
 	hub      *hub.Hub
 	sessions *session.Manager
 	pusher   *delivery.Pusher
-	states   *snapshot.Snapshots // of channels; nil if the store keeps no states
+	states   *snapshot.Snapshots // of channels
 	presence *presence.Presence
 	selfTest *selfTest
 	metrics  *metrics

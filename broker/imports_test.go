@@ -52,7 +52,7 @@ var mayImport = map[string][]string{
 	"broker/hub":            {"internal/state", "internal/wire", "queue", "broker/dialect", "broker/loop", "broker/work"},
 	"broker/snapshot":       {"internal/state", "internal/wire", "queue", "broker/dialect", "broker/hub", "broker/work"},
 	"broker/hook":           {"internal/payload", "internal/backend", "internal/wire", "webhook"}, // it signs like webhooks
-	"broker/session":        {"internal/payload", "internal/wire", "queue", "registry", "broker/dialect", "broker/hook", "broker/hub", "broker/limit", "broker/loop", "broker/namespace", "broker/presence", "broker/work", "broker/transport"},
+	"broker/session":        {"internal/payload", "internal/state", "internal/wire", "queue", "registry", "broker/dialect", "broker/fields", "broker/hook", "broker/hub", "broker/limit", "broker/loop", "broker/namespace", "broker/presence", "broker/snapshot", "broker/work", "broker/transport"},
 	"broker/peer":           {"registry", "broker/auth"},
 	"broker/delivery":       {"internal/state", "queue", "registry", "broker/peer"},
 	"broker/sim":            {},

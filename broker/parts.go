@@ -81,9 +81,8 @@ func (b *Broker) newHub(loops []*loop.Loop) *hub.Hub {
 
 func (b *Broker) newPusher() *delivery.Pusher {
 	o := b.opts
-	states, _ := o.Store.Queue.(delivery.States)
 	return delivery.New(delivery.Options{
-		Registry: o.Store.Registry, Queue: o.Store.Queue, States: states, Self: b.ID, Live: b.Live,
+		Registry: o.Store.Registry, Queue: o.Store.Queue, States: o.Store.Queue, Self: b.ID, Live: b.Live,
 		Local: b.handleHint, Remote: b.sendHint, Stored: b.metrics.store,
 		Keep: b.access.retention, SetAckDeadline: o.Store.SetAckDeadline, Epoch: o.Store.Epoch,
 		Lost: func() { b.rebinding.request() },
@@ -103,12 +102,12 @@ func (b *Broker) newSessions(loops []*loop.Loop) *session.Manager {
 	o := b.opts
 	s := session.Options{
 		Hub: b.hub, Pool: b.pool, Loops: loops, Registry: o.Store.Registry, Queue: o.Store.Queue,
-		ServerID: b.ID, Publish: b.publish, Presence: b.presence,
+		ServerID: b.ID, Publish: b.publish, StepStates: b.pusher.StepStates, Snapshots: b.states, Presence: b.presence,
 		Access: session.Access{Namespaces: b.access.namespaces.Load, Anonymous: o.Access.Anonymous},
 		Hooks:  b.hooks.forSessions(),
 		Limits: session.Limits{
 			Message: o.Limits.MessageBytes, Channels: o.Limits.Channels, NewChannels: o.Limits.NewChannels,
-			MessageRate: o.Limits.MessageRate, ByteRate: o.Limits.ByteRate,
+			MessageRate: o.Limits.MessageRate, ByteRate: o.Limits.ByteRate, Fields: o.Limits.fields(),
 		},
 		Timing: session.Timing{
 			Connect: o.Timing.Connect, Backlog: o.Timing.Slow, Renewal: o.Timing.Refresh,
@@ -135,9 +134,11 @@ func (b *Broker) newSessions(loops []*loop.Loop) *session.Manager {
 }
 
 // publish implements session.Options.Publish.
-func (b *Broker) publish(ctx context.Context, channel string, data []byte, existingOnly bool) (session.Published, error) {
-	r, err := b.pusher.ToChannel(ctx, channel, delivery.Payload{Data: data, ExistingOnly: existingOnly})
-	return session.Published{ID: r.ID, New: r.New}, err
+func (b *Broker) publish(ctx context.Context, p session.Publication) (session.Published, error) {
+	r, err := b.pusher.ToChannel(ctx, p.Channel, delivery.Payload{
+		Data: p.Data, Key: p.Key, ExistingOnly: p.ExistingOnly, Update: p.Update,
+	})
+	return session.Published{ID: r.ID, New: r.New, Numbers: r.Numbers}, err
 }
 
 // connectionEvicted counts an HTTP connection without an API key that was closed to make room for

@@ -45,6 +45,10 @@ func (b *Broker) rebind(runCtx context.Context, formerID string, request int64) 
 		b.sessions.RenewAll()
 		b.presence.Resync(b.hub.ChannelNames())
 		b.hub.MarkAllDirty()
+		if err := b.sessions.RestoreOwners(ctx); err != nil {
+			b.log.Warn().Err(err).Msg("could not store which owners of fields are connected; a later beat tries again")
+			return
+		}
 		losses, err := b.pusher.Confirm(ctx)
 		if err != nil {
 			b.log.Warn().Err(err).Msg("could not check for lost messages; a later beat tries again")

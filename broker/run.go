@@ -100,9 +100,7 @@ func (b *Broker) shutdown(servers []*server) {
 	for _, s := range servers {
 		s.shutdown(ctx)
 	}
-	if b.states != nil {
-		b.states.Close()
-	}
+	b.states.Close()
 	waitUntilDone(ctx, b.waitForJobs)
 	waitUntilDone(ctx, func() { b.hub.UnbindAll(ctx) })
 }
@@ -137,9 +135,7 @@ func (b *Broker) tickLoop(ctx context.Context) error {
 			return nil
 		case <-tick.C:
 			b.hub.Tick()
-			if b.states != nil {
-				b.states.Tick()
-			}
+			b.states.Tick()
 			b.sessions.Tick()
 			b.presence.Tick()
 		}

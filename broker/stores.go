@@ -36,6 +36,7 @@ type serverRegistry interface {
 type Queue interface {
 	api.Queue
 	delivery.Queue
+	delivery.States
 	hub.Queue
 	session.Queue
 }
