@@ -10,7 +10,7 @@ import (
 func (s *store) StepStates(ctx context.Context, steps []queue.StateStep) []queue.Outcome[queue.Appended] {
 	out := make([]queue.Outcome[queue.Appended], len(steps))
 	for i, step := range steps {
-		about := subject{channel: step.Channel, client: step.Conn.Client, server: step.Conn.Server}
+		about := subject{channel: step.Channel, client: step.Conn.Client, owner: step.Conn.Server}
 		out[i].Value, out[i].Err = callStore(ctx, s, "StepState", about, func(ctx context.Context) (queue.Appended, error) {
 			o := s.w.queue.StepStates(ctx, []queue.StateStep{step})[0]
 			return o.Value, o.Err

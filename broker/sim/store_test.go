@@ -313,7 +313,3 @@ func (s *store) Release(ctx context.Context, client, server string) (user string
 	}, client, server)
 	return r.user, r.generation, r.released, err
 }
-
-func (s *store) ReadStates(context.Context, []queue.StateRead) []queue.Outcome[queue.StatePage] {
-	panic("sim: channels have no state")
-}
