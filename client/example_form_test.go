@@ -100,7 +100,7 @@ func ExampleClient_Update() {
 	amy.save(ctx, "title", "Our plan", seen.ID, func(other string) string { return "Our " + other })
 	bob.next()
 
-	// It prints:
+	// Output:
 	// amy opens the form: 0 fields
 	// amy sees title = "Plan"
 	// bob opens the form: 1 fields
