@@ -106,14 +106,17 @@ func TestPagesOfState(t *testing.T) {
 				`200 {"channels":[{"channel":"p","id":#1,"fields":{"b":[#1,4],"$$x":null,"a/3":[#1,3]}},` +
 					`{"channel":"never","id":0,"fields":{"b":null,"$$x":null,"a/3":null}},` +
 					`{"channel":"$all","id":0,"fields":{"b":null,"$$x":null,"a/3":null}}]}`},
-			{`{"channel":"q","set":{"a":"` + large + `","b":"` + large + `"}}`, `200 {"results":[{"channel":"q","id":#2,"servers":0}]}`},
-			{`{"channel":"q","set":{"c":"` + large + `"}}`, `200 {"results":[{"channel":"q","id":#3,"servers":0}]}`},
-			{`GET /v1/channels/q/state`, `200 {"channel":"q","id":#3,"fields":{"a":[#2,"` + large + `"],"b":[#2,"` + large + `"]},"cursor":"b"}`},
-			{`GET /v1/channels/q/state?cursor=b`, `200 {"channel":"q","id":#3,"fields":{"c":[#3,"` + large + `"]}}`},
+		})
+		c.ids = nil // two channels may use the same id
+		c.run([][2]string{
+			{`{"channel":"q","set":{"a":"` + large + `","b":"` + large + `"}}`, `200 {"results":[{"channel":"q","id":#1,"servers":0}]}`},
+			{`{"channel":"q","set":{"c":"` + large + `"}}`, `200 {"results":[{"channel":"q","id":#2,"servers":0}]}`},
+			{`GET /v1/channels/q/state`, `200 {"channel":"q","id":#2,"fields":{"a":[#1,"` + large + `"],"b":[#1,"` + large + `"]},"cursor":"b"}`},
+			{`GET /v1/channels/q/state?cursor=b`, `200 {"channel":"q","id":#2,"fields":{"c":[#2,"` + large + `"]}}`},
 			{`POST /v1/state/query {"channels":["q"],"fields":["a","b","c"]}`,
-				`200 {"channels":[{"channel":"q","id":#3,"fields":{"a":[#2,"` + large + `"],"b":[#2,"` + large + `"],"c":[#3]}}]}`},
+				`200 {"channels":[{"channel":"q","id":#2,"fields":{"a":[#1,"` + large + `"],"b":[#1,"` + large + `"],"c":[#2]}}]}`},
 			{`{"channel":"q","del":["a"],"if":{"a":0,"b":0,"c":0}}`, `409 {"error":{"code":"conflict","message":"field a: it does not meet the condition",` +
-				`"fields":{"a":[#2,"` + large + `"],"b":[#2,"` + large + `"],"c":[#3]}}}`},
+				`"fields":{"a":[#1,"` + large + `"],"b":[#1,"` + large + `"],"c":[#2]}}}`},
 		})
 	})
 }
