@@ -27,8 +27,8 @@ var mayImport = map[string][]string{
 	"queue":                 {"internal/redispipe", "internal/state"},
 	"webhook":               {"internal/backend"},              // backends import it
 	"events":                {"internal/redispipe", "webhook"}, // webhook defines the meaning of the answers
-	"events/recording":      {"registry", "events"},
-	"events/truth":          {"registry", "queue"},
+	"events/recording":      {"registry", "queue", "events"},
+	"events/truth":          {"internal/state", "registry", "queue", "events"},
 	"janitor":               {"internal/latency", "internal/loglimit", "internal/state", "registry", "queue", "events"}, // it runs the rounds of events
 	"client":                {"internal/state", "internal/wire"},
 	"bench":                 {"client", "internal/freeport", "internal/wire", "bench/*"},

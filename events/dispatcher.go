@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Truth is the source of truth about users, channels and messages. Package truth implements it over
+// Truth is the source of truth about users, channels, messages and fields. Package truth implements it over
 // a registry and a queue.
 type Truth interface {
 	// Online reports for each user whether one of its clients is connected to any instance.
@@ -23,6 +23,40 @@ type Truth interface {
 	// Acknowledged reports whether the client, or another client of the message's acknowledgement
 	// group, has acknowledged the message.
 	Acknowledged(ctx context.Context, client string, id int64) (bool, error)
+	// EndFields removes from each channel's state the fields that have ended, and returns all fields
+	// that have ended after the position. The results are in the order of the positions.
+	EndFields(ctx context.Context, positions []FieldsPosition) []EndedFields
+	// Fields returns the state of each channel, in their order.
+	Fields(ctx context.Context, channels []string) []FieldsState
+}
+
+// FieldsPosition is an id in a channel's log.
+type FieldsPosition struct {
+	Channel string
+	After   int64
+}
+
+// FieldsState describes a channel's state.
+type FieldsState struct {
+	Last  int64 // id of the last message of the channel's log
+	Due   int64 // earliest end of a field, Unix ms; 0 for none
+	Empty bool  // the channel has no fields
+	Err   error // if set, the rest is not valid
+}
+
+// EndedFields are the fields of a channel that have ended after a position.
+type EndedFields struct {
+	FieldsState
+	Messages []EndedMessage // in the order of the log
+	Upto     int64          // the log has been read up to this id
+	More     bool           // there may be more Messages after Upto: repeat the call
+}
+
+// EndedMessage is a message about fields that have ended.
+type EndedMessage struct {
+	ID      int64
+	Cleared bool              // all fields have ended
+	Gone    map[string]string // the reason for each field: expired or left
 }
 
 // Sender sends events, each a JSON object, in one delivery. [switchboard/webhook.Sender] implements
@@ -76,8 +110,9 @@ type Dispatcher struct {
 	// sendMu allows one SendRound at a time. A second one would find all outboxes leased.
 	sendMu sync.Mutex
 
-	sweepMu sync.Mutex     // allows one SweepRound at a time; guards the field below
-	cursors [Shards]string // where the next SweepRound continues in each shard
+	sweepMu sync.Mutex     // allows one SweepRound at a time; guards the fields below
+	cursors [Shards]string // where the next SweepRound continues in each shard, among the reported entries
+	tracked [Shards]string // and among the tracked channels
 }
 
 // NewDispatcher validates opts and registers the metrics.

@@ -29,31 +29,53 @@ func (d *Dispatcher) DueRound(ctx context.Context) (Report, error) {
 
 func (d *Dispatcher) checkDue(ctx context.Context, shard int) (report Report, err error) {
 	for err == nil && ctx.Err() == nil {
-		var claims []Claim
+		var claims, fields []Claim
 		if claims, err = d.opts.Store.Claim(ctx, shard, pageSize, claimTTL); err != nil {
 			break
 		}
-		var results []CheckResult
-		results, err = d.check(ctx, claims) // may return results with an error
-		for _, r := range results {
-			// Sequential, so that the events are in the order in which the entries became due.
-			settled, settleErr := d.opts.Store.Settle(ctx, shard, r)
-			if settleErr != nil {
-				return report, settleErr
-			}
-			if settled.Valid {
-				report.Checked++
-			}
-			if settled.Created {
-				report.Created++
-			}
-			report.DeadLettered += settled.DeadLettered
+		n := len(claims)
+		claims, fields = splitClaims(claims)
+		err = d.settle(ctx, shard, claims, &report)
+		if fieldsErr := d.settleFields(ctx, shard, fields, &report); err == nil {
+			err = fieldsErr
 		}
-		if len(claims) < pageSize {
+		if n < pageSize {
 			break
 		}
 	}
 	return report, err
+}
+
+// splitClaims splits claims into those of tracked channels and the other ones.
+func splitClaims(claims []Claim) (others, fields []Claim) {
+	for _, c := range claims {
+		if c.Entry[:2] == fieldsPrefix {
+			fields = append(fields, c)
+		} else {
+			others = append(others, c)
+		}
+	}
+	return others, fields
+}
+
+// settle checks the claims of users, channels and messages.
+func (d *Dispatcher) settle(ctx context.Context, shard int, claims []Claim, report *Report) error {
+	results, err := d.check(ctx, claims) // may return results with an error
+	for _, r := range results {
+		// Sequential, so that the events are in the order in which the entries became due.
+		settled, settleErr := d.opts.Store.Settle(ctx, shard, r)
+		if settleErr != nil {
+			return settleErr
+		}
+		if settled.Valid {
+			report.Checked++
+		}
+		if settled.Created {
+			report.Created++
+		}
+		report.DeadLettered += settled.DeadLettered
+	}
+	return err
 }
 
 // check returns the results for claims, in their order. It omits claims whose state could not be

@@ -23,10 +23,12 @@ const (
 	// MessageUndelivered means that no client has acknowledged a message within the time that its
 	// push gave.
 	MessageUndelivered Kind = "message_undelivered"
+	// FieldsGone means that fields of a channel's state have ended by themselves.
+	FieldsGone Kind = "fields_gone"
 )
 
 // Kinds contains all kinds of events.
-var Kinds = []Kind{UserOnline, UserOffline, ChannelOccupied, ChannelVacated, MessageUndelivered}
+var Kinds = []Kind{UserOnline, UserOffline, ChannelOccupied, ChannelVacated, MessageUndelivered, FieldsGone}
 
 // CheckKinds returns an error that names the first unknown kind.
 func CheckKinds(kinds []Kind) error {
@@ -53,6 +55,7 @@ const (
 	userPrefix     = "u:"
 	channelPrefix  = "c:"
 	deadlinePrefix = "d:"
+	fieldsPrefix   = "f:"
 )
 
 // shardOf returns the shard for a name. The changes of a user and the messages to the user are in
@@ -87,4 +90,14 @@ type undeliveredEvent struct {
 	User    string          `json:"user,omitempty"`
 	Clients []ClientMessage `json:"clients"`
 	Data    json.RawMessage `json:"data"`
+}
+
+// fieldsEvent is the event of fields that have ended.
+type fieldsEvent struct {
+	Type    Kind   `json:"type"`
+	Channel string `json:"channel"`
+	Message int64  `json:"message"` // id in the channel's log
+	Cleared bool   `json:"cleared,omitempty"`
+	// Gone has the reason for each field: expired or left.
+	Gone map[string]string `json:"gone,omitempty"`
 }

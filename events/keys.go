@@ -19,6 +19,9 @@ func (k keys) reported(shard int) string { return k.name("told", shard) }
 // deadlines is a HASH of the records of messages with an acknowledgement deadline.
 func (k keys) deadlines(shard int) string { return k.name("watch", shard) }
 
+// fields is a HASH of the tracked channels.
+func (k keys) fields(shard int) string { return k.name("fields", shard) }
+
 // outbox is a LIST of the events to send.
 func (k keys) outbox(shard int) string { return k.name("out", shard) }
 

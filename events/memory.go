@@ -34,6 +34,7 @@ type memoryShard struct {
 	reported    map[string]bool   // the entries last reported present
 	records     map[string][]byte // of messages with a deadline
 	recordBytes int
+	fields      map[string]Tracked // by entry
 
 	outbox          []QueuedEvent
 	outboxBytes     int
@@ -58,7 +59,7 @@ func NewMemory(opts StoreOptions) *Memory {
 		m.now = time.Now
 	}
 	for i := range m.shards {
-		m.shards[i] = memoryShard{due: map[string]dueEntry{}, reported: map[string]bool{}, records: map[string][]byte{}}
+		m.shards[i] = memoryShard{due: map[string]dueEntry{}, reported: map[string]bool{}, records: map[string][]byte{}, fields: map[string]Tracked{}}
 	}
 	return m
 }
@@ -124,7 +125,11 @@ func (m *Memory) Claim(_ context.Context, shard, n int, ttl time.Duration) ([]Cl
 	for _, entry := range entries[:min(n, len(entries))] {
 		s.lastClaim++
 		s.due[entry] = dueEntry{at: now + max(ttl.Milliseconds(), 1), claim: s.lastClaim}
-		claims = append(claims, Claim{Entry: entry, Token: decimal(s.lastClaim), Record: s.records[entry]})
+		claim := Claim{Entry: entry, Token: decimal(s.lastClaim), Record: s.records[entry]}
+		if tracked, found := s.fields[entry]; found {
+			claim.Record = []byte(tracked.String())
+		}
+		claims = append(claims, claim)
 	}
 	return claims, nil
 }
@@ -151,15 +156,20 @@ func (m *Memory) Settle(_ context.Context, shard int, r CheckResult) (Settled, e
 	if r.Event == nil {
 		return Settled{Valid: true}, nil
 	}
+	return Settled{Valid: true, Created: true, DeadLettered: m.appendEvent(s, shard, now, r.ID, r.Event)}, nil
+}
+
+// appendEvent appends an event to the outbox, and returns how many older events became dead letters
+// to make room. If id is empty, it chooses one.
+func (m *Memory) appendEvent(s *memoryShard, shard int, now int64, id string, event []byte) (deadLettered int) {
 	seq := s.nextSeq(now)
-	id := cmp.Or(r.ID, fmt.Sprintf("%d-%d", seq, shard))
-	s.push(QueuedEvent{seq, slices.Concat(fmt.Appendf(nil, `{"id":"%s","at":%d,`, id, now), r.Event)})
-	settled := Settled{Valid: true, Created: true}
+	id = cmp.Or(id, fmt.Sprintf("%d-%d", seq, shard))
+	s.push(QueuedEvent{seq, slices.Concat(fmt.Appendf(nil, `{"id":"%s","at":%d,`, id, now), event)})
 	for len(s.outbox) > 1 && (len(s.outbox) > m.limits.outbox || s.outboxBytes > m.limits.outboxBytes) {
 		m.deadLetterHead(s, Full, now)
-		settled.DeadLettered++
+		deadLettered++
 	}
-	return settled, nil
+	return deadLettered
 }
 
 // nextSeq returns the next sequence number.

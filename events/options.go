@@ -18,12 +18,13 @@ const (
 
 // limits are the limits of one shard.
 type limits struct {
-	due, outbox, deadLetters                    int
+	due, fields, outbox, deadLetters            int
 	deadlineBytes, outboxBytes, deadLetterBytes int
 }
 
 var defaultLimits = limits{
 	due: 100_000, deadlineBytes: 32 << 20,
+	fields: 50_000, // half of the due list, so that long leases leave room for users
 	outbox: 10_000, outboxBytes: 16 << 20,
 	deadLetters: 1000, deadLetterBytes: 4 << 20,
 }

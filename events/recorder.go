@@ -128,6 +128,8 @@ func (d AckDeadline) name() string {
 const (
 	byID  = "i" // client and message id
 	byKey = "k" // user and key
+	// byLogID begins the id of an event about fields: a hash of channel and id.
+	byLogID = "f"
 )
 
 // hash returns source, followed by a hash of the parts. The separator is unambiguous, because names

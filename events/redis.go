@@ -17,24 +17,27 @@ var (
 	scheduleScript    = redispipe.MustScript(luaFiles, "schedule")
 	setDeadlineScript = redispipe.MustScript(luaFiles, "set_deadline")
 	claimScript       = redispipe.MustScript(luaFiles, "claim")
-	settleScript      = redispipe.MustScript(luaFiles, "settle")
+	settleScript      = redispipe.MustScript(luaFiles, "settle", "append_event")
 	takeScript        = redispipe.MustScript(luaFiles, "take")
 	sentScript        = redispipe.MustScript(luaFiles, "sent")
 	deadLetterScript  = redispipe.MustScript(luaFiles, "dead_letter")
 	requeueScript     = redispipe.MustScript(luaFiles, "requeue")
+
+	scheduleFieldsScript = redispipe.MustScript(luaFiles, "schedule_fields")
+	settleFieldsScript   = redispipe.MustScript(luaFiles, "settle_fields", "append_event")
 )
 
 var _ Store = (*Redis)(nil)
 
-// Redis is a [Store] that processes share. Each call runs one script in one slot, except Schedule,
-// which runs one script per shard in a Redis Cluster.
+// Redis is a [Store] that processes share. Each call runs one script in one slot, except Schedule
+// and ScheduleFields, which run one script per shard in a Redis Cluster.
 type Redis struct {
 	pipe   *redispipe.Pipe
 	limits limits
 	keys   keys
 	ttl    int64 // Retention, ms
 
-	schedule *redispipe.BatchScript
+	schedule, scheduleFields *redispipe.BatchScript
 }
 
 // NewRedis returns a store that uses pipe. The options must be valid: call [StoreOptions.Validate]
@@ -42,6 +45,9 @@ type Redis struct {
 func NewRedis(pipe *redispipe.Pipe, opts StoreOptions) *Redis {
 	r := &Redis{pipe: pipe, limits: defaultLimits, keys: keys(opts.Prefix), ttl: Retention.Milliseconds()}
 	r.schedule = &redispipe.BatchScript{Script: scheduleScript, Shared: []any{&r.limits.due, r.ttl}}
+	r.scheduleFields = &redispipe.BatchScript{
+		Script: scheduleFieldsScript, Shared: []any{&r.limits.fields, trackLookBack.Milliseconds(), r.ttl},
+	}
 	return r
 }
 

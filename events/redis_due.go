@@ -38,6 +38,12 @@ func (r *Redis) Schedule(ctx context.Context, grace time.Duration, checks ...Che
 			Script: r.schedule, Keys: []string{r.keys.due(b.shard), r.keys.reported(b.shard)}, Args: []any{millis(grace), b.entries.String()},
 		}
 	}
+	return r.runChecks(ctx, checks, batches, targets)
+}
+
+// runChecks runs a script for each batch of checks. The script returns a digit for each check: 1, or
+// 0 if there was no room.
+func (r *Redis) runChecks(ctx context.Context, checks []Check, batches []*checkBatch, targets []redispipe.Target) []error {
 	errs := make([]error, len(checks))
 	for i, reply := range r.pipe.EvalEach(ctx, targets...) {
 		digits, _ := reply.Value.(string)
@@ -93,7 +99,7 @@ func scheduleError(entry string, scheduled int64, err error) error {
 
 // Claim implements [Store].
 func (r *Redis) Claim(ctx context.Context, shard, n int, ttl time.Duration) ([]Claim, error) {
-	list, err := r.evalArray(ctx, claimScript, []string{r.keys.due(shard), r.keys.deadlines(shard)}, n, millis(ttl))
+	list, err := r.evalArray(ctx, claimScript, []string{r.keys.due(shard), r.keys.deadlines(shard), r.keys.fields(shard)}, n, millis(ttl))
 	fields := toStrings(list)
 	if err == nil && (len(list) != len(fields) || len(fields)%3 != 0) {
 		err = errReply
@@ -138,27 +144,30 @@ func (r *Redis) ReportedPresent(ctx context.Context, shard int, cursor string, n
 	return entries, next, nil
 }
 
-func (r *Redis) scanReported(ctx context.Context, shard int, cursor string, n int) ([]string, string, error) {
+func (r *Redis) scanReported(ctx context.Context, shard int, cursor string, n int) (entries []string, next string, err error) {
+	pairs, next, err := r.scanHash(ctx, r.keys.reported(shard), cursor, n)
+	for pair := range slices.Chunk(pairs, 2) {
+		entries = append(entries, pair[0])
+	}
+	return entries, next, err
+}
+
+// scanHash returns a page of the fields and values of a hash. After the last page it renews the TTL,
+// so that an entry may stay for longer than Retention.
+func (r *Redis) scanHash(ctx context.Context, key, cursor string, n int) (pairs []string, next string, err error) {
 	var position uint64
 	if cursor != "" {
-		var err error
 		if position, err = strconv.ParseUint(cursor, 10, 64); err != nil {
 			return nil, "", err
 		}
 	}
-	key := r.keys.reported(shard)
 	scan := redis.NewScanCmd(ctx, nil, "hscan", key, position, "count", n)
 	if err := r.pipe.Do(ctx, scan); err != nil {
 		return nil, "", err
 	}
-	pairs, position := scan.Val()
-	var entries []string
-	for pair := range slices.Chunk(pairs, 2) {
-		entries = append(entries, pair[0])
-	}
+	pairs, position = scan.Val()
 	if position > 0 {
-		return entries, strconv.FormatUint(position, 10), nil
+		return pairs, strconv.FormatUint(position, 10), nil
 	}
-	// Renew the TTL, so that an entry may be present for longer than Retention.
-	return entries, "", r.pipe.Do(ctx, redis.NewBoolCmd(ctx, "pexpire", key, r.ttl))
+	return pairs, "", r.pipe.Do(ctx, redis.NewBoolCmd(ctx, "pexpire", key, r.ttl))
 }

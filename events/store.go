@@ -13,17 +13,17 @@ var (
 	ErrFenced = errors.New("events: the lease is no longer held")
 )
 
-// A Check is a user or channel to check.
+// A Check is a user, a channel, or the fields of a channel to check.
 type Check struct {
 	Shard int    // of the user or channel, as shardOf returns it
-	Entry string // u:<user> or c:<channel>
+	Entry string // u:<user>, c:<channel> or f:<channel>
 }
 
 // A Claim is an entry of the due list that no other process checks until the claim expires.
 type Claim struct {
 	Entry  string
 	Token  string // fencing token for Settle
-	Record []byte // record of a message with a deadline; nil if the store has lost it
+	Record []byte // of a message with a deadline or a tracked channel; nil if the store has none
 }
 
 // A CheckResult is the result of checking a claimed entry.
@@ -99,6 +99,17 @@ type Store interface {
 	// is ""; next is "" after the last page. An entry may be in several pages. An entry that is
 	// present during the whole walk is in at least one.
 	ReportedPresent(ctx context.Context, shard int, cursor string, n int) (entries []string, next string, err error)
+
+	// ScheduleFields schedules checks of tracked channels. A check that is scheduled for an earlier
+	// time stays. With track, the channels become tracked, if they are not; else channels that are
+	// not tracked are ignored. Fields that end from then on are reported. The errors are in the order
+	// of the checks; an error is ErrFull if there is no room for another tracked channel.
+	ScheduleFields(ctx context.Context, track bool, checks ...FieldsCheck) []error
+	// SettleFields ends a claim of a tracked channel: it appends the events to the outbox and
+	// schedules the next check. It changes nothing if the reported position is no longer r.Before.
+	SettleFields(ctx context.Context, shard int, r FieldsResult) (Settled, error)
+	// TrackedChannels returns a page of about n tracked channels, like ReportedPresent.
+	TrackedChannels(ctx context.Context, shard int, cursor string, n int) (channels []TrackedChannel, next string, err error)
 
 	// Take leases the outbox and returns its head: at most n events and maxBatchBytes. The batch has
 	// no events if the outbox is empty, if another process holds the lease, or if the next

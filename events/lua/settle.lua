@@ -22,14 +22,10 @@
 -- events that were moved to the dead letters
 -- cost O(log entries + events moved or dropped)
 
-local call = redis.call
 local score = call('ZSCORE', KEYS[1], ARGV[1])
 if not score or tonumber(score) ~= tonumber(ARGV[2]) then
 	return -1
 end
-local now = call('TIME')
-local ms = now[1] * 1000 + math.floor(now[2] / 1000)
-local time = string.format('%d', ms)
 call('ZREM', KEYS[1], ARGV[1])
 if string.sub(ARGV[1], 1, 2) == 'd:' then
 	local bytes = call('HSTRLEN', KEYS[3], ARGV[1])
@@ -53,40 +49,5 @@ end
 if ARGV[4] == '' then
 	return 0
 end
-
--- A sequence number is at least 4096 × the time in ms since 2020-01-01 UTC (1577836800000).
-local seq = string.format('%d', math.max((ms - 1577836800000) * 4096, tonumber(call('HGET', KEYS[6], 'last') or 0) + 1))
-local id = ARGV[5] ~= '' and ARGV[5] or seq .. '-' .. ARGV[6]
-local event = seq .. ':{"id":"' .. id .. '","at":' .. time .. ',' .. ARGV[4]
-local length, bytes = call('RPUSH', KEYS[4], event), #event
-if length > 1 then -- else the events that out_bytes counts have expired
-	bytes = bytes + tonumber(call('HGET', KEYS[6], 'out_bytes') or 0)
-end
-
--- If the outbox is too large, its oldest events move to the dead letters. If those are too many,
--- the oldest are dropped.
-local moved, letterBytes = 0, 0
-while length > 1 and (length > tonumber(ARGV[7]) or bytes > tonumber(ARGV[8])) do
-	local oldest = call('LPOP', KEYS[4])
-	length, bytes = length - 1, bytes - #oldest
-	local letter = 'full:' .. time .. string.match(oldest, '^%d+(:.*)$')
-	call('RPUSH', KEYS[5], letter)
-	moved, letterBytes = moved + 1, letterBytes + #letter
-end
-call('HSET', KEYS[6], 'last', seq, 'out_bytes', bytes)
-if moved > 0 then
-	local letters = call('LLEN', KEYS[5])
-	if letters == moved then
-		call('HDEL', KEYS[6], 'dead_bytes') -- the dead letters that it counted have expired
-	end
-	local size = call('HINCRBY', KEYS[6], 'dead_bytes', letterBytes)
-	while letters > 1 and (letters > tonumber(ARGV[9]) or size > tonumber(ARGV[10])) do
-		letters = letters - 1
-		size = call('HINCRBY', KEYS[6], 'dead_bytes', -#call('LPOP', KEYS[5]))
-		call('HINCRBY', KEYS[6], 'dropped', 1)
-	end
-	call('PEXPIRE', KEYS[5], ARGV[11])
-end
-call('PEXPIRE', KEYS[4], ARGV[11])
-call('PEXPIRE', KEYS[6], ARGV[11])
-return 1 + moved
+local limits = {tonumber(ARGV[7]), tonumber(ARGV[8]), tonumber(ARGV[9]), tonumber(ARGV[10]), ARGV[11]}
+return 1 + append_event(KEYS[4], KEYS[5], KEYS[6], ARGV[6], ARGV[5], ARGV[4], limits)

@@ -24,6 +24,9 @@ type Registry interface {
 // Queue has the methods of a queue that Truth calls.
 type Queue interface {
 	Client(ctx context.Context, client string) (c queue.Client, known bool, err error)
+	StepStates(ctx context.Context, steps []queue.StateStep) []queue.Outcome[queue.Appended]
+	ReadStates(ctx context.Context, reads []queue.StateRead) []queue.Outcome[queue.StatePage]
+	ReadChannels(ctx context.Context, reads []queue.ChannelRead) []queue.Outcome[queue.Page]
 }
 
 // Truth implements events.Truth.

@@ -66,6 +66,7 @@ var Table = []Row{
 	{whole(`qq_s_\{\d+\}`), "hash", TTL},
 	{whole(`ev_due_\{ev\d+\}`), "zset", TTL},
 	{whole(`ev_told_\{ev\d+\}`), "hash", TTL},
+	{whole(`ev_fields_\{ev\d+\}`), "hash", TTL},
 	{whole(`ev_watch_\{ev\d+\}`), "hash", TTL},
 	{whole(`ev_out_\{ev\d+\}`), "list", TTL},
 	{whole(`ev_dead_\{ev\d+\}`), "list", TTL},
