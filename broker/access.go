@@ -71,6 +71,12 @@ func (a *access) retention(channel string) (messages int, age time.Duration) {
 	return 0, 0
 }
 
+// fieldsGone reports whether the namespace of a channel asks for events when fields end.
+func (a *access) fieldsGone(channel string) bool {
+	r := a.namespaces.Load().For(channel)
+	return r != nil && r.FieldsGone
+}
+
 // Reload replaces the keys, tokens and namespaces by those of o and ignores its other fields.
 // Connections stay, since a verified token is good until it expires. Subscriptions that the new
 // namespaces forbid end, and their clients are notified. If it returns an error, nothing has

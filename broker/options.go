@@ -95,6 +95,9 @@ type StoreOptions struct {
 	// SetAckDeadline records a push with notify_after: if no client acknowledges the message in time,
 	// the backend receives an event. Zero means that such pushes are refused.
 	SetAckDeadline func(ctx context.Context, d delivery.AckDeadline) error
+	// FieldEnds makes the backend receive events when fields end, in namespaces with FieldsGone. Zero
+	// means no such events.
+	FieldEnds delivery.FieldEnds
 }
 
 // AccessOptions are the access rules: who may connect, call the API, and use which channel.

@@ -124,6 +124,13 @@ func positive(node *yaml.Node) (float64, error) {
 	return v, nil
 }
 
+func boolean(node *yaml.Node) (bool, error) {
+	if node.ShortTag() != "!!bool" {
+		return false, errors.New("want true or false")
+	}
+	return strconv.ParseBool(strings.ToLower(node.Value))
+}
+
 func whole(node *yaml.Node) (int, error) {
 	v, err := strconv.Atoi(node.Value)
 	if err != nil || v < 1 || node.ShortTag() != "!!int" {

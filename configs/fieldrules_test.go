@@ -22,7 +22,7 @@ func TestFieldRules(t *testing.T) {
       "doc/*":         {write: [grant, users]}
       "p/{n}/*":       {write: anyone, of: "member/{n}", grace: 2s}
       "closed":        {}
-  news: {state_keep: 1h, grace: never}
+  news: {state_keep: 1h, grace: never, fields_gone: true}
 `)}, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -39,10 +39,10 @@ func TestFieldRules(t *testing.T) {
 		{Pattern: "p/{n}/*", Write: namespace.Anyone, Of: "member/{n}", Grace: 2 * time.Second},
 		{Pattern: "closed"},
 	}
-	if !reflect.DeepEqual(r.Fields, want) || r.State != namespace.Users|namespace.Grant || r.StateKeep != namespace.KeepForever || r.Grace != time.Minute {
+	if !reflect.DeepEqual(r.Fields, want) || r.State != namespace.Users|namespace.Grant || r.StateKeep != namespace.KeepForever || r.Grace != time.Minute || r.FieldsGone {
 		t.Errorf("got %+v", r)
 	}
-	if r := o.Access.Namespaces.For("news"); r.StateKeep != time.Hour || r.Grace != namespace.GraceNever || r.State != namespace.BackendOnly {
+	if r := o.Access.Namespaces.For("news"); r.StateKeep != time.Hour || r.Grace != namespace.GraceNever || r.State != namespace.BackendOnly || !r.FieldsGone {
 		t.Errorf("got %+v", r)
 	}
 }
@@ -70,6 +70,7 @@ func TestBadFieldRules(t *testing.T) {
 		"the state for claim":   {"  state: claim\n", `line 3: namespaces.room:*.state: "claim" is none of`},
 		"no time to keep":       {"  state_keep: never\n", `line 3: namespaces.room:*.state_keep: want a duration like 2s or 30m, got "never"; or forever`},
 		"no grace of the state": {"  grace: -1s\n", "line 3: namespaces.room:*.grace: want a duration"},
+		"no truth value":        {"  fields_gone: 1\n", "line 3: namespaces.room:*.fields_gone: want true or false"},
 		"a long grace":          {"  grace: 100000h\n", "line 2: namespaces.room:*: grace: "},
 	} {
 		_, err := LoadBroker([]string{"--config", write(t, "b.yaml", "namespaces:\n 'room:*':\n"+c.yaml)}, nil)

@@ -69,11 +69,13 @@ func readRule(r *namespace.Rule, section, name string, value *yaml.Node) (err er
 		r.StateKeep, err = durationOr(value, "forever", namespace.KeepForever)
 	case "grace":
 		r.Grace, err = durationOr(value, "never", namespace.GraceNever)
+	case "fields_gone":
+		r.FieldsGone, err = boolean(value)
 	case "fields":
 		return fieldRules(r, value, join(section, name))
 	default:
 		return unknownKey("subscribe", "publish", "presence", "history", "history_messages", "history_age", "message", "publish_rate",
-			"state", "state_keep", "grace", "fields")
+			"state", "state_keep", "grace", "fields", "fields_gone")
 	}
 	return err
 }

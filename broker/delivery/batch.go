@@ -191,6 +191,7 @@ func (p *Pusher) pushWave(ctx context.Context, wave []*Push) {
 }
 
 func (p *Pusher) toChannels(ctx context.Context, pushes []*Push) {
+	pushes = p.trackAll(ctx, pushes)
 	start := time.Now()
 	list := make([]queue.ChannelPush, len(pushes))
 	for i, push := range pushes {
@@ -198,11 +199,16 @@ func (p *Pusher) toChannels(ctx context.Context, pushes []*Push) {
 	}
 	outcomes := p.opts.Queue.AppendChannels(ctx, list)
 	took := time.Since(start)
+	changes := trackedChanges{Pusher: p}
 	for i, push := range pushes {
 		var err error
 		push.Channel, err = p.afterChannelAppend(push.Name, push.Payload, outcomes[i].Value, outcomes[i].Err, took)
 		push.finish(err)
+		if push.Update != nil {
+			changes.add(push.Name, outcomes[i].Value)
+		}
 	}
+	changes.report(ctx)
 }
 
 func (p *Pusher) toClients(ctx context.Context, pushes []*Push) {

@@ -41,7 +41,8 @@ type States interface {
 	StepStates(ctx context.Context, steps []queue.StateStep) []queue.Outcome[queue.Appended]
 }
 
-// Options configures a Pusher. All fields but Epoch, Keep, SetAckDeadline and States are required.
+// Options configures a Pusher. All fields but Epoch, Keep, SetAckDeadline, States and FieldEnds are
+// required.
 type Options struct {
 	Registry Registry
 	Queue    Queue
@@ -60,6 +61,10 @@ type Options struct {
 	SetAckDeadline func(ctx context.Context, d AckDeadline) error
 	// States changes states without a push. Nil means that no caller uses StepStates.
 	States States
+	// FieldEnds makes the backend receive events about the fields of the channels for which
+	// TracksFields returns true. Nil means no events.
+	FieldEnds    FieldEnds
+	TracksFields func(channel string) bool
 }
 
 // Pusher stores messages and notifies the owners of their channels or clients.
@@ -105,9 +110,18 @@ type ChannelResult struct {
 
 // ToChannel stores payload in the channel and notifies the servers with subscribers.
 func (p *Pusher) ToChannel(ctx context.Context, channel string, payload Payload) (ChannelResult, error) {
+	if err := p.track(ctx, channel, payload); err != nil {
+		return ChannelResult{}, err
+	}
 	start := time.Now()
 	a, err := p.opts.Queue.AppendChannel(ctx, p.channelPush(channel, payload))
-	return p.afterChannelAppend(channel, payload, a, err, time.Since(start))
+	r, err := p.afterChannelAppend(channel, payload, a, err, time.Since(start))
+	if payload.Update != nil {
+		changes := trackedChanges{Pusher: p}
+		changes.add(channel, a)
+		changes.report(ctx)
+	}
+	return r, err
 }
 
 func (p *Pusher) channelPush(channel string, payload Payload) queue.ChannelPush {

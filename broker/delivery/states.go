@@ -12,6 +12,7 @@ import (
 // subscribers of each change. The outcome of a step that changes nothing has the ID 0.
 func (p *Pusher) StepStates(ctx context.Context, steps []queue.StateStep) []queue.Outcome[queue.Appended] {
 	outcomes := p.opts.States.StepStates(ctx, steps)
+	changes := trackedChanges{Pusher: p}
 	for i, o := range outcomes {
 		channel := steps[i].Channel
 		if o.Err != nil && !errors.Is(o.Err, queue.ErrStale) { // a stale step may have removed fields that were due
@@ -19,6 +20,8 @@ func (p *Pusher) StepStates(ctx context.Context, steps []queue.StateStep) []queu
 			continue
 		}
 		p.announce(channel, o.Value, o.Value.Data)
+		changes.add(channel, o.Value)
 	}
+	changes.report(ctx)
 	return outcomes
 }

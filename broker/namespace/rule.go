@@ -49,6 +49,8 @@ type Rule struct {
 	Grace time.Duration
 	// Fields say who may write which fields. A field that fits no pattern belongs to the backend.
 	Fields []FieldRule
+	// FieldsGone sends the event fields_gone to the backend when fields end. Zero means no events.
+	FieldsGone bool
 
 	fields []FieldRule // Fields by precedence
 	prefix string      // the name without * or {user}

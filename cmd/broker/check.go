@@ -146,6 +146,9 @@ func limits(r *namespace.Rule) string {
 	case r.StateKeep > 0:
 		list = append(list, fmt.Sprintf("state kept for %v", r.StateKeep))
 	}
+	if r.FieldsGone {
+		list = append(list, "an event for fields that end")
+	}
 	return strings.Join(list, ", ")
 }
 

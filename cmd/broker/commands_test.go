@@ -24,6 +24,7 @@ namespaces:
   "room:*":
     state: users
     state_keep: forever
+    fields_gone: true
     fields:
       "member/{user}": {write: users, own: always, max: 4}
       "seat/*": {write: claim, ttl: 10m, max: 100, bytes: 256, grace: never}
@@ -114,7 +115,7 @@ func TestCheckFields(t *testing.T) {
 	_, out, _ := command("", nil, "check", "--config", path, "--user", "alice", "--channel", "room:1",
 		"--field", "member/alice", "--field", "member/bob", "--field", "seat/A,1", "--field", "seat/A1", "--field", "p/7/hat", "--field", "$room")
 	_, fields, _ := strings.Cut(out, "  state      yes  namespace room:*: state is open to users\n")
-	if want := `  limits          state kept forever
+	if want := `  limits          state kept forever, an event for fields that end
   field      yes  member/alice: namespace room:*, fields member/{user}: write is open to users
                   the client owns it, 4 fields in member/, ends 15s after its owner has left
   field      no   member/bob: namespace room:*, fields member/{user}: the name has another user

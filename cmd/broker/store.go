@@ -32,6 +32,7 @@ func openStore(settings configs.Broker, opts *broker.Options) (store, error) {
 	reg := registry.NewRedis(redis.Pipe, settings.Registry())
 	opts.Store.Registry = setup.RecordChanges(settings.Webhooks, eventStore, reg, opts.Logger)
 	opts.Store.SetAckDeadline = setup.SetAckDeadline(settings.Webhooks, eventStore)
+	opts.Store.FieldEnds = setup.FieldEnds(settings.Webhooks, eventStore, redis.Watch.Epoch, opts.Logger)
 	queueOptions := settings.Queue()
 	queueOptions.Replaced = redis.Watch.Replaced
 	opts.Store.Queue = queue.NewRedis(redis.Pipe, queueOptions)
@@ -51,6 +52,7 @@ func openMemory(settings configs.Broker, opts *broker.Options) (store, error) {
 	recorded := setup.RecordChanges(settings.Webhooks, eventStore, reg, opts.Logger)
 	opts.Store.Registry, opts.Store.Queue = recorded, messages
 	opts.Store.SetAckDeadline = setup.SetAckDeadline(settings.Webhooks, eventStore)
+	opts.Store.FieldEnds = setup.FieldEnds(settings.Webhooks, eventStore, nil, opts.Logger)
 	rounds := janitor.Options{Registry: recorded, Queue: messages, Logger: opts.Logger, Registerer: opts.Registerer}
 	dispatcher, closeSender, err := setup.NewDispatcher(settings.Webhooks, eventStore, reg, messages, opts.Logger, opts.Registerer)
 	if err != nil {

@@ -55,6 +55,33 @@ func TestLog(t *testing.T) {
 	redisLog{zerolog.Nop()}.Printf(t.Context(), "%s", "harmless without a log")
 }
 
+// TestFieldEnds: FieldEnds returns nil without an endpoint, and if the events are not wanted.
+func TestFieldEnds(t *testing.T) {
+	settings := configs.Webhooks{URL: "http://127.0.0.1:9000/"}
+	store := events.NewMemory(events.StoreOptions{})
+	if FieldEnds(configs.Webhooks{}, store, nil, zerolog.Nop()) != nil {
+		t.Error("FieldEnds without an endpoint: want nil")
+	}
+	if settings.Events = []string{string(events.UserOnline)}; FieldEnds(settings, store, nil, zerolog.Nop()) != nil {
+		t.Error("FieldEnds without fields_gone: want nil")
+	}
+	settings.Events = nil // all
+	if errs := FieldEnds(settings, store, nil, zerolog.Nop()).Track(t.Context(), []string{"room"}); errs[0] != nil {
+		t.Fatal(errs)
+	}
+	tracked := 0
+	for shard := range events.Shards {
+		channels, _, err := store.TrackedChannels(t.Context(), shard, "", 2)
+		if err != nil {
+			t.Fatal(err)
+		}
+		tracked += len(channels)
+	}
+	if tracked != 1 {
+		t.Errorf("%d tracked channels, want 1", tracked)
+	}
+}
+
 // TestSetAckDeadline: SetAckDeadline returns nil without an endpoint, and if the events are not
 // wanted.
 func TestSetAckDeadline(t *testing.T) {
