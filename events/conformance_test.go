@@ -27,6 +27,14 @@ func TestConformance(t *testing.T) {
 		{"deadline records are limited", testDeadlineLimit},
 		{"entries reported present are listed in pages", testReportedPages},
 
+		{"a channel is tracked before its fields are checked", testTrack},
+		{"the earliest check of fields counts", testFieldsEarliest},
+		{"a check of fields that is scheduled during a claim stays", testFieldsDuringClaim},
+		{"the reported position is the fencing token of fields", testFieldsFenced},
+		{"a channel without fields is tracked for a while", testFieldsIdle},
+		{"tracked channels are limited and listed in pages", testTrackedPages},
+		{"events of fields are appended in order", testFieldsEvents},
+
 		{"events have sequence numbers, ids and times", testSeqs},
 		{"events leave the outbox in order", testSent},
 		{"the size of a batch is limited", testTakeBytes},

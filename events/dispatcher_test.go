@@ -27,6 +27,9 @@ func TestDispatcher(t *testing.T) {
 		{"a sweep finds changes that were not recorded", testSweep},
 		{"a sweep walks over many entries page by page", testSweepPages},
 		{"unacknowledged messages", testUndelivered},
+		{"fields that end", testFieldsGone},
+		{"fields that end are found without a call", testFieldsSwept},
+		{"the tracking of fields that are not wanted ends", testFieldsUnwanted},
 		{"a failing truth is queried again", testTruthFails},
 		{"many users at once", testMany},
 

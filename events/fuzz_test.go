@@ -10,6 +10,7 @@ import (
 func FuzzElements(f *testing.F) {
 	f.Add("739912873345024:{}")
 	f.Add("full:1794225600000:{\"id\":\"1\"}")
+	f.Add("739912873345024 1794225600000 1")
 	f.Add("::")
 	f.Add("9223372036854775808:x")
 	f.Fuzz(func(t *testing.T, element string) {
@@ -17,6 +18,11 @@ func FuzzElements(f *testing.F) {
 			again, err := parseQueuedEvent(fmt.Sprintf("%d:%s", q.Seq, q.Event))
 			if err != nil || again.Seq != q.Seq || string(again.Event) != string(q.Event) {
 				t.Errorf("%q is parsed as %v, and again as %v, %v", element, q, again, err)
+			}
+		}
+		if tracked, err := parseTracked(element); err == nil {
+			if again, err := parseTracked(tracked.String()); err != nil || again != tracked {
+				t.Errorf("%q is parsed as %v, and again as %v, %v", element, tracked, again, err)
 			}
 		}
 		if l, err := parseDeadLetter(element); err == nil {

@@ -21,7 +21,69 @@ type fakeTruth struct {
 	mu      sync.Mutex // guards the fields below
 	entries map[string]bool
 	acked   map[ClientMessage]bool
-	err     error // every call returns it
+	fields  map[string]*fakeFields // by channel
+	err     error                  // every call returns it
+}
+
+// fakeFields is the state of a channel.
+type fakeFields struct {
+	log   []EndedMessage // with and without fields that have ended
+	due   int64
+	empty bool
+}
+
+func (f *fakeFields) state() FieldsState {
+	s := FieldsState{Due: f.due, Empty: f.empty}
+	if n := len(f.log); n > 0 {
+		s.Last = f.log[n-1].ID
+	}
+	return s
+}
+
+// setFields changes the state of a channel.
+func (f *fakeTruth) setFields(channel string, change func(*fakeFields)) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.fields[channel] == nil {
+		f.fields[channel] = &fakeFields{}
+	}
+	change(f.fields[channel])
+}
+
+func (f *fakeTruth) Fields(_ context.Context, channels []string) []FieldsState {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	states := make([]FieldsState, len(channels))
+	for i, channel := range channels {
+		if c := f.fields[channel]; c != nil {
+			states[i] = c.state()
+		}
+		states[i].Err = f.err
+	}
+	return states
+}
+
+// EndFields returns at most two messages at a time.
+func (f *fakeTruth) EndFields(ctx context.Context, positions []FieldsPosition) []EndedFields {
+	ended := make([]EndedFields, len(positions))
+	for i, p := range positions {
+		ended[i].FieldsState = f.Fields(ctx, []string{p.Channel})[0]
+		f.mu.Lock()
+		c := f.fields[p.Channel]
+		for _, m := range c.log {
+			if m.ID <= p.After {
+				continue
+			}
+			if ended[i].More = len(ended[i].Messages) == 2; ended[i].More {
+				break
+			}
+			if ended[i].Upto = m.ID; m.Cleared || m.Gone != nil {
+				ended[i].Messages = append(ended[i].Messages, m)
+			}
+		}
+		f.mu.Unlock()
+	}
+	return ended
 }
 
 func (f *fakeTruth) set(entry string, present bool) {
@@ -89,6 +151,9 @@ type received struct {
 	Channel string
 	Clients []ClientMessage
 	Data    json.RawMessage
+	Message int64
+	Cleared bool
+	Gone    map[string]string
 }
 
 func (r received) String() string { return string(r.Type) + " " + r.User + r.Channel }
@@ -188,7 +253,7 @@ type harness struct {
 }
 
 func newHarness(t *testing.T, open openFunc, change func(*Options)) *harness {
-	h := &harness{t: t, testStore: open(t), endpoint: newEndpoint(t), truth: &fakeTruth{entries: map[string]bool{}, acked: map[ClientMessage]bool{}}}
+	h := &harness{t: t, testStore: open(t), endpoint: newEndpoint(t), truth: &fakeTruth{entries: map[string]bool{}, acked: map[ClientMessage]bool{}, fields: map[string]*fakeFields{}}}
 	h.Dispatcher = h.newDispatcher(change)
 	return h
 }

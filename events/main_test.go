@@ -33,8 +33,10 @@ type testStore struct {
 	advance func(t *testing.T, d time.Duration)
 	// ageEvents advances the time of the events in shard 3. They must not be leased.
 	ageEvents func(t *testing.T, d time.Duration)
-	client    func(t *testing.T) redis.UniversalClient // nil for Memory
-	keys      keys
+	// ageTracked makes the tracked channels as old as if the time d had passed since they were tracked.
+	ageTracked func(t *testing.T, d time.Duration)
+	client     func(t *testing.T) redis.UniversalClient // nil for Memory
+	keys       keys
 
 	deadLettered int // events that appendEvent has moved to the dead letters
 }
@@ -70,7 +72,26 @@ func overRedis(client redis.UniversalClient) *testStore {
 		}
 	}
 	s.ageEvents = func(t *testing.T, d time.Duration) { t.Helper(); ageEvents(t, client, r.keys, 3, d) }
+	s.ageTracked = func(t *testing.T, d time.Duration) {
+		t.Helper()
+		for shard := range Shards {
+			ageTracked(t, client, r.keys, shard, d)
+		}
+	}
 	return s
+}
+
+// ageTracked makes the tracked channels of a shard as old as if the time d had passed.
+func ageTracked(t *testing.T, client redis.UniversalClient, k keys, shard int, d time.Duration) {
+	t.Helper()
+	records, err := client.HGetAll(t.Context(), k.fields(shard)).Result()
+	ok(t, err)
+	for entry, record := range records {
+		tracked, err := parseTracked(record)
+		ok(t, err)
+		tracked.Renewed -= d.Milliseconds()
+		ok(t, client.HSet(t.Context(), k.fields(shard), entry, tracked.String()).Err())
+	}
 }
 
 // ageShard makes the entries and the lease of a shard as old as if the time d had passed.
@@ -114,7 +135,17 @@ func openMemory(*testing.T) *testStore {
 	c := &clock{now: time.Date(2026, 11, 5, 12, 0, 0, 0, time.UTC)}
 	m := NewMemory(StoreOptions{Now: c.Now})
 	advance := func(_ *testing.T, d time.Duration) { c.advance(d) }
-	return &testStore{Store: m, setLimits: func(l limits) { m.limits = l }, advance: advance, ageEvents: advance}
+	return &testStore{
+		Store: m, setLimits: func(l limits) { m.limits = l }, advance: advance, ageEvents: advance,
+		ageTracked: func(_ *testing.T, d time.Duration) {
+			for shard := range Shards {
+				for entry, tracked := range m.shards[shard].fields {
+					tracked.Renewed -= d.Milliseconds()
+					m.shards[shard].fields[entry] = tracked
+				}
+			}
+		},
+	}
 }
 
 // clock is a clock that tests advance.

@@ -39,10 +39,14 @@ func TestKeyLimits(t *testing.T) {
 	check("after Settle of a message", 3)
 	ok(t, s.SetDeadline(t.Context(), 3, "d:9", []byte("{}"), time.Hour))
 	check("after SetDeadline", 5)
+	s.scheduleFields(t, true, 1)
+	check("after ScheduleFields", 6)
+	s.settleX(t, s.claimX(t))
+	check("after SettleFields", 6)
 	b := s.take(t, 1)
-	check("after Take", 5)
+	check("after Take", 6)
 	ok(t, s.Refused(t.Context(), b, b.Events[0].Seq, Refused, 0))
-	check("after Refused", 6)
+	check("after Refused", 7)
 	b = s.take(t, 1)
 	_, err := s.Failed(t.Context(), b, b.Events[0].Seq, 0, time.Hour)
 	ok(t, err)
@@ -50,7 +54,7 @@ func TestKeyLimits(t *testing.T) {
 	ok(t, s.Sent(t.Context(), b, b.Events[len(b.Events)-1].Seq, 0))
 	_, err = s.Requeue(t.Context(), 3, 10)
 	ok(t, err)
-	check("after Sent and Requeue", 5)
+	check("after Sent and Requeue", 6)
 }
 
 // TestCheckAtEndOfClaim schedules a check for the millisecond in which a claim of the same entry
@@ -77,6 +81,19 @@ func TestReportedTTLRenewed(t *testing.T) {
 	_, _, err := s.ReportedPresent(t.Context(), 3, "", 10)
 	ok(t, err)
 	if left := client.PTTL(t.Context(), s.keys.reported(3)).Val(); left < Retention/2 {
+		t.Errorf("TTL %v", left)
+	}
+}
+
+// TestTrackedTTLRenewed is TestReportedTTLRenewed for tracked channels.
+func TestTrackedTTLRenewed(t *testing.T) {
+	s := openRedis(t)
+	client := s.client(t)
+	s.scheduleFields(t, true, 0)
+	ok(t, client.PExpire(t.Context(), s.keys.fields(3), time.Hour).Err())
+	_, _, err := s.TrackedChannels(t.Context(), 3, "", 10)
+	ok(t, err)
+	if left := client.PTTL(t.Context(), s.keys.fields(3)).Val(); left < Retention/2 {
 		t.Errorf("TTL %v", left)
 	}
 }
@@ -116,6 +133,23 @@ func TestCountersOfExpiredKeys(t *testing.T) {
 	equal(t, "dead letters", s.deadLetters(t), []string{"refused 7", "full 7"})
 }
 
+// TestForeignTracked checks that a channel is tracked again if the store has a foreign record of it.
+func TestForeignTracked(t *testing.T) {
+	s := openRedis(t)
+	s.scheduleFields(t, true, 1)
+	ok(t, s.client(t).HSet(t.Context(), s.keys.fields(3), "f:x", "foreign").Err())
+	claim := s.claims(t, 3)[0]
+	if _, err := parseTracked(string(claim.Record)); err == nil {
+		t.Fatal("the foreign record is valid")
+	}
+	equal(t, "valid", s.settleX(t, FieldsResult{Claim: Claim{Entry: claim.Entry, Token: claim.Token}}), false)
+	equal(t, "due", s.due(t, 3), nil)
+	_, _, found := s.trackedX(t)
+	equal(t, "tracked", found, false)
+	s.scheduleFields(t, true, 1)
+	equal(t, "valid", s.settleX(t, s.claimX(t)), true)
+}
+
 // TestForeignData checks that foreign values in the keys make errors and no panics.
 func TestForeignData(t *testing.T) {
 	s := openRedis(t)
@@ -130,6 +164,17 @@ func TestForeignData(t *testing.T) {
 		{"schedule", s.keys.due(3), func(ctx context.Context) error { return s.scheduleOne(ctx, 3, "u:x", 0) }},
 		{"set deadline", s.keys.deadlines(3), func(ctx context.Context) error { return s.SetDeadline(ctx, 3, "d:x", []byte("{}"), 1) }},
 		{"reported present", s.keys.reported(3), func(ctx context.Context) error { _, _, err := s.ReportedPresent(ctx, 3, "", 1); return err }},
+		{"schedule fields", s.keys.fields(3), func(ctx context.Context) error {
+			return s.Store.ScheduleFields(ctx, true, FieldsCheck{Check{3, "f:x"}, 1})[0]
+		}},
+		{"settle fields", s.keys.fields(3), func(ctx context.Context) error {
+			_, err := s.SettleFields(ctx, 3, FieldsResult{Claim: Claim{Entry: "f:x", Token: "1"}})
+			return err
+		}},
+		{"tracked channels", s.keys.fields(3), func(ctx context.Context) error {
+			_, _, err := s.TrackedChannels(ctx, 3, "", 1)
+			return err
+		}},
 		{"take", s.keys.outbox(3), func(ctx context.Context) error { _, err := s.Take(ctx, 3, 1, claimTTL); return err }},
 		{"dead letters", s.keys.deadLetters(3), func(ctx context.Context) error { _, err := s.DeadLetters(ctx, 3, 0, 1); return err }},
 		{"requeue", s.keys.deadLetters(3), func(ctx context.Context) error { _, err := s.Requeue(ctx, 3, 1); return err }},
