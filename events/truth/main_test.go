@@ -10,6 +10,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"switchboard/events"
 	"switchboard/internal/redispipe"
 	"switchboard/internal/redistest"
 	"switchboard/queue"
@@ -44,6 +45,8 @@ type testQueue interface {
 	Unbind(ctx context.Context, client string, generation int64) error
 	AppendClient(ctx context.Context, push queue.ClientPush) (queue.ClientAppended, error)
 	Ack(ctx context.Context, client string, generation, id int64) (int, error)
+	AppendChannel(ctx context.Context, push queue.ChannelPush) (queue.Appended, error)
+	AppendChannels(ctx context.Context, pushes []queue.ChannelPush) []queue.Outcome[queue.Appended]
 }
 
 // stores is the registry and the queue of a test.
@@ -52,6 +55,7 @@ type stores struct {
 	testRegistry
 	queue       testQueue
 	expireLease func(server string)
+	events      events.Store // nil for the stores in memory
 }
 
 // eachStore runs a test for each implementation of the stores.
@@ -69,7 +73,7 @@ func eachStore(t *testing.T, test func(s *stores)) {
 				}
 			}
 		}
-		test(&stores{t, r, queue.NewMemory(queue.Options{}, nil), expire})
+		test(&stores{t, r, queue.NewMemory(queue.Options{}, nil), expire, nil})
 	})
 	t.Run("redis", func(t *testing.T) { test(overRedis(t, server.Client(t))) })
 	t.Run("cluster", func(t *testing.T) { test(overRedis(t, cluster.Client(t))) })
@@ -81,6 +85,7 @@ func overRedis(t *testing.T, client redis.UniversalClient) *stores {
 	return &stores{
 		t, registry.NewRedis(pipe, registry.Options{Prefix: prefix}), queue.NewRedis(pipe, queue.Options{Prefix: prefix}),
 		func(server string) { ok(t, client.Del(t.Context(), prefix+"s_{"+server+"}").Err()) },
+		events.NewRedis(pipe, events.StoreOptions{Prefix: prefix}),
 	}
 }
 
