@@ -41,7 +41,7 @@ type workload struct {
 	abandon time.Duration // calls are sometimes abandoned within this time; 0 for never
 	ended   func() bool   // ends the clients early; may be nil
 
-	state.Limits
+	state.Limits // of most updates
 }
 
 // run runs the clients over the stores: each client uses one of them.
@@ -133,6 +133,9 @@ func (c *client) awaitStore() {
 func (c *client) update(number int64) {
 	u := &state.Update{
 		Data: fmt.Append(nil, number), Writer: c.writer, Client: fmt.Sprint("client", c.index), Generation: 1, Server: "s1", Limits: c.Limits,
+	}
+	if c.oneIn(4) { // as if its server had other settings
+		u.Limits = state.Limits{}
 	}
 	for _, name := range c.names(c.IntN(3) * c.IntN(2)) {
 		u.If = append(u.If, c.condition(name))
