@@ -24,11 +24,8 @@ func callStore[T any](ctx context.Context, s *store, op string, about subject, d
 	c := &call{node: s.node, caller: s.name, op: op, subject: about, args: strings.TrimSuffix(fmt.Sprintln(args...), "\n")}
 	c.do = func() (any, error) { return do(context.Background()) }
 	value, err := s.w.park(ctx, c)
-	if err != nil {
-		var zero T
-		return zero, err
-	}
-	return value.(T), nil
+	answer, _ := value.(T) // a refused update has an answer too
+	return answer, err
 }
 
 // callStoreErr parks a call that returns only an error.
@@ -201,7 +198,7 @@ func (s *store) PushRequest(context.Context, queue.Request) error {
 func (s *store) AppendChannel(ctx context.Context, push queue.ChannelPush) (queue.Appended, error) {
 	return callStore(ctx, s, "AppendChannel", subject{channel: push.Channel}, func(ctx context.Context) (queue.Appended, error) {
 		return s.w.queue.AppendChannel(ctx, push)
-	}, push.Channel, string(push.Data))
+	}, push.Channel, string(push.Data), describeUpdate(push.Update))
 }
 
 func (s *store) AppendClient(ctx context.Context, push queue.ClientPush) (queue.ClientAppended, error) {
