@@ -43,6 +43,7 @@ type testQueue interface {
 	BindClients(ctx context.Context, claims []queue.Claim) []queue.Outcome[queue.Bound]
 	AppendChannel(ctx context.Context, push queue.ChannelPush) (queue.Appended, error)
 	ReadChannel(ctx context.Context, channel string, after int64, limit int) (queue.Page, error)
+	ReadChannels(ctx context.Context, reads []queue.ChannelRead) []queue.Outcome[queue.Page]
 	ReadStates(ctx context.Context, reads []queue.StateRead) []queue.Outcome[queue.StatePage]
 }
 
