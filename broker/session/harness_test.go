@@ -143,11 +143,12 @@ type harness struct {
 	hints bool
 	// step changes states. Tests replace it to make the store fail.
 	step func(context.Context, []queue.StateStep) []queue.Outcome[queue.Appended]
-	// beforePublish is called in the pool before a message is stored, afterPublish after it. Nil means
-	// no call. An error of afterPublish replaces the result.
-	beforePublish, afterPublish func() error
-	sock                        *socket
-	receiver                    transport.Receiver
+	// beforePublish is called in the pool before a message is stored, afterPublish after it. Their
+	// errors are those of the publish. Nil means no call.
+	beforePublish func(session.Publication) error
+	afterPublish  func() error
+	sock          *socket
+	receiver      transport.Receiver
 }
 
 // newHarness returns a harness whose session is the connected client "phone".
@@ -192,7 +193,7 @@ func newUnconnected(t *testing.T, o session.Options, wrap func(Queue) Queue, req
 // publish implements session.Options.Publish.
 func (h *harness) publish(ctx context.Context, p session.Publication) (session.Published, error) {
 	if h.beforePublish != nil {
-		if err := h.beforePublish(); err != nil {
+		if err := h.beforePublish(p); err != nil {
 			return session.Published{}, err
 		}
 	}

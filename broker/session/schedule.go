@@ -62,7 +62,7 @@ func (sh *shard) nextCheck(s *Session, now uint32, unix int64) uint32 {
 	switch {
 	case s.state != open:
 		return s.lastHeard + sh.m.ticks.connect
-	case s.mustRenew || s.extra != nil && s.extra.backlogSince > 0 || s.inbox.dirty || s.inbox.unsavedAck() > 0 || s.failedPages():
+	case s.mustRenew || s.extra != nil && s.extra.backlogSince > 0 || s.inbox.dirty || s.inbox.unsavedAck() > 0:
 		return now + 1
 	case s.pinged:
 		at = later(s.lastHeard, idle)

@@ -76,7 +76,7 @@ func (o *ownership) next() (kind queue.StepKind, ok bool) {
 	case o.updates > 0:
 	case o.owns && o.unsubscribed:
 		return queue.OwnerUnsubscribed, true
-	case o.owns && o.ended && o.subscribes == 0:
+	case o.owns && o.ended:
 		return queue.OwnerEnded, true
 	default:
 		o.unsubscribed = false
@@ -150,11 +150,8 @@ func (w *owners) endSubscribe(o *ownership, owns bool) {
 func (w *owners) sessionEnded(o *ownership) {
 	o.mu.Lock()
 	o.ended = true
-	wait := o.updates+o.subscribes > 0 // endUpdate or endSubscribe stores it
 	o.mu.Unlock()
-	if !wait {
-		w.storeLater(o)
-	}
+	w.storeLater(o)
 }
 
 // storeLater has the pool store what is due.

@@ -106,12 +106,6 @@ func (s *Session) makePages(p *pageSeries) {
 	})
 }
 
-// failedPages reports whether there are pages that could not be made.
-func (s *Session) failedPages() bool {
-	u := s.stateUse()
-	return u != nil && slices.ContainsFunc(u.pages, func(p *pageSeries) bool { return p.failed })
-}
-
 // retryPages tries again to make the pages that could not be made.
 func (s *Session) retryPages() {
 	if u := s.stateUse(); u != nil {

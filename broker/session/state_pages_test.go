@@ -3,8 +3,10 @@ package session_test
 import (
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 
+	"switchboard/broker/namespace"
 	"switchboard/broker/session"
 	"switchboard/internal/state"
 	"switchboard/internal/wire"
@@ -83,6 +85,23 @@ func TestEndDuringPages(t *testing.T) {
 	}
 }
 
+// TestForcedEndDuringPages: access rules end a subscription whose pages are not written.
+func TestForcedEndDuringPages(t *testing.T) {
+	var set atomic.Pointer[namespace.Set]
+	set.Store(namespace.Open())
+	h := newStateHarness(t, session.Options{Access: session.Access{Namespaces: set.Load}})
+	h.backendSet("a", map[string]string{"x": string(large(20_000)), "y": string(large(20_000))})
+	d := h.connectDevice("watcher")
+	d.setFull(true)
+	d.expect("subscribed state", `{"type":"subscribe","channel":"a","state":true}`)
+	set.Store(ruled(t, namespace.Rule{Name: "none"})())
+	h.Recheck()
+	d.drain(false)
+	if got := types(d.received()); got != "unsubscribed:forbidden" {
+		t.Errorf("received %s", got)
+	}
+}
+
 // TestGapSendsNewPages: a client whose position is trimmed receives a gap and then new pages.
 func TestGapSendsNewPages(t *testing.T) {
 	h := newLargeState(t, 2)
@@ -141,4 +160,21 @@ func TestOvertakenPages(t *testing.T) {
 			t.Errorf("closed as %q", d.sock.closed)
 		}
 	})
+}
+
+// TestPagesCostMessages: each KiB of pages that the client asks for counts as a message.
+func TestPagesCostMessages(t *testing.T) {
+	for _, request := range []string{
+		`{"type":"subscribe","channel":"a","state":true}`,
+		`{"type":"state","ref":1,"channel":"a"}`,
+	} {
+		h := newStateHarness(t, session.Options{Limits: session.Limits{MessageRate: 3}})
+		h.backendSet("a", map[string]string{"x": string(large(11 << 10))})
+		d := h.connectDevice("watcher")
+		d.send("%s", request)
+		if got := types(d.received()); strings.Contains(got, "error") {
+			t.Errorf("%s: %s", request, got)
+		}
+		d.expect("error:rate_limited", `{"type":"ping"}`)
+	}
 }

@@ -52,8 +52,9 @@ type stateRequest struct {
 
 // prepareState makes the pages for a subscription, in the pool. For a client that was not subscribed
 // with the state before, it first stores the end of an earlier subscription. If the client owns
-// fields, it then stores that the client is back.
-func (m *Manager) prepareState(ctx context.Context, r stateRequest) (series *snapshot.Series, err error) {
+// fields, it then stores that the client is back. It reads the state also if the client needs no
+// pages, because only the state says which fields it owns.
+func (m *Manager) prepareState(ctx context.Context, r stateRequest) (*snapshot.Series, error) {
 	owns := false
 	if r.owner != nil {
 		defer func() { m.owners.endSubscribe(r.owner, owns) }()
@@ -61,16 +62,16 @@ func (m *Manager) prepareState(ctx context.Context, r stateRequest) (series *sna
 			return nil, err
 		}
 	}
-	if r.pages {
-		if series, err = m.opts.Snapshots.Pages(ctx, r.channel, r.from, r.prefix); err != nil {
-			return nil, err
-		}
-	} else {
-		m.opts.Snapshots.Prepare(r.channel)
+	series, err := m.opts.Snapshots.Pages(ctx, r.channel, r.from, r.prefix)
+	if err != nil {
+		return nil, err
 	}
 	if r.owner != nil && m.opts.Snapshots.Owns(r.channel.Name, r.owner.client) {
 		owns = true // also after an error: the store may have executed the call
 		err = m.owners.back(ctx, r.owner)
+	}
+	if !r.pages {
+		series = nil
 	}
 	return series, err
 }

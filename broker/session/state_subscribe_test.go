@@ -108,11 +108,13 @@ func TestResubscribeWithState(t *testing.T) {
 
 // TestTooManyPrefixes: a subscribe with one prefix too many is refused, also if it is repeated.
 func TestTooManyPrefixes(t *testing.T) {
-	h := newStateHarness(t, session.Options{Limits: session.Limits{Channels: 1}})
+	h := newStateHarness(t, session.Options{Limits: session.Limits{Channels: 2}})
 	var devices []*device
 	refused := 0
 	for i := range 300 {
 		d := h.connectDevice(fmt.Sprint("d", i))
+		d.send(`{"type":"subscribe","channel":"b"}`)
+		d.received()
 		d.send(`{"type":"subscribe","channel":"a","state":"p%d"}`, i)
 		if events := d.received(); types(events) != "subscribed state" {
 			if refused++; types(events) != "error:rate_limited" || !strings.Contains(events[0].Message, "different prefixes") {
