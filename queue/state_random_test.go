@@ -169,7 +169,10 @@ func (r *stateRun) randomOp(field, client string) state.Op {
 	if r.IntN(4) == 0 {
 		op.Parent = pick(r, randomFields[:6]...)
 	}
-	op.HeldParent = r.IntN(6) == 0
+	if state.Group(field) == "p/" && r.IntN(2) == 0 {
+		op.Parent = pick(r, "a", "a", "b")
+	}
+	op.HeldParent = r.IntN(6) == 0 || op.Kind == state.Delete && r.IntN(2) == 0
 	op.GroupMax = pick(r, 0, 0, 1, 2)
 	return op
 }

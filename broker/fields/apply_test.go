@@ -85,10 +85,13 @@ func TestRules(t *testing.T) {
 			{amy(), `{"del":["n/1"]}`, ""},
 			{amy(), `{"touch":["p/1/hat"]}`, wire.NotFound},
 		},
-		"the parts of a field are deleted only by the user that wrote them": {
+		"only the holder of a field deletes its parts": {
 			{amy(), `{"set":{"n/1":1,"p/1/hat":1}}`, ""},
-			{bob, `{"del":["p/1/hat"]}`, wire.Conflict},
-			{amy(), `{"del":["p/1/hat"]}`, ""},
+			{backend(), `{"set":{"p/1/cap":1}}`, ""},
+			{bob, `{"del":["p/1/hat"]}`, wire.Forbidden},
+			{bob, `{"del":["p/1/cap"]}`, wire.Forbidden},
+			{bob, `{"del":["p/1/absent"]}`, ""},
+			{amy(), `{"del":["p/1/hat","p/1/cap"]}`, ""},
 		},
 		"a counter stays within its bounds": {
 			{amy(), `{"add":{"any/n":{"by":3,"max":5}}}`, ""},

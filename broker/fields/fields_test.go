@@ -129,7 +129,7 @@ func TestBuild(t *testing.T) {
 		{"grant", granted, `{"set":{"doc/1":1}}`, "set doc/1 1"},
 		{"anyone", anonymous(), `{"set":{"any/1":1}}`, "set any/1 1"},
 		{"a part", amy(), `{"set":{"p/3/hat":1}}`, "set p/3/hat 1 of=n/3 held"},
-		{"a part, delete", amy(), `{"del":["p/3/hat"]}`, "del p/3/hat claim of=n/3 held"},
+		{"a part, delete", amy(), `{"del":["p/3/hat"]}`, "del p/3/hat of=n/3 held"},
 		{"a part, the backend", backend(), `{"set":{"p/3/hat":1}}`, "set p/3/hat 1 of=n/3"},
 		{"a closed pattern, the backend", backend(), `{"set":{"closed/1":1,"$x":2,"$$y":3,"other":4}}`, "set closed/1 1; set $x 2; set $$y 3; set other 4"},
 

@@ -80,8 +80,6 @@ func (b *builder) setRules(op *state.Op, m namespace.FieldMatch) error {
 		op.HeldParent = m.Parent != ""
 	}
 	if op.Kind == state.Delete {
-		// A field that is part of another one can only be deleted by the user that wrote it.
-		op.Claim = op.Claim || op.HeldParent
 		return nil
 	}
 	op.GroupMax = b.rule.GroupMax(state.Group(op.Field))

@@ -1,6 +1,9 @@
 package state
 
-import "strconv"
+import (
+	"cmp"
+	"strconv"
+)
 
 func (a *update) check() error {
 	if o := a.owners[a.Client]; a.Client != "" && o.fences(a.Generation, a.Server) {
@@ -102,13 +105,16 @@ func parseNumber(value []byte) (int64, bool) {
 	return n, err == nil && n >= -MaxNumber && n <= MaxNumber && strconv.FormatInt(n, 10) == text
 }
 
-// checkParent checks the parent of a field that the update writes.
+// checkParent checks the parent of a field that the update writes or deletes.
 func (a *update) checkParent(op *Op) error {
 	p, name := a.planned[op.Field], op.Parent
+	if p.gone {
+		return a.checkPartDeletion(op, p.old)
+	}
 	if name == "" && p.old != nil {
 		name = p.old.Parent
 	}
-	if name == "" || p.gone {
+	if name == "" {
 		return nil
 	}
 	parent, planned := a.fields[name], a.planned[name]
@@ -134,6 +140,24 @@ func (a *update) checkParent(op *Op) error {
 		return a.refuse(ParentHeld, op.Field, Details{Other: name})
 	}
 	return nil
+}
+
+// checkPartDeletion checks the parent of a field that the update deletes. If the update also deletes
+// the parent, the holder is that before the update.
+func (a *update) checkPartDeletion(op *Op, old *Field) error {
+	if old == nil || !op.HeldParent {
+		return nil
+	}
+	name := cmp.Or(old.Parent, op.Parent)
+	parent, planned := a.fields[name], a.planned[name]
+	writes := planned != nil && !planned.gone
+	switch {
+	case name == "", writes && (planned.op.Kind == Set || parent == nil), parent != nil && parent.Holder == a.Writer:
+		return nil
+	case parent == nil:
+		return a.refuse(NoParent, op.Field, Details{Other: name})
+	}
+	return a.refuse(ParentHeld, op.Field, Details{Other: name})
 }
 
 // checkOwned checks how many fields the client would own.

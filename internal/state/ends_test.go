@@ -105,6 +105,28 @@ func TestParts(t *testing.T) {
 	}
 }
 
+// TestDeletedParts checks that only the holder of a field deletes its parts.
+func TestDeletedParts(t *testing.T) {
+	x := newScript(t)
+	x.by("amy", set("m", "1"), set("other", "1"))
+	x.by("bob", set("n", "1"), set("lone", "1"))
+	x.ops(set("p/a", "1").of("m"), set("p/b", "1").of("m"), set("p/c", "1").of("m"))
+	const held = "forbidden: field p/a: another user holds its parent m"
+	x.expect(x.by("bob", del("p/a").ofHeld("m")), held)
+	x.expect(x.by("bob", del("p/a").ofHeld("n")), held)
+	x.expect(x.by("bob", del("p/a").ofHeld("")), held)
+	x.expect(x.by("bob", del("m"), del("p/a").ofHeld("m")), held)
+	x.expect(x.by("bob", del("p/z").ofHeld("m")), `{"del":["p/z"],"by":"bob"}`)
+	x.expect(x.by("amy", del("p/a").ofHeld("m")), `{"del":["p/a"],"by":"amy"}`)
+	x.expect(x.by("bob", set("m", "2"), del("p/b").ofHeld("m")), `{"del":["p/b"],"set":{"m":2},"by":"bob"}`)
+	x.expect(x.by("bob", del("m"), del("p/c").ofHeld("m")), `{"del":["m","p/c"],"by":"bob"}`)
+
+	x.expect(x.by("bob", del("lone").ofHeld("other")), "forbidden: field lone: another user holds its parent other")
+	x.expect(x.by("bob", del("lone").ofHeld("absent")), "not_found: field lone: its parent absent does not exist")
+	x.expect(x.by("amy", del("lone").ofHeld("other")), `{"del":["lone"],"by":"amy"}`)
+	x.expect(x.by("amy", del("n").ofHeld("")), `{"del":["n"],"by":"amy"}`)
+}
+
 // TestLoweredMax checks that lowering the limit of a group removes nothing.
 func TestLoweredMax(t *testing.T) {
 	x := newScript(t)

@@ -258,8 +258,14 @@ func (o *oracle) operation(after map[string]oracleField, u *Update, op *Op, now,
 
 func (o *oracle) parents(after map[string]oracleField, u *Update) *oracleRefusal {
 	for _, op := range u.Ops {
+		if op.Kind == Delete {
+			if r := o.deletedPart(after, u, op); r != nil {
+				return r
+			}
+			continue
+		}
 		f := after[op.Field]
-		if op.Kind == Delete || f.parent == "" {
+		if f.parent == "" {
 			continue
 		}
 		parent, found := after[f.parent]
@@ -275,6 +281,28 @@ func (o *oracle) parents(after map[string]oracleField, u *Update) *oracleRefusal
 		case op.HeldParent && parent.holder != u.Writer:
 			return refuseField(wire.Forbidden, op.Field)
 		}
+	}
+	return nil
+}
+
+// deletedPart checks who holds the parent of a field that is deleted.
+func (o *oracle) deletedPart(after map[string]oracleField, u *Update, op Op) *oracleRefusal {
+	f, found := o.fields[op.Field]
+	if f.parent == "" {
+		f.parent = op.Parent
+	}
+	if !found || !op.HeldParent || f.parent == "" {
+		return nil
+	}
+	parent, found := after[f.parent]
+	if !found { // deleted, too
+		parent, found = o.fields[f.parent]
+	}
+	switch {
+	case !found:
+		return refuseField(wire.NotFound, op.Field)
+	case parent.holder != u.Writer:
+		return refuseField(wire.Forbidden, op.Field)
 	}
 	return nil
 }

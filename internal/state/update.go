@@ -79,7 +79,8 @@ type Op struct {
 	// Parent makes the field a part of another one, which must be live after the update and have no
 	// parent itself. If Parent is empty, a live field keeps its parent.
 	Parent string
-	// HeldParent refuses the operation unless Update.Writer holds the parent after the update.
+	// HeldParent refuses the operation unless Update.Writer holds the parent after the update. Delete
+	// checks the parent that a live field has, or else Parent, and allows to delete an absent field.
 	HeldParent bool
 	// GroupMax is the most fields of the field's group. Zero means no limit. The field $max/<group>
 	// can lower it.

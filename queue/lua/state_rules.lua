@@ -9,12 +9,26 @@ local function define_rules(u, plans, added, refuse, parse_number, refuse_size)
 	local ops, writer, client = u[1], u[4], u[5]
 	local parts_of, owner = rare().parts_of, rare().owner
 
+	-- If the update also deletes the parent, the holder is that before the update.
+	local function check_part_deletion(op, old)
+		local name = old.parent ~= '' and old.parent or op[11]
+		local parent, planned = name ~= '' and get(name), plans[name]
+		local writes = planned and not planned.gone
+		if name == '' or writes and (planned.op[2] == 1 or not parent) or parent and parent.holder == writer then
+			return
+		end
+		return refuse(parent and 'held_parent' or 'no_parent', op[1], name)
+	end
+
 	local function check_parent(op)
 		local p, name = plans[op[1]], op[11]
+		if p.gone then
+			return op[12] == 1 and p.old and check_part_deletion(op, p.old)
+		end
 		if name == '' and p.old then
 			name = p.old.parent
 		end
-		if name == '' or p.gone then
+		if name == '' then
 			return
 		end
 		local parent, planned = get(name), plans[name]
