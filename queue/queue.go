@@ -67,7 +67,7 @@ type Appended struct {
 	Servers   []string // members of ch_{channel}, read after storing
 
 	Numbers map[string]int64 // of an Update: the results of state.Add; a duplicate repeats them
-	Due     int64            // of an Update or a StateStep: earliest end of a field, Unix ms; 0 for none
+	Due     int64            // of an Update or a StateStep: when the next field ends, or the whole state, Unix ms; 0 for never
 }
 
 // ClientPush is one message to one client.

@@ -49,7 +49,7 @@ type StatePage struct {
 	Clock  int64        // the store's clock, Unix ms
 	Fields []NamedField // live fields, ordered by name
 	Next   string       // the last name of a page that is not the last one, else ""
-	Due    int64        // earliest end of a field of the channel, Unix ms; 0 for none
+	Due    int64        // when the next field of the channel ends, or the whole state, Unix ms; 0 for never
 }
 
 // NamedField is a field and its name.

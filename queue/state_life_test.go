@@ -20,9 +20,13 @@ func testStateKeep(t *testing.T, open opener) {
 			Ops: ops, Writer: state.BackendHolder, Limits: state.Limits{Keep: keep},
 		}})
 	}
-	must(kept(time.Minute, set("a", "1"), part(set("b", "2"), "a"), leased(set("c", "3"), time.Hour)))(t)
+	first := must(kept(time.Minute, set("a", "1"), part(set("b", "2"), "a"), leased(set("c", "3"), time.Hour)))(t)
 	f.advance(t, 59*time.Second)
-	f.wantState(t, "kept", map[string]string{"a": "1", "b": "2", "c": "3"})
+	page := f.wantState(t, "kept", map[string]string{"a": "1", "b": "2", "c": "3"})
+	equal(t, "the state ends within a second", page.Clock < page.Due && page.Due <= page.Clock+1000, true)
+	equal(t, "due of the update", first.Due, page.Due)
+	early := must(f.stepState(t, Sweep, state.Connection{}))(t)
+	equal(t, "an early sweep", fmt.Sprint(early.ID, early.Due), fmt.Sprint(0, page.Due))
 	f.advance(t, time.Second)
 	o := f.ReadStates(t.Context(), []StateRead{{Channel: room}, {Channel: room, Fields: []string{"a"}}})
 	equal(t, "fields after the keeping time", len(o[0].Value.Fields)+len(o[1].Value.Fields), 0)
@@ -37,6 +41,7 @@ func testStateKeep(t *testing.T, open opener) {
 	f.advance(t, time.Minute)
 	swept := must(f.stepState(t, Sweep, state.Connection{}))(t)
 	wantEntry(t, "the sweep clears", swept, `~{"cleared":true}`)
+	equal(t, "due of the sweep", swept.Due, 0)
 	f.wantState(t, "swept", map[string]string{})
 	must(f.update(t, set("b", "6")))(t)
 	f.advance(t, 10000*time.Hour)

@@ -113,6 +113,14 @@ func (x *script) shown() string {
 	return string(m.Pages(0, Filter{State: true, Hidden: true}, 1<<30)[0])
 }
 
+// due checks when the next field ends.
+func (x *script) due(want int64) {
+	x.Helper()
+	if got := x.s.NextDue(); got != want {
+		x.Errorf("the next end is %d, want %d", got, want)
+	}
+}
+
 // expect fails unless got is want.
 func (x *script) expect(got, want string) {
 	x.Helper()

@@ -250,8 +250,12 @@ func (s *State) Get(now int64, name string) *Field {
 	return f.clone()
 }
 
-// NextDue returns the earliest end of a field, or 0 if no field has one.
+// NextDue returns when the next field ends, or all of them because the keeping time ends. 0 means
+// never.
 func (s *State) NextDue() (due int64) {
+	if len(s.fields) > 0 {
+		due = s.keepUntil
+	}
 	for _, f := range s.fields {
 		if until := f.Until(); until > 0 && (due == 0 || until < due) {
 			due = until

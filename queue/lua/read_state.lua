@@ -13,7 +13,7 @@
 -- ARGV[2] minimum that the clock must show, Unix ms
 -- returns for each channel {header, field, record, ...}; '' if it was not read, see ARGV[1]; or an
 --         error. The header has, separated by newlines: last id of the channel, the clock (Unix
---         ms), next due time, more 0 or 1
+--         ms), when the next field ends, or the whole state, or 0, more 0 or 1
 -- cost O(log n + fields) for each channel
 
 local call, format = redis.call, string.format
@@ -46,7 +46,7 @@ end
 
 local function read(k, i)
 	local from, to, limit, max_bytes, wanted = unpack(cmsgpack.unpack(ARGV[2+i]))
-	local meta = call('HMGET', KEYS[k+2], 'last', 'st_keep', 'st_due')
+	local meta = call('HMGET', KEYS[k+2], 'last', 'st_keep', 'st_due', 'st_bytes')
 	local keep, reply, size, more = tonumber(meta[2]), {''}, 0, 0
 	local done = not keep or keep > 0 and ms >= keep
 	local chunk = limit > 0 and math.min(limit + 1, 64) or 64
@@ -70,7 +70,11 @@ local function read(k, i)
 		from, chunk = '(' .. (names[#names] or ''), 64
 	end
 	total = total + size
-	reply[1] = format('%s\n%d\n%s\n%d', last_id(KEYS[k+1], meta[1]), ms, meta[3] or '0', more)
+	local due = tonumber(meta[3] or 0)
+	if keep and keep > 0 and meta[4] ~= '0' and (due == 0 or keep < due) then
+		due = keep
+	end
+	reply[1] = format('%s\n%d\n%d\n%d', last_id(KEYS[k+1], meta[1]), ms, due, more)
 	return reply
 end
 

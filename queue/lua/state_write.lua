@@ -1,8 +1,8 @@
 -- A piece of the scripts that change states: it appends the entries of a change, and writes the
 -- fields. All commands that may fail for the type of a record come before the first write.
 -- ARGV[4] minimum TTL of mq_m without a state, ms
--- returns (commit) the id of the last entry, the id before it, and the entry; the id is '0' if
---         nothing was appended
+-- returns (commit) the id of the last entry, the id before it, the entry, and when the next field
+--         ends, or the whole state, or 0; the id is '0' if nothing was appended
 -- cost O(log n) for each field that has changed
 
 -- Functions in a function take less time to create: they find the variables of the script faster.
@@ -187,7 +187,11 @@ local function define_commit()
 			call('HDEL', position, 'st_keep', 'st_due', 'st_bytes')
 			call('PEXPIRE', position, format('%d', left))
 		end
-		return id, last, texts[#texts] or ''
+		local next_due = due
+		if new_keep and new_keep > 0 and bytes > 0 and (due == 0 or new_keep < due) then
+			next_due = new_keep
+		end
+		return id, last, texts[#texts] or '', next_due
 	end
 end
 

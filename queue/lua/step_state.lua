@@ -11,8 +11,8 @@
 -- ARGV[7+i] MessagePack: {kind, client, generation, server}, kind as in StepKind
 -- For all: see append.lua
 -- returns for each channel {header, entry}; or an error. The header has, separated by newlines:
---         id of the last entry, 0 for none; id before it; stale 0 or 1; the clock (Unix ms); next
---         due time; the servers
+--         id of the last entry, 0 for none; id before it; stale 0 or 1; the clock (Unix ms);
+--         when the next field ends, or the whole state, or 0; the servers
 -- cost O(fields of the client), O(owners) for a sweep or the end of a server
 
 local fence_ms = 3600000
@@ -106,9 +106,9 @@ local function step(i)
 	else
 		unsubscribe(client, generation)
 	end
-	local id, last, text = commit()
+	local id, last, text, next_due = commit()
 	local servers = id ~= '0' and call('SMEMBERS', KEYS[k+3]) or {}
-	return {format('%s\n%d\n%d\n%d\n%d\n%s', id, last, stale and 1 or 0, ms, due, concat(servers, '\n')), text}
+	return {format('%s\n%d\n%d\n%d\n%d\n%s', id, last, stale and 1 or 0, ms, next_due, concat(servers, '\n')), text}
 end
 
 -- An error of one channel does not affect the others.

@@ -16,8 +16,8 @@
 -- ARGV[7] 1 if the callers wait for replicas, 2 if nothing is to be stored in a new channel
 -- returns for each channel {header, entry, field, record, ...}; or an error. The header has,
 --         separated by newlines: id of the last entry, 0 for none; id before it; duplicate 0 or 1;
---         the clock (Unix ms); next due time; results of additions, JSON or nothing; reason of the
---         refusal, or nothing; its field; its parent or group; two numbers of its message; the
+--         the clock (Unix ms); when the next field ends, or the whole state, or 0; results of additions,
+--         JSON or nothing; reason of the refusal, or nothing; its field; its parent or group; two numbers of its message; the
 --         servers. A refusal shows the current fields: a record is empty for an absent field. A
 --         duplicate has the value of the idempotency key in place of the id
 -- cost O(log n) for each field, O(log n) for each group, O(servers)
@@ -220,19 +220,19 @@ local function define_update()
 				shown[#shown + 1] = name
 				shown[#shown + 1] = fields[name] and fields[name].record or ''
 			end
-			local id, last, text = commit()
+			local id, last, text, next_due = commit()
 			local servers = id ~= '0' and call('SMEMBERS', KEYS[k+3]) or {}
-			shown[1] = format('%s\n%d\n0\n%d\n%d\n\n%s\n%s\n%s\n%d\n%d\n%s', id, last, ms, due,
+			shown[1] = format('%s\n%d\n0\n%d\n%d\n\n%s\n%s\n%s\n%d\n%d\n%s', id, last, ms, next_due,
 				refusal[1], refusal[2], refusal[3], refusal[4], refusal[5], concat(servers, '\n'))
 			shown[2] = text
 			return shown
 		end
 		local results = numbers()
-		local id, last, text = commit(u[11] > 0 and ms + u[11] or -1, true)
+		local id, last, text, next_due = commit(u[11] > 0 and ms + u[11] or -1, true)
 		if key then
 			call('SET', key, results == '' and id or id .. ' ' .. results, 'PX', ARGV[5])
 		end
-		return {format('%s\n%d\n0\n%d\n%d\n%s\n\n\n\n0\n0\n%s', id, last, ms, due, results,
+		return {format('%s\n%d\n0\n%d\n%d\n%s\n\n\n\n0\n0\n%s', id, last, ms, next_due, results,
 			concat(call('SMEMBERS', KEYS[k+3]), '\n')), text}
 	end
 end
