@@ -194,7 +194,6 @@ func TestBadChanges(t *testing.T) {
 			`{"channel":"a","set":{"n":1},"if":{"n":-1}}`:                                                 `400 bad_request if: field n: -1 is neither an id nor 0 nor true`,
 			`{"channel":"a","set":{"n":1},"ttl":-1}`:                                                      `400 bad_request ttl: -1 is not within 0 and`,
 			`{"channel":"a","set":{"n":1},"own":true}`:                                                    `400 bad_request own: only a client that is connected owns fields`,
-			`{"channel":"a","data":1,"own":false}`:                                                        `400 bad_request own: only a client that is connected owns fields`,
 			`{"channel":"a","set":{"n":1},"of":{"m":"x"}}`:                                                `400 bad_request of: field m is not set by this change`,
 			`{"channel":"a","set":{"n":1},"of":{"n":"n"}}`:                                                `400 bad_request field n: it cannot be a part of itself`,
 			`{"channel":"a","set":{"n":1},"of":{"n":1}}`:                                                  `400 bad_request of: number does not fit, expected a string`,

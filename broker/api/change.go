@@ -68,11 +68,11 @@ func (a api) change(req *pushRequest, kind string) (*wire.Change, error) {
 		return nil, nil
 	case kind != "channel":
 		return nil, wire.Errorf(wire.BadRequest, "%s: only a push to a channel changes fields", member)
-	case req.Own != nil:
+	case req.Own != nil && *req.Own:
 		return nil, wire.Errorf(wire.BadRequest, "own: only a client that is connected owns fields, not the backend")
 	}
 	return &wire.Change{
-		Set: req.Set, Del: req.Del, Add: req.Add, Touch: req.Touch, If: req.If, Of: req.Of, TTL: req.TTL,
+		Set: req.Set, Del: req.Del, Add: req.Add, Touch: req.Touch, If: req.If, Of: req.Of, TTL: req.TTL, Own: req.Own,
 	}, nil
 }
 

@@ -47,7 +47,7 @@ type pushRequest struct {
 	Touch nameList    `json:"touch"`
 	If    wire.Values `json:"if"`
 	Of    parentNames `json:"of"`
-	Own   *bool       `json:"own"` // refused: only a client with a connection owns fields
+	Own   *bool       `json:"own"` // false removes the owners. true is refused: the backend has no connection
 }
 
 // target is one receiver of a push.
