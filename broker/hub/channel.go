@@ -1,7 +1,6 @@
 package hub
 
 import (
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -38,6 +37,7 @@ type Channel struct {
 	tailListed    bool                   // listed in hub.filledTails
 	drainQueuedAt time.Time
 	follower      Follower // nil for none
+	followerAhead int64    // the id at which it began, until the tail reaches it; 0 afterwards
 	filterRefs    []int32  // subscriptions by index in filters
 
 	// filters are what subscribers see of the state, by Subscription.filter. They are replaced under
@@ -112,9 +112,7 @@ func (c *Channel) extendLocked(t *tail, more []*dialect.Message) {
 			delete(c.early, prev)
 		}
 	}
-	if c.follower != nil { // before a subscription begins after these messages
-		c.follower.Append(slices.Clone(more)) // not more itself, which would escape to the heap
-	}
+	c.appendToFollowerLocked(more) // before a subscription begins after these messages
 	c.setTailLocked(t.extend(more))
 	c.wake()
 }

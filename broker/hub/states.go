@@ -197,9 +197,9 @@ type Follower interface {
 	Lost()
 }
 
-// Follow makes f the follower of the channel, instead of another one. The first call of Append has
-// the messages after `after` that this server knows; there may be none. Follow returns false if
-// some of them are not known.
+// Follow makes f the follower of the channel, instead of another one. f has the state at the id
+// `after`, as the store returned it. The first call of Append has the messages after it that this
+// server knows; there may be none. Follow returns false if some of them are not known.
 func (c *Channel) Follow(f Follower, after int64) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -208,10 +208,32 @@ func (c *Channel) Follow(f Follower, after int64) bool {
 	}
 	messages, ok := c.tail.Load().after(after)
 	if ok {
-		c.follower = f
+		c.follower, c.followerAhead = f, 0
+		if after > c.tail.Load().last {
+			c.followerAhead = after
+		}
 		f.Append(messages)
 	}
 	return ok
+}
+
+// appendToFollowerLocked passes messages that extend the tail to the follower. If the follower
+// began after the end of the tail, at a message that now does not come, then the store has lost
+// that message. Some subscribers may have pages with its changes: a loss marker makes the servers
+// send new ones.
+func (c *Channel) appendToFollowerLocked(more []*dialect.Message) {
+	if c.follower == nil {
+		return
+	}
+	if ahead := c.followerAhead; ahead > 0 && len(more) > 0 && more[len(more)-1].ID >= ahead {
+		c.followerAhead = 0
+		if !slices.ContainsFunc(more, func(m *dialect.Message) bool { return m.ID == ahead }) {
+			c.loseFollowerLocked()
+			c.hub.opts.Lost(c.Name, ahead)
+			return
+		}
+	}
+	c.follower.Append(slices.Clone(more)) // not more itself, which would escape to the heap
 }
 
 // Unfollow undoes Follow.

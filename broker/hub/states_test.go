@@ -374,6 +374,39 @@ func TestFollow(t *testing.T) {
 	}
 }
 
+// TestFollowerAheadOfTheTail: the store returns a state before the hub knows its last message. If
+// that message is lost, the follower is, and the broker asks the store for it.
+func TestFollowerAheadOfTheTail(t *testing.T) {
+	for name, lost := range map[string]bool{"known later": false, "lost": true} {
+		t.Run(name, func(t *testing.T) {
+			s := newHarness(t, queue.Options{})
+			var asked []int64
+			s.opts.Lost = func(_ string, id int64) { asked = append(asked, id) }
+			s.read(everything, nil)
+			c, stored := s.Channel("a"), s.append("a", 2)
+			ahead := stored[1].ID
+			if lost {
+				ahead++ // stored after these two, and lost in a failover
+			}
+			var l log
+			if !c.Follow(&l, ahead) {
+				t.Fatal("a state that is newer than the tail is refused")
+			}
+			hint(c, stored[0])
+			hint(c, stored[1])
+			s.settle()
+			if l.lost || len(l.ids) != 2 {
+				t.Fatalf("before the end: lost %v, got %v", l.lost, l.ids)
+			}
+			c.Hint(ahead+1, stored[1].ID, []byte("1"))
+			s.settle()
+			if l.lost != lost || lost != (len(asked) == 1 && asked[0] == ahead) {
+				t.Errorf("lost %v, the broker asks for %v; want %v", l.lost, asked, lost)
+			}
+		})
+	}
+}
+
 // TestMalformedEntry checks that an entry that cannot be decoded is skipped.
 func TestMalformedEntry(t *testing.T) {
 	s := newHarness(t, queue.Options{})
