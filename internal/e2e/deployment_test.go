@@ -28,16 +28,17 @@ type deployment struct {
 }
 
 // deploy starts Redis, n brokers and a janitor. Leases are short, so that the others notice the
-// death of a broker within seconds.
-func deploy(ctx context.Context, t *testing.T, n int) *deployment {
+// death of a broker within seconds. settings are more environment variables of the brokers.
+func deploy(ctx context.Context, t *testing.T, n int, settings ...string) *deployment {
 	t.Helper()
 	server := redistest.Start(t)
 	d := &deployment{redis: server.Client(t)}
 	for i := range n {
 		name := fmt.Sprintf("b%d", i)
-		d.brokers = append(d.brokers, &instance{process: start(t, name, command("broker",
-			"--name", name, "--redis", server.URL(), "--http", "127.0.0.1:0", "--tcp", "127.0.0.1:0",
-			"--log-format", "json"), nil)})
+		cmd := command("broker", "--name", name, "--redis", server.URL(), "--http", "127.0.0.1:0", "--tcp", "127.0.0.1:0",
+			"--log-format", "json")
+		cmd.Env = append(cmd.Env, settings...)
+		d.brokers = append(d.brokers, &instance{process: start(t, name, cmd, nil)})
 	}
 	d.janitor = start(t, "janitor", command("janitor", "--redis", server.URL(),
 		"--servers-every", "300ms", "--queues-every", "300ms", "--log-format", "json"), nil)

@@ -19,6 +19,7 @@ type event struct {
 	Stream  string // of a message: the fields of its payload
 	N       int
 	Pad     int // bytes
+	Field   string
 	Detail  string
 }
 

@@ -12,6 +12,12 @@ import (
 	"testing"
 )
 
+// A recorder collects the events of clients.
+type recorder interface {
+	record(event)
+	fail(format string, args ...any)
+}
+
 // A runner runs the clients.
 type runner struct {
 	ledger   *ledger
@@ -39,33 +45,36 @@ func startClients(ctx context.Context, t *testing.T, plans []clientPlan, l *ledg
 			inNode = append(inNode, plan)
 		}
 	}
-	r.startNode(t, inNode)
-	r.startPage(t, inPage)
+	r.node, r.input = startNode(t, inNode, l)
+	r.chromium = startPage(r.exit, t, inPage, l)
 	return r
 }
 
-func (r *runner) startNode(t *testing.T, plans []clientPlan) {
+// startNode runs clients in Node. It returns the process and its stdin.
+func startNode(t *testing.T, plans any, l recorder) (*process, io.WriteCloser) {
 	t.Helper()
 	cmd := exec.Command("node", "js/clients.js")
-	var err error
-	if r.input, err = cmd.StdinPipe(); err != nil {
+	input, err := cmd.StdinPipe()
+	if err != nil {
 		t.Fatal(err)
 	}
-	r.node = start(t, "node", cmd, func(text []byte) {
+	node := start(t, "node", cmd, func(text []byte) {
 		var e event
 		if err := json.Unmarshal(text, &e); err != nil {
-			r.ledger.fail("output of node %q: %v", text, err)
+			l.fail("output of node %q: %v", text, err)
 			return
 		}
-		r.ledger.record(e)
+		l.record(e)
 	})
-	if err := json.NewEncoder(r.input).Encode(plans); err != nil {
+	if err := json.NewEncoder(input).Encode(plans); err != nil {
 		t.Fatal(err)
 	}
+	return node, input
 }
 
-// startPage serves the page and opens it in Chromium.
-func (r *runner) startPage(t *testing.T, plans []clientPlan) {
+// startPage serves the page with the clients and opens it in Chromium. The clients leave when exit
+// ends.
+func startPage(exit context.Context, t *testing.T, plans any, l recorder) *process {
 	t.Helper()
 	mux := http.NewServeMux()
 	mux.Handle("GET /", http.FileServer(http.Dir("js")))
@@ -75,15 +84,15 @@ func (r *runner) startPage(t *testing.T, plans []clientPlan) {
 	mux.HandleFunc("POST /events", func(_ http.ResponseWriter, req *http.Request) {
 		var events []event
 		if err := json.NewDecoder(req.Body).Decode(&events); err != nil {
-			r.ledger.fail("the page's events: %v", err)
+			l.fail("the page's events: %v", err)
 		}
 		for _, e := range events {
-			r.ledger.record(e)
+			l.record(e)
 		}
 	})
 	mux.HandleFunc("GET /leave", func(_ http.ResponseWriter, req *http.Request) {
 		select {
-		case <-r.exit.Done():
+		case <-exit.Done():
 		case <-req.Context().Done():
 		}
 	})
@@ -92,7 +101,7 @@ func (r *runner) startPage(t *testing.T, plans []clientPlan) {
 		server.CloseClientConnections()
 		server.Close()
 	})
-	r.chromium = startChromium(t, server.URL+"/page.html")
+	return startChromium(t, server.URL+"/page.html")
 }
 
 // startChromium opens a page in a browser with a profile of its own.

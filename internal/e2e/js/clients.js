@@ -4,7 +4,7 @@
 import { spawn } from "node:child_process";
 import { createInterface } from "node:readline";
 import WebSocket from "ws";
-import { Session } from "./session.js";
+import { newClient } from "./roles.js";
 
 function openWebSocket(url, on) {
   const socket = new WebSocket(url);
@@ -12,7 +12,7 @@ function openWebSocket(url, on) {
   socket.on("message", (data) => on.text(data.toString()));
   socket.on("error", () => {}); // close follows
   socket.on("close", on.closed);
-  return { send: (text) => socket.send(text), close: () => socket.close() };
+  return { send: (text) => socket.send(text), close: () => socket.close(), drop: () => socket.terminate() };
 }
 
 /** Interval in ms of pings over nc: it notices a dead peer only when it writes. */
@@ -54,6 +54,6 @@ input.on("line", (line) => {
     return;
   }
   sessions = JSON.parse(line).map((plan) =>
-    new Session(plan, plan.urls[0].startsWith("tcp:") ? openNetcat : openWebSocket, report));
+    newClient(plan, plan.urls[0].startsWith("tcp:") ? openNetcat : openWebSocket, report));
 });
 input.on("close", () => process.exit());

@@ -1,6 +1,6 @@
 // Runs the clients of one page. It posts their events in batches to the server of the page, one
 // batch at a time. The server answers GET /leave when the clients must disconnect.
-import { Session } from "./session.js";
+import { newClient } from "./roles.js";
 
 function open(url, on) {
   const socket = new WebSocket(url);
@@ -28,6 +28,6 @@ async function report(event) {
 }
 
 const plans = await (await fetch("/plans")).json();
-const sessions = plans.map((plan) => new Session(plan, open, report));
+const sessions = plans.map((plan) => newClient(plan, open, report));
 await fetch("/leave");
 sessions.forEach((s) => s.leave());

@@ -1,0 +1,7 @@
+import { SeatClient } from "./seats.js";
+import { Session } from "./session.js";
+
+const roles = { seat: SeatClient };
+
+/** Creates the client of a plan. Without a role it receives messages. */
+export const newClient = (plan, open, report) => new (roles[plan.role] ?? Session)(plan, open, report);
