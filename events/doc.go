@@ -1,5 +1,6 @@
 // Package events sends events to the backend: a user came online or went offline, a channel got its
-// first subscriber or lost its last one, a message was not acknowledged in time.
+// first subscriber or lost its last one, a message was not acknowledged in time, fields of a
+// channel's state ended.
 //
 // No event depends on the process that saw the change. A [Recorder] only schedules a check in the
 // store. Any [Dispatcher], in any janitor, makes the check, creates the event and sends it. [Store]
@@ -28,6 +29,26 @@
 // [Dispatcher.SweepRound] finds such changes: it walks over all entries that are reported present,
 // page by page, and schedules a check of those that are not present.
 //
+// # Fields that end
+//
+// A field ends by itself: its lease expires, its owners leave, or the whole state was not written
+// for its keeping time. A message in the channel's log then lists it. Whichever process notices the
+// end appends that message: a server with subscribers, the next update, the janitor, or the check
+// below.
+//
+// A broker calls [Recorder.TrackFields] before it updates a channel's state, and
+// [Recorder.FieldsDue] after it, with the earliest end. Package recording omits calls that change
+// nothing. [Dispatcher.DueRound] claims the entry, removes the fields that have ended, and reads
+// the log after the reported position. Each message about fields that ended becomes an event, whose
+// id is made of the channel and the id of the message. [Store.SettleFields] appends the events and
+// moves the reported position. The position is the fencing token: if two processes check a channel,
+// one of them changes nothing.
+//
+// So a message makes one event, whichever process has written it, if a check follows.
+// [Dispatcher.SweepRound] schedules the checks that are missing: it walks over the tracked channels
+// and compares their logs and states with what was reported. The tracking ends when a channel had
+// no fields for a while. A message is missed only if the log has dropped it before the check.
+//
 // # Order and repeats
 //
 // Users, channels and clients are spread over [Shards] by name. A shard has one outbox. One process
@@ -45,11 +66,15 @@
 // StoreOptions.Prefix precedes every key. All keys expire Retention after the last write.
 //
 //	key             type  holds                                 limit
-//	ev_due_{evN}    ZSET  u:<user>, c:<channel>, d:<deadline>;  100,000 entries, then ErrFull
-//	                      score: time of the check, Unix ms
+//	ev_due_{evN}    ZSET  u:<user>, c:<channel>, d:<deadline>,  100,000 entries, then ErrFull
+//	                      f:<channel>; score: time of the
+//	                      check, Unix ms
 //	ev_told_{evN}   HASH  u:<user>, c:<channel> → time of the   the number of users and channels
 //	                      report, Unix ms: the users and        that are present; SweepRound
 //	                      channels last reported present
+//	ev_fields_{evN} HASH  f:<channel> → <reported id> <time of  50,000 tracked channels, then
+//	                      the last TrackFields or event, ms>    ErrFull
+//	                      <1 if without fields>
 //	ev_watch_{evN}  HASH  d:<deadline> → user, clients, ids,    one due entry each; 32 MiB,
 //	                      data                                  then ErrFull
 //	ev_out_{evN}    LIST  <seq>:<event>, oldest first: the      10,000 events, 16 MiB; then the
