@@ -13,8 +13,8 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Truth is the source of truth about users, channels, messages and fields. Package truth implements it over
-// a registry and a queue.
+// Truth is the source of truth about users, channels, messages and fields. Package truth implements
+// it over a registry and a queue.
 type Truth interface {
 	// Online reports for each user whether one of its clients is connected to any instance.
 	Online(ctx context.Context, users []string) ([]bool, error)

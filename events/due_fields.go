@@ -104,8 +104,8 @@ func (d *Dispatcher) sweepFields(ctx context.Context, shard int) (report Report,
 	return report, err
 }
 
-// nextCheck returns the time at which a tracked channel must be checked, Unix ms: 1 for now, 0 for no
-// time.
+// nextCheck returns the time at which a tracked channel must be checked, Unix ms: 1 for now, 0 for
+// no time.
 func nextCheck(t Tracked, state FieldsState) int64 {
 	switch {
 	case state.Last > t.Reported: // perhaps a message about fields that have ended

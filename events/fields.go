@@ -45,8 +45,9 @@ type FieldsDue struct {
 	At      int64
 }
 
-// FieldsDue schedules checks of tracked channels, and ignores other ones. Call it after an update of
-// a channel's state. Without the call, fields that have ended are reported later, by a SweepRound.
+// FieldsDue schedules checks of tracked channels, and ignores other ones. Call it after an update
+// of a channel's state. Without the call, fields that have ended are reported later, by a
+// SweepRound.
 func (r *Recorder) FieldsDue(ctx context.Context, dues ...FieldsDue) []error {
 	if !r.wants(FieldsGone) {
 		return make([]error, len(dues))

@@ -33,7 +33,8 @@ type testStore struct {
 	advance func(t *testing.T, d time.Duration)
 	// ageEvents advances the time of the events in shard 3. They must not be leased.
 	ageEvents func(t *testing.T, d time.Duration)
-	// ageTracked makes the tracked channels as old as if the time d had passed since they were tracked.
+	// ageTracked makes the tracked channels as old as if the time d had passed since they were
+	// tracked.
 	ageTracked func(t *testing.T, d time.Duration)
 	client     func(t *testing.T) redis.UniversalClient // nil for Memory
 	keys       keys

@@ -41,8 +41,8 @@ func (r *Redis) Schedule(ctx context.Context, grace time.Duration, checks ...Che
 	return r.runChecks(ctx, checks, batches, targets)
 }
 
-// runChecks runs a script for each batch of checks. The script returns a digit for each check: 1, or
-// 0 if there was no room.
+// runChecks runs a script for each batch of checks. The script returns a digit for each check: 1,
+// or 0 if there was no room.
 func (r *Redis) runChecks(ctx context.Context, checks []Check, batches []*checkBatch, targets []redispipe.Target) []error {
 	errs := make([]error, len(checks))
 	for i, reply := range r.pipe.EvalEach(ctx, targets...) {
@@ -152,8 +152,8 @@ func (r *Redis) scanReported(ctx context.Context, shard int, cursor string, n in
 	return entries, next, err
 }
 
-// scanHash returns a page of the fields and values of a hash. After the last page it renews the TTL,
-// so that an entry may stay for longer than Retention.
+// scanHash returns a page of the fields and values of a hash. After the last page it renews the
+// TTL, so that an entry may stay for longer than Retention.
 func (r *Redis) scanHash(ctx context.Context, key, cursor string, n int) (pairs []string, next string, err error) {
 	var position uint64
 	if cursor != "" {

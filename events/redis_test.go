@@ -133,7 +133,8 @@ func TestCountersOfExpiredKeys(t *testing.T) {
 	equal(t, "dead letters", s.deadLetters(t), []string{"refused 7", "full 7"})
 }
 
-// TestForeignTracked checks that a channel is tracked again if the store has a foreign record of it.
+// TestForeignTracked checks that a channel is tracked again if the store has a foreign record of
+// it.
 func TestForeignTracked(t *testing.T) {
 	s := openRedis(t)
 	s.scheduleFields(t, true, 1)

@@ -7,10 +7,11 @@ import (
 
 // SweepRound takes the next page of the entries that are reported present in each shard, and
 // schedules checks of those that are not present. It does the same with tracked channels: it checks
-// those that have messages after the reported position, and those whose fields end. It finds changes
-// whose process was killed before it could record them. The cost of a round is bounded: it queries
-// up to 4096 entries of both kinds. That is all of them in most systems; a million entries take up
-// to 250 rounds. SweepRound creates no events: the due list applies the grace and the fencing.
+// those that have messages after the reported position, and those whose fields end. It finds
+// changes whose process was killed before it could record them. The cost of a round is bounded: it
+// queries up to 4096 entries of both kinds. That is all of them in most systems; a million entries
+// take up to 250 rounds. SweepRound creates no events: the due list applies the grace and the
+// fencing.
 func (d *Dispatcher) SweepRound(ctx context.Context) (Report, error) {
 	d.sweepMu.Lock()
 	defer d.sweepMu.Unlock()

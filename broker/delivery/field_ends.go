@@ -36,8 +36,8 @@ func (p *Pusher) track(ctx context.Context, channel string, payload Payload) err
 	return p.opts.FieldEnds.Track(ctx, []string{channel})[0]
 }
 
-// trackAll is called before pushes to channels. It returns those that may be stored, and finishes the
-// others.
+// trackAll is called before pushes to channels. It returns those that may be stored, and finishes
+// the others.
 func (p *Pusher) trackAll(ctx context.Context, pushes []*Push) []*Push {
 	var channels []string
 	var tracked []*Push

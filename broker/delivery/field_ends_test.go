@@ -44,7 +44,9 @@ func TestFieldEnds(t *testing.T) {
 		}
 		ends.calls = nil
 	}
-	to := func(channel string, payload Payload) Push { return Push{Kind: Channel, Name: channel, Payload: payload} }
+	to := func(channel string, payload Payload) Push {
+		return Push{Kind: Channel, Name: channel, Payload: payload}
+	}
 	update := setField(state.Op{Field: "x", Value: []byte("1"), Own: state.Own, TTL: 1e9}).Payload
 	update.Update.Client, update.Update.Server = "tab", "me"
 	own := `~{"set":{"x":1},"until":{"x":1800000001000},"own":{"x":["tab"]},"by":"tab"}`

@@ -9,8 +9,8 @@ local ms = now[1] * 1000 + math.floor(now[2] / 1000)
 local time = string.format('%d', ms)
 
 -- outbox is ev_out_{evN}, dead is ev_dead_{evN}, meta is ev_m_{evN}. id may be empty for
--- <seq>-<shard>. body is the JSON of the event after its id and time. limits are those of the outbox,
--- events and bytes, and of the dead letters, events and bytes, and the retention in ms.
+-- <seq>-<shard>. body is the JSON of the event after its id and time. limits are those of the
+-- outbox, events and bytes, and of the dead letters, events and bytes, and the retention in ms.
 local function append_event(outbox, dead, meta, shard, id, body, limits)
 	-- A sequence number is at least 4096 × the time in ms since 2020-01-01 UTC (1577836800000).
 	local seq = string.format('%d', math.max((ms - 1577836800000) * 4096, tonumber(call('HGET', meta, 'last') or 0) + 1))

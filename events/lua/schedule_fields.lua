@@ -1,6 +1,7 @@
 #!lua
--- Schedules checks of the fields of channels. A check that is scheduled for an earlier time stays. A
--- claim ends, so that its end does not remove the check; the entry is due no later than without it.
+-- Schedules checks of the fields of channels. A check that is scheduled for an earlier time stays.
+-- A claim ends, so that its end does not remove the check; the entry is due no later than without
+-- it.
 -- For each shard:
 -- KEYS[k+1] ev_due_{evN}
 -- KEYS[k+2] ev_fields_{evN}

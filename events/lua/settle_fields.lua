@@ -1,7 +1,7 @@
 #!lua
--- Ends a claim of a tracked channel: appends the events to the outbox, stores the reported position,
--- and schedules the next check. The position is the fencing token of the events. A check that was
--- scheduled during the claim stays.
+-- Ends a claim of a tracked channel: appends the events to the outbox, stores the reported
+-- position, and schedules the next check. The position is the fencing token of the events. A check
+-- that was scheduled during the claim stays.
 -- KEYS[1] ev_due_{evN}
 -- KEYS[2] ev_fields_{evN}
 -- KEYS[3] ev_out_{evN}

@@ -99,7 +99,8 @@ func (f *Fields) untracked(channels []string, epoch uint64) (names []string, ind
 }
 
 // Changed schedules the checks of channels whose states have changed. If that fails, or is not
-// called, a sweep of the dispatchers schedules them later. changes are in the order of the channels.
+// called, a sweep of the dispatchers schedules them later. changes are in the order of the
+// channels.
 func (f *Fields) Changed(ctx context.Context, channels []string, changes []queue.Appended) {
 	dues := f.unscheduled(channels, changes)
 	if len(dues) == 0 {

@@ -75,8 +75,8 @@ func (t Truth) readLogs(ctx context.Context, positions []events.FieldsPosition, 
 	}
 }
 
-// addMessages adds the messages of a page about fields that have ended. after is the position of the
-// page. It returns the position after the page, and adds the number of names to names.
+// addMessages adds the messages of a page about fields that have ended. after is the position of
+// the page. It returns the position after the page, and adds the number of names to names.
 func addMessages(ended *events.EndedFields, page queue.Page, after int64, names int) (int64, int) {
 	before := after
 	for _, m := range page.Messages {

@@ -110,8 +110,8 @@ func TestEndFieldsInLongLog(t *testing.T) {
 	})
 }
 
-// TestMessagesBeforePosition reads a page of a log that has lost the message at the position, so that
-// the page begins before it.
+// TestMessagesBeforePosition reads a page of a log that has lost the message at the position, so
+// that the page begins before it.
 func TestMessagesBeforePosition(t *testing.T) {
 	gone := []byte(`~{"gone":{"a":"expired"}}`)
 	page := queue.Page{Last: 9, More: true, Messages: []queue.Message{{ID: 5, Data: gone}, {ID: 9, Data: gone}}}
@@ -193,10 +193,10 @@ func (c *collector) Send(_ context.Context, all [][]byte) error {
 	return nil
 }
 
-// TestFieldsGoneAlthoughProcessesAreKilled changes the states of channels, concurrently with several
-// dispatchers, whose processes are killed again and again: after a claim, after an event was stored,
-// and after an update whose end was not recorded. Each entry of the logs with fields that have ended
-// must make one event, in order, although no server has subscribers.
+// TestFieldsGoneAlthoughProcessesAreKilled changes the states of channels, concurrently with
+// several dispatchers, whose processes are killed again and again: after a claim, after an event
+// was stored, and after an update whose end was not recorded. Each entry of the logs with fields
+// that have ended must make one event, in order, although no server has subscribers.
 func TestFieldsGoneAlthoughProcessesAreKilled(t *testing.T) {
 	t.Run("events in memory", func(t *testing.T) {
 		eachStore(t, func(s *stores) { s.runFieldsGone(events.NewMemory(events.StoreOptions{})) })

@@ -58,8 +58,9 @@ func SetAckDeadline(settings configs.Webhooks, store events.Store) func(context.
 	}
 }
 
-// FieldEnds returns a recorder of the fields that end, in store. It returns nil without webhooks, or
-// if events of this kind are not wanted. epoch changes when the store may have lost its last writes.
+// FieldEnds returns a recorder of the fields that end, in store. It returns nil without webhooks,
+// or if events of this kind are not wanted. epoch changes when the store may have lost its last
+// writes.
 func FieldEnds(settings configs.Webhooks, store events.Store, epoch func() uint64, log zerolog.Logger) delivery.FieldEnds {
 	wanted := settings.Kinds()
 	if !settings.Enabled() || wanted != nil && !slices.Contains(wanted, events.FieldsGone) {
