@@ -10,7 +10,8 @@ import (
 	"switchboard/queue"
 )
 
-// subscribeState subscribes to a channel with its state and returns the page, of which there is one.
+// subscribeState subscribes to a channel with its state and returns the page, of which there is
+// one.
 func (p *testClient) subscribeState(channel string) object {
 	p.t.Helper()
 	p.send(`{"type":"subscribe","channel":%q,"state":true,"ref":3}`, channel)

@@ -20,8 +20,8 @@ import (
 	"switchboard/registry"
 )
 
-// Options configures a Manager. Hub, Pool, Loops, Registry, Queue, ServerID, Publish, StepStates and
-// Snapshots are required.
+// Options configures a Manager. Hub, Pool, Loops, Registry, Queue, ServerID, Publish, StepStates
+// and Snapshots are required.
 type Options struct {
 	Hub      *hub.Hub
 	Pool     *work.Pool // runs the calls to the store

@@ -46,8 +46,8 @@ func (d *device) setOwned(field string) {
 	}
 }
 
-// TestOwnedFieldsFollowTheConnection: an owned field is away after the connection, and not away when
-// the client is back.
+// TestOwnedFieldsFollowTheConnection: an owned field is away after the connection, and not away
+// when the client is back.
 func TestOwnedFieldsFollowTheConnection(t *testing.T) {
 	h := newOwnHarness(t)
 	h.expect("error", "bad_request", "subscribed to the channel with state", `{"type":"publish","channel":"a","set":{"x":1},"own":true}`)
@@ -191,8 +191,8 @@ func TestEndDuringUpdate(t *testing.T) {
 	}
 }
 
-// TestLateUpdateOfAnOwner: the store executes an update after the broker gave up on it, and after the
-// client unsubscribed. The field ends with the session.
+// TestLateUpdateOfAnOwner: the store executes an update after the broker gave up on it, and after
+// the client unsubscribed. The field ends with the session.
 func TestLateUpdateOfAnOwner(t *testing.T) {
 	h := newOwnHarness(t)
 	d := h.own("tablet", "x")

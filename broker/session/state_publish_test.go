@@ -66,8 +66,8 @@ func TestPublishRights(t *testing.T) {
 	}
 }
 
-// TestPublishKeys: the keys of different clients are different, and so are those of a client without
-// a user.
+// TestPublishKeys: the keys of different clients are different, and so are those of a client
+// without a user.
 func TestPublishKeys(t *testing.T) {
 	h := newStateHarness(t, session.Options{})
 	first := h.expect("published", "", "", `{"type":"publish","channel":"a","key":"k","add":{"n":1}}`)
@@ -87,7 +87,8 @@ func TestPublishKeys(t *testing.T) {
 	h.expect("error", "bad_request", "key", `{"type":"publish","channel":"a","key":"a b","set":{"x":1}}`)
 }
 
-// TestPublishLimits: each field counts as a message, and the size of a publish is limited as a whole.
+// TestPublishLimits: each field counts as a message, and the size of a publish is limited as a
+// whole.
 func TestPublishLimits(t *testing.T) {
 	o, refused := countRefusals(session.Options{Limits: session.Limits{
 		Message: 1000, MessageRate: 2, Fields: fields.Limits{Operations: 9, FieldBytes: 700},

@@ -53,7 +53,8 @@ func TestReadState(t *testing.T) {
 	}
 }
 
-// TestReadStatePages reads a state that does not fit one page, with more hidden fields than fit one.
+// TestReadStatePages reads a state that does not fit one page, with more hidden fields than fit
+// one.
 func TestReadStatePages(t *testing.T) {
 	h := newStateHarness(t, session.Options{})
 	fields := make(map[string]string)

@@ -35,8 +35,8 @@ func (p permissions) checkState(channel, prefix string) error {
 	return nil
 }
 
-// filter returns what the client sees of the fields of a channel that begin with a prefix, if it may
-// read the state.
+// filter returns what the client sees of the fields of a channel that begin with a prefix, if it
+// may read the state.
 func (p permissions) filter(channel, prefix string) state.Filter {
 	return state.Filter{State: true, Prefix: prefix, By: p.rules.Allows(p.subject, namespace.Presence, channel)}
 }
@@ -50,10 +50,10 @@ type stateRequest struct {
 	owner   *ownership // nil if the client was subscribed with the state before
 }
 
-// prepareState makes the pages for a subscription, in the pool. For a client that was not subscribed
-// with the state before, it first stores the end of an earlier subscription. If the client owns
-// fields, it then stores that the client is back. It reads the state also if the client needs no
-// pages, because only the state says which fields it owns.
+// prepareState makes the pages for a subscription, in the pool. For a client that was not
+// subscribed with the state before, it first stores the end of an earlier subscription. If the
+// client owns fields, it then stores that the client is back. It reads the state also if the
+// client needs no pages, because only the state says which fields it owns.
 func (m *Manager) prepareState(ctx context.Context, r stateRequest) (*snapshot.Series, error) {
 	owns := false
 	if r.owner != nil {
@@ -87,8 +87,8 @@ func (s *Session) tryPrepareState(req wire.Request, pos hub.Position) (series *s
 	return s.m.opts.Snapshots.TryPages(pos.Channel, pos.Cursor, req.State.Prefix)
 }
 
-// beginStateSubscribe returns the ownership of the channel for which prepareSubscribe must be called,
-// or nil if the client does not ask for the state.
+// beginStateSubscribe returns the ownership of the channel for which prepareSubscribe must be
+// called, or nil if the client does not ask for the state.
 func (s *Session) beginStateSubscribe(req wire.Request) *ownership {
 	if selectorOf(req) == nil {
 		return nil
@@ -98,7 +98,8 @@ func (s *Session) beginStateSubscribe(req wire.Request) *ownership {
 	return o
 }
 
-// prepareSubscribe is prepareState for a subscribe whose position is acquired, unless err is not nil.
+// prepareSubscribe is prepareState for a subscribe whose position is acquired, unless err is not
+// nil.
 func (m *Manager) prepareSubscribe(req wire.Request, pos hub.Position, o *ownership, err error) (*snapshot.Series, error) {
 	if err != nil {
 		m.owners.endSubscribe(o, false)
@@ -141,8 +142,8 @@ func filterError(channel string, err error) error {
 	return fmt.Errorf("filter of channel %s: %w", channel, err)
 }
 
-// resubscribeState answers a subscribe with state to a channel that the connection is subscribed to.
-// New pages follow, unless the client holds those with the same prefix.
+// resubscribeState answers a subscribe with state to a channel that the connection is subscribed
+// to. New pages follow, unless the client holds those with the same prefix.
 func (s *Session) resubscribeState(req wire.Request, sub *hub.Subscription) {
 	before := sub.Filter()
 	if req.Held && before.State && before.Prefix == req.State.Prefix {
@@ -158,8 +159,8 @@ func (s *Session) resubscribeState(req wire.Request, sub *hub.Subscription) {
 	}
 }
 
-// recheckState applies new access rules to a subscription that sees the state. It returns the reason
-// if the client may no longer read the state.
+// recheckState applies new access rules to a subscription that sees the state. It returns the
+// reason if the client may no longer read the state.
 func (s *Session) recheckState(current permissions, sub *hub.Subscription) error {
 	before := sub.Filter()
 	if !before.State {

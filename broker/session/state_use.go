@@ -72,8 +72,8 @@ func (s *Session) ownership(channel string) *ownership {
 	return nil
 }
 
-// ensureOwnership returns the session's ownership of fields of a channel. It creates one if there is
-// none.
+// ensureOwnership returns the session's ownership of fields of a channel. It creates one if there
+// is none.
 func (s *Session) ensureOwnership(channel string) *ownership {
 	if o := s.ownership(channel); o != nil {
 		return o

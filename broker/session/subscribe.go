@@ -72,7 +72,8 @@ func (s *Session) subscribe(req wire.Request) {
 	})
 }
 
-// trySubscribe begins a subscription without a call to the store. It returns false if one is needed.
+// trySubscribe begins a subscription without a call to the store. It returns false if one is
+// needed.
 func (s *Session) trySubscribe(req wire.Request) bool {
 	pos, ok := s.m.opts.Hub.TryAcquire(req.Channel, req.After)
 	if !ok {
@@ -134,7 +135,8 @@ func (s *Session) beginWatch(channel string, view *presence.View) {
 // resubscribe answers a subscribe to a channel that the connection is subscribed to. The
 // subscription continues where it is, so a client may repeat a subscribe whose answer it did not
 // see. The message's after is ignored: the connection has received the messages since then. The
-// repeated subscribe may add a watch of the presence, and it may add the state or change its prefix.
+// repeated subscribe may add a watch of the presence, and it may add the state or change its
+// prefix.
 func (s *Session) resubscribe(req wire.Request, sub *hub.Subscription) {
 	if !req.Presence || s.m.opts.Presence == nil || s.watches().index(req.Channel) >= 0 {
 		s.answerResubscribe(req, sub)
