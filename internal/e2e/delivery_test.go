@@ -17,10 +17,7 @@ const testTimeout = 2 * time.Minute
 func TestDeliveryWhenBrokerIsKilled(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), testTimeout)
 	defer cancel()
-	began := time.Now()
-	logf := func(format string, args ...any) {
-		t.Logf("%5.1f s: %s", time.Since(began).Seconds(), fmt.Sprintf(format, args...))
-	}
+	logf := timedLog(t)
 
 	d := deploy(ctx, t, 3)
 	logf("the brokers are ready")
@@ -76,6 +73,15 @@ func TestDeliveryWhenBrokerIsKilled(t *testing.T) {
 		t.Error(err)
 	}
 	logf("remaining keys: %v", count)
+}
+
+// timedLog returns a t.Logf that adds the seconds since now.
+func timedLog(t *testing.T) func(format string, args ...any) {
+	began := time.Now()
+	return func(format string, args ...any) {
+		t.Helper()
+		t.Logf("%5.1f s: %s", time.Since(began).Seconds(), fmt.Sprintf(format, args...))
+	}
 }
 
 // kill kills a broker and waits until its clients have noticed. It returns their number. Pushing

@@ -26,7 +26,8 @@ type statePlan struct {
 	User    string   `json:"user"`
 	URLs    []string `json:"urls"`
 	Channel string   `json:"channel"`
-	Max     int      `json:"max"` // of the group
+	Max     int      `json:"max"`   // of the group
+	Drops   bool     `json:"drops"` // the connection with the answer to the first claim
 	Rounds  int      `json:"rounds,omitempty"`
 }
 
@@ -115,6 +116,7 @@ func (l *seatLedger) waitFor(ctx context.Context, t *testing.T, what string, don
 func TestSeats(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), testTimeout)
 	defer cancel()
+	logf := timedLog(t)
 	d := deploy(ctx, t, 3, seatSettings)
 	l := &seatLedger{server: map[string]string{}, holds: map[string]event{}, full: map[string]bool{}, final: map[string]string{}}
 	var inNode, inPage []statePlan
@@ -127,6 +129,7 @@ func TestSeats(t *testing.T) {
 		if i%25 == 0 { // a browser has at most 255 WebSockets
 			inPage = append(inPage, plan)
 		} else {
+			plan.Drops = i%5 == 1
 			inNode = append(inNode, plan)
 		}
 	}
@@ -135,6 +138,7 @@ func TestSeats(t *testing.T) {
 	_, input := startNode(t, inNode, l)
 	startPage(exit, t, inPage, l)
 	l.waitFor(ctx, t, "all clients subscribe", func() bool { return len(l.server) == seatClients })
+	logf("all clients are subscribed")
 
 	change(ctx, t, d.brokers[0], `{"channel":"show:1","set":{"open":true}}`)
 	l.waitFor(ctx, t, "half of the seats are taken", func() bool { return len(l.holds) >= seats/2 })
@@ -142,15 +146,20 @@ func TestSeats(t *testing.T) {
 	l.Lock()
 	decided := len(l.holds) + len(l.full)
 	l.Unlock()
+	logf("a broker was killed when %d of %d clients were done", decided, seatClients)
 	l.waitFor(ctx, t, "every client has a seat or is refused", func() bool { return len(l.holds)+len(l.full) == seatClients })
+	logf("every client has a seat or is refused")
 	change(ctx, t, d.brokers[0], `{"channel":"show:1","set":{"closed":true}}`)
 	l.waitFor(ctx, t, "every client sees the end", func() bool { return len(l.final) == seatClients })
 
 	if l.lost < seatClients/4 {
 		t.Errorf("only %d connections were lost", l.lost)
 	}
-	t.Logf("%d of %d clients were done when a broker was killed; %d connections were lost; %d holds (%d without an answer at first), %d refused as full, %d conflicts before that",
-		decided, seatClients, l.lost, len(l.holds), l.repeated, len(l.full), l.conflicts)
+	logf("%d connections were lost; %d holds (%d of them found by the key), %d refused as full, %d conflicts before that",
+		l.lost, len(l.holds), l.repeated, len(l.full), l.conflicts)
+	if l.repeated == 0 {
+		t.Error("no client got its seat by its key")
+	}
 	l.checkState(ctx, t, d.brokers[2])
 	leave()
 	if _, err := io.WriteString(input, "leave\n"); err != nil {

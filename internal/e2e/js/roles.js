@@ -1,7 +1,8 @@
+import { MemberClient } from "./member.js";
 import { SeatClient } from "./seats.js";
 import { Session } from "./session.js";
 
-const roles = { seat: SeatClient };
+const roles = { member: MemberClient, seat: SeatClient };
 
 /** Creates the client of a plan. Without a role it receives messages. */
 export const newClient = (plan, open, report) => new (roles[plan.role] ?? Session)(plan, open, report);

@@ -51,8 +51,13 @@ export class SeatClient extends StateClient {
   }
 
   published(m) {
+    if (this.plan.drops && !this.dropped) {
+      this.dropped = true; // as if the answer had been lost
+      this.link.drop();
+      return;
+    }
     this.result = "hold";
-    const repeated = m.id <= this.before; // the claim was stored, and its answer was lost
+    const repeated = m.id <= this.before; // the claim was stored before it was repeated
     this.report(repeated ? "repeated hold" : "hold", { field: this.seat, id: m.id });
   }
 
