@@ -35,6 +35,16 @@ func (b *Batch) Bytes(f *Form) []byte {
 	return all
 }
 
+// Count returns how many of the messages are not empty: how many are delivered.
+func (b *Batch) Count() (n int) {
+	for _, m := range b.Messages {
+		if !m.IsEmpty() {
+			n++
+		}
+	}
+	return n
+}
+
 // Reset replaces the messages of b. It keeps no reference to the old ones.
 func (b *Batch) Reset(messages []*Message) {
 	clear(b.joined)

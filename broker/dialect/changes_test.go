@@ -61,6 +61,9 @@ func TestShown(t *testing.T) {
 			loops.Wait()
 		})
 	}
+	if batch := (dialect.Batch{Messages: []*dialect.Message{data, empty, malformed, plain}}); batch.Count() != 2 {
+		t.Errorf("a batch counts %d messages, want 2 that are not empty", batch.Count())
+	}
 	if data.Size() != 1000 {
 		t.Errorf("the message counts %d bytes, want those of its changes", data.Size())
 	}

@@ -88,7 +88,7 @@ func (s *Session) Backlogged() bool { return s.conn.Backlogged() }
 
 // Write implements hub.Subscriber and presence.Watcher.
 func (s *Session) Write(b *dialect.Batch) {
-	s.shard.countDelivered(len(b.Messages))
+	s.shard.countDelivered(b.Count())
 	s.conn.Write(b)
 	s.checkBacklog()
 }

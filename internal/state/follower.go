@@ -38,8 +38,10 @@ func (f *Follower) Map() *Map {
 	return f.m
 }
 
-// Held reports whether the last page of the newest series has arrived. If so, the client may
-// subscribe again with held:true.
+// Held reports whether the last page of the newest series has arrived. If so, and if the position
+// of the subscription is at least the id of the series, the client may subscribe again with
+// held:true. Below that id it may not: a failover of the store may lose the messages between the
+// position and the id, and keep the position. The fields would then have changes that are lost.
 func (f *Follower) Held() bool { return f.held }
 
 // Gap records that messages were missed: the fields are incomplete until the next series of pages.
