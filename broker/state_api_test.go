@@ -92,6 +92,20 @@ func TestBatchOfChanges(t *testing.T) {
 	})
 }
 
+// TestLargeRefusalsInABatch checks that the answer to a batch shows about 1 MiB of current fields.
+func TestLargeRefusalsInABatch(t *testing.T) {
+	i := start(t, memoryStore(queue.Options{}), nil)
+	c := newStateCaller(t, i)
+	large := strings.Repeat("x", 15_000)
+	c.run([][2]string{{`{"channel":"l","set":{"a":"` + large + `","b":"` + large + `"}}`, `200 {"results":[{"channel":"l","id":#1,"servers":0}]}`}})
+	refused := `{"channel":"l","data":1,"if":{"a":0,"b":0}}`
+	_, answer := c.call(`POST /v1/push/batch {"messages":[` + refused + strings.Repeat(","+refused, 99) + `]}`)
+	values, ids := strings.Count(answer, large), strings.Count(answer, `"fields":{"a":[#1],"b":[#1]}`)
+	if values != 70 || ids != 65 {
+		t.Errorf("%d values, and %d refusals with ids alone; want 70 and 65", values, ids)
+	}
+}
+
 // TestPagesOfState checks the pages of a state, and queries of several channels.
 func TestPagesOfState(t *testing.T) {
 	forEachStateStore(t, nil, func(t *testing.T, c *stateCaller) {

@@ -106,6 +106,7 @@ var conformance = []struct {
 	{"state: operations", testStateOperations},
 	{"state: conditions", testStateConditions},
 	{"state: claims, parents and groups", testStateRules},
+	{"state: refusals with large fields", testStateLargeRefusals},
 	{"state: leases", testStateLeases},
 	{"state: owners", testStateOwners},
 	{"state: several owners, end of a server", testStateServers},

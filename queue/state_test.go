@@ -1,7 +1,10 @@
 package queue
 
 import (
+	"errors"
 	"fmt"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -82,6 +85,33 @@ func testStateConditions(t *testing.T, open opener) {
 		equal(t, c.name+": fields", len(refusal.Fields), 1)
 		if field, found := refusal.Fields[c.cond.Field]; !found || (field != nil) != (c.cond.Field == "a") || field != nil && field.ID != a.ID {
 			t.Errorf("%s: the refusal shows %v", c.name, refusal.Fields)
+		}
+	}
+}
+
+// testStateLargeRefusals checks that a refusal holds about 32 KiB of values, in the order of names.
+func testStateLargeRefusals(t *testing.T, open opener) {
+	f := open(t, Options{})
+	large := strconv.Quote(strings.Repeat("x", 14_000))
+	a := must(f.update(t, set("a/1", large), set("a/2", large), set("a/3", large), set("a/4", "1")))(t)
+	full := set("a/5", "1")
+	full.GroupMax = 4
+	for name, u := range map[string]*state.Update{
+		"full": {Ops: []state.Op{full}},
+		"conditions": {If: []state.Condition{
+			{Field: "a/4", Kind: state.IsAbsent}, {Field: "a/3", Kind: state.IsAbsent}, {Field: "a/1", Kind: state.IsAbsent}, {Field: "a/2", Kind: state.IsAbsent},
+		}},
+	} {
+		u.Writer = state.BackendHolder
+		_, err := f.AppendChannel(t.Context(), ChannelPush{Channel: room, Update: u})
+		refusal, _ := errors.AsType[*state.Refusal](err)
+		if refusal == nil || len(refusal.Fields) != 4 {
+			t.Fatalf("%s: %v, want a refusal with 4 fields", name, err)
+		}
+		for field, want := range map[string]string{"a/1": large, "a/2": large, "a/3": "", "a/4": "1"} {
+			got := refusal.Fields[field]
+			equal(t, name+": id of "+field, got.ID, a.ID)
+			equal(t, name+": value of "+field, string(got.Value), want)
 		}
 	}
 }

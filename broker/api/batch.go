@@ -53,9 +53,9 @@ func (a api) runBatch(ctx context.Context, buffers *batchBuffers, b body, dst []
 		return a.errorAnswer(err)
 	}
 	a.deliver(ctx, pushes)
-	rest := pushes
+	rest, shown := pushes, 0
 	for i := range answers {
-		rest = a.fillResults(answers[i].Results, rest)
+		rest = a.fillResults(answers[i].Results, rest, &shown)
 	}
 	return batchAnswer(answers, dst)
 }

@@ -37,11 +37,14 @@ func (e *errorBody) inMessage(i int) {
 	}
 }
 
-// toErrorBody returns err as the backend sees it. An error that is neither a *wire.Error nor listed
-// here comes from the store.
-func (a api) toErrorBody(err error) *errorBody {
+// toErrorBody returns err as the backend sees it.
+func (a api) toErrorBody(err error) *errorBody { return a.toErrorBodyWithin(err, 0) }
+
+// toErrorBodyWithin is toErrorBody, where limit is the most bytes of the current fields, see
+// [state.Refusal.Show]. An error that is neither a *wire.Error nor listed here comes from the store.
+func (a api) toErrorBodyWithin(err error, limit int) *errorBody {
 	if refusal, ok := errors.AsType[*state.Refusal](err); ok {
-		shown := refusal.Show(backendFilter)
+		shown := refusal.Show(backendFilter, limit)
 		return &errorBody{refusal.Err.Code, refusal.Err.Message, shown.Fields, shown.Group, shown.Max}
 	}
 	if wireErr, ok := errors.AsType[*wire.Error](err); ok {

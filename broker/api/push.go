@@ -243,8 +243,10 @@ func (a api) appendPush(pushes []delivery.Push, t target, payload delivery.Paylo
 	return append(pushes, delivery.Push{Kind: kind, Name: t.name, Payload: payload})
 }
 
-func (a api) failTarget(r *result, err error) {
-	r.Error = a.toErrorBody(err)
+func (a api) failTarget(r *result, err error) { a.failTargetWithin(r, err, 0) }
+
+func (a api) failTargetWithin(r *result, err error, limit int) {
+	r.Error = a.toErrorBodyWithin(err, limit)
 	a.CountPush(r.kind(), string(r.Error.Code))
 }
 
@@ -269,9 +271,17 @@ func (a api) deliver(ctx context.Context, pushes []delivery.Push) {
 	}
 }
 
+// maxShown is about the most bytes of current fields in the answer to one call. A batch of a
+// thousand refused changes could otherwise need 32 MB.
+const maxShown = 1 << 20
+
+// idsOnly is a limit of bytes within which a refusal shows only the ids of fields.
+const idsOnly = 1
+
 // fillResults completes results. The first pushes are those of the results without an error, in the
-// same order. fillResults returns the remaining pushes.
-func (a api) fillResults(results []result, pushes []delivery.Push) []delivery.Push {
+// same order. fillResults returns the remaining pushes. shown counts the bytes of the fields that
+// the answer shows.
+func (a api) fillResults(results []result, pushes []delivery.Push, shown *int) []delivery.Push {
 	for i := range results {
 		r := &results[i]
 		if r.Error != nil {
@@ -280,7 +290,12 @@ func (a api) fillResults(results []result, pushes []delivery.Push) []delivery.Pu
 		p := &pushes[0]
 		pushes = pushes[1:]
 		if p.Err != nil {
-			a.failTarget(r, p.Err)
+			limit := 0
+			if *shown >= maxShown {
+				limit = idsOnly
+			}
+			a.failTargetWithin(r, p.Err, limit)
+			*shown += len(r.Error.Fields)
 			if p.Update != nil && p.Channel.ID != 0 { // stored, but not replicated in time
 				r.setChannel(&p.Channel)
 			}
@@ -339,7 +354,7 @@ func (a api) push(ctx context.Context, b body, dst []byte, rate *limit.SharedBuc
 		return a.errorAnswer(err)
 	}
 	a.deliver(ctx, pushes)
-	a.fillResults(results, pushes)
+	a.fillResults(results, pushes, new(int))
 	return a.resultsAnswer(results, dst)
 }
 

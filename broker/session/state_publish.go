@@ -96,6 +96,6 @@ func (s *Session) refuseChange(req wire.Request, refusal *state.Refusal) {
 	}
 	s.send(wire.Event{
 		Type: wire.TypeError, Ref: req.Ref, Code: string(refusal.Err.Code), Message: refusal.Err.Message,
-		StateEvent: refusal.Show(filter),
+		StateEvent: refusal.Show(filter, 0),
 	})
 }

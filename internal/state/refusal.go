@@ -1,6 +1,11 @@
 package state
 
-import "switchboard/internal/wire"
+import (
+	"maps"
+	"slices"
+
+	"switchboard/internal/wire"
+)
 
 // Reason is why an update is refused. Stores that run the rules as scripts return it.
 type Reason string
@@ -30,12 +35,29 @@ type Details struct {
 	Fields map[string]*Field // current values
 }
 
+// dropValues drops the values of the fields that do not fit PageBytes, in the order of names. They
+// would not be shown.
+func dropValues(fields map[string]*Field) {
+	size := 0
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		f := fields[name]
+		if f == nil {
+			continue
+		}
+		if size+len(f.Value) > PageBytes {
+			f.Value = nil
+		}
+		size += len(f.Value)
+	}
+}
+
 // Refuse returns the Refusal for a reason. Its message begins with the name of the field, if there
-// is one.
+// is one. Refuse changes the fields in d: above PageBytes they lose their values.
 func Refuse(why Reason, d Details) *Refusal {
 	r := &Refusal{Field: d.Field}
 	if len(d.Fields) > 0 {
 		r.Fields = d.Fields
+		dropValues(r.Fields)
 	}
 	field := func(code wire.ErrorCode, format string, args ...any) {
 		r.Err = wire.Errorf(code, "field %s: "+format, append([]any{d.Field}, args...)...)

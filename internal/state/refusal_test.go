@@ -1,8 +1,11 @@
 package state
 
 import (
+	"bytes"
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -70,7 +73,7 @@ func (x *script) refusal(u Update) string {
 		x.Fatalf("got %v, want a Refusal", err)
 	}
 	parts := []string{refusal.Error()}
-	s := refusal.Show(Filter{State: true})
+	s := refusal.Show(Filter{State: true}, 0)
 	if s.Fields != nil {
 		parts = append(parts, string(s.Fields))
 	}
@@ -128,6 +131,35 @@ func TestFullShowsTheFirstFields(t *testing.T) {
 	fields := err.(*Refusal).Fields
 	if len(fields) != MaxFullFields || fields["a/000"] == nil || fields["a/063"] == nil {
 		t.Errorf("got %d fields, want the first %d", len(fields), MaxFullFields)
+	}
+}
+
+// TestRefusalDropsValues checks that a refusal holds about 32 KiB of values, in the order of names,
+// and shows the other fields by their ids.
+func TestRefusalDropsValues(t *testing.T) {
+	fields := map[string]*Field{"d": nil}
+	for name, size := range map[string]int{"a": 20_000, "b": 20_000, "c": 12_000, "e": 1000, "f": 10} {
+		fields[name] = &Field{ID: 7, Value: bytes.Repeat([]byte("1"), size)}
+	}
+	shown := Refuse(Unmet, Details{Field: "a", Fields: fields}).Show(Filter{State: true}, 0).Fields
+	got, err := ParseFields(shown)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var sizes []string
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		size := -1
+		if f := got[name]; f != nil {
+			size = len(f.Value)
+		}
+		sizes = append(sizes, fmt.Sprint(name, " ", size))
+	}
+	if want := "[a 20000 b 0 c 12000 d -1 e 0 f 10]"; fmt.Sprint(sizes) != want || fields["b"].Value != nil {
+		t.Errorf("got %v, want %s", sizes, want)
+	}
+	ids := `{"a":[7],"b":[7],"c":[7],"d":null,"e":[7],"f":[7]}`
+	if shown := Refuse(Unmet, Details{Fields: fields}).Show(Filter{State: true}, 1).Fields; string(shown) != ids {
+		t.Errorf("within one byte: %.200s, want %s", shown, ids)
 	}
 }
 

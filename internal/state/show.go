@@ -50,14 +50,14 @@ func (w *FieldsWriter) Add(name string, f *Shown) bool {
 	return true
 }
 
-// AddShort adds a field, or only its id if the object would become larger than Max. A nil field is
-// an absent one. It does nothing if the filter does not show the field.
+// AddShort adds a field, or only its id if the object would become larger than Max or the field has
+// no value. A nil field is an absent one. It does nothing if the filter does not show the field.
 func (w *FieldsWriter) AddShort(name string, f *Shown) {
 	if !w.Filter.Shows(name) {
 		return
 	}
 	begun := w.begin()
-	if w.json = AppendField(begun, name, f); f != nil && w.isOver() {
+	if w.json = AppendField(begun, name, f); f != nil && (w.isOver() || len(f.Value) == 0) {
 		w.json = append(strconv.AppendInt(append(appendName(begun, name), '['), f.ID, 10), ']')
 	}
 }
@@ -188,13 +188,14 @@ func showList(names []string, filter Filter) []string {
 }
 
 // Show returns the part of an error event that tells about the state: the current fields that the
-// filter shows, values only within PageBytes, and the limit that is reached.
-func (r *Refusal) Show(filter Filter) *wire.StateEvent {
+// filter shows, values only within limit bytes, and the limit that is reached. A limit of 0 means
+// PageBytes.
+func (r *Refusal) Show(filter Filter, limit int) *wire.StateEvent {
 	s := &wire.StateEvent{Group: r.Group}
 	if r.Err.Code == wire.Full {
 		s.Max = &r.Max
 	}
-	w := FieldsWriter{Filter: filter}
+	w := FieldsWriter{Filter: filter, Max: limit}
 	for _, name := range slices.Sorted(maps.Keys(r.Fields)) {
 		if f := r.Fields[name]; f == nil {
 			w.AddShort(name, nil)

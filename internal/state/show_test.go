@@ -105,18 +105,18 @@ func TestShowRefusal(t *testing.T) {
 		Err: wire.Errorf(wire.Full, "full"), Group: "a/", Max: 0,
 		Fields: map[string]*Field{"a/1": {ID: 1, Value: big}, "a/2": {ID: 2, Value: big}, "a/3": {ID: 3, Value: []byte("3")}, "a/4": nil, "$$x": {ID: 5}},
 	}
-	s := r.Show(Filter{State: true})
+	s := r.Show(Filter{State: true}, 0)
 	if want := `{"a/1":[1,` + string(big) + `],"a/2":[2],"a/3":[3,3],"a/4":null}`; string(s.Fields) != want {
 		t.Errorf("got %.40s…%s", s.Fields, s.Fields[max(0, len(s.Fields)-60):])
 	}
 	if s.Group != "a/" || s.Max == nil || *s.Max != 0 {
 		t.Errorf("got group %q, max %v, want a/ and 0", s.Group, s.Max)
 	}
-	if s := r.Show(Filter{}); s.Fields != nil {
+	if s := r.Show(Filter{}, 0); s.Fields != nil {
 		t.Errorf("a caller without the right to read sees %s", s.Fields)
 	}
 	r = &Refusal{Err: wire.Errorf(wire.Conflict, "conflict")}
-	if s := r.Show(Filter{State: true}); s.Max != nil || s.Fields != nil {
+	if s := r.Show(Filter{State: true}, 0); s.Max != nil || s.Fields != nil {
 		t.Errorf("got %+v, want nothing", s)
 	}
 	if got := string(ShowNumbers(map[string]int64{"b": 2, "a": -1})); got != `{"a":-1,"b":2}` || ShowNumbers(maps.Clone(map[string]int64{})) != nil {

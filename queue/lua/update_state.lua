@@ -16,9 +16,10 @@
 -- ARGV[7] 1 if the callers wait for replicas, 2 if nothing is to be stored in a new channel
 -- returns for each channel {header, entry, field, record, ...}; or an error. The header has,
 --         separated by newlines: id of the last entry, 0 for none; id before it; duplicate 0 or 1;
---         the clock (Unix ms); when the next field ends, or the whole state, or 0; results of additions,
---         JSON or nothing; reason of the refusal, or nothing; its field; its parent or group; two numbers of its message; the
---         servers. A refusal shows the current fields: a record is empty for an absent field. A
+--         the clock (Unix ms); when the next field ends, or the whole state, or 0; results of
+--         additions, JSON or nothing; reason of the refusal, or nothing; its field; its parent or
+--         group; two numbers of its message; the servers. A refusal shows the current fields: a
+--         record is empty for an absent field, and has no value above 32 KiB of values. A
 --         duplicate has the value of the idempotency key in place of the id
 -- cost O(log n) for each field, O(log n) for each group, O(servers)
 
@@ -216,9 +217,20 @@ local function define_update()
 		local refusal = apply()
 		if refusal then
 			local shown = {'', ''}
-			for _, name in ipairs(refusal[6]) do
+			local list, size = refusal[6], 0
+			if #list > 1 then
+				table.sort(list)
+			end
+			for _, name in ipairs(list) do
+				local f = fields[name]
+				local record = f and f.record or ''
+				if f and size + #f.value > 32768 then -- see dropValues in refusal.go
+					record = match(record, '^[^\n]*\n')
+				elseif f then
+					size = size + #f.value
+				end
 				shown[#shown + 1] = name
-				shown[#shown + 1] = fields[name] and fields[name].record or ''
+				shown[#shown + 1] = record
 			end
 			local id, last, text, next_due = commit()
 			local servers = id ~= '0' and call('SMEMBERS', KEYS[k+3]) or {}
