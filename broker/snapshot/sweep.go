@@ -10,13 +10,25 @@ import (
 	"switchboard/queue"
 )
 
-// Sweeps removes fields that are due from the states of channels. All fields are required.
+// Sweeps removes fields that are due from the states of channels. All fields but Jitter are
+// required.
 type Sweeps struct {
 	Self    func() string            // this server's id
 	Live    func(server string) bool // reports whether a server holds a lease, as far as this server knows
 	Servers func(ctx context.Context, channel string) ([]string, error)
 	// Step runs steps of the kind queue.Sweep, and notifies the servers with subscribers.
 	Step func(ctx context.Context, steps []queue.StateStep) []queue.Outcome[queue.Appended]
+	// Jitter returns the delay of a sweep, which spreads the sweeps of fields that end at the same
+	// time. Nil means a random delay of less than 50 ms.
+	Jitter func() time.Duration
+}
+
+// jitter calls Jitter.
+func (w *Sweeps) jitter() time.Duration {
+	if w.Jitter != nil {
+		return w.Jitter()
+	}
+	return rand.N(sweepJitter)
 }
 
 const (
@@ -45,14 +57,14 @@ func (w *Sweeps) rank(channel string, servers []string) int {
 
 // armLocked sets the timer for the next field that ends.
 func (v *view) armLocked() {
-	if v.due > 0 {
-		v.armAtLocked(v.due + rand.Int64N(sweepJitter.Milliseconds()))
+	if w := v.s.opts.Sweeps; w != nil && v.due > 0 {
+		v.armAtLocked(v.due + w.jitter().Milliseconds())
 	}
 }
 
 // armAtLocked makes sweep run at a time on the store's clock, unless it runs earlier.
 func (v *view) armAtLocked(at int64) {
-	if v.s.opts.Sweeps == nil || v.stopped || v.firesAt > 0 && v.firesAt <= at {
+	if v.stopped || v.firesAt > 0 && v.firesAt <= at {
 		return
 	}
 	if v.timer != nil {
@@ -102,7 +114,9 @@ func (v *view) sweep() {
 		v.retry(o.Err)
 		return
 	}
-	v.swept(o.Value.Due)
+	if v.swept(o.Value.Due) && o.Value.ID == 0 {
+		v.channel.MarkDirty() // the janitor, which sends no hints, or another server has removed the fields
+	}
 }
 
 // isDue reports whether a field is due, and since when. If not, it sets the timer again.
@@ -124,8 +138,9 @@ func (v *view) isDue() (due int64, ok bool) {
 	return v.due, true
 }
 
-// swept sets the timer after a sweep. due is the next end of a field, as the store says.
-func (v *view) swept(due int64) {
+// swept sets the timer after a sweep. due is the next end of a field, as the store says. It reports
+// whether the view still has a field that is due.
+func (v *view) swept(due int64) (stillDue bool) {
 	now := v.s.opts.Hub.StoreTime()
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -134,9 +149,10 @@ func (v *view) swept(due int64) {
 	}
 	if v.due > 0 && v.due <= now { // the entry has not arrived, or the store's clock is behind
 		v.armAtLocked(now + sweepRetry.Milliseconds())
-		return
+		return true
 	}
 	v.armLocked()
+	return false
 }
 
 // retry sets the timer after a failure.
