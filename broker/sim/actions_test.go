@@ -1,6 +1,9 @@
 package sim
 
-import "slices"
+import (
+	"slices"
+	"time"
+)
 
 // pick draws one element of from.
 func pick[T any](w *world, from []T) T { return from[w.rng.IntN(len(from))] }
@@ -54,6 +57,12 @@ func (w *world) step() {
 	})
 	add(2, w.faulty(), w.stepFault)
 	add(1, !w.faulty(), w.runAndCheck)
+	add(9, up && w.hasStates, w.drawUpdate)
+	add(6, w.hasStates, func() {
+		time.Sleep(time.Duration(1+w.rng.IntN(40)) * time.Millisecond)
+		w.log("milliseconds pass")
+	})
+	add(1, w.hasStates && !w.cleaning, w.stepStatesRound)
 	sum := 0
 	for _, c := range choices {
 		sum += c.weight
@@ -161,6 +170,12 @@ func (w *world) stepJanitor() {
 	w.startJanitor(func() { _, _ = w.janitor.QueuesRound(backgroundContext) })
 }
 
+// stepStatesRound starts the janitor's round over the states.
+func (w *world) stepStatesRound() {
+	w.log("the janitor goes over the states")
+	w.startJanitor(func() { _, _ = w.janitor.StatesRound(backgroundContext) })
+}
+
 // startJanitor starts a round of the janitor. One round runs at a time.
 func (w *world) startJanitor(round func()) {
 	w.cleaning = true
@@ -219,6 +234,10 @@ func (w *world) connections(cl *client) (conns []*conn) {
 // stepConn lets a client do something on an open connection.
 func (w *world) stepConn(c *conn) {
 	channel := pick(w, channelNames)
+	if w.hasStates && !w.oneIn(3) {
+		c.stepState(channel)
+		return
+	}
 	switch w.rng.IntN(13) {
 	case 0, 1, 2, 3, 4:
 		if c.hasRequest(channel) {

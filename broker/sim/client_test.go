@@ -9,6 +9,7 @@ import (
 	"switchboard/broker/loop"
 	"switchboard/broker/transport"
 	"switchboard/internal/dialecttest"
+	"switchboard/internal/state"
 	"switchboard/internal/wire"
 )
 
@@ -25,6 +26,8 @@ type client struct {
 	lost     map[int64]struct{} // ids of its own queue that a gap covered
 	received int64              // the highest id in seen
 	ackedTo  int64              // the highest id that it acknowledged
+
+	held map[string]*held // by channel: the state at the position
 }
 
 // connState is the state of a connection, as the client sees it.
@@ -73,10 +76,27 @@ type conn struct {
 type request struct {
 	kind, channel string
 	after         *int64
+	state         *wire.Selector // of a subscribe
+	held          bool
+	change        *wire.Change // of a publish
+	data          []byte
+}
+
+// requestOf returns what the client remembers of a request.
+func requestOf(r wire.Request) request {
+	req := request{kind: r.Type, channel: r.Channel, after: r.After, change: r.Change, data: r.Data}
+	if r.StateRequest != nil {
+		req.state, req.held = r.State, r.Held
+	}
+	return req
 }
 
 // subscription is a subscription as the client sees it.
-type subscription struct{ cursor int64 }
+type subscription struct {
+	cursor   int64 // id of the last message or gap that the client received
+	filter   state.Filter
+	follower *state.Follower // nil without the state
+}
 
 func (c *conn) String() string {
 	return fmt.Sprintf("%s#%d@%s", c.client.name, c.number, c.node.machine)
@@ -108,6 +128,9 @@ func (cl *client) dial(n *node) *conn {
 		subs: map[string]*subscription{}, requests: map[int64]request{},
 	}
 	w.conns = append(w.conns, c)
+	for _, kept := range cl.held { // the former connection may change its own
+		kept.follower = cloneFollower(kept.follower)
+	}
 	if at, ok := cl.position[wire.AllChannel]; ok && w.rng.IntN(4) > 0 {
 		c.after = &at
 	}
@@ -138,7 +161,7 @@ func (cl *client) secret() string {
 func (c *conn) send(r wire.Request) {
 	c.refs++
 	r.Ref = wire.RefOf(c.refs)
-	c.requests[c.refs] = request{r.Type, r.Channel, r.After}
+	c.requests[c.refs] = requestOf(r)
 	c.session.Receive(r, len(toJSON(r)))
 	c.client.w.settle()
 }
@@ -216,9 +239,11 @@ func (c *conn) unblock() {
 
 // Write implements transport.Conn.
 func (c *conn) Write(b *dialect.Batch) {
-	events := make([]wire.Event, len(b.Messages))
-	for i, m := range b.Messages {
-		events[i] = dialecttest.EventOf(m)
+	events := make([]wire.Event, 0, len(b.Messages))
+	for _, m := range b.Messages {
+		if !m.IsEmpty() {
+			events = append(events, dialecttest.EventOf(m))
+		}
 	}
 	c.write(events...)
 }
@@ -347,11 +372,22 @@ func (c *conn) receive(e wire.Event) {
 		}
 		c.subscribed(wire.AllChannel, *e.ID, c.after, nil)
 	case wire.TypeSubscribed:
-		c.subscribed(e.Channel, *e.ID, req.after, e.Recovered)
+		if c.subs[e.Channel] != nil && req.state != nil {
+			c.passHidden(e.Channel, *e.ID)
+		} else {
+			c.subscribed(e.Channel, *e.ID, req.after, e.Recovered)
+		}
+		if req.state != nil {
+			c.beginState(e.Channel, req, e.Recovered)
+		}
+	case wire.TypeState:
+		c.page(e)
+	case wire.TypePublished:
+		c.published(req, e)
 	case wire.TypeUnsubscribed:
 		delete(c.subs, e.Channel)
 	case wire.TypeMessage:
-		c.message(e.Channel, *e.ID, e.Data)
+		c.message(e)
 	case wire.TypeGap:
 		c.gap(e.Channel, *e.After, *e.ID)
 	case wire.TypeError:

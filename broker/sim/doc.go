@@ -34,6 +34,18 @@
 //     push asked for it, by another client of the user
 //   - a stale generation changes nothing
 //
+// In half of the runs, channels have states: clients and the backend change fields with leases
+// of milliseconds, clients own fields, and some subscribers follow the state with [state.Follower].
+// The clock of the queue may jump forward. These rules are checked, too:
+//
+//   - at every id, the fold of a channel's log has the fields of the store
+//   - no group of fields has more fields than its limit at any id
+//   - pages have the fields of the fold at their id, and no message comes before the last page
+//   - a subscriber receives exactly the changes that its filter shows, and in the end it has the
+//     fields of the store
+//   - a field is away if and only if none of its owners has a connection, and it ends after the
+//     grace period; in harsh runs this is checked only at the end
+//
 // At the end all faults stop, everything is delivered, and the model checks that nothing is
 // missing. Then all clients disconnect, and nothing may remain in the stores.
 //
@@ -45,9 +57,10 @@
 //
 // A call that its caller abandoned is executed before the next second passes, or never. The
 // stores are the in-memory ones of the packages queue and registry; the conformance suites of
-// these packages hold them to the contract of the Redis stores. node.beat, node.renew and
-// node.rebind simulate the membership loop; they follow beat.go, membership.go and rebind.go in
-// package broker.
+// these packages hold them to the contract of the Redis stores. The janitor sends no hints, so
+// subscribers may miss what only the janitor has stored, until the next message. node.beat,
+// node.renew and node.rebind simulate the membership loop; they follow beat.go, membership.go and
+// rebind.go in package broker.
 //
 // # Use
 //

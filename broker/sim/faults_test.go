@@ -13,6 +13,9 @@ var backgroundContext = context.Background()
 // stepFault draws a fault.
 func (w *world) stepFault() {
 	switch k := w.rng.IntN(12); {
+	case w.hasStates && w.oneIn(6):
+		w.clockAhead += time.Duration(w.rng.IntN(3000)) * time.Millisecond
+		w.log("the queue's clock is %v ahead", w.clockAhead)
 	case k < 2:
 		w.storeDown = !w.storeDown
 		w.log("the store is down: %v", w.storeDown)

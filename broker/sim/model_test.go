@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sort"
 
+	"switchboard/internal/state"
 	"switchboard/internal/wire"
 	"switchboard/queue"
 	"switchboard/registry"
@@ -17,15 +18,17 @@ type model struct {
 	w               *world
 	channels        map[string]*journal
 	clients         map[string]*journal
-	dead            map[string]bool    // servers that were declared dead
-	bound           map[string][]*conn // by client: the candidates for the connection that was bound last
-	boundAfterDeath map[string]string  // by client: the server that it was bound to after that server was declared dead
+	fields          map[string]*fieldsModel // by channel
+	dead            map[string]bool         // servers that were declared dead
+	bound           map[string][]*conn      // by client: the candidates for the connection that was bound last
+	boundAfterDeath map[string]string       // by client: the server that it was bound to after that server was declared dead
 }
 
 // journal holds all messages that were ever in a queue.
 type journal struct {
 	ids       []int64
 	data      map[int64]string
+	announced int64              // channels: the last id that the janitor did not store
 	floor     int64              // channels: the messages up to this id are gone
 	held      []int64            // clients: the ids in the list
 	lost      map[int64]struct{} // clients: dropped because of the cap
@@ -33,7 +36,10 @@ type journal struct {
 }
 
 func newModel(w *world) *model {
-	return &model{w, map[string]*journal{}, map[string]*journal{}, map[string]bool{}, map[string][]*conn{}, map[string]string{}}
+	return &model{
+		w: w, channels: map[string]*journal{}, clients: map[string]*journal{}, fields: map[string]*fieldsModel{},
+		dead: map[string]bool{}, bound: map[string][]*conn{}, boundAfterDeath: map[string]string{},
+	}
 }
 
 func journalOf(m map[string]*journal, name string) *journal {
@@ -117,8 +123,15 @@ func (m *model) readRecord(s subject) (r record) {
 
 // checkExecuted checks the changes that a call made to the stores.
 func (m *model) checkExecuted(c *call, before record) {
-	if c.subject.channel != "" {
-		m.readChannel(c.subject.channel)
+	if channel := c.subject.channel; channel != "" {
+		last := m.channel(channel).last()
+		m.readChannel(channel, c.node != nil)
+		if e := m.fieldsOf(channel).entry(m.channel(channel).last()); c.op == "UpdateChannel" && m.channel(channel).last() > last && isUpdate(e) {
+			m.fieldsOf(channel).updatedAt = m.w.storeNow()
+		}
+		if m.w.hasStates {
+			m.fieldsOf(channel).check(c)
+		}
 	}
 	if c.subject.client != "" {
 		m.checkClient(c, before, m.readRecord(c.subject))
@@ -150,9 +163,19 @@ func (m *model) checkExecuted(c *call, before record) {
 	}
 }
 
-func (m *model) readChannel(name string) {
+// readChannel adds what a call has stored in a channel. announced says that the servers with
+// subscribers learn of it.
+func (m *model) readChannel(name string, announced bool) {
 	j := m.channel(name)
 	page, _ := m.w.queue.ReadChannel(context.Background(), name, j.last(), 1024)
+	for _, message := range page.Messages {
+		if announced {
+			j.announced = message.ID
+		}
+		if state.IsEntry(message.Data) {
+			m.fieldsOf(name).add(message)
+		}
+	}
 	j.add(page.Messages)
 	j.floor = page.Floor
 }
@@ -235,33 +258,50 @@ func (c *conn) gap(channel string, after, id int64) {
 	}
 	s := c.subs[channel]
 	c.expectGap = nil
-	if s == nil || s.cursor != after {
-		w.violate("%v received a gap in %s after %d, which is not its position: %+v", c, channel, after, s)
+	if s == nil {
+		w.violate("%v received a gap in %s without a subscription", c, channel)
 		return
 	}
+	c.passHidden(channel, after)
 	c.checkGap(channel, after, id)
+	s.cursor = id
+	c.setPosition(channel, id)
+	if s.follows() {
+		s.follower.Gap()
+		c.keepState(channel, s)
+	}
+}
+
+// passHidden moves the position of a subscription to id. No message that the client sees may be in
+// between.
+func (c *conn) passHidden(channel string, id int64) {
+	s := c.subs[channel]
+	next := c.client.w.model.nextVisible(channel, s.cursor, s.filter)
+	if s.cursor > id || next != 0 && next <= id {
+		c.client.w.violate("%v has %s up to %d, not %d; message %d is missing", c, channel, s.cursor, id, next)
+	}
 	s.cursor = id
 	c.setPosition(channel, id)
 }
 
-func (c *conn) message(channel string, id int64, data []byte) {
-	w := c.client.w
+func (c *conn) message(e wire.Event) {
+	w, channel, id := c.client.w, e.Channel, *e.ID
 	if channel == "" {
-		c.inboxMessage(id, data)
+		c.inboxMessage(id, e.Data)
 		return
 	}
-	s, j := c.subs[channel], w.model.channel(channel)
-	switch {
-	case s == nil:
+	s := c.subs[channel]
+	if s == nil {
 		w.violate("%v received message %d of %s without a subscription", c, id, channel)
 		return
-	case j.next(s.cursor) != id:
-		w.violate("%v received message %d of %s after %d, want %d", c, id, channel, s.cursor, j.next(s.cursor))
-	case j.data[id] != string(data):
-		w.violate("%v received message %d of %s with data %s, want %s", c, id, channel, data, j.data[id])
 	}
+	if next := w.model.nextVisible(channel, s.cursor, s.filter); next != id {
+		w.violate("%v received message %d of %s after %d, want %d", c, id, channel, s.cursor, next)
+	}
+	c.change(s, e)
 	s.cursor = id
 	c.setPosition(channel, id)
+	c.keepState(channel, s)
 }
 
 func (c *conn) inboxMessage(id int64, data []byte) {
@@ -308,7 +348,7 @@ func (c *conn) inboxGap(after, id int64) {
 
 // checkError checks an error answer: it is allowed only if the store may have failed.
 func (m *model) checkError(c *conn, req request, e wire.Event) {
-	if e.Code == string(wire.Unavailable) && m.w.faulty() {
+	if e.Code == string(wire.Unavailable) && m.w.faulty() || isRefusal(req, e.Code) {
 		return
 	}
 	m.w.violate("the request of %v was refused: %s: %s %s", c, fmt.Sprint(req), e.Code, e.Message)

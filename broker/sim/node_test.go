@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -12,8 +13,10 @@ import (
 	"switchboard/broker/dialect/native"
 	"switchboard/broker/hub"
 	"switchboard/broker/loop"
+	"switchboard/broker/namespace"
 	"switchboard/broker/peer"
 	"switchboard/broker/session"
+	"switchboard/broker/snapshot"
 	"switchboard/broker/work"
 	"switchboard/registry"
 )
@@ -36,7 +39,10 @@ type node struct {
 	pool     *work.Pool
 	hub      *hub.Hub
 	sessions *session.Manager
+	states   *snapshot.Snapshots
 	pusher   *delivery.Pusher
+
+	liveServers, endedServers map[string]bool // see refreshServers
 
 	dueRuns    []func() // by loop: the run that is due, or nil
 	dueWorkers []func() // workers to start
@@ -54,7 +60,7 @@ type node struct {
 }
 
 func (w *world) newNode(machine string) *node {
-	n := &node{w: w, machine: machine, dueRuns: make([]func(), loopsPerNode)}
+	n := &node{w: w, machine: machine, dueRuns: make([]func(), loopsPerNode), endedServers: map[string]bool{}}
 	n.store = &store{w: w, node: n, name: machine}
 	id := n.newID()
 	n.id.Store(&id)
@@ -75,11 +81,24 @@ func (w *world) newNode(machine string) *node {
 	})
 	n.hub = hub.New(hub.Options{Loops: n.loops, Pool: n.pool, Registry: n.store, Queue: n.store, ServerID: n.serverID, Messages: native.New(0)})
 	n.pusher = delivery.New(delivery.Options{
-		Registry: n.store, Queue: n.store, Self: n.serverID, Live: func(string) bool { return true },
+		Registry: n.store, Queue: n.store, States: n.store, Self: n.serverID, Live: func(string) bool { return true },
 		Local: n.hint, Remote: n.sendHint, Stored: func(string, time.Duration) {},
 		Epoch: func() uint64 { return 0 }, Lost: func() { w.violate("%s detects a loss, but the store lost nothing", machine) },
 	})
+	n.states = snapshot.New(snapshot.Options{
+		Hub: n.hub, Queue: n.store, Pool: n.pool, Messages: native.New(0),
+		Sweeps: &snapshot.Sweeps{
+			Self: n.serverID, Live: func(string) bool { return true }, Servers: n.store.ChannelServers, Step: n.pusher.StepStates,
+			Jitter: func() time.Duration { return 20 * time.Millisecond },
+		},
+	})
+	var access session.Access
+	if w.hasStates {
+		rules := w.rules.set()
+		access.Namespaces = func() *namespace.Set { return rules }
+	}
 	n.sessions = session.New(session.Options{
+		Access: access, Publish: n.publish, StepStates: n.pusher.StepStates, Snapshots: n.states,
 		Hub: n.hub, Pool: n.pool, Loops: n.loops, Registry: n.store, Queue: n.store, ServerID: n.serverID,
 		Notify: session.Notify{Superseded: n.supersede},
 		Timing: session.Timing{Connect: time.Hour, Backlog: time.Hour, Renewal: refreshEvery},
@@ -99,10 +118,16 @@ func serverName(machine string, number int) string { return fmt.Sprintf("%s.%d",
 
 func (n *node) up() bool { return !n.dead && !n.frozen }
 
+// publish does what Broker.publish does.
+func (n *node) publish(ctx context.Context, p session.Publication) (session.Published, error) {
+	r, err := n.pusher.ToChannel(ctx, p.Channel, delivery.Payload{Data: p.Data, Key: p.Key, ExistingOnly: p.ExistingOnly, Update: p.Update})
+	return session.Published{ID: r.ID, New: r.New, Numbers: r.Numbers}, err
+}
+
 // hint does what Broker.handleHint does.
 func (n *node) hint(h peer.Hint) {
 	switch h.Kind {
-	case peer.Channel:
+	case peer.Channel, peer.ChannelEntry:
 		if c := n.hub.Channel(h.Name); c != nil {
 			c.Hint(h.ID, h.Prev, h.Data)
 		}
@@ -120,7 +145,7 @@ type pendingHint struct {
 }
 
 func (h pendingHint) String() string {
-	kind := map[peer.Kind]string{peer.Channel: "channel", peer.Client: "client", peer.Supersede: "supersede"}[h.Kind]
+	kind := map[peer.Kind]string{peer.Channel: "channel", peer.ChannelEntry: "entry", peer.Client: "client", peer.Supersede: "supersede"}[h.Kind]
 	return fmt.Sprintf("hint %s to %s: %s %s %d after %d", h.from, h.to, kind, h.Name, h.ID, h.Prev)
 }
 
@@ -164,7 +189,7 @@ func (n *node) beat() {
 	defer cancel()
 	formerID, err := n.renew(ctx)
 	if err == nil {
-		_, err = n.store.Servers(ctx)
+		err = n.refreshServers(ctx)
 	}
 	if err != nil {
 		n.requested.Add(1)
@@ -178,6 +203,37 @@ func (n *node) beat() {
 	default:
 		_ = n.pusher.NotifyUncertain(ctx)
 	}
+}
+
+// refreshServers does what Broker.refreshServers does.
+func (n *node) refreshServers(ctx context.Context) error {
+	servers, err := n.store.Servers(ctx)
+	if err != nil {
+		return err
+	}
+	live := make(map[string]bool)
+	for _, s := range servers {
+		live[s.ID] = true
+		delete(n.endedServers, s.ID)
+	}
+	for id := range n.liveServers {
+		if !live[id] {
+			n.endedServers[id] = true
+		}
+	}
+	if n.liveServers = live; len(n.endedServers) == 0 {
+		return nil
+	}
+	listed, err := n.store.Listed(ctx)
+	if err != nil {
+		return err
+	}
+	before := len(n.endedServers)
+	maps.DeleteFunc(n.endedServers, func(id string, _ bool) bool { return !slices.Contains(listed, id) })
+	if len(n.endedServers) < before {
+		n.hub.MarkStatesDirty()
+	}
+	return nil
 }
 
 // renew does what membership.renew does.
@@ -214,6 +270,9 @@ func (n *node) rebind(formerID string, request int64) {
 		}
 		n.sessions.RenewAll()
 		n.hub.MarkAllDirty()
+		if n.sessions.RestoreOwners(ctx) != nil {
+			return
+		}
 		losses, err := n.pusher.Confirm(ctx)
 		if losses > 0 {
 			n.w.violate("%s detects a loss, but the store lost nothing", n.machine)
@@ -227,6 +286,7 @@ func (n *node) rebind(formerID string, request int64) {
 // tick runs one round of Broker.tickLoop.
 func (n *node) tick() {
 	n.hub.Tick()
+	n.states.Tick()
 	n.sessions.Tick()
 	n.w.settle()
 }
@@ -258,6 +318,7 @@ func (n *node) crash() {
 			n.w.settle()
 		}
 	}
+	n.states.Close()
 	n.w.drainNode(n)
 	n.w.nodes = slices.DeleteFunc(n.w.nodes, func(m *node) bool { return m == n })
 	n.w.markHintsMissed()

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"switchboard/broker/delivery"
+	"switchboard/internal/state"
 	"switchboard/internal/wire"
 )
 
@@ -14,9 +15,10 @@ type push struct {
 	kind        string // channel, user or client
 	first       bool   // to a user: the first acknowledgement withdraws it from the user's other clients
 	target      string
-	recipients  []string // the clients that must receive it
-	afterID     int64    // the highest id in the channel that was acknowledged before the push began
-	predecessor *push    // the previous push of the same batch to the same target
+	recipients  []string      // the clients that must receive it
+	afterID     int64         // the highest id in the channel that was acknowledged before the push began
+	update      *state.Update // to a channel, instead of data
+	predecessor *push         // the previous push of the same batch to the same target
 	done        bool
 	checked     bool
 	id          int64
@@ -112,6 +114,8 @@ func (w *world) checkPushes() {
 			w.violate("%v has id %d, but %v before it has %d", p, p.id, p.predecessor, p.predecessor.id)
 		}
 		switch {
+		case p.update != nil && !w.checkUpdate(p):
+			continue
 		case p.err != nil:
 			w.log("%v failed: %v", p, p.err)
 			if !w.faulty() {

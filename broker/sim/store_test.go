@@ -196,7 +196,11 @@ func (s *store) PushRequest(context.Context, queue.Request) error {
 }
 
 func (s *store) AppendChannel(ctx context.Context, push queue.ChannelPush) (queue.Appended, error) {
-	return callStore(ctx, s, "AppendChannel", subject{channel: push.Channel}, func(ctx context.Context) (queue.Appended, error) {
+	op := "AppendChannel"
+	if push.Update != nil {
+		op = "UpdateChannel"
+	}
+	return callStore(ctx, s, op, subject{channel: push.Channel}, func(ctx context.Context) (queue.Appended, error) {
 		return s.w.queue.AppendChannel(ctx, push)
 	}, push.Channel, string(push.Data), describeUpdate(push.Update))
 }

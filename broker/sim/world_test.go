@@ -41,7 +41,7 @@ type world struct {
 	rng       *rand.Rand
 	trace     []string
 	violation string  // the first violation
-	weights   [16]int // how likely each kind of step is in this run
+	weights   [20]int // how likely each kind of step is in this run
 
 	registry *registry.Memory
 	queue    *queue.Memory
@@ -49,15 +49,18 @@ type world struct {
 	cleaning bool // a round of the janitor is in progress
 	model    *model
 
-	machines  []string
-	nodes     []*node        // the brokers that have not crashed, sorted by machine
-	ids       map[string]int // how many server ids each machine has used
-	clients   map[string]*client
-	names     []string // of the clients, in order
-	conns     []*conn
-	dialed    int // connections so far
-	pushes    []*push
-	storeDown bool
+	machines   []string
+	nodes      []*node        // the brokers that have not crashed, sorted by machine
+	ids        map[string]int // how many server ids each machine has used
+	clients    map[string]*client
+	hasStates  bool // channels have fields in this run
+	rules      stateRules
+	clockAhead time.Duration // of the queue's clock, before the others
+	names      []string      // of the clients, in order
+	conns      []*conn
+	dialed     int // connections so far
+	pushes     []*push
+	storeDown  bool
 
 	executing *call // the call that execute runs
 	callCount int
@@ -75,13 +78,16 @@ type world struct {
 func newWorld(seed uint64) *world {
 	w := &world{
 		seed: seed, profile: profile(seed % 4), rng: rand.New(rand.NewPCG(seed, 0x5157)),
-		ids: map[string]int{}, clients: map[string]*client{}, received: map[*conn][]string{},
+		hasStates: seed/4%2 == 1, ids: map[string]int{}, clients: map[string]*client{}, received: map[*conn][]string{},
 	}
 	for i := range w.weights { // with equal weights, all runs would test the same
 		w.weights[i] = []int{1, 3, 9}[w.rng.IntN(3)]
 	}
 	time.Sleep(time.Until(epoch))
-	limits := queue.Options{}
+	limits := queue.Options{Now: w.storeTime}
+	if w.hasStates {
+		w.rules = newStateRules(w)
+	}
 	if w.rng.IntN(3) == 0 {
 		limits.ClientCap = 3 + w.rng.IntN(4)
 	}
@@ -109,10 +115,10 @@ func newWorld(seed uint64) *world {
 		w.names = append(w.names, name)
 		w.clients[name] = &client{
 			w: w, name: name, user: users[i], auto: i == 3,
-			position: map[string]int64{}, seen: map[int64]struct{}{}, lost: map[int64]struct{}{},
+			position: map[string]int64{}, seen: map[int64]struct{}{}, lost: map[int64]struct{}{}, held: map[string]*held{},
 		}
 	}
-	w.log("seed %d: %v, %+v", seed, w.profile, limits)
+	w.log("seed %d: %v, caps %d and %d, states %v %+v", seed, w.profile, limits.ClientCap, limits.ChannelCap, w.hasStates, w.rules)
 	for _, machine := range w.machines {
 		w.boot(machine)
 		w.runLeaseCalls()
@@ -302,6 +308,7 @@ func (w *world) stop() {
 	}
 	for _, n := range w.nodes {
 		n.frozen = false
+		n.states.Close()
 	}
 	for _, n := range w.nodes {
 		w.drainNode(n)
