@@ -17,6 +17,7 @@ const (
 	ghostCount   = 5
 	ghostChannel = "ghosts"
 	ghostUser    = "ghost"
+	ghostRoom    = "room-0" // has a state, in which the ghosts own fields
 )
 
 // ghost is a client of the victim that disappears and never comes back.
@@ -35,7 +36,7 @@ func (tb *testbed) ghostSpecs() (specs []clientSpec) {
 	if tb.scenario.ghosts {
 		for i := range ghostCount {
 			specs = append(specs, clientSpec{
-				client: fmt.Sprintf("%s/ghost-%d", ghostUser, i), user: ghostUser, channels: []string{ghostChannel}, listener: listener(i % int(socketCount)),
+				client: fmt.Sprintf("%s/ghost-%d", ghostUser, i), user: ghostUser, channels: []string{ghostChannel, ghostRoom}, state: ghostRoom, listener: listener(i % int(socketCount)),
 			})
 		}
 	}
@@ -43,8 +44,8 @@ func (tb *testbed) ghostSpecs() (specs []clientSpec) {
 }
 
 // connectGhosts connects the ghosts to the victim.
-func (tb *testbed) connectGhosts(ctx context.Context) error {
-	for _, spec := range tb.ghostSpecs() {
+func (tb *testbed) connectGhosts(ctx context.Context, specs []clientSpec) error {
+	for _, spec := range specs {
 		if err := tb.connectGhost(ctx, spec, tb.victim()); err != nil {
 			return err
 		}
@@ -76,7 +77,16 @@ func (tb *testbed) connectGhost(ctx context.Context, spec clientSpec, to *instan
 		defer close(g.ended)
 		_ = c.Run(running)
 	}()
-	if _, err := c.Subscribe(ctx, spec.channels[0], client.SubscribeOptions{}); err != nil {
+	for _, channel := range spec.channels {
+		if _, err := c.Subscribe(ctx, channel, client.SubscribeOptions{State: channel == spec.state}); err != nil {
+			return fmt.Errorf("%s: %w", spec.client, err)
+		}
+	}
+	if spec.state == "" {
+		return nil
+	}
+	tb.state.ownerStarts(spec.client, spec.state)
+	if _, err := c.Update(ctx, spec.state, client.Set(memberField(spec.client), true), client.Own()); err != nil {
 		return fmt.Errorf("%s: %w", spec.client, err)
 	}
 	return nil

@@ -93,11 +93,14 @@ func machine() string {
 	return fmt.Sprintf("%d cores, %s, %s/%s", runtime.NumCPU(), memory, runtime.GOOS, runtime.GOARCH)
 }
 
-// columns are the columns of the table and their explanations.
-var columns = []struct {
+// column is a column of a table and its explanation.
+type column struct {
 	name, means string
 	cell        func(row) string
-}{
+}
+
+// columns are the columns of the first table.
+var columns = []column{
 	{"fault", "the fault; the section Faults describes it", func(r row) string { return r.Fault }},
 	{"Redis", "deployment of Redis", func(r row) string { return r.Redis }},
 	{"acked", "accepted messages, counted per addressee: a message to a channel with 40 confirmed subscribers counts 40 times", func(r row) string { return fmt.Sprint(r.Acknowledged) }},
@@ -131,19 +134,49 @@ var columns = []struct {
 // table formats the ledger for a terminal.
 func (l *ledger) table() string {
 	var b strings.Builder
-	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-	for _, c := range columns {
-		fmt.Fprint(w, c.name, "\t")
-	}
-	for _, r := range l.Rows {
-		fmt.Fprintln(w)
-		for _, c := range columns {
-			fmt.Fprint(w, c.cell(r), "\t")
+	for i, columns := range [][]column{columns, stateColumns} {
+		if i > 0 {
+			b.WriteString("\nstate\n")
 		}
+		w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+		for _, c := range columns {
+			fmt.Fprint(w, c.name, "\t")
+		}
+		for _, r := range l.Rows {
+			fmt.Fprintln(w)
+			for _, c := range columns {
+				fmt.Fprint(w, c.cell(r), "\t")
+			}
+		}
+		fmt.Fprintln(w)
+		_ = w.Flush()
 	}
-	fmt.Fprintln(w)
-	_ = w.Flush()
 	return b.String()
+}
+
+// writeTable writes the rows as a table in Markdown.
+func (l *ledger) writeTable(b *strings.Builder, columns []column) {
+	for _, c := range columns {
+		fmt.Fprintf(b, "| %s ", c.name)
+	}
+	b.WriteString("|\n" + strings.Repeat("|---", len(columns)) + "|\n")
+	for _, r := range l.Rows {
+		for _, c := range columns {
+			fmt.Fprintf(b, "| %s ", c.cell(r))
+		}
+		b.WriteString("|\n")
+	}
+}
+
+// writeMeanings writes the explanations of the columns as a list.
+func writeMeanings(b *strings.Builder, columns []column) {
+	for _, c := range columns {
+		name := c.name
+		if name == "" {
+			name = "last column"
+		}
+		fmt.Fprintf(b, "- **%s**: %s.\n", name, c.means)
+	}
 }
 
 // explain says why the row is red.
@@ -187,16 +220,9 @@ writes this page, and fails if a row is RED.
 Load: %s.
 
 `, l.Date, l.Commit, l.Seed, l.Beat, l.Lease, l.Janitor, l.Machine, l.Go, l.Redis, l.Seconds, l.Load)
-	for _, c := range columns {
-		fmt.Fprintf(&b, "| %s ", c.name)
-	}
-	b.WriteString("|\n" + strings.Repeat("|---", len(columns)) + "|\n")
-	for _, r := range l.Rows {
-		for _, c := range columns {
-			fmt.Fprintf(&b, "| %s ", c.cell(r))
-		}
-		b.WriteString("|\n")
-	}
+	l.writeTable(&b, columns)
+	b.WriteString(stateHeading)
+	l.writeTable(&b, stateColumns)
 	if l.Kills != nil {
 		b.WriteString(l.Kills.markdown())
 	}
@@ -209,13 +235,9 @@ Load: %s.
 		fmt.Fprintf(&b, "- **%s**%s: %s.\n", r.Fault, mark, r.About)
 	}
 	b.WriteString("\n## Columns\n\n")
-	for _, c := range columns {
-		name := c.name
-		if name == "" {
-			name = "last column"
-		}
-		fmt.Fprintf(&b, "- **%s**: %s.\n", name, c.means)
-	}
+	writeMeanings(&b, columns)
+	b.WriteString("\n## Columns of channel state\n\n")
+	writeMeanings(&b, stateColumns[1:])
 	for _, r := range l.Rows {
 		if len(r.Red) > 0 {
 			b.WriteString("\n## Reasons for RED\n\n```\n")

@@ -74,7 +74,7 @@ func (p *publisher) pushUntilAccepted(ctx context.Context, group []stream, n int
 		acked := time.Now()
 		if err != nil {
 			if errors.Is(err, errNoAnswer) {
-				p.avoidUntil[at].Store((time.Since(p.began) + avoidTime).Milliseconds())
+				p.avoid(at)
 			}
 			p.journal.refuse(err.Error())
 			pause(ctx, pushRetryDelay)
@@ -107,6 +107,11 @@ func (p *publisher) nextBroker() int {
 		}
 	}
 	return first % len(p.brokers)
+}
+
+// avoid makes nextBroker avoid a broker for avoidTime.
+func (p *publisher) avoid(at int) {
+	p.avoidUntil[at].Store((time.Since(p.began) + avoidTime).Milliseconds())
 }
 
 // pause waits for d; it reports false when ctx ended first.

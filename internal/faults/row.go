@@ -18,16 +18,17 @@ type row struct {
 	Missing        int          `json:"missing"`
 	Phantoms       int          `json:"phantoms"`
 	Pushes         int          `json:"pushes"`
-	outages        `json:"-"`
-	Seconds        float64          `json:"seconds"`
-	Forgets        bool             `json:"redis_forgets"` // Redis loses its last writes under this fault
-	Failure        string           `json:"failure,omitempty"`
-	Red            []string         `json:"red,omitempty"` // the reasons; empty means ok
-	Evidence       evidence         `json:"evidence,omitempty"`
-	Reasons        map[string]int   `json:"refusals,omitempty"`
-	Logs           string           `json:"-"`       // directory of the kept logs
-	Slowest        string           `json:"slowest"` // the client with the longest recovery
-	Millis         map[string]int64 `json:"ms"`
+	stateCounts
+	outages  `json:"-"`
+	Seconds  float64          `json:"seconds"`
+	Forgets  bool             `json:"redis_forgets"` // Redis loses its last writes under this fault
+	Failure  string           `json:"failure,omitempty"`
+	Red      []string         `json:"red,omitempty"` // the reasons; empty means ok
+	Evidence evidence         `json:"evidence,omitempty"`
+	Reasons  map[string]int   `json:"refusals,omitempty"`
+	Logs     string           `json:"-"`       // directory of the kept logs
+	Slowest  string           `json:"slowest"` // the client with the longest recovery
+	Millis   map[string]int64 `json:"ms"`
 }
 
 // tolerance says which losses do not make a row red, because Redis itself causes them.
@@ -61,6 +62,14 @@ func (r row) redReasons(t tolerance) (why []string) {
 	check(false, r.RepeatedEvents, "repeated presence events")
 	check(false, r.Missing, "missing from presence")
 	check(false, r.Phantoms, "phantoms in presence")
+	check(t.forgets, r.LostChanges, "lost changes")
+	check(false, r.LostDurable, "lost durable changes")
+	check(false, r.MissedChanges, "missed changes")
+	check(false, r.Diverged, "diverged fields")
+	check(false, r.Oversold, "oversold")
+	check(false, r.GhostFields, "ghost fields")
+	check(false, r.WrongConflicts, "wrong conflicts")
+	check(false, r.Late, "late expiries")
 	check(false, r.Unrecovered, "clients without a message after the fault")
 	return why
 }
@@ -74,3 +83,6 @@ func (r row) verdict() string {
 
 // seconds formats a duration for the table.
 func seconds(d time.Duration) string { return fmt.Sprintf("%.1f s", d.Seconds()) }
+
+// millis formats a short duration for the table.
+func millis(d time.Duration) string { return fmt.Sprintf("%d ms", d.Milliseconds()) }

@@ -36,7 +36,7 @@ func (r *runner) run(ctx context.Context, sc scenario) row {
 		seed = seed*1_000_003 + uint64(c)
 	}
 	tb := &testbed{
-		scenario: sc, times: r.times, seed: seed, random: rand.New(rand.NewPCG(seed, 0)), journal: newJournal(), presence: newPresenceJournal(),
+		scenario: sc, times: r.times, seed: seed, random: rand.New(rand.NewPCG(seed, 0)), journal: newJournal(), presence: newPresenceJournal(), state: newStateJournal(),
 		dir: filepath.Join(r.dir, strings.NewReplacer(" ", "-", ",", "").Replace(sc.name)),
 	}
 	tb.logf = func(format string, args ...any) {
@@ -76,10 +76,16 @@ func (r *runner) playScenario(ctx context.Context, tb *testbed) error {
 		return err
 	}
 	tb.awaitDeliveries(ctx)
+	if err := tb.awaitStates(ctx, r.scale); err != nil {
+		return fmt.Errorf("states: %w", err)
+	}
 	if err := tb.verifyPresence(ctx, "after recovery", specs); err != nil {
 		return err
 	}
 	tb.disconnectClients()
+	if err := tb.verifyNoOwners(ctx, r.scale); err != nil {
+		return fmt.Errorf("states after all clients left: %w", err)
+	}
 	if err := tb.verifyPresence(ctx, "after all clients left", nil); err != nil {
 		return err
 	}
@@ -105,6 +111,11 @@ func (r *runner) pushLoad(ctx context.Context, tb *testbed, specs []clientSpec) 
 		defer close(pushed)
 		p.run(pushing, stop, groups, rate, tb.seed)
 	}()
+	changed := make(chan struct{})
+	go func() {
+		defer close(changed)
+		tb.runState(pushing, stop, p, r.scale)
+	}()
 	cutting := make(chan struct{})
 	go func() {
 		defer close(cutting)
@@ -113,6 +124,7 @@ func (r *runner) pushLoad(ctx context.Context, tb *testbed, specs []clientSpec) 
 	err := tb.awaitBeats(ctx, 2)
 	if err == nil {
 		err = tb.scenario.fault(ctx, tb)
+		tb.state.faultEnds(time.Now())
 	}
 	if err == nil {
 		err = tb.awaitBeats(ctx, 3)
@@ -123,6 +135,7 @@ func (r *runner) pushLoad(ctx context.Context, tb *testbed, specs []clientSpec) 
 	timer := time.AfterFunc(tb.deliveryTimeout(), giveUp)
 	defer timer.Stop()
 	<-pushed
+	<-changed
 	if n := tb.journal.unaccepted(); n > 0 && err == nil {
 		err = fmt.Errorf("%d pushes were never accepted: %v", n, tb.journal.refused)
 	}
@@ -169,6 +182,12 @@ func (tb *testbed) row(err error, took time.Duration) row {
 	for kind, cases := range tb.presence.evidence {
 		found[kind] = cases
 	}
+	if tb.states != nil {
+		r.stateCounts = tb.states.counts
+		for kind, cases := range tb.states.found {
+			found[kind] = cases
+		}
+	}
 	for _, spec := range tb.clientSpecs {
 		if spec.client == r.outages.Slowest {
 			r.Slowest = fmt.Sprintf("%s, %v over %v", spec.client, spec.role, spec.listener)
@@ -183,6 +202,7 @@ func (tb *testbed) row(err error, took time.Duration) row {
 	r.Millis = map[string]int64{
 		"without_push": r.WithoutPush.Milliseconds(), "recover_p50": r.RecoverP50.Milliseconds(),
 		"recover_max": r.RecoverMax.Milliseconds(), "silence": r.Silence.Milliseconds(),
+		"late_p50": r.LateP50.Milliseconds(), "late_max": r.LateMax.Milliseconds(), "away_max": r.AwayMax.Milliseconds(),
 	}
 	return r
 }

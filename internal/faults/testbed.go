@@ -30,6 +30,9 @@ type testbed struct {
 	watchers    []*watcher
 	journal     *journal
 	presence    *presenceJournal
+	state       *stateJournal
+	states      *stateCheck // nil before the check
+	victimID    string      // server id of the victim at the time of the fault
 	failures    []error
 	logf        func(format string, args ...any)
 }
@@ -49,7 +52,11 @@ func (tb *testbed) survivors() (rest []*instance) {
 
 // recordFault records the time of the fault. Call it just before the fault.
 func (tb *testbed) recordFault() {
-	tb.journal.faultStarts(time.Now())
+	now := time.Now()
+	tb.journal.faultStarts(now)
+	if tb.victimID = tb.victim().id; tb.scenario.ghosts {
+		tb.state.ownersDie(now)
+	}
 	tb.logf("fault")
 }
 
@@ -128,6 +135,7 @@ func (tb *testbed) connectClients(ctx context.Context, scale scale, specs []clie
 		if err != nil {
 			return err
 		}
+		a.states = tb.state
 		tb.clients = append(tb.clients, a)
 		a.start(context.WithoutCancel(ctx))
 		connecting.Go(func() error { return a.subscribe(ctx) })
@@ -135,10 +143,11 @@ func (tb *testbed) connectClients(ctx context.Context, scale scale, specs []clie
 	if err := connecting.Wait(); err != nil {
 		return err
 	}
-	if err := tb.connectGhosts(ctx); err != nil {
+	ghosts := tb.ghostSpecs()
+	if err := tb.connectGhosts(ctx, ghosts); err != nil {
 		return err
 	}
-	return tb.awaitBaseline(ctx, tb.expected(append(tb.ghostSpecs(), specs...)))
+	return tb.awaitBaseline(ctx, tb.expected(append(ghosts, specs...)))
 }
 
 // disconnectClients stops all clients.

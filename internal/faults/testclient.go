@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -23,6 +25,7 @@ const (
 type testClient struct {
 	clientSpec
 	journal *journal
+	states  *stateJournal  // used with a state only
 	conn    *client.Client // nil over sse
 	stream  *eventStream   // only over sse
 	link    *clientLink    // nil for most
@@ -61,7 +64,7 @@ func newTestClient(spec clientSpec, i int, j *journal, brokers []*instance) (*te
 	var err error
 	c.conn, err = client.New(client.Options{
 		URLs: urls, Client: spec.client, User: spec.user, BackoffMin: backoffMin, BackoffMax: backoffMax,
-		OnMessage: c.onMessage, OnGap: c.onGap, OnState: c.onState,
+		OnMessage: c.onMessage, OnFields: c.onFields, OnGap: c.onGap, OnState: c.onState,
 	})
 	return c, err
 }
@@ -105,7 +108,7 @@ func (c *testClient) subscribe(ctx context.Context) error {
 	}
 	for _, channel := range c.channels {
 		if err := retry(ctx, func() error {
-			_, err := c.conn.Subscribe(ctx, channel, client.SubscribeOptions{})
+			_, err := c.conn.Subscribe(ctx, channel, client.SubscribeOptions{State: channel == c.state})
 			return err
 		}); err != nil {
 			return fmt.Errorf("%s: %w", c.clientSpec.client, err)
@@ -128,6 +131,10 @@ func (c *testClient) stop() {
 
 func (c *testClient) onMessage(m client.Message) {
 	at := time.Now()
+	if m.Changes != nil && m.Data == nil && m.Channel == c.state {
+		c.onChanges(m, at)
+		return
+	}
 	var p payload
 	if err := json.Unmarshal(m.Data, &p); err != nil {
 		p.Stream = "malformed"
@@ -138,11 +145,31 @@ func (c *testClient) onMessage(m client.Message) {
 	}
 }
 
-func (c *testClient) onGap(g client.Gap) {
-	c.journal.gap(c.clientSpec.client, gap{queue: g.Channel, after: g.After, id: g.ID, at: time.Now()})
+// onChanges records a message that changes fields.
+func (c *testClient) onChanges(m client.Message, at time.Time) {
+	held, _ := c.conn.Fields(m.Channel)
+	gone := slices.Collect(maps.Keys(m.Changes.Gone))
+	c.states.message(c.clientSpec.client, m.Channel, m.ID, m.Changes.Away, gone, shownFields(held), at)
 }
 
-func (c *testClient) onState(s client.State) { c.setServer(s.Server) }
+func (c *testClient) onFields(s client.Snapshot) {
+	c.states.pages(c.clientSpec.client, s.Channel, s.ID, shownFields(s), time.Now())
+}
+
+func (c *testClient) onGap(g client.Gap) {
+	record := gap{queue: g.Channel, after: g.After, id: g.ID, at: time.Now()}
+	c.journal.gap(c.clientSpec.client, record)
+	if g.Channel != "" && g.Channel == c.state {
+		c.states.gap(c.clientSpec.client, record)
+	}
+}
+
+func (c *testClient) onState(s client.State) {
+	c.setServer(s.Server)
+	if c.state != "" {
+		c.states.connected(c.clientSpec.client, c.state, s.Server, time.Now())
+	}
+}
 
 // setServer records the server that the client is connected to, "" for none.
 func (c *testClient) setServer(id string) {

@@ -41,6 +41,7 @@ func (l listener) String() string {
 type clientSpec struct {
 	client, user string
 	channels     []string
+	state        string // the channel whose state it follows and changes, "" for none
 	role         role
 	listener     listener
 }
@@ -51,11 +52,13 @@ type scale struct {
 	RoomRate, OtherRate        float64 // pushes a second to each room, and of each other stream
 	UserStreams, ClientStreams int
 	Batched                    int // user streams that share a batch call
+	StateRooms                 int // rooms with a state; the last one changes rarely
+	StateWriters               int // clients that change the state of each other one
 }
 
 var (
-	fullScale  = scale{Clients: 240, Rooms: 12, RoomRate: 8, OtherRate: 2, UserStreams: 40, ClientStreams: 40, Batched: 20}
-	shortScale = scale{Clients: 60, Rooms: 6, RoomRate: 6, OtherRate: 2, UserStreams: 12, ClientStreams: 12, Batched: 6}
+	fullScale  = scale{Clients: 240, Rooms: 12, RoomRate: 8, OtherRate: 2, UserStreams: 40, ClientStreams: 40, Batched: 20, StateRooms: 4, StateWriters: 6}
+	shortScale = scale{Clients: 60, Rooms: 6, RoomRate: 6, OtherRate: 2, UserStreams: 12, ClientStreams: 12, Batched: 6, StateRooms: 2, StateWriters: 4}
 )
 
 const (
@@ -74,6 +77,9 @@ func newClientSpecs(s scale, special role, percent int) []clientSpec {
 		}
 		slices.Sort(c.channels)
 		c.channels = slices.Compact(c.channels)
+		if c.listener != sse {
+			c.state = s.stateRoom(c.channels)
+		}
 		switch {
 		case i*37%100 < percent: // spread over users, rooms and listeners
 			c.role = special
@@ -88,6 +94,16 @@ func newClientSpecs(s scale, special role, percent int) []clientSpec {
 }
 
 func room(s scale, i int) string { return fmt.Sprintf("room-%d", i%s.Rooms) }
+
+// stateRoom returns the first of the channels that has a state, or "".
+func (s scale) stateRoom(channels []string) string {
+	for i := range s.StateRooms {
+		if slices.Contains(channels, room(s, i)) {
+			return room(s, i)
+		}
+	}
+	return ""
+}
 
 // hasLink reports whether the client connects through a clientLink, which can be cut and paused.
 func (c clientSpec) hasLink() bool { return c.role >= reconnecting }

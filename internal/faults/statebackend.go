@@ -1,0 +1,117 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"time"
+
+	"switchboard/internal/state"
+	"switchboard/internal/wire"
+)
+
+const backendName = "the-backend"
+
+// stateBackend is a backend that changes states over HTTP. It repeats an update under the same key
+// until it is accepted or refused by the state.
+type stateBackend struct {
+	publisher *publisher
+	journal   *stateJournal
+	known     map[string]int64 // ids of fields, from its own updates and from refusals
+}
+
+// updateAnswer is the answer to a push that changes fields.
+type updateAnswer struct {
+	Results []struct {
+		ID     int64
+		Fields map[string]int64
+	}
+	Error *struct {
+		Code   wire.ErrorCode
+		Fields json.RawMessage
+		Group  string
+		Max    int
+	}
+}
+
+// update makes an update and records it.
+func (b *stateBackend) update(ctx context.Context, u update, key string) {
+	call := updateCall{update: u, by: backendName, durable: b.publisher.durable, firstTry: time.Now()}
+	for ctx.Err() == nil {
+		at := b.publisher.nextBroker()
+		call.began = time.Now()
+		answer, err := b.post(ctx, b.publisher.brokers[at], u.body(key, call.durable))
+		call.ended = time.Now()
+		switch {
+		case err != nil:
+			b.publisher.avoid(at)
+		case answer.Error == nil && len(answer.Results) == 1:
+			call.id, call.numbers = answer.Results[0].ID, answer.Results[0].Fields
+			b.accepted(call)
+			return
+		case answer.Error == nil || !passingCodes[answer.Error.Code]:
+			b.refused(call, answer)
+			return
+		}
+		pause(ctx, pushRetryDelay)
+	}
+}
+
+func (b *stateBackend) accepted(call updateCall) {
+	for field := range call.set {
+		b.known[field] = call.id
+	}
+	for _, field := range call.del {
+		delete(b.known, field)
+	}
+	b.journal.updated(call)
+}
+
+func (b *stateBackend) refused(call updateCall, answer updateAnswer) {
+	call.refusal = &stateRefusal{code: "an answer without a result"}
+	if e := answer.Error; e != nil {
+		fields, err := parseShownFields(e.Fields)
+		if call.refusal = (&stateRefusal{code: e.Code, group: e.Group, max: e.Max, fields: fields}); err != nil {
+			call.refusal.code = wire.ErrorCode(err.Error())
+		}
+	}
+	for field, shown := range call.refusal.fields {
+		if delete(b.known, field); shown != nil {
+			b.known[field] = shown.ID
+		}
+	}
+	b.journal.refused(call)
+}
+
+func parseShownFields(text json.RawMessage) (map[string]*state.Shown, error) {
+	if len(text) == 0 {
+		return nil, nil
+	}
+	return state.ParseFields(text)
+}
+
+// post makes a push. The error is errNoAnswer if no answer arrived.
+func (b *stateBackend) post(ctx context.Context, broker string, body map[string]any) (answer updateAnswer, err error) {
+	encoded, err := json.Marshal(body)
+	if err != nil {
+		return answer, err
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+broker+"/v1/push", bytes.NewReader(encoded))
+	if err != nil {
+		return answer, err
+	}
+	req.Header.Set("Content-Type", "application/json")
+	resp, err := b.publisher.http.Do(req)
+	if err != nil {
+		return answer, errNoAnswer
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil || json.Unmarshal(text, &answer) != nil {
+		return answer, errors.Join(errNoAnswer, err)
+	}
+	return answer, nil
+}

@@ -1,0 +1,129 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"switchboard/internal/state"
+)
+
+// idEpochMS is the time of id 0 in Unix milliseconds. An id is the store's clock since then, in
+// milliseconds, times idsPerMS, and at least one above the last id.
+const (
+	idEpochMS = 1577836800000
+	idsPerMS  = 4096
+)
+
+// timeOfID returns the time on the store's clock at which an id was assigned.
+func timeOfID(id int64) time.Time { return time.UnixMilli(idEpochMS + id/idsPerMS) }
+
+// readStateLog reads the entries of a channel's log from Redis, in the order of ids.
+func (s *store) readStateLog(ctx context.Context, channel string) (entries []state.Logged, err error) {
+	members, err := s.client.ZRange(ctx, "mq_ch_{"+channel+"}", 0, -1).Result()
+	if err != nil {
+		return nil, fmt.Errorf("log of %s: %w", channel, err)
+	}
+	for _, member := range members {
+		number, data, _ := strings.Cut(member, ":")
+		if !state.IsEntry([]byte(data)) {
+			continue
+		}
+		id, err := strconv.ParseInt(number, 10, 64)
+		if err != nil {
+			return nil, fmt.Errorf("log of %s: %w", channel, err)
+		}
+		entry, err := state.DecodeEntry([]byte(data))
+		if err != nil {
+			return nil, fmt.Errorf("log of %s: %w", channel, err)
+		}
+		entries = append(entries, state.Logged{ID: id, Entry: entry})
+	}
+	return entries, nil
+}
+
+// version is a value of a field, from the change that set it to the change that ended it.
+type version struct {
+	id    int64
+	value string
+	end   int64 // id of the change that replaced or removed the value, 0 for none
+	until int64 // end of the field as of the last change, Unix ms; 0 for none
+}
+
+// liveAt reports whether the version was the field's value at some time from a to b.
+func (v version) liveAt(a, b time.Time) bool {
+	return !timeOfID(v.id).After(b) && (v.end == 0 || !timeOfID(v.end).Before(a)) && (v.until == 0 || v.until >= a.UnixMilli())
+}
+
+// liveThroughout reports whether the version was the field's value at all times from a to b.
+func (v version) liveThroughout(a, b time.Time) bool {
+	return timeOfID(v.id).Before(a) && (v.end == 0 || timeOfID(v.end).After(b)) && (v.until == 0 || v.until > b.UnixMilli())
+}
+
+// stateLog is the log of one channel, and what follows from it.
+type stateLog struct {
+	channel  string
+	ids      map[int64]bool
+	versions map[string][]version // by field
+}
+
+// apply adds an entry, and the versions that it begins and ends. before and after are the fields
+// around it.
+func (l *stateLog) apply(logged state.Logged, before, after map[string]state.Shown) {
+	l.ids[logged.ID] = true
+	for field, old := range before {
+		if now, found := after[field]; !found || now.ID != old.ID {
+			l.last(field).end = logged.ID
+		}
+	}
+	for field, now := range after {
+		if before[field].ID != now.ID {
+			l.versions[field] = append(l.versions[field], version{id: now.ID, value: string(now.Value)})
+		}
+		l.last(field).until = now.Until
+	}
+}
+
+func (l *stateLog) last(field string) *version {
+	list := l.versions[field]
+	return &list[len(list)-1]
+}
+
+// find returns the version of a field with this id.
+func (l *stateLog) find(field string, id int64) (version, bool) {
+	i := slices.IndexFunc(l.versions[field], func(v version) bool { return v.id == id })
+	if i < 0 {
+		return version{}, false
+	}
+	return l.versions[field][i], true
+}
+
+// overLimits returns the limits that a change has exceeded, in words. seatsBefore is the number of
+// seats before it: a limit that is set later than the seats removes none.
+func overLimits(fields map[string]state.Shown, seatsBefore int) (faults []string) {
+	for name, f := range fields {
+		if strings.HasPrefix(name, countGroup) {
+			if n, err := strconv.Atoi(string(f.Value)); err != nil || n < 0 || n > countLimit {
+				faults = append(faults, fmt.Sprintf("%s = %s", name, f.Value))
+			}
+		}
+	}
+	// Without the field, as after Redis has lost it, there is no limit.
+	limit, err := strconv.Atoi(string(fields[seatLimitField].Value))
+	if seats := countSeats(fields); err == nil && seats > limit && seats > seatsBefore {
+		faults = append(faults, fmt.Sprintf("%d seats, at most %d are allowed", seats, limit))
+	}
+	return faults
+}
+
+func countSeats(fields map[string]state.Shown) (n int) {
+	for name := range fields {
+		if strings.HasPrefix(name, seatGroup) {
+			n++
+		}
+	}
+	return n
+}
