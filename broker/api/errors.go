@@ -41,7 +41,8 @@ func (e *errorBody) inMessage(i int) {
 func (a api) toErrorBody(err error) *errorBody { return a.toErrorBodyWithin(err, 0) }
 
 // toErrorBodyWithin is toErrorBody, where limit is the most bytes of the current fields, see
-// [state.Refusal.Show]. An error that is neither a *wire.Error nor listed here comes from the store.
+// [state.Refusal.Show]. An error that is neither a *wire.Error nor listed here comes from the
+// store.
 func (a api) toErrorBodyWithin(err error, limit int) *errorBody {
 	if refusal, ok := errors.AsType[*state.Refusal](err); ok {
 		shown := refusal.Show(backendFilter, limit)

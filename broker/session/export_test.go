@@ -15,8 +15,8 @@ func HasExtra(r transport.Receiver) bool { return r.(*Session).extra != nil }
 // HasStateUse returns whether a session has a stateUse.
 func HasStateUse(r transport.Receiver) bool { return r.(*Session).stateUse() != nil }
 
-// StatePrefix returns the prefix with which a session is subscribed to the state of a channel. ok is
-// false if it is not.
+// StatePrefix returns the prefix with which a session is subscribed to the state of a channel. ok
+// is false if it is not.
 func StatePrefix(l *loop.Loop, r transport.Receiver, channel string) (prefix string, ok bool) {
 	done := make(chan struct{})
 	l.Post(func() {

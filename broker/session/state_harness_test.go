@@ -43,9 +43,6 @@ func (h *harness) connectDevice(client string) *device {
 	return d
 }
 
-// phone returns the client of the harness as a device.
-func (h *harness) phone() *device { return &device{h, "phone", h.sock, h.receiver} }
-
 func (d *device) send(format string, args ...any) {
 	d.h.onLoop(func() { receive(d.receiver, format, args...) })
 	d.h.settle()

@@ -16,8 +16,8 @@ import (
 )
 
 // TestRandomStates has devices connect, subscribe, own fields, stop reading and leave in a random
-// order, while calls to the store fail. In the end every subscriber has the fields of the store, and
-// a field is away if and only if none of its owners is subscribed.
+// order, while calls to the store fail. In the end every subscriber has the fields of the store,
+// and a field is away if and only if none of its owners is subscribed.
 func TestRandomStates(t *testing.T) {
 	for seed := range uint64(100) {
 		w := newRandomWorld(t, seed)

@@ -77,14 +77,6 @@ func (j *journal) between(after, to int64) []int64 {
 	return j.ids[from:max(from, end)]
 }
 
-// next returns the first id above after, or 0.
-func (j *journal) next(after int64) int64 {
-	if rest := j.between(after, j.last()); len(rest) > 0 {
-		return rest[0]
-	}
-	return 0
-}
-
 // record is a client's state in the stores.
 type record struct {
 	queue.Client

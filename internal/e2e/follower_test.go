@@ -24,7 +24,8 @@ type follower struct {
 	err       error       // the end of the connection
 }
 
-// dialState connects a client over TCP, subscribes it with the state, and reads up to the last page.
+// dialState connects a client over TCP, subscribes it with the state, and reads up to the last
+// page.
 func dialState(ctx context.Context, b *instance, user, client, channel string) (*follower, error) {
 	conn, err := textconn.DialTCP(ctx, net.Dialer{}, b.tcp)
 	if err != nil {

@@ -56,10 +56,10 @@ func (l *roomLedger) record(e event) {
 	})
 }
 
-// TestRoom lets 16 devices of 8 users enter and leave a room for 4 at random: their connections end,
-// are replaced, or the devices unsubscribe or remove their field. At no id of the log may the room
-// have 5 members. A refusal must show 4 members that the room had, not before the last message that
-// the refused device had received.
+// TestRoom lets 16 devices of 8 users enter and leave a room for 4 at random: their connections
+// end, are replaced, or the devices unsubscribe or remove their field. At no id of the log may the
+// room have 5 members. A refusal must show 4 members that the room had, not before the last message
+// that the refused device had received.
 func TestRoom(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), testTimeout)
 	defer cancel()

@@ -111,8 +111,8 @@ func (l *seatLedger) waitFor(ctx context.Context, t *testing.T, what string, don
 	}
 }
 
-// TestSeats lets 1,000 clients compete for 100 seats on three brokers. One broker is killed when half
-// of the seats are taken. Its clients repeat their claim elsewhere, with the same key.
+// TestSeats lets 1,000 clients compete for 100 seats on three brokers. One broker is killed when
+// half of the seats are taken. Its clients repeat their claim elsewhere, with the same key.
 func TestSeats(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), testTimeout)
 	defer cancel()

@@ -105,15 +105,6 @@ type stateRefusal struct {
 	max    int
 }
 
-// isOfState reports whether the refusal depends on the fields of the channel.
-func (r stateRefusal) isOfState() bool {
-	switch r.code {
-	case wire.Conflict, wire.Full, wire.OutOfRange, wire.NotFound:
-		return true
-	}
-	return false
-}
-
 // newRefusal returns the refusal of package client.
 func newRefusal(r *client.Refusal) *stateRefusal {
 	refusal := &stateRefusal{code: r.Err.Code, group: r.Group, max: r.Max, fields: map[string]*state.Shown{}}

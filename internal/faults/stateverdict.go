@@ -159,8 +159,8 @@ func (c *stateCheck) checkLeft(channel, field string, at time.Time) {
 	}
 }
 
-// checkAccepted checks an accepted update. before are the fields that it found, after are those that
-// it left.
+// checkAccepted checks an accepted update. before are the fields that it found, after are those
+// that it left.
 func (c *stateCheck) checkAccepted(call updateCall, before, after map[string]state.Shown) {
 	for field, id := range call.ifID {
 		if before[field].ID != id {

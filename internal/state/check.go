@@ -142,8 +142,8 @@ func (a *update) checkParent(op *Op) error {
 	return nil
 }
 
-// checkPartDeletion checks the parent of a field that the update deletes. If the update also deletes
-// the parent, the holder is that before the update.
+// checkPartDeletion checks the parent of a field that the update deletes. If the update also
+// deletes the parent, the holder is that before the update.
 func (a *update) checkPartDeletion(op *Op, old *Field) error {
 	if old == nil || !op.HeldParent {
 		return nil

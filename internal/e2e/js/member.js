@@ -1,5 +1,5 @@
-// A client that enters and leaves a room in random ways. The room has a field for each member, which
-// the client owns, and a limit.
+// A client that enters and leaves a room in random ways. The room has a field for each member,
+// which the client owns, and a limit.
 import { StateClient } from "./state.js";
 
 const random = (n) => Math.floor(n * Math.random());
