@@ -44,13 +44,14 @@ func (o *ownership) beginSubscribe() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.subscribes++
+	o.unsubscribed = o.unsubscribed && (o.owns || o.updates > 0) // otherwise an earlier subscription owned nothing
 }
 
-// unsubscribe notes that the subscription has ended.
+// unsubscribe notes that the subscription has ended. It does nothing if the client owns nothing.
 func (o *ownership) unsubscribe() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.unsubscribed = true
+	o.unsubscribed = o.owns || o.updates+o.subscribes > 0
 }
 
 // isUnused reports whether the client owns nothing, and nothing is under way that may change that.
@@ -78,7 +79,7 @@ func (o *ownership) next() (kind queue.StepKind, ok bool) {
 		return queue.OwnerUnsubscribed, true
 	case o.owns && o.ended:
 		return queue.OwnerEnded, true
-	default:
+	case o.subscribes == 0: // a subscribe under way may still find that the client owns fields
 		o.unsubscribed = false
 	}
 	return 0, false

@@ -329,6 +329,63 @@ func TestRefusedOwnerHoldsNothing(t *testing.T) {
 	h.wantFields("a", "x=1")
 }
 
+// TestUnsubscribeDuringPages: a client adds the state to its subscription and unsubscribes before the
+// server has stored that the owner is back. Its fields end.
+func TestUnsubscribeDuringPages(t *testing.T) {
+	h := newOwnHarness(t)
+	h.own("tablet", "x").end()
+	d := h.connectDevice("tablet")
+	d.expect("subscribed", `{"type":"subscribe","channel":"a"}`)
+	started, goOn := make(chan struct{}), make(chan struct{})
+	step := h.step
+	h.step = func(ctx context.Context, list []queue.StateStep) []queue.Outcome[queue.Appended] {
+		if list[0].Kind == queue.OwnerBack {
+			close(started)
+			<-goOn
+		}
+		return step(ctx, list)
+	}
+	h.onLoop(func() { receive(d.receiver, subscribeA) })
+	<-started
+	h.onLoop(func() { receive(d.receiver, unsubscribeA) })
+	h.barrier()
+	close(goOn)
+	h.settle()
+	h.wantFields("a", "")
+	h.wantUnbound("a")
+}
+
+// TestForbiddenDuringSubscribe: access rules forbid a subscribe while its pages are made. The session
+// then does not hold the channel.
+func TestForbiddenDuringSubscribe(t *testing.T) {
+	var set atomic.Pointer[namespace.Set]
+	set.Store(ruled(t, ownRule())())
+	states := &statesHook{}
+	o := session.Options{Access: session.Access{Namespaces: set.Load}}
+	h := newHarnessOn(t, o, func(q Queue) Queue { states.Queue = q; return states })
+	none := ruled(t, namespace.Rule{Name: "none"})()
+	states.beforeRead = func() { set.Store(none) }
+	h.expect("error", "forbidden", "", subscribeA)
+	h.onLoop(func() {
+		if session.HasStateUse(h.receiver) {
+			t.Error("the session holds the channel")
+		}
+	})
+	h.wantUnbound("a")
+}
+
+// statesHook is a queue that calls beforeRead before it reads states.
+type statesHook struct {
+	Queue
+	beforeRead func()
+}
+
+// ReadStates implements session.Queue.
+func (q *statesHook) ReadStates(ctx context.Context, reads []queue.StateRead) []queue.Outcome[queue.StatePage] {
+	q.beforeRead()
+	return q.Queue.ReadStates(ctx, reads)
+}
+
 // TestDrainStoresTheEnds: a server that shuts down stores the ends in jobs of the pool.
 func TestDrainStoresTheEnds(t *testing.T) {
 	h := newOwnHarness(t)

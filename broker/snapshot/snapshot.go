@@ -43,8 +43,12 @@ const DefaultBytes = 64 << 20
 // than a client takes to subscribe after its pages were made.
 const unusedTicks = 10
 
-// readAttempts is how often the state is read if the messages that follow it are not known.
+// readAttempts is how often one load reads the state if the hub does not know the messages after it.
 const readAttempts = 3
+
+// maxLoads is how often Pages loads a view. The first load may share a read that began before the
+// store had the message `from`.
+const maxLoads = 2
 
 // errIncomplete means that the hub does not know the messages after the state that was read. The
 // hub then reads the channel again.
@@ -94,7 +98,7 @@ func (s *Snapshots) TryPages(c *hub.Channel, from int64, prefix string) (*Series
 // store, so do not call it on a loop.
 func (s *Snapshots) Pages(ctx context.Context, c *hub.Channel, from int64, prefix string) (*Series, error) {
 	v := s.use(c)
-	for range 2 {
+	for loads := 0; ; loads++ {
 		if v != nil {
 			if series := v.pages(from, prefix); series != nil {
 				s.resize(v)
@@ -102,18 +106,14 @@ func (s *Snapshots) Pages(ctx context.Context, c *hub.Channel, from int64, prefi
 			}
 		}
 		var err error
-		if v, err = s.load(ctx, c, v); err != nil {
+		if loads == maxLoads {
+			err = errIncomplete
+		} else {
+			v, err = s.load(ctx, c, v)
+		}
+		if err != nil {
 			return nil, fmt.Errorf("state of channel %s: %w", c.Name, err)
 		}
-	}
-	return nil, fmt.Errorf("state of channel %s: %w", c.Name, errIncomplete)
-}
-
-// Prepare reads the state of a channel in the background, if there is no view of it. Call it for a
-// subscription that sees the state and begins without pages.
-func (s *Snapshots) Prepare(c *hub.Channel) {
-	if s.use(c) == nil {
-		s.reload(c, nil)
 	}
 }
 

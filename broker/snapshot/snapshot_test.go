@@ -177,6 +177,23 @@ func TestManyChangesDuringTheRead(t *testing.T) {
 	}
 }
 
+// TestReadBeforeTheMessage checks that the state is read again if a read began before the store had
+// the message at which a subscription begins.
+func TestReadBeforeTheMessage(t *testing.T) {
+	s := newServer(t, newStore(queue.Options{}), "a", 0, false)
+	c, _ := s.subscribe("room")
+	before := s.push("room", sets("before"))
+	s.pages(c, 0, "")
+	s.store.setDropHints(true)
+	s.store.afterRead = func() { s.push("room", sets("after")) }
+	if _, fields := s.pages(c, before.ID+1, ""); !slices.Equal(fields, []string{"after=1", "before=1"}) {
+		t.Errorf("got %q", fields)
+	}
+	if n := s.store.readCount(); n != 3 {
+		t.Errorf("%d reads, want 3", n)
+	}
+}
+
 // TestLossReadsAgain checks that the state is read again after a loss.
 func TestLossReadsAgain(t *testing.T) {
 	tests := map[string]func(s *server) (reads int){
@@ -241,13 +258,9 @@ func TestOwnsWithoutView(t *testing.T) {
 		t.Error("a client owns nothing, although the state is not known")
 	}
 	c, _ := s.subscribe("room")
-	s.Prepare(c)
-	s.settle()
+	s.pages(c, 0, "")
 	if s.Owns("room", "tab") {
 		t.Error("a client owns fields of an empty state")
-	}
-	if s.Prepare(c); s.store.readCount() != 1 {
-		t.Errorf("%d reads, want 1", s.store.readCount())
 	}
 }
 
