@@ -3,6 +3,8 @@
 // Messages go through Redis, which keeps them for the recovery of clients. Without --redis they are
 // in the memory of the process.
 //
+// With --map, the subscriptions are map subscriptions.
+//
 //	centrifuge --addr 127.0.0.1:8000 --redis 127.0.0.1:6379
 package main
 
@@ -29,16 +31,17 @@ const (
 func main() {
 	addr := flag.String("addr", "127.0.0.1:8000", "host:port to listen on")
 	redis := flag.String("redis", "", "host:port of the Redis; empty means the memory of the process")
+	maps := flag.String("map", noMaps, "mode of the channels' maps: persistent or ephemeral; empty means no maps")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
-	if err := run(ctx, *addr, *redis); err != nil {
+	if err := run(ctx, *addr, *redis, *maps); err != nil {
 		log.Fatal(err)
 	}
 }
 
-func run(ctx context.Context, addr, redis string) error {
-	node, err := newNode(redis)
+func run(ctx context.Context, addr, redis, maps string) error {
+	node, err := newNode(redis, maps)
 	if err != nil {
 		return err
 	}
@@ -51,6 +54,10 @@ func run(ctx context.Context, addr, redis string) error {
 	})))
 	mux.HandleFunc("POST /publish/{channel}", func(w http.ResponseWriter, r *http.Request) { publish(node, w, r) })
 	mux.HandleFunc("POST /publish", func(w http.ResponseWriter, r *http.Request) { publishBatch(node, w, r) })
+	mux.HandleFunc("POST /map/{channel}/{key...}", func(w http.ResponseWriter, r *http.Request) { publishEntry(node, w, r) })
+	mux.HandleFunc("POST /map/{channel}", func(w http.ResponseWriter, r *http.Request) { fillMap(node, w, r) })
+	mux.HandleFunc("GET /map/{channel}", func(w http.ResponseWriter, r *http.Request) { readMap(node, w, r) })
+	mux.HandleFunc("POST /heap", heap)
 	server := &http.Server{Addr: addr, Handler: mux}
 	failed := make(chan error, 1)
 	go func() { failed <- server.ListenAndServe() }()
@@ -68,32 +75,61 @@ func run(ctx context.Context, addr, redis string) error {
 
 // newNode creates a node with the library's defaults, history and recovery. All clients may do
 // everything.
-func newNode(redis string) (*centrifuge.Node, error) {
-	node, err := centrifuge.New(centrifuge.Config{
+func newNode(redis, maps string) (*centrifuge.Node, error) {
+	config := centrifuge.Config{
 		LogLevel:   centrifuge.LogLevelError,
 		LogHandler: func(e centrifuge.LogEntry) { log.Println(e.Message, e.Fields) },
-	})
+	}
+	if maps != noMaps {
+		config.Map.GetMapChannelOptions = mapOptions(maps)
+	}
+	node, err := centrifuge.New(config)
 	if err != nil {
 		return nil, err
+	}
+	subscribeOptions := centrifuge.SubscribeOptions{EnableRecovery: true}
+	if maps != noMaps {
+		subscribeOptions = centrifuge.SubscribeOptions{Type: centrifuge.SubscriptionTypeMap}
 	}
 	node.OnConnect(func(client *centrifuge.Client) {
 		client.OnSubscribe(func(_ centrifuge.SubscribeEvent, answer centrifuge.SubscribeCallback) {
-			answer(centrifuge.SubscribeReply{Options: centrifuge.SubscribeOptions{EnableRecovery: true}}, nil)
+			answer(centrifuge.SubscribeReply{Options: subscribeOptions}, nil)
+		})
+		// Clients publish without history.
+		client.OnPublish(func(_ centrifuge.PublishEvent, answer centrifuge.PublishCallback) {
+			answer(centrifuge.PublishReply{}, nil)
+		})
+		client.OnMapPublish(func(e centrifuge.MapPublishEvent, answer centrifuge.MapPublishCallback) {
+			answer(centrifuge.MapPublishReply{Key: e.Key}, nil)
 		})
 	})
+	return node, setBrokers(node, redis, maps)
+}
+
+// setBrokers sets what keeps the messages and the maps: Redis or, without an address, the memory of
+// the process.
+func setBrokers(node *centrifuge.Node, redis, maps string) error {
 	if redis == "" {
-		return node, nil
+		return nil // the library's default
 	}
 	shard, err := centrifuge.NewRedisShard(node, centrifuge.RedisShardConfig{Address: redis})
 	if err != nil {
-		return nil, fmt.Errorf("connect to Redis at %s: %w", redis, err)
+		return fmt.Errorf("connect to Redis at %s: %w", redis, err)
 	}
-	broker, err := centrifuge.NewRedisBroker(node, centrifuge.RedisBrokerConfig{Shards: []*centrifuge.RedisShard{shard}})
+	shards := []*centrifuge.RedisShard{shard}
+	broker, err := centrifuge.NewRedisBroker(node, centrifuge.RedisBrokerConfig{Shards: shards})
 	if err != nil {
-		return nil, err
+		return err
 	}
 	node.SetBroker(broker)
-	return node, nil
+	if maps == noMaps {
+		return nil
+	}
+	mapBroker, err := centrifuge.NewRedisMapBroker(node, centrifuge.RedisMapBrokerConfig{Shards: shards})
+	if err == nil {
+		node.SetMapBroker(mapBroker)
+	}
+	return err
 }
 
 // authenticated gives every client the credentials of the anonymous user.
