@@ -138,15 +138,74 @@ var catalog = []scenario{
 		},
 		curve: &curve{metric: "cpu_ms_per_s", x: "connections", y: "CPU per second, ms"},
 	},
+	{
+		id: "state-update", title: "A change of one field, 2,000 channels with a subscriber each, 32 publishers",
+		text: "A closed loop. Systems with “state” set one of the 64 fields of a channel, and the others send a message with the same payload. " +
+			"Both are stored, and a subscriber receives them. “Guarded” changes the field on condition that it exists. " +
+			"“centrifuge map” has the map subscriptions of the library. The floor is Redis alone: HSET and ZADD in a script, without messages and subscribers.",
+		metrics: []metric{perPush, redisPerPush, pushes, generatorPerPush},
+	},
+	{
+		id: "state-page", title: "A read of 64 fields, 16 readers",
+		text: "Each reader requests all fields of a channel over HTTP, and then those of the next channel. The floor is one HGETALL.",
+		metrics: []metric{
+			{id: "cpu_us_per_page", name: "CPU per page", unit: micros, plot: true},
+			{id: "redis_us_per_page", name: "Redis part", unit: micros, neutral: true},
+			{id: "pages_per_s", name: "pages per second", unit: plain, higherIsBetter: true},
+		},
+	},
+	{
+		id: "state-fanout", title: "Changes of a field, 1,000 subscribers, one publisher",
+		text:    "Each push starts after all subscribers have received the one before. Systems with “state” or “map” change a field; the others send a message with the same payload.",
+		metrics: []metric{perDelivery, redisPerDelivery, deliveries, generatorPerDelivery},
+	},
+	{
+		id: "state-fanout-16p", title: "Changes of a field, 1,000 subscribers, 16 publishers",
+		text:    "The same in a closed loop with at most 256 messages in flight. A server may coalesce several messages into one write.",
+		metrics: []metric{perDelivery, redisPerDelivery, deliveries, generatorPerDelivery},
+	},
+	{
+		id: "cursors", title: "50 cursors in one channel",
+		text: "Each of 50 clients sends its position 20 times a second, and receives those of the others. “switchboard tcp” and “switchboard memory” send it with `here`: it is " +
+			"never stored, and a newer value may replace an older one within 50 ms, which is part of the latency. “centrifuge” sends a message without history. With “state”, each " +
+			"cursor is a field: every value is stored and delivered. “centrifuge map” uses an ephemeral map, which the library recommends for cursors. " +
+			"Latency is the time from sending a value until another client has received it.",
+		metrics: []metric{
+			{id: "cpu_us_per_value", name: "CPU per value sent", unit: micros, plot: true},
+			{id: "redis_us_per_value", name: "Redis part", unit: micros, neutral: true},
+			{id: "deliveries_per_value", name: "deliveries per value", unit: plain, neutral: true},
+			{id: "latency_p50_us", name: "latency, p50", unit: micros, neutral: true},
+			{id: "latency_p99_us", name: "latency, p99", unit: micros, neutral: true},
+		},
+	},
+	{
+		id: "state-memory", title: "Memory of a field",
+		text: "100 channels of 1,000 fields. A value has 90 bytes. The store is Redis, or the heap of the server's process. With the log, the messages that set the fields are counted, too. " +
+			"The snapshot is the growth of the server's heap when each channel gets a subscriber with the state.",
+		metrics: []metric{
+			{id: "state_bytes_per_field", name: "Redis, state alone", unit: octets, plot: true},
+			{id: "store_bytes_per_field", name: "store, with the log", unit: octets},
+			{id: "snapshot_bytes_per_field", name: "snapshot in the server", unit: octets},
+		},
+	},
+	{
+		id: "state-idle", title: "Memory of an idle connection with a state",
+		text: "10,000 connections are subscribed to one channel, and have received its 64 fields if the system has a state.",
+		metrics: []metric{
+			{id: "rss_bytes_per_conn", name: "RSS per connection", unit: kilo},
+			{id: "redis_bytes_per_conn", name: "Redis per connection", unit: kilo},
+		},
+	},
 }
 
+// floorSystem begins the names of the floors: the least work that a system could do.
 const floorSystem = "floor"
 
 // isOurs reports whether a system is this project's broker.
 func isOurs(system string) bool { return strings.HasPrefix(system, "switchboard") }
 
 // isPeer reports whether a system is another project's server.
-func isPeer(system string) bool { return !isOurs(system) && system != floorSystem }
+func isPeer(system string) bool { return !isOurs(system) && !strings.HasPrefix(system, floorSystem) }
 
 // inMemory reports whether a system keeps its messages in the memory of its own process. Otherwise
 // it keeps them in Redis.

@@ -106,5 +106,6 @@ var (
 	micros = unit{"µs", 1}
 	millis = unit{"ms", 1}
 	second = unit{"s", 1}
+	octets = unit{"bytes", 1}
 	kilo   = unit{"KB", 1e-3} // of 1000 bytes
 )

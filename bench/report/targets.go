@@ -71,6 +71,24 @@ var Targets = []Target{
 	},
 	{Work: "a push to one channel over 8 brokers relative to one broker", Scenario: "instances", System: "switchboard tcp", Metric: "cpu_us_per_push", X: 8, RatioToX: 1, Limit: flatLimit},
 	{Work: "idle broker with 15,000 connections: CPU per second relative to 1,000 connections", Scenario: "beat", System: "switchboard tcp", Metric: "cpu_ms_per_s", X: 15_000, RatioToX: 1_000, Limit: flatLimit},
+	{
+		Work: "a change of one field, over Redis: CPU per push relative to a message", Scenario: "state-update",
+		System: "switchboard tcp state", Metric: "cpu_us_per_push", RatioTo: "switchboard tcp", Limit: 2,
+	},
+	{
+		Work: "a change of one field, in memory: CPU per push relative to a message", Scenario: "state-update",
+		System: "switchboard memory state", Metric: "cpu_us_per_push", RatioTo: "switchboard memory", Limit: 2,
+	},
+	{Work: "a page of 64 fields: Redis CPU", Scenario: "state-page", System: "switchboard tcp state", Metric: "redis_us_per_page", Limit: 500},
+	{
+		Work: "changes to 1,000 subscribers, one publisher: CPU per delivery relative to messages", Scenario: "state-fanout",
+		System: "switchboard tcp state", Metric: "cpu_us_per_delivery", RatioTo: "switchboard tcp", Limit: 1.3,
+	},
+	{
+		Work: "changes to 1,000 subscribers, 16 publishers: CPU per delivery relative to messages", Scenario: "state-fanout-16p",
+		System: "switchboard tcp state", Metric: "cpu_us_per_delivery", RatioTo: "switchboard tcp", Limit: 1.3,
+	},
+	{Work: "idle connection with a state, TCP: RSS", Scenario: "state-idle", System: "switchboard tcp state", Metric: "rss_bytes_per_conn", Limit: 1200},
 }
 
 // flatLimit is the largest ratio of a curve's last point to its first.

@@ -15,6 +15,7 @@ type contender struct {
 	system         system.System
 	transport      string
 	redis          bool // it keeps its messages in Redis, otherwise in the memory of its process
+	state          bool // its publishers change fields, and its subscribers receive the state
 	maxConnections int  // 0 means no limit
 }
 
@@ -39,11 +40,19 @@ func contenders(broker string) map[string]contender {
 		{name: "switchboard memory queue", system: &system.Switchboard{Program: broker, Queue: true}, transport: "tcp"},
 		{name: "switchboard tcp users", system: &system.Users{Switchboard: system.Switchboard{Program: broker}}, transport: "tcp", redis: true},
 		{name: "switchboard tcp webhooks", system: &system.Users{Switchboard: system.Switchboard{Program: broker}, Webhooks: true}, transport: "tcp", redis: true},
+		{name: "switchboard tcp state", system: &system.Switchboard{Program: broker, State: true}, transport: "tcp", redis: true, state: true},
+		{name: "switchboard tcp guarded", system: &system.Switchboard{Program: broker, State: true, Guarded: true}, transport: "tcp", redis: true, state: true},
+		{name: "switchboard memory state", system: &system.Switchboard{Program: broker, State: true}, transport: "tcp", state: true},
+		{name: "switchboard memory guarded", system: &system.Switchboard{Program: broker, State: true, Guarded: true}, transport: "tcp", state: true},
+		{name: "floor redis", system: &system.RedisFloor{}, redis: true, state: true},
 		{name: "nchan", system: &system.Nchan{}},
 		{name: "mosquitto", system: &system.Mosquitto{QoS: 1}},
 		{name: "mosquitto qos 0", system: &system.Mosquitto{}},
 		{name: "centrifuge", system: &system.Centrifuge{Dir: filepath.Dir(broker)}, redis: true},
 		{name: "centrifuge memory", system: &system.Centrifuge{Dir: filepath.Dir(broker), Memory: true}},
+		{name: "centrifuge map", system: &system.Centrifuge{Dir: filepath.Dir(broker), Map: true}, redis: true, state: true},
+		{name: "centrifuge map guarded", system: &system.Centrifuge{Dir: filepath.Dir(broker), Map: true, Guarded: true}, redis: true, state: true},
+		{name: "centrifuge memory map", system: &system.Centrifuge{Dir: filepath.Dir(broker), Map: true, Memory: true}, state: true},
 		{name: "socket.io", system: &system.SocketIO{}, redis: true},
 	} {
 		all[c.name] = c

@@ -44,3 +44,17 @@ func (s *redisServer) info(ctx context.Context, section, field string) (float64,
 	}
 	return 0, fmt.Errorf("INFO %s has no %s", section, field)
 }
+
+// memoryOf returns the memory of all keys that match a pattern, in bytes.
+func (s *redisServer) memoryOf(ctx context.Context, pattern string) (sum float64, err error) {
+	for keys := s.client.Scan(ctx, 0, pattern, 1000).Iterator(); ; {
+		if !keys.Next(ctx) {
+			return sum, keys.Err()
+		}
+		size, err := s.client.MemoryUsage(ctx, keys.Val(), 0).Result() // 0: counts all elements
+		if err != nil {
+			return 0, err
+		}
+		sum += float64(size)
+	}
+}

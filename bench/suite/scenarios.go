@@ -22,6 +22,7 @@ type scenario struct {
 type size struct {
 	connections, channels, publishers int
 
+	fields int           // fields of each channel, in systems with state
 	batch  int           // pushes per call; 0 means single pushes
 	pushes int           // maximum number of pushes, one at a time
 	time   time.Duration // duration of a loop or of idling; no push starts after it
@@ -117,5 +118,65 @@ var scenarios = []scenario{
 		// run cannot shorten this.
 		size:    size{connections: 15_000, channels: 1, time: 25 * time.Second},
 		measure: measureIdleCPU,
+	},
+	{
+		id: "state-update",
+		systems: []string{
+			"floor redis", "switchboard tcp", "switchboard tcp state", "switchboard tcp guarded",
+			"switchboard memory", "switchboard memory state", "switchboard memory guarded",
+			"centrifuge", "centrifuge map", "centrifuge map guarded", "centrifuge memory map",
+		},
+		quickSystems: []string{"floor redis", "switchboard tcp", "switchboard tcp state", "switchboard memory", "switchboard memory state", "centrifuge map"},
+		size:         size{connections: 2_000, channels: 2_000, publishers: 32, fields: 64, time: 2 * time.Second, window: 2_000},
+		quick:        size{connections: 500, channels: 500, publishers: 32, fields: 64, time: time.Second, window: 2_000},
+		measure:      measureUpdates,
+	},
+	{
+		id:           "state-page",
+		systems:      []string{"floor redis", "switchboard tcp state", "switchboard memory state", "centrifuge map", "centrifuge memory map"},
+		quickSystems: []string{"switchboard tcp state", "centrifuge map"},
+		size:         size{connections: 1_000, channels: 1_000, publishers: 16, fields: 64, time: 2 * time.Second},
+		quick:        size{connections: 200, channels: 200, publishers: 16, fields: 64, time: time.Second},
+		measure:      measurePages,
+	},
+	{
+		id:           "state-fanout",
+		systems:      []string{"switchboard tcp", "switchboard tcp state", "switchboard memory", "switchboard memory state", "centrifuge", "centrifuge map"},
+		quickSystems: []string{"switchboard tcp", "switchboard tcp state"},
+		size:         size{connections: 1_000, channels: 1, publishers: 1, fields: 64, pushes: 300, time: 4 * time.Second},
+		quick:        size{connections: 1_000, channels: 1, publishers: 1, fields: 64, pushes: 100, time: 2 * time.Second},
+		measure:      filled(measureStateFanOut),
+	},
+	{
+		id:           "state-fanout-16p",
+		systems:      []string{"switchboard tcp", "switchboard tcp state", "switchboard memory", "switchboard memory state", "centrifuge", "centrifuge map"},
+		quickSystems: []string{"switchboard tcp", "switchboard tcp state"},
+		size:         size{connections: 1_000, channels: 1, publishers: 16, fields: 64, time: 2 * time.Second, window: 256},
+		quick:        size{connections: 1_000, channels: 1, publishers: 16, fields: 64, time: time.Second, window: 256},
+		measure:      filled(measureBusyChannel),
+	},
+	{
+		id:           "cursors",
+		systems:      []string{"switchboard tcp", "switchboard tcp state", "switchboard memory", "switchboard memory state", "centrifuge", "centrifuge map"},
+		quickSystems: []string{"switchboard tcp", "switchboard tcp state", "centrifuge"},
+		size:         size{connections: 50, channels: 1, publishers: 1, time: 5 * time.Second},
+		quick:        size{connections: 50, channels: 1, publishers: 1, time: 2 * time.Second},
+		measure:      measureCursors,
+	},
+	{
+		id:           "state-memory",
+		systems:      []string{"floor redis", "switchboard tcp state", "switchboard memory state", "centrifuge map", "centrifuge memory map"},
+		quickSystems: []string{"switchboard tcp state", "centrifuge map"},
+		size:         size{connections: 100, channels: 100, publishers: 16, fields: 1_000},
+		quick:        size{connections: 20, channels: 20, publishers: 16, fields: 1_000},
+		measure:      measureStateMemory,
+	},
+	{
+		id: "state-idle", idleID: "state-idle",
+		systems:      []string{"switchboard tcp", "switchboard tcp state", "switchboard memory", "switchboard memory state", "centrifuge", "centrifuge map"},
+		quickSystems: []string{"switchboard tcp", "switchboard tcp state"},
+		size:         size{connections: 10_000, channels: 1, publishers: 1, fields: 64},
+		quick:        size{connections: 2_000, channels: 1, publishers: 1, fields: 64},
+		measure:      filled(measureIdleConnections),
 	},
 }

@@ -167,7 +167,7 @@ func (s *suite) report() report.Run {
 		if v, ok := s.contenders[k.system].system.(interface{ Version() string }); ok {
 			r.Versions[k.system] = v.Version()
 		}
-		if v, ok := s.contenders[k.system].system.(interface{ Notes() string }); ok {
+		if v, ok := s.contenders[k.system].system.(interface{ Notes() string }); ok && v.Notes() != "" {
 			r.Notes[k.system] = v.Notes()
 		}
 	}

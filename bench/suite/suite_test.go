@@ -74,7 +74,7 @@ func smallSuite(t *testing.T, id string, change func(*size)) *suite {
 	}
 	own := contenders(program)
 	sc.systems = slices.DeleteFunc(slices.Clone(sc.systems), func(name string) bool {
-		return name != "floor" && !strings.HasPrefix(name, "switchboard")
+		return !strings.HasPrefix(name, "floor") && !strings.HasPrefix(name, "switchboard")
 	})
 	return &suite{scenarios: []scenario{sc}, contenders: own, rounds: 1, progress: progress.New(log)}
 }
@@ -94,6 +94,14 @@ func TestScenarios(t *testing.T) {
 		"instances":     {"cpu_us_per_push", "redis_us_per_push"},
 		"beat":          {"cpu_ms_per_s", "redis_ms_per_s"},
 		"idle-cpu":      {"cpu_ms_per_min", "redis_commands_per_conn_min"},
+
+		"state-update":     {"cpu_us_per_push", "redis_us_per_push", "pushes_per_s"},
+		"state-page":       {"cpu_us_per_page", "redis_us_per_page", "pages_per_s"},
+		"state-fanout":     {"cpu_us_per_delivery", "redis_us_per_delivery"},
+		"state-fanout-16p": {"cpu_us_per_delivery", "redis_us_per_delivery"},
+		"cursors":          {"cpu_us_per_value", "redis_us_per_value", "latency_p50_us", "latency_p99_us"},
+		"state-memory":     {"store_bytes_per_field", "state_bytes_per_field"},
+		"state-idle":       {"rss_bytes_per_conn", "redis_bytes_per_conn"},
 	} {
 		t.Run(id, func(t *testing.T) {
 			t.Parallel()
@@ -124,9 +132,10 @@ func TestScenarios(t *testing.T) {
 	}
 }
 
-// hasMetric reports whether a contender has a metric. Metrics of Redis need a Redis.
+// hasMetric reports whether a contender has a metric. Metrics of Redis and of its keys need a
+// Redis.
 func hasMetric(c contender, metric string) bool {
-	return c.redis || !strings.HasPrefix(metric, "redis_")
+	return c.redis || !strings.HasPrefix(metric, "redis_") && metric != "state_bytes_per_field"
 }
 
 func hasResult(r report.Run, scenario, name, metric string) bool {
@@ -149,6 +158,7 @@ func TestFaultyServer(t *testing.T) {
 		{"fanout-10k", "repeat", "out of order"},
 		{"instances", "repeat", "out of order"},
 		{"herd", "lose", "no event"},
+		{"state-fanout", "repeat", "out of order"},
 	} {
 		t.Run(tc.scenario+" "+tc.fault, func(t *testing.T) {
 			t.Parallel()
@@ -337,8 +347,9 @@ func TestSteps(t *testing.T) {
 			}
 		}
 		needsRedis := sc.id == "instances" || sc.id == "herd-webhooks" // several brokers, or a broker and a janitor
-		if got := slices.Contains(sc.systems, "switchboard memory"); got == needsRedis {
-			t.Errorf("%s: the broker in memory is measured: %v", sc.id, got)
+		own := slices.Contains(sc.systems, "switchboard memory") || slices.Contains(sc.systems, "switchboard memory state")
+		if own == needsRedis {
+			t.Errorf("%s: the broker in memory is measured: %v", sc.id, own)
 		}
 	}
 	sc := scenario{id: "x", systems: []string{"floor", "nchan", "mosquitto"}, quickSystems: []string{"floor", "nchan"}, quick: size{connections: 1}}

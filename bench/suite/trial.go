@@ -31,6 +31,8 @@ type trial struct {
 	running system.Running
 	swarm   *swarm.Swarm
 	pushLog pushLog
+	cursors *cursorLog // nil in other scenarios
+	value   []byte     // of a cursor
 
 	histogram *hdrhistogram.Histogram // of latencies
 	results   []result
@@ -69,6 +71,7 @@ func (t *trial) run(ctx context.Context) (err error) {
 	}
 	setup := system.Setup{
 		Dir: dir, History: true, Clients: t.size.connections, Transport: t.contender.transport, Instances: t.instances(),
+		Cursors: t.scenario.id == "cursors", Heap: t.scenario.id == "state-memory",
 	}
 	if t.redis != nil {
 		setup.Redis = t.redis.server.Addr
@@ -98,6 +101,11 @@ func (t *trial) measureSubscribers(ctx context.Context) (err error) {
 	if spread, ok := t.running.(system.MultiInstance); ok {
 		opts.Addrs = spread.Addrs()
 	}
+	if t.scenario.id == "cursors" {
+		complete := t.contender.state || t.contender.name == "centrifuge"
+		t.cursors = newCursorLog(t.size.connections, complete, complete)
+		opts.Receive = t.cursors.receive
+	}
 	for i := range t.size.channels {
 		opts.Channels = append(opts.Channels, channelName(i))
 	}
@@ -111,6 +119,9 @@ func (t *trial) measureSubscribers(ctx context.Context) (err error) {
 	}
 	if err := t.swarm.Idle(ctx, strayWait); err != nil {
 		return err
+	}
+	if t.storeOnly() {
+		return nil
 	}
 	if wrong, faults := t.swarm.Verify(t.pushLog.numbers); wrong > 0 {
 		return fmt.Errorf("%d deliveries were lost, repeated, changed or out of order: %s", wrong, faults[0])

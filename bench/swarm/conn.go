@@ -163,5 +163,9 @@ func (s *Swarm) deliver(i int, payload []byte, position int64) {
 		s.checker.fault("%s: a message that was not pushed: %.120q", s.describe(i), payload)
 		return
 	}
+	if s.opts.Receive != nil {
+		s.opts.Receive(i, id)
+		return
+	}
 	s.checker.check(&s.conns[i].progress, id, func() string { return s.describe(i) })
 }

@@ -150,6 +150,18 @@ var peerCases = map[string]peerCase{
 			c.frame(`{"push":{"channel":"news","pub":{"offset":4,"data":` + payload(4) + `}}}`)
 		},
 	}},
+	"centrifuge map": {&CentrifugeMap{Key: "x"}, []func(*scriptConn){func(c *scriptConn) {
+		c.upgrade("/connection/websocket")
+		c.wantFrame(centrifugeConnectSubscribe + `,"type":1,"phase":2,"limit":1000}}`)
+		c.frame(`{"id":1,"connect":{}}`)
+		c.frame(`{"id":2,"subscribe":{"type":1,"epoch":"ab","offset":7,"state":[{"data":{"n":1},"offset":7,"key":"x"}]}}`)
+		c.frame(centrifugeEntry(1) + "\n" + centrifugeEntry(2))
+	}}},
+}
+
+// centrifugeEntry returns change n of entry x in the server's notation.
+func centrifugeEntry(n int64) string {
+	return fmt.Sprintf(`{"push":{"channel":"news","pub":{"data":%s,"offset":%d,"key":"x","epoch":"ab"}}}`, payload(n), n)
 }
 
 // serveScripts runs each script on one connection, and keeps the connection until the client closes
@@ -238,6 +250,7 @@ func TestPeerErrors(t *testing.T) {
 		{&Centrifuge{}, `{"id":2,"error":{"code":103,"message":"permission denied"}}`, "error 103: permission denied"},
 		{&Centrifuge{}, `{"push":{"channel":"news","unsubscribe":{}}}`, "the server sent"},
 		{&Centrifuge{}, `hello`, "invalid character"},
+		{&CentrifugeMap{Key: "x"}, `{"id":2,"error":{"code":103,"message":"permission denied"}}`, "error 103: permission denied"},
 	} {
 		s := newSwarmOfOne(t, "127.0.0.1:1", tc.dialect)
 		if err := tc.dialect.Handle(Connection{s, 0}, []byte(tc.body)); err == nil || !strings.Contains(err.Error(), tc.want) {
@@ -293,7 +306,7 @@ func TestMQTTNextFrame(t *testing.T) {
 
 // FuzzPeers passes any bytes to the dialects. None may panic.
 func FuzzPeers(f *testing.F) {
-	for _, seed := range []string{mqttMessage(1), centrifugePush(1), `42["message",{}]`, "\x90\x03\x00\x01\x00", "{}\n{}"} {
+	for _, seed := range []string{mqttMessage(1), centrifugePush(1), centrifugeEntry(1), `42["message",{}]`, "\x90\x03\x00\x01\x00", "{}\n{}"} {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {

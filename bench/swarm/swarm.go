@@ -35,7 +35,10 @@ type Options struct {
 	Publishers int64
 	// Latency receives the time since a message was due, in ns. Zero means that latency is not
 	// measured.
-	Latency    func(ns int64)
+	Latency func(ns int64)
+	// Receive receives the number of each message instead of the checker, with the subscriber that
+	// received it. It needs numbered payloads. Zero means that the checker checks all messages.
+	Receive    func(subscriber int, n int64)
 	MaxDialing int           // maximum number of connections being opened. Zero means 128
 	Stall      time.Duration // waiting fails after this time without an event. Zero means 10 s
 }

@@ -19,13 +19,36 @@ type Switchboard struct {
 	Queue bool
 	// Users makes each client a separate user with the client's name.
 	Users bool
+	// Field subscribes with the state of the channel. The messages are then changes of this field, and
+	// the payload is its value. A connection is ready after the last page of the state.
+	Field string
+	// Presence subscribes with the presence of the channel, see [SwitchboardCursors].
+	Presence bool
 
 	messageHeads [][]byte // start of a message by channel
+	changeHead   []byte   // between the id of a change of Field and its value
 	ping, pong   []byte
 }
 
 // dataHead is between the id of a message and its payload.
 var dataHead = []byte(`,"data":`)
+
+// headAndTail returns the bytes between the id of a message and its payload, and the bytes after
+// the payload.
+func (d *Switchboard) headAndTail() (head, tail []byte) {
+	if d.Field == "" {
+		return dataHead, messageTail
+	}
+	if d.changeHead == nil {
+		d.changeHead = fmt.Appendf(nil, `,"set":{%q:`, d.Field)
+	}
+	return d.changeHead, changeTail
+}
+
+var (
+	messageTail = []byte("}")
+	changeTail  = []byte("}}")
+)
 
 // NextFrame implements [Dialect].
 func (d *Switchboard) NextFrame(buf []byte) (Frame, int, error) {
@@ -56,6 +79,10 @@ func (d *Switchboard) Subscribe(c Connection) error {
 		return c.Send(d.encode(connect))
 	}
 	subscribe := wire.Request{Type: wire.TypeSubscribe, Ref: wire.RefOf(2), Channel: c.Channel()}
+	if d.Field != "" {
+		subscribe.StateRequest = &wire.StateRequest{State: &wire.Selector{}}
+	}
+	subscribe.Presence = d.Presence
 	if c.Resuming() {
 		after := c.Position()
 		subscribe.After = &after
@@ -118,8 +145,10 @@ func messageHead(channel string) []byte {
 // Handle implements [Dialect].
 func (d *Switchboard) Handle(c Connection, body []byte) error {
 	if id, rest, ok := parseNumber(body, d.messageHeadOf(c)); ok {
-		if data, ok := bytes.CutPrefix(rest, dataHead); ok && len(data) > 0 && data[len(data)-1] == '}' {
-			c.Deliver(data[:len(data)-1], id)
+		head, tail := d.headAndTail()
+		data, hasHead := bytes.CutPrefix(rest, head)
+		if data, hasTail := bytes.CutSuffix(data, tail); hasHead && hasTail {
+			c.Deliver(data, id)
 			return nil
 		}
 	}
@@ -140,6 +169,11 @@ func (d *Switchboard) event(c Connection, body []byte) error {
 		return nil
 	case wire.TypeSubscribed:
 		return d.subscribed(c, e)
+	case wire.TypeState:
+		if d.Field == "" || e.More {
+			return nil
+		}
+		return c.Ready()
 	case wire.TypePing:
 		if d.pong == nil {
 			d.pong = d.encode(wire.Request{Type: wire.TypePong})
@@ -149,7 +183,7 @@ func (d *Switchboard) event(c Connection, body []byte) error {
 		c.Pong()
 		return nil
 	case wire.TypeMessage:
-		if e.ID != nil && e.Channel == d.messageChannel(c) {
+		if e.ID != nil && d.Field == "" && e.Channel == d.messageChannel(c) {
 			c.Deliver(e.Data, *e.ID) // a message in another notation
 			return nil
 		}
@@ -165,6 +199,9 @@ func (d *Switchboard) subscribed(c Connection, e wire.Event) error {
 		return errors.New("the server has not kept what the client missed")
 	case !c.Resuming() && e.ID != nil:
 		c.SetPosition(*e.ID)
+	}
+	if d.Field != "" {
+		return nil // the pages follow
 	}
 	return c.Ready()
 }

@@ -14,14 +14,17 @@ import (
 )
 
 // centrifugeVersion is the version in bench/peers/centrifuge/go.mod.
-const centrifugeVersion = "v0.38.0"
+const centrifugeVersion = "v0.40.1"
 
 // Centrifuge is a small server on the centrifuge library. It is a separate Go module in
 // bench/peers/centrifuge.
 type Centrifuge struct {
-	Dir    string    // existing directory; the server is built into it once
-	Memory bool      // the history is in the memory of the process and not in Redis
-	Log    io.Writer // receives a line before building. Zero means standard error
+	Dir    string // existing directory; the server is built into it once
+	Memory bool   // the history is in the memory of the process and not in Redis
+	// Map makes all subscriptions map subscriptions, and publishers change the entry [StateField].
+	// With Guarded they change it only if it exists.
+	Map, Guarded bool
+	Log          io.Writer // receives a line before building. Zero means standard error
 }
 
 // Name implements [System].
@@ -35,6 +38,14 @@ func (c *Centrifuge) Notes() string {
 	broker, answered := "Redis", "Redis has the message"
 	if c.Memory {
 		broker, answered = "memory", "the message is stored in memory"
+	}
+	if c.Map {
+		entry := "one entry"
+		if c.Guarded {
+			entry += " that must exist"
+		}
+		return "map subscriptions, " + broker + " map broker; persistent maps with a stream of 10,000 changes for an hour; " +
+			"publishers use POST, and each changes " + entry + "; ephemeral maps for cursors; otherwise as without maps"
 	}
 	return "the library's defaults except for a pool of write buffers, which saves memory; JSON over WebSocket, " + broker +
 		" broker with a history of 10,000 messages per channel for an hour, recovery and positioning on, presence off, " +
@@ -69,23 +80,50 @@ func (c *Centrifuge) Start(ctx context.Context, s Setup) (Running, error) {
 	if c.Memory {
 		redis = ""
 	}
-	p, err := startPeer(ctx, c.Name(), addr, exec.Command(binary, "--addr", addr, "--redis", redis))
+	maps := ""
+	switch {
+	case c.Map && s.Cursors:
+		maps = "ephemeral"
+	case c.Map:
+		maps = "persistent"
+	}
+	p, err := startPeer(ctx, c.Name(), addr, exec.Command(binary, "--addr", addr, "--redis", redis, "--map", maps))
 	if err != nil {
 		return nil, err
 	}
-	return &centrifuge{p}, nil
+	return &centrifuge{p, c, s.Cursors}, nil
 }
 
-type centrifuge struct{ *peer }
+type centrifuge struct {
+	*peer
+	*Centrifuge
+	cursors bool
+}
 
-func (r *centrifuge) Dialect() swarm.Dialect { return &swarm.Centrifuge{Addr: r.addr} }
+func (r *centrifuge) Dialect() swarm.Dialect {
+	stream := swarm.Centrifuge{Addr: r.addr}
+	switch entries := (swarm.CentrifugeMap{Centrifuge: stream, Key: StateField}); {
+	case r.cursors:
+		return &swarm.CentrifugeCursors{CentrifugeMap: entries, Map: r.Map}
+	case r.Map:
+		return &entries
+	}
+	return &stream
+}
 
 func (r *centrifuge) Publisher() (Publisher, error) {
 	conn, err := DialHTTP(r.addr)
 	if err != nil {
 		return nil, err
 	}
-	return &centrifugePublisher{httpPublisher: httpPublisher{HTTPConn: conn, path: "/publish/"}}, nil
+	p := &centrifugePublisher{httpPublisher: httpPublisher{HTTPConn: conn, path: "/publish/"}}
+	if r.Map {
+		p.path, p.suffix = "/map/", "/"+StateField
+	}
+	if r.Guarded {
+		p.suffix += "?if=exists"
+	}
+	return p, nil
 }
 
 type centrifugePublisher struct {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/http"
 	"net/http/httputil"
 	"strconv"
 	"strings"
@@ -39,13 +40,23 @@ func DialHTTP(addr string) (*HTTPConn, error) {
 // Post sends body to path with the headers, each "Name: value\r\n", and returns the response's
 // body, which is valid until the next call. A status other than 200 to 202 is an error.
 func (h *HTTPConn) Post(ctx context.Context, path, headers string, body []byte) (answer []byte, err error) {
+	return h.call(ctx, http.MethodPost, path, headers, body)
+}
+
+// Get requests path and returns the response's body, as Post does.
+func (h *HTTPConn) Get(ctx context.Context, path string) (answer []byte, err error) {
+	return h.call(ctx, http.MethodGet, path, "", nil)
+}
+
+// call sends a request and reads the response.
+func (h *HTTPConn) call(ctx context.Context, method, path, headers string, body []byte) (answer []byte, err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
 	if err := h.conn.SetDeadline(time.Now().Add(callTimeout)); err != nil {
 		return nil, err
 	}
-	h.out = append(append(append(h.out[:0], "POST "...), path...), " HTTP/1.1\r\nHost: "...)
+	h.out = fmt.Appendf(h.out[:0], "%s %s HTTP/1.1\r\nHost: ", method, path)
 	h.out = append(append(append(append(h.out, h.host...), "\r\n"...), headers...), "Content-Length: "...)
 	h.out = append(append(strconv.AppendInt(h.out, int64(len(body)), 10), "\r\n\r\n"...), body...)
 	if _, err := h.conn.Write(h.out); err != nil {
@@ -53,10 +64,10 @@ func (h *HTTPConn) Post(ctx context.Context, path, headers string, body []byte) 
 	}
 	status, err := h.readResponse()
 	if err != nil {
-		return nil, fmt.Errorf("the answer to POST %s: %w", path, err)
+		return nil, fmt.Errorf("the answer to %s %s: %w", method, path, err)
 	}
 	if status < 200 || status > 202 {
-		return nil, fmt.Errorf("POST %s was answered with %d: %.300s", path, status, h.body)
+		return nil, fmt.Errorf("%s %s was answered with %d: %.300s", method, path, status, h.body)
 	}
 	return h.body, nil
 }

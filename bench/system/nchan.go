@@ -118,14 +118,14 @@ func (r *nchan) Publisher() (Publisher, error) {
 	return &httpPublisher{HTTPConn: conn, path: "/pub/"}, nil
 }
 
-// httpPublisher posts each message to a path that ends in the channel.
+// httpPublisher posts each message to a path with the channel.
 type httpPublisher struct {
 	noBatch
 	*HTTPConn
-	path string
+	path, suffix string // before and after the channel
 }
 
 func (p *httpPublisher) Publish(ctx context.Context, channel string, data []byte) error {
-	_, err := p.Post(ctx, p.path+channel, jsonHeader, data)
+	_, err := p.Post(ctx, p.path+channel+p.suffix, jsonHeader, data)
 	return err
 }

@@ -26,6 +26,20 @@ type Switchboard struct {
 	// Queue delivers through the queue of each client instead of a channel. Channel names are
 	// client ids.
 	Queue bool
+	// State subscribes with the state of the channel, and pushes change its field [StateField]. With
+	// Guarded each push has the condition that the field exists.
+	State, Guarded bool
+}
+
+// Notes describes the configuration.
+func (b *Switchboard) Notes() string {
+	switch {
+	case b.Guarded:
+		return "each push changes one field of the channel's state, on condition that the field exists"
+	case b.State:
+		return "subscribers have subscribed with the state, and each push changes one of its fields"
+	}
+	return ""
 }
 
 const (
@@ -44,7 +58,7 @@ func (b *Switchboard) Name() string { return "switchboard" }
 
 // Start starts s.Instances brokers.
 func (b *Switchboard) Start(ctx context.Context, s Setup) (Running, error) {
-	r := &switchboard{queue: b.Queue, transport: s.Transport}
+	r := &switchboard{Switchboard: b, transport: s.Transport, cursors: s.Cursors}
 	for i := range max(1, s.Instances) {
 		in, err := b.startInstance(ctx, fmt.Sprint("bench-", i), s)
 		if err != nil {
@@ -59,6 +73,7 @@ func (b *Switchboard) Start(ctx context.Context, s Setup) (Running, error) {
 type instance struct {
 	process   *proc.Process
 	http, tcp string // host:port
+	pprof     string // host:port; "" for none
 }
 
 func (b *Switchboard) startInstance(ctx context.Context, name string, s Setup) (_ *instance, err error) {
@@ -76,6 +91,12 @@ func (b *Switchboard) startInstance(ctx context.Context, name string, s Setup) (
 		cmd.Args = append(cmd.Args, "--redis", "redis://"+s.Redis)
 	}
 	cmd.Env = append(append(cleanEnviron(), "SWITCHBOARD_PEER_SECRET="+strings.Repeat("bench", 7)), b.Env...)
+	if s.Heap {
+		if in.pprof, err = freeport.Address(); err != nil {
+			return nil, err
+		}
+		cmd.Env = append(cmd.Env, "SWITCHBOARD_PPROF="+in.pprof)
+	}
 	if in.process, err = proc.Start(name, cmd, nil); err != nil {
 		return nil, err
 	}
@@ -110,9 +131,10 @@ func (in *instance) awaitReady(ctx context.Context) error {
 
 // switchboard is a set of running brokers.
 type switchboard struct {
+	*Switchboard
 	instances []*instance
-	queue     bool
 	transport string
+	cursors   bool
 }
 
 func (r *switchboard) PIDs() (pids []int) {
@@ -136,7 +158,13 @@ func (r *switchboard) Addrs() (addrs []string) {
 }
 
 func (r *switchboard) Dialect() swarm.Dialect {
-	d := &swarm.Switchboard{Addr: r.Addr(), Queue: r.queue}
+	if r.cursors {
+		return swarm.NewSwitchboardCursors(r.State)
+	}
+	d := &swarm.Switchboard{Addr: r.Addr(), Queue: r.Queue}
+	if r.State {
+		d.Field = StateField
+	}
 	if r.transport == "sse" {
 		return &swarm.EventStream{Switchboard: *d}
 	}
@@ -152,9 +180,15 @@ func (r *switchboard) Publisher() (Publisher, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &switchboardPublisher{conn: conn, head: `{"channel":"`}
-	if r.queue {
+	p := &switchboardPublisher{conn: conn, head: `{"channel":"`, middle: `","data":`, tail: "}"}
+	switch {
+	case r.Queue:
 		p.head = `{"client":"`
+	case r.State:
+		p.middle, p.tail = `","set":{"`+StateField+`":`, "}}"
+	}
+	if r.Guarded {
+		p.tail = `},"if":{"` + StateField + `":true}}`
 	}
 	return p, nil
 }
@@ -179,7 +213,9 @@ func (r *switchboard) Stop() error {
 // switchboardPublisher pushes over one connection, as a backend does.
 type switchboardPublisher struct {
 	conn *HTTPConn
-	head string // start of a push, up to the name of the channel or client
+	// A push is head, the name of the channel or client, middle, the payload and tail.
+	head, middle, tail string
+
 	body []byte
 }
 
@@ -187,7 +223,7 @@ const jsonHeader = "Content-Type: application/json\r\n"
 
 func (p *switchboardPublisher) appendPush(dst []byte, channel string, data []byte) []byte {
 	dst = append(append(dst, p.head...), channel...)
-	return append(append(append(dst, `","data":`...), data...), '}')
+	return append(append(append(dst, p.middle...), data...), p.tail...)
 }
 
 func (p *switchboardPublisher) Publish(ctx context.Context, channel string, data []byte) error {

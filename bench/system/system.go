@@ -25,6 +25,8 @@ type Setup struct {
 	Clients   int    // maximum number of connections
 	Transport string // of a switchboard: "tcp", "ws" (WebSocket on the TCP port), "http" (WebSocket on the HTTP port) or "sse". Ignored by peers
 	Instances int    // brokers that share the Redis, see MultiInstance. Zero means 1. Ignored by peers
+	Cursors   bool   // clients send values; the dialect is a swarm.Sender
+	Heap      bool   // Running.Heap is called
 }
 
 // Running is a started system, which accepts connections and messages.
