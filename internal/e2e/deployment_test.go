@@ -27,9 +27,20 @@ type deployment struct {
 	janitor *process
 }
 
+// deployOptions changes a deployment.
+type deployOptions struct {
+	env          []string // more variables of the brokers
+	defaultTimes bool     // leases and the janitor have the times of production
+}
+
 // deploy starts Redis, n brokers and a janitor. Leases are short, so that the others notice the
-// death of a broker within seconds. settings are more environment variables of the brokers.
-func deploy(ctx context.Context, t *testing.T, n int, settings ...string) *deployment {
+// death of a broker within seconds. env are more variables of the brokers.
+func deploy(ctx context.Context, t *testing.T, n int, env ...string) *deployment {
+	t.Helper()
+	return deployWith(ctx, t, n, deployOptions{env: env})
+}
+
+func deployWith(ctx context.Context, t *testing.T, n int, o deployOptions) *deployment {
 	t.Helper()
 	server := redistest.Start(t)
 	d := &deployment{redis: server.Client(t)}
@@ -37,17 +48,26 @@ func deploy(ctx context.Context, t *testing.T, n int, settings ...string) *deplo
 		name := fmt.Sprintf("b%d", i)
 		cmd := command("broker", "--name", name, "--redis", server.URL(), "--http", "127.0.0.1:0", "--tcp", "127.0.0.1:0",
 			"--log-format", "json")
-		cmd.Env = append(cmd.Env, settings...)
+		cmd.Env = append(cmd.Env, o.env...)
 		d.brokers = append(d.brokers, &instance{process: start(t, name, cmd, nil)})
 	}
-	d.janitor = start(t, "janitor", command("janitor", "--redis", server.URL(),
-		"--servers-every", "300ms", "--queues-every", "300ms", "--log-format", "json"), nil)
+	args := []string{"--redis", server.URL(), "--log-format", "json"}
+	if !o.defaultTimes {
+		args = append(args, "--servers-every", "300ms", "--queues-every", "300ms")
+	}
+	d.janitor = start(t, "janitor", command("janitor", args...), nil)
 	for _, b := range d.brokers {
-		b.http = b.logged(ctx, t, "listening", "http")
-		b.tcp = b.logged(ctx, t, "listening", "tcp")
+		b.awaitPorts(ctx, t)
 		b.id = b.logged(ctx, t, "joined", "server")
 	}
 	return d
+}
+
+// awaitPorts waits until the broker listens.
+func (b *instance) awaitPorts(ctx context.Context, t *testing.T) {
+	t.Helper()
+	b.http = b.logged(ctx, t, "listening", "http")
+	b.tcp = b.logged(ctx, t, "listening", "tcp")
 }
 
 func command(name string, args ...string) *exec.Cmd {
