@@ -57,8 +57,7 @@
 //
 // A call that its caller abandoned is executed before the next second passes, or never. The
 // stores are the in-memory ones of the packages queue and registry; the conformance suites of
-// these packages hold them to the contract of the Redis stores. The janitor sends no hints, so
-// subscribers may miss what only the janitor has stored, until the next message. node.beat,
+// these packages hold them to the contract of the Redis stores. node.beat,
 // node.renew and node.rebind simulate the membership loop; they follow beat.go, membership.go and
 // rebind.go in package broker.
 //

@@ -51,11 +51,16 @@ func (w *world) heal() {
 	for _, n := range w.nodes {
 		n.frozen, n.beatsLost = false, false
 	}
+	listed, _ := w.registry.Listed(backgroundContext)
+	for server := range w.model.dead {
+		w.forgotten[server] = !slices.Contains(listed, server)
+	}
 	w.runAndCheck()
 	if w.faulty() {
 		for range refreshEvery/time.Second + 1 { // until every binding has been refreshed
 			w.waitTwoSeconds()
 		}
+		w.healed = true
 	}
 }
 
@@ -144,7 +149,7 @@ func (w *world) checkComplete() {
 			w.violate("%v is connected, but the store has the user's %s at %q", c, name, r.entry.Server)
 		}
 		for channel, s := range c.subs {
-			if next := w.model.nextVisible(channel, s.cursor, s.filter); next != 0 && next <= w.model.channel(channel).announced {
+			if next := w.model.nextVisible(channel, s.cursor, s.filter); next != 0 && next <= w.model.announced(channel) {
 				w.violate("%v has %s up to %d, and not %d", c, channel, s.cursor, next)
 			}
 			if s.follows() {

@@ -28,11 +28,17 @@ type model struct {
 type journal struct {
 	ids       []int64
 	data      map[int64]string
-	announced int64              // channels: the last id that the janitor did not store
+	silent    []silentEntry      // channels: the entries of the janitor
 	floor     int64              // channels: the messages up to this id are gone
 	held      []int64            // clients: the ids in the list
 	lost      map[int64]struct{} // clients: dropped because of the cap
 	withdrawn map[int64]struct{} // clients: removed because another client of the user has acknowledged them
+}
+
+// silentEntry is an entry that the janitor has stored, which sends no hints.
+type silentEntry struct {
+	id     int64
+	server string // the dead server whose connections it ends; "" if it removes what was due
 }
 
 func newModel(w *world) *model {
@@ -77,6 +83,20 @@ func (j *journal) between(after, to int64) []int64 {
 	return j.ids[from:max(from, end)]
 }
 
+// announced returns the last id of a channel that its subscribers must know when nothing is in
+// progress. The servers learn of the janitor's entries by their next sweep, or when the dead server
+// is forgotten. Both take some time, which passes only in runs with faults.
+func (m *model) announced(channel string) int64 {
+	j := m.channel(channel)
+	for i := len(j.ids) - 1; i >= 0; i-- {
+		n := slices.IndexFunc(j.silent, func(e silentEntry) bool { return e.id == j.ids[i] })
+		if n < 0 || m.w.healed && (j.silent[n].server == "" || m.w.forgotten[j.silent[n].server]) {
+			return j.ids[i]
+		}
+	}
+	return 0
+}
+
 // record is a client's state in the stores.
 type record struct {
 	queue.Client
@@ -117,7 +137,7 @@ func (m *model) readRecord(s subject) (r record) {
 func (m *model) checkExecuted(c *call, before record) {
 	if channel := c.subject.channel; channel != "" {
 		last := m.channel(channel).last()
-		m.readChannel(channel, c.node != nil)
+		m.readChannel(c)
 		if e := m.fieldsOf(channel).entry(m.channel(channel).last()); c.op == "UpdateChannel" && m.channel(channel).last() > last && isUpdate(e) {
 			m.fieldsOf(channel).updatedAt = m.w.storeNow()
 		}
@@ -155,14 +175,14 @@ func (m *model) checkExecuted(c *call, before record) {
 	}
 }
 
-// readChannel adds what a call has stored in a channel. announced says that the servers with
-// subscribers learn of it.
-func (m *model) readChannel(name string, announced bool) {
+// readChannel adds what a call has stored in its channel.
+func (m *model) readChannel(c *call) {
+	name := c.subject.channel
 	j := m.channel(name)
 	page, _ := m.w.queue.ReadChannel(context.Background(), name, j.last(), 1024)
 	for _, message := range page.Messages {
-		if announced {
-			j.announced = message.ID
+		if c.node == nil {
+			j.silent = append(j.silent, silentEntry{message.ID, c.subject.owner})
 		}
 		if state.IsEntry(message.Data) {
 			m.fieldsOf(name).add(message)

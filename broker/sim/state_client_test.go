@@ -146,7 +146,7 @@ func (c *conn) change(s *subscription, e wire.Event) {
 func (c *conn) checkFields(channel string, s *subscription) {
 	w, f := c.client.w, c.client.w.model.fieldsOf(channel)
 	stored := f.stored()
-	if announced := w.model.channel(channel).announced; announced < f.fold.ID { // the janitor sends no hints
+	if announced := w.model.announced(channel); announced < f.fold.ID {
 		at := &state.Map{Fields: maps.Clone(f.at(max(announced, s.cursor, s.follower.Map().ID)))}
 		at.Expire(w.storeNow())
 		stored = at.Fields
