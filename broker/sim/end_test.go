@@ -51,16 +51,40 @@ func (w *world) heal() {
 	for _, n := range w.nodes {
 		n.frozen, n.beatsLost = false, false
 	}
-	listed, _ := w.registry.Listed(backgroundContext)
-	for server := range w.model.dead {
-		w.forgotten[server] = !slices.Contains(listed, server)
-	}
 	w.runAndCheck()
 	if w.faulty() {
+		if w.hasStates {
+			w.cleanStates()
+		}
 		for range refreshEvery/time.Second + 1 { // until every binding has been refreshed
 			w.waitTwoSeconds()
 		}
 		w.healed = true
+	}
+}
+
+// cleanStates lets the janitor clean up after the dead servers, and sometimes remove what is due
+// before the servers do so.
+func (w *world) cleanStates() {
+	if w.profile == harsh {
+		w.waitForLeases()
+	}
+	if w.oneIn(2) {
+		w.stepStatesRound()
+		w.runUntilIdle()
+	}
+}
+
+// waitForLeases waits until the leases of crashed brokers have ended, and lets the janitor clean up
+// after them.
+func (w *world) waitForLeases() {
+	for range 8 {
+		w.waitTwoSeconds()
+	}
+	for range 3 {
+		w.startJanitor(func() { _, _ = w.janitor.ServersRound(backgroundContext) })
+		w.runUntilIdle()
+		w.waitTwoSeconds()
 	}
 }
 
@@ -106,9 +130,9 @@ func (w *world) waitTwoSeconds() {
 
 // finish ends a run: everything is delivered, and then all clients disconnect.
 func (w *world) finish() {
-	steps := []func(){w.heal, w.checkComplete, w.checkOwnersIfCertain, w.pushAll, w.checkComplete}
+	steps := []func(){w.heal, w.checkComplete, w.checkOwners, w.pushAll, w.checkComplete}
 	if w.seed%3 > 0 { // in the other runs, clients without a connection stay away
-		steps = append(steps, w.reconnectAll, w.checkComplete, w.checkOwnersIfCertain, w.checkReceived)
+		steps = append(steps, w.reconnectAll, w.checkComplete, w.checkOwners, w.checkReceived)
 	}
 	steps = append(steps, w.disconnectAll, w.checkNothingLeft, w.checkOwnersGone)
 	for _, step := range steps {
@@ -159,13 +183,6 @@ func (w *world) checkComplete() {
 		if held := w.model.client(name).held; len(held) > 0 && c.inbox < held[len(held)-1] {
 			w.violate("%v has its queue up to %d, want %d", c, c.inbox, held[len(held)-1])
 		}
-	}
-}
-
-// checkOwnersIfCertain checks the owners of fields, unless a dead server may still own some.
-func (w *world) checkOwnersIfCertain() {
-	if w.profile < harsh {
-		w.checkOwners()
 	}
 }
 
@@ -249,14 +266,7 @@ func (w *world) disconnectAll() {
 		}
 	}
 	w.runUntilIdle()
-	for range 8 { // longer than a lease, for brokers that crashed
-		w.waitTwoSeconds()
-	}
-	for range 3 {
-		w.startJanitor(func() { _, _ = w.janitor.ServersRound(backgroundContext) })
-		w.runUntilIdle()
-		w.waitTwoSeconds()
-	}
+	w.waitForLeases()
 	w.startJanitor(func() { _, _ = w.janitor.QueuesRound(backgroundContext) })
 	w.runUntilIdle()
 	w.startJanitor(func() { _, _ = w.janitor.StatesRound(backgroundContext) })

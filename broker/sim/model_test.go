@@ -28,17 +28,11 @@ type model struct {
 type journal struct {
 	ids       []int64
 	data      map[int64]string
-	silent    []silentEntry      // channels: the entries of the janitor
+	silent    []int64            // channels: the entries of the janitor, which sends no hints
 	floor     int64              // channels: the messages up to this id are gone
 	held      []int64            // clients: the ids in the list
 	lost      map[int64]struct{} // clients: dropped because of the cap
 	withdrawn map[int64]struct{} // clients: removed because another client of the user has acknowledged them
-}
-
-// silentEntry is an entry that the janitor has stored, which sends no hints.
-type silentEntry struct {
-	id     int64
-	server string // the dead server whose connections it ends; "" if it removes what was due
 }
 
 func newModel(w *world) *model {
@@ -89,8 +83,7 @@ func (j *journal) between(after, to int64) []int64 {
 func (m *model) announced(channel string) int64 {
 	j := m.channel(channel)
 	for i := len(j.ids) - 1; i >= 0; i-- {
-		n := slices.IndexFunc(j.silent, func(e silentEntry) bool { return e.id == j.ids[i] })
-		if n < 0 || m.w.healed && (j.silent[n].server == "" || m.w.forgotten[j.silent[n].server]) {
+		if m.w.healed || !slices.Contains(j.silent, j.ids[i]) {
 			return j.ids[i]
 		}
 	}
@@ -182,7 +175,7 @@ func (m *model) readChannel(c *call) {
 	page, _ := m.w.queue.ReadChannel(context.Background(), name, j.last(), 1024)
 	for _, message := range page.Messages {
 		if c.node == nil {
-			j.silent = append(j.silent, silentEntry{message.ID, c.subject.owner})
+			j.silent = append(j.silent, message.ID)
 		}
 		if state.IsEntry(message.Data) {
 			m.fieldsOf(name).add(message)

@@ -174,6 +174,7 @@ func (n *node) supersede(server, client string, generation int64) {
 
 // startBeat runs one round of Broker.beatLoop, unless the previous one is still running.
 func (n *node) startBeat() {
+	n.w.settleOrphans() // a beat notifies the owners of what may have been stored
 	if n.beating.CompareAndSwap(false, true) {
 		go func() {
 			defer n.beating.Store(false)

@@ -10,7 +10,7 @@ import (
 )
 
 func (s *store) stepState(ctx context.Context, step queue.StateStep) (queue.Appended, error) {
-	return callStore(ctx, s, "StepState", subject{channel: step.Channel, owner: step.Conn.Server}, func(ctx context.Context) (queue.Appended, error) {
+	return callStore(ctx, s, "StepState", subject{channel: step.Channel}, func(ctx context.Context) (queue.Appended, error) {
 		o := s.w.queue.StepStates(ctx, []queue.StateStep{step})[0]
 		return o.Value, o.Err
 	}, step.Channel, step.Kind, step.Conn)

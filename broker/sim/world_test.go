@@ -55,10 +55,9 @@ type world struct {
 	clients    map[string]*client
 	hasStates  bool // channels have fields in this run
 	rules      stateRules
-	healed     bool            // all faults have ended, and some time has passed
-	forgotten  map[string]bool // the dead servers that the janitor had forgotten when the faults ended
-	clockAhead time.Duration   // of the queue's clock, before the others
-	names      []string        // of the clients, in order
+	healed     bool          // all faults have ended, and some time has passed
+	clockAhead time.Duration // of the queue's clock, before the others
+	names      []string      // of the clients, in order
 	conns      []*conn
 	dialed     int // connections so far
 	pushes     []*push
@@ -80,7 +79,7 @@ type world struct {
 func newWorld(seed uint64) *world {
 	w := &world{
 		seed: seed, profile: profile(seed % 4), rng: rand.New(rand.NewPCG(seed, 0x5157)),
-		hasStates: seed/4%2 == 1, ids: map[string]int{}, forgotten: map[string]bool{}, clients: map[string]*client{}, received: map[*conn][]string{},
+		hasStates: seed/4%2 == 1, ids: map[string]int{}, clients: map[string]*client{}, received: map[*conn][]string{},
 	}
 	for i := range w.weights { // with equal weights, all runs would test the same
 		w.weights[i] = []int{1, 3, 9}[w.rng.IntN(3)]
