@@ -25,6 +25,24 @@
 //  6. A subscriber whose socket is full keeps its cursor. When the socket is writable again,
 //     session.Session.Writable calls hub.Subscription.Resume, which writes what is missing.
 //
+// A change of the state of a channel takes the same path: it is a message whose data is an entry,
+// and only subscribers that see the state receive the changes in it.
+//
+//  1. A publish with changes arrives at session.Session.publishChange, which checks it and builds
+//     the update. api.api.update does so for a push. Both call package fields.
+//  2. delivery.Pusher.ToChannel stores it as in step 2 above. The script checks conditions and
+//     limits, removes fields that are due, and appends one entry. The hint carries the entry.
+//  3. On an owner, hub.Channel.change decodes the entry. hub.Channel.shown finds or makes the part
+//     that each kind of subscriber sees, in dialect.Message.Shown.
+//  4. A client that subscribes with the state first receives pages: session.Manager.prepareState
+//     gets them from snapshot.Snapshots.Pages, and session.Session.startPages writes them. The
+//     subscription begins after the last page. snapshot.view.Append keeps the fields up to date.
+//  5. Fields that end: snapshot.view.sweep removes them on time, through
+//     delivery.Pusher.StepStates. Without subscribers, the next change or the janitor does so.
+//  6. Fields that a client owns: session.Session.endStateUse and session.owners.store report the
+//     end of the connection, session.owners.back its return. After a server is declared dead,
+//     session.Manager.RestoreOwners does so for all of its clients.
+//
 // A message to a client: delivery.Pusher.ToClient stores it in the client's queue and sends a hint
 // to the one server that holds the client. There session.inbox.hint writes the message if it
 // follows the last one written. Otherwise session.inbox.read reads the client's queue.
