@@ -329,8 +329,8 @@ func TestRefusedOwnerHoldsNothing(t *testing.T) {
 	h.wantFields("a", "x=1")
 }
 
-// TestUnsubscribeDuringPages: a client adds the state to its subscription and unsubscribes before the
-// server has stored that the owner is back. Its fields end.
+// TestUnsubscribeDuringPages: a client adds the state to its subscription and unsubscribes before
+// the server has stored that the owner is back. Its fields end.
 func TestUnsubscribeDuringPages(t *testing.T) {
 	h := newOwnHarness(t)
 	h.own("tablet", "x").end()
@@ -355,8 +355,8 @@ func TestUnsubscribeDuringPages(t *testing.T) {
 	h.wantUnbound("a")
 }
 
-// TestForbiddenDuringSubscribe: access rules forbid a subscribe while its pages are made. The session
-// then does not hold the channel.
+// TestForbiddenDuringSubscribe: access rules forbid a subscribe while its pages are made. The
+// session then does not hold the channel.
 func TestForbiddenDuringSubscribe(t *testing.T) {
 	var set atomic.Pointer[namespace.Set]
 	set.Store(ruled(t, ownRule())())
