@@ -22,7 +22,7 @@ var mayImport = map[string][]string{
 	"internal/latency":      {},
 	"internal/loglimit":     {},
 	"internal/redisurl":     {"internal/tlsconfig"},
-	"internal/faults":       {"client", "internal/keytable", "internal/proc", "internal/redistest", "internal/redisurl", "internal/ssetest", "internal/wire"},
+	"internal/faults":       {"client", "internal/keytable", "internal/proc", "internal/redistest", "internal/redisurl", "internal/ssetest", "internal/state", "internal/wire"},
 	"registry":              {"internal/redispipe"},
 	"queue":                 {"internal/redispipe", "internal/state"},
 	"webhook":               {"internal/backend"},              // backends import it
@@ -34,7 +34,7 @@ var mayImport = map[string][]string{
 	"bench":                 {"client", "internal/freeport", "internal/wire", "bench/*"},
 	"bench/million":         {"bench/*", "internal/redistest"},
 	"bench/swarm":           {"internal/wire", "broker/dialect/*"},
-	"bench/system":          {"internal/await", "internal/freeport", "internal/proc", "broker/dialect", "broker/dialect/*", "bench/swarm", "bench/usage"},
+	"bench/system":          {"internal/await", "internal/freeport", "internal/proc", "internal/redispipe", "broker/dialect", "broker/dialect/*", "bench/swarm", "bench/usage"},
 	"bench/report":          {},
 	"bench/suite":           {"internal/proc", "internal/redistest", "bench/*"},
 	"configs":               {"broker", "broker/auth", "broker/hook", "internal/backend", "internal/certfile", "broker/limit", "broker/namespace", "registry", "queue", "janitor", "events", "webhook"},
