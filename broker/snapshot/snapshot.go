@@ -43,7 +43,8 @@ const DefaultBytes = 64 << 20
 // than a client takes to subscribe after its pages were made.
 const unusedTicks = 10
 
-// readAttempts is how often one load reads the state if the hub does not know the messages after it.
+// readAttempts is how often one load reads the state if the hub does not know the messages after
+// it.
 const readAttempts = 3
 
 // maxLoads is how often Pages loads a view. The first load may share a read that began before the
