@@ -181,7 +181,10 @@ func newUnconnected(t *testing.T, o session.Options, wrap func(Queue) Queue, req
 	o.Loops, o.Pool, o.Queue, o.Registry, o.ServerID = []*loop.Loop{h.loop}, h.pool, wrapped, reg, self
 	o.Hub = hub.New(hub.Options{Loops: o.Loops, Pool: h.pool, Registry: reg, Queue: wrapped, ServerID: self, Messages: spoken.New(ping)})
 	h.hub = o.Hub
-	h.snapshots = snapshot.New(snapshot.Options{Hub: h.hub, Queue: wrapped, Pool: h.pool, Messages: spoken.New(ping)})
+	h.snapshots = snapshot.New(snapshot.Options{
+		Hub: h.hub, Queue: wrapped, Pool: h.pool, Messages: spoken.New(ping),
+		Away: func(channel string, owners []string) { h.OwnersAway(channel, owners) },
+	})
 	h.step = h.queue.StepStates
 	o.Publish, o.StepStates, o.Snapshots = h.publish, h.stepStates, h.snapshots
 	h.Manager = session.New(o)

@@ -130,6 +130,7 @@ func (s *Session) beginStateSubscription(req wire.Request, a acquired) {
 		s.joinPresence(sub)
 		s.chargePages(a.series)
 		s.startPages(sub, a.series)
+		s.checkBack(req.Channel)
 	}
 	s.beginWatch(req.Channel, a.view)
 }

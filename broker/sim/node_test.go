@@ -87,6 +87,7 @@ func (w *world) newNode(machine string) *node {
 	})
 	n.states = snapshot.New(snapshot.Options{
 		Hub: n.hub, Queue: n.store, Pool: n.pool, Messages: native.New(0),
+		Away: func(channel string, owners []string) { n.sessions.OwnersAway(channel, owners) },
 		Sweeps: &snapshot.Sweeps{
 			Self: n.serverID, Live: func(string) bool { return true }, Servers: n.store.ChannelServers, Step: n.pusher.StepStates,
 			Jitter: func() time.Duration { return 20 * time.Millisecond },

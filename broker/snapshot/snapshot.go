@@ -30,7 +30,10 @@ type Options struct {
 	Pool     *work.Pool
 	Messages dialect.Maker // encodes pages
 	// Sweeps removes fields that are due. Nil means that only other servers and the janitor do so.
-	Sweeps  *Sweeps
+	Sweeps *Sweeps
+	// Away is called with the owners of fields that are away, on a worker of the pool. Nil means no
+	// call.
+	Away    func(channel string, owners []string)
 	Bytes   int           // most bytes of all views, approximately. Zero means DefaultBytes
 	Timeout time.Duration // per store call. Zero means 5 s
 	Logger  zerolog.Logger
@@ -200,6 +203,7 @@ func (s *Snapshots) install(v *view) {
 	s.views[v.channel.Name] = v
 	v.element = s.recent.PushFront(v)
 	s.resizeLocked(v)
+	v.reportAllAway()
 }
 
 // resize counts the bytes of a view, and makes room if all views take too many.

@@ -2,7 +2,10 @@ package snapshot
 
 import (
 	"container/list"
+	"iter"
+	"maps"
 	"math"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -94,8 +97,40 @@ func (v *view) applyLocked(id int64, e *state.Entry) {
 	}
 	v.fields.Apply(id, e)
 	v.fieldsSize = -1
+	if len(e.Away) > 0 {
+		v.reportAwayLocked(maps.Keys(e.Away))
+	}
 	if e.Cleared || len(e.Gone)+len(e.Del)+len(e.Own) > 0 {
 		v.owners = nil
+	}
+}
+
+// reportAllAway calls Options.Away with the owners of all fields that are away.
+func (v *view) reportAllAway() {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.fields != nil {
+		v.reportAwayLocked(maps.Keys(v.fields.Fields))
+	}
+}
+
+// reportAwayLocked calls Options.Away with the owners of those of the fields that are away.
+func (v *view) reportAwayLocked(fields iter.Seq[string]) {
+	away := v.s.opts.Away
+	if away == nil {
+		return
+	}
+	owners := make(map[string]struct{})
+	for name := range fields {
+		if f := v.fields.Fields[name]; f.Away {
+			for _, owner := range f.Owners {
+				owners[owner] = struct{}{}
+			}
+		}
+	}
+	if len(owners) > 0 {
+		list := slices.Sorted(maps.Keys(owners))
+		v.s.opts.Pool.Go(func() { away(v.channel.Name, list) })
 	}
 }
 
