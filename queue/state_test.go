@@ -195,7 +195,7 @@ func testStateOwners(t *testing.T, open opener) {
 	ended := must(f.stepState(t, OwnerEnded, amy))(t)
 	until := f.wantState(t, "after the end", fields).Due
 	wantEntry(t, "away", ended, fmt.Sprintf(`~{"gone":{"cursor":"left"},"away":{"member/amy":%d,"pc/amy":0}}`, until))
-	wantRefusal(t, "an ended generation", second(f.updateBy(t, amy, set("x", "1"))), wire.Conflict)
+	wantRefusal(t, "an ended generation", second(f.updateBy(t, amy, set("x", "1"))), wire.Unavailable)
 	equal(t, "a second end", must(f.stepState(t, OwnerEnded, amy))(t).ID, 0)
 	if _, err := f.stepState(t, OwnerBack, amy); err == nil {
 		t.Error("an ended generation is back")
@@ -216,7 +216,7 @@ func testStateOwners(t *testing.T, open opener) {
 	left := must(f.stepState(t, OwnerUnsubscribed, next))(t)
 	wantEntry(t, "unsubscribed", left, `~{"gone":{"pc/amy":"left"}}`)
 	f.wantState(t, "after unsubscribe", map[string]string{})
-	wantRefusal(t, "a generation before", second(f.updateBy(t, amy, own(set("x", "1"), 0))), wire.Conflict)
+	wantRefusal(t, "a generation before", second(f.updateBy(t, amy, own(set("x", "1"), 0))), wire.Unavailable)
 	f.advance(t, 2*time.Hour)
 	must(f.stepState(t, Sweep, state.Connection{}))(t)
 	f.wantState(t, "after the fence", map[string]string{})

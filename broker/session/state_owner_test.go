@@ -291,7 +291,7 @@ func TestRestoreOwners(t *testing.T) {
 	h.stepStates(t.Context(), []queue.StateStep{ended})
 	h.wantFields("a", "x=1* y=1*")
 	d.received()
-	d.expect("error:conflict", `{"type":"publish","channel":"a","set":{"z":1}}`)
+	d.expect("error:unavailable", `{"type":"publish","channel":"a","set":{"z":1}}`)
 	h.serverID.Store(new("me-2"))
 	if err := h.RestoreOwners(t.Context()); err != nil {
 		t.Fatal(err)

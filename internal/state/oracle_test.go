@@ -165,7 +165,7 @@ func refuseField(code wire.ErrorCode, field string) *oracleRefusal {
 func (o *oracle) update(u *Update, now, id int64) *oracleRefusal {
 	o.due(now)
 	if u.Client != "" && o.isFenced(u.Client, u.Generation, u.Server) {
-		return &oracleRefusal{code: wire.Conflict}
+		return &oracleRefusal{code: wire.Unavailable}
 	}
 	if r := o.conditions(u); r != nil {
 		return r

@@ -118,7 +118,7 @@ func TestWritesOfOthers(t *testing.T) {
 
 // TestFences checks that calls of old connections change nothing.
 func TestFences(t *testing.T) {
-	const stale = "conflict: the client is connected elsewhere, or its connection has ended"
+	const stale = "unavailable: the client is connected elsewhere, or its connection has ended; try again later"
 	own := func(generation int64, server string) Update {
 		u := from("amy", generation, touch("f", 0).own(GraceNever))
 		u.Server = server

@@ -64,7 +64,9 @@ func Refuse(why Reason, d Details) *Refusal {
 	}
 	switch why {
 	case Fenced:
-		r.Err = wire.Errorf(wire.Conflict, "the client is connected elsewhere, or its connection has ended")
+		// Not a Conflict: no field forbids the update. A client whose server was taken for dead succeeds
+		// as soon as the server has bound it again.
+		r.Err = wire.Errorf(wire.Unavailable, "the client is connected elsewhere, or its connection has ended; try again later")
 	case Unmet:
 		field(wire.Conflict, "it does not meet the condition")
 	case Claimed:

@@ -101,7 +101,7 @@ func TestPrecedence(t *testing.T) {
 		want   string
 		repair func()
 	}{
-		{"conflict: the client is connected elsewhere, or its connection has ended", func() { u.Generation = 2 }},
+		{"unavailable: the client is connected elsewhere, or its connection has ended; try again later", func() { u.Generation = 2 }},
 		{"conflict: field held: it does not meet the condition", func() { u.If = nil }},
 		{"not_found: field absent: there is no such field", func() { u.Ops[0] = touch("held", 0) }},
 		{"conflict: field held: another user holds it", func() { u.Ops[1] = set("old", "2") }},
