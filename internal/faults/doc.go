@@ -1,5 +1,5 @@
 // Command faults writes the fault ledger: it breaks things on purpose while messages flow, and
-// reports what happened to the messages and to presence.
+// reports what happened to the messages, to presence and to the states of channels.
 //
 //	go run ./internal/faults                 all scenarios; writes docs/faults.md and ledger.json
 //	go run ./internal/faults --only 'Sentinel' --short
@@ -26,6 +26,15 @@
 // clients. The last part is a series of kills. It measures how long the clients of a killed broker
 // are reported present.
 //
+// Some channels have a state, and some clients follow and change it: they compete for seats of a
+// group with a limit, count within bounds, compare and set, renew leases, and own a field each. The
+// updates and refusals that they receive are compared with the log of the store, which the program
+// reads from Redis, and their fields with those of the store. A row is RED if an update is not in
+// the log, except where Redis lost it and it was not durable; if a follower missed a change that
+// neither pages nor a gap declared; if its fields differ in the end; if a group is above its limit
+// at any id; if a field outlives its owner or its lease, or ends before; or if a refusal or an
+// acceptance contradicts the log.
+//
 // --seed determines all choices: victims, moments, and which connections are cut. It does not
 // determine the random choices of the programs under test: which broker a client tries first, and
 // retry jitter.
@@ -42,6 +51,11 @@
 //	ghosts.go          clients that die with their broker; leftovers.go: state after all have left
 //	watcher.go         a presence watcher; presencejournal.go: the events that it received
 //	watchers.go        the watchers of a scenario; presencecheck.go checks what they report
+//	statewriters.go    the changes of states; stateupdate.go: one of them; statebackend.go: over HTTP
+//	statejournal.go    updates, refusals, and what followers received
+//	statelog.go        the log of a state, and the values that it gives the fields
+//	stateverdict.go    compares the three; statecheck.go: when, and with the fields of the store
+//	statetable.go      the table about states
 //	kills.go           the series of kills; killreport.go: its result
 //	row.go             when a row is red
 //	ledger.go          the files that are written

@@ -47,9 +47,9 @@ func newLedger(ctx context.Context, r runner) *ledger {
 		Date: time.Now().UTC().Format(time.DateOnly), Commit: commit(ctx), Machine: machine(), Go: runtime.Version(),
 		Redis: redisVersion(ctx), Seed: r.seed, Beat: r.times.Beat.String(),
 		Lease: r.times.lease().String(), Janitor: r.times.janitorInterval().String(),
-		Load: fmt.Sprintf("%d clients, three devices of a user, a quarter over Server-Sent Events; %d channels with %g pushes a second each; %d users and %d single clients with %g each, and one stream to all clients with %g; every eighth message has %d KiB",
+		Load: fmt.Sprintf("%d clients, three devices of a user, a quarter over Server-Sent Events; %d channels with %g pushes a second each; %d users and %d single clients with %g each, and one stream to all clients with %g; every eighth message has %d KiB; %d of the channels with a state that half of their clients follow, and that %d clients with %g updates a second each and a backend with %g change",
 			r.scale.Clients, r.scale.Rooms, r.scale.RoomRate, r.scale.UserStreams, r.scale.ClientStreams,
-			r.scale.OtherRate, r.scale.OtherRate, paddingKiB),
+			r.scale.OtherRate, r.scale.OtherRate, paddingKiB, r.scale.StateRooms, r.scale.StateWriters, writerRate, backendRate),
 	}
 }
 
@@ -211,7 +211,7 @@ func (l *ledger) markdown() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, `# Fault ledger
 
-This page reports what happened to messages and to presence while something was broken on purpose. Redis, the brokers and the
+This page reports what happened to messages, to presence and to [channel state](#channel-state) while something was broken on purpose. Redis, the brokers and the
 janitor are separate processes. The program that pushes and the clients keep the accounts; they do not rely on any broker. `+"`make faults`"+`
 writes this page, and fails if a row is RED.
 
@@ -226,7 +226,7 @@ Load: %s.
 	if l.Kills != nil {
 		b.WriteString(l.Kills.markdown())
 	}
-	b.WriteString("\n## Faults\n\nThe seed chooses victims and moments. Where Redis itself loses its last writes (marked †), a push that was refused and repeated\nmay arrive twice, because Redis forgot that it had stored it. Unless the pushes were durable, messages may also be lost and\ndevices unknown for a moment, but a gap must declare each loss to the client. Everywhere else all of these are red.\n\n")
+	b.WriteString("\n## Faults\n\nThe seed chooses victims and moments. Where Redis itself loses its last writes (marked †), a push that was refused and repeated\nmay arrive twice, because Redis forgot that it had stored it. Unless the pushes were durable, messages may also be lost and\ndevices unknown for a moment, but a gap must declare each loss to the client. Updates of states that were not durable may be lost, too.\nEverywhere else all of these are red.\n\n")
 	for _, r := range l.Rows {
 		mark := ""
 		if r.Forgets {

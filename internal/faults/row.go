@@ -64,6 +64,7 @@ func (r row) redReasons(t tolerance) (why []string) {
 	check(false, r.Phantoms, "phantoms in presence")
 	check(t.forgets, r.LostChanges, "lost changes")
 	check(false, r.LostDurable, "lost durable changes")
+	check(false, r.EndedEarly, "fields that ended early")
 	check(false, r.MissedChanges, "missed changes")
 	check(false, r.Diverged, "diverged fields")
 	check(false, r.Oversold, "oversold")

@@ -15,8 +15,9 @@ import (
 type stateCounts struct {
 	Updates        int `json:"updates"`         // accepted updates
 	Refusals       int `json:"state_refusals"`  // updates that the state refused
-	LostChanges    int `json:"lost_changes"`    // of the updates: not in the log in the end, or ended without a reason
+	LostChanges    int `json:"lost_changes"`    // of the updates: not in the log in the end
 	LostDurable    int `json:"lost_durable"`    // of these, durable
+	EndedEarly     int `json:"ended_early"`     // fields that ended before their time, or whose owner was connected
 	MissedChanges  int `json:"missed_changes"`  // changes that a subscriber did not receive, and that neither pages nor a gap declared
 	Diverged       int `json:"diverged"`        // fields of subscribers that differ from the store's in the end
 	Oversold       int `json:"oversold"`        // groups above their limit, counters out of their bounds
@@ -128,8 +129,8 @@ func (c *stateCheck) checkEnds(channel string, logged state.Logged, before map[s
 	for field, reason := range logged.Entry.Gone {
 		until := time.UnixMilli(before[field].Until)
 		if before[field].Until == 0 || at.Before(until) {
-			c.counts.LostChanges++
-			c.found.add("lost change", "%s in %s ended (%s) before its time", field, channel, reason)
+			c.counts.EndedEarly++
+			c.found.add("ended early", "%s in %s ended (%s) before its time", field, channel, reason)
 			continue
 		}
 		if reason == state.Left {
@@ -154,8 +155,8 @@ func (c *stateCheck) checkLeft(channel, field string, at time.Time) {
 	owner, _ := ownerOf(field)
 	s := c.journal.subscribers[owner]
 	if s != nil && s.connectedThroughout(at.Add(-resumeTime-c.outage), at, c.victim) {
-		c.counts.LostChanges++
-		c.found.add("lost change", "%s in %s ended because its owner had left, which was connected", field, channel)
+		c.counts.EndedEarly++
+		c.found.add("ended early", "%s in %s ended because its owner had left, which was connected", field, channel)
 	}
 }
 
