@@ -9,8 +9,14 @@
 // exactly once and in order. When all clients have left, Redis must hold only documented keys, and
 // each of them must be bounded.
 //
-// Two further tests check the webhooks after brokers and janitors are killed. TestEventSource
-// checks streams of Server-Sent Events, with the EventSource of Chromium and of npm.
+// Further tests check the webhooks after brokers and janitors are killed, and streams of
+// Server-Sent Events, with the EventSource of Chromium and of npm.
+//
+// The tests of channel state let a thousand clients compete for a hundred seats, let devices enter
+// and leave a room at random, kill a broker whose clients own fields, and connect many clients to
+// one state at once. Those with a large form have a flag: -herd=10000 connects ten thousand clients,
+// -owner-rounds=6 kills six brokers with the times of production. The commands, messages and pages
+// of docs/state.md run, too.
 //
 //	delivery_test.go     the delivery test
 //	webhooks_test.go     the webhook tests
@@ -25,7 +31,15 @@
 //	pushes_test.go       the pushes, and their repetition after a failure
 //	ledger_test.go       compares accepted messages with received messages
 //	offline_test.go      checks the stored state of clients that have left
+//	seats_test.go        the competition for seats; js/seats.js: its clients
+//	room_test.go         the room; js/member.js: its devices
+//	owners_test.go       owners of fields whose broker is killed
+//	herd_test.go         reconnects of many clients
+//	statedoc_test.go     the commands and messages of docs/state.md; form_test.go: its form
+//	tab_test.go          controls a page in Chromium
+//	follower_test.go     a client that keeps the messages of one channel
+//	stateapi_test.go     changes and reads of states over HTTP
 //
 // js/session.js implements the protocol of WebSockets and lines, for all clients except those of
-// package client.
+// package client. js/state.js does so for clients that follow a state.
 package e2e

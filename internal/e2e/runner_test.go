@@ -104,8 +104,8 @@ func startPage(exit context.Context, t *testing.T, plans any, l recorder) *proce
 	return startChromium(t, server.URL+"/page.html")
 }
 
-// startChromium opens a page in a browser with a profile of its own.
-func startChromium(t *testing.T, page string) *process {
+// startChromium opens a page in a browser with a profile of its own. args are more arguments.
+func startChromium(t *testing.T, page string, args ...string) *process {
 	t.Helper()
 	// Not t.TempDir: child processes of Chromium may still write while the directory is removed.
 	profile, err := os.MkdirTemp("", "switchboard-chromium-")
@@ -113,10 +113,10 @@ func startChromium(t *testing.T, page string) *process {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(profile) })
-	return start(t, "chromium", exec.Command("chromium", "--headless", "--no-sandbox", "--disable-gpu",
+	return start(t, "chromium", exec.Command("chromium", append(args, "--headless", "--no-sandbox", "--disable-gpu",
 		"--disable-dev-shm-usage", "--disable-background-networking", "--disable-component-update",
 		"--disable-sync", "--disable-breakpad", "--disable-crash-reporter", "--no-first-run",
-		"--no-proxy-server", "--user-data-dir="+profile, page), nil)
+		"--no-proxy-server", "--user-data-dir="+profile, page)...), nil)
 }
 
 // stop disconnects all clients and waits until all have left.
