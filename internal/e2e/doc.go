@@ -14,7 +14,7 @@
 //
 // The tests of channel state let a thousand clients compete for a hundred seats, let devices enter
 // and leave a room at random, kill a broker whose clients own fields, and connect many clients to
-// one state at once. Those with a large form have a flag: -herd=10000 connects ten thousand clients,
+// one state at once. Two of them have a large form: -herd=10000 connects ten thousand clients, and
 // -owner-rounds=6 kills six brokers with the times of production. The commands, messages and pages
 // of docs/state.md run, too.
 //

@@ -18,9 +18,9 @@ var ownerRounds = flag.Int("owner-rounds", 0,
 
 const ownerCount = 20
 
-// TestOwnersOfKilledBroker kills a broker whose clients own fields. Half of them connect elsewhere at
-// once, and keep their fields. A subscriber on another broker learns of each other field first that
-// it is away, and after the grace period that it is gone.
+// TestOwnersOfKilledBroker kills a broker whose clients own fields. Half of them connect elsewhere
+// at once, and keep their fields. A subscriber on another broker learns of each other field first
+// that it is away, and after the grace period that it is gone.
 func TestOwnersOfKilledBroker(t *testing.T) {
 	rounds, settings := *ownerRounds, []string{`SWITCHBOARD_NAMESPACES={"table:*": {subscribe: users, state: users, grace: 1s, fields: {"member/{user}": {write: users}}}}`}
 	if rounds > 0 {
@@ -44,8 +44,8 @@ func TestOwnersOfKilledBroker(t *testing.T) {
 		away[len(away)-1].Round(time.Millisecond), gone[len(gone)/2].Round(time.Millisecond), gone[len(gone)-1].Round(time.Millisecond))
 }
 
-// killOwners returns how long after the end of their broker the fields were away, and how long after
-// that they were gone.
+// killOwners returns how long after the end of their broker the fields were away, and how long
+// after that they were gone.
 func killOwners(ctx context.Context, t *testing.T, d *deployment) (away, gone []time.Duration) {
 	t.Helper()
 	observer := follow(ctx, t, d.brokers[1], "table:3")

@@ -140,7 +140,7 @@ func ask(ctx context.Context, t *testing.T, conn textconn.Conn, request string) 
 	return nil
 }
 
-// TestStateDocOwn sends the messages of docs/state.md about clients that own fields, and about here.
+// TestStateDocOwn sends the messages of docs/state.md about owned fields, and about here.
 func TestStateDocOwn(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), testTimeout)
 	defer cancel()
