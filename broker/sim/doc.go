@@ -43,8 +43,8 @@
 //   - pages have the fields of the fold at their id, and no message comes before the last page
 //   - a subscriber receives exactly the changes that its filter shows, and in the end it has the
 //     fields of the store
-//   - in the end, a field is away if and only if none of its owners is subscribed with the state, and
-//     it ends after the grace period
+//   - in the end, a field is away if and only if none of its owners is subscribed with the state,
+//     and it ends after the grace period
 //
 // At the end all faults stop, everything is delivered, and the model checks that nothing is
 // missing. Then all clients disconnect, and nothing may remain in the stores.

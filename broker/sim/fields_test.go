@@ -57,6 +57,8 @@ type entryAt struct {
 	id     int64
 	entry  *state.Entry
 	fields map[string]state.Shown
+	// changes says that the entry does more than to remove what clients see as ended by themselves.
+	changes bool
 }
 
 // fieldsModel is what the model knows of the state of one channel.
@@ -84,8 +86,11 @@ func (f *fieldsModel) add(message queue.Message) {
 		f.w.violate("%s: entry %d: %v", f.channel, message.ID, err)
 		return
 	}
+	before := &state.Map{Fields: maps.Clone(f.fold.Fields)}
+	before.Expire(f.w.storeNow())
 	f.fold.Apply(message.ID, entry)
-	f.entries = append(f.entries, entryAt{message.ID, entry, maps.Clone(f.fold.Fields)})
+	changes := !maps.EqualFunc(before.Fields, f.fold.Fields, sameShown)
+	f.entries = append(f.entries, entryAt{message.ID, entry, maps.Clone(f.fold.Fields), changes})
 	for group, limit := range map[string]int{members: maxMembers, seats: maxSeats} {
 		n := 0
 		for name := range f.fold.Fields {
@@ -115,6 +120,13 @@ func (f *fieldsModel) entry(id int64) *state.Entry {
 		return nil
 	}
 	return f.entries[i].entry
+}
+
+// needsHint reports whether subscribers must learn of the janitor's entry before the next message.
+// They need not learn that the whole state has ended.
+func (f *fieldsModel) needsHint(id int64) bool {
+	i := slices.IndexFunc(f.entries, func(e entryAt) bool { return e.id == id })
+	return f.entries[i].changes && !f.entries[i].entry.Cleared
 }
 
 // isUpdate reports whether an entry of an update is more than the fields that were due.

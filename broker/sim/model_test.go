@@ -83,8 +83,10 @@ func (j *journal) between(after, to int64) []int64 {
 func (m *model) announced(channel string) int64 {
 	j := m.channel(channel)
 	for i := len(j.ids) - 1; i >= 0; i-- {
-		if m.w.healed || !slices.Contains(j.silent, j.ids[i]) {
-			return j.ids[i]
+		id := j.ids[i]
+		silent := slices.Contains(j.silent, id)
+		if !silent || m.w.healed && m.fieldsOf(channel).needsHint(id) {
+			return id
 		}
 	}
 	return 0
