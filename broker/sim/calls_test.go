@@ -204,7 +204,8 @@ func (w *world) answer(c *call) {
 // fail returns an error to the caller, whether or not the call was executed.
 func (w *world) fail(c *call, err error) {
 	w.log("fail %v (%s): %v", c, c.stage, err)
-	if c.stage == halfExecuted || c.stage == waiting && c.op == "UpdateChannel" && w.oneIn(2) { // it continues without a caller
+	late := c.stage == waiting && c.op == "UpdateChannel" && !strings.Contains(c.args, owning) && w.oneIn(2)
+	if c.stage == halfExecuted || late { // it continues without a caller
 		c.orphan = true
 	} else {
 		w.removeCall(c)

@@ -42,6 +42,9 @@ func (s *store) StateChannels(ctx context.Context) iter.Seq2[string, error] {
 	return s.w.queue.StateChannels(ctx)
 }
 
+// owning is the text of operations that make the client an owner.
+var owning = fmt.Sprint("own ", state.Own)
+
 // describeUpdate returns the text of an update in the trace.
 func describeUpdate(u *state.Update) string {
 	if u == nil {
