@@ -30,7 +30,7 @@ fuzz: ## fuzzes each decoder for 20 seconds
 microbench: ## Go benchmarks of the hot paths
 	$(GO) test -run '^$$' -bench . -benchmem ./internal/... ./queue/... ./events/... ./broker/...
 
-bench: ## compares with other brokers and a bare write(2) loop, some 30 minutes; writes bench/REPORT.md, bench/report.json, bench/plots
+bench: ## compares with other brokers and a bare write(2) loop, some 45 minutes; writes bench/REPORT.md, bench/report.json, bench/plots
 	$(GO) run ./bench/suite
 
 bench-quick: ## the same with fewer and smaller rounds, under five minutes; prints the table

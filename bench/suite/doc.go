@@ -1,7 +1,7 @@
 // Command suite measures this project's broker, other servers (the peers) and the floor program, in
 // one run on one machine, and writes the report. It repeats all measurements in several rounds.
 //
-//	go run ./bench/suite                    some 30 minutes; writes the report into bench
+//	go run ./bench/suite                    some 45 minutes; writes the report into bench
 //	go run ./bench/suite --quick            under five minutes; prints the table
 //	go run ./bench/suite --only 'herd|idle' only these scenarios
 //
@@ -15,6 +15,12 @@
 // "centrifuge" keeps the history for recovery in Redis, "centrifuge memory" in its own memory. The
 // report compares each system with the system of this project that has the same kind of store,
 // memory or Redis.
+//
+// Systems with "state" or "map" in their names change fields of channels and do not send messages:
+// channel state in this project, map subscriptions in centrifuge. Their channels have 64 fields
+// before the measurement, and publishers change one of them. The payload is the same as that of a
+// message, so the two can be compared in one round. "floor redis" writes the fields to Redis
+// without a server. In the scenario "cursors" the subscribers themselves send values.
 //
 // The peers are nchan and mosquitto from the distribution, and two small servers in bench/peers:
 // one on the centrifuge library, in a separate Go module, and one on socket.io. Missing programs
