@@ -40,7 +40,7 @@
 //  5. Fields that end: snapshot.view.sweep removes them on time, through
 //     delivery.Pusher.StepStates. Without subscribers, the next change or the janitor does so.
 //  6. Fields that a client owns: session.Session.endStateUse and session.owners.store report the
-//     end of the connection, session.owners.back its return. After a server is declared dead,
+//     end of the connection, session.owners.storeBack its return. After a server is declared dead,
 //     session.Manager.RestoreOwners does so for all of its clients.
 //
 // A message to a client: delivery.Pusher.ToClient stores it in the client's queue and sends a hint

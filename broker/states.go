@@ -2,7 +2,7 @@ package broker
 
 import "switchboard/broker/snapshot"
 
-// newSnapshots returns the states of the channels with subscribers on this server.
+// newSnapshots returns the Snapshots of this server.
 func (b *Broker) newSnapshots() *snapshot.Snapshots {
 	return snapshot.New(snapshot.Options{
 		Hub: b.hub, Queue: b.opts.Store.Queue, Pool: b.pool, Messages: b.native, Logger: b.log,

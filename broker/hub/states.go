@@ -20,9 +20,9 @@ var commonFilters = []state.Filter{{}, {State: true}, {State: true, By: true}}
 // prefixes.
 var ErrFilters = errors.New("hub: too many different prefixes in the channel")
 
-// SubscribeState is like Subscribe, for a subscription that sees the state. It is held until Start,
-// so that the client receives the pages of the state first. If the error is not nil, it is
-// ErrFilters, and the caller still has to release pos.
+// SubscribeState begins a subscription that sees the state, as Subscribe does. The subscription is
+// held until Start, so that the client receives the pages of the state first. The only error is
+// ErrFilters; the caller then still has to release pos.
 func (h *Hub) SubscribeState(s *Subscription, l *loop.Loop, to Subscriber, pos Position, filter state.Filter) error {
 	index, err := pos.Channel.useFilter(filter)
 	if err != nil {
@@ -63,9 +63,9 @@ func (s *Subscription) hold() {
 // Held reports whether s waits for Start.
 func (s *Subscription) Held() bool { return s.is(held) }
 
-// Overtaken returns how many series of pages in a row became useless, at most 3: after each of them
-// the messages that follow were no longer in the store, so that another gap followed. It is 0 again
-// when s has received all messages of the channel.
+// Overtaken returns how many series of pages in a row became useless, at most 3. A series is
+// useless if the store no longer has the messages after it, so that another gap follows. The count
+// is 0 again when s has received all messages of the channel.
 func (s *Subscription) Overtaken() int { return int(s.flags & overtakenBits / overtakenOne) }
 
 // gap tells the subscriber that the messages after `after`, up to id, are lost, and continues after
@@ -80,8 +80,8 @@ func (s *Subscription) gap(after, id, cursor int64) {
 	}
 }
 
-// writeShown is writeOnce for a subscription that sees the state. n messages fit one write. A loss
-// marker becomes a call of Gap.
+// writeShown is writeOnce for a subscription that sees the state. n messages fit one write. It
+// calls Gap for a loss marker.
 func (s *Subscription) writeShown(messages []*dialect.Message, n int) []*dialect.Message {
 	if e := messages[0].Event; e != nil {
 		s.gap(*e.After, *e.ID, messages[0].ID)
@@ -101,8 +101,8 @@ func (s *Subscription) writeAny(b *dialect.Batch, last int64) {
 	}
 }
 
-// shown returns what subscribers with a filter receive instead of the messages. It returns the
-// messages themselves if none of them has changes.
+// shown returns the messages as subscribers with a filter receive them. It returns the list itself
+// if no message has changes.
 func (c *Channel) shown(messages []*dialect.Message, filter uint8) []*dialect.Message {
 	if !slices.ContainsFunc(messages, func(m *dialect.Message) bool { return m.Changes != nil }) {
 		return messages
@@ -125,7 +125,7 @@ func (c *Channel) filter(index uint8) state.Filter {
 	return (*c.filters.Load())[index]
 }
 
-// useFilter returns the index of a filter for one more subscription.
+// useFilter adds a subscription with filter f and returns the index of f, or ErrFilters.
 func (c *Channel) useFilter(f state.Filter) (index uint8, err error) {
 	if !f.State {
 		return 0, nil
@@ -137,14 +137,14 @@ func (c *Channel) useFilter(f state.Filter) (index uint8, err error) {
 		list = *p
 	}
 	i := slices.Index(list, f)
-	for unused := len(commonFilters); i < 0; unused++ {
+	for free := len(commonFilters); i < 0; free++ {
 		switch {
-		case unused > maxFilters:
+		case free > maxFilters:
 			return 0, ErrFilters
-		case unused == len(list):
-			list, i = append(slices.Clip(list), f), unused
-		case c.filterRefs[unused] == 0:
-			list, i = slices.Clone(list), unused
+		case free == len(list):
+			list, i = append(slices.Clip(list), f), free
+		case c.filterRefs[free] == 0:
+			list, i = slices.Clone(list), free
 			list[i] = f
 		}
 	}
@@ -218,9 +218,9 @@ func (c *Channel) Follow(f Follower, after int64) bool {
 }
 
 // appendToFollowerLocked passes messages that extend the tail to the follower. If the follower
-// began after the end of the tail, at a message that now does not come, then the store has lost
-// that message. Some subscribers may have pages with its changes: a loss marker makes the servers
-// send new ones.
+// began at a message after the end of the tail, and the tail passes its id without it, then the
+// store has lost the message. Some subscribers may have pages with its changes. The broker then
+// stores a loss marker, which makes the servers send new pages.
 func (c *Channel) appendToFollowerLocked(more []*dialect.Message) {
 	if c.follower == nil {
 		return

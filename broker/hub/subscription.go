@@ -16,9 +16,9 @@ type Subscriber interface {
 	Backlogged() bool
 	// Write sends a batch and does not keep it. It may close the connection.
 	Write(b *dialect.Batch)
-	// Gap tells the client that the messages after `after`, up to id, are lost. If s sees the state,
-	// the client also needs new pages of it. Gap may then return true: nothing more is delivered to s
-	// until s.Start. The pages must have an id of at least s.Cursor.
+	// Gap tells the client that the messages after `after`, up to id, are lost. If s sees the
+	// state, the client also needs new pages of it. Gap may then return true: nothing more is
+	// delivered to s until s.Start. The pages must have an id of at least s.Cursor.
 	Gap(s *Subscription, after, id int64) (hold bool)
 }
 
@@ -35,7 +35,7 @@ type Subscription struct {
 	filter  uint8 // index in Channel.filters; 0 means that it does not see the state
 }
 
-// flags are the flags of a subscription, and a number.
+// flags holds the flags of a subscription, and the count that Overtaken returns.
 type flags uint8
 
 const (
@@ -43,7 +43,7 @@ const (
 	reading                   // a read of the store is in progress
 	held                      // it is lagging until Start, while the client receives pages of the state
 	paged                     // the client has received pages of the state since the subscription last caught up
-	// The two bits above are the number that Overtaken returns.
+	// The two highest used bits hold the count that Overtaken returns.
 	overtakenOne
 	overtakenBits = 3 * overtakenOne
 )

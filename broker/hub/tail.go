@@ -97,7 +97,7 @@ func (t *tail) extend(more []*dialect.Message) *tail {
 }
 
 // prepend returns t with the earlier messages added to the front. base is the id before the first
-// of them, and the last of them has the id t.base. ok is false if the result exceeds the ring's
+// of them, and the last of them has the id t.base. ok is false if the result exceeds the tail's
 // limits.
 func (t *tail) prepend(base int64, earlier []*dialect.Message) (next *tail, ok bool) {
 	next = &tail{base: base, last: t.last, bytes: t.bytes, lastMarker: t.lastMarker, changes: t.changes}

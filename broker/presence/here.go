@@ -18,12 +18,12 @@ const (
 	hereInterval = 50 * time.Millisecond
 	// hereResend is how many ticks pass between two sends of values that have not changed.
 	hereResend = 5
-	// hereTTL is how long a value of another server lives without being sent again. An ended value is
-	// remembered as long, and so is the size of a channel.
+	// hereTTL is how long a value of another server lives without being sent again. An ended value
+	// is remembered as long, and so is the size of a channel.
 	hereTTL = 15 * time.Second
 )
 
-// hereTable holds the here values of all channels that have some.
+// hereTable holds the channels with here values.
 type hereTable struct {
 	count atomic.Int32 // of channels: joins and leaves check only this
 	seq   atomic.Int64 // grows with each change that watchers receive, in any channel
@@ -43,11 +43,11 @@ type hereChannel struct {
 	values  map[string]*hereValue // by client
 	removed bool                  // it is no longer in the table
 
-	unsent   []*hereValue // values of this server's clients that changed since the last send
-	joined   []string     // other servers that had no members at the last send: they get all values
-	timer    *time.Timer  // calls sendHere; nil before the first use
-	due      time.Time    // when timer fires; zero if it is stopped
-	lastSend time.Time
+	unsent     []*hereValue // values of this server's clients that changed since the last send
+	newServers []string     // other servers that had no members at the last send: they get all values
+	timer      *time.Timer  // calls sendHere; nil before the first use
+	due        time.Time    // when timer fires; zero if it is stopped
+	lastSend   time.Time
 
 	loaded  time.Time // when the two fields below were read; zero for never
 	clients int       // number of members
@@ -63,16 +63,16 @@ type hereValue struct {
 	generation int64         // of the client's binding
 	number     int64         // grows with each value that is sent, also after an end
 	data       []byte        // compact JSON; nil if the value has ended
-	heard      time.Duration // when it was last sent or received, on the clock of hereTable
+	refreshed  time.Duration // when it was last sent or received, on the clock of hereTable
 	local      bool          // the client is connected to this server
 
 	unsent bool   // it is in hereChannel.unsent
 	next   []byte // if unsent: the data to be sent; nil for an end
 
-	// What the watchers of this server know. All are zero if nothing is to be delivered.
-	shown   bool             // they have the value
-	seq     int64            // of the last change
-	message *dialect.Message // the last change
+	// The last change that the watchers of this server receive. All are zero if there is none.
+	shown   bool             // the watchers have the value
+	seq     int64            // of the change
+	message *dialect.Message // the change
 }
 
 // now returns the time on the clock of the table.
@@ -137,9 +137,9 @@ func unlockHere(h *hereChannel, v *View) {
 	}
 }
 
-// maxValuesLocked bounds the values of one channel, ended ones included. Values are not sent in a
-// large channel, but clients come and go.
-func (h *hereChannel) maxValuesLocked() int { return 4 * h.p.opts.LargeChannel }
+// maxValues bounds the values of one channel, ended ones included. It is above LargeChannel because
+// the values of clients that have left stay for hereTTL.
+func (h *hereChannel) maxValues() int { return 4 * h.p.opts.LargeChannel }
 
 // removeIfUnusedLocked removes a channel without values from the table.
 func (h *hereChannel) removeIfUnusedLocked() {
@@ -160,8 +160,8 @@ func (v *hereValue) olderThan(generation, number int64) bool {
 }
 
 // hereOf returns the members' values, in the order of the members. It is nil if there are none. If
-// shown is true, these are only the values that the watchers on this server have.
-func (p *Presence) hereOf(channel string, members []registry.Member, shown bool) []json.RawMessage {
+// shownOnly is true, it leaves out values that the watchers on this server do not have yet.
+func (p *Presence) hereOf(channel string, members []registry.Member, shownOnly bool) []json.RawMessage {
 	h := p.lockHere(channel, false)
 	if h == nil {
 		return nil
@@ -169,7 +169,7 @@ func (p *Presence) hereOf(channel string, members []registry.Member, shown bool)
 	defer h.mu.Unlock()
 	var list []json.RawMessage
 	for i, m := range members {
-		if v := h.values[m.Client]; v != nil && v.data != nil && v.generation >= m.Generation && (v.shown || !shown) {
+		if v := h.values[m.Client]; v != nil && v.data != nil && v.generation >= m.Generation && (v.shown || !shownOnly) {
 			if list == nil {
 				list = make([]json.RawMessage, len(members))
 			}

@@ -71,16 +71,16 @@ func cutBytes(b []byte) (first, rest []byte, ok bool) {
 func (p *Presence) receiveHere(hint peer.Hint) {
 	h, v := p.lockHereAndView(hint.Name, true)
 	defer unlockHere(h, v)
-	shown := false
+	post := false
 	for body := hint.Data; len(body) > 0; {
 		sent, rest, ok := decodeHere(body)
 		if !ok {
 			break
 		}
-		shown = h.receiveLocked(v, sent) || shown
+		post = h.receiveLocked(v, sent) || post
 		body = rest
 	}
-	if shown {
+	if post {
 		v.postHereLocked()
 	}
 }
@@ -90,20 +90,20 @@ func (p *Presence) receiveHere(hint peer.Hint) {
 func (h *hereChannel) receiveLocked(v *View, sent sentValue) bool {
 	value := h.values[string(sent.client)]
 	switch {
-	case value == nil && (len(sent.data) == 0 || len(h.values) >= h.maxValuesLocked()):
+	case value == nil && (len(sent.data) == 0 || len(h.values) >= h.maxValues()):
 		return false
 	case value == nil:
 		value = &hereValue{client: string(sent.client)}
 		h.values[value.client] = value
 	case value.generation == sent.generation && value.number == sent.number:
-		value.heard = h.p.here.now()
+		value.refreshed = h.p.here.now()
 		if value.data != nil || len(sent.data) == 0 {
 			return false
-		} // else it was silent for hereTTL, and comes back
+		} // otherwise it was not refreshed for hereTTL, and comes back now
 	case !value.olderThan(sent.generation, sent.number):
 		return false
 	}
-	value.generation, value.number, value.heard, value.local = sent.generation, sent.number, h.p.here.now(), false
+	value.generation, value.number, value.refreshed, value.local = sent.generation, sent.number, h.p.here.now(), false
 	if value.data = nil; len(sent.data) > 0 {
 		value.data = bytes.Clone(sent.data)
 	}

@@ -14,27 +14,27 @@ func (p *Presence) sendHere(channel string) {
 	if h == nil {
 		return
 	}
-	changed, shown := h.takeUnsentLocked(v)
+	changed, post := h.takeUnsentLocked(v)
 	if v != nil {
 		h.loadFromViewLocked(v)
 	}
 	hints := hereHints{p, channel, h.servers, encodeHere(changed)}
-	joined := hereHints{p, channel, h.joined, nil}
-	if len(h.joined) > 0 {
-		joined.bodies = encodeHere(h.localValuesLocked())
+	newServers := hereHints{p, channel, h.newServers, nil}
+	if len(h.newServers) > 0 {
+		newServers.bodies = encodeHere(h.localValuesLocked())
 	}
-	h.joined, h.due = nil, time.Time{}
-	if shown {
+	h.newServers, h.due = nil, time.Time{}
+	if post {
 		v.postHereLocked()
 	}
 	unlockHere(h, v)
 	hints.notify()
-	joined.notify()
+	newServers.notify()
 }
 
-// takeUnsentLocked returns the values that have changed, with new numbers. shown reports whether
+// takeUnsentLocked returns the values that have changed, with new numbers. post reports whether
 // the watchers of this server have something to receive.
-func (h *hereChannel) takeUnsentLocked(v *View) (changed []*hereValue, shown bool) {
+func (h *hereChannel) takeUnsentLocked(v *View) (changed []*hereValue, post bool) {
 	changed = h.unsent
 	if h.unsent = nil; len(changed) == 0 {
 		return nil, false
@@ -44,15 +44,15 @@ func (h *hereChannel) takeUnsentLocked(v *View) (changed []*hereValue, shown boo
 		next := value.next
 		if value.unsent, value.next = false, nil; value.local { // otherwise a newer connection of the client is on another server
 			value.number = max(value.number+1, h.lastSend.UnixMilli()) // also above a number that this server has forgotten
-			value.data, value.heard = next, h.p.here.now()
-			shown = h.showLocked(v, value, true) || shown
+			value.data, value.refreshed = next, h.p.here.now()
+			post = h.showLocked(v, value, true) || post
 		}
 	}
-	return slices.DeleteFunc(changed, func(value *hereValue) bool { return !value.local }), shown
+	return slices.DeleteFunc(changed, func(value *hereValue) bool { return !value.local }), post
 }
 
 // localValuesLocked returns the values of this server's clients that were sent before, ended ones
-// included. So a lost hint of an end is repeated too.
+// included: the hint of an end may have been lost.
 func (h *hereChannel) localValuesLocked() (list []*hereValue) {
 	for _, v := range h.values {
 		if v.local && !v.unsent {
@@ -98,33 +98,33 @@ func (p *Presence) tickHere() {
 	}
 }
 
-// tickLocked ends and removes the values that were not heard of, and starts to send the others
-// again.
+// tickLocked ends the values that were not refreshed for hereTTL, and removes ended ones after the
+// same time. It starts to send the values of this server's clients again.
 func (h *hereChannel) tickLocked(v *View) {
-	now, shown, local := h.p.here.now(), false, false
+	now, post, hasLocal := h.p.here.now(), false, false
 	for client, value := range h.values {
 		if v == nil {
 			value.forgetShown()
 		}
-		silent := now-value.heard >= hereTTL && !value.unsent
+		expired := now-value.refreshed >= hereTTL && !value.unsent
 		switch {
-		case value.local && (value.data != nil || !silent):
-			local = true
-		case silent && value.data == nil:
+		case value.local && (value.data != nil || !expired):
+			hasLocal = true
+		case expired && value.data == nil:
 			delete(h.values, client)
 			if v != nil {
 				v.hereForgotten = max(v.hereForgotten, value.seq)
 			}
 			continue
-		case silent:
-			value.data, value.heard = nil, now
+		case expired:
+			value.data, value.refreshed = nil, now
 		}
-		shown = h.showLocked(v, value, false) || shown // also after the channel was large
+		post = h.showLocked(v, value, false) || post // also after the channel was large
 	}
-	if shown {
+	if post {
 		v.postHereLocked()
 	}
-	if h.ticks++; local && h.ticks%hereResend == 0 {
+	if h.ticks++; hasLocal && h.ticks%hereResend == 0 {
 		h.p.opts.Pool.Go(func() { h.p.resendHere(h.name) })
 	}
 	h.removeIfUnusedLocked()
@@ -142,7 +142,7 @@ func (p *Presence) resendHere(channel string) {
 	}
 	if err != nil {
 		p.opts.Logger.Warn().Err(err).Msg("here values: the members of the channel were not read; the next round tries again")
-		h.loaded = time.Now() // until then, the members known before count
+		h.loaded = time.Now() // keep the members that were read before
 	}
 	values := h.localValuesLocked()
 	if h.clients > p.opts.LargeChannel {

@@ -27,7 +27,7 @@ func (p *Presence) SetHere(channel, client string, generation int64, data []byte
 		return false, nil
 	}
 	v := h.values[client]
-	if h.clients > p.opts.LargeChannel || v == nil && len(h.values) >= h.maxValuesLocked() {
+	if h.clients > p.opts.LargeChannel || v == nil && len(h.values) >= h.maxValues() {
 		return true, wire.Errorf(wire.RateLimited, "channel %s: it has more than %d clients, so no values are sent in it",
 			channel, p.opts.LargeChannel)
 	}
@@ -36,7 +36,7 @@ func (p *Presence) SetHere(channel, client string, generation int64, data []byte
 		h.values[client] = v
 	}
 	if v.generation < generation {
-		v.generation, v.data = generation, nil // the value of the older connection
+		v.generation, v.data = generation, nil // drop the value of the older connection
 	}
 	if v.generation == generation {
 		h.changeLocked(v, data)

@@ -87,7 +87,7 @@ func TestHereLostHints(t *testing.T) {
 		b.join("pad", "eve", 1)
 		w.settle()
 		o := a.watchAsMember("x")
-		lose := func(losing bool) { w.mu.Lock(); w.losingHints = losing; w.mu.Unlock() }
+		lose := func(lose bool) { w.mu.Lock(); w.losingHints = lose; w.mu.Unlock() }
 		lose(true)
 		b.mustShow("pad", 1, "one")
 		w.waitASecond()

@@ -11,9 +11,9 @@ import (
 	"switchboard/registry"
 )
 
-// showLocked updates what the watchers of v know of a value: the value of a member, unless it has
-// ended, is of an older connection or the channel is large. changed says that the value is another
-// one. showLocked reports whether the watchers have something to receive.
+// showLocked updates the change of a value that the watchers of v receive. They see the value of a
+// member unless it has ended, it is from an older connection, or the channel is large. changed says
+// that the value is new. showLocked reports whether the watchers have something to receive.
 func (h *hereChannel) showLocked(v *View, value *hereValue, changed bool) bool {
 	if v == nil {
 		return false
@@ -56,17 +56,17 @@ func (v *View) changeHereLocked(server string, newServer bool, c registry.Presen
 			value.forgetShown() // also if the client is in joined, with another user
 		}
 	}
-	shown := false
+	post := false
 	for _, m := range c.Join {
 		if value := h.values[m.Client]; value != nil {
-			shown = h.showLocked(v, value, false) || shown
+			post = h.showLocked(v, value, false) || post
 		}
 	}
-	if shown {
+	if post {
 		v.postHereLocked()
 	}
 	if newServer && server != v.p.opts.ServerID() && len(h.values) > 0 {
-		h.joined = append(h.joined, server)
+		h.newServers = append(h.newServers, server)
 		h.scheduleLocked(0)
 	}
 }
@@ -124,8 +124,8 @@ type hereChanges struct {
 	own    dialect.Batch // some of them, for one watcher
 }
 
-// hereChanges returns the changes after since, up to upTo. A value that has changed again is left
-// to a later delivery.
+// hereChanges returns the changes after since, up to upTo. If a value has changed again,
+// a later delivery has it.
 func (v *View) hereChanges(since, upTo int64) *hereChanges {
 	c := &hereChanges{}
 	h := v.p.lockHere(v.channel, false)

@@ -15,7 +15,7 @@ import (
 type acquired struct {
 	pos    hub.Position
 	view   *presence.View   // or nil
-	series *snapshot.Series // pages of the state, or nil
+	series *snapshot.Series // pages of the state; nil if the client needs none
 }
 
 // acquire prepares a subscription, in the pool. The view exists before the client receives

@@ -41,8 +41,8 @@ type bindResult struct {
 	err     error
 }
 
-// bind makes this server the owner of clients, whose locks the caller holds. No two claims are of
-// the same client. bind first writes the entries in s_c_ by which the janitor finds the clients,
+// bind binds clients to this server. The caller holds their locks. No two claims are of the same
+// client. bind first writes the entries in s_c_ by which the janitor finds the clients,
 // then the fenced bindings, and then the users' lists of clients.
 func (b *binder) bind(ctx context.Context, claims []queue.Claim) []bindResult {
 	server, out, clients := b.opts.ServerID(), make([]bindResult, len(claims)), make([]string, len(claims))
@@ -76,11 +76,11 @@ func (b *binder) bind(ctx context.Context, claims []queue.Claim) []bindResult {
 }
 
 // bindFailed cleans up after a failed bind. If the secret was refused, nothing was bound: the entry
-// in s_c_ is removed, unless the store names this server as the owner of that id. After any other
+// in s_c_ is removed, unless the store has the client bound to this server. After any other
 // error the bind is unconfirmed.
 func (b *binder) bindFailed(ctx context.Context, client, server string, failed error) {
 	if errors.Is(failed, queue.ErrSecret) {
-		here, err := b.owns(ctx, client)
+		here, err := b.holds(ctx, client)
 		if err == nil && !here {
 			err = b.opts.Registry.DropClient(ctx, server, client)
 		}
@@ -131,8 +131,8 @@ func (b *binder) completeWithdrawals(ctx context.Context, claims []queue.Claim, 
 	calls.Wait()
 }
 
-// owns returns whether the store names this server as the client's owner.
-func (b *binder) owns(ctx context.Context, client string) (bool, error) {
+// holds returns whether the store has the client bound to this server.
+func (b *binder) holds(ctx context.Context, client string) (bool, error) {
 	c, known, err := b.opts.Queue.Client(ctx, client)
 	return known && c.Server == b.opts.ServerID(), err
 }

@@ -21,9 +21,10 @@
 //     those of a session.
 //   - permissions.go checks the access rules, and recheck.go applies new ones. rates.go holds the
 //     rate limits and their use; message_rate.go and new_channels.go apply them.
-//   - state_publish.go, state_subscribe.go and state_read.go handle what concerns the state of a
-//     channel in messages of clients. state_pages.go writes pages of a state. state_owner.go stores
-//     whether the owners of fields are connected, and state_use.go holds both for a session.
+//   - state_publish.go, state_subscribe.go and state_read.go handle publish, subscribe and state
+//     messages about the state of a channel. state_pages.go writes the pages of a state.
+//     state_owner.go stores whether the owners of fields are connected. state_use.go keeps the
+//     unwritten pages and the ownerships of a session. here.go sets here values.
 //   - inbox.go delivers the client's own queue and takes acknowledgements, which ack_batch.go
 //     stores.
 //   - schedule.go checks the timeouts of sessions. renewal_schedule.go decides when a binding is

@@ -139,7 +139,7 @@ type harness struct {
 	hub       *hub.Hub
 	snapshots *snapshot.Snapshots
 	serverID  atomic.Pointer[string]
-	// hints makes the hub receive the messages that the sessions publish, and the changes of states.
+	// hints makes the hub receive hints of the stored messages and changes.
 	hints bool
 	// step changes states. Tests replace it to make the store fail.
 	step func(context.Context, []queue.StateStep) []queue.Outcome[queue.Appended]

@@ -29,7 +29,7 @@ func (s *Session) here(req wire.Request) {
 	}
 }
 
-// loadHere is here for a channel whose members must be read first.
+// loadHere does the work of Session.here for a channel whose members must be read first.
 func (s *Session) loadHere(req wire.Request, data []byte) {
 	call(s, func() (struct{}, error) {
 		return struct{}{}, s.m.opts.Presence.LoadHere(s.m.storeContext(), req.Channel)

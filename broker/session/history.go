@@ -53,8 +53,8 @@ type historyPage struct {
 	reads    int // calls to the store
 }
 
-// readHistory reads a page of a channel's stored messages. It reads on until the filter shows a
-// message of the page, because a client continues from the last message that it received.
+// readHistory reads a page of a channel's stored messages. It reads on while the filter hides
+// all messages that were read: from an empty page, a client could not continue.
 func (m *Manager) readHistory(ctx context.Context, read queue.ChannelRead, filter state.Filter) (h historyPage, err error) {
 	h.messages, h.more, h.complete = []wire.Stored{}, true, true
 	for progress := true; progress && h.more && len(h.messages) == 0; {

@@ -18,8 +18,8 @@ func (m *Manager) Recheck() {
 	})
 }
 
-// recheck ends the watches, the here values and the subscriptions that a new token or new
-// access rules do not allow.
+// recheck ends the watches, the here values and the subscriptions that a new token or new access
+// rules do not allow. It also adapts what the subscriptions show of states.
 func (s *Session) recheck() {
 	current := s.permissions()
 	for _, w := range slices.Clone(s.watches()) {

@@ -54,7 +54,7 @@ func (d *device) received() (events []wire.Event) {
 	return events
 }
 
-// expect sends a message and returns the events that answer it. It checks their types.
+// expect sends a message and returns the events that follow. want lists their types, as types does.
 func (d *device) expect(want, format string, args ...any) []wire.Event {
 	d.h.t.Helper()
 	d.send(format, args...)
@@ -76,7 +76,7 @@ func (d *device) setFull(full bool) {
 	d.h.onLoop(func() { d.sock.full, d.sock.backlogged = full, false })
 }
 
-// drain has the peer read all, while full says whether the next write fills the socket again.
+// drain has the peer read everything. full says whether the next write fills the socket again.
 func (d *device) drain(full bool) {
 	d.h.onLoop(func() {
 		d.sock.full, d.sock.backlogged = full, false

@@ -10,9 +10,9 @@ import (
 	"switchboard/queue"
 )
 
-// ownership says that a client may own fields of a channel, through one session. The store must
-// learn when the subscription or the session ends. Until then the ownership holds the channel, so
-// that the server stays bound to it.
+// ownership exists while a client may own fields of a channel through one session. When the
+// subscription or the session ends, a step in the store ends the ownership there. Until that step
+// is stored, the ownership holds the channel, so that the server stays bound to it.
 type ownership struct {
 	session    *Session
 	channel    string
@@ -25,7 +25,7 @@ type ownership struct {
 	subscribes   int        // subscribes under way
 	owns         bool       // the client may own fields
 	uncertain    bool       // an update failed that the store may still execute
-	unsubscribed bool       // the end of the subscription is not stored
+	unsubscribed bool       // the subscription has ended, and the step for that is not stored
 	ended        bool       // the session has ended
 	released     bool
 
@@ -68,9 +68,10 @@ func (o *ownership) isOwner() bool {
 	return o.owns
 }
 
-// next returns the step that must be stored next. ok is false if there is none, or if it must wait
-// for an update under way: the store must receive it after that.
-func (o *ownership) next() (kind queue.StepKind, ok bool) {
+// takeDue returns the kind of the step that must be stored next. ok is false if there is none. It
+// is also false during an update, because the store must receive the step after the update. takeDue
+// forgets the end of a subscription that owned nothing.
+func (o *ownership) takeDue() (kind queue.StepKind, ok bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	switch {
@@ -115,7 +116,7 @@ func (o *ownership) step(kind queue.StepKind, server string) queue.StateStep {
 	}
 }
 
-// owners stores when the ownership of fields ends. The loops and the pool's workers use it.
+// owners stores the steps of all ownerships. The loops and the pool's workers use it.
 type owners struct {
 	opts   *Options
 	binder *binder // its locks serialize the steps of a client
@@ -126,7 +127,7 @@ type owners struct {
 
 // endUpdate ends what beginUpdate began, with the error of the update. It then stores what had to
 // wait for the update. The pool's workers call it.
-func (w *owners) endUpdate(o *ownership, err error) {
+func (ow *owners) endUpdate(o *ownership, err error) {
 	_, refused := errors.AsType[*wire.Error](err)
 	uncertain := !refused && queue.OutcomeUnknown(err)
 	o.mu.Lock()
@@ -134,49 +135,49 @@ func (w *owners) endUpdate(o *ownership, err error) {
 	o.owns = o.owns || err == nil || uncertain
 	o.uncertain = o.uncertain || uncertain
 	o.mu.Unlock()
-	w.storeOrRetry(w.binder.storeContext(), o)
+	ow.storeOrRetry(ow.binder.storeContext(), o)
 }
 
 // endSubscribe ends what beginSubscribe began. owns says that the client owns fields. The pool's
 // workers call it.
-func (w *owners) endSubscribe(o *ownership, owns bool) {
+func (ow *owners) endSubscribe(o *ownership, owns bool) {
 	o.mu.Lock()
 	o.subscribes--
 	o.owns = o.owns || owns
 	o.mu.Unlock()
-	w.storeOrRetry(w.binder.storeContext(), o)
+	ow.storeOrRetry(ow.binder.storeContext(), o)
 }
 
 // sessionEnded has the pool store the end of a session.
-func (w *owners) sessionEnded(o *ownership) {
+func (ow *owners) sessionEnded(o *ownership) {
 	o.mu.Lock()
 	o.ended = true
 	o.mu.Unlock()
-	w.storeLater(o)
+	ow.storeLater(o)
 }
 
 // storeLater has the pool store what is due.
-func (w *owners) storeLater(o *ownership) {
-	w.opts.Pool.Go(func() { w.storeOrRetry(w.binder.storeContext(), o) })
+func (ow *owners) storeLater(o *ownership) {
+	ow.opts.Pool.Go(func() { ow.storeOrRetry(ow.binder.storeContext(), o) })
 }
 
 // storeOrRetry stores what is due. After a failure the next tick tries again.
-func (w *owners) storeOrRetry(ctx context.Context, o *ownership) {
-	if err := w.store(ctx, o); err != nil {
-		w.opts.Logger.Warn().Err(err).Msg("the end of the ownership of fields is not stored; the next tick tries again")
-		w.mu.Lock()
-		defer w.mu.Unlock()
+func (ow *owners) storeOrRetry(ctx context.Context, o *ownership) {
+	if err := ow.store(ctx, o); err != nil {
+		ow.opts.Logger.Warn().Err(err).Msg("the end of the ownership of fields is not stored; the next tick tries again")
+		ow.mu.Lock()
+		defer ow.mu.Unlock()
 		if !o.failed {
 			o.failed = true
-			w.failed = append(w.failed, o)
+			ow.failed = append(ow.failed, o)
 		}
 	}
 }
 
 // store stores what is due. ErrStale means that the client is connected elsewhere.
-func (w *owners) store(ctx context.Context, o *ownership) error {
-	if _, due := o.next(); due {
-		if err := w.storeDue(ctx, o); err != nil {
+func (ow *owners) store(ctx context.Context, o *ownership) error {
+	if _, due := o.takeDue(); due {
+		if err := ow.storeDue(ctx, o); err != nil {
 			return err
 		}
 		o.session.shard.loop.Post(func() { o.session.dropUnusedOwnership(o) })
@@ -185,11 +186,11 @@ func (w *owners) store(ctx context.Context, o *ownership) error {
 	return nil
 }
 
-func (w *owners) storeDue(ctx context.Context, o *ownership) error {
-	defer w.binder.locks.lock(o.client)()
-	for kind, due := o.next(); due; kind, due = o.next() {
-		step := o.step(kind, w.opts.ServerID())
-		if err := w.opts.StepStates(ctx, []queue.StateStep{step})[0].Err; err != nil && !errors.Is(err, queue.ErrStale) {
+func (ow *owners) storeDue(ctx context.Context, o *ownership) error {
+	defer ow.binder.locks.lock(o.client)()
+	for kind, due := o.takeDue(); due; kind, due = o.takeDue() {
+		step := o.step(kind, ow.opts.ServerID())
+		if err := ow.opts.StepStates(ctx, []queue.StateStep{step})[0].Err; err != nil && !errors.Is(err, queue.ErrStale) {
 			return err
 		}
 		o.stored(kind)
@@ -198,26 +199,26 @@ func (w *owners) storeDue(ctx context.Context, o *ownership) error {
 }
 
 // retry tries again to store what was not stored.
-func (w *owners) retry() {
-	w.mu.Lock()
-	list := w.failed
-	w.failed = nil
+func (ow *owners) retry() {
+	ow.mu.Lock()
+	list := ow.failed
+	ow.failed = nil
 	for _, o := range list {
 		o.failed = false
 	}
-	w.mu.Unlock()
+	ow.mu.Unlock()
 	for _, o := range list {
-		w.storeLater(o)
+		ow.storeLater(o)
 	}
 }
 
-// back stores that the client is connected.
-func (w *owners) back(ctx context.Context, o *ownership) error {
-	defer w.binder.locks.lock(o.client)()
-	step := o.step(queue.OwnerBack, w.opts.ServerID())
-	err := w.opts.StepStates(ctx, []queue.StateStep{step})[0].Err
+// storeBack stores that the client is connected.
+func (ow *owners) storeBack(ctx context.Context, o *ownership) error {
+	defer ow.binder.locks.lock(o.client)()
+	step := o.step(queue.OwnerBack, ow.opts.ServerID())
+	err := ow.opts.StepStates(ctx, []queue.StateStep{step})[0].Err
 	if errors.Is(err, queue.ErrStale) {
-		return nil // another connection of the client ends this one, or RestoreOwners tries again
+		return nil // either a newer connection ends this one, or this server was declared dead: see RestoreOwners
 	}
 	return err
 }
@@ -225,9 +226,8 @@ func (w *owners) back(ctx context.Context, o *ownership) error {
 // maxSteps is the most steps of one call of Options.StepStates.
 const maxSteps = 256
 
-// RestoreOwners stores, under the server's current id, that the clients are connected that own
-// fields through sessions of this server. It is called after the store failed, or after the server
-// was declared dead.
+// RestoreOwners stores again that the owners of fields are connected, for all sessions, with the
+// server's current id. It is called after the store failed, or after the server was declared dead.
 func (m *Manager) RestoreOwners(ctx context.Context) error {
 	found := make([][]queue.StateStep, len(m.shards))
 	server := m.opts.ServerID()

@@ -13,7 +13,8 @@ import (
 	"switchboard/queue"
 )
 
-// ownRule lets every client own fields that stay for a time, and the fields now/* that do not.
+// ownRule lets every client own all fields, with a grace period. Each writer of a field mine/*
+// becomes its owner.
 func ownRule() namespace.Rule {
 	anyone := namespace.Anyone
 	return namespace.Rule{
@@ -139,8 +140,8 @@ func TestForcedUnsubscribeEndsFields(t *testing.T) {
 	h.wantUnbound("a")
 }
 
-// TestEndDuringUpdate ends a session while its update is under way: the store learns the end after
-// the update.
+// TestEndDuringUpdate ends a session, or its subscription, while its update is under way: the end
+// is stored after the update.
 func TestEndDuringUpdate(t *testing.T) {
 	for name, c := range map[string]struct {
 		end  func(h *harness, d *device)

@@ -9,18 +9,18 @@ import (
 	"switchboard/internal/wire"
 )
 
-// maxOvertaken is how many series of pages in a row may become useless, because the log no longer
-// has the messages after them, before the connection is closed.
+// maxOvertaken is how many series of pages in a row become useless until the connection is closed.
+// A series is useless if the store no longer has the messages that follow it.
 const maxOvertaken = 2
 
 // pageSeries is a series of pages that is not written completely. Its subscription is held: no
 // message is written before the last page. Only the session's loop uses it.
 type pageSeries struct {
-	sub    *hub.Subscription
-	begins bool               // the subscription begins to see the state
-	making bool               // the pool makes the pages
-	failed bool               // that failed, and the next tick tries again
-	pages  []*dialect.Message // that are made and not written
+	sub       *hub.Subscription
+	requested bool               // the client asked for the pages; false after a gap
+	making    bool               // the pool is making the pages
+	failed    bool               // the pages were not made, and the next tick tries again
+	pages     []*dialect.Message // pages that are made and not yet written
 }
 
 // startPages writes the pages of a held subscription, as the socket takes them. Then it starts the
@@ -56,7 +56,7 @@ func (s *Session) continuePages() {
 		return
 	}
 	for _, p := range slices.Clone(u.pages) {
-		if p.making || p.failed || !s.hasPages(p) { // a write may have ended the session
+		if p.making || p.failed || !s.isUnwritten(p) { // a write may have ended the session
 			continue
 		}
 		if s.writePages(p); len(p.pages) == 0 && s.state != closed {
@@ -66,11 +66,11 @@ func (s *Session) continuePages() {
 	}
 }
 
-// requestPages has the pool make new pages for a held subscription, and then writes them. If that
-// fails, the next tick tries again. begins says that the subscription begins to see the state.
-func (s *Session) requestPages(sub *hub.Subscription, begins bool) {
+// requestPages has the pool make new pages for a held subscription, and then writes them. After a
+// failure, the next tick tries again. requested is pageSeries.requested.
+func (s *Session) requestPages(sub *hub.Subscription, requested bool) {
 	s.dropPages(sub)
-	p := &pageSeries{sub: sub, begins: begins}
+	p := &pageSeries{sub: sub, requested: requested}
 	s.addPages(p)
 	s.makePages(p)
 }
@@ -78,26 +78,26 @@ func (s *Session) requestPages(sub *hub.Subscription, begins bool) {
 func (s *Session) makePages(p *pageSeries) {
 	p.making, p.failed = true, false
 	r := stateRequest{channel: p.sub.Channel, from: p.sub.Cursor(), prefix: p.sub.Filter().Prefix, pages: true}
-	if p.begins {
-		r.owner = s.ensureOwnership(r.channel.Name)
-		r.owner.beginSubscribe()
+	if p.requested {
+		r.ownership = s.ensureOwnership(r.channel.Name)
+		r.ownership.beginSubscribe()
 	}
 	release := s.m.opts.Hub.Hold(r.channel.Name) // the subscription may end meanwhile
 	s.m.opts.Pool.Go(func() {
 		defer release()
 		series, err := s.m.prepareState(s.m.storeContext(), r)
 		s.shard.loop.Post(func() {
-			if r.owner != nil {
-				s.dropUnusedOwnership(r.owner)
+			if r.ownership != nil {
+				s.dropUnusedOwnership(r.ownership)
 			}
 			switch p.making = false; {
-			case !s.hasPages(p): // the subscription has ended, or newer pages replace these
+			case !s.isUnwritten(p): // the subscription has ended, or newer pages replace these
 			case err != nil:
 				s.m.opts.Logger.Warn().Err(err).Msg("pages of a state are not made; the next tick tries again")
 				p.failed = true
 				s.shard.checkNextTick(s)
 			default:
-				if s.dropPages(p.sub); p.begins {
+				if s.dropPages(p.sub); p.requested {
 					s.chargePages(series)
 				}
 				s.corked(func() { s.startPages(p.sub, series) })
@@ -106,7 +106,7 @@ func (s *Session) makePages(p *pageSeries) {
 	})
 }
 
-// retryPages tries again to make the pages that could not be made.
+// retryPages makes the pages for which makePages failed.
 func (s *Session) retryPages() {
 	if u := s.stateUse(); u != nil {
 		for _, p := range u.pages {
@@ -122,8 +122,8 @@ func (s *Session) addPages(p *pageSeries) {
 	u.pages = append(u.pages, p)
 }
 
-// hasPages reports whether p is still to be written.
-func (s *Session) hasPages(p *pageSeries) bool {
+// isUnwritten reports whether the session still has to make or write pages of p.
+func (s *Session) isUnwritten(p *pageSeries) bool {
 	u := s.stateUse()
 	return u != nil && slices.Contains(u.pages, p)
 }

@@ -30,20 +30,20 @@ func (s *Session) publishChange(req wire.Request) {
 		return
 	}
 	p := Publication{Channel: req.Channel, Key: key, Update: update, ExistingOnly: s.m.rates.newChannelWait(s.rateUse()) > 0}
-	var owned *ownership // nil if the update does not make the client an owner
+	var o *ownership // nil if the update does not make the client an owner
 	if slices.ContainsFunc(update.Ops, func(op state.Op) bool { return op.Own == state.Own }) {
-		owned = s.ensureOwnership(req.Channel)
-		owned.beginUpdate()
+		o = s.ensureOwnership(req.Channel)
+		o.beginUpdate()
 	}
 	call(s, func() (Published, error) {
 		r, err := s.m.opts.Publish(s.m.storeContext(), p)
-		if owned != nil {
-			s.m.owners.endUpdate(owned, err)
+		if o != nil {
+			s.m.owners.endUpdate(o, err)
 		}
 		return r, err
 	}, func(r Published, err error) {
-		if owned != nil {
-			s.dropUnusedOwnership(owned)
+		if o != nil {
+			s.dropUnusedOwnership(o)
 		}
 		err = s.countPublished(req.Channel, r, err)
 		if refusal, ok := errors.AsType[*state.Refusal](err); ok && s.state != closed {
@@ -59,7 +59,7 @@ func (s *Session) publishChange(req wire.Request) {
 }
 
 // buildUpdate checks a publish and returns its update. The data of the message needs the right to
-// publish, and each field what its rule says.
+// publish. Each field needs the rights that its rule requires.
 func (s *Session) buildUpdate(req wire.Request) (*state.Update, error) {
 	o, perms := &s.m.opts, s.permissions()
 	limits := o.Limits.Fields

@@ -11,10 +11,12 @@ import (
 // maxStateFields is the most fields of one answer to a request for the state.
 const maxStateFields = 1024
 
-// afterHidden is after all names of hidden fields and before all others in the order of names.
+// afterHidden is the cursor of a page without hidden fields: all names with the prefix $$ sort
+// before it, and all other names after it.
 const afterHidden = "$$~"
 
-// readState sends a page of a channel's state. It is not part of a series: it has a ref.
+// readState answers a request for a page of a channel's state. The ref tells the client that the
+// page is not one of a subscription.
 func (s *Session) readState(req wire.Request) {
 	var prefix string
 	if req.StateRequest != nil {

@@ -41,24 +41,24 @@ func (p permissions) filter(channel, prefix string) state.Filter {
 	return state.Filter{State: true, Prefix: prefix, By: p.rules.Allows(p.subject, namespace.Presence, channel)}
 }
 
-// stateRequest is a subscription that begins to see the state, or that needs new pages of it.
+// stateRequest asks for the pages of a subscription.
 type stateRequest struct {
-	channel *hub.Channel // held by the caller
-	from    int64        // the cursor of the subscription
-	prefix  string
-	pages   bool
-	owner   *ownership // nil if the client was subscribed with the state before
+	channel   *hub.Channel // held by the caller
+	from      int64        // the cursor of the subscription
+	prefix    string
+	pages     bool
+	ownership *ownership // nil if the pages follow a gap
 }
 
-// prepareState makes the pages for a subscription, in the pool. For a client that was not
-// subscribed with the state before, it first stores the end of an earlier subscription. If the
-// client owns fields, it then stores that the client is back. It reads the state also if the
-// client needs no pages, because only the state says which fields it owns.
+// prepareState makes the pages for a subscription, in the pool. If the client has asked for the
+// state, prepareState first stores the end of an earlier subscription. It then reads the state,
+// even if the client needs no pages: only the state says which fields the client owns. If the
+// client owns some, prepareState stores that it is back.
 func (m *Manager) prepareState(ctx context.Context, r stateRequest) (*snapshot.Series, error) {
 	owns := false
-	if r.owner != nil {
-		defer func() { m.owners.endSubscribe(r.owner, owns) }()
-		if err := m.owners.store(ctx, r.owner); err != nil {
+	if r.ownership != nil {
+		defer func() { m.owners.endSubscribe(r.ownership, owns) }()
+		if err := m.owners.store(ctx, r.ownership); err != nil {
 			return nil, err
 		}
 	}
@@ -66,9 +66,9 @@ func (m *Manager) prepareState(ctx context.Context, r stateRequest) (*snapshot.S
 	if err != nil {
 		return nil, err
 	}
-	if r.owner != nil && m.opts.Snapshots.Owns(r.channel.Name, r.owner.client) {
+	if r.ownership != nil && m.opts.Snapshots.Owns(r.channel.Name, r.ownership.client) {
 		owns = true // also after an error: the store may have executed the call
-		err = m.owners.back(ctx, r.owner)
+		err = m.owners.storeBack(ctx, r.ownership)
 	}
 	if !r.pages {
 		series = nil
@@ -76,7 +76,8 @@ func (m *Manager) prepareState(ctx context.Context, r stateRequest) (*snapshot.S
 	return series, err
 }
 
-// tryPrepareState is prepareState without a call to the store. It returns false if one is needed.
+// tryPrepareState is prepareState without a call to the store. ok is false if a call is needed: the
+// client may own fields, or the pages are not encoded yet.
 func (s *Session) tryPrepareState(req wire.Request, pos hub.Position) (series *snapshot.Series, ok bool) {
 	if s.ownership(req.Channel) != nil || s.m.opts.Snapshots.Owns(req.Channel, s.client) {
 		return nil, false
@@ -87,9 +88,9 @@ func (s *Session) tryPrepareState(req wire.Request, pos hub.Position) (series *s
 	return s.m.opts.Snapshots.TryPages(pos.Channel, pos.Cursor, req.State.Prefix)
 }
 
-// beginStateSubscribe returns the ownership of the channel for which prepareSubscribe must be
-// called, or nil if the client does not ask for the state.
-func (s *Session) beginStateSubscribe(req wire.Request) *ownership {
+// beginOwnership notes a subscribe in the ownership of its channel. prepareStateSubscribe must
+// follow. It returns nil if the client does not ask for the state.
+func (s *Session) beginOwnership(req wire.Request) *ownership {
 	if selectorOf(req) == nil {
 		return nil
 	}
@@ -98,20 +99,20 @@ func (s *Session) beginStateSubscribe(req wire.Request) *ownership {
 	return o
 }
 
-// prepareSubscribe is prepareState for a subscribe whose position is acquired, unless err is not
-// nil.
-func (m *Manager) prepareSubscribe(req wire.Request, pos hub.Position, o *ownership, err error) (*snapshot.Series, error) {
+// prepareStateSubscribe calls prepareState for a subscribe. err is the error of the steps before
+// it; if it is not nil, prepareStateSubscribe only ends the ownership's subscribe.
+func (m *Manager) prepareStateSubscribe(req wire.Request, pos hub.Position, o *ownership, err error) (*snapshot.Series, error) {
 	if err != nil {
 		m.owners.endSubscribe(o, false)
 		return nil, err
 	}
 	return m.prepareState(m.storeContext(), stateRequest{
-		channel: pos.Channel, from: pos.Cursor, prefix: req.State.Prefix, pages: needsPages(req, pos), owner: o,
+		channel: pos.Channel, from: pos.Cursor, prefix: req.State.Prefix, pages: needsPages(req, pos), ownership: o,
 	})
 }
 
 // needsPages reports whether pages of the state follow the answer to a subscribe with state. They
-// do not if the client holds the state at its position, and receives all messages since then.
+// do not follow if the client has the state at its position and receives all messages since then.
 func needsPages(req wire.Request, pos hub.Position) bool {
 	return !req.Held || req.After == nil || !pos.Recovered
 }
@@ -135,7 +136,7 @@ func (s *Session) beginStateSubscription(req wire.Request, a acquired) {
 	s.beginWatch(req.Channel, a.view)
 }
 
-// filterError returns the refusal of a prefix that is one too many for its channel.
+// filterError returns the error for a client whose filter was not accepted.
 func filterError(channel string, err error) error {
 	if errors.Is(err, hub.ErrFilters) {
 		return wire.Errorf(wire.RateLimited, "channel %s: its subscribers use too many different prefixes", channel)
@@ -144,7 +145,7 @@ func filterError(channel string, err error) error {
 }
 
 // resubscribeState answers a subscribe with state to a channel that the connection is subscribed
-// to. New pages follow, unless the client holds those with the same prefix.
+// to. New pages follow, unless the client has the pages of the same prefix.
 func (s *Session) resubscribeState(req wire.Request, sub *hub.Subscription) {
 	before := sub.Filter()
 	if req.Held && before.State && before.Prefix == req.State.Prefix {

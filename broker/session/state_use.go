@@ -6,9 +6,8 @@ import (
 	"switchboard/broker/hub"
 )
 
-// stateUse is what a session does with the states of channels, besides its subscriptions. Most
-// sessions do nothing of the kind. They pay nothing, because the shard has a map of the others.
-// Only the session's loop uses it.
+// stateUse holds the unwritten pages and the ownerships of a session. Most sessions have none and
+// take no memory for it: the shard keeps the stateUses in a map. Only the session's loop uses it.
 type stateUse struct {
 	pages []*pageSeries
 	owned []*ownership
@@ -40,7 +39,7 @@ func (s *Session) dropEmptyStateUse() {
 	}
 }
 
-// endStateUse ends the ownership of all fields, because the session ends.
+// endStateUse drops the unwritten pages and ends all ownerships, because the session ends.
 func (s *Session) endStateUse() {
 	u := s.stateUse()
 	if u == nil {

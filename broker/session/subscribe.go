@@ -41,15 +41,15 @@ func (s *Session) subscribe(req wire.Request) {
 	if !recentOnly && !req.Presence && q == nil && s.trySubscribe(req) {
 		return
 	}
-	owner := s.beginStateSubscribe(req)
+	o := s.beginOwnership(req)
 	callIn(s.m.opts.poolFor(q), s, func() (acquired, error) {
 		err := s.m.opts.Hooks.askSubscribe(q)
 		var a acquired
 		if err == nil {
 			a, err = acquire(s.m.storeContext(), &s.m.opts, req, recentOnly)
 		}
-		if owner != nil {
-			a.series, err = s.m.prepareSubscribe(req, a.pos, owner, err)
+		if o != nil {
+			a.series, err = s.m.prepareStateSubscribe(req, a.pos, o, err)
 		}
 		return a, err
 	}, func(a acquired, err error) {
@@ -66,8 +66,8 @@ func (s *Session) subscribe(req wire.Request) {
 			}
 			a.release(&s.m.opts)
 		}
-		if owner != nil {
-			s.dropUnusedOwnership(owner)
+		if o != nil {
+			s.dropUnusedOwnership(o)
 		}
 	})
 }

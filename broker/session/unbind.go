@@ -63,7 +63,7 @@ func (b *binder) unbind(ctx context.Context, old binding) error {
 	err := b.opts.Queue.Unbind(ctx, old.client, old.generation)
 	rebound := false // to this server: its entry in s_c_ stays
 	if fenced(err) {
-		rebound, err = b.owns(ctx, old.client)
+		rebound, err = b.holds(ctx, old.client)
 	}
 	if user := wire.UserOf(old.client); err == nil && user != "" {
 		err = b.opts.Registry.ReleaseUser(ctx, user, old.client, old.generation)

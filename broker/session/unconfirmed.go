@@ -16,8 +16,8 @@ const (
 	maxResolved = 64
 )
 
-// unconfirmedBinds remembers the bind calls that failed. The store may have executed them: then it
-// names this server as the owner of a client that has no session here. Each tick resolves some of
+// unconfirmedBinds remembers the bind calls that failed. The store may have executed them: then
+// a client is bound to this server without a session here. Each tick resolves some of
 // them. The pool's workers and the tick use it.
 type unconfirmedBinds struct {
 	mu   sync.Mutex // guards the field below

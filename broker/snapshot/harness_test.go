@@ -54,12 +54,12 @@ func newStore(o queue.Options) *store {
 func (s *store) ReadStates(ctx context.Context, reads []queue.StateRead) []queue.Outcome[queue.StatePage] {
 	s.mu.Lock()
 	s.reads += len(reads)
-	then := s.afterRead
+	afterRead := s.afterRead
 	s.afterRead = nil
 	s.mu.Unlock()
 	out := s.Memory.ReadStates(ctx, reads)
-	if then != nil {
-		then()
+	if afterRead != nil {
+		afterRead()
 	}
 	return out
 }

@@ -23,7 +23,7 @@ type Queue interface {
 	ReadStates(ctx context.Context, reads []queue.StateRead) []queue.Outcome[queue.StatePage]
 }
 
-// Options configures Snapshots. All fields up to Sweeps are required.
+// Options configures Snapshots. Hub, Queue, Pool and Messages are required.
 type Options struct {
 	Hub      *hub.Hub
 	Queue    Queue
@@ -42,12 +42,11 @@ type Options struct {
 // DefaultBytes is the default of Options.Bytes: 64 MiB.
 const DefaultBytes = 64 << 20
 
-// unusedTicks is how many ticks a view is kept after the last state subscriber left. It is longer
-// than a client takes to subscribe after its pages were made.
+// unusedTicks is how many ticks a view stays without state subscribers. In this time a client whose
+// pages were made must have subscribed.
 const unusedTicks = 10
 
-// readAttempts is how often one load reads the state if the hub does not know the messages after
-// it.
+// readAttempts is how often a load reads the state if the hub does not know the messages after it.
 const readAttempts = 3
 
 // maxLoads is how often Pages loads a view. The first load may share a read that began before the
@@ -105,7 +104,7 @@ func (s *Snapshots) Pages(ctx context.Context, c *hub.Channel, from int64, prefi
 	for loads := 0; ; loads++ {
 		if v != nil {
 			if series := v.pages(from, prefix); series != nil {
-				s.resize(v)
+				s.count(v)
 				return series, nil
 			}
 		}
@@ -130,7 +129,8 @@ func (s *Snapshots) Owns(channel, client string) bool {
 	return v == nil || v.owns(client)
 }
 
-// use returns the view of a channel and marks it as used. It returns nil if the view has no fields.
+// use returns the view of a channel and marks it as used. It returns nil if there is no view with
+// fields.
 func (s *Snapshots) use(c *hub.Channel) *view {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -143,8 +143,9 @@ func (s *Snapshots) use(c *hub.Channel) *view {
 	return v
 }
 
-// load reads the state of a channel, unless there is another view of it than unusable, which may be
-// nil. Concurrent calls share one read.
+// load reads the state of a channel and returns the new view. unusable is the view that does not
+// serve the caller, or nil. If the channel has another view by now, load returns that one.
+// Concurrent calls share one read.
 func (s *Snapshots) load(ctx context.Context, c *hub.Channel, unusable *view) (*view, error) {
 	wait := s.reads.DoChan(c.Name, func() (any, error) {
 		if v := s.use(c); v != nil && v != unusable {
@@ -188,7 +189,7 @@ func (s *Snapshots) reload(c *hub.Channel, unusable *view) {
 	})
 }
 
-// install makes v the view of its channel.
+// install stores v as the view of its channel, in place of an older one.
 func (s *Snapshots) install(v *view) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -202,18 +203,19 @@ func (s *Snapshots) install(v *view) {
 	}
 	s.views[v.channel.Name] = v
 	v.element = s.recent.PushFront(v)
-	s.resizeLocked(v)
+	s.countLocked(v)
 	v.reportAllAway()
 }
 
-// resize counts the bytes of a view, and makes room if all views take too many.
-func (s *Snapshots) resize(v *view) {
+// count counts the bytes of a view again. If the sum exceeds Options.Bytes, it drops the fields of
+// the least recently used views.
+func (s *Snapshots) count(v *view) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.resizeLocked(v)
+	s.countLocked(v)
 }
 
-func (s *Snapshots) resizeLocked(v *view) {
+func (s *Snapshots) countLocked(v *view) {
 	if v.element == nil {
 		return
 	}
@@ -236,7 +238,7 @@ func (s *Snapshots) forgetLocked(v *view) {
 	}
 }
 
-// lost is called when v does not know the messages that follow. The channel may be locked.
+// lost is called when v misses messages. The channel may be locked.
 func (s *Snapshots) lost(v *view) {
 	s.opts.Pool.Go(func() {
 		s.mu.Lock()
@@ -251,8 +253,8 @@ func (s *Snapshots) lost(v *view) {
 	})
 }
 
-// Tick does the housekeeping; call it about once a second. It drops unused views, and reads views
-// again that lost messages.
+// Tick does the housekeeping; call it about once a second. It drops unused views, and reads the
+// views again that miss messages.
 func (s *Snapshots) Tick() {
 	s.mu.Lock()
 	views := make([]*view, 0, len(s.views))
@@ -271,7 +273,7 @@ func (s *Snapshots) Tick() {
 			continue
 		}
 		v.dropOldSeries()
-		s.resize(v)
+		s.count(v)
 	}
 }
 

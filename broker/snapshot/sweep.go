@@ -32,11 +32,13 @@ func (w *Sweeps) jitter() time.Duration {
 }
 
 const (
-	// takeoverDelay is how long each server of a channel waits for the server before it in the order.
+	// takeoverDelay is how long each server of a channel waits for the server before it in the
+	// order.
 	takeoverDelay = 500 * time.Millisecond
 	// sweepJitter spreads the sweeps of fields that end at the same time.
 	sweepJitter = 50 * time.Millisecond
-	// sweepRetry is the delay after a sweep that failed, or whose changes have not arrived.
+	// sweepRetry is the delay after a sweep that failed, or whose changes did not reach this
+	// server.
 	sweepRetry = time.Second
 )
 
@@ -71,7 +73,7 @@ func (v *view) armAtLocked(at int64) {
 		v.timer.Stop()
 	}
 	v.firesAt = at
-	// The store's clock is never earlier than StoreTime.
+	// StoreTime is never later than the store's clock: when the timer fires, the field has ended.
 	delay := time.Duration(max(at-v.s.opts.Hub.StoreTime(), 0)) * time.Millisecond
 	v.timer = time.AfterFunc(delay, func() { v.s.opts.Pool.Go(v.sweep) })
 }
@@ -89,8 +91,8 @@ func (v *view) stopLocked() {
 	}
 }
 
-// sweep removes the fields that are due, if this server is the first one of the channel or the
-// servers before it have had their time.
+// sweep removes the fields that are due. If other servers come first in the order of the channel,
+// it first waits takeoverDelay for each of them.
 func (v *view) sweep() {
 	due, ok := v.isDue()
 	if !ok {
@@ -119,7 +121,7 @@ func (v *view) sweep() {
 	}
 }
 
-// isDue reports whether a field is due, and since when. If not, it sets the timer again.
+// isDue reports whether a field is due. due is its end. If none is due, isDue sets the timer again.
 func (v *view) isDue() (due int64, ok bool) {
 	now := v.s.opts.Hub.StoreTime()
 	v.mu.Lock()

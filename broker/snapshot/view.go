@@ -30,14 +30,14 @@ type view struct {
 	unused  atomic.Int32  // ticks without state subscribers
 
 	mu         sync.Mutex // guards the fields below
-	id         int64      // of the last message
+	id         int64      // of the last message that is applied
 	fields     *state.Map // nil if they were dropped to save memory, or if the view is lost
 	lost       bool       // messages are missing
 	fieldsSize int        // bytes of the fields; -1 if they have changed since it was computed
 	series     map[string]*cached
 	owners     map[string]struct{} // clients that own fields; nil if not known
 
-	// due is the time at which the earliest field ends, or an earlier one. 0 means that no field ends.
+	// due is not later than the time at which the first field ends. 0 means that no field ends.
 	due     int64
 	timer   *time.Timer // nil for none
 	firesAt int64       // on the store's clock; 0 if the timer does not run
@@ -250,8 +250,8 @@ func (v *view) pages(from int64, prefix string) *Series {
 	return c.Series
 }
 
-// nextDueLocked returns when the first field with a prefix ends that has not ended at the time now,
-// or 0 if none ends.
+// nextDueLocked returns the first time after now at which a field with the prefix ends, or 0 if
+// none ends.
 func (v *view) nextDueLocked(now int64, prefix string) int64 {
 	due := int64(math.MaxInt64)
 	for name, f := range v.fields.Fields {
