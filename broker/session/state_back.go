@@ -31,7 +31,7 @@ func (s *Session) storeBack(channel string) {
 	o := s.ensureOwnership(channel)
 	o.beginSubscribe()
 	s.m.opts.Pool.Go(func() {
-		if err := s.m.owners.back(s.m.storeContext(), o); err != nil {
+		if err := s.m.owners.storeBack(s.m.storeContext(), o); err != nil {
 			s.m.opts.Logger.Warn().Err(err).Msg("the return of an owner of fields is not stored")
 		}
 		s.m.owners.endSubscribe(o, true)
