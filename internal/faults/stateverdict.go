@@ -16,7 +16,8 @@ type stateCounts struct {
 	Updates        int `json:"updates"`         // accepted updates
 	Refusals       int `json:"state_refusals"`  // updates that the state refused
 	LostChanges    int `json:"lost_changes"`    // of the updates: not in the log in the end
-	LostDurable    int `json:"lost_durable"`    // of these, durable
+	Durable        int `json:"durable_updates"` // of the updates: durable, from the backend
+	LostDurable    int `json:"lost_durable"`    // of these, not in the log
 	EndedEarly     int `json:"ended_early"`     // fields that ended before their time, or whose owner was connected
 	MissedChanges  int `json:"missed_changes"`  // changes that a subscriber did not receive, and that neither pages nor a gap declared
 	Diverged       int `json:"diverged"`        // fields of subscribers that differ from the store's in the end
@@ -71,6 +72,9 @@ func (c *stateCheck) checkChannel(channel string, entries []state.Logged) {
 			continue
 		}
 		c.counts.Updates++
+		if call.durable {
+			c.counts.Durable++
+		}
 		if !l.ids[call.id] {
 			c.counts.LostChanges++
 			if call.durable {
