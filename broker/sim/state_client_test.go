@@ -145,18 +145,22 @@ func (c *conn) change(s *subscription, e wire.Event) {
 // checkFields checks that a subscriber has the fields of the store.
 func (c *conn) checkFields(channel string, s *subscription) {
 	w, f := c.client.w, c.client.w.model.fieldsOf(channel)
+	if !s.follower.Held() {
+		w.violate("%v has not received the last page of %s", c, channel)
+	}
 	stored := f.stored()
 	if announced := w.model.announced(channel); announced < f.fold.ID {
-		at := &state.Map{Fields: maps.Clone(f.at(max(announced, s.cursor, s.follower.Map().ID)))}
+		id := max(announced, s.cursor, s.follower.Map().ID)
+		if len(s.follower.Map().Fields) == 0 && f.endsAfter(id) { // its pages were read after the end
+			return
+		}
+		at := &state.Map{Fields: maps.Clone(f.at(id))}
 		at.Expire(w.storeNow())
 		stored = at.Fields
 	} else if len(stored) == 0 && f.hasEnded() {
 		return
 	}
 	stored = filtered(stored, s.filter)
-	if !s.follower.Held() {
-		w.violate("%v has not received the last page of %s", c, channel)
-	}
 	got := &state.Map{Fields: maps.Clone(s.follower.Map().Fields)}
 	got.Expire(w.storeNow())
 	if !maps.EqualFunc(got.Fields, stored, sameShown) {
