@@ -355,7 +355,11 @@ func (c *conn) inboxGap(after, id int64) {
 
 // checkError checks an error answer: it is allowed only if the store may have failed.
 func (m *model) checkError(c *conn, req request, e wire.Event) {
-	if e.Code == string(wire.Unavailable) && m.w.faulty() || isRefusal(req, e.Code) {
+	superseded := !slices.Contains(m.bound[c.client.name], c)
+	switch unavailable := e.Code == string(wire.Unavailable); {
+	case unavailable && m.w.faulty(), isRefusal(req, e.Code):
+		return
+	case unavailable && superseded && req.kind == wire.TypePublish: // a later connection owns fields
 		return
 	}
 	m.w.violate("the request of %v was refused: %s: %s %s", c, fmt.Sprint(req), e.Code, e.Message)
