@@ -134,18 +134,16 @@ var scenarios = []scenario{
 	{
 		id:           "state-page",
 		systems:      []string{"floor redis", "switchboard tcp state", "switchboard memory state", "centrifuge map", "centrifuge memory map"},
-		quickSystems: []string{"switchboard tcp state", "centrifuge map"},
+		quickSystems: []string{"switchboard tcp state"},
 		size:         size{connections: 1_000, channels: 1_000, publishers: 16, fields: 64, time: 2 * time.Second},
 		quick:        size{connections: 200, channels: 200, publishers: 16, fields: 64, time: time.Second},
 		measure:      measurePages,
 	},
 	{
-		id:           "state-fanout",
-		systems:      []string{"switchboard tcp", "switchboard tcp state", "switchboard memory", "switchboard memory state", "centrifuge", "centrifuge map"},
-		quickSystems: []string{"switchboard tcp", "switchboard tcp state"},
-		size:         size{connections: 1_000, channels: 1, publishers: 1, fields: 64, pushes: 300, time: 4 * time.Second},
-		quick:        size{connections: 1_000, channels: 1, publishers: 1, fields: 64, pushes: 100, time: 2 * time.Second},
-		measure:      filled(measureStateFanOut),
+		id:      "state-fanout",
+		systems: []string{"switchboard tcp", "switchboard tcp state", "switchboard memory", "switchboard memory state", "centrifuge", "centrifuge map"},
+		size:    size{connections: 1_000, channels: 1, publishers: 1, fields: 64, pushes: 300, time: 4 * time.Second},
+		measure: filled(measureStateFanOut),
 	},
 	{
 		id:           "state-fanout-16p",
@@ -166,7 +164,7 @@ var scenarios = []scenario{
 	{
 		id:           "state-memory",
 		systems:      []string{"floor redis", "switchboard tcp state", "switchboard memory state", "centrifuge map", "centrifuge memory map"},
-		quickSystems: []string{"switchboard tcp state", "centrifuge map"},
+		quickSystems: []string{"switchboard tcp state"},
 		size:         size{connections: 100, channels: 100, publishers: 16, fields: 1_000},
 		quick:        size{connections: 20, channels: 20, publishers: 16, fields: 1_000},
 		measure:      measureStateMemory,
@@ -174,7 +172,7 @@ var scenarios = []scenario{
 	{
 		id: "state-idle", idleID: "state-idle",
 		systems: []string{"switchboard tcp", "switchboard tcp state", "switchboard memory state", "centrifuge map"},
-		// With fewer connections, the memory of a connection is less than the noise of a process.
+		// Not in a quick run: with fewer connections, their memory is less than the noise of a process.
 		size:    size{connections: 10_000, channels: 1, publishers: 1, fields: 64},
 		measure: filled(measureIdleConnections),
 	},
