@@ -56,6 +56,20 @@ func (l *roomLedger) record(e event) {
 	})
 }
 
+// waitForAll waits until n devices have left. A failure of any device ends the test at once.
+func (l *roomLedger) waitForAll(ctx context.Context, t *testing.T, n int) {
+	t.Helper()
+	err := l.Await(ctx, func() bool { return len(l.failures) > 0 || l.left == n })
+	l.Lock()
+	defer l.Unlock()
+	for _, problem := range l.failures[:min(len(l.failures), 10)] {
+		t.Error(problem)
+	}
+	if err != nil || len(l.failures) > 0 {
+		t.Fatalf("%d of %d devices have left: %v", l.left, n, err)
+	}
+}
+
 // TestRoom lets 16 devices of 8 users enter and leave a room for 4 at random: their connections
 // end, are replaced, or the devices unsubscribe or remove their field. At no id of the log may the
 // room have 5 members. A refusal must show 4 members that the room had, not before the last message
@@ -81,16 +95,8 @@ func TestRoom(t *testing.T) {
 	}
 	_, input := startNode(t, plans, l)
 	defer input.(io.Closer).Close()
-	err := l.Await(ctx, func() bool { return len(l.failures) > 0 || l.left == len(plans) })
-	l.Lock()
-	for _, problem := range l.failures {
-		t.Error(problem)
-	}
-	if err != nil || t.Failed() {
-		t.Fatalf("%d of %d devices have left: %v", l.left, len(plans), err)
-	}
+	l.waitForAll(ctx, t, len(plans))
 	logf("all devices have left; %d entered, %d were refused as full, %d connections ended before", len(l.entered), len(l.full), l.closed)
-	l.Unlock()
 
 	fold := fieldIDs{}
 	log.await(ctx, t, "the room becomes empty", func(messages []stateMessage) bool {
