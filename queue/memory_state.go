@@ -88,6 +88,7 @@ func (m *Memory) stepState(step StateStep) (Appended, error) {
 		result = s.Disown(now, next, step.Conn)
 	}
 	a := m.appendEntriesLocked(c, ChannelPush{}, result, now)
+	a.KeepUntil = c.state.KeepUntil()
 	c.dropEmptyState()
 	m.channels.put(step.Channel, c, now)
 	return a, err
@@ -111,7 +112,7 @@ func (m *Memory) readState(r StateRead) StatePage {
 	if c.state == nil {
 		return page
 	}
-	page.Due = c.state.NextDue()
+	page.Due, page.KeepUntil = c.state.NextDue(), c.state.KeepUntil()
 	if len(r.Fields) > 0 {
 		for _, name := range r.Fields {
 			if f := c.state.Get(now, name); f != nil {

@@ -68,6 +68,8 @@ type Appended struct {
 
 	Numbers map[string]int64 // of an Update: the results of state.Add; a duplicate repeats them
 	Due     int64            // of an Update or a StateStep: when the next field ends, or the whole state, Unix ms; 0 for never
+
+	KeepUntil int64 // of a StateStep: see StatePage
 }
 
 // ClientPush is one message to one client.

@@ -222,7 +222,7 @@ func (r *Redis) parseStep(value any) (a Appended, err error) {
 	a.ID, a.Prev = h.integer(), h.integer()
 	stale := h.integer() == 1
 	r.clock.update(h.integer())
-	a.Due, a.Servers = h.integer(), h.texts()
+	a.Due, a.KeepUntil, a.Servers = h.integer(), h.integer(), h.texts()
 	if reply.entry != "" {
 		a.Data = []byte(reply.entry)
 	}
@@ -287,6 +287,7 @@ func (r *Redis) parseStatePage(value any) (page StatePage, err error) {
 	text, _ := list[0].(string)
 	header := textReply{rest: text}
 	page.ID, page.Clock, page.Due = header.integer(), header.integer(), header.integer()
+	page.KeepUntil = header.integer()
 	more := header.integer() == 1
 	if header.err != nil {
 		return page, header.err

@@ -50,6 +50,9 @@ type StatePage struct {
 	Fields []NamedField // live fields, ordered by name
 	Next   string       // the last name of a page that is not the last one, else ""
 	Due    int64        // when the next field of the channel ends, or the whole state, Unix ms; 0 for never
+	// KeepUntil is when all fields end unless the state is written, Unix ms. -1 means never, and 0
+	// that there are no fields.
+	KeepUntil int64
 }
 
 // NamedField is a field and its name.

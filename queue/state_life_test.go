@@ -26,7 +26,8 @@ func testStateKeep(t *testing.T, open opener) {
 	equal(t, "the state ends within a second", page.Clock < page.Due && page.Due <= page.Clock+1000, true)
 	equal(t, "due of the update", first.Due, page.Due)
 	early := must(f.stepState(t, Sweep, state.Connection{}))(t)
-	equal(t, "an early sweep", fmt.Sprint(early.ID, early.Due), fmt.Sprint(0, page.Due))
+	equal(t, "an early sweep", fmt.Sprint(early.ID, early.Due, early.KeepUntil), fmt.Sprint(0, page.Due, page.Due))
+	equal(t, "the end of the state in a page", page.KeepUntil, page.Due)
 	f.advance(t, time.Second)
 	o := f.ReadStates(t.Context(), []StateRead{{Channel: room}, {Channel: room, Fields: []string{"a"}}})
 	equal(t, "fields after the keeping time", len(o[0].Value.Fields)+len(o[1].Value.Fields), 0)
@@ -41,12 +42,13 @@ func testStateKeep(t *testing.T, open opener) {
 	f.advance(t, time.Minute)
 	swept := must(f.stepState(t, Sweep, state.Connection{}))(t)
 	wantEntry(t, "the sweep clears", swept, `~{"cleared":true}`)
-	equal(t, "due of the sweep", swept.Due, 0)
+	equal(t, "due of the sweep", fmt.Sprint(swept.Due, swept.KeepUntil), "0 0")
 	f.wantState(t, "swept", map[string]string{})
 	must(f.update(t, set("b", "6")))(t)
 	f.advance(t, 10000*time.Hour)
 	o = f.ReadStates(t.Context(), []StateRead{{Channel: room}})
-	equal(t, "fields that are kept forever", len(o[0].Value.Fields), 1)
+	equal(t, "fields that are kept forever", fmt.Sprint(len(o[0].Value.Fields), o[0].Value.Due, o[0].Value.KeepUntil), "1 0 -1")
+	equal(t, "a sweep of a state that is kept forever", must(f.stepState(t, Sweep, state.Connection{}))(t).KeepUntil, -1)
 }
 
 func testStateKeys(t *testing.T, open opener) {

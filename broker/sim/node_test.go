@@ -90,7 +90,7 @@ func (w *world) newNode(machine string) *node {
 		Away: func(channel string, owners []string) { n.sessions.OwnersAway(channel, owners) },
 		Sweeps: &snapshot.Sweeps{
 			Self: n.serverID, Live: func(string) bool { return true }, Servers: n.store.ChannelServers, Step: n.pusher.StepStates,
-			Jitter: func() time.Duration { return 20 * time.Millisecond },
+			KeepCheck: 2 * time.Second, Jitter: func() time.Duration { return 20 * time.Millisecond },
 		},
 	})
 	var access session.Access

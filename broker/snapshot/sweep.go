@@ -10,7 +10,7 @@ import (
 	"switchboard/queue"
 )
 
-// Sweeps removes fields that are due from the states of channels. All fields but Jitter are
+// Sweeps removes fields that are due from the states of channels. All fields up to Step are
 // required.
 type Sweeps struct {
 	Self    func() string            // this server's id
@@ -21,6 +21,9 @@ type Sweeps struct {
 	// Jitter returns the delay of a sweep, which spreads the sweeps of fields that end at the same
 	// time. Nil means a random delay of less than 50 ms.
 	Jitter func() time.Duration
+	// KeepCheck is how long after the first change of an empty state the store is asked when the
+	// whole state ends. Later changes only move that time further away. Zero means a minute.
+	KeepCheck time.Duration
 }
 
 // jitter calls Jitter.
@@ -37,6 +40,8 @@ const (
 	takeoverDelay = 500 * time.Millisecond
 	// sweepJitter spreads the sweeps of fields that end at the same time.
 	sweepJitter = 50 * time.Millisecond
+	// keepCheck is the default of Sweeps.KeepCheck.
+	keepCheck = time.Minute
 	// sweepRetry is the delay after a sweep that failed, or whose changes did not reach this
 	// server.
 	sweepRetry = time.Second
@@ -116,7 +121,7 @@ func (v *view) sweep() {
 		v.retry(o.Err)
 		return
 	}
-	if v.swept(o.Value.Due) && o.Value.ID == 0 {
+	if v.swept(o.Value) && o.Value.ID == 0 {
 		v.channel.MarkDirty() // the janitor, which sends no hints, or another server has removed the fields
 	}
 }
@@ -133,6 +138,7 @@ func (v *view) isDue() (due int64, ok bool) {
 	if v.fields != nil {
 		v.due = v.nextDueLocked(0, "")
 	}
+	v.limitDueLocked()
 	if v.due == 0 || v.due > now {
 		v.armLocked()
 		return 0, false
@@ -140,15 +146,19 @@ func (v *view) isDue() (due int64, ok bool) {
 	return v.due, true
 }
 
-// swept sets the timer after a sweep. due is the next end of a field, as the store says. It reports
-// whether the view still has a field that is due.
-func (v *view) swept(due int64) (stillDue bool) {
+// swept sets the timer after a sweep with the outcome a. It reports whether the view still has a
+// field that is due.
+func (v *view) swept(a queue.Appended) (stillDue bool) {
 	now := v.s.opts.Hub.StoreTime()
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if v.due = due; v.fields != nil {
+	if a.KeepUntil != 0 {
+		v.keepUntil = a.KeepUntil
+	}
+	if v.due = a.Due; v.fields != nil {
 		v.due = v.nextDueLocked(0, "")
 	}
+	v.limitDueLocked()
 	if v.due > 0 && v.due <= now { // the entry has not arrived, or the store's clock is behind
 		v.armAtLocked(now + sweepRetry.Milliseconds())
 		return true

@@ -77,7 +77,7 @@ func TestOneServerSweeps(t *testing.T) {
 			{2 * sweepJitter, []string{"b", "c"}, 1},
 			{9 * time.Second, []string{"b", "c"}, 1},
 			{2 * time.Second, []string{"c"}, 2},
-			{10 * time.Minute, []string{"c"}, 2},
+			{30 * time.Second, []string{"c"}, 2},
 		} {
 			time.Sleep(step.wait)
 			synctest.Wait()
@@ -281,5 +281,39 @@ func TestRank(t *testing.T) {
 		if firsts[id] < 15 {
 			t.Errorf("server %s is the first one of %d of 100 channels", id, firsts[id])
 		}
+	}
+}
+
+// TestEndOfTheState checks that the servers learn of the end of a whole state, also if the janitor
+// has removed the fields without a hint, and that they do not ask again and again.
+func TestEndOfTheState(t *testing.T) {
+	for name, silent := range map[string]bool{"the first server removes the fields": false, "the janitor does so": true} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				st, servers := sweepers(t, 3)
+				u := sets("a")
+				u.Keep = 2 * time.Hour
+				servers[0].push("room", u)
+				time.Sleep(time.Hour)
+				synctest.Wait()
+				if n := len(st.sweptBy()); n != len(servers) {
+					t.Errorf("%d sweeps in the first hour, want one of each server", n)
+				}
+				time.Sleep(time.Hour)
+				if silent {
+					st.StepStates(t.Context(), []queue.StateStep{{Channel: "room", Kind: queue.Sweep}})
+				}
+				time.Sleep(3 * takeoverDelay)
+				synctest.Wait()
+				for i, s := range servers {
+					v := s.views["room"]
+					v.mu.Lock()
+					if n := len(v.fields.Fields); n != 0 {
+						t.Errorf("server %d has %d fields after the end", i, n)
+					}
+					v.mu.Unlock()
+				}
+			})
+		})
 	}
 }

@@ -1,6 +1,7 @@
 package snapshot
 
 import (
+	"cmp"
 	"container/list"
 	"iter"
 	"maps"
@@ -38,10 +39,13 @@ type view struct {
 	owners     map[string]struct{} // clients that own fields; nil if not known
 
 	// due is not later than the time at which the first field ends. 0 means that no field ends.
-	due     int64
-	timer   *time.Timer // nil for none
-	firesAt int64       // on the store's clock; 0 if the timer does not run
-	stopped bool
+	due int64
+	// keepUntil is not later than the time at which all fields end because the state is not written.
+	// -1 means never, and 0 that the store was not asked while there were fields.
+	keepUntil int64
+	timer     *time.Timer // nil for none
+	firesAt   int64       // on the store's clock; 0 if the timer does not run
+	stopped   bool
 }
 
 // cached is a series of pages with one prefix.
@@ -55,7 +59,7 @@ type cached struct {
 // newView returns a view of a state that was read from the store.
 func newView(s *Snapshots, c *hub.Channel, page queue.StatePage) *view {
 	v := &view{
-		s: s, channel: c, id: page.ID, due: page.Due, fieldsSize: -1,
+		s: s, channel: c, id: page.ID, due: page.Due, keepUntil: page.KeepUntil, fieldsSize: -1,
 		fields: state.NewMap(page.ID), series: make(map[string]*cached),
 	}
 	for _, f := range page.Fields {
@@ -97,11 +101,22 @@ func (v *view) applyLocked(id int64, e *state.Entry) {
 	}
 	v.fields.Apply(id, e)
 	v.fieldsSize = -1
+	if w := v.s.opts.Sweeps; w != nil && v.keepUntil == 0 && len(v.fields.Fields) > 0 {
+		v.keepUntil = v.s.opts.Hub.StoreTime() + cmp.Or(w.KeepCheck, keepCheck).Milliseconds()
+	}
+	v.limitDueLocked()
 	if len(e.Away) > 0 {
 		v.reportAwayLocked(maps.Keys(e.Away))
 	}
 	if e.Cleared || len(e.Gone)+len(e.Del)+len(e.Own) > 0 {
 		v.owners = nil
+	}
+}
+
+// limitDueLocked makes due no later than the end of the whole state.
+func (v *view) limitDueLocked() {
+	if v.keepUntil > 0 && (v.fields == nil || len(v.fields.Fields) > 0) && (v.due == 0 || v.keepUntil < v.due) {
+		v.due = v.keepUntil
 	}
 }
 

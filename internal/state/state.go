@@ -250,12 +250,22 @@ func (s *State) Get(now int64, name string) *Field {
 	return f.clone()
 }
 
+// KeepUntil returns when all fields end unless the state is written. -1 means never, and 0 that
+// there are no fields.
+func (s *State) KeepUntil() int64 {
+	switch {
+	case len(s.fields) == 0:
+		return 0
+	case s.keepUntil == 0:
+		return -1
+	}
+	return s.keepUntil
+}
+
 // NextDue returns when the next field ends, or all of them because the keeping time ends. 0 means
 // never.
 func (s *State) NextDue() (due int64) {
-	if len(s.fields) > 0 {
-		due = s.keepUntil
-	}
+	due = max(s.KeepUntil(), 0)
 	for _, f := range s.fields {
 		if until := f.Until(); until > 0 && (due == 0 || until < due) {
 			due = until

@@ -13,7 +13,8 @@
 -- ARGV[2] minimum that the clock must show, Unix ms
 -- returns for each channel {header, field, record, ...}; '' if it was not read, see ARGV[1]; or an
 --         error. The header has, separated by newlines: last id of the channel, the clock (Unix
---         ms), when the next field ends, or the whole state, or 0, more 0 or 1
+--         ms), when the next field ends, or the whole state, or 0, when the whole state ends, -1
+--         for never, 0 without fields, more 0 or 1
 -- cost O(log n + fields) for each channel
 
 local call, format = redis.call, string.format
@@ -70,11 +71,11 @@ local function read(k, i)
 		from, chunk = '(' .. (names[#names] or ''), 64
 	end
 	total = total + size
-	local due = tonumber(meta[3] or 0)
-	if keep and keep > 0 and meta[4] ~= '0' and (due == 0 or keep < due) then
-		due = keep
+	local due, keep_until = tonumber(meta[3] or 0), meta[4] ~= '0' and keep or 0
+	if keep_until > 0 and (due == 0 or keep_until < due) then
+		due = keep_until
 	end
-	reply[1] = format('%s\n%d\n%d\n%d', last_id(KEYS[k+1], meta[1]), ms, due, more)
+	reply[1] = format('%s\n%d\n%d\n%d\n%d', last_id(KEYS[k+1], meta[1]), ms, due, keep_until, more)
 	return reply
 end
 

@@ -187,11 +187,11 @@ local function define_commit()
 			call('HDEL', position, 'st_keep', 'st_due', 'st_bytes')
 			call('PEXPIRE', position, format('%d', left))
 		end
-		local next_due = due
-		if new_keep and new_keep > 0 and bytes > 0 and (due == 0 or new_keep < due) then
-			next_due = new_keep
+		local next_due, keep_until = due, bytes > 0 and new_keep or 0
+		if keep_until > 0 and (due == 0 or keep_until < due) then
+			next_due = keep_until
 		end
-		return id, last, texts[#texts] or '', next_due
+		return id, last, texts[#texts] or '', next_due, keep_until
 	end
 end
 

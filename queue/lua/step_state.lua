@@ -12,7 +12,8 @@
 -- For all: see append.lua
 -- returns for each channel {header, entry}; or an error. The header has, separated by newlines:
 --         id of the last entry, 0 for none; id before it; stale 0 or 1; the clock (Unix ms);
---         when the next field ends, or the whole state, or 0; the servers
+--         when the next field ends, or the whole state, or 0; when the whole state ends, -1 for
+--         never, 0 without fields; the servers
 -- cost O(fields of the client), O(owners) for a sweep or the end of a server
 
 local fence_ms = 3600000
@@ -92,7 +93,7 @@ local function step(i)
 		if kind == 0 then -- records without a position are of no use
 			call('UNLINK', KEYS[k+4], KEYS[k+5], KEYS[k+6], KEYS[k+7], KEYS[k+8])
 		end
-		return {format('0\n0\n0\n%d\n0\n', ms), ''}
+		return {format('0\n0\n0\n%d\n0\n0\n', ms), ''}
 	end
 	local stale = false
 	if kind == 0 then
@@ -106,9 +107,10 @@ local function step(i)
 	else
 		unsubscribe(client, generation)
 	end
-	local id, last, text, next_due = commit()
+	local id, last, text, next_due, keep_until = commit()
 	local servers = id ~= '0' and call('SMEMBERS', KEYS[k+3]) or {}
-	return {format('%s\n%d\n%d\n%d\n%d\n%s', id, last, stale and 1 or 0, ms, next_due, concat(servers, '\n')), text}
+	return {format('%s\n%d\n%d\n%d\n%d\n%d\n%s', id, last, stale and 1 or 0, ms, next_due, keep_until,
+		concat(servers, '\n')), text}
 end
 
 -- An error of one channel does not affect the others.
