@@ -94,8 +94,10 @@ func (s *Session) refuseChange(req wire.Request, refusal *state.Refusal) {
 	} else if p := s.permissions(); p.rules.Allows(p.subject, namespace.State, req.Channel) {
 		filter.State = true
 	}
+	shown := refusal.Show(filter, 0)
+	s.chargeMessages(len(shown.Fields) >> 10) // the publish has paid for the first KiB
 	s.send(wire.Event{
 		Type: wire.TypeError, Ref: req.Ref, Code: string(refusal.Err.Code), Message: refusal.Err.Message,
-		StateEvent: refusal.Show(filter, 0),
+		StateEvent: shown,
 	})
 }

@@ -98,6 +98,13 @@ func TestPublishLimits(t *testing.T) {
 	if h.expect("error", "rate_limited", "", `{"type":"publish","channel":"a","del":["1"]}`); refused["message_rate"] != 1 {
 		t.Errorf("counted %v", refused)
 	}
+	o, refused = countRefusals(session.Options{Limits: session.Limits{MessageRate: 4}})
+	h = newStateHarness(t, o)
+	h.backendSet("a", map[string]string{"x": `"` + strings.Repeat("x", 30_000) + `"`})
+	h.expect("error", "conflict", "", `{"type":"publish","channel":"a","data":1,"if":{"x":0}}`)
+	if h.expect("error", "rate_limited", "", `{"type":"publish","channel":"a","data":1}`); refused["message_rate"] != 1 {
+		t.Errorf("after an error of 30 KB: counted %v", refused)
+	}
 	h = newStateHarness(t, session.Options{Limits: session.Limits{Message: 1000, Fields: fields.Limits{FieldBytes: 700}}})
 	long := strings.Repeat("x", 600)
 	h.expect("error", "too_large", "at most 1000", `{"type":"publish","channel":"a","set":{"x":"%s","y":"%s"}}`, long, long)
