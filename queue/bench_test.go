@@ -86,6 +86,8 @@ func BenchmarkState(b *testing.B) {
 	guarded.Ops[0].Claim, guarded.Ops[0].GroupMax = true, 100
 	leased := set("seat/7")
 	leased.Ops[0].TTL = time.Hour
+	client := set("seat/7")
+	client.Client, client.Generation, client.Server = "amy/phone", 1, "s1"
 	owned := set("seat/7")
 	owned.Client, owned.Generation, owned.Server, owned.Ops[0].Own = "amy/phone", 1, "s1", state.Own
 	plain := ChannelPush{Channel: "news", Data: payload}
@@ -95,6 +97,7 @@ func BenchmarkState(b *testing.B) {
 	}{
 		{"append", &plain},
 		{"update", &ChannelPush{Channel: "news", Update: set("seat/7")}},
+		{"client", &ChannelPush{Channel: "news", Update: client}},
 		{"guarded", &ChannelPush{Channel: "news", Update: guarded}},
 		{"leased", &ChannelPush{Channel: "news", Update: leased}},
 		{"owned", &ChannelPush{Channel: "news", Update: owned}},

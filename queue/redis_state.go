@@ -24,32 +24,46 @@ func (r *Redis) stateKeys(channel string) []string {
 
 // appendUpdate encodes an update for update_state.lua.
 func appendUpdate(p *packer, u *state.Update) {
-	p.array(12)
+	t := p.tuple()
 	p.array(len(u.Ops))
 	for i := range u.Ops {
 		appendOp(p, &u.Ops[i])
 	}
-	p.array(len(u.If))
-	for _, c := range u.If {
-		p.array(3)
-		packText(p, c.Field)
-		p.integer(int64(c.Kind))
-		packText(p, decimal(c.ID)) // the script compares the text of ids
-	}
-	packText(p, u.Data)
-	packText(p, u.Writer)
-	packText(p, u.Client)
-	p.integer(u.Generation)
-	packText(p, u.Server)
-	p.integer(int64(u.Fields))
-	p.integer(int64(u.Bytes))
-	p.integer(int64(u.Owned))
+	t.added()
+	addText(&t, u.Writer)
 	keep := int64(0)
 	if u.Keep > 0 {
 		keep = millis(u.Keep)
 	}
-	p.integer(keep)
-	packText(p, jsonText(u.Client))
+	t.integer(keep)
+	t.integer(int64(u.Fields))
+	t.integer(int64(u.Bytes))
+	addText(&t, u.Data)
+	if len(u.If) > 0 {
+		p.array(len(u.If))
+		for _, c := range u.If {
+			appendCondition(p, c)
+		}
+		t.added()
+	} else {
+		t.skip()
+	}
+	addText(&t, u.Client)
+	t.integer(u.Generation)
+	addText(&t, u.Server)
+	t.integer(int64(u.Owned))
+	addText(&t, jsonText(u.Client))
+	t.finish()
+}
+
+func appendCondition(p *packer, c state.Condition) {
+	t := p.tuple()
+	addText(&t, c.Field)
+	t.integer(int64(c.Kind))
+	if c.Kind == state.IsID {
+		addText(&t, decimal(c.ID)) // the script compares the text of ids
+	}
+	t.finish()
 }
 
 // jsonText returns text as JSON, for a script.
@@ -62,13 +76,6 @@ func jsonText(text string) string {
 }
 
 func appendOp(p *packer, op *state.Op) {
-	p.array(13)
-	packText(p, op.Field)
-	p.integer(int64(op.Kind))
-	packText(p, op.Value)
-	p.integer(op.By)
-	p.integer(max(op.Min, -state.MaxNumber))
-	p.integer(min(op.Max, state.MaxNumber))
 	lease, grace := int64(0), op.Grace.Milliseconds()
 	if op.TTL > 0 {
 		lease = millis(op.TTL)
@@ -76,13 +83,23 @@ func appendOp(p *packer, op *state.Op) {
 	if op.Grace < 0 {
 		grace = state.AwayStays
 	}
-	p.integer(lease)
-	p.integer(int64(op.Own))
-	p.integer(grace)
-	p.flag(op.Claim)
-	packText(p, op.Parent)
-	p.flag(op.HeldParent)
-	p.integer(int64(op.GroupMax))
+	t := p.tuple()
+	addText(&t, op.Field)
+	t.integer(int64(op.Kind))
+	addText(&t, op.Value)
+	t.integer(lease)
+	t.flag(op.Claim)
+	t.integer(int64(op.GroupMax))
+	t.integer(int64(op.Own))
+	t.integer(grace)
+	addText(&t, op.Parent)
+	t.flag(op.HeldParent)
+	if op.Kind == state.Add {
+		t.integer(op.By)
+		t.integer(max(op.Min, -state.MaxNumber))
+		t.integer(min(op.Max, state.MaxNumber))
+	}
+	t.finish()
 }
 
 // stateReply is the reply of update_state.lua, or of step_state.lua, for one channel.

@@ -1,34 +1,47 @@
 -- A piece of update_state.lua: the rules for updates that create or delete fields, or concern
 -- owners or parts, as in check.go and limits.go of package state. Other updates do not need them.
--- returns nothing: a function
+-- returns nothing: functions
 -- cost O(log n) for each group
 
--- plans and added are as in update_state.lua. Returns a function that checks the update, and one
+local function refuse(reason, field, other, n, limit)
+	return {reason, field, other or '', n or 0, limit or 0, {field}}
+end
+
+-- Parses a value that an addition can change.
+local function parse_number(value)
+	if value:match('^%-?%d+$') then
+		local n = tonumber(value)
+		if n >= -9007199254740991 and n <= 9007199254740991 and ('%d'):format(n) == value then
+			return n
+		end
+	end
+end
+
+-- Returns a function that checks the update, and one
 -- that writes what write_field does not.
-local function define_rules(u, plans, added, refuse, parse_number, refuse_size)
-	local ops, writer, client = u[1], u[4], u[5]
-	local parts_of, owner = rare().parts_of, rare().owner
+local function define_rules(u)
+	local ops, writer, client = u[1], u[2] or '', u[8]
+	local plans, added = c.plans, c.added or {}
+	local match, sub = string.match, string.sub
 
 	-- If the update also deletes the parent, the holder is that before the update.
 	local function check_part_deletion(op, old)
-		local name = old.parent ~= '' and old.parent or op[11]
-		local parent, planned = name ~= '' and get(name), plans[name]
+		local name = old.parent ~= '' and old.parent or op[9]
+		local parent, planned = name and get(name), name and plans[name]
 		local writes = planned and not planned.gone
-		if name == '' or writes and (planned.op[2] == 1 or not parent) or parent and parent.holder == writer then
+		if not name or writes and (planned.op[2] == 1 or not parent) or parent and parent.holder == writer then
 			return
 		end
 		return refuse(parent and 'held_parent' or 'no_parent', op[1], name)
 	end
 
 	local function check_parent(op)
-		local p, name = plans[op[1]], op[11]
+		local p, name = plans[op[1]], op[9]
 		if p.gone then
-			return op[12] == 1 and p.old and check_part_deletion(op, p.old)
+			return op[10] and p.old and check_part_deletion(op, p.old)
 		end
-		if name == '' and p.old then
-			name = p.old.parent
-		end
-		if name == '' then
+		name = name or p.old and p.old.parent ~= '' and p.old.parent
+		if not name then
 			return
 		end
 		local parent, planned = get(name), plans[name]
@@ -37,36 +50,40 @@ local function define_rules(u, plans, added, refuse, parse_number, refuse_size)
 		end
 		local is_part, holder = parent and parent.parent ~= '', parent and parent.holder
 		if planned then
-			is_part = is_part or planned.op[11] ~= ''
+			is_part = is_part or planned.op[9]
 			if planned.op[2] == 1 or not parent then
 				holder = writer
 			end
 		end
-		if op[11] == op[1] or op[11] ~= '' and (is_part or #parts_of(op[1]) > 0) then
+		if op[9] == op[1] or op[9] and (is_part or #rare().parts_of(op[1]) > 0) then
 			return refuse('part', op[1])
 		elseif not parent and not planned then
 			return refuse('no_parent', op[1], name)
-		elseif op[12] == 1 and holder ~= writer then
+		elseif op[10] and holder ~= writer then
 			return refuse('held_parent', op[1], name)
 		end
 	end
 
 	local function check_owned_limit()
-		if u[10] == 0 or client == '' then
+		local owns = false
+		for i = 1, u[11] and client and #ops or 0 do
+			owns = owns or ops[i][2] ~= 2 and ops[i][7] == 1
+		end
+		if not owns then
 			return
 		end
-		local o = owner(client)
+		local o = rare().owner(client)
 		local count, first = o and o.count or 0, nil
 		for _, op in ipairs(ops) do
 			local mine = o and o.fields[op[1]]
-			if op[2] ~= 2 and op[8] == 1 and not mine then
+			if op[2] ~= 2 and op[7] == 1 and not mine then
 				count, first = count + 1, first or op[1]
-			elseif mine and (op[2] == 2 or op[8] == 2) then
+			elseif mine and (op[2] == 2 or op[7] == 2) then
 				count = count - 1
 			end
 		end
-		if first and count > u[10] then
-			return refuse('owned', first, '', count, u[10])
+		if first and count > u[11] then
+			return refuse('owned', first, '', count, u[11])
 		end
 	end
 
@@ -74,11 +91,11 @@ local function define_rules(u, plans, added, refuse, parse_number, refuse_size)
 	-- with their parent.
 	local function count_fields(prefix, ending)
 		local n, len = 0, #prefix
-		if not blank then
+		if not c.blank then
 			-- A prefix ends with a slash, and '0' is the next byte.
-			n = len == 0 and call('ZCARD', names) or call('ZLEXCOUNT', names, '[' .. prefix, '(' .. sub(prefix, 1, -2) .. '0')
+			n = len == 0 and call('ZCARD', c.names) or call('ZLEXCOUNT', c.names, '[' .. prefix, '(' .. sub(prefix, 1, -2) .. '0')
 		end
-		for _, name in ipairs(touched) do -- fields that were due
+		for _, name in ipairs(c.touched) do -- fields that were due
 			if sub(name, 1, len) == prefix then
 				n = n - 1
 			end
@@ -102,28 +119,28 @@ local function define_rules(u, plans, added, refuse, parse_number, refuse_size)
 	end
 
 	local function group_limit(name, group)
-		local limit, p = plans[name].op[13], plans['$max/' .. group]
+		local limit, p = plans[name].op[6], plans['$max/' .. group]
 		local value
 		if p and (p.gone or p.value) then
 			value = p.value
 		else
 			local f = get('$max/' .. group)
-			value = f and f.value
+			value = f and value_of(f)
 		end
 		local n = value and parse_number(value)
-		if n and n >= 0 and (limit == 0 or n < limit) then
-			return min(n, 2147483647)
+		if n and n >= 0 and (not limit or n < limit) then
+			return math.min(n, 2147483647)
 		end
-		return limit > 0 and limit
+		return limit
 	end
 
 	local function refuse_full(group, n, limit)
 		local list = {}
-		if not blank then
-			local found = call('ZRANGEBYLEX', names, '[' .. group, '(' .. sub(group, 1, -2) .. '0', 'LIMIT', '0', 64 + #touched)
-			load(found)
+		if not c.blank then
+			local found = call('ZRANGEBYLEX', c.names, '[' .. group, '(' .. sub(group, 1, -2) .. '0', 'LIMIT', '0', 64 + #c.touched)
+			rare().load(found)
 			for _, name in ipairs(found) do
-				if fields[name] and #list < 64 then
+				if c.fields[name] and #list < 64 then
 					list[#list + 1] = name
 				end
 			end
@@ -132,13 +149,13 @@ local function define_rules(u, plans, added, refuse, parse_number, refuse_size)
 	end
 
 	local function size_after(ending)
-		local n = bytes
+		local n = c.bytes
 		for name, f in pairs(ending) do
-			n = n - #name - #f.value
+			n = n - #name - f.size
 		end
 		for name, p in pairs(plans) do
 			if p.old and (p.gone or p.value) then
-				n = n - #name - #p.old.value
+				n = n - #name - p.old.size
 			end
 			if not p.gone and p.value then
 				n = n + #name + #p.value
@@ -151,8 +168,8 @@ local function define_rules(u, plans, added, refuse, parse_number, refuse_size)
 		local ending = {} -- parts that end with a field that the update deletes
 		for name, p in pairs(plans) do
 			if p.gone and p.old then
-				for _, part in ipairs(parts_of(name)) do
-					ending[part] = not plans[part] and fields[part] or nil
+				for _, part in ipairs(rare().parts_of(name)) do
+					ending[part] = not plans[part] and c.fields[part] or nil
 				end
 			end
 		end
@@ -168,13 +185,13 @@ local function define_rules(u, plans, added, refuse, parse_number, refuse_size)
 				end
 			end
 		end
-		if #added > 0 and u[8] > 0 then
+		if #added > 0 and u[4] then
 			local n = count_fields('', ending)
-			if n > u[8] then
-				return refuse('fields', added[1], '', n, u[8])
+			if n > u[4] then
+				return refuse('fields', added[1], '', n, u[4])
 			end
 		end
-		return refuse_size(size_after(ending))
+		c.size_after = size_after(ending)
 	end
 
 	local function check()
@@ -186,12 +203,12 @@ local function define_rules(u, plans, added, refuse, parse_number, refuse_size)
 	end
 
 	local function write_deletions()
-		entry.del = {}
 		for _, op in ipairs(ops) do
 			if op[2] == 2 then
-				rare().remove(op[1], entry.del)
+				c.entry.del = c.entry.del or {}
+				rare().remove(op[1], c.entry.del)
 				if not plans[op[1]].old then
-					table.insert(entry.del, op[1])
+					table.insert(c.entry.del, op[1])
 				end
 			end
 		end
@@ -200,17 +217,17 @@ local function define_rules(u, plans, added, refuse, parse_number, refuse_size)
 	local function write_owners()
 		local owned = {}
 		for _, op in ipairs(ops) do
-			if op[2] ~= 2 and op[8] == 2 then
-				rare().disown(op[1], client)
+			if op[2] ~= 2 and op[7] == 2 then
+				rare().disown(op[1], client or '')
 			end
 		end
 		for _, op in ipairs(ops) do
-			if op[2] ~= 2 and op[8] == 1 and rare().add_owner(op[1], op[9], client) then
+			if op[2] ~= 2 and op[7] == 1 and rare().add_owner(op[1], op[8] or 0, client) then
 				owned[#owned + 1] = op[1]
 			end
 		end
 		if #owned > 0 then
-			rare().connect(owner(client), client, u[6], u[7], owned)
+			rare().connect(rare().owner(client), client, u[9] or 0, u[10] or '', owned)
 		end
 	end
 

@@ -1,47 +1,72 @@
 -- A piece of the scripts that change states: it appends the entries of a change, and writes the
 -- fields. All commands that may fail for the type of a record come before the first write.
 -- ARGV[4] minimum TTL of mq_m without a state, ms
--- returns (commit) the id of the last entry, the id before it, the entry, and when the next field
---         ends, or the whole state, or 0; the id is '0' if nothing was appended
+-- returns (commit) the id of the last entry, the id before it, the entry, when the next field ends,
+--         or the whole state, or 0, and when the whole state ends, -1 for never, 0 without fields;
+--         the id is '0' if nothing was appended
 -- cost O(log n) for each field that has changed
 
--- Functions in a function take less time to create: they find the variables of the script faster.
-local function define_commit()
-	local function put_members(out, key, map)
-		if map and next(map) then
-			local list = {}
-			for name, value in pairs(map) do
-				list[#list + 1] = '"' .. name .. '":' .. value
-			end
-			out[#out + 1] = '"' .. key .. '":{' .. concat(list, ',') .. '}'
-		end
+-- Returns text and one more member of an entry, as JSON. text is nil or false for the first member.
+local function add_members(text, key, map)
+	local name, value = next(map)
+	if not name then
+		return text
 	end
-
-	local function put_names(out, key, list)
-		if list and #list > 0 then
-			out[#out + 1] = '"' .. key .. '":["' .. concat(list, '","') .. '"]'
-		end
+	text = (text and text .. ',"' or '"') .. key .. '":{"' .. name .. '":' .. value
+	if not next(map, name) then -- mostly
+		return text .. '}'
 	end
-
-	local function encode(e)
-		local out = {e.cleared and '"cleared":true'}
-		put_members(out, 'gone', e.gone)
-		put_names(out, 'del', e.del)
-		put_members(out, 'set', e.set)
-		put_members(out, 'until', e.till)
-		put_members(out, 'away', e.away)
-		put_names(out, 'back', e.back)
-		put_members(out, 'own', e.own)
-		if e.by then
-			out[#out + 1] = '"by":' .. e.by
-		end
-		if e.data then
-			out[#out + 1] = '"data":' .. e.data
-		end
-		return '~{' .. concat(out, ',') .. '}'
+	local list = {text}
+	for other, value_of_other in next, map, name do
+		list[#list + 1] = '"' .. other .. '":' .. value_of_other
 	end
+	return table.concat(list, ',') .. '}'
+end
 
+local function add_names(text, key, list)
+	if not list or #list == 0 then
+		return text
+	end
+	return (text and text .. ',"' or '"') .. key .. '":["' .. table.concat(list, '","') .. '"]'
+end
+
+-- Returns an entry as JSON.
+local function encode(e)
+	local text = e.cleared and '"cleared":true'
+	if e.gone then
+		text = add_members(text, 'gone', e.gone)
+	end
+	if e.del then
+		text = add_names(text, 'del', e.del)
+	end
+	if e.set then
+		text = add_members(text, 'set', e.set)
+	end
+	if e.till then
+		text = add_members(text, 'until', e.till)
+	end
+	if e.away then
+		text = add_members(text, 'away', e.away)
+	end
+	if e.back then
+		text = add_names(text, 'back', e.back)
+	end
+	if e.own then
+		text = add_members(text, 'own', e.own)
+	end
+	if e.by then
+		text = (text and text .. ',' or '') .. '"by":' .. e.by
+	end
+	if e.data then
+		text = (text and text .. ',' or '') .. '"data":' .. e.data
+	end
+	return '~{' .. (text or '') .. '}'
+end
+
+-- Returns the functions for changes of more than values.
+local function define_writer()
 	local d -- the changes of the records: lists of arguments, nil if they are empty
+	local writer = {}
 
 	local function plan_write(list, score, member)
 		local words = d[list] or {}
@@ -52,9 +77,11 @@ local function define_commit()
 		end
 	end
 
-	-- Sets d. Returns the next due time, nil if it has to be read.
-	local function diff()
-		local earliest = due
+	-- Plans the writes of names, ends and parts. Returns the next due time, nil if it has to be read,
+	-- and whether the state may be empty then.
+	function writer.plan()
+		local earliest, touched, fields = c.due, c.touched, c.fields
+		local old_end, old_parent = c.old_end, c.old_parent or {}
 		d = {}
 		for i = 1, #touched do
 			local name = touched[i]
@@ -71,7 +98,7 @@ local function define_commit()
 				else
 					plan_write('no_ends', nil, name)
 				end
-				if was and was > 0 and was == due then
+				if was and was > 0 and was == c.due then
 					earliest = nil
 				elseif earliest and till > 0 and (earliest == 0 or till < earliest) then
 					earliest = till
@@ -86,113 +113,137 @@ local function define_commit()
 				end
 			end
 		end
-		return earliest
+		return earliest, c.blank or d.gone
 	end
 
-	local function check_types()
+	-- Checks the types of the records that will be written. Returns the new end of the state.
+	function writer.check(new_keep)
+		if c.blank then
+			return (c.keep or d.add or c.touched_owners) and (new_keep or -1)
+		end
 		if d.add or d.gone then
-			call('ZCARD', names)
+			call('ZCARD', c.names)
 		end
 		if d.ends or d.no_ends then
-			call('ZCARD', ends)
+			call('ZCARD', c.ends)
 		end
-		if (d.parts or d.no_parts) and not part_count then
-			call('ZCARD', parts)
+		if (d.parts or d.no_parts) and not c.part_count then
+			call('ZCARD', c.parts)
 		end
+		return new_keep or c.keep
 	end
 
-	-- Writes the fields. Returns how many exist.
-	local function write_fields(id)
-		local list = {}
-		for i = 1, #touched do
-			local name = touched[i]
-			local f = fields[name]
-			if f then
-				list[#list + 1] = name
-				list[#list + 1] = format('%s %d %d %d %s %s%s\n', f.id or id, f.lease, f.away, f.grace, f.holder,
-					f.parent == '' and '~' or f.parent, f.owners) .. f.value
-			end
+	-- Writes records, and what is planned.
+	function writer.write(list, new_keep)
+		if c.blank and new_keep then
+			call('UNLINK', c.records, c.names, c.ends, c.parts, c.keep and c.parts or c.clients)
 		end
-		in_batches('HSET', records, list)
-		if next(d) then
-			in_batches('HDEL', records, d.gone)
-			in_batches('ZADD', names, d.add)
-			in_batches('ZREM', names, d.gone)
-			in_batches('ZADD', ends, d.ends)
-			in_batches('ZREM', ends, d.no_ends)
-			in_batches('ZADD', parts, d.parts)
-			in_batches('ZREM', parts, d.no_parts)
-		end
-		return #list / 2
+		in_batches('HSET', c.records, list)
+		in_batches('HDEL', c.records, d.gone)
+		in_batches('ZADD', c.names, d.add)
+		in_batches('ZREM', c.names, d.gone)
+		in_batches('ZADD', c.ends, d.ends)
+		in_batches('ZREM', c.ends, d.no_ends)
+		in_batches('ZADD', c.parts, d.parts)
+		in_batches('ZREM', c.parts, d.no_parts)
 	end
 
-	local function append_entries(texts, new_keep, earliest)
-		local id, last = '0', 0
-		for i = 1, #texts do
-			if i > 1 then
-				meta = call('HMGET', position, 'last', 'floor', 'bytes', 'until', 'st_keep')
-			end
-			if i < #texts or not new_keep then
-				id, last = append(messages, position, meta, texts[i])
-			else
-				id, last = append(messages, position, meta, texts[i], 'st_keep', format('%d', new_keep),
-					'st_bytes', format('%d', bytes), 'st_due', format('%d', earliest or 0))
-			end
+	-- Appends the entries of a change, except the last one. Returns what mq_m holds then.
+	function writer.append_first()
+		local meta = c.meta
+		for i = 1, #c.entries do
+			append(c.messages, c.position, meta, encode(c.entries[i]))
+			meta = call('HMGET', c.position, 'last', 'floor', 'bytes', 'until', 'st_keep')
 		end
-		return id, last
+		return meta
 	end
 
-	-- new_keep is the end of the state, nil if it stays. forced is true for an update that was
-	-- accepted: it has an entry even if nothing has changed.
-	return function(new_keep, forced)
-		local texts = entries
-		for i = 1, #entries do
-			texts[i] = encode(entries[i])
-		end
-		local text = encode(entry)
-		if forced or text ~= '~{}' then
-			texts[#texts + 1] = text
-		end
+	function writer.read_due()
+		local due = tonumber(call('ZRANGE', c.ends, '0', '0', 'WITHSCORES')[2] or 0)
+		call('HSET', c.position, 'st_due', format('%d', due))
+		return due
+	end
 
-		local earliest = diff()
-		local removed = d.gone or blank
-		if blank then
-			local written = d.add or #touched_owners > 0
-			new_keep = (keep or written) and (new_keep or -1)
-		else
-			check_types()
-			new_keep = new_keep or keep
-		end
-		local id, last = append_entries(texts, new_keep, earliest)
-		if blank and new_keep then
-			call('UNLINK', records, names, ends, parts, keep and parts or clients)
-		end
-		local count = write_fields(id)
-		if #touched_owners > 0 then
-			rare().write_owners()
-			removed = true
-		end
-		if not keep and new_keep then
-			call('PERSIST', position)
-		end
-		due = earliest
-		if not due then
-			due = tonumber(call('ZRANGE', ends, '0', '0', 'WITHSCORES')[2] or 0)
-			call('HSET', position, 'st_due', format('%d', due))
-		end
-		if keep and count == 0 and removed and call('EXISTS', records, clients) == 0 then
-			-- The state has ended. mq_m gets a TTL again, and does not expire before the messages.
+	-- Ends the state if it holds nothing. mq_m gets a TTL again, and does not expire before the
+	-- messages.
+	function writer.end_state(last_until)
+		if call('EXISTS', c.records, c.clients) == 0 then
 			local ttl_of_position = tonumber(ARGV[4])
-			local left = max(ttl_of_position + math.floor(ttl / 8), tonumber(meta[4] or 0) - ms + ttl_of_position - ttl)
-			call('HDEL', position, 'st_keep', 'st_due', 'st_bytes')
-			call('PEXPIRE', position, format('%d', left))
+			local after_messages = tonumber(last_until or 0) - ms + ttl_of_position - ttl
+			local left = max(ttl_of_position + math.floor(ttl / 8), after_messages)
+			call('HDEL', c.position, 'st_keep', 'st_due', 'st_bytes')
+			call('PEXPIRE', c.position, format('%d', left))
 		end
-		local next_due, keep_until = due, bytes > 0 and new_keep or 0
-		if keep_until > 0 and (due == 0 or keep_until < due) then
-			next_due = keep_until
-		end
-		return id, last, texts[#texts] or '', next_due, keep_until
 	end
+
+	return writer
 end
 
-local commit = define_commit()
+local function record_of(f, id)
+	if f.lease == 0 and f.away == 0 and f.grace == 0 and f.parent == '' then
+		return (f.id or id) .. ' 0 0 0 ' .. f.holder .. ' ~' .. f.owners .. '\n' .. value_of(f)
+	end
+	return format('%s %d %d %d %s %s%s\n', f.id or id, f.lease, f.away, f.grace, f.holder,
+		f.parent == '' and '~' or f.parent, f.owners) .. value_of(f)
+end
+
+-- new_keep is the end of the state, nil if it stays. forced is true for an update that was
+-- accepted: it has an entry even if nothing has changed.
+local function commit(new_keep, forced)
+	local text, meta, keep, due, touched, removed = encode(c.entry), c.meta, c.keep, c.due, c.touched, c.blank
+	if c.entries and text == '~{}' and not forced then
+		text = encode(table.remove(c.entries))
+	end
+	local writer = (removed or c.indexed or #touched > 1000) and define_writer()
+	if writer then
+		due, removed = writer.plan()
+		new_keep = writer.check(new_keep)
+	end
+	new_keep = new_keep or keep
+
+	local id, last = '0', 0
+	if c.entries then
+		meta = writer.append_first()
+	end
+	if not forced and text == '~{}' then
+		text = ''
+	elseif not new_keep then
+		id, last = append(c.messages, c.position, meta, text)
+	elseif due == tonumber(c.meta[6]) and c.bytes == tonumber(c.meta[7]) then
+		id, last = append(c.messages, c.position, meta, text, 'st_keep', format('%d', new_keep))
+	else
+		id, last = append(c.messages, c.position, meta, text, 'st_keep', format('%d', new_keep),
+			'st_bytes', format('%d', c.bytes), 'st_due', format('%d', due or 0))
+	end
+
+	local list -- names and records
+	for i = 1, #touched do
+		local f = c.fields[touched[i]]
+		if f and list then
+			list[#list + 1], list[#list + 2] = touched[i], record_of(f, id)
+		elseif f then
+			list = {touched[i], record_of(f, id)}
+		end
+	end
+	if writer then
+		writer.write(list, new_keep)
+	elseif list then
+		call('HSET', c.records, unpack(list))
+	end
+	if c.touched_owners then
+		rare().write_owners()
+		removed = true
+	end
+	if not keep and new_keep then
+		call('PERSIST', c.position)
+	end
+	due = due or writer.read_due()
+	if keep and removed and not list then
+		define_writer().end_state(meta[4])
+	end
+	local keep_until = c.bytes > 0 and new_keep or 0
+	if keep_until > 0 and (due == 0 or keep_until < due) then
+		due = keep_until
+	end
+	return id, last, text, due, keep_until
+end

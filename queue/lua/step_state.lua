@@ -21,10 +21,10 @@ local r = rare()
 
 local function sweep()
 	r.load_owners()
-	for client, o in pairs(owners) do
+	for client, o in pairs(c.owners) do
 		if o and o.ended > 0 and ms - o.ended > fence_ms and o.count == 0 then
-			owners[client] = false
-			touch(touched_owners, client)
+			c.owners[client] = false
+			r.touch_owner(client)
 		end
 	end
 end
@@ -33,7 +33,7 @@ local function end_owner(client, generation)
 	local o = r.owner(client) or r.new_owner(client)
 	if o.generation <= generation then
 		o.generation, o.server, o.ended = generation, '', ms
-		touch(touched_owners, client)
+		r.touch_owner(client)
 		r.check_owned(o)
 	end
 end
@@ -41,15 +41,15 @@ end
 local function end_server(server)
 	r.load_owners()
 	local list = {}
-	for client, o in pairs(owners) do
+	for client, o in pairs(c.owners) do
 		if o and o.server == server and o.ended == 0 then
 			list[#list + 1] = client
 		end
 	end
 	for _, client in ipairs(r.sort(list)) do
-		local o = owners[client]
+		local o = c.owners[client]
 		o.ended = ms
-		touch(touched_owners, client)
+		r.touch_owner(client)
 		r.check_owned(o)
 	end
 end
@@ -57,7 +57,7 @@ end
 -- Returns whether the generation is stale.
 local function set_connected(client, generation, server)
 	local o = r.owner(client)
-	if r.is_fenced(o, generation, server) then
+	if is_fenced(o, generation, server) then
 		return true
 	end
 	if o then
@@ -81,7 +81,7 @@ local function unsubscribe(client, generation)
 	end
 	if o.generation < generation or o.ended == 0 then -- lower generations may not own fields again
 		o.generation, o.server, o.ended = generation - 1, '', ms
-		touch(touched_owners, client)
+		r.touch_owner(client)
 	end
 end
 
@@ -89,7 +89,7 @@ local function step(i)
 	local k = (i - 1) * 8
 	local kind, client, generation, server = unpack(cmsgpack.unpack(ARGV[7+i]))
 	begin(k)
-	if not keep then
+	if not c.keep then
 		if kind == 0 then -- records without a position are of no use
 			call('UNLINK', KEYS[k+4], KEYS[k+5], KEYS[k+6], KEYS[k+7], KEYS[k+8])
 		end
@@ -110,7 +110,7 @@ local function step(i)
 	local id, last, text, next_due, keep_until = commit()
 	local servers = id ~= '0' and call('SMEMBERS', KEYS[k+3]) or {}
 	return {format('%s\n%d\n%d\n%d\n%d\n%d\n%s', id, last, stale and 1 or 0, ms, next_due, keep_until,
-		concat(servers, '\n')), text}
+		table.concat(servers, '\n')), text}
 end
 
 -- An error of one channel does not affect the others.
