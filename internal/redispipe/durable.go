@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -63,10 +64,15 @@ func (p *Pipe) durableTrip(to node, batch []*call) {
 	ctx, cancel := context.WithTimeout(context.Background(), p.opts.Timeout+p.opts.ReplicaTimeout)
 	defer cancel()
 	commands := makeCommands(ctx, batch, p.opts.MaxTargets)
+	p.sendNewSources(to, commands)
 	p.execDurable(ctx, to, commands)
 	if unknown := unknownScripts(commands); len(unknown) > 0 {
+		// The node has lost its scripts, and the first WAIT may have taken all the time.
+		ctx, cancel := context.WithTimeout(context.Background(), p.opts.Timeout+p.opts.ReplicaTimeout)
+		defer cancel()
 		p.execDurable(ctx, to, unknown)
 	}
+	p.setLoaded(to, commands)
 	var redirected []command
 	for _, c := range commands {
 		if p.misdirected(c) {
@@ -77,6 +83,45 @@ func (p *Pipe) durableTrip(to node, batch []*call) {
 	}
 	if len(redirected) > 0 {
 		go p.redirect(redirected) // takes a while; the lane goes on meanwhile
+	}
+}
+
+// loadedScript is a script that a node has run by its source.
+type loadedScript struct {
+	node   node
+	script *Script
+}
+
+// maxLoaded bounds Pipe.loaded. The nodes of a Cluster change.
+const maxLoaded = 1000
+
+// sendNewSources makes the first command of each script that to has not run yet send the source.
+// Otherwise a call would wait for a replica twice: the WAIT after a NOSCRIPT waits, too, if there
+// is no replica.
+func (p *Pipe) sendNewSources(to node, commands []command) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var sent []*Script
+	for _, c := range commands {
+		script := c.calls[0].script
+		if _, loaded := p.loaded[loadedScript{to, script}]; !loaded && !slices.Contains(sent, script) {
+			script.sendSource(c.cmd)
+			sent = append(sent, script)
+		}
+	}
+}
+
+// setLoaded records the scripts that to has run.
+func (p *Pipe) setLoaded(to node, commands []command) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.loaded) > maxLoaded {
+		clear(p.loaded)
+	}
+	for _, c := range commands {
+		if c.cmd.Err() == nil {
+			p.loaded[loadedScript{to, c.calls[0].script}] = struct{}{}
+		}
 	}
 }
 

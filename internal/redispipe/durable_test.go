@@ -70,8 +70,8 @@ func TestDurable(t *testing.T) {
 			t.Fatalf("the replica has %d, %v; want %d", n, err, want+1)
 		}
 	}
-	if sizes := seen.sizes(); len(sizes) != 51 || sizes[0] != 2 || sizes[1] != 2 {
-		t.Errorf("round trips of %v commands, want one resend with the source, and a WAIT in each", sizes)
+	if sizes := seen.sizes(); len(sizes) != 50 || sizes[0] != 2 || sizes[1] != 2 {
+		t.Errorf("round trips of %v commands, want a WAIT in each, and no resend", sizes)
 	}
 	until(p, func() bool { return len(p.durable) == 0 }) // the lane is deleted after its last reply
 }
@@ -88,6 +88,28 @@ func TestDurableWithoutReplica(t *testing.T) {
 				t.Errorf("%v, want the script's own error", err)
 			}
 		})
+	}
+}
+
+// TestDurableScriptIsNew checks that a call waits for a replica once if Redis does not know the
+// script yet, and that a call gets its value if Redis has lost the script and it waits twice.
+func TestDurableScriptIsNew(t *testing.T) {
+	seen := &trips{}
+	// Two waits take longer than Timeout and ReplicaTimeout.
+	p := New(redistest.Start(t).Client(t), Options{Timeout: 300 * time.Millisecond, ReplicaTimeout: 400 * time.Millisecond, Observe: seen.observe})
+	s := durable(t, count)
+	for i, trips := range []int{1, 2, 4} {
+		if i == 2 {
+			if err := p.client.ScriptFlush(t.Context()).Err(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if n, err := evalOne(t, p, s, "n"); n != int64(i+1) || !errors.Is(err, ErrNotReplicated) {
+			t.Errorf("call %d: %v, %v; want ErrNotReplicated", i, n, err)
+		}
+		if n := len(seen.sizes()); n != trips {
+			t.Errorf("call %d: %d round trips, want %d", i, n, trips)
+		}
 	}
 }
 

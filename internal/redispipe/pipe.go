@@ -38,9 +38,10 @@ type Pipe struct {
 	client redis.UniversalClient
 	opts   Options
 
-	mu      sync.Mutex // guards the lanes
+	mu      sync.Mutex // guards the fields below
 	plain   lane
 	durable map[node]*lane // without idle lanes
+	loaded  map[loadedScript]struct{}
 }
 
 // New returns a Pipe over client. The client must not retry by itself (MaxRetries -1): a script
@@ -54,7 +55,7 @@ func New(client redis.UniversalClient, opts Options) *Pipe {
 		opts.MaxTargets = 1
 	}
 	opts.ReplicaTimeout = cmp.Or(opts.ReplicaTimeout, time.Second)
-	return &Pipe{client: client, opts: opts, durable: make(map[node]*lane)}
+	return &Pipe{client: client, opts: opts, durable: make(map[node]*lane), loaded: make(map[loadedScript]struct{})}
 }
 
 // Do sends cmd in a shared round trip and returns after the reply. If ctx ends first, Do returns
