@@ -63,10 +63,13 @@ Examples
       clean up once, from cron
   janitor --redis redis://localhost:6379 --dead-letters --retry
       send the events again that the backend missed
+  janitor check --redis redis://localhost:6379
+      compare the records of all channel states, and print each difference with its channel;
+      it changes nothing
 
 Exit codes
-  0  a shutdown (SIGTERM or SIGINT), the end of --once or --dead-letters, or this help
-  1  a failure; the last line on stderr has the reason
+  0  a shutdown (SIGTERM or SIGINT), the end of --once, --dead-letters or check, or this help
+  1  a failure, or differences that check found; the last line on stderr has the reason
   2  the command line is wrong
 `,
 }

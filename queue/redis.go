@@ -33,6 +33,7 @@ var (
 	ackScript            = redispipe.MustScript(luaFiles, "ack")
 	updateStateScript    = redispipe.MustScript(luaFiles, "update_state", "append", "state_fields", "state_owners", "state_rare", "state_rules", "state_write")
 	stepStateScript      = redispipe.MustScript(luaFiles, "step_state", "append", "state_fields", "state_owners", "state_rare", "state_write")
+	checkStateScript     = redispipe.MustScript(luaFiles, "check_state")
 	readStateScript      = redispipe.MustScript(luaFiles, "read_state")
 	confirmChannelScript = redispipe.MustScript(luaFiles, "confirm_channel")
 	confirmClientScript  = redispipe.MustScript(luaFiles, "confirm_client")

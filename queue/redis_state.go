@@ -334,9 +334,13 @@ var globEscaper = strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`
 // StateChannels yields the channels that have a state, for the janitor: it steps each with Sweep. A
 // channel may come more than once. After an error the sequence ends.
 func (r *Redis) StateChannels(ctx context.Context) iter.Seq2[string, error] {
+	return r.channelsOf(ctx, "st_[no]_{*}") // a state has names, or owners that have ended
+}
+
+// channelsOf yields the channels of the keys that match a pattern.
+func (r *Redis) channelsOf(ctx context.Context, pattern string) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
-		// A state has names, or owners that have ended.
-		for key, err := range r.pipe.Keys(ctx, globEscaper.Replace(r.keys.prefix)+"st_[no]_{*}") {
+		for key, err := range r.pipe.Keys(ctx, globEscaper.Replace(r.keys.prefix)+pattern) {
 			if err != nil {
 				yield("", fmt.Errorf("list the channels with a state: %w", err))
 				return

@@ -267,6 +267,8 @@ func checkStateRecords(t testing.TB, rdb redis.UniversalClient, k keys, channel 
 			owned[owner+" "+name] = true
 		}
 	}
+	q := &Redis{pipe: redispipe.New(rdb, redispipe.Options{}), keys: k}
+	equal(t, "differences", fmt.Sprint(must(q.CheckState(t.Context(), channel))(t)), "[]")
 	equal(t, "names", len(names), len(records))
 	for _, name := range names {
 		if _, found := records[name]; !found {

@@ -26,6 +26,9 @@ import (
 func main() { os.Exit(run(os.Args[1:], os.Environ(), os.Stdout, os.Stderr)) }
 
 func run(args, environ []string, stdout, stderr io.Writer) int {
+	if len(args) > 0 && args[0] == "check" {
+		return runCheck(args[1:], environ, stdout, stderr)
+	}
 	settings, err := configs.LoadJanitor(args, environ)
 	if err == nil {
 		ctx, stop := setup.UntilSignal()

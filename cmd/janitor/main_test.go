@@ -10,9 +10,14 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/redis/go-redis/v9"
+
 	"switchboard/cmd/internal/proctest"
 	"switchboard/configs"
+	"switchboard/internal/redispipe"
 	"switchboard/internal/redistest"
+	"switchboard/internal/state"
+	"switchboard/queue"
 )
 
 var binary string
@@ -87,6 +92,37 @@ func TestOnce(t *testing.T) {
 	server.Kill()
 	if r := proctest.Run(t, environ, binary, "--once"); r.Code != 1 || !strings.HasPrefix(r.Stderr, "janitor: connect to Redis: ") {
 		t.Errorf("without Redis: %+v", r)
+	}
+}
+
+// TestCheck checks that janitor check prints the differences of a state, and changes nothing.
+func TestCheck(t *testing.T) {
+	server := redistest.Start(t)
+	client := server.Client(t)
+	q := queue.NewRedis(redispipe.New(client, redispipe.Options{}), queue.Options{Prefix: "t:"})
+	_, err := q.AppendChannel(t.Context(), queue.ChannelPush{Channel: "room:1", Update: &state.Update{
+		Ops: []state.Op{{Field: "a", Kind: state.Set, Value: []byte("1")}}, Writer: state.BackendHolder,
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	args := []string{"check", "--redis", server.URL(), "--prefix=t:"}
+	r := proctest.Run(t, nil, binary, args...)
+	if r.Code != 0 || r.Stdout != "" || !strings.Contains(r.Stderr, "the records of all states agree") {
+		t.Errorf("without differences: %+v", r)
+	}
+	if err := client.ZAdd(t.Context(), "t:st_n_{room:1}", redis.Z{Member: "b"}).Err(); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		r = proctest.Run(t, nil, binary, args...)
+		if r.Code != 1 || r.Stdout != "room:1: st_n_: b is there, and does not belong to a field\n" ||
+			!strings.Contains(r.Stderr, "janitor: check: states checked: 1, differences: 1") {
+			t.Errorf("with a difference: %+v", r)
+		}
+	}
+	if r := proctest.Run(t, nil, binary, "check", "--nothing"); r.Code != 2 {
+		t.Errorf("with an unknown flag: %+v", r)
 	}
 }
 
