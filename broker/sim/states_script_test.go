@@ -33,10 +33,13 @@ func playStates(t *testing.T, script func(w *world)) {
 func (w *world) follow(client string, n *node) *conn {
 	c := w.clients[client].dial(n)
 	w.runUntilIdle()
-	c.send(wire.Request{Type: wire.TypeSubscribe, Channel: "news", StateRequest: &wire.StateRequest{State: new(wire.Selector)}})
+	c.send(followNews)
 	w.runUntilIdle()
 	return c
 }
+
+// followNews subscribes to news with the state.
+var followNews = wire.Request{Type: wire.TypeSubscribe, Channel: "news", StateRequest: &wire.StateRequest{State: new(wire.Selector)}}
 
 // set publishes a field. If it is a member, the client then owns it.
 func (c *conn) set(field string) {
@@ -96,6 +99,39 @@ func TestLateUpdateOwnsNothing(t *testing.T) {
 			w.violate("the client has left, but the store has %s", describeFields(fields))
 		}
 	})
+}
+
+// TestFollowDuringChange subscribes a client with the state while an update, or the end of an
+// owner, is half executed. Either the change finds the server of the client, or the client's pages
+// have it.
+func TestFollowDuringChange(t *testing.T) {
+	for _, op := range []string{"UpdateChannel", "StepState"} {
+		for _, executions := range []int{1, 2} {
+			playStates(t, func(w *world) {
+				c := w.follow("ann/c1", w.nodes[0])
+				if op == "StepState" {
+					c.set("member/c1")
+					w.runUntilIdle()
+					c.unsubscribe("news")
+				} else {
+					c.set("turn")
+				}
+				change := w.runUntil(op)
+				for range executions { // the first writes, the second reads the servers
+					w.execute(change)
+				}
+				d := w.clients["ben/c2"].dial(w.nodes[1])
+				w.runUntil(op)
+				d.send(followNews)
+				w.runUntil(op)
+				w.executeAndAnswer(change)
+				w.runUntilIdle()
+				if last := w.model.channel("news").last(); d.subs["news"] == nil || d.subs["news"].cursor != last {
+					w.violate("%v does not have the last entry, %d", d, last)
+				}
+			})
+		}
+	}
 }
 
 // TestSilentSweepIsRead checks that subscribers learn of fields that the janitor removes before
