@@ -11,7 +11,7 @@ import (
 // Member is a client in the presence of a channel.
 type Member = wire.Member
 
-// Presence reports who has entered or left a channel, apart from this client.
+// Presence reports the other clients that have entered or left a channel.
 type Presence struct {
 	Channel string
 	Joined  []Member
