@@ -1,6 +1,10 @@
 package queue
 
-import "switchboard/internal/state"
+import (
+	"encoding/json"
+
+	"switchboard/internal/state"
+)
 
 // StepKind is what a StateStep does.
 type StepKind uint8
@@ -53,6 +57,19 @@ type StatePage struct {
 	// KeepUntil is when all fields end unless the state is written, Unix ms. -1 means never, and 0
 	// that there are no fields.
 	KeepUntil int64
+}
+
+// Show returns the fields that the filter shows, as one JSON object, and the cursor of the next
+// page. The cursor is before Next if the JSON would be longer than state.PageBytes.
+func (p *StatePage) Show(filter state.Filter) (fields json.RawMessage, next string) {
+	w := state.FieldsWriter{Filter: filter}
+	for i, f := range p.Fields {
+		shown := f.Show()
+		if !w.Add(f.Name, &shown) { // as JSON the fields are longer than the bytes that were read
+			return w.JSON(), p.Fields[i-1].Name
+		}
+	}
+	return w.JSON(), p.Next
 }
 
 // NamedField is a field and its name.

@@ -41,17 +41,8 @@ func (a api) channelState(w http.ResponseWriter, r *http.Request) {
 		a.writeError(w, outcome.Err)
 		return
 	}
-	page := outcome.Value
-	answer := stateAnswer{Channel: read.Channel, ID: &page.ID, Cursor: page.Next}
-	fields := state.FieldsWriter{Filter: backendFilter}
-	for i, f := range page.Fields {
-		if shown := f.Show(); !fields.Add(f.Name, &shown) {
-			answer.Cursor = page.Fields[i-1].Name
-			break
-		}
-	}
-	answer.Fields = fields.JSON()
-	writeJSON(w, http.StatusOK, answer)
+	fields, next := outcome.Value.Show(backendFilter)
+	writeJSON(w, http.StatusOK, stateAnswer{Channel: read.Channel, ID: &outcome.Value.ID, Fields: fields, Cursor: next})
 }
 
 // stateRead returns the read for a page.

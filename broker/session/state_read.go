@@ -34,12 +34,14 @@ func (s *Session) readState(req wire.Request) {
 		o := s.m.opts.Queue.ReadStates(s.m.storeContext(), []queue.StateRead{read})[0]
 		return o.Value, o.Err
 	}, func(page queue.StatePage, err error) {
-		e := wire.Event{Type: wire.TypeState, Ref: req.Ref, Channel: req.Channel, ID: &page.ID}
-		e.StateEvent = showPage(page, state.Filter{State: true, Prefix: prefix})
+		fields, next := page.Show(state.Filter{State: true, Prefix: prefix})
 		if err == nil {
-			s.chargeMessages(kib(len(e.Fields)))
+			s.chargeMessages(kib(len(fields)))
 		}
-		s.answer(e, err)
+		s.answer(wire.Event{
+			Type: wire.TypeState, Ref: req.Ref, Channel: req.Channel, ID: &page.ID,
+			StateEvent: &wire.StateEvent{Fields: fields, Cursor: next},
+		}, err)
 	})
 }
 
@@ -59,18 +61,4 @@ func (s *Session) checkReadState(req wire.Request, prefix string) error {
 		return wire.Errorf(wire.BadRequest, "cursor: no earlier page returned it")
 	}
 	return nil
-}
-
-// showPage returns what the filter shows of a page, with the cursor of the next one.
-func showPage(page queue.StatePage, filter state.Filter) *wire.StateEvent {
-	w := state.FieldsWriter{Filter: filter}
-	next := page.Next
-	for i, f := range page.Fields {
-		shown := f.Show()
-		if !w.Add(f.Name, &shown) { // as JSON the fields are longer than the bytes that were read
-			next = page.Fields[i-1].Name
-			break
-		}
-	}
-	return &wire.StateEvent{Fields: w.JSON(), Cursor: next}
 }
