@@ -111,14 +111,14 @@ func (a api) history(w http.ResponseWriter, r *http.Request) {
 		a.writeError(w, err)
 		return
 	}
-	messages := make([]historyRow, 0, len(page.Messages))
+	messages := make([]wire.Stored, 0, len(page.Messages))
 	for _, m := range page.Messages {
 		if _, _, lost := queue.Loss(m.Data); lost {
 			page.Complete = false
 			continue
 		}
-		if row, ok := newHistoryRow(m); ok {
-			messages = append(messages, row)
+		if stored, ok := toStored(m); ok {
+			messages = append(messages, stored)
 		}
 	}
 	writeJSON(w, http.StatusOK, map[string]any{

@@ -157,21 +157,15 @@ func showNamed(names []string, fields []queue.NamedField) json.RawMessage {
 	return w.JSON()
 }
 
-// historyRow is a message in the history of a channel, with the changes of fields.
-type historyRow struct {
-	ID   int64           `json:"id"`
-	Data json.RawMessage `json:"data,omitempty"`
-	*wire.StateEvent
-}
-
-// newHistoryRow returns the row of a message. ok is false for an entry that cannot be decoded.
-func newHistoryRow(m queue.Message) (row historyRow, ok bool) {
+// toStored returns a message in the history of a channel, with its changes of fields. ok is false
+// for an entry that cannot be decoded.
+func toStored(m queue.Message) (stored wire.Stored, ok bool) {
 	if !state.IsEntry(m.Data) {
-		return historyRow{ID: m.ID, Data: m.Data}, true
+		return wire.Stored{ID: m.ID, Data: m.Data}, true
 	}
 	entry, err := state.DecodeEntry(m.Data)
 	if err != nil {
-		return historyRow{}, false
+		return wire.Stored{}, false
 	}
-	return historyRow{m.ID, entry.Data, entry.Show(backendFilter)}, true
+	return wire.Stored{ID: m.ID, Data: entry.Data, StateEvent: entry.Show(backendFilter)}, true
 }
