@@ -51,8 +51,13 @@ func (s *Subscription) SetFilter(filter state.Filter) error {
 	return nil
 }
 
-// Filter returns what s sees of the state.
-func (s *Subscription) Filter() state.Filter { return s.Channel.filter(s.filter) }
+// Filter returns what s sees of the state. An ended subscription sees nothing.
+func (s *Subscription) Filter() state.Filter {
+	if !s.Active() {
+		return state.Filter{}
+	}
+	return s.Channel.filter(s.filter)
+}
 
 // hold stops the delivery until Start.
 func (s *Subscription) hold() {

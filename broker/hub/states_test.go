@@ -315,6 +315,29 @@ func TestSetFilter(t *testing.T) {
 	}
 }
 
+// TestFilterAfterTheEnd checks that an ended subscription sees nothing of the state: its subscriber
+// may ask in Gap, after a failed write has ended the connection.
+func TestFilterAfterTheEnd(t *testing.T) {
+	s := newHarness(t, queue.Options{ChannelCap: 1})
+	r, sub := s.read(everything, nil)
+	filter := everything
+	r.gap = func(sub *Subscription) (hold bool) {
+		s.Unsubscribe(sub)
+		filter = sub.Filter()
+		return true
+	}
+	r.backlogged = true
+	for range maxTailMessages + 1 {
+		s.update(true, state.Update{Ops: []state.Op{set("x")}})
+	}
+	s.settle()
+	s.do(func() { r.backlogged = false; sub.Resume() })
+	s.settle()
+	if filter != (state.Filter{}) || sub.Active() {
+		t.Errorf("the filter is %+v, active %v", filter, sub.Active())
+	}
+}
+
 // TestMalformedEntry checks that an entry that cannot be decoded is skipped.
 func TestMalformedEntry(t *testing.T) {
 	s := newHarness(t, queue.Options{})
