@@ -118,26 +118,35 @@ func (p *publisher) post(ctx context.Context, broker string, requests []pushRequ
 }
 
 func (p *publisher) call(ctx context.Context, broker, path string, body, into any) error {
-	encoded, err := json.Marshal(body)
+	status, text, err := p.roundTrip(ctx, broker, path, body)
 	if err != nil {
 		return err
 	}
+	if status != http.StatusOK {
+		return refusal{status}
+	}
+	return json.Unmarshal(text, into)
+}
+
+// roundTrip posts a body as JSON and returns the answer. The error is errNoAnswer if no answer
+// arrived.
+func (p *publisher) roundTrip(ctx context.Context, broker, path string, body any) (status int, text []byte, err error) {
+	encoded, err := json.Marshal(body)
+	if err != nil {
+		return 0, nil, err
+	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+broker+path, bytes.NewReader(encoded))
 	if err != nil {
-		return err
+		return 0, nil, err
 	}
 	req.Header.Set("Content-Type", "application/json")
 	resp, err := p.http.Do(req)
 	if err != nil {
-		return errNoAnswer
+		return 0, nil, errNoAnswer
 	}
 	defer resp.Body.Close()
-	text, err := io.ReadAll(resp.Body)
-	if err != nil {
-		return errNoAnswer
+	if text, err = io.ReadAll(resp.Body); err != nil {
+		return 0, nil, errNoAnswer
 	}
-	if resp.StatusCode != http.StatusOK {
-		return refusal{resp.StatusCode}
-	}
-	return json.Unmarshal(text, into)
+	return resp.StatusCode, text, nil
 }

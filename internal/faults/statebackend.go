@@ -1,12 +1,8 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
-	"io"
-	"net/http"
 	"time"
 
 	"switchboard/internal/state"
@@ -93,25 +89,12 @@ func parseShownFields(text json.RawMessage) (map[string]*state.Shown, error) {
 	return state.ParseFields(text)
 }
 
-// post makes a push. The error is errNoAnswer if no answer arrived.
+// post makes a push, which may be refused. The error is errNoAnswer if no answer arrived, or none
+// in JSON.
 func (b *stateBackend) post(ctx context.Context, broker string, body map[string]any) (answer updateAnswer, err error) {
-	encoded, err := json.Marshal(body)
-	if err != nil {
-		return answer, err
+	_, text, err := b.publisher.roundTrip(ctx, broker, "/v1/push", body)
+	if err == nil && json.Unmarshal(text, &answer) != nil {
+		err = errNoAnswer
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+broker+"/v1/push", bytes.NewReader(encoded))
-	if err != nil {
-		return answer, err
-	}
-	req.Header.Set("Content-Type", "application/json")
-	resp, err := b.publisher.http.Do(req)
-	if err != nil {
-		return answer, errNoAnswer
-	}
-	defer resp.Body.Close()
-	text, err := io.ReadAll(resp.Body)
-	if err != nil || json.Unmarshal(text, &answer) != nil {
-		return answer, errors.Join(errNoAnswer, err)
-	}
-	return answer, nil
+	return answer, err
 }

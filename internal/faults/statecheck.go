@@ -51,9 +51,9 @@ func (tb *testbed) awaitStates(ctx context.Context, s scale) error {
 
 // newStateCheck returns the check of this scenario.
 func (tb *testbed) newStateCheck() *stateCheck {
-	c := &stateCheck{journal: tb.state, found: evidence{}, forgets: tb.scenario.forgets, outage: tb.journal.outages().WithoutPush, victim: tb.victimID}
+	c := &stateCheck{journal: tb.state, found: evidence{}, outage: tb.journal.outages().WithoutPush, victim: tb.victimID}
 	faultBegan, faultEnded := tb.journal.faultAt.Add(-2*tb.times.Beat), tb.state.faultEnded
-	c.judged = func(from, to time.Time) bool { return !c.forgets || to.Before(faultBegan) || from.After(faultEnded) }
+	c.judged = func(from, to time.Time) bool { return !tb.scenario.forgets || to.Before(faultBegan) || from.After(faultEnded) }
 	return c
 }
 
@@ -159,7 +159,7 @@ func (tb *testbed) compareStates(ctx context.Context, s scale) (d stateDifferenc
 	tb.state.update(func() {
 		for _, call := range tb.state.calls {
 			for client, s := range tb.state.subscribers {
-				if call.id != 0 && s.channel == call.channel && !s.readyAt.IsZero() && s.readyAt.Before(call.firstTry) && !s.declared(call.id, call.ended) {
+				if call.id != 0 && s.missed(call) {
 					d.missed = append(d.missed, client)
 				}
 			}

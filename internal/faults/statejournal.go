@@ -157,6 +157,11 @@ func (j *stateJournal) ownersDie(at time.Time) {
 	})
 }
 
+// missed reports whether the subscriber must have received an accepted update, and did not.
+func (s *stateSubscriber) missed(call updateCall) bool {
+	return s.channel == call.channel && !s.readyAt.IsZero() && s.readyAt.Before(call.firstTry) && !s.declared(call.id, call.ended)
+}
+
 // declared reports whether the subscriber received a change, or the fields after it, or a gap that
 // declares that it is missing.
 func (s *stateSubscriber) declared(id int64, accepted time.Time) bool {

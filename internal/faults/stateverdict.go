@@ -51,7 +51,6 @@ type stateCheck struct {
 	journal *stateJournal
 	counts  stateCounts
 	found   evidence
-	forgets bool          // Redis loses its last writes under the fault
 	outage  time.Duration // longest time without an accepted push
 	victim  string        // id of the server that the fault hits, which may seem dead to the others
 	// judged reports whether the log shows what the state was at all times between two. Not if Redis
@@ -89,7 +88,7 @@ func (c *stateCheck) checkChannel(channel string, entries []state.Logged) {
 // checkDeclared counts the subscribers that missed a change.
 func (c *stateCheck) checkDeclared(call updateCall) {
 	for client, s := range c.journal.subscribers {
-		if s.channel != call.channel || s.readyAt.IsZero() || !s.readyAt.Before(call.firstTry) || s.declared(call.id, call.ended) {
+		if !s.missed(call) {
 			continue
 		}
 		c.counts.MissedChanges++
@@ -103,7 +102,7 @@ func (c *stateCheck) replay(channel string, entries []state.Logged) *stateLog {
 	l := &stateLog{channel: channel, ids: map[int64]bool{}, versions: map[string][]version{}}
 	calls := map[int64]updateCall{}
 	for _, call := range c.journal.calls {
-		if call.channel == channel && call.id != 0 && call.ended.Sub(call.began) >= 0 {
+		if call.channel == channel && call.id != 0 {
 			calls[call.id] = call
 		}
 	}
@@ -111,12 +110,11 @@ func (c *stateCheck) replay(channel string, entries []state.Logged) *stateLog {
 	for _, logged := range entries {
 		before := maps.Clone(m.Fields)
 		c.checkEnds(channel, logged, before)
-		ended := state.NewMap(0)
-		ended.Fields = maps.Clone(before)
-		ended.Apply(logged.ID, &state.Entry{Cleared: logged.Entry.Cleared, Gone: logged.Entry.Gone})
 		m.Apply(logged.ID, logged.Entry)
 		if call, found := calls[logged.ID]; found {
-			c.checkAccepted(call, ended.Fields, m.Fields)
+			live := &state.Map{Fields: maps.Clone(before)}
+			live.Apply(logged.ID, &state.Entry{Cleared: logged.Entry.Cleared, Gone: logged.Entry.Gone})
+			c.checkAccepted(call, live.Fields, m.Fields)
 		}
 		for _, fault := range overLimits(m.Fields, countSeats(before)) {
 			c.counts.Oversold++
