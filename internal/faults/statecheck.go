@@ -53,7 +53,9 @@ func (tb *testbed) awaitStates(ctx context.Context, s scale) error {
 func (tb *testbed) newStateCheck() *stateCheck {
 	c := &stateCheck{journal: tb.state, found: evidence{}, outage: tb.journal.outages().WithoutPush, victim: tb.victimID}
 	faultBegan, faultEnded := tb.journal.faultAt.Add(-2*tb.times.Beat), tb.state.faultEnded
-	c.judged = func(from, to time.Time) bool { return !tb.scenario.forgets || to.Before(faultBegan) || from.After(faultEnded) }
+	c.judged = func(from, to time.Time) bool {
+		return !tb.scenario.forgets || to.Before(faultBegan) || from.After(faultEnded)
+	}
 	return c
 }
 
