@@ -20,21 +20,42 @@ type access struct {
 	tokens     atomic.Pointer[auth.Tokens]
 	namespaces atomic.Pointer[namespace.Set]
 
+	reserved []namespace.Rule // of the extensions
+
 	pushRate   limit.Rate                                         // of each API key
 	pushLimits atomic.Pointer[map[auth.KeyID]*limit.SharedBucket] // by API key; nil if pushRate is unlimited
 }
 
 func newAccess(o AccessOptions, pushRate int) *access {
 	a := &access{pushRate: limit.PerSecond(pushRate)}
-	a.replace(o)
+	_ = a.replace(o) // there are no reserved namespaces yet
 	return a
 }
 
-func (a *access) replace(o AccessOptions) {
+// replace replaces the rules. If it returns an error, nothing has changed.
+func (a *access) replace(o AccessOptions) error {
+	namespaces, err := o.Rules().With(a.reserved)
+	if err != nil {
+		return fmt.Errorf("namespaces: %w", err)
+	}
 	a.keys.Store(&o.Keys)
 	a.tokens.Store(o.Tokens)
-	a.namespaces.Store(o.Rules())
+	a.namespaces.Store(namespaces)
 	a.replacePushLimits(o.Keys)
+	return nil
+}
+
+// reserve adds the namespaces of extensions to those of the options.
+func (a *access) reserve(kinds []ChannelKind) error {
+	for _, k := range kinds {
+		a.reserved = append(a.reserved, k.Rule)
+	}
+	namespaces, err := a.namespaces.Load().With(a.reserved)
+	if err != nil {
+		return fmt.Errorf("namespaces: %w", err)
+	}
+	a.namespaces.Store(namespaces)
+	return nil
 }
 
 // replacePushLimits gives each API key a rate limiter. A key that had one keeps it.
@@ -90,7 +111,9 @@ func (b *Broker) Reload(o AccessOptions) error {
 			return err
 		}
 	}
-	b.access.replace(o)
+	if err := b.access.replace(o); err != nil {
+		return err
+	}
 	b.sessions.Recheck()
 	return nil
 }

@@ -40,6 +40,8 @@ type Broker struct {
 	selfTest *selfTest
 	metrics  *metrics
 
+	extensions []Extension
+
 	draining   atomic.Bool
 	background sync.WaitGroup // goroutines that Run waits for at the end
 }
@@ -70,6 +72,9 @@ func New(opts Options) (*Broker, error) {
 	b.pusher = b.newPusher()
 	b.states = b.newSnapshots()
 	b.presence = b.newPresence(loops)
+	if err := b.newExtensions(); err != nil {
+		return nil, err
+	}
 	b.sessions = b.newSessions(loops)
 	b.selfTest = newSelfTest(b)
 	return b, nil

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"switchboard/broker/peer"
+	"switchboard/internal/wire"
 )
 
 // The calls between servers, by their names on the links.
@@ -14,6 +15,7 @@ const (
 	callCount      = "count"      // count the subscribers of channels
 	callDisconnect = "disconnect" // disconnect a client
 	callReply      = "reply"      // deliver a reply to a client
+	callEnd        = "end"        // end a client's subscription
 )
 
 // callTimeout bounds a call to another server while a backend waits for it.
@@ -24,6 +26,14 @@ type replyCall struct {
 	Client string          `json:"client"`
 	Ref    int64           `json:"ref"`
 	Data   json.RawMessage `json:"data"`
+}
+
+// endCall is the body of callEnd.
+type endCall struct {
+	Client  string         `json:"client"`
+	Channel string         `json:"channel"`
+	Code    wire.ErrorCode `json:"code"` // Code and Message are the reason for the client
+	Message string         `json:"message"`
 }
 
 // handleCalls registers the handlers of the calls from other servers.
@@ -42,6 +52,11 @@ func (b *Broker) handleCalls(links *peer.Links) {
 		var r replyCall
 		err := json.Unmarshal(body, &r)
 		return err == nil && b.sessions.Reply(r.Client, r.Ref, r.Data), err
+	})
+	links.HandleCall(callEnd, func(_ context.Context, body json.RawMessage) (any, error) {
+		var e endCall
+		err := json.Unmarshal(body, &e)
+		return err == nil && b.sessions.Unsubscribe(e.Client, e.Channel, &wire.Error{Code: e.Code, Message: e.Message}), err
 	})
 }
 
@@ -103,6 +118,19 @@ func (b *Broker) Reply(ctx context.Context, server, client string, ref int64, da
 	}
 	err = b.call(ctx, server, callReply, replyCall{client, ref, data}, &found)
 	return found, err
+}
+
+// endSubscription ends a client's subscription on the given server, and tells the client why.
+func (b *Broker) endSubscription(ctx context.Context, server string, e endCall) error {
+	if server == b.ID() {
+		b.sessions.Unsubscribe(e.Client, e.Channel, &wire.Error{Code: e.Code, Message: e.Message})
+		return nil
+	}
+	if !b.Live(server) {
+		return nil
+	}
+	var found bool
+	return b.call(ctx, server, callEnd, e, &found)
 }
 
 // call calls another server. Without a shared store there is no other server, and call leaves out

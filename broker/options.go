@@ -34,6 +34,9 @@ type Options struct {
 	Timing   TimingOptions
 	Runtime  RuntimeOptions
 
+	// Extensions make the systems that stand on the broker. Zero means none.
+	Extensions []func(*Host) (Extension, error)
+
 	// Logger receives the log. Zero means no log.
 	Logger zerolog.Logger
 	// Registerer collects the metrics for /metrics. Zero means a new registry.

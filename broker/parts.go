@@ -105,7 +105,7 @@ func (b *Broker) newSessions(loops []*loop.Loop) *session.Manager {
 		Hub: b.hub, Pool: b.pool, Loops: loops, Registry: o.Store.Registry, Queue: o.Store.Queue,
 		ServerID: b.ID, Publish: b.publish, StepStates: b.pusher.StepStates, Snapshots: b.states, Presence: b.presence,
 		Access: session.Access{Namespaces: b.access.namespaces.Load, Anonymous: o.Access.Anonymous},
-		Hooks:  b.hooks.forSessions(),
+		Hooks:  b.hooks.forSessions(), Authorizer: b.authorizer(),
 		Limits: session.Limits{
 			Message: o.Limits.MessageBytes, Channels: o.Limits.Channels, NewChannels: o.Limits.NewChannels,
 			MessageRate: o.Limits.MessageRate, ByteRate: o.Limits.ByteRate, Fields: o.Limits.fields(),

@@ -80,6 +80,7 @@ func (b *Broker) startParts(ctx context.Context, parts *errgroup.Group, servers 
 	parts.Go(func() error { return b.fetchTokenKeys(ctx) })
 	parts.Go(func() error { return b.beatLoop(ctx) })
 	parts.Go(func() error { return b.tickLoop(ctx) })
+	parts.Go(func() error { return b.runExtensions(ctx) })
 }
 
 // shutdown drains the clients, unbinds them and ends the calls under way, while the parts still

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -63,8 +64,8 @@ type Cluster interface {
 	Reply(ctx context.Context, server, client string, ref int64, data json.RawMessage) (bool, error)
 }
 
-// Options configures an API. All fields but Fields, Rejected, Authenticated, AfterPush,
-// WriteTimeout and Logger are required.
+// Options configures an API. All fields but Fields, Rejected, Calls, AllowOrigin,
+// Authenticated, AfterPush, WriteTimeout and Logger are required.
 type Options struct {
 	Pusher   Pusher
 	Registry Registry
@@ -78,11 +79,16 @@ type Options struct {
 	Authorize func(authorization, scope string) (*limit.SharedBucket, error)
 	// Rejected is called for each call that Authorize refuses, with one of the Rejected constants and
 	// the caller's address. The address is empty for a call to Push. Nil means no call.
-	Rejected   func(reason, address string)
-	Namespaces func() *namespace.Set // the current ones
-	MaxMessage int                   // bytes of one payload
-	MaxBatch   int                   // pushes of one batch, and targets of one push
-	MaxTargets int                   // of all pushes of one call
+	Rejected func(reason, address string)
+	// Calls are the calls of extensions.
+	Calls []Call
+	// AllowOrigin reports whether a page of the origin may make public calls to the host. Nil means
+	// that no page may.
+	AllowOrigin func(origin, host string) bool
+	Namespaces  func() *namespace.Set // the current ones
+	MaxMessage  int                   // bytes of one payload
+	MaxBatch    int                   // pushes of one batch, and targets of one push
+	MaxTargets  int                   // of all pushes of one call
 	// NotifyAfter allows the field notify_after of a push.
 	NotifyAfter bool
 	// CountPush counts one target of a push: its kind and the error code, or "ok".
@@ -115,8 +121,17 @@ func New(opts Options) *API {
 	a := api{opts}
 	mux := http.NewServeMux()
 	patterns := http.NewServeMux() // mux without the pattern "/", for notFound
+	public := map[string]bool{}    // paths with a handler for preflight requests
 	for _, e := range a.endpoints() {
-		mux.HandleFunc(e.pattern, a.authorized(e))
+		handle := a.authorized(e)
+		if e.public {
+			handle = a.public(e)
+			if _, path, _ := strings.Cut(e.pattern, " "); !public[path] {
+				public[path] = true
+				mux.HandleFunc("OPTIONS "+path, a.preflight())
+			}
+		}
+		mux.HandleFunc(e.pattern, handle)
 		patterns.HandleFunc(e.pattern, func(http.ResponseWriter, *http.Request) {})
 	}
 	mux.HandleFunc("/", a.authorized(endpoint{handle: a.notFound(patterns)}))
@@ -128,37 +143,35 @@ func New(opts Options) *API {
 type endpoint struct {
 	pattern string
 	scope   string // "" for any key
+	public  bool   // no key is needed
 	handle  http.HandlerFunc
 	push    pushFunc
 }
 
-// The scopes of API keys.
-const (
-	scopePush  = "push"  // calls that send messages to clients
-	scopeRead  = "read"  // calls that read
-	scopeAdmin = "admin" // calls that disconnect clients
-)
-
-// endpoints returns all calls of /v1.
+// endpoints returns all calls of /v1, with those of the extensions.
 func (a api) endpoints() []endpoint {
-	return []endpoint{
-		{"POST " + PathPush, scopePush, nil, a.push},
-		{"POST " + PathBatch, scopePush, nil, a.batch},
-		{"POST /v1/notify", scopePush, a.notify, nil},
-		{"POST /v1/reply", scopePush, a.reply, nil},
-		{"GET /v1/channels", scopeRead, a.channels, nil},
-		{"GET /v1/channels/{channel}", scopeRead, a.channel, nil},
-		{"GET /v1/channels/{channel}/history", scopeRead, a.history, nil},
-		{"GET /v1/channels/{channel}/presence", scopeRead, a.presence, nil},
-		{"GET /v1/channels/{channel}/state", scopeRead, a.channelState, nil},
-		{"POST /v1/state/query", scopeRead, a.queryStates, nil},
-		{"GET /v1/users/{user}", scopeRead, a.user, nil},
-		{"POST /v1/users/query", scopeRead, a.query, nil},
-		{"GET /v1/servers", scopeRead, a.servers, nil},
-		{"POST /v1/users/{user}/disconnect", scopeAdmin, a.disconnectUser, nil},
-		{"POST /v1/clients/{client}/disconnect", scopeAdmin, a.disconnectClient, nil}, // {client}: alice%2Fphone
-		{"POST /v1/clients/{user}/{client}/disconnect", scopeAdmin, a.disconnectClient, nil},
+	list := []endpoint{
+		{pattern: "POST " + PathPush, scope: ScopePush, push: a.push},
+		{pattern: "POST " + PathBatch, scope: ScopePush, push: a.batch},
+		{pattern: "POST /v1/notify", scope: ScopePush, handle: a.notify},
+		{pattern: "POST /v1/reply", scope: ScopePush, handle: a.reply},
+		{pattern: "GET /v1/channels", scope: ScopeRead, handle: a.channels},
+		{pattern: "GET /v1/channels/{channel}", scope: ScopeRead, handle: a.channel},
+		{pattern: "GET /v1/channels/{channel}/history", scope: ScopeRead, handle: a.history},
+		{pattern: "GET /v1/channels/{channel}/presence", scope: ScopeRead, handle: a.presence},
+		{pattern: "GET /v1/channels/{channel}/state", scope: ScopeRead, handle: a.channelState},
+		{pattern: "POST /v1/state/query", scope: ScopeRead, handle: a.queryStates},
+		{pattern: "GET /v1/users/{user}", scope: ScopeRead, handle: a.user},
+		{pattern: "POST /v1/users/query", scope: ScopeRead, handle: a.query},
+		{pattern: "GET /v1/servers", scope: ScopeRead, handle: a.servers},
+		{pattern: "POST /v1/users/{user}/disconnect", scope: ScopeAdmin, handle: a.disconnectUser},
+		{pattern: "POST /v1/clients/{client}/disconnect", scope: ScopeAdmin, handle: a.disconnectClient}, // {client}: alice%2Fphone
+		{pattern: "POST /v1/clients/{user}/{client}/disconnect", scope: ScopeAdmin, handle: a.disconnectClient},
 	}
+	for _, c := range a.Calls {
+		list = append(list, a.endpoint(c))
+	}
+	return list
 }
 
 // authorized returns a handler that checks the API key and then serves e.

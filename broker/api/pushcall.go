@@ -21,7 +21,7 @@ const (
 // the value of the header Authorization, and text is the body. Push does not keep text. The
 // answer's body is appended to dst, or newly allocated.
 func (a *API) Push(path, authorization string, text, dst []byte) Answer {
-	rate, err := a.Authorize(authorization, scopePush)
+	rate, err := a.Authorize(authorization, ScopePush)
 	if err != nil {
 		a.rejected(err, authorization, "")
 		return a.errorAnswer(err)

@@ -38,7 +38,7 @@ func (s *Set) DecideField(subject Subject, channel, field string) (allowed bool,
 		return false, channelReason.text(r, channel)
 	}
 	label := r.label
-	if m.Rule != nil && s.Configured() {
+	if m.Rule != nil && r != s.defaultRule {
 		label += ", fields " + m.Rule.Pattern
 	}
 	switch reason {

@@ -2,6 +2,7 @@ package namespace
 
 import (
 	"fmt"
+	"maps"
 	"strings"
 
 	"switchboard/internal/wire"
@@ -22,7 +23,7 @@ type Set struct {
 	exact       map[string]*Rule
 	prefixes    map[string]*Rule // by the name without * or {user}
 	longest     int              // bytes of the longest prefix
-	defaultRule *Rule            // applies to every channel; nil if namespaces are configured
+	defaultRule *Rule            // applies to every other channel; nil if namespaces are configured
 }
 
 // New returns the set of rules. The error names the invalid rule.
@@ -44,6 +45,31 @@ func New(rules []Rule) (*Set, error) {
 		s.longest = max(s.longest, len(r.prefix))
 	}
 	return s, nil
+}
+
+// With returns the set of these namespaces and more. The error names a rule that is invalid, or
+// that matches the same channels as another one.
+func (s *Set) With(rules []Rule) (*Set, error) {
+	if len(rules) == 0 {
+		return s, nil
+	}
+	more, err := New(rules)
+	if err != nil {
+		return nil, err
+	}
+	all := &Set{
+		exact: maps.Clone(s.exact), prefixes: maps.Clone(s.prefixes),
+		longest: max(s.longest, more.longest), defaultRule: s.defaultRule,
+	}
+	for _, m := range []struct{ into, from map[string]*Rule }{{all.exact, more.exact}, {all.prefixes, more.prefixes}} {
+		for name, rule := range m.from {
+			if other := m.into[name]; other != nil {
+				return nil, fmt.Errorf("%s and %s match the same channels", other.Name, rule.Name)
+			}
+			m.into[name] = rule
+		}
+	}
+	return all, nil
 }
 
 // Open returns the set of a broker without keys and namespaces. It allows everything.
@@ -70,7 +96,7 @@ func withoutNamespaces(label string, read, publish Access) *Set {
 	if err := r.prepareFields(); err != nil {
 		panic(err) // the pattern is a constant
 	}
-	return &Set{defaultRule: r}
+	return &Set{exact: map[string]*Rule{}, prefixes: map[string]*Rule{}, defaultRule: r}
 }
 
 // Configured reports whether there are namespaces, instead of the default of Open or Keyed.
@@ -78,12 +104,6 @@ func (s *Set) Configured() bool { return s.defaultRule == nil }
 
 // For returns the rule of a channel, or nil if the channel is closed.
 func (s *Set) For(channel string) *Rule {
-	if s.defaultRule != nil {
-		if wire.IsSystem(channel) {
-			return nil
-		}
-		return s.defaultRule
-	}
 	if r := s.exact[channel]; r != nil {
 		return r
 	}
@@ -100,6 +120,9 @@ func (s *Set) For(channel string) *Rule {
 	}
 	if wire.IsSystem(channel) {
 		return nil
+	}
+	if s.defaultRule != nil {
+		return s.defaultRule
 	}
 	return s.prefixes[""]
 }
@@ -182,9 +205,9 @@ func (s *Set) resolve(channel string) (reason, *Rule) {
 		return systemChannel, nil
 	case r == nil:
 		return noNamespace, nil
-	case s.defaultRule == nil && strings.Contains(channel, "*"):
+	case r != s.defaultRule && strings.Contains(channel, "*"):
 		return isPatternName, r
-	case s.defaultRule == nil && r.kind != kindExact && len(channel) == len(r.prefix):
+	case r != s.defaultRule && r.kind != kindExact && len(channel) == len(r.prefix):
 		return prefixOnly, r
 	}
 	return byRule, r

@@ -105,6 +105,9 @@ func (s *Session) checkHistory(req wire.Request) (filter state.Filter, err error
 	if err = checkChannel(req); err == nil {
 		err = perms.check(namespace.History, req.Channel)
 	}
+	if err == nil {
+		err = s.checkSubscribed(req.Channel)
+	}
 	if selector := selectorOf(req); err == nil && selector != nil {
 		if err = perms.checkState(req.Channel, selector.Prefix); err == nil {
 			filter = perms.filter(req.Channel, selector.Prefix)

@@ -40,12 +40,15 @@ type Options struct {
 	// Presence tracks which clients are in which channel. Nil disables it.
 	Presence *presence.Presence
 
-	Access   Access
-	Hooks    Hooks
-	Requests Requests
-	Limits   Limits
-	Timing   Timing
-	Notify   Notify
+	Access Access
+	Hooks  Hooks
+	// Authorizer returns the function that decides about subscribes to a channel, next to Hooks. It
+	// returns nil if the access rules decide. Nil means that they always do.
+	Authorizer func(channel string) Authorizer
+	Requests   Requests
+	Limits     Limits
+	Timing     Timing
+	Notify     Notify
 
 	Logger  zerolog.Logger // Silent when zero. Payloads and tokens are never logged.
 	Metrics Metrics

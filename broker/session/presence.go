@@ -64,6 +64,9 @@ func (s *Session) presence(req wire.Request) {
 	if err == nil {
 		err = s.permissions().check(namespace.Presence, req.Channel)
 	}
+	if err == nil {
+		err = s.checkSubscribed(req.Channel)
+	}
 	switch {
 	case err != nil:
 	case s.m.opts.Presence == nil:

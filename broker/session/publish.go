@@ -19,6 +19,9 @@ func (s *Session) publish(req wire.Request) {
 	if err == nil {
 		err = s.permissions().check(namespace.Publish, req.Channel)
 	}
+	if err == nil {
+		err = s.checkSubscribed(req.Channel)
+	}
 	var data []byte
 	if err == nil {
 		rule := s.m.opts.Access.Namespaces().For(req.Channel)

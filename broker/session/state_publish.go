@@ -14,6 +14,9 @@ import (
 // publishChange handles a publish that changes the state of the channel.
 func (s *Session) publishChange(req wire.Request) {
 	err := checkChannel(req)
+	if err == nil {
+		err = s.checkSubscribed(req.Channel)
+	}
 	var update *state.Update
 	if err == nil {
 		update, err = s.buildUpdate(req)

@@ -50,6 +50,9 @@ func (s *Session) checkReadState(req wire.Request, prefix string) error {
 	if err == nil {
 		err = s.permissions().checkState(req.Channel, prefix)
 	}
+	if err == nil {
+		err = s.checkSubscribed(req.Channel)
+	}
 	switch {
 	case err != nil:
 		return err

@@ -38,12 +38,17 @@ func (s *Session) subscribe(req wire.Request) {
 	}
 	recentOnly := s.permissions().recentOnly(req.Channel, req.After)
 	q := s.question(s.m.opts.Hooks.Subscribe, hook.Subscribe, req.Channel)
-	if !recentOnly && !req.Presence && q == nil && s.trySubscribe(req) {
+	authorize := s.authorizer(req.Channel)
+	if !recentOnly && !req.Presence && q == nil && authorize == nil && s.trySubscribe(req) {
 		return
 	}
+	client, user := s.client, s.user()
 	o := s.beginOwnership(req)
 	callIn(s.m.opts.poolFor(q), s, func() (acquired, error) {
 		err := s.m.opts.Hooks.askSubscribe(q)
+		if err == nil && authorize != nil {
+			err = authorize(s.m.storeContext(), client, user, req.Channel)
+		}
 		var a acquired
 		if err == nil {
 			a, err = acquire(s.m.storeContext(), &s.m.opts, req, recentOnly)

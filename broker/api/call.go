@@ -1,0 +1,86 @@
+package api
+
+import (
+	"net/http"
+
+	"switchboard/internal/wire"
+)
+
+// Call is an HTTP call of an extension.
+type Call struct {
+	// Pattern is the pattern of an http.ServeMux with a method and a path under /v1, such as
+	// "GET /v1/rooms/{room}".
+	Pattern string
+	// Scope is the scope that the API key needs: ScopePush, ScopeRead or ScopeAdmin. "" means any key.
+	Scope string
+	// Public opens the call to callers without an API key. The call itself must bound what they may
+	// do.
+	Public bool
+	// Handle returns the answer, which is encoded as JSON. The errors are those of all calls, see
+	// Answer: *wire.Error, *wire.DetailedError, *state.Refusal, or an error of the store. A body is
+	// read with [DecodeBody].
+	Handle func(r *http.Request) (any, error)
+}
+
+// The scopes of API keys.
+const (
+	ScopePush  = "push"  // calls that send messages to clients or change states
+	ScopeRead  = "read"  // calls that read
+	ScopeAdmin = "admin" // calls that disconnect clients or change accounts
+)
+
+// DecodeBody decodes the body of a request into v. Unknown members and text after the object are
+// errors.
+func DecodeBody(r *http.Request, v any) error { return decodeBody(r.Body, v) }
+
+// QueryInt returns a number of the query string, or fallback if it is absent.
+func QueryInt(r *http.Request, name string, fallback, lowest, highest int64) (int64, error) {
+	return queryInt(r, name, fallback, lowest, highest)
+}
+
+// PathName returns the name in the path of a request, such as a user. The error says why it is not
+// valid.
+func PathName(r *http.Request, kind string) (string, error) { return pathName(r, kind) }
+
+// endpoint returns the call as an endpoint of the API.
+func (a api) endpoint(c Call) endpoint {
+	return endpoint{pattern: c.Pattern, scope: c.Scope, public: c.Public, handle: func(w http.ResponseWriter, r *http.Request) {
+		v, err := c.Handle(r)
+		if err != nil {
+			a.writeError(w, err)
+			return
+		}
+		writeJSON(w, http.StatusOK, v)
+	}}
+}
+
+// public returns a handler that serves e without an API key. Pages of other origins may call it if
+// their origin is allowed, as the CORS protocol says (Fetch Standard §3.3).
+func (a api) public(e endpoint) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Add("Vary", "Origin")
+		if origin := r.Header.Get("Origin"); origin != "" {
+			if a.AllowOrigin == nil || !a.AllowOrigin(origin, r.Host) {
+				a.writeError(w, wire.Errorf(wire.Forbidden, "origin %.200s is not allowed", origin))
+				return
+			}
+			w.Header().Set("Access-Control-Allow-Origin", origin)
+		}
+		r.Body = http.MaxBytesReader(w, r.Body, maxPublicBody)
+		e.handle(w, r)
+	}
+}
+
+// maxPublicBody is the most bytes of the body of a call without an API key.
+const maxPublicBody = 16 << 10
+
+// preflight answers a CORS preflight request for a public call.
+func (a api) preflight() http.HandlerFunc {
+	return a.public(endpoint{handle: func(w http.ResponseWriter, _ *http.Request) {
+		h := w.Header()
+		h.Set("Access-Control-Allow-Methods", "GET, POST, PUT, PATCH, DELETE")
+		h.Set("Access-Control-Allow-Headers", "Authorization, Content-Type")
+		h.Set("Access-Control-Max-Age", "7200") // seconds
+		w.WriteHeader(http.StatusNoContent)
+	}})
+}

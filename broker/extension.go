@@ -1,0 +1,114 @@
+package broker
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/sync/errgroup"
+
+	"switchboard/broker/api"
+	"switchboard/broker/namespace"
+	"switchboard/broker/session"
+)
+
+// Extension is a system that stands on the broker and runs in its process, such as rooms. It adds
+// request methods for clients, HTTP calls for backends, and channels of its own.
+type Extension struct {
+	// Name names the extension in errors and in the log.
+	Name string
+	// Calls are HTTP calls under /v1.
+	Calls []api.Call
+	// Channels are the channels of the extension. No namespace of AccessOptions may have them.
+	Channels []ChannelKind
+	// Run does the work that no call causes, until ctx ends. Nil means that there is none.
+	Run func(ctx context.Context) error
+	// Metrics are registered at Options.Registerer.
+	Metrics []prometheus.Collector
+}
+
+// ChannelKind is all channels with a prefix.
+type ChannelKind struct {
+	// Rule is the namespace of the channels. Its name is a prefix and *, such as room:*.
+	Rule namespace.Rule
+	// Authorize decides whether a client that the rule allows may subscribe. Reads without a
+	// subscription, of messages, fields or members, are then refused. Nil means that the rule decides.
+	Authorize session.Authorizer
+}
+
+// newExtensions makes the extensions of the options.
+func (b *Broker) newExtensions() error {
+	host := &Host{b}
+	for _, create := range b.opts.Extensions {
+		e, err := create(host)
+		if err != nil {
+			return err
+		}
+		for _, c := range e.Metrics {
+			if err := b.opts.Registerer.Register(c); err != nil {
+				return fmt.Errorf("%s: %w", e.Name, err)
+			}
+		}
+		b.extensions = append(b.extensions, e)
+	}
+	return b.access.reserve(b.channelKinds())
+}
+
+// channelKinds returns the channels of all extensions.
+func (b *Broker) channelKinds() (kinds []ChannelKind) {
+	for _, e := range b.extensions {
+		kinds = append(kinds, e.Channels...)
+	}
+	return kinds
+}
+
+// calls returns the HTTP calls of all extensions.
+func (b *Broker) calls() (all []api.Call) {
+	for _, e := range b.extensions {
+		all = append(all, e.Calls...)
+	}
+	return all
+}
+
+// authorizer returns session.Options.Authorizer.
+func (b *Broker) authorizer() func(channel string) session.Authorizer {
+	type kind struct {
+		prefix    string
+		authorize session.Authorizer
+	}
+	var list []kind
+	for _, k := range b.channelKinds() {
+		if k.Authorize != nil {
+			list = append(list, kind{strings.TrimSuffix(k.Rule.Name, "*"), k.Authorize})
+		}
+	}
+	if len(list) == 0 {
+		return nil
+	}
+	return func(channel string) session.Authorizer {
+		i := slices.IndexFunc(list, func(k kind) bool { return strings.HasPrefix(channel, k.prefix) })
+		if i < 0 {
+			return nil
+		}
+		return list[i].authorize
+	}
+}
+
+// runExtensions runs the extensions until ctx ends.
+func (b *Broker) runExtensions(ctx context.Context) error {
+	group, ctx := errgroup.WithContext(ctx)
+	for _, e := range b.extensions {
+		if e.Run == nil {
+			continue
+		}
+		group.Go(func() error {
+			if err := e.Run(ctx); err != nil && ctx.Err() == nil {
+				return fmt.Errorf("%s: %w", e.Name, err)
+			}
+			return nil
+		})
+	}
+	return group.Wait()
+}

@@ -1,0 +1,123 @@
+package broker
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"switchboard/broker/delivery"
+	"switchboard/internal/state"
+	"switchboard/internal/wire"
+	"switchboard/queue"
+	"switchboard/registry"
+)
+
+// Host is what the broker offers to its extensions.
+type Host struct {
+	b *Broker
+}
+
+// ChangeOptions are options of Host.Change.
+type ChangeOptions struct {
+	// Key is the idempotency key. Zero means none.
+	Key string
+	// Durable waits until a replica has the change, see delivery.Payload.
+	Durable bool
+}
+
+// Change changes the state of a channel and notifies the subscribers. The update carries no
+// permissions: its conditions, claims and limits are all that is checked. If it is refused, the
+// error is a *state.Refusal. With queue.ErrNotReplicated the result is valid.
+func (h *Host) Change(ctx context.Context, channel string, u *state.Update, o ChangeOptions) (delivery.ChannelResult, error) {
+	return h.b.pusher.ToChannel(ctx, channel, delivery.Payload{Update: u, Key: o.Key, Durable: o.Durable})
+}
+
+// Push sends data to a channel without a change of its state.
+func (h *Host) Push(ctx context.Context, channel string, data []byte, o ChangeOptions) (delivery.ChannelResult, error) {
+	return h.b.pusher.ToChannel(ctx, channel, delivery.Payload{Data: data, Key: o.Key, Durable: o.Durable})
+}
+
+// ReadStates reads parts of the states of channels, in one round trip.
+func (h *Host) ReadStates(ctx context.Context, reads []queue.StateRead) []queue.Outcome[queue.StatePage] {
+	return h.b.opts.Store.Queue.ReadStates(ctx, reads)
+}
+
+// ReadState reads the named fields of one channel. Absent fields are not in the map.
+func (h *Host) ReadState(ctx context.Context, channel string, names ...string) (map[string]*state.Field, error) {
+	o := h.ReadStates(ctx, []queue.StateRead{{Channel: channel, Fields: names}})[0]
+	fields := make(map[string]*state.Field, len(o.Value.Fields))
+	for _, f := range o.Value.Fields {
+		fields[f.Name] = f.Field
+	}
+	return fields, o.Err
+}
+
+// ReadGroup reads all fields of a channel whose names begin with prefix, ordered by name.
+func (h *Host) ReadGroup(ctx context.Context, channel, prefix string) ([]queue.NamedField, error) {
+	var list []queue.NamedField
+	read := queue.StateRead{Channel: channel, Prefix: prefix, Bytes: state.PageBytes}
+	for {
+		o := h.ReadStates(ctx, []queue.StateRead{read})[0]
+		list = append(list, o.Value.Fields...)
+		if read.Cursor = o.Value.Next; o.Err != nil || read.Cursor == "" {
+			return list, o.Err
+		}
+	}
+}
+
+// History returns the messages of a channel after an id, oldest first, at most limit.
+func (h *Host) History(ctx context.Context, channel string, after int64, limit int) (queue.Page, error) {
+	return h.b.opts.Store.Queue.ReadChannel(ctx, channel, after, limit)
+}
+
+// User returns the connections of a user.
+func (h *Host) User(ctx context.Context, user string) ([]registry.Binding, error) {
+	return h.b.opts.Store.Registry.User(ctx, user)
+}
+
+// Unsubscribe ends the subscription of each of the user's clients to a channel. The clients receive
+// `unsubscribed` with why.
+func (h *Host) Unsubscribe(ctx context.Context, user, channel string, why *wire.Error) error {
+	bindings, err := h.User(ctx, user)
+	for _, c := range bindings {
+		err = errors.Join(err, h.UnsubscribeClient(ctx, c.Server, c.Client, channel, why))
+	}
+	return err
+}
+
+// UnsubscribeClient ends the subscription of a client on the given server. It does nothing if the
+// server is not live.
+func (h *Host) UnsubscribeClient(ctx context.Context, server, client, channel string, why *wire.Error) error {
+	return h.b.endSubscription(ctx, server, endCall{client, channel, why.Code, why.Message})
+}
+
+// Disconnect closes the connections of all of the user's clients.
+func (h *Host) Disconnect(ctx context.Context, user string) error {
+	bindings, err := h.User(ctx, user)
+	for _, c := range bindings {
+		if h.b.Live(c.Server) {
+			_, e := h.b.Disconnect(ctx, c.Server, c.Client)
+			err = errors.Join(err, e)
+		}
+	}
+	return err
+}
+
+// Client returns the queue's record of a client. ok is false if it is unknown.
+func (h *Host) Client(ctx context.Context, client string) (c queue.Client, ok bool, err error) {
+	return h.b.opts.Store.Queue.Client(ctx, client)
+}
+
+// Live reports whether a server is live.
+func (h *Host) Live(server string) bool { return h.b.Live(server) }
+
+// ServerID returns the current id of this server.
+func (h *Host) ServerID() string { return h.b.ID() }
+
+// Now returns the current time. Rules about time are decided by the store's clock, not by this one.
+func (h *Host) Now() time.Time { return time.Now() }
+
+// Logger returns the broker's log.
+func (h *Host) Logger() zerolog.Logger { return h.b.log }
