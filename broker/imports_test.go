@@ -38,7 +38,7 @@ var mayImport = map[string][]string{
 	"bench/report":          {},
 	"bench/suite":           {"internal/proc", "internal/redistest", "bench/*"},
 	"configs":               {"broker", "broker/auth", "broker/hook", "internal/backend", "internal/certfile", "broker/limit", "broker/namespace", "registry", "queue", "janitor", "events", "webhook"},
-	"broker":                {"internal/wire", "internal/certfile", "internal/latency", "internal/loglimit", "registry", "queue", "broker/*"},
+	"broker":                {"internal/state", "internal/wire", "internal/certfile", "internal/latency", "internal/loglimit", "registry", "queue", "broker/*"},
 	"broker/dialect":        {"internal/state", "internal/wire"},
 	"broker/dialect/native": {"internal/payload", "internal/wire", "broker/dialect"},
 	"broker/dialect/sse":    {"internal/wire", "broker/dialect", "broker/dialect/native"},

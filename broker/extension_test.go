@@ -1,0 +1,181 @@
+package broker_test
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+
+	"switchboard/broker"
+	"switchboard/broker/api"
+	"switchboard/broker/namespace"
+	"switchboard/internal/state"
+	"switchboard/internal/wire"
+	"switchboard/queue"
+)
+
+// club is an extension whose channels only members may use. A member has the field m/<user>.
+type club struct{ *broker.Host }
+
+func newClub(h *broker.Host) (broker.Extension, error) {
+	c := club{h}
+	return broker.Extension{
+		Name: "club",
+		Calls: []api.Call{
+			{Pattern: "PUT /v1/clubs/{club}/members/{user}", Scope: api.ScopePush, Handle: c.admit},
+			{Pattern: "GET /v1/clubs/{club}", Public: true, Handle: c.members},
+		},
+		Channels: []broker.ChannelKind{{
+			Rule: namespace.Rule{
+				Name: "club:*", Subscribe: namespace.Users, State: namespace.Users, History: namespace.Users, Publish: namespace.Users,
+			},
+			Authorize: c.authorize,
+		}},
+	}, nil
+}
+
+func (c club) authorize(ctx context.Context, _, user, channel string) error {
+	fields, err := c.ReadState(ctx, channel, "m/"+user)
+	if err == nil && len(fields) == 0 {
+		err = wire.Errorf(wire.Forbidden, "channel %s: not a member", channel)
+	}
+	return err
+}
+
+func (c club) admit(r *http.Request) (any, error) {
+	user, err := api.PathName(r, "user")
+	if err != nil {
+		return nil, err
+	}
+	u := &state.Update{Ops: []state.Op{{Field: "m/" + user, Kind: state.Set, Value: []byte("true")}}, Writer: state.BackendHolder}
+	done, err := c.Change(r.Context(), "club:"+r.PathValue("club"), u, broker.ChangeOptions{})
+	return map[string]int64{"id": done.ID}, err
+}
+
+func (c club) members(r *http.Request) (any, error) {
+	list, err := c.ReadGroup(r.Context(), "club:"+r.PathValue("club"), "m/")
+	return map[string]int{"members": len(list)}, err
+}
+
+// TestExtension checks an extension over memory and Redis: calls with and without a key, channels
+// with an authorizer, and the end of a subscription on another server.
+func TestExtension(t *testing.T) {
+	for name, open := range map[string]func(*testing.T) []instance{
+		"memory": func(t *testing.T) []instance {
+			i := start(t, memoryStore(queue.Options{}), withClub)
+			return []instance{i, i}
+		},
+		"redis": func(t *testing.T) []instance {
+			s, _ := redisStore(t, shared.Client(t), testBeat)
+			list := []instance{start(t, s, withClub), start(t, s, withClub)}
+			for _, i := range list {
+				i.awaitReady(t, http.StatusOK)
+			}
+			return list
+		},
+	} {
+		t.Run(name, func(t *testing.T) { testExtension(t, open(t)) })
+	}
+}
+
+func withClub(o *broker.Options) {
+	o.Extensions = []func(*broker.Host) (broker.Extension, error){newClub, hostOf(o)}
+}
+
+// hosts are the hosts of the brokers that a test has made.
+var hosts = map[string]*broker.Host{}
+
+func hostOf(o *broker.Options) func(*broker.Host) (broker.Extension, error) {
+	return func(h *broker.Host) (broker.Extension, error) {
+		hosts[o.Name] = h
+		return broker.Extension{Name: "host"}, nil
+	}
+}
+
+func testExtension(t *testing.T, list []instance) {
+	amy, bob := dialLines(t, net.Dialer{}, list[0].TCP), dialLines(t, net.Dialer{}, list[0].TCP)
+	amy.connect("phone", "amy")
+	bob.connect("phone", "bob")
+	if status, body := list[1].call(t, "PUT", "/v1/clubs/chess/members/amy", ""); status != http.StatusOK {
+		t.Fatalf("%d %v", status, body)
+	}
+	amy.subscribe("club:chess")
+	for _, request := range []string{
+		`{"type":"subscribe","channel":"club:chess","ref":3}`,
+		`{"type":"history","channel":"club:chess","ref":3}`,
+		`{"type":"state","channel":"club:chess","ref":3}`,
+		`{"type":"publish","channel":"club:chess","data":1,"ref":3}`,
+	} {
+		bob.send("%s", request)
+		bob.expect(object{"type": "error", "code": "forbidden", "ref": 3})
+	}
+	amy.send(`{"type":"publish","channel":"club:chess","data":1,"ref":3}`)
+	for got := ""; got != "published"; {
+		got = amy.receive()["type"].(string)
+	}
+	why := wire.Errorf(wire.Forbidden, "the club is closed")
+	if err := hosts["b"].Unsubscribe(t.Context(), "amy", "club:chess", why); err != nil {
+		t.Fatal(err)
+	}
+	for got := (object{}); got["type"] != "unsubscribed"; got = amy.receive() {
+		if got["code"] != nil {
+			t.Fatalf("received %v", got)
+		}
+	}
+}
+
+// TestPublicCall checks a call without an API key: other calls need one, and only pages of allowed
+// origins may make it.
+func TestPublicCall(t *testing.T) {
+	i := start(t, memoryStore(queue.Options{}), func(o *broker.Options) {
+		withClub(o)
+		o.Access.Keys = keys(t, keyOne)
+		o.Access.Origins.Patterns = []string{"https://app.example.com"}
+	})
+	if status, _ := i.call(t, "PUT", "/v1/clubs/chess/members/amy", ""); status != http.StatusUnauthorized {
+		t.Errorf("a call without a key: %d", status)
+	}
+	for origin, want := range map[string]int{"": 200, "https://app.example.com": 200, "https://evil.example.com": 403} {
+		for _, method := range []string{"GET", "OPTIONS"} {
+			req, err := http.NewRequestWithContext(t.Context(), method, "http://"+i.HTTP+"/v1/clubs/chess", nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if origin != "" {
+				req.Header.Set("Origin", origin)
+			}
+			resp, err := http.DefaultClient.Do(req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_ = resp.Body.Close()
+			if method == "OPTIONS" && want == 200 {
+				want = http.StatusNoContent
+			}
+			if got := resp.Header.Get("Access-Control-Allow-Origin"); resp.StatusCode != want || want != 403 && got != origin {
+				t.Errorf("%s from %q: %d, allowed for %q", method, origin, resp.StatusCode, got)
+			}
+		}
+	}
+}
+
+// TestExtensionErrors checks the extensions that New refuses.
+func TestExtensionErrors(t *testing.T) {
+	bad := errors.New("the disk is full")
+	for want, o := range map[string]broker.Options{
+		"the disk is full": {Extensions: []func(*broker.Host) (broker.Extension, error){
+			func(*broker.Host) (broker.Extension, error) { return broker.Extension{}, bad },
+		}},
+		"club:* and club:* match the same channels": {
+			Extensions: []func(*broker.Host) (broker.Extension, error){newClub, newClub},
+		},
+	} {
+		s := memoryStore(queue.Options{})
+		o.Store = broker.StoreOptions{Registry: s.registry, Queue: s.queue}
+		if _, err := broker.New(o); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("New returned %v, want %s", err, want)
+		}
+	}
+}
