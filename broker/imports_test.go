@@ -25,6 +25,7 @@ var mayImport = map[string][]string{
 	"internal/faults":       {"client", "internal/keytable", "internal/proc", "internal/redistest", "internal/redisurl", "internal/ssetest", "internal/state", "internal/wire"},
 	"registry":              {"internal/redispipe"},
 	"queue":                 {"internal/redispipe", "internal/state"},
+	"kit/index":             {"internal/redispipe"},
 	"webhook":               {"internal/backend"},              // backends import it
 	"events":                {"internal/redispipe", "webhook"}, // webhook defines the meaning of the answers
 	"events/recording":      {"registry", "queue", "events"},

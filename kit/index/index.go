@@ -1,0 +1,130 @@
+package index
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Index is the lists of one kind of documents. [Redis] and [Memory] implement it.
+type Index interface {
+	// Put stores cards. A card is ignored if the stored one has a higher version, or if the id was
+	// removed with a higher version within TombstoneAge.
+	Put(ctx context.Context, cards ...Card) error
+	// Get returns the cards with the ids, in their order. An unknown id has a zero Card.
+	Get(ctx context.Context, ids ...string) ([]Card, error)
+	// List returns a page of a list. A list that does not exist is empty.
+	List(ctx context.Context, q Query) (Page, error)
+	// Count returns the number of cards in each list.
+	Count(ctx context.Context, lists ...string) ([]int, error)
+	// Schedule makes the ids due after a time, or earlier if they are due earlier. The time must be
+	// shorter than the leases of Take: a longer one is lost if the id is leased, since the caller of
+	// Done says when the id is due next.
+	Schedule(ctx context.Context, in time.Duration, ids ...string) error
+	// Take leases up to n due ids to the caller. An id that is not done within the lease is due again.
+	Take(ctx context.Context, n int, lease time.Duration) ([]Task, error)
+	// Done makes the id of the task due again after next, or removes it from the due list if next is
+	// 0. It does nothing if the id was scheduled or taken again.
+	Done(ctx context.Context, t Task, next time.Duration) error
+	// Sweep forgets removed ids that are older than TombstoneAge, at most n.
+	Sweep(ctx context.Context, n int) error
+}
+
+// Card is the entry of a document in an index.
+type Card struct {
+	ID string
+	// Version is the id of the channel's message that the card includes.
+	Version int64
+	// Lists are the lists of the card, with its score in each. A card without lists is removed.
+	Lists map[string]int64
+	// Data is what readers of the list receive, JSON.
+	Data []byte
+}
+
+// MaxScore is the highest score; the lowest is 0. Redis stores such scores exactly.
+const MaxScore = 1<<53 - 1
+
+// TombstoneAge is how long a removed id is remembered.
+const TombstoneAge = time.Hour
+
+// Query selects a page of a list.
+type Query struct {
+	List string
+	// Min and Max bound the scores. A zero Max means no upper bound.
+	Min, Max int64
+	// Descending lists the highest score first.
+	Descending bool
+	// Cursor is the Next of the previous page, or "".
+	Cursor string
+	// Limit is the most cards of the page. Zero means 100.
+	Limit int
+}
+
+// Page is a part of a list.
+type Page struct {
+	Cards []Card // Lists has only the list of the query
+	Next  string // the cursor of the next page, or "" if there is none
+}
+
+// Task is a due id that was leased to a caller.
+type Task struct {
+	ID    string
+	lease int64 // its end, Unix ms; it identifies the lease
+}
+
+// ErrBadCursor means that no page returned the cursor.
+var ErrBadCursor = errors.New("index: no earlier page returned this cursor")
+
+const defaultLimit = 100
+
+// position is a place in a list: cards are ordered by score, then by id.
+type position struct {
+	score int64
+	id    string
+}
+
+func (p position) cursor() string { return strconv.FormatInt(p.score, 10) + ":" + p.id }
+
+func parseCursor(text string) (position, error) {
+	score, id, found := strings.Cut(text, ":")
+	n, err := strconv.ParseInt(score, 10, 64)
+	if !found || err != nil || n < 0 || n > MaxScore {
+		return position{}, ErrBadCursor
+	}
+	return position{n, id}, nil
+}
+
+// withDefaults returns the query with all bounds set.
+func (q Query) withDefaults() Query {
+	if q.Max == 0 {
+		q.Max = math.MaxInt64
+	}
+	q.Min, q.Max = max(q.Min, 0), min(q.Max, MaxScore)
+	if q.Limit <= 0 {
+		q.Limit = defaultLimit
+	}
+	return q
+}
+
+var listName = regexp.MustCompile(`^[^\s{}]{1,200}$`)
+
+// check returns an error if a card cannot be stored.
+func (c *Card) check() error {
+	if c.ID == "" || strings.ContainsAny(c.ID, "\n") {
+		return fmt.Errorf("index: %q is not an id", c.ID)
+	}
+	for list, score := range c.Lists {
+		if !listName.MatchString(list) {
+			return fmt.Errorf("index: card %s: %q is not the name of a list", c.ID, list)
+		}
+		if score < 0 || score > MaxScore {
+			return fmt.Errorf("index: card %s: list %s: score %d is out of bounds", c.ID, list, score)
+		}
+	}
+	return nil
+}

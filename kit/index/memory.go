@@ -1,0 +1,227 @@
+package index
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/tidwall/btree"
+)
+
+var _ Index = (*Memory)(nil)
+
+// Memory is an [Index] in this process.
+type Memory struct {
+	mu      sync.Mutex // guards the fields below
+	cards   map[string]Card
+	lists   map[string]*btree.BTreeG[position]
+	due     map[string]int64 // Unix ms
+	order   btree.BTreeG[position]
+	removed map[string]tombstone
+}
+
+type tombstone struct {
+	version int64
+	at      time.Time
+}
+
+func before(a, b position) bool {
+	return cmp.Or(cmp.Compare(a.score, b.score), strings.Compare(a.id, b.id)) < 0
+}
+
+// NewMemory returns an empty index.
+func NewMemory() *Memory {
+	return &Memory{
+		cards: map[string]Card{}, lists: map[string]*btree.BTreeG[position]{},
+		due: map[string]int64{}, order: *btree.NewBTreeG(before), removed: map[string]tombstone{},
+	}
+}
+
+// Put implements Index.
+func (m *Memory) Put(_ context.Context, cards ...Card) error {
+	for i := range cards {
+		if err := cards[i].check(); err != nil {
+			return err
+		}
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, c := range cards {
+		m.putLocked(c)
+	}
+	return nil
+}
+
+func (m *Memory) putLocked(c Card) {
+	old := m.cards[c.ID]
+	if c.Version < max(old.Version, m.removed[c.ID].version) {
+		return
+	}
+	for list, score := range old.Lists {
+		if tree := m.lists[list]; tree != nil {
+			if tree.Delete(position{score, c.ID}); tree.Len() == 0 {
+				delete(m.lists, list)
+			}
+		}
+	}
+	delete(m.removed, c.ID)
+	if len(c.Lists) == 0 {
+		delete(m.cards, c.ID)
+		m.removed[c.ID] = tombstone{c.Version, time.Now()}
+		return
+	}
+	c.Lists, c.Data = maps.Clone(c.Lists), slices.Clone(c.Data)
+	m.cards[c.ID] = c
+	for list, score := range c.Lists {
+		if m.lists[list] == nil {
+			m.lists[list] = btree.NewBTreeG(before)
+		}
+		m.lists[list].Set(position{score, c.ID})
+	}
+}
+
+// Get implements Index.
+func (m *Memory) Get(_ context.Context, ids ...string) ([]Card, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	cards := make([]Card, len(ids))
+	for i, id := range ids {
+		cards[i] = m.cards[id]
+		cards[i].Lists = maps.Clone(cards[i].Lists)
+	}
+	return cards, nil
+}
+
+// List implements Index.
+func (m *Memory) List(_ context.Context, q Query) (page Page, err error) {
+	q = q.withDefaults()
+	from := position{q.Min, ""}
+	if q.Descending {
+		from = position{q.Max, "\xff"}
+	}
+	if q.Cursor != "" {
+		if from, err = parseCursor(q.Cursor); err != nil {
+			return page, err
+		}
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	tree := m.lists[q.List]
+	if tree == nil {
+		return page, nil
+	}
+	var last position
+	visit := func(p position) bool {
+		if q.Cursor != "" && p == from {
+			return true
+		}
+		if p.score < q.Min || p.score > q.Max {
+			return false
+		}
+		if len(page.Cards) == q.Limit {
+			page.Next = last.cursor()
+			return false
+		}
+		last = p
+		c := m.cards[p.id]
+		c.Lists = map[string]int64{q.List: p.score}
+		page.Cards = append(page.Cards, c)
+		return true
+	}
+	if q.Descending {
+		tree.Descend(from, visit)
+	} else {
+		tree.Ascend(from, visit)
+	}
+	return page, nil
+}
+
+// Count implements Index.
+func (m *Memory) Count(_ context.Context, lists ...string) ([]int, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	counts := make([]int, len(lists))
+	for i, list := range lists {
+		if tree := m.lists[list]; tree != nil {
+			counts[i] = tree.Len()
+		}
+	}
+	return counts, nil
+}
+
+// Schedule implements Index.
+func (m *Memory) Schedule(_ context.Context, in time.Duration, ids ...string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	at := time.Now().Add(in).UnixMilli()
+	for _, id := range ids {
+		if due, found := m.due[id]; !found || at < due {
+			m.setDueLocked(id, at)
+		}
+	}
+	return nil
+}
+
+func (m *Memory) setDueLocked(id string, at int64) {
+	if due, found := m.due[id]; found {
+		m.order.Delete(position{due, id})
+	}
+	m.due[id] = at
+	m.order.Set(position{at, id})
+}
+
+// Take implements Index.
+func (m *Memory) Take(_ context.Context, n int, lease time.Duration) ([]Task, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	now := time.Now()
+	end := now.Add(lease).UnixMilli()
+	var tasks []Task
+	m.order.Scan(func(p position) bool {
+		if p.score > now.UnixMilli() || len(tasks) == n {
+			return false
+		}
+		tasks = append(tasks, Task{p.id, end})
+		return true
+	})
+	for _, t := range tasks {
+		m.setDueLocked(t.ID, end)
+	}
+	return tasks, nil
+}
+
+// Done implements Index.
+func (m *Memory) Done(_ context.Context, t Task, next time.Duration) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	due, found := m.due[t.ID]
+	switch {
+	case !found || due != t.lease:
+	case next > 0:
+		m.setDueLocked(t.ID, time.Now().Add(next).UnixMilli())
+	default:
+		delete(m.due, t.ID)
+		m.order.Delete(position{due, t.ID})
+	}
+	return nil
+}
+
+// Sweep implements Index.
+func (m *Memory) Sweep(_ context.Context, n int) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for id, t := range m.removed {
+		if n == 0 {
+			break
+		}
+		if time.Since(t.at) > TombstoneAge {
+			delete(m.removed, id)
+			n--
+		}
+	}
+	return nil
+}

@@ -1,0 +1,224 @@
+package index
+
+import (
+	"context"
+	"embed"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"switchboard/internal/redispipe"
+)
+
+//go:embed lua/*.lua
+var luaFiles embed.FS
+
+var (
+	putScript      = redispipe.MustScript(luaFiles, "put")
+	getScript      = redispipe.MustScript(luaFiles, "get")
+	listScript     = redispipe.MustScript(luaFiles, "list")
+	countScript    = redispipe.MustScript(luaFiles, "count")
+	scheduleScript = redispipe.MustScript(luaFiles, "schedule")
+	takeScript     = redispipe.MustScript(luaFiles, "take")
+	doneScript     = redispipe.MustScript(luaFiles, "done")
+	sweepScript    = redispipe.MustScript(luaFiles, "sweep")
+)
+
+var _ Index = (*Redis)(nil)
+
+// Redis is an [Index] that processes share. Each call is one script in the index's slot.
+type Redis struct {
+	pipe *redispipe.Pipe
+	// The names of the keys. lists is the prefix of those of the lists.
+	cards, due, removed, lists string
+}
+
+// NewRedis returns the index with a name. prefix is the prefix of all keys.
+func NewRedis(pipe *redispipe.Pipe, prefix, name string) *Redis {
+	tag := "{" + name + "}"
+	return &Redis{pipe, prefix + "ix_" + tag, prefix + "ix_d_" + tag, prefix + "ix_t_" + tag, prefix + "ix_l_" + tag + ":"}
+}
+
+// Put implements Index.
+func (r *Redis) Put(ctx context.Context, cards ...Card) error {
+	var args []any
+	for i := range cards {
+		c := &cards[i]
+		if err := c.check(); err != nil {
+			return err
+		}
+		// The lists are written in order, so that equal cards have equal records.
+		var lists []string
+		for list, score := range c.Lists {
+			lists = append(lists, list+" "+strconv.FormatInt(score, 10))
+		}
+		slices.Sort(lists)
+		args = append(args, c.ID, c.Version, strings.Join(lists, "\n"), c.Data)
+	}
+	_, err := r.pipe.Eval(ctx, putScript, []string{r.cards, r.removed, r.lists}, args...)
+	return err
+}
+
+// Get implements Index.
+func (r *Redis) Get(ctx context.Context, ids ...string) ([]Card, error) {
+	reply, err := r.strings(ctx, getScript, []string{r.cards}, toArgs(ids)...)
+	if err != nil {
+		return nil, err
+	}
+	cards := make([]Card, len(ids))
+	for i, record := range reply {
+		if record == "" {
+			continue
+		}
+		if cards[i], err = parseRecord(ids[i], record); err != nil {
+			return nil, err
+		}
+	}
+	return cards, nil
+}
+
+// parseRecord parses a stored card: the version, the number of lists, one line for each list, and
+// the data.
+func parseRecord(id, record string) (Card, error) {
+	bad := func() (Card, error) { return Card{}, fmt.Errorf("index: the record of %s is malformed", id) }
+	c := Card{ID: id, Lists: map[string]int64{}}
+	version, rest, _ := strings.Cut(record, "\n")
+	lists, rest, _ := strings.Cut(rest, "\n")
+	n, err := strconv.Atoi(lists)
+	if err != nil {
+		return bad()
+	}
+	if c.Version, err = strconv.ParseInt(version, 10, 64); err != nil {
+		return bad()
+	}
+	for range n {
+		var line string
+		line, rest, _ = strings.Cut(rest, "\n")
+		list, score, _ := strings.Cut(line, " ")
+		if c.Lists[list], err = strconv.ParseInt(score, 10, 64); err != nil {
+			return bad()
+		}
+	}
+	c.Data = []byte(rest)
+	return c, nil
+}
+
+// List implements Index.
+func (r *Redis) List(ctx context.Context, q Query) (page Page, err error) {
+	q = q.withDefaults()
+	low, high, after, descending := q.Min, q.Max, "", 0
+	if q.Cursor != "" {
+		from, err := parseCursor(q.Cursor)
+		if err != nil {
+			return page, err
+		}
+		if after = from.id; q.Descending {
+			high = min(high, from.score)
+		} else {
+			low = max(low, from.score)
+		}
+	}
+	if q.Descending {
+		descending = 1
+	}
+	reply, err := r.strings(ctx, listScript, []string{r.cards, r.lists}, q.List, low, high, descending, q.Cursor, after, q.Limit+1)
+	if err != nil {
+		return page, err
+	}
+	for i := 0; i+2 < len(reply); i += 3 {
+		id, record := reply[i], reply[i+2]
+		score, err := strconv.ParseFloat(reply[i+1], 64)
+		if err != nil {
+			return page, fmt.Errorf("index: list %s: %s has the score %q", q.List, id, reply[i+1])
+		}
+		if len(page.Cards) == q.Limit {
+			last := page.Cards[q.Limit-1]
+			page.Next = position{last.Lists[q.List], last.ID}.cursor()
+			break
+		}
+		c, err := parseRecord(id, record)
+		if err != nil {
+			return page, err
+		}
+		c.Lists = map[string]int64{q.List: int64(score)}
+		page.Cards = append(page.Cards, c)
+	}
+	return page, nil
+}
+
+// Count implements Index.
+func (r *Redis) Count(ctx context.Context, lists ...string) ([]int, error) {
+	reply, err := r.pipe.Eval(ctx, countScript, []string{r.lists}, toArgs(lists)...)
+	if err != nil {
+		return nil, err
+	}
+	list, _ := reply.([]any)
+	counts := make([]int, len(lists))
+	for i := range min(len(list), len(counts)) {
+		n, _ := list[i].(int64)
+		counts[i] = int(n)
+	}
+	return counts, nil
+}
+
+// Schedule implements Index.
+func (r *Redis) Schedule(ctx context.Context, in time.Duration, ids ...string) error {
+	_, err := r.pipe.Eval(ctx, scheduleScript, []string{r.due}, append([]any{in.Milliseconds()}, toArgs(ids)...)...)
+	return err
+}
+
+// Take implements Index.
+func (r *Redis) Take(ctx context.Context, n int, lease time.Duration) ([]Task, error) {
+	reply, err := r.strings(ctx, takeScript, []string{r.due}, n, lease.Milliseconds())
+	if err != nil || len(reply) == 0 {
+		return nil, err
+	}
+	end, err := strconv.ParseInt(reply[0], 10, 64)
+	if err != nil {
+		return nil, fmt.Errorf("index: unexpected reply of take: %q", reply[0])
+	}
+	var tasks []Task
+	for _, id := range reply[1:] {
+		tasks = append(tasks, Task{id, end})
+	}
+	return tasks, nil
+}
+
+// Done implements Index.
+func (r *Redis) Done(ctx context.Context, t Task, next time.Duration) error {
+	_, err := r.pipe.Eval(ctx, doneScript, []string{r.due}, t.ID, t.lease, next.Milliseconds())
+	return err
+}
+
+// Sweep implements Index.
+func (r *Redis) Sweep(ctx context.Context, n int) error {
+	_, err := r.pipe.Eval(ctx, sweepScript, []string{r.cards, r.removed}, TombstoneAge.Milliseconds(), n)
+	return err
+}
+
+// strings runs a script that returns a list of texts.
+func (r *Redis) strings(ctx context.Context, script *redispipe.Script, keys []string, args ...any) ([]string, error) {
+	reply, err := r.pipe.Eval(ctx, script, keys, args...)
+	if err != nil {
+		return nil, err
+	}
+	list, ok := reply.([]any)
+	if !ok {
+		return nil, fmt.Errorf("index: unexpected reply of a script: %T, want a list", reply)
+	}
+	texts := make([]string, len(list))
+	for i, v := range list {
+		texts[i], _ = v.(string)
+	}
+	return texts, nil
+}
+
+func toArgs(list []string) []any {
+	args := make([]any, len(list))
+	for i, text := range list {
+		args[i] = text
+	}
+	return args
+}
