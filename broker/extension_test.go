@@ -3,6 +3,7 @@ package broker_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"net/http"
 	"strings"
@@ -25,11 +26,13 @@ func newClub(h *broker.Host) (broker.Extension, error) {
 		Name: "club",
 		Calls: []api.Call{
 			{Pattern: "PUT /v1/clubs/{club}/members/{user}", Scope: api.ScopePush, Handle: c.admit},
+			{Pattern: "DELETE /v1/clubs/{club}/members/{user}", Scope: api.ScopePush, Handle: c.dismiss},
 			{Pattern: "GET /v1/clubs/{club}", Public: true, Handle: c.members},
 		},
 		Channels: []broker.ChannelKind{{
 			Rule: namespace.Rule{
 				Name: "club:*", Subscribe: namespace.Users, State: namespace.Users, History: namespace.Users, Publish: namespace.Users,
+				Needs: "m/{user}", Fields: []namespace.FieldRule{{Pattern: "g/*", Write: namespace.Users}},
 			},
 			Authorize: c.authorize,
 		}},
@@ -50,6 +53,12 @@ func (c club) admit(r *http.Request) (any, error) {
 		return nil, err
 	}
 	u := &state.Update{Ops: []state.Op{{Field: "m/" + user, Kind: state.Set, Value: []byte("true")}}, Writer: state.BackendHolder}
+	done, err := c.Change(r.Context(), "club:"+r.PathValue("club"), u, broker.ChangeOptions{})
+	return map[string]int64{"id": done.ID}, err
+}
+
+func (c club) dismiss(r *http.Request) (any, error) {
+	u := &state.Update{Ops: []state.Op{{Field: "m/" + r.PathValue("user"), Kind: state.Delete}}, Writer: state.BackendHolder}
 	done, err := c.Change(r.Context(), "club:"+r.PathValue("club"), u, broker.ChangeOptions{})
 	return map[string]int64{"id": done.ID}, err
 }
@@ -114,6 +123,17 @@ func testExtension(t *testing.T, list []instance) {
 	amy.send(`{"type":"publish","channel":"club:chess","data":1,"ref":3}`)
 	for got := ""; got != "published"; {
 		got = amy.receive()["type"].(string)
+	}
+	if status, body := list[1].call(t, "DELETE", "/v1/clubs/chess/members/amy", ""); status != http.StatusOK {
+		t.Fatalf("%d %v", status, body)
+	}
+	for _, change := range []string{`"data":1`, `"set":{"g/x":1}`} {
+		amy.send(`{"type":"publish","channel":"club:chess",%s,"ref":4}`, change)
+		for got := (object{}); fmt.Sprint(got["ref"]) != "4"; {
+			if got = amy.receive(); got["type"] == "published" {
+				t.Errorf("%s of a former member was accepted", change)
+			}
+		}
 	}
 	why := wire.Errorf(wire.Forbidden, "the club is closed")
 	if err := hosts["b"].Unsubscribe(t.Context(), "amy", "club:chess", why); err != nil {

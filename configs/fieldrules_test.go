@@ -15,6 +15,7 @@ func TestFieldRules(t *testing.T) {
   "room:*":
     state: [users, grant]
     state_keep: forever
+    needs: $$user/{user}
     grace: 1m
     fields:
       "member/{user}": {write: users, own: always, max: 4}
@@ -39,7 +40,7 @@ func TestFieldRules(t *testing.T) {
 		{Pattern: "p/{n}/*", Write: namespace.Anyone, Of: "member/{n}", Grace: 2 * time.Second},
 		{Pattern: "closed"},
 	}
-	if !reflect.DeepEqual(r.Fields, want) || r.State != namespace.Users|namespace.Grant || r.StateKeep != namespace.KeepForever || r.Grace != time.Minute || r.FieldsGone {
+	if !reflect.DeepEqual(r.Fields, want) || r.State != namespace.Users|namespace.Grant || r.StateKeep != namespace.KeepForever || r.Grace != time.Minute || r.FieldsGone || r.Needs != "$$user/{user}" {
 		t.Errorf("got %+v", r)
 	}
 	if r := o.Access.Namespaces.For("news"); r.StateKeep != time.Hour || r.Grace != namespace.GraceNever || r.State != namespace.BackendOnly || !r.FieldsGone {

@@ -71,11 +71,13 @@ func readRule(r *namespace.Rule, section, name string, value *yaml.Node) (err er
 		r.Grace, err = durationOr(value, "never", namespace.GraceNever)
 	case "fields_gone":
 		r.FieldsGone, err = boolean(value)
+	case "needs":
+		r.Needs, err = text(value)
 	case "fields":
 		return fieldRules(r, value, join(section, name))
 	default:
 		return unknownKey("subscribe", "publish", "presence", "history", "history_messages", "history_age", "message", "publish_rate",
-			"state", "state_keep", "grace", "fields", "fields_gone")
+			"state", "state_keep", "grace", "needs", "fields", "fields_gone")
 	}
 	return err
 }

@@ -65,7 +65,15 @@ func Build(set *namespace.Set, w *Writer, channel string, change *wire.Change, d
 	if err := b.addConditions(); err != nil {
 		return nil, err
 	}
+	b.addNeeded()
 	return b.update, b.checkSize()
+}
+
+// addNeeded adds the condition that the rule makes for all changes of clients.
+func (b *builder) addNeeded() {
+	if needed := b.rule.NeededField(b.w.User); needed != "" && !b.w.Backend {
+		b.update.If = append(b.update.If, state.Condition{Field: needed, Kind: state.Exists})
+	}
 }
 
 // builder is a call of Build.

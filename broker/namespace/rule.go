@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"switchboard/internal/state"
 	"switchboard/internal/wire"
 )
 
@@ -49,6 +50,9 @@ type Rule struct {
 	Grace time.Duration
 	// Fields say who may write which fields. A field that fits no pattern belongs to the backend.
 	Fields []FieldRule
+	// Needs is a field that must be live when a client publishes, such as $$user/{user}, where {user}
+	// is the escaped name of the client's user. The store checks it. Zero means no such field.
+	Needs string
 	// FieldsGone sends the event fields_gone to the backend when fields end. Zero means no events.
 	FieldsGone bool
 
@@ -114,7 +118,17 @@ func (r *Rule) check() error {
 	case r.Grace < 0 && r.Grace != GraceNever || r.Grace > MaxLease:
 		return fmt.Errorf("grace: %v is not within 0 and %v", r.Grace, MaxLease)
 	}
+	if r.Needs != "" {
+		if err := state.CheckName(strings.ReplaceAll(r.Needs, userPlaceholder, "amy")); err != nil {
+			return fmt.Errorf("needs: %w", err)
+		}
+	}
 	return r.prepareFields()
+}
+
+// NeededField returns the field that must be live when a user publishes, or "".
+func (r *Rule) NeededField(user string) string {
+	return strings.ReplaceAll(r.Needs, userPlaceholder, state.Escape(user))
 }
 
 var errNamed = errors.New("named needs {user} at the end of the namespace's name, as in inbox:{user}")

@@ -11,7 +11,8 @@ import (
 
 // publish stores a client's message to a channel.
 func (s *Session) publish(req wire.Request) {
-	if req.Change != nil {
+	rule := s.m.opts.Access.Namespaces().For(req.Channel)
+	if req.Change != nil || rule != nil && rule.Needs != "" {
 		s.publishChange(req)
 		return
 	}
@@ -24,7 +25,6 @@ func (s *Session) publish(req wire.Request) {
 	}
 	var data []byte
 	if err == nil {
-		rule := s.m.opts.Access.Namespaces().For(req.Channel)
 		if data, err = payload.Compact(req.Data, s.m.opts.Limits.payload(rule)); err == nil {
 			err = s.takePublish(rule, req.Channel)
 		}

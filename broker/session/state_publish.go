@@ -81,7 +81,11 @@ func (s *Session) buildUpdate(req wire.Request) (*state.Update, error) {
 		Subject: perms.subject, Client: s.client, Generation: s.generation, Server: o.ServerID(),
 		HasState: s.stateSubscription(req.Channel) != nil,
 	}
-	u, err := fields.Build(perms.rules, &w, req.Channel, req.Change, data, limits)
+	change := req.Change
+	if change == nil {
+		change = &wire.Change{}
+	}
+	u, err := fields.Build(perms.rules, &w, req.Channel, change, data, limits)
 	if refusal, ok := errors.AsType[*wire.Error](err); ok && refusal.Code == wire.Forbidden {
 		o.Metrics.Refused(namespace.Write.String())
 	}
@@ -91,6 +95,11 @@ func (s *Session) buildUpdate(req wire.Request) (*state.Update, error) {
 // refuseChange answers a publish whose update was refused. A client that may read the state also
 // receives the current values of the fields.
 func (s *Session) refuseChange(req wire.Request, refusal *state.Refusal) {
+	if rule := s.permissions().rules.For(req.Channel); rule != nil && rule.Needs != "" && refusal.Field == rule.NeededField(s.user()) {
+		s.m.opts.Metrics.Refused(namespace.Publish.String())
+		s.refuse(req.Ref, wire.Errorf(wire.Forbidden, "channel %s: only its members may publish", req.Channel))
+		return
+	}
 	var filter state.Filter
 	if sub := s.stateSubscription(req.Channel); sub != nil {
 		filter = sub.Filter()
