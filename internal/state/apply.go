@@ -130,11 +130,14 @@ func (a *update) setValue(op *Op, f *Field) {
 
 // setLease sets the lease and reports the new end.
 func (a *update) setLease(op *Op, f *Field) {
+	before := f.Until()
 	f.Lease = 0
 	if op.TTL > 0 {
 		f.Lease = a.now + max(op.TTL.Milliseconds(), 1)
 	}
-	if until := f.Until(); until > 0 || op.Kind == Touch {
+	until := f.Until()
+	a.endChanged(before, until)
+	if until > 0 || op.Kind == Touch {
 		a.entry.setUntil(op.Field, until)
 	}
 }

@@ -59,9 +59,12 @@ func (w *world) check() {
 // check returns what is inconsistent in a state without fields that are due.
 func (s *State) check() (wrong []string) {
 	report := func(format string, args ...any) { wrong = append(wrong, fmt.Sprintf(format, args...)) }
-	bytes := 0
+	bytes, end := 0, int64(0)
 	for name, f := range s.fields {
 		bytes += len(name) + len(f.Value)
+		if until := f.Until(); until > 0 && (end == 0 || until < end) {
+			end = until
+		}
 		if _, listed := s.children[f.Parent][name]; listed != (f.Parent != "") {
 			report("field %s: listed as a part of %s: %v", name, f.Parent, listed)
 		}
@@ -89,6 +92,9 @@ func (s *State) check() (wrong []string) {
 	}
 	if bytes != s.bytes {
 		report("%d bytes are counted, the fields have %d", s.bytes, bytes)
+	}
+	if s.nextEnd != unknownEnd && s.nextEnd != end {
+		report("the next field ends at %d, the state has %d", end, s.nextEnd)
 	}
 	for client, o := range s.owners {
 		for name := range o.fields {

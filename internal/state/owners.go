@@ -116,6 +116,7 @@ func (c *change) checkOwners(name string) {
 		if f.Grace > 0 {
 			f.Away = c.now + f.Grace
 		}
+		c.endChanged(f.Lease, f.Until())
 		c.grow(len(name))
 		c.entry.setAway(name, f.Until())
 	}
@@ -123,6 +124,7 @@ func (c *change) checkOwners(name string) {
 
 // setBack ends the grace period of a field.
 func (c *change) setBack(name string, f *Field) {
+	c.endChanged(f.Until(), f.Lease)
 	f.Away = 0
 	c.grow(2 * len(name)) // Back and Until
 	c.entry.Back = append(c.entry.Back, name)

@@ -16,6 +16,7 @@ type State struct {
 	children  map[string]map[string]struct{} // by parent
 	owners    map[string]*owner              // by client
 	bytes     int
+	nextEnd   int64 // earliest end of a field, 0 for none, or unknownEnd
 	keepUntil int64 // time at which the state ends, 0 for never
 }
 
@@ -98,29 +99,7 @@ func (c *change) clear() {
 	}
 	clear(c.fields)
 	clear(c.children)
-	c.bytes = 0
-}
-
-// expire removes the fields that are due.
-func (c *change) expire() {
-	var due []string
-	for name, f := range c.fields {
-		if !f.live(c.now) {
-			due = append(due, name)
-		}
-	}
-	slices.Sort(due)
-	for _, name := range due {
-		f := c.fields[name]
-		if f == nil { // it has ended with its parent
-			continue
-		}
-		reason := Expired
-		if f.Until() == f.Away {
-			reason = Left
-		}
-		c.end(name, reason)
-	}
+	c.bytes, c.nextEnd = 0, 0
 }
 
 // end removes a field and its children, which end for the given reason.
@@ -169,6 +148,7 @@ func (c *change) remove(name string) []string {
 		delete(c.owners[client].fields, name)
 	}
 	c.bytes -= f.size(name)
+	c.endChanged(f.Until(), 0)
 	delete(c.fields, name)
 	return removed
 }
@@ -260,16 +240,4 @@ func (s *State) KeepUntil() int64 {
 		return -1
 	}
 	return s.keepUntil
-}
-
-// NextDue returns when the next field ends, or all of them because the keeping time ends. 0 means
-// never.
-func (s *State) NextDue() (due int64) {
-	due = max(s.KeepUntil(), 0)
-	for _, f := range s.fields {
-		if until := f.Until(); until > 0 && (due == 0 || until < due) {
-			due = until
-		}
-	}
-	return due
 }

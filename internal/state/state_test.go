@@ -1,8 +1,10 @@
 package state
 
 import (
+	"fmt"
 	"reflect"
 	"testing"
+	"time"
 
 	"switchboard/internal/wire"
 )
@@ -50,5 +52,30 @@ func TestFold(t *testing.T) {
 	}
 	if len(m.Fields) != 2 {
 		t.Errorf("%v is left, want turn and n: the others ended with their owner", m.Names())
+	}
+}
+
+// BenchmarkApply sets one field of 1024 that have a lease. "earliest" sets the field that ends
+// first, so that the next update looks at all fields.
+func BenchmarkApply(b *testing.B) {
+	const fields = 1024
+	for name, changed := range map[string]int{"any": 7, "earliest": 0} {
+		b.Run(name, func(b *testing.B) {
+			s, now := New(), int64(1000)
+			set := func(i int) {
+				now++
+				op := Op{Field: fmt.Sprint("f/", i), Kind: Set, Value: []byte(`{"n":1}`), TTL: time.Duration(i+1) * 24 * time.Hour}
+				if _, err := s.Apply(&Update{Ops: []Op{op}, Writer: BackendHolder}, now, func() int64 { return now }); err != nil {
+					b.Fatal(err)
+				}
+			}
+			for i := range fields {
+				set(i)
+			}
+			b.ReportAllocs()
+			for b.Loop() {
+				set(changed)
+			}
+		})
 	}
 }
