@@ -94,7 +94,7 @@ func (s *batchBuffers) free() {
 	batchBufferPool.Put(s)
 }
 
-// batchItem is one push of a batch: a simple push, or a push that encoding/json read.
+// batchItem is one push of a batch: a simple push, or one that scanPush or encoding/json has read.
 type batchItem struct {
 	simplePush
 	full *pushRequest // nil for a simple push

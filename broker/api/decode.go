@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 
+	"switchboard/internal/payload"
 	"switchboard/internal/wire"
 )
 
@@ -30,6 +31,18 @@ func bracketFollows(d *json.Decoder) bool {
 	var next [1]byte
 	n, _ := d.Buffered().Read(next[:])
 	return n == 1 && (next[0] == '}' || next[0] == ']')
+}
+
+// readPush reads the body of a push.
+func readPush(b body) (pushRequest, error) {
+	var scanned pushRequest
+	s := payload.NewScanner(b.whole())
+	if scanPush(&s, &scanned) && s.End() {
+		return scanned, nil
+	}
+	var decoded pushRequest // escapes to the heap
+	err := decodeBody(b.reader(), &decoded)
+	return decoded, err
 }
 
 // decodePush reads one push of a batch. Unknown fields are errors.

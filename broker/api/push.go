@@ -340,8 +340,8 @@ func (a api) push(ctx context.Context, b body, dst []byte, rate *limit.SharedBuc
 		results = make([]result, 1)
 		pushes = a.appendPush(make([]delivery.Push, 0, 1), one.target, delivery.Payload{Data: data}, nil, &results[0])
 	} else {
-		var req pushRequest
-		if err := decodeBody(b.reader(), &req); err != nil {
+		req, err := readPush(b)
+		if err != nil {
 			return a.errorAnswer(err)
 		}
 		p, err := a.checkRequest(req)
