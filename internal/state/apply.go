@@ -2,11 +2,15 @@ package state
 
 // update is an Update that is being checked and applied.
 type update struct {
-	*change
+	change
 	*Update
-	planned map[string]*plan // by field
-	added   []string         // fields that the update creates, in order
+	plans  []plan           // one for each of Ops, in the same order
+	byName map[string]*plan // by field; nil for a few plans
+	added  []string         // fields that the update creates, in order
 }
+
+// fewPlans is the number of plans up to which a search takes less time than a map.
+const fewPlans = 4
 
 // plan is what an operation makes of its field.
 type plan struct {
@@ -20,7 +24,9 @@ type plan struct {
 // Apply applies u at the time now. next assigns the ids of the entries. The error is a *Refusal if
 // u was refused; the Result is valid in both cases.
 func (s *State) Apply(u *Update, now int64, next func() int64) (Result, error) {
-	a := &update{change: s.begin(now, next), Update: u, planned: make(map[string]*plan, len(u.Ops))}
+	var few [fewPlans]plan // on the stack
+	a := update{change: change{State: s, now: now, next: next, entry: new(Entry)}, Update: u, plans: few[:0]}
+	a.prepare()
 	if err := a.check(); err != nil {
 		return a.finish(), err
 	}
@@ -34,17 +40,30 @@ func (s *State) Apply(u *Update, now int64, next func() int64) (Result, error) {
 	return a.result, nil
 }
 
+// planOf returns the plan for a field, or nil.
+func (a *update) planOf(name string) *plan {
+	if a.byName != nil {
+		return a.byName[name]
+	}
+	for i := range a.plans {
+		if a.plans[i].op.Field == name {
+			return &a.plans[i]
+		}
+	}
+	return nil
+}
+
 // write writes the fields. The order of the steps decides what happens to a field that several
 // operations concern: a part that moves to another parent does not end with the old one.
 func (a *update) write() {
-	for i := range a.Ops {
-		if op := &a.Ops[i]; op.Kind != Delete {
-			a.writeField(op)
+	for i := range a.plans {
+		if p := &a.plans[i]; !p.gone {
+			a.writeField(p)
 		}
 	}
-	for i := range a.Ops {
-		if op := &a.Ops[i]; op.Kind == Delete {
-			a.deleteField(op)
+	for i := range a.plans {
+		if p := &a.plans[i]; p.gone {
+			a.deleteField(p)
 		}
 	}
 	for i := range a.Ops {
@@ -78,7 +97,8 @@ func (a *update) current(name string) *Field {
 }
 
 // writeField writes the value, the lease and the parent of a field.
-func (a *update) writeField(op *Op) {
+func (a *update) writeField(p *plan) {
+	op := p.op
 	f := a.fields[op.Field]
 	created := f == nil
 	if created {
@@ -86,7 +106,7 @@ func (a *update) writeField(op *Op) {
 		a.fields[op.Field] = f
 		a.bytes += len(op.Field)
 	}
-	a.setValue(op, f)
+	a.setValue(p, f)
 	if op.Kind != Add || created {
 		a.setLease(op, f)
 	} else if f.Until() > 0 {
@@ -98,19 +118,19 @@ func (a *update) writeField(op *Op) {
 }
 
 // deleteField removes a field and its children.
-func (a *update) deleteField(op *Op) {
-	a.entry.Del = append(a.entry.Del, a.remove(op.Field)...)
-	if a.planned[op.Field].old == nil {
-		a.entry.Del = append(a.entry.Del, op.Field)
+func (a *update) deleteField(p *plan) {
+	a.entry.Del = append(a.entry.Del, a.remove(p.op.Field)...)
+	if p.old == nil {
+		a.entry.Del = append(a.entry.Del, p.op.Field)
 	}
 }
 
 // setValue writes the value of Set and Add.
-func (a *update) setValue(op *Op, f *Field) {
-	p := a.planned[op.Field]
+func (a *update) setValue(p *plan, f *Field) {
 	if p.value == nil {
 		return
 	}
+	op := p.op
 	a.bytes += len(p.value) - len(f.Value)
 	f.ID, f.Value = a.result.ID, p.value
 	if op.Kind == Set || f.Holder == "" {

@@ -12,13 +12,11 @@ func (a *update) check() error {
 	if err := a.checkConditions(); err != nil {
 		return err
 	}
-	for i := range a.Ops {
-		if err := a.plan(&a.Ops[i]); err != nil {
-			return err
-		}
+	if err := a.planAll(); err != nil {
+		return err
 	}
-	for i := range a.Ops {
-		if err := a.checkParent(&a.Ops[i]); err != nil {
+	for i := range a.plans {
+		if err := a.checkParent(&a.plans[i]); err != nil {
 			return err
 		}
 	}
@@ -29,7 +27,7 @@ func (a *update) check() error {
 }
 
 func (a *update) checkConditions() error {
-	differ := make(map[string]*Field)
+	var differ map[string]*Field
 	first := ""
 	for _, cond := range a.If {
 		f := a.fields[cond.Field]
@@ -41,16 +39,32 @@ func (a *update) checkConditions() error {
 			ok = f == nil
 		}
 		if !ok {
-			if len(differ) == 0 {
-				first = cond.Field
+			if differ == nil {
+				differ, first = make(map[string]*Field), cond.Field
 			}
 			differ[cond.Field] = a.current(cond.Field)
 		}
 	}
-	if len(differ) == 0 {
+	if differ == nil {
 		return nil
 	}
 	return Refuse(Unmet, Details{Field: first, Fields: differ})
+}
+
+// planAll checks each operation against its field.
+func (a *update) planAll() error {
+	for i := range a.Ops {
+		if err := a.plan(&a.Ops[i]); err != nil {
+			return err
+		}
+	}
+	if len(a.plans) > fewPlans {
+		a.byName = make(map[string]*plan, len(a.plans))
+		for i := range a.plans {
+			a.byName[a.plans[i].op.Field] = &a.plans[i]
+		}
+	}
+	return nil
 }
 
 // plan checks one operation against its field.
@@ -59,8 +73,7 @@ func (a *update) plan(op *Op) error {
 	if op.Claim && f != nil && f.Holder != a.Writer {
 		return a.refuse(Claimed, op.Field, Details{})
 	}
-	p := &plan{op: op, old: f}
-	a.planned[op.Field] = p
+	p := plan{op: op, old: f}
 	switch op.Kind {
 	case Set:
 		p.value = op.Value
@@ -71,13 +84,14 @@ func (a *update) plan(op *Op) error {
 			return a.refuse(Absent, op.Field, Details{})
 		}
 	case Add:
-		if err := a.planAdd(op, p); err != nil {
+		if err := a.planAdd(op, &p); err != nil {
 			return err
 		}
 	}
 	if f == nil && !p.gone {
 		a.added = append(a.added, op.Field)
 	}
+	a.plans = append(a.plans, p)
 	return nil
 }
 
@@ -106,8 +120,8 @@ func parseNumber(value []byte) (int64, bool) {
 }
 
 // checkParent checks the parent of a field that the update writes or deletes.
-func (a *update) checkParent(op *Op) error {
-	p, name := a.planned[op.Field], op.Parent
+func (a *update) checkParent(p *plan) error {
+	op, name := p.op, p.op.Parent
 	if p.gone {
 		return a.checkPartDeletion(op, p.old)
 	}
@@ -117,7 +131,7 @@ func (a *update) checkParent(op *Op) error {
 	if name == "" {
 		return nil
 	}
-	parent, planned := a.fields[name], a.planned[name]
+	parent, planned := a.fields[name], a.planOf(name)
 	if planned != nil && planned.gone {
 		parent, planned = nil, nil
 	}
@@ -149,7 +163,7 @@ func (a *update) checkPartDeletion(op *Op, old *Field) error {
 		return nil
 	}
 	name := cmp.Or(old.Parent, op.Parent)
-	parent, planned := a.fields[name], a.planned[name]
+	parent, planned := a.fields[name], a.planOf(name)
 	writes := planned != nil && !planned.gone
 	switch {
 	case name == "", writes && (planned.op.Kind == Set || parent == nil), parent != nil && parent.Holder == a.Writer:

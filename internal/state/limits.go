@@ -8,10 +8,10 @@ import (
 // checkLimits checks the groups that the update adds to, and the number and size of all fields.
 func (a *update) checkLimits() error {
 	removed := make(map[string]bool) // fields that end with a parent that the update deletes
-	for name, p := range a.planned {
-		if p.gone && p.old != nil {
-			for child := range a.children[name] {
-				if a.planned[child] == nil {
+	for i := range a.plans {
+		if p := &a.plans[i]; p.gone && p.old != nil {
+			for child := range a.children[p.op.Field] {
+				if a.planOf(child) == nil {
 					removed[child] = true
 				}
 			}
@@ -45,12 +45,12 @@ func (a *update) checkLimits() error {
 // groupMax returns the limit of the group to which a new field belongs, or -1 for none.
 func (a *update) groupMax(field, group string) int {
 	limit := -1
-	if op := a.planned[field].op; op.GroupMax > 0 {
+	if op := a.planOf(field).op; op.GroupMax > 0 {
 		limit = op.GroupMax
 	}
 	name := maxPrefix + group
 	var value []byte
-	if p := a.planned[name]; p != nil && (p.gone || p.value != nil) {
+	if p := a.planOf(name); p != nil && (p.gone || p.value != nil) {
 		value = p.value
 	} else if f := a.fields[name]; f != nil {
 		value = f.Value
@@ -64,7 +64,7 @@ func (a *update) groupMax(field, group string) int {
 // count returns how many fields with the prefix there are after the update.
 func (a *update) count(prefix string, removed map[string]bool) (n int) {
 	for name := range a.fields {
-		if p := a.planned[name]; strings.HasPrefix(name, prefix) && !removed[name] && (p == nil || !p.gone) {
+		if p := a.planOf(name); strings.HasPrefix(name, prefix) && !removed[name] && (p == nil || !p.gone) {
 			n++
 		}
 	}
@@ -95,7 +95,9 @@ func (a *update) sizeAfter(removed map[string]bool) int {
 	for name := range removed {
 		size -= a.fields[name].size(name)
 	}
-	for name, p := range a.planned {
+	for i := range a.plans {
+		p := &a.plans[i]
+		name := p.op.Field
 		if p.old != nil && (p.gone || p.value != nil) {
 			size -= p.old.size(name)
 		}

@@ -78,14 +78,19 @@ type change struct {
 	result Result
 }
 
-// begin does the first two steps of every change.
+// begin returns a change that is prepared.
 func (s *State) begin(now int64, next func() int64) *change {
 	c := &change{State: s, now: now, next: next, entry: new(Entry)}
-	if s.keepUntil > 0 && now >= s.keepUntil {
+	c.prepare()
+	return c
+}
+
+// prepare does the first two steps of every change.
+func (c *change) prepare() {
+	if c.keepUntil > 0 && c.now >= c.keepUntil {
 		c.clear()
 	}
 	c.expire()
-	return c
 }
 
 // clear removes all fields.
