@@ -53,6 +53,7 @@ func hot() []allocs.Case {
 		}
 	}
 	one := []byte(`{"channel":"news","data":{"text":"a message of an ordinary size, about ninety bytes"}}`)
+	change := []byte(`{"channel":"room:7","set":{"seat/7":{"text":"a value of an ordinary size, about ninety bytes in total"}}}`)
 	hundred := []byte(`{"messages":[` + string(bytes.Join(repeat(one, 100), []byte(","))) + `]}`)
 	var responseBuf []byte
 	pushDirectly := func(path string, body []byte) func() {
@@ -67,6 +68,7 @@ func hot() []allocs.Case {
 		allocs.Of("push", 9, post("/v1/push", one)),
 		allocs.Of("batch of 100", 206, post("/v1/push/batch", hundred)),
 		allocs.Of("push without net/http", 3, pushDirectly(PathPush, one)),
+		allocs.Of("change without net/http", 10, pushDirectly(PathPush, change)),
 		allocs.Of("batch of 100 without net/http", 200, pushDirectly(PathBatch, hundred)),
 	}
 }
