@@ -25,8 +25,8 @@
 //
 // # Failover
 //
-// A failover may lose the newest entries of the log, and with them their updates. The test reads
-// them from the killed master, which has an append-only file. The history then has one more call,
+// A failover of a Sentinel setup or of a Cluster may lose the newest entries of the log, and with
+// them their updates. The test reads them from the append-only file of the killed master. The history then has one more call,
 // the loss: it takes the model back to the last entry that was kept. No entry may be missing below
 // that one, no update that was durable and acknowledged may be lost, and no id that was lost may
 // return.

@@ -45,10 +45,10 @@ func LaunchCluster(dir string, n int) (*Cluster, error) {
 }
 
 // StartReplicatedCluster runs a Cluster of n masters with one replica each until the test ends. A
-// replica takes over within seconds.
-func StartReplicatedCluster(tb testing.TB, n int) *Cluster {
+// replica takes over within seconds. extra is appended to the arguments of each server.
+func StartReplicatedCluster(tb testing.TB, n int, extra ...string) *Cluster {
 	tb.Helper()
-	c, err := LaunchReplicatedCluster(tb.TempDir(), n)
+	c, err := LaunchReplicatedCluster(tb.TempDir(), n, extra...)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -57,7 +57,6 @@ func StartReplicatedCluster(tb testing.TB, n int) *Cluster {
 }
 
 // LaunchReplicatedCluster is StartReplicatedCluster without a test: the caller kills the Cluster.
-// extra is appended to the arguments of each server.
 func LaunchReplicatedCluster(dir string, n int, extra ...string) (*Cluster, error) {
 	return launchCluster(dir, n, n, append([]string{
 		"--cluster-node-timeout", "1500", "--cluster-replica-validity-factor", "0",
@@ -133,6 +132,23 @@ func (c *Cluster) join(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// Of returns the master that had the slot of a key when the Cluster started, and its replica, or nil
+// without replicas.
+func (c *Cluster) Of(ctx context.Context, key string) (master, replica *Server, err error) {
+	slot, err := c.Nodes()[0].Do(ctx, "cluster", "keyslot", key).Int()
+	if err != nil {
+		return nil, nil, err
+	}
+	i := 0
+	for slot >= (i+1)*slots/len(c.Masters) {
+		i++
+	}
+	if len(c.Replicas) > 0 {
+		replica = c.Replicas[i]
+	}
+	return c.Masters[i], replica, nil
 }
 
 // meet returns the command that connects a node to the first one.

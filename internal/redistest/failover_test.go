@@ -75,14 +75,16 @@ func TestReplicaReplacesAKilledMasterOfACluster(t *testing.T) {
 	defer cancel()
 	c := redistest.StartReplicatedCluster(t, 3)
 	client := open(t, c.URL())
-	slot := client.ClusterKeySlot(ctx, "key").Val()
-	victim := int(slot) * len(c.Masters) / 16384
+	master, replica, err := c.Of(ctx, "key")
+	if err != nil {
+		t.Fatal(err)
+	}
 	const sameSlot = "{key}" // in the slot of "key"
-	setReplicated(ctx, t, c.Masters[victim].Client(t), sameSlot, "before")
-	c.Masters[victim].Kill()
+	setReplicated(ctx, t, master.Client(t), sameSlot, "before")
+	master.Kill()
 	setRetrying(ctx, t, client, "key", "after")
 	want(ctx, t, client, sameSlot, "before")
-	if got, err := c.Replicas[victim].Client(t).Get(ctx, "key").Result(); got != "after" {
+	if got, err := replica.Client(t).Get(ctx, "key").Result(); got != "after" {
 		t.Errorf("the replica did not take over: it holds %q (%v)", got, err)
 	}
 }

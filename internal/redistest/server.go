@@ -107,6 +107,18 @@ func (s *Server) Restart() error {
 	return errors.Join(fmt.Errorf("redis-server on %s did not start:\n%s", s.Addr, &log), cmd.Wait(), file.Close())
 }
 
+// StartCopy runs a server with the data of a killed one until the test ends. The killed one had
+// "--appendonly", "yes", and must not run again. The copy belongs to no Cluster and has no master.
+func (s *Server) StartCopy(tb testing.TB) *Server {
+	tb.Helper()
+	c, err := Launch(s.dir, "--appendonly", "yes")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(c.Kill)
+	return c
+}
+
 // Kill kills the process and waits until it ended. A second Kill is harmless.
 func (s *Server) Kill() {
 	_ = s.cmd.Process.Kill()
