@@ -108,7 +108,11 @@ func (h *history) resolve(log, lost []logged) (calls []*call, wrong string) {
 	}
 	entries := maps.Clone(unclaimed)
 	open := make(map[int64]*call) // by number: the first call without an answer
+	steps, candidates := h.openSteps()
 	for _, c := range h.calls {
+		if c.optional {
+			continue
+		}
 		if !c.answered() {
 			if (c.kind == update || c.kind == note) && open[c.number] == nil {
 				open[c.number] = c
@@ -133,7 +137,7 @@ func (h *history) resolve(log, lost []logged) (calls []*call, wrong string) {
 		c := open[l.number]
 		switch {
 		case l.number == 0 && l.entry != nil:
-			c = &call{kind: sweep, client: -1}
+			c = &call{kind: unknown, client: -1, entry: l.entry, candidates: candidates}
 		case l.number == 0:
 			c = &call{kind: note, client: -1}
 		case c == nil:
@@ -146,7 +150,7 @@ func (h *history) resolve(log, lost []logged) (calls []*call, wrong string) {
 	if len(lost) > 0 {
 		calls = append(calls, &call{kind: loss, client: -1, keep: lost[0].prev, end: never})
 	}
-	return calls, ""
+	return append(calls, steps...), ""
 }
 
 // appendedOf returns the answer that a call would have had.

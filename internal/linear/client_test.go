@@ -10,6 +10,7 @@ import (
 
 	"switchboard/internal/await"
 	"switchboard/internal/state"
+	"switchboard/internal/wire"
 	"switchboard/queue"
 )
 
@@ -37,6 +38,7 @@ type workload struct {
 	clients int
 	calls   int // of each client
 	lease   time.Duration
+	owners  bool          // clients own fields, and fields have parents
 	durable bool          // some updates are durable
 	abandon time.Duration // calls are sometimes abandoned within this time; 0 for never
 	ended   func() bool   // ends the clients early; may be nil
@@ -51,6 +53,7 @@ func (w workload) run(ctx context.Context, h *history, stores ...store) {
 		c := &client{
 			workload: w, history: h, Rand: rand.New(rand.NewPCG(w.seed, uint64(i))), ctx: ctx, index: i,
 			store: stores[i%len(stores)], writer: writers[i%len(writers)], ids: map[string]int64{},
+			conn: state.Connection{Client: fmt.Sprint("client", i), Generation: 1, Server: fmt.Sprint("s", i%3)},
 		}
 		clients.Go(func() {
 			for n := 0; n < w.calls && (w.ended == nil || !w.ended()); n++ {
@@ -70,6 +73,7 @@ type client struct {
 	index  int
 	store  store
 	writer string
+	conn   state.Connection
 	ids    map[string]int64 // by field: the id that the client has seen last
 	seen   []string         // the fields of the last page
 	acked  int64            // the id of the last update that was acknowledged
@@ -91,6 +95,8 @@ func (c *client) step(n int) {
 	case x < 7:
 		push := queue.ChannelPush{Channel: channel, Data: fmt.Append(nil, number)}
 		c.push(&call{client: c.index, kind: note, number: number, push: push})
+	case x < 9 && c.owners:
+		c.stepOwner()
 	default:
 		c.update(number)
 	}
@@ -132,7 +138,7 @@ func (c *client) awaitStore() {
 // and sometimes once more.
 func (c *client) update(number int64) {
 	u := &state.Update{
-		Data: fmt.Append(nil, number), Writer: c.writer, Client: fmt.Sprint("client", c.index), Generation: 1, Server: "s1", Limits: c.Limits,
+		Data: fmt.Append(nil, number), Writer: c.writer, Client: c.conn.Client, Generation: c.conn.Generation, Server: c.conn.Server, Limits: c.Limits,
 	}
 	if c.oneIn(4) { // as if its server had other settings
 		u.Limits = state.Limits{}
@@ -164,6 +170,9 @@ func (c *client) learn(p *call) {
 	switch {
 	case !p.answered():
 	case p.refusal != nil:
+		if p.refusal.Err.Code == wire.Unavailable { // the connection has ended
+			c.reconnect()
+		}
 		for name, f := range p.refusal.Fields {
 			if f != nil {
 				c.ids[name] = f.ID
@@ -183,7 +192,10 @@ func (c *client) learn(p *call) {
 func (c *client) names(n int) (names []string) {
 	taken := map[string]bool{}
 	for range n {
-		name := fieldNames[c.IntN(len(fieldNames))]
+		name := pick(c, fieldNames...)
+		if c.owners && c.oneIn(2) {
+			name = pick(c, ownedFields...)
+		}
 		if name == "$max/seat/" && !c.oneIn(4) || taken[name] {
 			continue
 		}
@@ -223,6 +235,9 @@ func (c *client) op(name string) state.Op {
 		op.Value = pick(c, []byte(fmt.Sprintf(`"%d"`, c.Int64N(1000))), fmt.Append(nil, c.IntN(10)))
 	case state.Add:
 		op.By, op.Min, op.Max = int64(c.IntN(7)-3), -2, 9
+	}
+	if c.owners {
+		c.addOwner(&op)
 	}
 	return op
 }

@@ -7,8 +7,9 @@
 // The clients record the begin, the end and the answer of every call. Package porcupine then
 // searches an order of the calls that agrees with their begins and ends, and in which every answer
 // is the one that the model gives. The model, see step, is one map, written without package state.
-// It knows conditions, claims, additions with bounds, touches, leases, limits of groups, of fields
-// and of bytes, idempotency keys, messages without fields, sweeps, and pages.
+// It knows conditions, claims, additions with bounds, touches, leases, parents, owners, limits of
+// groups, of fields, of owned fields and of bytes, idempotency keys, messages without fields,
+// sweeps, and pages. The ends and returns of owners and servers are calls of their own.
 //
 // # Time
 //
@@ -23,13 +24,16 @@
 // have happened at any time after its begin. Otherwise it is not part of the history. A refused
 // update may have left an entry of expired fields; such an entry counts as a sweep.
 //
+// The entry of an owner's end has no number. If such a call has no answer, the model tries it for
+// each entry that no other call has appended. The call may also have happened without an entry.
+//
 // # Failover
 //
 // A failover of a Sentinel setup or of a Cluster may lose the newest entries of the log, and with
-// them their updates. The test reads them from the append-only file of the killed master. The history then has one more call,
-// the loss: it takes the model back to the last entry that was kept. No entry may be missing below
-// that one, no update that was durable and acknowledged may be lost, and no id that was lost may
-// return.
+// them their updates. The test reads them from the append-only file of the killed master. The
+// history then has one more call, the loss: it takes the model back to the last entry that was
+// kept. No entry may be missing below that one, no update that was durable and acknowledged may be
+// lost, and no id that was lost may return.
 //
 // # The log
 //

@@ -14,6 +14,7 @@ type faultyStore struct {
 	*queue.Memory
 	push func(q *queue.Memory, push queue.ChannelPush) (queue.Appended, error)
 	read func(page, earlier queue.StatePage) queue.StatePage
+	step func(*queue.StateStep)
 
 	mu      sync.Mutex // guards earlier
 	earlier queue.StatePage
@@ -36,6 +37,16 @@ func (s *faultyStore) ReadStates(ctx context.Context, reads []queue.StateRead) [
 	page := out[0].Value
 	out[0].Value, s.earlier = s.read(page, s.earlier), page
 	return out
+}
+
+// StepStates implements store.
+func (s *faultyStore) StepStates(ctx context.Context, steps []queue.StateStep) []queue.Outcome[queue.Appended] {
+	for i := range steps {
+		if s.step != nil {
+			s.step(&steps[i])
+		}
+	}
+	return s.Memory.StepStates(ctx, steps)
 }
 
 // changed returns a store that changes each update before it applies it.
@@ -73,6 +84,42 @@ func TestFaultyStores(t *testing.T) {
 		"leases are too long": func() *faultyStore { return eachOp(func(op *state.Op) { op.TTL *= 2 }) },
 		"bounds are ignored": func() *faultyStore {
 			return eachOp(func(op *state.Op) { op.Min, op.Max = -state.MaxNumber, state.MaxNumber })
+		},
+		"parents are ignored": func() *faultyStore {
+			return eachOp(func(op *state.Op) { op.Parent, op.HeldParent = "", false })
+		},
+		"any writer may change a part": func() *faultyStore { return eachOp(func(op *state.Op) { op.HeldParent = false }) },
+		"owners are ignored":           func() *faultyStore { return eachOp(func(op *state.Op) { op.Own = state.KeepOwners }) },
+		"the grace period is too long": func() *faultyStore { return eachOp(func(op *state.Op) { op.Grace *= 2 }) },
+		"a client owns too many fields": func() *faultyStore {
+			return changed(func(p *queue.ChannelPush) { p.Update.Owned += min(p.Update.Owned, 1) })
+		},
+		"a generation that has ended writes": func() *faultyStore {
+			return changed(func(p *queue.ChannelPush) { p.Update.Generation += 1000 })
+		},
+		"ends of owners are ignored": func() *faultyStore {
+			return &faultyStore{step: func(step *queue.StateStep) {
+				if step.Kind == queue.OwnerEnded {
+					step.Kind = queue.Sweep
+				}
+			}}
+		},
+		"ends of servers are ignored": func() *faultyStore {
+			return &faultyStore{step: func(step *queue.StateStep) {
+				if step.Kind == queue.ServerEnded {
+					step.Kind = queue.Sweep
+				}
+			}}
+		},
+		"a stale client comes back": func() *faultyStore {
+			return &faultyStore{step: func(step *queue.StateStep) {
+				if step.Kind == queue.OwnerBack {
+					step.Conn.Generation += 1000
+				}
+			}}
+		},
+		"the end of an old connection ends the new one": func() *faultyStore {
+			return &faultyStore{step: func(step *queue.StateStep) { step.Conn.Generation += 1000 }}
 		},
 		"an update is applied in two steps": func() *faultyStore {
 			return &faultyStore{push: func(q *queue.Memory, push queue.ChannelPush) (queue.Appended, error) {

@@ -20,11 +20,13 @@ import (
 type kind uint8
 
 const (
-	update kind = iota // changes fields
-	read               // reads a page
-	sweep              // removes what is due
-	note               // appends an entry that changes no field
-	loss               // a failover, which is not a call of a client
+	update    kind = iota // changes fields
+	read                  // reads a page
+	sweep                 // removes what is due
+	note                  // appends an entry that changes no field
+	ownerStep             // a client of the store or a server is connected, or has ended
+	unknown               // an entry of a call without an answer, or of no call of a client
+	loss                  // a failover, which is not a call of a client
 )
 
 // call is one call of a client.
@@ -36,6 +38,7 @@ type call struct {
 	push   queue.ChannelPush // of an update or a note
 	number int64             // in the data of an update or a note; the retries of a push have the same
 	query  queue.StateRead
+	step   queue.StateStep
 	keep   int64 // of a loss: id of the last entry that was kept
 
 	// The answer.
@@ -43,13 +46,19 @@ type call struct {
 	durable  bool           // a replica has confirmed the update
 	refusal  *state.Refusal // of an update, else nil
 	page     queue.StatePage
+	stale    bool // of an ownerStep: the generation has ended
+	optional bool // the ownerStep had no answer: it may not have happened
+
+	// Of an unknown: its entry, and the steps that may have made it.
+	entry      *state.Entry
+	candidates [][]queue.StateStep
 }
 
 // answered reports whether the call has an answer.
 func (c *call) answered() bool { return c.end > 0 }
 
 func (c *call) String() string {
-	what := [...]string{"update", "read", "sweep", "note", "loss"}[c.kind]
+	what := [...]string{"update", "read", "sweep", "note", "step", "unknown", "loss"}[c.kind]
 	text := fmt.Sprintf("[%d, %d] client %d: %s", c.begin, c.end, c.client, what)
 	switch c.kind {
 	case update:
@@ -64,6 +73,10 @@ func (c *call) String() string {
 			text += fmt.Sprintf(" %s=%d:%s until %d", f.Name, f.ID, f.Value, f.Until())
 		}
 		return text
+	case ownerStep:
+		text += fmt.Sprintf(" %+v stale=%v", c.step, c.stale)
+	case unknown:
+		return text + fmt.Sprintf(": %d %s\n    %+v", c.appended.ID, c.appended.Data, c.candidates)
 	case loss:
 		return text + fmt.Sprintf(" of all above %d", c.keep)
 	}

@@ -36,8 +36,8 @@ func eachSeed(t *testing.T, seeds uint64, run func(t *testing.T, seed uint64) (w
 func newWorkload(seed uint64) workload {
 	r := rand.New(rand.NewPCG(seed, 99))
 	return workload{
-		seed: seed, clients: 8, calls: 150, lease: time.Duration(1+r.IntN(20)) * time.Millisecond,
-		Limits: state.Limits{Fields: []int{0, 5, 7}[r.IntN(3)], Bytes: []int{0, 60}[r.IntN(2)]},
+		seed: seed, clients: 8, calls: 150, lease: time.Duration(1+r.IntN(20)) * time.Millisecond, owners: r.IntN(3) > 0,
+		Limits: state.Limits{Fields: []int{0, 5, 7}[r.IntN(3)], Bytes: []int{0, 60}[r.IntN(2)], Owned: []int{0, 1, 2}[r.IntN(3)]},
 	}
 }
 
@@ -85,8 +85,8 @@ func TestMemory(t *testing.T) {
 	})
 	t.Log(outcomes)
 	for _, outcome := range []string{
-		"accepted", "duplicate", "conflict", "full", "limit", "not_found", "bad_request", "too_large",
-		"refused with an entry", "page", "sweep", "overlapping",
+		"accepted", "duplicate", "conflict", "full", "limit", "not_found", "bad_request", "too_large", "forbidden", "unavailable",
+		"away", "back", "left", "stale", "refused with an entry", "page", "sweep", "overlapping",
 	} {
 		if outcomes[outcome] == 0 && *oneSeed < 0 {
 			t.Errorf("no history has the outcome %q", outcome)
@@ -105,6 +105,8 @@ func (h *history) count(outcomes map[string]int) {
 			outcomes["no answer"]++
 		case c.kind == read:
 			outcomes["page"]++
+		case c.kind == ownerStep:
+			c.countStep(outcomes)
 		case c.kind == sweep && c.appended.ID > 0:
 			outcomes["sweep"]++
 		case c.kind != update:
@@ -121,5 +123,21 @@ func (h *history) count(outcomes map[string]int) {
 		if c.durable {
 			outcomes["durable"]++
 		}
+	}
+}
+
+// countStep counts the outcomes of a step of an owner.
+func (c *call) countStep(outcomes map[string]int) {
+	if c.stale {
+		outcomes["stale"]++
+	}
+	e, err := state.DecodeEntry(c.appended.Data)
+	if err != nil {
+		return
+	}
+	outcomes["away"] += len(e.Away)
+	outcomes["back"] += len(e.Back)
+	for _, reason := range e.Gone {
+		outcomes[reason]++
 	}
 }

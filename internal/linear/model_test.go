@@ -19,11 +19,28 @@ const (
 // timeOf returns the store's time at which an id was assigned, in Unix milliseconds.
 func timeOf(id int64) int64 { return epochMS + id/idsPerMS }
 
-// field is one field in the model.
+// field is one field in the model. It is never modified in place.
 type field struct {
-	value     string
-	id, until int64
-	holder    string
+	value       string
+	id          int64
+	lease       int64 // end of the lease, 0 for none
+	away, grace int64 // as in state.Field
+	holder      string
+	parent      string
+	owners      []string // sorted
+}
+
+// until returns when the field ends, 0 for never.
+func (f field) until() int64 {
+	if f.away > 0 && (f.lease == 0 || f.away < f.lease) {
+		return f.away
+	}
+	return f.lease
+}
+
+// looksLike reports whether an entry is needed to get from g to f.
+func (f field) looksLike(g field) bool {
+	return f.id == g.id && f.away == g.away && slices.Equal(f.owners, g.owners)
 }
 
 // keyed is what the model knows of an idempotency key.
@@ -34,9 +51,9 @@ type keyed struct {
 
 // snapshot is the model at one moment. It is never modified.
 type snapshot struct {
-	last   int64            // id of the last entry of the log
-	clock  int64            // the store's clock is not earlier, Unix ms
-	fields map[string]field // also those that are due, until an entry removes them
+	contents
+	last   int64 // id of the last entry of the log
+	clock  int64 // the store's clock is not earlier, Unix ms
 	keys   map[string]keyed
 	before *snapshot // at the entry before the last one
 	losses int       // how many losses have happened
@@ -51,9 +68,9 @@ func newModel() porcupine.Model {
 			return next != nil, next
 		},
 		Equal: func(a, b any) bool {
-			// The log before an entry decides the rest.
+			// The log before an entry decides the rest, except for the owners.
 			s, t := a.(*snapshot), b.(*snapshot)
-			return s.last == t.last && s.clock == t.clock && s.losses == t.losses
+			return s.last == t.last && s.clock == t.clock && s.losses == t.losses && maps.Equal(s.sessions, t.sessions)
 		},
 		DescribeOperation: func(c, _ any) string { return fmt.Sprint(c) },
 		DescribeState:     func(s any) string { return fmt.Sprint(s) },
@@ -71,6 +88,10 @@ func (s *snapshot) step(c *call) *snapshot {
 		return s.expire(c.appended)
 	case note: // a message without fields, or a marker of a loss
 		return s.entry(c.appended)
+	case ownerStep:
+		return s.ownerStep(c)
+	case unknown:
+		return s.unknown(c)
 	case loss:
 		return s.lose(c.keep)
 	}
@@ -88,7 +109,7 @@ func (s *snapshot) entry(a queue.Appended) *snapshot {
 }
 
 // due reports whether a field has ended at the given time.
-func (f field) due(now int64) bool { return f.until > 0 && f.until <= now }
+func (f field) due(now int64) bool { return f.until() > 0 && f.until() <= now }
 
 // anyDue reports whether a field that is due was not removed.
 func (s *snapshot) anyDue(now int64) bool {
@@ -112,8 +133,8 @@ func (s *snapshot) expire(a queue.Appended) *snapshot {
 	if next == nil || !s.anyDue(next.clock) {
 		return nil
 	}
-	next.fields = maps.Clone(s.fields)
-	maps.DeleteFunc(next.fields, func(_ string, f field) bool { return f.due(next.clock) })
+	next.contents = s.contents.clone()
+	next.contents.expire(next.clock)
 	return next
 }
 
@@ -139,13 +160,13 @@ func (s *snapshot) update(c *call) *snapshot {
 	if next == nil {
 		return nil
 	}
-	next.fields = maps.Clone(s.fields)
-	maps.DeleteFunc(next.fields, func(_ string, f field) bool { return f.due(next.clock) })
-	r := decide(next.fields, u, a.ID)
+	before := s.contents.clone()
+	before.expire(next.clock)
+	r := decide(before, u, a.ID)
 	if r.code != "" || !maps.Equal(r.numbers, a.Numbers) {
 		return nil
 	}
-	next.fields = r.after
+	next.contents = r.after
 	if c.push.Key != "" {
 		if next.keys = maps.Clone(s.keys); next.keys == nil {
 			next.keys = make(map[string]keyed)
@@ -160,7 +181,7 @@ func (s *snapshot) read(c *call) *snapshot {
 	if c.page.ID != s.last || c.page.Clock < s.clock {
 		return nil
 	}
-	live := maps.Clone(s.fields)
+	live := cloned(s.fields) // a part does not end with its parent until an entry says so
 	maps.DeleteFunc(live, func(_ string, f field) bool { return f.due(c.page.Clock) })
 	names, next := pageNames(live, c.query)
 	if next != c.page.Next || len(names) != len(c.page.Fields) {

@@ -134,8 +134,8 @@ func (c *Cluster) join(ctx context.Context) error {
 	return nil
 }
 
-// Of returns the master that had the slot of a key when the Cluster started, and its replica, or nil
-// without replicas.
+// Of returns the master that had the slot of a key when the Cluster started, and its replica. The
+// replica is nil in a Cluster without replicas.
 func (c *Cluster) Of(ctx context.Context, key string) (master, replica *Server, err error) {
 	slot, err := c.Nodes()[0].Do(ctx, "cluster", "keyslot", key).Int()
 	if err != nil {
