@@ -109,6 +109,7 @@ func (h *history) resolve(log, lost []logged) (calls []*call, wrong string) {
 	entries := maps.Clone(unclaimed)
 	open := make(map[int64]*call) // by number: the first call without an answer
 	steps, candidates := h.openSteps()
+	guesses := guessSteps(log)
 	for _, c := range h.calls {
 		if c.optional {
 			continue
@@ -120,6 +121,9 @@ func (h *history) resolve(log, lost []logged) (calls []*call, wrong string) {
 			continue
 		}
 		calls = append(calls, c)
+		if h.overBrokers {
+			c.complete(entries, unclaimed)
+		}
 		a := c.appended
 		if c.durable && slices.ContainsFunc(lost, func(l logged) bool { return l.ID == a.ID }) {
 			return nil, fmt.Sprintf("a durable update was acknowledged, and is lost:\n%v", c)
@@ -138,6 +142,9 @@ func (h *history) resolve(log, lost []logged) (calls []*call, wrong string) {
 		switch {
 		case l.number == 0 && l.entry != nil:
 			c = &call{kind: unknown, client: -1, entry: l.entry, candidates: candidates}
+			if h.overBrokers {
+				c.candidates = guesses[l.ID]
+			}
 		case l.number == 0:
 			c = &call{kind: note, client: -1}
 		case c == nil:
@@ -216,7 +223,7 @@ func describe(outcome porcupine.CheckResult, calls []*call, longest []porcupine.
 		}
 	}
 	for _, c := range calls {
-		if !done[c] && c.begin < firstEnd {
+		if !done[c] && c.begin < firstEnd && (c.kind != unknown || c.appended.Prev == s.(*snapshot).last) {
 			fmt.Fprintln(&text, c)
 		}
 	}
@@ -248,7 +255,7 @@ func checkMarkers(log []logged) string {
 func checkFold(log []logged, calls []*call) string {
 	pages := make(map[int64][]*call)
 	for _, c := range calls {
-		if c.kind == read && c.query.Prefix == "" && c.query.Limit == 0 && c.query.Fields == nil {
+		if c.kind == read && c.page.Clock > 0 && c.query.Prefix == "" && c.query.Limit == 0 && c.query.Fields == nil {
 			pages[c.page.ID] = append(pages[c.page.ID], c)
 		}
 	}

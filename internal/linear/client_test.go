@@ -14,11 +14,16 @@ import (
 	"switchboard/queue"
 )
 
-// store is the part of a queue that has states.
+// store changes and reads states. It is a queue, or it calls brokers.
 type store interface {
 	AppendChannel(ctx context.Context, push queue.ChannelPush) (queue.Appended, error)
-	StepStates(ctx context.Context, steps []queue.StateStep) []queue.Outcome[queue.Appended]
 	ReadStates(ctx context.Context, reads []queue.StateRead) []queue.Outcome[queue.StatePage]
+}
+
+// localStore is a queue.
+type localStore interface {
+	store
+	StepStates(ctx context.Context, steps []queue.StateStep) []queue.Outcome[queue.Appended]
 	ConfirmChannel(ctx context.Context, channel string, id int64) (*queue.Marker, error)
 }
 
@@ -55,6 +60,8 @@ func (w workload) run(ctx context.Context, h *history, stores ...store) {
 			store: stores[i%len(stores)], writer: writers[i%len(writers)], ids: map[string]int64{},
 			conn: state.Connection{Client: fmt.Sprint("client", i), Generation: 1, Server: fmt.Sprint("s", i%3)},
 		}
+		c.local, _ = c.store.(localStore)
+		c.remote, _ = c.store.(remoteStore)
 		clients.Go(func() {
 			for n := 0; n < w.calls && (w.ended == nil || !w.ended()); n++ {
 				c.step(n)
@@ -72,6 +79,8 @@ type client struct {
 	ctx    context.Context
 	index  int
 	store  store
+	local  localStore  // store, if it is a queue
+	remote remoteStore // store, if it calls brokers
 	writer string
 	conn   state.Connection
 	ids    map[string]int64 // by field: the id that the client has seen last
@@ -90,6 +99,10 @@ func (c *client) step(n int) {
 	switch x := c.IntN(20); {
 	case x < 5:
 		c.read()
+	case x < 6 && c.remote != nil:
+		if err := c.remote.reconnect(c.ctx); err != nil {
+			c.failed(err)
+		}
 	case x < 6:
 		c.sweep()
 	case x < 7:
@@ -149,6 +162,10 @@ func (c *client) update(number int64) {
 	for _, name := range c.names(1 + c.IntN(3)) {
 		u.Ops = append(u.Ops, c.op(name))
 	}
+	if c.remote != nil {
+		ttl := time.Duration(c.IntN(2)) * time.Duration(1+c.Int64N(c.lease.Milliseconds())) * time.Millisecond
+		c.remote.identity().conform(u, ttl)
+	}
 	push := queue.ChannelPush{Channel: channel, Update: u, Durable: c.durable && c.oneIn(3)}
 	tries := 1
 	if c.oneIn(3) {
@@ -193,7 +210,10 @@ func (c *client) names(n int) (names []string) {
 	taken := map[string]bool{}
 	for range n {
 		name := pick(c, fieldNames...)
-		if c.owners && c.oneIn(2) {
+		switch {
+		case c.remote != nil:
+			name = pick(c, brokerFields...)
+		case c.owners && c.oneIn(2):
 			name = pick(c, ownedFields...)
 		}
 		if name == "$max/seat/" && !c.oneIn(4) || taken[name] {
@@ -254,7 +274,9 @@ func (c *client) read() {
 			q.Cursor = c.seen[c.IntN(len(c.seen))]
 		}
 	case 2:
-		q.Fields = c.names(3)
+		if c.remote == nil || c.remote.identity().user == "" { // a socket has no such call
+			q.Fields = c.names(3)
+		}
 	}
 	p := &call{client: c.index, kind: read, query: q}
 	c.begin(p)
@@ -280,7 +302,7 @@ func (c *client) sweep() {
 	c.begin(p)
 	ctx, cancel := c.limited()
 	defer cancel()
-	o := c.store.StepStates(ctx, []queue.StateStep{{Channel: channel, Kind: queue.Sweep}})[0]
+	o := c.local.StepStates(ctx, []queue.StateStep{{Channel: channel, Kind: queue.Sweep}})[0]
 	if o.Err != nil {
 		c.failed(o.Err)
 		c.awaitStore()
@@ -294,7 +316,7 @@ func (c *client) sweep() {
 func (c *client) confirm() {
 	p := &call{client: c.index, kind: note}
 	c.begin(p)
-	marker, err := c.store.ConfirmChannel(c.ctx, channel, c.acked)
+	marker, err := c.local.ConfirmChannel(c.ctx, channel, c.acked)
 	switch {
 	case err != nil:
 		c.failed(err)

@@ -1,6 +1,6 @@
 // Package linear holds only tests: they check that the state of a channel is linearizable. Eight
-// concurrent clients change and read the state. Every call behaves as if it happened at one moment
-// between its begin and its end, alone, on one map of fields.
+// or nine concurrent clients change and read the state. Every call behaves as if it happened at one
+// moment between its begin and its end, alone, on one map of fields.
 //
 // # Method
 //
@@ -27,6 +27,16 @@
 // The entry of an owner's end has no number. If such a call has no answer, the model tries it for
 // each entry that no other call has appended. The call may also have happened without an entry.
 //
+// # Brokers
+//
+// TestBrokers checks histories over three broker processes, of which one is killed and starts
+// again. Backends call the HTTP API, and clients of package client publish over their sockets. They
+// are under the rules of a namespace with claims, limits, parents and owned fields. Answers of
+// brokers have neither the id before an entry nor the store's clock. The log of the store has the
+// first, and the model takes the earliest clock at which a page can be as it is. The brokers store
+// the ends and returns of owners. Each field has one owner at most, so the entry of an end names
+// its owner.
+//
 // # Failover
 //
 // A failover of a Sentinel setup or of a Cluster may lose the newest entries of the log, and with
@@ -45,4 +55,5 @@
 //	go test ./internal/linear                                  all tests
 //	go test ./internal/linear -run TestMemory -seeds=5000      a longer search
 //	go test ./internal/linear -run 'Redis|Cluster' -redisseeds=200
+//	go test ./internal/linear -run Brokers -brokerseeds=100
 package linear

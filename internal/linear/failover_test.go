@@ -21,6 +21,7 @@ var appendOnly = []string{"--appendonly", "yes", "--appendfsync", "no"}
 
 // TestSentinelFailover kills a master, and Sentinels promote its replica.
 func TestSentinelFailover(t *testing.T) {
+	t.Parallel() // it mostly waits
 	s := redistest.StartSentinel(t, appendOnly...)
 	master, err := s.Master(t.Context())
 	if err != nil {
@@ -35,6 +36,7 @@ func TestSentinelFailover(t *testing.T) {
 
 // TestClusterFailover kills the master of the channel's slot. The Cluster elects its replica.
 func TestClusterFailover(t *testing.T) {
+	t.Parallel()
 	c := redistest.StartReplicatedCluster(t, 3, appendOnly...)
 	master, replica, err := c.Of(t.Context(), "{"+channel+"}")
 	if err != nil {

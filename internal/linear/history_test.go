@@ -97,7 +97,9 @@ type history struct {
 	calls    []*call
 	answers  int
 	waiting  map[int]chan struct{} // by number of answers: closed when there are as many
-	failure  error                 // the first error that neither refuses a call nor leaves it without an answer
+	// overBrokers means that answers have neither the id before an entry nor the store's clock.
+	overBrokers bool
+	failure     error // the first error that neither refuses a call nor leaves it without an answer
 }
 
 func newHistory() *history { return &history{waiting: make(map[int]chan struct{})} }
@@ -152,7 +154,7 @@ func isNoAnswer(err error) bool {
 	if _, ok := errors.AsType[net.Error](err); ok {
 		return true
 	}
-	return errors.Is(err, io.EOF) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
+	return errors.Is(err, errNoAnswer) || errors.Is(err, io.EOF) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }
 
 // append pushes, and reports whether there was an answer.

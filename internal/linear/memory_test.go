@@ -131,7 +131,12 @@ func (c *call) countStep(outcomes map[string]int) {
 	if c.stale {
 		outcomes["stale"]++
 	}
-	e, err := state.DecodeEntry(c.appended.Data)
+	countEntry(c.appended.Data, outcomes)
+}
+
+// countEntry counts the fields in an entry that an owner's end or return has changed.
+func countEntry(data []byte, outcomes map[string]int) {
+	e, err := state.DecodeEntry(data)
 	if err != nil {
 		return
 	}

@@ -178,11 +178,15 @@ func (s *snapshot) update(c *call) *snapshot {
 
 // read returns the model after a page was read.
 func (s *snapshot) read(c *call) *snapshot {
-	if c.page.ID != s.last || c.page.Clock < s.clock {
+	clock := c.page.Clock
+	if clock == 0 {
+		clock = s.clockOf(c)
+	}
+	if c.page.ID != s.last || clock < s.clock {
 		return nil
 	}
 	live := cloned(s.fields) // a part does not end with its parent until an entry says so
-	maps.DeleteFunc(live, func(_ string, f field) bool { return f.due(c.page.Clock) })
+	maps.DeleteFunc(live, func(_ string, f field) bool { return f.due(clock) })
 	names, next := pageNames(live, c.query)
 	if next != c.page.Next || len(names) != len(c.page.Fields) {
 		return nil
@@ -193,8 +197,27 @@ func (s *snapshot) read(c *call) *snapshot {
 		}
 	}
 	after := *s
-	after.clock = c.page.Clock
+	after.clock = clock
 	return &after
+}
+
+// clockOf returns the earliest clock of a page from a broker, which does not show it: at that time
+// the fields that the page should have and has not are due.
+func (s *snapshot) clockOf(c *call) int64 {
+	shown := make(map[string]bool)
+	for _, f := range c.page.Fields {
+		shown[f.Name] = true
+	}
+	query := c.query
+	query.Limit = 0
+	names, _ := pageNames(s.fields, query)
+	clock := s.clock
+	for _, name := range names {
+		if !shown[name] && (c.page.Next == "" || name < c.page.Next) {
+			clock = max(clock, s.fields[name].until())
+		}
+	}
+	return clock
 }
 
 // pageNames returns the names of the fields that a page has, and its Next.

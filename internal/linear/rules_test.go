@@ -269,7 +269,13 @@ func sizeOf(fields map[string]field) (size int) {
 // refuses reports whether the model refuses the update in the same way.
 func (s *snapshot) refuses(u *state.Update, got *state.Refusal) bool {
 	want := decide(s.contents, u, 0)
-	if want.code == "" || want.code != got.Err.Code || want.group != got.Group || want.max != got.Max || len(want.shown) != len(got.Fields) {
+	if want.code == "" || want.code != got.Err.Code || want.group != got.Group || want.max != got.Max {
+		return false
+	}
+	if u.Generation == unknownGeneration && !showsFields(got.Err.Code) {
+		return true
+	}
+	if len(want.shown) != len(got.Fields) {
 		return false
 	}
 	for _, name := range want.shown {

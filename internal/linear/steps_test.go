@@ -56,7 +56,7 @@ func (c *client) reconnect() {
 func (c *client) take(step queue.StateStep) bool {
 	p := &call{client: c.index, kind: ownerStep, step: step}
 	c.begin(p)
-	o := c.store.StepStates(c.ctx, []queue.StateStep{step})[0]
+	o := c.local.StepStates(c.ctx, []queue.StateStep{step})[0]
 	stale := errors.Is(o.Err, queue.ErrStale)
 	if o.Err != nil && !stale {
 		c.failed(o.Err)
@@ -80,4 +80,49 @@ func (h *history) openSteps() (calls []*call, steps [][]queue.StateStep) {
 		}
 	}
 	return calls, steps
+}
+
+// guessSteps returns, for each entry about owners, the steps that may have made it. The clients of
+// brokers make no steps. Each field has one owner at most.
+func guessSteps(log []logged) map[int64][][]queue.StateStep {
+	guesses := make(map[int64][][]queue.StateStep)
+	fold := state.NewMap(0)
+	for _, l := range log {
+		if l.entry == nil {
+			continue
+		}
+		var ended, back []queue.StateStep
+		step := func(kind queue.StepKind, name string) (steps []queue.StateStep) {
+			for _, owner := range fold.Fields[name].Owners {
+				conn := state.Connection{Client: owner, Generation: unknownGeneration}
+				steps = append(steps, queue.StateStep{Channel: channel, Kind: kind, Conn: conn})
+			}
+			return steps
+		}
+		for name := range l.entry.Away {
+			ended = append(ended, step(queue.OwnerEnded, name)...)
+		}
+		for _, name := range l.entry.Back {
+			back = append(back, step(queue.OwnerBack, name)...)
+		}
+		guesses[l.ID] = [][]queue.StateStep{ended, back}
+		fold.Apply(l.ID, l.entry)
+	}
+	return guesses
+}
+
+// complete completes the answer of a broker by what the log shows. A socket does not report that a
+// key is repeated: the id is then that of an earlier call.
+func (c *call) complete(entries, unclaimed map[int64]logged) {
+	if c.appended.ID == 0 || c.appended.Duplicate {
+		return
+	}
+	l := entries[c.appended.ID]
+	if l.number != c.number {
+		return
+	}
+	c.appended.Prev, c.appended.Data = l.prev, l.Data
+	if _, isFirst := unclaimed[l.ID]; !isFirst && c.push.Key != "" {
+		c.appended.Duplicate = true
+	}
 }
