@@ -23,6 +23,7 @@
 --         in place of the id
 -- cost O(log n) for each field, O(log n) for each group, O(servers)
 
+local find = string.find
 local keys_per_channel = #KEYS / (#ARGV - 7)
 
 local function check_conditions(conditions)
@@ -45,6 +46,11 @@ local function check_conditions(conditions)
 		r[6] = differ
 		return r
 	end
+end
+
+-- Returns whether the client owns a field as an operation asks for, so that no owner changes.
+local function is_owned(f, op)
+	return c.client and f.away == 0 and f.grace == (op[8] or 0) and find(f.owners .. ' ', c.client, 1, true)
 end
 
 -- Plans one operation. A plan is {op, old, gone, value}.
@@ -75,7 +81,7 @@ local function plan(op, writer)
 	elseif not f then
 		return refuse('absent', name)
 	end
-	if not f or p.gone or op[7] or op[9] or f.parent ~= '' then
+	if not f or p.gone or op[9] or f.parent ~= '' or op[7] and not (op[7] == 1 and is_owned(f, op)) then
 		c.complex = true
 	end
 	if not f and not p.gone then
@@ -130,11 +136,17 @@ local function apply(u)
 	if #ops + (u[7] and #u[7] or 0) > 8 then
 		rare().load_names(ops, u[7])
 	end
-	if client and c.owners[client] == nil then
-		parse_owner(client, c.keep and call('HGET', c.clients, client))
-	end
-	if client and is_fenced(c.owners[client], u[9] or 0, u[10] or '') then
-		return {'fenced', '', '', 0, 0, {}}
+	if client then
+		local o, generation, server = c.owners[client], u[9] or 0, u[10] or ''
+		if o == nil then
+			o = parse_owner(client, c.keep and call('HGET', c.clients, client))
+		end
+		if is_fenced(o, generation, server) then
+			return {'fenced', '', '', 0, 0, {}}
+		end
+		if o and o.ended == 0 and o.generation == generation and o.server == server then
+			c.client = ' ' .. client .. ' '
+		end
 	end
 	local refusal = u[7] and check_conditions(u[7])
 	for i = 1, #ops do
