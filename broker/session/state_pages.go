@@ -136,7 +136,10 @@ func (s *Session) dropPages(sub *hub.Subscription) {
 	}
 }
 
-// chargePages takes one message per KiB of pages from the message rate of the connection.
+// chargePages takes one message per KiB of pages from the message rate of the connection. It takes
+// nothing for pages that one second allows if the session has no rateUse, as needsNoRateUse does:
+// an idle subscriber would otherwise keep a rateUse until it is checked next, which is 128 bytes
+// more for each connection.
 func (s *Session) chargePages(series *snapshot.Series) {
 	if series == nil {
 		return
@@ -145,7 +148,9 @@ func (s *Session) chargePages(series *snapshot.Series) {
 	for _, page := range series.Pages {
 		size += len(page.Event.Fields)
 	}
-	s.chargeMessages(kib(size))
+	if n := kib(size); s.rateUse() != nil || n > s.m.opts.Limits.MessageRate {
+		s.chargeMessages(n)
+	}
 }
 
 // Gap implements hub.Subscriber. A client that sees the state receives new pages after the gap.

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 
 	"switchboard/broker/namespace"
 	"switchboard/broker/session"
@@ -177,4 +178,33 @@ func TestPagesCostMessages(t *testing.T) {
 		}
 		d.expect("error:rate_limited", `{"type":"ping"}`)
 	}
+}
+
+// TestSmallPagesNeedNoRateUse: a session keeps nothing for pages that one second allows, unless
+// something else has used its rates.
+func TestSmallPagesNeedNoRateUse(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newStateHarness(t, session.Options{Limits: session.Limits{MessageRate: 3}})
+		h.backendSet("small", map[string]string{"x": string(large(2 << 10))}) // 3 KiB with the rest of the page
+		h.backendSet("large", map[string]string{"x": string(large(3 << 10))})
+		for channel, counted := range map[string]bool{"small": false, "large": true} {
+			d := h.connectDevice(channel)
+			h.tick(1) // the subscribe is the first message of its second
+			d.expect("subscribed state", `{"type":"subscribe","channel":%q,"state":true}`, channel)
+			h.onLoop(func() {
+				if got := session.HasRateUse(d.receiver); got != counted {
+					t.Errorf("%s: the session has a rateUse: %v", channel, got)
+				}
+				if session.HasStateUse(d.receiver) || session.HasExtra(d.receiver) != counted {
+					t.Errorf("%s: the session keeps more than a rateUse", channel)
+				}
+			})
+		}
+		d := h.connectDevice("counted") // its subscribe follows in the same second
+		d.expect("subscribed state", `{"type":"subscribe","channel":"small","state":true}`)
+		for range 8 { // of the burst of 12, the subscribe and its pages have taken 4
+			d.expect("pong", `{"type":"ping"}`)
+		}
+		d.expect("error:rate_limited", `{"type":"ping"}`)
+	})
 }
