@@ -110,6 +110,7 @@ var conformance = []struct {
 	{"state: leases", testStateLeases},
 	{"state: owners", testStateOwners},
 	{"state: several owners, end of a server", testStateServers},
+	{"state: a field that the client owns already", testStateOwnAgain},
 	{"state: kept and cleared", testStateKeep},
 	{"state: keys", testStateKeys},
 	{"state: durable", testStateDurable},

@@ -57,7 +57,7 @@ func (r *Redis) appendTarget(push *ChannelPush) redispipe.Target {
 		script, keys = scripts.update, r.stateKeys(channel)
 		p := make(packer, 0, 256)
 		appendUpdate(&p, push.Update)
-		arg = p
+		arg = p[1:] // the script reads the elements of the array one by one, which is faster
 	} else {
 		keys = []string{r.keys.channel(channel), r.keys.channelMeta(channel), r.keys.channelServers(channel)}
 		arg = push.Data

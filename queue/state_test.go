@@ -246,3 +246,33 @@ func testStateServers(t *testing.T, open opener) {
 	wantEntry(t, "the last owner", u, `~{"gone":{"a":"left","shared":"left"}}`)
 	f.wantState(t, "after all", map[string]string{})
 }
+
+// testStateOwnAgain changes a field that the client owns already. Such an update changes nothing
+// about its owners, unless the grace period or the connection is another one.
+func testStateOwnAgain(t *testing.T, open opener) {
+	f := open(t, Options{})
+	f.advance(t, 0)
+	must(f.updateBy(t, amy, own(set("a", "1"), time.Minute)))(t)
+	again := must(f.updateBy(t, amy, own(set("a", "2"), time.Minute)))(t)
+	wantEntry(t, "own again", again, `~{"set":{"a":2},"by":"amy/\"p\\1"}`)
+	must(f.updateBy(t, amy, own(set("a", "3"), state.GraceNever)))(t)
+	f.wantState(t, "another grace period", map[string]string{"a": "3"})
+
+	moved := amy
+	moved.Server = "s3"
+	must(f.updateBy(t, moved, own(set("a", "4"), state.GraceNever)))(t)
+	equal(t, "the end of the server before", must(f.stepState(t, ServerEnded, state.Connection{Server: "s1"}))(t).ID, 0)
+	ended := must(f.stepState(t, ServerEnded, state.Connection{Server: "s3"}))(t)
+	wantEntry(t, "end of a server", ended, `~{"away":{"a":0}}`)
+	back := must(f.updateBy(t, amy, own(set("a", "5"), state.GraceNever)))(t)
+	wantEntry(t, "own again after the end of the server", back, `~{"set":{"a":5},"back":["a"],"by":"amy/\"p\\1"}`)
+
+	next := amy
+	next.Generation++
+	must(f.updateBy(t, next, own(set("a", "6"), state.GraceNever)))(t)
+	wantRefusal(t, "a generation before", second(f.updateBy(t, amy, own(set("a", "7"), state.GraceNever))), wire.Unavailable)
+	must(f.updateBy(t, bob, set("a", "8"), own(set("b", "8"), 0)))(t)
+	shared := must(f.updateBy(t, bob, own(set("a", "9"), state.GraceNever)))(t)
+	wantEntry(t, "another owner", shared, `~{"set":{"a":9},"own":{"a":["amy/\"p\\1","bob/tab"]},"by":"bob/tab"}`)
+	f.wantState(t, "after all", map[string]string{"a": "9", "b": "8"})
+}

@@ -113,7 +113,7 @@ local function begin(k)
 		clients = KEYS[k+7], parts = KEYS[k+8],
 		meta = meta, keep = keep, blank = not keep,
 		due = keep and tonumber(meta[6] or 0) or 0, bytes = keep and tonumber(meta[7] or 0) or 0,
-		fields = {}, old_end = {}, touched = {}, owners = {}, entry = {},
+		fields = {}, old_end = {}, touched = {}, owners = {}, entry = {set = false, by = false, data = false, till = false},
 	}
 	if keep and keep > 0 and ms >= keep then
 		rare().clear()

@@ -6,11 +6,11 @@
 -- KEYS[k+1] mq_ch_{channel}
 -- KEYS[k+3] ch_{channel}
 -- KEYS[k+9] mq_k_{channel}:<key>, omitted without an idempotency key
--- ARGV[7+i] MessagePack: {operations, writer, keep in ms, most fields, most bytes, data,
---           conditions, client, generation, server, most fields of one owner, client as JSON}. An
---           operation is {field, kind, value, lease in ms, claim, group limit, own, grace, parent,
---           held parent, by, min, max}, a condition is {field, kind, id}; see appendUpdate in
---           redis_state.go. Zero values are nil, and are left out at the end of a list
+-- ARGV[7+i] MessagePack, one after the other: operations, writer, keep in ms, most fields, most
+--           bytes, data, conditions, client, generation, server, most fields of one owner, client
+--           as JSON. An operation is {field, kind, value, lease in ms, claim, group limit, own,
+--           grace, parent, held parent, by, min, max}, a condition is {field, kind, id}; see
+--           appendUpdate in redis_state.go. Zero values are nil, and are left out at the end
 -- For all, in addition to append.lua:
 -- ARGV[5] TTL of the idempotency keys, ms
 -- ARGV[7] 1 if the callers wait for replicas, 2 if nothing is to be stored in a new channel
@@ -48,25 +48,23 @@ local function check_conditions(conditions)
 	end
 end
 
--- Returns whether the client owns a field as an operation asks for, so that no owner changes.
+-- Returns whether the client owns a field as an operation asks for, so that no owner changes. The
+-- fields of a connected owner are not away.
 local function is_owned(f, op)
-	return c.client and f.away == 0 and f.grace == (op[8] or 0) and find(f.owners .. ' ', c.client, 1, true)
+	return c.client and f.grace == (op[8] or 0) and find(f.owners .. ' ', c.client, 1, true)
 end
 
--- Plans one operation. A plan is {op, old, gone, value}.
+-- Plans one operation. A plan is {op, old, gone, value}. Tables are made with the members that they
+-- will have where these are known: a table that grows is allocated again.
 local function plan(op, writer)
 	local name, kind = op[1], op[2]
 	local f = get(name)
 	if op[5] and f and f.holder ~= writer then
 		return refuse('claim', name)
 	end
-	local p = {op = op, old = f}
+	local p = {op = op, old = f, gone = kind == 2, value = kind == 1 and op[3]}
 	c.plans[name] = p
-	if kind == 1 then
-		p.value = op[3]
-	elseif kind == 2 then
-		p.gone = true
-	elseif kind == 3 then
+	if kind == 3 then
 		local n = not f and 0 or parse_number(value_of(f))
 		if not n then
 			return refuse('number', name)
@@ -78,7 +76,7 @@ local function plan(op, writer)
 		p.value = format('%d', sum)
 		c.sums = c.sums or {}
 		c.sums[#c.sums + 1] = '"' .. name .. '":' .. p.value
-	elseif not f then
+	elseif kind == 4 and not f then
 		return refuse('absent', name)
 	end
 	if not f or p.gone or op[9] or f.parent ~= '' or op[7] and not (op[7] == 1 and is_owned(f, op)) then
@@ -112,8 +110,11 @@ local function write_field(op, writer)
 		if op[2] == 1 or f.holder == '' then
 			f.holder = writer
 		end
-		entry.set = entry.set or {}
-		entry.set[name] = value
+		if entry.set then
+			entry.set[name] = value
+		else
+			entry.set = {[name] = value}
+		end
 	end
 	if op[2] ~= 3 or created then
 		f.lease = op[4] and ms + op[4] or 0
@@ -145,7 +146,7 @@ local function apply(u)
 			return {'fenced', '', '', 0, 0, {}}
 		end
 		if o and o.ended == 0 and o.generation == generation and o.server == server then
-			c.client = ' ' .. client .. ' '
+			c.client = ' ' .. client .. ' ' -- connected as it is now
 		end
 	end
 	local refusal = u[7] and check_conditions(u[7])
@@ -197,7 +198,7 @@ local function update(i)
 		end
 		return {format('%s\n0\n1\n%d\n0\n\n\n\n\n0\n0\n%s', first, ms, table.concat(call('SMEMBERS', servers), '\n')), ''}
 	end
-	local u = cmsgpack.unpack(ARGV[7+i])
+	local u = {cmsgpack.unpack(ARGV[7+i])}
 	begin(k)
 	if ARGV[7] == '2' and not c.meta[1] and call('ZCARD', KEYS[k+1]) == 0 then
 		return {format('0\n0\n0\n%d\n0\n\nnew\n\n\n0\n0\n', ms), ''}
