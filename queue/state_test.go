@@ -252,11 +252,15 @@ func testStateServers(t *testing.T, open opener) {
 func testStateOwnAgain(t *testing.T, open opener) {
 	f := open(t, Options{})
 	f.advance(t, 0)
-	must(f.updateBy(t, amy, own(set("a", "1"), time.Minute)))(t)
-	again := must(f.updateBy(t, amy, own(set("a", "2"), time.Minute)))(t)
+	first := amy
+	first.Server = "s0"
+	must(f.updateBy(t, first, own(set("a", "1"), time.Minute)))(t)
+	again := must(f.updateBy(t, first, own(set("a", "2"), time.Minute)))(t)
 	wantEntry(t, "own again", again, `~{"set":{"a":2},"by":"amy/\"p\\1"}`)
+	must(f.updateBy(t, first, own(set("a", "3"), 0)))(t)
+	left := must(f.stepState(t, ServerEnded, state.Connection{Server: first.Server}))(t)
+	wantEntry(t, "end without a grace period", left, `~{"gone":{"a":"left"}}`)
 	must(f.updateBy(t, amy, own(set("a", "3"), state.GraceNever)))(t)
-	f.wantState(t, "another grace period", map[string]string{"a": "3"})
 
 	moved := amy
 	moved.Server = "s3"

@@ -145,8 +145,8 @@ local function apply(u)
 		if is_fenced(o, generation, server) then
 			return {'fenced', '', '', 0, 0, {}}
 		end
-		if o and o.ended == 0 and o.generation == generation and o.server == server then
-			c.client = ' ' .. client .. ' ' -- connected as it is now
+		if o and o.generation == generation and o.server == server then
+			c.client = ' ' .. client .. ' ' -- connected: it is not fenced
 		end
 	end
 	local refusal = u[7] and check_conditions(u[7])
