@@ -109,6 +109,7 @@ var conformance = []struct {
 	{"state: refusals with large fields", testStateLargeRefusals},
 	{"state: leases", testStateLeases},
 	{"state: owners", testStateOwners},
+	{"state: an end without a state", testStateFence},
 	{"state: several owners, end of a server", testStateServers},
 	{"state: a field that the client owns already", testStateOwnAgain},
 	{"state: kept and cleared", testStateKeep},

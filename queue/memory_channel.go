@@ -82,7 +82,7 @@ func (m *Memory) appendChannel(push ChannelPush) (Appended, error) {
 		}
 	}
 	c, found := m.channels.get(channel, now)
-	if !found && push.ExistingOnly {
+	if push.ExistingOnly && (!found || c.last == 0) { // a channel without messages may have generations
 		return Appended{}, ErrNewChannel
 	}
 	if !found {

@@ -67,7 +67,13 @@ func (m *Memory) stepState(step StateStep) (Appended, error) {
 	now := m.sweepLocked()
 	c, found := m.channels.get(step.Channel, now)
 	if !found || c.state == nil {
-		return Appended{}, nil
+		if step.Kind != OwnerEnded {
+			return Appended{}, nil
+		}
+		if !found {
+			c = &memoryChannel{}
+		}
+		c.state = state.New() // for the generation: a late update must not make the client an owner
 	}
 	next := nextIDs(now, c.last)
 	var result state.Result

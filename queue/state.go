@@ -13,7 +13,9 @@ type StepKind uint8
 const (
 	// Sweep does nothing else. It also forgets the generations of clients that ended long ago.
 	Sweep StepKind = iota
-	// OwnerEnded records that the connection of a client has ended, see [state.State.End].
+	// OwnerEnded records that the connection of a client has ended, see [state.State.End]. It is
+	// the only step that does something in a channel without a state: an update of the connection
+	// whose outcome is not known may still come.
 	OwnerEnded
 	// ServerEnded records that all connections of Conn.Server have ended, see
 	// [state.State.EndServer].

@@ -3,6 +3,8 @@ package queue
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -221,6 +223,37 @@ func testStateOwners(t *testing.T, open opener) {
 	must(f.stepState(t, Sweep, state.Connection{}))(t)
 	f.wantState(t, "after the fence", map[string]string{})
 	must(f.updateBy(t, amy, own(set("x", "1"), 0)))(t)
+}
+
+// testStateFence ends a connection in a channel without a state. An update of the connection that
+// the store executes after that is refused, and the channel still counts as new.
+func testStateFence(t *testing.T, open opener) {
+	f := open(t, Options{})
+	f.advance(t, 0)
+	for _, kind := range []StepKind{Sweep, ServerEnded, OwnerBack, OwnerUnsubscribed} {
+		must(f.stepState(t, kind, amy))(t)
+	}
+	equal(t, "channels with a state", fmt.Sprint(slices.Collect(maps.Keys(maps.Collect(f.StateChannels(t.Context()))))), "[]")
+
+	ended := must(f.stepState(t, OwnerEnded, amy))(t)
+	equal(t, "the end", fmt.Sprint(ended.ID, ended.Due, ended.KeepUntil), "0 0 0")
+	page := f.wantState(t, "after the end", map[string]string{})
+	equal(t, "the page", fmt.Sprint(page.ID, page.Due, page.KeepUntil), "0 0 0")
+	late := ChannelPush{Channel: room, ExistingOnly: true, Update: &state.Update{
+		Ops: []state.Op{own(set("x", "1"), time.Minute)}, Client: amy.Client, Generation: amy.Generation, Server: amy.Server,
+	}}
+	fails(t, "the channel is new", second(f.AppendChannel(t.Context(), late)), ErrNewChannel)
+	late.ExistingOnly = false
+	wantRefusal(t, "a late update", second(f.AppendChannel(t.Context(), late)), wire.Unavailable)
+	equal(t, "a message", must(f.AppendChannel(t.Context(), ChannelPush{Channel: room, Data: []byte("1")}))(t).Prev, 0)
+	wantRefusal(t, "a late update after a message", second(f.AppendChannel(t.Context(), late)), wire.Unavailable)
+	f.wantState(t, "after the updates", map[string]string{})
+
+	f.advance(t, time.Hour+time.Minute)
+	must(f.stepState(t, Sweep, state.Connection{}))(t)
+	f.wantState(t, "after the fence", map[string]string{})
+	must(f.AppendChannel(t.Context(), late))(t)
+	f.wantState(t, "forgotten", map[string]string{"x": "1"})
 }
 
 func testStateServers(t *testing.T, open opener) {

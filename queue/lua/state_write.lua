@@ -207,6 +207,9 @@ local function commit(new_keep, forced)
 	end
 	if not forced and text == '~{}' then
 		text = ''
+		if new_keep and not keep then -- only an owner has changed
+			call('HSET', c.position, 'st_keep', format('%d', new_keep), 'st_bytes', '0', 'st_due', '0')
+		end
 	elseif not new_keep then
 		id, last = append(c.messages, c.position, meta, text)
 	elseif due == tonumber(c.meta[6]) and c.bytes == tonumber(c.meta[7]) then

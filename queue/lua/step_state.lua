@@ -89,7 +89,7 @@ local function step(i)
 	local k = (i - 1) * 8
 	local kind, client, generation, server = unpack(cmsgpack.unpack(ARGV[7+i]))
 	begin(k)
-	if not c.keep then
+	if not c.keep and kind ~= 1 then -- a generation that ends is recorded even then
 		if kind == 0 then -- records without a position are of no use
 			call('UNLINK', KEYS[k+4], KEYS[k+5], KEYS[k+6], KEYS[k+7], KEYS[k+8])
 		end
