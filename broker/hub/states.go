@@ -34,6 +34,16 @@ func (h *Hub) SubscribeState(s *Subscription, l *loop.Loop, to Subscriber, pos P
 	return nil
 }
 
+// ReserveFilter makes sure that the channel, which the caller holds, accepts a subscription with the
+// filter until release is called. The only error is ErrFilters.
+func (c *Channel) ReserveFilter(filter state.Filter) (release func(), err error) {
+	index, err := c.useFilter(filter)
+	if err != nil {
+		return nil, err
+	}
+	return func() { c.releaseFilter(index) }, nil
+}
+
 // SetFilter changes what an active subscription sees of the state, on its loop. If filter shows the
 // state, the subscription is held until Start; otherwise it continues. ErrFilters changes nothing.
 func (s *Subscription) SetFilter(filter state.Filter) error {

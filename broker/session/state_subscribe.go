@@ -88,27 +88,51 @@ func (s *Session) tryPrepareState(req wire.Request, pos hub.Position) (series *s
 	return s.m.opts.Snapshots.TryPages(pos.Channel, pos.Cursor, req.State.Prefix)
 }
 
-// beginOwnership notes a subscribe in the ownership of its channel. prepareStateSubscribe must
-// follow. It returns nil if the client does not ask for the state.
-func (s *Session) beginOwnership(req wire.Request) *ownership {
+// stateSubscribe is a subscribe with state that needs the store.
+type stateSubscribe struct {
+	ownership *ownership
+	filter    state.Filter
+	release   func() // gives up the filter; nil if it is not reserved
+}
+
+// beginStateSubscribe notes a subscribe in the ownership of its channel. prepareStateSubscribe and
+// endStateSubscribe must follow. It returns nil if the client does not ask for the state.
+func (s *Session) beginStateSubscribe(req wire.Request) *stateSubscribe {
 	if selectorOf(req) == nil {
 		return nil
 	}
 	o := s.ensureOwnership(req.Channel)
 	o.beginSubscribe()
-	return o
+	return &stateSubscribe{ownership: o, filter: s.permissions().filter(req.Channel, req.State.Prefix)}
 }
 
-// prepareStateSubscribe calls prepareState for a subscribe. err is the error of the steps before
-// it; if it is not nil, prepareStateSubscribe only ends the ownership's subscribe.
-func (m *Manager) prepareStateSubscribe(req wire.Request, pos hub.Position, o *ownership, err error) (*snapshot.Series, error) {
+// prepareStateSubscribe reserves the filter and calls prepareState. A subscribe that the channel
+// refuses for its prefix must not store that the client is back. err is the error of the steps
+// before it; if it is not nil, prepareStateSubscribe only ends the ownership's subscribe.
+func (m *Manager) prepareStateSubscribe(req wire.Request, pos hub.Position, st *stateSubscribe, err error) (*snapshot.Series, error) {
+	if err == nil {
+		if st.release, err = pos.Channel.ReserveFilter(st.filter); err != nil {
+			err = filterError(req.Channel, err)
+		}
+	}
 	if err != nil {
-		m.owners.endSubscribe(o, false)
+		m.owners.endSubscribe(st.ownership, false)
 		return nil, err
 	}
 	return m.prepareState(m.storeContext(), stateRequest{
-		channel: pos.Channel, from: pos.Cursor, prefix: req.State.Prefix, pages: needsPages(req, pos), ownership: o,
+		channel: pos.Channel, from: pos.Cursor, prefix: req.State.Prefix, pages: needsPages(req, pos), ownership: st.ownership,
 	})
+}
+
+// endStateSubscribe gives up what a subscribe with state needed. A nil st does nothing.
+func (s *Session) endStateSubscribe(st *stateSubscribe) {
+	if st == nil {
+		return
+	}
+	if st.release != nil {
+		st.release()
+	}
+	s.dropUnusedOwnership(st.ownership)
 }
 
 // needsPages reports whether pages of the state follow the answer to a subscribe with state. They

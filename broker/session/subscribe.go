@@ -43,7 +43,7 @@ func (s *Session) subscribe(req wire.Request) {
 		return
 	}
 	client, user := s.client, s.user()
-	o := s.beginOwnership(req)
+	st := s.beginStateSubscribe(req)
 	callIn(s.m.opts.poolFor(q), s, func() (acquired, error) {
 		err := s.m.opts.Hooks.askSubscribe(q)
 		if err == nil && authorize != nil {
@@ -53,8 +53,8 @@ func (s *Session) subscribe(req wire.Request) {
 		if err == nil {
 			a, err = acquire(s.m.storeContext(), &s.m.opts, req, recentOnly)
 		}
-		if o != nil {
-			a.series, err = s.m.prepareStateSubscribe(req, a.pos, o, err)
+		if st != nil {
+			a.series, err = s.m.prepareStateSubscribe(req, a.pos, st, err)
 		}
 		return a, err
 	}, func(a acquired, err error) {
@@ -71,9 +71,7 @@ func (s *Session) subscribe(req wire.Request) {
 			}
 			a.release(&s.m.opts)
 		}
-		if o != nil {
-			s.dropUnusedOwnership(o)
-		}
+		s.endStateSubscribe(st)
 	})
 }
 
