@@ -34,8 +34,8 @@ func (h *Hub) SubscribeState(s *Subscription, l *loop.Loop, to Subscriber, pos P
 	return nil
 }
 
-// ReserveFilter makes sure that the channel, which the caller holds, accepts a subscription with the
-// filter until release is called. The only error is ErrFilters.
+// ReserveFilter makes sure that the channel accepts a subscription with the filter until release is
+// called. The caller holds the channel. The only error is ErrFilters.
 func (c *Channel) ReserveFilter(filter state.Filter) (release func(), err error) {
 	index, err := c.useFilter(filter)
 	if err != nil {

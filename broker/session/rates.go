@@ -97,13 +97,14 @@ func (u *rateUse) takeBytes(rate limit.Rate, size int, now time.Duration) (wait 
 // heavyWeight is the weight of a message for which the store reads many records.
 const heavyWeight = 10
 
-// weight returns how many messages a message counts as. Each change of a field counts.
+// weight returns how many messages a message counts as. Each change of a field counts, and each
+// condition: the store reads a field for either.
 func weight(req wire.Request) int {
 	switch {
 	case req.Type == wire.TypeHistory || req.Type == wire.TypePresence:
 		return heavyWeight
 	case req.Change != nil:
-		return max(1, len(req.Set)+len(req.Del)+len(req.Add)+len(req.Touch))
+		return max(1, len(req.Set)+len(req.Del)+len(req.Add)+len(req.Touch)+len(req.If))
 	}
 	return 1
 }

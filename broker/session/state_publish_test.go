@@ -87,8 +87,8 @@ func TestPublishKeys(t *testing.T) {
 	h.expect("error", "bad_request", "key", `{"type":"publish","channel":"a","key":"a b","set":{"x":1}}`)
 }
 
-// TestPublishLimits: each field counts as a message, and the size of a publish is limited as a
-// whole.
+// TestPublishLimits: each field and each condition counts as a message. The size of a publish is
+// limited as a whole.
 func TestPublishLimits(t *testing.T) {
 	o, refused := countRefusals(session.Options{Limits: session.Limits{
 		Message: 1000, MessageRate: 2, Fields: fields.Limits{Operations: 9, FieldBytes: 700},
@@ -97,6 +97,12 @@ func TestPublishLimits(t *testing.T) {
 	h.expect("error", "too_large", "at most 9", `{"type":"publish","channel":"a","del":["1","2","3","4","5","6","7","8","9","10"]}`)
 	if h.expect("error", "rate_limited", "", `{"type":"publish","channel":"a","del":["1"]}`); refused["message_rate"] != 1 {
 		t.Errorf("counted %v", refused)
+	}
+	o, refused = countRefusals(session.Options{Limits: session.Limits{MessageRate: 2}})
+	h = newStateHarness(t, o)
+	h.expect("published", "", "", `{"type":"publish","channel":"a","set":{"x":1},"if":{"1":0,"2":0,"3":0,"4":0,"5":0,"6":0,"7":0}}`)
+	if h.expect("error", "rate_limited", "", `{"type":"publish","channel":"a","set":{"x":1}}`); refused["message_rate"] != 1 {
+		t.Errorf("after seven conditions: counted %v", refused)
 	}
 	o, refused = countRefusals(session.Options{Limits: session.Limits{MessageRate: 4}})
 	h = newStateHarness(t, o)
