@@ -75,6 +75,19 @@ func (h *Hub) resumeID(c *Channel, cursor int64) int64 {
 	return queue.IDAt(last.Add(-clockMargin)) | emptyChannelBits
 }
 
+// EmptyIDValid is how long an id of EmptyID can be used.
+const EmptyIDValid = clockMargin / 2
+
+// EmptyID returns an id for the pages of a channel that had no message at a time, in Unix ms. It is
+// below the id of each later message. Within EmptyIDValid it is not below the position that a
+// subscriber of the channel receives, since positions keep the whole clockMargin.
+func (h *Hub) EmptyID(readAt int64) int64 {
+	if h.opts.PositionTTL == 0 || readAt == 0 {
+		return 0
+	}
+	return queue.IDAt(time.UnixMilli(readAt).Add(-EmptyIDValid)) | emptyChannelBits
+}
+
 // ResumeID returns the position to send to the client: the last id that was written or skipped by
 // a gap, or an id that encodes the time if the channel is empty.
 func (s *Subscription) ResumeID() int64 { return s.Channel.hub.resumeID(s.Channel, s.cursor) }

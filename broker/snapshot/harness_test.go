@@ -127,6 +127,7 @@ func newServer(t *testing.T, st *store, id string, bytes int, sweeps bool) *serv
 	self := func() string { return id }
 	s.hub = hub.New(hub.Options{
 		Loops: []*loop.Loop{g.Loop}, Pool: s.pool, Registry: st.registry, Queue: st, ServerID: self, Messages: s.maker,
+		PositionTTL: 6 * time.Hour,
 	})
 	isLive := func(server string) bool { return st.servers[server].live.Load() }
 	s.pusher = delivery.New(delivery.Options{

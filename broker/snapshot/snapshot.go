@@ -82,7 +82,7 @@ func New(o Options) *Snapshots {
 
 // Series is a series of pages of one state. It never changes.
 type Series struct {
-	ID    int64              // of the state
+	ID    int64              // of the state; of a channel without messages hub.EmptyID
 	Pages []*dialect.Message // at least one
 }
 
@@ -97,8 +97,9 @@ func (s *Snapshots) TryPages(c *hub.Channel, from int64, prefix string) (*Series
 }
 
 // Pages returns the fields with a prefix, as a state whose id is at least from: the cursor of the
-// subscription that receives the pages. The subscription must hold the channel. Pages may call the
-// store, so do not call it on a loop.
+// subscription that receives the pages. The id of the series is also not below the position that
+// the client has received, which is not 0 in a channel without messages. The subscription must hold
+// the channel. Pages may call the store, so do not call it on a loop.
 func (s *Snapshots) Pages(ctx context.Context, c *hub.Channel, from int64, prefix string) (*Series, error) {
 	v := s.use(c)
 	for loads := 0; ; loads++ {

@@ -336,6 +336,38 @@ func TestUnusedViewIsDropped(t *testing.T) {
 	}
 }
 
+// TestPagesOfAnEmptyChannel checks that the id of the pages is not below the position of the
+// subscription, and below the id of the next message. The store is read again if the id is too old
+// for that.
+func TestPagesOfAnEmptyChannel(t *testing.T) {
+	now := time.Now()
+	s := newServer(t, newStore(queue.Options{Now: func() time.Time { return now }}), "a", 0, false)
+	c, _ := s.subscribe("room")
+	highest := int64(0)
+	for i, reads := range []int{1, 1, 2, 2, 3} {
+		pos, err := s.hub.Acquire(t.Context(), "room", nil)
+		if err != nil || pos.Cursor != 0 || pos.ResumeID == 0 {
+			t.Fatalf("position %+v: %v", pos, err)
+		}
+		series, _ := s.pages(c, pos.Cursor, "")
+		if series.ID < pos.ResumeID {
+			t.Errorf("after %d times 4 min: the pages have the id %d, the client has the position %d", i, series.ID, pos.ResumeID)
+		}
+		if n := s.store.readCount(); n != reads {
+			t.Errorf("after %d times 4 min: %d reads, want %d", i, n, reads)
+		}
+		highest = max(highest, series.ID)
+		s.hub.Release(c)
+		now = now.Add(4 * time.Minute)
+		s.hub.SetStoreTime(now.UnixMilli())
+	}
+	if last := s.push("room", sets("x")); last.ID <= highest {
+		t.Errorf("the message has the id %d, the pages had %d", last.ID, highest)
+	} else if _, err := s.Pages(t.Context(), c, last.ID, ""); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestUnknownID checks that there are no pages of an id that the store does not have.
 func TestUnknownID(t *testing.T) {
 	s := newServer(t, newStore(queue.Options{}), "a", 0, false)

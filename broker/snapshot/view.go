@@ -31,7 +31,8 @@ type view struct {
 	unused  atomic.Int32  // ticks without state subscribers
 
 	mu         sync.Mutex // guards the fields below
-	id         int64      // of the last message that is applied
+	id         int64      // of the last message that is applied; 0 if the channel has none
+	readAt     int64      // when the store was read, Unix ms
 	fields     *state.Map // nil if they were dropped to save memory, or if the view is lost
 	lost       bool       // messages are missing
 	fieldsSize int        // bytes of the fields; -1 if they have changed since it was computed
@@ -59,7 +60,7 @@ type cached struct {
 // newView returns a view of a state that was read from the store.
 func newView(s *Snapshots, c *hub.Channel, page queue.StatePage) *view {
 	v := &view{
-		s: s, channel: c, id: page.ID, due: page.Due, keepUntil: page.KeepUntil, fieldsSize: -1,
+		s: s, channel: c, id: page.ID, readAt: s.opts.Hub.StoreTime(), due: page.Due, keepUntil: page.KeepUntil, fieldsSize: -1,
 		fields: state.NewMap(page.ID), series: make(map[string]*cached),
 	}
 	for _, f := range page.Fields {
@@ -232,7 +233,7 @@ func (v *view) encoded(from int64, prefix string) *Series {
 
 func (v *view) encodedLocked(from int64, prefix string, now int64) *Series {
 	c := v.series[prefix]
-	if c == nil || c.ID < from || c.due > 0 && c.due <= now {
+	if c == nil || v.id < from || c.ID < from || c.due > 0 && c.due <= now {
 		return nil
 	}
 	c.old = false
@@ -245,13 +246,16 @@ func (v *view) pages(from int64, prefix string) *Series {
 	now := v.s.opts.Hub.StoreTime()
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if v.fields == nil || v.id < from {
+	if v.fields == nil || v.id < from || v.id == 0 && v.emptyUntilLocked() <= now {
 		return nil
 	}
 	if series := v.encodedLocked(from, prefix, now); series != nil {
 		return series
 	}
 	c := &cached{Series: &Series{ID: v.id}, due: v.nextDueLocked(now, prefix)}
+	if v.id == 0 {
+		c.ID, c.due = v.s.opts.Hub.EmptyID(v.readAt), v.emptyUntilLocked()
+	}
 	pages := v.fields.Pages(now, state.Filter{State: true, Prefix: prefix}, 0)
 	for i, fields := range pages {
 		m := v.s.opts.Messages.Event(wire.Event{
@@ -264,6 +268,9 @@ func (v *view) pages(from int64, prefix string) *Series {
 	v.series[prefix] = c
 	return c.Series
 }
+
+// emptyUntilLocked returns how long pages without an id of a message can be used, in Unix ms.
+func (v *view) emptyUntilLocked() int64 { return v.readAt + hub.EmptyIDValid.Milliseconds() }
 
 // nextDueLocked returns the first time after now at which a field with the prefix ends, or 0 if
 // none ends.
