@@ -42,9 +42,7 @@ func (b *Broker) mainHandler() (http.Handler, *fastpush.Server) {
 	if b.opts.Access.Keys.Open() {
 		// Without keys only the loopback address protects the API. A browser on this machine reaches that
 		// address, so pages of other origins must not push.
-		protection := http.NewCrossOriginProtection()
-		protection.AddInsecureBypassPattern("POST /sse") // forOrigins checks the origin
-		h = protection.Handler(h)
+		h = b.refuseOtherOrigins(h)
 	}
 	return b.opts.onlyKnownHosts(h), fastPush
 }
@@ -66,7 +64,7 @@ func (b *Broker) newAPI() (v1 *api.API, fastPush *fastpush.Server) {
 		NotifyAfter: b.opts.Store.SetAckDeadline != nil, WriteTimeout: writeTimeout,
 		Authenticated: transport.Authenticated, CountPush: b.metrics.push, Logger: b.log,
 		Rejected: b.logRefused("a call is refused: "), Fields: b.opts.Limits.fields(),
-		Calls: b.calls(), AllowOrigin: b.opts.Access.Origins.Allowed,
+		Calls: b.calls(), AllowOrigin: b.allowsOrigin,
 	}
 	if !b.opts.Runtime.NoFastPush {
 		o.AfterPush = fastPush.TakeOver

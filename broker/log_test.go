@@ -121,6 +121,39 @@ func TestRejectedLoginsAreLogged(t *testing.T) {
 	}
 }
 
+// TestRefusedOriginsAreLogged: a page of another origin is refused on each path, and the log names
+// the origin.
+func TestRefusedOriginsAreLogged(t *testing.T) {
+	const attempts = 20
+	log := new(lines)
+	i := start(t, memoryStore(queue.Options{}), func(o *broker.Options) { o.Logger = zerolog.New(log) })
+	origin := "https://evil.example/" + strings.Repeat("x", 1000)
+	paths := []string{"GET /ws", "GET /sse?channel=news", "POST /sse", "POST /v1/push"}
+	for range attempts {
+		for _, path := range paths {
+			method, path, _ := strings.Cut(path, " ")
+			req, _ := http.NewRequestWithContext(t.Context(), method, "http://"+i.HTTP+path, strings.NewReader(`{}`))
+			req.Header.Set("Origin", origin)
+			resp, err := http.DefaultClient.Do(req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			resp.Body.Close()
+			if resp.StatusCode != http.StatusForbidden {
+				t.Fatalf("%s is %d", path, resp.StatusCode)
+			}
+		}
+	}
+	if err := i.stop(); err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range log.expectFew(t, "a page is refused: its origin is not allowed", attempts*len(paths)) {
+		if line["origin"] != origin[:200] || line["level"] != "warn" {
+			t.Errorf("%v", line)
+		}
+	}
+}
+
 // unreachableQueue fails all appends to channels.
 type unreachableQueue struct{ Queue }
 

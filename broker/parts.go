@@ -31,7 +31,7 @@ func (b *Broker) newListeners() listeners {
 	})
 	limits := transport.Limits{
 		Message: o.Limits.MessageBytes, First: transport.MaxFirst, Gate: gate, Addresses: addresses,
-		Handshake: o.Timing.Connect, Host: o.refuseHost(), Origin: o.Access.Origins.Allowed,
+		Handshake: o.Timing.Connect, Host: o.refuseHost(), Origin: b.allowsOrigin,
 	}
 	// The listeners need the sessions, and the sessions need the listeners' loops: hence the closure.
 	accept := func(l *loop.Loop, c transport.Conn, requests []wire.Request) transport.Receiver {

@@ -34,7 +34,7 @@ func (b *Broker) forOrigins(h http.HandlerFunc) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Add("Vary", "Origin")
 		if origin := r.Header.Get("Origin"); origin != "" {
-			if !b.opts.Access.Origins.Allowed(origin, r.Host) {
+			if !b.allowsOrigin(origin, r.Host) {
 				refuseStream(w, wire.Errorf(wire.Forbidden, "origin %.200s is not allowed", origin))
 				return
 			}

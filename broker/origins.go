@@ -1,0 +1,38 @@
+package broker
+
+import (
+	"net/http"
+
+	"github.com/rs/zerolog"
+)
+
+// maxLoggedOrigin is the most bytes of an origin in the log.
+const maxLoggedOrigin = 200
+
+// allowsOrigin reports whether a page of that origin may connect to host. It logs refusals.
+func (b *Broker) allowsOrigin(origin, host string) bool {
+	allowed := b.opts.Access.Origins.Allowed(origin, host)
+	if !allowed {
+		b.logOrigin(origin)
+	}
+	return allowed
+}
+
+// logOrigin logs that a page was refused because of its origin.
+func (b *Broker) logOrigin(origin string) {
+	b.limited.Warn("a page is refused: its origin is not allowed", func(e *zerolog.Event) {
+		e.Str("origin", origin[:min(len(origin), maxLoggedOrigin)])
+	})
+}
+
+// refuseOtherOrigins refuses requests of pages of other origins that may change something. The
+// exception is POST /sse, where forOrigins checks the origin.
+func (b *Broker) refuseOtherOrigins(h http.Handler) http.Handler {
+	protection := http.NewCrossOriginProtection()
+	protection.AddInsecureBypassPattern("POST /sse")
+	protection.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		b.logOrigin(r.Header.Get("Origin"))
+		http.Error(w, protection.Check(r).Error(), http.StatusForbidden)
+	}))
+	return protection.Handler(h)
+}
