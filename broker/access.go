@@ -92,6 +92,15 @@ func (a *access) retention(channel string) (messages int, age time.Duration) {
 	return 0, 0
 }
 
+// stateKeep returns how long the state of a channel is kept after its last update. 0 means that it
+// never ends.
+func (a *access) stateKeep(channel string) time.Duration {
+	if r := a.namespaces.Load().For(channel); r != nil {
+		return r.Keep()
+	}
+	return 0
+}
+
 // fieldsGone reports whether the namespace of a channel asks for events when fields end.
 func (a *access) fieldsGone(channel string) bool {
 	r := a.namespaces.Load().For(channel)

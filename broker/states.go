@@ -9,6 +9,7 @@ func (b *Broker) newSnapshots() *snapshot.Snapshots {
 		Away: func(channel string, owners []string) { b.sessions.OwnersAway(channel, owners) },
 		Sweeps: &snapshot.Sweeps{
 			Self: b.ID, Live: b.Live, Servers: b.opts.Store.Registry.ChannelServers, Step: b.pusher.StepStates,
+			Keep: b.access.stateKeep,
 		},
 	})
 }

@@ -26,6 +26,9 @@ var errMalformed = errors.New("not <id>:<json>")
 // IDAt returns the lowest id that a queue assigns at t, unless the queue is ahead of the clock.
 func IDAt(t time.Time) int64 { return max(0, (t.UnixMilli()-epochMS)*idsPerMS) }
 
+// TimeOf returns when a queue assigned an id, unless the queue was ahead of the clock.
+func TimeOf(id int64) time.Time { return time.UnixMilli(epochMS + id/idsPerMS) }
+
 // nextID returns the id, or generation, that follows last at nowMS, in Unix milliseconds.
 func nextID(nowMS, last int64) int64 {
 	return max((nowMS-epochMS)*idsPerMS, last+1)

@@ -2,6 +2,7 @@ package snapshot
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"math/rand/v2"
@@ -24,6 +25,9 @@ type Sweeps struct {
 	// KeepCheck is how long after the first change of an empty state the store is asked when the
 	// whole state ends. Later changes only move that time further away. Zero means a minute.
 	KeepCheck time.Duration
+	// Keep returns how long the state of a channel is kept after a change, as this server is
+	// configured now. 0 means that it never ends. Nil means that this is not known.
+	Keep func(channel string) time.Duration
 }
 
 // jitter calls Jitter.
@@ -60,6 +64,28 @@ func (w *Sweeps) rank(channel string, servers []string) int {
 		}
 	}
 	return rank
+}
+
+// limitKeepLocked makes keepUntil no later than the end that the change with the given id may have
+// given the state. The configuration may have changed since the store was asked.
+func (v *view) limitKeepLocked(id int64) {
+	w := v.s.opts.Sweeps
+	if w == nil || v.fields != nil && len(v.fields.Fields) == 0 {
+		return
+	}
+	now := v.s.opts.Hub.StoreTime()
+	if v.keepUntil == 0 && v.fields != nil {
+		v.keepUntil = now + cmp.Or(w.KeepCheck, keepCheck).Milliseconds()
+	}
+	if w.Keep == nil || v.keepUntil == 0 {
+		return
+	}
+	if keep := w.Keep(v.channel.Name); keep > 0 {
+		changedAt := min(queue.TimeOf(id).UnixMilli(), now) // ids may be ahead of the clock
+		if end := changedAt + keep.Milliseconds(); v.keepUntil < 0 || end < v.keepUntil {
+			v.keepUntil = end
+		}
+	}
 }
 
 // armLocked sets the timer for the next field that ends.

@@ -317,3 +317,40 @@ func TestEndOfTheState(t *testing.T) {
 		})
 	}
 }
+
+// TestShorterKeep checks that a view learns of the end of the state when the configuration has
+// become shorter, at the first change after that. The entry of a change does not have the end.
+func TestShorterKeep(t *testing.T) {
+	for name, before := range map[string]time.Duration{"it was kept forever": 0, "it was kept for longer": 24 * time.Hour} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				st, servers := sweepers(t, 1)
+				s := servers[0]
+				keep := before
+				s.opts.Sweeps.Keep = func(string) time.Duration { return keep }
+				push := func() {
+					u := sets("a")
+					u.Keep = keep
+					s.push("room", u)
+				}
+				push()
+				time.Sleep(time.Hour)
+				synctest.Wait()
+				swept := len(st.sweptBy())
+				keep = time.Hour
+				push()
+				time.Sleep(time.Hour + sweepJitter)
+				synctest.Wait()
+				v := s.views["room"]
+				v.mu.Lock()
+				if names := v.fields.Names(); len(names) != 0 {
+					t.Errorf("the view has %v after the end of the state", names)
+				}
+				v.mu.Unlock()
+				if n := len(st.sweptBy()) - swept; n != 1 {
+					t.Errorf("%d sweeps in the second hour, want 1", n)
+				}
+			})
+		})
+	}
+}

@@ -1,7 +1,6 @@
 package snapshot
 
 import (
-	"cmp"
 	"container/list"
 	"iter"
 	"maps"
@@ -97,15 +96,15 @@ func (v *view) applyLocked(id int64, e *state.Entry) {
 			}
 		}
 	}
+	if v.fields != nil {
+		v.fields.Apply(id, e)
+		v.fieldsSize = -1
+	}
+	v.limitKeepLocked(id)
+	v.limitDueLocked()
 	if v.fields == nil {
 		return
 	}
-	v.fields.Apply(id, e)
-	v.fieldsSize = -1
-	if w := v.s.opts.Sweeps; w != nil && v.keepUntil == 0 && len(v.fields.Fields) > 0 {
-		v.keepUntil = v.s.opts.Hub.StoreTime() + cmp.Or(w.KeepCheck, keepCheck).Milliseconds()
-	}
-	v.limitDueLocked()
 	if len(e.Away) > 0 {
 		v.reportAwayLocked(maps.Keys(e.Away))
 	}
