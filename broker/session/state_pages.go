@@ -21,6 +21,7 @@ type pageSeries struct {
 	making    bool               // the pool is making the pages
 	failed    bool               // the pages were not made, and the next tick tries again
 	pages     []*dialect.Message // pages that are made and not yet written
+	series    *snapshot.Series   // of pages, held until all are written or dropped; nil until they are made
 }
 
 // startPages writes the pages of a held subscription, as the socket takes them. Then it starts the
@@ -36,6 +37,8 @@ func (s *Session) startPages(sub *hub.Subscription, series *snapshot.Series) {
 	case len(p.pages) == 0:
 		sub.Start()
 	default:
+		p.series = series
+		s.m.opts.Snapshots.Hold(sub.Channel, series)
 		s.addPages(p)
 	}
 }
@@ -131,8 +134,21 @@ func (s *Session) isUnwritten(p *pageSeries) bool {
 // dropPages drops the pages of a subscription that are not written.
 func (s *Session) dropPages(sub *hub.Subscription) {
 	if u := s.stateUse(); u != nil {
-		u.pages = slices.DeleteFunc(u.pages, func(p *pageSeries) bool { return p.sub == sub })
+		u.pages = slices.DeleteFunc(u.pages, func(p *pageSeries) bool {
+			if p.sub == sub {
+				s.releasePages(p)
+			}
+			return p.sub == sub
+		})
 		s.dropEmptyStateUse()
+	}
+}
+
+// releasePages undoes the hold of a series that is dropped.
+func (s *Session) releasePages(p *pageSeries) {
+	if p.series != nil {
+		s.m.opts.Snapshots.Release(p.sub.Channel, p.series)
+		p.series = nil
 	}
 }
 

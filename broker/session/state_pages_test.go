@@ -86,6 +86,31 @@ func TestEndDuringPages(t *testing.T) {
 	}
 }
 
+// TestHeldPagesAreCounted: the pages that a client has yet to read count until it has read them, or
+// its subscription or its connection ends.
+func TestHeldPagesAreCounted(t *testing.T) {
+	for name, release := range map[string]func(d *device){
+		"read":         func(d *device) { d.drain(false) },
+		"unsubscribed": func(d *device) { d.setFull(false); d.send(unsubscribeA) },
+		"closed":       (*device).end,
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newLargeState(t, 4)
+			d := h.connectDevice("watcher")
+			d.setFull(true)
+			d.expect("subscribed state", subscribeA)
+			for range 3 { // the view drops the pages, and has only the fields
+				h.snapshots.Tick()
+			}
+			held := h.snapshots.Bytes()
+			release(d)
+			if n := held - h.snapshots.Bytes(); n < 100_000 {
+				t.Errorf("%d bytes are released, of %d", n, held)
+			}
+		})
+	}
+}
+
 // TestForcedEndDuringPages: access rules end a subscription whose pages are not written.
 func TestForcedEndDuringPages(t *testing.T) {
 	var set atomic.Pointer[namespace.Set]

@@ -46,6 +46,9 @@ func (s *Session) endStateUse() {
 		return
 	}
 	owned := u.owned
+	for _, p := range u.pages {
+		s.releasePages(p)
+	}
 	u.owned, u.pages = nil, nil
 	s.dropEmptyStateUse()
 	for _, o := range owned {

@@ -34,7 +34,7 @@ type Options struct {
 	// Away is called with the owners of fields that are away, on a worker of the pool. Nil means no
 	// call.
 	Away    func(channel string, owners []string)
-	Bytes   int           // most bytes of all views, approximately. Zero means DefaultBytes
+	Bytes   int           // most bytes of all views and held pages, approximately. Zero means DefaultBytes
 	Timeout time.Duration // per store call. Zero means 5 s
 	Logger  zerolog.Logger
 }
@@ -67,7 +67,7 @@ type Snapshots struct {
 	mu     sync.Mutex // guards the fields below, and view.element and view.size
 	views  map[string]*view
 	recent *list.List // of views with fields, the last used first
-	bytes  int
+	bytes  int        // of the views, and of the series that are held
 	closed bool
 }
 
@@ -80,10 +80,13 @@ func New(o Options) *Snapshots {
 	}
 }
 
-// Series is a series of pages of one state. It never changes.
+// Series is a series of pages of one state. The exported fields never change.
 type Series struct {
 	ID    int64              // of the state; of a channel without messages hub.EmptyID
 	Pages []*dialect.Message // at least one
+
+	bytes   int // of the pages
+	holders int // calls of Hold without Release. Guarded by Snapshots.mu
 }
 
 // TryPages is Pages without a store call. It returns false unless the pages are encoded already.

@@ -51,9 +51,8 @@ type view struct {
 // cached is a series of pages with one prefix.
 type cached struct {
 	*Series
-	bytes int
-	due   int64 // when the first of its fields ends, 0 for never
-	old   bool  // no subscriber used it since the last tick
+	due int64 // when the first of its fields ends, 0 for never
+	old bool  // no subscriber used it since the last tick
 }
 
 // newView returns a view of a state that was read from the store.
@@ -184,7 +183,8 @@ func (v *view) dropFieldsLocked() {
 	clear(v.series)
 }
 
-// bytes returns about how many bytes the view takes.
+// bytes returns about how many bytes the view takes, without the pages that are held. Snapshots.mu
+// must be locked.
 func (v *view) bytes() int {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -199,7 +199,9 @@ func (v *view) bytes() int {
 	}
 	total := v.fieldsSize
 	for _, c := range v.series {
-		total += c.bytes
+		if c.holders == 0 {
+			total += c.bytes
+		}
 	}
 	return total
 }
