@@ -137,8 +137,8 @@ func (c *Client) messageLocked(s *session, ev wire.Event, size int) {
 	if sub == nil || !sub.active || !sub.pos.advance(m.ID) {
 		return
 	}
-	if m.Data == nil && sub.view == nil && ev.StateEvent != nil {
-		return // it only changes fields, and the subscription no longer has State
+	if m.Data == nil && sub.view == nil {
+		return // it only changes fields or moves the position, and the subscription no longer has State
 	}
 	c.inbox.put(item{message: m, size: size, view: sub.view, state: stateOf(ev)})
 }

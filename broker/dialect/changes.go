@@ -13,6 +13,9 @@ import (
 type Changes struct {
 	Entry *state.Entry // nil if it cannot be decoded
 	Size  int          // about how many bytes the entry and its parts take
+	// Position means that subscribers with the state of which the entry shows nothing receive the
+	// id, so that their position moves.
+	Position bool
 
 	parts atomic.Pointer[part]
 }
@@ -56,8 +59,12 @@ func (m *Message) part(filter state.Filter, maker Maker) *Message {
 			return maker.Event(wire.Event{Type: wire.TypeMessage, Channel: m.Channel, ID: &id, Data: m.Data, StateEvent: shown})
 		}
 	}
-	if m.IsEmpty() {
-		return nil
+	switch {
+	case !m.IsEmpty():
+		return m
+	case filter.State && m.Changes.Position:
+		id := m.ID
+		return maker.Event(wire.Event{Type: wire.TypeMessage, Channel: m.Channel, ID: &id})
 	}
-	return m
+	return nil
 }

@@ -43,7 +43,8 @@ type Channel struct {
 	// filters are what subscribers see of the state, by Subscription.filter. They are replaced under
 	// mu; nil while no subscriber sees the state.
 	filters          atomic.Pointer[[]state.Filter]
-	stateSubscribers atomic.Int32 // subscriptions that see the state
+	stateSubscribers atomic.Int32  // subscriptions that see the state
+	changes          atomic.Uint32 // entries with changes that were decoded
 
 	perLoop []loopSubscribers // by loop.Index
 }

@@ -12,6 +12,12 @@ import (
 // maxFilters bounds the different filters of one channel: Subscription.filter is one byte.
 const maxFilters = 255
 
+// positionEvery is how many changes of a channel's state there are for one that all its state
+// subscribers receive, at least as an id. Otherwise the position of a subscriber with a narrow
+// prefix would stay until the store has dropped the messages after it, and a reconnect would find a
+// gap.
+const positionEvery = 64
+
 // commonFilters are the filters without a prefix. Every channel with state subscribers has them, at
 // the indexes 1 and 2, so that a channel with too many prefixes still accepts these subscriptions.
 var commonFilters = []state.Filter{{}, {State: true}, {State: true, By: true}}
@@ -199,7 +205,7 @@ func (c *Channel) change(id int64, data []byte) *dialect.Message {
 	if entry != nil && entry.Data != nil {
 		m = c.hub.opts.Messages.Message(c.Name, id, entry.Data)
 	}
-	m.Changes = &dialect.Changes{Entry: entry, Size: 2 * len(data)}
+	m.Changes = &dialect.Changes{Entry: entry, Size: 2 * len(data), Position: c.changes.Add(1)%positionEvery == 0}
 	return m
 }
 

@@ -354,3 +354,23 @@ func TestMalformedEntry(t *testing.T) {
 		}
 	})
 }
+
+// TestPositionOfANarrowPrefix: a subscriber that sees none of many changes still receives an id now
+// and then, so its position stays in the log.
+func TestPositionOfANarrowPrefix(t *testing.T) {
+	s := newHarness(t, queue.Options{})
+	narrow, _ := s.read(state.Filter{State: true, Prefix: "x/"}, nil)
+	plain, _ := s.read(state.Filter{}, nil)
+	for range 3*positionEvery + 1 {
+		s.update(true, state.Update{Ops: []state.Op{{Field: "y", Kind: state.Set, Value: []byte("1")}}})
+	}
+	s.settle()
+	s.do(func() {
+		if got := fmt.Sprintf("%q", narrow.got); got != `["" "" ""]` {
+			t.Errorf("received %s, want three ids", got)
+		}
+		if len(plain.got) > 0 {
+			t.Errorf("a subscriber without the state received %q", plain.got)
+		}
+	})
+}
