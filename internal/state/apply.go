@@ -134,7 +134,7 @@ func (a *update) setValue(p *plan, f *Field) {
 	a.bytes += len(p.value) - len(f.Value)
 	f.ID, f.Value = a.result.ID, p.value
 	if op.Kind == Set || f.Holder == "" {
-		f.Holder = a.Writer
+		f.Holder = a.holder(op)
 	}
 	if a.entry.Set == nil {
 		a.entry.Set = make(map[string]rawValue)

@@ -53,7 +53,12 @@ func (a *update) checkConditions() error {
 
 // planAll checks each operation against its field.
 func (a *update) planAll() error {
-	for i := range a.Ops {
+	if a.Counter != "" {
+		if err := a.takeNumbers(); err != nil {
+			return err
+		}
+	}
+	for i := len(a.plans); i < len(a.Ops); i++ {
 		if err := a.plan(&a.Ops[i]); err != nil {
 			return err
 		}
@@ -70,7 +75,7 @@ func (a *update) planAll() error {
 // plan checks one operation against its field.
 func (a *update) plan(op *Op) error {
 	f := a.fields[op.Field]
-	if op.Claim && f != nil && f.Holder != a.Writer {
+	if op.Claim && f != nil && f.Holder != a.holder(op) {
 		return a.refuse(Claimed, op.Field, Details{})
 	}
 	p := plan{op: op, old: f}
@@ -142,7 +147,7 @@ func (a *update) checkParent(p *plan) error {
 	if planned != nil {
 		isPart = isPart || planned.op.Parent != ""
 		if planned.op.Kind == Set || parent == nil {
-			holder = a.Writer
+			holder = a.holder(planned.op)
 		}
 	}
 	switch {
@@ -150,7 +155,7 @@ func (a *update) checkParent(p *plan) error {
 		return a.refuse(PartOfPart, op.Field, Details{})
 	case parent == nil && planned == nil:
 		return a.refuse(NoParent, op.Field, Details{Other: name})
-	case op.HeldParent && holder != a.Writer:
+	case op.HeldParent && holder != a.holder(op):
 		return a.refuse(ParentHeld, op.Field, Details{Other: name})
 	}
 	return nil
@@ -164,14 +169,23 @@ func (a *update) checkPartDeletion(op *Op, old *Field) error {
 	}
 	name := cmp.Or(old.Parent, op.Parent)
 	parent, planned := a.fields[name], a.planOf(name)
-	writes := planned != nil && !planned.gone
-	switch {
-	case name == "", writes && (planned.op.Kind == Set || parent == nil), parent != nil && parent.Holder == a.Writer:
-		return nil
-	case parent == nil:
-		return a.refuse(NoParent, op.Field, Details{Other: name})
+	holder := ""
+	if parent != nil {
+		holder = parent.Holder
 	}
-	return a.refuse(ParentHeld, op.Field, Details{Other: name})
+	writes := planned != nil && !planned.gone
+	if writes && (planned.op.Kind == Set || parent == nil) {
+		holder = a.holder(planned.op)
+	}
+	switch {
+	case name == "":
+		return nil
+	case parent == nil && !writes:
+		return a.refuse(NoParent, op.Field, Details{Other: name})
+	case holder != a.holder(op):
+		return a.refuse(ParentHeld, op.Field, Details{Other: name})
+	}
+	return nil
 }
 
 // checkOwned checks how many fields the client would own.

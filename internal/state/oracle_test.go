@@ -1,6 +1,7 @@
 package state
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -170,6 +171,7 @@ func (o *oracle) update(u *Update, now, id int64) *oracleRefusal {
 	if r := o.conditions(u); r != nil {
 		return r
 	}
+	u = o.withNumbers(u)
 	after := maps.Clone(o.fields)
 	for i := range u.Ops {
 		if r := o.operation(after, u, &u.Ops[i], now, id); r != nil {
@@ -217,18 +219,44 @@ func (o *oracle) conditions(u *Update) *oracleRefusal {
 	return r
 }
 
+// withNumbers returns an update without a counter that does the same. If the counter is not a
+// number, the first operation is refused.
+func (o *oracle) withNumbers(u *Update) *Update {
+	if u.Counter == "" {
+		return u
+	}
+	last, _ := strconv.Atoi(o.fields[u.Counter].value)
+	take := max(u.Take, 1)
+	out := *u
+	out.Counter, out.Ops = "", []Op{{Field: u.Counter, Kind: Add, By: int64(take), Min: -MaxNumber, Max: MaxNumber}}
+	for _, op := range u.Ops {
+		for i := 1; i <= take; i++ {
+			mark, n := strings.Replace(fmt.Sprintf("{n%d}", i), "{n1}", "{n}", 1), strconv.Itoa(last+i)
+			op.Field, op.Parent = strings.ReplaceAll(op.Field, mark, n), strings.ReplaceAll(op.Parent, mark, n)
+			if op.Numbered {
+				op.Value = []byte(strings.ReplaceAll(string(op.Value), mark, n))
+			}
+		}
+		out.Ops = append(out.Ops, op)
+	}
+	return &out
+}
+
+// holderOf returns the holder of an operation.
+func holderOf(u *Update, op *Op) string { return cmp.Or(op.Holder, u.Writer) }
+
 // operation changes one field in after. Deletions follow later.
 func (o *oracle) operation(after map[string]oracleField, u *Update, op *Op, now, id int64) *oracleRefusal {
 	f, found := o.fields[op.Field]
 	switch {
-	case op.Claim && found && f.holder != u.Writer:
+	case op.Claim && found && f.holder != holderOf(u, op):
 		return refuseField(wire.Conflict, op.Field)
 	case op.Kind == Delete:
 		return nil
 	case op.Kind == Touch && !found:
 		return refuseField(wire.NotFound, op.Field)
 	case op.Kind == Set:
-		f.id, f.value, f.holder = id, string(op.Value), u.Writer
+		f.id, f.value, f.holder = id, string(op.Value), holderOf(u, op)
 	case op.Kind == Add:
 		n := 0
 		if found {
@@ -237,7 +265,7 @@ func (o *oracle) operation(after map[string]oracleField, u *Update, op *Op, now,
 				return refuseField(wire.BadRequest, op.Field)
 			}
 		} else {
-			f.holder = u.Writer
+			f.holder = holderOf(u, op)
 		}
 		if n += int(op.By); n < int(op.Min) || n > int(op.Max) {
 			return refuseField(wire.OutOfRange, op.Field)
@@ -278,7 +306,7 @@ func (o *oracle) parents(after map[string]oracleField, u *Update) *oracleRefusal
 			return refuseField(wire.BadRequest, op.Field)
 		case !found:
 			return refuseField(wire.NotFound, op.Field)
-		case op.HeldParent && parent.holder != u.Writer:
+		case op.HeldParent && parent.holder != holderOf(u, &op):
 			return refuseField(wire.Forbidden, op.Field)
 		}
 	}
@@ -301,7 +329,7 @@ func (o *oracle) deletedPart(after map[string]oracleField, u *Update, op Op) *or
 	switch {
 	case !found:
 		return refuseField(wire.NotFound, op.Field)
-	case parent.holder != u.Writer:
+	case parent.holder != holderOf(u, &op):
 		return refuseField(wire.Forbidden, op.Field)
 	}
 	return nil

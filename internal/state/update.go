@@ -11,6 +11,13 @@ type Update struct {
 	Ops []Op        // each field appears once
 	If  []Condition // each field appears once
 
+	// Counter names a field that counts, or is "". The update then first adds Take to it, like Add
+	// without bounds. It takes the numbers up to the result, which Result.Numbers has. The text {n} in
+	// the fields and parents of Ops becomes the lowest of them, and {n2}, {n3}, … the following ones.
+	// The names must be valid with the numbers, and the counter must not be among Ops.
+	Counter string
+	Take    int // how many numbers, at most MaxTake. Zero means 1
+
 	// Data is the data of the message, compact JSON. It may be nil.
 	Data []byte
 
@@ -64,6 +71,9 @@ type Op struct {
 	Field string
 	Kind  Kind
 	Value []byte // of Set: compact JSON
+	// Numbered replaces {n}, {n2}, … in Value, too, see Update.Counter. Do not use it for values with
+	// texts of users, which may contain {n}.
+	Numbered bool
 
 	By, Min, Max int64 // of Add: the result must be within Min and Max, see [MaxNumber]
 
@@ -74,12 +84,14 @@ type Op struct {
 	Own Ownership
 	// Grace is how long the field stays after its last owner has left, with Own.
 	Grace time.Duration
-	// Claim refuses the operation if the field is live and its holder is not Update.Writer.
+	// Holder is the holder of this operation. Zero means Update.Writer.
+	Holder string
+	// Claim refuses the operation if the field is live and has another holder.
 	Claim bool
 	// Parent makes the field a part of another one, which must be live after the update and have no
 	// parent itself. If Parent is empty, a live field keeps its parent.
 	Parent string
-	// HeldParent refuses the operation unless Update.Writer holds the parent after the update. Delete
+	// HeldParent refuses the operation unless its holder holds the parent after the update. Delete
 	// checks the parent that a live field has, or else Parent, and allows to delete an absent field.
 	HeldParent bool
 	// GroupMax is the most fields of the field's group. Zero means no limit. The field $max/<group>

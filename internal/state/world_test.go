@@ -3,7 +3,9 @@ package state
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"switchboard/internal/wire"
@@ -198,7 +200,34 @@ func (w *world) update(x *writer, conn Connection) {
 	for _, name := range names[:1+w.IntN(1+w.IntN(5))] {
 		u.Ops = append(u.Ops, w.op(name, u.Client != ""))
 	}
+	if w.chance(4) {
+		w.takeNumbers(u)
+	}
 	w.apply(u)
+}
+
+// takeNumbers adds a counter, and operations on fields with its numbers.
+func (w *world) takeNumbers(u *Update) {
+	u.Counter, u.Take = pick(w, []string{"$$next", "$$next", "turn", "total"}), w.choose(0, 1, 2, 3)
+	u.Ops = slices.DeleteFunc(u.Ops, func(op Op) bool { return op.Field == u.Counter })
+	for i := range max(u.Take, 1) {
+		op := w.op(strings.Replace(fmt.Sprintf("new/{n%d}", i+1), "{n1}", "{n}", 1), u.Client != "")
+		if op.Numbered = w.chance(2); op.Kind == Set && w.chance(2) {
+			op.Value = []byte(`{"n":{n},"m":["{n3}"]}`)
+			if !op.Numbered {
+				op.Value = []byte(`"{n}"`)
+			}
+		}
+		if op.TTL == 0 && w.chance(2) {
+			op.TTL = w.lease
+		}
+		u.Ops = append(u.Ops, op)
+	}
+	for i := range u.Ops {
+		if op := &u.Ops[i]; Group(op.Field) == "p/" && w.chance(2) {
+			op.Parent = pick(w, []string{"new/{n}", "new/{n2}"})
+		}
+	}
 }
 
 // apply applies an update to the state and the oracle.
@@ -219,9 +248,31 @@ func (w *world) apply(u *Update) {
 	if err != nil {
 		w.checkRefusal(err.(*Refusal))
 	}
+	if err == nil {
+		w.checkNumbers(u, r.Numbers)
+	}
+}
+
+// checkNumbers checks the results of additions.
+func (w *world) checkNumbers(u *Update, numbers map[string]int64) {
+	additions := 0
+	if u.Counter != "" {
+		additions++
+		if _, found := numbers[u.Counter]; !found {
+			w.fail("the results %v do not have the counter %s", numbers, u.Counter)
+		}
+	}
 	for _, op := range u.Ops {
-		if f := w.state.fields[op.Field]; err == nil && op.Kind == Add && f != nil && string(f.Value) != strconv.FormatInt(r.Numbers[op.Field], 10) {
-			w.fail("field %s: the value is %s, the result %d", op.Field, f.Value, r.Numbers[op.Field])
+		if op.Kind == Add {
+			additions++
+		}
+	}
+	if len(numbers) != additions {
+		w.fail("%d additions have the results %v", additions, numbers)
+	}
+	for name, n := range numbers {
+		if f := w.state.fields[name]; f != nil && string(f.Value) != strconv.FormatInt(n, 10) {
+			w.fail("field %s: the value is %s, the result %d", name, f.Value, n)
 		}
 	}
 }
@@ -249,6 +300,9 @@ func (w *world) op(field string, client bool) Op {
 		op.TTL = time.Duration(1+w.IntN(int(w.lease.Milliseconds()))) * time.Millisecond
 	}
 	op.Claim = w.chance(10)
+	if w.chance(6) {
+		op.Holder = pick(w, w.writers).holder
+	}
 	switch Group(field) {
 	case "p/":
 		op.HeldParent = w.chance(3)
