@@ -107,6 +107,8 @@ var conformance = []struct {
 	{"state: conditions", testStateConditions},
 	{"state: claims, parents and groups", testStateRules},
 	{"state: refusals with large fields", testStateLargeRefusals},
+	{"state: counters", testStateCounter},
+	{"state: holders of operations", testStateHolders},
 	{"state: leases", testStateLeases},
 	{"state: owners", testStateOwners},
 	{"state: an end without a state", testStateFence},

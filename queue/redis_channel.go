@@ -70,7 +70,7 @@ func (r *Redis) appendTarget(push *ChannelPush) redispipe.Target {
 
 func (r *Redis) parseAppended(push *ChannelPush, value any) (a Appended, err error) {
 	if push.Update != nil {
-		return r.parseUpdate(push.Update, value)
+		return r.parseUpdate(value)
 	}
 	text, _ := value.(string)
 	reply := textReply{rest: text}

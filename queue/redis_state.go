@@ -25,7 +25,15 @@ func (r *Redis) stateKeys(channel string) []string {
 // appendUpdate encodes an update for update_state.lua.
 func appendUpdate(p *packer, u *state.Update) {
 	t := p.tuple()
-	p.array(len(u.Ops))
+	taken := int64(0)
+	if u.Counter == "" {
+		p.array(len(u.Ops))
+	} else {
+		op := u.CounterOp()
+		taken = op.By
+		p.array(1 + len(u.Ops))
+		appendOp(p, &op)
+	}
 	for i := range u.Ops {
 		appendOp(p, &u.Ops[i])
 	}
@@ -53,6 +61,7 @@ func appendUpdate(p *packer, u *state.Update) {
 	addText(&t, u.Server)
 	t.integer(int64(u.Owned))
 	addText(&t, jsonText(u.Client))
+	t.integer(taken)
 	t.finish()
 }
 
@@ -98,7 +107,13 @@ func appendOp(p *packer, op *state.Op) {
 		t.integer(op.By)
 		t.integer(max(op.Min, -state.MaxNumber))
 		t.integer(min(op.Max, state.MaxNumber))
+	} else if op.Holder != "" || op.Numbered {
+		t.skip()
+		t.skip()
+		t.skip()
 	}
+	addText(&t, op.Holder)
+	t.flag(op.Numbered)
 	t.finish()
 }
 
@@ -122,7 +137,7 @@ func parseState(value any) (r stateReply, err error) {
 
 // parseUpdate parses the reply of update_state.lua. The error is a *state.Refusal if the update was
 // refused.
-func (r *Redis) parseUpdate(u *state.Update, value any) (a Appended, err error) {
+func (r *Redis) parseUpdate(value any) (a Appended, err error) {
 	reply, err := parseState(value)
 	if err != nil {
 		return a, err
@@ -157,18 +172,10 @@ func (r *Redis) parseUpdate(u *state.Update, value any) (a Appended, err error) 
 	if d.Fields, err = parseShown(reply.records); err != nil {
 		return Appended{}, err
 	}
-	return a, state.Refuse(state.Reason(reason), withSum(d, state.Reason(reason), u))
-}
-
-// withSum adds the result of a refused Add: the script returns the old number, since the sum may be
-// inexact there.
-func withSum(d state.Details, why state.Reason, u *state.Update) state.Details {
-	for i := range u.Ops {
-		if op := &u.Ops[i]; why == state.OutOfBounds && op.Field == d.Field {
-			d.N += op.By
-		}
+	if state.Reason(reason) == state.OutOfBounds { // the script returns both numbers, since the sum may be inexact there
+		d.N, d.Max = d.N+d.Max, 0
 	}
-	return d
+	return a, state.Refuse(state.Reason(reason), d)
 }
 
 // parseShown parses the fields that a refusal shows: nil if there are none.

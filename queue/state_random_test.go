@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"reflect"
+	"slices"
 	"testing"
 	"time"
 
@@ -136,6 +137,9 @@ func (r *stateRun) randomUpdate() *state.Update {
 	for _, i := range names[:pick(r, 0, 1, 1, 1, 2, 2, 3, 5)] {
 		u.Ops = append(u.Ops, r.randomOp(randomFields[i], client))
 	}
+	if r.IntN(4) == 0 {
+		r.takeNumbers(u)
+	}
 	r.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
 	for _, i := range names[:pick(r, 0, 0, 0, 0, 1, 2)] {
 		c := state.Condition{Field: randomFields[i], Kind: state.ConditionKind(r.IntN(3)), ID: 5}
@@ -152,6 +156,24 @@ func (r *stateRun) randomUpdate() *state.Update {
 	return u
 }
 
+// takeNumbers adds a counter, and operations on fields with its numbers.
+func (r *stateRun) takeNumbers(u *state.Update) {
+	u.Counter, u.Take = pick(r, "$$next", "$$next", "n", "a"), pick(r, 0, 1, 2, 3, state.MaxTake+1)
+	u.Ops = slices.DeleteFunc(u.Ops, func(op state.Op) bool { return op.Field == u.Counter })
+	for _, name := range []string{"new/{n}", "new/{n2}", "q/{n3}", "q/{n64}"}[:pick(r, 1, 1, 1, 2, 4)] {
+		op := r.randomOp(name, u.Client)
+		if op.Numbered = r.IntN(2) == 0; op.Kind == state.Set && r.IntN(2) == 0 {
+			op.Value = []byte(pick(r, `"{n}"`, `{"a":["{n}","{n2}","{n1}","{n{n3}}"]}`))
+		}
+		u.Ops = append(u.Ops, op)
+	}
+	for i := range u.Ops {
+		if r.IntN(4) == 0 {
+			u.Ops[i].Parent = pick(r, "new/{n}", "new/{n2}")
+		}
+	}
+}
+
 func (r *stateRun) randomOp(field, client string) state.Op {
 	op := state.Op{Field: field, Kind: pick(r, state.Set, state.Set, state.Set, state.Delete, state.Add, state.Add, state.Touch)}
 	switch op.Kind {
@@ -166,6 +188,7 @@ func (r *stateRun) randomOp(field, client string) state.Op {
 		op.Own = state.KeepOwners
 	}
 	op.Claim = r.IntN(8) == 0
+	op.Holder = pick(r, "", "", "", "u:amy", "u:bob")
 	if r.IntN(4) == 0 {
 		op.Parent = pick(r, randomFields[:6]...)
 	}

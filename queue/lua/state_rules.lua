@@ -28,11 +28,13 @@ local function define_rules(u)
 	local function check_part_deletion(op, old)
 		local name = old.parent ~= '' and old.parent or op[9]
 		local parent, planned = name and get(name), name and plans[name]
-		local writes = planned and not planned.gone
-		if not name or writes and (planned.op[2] == 1 or not parent) or parent and parent.holder == writer then
-			return
+		local writes, holder = planned and not planned.gone, parent and parent.holder
+		if writes and (planned.op[2] == 1 or not parent) then
+			holder = planned.op[14] or writer
 		end
-		return refuse(parent and 'held_parent' or 'no_parent', op[1], name)
+		if name and holder ~= (op[14] or writer) then
+			return refuse(holder and 'held_parent' or 'no_parent', op[1], name)
+		end
 	end
 
 	local function check_parent(op)
@@ -52,14 +54,14 @@ local function define_rules(u)
 		if planned then
 			is_part = is_part or planned.op[9]
 			if planned.op[2] == 1 or not parent then
-				holder = writer
+				holder = planned.op[14] or writer
 			end
 		end
 		if op[9] == op[1] or op[9] and (is_part or #rare().parts_of(op[1]) > 0) then
 			return refuse('part', op[1])
 		elseif not parent and not planned then
 			return refuse('no_parent', op[1], name)
-		elseif op[10] and holder ~= writer then
+		elseif op[10] and holder ~= (op[14] or writer) then
 			return refuse('held_parent', op[1], name)
 		end
 	end

@@ -8,9 +8,10 @@
 -- KEYS[k+9] mq_k_{channel}:<key>, omitted without an idempotency key
 -- ARGV[7+i] MessagePack, one after the other: operations, writer, keep in ms, most fields, most
 --           bytes, data, conditions, client, generation, server, most fields of one owner, client
---           as JSON. An operation is {field, kind, value, lease in ms, claim, group limit, own,
---           grace, parent, held parent, by, min, max}, a condition is {field, kind, id}; see
---           appendUpdate in redis_state.go. Zero values are nil, and are left out at the end
+--           as JSON, numbers that the first operation takes from a counter. An operation is {field,
+--           kind, value, lease in ms, claim, group limit, own, grace, parent, held parent, by, min,
+--           max, holder, numbered}, a condition is {field, kind, id}; see appendUpdate in
+--           redis_state.go. Zero values are nil, and are left out at the end
 -- For all, in addition to append.lua:
 -- ARGV[5] TTL of the idempotency keys, ms
 -- ARGV[7] 1 if the callers wait for replicas, 2 if nothing is to be stored in a new channel
@@ -59,7 +60,7 @@ end
 local function plan(op, writer)
 	local name, kind = op[1], op[2]
 	local f = get(name)
-	if op[5] and f and f.holder ~= writer then
+	if op[5] and f and f.holder ~= (op[14] or writer) then
 		return refuse('claim', name)
 	end
 	local p = {op = op, old = f, gone = kind == 2, value = kind == 1 and op[3]}
@@ -71,7 +72,7 @@ local function plan(op, writer)
 		end
 		local sum = n + (op[11] or 0)
 		if sum < (op[12] or 0) or sum > (op[13] or 0) then
-			return refuse('bounds', name, '', n)
+			return refuse('bounds', name, '', n, op[11])
 		end
 		p.value = format('%d', sum)
 		c.sums = c.sums or {}
@@ -88,6 +89,26 @@ local function plan(op, writer)
 	end
 	if p.value then
 		c.size_after = c.size_after + #p.value - (f and f.size or 0)
+	end
+end
+
+-- Plans the first operation, which adds to a counter, and puts the numbers into the others.
+local function take_numbers(ops, take, writer)
+	local refusal = plan(ops[1], writer)
+	if refusal then
+		return refusal
+	end
+	local before, numbers, gsub = tonumber(c.plans[ops[1][1]].value) - take, {}, string.gsub
+	for i = 1, take do
+		numbers[i == 1 and '{n}' or '{n' .. i .. '}'] = format('%d', before + i)
+	end
+	for i = 2, #ops do
+		local op = ops[i]
+		op[1], op[9] = gsub(op[1], '{n%d*}', numbers), op[9] and gsub(op[9], '{n%d*}', numbers)
+		op[3] = op[15] and op[3] and gsub(op[3], '{n%d*}', numbers) or op[3]
+	end
+	if #ops > 8 then
+		rare().load_names(ops)
 	end
 end
 
@@ -108,7 +129,7 @@ local function write_field(op, writer)
 		c.bytes = c.bytes + #value - f.size
 		f.id, f.value, f.size = false, value, #value
 		if op[2] == 1 or f.holder == '' then
-			f.holder = writer
+			f.holder = op[14] or writer
 		end
 		if entry.set then
 			entry.set[name] = value
@@ -149,8 +170,11 @@ local function apply(u)
 			c.client = ' ' .. client .. ' ' -- connected: it is not fenced
 		end
 	end
-	local refusal = u[7] and check_conditions(u[7])
-	for i = 1, #ops do
+	local refusal, first = u[7] and check_conditions(u[7]), 1
+	if u[13] and not refusal then
+		refusal, first = take_numbers(ops, u[13], writer), 2
+	end
+	for i = first, #ops do
 		refusal = refusal or plan(ops[i], writer)
 	end
 	local write_rest
